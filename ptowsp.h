@@ -267,27 +267,27 @@
 // CONTENTS
 //
 //    1. Build configuration                 343    18. Schedules                          3750
-//    2. Status and errors                   449    19. Modules as text                    4232
-//    3. Contexts and threads                515    20. Programs                           4284
-//    4. Sinks                               680    21. Runs                               4363
-//    5. Work and tiers                      709    22. Seeing runs                        5043
-//    6. Chunk plans                         862    23. Graphs                             5596
-//    7. Dispatch                           1180    24. Tile kernels                       5848
-//    8. Merging                            1250    25. Pipelines                          6457
-//    9. Attention plans                    1299    26. Ranks                              6643
-//   10. Attention kernels                  1784    27. Layouts                            7187
-//   11. MoE plans                          2050    28. Devices                            7504
-//   12. Prefix trees                       2498    29. Tuning                             7666
-//   13. Data types and tensors             2782    30. Emitting                           7992
-//   14. Modules                            2867    31. Dumps of PTO Runtime               8217
-//   15. Kernels                            3076    32. Spaces                             8466
-//   16. Scalar expressions                 3389    33. Utilities                          8525
+//    2. Status and errors                   449    19. Modules as text                    4239
+//    3. Contexts and threads                515    20. Programs                           4291
+//    4. Sinks                               680    21. Runs                               4370
+//    5. Work and tiers                      709    22. Seeing runs                        5050
+//    6. Chunk plans                         862    23. Graphs                             5603
+//    7. Dispatch                           1180    24. Tile kernels                       5855
+//    8. Merging                            1250    25. Pipelines                          6464
+//    9. Attention plans                    1299    26. Ranks                              6650
+//   10. Attention kernels                  1784    27. Layouts                            7194
+//   11. MoE plans                          2050    28. Devices                            7511
+//   12. Prefix trees                       2498    29. Tuning                             7673
+//   13. Data types and tensors             2782    30. Emitting                           7999
+//   14. Modules                            2867    31. Dumps of PTO Runtime               8224
+//   15. Kernels                            3076    32. Spaces                             8473
+//   16. Scalar expressions                 3389    33. Utilities                          8532
 //   17. Workloads                          3490
 //
-//   Appendix A. Reading programs                   8539
-//   Appendix B. The grammar of modules as text     9057
-//   Appendix C. Macros                             9144
-//   Appendix D. Index of functions                 9367
+//   Appendix A. Reading programs                   8546
+//   Appendix B. The grammar of modules as text     9064
+//   Appendix C. Macros                             9151
+//   Appendix D. Index of functions                 9374
 //
 // WORDS
 //
@@ -4145,14 +4145,22 @@ PTOWSP_API ptowsp_control ptowsp_control_make(ptowsp_control_by by, ptowsp_model
 //      HBM, L2     each divides its rate among the lanes that move bytes: lanes that ask for more than
 //                  an equal share get that share, the others all they ask for (max-min)
 //      a task      moves bytes as its kernel was measured: tile kernels at all that their paths can
-//                  move, and at a half, a quarter and an eighth of the fastest, so transfers overlap with
-//                  work as far as they did there, to a few per cent between these. A C kernel says how many bytes it moves (ptowsp_kernel_desc), evenly over its cycles, and
-//                  takes no bandwidth otherwise. Neither do tasks of processes and collectives
-//      hits        hits in L2 are decided by tensor, in the order of issue. Tensors are read and written
-//                  in passes, each of as many bytes as the tensor has. The first pass misses. A later
-//                  pass hits if the bytes missed since the previous pass began are at most l2_bytes.
-//                  Bytes that miss come from HBM, others from L2. Bytes beyond a task's tiles hit; a
-//                  task without tiles misses
+//                  move, at a half, a quarter and an eighth of the fastest, and where transfers begin to
+//                  decide, so transfers overlap with work as far as they did there. A C kernel says how
+//                  many bytes it moves (ptowsp_kernel_desc), evenly over its cycles, and takes no
+//                  bandwidth otherwise. Neither do tasks of processes and collectives
+//      hits        bytes that miss L2 come from HBM, others from L2, spread evenly over the task. Hits are
+//                  decided in simulated time, when tasks begin, by region: a 16th of a tensor's rows
+//                  and of its columns, or 64 KiB if that is more. Regions are moved in passes, each of
+//                  as many bytes as the region has. The first pass misses; tasks that begin together
+//                  share its misses. Of a later pass all bytes hit if the bytes missed since the pass
+//                  before began are at most half of l2_bytes, none if they are all of it, and between
+//                  these a part, in a straight line
+//      writes      stay in L2 by the same rule, applied to the bytes of their tensor
+//      again       a tile kernel may read a tile several times: later passes over the one with most of
+//                  these bytes hit by the same rule, applied to the bytes that running tasks have of its
+//                  tensor, and of their other tiles as much as they move during one pass. Other bytes
+//                  beyond a task's tiles hit; a task without tiles misses
 //
 // A task alone takes the cycles of its kernel, if its lane can have the bandwidth that it asks for.
 // Time is exact in integers, and the same for any number of host threads. More bandwidth never makes
@@ -4163,16 +4171,15 @@ PTOWSP_API ptowsp_control ptowsp_control_make(ptowsp_control_by by, ptowsp_model
 typedef struct ptowsp_shared_memory {
     uint32_t hbm_rate, l2_rate;  // both or none
     uint32_t lane_rate;          // of one lane from either; default: as fast as its kernels ask
-    uint64_t l2_bytes;           // 0: nothing hits
+    uint64_t l2_bytes;           // 0: nothing hits, and no misses are shared
 } ptowsp_shared_memory;
 
 #if !defined(PTOWSP_NO_TILES)
 
 // The memory that cores of a machine share, in cycles of model 910B or 950PR (1/1800 and 1/1650 us);
-// all zero for other models. HBM has the public rate of a core when all read at once, L2 the rate of a
-// published GEMM (src/isa/timing_fitted.h). In ptowsp_core_timing the path from global memory to L1 has
-// the rate of that GEMM as well, with all cores at work. A core alone is faster: 110 bytes a cycle on
-// 910B and 100 on 950PR are public. Set that rate to compare cores alone with cores that share.
+// all zero for other models. HBM has the public rate of a core when all read at once, times the cores;
+// L2 the rate of a published GEMM that it holds (src/isa/timing_fitted.h). ptowsp_core_timing has the
+// rates of a core that has memory to itself.
 PTOWSP_API ptowsp_shared_memory ptowsp_shared_memory_of(ptowsp_model model);
 
 #endif  // PTOWSP_NO_TILES
@@ -9480,76 +9487,76 @@ PTOWSP_DEFINE_SPACE(ptowsp_moe_space, PTOWSP_MOE_DIMS)
 // Appendix D. Index of functions
 // -------------------------------------------------------------------------------------------------
 //
-//      ptowsp_              add 3448, algorithm_name 6759, and 3472, array_at 3418,
+//      ptowsp_              add 3448, algorithm_name 6766, and 3472, array_at 3418,
 //                           bf16_from_f32 2834, bitand 3455, bitnot 3461, bitor 3456, bitxor 3457,
-//                           bool 3409, call_make 3654, cast 3481, channel_make 6609, clock_ns 8534,
-//                           close_make 6632, combine_begin 3548, consume_begin 6597, consumes 6616,
-//                           convert 2842, core_timing_of 6419, cost_check 6424, decode_tiers 859,
-//                           depth_name 3902, div 3451, edge_reason_name 5190, eq 3464,
-//                           event_make 6638, f16_from_f32 2832, fingerprint_print 5040,
-//                           for_each_begin 3542, ge 3469, gt 3468, hash 8531, i64 3407,
-//                           instruction 6352, le 3467, links_make 6885, location_name 2826,
-//                           lt 3466, max 3454, memory_name 5924, min 3453, mul 3450, ne 3465,
-//                           neg 3460, not 3474, opcode_name 8899, or 3473, otherwise_begin 3547,
-//                           pipe_name 5925, pipeline_begin 6592, process_begin 6594,
-//                           processor_count 618, produces 6617, receive_begin 6599,
-//                           record_make 6639, rem 3452, replicate_begin 6595, ring_name 3885,
-//                           scope_end 3550, search_print 5592, sequence_begin 3549,
-//                           shared_memory_of 4107, shl 3458, shr 3459, spans_export 5368,
-//                           stall_name 4786, sub 3449, support_name 4216, symbol 3413,
-//                           target_name 4215, tier_find 850, u64 3408, unit_name 3165, version 433,
-//                           wait_make 6640, when_begin 3546
+//                           bool 3409, call_make 3654, cast 3481, channel_make 6616, clock_ns 8541,
+//                           close_make 6639, combine_begin 3548, consume_begin 6604, consumes 6623,
+//                           convert 2842, core_timing_of 6426, cost_check 6431, decode_tiers 859,
+//                           depth_name 3902, div 3451, edge_reason_name 5197, eq 3464,
+//                           event_make 6645, f16_from_f32 2832, fingerprint_print 5047,
+//                           for_each_begin 3542, ge 3469, gt 3468, hash 8538, i64 3407,
+//                           instruction 6359, le 3467, links_make 6892, location_name 2826,
+//                           lt 3466, max 3454, memory_name 5931, min 3453, mul 3450, ne 3465,
+//                           neg 3460, not 3474, opcode_name 8906, or 3473, otherwise_begin 3547,
+//                           pipe_name 5932, pipeline_begin 6599, process_begin 6601,
+//                           processor_count 618, produces 6624, receive_begin 6606,
+//                           record_make 6646, rem 3452, replicate_begin 6602, ring_name 3885,
+//                           scope_end 3550, search_print 5599, sequence_begin 3549,
+//                           shared_memory_of 4114, shl 3458, shr 3459, spans_export 5375,
+//                           stall_name 4793, sub 3449, support_name 4223, symbol 3413,
+//                           target_name 4222, tier_find 850, u64 3408, unit_name 3165, version 433,
+//                           wait_make 6647, when_begin 3546
 //      ptowsp_attend_       bytes 2044, check 1965, compute 2032, convert 2039, join 2003,
 //                           merge 1999, place 1955, run 1986, run_worker 1979, size 1948,
 //                           unit_of 2021, unit_rows 2025, variant 2047, work 1995
-//      ptowsp_attention_    accs 1696, bound 1584, check 1637, cost_of 6001, export 1677,
+//      ptowsp_attention_    accs 1696, bound 1584, check 1637, cost_of 6008, export 1677,
 //                           generate 1615, is_invariant 1645, job_check 1768, lane_merges 1654,
 //                           lane_units 1649, merge_row 1701, place 1601, print 1681,
 //                           progress_size 1744, run 1780, run_serial 1772, run_worker 1760,
 //                           see 1628, size 1591, states 1692
 //      ptowsp_axis_         dense 2959, dynamic 2960, plan 3005, plan_lanes 3007, plan_merges 3006,
 //                           ragged 2961, row 2967, size 3423, sparse 2962
-//      ptowsp_capability_   at 4213, count 4212, print 4214
-//      ptowsp_collective_   choose 6915, name 6758, plan 6805, print 6812, time 6905
+//      ptowsp_capability_   at 4220, count 4219, print 4221
+//      ptowsp_collective_   choose 6922, name 6765, plan 6812, print 6819, time 6912
 //      ptowsp_context_      create 595, destroy 601, error 604, fail 608, lane_count 611,
 //                           run_worker 667
 //      ptowsp_control_      cost_name 4024, make 4065
-//      ptowsp_device_       alloc 7582, cancel 7650, close 7575, copy_in 7593, copy_out 7595,
-//                           core_tasks 7663, free 7587, launch 7645, open 7566, result 7659,
-//                           run 7616, run_graph 7607, start 7621
+//      ptowsp_device_       alloc 7589, cancel 7657, close 7582, copy_in 7600, copy_out 7602,
+//                           core_tasks 7670, free 7594, launch 7652, open 7573, result 7666,
+//                           run 7623, run_graph 7614, start 7628
 //      ptowsp_dispatch_     mpmd 1244, serial 1213, spmd 1224
 //      ptowsp_dtype_        name 2823, size 2822
-//      ptowsp_dump_         check 8330, close 8324, explain 8341, open 8322, print 8335,
-//                           replay_export 8457, replay_print 8451, replay_run 8444,
-//                           rings_least 8378, rings_try 8383
+//      ptowsp_dump_         check 8337, close 8331, explain 8348, open 8329, print 8342,
+//                           replay_export 8464, replay_print 8458, replay_run 8451,
+//                           rings_least 8385, rings_try 8390
 //      ptowsp_expr_         print 3487, type 3484
 //      ptowsp_f32_          from_bf16 2835, from_f16 2833
-//      ptowsp_graph_        add 5813, cancel 5756, clear 5693, create 5687, destroy 5689,
-//                           edge_make 5711, lanes 5845, limit 5762, poll 5773, record 5749,
-//                           result 5844, run 5737, run_worker 5741, seal 5722, start 5771,
-//                           task_cycles 5826, task_make 5702, task_status 5821, wait 5772
-//      ptowsp_hub_          create 6960, destroy 6964, transport 6968
-//      ptowsp_kernel_       begin 6026, choice 3631, collective 7074, end 6031, explain 3642,
-//                           hash 3343, insn_at 6447, insn_count 6446, make 3336, measure 6440,
-//                           print 6451, rule 7482
-//      ptowsp_linear_       apply 7381, blocked 7366, compose 7371, conflicts 7389, identity 7363,
-//                           inverse 7376, rank 7382, strided 7364, swizzle 7368, transpose 7374
+//      ptowsp_graph_        add 5820, cancel 5763, clear 5700, create 5694, destroy 5696,
+//                           edge_make 5718, lanes 5852, limit 5769, poll 5780, record 5756,
+//                           result 5851, run 5744, run_worker 5748, seal 5729, start 5778,
+//                           task_cycles 5833, task_make 5709, task_status 5828, wait 5779
+//      ptowsp_hub_          create 6967, destroy 6971, transport 6975
+//      ptowsp_kernel_       begin 6033, choice 3631, collective 7081, end 6038, explain 3642,
+//                           hash 3343, insn_at 6454, insn_count 6453, make 3336, measure 6447,
+//                           print 6458, rule 7489
+//      ptowsp_linear_       apply 7388, blocked 7373, compose 7378, conflicts 7396, identity 7370,
+//                           inverse 7383, rank 7389, strided 7371, swizzle 7375, transpose 7381
 //      ptowsp_loop_         entry 3427, field 3433
-//      ptowsp_machine_      910b 5966, 950pr 5967
-//      ptowsp_measure_      (itself) 7833, samples 7838
+//      ptowsp_machine_      910b 5973, 950pr 5974
+//      ptowsp_measure_      (itself) 7840, samples 7845
 //      ptowsp_merge_        add 1278, clear 1275, finish 1284, partials 1294
-//      ptowsp_mesh_         check 7242, coordinate 7246, layout_check 7254, layout_join 7296,
-//                           layout_part_of 7265, layout_print 7271, layout_relayout 7334
-//      ptowsp_module_       create 2931, destroy 2936, error 2940, mesh 7410, parse 4278,
+//      ptowsp_mesh_         check 7249, coordinate 7253, layout_check 7261, layout_join 7303,
+//                           layout_part_of 7272, layout_print 7278, layout_relayout 7341
+//      ptowsp_module_       create 2931, destroy 2936, error 2940, mesh 7417, parse 4285,
 //                           print 2947
 //      ptowsp_moe_          check 2275, column_begin 2285, column_end 2292, combine 2184,
 //                           generate 2266, history_add 2338, index 2430, look 2329, move 2421,
 //                           place 2397, plan_units 2311, print 2307, routes_generate 2490,
 //                           row_bound 2152, scratch_bytes 2388, share 2440, sort 2160,
 //                           sort_parallel 2170, unit_bound 2253, unit_rows 2299
-//      ptowsp_npu_          build 8132, build_run 8183, destroy 8136, directory 8139, emit 8087,
-//                           emit_files 8095, execute 8177, measure 8210, record 8107,
-//                           was_cached 8137
+//      ptowsp_npu_          build 8139, build_run 8190, destroy 8143, directory 8146, emit 8094,
+//                           emit_files 8102, execute 8184, measure 8217, record 8114,
+//                           was_cached 8144
 //      ptowsp_output_       to_buffer 703, to_file 706
 //      ptowsp_parallel_     begin 3540, for 632
 //      ptowsp_plan_         chunk_size 1114, explain 1177, generate 1137, generate_parallel 1155,
@@ -9559,56 +9566,56 @@ PTOWSP_DEFINE_SPACE(ptowsp_moe_space, PTOWSP_MOE_DIMS)
 //                           generate 2735, join_row 2771, place 2725, print 2753,
 //                           progress_size 2777, remove 2702, size 2718, tree_bytes 2672,
 //                           tree_place 2673, unit_tokens 2759
-//      ptowsp_program_      check 9011, create 4303, destroy 4308, kernel_name 4314,
-//                           lane_count 9004, load 4357, print 4321, print_place 4317,
-//                           print_point 4663, print_schedule 9007, prove 9023, read 9001,
-//                           save 4347, size 4311
-//      ptowsp_rails_        fail 7979, init 7960, print 7986, propose 7974, reason_text 7982,
-//                           sample 7966, tick 7970
-//      ptowsp_ranks_        count 6997, create 6990, destroy 6994, poll 7018, rank 6996,
-//                           relayout 7498, run 7010, start 7015, wait 7019
-//      ptowsp_run_          bind 4509, bind_array 4528, bind_batch 4595, bind_csr 4546,
-//                           bind_lengths 4537, bind_plan 4568, bind_ranks 7111, bind_size 4517,
-//                           bind_slot 4668, bind_symbol 4522, bind_tensor 4552,
-//                           bind_transients 4627, bind_work 4574, bound_array 9040,
-//                           bound_batch 9046, bound_csr 9043, bound_plan 9044, bound_size 9037,
-//                           bound_slot 9054, bound_symbol 9038, bound_tensor 9050,
-//                           bound_transients 9052, cancel 4731, channels 4919, clock_at 5113,
-//                           create 4443, critical_path 4858, critical_steps 4951, decisions 5473,
-//                           destroy 4445, edges 5213, execute 4719, execute_worker 4724,
-//                           expect 5037, explore 5000, export 5318, export_decisions 5477,
-//                           export_transients 5327, find_bounds 5405, fingerprint 5030,
-//                           group_export 7180, group_simulate 7155, idle 5138, kernels 5133,
-//                           lanes 4850, lifetime_at 4660, pipelines 4915, poll 4750, print 5005,
-//                           print_stuck 4957, print_task 5120, processes 4917, program 9036,
-//                           rank_waits 7171, record 5087, records 4853, report 5446, result 4849,
-//                           size_transients 4650, slot 4674, start 4741, steps 4946, trace_at 5100,
-//                           trace_count 5099, trace_find 5103, usage 5148, wait 4749, what_if 5421
-//      ptowsp_schedule_     check 4223, print 4229, search 5580, search_cancel 5588
+//      ptowsp_program_      check 9018, create 4310, destroy 4315, kernel_name 4321,
+//                           lane_count 9011, load 4364, print 4328, print_place 4324,
+//                           print_point 4670, print_schedule 9014, prove 9030, read 9008,
+//                           save 4354, size 4318
+//      ptowsp_rails_        fail 7986, init 7967, print 7993, propose 7981, reason_text 7989,
+//                           sample 7973, tick 7977
+//      ptowsp_ranks_        count 7004, create 6997, destroy 7001, poll 7025, rank 7003,
+//                           relayout 7505, run 7017, start 7022, wait 7026
+//      ptowsp_run_          bind 4516, bind_array 4535, bind_batch 4602, bind_csr 4553,
+//                           bind_lengths 4544, bind_plan 4575, bind_ranks 7118, bind_size 4524,
+//                           bind_slot 4675, bind_symbol 4529, bind_tensor 4559,
+//                           bind_transients 4634, bind_work 4581, bound_array 9047,
+//                           bound_batch 9053, bound_csr 9050, bound_plan 9051, bound_size 9044,
+//                           bound_slot 9061, bound_symbol 9045, bound_tensor 9057,
+//                           bound_transients 9059, cancel 4738, channels 4926, clock_at 5120,
+//                           create 4450, critical_path 4865, critical_steps 4958, decisions 5480,
+//                           destroy 4452, edges 5220, execute 4726, execute_worker 4731,
+//                           expect 5044, explore 5007, export 5325, export_decisions 5484,
+//                           export_transients 5334, find_bounds 5412, fingerprint 5037,
+//                           group_export 7187, group_simulate 7162, idle 5145, kernels 5140,
+//                           lanes 4857, lifetime_at 4667, pipelines 4922, poll 4757, print 5012,
+//                           print_stuck 4964, print_task 5127, processes 4924, program 9043,
+//                           rank_waits 7178, record 5094, records 4860, report 5453, result 4856,
+//                           size_transients 4657, slot 4681, start 4748, steps 4953, trace_at 5107,
+//                           trace_count 5106, trace_find 5110, usage 5155, wait 4756, what_if 5428
+//      ptowsp_schedule_     check 4230, print 4236, search 5587, search_cancel 5595
 //      ptowsp_select_       (itself) 3477, begin 3544
-//      ptowsp_send_         make 6622, task_make 6627
+//      ptowsp_send_         make 6629, task_make 6634
 //      ptowsp_slot_         (itself) 3437, load_make 3664, set_make 3658
-//      ptowsp_space_        at 8515, index 8513, make 8508, multiply 9151, total 8512
+//      ptowsp_space_        at 8522, index 8520, make 8515, multiply 9158, total 8519
 //      ptowsp_status_       name 497, text 498
 //      ptowsp_task_         arg 3444, axis 3117, cols 3123, fail 3134, list_make 3747, make 3588,
 //                           rows 3120, scalar 3126, tag 3445, variable 3443
-//      ptowsp_tensor_       layout 7425, make 3045, spread 7419, transient 3071
-//      ptowsp_tile_         abs 6119, add 6096, alloc 6351, carry 6293, col_broadcast 6135,
-//                           colmax 6130, colmin 6131, cols 6296, colsum 6129, compare 6181,
-//                           const 6047, cos 6114, cvt 6157, deinterleave 6211, dequantize 6163,
-//                           div 6099, exp 6106, full 6050, gather 6200, gelu 6116, in 6035,
-//                           inout 6039, interleave 6210, iota 6052, load 6056, log 6107,
-//                           loop_begin 6290, loop_end 6292, matmul 6140, matmul_acc 6141,
-//                           matmul_bias 6142, max 6100, merge_sort 6194, min 6101, mul 6098,
-//                           neg 6118, next 6294, out 6037, quantize 6162, recip 6110, relu 6115,
-//                           row_broadcast 6134, rowmax 6126, rowmean 6128, rowmin 6127, rows 6295,
-//                           rowsum 6124, rowsum_f32 6125, rsqrt 6109, scalar 6044, select 6182,
-//                           sigmoid 6112, silu 6117, sin 6113, slice 6205, slice_at 6297,
-//                           sort32 6193, sqrt 6108, store 6061, store_add 6064, store_at 6299,
-//                           sub 6097, tanh 6111, topk_indices 6196, topk_values 6195,
-//                           transpose 6166
-//      ptowsp_tuning_       add 7755, bucket 7720, compact 7800, count 7787, create 7735,
-//                           destroy 7737, find 7769, record_at 7790, refresh 7744
+//      ptowsp_tensor_       layout 7432, make 3045, spread 7426, transient 3071
+//      ptowsp_tile_         abs 6126, add 6103, alloc 6358, carry 6300, col_broadcast 6142,
+//                           colmax 6137, colmin 6138, cols 6303, colsum 6136, compare 6188,
+//                           const 6054, cos 6121, cvt 6164, deinterleave 6218, dequantize 6170,
+//                           div 6106, exp 6113, full 6057, gather 6207, gelu 6123, in 6042,
+//                           inout 6046, interleave 6217, iota 6059, load 6063, log 6114,
+//                           loop_begin 6297, loop_end 6299, matmul 6147, matmul_acc 6148,
+//                           matmul_bias 6149, max 6107, merge_sort 6201, min 6108, mul 6105,
+//                           neg 6125, next 6301, out 6044, quantize 6169, recip 6117, relu 6122,
+//                           row_broadcast 6141, rowmax 6133, rowmean 6135, rowmin 6134, rows 6302,
+//                           rowsum 6131, rowsum_f32 6132, rsqrt 6116, scalar 6051, select 6189,
+//                           sigmoid 6119, silu 6124, sin 6120, slice 6212, slice_at 6304,
+//                           sort32 6200, sqrt 6115, store 6068, store_add 6071, store_at 6306,
+//                           sub 6104, tanh 6118, topk_indices 6203, topk_values 6202,
+//                           transpose 6173
+//      ptowsp_tuning_       add 7762, bucket 7727, compact 7807, count 7794, create 7742,
+//                           destroy 7744, find 7776, record_at 7797, refresh 7751
 //      ptowsp_work_         batch 767, column_part 785, create 835, destroy 839, expert 770,
 //                           head 755, is_first 812, is_last 815, is_valid 805, is_whole 808,
 //                           kv_end 764, kv_len 761, kv_start 758, merge_rows 799, of 821,

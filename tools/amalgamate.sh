@@ -205,7 +205,7 @@ src/csp/order.h src/csp/order.c src/csp/pipeline.c
 src/csp/explore.h src/csp/explore_state.c src/csp/explore.c
 src/time/rings.h src/time/rings.c
 src/time/sim.h src/time/sim.c
-src/time/contention.h src/time/contention.c
+src/time/hits.h src/time/hits.c src/time/contention.h src/time/contention.c
 src/time/window.h src/time/window.c
 src/time/lanes.h src/time/lanes.c src/time/batch.c
 src/time/control_threads.h src/time/lane_fifo.h
@@ -283,7 +283,7 @@ src/csp/channel.h src/csp/channel.c
 src/csp/exchange.h src/csp/rules.h src/csp/exchange.c src/csp/deadlock.c
 src/time/rings.h src/time/rings.c
 src/time/sim.h src/time/sim.c
-src/time/contention.h src/time/contention.c
+src/time/hits.h src/time/hits.c src/time/contention.h src/time/contention.c
 src/time/window.h src/time/window.c
 src/time/lanes.h src/time/lanes.c src/time/batch.c
 src/time/control_threads.h src/time/lane_fifo.h

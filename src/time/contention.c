@@ -19,9 +19,9 @@
 // host's threads nor on the order in which flows are looked at, and no capacity is used twice.
 //
 // A task is a chain of parts (runtime/arrival.h). Of each, the bytes that miss L2 come first, from
-// HBM; the others from L2. Which bytes hit is decided by tensor when a task is issued: tensors are
-// read in passes, each of as many bytes as the tensor has. The first pass misses. A later pass hits if
-// L2 can hold the bytes missed since the previous pass began.
+// HBM; the others from L2 (hits.h). In truth they alternate. So the cycles of a part are divided as its
+// bytes would divide them at the rates of HBM and L2: at equal shares the part then takes max(cycles,
+// missed / HBM + others / L2), as if each byte were shared alike.
 
 #include "contention.h"
 
@@ -46,11 +46,11 @@ PWSP_INTERNAL bool pwsp_contention_init(pwsp_contention *contention, const pwsp_
     contention->is_used = pwsp_schedule_shares(&timed->schedule);
     contention->memory = *memory;
     contention->lane_count = timed->lane_count;
-    contention->tensor_count = timed->tensor_count;
     contention->ends = ends;
     return !contention->is_used ||
            (PWSP_ALLOC(memory, contention->lanes, timed->lane_count) &&
-            PWSP_ALLOC(memory, contention->tensors, timed->tensor_count) &&
+            PWSP_ALLOC(memory, contention->begun, timed->lane_count) &&
+            pwsp_hits_init(&contention->hits, memory, timed) &&
             pwsp_bandwidth_init(&contention->levels[PWSP_LEVEL_HBM], memory, timed->lane_count) &&
             pwsp_bandwidth_init(&contention->levels[PWSP_LEVEL_L2], memory, timed->lane_count));
 }
@@ -84,58 +84,9 @@ PWSP_INTERNAL void pwsp_contention_begin(pwsp_contention *contention, uint32_t p
                          pwsp_units_of_rate(contention, shared->l2_rate, percent));
     contention->lane_cap =
         shared->lane_rate ? pwsp_units_of_rate(contention, shared->lane_rate, 100) : UINT64_MAX;
-    if (contention->tensor_count) {
-        memset(contention->tensors, 0, contention->tensor_count * sizeof *contention->tensors);
-    }
-    contention->missed_bytes = 0;
+    pwsp_hits_begin(&contention->hits);
+    contention->begun_count = 0;
     contention->now = now;
-}
-
-// -- hits -----------------------------------------------------------------------------------------
-
-static uint64_t pwsp_tensor_size(const pwsp_bound_tensor *bound) {
-    uint64_t size = bound->element_size;
-    for (uint32_t i = 0; i < PWSP_TENSOR_LEAD_MAX; i++) {
-        size *= (uint64_t)bound->lead_shape[i];
-    }
-    return size * (uint64_t)bound->rows * (uint64_t)bound->cols;
-}
-
-// Moves so many bytes of a tensor, and returns how many of them miss.
-static uint64_t pwsp_contention_touch(pwsp_contention *contention, uint32_t tensor, uint64_t size,
-                                      uint64_t bytes) {
-    pwsp_contention_tensor *of = &contention->tensors[tensor];
-    uint64_t missed = 0;
-    while (bytes > 0) {
-        if (of->moved >= size) {
-            of->before = of->begun;
-            of->begun = contention->missed_bytes;
-            of->moved = 0;
-            of->is_later = true;
-        }
-        const uint64_t now = pwsp_min_u64(bytes, pwsp_max_u64(size - of->moved, 1));
-        const bool is_hit =
-            of->is_later && contention->missed_bytes - of->before <= contention->shared.l2_bytes;
-        of->moved += now;
-        bytes -= now;
-        missed += is_hit ? 0 : now;
-        contention->missed_bytes += is_hit ? 0 : now;
-    }
-    return missed;
-}
-
-// The bytes of a task that miss: at most as many as its tiles have; without tiles, all.
-static uint64_t pwsp_contention_miss(pwsp_contention *contention, const pwsp_arrival *arrival,
-                                     const pwsp_bound_tensor *bound) {
-    uint64_t missed = 0;
-    for (uint32_t i = 0; i < arrival->tile_count; i++) {
-        const pwsp_tile_at *at = &arrival->tiles[i];
-        const pwsp_bound_tensor *of = &bound[at->tensor];
-        const uint64_t bytes = (uint64_t)at->rows * at->cols * of->element_size;
-        missed += pwsp_contention_touch(contention, at->tensor, pwsp_tensor_size(of), bytes);
-    }
-    return arrival->tile_count ? pwsp_min_u64(missed, arrival->demand->bytes)
-                               : arrival->demand->bytes;
 }
 
 PWSP_INTERNAL bool pwsp_contention_issue(pwsp_contention *contention, uint32_t task,
@@ -151,12 +102,11 @@ PWSP_INTERNAL bool pwsp_contention_issue(pwsp_contention *contention, uint32_t t
         of->demand.part_count = 1;
         of->demand.parts[0].cycles = arrival->cycles;
         of->demand.parts[0].bytes = 0;
-        of->missed_bytes = 0;
     } else {
         of->demand = *arrival->demand;
-        of->missed_bytes = pwsp_contention_miss(contention, arrival, bound);
     }
-    return true;
+    of->missed_bytes = 0;
+    return pwsp_hits_issue(&contention->hits, task, arrival, bound);
 }
 
 // -- flows ----------------------------------------------------------------------------------------
@@ -289,6 +239,16 @@ static bool pwsp_contention_begin_flow(pwsp_contention *contention, uint32_t lan
     return true;
 }
 
+// The cycles of a part for its bytes from HBM.
+static uint64_t pwsp_contention_weigh(const pwsp_contention *contention,
+                                      const pwsp_demand_part *part, uint64_t bytes) {
+    const uint64_t hbm = contention->shared.hbm_rate, l2 = contention->shared.l2_rate;
+    const uint64_t from_hbm = pwsp_mul_div_u64(bytes, l2, hbm + l2);
+    const uint64_t from_l2 = pwsp_mul_div_u64(part->bytes - bytes, hbm, hbm + l2);
+    return from_hbm + from_l2 ? pwsp_mul_div_u64(part->cycles, from_hbm, from_hbm + from_l2)
+                              : pwsp_mul_div_u64(part->cycles, bytes, part->bytes);
+}
+
 // Begins the next step of a lane's task that takes time. False: the task has ended.
 static bool pwsp_contention_begin_step(pwsp_contention *contention, uint32_t lane) {
     pwsp_contention_lane *at = &contention->lanes[lane];
@@ -299,7 +259,7 @@ static bool pwsp_contention_begin_step(pwsp_contention *contention, uint32_t lan
         uint64_t bytes = 0, cycles = 0;  // from HBM
         if (part->bytes && task->missed_bytes) {
             bytes = pwsp_mul_div_u64(part->bytes, task->missed_bytes, task->demand.bytes);
-            cycles = pwsp_mul_div_u64(part->cycles, bytes, part->bytes);
+            cycles = pwsp_contention_weigh(contention, part, bytes);
         }
         const bool is_hbm = level == PWSP_LEVEL_HBM;
         if (pwsp_contention_begin_flow(contention, lane, level,
@@ -322,9 +282,26 @@ PWSP_INTERNAL void pwsp_contention_start(pwsp_contention *contention, uint32_t l
     if (contention->tasks[task].demand.bytes == 0) {
         contention->tasks[task].demand.parts[0].cycles = cycles;  // of a collective: known only now
     }
-    if (!pwsp_contention_begin_step(contention, lane)) {
-        pwsp_earliest_set(contention->ends, lane, contention->now);
+    contention->begun[contention->begun_count++] = lane;
+    pwsp_earliest_set(contention->ends, lane, PWSP_EARLIEST_NONE);
+}
+
+// Begins the tasks that begin now. They share their misses.
+static void pwsp_contention_begin_tasks(pwsp_contention *contention) {
+    pwsp_hits *hits = &contention->hits;
+    pwsp_hits_next_round(hits);
+    for (uint32_t i = 0; i < contention->begun_count; i++) {
+        pwsp_hits_ask(hits, contention->lanes[contention->begun[i]].task);
     }
+    for (uint32_t i = 0; i < contention->begun_count; i++) {
+        const uint32_t lane = contention->begun[i], id = contention->lanes[lane].task;
+        pwsp_contention_task *task = &contention->tasks[id];
+        task->missed_bytes = pwsp_hits_take(hits, id, &task->demand);
+        if (!pwsp_contention_begin_step(contention, lane)) {
+            pwsp_earliest_set(contention->ends, lane, contention->now);
+        }
+    }
+    contention->begun_count = 0;
 }
 
 PWSP_INTERNAL bool pwsp_contention_step(pwsp_contention *contention, uint32_t lane) {
@@ -335,6 +312,9 @@ PWSP_INTERNAL bool pwsp_contention_step(pwsp_contention *contention, uint32_t la
         level->is_stale = true;
     }
     const bool has_begun = pwsp_contention_begin_step(contention, lane);
+    if (!has_begun) {
+        pwsp_hits_end(&contention->hits, at->task);
+    }
     PTOWSP_ASSERT(has_begun || contention->now - at->start >= at->cycles);
     return has_begun;
 }
@@ -367,6 +347,9 @@ static uint64_t pwsp_bandwidth_next(const pwsp_bandwidth *level, uint64_t now) {
 
 PWSP_INTERNAL uint64_t pwsp_contention_next(pwsp_contention *contention) {
     uint64_t next = UINT64_MAX;
+    if (contention->begun_count) {
+        pwsp_contention_begin_tasks(contention);
+    }
     for (uint32_t i = 0; i < PWSP_LEVEL_COUNT; i++) {
         pwsp_bandwidth *level = &contention->levels[i];
         if (level->is_stale) {

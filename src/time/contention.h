@@ -5,6 +5,8 @@
 #ifndef PWSP_CONTENTION_H
 #define PWSP_CONTENTION_H
 
+#include "hits.h"
+
 #include "../base/earliest.h"
 #include "../runtime/policy.h"
 
@@ -52,27 +54,21 @@ typedef struct pwsp_bandwidth {
     uint64_t bytes, limited_cycles;  // results
 } pwsp_bandwidth;
 
-// By tensor, for hits in L2.
-typedef struct pwsp_contention_tensor {
-    uint64_t moved;          // bytes, of the present pass
-    uint64_t begun, before;  // bytes that had been missed when this pass began, and the one before
-    bool is_later;           // not the first pass
-} pwsp_contention_tensor;
-
 typedef struct pwsp_contention {
     bool is_used;
     pwsp_memory memory;
-    uint32_t lane_count, tensor_count;
+    uint32_t lane_count;
     ptowsp_shared_memory shared;
     uint64_t lane_cap;  // in units a cycle; UINT64_MAX: no limit
     pwsp_bandwidth levels[PWSP_LEVEL_COUNT];
     pwsp_contention_lane *lanes;
     pwsp_contention_task *tasks;  // by node
     uint64_t task_capacity;
-    pwsp_contention_tensor *tensors;
-    uint64_t missed_bytes;  // of all tasks that have been issued
-    uint64_t now;           // of the meters
-    pwsp_earliest *ends;    // by lane: the end of its present part, if that is known
+    pwsp_hits hits;
+    uint32_t *begun;  // lanes whose tasks begin now; their flows begin before time moves
+    uint32_t begun_count;
+    uint64_t now;         // of the meters
+    pwsp_earliest *ends;  // by lane: the end of its present part, if that is known
 } pwsp_contention;
 
 // Without shared memory in the schedule it is not used, and no other function is called. ends must
@@ -84,19 +80,21 @@ PWSP_INTERNAL bool pwsp_contention_init(pwsp_contention *contention, const pwsp_
 PWSP_INTERNAL void pwsp_contention_begin(pwsp_contention *contention, uint32_t percent,
                                          uint64_t now);
 
-// A task is issued: decides which of its bytes hit L2. False when memory is out.
+// A task is issued: keeps its bytes and tiles. False when memory is out.
 PWSP_INTERNAL bool pwsp_contention_issue(pwsp_contention *contention, uint32_t task,
                                          const pwsp_arrival *arrival,
                                          const pwsp_bound_tensor *bound);
 
-// A lane begins a task that has been issued, and that takes so many cycles alone.
+// A lane begins a task that has been issued, and that takes so many cycles alone. Its end is not known
+// before pwsp_contention_next.
 PWSP_INTERNAL void pwsp_contention_start(pwsp_contention *contention, uint32_t lane, uint32_t task,
                                          uint64_t cycles);
 
 // A lane's present part has ended. False: its task has, too.
 PWSP_INTERNAL bool pwsp_contention_step(pwsp_contention *contention, uint32_t lane);
 
-// When the first bound flow ends, with the shares of the present flows; UINT64_MAX without any.
+// Begins the tasks that begin now. Returns when the first bound flow ends, with the shares of the present
+// flows; UINT64_MAX without any.
 PWSP_INTERNAL uint64_t pwsp_contention_next(pwsp_contention *contention);
 
 // The lane of such a flow.
