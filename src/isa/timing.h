@@ -6,14 +6,17 @@
 //
 //     910B     1,800 MHz (910B2, B3; 910C): a GEMM of 128 x 256 x 64 a step then takes 510 cycles a
 //              step, of 512 blocks. 910B1 has 1,850 and 910B4 1,500: copy, and set clock_mhz.
-//              To and from global memory: GiB/s of machine.h at 1,800 MHz, but memory to L1 as GEMM
-//              has it, with 24 cores at work. On chip: bytes a cycle of machine.h.
+//              To and from global memory: GiB/s of machine.h at 1,800 MHz, but memory to L1 by the
+//              public 110 bytes a cycle of a core alone. On chip: bytes a cycle of machine.h.
 //     950PR    1,650 MHz. Measured are vector instructions, which have fits of their own
-//              (cost_timed.h), and the loads of GEMM. No row has transposing loads: they are as
-//              fast as others. Latencies and FIX are 910B's, other rates those of machine.h.
+//              (cost_timed.h), and L1 to L0 of GEMM. No row has transposing loads: they are as
+//              fast as others. Memory to L1 is the public 100 bytes a cycle of a core alone.
+//              Latencies and FIX are 910B's, other rates those of machine.h.
 //              Mechanisms of 910B's vector unit are switched off: no row says that A5 has them.
 //
-// Memory shared by cores, launches, dispatch and links are not here: these are times of one core.
+// These are times of a core that has memory to itself. Cores that share memory are slower by
+// ptowsp_shared_memory_of: the rates of L2 and HBM are other constants. Launches, dispatch and links are
+// not here either.
 
 #ifndef PTOISA_TIMING_H
 #define PTOISA_TIMING_H
@@ -30,7 +33,7 @@ PTOISA_FN const ptoisa_timing *ptoisa_timing_910b(void) {
         "910B", PTOISA_A2A3, 1800, 1800, 1u << PTOISA_MECHANISM_REGISTERS,
         PTOISA_FITTED_TRANSPOSED,
         {{PTOISA_FITTED_LOAD_LATENCY, PTOISA_FITTED_SETUP, PTOISA_FITTED_BURST, 6019},  // GM -> UB
-         {PTOISA_FITTED_L1_LATENCY, PTOISA_FITTED_SETUP, 0, PTOISA_FITTED_L1_RATE},     //    -> L1
+         {PTOISA_FITTED_L1_LATENCY, PTOISA_FITTED_SETUP, 0, 11000},                     //    -> L1
          {PTOISA_FITTED_STORE_LATENCY, PTOISA_FITTED_SETUP, PTOISA_FITTED_BURST, 11242},  // UB -> GM
          {0, 0, 0, 11242},                             //    -> L1
          {0, PTOISA_FITTED_CALL, 0, 3200},             //    -> UB
@@ -51,7 +54,7 @@ PTOISA_FN const ptoisa_timing *ptoisa_timing_950pr(void) {
         1u << PTOISA_MECHANISM_COLUMNS | 1u << PTOISA_MECHANISM_GROUPS,
         PTOISA_FITTED_A5_L0B_RATE,
         {{PTOISA_FITTED_LOAD_LATENCY, PTOISA_FITTED_SETUP, PTOISA_FITTED_BURST, 5324},
-         {PTOISA_FITTED_L1_LATENCY, PTOISA_FITTED_SETUP, 0, PTOISA_FITTED_A5_L1_RATE},
+         {PTOISA_FITTED_L1_LATENCY, PTOISA_FITTED_SETUP, 0, 10000},
          {PTOISA_FITTED_STORE_LATENCY, PTOISA_FITTED_SETUP, PTOISA_FITTED_BURST, 9944},
          {0, 0, 0, 9944},
          {0, PTOISA_FITTED_CALL, 0, 59433},

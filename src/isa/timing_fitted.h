@@ -7,20 +7,22 @@
 // clang-format off
 // 4 rows of GEMM and convolution: the share of FIX, bytes of the destination
 #define PTOISA_FITTED_FIX_RATE 7236
-// 2 rows of GEMM, share of MTE2, with 24 cores
-#define PTOISA_FITTED_L1_RATE 8127
-// 2 rows of convolution, share of MTE2
-#define PTOISA_FITTED_L1_LATENCY 89
+// 2 rows of convolution, share of MTE2, less bytes at the rates of L2 and HBM
+#define PTOISA_FITTED_L1_LATENCY 55
 // the large convolution, share of MTE1
 #define PTOISA_FITTED_L0_SETUP 13
+// the small convolution, share of MTE1: a further row of its map in a block
+#define PTOISA_FITTED_MAP_ROW 30
+// the large convolution, its time less its cube's share: a panel of a map
+#define PTOISA_FITTED_MAP_WAIT 84
 // 2 rows of GEMM, share of MTE1
 #define PTOISA_FITTED_TRANSPOSED 10576
-// 1 row of GEMM, share of MTE2: all 24 cores, from L2
+// the GEMM that L2 holds, share of MTE2: all 24 cores
 #define PTOISA_FITTED_L2_RATE 222013
-// 1 row of GEMM of fp8, share of MTE2: all 32 cores, from L2
+// the large GEMM of fp8, share of MTE2: all 32 cores
 #define PTOISA_FITTED_A5_L2_RATE 297556
-// a row of GEMM of fp8, share of MTE2, and one of an all-reduce, if loads decide it
-#define PTOISA_FITTED_A5_L1_RATE 9344
+// an all-reduce of two ranks: bytes a microsecond from one to the other
+#define PTOISA_FITTED_A5_PAIR 32096
 // 2 rows of GEMM of fp8, share of MTE1
 #define PTOISA_FITTED_A5_L0B_RATE 13230
 // 2 rows of top-k, share of MTE2
