@@ -1,7 +1,6 @@
-// Times of kernels that are written as PTO-ISA's own: one core of 24 works on its part. All cores have
-// the same part, so its end is the kernel's.
+// Times of kernels that are written as PTO-ISA's own, on all cores of a machine (predict_machine.h).
 //
-//     GEMM            a tile kernel, the same that matmul --size runs: gemm_core.h
+//     GEMM            a tile kernel for each core, the same that matmul --size runs: gemm_core.h
 //     conv2d          instruction by instruction with the flags of a double-buffered kernel, on a
 //                     core of the shim that does not compute, as tile kernels do not load feature
 //                     maps: panels of A and B into L1, blocks of them into L0, both twice buffered;
@@ -9,13 +8,15 @@
 //     flash attention of two such cores: predict_attention.c
 //     top-k           on such a core: rows sorted by 32, runs merged, values and indices gathered, two rows a step
 //
-// Loads run at the rate that GEMM has with all cores at work. Convolution loads its feature map,
-// a ninth of the matrix that a filter of 3 x 3 makes of it.
+// Convolution with filters of 3 x 3 loads rows of its map, 16 channels at a time: as many as 128 pixels
+// span, and one above and below. MTE1 makes a matrix of them.
 
 #include "predict.h"
 
 #include "gemm_core.h"
 #include "predict_attention.h"
+#include "predict_links.h"
+#include "predict_machine.h"
 #include "published.h"
 
 #include "ptoisa_shim.h"
@@ -24,14 +25,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TILE_ROWS = 128, TILE_COLS = 256, CORE_ROWS = 4, CORE_COLS = 6, CORES = 24 };
+enum { TILE_ROWS = 128, TILE_COLS = 256, CORE_ROWS = 4, CORE_COLS = 6, VECTOR_CORES = 48 };
 
-// A product as each core sees it.
+// A product on all cores.
 typedef struct product {
+    int64_t m, n, depth;
     uint64_t tiles, panels;  // output tiles of a core; panels along k of each
     int64_t rows, cols;      // of the part of C that they are
     uint32_t k, blocks;      // a block along k, and how many a panel has
-    uint32_t share;          // a load of A is this part of the panel
+    uint32_t map_pixels;     // convolution: that a panel loads; 0: a panel of A
+    double map_rows;         // that 128 pixels span
+    bool is_dealt;           // tiles are dealt to cores; else each has a block of C
     bool is_turned;          // B is transposed from L1 to L0
     ptoisa_dtype out;
 } product;
@@ -40,7 +44,8 @@ typedef struct product {
 static void load_panels(ptoisa_core *core, const product *p, uint32_t slot) {
     uint32_t k = p->k * p->blocks;
     ptoisa_tile a =
-        ptoisa_tile_make(NULL, PTOISA_F16, PTOISA_MAT, PTOISA_NZ, TILE_ROWS, k / p->share);
+        ptoisa_tile_make(NULL, PTOISA_F16, PTOISA_MAT, PTOISA_NZ,
+                         p->map_pixels ? p->map_pixels : TILE_ROWS, p->map_pixels ? 16 : k);
     ptoisa_tile b = ptoisa_tile_make(NULL, PTOISA_F16, PTOISA_MAT, PTOISA_ZN, k, TILE_COLS);
     ptoisa_wait_flag(core, PTOISA_PIPE_MTE1, PTOISA_PIPE_MTE2, slot);
     ptoisa_issue(core, PTOISA_TLOAD, &a, NULL, NULL);
@@ -62,6 +67,10 @@ static void multiply_block(ptoisa_core *core, const product *p, uint32_t slot, b
     right.layout = PTOISA_ZN;
     ptoisa_wait_flag(core, PTOISA_PIPE_M, PTOISA_PIPE_MTE1, slot);
     ptoisa_issue(core, PTOISA_TEXTRACT, &left, &a, NULL);
+    if (p->map_pixels) {  // further rows, once for each filter element of the block
+        double rows = (p->map_rows - 1) * p->k / 16;
+        ptoisa_charge(core, PTOISA_PIPE_MTE1, (uint64_t)(rows * PTOISA_FITTED_MAP_ROW), 0);
+    }
     ptoisa_issue(core, PTOISA_TEXTRACT, &right, &b, NULL);
     ptoisa_set_flag(core, PTOISA_PIPE_MTE1, PTOISA_PIPE_M, slot);
     ptoisa_wait_flag(core, PTOISA_PIPE_MTE1, PTOISA_PIPE_M, slot);
@@ -88,6 +97,10 @@ static void multiply(ptoisa_core *core, const product *p) {
             ptoisa_wait_flag(core, PTOISA_PIPE_FIX, PTOISA_PIPE_M, 0);
         }
         ptoisa_wait_flag(core, PTOISA_PIPE_MTE2, PTOISA_PIPE_MTE1, (uint32_t)(panel % 2));
+        if (p->map_pixels) {
+            ptoisa_wait_until(core, PTOISA_PIPE_M,
+                              core->clock[PTOISA_PIPE_M] + PTOISA_FITTED_MAP_WAIT);
+        }
         for (uint32_t block = 0; block < p->blocks; block++) {
             multiply_block(core, p, (uint32_t)(multiplied++ % 2), at == 0 && block == 0);
         }
@@ -168,91 +181,158 @@ static bool refuse_kernel(char reason[PREDICT_REASON_MAX], const char *text) {
     return false;
 }
 
-static void finish(const ptoisa_core *core, double launch_us, predict_times *out) {
-    double cycles = (double)ptoisa_cycles(core);
-    double clock = ptoisa_timing_of(core->model, NULL)->clock_mhz;
-    out->us = launch_us + cycles / clock;
-    double whole = out->us * clock / 100;
-    out->cube = (double)core->busy[PTOISA_PIPE_M] / whole;
-    out->vector = (double)core->busy[PTOISA_PIPE_V] / whole;
-    out->mte1 = (double)core->busy[PTOISA_PIPE_MTE1] / whole;
-    out->mte2 = (double)core->busy[PTOISA_PIPE_MTE2] / whole;
-    out->store = (double)(core->busy[PTOISA_PIPE_FIX] + core->busy[PTOISA_PIPE_MTE3]) / whole;
+// Runs a kernel of the shim on all cores: first with memory to itself, which gives its cycles and bytes,
+// then at the rate that cores had, for the pipes.
+typedef void (*core_fn)(ptoisa_core *core, const void *user);
+
+static bool run_on_cores(predict_machine *machine, const ptowsp_kernel_desc *desc, core_fn fn,
+                         const void *user, predict_times *out, char reason[PREDICT_REASON_MAX]) {
+    ptoisa_core core;
+    double us, rate;
+    ptowsp_kernel_desc kernel = *desc;
+    ptoisa_traffic traffic = {0, 0, 0};
+    ptoisa_core_init(&core, (ptoisa_model)machine->model, NULL);
+    core.is_dry = true;
+    core.traffic = &traffic;
+    fn(&core, user);
+    kernel.cycles = ptoisa_cycles(&core);
+    kernel.bytes = traffic.bytes;
+    if (!predict_machine_run(machine, ptowsp_kernel_make(machine->module, &kernel), &us, &rate,
+                             reason)) {
+        return false;
+    }
+    ptoisa_core_init(&core, (ptoisa_model)machine->model, NULL);
+    core.is_dry = true;
+    core.traffic = &traffic;
+    traffic.share = (uint64_t)(rate / 100 * PTOISA_TRAFFIC_STEPS);
+    fn(&core, user);
+    predict_shares(machine, core.busy, us, out);
+    return true;
 }
 
-// The time of a core's part as a tile kernel, by the model of the machine.
-static bool measure_product(const product *p, bool is_a5, predict_times *out,
+// The time of a product as a tile kernel.
+static bool measure_product(predict_machine *machine, const product *p, predict_times *out,
                             char reason[PREDICT_REASON_MAX]) {
     const ptowsp_machine a5 = ptowsp_machine_950pr();
     const gemm_core part = {.rows = p->rows,
                             .cols = p->cols,
-                            .depth = (int64_t)(p->panels * p->blocks * p->k),
+                            .depth = p->depth,
                             .panel = (int64_t)p->blocks * p->k,
                             .out = p->out == PTOISA_F16 ? PTOWSP_F16 : PTOWSP_F32,
-                            .machine = is_a5 ? &a5 : NULL};
-    const ptowsp_cost cost = {.model = is_a5 ? PTOWSP_MODEL_950PR : PTOWSP_MODEL_910B};
-    ptowsp_context *context = NULL;
-    ptowsp_module *m = NULL;
+                            .machine = machine->model == PTOWSP_MODEL_950PR ? &a5 : NULL};
+    ptowsp_core_timing timing = ptowsp_core_timing_of(machine->model);
+    const ptowsp_cost cost = {.model = machine->model, .timing = &timing};
+    const ptowsp_kernel kernel = gemm_core_make(machine->module, "part", &part);
     ptowsp_kernel_stats stats;
-    bool is_good = !ptowsp_context_create(NULL, &context) &&
-                   !ptowsp_module_create(context, NULL, &m) &&
-                   !ptowsp_kernel_measure(m, gemm_core_make(m, "part", &part), &cost, &stats);
-    if (is_good) {
-        double clock = ptowsp_core_timing_of(cost.model).clock_mhz;
-        out->us = CUBE_LAUNCH_US + (double)stats.cycles / clock;
-        double whole = out->us * clock / 100;
-        out->cube = (double)stats.busy_cycles[PTOWSP_PIPE_M] / whole;
-        out->vector = 0;
-        out->mte1 = (double)stats.busy_cycles[PTOWSP_PIPE_MTE1] / whole;
-        out->mte2 = (double)stats.busy_cycles[PTOWSP_PIPE_MTE2] / whole;
-        out->store = (double)stats.busy_cycles[PTOWSP_PIPE_FIX] / whole;
-    } else {
-        snprintf(reason, PREDICT_REASON_MAX, "%.*s", PREDICT_REASON_MAX - 1,
-                 context ? ptowsp_context_error(context).text : "out of memory");
+    double us, rate;
+    if (!predict_machine_run(machine, kernel, &us, &rate, reason)) {
+        return false;
     }
-    ptowsp_module_destroy(m);
-    ptowsp_context_destroy(context);
-    return is_good;
+    for (int i = 0; i < PTOWSP_PATH_COUNT; i++) {
+        bool is_global = i == PTOWSP_PATH_GM_TO_L1 || i == PTOWSP_PATH_L0C_TO_GM;
+        if (is_global && rate < timing.paths[i].rate) {
+            timing.paths[i].rate = (uint32_t)rate;
+        }
+    }
+    if (ptowsp_kernel_measure(machine->module, kernel, &cost, &stats)) {
+        return refuse_kernel(reason, ptowsp_context_error(machine->context).text);
+    }
+    predict_shares(machine, stats.busy_cycles, us, out);
+    return true;
+}
+
+static void convolve(ptoisa_core *core, const void *user) {
+    multiply(core, (const product *)user);
+}
+
+// Places the parts of A, B and C. Blocks of C lie beside each other. Output tiles are dealt from top to
+// bottom, column by column; C then is a stack of columns, and a core that goes on to the next column is
+// taken to read A and B as if it did not.
+static void place_product(predict_machine *machine, const product *p) {
+    const int64_t share = p->map_pixels ? 9 : 1, rows = p->m / TILE_ROWS;
+    const int64_t tiles = (int64_t)p->tiles, total = rows * (p->n / TILE_COLS);
+    const ptowsp_dtype out = p->out == PTOISA_F16 ? PTOWSP_F16 : PTOWSP_F32;
+    predict_tensor *a = &machine->tensors[0], *b = &machine->tensors[1], *c = &machine->tensors[2];
+    *a = (predict_tensor){.dtype = PTOWSP_F16, .rows = p->m, .cols = p->depth / share};
+    *b = (predict_tensor){.dtype = PTOWSP_F16, .rows = p->depth, .cols = p->n};
+    *c = (predict_tensor){.dtype = out, .rows = p->m, .cols = p->n};
+    if (p->is_dealt) {
+        c->rows = machine->core_count * p->rows;
+        c->cols = TILE_COLS;
+    }
+    machine->tensor_count = 3;
+    for (int64_t i = 0; i < machine->core_count; i++) {
+        const int64_t first = i * tiles, below = rows > tiles ? rows - tiles : 0;
+        const uint32_t at = machine->task_count;
+        int64_t row = i / CORE_COLS * p->rows, col = i % CORE_COLS * p->cols;
+        if (p->is_dealt && first < total) {
+            a->row[at] = (int32_t)((first % rows < below ? first % rows : below) * TILE_ROWS);
+            b->col[at] = (int32_t)(first / rows * TILE_COLS);
+            c->row[at] = (int32_t)(first * TILE_ROWS);
+            machine->task_count++;
+        } else if (!p->is_dealt && i < CORE_ROWS * CORE_COLS && row < p->m && col < p->n) {
+            a->row[at] = c->row[at] = (int32_t)row;
+            b->col[at] = c->col[at] = (int32_t)col;
+            machine->task_count++;
+        }
+    }
+}
+
+// Rows of a map of so many columns that 128 pixels span, on average over the tiles of an image.
+static double map_rows_of(uint32_t width) {
+    uint32_t at = 0, count = 0, rows = 0;
+    do {
+        rows += (at + TILE_ROWS - 1) / width - at / width + 1;
+        at += TILE_ROWS;
+        count++;
+    } while (at % width);
+    return (double)rows / count;
 }
 
 // The part of a core in C = A B with m x k x n: 4 x 6 cores with a block of C each, or tiles dealt
 // to all of them.
-static bool product_of(const predict_kernel *row, product *p, char reason[PREDICT_REASON_MAX]) {
-    bool is_dealt = strstr(row->kernel, "compute-only") != NULL;
+static bool product_of(const predict_kernel *row, uint32_t cores, product *p,
+                       char reason[PREDICT_REASON_MAX]) {
+    bool is_dealt = strcmp(row->kernel, "gemm") != 0 && strncmp(row->kernel, "conv2d", 6) != 0;
     uint64_t m = number_after(row->shape, is_dealt ? "M" : "m");
     uint64_t k = number_after(row->shape, is_dealt ? "K" : "k");
     uint64_t n = number_after(row->shape, is_dealt ? "N" : "n");
     bool is_conv = strncmp(row->kernel, "conv2d", 6) == 0;
-    product made = {0,
-                    0,
-                    0,
-                    0,
-                    is_conv ? 48 : 64,
-                    is_conv ? 3 : 4,
-                    is_conv ? 9 : 1,
-                    !is_conv,
-                    is_conv || !strstr(row->shape, ">f32") ? PTOISA_F16 : PTOISA_F32};
-    uint32_t base[3], step;
+    uint32_t base[3] = {TILE_ROWS, TILE_COLS, 64}, step = 4, width = 0;
     const char *at = strstr(row->tiling, "base "), *steps = strstr(row->tiling, "stepK ");
-    if (!at || sscanf(at, "base %ux%ux%u", &base[0], &base[1], &base[2]) != 3 ||
-        base[0] != TILE_ROWS || base[1] != TILE_COLS || base[2] == 0 || base[2] > 64 ||
-        base[2] % 16 || !steps || sscanf(steps, "stepK %u", &step) != 1 || step == 0 || step > 8) {
+    const char *map = strstr(row->shape, "X=[");
+    int fields = at ? sscanf(at, "base %ux%ux%u", &base[0], &base[1], &base[2]) : 0;
+    if (fields < 2 || (fields < 3 && !is_dealt) || (!steps && !is_dealt) ||
+        (steps && sscanf(steps, "stepK %u", &step) != 1) || base[0] != TILE_ROWS ||
+        base[1] != TILE_COLS || base[2] == 0 || base[2] > 64 || base[2] % 16 || step == 0 ||
+        step > 8) {
         return refuse_kernel(reason, "its tiling is not blocks of 128 x 256 with panels in L1");
     }
-    made.k = base[2];
-    made.blocks = step;
-    uint64_t panel = (uint64_t)made.k * made.blocks, rows = m / TILE_ROWS, cols = n / TILE_COLS;
+    if (is_conv && (!map || sscanf(map, "X=[%*u %*u %*u %u", &width) != 1 || width == 0 ||
+                    width > 4096 || !strstr(row->shape, "3x3"))) {
+        return refuse_kernel(reason, "not filters of 3 x 3 over a map X=[N C1 H W 16]");
+    }
+    uint64_t panel = (uint64_t)base[2] * step, rows = m / TILE_ROWS, cols = n / TILE_COLS;
     if (m == 0 || n == 0 || k == 0 || m % TILE_ROWS || n % TILE_COLS || k % panel ||
         m > UINT64_C(1) << 20 || n > UINT64_C(1) << 20 || k > UINT64_C(1) << 20) {
         return refuse_kernel(reason, "its sizes are not whole tiles and panels");
     }
-    made.tiles = is_dealt
-                     ? (rows * cols + CORES - 1) / CORES
-                     : (rows + CORE_ROWS - 1) / CORE_ROWS * ((cols + CORE_COLS - 1) / CORE_COLS);
-    made.panels = k / panel;
-    uint64_t down = is_dealt ? made.tiles : (rows + CORE_ROWS - 1) / CORE_ROWS;
-    made.rows = (int64_t)down * TILE_ROWS;
-    made.cols = (int64_t)(made.tiles / down) * TILE_COLS;
+    uint64_t down = (rows + CORE_ROWS - 1) / CORE_ROWS, across = (cols + CORE_COLS - 1) / CORE_COLS;
+    uint64_t tiles = is_dealt ? (rows * cols + cores - 1) / cores : down * across;
+    product made = {.m = (int64_t)m,
+                    .n = (int64_t)n,
+                    .depth = (int64_t)k,
+                    .tiles = tiles,
+                    .panels = k / panel,
+                    .rows = (int64_t)(is_dealt ? tiles : down) * TILE_ROWS,
+                    .cols = (int64_t)(is_dealt ? 1 : across) * TILE_COLS,
+                    .k = base[2],
+                    .blocks = step,
+                    .map_rows = is_conv ? map_rows_of(width) : 0,
+                    .is_dealt = is_dealt,
+                    .is_turned = !is_conv,
+                    .out = is_conv || !strstr(row->shape, ">f32") ? PTOISA_F16 : PTOISA_F32};
+    made.map_pixels = is_conv ? (uint32_t)((made.map_rows + 2) * width) : 0;
     *p = made;
     return true;
 }
@@ -273,52 +353,114 @@ static bool attention_of(const predict_kernel *row, bool is_a5, predict_times *o
     return true;
 }
 
+static bool predict_product(const predict_kernel *row, bool is_a5, predict_times *out_times,
+                            uint64_t *out_tiles, char reason[PREDICT_REASON_MAX]) {
+    predict_machine machine;
+    product p;
+    bool is_good = predict_machine_create(&machine, is_a5, CUBE_LAUNCH_US, reason) &&
+                   product_of(row, machine.core_count, &p, reason);
+    if (is_good) {
+        *out_tiles = p.tiles;
+        place_product(&machine, &p);
+        const uint64_t share = p.map_pixels ? 9 : 1;
+        const ptowsp_kernel_desc conv = {
+            .name = "conv",
+            .unit = PTOWSP_UNIT_CUBE,
+            .tiles = {{"a", PTOWSP_IN, PTOWSP_F16, p.rows, p.depth / (int64_t)share},
+                      {"b", PTOWSP_IN, PTOWSP_F16, p.depth, p.cols},
+                      {"c", PTOWSP_OUT, machine.tensors[2].dtype, p.rows, p.cols}}};
+        is_good = p.map_pixels ? run_on_cores(&machine, &conv, convolve, &p, out_times, reason)
+                               : measure_product(&machine, &p, out_times, reason);
+    }
+    predict_machine_destroy(&machine);
+    return is_good;
+}
+
+typedef struct sorting {
+    uint64_t steps;
+    uint32_t cols, best;
+} sorting;
+
+static void sort_rows(ptoisa_core *core, const void *user) {
+    const sorting *of = (const sorting *)user;
+    best_of_rows(core, of->steps, of->cols, of->best);
+}
+
+static bool predict_topk(const predict_kernel *row, predict_times *out_times,
+                         char reason[PREDICT_REASON_MAX]) {
+    uint64_t rows = number_after(row->shape, "rows"), cols = number_after(row->shape, "validCol");
+    uint64_t best = number_after(row->shape, "topk");
+    if (rows == 0 || rows > UINT64_C(1) << 24 || cols < 32 || cols > 2048 || best == 0 ||
+        best > cols || !strstr(row->shape, "type=float")) {
+        return refuse_kernel(reason, "not f32 rows of 32 to 2,048 values");
+    }
+    predict_machine machine;
+    bool is_good = predict_machine_create(&machine, false, VECTOR_LAUNCH_US, reason);
+    if (is_good) {
+        const int64_t own = (int64_t)(rows + VECTOR_CORES - 1) / VECTOR_CORES;
+        const sorting of = {(uint64_t)(own + 1) / 2, (uint32_t)cols, (uint32_t)best};
+        const ptowsp_kernel_desc topk = {
+            .name = "topk",
+            .tiles = {{"scores", PTOWSP_IN, PTOWSP_F32, own, (int64_t)cols},
+                      {"best", PTOWSP_OUT, PTOWSP_F32, own, (int64_t)best},
+                      {"indices", PTOWSP_OUT, PTOWSP_U32, own, (int64_t)best}}};
+        machine.core_count = VECTOR_CORES;
+        machine.tensor_count = 3;
+        for (uint32_t i = 0; i < 3; i++) {
+            predict_tensor *to = &machine.tensors[i];
+            to->dtype = topk.tiles[i].dtype;
+            to->rows = (int64_t)rows;
+            to->cols = topk.tiles[i].cols;
+            for (int64_t at = 0; at < VECTOR_CORES && at * own < to->rows; at++) {
+                to->row[at] = (int32_t)(at * own);
+                machine.task_count = (uint32_t)at + 1;
+            }
+        }
+        is_good = run_on_cores(&machine, &topk, sort_rows, &of, out_times, reason);
+    }
+    predict_machine_destroy(&machine);
+    return is_good;
+}
+
+// A product whose operands or result are on several ranks. Shares of pipes are not predicted.
+static bool predict_ranks(const predict_kernel *row, bool is_a5, predict_times *out_times,
+                          char reason[PREDICT_REASON_MAX]) {
+    predict_times product;
+    uint64_t tiles;
+    memset(out_times, 0, sizeof *out_times);
+    return predict_product(row, is_a5, &product, &tiles, reason) &&
+           predict_links(row, product.us, CUBE_LAUNCH_US, tiles, &out_times->us, reason);
+}
+
 bool predict_time(const predict_kernel *row, predict_times *out_times,
                   char reason[PREDICT_REASON_MAX]) {
     bool is_product = strcmp(row->kernel, "gemm") == 0 || strcmp(row->kernel, "conv2d") == 0 ||
                       strstr(row->kernel, "compute-only") != NULL;
+    bool is_ranks = !is_product && (strncmp(row->kernel, "allgather_gemm", 14) == 0 ||
+                                    strncmp(row->kernel, "gemm_allreduce", 14) == 0);
     bool is_a5 = strstr(row->machine, "950PR") || strstr(row->machine, "A5");
-    ptoisa_core core;
-    ptoisa_core_init(&core, is_a5 ? PTOISA_MODEL_950PR : PTOISA_MODEL_910B, NULL);
-    core.is_dry = true;
+    uint64_t tiles;
     if (strstr(row->kernel, "mx")) {
         return refuse_kernel(reason, "fp8 and fp4 with block scales are not supported");
     }
     if (strstr(row->kernel, "flash")) {
         return attention_of(row, is_a5, out_times, reason);
     }
-    if (!is_product && (strstr(row->kernel, "all") || strstr(row->kernel, "get"))) {
-        return refuse_kernel(reason, "links between ranks are not modelled here");
+    if (strncmp(row->kernel, "tget", 4) == 0) {
+        return refuse_kernel(reason,
+                             "host times of remote gets do not follow their device times: they "
+                             "are 18 to 194 us longer, in no order of sizes");
     }
-    if (!is_product && strcmp(row->kernel, "topk") != 0) {
+    if (!is_product && !is_ranks && strcmp(row->kernel, "topk") != 0) {
         return refuse_kernel(reason, "no schedule is known for it");
     }
     if (!is_a5 && !strstr(row->machine, "A3") && !strstr(row->machine, "910B")) {
         return refuse_kernel(reason, "its machine is not A3, 910B, A5 or 950PR");
     }
-    if (is_a5 && !is_product) {
+    if (is_a5 && !is_product && !is_ranks) {
         return refuse_kernel(reason, "vector kernels were measured on 910B alone");
     }
-    if (is_product) {
-        product p;
-        if (!product_of(row, &p, reason)) {
-            return false;
-        }
-        if (p.share == 1) {
-            return measure_product(&p, is_a5, out_times, reason);
-        }
-        multiply(&core, &p);
-        finish(&core, CUBE_LAUNCH_US, out_times);
-        return true;
-    }
-    uint64_t rows = number_after(row->shape, "rows"), cols = number_after(row->shape, "validCol");
-    uint64_t best = number_after(row->shape, "topk");
-    if (rows == 0 || rows > UINT64_C(1) << 24 || cols < 32 || cols > 2048 || best == 0 ||
-        best > cols || number_after(row->shape, "type") != 0 || !strstr(row->shape, "type=float")) {
-        return refuse_kernel(reason, "not f32 rows of 32 to 2,048 values");
-    }
-    uint64_t own = (rows + 2 * CORES - 1) / (2 * CORES);
-    best_of_rows(&core, (own + 1) / 2, (uint32_t)cols, (uint32_t)best);
-    finish(&core, VECTOR_LAUNCH_US, out_times);
-    return true;
+    return is_product ? predict_product(row, is_a5, out_times, &tiles, reason)
+           : is_ranks ? predict_ranks(row, is_a5, out_times, reason)
+                      : predict_topk(row, out_times, reason);
 }
