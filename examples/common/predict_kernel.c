@@ -425,11 +425,11 @@ static bool predict_topk(const predict_kernel *row, predict_times *out_times,
 // A product whose operands or result are on several ranks. Shares of pipes are not predicted.
 static bool predict_ranks(const predict_kernel *row, bool is_a5, predict_times *out_times,
                           char reason[PREDICT_REASON_MAX]) {
-    predict_times product;
+    predict_times times;
     uint64_t tiles;
     memset(out_times, 0, sizeof *out_times);
-    return predict_product(row, is_a5, &product, &tiles, reason) &&
-           predict_links(row, product.us, CUBE_LAUNCH_US, tiles, &out_times->us, reason);
+    return predict_product(row, is_a5, &times, &tiles, reason) &&
+           predict_links(row, times.us, CUBE_LAUNCH_US, tiles, &out_times->us, reason);
 }
 
 bool predict_time(const predict_kernel *row, predict_times *out_times,

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool refuse(char reason[PREDICT_REASON_MAX], const char *text) {
+static bool refuse_ranks(char reason[PREDICT_REASON_MAX], const char *text) {
     snprintf(reason, PREDICT_REASON_MAX, "%s", text);
     return false;
 }
@@ -68,7 +68,7 @@ static bool time_of(ptowsp_collective_kind kind, uint64_t count, uint32_t ranks,
     bool is_good = !ptowsp_context_create(NULL, &context) &&
                    !ptowsp_collective_time(context, &collective, &links, &cost);
     if (!is_good) {
-        refuse(reason, context ? ptowsp_context_error(context).text : "out of memory");
+        refuse_ranks(reason, context ? ptowsp_context_error(context).text : "out of memory");
     }
     *out_us = (double)cost.time_ps / 1e6;
     ptowsp_context_destroy(context);
@@ -84,26 +84,26 @@ bool predict_links(const predict_kernel *row, double product_us, double launch_u
     const uint64_t m = size_of(row->shape, 'M'), n = size_of(row->shape, is_gather ? 'K' : 'N');
     double us;
     if (!is_gather && strncmp(row->kernel, "gemm_allreduce sequential", 25) != 0) {
-        return refuse(reason, "how its products and copies overlap was not published");
+        return refuse_ranks(reason, "how its products and copies overlap was not published");
     }
     if (ranks < 2 || ranks > 8 || (is_a5 && (ranks != 2 || is_gather))) {
-        return refuse(reason,
-                      "links are measured for all-reduces of 2 ranks of 950PR, and for up to "
-                      "8 of 910B");
+        return refuse_ranks(reason,
+                            "links are measured for all-reduces of 2 ranks of 950PR, and for up to "
+                            "8 of 910B");
     }
     if (m == 0 || n == 0 || m > 1 << 20 || n > 1 << 20 || m * n % ranks) {
-        return refuse(reason, "its sizes M, K and N are not those of equal parts");
+        return refuse_ranks(reason, "its sizes M, K and N are not those of equal parts");
     }
     if (!time_of(is_gather ? PTOWSP_ALL_GATHER : PTOWSP_ALL_REDUCE, m * n, ranks, is_a5, &us,
                  reason)) {
         return false;
     }
     if (is_gather) {
-        const double product = product_us - launch_us;
-        const double last = product / (double)tile_count;
-        const double left = product * (1 - 2.0 / ranks);
+        const double whole = product_us - launch_us;
+        const double last = whole / (double)tile_count;
+        const double left = whole * (1 - 2.0 / ranks);
         us += left > last ? left : last;
-        us = launch_us + (us > product ? us : product);
+        us = launch_us + (us > whole ? us : whole);
     } else if (!is_alone) {
         us += product_us;
     }

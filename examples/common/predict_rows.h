@@ -158,10 +158,20 @@ static const char *const predict_kernel_rows[] = {
     "128,8,43.127,,,,",
     "flash_attention_jit,910B2 aarch64 host,S0=1024 S1=8192 H=128 B=1,CUBE_S0 "
     "128,8,76.855,,,,",
+    "allgather_gemm,A3 (910B1),ranks=2 M=2048 K=2048 N=1024 f16->f32,\"base 128x256, 24 AIV "
+    "comm\",24,297.0,,,,",
+    "allgather_gemm,A3 (910B1),ranks=2 M=4096 K=4096 N=4096 f16->f32,\"base 128x256, 24 AIV "
+    "comm\",24,1231.0,,,,",
+    "allgather_gemm,A3 (910B1),ranks=8 M=8192 K=4096 N=4096 f16->f32,\"base 128x256, 24 AIV "
+    "comm\",24,1439.0,,,,",
     "gemm_allreduce compute-only,910B 8 cards,M=5416(5504) K=6144 N=1408(1536) f16,\"258 tiles "
     "43x6, base 128x256x64 stepK 4, comm sub 64 rows\",24+24,368.1,,,,",
+    "gemm_allreduce sequential: comm part,910B 8 cards,M=5416(5504) K=6144 N=1408(1536) "
+    "f16,\"258 tiles 43x6, base 128x256x64 stepK 4, comm sub 64 rows\",24+24,437.3,,,,",
     "gemm_allreduce compute-only,950PR 2 ranks,M=5416(5504) K=6144 N=1408(1536) f16,\"258 "
     "tiles 43x6, base 128x256x64 stepK 4, comm sub 64 rows\",24+24,323.2,,,,",
+    "gemm_allreduce sequential: comm part,950PR 2 ranks,M=5416(5504) K=6144 N=1408(1536) "
+    "f16,\"258 tiles 43x6, base 128x256x64 stepK 4, comm sub 64 rows\",24+24,530.8,,,,",
 };
 // clang-format on
 

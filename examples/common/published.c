@@ -33,8 +33,10 @@ void published_print(const setup *s, const ptowsp_schedule *schedule, double lau
                      const char *kernel, const char *shape) {
     ptowsp_program *program;
     ptowsp_run *run;
-    const ptowsp_program_desc desc = {.schedule = schedule};
+    ptowsp_schedule cores = *schedule;
+    const ptowsp_program_desc desc = {.schedule = &cores};
     ptowsp_run_options how = {.mode = PTOWSP_RUN_TIME_ONLY, .cost = {.model = PTOWSP_MODEL_910B}};
+    cores.shared = ptowsp_shared_memory_of(how.cost.model);
     command_check(s->context, ptowsp_program_create(s->context, s->module, &desc, &program));
     command_check(s->context, ptowsp_run_create(s->context, program, &run));
     setup_bind(s, run);

@@ -13,9 +13,9 @@
 // 0 if none has it.
 double published_us(const char *kernel, const char *shape);
 
-// Times the module's last workload under a schedule, without its data, by the model of 910B, and
-// prints a line: its cycles, its time from the launch on, and the published time, as above, if there is
-// one. Without a text nothing is published.
+// Times the module's last workload by the model of 910B, without its data, under a schedule whose lanes
+// are cores that share memory. Prints a line: its cycles, its time from the launch on, and the published
+// time of a kernel whose shape contains a text, if the rows that come with the examples have it.
 void published_print(const setup *s, const ptowsp_schedule *schedule, double launch_us,
                      const char *kernel, const char *shape);
 

@@ -256,7 +256,7 @@ gemm,A3,m=3000 k=3072 n=3072 f16->f32,"base 128x256x64, stepK 4"
 tget,A3,16384 bytes,
 END
 good predict --rows "$DIR/kernels.csv"
-says "predicted_us,predicted_cube_pct" "its sizes are not whole tiles and panels" "links between ranks"
+says "predicted_us,predicted_cube_pct" "its sizes are not whole tiles and panels" "host times of remote gets"
 rows 1 '^gemm,A3,m=3072.*,2[0-9][0-9]\.[0-9],'
 bad "/nowhere/rows cannot be read" predict --rows /nowhere/rows
 bad "$DIR/kernels.csv: there is no column instruction" predict --instructions "$DIR/kernels.csv"

@@ -7,6 +7,8 @@
 #include "examples/common/gemm_core.c"
 #include "examples/common/predict_attention.c"
 #include "examples/common/predict_kernel.c"
+#include "examples/common/predict_links.c"
+#include "examples/common/predict_machine.c"
 #include "examples/common/predict_rows.h"
 
 #include <setjmp.h>
@@ -487,31 +489,89 @@ static void rows__instructions_are_within_their_bounds(void **state) {
     check_rows("A5", NULL, false, 0.015, 0.06);
 }
 
+// The text of a field that may be in quotes; returns the rest of the row.
+static const char *next_field(const char *row, char field[PREDICT_TEXT_MAX]) {
+    bool is_quoted = *row == '"';
+    row += is_quoted;
+    size_t length = strcspn(row, is_quoted ? "\"" : ",");
+    snprintf(field, PREDICT_TEXT_MAX, "%.*s", (int)length, row);
+    row += length + is_quoted;
+    return row + (*row == ',');
+}
+
+// All rows that the repository carries: times, and shares of pipes where they are given. The MTE1 of the
+// small convolution is 5.3 points off.
 static void rows__kernels_are_within_a_tenth(void **state) {
     (void)state;
-    // Those that one core decides; convolution waits for memory that cores share.
+    enum { KERNEL, MACHINE, SHAPE, TILING, CORES, US, SHARES, FIELDS = SHARES + 4 };
+    const size_t rows = sizeof predict_kernel_rows / sizeof *predict_kernel_rows;
+    double errors[64];
+    for (size_t i = 1; i < rows; i++) {
+        char fields[FIELDS][PREDICT_TEXT_MAX], reason[PREDICT_REASON_MAX];
+        const char *at = predict_kernel_rows[i];
+        predict_kernel row;
+        predict_times times;
+        for (int j = 0; j < FIELDS; j++) {
+            at = next_field(at, fields[j]);
+        }
+        memcpy(row.kernel, fields[KERNEL], PREDICT_TEXT_MAX);
+        memcpy(row.machine, fields[MACHINE], PREDICT_TEXT_MAX);
+        memcpy(row.shape, fields[SHAPE], PREDICT_TEXT_MAX);
+        memcpy(row.tiling, fields[TILING], PREDICT_TEXT_MAX);
+        if (!predict_time(&row, &times, reason)) {
+            fail_msg("%s: %s", predict_kernel_rows[i], reason);
+        }
+        const double us = strtod(fields[US], NULL);
+        const double shares[] = {times.cube, times.mte1, times.mte2, times.store};
+        print_message("%s: %.1f us, predicted %.1f\n", row.kernel, us, times.us);
+        errors[i - 1] = times.us > us ? times.us / us - 1 : 1 - times.us / us;
+        assert_true(errors[i - 1] < 0.1);
+        for (int j = 0; j < 4; j++) {
+            const double off =
+                fields[SHARES + j][0] ? shares[j] - strtod(fields[SHARES + j], NULL) : 0;
+            if (off > 5.5 || off < -5.5) {
+                fail_msg("%s: pipe %d is %.1f points off", predict_kernel_rows[i], j, off);
+            }
+        }
+    }
+    qsort(errors, rows - 1, sizeof *errors, compare_numbers);
+    print_message("median %.1f %%\n", 100 * errors[(rows - 1) / 2]);
+    assert_true(errors[(rows - 1) / 2] <= 0.04);
+}
+
+// Kernels that are refused, by name.
+static void rows__of_kernels_that_cannot_be_predicted_say_why(void **state) {
+    (void)state;
     static const struct {
         predict_kernel row;
-        double us;
+        const char *reason;
     } cases[] = {
-        {{"gemm", "A3", "m=3072 k=3072 n=3072 f16->f32", "base 128x256x64, stepK 4"}, 206.7},
-        {{"gemm", "A3", "m=7680 k=7680 n=7680 f16->f32", "base 128x256x64, stepK 4"}, 3168},
-        {{"topk", "A3", "type=float rows=4800 validCol=1024 cols=1280 topk=1000", ""}, 324.1},
-        {{"topk", "A3", "type=float rows=2304 validCol=1024 cols=1280 topk=1000", ""}, 161.4},
-        {{"flash_attention_jit", "910B2", "S0=128 S1=1024 H=128 B=1", ""}, 19.2},
-        {{"flash_attention_jit", "910B2", "S0=128 S1=2048 H=128 B=1", ""}, 23.42},
-        {{"flash_attention_jit", "910B2", "S0=128 S1=4096 H=128 B=1", ""}, 38.317},
-        {{"flash_attention_jit", "910B2", "S0=128 S1=8192 H=128 B=1", ""}, 68.778},
-        {{"flash_attention_jit", "910B2", "S0=1024 S1=1024 H=128 B=1", ""}, 19.439},
-        {{"flash_attention_jit", "910B2", "S0=1024 S1=2048 H=128 B=1", ""}, 26.221},
-        {{"flash_attention_jit", "910B2", "S0=1024 S1=4096 H=128 B=1", ""}, 43.127},
-        {{"flash_attention_jit", "910B2", "S0=1024 S1=8192 H=128 B=1", ""}, 76.855}};
+        {{"matmul_mxfp8", "A5", "m=2048 k=2048 n=2048", ""}, "block scales are not supported"},
+        {{"tget", "A2/A3 2 NPU", "16384 bytes float", ""}, "host times of remote gets"},
+        {{"lamb", "A3", "", ""}, "no schedule is known for it"},
+        {{"gemm", "H100", "m=3072 k=3072 n=3072", ""}, "its machine is not A3, 910B, A5 or 950PR"},
+        {{"topk", "A5", "type=float rows=48 validCol=64 topk=8", ""}, "measured on 910B alone"},
+        {{"gemm", "A3", "m=3000 k=3072 n=3072 f16->f32", "base 128x256x64, stepK 4"},
+         "its sizes are not whole tiles and panels"},
+        {{"gemm", "A3", "m=3072 k=3072 n=3072", "base 64x64x64"}, "its tiling is not blocks"},
+        {{"conv2d", "A3", "m=1536 k=1152 n=1536", "base 128x256x48, stepK 3"}, "3 x 3 over a map"},
+        {{"conv2d", "A3", "X=[4 8 8 0 16] 3x3: m=1536 k=1152 n=1536", "base 128x256x48, stepK 3"},
+         "3 x 3 over a map"},
+        {{"topk", "A3", "type=float rows=0 validCol=64 topk=8", ""}, "not f32 rows of 32 to 2,048"},
+        {{"allgather_gemm", "A3", "ranks=1 M=2048 K=2048 N=1024", "base 128x256"}, "links are"},
+        {{"allgather_gemm", "A3", "ranks=3 M=2048 K=2048 N=1024", "base 128x256"}, "equal parts"},
+        {{"allgather_gemm", "A3", "ranks=2 M=0 K=2048 N=1024", "base 128x256"}, "whole tiles"},
+        {{"gemm_allreduce pipelined", "910B 8 cards", "M=5504 K=6144 N=1536 f16",
+          "base 128x256x64 stepK 4"},
+         "overlap was not published"},
+    };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         predict_times times;
-        char reason[PREDICT_REASON_MAX];
-        assert_true(predict_time(&cases[i].row, &times, reason));
-        print_message("%s: %.1f us, predicted %.1f\n", cases[i].row.kernel, cases[i].us, times.us);
-        assert_true(times.us > 0.9 * cases[i].us && times.us < 1.1 * cases[i].us);
+        char reason[PREDICT_REASON_MAX] = "";
+        assert_false(predict_time(&cases[i].row, &times, reason));
+        if (!strstr(reason, cases[i].reason)) {
+            fail_msg("case %u: %s", (unsigned)i, reason);
+        }
     }
 }
 
@@ -610,6 +670,7 @@ int main(void) {
         cmocka_unit_test(rows__kernels_are_within_a_tenth),
         cmocka_unit_test(rows__attention_grows_with_its_sizes),
         cmocka_unit_test(rows__attention_of_other_forms_says_why),
+        cmocka_unit_test(rows__of_kernels_that_cannot_be_predicted_say_why),
         cmocka_unit_test(rows__that_cannot_be_predicted_say_why),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
