@@ -4130,7 +4130,7 @@ typedef struct ptowsp_control {
 
 // Measured costs, at the clock of a model; all models but the measured ones have none (clock_mhz is
 // 0 and must be set). The rows are about Ascend 910B; 950PR has no published ones, and has these
-// at its own clock and with 6 threads. src/workload/schedule_control.c has the row of each number.
+// at its own clock and with 6 threads. src/workload/control_fitted.h has the row of each number.
 PTOWSP_API ptowsp_control ptowsp_control_make(ptowsp_control_by by, ptowsp_model model);
 
 #define PTOWSP_SCHEDULE_LANE_MAX   65536

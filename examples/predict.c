@@ -5,6 +5,7 @@
 //      predict --svg FILE            the same as a picture, with a band of 10 %
 //      predict --instructions FILE   rows of a CSV file with predicted_cycles appended
 //      predict --rows FILE           rows of kernels with predicted_us and shares of pipes appended
+//      predict --control FILE        rows of launches and scheduling with predicted appended
 //
 // Columns are found by their names in the first line. A row that cannot be predicted says why. The
 // picture and the tables show how far a prediction can be trusted; they are facts about the models,
@@ -14,6 +15,7 @@
 
 #include "common/command.h"
 #include "common/predict.h"
+#include "common/predict_control.h"
 #include "common/predict_rows.h"
 
 #include <math.h>
@@ -102,24 +104,37 @@ static bool times_of(const line *head, const line *l, predict_times *out_times, 
 
 // -- files ----------------------------------------------------------------------------------------
 
-static void print_predicted(const line *head, const line *l, const char *text, bool is_kernels) {
-    char reason[PREDICT_REASON_MAX];
+typedef enum file_kind { INSTRUCTION_FILE, KERNEL_FILE, CONTROL_FILE } file_kind;
+
+static void print_predicted(const line *head, const line *l, const char *text, file_kind kind) {
+    char reason[PREDICT_REASON_MAX], control[PREDICT_TEXT_MAX];
+    const bool is_kernels = kind == KERNEL_FILE;
     double cycles;
     predict_times t;
     printf("%.*s,", (int)strcspn(text, "\r\n"), text);
-    if (is_kernels && times_of(head, l, &t, reason)) {
+    if (kind == CONTROL_FILE &&
+        predict_control(line_field(head, l, "what"), line_field(head, l, "value"),
+                        line_field(head, l, "conditions"), control, reason)) {
+        printf("%s\n", control);
+    } else if (is_kernels && times_of(head, l, &t, reason)) {
         printf("%.1f,%.1f,%.1f,%.1f,%.1f,%.1f\n", t.us, t.cube, t.vector, t.mte1, t.mte2, t.store);
-    } else if (!is_kernels && cycles_of(head, l, &cycles, reason)) {
+    } else if (kind == INSTRUCTION_FILE && cycles_of(head, l, &cycles, reason)) {
         printf("%.0f\n", cycles);
     } else {
         printf("\"not predicted: %s\"%s\n", reason, is_kernels ? ",,,,," : "");
     }
 }
 
-static void predict_file(const char *path, bool is_kernels) {
+static void predict_file(const char *path, file_kind kind) {
+    static const char *const appended[] = {
+        "predicted_cycles",
+        "predicted_us,predicted_cube_pct,predicted_vector_pct,predicted_mte1_pct,"
+        "predicted_mte2_pct,predicted_store_pct",
+        "predicted"};
     static const char *const needed[][8] = {
         {"machine", "instruction", "dtype", "rows", "cols", "valid_rows", "valid_cols", NULL},
-        {"kernel", "machine", "shape", "tiling", NULL}};
+        {"kernel", "machine", "shape", "tiling", NULL},
+        {"what", "value", NULL}};
     static char text[LINE_MAX_BYTES];
     static line head, l;
     FILE *file = fopen(path, "r");
@@ -129,24 +144,21 @@ static void predict_file(const char *path, bool is_kernels) {
     if (!fgets(text, sizeof text, file) || !line_cut(&head, text)) {
         command_fail("%s: there is no line with names of columns", path);
     }
-    for (int i = 0; needed[is_kernels][i]; i++) {
+    for (int i = 0; needed[kind][i]; i++) {
         uint32_t at = 0;
-        while (at < head.count && strcmp(head.fields[at], needed[is_kernels][i]) != 0) {
+        while (at < head.count && strcmp(head.fields[at], needed[kind][i]) != 0) {
             at++;
         }
         if (at == head.count) {
-            command_fail("%s: there is no column %s", path, needed[is_kernels][i]);
+            command_fail("%s: there is no column %s", path, needed[kind][i]);
         }
     }
-    printf("%.*s,%s\n", (int)strcspn(text, "\r\n"), text,
-           is_kernels ? "predicted_us,predicted_cube_pct,predicted_vector_pct,predicted_mte1_pct,"
-                        "predicted_mte2_pct,predicted_store_pct"
-                      : "predicted_cycles");
+    printf("%.*s,%s\n", (int)strcspn(text, "\r\n"), text, appended[kind]);
     for (unsigned number = 2; fgets(text, sizeof text, file); number++) {
         if (!line_cut(&l, text) || (!strchr(text, '\n') && !feof(file))) {
             command_fail("%s: line %u is too long, or a quote is not closed", path, number);
         }
-        print_predicted(&head, &l, text, is_kernels);
+        print_predicted(&head, &l, text, kind);
     }
     fclose(file);
 }
@@ -405,20 +417,27 @@ static void write_picture(const char *path) {
 
 int main(int argc, char **argv) {
     static const char help[] =
-        "usage: predict [--instructions FILE | --rows FILE | --svg FILE]\n"
+        "usage: predict [--instructions FILE | --rows FILE | --control FILE | --svg FILE]\n"
         "Predicts published measurements of Ascend 910B and 950PR.\n\n"
         "  --instructions FILE   CSV rows of instructions: appends predicted_cycles\n"
         "  --rows FILE           CSV rows of kernels: appends predicted_us and shares of pipes\n"
+        "  --control FILE        CSV rows of launches and scheduling: appends predicted\n"
         "  --svg FILE            writes a picture of the rows that come with the program\n";
-    const char *instructions = NULL, *rows = NULL, *svg = NULL;
-    const command_text texts[] = {
-        {"--instructions", &instructions}, {"--rows", &rows}, {"--svg", &svg}};
+    const char *instructions = NULL, *rows = NULL, *control = NULL, *svg = NULL;
+    const command_text texts[] = {{"--instructions", &instructions},
+                                  {"--rows", &rows},
+                                  {"--control", &control},
+                                  {"--svg", &svg}};
     command_parse_texts(argc, argv, help, NULL, 0, texts, sizeof texts / sizeof *texts);
-    if ((instructions != NULL) + (rows != NULL) + (svg != NULL) > 1) {
-        command_fail("--instructions, --rows and --svg go one at a time");
+    if ((instructions != NULL) + (rows != NULL) + (control != NULL) + (svg != NULL) > 1) {
+        command_fail("--instructions, --rows, --control and --svg go one at a time");
     }
-    if (instructions || rows) {
-        predict_file(instructions ? instructions : rows, rows != NULL);
+    if (instructions) {
+        predict_file(instructions, INSTRUCTION_FILE);
+    } else if (rows) {
+        predict_file(rows, KERNEL_FILE);
+    } else if (control) {
+        predict_file(control, CONTROL_FILE);
     } else {
         gather_points();
         print_points();

@@ -182,7 +182,7 @@ src/workload/kernel.c src/workload/kernel_pto.c src/workload/kernel_collective.c
 src/workload/scalar.c
 src/workload/build.h src/workload/build.c src/workload/variant.c src/workload/insert.c src/workload/place.h src/workload/place_steps.c src/workload/place.c
 src/workload/workload.c src/workload/process.c
-src/workload/schedule_control.h src/workload/schedule_control.c
+src/workload/control_fitted.h src/workload/schedule_control.h src/workload/schedule_control.c
 src/workload/schedule.h src/workload/schedule.c src/workload/pools.c
 src/workload/check.h src/workload/check.c src/workload/check_pipeline.c
 src/workload/program.h src/workload/compile.h src/workload/read.h

@@ -1,10 +1,18 @@
 // Control of a schedule: the measured costs, checks, text. Its time is in time/control_threads.c.
 //
 // The costs are medians, means or middles of published measurements of Ascend 910B (A2/A3), taken
-// by the authors of PTO Runtime (simpler, docs of June to August 2026); none is fitted. One row of
-// the table below has one number and the row that it comes from.
+// by the authors of PTO Runtime (simpler, docs of June to August 2026); none is fitted. tools/fit takes
+// them from the rows (control_fitted.h). Their meaning here:
+//
+//     LAUNCH        of a host, an empty callable; else one more of many: a program that is loaded
+//     START_...     72 cores, cold; a quarter is on the line from the first to half. Each launch of a host
+//                   starts its cores again: half of them have by DELIVER
+//     DISPATCH, COMPLETE    the middles of 3 to 6 and 2 to 4 us: 7.5 us a task with both. An example of
+//                   352 tasks took 9.9
 
 #include "schedule_control.h"
+
+#include "control_fitted.h"
 
 #include "../base/text.h"
 #include "../runtime/control_costs.h"
@@ -23,38 +31,11 @@ typedef struct pwsp_measured_cost {
     uint32_t ns;
 } pwsp_measured_cost;
 
-// clang-format off
 static const pwsp_measured_cost pwsp_measured_costs[] = {
-    // "host run() fixed 43.3 us", an empty callable; 1 task 51.4, 256 tasks 2113.0 us
-    {PTOWSP_CONTROL_LAUNCH, PWSP_BY_HOST, 43300},
-    // "host run() per task 8.08 us", 1 to 256 tasks: the launch of one program that is loaded
-    {PTOWSP_CONTROL_LAUNCH, PWSP_BY_AICPU | PWSP_BY_KERNELS, 8080},
-    {PTOWSP_CONTROL_SUBMIT, PWSP_BY_HOST, 8080},
-    // "AICore first-task tail 0.3-5.6 us by core (p50 1.77, p75 3.39, max 5.31)", 72 cores; a
-    // quarter is on the line from the first to half
-    {PTOWSP_CONTROL_START_FIRST, PWSP_BY_AICPU | PWSP_BY_KERNELS, 300},
-    {PTOWSP_CONTROL_START_QUARTER, PWSP_BY_AICPU | PWSP_BY_KERNELS, 1035},
-    {PTOWSP_CONTROL_START_HALF, PWSP_BY_AICPU | PWSP_BY_KERNELS, 1770},
-    {PTOWSP_CONTROL_START_MOST, PWSP_BY_AICPU | PWSP_BY_KERNELS, 3390},
-    {PTOWSP_CONTROL_START_LAST, PWSP_BY_AICPU | PWSP_BY_KERNELS, 5310},
-    // the same row, half of the cores: each launch of a host starts its cores again
-    {PTOWSP_CONTROL_DELIVER, PWSP_BY_HOST, 1770},
-    // "AICPU orchestrator per submitted task 0.874 us (16704 tasks in 14601.6 us)"
-    {PTOWSP_CONTROL_SUBMIT, PWSP_BY_AICPU, 874},
-    // "AICPU scheduling per task 5-10 us (dispatch 3-6, completion 2-4)": the middles; the sum is
-    // 7.5, and an example of 352 tasks in 3477 us a thread is 9.9
-    {PTOWSP_CONTROL_DISPATCH, PWSP_BY_AICPU, 4500},
-    {PTOWSP_CONTROL_COMPLETE, PWSP_BY_AICPU, 3000},
-    // "AICPU to AICore (DMB) end to end 140 ns"
-    {PTOWSP_CONTROL_DELIVER, PWSP_BY_AICPU, 140},
-    // "AICore task setup (payload dcci + ACK) 349 ns mean"
-    {PTOWSP_CONTROL_SWITCH, PWSP_BY_AICPU, 349},
-    // "AICore to AICPU via COND 600 ns avg"
-    {PTOWSP_CONTROL_NOTICE, PWSP_BY_AICPU, 600},
-    // "AICPU LDR of COND 95-105 ns, serial in a thread, parallel over threads": the middle
-    {PTOWSP_CONTROL_POLL, PWSP_BY_AICPU, 100},
+#define PWSP_MEASURED_COST(cost, by, ns) {PTOWSP_CONTROL_##cost, by, ns},
+    PWSP_FITTED_CONTROL(PWSP_MEASURED_COST)
+#undef PWSP_MEASURED_COST
 };
-// clang-format on
 
 ptowsp_control ptowsp_control_make(ptowsp_control_by by, ptowsp_model model) {
     // Clock of the model (PTOWSP_MODELS), and threads: AICPU threads that a runtime may use, "6

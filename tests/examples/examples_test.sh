@@ -263,7 +263,21 @@ bad "$DIR/kernels.csv: there is no column instruction" predict --instructions "$
 printf 'machine,"a\n' > "$DIR/wrong.csv"
 bad "$DIR/wrong.csv: there is no line with names of columns" predict --rows "$DIR/wrong.csv"
 bad "/nowhere/picture cannot be written" predict --svg /nowhere/picture
-bad "--instructions, --rows and --svg go one at a time" predict --svg "$DIR/x" --rows "$DIR/kernels.csv"
+cat > "$DIR/control.csv" << 'END'
+what,value
+host run() 1/4/256 tasks,51.4/80.2/2113.0 us
+AICPU orchestrator per submitted task,0.874 us (16704 tasks in 14601.6 us)
+AICPU scheduling per task,example 352 tasks in 3477 us a thread
+AICore to AICPU via COND,600 ns avg
+qwen3 decode_layer wall,902.9 us median
+unknown,1 us
+END
+good predict --control "$DIR/control.csv"
+# 43.3 + 8.08 for each task; 7.6 us for each, of dispatch, poll and completion.
+says "what,value,predicted" "2113.0 us,51.4/75.6/2111.8 us" "0.874 us a task" "7.602 us a task" \
+    "600 ns (notice)" '"not predicted: its tasks were not published"' '"not predicted: there is no model of it"'
+bad "$DIR/kernels.csv: there is no column what" predict --control "$DIR/kernels.csv"
+bad "--instructions, --rows, --control and --svg go one at a time" predict --svg "$DIR/x" --rows "$DIR/kernels.csv"
 good topk
 says "the best 8 of up to 256 candidates, 40 requests" "wrong are 0, 0 allowed: good"
 rows 1 "unit *40 tasks"
