@@ -266,7 +266,7 @@ src/csp/channel.c src/csp/exchange.c src/csp/deadlock.c
 CORE_FILES="
 src/base/base.h src/base/base.c
 src/base/block_list.h src/base/block_list.c
-src/base/atomic.h src/base/heap.h
+src/base/atomic.h src/base/heap.h src/base/lookup.h
 src/base/os.h src/base/os.c
 src/base/number.h
 src/base/sleeper.h src/base/sleeper.c

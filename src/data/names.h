@@ -3,19 +3,19 @@
 #ifndef PWSP_NAMES_H
 #define PWSP_NAMES_H
 
-#include "../base/base.h"
+#include "../base/lookup.h"
 
 typedef struct pwsp_name {
     uint64_t hash;
-    const char *text;  // NULL: this place is free
-    uint32_t kind;     // the owner's
-    uint32_t index;    // the owner's
+    const char *text;
+    uint32_t kind;   // the owner's
+    uint32_t index;  // the owner's
 } pwsp_name;
 
 typedef struct pwsp_names {
-    pwsp_name *slots;
-    uint64_t slot_count;  // a power of two, or 0
-    uint64_t count;
+    pwsp_name *items;  // in the order in which they were added
+    uint64_t count, capacity;
+    pwsp_lookup lookup;
 } pwsp_names;
 
 // Is it 1 to PTOWSP_NAME_MAX printable ASCII characters, without quotes or backslash?

@@ -137,17 +137,15 @@ static bool *pwsp_compiler_flags(pwsp_compiler *c, uint64_t count) {
 
 static bool pwsp_compiler_names(pwsp_compiler *c) {
     const ptowsp_module *m = c->module;
-    for (uint64_t i = 0; i < m->bindables.slot_count; i++) {
-        const pwsp_name *name = &m->bindables.slots[i];
-        if (name->text) {
-            const char *text = pwsp_compiler_text(c, name->text);
-            if (!text) {
-                return false;
-            }
-            if (!pwsp_names_add(&c->program->names, &c->program->memory, text, name->kind,
-                                name->index)) {
-                return pwsp_module_no_memory(c->module);
-            }
+    for (uint64_t i = 0; i < m->bindables.count; i++) {
+        const pwsp_name *name = &m->bindables.items[i];
+        const char *text = pwsp_compiler_text(c, name->text);
+        if (!text) {
+            return false;
+        }
+        if (!pwsp_names_add(&c->program->names, &c->program->memory, text, name->kind,
+                            name->index)) {
+            return pwsp_module_no_memory(c->module);
         }
     }
     return true;
