@@ -3,8 +3,8 @@
 
 #include "kernel_loop.h"
 
-#include "../src/kernel/compiled.h"
-#include "../src/workload/module.h"
+#include "src/kernel/compiled.h"
+#include "src/workload/module.h"
 
 // -- results --------------------------------------------------------------------------------------
 
