@@ -673,7 +673,8 @@ typedef struct ptoisa_machine {
     MECHANISM(COLUMNS)    /* columns are reduced row by row, each waiting for the last */          \
     MECHANISM(RUNS)       /* merges are slower where runs are longer than 32 pairs */              \
     MECHANISM(REGISTERS)  /* A5: measured loops over registers */                                  \
-    MECHANISM(CLOCK)      /* global memory does not follow the core's clock */
+    MECHANISM(CLOCK)      /* global memory does not follow the core's clock */                     \
+    MECHANISM(GROUPS)     /* rows of 8,192 f32 in all are reduced in groups of 8 */
 // clang-format on
 
 typedef enum ptoisa_mechanism {
@@ -1245,20 +1246,22 @@ PTOISA_FN const ptoisa_machine *ptoisa_machine_950pr(void) {
 // clang-format off
 // 4 rows of GEMM and convolution: the share of FIX, bytes of the destination
 #define PTOISA_FITTED_FIX_RATE 7236
-// 2 rows of GEMM, share of MTE2, with 24 cores
-#define PTOISA_FITTED_L1_RATE 8127
-// 2 rows of convolution, share of MTE2
-#define PTOISA_FITTED_L1_LATENCY 89
+// 2 rows of convolution, share of MTE2, less bytes at the rates of L2 and HBM
+#define PTOISA_FITTED_L1_LATENCY 55
 // the large convolution, share of MTE1
 #define PTOISA_FITTED_L0_SETUP 13
+// the small convolution, share of MTE1: a further row of its map in a block
+#define PTOISA_FITTED_MAP_ROW 30
+// the large convolution, its time less its cube's share: a panel of a map
+#define PTOISA_FITTED_MAP_WAIT 84
 // 2 rows of GEMM, share of MTE1
 #define PTOISA_FITTED_TRANSPOSED 10576
-// 1 row of GEMM, share of MTE2: all 24 cores, from L2
+// the GEMM that L2 holds, share of MTE2: all 24 cores
 #define PTOISA_FITTED_L2_RATE 222013
-// 1 row of GEMM of fp8, share of MTE2: all 32 cores, from L2
+// the large GEMM of fp8, share of MTE2: all 32 cores
 #define PTOISA_FITTED_A5_L2_RATE 297556
-// a row of GEMM of fp8, share of MTE2, and one of an all-reduce, if loads decide it
-#define PTOISA_FITTED_A5_L1_RATE 9344
+// an all-reduce of two ranks: bytes a microsecond from one to the other
+#define PTOISA_FITTED_A5_PAIR 32096
 // 2 rows of GEMM of fp8, share of MTE1
 #define PTOISA_FITTED_A5_L0B_RATE 13230
 // 2 rows of top-k, share of MTE2
@@ -1333,14 +1336,17 @@ PTOISA_FN const ptoisa_machine *ptoisa_machine_950pr(void) {
 //
 //     910B     1,800 MHz (910B2, B3; 910C): a GEMM of 128 x 256 x 64 a step then takes 510 cycles a
 //              step, of 512 blocks. 910B1 has 1,850 and 910B4 1,500: copy, and set clock_mhz.
-//              To and from global memory: GiB/s of machine.h at 1,800 MHz, but memory to L1 as GEMM
-//              has it, with 24 cores at work. On chip: bytes a cycle of machine.h.
+//              To and from global memory: GiB/s of machine.h at 1,800 MHz, but memory to L1 by the
+//              public 110 bytes a cycle of a core alone. On chip: bytes a cycle of machine.h.
 //     950PR    1,650 MHz. Measured are vector instructions, which have fits of their own
-//              (cost_timed.h), and the loads of GEMM. No row has transposing loads: they are as
-//              fast as others. Latencies and FIX are 910B's, other rates those of machine.h.
+//              (cost_timed.h), and L1 to L0 of GEMM. No row has transposing loads: they are as
+//              fast as others. Memory to L1 is the public 100 bytes a cycle of a core alone.
+//              Latencies and FIX are 910B's, other rates those of machine.h.
 //              Mechanisms of 910B's vector unit are switched off: no row says that A5 has them.
 //
-// Memory shared by cores, launches, dispatch and links are not here: these are times of one core.
+// These are times of a core that has memory to itself. Cores that share memory are slower by
+// ptowsp_shared_memory_of: the rates of L2 and HBM are other constants. Launches, dispatch and links are
+// not here either.
 
 #ifndef PTOISA_TIMING_H
 #define PTOISA_TIMING_H
@@ -1354,7 +1360,7 @@ PTOISA_FN const ptoisa_timing *ptoisa_timing_910b(void) {
         "910B", PTOISA_A2A3, 1800, 1800, 1u << PTOISA_MECHANISM_REGISTERS,
         PTOISA_FITTED_TRANSPOSED,
         {{PTOISA_FITTED_LOAD_LATENCY, PTOISA_FITTED_SETUP, PTOISA_FITTED_BURST, 6019},  // GM -> UB
-         {PTOISA_FITTED_L1_LATENCY, PTOISA_FITTED_SETUP, 0, PTOISA_FITTED_L1_RATE},     //    -> L1
+         {PTOISA_FITTED_L1_LATENCY, PTOISA_FITTED_SETUP, 0, 11000},                     //    -> L1
          {PTOISA_FITTED_STORE_LATENCY, PTOISA_FITTED_SETUP, PTOISA_FITTED_BURST, 11242},  // UB -> GM
          {0, 0, 0, 11242},                             //    -> L1
          {0, PTOISA_FITTED_CALL, 0, 3200},             //    -> UB
@@ -1372,10 +1378,10 @@ PTOISA_FN const ptoisa_timing *ptoisa_timing_950pr(void) {
     static const ptoisa_timing timing = {
         "950PR", PTOISA_A5, 1650, 1650,
         1u << PTOISA_MECHANISM_BLOCKS | 1u << PTOISA_MECHANISM_ROWS | 1u << PTOISA_MECHANISM_ENDS |
-        1u << PTOISA_MECHANISM_COLUMNS,
+        1u << PTOISA_MECHANISM_COLUMNS | 1u << PTOISA_MECHANISM_GROUPS,
         PTOISA_FITTED_A5_L0B_RATE,
         {{PTOISA_FITTED_LOAD_LATENCY, PTOISA_FITTED_SETUP, PTOISA_FITTED_BURST, 5324},
-         {PTOISA_FITTED_L1_LATENCY, PTOISA_FITTED_SETUP, 0, PTOISA_FITTED_A5_L1_RATE},
+         {PTOISA_FITTED_L1_LATENCY, PTOISA_FITTED_SETUP, 0, 10000},
          {PTOISA_FITTED_STORE_LATENCY, PTOISA_FITTED_SETUP, PTOISA_FITTED_BURST, 9944},
          {0, 0, 0, 9944},
          {0, PTOISA_FITTED_CALL, 0, 59433},
@@ -1431,7 +1437,7 @@ PTOISA_INLINE bool ptoisa_has(const ptoisa_issue_info *info, ptoisa_mechanism me
 // All numbers are integers, slopes and biases of readings in 1/10000 of a cycle, and only the last
 // sum is rounded, to nearest: the same cycles on every machine, compiler and optimisation level.
 //
-// Compared with public data that look measured (tests/isa_cost_test.c prints this, with more
+// Compared with public data that look measured (tests/isa/isa_cost_test.c prints this, with more
 // points):
 //
 //                            model  measured  ratio
@@ -2260,8 +2266,34 @@ PTOISA_FN uint64_t ptoisa_timed_columns(const ptoisa_issue_info *info) {
     return copy + ((tile->valid_rows - 1) * row + 50) / 100;
 }
 
+// Reductions of 8,192 f32 by rows, the slices of scores that flash attention reduces. PTO-ISA has
+// special code for 64 x 128, 32 x 256, 16 x 512 and 8 x 1024: it reduces blocks of 8 elements, twice,
+// and the remainder of a row in one or two more steps. Each step waits for the previous one. The
+// constants are public: vcgadd 14, 1, 24; vcgmax 14, 1, 17.
+//
+// Two assumptions. Only TROWSUM is documented to have this code; the published times of flash attention
+// suggest that TROWMAX has it too. And PTO-ISA requires static sizes; full tiles count as static here.
+PTOISA_FN bool ptoisa_is_in_groups(const ptoisa_issue_info *info) {
+    const ptoisa_tile *tile = info->src0;
+    bool is_reduced =
+        info->op == PTOISA_TROWSUM || info->op == PTOISA_TROWMAX || info->op == PTOISA_TROWMIN;
+    return is_reduced && tile->dtype == PTOISA_F32 && tile->cols == tile->valid_cols &&
+           tile->valid_cols % 128 == 0 && tile->valid_cols <= 1024 &&
+           (uint64_t)tile->valid_rows * tile->valid_cols == 8192;
+}
+
+PTOISA_FN uint64_t ptoisa_timed_groups(const ptoisa_issue_info *info) {
+    uint64_t ends = info->op == PTOISA_TROWSUM ? 14 + 24 : 14 + 17;
+    uint32_t cols = info->src0->valid_cols;
+    uint64_t left = cols == 256 || cols == 1024 ? 2 : 1;
+    return 8192 / 64 + 8192 / 8 / 64 + 2 * ends + 1 + left * (8192 / 64 / 64 + ends + 1);
+}
+
 // Cycles of an instruction on the vector pipe.
 PTOISA_FN uint64_t ptoisa_timed_vector(const ptoisa_issue_info *info) {
+    if (ptoisa_has(info, PTOISA_MECHANISM_GROUPS) && ptoisa_is_in_groups(info)) {
+        return ptoisa_timed_groups(info);
+    }
     if (ptoisa_has(info, PTOISA_MECHANISM_BLOCKS) && ptoisa_op_is_block_move(info->op)) {
         return ptoisa_timed_blocks(info, info->op == PTOISA_TINSERT ? info->src0 : info->dst);
     }

@@ -266,28 +266,28 @@
 //
 // CONTENTS
 //
-//    1. Build configuration                 343    18. Schedules                          3750
-//    2. Status and errors                   449    19. Modules as text                    4239
-//    3. Contexts and threads                515    20. Programs                           4291
-//    4. Sinks                               680    21. Runs                               4370
-//    5. Work and tiers                      709    22. Seeing runs                        5050
-//    6. Chunk plans                         862    23. Graphs                             5603
-//    7. Dispatch                           1180    24. Tile kernels                       5855
-//    8. Merging                            1250    25. Pipelines                          6464
-//    9. Attention plans                    1299    26. Ranks                              6650
-//   10. Attention kernels                  1784    27. Layouts                            7194
-//   11. MoE plans                          2050    28. Devices                            7511
-//   12. Prefix trees                       2498    29. Tuning                             7673
-//   13. Data types and tensors             2782    30. Emitting                           7999
-//   14. Modules                            2867    31. Dumps of PTO Runtime               8224
-//   15. Kernels                            3076    32. Spaces                             8473
-//   16. Scalar expressions                 3389    33. Utilities                          8532
-//   17. Workloads                          3490
+//    1. Build configuration                 349    18. Schedules                          3818
+//    2. Status and errors                   456    19. Modules as text                    4308
+//    3. Contexts and threads                522    20. Programs                           4360
+//    4. Sinks                               687    21. Runs                               4439
+//    5. Work and tiers                      716    22. Seeing runs                        5120
+//    6. Chunk plans                         869    23. Graphs                             5673
+//    7. Dispatch                           1191    24. Tile kernels                       5925
+//    8. Merging                            1261    25. Pipelines                          6566
+//    9. Attention plans                    1310    26. Ranks                              6752
+//   10. Attention kernels                  1810    27. Layouts                            7296
+//   11. MoE plans                          2077    28. Devices                            7613
+//   12. Prefix trees                       2554    29. Tuning                             7775
+//   13. Data types and tensors             2841    30. Emitting                           8101
+//   14. Modules                            2926    31. Dumps of PTO Runtime               8327
+//   15. Kernels                            3135    32. Spaces                             8576
+//   16. Scalar expressions                 3451    33. Utilities                          8635
+//   17. Workloads                          3552
 //
-//   Appendix A. Reading programs                   8546
-//   Appendix B. The grammar of modules as text     9064
-//   Appendix C. Macros                             9151
-//   Appendix D. Index of functions                 9374
+//   Appendix A. Reading programs                   8649
+//   Appendix B. The grammar of modules as text     9177
+//   Appendix C. Macros                             9264
+//   Appendix D. Index of functions                 9487
 //
 // WORDS
 //
@@ -9487,141 +9487,141 @@ PTOWSP_DEFINE_SPACE(ptowsp_moe_space, PTOWSP_MOE_DIMS)
 // Appendix D. Index of functions
 // -------------------------------------------------------------------------------------------------
 //
-//      ptowsp_              add 3448, algorithm_name 6766, and 3472, array_at 3418,
-//                           bf16_from_f32 2834, bitand 3455, bitnot 3461, bitor 3456, bitxor 3457,
-//                           bool 3409, call_make 3654, cast 3481, channel_make 6616, clock_ns 8541,
-//                           close_make 6639, combine_begin 3548, consume_begin 6604, consumes 6623,
-//                           convert 2842, core_timing_of 6426, cost_check 6431, decode_tiers 859,
-//                           depth_name 3902, div 3451, edge_reason_name 5197, eq 3464,
-//                           event_make 6645, f16_from_f32 2832, fingerprint_print 5047,
-//                           for_each_begin 3542, ge 3469, gt 3468, hash 8538, i64 3407,
-//                           instruction 6359, le 3467, links_make 6892, location_name 2826,
-//                           lt 3466, max 3454, memory_name 5931, min 3453, mul 3450, ne 3465,
-//                           neg 3460, not 3474, opcode_name 8906, or 3473, otherwise_begin 3547,
-//                           pipe_name 5932, pipeline_begin 6599, process_begin 6601,
-//                           processor_count 618, produces 6624, receive_begin 6606,
-//                           record_make 6646, rem 3452, replicate_begin 6602, ring_name 3885,
-//                           scope_end 3550, search_print 5599, sequence_begin 3549,
-//                           shared_memory_of 4114, shl 3458, shr 3459, spans_export 5375,
-//                           stall_name 4793, sub 3449, support_name 4223, symbol 3413,
-//                           target_name 4222, tier_find 850, u64 3408, unit_name 3165, version 433,
-//                           wait_make 6647, when_begin 3546
-//      ptowsp_attend_       bytes 2044, check 1965, compute 2032, convert 2039, join 2003,
-//                           merge 1999, place 1955, run 1986, run_worker 1979, size 1948,
-//                           unit_of 2021, unit_rows 2025, variant 2047, work 1995
-//      ptowsp_attention_    accs 1696, bound 1584, check 1637, cost_of 6008, export 1677,
-//                           generate 1615, is_invariant 1645, job_check 1768, lane_merges 1654,
-//                           lane_units 1649, merge_row 1701, place 1601, print 1681,
-//                           progress_size 1744, run 1780, run_serial 1772, run_worker 1760,
-//                           see 1628, size 1591, states 1692
-//      ptowsp_axis_         dense 2959, dynamic 2960, plan 3005, plan_lanes 3007, plan_merges 3006,
-//                           ragged 2961, row 2967, size 3423, sparse 2962
-//      ptowsp_capability_   at 4220, count 4219, print 4221
-//      ptowsp_collective_   choose 6922, name 6765, plan 6812, print 6819, time 6912
-//      ptowsp_context_      create 595, destroy 601, error 604, fail 608, lane_count 611,
-//                           run_worker 667
-//      ptowsp_control_      cost_name 4024, make 4065
-//      ptowsp_device_       alloc 7589, cancel 7657, close 7582, copy_in 7600, copy_out 7602,
-//                           core_tasks 7670, free 7594, launch 7652, open 7573, result 7666,
-//                           run 7623, run_graph 7614, start 7628
-//      ptowsp_dispatch_     mpmd 1244, serial 1213, spmd 1224
-//      ptowsp_dtype_        name 2823, size 2822
-//      ptowsp_dump_         check 8337, close 8331, explain 8348, open 8329, print 8342,
-//                           replay_export 8464, replay_print 8458, replay_run 8451,
-//                           rings_least 8385, rings_try 8390
-//      ptowsp_expr_         print 3487, type 3484
-//      ptowsp_f32_          from_bf16 2835, from_f16 2833
-//      ptowsp_graph_        add 5820, cancel 5763, clear 5700, create 5694, destroy 5696,
-//                           edge_make 5718, lanes 5852, limit 5769, poll 5780, record 5756,
-//                           result 5851, run 5744, run_worker 5748, seal 5729, start 5778,
-//                           task_cycles 5833, task_make 5709, task_status 5828, wait 5779
-//      ptowsp_hub_          create 6967, destroy 6971, transport 6975
-//      ptowsp_kernel_       begin 6033, choice 3631, collective 7081, end 6038, explain 3642,
-//                           hash 3343, insn_at 6454, insn_count 6453, make 3336, measure 6447,
-//                           print 6458, rule 7489
-//      ptowsp_linear_       apply 7388, blocked 7373, compose 7378, conflicts 7396, identity 7370,
-//                           inverse 7383, rank 7389, strided 7371, swizzle 7375, transpose 7381
-//      ptowsp_loop_         entry 3427, field 3433
-//      ptowsp_machine_      910b 5973, 950pr 5974
-//      ptowsp_measure_      (itself) 7840, samples 7845
-//      ptowsp_merge_        add 1278, clear 1275, finish 1284, partials 1294
-//      ptowsp_mesh_         check 7249, coordinate 7253, layout_check 7261, layout_join 7303,
-//                           layout_part_of 7272, layout_print 7278, layout_relayout 7341
-//      ptowsp_module_       create 2931, destroy 2936, error 2940, mesh 7417, parse 4285,
-//                           print 2947
-//      ptowsp_moe_          check 2275, column_begin 2285, column_end 2292, combine 2184,
-//                           generate 2266, history_add 2338, index 2430, look 2329, move 2421,
-//                           place 2397, plan_units 2311, print 2307, routes_generate 2490,
-//                           row_bound 2152, scratch_bytes 2388, share 2440, sort 2160,
-//                           sort_parallel 2170, unit_bound 2253, unit_rows 2299
-//      ptowsp_npu_          build 8139, build_run 8190, destroy 8143, directory 8146, emit 8094,
-//                           emit_files 8102, execute 8184, measure 8217, record 8114,
-//                           was_cached 8144
-//      ptowsp_output_       to_buffer 703, to_file 706
-//      ptowsp_parallel_     begin 3540, for 632
-//      ptowsp_plan_         chunk_size 1114, explain 1177, generate 1137, generate_parallel 1155,
-//                           generate_range 1145, is_invariant 1646, total_work 1122,
-//                           work_bound 1171
-//      ptowsp_prefix_       add 2699, bound 2711, build 2682, build_given 2690, check 2746,
-//                           generate 2735, join_row 2771, place 2725, print 2753,
-//                           progress_size 2777, remove 2702, size 2718, tree_bytes 2672,
-//                           tree_place 2673, unit_tokens 2759
-//      ptowsp_program_      check 9018, create 4310, destroy 4315, kernel_name 4321,
-//                           lane_count 9011, load 4364, print 4328, print_place 4324,
-//                           print_point 4670, print_schedule 9014, prove 9030, read 9008,
-//                           save 4354, size 4318
-//      ptowsp_rails_        fail 7986, init 7967, print 7993, propose 7981, reason_text 7989,
-//                           sample 7973, tick 7977
-//      ptowsp_ranks_        count 7004, create 6997, destroy 7001, poll 7025, rank 7003,
-//                           relayout 7505, run 7017, start 7022, wait 7026
-//      ptowsp_run_          bind 4516, bind_array 4535, bind_batch 4602, bind_csr 4553,
-//                           bind_lengths 4544, bind_plan 4575, bind_ranks 7118, bind_size 4524,
-//                           bind_slot 4675, bind_symbol 4529, bind_tensor 4559,
-//                           bind_transients 4634, bind_work 4581, bound_array 9047,
-//                           bound_batch 9053, bound_csr 9050, bound_plan 9051, bound_size 9044,
-//                           bound_slot 9061, bound_symbol 9045, bound_tensor 9057,
-//                           bound_transients 9059, cancel 4738, channels 4926, clock_at 5120,
-//                           create 4450, critical_path 4865, critical_steps 4958, decisions 5480,
-//                           destroy 4452, edges 5220, execute 4726, execute_worker 4731,
-//                           expect 5044, explore 5007, export 5325, export_decisions 5484,
-//                           export_transients 5334, find_bounds 5412, fingerprint 5037,
-//                           group_export 7187, group_simulate 7162, idle 5145, kernels 5140,
-//                           lanes 4857, lifetime_at 4667, pipelines 4922, poll 4757, print 5012,
-//                           print_stuck 4964, print_task 5127, processes 4924, program 9043,
-//                           rank_waits 7178, record 5094, records 4860, report 5453, result 4856,
-//                           size_transients 4657, slot 4681, start 4748, steps 4953, trace_at 5107,
-//                           trace_count 5106, trace_find 5110, usage 5155, wait 4756, what_if 5428
-//      ptowsp_schedule_     check 4230, print 4236, search 5587, search_cancel 5595
-//      ptowsp_select_       (itself) 3477, begin 3544
-//      ptowsp_send_         make 6629, task_make 6634
-//      ptowsp_slot_         (itself) 3437, load_make 3664, set_make 3658
-//      ptowsp_space_        at 8522, index 8520, make 8515, multiply 9158, total 8519
-//      ptowsp_status_       name 497, text 498
-//      ptowsp_task_         arg 3444, axis 3117, cols 3123, fail 3134, list_make 3747, make 3588,
-//                           rows 3120, scalar 3126, tag 3445, variable 3443
-//      ptowsp_tensor_       layout 7432, make 3045, spread 7426, transient 3071
-//      ptowsp_tile_         abs 6126, add 6103, alloc 6358, carry 6300, col_broadcast 6142,
-//                           colmax 6137, colmin 6138, cols 6303, colsum 6136, compare 6188,
-//                           const 6054, cos 6121, cvt 6164, deinterleave 6218, dequantize 6170,
-//                           div 6106, exp 6113, full 6057, gather 6207, gelu 6123, in 6042,
-//                           inout 6046, interleave 6217, iota 6059, load 6063, log 6114,
-//                           loop_begin 6297, loop_end 6299, matmul 6147, matmul_acc 6148,
-//                           matmul_bias 6149, max 6107, merge_sort 6201, min 6108, mul 6105,
-//                           neg 6125, next 6301, out 6044, quantize 6169, recip 6117, relu 6122,
-//                           row_broadcast 6141, rowmax 6133, rowmean 6135, rowmin 6134, rows 6302,
-//                           rowsum 6131, rowsum_f32 6132, rsqrt 6116, scalar 6051, select 6189,
-//                           sigmoid 6119, silu 6124, sin 6120, slice 6212, slice_at 6304,
-//                           sort32 6200, sqrt 6115, store 6068, store_add 6071, store_at 6306,
-//                           sub 6104, tanh 6118, topk_indices 6203, topk_values 6202,
-//                           transpose 6173
-//      ptowsp_tuning_       add 7762, bucket 7727, compact 7807, count 7794, create 7742,
-//                           destroy 7744, find 7776, record_at 7797, refresh 7751
-//      ptowsp_work_         batch 767, column_part 785, create 835, destroy 839, expert 770,
-//                           head 755, is_first 812, is_last 815, is_valid 805, is_whole 808,
-//                           kv_end 764, kv_len 761, kv_start 758, merge_rows 799, of 821,
-//                           print 830, request 752, slot 788, slot_count 794, slot_first 791,
-//                           tile 782, token_count 776, token_end 779, token_start 773
-//      ptowsp_workload_     begin 3539, param 3647
+//      ptowsp_              add 3510, algorithm_name 6868, and 3534, array_at 3480,
+//                           bf16_from_f32 2893, bitand 3517, bitnot 3523, bitor 3518, bitxor 3519,
+//                           bool 3471, call_make 3722, cast 3543, channel_make 6718, clock_ns 8644,
+//                           close_make 6741, combine_begin 3616, consume_begin 6706, consumes 6725,
+//                           convert 2901, core_timing_of 6525, cost_check 6530, decode_tiers 866,
+//                           depth_name 3970, div 3513, edge_reason_name 5267, eq 3526,
+//                           event_make 6747, f16_from_f32 2891, fingerprint_print 5116,
+//                           for_each_begin 3610, ge 3531, gt 3530, hash 8641, i64 3469,
+//                           instruction 6457, le 3529, links_make 6994, location_name 2885,
+//                           lt 3528, max 3516, memory_name 6002, min 3515, mul 3512, ne 3527,
+//                           neg 3522, not 3536, opcode_name 9018, or 3535, otherwise_begin 3615,
+//                           pipe_name 6003, pipeline_begin 6701, process_begin 6703,
+//                           processor_count 625, produces 6726, receive_begin 6708,
+//                           record_make 6748, rem 3514, replicate_begin 6704, ring_name 3953,
+//                           scope_end 3618, search_print 5669, sequence_begin 3617,
+//                           shared_memory_of 4183, shl 3520, shr 3521, spans_export 5445,
+//                           stall_name 4862, sub 3511, support_name 4292, symbol 3475,
+//                           target_name 4291, tier_find 857, u64 3470, unit_name 3224, version 439,
+//                           wait_make 6749, when_begin 3614
+//      ptowsp_attend_       bytes 2071, check 1992, compute 2059, convert 2066, join 2030,
+//                           merge 2026, place 1982, run 2013, run_worker 2006, size 1975,
+//                           unit_of 2048, unit_rows 2052, variant 2074, work 2022
+//      ptowsp_attention_    accs 1722, bound 1599, check 1652, cost_of 6079, export 1703,
+//                           generate 1630, is_invariant 1660, job_check 1794, lane_merges 1669,
+//                           lane_units 1664, merge_row 1727, place 1616, print 1707,
+//                           progress_size 1770, run 1806, run_serial 1798, run_worker 1786,
+//                           see 1643, size 1606, states 1718, unit_rows 1677
+//      ptowsp_axis_         dense 3018, dynamic 3019, plan 3064, plan_lanes 3066, plan_merges 3065,
+//                           ragged 3020, row 3026, size 3485, sparse 3021
+//      ptowsp_capability_   at 4289, count 4288, print 4290
+//      ptowsp_collective_   choose 7024, name 6867, plan 6914, print 6921, time 7014
+//      ptowsp_context_      create 602, destroy 608, error 611, fail 615, lane_count 618,
+//                           run_worker 674
+//      ptowsp_control_      cost_name 4093, make 4134
+//      ptowsp_device_       alloc 7691, cancel 7759, close 7684, copy_in 7702, copy_out 7704,
+//                           core_tasks 7772, free 7696, launch 7754, open 7675, result 7768,
+//                           run 7725, run_graph 7716, start 7730
+//      ptowsp_dispatch_     mpmd 1255, serial 1224, spmd 1235
+//      ptowsp_dtype_        name 2882, size 2881
+//      ptowsp_dump_         check 8440, close 8434, explain 8451, open 8432, print 8445,
+//                           replay_export 8567, replay_print 8561, replay_run 8554,
+//                           rings_least 8488, rings_try 8493
+//      ptowsp_expr_         print 3549, type 3546
+//      ptowsp_f32_          from_bf16 2894, from_f16 2892
+//      ptowsp_graph_        add 5890, cancel 5833, clear 5770, create 5764, destroy 5766,
+//                           edge_make 5788, lanes 5922, limit 5839, poll 5850, record 5826,
+//                           result 5921, run 5814, run_worker 5818, seal 5799, start 5848,
+//                           task_cycles 5903, task_make 5779, task_status 5898, wait 5849
+//      ptowsp_hub_          create 7069, destroy 7073, transport 7077
+//      ptowsp_kernel_       begin 6105, choice 3699, collective 7183, end 6110, explain 3710,
+//                           hash 3405, insn_at 6553, insn_count 6552, make 3398, measure 6546,
+//                           print 6560, rule 7591
+//      ptowsp_linear_       apply 7490, blocked 7475, compose 7480, conflicts 7498, identity 7472,
+//                           inverse 7485, rank 7491, strided 7473, swizzle 7477, transpose 7483
+//      ptowsp_loop_         entry 3489, field 3495
+//      ptowsp_machine_      910b 6044, 950pr 6045
+//      ptowsp_measure_      (itself) 7942, samples 7947
+//      ptowsp_merge_        add 1289, clear 1286, finish 1295, partials 1305
+//      ptowsp_mesh_         check 7351, coordinate 7355, layout_check 7363, layout_join 7405,
+//                           layout_part_of 7374, layout_print 7380, layout_relayout 7443
+//      ptowsp_module_       create 2990, destroy 2995, error 2999, mesh 7519, parse 4354,
+//                           print 3006
+//      ptowsp_moe_          bound 2302, check 2332, column_begin 2341, column_end 2348,
+//                           combine 2213, generate 2324, history_add 2394, index 2486, look 2385,
+//                           move 2477, place 2314, plan_units 2367, print 2363, rebalance 2453,
+//                           routes_generate 2546, row_bound 2181, scratch_bytes 2444, share 2496,
+//                           size 2308, sort 2189, sort_parallel 2199, unit_rows 2355
+//      ptowsp_npu_          build 8240, build_run 8291, destroy 8244, directory 8247, emit 8196,
+//                           emit_files 8204, execute 8285, measure 8320, record 8216,
+//                           was_cached 8245
+//      ptowsp_output_       to_buffer 710, to_file 713
+//      ptowsp_parallel_     begin 3608, for 639
+//      ptowsp_plan_         chunk_size 1125, explain 1188, generate 1148, generate_parallel 1166,
+//                           generate_range 1156, is_invariant 1661, total_work 1133,
+//                           work_bound 1182
+//      ptowsp_prefix_       add 2758, bound 2770, build 2741, build_given 2749, check 2805,
+//                           generate 2794, join_row 2830, place 2784, print 2812,
+//                           progress_size 2836, remove 2761, size 2777, tree_bytes 2731,
+//                           tree_place 2732, unit_tokens 2818
+//      ptowsp_program_      check 9131, create 4379, destroy 4384, kernel_name 4390,
+//                           lane_count 9124, load 4433, print 4397, print_place 4393,
+//                           print_point 4739, print_schedule 9127, prove 9143, read 9121,
+//                           save 4423, size 4387
+//      ptowsp_rails_        fail 8088, init 8069, print 8095, propose 8083, reason_text 8091,
+//                           sample 8075, tick 8079
+//      ptowsp_ranks_        count 7106, create 7099, destroy 7103, poll 7127, rank 7105,
+//                           relayout 7607, run 7119, start 7124, wait 7128
+//      ptowsp_run_          bind 4585, bind_array 4604, bind_batch 4671, bind_csr 4622,
+//                           bind_lengths 4613, bind_plan 4644, bind_ranks 7220, bind_size 4593,
+//                           bind_slot 4744, bind_symbol 4598, bind_tensor 4628,
+//                           bind_transients 4703, bind_work 4650, bound_array 9160,
+//                           bound_batch 9166, bound_csr 9163, bound_plan 9164, bound_size 9157,
+//                           bound_slot 9174, bound_symbol 9158, bound_tensor 9170,
+//                           bound_transients 9172, cancel 4807, channels 4995, clock_at 5190,
+//                           create 4519, critical_path 4934, critical_steps 5027, decisions 5550,
+//                           destroy 4521, edges 5290, execute 4795, execute_worker 4800,
+//                           expect 5113, explore 5076, export 5395, export_decisions 5554,
+//                           export_transients 5404, find_bounds 5482, fingerprint 5106,
+//                           group_export 7289, group_simulate 7264, idle 5215, kernels 5210,
+//                           lanes 4926, lifetime_at 4736, pipelines 4991, poll 4826, print 5081,
+//                           print_stuck 5033, print_task 5197, processes 4993, program 9156,
+//                           rank_waits 7280, record 5164, records 4929, report 5523, result 4925,
+//                           size_transients 4726, slot 4750, start 4817, steps 5022, trace_at 5177,
+//                           trace_count 5176, trace_find 5180, usage 5225, wait 4825, what_if 5498
+//      ptowsp_schedule_     check 4299, print 4305, search 5657, search_cancel 5665
+//      ptowsp_select_       (itself) 3539, begin 3612
+//      ptowsp_send_         make 6731, task_make 6736
+//      ptowsp_slot_         (itself) 3499, load_make 3732, set_make 3726
+//      ptowsp_space_        at 8625, index 8623, make 8618, multiply 9271, total 8622
+//      ptowsp_status_       name 504, text 505
+//      ptowsp_task_         arg 3506, axis 3176, cols 3182, fail 3193, list_make 3815, make 3656,
+//                           rows 3179, scalar 3185, tag 3507, variable 3505
+//      ptowsp_tensor_       layout 7534, make 3104, spread 7528, transient 3130
+//      ptowsp_tile_         abs 6198, add 6175, alloc 6456, carry 6398, col_broadcast 6214,
+//                           colmax 6209, colmin 6210, cols 6401, colsum 6208, compare 6260,
+//                           const 6126, cos 6193, cvt 6236, deinterleave 6290, dequantize 6242,
+//                           div 6178, exp 6185, full 6129, gather 6279, gelu 6195, in 6114,
+//                           inout 6118, interleave 6289, iota 6131, load 6135, log 6186,
+//                           loop_begin 6394, loop_end 6396, matmul 6219, matmul_acc 6220,
+//                           matmul_bias 6221, max 6179, merge_sort 6273, min 6180, mul 6177,
+//                           neg 6197, next 6399, out 6116, preload 6397, quantize 6241, recip 6189,
+//                           relu 6194, row_broadcast 6213, rowmax 6205, rowmean 6207, rowmin 6206,
+//                           rows 6400, rowsum 6203, rowsum_f32 6204, rsqrt 6188, scalar 6123,
+//                           select 6261, sigmoid 6191, silu 6196, sin 6192, slice 6284,
+//                           slice_at 6402, sort32 6272, sqrt 6187, store 6140, store_add 6143,
+//                           store_at 6404, sub 6176, tanh 6190, topk_indices 6275,
+//                           topk_values 6274, transpose 6245
+//      ptowsp_tuning_       add 7864, bucket 7829, compact 7909, count 7896, create 7844,
+//                           destroy 7846, find 7878, record_at 7899, refresh 7853
+//      ptowsp_work_         batch 774, column_part 792, create 842, destroy 846, expert 777,
+//                           head 762, is_first 819, is_last 822, is_valid 812, is_whole 815,
+//                           kv_end 771, kv_len 768, kv_start 765, merge_rows 806, of 828,
+//                           print 837, request 759, slot 795, slot_count 801, slot_first 798,
+//                           tile 789, token_count 783, token_end 786, token_start 780
+//      ptowsp_workload_     begin 3607, param 3715
 
 #ifdef __cplusplus
 }

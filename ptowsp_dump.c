@@ -183,6 +183,7 @@ typedef struct dump_task {
     uint32_t first_in, in_count;    // dump.edges
     uint32_t first_out, out_count;  // dump.outs
     uint32_t core;                  // of its first row
+    uint32_t kept_count;            // edges to it that keep memory, and order nothing
     dump_list kernels;              // of the cube core and two vector cores; -1: none
     bool is_auto, is_left_out;
 } dump_task;
@@ -193,6 +194,7 @@ typedef struct dump_edge {
     int32_t arg;
     uint16_t source;  // explicit, creator, tensormap, or a word
     uint8_t note;     // once checked: REDUNDANT, NO_DATA, or 0
+    bool is_no_wait;  // its flags lack "wait"; only until ids are linked
 } dump_edge;
 
 typedef struct dump_name {
@@ -237,7 +239,9 @@ typedef struct dump_pair {
 typedef struct dump_label {
     uint32_t level;
     uint32_t height, first, last;
+    uint32_t chain;  // by its first task
     uint32_t seen;
+    bool is_end;  // of its chain
 } dump_label;
 
 struct ptowsp_dump {
@@ -797,6 +801,7 @@ static const char dump_dtypes[][24] = {DUMP_DTYPES(DUMP_NAME)};
 static const uint8_t dump_dtype_bytes[] = {DUMP_DTYPES(DUMP_BYTES)};
 #undef DUMP_BYTES
 static const char dump_sources[][24] = {"explicit", "creator", "tensormap"};
+static const char dump_flags[][24] = {"wait", "retain"};
 
 static const char *dump_word_text(const ptowsp_dump *dump, const char (*names)[24], uint32_t count,
                                   uint16_t word) {
@@ -824,6 +829,7 @@ DUMP_INTERNAL const char *dump_source_name(const ptowsp_dump *dump, uint16_t sou
     R(DUMP_READ_ARG, dump_read_arg)                                                                \
     R(DUMP_TO_I32, dump_to_i32)                                                                    \
     R(DUMP_TO_SOURCE, dump_to_source)                                                              \
+    R(DUMP_TO_NO_WAIT, dump_to_no_wait)                                                            \
     R(DUMP_READ_TASK, dump_read_task)                                                              \
     R(DUMP_READ_TENSOR, dump_read_tensor)                                                          \
     R(DUMP_READ_EDGE, dump_read_edge)                                                              \
@@ -926,6 +932,17 @@ static void dump_to_source(dump_file *f, void *to) {
     *(uint16_t *)to = dump_word_of(f, "source of an edge", dump_sources, DUMP_COUNT(dump_sources));
 }
 
+// An edge without flags orders.
+static void dump_to_no_wait(dump_file *f, void *to) {
+    bool waits = false;
+    dump_json_begin(&f->json, DUMP_JSON_ARRAY);
+    while (dump_json_next(&f->json, NULL)) {
+        waits =
+            dump_word_of(f, "flag of an edge", dump_flags, DUMP_COUNT(dump_flags)) == 0 || waits;
+    }
+    *(bool *)to = !waits;
+}
+
 static void dump_to_bytes(dump_file *f, void *to) {
     const uint32_t count = DUMP_COUNT(dump_dtypes);
     const uint16_t at = dump_word_of(f, "element type", dump_dtypes, count);
@@ -1020,6 +1037,7 @@ static void dump_read_edge(dump_file *f, void *to) {
         {"succ", DUMP_TO_U64, offsetof(dump_edge, succ_id)},
         {"arg", DUMP_TO_I32, offsetof(dump_edge, arg)},
         {"source", DUMP_TO_SOURCE, offsetof(dump_edge, source)},
+        {"flags", DUMP_TO_NO_WAIT, offsetof(dump_edge, is_no_wait)},
     };
     dump_edge edge;
     (void)to;
@@ -1367,8 +1385,9 @@ static bool dump_edge_ends(ptowsp_dump *dump, uint32_t i) {
                          (unsigned)i, (unsigned long long)edge->succ_id,
                          (unsigned long long)edge->pred_id);
     }
-    dump->tasks[edge->succ].in_count++;
-    dump->tasks[edge->pred].out_count++;
+    dump->tasks[edge->succ].kept_count += edge->is_no_wait;
+    dump->tasks[edge->succ].in_count += !edge->is_no_wait;
+    dump->tasks[edge->pred].out_count += !edge->is_no_wait;
     return true;
 }
 
@@ -1530,11 +1549,15 @@ DUMP_INTERNAL bool dump_link(ptowsp_dump *dump) {
     if (!dump_index_make(dump) || !dump_tasks_add(dump)) {
         return false;
     }
+    uint32_t count = 0;
     for (uint32_t i = 0; i < dump->edge_count; i++) {
         if (!dump_edge_ends(dump, i)) {
             return false;
         }
+        dump->edges[count] = dump->edges[i];
+        count += !dump->edges[i].is_no_wait;
     }
+    dump->edge_count = count;
     dump->report.task_count = dump->task_count;
     dump->report.edge_count = dump->edge_count;
     return dump_edges_sort(dump) && dump_args_link(dump) && dump_rows_link(dump);
@@ -1878,7 +1901,8 @@ DUMP_INTERNAL uint32_t dump_pair_how(const ptowsp_dump *dump, uint32_t region, u
 // as many edges, so neither a matrix of bits nor a search each time will do. In this order:
 //
 //      labels   how many edges are above a task and below it at most; the first task that it comes
-//               after, and the last one that comes after it: no, if these say so
+//               after, and the last one that comes after it: no, if these say so; yes, if both are on one
+//               of the chains that the tasks are cut into
 //      memo     what has been found before, in a table where later answers replace earlier ones
 //      search   backwards from the later task, where neither decides, and not beyond the earlier one
 //
@@ -1903,13 +1927,18 @@ DUMP_INTERNAL bool dump_order_make(ptowsp_dump *dump) {
         return dump_out_of_memory(dump);
     }
     for (uint32_t i = 0; i < dump->task_count; i++) {
-        dump->labels[i].first = dump->labels[i].last = i;
+        dump->labels[i].first = dump->labels[i].last = dump->labels[i].chain = i;
+        dump->labels[i].is_end = true;
     }
     for (uint32_t i = 0; i < dump->edge_count; i++) {  // by the task that waits
-        const dump_label *pred = &dump->labels[dump->edges[i].pred];
+        dump_label *pred = &dump->labels[dump->edges[i].pred];
         dump_label *succ = &dump->labels[dump->edges[i].succ];
         succ->level = succ->level > pred->level ? succ->level : pred->level + 1;
         succ->first = succ->first < pred->first ? succ->first : pred->first;
+        if (pred->is_end && succ->chain == dump->edges[i].succ) {  // which begins no chain then
+            pred->is_end = false;
+            succ->chain = pred->chain;
+        }
     }
     for (uint32_t i = dump->edge_count; i-- > 0;) {
         dump_label *pred = &dump->labels[dump->edges[i].pred];
@@ -1935,8 +1964,8 @@ static uint64_t dump_memo_key(uint32_t task, uint32_t other, bool is_before) {
 // 1: before, 0: not, -1: not decided.
 static int dump_decide(ptowsp_dump *dump, uint32_t task, uint32_t other) {
     const dump_label *a = &dump->labels[task], *b = &dump->labels[other];
-    if (task == other) {
-        return 1;
+    if (a->chain == b->chain) {
+        return task <= other;
     }
     if (a->level >= b->level || a->height <= b->height || b->first > task || a->last < other) {
         return 0;
@@ -2484,6 +2513,7 @@ typedef struct dump_machine {
 static void dump_slot_fill(const ptowsp_dump *dump, uint32_t t, dump_slot *slot) {
     const dump_task *task = &dump->tasks[t];
     slot->task = t;
+    slot->pool = task->kept_count;
     for (uint32_t i = 0; i < task->in_count; i++) {
         slot->pool += !dump->tasks[dump->edges[task->first_in + i].pred].is_left_out;
     }
@@ -3739,6 +3769,9 @@ static void dump_show_idle(const dump_replay *r, ptowsp_dump_format format, ptow
             is_first = false;
         }
     }
+    if (is_first && format != PTOWSP_DUMP_JSON) {
+        dump_print(text, "under 0.1 %%");
+    }
 }
 
 // How busy AICPU threads are, if there are any.
@@ -3966,22 +3999,23 @@ static bool dump_format_check(ptowsp_dump *dump, ptowsp_dump_format format) {
                            "dump: there is no format %u", (unsigned)format);
 }
 
-ptowsp_status ptowsp_dump_print(ptowsp_dump *dump, ptowsp_dump_format format, ptowsp_output text) {
+ptowsp_status ptowsp_dump_print(ptowsp_dump *dump, ptowsp_dump_format format,
+                                ptowsp_output output) {
     PTOWSP_ASSERT(dump);
     if (dump_format_check(dump, format) && dump_check_once(dump)) {
-        dump_print_check(dump, format, text);
+        dump_print_check(dump, format, output);
     }
     return dump_done(dump);
 }
 
-ptowsp_status ptowsp_dump_explain(ptowsp_dump *dump, uint64_t task, ptowsp_output text) {
+ptowsp_status ptowsp_dump_explain(ptowsp_dump *dump, uint64_t task, ptowsp_output output) {
     PTOWSP_ASSERT(dump);
     const uint32_t index = dump_find(dump, task);
     if (index == DUMP_NONE) {
         dump_fail(dump, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "dump: there is no task %llu",
                   (unsigned long long)task);
     } else {
-        dump_print_explain(dump, index, text);
+        dump_print_explain(dump, index, output);
     }
     return dump_done(dump);
 }
@@ -4002,10 +4036,10 @@ ptowsp_status ptowsp_dump_replay_run(ptowsp_dump *dump, const ptowsp_dump_replay
 }
 
 ptowsp_status ptowsp_dump_replay_print(ptowsp_dump *dump, const ptowsp_dump_replay *how,
-                                       ptowsp_dump_format format, ptowsp_output text) {
+                                       ptowsp_dump_format format, ptowsp_output output) {
     PTOWSP_ASSERT(dump);
     if (dump_format_check(dump, format)) {
-        dump_show(dump, how, format, text);
+        dump_show(dump, how, format, output);
     }
     return dump_done(dump);
 }

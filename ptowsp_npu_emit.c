@@ -517,9 +517,8 @@ typedef struct npu_text {
 
 NPU_INTERNAL void npu_text_free(npu_text *text);
 NPU_INTERNAL void npu_write(npu_text *text, const char *data, size_t size);
-// Appends a part, which is empty afterwards; as it is, or as npu_print_string has it.
+// Appends a part, which is empty afterwards.
 NPU_INTERNAL void npu_append(npu_text *text, npu_text *part);
-NPU_INTERNAL void npu_append_string(npu_text *text, npu_text *part);
 // Frees a part without it; if memory was out for the part, it is for the text.
 NPU_INTERNAL void npu_text_end(npu_text *text, npu_text *part);
 // As printf, of any length; of floating-point numbers base/number.h makes text.
@@ -528,13 +527,13 @@ NPU_INTERNAL void npu_vprint(npu_text *text, const char *format, va_list args) N
 // A sink of section 4 that appends.
 NPU_INTERNAL ptowsp_output npu_text_sink(npu_text *text);
 
-// As a string literal of C and C++, with its quotes: "say \"when\"". Any bytes are allowed.
-NPU_INTERNAL void npu_print_string(npu_text *text, const char *string);
 // For a one-line comment: characters that would end the comment or continue its line, and any that
 // are not printable ASCII, become '?'. Works for // and /* */.
 NPU_INTERNAL void npu_print_comment(npu_text *text, const char *string);
 // JSON by a template: see base/json.h. Texts are ASCII afterwards.
 NPU_INTERNAL void npu_print_json(npu_text *text, const char *format, ...) NPU_PRINTF(2, 3);
+// C++ by a template of the same form. Texts of any bytes become string literals: '%s'.
+NPU_INTERNAL void npu_print_cpp(npu_text *text, const char *format, ...) NPU_PRINTF(2, 3);
 // As a C++ literal of a value that int64_t or uint64_t can hold: -5, INT64_MIN,
 // 18446744073709551615u.
 NPU_INTERNAL void npu_print_i64(npu_text *text, int64_t value);
@@ -713,7 +712,14 @@ NPU_INTERNAL void npu_manifest_emit(npu_emitter *emitter, const char *hash);
 
 // Words for values in tables: word n of a list that is separated by blanks; "none" where the list
 // is too short.
-NPU_INTERNAL void npu_print_word(npu_text *text, const char *words, uint32_t n);
+typedef struct npu_table_word {
+    char text[40];
+} npu_table_word;
+NPU_INTERNAL npu_table_word npu_word_at(const char *words, uint32_t n);
+
+// "2, 64, any": the shape of a tensor, with a word for dimensions that are bound.
+NPU_INTERNAL void npu_print_shape(npu_text *text, const ptowsp_tensor_desc *tensor,
+                                  const char *dynamic);
 
 // -- trees ----------------------------------------------------------------------------------------
 
@@ -827,11 +833,6 @@ NPU_INTERNAL void npu_append(npu_text *text, npu_text *part) {
     npu_text_end(text, part);
 }
 
-NPU_INTERNAL void npu_append_string(npu_text *text, npu_text *part) {
-    npu_print_string(text, part->data ? part->data : "");
-    npu_text_end(text, part);
-}
-
 NPU_INTERNAL void npu_vprint(npu_text *text, const char *format, va_list args) {
     // Most pieces are short: they are formatted once, in place.
     if (!npu_text_reserve(text, 120)) {
@@ -873,10 +874,14 @@ NPU_INTERNAL ptowsp_output npu_text_sink(npu_text *text) {
 
 // -- escapes --------------------------------------------------------------------------------------
 
+static void npu_sink_write(void *user, const char *data, size_t size) {
+    npu_write((npu_text *)user, data, size);
+}
+
 // Octal, always of three digits, so any character may follow. The second of two question marks is
 // escaped, because compilers of older standards read trigraphs.
-NPU_INTERNAL void npu_print_string(npu_text *text, const char *string) {
-    npu_write(text, "\"", 1);
+static void npu_escape_cpp(void *user, const char *string) {
+    npu_text *text = (npu_text *)user;
     char last = '\0';
     for (const char *at = string; *at; last = *at++) {
         unsigned char c = (unsigned char)*at;
@@ -891,7 +896,6 @@ NPU_INTERNAL void npu_print_string(npu_text *text, const char *string) {
             npu_write(text, at, 1);
         }
     }
-    npu_write(text, "\"", 1);
 }
 
 // A backslash at the end of a line, or the trigraph for one, would continue a comment: neither
@@ -914,11 +918,7 @@ NPU_INTERNAL void npu_print_comment(npu_text *text, const char *string) {
     }
 }
 
-static void npu_json_write(void *user, const char *data, size_t size) {
-    npu_write((npu_text *)user, data, size);
-}
-
-static void npu_json_escape(void *user, const char *string) {
+static void npu_escape_json(void *user, const char *string) {
     npu_text *text = (npu_text *)user;
     for (const char *at = string; *at; at++) {
         unsigned char c = (unsigned char)*at;
@@ -934,7 +934,15 @@ static void npu_json_escape(void *user, const char *string) {
 }
 
 NPU_INTERNAL void npu_print_json(npu_text *text, const char *format, ...) {
-    const pwsp_json_sink sink = {npu_json_write, npu_json_escape, text};
+    const pwsp_json_sink sink = {npu_sink_write, npu_escape_json, text};
+    va_list args;
+    va_start(args, format);
+    pwsp_json_vprint(&sink, format, args);
+    va_end(args);
+}
+
+NPU_INTERNAL void npu_print_cpp(npu_text *text, const char *format, ...) {
+    const pwsp_json_sink sink = {npu_sink_write, npu_escape_cpp, text};
     va_list args;
     va_start(args, format);
     pwsp_json_vprint(&sink, format, args);
@@ -1035,7 +1043,7 @@ NPU_INTERNAL void npu_hash(const void *data, size_t size, char hash[NPU_HASH_SIZ
 // in the order of the tables, so one program has one set of identifiers.
 //
 // An identifier that is made of a user's name begins with one of these prefixes. No keyword, and no
-// name of the runtime or of a header that trees include does (tests/npu_names_test.sh compares), so
+// name of the runtime or of a header that trees include does (tests/npu/npu_names_test.c compares), so
 // no name is reserved: users may call things task, for or errno.
 //
 //      v_              variables, tiles, functions of workloads; namespaces of kernels
@@ -2327,9 +2335,8 @@ static void npu_channel(npu_expand *x, uint32_t channel) {
     npu_prepare_expr(x, info->depth_at_start);
     npu_prepare_expr(x, info->latency_at_start);
     x->channel_suffixes[channel] = npu_open_name_of(x, base, name);
-    npu_add(x, "Channel %s = pipeline.channel(", name);
-    npu_print_string(&x->line, info->name);
-    npu_add(x, ", CHANNEL_%s, ", npu_name(x->emitter, NPU_CHANNEL, channel));
+    npu_print_cpp(&x->line, "Channel %s = pipeline.channel('%s', CHANNEL_%s, ", name, info->name,
+                  npu_name(x->emitter, NPU_CHANNEL, channel));
     if (info->depth_at_start) {
         npu_add_expr(x, info->depth_at_start, NPU_LITERAL_PLAIN);
     } else {
@@ -2377,9 +2384,8 @@ static void npu_process_begin(npu_expand *x, uint32_t i, const ptowsp_statement 
     }
     npu_mangle(s->name, name);
     npu_open_name_of(x, name, x->process_name);
-    npu_add(x, "pipeline.process(");
-    npu_print_string(&x->line, s->name);
-    npu_add(x, ", %u, {", npu_place(x->emitter, s->node));
+    npu_print_cpp(&x->line, "pipeline.process('%s', %u, {", s->name,
+                  npu_place(x->emitter, s->node));
     for (uint32_t j = 0; j < s->count; j++) {
         const ptowsp_port_info *port = &x->tables->ports[s->first + j];
         npu_add(x, "%s%s(", j ? ", " : "", port->is_produced ? "produces" : "consumes");
@@ -2647,6 +2653,52 @@ static void npu_loop(npu_expand *x, const ptowsp_statement *s) {
     } else {
         npu_add_counted_for(x, s->variable, s->axis);
     }
+    npu_open(x);
+}
+
+// -- conditions -----------------------------------------------------------------------------------
+
+// "slot compare value", of a bool "slot != 0", around tasks alone: a target may evaluate it later than
+// the loops. NULL: it has another form, and nothing is set.
+static const char *npu_slot_condition(const npu_expand *x, uint32_t i, uint32_t *out_slot,
+                                      uint32_t *out_value) {
+    static const char words[][4] = {"EQ", "NE", "LT", "LE", "GT", "GE"};  // as PTOWSP_EXPR_EQ ...
+    static const char swapped[][4] = {"EQ", "NE", "GT", "GE", "LT", "LE"};
+    const ptowsp_statement *all = x->tables->statements, *s = &all[i];
+    const ptowsp_expr_info *exprs = x->tables->exprs, *e = &exprs[s->value];
+    const bool is_not = e->kind == PTOWSP_EXPR_NOT;
+    const bool is_first = exprs[e->a].kind == PTOWSP_EXPR_SLOT;
+    const ptowsp_expr_info *slot = &exprs[is_first ? e->a : e->b],
+                           *flag = is_not ? &exprs[e->a] : e;
+    bool are_tasks = all[s->end].kind == PTOWSP_STATEMENT_END && s->end > i + 1;
+    for (uint32_t k = i + 1; are_tasks && k < s->end; k++) {
+        are_tasks = all[k].kind == PTOWSP_STATEMENT_TASK;
+    }
+    if (are_tasks && flag->kind == PTOWSP_EXPR_SLOT) {
+        *out_slot = flag->id;
+        *out_value = 0;
+        return is_not ? "EQ" : "NE";
+    }
+    if (!are_tasks || e->kind < PTOWSP_EXPR_EQ || e->kind > PTOWSP_EXPR_GE ||
+        slot->kind != PTOWSP_EXPR_SLOT || slot->type != PTOWSP_TYPE_I64) {
+        return NULL;
+    }
+    *out_slot = slot->id;
+    *out_value = is_first ? e->b : e->a;
+    return is_first ? words[e->kind - PTOWSP_EXPR_EQ] : swapped[e->kind - PTOWSP_EXPR_EQ];
+}
+
+// if (kv_len[b] <= 2048), or if (const When when{run, 2, GT, 0})
+static void npu_when(npu_expand *x, uint32_t i, const ptowsp_statement *s) {
+    uint32_t slot = 0, value = s->value;
+    const char *compare = npu_slot_condition(x, i, &slot, &value);
+    npu_before_exprs(x, s->node, &value, 1);
+    npu_add(x, "if (");
+    if (compare) {
+        npu_add(x, "const When when{%s, %u, %s, ", x->walker, slot, compare);
+    }
+    npu_add_expr(x, value, NPU_LITERAL_PLAIN);
+    npu_add(x, "%s) ", compare ? "}" : "");
     npu_open(x);
 }
 
@@ -2920,13 +2972,7 @@ static void npu_statement(npu_expand *x, uint32_t i) {
         }
         break;
     case PTOWSP_STATEMENT_LOOP: npu_loop(x, s); break;
-    case PTOWSP_STATEMENT_WHEN:
-        npu_before_exprs(x, s->node, &s->value, 1);
-        npu_add(x, "if (");
-        npu_add_expr(x, s->value, NPU_LITERAL_PLAIN);
-        npu_add(x, ") ");
-        npu_open(x);
-        break;
+    case PTOWSP_STATEMENT_WHEN: npu_when(x, i, s); break;
     case PTOWSP_STATEMENT_OTHERWISE: npu_otherwise(x, i, s); break;
     case PTOWSP_STATEMENT_CALL: npu_call(x, s); break;
     case PTOWSP_STATEMENT_TASK: npu_task(x, i, s); break;
@@ -3226,6 +3272,15 @@ NPU_INTERNAL bool npu_kernel_is_shared(const npu_kernel *k, uint32_t tile);
 
 // The part of a size that a vector core has.
 NPU_INTERNAL void npu_kernel_share(char text[NPU_SIZE_TEXT_MAX]);
+
+// The loop that stands for the late instructions of a loop that preloads, or 0.
+NPU_INTERNAL uint32_t npu_kernel_late(const npu_kernel *k, uint32_t loop);
+
+// Opens a loop over turns, and what only turns do that have an iteration of a phase.
+NPU_INTERNAL void npu_kernel_print_turns(const npu_kernel *k, uint32_t loop, uint32_t indent,
+                                         npu_text *out);
+NPU_INTERNAL void npu_kernel_print_phase(const npu_kernel *k, uint32_t phase, uint32_t indent,
+                                         npu_text *out);
 
 // Does a loop have instructions of the function?
 NPU_INTERNAL bool npu_kernel_has_loop(const npu_kernel *k, uint32_t loop);
@@ -3562,7 +3617,7 @@ static bool npu_tile_is_same(const npu_tile *a, const npu_tile *b) {
     return x->dtype == y->dtype && x->memory == y->memory && x->layout == y->layout &&
            x->pad == y->pad && x->rows == y->rows && x->cols == y->cols &&
            x->address == y->address && x->loop == y->loop && x->step == y->step &&
-           npu_extent_is_same(&x->valid_rows, &y->valid_rows) &&
+           x->is_late == y->is_late && npu_extent_is_same(&x->valid_rows, &y->valid_rows) &&
            npu_extent_is_same(&x->valid_cols, &y->valid_cols);
 }
 
@@ -3661,7 +3716,16 @@ NPU_INTERNAL void npu_kernel_share(char text[NPU_SIZE_TEXT_MAX]) {
     memcpy(text + sizeof before - 1 + length, after, sizeof after);
 }
 
+NPU_INTERNAL uint32_t npu_kernel_late(const npu_kernel *k, uint32_t loop) {
+    uint32_t late = k->info->loops[loop].preload ? k->info->loop_count : 0;
+    while (late && k->info->loops[late].late_of != loop) {
+        late--;
+    }
+    return late;
+}
+
 NPU_INTERNAL bool npu_kernel_has_loop(const npu_kernel *k, uint32_t loop) {
+    loop = k->info->loops[loop].late_of ? k->info->loops[loop].late_of : loop;
     bool is_inside = false, has_any = k->half == NPU_HALF_ANY;
     for (uint32_t i = 0; i < k->info->insn_count && !has_any; i++) {
         const ptowsp_insn_info *insn = &k->info->insns[i];
@@ -3738,8 +3802,8 @@ NPU_INTERNAL bool npu_kernel_is_right(const npu_kernel *k, uint32_t tile, uint32
 static void npu_find_ends(npu_kernel *k) {
     for (uint32_t i = 1; i < k->info->tile_object_count; i++) {
         const ptowsp_tile_object *tile = &k->tiles[i].object;
-        uint32_t end =
-            tile->address + tile->rows * tile->cols * ptowsp_dtype_size(tile->dtype) + tile->step;
+        uint32_t end = tile->address + tile->rows * tile->cols * ptowsp_dtype_size(tile->dtype) +
+                       (tile->places - 1) * tile->step;
         if (k->tiles[i].is_used && end > k->ends[tile->memory]) {
             k->ends[tile->memory] = end;
         }
@@ -3785,6 +3849,9 @@ NPU_INTERNAL bool npu_kernel_begin(npu_kernel *k, npu_emitter *emitter, uint32_t
     for (uint32_t i = 1; i < k->info->tile_object_count; i++) {
         ptowsp_tile_object *object = &k->tiles[i].object;
         *object = k->info->objects[i];
+        if (object->own_rows) {  // a function is for one core
+            *(object->rows == 1 ? &object->cols : &object->rows) = object->own_rows;
+        }
         object->valid_rows = npu_extent_normal(k, object->valid_rows);
         object->valid_cols = npu_extent_normal(k, object->valid_cols);
     }
@@ -4102,14 +4169,18 @@ NPU_INTERNAL void npu_kernel_print_loops(npu_kernel *k, uint32_t number, npu_tex
         npu_print(out, ", ");
         npu_print_bound(k, &loop->end, out);
         npu_print(out, ", %lld);\n", (long long)loop->step);
-        if (k->half != NPU_HALF_ANY) {
+        if (k->half != NPU_HALF_ANY || loop->late_of) {
             continue;
         }
         npu_print(out, "    const int64_t runs_%u = ", i);
         if (loop->parent) {
             npu_print(out, "runs_%u * ", loop->parent);
         }
-        npu_print(out, "loop_%u.count;\n", i);
+        if (loop->preload) {
+            npu_print(out, "loop_%u.turns(%u);\n", i, loop->preload);
+        } else {
+            npu_print(out, "loop_%u.count;\n", i);
+        }
         npu_print(&sum, " + %u * runs_%u", loop->insn_count, i);
         npu_text check = {NULL, 0, 0, false};
         // Of more runs than that the sum might overflow.
@@ -4194,8 +4265,12 @@ static bool npu_print_tile_type(const npu_kernel *k, const ptowsp_tile_object *t
 NPU_INTERNAL void npu_kernel_print_address(const npu_kernel *k, uint32_t tile, npu_text *out) {
     const ptowsp_tile_object *object = &k->tiles[tile].object;
     const char *at = k->tiles[k->tiles[tile].address].name;
-    if (object->loop) {
-        npu_print(out, "wsp::place(%s_at, %u, n_%u)", at, object->step, object->loop);
+    if (object->loop && object->places > 2) {
+        npu_print(out, "wsp::place(%s_at, %u, n_%u%s, %u)", at, object->step, object->loop,
+                  object->is_late ? " + 1" : "", object->places);
+    } else if (object->loop) {
+        npu_print(out, "wsp::place(%s_at, %u, n_%u%s)", at, object->step, object->loop,
+                  object->is_late ? " + 1" : "");
     } else {
         npu_print(out, "%s_at", at);
     }
@@ -4320,6 +4395,8 @@ static void npu_print_tiles_of(npu_kernel *k, uint32_t loop, uint32_t indent, np
             npu_tile_sizes(k, i, rows, cols);
             if (npu_kernel_is_shared(k, i)) {
                 npu_kernel_share(tile->object.rows == 1 ? cols : rows);
+            } else if (tile->object.own_rows) {  // scratch
+                snprintf(rows, NPU_SIZE_TEXT_MAX, "%u", tile->object.own_rows);
             }
             npu_print_tile(k, i, tile->name, rows, cols, indent, out);
         }
@@ -4343,15 +4420,27 @@ NPU_INTERNAL void npu_kernel_add_loop_sizes(npu_kernel *k) {
     }
 }
 
-NPU_INTERNAL void npu_kernel_print_loop_declarations(npu_kernel *k, uint32_t loop, npu_text *out) {
-    uint32_t indent = 4;
-    for (uint32_t at = loop; at; at = k->info->loops[at].parent) {
-        indent += 4;
+// The index of a loop. A phase without an iteration in a turn has its nearest one: nothing uses that.
+static void npu_print_index(const npu_kernel *k, uint32_t loop, uint32_t indent, npu_text *out) {
+    const ptowsp_loop_info *of = &k->info->loops[loop];
+    char turn[48];
+    snprintf(turn, sizeof turn, "n_%u", loop);
+    if (of->preload) {
+        snprintf(turn, sizeof turn, "wsp::least(n_%u, loop_%u.count - 1)", loop, loop);
+    } else if (of->late_of) {
+        npu_print(out, "%*sconst int n_%u = n_%u - %u;\n", (int)indent, "", loop, of->late_of,
+                  k->info->loops[of->late_of].preload);
+        snprintf(turn, sizeof turn, "n_%u < 0 ? 0 : n_%u", loop, loop);
     }
+    npu_print(out, "%*s[[maybe_unused]] const int i_%u = loop_%u.at(%s);\n", (int)indent, "", loop,
+              loop, turn);
+}
+
+static void npu_print_loop_declarations(npu_kernel *k, uint32_t loop, uint32_t indent,
+                                        npu_text *out) {
     npu_text tiles = {NULL, 0, 0, false};
     npu_print_tiles_of(k, loop, indent, &tiles);
-    npu_print(out, "%*s[[maybe_unused]] const int i_%u = loop_%u.at(n_%u);\n", (int)indent, "",
-              loop, loop, loop);
+    npu_print_index(k, loop, indent, out);
     for (uint32_t i = 0; i < k->size_count; i++) {
         if (k->sizes[i].extent.loop == loop) {
             npu_print_size(k, &k->sizes[i], indent, out);
@@ -4359,6 +4448,17 @@ NPU_INTERNAL void npu_kernel_print_loop_declarations(npu_kernel *k, uint32_t loo
     }
     npu_print_windows_of(k, loop, indent, out);
     npu_append(out, &tiles);
+}
+
+NPU_INTERNAL void npu_kernel_print_loop_declarations(npu_kernel *k, uint32_t loop, npu_text *out) {
+    uint32_t indent = 4, late = npu_kernel_late(k, loop);
+    for (uint32_t at = loop; at; at = k->info->loops[at].parent) {
+        indent += 4;
+    }
+    npu_print_loop_declarations(k, loop, indent, out);
+    if (late) {
+        npu_print_loop_declarations(k, late, indent, out);
+    }
 }
 
 NPU_INTERNAL void npu_kernel_print_sizes(npu_kernel *k, npu_text *out) {
@@ -4504,7 +4604,8 @@ static void npu_print_round(const npu_kernel *k, const ptowsp_insn_info *insn, n
     bool is_to_float = to == PTOWSP_F16 || to == PTOWSP_BF16 || to == PTOWSP_F32;
     bool is_wider = ptowsp_dtype_size(to) > ptowsp_dtype_size(from);
     bool is_exact = insn->mode == PTOWSP_ROUND_NEAREST && is_to_float && is_wider;
-    npu_print_word(out, "RINT ROUND FLOOR CEIL TRUNC NONE", is_exact ? 5 : insn->mode);
+    npu_print(out, "%s",
+              npu_word_at("RINT ROUND FLOOR CEIL TRUNC NONE", is_exact ? 5 : insn->mode).text);
 }
 
 // -- calls ----------------------------------------------------------------------------------------
@@ -4633,15 +4734,18 @@ static void npu_print_operand(npu_kernel *k, const ptowsp_insn_info *insn, char 
     case 'T': npu_print(out, "%s", npu_cpp_type(k->tiles[d].object.dtype)); break;
     case 'r': npu_print(out, "%u", insn->row); break;
     case 'k': npu_print(out, "%d", (int32_t)insn->col); break;
-    case 'm': npu_print_word(out, "EQ NE LT LE GT GE", insn->mode); break;
-    case 'p': npu_print_word(out, "P0101 P1010 P0001 P0010 P0100 P1000 P1111", insn->mode); break;
+    case 'm': npu_print(out, "%s", npu_word_at("EQ NE LT LE GT GE", insn->mode).text); break;
+    case 'p':
+        npu_print(out, "%s",
+                  npu_word_at("P0101 P1010 P0001 P0010 P0100 P1000 P1111", insn->mode).text);
+        break;
     case 'R': npu_print_round(k, insn, out); break;
     case 'w': npu_print_scalar(k, insn, s[0], NPU_WRAPPED, out); break;
     case 'c': npu_print_scalar(k, insn, s[0], NPU_COMPARED, out); break;
     case 's': npu_print_scalar(k, insn, d, NPU_SATURATED, out); break;
     case 'e': npu_print_scalar(k, insn, d, NPU_COMPARED, out); break;
-    case 'i': npu_print_word(out, pipes, insn->src_pipe); break;
-    case 'o': npu_print_word(out, pipes, insn->dst_pipe); break;
+    case 'i': npu_print(out, "%s", npu_word_at(pipes, insn->src_pipe).text); break;
+    case 'o': npu_print(out, "%s", npu_word_at(pipes, insn->dst_pipe).text); break;
     default:
         PTOWSP_ASSERT(what == 'v');
         npu_print(out, insn->loop ? "wsp::event(%u, n_%u)" : "EVENT_ID%u", insn->event, insn->loop);
@@ -5025,14 +5129,25 @@ static void npu_print_second(const npu_kernel *k, npu_text *out) {
         const ptowsp_insn_info *insn = &k->info->insns[i];
         bool is_loop = insn->op == PTOWSP_OP_LOOP, is_end = insn->op == PTOWSP_OP_END;
         if (is_loop && npu_has_fifo(k, insn->loop)) {
-            npu_print(out, "%*sfor (int n_%u = 0; n_%u < loop_%u.count; n_%u++) {\n", indent, "",
-                      insn->loop, insn->loop, insn->loop, insn->loop);
+            uint32_t late = npu_kernel_late(k, insn->loop);
+            npu_kernel_print_turns(k, insn->loop, (uint32_t)indent, out);
             indent += 4;
+            if (late) {
+                npu_print(out, "%*sconst int n_%u = n_%u - %u;\n", indent, "", late, insn->loop,
+                          k->info->loops[insn->loop].preload);
+            }
         } else if (is_end && npu_has_fifo(k, insn->loop)) {
             indent -= 4;
             npu_print(out, "%*s}\n", indent, "");
         } else if (npu_is_fifo(insn) && insn->side == PTOWSP_SIDE_VECTOR) {
-            npu_print(out, "%*s%s.pass();\n", indent, "", npu_fifo_names[insn->fifo]);
+            if (insn->phase) {
+                npu_kernel_print_phase(k, insn->phase, (uint32_t)indent, out);
+            }
+            npu_print(out, "%*s%s.pass();\n", insn->phase ? indent + 4 : indent, "",
+                      npu_fifo_names[insn->fifo]);
+            if (insn->phase) {
+                npu_print(out, "%*s}\n", indent, "");
+            }
         }
     }
     npu_print(out, "        return;\n    }\n");
@@ -5333,10 +5448,8 @@ static void npu_print_source(npu_text *out, const char *text, bool is_include) {
 static void npu_print_entry(npu_emitter *emitter, uint32_t kernel, npu_text *out) {
     const ptowsp_kernel_info *info = &emitter->tables->kernels[kernel];
     npu_text call = {NULL, 0, 0, false};
-    npu_print(&call, "::wsp::run_native(wsp_here, ");
-    npu_print_string(&call, info->name);
-    npu_print(&call, ", %s, %s, ", npu_source_fn(info),
-              info->has_cost ? info->source.cost : "nullptr");
+    npu_print_cpp(&call, "::wsp::run_native(wsp_here, '%s', %s, %s, ", info->name,
+                  npu_source_fn(info), info->has_cost ? info->source.cost : "nullptr");
     npu_print_u64(&call, info->cycles);
     npu_print(&call, ");");
     npu_print(out,
@@ -6056,11 +6169,9 @@ static void npu_print_machines(const npu_emitter *emitter, npu_text *out) {
         }
         npu_text text = {NULL, 0, 0, false};
         npu_print(out, "// Name, family, clock in MHz, bytes of memories, rates in 1/100 GiB/s.\n");
-        npu_print(&text, "const ptoisa_machine machine_%u = {", i);
-        npu_print_string(&text, info->machine.name);
-        npu_print(&text, ", %s, %u, ",
-                  info->machine.family == PTOWSP_FAMILY_A5 ? "PTOISA_A5" : "PTOISA_A2A3",
-                  info->machine.clock_mhz);
+        npu_print_cpp(&text, "const ptoisa_machine machine_%u = {'%s', PTOISA_%s, %u, ", i,
+                      info->machine.name, info->machine.family == PTOWSP_FAMILY_A5 ? "A5" : "A2A3",
+                      info->machine.clock_mhz);
         npu_print_numbers(&text, info->machine.memory_bytes, PTOWSP_MEMORY_COUNT);
         npu_print(&text, ", ");
         npu_print_numbers(&text, info->machine.rates, PTOWSP_PATH_COUNT);
@@ -6151,18 +6262,16 @@ static void npu_print_launches(npu_emitter *emitter, npu_text *out) {
 static void npu_print_check(const ptowsp_kernel_info *info, const ptowsp_size_check *check,
                             uint32_t number, npu_text *out) {
     const char *axis = check->axis ? "columns" : "rows";
-    npu_text text = {NULL, 0, 0, false};
-    npu_print(&text, "%s: ", check->operation);
     PTOWSP_ASSERT(check->b.param != PTOWSP_NO_PARAM);  // what is always whole is not checked
+    const char *of = info->tiles[check->b.param].name;
     if (check->a.param != PTOWSP_NO_PARAM) {
-        npu_print(&text, "the valid %s of %s and %s do not go together", axis,
-                  info->tiles[check->a.param].name, info->tiles[check->b.param].name);
+        npu_print_cpp(
+            out, "        case %u: return '%s: the valid %s of %s and %s do not go together';\n",
+            number, check->operation, axis, info->tiles[check->a.param].name, of);
     } else {
-        npu_print(&text, "too few valid %s of %s", axis, info->tiles[check->b.param].name);
+        npu_print_cpp(out, "        case %u: return '%s: too few valid %s of %s';\n", number,
+                      check->operation, axis, of);
     }
-    npu_print(out, "        case %u: return ", number);
-    npu_append_string(out, &text);
-    npu_print(out, ";\n");
 }
 
 // The text of a failure.
@@ -6472,11 +6581,44 @@ static const char *npu_half_condition(npu_half half) {
                                      : "WSP_HAS_CUBE && WSP_HAS_VECTOR";
 }
 
+NPU_INTERNAL void npu_kernel_print_turns(const npu_kernel *k, uint32_t loop, uint32_t indent,
+                                         npu_text *out) {
+    char turns[32];
+    snprintf(turns, sizeof turns, k->info->loops[loop].preload ? "turns(%u)" : "count",
+             k->info->loops[loop].preload);
+    npu_print(out, "%*sfor (int n_%u = 0; n_%u < loop_%u.%s; n_%u++) {\n", (int)indent, "", loop,
+              loop, loop, turns, loop);
+}
+
+NPU_INTERNAL void npu_kernel_print_phase(const npu_kernel *k, uint32_t phase, uint32_t indent,
+                                         npu_text *out) {
+    if (k->info->loops[phase].late_of) {
+        npu_print(out, "%*sif (n_%u >= 0) {\n", (int)indent, "", phase);
+    } else {
+        npu_print(out, "%*sif (n_%u < loop_%u.count) {\n", (int)indent, "", phase, phase);
+    }
+}
+
+// Opens and closes what only turns do that have an iteration of a phase.
+static void npu_print_phase(npu_kernel *k, uint32_t *open, uint32_t phase, npu_text *out) {
+    if (phase == *open) {
+        return;
+    }
+    if (*open) {
+        k->indent -= 4;
+        npu_print(out, "%*s}\n", (int)k->indent, "");
+    }
+    if (phase) {
+        npu_kernel_print_phase(k, phase, k->indent, out);
+        k->indent += 4;
+    }
+    *open = phase;
+}
+
 // The beginning or end of a loop's body. False: the instruction is neither.
 static bool npu_print_mark(npu_kernel *k, const ptowsp_insn_info *insn, npu_text *out) {
     if (insn->op == PTOWSP_OP_LOOP) {
-        npu_print(out, "%*sfor (int n_%u = 0; n_%u < loop_%u.count; n_%u++) {\n", (int)k->indent,
-                  "", insn->loop, insn->loop, insn->loop, insn->loop);
+        npu_kernel_print_turns(k, insn->loop, k->indent, out);
         k->loop_at[insn->loop] = out->size;
         k->indent += 4;
         return true;
@@ -6494,7 +6636,8 @@ static void npu_write_body(npu_kernel *k, const npu_text *body, npu_text *out) {
     size_t at = 0;
     npu_kernel_add_loop_sizes(k);
     for (uint32_t loop = 1; loop <= k->info->loop_count && body->data; loop++) {
-        if (k->loop_at[loop] < at || !npu_kernel_has_loop(k, loop)) {
+        if (k->loop_at[loop] < at || !npu_kernel_has_loop(k, loop) ||
+            k->info->loops[loop].late_of) {
             continue;
         }
         npu_write(out, body->data + at, k->loop_at[loop] - at);
@@ -6519,6 +6662,7 @@ static void npu_print_half(npu_half *open, npu_half half, npu_text *out) {
 NPU_INTERNAL void npu_kernel_print_body(npu_kernel *k, npu_text *out) {
     npu_text body = {NULL, 0, 0, false};
     npu_half open = NPU_HALF_ANY;
+    uint32_t phase = 0;
     k->indent = 4;
     memset(k->loop_at, 0, sizeof k->loop_at);
     for (uint32_t i = 0; i < k->info->insn_count; i++) {
@@ -6532,6 +6676,7 @@ NPU_INTERNAL void npu_kernel_print_body(npu_kernel *k, npu_text *out) {
         if (k->half == NPU_HALF_ANY) {
             npu_print_half(&open, half, &body);
         }
+        npu_print_phase(k, &phase, insn->phase, &body);
         if (!npu_print_mark(k, insn, &body)) {
             npu_kernel_print_insn(k, insn, &body);
         }
@@ -6635,8 +6780,38 @@ static bool npu_check_families(npu_emitter *emitter) {
     return true;
 }
 
+// The cores of a tree have one pair of FIFOs for all kernels, which counts on. Other numbers of slots
+// than two are in a file.
+static bool npu_check_fifos(npu_emitter *emitter) {
+    uint32_t slots = 0, first = 0;
+    for (uint32_t i = 1; i < emitter->tables->kernel_count; i++) {
+        const ptowsp_kernel_info *info = &emitter->tables->kernels[i];
+        for (uint32_t f = 0; f < 2 && info->is_used && info->is_mixed; f++) {
+            uint32_t own = info->fifos[f].slot_bytes ? info->fifos[f].slot_count : 0;
+            if (slots && own && own != slots) {
+                return npu_fail(emitter, PTOWSP_UNSUPPORTED, i,
+                                "kernel %s has FIFOs of %u slots, kernel %s of %u: a tree has one "
+                                "kind; let them preload as much, or emit them apart",
+                                info->name, own, emitter->tables->kernels[first].name, slots);
+            }
+            first = own ? i : first;
+            slots = own ? own : slots;
+        }
+    }
+    if (slots > 2) {
+        npu_text text = {NULL, 0, 0, false};
+        npu_print(&text,
+                  "// The FIFOs between a block's cores: kernels of this program begin iterations "
+                  "ahead. Generated.\n\n#ifndef WSP_FIFO_SLOT_COUNT\n"
+                  "#define WSP_FIFO_SLOT_COUNT %uu\n#endif\n",
+                  slots);
+        npu_add_file(emitter, &text, "include/wsp_fifos.h");
+    }
+    return emitter->status == PTOWSP_OK;
+}
+
 NPU_INTERNAL void npu_kernels_emit(npu_emitter *emitter) {
-    if (!npu_check_families(emitter)) {
+    if (!npu_check_families(emitter) || !npu_check_fifos(emitter)) {
         return;
     }
     for (uint32_t i = 1; i < emitter->tables->kernel_count && emitter->status == PTOWSP_OK; i++) {
@@ -6677,13 +6852,30 @@ NPU_INTERNAL void npu_kernels_emit(npu_emitter *emitter) {
 // aicpu/program.h and aicpu/program.cpp: the contents of the program, as enums for expand.cpp and
 // as tables for the host and the scheduler.
 
-NPU_INTERNAL void npu_print_word(npu_text *text, const char *words, uint32_t n) {
+NPU_INTERNAL npu_table_word npu_word_at(const char *words, uint32_t n) {
+    npu_table_word word = {"none"};
     for (; n > 0 && *words; n--) {
         words += strcspn(words, " ");
         words += *words == ' ';
     }
-    size_t length = strcspn(words, " ");
-    npu_write(text, length ? words : "none", length ? length : 4);
+    const size_t length = strcspn(words, " ");
+    PTOWSP_ASSERT(length < sizeof word.text);
+    if (length) {
+        memcpy(word.text, words, length);
+        word.text[length] = '\0';
+    }
+    return word;
+}
+
+NPU_INTERNAL void npu_print_shape(npu_text *text, const ptowsp_tensor_desc *tensor,
+                                  const char *dynamic) {
+    for (uint32_t k = 0; k < tensor->rank; k++) {
+        const bool is_known = tensor->shape[k] != PTOWSP_DYNAMIC;
+        npu_print(text, "%s%s", k ? ", " : "", is_known ? "" : dynamic);
+        if (is_known) {
+            npu_print(text, "%lld", (long long)tensor->shape[k]);
+        }
+    }
 }
 
 // -- program.h ------------------------------------------------------------------------------------
@@ -6741,31 +6933,27 @@ static void npu_axes_emit(const npu_emitter *emitter, npu_text *text) {
             npu_print(text, "    {nullptr, 0, 0, 0, 0},\n");
             continue;
         }
-        npu_print(text, "    {");
-        npu_print_string(text, axis->name);
-        npu_print(text, ", ");
-        npu_print_word(text,
-                       "PTOWSP_AXIS_DENSE PTOWSP_AXIS_DYNAMIC PTOWSP_AXIS_RAGGED "
-                       "PTOWSP_AXIS_SPARSE PTOWSP_AXIS_PLAN PTOWSP_AXIS_PLAN_MERGES "
-                       "PTOWSP_AXIS_PLAN_LANES",
-                       (uint32_t)axis->kind);
-        npu_print(text, ", %s%s, %lld, %d},\n", axis->array ? "ARRAY_" : "0",
-                  axis->array ? npu_name(emitter, NPU_ARRAY, axis->array) : "",
-                  axis->kind == PTOWSP_AXIS_DENSE ? (long long)axis->size : 0, axis->is_used);
+        npu_print_cpp(text, "    {'%s', PTOWSP_AXIS_%s, %s%s, %lld, %d},\n", axis->name,
+                      npu_word_at("DENSE DYNAMIC RAGGED SPARSE PLAN PLAN_MERGES PLAN_LANES",
+                                  (uint32_t)axis->kind)
+                          .text,
+                      axis->array ? "ARRAY_" : "0",
+                      axis->array ? npu_name(emitter, NPU_ARRAY, axis->array) : "",
+                      axis->kind == PTOWSP_AXIS_DENSE ? (long long)axis->size : 0, axis->is_used);
     }
     npu_print(text, "};\n\n");
 }
 
 // "PTOWSP_F16", or 0.
-static void npu_print_dtype(npu_text *text, ptowsp_dtype dtype) {
+static const char *npu_dtype_text(ptowsp_dtype dtype) {
     switch (dtype) {
 #define NPU_DTYPE(name, value, bytes, word)                                                        \
-    case PTOWSP_##name: npu_print(text, "PTOWSP_" #name); break;
+    case PTOWSP_##name: return "PTOWSP_" #name;
         PTOWSP_DTYPES(NPU_DTYPE)
 #undef NPU_DTYPE
     case PTOWSP_DTYPE_NONE:
     case PTOWSP_DTYPE_FORCE_INT:
-    default: npu_print(text, "0"); break;
+    default: return "0";
     }
 }
 
@@ -6777,13 +6965,12 @@ static uint32_t npu_fields_emit(const npu_emitter *emitter, npu_text *text) {
         if (!array->plan_axis) {
             continue;
         }
-        npu_print(text, "%s    {ARRAY_%s, AXIS_%s, ",
+#define NPU_FIELD_WORD(name, text, dtype, byte, flags, units, merges) #name " "
+        npu_print(text, "%s    {ARRAY_%s, AXIS_%s, PTOWSP_PLAN_%s},\n",
                   count++ ? "" : "// array, axis, field\nconst wsp_field_decl fields[] = {\n",
-                  npu_name(emitter, NPU_ARRAY, i), npu_name(emitter, NPU_AXIS, array->plan_axis));
-#define NPU_FIELD_WORD(name, text, dtype, byte, flags, units, merges) "PTOWSP_PLAN_" #name " "
-        npu_print_word(text, PTOWSP_PLAN_FIELDS(NPU_FIELD_WORD), (uint32_t)array->field);
+                  npu_name(emitter, NPU_ARRAY, i), npu_name(emitter, NPU_AXIS, array->plan_axis),
+                  npu_word_at(PTOWSP_PLAN_FIELDS(NPU_FIELD_WORD), (uint32_t)array->field).text);
 #undef NPU_FIELD_WORD
-        npu_print(text, "},\n");
     }
     npu_print(text, "%s", count ? "};\n\n" : "");
     return count;
@@ -6794,19 +6981,14 @@ static void npu_arrays_emit(const npu_emitter *emitter, npu_text *text) {
                     "const wsp_array_decl arrays[] = {\n    {nullptr, 0, 0, 0},\n");
     for (uint32_t i = 1; i < emitter->names.count[NPU_ARRAY]; i++) {
         const ptowsp_array_info *array = &emitter->tables->arrays[i];
-        npu_print(text, "    {");
-        npu_print_string(text, array->name);
-        npu_print(text, ", ");
-        npu_print_dtype(text, array->dtype);
-        npu_print(text, ", %d, %d},\n", array->is_lengths, array->is_used);
+        npu_print_cpp(text, "    {'%s', %s, %d, %d},\n", array->name, npu_dtype_text(array->dtype),
+                      array->is_lengths, array->is_used);
     }
     npu_print(text, "};\n\n// name, is_used\n"
                     "const wsp_symbol_decl symbols[] = {\n    {nullptr, 0},\n");
     for (uint32_t i = 1; i < emitter->names.count[NPU_SYMBOL]; i++) {
         const ptowsp_symbol_info *symbol = &emitter->tables->symbols[i];
-        npu_print(text, "    {");
-        npu_print_string(text, symbol->name);
-        npu_print(text, ", %d},\n", symbol->is_used);
+        npu_print_cpp(text, "    {'%s', %d},\n", symbol->name, symbol->is_used);
     }
     npu_print(text, "};\n\n");
 }
@@ -6816,19 +6998,9 @@ static void npu_tensors_emit(const npu_emitter *emitter, npu_text *text) {
                     "const wsp_tensor_decl tensors[] = {\n    {nullptr, 0, 0, {}, 0, 0, 0, 0},\n");
     for (uint32_t i = 1; i < emitter->names.count[NPU_TENSOR]; i++) {
         const ptowsp_tensor_info *tensor = &emitter->tables->tensors[i];
-        npu_print(text, "    {");
-        npu_print_string(text, tensor->desc.name);
-        npu_print(text, ", ");
-        npu_print_dtype(text, tensor->desc.dtype);
-        npu_print(text, ", %u, {", (unsigned)tensor->desc.rank);
-        for (uint32_t k = 0; k < tensor->desc.rank; k++) {
-            npu_print(text, "%s", k ? ", " : "");
-            if (tensor->desc.shape[k] == PTOWSP_DYNAMIC) {
-                npu_print(text, "PTOWSP_DYNAMIC");
-            } else {
-                npu_print(text, "%lld", (long long)tensor->desc.shape[k]);
-            }
-        }
+        npu_print_cpp(text, "    {'%s', %s, %u, {", tensor->desc.name,
+                      npu_dtype_text(tensor->desc.dtype), (unsigned)tensor->desc.rank);
+        npu_print_shape(text, &tensor->desc, "PTOWSP_DYNAMIC");
         npu_print(text, "}, %d, %d, %d, %d},\n", tensor->is_used, tensor->is_written,
                   tensor->is_loaded, tensor->is_transient);
     }
@@ -6837,9 +7009,8 @@ static void npu_tensors_emit(const npu_emitter *emitter, npu_text *text) {
 
 // A string of a table, a line.
 static void npu_print_row_of(npu_text *text, npu_text *row) {
-    npu_print(text, "    ");
-    npu_append_string(text, row);
-    npu_print(text, ",\n");
+    npu_print_cpp(text, "    '%s',\n", row->data ? row->data : "");
+    npu_text_end(text, row);
 }
 
 // Transient tensors; nothing where there are none.
@@ -6878,16 +7049,12 @@ static void npu_kernel_table_emit(const npu_emitter *emitter, npu_text *text) {
                     "const wsp_kernel kernels[] = {\n    {nullptr, 0, 0, 0, 0, {}},\n");
     for (uint32_t i = 1; i < emitter->tables->kernel_count; i++) {
         const ptowsp_kernel_info *kernel = &emitter->tables->kernels[i];
-        npu_print(text, "    {");
-        npu_print_string(text, kernel->name);
-        npu_print(text, ", ");
-        npu_print_word(text, "PTOWSP_UNIT_VECTOR PTOWSP_UNIT_CUBE PTOWSP_UNIT_MIX",
-                       (uint32_t)kernel->unit);
-        npu_print(text, ", %u, %u, %u, {", (unsigned)kernel->axis_count,
-                  (unsigned)kernel->tile_count, (unsigned)kernel->scalar_count);
+        npu_print_cpp(text, "    {'%s', PTOWSP_UNIT_%s, %u, %u, %u, {", kernel->name,
+                      npu_word_at("VECTOR CUBE MIX", (uint32_t)kernel->unit).text,
+                      (unsigned)kernel->axis_count, (unsigned)kernel->tile_count,
+                      (unsigned)kernel->scalar_count);
         for (uint32_t k = 0; k < kernel->tile_count; k++) {
-            npu_print(text, "%s", k ? ", " : "");
-            npu_print_string(text, kernel->tiles[k].name);
+            npu_print_cpp(text, "%s'%s'", k ? ", " : "", kernel->tiles[k].name);
         }
         npu_print(text, "}},\n");
     }
@@ -6906,49 +7073,34 @@ static void npu_places_emit(const npu_emitter *emitter, npu_text *text) {
     npu_print(text, "};\n\n");
 }
 
-// A field of the schedule that is word n of a list.
-static void npu_schedule_word(npu_text *text, const char *words, uint32_t n) {
-    npu_print(text, "        ");
-    npu_print_word(text, words, n);
-    npu_print(text, ",\n");
-}
-
 // The fields of a ptowsp_schedule in their order. Keys are in expand.cpp.
 static void npu_schedule_emit(const npu_emitter *emitter, npu_text *text) {
     const ptowsp_schedule *s = &emitter->tables->schedule;
-    npu_print(text, "    {\n");
-    npu_schedule_word(text, "PTOWSP_ISSUE_DATAFLOW PTOWSP_ISSUE_IN_ORDER", (uint32_t)s->issue);
-    npu_schedule_word(text,
-                      "PTOWSP_DISPATCH_DEFAULT PTOWSP_DISPATCH_ROUND_ROBIN "
-                      "PTOWSP_DISPATCH_AFFINITY PTOWSP_DISPATCH_HASH PTOWSP_DISPATCH_CUSTOM "
-                      "PTOWSP_DISPATCH_WORK_STEALING PTOWSP_DISPATCH_PLAN",
-                      (uint32_t)s->dispatch);
-    npu_print(text, "        {nullptr, 0},\n        %u,  // lanes\n", (unsigned)s->lane_count);
-    npu_schedule_word(text, "PTOWSP_POOLS_ONE PTOWSP_POOLS_BY_UNIT PTOWSP_POOLS_NAMED",
-                      (uint32_t)s->pools);
-    npu_print(text, "        %u,  // vector lanes\n        %u,  // cube lanes\n",
-              (unsigned)s->vector_lane_count, (unsigned)s->cube_lane_count);
-    npu_schedule_word(text,
-                      "PTOWSP_WINDOW_DEFAULT PTOWSP_WINDOW_STALL PTOWSP_WINDOW_ABORT "
-                      "PTOWSP_WINDOW_BENCHMARK",
-                      (uint32_t)s->window_policy);
     npu_print(text,
-              "        %u,  // window\n        %u,  // dependencies\n        %u,  // hazards\n",
+              "    {\n        PTOWSP_ISSUE_%s,\n        PTOWSP_DISPATCH_%s,\n"
+              "        {nullptr, 0},\n        %u,  // lanes\n        PTOWSP_POOLS_%s,\n"
+              "        %u,  // vector lanes\n        %u,  // cube lanes\n"
+              "        PTOWSP_WINDOW_%s,\n        %u,  // window\n"
+              "        %u,  // dependencies\n        %u,  // hazards\n",
+              npu_word_at("DATAFLOW IN_ORDER", (uint32_t)s->issue).text,
+              npu_word_at("DEFAULT ROUND_ROBIN AFFINITY HASH CUSTOM WORK_STEALING PLAN",
+                          (uint32_t)s->dispatch)
+                  .text,
+              (unsigned)s->lane_count, npu_word_at("ONE BY_UNIT NAMED", (uint32_t)s->pools).text,
+              (unsigned)s->vector_lane_count, (unsigned)s->cube_lane_count,
+              npu_word_at("DEFAULT STALL ABORT BENCHMARK", (uint32_t)s->window_policy).text,
               (unsigned)s->window, (unsigned)s->dependencies, (unsigned)s->hazards);
-    npu_schedule_word(text, "PTOWSP_READY_FIFO PTOWSP_READY_PRIORITY PTOWSP_READY_WORK_STEALING",
-                      (uint32_t)s->ready);
-    npu_print(text, "        {nullptr, 0},\n");
-    npu_schedule_word(text, "PTOWSP_START_AT_ONCE PTOWSP_START_THRESHOLD PTOWSP_START_ALL_ISSUED",
-                      (uint32_t)s->start);
-    npu_print(text, "        ");
+    npu_print(text,
+              "        PTOWSP_READY_%s,\n        {nullptr, 0},\n        PTOWSP_START_%s,\n        ",
+              npu_word_at("FIFO PRIORITY WORK_STEALING", (uint32_t)s->ready).text,
+              npu_word_at("AT_ONCE THRESHOLD ALL_ISSUED", (uint32_t)s->start).text);
     npu_print_u64(text, s->start_threshold);
-    npu_print(text, ",  // start_threshold\n        %u,  // streams\n        {nullptr, 0},\n",
-              (unsigned)s->stream_count);
-    npu_schedule_word(text,
-                      "PTOWSP_TIMING_IMMEDIATE PTOWSP_TIMING_BATCHED "
-                      "PTOWSP_TIMING_RATE_LIMITED PTOWSP_TIMING_INTERLEAVED",
-                      (uint32_t)s->timing);
-    npu_print(text, "        %u,  // timing_count\n        ", (unsigned)s->timing_count);
+    npu_print(text,
+              ",  // start_threshold\n        %u,  // streams\n        {nullptr, 0},\n"
+              "        PTOWSP_TIMING_%s,\n        %u,  // timing_count\n        ",
+              (unsigned)s->stream_count,
+              npu_word_at("IMMEDIATE BATCHED RATE_LIMITED INTERLEAVED", (uint32_t)s->timing).text,
+              (unsigned)s->timing_count);
     npu_print_u64(text, s->timing_cycles);
     npu_print(text, ",  // timing_cycles\n        PTOWSP_RELEASE_COMPLETION,\n"
                     "        {0, 0, 0, 0},  // no rings\n        {0, 0},  // no depths\n"
@@ -7029,8 +7181,7 @@ NPU_INTERNAL void npu_program_emit(npu_emitter *emitter) {
     npu_print(&text, "}  // namespace\n\n"
                      "const wsp_program wsp_the_program = {\n"
                      "    WSP_ABI_VERSION,\n    ");
-    npu_print_string(&text, t->name);
-    npu_print(&text, ",\n");
+    npu_print_cpp(&text, "'%s',\n", t->name);
     npu_write(&text, npu_hash_line, sizeof npu_hash_line - 1);
     const npu_names *names = &emitter->names;
     npu_print(&text,
@@ -7101,10 +7252,10 @@ static void npu_manifest_axes(const npu_emitter *emitter, npu_text *text) {
         const ptowsp_axis_info *axis = &emitter->tables->axes[i];
         if (axis->name) {
             npu_print_row(text, &is_first);
-            npu_print_json(text, "'id': %u, 'name': '%s', 'kind': \"", (unsigned)i, axis->name);
-            npu_print_word(text, "dense dynamic ragged sparse plan plan_merges plan_lanes",
-                           (uint32_t)axis->kind);
-            npu_print(text, "\"");
+            npu_print_json(text, "'id': %u, 'name': '%s', 'kind': '%s'", (unsigned)i, axis->name,
+                           npu_word_at("dense dynamic ragged sparse plan plan_merges plan_lanes",
+                                       (uint32_t)axis->kind)
+                               .text);
             if (axis->kind == PTOWSP_AXIS_DENSE) {
                 npu_print_json(text, ", 'size': %lld", (long long)axis->size);
             }
@@ -7148,14 +7299,7 @@ static void npu_manifest_tensors(const npu_emitter *emitter, npu_text *text) {
         npu_print_row(text, &is_first);
         npu_print_json(text, "'id': %u, 'name': '%s', 'dtype': '%s', 'shape': [", (unsigned)i,
                        tensor->desc.name, ptowsp_dtype_name(tensor->desc.dtype));
-        for (uint32_t k = 0; k < tensor->desc.rank; k++) {
-            npu_print(text, "%s", k ? ", " : "");
-            if (tensor->desc.shape[k] == PTOWSP_DYNAMIC) {
-                npu_print(text, "null");
-            } else {
-                npu_print(text, "%lld", (long long)tensor->desc.shape[k]);
-            }
-        }
+        npu_print_shape(text, &tensor->desc, "null");
         npu_print_json(text,
                        "], 'location': '%s', 'used': %s, 'written': %s, 'loaded': %s, "
                        "'transient': %s}",
@@ -7170,18 +7314,18 @@ static void npu_manifest_params(npu_text *text, const ptowsp_kernel_info *kernel
     npu_print_json(text, ", 'axes': %u, 'tiles': [", (unsigned)kernel->axis_count);
     for (uint32_t k = 0; k < kernel->tile_count; k++) {
         const ptowsp_tile_param *tile = &kernel->tiles[k];
-        npu_print_json(text, "%s{'name': '%s', 'direction': \"", k ? ", " : "", tile->name);
-        npu_print_word(text, "none in out inout", (uint32_t)tile->direction);
-        npu_print_json(text, "\", 'dtype': '%s'", ptowsp_dtype_name(tile->dtype));
+        npu_print_json(text, "%s{'name': '%s', 'direction': '%s', 'dtype': '%s'", k ? ", " : "",
+                       tile->name, npu_word_at("none in out inout", (uint32_t)tile->direction).text,
+                       ptowsp_dtype_name(tile->dtype));
         npu_print_known(text, "rows", tile->rows != PTOWSP_DYNAMIC, (long long)tile->rows);
         npu_print_known(text, "cols", tile->cols != PTOWSP_DYNAMIC, (long long)tile->cols);
         npu_print(text, "}");
     }
     npu_print_json(text, "], 'scalars': [");
     for (uint32_t k = 0; k < kernel->scalar_count; k++) {
-        npu_print_json(text, "%s{'name': '%s', 'type': \"", k ? ", " : "", kernel->scalars[k].name);
-        npu_print_word(text, "none bool i64 u64", (uint32_t)kernel->scalars[k].type);
-        npu_print(text, "\"}");
+        npu_print_json(text, "%s{'name': '%s', 'type': '%s'}", k ? ", " : "",
+                       kernel->scalars[k].name,
+                       npu_word_at("none bool i64 u64", (uint32_t)kernel->scalars[k].type).text);
     }
     npu_print(text, "]");
 }
@@ -7382,14 +7526,7 @@ static void npu_readme_bindings(const npu_emitter *emitter, npu_text *text) {
             npu_print(text, "| ");
             npu_print_plain(text, tensor->desc.name);
             npu_print(text, " | tensor %s [", ptowsp_dtype_name(tensor->desc.dtype));
-            for (uint32_t k = 0; k < tensor->desc.rank; k++) {
-                npu_print(text, "%s", k ? ", " : "");
-                if (tensor->desc.shape[k] == PTOWSP_DYNAMIC) {
-                    npu_print(text, "any");
-                } else {
-                    npu_print(text, "%lld", (long long)tensor->desc.shape[k]);
-                }
-            }
+            npu_print_shape(text, &tensor->desc, "any");
             npu_print(text, "], %s |\n", tensor->is_written ? "written" : "read");
         }
     }
@@ -8027,7 +8164,7 @@ NPU_INTERNAL void npu_simpler_print_test(const npu_emitter *emitter, uint32_t ta
 //
 // Rings. The entry of the runtime is depth 0, the block of transient tensors is at depth 1, tasks are at
 // depth 2. A scope ends after W/4 submits, a fourth of the task window. The program proceeds if the
-// contents of one scope fit. A submit waits for at most 16 tasks, and for the block, whose task has ended.
+// contents of one scope fit. A submit waits for at most 16 tasks, the last one for the block as well.
 // So these sizes suffice, for any run with such a block, whose size may be another one in each run:
 //
 //      task window  4   4                           W                 4
@@ -8083,6 +8220,9 @@ static bool npu_simpler_check_kernels(npu_emitter *emitter) {
             return npu_simpler_fail(emitter, i, "no kernel", kernel->name,
                                     kernel->pto ? "it is a PTO-ISA source, and not a tile kernel"
                                                 : "it is a C function, and not a tile kernel");
+        } else if (kernel->fifos[0].slot_count > 2) {
+            return npu_simpler_fail(emitter, i, "no kernel", kernel->name,
+                                    "it preloads, and its FIFOs have more than two slots");
         }
     }
     return true;
@@ -9009,8 +9149,7 @@ ptowsp_status ptowsp_npu_record(ptowsp_context *context, ptowsp_run *run,
 // src/npu/npu_build.h
 // =================================================================================================
 
-// Building a tree in this process, and running it. Only on POSIX systems: elsewhere the public
-// functions return UNSUPPORTED.
+// Building a tree in this process, and running it.
 //
 //      npu_process.c   running a program
 //      cache.c         the cache directory: entries, objects, temporaries
@@ -9040,16 +9179,6 @@ ptowsp_status ptowsp_npu_record(ptowsp_context *context, ptowsp_run *run,
 
 #ifndef NPU_BUILD_H
 #define NPU_BUILD_H
-
-#if !defined(NPU_HAS_POSIX)
-#if defined(__unix__) || defined(__APPLE__)
-#define NPU_HAS_POSIX 1
-#else
-#define NPU_HAS_POSIX 0
-#endif
-#endif
-
-#if NPU_HAS_POSIX
 
 #include <sys/types.h>
 
@@ -9125,20 +9254,7 @@ typedef struct npu_runner_result {
 #define NPU_RUNNER_FUNCTIONS(FUNCTION) /* type, name, parameters */                                \
     FUNCTION(ptowsp_status, create, (void **out_runner))                                           \
     FUNCTION(void, destroy, (void *runner))                                                        \
-    FUNCTION(ptowsp_status, bind_size_at, (void *runner, uint32_t axis, int64_t size))             \
-    FUNCTION(ptowsp_status, bind_symbol_at, (void *runner, uint32_t symbol, uint64_t value))       \
-    FUNCTION(ptowsp_status, bind_array_at,                                                         \
-             (void *runner, uint32_t array, ptowsp_dtype dtype, const void *data, uint64_t count)) \
-    FUNCTION(ptowsp_status, bind_csr_at, (void *runner, uint32_t axis, const ptowsp_csr *csr))     \
-    FUNCTION(ptowsp_status, bind_plan_at,                                                          \
-             (void *runner, uint32_t axis, const ptowsp_attention_plan *bound))                    \
-    FUNCTION(ptowsp_status, bind_batch_at,                                                         \
-             (void *runner, uint32_t axis, const ptowsp_attention_batch *batch,                    \
-              const ptowsp_attention_config *config, const ptowsp_attention_sizes *capacity))      \
-    FUNCTION(ptowsp_status, bind_tensor_at,                                                        \
-             (void *runner, uint32_t tensor, const ptowsp_buffer *buffer))                         \
-    FUNCTION(ptowsp_status, bind_slot, (void *runner, uint32_t slot, uint64_t value))              \
-    FUNCTION(ptowsp_status, bind_transients, (void *runner, void *block, uint64_t size))           \
+    FUNCTION(ptowsp_status, bind, (void *runner, const ptowsp_binding *bindings, uint64_t count))  \
     FUNCTION(ptowsp_status, run,                                                                   \
              (void *runner, const npu_runner_options *options, npu_runner_result *out_result))     \
     FUNCTION(uint64_t, slot, (const void *runner, uint32_t slot))                                  \
@@ -9237,16 +9353,12 @@ NPU_INTERNAL bool npu_load(ptowsp_npu *npu, const char *directory, npu_text *why
 
 #endif
 
-#endif
-
 // =================================================================================================
 // src/npu/npu_process.c
 // =================================================================================================
 
 // Runs programs by their argument vectors, without a shell. Only processes started here are waited
 // for, by their ids, so the caller's own children are left alone.
-
-#if NPU_HAS_POSIX
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9351,16 +9463,12 @@ NPU_INTERNAL int npu_process_wait(pid_t process) {
     return WIFEXITED(state) ? WEXITSTATUS(state) : -1;
 }
 
-#endif
-
 // =================================================================================================
 // src/npu/cache.c
 // =================================================================================================
 
 // The cache directory, which several processes use at the same time; npu_build.h draws it. Nothing
 // is locked: every entry visible to others got its name by rename.
-
-#if NPU_HAS_POSIX
 
 #include <dirent.h>
 #include <errno.h>
@@ -9693,16 +9801,12 @@ NPU_INTERNAL bool npu_cache_publish(npu_build *build) {
     return npu_build_fail_system(build, "cannot make", build->entry);
 }
 
-#endif
-
 // =================================================================================================
 // src/npu/npu_compile.c
 // =================================================================================================
 
 // Runs the compiler on the units of a tree, one for each processor at a time, and links them.
 // Commands and output go into compile.log, and the first error into the build's.
-
-#if NPU_HAS_POSIX
 
 #include <errno.h>
 #include <stdio.h>
@@ -9912,8 +10016,6 @@ NPU_INTERNAL bool npu_make_library(npu_build *build) {
     return false;
 }
 
-#endif
-
 // =================================================================================================
 // src/npu/npu_execute.c
 // =================================================================================================
@@ -9921,8 +10023,6 @@ NPU_INTERNAL bool npu_make_library(npu_build *build) {
 // Loads the library of a tree, and runs it with the bindings of a run, by the C API of
 // host/wsp_runner.h. That header belongs to a tree: its types are declared here again, under our
 // names.
-
-#if NPU_HAS_POSIX
 
 #include <dlfcn.h>
 
@@ -9957,63 +10057,72 @@ NPU_INTERNAL bool npu_load(ptowsp_npu *npu, const char *directory, npu_text *why
 
 // -- bindings -------------------------------------------------------------------------------------
 
-// What is bound to an axis, if it is. Dense axes are not.
+// Binds what is bound to an axis, if it is. Dense axes are not.
 static ptowsp_status npu_bind_axis(const npu_runner *api, void *runner, const ptowsp_run *run,
-                                   uint32_t i) {
-    const ptowsp_axis_kind kind = ptowsp_program_read(ptowsp_run_program(run))->axes[i].kind;
+                                   uint32_t i, const ptowsp_axis_info *axis) {
+    ptowsp_binding b = pwsp_binding_of(PTOWSP_BIND_SIZE, axis->name);
     int64_t size;
     ptowsp_csr csr;
     ptowsp_attention_plan plan;
     ptowsp_attention_batch batch;
     ptowsp_attention_config config;
     ptowsp_attention_sizes capacity;
-    if (kind == PTOWSP_AXIS_DYNAMIC && ptowsp_run_bound_size(run, i, &size)) {
-        return api->bind_size_at(runner, i, size);
+    if (axis->kind == PTOWSP_AXIS_DYNAMIC && ptowsp_run_bound_size(run, i, &size)) {
+        b.value = (uint64_t)size;
+    } else if (axis->kind == PTOWSP_AXIS_SPARSE && ptowsp_run_bound_csr(run, i, &csr)) {
+        b.kind = PTOWSP_BIND_CSR;
+        b.data = &csr;
+    } else if (axis->kind >= PTOWSP_AXIS_PLAN &&
+               ptowsp_run_bound_batch(run, i, &batch, &config, &capacity)) {
+        b.kind = PTOWSP_BIND_BATCH;
+        b.data = &batch;
+        b.config = &config;
+        b.capacity = capacity.lane_count ? &capacity : NULL;
+    } else if (axis->kind >= PTOWSP_AXIS_PLAN && ptowsp_run_bound_plan(run, i, &plan)) {
+        b.kind = plan.lane_count ? PTOWSP_BIND_PLAN : PTOWSP_BIND_WORK;
+        b.data = plan.lane_count ? (const void *)&plan : plan.units;
+        b.count = plan.unit_count;
+    } else {
+        return PTOWSP_OK;
     }
-    if (kind == PTOWSP_AXIS_SPARSE && ptowsp_run_bound_csr(run, i, &csr)) {
-        return api->bind_csr_at(runner, i, &csr);
-    }
-    if (kind >= PTOWSP_AXIS_PLAN && ptowsp_run_bound_batch(run, i, &batch, &config, &capacity)) {
-        return api->bind_batch_at(runner, i, &batch, &config,
-                                  capacity.lane_count ? &capacity : NULL);
-    }
-    if (kind >= PTOWSP_AXIS_PLAN && ptowsp_run_bound_plan(run, i, &plan)) {
-        return api->bind_plan_at(runner, i, &plan);
-    }
-    return PTOWSP_OK;
+    return api->bind(runner, &b, 1);
 }
 
 static ptowsp_status npu_bind(const npu_runner *api, void *runner, const ptowsp_run *run) {
     const ptowsp_program_tables *t = ptowsp_program_read(ptowsp_run_program(run));
     ptowsp_status status = PTOWSP_OK;
-    ptowsp_dtype dtype;
     ptowsp_buffer buffer;
-    const void *data;
-    void *block;
-    uint64_t count, value, size;
     for (uint32_t i = 1; i < t->axis_count && status == PTOWSP_OK; i++) {
-        status = npu_bind_axis(api, runner, run, i);
+        status = npu_bind_axis(api, runner, run, i, &t->axes[i]);
     }
     for (uint32_t i = 1; i < t->array_count && status == PTOWSP_OK; i++) {
-        if (ptowsp_run_bound_array(run, i, &dtype, &data, &count)) {
-            status = api->bind_array_at(runner, i, dtype, data, count);
+        ptowsp_binding b = pwsp_binding_of(PTOWSP_BIND_ARRAY, t->arrays[i].name);
+        if (ptowsp_run_bound_array(run, i, &b.dtype, &b.data, &b.count)) {
+            status = api->bind(runner, &b, 1);
         }
     }
     for (uint32_t i = 1; i < t->symbol_count && status == PTOWSP_OK; i++) {
-        if (ptowsp_run_bound_symbol(run, i, &value)) {
-            status = api->bind_symbol_at(runner, i, value);
+        ptowsp_binding b = pwsp_binding_of(PTOWSP_BIND_SYMBOL, t->symbols[i].name);
+        if (ptowsp_run_bound_symbol(run, i, &b.value)) {
+            status = api->bind(runner, &b, 1);
         }
     }
     for (uint32_t i = 1; i < t->tensor_count && status == PTOWSP_OK; i++) {
+        ptowsp_binding b = pwsp_binding_of(PTOWSP_BIND_TENSOR, t->tensors[i].desc.name);
+        b.data = &buffer;
         if (ptowsp_run_bound_tensor(run, i, &buffer)) {
-            status = api->bind_tensor_at(runner, i, &buffer);
+            status = api->bind(runner, &b, 1);
         }
     }
     for (uint32_t i = 0; i < t->slot_count && status == PTOWSP_OK; i++) {
-        status = api->bind_slot(runner, i, ptowsp_run_bound_slot(run, i));
+        ptowsp_binding b = pwsp_binding_of(PTOWSP_BIND_SLOT, NULL);
+        b.slot = i;
+        b.value = ptowsp_run_bound_slot(run, i);
+        status = api->bind(runner, &b, 1);
     }
-    ptowsp_run_bound_transients(run, &block, &size);
-    return status == PTOWSP_OK ? api->bind_transients(runner, block, size) : status;
+    ptowsp_binding block = pwsp_binding_of(PTOWSP_BIND_TRANSIENTS, NULL);
+    ptowsp_run_bound_transients(run, &block.block, &block.count);
+    return status == PTOWSP_OK ? api->bind(runner, &block, 1) : status;
 }
 
 // -- public ---------------------------------------------------------------------------------------
@@ -10078,22 +10187,6 @@ ptowsp_status ptowsp_npu_execute(ptowsp_npu *npu, const ptowsp_run *run,
     return npu_execute(npu, run, &chosen, slots, slot_count, out_result);
 }
 
-#else  // not POSIX
-
-ptowsp_status ptowsp_npu_execute(ptowsp_npu *npu, const ptowsp_run *run,
-                                 const ptowsp_npu_options *options, uint64_t *slots,
-                                 uint32_t slot_count, ptowsp_npu_result *out_result) {
-    (void)npu;
-    (void)run;
-    (void)options;
-    (void)slots;
-    (void)slot_count;
-    (void)out_result;
-    return PTOWSP_UNSUPPORTED;
-}
-
-#endif
-
 ptowsp_status ptowsp_npu_build_run(ptowsp_context *context, const ptowsp_run *run,
                                    const ptowsp_npu_build_desc *build,
                                    const ptowsp_npu_options *options,
@@ -10119,8 +10212,6 @@ ptowsp_status ptowsp_npu_build_run(ptowsp_context *context, const ptowsp_run *ru
 //
 // The tree's dispatch.cpp executes it on the calling thread (aicore/wsp_dispatch.h), without bindings and
 // without a scheduler. A core trusts its task, so everything is checked here.
-
-#if NPU_HAS_POSIX
 
 #include <stdio.h>
 
@@ -10249,20 +10340,6 @@ ptowsp_status ptowsp_npu_measure(ptowsp_npu *npu, const char *kernel, const ptow
                                : status;
 }
 
-#else  // not POSIX
-
-ptowsp_status ptowsp_npu_measure(ptowsp_npu *npu, const char *kernel, const ptowsp_task *task,
-                                 const ptowsp_cost *cost, ptowsp_kernel_stats *out_stats) {
-    (void)npu;
-    (void)kernel;
-    (void)task;
-    (void)cost;
-    (void)out_stats;
-    return PTOWSP_UNSUPPORTED;
-}
-
-#endif
-
 // =================================================================================================
 // src/npu/npu_build.c
 // =================================================================================================
@@ -10274,8 +10351,6 @@ ptowsp_status ptowsp_npu_measure(ptowsp_npu *npu, const char *kernel, const ptow
 // the compiler, its version text, the options. The object of a unit whose files do not include
 // program.h is kept for other programs: it depends only on their text and on the headers that they
 // include, directly or not.
-
-#if NPU_HAS_POSIX
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -10823,35 +10898,6 @@ const char *ptowsp_npu_directory(const ptowsp_npu *npu) {
     PTOWSP_ASSERT(npu);
     return npu->directory.data;
 }
-
-#else  // not POSIX
-
-ptowsp_status ptowsp_npu_build(ptowsp_context *context, const ptowsp_program *program,
-                               const ptowsp_npu_build_desc *desc, ptowsp_npu **out_npu) {
-    (void)program;
-    (void)desc;
-    if (out_npu) {
-        *out_npu = NULL;
-    }
-    return ptowsp_context_fail(context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
-                               "npu: trees are built from here on POSIX systems only");
-}
-
-void ptowsp_npu_destroy(ptowsp_npu *npu) {
-    (void)npu;
-}
-
-bool ptowsp_npu_was_cached(const ptowsp_npu *npu) {
-    (void)npu;
-    return false;
-}
-
-const char *ptowsp_npu_directory(const ptowsp_npu *npu) {
-    (void)npu;
-    return "";
-}
-
-#endif
 
 // =================================================================================================
 // Files that are the same in every tree
@@ -11720,6 +11766,9 @@ static const char npu_fixed_5[] =
     "    AICORE int at(int turn) const {\n"
     "        return static_cast<int>(begin + turn * step);\n"
     "    }\n"
+    "    AICORE int turns(int preload) const {  // where so many iterations are begun ahead\n"
+    "        return count > 0 ? count + preload : 0;\n"
+    "    }\n"
     "};\n"
     "\n"
     "constexpr int64_t LOOP_END_MAX = INT64_C(1) << 30;\n"
@@ -11736,13 +11785,17 @@ static const char npu_fixed_5[] =
     "                                                      : static_cast<int64_t>(bits);\n"
     "}\n"
     "\n"
-    "// The event of a flag that takes two in turn, and where a tile is that has two places.\n"
+    "// The event of a flag that takes two in turn, and where a tile is that has two places, or more.\n"
     "AICORE inline event_t event(int first, int turn) {\n"
     "    return static_cast<event_t>(first + turn % 2);\n"
     "}\n"
     "\n"
     "AICORE inline uint32_t place(uint32_t first, uint32_t step, int turn) {\n"
     "    return turn % 2 ? first + step : first;\n"
+    "}\n"
+    "\n"
+    "AICORE inline uint32_t place(uint32_t first, uint32_t step, int turn, int places) {\n"
+    "    return first + static_cast<uint32_t>(turn % places) * step;\n"
     "}\n"
     "\n"
     "// A scalar as an element of a tile: floats to nearest, integers towards zero, which then wrap\n"
@@ -13891,7 +13944,9 @@ static const char npu_fixed_8[] =
     "        return;\n"
     "    }\n"
     "    element.access = READ;\n"
-    "    if (target_->await_element(element)) {\n"
+    "    if (target_->defer(slot, element)) {\n"
+    "        is_deferring_ = true;\n"
+    "    } else if (target_->await_element(element)) {\n"
     "        slots_[slot] = pwsp_view_load(&this->tensor(tensor), &element);\n"
     "    }\n"
     "}\n"
@@ -13920,6 +13975,18 @@ static const char npu_fixed_8[] =
     "Scope::~Scope() {\n"
     "    if (run_->good()) {\n"
     "        run_->target().scope_end();\n"
+    "    }\n"
+    "}\n"
+    "\n"
+    "When::When(Run &run, uint32_t slot, Compare compare, i64 value) : run_(&run) {\n"
+    "    const Condition condition = {slot, compare, value.value()};\n"
+    "    is_open_ = run.is_deferring_ && run.good() && run.target().condition_begin(condition);\n"
+    "    holds_ = is_open_ || condition.holds(run.slot_i64(slot).value());\n"
+    "}\n"
+    "\n"
+    "When::~When() {\n"
+    "    if (is_open_) {\n"
+    "        run_->target().condition_end();\n"
     "    }\n"
     "}\n"
     "\n"
@@ -14772,6 +14839,19 @@ static const char npu_fixed_10[] =
     "    uint32_t is_done;  // atomic, of a direct one\n"
     "};\n"
     "\n"
+    "enum Compare { EQ, NE, LT, LE, GT, GE };\n"
+    "\n"
+    "// A condition on a slot as an i64: `slot compare value`.\n"
+    "struct Condition {\n"
+    "    bool holds(int64_t x) const {\n"
+    "        const bool all[] = {x == value, x != value, x<value, x <= value, x> value, x >= value};\n"
+    "        return all[compare];\n"
+    "    }\n"
+    "    uint32_t slot;\n"
+    "    Compare compare;\n"
+    "    int64_t value;\n"
+    "};\n"
+    "\n"
     "// The target of a walk's tasks: the scheduler, or a process of a pipeline.\n"
     "class Target {\n"
     "  public:\n"
@@ -14781,11 +14861,34 @@ static const char npu_fixed_10[] =
     "    // A task to fill in; the same until it is submitted. Never null.\n"
     "    virtual Submission *open() = 0;\n"
     "    virtual void submit(Submission *submission) = 0;\n"
-    "    virtual void scope_begin(bool is_parallel) = 0;\n"
-    "    virtual void scope_end() = 0;\n"
-    "    virtual void reset(const uint32_t *edges, uint32_t count) = 0;\n"
+    "    // What is between tasks; to most targets it makes no difference.\n"
+    "    virtual void scope_begin(bool is_parallel) {\n"
+    "        (void)is_parallel;\n"
+    "    }\n"
+    "    virtual void scope_end() {\n"
+    "    }\n"
+    "    virtual void reset(const uint32_t *edges, uint32_t count) {\n"
+    "        (void)edges, (void)count;\n"
+    "    }\n"
     "    // Returns when the writer of the element is done. False after a failure.\n"
     "    virtual bool await_element(const Region &element) = 0;\n"
+    "\n"
+    "    // A target may defer the load of a slot: true. Then it has the slot's value until the slot is set.\n"
+    "    virtual bool defer(uint32_t, const Region &) {\n"
+    "        return false;\n"
+    "    }\n"
+    "    virtual uint64_t deferred(uint32_t,\n"
+    "                              uint64_t bits) {  // bits: if the slot's load is not deferred\n"
+    "        return bits;\n"
+    "    }\n"
+    "    virtual void forget(uint32_t) {\n"
+    "    }\n"
+    "    // The next tasks are subject to a condition on a deferred slot. False: it has to be evaluated.\n"
+    "    virtual bool condition_begin(const Condition &) {\n"
+    "        return false;\n"
+    "    }\n"
+    "    virtual void condition_end() {\n"
+    "    }\n"
     "};\n"
     "\n"
     "// A target that takes no tasks: it keeps the first failure.\n"
@@ -14801,12 +14904,6 @@ static const char npu_fixed_10[] =
     "        return &submission_;\n"
     "    }\n"
     "    void submit(Submission *) override {\n"
-    "    }\n"
-    "    void scope_begin(bool) override {\n"
-    "    }\n"
-    "    void scope_end() override {\n"
-    "    }\n"
-    "    void reset(const uint32_t *, uint32_t) override {\n"
     "    }\n"
     "    bool await_element(const Region &) override {\n"
     "        return false;\n"
@@ -14989,16 +15086,19 @@ static const char npu_fixed_10[] =
     "\n"
     "    // Slots.\n"
     "    u64 slot_u64(uint32_t slot) const {\n"
-    "        return slots_[slot];\n"
+    "        return is_deferring_ ? target_->deferred(slot, slots_[slot]) : slots_[slot];\n"
     "    }\n"
     "    i64 slot_i64(uint32_t slot) const {\n"
-    "        return i64::of_bits(slots_[slot]);\n"
+    "        return i64::of_bits(slot_u64(slot).value());\n"
     "    }\n"
     "    bool slot_bool(uint32_t slot) const {\n"
-    "        return slots_[slot] != 0;\n"
+    "        return slot_u64(slot).value() != 0;\n"
     "    }\n"
     "    template <typename T> void set_slot(uint32_t slot, T value) {\n"
     "        slots_[slot] = to_u64(value).value();\n"
+    "        if (is_deferring_) {\n"
+    "            target_->forget(slot);\n"
+    "        }\n"
     "    }\n"
     "    // Element (r, c) of a view, once its writers are done.\n"
     "    void load_slot(uint32_t place, uint32_t slot, uint32_t tensor, std::initializer_list<i64> lead,\n"
@@ -15038,6 +15138,7 @@ static const char npu_fixed_10[] =
     "    template <typename T> friend class Array;\n"
     "    template <typename Item> friend class Items;\n"
     "    friend class Task;\n"
+    "    friend class When;\n"
     "\n"
     "    const pwsp_array &array(uint32_t array) const {\n"
     "        return reinterpret_cast<const pwsp_array *>(bindings_->arrays)[array];\n"
@@ -15053,6 +15154,7 @@ static const char npu_fixed_10[] =
     "    const wsp_bindings *bindings_;\n"
     "    Target *target_;\n"
     "    uint32_t place_ = 0;\n"
+    "    bool is_deferring_ = false;  // the target has deferred the load of a slot\n"
     "    List<uint64_t> slots_;\n"
     "    List<i64> length_sums_;       // by array, at the start of the run\n"
     "    Submission *task_ = nullptr;  // the task being made\n"
@@ -15095,6 +15197,23 @@ static const char npu_fixed_10[] =
     "\n"
     "  private:\n"
     "    Run *run_;\n"
+    "};\n"
+    "\n"
+    "// A condition on a slot, around tasks. A target that deferred the load of the slot may take them before\n"
+    "// it knows whether the condition holds.\n"
+    "class When {\n"
+    "  public:\n"
+    "    When(Run &run, uint32_t slot, Compare compare, i64 value);\n"
+    "    ~When();\n"
+    "    When(const When &) = delete;\n"
+    "    When &operator=(const When &) = delete;\n"
+    "    explicit operator bool() const {\n"
+    "        return holds_;\n"
+    "    }\n"
+    "\n"
+    "  private:\n"
+    "    Run *run_;\n"
+    "    bool is_open_, holds_;\n"
     "};\n"
     "\n"
     "// A task being made: axis arguments, tiles, scalars, then keys and edges, then submit. It is small\n"
@@ -15631,12 +15750,6 @@ static const char npu_fixed_11[] =
     "        network_.task_begins(process_);\n"
     "        scheduler_.run_now(submission, &cycles);\n"
     "        network_.task_ends(process_, submission->task.index, cycles, submission->place);\n"
-    "    }\n"
-    "    void scope_begin(bool) override {\n"
-    "    }\n"
-    "    void scope_end() override {\n"
-    "    }\n"
-    "    void reset(const uint32_t *, uint32_t) override {\n"
     "    }\n"
     "    bool await_element(const Region &element) override {\n"
     "        ++*load_count_;\n"
@@ -17676,14 +17789,8 @@ static const char npu_fixed_14[] =
     "  public:\n"
     "    explicit Bindings(const wsp_program &program);\n"
     "\n"
-    "    // Indices of named things; 0 with an error.\n"
-    "    uint32_t find_size(const char *axis);\n"
-    "    uint32_t find_symbol(const char *symbol);\n"
-    "    uint32_t find_array(const char *array);\n"
-    "    uint32_t find_lengths(const char *axis);\n"
-    "    uint32_t find_csr(const char *axis);\n"
-    "    uint32_t find_tensor(const char *tensor);\n"
-    "    uint32_t find_plan(const char *plan);  // an axis of it\n"
+    "    // What a binding names, as ptowsp_run_bind does.\n"
+    "    ptowsp_status bind(const ptowsp_binding &binding);\n"
     "\n"
     "    // By index.\n"
     "    ptowsp_status bind_size(uint32_t axis, int64_t size);\n"
@@ -17724,9 +17831,7 @@ static const char npu_fixed_14[] =
     "    Failure failure;  // the last\n"
     "\n"
     "  private:\n"
-    "    template <typename Decl>\n"
-    "    uint32_t find(const char *what, const char *name, const Decl *decls, uint32_t count);\n"
-    "    uint32_t find_axis(const char *axis, ptowsp_axis_kind kind, const char *what);\n"
+    "    uint32_t find(const ptowsp_binding &binding) const;\n"
     "    ptowsp_status fail_index(const char *what, uint32_t index);\n"
     "    bool is_plan(uint32_t axis) const {\n"
     "        return axis > 0 && axis < program_.axis_count &&\n"
@@ -18255,53 +18360,36 @@ static const char npu_fixed_14[] =
     "\n"
     "// -- names ----------------------------------------------------------------------------------------\n"
     "\n"
-    "template <typename Decl>\n"
-    "uint32_t Bindings::find(const char *what, const char *name, const Decl *decls, uint32_t count) {\n"
-    "    for (uint32_t i = 1; i < count && name; i++) {\n"
-    "        if (decls[i].name && strcmp(decls[i].name, name) == 0) {\n"
-    "            return i;\n"
-    "        }\n"
-    "    }\n"
-    "    pwsp_bind_fail_name(&failure, program_.name, what, name);\n"
-    "    return 0;\n"
-    "}\n"
-    "\n"
     "bool Bindings::is_axis(uint32_t axis, ptowsp_axis_kind kind) const {\n"
     "    return axis > 0 && axis < program_.axis_count && program_.axes[axis].name &&\n"
     "           program_.axes[axis].kind == static_cast<uint32_t>(kind);\n"
     "}\n"
     "\n"
-    "uint32_t Bindings::find_axis(const char *axis, ptowsp_axis_kind kind, const char *what) {\n"
-    "    const uint32_t found = find(what, axis, program_.axes, program_.axis_count);\n"
-    "    if (found && !is_axis(found, kind)) {\n"
-    "        pwsp_bind_fail_name(&failure, program_.name, what, axis);\n"
+    "// The index of the thing that a binding names, of a plan that of its first axis; 0: there is none.\n"
+    "uint32_t Bindings::find(const ptowsp_binding &b) const {\n"
+    "    const auto among = [&b](const auto *decls, uint32_t count, const auto &is_it) -> uint32_t {\n"
+    "        for (uint32_t i = 1; i < count && b.name; i++) {\n"
+    "            if (decls[i].name && strcmp(decls[i].name, b.name) == 0 && is_it(i)) {\n"
+    "                return i;\n"
+    "            }\n"
+    "        }\n"
     "        return 0;\n"
+    "    };\n"
+    "    const auto any = [](uint32_t) { return true; };\n"
+    "    switch (b.kind) {\n"
+    "    case PTOWSP_BIND_SYMBOL: return among(program_.symbols, program_.symbol_count, any);\n"
+    "    case PTOWSP_BIND_TENSOR: return among(program_.tensors, program_.tensor_count, any);\n"
+    "    case PTOWSP_BIND_ARRAY:\n"
+    "    case PTOWSP_BIND_LENGTHS:\n"
+    "        return among(program_.arrays, program_.array_count,\n"
+    "                     [this](uint32_t i) { return !is_field(program_, i); });\n"
+    "    default:\n"
+    "        return among(program_.axes, program_.axis_count, [&](uint32_t i) {\n"
+    "            return b.kind == PTOWSP_BIND_SIZE  ? is_axis(i, PTOWSP_AXIS_DYNAMIC)\n"
+    "                   : b.kind == PTOWSP_BIND_CSR ? is_axis(i, PTOWSP_AXIS_SPARSE)\n"
+    "                                               : is_plan(i);\n"
+    "        });\n"
     "    }\n"
-    "    return found;\n"
-    "}\n"
-    "\n"
-    "uint32_t Bindings::find_size(const char *axis) {\n"
-    "    return find_axis(axis, PTOWSP_AXIS_DYNAMIC, \"dynamic axis\");\n"
-    "}\n"
-    "\n"
-    "uint32_t Bindings::find_csr(const char *axis) {\n"
-    "    return find_axis(axis, PTOWSP_AXIS_SPARSE, \"sparse axis\");\n"
-    "}\n"
-    "\n"
-    "uint32_t Bindings::find_symbol(const char *symbol) {\n"
-    "    return find(\"symbol\", symbol, program_.symbols, program_.symbol_count);\n"
-    "}\n"
-    "\n"
-    "uint32_t Bindings::find_array(const char *array) {\n"
-    "    return find(\"array\", array, program_.arrays, program_.array_count);\n"
-    "}\n"
-    "\n"
-    "uint32_t Bindings::find_lengths(const char *axis) {\n"
-    "    return find(\"ragged axis\", axis, program_.arrays, program_.array_count);\n"
-    "}\n"
-    "\n"
-    "uint32_t Bindings::find_tensor(const char *tensor) {\n"
-    "    return find(\"tensor\", tensor, program_.tensors, program_.tensor_count);\n"
     "}\n"
     "\n"
     "// -- binding --------------------------------------------------------------------------------------\n"
@@ -18382,16 +18470,6 @@ static const char npu_fixed_14[] =
     "    return decl.name && decl.kind >= PTOWSP_AXIS_PLAN && strcmp(decl.name, plan) == 0;\n"
     "}\n"
     "\n"
-    "uint32_t Bindings::find_plan(const char *plan) {\n"
-    "    for (uint32_t i = 1; plan && i < program_.axis_count; i++) {\n"
-    "        if (is_of_plan(i, plan)) {\n"
-    "            return i;\n"
-    "        }\n"
-    "    }\n"
-    "    pwsp_bind_fail_name(&failure, program_.name, \"plan\", plan);\n"
-    "    return 0;\n"
-    "}\n"
-    "\n"
     "ptowsp_status Bindings::bind_checked(const char *name, const ptowsp_attention_plan &plan) {\n"
     "    ptowsp_status status = PTOWSP_OK;\n"
     "    for (uint32_t i = 1; i < program_.axis_count && status == PTOWSP_OK; i++) {\n"
@@ -18408,7 +18486,7 @@ static const char npu_fixed_14[] =
     "        }\n"
     "    }\n"
     "    if (status == PTOWSP_OK) {\n"
-    "        batches_[find_plan(name)] = pwsp_plan_batch();\n"
+    "        batches_[find(pwsp_binding_of(PTOWSP_BIND_PLAN, name))] = pwsp_plan_batch();\n"
     "        enter(name, plan);\n"
     "    }\n"
     "    return status;\n"
@@ -18454,9 +18532,45 @@ static const char npu_fixed_14[] =
     "        pwsp_bind_check_batch(&failure, name, batch, config, capacity, &checked);\n"
     "    if (status == PTOWSP_OK) {\n"
     "        enter(name, ptowsp_attention_plan());\n"
-    "        batches_[find_plan(name)] = checked;\n"
+    "        batches_[find(pwsp_binding_of(PTOWSP_BIND_PLAN, name))] = checked;\n"
     "    }\n"
     "    return status;\n"
+    "}\n"
+    "\n"
+    "// -- all ------------------------------------------------------------------------------------------\n"
+    "\n"
+    "ptowsp_status Bindings::bind(const ptowsp_binding &b) {\n"
+    "    static const char *const what[] = {\n"
+    "#define WSP_WHAT(kind, name_of) name_of,\n"
+    "        PTOWSP_BIND_KINDS(WSP_WHAT)\n"
+    "#undef WSP_WHAT\n"
+    "    };\n"
+    "    if (b.kind == PTOWSP_BIND_SLOT) {\n"
+    "        return bind_slot(b.slot, b.value);\n"
+    "    } else if (b.kind == PTOWSP_BIND_TRANSIENTS) {\n"
+    "        return bind_transients(b.block, b.count);\n"
+    "    } else if (static_cast<uint32_t>(b.kind) >= PTOWSP_BIND_KIND_COUNT || !*what[b.kind]) {\n"
+    "        return fail(PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,\n"
+    "                    \"bind: a tree has no kind of binding %d\", static_cast<int>(b.kind));\n"
+    "    }\n"
+    "    const uint32_t i = find(b);\n"
+    "    if (!i) {\n"
+    "        return pwsp_bind_fail_name(&failure, program_.name, what[b.kind], b.name);\n"
+    "    }\n"
+    "    switch (b.kind) {\n"
+    "    case PTOWSP_BIND_SIZE: return bind_size(i, static_cast<int64_t>(b.value));\n"
+    "    case PTOWSP_BIND_SYMBOL: return bind_symbol(i, b.value);\n"
+    "    case PTOWSP_BIND_ARRAY:\n"
+    "    case PTOWSP_BIND_LENGTHS:\n"
+    "        return bind_array(i, b.kind == PTOWSP_BIND_LENGTHS, b.dtype, b.data, b.count);\n"
+    "    case PTOWSP_BIND_CSR: return bind_csr(i, static_cast<const ptowsp_csr *>(b.data));\n"
+    "    case PTOWSP_BIND_TENSOR: return bind_tensor(i, static_cast<const ptowsp_buffer *>(b.data));\n"
+    "    case PTOWSP_BIND_PLAN: return bind_plan(i, static_cast<const ptowsp_attention_plan *>(b.data));\n"
+    "    case PTOWSP_BIND_WORK: return bind_work(i, static_cast<const ptowsp_work *>(b.data), b.count);\n"
+    "    default:\n"
+    "        return bind_batch(i, static_cast<const ptowsp_attention_batch *>(b.data), b.config,\n"
+    "                          b.capacity);\n"
+    "    }\n"
     "}\n"
     "\n"
     "// -- before a run ---------------------------------------------------------------------------------\n"
@@ -19603,26 +19717,6 @@ static const char npu_fixed_14[] =
     "\n"
     "namespace {\n"
     "\n"
-    "// Binds, unless the runner is running: to an index, or to the one of a name (0: an error).\n"
-    "template <typename Bind, typename... Args>\n"
-    "ptowsp_status bind(wsp_runner *runner, Bind bind_at, Args... args) {\n"
-    "    return __atomic_load_n(&runner->is_running, __ATOMIC_ACQUIRE)\n"
-    "               ? PTOWSP_BUSY\n"
-    "               : (runner->bindings.*bind_at)(args...);\n"
-    "}\n"
-    "\n"
-    "typedef uint32_t (Bindings::*Find)(const char *name);\n"
-    "\n"
-    "template <typename Bind, typename... Args>\n"
-    "ptowsp_status bind_named(wsp_runner *runner, Find find, const char *name, Bind bind_at,\n"
-    "                         Args... args) {\n"
-    "    if (__atomic_load_n(&runner->is_running, __ATOMIC_ACQUIRE)) {\n"
-    "        return PTOWSP_BUSY;\n"
-    "    }\n"
-    "    const uint32_t index = (runner->bindings.*find)(name);\n"
-    "    return index ? (runner->bindings.*bind_at)(index, args...) : runner->bindings.failure.status;\n"
-    "}\n"
-    "\n"
     "ptowsp_status check_options(Bindings *bindings, const wsp_runner_options &options) {\n"
     "    const struct {\n"
     "        const char *name;\n"
@@ -19681,95 +19775,15 @@ static const char npu_fixed_14[] =
     "    return &wsp_the_program;\n"
     "}\n"
     "\n"
-    "ptowsp_status wsp_runner_bind_size(wsp_runner *runner, const char *axis, int64_t size) {\n"
-    "    return bind_named(runner, &Bindings::find_size, axis, &Bindings::bind_size, size);\n"
-    "}\n"
-    "\n"
-    "ptowsp_status wsp_runner_bind_symbol(wsp_runner *runner, const char *symbol, uint64_t value) {\n"
-    "    return bind_named(runner, &Bindings::find_symbol, symbol, &Bindings::bind_symbol, value);\n"
-    "}\n"
-    "\n"
-    "ptowsp_status wsp_runner_bind_array(wsp_runner *runner, const char *array, ptowsp_dtype dtype,\n"
-    "                                    const void *data, uint64_t count) {\n"
-    "    return bind_named(runner, &Bindings::find_array, array, &Bindings::bind_array, false, dtype,\n"
-    "                      data, count);\n"
-    "}\n"
-    "\n"
-    "ptowsp_status wsp_runner_bind_lengths(wsp_runner *runner, const char *axis, ptowsp_dtype dtype,\n"
-    "                                      const void *data, uint64_t count) {\n"
-    "    return bind_named(runner, &Bindings::find_lengths, axis, &Bindings::bind_array, true, dtype,\n"
-    "                      data, count);\n"
-    "}\n"
-    "\n"
-    "ptowsp_status wsp_runner_bind_csr(wsp_runner *runner, const char *axis, const ptowsp_csr *csr) {\n"
-    "    return bind_named(runner, &Bindings::find_csr, axis, &Bindings::bind_csr, csr);\n"
-    "}\n"
-    "\n"
-    "ptowsp_status wsp_runner_bind_tensor(wsp_runner *runner, const char *tensor,\n"
-    "                                     const ptowsp_buffer *buffer) {\n"
-    "    return bind_named(runner, &Bindings::find_tensor, tensor, &Bindings::bind_tensor, buffer);\n"
-    "}\n"
-    "\n"
-    "ptowsp_status wsp_runner_bind_plan(wsp_runner *runner, const char *plan,\n"
-    "                                   const ptowsp_attention_plan *bound) {\n"
-    "    return bind_named(runner, &Bindings::find_plan, plan, &Bindings::bind_plan, bound);\n"
-    "}\n"
-    "\n"
-    "ptowsp_status wsp_runner_bind_work(wsp_runner *runner, const char *plan, const ptowsp_work *work,\n"
-    "                                   uint64_t count) {\n"
-    "    return bind_named(runner, &Bindings::find_plan, plan, &Bindings::bind_work, work, count);\n"
-    "}\n"
-    "\n"
-    "ptowsp_status wsp_runner_bind_batch(wsp_runner *runner, const char *plan,\n"
-    "                                    const ptowsp_attention_batch *batch,\n"
-    "                                    const ptowsp_attention_config *config,\n"
-    "                                    const ptowsp_attention_sizes *capacity) {\n"
-    "    return bind_named(runner, &Bindings::find_plan, plan, &Bindings::bind_batch, batch, config,\n"
-    "                      capacity);\n"
-    "}\n"
-    "\n"
-    "ptowsp_status wsp_runner_bind_slot(wsp_runner *runner, uint32_t slot, uint64_t value) {\n"
-    "    return bind(runner, &Bindings::bind_slot, slot, value);\n"
-    "}\n"
-    "\n"
-    "ptowsp_status wsp_runner_bind_transients(wsp_runner *runner, void *block, uint64_t size) {\n"
-    "    return bind(runner, &Bindings::bind_transients, block, size);\n"
-    "}\n"
-    "\n"
-    "ptowsp_status wsp_runner_bind_size_at(wsp_runner *runner, uint32_t axis, int64_t size) {\n"
-    "    return bind(runner, &Bindings::bind_size, axis, size);\n"
-    "}\n"
-    "\n"
-    "ptowsp_status wsp_runner_bind_symbol_at(wsp_runner *runner, uint32_t symbol, uint64_t value) {\n"
-    "    return bind(runner, &Bindings::bind_symbol, symbol, value);\n"
-    "}\n"
-    "\n"
-    "ptowsp_status wsp_runner_bind_array_at(wsp_runner *runner, uint32_t array, ptowsp_dtype dtype,\n"
-    "                                       const void *data, uint64_t count) {\n"
-    "    return bind(runner, &Bindings::bind_array, array, false, dtype, data, count);\n"
-    "}\n"
-    "\n"
-    "ptowsp_status wsp_runner_bind_csr_at(wsp_runner *runner, uint32_t axis, const ptowsp_csr *csr) {\n"
-    "    return bind(runner, &Bindings::bind_csr, axis, csr);\n"
-    "}\n"
-    "\n"
-    "ptowsp_status wsp_runner_bind_plan_at(wsp_runner *runner, uint32_t axis,\n"
-    "                                      const ptowsp_attention_plan *bound) {\n"
-    "    return bound && bound->lane_count == 0\n"
-    "               ? bind(runner, &Bindings::bind_work, axis, bound->units, bound->unit_count)\n"
-    "               : bind(runner, &Bindings::bind_plan, axis, bound);\n"
-    "}\n"
-    "\n"
-    "ptowsp_status wsp_runner_bind_batch_at(wsp_runner *runner, uint32_t axis,\n"
-    "                                       const ptowsp_attention_batch *batch,\n"
-    "                                       const ptowsp_attention_config *config,\n"
-    "                                       const ptowsp_attention_sizes *capacity) {\n"
-    "    return bind(runner, &Bindings::bind_batch, axis, batch, config, capacity);\n"
-    "}\n"
-    "\n"
-    "ptowsp_status wsp_runner_bind_tensor_at(wsp_runner *runner, uint32_t tensor,\n"
-    "                                        const ptowsp_buffer *buffer) {\n"
-    "    return bind(runner, &Bindings::bind_tensor, tensor, buffer);\n"
+    "ptowsp_status wsp_runner_bind(wsp_runner *runner, const ptowsp_binding *bindings, uint64_t count) {\n"
+    "    ptowsp_status status = PTOWSP_OK;\n"
+    "    if (__atomic_load_n(&runner->is_running, __ATOMIC_ACQUIRE)) {\n"
+    "        return PTOWSP_BUSY;\n"
+    "    }\n"
+    "    for (uint64_t i = 0; i < count && status == PTOWSP_OK; i++) {\n"
+    "        status = runner->bindings.bind(bindings[i]);\n"
+    "    }\n"
+    "    return status;\n"
     "}\n"
     "\n"
     "ptowsp_status wsp_runner_run(wsp_runner *runner, const wsp_runner_options *options,\n"
@@ -19814,8 +19828,7 @@ static const char npu_fixed_15[] =
     "// src/npu/tree/host/wsp_runner.h\n"
     "// =================================================================================================\n"
     "\n"
-    "// The C API of an emitted tree: binds sizes, data and memory to its program by name or by index,\n"
-    "// and runs it. It can be used through dlsym, and trees side by side in one process: nothing else is\n"
+    "// The C API of an emitted tree: binds sizes, data and memory to its program by name, and runs it. It can be used through dlsym, and trees side by side in one process: nothing else is\n"
     "// visible.\n"
     "//\n"
     "//      wsp_runner *runner;\n"
@@ -19885,55 +19898,92 @@ static const char npu_fixed_15[] =
     "// The program: names, tables, hash.\n"
     "WSP_RUNNER_API const wsp_program *wsp_runner_program(void);\n"
     "\n"
-    "// As the functions ptowsp_run_bind_... of the same names. A batch is planned on the AICPU, which takes\n"
-    "// memory for the plan as a run begins: for the capacity, or for this plan without one.\n"
-    "WSP_RUNNER_API ptowsp_status wsp_runner_bind_size(wsp_runner *runner, const char *axis,\n"
-    "                                                  int64_t size);\n"
-    "WSP_RUNNER_API ptowsp_status wsp_runner_bind_symbol(wsp_runner *runner, const char *symbol,\n"
-    "                                                    uint64_t value);\n"
-    "WSP_RUNNER_API ptowsp_status wsp_runner_bind_array(wsp_runner *runner, const char *array,\n"
-    "                                                   ptowsp_dtype dtype, const void *data,\n"
-    "                                                   uint64_t count);\n"
-    "WSP_RUNNER_API ptowsp_status wsp_runner_bind_lengths(wsp_runner *runner, const char *axis,\n"
-    "                                                     ptowsp_dtype dtype, const void *data,\n"
-    "                                                     uint64_t count);\n"
-    "WSP_RUNNER_API ptowsp_status wsp_runner_bind_csr(wsp_runner *runner, const char *axis,\n"
-    "                                                 const ptowsp_csr *csr);\n"
-    "WSP_RUNNER_API ptowsp_status wsp_runner_bind_tensor(wsp_runner *runner, const char *tensor,\n"
-    "                                                    const ptowsp_buffer *buffer);\n"
-    "WSP_RUNNER_API ptowsp_status wsp_runner_bind_plan(wsp_runner *runner, const char *plan,\n"
-    "                                                  const ptowsp_attention_plan *bound);\n"
-    "WSP_RUNNER_API ptowsp_status wsp_runner_bind_work(wsp_runner *runner, const char *plan,\n"
-    "                                                  const ptowsp_work *work, uint64_t count);\n"
-    "WSP_RUNNER_API ptowsp_status wsp_runner_bind_batch(wsp_runner *runner, const char *plan,\n"
-    "                                                   const ptowsp_attention_batch *batch,\n"
-    "                                                   const ptowsp_attention_config *config,\n"
-    "                                                   const ptowsp_attention_sizes *capacity);\n"
-    "WSP_RUNNER_API ptowsp_status wsp_runner_bind_slot(wsp_runner *runner, uint32_t slot,\n"
-    "                                                  uint64_t value);\n"
-    "// On a device the memory is the device's own, and size a limit.\n"
-    "WSP_RUNNER_API ptowsp_status wsp_runner_bind_transients(wsp_runner *runner, void *block,\n"
-    "                                                        uint64_t size);\n"
+    "// As ptowsp_run_bind: all that a step brings, in one call. A batch is planned on the AICPU, which takes\n"
+    "// memory for the plan as a run begins: for the capacity, or for this plan without one. On a device\n"
+    "// the memory of transient tensors is the device's own, and count a limit.\n"
+    "WSP_RUNNER_API ptowsp_status wsp_runner_bind(wsp_runner *runner, const ptowsp_binding *bindings,\n"
+    "                                             uint64_t count);\n"
     "\n"
-    "// The same by the program's indices; lengths of ragged axes are arrays. Plans go by any of their\n"
-    "// axes; one with lane_count 0 is work.\n"
-    "WSP_RUNNER_API ptowsp_status wsp_runner_bind_size_at(wsp_runner *runner, uint32_t axis,\n"
-    "                                                     int64_t size);\n"
-    "WSP_RUNNER_API ptowsp_status wsp_runner_bind_symbol_at(wsp_runner *runner, uint32_t symbol,\n"
-    "                                                       uint64_t value);\n"
-    "WSP_RUNNER_API ptowsp_status wsp_runner_bind_array_at(wsp_runner *runner, uint32_t array,\n"
-    "                                                      ptowsp_dtype dtype, const void *data,\n"
-    "                                                      uint64_t count);\n"
-    "WSP_RUNNER_API ptowsp_status wsp_runner_bind_csr_at(wsp_runner *runner, uint32_t axis,\n"
-    "                                                    const ptowsp_csr *csr);\n"
-    "WSP_RUNNER_API ptowsp_status wsp_runner_bind_plan_at(wsp_runner *runner, uint32_t axis,\n"
-    "                                                     const ptowsp_attention_plan *bound);\n"
-    "WSP_RUNNER_API ptowsp_status wsp_runner_bind_batch_at(wsp_runner *runner, uint32_t axis,\n"
-    "                                                      const ptowsp_attention_batch *batch,\n"
-    "                                                      const ptowsp_attention_config *config,\n"
-    "                                                      const ptowsp_attention_sizes *capacity);\n"
-    "WSP_RUNNER_API ptowsp_status wsp_runner_bind_tensor_at(wsp_runner *runner, uint32_t tensor,\n"
-    "                                                       const ptowsp_buffer *buffer);\n"
+    "// One thing each, as the functions ptowsp_run_bind_... of the same names.\n"
+    "static inline ptowsp_status wsp_runner_bind_size(wsp_runner *runner, const char *axis,\n"
+    "                                                 int64_t size) {\n"
+    "    ptowsp_binding b = pwsp_binding_of(PTOWSP_BIND_SIZE, axis);\n"
+    "    b.value = PWSP_CAST(uint64_t, size);\n"
+    "    return wsp_runner_bind(runner, &b, 1);\n"
+    "}\n"
+    "static inline ptowsp_status wsp_runner_bind_symbol(wsp_runner *runner, const char *symbol,\n"
+    "                                                   uint64_t value) {\n"
+    "    ptowsp_binding b = pwsp_binding_of(PTOWSP_BIND_SYMBOL, symbol);\n"
+    "    b.value = value;\n"
+    "    return wsp_runner_bind(runner, &b, 1);\n"
+    "}\n"
+    "static inline ptowsp_status wsp_runner_bind_array(wsp_runner *runner, const char *array,\n"
+    "                                                  ptowsp_dtype dtype, const void *data,\n"
+    "                                                  uint64_t count) {\n"
+    "    ptowsp_binding b = pwsp_binding_of(PTOWSP_BIND_ARRAY, array);\n"
+    "    b.dtype = dtype;\n"
+    "    b.data = data;\n"
+    "    b.count = count;\n"
+    "    return wsp_runner_bind(runner, &b, 1);\n"
+    "}\n"
+    "static inline ptowsp_status wsp_runner_bind_lengths(wsp_runner *runner, const char *axis,\n"
+    "                                                    ptowsp_dtype dtype, const void *data,\n"
+    "                                                    uint64_t count) {\n"
+    "    ptowsp_binding b = pwsp_binding_of(PTOWSP_BIND_LENGTHS, axis);\n"
+    "    b.dtype = dtype;\n"
+    "    b.data = data;\n"
+    "    b.count = count;\n"
+    "    return wsp_runner_bind(runner, &b, 1);\n"
+    "}\n"
+    "static inline ptowsp_status wsp_runner_bind_csr(wsp_runner *runner, const char *axis,\n"
+    "                                                const ptowsp_csr *csr) {\n"
+    "    ptowsp_binding b = pwsp_binding_of(PTOWSP_BIND_CSR, axis);\n"
+    "    b.data = csr;\n"
+    "    return wsp_runner_bind(runner, &b, 1);\n"
+    "}\n"
+    "static inline ptowsp_status wsp_runner_bind_tensor(wsp_runner *runner, const char *tensor,\n"
+    "                                                   const ptowsp_buffer *buffer) {\n"
+    "    ptowsp_binding b = pwsp_binding_of(PTOWSP_BIND_TENSOR, tensor);\n"
+    "    b.data = buffer;\n"
+    "    return wsp_runner_bind(runner, &b, 1);\n"
+    "}\n"
+    "static inline ptowsp_status wsp_runner_bind_plan(wsp_runner *runner, const char *plan,\n"
+    "                                                 const ptowsp_attention_plan *bound) {\n"
+    "    ptowsp_binding b = pwsp_binding_of(PTOWSP_BIND_PLAN, plan);\n"
+    "    b.data = bound;\n"
+    "    return wsp_runner_bind(runner, &b, 1);\n"
+    "}\n"
+    "static inline ptowsp_status wsp_runner_bind_work(wsp_runner *runner, const char *plan,\n"
+    "                                                 const ptowsp_work *work, uint64_t count) {\n"
+    "    ptowsp_binding b = pwsp_binding_of(PTOWSP_BIND_WORK, plan);\n"
+    "    b.data = work;\n"
+    "    b.count = count;\n"
+    "    return wsp_runner_bind(runner, &b, 1);\n"
+    "}\n"
+    "static inline ptowsp_status wsp_runner_bind_batch(wsp_runner *runner, const char *plan,\n"
+    "                                                  const ptowsp_attention_batch *batch,\n"
+    "                                                  const ptowsp_attention_config *config,\n"
+    "                                                  const ptowsp_attention_sizes *capacity) {\n"
+    "    ptowsp_binding b = pwsp_binding_of(PTOWSP_BIND_BATCH, plan);\n"
+    "    b.data = batch;\n"
+    "    b.config = config;\n"
+    "    b.capacity = capacity;\n"
+    "    return wsp_runner_bind(runner, &b, 1);\n"
+    "}\n"
+    "static inline ptowsp_status wsp_runner_bind_slot(wsp_runner *runner, uint32_t slot,\n"
+    "                                                 uint64_t value) {\n"
+    "    ptowsp_binding b = pwsp_binding_of(PTOWSP_BIND_SLOT, PWSP_NULL);\n"
+    "    b.slot = slot;\n"
+    "    b.value = value;\n"
+    "    return wsp_runner_bind(runner, &b, 1);\n"
+    "}\n"
+    "static inline ptowsp_status wsp_runner_bind_transients(wsp_runner *runner, void *block,\n"
+    "                                                       uint64_t size) {\n"
+    "    ptowsp_binding b = pwsp_binding_of(PTOWSP_BIND_TRANSIENTS, PWSP_NULL);\n"
+    "    b.block = block;\n"
+    "    b.count = size;\n"
+    "    return wsp_runner_bind(runner, &b, 1);\n"
+    "}\n"
     "\n"
     "// Runs the program with its bindings; options and out_result may be NULL.\n"
     "// Errors   As ptowsp_run_execute; SYSTEM_FAILED: a thread could not be started; BUSY: it is called\n"
@@ -20038,8 +20088,13 @@ static const char npu_fixed_16[] =
     "#ifndef WSP_FIFO_SLOT_BYTES  // or where FIFOs are of one kernel alone\n"
     "#define WSP_FIFO_SLOT_BYTES (192u * 1024u)\n"
     "#endif\n"
+    "#if __has_include(\"wsp_fifos.h\")  // of a program whose kernels begin iterations ahead\n"
+    "#include \"wsp_fifos.h\"\n"
+    "#endif\n"
+    "#ifndef WSP_FIFO_SLOT_COUNT\n"
     "#define WSP_FIFO_SLOT_COUNT 2u\n"
-    "#define WSP_FIFO_BYTES      (WSP_FIFO_SLOT_BYTES * WSP_FIFO_SLOT_COUNT)\n"
+    "#endif\n"
+    "#define WSP_FIFO_BYTES (WSP_FIFO_SLOT_BYTES * WSP_FIFO_SLOT_COUNT)\n"
     "\n"
     "// -- the program ----------------------------------------------------------------------------------\n"
     "\n"
@@ -20825,13 +20880,11 @@ static const char npu_fixed_20[] =
     "//            view of each tile, FIFO, axes, scalars; ids of the submits to wait for\n"
     "//\n"
     "// Dependences are ours (wsp_submits.h), by explicit ids: in a MANUAL scope the runtime adds none. A scope\n"
-    "// holds slots and memory of its tasks until it ends: so scopes are short. Nothing keeps the block alive\n"
-    "// but edges: each task that uses it has one.\n"
+    "// holds slots and memory of its tasks until it ends: so scopes are short. The block's scope ends after the\n"
+    "// last submit, while tasks still run: a dummy that waits for them all keeps it.\n"
     "\n"
     "#ifndef WSP_SIMPLER_TARGET_H\n"
     "#define WSP_SIMPLER_TARGET_H\n"
-    "\n"
-    "#include <cinttypes>\n"
     "\n"
     "#include \"wsp_expand.h\"\n"
     "\n"
@@ -20854,7 +20907,6 @@ static const char npu_fixed_20[] =
     "\n"
     "class SimplerTarget final : public Submits {\n"
     "  public:\n"
-    "    static constexpr int64_t LENGTH_MAX = UINT32_MAX;\n"
     "    static_assert(TILE_MAX < 32 && SCALAR_MAX <= 16, \"a submit takes 32 tensors and 16 scalars\");\n"
     "\n"
     "    SimplerTarget(const wsp_program &program, const SimplerKernel *kernels, SimplerOptions options)\n"
@@ -20867,13 +20919,17 @@ static const char npu_fixed_20[] =
     "        block_ = block;\n"
     "        left_ = scope_tasks_;\n"
     "        rt_scope_begin(PTO2ScopeMode::MANUAL);\n"
-    "        for (uint32_t i = 1; i < program_.tensor_count && good(); i++) {\n"
-    "            check_tensor(i, tensors[i]);\n"
-    "        }\n"
     "        return good() && Submits::begin(tensors);\n"
     "    }\n"
+    "    // A last dummy keeps the block until all tasks have ended.\n"
     "    void end() {\n"
-    "        flush();\n"
+    "        const Numbers last = last_submits();\n"
+    "        if (block_ && good()) {\n"
+    "            CoreTaskArgs args;\n"
+    "            stream();\n"
+    "            wait_for(&args, last, block_);\n"
+    "            rt_submit_dummy_task(args);\n"
+    "        }\n"
     "        rt_scope_end();\n"
     "    }\n"
     "    bool good() const override {\n"
@@ -20886,10 +20942,8 @@ static const char npu_fixed_20[] =
     "        const SimplerKernel &kernel = kernels_[task.kernel];\n"
     "        CoreTaskArgs args;\n"
     "        stream();\n"
-    "        bool is_in_block = false;\n"
     "        for (uint32_t i = 0; i < task.tile_count; i++) {\n"
     "            const Region &tile = group.first.tiles[i];\n"
-    "            is_in_block = is_in_block || program_.tensors[tile.tensor].is_transient;\n"
     "            tiles_[i] = group.count > 1 && group.tile_steps[i]\n"
     "                            ? blocks_of(tile, group.count, group.tile_steps[i])\n"
     "                            : view_of(tile);\n"
@@ -20910,21 +20964,32 @@ static const char npu_fixed_20[] =
     "            }\n"
     "            args.launch_spec.WSP_SIMPLER_SET_BLOCKS(group.count);\n"
     "        }\n"
-    "        wait_for(&args, group.waits, is_in_block ? block_ : nullptr);\n"
+    "        CoreTaskPredicate predicate = CoreTaskPredicate();\n"
+    "        if (group.is_conditional) {\n"
+    "            const Region &element = element_of(group.condition.slot);\n"
+    "            element_ = scalar_at(element, type_of(tensors_[element.tensor].dtype));\n"
+    "            point_to(predicate.operand.tensor, element_);\n"
+    "            predicate.operand.ndims = 1;\n"
+    "            predicate.operand.indices[0] = 0;\n"
+    "            predicate.op = op_of<decltype(predicate.op)>(group.condition.compare);\n"
+    "            predicate.target = group.condition.value;\n"
+    "            args.set_predicate(predicate);\n"
+    "        }\n"
+    "        wait_for(&args, group.waits);\n"
     "        ids_of(group.number) = launch(kernel, args);\n"
     "    }\n"
     "\n"
     "    void launch_dummy(uint32_t number, const Numbers &waits) override {\n"
     "        CoreTaskArgs args;\n"
     "        stream();\n"
-    "        wait_for(&args, waits, nullptr);\n"
+    "        wait_for(&args, waits);\n"
     "        ids_of(number) = rt_submit_dummy_task(args).task_id();\n"
     "    }\n"
     "\n"
     "    // The dummy is the owner of the data.\n"
     "    void await(uint32_t number, const Region &element) override {\n"
-    "        const uint32_t one[1] = {1}, at[1] = {0};\n"
-    "        ChipTensor byte = make_tensor_external(address_of(element), one, 1, DataType::UINT8);\n"
+    "        const uint32_t at[1] = {0};\n"
+    "        ChipTensor byte = scalar_at(element, DataType::UINT8);\n"
     "        byte.owner_task_id = ids_of(number);\n"
     "        get_tensor_data<uint8_t>(byte, 1, at);\n"
     "    }\n"
@@ -20948,7 +21013,7 @@ static const char npu_fixed_20[] =
     "    }\n"
     "\n"
     "    // The submit reads the ids where they are.\n"
-    "    void wait_for(CoreTaskArgs *args, const Numbers &waits, const PTO2TaskId *block) {\n"
+    "    void wait_for(CoreTaskArgs *args, const Numbers &waits, const PTO2TaskId *block = nullptr) {\n"
     "        uint32_t count = 0;\n"
     "        for (uint32_t number : waits) {\n"
     "            waits_for_[count++] = ids_of(number);\n"
@@ -20987,34 +21052,21 @@ static const char npu_fixed_20[] =
     "        }\n"
     "    }\n"
     "\n"
-    "    // A stride of a dimension that has no second element is never used, but has to be positive.\n"
-    "    static int64_t stride_of(int64_t count, int64_t stride) {\n"
-    "        return count > 1 ? stride : 1;\n"
+    "    ChipTensor scalar_at(const Region &element, DataType type) const {\n"
+    "        const uint32_t one[1] = {1};\n"
+    "        return make_tensor_external(address_of(element), one, 1, type);\n"
     "    }\n"
     "\n"
-    "    void check_tensor(uint32_t i, const pwsp_bound_tensor &tensor) {\n"
-    "        const int64_t rows = stride_of(tensor.rows, tensor.row_stride),\n"
-    "                      cols = stride_of(tensor.cols, tensor.col_stride);\n"
-    "        const char *name = program_.tensors[i].name;\n"
-    "        if (!tensor.is_bound) {\n"
-    "            return;\n"
-    "        }\n"
-    "        if (rows < 1 || cols < 1 || rows > LENGTH_MAX || cols > LENGTH_MAX) {\n"
-    "            failure_.set(PTOWSP_UNSUPPORTED, i,\n"
-    "                         \"tensor %s: strides %\" PRId64 \" and %\" PRId64\n"
-    "                         \": PTO Runtime takes 1 to 4294967295\",\n"
-    "                         name, tensor.row_stride, tensor.col_stride);\n"
-    "        } else if (tensor.high - tensor.low >= LENGTH_MAX) {\n"
-    "            failure_.set(PTOWSP_UNSUPPORTED, i,\n"
-    "                         \"tensor %s: %\" PRId64\n"
-    "                         \" elements from its first to its last: PTO Runtime takes up to 4294967295\",\n"
-    "                         name, tensor.high - tensor.low + 1);\n"
-    "        }\n"
+    "    // The operand of a predicate points to its tensor, or has it.\n"
+    "    static void point_to(const ChipTensor *&operand, const ChipTensor &tensor) {\n"
+    "        operand = &tensor;\n"
     "    }\n"
-    "\n"
-    "    void *address_of(const Region &at) const {\n"
-    "        const pwsp_bound_tensor &tensor = tensors_[at.tensor];\n"
-    "        return tensor.data + offset_of(tensor, at) * static_cast<int64_t>(tensor.element_size);\n"
+    "    static void point_to(ChipTensor &operand, const ChipTensor &tensor) {\n"
+    "        operand = tensor;\n"
+    "    }\n"
+    "    template <typename Op> static Op op_of(Compare compare) {\n"
+    "        const Op ops[] = {Op::EQ, Op::NE, Op::LT, Op::LE, Op::GT, Op::GE};  // as Compare\n"
+    "        return ops[compare];\n"
     "    }\n"
     "\n"
     "    // A tile of each block.\n"
@@ -21047,7 +21099,7 @@ static const char npu_fixed_20[] =
     "    const uint32_t scope_tasks_;\n"
     "    uint32_t left_ = 0;  // of the scope's submits\n"
     "    const PTO2TaskId *block_ = nullptr;\n"
-    "    ChipTensor tiles_[TILE_MAX];  // of the submit that is being made, as are waits_for_\n"
+    "    ChipTensor tiles_[TILE_MAX], element_;  // of the submit that is being made, as are waits_for_\n"
     "    PTO2TaskId waits_for_[WAIT_MAX + 1];\n"
     "    List<PTO2TaskId> ids_;  // by number\n"
     "};\n"
@@ -21149,6 +21201,7 @@ static const char npu_fixed_21[] =
     "//      host/wsp_transients.cpp\n"
     "//      host/wsp_bindings.cpp\n"
     "//      simpler/wsp_words.h\n"
+    "//      simpler/wsp_ancestors.h\n"
     "//      simpler/wsp_submits.h\n"
     "//\n"
     "// The same in every tree of this version. MIT licence, see LICENSE.\n"
@@ -21474,7 +21527,9 @@ static const char npu_fixed_21[] =
     "        return;\n"
     "    }\n"
     "    element.access = READ;\n"
-    "    if (target_->await_element(element)) {\n"
+    "    if (target_->defer(slot, element)) {\n"
+    "        is_deferring_ = true;\n"
+    "    } else if (target_->await_element(element)) {\n"
     "        slots_[slot] = pwsp_view_load(&this->tensor(tensor), &element);\n"
     "    }\n"
     "}\n"
@@ -21503,6 +21558,18 @@ static const char npu_fixed_21[] =
     "Scope::~Scope() {\n"
     "    if (run_->good()) {\n"
     "        run_->target().scope_end();\n"
+    "    }\n"
+    "}\n"
+    "\n"
+    "When::When(Run &run, uint32_t slot, Compare compare, i64 value) : run_(&run) {\n"
+    "    const Condition condition = {slot, compare, value.value()};\n"
+    "    is_open_ = run.is_deferring_ && run.good() && run.target().condition_begin(condition);\n"
+    "    holds_ = is_open_ || condition.holds(run.slot_i64(slot).value());\n"
+    "}\n"
+    "\n"
+    "When::~When() {\n"
+    "    if (is_open_) {\n"
+    "        run_->target().condition_end();\n"
     "    }\n"
     "}\n"
     "\n"
@@ -21642,14 +21709,8 @@ static const char npu_fixed_21[] =
     "  public:\n"
     "    explicit Bindings(const wsp_program &program);\n"
     "\n"
-    "    // Indices of named things; 0 with an error.\n"
-    "    uint32_t find_size(const char *axis);\n"
-    "    uint32_t find_symbol(const char *symbol);\n"
-    "    uint32_t find_array(const char *array);\n"
-    "    uint32_t find_lengths(const char *axis);\n"
-    "    uint32_t find_csr(const char *axis);\n"
-    "    uint32_t find_tensor(const char *tensor);\n"
-    "    uint32_t find_plan(const char *plan);  // an axis of it\n"
+    "    // What a binding names, as ptowsp_run_bind does.\n"
+    "    ptowsp_status bind(const ptowsp_binding &binding);\n"
     "\n"
     "    // By index.\n"
     "    ptowsp_status bind_size(uint32_t axis, int64_t size);\n"
@@ -21690,9 +21751,7 @@ static const char npu_fixed_21[] =
     "    Failure failure;  // the last\n"
     "\n"
     "  private:\n"
-    "    template <typename Decl>\n"
-    "    uint32_t find(const char *what, const char *name, const Decl *decls, uint32_t count);\n"
-    "    uint32_t find_axis(const char *axis, ptowsp_axis_kind kind, const char *what);\n"
+    "    uint32_t find(const ptowsp_binding &binding) const;\n"
     "    ptowsp_status fail_index(const char *what, uint32_t index);\n"
     "    bool is_plan(uint32_t axis) const {\n"
     "        return axis > 0 && axis < program_.axis_count &&\n"
@@ -21899,53 +21958,36 @@ static const char npu_fixed_21[] =
     "\n"
     "// -- names ----------------------------------------------------------------------------------------\n"
     "\n"
-    "template <typename Decl>\n"
-    "uint32_t Bindings::find(const char *what, const char *name, const Decl *decls, uint32_t count) {\n"
-    "    for (uint32_t i = 1; i < count && name; i++) {\n"
-    "        if (decls[i].name && strcmp(decls[i].name, name) == 0) {\n"
-    "            return i;\n"
-    "        }\n"
-    "    }\n"
-    "    pwsp_bind_fail_name(&failure, program_.name, what, name);\n"
-    "    return 0;\n"
-    "}\n"
-    "\n"
     "bool Bindings::is_axis(uint32_t axis, ptowsp_axis_kind kind) const {\n"
     "    return axis > 0 && axis < program_.axis_count && program_.axes[axis].name &&\n"
     "           program_.axes[axis].kind == static_cast<uint32_t>(kind);\n"
     "}\n"
     "\n"
-    "uint32_t Bindings::find_axis(const char *axis, ptowsp_axis_kind kind, const char *what) {\n"
-    "    const uint32_t found = find(what, axis, program_.axes, program_.axis_count);\n"
-    "    if (found && !is_axis(found, kind)) {\n"
-    "        pwsp_bind_fail_name(&failure, program_.name, what, axis);\n"
+    "// The index of the thing that a binding names, of a plan that of its first axis; 0: there is none.\n"
+    "uint32_t Bindings::find(const ptowsp_binding &b) const {\n"
+    "    const auto among = [&b](const auto *decls, uint32_t count, const auto &is_it) -> uint32_t {\n"
+    "        for (uint32_t i = 1; i < count && b.name; i++) {\n"
+    "            if (decls[i].name && strcmp(decls[i].name, b.name) == 0 && is_it(i)) {\n"
+    "                return i;\n"
+    "            }\n"
+    "        }\n"
     "        return 0;\n"
+    "    };\n"
+    "    const auto any = [](uint32_t) { return true; };\n"
+    "    switch (b.kind) {\n"
+    "    case PTOWSP_BIND_SYMBOL: return among(program_.symbols, program_.symbol_count, any);\n"
+    "    case PTOWSP_BIND_TENSOR: return among(program_.tensors, program_.tensor_count, any);\n"
+    "    case PTOWSP_BIND_ARRAY:\n"
+    "    case PTOWSP_BIND_LENGTHS:\n"
+    "        return among(program_.arrays, program_.array_count,\n"
+    "                     [this](uint32_t i) { return !is_field(program_, i); });\n"
+    "    default:\n"
+    "        return among(program_.axes, program_.axis_count, [&](uint32_t i) {\n"
+    "            return b.kind == PTOWSP_BIND_SIZE  ? is_axis(i, PTOWSP_AXIS_DYNAMIC)\n"
+    "                   : b.kind == PTOWSP_BIND_CSR ? is_axis(i, PTOWSP_AXIS_SPARSE)\n"
+    "                                               : is_plan(i);\n"
+    "        });\n"
     "    }\n"
-    "    return found;\n"
-    "}\n"
-    "\n"
-    "uint32_t Bindings::find_size(const char *axis) {\n"
-    "    return find_axis(axis, PTOWSP_AXIS_DYNAMIC, \"dynamic axis\");\n"
-    "}\n"
-    "\n"
-    "uint32_t Bindings::find_csr(const char *axis) {\n"
-    "    return find_axis(axis, PTOWSP_AXIS_SPARSE, \"sparse axis\");\n"
-    "}\n"
-    "\n"
-    "uint32_t Bindings::find_symbol(const char *symbol) {\n"
-    "    return find(\"symbol\", symbol, program_.symbols, program_.symbol_count);\n"
-    "}\n"
-    "\n"
-    "uint32_t Bindings::find_array(const char *array) {\n"
-    "    return find(\"array\", array, program_.arrays, program_.array_count);\n"
-    "}\n"
-    "\n"
-    "uint32_t Bindings::find_lengths(const char *axis) {\n"
-    "    return find(\"ragged axis\", axis, program_.arrays, program_.array_count);\n"
-    "}\n"
-    "\n"
-    "uint32_t Bindings::find_tensor(const char *tensor) {\n"
-    "    return find(\"tensor\", tensor, program_.tensors, program_.tensor_count);\n"
     "}\n"
     "\n"
     "// -- binding --------------------------------------------------------------------------------------\n"
@@ -22026,16 +22068,6 @@ static const char npu_fixed_21[] =
     "    return decl.name && decl.kind >= PTOWSP_AXIS_PLAN && strcmp(decl.name, plan) == 0;\n"
     "}\n"
     "\n"
-    "uint32_t Bindings::find_plan(const char *plan) {\n"
-    "    for (uint32_t i = 1; plan && i < program_.axis_count; i++) {\n"
-    "        if (is_of_plan(i, plan)) {\n"
-    "            return i;\n"
-    "        }\n"
-    "    }\n"
-    "    pwsp_bind_fail_name(&failure, program_.name, \"plan\", plan);\n"
-    "    return 0;\n"
-    "}\n"
-    "\n"
     "ptowsp_status Bindings::bind_checked(const char *name, const ptowsp_attention_plan &plan) {\n"
     "    ptowsp_status status = PTOWSP_OK;\n"
     "    for (uint32_t i = 1; i < program_.axis_count && status == PTOWSP_OK; i++) {\n"
@@ -22052,7 +22084,7 @@ static const char npu_fixed_21[] =
     "        }\n"
     "    }\n"
     "    if (status == PTOWSP_OK) {\n"
-    "        batches_[find_plan(name)] = pwsp_plan_batch();\n"
+    "        batches_[find(pwsp_binding_of(PTOWSP_BIND_PLAN, name))] = pwsp_plan_batch();\n"
     "        enter(name, plan);\n"
     "    }\n"
     "    return status;\n"
@@ -22098,9 +22130,45 @@ static const char npu_fixed_21[] =
     "        pwsp_bind_check_batch(&failure, name, batch, config, capacity, &checked);\n"
     "    if (status == PTOWSP_OK) {\n"
     "        enter(name, ptowsp_attention_plan());\n"
-    "        batches_[find_plan(name)] = checked;\n"
+    "        batches_[find(pwsp_binding_of(PTOWSP_BIND_PLAN, name))] = checked;\n"
     "    }\n"
     "    return status;\n"
+    "}\n"
+    "\n"
+    "// -- all ------------------------------------------------------------------------------------------\n"
+    "\n"
+    "ptowsp_status Bindings::bind(const ptowsp_binding &b) {\n"
+    "    static const char *const what[] = {\n"
+    "#define WSP_WHAT(kind, name_of) name_of,\n"
+    "        PTOWSP_BIND_KINDS(WSP_WHAT)\n"
+    "#undef WSP_WHAT\n"
+    "    };\n"
+    "    if (b.kind == PTOWSP_BIND_SLOT) {\n"
+    "        return bind_slot(b.slot, b.value);\n"
+    "    } else if (b.kind == PTOWSP_BIND_TRANSIENTS) {\n"
+    "        return bind_transients(b.block, b.count);\n"
+    "    } else if (static_cast<uint32_t>(b.kind) >= PTOWSP_BIND_KIND_COUNT || !*what[b.kind]) {\n"
+    "        return fail(PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,\n"
+    "                    \"bind: a tree has no kind of binding %d\", static_cast<int>(b.kind));\n"
+    "    }\n"
+    "    const uint32_t i = find(b);\n"
+    "    if (!i) {\n"
+    "        return pwsp_bind_fail_name(&failure, program_.name, what[b.kind], b.name);\n"
+    "    }\n"
+    "    switch (b.kind) {\n"
+    "    case PTOWSP_BIND_SIZE: return bind_size(i, static_cast<int64_t>(b.value));\n"
+    "    case PTOWSP_BIND_SYMBOL: return bind_symbol(i, b.value);\n"
+    "    case PTOWSP_BIND_ARRAY:\n"
+    "    case PTOWSP_BIND_LENGTHS:\n"
+    "        return bind_array(i, b.kind == PTOWSP_BIND_LENGTHS, b.dtype, b.data, b.count);\n"
+    "    case PTOWSP_BIND_CSR: return bind_csr(i, static_cast<const ptowsp_csr *>(b.data));\n"
+    "    case PTOWSP_BIND_TENSOR: return bind_tensor(i, static_cast<const ptowsp_buffer *>(b.data));\n"
+    "    case PTOWSP_BIND_PLAN: return bind_plan(i, static_cast<const ptowsp_attention_plan *>(b.data));\n"
+    "    case PTOWSP_BIND_WORK: return bind_work(i, static_cast<const ptowsp_work *>(b.data), b.count);\n"
+    "    default:\n"
+    "        return bind_batch(i, static_cast<const ptowsp_attention_batch *>(b.data), b.config,\n"
+    "                          b.capacity);\n"
+    "    }\n"
     "}\n"
     "\n"
     "// -- before a run ---------------------------------------------------------------------------------\n"
@@ -22376,6 +22444,87 @@ static const char npu_fixed_21[] =
     "#endif\n"
     "\n"
     "// =================================================================================================\n"
+    "// src/npu/tree/simpler/wsp_ancestors.h\n"
+    "// =================================================================================================\n"
+    "\n"
+    "// Edges that other edges imply. If c waits for b, and b for a, directly or by a chain of waits, then c need\n"
+    "// not wait for a. Chains are known as far back as REACH submits, which bounds the cost of a submit. Edges\n"
+    "// that reach back farther stay.\n"
+    "//\n"
+    "//      bit i of a submit's row: the submit i + 1 before it comes before it\n"
+    "\n"
+    "#ifndef WSP_ANCESTORS_H\n"
+    "#define WSP_ANCESTORS_H\n"
+    "\n"
+    "#include \"wsp_list.h\"\n"
+    "\n"
+    "namespace wsp {\n"
+    "\n"
+    "class Ancestors {\n"
+    "  public:\n"
+    "    // Removes implied waits of submit `number`. The others stay in order.\n"
+    "    void prune(uint32_t number, List<uint32_t> *waits) const {\n"
+    "        const Row row = row_of(number, *waits);\n"
+    "        size_t kept = 0;\n"
+    "        for (uint32_t wait : *waits) {\n"
+    "            (*waits)[kept] = wait;\n"
+    "            kept += !has(row, number - 1 - wait);\n"
+    "        }\n"
+    "        waits->resize(kept);\n"
+    "    }\n"
+    "\n"
+    "    // Submits are added in the order of their numbers.\n"
+    "    void add(uint32_t number, const List<uint32_t> &waits) {\n"
+    "        Row row = row_of(number, waits);\n"
+    "        for (uint32_t wait : waits) {\n"
+    "            const uint32_t distance = number - 1 - wait;\n"
+    "            if (distance < REACH) {\n"
+    "                row.words[distance / 64] |= uint64_t(1) << distance % 64;\n"
+    "            }\n"
+    "        }\n"
+    "        if (number >= rows_.size() && rows_.size() < REACH) {\n"
+    "            rows_.resize(number + size_t(1));\n"
+    "        }\n"
+    "        rows_[number % REACH] = row;\n"
+    "    }\n"
+    "\n"
+    "  private:\n"
+    "    static constexpr uint32_t REACH = 512, WORDS = REACH / 64;\n"
+    "    struct Row {\n"
+    "        uint64_t words[WORDS] = {};\n"
+    "    };\n"
+    "\n"
+    "    static bool has(const Row &row, uint32_t distance) {\n"
+    "        return distance < REACH && (row.words[distance / 64] >> distance % 64 & 1);\n"
+    "    }\n"
+    "\n"
+    "    // Submits before any of the waits: their rows, as seen from `number`.\n"
+    "    Row row_of(uint32_t number, const List<uint32_t> &waits) const {\n"
+    "        Row row;\n"
+    "        for (uint32_t wait : waits) {\n"
+    "            const uint32_t shift = number - wait, skip = shift / 64, bits = shift % 64;\n"
+    "            if (shift >= REACH) {\n"
+    "                continue;\n"
+    "            }\n"
+    "            const uint64_t *from = rows_[wait % REACH].words;\n"
+    "            for (uint32_t i = skip; i < WORDS; i++) {\n"
+    "                row.words[i] |= from[i - skip] << bits;\n"
+    "                if (bits && i > skip) {\n"
+    "                    row.words[i] |= from[i - skip - 1] >> (64 - bits);\n"
+    "                }\n"
+    "            }\n"
+    "        }\n"
+    "        return row;\n"
+    "    }\n"
+    "\n"
+    "    List<Row> rows_;  // by number % REACH\n"
+    "};\n"
+    "\n"
+    "}  // namespace wsp\n"
+    "\n"
+    "#endif\n"
+    "\n"
+    "// =================================================================================================\n"
     "// src/npu/tree/simpler/wsp_submits.h\n"
     "// =================================================================================================\n"
     "\n"
@@ -22388,11 +22537,18 @@ static const char npu_fixed_21[] =
     "// Tasks that follow one another, wait for the same and not for each other, and differ by constant steps\n"
     "// are the blocks of one submit: block_max at most. It is made once a task is not one more of them, or\n"
     "// something waits for it; until then it has a number. Tasks of MIX have FIFOs, and never become blocks.\n"
+    "//\n"
+    "// Slots are loaded when something needs their value. A condition on a slot that nothing has read goes to\n"
+    "// the runtime with its tasks. They wait for the writers of the element, and the runtime evaluates the\n"
+    "// condition as they become ready. A slot has the value at its load's place in the program, so it is read\n"
+    "// before a task overwrites the element. An error in a task under such a condition counts if the condition\n"
+    "// holds.\n"
     "\n"
     "#ifndef WSP_SUBMITS_H\n"
     "#define WSP_SUBMITS_H\n"
     "\n"
     "#include <algorithm>\n"
+    "#include <cinttypes>\n"
     "\n"
     "#include \"wsp_expand.h\"\n"
     "\n"
@@ -22402,6 +22558,7 @@ static const char npu_fixed_21[] =
     "  public:\n"
     "    static constexpr uint32_t WAIT_MAX = 16, TILE_MAX = PTOWSP_TASK_TILE_MAX,\n"
     "                              SCALAR_MAX = PTOWSP_TASK_AXIS_MAX + PTOWSP_TASK_SCALAR_MAX;\n"
+    "    static constexpr int64_t LENGTH_MAX = UINT32_MAX;  // of strides and tensors, in elements\n"
     "\n"
     "    Submits(const wsp_program &program, uint32_t block_max)\n"
     "        : program_(program), block_max_(block_max), memory_(pwsp_blocks_begin(&blocks_, &under_)) {\n"
@@ -22415,8 +22572,12 @@ static const char npu_fixed_21[] =
     "        tensors_ = tensors;\n"
     "        submission_.clear();\n"
     "        if (!pwsp_precedence_init(&order_, &memory_, &facts_.timed()) ||\n"
-    "            !pwsp_deps_init(&deps_, &memory_, facts_.timed().tensor_count)) {\n"
+    "            !pwsp_deps_init(&deps_, &memory_, facts_.timed().tensor_count) ||\n"
+    "            !pwsp_deps_reserve_tiles(&deps_, TILE_MAX + 1)) {\n"
     "            return no_memory();\n"
+    "        }\n"
+    "        for (uint32_t i = 1; i < program_.tensor_count && good(); i++) {\n"
+    "            check_tensor(i, tensors[i]);\n"
     "        }\n"
     "        const pwsp_token_ops ops = {is_dead, visit, keep, drop, merge, this, true};\n"
     "        order_.ops = deps_.ops = ops;\n"
@@ -22426,7 +22587,9 @@ static const char npu_fixed_21[] =
     "    }\n"
     "\n"
     "    void fail(ptowsp_status status, uint64_t index, const char *text) override {\n"
-    "        failure_.set(status, index, \"%s\", text);\n"
+    "        if (!is_conditional_ || condition_.holds(slot_of(condition_.slot))) {\n"
+    "            failure_.set(status, index, \"%s\", text);\n"
+    "        }\n"
     "    }\n"
     "    const Failure &failure() const {\n"
     "        return failure_;\n"
@@ -22437,7 +22600,18 @@ static const char npu_fixed_21[] =
     "    }\n"
     "\n"
     "    void submit(Submission *submission) override {\n"
-    "        const pwsp_arrival arrival = facts_.arrival_of(*submission);\n"
+    "        pwsp_arrival arrival = facts_.arrival_of(*submission);\n"
+    "        Region tiles[TILE_MAX + 1];\n"
+    "        read_overwritten(*submission);\n"
+    "        const bool is_pending = is_conditional_ && deferred_[condition_.slot].state == UNREAD;\n"
+    "        if (is_conditional_ && !is_pending && !condition_.holds(slot_of(condition_.slot))) {\n"
+    "            return;\n"
+    "        }\n"
+    "        if (is_pending) {  // an operand of the condition is one more tile that is read\n"
+    "            std::copy(arrival.tiles, arrival.tiles + arrival.tile_count, tiles);\n"
+    "            tiles[arrival.tile_count++] = deferred_[condition_.slot].element;\n"
+    "            arrival.tiles = tiles;\n"
+    "        }\n"
     "        waits_.clear();\n"
     "        pwsp_precedence_wait(&order_, &arrival, true);\n"
     "        if (!pwsp_deps_query(&deps_, arrival.tiles, arrival.tile_count)) {\n"
@@ -22445,9 +22619,11 @@ static const char npu_fixed_21[] =
     "            return;\n"
     "        }\n"
     "        fold(&waits_);\n"
-    "        if (!may_join(*submission)) {\n"
+    "        if (is_pending || !may_join(*submission)) {\n"
     "            flush();\n"
     "            open_group(*submission);\n"
+    "            group_.is_conditional = is_pending;\n"
+    "            group_.condition = condition_;\n"
     "        }\n"
     "        group_.count++;\n"
     "        const pwsp_token token = {0, new_set({group_.number})};\n"
@@ -22478,6 +22654,45 @@ static const char npu_fixed_21[] =
     "        return good();\n"
     "    }\n"
     "\n"
+    "    // -- slots --\n"
+    "\n"
+    "    // A slot whose element has no writer is loaded at once.\n"
+    "    bool defer(uint32_t slot, const Region &element) override {\n"
+    "        waits_.clear();\n"
+    "        pwsp_deps_query_load(&deps_, &element);\n"
+    "        forget(slot);\n"
+    "        if (!waits_.empty()) {\n"
+    "            deferred_.resize(std::max(deferred_.size(), slot + size_t(1)));\n"
+    "            deferred_[slot].element = element;\n"
+    "            deferred_[slot].state = UNREAD;\n"
+    "            unread_count_++;\n"
+    "        }\n"
+    "        return !waits_.empty();\n"
+    "    }\n"
+    "    uint64_t deferred(uint32_t slot, uint64_t bits) override {\n"
+    "        return slot < deferred_.size() && deferred_[slot].state != FORGOTTEN ? read(slot) : bits;\n"
+    "    }\n"
+    "    void forget(uint32_t slot) override {\n"
+    "        if (slot < deferred_.size()) {\n"
+    "            unread_count_ -= deferred_[slot].state == UNREAD;\n"
+    "            deferred_[slot].state = FORGOTTEN;\n"
+    "        }\n"
+    "    }\n"
+    "    // The runtime compares elements as signed integers.\n"
+    "    bool condition_begin(const Condition &condition) override {\n"
+    "        const uint32_t slot = condition.slot;\n"
+    "        if (slot >= deferred_.size() || deferred_[slot].state != UNREAD) {\n"
+    "            return false;\n"
+    "        }\n"
+    "        const ptowsp_dtype dtype = tensors_[deferred_[slot].element.tensor].dtype;\n"
+    "        condition_ = condition;\n"
+    "        is_conditional_ = dtype == PTOWSP_BOOL || (dtype >= PTOWSP_I8 && dtype <= PTOWSP_I64);\n"
+    "        return is_conditional_;\n"
+    "    }\n"
+    "    void condition_end() override {\n"
+    "        is_conditional_ = false;\n"
+    "    }\n"
+    "\n"
     "  protected:\n"
     "    // Submits have numbers, from 0.\n"
     "    typedef List<uint32_t> Numbers;\n"
@@ -22490,6 +22705,8 @@ static const char npu_fixed_21[] =
     "        uint32_t scalar_count;          // axes, then scalars\n"
     "        uint64_t scalars[SCALAR_MAX], scalar_steps[SCALAR_MAX];\n"
     "        Numbers waits;\n"
+    "        bool is_conditional;  // on a slot whose element_of() is read when the task is ready\n"
+    "        Condition condition;\n"
     "    };\n"
     "\n"
     "    // Implemented for the runtime. A submit waits for at most WAIT_MAX earlier ones.\n"
@@ -22505,6 +22722,54 @@ static const char npu_fixed_21[] =
     "        }\n"
     "    }\n"
     "\n"
+    "    // The element of a deferred slot.\n"
+    "    const Region &element_of(uint32_t slot) const {\n"
+    "        return deferred_[slot].element;\n"
+    "    }\n"
+    "\n"
+    "    char *address_of(const Region &at) const {\n"
+    "        const pwsp_bound_tensor &tensor = tensors_[at.tensor];\n"
+    "        return tensor.data + offset_of(tensor, at) * static_cast<int64_t>(tensor.element_size);\n"
+    "    }\n"
+    "\n"
+    "    // A stride of a dimension that has no second element is never used, but has to be positive.\n"
+    "    static int64_t stride_of(int64_t count, int64_t stride) {\n"
+    "        return count > 1 ? stride : 1;\n"
+    "    }\n"
+    "\n"
+    "    void check_tensor(uint32_t i, const pwsp_bound_tensor &tensor) {\n"
+    "        const int64_t rows = stride_of(tensor.rows, tensor.row_stride),\n"
+    "                      cols = stride_of(tensor.cols, tensor.col_stride);\n"
+    "        const char *name = program_.tensors[i].name;\n"
+    "        if (!tensor.is_bound) {\n"
+    "            return;\n"
+    "        }\n"
+    "        if (rows < 1 || cols < 1 || rows > LENGTH_MAX || cols > LENGTH_MAX) {\n"
+    "            failure_.set(PTOWSP_UNSUPPORTED, i,\n"
+    "                         \"tensor %s: strides %\" PRId64 \" and %\" PRId64\n"
+    "                         \": PTO Runtime takes 1 to 4294967295\",\n"
+    "                         name, tensor.row_stride, tensor.col_stride);\n"
+    "        } else if (tensor.high - tensor.low >= LENGTH_MAX) {\n"
+    "            failure_.set(PTOWSP_UNSUPPORTED, i,\n"
+    "                         \"tensor %s: %\" PRId64\n"
+    "                         \" elements from its first to its last: PTO Runtime takes up to 4294967295\",\n"
+    "                         name, tensor.high - tensor.low + 1);\n"
+    "        }\n"
+    "    }\n"
+    "\n"
+    "    // Submits that no other waits for. Once they have ended, all have.\n"
+    "    Numbers last_submits() {\n"
+    "        Numbers last;\n"
+    "        flush();\n"
+    "        for (uint32_t i = 0; i < next_; i++) {\n"
+    "            if (!is_awaited_[i]) {\n"
+    "                last.push_back(i);\n"
+    "            }\n"
+    "        }\n"
+    "        fold(&last);\n"
+    "        return last;\n"
+    "    }\n"
+    "\n"
     "    const wsp_program &program_;\n"
     "    const pwsp_bound_tensor *tensors_ = nullptr;\n"
     "    Failure failure_;\n"
@@ -22516,7 +22781,7 @@ static const char npu_fixed_21[] =
     "    };\n"
     "\n"
     "    bool no_memory() {\n"
-    "        fail(PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, \"run: out of memory\");\n"
+    "        failure_.set(PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, \"run: out of memory\");\n"
     "        return false;\n"
     "    }\n"
     "\n"
@@ -22582,11 +22847,12 @@ static const char npu_fixed_21[] =
     "        return set;\n"
     "    }\n"
     "\n"
-    "    // At most WAIT_MAX different ones are left: dummies stand for the others.\n"
+    "    // At most WAIT_MAX different ones are left, and none that another implies: dummies stand for the others.\n"
     "    void fold(Numbers *submits) {\n"
     "        std::sort(submits->begin(), submits->end());\n"
     "        submits->resize(\n"
     "            static_cast<size_t>(std::unique(submits->begin(), submits->end()) - submits->begin()));\n"
+    "        ancestors_.prune(next_, submits);\n"
     "        while (submits->size() > WAIT_MAX) {\n"
     "            Numbers folded;\n"
     "            for (size_t i = 0; i < submits->size(); i += WAIT_MAX) {\n"
@@ -22601,6 +22867,16 @@ static const char npu_fixed_21[] =
     "        fold(&waits);\n"
     "        flush_if_in(waits);\n"
     "        launch_dummy(next_, waits);\n"
+    "        return number_of(waits);\n"
+    "    }\n"
+    "\n"
+    "    // The number of a new submit.\n"
+    "    uint32_t number_of(const Numbers &waits) {\n"
+    "        ancestors_.add(next_, waits);\n"
+    "        for (uint32_t wait : waits) {\n"
+    "            is_awaited_[wait] = 1;\n"
+    "        }\n"
+    "        is_awaited_.push_back(0);\n"
     "        return next_++;\n"
     "    }\n"
     "\n"
@@ -22618,7 +22894,7 @@ static const char npu_fixed_21[] =
     "\n"
     "    void open_group(const Submission &submission) {\n"
     "        const wsp_task &task = submission.task;\n"
-    "        group_.number = next_++;\n"
+    "        group_.number = number_of(waits_);\n"
     "        group_.first = submission;\n"
     "        group_.waits = waits_;\n"
     "        group_.scalar_count = task.axis_count + task.scalar_count;\n"
@@ -22630,7 +22906,7 @@ static const char npu_fixed_21[] =
     "    // Is a task one more block of the open submit? The second one makes the steps.\n"
     "    bool may_join(const Submission &submission) {\n"
     "        const wsp_task &task = submission.task;\n"
-    "        if (group_.count == 0 || group_.count >= block_max_ ||\n"
+    "        if (group_.count == 0 || group_.count >= block_max_ || group_.is_conditional ||\n"
     "            task.kernel != group_.first.task.kernel ||\n"
     "            program_.kernels[task.kernel].unit == PTOWSP_UNIT_MIX ||\n"
     "            2 * group_.scalar_count > SCALAR_MAX || waits_.size() != group_.waits.size() ||\n"
@@ -22665,6 +22941,50 @@ static const char npu_fixed_21[] =
     "        return distance == *step * group_.count;\n"
     "    }\n"
     "\n"
+    "    // -- slots --\n"
+    "\n"
+    "    enum State : uint8_t { FORGOTTEN, UNREAD, KNOWN };\n"
+    "    struct Deferred {\n"
+    "        Region element = Region();\n"
+    "        State state = FORGOTTEN;\n"
+    "        uint64_t value = 0;\n"
+    "    };\n"
+    "\n"
+    "    uint64_t read(uint32_t slot) {\n"
+    "        Deferred &load = deferred_[slot];\n"
+    "        if (load.state == UNREAD) {\n"
+    "            load.state = KNOWN;\n"
+    "            unread_count_--;\n"
+    "            load.value = await_element(load.element)\n"
+    "                             ? pwsp_view_load(&tensors_[load.element.tensor], &load.element)\n"
+    "                             : 0;\n"
+    "        }\n"
+    "        return load.value;\n"
+    "    }\n"
+    "    int64_t slot_of(uint32_t slot) {\n"
+    "        return static_cast<int64_t>(read(slot));\n"
+    "    }\n"
+    "\n"
+    "    // A tile lies within the bytes from its first to its last element, as strides are positive.\n"
+    "    bool is_overwritten(const Region &element, const Region &tile) const {\n"
+    "        const int64_t rows = tile.rows, cols = tile.cols;\n"
+    "        const Region last = {tile.tensor,        1, 1, tile.access, tile.lead, tile.row + rows - 1,\n"
+    "                             tile.col + cols - 1};\n"
+    "        const char *at = address_of(element), *first = address_of(tile), *end = address_of(last);\n"
+    "        return (tile.access & WRITE) && at + tensors_[element.tensor].element_size > first &&\n"
+    "               at < end + tensors_[tile.tensor].element_size;\n"
+    "    }\n"
+    "    void read_overwritten(const Submission &submission) {\n"
+    "        for (uint32_t slot = 0; unread_count_ > 0 && slot < deferred_.size(); slot++) {\n"
+    "            for (uint32_t i = 0; i < submission.task.tile_count; i++) {\n"
+    "                if (deferred_[slot].state == UNREAD &&\n"
+    "                    is_overwritten(deferred_[slot].element, submission.tiles[i])) {\n"
+    "                    read(slot);\n"
+    "                }\n"
+    "            }\n"
+    "        }\n"
+    "    }\n"
+    "\n"
     "    const uint32_t block_max_;\n"
     "    pwsp_memory under_ = pwsp_memory_make(nullptr, nullptr);\n"
     "    pwsp_blocks blocks_ = pwsp_blocks();\n"
@@ -22678,6 +22998,12 @@ static const char npu_fixed_21[] =
     "    Numbers waits_;  // of the task being submitted\n"
     "    Group group_;\n"
     "    uint32_t next_ = 0;\n"
+    "    Ancestors ancestors_;\n"
+    "    List<uint8_t> is_awaited_;  // by number\n"
+    "    List<Deferred> deferred_;   // by slot\n"
+    "    uint32_t unread_count_ = 0;\n"
+    "    bool is_conditional_ = false;  // the tasks that come, on a deferred slot\n"
+    "    Condition condition_ = Condition();\n"
     "};\n"
     "\n"
     "}  // namespace wsp\n"
@@ -23620,9 +23946,9 @@ static const char npu_fixed_22[] =
     "}\n"
     "\n"
     "// In builds that have it, tests that refuse allocations may leave no room to spare\n"
-    "// (tests/vectors.c): a small array grows to the exact size, and each allocation of a small arena\n"
-    "// has its own block. So every request reaches the hook that may refuse it, not only those that make\n"
-    "// an array grow.\n"
+    "// (tests/support/vectors.c): a small array grows to the exact size, and each allocation of a small\n"
+    "// arena has its own block. So every request reaches the hook that may refuse it, not only those that\n"
+    "// make an array grow.\n"
     "#if defined(PTOWSP_TIGHT)\n"
     "extern bool pwsp_is_tight;\n"
     "#define PWSP_TIGHT(size, limit) (pwsp_is_tight && (size) < (limit))\n"
@@ -23873,6 +24199,59 @@ static const char npu_fixed_22[] =
     "#define PWSP_IS_LESS(of, a, b) ((a) < (b))\n"
     "\n"
     "PWSP_SORT(pwsp_sort_u64, uint64_t, void, PWSP_IS_LESS)\n"
+    "\n"
+    "#endif\n"
+    "\n"
+    "// =================================================================================================\n"
+    "// src/base/lookup.h\n"
+    "// =================================================================================================\n"
+    "\n"
+    "// Where the items of an array are, by their keys: a hash table whose slots have a place + 1, or 0. At\n"
+    "// most half of them are in use.\n"
+    "//\n"
+    "//      PWSP_LOOKUP(pwsp_states, pwsp_explorer, const pwsp_state *, pwsp_state_hash, pwsp_state_at,\n"
+    "//                  pwsp_state_is)\n"
+    "//\n"
+    "// makes pwsp_states_slot and pwsp_states_reserve by hash(of, key), key_at(of, place) and\n"
+    "// is_same(of, key, key), functions or macros, with a const pwsp_explorer *of.\n"
+    "\n"
+    "#ifndef PWSP_LOOKUP_H\n"
+    "#define PWSP_LOOKUP_H\n"
+    "\n"
+    "typedef struct pwsp_lookup {\n"
+    "    uint32_t *slots;\n"
+    "    uint64_t count;  // of slots: a power of two, or 0\n"
+    "} pwsp_lookup;\n"
+    "\n"
+    "// slot: that of a key, or the free one where it belongs; there must be slots. reserve: makes room for one\n"
+    "// more item than `count`. False when memory is out, and nothing has changed.\n"
+    "#define PWSP_LOOKUP(name, owner, key, hash, key_at, is_same)                                       \\\n"
+    "    PWSP_INLINE uint32_t *name##_slot(const owner *of, const pwsp_lookup *lookup, key sought) {    \\\n"
+    "        for (uint64_t i = hash(of, sought);; i++) {                                                \\\n"
+    "            uint32_t *slot = &lookup->slots[i & (lookup->count - 1)];                              \\\n"
+    "            if (*slot == 0 || is_same(of, key_at(of, *slot - 1), sought)) {                        \\\n"
+    "                return slot;                                                                       \\\n"
+    "            }                                                                                      \\\n"
+    "        }                                                                                          \\\n"
+    "    }                                                                                              \\\n"
+    "                                                                                                   \\\n"
+    "    PWSP_INLINE bool name##_reserve(const owner *of, pwsp_lookup *lookup,                          \\\n"
+    "                                    const pwsp_memory *memory, uint64_t count) {                   \\\n"
+    "        const pwsp_lookup before = *lookup;                                                        \\\n"
+    "        if (2 * (count + 1) <= before.count) {                                                     \\\n"
+    "            return true;                                                                           \\\n"
+    "        }                                                                                          \\\n"
+    "        lookup->count = before.count ? 2 * before.count : 64;                                      \\\n"
+    "        if (!PWSP_ALLOC(memory, lookup->slots, lookup->count)) {                                   \\\n"
+    "            *lookup = before;                                                                      \\\n"
+    "            return false;                                                                          \\\n"
+    "        }                                                                                          \\\n"
+    "        PWSP_FREE(memory, before.slots, before.count);                                             \\\n"
+    "        for (uint64_t i = 0; i < count; i++) {                                                     \\\n"
+    "            *name##_slot(of, lookup, key_at(of, i)) = (uint32_t)i + 1;                             \\\n"
+    "        }                                                                                          \\\n"
+    "        return true;                                                                               \\\n"
+    "    }\n"
     "\n"
     "#endif\n"
     "\n"
@@ -24716,11 +25095,13 @@ static const char npu_fixed_22[] =
     "//\n"
     "// A part takes its cycles, or longer where its bytes do: at a share of s bytes a cycle it takes\n"
     "// max(cycles, bytes / s). kernel/demand.c cuts a tile kernel into parts.\n"
+    "//\n"
+    "// A task may read a tile several times, in passes: the bytes of all passes but the first are `again`.\n"
     "\n"
     "#ifndef PWSP_DEMAND_H\n"
     "#define PWSP_DEMAND_H\n"
     "\n"
-    "#define PWSP_DEMAND_PART_MAX 5\n"
+    "#define PWSP_DEMAND_PART_MAX 6\n"
     "\n"
     "typedef struct pwsp_demand_part {\n"
     "    uint64_t cycles, bytes;\n"
@@ -24728,6 +25109,8 @@ static const char npu_fixed_22[] =
     "\n"
     "typedef struct pwsp_demand {\n"
     "    uint64_t bytes;  // of all parts\n"
+    "    uint64_t again;  // of these, read again from one tile\n"
+    "    uint32_t again_tile, passes;\n"
     "    uint32_t part_count;\n"
     "    pwsp_demand_part parts[PWSP_DEMAND_PART_MAX];  // their cycles sum to the cycles of the task\n"
     "} pwsp_demand;\n"
@@ -24788,15 +25171,15 @@ static const char npu_fixed_22[] =
     "\n"
     "typedef struct pwsp_name {\n"
     "    uint64_t hash;\n"
-    "    const char *text;  // NULL: this place is free\n"
-    "    uint32_t kind;     // the owner's\n"
-    "    uint32_t index;    // the owner's\n"
+    "    const char *text;\n"
+    "    uint32_t kind;   // the owner's\n"
+    "    uint32_t index;  // the owner's\n"
     "} pwsp_name;\n"
     "\n"
     "typedef struct pwsp_names {\n"
-    "    pwsp_name *slots;\n"
-    "    uint64_t slot_count;  // a power of two, or 0\n"
-    "    uint64_t count;\n"
+    "    pwsp_name *items;  // in the order in which they were added\n"
+    "    uint64_t count, capacity;\n"
+    "    pwsp_lookup lookup;\n"
     "} pwsp_names;\n"
     "\n"
     "// Is it 1 to PTOWSP_NAME_MAX printable ASCII characters, without quotes or backslash?\n"
@@ -28375,6 +28758,77 @@ static const char npu_fixed_22[] =
     "#endif\n"
     "\n"
     "// =================================================================================================\n"
+    "// src/time/hits.h\n"
+    "// =================================================================================================\n"
+    "\n"
+    "// Which bytes of tasks hit L2, where lanes share memory.\n"
+    "//\n"
+    "// A task is issued, which keeps its tiles; begins, together with all others that begin at the same time;\n"
+    "// and ends.\n"
+    "\n"
+    "#ifndef PWSP_HITS_H\n"
+    "#define PWSP_HITS_H\n"
+    "\n"
+    "// A region of a tensor.\n"
+    "typedef struct pwsp_hits_cell {\n"
+    "    uint64_t size;           // bytes\n"
+    "    uint64_t moved;          // bytes, of the present pass\n"
+    "    uint64_t begun, before;  // bytes that had been missed when this pass began, and the one before\n"
+    "    uint64_t flying;         // bytes of tiles of running tasks\n"
+    "    uint64_t asked, missed;  // by the tasks that begin now\n"
+    "    uint64_t round;          // in which that is\n"
+    "    bool is_later;           // not the first pass\n"
+    "    bool is_decided;         // missed is known\n"
+    "} pwsp_hits_cell;\n"
+    "\n"
+    "typedef struct pwsp_hits_tensor {\n"
+    "    pwsp_hits_cell *cells;\n"
+    "    uint64_t size;       // bytes\n"
+    "    uint64_t unique;     // bytes that running tasks have tiles of\n"
+    "    int64_t rows, cols;  // of all leading indices, one matrix below the other\n"
+    "    int64_t cell_rows, cell_cols;\n"
+    "    uint32_t cells_down, cells_across, element_size;\n"
+    "} pwsp_hits_tensor;\n"
+    "\n"
+    "// Part of a tensor, in rows of all leading indices.\n"
+    "typedef struct pwsp_hits_tile {\n"
+    "    uint32_t tensor, rows, cols;\n"
+    "    bool is_read;\n"
+    "    int64_t row, col;\n"
+    "} pwsp_hits_tile;\n"
+    "\n"
+    "typedef struct pwsp_hits {\n"
+    "    pwsp_memory memory;\n"
+    "    uint64_t l2_bytes;\n"
+    "    pwsp_hits_tensor *tensors;\n"
+    "    uint32_t tensor_count;\n"
+    "    pwsp_hits_tile *tiles;  // by node, stride each\n"
+    "    uint32_t *tile_counts;  // by node\n"
+    "    uint64_t tile_capacity, node_capacity;\n"
+    "    uint32_t stride;\n"
+    "    uint64_t missed_bytes;  // of all tasks that have begun\n"
+    "    uint64_t round;         // of tasks that begin together\n"
+    "} pwsp_hits;\n"
+    "\n"
+    "// False when memory is out.\n"
+    "PWSP_INTERNAL bool pwsp_hits_init(pwsp_hits *hits, const pwsp_memory *memory,\n"
+    "                                  const pwsp_timed *timed);\n"
+    "PWSP_INTERNAL void pwsp_hits_begin(pwsp_hits *hits);\n"
+    "\n"
+    "// Keeps the tiles of a task until it ends. False when memory is out.\n"
+    "PWSP_INTERNAL bool pwsp_hits_issue(pwsp_hits *hits, uint32_t task, const pwsp_arrival *arrival,\n"
+    "                                   const pwsp_bound_tensor *bound);\n"
+    "\n"
+    "// Tasks begin together: first all of them ask, then each takes the bytes that it misses.\n"
+    "PWSP_INTERNAL void pwsp_hits_next_round(pwsp_hits *hits);\n"
+    "PWSP_INTERNAL void pwsp_hits_ask(pwsp_hits *hits, uint32_t task);\n"
+    "PWSP_INTERNAL uint64_t pwsp_hits_take(pwsp_hits *hits, uint32_t task, const pwsp_demand *demand);\n"
+    "\n"
+    "PWSP_INTERNAL void pwsp_hits_end(pwsp_hits *hits, uint32_t task);\n"
+    "\n"
+    "#endif\n"
+    "\n"
+    "// =================================================================================================\n"
     "// src/time/contention.h\n"
     "// =================================================================================================\n"
     "\n"
@@ -28429,27 +28883,21 @@ static const char npu_fixed_22[] =
     "    uint64_t bytes, limited_cycles;  // results\n"
     "} pwsp_bandwidth;\n"
     "\n"
-    "// By tensor, for hits in L2.\n"
-    "typedef struct pwsp_contention_tensor {\n"
-    "    uint64_t moved;          // bytes, of the present pass\n"
-    "    uint64_t begun, before;  // bytes that had been missed when this pass began, and the one before\n"
-    "    bool is_later;           // not the first pass\n"
-    "} pwsp_contention_tensor;\n"
-    "\n"
     "typedef struct pwsp_contention {\n"
     "    bool is_used;\n"
     "    pwsp_memory memory;\n"
-    "    uint32_t lane_count, tensor_count;\n"
+    "    uint32_t lane_count;\n"
     "    ptowsp_shared_memory shared;\n"
     "    uint64_t lane_cap;  // in units a cycle; UINT64_MAX: no limit\n"
     "    pwsp_bandwidth levels[PWSP_LEVEL_COUNT];\n"
     "    pwsp_contention_lane *lanes;\n"
     "    pwsp_contention_task *tasks;  // by node\n"
     "    uint64_t task_capacity;\n"
-    "    pwsp_contention_tensor *tensors;\n"
-    "    uint64_t missed_bytes;  // of all tasks that have been issued\n"
-    "    uint64_t now;           // of the meters\n"
-    "    pwsp_earliest *ends;    // by lane: the end of its present part, if that is known\n"
+    "    pwsp_hits hits;\n"
+    "    uint32_t *begun;  // lanes whose tasks begin now; their flows begin before time moves\n"
+    "    uint32_t begun_count;\n"
+    "    uint64_t now;         // of the meters\n"
+    "    pwsp_earliest *ends;  // by lane: the end of its present part, if that is known\n"
     "} pwsp_contention;\n"
     "\n"
     "// Without shared memory in the schedule it is not used, and no other function is called. ends must\n"
@@ -28461,19 +28909,21 @@ static const char npu_fixed_22[] =
     "PWSP_INTERNAL void pwsp_contention_begin(pwsp_contention *contention, uint32_t percent,\n"
     "                                         uint64_t now);\n"
     "\n"
-    "// A task is issued: decides which of its bytes hit L2. False when memory is out.\n"
+    "// A task is issued: keeps its bytes and tiles. False when memory is out.\n"
     "PWSP_INTERNAL bool pwsp_contention_issue(pwsp_contention *contention, uint32_t task,\n"
     "                                         const pwsp_arrival *arrival,\n"
     "                                         const pwsp_bound_tensor *bound);\n"
     "\n"
-    "// A lane begins a task that has been issued, and that takes so many cycles alone.\n"
+    "// A lane begins a task that has been issued, and that takes so many cycles alone. Its end is not known\n"
+    "// before pwsp_contention_next.\n"
     "PWSP_INTERNAL void pwsp_contention_start(pwsp_contention *contention, uint32_t lane, uint32_t task,\n"
     "                                         uint64_t cycles);\n"
     "\n"
     "// A lane's present part has ended. False: its task has, too.\n"
     "PWSP_INTERNAL bool pwsp_contention_step(pwsp_contention *contention, uint32_t lane);\n"
     "\n"
-    "// When the first bound flow ends, with the shares of the present flows; UINT64_MAX without any.\n"
+    "// Begins the tasks that begin now. Returns when the first bound flow ends, with the shares of the present\n"
+    "// flows; UINT64_MAX without any.\n"
     "PWSP_INTERNAL uint64_t pwsp_contention_next(pwsp_contention *contention);\n"
     "\n"
     "// The lane of such a flow.\n"
@@ -30308,9 +30758,8 @@ static const char npu_fixed_22[] =
     "// src/data/names.c\n"
     "// =================================================================================================\n"
     "\n"
-    "// A hash table of names, open addressing with linear probing, at most half full. Names are\n"
-    "// identified by their FNV-1a-64 hash alone, as on a device, so two names with one hash cannot both\n"
-    "// be in the table. Callers look a name up before they add it, and then find the other one.\n"
+    "// Names are identified by their FNV-1a-64 hash alone, as on a device, so two names with one hash cannot\n"
+    "// both be in the table. Callers look a name up before they add it, and then find the other one.\n"
     "\n"
     "PWSP_INTERNAL bool pwsp_name_is_valid(const char *text) {\n"
     "    if (!text) {\n"
@@ -30326,58 +30775,39 @@ static const char npu_fixed_22[] =
     "    return length > 0;\n"
     "}\n"
     "\n"
-    "// The place of a hash: where it is, or the free one where it belongs.\n"
-    "static pwsp_name *pwsp_names_place(const pwsp_names *names, uint64_t hash) {\n"
-    "    uint64_t i = hash & (names->slot_count - 1);\n"
-    "    while (names->slots[i].text && names->slots[i].hash != hash) {\n"
-    "        i = (i + 1) & (names->slot_count - 1);\n"
-    "    }\n"
-    "    return &names->slots[i];\n"
-    "}\n"
+    "#define PWSP_NAMES_HASH(of, hash)     (hash)\n"
+    "#define PWSP_NAMES_HASH_AT(of, place) ((of)->items[place].hash)\n"
+    "#define PWSP_NAMES_IS_SAME(of, a, b)  ((a) == (b))\n"
+    "PWSP_LOOKUP(pwsp_names_by_hash, pwsp_names, uint64_t, PWSP_NAMES_HASH, PWSP_NAMES_HASH_AT,\n"
+    "            PWSP_NAMES_IS_SAME)\n"
     "\n"
     "PWSP_INTERNAL const pwsp_name *pwsp_names_find(const pwsp_names *names, const char *text) {\n"
-    "    if (names->slot_count == 0) {\n"
+    "    if (names->count == 0) {\n"
     "        return NULL;\n"
     "    }\n"
-    "    uint64_t hash = ptowsp_hash(PTOWSP_HASH_START, text, strlen(text));\n"
-    "    const pwsp_name *name = pwsp_names_place(names, hash);\n"
-    "    return name->text ? name : NULL;\n"
-    "}\n"
-    "\n"
-    "static bool pwsp_names_rehash(pwsp_names *names, const pwsp_memory *memory) {\n"
-    "    pwsp_names larger = {NULL, names->slot_count ? names->slot_count * 2 : 16, names->count};\n"
-    "    if (!PWSP_ALLOC(memory, larger.slots, larger.slot_count)) {\n"
-    "        return false;\n"
-    "    }\n"
-    "    for (uint64_t i = 0; i < names->slot_count; i++) {\n"
-    "        if (names->slots[i].text) {\n"
-    "            *pwsp_names_place(&larger, names->slots[i].hash) = names->slots[i];\n"
-    "        }\n"
-    "    }\n"
-    "    pwsp_names_free(names, memory);\n"
-    "    *names = larger;\n"
-    "    return true;\n"
+    "    const uint64_t hash = ptowsp_hash(PTOWSP_HASH_START, text, strlen(text));\n"
+    "    const uint32_t place = *pwsp_names_by_hash_slot(names, &names->lookup, hash);\n"
+    "    return place ? &names->items[place - 1] : NULL;\n"
     "}\n"
     "\n"
     "PWSP_INTERNAL bool pwsp_names_add(pwsp_names *names, const pwsp_memory *memory, const char *text,\n"
     "                                  uint32_t kind, uint32_t index) {\n"
-    "    if (names->count * 2 >= names->slot_count && !pwsp_names_rehash(names, memory)) {\n"
+    "    const pwsp_name name = {ptowsp_hash(PTOWSP_HASH_START, text, strlen(text)), text, kind, index};\n"
+    "    if (!pwsp_names_by_hash_reserve(names, &names->lookup, memory, names->count) ||\n"
+    "        !PWSP_GROW(memory, names->items, names->capacity, names->count + 1)) {\n"
     "        return false;\n"
     "    }\n"
-    "    uint64_t hash = ptowsp_hash(PTOWSP_HASH_START, text, strlen(text));\n"
-    "    pwsp_name *place = pwsp_names_place(names, hash);\n"
-    "    PTOWSP_ASSERT(!place->text);\n"
-    "    pwsp_name name = {hash, text, kind, index};\n"
-    "    *place = name;\n"
-    "    names->count++;\n"
+    "    uint32_t *slot = pwsp_names_by_hash_slot(names, &names->lookup, name.hash);\n"
+    "    PTOWSP_ASSERT(*slot == 0);\n"
+    "    names->items[names->count++] = name;\n"
+    "    *slot = (uint32_t)names->count;\n"
     "    return true;\n"
     "}\n"
     "\n"
     "PWSP_INTERNAL void pwsp_names_free(pwsp_names *names, const pwsp_memory *memory) {\n"
-    "    PWSP_FREE(memory, names->slots, names->slot_count);\n"
-    "    names->slots = NULL;\n"
-    "    names->slot_count = 0;\n"
-    "    names->count = 0;\n"
+    "    PWSP_FREE(memory, names->items, names->capacity);\n"
+    "    PWSP_FREE(memory, names->lookup.slots, names->lookup.count);\n"
+    "    memset(names, 0, sizeof *names);\n"
     "}\n"
     "\n"
     "// =================================================================================================\n"
@@ -35299,6 +35729,294 @@ static const char npu_fixed_22[] =
     "PWSP_TEXTS(ptowsp_stall_name, ptowsp_stall, PTOWSP_STALLS, \"unknown\")\n"
     "\n"
     "// =================================================================================================\n"
+    "// src/time/hits.c\n"
+    "// =================================================================================================\n"
+    "\n"
+    "// Which bytes of tasks hit L2.\n"
+    "//\n"
+    "// A tensor is cut into at most 16 x 16 cells of at least 64 KiB. Cells are moved in passes, each of as\n"
+    "// many bytes as the cell has, in the order in which tasks begin. The first pass misses. Tasks that begin\n"
+    "// at the same time share the misses of a cell by the bytes that each moves of it, as lanes in step do: the\n"
+    "// one ahead waits for HBM, the others find its bytes in L2.\n"
+    "//\n"
+    "// Bytes that are moved again after d others hit as far as L2 still holds them:\n"
+    "//\n"
+    "//      hits  1 |-----.\n"
+    "//              |       `.          L2 is not exactly the least recently used bytes: sets fill unevenly,\n"
+    "//              |         `.        and stores come in between\n"
+    "//            0 +-----|-----|-- d\n"
+    "//                   l2/2   l2\n"
+    "//\n"
+    "//      a later pass      d: the bytes missed since the pass before it began\n"
+    "//      a written tile    d: the bytes of its tensor, which L2 takes and writes back later\n"
+    "//      a tile that a task reads again    d: the bytes of this tensor that running tasks have, and of\n"
+    "//                        their other tiles as many as they move in one pass over this one; the misses\n"
+    "//                        are shared as the tile is\n"
+    "//\n"
+    "// So all is a function of the tasks that begin and run at a time, not of their order.\n"
+    "\n"
+    "#define PWSP_CELLS          16\n"
+    "#define PWSP_CELL_BYTES_MIN (64u << 10)\n"
+    "\n"
+    "// -- life -----------------------------------------------------------------------------------------\n"
+    "\n"
+    "PWSP_INTERNAL bool pwsp_hits_init(pwsp_hits *hits, const pwsp_memory *memory,\n"
+    "                                  const pwsp_timed *timed) {\n"
+    "    memset(hits, 0, sizeof *hits);\n"
+    "    hits->memory = *memory;\n"
+    "    hits->l2_bytes = timed->schedule.shared.l2_bytes;\n"
+    "    hits->tensor_count = timed->tensor_count;\n"
+    "    return hits->l2_bytes == 0 || PWSP_ALLOC(memory, hits->tensors, hits->tensor_count);\n"
+    "}\n"
+    "\n"
+    "PWSP_INTERNAL void pwsp_hits_begin(pwsp_hits *hits) {\n"
+    "    for (uint32_t i = 0; i < hits->tensor_count && hits->tensors; i++) {\n"
+    "        pwsp_hits_tensor *of = &hits->tensors[i];\n"
+    "        PWSP_FREE(&hits->memory, of->cells, (uint64_t)of->cells_down * of->cells_across);\n"
+    "        memset(of, 0, sizeof *of);\n"
+    "    }\n"
+    "    hits->missed_bytes = hits->round = 0;\n"
+    "}\n"
+    "\n"
+    "// -- cells ----------------------------------------------------------------------------------------\n"
+    "\n"
+    "#define PWSP_HITS_SIDE_MAX (INT64_C(1) << 46)  // rows, columns\n"
+    "\n"
+    "static int64_t pwsp_hits_min(int64_t a, int64_t b) {\n"
+    "    return a < b ? a : b;\n"
+    "}\n"
+    "\n"
+    "// Cells of a matrix with so many rows and columns; its sizes are bound by now. False when memory is out.\n"
+    "static bool pwsp_hits_cut_tensor(pwsp_hits *hits, pwsp_hits_tensor *of,\n"
+    "                                 const pwsp_bound_tensor *bound) {\n"
+    "    uint64_t rows = (uint64_t)bound->rows;\n"
+    "    for (uint32_t i = 0; i < PWSP_TENSOR_LEAD_MAX; i++) {\n"
+    "        rows *= (uint64_t)bound->lead_shape[i];\n"
+    "    }\n"
+    "    of->rows = (int64_t)pwsp_min_u64(rows, PWSP_HITS_SIDE_MAX);\n"
+    "    of->cols = pwsp_hits_min(bound->cols, PWSP_HITS_SIDE_MAX);\n"
+    "    of->element_size = bound->element_size;\n"
+    "    of->size = rows * (uint64_t)bound->cols * of->element_size;\n"
+    "    const int64_t cells = (int64_t)pwsp_max_u64(of->size / PWSP_CELL_BYTES_MIN, 1);\n"
+    "    const int64_t down = pwsp_hits_min(pwsp_hits_min(of->rows, PWSP_CELLS), cells);\n"
+    "    const int64_t across = pwsp_hits_min(pwsp_hits_min(of->cols, PWSP_CELLS), cells / down);\n"
+    "    of->cell_rows = (of->rows + down - 1) / down;\n"
+    "    of->cell_cols = (of->cols + across - 1) / across;\n"
+    "    of->cells_down = (uint32_t)((of->rows + of->cell_rows - 1) / of->cell_rows);\n"
+    "    of->cells_across = (uint32_t)((of->cols + of->cell_cols - 1) / of->cell_cols);\n"
+    "    if (!PWSP_ALLOC(&hits->memory, of->cells, (uint64_t)of->cells_down * of->cells_across)) {\n"
+    "        of->cells_down = 0;\n"
+    "        return false;\n"
+    "    }\n"
+    "    for (uint32_t i = 0; i < of->cells_down * of->cells_across; i++) {\n"
+    "        const int64_t row = i / of->cells_across * of->cell_rows;\n"
+    "        const int64_t col = i % of->cells_across * of->cell_cols;\n"
+    "        const uint64_t size = (uint64_t)pwsp_hits_min(of->rows - row, of->cell_rows) *\n"
+    "                              (uint64_t)pwsp_hits_min(of->cols - col, of->cell_cols) *\n"
+    "                              of->element_size;\n"
+    "        of->cells[i].size = pwsp_max_u64(size, 1);\n"
+    "    }\n"
+    "    return true;\n"
+    "}\n"
+    "\n"
+    "PWSP_INTERNAL bool pwsp_hits_issue(pwsp_hits *hits, uint32_t task, const pwsp_arrival *arrival,\n"
+    "                                   const pwsp_bound_tensor *bound) {\n"
+    "    const uint32_t count = arrival->demand && hits->l2_bytes ? arrival->tile_count : 0;\n"
+    "    if (!PWSP_GROW_LITTLE(&hits->memory, hits->tile_counts, hits->node_capacity,\n"
+    "                          task + UINT64_C(1))) {\n"
+    "        return false;\n"
+    "    }\n"
+    "    if (count > hits->stride) {  // tiles of the tasks before move apart\n"
+    "        pwsp_hits_tile *tiles = NULL;\n"
+    "        if (!PWSP_ALLOC(&hits->memory, tiles, hits->node_capacity * count)) {\n"
+    "            return false;\n"
+    "        }\n"
+    "        const uint64_t nodes = hits->tile_capacity / pwsp_max_u64(hits->stride, 1);\n"
+    "        for (uint64_t i = 0; i < pwsp_min_u64(nodes, hits->node_capacity); i++) {\n"
+    "            memcpy(&tiles[i * count], &hits->tiles[i * hits->stride], hits->stride * sizeof *tiles);\n"
+    "        }\n"
+    "        PWSP_FREE(&hits->memory, hits->tiles, hits->tile_capacity);\n"
+    "        hits->tiles = tiles;\n"
+    "        hits->tile_capacity = hits->node_capacity * count;\n"
+    "        hits->stride = count;\n"
+    "    }\n"
+    "    if (!PWSP_GROW_LITTLE(&hits->memory, hits->tiles, hits->tile_capacity,\n"
+    "                          (task + UINT64_C(1)) * hits->stride)) {\n"
+    "        return false;\n"
+    "    }\n"
+    "    hits->tile_counts[task] = count;\n"
+    "    for (uint32_t i = 0; i < count; i++) {\n"
+    "        const pwsp_tile_at *at = &arrival->tiles[i];\n"
+    "        const pwsp_bound_tensor *of = &bound[at->tensor];\n"
+    "        const int64_t above = of->row_stride > 0 ? at->lead / of->row_stride : 0;\n"
+    "        const pwsp_hits_tile tile = {at->tensor,      at->rows,\n"
+    "                                     at->cols,        (at->access & PWSP_TILE_READ) != 0,\n"
+    "                                     at->row + above, at->col};\n"
+    "        hits->tiles[(uint64_t)task * hits->stride + i] = tile;\n"
+    "        if (!hits->tensors[at->tensor].cells && of->rows > 0 && of->cols > 0 &&\n"
+    "            !pwsp_hits_cut_tensor(hits, &hits->tensors[at->tensor], of)) {\n"
+    "            return false;\n"
+    "        }\n"
+    "    }\n"
+    "    return true;\n"
+    "}\n"
+    "\n"
+    "// Of `bytes` that are moved again after so many others, those that miss.\n"
+    "static uint64_t pwsp_hits_missed(const pwsp_hits *hits, uint64_t bytes, uint64_t others) {\n"
+    "    const uint64_t half = hits->l2_bytes / 2;\n"
+    "    return others <= half ? 0\n"
+    "           : others >= hits->l2_bytes\n"
+    "               ? bytes\n"
+    "               : pwsp_mul_div_u64(bytes, others - half, hits->l2_bytes - half);\n"
+    "}\n"
+    "\n"
+    "// Moves so many bytes of a cell, and returns how many of them miss.\n"
+    "static uint64_t pwsp_hits_move(pwsp_hits *hits, pwsp_hits_cell *cell, uint64_t bytes) {\n"
+    "    uint64_t missed = 0;\n"
+    "    while (bytes > 0) {\n"
+    "        if (cell->moved >= cell->size) {\n"
+    "            cell->before = cell->begun;\n"
+    "            cell->begun = hits->missed_bytes;\n"
+    "            cell->moved = 0;\n"
+    "            cell->is_later = true;\n"
+    "        }\n"
+    "        const uint64_t now = pwsp_min_u64(bytes, cell->size - cell->moved);\n"
+    "        const uint64_t lost =\n"
+    "            cell->is_later ? pwsp_hits_missed(hits, now, hits->missed_bytes - cell->before) : now;\n"
+    "        cell->moved += now;\n"
+    "        bytes -= now;\n"
+    "        missed += lost;\n"
+    "        hits->missed_bytes += lost;\n"
+    "    }\n"
+    "    return missed;\n"
+    "}\n"
+    "\n"
+    "// -- tiles ----------------------------------------------------------------------------------------\n"
+    "\n"
+    "// A step over the cells of a tile.\n"
+    "typedef enum pwsp_hits_step {\n"
+    "    PWSP_HITS_ASK,   // they are asked for, and the tile is of a running task\n"
+    "    PWSP_HITS_TAKE,  // returns the tile's part of the misses\n"
+    "    PWSP_HITS_FIND,  // returns its bytes without those that other running tasks have as well\n"
+    "    PWSP_HITS_END    // the task has ended\n"
+    "} pwsp_hits_step;\n"
+    "\n"
+    "static uint64_t pwsp_hits_unique(const pwsp_hits_cell *cell) {\n"
+    "    return pwsp_min_u64(cell->flying, cell->size);\n"
+    "}\n"
+    "\n"
+    "static uint64_t pwsp_hits_do_cell(pwsp_hits *hits, pwsp_hits_tensor *of, pwsp_hits_cell *cell,\n"
+    "                                  uint64_t bytes, pwsp_hits_step step) {\n"
+    "    const uint64_t unique = pwsp_hits_unique(cell);\n"
+    "    switch (step) {\n"
+    "    case PWSP_HITS_ASK:\n"
+    "        if (cell->round != hits->round) {\n"
+    "            cell->round = hits->round;\n"
+    "            cell->asked = 0;\n"
+    "            cell->is_decided = false;\n"
+    "        }\n"
+    "        cell->asked += bytes;\n"
+    "        cell->flying += bytes;\n"
+    "        break;\n"
+    "    case PWSP_HITS_TAKE:\n"
+    "        if (!cell->is_decided) {\n"
+    "            cell->missed = pwsp_hits_move(hits, cell, pwsp_min_u64(cell->asked, cell->size));\n"
+    "            cell->is_decided = true;\n"
+    "        }\n"
+    "        return pwsp_mul_div_u64(cell->missed, bytes, cell->asked);\n"
+    "    case PWSP_HITS_FIND: return pwsp_mul_div_u64(unique, bytes, cell->flying);\n"
+    "    case PWSP_HITS_END: cell->flying -= bytes; break;\n"
+    "    }\n"
+    "    of->unique += pwsp_hits_unique(cell) - unique;\n"
+    "    return 0;\n"
+    "}\n"
+    "\n"
+    "static int64_t pwsp_hits_clamp(int64_t at, int64_t end) {\n"
+    "    return at < 0 ? 0 : at > end ? end : at;\n"
+    "}\n"
+    "\n"
+    "// Does a step to all cells of a tile, and returns the sum.\n"
+    "static uint64_t pwsp_hits_do(pwsp_hits *hits, const pwsp_hits_tile *tile, pwsp_hits_step step) {\n"
+    "    pwsp_hits_tensor *of = &hits->tensors[tile->tensor];\n"
+    "    const int64_t top = pwsp_hits_clamp(tile->row, of->rows);\n"
+    "    const int64_t bottom = pwsp_hits_clamp(tile->row + tile->rows, of->rows);\n"
+    "    const int64_t left = pwsp_hits_clamp(tile->col, of->cols);\n"
+    "    const int64_t right = pwsp_hits_clamp(tile->col + tile->cols, of->cols);\n"
+    "    uint64_t sum = 0;\n"
+    "    for (int64_t row = top; row < bottom;) {\n"
+    "        const int64_t down = row / of->cell_rows;\n"
+    "        const int64_t next_row = pwsp_hits_min((down + 1) * of->cell_rows, bottom);\n"
+    "        for (int64_t col = left; col < right;) {\n"
+    "            const int64_t across = col / of->cell_cols;\n"
+    "            const int64_t next_col = pwsp_hits_min((across + 1) * of->cell_cols, right);\n"
+    "            const uint64_t bytes =\n"
+    "                (uint64_t)((next_row - row) * (next_col - col)) * of->element_size;\n"
+    "            sum += pwsp_hits_do_cell(hits, of, &of->cells[down * of->cells_across + across], bytes,\n"
+    "                                     step);\n"
+    "            col = next_col;\n"
+    "        }\n"
+    "        row = next_row;\n"
+    "    }\n"
+    "    return sum;\n"
+    "}\n"
+    "\n"
+    "// -- tasks ----------------------------------------------------------------------------------------\n"
+    "\n"
+    "PWSP_INTERNAL void pwsp_hits_next_round(pwsp_hits *hits) {\n"
+    "    hits->round++;\n"
+    "}\n"
+    "\n"
+    "static const pwsp_hits_tile *pwsp_hits_tiles(const pwsp_hits *hits, uint32_t task) {\n"
+    "    return &hits->tiles[(uint64_t)task * hits->stride];\n"
+    "}\n"
+    "\n"
+    "PWSP_INTERNAL void pwsp_hits_ask(pwsp_hits *hits, uint32_t task) {\n"
+    "    for (uint32_t i = 0; i < hits->tile_counts[task]; i++) {\n"
+    "        pwsp_hits_do(hits, &pwsp_hits_tiles(hits, task)[i], PWSP_HITS_ASK);\n"
+    "    }\n"
+    "}\n"
+    "\n"
+    "PWSP_INTERNAL void pwsp_hits_end(pwsp_hits *hits, uint32_t task) {\n"
+    "    for (uint32_t i = 0; i < hits->tile_counts[task]; i++) {\n"
+    "        pwsp_hits_do(hits, &pwsp_hits_tiles(hits, task)[i], PWSP_HITS_END);\n"
+    "    }\n"
+    "}\n"
+    "\n"
+    "static uint64_t pwsp_hits_tile_bytes(const pwsp_hits *hits, const pwsp_hits_tile *tile) {\n"
+    "    return (uint64_t)tile->rows * tile->cols * hits->tensors[tile->tensor].element_size;\n"
+    "}\n"
+    "\n"
+    "// Of the bytes that a task reads again from one tile, those that miss, as its part of them.\n"
+    "static uint64_t pwsp_hits_take_again(pwsp_hits *hits, uint32_t task, const pwsp_demand *demand) {\n"
+    "    const pwsp_hits_tile *tiles = pwsp_hits_tiles(hits, task), *of = &tiles[demand->again_tile];\n"
+    "    const uint64_t size = pwsp_hits_tile_bytes(hits, of);\n"
+    "    uint64_t others = hits->tensors[of->tensor].unique;\n"
+    "    for (uint32_t i = 0; i < hits->tile_counts[task]; i++) {\n"
+    "        if (tiles[i].tensor != of->tensor) {\n"
+    "            others += hits->tensors[tiles[i].tensor].unique / demand->passes;\n"
+    "        }\n"
+    "    }\n"
+    "    const uint64_t missed = pwsp_hits_missed(hits, demand->again, others);\n"
+    "    const uint64_t own = pwsp_min_u64(pwsp_hits_do(hits, of, PWSP_HITS_FIND), size);\n"
+    "    return size ? pwsp_mul_div_u64(missed, own, size) : 0;\n"
+    "}\n"
+    "\n"
+    "PWSP_INTERNAL uint64_t pwsp_hits_take(pwsp_hits *hits, uint32_t task, const pwsp_demand *demand) {\n"
+    "    const uint32_t count = hits->tile_counts[task];\n"
+    "    uint64_t missed = 0;\n"
+    "    for (uint32_t i = 0; i < count; i++) {\n"
+    "        const pwsp_hits_tile *tile = &pwsp_hits_tiles(hits, task)[i];\n"
+    "        const uint64_t size = hits->tensors[tile->tensor].size;\n"
+    "        const uint64_t lost = pwsp_hits_do(hits, tile, PWSP_HITS_TAKE);\n"
+    "        missed += tile->is_read ? lost : pwsp_hits_missed(hits, lost, size);\n"
+    "    }\n"
+    "    if (demand->again && demand->again_tile < count) {\n"
+    "        missed += pwsp_hits_take_again(hits, task, demand);\n"
+    "    }\n"
+    "    return count ? pwsp_min_u64(missed, demand->bytes) : demand->bytes;\n"
+    "}\n"
+    "\n"
+    "// =================================================================================================\n"
     "// src/time/contention.c\n"
     "// =================================================================================================\n"
     "\n"
@@ -35323,9 +36041,9 @@ static const char npu_fixed_22[] =
     "// host's threads nor on the order in which flows are looked at, and no capacity is used twice.\n"
     "//\n"
     "// A task is a chain of parts (runtime/arrival.h). Of each, the bytes that miss L2 come first, from\n"
-    "// HBM; the others from L2. Which bytes hit is decided by tensor when a task is issued: tensors are\n"
-    "// read in passes, each of as many bytes as the tensor has. The first pass misses. A later pass hits if\n"
-    "// L2 can hold the bytes missed since the previous pass began.\n"
+    "// HBM; the others from L2 (hits.h). In truth they alternate. So the cycles of a part are divided as its\n"
+    "// bytes would divide them at the rates of HBM and L2: at equal shares the part then takes max(cycles,\n"
+    "// missed / HBM + others / L2), as if each byte were shared alike.\n"
     "\n"
     "#define PWSP_UNITS_RATE 256u                      // of a byte in 100 cycles\n"
     "#define PWSP_UNITS_BYTE (100u * PWSP_UNITS_RATE)  // of a byte\n"
@@ -35348,11 +36066,11 @@ static const char npu_fixed_22[] =
     "    contention->is_used = pwsp_schedule_shares(&timed->schedule);\n"
     "    contention->memory = *memory;\n"
     "    contention->lane_count = timed->lane_count;\n"
-    "    contention->tensor_count = timed->tensor_count;\n"
     "    contention->ends = ends;\n"
     "    return !contention->is_used ||\n"
     "           (PWSP_ALLOC(memory, contention->lanes, timed->lane_count) &&\n"
-    "            PWSP_ALLOC(memory, contention->tensors, timed->tensor_count) &&\n"
+    "            PWSP_ALLOC(memory, contention->begun, timed->lane_count) &&\n"
+    "            pwsp_hits_init(&contention->hits, memory, timed) &&\n"
     "            pwsp_bandwidth_init(&contention->levels[PWSP_LEVEL_HBM], memory, timed->lane_count) &&\n"
     "            pwsp_bandwidth_init(&contention->levels[PWSP_LEVEL_L2], memory, timed->lane_count));\n"
     "}\n"
@@ -35386,58 +36104,9 @@ static const char npu_fixed_22[] =
     "                         pwsp_units_of_rate(contention, shared->l2_rate, percent));\n"
     "    contention->lane_cap =\n"
     "        shared->lane_rate ? pwsp_units_of_rate(contention, shared->lane_rate, 100) : UINT64_MAX;\n"
-    "    if (contention->tensor_count) {\n"
-    "        memset(contention->tensors, 0, contention->tensor_count * sizeof *contention->tensors);\n"
-    "    }\n"
-    "    contention->missed_bytes = 0;\n"
+    "    pwsp_hits_begin(&contention->hits);\n"
+    "    contention->begun_count = 0;\n"
     "    contention->now = now;\n"
-    "}\n"
-    "\n"
-    "// -- hits -----------------------------------------------------------------------------------------\n"
-    "\n"
-    "static uint64_t pwsp_tensor_size(const pwsp_bound_tensor *bound) {\n"
-    "    uint64_t size = bound->element_size;\n"
-    "    for (uint32_t i = 0; i < PWSP_TENSOR_LEAD_MAX; i++) {\n"
-    "        size *= (uint64_t)bound->lead_shape[i];\n"
-    "    }\n"
-    "    return size * (uint64_t)bound->rows * (uint64_t)bound->cols;\n"
-    "}\n"
-    "\n"
-    "// Moves so many bytes of a tensor, and returns how many of them miss.\n"
-    "static uint64_t pwsp_contention_touch(pwsp_contention *contention, uint32_t tensor, uint64_t size,\n"
-    "                                      uint64_t bytes) {\n"
-    "    pwsp_contention_tensor *of = &contention->tensors[tensor];\n"
-    "    uint64_t missed = 0;\n"
-    "    while (bytes > 0) {\n"
-    "        if (of->moved >= size) {\n"
-    "            of->before = of->begun;\n"
-    "            of->begun = contention->missed_bytes;\n"
-    "            of->moved = 0;\n"
-    "            of->is_later = true;\n"
-    "        }\n"
-    "        const uint64_t now = pwsp_min_u64(bytes, pwsp_max_u64(size - of->moved, 1));\n"
-    "        const bool is_hit =\n"
-    "            of->is_later && contention->missed_bytes - of->before <= contention->shared.l2_bytes;\n"
-    "        of->moved += now;\n"
-    "        bytes -= now;\n"
-    "        missed += is_hit ? 0 : now;\n"
-    "        contention->missed_bytes += is_hit ? 0 : now;\n"
-    "    }\n"
-    "    return missed;\n"
-    "}\n"
-    "\n"
-    "// The bytes of a task that miss: at most as many as its tiles have; without tiles, all.\n"
-    "static uint64_t pwsp_contention_miss(pwsp_contention *contention, const pwsp_arrival *arrival,\n"
-    "                                     const pwsp_bound_tensor *bound) {\n"
-    "    uint64_t missed = 0;\n"
-    "    for (uint32_t i = 0; i < arrival->tile_count; i++) {\n"
-    "        const pwsp_tile_at *at = &arrival->tiles[i];\n"
-    "        const pwsp_bound_tensor *of = &bound[at->tensor];\n"
-    "        const uint64_t bytes = (uint64_t)at->rows * at->cols * of->element_size;\n"
-    "        missed += pwsp_contention_touch(contention, at->tensor, pwsp_tensor_size(of), bytes);\n"
-    "    }\n"
-    "    return arrival->tile_count ? pwsp_min_u64(missed, arrival->demand->bytes)\n"
-    "                               : arrival->demand->bytes;\n"
     "}\n"
     "\n"
     "PWSP_INTERNAL bool pwsp_contention_issue(pwsp_contention *contention, uint32_t task,\n"
@@ -35453,12 +36122,11 @@ static const char npu_fixed_22[] =
     "        of->demand.part_count = 1;\n"
     "        of->demand.parts[0].cycles = arrival->cycles;\n"
     "        of->demand.parts[0].bytes = 0;\n"
-    "        of->missed_bytes = 0;\n"
     "    } else {\n"
     "        of->demand = *arrival->demand;\n"
-    "        of->missed_bytes = pwsp_contention_miss(contention, arrival, bound);\n"
     "    }\n"
-    "    return true;\n"
+    "    of->missed_bytes = 0;\n"
+    "    return pwsp_hits_issue(&contention->hits, task, arrival, bound);\n"
     "}\n"
     "\n"
     "// -- flows ----------------------------------------------------------------------------------------\n"
@@ -35591,6 +36259,16 @@ static const char npu_fixed_22[] =
     "    return true;\n"
     "}\n"
     "\n"
+    "// The cycles of a part for its bytes from HBM.\n"
+    "static uint64_t pwsp_contention_weigh(const pwsp_contention *contention,\n"
+    "                                      const pwsp_demand_part *part, uint64_t bytes) {\n"
+    "    const uint64_t hbm = contention->shared.hbm_rate, l2 = contention->shared.l2_rate;\n"
+    "    const uint64_t from_hbm = pwsp_mul_div_u64(bytes, l2, hbm + l2);\n"
+    "    const uint64_t from_l2 = pwsp_mul_div_u64(part->bytes - bytes, hbm, hbm + l2);\n"
+    "    return from_hbm + from_l2 ? pwsp_mul_div_u64(part->cycles, from_hbm, from_hbm + from_l2)\n"
+    "                              : pwsp_mul_div_u64(part->cycles, bytes, part->bytes);\n"
+    "}\n"
+    "\n"
     "// Begins the next step of a lane's task that takes time. False: the task has ended.\n"
     "static bool pwsp_contention_begin_step(pwsp_contention *contention, uint32_t lane) {\n"
     "    pwsp_contention_lane *at = &contention->lanes[lane];\n"
@@ -35601,7 +36279,7 @@ static const char npu_fixed_22[] =
     "        uint64_t bytes = 0, cycles = 0;  // from HBM\n"
     "        if (part->bytes && task->missed_bytes) {\n"
     "            bytes = pwsp_mul_div_u64(part->bytes, task->missed_bytes, task->demand.bytes);\n"
-    "            cycles = pwsp_mul_div_u64(part->cycles, bytes, part->bytes);\n"
+    "            cycles = pwsp_contention_weigh(contention, part, bytes);\n"
     "        }\n"
     "        const bool is_hbm = level == PWSP_LEVEL_HBM;\n"
     "        if (pwsp_contention_begin_flow(contention, lane, level,\n"
@@ -35624,9 +36302,26 @@ static const char npu_fixed_22[] =
     "    if (contention->tasks[task].demand.bytes == 0) {\n"
     "        contention->tasks[task].demand.parts[0].cycles = cycles;  // of a collective: known only now\n"
     "    }\n"
-    "    if (!pwsp_contention_begin_step(contention, lane)) {\n"
-    "        pwsp_earliest_set(contention->ends, lane, contention->now);\n"
+    "    contention->begun[contention->begun_count++] = lane;\n"
+    "    pwsp_earliest_set(contention->ends, lane, PWSP_EARLIEST_NONE);\n"
+    "}\n"
+    "\n"
+    "// Begins the tasks that begin now. They share their misses.\n"
+    "static void pwsp_contention_begin_tasks(pwsp_contention *contention) {\n"
+    "    pwsp_hits *hits = &contention->hits;\n"
+    "    pwsp_hits_next_round(hits);\n"
+    "    for (uint32_t i = 0; i < contention->begun_count; i++) {\n"
+    "        pwsp_hits_ask(hits, contention->lanes[contention->begun[i]].task);\n"
     "    }\n"
+    "    for (uint32_t i = 0; i < contention->begun_count; i++) {\n"
+    "        const uint32_t lane = contention->begun[i], id = contention->lanes[lane].task;\n"
+    "        pwsp_contention_task *task = &contention->tasks[id];\n"
+    "        task->missed_bytes = pwsp_hits_take(hits, id, &task->demand);\n"
+    "        if (!pwsp_contention_begin_step(contention, lane)) {\n"
+    "            pwsp_earliest_set(contention->ends, lane, contention->now);\n"
+    "        }\n"
+    "    }\n"
+    "    contention->begun_count = 0;\n"
     "}\n"
     "\n"
     "PWSP_INTERNAL bool pwsp_contention_step(pwsp_contention *contention, uint32_t lane) {\n"
@@ -35637,6 +36332,9 @@ static const char npu_fixed_22[] =
     "        level->is_stale = true;\n"
     "    }\n"
     "    const bool has_begun = pwsp_contention_begin_step(contention, lane);\n"
+    "    if (!has_begun) {\n"
+    "        pwsp_hits_end(&contention->hits, at->task);\n"
+    "    }\n"
     "    PTOWSP_ASSERT(has_begun || contention->now - at->start >= at->cycles);\n"
     "    return has_begun;\n"
     "}\n"
@@ -35669,6 +36367,9 @@ static const char npu_fixed_22[] =
     "\n"
     "PWSP_INTERNAL uint64_t pwsp_contention_next(pwsp_contention *contention) {\n"
     "    uint64_t next = UINT64_MAX;\n"
+    "    if (contention->begun_count) {\n"
+    "        pwsp_contention_begin_tasks(contention);\n"
+    "    }\n"
     "    for (uint32_t i = 0; i < PWSP_LEVEL_COUNT; i++) {\n"
     "        pwsp_bandwidth *level = &contention->levels[i];\n"
     "        if (level->is_stale) {\n"
@@ -38181,7 +38882,7 @@ static const char npu_fixed_22[] =
     "}\n"
     "\n"
     "// Division of any number by a constant, where there are products of 128 bits. The factor is less than 1\n"
-    "// below 2^64 / by, so the estimate is at most 1 too small.\n"
+    "// below 2^64 / by, so the estimate is at most 1 too small. *out_rest is n % by.\n"
     "typedef struct pwsp_wide_divisor {\n"
     "    uint64_t by, factor;\n"
     "} pwsp_wide_divisor;\n"
@@ -38192,12 +38893,17 @@ static const char npu_fixed_22[] =
     "    return divisor;\n"
     "}\n"
     "\n"
-    "PWSP_INLINE uint64_t pwsp_wide_divide(uint64_t n, const pwsp_wide_divisor *divisor) {\n"
+    "PWSP_INLINE uint64_t pwsp_wide_divide(uint64_t n, const pwsp_wide_divisor *divisor,\n"
+    "                                      uint64_t *out_rest) {\n"
     "#if defined(__SIZEOF_INT128__)\n"
     "    __extension__ typedef unsigned __int128 product;\n"
     "    const uint64_t estimate = (uint64_t)((product)n * divisor->factor >> 64);\n"
-    "    return estimate + (n - estimate * divisor->by >= divisor->by);\n"
+    "    const uint64_t rest = n - estimate * divisor->by;\n"
+    "    const bool is_more = rest >= divisor->by;\n"
+    "    *out_rest = is_more ? rest - divisor->by : rest;\n"
+    "    return estimate + is_more;\n"
     "#else\n"
+    "    *out_rest = n % divisor->by;\n"
     "    return n / divisor->by;\n"
     "#endif\n"
     "}\n"
@@ -38582,22 +39288,22 @@ static const char npu_fixed_22[] =
     "    return info;\n"
     "}\n"
     "\n"
-    "void ptowsp_plan_explain(const ptowsp_plan_info *info, ptowsp_output text) {\n"
+    "void ptowsp_plan_explain(const ptowsp_plan_info *info, ptowsp_output output) {\n"
     "    if (!info) {\n"
     "        return;\n"
     "    }\n"
     "    uint32_t fault = (uint32_t)info->fault;\n"
     "    const char *sentence = fault < PTOWSP_FAULT_COUNT ? pwsp_fault_texts[fault] : \"unknown fault\";\n"
-    "    pwsp_text_format(text, fault < PTOWSP_FAULT_ATTEND_JOB_NULL ? \"plan: \" : \"attend: \");\n"
+    "    pwsp_text_format(output, fault < PTOWSP_FAULT_ATTEND_JOB_NULL ? \"plan: \" : \"attend: \");\n"
     "    for (const char *at = sentence; *at; at++) {\n"
     "        if (at[0] == '%' && at[1] == 'i') {\n"
-    "            pwsp_text_format(text, \"%llu\", (unsigned long long)info->index);\n"
+    "            pwsp_text_format(output, \"%llu\", (unsigned long long)info->index);\n"
     "            at++;\n"
     "        } else if (at[0] == '%' && (at[1] == 'v' || at[1] == 'l')) {\n"
     "            at++;\n"
-    "            pwsp_text_format(text, \"%lld\", (long long)(*at == 'v' ? info->value : info->limit));\n"
+    "            pwsp_text_format(output, \"%lld\", (long long)(*at == 'v' ? info->value : info->limit));\n"
     "        } else {\n"
-    "            pwsp_text_write(text, at, 1);\n"
+    "            pwsp_text_write(output, at, 1);\n"
     "        }\n"
     "    }\n"
     "}\n"
@@ -38804,6 +39510,14 @@ static const char npu_fixed_22[] =
     "    tile.rate = pwsp_tile_rate(a, tile.rows);\n"
     "    PTOWSP_ASSERT(tokens > 0 && tile.begin < tile.end && tile.end <= (uint32_t)kv);\n"
     "    return tile;\n"
+    "}\n"
+    "\n"
+    "// The query heads per KV head of a configuration: given, by query_head_count, or 1.\n"
+    "PWSP_INLINE uint32_t pwsp_group_of(const ptowsp_attention_config *config) {\n"
+    "    const bool is_derived = config->group == 0 && config->kv_head_count > 0 &&\n"
+    "                            config->query_head_count > config->kv_head_count;\n"
+    "    const uint32_t derived = is_derived ? config->query_head_count / config->kv_head_count : 1;\n"
+    "    return config->group > 0 ? config->group : derived;\n"
     "}\n"
     "\n"
     "// Where a query token stands, in KV tokens from the first one on, and positions from one to the next.\n"
@@ -39334,6 +40048,15 @@ static const char npu_fixed_22[] =
     "    if (c->kv_head_count == 0) {\n"
     "        return pwsp_plan_fail(info, PTOWSP_FAULT_HEADS_ZERO, PTOWSP_NO_INDEX, 0, 0);\n"
     "    }\n"
+    "    c->group = pwsp_group_of(config);\n"
+    "    const uint64_t heads = (uint64_t)c->kv_head_count * c->group;\n"
+    "    if (c->query_head_count > 0 && c->query_head_count != heads) {\n"
+    "        const bool is_given = config->group > 0;\n"
+    "        return pwsp_plan_fail(info,\n"
+    "                              is_given ? PTOWSP_FAULT_HEADS_OTHER : PTOWSP_FAULT_HEADS_MULTIPLE,\n"
+    "                              PTOWSP_NO_INDEX, c->query_head_count,\n"
+    "                              is_given ? pwsp_info_value(heads) : c->kv_head_count);\n"
+    "    }\n"
     "    ptowsp_status status = pwsp_lanes_set(a, info);\n"
     "    if (status != PTOWSP_OK) {\n"
     "        return status;\n"
@@ -39342,7 +40065,6 @@ static const char npu_fixed_22[] =
     "        return pwsp_plan_fail(info, PTOWSP_FAULT_MODE_UNKNOWN, PTOWSP_NO_INDEX, (int64_t)c->mode,\n"
     "                              0);\n"
     "    }\n"
-    "    c->group = c->group ? c->group : 1;\n"
     "    c->page_size = c->page_size ? c->page_size : 1;\n"
     "    c->tile_rows = c->tile_rows ? c->tile_rows : PTOWSP_ATTENTION_TILE_ROWS_DEFAULT;\n"
     "    c->window = c->window <= INT32_MAX ? c->window : 0;  // no query sees more anyway\n"
@@ -39646,7 +40368,7 @@ static const char npu_fixed_22[] =
     "PWSP_FORCE_INLINE void pwsp_write_cost(pwsp_attention_writer *w, uint32_t lane, uint64_t cost) {\n"
     "    const uint32_t *speeds = w->a->config.lane_speeds;\n"
     "    PTOWSP_ASSERT(!speeds || speeds[lane] > 0 || cost == 0);\n"
-    "    double value = (double)cost * w->a->grid;\n"
+    "    double value = (double)(int64_t)cost * w->a->grid;  // below 2^63, which converts faster\n"
     "    if (speeds && cost > 0) {\n"
     "        value /= (double)speeds[lane];\n"
     "    }\n"
@@ -40408,14 +41130,18 @@ static const char npu_fixed_22[] =
     "\n"
     "// Filling and writing the lanes of decode steps, in one loop.\n"
     "//\n"
-    "// There all KV of a head is one tile, and all tiles have the same rate. So of a sequence a lane takes\n"
+    "// There all KV of a head is one tile, and all tiles have the same rate. Positions are costs from the\n"
+    "// beginning of a sequence, so a lane is found by adding its room to where the lane before it ended:\n"
     "//\n"
-    "//      room / cost of a head               whole heads, the first may go on from the lane before\n"
-    "//      (room - merge) / cost of a page     pages of the head that follows\n"
+    "//      spot                              reach = spot + room\n"
+    "//      |                                 |\n"
+    "//      [  head  ][  head  ][  head  ][  head  ]      reach / cost of a head: heads that the lane ends\n"
+    "//                                    [price][pages]  rest / cost of a page: the part that follows\n"
     "//\n"
-    "// The divisors of the second line are those of all lanes, so their quotients come from\n"
-    "// multiplications; the first quotient is small, which is when processors divide fast. The position is\n"
-    "// in registers, as all functions are inlined into two loops: one counts, one writes as well.\n"
+    "// Each lane depends on the one before it, so this chain of operations sets the time of a plan. Both the\n"
+    "// remainder and the inverse of a page's cost keep it short, and the costs of lanes are computed beside\n"
+    "// it. The position and the writer are in registers, as all functions are inlined into two loops: one\n"
+    "// counts, one writes as well.\n"
     "\n"
     "typedef struct pwsp_decode {\n"
     "    const pwsp_attention *a;\n"
@@ -40427,12 +41153,14 @@ static const char npu_fixed_22[] =
     "    uint64_t price;  // of the first of two parts, beside its tokens\n"
     "    bool is_plain;   // lanes are alike, and tokens cost something\n"
     "    uint64_t time;\n"
+    "    uint64_t along;  // tokens that a lane has time for which goes on with a head\n"
     "    uint32_t lane;\n"
-    "    uint64_t room;  // what is left of it\n"
-    "    // The position: in a head of a sequence the KV from which it is left.\n"
-    "    uint32_t sequence, head, kv, length;\n"
-    "    uint64_t head_cost;\n"
-    "    uint32_t tier;           // of the sequence, and\n"
+    "    // The position: in a head of a sequence the KV from which it is left. All have 64 bits, since words\n"
+    "    // are made of them: a load that is wider than the store before waits for it.\n"
+    "    uint64_t sequence, head, kv, length;\n"
+    "    uint64_t spot;                   // the same as a cost\n"
+    "    uint64_t head_cost, heads_cost;  // of the sequence\n"
+    "    uint64_t tier;                   // of the sequence, and\n"
     "    uint64_t whole, all_kv;  // the first and the last words of its whole heads, as they are written\n"
     "    uint64_t splits, merges;\n"
     "} pwsp_decode;\n"
@@ -40448,89 +41176,108 @@ static const char npu_fixed_22[] =
     "        d->length = (uint32_t)a->kv_lengths[d->sequence];\n"
     "    } while (d->length == 0);\n"
     "    d->head = 0;\n"
+    "    d->spot = 0;\n"
     "    d->head_cost = a->unit + d->length * d->rate;\n"
-    "    d->all_kv = pwsp_word_pair(0, d->length);\n"
+    "    d->heads_cost = a->config.kv_head_count * d->head_cost;\n"
+    "    d->all_kv = pwsp_word_pair(0, (uint32_t)d->length);\n"
     "    if (d->writer && a->config.tiers) {\n"
-    "        d->tier = pwsp_attention_tier(a, d->sequence);\n"
-    "        d->whole = pwsp_word_whole(d->tier, 0);\n"
+    "        d->tier = pwsp_attention_tier(a, (uint32_t)d->sequence);\n"
+    "        d->whole = pwsp_word_whole((uint32_t)d->tier, 0);\n"
     "    }\n"
     "    return true;\n"
     "}\n"
     "\n"
-    "// Takes what is left of a head, and whole heads after it: `count` together.\n"
-    "PWSP_FORCE_INLINE void pwsp_decode_take(pwsp_decode *d, uint32_t count) {\n"
+    "PWSP_FORCE_INLINE void pwsp_decode_write_part(const pwsp_decode *d, uint32_t flags, uint64_t kv,\n"
+    "                                              uint64_t end) {\n"
+    "    pwsp_write_piece(d->writer, (uint32_t)d->sequence, (uint32_t)d->head, 0, (uint32_t)d->tier,\n"
+    "                     flags, true, (uint32_t)kv, (uint32_t)(end - kv));\n"
+    "}\n"
+    "\n"
+    "// Takes what is left of a head, and whole heads after it: all before `head_end`.\n"
+    "PWSP_FORCE_INLINE void pwsp_decode_take(pwsp_decode *d, uint64_t head_end) {\n"
     "    pwsp_attention_writer *w = d->writer;\n"
     "    if (w) {\n"
     "        const bool is_part = d->kv > 0;\n"
-    "        w->lane_cost += count * d->head_cost - d->kv * d->rate;\n"
     "        if (is_part) {\n"
-    "            pwsp_write_piece(w, d->sequence, d->head, 0, d->tier, PTOWSP_WORK_LAST, true, d->kv,\n"
-    "                             d->length - d->kv);\n"
+    "            pwsp_decode_write_part(d, PTOWSP_WORK_LAST, d->kv, d->length);\n"
     "            pwsp_write_close(w, d->slot_cost);\n"
     "        }\n"
-    "        pwsp_write_wholes(w, d->whole, pwsp_word_pair(d->sequence, d->head + is_part), d->all_kv,\n"
-    "                          count - is_part);\n"
+    "        const uint64_t head = d->head + is_part;\n"
+    "        pwsp_write_wholes(w, d->whole, pwsp_word_pair((uint32_t)d->sequence, (uint32_t)head),\n"
+    "                          d->all_kv, head_end - head);\n"
     "    }\n"
-    "    d->head += count;\n"
+    "    d->head = head_end;\n"
     "    d->kv = 0;\n"
     "}\n"
     "\n"
-    "// Where the lane's part of the head ends that does not fit; d->kv for no part. Nearly always the next\n"
-    "// lane can take the rest, so that there are two parts.\n"
-    "PWSP_FORCE_INLINE uint32_t pwsp_decode_end(const pwsp_decode *d) {\n"
+    "// Moves into the head that does not fit what the lane has left, which ends at `reach`, if the lane takes\n"
+    "// a part of it. Lanes that go on with a head have all their time for it. Nearly always the lane after\n"
+    "// one that begins a head can take the rest, so that there are two parts.\n"
+    "PWSP_FORCE_INLINE void pwsp_decode_cut(pwsp_decode *d, uint64_t room, uint64_t reach) {\n"
     "    const pwsp_attention *a = d->a;\n"
-    "    if (d->kv == 0 && d->is_plain) {\n"
-    "        if (d->room <= d->price || d->length < 2 * a->piece_min || d->lane == a->worker_last) {\n"
-    "            return 0;\n"
+    "    const uint64_t least = a->piece_min, page = a->config.page_size, kv = d->kv;\n"
+    "    const bool has_pieces = d->length - kv >= 2 * least && d->lane < a->worker_last;\n"
+    "    uint64_t end = kv;\n"
+    "    if (kv > 0 && d->is_plain) {\n"
+    "        const uint64_t last = pwsp_min_u64(kv + d->along, d->length - least);\n"
+    "        end = pwsp_divide((uint32_t)last, d->by_page) * page;\n"
+    "        end = has_pieces && end >= kv + least ? end : kv;\n"
+    "    } else if (d->is_plain) {\n"
+    "        const uint64_t left = reach - d->spot;\n"
+    "        if (left <= d->price || !has_pieces) {\n"
+    "            return;\n"
     "        }\n"
-    "        const uint32_t pages = pwsp_divide(d->length - (uint32_t)a->piece_min, d->by_page);\n"
-    "        const uint64_t taken = pwsp_wide_divide(d->room - d->price, &d->by_page_cost);\n"
-    "        const uint32_t end = (uint32_t)pwsp_min_u64(taken, pages) * a->config.page_size;\n"
-    "        if (end < a->piece_min) {\n"
-    "            return 0;\n"
+    "        const uint64_t pages = pwsp_divide((uint32_t)(d->length - least), d->by_page);\n"
+    "        uint64_t over, taken = pwsp_wide_divide(left - d->price, &d->by_page_cost, &over);\n"
+    "        if (PWSP_UNLIKELY(taken > pages)) {\n"
+    "            over += (taken - pages) * d->by_page_cost.by;\n"
+    "            taken = pages;\n"
+    "        }\n"
+    "        end = taken * page;\n"
+    "        if (end < least) {\n"
+    "            return;\n"
     "        }\n"
     "        if (a->unit + (d->length - end) * d->rate <= d->time) {\n"
-    "            return end;\n"
+    "            d->kv = end;\n"
+    "            d->spot = reach - d->price - over;  // spot + end * rate, but known earlier\n"
+    "            return;\n"
     "        }\n"
     "    }\n"
-    "    const pwsp_query_tile tile = {0, d->length, a->slot_rows, 0, d->rate, false, false};\n"
-    "    const pwsp_lane_fill lane = {d->time, d->lane, d->room};\n"
-    "    return pwsp_split_find(a, &lane, &tile, d->kv);\n"
+    "    if (!d->is_plain || kv == 0) {\n"
+    "        const uint32_t length = (uint32_t)d->length;\n"
+    "        const pwsp_query_tile tile = {0, length, a->slot_rows, 0, d->rate, false, false};\n"
+    "        const pwsp_lane_fill lane = {d->time, d->lane, kv > 0 ? room : reach - d->spot};\n"
+    "        end = pwsp_split_find(a, &lane, &tile, (uint32_t)kv);\n"
+    "    }\n"
+    "    d->spot += (end - kv) * d->rate;\n"
+    "    d->kv = end;\n"
     "}\n"
     "\n"
-    "// Fills a lane, and leaves what it has room for. False when the batch has ended.\n"
-    "PWSP_FORCE_INLINE bool pwsp_decode_lane(pwsp_decode *d) {\n"
-    "    const uint32_t heads = d->a->config.kv_head_count;\n"
-    "    uint64_t open;  // what an open head does not cost any more\n"
-    "    for (;;) {\n"
-    "        if (d->head == heads && !pwsp_decode_next(d)) {\n"
+    "// Fills a lane that has `room`. False when the batch has ended, *out_cost is the cost.\n"
+    "PWSP_FORCE_INLINE bool pwsp_decode_lane(pwsp_decode *d, uint64_t room, uint64_t *out_cost) {\n"
+    "    uint64_t reach = d->spot + room;\n"
+    "    while (reach >= d->heads_cost) {\n"
+    "        pwsp_decode_take(d, d->a->config.kv_head_count);\n"
+    "        reach -= d->heads_cost;\n"
+    "        if (!pwsp_decode_next(d)) {\n"
+    "            *out_cost = room - reach;\n"
     "            return false;\n"
     "        }\n"
-    "        open = d->kv * d->rate;\n"
-    "        const uint64_t all = (heads - d->head) * d->head_cost - open;\n"
-    "        if (all > d->room) {\n"
-    "            break;\n"
-    "        }\n"
-    "        d->room -= all;\n"
-    "        pwsp_decode_take(d, heads - d->head);\n"
     "    }\n"
-    "    if (d->room + open >= d->head_cost) {\n"
-    "        const uint64_t count = (d->room + open) / d->head_cost;\n"
-    "        d->room += open - count * d->head_cost;\n"
-    "        pwsp_decode_take(d, (uint32_t)count);\n"
+    "    if (reach >= (d->head + 1) * d->head_cost) {\n"
+    "        d->spot = reach - reach % d->head_cost;\n"
+    "        pwsp_decode_take(d, reach / d->head_cost);\n"
     "    }\n"
-    "    const uint32_t end = pwsp_decode_end(d);\n"
-    "    if (end > d->kv) {\n"
-    "        pwsp_attention_writer *w = d->writer;\n"
-    "        if (w) {\n"
-    "            w->lane_cost += d->a->unit + (end - d->kv) * d->rate;\n"
-    "            pwsp_write_piece(w, d->sequence, d->head, 0, d->tier,\n"
-    "                             d->kv == 0 ? PTOWSP_WORK_FIRST : 0, true, d->kv, end - d->kv);\n"
+    "    const uint64_t kv = d->kv, spot = d->spot;\n"
+    "    *out_cost = kv > 0 ? 0 : room - (reach - spot);\n"
+    "    pwsp_decode_cut(d, room, reach);\n"
+    "    if (d->kv > kv) {\n"
+    "        if (d->writer) {\n"
+    "            pwsp_decode_write_part(d, kv == 0 ? PTOWSP_WORK_FIRST : 0, kv, d->kv);\n"
     "        }\n"
+    "        *out_cost += d->a->unit + d->spot - spot;\n"
     "        d->splits++;\n"
-    "        d->merges += d->kv == 0;\n"
-    "        d->kv = end;\n"
-    "        d->room = 0;\n"
+    "        d->merges += kv == 0;\n"
     "    }\n"
     "    return true;\n"
     "}\n"
@@ -40550,10 +41297,12 @@ static const char npu_fixed_22[] =
     "                     a->unit + 2 * slot_cost,\n"
     "                     !a->config.lane_speeds && rate > 0,\n"
     "                     time,\n"
+    "                     time > a->unit && rate > 0 ? (time - a->unit) / rate : 0,\n"
+    "                     0,\n"
+    "                     UINT64_MAX,\n"
     "                     0,\n"
     "                     0,\n"
-    "                     UINT32_MAX,\n"
-    "                     a->config.kv_head_count,\n"
+    "                     0,\n"
     "                     0,\n"
     "                     0,\n"
     "                     0,\n"
@@ -40562,16 +41311,18 @@ static const char npu_fixed_22[] =
     "                     0,\n"
     "                     0,\n"
     "                     0};\n"
-    "    bool has_more = true;\n"
+    "    bool has_more = pwsp_decode_next(&d);\n"
     "    for (; d.lane < a->config.lane_count; d.lane++) {\n"
+    "        uint64_t cost = 0;\n"
     "        if (has_more && (!a->config.lane_speeds || a->config.lane_speeds[d.lane] > 0)) {\n"
-    "            const uint64_t room = d.room = pwsp_lane_room(a, time, d.lane);\n"
-    "            has_more = pwsp_decode_lane(&d);\n"
-    "            if (has_more && room == time && d.room == room) {\n"
+    "            const uint64_t room = pwsp_lane_room(a, time, d.lane);\n"
+    "            has_more = pwsp_decode_lane(&d, room, &cost);\n"
+    "            if (has_more && room == time && cost == 0) {\n"
     "                break;  // what does not fit the fastest lane, fits none\n"
     "            }\n"
     "        }\n"
     "        if (writer) {\n"
+    "            writer->lane_cost = cost;\n"
     "            pwsp_write_lane(writer);\n"
     "        } else if (!has_more) {\n"
     "            break;\n"
@@ -40587,8 +41338,13 @@ static const char npu_fixed_22[] =
     "                                    pwsp_attention_writer *writer,\n"
     "                                    pwsp_attention_splits *out_splits) {\n"
     "    PTOWSP_ASSERT(pwsp_attention_is_decode(a) && a->tile_count > 0);\n"
-    "    return writer ? pwsp_decode_lanes(a, time, writer, out_splits)\n"
-    "                  : pwsp_decode_lanes(a, time, NULL, out_splits);\n"
+    "    if (!writer) {\n"
+    "        return pwsp_decode_lanes(a, time, NULL, out_splits);\n"
+    "    }\n"
+    "    pwsp_attention_writer local = *writer;\n"
+    "    const bool fits = pwsp_decode_lanes(a, time, &local, out_splits);\n"
+    "    *writer = local;\n"
+    "    return fits;\n"
     "}\n"
     "\n"
     "// =================================================================================================\n"
@@ -41946,28 +42702,28 @@ static const char npu_fixed_23[] =
     "//    #include \"ptowsp.h\"\n"
     "//    #include <stdio.h>\n"
     "//    static ptowsp_partial states[8]; static float accs[8]; static uint32_t progress[256];\n"
-    "//    static const ptowsp_attention_scratch scratch = {states, accs, 1, 1};  // 1 row, dim 1\n"
     "//    static void attend(const ptowsp_work *w, uint32_t lane, void *user) {  // token t has value t\n"
     "//        float n = (float)ptowsp_work_kv_len(w), mean = (float)ptowsp_work_kv_end(w) - (n + 1) / 2;\n"
-    "//        uint32_t slot = ptowsp_work_slot(w); ptowsp_partial part = {0, n};  // all scores are 0\n"
+    "//        uint32_t slot = ptowsp_work_slot(w); (void)lane;\n"
     "//        if (slot == PTOWSP_NO_SLOT) ((float *)user)[ptowsp_work_request(w)] = mean;  // whole\n"
-    "//        else states[slot] = part, accs[slot] = n * mean, (void)lane;\n"
-    "//    }\n"
+    "//        else states[slot].l = n, accs[slot] = n * mean; }  // all scores are 0, and so is m\n"
     "//    static void merge(const ptowsp_work *w, uint32_t lane, void *user) { (void)lane;  // a row\n"
-    "//        ptowsp_attention_merge_row(&scratch, w, 0, (float *)user + ptowsp_work_request(w));\n"
-    "//    }\n"
+    "//        uint32_t first = ptowsp_work_slot_first(w), count = ptowsp_work_slot_count(w);\n"
+    "//        float *out = (float *)user + ptowsp_work_request(w);\n"
+    "//        ptowsp_merge_partials(states + first, accs + first, count, 1, 1, out); }\n"
     "//    int main(void) {\n"
-    "//        const int32_t kv[] = {2501, 1001, 501}; ptowsp_attention_batch batch = {kv, NULL, 3};\n"
+    "//        const int32_t kv[] = {2501, 1001, 501}; float out[3];  // by sequence\n"
+    "//        static ptowsp_attention_batch batch; batch.kv_lengths = kv, batch.sequence_count = 3;\n"
     "//        static ptowsp_attention_config config; config.kv_head_count = 1, config.lane_count = 4;\n"
     "//        ptowsp_attention_sizes sizes; ptowsp_attention_plan plan; ptowsp_work_fn table = attend;\n"
-    "//        static uint64_t block[64]; float out[3];  // by sequence\n"
+    "//        static uint64_t block[64]; static ptowsp_attention_job job;\n"
     "//        if (ptowsp_attention_size(&batch, &config, &sizes, NULL)) return 1;\n"
     "//        if (ptowsp_attention_place(&sizes, block, sizeof block, &plan)) return 1;\n"
     "//        if (ptowsp_attention_generate(&batch, &config, &plan, NULL)) return 1;\n"
-    "//        ptowsp_attention_job job = {&plan, &table, 1, merge, out, progress, false, NULL, NULL, NULL};\n"
+    "//        job.plan = &plan, job.table = &table, job.table_count = 1, job.merge = merge;\n"
+    "//        job.user = out, job.progress = progress;\n"
     "//        if (ptowsp_attention_run_serial(&job, NULL)) return 1;\n"
-    "//        printf(\"%u units, means %g, %g and %g\\n\", plan.unit_count, out[0], out[1], out[2]);\n"
-    "//    }\n"
+    "//        printf(\"%u units, means %g, %g and %g\\n\", plan.unit_count, out[0], out[1], out[2]); }\n"
     "//\n"
     "// It prints:\n"
     "//\n"
@@ -41985,17 +42741,17 @@ static const char npu_fixed_23[] =
     "//    int main(void) {\n"
     "//        ptowsp_context *ctx; ptowsp_module *m; ptowsp_program *p; ptowsp_run *run;\n"
     "//        static ptowsp_kernel_desc k; static ptowsp_task_desc task;  // zero: the defaults\n"
-    "//        ptowsp_tile_param element = {\"x\", PTOWSP_INOUT, PTOWSP_F32, 1, 1};\n"
-    "//        k.name = \"twice\", k.fn = twice, k.tiles[0] = element;\n"
-    "//        ptowsp_tensor_desc x = {\"x\", PTOWSP_F32, 1, {PTOWSP_DYNAMIC}, PTOWSP_LOCATION_GLOBAL};\n"
+    "//        k.name = \"twice\", k.fn = twice, k.tiles[0].name = \"x\", k.tiles[0].dtype = PTOWSP_F32;\n"
+    "//        k.tiles[0].direction = PTOWSP_INOUT, k.tiles[0].rows = k.tiles[0].cols = 1;\n"
+    "//        static ptowsp_tensor_desc x; x.name = \"x\", x.dtype = PTOWSP_F32, x.rank = 1;\n"
+    "//        x.shape[0] = PTOWSP_DYNAMIC;\n"
     "//        if (ptowsp_context_create(NULL, &ctx) || ptowsp_module_create(ctx, NULL, &m)) return 1;\n"
     "//        task.kernel = ptowsp_kernel_make(m, &k), task.views[0].tensor = ptowsp_tensor_make(m, &x);\n"
     "//        PTOWSP_WORKLOAD(m, \"scale\") {\n"
     "//            PTOWSP_PARALLEL(m, i, ptowsp_axis_dynamic(m, \"n\"))\n"
-    "//                task.views[0].col = i, ptowsp_task_make(m, &task);\n"
-    "//        }\n"
-    "//        float data[3] = {1, 2, 3};\n"
-    "//        ptowsp_buffer b = {data, sizeof data, PTOWSP_F32, 1, {3}, {0}};\n"
+    "//                task.views[0].col = i, ptowsp_task_make(m, &task); }\n"
+    "//        float data[3] = {1, 2, 3}; static ptowsp_buffer b;\n"
+    "//        b.data = data, b.size = sizeof data, b.dtype = PTOWSP_F32, b.rank = 1, b.shape[0] = 3;\n"
     "//        if (ptowsp_program_create(ctx, m, NULL, &p) || ptowsp_run_create(ctx, p, &run)) return 1;\n"
     "//        if (ptowsp_run_bind_size(run, \"n\", 3) || ptowsp_run_bind_tensor(run, \"x\", &b)) return 1;\n"
     "//        if (ptowsp_run_execute(run, NULL)) return 1;\n"
@@ -42042,8 +42798,8 @@ static const char npu_fixed_23[] =
     "//        task.kernel = ptowsp_kernel_make(m, &k);\n"
     "//        PTOWSP_WORKLOAD(m, \"step\") {\n"
     "//            PTOWSP_PIPELINE(m, \"two_stages\") {\n"
-    "//                ptowsp_channel_desc desc = {\"loaded\", 2, 50, {NULL, 0}, {NULL, 0}};\n"
-    "//                ptowsp_channel c = ptowsp_channel_make(m, &desc);  // 2 tokens, 50 cycles\n"
+    "//                static ptowsp_channel_desc desc; desc.name = \"loaded\", desc.depth = 2;\n"
+    "//                desc.latency = 50; ptowsp_channel c = ptowsp_channel_make(m, &desc);\n"
     "//                PTOWSP_PROCESS(m, \"load\") {\n"
     "//                    ptowsp_produces(m, c);\n"
     "//                    PTOWSP_FOR_EACH(m, i, ptowsp_axis_dense(m, \"tiles\", 8))\n"
@@ -42108,7 +42864,8 @@ static const char npu_fixed_23[] =
     "//        ptowsp_value x = ptowsp_tile_inout(k, \"x\", PTOWSP_F32, 1, 64);\n"
     "//        ptowsp_tile_store(x, ptowsp_tile_mul(x, ptowsp_tile_const(k, 2)));\n"
     "//        task.kernel = ptowsp_kernel_end(k);\n"
-    "//        ptowsp_tensor_desc t = {\"x\", PTOWSP_F32, 2, {PTOWSP_DYNAMIC, 64}, PTOWSP_LOCATION_GLOBAL};\n"
+    "//        static ptowsp_tensor_desc t; t.name = \"x\", t.dtype = PTOWSP_F32, t.rank = 2;\n"
+    "//        t.shape[0] = PTOWSP_DYNAMIC, t.shape[1] = 64;\n"
     "//        task.views[0].tensor = ptowsp_tensor_make(m, &t);\n"
     "//        PTOWSP_WORKLOAD(m, \"scale\") {\n"
     "//            PTOWSP_PARALLEL(m, i, ptowsp_axis_dynamic(m, \"rows\")) {\n"
@@ -42126,38 +42883,43 @@ static const char npu_fixed_23[] =
     "//\n"
     "// CONTENTS\n"
     "//\n"
-    "//    1. Build configuration                 343    18. Schedules                          3750\n"
-    "//    2. Status and errors                   449    19. Modules as text                    4232\n"
-    "//    3. Contexts and threads                515    20. Programs                           4284\n"
-    "//    4. Sinks                               680    21. Runs                               4363\n"
-    "//    5. Work and tiers                      709    22. Seeing runs                        5043\n"
-    "//    6. Chunk plans                         862    23. Graphs                             5596\n"
-    "//    7. Dispatch                           1180    24. Tile kernels                       5848\n"
-    "//    8. Merging                            1250    25. Pipelines                          6457\n"
-    "//    9. Attention plans                    1299    26. Ranks                              6643\n"
-    "//   10. Attention kernels                  1784    27. Layouts                            7187\n"
-    "//   11. MoE plans                          2050    28. Devices                            7504\n"
-    "//   12. Prefix trees                       2498    29. Tuning                             7666\n"
-    "//   13. Data types and tensors             2782    30. Emitting                           7992\n"
-    "//   14. Modules                            2867    31. Dumps of PTO Runtime               8217\n"
-    "//   15. Kernels                            3076    32. Spaces                             8466\n"
-    "//   16. Scalar expressions                 3389    33. Utilities                          8525\n"
-    "//   17. Workloads                          3490\n"
+    "//    1. Build configuration                 349    18. Schedules                          3818\n"
+    "//    2. Status and errors                   456    19. Modules as text                    4308\n"
+    "//    3. Contexts and threads                522    20. Programs                           4360\n"
+    "//    4. Sinks                               687    21. Runs                               4439\n"
+    "//    5. Work and tiers                      716    22. Seeing runs                        5120\n"
+    "//    6. Chunk plans                         869    23. Graphs                             5673\n"
+    "//    7. Dispatch                           1191    24. Tile kernels                       5925\n"
+    "//    8. Merging                            1261    25. Pipelines                          6566\n"
+    "//    9. Attention plans                    1310    26. Ranks                              6752\n"
+    "//   10. Attention kernels                  1810    27. Layouts                            7296\n"
+    "//   11. MoE plans                          2077    28. Devices                            7613\n"
+    "//   12. Prefix trees                       2554    29. Tuning                             7775\n"
+    "//   13. Data types and tensors             2841    30. Emitting                           8101\n"
+    "//   14. Modules                            2926    31. Dumps of PTO Runtime               8327\n"
+    "//   15. Kernels                            3135    32. Spaces                             8576\n"
+    "//   16. Scalar expressions                 3451    33. Utilities                          8635\n"
+    "//   17. Workloads                          3552\n"
     "//\n"
-    "//   Appendix A. Reading programs                   8539\n"
-    "//   Appendix B. The grammar of modules as text     9057\n"
-    "//   Appendix C. Macros                             9144\n"
-    "//   Appendix D. Index of functions                 9367\n"
+    "//   Appendix A. Reading programs                   8649\n"
+    "//   Appendix B. The grammar of modules as text     9177\n"
+    "//   Appendix C. Macros                             9264\n"
+    "//   Appendix D. Index of functions                 9487\n"
     "//\n"
     "// WORDS\n"
     "//\n"
     "//      lane          a worker that does one thing at a time: a thread, an SM, a core; or a simulated one\n"
     "//      context       memory, lanes and the last error: what calls of one thread share\n"
-    "//      unit          a piece of a plan for one lane, a ptowsp_work: a part of a request's KV tokens\n"
+    "//      unit          a piece of a plan for one lane, a ptowsp_work: a part of a request's KV tokens.\n"
+    "//                    ptowsp_unit is the kind of core that a kernel needs: cube, vector or both\n"
     "//      tier          a class of units by size, with a kernel of its own\n"
     "//      tile          in plans: query tokens that a unit computes together; in kernels: rows x columns\n"
     "//      slot          in plans: room for a part's state until it is merged; in workloads: a 64-bit\n"
     "//                    cell by which tasks are counted or chosen\n"
+    "//      layout        in tensors: the mesh axes over which each dimension is spread; in tile kernels:\n"
+    "//                    the order of a tile's elements\n"
+    "//      record        of a run: what became of a task or step; of an event: a statement that ends a\n"
+    "//                    wait; in tuning: a measured time\n"
     "//      merge         parts of one softmax to the whole, by their maxima and sums\n"
     "//      cost          of a plan: any unit that is the same for all work, such as cycles or KV tokens\n"
     "//      module        axes, tensors, kernels and workloads, as they are built or read from text\n"
@@ -42296,6 +43058,7 @@ static const char npu_fixed_23[] =
     "// Names of version 0.1, for those who still use them: the error has the new one.\n"
     "#define ptowsp_call           ptowsp_call_IS_NOW_ptowsp_call_make\n"
     "#define ptowsp_close          ptowsp_close_IS_NOW_ptowsp_close_make\n"
+    "#define ptowsp_moe_unit_bound ptowsp_moe_unit_bound_IS_NOW_ptowsp_moe_bound\n"
     "#define ptowsp_record         ptowsp_record_IS_NOW_ptowsp_record_make\n"
     "#define ptowsp_send           ptowsp_send_IS_NOW_ptowsp_send_make\n"
     "#define ptowsp_send_task      ptowsp_send_task_IS_NOW_ptowsp_send_task_make\n"
@@ -42688,7 +43451,7 @@ static const char npu_fixed_23[] =
     "\n"
     "// Writes one line without a line end: \"#7 tier 1 first (3, 0) [0, 1024)\". It holds id, tier, any of\n"
     "// \"first last init\", params 0 and 1, and the tokens.\n"
-    "PTOWSP_API void ptowsp_work_print(const PTOWSP_GM ptowsp_work *work, ptowsp_output text);\n"
+    "PTOWSP_API void ptowsp_work_print(const PTOWSP_GM ptowsp_work *work, ptowsp_output output);\n"
     "\n"
     "// Allocates count zeroed descriptors, aligned to 64 bytes; destroy them before the context.\n"
     "// Errors   INVALID_PARAMS (out_work NULL, count 0, more than SIZE_MAX / 2 bytes), OUT_OF_MEMORY.\n"
@@ -42811,6 +43574,10 @@ static const char npu_fixed_23[] =
     "    FAULT(WORK_NULL, INVALID_PARAMS, \"work is NULL with capacity %v\")                              \\\n"
     "    FAULT(BUFFER_SMALL, BUFFER_OVERFLOW, \"%v work units do not fit the buffer, which holds %l\")    \\\n"
     "    FAULT(CONFIG_NULL, INVALID_PARAMS, \"config is NULL\")                                           \\\n"
+    "    FAULT(HEADS_MULTIPLE, INVALID_PARAMS,                                                          \\\n"
+    "          \"query_head_count %v is not a multiple of kv_head_count %l\")                             \\\n"
+    "    FAULT(HEADS_OTHER, INVALID_PARAMS,                                                             \\\n"
+    "          \"query_head_count %v is not kv_head_count * group, which is %l\")                         \\\n"
     "    FAULT(LANES_COUNT, INVALID_PARAMS, \"lane_count %v is not in 1 to %l\")                          \\\n"
     "    FAULT(SPEEDS_ZERO, INVALID_PARAMS, \"the speeds of all %v lanes are 0\")                         \\\n"
     "    FAULT(MODE_UNKNOWN, INVALID_PARAMS, \"config.mode has the unknown value %v\")                    \\\n"
@@ -43035,7 +43802,7 @@ static const char npu_fixed_23[] =
     "                                                             ptowsp_plan_info *out_info);\n"
     "\n"
     "// Writes a line without a line end: \"plan: sequence 3 has length 200000, which no tier covers\".\n"
-    "PTOWSP_API void ptowsp_plan_explain(const ptowsp_plan_info *info, ptowsp_output text);\n"
+    "PTOWSP_API void ptowsp_plan_explain(const ptowsp_plan_info *info, ptowsp_output output);\n"
     "\n"
     "// -------------------------------------------------------------------------------------------------\n"
     "// 7. Dispatch\n"
@@ -43249,12 +44016,15 @@ static const char npu_fixed_23[] =
     "// one sequence; rows of all of them are then merged (section 8):\n"
     "//\n"
     "//      const int32_t first = rank, kv_first = from, stride = ranks;\n"
-    "//      const ptowsp_attention_positions positions = {\n"
-    "//          1, &first, &stride, &kv_first, &stride, NULL, NULL, NULL};\n"
+    "//      const ptowsp_attention_positions positions = {.sequence_count = 1,\n"
+    "//                                                    .query_first = &first,\n"
+    "//                                                    .query_stride = &stride,\n"
+    "//                                                    .kv_first = &kv_first,\n"
+    "//                                                    .kv_stride = &stride};\n"
     "//      config.is_causal = true;\n"
     "//      config.positions = &positions;\n"
     "//      if (ptowsp_attention_generate(&batch, &config, &plan, &info)) {\n"
-    "//          ptowsp_plan_explain(&info, text);\n"
+    "//          ptowsp_plan_explain(&info, output);\n"
     "//          return 1;\n"
     "//      }\n"
     "//\n"
@@ -43379,14 +44149,15 @@ static const char npu_fixed_23[] =
     "\n"
     "// Zero fields mean the defaults; kv_head_count and lane_count are required.\n"
     "typedef struct ptowsp_attention_config {\n"
-    "    uint32_t kv_head_count;       // KV heads (1 under MLA)\n"
-    "    uint32_t group;               // query heads per KV head; default 1\n"
-    "    uint32_t lane_count;          // 1 to PTOWSP_ATTENTION_LANE_MAX\n"
+    "    uint32_t kv_head_count;     // KV heads (1 under MLA)\n"
+    "    uint32_t group;             // query heads per KV head; default 1, or by query_head_count\n"
+    "    uint32_t query_head_count;  // all query heads: kv_head_count * group, or refused. 0: not given\n"
+    "    uint32_t lane_count;        // 1 to PTOWSP_ATTENTION_LANE_MAX\n"
     "    const uint32_t *lane_speeds;  // [lane_count] relative; 0: gets no work. NULL: all are equal\n"
     "    ptowsp_attention_mode mode;\n"
     "    bool is_causal;\n"
     "    uint32_t window;     // KV tokens that a query sees; 0: all\n"
-    "    uint32_t page_size;  // tokens; default 1\n"
+    "    uint32_t page_size;  // tokens of a page of KV; 0: no pages, so pieces end at any token\n"
     "    // Rows of a tile, at most; default 64. Its query tokens are max(1, tile_rows / group).\n"
     "    uint32_t tile_rows;\n"
     "    uint32_t piece_min;  // BALANCED: KV tokens of a piece of a split tile, at least, unless all of\n"
@@ -43518,6 +44289,17 @@ static const char npu_fixed_23[] =
     "    return *out_count ? plan->merges + plan->merge_begin[lane] : plan->merges;  // or NULL\n"
     "}\n"
     "\n"
+    "// The rows of a unit or of a merge's tile: its query tokens, times the group. Row r is query token\n"
+    "// r / group of the tile with query head r % group of the KV head.\n"
+    "PTOWSP_INLINE uint32_t ptowsp_attention_unit_rows(const ptowsp_attention_batch *batch,\n"
+    "                                                  const ptowsp_attention_plan *plan,\n"
+    "                                                  const PTOWSP_GM ptowsp_work *unit) {\n"
+    "    const PTOWSP_GM int32_t *queries = batch->query_lengths;\n"
+    "    const uint32_t tokens = queries ? PWSP_CAST(uint32_t, queries[ptowsp_work_request(unit)]) : 1;\n"
+    "    const uint32_t left = tokens - ptowsp_work_tile(unit) * plan->tile_tokens;\n"
+    "    return (left < plan->tile_tokens ? left : plan->tile_tokens) * plan->group;\n"
+    "}\n"
+    "\n"
     "// The plan in arrays of the form that FlashInfer's kernels read. Any may be NULL. Arrays are filled\n"
     "// up to the plan's capacities, as the plan itself is: a captured launch may read all elements.\n"
     "typedef struct ptowsp_attention_arrays {\n"
@@ -43539,7 +44321,7 @@ static const char npu_fixed_23[] =
     "\n"
     "// Writes a table: units, parts, merges, scratch, largest and mean cost, and a line per lane. A line\n"
     "// stands for consecutive lanes where there are many. Requires a plan that was made.\n"
-    "PTOWSP_API void ptowsp_attention_print(const ptowsp_attention_plan *plan, ptowsp_output text);\n"
+    "PTOWSP_API void ptowsp_attention_print(const ptowsp_attention_plan *plan, ptowsp_output output);\n"
     "\n"
     "// Partial states in scratch memory: states[slot][row] and accs[slot][row][dim], so slot_count *\n"
     "// slot_rows * (dim + 2) floats.\n"
@@ -43653,13 +44435,13 @@ static const char npu_fixed_23[] =
     "//\n"
     "// and when all have returned, the outputs are complete. Before that, once for each step:\n"
     "//\n"
-    "//      ptowsp_attend_limits limits = {sizes, 0, 128, worker_count};  // value_dim 128\n"
+    "//      ptowsp_attend_limits limits = {.plan = sizes, .value_dim = 128, .worker_count = worker_count};\n"
     "//      uint64_t bytes;\n"
     "//      ptowsp_attend_size(&limits, &bytes, &info);\n"
     "//      ptowsp_attend_place(&limits, malloc(bytes), bytes, &job.memory, &info);\n"
     "//      job.cache = &cache;  // where keys and values are\n"
     "//      job.step = &step;    // the batch, config and plan; queries, outputs, page tables\n"
-    "//      if (ptowsp_attend_check(&job, &info)) ptowsp_plan_explain(&info, text);\n"
+    "//      if (ptowsp_attend_check(&job, &info)) ptowsp_plan_explain(&info, output);\n"
     "//\n"
     "// Size memory for the largest plan, by the sizes of ptowsp_attention_bound, and place it once. Tiles,\n"
     "// slots and lists are read from the plan, lengths, group, window and mask from the batch and the\n"
@@ -43733,7 +44515,8 @@ static const char npu_fixed_23[] =
     "    ptowsp_attend_strides scale_strides;     // of both\n"
     "    ptowsp_attend_type type;\n"
     "    uint32_t key_dim, value_dim;\n"
-    "    uint32_t page_size;  // 0: a sequence is one page, so pages[0] says where it begins\n"
+    "    uint32_t page_size;  // tokens of a page; 0: no pages, so tokens follow one another from row\n"
+    "                         // pages[0] of the sequence on\n"
     "} ptowsp_attend_cache;\n"
     "\n"
     "// What the units of a step share. Query heads are kv_head * group to kv_head * group + group - 1.\n"
@@ -43941,23 +44724,25 @@ static const char npu_fixed_23[] =
     "//\n"
     "//    int main(void) {\n"
     "//        const int32_t ids[8] = {2, 0, 2, 1, 0, 2, 2, -1};\n"
-    "//        const ptowsp_moe_routes routes = {ids, 4, 2, 3, 0};\n"
-    "//        uint32_t counts[3], offsets[4], pairs[8], rows[8], begin[3];\n"
-    "//        ptowsp_work units[6];\n"
-    "//        ptowsp_moe_order order = {counts, offsets, pairs, rows, NULL, 8, 0, 0, 0, 0};\n"
-    "//        ptowsp_moe_config config = {1, 3, 2, 0, 0, {0, 1, 0}, 0};\n"
-    "//        ptowsp_moe_plan plan = {units, begin, NULL, 6, 0, 0, 0, 0, 0};\n"
-    "//        if (ptowsp_moe_sort(&routes, &order, NULL) != PTOWSP_OK ||\n"
-    "//            ptowsp_moe_generate(&config, counts, offsets, &plan, NULL) != PTOWSP_OK) {\n"
-    "//            return 1;\n"
-    "//        }\n"
-    "//        for (uint32_t lane = 0; lane < plan.lane_count; lane++) {\n"
-    "//            for (uint32_t i = begin[lane]; i < begin[lane + 1]; i++) {\n"
-    "//                printf(\"lane %u: expert %u, rows %u to %u\\n\", lane, ptowsp_work_expert(&units[i]),\n"
-    "//                       ptowsp_work_token_start(&units[i]), ptowsp_work_token_end(&units[i]));\n"
+    "//        static uint32_t counts[3], offsets[4], pairs[8], rows[8]; static uint64_t block[64];\n"
+    "//        static ptowsp_moe_routes routes; static ptowsp_moe_order order;  // zero: the defaults\n"
+    "//        static ptowsp_moe_config config; ptowsp_moe_batch batch; ptowsp_moe_sizes sizes;\n"
+    "//        ptowsp_moe_plan plan;\n"
+    "//        routes.ids = ids, routes.token_count = 4, routes.top_k = 2, routes.expert_count = 3;\n"
+    "//        order.counts = counts, order.offsets = offsets, order.pairs = pairs, order.rows = rows;\n"
+    "//        order.row_capacity = 8;\n"
+    "//        config.expert_count = 3, config.lane_count = 2, config.cost.per_token = 1;\n"
+    "//        batch.counts = counts, batch.offsets = offsets;\n"
+    "//        if (ptowsp_moe_sort(&routes, &order, NULL)) return 1;\n"
+    "//        if (ptowsp_moe_size(&batch, &config, &sizes, NULL)) return 1;\n"
+    "//        if (ptowsp_moe_place(&sizes, block, sizeof block, &plan)) return 1;\n"
+    "//        if (ptowsp_moe_generate(&batch, &config, &plan, NULL)) return 1;\n"
+    "//        for (uint32_t lane = 0; lane < plan.lane_count; lane++)\n"
+    "//            for (uint32_t i = plan.unit_begin[lane]; i < plan.unit_begin[lane + 1]; i++) {\n"
+    "//                const ptowsp_work *unit = &plan.units[i];\n"
+    "//                printf(\"lane %u: expert %u, rows %u to %u\\n\", lane, ptowsp_work_expert(unit),\n"
+    "//                       ptowsp_work_token_start(unit), ptowsp_work_token_end(unit));\n"
     "//            }\n"
-    "//        }\n"
-    "//        return 0;\n"
     "//    }\n"
     "//\n"
     "// It prints:\n"
@@ -44097,7 +44882,22 @@ static const char npu_fixed_23[] =
     "    uint32_t column_parts;  // parts of an expert's output columns, at most; 0: 1\n"
     "} ptowsp_moe_config;\n"
     "\n"
-    "// Set the first part; planning fills the second.\n"
+    "// A step: its (token, expert) pairs by expert.\n"
+    "typedef struct ptowsp_moe_batch {\n"
+    "    const PTOWSP_GM uint32_t *counts;  // [batch_count][expert_count] pairs of each expert\n"
+    "    const PTOWSP_GM uint32_t\n"
+    "        *offsets;  // [batch_count][expert_count + 1] first row of each expert, of\n"
+    "                   // ptowsp_moe_sort. NULL: rows count from an expert's first\n"
+    "} ptowsp_moe_batch;\n"
+    "\n"
+    "// Numbers of elements that a plan needs; block_bytes is for all its arrays together.\n"
+    "typedef struct ptowsp_moe_sizes {\n"
+    "    uint64_t unit_count;\n"
+    "    uint32_t lane_count;\n"
+    "    uint64_t block_bytes;\n"
+    "} ptowsp_moe_sizes;\n"
+    "\n"
+    "// A plan. Set the first part, by ptowsp_moe_place or by hand; planning fills the second.\n"
     "typedef struct ptowsp_moe_plan {\n"
     "    PTOWSP_GM ptowsp_work *units;    // [unit_capacity]\n"
     "    PTOWSP_GM uint32_t *unit_begin;  // [lane_count + 1]: lane l has units [l] to [l + 1]\n"
@@ -44109,33 +44909,45 @@ static const char npu_fixed_23[] =
     "    uint32_t column_parts;       // of each expert; 1 to config.column_parts\n"
     "} ptowsp_moe_plan;\n"
     "\n"
-    "// The most units of any step of at most `token_count` (token, expert) pairs.\n"
-    "// Errors   INVALID_PARAMS, LIMIT_EXCEEDED. *out_count is 0 then.\n"
-    "PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_unit_bound(const ptowsp_moe_config *config,\n"
-    "                                                            uint64_t token_count,\n"
-    "                                                            uint64_t *out_count,\n"
-    "                                                            ptowsp_plan_info *out_info);\n"
+    "// A limit that a service never exceeds, to size memory once.\n"
+    "typedef struct ptowsp_moe_limits {\n"
+    "    uint64_t pair_count_max;  // (token, expert) pairs of a step: tokens * top_k\n"
+    "} ptowsp_moe_limits;\n"
     "\n"
-    "// Plans the units of counts[batch_count][expert_count] tokens. token_start is a row, counted from\n"
-    "// offsets[batch_count][expert_count + 1], as of ptowsp_moe_sort. With NULL it counts from the first\n"
-    "// token of its (batch, expert).\n"
+    "// Bounds the sizes of the plans of any step within limits.\n"
+    "// Errors   INVALID_PARAMS, LIMIT_EXCEEDED. *out_sizes is zero then.\n"
+    "PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_bound(const ptowsp_moe_config *config,\n"
+    "                                                       const ptowsp_moe_limits *limits,\n"
+    "                                                       ptowsp_moe_sizes *out_sizes,\n"
+    "                                                       ptowsp_plan_info *out_info);\n"
+    "\n"
+    "// The exact sizes of the plan of a step. Errors and cost as ptowsp_moe_generate, without writing.\n"
+    "PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_size(const ptowsp_moe_batch *batch,\n"
+    "                                                      const ptowsp_moe_config *config,\n"
+    "                                                      ptowsp_moe_sizes *out_sizes,\n"
+    "                                                      ptowsp_plan_info *out_info);\n"
+    "\n"
+    "// Places the arrays of a plan in one block. Rules and errors as ptowsp_attention_place.\n"
+    "PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_place(const ptowsp_moe_sizes *sizes, void *block,\n"
+    "                                                       uint64_t block_bytes,\n"
+    "                                                       ptowsp_moe_plan *out_plan);\n"
+    "\n"
+    "// Plans a step.\n"
     "//\n"
     "// Errors   INVALID_PARAMS, LIMIT_EXCEEDED, BUFFER_OVERFLOW (info.value of info.limit; the plan is\n"
     "//          untouched; info.work_count is the number needed).\n"
     "// Cost     Some 20 walks over counts and lanes, and the writing of units. With column_parts as many\n"
     "//          for each number of parts that is tried; few if one part keeps the lanes busy.\n"
-    "PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_generate(const ptowsp_moe_config *config,\n"
-    "                                                          const PTOWSP_GM uint32_t *counts,\n"
-    "                                                          const PTOWSP_GM uint32_t *offsets,\n"
+    "PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_generate(const ptowsp_moe_batch *batch,\n"
+    "                                                          const ptowsp_moe_config *config,\n"
     "                                                          ptowsp_moe_plan *plan,\n"
     "                                                          ptowsp_plan_info *out_info);\n"
     "\n"
     "// Proves a plan: every token of each expert is in one unit, in order; units are split where they\n"
     "// may be; lists of lanes and costs agree with the units. It does not prove that no plan is better.\n"
     "// Errors   As ptowsp_moe_generate; also INVALID_PARAMS with the unit, lane or cost at fault.\n"
-    "PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_check(const ptowsp_moe_config *config,\n"
-    "                                                       const PTOWSP_GM uint32_t *counts,\n"
-    "                                                       const PTOWSP_GM uint32_t *offsets,\n"
+    "PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_check(const ptowsp_moe_batch *batch,\n"
+    "                                                       const ptowsp_moe_config *config,\n"
     "                                                       const ptowsp_moe_plan *plan,\n"
     "                                                       ptowsp_plan_info *out_info);\n"
     "\n"
@@ -44165,7 +44977,7 @@ static const char npu_fixed_23[] =
     "}\n"
     "\n"
     "// Writes units, experts that several lanes read, costs, and lanes as ptowsp_attention_print.\n"
-    "PTOWSP_API void ptowsp_moe_print(const ptowsp_moe_plan *plan, ptowsp_output text);\n"
+    "PTOWSP_API void ptowsp_moe_print(const ptowsp_moe_plan *plan, ptowsp_output output);\n"
     "\n"
     "// The plan as one that programs bind (ptowsp_run_bind_plan) and jobs run (ptowsp_attention_run_worker,\n"
     "// section 9): the same units and lanes, no merges. A job needs a table of one kernel, and progress.\n"
@@ -44245,7 +45057,7 @@ static const char npu_fixed_23[] =
     "                               // + 1 is always enough\n"
     "} ptowsp_moe_placement;\n"
     "\n"
-    "// Bytes of scratch of ptowsp_moe_place and ptowsp_moe_move, which has to be aligned to 8.\n"
+    "// Bytes of scratch of ptowsp_moe_rebalance and ptowsp_moe_move, which has to be aligned to 8.\n"
     "PTOWSP_API PTOWSP_AICPU uint64_t ptowsp_moe_scratch_bytes(const ptowsp_moe_cluster *cluster);\n"
     "\n"
     "// Places the experts of each layer by its loads[layer][expert_count].\n"
@@ -44255,11 +45067,11 @@ static const char npu_fixed_23[] =
     "//          layers before are written then).\n"
     "// Cost     O(replicas * log(replicas)) per layer; with is_spread O(replicas * (ranks + replicas of a\n"
     "//          rank)), where few replicas need a swap.\n"
-    "PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_place(const ptowsp_moe_cluster *cluster,\n"
-    "                                                       const float *loads, uint32_t layer_count,\n"
-    "                                                       void *scratch, uint64_t scratch_bytes,\n"
-    "                                                       const ptowsp_moe_placement *placement,\n"
-    "                                                       ptowsp_plan_info *out_info);\n"
+    "PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_rebalance(const ptowsp_moe_cluster *cluster,\n"
+    "                                                           const float *loads, uint32_t layer_count,\n"
+    "                                                           void *scratch, uint64_t scratch_bytes,\n"
+    "                                                           const ptowsp_moe_placement *placement,\n"
+    "                                                           ptowsp_plan_info *out_info);\n"
     "\n"
     "// What ptowsp_moe_move did, in loads of the busiest rank; replicas of an expert share its load.\n"
     "typedef struct ptowsp_moe_moved {\n"
@@ -44276,7 +45088,7 @@ static const char npu_fixed_23[] =
     "// frontier[move_max + 1], which may be NULL, is the load of the busiest rank with at most that many\n"
     "// moves: the result of a call with it as move_max. out_moved may be NULL, too.\n"
     "//\n"
-    "// Errors   As ptowsp_moe_place, and INVALID_PARAMS for an expert that is out of range or has no\n"
+    "// Errors   As ptowsp_moe_rebalance, and INVALID_PARAMS for an expert that is out of range or has no\n"
     "//          replica.\n"
     "// Cost     A step tries about 2 * replicas-per-rank * (replicas + experts) changes.\n"
     "PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_move(const ptowsp_moe_cluster *cluster,\n"
@@ -44405,11 +45217,14 @@ static const char npu_fixed_23[] =
     "// In INVARIANT mode, segments end at multiples of the chunk. So pieces, and with them the bits of a\n"
     "// result, equal the flat plan's.\n"
     "//\n"
-    "//      ptowsp_prefix_limits limits = {request_count, block_count};\n"
+    "//      ptowsp_prefix_limits limits = {.request_count_max = request_count,\n"
+    "//                                     .block_count_max = block_count};\n"
     "//      uint64_t bytes = ptowsp_prefix_tree_bytes(&limits);\n"
     "//      ptowsp_prefix_tree tree;\n"
     "//      ptowsp_prefix_tree_place(&limits, malloc(bytes), bytes, &tree);\n"
-    "//      ptowsp_prefix_batch batch = {{kv_lengths, NULL, request_count}, ids, id_begin, 512};\n"
+    "//      ptowsp_prefix_batch batch = {\n"
+    "//          .attention = {.kv_lengths = kv_lengths, .sequence_count = request_count},\n"
+    "//          .block_ids = ids, .block_begin = id_begin, .block_tokens = 512};\n"
     "//      ptowsp_attention_config config = {.kv_head_count = 8, .group = 4, .lane_count = 24};\n"
     "//      ptowsp_plan_info info;\n"
     "//      ptowsp_prefix_sizes sizes;\n"
@@ -44418,10 +45233,10 @@ static const char npu_fixed_23[] =
     "//          ptowsp_prefix_size(&batch.attention, &config, &tree, &sizes, &info) ||\n"
     "//          ptowsp_prefix_place(&sizes, malloc(sizes.block_bytes), sizes.block_bytes, &plan) ||\n"
     "//          ptowsp_prefix_generate(&batch.attention, &config, &tree, &plan, &info)) {\n"
-    "//          ptowsp_plan_explain(&info, text);\n"
+    "//          ptowsp_plan_explain(&info, output);\n"
     "//          return 1;\n"
     "//      }\n"
-    "//      ptowsp_prefix_print(&plan, text);\n"
+    "//      ptowsp_prefix_print(&plan, output);\n"
     "//      ptowsp_attention_job job = {.plan = &plan.attention, .table = kernels, .table_count = 1};\n"
     "//      job.merge = merge, job.user = user;\n"
     "//      job.progress = progress;  // ptowsp_prefix_progress_size(&plan) elements\n"
@@ -44611,7 +45426,7 @@ static const char npu_fixed_23[] =
     "                                                          ptowsp_plan_info *out_info);\n"
     "\n"
     "// Writes lines about sharing, then as ptowsp_attention_print.\n"
-    "PTOWSP_API void ptowsp_prefix_print(const ptowsp_prefix_plan *plan, ptowsp_output text);\n"
+    "PTOWSP_API void ptowsp_prefix_print(const ptowsp_prefix_plan *plan, ptowsp_output output);\n"
     "\n"
     "#endif  // PTOWSP_ONLY_ATTENTION\n"
     "\n"
@@ -44805,7 +45620,7 @@ static const char npu_fixed_23[] =
     "//\n"
     "// ptowsp_module_parse reads this text (section 19). Names that are not words, and the few\n"
     "// words that would be read as something else, are in quotes.\n"
-    "PTOWSP_API void ptowsp_module_print(const ptowsp_module *module, ptowsp_output text);\n"
+    "PTOWSP_API void ptowsp_module_print(const ptowsp_module *module, ptowsp_output output);\n"
     "\n"
     "// Axes: the ranges of loops. The variable of a loop is i64.\n"
     "//\n"
@@ -44908,8 +45723,8 @@ static const char npu_fixed_23[] =
     "// Declares a transient tensor: what tasks hand to later tasks. Nothing is bound to it. Executions\n"
     "// give it memory, and tensors that never live at the same time share it (section 21). Row-major.\n"
     "//\n"
-    "//      ptowsp_tensor_desc desc = {\"hidden\", PTOWSP_F32, 2, {PTOWSP_DYNAMIC, 64},\n"
-    "//                                 PTOWSP_LOCATION_GLOBAL};\n"
+    "//      ptowsp_tensor_desc desc = {.name = \"hidden\", .dtype = PTOWSP_F32, .rank = 2,\n"
+    "//                                 .shape = {PTOWSP_DYNAMIC, 64}};\n"
     "//      ptowsp_expr sizes[2] = {ptowsp_axis_size(m, tokens)};\n"
     "//      ptowsp_tensor hidden = ptowsp_tensor_transient(m, &desc, sizes);\n"
     "//\n"
@@ -45073,7 +45888,8 @@ static const char npu_fixed_23[] =
     "//              return user ? 0 : 100;\n"
     "//          })\n"
     "//      static const ptowsp_kernel_desc desc = {.name = \"scale\", .fn = scale,\n"
-    "//                                              .tiles = {{\"x\", PTOWSP_INOUT, PTOWSP_F32, 1, 1}},\n"
+    "//                                              .tiles = {{.name = \"x\", .direction = PTOWSP_INOUT,\n"
+    "//                                                         .dtype = PTOWSP_F32, .rows = 1, .cols = 1}},\n"
     "//                                              .source = {.text = kernels_source}};\n"
     "// clang-format off\n"
     "#if defined(__GNUC__)\n"
@@ -45124,8 +45940,10 @@ static const char npu_fixed_23[] =
     "//          .args = {{.value = PTOWSP_PTO_DATA, .index = 1}, {.value = PTOWSP_PTO_DATA, .index = 0},\n"
     "//                   {.value = PTOWSP_PTO_COLS, .index = 0}}};\n"
     "//      ptowsp_kernel_desc desc = {.name = \"add\", .cycles = 100, .pto = &source,\n"
-    "//                                 .tiles = {{\"x\", PTOWSP_IN, PTOWSP_F32, 1, 64},\n"
-    "//                                           {\"z\", PTOWSP_OUT, PTOWSP_F32, 1, 64}}};\n"
+    "//                                 .tiles = {{.name = \"x\", .direction = PTOWSP_IN,\n"
+    "//                                            .dtype = PTOWSP_F32, .rows = 1, .cols = 64},\n"
+    "//                                           {.name = \"z\", .direction = PTOWSP_OUT,\n"
+    "//                                            .dtype = PTOWSP_F32, .rows = 1, .cols = 64}}};\n"
     "//\n"
     "// Rules    The entry is a function, not a template, at file scope. The source includes <pto/...>,\n"
     "//          standard headers, and its own headers by \"...\". The latter are found beside the source\n"
@@ -45345,7 +46163,7 @@ static const char npu_fixed_23[] =
     "PTOWSP_API ptowsp_type ptowsp_expr_type(ptowsp_expr expr);\n"
     "\n"
     "// Writes the expression with the user's names: \"lengths[b + 1] <= 2048\".\n"
-    "PTOWSP_API void ptowsp_expr_print(ptowsp_expr expr, ptowsp_output text);\n"
+    "PTOWSP_API void ptowsp_expr_print(ptowsp_expr expr, ptowsp_output output);\n"
     "\n"
     "// -------------------------------------------------------------------------------------------------\n"
     "// 17. Workloads\n"
@@ -45379,6 +46197,12 @@ static const char npu_fixed_23[] =
     "// In time, every child of a parallel scope is ready when the scope is ready, and the scope is done\n"
     "// when all children are. Child i of a sequential scope is ready when child i - 1 is done. A scope\n"
     "// without children is done when it is ready.\n"
+    "//\n"
+    "// So a sequential scope is a barrier, also between tasks that share no data, as long as the schedule\n"
+    "// keeps the tree's order (STRUCTURE, which the default HYBRID contains; section 18). On 4 lanes, a\n"
+    "// FOR_EACH over 4 tasks of 100 cycles takes 400. Use PTOWSP_PARALLEL where iterations may overlap:\n"
+    "// under HYBRID, tasks that share data still wait for each other. To let data alone decide, in every\n"
+    "// scope, set the schedule's dependencies to OVERLAP: then the same FOR_EACH takes 100.\n"
     "\n"
     "// clang-format off\n"
     "#define PTOWSP_WORKLOAD(m, name)     PWSP_SCOPE(m, ptowsp_workload_begin(m, name))\n"
@@ -45501,7 +46325,7 @@ static const char npu_fixed_23[] =
     "//\n"
     "// Adds expressions to the module, nothing else.\n"
     "PTOWSP_API void ptowsp_kernel_explain(ptowsp_module *module, ptowsp_kernel kernel,\n"
-    "                                      const ptowsp_task_desc *task, ptowsp_output text);\n"
+    "                                      const ptowsp_task_desc *task, ptowsp_output output);\n"
     "\n"
     "// Declares the next parameter of the workload under construction and returns it as an expression.\n"
     "// Parameters come before the workload's first statement.\n"
@@ -45765,7 +46589,8 @@ static const char npu_fixed_23[] =
     "#define PTOWSP_RING_UNBOUNDED UINT64_MAX  // no limit; its high-water mark is taken\n"
     "\n"
     "// The dependencies of tasks, beside their lanes: a set. The default is HYBRID for dataflow and\n"
-    "// STRUCTURE in order.\n"
+    "// STRUCTURE in order. Each of them adds waits: with STRUCTURE, sequential scopes are barriers whatever\n"
+    "// the data; without OVERLAP or EXACT, tasks of one parallel scope that share data do not wait.\n"
     "enum {\n"
     "    PTOWSP_DEPENDENCIES_STRUCTURE = 1,  // the tree's order\n"
     "    PTOWSP_DEPENDENCIES_EXACT = 2,      // earlier tasks with the very same tile (same memory, same\n"
@@ -45922,7 +46747,7 @@ static const char npu_fixed_23[] =
     "\n"
     "// Measured costs, at the clock of a model; all models but the measured ones have none (clock_mhz is\n"
     "// 0 and must be set). The rows are about Ascend 910B; 950PR has no published ones, and has these\n"
-    "// at its own clock and with 6 threads. src/workload/schedule_control.c has the row of each number.\n"
+    "// at its own clock and with 6 threads. src/workload/control_fitted.h has the row of each number.\n"
     "PTOWSP_API ptowsp_control ptowsp_control_make(ptowsp_control_by by, ptowsp_model model);\n"
     "\n"
     "#define PTOWSP_SCHEDULE_LANE_MAX   65536\n"
@@ -45937,14 +46762,22 @@ static const char npu_fixed_23[] =
     "//      HBM, L2     each divides its rate among the lanes that move bytes: lanes that ask for more than\n"
     "//                  an equal share get that share, the others all they ask for (max-min)\n"
     "//      a task      moves bytes as its kernel was measured: tile kernels at all that their paths can\n"
-    "//                  move, and at a half, a quarter and an eighth of the fastest, so transfers overlap with\n"
-    "//                  work as far as they did there, to a few per cent between these. A C kernel says how many bytes it moves (ptowsp_kernel_desc), evenly over its cycles, and\n"
-    "//                  takes no bandwidth otherwise. Neither do tasks of processes and collectives\n"
-    "//      hits        hits in L2 are decided by tensor, in the order of issue. Tensors are read and written\n"
-    "//                  in passes, each of as many bytes as the tensor has. The first pass misses. A later\n"
-    "//                  pass hits if the bytes missed since the previous pass began are at most l2_bytes.\n"
-    "//                  Bytes that miss come from HBM, others from L2. Bytes beyond a task's tiles hit; a\n"
-    "//                  task without tiles misses\n"
+    "//                  move, at a half, a quarter and an eighth of the fastest, and where transfers begin to\n"
+    "//                  decide, so transfers overlap with work as far as they did there. A C kernel says how\n"
+    "//                  many bytes it moves (ptowsp_kernel_desc), evenly over its cycles, and takes no\n"
+    "//                  bandwidth otherwise. Neither do tasks of processes and collectives\n"
+    "//      hits        bytes that miss L2 come from HBM, others from L2, spread evenly over the task. Hits are\n"
+    "//                  decided in simulated time, when tasks begin, by region: a 16th of a tensor's rows\n"
+    "//                  and of its columns, or 64 KiB if that is more. Regions are moved in passes, each of\n"
+    "//                  as many bytes as the region has. The first pass misses; tasks that begin together\n"
+    "//                  share its misses. Of a later pass all bytes hit if the bytes missed since the pass\n"
+    "//                  before began are at most half of l2_bytes, none if they are all of it, and between\n"
+    "//                  these a part, in a straight line\n"
+    "//      writes      stay in L2 by the same rule, applied to the bytes of their tensor\n"
+    "//      again       a tile kernel may read a tile several times: later passes over the one with most of\n"
+    "//                  these bytes hit by the same rule, applied to the bytes that running tasks have of its\n"
+    "//                  tensor, and of their other tiles as much as they move during one pass. Other bytes\n"
+    "//                  beyond a task's tiles hit; a task without tiles misses\n"
     "//\n"
     "// A task alone takes the cycles of its kernel, if its lane can have the bandwidth that it asks for.\n"
     "// Time is exact in integers, and the same for any number of host threads. More bandwidth never makes\n"
@@ -45955,16 +46788,15 @@ static const char npu_fixed_23[] =
     "typedef struct ptowsp_shared_memory {\n"
     "    uint32_t hbm_rate, l2_rate;  // both or none\n"
     "    uint32_t lane_rate;          // of one lane from either; default: as fast as its kernels ask\n"
-    "    uint64_t l2_bytes;           // 0: nothing hits\n"
+    "    uint64_t l2_bytes;           // 0: nothing hits, and no misses are shared\n"
     "} ptowsp_shared_memory;\n"
     "\n"
     "#if !defined(PTOWSP_NO_TILES)\n"
     "\n"
     "// The memory that cores of a machine share, in cycles of model 910B or 950PR (1/1800 and 1/1650 us);\n"
-    "// all zero for other models. HBM has the public rate of a core when all read at once, L2 the rate of a\n"
-    "// published GEMM (src/isa/timing_fitted.h). In ptowsp_core_timing the path from global memory to L1 has\n"
-    "// the rate of that GEMM as well, with all cores at work. A core alone is faster: 110 bytes a cycle on\n"
-    "// 910B and 100 on 950PR are public. Set that rate to compare cores alone with cores that share.\n"
+    "// all zero for other models. HBM has the public rate of a core when all read at once, times the cores;\n"
+    "// L2 the rate of a published GEMM that it holds (src/isa/timing_fitted.h). ptowsp_core_timing has the\n"
+    "// rates of a core that has memory to itself.\n"
     "PTOWSP_API ptowsp_shared_memory ptowsp_shared_memory_of(ptowsp_model model);\n"
     "\n"
     "#endif  // PTOWSP_NO_TILES\n"
@@ -45973,7 +46805,7 @@ static const char npu_fixed_23[] =
     "    ptowsp_issue issue;\n"
     "    ptowsp_dispatch dispatch;\n"
     "    ptowsp_expr dispatch_key;  // affinity, hash, custom; plan: optional\n"
-    "    uint32_t lane_count;       // of the one pool\n"
+    "    uint32_t lane_count;       // of the one pool. Default: stream_count, or 1: nothing overlaps\n"
     "    ptowsp_pools pools;\n"
     "    uint32_t vector_lane_count;  // by unit\n"
     "    uint32_t cube_lane_count;    // by unit\n"
@@ -46072,7 +46904,7 @@ static const char npu_fixed_23[] =
     "\n"
     "PTOWSP_API uint32_t ptowsp_capability_count(void);\n"
     "PTOWSP_API ptowsp_capability ptowsp_capability_at(uint32_t i);  // Requires i < count\n"
-    "PTOWSP_API void ptowsp_capability_print(ptowsp_output text);    // the table\n"
+    "PTOWSP_API void ptowsp_capability_print(ptowsp_output output);  // the table\n"
     "PTOWSP_API const char *ptowsp_target_name(ptowsp_target target);\n"
     "PTOWSP_API const char *ptowsp_support_name(ptowsp_support support);\n"
     "\n"
@@ -46087,7 +46919,7 @@ static const char npu_fixed_23[] =
     "\n"
     "// Writes the schedule as text, one directive per line: issue, dispatch and dependencies, and all\n"
     "// directives that are not the default.\n"
-    "PTOWSP_API void ptowsp_schedule_print(const ptowsp_schedule *schedule, ptowsp_output text);\n"
+    "PTOWSP_API void ptowsp_schedule_print(const ptowsp_schedule *schedule, ptowsp_output output);\n"
     "\n"
     "// -------------------------------------------------------------------------------------------------\n"
     "// 19. Modules as text\n"
@@ -46176,10 +47008,10 @@ static const char npu_fixed_23[] =
     "\n"
     "// Writes the place of a node in the tree, by its id: \"attention/parallel b/task attn\".\n"
     "PTOWSP_API void ptowsp_program_print_place(const ptowsp_program *program, uint32_t node,\n"
-    "                                           ptowsp_output text);\n"
+    "                                           ptowsp_output output);\n"
     "\n"
     "// Writes the program as text, the same for the same module and schedule.\n"
-    "PTOWSP_API void ptowsp_program_print(const ptowsp_program *program, ptowsp_output text);\n"
+    "PTOWSP_API void ptowsp_program_print(const ptowsp_program *program, ptowsp_output output);\n"
     "\n"
     "// -- saved programs -------------------------------------------------------------------------------\n"
     "//\n"
@@ -46206,7 +47038,7 @@ static const char npu_fixed_23[] =
     "//          Nothing is written then.\n"
     "// Cost     Two compilations, two prints and a load.\n"
     "PTOWSP_API ptowsp_status ptowsp_program_save(ptowsp_context *context, ptowsp_module *module,\n"
-    "                                             const ptowsp_program_desc *desc, ptowsp_output text);\n"
+    "                                             const ptowsp_program_desc *desc, ptowsp_output output);\n"
     "\n"
     "// Makes a saved program from `length` arbitrary bytes. desc and out_place may be NULL. The file may\n"
     "// be freed afterwards.\n"
@@ -46522,7 +47354,7 @@ static const char npu_fixed_23[] =
     "\n"
     "// Writes the place of a point: \"decode/for_each layer/parallel head\".\n"
     "PTOWSP_API void ptowsp_program_print_point(const ptowsp_program *program, uint32_t point,\n"
-    "                                           ptowsp_output text);\n"
+    "                                           ptowsp_output output);\n"
     "\n"
     "// bind_slot sets the value that a slot has when a run begins (default: 0). run_slot returns its\n"
     "// value at the end of the last run.\n"
@@ -46815,7 +47647,7 @@ static const char npu_fixed_23[] =
     "// Writes why the pipeline in which an execution was STUCK cannot proceed: every waiting process\n"
     "// with its channel, full or empty, since when and with which variables; the cycle of waits; and how\n"
     "// to break it. Writes nothing if the last execution was not stuck in a pipeline.\n"
-    "PTOWSP_API void ptowsp_run_print_stuck(const ptowsp_run *run, ptowsp_output text);\n"
+    "PTOWSP_API void ptowsp_run_print_stuck(const ptowsp_run *run, ptowsp_output output);\n"
     "\n"
     "// -- deadlocks that depend on time ----------------------------------------------------------------\n"
     "//\n"
@@ -46863,7 +47695,7 @@ static const char npu_fixed_23[] =
     "\n"
     "// Writes the results as text: makespan, lanes, stalls, pipelines, and the critical paths if there\n"
     "// are any.\n"
-    "PTOWSP_API void ptowsp_run_print(const ptowsp_run *run, ptowsp_output text);\n"
+    "PTOWSP_API void ptowsp_run_print(const ptowsp_run *run, ptowsp_output output);\n"
     "\n"
     "// -- fingerprints ---------------------------------------------------------------------------------\n"
     "//\n"
@@ -46898,7 +47730,8 @@ static const char npu_fixed_23[] =
     "PTOWSP_API ptowsp_status ptowsp_run_expect(ptowsp_run *run, const ptowsp_fingerprint *expected);\n"
     "\n"
     "// Writes a line: \"program 0123456789abcdef bindings ...\".\n"
-    "PTOWSP_API void ptowsp_fingerprint_print(const ptowsp_fingerprint *fingerprint, ptowsp_output text);\n"
+    "PTOWSP_API void ptowsp_fingerprint_print(const ptowsp_fingerprint *fingerprint,\n"
+    "                                         ptowsp_output output);\n"
     "\n"
     "// -------------------------------------------------------------------------------------------------\n"
     "// 22. Seeing runs\n"
@@ -46979,7 +47812,7 @@ static const char npu_fixed_23[] =
     "// program does not have, as its node or its number of values is of another one, is \"task 7\" by its\n"
     "// index.\n"
     "PTOWSP_API void ptowsp_run_print_task(const ptowsp_run *run, const ptowsp_task_trace *task,\n"
-    "                                      ptowsp_output text);\n"
+    "                                      ptowsp_output output);\n"
     "\n"
     "// Sums over all tasks of a kernel, from TOTALS on. Sums that would overflow stay at UINT64_MAX.\n"
     "typedef struct ptowsp_task_sums {\n"
@@ -47203,7 +48036,7 @@ static const char npu_fixed_23[] =
     "    const char *const *names;  // of kinds\n"
     "    uint32_t name_count;\n"
     "    // Writes what identifies span i beyond its name, such as \"sequence=3 chunk=1\". NULL: nothing.\n"
-    "    void (*label)(void *user, uint64_t i, ptowsp_output text);\n"
+    "    void (*label)(void *user, uint64_t i, ptowsp_output output);\n"
     "    void *user;\n"
     "    // Of several ranks: rank r has the lanes from r * rank_lanes on; at most 2^18 - 1. 0: there are\n"
     "    // no ranks.\n"
@@ -47349,7 +48182,7 @@ static const char npu_fixed_23[] =
     "//      search.lane_counts = lanes, search.lane_count_count = 2;\n"
     "//      search.windows = windows, search.window_count = 3;\n"
     "//      ptowsp_schedule_search(context, module, &search, results, 8, &summary);\n"
-    "//      ptowsp_search_print(results, &summary, text);\n"
+    "//      ptowsp_search_print(results, &summary, output);\n"
     "//\n"
     "// The space is the product of six lists. An empty list has the value of `base`; an empty list of\n"
     "// dispatches or orders has all that the keys of `base` allow, and PLAN if the module has plan axes.\n"
@@ -47451,7 +48284,7 @@ static const char npu_fixed_23[] =
     "// Writes results as a table: makespan, its quotient with the largest lower bound, the share of time\n"
     "// in which lanes were idle with the reasons, and the schedule.\n"
     "PTOWSP_API void ptowsp_search_print(const ptowsp_search_result *results,\n"
-    "                                    const ptowsp_search_summary *summary, ptowsp_output text);\n"
+    "                                    const ptowsp_search_summary *summary, ptowsp_output output);\n"
     "\n"
     "// -------------------------------------------------------------------------------------------------\n"
     "// 23. Graphs\n"
@@ -47739,6 +48572,7 @@ static const char npu_fixed_23[] =
     "#define PTOWSP_LOOP_MAX       8\n"
     "#define PTOWSP_LOOP_DEPTH_MAX 4\n"
     "#define PTOWSP_LOOP_CARRY_MAX 32\n"
+    "#define PTOWSP_PRELOAD_MAX    8\n"
     "#define PTOWSP_TASK_INSN_MAX  1048576\n"
     "#define PTOWSP_BODY_OP_MAX    10000\n"
     "\n"
@@ -47878,8 +48712,9 @@ static const char npu_fixed_23[] =
     "    uint32_t axis_count;            // axis arguments of each task\n"
     "    const ptowsp_machine *machine;  // default: 910B\n"
     "    // Fuses operations for which the hardware has one instruction: matmul + bias, matmul + relu +\n"
-    "    // store, matmul + conversion + store or another matmul. Without it each operation is counted by\n"
-    "    // itself, as in PTO-WSP.\n"
+    "    // store, matmul + conversion + store or another matmul. Hand-written kernels do so: set it where\n"
+    "    // cycles are compared with theirs, or emitted trees shall be fast. The default counts each\n"
+    "    // operation by itself, as PTO-WSP does.\n"
     "    bool is_fused;\n"
     "} ptowsp_body_desc;\n"
     "\n"
@@ -48135,6 +48970,28 @@ static const char npu_fixed_23[] =
     "// tile is filled with 0; then a store must have as many rows and columns as the product, or the\n"
     "// task fails with INVALID_PARAMS.\n"
     "//\n"
+    "// Software pipelining. In attention, a core multiplies queries by keys, waits for the probabilities\n"
+    "// that another core makes of the scores, and multiplies these by values. With preload, called in a\n"
+    "// loop with its index, the cube core begins 1 to PTOWSP_PRELOAD_MAX iterations ahead: in each turn it\n"
+    "// does the first product of a later chunk, then the second one of this chunk.\n"
+    "//\n"
+    "//      PTOWSP_TILE_LOOP(k, key, ptowsp_tile_const(k, 0), ptowsp_tile_rows(v), 64) {\n"
+    "//          ptowsp_tile_preload(key, 2);\n"
+    "//          acc = ptowsp_tile_carry(zero);\n"
+    "//          ptowsp_value keys = ptowsp_tile_slice_at(kt, none, key, 64, 64);\n"
+    "//          ptowsp_value weights = ptowsp_tile_exp(ptowsp_tile_matmul(q, keys));\n"
+    "//          ptowsp_value values = ptowsp_tile_slice_at(v, key, none, 64, 64);\n"
+    "//          ptowsp_value part = ptowsp_tile_matmul(weights, values);            // late\n"
+    "//          ptowsp_tile_next(acc, ptowsp_tile_add(acc, part));                  // late\n"
+    "//      }\n"
+    "//\n"
+    "// Products whose left or right factor was computed by vector cores in the same iteration are late, and\n"
+    "// so is everything that depends on them. The rest of the body is early. Results do not change. A\n"
+    "// carried value must be used by one half only. Values that the early half computes and the late half\n"
+    "// reads are buffered, once for each iteration in flight. Each late product takes 2 (iterations + 1)\n"
+    "// slots of a FIFO, which has at most 32. Machines without separate cube and vector cores ignore a\n"
+    "// preload.\n"
+    "//\n"
     "// What loops do not do: bounds are the same in all iterations of the loops around, so they are no\n"
     "// index of these and no number in a tile. Thus all trips are known, and checked, before a task touches\n"
     "// data, and the proof of waits holds for any number of them. For a triangle of chunks, loop over all\n"
@@ -48142,7 +48999,10 @@ static const char npu_fixed_23[] =
     "// begins at one index, not at a sum: step the loop by what its parts begin at, from another begin if\n"
     "// need be. Sorted pairs and tiles of instructions are not carried.\n"
     "//\n"
-    "// Errors   ptowsp_kernel_end: a carried value without next; a loop that is not closed. A task whose\n"
+    "// Errors   ptowsp_kernel_end: a carried value without next; a loop that is not closed; UNSUPPORTED\n"
+    "//          for a preload if the loop contains another loop, if the early half needs a late result, or\n"
+    "//          if both halves use a carried value; LIMIT_EXCEEDED if a FIFO has too few slots. A loop that\n"
+    "//          preloads counts as two of PTOWSP_LOOP_MAX. A task whose\n"
     "//          bounds are below 0, above 2^30 or in the wrong order, or that would execute more than\n"
     "//          PTOWSP_TASK_INSN_MAX instructions, fails with INVALID_PARAMS before it touches data; the\n"
     "//          error names task and kernel.\n"
@@ -48151,6 +49011,7 @@ static const char npu_fixed_23[] =
     "PTOWSP_API ptowsp_value ptowsp_tile_loop_begin(ptowsp_body *body, ptowsp_value begin,\n"
     "                                               ptowsp_value end, int64_t step);\n"
     "PTOWSP_API void ptowsp_tile_loop_end(ptowsp_body *body);\n"
+    "PTOWSP_API void ptowsp_tile_preload(ptowsp_value index, int64_t iterations);\n"
     "PTOWSP_API ptowsp_value ptowsp_tile_carry(ptowsp_value initial);\n"
     "PTOWSP_API void ptowsp_tile_next(ptowsp_value carried, ptowsp_value next);\n"
     "PTOWSP_API ptowsp_value ptowsp_tile_rows(ptowsp_value param);\n"
@@ -48238,7 +49099,8 @@ static const char npu_fixed_23[] =
     "    MECHANISM(COLUMNS)    /* columns are reduced row by row, each waiting for the last */          \\\n"
     "    MECHANISM(RUNS)       /* merges are slower where runs are longer than 32 pairs */              \\\n"
     "    MECHANISM(REGISTERS)  /* A5: measured loops over registers */                                  \\\n"
-    "    MECHANISM(CLOCK)      /* global memory does not follow the core's clock */\n"
+    "    MECHANISM(CLOCK)      /* global memory does not follow the core's clock */                     \\\n"
+    "    MECHANISM(GROUPS)     /* rows of 8,192 f32 in all are reduced in groups of 8 */\n"
     "\n"
     "typedef enum ptowsp_mechanism {\n"
     "#define PWSP_MECHANISM_ENUM(name) PTOWSP_MECHANISM_##name,\n"
@@ -48308,9 +49170,12 @@ static const char npu_fixed_23[] =
     "PTOWSP_API ptowsp_insn ptowsp_kernel_insn_at(const ptowsp_module *module, ptowsp_kernel kernel,\n"
     "                                             uint32_t i, ptowsp_cycles *out_unit_cycles);\n"
     "\n"
-    "// Writes a tile kernel as text: its operations, then its instructions with addresses and waits.\n"
+    "// Writes a tile kernel as text: its operations, then its instructions with addresses, waits, and the\n"
+    "// cycles of each under a cost model, with full tiles, in all iterations of loops, on one vector core.\n"
+    "// Pipes overlap, so their sum exceeds the kernel's cycles, which the text has too. cost NULL: the\n"
+    "// unit model, each instruction once. Nothing is written where ptowsp_kernel_measure fails.\n"
     "PTOWSP_API void ptowsp_kernel_print(const ptowsp_module *module, ptowsp_kernel kernel,\n"
-    "                                    ptowsp_output text);\n"
+    "                                    const ptowsp_cost *cost, ptowsp_output output);\n"
     "\n"
     "#endif  // PTOWSP_NO_TILES\n"
     "\n"
@@ -48671,7 +49536,7 @@ static const char npu_fixed_23[] =
     "\n"
     "// Prints a line for each step of a member. Requires a collective that can be planned.\n"
     "PTOWSP_API void ptowsp_collective_print(const ptowsp_collective *collective, uint32_t member,\n"
-    "                                        ptowsp_output text);\n"
+    "                                        ptowsp_output output);\n"
     "\n"
     "// -- time -----------------------------------------------------------------------------------------\n"
     "//\n"
@@ -48775,7 +49640,7 @@ static const char npu_fixed_23[] =
     "// cheapest first, unless it has no function.\n"
     "PTOWSP_API ptowsp_status ptowsp_collective_choose(ptowsp_context *context,\n"
     "                                                  ptowsp_collective *collective,\n"
-    "                                                  const ptowsp_links *links, ptowsp_output text);\n"
+    "                                                  const ptowsp_links *links, ptowsp_output output);\n"
     "\n"
     "// -- transports -----------------------------------------------------------------------------------\n"
     "//\n"
@@ -49130,7 +49995,7 @@ static const char npu_fixed_23[] =
     "\n"
     "// Prints \"w[64 x 128] {dp: replicated, tp: dim 1}\". Requires a layout that is valid on the mesh.\n"
     "PTOWSP_API void ptowsp_mesh_layout_print(const ptowsp_mesh *mesh, const ptowsp_mesh_layout *layout,\n"
-    "                                         ptowsp_output text);\n"
+    "                                         ptowsp_output output);\n"
     "\n"
     "// Operations on two layouts. Each rank computes on its own pieces; nothing is sent.\n"
     "typedef enum ptowsp_join {\n"
@@ -49256,7 +50121,7 @@ static const char npu_fixed_23[] =
     "// the library places the relayouts that tasks ask for: \"rules of kernels\" below. All ranks build the\n"
     "// same module.\n"
     "//\n"
-    "//      const ptowsp_mesh mesh = {1, {\"tp\"}, {4}};\n"
+    "//      const ptowsp_mesh mesh = {.axis_count = 1, .names = {\"tp\"}, .sizes = {4}};\n"
     "//      const ptowsp_spread columns[] = {{.kind = PTOWSP_SHARDED, .dim = 1}};\n"
     "//      ptowsp_module_mesh(m, &mesh, PTOWSP_ALGORITHM_AUTO);\n"
     "//      const ptowsp_tensor_desc desc = {.name = \"w\", .dtype = PTOWSP_F32, .rank = 2,\n"
@@ -49845,7 +50710,7 @@ static const char npu_fixed_23[] =
     "// Writes a decision as a line: \"4200: roll back 2 -> 0: a window is worse than the limit (window\n"
     "// 131, reference 100, limit 105, not before 9200)\". names may be NULL.\n"
     "PTOWSP_API void ptowsp_rails_print(const ptowsp_rails_decision *decision, const char *const *names,\n"
-    "                                   ptowsp_output text);\n"
+    "                                   ptowsp_output output);\n"
     "\n"
     "#if !defined(PTOWSP_NO_TILES)\n"
     "\n"
@@ -49969,11 +50834,10 @@ static const char npu_fixed_23[] =
     "                                               const ptowsp_run_options *options,\n"
     "                                               const char *directory);\n"
     "\n"
-    "// Building and running a tree from a program, on POSIX systems. The tree is compiled into a shared\n"
-    "// object, which is loaded. A cache keeps it under a hash of everything that determines it (tree,\n"
-    "// compiler, options, the environment that compilers read), and a tree in the cache is not compiled\n"
-    "// again. Code in the cache runs as the user, so nobody else may be able to write to it or to\n"
-    "// replace its directory.\n"
+    "// Building and running a tree from a program. The tree is compiled into a shared object, which is\n"
+    "// loaded. A cache keeps it under a hash of everything that determines it (tree, compiler, options,\n"
+    "// the environment that compilers read), and a tree in the cache is not compiled again. Code in the\n"
+    "// cache runs as the user, so nobody else may be able to write to it or to replace its directory.\n"
     "typedef struct ptowsp_npu_build_desc {\n"
     "    const char *cache_directory;  // default: $XDG_CACHE_HOME/ptowsp, or $HOME/.cache/ptowsp;\n"
     "                                  // created for its owner alone (0700)\n"
@@ -49988,8 +50852,8 @@ static const char npu_fixed_23[] =
     "// Errors   As emit. SYSTEM_FAILED: no cache directory, or one that others can write to or replace\n"
     "//          (a directory or link on its path is theirs, or writable for others without the sticky\n"
     "//          bit); no compiler, or the compiler's first error; the text names a file with all its\n"
-    "//          messages. UNSUPPORTED: the system is not POSIX, or the process has a different user's\n"
-    "//          rights (set-user-ID) while its environment chooses the compiler.\n"
+    "//          messages. UNSUPPORTED: the process has a different user's rights (set-user-ID) while\n"
+    "//          its environment chooses the compiler.\n"
     "PTOWSP_NPU_API ptowsp_status ptowsp_npu_build(ptowsp_context *context,\n"
     "                                              const ptowsp_program *program,\n"
     "                                              const ptowsp_npu_build_desc *desc,\n"
@@ -50052,9 +50916,11 @@ static const char npu_fixed_23[] =
     "// instructions of a tile kernel takes the cycles that ptowsp_kernel_measure has for that one.\n"
     "//\n"
     "//      static float x[64 * 128], z[64 * 128];             // of a kernel with two tiles of 64 x 128\n"
-    "//      const ptowsp_tile tiles[] = {{x, 128, 1}, {z, 128, 1}};\n"
+    "//      const ptowsp_tile tiles[] = {{.data = x, .row_stride = 128, .col_stride = 1},\n"
+    "//                                   {.data = z, .row_stride = 128, .col_stride = 1}};\n"
     "//      const uint64_t args[] = {64, 128, 64, 128};        // rows and columns of both\n"
-    "//      const ptowsp_task task = {args, 4, 4, 0, 2, tiles, 0, NULL, 0};\n"
+    "//      const ptowsp_task task = {.args = args, .arg_count = 4, .axis_arg_count = 4,\n"
+    "//                                .tile_count = 2, .tiles = tiles};\n"
     "//      ptowsp_cost cost = {.model = PTOWSP_MODEL_910B};\n"
     "//      ptowsp_npu_measure(npu, \"add\", &task, &cost, &stats);\n"
     "//      desc.cycles = stats.cycles;                        // runs without the source take as many\n"
@@ -50085,8 +50951,8 @@ static const char npu_fixed_23[] =
     "//\n"
     "//      ptowsp_dump_open(context, &desc, &dump);            // desc.directory = \"outputs/...\"\n"
     "//      ptowsp_dump_check(dump, &report);                   // report.is_clean\n"
-    "//      ptowsp_dump_print(dump, PTOWSP_DUMP_TEXT, text);    // the findings\n"
-    "//      ptowsp_dump_explain(dump, task_id, text);           // why a task started when it did\n"
+    "//      ptowsp_dump_print(dump, PTOWSP_DUMP_TEXT, output);    // the findings\n"
+    "//      ptowsp_dump_explain(dump, task_id, output);           // why a task started when it did\n"
     "//      ptowsp_dump_rings_least(dump, &rings);              // sizes with which the program passes\n"
     "//      ptowsp_dump_replay_run(dump, &how, &replayed);      // its tasks again, in simulated time\n"
     "//      ptowsp_dump_close(dump);\n"
@@ -50194,13 +51060,13 @@ static const char npu_fixed_23[] =
     "// regions.\n"
     "// Errors   As ptowsp_dump_check. INVALID_PARAMS: there is no such format.\n"
     "PTOWSP_NPU_API ptowsp_status ptowsp_dump_print(ptowsp_dump *dump, ptowsp_dump_format format,\n"
-    "                                               ptowsp_output text);\n"
+    "                                               ptowsp_output output);\n"
     "\n"
     "// Prints what a task waited for, who made each edge and by which tensor, what it held up, and its\n"
     "// chain to the end: from each task to the one that waited for it alone at last.\n"
     "// Errors   INVALID_PARAMS: there is no such task. OUT_OF_MEMORY.\n"
     "PTOWSP_NPU_API ptowsp_status ptowsp_dump_explain(ptowsp_dump *dump, uint64_t task,\n"
-    "                                                 ptowsp_output text);\n"
+    "                                                 ptowsp_output output);\n"
     "\n"
     "// Sizes of the runtime's rings, by the depth of a scope.\n"
     "typedef struct ptowsp_dump_rings {\n"
@@ -50312,7 +51178,7 @@ static const char npu_fixed_23[] =
     "PTOWSP_NPU_API ptowsp_status ptowsp_dump_replay_print(ptowsp_dump *dump,\n"
     "                                                      const ptowsp_dump_replay *how,\n"
     "                                                      ptowsp_dump_format format,\n"
-    "                                                      ptowsp_output text);\n"
+    "                                                      ptowsp_output output);\n"
     "\n"
     "// Draws the observed and the replayed cores, one below the other, as ptowsp_spans_export does.\n"
     "PTOWSP_NPU_API ptowsp_status ptowsp_dump_replay_export(ptowsp_dump *dump,\n"
@@ -50675,7 +51541,12 @@ static const char npu_fixed_23[] =
     "    ptowsp_loop_bound begin, end;\n"
     "    int64_t step;\n"
     "    uint32_t parent;      // the loop around it; 0: none\n"
-    "    uint32_t insn_count;  // instructions of its own in each iteration, END included\n"
+    "    uint32_t insn_count;  // instructions of its own in each turn, END included\n"
+    "    // A loop of n > 0 iterations runs n + preload turns. In turn t, early instructions execute iteration\n"
+    "    // t and late ones iteration t - preload; an instruction is skipped if its iteration does not exist.\n"
+    "    // Late instructions have a loop number of their own, whose late_of is this loop. It has no LOOP and\n"
+    "    // no END.\n"
+    "    uint32_t preload, late_of;\n"
     "} ptowsp_loop_info;\n"
     "\n"
     "// A tile on chip. Tiles may share bytes.\n"
@@ -50685,11 +51556,15 @@ static const char npu_fixed_23[] =
     "    ptowsp_layout layout;\n"
     "    uint32_t pad;         // 0 none, 1 zero, 2 max, 3 min\n"
     "    uint32_t rows, cols;  // allocated\n"
+    "    uint32_t own_rows;    // split kernels, tiles in UB: rows that each vector core has room for\n"
+    "                          // (columns, if the tile is a column viewed as a row); 0: all\n"
     "    ptowsp_extent valid_rows, valid_cols;\n"
     "    uint32_t address;  // in its memory\n"
     "    uint32_t root;     // the tile that owns these bytes; itself, unless it is a view\n"
-    "    uint32_t loop;     // in iterations 1, 3, ... of this loop it is `step` bytes further; 0: never\n"
-    "    uint32_t step;\n"
+    "    // In turn t of this loop it is (t + is_late) % places * step bytes further; 0: never.\n"
+    "    uint32_t loop;\n"
+    "    uint32_t step, places;\n"
+    "    bool is_late;\n"
     "} ptowsp_tile_object;\n"
     "\n"
     "// The form of an instruction, beside its opcode.\n"
@@ -50784,6 +51659,7 @@ static const char npu_fixed_23[] =
     "    uint32_t loop, row_loop, col_loop;\n"
     "    // Of TMATMUL_ACC: in the first iteration of this loop it is a TMATMUL, without src[0]; 0: in none.\n"
     "    uint32_t begins;\n"
+    "    uint32_t phase;  // in a loop that preloads: the loop, or its late loop; flags and barriers: 0\n"
     "} ptowsp_insn_info;\n"
     "\n"
     "// Two sizes that must be equal in a task; if only b depends on the task, b >= a suffices.\n"
@@ -50865,7 +51741,7 @@ static const char npu_fixed_23[] =
     "PTOWSP_API uint32_t ptowsp_program_lane_count(const ptowsp_program *program);\n"
     "\n"
     "// Writes a program's schedule, with its defaults.\n"
-    "PTOWSP_API void ptowsp_program_print_schedule(const ptowsp_program *program, ptowsp_output text);\n"
+    "PTOWSP_API void ptowsp_program_print_schedule(const ptowsp_program *program, ptowsp_output output);\n"
     "\n"
     "// Checks that a target supports the program's schedule and tensors. UNSUPPORTED if it refuses a\n"
     "// directive, which the context's error names.\n"
@@ -51228,141 +52104,141 @@ static const char npu_fixed_23[] =
     "// Appendix D. Index of functions\n"
     "// -------------------------------------------------------------------------------------------------\n"
     "//\n"
-    "//      ptowsp_              add 3448, algorithm_name 6759, and 3472, array_at 3418,\n"
-    "//                           bf16_from_f32 2834, bitand 3455, bitnot 3461, bitor 3456, bitxor 3457,\n"
-    "//                           bool 3409, call_make 3654, cast 3481, channel_make 6609, clock_ns 8534,\n"
-    "//                           close_make 6632, combine_begin 3548, consume_begin 6597, consumes 6616,\n"
-    "//                           convert 2842, core_timing_of 6419, cost_check 6424, decode_tiers 859,\n"
-    "//                           depth_name 3902, div 3451, edge_reason_name 5190, eq 3464,\n"
-    "//                           event_make 6638, f16_from_f32 2832, fingerprint_print 5040,\n"
-    "//                           for_each_begin 3542, ge 3469, gt 3468, hash 8531, i64 3407,\n"
-    "//                           instruction 6352, le 3467, links_make 6885, location_name 2826,\n"
-    "//                           lt 3466, max 3454, memory_name 5924, min 3453, mul 3450, ne 3465,\n"
-    "//                           neg 3460, not 3474, opcode_name 8899, or 3473, otherwise_begin 3547,\n"
-    "//                           pipe_name 5925, pipeline_begin 6592, process_begin 6594,\n"
-    "//                           processor_count 618, produces 6617, receive_begin 6599,\n"
-    "//                           record_make 6639, rem 3452, replicate_begin 6595, ring_name 3885,\n"
-    "//                           scope_end 3550, search_print 5592, sequence_begin 3549,\n"
-    "//                           shared_memory_of 4107, shl 3458, shr 3459, spans_export 5368,\n"
-    "//                           stall_name 4786, sub 3449, support_name 4216, symbol 3413,\n"
-    "//                           target_name 4215, tier_find 850, u64 3408, unit_name 3165, version 433,\n"
-    "//                           wait_make 6640, when_begin 3546\n"
-    "//      ptowsp_attend_       bytes 2044, check 1965, compute 2032, convert 2039, join 2003,\n"
-    "//                           merge 1999, place 1955, run 1986, run_worker 1979, size 1948,\n"
-    "//                           unit_of 2021, unit_rows 2025, variant 2047, work 1995\n"
-    "//      ptowsp_attention_    accs 1696, bound 1584, check 1637, cost_of 6001, export 1677,\n"
-    "//                           generate 1615, is_invariant 1645, job_check 1768, lane_merges 1654,\n"
-    "//                           lane_units 1649, merge_row 1701, place 1601, print 1681,\n"
-    "//                           progress_size 1744, run 1780, run_serial 1772, run_worker 1760,\n"
-    "//                           see 1628, size 1591, states 1692\n"
-    "//      ptowsp_axis_         dense 2959, dynamic 2960, plan 3005, plan_lanes 3007, plan_merges 3006,\n"
-    "//                           ragged 2961, row 2967, size 3423, sparse 2962\n"
-    "//      ptowsp_capability_   at 4213, count 4212, print 4214\n"
-    "//      ptowsp_collective_   choose 6915, name 6758, plan 6805, print 6812, time 6905\n"
-    "//      ptowsp_context_      create 595, destroy 601, error 604, fail 608, lane_count 611,\n"
-    "//                           run_worker 667\n"
-    "//      ptowsp_control_      cost_name 4024, make 4065\n"
-    "//      ptowsp_device_       alloc 7582, cancel 7650, close 7575, copy_in 7593, copy_out 7595,\n"
-    "//                           core_tasks 7663, free 7587, launch 7645, open 7566, result 7659,\n"
-    "//                           run 7616, run_graph 7607, start 7621\n"
-    "//      ptowsp_dispatch_     mpmd 1244, serial 1213, spmd 1224\n"
-    "//      ptowsp_dtype_        name 2823, size 2822\n"
-    "//      ptowsp_dump_         check 8330, close 8324, explain 8341, open 8322, print 8335,\n"
-    "//                           replay_export 8457, replay_print 8451, replay_run 8444,\n"
-    "//                           rings_least 8378, rings_try 8383\n"
-    "//      ptowsp_expr_         print 3487, type 3484\n"
-    "//      ptowsp_f32_          from_bf16 2835, from_f16 2833\n"
-    "//      ptowsp_graph_        add 5813, cancel 5756, clear 5693, create 5687, destroy 5689,\n"
-    "//                           edge_make 5711, lanes 5845, limit 5762, poll 5773, record 5749,\n"
-    "//                           result 5844, run 5737, run_worker 5741, seal 5722, start 5771,\n"
-    "//                           task_cycles 5826, task_make 5702, task_status 5821, wait 5772\n"
-    "//      ptowsp_hub_          create 6960, destroy 6964, transport 6968\n"
-    "//      ptowsp_kernel_       begin 6026, choice 3631, collective 7074, end 6031, explain 3642,\n"
-    "//                           hash 3343, insn_at 6447, insn_count 6446, make 3336, measure 6440,\n"
-    "//                           print 6451, rule 7482\n"
-    "//      ptowsp_linear_       apply 7381, blocked 7366, compose 7371, conflicts 7389, identity 7363,\n"
-    "//                           inverse 7376, rank 7382, strided 7364, swizzle 7368, transpose 7374\n"
-    "//      ptowsp_loop_         entry 3427, field 3433\n"
-    "//      ptowsp_machine_      910b 5966, 950pr 5967\n"
-    "//      ptowsp_measure_      (itself) 7833, samples 7838\n"
-    "//      ptowsp_merge_        add 1278, clear 1275, finish 1284, partials 1294\n"
-    "//      ptowsp_mesh_         check 7242, coordinate 7246, layout_check 7254, layout_join 7296,\n"
-    "//                           layout_part_of 7265, layout_print 7271, layout_relayout 7334\n"
-    "//      ptowsp_module_       create 2931, destroy 2936, error 2940, mesh 7410, parse 4278,\n"
-    "//                           print 2947\n"
-    "//      ptowsp_moe_          check 2275, column_begin 2285, column_end 2292, combine 2184,\n"
-    "//                           generate 2266, history_add 2338, index 2430, look 2329, move 2421,\n"
-    "//                           place 2397, plan_units 2311, print 2307, routes_generate 2490,\n"
-    "//                           row_bound 2152, scratch_bytes 2388, share 2440, sort 2160,\n"
-    "//                           sort_parallel 2170, unit_bound 2253, unit_rows 2299\n"
-    "//      ptowsp_npu_          build 8132, build_run 8183, destroy 8136, directory 8139, emit 8087,\n"
-    "//                           emit_files 8095, execute 8177, measure 8210, record 8107,\n"
-    "//                           was_cached 8137\n"
-    "//      ptowsp_output_       to_buffer 703, to_file 706\n"
-    "//      ptowsp_parallel_     begin 3540, for 632\n"
-    "//      ptowsp_plan_         chunk_size 1114, explain 1177, generate 1137, generate_parallel 1155,\n"
-    "//                           generate_range 1145, is_invariant 1646, total_work 1122,\n"
-    "//                           work_bound 1171\n"
-    "//      ptowsp_prefix_       add 2699, bound 2711, build 2682, build_given 2690, check 2746,\n"
-    "//                           generate 2735, join_row 2771, place 2725, print 2753,\n"
-    "//                           progress_size 2777, remove 2702, size 2718, tree_bytes 2672,\n"
-    "//                           tree_place 2673, unit_tokens 2759\n"
-    "//      ptowsp_program_      check 9011, create 4303, destroy 4308, kernel_name 4314,\n"
-    "//                           lane_count 9004, load 4357, print 4321, print_place 4317,\n"
-    "//                           print_point 4663, print_schedule 9007, prove 9023, read 9001,\n"
-    "//                           save 4347, size 4311\n"
-    "//      ptowsp_rails_        fail 7979, init 7960, print 7986, propose 7974, reason_text 7982,\n"
-    "//                           sample 7966, tick 7970\n"
-    "//      ptowsp_ranks_        count 6997, create 6990, destroy 6994, poll 7018, rank 6996,\n"
-    "//                           relayout 7498, run 7010, start 7015, wait 7019\n"
-    "//      ptowsp_run_          bind 4509, bind_array 4528, bind_batch 4595, bind_csr 4546,\n"
-    "//                           bind_lengths 4537, bind_plan 4568, bind_ranks 7111, bind_size 4517,\n"
-    "//                           bind_slot 4668, bind_symbol 4522, bind_tensor 4552,\n"
-    "//                           bind_transients 4627, bind_work 4574, bound_array 9040,\n"
-    "//                           bound_batch 9046, bound_csr 9043, bound_plan 9044, bound_size 9037,\n"
-    "//                           bound_slot 9054, bound_symbol 9038, bound_tensor 9050,\n"
-    "//                           bound_transients 9052, cancel 4731, channels 4919, clock_at 5113,\n"
-    "//                           create 4443, critical_path 4858, critical_steps 4951, decisions 5473,\n"
-    "//                           destroy 4445, edges 5213, execute 4719, execute_worker 4724,\n"
-    "//                           expect 5037, explore 5000, export 5318, export_decisions 5477,\n"
-    "//                           export_transients 5327, find_bounds 5405, fingerprint 5030,\n"
-    "//                           group_export 7180, group_simulate 7155, idle 5138, kernels 5133,\n"
-    "//                           lanes 4850, lifetime_at 4660, pipelines 4915, poll 4750, print 5005,\n"
-    "//                           print_stuck 4957, print_task 5120, processes 4917, program 9036,\n"
-    "//                           rank_waits 7171, record 5087, records 4853, report 5446, result 4849,\n"
-    "//                           size_transients 4650, slot 4674, start 4741, steps 4946, trace_at 5100,\n"
-    "//                           trace_count 5099, trace_find 5103, usage 5148, wait 4749, what_if 5421\n"
-    "//      ptowsp_schedule_     check 4223, print 4229, search 5580, search_cancel 5588\n"
-    "//      ptowsp_select_       (itself) 3477, begin 3544\n"
-    "//      ptowsp_send_         make 6622, task_make 6627\n"
-    "//      ptowsp_slot_         (itself) 3437, load_make 3664, set_make 3658\n"
-    "//      ptowsp_space_        at 8515, index 8513, make 8508, multiply 9151, total 8512\n"
-    "//      ptowsp_status_       name 497, text 498\n"
-    "//      ptowsp_task_         arg 3444, axis 3117, cols 3123, fail 3134, list_make 3747, make 3588,\n"
-    "//                           rows 3120, scalar 3126, tag 3445, variable 3443\n"
-    "//      ptowsp_tensor_       layout 7425, make 3045, spread 7419, transient 3071\n"
-    "//      ptowsp_tile_         abs 6119, add 6096, alloc 6351, carry 6293, col_broadcast 6135,\n"
-    "//                           colmax 6130, colmin 6131, cols 6296, colsum 6129, compare 6181,\n"
-    "//                           const 6047, cos 6114, cvt 6157, deinterleave 6211, dequantize 6163,\n"
-    "//                           div 6099, exp 6106, full 6050, gather 6200, gelu 6116, in 6035,\n"
-    "//                           inout 6039, interleave 6210, iota 6052, load 6056, log 6107,\n"
-    "//                           loop_begin 6290, loop_end 6292, matmul 6140, matmul_acc 6141,\n"
-    "//                           matmul_bias 6142, max 6100, merge_sort 6194, min 6101, mul 6098,\n"
-    "//                           neg 6118, next 6294, out 6037, quantize 6162, recip 6110, relu 6115,\n"
-    "//                           row_broadcast 6134, rowmax 6126, rowmean 6128, rowmin 6127, rows 6295,\n"
-    "//                           rowsum 6124, rowsum_f32 6125, rsqrt 6109, scalar 6044, select 6182,\n"
-    "//                           sigmoid 6112, silu 6117, sin 6113, slice 6205, slice_at 6297,\n"
-    "//                           sort32 6193, sqrt 6108, store 6061, store_add 6064, store_at 6299,\n"
-    "//                           sub 6097, tanh 6111, topk_indices 6196, topk_values 6195,\n"
-    "//                           transpose 6166\n"
-    "//      ptowsp_tuning_       add 7755, bucket 7720, compact 7800, count 7787, create 7735,\n"
-    "//                           destroy 7737, find 7769, record_at 7790, refresh 7744\n"
-    "//      ptowsp_work_         batch 767, column_part 785, create 835, destroy 839, expert 770,\n"
-    "//                           head 755, is_first 812, is_last 815, is_valid 805, is_whole 808,\n"
-    "//                           kv_end 764, kv_len 761, kv_start 758, merge_rows 799, of 821,\n"
-    "//                           print 830, request 752, slot 788, slot_count 794, slot_first 791,\n"
-    "//                           tile 782, token_count 776, token_end 779, token_start 773\n"
-    "//      ptowsp_workload_     begin 3539, param 3647\n"
+    "//      ptowsp_              add 3510, algorithm_name 6868, and 3534, array_at 3480,\n"
+    "//                           bf16_from_f32 2893, bitand 3517, bitnot 3523, bitor 3518, bitxor 3519,\n"
+    "//                           bool 3471, call_make 3722, cast 3543, channel_make 6718, clock_ns 8644,\n"
+    "//                           close_make 6741, combine_begin 3616, consume_begin 6706, consumes 6725,\n"
+    "//                           convert 2901, core_timing_of 6525, cost_check 6530, decode_tiers 866,\n"
+    "//                           depth_name 3970, div 3513, edge_reason_name 5267, eq 3526,\n"
+    "//                           event_make 6747, f16_from_f32 2891, fingerprint_print 5116,\n"
+    "//                           for_each_begin 3610, ge 3531, gt 3530, hash 8641, i64 3469,\n"
+    "//                           instruction 6457, le 3529, links_make 6994, location_name 2885,\n"
+    "//                           lt 3528, max 3516, memory_name 6002, min 3515, mul 3512, ne 3527,\n"
+    "//                           neg 3522, not 3536, opcode_name 9018, or 3535, otherwise_begin 3615,\n"
+    "//                           pipe_name 6003, pipeline_begin 6701, process_begin 6703,\n"
+    "//                           processor_count 625, produces 6726, receive_begin 6708,\n"
+    "//                           record_make 6748, rem 3514, replicate_begin 6704, ring_name 3953,\n"
+    "//                           scope_end 3618, search_print 5669, sequence_begin 3617,\n"
+    "//                           shared_memory_of 4183, shl 3520, shr 3521, spans_export 5445,\n"
+    "//                           stall_name 4862, sub 3511, support_name 4292, symbol 3475,\n"
+    "//                           target_name 4291, tier_find 857, u64 3470, unit_name 3224, version 439,\n"
+    "//                           wait_make 6749, when_begin 3614\n"
+    "//      ptowsp_attend_       bytes 2071, check 1992, compute 2059, convert 2066, join 2030,\n"
+    "//                           merge 2026, place 1982, run 2013, run_worker 2006, size 1975,\n"
+    "//                           unit_of 2048, unit_rows 2052, variant 2074, work 2022\n"
+    "//      ptowsp_attention_    accs 1722, bound 1599, check 1652, cost_of 6079, export 1703,\n"
+    "//                           generate 1630, is_invariant 1660, job_check 1794, lane_merges 1669,\n"
+    "//                           lane_units 1664, merge_row 1727, place 1616, print 1707,\n"
+    "//                           progress_size 1770, run 1806, run_serial 1798, run_worker 1786,\n"
+    "//                           see 1643, size 1606, states 1718, unit_rows 1677\n"
+    "//      ptowsp_axis_         dense 3018, dynamic 3019, plan 3064, plan_lanes 3066, plan_merges 3065,\n"
+    "//                           ragged 3020, row 3026, size 3485, sparse 3021\n"
+    "//      ptowsp_capability_   at 4289, count 4288, print 4290\n"
+    "//      ptowsp_collective_   choose 7024, name 6867, plan 6914, print 6921, time 7014\n"
+    "//      ptowsp_context_      create 602, destroy 608, error 611, fail 615, lane_count 618,\n"
+    "//                           run_worker 674\n"
+    "//      ptowsp_control_      cost_name 4093, make 4134\n"
+    "//      ptowsp_device_       alloc 7691, cancel 7759, close 7684, copy_in 7702, copy_out 7704,\n"
+    "//                           core_tasks 7772, free 7696, launch 7754, open 7675, result 7768,\n"
+    "//                           run 7725, run_graph 7716, start 7730\n"
+    "//      ptowsp_dispatch_     mpmd 1255, serial 1224, spmd 1235\n"
+    "//      ptowsp_dtype_        name 2882, size 2881\n"
+    "//      ptowsp_dump_         check 8440, close 8434, explain 8451, open 8432, print 8445,\n"
+    "//                           replay_export 8567, replay_print 8561, replay_run 8554,\n"
+    "//                           rings_least 8488, rings_try 8493\n"
+    "//      ptowsp_expr_         print 3549, type 3546\n"
+    "//      ptowsp_f32_          from_bf16 2894, from_f16 2892\n"
+    "//      ptowsp_graph_        add 5890, cancel 5833, clear 5770, create 5764, destroy 5766,\n"
+    "//                           edge_make 5788, lanes 5922, limit 5839, poll 5850, record 5826,\n"
+    "//                           result 5921, run 5814, run_worker 5818, seal 5799, start 5848,\n"
+    "//                           task_cycles 5903, task_make 5779, task_status 5898, wait 5849\n"
+    "//      ptowsp_hub_          create 7069, destroy 7073, transport 7077\n"
+    "//      ptowsp_kernel_       begin 6105, choice 3699, collective 7183, end 6110, explain 3710,\n"
+    "//                           hash 3405, insn_at 6553, insn_count 6552, make 3398, measure 6546,\n"
+    "//                           print 6560, rule 7591\n"
+    "//      ptowsp_linear_       apply 7490, blocked 7475, compose 7480, conflicts 7498, identity 7472,\n"
+    "//                           inverse 7485, rank 7491, strided 7473, swizzle 7477, transpose 7483\n"
+    "//      ptowsp_loop_         entry 3489, field 3495\n"
+    "//      ptowsp_machine_      910b 6044, 950pr 6045\n"
+    "//      ptowsp_measure_      (itself) 7942, samples 7947\n"
+    "//      ptowsp_merge_        add 1289, clear 1286, finish 1295, partials 1305\n"
+    "//      ptowsp_mesh_         check 7351, coordinate 7355, layout_check 7363, layout_join 7405,\n"
+    "//                           layout_part_of 7374, layout_print 7380, layout_relayout 7443\n"
+    "//      ptowsp_module_       create 2990, destroy 2995, error 2999, mesh 7519, parse 4354,\n"
+    "//                           print 3006\n"
+    "//      ptowsp_moe_          bound 2302, check 2332, column_begin 2341, column_end 2348,\n"
+    "//                           combine 2213, generate 2324, history_add 2394, index 2486, look 2385,\n"
+    "//                           move 2477, place 2314, plan_units 2367, print 2363, rebalance 2453,\n"
+    "//                           routes_generate 2546, row_bound 2181, scratch_bytes 2444, share 2496,\n"
+    "//                           size 2308, sort 2189, sort_parallel 2199, unit_rows 2355\n"
+    "//      ptowsp_npu_          build 8240, build_run 8291, destroy 8244, directory 8247, emit 8196,\n"
+    "//                           emit_files 8204, execute 8285, measure 8320, record 8216,\n"
+    "//                           was_cached 8245\n"
+    "//      ptowsp_output_       to_buffer 710, to_file 713\n"
+    "//      ptowsp_parallel_     begin 3608, for 639\n"
+    "//      ptowsp_plan_         chunk_size 1125, explain 1188, generate 1148, generate_parallel 1166,\n"
+    "//                           generate_range 1156, is_invariant 1661, total_work 1133,\n"
+    "//                           work_bound 1182\n"
+    "//      ptowsp_prefix_       add 2758, bound 2770, build 2741, build_given 2749, check 2805,\n"
+    "//                           generate 2794, join_row 2830, place 2784, print 2812,\n"
+    "//                           progress_size 2836, remove 2761, size 2777, tree_bytes 2731,\n"
+    "//                           tree_place 2732, unit_tokens 2818\n"
+    "//      ptowsp_program_      check 9131, create 4379, destroy 4384, kernel_name 4390,\n"
+    "//                           lane_count 9124, load 4433, print 4397, print_place 4393,\n"
+    "//                           print_point 4739, print_schedule 9127, prove 9143, read 9121,\n"
+    "//                           save 4423, size 4387\n"
+    "//      ptowsp_rails_        fail 8088, init 8069, print 8095, propose 8083, reason_text 8091,\n"
+    "//                           sample 8075, tick 8079\n"
+    "//      ptowsp_ranks_        count 7106, create 7099, destroy 7103, poll 7127, rank 7105,\n"
+    "//                           relayout 7607, run 7119, start 7124, wait 7128\n"
+    "//      ptowsp_run_          bind 4585, bind_array 4604, bind_batch 4671, bind_csr 4622,\n"
+    "//                           bind_lengths 4613, bind_plan 4644, bind_ranks 7220, bind_size 4593,\n"
+    "//                           bind_slot 4744, bind_symbol 4598, bind_tensor 4628,\n"
+    "//                           bind_transients 4703, bind_work 4650, bound_array 9160,\n"
+    "//                           bound_batch 9166, bound_csr 9163, bound_plan 9164, bound_size 9157,\n"
+    "//                           bound_slot 9174, bound_symbol 9158, bound_tensor 9170,\n"
+    "//                           bound_transients 9172, cancel 4807, channels 4995, clock_at 5190,\n"
+    "//                           create 4519, critical_path 4934, critical_steps 5027, decisions 5550,\n"
+    "//                           destroy 4521, edges 5290, execute 4795, execute_worker 4800,\n"
+    "//                           expect 5113, explore 5076, export 5395, export_decisions 5554,\n"
+    "//                           export_transients 5404, find_bounds 5482, fingerprint 5106,\n"
+    "//                           group_export 7289, group_simulate 7264, idle 5215, kernels 5210,\n"
+    "//                           lanes 4926, lifetime_at 4736, pipelines 4991, poll 4826, print 5081,\n"
+    "//                           print_stuck 5033, print_task 5197, processes 4993, program 9156,\n"
+    "//                           rank_waits 7280, record 5164, records 4929, report 5523, result 4925,\n"
+    "//                           size_transients 4726, slot 4750, start 4817, steps 5022, trace_at 5177,\n"
+    "//                           trace_count 5176, trace_find 5180, usage 5225, wait 4825, what_if 5498\n"
+    "//      ptowsp_schedule_     check 4299, print 4305, search 5657, search_cancel 5665\n"
+    "//      ptowsp_select_       (itself) 3539, begin 3612\n"
+    "//      ptowsp_send_         make 6731, task_make 6736\n"
+    "//      ptowsp_slot_         (itself) 3499, load_make 3732, set_make 3726\n"
+    "//      ptowsp_space_        at 8625, index 8623, make 8618, multiply 9271, total 8622\n"
+    "//      ptowsp_status_       name 504, text 505\n"
+    "//      ptowsp_task_         arg 3506, axis 3176, cols 3182, fail 3193, list_make 3815, make 3656,\n"
+    "//                           rows 3179, scalar 3185, tag 3507, variable 3505\n"
+    "//      ptowsp_tensor_       layout 7534, make 3104, spread 7528, transient 3130\n"
+    "//      ptowsp_tile_         abs 6198, add 6175, alloc 6456, carry 6398, col_broadcast 6214,\n"
+    "//                           colmax 6209, colmin 6210, cols 6401, colsum 6208, compare 6260,\n"
+    "//                           const 6126, cos 6193, cvt 6236, deinterleave 6290, dequantize 6242,\n"
+    "//                           div 6178, exp 6185, full 6129, gather 6279, gelu 6195, in 6114,\n"
+    "//                           inout 6118, interleave 6289, iota 6131, load 6135, log 6186,\n"
+    "//                           loop_begin 6394, loop_end 6396, matmul 6219, matmul_acc 6220,\n"
+    "//                           matmul_bias 6221, max 6179, merge_sort 6273, min 6180, mul 6177,\n"
+    "//                           neg 6197, next 6399, out 6116, preload 6397, quantize 6241, recip 6189,\n"
+    "//                           relu 6194, row_broadcast 6213, rowmax 6205, rowmean 6207, rowmin 6206,\n"
+    "//                           rows 6400, rowsum 6203, rowsum_f32 6204, rsqrt 6188, scalar 6123,\n"
+    "//                           select 6261, sigmoid 6191, silu 6196, sin 6192, slice 6284,\n"
+    "//                           slice_at 6402, sort32 6272, sqrt 6187, store 6140, store_add 6143,\n"
+    "//                           store_at 6404, sub 6176, tanh 6190, topk_indices 6275,\n"
+    "//                           topk_values 6274, transpose 6245\n"
+    "//      ptowsp_tuning_       add 7864, bucket 7829, compact 7909, count 7896, create 7844,\n"
+    "//                           destroy 7846, find 7878, record_at 7899, refresh 7853\n"
+    "//      ptowsp_work_         batch 774, column_part 792, create 842, destroy 846, expert 777,\n"
+    "//                           head 762, is_first 819, is_last 822, is_valid 812, is_whole 815,\n"
+    "//                           kv_end 771, kv_len 768, kv_start 765, merge_rows 806, of 828,\n"
+    "//                           print 837, request 759, slot 795, slot_count 801, slot_first 798,\n"
+    "//                           tile 789, token_count 783, token_end 786, token_start 780\n"
+    "//      ptowsp_workload_     begin 3607, param 3715\n"
     "\n"
     "#ifdef __cplusplus\n"
     "}\n"
@@ -52050,7 +52926,8 @@ static const char npu_fixed_24[] =
     "    MECHANISM(COLUMNS)    /* columns are reduced row by row, each waiting for the last */          \\\n"
     "    MECHANISM(RUNS)       /* merges are slower where runs are longer than 32 pairs */              \\\n"
     "    MECHANISM(REGISTERS)  /* A5: measured loops over registers */                                  \\\n"
-    "    MECHANISM(CLOCK)      /* global memory does not follow the core's clock */\n"
+    "    MECHANISM(CLOCK)      /* global memory does not follow the core's clock */                     \\\n"
+    "    MECHANISM(GROUPS)     /* rows of 8,192 f32 in all are reduced in groups of 8 */\n"
     "// clang-format on\n"
     "\n"
     "typedef enum ptoisa_mechanism {\n"
@@ -52622,20 +53499,22 @@ static const char npu_fixed_24[] =
     "// clang-format off\n"
     "// 4 rows of GEMM and convolution: the share of FIX, bytes of the destination\n"
     "#define PTOISA_FITTED_FIX_RATE 7236\n"
-    "// 2 rows of GEMM, share of MTE2, with 24 cores\n"
-    "#define PTOISA_FITTED_L1_RATE 8127\n"
-    "// 2 rows of convolution, share of MTE2\n"
-    "#define PTOISA_FITTED_L1_LATENCY 89\n"
+    "// 2 rows of convolution, share of MTE2, less bytes at the rates of L2 and HBM\n"
+    "#define PTOISA_FITTED_L1_LATENCY 55\n"
     "// the large convolution, share of MTE1\n"
     "#define PTOISA_FITTED_L0_SETUP 13\n"
+    "// the small convolution, share of MTE1: a further row of its map in a block\n"
+    "#define PTOISA_FITTED_MAP_ROW 30\n"
+    "// the large convolution, its time less its cube's share: a panel of a map\n"
+    "#define PTOISA_FITTED_MAP_WAIT 84\n"
     "// 2 rows of GEMM, share of MTE1\n"
     "#define PTOISA_FITTED_TRANSPOSED 10576\n"
-    "// 1 row of GEMM, share of MTE2: all 24 cores, from L2\n"
+    "// the GEMM that L2 holds, share of MTE2: all 24 cores\n"
     "#define PTOISA_FITTED_L2_RATE 222013\n"
-    "// 1 row of GEMM of fp8, share of MTE2: all 32 cores, from L2\n"
+    "// the large GEMM of fp8, share of MTE2: all 32 cores\n"
     "#define PTOISA_FITTED_A5_L2_RATE 297556\n"
-    "// a row of GEMM of fp8, share of MTE2, and one of an all-reduce, if loads decide it\n"
-    "#define PTOISA_FITTED_A5_L1_RATE 9344\n"
+    "// an all-reduce of two ranks: bytes a microsecond from one to the other\n"
+    "#define PTOISA_FITTED_A5_PAIR 32096\n"
     "// 2 rows of GEMM of fp8, share of MTE1\n"
     "#define PTOISA_FITTED_A5_L0B_RATE 13230\n"
     "// 2 rows of top-k, share of MTE2\n"
@@ -52710,14 +53589,17 @@ static const char npu_fixed_24[] =
     "//\n"
     "//     910B     1,800 MHz (910B2, B3; 910C): a GEMM of 128 x 256 x 64 a step then takes 510 cycles a\n"
     "//              step, of 512 blocks. 910B1 has 1,850 and 910B4 1,500: copy, and set clock_mhz.\n"
-    "//              To and from global memory: GiB/s of machine.h at 1,800 MHz, but memory to L1 as GEMM\n"
-    "//              has it, with 24 cores at work. On chip: bytes a cycle of machine.h.\n"
+    "//              To and from global memory: GiB/s of machine.h at 1,800 MHz, but memory to L1 by the\n"
+    "//              public 110 bytes a cycle of a core alone. On chip: bytes a cycle of machine.h.\n"
     "//     950PR    1,650 MHz. Measured are vector instructions, which have fits of their own\n"
-    "//              (cost_timed.h), and the loads of GEMM. No row has transposing loads: they are as\n"
-    "//              fast as others. Latencies and FIX are 910B's, other rates those of machine.h.\n"
+    "//              (cost_timed.h), and L1 to L0 of GEMM. No row has transposing loads: they are as\n"
+    "//              fast as others. Memory to L1 is the public 100 bytes a cycle of a core alone.\n"
+    "//              Latencies and FIX are 910B's, other rates those of machine.h.\n"
     "//              Mechanisms of 910B's vector unit are switched off: no row says that A5 has them.\n"
     "//\n"
-    "// Memory shared by cores, launches, dispatch and links are not here: these are times of one core.\n"
+    "// These are times of a core that has memory to itself. Cores that share memory are slower by\n"
+    "// ptowsp_shared_memory_of: the rates of L2 and HBM are other constants. Launches, dispatch and links are\n"
+    "// not here either.\n"
     "\n"
     "#ifndef PTOISA_TIMING_H\n"
     "#define PTOISA_TIMING_H\n"
@@ -52731,7 +53613,7 @@ static const char npu_fixed_24[] =
     "        \"910B\", PTOISA_A2A3, 1800, 1800, 1u << PTOISA_MECHANISM_REGISTERS,\n"
     "        PTOISA_FITTED_TRANSPOSED,\n"
     "        {{PTOISA_FITTED_LOAD_LATENCY, PTOISA_FITTED_SETUP, PTOISA_FITTED_BURST, 6019},  // GM -> UB\n"
-    "         {PTOISA_FITTED_L1_LATENCY, PTOISA_FITTED_SETUP, 0, PTOISA_FITTED_L1_RATE},     //    -> L1\n"
+    "         {PTOISA_FITTED_L1_LATENCY, PTOISA_FITTED_SETUP, 0, 11000},                     //    -> L1\n"
     "         {PTOISA_FITTED_STORE_LATENCY, PTOISA_FITTED_SETUP, PTOISA_FITTED_BURST, 11242},  // UB -> GM\n"
     "         {0, 0, 0, 11242},                             //    -> L1\n"
     "         {0, PTOISA_FITTED_CALL, 0, 3200},             //    -> UB\n"
@@ -52749,10 +53631,10 @@ static const char npu_fixed_24[] =
     "    static const ptoisa_timing timing = {\n"
     "        \"950PR\", PTOISA_A5, 1650, 1650,\n"
     "        1u << PTOISA_MECHANISM_BLOCKS | 1u << PTOISA_MECHANISM_ROWS | 1u << PTOISA_MECHANISM_ENDS |\n"
-    "        1u << PTOISA_MECHANISM_COLUMNS,\n"
+    "        1u << PTOISA_MECHANISM_COLUMNS | 1u << PTOISA_MECHANISM_GROUPS,\n"
     "        PTOISA_FITTED_A5_L0B_RATE,\n"
     "        {{PTOISA_FITTED_LOAD_LATENCY, PTOISA_FITTED_SETUP, PTOISA_FITTED_BURST, 5324},\n"
-    "         {PTOISA_FITTED_L1_LATENCY, PTOISA_FITTED_SETUP, 0, PTOISA_FITTED_A5_L1_RATE},\n"
+    "         {PTOISA_FITTED_L1_LATENCY, PTOISA_FITTED_SETUP, 0, 10000},\n"
     "         {PTOISA_FITTED_STORE_LATENCY, PTOISA_FITTED_SETUP, PTOISA_FITTED_BURST, 9944},\n"
     "         {0, 0, 0, 9944},\n"
     "         {0, PTOISA_FITTED_CALL, 0, 59433},\n"
@@ -52808,7 +53690,7 @@ static const char npu_fixed_24[] =
     "// All numbers are integers, slopes and biases of readings in 1/10000 of a cycle, and only the last\n"
     "// sum is rounded, to nearest: the same cycles on every machine, compiler and optimisation level.\n"
     "//\n"
-    "// Compared with public data that look measured (tests/isa_cost_test.c prints this, with more\n"
+    "// Compared with public data that look measured (tests/isa/isa_cost_test.c prints this, with more\n"
     "// points):\n"
     "//\n"
     "//                            model  measured  ratio\n"
@@ -53637,8 +54519,34 @@ static const char npu_fixed_24[] =
     "    return copy + ((tile->valid_rows - 1) * row + 50) / 100;\n"
     "}\n"
     "\n"
+    "// Reductions of 8,192 f32 by rows, the slices of scores that flash attention reduces. PTO-ISA has\n"
+    "// special code for 64 x 128, 32 x 256, 16 x 512 and 8 x 1024: it reduces blocks of 8 elements, twice,\n"
+    "// and the remainder of a row in one or two more steps. Each step waits for the previous one. The\n"
+    "// constants are public: vcgadd 14, 1, 24; vcgmax 14, 1, 17.\n"
+    "//\n"
+    "// Two assumptions. Only TROWSUM is documented to have this code; the published times of flash attention\n"
+    "// suggest that TROWMAX has it too. And PTO-ISA requires static sizes; full tiles count as static here.\n"
+    "PTOISA_FN bool ptoisa_is_in_groups(const ptoisa_issue_info *info) {\n"
+    "    const ptoisa_tile *tile = info->src0;\n"
+    "    bool is_reduced =\n"
+    "        info->op == PTOISA_TROWSUM || info->op == PTOISA_TROWMAX || info->op == PTOISA_TROWMIN;\n"
+    "    return is_reduced && tile->dtype == PTOISA_F32 && tile->cols == tile->valid_cols &&\n"
+    "           tile->valid_cols % 128 == 0 && tile->valid_cols <= 1024 &&\n"
+    "           (uint64_t)tile->valid_rows * tile->valid_cols == 8192;\n"
+    "}\n"
+    "\n"
+    "PTOISA_FN uint64_t ptoisa_timed_groups(const ptoisa_issue_info *info) {\n"
+    "    uint64_t ends = info->op == PTOISA_TROWSUM ? 14 + 24 : 14 + 17;\n"
+    "    uint32_t cols = info->src0->valid_cols;\n"
+    "    uint64_t left = cols == 256 || cols == 1024 ? 2 : 1;\n"
+    "    return 8192 / 64 + 8192 / 8 / 64 + 2 * ends + 1 + left * (8192 / 64 / 64 + ends + 1);\n"
+    "}\n"
+    "\n"
     "// Cycles of an instruction on the vector pipe.\n"
     "PTOISA_FN uint64_t ptoisa_timed_vector(const ptoisa_issue_info *info) {\n"
+    "    if (ptoisa_has(info, PTOISA_MECHANISM_GROUPS) && ptoisa_is_in_groups(info)) {\n"
+    "        return ptoisa_timed_groups(info);\n"
+    "    }\n"
     "    if (ptoisa_has(info, PTOISA_MECHANISM_BLOCKS) && ptoisa_op_is_block_move(info->op)) {\n"
     "        return ptoisa_timed_blocks(info, info->op == PTOISA_TINSERT ? info->src0 : info->dst);\n"
     "    }\n"

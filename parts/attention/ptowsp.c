@@ -173,9 +173,9 @@ PWSP_INLINE bool pwsp_mul_fits(uint64_t a, uint64_t b, uint64_t *out_product) {
 }
 
 // In builds that have it, tests that refuse allocations may leave no room to spare
-// (tests/vectors.c): a small array grows to the exact size, and each allocation of a small arena
-// has its own block. So every request reaches the hook that may refuse it, not only those that make
-// an array grow.
+// (tests/support/vectors.c): a small array grows to the exact size, and each allocation of a small
+// arena has its own block. So every request reaches the hook that may refuse it, not only those that
+// make an array grow.
 #if defined(PTOWSP_TIGHT)
 extern bool pwsp_is_tight;
 #define PWSP_TIGHT(size, limit) (pwsp_is_tight && (size) < (limit))
@@ -595,6 +595,59 @@ PWSP_FORCE_INLINE bool pwsp_halt_is(pwsp_halt *halt) {
 #define PWSP_IS_LESS(of, a, b) ((a) < (b))
 
 PWSP_SORT(pwsp_sort_u64, uint64_t, void, PWSP_IS_LESS)
+
+#endif
+
+// =================================================================================================
+// src/base/lookup.h
+// =================================================================================================
+
+// Where the items of an array are, by their keys: a hash table whose slots have a place + 1, or 0. At
+// most half of them are in use.
+//
+//      PWSP_LOOKUP(pwsp_states, pwsp_explorer, const pwsp_state *, pwsp_state_hash, pwsp_state_at,
+//                  pwsp_state_is)
+//
+// makes pwsp_states_slot and pwsp_states_reserve by hash(of, key), key_at(of, place) and
+// is_same(of, key, key), functions or macros, with a const pwsp_explorer *of.
+
+#ifndef PWSP_LOOKUP_H
+#define PWSP_LOOKUP_H
+
+typedef struct pwsp_lookup {
+    uint32_t *slots;
+    uint64_t count;  // of slots: a power of two, or 0
+} pwsp_lookup;
+
+// slot: that of a key, or the free one where it belongs; there must be slots. reserve: makes room for one
+// more item than `count`. False when memory is out, and nothing has changed.
+#define PWSP_LOOKUP(name, owner, key, hash, key_at, is_same)                                       \
+    PWSP_INLINE uint32_t *name##_slot(const owner *of, const pwsp_lookup *lookup, key sought) {    \
+        for (uint64_t i = hash(of, sought);; i++) {                                                \
+            uint32_t *slot = &lookup->slots[i & (lookup->count - 1)];                              \
+            if (*slot == 0 || is_same(of, key_at(of, *slot - 1), sought)) {                        \
+                return slot;                                                                       \
+            }                                                                                      \
+        }                                                                                          \
+    }                                                                                              \
+                                                                                                   \
+    PWSP_INLINE bool name##_reserve(const owner *of, pwsp_lookup *lookup,                          \
+                                    const pwsp_memory *memory, uint64_t count) {                   \
+        const pwsp_lookup before = *lookup;                                                        \
+        if (2 * (count + 1) <= before.count) {                                                     \
+            return true;                                                                           \
+        }                                                                                          \
+        lookup->count = before.count ? 2 * before.count : 64;                                      \
+        if (!PWSP_ALLOC(memory, lookup->slots, lookup->count)) {                                   \
+            *lookup = before;                                                                      \
+            return false;                                                                          \
+        }                                                                                          \
+        PWSP_FREE(memory, before.slots, before.count);                                             \
+        for (uint64_t i = 0; i < count; i++) {                                                     \
+            *name##_slot(of, lookup, key_at(of, i)) = (uint32_t)i + 1;                             \
+        }                                                                                          \
+        return true;                                                                               \
+    }
 
 #endif
 
@@ -2053,7 +2106,7 @@ PWSP_INTERNAL ptowsp_status pwsp_pool_lend(pwsp_pool *pool, uint32_t worker, uin
 // `done`; see sleeper.h. The gate is the state that is published there.
 
 #define PWSP_SPIN_LONG 1000
-#if !defined(PWSP_SPIN_SHORT)  // tests/explore.h has less
+#if !defined(PWSP_SPIN_SHORT)  // tests/engine/explore.h has less
 #define PWSP_SPIN_SHORT 50
 #endif
 
@@ -2778,7 +2831,7 @@ PWSP_INLINE uint32_t pwsp_divide(uint32_t n, pwsp_divisor divisor) {
 }
 
 // Division of any number by a constant, where there are products of 128 bits. The factor is less than 1
-// below 2^64 / by, so the estimate is at most 1 too small.
+// below 2^64 / by, so the estimate is at most 1 too small. *out_rest is n % by.
 typedef struct pwsp_wide_divisor {
     uint64_t by, factor;
 } pwsp_wide_divisor;
@@ -2789,12 +2842,17 @@ PWSP_INLINE pwsp_wide_divisor pwsp_wide_divisor_make(uint64_t by) {
     return divisor;
 }
 
-PWSP_INLINE uint64_t pwsp_wide_divide(uint64_t n, const pwsp_wide_divisor *divisor) {
+PWSP_INLINE uint64_t pwsp_wide_divide(uint64_t n, const pwsp_wide_divisor *divisor,
+                                      uint64_t *out_rest) {
 #if defined(__SIZEOF_INT128__)
     __extension__ typedef unsigned __int128 product;
     const uint64_t estimate = (uint64_t)((product)n * divisor->factor >> 64);
-    return estimate + (n - estimate * divisor->by >= divisor->by);
+    const uint64_t rest = n - estimate * divisor->by;
+    const bool is_more = rest >= divisor->by;
+    *out_rest = is_more ? rest - divisor->by : rest;
+    return estimate + is_more;
 #else
+    *out_rest = n % divisor->by;
     return n / divisor->by;
 #endif
 }
@@ -3919,22 +3977,22 @@ PWSP_INTERNAL ptowsp_plan_info *pwsp_info_start(ptowsp_plan_info *out_info,
     return info;
 }
 
-void ptowsp_plan_explain(const ptowsp_plan_info *info, ptowsp_output text) {
+void ptowsp_plan_explain(const ptowsp_plan_info *info, ptowsp_output output) {
     if (!info) {
         return;
     }
     uint32_t fault = (uint32_t)info->fault;
     const char *sentence = fault < PTOWSP_FAULT_COUNT ? pwsp_fault_texts[fault] : "unknown fault";
-    pwsp_text_format(text, fault < PTOWSP_FAULT_ATTEND_JOB_NULL ? "plan: " : "attend: ");
+    pwsp_text_format(output, fault < PTOWSP_FAULT_ATTEND_JOB_NULL ? "plan: " : "attend: ");
     for (const char *at = sentence; *at; at++) {
         if (at[0] == '%' && at[1] == 'i') {
-            pwsp_text_format(text, "%llu", (unsigned long long)info->index);
+            pwsp_text_format(output, "%llu", (unsigned long long)info->index);
             at++;
         } else if (at[0] == '%' && (at[1] == 'v' || at[1] == 'l')) {
             at++;
-            pwsp_text_format(text, "%lld", (long long)(*at == 'v' ? info->value : info->limit));
+            pwsp_text_format(output, "%lld", (long long)(*at == 'v' ? info->value : info->limit));
         } else {
-            pwsp_text_write(text, at, 1);
+            pwsp_text_write(output, at, 1);
         }
     }
 }
@@ -4038,11 +4096,11 @@ void ptowsp_work_destroy(ptowsp_context *context, ptowsp_work *work) {
     }
 }
 
-void ptowsp_work_print(const PTOWSP_GM ptowsp_work *work, ptowsp_output text) {
+void ptowsp_work_print(const PTOWSP_GM ptowsp_work *work, ptowsp_output output) {
     if (!work) {
         return;
     }
-    pwsp_text_format(text, "#%u tier %u%s%s%s (%u, %u) [%u, %llu)", (unsigned)work->work_id,
+    pwsp_text_format(output, "#%u tier %u%s%s%s (%u, %u) [%u, %llu)", (unsigned)work->work_id,
                      (unsigned)work->tier, work->flags & PTOWSP_WORK_FIRST ? " first" : "",
                      work->flags & PTOWSP_WORK_LAST ? " last" : "",
                      work->flags & PTOWSP_WORK_INIT ? " init" : "", (unsigned)work->params[0],
@@ -4755,6 +4813,14 @@ PWSP_INLINE pwsp_query_tile pwsp_query_tile_at(const pwsp_attention *a, uint32_t
     return tile;
 }
 
+// The query heads per KV head of a configuration: given, by query_head_count, or 1.
+PWSP_INLINE uint32_t pwsp_group_of(const ptowsp_attention_config *config) {
+    const bool is_derived = config->group == 0 && config->kv_head_count > 0 &&
+                            config->query_head_count > config->kv_head_count;
+    const uint32_t derived = is_derived ? config->query_head_count / config->kv_head_count : 1;
+    return config->group > 0 ? config->group : derived;
+}
+
 // Where a query token stands, in KV tokens from the first one on, and positions from one to the next.
 typedef struct pwsp_position_place {
     double token;
@@ -5283,6 +5349,15 @@ PWSP_INTERNAL ptowsp_status pwsp_attention_configure(const ptowsp_attention_conf
     if (c->kv_head_count == 0) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_HEADS_ZERO, PTOWSP_NO_INDEX, 0, 0);
     }
+    c->group = pwsp_group_of(config);
+    const uint64_t heads = (uint64_t)c->kv_head_count * c->group;
+    if (c->query_head_count > 0 && c->query_head_count != heads) {
+        const bool is_given = config->group > 0;
+        return pwsp_plan_fail(info,
+                              is_given ? PTOWSP_FAULT_HEADS_OTHER : PTOWSP_FAULT_HEADS_MULTIPLE,
+                              PTOWSP_NO_INDEX, c->query_head_count,
+                              is_given ? pwsp_info_value(heads) : c->kv_head_count);
+    }
     ptowsp_status status = pwsp_lanes_set(a, info);
     if (status != PTOWSP_OK) {
         return status;
@@ -5291,7 +5366,6 @@ PWSP_INTERNAL ptowsp_status pwsp_attention_configure(const ptowsp_attention_conf
         return pwsp_plan_fail(info, PTOWSP_FAULT_MODE_UNKNOWN, PTOWSP_NO_INDEX, (int64_t)c->mode,
                               0);
     }
-    c->group = c->group ? c->group : 1;
     c->page_size = c->page_size ? c->page_size : 1;
     c->tile_rows = c->tile_rows ? c->tile_rows : PTOWSP_ATTENTION_TILE_ROWS_DEFAULT;
     c->window = c->window <= INT32_MAX ? c->window : 0;  // no query sees more anyway
@@ -5595,7 +5669,7 @@ PWSP_INTERNAL void pwsp_write_end(pwsp_attention_writer *w);
 PWSP_FORCE_INLINE void pwsp_write_cost(pwsp_attention_writer *w, uint32_t lane, uint64_t cost) {
     const uint32_t *speeds = w->a->config.lane_speeds;
     PTOWSP_ASSERT(!speeds || speeds[lane] > 0 || cost == 0);
-    double value = (double)cost * w->a->grid;
+    double value = (double)(int64_t)cost * w->a->grid;  // below 2^63, which converts faster
     if (speeds && cost > 0) {
         value /= (double)speeds[lane];
     }
@@ -6357,14 +6431,18 @@ PWSP_INTERNAL uint32_t pwsp_shared_lanes(const pwsp_attention *a, const pwsp_lan
 
 // Filling and writing the lanes of decode steps, in one loop.
 //
-// There all KV of a head is one tile, and all tiles have the same rate. So of a sequence a lane takes
+// There all KV of a head is one tile, and all tiles have the same rate. Positions are costs from the
+// beginning of a sequence, so a lane is found by adding its room to where the lane before it ended:
 //
-//      room / cost of a head               whole heads, the first may go on from the lane before
-//      (room - merge) / cost of a page     pages of the head that follows
+//      spot                              reach = spot + room
+//      |                                 |
+//      [  head  ][  head  ][  head  ][  head  ]      reach / cost of a head: heads that the lane ends
+//                                    [price][pages]  rest / cost of a page: the part that follows
 //
-// The divisors of the second line are those of all lanes, so their quotients come from
-// multiplications; the first quotient is small, which is when processors divide fast. The position is
-// in registers, as all functions are inlined into two loops: one counts, one writes as well.
+// Each lane depends on the one before it, so this chain of operations sets the time of a plan. Both the
+// remainder and the inverse of a page's cost keep it short, and the costs of lanes are computed beside
+// it. The position and the writer are in registers, as all functions are inlined into two loops: one
+// counts, one writes as well.
 
 typedef struct pwsp_decode {
     const pwsp_attention *a;
@@ -6376,12 +6454,14 @@ typedef struct pwsp_decode {
     uint64_t price;  // of the first of two parts, beside its tokens
     bool is_plain;   // lanes are alike, and tokens cost something
     uint64_t time;
+    uint64_t along;  // tokens that a lane has time for which goes on with a head
     uint32_t lane;
-    uint64_t room;  // what is left of it
-    // The position: in a head of a sequence the KV from which it is left.
-    uint32_t sequence, head, kv, length;
-    uint64_t head_cost;
-    uint32_t tier;           // of the sequence, and
+    // The position: in a head of a sequence the KV from which it is left. All have 64 bits, since words
+    // are made of them: a load that is wider than the store before waits for it.
+    uint64_t sequence, head, kv, length;
+    uint64_t spot;                   // the same as a cost
+    uint64_t head_cost, heads_cost;  // of the sequence
+    uint64_t tier;                   // of the sequence, and
     uint64_t whole, all_kv;  // the first and the last words of its whole heads, as they are written
     uint64_t splits, merges;
 } pwsp_decode;
@@ -6397,89 +6477,108 @@ PWSP_FORCE_INLINE bool pwsp_decode_next(pwsp_decode *d) {
         d->length = (uint32_t)a->kv_lengths[d->sequence];
     } while (d->length == 0);
     d->head = 0;
+    d->spot = 0;
     d->head_cost = a->unit + d->length * d->rate;
-    d->all_kv = pwsp_word_pair(0, d->length);
+    d->heads_cost = a->config.kv_head_count * d->head_cost;
+    d->all_kv = pwsp_word_pair(0, (uint32_t)d->length);
     if (d->writer && a->config.tiers) {
-        d->tier = pwsp_attention_tier(a, d->sequence);
-        d->whole = pwsp_word_whole(d->tier, 0);
+        d->tier = pwsp_attention_tier(a, (uint32_t)d->sequence);
+        d->whole = pwsp_word_whole((uint32_t)d->tier, 0);
     }
     return true;
 }
 
-// Takes what is left of a head, and whole heads after it: `count` together.
-PWSP_FORCE_INLINE void pwsp_decode_take(pwsp_decode *d, uint32_t count) {
+PWSP_FORCE_INLINE void pwsp_decode_write_part(const pwsp_decode *d, uint32_t flags, uint64_t kv,
+                                              uint64_t end) {
+    pwsp_write_piece(d->writer, (uint32_t)d->sequence, (uint32_t)d->head, 0, (uint32_t)d->tier,
+                     flags, true, (uint32_t)kv, (uint32_t)(end - kv));
+}
+
+// Takes what is left of a head, and whole heads after it: all before `head_end`.
+PWSP_FORCE_INLINE void pwsp_decode_take(pwsp_decode *d, uint64_t head_end) {
     pwsp_attention_writer *w = d->writer;
     if (w) {
         const bool is_part = d->kv > 0;
-        w->lane_cost += count * d->head_cost - d->kv * d->rate;
         if (is_part) {
-            pwsp_write_piece(w, d->sequence, d->head, 0, d->tier, PTOWSP_WORK_LAST, true, d->kv,
-                             d->length - d->kv);
+            pwsp_decode_write_part(d, PTOWSP_WORK_LAST, d->kv, d->length);
             pwsp_write_close(w, d->slot_cost);
         }
-        pwsp_write_wholes(w, d->whole, pwsp_word_pair(d->sequence, d->head + is_part), d->all_kv,
-                          count - is_part);
+        const uint64_t head = d->head + is_part;
+        pwsp_write_wholes(w, d->whole, pwsp_word_pair((uint32_t)d->sequence, (uint32_t)head),
+                          d->all_kv, head_end - head);
     }
-    d->head += count;
+    d->head = head_end;
     d->kv = 0;
 }
 
-// Where the lane's part of the head ends that does not fit; d->kv for no part. Nearly always the next
-// lane can take the rest, so that there are two parts.
-PWSP_FORCE_INLINE uint32_t pwsp_decode_end(const pwsp_decode *d) {
+// Moves into the head that does not fit what the lane has left, which ends at `reach`, if the lane takes
+// a part of it. Lanes that go on with a head have all their time for it. Nearly always the lane after
+// one that begins a head can take the rest, so that there are two parts.
+PWSP_FORCE_INLINE void pwsp_decode_cut(pwsp_decode *d, uint64_t room, uint64_t reach) {
     const pwsp_attention *a = d->a;
-    if (d->kv == 0 && d->is_plain) {
-        if (d->room <= d->price || d->length < 2 * a->piece_min || d->lane == a->worker_last) {
-            return 0;
+    const uint64_t least = a->piece_min, page = a->config.page_size, kv = d->kv;
+    const bool has_pieces = d->length - kv >= 2 * least && d->lane < a->worker_last;
+    uint64_t end = kv;
+    if (kv > 0 && d->is_plain) {
+        const uint64_t last = pwsp_min_u64(kv + d->along, d->length - least);
+        end = pwsp_divide((uint32_t)last, d->by_page) * page;
+        end = has_pieces && end >= kv + least ? end : kv;
+    } else if (d->is_plain) {
+        const uint64_t left = reach - d->spot;
+        if (left <= d->price || !has_pieces) {
+            return;
         }
-        const uint32_t pages = pwsp_divide(d->length - (uint32_t)a->piece_min, d->by_page);
-        const uint64_t taken = pwsp_wide_divide(d->room - d->price, &d->by_page_cost);
-        const uint32_t end = (uint32_t)pwsp_min_u64(taken, pages) * a->config.page_size;
-        if (end < a->piece_min) {
-            return 0;
+        const uint64_t pages = pwsp_divide((uint32_t)(d->length - least), d->by_page);
+        uint64_t over, taken = pwsp_wide_divide(left - d->price, &d->by_page_cost, &over);
+        if (PWSP_UNLIKELY(taken > pages)) {
+            over += (taken - pages) * d->by_page_cost.by;
+            taken = pages;
+        }
+        end = taken * page;
+        if (end < least) {
+            return;
         }
         if (a->unit + (d->length - end) * d->rate <= d->time) {
-            return end;
+            d->kv = end;
+            d->spot = reach - d->price - over;  // spot + end * rate, but known earlier
+            return;
         }
     }
-    const pwsp_query_tile tile = {0, d->length, a->slot_rows, 0, d->rate, false, false};
-    const pwsp_lane_fill lane = {d->time, d->lane, d->room};
-    return pwsp_split_find(a, &lane, &tile, d->kv);
+    if (!d->is_plain || kv == 0) {
+        const uint32_t length = (uint32_t)d->length;
+        const pwsp_query_tile tile = {0, length, a->slot_rows, 0, d->rate, false, false};
+        const pwsp_lane_fill lane = {d->time, d->lane, kv > 0 ? room : reach - d->spot};
+        end = pwsp_split_find(a, &lane, &tile, (uint32_t)kv);
+    }
+    d->spot += (end - kv) * d->rate;
+    d->kv = end;
 }
 
-// Fills a lane, and leaves what it has room for. False when the batch has ended.
-PWSP_FORCE_INLINE bool pwsp_decode_lane(pwsp_decode *d) {
-    const uint32_t heads = d->a->config.kv_head_count;
-    uint64_t open;  // what an open head does not cost any more
-    for (;;) {
-        if (d->head == heads && !pwsp_decode_next(d)) {
+// Fills a lane that has `room`. False when the batch has ended, *out_cost is the cost.
+PWSP_FORCE_INLINE bool pwsp_decode_lane(pwsp_decode *d, uint64_t room, uint64_t *out_cost) {
+    uint64_t reach = d->spot + room;
+    while (reach >= d->heads_cost) {
+        pwsp_decode_take(d, d->a->config.kv_head_count);
+        reach -= d->heads_cost;
+        if (!pwsp_decode_next(d)) {
+            *out_cost = room - reach;
             return false;
         }
-        open = d->kv * d->rate;
-        const uint64_t all = (heads - d->head) * d->head_cost - open;
-        if (all > d->room) {
-            break;
-        }
-        d->room -= all;
-        pwsp_decode_take(d, heads - d->head);
     }
-    if (d->room + open >= d->head_cost) {
-        const uint64_t count = (d->room + open) / d->head_cost;
-        d->room += open - count * d->head_cost;
-        pwsp_decode_take(d, (uint32_t)count);
+    if (reach >= (d->head + 1) * d->head_cost) {
+        d->spot = reach - reach % d->head_cost;
+        pwsp_decode_take(d, reach / d->head_cost);
     }
-    const uint32_t end = pwsp_decode_end(d);
-    if (end > d->kv) {
-        pwsp_attention_writer *w = d->writer;
-        if (w) {
-            w->lane_cost += d->a->unit + (end - d->kv) * d->rate;
-            pwsp_write_piece(w, d->sequence, d->head, 0, d->tier,
-                             d->kv == 0 ? PTOWSP_WORK_FIRST : 0, true, d->kv, end - d->kv);
+    const uint64_t kv = d->kv, spot = d->spot;
+    *out_cost = kv > 0 ? 0 : room - (reach - spot);
+    pwsp_decode_cut(d, room, reach);
+    if (d->kv > kv) {
+        if (d->writer) {
+            pwsp_decode_write_part(d, kv == 0 ? PTOWSP_WORK_FIRST : 0, kv, d->kv);
         }
+        *out_cost += d->a->unit + d->spot - spot;
         d->splits++;
-        d->merges += d->kv == 0;
-        d->kv = end;
-        d->room = 0;
+        d->merges += kv == 0;
     }
     return true;
 }
@@ -6499,10 +6598,12 @@ PWSP_FORCE_INLINE bool pwsp_decode_lanes(const pwsp_attention *a, uint64_t time,
                      a->unit + 2 * slot_cost,
                      !a->config.lane_speeds && rate > 0,
                      time,
+                     time > a->unit && rate > 0 ? (time - a->unit) / rate : 0,
+                     0,
+                     UINT64_MAX,
                      0,
                      0,
-                     UINT32_MAX,
-                     a->config.kv_head_count,
+                     0,
                      0,
                      0,
                      0,
@@ -6511,16 +6612,18 @@ PWSP_FORCE_INLINE bool pwsp_decode_lanes(const pwsp_attention *a, uint64_t time,
                      0,
                      0,
                      0};
-    bool has_more = true;
+    bool has_more = pwsp_decode_next(&d);
     for (; d.lane < a->config.lane_count; d.lane++) {
+        uint64_t cost = 0;
         if (has_more && (!a->config.lane_speeds || a->config.lane_speeds[d.lane] > 0)) {
-            const uint64_t room = d.room = pwsp_lane_room(a, time, d.lane);
-            has_more = pwsp_decode_lane(&d);
-            if (has_more && room == time && d.room == room) {
+            const uint64_t room = pwsp_lane_room(a, time, d.lane);
+            has_more = pwsp_decode_lane(&d, room, &cost);
+            if (has_more && room == time && cost == 0) {
                 break;  // what does not fit the fastest lane, fits none
             }
         }
         if (writer) {
+            writer->lane_cost = cost;
             pwsp_write_lane(writer);
         } else if (!has_more) {
             break;
@@ -6536,8 +6639,13 @@ PWSP_INTERNAL bool pwsp_decode_fill(const pwsp_attention *a, uint64_t time,
                                     pwsp_attention_writer *writer,
                                     pwsp_attention_splits *out_splits) {
     PTOWSP_ASSERT(pwsp_attention_is_decode(a) && a->tile_count > 0);
-    return writer ? pwsp_decode_lanes(a, time, writer, out_splits)
-                  : pwsp_decode_lanes(a, time, NULL, out_splits);
+    if (!writer) {
+        return pwsp_decode_lanes(a, time, NULL, out_splits);
+    }
+    pwsp_attention_writer local = *writer;
+    const bool fits = pwsp_decode_lanes(a, time, &local, out_splits);
+    *writer = local;
+    return fits;
 }
 
 // =================================================================================================
@@ -7275,19 +7383,19 @@ PWSP_INTERNAL void pwsp_print_costs(const ptowsp_attention_plan *plan, ptowsp_ou
     }
 }
 
-void ptowsp_attention_print(const ptowsp_attention_plan *plan, ptowsp_output text) {
+void ptowsp_attention_print(const ptowsp_attention_plan *plan, ptowsp_output output) {
     if (!plan || !plan->unit_begin || (plan->unit_count > 0 && !plan->units) ||
         (plan->merge_count > 0 && !plan->merges)) {
         return;
     }
-    pwsp_text_format(text, "attention plan: %u tiles of up to %u rows in %u units, on %u lanes\n",
+    pwsp_text_format(output, "attention plan: %u tiles of up to %u rows in %u units, on %u lanes\n",
                      (unsigned)plan->tile_count, (unsigned)plan->slot_rows,
                      (unsigned)plan->unit_count, (unsigned)plan->lane_count);
-    pwsp_text_format(text, "splits: %u units more than tiles, %u merges\n",
+    pwsp_text_format(output, "splits: %u units more than tiles, %u merges\n",
                      (unsigned)(plan->unit_count - plan->tile_count), (unsigned)plan->merge_count);
-    pwsp_text_format(text, "scratch: %u slots of %u rows of dim + 2 floats\n",
+    pwsp_text_format(output, "scratch: %u slots of %u rows of dim + 2 floats\n",
                      (unsigned)plan->slot_count, (unsigned)plan->slot_rows);
-    pwsp_print_costs(plan, text);
+    pwsp_print_costs(plan, output);
 }
 
 // -- arrays ---------------------------------------------------------------------------------------
@@ -8472,13 +8580,14 @@ PWSP_INLINE uint32_t pwsp_moe_parts_max(const ptowsp_moe_config *config) {
     return config && config->column_parts > 0 ? config->column_parts : 1;
 }
 
-// The same with the step: checks configuration and counts, sums up their cost, and checks that the plan
-// has its arrays.
-PWSP_INTERNAL ptowsp_status pwsp_moe_units_start(const ptowsp_moe_config *config, uint32_t parts,
-                                                 const PTOWSP_GM uint32_t *counts,
-                                                 const PTOWSP_GM uint32_t *offsets,
-                                                 const ptowsp_moe_plan *plan, pwsp_moe_units *u,
-                                                 ptowsp_plan_info *info);
+// The same with the step: checks configuration and counts, and sums up their cost.
+PWSP_INTERNAL ptowsp_status pwsp_moe_units_start(const ptowsp_moe_batch *batch,
+                                                 const ptowsp_moe_config *config, uint32_t parts,
+                                                 pwsp_moe_units *u, ptowsp_plan_info *info);
+
+// Checks that a plan has its arrays.
+PWSP_INTERNAL ptowsp_status pwsp_moe_arrays_check(const ptowsp_moe_plan *plan,
+                                                  ptowsp_plan_info *info);
 
 PWSP_INLINE uint32_t pwsp_moe_count_at(const pwsp_moe_units *u, uint32_t batch, uint32_t expert) {
     return u->counts[(size_t)batch * u->expert_count + expert];
@@ -9286,15 +9395,14 @@ static uint32_t pwsp_moe_parts_next(uint32_t parts, uint32_t most) {
 }
 
 // Improves a choice, which has one part, by more of them. Equal ones go to fewer parts.
-static void pwsp_moe_parts_choose(const ptowsp_moe_config *config, const ptowsp_moe_plan *plan,
+static void pwsp_moe_parts_choose(const ptowsp_moe_batch *batch, const ptowsp_moe_config *config,
                                   pwsp_moe_choice *best) {
     const uint32_t most = pwsp_moe_parts_max(config);
     ptowsp_plan_info spare;
     pwsp_moe_choice other;
     for (uint32_t parts = 1; parts < most;) {
         parts = pwsp_moe_parts_next(parts, most);
-        if (pwsp_moe_units_start(config, parts, best->u.counts, best->u.offsets, plan, &other.u,
-                                 &spare) != PTOWSP_OK) {
+        if (pwsp_moe_units_start(batch, config, parts, &other.u, &spare) != PTOWSP_OK) {
             return;  // beyond a limit
         }
         if ((double)other.u.total * other.u.grid / other.u.lane_count >= best->f.cost_max) {
@@ -9307,39 +9415,34 @@ static void pwsp_moe_parts_choose(const ptowsp_moe_config *config, const ptowsp_
     }
 }
 
-// -- public ---------------------------------------------------------------------------------------
-
-ptowsp_status ptowsp_moe_unit_bound(const ptowsp_moe_config *config, uint64_t token_count,
-                                    uint64_t *out_count, ptowsp_plan_info *out_info) {
-    ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
-    if (!out_count) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_OUT_NULL, PTOWSP_NO_INDEX, 0, 0);
+PWSP_INTERNAL ptowsp_status pwsp_moe_units_start(const ptowsp_moe_batch *batch,
+                                                 const ptowsp_moe_config *config, uint32_t parts,
+                                                 pwsp_moe_units *u, ptowsp_plan_info *info) {
+    ptowsp_status status = pwsp_moe_configure(config, parts, u, info);
+    if (status == PTOWSP_OK && !batch) {
+        status = pwsp_plan_fail(info, PTOWSP_FAULT_BATCH_NULL, PTOWSP_NO_INDEX, 0, 0);
+    } else if (status == PTOWSP_OK) {
+        u->counts = batch->counts;
+        u->offsets = batch->offsets;
+        status = pwsp_moe_counts_sum(u, info);
     }
-    *out_count = 0;
-    pwsp_moe_units u;
-    ptowsp_status status = pwsp_moe_configure(config, 1, &u, info);
-    if (status != PTOWSP_OK) {
-        return status;
-    }
-    const uint64_t parts = pwsp_moe_parts_max(config);
-    const uint64_t counts = pwsp_min_u64(token_count, (uint64_t)u.batch_count * u.expert_count);
-    // A range of tokens of one lane has all but its last unit full.
-    uint64_t count = counts;
-    if (u.unit_tokens != UINT64_MAX) {
-        count = pwsp_sum_u64(count, token_count / u.unit_tokens);
-    }
-    count = count > UINT32_MAX ? count : count * parts;
-    count = pwsp_sum_u64(count, counts > 0 ? u.lane_count - UINT64_C(1) : 0);
-    count = pwsp_min_u64(count, token_count > UINT32_MAX ? token_count : token_count * parts);
-    if (count > UINT32_MAX) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_UNITS_EXCEEDED, PTOWSP_NO_INDEX,
-                              pwsp_info_value(count), UINT32_MAX);
-    }
-    *out_count = count;
-    return PTOWSP_OK;
+    return status;
 }
 
-static ptowsp_status pwsp_moe_arrays_check(const ptowsp_moe_plan *plan, ptowsp_plan_info *info) {
+// Decides on the parts and the lanes' shares of a step.
+static ptowsp_status pwsp_moe_choose(const ptowsp_moe_batch *batch, const ptowsp_moe_config *config,
+                                     pwsp_moe_choice *choice, ptowsp_plan_info *info) {
+    const ptowsp_status status = pwsp_moe_units_start(batch, config, 1, &choice->u, info);
+    if (status == PTOWSP_OK) {
+        choice->time = pwsp_moe_time(&choice->u, &choice->f);
+        pwsp_moe_parts_choose(batch, config, choice);
+        info->work_count = choice->f.unit_count;
+    }
+    return status;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_moe_arrays_check(const ptowsp_moe_plan *plan,
+                                                  ptowsp_plan_info *info) {
     if (!plan) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_PLAN_NULL, PTOWSP_NO_INDEX, 0, 0);
     }
@@ -9349,31 +9452,101 @@ static ptowsp_status pwsp_moe_arrays_check(const ptowsp_moe_plan *plan, ptowsp_p
     return plan->unit_begin ? PTOWSP_OK : pwsp_plan_fail(info, PTOWSP_FAULT_PLAN_ARRAY, 1, 0, 0);
 }
 
-PWSP_INTERNAL ptowsp_status pwsp_moe_units_start(const ptowsp_moe_config *config, uint32_t parts,
-                                                 const PTOWSP_GM uint32_t *counts,
-                                                 const PTOWSP_GM uint32_t *offsets,
-                                                 const ptowsp_moe_plan *plan, pwsp_moe_units *u,
-                                                 ptowsp_plan_info *info) {
-    ptowsp_status status = pwsp_moe_configure(config, parts, u, info);
-    if (status == PTOWSP_OK) {
-        u->counts = counts;
-        u->offsets = offsets;
-        status = pwsp_moe_counts_sum(u, info);
-    }
-    return status == PTOWSP_OK ? pwsp_moe_arrays_check(plan, info) : status;
+// -- public: sizes --------------------------------------------------------------------------------
+
+// A plan has the arrays of an attention plan without merges.
+static ptowsp_attention_sizes pwsp_moe_arrays(const ptowsp_moe_sizes *sizes) {
+    const ptowsp_attention_sizes arrays = {sizes->unit_count, 0, 0, 0, sizes->lane_count, 0};
+    return arrays;
 }
 
-ptowsp_status ptowsp_moe_generate(const ptowsp_moe_config *config, const PTOWSP_GM uint32_t *counts,
-                                  const PTOWSP_GM uint32_t *offsets, ptowsp_moe_plan *plan,
-                                  ptowsp_plan_info *out_info) {
+static void pwsp_moe_sizes_set(ptowsp_moe_sizes *sizes, uint64_t unit_count, uint32_t lane_count) {
+    sizes->unit_count = unit_count;
+    sizes->lane_count = lane_count;
+    const ptowsp_attention_sizes arrays = pwsp_moe_arrays(sizes);
+    sizes->block_bytes = pwsp_sizes_bytes(&arrays);
+}
+
+ptowsp_status ptowsp_moe_bound(const ptowsp_moe_config *config, const ptowsp_moe_limits *limits,
+                               ptowsp_moe_sizes *out_sizes, ptowsp_plan_info *out_info) {
     ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
-    pwsp_moe_choice choice;
-    ptowsp_status status = pwsp_moe_units_start(config, 1, counts, offsets, plan, &choice.u, info);
+    if (!out_sizes) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_OUT_NULL, PTOWSP_NO_INDEX, 0, 0);
+    }
+    memset(out_sizes, 0, sizeof *out_sizes);
+    pwsp_moe_units u;
+    ptowsp_status status = pwsp_moe_configure(config, 1, &u, info);
+    if (status == PTOWSP_OK && !limits) {
+        status = pwsp_plan_fail(info, PTOWSP_FAULT_LIMITS_NULL, PTOWSP_NO_INDEX, 0, 0);
+    }
     if (status != PTOWSP_OK) {
         return status;
     }
-    choice.time = pwsp_moe_time(&choice.u, &choice.f);
-    pwsp_moe_parts_choose(config, plan, &choice);
+    const uint64_t parts = pwsp_moe_parts_max(config), pairs = limits->pair_count_max;
+    const uint64_t counts = pwsp_min_u64(pairs, (uint64_t)u.batch_count * u.expert_count);
+    // A range of tokens of one lane has all but its last unit full.
+    uint64_t count = counts;
+    if (u.unit_tokens != UINT64_MAX) {
+        count = pwsp_sum_u64(count, pairs / u.unit_tokens);
+    }
+    count = count > UINT32_MAX ? count : count * parts;
+    count = pwsp_sum_u64(count, counts > 0 ? u.lane_count - UINT64_C(1) : 0);
+    count = pwsp_min_u64(count, pairs > UINT32_MAX ? pairs : pairs * parts);
+    if (count > UINT32_MAX) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_UNITS_EXCEEDED, PTOWSP_NO_INDEX,
+                              pwsp_info_value(count), UINT32_MAX);
+    }
+    pwsp_moe_sizes_set(out_sizes, count, u.lane_count);
+    return PTOWSP_OK;
+}
+
+ptowsp_status ptowsp_moe_size(const ptowsp_moe_batch *batch, const ptowsp_moe_config *config,
+                              ptowsp_moe_sizes *out_sizes, ptowsp_plan_info *out_info) {
+    ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
+    if (!out_sizes) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_OUT_NULL, PTOWSP_NO_INDEX, 0, 0);
+    }
+    memset(out_sizes, 0, sizeof *out_sizes);
+    pwsp_moe_choice choice;
+    const ptowsp_status status = pwsp_moe_choose(batch, config, &choice, info);
+    if (status == PTOWSP_OK) {
+        pwsp_moe_sizes_set(out_sizes, choice.f.unit_count, choice.u.lane_count);
+    }
+    return status;
+}
+
+ptowsp_status ptowsp_moe_place(const ptowsp_moe_sizes *sizes, void *block, uint64_t block_bytes,
+                               ptowsp_moe_plan *out_plan) {
+    if (!sizes || !out_plan) {
+        return PTOWSP_INVALID_PARAMS;
+    }
+    const ptowsp_attention_sizes arrays = pwsp_moe_arrays(sizes);
+    ptowsp_attention_plan plan;
+    const ptowsp_status status = ptowsp_attention_place(&arrays, block, block_bytes, &plan);
+    if (status == PTOWSP_OK) {
+        memset(out_plan, 0, sizeof *out_plan);
+        out_plan->units = plan.units;
+        out_plan->unit_begin = plan.unit_begin;
+        out_plan->lane_costs = plan.lane_costs;
+        out_plan->unit_capacity = plan.unit_capacity;
+        out_plan->lane_count = plan.lane_count;
+    }
+    return status;
+}
+
+// -- public: plans --------------------------------------------------------------------------------
+
+ptowsp_status ptowsp_moe_generate(const ptowsp_moe_batch *batch, const ptowsp_moe_config *config,
+                                  ptowsp_moe_plan *plan, ptowsp_plan_info *out_info) {
+    ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
+    pwsp_moe_choice choice;
+    ptowsp_status status = pwsp_moe_choose(batch, config, &choice, info);
+    if (status == PTOWSP_OK) {
+        status = pwsp_moe_arrays_check(plan, info);
+    }
+    if (status != PTOWSP_OK) {
+        return status;
+    }
     const pwsp_moe_units u = choice.u;
     pwsp_moe_filler f = choice.f;
     if (f.unit_count > plan->unit_capacity) {
@@ -9394,7 +9567,6 @@ ptowsp_status ptowsp_moe_generate(const ptowsp_moe_config *config, const PTOWSP_
     plan->column_parts = u.parts;
     plan->cost_max = f.cost_max;
     plan->cost_mean = (double)f.cost_sum * u.grid / u.lane_count;
-    info->work_count = f.unit_count;
     return PTOWSP_OK;
 }
 
@@ -9529,15 +9701,17 @@ static ptowsp_status pwsp_moe_costs_check(const pwsp_moe_units *u, const ptowsp_
                : pwsp_plan_fail(info, PTOWSP_FAULT_COST_WRONG, plan->lane_count, 0, 0);
 }
 
-ptowsp_status ptowsp_moe_check(const ptowsp_moe_config *config, const PTOWSP_GM uint32_t *counts,
-                               const PTOWSP_GM uint32_t *offsets, const ptowsp_moe_plan *plan,
-                               ptowsp_plan_info *out_info) {
+ptowsp_status ptowsp_moe_check(const ptowsp_moe_batch *batch, const ptowsp_moe_config *config,
+                               const ptowsp_moe_plan *plan, ptowsp_plan_info *out_info) {
     ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
     const uint32_t most = pwsp_moe_parts_max(config);
     const bool is_inside = plan && plan->column_parts > 0 && plan->column_parts <= most;
     pwsp_moe_units u;
-    ptowsp_status status = pwsp_moe_units_start(config, is_inside ? plan->column_parts : most,
-                                                counts, offsets, plan, &u, info);
+    ptowsp_status status =
+        pwsp_moe_units_start(batch, config, is_inside ? plan->column_parts : most, &u, info);
+    if (status == PTOWSP_OK) {
+        status = pwsp_moe_arrays_check(plan, info);
+    }
     if (status == PTOWSP_OK) {
         status = pwsp_moe_numbers_check(&u, plan, info);
     }
@@ -9563,7 +9737,7 @@ ptowsp_status ptowsp_moe_check(const ptowsp_moe_config *config, const PTOWSP_GM 
     return pwsp_moe_costs_check(&u, plan, info);
 }
 
-void ptowsp_moe_print(const ptowsp_moe_plan *plan, ptowsp_output text) {
+void ptowsp_moe_print(const ptowsp_moe_plan *plan, ptowsp_output output) {
     if (!plan || !plan->unit_begin || (plan->unit_count > 0 && !plan->units)) {
         return;
     }
@@ -9580,16 +9754,16 @@ void ptowsp_moe_print(const ptowsp_moe_plan *plan, ptowsp_output text) {
             tokens += unit->reserved == 0 ? unit->params[3] : 0;
         }
     }
-    pwsp_text_format(text, "MoE plan: %llu tokens of %u experts in %u units, on %u lanes\n",
+    pwsp_text_format(output, "MoE plan: %llu tokens of %u experts in %u units, on %u lanes\n",
                      (unsigned long long)tokens, (unsigned)experts, (unsigned)plan->unit_count,
                      (unsigned)plan->lane_count);
     if (parts > 1) {
-        pwsp_text_format(text, "columns: those of an expert in %u parts\n", (unsigned)parts);
+        pwsp_text_format(output, "columns: those of an expert in %u parts\n", (unsigned)parts);
     }
-    pwsp_text_format(text, "splits: lanes read %u %s more than there are\n",
+    pwsp_text_format(output, "splits: lanes read %u %s more than there are\n",
                      (unsigned)(reads - pieces), parts > 1 ? "parts" : "experts");
     const ptowsp_attention_plan units = ptowsp_moe_plan_units(plan);
-    pwsp_print_costs(&units, text);
+    pwsp_print_costs(&units, output);
 }
 
 // =================================================================================================
@@ -10054,9 +10228,10 @@ static ptowsp_status pwsp_moe_placement_check(const ptowsp_moe_placement *placem
                                       : pwsp_plan_fail(info, PTOWSP_FAULT_PLAN_ARRAY, 0, 0, 0);
 }
 
-ptowsp_status ptowsp_moe_place(const ptowsp_moe_cluster *cluster, const float *loads,
-                               uint32_t layer_count, void *scratch, uint64_t scratch_bytes,
-                               const ptowsp_moe_placement *placement, ptowsp_plan_info *out_info) {
+ptowsp_status ptowsp_moe_rebalance(const ptowsp_moe_cluster *cluster, const float *loads,
+                                   uint32_t layer_count, void *scratch, uint64_t scratch_bytes,
+                                   const ptowsp_moe_placement *placement,
+                                   ptowsp_plan_info *out_info) {
     ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
     pwsp_moe_cluster c;
     ptowsp_status status = pwsp_moe_cluster_check(cluster, &c, info);
@@ -12627,7 +12802,7 @@ ptowsp_status ptowsp_prefix_bound(const ptowsp_attention_config *config,
     sizes->merge_count = joins ? sizes->unit_count : flat.merge_count;
     sizes->slot_count = joins ? sizes->unit_count : flat.slot_count;
     sizes->slot_rows =
-        most.tiles > 0 ? (uint32_t)pwsp_min_u64(tokens, a.tile_tokens) * config->group : 0;
+        most.tiles > 0 ? (uint32_t)pwsp_min_u64(tokens, a.tile_tokens) * a.config.group : 0;
     const uint64_t segments = requests > 0 ? 2 * requests - 1 : 0;
     if (segments > UINT32_MAX) {
         memset(out_sizes, 0, sizeof *out_sizes);
@@ -13157,25 +13332,25 @@ ptowsp_status ptowsp_prefix_check(const ptowsp_attention_batch *batch,
     return status == PTOWSP_OK ? pwsp_joins_prove(&proof) : status;
 }
 
-void ptowsp_prefix_print(const ptowsp_prefix_plan *plan, ptowsp_output text) {
+void ptowsp_prefix_print(const ptowsp_prefix_plan *plan, ptowsp_output output) {
     if (!plan) {
         return;
     }
-    pwsp_text_format(text, "prefix plan: %u requests, %u shared segments, %u joins\n",
+    pwsp_text_format(output, "prefix plan: %u requests, %u shared segments, %u joins\n",
                      (unsigned)plan->request_count, (unsigned)plan->shared_count,
                      (unsigned)plan->join_count);
-    pwsp_text_format(text, "kv tokens read: %llu, flat %llu",
+    pwsp_text_format(output, "kv tokens read: %llu, flat %llu",
                      (unsigned long long)plan->kv_token_reads,
                      (unsigned long long)plan->flat_kv_token_reads);
     if (plan->flat_kv_token_reads > 0) {
         pwsp_text_format(
-            text, ", ratio %s",
+            output, ", ratio %s",
             pwsp_fixed((double)plan->kv_token_reads / (double)plan->flat_kv_token_reads, 4).text);
     }
-    pwsp_text_format(text, "\npredicted: cost %s, flat %s; time %s, flat %s\n",
+    pwsp_text_format(output, "\npredicted: cost %s, flat %s; time %s, flat %s\n",
                      pwsp_general(plan->cost, 6).text, pwsp_general(plan->flat_cost, 6).text,
                      pwsp_general(plan->time, 6).text, pwsp_general(plan->flat_time, 6).text);
-    ptowsp_attention_print(&plan->attention, text);
+    ptowsp_attention_print(&plan->attention, output);
 }
 
 #endif  // PTOWSP_ONLY_ATTENTION
@@ -13366,7 +13541,7 @@ PWSP_INTERNAL ptowsp_status pwsp_attend_step_check(const ptowsp_attend_cache *ca
                                                    ptowsp_plan_info *info);
 
 PWSP_INLINE uint32_t pwsp_attend_group(const ptowsp_attend_step *step) {
-    return step->config->group > 0 ? step->config->group : 1;
+    return pwsp_group_of(step->config);
 }
 
 PWSP_INLINE uint32_t pwsp_attend_query_count(const ptowsp_attend_step *step, uint32_t request) {

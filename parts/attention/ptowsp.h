@@ -85,28 +85,28 @@
 //    #include "ptowsp.h"
 //    #include <stdio.h>
 //    static ptowsp_partial states[8]; static float accs[8]; static uint32_t progress[256];
-//    static const ptowsp_attention_scratch scratch = {states, accs, 1, 1};  // 1 row, dim 1
 //    static void attend(const ptowsp_work *w, uint32_t lane, void *user) {  // token t has value t
 //        float n = (float)ptowsp_work_kv_len(w), mean = (float)ptowsp_work_kv_end(w) - (n + 1) / 2;
-//        uint32_t slot = ptowsp_work_slot(w); ptowsp_partial part = {0, n};  // all scores are 0
+//        uint32_t slot = ptowsp_work_slot(w); (void)lane;
 //        if (slot == PTOWSP_NO_SLOT) ((float *)user)[ptowsp_work_request(w)] = mean;  // whole
-//        else states[slot] = part, accs[slot] = n * mean, (void)lane;
-//    }
+//        else states[slot].l = n, accs[slot] = n * mean; }  // all scores are 0, and so is m
 //    static void merge(const ptowsp_work *w, uint32_t lane, void *user) { (void)lane;  // a row
-//        ptowsp_attention_merge_row(&scratch, w, 0, (float *)user + ptowsp_work_request(w));
-//    }
+//        uint32_t first = ptowsp_work_slot_first(w), count = ptowsp_work_slot_count(w);
+//        float *out = (float *)user + ptowsp_work_request(w);
+//        ptowsp_merge_partials(states + first, accs + first, count, 1, 1, out); }
 //    int main(void) {
-//        const int32_t kv[] = {2501, 1001, 501}; ptowsp_attention_batch batch = {kv, NULL, 3};
+//        const int32_t kv[] = {2501, 1001, 501}; float out[3];  // by sequence
+//        static ptowsp_attention_batch batch; batch.kv_lengths = kv, batch.sequence_count = 3;
 //        static ptowsp_attention_config config; config.kv_head_count = 1, config.lane_count = 4;
 //        ptowsp_attention_sizes sizes; ptowsp_attention_plan plan; ptowsp_work_fn table = attend;
-//        static uint64_t block[64]; float out[3];  // by sequence
+//        static uint64_t block[64]; static ptowsp_attention_job job;
 //        if (ptowsp_attention_size(&batch, &config, &sizes, NULL)) return 1;
 //        if (ptowsp_attention_place(&sizes, block, sizeof block, &plan)) return 1;
 //        if (ptowsp_attention_generate(&batch, &config, &plan, NULL)) return 1;
-//        ptowsp_attention_job job = {&plan, &table, 1, merge, out, progress, false, NULL, NULL, NULL};
+//        job.plan = &plan, job.table = &table, job.table_count = 1, job.merge = merge;
+//        job.user = out, job.progress = progress;
 //        if (ptowsp_attention_run_serial(&job, NULL)) return 1;
-//        printf("%u units, means %g, %g and %g\n", plan.unit_count, out[0], out[1], out[2]);
-//    }
+//        printf("%u units, means %g, %g and %g\n", plan.unit_count, out[0], out[1], out[2]); }
 //
 // It prints:
 //
@@ -114,26 +114,31 @@
 //
 // CONTENTS
 //
-//    1. Build configuration                 184     8. Merging                            1091
-//    2. Status and errors                   290     9. Attention plans                    1140
-//    3. Contexts and threads                356    10. Attention kernels                  1625
-//    4. Sinks                               521    11. MoE plans                          1891
-//    5. Work and tiers                      550    12. Prefix trees                       2339
-//    6. Chunk plans                         703    32. Spaces                             2621
-//    7. Dispatch                           1021    33. Utilities                          2680
+//    1. Build configuration                 189     8. Merging                            1101
+//    2. Status and errors                   296     9. Attention plans                    1150
+//    3. Contexts and threads                362    10. Attention kernels                  1650
+//    4. Sinks                               527    11. MoE plans                          1917
+//    5. Work and tiers                      556    12. Prefix trees                       2394
+//    6. Chunk plans                         709    32. Spaces                             2679
+//    7. Dispatch                           1031    33. Utilities                          2738
 //
-//   Appendix C. Macros                             2692
-//   Appendix D. Index of functions                 2900
+//   Appendix C. Macros                             2750
+//   Appendix D. Index of functions                 2958
 //
 // WORDS
 //
 //      lane          a worker that does one thing at a time: a thread, an SM, a core; or a simulated one
 //      context       memory, lanes and the last error: what calls of one thread share
-//      unit          a piece of a plan for one lane, a ptowsp_work: a part of a request's KV tokens
+//      unit          a piece of a plan for one lane, a ptowsp_work: a part of a request's KV tokens.
+//                    ptowsp_unit is the kind of core that a kernel needs: cube, vector or both
 //      tier          a class of units by size, with a kernel of its own
 //      tile          in plans: query tokens that a unit computes together; in kernels: rows x columns
 //      slot          in plans: room for a part's state until it is merged; in workloads: a 64-bit
 //                    cell by which tasks are counted or chosen
+//      layout        in tensors: the mesh axes over which each dimension is spread; in tile kernels:
+//                    the order of a tile's elements
+//      record        of a run: what became of a task or step; of an event: a statement that ends a
+//                    wait; in tuning: a measured time
 //      merge         parts of one softmax to the whole, by their maxima and sums
 //      cost          of a plan: any unit that is the same for all work, such as cycles or KV tokens
 //      module        axes, tensors, kernels and workloads, as they are built or read from text
@@ -276,6 +281,7 @@ PTOWSP_API const char *ptowsp_version(void);
 // Names of version 0.1, for those who still use them: the error has the new one.
 #define ptowsp_call           ptowsp_call_IS_NOW_ptowsp_call_make
 #define ptowsp_close          ptowsp_close_IS_NOW_ptowsp_close_make
+#define ptowsp_moe_unit_bound ptowsp_moe_unit_bound_IS_NOW_ptowsp_moe_bound
 #define ptowsp_record         ptowsp_record_IS_NOW_ptowsp_record_make
 #define ptowsp_send           ptowsp_send_IS_NOW_ptowsp_send_make
 #define ptowsp_send_task      ptowsp_send_task_IS_NOW_ptowsp_send_task_make
@@ -668,7 +674,7 @@ PTOWSP_INLINE ptowsp_work ptowsp_work_of(uint32_t work_id, uint8_t tier, uint8_t
 
 // Writes one line without a line end: "#7 tier 1 first (3, 0) [0, 1024)". It holds id, tier, any of
 // "first last init", params 0 and 1, and the tokens.
-PTOWSP_API void ptowsp_work_print(const PTOWSP_GM ptowsp_work *work, ptowsp_output text);
+PTOWSP_API void ptowsp_work_print(const PTOWSP_GM ptowsp_work *work, ptowsp_output output);
 
 // Allocates count zeroed descriptors, aligned to 64 bytes; destroy them before the context.
 // Errors   INVALID_PARAMS (out_work NULL, count 0, more than SIZE_MAX / 2 bytes), OUT_OF_MEMORY.
@@ -791,6 +797,10 @@ typedef struct ptowsp_plan_config {
     FAULT(WORK_NULL, INVALID_PARAMS, "work is NULL with capacity %v")                              \
     FAULT(BUFFER_SMALL, BUFFER_OVERFLOW, "%v work units do not fit the buffer, which holds %l")    \
     FAULT(CONFIG_NULL, INVALID_PARAMS, "config is NULL")                                           \
+    FAULT(HEADS_MULTIPLE, INVALID_PARAMS,                                                          \
+          "query_head_count %v is not a multiple of kv_head_count %l")                             \
+    FAULT(HEADS_OTHER, INVALID_PARAMS,                                                             \
+          "query_head_count %v is not kv_head_count * group, which is %l")                         \
     FAULT(LANES_COUNT, INVALID_PARAMS, "lane_count %v is not in 1 to %l")                          \
     FAULT(SPEEDS_ZERO, INVALID_PARAMS, "the speeds of all %v lanes are 0")                         \
     FAULT(MODE_UNKNOWN, INVALID_PARAMS, "config.mode has the unknown value %v")                    \
@@ -1015,7 +1025,7 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_plan_work_bound(const ptowsp_plan_c
                                                              ptowsp_plan_info *out_info);
 
 // Writes a line without a line end: "plan: sequence 3 has length 200000, which no tier covers".
-PTOWSP_API void ptowsp_plan_explain(const ptowsp_plan_info *info, ptowsp_output text);
+PTOWSP_API void ptowsp_plan_explain(const ptowsp_plan_info *info, ptowsp_output output);
 
 // -------------------------------------------------------------------------------------------------
 // 7. Dispatch
@@ -1229,12 +1239,15 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 // one sequence; rows of all of them are then merged (section 8):
 //
 //      const int32_t first = rank, kv_first = from, stride = ranks;
-//      const ptowsp_attention_positions positions = {
-//          1, &first, &stride, &kv_first, &stride, NULL, NULL, NULL};
+//      const ptowsp_attention_positions positions = {.sequence_count = 1,
+//                                                    .query_first = &first,
+//                                                    .query_stride = &stride,
+//                                                    .kv_first = &kv_first,
+//                                                    .kv_stride = &stride};
 //      config.is_causal = true;
 //      config.positions = &positions;
 //      if (ptowsp_attention_generate(&batch, &config, &plan, &info)) {
-//          ptowsp_plan_explain(&info, text);
+//          ptowsp_plan_explain(&info, output);
 //          return 1;
 //      }
 //
@@ -1359,14 +1372,15 @@ typedef struct ptowsp_attention_cost {
 
 // Zero fields mean the defaults; kv_head_count and lane_count are required.
 typedef struct ptowsp_attention_config {
-    uint32_t kv_head_count;       // KV heads (1 under MLA)
-    uint32_t group;               // query heads per KV head; default 1
-    uint32_t lane_count;          // 1 to PTOWSP_ATTENTION_LANE_MAX
+    uint32_t kv_head_count;     // KV heads (1 under MLA)
+    uint32_t group;             // query heads per KV head; default 1, or by query_head_count
+    uint32_t query_head_count;  // all query heads: kv_head_count * group, or refused. 0: not given
+    uint32_t lane_count;        // 1 to PTOWSP_ATTENTION_LANE_MAX
     const uint32_t *lane_speeds;  // [lane_count] relative; 0: gets no work. NULL: all are equal
     ptowsp_attention_mode mode;
     bool is_causal;
     uint32_t window;     // KV tokens that a query sees; 0: all
-    uint32_t page_size;  // tokens; default 1
+    uint32_t page_size;  // tokens of a page of KV; 0: no pages, so pieces end at any token
     // Rows of a tile, at most; default 64. Its query tokens are max(1, tile_rows / group).
     uint32_t tile_rows;
     uint32_t piece_min;  // BALANCED: KV tokens of a piece of a split tile, at least, unless all of
@@ -1498,6 +1512,17 @@ PTOWSP_INLINE const PTOWSP_GM ptowsp_work *ptowsp_attention_lane_merges(
     return *out_count ? plan->merges + plan->merge_begin[lane] : plan->merges;  // or NULL
 }
 
+// The rows of a unit or of a merge's tile: its query tokens, times the group. Row r is query token
+// r / group of the tile with query head r % group of the KV head.
+PTOWSP_INLINE uint32_t ptowsp_attention_unit_rows(const ptowsp_attention_batch *batch,
+                                                  const ptowsp_attention_plan *plan,
+                                                  const PTOWSP_GM ptowsp_work *unit) {
+    const PTOWSP_GM int32_t *queries = batch->query_lengths;
+    const uint32_t tokens = queries ? PWSP_CAST(uint32_t, queries[ptowsp_work_request(unit)]) : 1;
+    const uint32_t left = tokens - ptowsp_work_tile(unit) * plan->tile_tokens;
+    return (left < plan->tile_tokens ? left : plan->tile_tokens) * plan->group;
+}
+
 // The plan in arrays of the form that FlashInfer's kernels read. Any may be NULL. Arrays are filled
 // up to the plan's capacities, as the plan itself is: a captured launch may read all elements.
 typedef struct ptowsp_attention_arrays {
@@ -1519,7 +1544,7 @@ ptowsp_attention_export(const ptowsp_attention_plan *plan, const ptowsp_attentio
 
 // Writes a table: units, parts, merges, scratch, largest and mean cost, and a line per lane. A line
 // stands for consecutive lanes where there are many. Requires a plan that was made.
-PTOWSP_API void ptowsp_attention_print(const ptowsp_attention_plan *plan, ptowsp_output text);
+PTOWSP_API void ptowsp_attention_print(const ptowsp_attention_plan *plan, ptowsp_output output);
 
 // Partial states in scratch memory: states[slot][row] and accs[slot][row][dim], so slot_count *
 // slot_rows * (dim + 2) floats.
@@ -1633,13 +1658,13 @@ PTOWSP_API ptowsp_status ptowsp_attention_run(ptowsp_context *context,
 //
 // and when all have returned, the outputs are complete. Before that, once for each step:
 //
-//      ptowsp_attend_limits limits = {sizes, 0, 128, worker_count};  // value_dim 128
+//      ptowsp_attend_limits limits = {.plan = sizes, .value_dim = 128, .worker_count = worker_count};
 //      uint64_t bytes;
 //      ptowsp_attend_size(&limits, &bytes, &info);
 //      ptowsp_attend_place(&limits, malloc(bytes), bytes, &job.memory, &info);
 //      job.cache = &cache;  // where keys and values are
 //      job.step = &step;    // the batch, config and plan; queries, outputs, page tables
-//      if (ptowsp_attend_check(&job, &info)) ptowsp_plan_explain(&info, text);
+//      if (ptowsp_attend_check(&job, &info)) ptowsp_plan_explain(&info, output);
 //
 // Size memory for the largest plan, by the sizes of ptowsp_attention_bound, and place it once. Tiles,
 // slots and lists are read from the plan, lengths, group, window and mask from the batch and the
@@ -1713,7 +1738,8 @@ typedef struct ptowsp_attend_cache {
     ptowsp_attend_strides scale_strides;     // of both
     ptowsp_attend_type type;
     uint32_t key_dim, value_dim;
-    uint32_t page_size;  // 0: a sequence is one page, so pages[0] says where it begins
+    uint32_t page_size;  // tokens of a page; 0: no pages, so tokens follow one another from row
+                         // pages[0] of the sequence on
 } ptowsp_attend_cache;
 
 // What the units of a step share. Query heads are kv_head * group to kv_head * group + group - 1.
@@ -1921,23 +1947,25 @@ PTOWSP_API PTOWSP_AICPU const char *ptowsp_attend_variant(void);
 //
 //    int main(void) {
 //        const int32_t ids[8] = {2, 0, 2, 1, 0, 2, 2, -1};
-//        const ptowsp_moe_routes routes = {ids, 4, 2, 3, 0};
-//        uint32_t counts[3], offsets[4], pairs[8], rows[8], begin[3];
-//        ptowsp_work units[6];
-//        ptowsp_moe_order order = {counts, offsets, pairs, rows, NULL, 8, 0, 0, 0, 0};
-//        ptowsp_moe_config config = {1, 3, 2, 0, 0, {0, 1, 0}, 0};
-//        ptowsp_moe_plan plan = {units, begin, NULL, 6, 0, 0, 0, 0, 0};
-//        if (ptowsp_moe_sort(&routes, &order, NULL) != PTOWSP_OK ||
-//            ptowsp_moe_generate(&config, counts, offsets, &plan, NULL) != PTOWSP_OK) {
-//            return 1;
-//        }
-//        for (uint32_t lane = 0; lane < plan.lane_count; lane++) {
-//            for (uint32_t i = begin[lane]; i < begin[lane + 1]; i++) {
-//                printf("lane %u: expert %u, rows %u to %u\n", lane, ptowsp_work_expert(&units[i]),
-//                       ptowsp_work_token_start(&units[i]), ptowsp_work_token_end(&units[i]));
+//        static uint32_t counts[3], offsets[4], pairs[8], rows[8]; static uint64_t block[64];
+//        static ptowsp_moe_routes routes; static ptowsp_moe_order order;  // zero: the defaults
+//        static ptowsp_moe_config config; ptowsp_moe_batch batch; ptowsp_moe_sizes sizes;
+//        ptowsp_moe_plan plan;
+//        routes.ids = ids, routes.token_count = 4, routes.top_k = 2, routes.expert_count = 3;
+//        order.counts = counts, order.offsets = offsets, order.pairs = pairs, order.rows = rows;
+//        order.row_capacity = 8;
+//        config.expert_count = 3, config.lane_count = 2, config.cost.per_token = 1;
+//        batch.counts = counts, batch.offsets = offsets;
+//        if (ptowsp_moe_sort(&routes, &order, NULL)) return 1;
+//        if (ptowsp_moe_size(&batch, &config, &sizes, NULL)) return 1;
+//        if (ptowsp_moe_place(&sizes, block, sizeof block, &plan)) return 1;
+//        if (ptowsp_moe_generate(&batch, &config, &plan, NULL)) return 1;
+//        for (uint32_t lane = 0; lane < plan.lane_count; lane++)
+//            for (uint32_t i = plan.unit_begin[lane]; i < plan.unit_begin[lane + 1]; i++) {
+//                const ptowsp_work *unit = &plan.units[i];
+//                printf("lane %u: expert %u, rows %u to %u\n", lane, ptowsp_work_expert(unit),
+//                       ptowsp_work_token_start(unit), ptowsp_work_token_end(unit));
 //            }
-//        }
-//        return 0;
 //    }
 //
 // It prints:
@@ -2077,7 +2105,22 @@ typedef struct ptowsp_moe_config {
     uint32_t column_parts;  // parts of an expert's output columns, at most; 0: 1
 } ptowsp_moe_config;
 
-// Set the first part; planning fills the second.
+// A step: its (token, expert) pairs by expert.
+typedef struct ptowsp_moe_batch {
+    const PTOWSP_GM uint32_t *counts;  // [batch_count][expert_count] pairs of each expert
+    const PTOWSP_GM uint32_t
+        *offsets;  // [batch_count][expert_count + 1] first row of each expert, of
+                   // ptowsp_moe_sort. NULL: rows count from an expert's first
+} ptowsp_moe_batch;
+
+// Numbers of elements that a plan needs; block_bytes is for all its arrays together.
+typedef struct ptowsp_moe_sizes {
+    uint64_t unit_count;
+    uint32_t lane_count;
+    uint64_t block_bytes;
+} ptowsp_moe_sizes;
+
+// A plan. Set the first part, by ptowsp_moe_place or by hand; planning fills the second.
 typedef struct ptowsp_moe_plan {
     PTOWSP_GM ptowsp_work *units;    // [unit_capacity]
     PTOWSP_GM uint32_t *unit_begin;  // [lane_count + 1]: lane l has units [l] to [l + 1]
@@ -2089,33 +2132,45 @@ typedef struct ptowsp_moe_plan {
     uint32_t column_parts;       // of each expert; 1 to config.column_parts
 } ptowsp_moe_plan;
 
-// The most units of any step of at most `token_count` (token, expert) pairs.
-// Errors   INVALID_PARAMS, LIMIT_EXCEEDED. *out_count is 0 then.
-PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_unit_bound(const ptowsp_moe_config *config,
-                                                            uint64_t token_count,
-                                                            uint64_t *out_count,
-                                                            ptowsp_plan_info *out_info);
+// A limit that a service never exceeds, to size memory once.
+typedef struct ptowsp_moe_limits {
+    uint64_t pair_count_max;  // (token, expert) pairs of a step: tokens * top_k
+} ptowsp_moe_limits;
 
-// Plans the units of counts[batch_count][expert_count] tokens. token_start is a row, counted from
-// offsets[batch_count][expert_count + 1], as of ptowsp_moe_sort. With NULL it counts from the first
-// token of its (batch, expert).
+// Bounds the sizes of the plans of any step within limits.
+// Errors   INVALID_PARAMS, LIMIT_EXCEEDED. *out_sizes is zero then.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_bound(const ptowsp_moe_config *config,
+                                                       const ptowsp_moe_limits *limits,
+                                                       ptowsp_moe_sizes *out_sizes,
+                                                       ptowsp_plan_info *out_info);
+
+// The exact sizes of the plan of a step. Errors and cost as ptowsp_moe_generate, without writing.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_size(const ptowsp_moe_batch *batch,
+                                                      const ptowsp_moe_config *config,
+                                                      ptowsp_moe_sizes *out_sizes,
+                                                      ptowsp_plan_info *out_info);
+
+// Places the arrays of a plan in one block. Rules and errors as ptowsp_attention_place.
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_place(const ptowsp_moe_sizes *sizes, void *block,
+                                                       uint64_t block_bytes,
+                                                       ptowsp_moe_plan *out_plan);
+
+// Plans a step.
 //
 // Errors   INVALID_PARAMS, LIMIT_EXCEEDED, BUFFER_OVERFLOW (info.value of info.limit; the plan is
 //          untouched; info.work_count is the number needed).
 // Cost     Some 20 walks over counts and lanes, and the writing of units. With column_parts as many
 //          for each number of parts that is tried; few if one part keeps the lanes busy.
-PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_generate(const ptowsp_moe_config *config,
-                                                          const PTOWSP_GM uint32_t *counts,
-                                                          const PTOWSP_GM uint32_t *offsets,
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_generate(const ptowsp_moe_batch *batch,
+                                                          const ptowsp_moe_config *config,
                                                           ptowsp_moe_plan *plan,
                                                           ptowsp_plan_info *out_info);
 
 // Proves a plan: every token of each expert is in one unit, in order; units are split where they
 // may be; lists of lanes and costs agree with the units. It does not prove that no plan is better.
 // Errors   As ptowsp_moe_generate; also INVALID_PARAMS with the unit, lane or cost at fault.
-PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_check(const ptowsp_moe_config *config,
-                                                       const PTOWSP_GM uint32_t *counts,
-                                                       const PTOWSP_GM uint32_t *offsets,
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_check(const ptowsp_moe_batch *batch,
+                                                       const ptowsp_moe_config *config,
                                                        const ptowsp_moe_plan *plan,
                                                        ptowsp_plan_info *out_info);
 
@@ -2145,7 +2200,7 @@ PTOWSP_INLINE const PTOWSP_GM uint32_t *ptowsp_moe_unit_rows(const ptowsp_moe_or
 }
 
 // Writes units, experts that several lanes read, costs, and lanes as ptowsp_attention_print.
-PTOWSP_API void ptowsp_moe_print(const ptowsp_moe_plan *plan, ptowsp_output text);
+PTOWSP_API void ptowsp_moe_print(const ptowsp_moe_plan *plan, ptowsp_output output);
 
 // The plan as one that programs bind (ptowsp_run_bind_plan) and jobs run (ptowsp_attention_run_worker,
 // section 9): the same units and lanes, no merges. A job needs a table of one kernel, and progress.
@@ -2225,7 +2280,7 @@ typedef struct ptowsp_moe_placement {
                                // + 1 is always enough
 } ptowsp_moe_placement;
 
-// Bytes of scratch of ptowsp_moe_place and ptowsp_moe_move, which has to be aligned to 8.
+// Bytes of scratch of ptowsp_moe_rebalance and ptowsp_moe_move, which has to be aligned to 8.
 PTOWSP_API PTOWSP_AICPU uint64_t ptowsp_moe_scratch_bytes(const ptowsp_moe_cluster *cluster);
 
 // Places the experts of each layer by its loads[layer][expert_count].
@@ -2235,11 +2290,11 @@ PTOWSP_API PTOWSP_AICPU uint64_t ptowsp_moe_scratch_bytes(const ptowsp_moe_clust
 //          layers before are written then).
 // Cost     O(replicas * log(replicas)) per layer; with is_spread O(replicas * (ranks + replicas of a
 //          rank)), where few replicas need a swap.
-PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_place(const ptowsp_moe_cluster *cluster,
-                                                       const float *loads, uint32_t layer_count,
-                                                       void *scratch, uint64_t scratch_bytes,
-                                                       const ptowsp_moe_placement *placement,
-                                                       ptowsp_plan_info *out_info);
+PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_rebalance(const ptowsp_moe_cluster *cluster,
+                                                           const float *loads, uint32_t layer_count,
+                                                           void *scratch, uint64_t scratch_bytes,
+                                                           const ptowsp_moe_placement *placement,
+                                                           ptowsp_plan_info *out_info);
 
 // What ptowsp_moe_move did, in loads of the busiest rank; replicas of an expert share its load.
 typedef struct ptowsp_moe_moved {
@@ -2256,7 +2311,7 @@ typedef struct ptowsp_moe_moved {
 // frontier[move_max + 1], which may be NULL, is the load of the busiest rank with at most that many
 // moves: the result of a call with it as move_max. out_moved may be NULL, too.
 //
-// Errors   As ptowsp_moe_place, and INVALID_PARAMS for an expert that is out of range or has no
+// Errors   As ptowsp_moe_rebalance, and INVALID_PARAMS for an expert that is out of range or has no
 //          replica.
 // Cost     A step tries about 2 * replicas-per-rank * (replicas + experts) changes.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_move(const ptowsp_moe_cluster *cluster,
@@ -2385,11 +2440,14 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_routes_generate(const ptowsp_mo
 // In INVARIANT mode, segments end at multiples of the chunk. So pieces, and with them the bits of a
 // result, equal the flat plan's.
 //
-//      ptowsp_prefix_limits limits = {request_count, block_count};
+//      ptowsp_prefix_limits limits = {.request_count_max = request_count,
+//                                     .block_count_max = block_count};
 //      uint64_t bytes = ptowsp_prefix_tree_bytes(&limits);
 //      ptowsp_prefix_tree tree;
 //      ptowsp_prefix_tree_place(&limits, malloc(bytes), bytes, &tree);
-//      ptowsp_prefix_batch batch = {{kv_lengths, NULL, request_count}, ids, id_begin, 512};
+//      ptowsp_prefix_batch batch = {
+//          .attention = {.kv_lengths = kv_lengths, .sequence_count = request_count},
+//          .block_ids = ids, .block_begin = id_begin, .block_tokens = 512};
 //      ptowsp_attention_config config = {.kv_head_count = 8, .group = 4, .lane_count = 24};
 //      ptowsp_plan_info info;
 //      ptowsp_prefix_sizes sizes;
@@ -2398,10 +2456,10 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_routes_generate(const ptowsp_mo
 //          ptowsp_prefix_size(&batch.attention, &config, &tree, &sizes, &info) ||
 //          ptowsp_prefix_place(&sizes, malloc(sizes.block_bytes), sizes.block_bytes, &plan) ||
 //          ptowsp_prefix_generate(&batch.attention, &config, &tree, &plan, &info)) {
-//          ptowsp_plan_explain(&info, text);
+//          ptowsp_plan_explain(&info, output);
 //          return 1;
 //      }
-//      ptowsp_prefix_print(&plan, text);
+//      ptowsp_prefix_print(&plan, output);
 //      ptowsp_attention_job job = {.plan = &plan.attention, .table = kernels, .table_count = 1};
 //      job.merge = merge, job.user = user;
 //      job.progress = progress;  // ptowsp_prefix_progress_size(&plan) elements
@@ -2591,7 +2649,7 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_prefix_check(const ptowsp_attention
                                                           ptowsp_plan_info *out_info);
 
 // Writes lines about sharing, then as ptowsp_attention_print.
-PTOWSP_API void ptowsp_prefix_print(const ptowsp_prefix_plan *plan, ptowsp_output text);
+PTOWSP_API void ptowsp_prefix_print(const ptowsp_prefix_plan *plan, ptowsp_output output);
 
 #endif  // PTOWSP_ONLY_ATTENTION
 
@@ -2900,38 +2958,39 @@ PTOWSP_DEFINE_SPACE(ptowsp_moe_space, PTOWSP_MOE_DIMS)
 // Appendix D. Index of functions
 // -------------------------------------------------------------------------------------------------
 //
-//      ptowsp_              clock_ns 2689, decode_tiers 700, hash 2686, parallel_for 473,
-//                           processor_count 459, tier_find 691, version 274
-//      ptowsp_attend_       bytes 1885, check 1806, compute 1873, convert 1880, join 1844,
-//                           merge 1840, place 1796, run 1827, run_worker 1820, size 1789,
-//                           unit_of 1862, unit_rows 1866, variant 1888, work 1836
-//      ptowsp_attention_    accs 1537, bound 1425, check 1478, export 1518, generate 1456,
-//                           is_invariant 1486, job_check 1609, lane_merges 1495, lane_units 1490,
-//                           merge_row 1542, place 1442, print 1522, progress_size 1585, run 1621,
-//                           run_serial 1613, run_worker 1601, see 1469, size 1432, states 1533
-//      ptowsp_context_      create 436, destroy 442, error 445, fail 449, lane_count 452,
-//                           run_worker 508
-//      ptowsp_dispatch_     mpmd 1085, serial 1054, spmd 1065
-//      ptowsp_merge_        add 1119, clear 1116, finish 1125, partials 1135
-//      ptowsp_moe_          check 2116, column_begin 2126, column_end 2133, combine 2025,
-//                           generate 2107, history_add 2179, index 2271, look 2170, move 2262,
-//                           place 2238, plan_units 2152, print 2148, routes_generate 2331,
-//                           row_bound 1993, scratch_bytes 2229, share 2281, sort 2001,
-//                           sort_parallel 2011, unit_bound 2094, unit_rows 2140
-//      ptowsp_output_       to_buffer 544, to_file 547
-//      ptowsp_plan_         chunk_size 955, explain 1018, generate 978, generate_parallel 996,
-//                           generate_range 986, is_invariant 1487, total_work 963, work_bound 1012
-//      ptowsp_prefix_       add 2540, bound 2552, build 2523, build_given 2531, check 2587,
-//                           generate 2576, join_row 2612, place 2566, print 2594,
-//                           progress_size 2618, remove 2543, size 2559, tree_bytes 2513,
-//                           tree_place 2514, unit_tokens 2600
-//      ptowsp_space_        at 2670, index 2668, make 2663, multiply 2699, total 2667
-//      ptowsp_status_       name 338, text 339
-//      ptowsp_work_         batch 608, column_part 626, create 676, destroy 680, expert 611,
-//                           head 596, is_first 653, is_last 656, is_valid 646, is_whole 649,
-//                           kv_end 605, kv_len 602, kv_start 599, merge_rows 640, of 662,
-//                           print 671, request 593, slot 629, slot_count 635, slot_first 632,
-//                           tile 623, token_count 617, token_end 620, token_start 614
+//      ptowsp_              clock_ns 2747, decode_tiers 706, hash 2744, parallel_for 479,
+//                           processor_count 465, tier_find 697, version 279
+//      ptowsp_attend_       bytes 1911, check 1832, compute 1899, convert 1906, join 1870,
+//                           merge 1866, place 1822, run 1853, run_worker 1846, size 1815,
+//                           unit_of 1888, unit_rows 1892, variant 1914, work 1862
+//      ptowsp_attention_    accs 1562, bound 1439, check 1492, export 1543, generate 1470,
+//                           is_invariant 1500, job_check 1634, lane_merges 1509, lane_units 1504,
+//                           merge_row 1567, place 1456, print 1547, progress_size 1610, run 1646,
+//                           run_serial 1638, run_worker 1626, see 1483, size 1446, states 1558,
+//                           unit_rows 1517
+//      ptowsp_context_      create 442, destroy 448, error 451, fail 455, lane_count 458,
+//                           run_worker 514
+//      ptowsp_dispatch_     mpmd 1095, serial 1064, spmd 1075
+//      ptowsp_merge_        add 1129, clear 1126, finish 1135, partials 1145
+//      ptowsp_moe_          bound 2142, check 2172, column_begin 2181, column_end 2188,
+//                           combine 2053, generate 2164, history_add 2234, index 2326, look 2225,
+//                           move 2317, place 2154, plan_units 2207, print 2203, rebalance 2293,
+//                           routes_generate 2386, row_bound 2021, scratch_bytes 2284, share 2336,
+//                           size 2148, sort 2029, sort_parallel 2039, unit_rows 2195
+//      ptowsp_output_       to_buffer 550, to_file 553
+//      ptowsp_plan_         chunk_size 965, explain 1028, generate 988, generate_parallel 1006,
+//                           generate_range 996, is_invariant 1501, total_work 973, work_bound 1022
+//      ptowsp_prefix_       add 2598, bound 2610, build 2581, build_given 2589, check 2645,
+//                           generate 2634, join_row 2670, place 2624, print 2652,
+//                           progress_size 2676, remove 2601, size 2617, tree_bytes 2571,
+//                           tree_place 2572, unit_tokens 2658
+//      ptowsp_space_        at 2728, index 2726, make 2721, multiply 2757, total 2725
+//      ptowsp_status_       name 344, text 345
+//      ptowsp_work_         batch 614, column_part 632, create 682, destroy 686, expert 617,
+//                           head 602, is_first 659, is_last 662, is_valid 652, is_whole 655,
+//                           kv_end 611, kv_len 608, kv_start 605, merge_rows 646, of 668,
+//                           print 677, request 599, slot 635, slot_count 641, slot_first 638,
+//                           tile 629, token_count 623, token_end 626, token_start 620
 
 #ifdef __cplusplus
 }
