@@ -17,7 +17,7 @@ typedef struct pwsp_lookup {
     uint64_t count;  // of slots: a power of two, or 0
 } pwsp_lookup;
 
-// slot: that of a key, or the free one where it belongs; there must be slots. reserve: makes room for one
+// slot: where a key is, or the free one where it belongs; there must be slots. reserve: makes room for one
 // more item than `count`. False when memory is out, and nothing has changed.
 #define PWSP_LOOKUP(name, owner, key, hash, key_at, is_same)                                       \
     PWSP_INLINE uint32_t *name##_slot(const owner *of, const pwsp_lookup *lookup, key sought) {    \

@@ -37,7 +37,7 @@ NPU_INTERNAL bool npu_load(ptowsp_npu *npu, const char *directory, npu_text *why
 
 // -- bindings -------------------------------------------------------------------------------------
 
-// Binds what is bound to an axis, if it is. Dense axes are not.
+// Binds an axis as the run does, if it is bound. Dense axes are not.
 static ptowsp_status npu_bind_axis(const npu_runner *api, void *runner, const ptowsp_run *run,
                                    uint32_t i, const ptowsp_axis_info *axis) {
     ptowsp_binding b = pwsp_binding_of(PTOWSP_BIND_SIZE, axis->name);

@@ -199,7 +199,7 @@ static bool pwsp_export_ranks_take(pwsp_export_ranks *e) {
 // What identifies a span beyond its kernel.
 static void pwsp_export_ranks_label(void *user, uint64_t i, ptowsp_output text) {
     const pwsp_export_ranks *e = (const pwsp_export_ranks *)user;
-    uint64_t rank = 0;  // the last whose first span is not behind it
+    uint64_t rank = 0;  // the last one whose first span is at most i
     PWSP_BISECT(rank, e->group->rank_count, e->firsts[middle] <= i)
     const ptowsp_run *run = e->group->runs[--rank];
     const ptowsp_task_trace task = ptowsp_run_trace_at(run, i - e->firsts[rank]);

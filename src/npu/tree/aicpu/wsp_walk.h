@@ -68,7 +68,7 @@ class Target {
     // A task to fill in; the same until it is submitted. Never null.
     virtual Submission *open() = 0;
     virtual void submit(Submission *submission) = 0;
-    // What is between tasks; to most targets it makes no difference.
+    // Marks between tasks; to most targets they make no difference.
     virtual void scope_begin(bool is_parallel) {
         (void)is_parallel;
     }

@@ -48,7 +48,7 @@ bool Bindings::is_axis(uint32_t axis, ptowsp_axis_kind kind) const {
            program_.axes[axis].kind == static_cast<uint32_t>(kind);
 }
 
-// The index of the thing that a binding names, of a plan that of its first axis; 0: there is none.
+// The index of the thing that a binding names: for a plan the index of its first axis. 0: not found.
 uint32_t Bindings::find(const ptowsp_binding &b) const {
     const auto among = [&b](const auto *decls, uint32_t count, const auto &is_it) -> uint32_t {
         for (uint32_t i = 1; i < count && b.name; i++) {

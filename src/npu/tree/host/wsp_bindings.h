@@ -12,7 +12,7 @@ class Bindings {
   public:
     explicit Bindings(const wsp_program &program);
 
-    // What a binding names, as ptowsp_run_bind does.
+    // Binds the thing that a binding names, as ptowsp_run_bind does.
     ptowsp_status bind(const ptowsp_binding &binding);
 
     // By index.
