@@ -170,21 +170,11 @@ static uint64_t pwsp_flow_cells(const pwsp_flow *flow) {
     return (uint64_t)flow->member_count * flow->round_count;
 }
 
-// NULL when memory is out, or for no items.
-static void *pwsp_flow_alloc(const pwsp_traffic *t, uint64_t count, size_t item_size) {
-    return count > 0 && count <= SIZE_MAX / item_size
-               ? pwsp_memory_alloc(&t->memory, (size_t)count * item_size)
-               : NULL;
-}
-
 static bool pwsp_flow_reserve(const pwsp_traffic *t, pwsp_flow *flow, uint64_t send_count) {
-    const uint64_t cells = pwsp_flow_cells(flow);
     flow->send_count = send_count;
-    flow->members =
-        (pwsp_traffic_member *)pwsp_flow_alloc(t, flow->member_count, sizeof *flow->members);
-    flow->cells = (pwsp_traffic_cell *)pwsp_flow_alloc(t, cells, sizeof *flow->cells);
-    flow->sends = (pwsp_traffic_send *)pwsp_flow_alloc(t, send_count, sizeof *flow->sends);
-    return flow->members && (flow->cells || !cells) && (flow->sends || !send_count);
+    return PWSP_ALLOC(&t->memory, flow->members, flow->member_count) &&
+           PWSP_ALLOC(&t->memory, flow->cells, pwsp_flow_cells(flow)) &&
+           PWSP_ALLOC(&t->memory, flow->sends, send_count);
 }
 
 PWSP_INTERNAL pwsp_flow *pwsp_flow_make(const pwsp_traffic *t, const ptowsp_collective *c,
