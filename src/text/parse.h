@@ -152,6 +152,19 @@ PWSP_INTERNAL bool pwsp_parse_try(pwsp_parser *p, const char *word);
 // The same, or an error.
 PWSP_INTERNAL bool pwsp_parse_expect(pwsp_parser *p, const char *word);
 
+// Makes a function that skips the name of one of the enumerators first to last, and sets *out to it. At
+// another word it returns `otherwise`.
+#define PWSP_PARSE_ONE_OF(linkage, function, type, name_of, first, last, otherwise)                \
+    linkage bool function(pwsp_parser *p, type *out) {                                             \
+        for (int i = (int)(first); i <= (int)(last); i++) {                                        \
+            if (pwsp_parse_try(p, name_of((type)i))) {                                             \
+                *out = (type)i;                                                                    \
+                return true;                                                                       \
+            }                                                                                      \
+        }                                                                                          \
+        return otherwise;                                                                          \
+    }
+
 // Copies a name of at most PTOWSP_NAME_MAX characters; `what` for the error.
 PWSP_INTERNAL bool pwsp_parse_name(pwsp_parser *p, const char *what, char *out_name);
 
@@ -172,6 +185,7 @@ PWSP_INTERNAL bool pwsp_parse_label_add(pwsp_parser *p, pwsp_parse_labels *label
 PWSP_INTERNAL bool pwsp_parse_expr(pwsp_parser *p, ptowsp_expr *out_expr);
 PWSP_INTERNAL bool pwsp_parse_axis(pwsp_parser *p, ptowsp_axis *out_axis);
 PWSP_INTERNAL bool pwsp_parse_type(pwsp_parser *p, ptowsp_type *out_type);
+PWSP_INTERNAL bool pwsp_parse_dtype(pwsp_parser *p, ptowsp_dtype *out_dtype);
 
 // The line of a mesh; the spreads of a tensor that was just made; the line of a rule.
 PWSP_INTERNAL bool pwsp_parse_mesh(pwsp_parser *p);

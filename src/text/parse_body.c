@@ -125,14 +125,8 @@ static bool pwsp_scan_type(pwsp_parser *p, pwsp_body_args *a) {
     a->has_type = true;
     a->is_mask = pwsp_parse_try(p, "mask");
     a->dtype = PTOWSP_U8;
-    if (!a->is_mask) {
-        a->dtype = PTOWSP_F16;
-        while (a->dtype <= PTOWSP_BOOL && !pwsp_parse_try(p, ptowsp_dtype_name(a->dtype))) {
-            a->dtype = (ptowsp_dtype)(a->dtype + 1);
-        }
-    }
-    if (a->dtype > PTOWSP_BOOL) {
-        return pwsp_parse_fail(p, "a data type is missing here");
+    if (!a->is_mask && !pwsp_parse_dtype(p, &a->dtype)) {
+        return false;
     }
     return p->token == PWSP_TOKEN_LINE_END ||
            (pwsp_scan_size(p, &a->rows) && pwsp_parse_expect(p, "x") &&

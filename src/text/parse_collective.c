@@ -6,36 +6,24 @@
 
 #include "parse.h"
 
-static bool pwsp_parse_collective_kind(pwsp_parser *p, ptowsp_collective_desc *desc) {
-    for (int kind = PTOWSP_ALL_REDUCE; kind <= PTOWSP_SLICE; kind++) {
-        if (pwsp_parse_try(p, ptowsp_collective_name((ptowsp_collective_kind)kind))) {
-            desc->kind = (ptowsp_collective_kind)kind;
-            return true;
-        }
-    }
-    return pwsp_parse_fail(p, "a collective is missing here: all_reduce, reduce_scatter, "
-                              "all_gather, all_to_all, broadcast, send or slice");
-}
+PWSP_PARSE_ONE_OF(static, pwsp_parse_collective_kind, ptowsp_collective_kind,
+                  ptowsp_collective_name, PTOWSP_ALL_REDUCE, PTOWSP_SLICE,
+                  pwsp_parse_fail(p, "a collective is missing here: all_reduce, reduce_scatter, "
+                                     "all_gather, all_to_all, broadcast, send or slice"))
 
-PWSP_INTERNAL bool pwsp_parse_algorithm(pwsp_parser *p, ptowsp_algorithm *out_algorithm) {
-    for (int i = PTOWSP_ALGORITHM_DIRECT; i <= PTOWSP_ALGORITHM_RING; i++) {
-        if (pwsp_parse_try(p, ptowsp_algorithm_name((ptowsp_algorithm)i))) {
-            *out_algorithm = (ptowsp_algorithm)i;
-            return true;
-        }
-    }
-    return pwsp_parse_fail(p, "an algorithm is missing here: direct, doubling, hierarchical or "
-                              "ring");
-}
+PWSP_PARSE_ONE_OF(
+    PWSP_INTERNAL, pwsp_parse_algorithm, ptowsp_algorithm, ptowsp_algorithm_name,
+    PTOWSP_ALGORITHM_DIRECT, PTOWSP_ALGORITHM_RING,
+    pwsp_parse_fail(p, "an algorithm is missing here: direct, doubling, hierarchical or ring"))
+
+PWSP_PARSE_ONE_OF(static, pwsp_parse_try_reduction, ptowsp_reduction, pwsp_reduction_name,
+                  PTOWSP_REDUCTION_SUM, PTOWSP_REDUCTION_MIN, false)
 
 // An option; `counts` has room for a name.
 static bool pwsp_parse_collective_option(pwsp_parser *p, ptowsp_collective_desc *desc,
                                          char *counts) {
-    for (int i = PTOWSP_REDUCTION_SUM; i <= PTOWSP_REDUCTION_MIN; i++) {
-        if (pwsp_parse_try(p, pwsp_reduction_name((ptowsp_reduction)i))) {
-            desc->reduction = (ptowsp_reduction)i;
-            return true;
-        }
+    if (pwsp_parse_try_reduction(p, &desc->reduction)) {
+        return true;
     }
     if (pwsp_parse_try(p, "by")) {
         return pwsp_parse_algorithm(p, &desc->algorithm);
@@ -69,7 +57,7 @@ PWSP_INTERNAL bool pwsp_parse_collective(pwsp_parser *p, const ptowsp_kernel_des
     memset(&desc, 0, sizeof desc);
     desc.name = params->name;
     desc.dtype = params->tiles[0].dtype;
-    if (!pwsp_parse_expect(p, ",") || !pwsp_parse_collective_kind(p, &desc)) {
+    if (!pwsp_parse_expect(p, ",") || !pwsp_parse_collective_kind(p, &desc.kind)) {
         return false;
     }
     desc.is_apart = desc.kind == PTOWSP_ALL_REDUCE && params->tiles[1].name != NULL;

@@ -8,25 +8,18 @@
 
 // -- words of types -------------------------------------------------------------------------------
 
-PWSP_INTERNAL bool pwsp_parse_type(pwsp_parser *p, ptowsp_type *out_type) {
-    for (int type = PTOWSP_TYPE_BOOL; type <= PTOWSP_TYPE_U64; type++) {
-        if (pwsp_parse_try(p, pwsp_type_name((ptowsp_type)type))) {
-            *out_type = (ptowsp_type)type;
-            return true;
-        }
-    }
-    return pwsp_parse_fail(p, "a type is missing here: bool, i64 or u64");
-}
+PWSP_PARSE_ONE_OF(PWSP_INTERNAL, pwsp_parse_type, ptowsp_type, pwsp_type_name, PTOWSP_TYPE_BOOL,
+                  PTOWSP_TYPE_U64, pwsp_parse_fail(p, "a type is missing here: bool, i64 or u64"))
 
-static bool pwsp_parse_dtype(pwsp_parser *p, ptowsp_dtype *out_dtype) {
-    for (int dtype = PTOWSP_F16; dtype <= PTOWSP_BOOL; dtype++) {
-        if (pwsp_parse_try(p, ptowsp_dtype_name((ptowsp_dtype)dtype))) {
-            *out_dtype = (ptowsp_dtype)dtype;
-            return true;
-        }
-    }
-    return pwsp_parse_fail(p, "a data type is missing here");
-}
+PWSP_PARSE_ONE_OF(PWSP_INTERNAL, pwsp_parse_dtype, ptowsp_dtype, ptowsp_dtype_name, PTOWSP_F16,
+                  PTOWSP_BOOL, pwsp_parse_fail(p, "a data type is missing here"))
+
+PWSP_PARSE_ONE_OF(static, pwsp_parse_location, ptowsp_location, ptowsp_location_name,
+                  PTOWSP_LOCATION_GLOBAL, PTOWSP_LOCATION_L1,
+                  pwsp_parse_fail(p, "a location is missing here: global, l2, ub or l1"))
+
+PWSP_PARSE_ONE_OF(static, pwsp_parse_unit, ptowsp_unit, ptowsp_unit_name, 0, PTOWSP_UNIT_COUNT - 1,
+                  pwsp_parse_fail(p, "a unit is missing here: vector, cube, mix or link"))
 
 static bool pwsp_parse_size(pwsp_parser *p, int64_t *out_size) {
     uint64_t size = 0;
@@ -138,16 +131,10 @@ static bool pwsp_parse_tensor_line(pwsp_parser *p) {
         desc.rank++;
     }
     pwsp_parse_next(p);
-    int location = PTOWSP_LOCATION_GLOBAL;
-    while (location <= PTOWSP_LOCATION_L1 &&
-           !pwsp_parse_try(p, ptowsp_location_name((ptowsp_location)location))) {
-        location++;
-    }
-    if (location > PTOWSP_LOCATION_L1) {
-        return pwsp_parse_fail(p, "a location is missing here: global, l2, ub or l1");
+    if (!pwsp_parse_location(p, &desc.location)) {
+        return false;
     }
     desc.name = name;
-    desc.location = (ptowsp_location)location;
     bool has_sizes = false;
     for (uint32_t i = 0; i < desc.rank; i++) {
         has_sizes = has_sizes || sizes[i].id;
@@ -365,15 +352,7 @@ static bool pwsp_parse_kernel(pwsp_parser *p) {
     if (pwsp_parse_try(p, ptowsp_unit_name(PTOWSP_UNIT_LINK))) {
         return pwsp_parse_collective(p, &desc);
     }
-    int unit = 0;
-    while (unit < PTOWSP_UNIT_COUNT && !pwsp_parse_try(p, ptowsp_unit_name((ptowsp_unit)unit))) {
-        unit++;
-    }
-    if (unit == PTOWSP_UNIT_COUNT) {
-        return pwsp_parse_fail(p, "a unit is missing here: vector, cube, mix or link");
-    }
-    desc.unit = (ptowsp_unit)unit;
-    if (!pwsp_parse_kind_of(p, &desc, &kind)) {
+    if (!pwsp_parse_unit(p, &desc.unit) || !pwsp_parse_kind_of(p, &desc, &kind)) {
         return false;
     }
     if (p->token != PWSP_TOKEN_LINE_END) {
