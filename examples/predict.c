@@ -245,22 +245,31 @@ static int compare_numbers(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
+// The errors of kinds first to last, in percent, ascending.
+static uint32_t errors_of(kind first, kind last, double errors[POINTS]) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < point_count; i++) {
+        if (points[i].of >= first && points[i].of <= last) {
+            errors[count++] = 100 * fabs(points[i].predicted / points[i].measured - 1);
+        }
+    }
+    qsort(errors, count, sizeof *errors, compare_numbers);
+    return count;
+}
+
 static void print_points(void) {
     for (int k = 0; k < KINDS; k++) {
         double errors[POINTS];
-        uint32_t count = 0;
+        const uint32_t count = errors_of((kind)k, (kind)k, errors);
         printf("%-48s %10s %10s %6s\n", kind_names[k], k == KERNEL ? "us" : "cycles", "predicted",
                "ratio");
         for (uint32_t i = 0; i < point_count; i++) {
             const point *p = &points[i];
             if (p->of == (kind)k) {
-                double ratio = p->predicted / p->measured;
                 printf("  %-46.46s %10.1f %10.1f %6.2f\n", p->label, p->measured, p->predicted,
-                       ratio);
-                errors[count++] = 100 * fabs(ratio - 1);
+                       p->predicted / p->measured);
             }
         }
-        qsort(errors, count, sizeof *errors, compare_numbers);
         printf("  %u rows: median error %.1f %%, 90 of 100 within %.1f %%\n\n", count,
                count ? errors[count / 2] : 0.0, count ? errors[count * 9 / 10] : 0.0);
     }
@@ -320,25 +329,32 @@ static void svg_band(FILE *file, const plot *p) {
 }
 
 static void svg_axes(FILE *file, const plot *p) {
-    double at = p->low;
+    double at = p->low, errors[POINTS];
+    const bool is_kernels = p == plot_of(KERNEL);
+    const uint32_t count =
+        errors_of(is_kernels ? KERNEL : A2A3_VECTOR, is_kernels ? KERNEL : A5_VECTOR, errors);
     for (int i = 0; i <= p->decades; i++, at *= 10) {
+        char number[16];
+        snprintf(number, sizeof number, at < 1000 ? "%.0f" : "%.0f,000",
+                 at < 1000 ? at : at / 1000);
         double x = p->left + along(p, at), y = BOTTOM - along(p, at);
         const char *unit = i ? "" : p->unit;
         fprintf(file,
                 "<path d=\"M%.1f %d v%d M%d %.1f h%d\" class=\"grid\"/>\n"
-                "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%.0f %s</text>\n"
-                "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.0f %s</text>\n",
-                x, TOP, SIDE, p->left, y, SIDE, x, BOTTOM + 20, at, unit, p->left - 8, y + 4, at,
-                unit);
+                "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%s %s</text>\n"
+                "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%s %s</text>\n",
+                x, TOP, SIDE, p->left, y, SIDE, x, BOTTOM + 20, number, unit, p->left - 8, y + 4,
+                number, unit);
     }
-    fprintf(file,
-            "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" class=\"frame\"/>\n"
-            "<text class=\"head\" x=\"%d\" y=\"%d\">%s</text>\n"
-            "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">published, %s</text>\n"
-            "<text transform=\"translate(%d %d) rotate(-90)\" text-anchor=\"middle\">predicted, %s"
-            "</text>\n",
-            p->left, TOP, SIDE, SIDE, p->left, TOP - 12, p->title, p->left + SIDE / 2, BOTTOM + 44,
-            p->unit, p->left - 66, TOP + SIDE / 2, p->unit);
+    fprintf(
+        file,
+        "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" class=\"frame\"/>\n"
+        "<text class=\"head\" x=\"%d\" y=\"%d\">%s: median error %.1f %%, largest %.0f %%</text>\n"
+        "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">published, %s</text>\n"
+        "<text transform=\"translate(%d %d) rotate(-90)\" text-anchor=\"middle\">predicted, %s"
+        "</text>\n",
+        p->left, TOP, SIDE, SIDE, p->left, TOP - 12, p->title, errors[count / 2], errors[count - 1],
+        p->left + SIDE / 2, BOTTOM + 44, p->unit, p->left - 66, TOP + SIDE / 2, p->unit);
 }
 
 // A point; a kernel with its number, on alternate sides as neighbours are close.

@@ -68,6 +68,7 @@ static void pwsp_html_begin(pwsp_facts *facts) {
         "1px solid "
         "#d8dee4}td{text-align:right}table{width:600px}th{width:240px}td:last-child{width:180px}"
         "div{height:10px;background:#0072b2}svg{max-width:100%;height:auto;touch-action:none}"
+        "svg .h{display:none}"  // the page has the title
         "@media print{input,small{display:none}body{max-width:none;margin:0}}");
     pwsp_out_text(out,
                   "@media(prefers-color-scheme:dark){body{color:#e6edf3;background:#0d1117}"
@@ -83,30 +84,31 @@ static void pwsp_html_tables(pwsp_facts *facts) {
     pwsp_out *out = facts->out;
     const pwsp_picture *picture = facts->picture;
     uint64_t makespan = facts->bounds.makespan_cycles;
-    pwsp_out_text(out, "<h2>Makespan and its lower bounds</h2>\n<table>\n");
+    pwsp_out_text(out, "<h2>Makespan and its lower bounds, in cycles</h2>\n<table>\n");
     pwsp_html_row(facts, "makespan", makespan, makespan);
     for (uint32_t i = 0; i < facts->row_count; i++) {
         pwsp_html_row(facts, facts->rows[i].name, facts->rows[i].cycles, makespan);
     }
-    pwsp_out_text(out, "</table>\n<h2>Idle time of lanes</h2>\n<table>\n");
+    pwsp_out_text(out, "</table>\n<h2>Idle time of lanes, in cycles</h2>\n<table>\n");
     for (uint32_t i = 0; i < PTOWSP_STALL_COUNT; i++) {
         if (picture->result->recorder.idle[i]) {
             pwsp_html_row(facts, i ? ptowsp_stall_name((ptowsp_stall)i) : "nothing left",
                           picture->result->recorder.idle[i], facts->lane_time);
         }
     }
-    pwsp_out_text(out, "</table>\n<h2>Cycles by kernel, of the time of lanes</h2>\n<table>\n");
+    pwsp_out_text(
+        out,
+        "</table>\n<h2>Kernels, in cycles and as a share of the time of lanes</h2>\n<table>\n");
     for (uint32_t k = 1; k < picture->program->kernels.count; k++) {
         pwsp_html_row(facts, pwsp_picture_kernel(picture, k),
                       picture->result->recorder.kernels[k].busy_cycles, facts->lane_time);
     }
-    pwsp_out_text(out, "</table>\n<h2>Critical path by kernel</h2>\n<table>\n");
+    pwsp_out_text(out, "</table>\n<h2>Kernels on the critical path, in cycles</h2>\n<table>\n");
     for (uint32_t k = 1; k < picture->program->kernels.count; k++) {
         pwsp_html_row(facts, pwsp_picture_kernel(picture, k), facts->critical[k].busy_cycles,
                       makespan);
     }
-    pwsp_out_text(out, "</table>\n");
-    pwsp_out_text(out, "<pre>");
+    pwsp_out_text(out, "</table>\n<h2>Resources</h2>\n<pre>");
     pwsp_report_held(facts);
     if (picture->result->has_rings) {
         pwsp_report_rings(picture->result, pwsp_out_sink(out));
@@ -129,7 +131,7 @@ PWSP_INTERNAL bool pwsp_report_page(pwsp_facts *facts) {
     }
     pwsp_html_tables(facts);
     if (facts->what_if_count) {
-        pwsp_out_text(out, "<h2>What if</h2>\n<table>\n");
+        pwsp_out_text(out, "<h2>What if: makespan in cycles</h2>\n<table>\n");
     }
     for (uint32_t i = 0; i < facts->what_if_count; i++) {
         const ptowsp_what_if *what = &facts->what_ifs[i];
