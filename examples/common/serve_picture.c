@@ -318,7 +318,7 @@ static void picture_panel(const serve_report *r, picture_kind kind, const pictur
     fprintf(to, "<g>\n<text class=\"text\" x=\"%d\" y=\"%.1f\">%s", LEFT, top - 7.0,
             picture_panels[kind].title);
     if (is_latency && r->policy_count > 1) {
-        fputs(", times that of ", to);
+        fputs(", relative to ", to);
         print_xml(to, r->policies[0].name);
     } else if (is_latency) {
         fprintf(to, ", %s (logarithmic)", picture_panels[kind].unit);
