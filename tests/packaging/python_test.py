@@ -1991,6 +1991,10 @@ class Arrays(Case):
         self.refuses(ValueError, "lanes is 4294967296", plan, [1], heads=1, lanes=2**32)
         self.refuses(ValueError, "window is -1", plan, [1], heads=1, lanes=1, window=-1)
         self.refuses(TypeError, "group must be an integer, not float", plan, [1], heads=1, lanes=1, group=2.0)
+        contradiction = "query_head_count 32 is not kv_head_count * group, which is 128"
+        heads = dict(heads=32, group=4, query_heads=32)
+        self.refuses(ptowsp.PtowspError, contradiction, plan, [1], lanes=1, **heads)
+        self.assertEqual(plan([9], heads=8, query_heads=32, lanes=1).group, 4)
         self.refuses(
             ValueError, "mode is 'fast'; it is one of balanced, invariant", plan, [1], heads=1, lanes=1, mode="fast"
         )
