@@ -36,18 +36,6 @@ static ptowsp_expr number(const fixture *f, int64_t value) {
     return ptowsp_i64(f->m, value);
 }
 
-static ptowsp_expr no_expr(void) {
-    const ptowsp_expr none = {NULL, 0};
-    return none;
-}
-
-static ptowsp_tensor tensor(const fixture *f, const char *name, ptowsp_dtype dtype, uint32_t rank,
-                            int64_t a, int64_t b, int64_t c) {
-    const ptowsp_tensor_desc desc = {
-        name, dtype, rank, {a, b, c, 0, 0, 0, 0, 0}, PTOWSP_LOCATION_GLOBAL};
-    return ptowsp_tensor_make(f->m, &desc);
-}
-
 static ptowsp_cycles kernel_fn(const ptowsp_task *task, void *user) {
     (void)task;
     (void)user;
@@ -57,6 +45,23 @@ static ptowsp_cycles kernel_fn(const ptowsp_task *task, void *user) {
 static ptowsp_kernel kernel(const fixture *f, ptowsp_kernel_desc desc) {
     desc.fn = kernel_fn;
     return ptowsp_kernel_make(f->m, &desc);
+}
+
+// The module as a text, whose kernels have a function.
+static void parse(fixture *f, const char *text) {
+    static const char *const names[] = {"append",  "attend_short", "attend_chunk", "merge",
+                                        "count",   "expert ffn",   "sum",          "load",
+                                        "compute", "step"};
+    ptowsp_parse_kernel kernels[10] = {0};
+    for (int i = 0; i < 10; i++) {
+        kernels[i].name = names[i];
+        kernels[i].fn = kernel_fn;
+    }
+    const ptowsp_parse_desc attached = {.kernels = kernels, .kernel_count = 10};
+    ptowsp_module_destroy(f->m);
+    if (ptowsp_module_parse(f->context, text, strlen(text), &attached, &f->m, NULL) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(f->context).text);
+    }
 }
 
 // -- golden texts ---------------------------------------------------------------------------------
@@ -107,95 +112,36 @@ static void text_compiles(const fixture *f) {
     }
 }
 
-enum { DIM = 32, GROUP = 4, CHUNK = 1024 };
-
 // The decode step of examples/tiered_decode.c, with a lane for each request and long tasks first.
 static void tiered_decode_make(fixture *f) {
-    ptowsp_module *m = f->m;
-    ptowsp_tensor kv = tensor(f, "kv", PTOWSP_F32, 2, PTOWSP_DYNAMIC, 2 * DIM, 0);
-    ptowsp_tensor fresh = tensor(f, "fresh", PTOWSP_F32, 2, PTOWSP_DYNAMIC, 2 * DIM, 0);
-    ptowsp_tensor queries = tensor(f, "queries", PTOWSP_F32, 3, PTOWSP_DYNAMIC, GROUP, DIM);
-    ptowsp_tensor states = tensor(f, "states", PTOWSP_F32, 3, PTOWSP_DYNAMIC, PTOWSP_DYNAMIC, 2);
-    ptowsp_tensor accs = tensor(f, "accs", PTOWSP_F32, 3, PTOWSP_DYNAMIC, PTOWSP_DYNAMIC, DIM);
-    ptowsp_tensor outputs = tensor(f, "outputs", PTOWSP_F32, 3, PTOWSP_DYNAMIC, GROUP, DIM);
-    const ptowsp_tile_param query = {"query", PTOWSP_IN, PTOWSP_F32, GROUP, DIM};
-    const ptowsp_tile_param out = {"out", PTOWSP_OUT, PTOWSP_F32, GROUP, DIM};
-    const ptowsp_tile_param chunk_tile = {"kv", PTOWSP_IN, PTOWSP_F32, CHUNK, 2 * DIM};
-    const ptowsp_scalar_param tokens = {"tokens", PTOWSP_TYPE_I64};
-    ptowsp_kernel append =
-        kernel(f, (ptowsp_kernel_desc){.name = "append",
-                                       .axis_count = 1,
-                                       .tiles = {{"fresh", PTOWSP_IN, PTOWSP_F32, 1, 2 * DIM},
-                                                 {"kv", PTOWSP_OUT, PTOWSP_F32, 1, 2 * DIM}}});
-    ptowsp_kernel attend_short = kernel(f, (ptowsp_kernel_desc){.name = "attend_short",
-                                                                .axis_count = 1,
-                                                                .tiles = {query, chunk_tile, out},
-                                                                .scalars = {tokens}});
-    ptowsp_kernel attend_chunk =
-        kernel(f, (ptowsp_kernel_desc){.name = "attend_chunk",
-                                       .axis_count = 1,
-                                       .tiles = {query,
-                                                 chunk_tile,
-                                                 {"state", PTOWSP_OUT, PTOWSP_F32, GROUP, 2},
-                                                 {"acc", PTOWSP_OUT, PTOWSP_F32, GROUP, DIM}},
-                                       .scalars = {tokens}});
-    ptowsp_kernel merge = kernel(
-        f, (ptowsp_kernel_desc){.name = "merge",
-                                .axis_count = 1,
-                                .tiles = {{"states", PTOWSP_IN, PTOWSP_F32, PTOWSP_DYNAMIC, 2},
-                                          {"accs", PTOWSP_IN, PTOWSP_F32, PTOWSP_DYNAMIC, DIM},
-                                          out},
-                                .scalars = {{"parts", PTOWSP_TYPE_I64}}});
-    ptowsp_axis requests = ptowsp_axis_dynamic(m, "requests");
-    ptowsp_axis chunks = ptowsp_axis_ragged(m, "chunks");
-    ptowsp_expr one = number(f, 1), whole = number(f, CHUNK);
-    PTOWSP_WORKLOAD(m, "decode") {
-        PTOWSP_PARALLEL(m, request, requests) {
-            ptowsp_expr length = ptowsp_array_at(m, "kv_length", PTOWSP_I32, request);
-            ptowsp_expr start = ptowsp_array_at(m, "kv_start", PTOWSP_I64, request);
-            ptowsp_view query_view = {queries, .index = {request}};
-            ptowsp_view out_view = {outputs, .index = {request}};
-            ptowsp_expr last = ptowsp_add(start, ptowsp_sub(length, one));
-            ptowsp_task_make(
-                m, &(ptowsp_task_desc){.kernel = append,
-                                       .axes = {request},
-                                       .views = {{fresh, .row = request}, {kv, .row = last}}});
-            PTOWSP_WHEN(m, ptowsp_le(length, whole)) {
-                ptowsp_task_make(
-                    m, &(ptowsp_task_desc){.kernel = attend_short,
-                                           .axes = {request},
-                                           .views = {query_view, {kv, .row = start}, out_view},
-                                           .scalars = {length}});
-            }
-            PTOWSP_OTHERWISE(m) {
-                PTOWSP_PARALLEL(m, chunk, ptowsp_axis_row(m, chunks, request)) {
-                    ptowsp_expr first = ptowsp_mul(chunk, whole);
-                    ptowsp_expr part = ptowsp_mul(chunk, number(f, GROUP));
-                    ptowsp_task_make(
-                        m, &(ptowsp_task_desc){
-                               .kernel = attend_chunk,
-                               .axes = {request},
-                               .views = {query_view,
-                                         {kv, .row = ptowsp_add(start, first)},
-                                         {states, .index = {request}, .row = part},
-                                         {accs, .index = {request}, .row = part}},
-                               .scalars = {ptowsp_min(whole, ptowsp_sub(length, first))}});
-                }
-                ptowsp_task_make(m, &(ptowsp_task_desc){.kernel = merge,
-                                                        .axes = {request},
-                                                        .views = {{states, .index = {request}},
-                                                                  {accs, .index = {request}},
-                                                                  out_view},
-                                                        .scalars = {ptowsp_array_at(
-                                                            m, "chunks", PTOWSP_I32, request)}});
-            }
-        }
-    }
+    parse(f,
+          "module tiered_decode slots 8\naxis requests dynamic\naxis chunks ragged i32\n"
+          "array kv_length i32\narray kv_start i64\ntensor kv f32 [?, 64] global\n"
+          "tensor fresh f32 [?, 64] global\ntensor queries f32 [?, 4, 32] global\n"
+          "tensor states f32 [?, ?, 2] global\ntensor accs f32 [?, ?, 32] global\n"
+          "tensor outputs f32 [?, 4, 32] global\n"
+          "kernel append(axes 1, in fresh f32 1 x 64, out kv f32 1 x 64) vector\n"
+          "kernel attend_short(axes 1, in query f32 4 x 32, in kv f32 1024 x 64, out out f32 4 x "
+          "32, tokens i64) vector\n"
+          "kernel attend_chunk(axes 1, in query f32 4 x 32, in kv f32 1024 x 64, out state f32 4 "
+          "x 2, out acc f32 4 x 32, tokens i64) vector\n"
+          "kernel merge(axes 1, in states f32 ? x 2, in accs f32 ? x 32, out out f32 4 x 32, "
+          "parts i64) vector\nworkload decode\n  parallel request in requests\n"
+          "    task append(request) fresh = fresh at (request, 0) kv = kv at (kv_start[request] + "
+          "(kv_length[request] - 1), 0)\n    when kv_length[request] <= 1024\n"
+          "      task attend_short(request) query = queries[request] kv = kv at "
+          "(kv_start[request], 0) out = outputs[request] tokens = kv_length[request]\n"
+          "    otherwise\n      parallel chunk in chunks[request]\n"
+          "        task attend_chunk(request) query = queries[request] kv = kv at "
+          "(kv_start[request] + chunk * 1024, 0) state = states[request] at (chunk * 4, 0) acc = "
+          "accs[request] at (chunk * 4, 0) tokens = min(1024, kv_length[request] - chunk * 1024)\n"
+          "      task merge(request) states = states[request] of edge x 2 accs = accs[request] of "
+          "edge x 32 out = outputs[request] parts = chunks[request]\n");
     const ptowsp_schedule schedule = {.dispatch = PTOWSP_DISPATCH_AFFINITY,
                                       .lane_count = 4,
-                                      .dispatch_key = ptowsp_task_arg(m, 0),
+                                      .dispatch_key = ptowsp_task_arg(f->m, 0),
                                       .ready = PTOWSP_READY_PRIORITY,
-                                      .priority_key = ptowsp_task_arg(m, 1)};
+                                      .priority_key = ptowsp_task_arg(f->m, 1)};
     compile(f, NULL, &schedule);
 }
 
@@ -210,77 +156,25 @@ FIXTURE_TEST(text__of_a_tiered_decode_is_golden, "tiered_decode") {
 // Experts of each token from a sparse axis, capacity from a slot that a kernel's result is loaded
 // into, and a workload that is called; explicit dependencies.
 static void routing_make(fixture *f) {
-    ptowsp_module *m = f->m;
-    const ptowsp_scalar_param gate_param = {"gate", PTOWSP_TYPE_U64};
-    const ptowsp_scalar_param last_param = {"is last", PTOWSP_TYPE_BOOL};
-    const ptowsp_tile_param in = {"in", PTOWSP_IN, PTOWSP_F16, 1, 64};
-    const ptowsp_tile_param out = {"out", PTOWSP_INOUT, PTOWSP_F16, 1, 64};
-    const ptowsp_tile_param counts_out = {"counts", PTOWSP_OUT, PTOWSP_U32, 1, 8};
-    ptowsp_tensor x = tensor(f, "x", PTOWSP_F16, 2, PTOWSP_DYNAMIC, 64, 0);
-    ptowsp_tensor y = tensor(f, "y", PTOWSP_F16, 3, PTOWSP_DYNAMIC, 8, 64);
-    ptowsp_tensor counts = tensor(f, "counts", PTOWSP_U32, 2, 1, 8, 0);
-    ptowsp_kernel count =
-        kernel(f, (ptowsp_kernel_desc){.name = "count", .axis_count = 1, .tiles = {counts_out}});
-    ptowsp_kernel expert = kernel(f, (ptowsp_kernel_desc){.name = "expert ffn",
-                                                          .axis_count = 2,
-                                                          .tiles = {in, out},
-                                                          .scalars = {gate_param, last_param}});
-    ptowsp_kernel sum =
-        kernel(f, (ptowsp_kernel_desc){.name = "sum", .axis_count = 1, .tiles = {out}});
-    ptowsp_axis layers = ptowsp_axis_dense(m, "layers", 2);
-    ptowsp_axis tokens = ptowsp_axis_dynamic(m, "tokens");
-    ptowsp_axis routes = ptowsp_axis_sparse(m, "routes");
-    ptowsp_axis lengths = ptowsp_axis_ragged(m, "lengths");
-    PTOWSP_WORKLOAD(m, "moe") {
-        ptowsp_view all = {.tensor = counts};
-        ptowsp_task_make(
-            m, &(ptowsp_task_desc){.kernel = count, .axes = {number(f, 0)}, .views = {all}});
-        PTOWSP_FOR_EACH(m, layer, layers) {
-            ptowsp_slot_load_make(m, 3, &all, no_expr(), layer);
-            ptowsp_slot_set_make(m, 4, ptowsp_u64(m, 7));
-            ptowsp_expr args[] = {layer, ptowsp_slot(m, 3, PTOWSP_TYPE_U64),
-                                  ptowsp_eq(layer, ptowsp_sub(ptowsp_i64(m, 2), number(f, 1)))};
-            ptowsp_call_make(m, "layer", args, 3);
-        }
-        PTOWSP_PARALLEL(m, i, lengths) {
-            ptowsp_task_make(m, &(ptowsp_task_desc){.kernel = sum,
-                                                    .axes = {i},
-                                                    .views = {{y, .index = {number(f, 0)}}}});
-        }
-    }
-    PTOWSP_WORKLOAD(m, "layer") {
-        ptowsp_expr layer = ptowsp_workload_param(m, "layer", PTOWSP_TYPE_I64);
-        ptowsp_expr capacity = ptowsp_workload_param(m, "capacity", PTOWSP_TYPE_U64);
-        ptowsp_expr is_last = ptowsp_workload_param(m, "is last", PTOWSP_TYPE_BOOL);
-        PTOWSP_PARALLEL(m, token, tokens) {
-            ptowsp_node ffn = {0};
-            PTOWSP_SELECT(m, chosen, ptowsp_axis_row(m, routes, token)) {
-                ptowsp_expr gate =
-                    ptowsp_array_at(m, "gates", PTOWSP_U16, ptowsp_loop_entry(chosen));
-                ptowsp_expr seed = ptowsp_symbol(m, "seed");
-                ptowsp_expr is_kept =
-                    ptowsp_or(ptowsp_and(ptowsp_lt(gate, capacity), ptowsp_not(is_last)),
-                              ptowsp_eq(ptowsp_bitand(seed, ptowsp_u64(m, 3)), ptowsp_u64(m, 0)));
-                PTOWSP_WHEN(m, is_kept) {
-                    ffn = ptowsp_task_make(
-                        m, &(ptowsp_task_desc){
-                               .kernel = expert,
-                               .axes = {token, chosen},
-                               .views = {{x, .row = token}, {y, .index = {token}, .row = chosen}},
-                               .scalars = {ptowsp_add(gate, ptowsp_slot(m, 4, PTOWSP_TYPE_U64)),
-                                           is_last}});
-                }
-            }
-            ptowsp_task_make(
-                m, &(ptowsp_task_desc){.kernel = sum,
-                                       .axes = {ptowsp_add(token, layer)},
-                                       .views = {{y, .index = {token}, .row = number(f, 7)}},
-                                       .after = {ffn}});
-        }
-    }
+    parse(f,
+          "module moe slots 8\naxis layers 2\naxis tokens dynamic\naxis routes sparse\n"
+          "axis lengths ragged\nsymbol seed\narray gates u16\ntensor x f16 [?, 64] global\n"
+          "tensor y f16 [?, 8, 64] global\ntensor counts u32 [1, 8] global\n"
+          "kernel count(axes 1, out counts u32 1 x 8) vector\n"
+          "kernel \"expert ffn\"(axes 2, in in f16 1 x 64, inout out f16 1 x 64, gate u64, \"is "
+          "last\" bool) vector\nkernel sum(axes 1, inout out f16 1 x 64) vector\nworkload moe\n"
+          "  task count(0) counts = counts\n  for_each layer in layers\n"
+          "    slot_load 3 = counts element (0, layer)\n    slot_set 4 = 7u\n"
+          "    call layer(layer, slot_u64[3], layer == 1)\n  parallel i in lengths\n"
+          "    task sum(i) out = y[0]\nworkload layer(layer i64, capacity u64, \"is last\" bool)\n"
+          "  parallel token in tokens\n    select chosen in routes[token]\n"
+          "      when gates[entry(chosen)] < capacity && !\"is last\" || (seed & 3u) == 0u\n"
+          "        task \"expert ffn\"(token, chosen) in = x at (token, 0) out = y[token] at "
+          "(chosen, 0) gate = gates[entry(chosen)] + slot_u64[4] \"is last\" = \"is last\" as "
+          "node 13\n    task sum(token + layer) out = y[token] at (7, 0) after node 13\n");
     const ptowsp_schedule schedule = {.dependencies = PTOWSP_DEPENDENCIES_EXPLICIT,
                                       .stream_count = 2,
-                                      .stream_key = ptowsp_task_arg(m, 0)};
+                                      .stream_key = ptowsp_task_arg(f->m, 0)};
     compile(f, "moe", &schedule);
 }
 
@@ -292,63 +186,22 @@ FIXTURE_TEST(text__of_sparse_loops_slots_and_calls_is_golden, "moe") {
 
 // Three processes, one of them replicated, with a channel of tokens, one of free places, an event.
 static void pipeline_make(fixture *f) {
-    ptowsp_module *m = f->m;
-    const ptowsp_tile_param in = {"in", PTOWSP_IN, PTOWSP_F32, 8, 32};
-    const ptowsp_tile_param out = {"out", PTOWSP_OUT, PTOWSP_F32, 8, 32};
-    ptowsp_tensor x = tensor(f, "x", PTOWSP_F32, 2, PTOWSP_DYNAMIC, 32, 0);
-    ptowsp_tensor ring = tensor(f, "ring", PTOWSP_F32, 3, PTOWSP_DYNAMIC, 8, 32);
-    ptowsp_tensor limits = tensor(f, "limits", PTOWSP_I32, 1, 4, 0, 0);
-    ptowsp_kernel load =
-        kernel(f, (ptowsp_kernel_desc){.name = "load", .axis_count = 1, .tiles = {in, out}});
-    ptowsp_kernel compute =
-        kernel(f, (ptowsp_kernel_desc){.name = "compute", .axis_count = 2, .tiles = {in}});
-    ptowsp_axis tiles = ptowsp_axis_dynamic(m, "tiles");
-    ptowsp_axis workers = ptowsp_axis_dynamic(m, "workers");
-    PTOWSP_WORKLOAD(m, "main") {
-        PTOWSP_PIPELINE(m, "double buffer") {
-            ptowsp_channel_desc desc = {.name = "loaded", .depth = 2, .latency = 50};
-            ptowsp_channel loaded = ptowsp_channel_make(m, &desc);
-            desc = (ptowsp_channel_desc){
-                .name = "free", .depth_at_start = ptowsp_symbol(m, "depth"), .latency = 5000000000};
-            ptowsp_channel free = ptowsp_channel_make(m, &desc);
-            ptowsp_channel started = ptowsp_event_make(m, "started");
-            PTOWSP_PROCESS(m, "load") {
-                ptowsp_produces(m, loaded);
-                ptowsp_produces(m, started);
-                ptowsp_consumes(m, free);
-                ptowsp_record_make(m, started);
-                PTOWSP_FOR_EACH(m, i, tiles) {
-                    PTOWSP_RECEIVE(m, place, free) {
-                        ptowsp_expr row =
-                            ptowsp_mul(ptowsp_array_at(m, "order", PTOWSP_I32, i), number(f, 8));
-                        ptowsp_send_task_make(
-                            m, loaded,
-                            &(ptowsp_task_desc){
-                                .kernel = load,
-                                .axes = {place},
-                                .views = {{x, .row = row}, {ring, .index = {place}}}});
-                    }
-                }
-                ptowsp_close_make(m, loaded);
-            }
-            PTOWSP_PROCESS(m, "watch") {
-                ptowsp_consumes(m, started);
-                ptowsp_view limit = {.tensor = limits};
-                ptowsp_wait_make(m, started);
-                ptowsp_slot_load_make(m, 1, &limit, no_expr(), number(f, 2));
-            }
-            PTOWSP_REPLICATE(m, worker, workers, "compute") {
-                ptowsp_consumes(m, loaded);
-                ptowsp_produces(m, free);
-                PTOWSP_CONSUME(m, place, loaded) {
-                    ptowsp_task_make(m, &(ptowsp_task_desc){.kernel = compute,
-                                                            .axes = {place, worker},
-                                                            .views = {{ring, .index = {place}}}});
-                    ptowsp_send_make(m, free, ptowsp_array_at(m, "order", PTOWSP_I32, place));
-                }
-            }
-        }
-    }
+    parse(f,
+          "module pipeline slots 8\naxis tiles dynamic\naxis workers dynamic\nsymbol depth\n"
+          "array order i32\ntensor x f32 [?, 32] global\ntensor ring f32 [?, 8, 32] global\n"
+          "tensor limits i32 [4] global\n"
+          "kernel load(axes 1, in in f32 8 x 32, out out f32 8 x 32) vector\n"
+          "kernel compute(axes 2, in in f32 8 x 32) vector\nworkload main\n"
+          "  pipeline \"double buffer\"\n    channel loaded depth 2 latency 50\n"
+          "    channel free depth depth latency 5000000000\n    event started\n"
+          "    process load consumes free produces loaded, started\n      record started\n"
+          "      for_each i in tiles\n        receive place from free\n"
+          "          task load(place) in = x at (order[i] * 8, 0) out = ring[place]\n"
+          "          send loaded(place)\n      close loaded\n    process watch consumes started\n"
+          "      wait started\n      slot_load 1 = limits element (0, 2)\n"
+          "    process compute replicas worker in workers consumes loaded produces free\n"
+          "      consume place from loaded\n        task compute(place, worker) in = ring[place]\n"
+          "        send free(order[place])\n");
     compile(f, NULL, NULL);
 }
 
@@ -455,37 +308,14 @@ TEST(text__compiles_whatever_things_are_called) {
 
 // The entry of a sparse loop has a name that nobody gave: what is called so inside gets a number.
 FIXTURE_TEST(text__names_that_are_taken_inside_get_a_number, "numbers") {
-    ptowsp_module *m = f->m;
-    ptowsp_kernel step = kernel(f, (ptowsp_kernel_desc){.name = "step", .axis_count = 2});
-    ptowsp_axis rows = ptowsp_axis_dynamic(m, "rows"), adj = ptowsp_axis_sparse(m, "adj");
-    PTOWSP_WORKLOAD(m, "main") {
-        PTOWSP_FOR_EACH(m, r, rows) {
-            ptowsp_expr x = ptowsp_select_begin(m, "x", ptowsp_axis_row(m, adj, r));
-            PTOWSP_FOR_EACH(m, x_entry, rows) {
-                ptowsp_task_make(m, &(ptowsp_task_desc){.kernel = step,
-                                                        .axes = {ptowsp_loop_entry(x), x_entry}});
-            }
-            ptowsp_scope_end(m);
-            ptowsp_expr y = ptowsp_select_begin(m, "y", ptowsp_axis_row(m, adj, r));
-            ptowsp_task_make(
-                m, &(ptowsp_task_desc){.kernel = step, .axes = {ptowsp_loop_entry(y), y}});
-            PTOWSP_PIPELINE(m, "p") {
-                ptowsp_channel channel =
-                    ptowsp_channel_make(m, &(ptowsp_channel_desc){.name = "y_entry", .depth = 2});
-                PTOWSP_PROCESS(m, "send") {
-                    ptowsp_produces(m, channel);
-                    ptowsp_send_make(m, channel, y);
-                }
-                PTOWSP_PROCESS(m, "take") {
-                    ptowsp_consumes(m, channel);
-                    PTOWSP_CONSUME(m, t, channel) {
-                        ptowsp_task_make(m, &(ptowsp_task_desc){.kernel = step, .axes = {t, t}});
-                    }
-                }
-            }
-            ptowsp_scope_end(m);
-        }
-    }
+    parse(f, "module numbers slots 8\naxis rows dynamic\naxis adj sparse\n"
+             "kernel step(axes 2) vector\nworkload main\n  for_each r in rows\n"
+             "    select x in adj[r]\n      for_each x_entry in rows\n"
+             "        task step(entry(x), x_entry)\n    select y in adj[r]\n"
+             "      task step(entry(y), y)\n      pipeline p\n"
+             "        channel y_entry depth 2 latency 0\n        process send produces y_entry\n"
+             "          send y_entry(y)\n        process take consumes y_entry\n"
+             "          consume t from y_entry\n            task step(t, t)\n");
     compile(f, "main", NULL);
     npu_text text = words_emit(f->context, f->program, false);
     static const char *const parts[] = {
@@ -649,45 +479,27 @@ enum { FAULT_COUNT = 9 };
 
 // A program in which statement `which` reads outside of an array of 4 elements.
 static void faulty_make(fixture *f, int which) {
-    ptowsp_module *m = f->m;
-    ptowsp_tensor x = tensor(f, "x", PTOWSP_I32, 2, 8, 8, 0);
-    ptowsp_kernel step =
-        kernel(f, (ptowsp_kernel_desc){.name = "step",
-                                       .axis_count = 1,
-                                       .tiles = {{"t", PTOWSP_INOUT, PTOWSP_I32, 1, 1}},
-                                       .scalars = {{"s", PTOWSP_TYPE_I64}}});
-    ptowsp_axis rows = ptowsp_axis_ragged(m, "rows");
-    ptowsp_expr values[FAULT_COUNT];
+    char text[1024];
+    int at[FAULT_COUNT];
     for (int i = 0; i < FAULT_COUNT; i++) {
-        values[i] = ptowsp_array_at(
-            m, "y", PTOWSP_I64,
-            ptowsp_add(ptowsp_slot(m, 0, PTOWSP_TYPE_I64), number(f, i == which ? 4 : 1)));
+        at[i] = i == which ? 4 : 1;
     }
-    PTOWSP_WORKLOAD(m, "main") {
-        ptowsp_slot_set_make(m, 0, number(f, 0));
-        ptowsp_slot_set_make(m, 1, values[0]);
-        PTOWSP_WHEN(m, ptowsp_le(values[1], number(f, 100))) {
-            ptowsp_slot_set_make(m, 1, number(f, 2));
-        }
-        PTOWSP_PARALLEL(m, v, ptowsp_axis_row(m, rows, values[2])) {
-            ptowsp_slot_set_make(m, 2, v);
-        }
-        ptowsp_call_make(m, "other", &values[3], 1);
-        ptowsp_view view = {x, .row = values[4]};
-        ptowsp_slot_load_make(m, 3, &view, no_expr(), no_expr());
-        ptowsp_task_make(m,
-                         &(ptowsp_task_desc){.kernel = step,
-                                             .axes = {values[5]},
-                                             .views = {{x, .row = values[6], .col = number(f, 1)}},
-                                             .scalars = {values[7]}});
-        ptowsp_slot_set_make(m, 5, number(f, 5));
-    }
-    PTOWSP_WORKLOAD(m, "other") {
-        ptowsp_expr p = ptowsp_workload_param(m, "p", PTOWSP_TYPE_I64);
-        ptowsp_slot_set_make(m, 4, p);
-    }
+    snprintf(text, sizeof text,
+             "module faulty slots 8\naxis rows ragged\narray y i64\ntensor x i32 [8, 8] global\n"
+             "kernel step(axes 1, inout t i32 1 x 1, s i64) vector\nworkload main\n"
+             "  slot_set 0 = 0\n  slot_set 1 = y[slot_i64[0] + %d]\n"
+             "  when y[slot_i64[0] + %d] <= 100\n    slot_set 1 = 2\n"
+             "  parallel v in rows[y[slot_i64[0] + %d]]\n    slot_set 2 = v\n"
+             "  call other(y[slot_i64[0] + %d])\n  slot_load 3 = x at (y[slot_i64[0] + %d], 0)\n"
+             "  task step(y[slot_i64[0] + %d]) t = x at (y[slot_i64[0] + %d], 1) s = "
+             "y[slot_i64[0] + %d]\n  slot_set 5 = 5\nworkload other(p i64)\n  slot_set 4 = p\n",
+             at[0], at[1], at[2], at[3], at[4], at[5], at[6], at[7]);
+    parse(f, text);
+    const ptowsp_expr slot = ptowsp_slot(f->m, 0, PTOWSP_TYPE_I64);
     const ptowsp_schedule schedule = {
-        .dispatch = PTOWSP_DISPATCH_AFFINITY, .lane_count = 2, .dispatch_key = values[8]};
+        .dispatch = PTOWSP_DISPATCH_AFFINITY,
+        .lane_count = 2,
+        .dispatch_key = ptowsp_array_at(f->m, "y", PTOWSP_I64, ptowsp_add(slot, number(f, at[8])))};
     compile(f, "main", &schedule);
 }
 
