@@ -35,65 +35,43 @@ static inline ptowsp_cycles see_ten(const ptowsp_task *task, void *user) {
     return 10;
 }
 
-static inline ptowsp_kernel see_kernel(see *s, const char *name, uint32_t axes,
-                                       ptowsp_kernel_fn cost, bool has_scalar) {
-    ptowsp_kernel_desc desc = {
-        .name = name, .axis_count = axes, .cost = s->is_free ? see_none : cost};
-    desc.fn = see_ten;  // when it runs; its cycles are others
-    desc.cycles = cost || s->is_free ? 0 : s->merge_cycles ? s->merge_cycles : 4;
-    const ptowsp_tile_param tile = {"o", cost ? PTOWSP_OUT : PTOWSP_INOUT, PTOWSP_F32, 1,
-                                    cost ? 2 : SEE_COLS};
-    desc.tiles[0] = tile;
-    if (has_scalar) {
-        const ptowsp_scalar_param scale = {"scale", PTOWSP_TYPE_I64};
-        desc.scalars[0] = scale;
+// A program and a run of a text.
+static inline void see_parse(see *s, const char *text, const ptowsp_parse_kernel *kernels,
+                             uint32_t count, const ptowsp_schedule *schedule) {
+    const ptowsp_parse_desc attached = {.kernels = kernels, .kernel_count = count};
+    const ptowsp_program_desc desc = {NULL, schedule};
+    s->context = test_context(&s->context_desc);
+    if (ptowsp_module_parse(s->context, text, strlen(text), &attached, &s->m, NULL) != PTOWSP_OK ||
+        ptowsp_program_create(s->context, s->m, &desc, &s->program) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(s->context).text);
     }
-    return ptowsp_kernel_make(s->m, &desc);
+    s->run = test_run_of(s->context, s->program);
 }
 
 // For each request, in parallel: attend for each head, then merge:
 //      parallel request { parallel head attend(request, head; 5 - request); merge(request + 0) }
 // attend writes 1 x 2 of row `request`, merge updates the row.
 static inline void see_make(see *s, const ptowsp_schedule *schedule, int64_t requests) {
-    const ptowsp_module_desc module = {"decode", 8};
-    assert_int_equal(ptowsp_context_create(&s->context_desc, &s->context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(s->context, &module, &s->m), PTOWSP_OK);
-    ptowsp_module *m = s->m;
-    const ptowsp_tensor_desc o = {
-        "o", PTOWSP_F32, 2, {PTOWSP_DYNAMIC, SEE_COLS}, PTOWSP_LOCATION_GLOBAL};
-    ptowsp_tensor tensor = ptowsp_tensor_make(m, &o);
-    ptowsp_kernel attend =
-        see_kernel(s, s->attend_name ? s->attend_name : "attend", 2, see_attend, true);
-    ptowsp_kernel merge = see_kernel(s, s->merge_name ? s->merge_name : "merge", 1, NULL, false);
-    PTOWSP_WORKLOAD(m, "step") {
-        PTOWSP_PARALLEL(m, request, ptowsp_axis_dynamic(m, "requests")) {
-            PTOWSP_SEQUENCE(m) {
-                ptowsp_task_desc task;
-                PTOWSP_PARALLEL(m, head, ptowsp_axis_dense(m, "heads", SEE_HEADS)) {
-                    memset(&task, 0, sizeof task);
-                    task.kernel = attend;
-                    task.axes[0] = request;
-                    task.axes[1] = head;
-                    task.scalars[0] = ptowsp_sub(ptowsp_i64(m, 1), request);
-                    task.views[0].tensor = tensor;
-                    task.views[0].row = request;
-                    task.views[0].col = ptowsp_mul(head, ptowsp_i64(m, 2));
-                    ptowsp_task_make(m, &task);
-                }
-                memset(&task, 0, sizeof task);
-                task.kernel = merge;
-                task.axes[0] = ptowsp_add(ptowsp_mul(request, ptowsp_i64(m, 10)), ptowsp_i64(m, 7));
-                task.views[0].tensor = tensor;
-                task.views[0].row = request;
-                ptowsp_task_make(m, &task);
-            }
-        }
-    }
-    const ptowsp_program_desc desc = {NULL, schedule};
-    if (ptowsp_program_create(s->context, m, &desc, &s->program) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(s->context).text);
-    }
-    assert_int_equal(ptowsp_run_create(s->context, s->program, &s->run), PTOWSP_OK);
+    // Their function counts when they run; else their cycles are others.
+    const ptowsp_parse_kernel kernels[] = {
+        {.name = s->attend_name ? s->attend_name : "attend",
+         .fn = see_ten,
+         .cost = s->is_free ? see_none : see_attend},
+        {.name = s->merge_name ? s->merge_name : "merge", .fn = see_ten, .cost = see_none}};
+    char text[1024], cycles[32];
+    snprintf(cycles, sizeof cycles, s->is_free ? "cycles by a cost function" : "%llu cycles",
+             (unsigned long long)(s->merge_cycles ? s->merge_cycles : 4));
+    snprintf(text, sizeof text,
+             "module decode slots 8\naxis requests dynamic\naxis heads 3\n"
+             "tensor o f32 [?, 6] global\n"
+             "kernel \"%s\"(axes 2, out o f32 1 x 2, scale i64) vector, cycles by a cost function\n"
+             "kernel \"%s\"(axes 1, inout o f32 1 x 6) vector, %s\n"
+             "workload step\n  parallel request in requests\n    sequence\n"
+             "      parallel head in heads\n"
+             "        task \"%s\"(request, head) o = o at (request, head * 2) scale = 1 - request\n"
+             "      task \"%s\"(request * 10 + 7) o = o at (request, 0)\n",
+             kernels[0].name, kernels[1].name, cycles, kernels[0].name, kernels[1].name);
+    see_parse(s, text, kernels, 2, schedule);
     assert_int_equal(ptowsp_run_bind_size(s->run, "requests", requests), PTOWSP_OK);
     static float nothing[SEE_COLS * 4096];
     ptowsp_buffer buffer = {.rank = 2,
@@ -112,87 +90,33 @@ static inline ptowsp_cycles see_load(const ptowsp_task *task, void *user) {
 }
 
 static inline void see_make_pipeline(see *s) {
-    const ptowsp_module_desc module = {"stages", 8};
-    assert_int_equal(ptowsp_context_create(&s->context_desc, &s->context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(s->context, &module, &s->m), PTOWSP_OK);
-    ptowsp_module *m = s->m;
-    ptowsp_task_desc task = {0};
-    ptowsp_kernel_desc desc = {.axis_count = 1, .name = "load", .cost = see_load};
-    ptowsp_kernel load = ptowsp_kernel_make(m, &desc);
-    desc.name = "compute";
-    desc.cost = see_ten;
-    ptowsp_kernel compute = ptowsp_kernel_make(m, &desc);
-    PTOWSP_WORKLOAD(m, "step") {
-        PTOWSP_SEQUENCE(m) {
-            task.kernel = compute;
-            task.axes[0] = ptowsp_i64(m, -1);
-            ptowsp_task_make(m, &task);
-            PTOWSP_PIPELINE(m, "two_stages") {
-                ptowsp_channel_desc channel = {"loaded", 2, 0, {NULL, 0}, {NULL, 0}};
-                ptowsp_channel c = ptowsp_channel_make(m, &channel);
-                PTOWSP_PROCESS(m, "load") {
-                    ptowsp_produces(m, c);
-                    PTOWSP_FOR_EACH(m, tile, ptowsp_axis_dense(m, "tiles", 4)) {
-                        task.kernel = load;
-                        task.axes[0] = tile;
-                        ptowsp_send_task_make(m, c, &task);
-                    }
-                }
-                PTOWSP_PROCESS(m, "compute") {
-                    ptowsp_consumes(m, c);
-                    PTOWSP_CONSUME(m, token, c) {
-                        task.kernel = compute;
-                        task.axes[0] = token;
-                        ptowsp_task_make(m, &task);
-                    }
-                }
-            }
-        }
-    }
-    if (ptowsp_program_create(s->context, m, NULL, &s->program) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(s->context).text);
-    }
-    assert_int_equal(ptowsp_run_create(s->context, s->program, &s->run), PTOWSP_OK);
+    const ptowsp_parse_kernel kernels[] = {{.name = "load", .cost = see_load},
+                                           {.name = "compute", .cost = see_ten}};
+    see_parse(s,
+              "module stages slots 8\naxis tiles 4\n"
+              "kernel load(axes 1) vector, cycles by a cost function, time only\n"
+              "kernel compute(axes 1) vector, cycles by a cost function, time only\n"
+              "workload step\n  sequence\n    task compute(-1)\n    pipeline two_stages\n"
+              "      channel loaded depth 2 latency 0\n      process load produces loaded\n"
+              "        for_each tile in tiles\n          task load(tile)\n"
+              "          send loaded(tile)\n      process compute consumes loaded\n"
+              "        consume token from loaded\n          task compute(token)\n",
+              kernels, 2, NULL);
 }
 
 // A process that loads 12 tiles, 30 cycles each, and 3 that compute them, 90 each; the channel has
 // latency 100 and the depth of the symbol "depth".
 static inline void see_make_workers(see *s) {
-    const ptowsp_module_desc module = {"workers", 8};
-    assert_int_equal(ptowsp_context_create(&s->context_desc, &s->context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(s->context, &module, &s->m), PTOWSP_OK);
-    ptowsp_module *m = s->m;
-    ptowsp_task_desc loading = {0};
-    ptowsp_task_desc computing = {0};
-    ptowsp_kernel_desc desc = {.axis_count = 1};
-    desc.name = "load", desc.cycles = 30;
-    loading.kernel = ptowsp_kernel_make(m, &desc);
-    desc.name = "compute", desc.cycles = 90;
-    computing.kernel = ptowsp_kernel_make(m, &desc);
-    PTOWSP_WORKLOAD(m, "step") {
-        PTOWSP_PIPELINE(m, "overlap") {
-            ptowsp_channel_desc channel = {"loaded", 0, 100, ptowsp_symbol(m, "depth"), {NULL, 0}};
-            ptowsp_channel c = ptowsp_channel_make(m, &channel);
-            PTOWSP_PROCESS(m, "load") {
-                ptowsp_produces(m, c);
-                PTOWSP_FOR_EACH(m, tile, ptowsp_axis_dense(m, "tiles", 12)) {
-                    loading.axes[0] = tile;
-                    ptowsp_send_task_make(m, c, &loading);
-                }
-            }
-            PTOWSP_REPLICATE(m, worker, ptowsp_axis_dense(m, "workers", 3), "compute") {
-                ptowsp_consumes(m, c);
-                PTOWSP_CONSUME(m, tile, c) {
-                    computing.axes[0] = tile;
-                    ptowsp_task_make(m, &computing);
-                }
-            }
-        }
-    }
-    if (ptowsp_program_create(s->context, m, NULL, &s->program) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(s->context).text);
-    }
-    assert_int_equal(ptowsp_run_create(s->context, s->program, &s->run), PTOWSP_OK);
+    see_parse(s,
+              "module workers slots 8\naxis tiles 12\naxis workers 3\nsymbol depth\n"
+              "kernel load(axes 1) vector, 30 cycles, time only\n"
+              "kernel compute(axes 1) vector, 90 cycles, time only\n"
+              "workload step\n  pipeline overlap\n    channel loaded depth depth latency 100\n"
+              "    process load produces loaded\n      for_each tile in tiles\n"
+              "        task load(tile)\n        send loaded(tile)\n"
+              "    process compute replicas worker in workers consumes loaded\n"
+              "      consume tile from loaded\n        task compute(tile)\n",
+              NULL, 0, NULL);
 }
 
 static inline void see_free(see *s) {
