@@ -73,7 +73,6 @@ static ptowsp_status count_file(void *user, const char *path, const char *text, 
 
 FIXTURE_TEST(kernel_proof__is_no_part_of_making_a_kernel_without_assertions, false) {
     unsigned files = 0;
-    proof_count = 0;
     assert_int_equal(proof_count, 0);
     assert_int_equal(ptowsp_program_prove(f->context, f->program), PTOWSP_OK);
     assert_int_equal(proof_count, 1);
@@ -83,7 +82,6 @@ FIXTURE_TEST(kernel_proof__is_no_part_of_making_a_kernel_without_assertions, fal
 }
 
 FIXTURE_TEST(kernel_proof__decides_how_a_kernel_of_both_cores_is_cut, true) {
-    proof_count = 0;
     assert_true(proof_count > 0);
     assert_int_equal(ptowsp_program_prove(f->context, f->program), PTOWSP_OK);
 }
