@@ -214,7 +214,7 @@ static void write_program(const program *p, dw_text *t) {
     }
     dw_print(t, "],\"edges\":[");
     // Edges that only keep memory are no order.
-    static const char *const flags[] = {"", ",\"flags\":[\"wait\"]",
+    static const char *const flags[] = {",\"flags\":null", ",\"flags\":[\"wait\"]",
                                         ",\"flags\":[\"wait\",\"retain\"]",
                                         ",\"flags\":[\"retain\"]", ",\"flags\":[]"};
     const char *comma = "";

@@ -317,11 +317,11 @@ static void one_less(ptowsp_dump *dump, const program *p, const ptowsp_dump_ring
     }
 }
 
-static ptowsp_dump *open_program(ptowsp_context *context, const program *p) {
+static ptowsp_dump *open_program(ptowsp_context *context, const program *p, const program *scoped) {
     dw_text deps = {NULL, 0, 0}, scopes = {NULL, 0, 0};
     ptowsp_dump *dump = NULL;
     write_deps(p, &deps);
-    write_scopes(p, &scopes);
+    write_scopes(scoped, &scopes);
     ptowsp_dump_desc desc;
     memset(&desc, 0, sizeof desc);
     desc.deps.text = deps.data;
@@ -342,7 +342,7 @@ static void dump_rings__are_those_of_a_slow_model_and_one_less_fails(void **stat
     for (int round = 0; TEST_ROUNDS(round, 1000); round++) {
         ptowsp_dump_rings least, sizes;
         random_program(&seed, &p);
-        ptowsp_dump *dump = open_program(context, &p);
+        ptowsp_dump *dump = open_program(context, &p, &p);
         assert_int_equal(ptowsp_dump_rings_least(dump, &least), PTOWSP_OK);
         assert_int_equal(compare(dump, &p, &least, &seed), 0);
         one_less(dump, &p, &least, &seed);
@@ -360,9 +360,37 @@ static void dump_rings__are_those_of_a_slow_model_and_one_less_fails(void **stat
     ptowsp_context_destroy(context);
 }
 
+static void dump_rings__refuse_scopes_of_a_run_with_fewer_tasks(void **state) {
+    (void)state;
+    static program p, fewer;
+    uint64_t seed = 1;
+    ptowsp_context *context = dw_context();
+    ptowsp_dump_rings least;
+    random_program(&seed, &p);
+    fewer = p;
+    for (int i = 0; i < p.count; i++) {
+        if (p.steps[i].kind == TASK) {  // its last one
+            fewer = p;
+            fewer.count--;
+            memmove(&fewer.steps[i], &fewer.steps[i + 1],
+                    (size_t)(fewer.count - i) * sizeof fewer.steps[0]);
+        }
+    }
+    ptowsp_dump *dump = open_program(context, &p, &fewer);
+    assert_int_equal(ptowsp_dump_rings_least(dump, &least), PTOWSP_DIFFERENT);
+    assert_non_null(strstr(ptowsp_context_error(context).text,
+                           "dump: scope_stats.jsonl is of another run, or cut off: ring "));
+    ptowsp_dump_close(dump);
+    dump = open_program(context, &fewer, &p);  // a task that deps.json leaves out
+    assert_int_equal(ptowsp_dump_rings_least(dump, &least), PTOWSP_OK);
+    ptowsp_dump_close(dump);
+    ptowsp_context_destroy(context);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(dump_rings__are_those_of_a_slow_model_and_one_less_fails),
+        cmocka_unit_test(dump_rings__refuse_scopes_of_a_run_with_fewer_tasks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

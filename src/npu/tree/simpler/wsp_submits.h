@@ -9,10 +9,9 @@
 // something waits for it; until then it has a number. Tasks of MIX have FIFOs, and never become blocks.
 //
 // Slots are loaded when something needs their value. A condition on a slot that nothing has read goes to
-// the runtime with its tasks. They wait for the writers of the element, and the runtime evaluates the
-// condition as they become ready. A slot has the value at its load's place in the program, so it is read
-// before a task overwrites the element. An error in a task under such a condition counts if the condition
-// holds.
+// the runtime with its tasks, which wait for the writers of the element. The slot has the value at its
+// load's place in the program, so it is read before a task overwrites the element. An error in a task
+// under such a condition counts if the condition holds.
 
 #ifndef WSP_SUBMITS_H
 #define WSP_SUBMITS_H
@@ -58,7 +57,7 @@ class Submits : public Target {
     }
 
     void fail(ptowsp_status status, uint64_t index, const char *text) override {
-        if (!is_conditional_ || condition_.holds(slot_of(condition_.slot))) {
+        if (!is_conditional_ || condition_holds()) {
             failure_.set(status, index, "%s", text);
         }
     }
@@ -75,7 +74,7 @@ class Submits : public Target {
         Region tiles[TILE_MAX + 1];
         read_overwritten(*submission);
         const bool is_pending = is_conditional_ && deferred_[condition_.slot].state == UNREAD;
-        if (is_conditional_ && !is_pending && !condition_.holds(slot_of(condition_.slot))) {
+        if (is_conditional_ && !is_pending && !condition_holds()) {
             return;
         }
         if (is_pending) {  // an operand of the condition is one more tile that is read
@@ -432,8 +431,9 @@ class Submits : public Target {
         }
         return load.value;
     }
-    int64_t slot_of(uint32_t slot) {
-        return static_cast<int64_t>(read(slot));
+
+    bool condition_holds() {
+        return condition_.holds(static_cast<int64_t>(read(condition_.slot)));
     }
 
     // A tile lies within the bytes from its first to its last element, as strides are positive.
