@@ -1,4 +1,4 @@
-// aicpu/expand.cpp as text, which people read: three programs, as files in tests/golden that were
+// aicpu/expand.cpp as text, which people read: four programs, as files in tests/golden that were
 // read before they were kept (PTOWSP_GOLDEN=write writes them anew). Then programs that are as deep
 // and as wide as they come; and where errors of expressions are told.
 

@@ -292,7 +292,6 @@ class Runtime {
             }
             if (!tasks_[at->second].is_retired) {
                 task->kept.push_back(at->second);
-                tasks_[at->second].retainers++;
             }
             if (!tasks_[at->second].is_done) {
                 task->before.push_back(at->second);
@@ -363,6 +362,14 @@ class Runtime {
         }
         task->before = before;
         task->waits = before.size();
+        std::vector<size_t> kept;  // some may have been given back
+        for (size_t i : task->kept) {
+            if (!tasks_[i].is_retired) {
+                tasks_[i].retainers++;
+                kept.push_back(i);
+            }
+        }
+        task->kept = kept;
         ring->pool_tail += task->pool;
         task->heap_end = heap_start(*ring, bytes) + bytes;
         ring->heap_tail = task->heap_end;
