@@ -217,7 +217,7 @@ static void dump_to_source(dump_file *f, void *to) {
     *(uint16_t *)to = dump_word_of(f, "source of an edge", dump_sources, DUMP_COUNT(dump_sources));
 }
 
-// An edge without flags orders, as does one whose flags are no list.
+// An edge without a list of flags orders.
 static void dump_to_no_wait(dump_file *f, void *to) {
     bool waits = false;
     if (dump_json_peek(&f->json) != DUMP_JSON_ARRAY) {

@@ -1,6 +1,5 @@
-// Edges that other edges imply. If c waits for b, and b for a, directly or by a chain of waits, then c need
-// not wait for a. Chains are known as far back as REACH submits, which bounds the cost of a submit. Edges
-// that reach back farther stay.
+// Edges that others imply: if c waits for b, and b for a, directly or by a chain, c need not wait for a.
+// Chains are known as far back as REACH submits, which bounds the cost. Longer edges stay.
 //
 //      bit i of a submit's row: the submit i + 1 before it comes before it
 

@@ -135,7 +135,6 @@ class Submits : public Target {
             deferred_.resize(std::max(deferred_.size(), slot + size_t(1)));
             deferred_[slot].element = element;
             deferred_[slot].state = UNREAD;
-            unread_count_++;
         }
         return !waits_.empty();
     }
@@ -144,7 +143,6 @@ class Submits : public Target {
     }
     void forget(uint32_t slot) override {
         if (slot < deferred_.size()) {
-            unread_count_ -= deferred_[slot].state == UNREAD;
             deferred_[slot].state = FORGOTTEN;
         }
     }
@@ -424,7 +422,6 @@ class Submits : public Target {
         Deferred &load = deferred_[slot];
         if (load.state == UNREAD) {
             load.state = KNOWN;
-            unread_count_--;
             load.value = await_element(load.element)
                              ? pwsp_view_load(&tensors_[load.element.tensor], &load.element)
                              : 0;
@@ -446,7 +443,7 @@ class Submits : public Target {
                at < end + tensors_[tile.tensor].element_size;
     }
     void read_overwritten(const Submission &submission) {
-        for (uint32_t slot = 0; unread_count_ > 0 && slot < deferred_.size(); slot++) {
+        for (uint32_t slot = 0; slot < deferred_.size(); slot++) {
             for (uint32_t i = 0; i < submission.task.tile_count; i++) {
                 if (deferred_[slot].state == UNREAD &&
                     is_overwritten(deferred_[slot].element, submission.tiles[i])) {
@@ -470,9 +467,8 @@ class Submits : public Target {
     Group group_;
     uint32_t next_ = 0;
     Ancestors ancestors_;
-    List<uint8_t> is_awaited_;  // by number
-    List<Deferred> deferred_;   // by slot
-    uint32_t unread_count_ = 0;
+    List<uint8_t> is_awaited_;     // by number
+    List<Deferred> deferred_;      // by slot
     bool is_conditional_ = false;  // the tasks that come, on a deferred slot
     Condition condition_ = Condition();
 };
