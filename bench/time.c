@@ -532,6 +532,10 @@ void bench_time(void) {
                        : "work stealing, lanes share memory",
                      110, "110 ns");
     }
+    // tiles of 1 KiB, one read and one written: which of their bytes hit is found by region
+    schedule.shared = ptowsp_shared_memory_of(PTOWSP_MODEL_910B);
+    build_layers(&b, true, &schedule);
+    report_tasks(&b, "work stealing, lanes share the memory of a 910B, tiles", 110, "110 ns");
     bench_expressions();
     bench_saved();
 }

@@ -128,8 +128,8 @@ static void print_predicted(const line *head, const line *l, const char *text, f
 static void predict_file(const char *path, file_kind kind) {
     static const char *const appended[] = {
         "predicted_cycles",
-        "predicted_us,predicted_cube_pct,predicted_vector_pct,predicted_mte1_pct,"
-        "predicted_mte2_pct,predicted_store_pct",
+        ("predicted_us,predicted_cube_pct,predicted_vector_pct,predicted_mte1_pct,"
+         "predicted_mte2_pct,predicted_store_pct"),
         "predicted"};
     static const char *const needed[][8] = {
         {"machine", "instruction", "dtype", "rows", "cols", "valid_rows", "valid_cols", NULL},
