@@ -528,6 +528,46 @@ static void contention__hits_do_not_depend_on_the_order_of_declaration(void **st
     }
 }
 
+// On one lane, with hits, more bandwidth of either is never slower, but for the cycle to which the end of
+// each flow is rounded up; and neither moves more than it can.
+static void contention__on_one_lane_more_bandwidth_is_never_slower_with_hits(void **state) {
+    fixture *f = (fixture *)*state;
+    uint64_t random = test_seed();
+    for (int round = 0; round < 20; round++) {
+        enum { COUNT = 24 };
+        ptowsp_schedule schedule = lanes_of(1, 100, 400);
+        schedule.shared.l2_bytes = (uint64_t)test_random_in(&random, 1, 1 << 21);
+        char *at = text + sprintf(text, "module m\ntensor x f32 [1280, 64] global\n");
+        for (int i = 0; i < COUNT; i++) {
+            at += sprintf(at,
+                          "kernel k%d(axes 1, %s a f32 256 x 64) vector, %d cycles, bytes of its "
+                          "tiles, time only\n",
+                          i, test_random(&random) % 3 ? "in" : "out",
+                          (int)test_random_in(&random, 1, 60000));
+        }
+        at += sprintf(at, "workload w\n  sequence\n");
+        for (int i = 0; i < COUNT; i++) {
+            at += sprintf(at, "    task k%d(%d) a = x at (%d, 0)\n", i, i,
+                          (int)test_random_in(&random, 0, 1024));
+        }
+        for (int which = 0; which < 2; which++) {
+            uint64_t last = UINT64_MAX - 2 * COUNT;
+            schedule.shared.hbm_rate = 100;
+            schedule.shared.l2_rate = 400;
+            for (uint32_t *rate = which ? &schedule.shared.l2_rate : &schedule.shared.hbm_rate;
+                 *rate < 100000; *rate = *rate * 5 / 3) {
+                const uint64_t now = makespan_of(f, &schedule);
+                const ptowsp_run_stats *stats = ptowsp_run_result(f->run);
+                assert_true(now <= last + 2 * COUNT);
+                assert_true(now * schedule.shared.hbm_rate >= stats->hbm_bytes * 100);
+                assert_true(now * schedule.shared.l2_rate >= stats->l2_bytes * 100);
+                assert_int_equal(stats->hbm_bytes + stats->l2_bytes, COUNT * 65536);
+                last = now;
+            }
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
 #undef TEST
@@ -547,6 +587,7 @@ int main(void) {
         TEST(contention__alone_and_with_enough_bandwidth_all_is_as_without),
         TEST(contention__pipelines_are_as_without),
         TEST(contention__halves_are_symmetric_and_the_order_of_declaration_does_not_matter),
+        TEST(contention__on_one_lane_more_bandwidth_is_never_slower_with_hits),
         TEST(contention__hits_do_not_depend_on_the_order_of_declaration),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
