@@ -315,7 +315,7 @@ static void pwsp_kernel_print_insn(const ptowsp_body *body, const pwsp_tile_code
     if (pwsp_insn_is_fifo(insn)) {
         pwsp_text_format(text, ", FIFO %u", insn->mode);
     }
-    if (code->loops[insn->phase].of.late_of) {
+    if (insn->phase && code->loops[insn->phase].of.late_of) {
         uint32_t loop = code->loops[insn->phase].of.late_of;
         pwsp_text_format(text, ", %u turns later", code->loops[loop].of.preload);
     }
