@@ -64,16 +64,16 @@ NPU_INTERNAL void npu_kernel_print_loops(npu_kernel *k, uint32_t number, npu_tex
     npu_text sum = {NULL, 0, 0, false};
     npu_print(&sum, "%u", k->info->insn_count);
     for (uint32_t i = 1; i <= k->info->loop_count; i++) {
-        if (!npu_kernel_has_loop(k, i)) {
+        const ptowsp_loop_info *loop = &k->info->loops[i];
+        if (!npu_kernel_has_loop(k, i) || (k->half == NPU_HALF_ANY && loop->late_of)) {
             continue;
         }
-        const ptowsp_loop_info *loop = &k->info->loops[i];
         npu_print(out, "    const wsp::Loop loop_%u = wsp::loop(", i);
         npu_print_bound(k, &loop->begin, out);
         npu_print(out, ", ");
         npu_print_bound(k, &loop->end, out);
         npu_print(out, ", %lld);\n", (long long)loop->step);
-        if (k->half != NPU_HALF_ANY || loop->late_of) {
+        if (k->half != NPU_HALF_ANY) {
             continue;
         }
         npu_print(out, "    const int64_t runs_%u = ", i);
