@@ -66,7 +66,7 @@ TEST_LEVEL ?= -O0
 $(BUILD)/tests/isa/%.o $(addprefix $(BUILD)/tests/,$(addsuffix _test.o,runtime/deps kernel/list_verify kernel/list_loops \
     data/dtype attend/attend_kernel attend/attend_bits $(addprefix plan/,attention_plan attention_random \
     attention_invariant moe_units moe_place))): TEST_LEVEL =
-$(addprefix $(BUILD)/tests/isa/isa_,$(addsuffix _test.o,cost face faults fifo kernels map)): TEST_LEVEL = -O0
+$(addprefix $(BUILD)/tests/isa/isa_,$(addsuffix _test.o,cost edges face faults fifo kernels map rules rules_vector timed)): TEST_LEVEL = -O0
 
 # Headers of a test's own folder, those that are shared, and files of other folders by their path in tests/.
 TEST_PATHS := -I. -Itests -Itests/support
