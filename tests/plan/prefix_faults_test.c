@@ -121,6 +121,8 @@ static void prefix_faults__of_given_trees(void **state) {
     REFUSED(f, ptowsp_prefix_build_given(NULL, &f.tree, &f.info), "batch is NULL");
     case_make(&f), f.given.attention.kv_lengths = NULL;
     REFUSED(f, GIVEN(f), "lengths is NULL with sequence_count 4");
+    assert_int_equal(f.tree.request_count, 0);  // nothing is left of the tree before
+    assert_int_equal(f.tree.node_count, 0);
     case_make(&f), f.given.parents = NULL;
     REFUSED(f, GIVEN(f), "array 2 of block ids or of the given tree is NULL");
     case_make(&f), f.given.node_tokens = NULL;
