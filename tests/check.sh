@@ -299,6 +299,13 @@ check_all() {
     step "ten thousand programs over meshes of ranks"
     LAYOUT_PROGRAMS=10000 "$BUILD/layout_random_test" > "$OUT/layouts" 2>&1 || fail "$(cat "$OUT/layouts")"
 
+    step "mutants: the library broken in 200 places, one at a time"
+    python3 tests/mutation/mutation.py --build "$OUT/mutation" --jobs "$JOBS" > "$OUT/mutation.log" 2>&1 || {
+        sed -n '/^mutation: /,$p' "$OUT/mutation.log"
+        fail "$OUT/mutation.log: more than 5 % survive without an explanation"
+    }
+    grep '^mutation: ' "$OUT/mutation.log"
+
     step "fuzzers, two minutes each"
     make -s fuzz BUILD="$BUILD" FUZZ_SECONDS=120 || fail "a fuzzer found something"
 

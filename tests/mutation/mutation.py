@@ -5,7 +5,7 @@
     python3 tests/mutation/mutation.py --only src/plan/merge.c:120
 
 A mutant is one change in one line of src/ROOM/*.c: an operator, a bound, a constant, a flipped condition, a
-lost call, or two statements in the other order. Its object replaces the one of the archive, at -O0, and the
+lost call, or two statements in the other order. Its unit replaces the one of the archive, at -O0, and the
 suites of SUITES are linked to it and run, the fastest first, until one fails. A mutant that no suite notices
 survives: it is printed as a diff of one line. tests/mutation/explained has survivors that change nothing
 that can be seen, each with the reason. Exit status 1 if more than 5 % survive without an explanation.
@@ -32,7 +32,8 @@ SUITES = {
     "time": ["time/*", "cases/cases", "exec/run_faults", "exec/together", "exec/limits", "result/*", "workload/stretch",
              "workload/task_list", "workload/workload_random", "npu/npu_clock_cases"],
     "kernel": ["kernel/*", "cases/cases", "text/print", "workload/read_kernel", "plan/moe_kernel"],
-    "text": ["text/*", "cases/cases", "cases/case_form", "kernel/kernel_text", "data/expr_text"],
+    "text": ["text/*", "cases/cases", "cases/case_form", "kernel/kernel_text", "data/expr_text", "workload/place",
+             "workload/variant", "workload/workload_random"],
     "ranks": ["ranks/*", "exec/communicate", "exec/together", "data/layout", "workload/place"],
 }
 # These compile trees, or explore: minutes each.
@@ -185,7 +186,11 @@ class Judge:
             with open(copy, "w", encoding="utf-8") as file:
                 file.write("\n".join(lines))
             here = ["-iquote", os.path.dirname(path)]
-            made = subprocess.run(["cc", *FLAGS, *here, "-c", copy, "-o", f"{work}/mutant.o"], capture_output=True, check=False)
+            unit = f"{self.build}/src/{room}.c"  # the floor, or a file that is compiled alone
+            if f'"{path}"' not in open(unit, encoding="utf-8").read():
+                unit = copy
+            made = subprocess.run(["cc", *FLAGS, f"-I{work}", "-I.", *here, "-c", unit, "-o", f"{work}/mutant.o"],
+                                  capture_output=True, check=False)
             if made.returncode != 0:
                 return "the compiler"
             subprocess.run(["ar", "rcs", f"{work}/libmutant.a", f"{work}/mutant.o"], check=True)
