@@ -158,19 +158,21 @@ class Judge:
 
     def measure(self, program):
         begin = time.time()
-        status = self.run(os.path.abspath(f"{self.build}/{os.path.basename(program)[:-2]}"), 600)
+        status = self.run(os.path.abspath(f"{self.build}/{os.path.basename(program)[:-2]}"), 60)
         if status != 0:
             sys.exit(f"mutation: {program} fails without a change: status {status}")
         self.took[program] = time.time() - begin
         with open(f"{self.build}/mutation.took", "a", encoding="utf-8") as file:
             file.write(f"{program} {self.took[program]:.2f}\n")
 
-    def run(self, binary, limit):
+    def run(self, binary, took):
+        """Its status. A loop without end is ended by the processor's time, a thread that sleeps for good by the clock's."""
+        processor, wall = int(10 + 10 * took), 120 + 20 * took
         with tempfile.TemporaryFile() as log:
-            child = subprocess.Popen(["sh", "-c", f"ulimit -v 8000000; exec {binary}"], stdout=log, stderr=log, start_new_session=True,
+            child = subprocess.Popen(["sh", "-c", f"ulimit -v 8000000; ulimit -t {processor}; exec {binary}"], stdout=log, stderr=log, start_new_session=True,
                                      env={**os.environ, "PTOWSP_SCALE": SCALE})
             try:
-                return child.wait(limit)
+                return child.wait(wall)
             except subprocess.TimeoutExpired:
                 os.killpg(child.pid, 9)
                 child.wait()
@@ -209,7 +211,7 @@ class Judge:
                                          f"{self.build}/libtested.a", "-o", f"{work}/{name}", *LIBRARIES], capture_output=True, check=False)
                 if linked.returncode != 0:
                     return f"the linker, {name}: {linked.stderr.decode()[-300:]}"
-                status = self.run(f"{work}/{name}", 10 + 10 * self.took[program])
+                status = self.run(f"{work}/{name}", self.took[program])
                 os.remove(f"{work}/{name}")
                 if status != 0:
                     return f"{name} ({status})"
