@@ -59,7 +59,8 @@
 //      PTOWSP_NO_THREADS     no pthreads: PTOWSP_THREADS_OWN is refused, the other modes work
 //      PTOWSP_NO_SIMD        portable C only, no vector code chosen at run time
 //      PTOWSP_ONLY_PLAN      sections 1 to 12, 32 and 33 alone, without pthreads: planning,
-//                            dispatch, merging and attention kernels. The rest is not declared.
+//                            dispatch, merging and attention kernels. The rest is not declared, nor
+//                            the generator of routes in section 11.
 //                            parts/attention/ has these two files, for engines to copy.
 //      PTOWSP_ONLY_ATTENTION the same without MoE plans and prefix trees (functions of sections 11
 //                            and 12)
@@ -2498,6 +2499,8 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_share(const ptowsp_moe_routes *
                                                        uint32_t *next, int32_t *out_ids,
                                                        ptowsp_plan_info *out_info);
 
+#if !defined(PTOWSP_ONLY_PLAN)
+
 // -- generating routes ----------------------------------------------------------------------------
 //
 // Routes as routers make them, for tests, benchmarks and sizing. All depend on the fields of the
@@ -2547,6 +2550,8 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_routes_generate(const ptowsp_mo
                                                                  uint64_t *scratch,
                                                                  int32_t *out_ids,
                                                                  ptowsp_plan_info *out_info);
+
+#endif  // PTOWSP_ONLY_PLAN
 
 #endif  // PTOWSP_ONLY_ATTENTION
 

@@ -100,12 +100,13 @@ src/plan/attention_run.c
 "
 MORE_PLANS="
 src/plan/moe.h src/plan/moe_sort.c src/plan/moe_units.c src/plan/moe_check.c src/plan/moe_place.c src/plan/moe_move.c
-src/plan/moe_combine.c src/plan/moe_look.c src/plan/moe_routes.c
+src/plan/moe_combine.c src/plan/moe_look.c
 src/plan/prefix.h src/plan/prefix_tree.c src/plan/prefix_given.c
 src/plan/prefix_choose.c src/plan/prefix_plan.c src/plan/prefix_check.c
 "
 # Attention kernels: above the plans, in all parts. Their inner loops are included several times, so
-# they are no file of their own in ptowsp.c but stand where they are included.
+# they are no file of their own in ptowsp.c but stand where they are included, with comments the first
+# time.
 ATTEND="
 src/attend/attend.h src/attend/attend_simd.h
 src/attend/attend_body.h
@@ -113,7 +114,9 @@ src/attend/attend_portable.c src/attend/attend_x86.c src/attend/attend_neon.c
 src/attend/attend_block.c src/attend/attend.c src/attend/attend_run.c
 "
 TEMPLATES="src/attend/attend_body.h"
+# Routes are generated for tests and sizing: no part has that.
 DATA="
+src/plan/moe_routes.c
 src/base/block_list.h src/base/block_list.c
 src/base/arena.h src/base/arena.c
 src/base/earliest.h src/base/earliest.c
@@ -515,8 +518,11 @@ bodies() {
         }
         /^#include "/ {
             split($0, part, "\"")
-            while (part[2] in at && (getline line < at[part[2]]) > 0) print line
+            while (part[2] in at && (getline line < at[part[2]]) > 0) {
+                if (!copies[part[2]] || line !~ /^ *(\/\/|$)/) print line
+            }
             close(at[part[2]])
+            copies[part[2]]++
             next
         }
         { print }'

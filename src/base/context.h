@@ -17,7 +17,11 @@ struct ptowsp_context {
     pwsp_pool *pool;
     uint32_t busy;         // atomic: a job is running
     uint64_t owned_count;  // objects made from it and not destroyed
-    pwsp_halt search;      // of the current schedule search; may be cancelled at any time
+#if !defined(PTOWSP_ONLY_PLAN)
+    // Of the current schedule search; may be cancelled at any time.
+    pwsp_halt search;
+#endif  // PTOWSP_ONLY_PLAN
+
     uint32_t last;         // atomic, pwsp_last: which failure was the last one
     ptowsp_status status;  // of the last failure with a text of its own
     uint64_t index;

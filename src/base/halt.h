@@ -13,6 +13,8 @@
 #include "atomic.h"
 #include "base.h"
 
+#if !defined(PTOWSP_ONLY_PLAN)
+
 #define PWSP_HALT_CANCELLED 1u
 #define PWSP_HALT_TIMED_OUT 2u
 #define PWSP_HALT_LIMITED   4u  // the clock must be looked at
@@ -63,18 +65,18 @@ static PWSP_UNUSED PWSP_COLD bool pwsp_halt_look(pwsp_halt *halt) {
     return pwsp_halt_status(halt) != PTOWSP_OK;
 }
 
-#if !defined(PTOWSP_ONLY_PLAN)
 // The status of a failed kernel, one that returned more than PTOWSP_CYCLES_MAX.
 PWSP_INLINE ptowsp_status pwsp_kernel_status(ptowsp_cycles result) {
     PTOWSP_ASSERT(result > PTOWSP_CYCLES_MAX);
     bool is_status = (int64_t)result >= PTOWSP_RANK_FAILED;  // the last one
     return is_status ? (ptowsp_status)(int64_t)result : PTOWSP_KERNEL_FAILED;
 }
-#endif  // PTOWSP_ONLY_PLAN
 
 // Must nothing more be begun?
 PWSP_FORCE_INLINE bool pwsp_halt_is(pwsp_halt *halt) {
     return PWSP_UNLIKELY(pwsp_load_relaxed(&halt->word) != 0) && pwsp_halt_look(halt);
 }
+
+#endif  // PTOWSP_ONLY_PLAN
 
 #endif

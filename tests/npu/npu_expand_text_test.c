@@ -564,3 +564,48 @@ TEST(text__errors_of_expressions_are_told_where_a_run_tells_them) {
         fixture_free(&fixtures[which]);
     }
 }
+
+// Conditions on slots around tasks alone are words; others are evaluated.
+static void when_task(const fixture *f, ptowsp_kernel add, ptowsp_tensor x, ptowsp_expr condition) {
+    const ptowsp_task_desc task = {.kernel = add, .views = {{.tensor = x}}};
+    PTOWSP_WHEN(f->m, condition) {
+        ptowsp_task_make(f->m, &task);
+        ptowsp_task_make(f->m, &task);
+    }
+}
+
+TEST(text__of_conditions_on_slots_is_golden) {
+    fixture f;
+    fixture_make(&f, "conditions");
+    ptowsp_module *m = f.m;
+    const ptowsp_tensor x = tensor(&f, "x", PTOWSP_I32, 2, 16, 16, 0);
+    const ptowsp_kernel_desc desc = {.name = "add",
+                                     .tiles = {{"x", PTOWSP_INOUT, PTOWSP_I32, 16, 16}}};
+    const ptowsp_kernel add = kernel(&f, desc);
+    const ptowsp_expr slot = ptowsp_slot(m, 0, PTOWSP_TYPE_I64),
+                      flag = ptowsp_slot(m, 1, PTOWSP_TYPE_BOOL),
+                      symbol = ptowsp_cast(ptowsp_symbol(m, "limit"), PTOWSP_TYPE_I64);
+    const ptowsp_view view = {.tensor = x};
+    PTOWSP_WORKLOAD(m, "conditions") {
+        ptowsp_slot_load_make(m, 0, &view, number(&f, 3), number(&f, 5));
+        when_task(&f, add, x, ptowsp_gt(slot, number(&f, -1)));
+        when_task(&f, add, x, ptowsp_gt(symbol, slot));
+        when_task(&f, add, x, ptowsp_ge(number(&f, 7), slot));
+        when_task(&f, add, x, ptowsp_eq(slot, ptowsp_slot(m, 2, PTOWSP_TYPE_I64)));
+        when_task(&f, add, x, flag);
+        when_task(&f, add, x, ptowsp_not(flag));
+        when_task(&f, add, x, ptowsp_and(flag, ptowsp_lt(slot, symbol)));  // more than a comparison
+        when_task(&f, add, x, ptowsp_lt(ptowsp_add(slot, symbol), number(&f, 3)));
+        when_task(&f, add, x, ptowsp_ne(slot, symbol));
+        PTOWSP_OTHERWISE(m) {
+            ptowsp_slot_set_make(m, 1, slot);
+        }
+        PTOWSP_WHEN(m, ptowsp_le(slot, symbol)) {  // not around tasks alone
+            ptowsp_slot_set_make(m, 0, symbol);
+        }
+    }
+    compile(&f, "conditions", NULL);
+    text_is_golden(&f, "conditions");
+    text_compiles(&f);
+    fixture_free(&f);
+}
