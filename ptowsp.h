@@ -267,28 +267,28 @@
 //
 // CONTENTS
 //
-//    1. Build configuration                 349    18. Schedules                          3818
-//    2. Status and errors                   456    19. Modules as text                    4308
-//    3. Contexts and threads                522    20. Programs                           4360
-//    4. Sinks                               687    21. Runs                               4439
-//    5. Work and tiers                      716    22. Seeing runs                        5120
-//    6. Chunk plans                         869    23. Graphs                             5673
-//    7. Dispatch                           1191    24. Tile kernels                       5925
-//    8. Merging                            1261    25. Pipelines                          6566
-//    9. Attention plans                    1310    26. Ranks                              6752
-//   10. Attention kernels                  1810    27. Layouts                            7296
-//   11. MoE plans                          2077    28. Devices                            7613
-//   12. Prefix trees                       2554    29. Tuning                             7775
-//   13. Data types and tensors             2841    30. Emitting                           8101
-//   14. Modules                            2926    31. Dumps of PTO Runtime               8327
-//   15. Kernels                            3135    32. Spaces                             8576
-//   16. Scalar expressions                 3451    33. Utilities                          8635
-//   17. Workloads                          3552
+//    1. Build configuration                 350    18. Schedules                          3823
+//    2. Status and errors                   457    19. Modules as text                    4313
+//    3. Contexts and threads                523    20. Programs                           4365
+//    4. Sinks                               688    21. Runs                               4444
+//    5. Work and tiers                      717    22. Seeing runs                        5125
+//    6. Chunk plans                         870    23. Graphs                             5678
+//    7. Dispatch                           1192    24. Tile kernels                       5930
+//    8. Merging                            1262    25. Pipelines                          6571
+//    9. Attention plans                    1311    26. Ranks                              6757
+//   10. Attention kernels                  1811    27. Layouts                            7301
+//   11. MoE plans                          2078    28. Devices                            7618
+//   12. Prefix trees                       2559    29. Tuning                             7780
+//   13. Data types and tensors             2846    30. Emitting                           8106
+//   14. Modules                            2931    31. Dumps of PTO Runtime               8332
+//   15. Kernels                            3140    32. Spaces                             8581
+//   16. Scalar expressions                 3456    33. Utilities                          8640
+//   17. Workloads                          3557
 //
-//   Appendix A. Reading programs                   8649
-//   Appendix B. The grammar of modules as text     9177
-//   Appendix C. Macros                             9264
-//   Appendix D. Index of functions                 9487
+//   Appendix A. Reading programs                   8654
+//   Appendix B. The grammar of modules as text     9182
+//   Appendix C. Macros                             9269
+//   Appendix D. Index of functions                 9492
 //
 // WORDS
 //
@@ -9492,141 +9492,141 @@ PTOWSP_DEFINE_SPACE(ptowsp_moe_space, PTOWSP_MOE_DIMS)
 // Appendix D. Index of functions
 // -------------------------------------------------------------------------------------------------
 //
-//      ptowsp_              add 3510, algorithm_name 6868, and 3534, array_at 3480,
-//                           bf16_from_f32 2893, bitand 3517, bitnot 3523, bitor 3518, bitxor 3519,
-//                           bool 3471, call_make 3722, cast 3543, channel_make 6718, clock_ns 8644,
-//                           close_make 6741, combine_begin 3616, consume_begin 6706, consumes 6725,
-//                           convert 2901, core_timing_of 6525, cost_check 6530, decode_tiers 866,
-//                           depth_name 3970, div 3513, edge_reason_name 5267, eq 3526,
-//                           event_make 6747, f16_from_f32 2891, fingerprint_print 5116,
-//                           for_each_begin 3610, ge 3531, gt 3530, hash 8641, i64 3469,
-//                           instruction 6457, le 3529, links_make 6994, location_name 2885,
-//                           lt 3528, max 3516, memory_name 6002, min 3515, mul 3512, ne 3527,
-//                           neg 3522, not 3536, opcode_name 9018, or 3535, otherwise_begin 3615,
-//                           pipe_name 6003, pipeline_begin 6701, process_begin 6703,
-//                           processor_count 625, produces 6726, receive_begin 6708,
-//                           record_make 6748, rem 3514, replicate_begin 6704, ring_name 3953,
-//                           scope_end 3618, search_print 5669, sequence_begin 3617,
-//                           shared_memory_of 4183, shl 3520, shr 3521, spans_export 5445,
-//                           stall_name 4862, sub 3511, support_name 4292, symbol 3475,
-//                           target_name 4291, tier_find 857, u64 3470, unit_name 3224, version 439,
-//                           wait_make 6749, when_begin 3614
-//      ptowsp_attend_       bytes 2071, check 1992, compute 2059, convert 2066, join 2030,
-//                           merge 2026, place 1982, run 2013, run_worker 2006, size 1975,
-//                           unit_of 2048, unit_rows 2052, variant 2074, work 2022
-//      ptowsp_attention_    accs 1722, bound 1599, check 1652, cost_of 6079, export 1703,
-//                           generate 1630, is_invariant 1660, job_check 1794, lane_merges 1669,
-//                           lane_units 1664, merge_row 1727, place 1616, print 1707,
-//                           progress_size 1770, run 1806, run_serial 1798, run_worker 1786,
-//                           see 1643, size 1606, states 1718, unit_rows 1677
-//      ptowsp_axis_         dense 3018, dynamic 3019, plan 3064, plan_lanes 3066, plan_merges 3065,
-//                           ragged 3020, row 3026, size 3485, sparse 3021
-//      ptowsp_capability_   at 4289, count 4288, print 4290
-//      ptowsp_collective_   choose 7024, name 6867, plan 6914, print 6921, time 7014
-//      ptowsp_context_      create 602, destroy 608, error 611, fail 615, lane_count 618,
-//                           run_worker 674
-//      ptowsp_control_      cost_name 4093, make 4134
-//      ptowsp_device_       alloc 7691, cancel 7759, close 7684, copy_in 7702, copy_out 7704,
-//                           core_tasks 7772, free 7696, launch 7754, open 7675, result 7768,
-//                           run 7725, run_graph 7716, start 7730
-//      ptowsp_dispatch_     mpmd 1255, serial 1224, spmd 1235
-//      ptowsp_dtype_        name 2882, size 2881
-//      ptowsp_dump_         check 8440, close 8434, explain 8451, open 8432, print 8445,
-//                           replay_export 8567, replay_print 8561, replay_run 8554,
-//                           rings_least 8488, rings_try 8493
-//      ptowsp_expr_         print 3549, type 3546
-//      ptowsp_f32_          from_bf16 2894, from_f16 2892
-//      ptowsp_graph_        add 5890, cancel 5833, clear 5770, create 5764, destroy 5766,
-//                           edge_make 5788, lanes 5922, limit 5839, poll 5850, record 5826,
-//                           result 5921, run 5814, run_worker 5818, seal 5799, start 5848,
-//                           task_cycles 5903, task_make 5779, task_status 5898, wait 5849
-//      ptowsp_hub_          create 7069, destroy 7073, transport 7077
-//      ptowsp_kernel_       begin 6105, choice 3699, collective 7183, end 6110, explain 3710,
-//                           hash 3405, insn_at 6553, insn_count 6552, make 3398, measure 6546,
-//                           print 6560, rule 7591
-//      ptowsp_linear_       apply 7490, blocked 7475, compose 7480, conflicts 7498, identity 7472,
-//                           inverse 7485, rank 7491, strided 7473, swizzle 7477, transpose 7483
-//      ptowsp_loop_         entry 3489, field 3495
-//      ptowsp_machine_      910b 6044, 950pr 6045
-//      ptowsp_measure_      (itself) 7942, samples 7947
-//      ptowsp_merge_        add 1289, clear 1286, finish 1295, partials 1305
-//      ptowsp_mesh_         check 7351, coordinate 7355, layout_check 7363, layout_join 7405,
-//                           layout_part_of 7374, layout_print 7380, layout_relayout 7443
-//      ptowsp_module_       create 2990, destroy 2995, error 2999, mesh 7519, parse 4354,
-//                           print 3006
-//      ptowsp_moe_          bound 2302, check 2332, column_begin 2341, column_end 2348,
-//                           combine 2213, generate 2324, history_add 2394, index 2486, look 2385,
-//                           move 2477, place 2314, plan_units 2367, print 2363, rebalance 2453,
-//                           routes_generate 2546, row_bound 2181, scratch_bytes 2444, share 2496,
-//                           size 2308, sort 2189, sort_parallel 2199, unit_rows 2355
-//      ptowsp_npu_          build 8240, build_run 8291, destroy 8244, directory 8247, emit 8196,
-//                           emit_files 8204, execute 8285, measure 8320, record 8216,
-//                           was_cached 8245
-//      ptowsp_output_       to_buffer 710, to_file 713
-//      ptowsp_parallel_     begin 3608, for 639
-//      ptowsp_plan_         chunk_size 1125, explain 1188, generate 1148, generate_parallel 1166,
-//                           generate_range 1156, is_invariant 1661, total_work 1133,
-//                           work_bound 1182
-//      ptowsp_prefix_       add 2758, bound 2770, build 2741, build_given 2749, check 2805,
-//                           generate 2794, join_row 2830, place 2784, print 2812,
-//                           progress_size 2836, remove 2761, size 2777, tree_bytes 2731,
-//                           tree_place 2732, unit_tokens 2818
-//      ptowsp_program_      check 9131, create 4379, destroy 4384, kernel_name 4390,
-//                           lane_count 9124, load 4433, print 4397, print_place 4393,
-//                           print_point 4739, print_schedule 9127, prove 9143, read 9121,
-//                           save 4423, size 4387
-//      ptowsp_rails_        fail 8088, init 8069, print 8095, propose 8083, reason_text 8091,
-//                           sample 8075, tick 8079
-//      ptowsp_ranks_        count 7106, create 7099, destroy 7103, poll 7127, rank 7105,
-//                           relayout 7607, run 7119, start 7124, wait 7128
-//      ptowsp_run_          bind 4585, bind_array 4604, bind_batch 4671, bind_csr 4622,
-//                           bind_lengths 4613, bind_plan 4644, bind_ranks 7220, bind_size 4593,
-//                           bind_slot 4744, bind_symbol 4598, bind_tensor 4628,
-//                           bind_transients 4703, bind_work 4650, bound_array 9160,
-//                           bound_batch 9166, bound_csr 9163, bound_plan 9164, bound_size 9157,
-//                           bound_slot 9174, bound_symbol 9158, bound_tensor 9170,
-//                           bound_transients 9172, cancel 4807, channels 4995, clock_at 5190,
-//                           create 4519, critical_path 4934, critical_steps 5027, decisions 5550,
-//                           destroy 4521, edges 5290, execute 4795, execute_worker 4800,
-//                           expect 5113, explore 5076, export 5395, export_decisions 5554,
-//                           export_transients 5404, find_bounds 5482, fingerprint 5106,
-//                           group_export 7289, group_simulate 7264, idle 5215, kernels 5210,
-//                           lanes 4926, lifetime_at 4736, pipelines 4991, poll 4826, print 5081,
-//                           print_stuck 5033, print_task 5197, processes 4993, program 9156,
-//                           rank_waits 7280, record 5164, records 4929, report 5523, result 4925,
-//                           size_transients 4726, slot 4750, start 4817, steps 5022, trace_at 5177,
-//                           trace_count 5176, trace_find 5180, usage 5225, wait 4825, what_if 5498
-//      ptowsp_schedule_     check 4299, print 4305, search 5657, search_cancel 5665
-//      ptowsp_select_       (itself) 3539, begin 3612
-//      ptowsp_send_         make 6731, task_make 6736
-//      ptowsp_slot_         (itself) 3499, load_make 3732, set_make 3726
-//      ptowsp_space_        at 8625, index 8623, make 8618, multiply 9271, total 8622
-//      ptowsp_status_       name 504, text 505
-//      ptowsp_task_         arg 3506, axis 3176, cols 3182, fail 3193, list_make 3815, make 3656,
-//                           rows 3179, scalar 3185, tag 3507, variable 3505
-//      ptowsp_tensor_       layout 7534, make 3104, spread 7528, transient 3130
-//      ptowsp_tile_         abs 6198, add 6175, alloc 6456, carry 6398, col_broadcast 6214,
-//                           colmax 6209, colmin 6210, cols 6401, colsum 6208, compare 6260,
-//                           const 6126, cos 6193, cvt 6236, deinterleave 6290, dequantize 6242,
-//                           div 6178, exp 6185, full 6129, gather 6279, gelu 6195, in 6114,
-//                           inout 6118, interleave 6289, iota 6131, load 6135, log 6186,
-//                           loop_begin 6394, loop_end 6396, matmul 6219, matmul_acc 6220,
-//                           matmul_bias 6221, max 6179, merge_sort 6273, min 6180, mul 6177,
-//                           neg 6197, next 6399, out 6116, preload 6397, quantize 6241, recip 6189,
-//                           relu 6194, row_broadcast 6213, rowmax 6205, rowmean 6207, rowmin 6206,
-//                           rows 6400, rowsum 6203, rowsum_f32 6204, rsqrt 6188, scalar 6123,
-//                           select 6261, sigmoid 6191, silu 6196, sin 6192, slice 6284,
-//                           slice_at 6402, sort32 6272, sqrt 6187, store 6140, store_add 6143,
-//                           store_at 6404, sub 6176, tanh 6190, topk_indices 6275,
-//                           topk_values 6274, transpose 6245
-//      ptowsp_tuning_       add 7864, bucket 7829, compact 7909, count 7896, create 7844,
-//                           destroy 7846, find 7878, record_at 7899, refresh 7853
-//      ptowsp_work_         batch 774, column_part 792, create 842, destroy 846, expert 777,
-//                           head 762, is_first 819, is_last 822, is_valid 812, is_whole 815,
-//                           kv_end 771, kv_len 768, kv_start 765, merge_rows 806, of 828,
-//                           print 837, request 759, slot 795, slot_count 801, slot_first 798,
-//                           tile 789, token_count 783, token_end 786, token_start 780
-//      ptowsp_workload_     begin 3607, param 3715
+//      ptowsp_              add 3515, algorithm_name 6873, and 3539, array_at 3485,
+//                           bf16_from_f32 2898, bitand 3522, bitnot 3528, bitor 3523, bitxor 3524,
+//                           bool 3476, call_make 3727, cast 3548, channel_make 6723, clock_ns 8649,
+//                           close_make 6746, combine_begin 3621, consume_begin 6711, consumes 6730,
+//                           convert 2906, core_timing_of 6530, cost_check 6535, decode_tiers 867,
+//                           depth_name 3975, div 3518, edge_reason_name 5272, eq 3531,
+//                           event_make 6752, f16_from_f32 2896, fingerprint_print 5121,
+//                           for_each_begin 3615, ge 3536, gt 3535, hash 8646, i64 3474,
+//                           instruction 6462, le 3534, links_make 6999, location_name 2890,
+//                           lt 3533, max 3521, memory_name 6007, min 3520, mul 3517, ne 3532,
+//                           neg 3527, not 3541, opcode_name 9023, or 3540, otherwise_begin 3620,
+//                           pipe_name 6008, pipeline_begin 6706, process_begin 6708,
+//                           processor_count 626, produces 6731, receive_begin 6713,
+//                           record_make 6753, rem 3519, replicate_begin 6709, ring_name 3958,
+//                           scope_end 3623, search_print 5674, sequence_begin 3622,
+//                           shared_memory_of 4188, shl 3525, shr 3526, spans_export 5450,
+//                           stall_name 4867, sub 3516, support_name 4297, symbol 3480,
+//                           target_name 4296, tier_find 858, u64 3475, unit_name 3229, version 440,
+//                           wait_make 6754, when_begin 3619
+//      ptowsp_attend_       bytes 2072, check 1993, compute 2060, convert 2067, join 2031,
+//                           merge 2027, place 1983, run 2014, run_worker 2007, size 1976,
+//                           unit_of 2049, unit_rows 2053, variant 2075, work 2023
+//      ptowsp_attention_    accs 1723, bound 1600, check 1653, cost_of 6084, export 1704,
+//                           generate 1631, is_invariant 1661, job_check 1795, lane_merges 1670,
+//                           lane_units 1665, merge_row 1728, place 1617, print 1708,
+//                           progress_size 1771, run 1807, run_serial 1799, run_worker 1787,
+//                           see 1644, size 1607, states 1719, unit_rows 1678
+//      ptowsp_axis_         dense 3023, dynamic 3024, plan 3069, plan_lanes 3071, plan_merges 3070,
+//                           ragged 3025, row 3031, size 3490, sparse 3026
+//      ptowsp_capability_   at 4294, count 4293, print 4295
+//      ptowsp_collective_   choose 7029, name 6872, plan 6919, print 6926, time 7019
+//      ptowsp_context_      create 603, destroy 609, error 612, fail 616, lane_count 619,
+//                           run_worker 675
+//      ptowsp_control_      cost_name 4098, make 4139
+//      ptowsp_device_       alloc 7696, cancel 7764, close 7689, copy_in 7707, copy_out 7709,
+//                           core_tasks 7777, free 7701, launch 7759, open 7680, result 7773,
+//                           run 7730, run_graph 7721, start 7735
+//      ptowsp_dispatch_     mpmd 1256, serial 1225, spmd 1236
+//      ptowsp_dtype_        name 2887, size 2886
+//      ptowsp_dump_         check 8445, close 8439, explain 8456, open 8437, print 8450,
+//                           replay_export 8572, replay_print 8566, replay_run 8559,
+//                           rings_least 8493, rings_try 8498
+//      ptowsp_expr_         print 3554, type 3551
+//      ptowsp_f32_          from_bf16 2899, from_f16 2897
+//      ptowsp_graph_        add 5895, cancel 5838, clear 5775, create 5769, destroy 5771,
+//                           edge_make 5793, lanes 5927, limit 5844, poll 5855, record 5831,
+//                           result 5926, run 5819, run_worker 5823, seal 5804, start 5853,
+//                           task_cycles 5908, task_make 5784, task_status 5903, wait 5854
+//      ptowsp_hub_          create 7074, destroy 7078, transport 7082
+//      ptowsp_kernel_       begin 6110, choice 3704, collective 7188, end 6115, explain 3715,
+//                           hash 3410, insn_at 6558, insn_count 6557, make 3403, measure 6551,
+//                           print 6565, rule 7596
+//      ptowsp_linear_       apply 7495, blocked 7480, compose 7485, conflicts 7503, identity 7477,
+//                           inverse 7490, rank 7496, strided 7478, swizzle 7482, transpose 7488
+//      ptowsp_loop_         entry 3494, field 3500
+//      ptowsp_machine_      910b 6049, 950pr 6050
+//      ptowsp_measure_      (itself) 7947, samples 7952
+//      ptowsp_merge_        add 1290, clear 1287, finish 1296, partials 1306
+//      ptowsp_mesh_         check 7356, coordinate 7360, layout_check 7368, layout_join 7410,
+//                           layout_part_of 7379, layout_print 7385, layout_relayout 7448
+//      ptowsp_module_       create 2995, destroy 3000, error 3004, mesh 7524, parse 4359,
+//                           print 3011
+//      ptowsp_moe_          bound 2303, check 2333, column_begin 2342, column_end 2349,
+//                           combine 2214, generate 2325, history_add 2395, index 2487, look 2386,
+//                           move 2478, place 2315, plan_units 2368, print 2364, rebalance 2454,
+//                           routes_generate 2549, row_bound 2182, scratch_bytes 2445, share 2497,
+//                           size 2309, sort 2190, sort_parallel 2200, unit_rows 2356
+//      ptowsp_npu_          build 8245, build_run 8296, destroy 8249, directory 8252, emit 8201,
+//                           emit_files 8209, execute 8290, measure 8325, record 8221,
+//                           was_cached 8250
+//      ptowsp_output_       to_buffer 711, to_file 714
+//      ptowsp_parallel_     begin 3613, for 640
+//      ptowsp_plan_         chunk_size 1126, explain 1189, generate 1149, generate_parallel 1167,
+//                           generate_range 1157, is_invariant 1662, total_work 1134,
+//                           work_bound 1183
+//      ptowsp_prefix_       add 2763, bound 2775, build 2746, build_given 2754, check 2810,
+//                           generate 2799, join_row 2835, place 2789, print 2817,
+//                           progress_size 2841, remove 2766, size 2782, tree_bytes 2736,
+//                           tree_place 2737, unit_tokens 2823
+//      ptowsp_program_      check 9136, create 4384, destroy 4389, kernel_name 4395,
+//                           lane_count 9129, load 4438, print 4402, print_place 4398,
+//                           print_point 4744, print_schedule 9132, prove 9148, read 9126,
+//                           save 4428, size 4392
+//      ptowsp_rails_        fail 8093, init 8074, print 8100, propose 8088, reason_text 8096,
+//                           sample 8080, tick 8084
+//      ptowsp_ranks_        count 7111, create 7104, destroy 7108, poll 7132, rank 7110,
+//                           relayout 7612, run 7124, start 7129, wait 7133
+//      ptowsp_run_          bind 4590, bind_array 4609, bind_batch 4676, bind_csr 4627,
+//                           bind_lengths 4618, bind_plan 4649, bind_ranks 7225, bind_size 4598,
+//                           bind_slot 4749, bind_symbol 4603, bind_tensor 4633,
+//                           bind_transients 4708, bind_work 4655, bound_array 9165,
+//                           bound_batch 9171, bound_csr 9168, bound_plan 9169, bound_size 9162,
+//                           bound_slot 9179, bound_symbol 9163, bound_tensor 9175,
+//                           bound_transients 9177, cancel 4812, channels 5000, clock_at 5195,
+//                           create 4524, critical_path 4939, critical_steps 5032, decisions 5555,
+//                           destroy 4526, edges 5295, execute 4800, execute_worker 4805,
+//                           expect 5118, explore 5081, export 5400, export_decisions 5559,
+//                           export_transients 5409, find_bounds 5487, fingerprint 5111,
+//                           group_export 7294, group_simulate 7269, idle 5220, kernels 5215,
+//                           lanes 4931, lifetime_at 4741, pipelines 4996, poll 4831, print 5086,
+//                           print_stuck 5038, print_task 5202, processes 4998, program 9161,
+//                           rank_waits 7285, record 5169, records 4934, report 5528, result 4930,
+//                           size_transients 4731, slot 4755, start 4822, steps 5027, trace_at 5182,
+//                           trace_count 5181, trace_find 5185, usage 5230, wait 4830, what_if 5503
+//      ptowsp_schedule_     check 4304, print 4310, search 5662, search_cancel 5670
+//      ptowsp_select_       (itself) 3544, begin 3617
+//      ptowsp_send_         make 6736, task_make 6741
+//      ptowsp_slot_         (itself) 3504, load_make 3737, set_make 3731
+//      ptowsp_space_        at 8630, index 8628, make 8623, multiply 9276, total 8627
+//      ptowsp_status_       name 505, text 506
+//      ptowsp_task_         arg 3511, axis 3181, cols 3187, fail 3198, list_make 3820, make 3661,
+//                           rows 3184, scalar 3190, tag 3512, variable 3510
+//      ptowsp_tensor_       layout 7539, make 3109, spread 7533, transient 3135
+//      ptowsp_tile_         abs 6203, add 6180, alloc 6461, carry 6403, col_broadcast 6219,
+//                           colmax 6214, colmin 6215, cols 6406, colsum 6213, compare 6265,
+//                           const 6131, cos 6198, cvt 6241, deinterleave 6295, dequantize 6247,
+//                           div 6183, exp 6190, full 6134, gather 6284, gelu 6200, in 6119,
+//                           inout 6123, interleave 6294, iota 6136, load 6140, log 6191,
+//                           loop_begin 6399, loop_end 6401, matmul 6224, matmul_acc 6225,
+//                           matmul_bias 6226, max 6184, merge_sort 6278, min 6185, mul 6182,
+//                           neg 6202, next 6404, out 6121, preload 6402, quantize 6246, recip 6194,
+//                           relu 6199, row_broadcast 6218, rowmax 6210, rowmean 6212, rowmin 6211,
+//                           rows 6405, rowsum 6208, rowsum_f32 6209, rsqrt 6193, scalar 6128,
+//                           select 6266, sigmoid 6196, silu 6201, sin 6197, slice 6289,
+//                           slice_at 6407, sort32 6277, sqrt 6192, store 6145, store_add 6148,
+//                           store_at 6409, sub 6181, tanh 6195, topk_indices 6280,
+//                           topk_values 6279, transpose 6250
+//      ptowsp_tuning_       add 7869, bucket 7834, compact 7914, count 7901, create 7849,
+//                           destroy 7851, find 7883, record_at 7904, refresh 7858
+//      ptowsp_work_         batch 775, column_part 793, create 843, destroy 847, expert 778,
+//                           head 763, is_first 820, is_last 823, is_valid 813, is_whole 816,
+//                           kv_end 772, kv_len 769, kv_start 766, merge_rows 807, of 829,
+//                           print 838, request 760, slot 796, slot_count 802, slot_first 799,
+//                           tile 790, token_count 784, token_end 787, token_start 781
+//      ptowsp_workload_     begin 3612, param 3720
 
 #ifdef __cplusplus
 }

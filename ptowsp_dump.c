@@ -932,9 +932,13 @@ static void dump_to_source(dump_file *f, void *to) {
     *(uint16_t *)to = dump_word_of(f, "source of an edge", dump_sources, DUMP_COUNT(dump_sources));
 }
 
-// An edge without flags orders.
+// An edge without a list of flags orders.
 static void dump_to_no_wait(dump_file *f, void *to) {
     bool waits = false;
+    if (dump_json_peek(&f->json) != DUMP_JSON_ARRAY) {
+        dump_json_skip(&f->json);
+        return;
+    }
     dump_json_begin(&f->json, DUMP_JSON_ARRAY);
     while (dump_json_next(&f->json, NULL)) {
         waits =
@@ -2554,6 +2558,7 @@ static void dump_heap_spread(dump_machine *m) {
 }
 
 static bool dump_machine_open(dump_machine *m, ptowsp_dump *dump) {
+    uint64_t submitted[DUMP_RINGS] = {0};
     memset(m, 0, sizeof *m);
     m->dump = dump;
     for (uint32_t i = 0; i < dump->task_count; i++) {
@@ -2570,11 +2575,18 @@ static bool dump_machine_open(dump_machine *m, ptowsp_dump *dump) {
     }
     for (uint32_t i = 0; i < dump->scope_count; i++) {
         dump_ring *ring = &m->rings[dump->scopes[i].ring];
-        const uint64_t count = dump->scopes[i].task_end;
+        const uint64_t count = dump->scopes[i].task_end, most = submitted[dump->scopes[i].ring];
+        submitted[dump->scopes[i].ring] = count > most ? count : most;
         ring->count =
             count > ring->count && count < DUMP_NUMBER_MAX ? (uint32_t)count : ring->count;
     }
     for (uint32_t r = 0; r < DUMP_RINGS; r++) {
+        if (dump->scope_count && m->rings[r].count > submitted[r]) {
+            return dump_fail(dump, PTOWSP_DIFFERENT, r,
+                             "dump: scope_stats.jsonl is of another run, or cut off: ring %u has "
+                             "more than its %llu tasks",
+                             (unsigned)r, (unsigned long long)submitted[r]);
+        }
         m->rings[r].slots = (dump_slot *)dump_zeroed(m->rings[r].count, sizeof(dump_slot));
         if (!m->rings[r].slots) {
             return dump_out_of_memory(dump);

@@ -466,61 +466,6 @@ uint64_t ptowsp_hash(uint64_t start, const void *data, size_t size) {
 #ifndef PWSP_HALT_H
 #define PWSP_HALT_H
 
-#define PWSP_HALT_CANCELLED 1u
-#define PWSP_HALT_TIMED_OUT 2u
-#define PWSP_HALT_LIMITED   4u  // the clock must be looked at
-#define PWSP_HALT_INNER     8u  // the outer one must be looked at
-
-typedef struct pwsp_halt {
-    struct pwsp_halt *outer;               // it ends this one as well; or NULL
-    uint32_t word;                         // atomic
-    PWSP_ALIGNAS(8) uint64_t deadline_ns;  // of ptowsp_clock_ns; if limited
-} pwsp_halt;
-
-// Before an execution, on the thread that starts it. Forgets earlier cancellations.
-PWSP_INLINE void pwsp_halt_begin(pwsp_halt *halt, uint64_t time_limit_ns) {
-    uint64_t now = time_limit_ns ? ptowsp_clock_ns() : 0;
-    halt->deadline_ns = time_limit_ns > UINT64_MAX - now ? UINT64_MAX : now + time_limit_ns;
-    pwsp_store_seq_cst(&halt->word, (time_limit_ns ? PWSP_HALT_LIMITED : 0u) |
-                                        (halt->outer ? PWSP_HALT_INNER : 0u));
-}
-
-PWSP_INLINE void pwsp_halt_cancel(pwsp_halt *halt) {
-    pwsp_fetch_or_seq_cst(&halt->word, PWSP_HALT_CANCELLED);
-}
-
-// CANCELLED, TIMED_OUT, or OK; does not look at the clock.
-PWSP_INLINE ptowsp_status pwsp_halt_status(const pwsp_halt *halt) {
-    uint32_t word = pwsp_load_relaxed(&halt->word);
-    return word & PWSP_HALT_CANCELLED   ? PTOWSP_CANCELLED
-           : word & PWSP_HALT_TIMED_OUT ? PTOWSP_TIMED_OUT
-                                        : PTOWSP_OK;
-}
-
-// The part of pwsp_halt_is that is rare.
-static PWSP_UNUSED PWSP_COLD bool pwsp_halt_look(pwsp_halt *halt) {
-    uint32_t word = pwsp_load_relaxed(&halt->word), ends = 0;
-    if (pwsp_halt_status(halt) != PTOWSP_OK) {
-        return true;
-    }
-    if ((word & PWSP_HALT_INNER) && pwsp_load_relaxed(&halt->outer->word) != 0) {
-        pwsp_halt_look(halt->outer);
-        ends = pwsp_load_relaxed(&halt->outer->word) & (PWSP_HALT_CANCELLED | PWSP_HALT_TIMED_OUT);
-    }
-    if ((word & PWSP_HALT_LIMITED) && ptowsp_clock_ns() >= halt->deadline_ns) {
-        ends |= PWSP_HALT_TIMED_OUT;
-    }
-    if (ends) {
-        pwsp_fetch_or_seq_cst(&halt->word, ends);
-    }
-    return pwsp_halt_status(halt) != PTOWSP_OK;
-}
-
-// Must nothing more be begun?
-PWSP_FORCE_INLINE bool pwsp_halt_is(pwsp_halt *halt) {
-    return PWSP_UNLIKELY(pwsp_load_relaxed(&halt->word) != 0) && pwsp_halt_look(halt);
-}
-
 #endif
 
 // =================================================================================================
@@ -619,7 +564,7 @@ typedef struct pwsp_lookup {
     uint64_t count;  // of slots: a power of two, or 0
 } pwsp_lookup;
 
-// slot: that of a key, or the free one where it belongs; there must be slots. reserve: makes room for one
+// slot: where a key is, or the free one where it belongs; there must be slots. reserve: makes room for one
 // more item than `count`. False when memory is out, and nothing has changed.
 #define PWSP_LOOKUP(name, owner, key, hash, key_at, is_same)                                       \
     PWSP_INLINE uint32_t *name##_slot(const owner *of, const pwsp_lookup *lookup, key sought) {    \
@@ -2445,7 +2390,7 @@ struct ptowsp_context {
     pwsp_pool *pool;
     uint32_t busy;         // atomic: a job is running
     uint64_t owned_count;  // objects made from it and not destroyed
-    pwsp_halt search;      // of the current schedule search; may be cancelled at any time
+
     uint32_t last;         // atomic, pwsp_last: which failure was the last one
     ptowsp_status status;  // of the last failure with a text of its own
     uint64_t index;
@@ -10895,305 +10840,6 @@ ptowsp_status ptowsp_moe_history_add(PTOWSP_GM float *loads, uint32_t count,
 }
 
 // =================================================================================================
-// src/plan/moe_routes.c
-// =================================================================================================
-
-// Routes as routers make them.
-//
-// A pattern is a probability for each expert to be among those of a token; together they are top_k,
-// and none is above 1. Systematic sampling (Madow 1949) draws with exactly these: experts lie in a
-// row, each as long as its probability, and a token takes those in which the points u, u + 1, ...
-// fall, for a random u below 1:
-//
-//      experts   |  0  |0.9     |  2 |  3     |   4  |      of lengths that are together 3
-//      points        u        u + 1        u + 2            0, 2 and 4
-//
-// As no expert is longer than 1, none is taken twice. Lengths are integers of 2^32 to a whole one, so
-// results are the same on every machine. The order of experts decides which of them go together: for
-// SPREAD, equal lengths make points fall far apart.
-
-#define PWSP_MOE_ONE       (UINT64_C(1) << 32)
-#define PWSP_MOE_HOT_SHARE 4  // the hot get all but one in so many
-#define PWSP_MOE_SKEW      4.0
-
-typedef struct pwsp_moe_router {
-    const ptowsp_moe_traffic *t;
-    uint32_t rank_experts;
-    double skew;
-    uint64_t *ends;  // [expert_count + 1] sums of lengths; the last is top_k
-    uint64_t random;
-} pwsp_moe_router;
-
-static uint64_t pwsp_moe_random(pwsp_moe_router *r) {
-    r->random += UINT64_C(0x9e3779b97f4a7c15);
-    return pwsp_mix64(r->random);
-}
-
-// Below n, as good as uniform.
-static uint32_t pwsp_moe_random_below(pwsp_moe_router *r, uint32_t n) {
-    return (uint32_t)((pwsp_moe_random(r) >> 32) * n >> 32);
-}
-
-// -- lengths --------------------------------------------------------------------------------------
-
-// Gives experts [begin, begin + count), around the end, `share` together, and the rest of top_k to
-// the others; the hot ones have at most 1 each, and the others, too.
-static void pwsp_moe_lengths_set(const pwsp_moe_router *r, uint32_t begin, uint32_t count,
-                                 uint64_t share) {
-    const uint32_t experts = r->t->expert_count, others = experts - count;
-    const uint64_t all = (uint64_t)r->t->top_k * PWSP_MOE_ONE;
-    share = pwsp_min_u64(share, count * PWSP_MOE_ONE);
-    share = pwsp_max_u64(share, all - pwsp_min_u64(all, others * PWSP_MOE_ONE));
-    uint64_t end = 0;
-    for (uint32_t e = 0, hot = 0, cold = 0; e < experts; e++) {
-        // The sum of the first n of equal parts is rounded, so that all sums are exact.
-        const bool is_hot = (e + experts - begin) % experts < count;
-        hot += is_hot, cold += !is_hot;
-        end = (count > 0 ? share / count * hot + share % count * hot / count : 0) +
-              (others > 0 ? (all - share) / others * cold + (all - share) % others * cold / others
-                          : 0);
-        r->ends[e] = end;
-    }
-    PTOWSP_ASSERT(end == all);
-}
-
-// The busiest of weights 1 / (i + a), relative to the mean.
-static double pwsp_moe_skew_of(uint32_t experts, double a) {
-    PWSP_ROUND_APART
-    double sum = 0.0;
-    for (uint32_t i = 0; i < experts; i++) {
-        sum += 1.0 / (i + a);
-    }
-    return experts / (a * sum);
-}
-
-// Lengths by falling weight; ends[] is in the order of weights.
-static void pwsp_moe_lengths_skewed(const pwsp_moe_router *r) {
-    PWSP_ROUND_APART
-    const uint32_t experts = r->t->expert_count;
-    double low = 1e-6, high = 2e-6;  // of a: the skew falls
-    while (high < 1e12 && pwsp_moe_skew_of(experts, high) > r->skew) {
-        low = high;
-        high *= 2.0;
-    }
-    for (uint32_t i = 0; i < 50; i++) {
-        const double middle = low + (high - low) / 2.0;
-        if (pwsp_moe_skew_of(experts, middle) > r->skew) {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    const uint64_t all = (uint64_t)r->t->top_k * PWSP_MOE_ONE;
-    const double busiest = (double)all * r->skew / experts;
-    double sum = 0.0;
-    uint64_t before = 0;
-    for (uint32_t i = 0; i < experts; i++) {
-        sum += busiest * high / (i + high);
-        uint64_t end = pwsp_min_u64((uint64_t)sum, all);
-        end = i + 1 == experts ? all : end;
-        end = pwsp_min_u64(end, before + PWSP_MOE_ONE);
-        r->ends[i] = before = end;
-    }
-    // What rounding left over goes to the last ones.
-    for (uint32_t i = experts; i-- > 0;) {
-        const uint64_t after = i + 1 < experts ? r->ends[i + 1] : all;
-        r->ends[i] = i + 1 == experts
-                         ? all
-                         : pwsp_max_u64(r->ends[i], after - pwsp_min_u64(after, PWSP_MOE_ONE));
-    }
-}
-
-static void pwsp_moe_lengths(const pwsp_moe_router *r) {
-    const ptowsp_moe_traffic *t = r->t;
-    const uint64_t all = (uint64_t)t->top_k * PWSP_MOE_ONE;
-    const uint64_t hot_share = all - all / PWSP_MOE_HOT_SHARE;
-    const uint32_t experts = t->expert_count;
-    const uint32_t set = t->top_k > experts / 16 ? t->top_k : experts / 16;
-    const uint32_t rank = (uint32_t)(pwsp_mix64(t->seed) % (experts / r->rank_experts));
-    const uint64_t moved = (uint64_t)t->step * set;
-    switch (t->pattern) {
-    case PTOWSP_MOE_HOT_SET:
-        pwsp_moe_lengths_set(r, pwsp_modulo(t->seed, experts), set, hot_share);
-        break;
-    case PTOWSP_MOE_ROTATING:
-        pwsp_moe_lengths_set(r, (uint32_t)((t->seed % experts + moved) % experts), set, hot_share);
-        break;
-    case PTOWSP_MOE_HOT_RANK:
-        pwsp_moe_lengths_set(r, rank * r->rank_experts, r->rank_experts, hot_share);
-        break;
-    case PTOWSP_MOE_ZERO_RANK:
-        pwsp_moe_lengths_set(r, rank * r->rank_experts, r->rank_experts, 0);
-        break;
-    case PTOWSP_MOE_SKEWED: pwsp_moe_lengths_skewed(r); break;
-    default: pwsp_moe_lengths_set(r, 0, 0, 0); break;
-    }
-}
-
-// -- tokens ---------------------------------------------------------------------------------------
-
-static void pwsp_moe_shuffle(pwsp_moe_router *r, int32_t *ids, uint32_t count) {
-    for (uint32_t i = count; i > 1; i--) {
-        const uint32_t j = pwsp_moe_random_below(r, i);
-        const int32_t id = ids[i - 1];
-        ids[i - 1] = ids[j];
-        ids[j] = id;
-    }
-}
-
-static void pwsp_moe_token_draw(pwsp_moe_router *r, int32_t *ids) {
-    const uint32_t experts = r->t->expert_count, top_k = r->t->top_k;
-    uint64_t point = pwsp_moe_random(r) >> 32;
-    uint32_t low = 0;
-    for (uint32_t k = 0; k < top_k; k++, point += PWSP_MOE_ONE) {
-        uint32_t high = experts - 1;  // the first expert that ends behind the point
-        while (low < high) {
-            const uint32_t middle = low + (high - low) / 2;
-            if (r->ends[middle] > point) {
-                high = middle;
-            } else {
-                low = middle + 1;
-            }
-        }
-        ids[k] = (int32_t)low;
-        low++;
-    }
-    pwsp_moe_shuffle(r, ids, top_k);
-}
-
-// Experts in turn, by a stride that has no factor in common with their number, so that all are met.
-static void pwsp_moe_tokens_balanced(pwsp_moe_router *r, int32_t *ids) {
-    const ptowsp_moe_traffic *t = r->t;
-    const uint32_t experts = t->expert_count;
-    uint32_t stride = experts / 2 + pwsp_moe_random_below(r, experts), a, b;
-    do {
-        stride++;
-        for (a = experts, b = stride % experts; b > 0;) {
-            const uint32_t rest = a % b;
-            a = b;
-            b = rest;
-        }
-    } while (a != 1);
-    uint64_t expert = pwsp_moe_random_below(r, experts);
-    for (uint32_t token = 0; token < t->token_count; token++) {
-        int32_t *of_token = ids + (size_t)token * t->top_k;
-        for (uint32_t k = 0; k < t->top_k; k++) {
-            of_token[k] = (int32_t)expert;
-            expert = (expert + stride) % experts;
-        }
-        pwsp_moe_shuffle(r, of_token, t->top_k);
-    }
-}
-
-static void pwsp_moe_tokens_drawn(pwsp_moe_router *r, int32_t *ids) {
-    const ptowsp_moe_traffic *t = r->t;
-    const uint32_t top_k = t->top_k;
-    const uint32_t burst = t->token_count / 4;
-    const uint32_t burst_begin = pwsp_moe_random_below(r, t->token_count - burst + 1);
-    for (uint32_t token = 0; token < t->token_count; token++) {
-        int32_t *of_token = ids + (size_t)token * top_k;
-        if (t->pattern == PTOWSP_MOE_BURST && token > burst_begin && token < burst_begin + burst) {
-            memcpy(of_token, of_token - top_k, top_k * sizeof *ids);
-            continue;
-        }
-        pwsp_moe_token_draw(r, of_token);
-        if (t->pattern == PTOWSP_MOE_RAGGED) {
-            for (uint32_t k = pwsp_moe_random_below(r, top_k + 1); k < top_k; k++) {
-                of_token[k] = -1;
-            }
-        }
-    }
-}
-
-// Where the busy experts of SKEWED are: the positions of weights, permuted by a seeded bijection.
-static void pwsp_moe_experts_scatter(const pwsp_moe_router *r, int32_t *ids) {
-    const ptowsp_moe_traffic *t = r->t;
-    const uint32_t experts = t->expert_count;
-    uint64_t *order = r->ends;  // no longer needed
-    pwsp_moe_router own = *r;
-    own.random = t->seed ^ UINT64_C(0x5bd1e995);
-    for (uint32_t i = 0; i < experts; i++) {  // shuffled from the inside
-        const uint32_t j = pwsp_moe_random_below(&own, i + 1);
-        order[i] = order[j];
-        order[j] = i;
-    }
-    const size_t pairs = (size_t)t->token_count * t->top_k;
-    for (size_t i = 0; i < pairs; i++) {
-        ids[i] = (int32_t)order[ids[i]];
-    }
-}
-
-// -- public ---------------------------------------------------------------------------------------
-
-static ptowsp_status pwsp_moe_traffic_check(const ptowsp_moe_traffic *t, pwsp_moe_router *r,
-                                            ptowsp_plan_info *info) {
-    if (!t) {
-        return pwsp_moe_null(info, 0);
-    }
-    if ((uint32_t)t->pattern >= PTOWSP_MOE_PATTERN_COUNT) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_PATTERN_UNKNOWN, PTOWSP_NO_INDEX,
-                              (int64_t)t->pattern, 0);
-    }
-    if (!pwsp_moe_expert_count_is_valid(t->expert_count)) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_EXPERTS_COUNT, PTOWSP_NO_INDEX, t->expert_count,
-                              PTOWSP_MOE_EXPERT_MAX);
-    }
-    const uint32_t ranks = t->rank_count > 0 ? t->rank_count : 1;
-    if (t->expert_count % ranks != 0) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_RANKS_DIVIDE, PTOWSP_NO_INDEX, t->expert_count,
-                              ranks);
-    }
-    r->rank_experts = t->expert_count / ranks;
-    const uint32_t most =
-        t->expert_count - (t->pattern == PTOWSP_MOE_ZERO_RANK ? r->rank_experts : 0);
-    if (t->top_k == 0 || t->top_k > most) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_TOP_K_RANGE, PTOWSP_NO_INDEX, t->top_k, most);
-    }
-    const uint64_t pairs = (uint64_t)t->token_count * t->top_k;
-    if (pairs > PWSP_MOE_ROW_MAX) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_PAIRS_EXCEEDED, PTOWSP_NO_INDEX,
-                              pwsp_info_value(pairs), PWSP_MOE_ROW_MAX);
-    }
-    const bool is_default = t->skew >= 0.0 && t->skew <= 0.0;
-    const double skew_max = (double)t->expert_count / t->top_k;
-    r->skew = is_default ? (PWSP_MOE_SKEW < skew_max ? PWSP_MOE_SKEW : skew_max) : t->skew;
-    if (t->pattern == PTOWSP_MOE_SKEWED && !(r->skew >= 1.0 && r->skew <= skew_max)) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_SKEW_RANGE, PTOWSP_NO_INDEX, 0, 0);
-    }
-    return PTOWSP_OK;
-}
-
-ptowsp_status ptowsp_moe_routes_generate(const ptowsp_moe_traffic *traffic, uint64_t *scratch,
-                                         int32_t *out_ids, ptowsp_plan_info *out_info) {
-    ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
-    pwsp_moe_router r;
-    memset(&r, 0, sizeof r);
-    ptowsp_status status = pwsp_moe_traffic_check(traffic, &r, info);
-    if (status == PTOWSP_OK && !scratch) {
-        status = pwsp_moe_null(info, 1);
-    }
-    if (status == PTOWSP_OK && !out_ids && traffic->token_count > 0) {
-        status = pwsp_plan_fail(info, PTOWSP_FAULT_OUT_NULL, PTOWSP_NO_INDEX, 0, 0);
-    }
-    if (status != PTOWSP_OK) {
-        return status;
-    }
-    r.t = traffic;
-    r.ends = scratch;
-    r.random = pwsp_mix64(traffic->seed ^ pwsp_mix64(traffic->step + UINT64_C(1)));
-    if (traffic->pattern == PTOWSP_MOE_BALANCED) {
-        pwsp_moe_tokens_balanced(&r, out_ids);
-        return PTOWSP_OK;
-    }
-    pwsp_moe_lengths(&r);
-    pwsp_moe_tokens_drawn(&r, out_ids);
-    if (traffic->pattern == PTOWSP_MOE_SKEWED) {
-        pwsp_moe_experts_scatter(&r, out_ids);
-    }
-    return PTOWSP_OK;
-}
-
-// =================================================================================================
 // src/plan/prefix.h
 // =================================================================================================
 
@@ -14597,50 +14243,7 @@ PWSP_ATTEND_AVX2 PWSP_FORCE_INLINE __m256 pwsp_attend_avx2_copysign(__m256 a, __
 #define PWSP_V_FOLD_MAX(a)         pwsp_attend_avx2_fold_max(a)
 #define PWSP_V_FOLD_ADD(a)         pwsp_attend_avx2_fold_add(a)
 #define PWSP_V_EXP(a)              pwsp_attend_avx2_exp(a)
-// The inner loops of attention, once per instruction set: each of attend_portable.c, attend_x86.c and
-// attend_neon.c includes this file with these macros, which it undefines. ptowsp.c has a copy for each.
-//
-//      PWSP_V_NAME(x)      x with the variant's suffix
-//      PWSP_V_HALF(x)      with 16 lanes: x of a set with 8
-//      PWSP_V_TARGET       the function attribute that allows the instructions
-//      PWSP_V              a vector of PWSP_V_LANES floats: PWSP_V_LANES / 4 quads of 4
-//      PWSP_V_SCORE_ROWS, PWSP_V_VALUE_ROWS   rows of a tile of f32: PWSP_ATTEND_TILE or 2
-//      PWSP_V_TYPE_ROWS    rows of tiles that load other types: PWSP_ATTEND_TYPED, at most as many as
-//                          others have; 0: there are none
-//      PWSP_V_VALUE_VECTORS                   sums that a tile of values has room for
-//      PWSP_V_LOAD, STORE, SET, FMA, MUL, ADD, SUB, DIV, MAX, FIRST, COPYSIGN(magnitude, sign)
-//      PWSP_V_LOAD_F16, LOAD_BF16, LOAD_I8    a vector of elements as floats
-//      PWSP_V_SET_F16(p)                      the f16 at p in all lanes; 8 bytes are there
-//      PWSP_V_STORE_QUAD(p, a)                the first four lanes
-//      PWSP_V_SET_QUAD(p)                     p[0..3] in every quad
-//      PWSP_V_PACK_16_F32, _HALF, _I8         optional: see PWSP_V_PACK_QUADS
-//      PWSP_V_UNROLL       whether loops of the softmax are unrolled: PWSP_UNROLL or nothing
-//      PWSP_V_REDUCE4(a, b, c, d)             quad q of the result: the sums of quad q of a, b, c
-//                                             and d, each as (x0 + x2) + (x1 + x3)
-//      PWSP_V_FOLD_MAX(a), FOLD_ADD(a)        of all lanes; sums by halves
-//      PWSP_V_EXP(a)       e^a for a <= 0, 0 below PWSP_EXP_LOWEST, NaN for NaN
-//
-// Keys are packed for groups of as many tokens as a vector has lanes. A vector has 4 dimensions of
-// lanes / 4 tokens, and vector n has tokens n, n + 4, n + 8, ...: then PWSP_V_REDUCE4 gives the scores
-// of a group in order.
-//
-//      packed[token / lanes][dim / 4][n][quad][4]
-//
-// A score is the sum of four sums, one for each dimension modulo 4, for every number of rows and of
-// lanes. Values are summed token by token. So the shape of a tile never changes a row's bits.
-//
-// Few rows have elements converted as tiles load them, many have them converted once, before. Products of
-// a byte and a scale are exact, so that bits are the same.
-//
-// Loops over a tile are unrolled completely. The loops around each tile are functions of their own,
-// not inlined: inside one large function gcc 12 runs out of registers and spills.
-
 #define PWSP_V_QUADS (PWSP_V_LANES / 4)
-
-// -- elements to floats ---------------------------------------------------------------------------
-
-// The last 8 of an odd number of them: by vectors, or where these have 16 lanes, by halves of them,
-// PWSP_V_HALF(x) of the set below. A lane is computed alone, so bits are the same.
 #if PWSP_V_LANES == 16
 #define PWSP_V_CONVERT_8(suffix, load, from, to, bytes) PWSP_V_HALF(row_##suffix)(from, 8, to);
 #define PWSP_V_VALUE_8(suffix, row_count)                                                          \
@@ -14657,8 +14260,6 @@ PWSP_ATTEND_AVX2 PWSP_FORCE_INLINE __m256 pwsp_attend_avx2_copysign(__m256 a, __
 #define PWSP_V_VALUE_8(suffix, row_count)
 #define PWSP_V_DIVIDE_8(row, l) ((void)0)
 #endif
-
-// A row, and rows one behind the other.
 #define PWSP_V_ROW(suffix, PWSP_V_LOAD_ELEMENTS, bytes)                                            \
     PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(row_##suffix)(const char *from, size_t count, \
                                                                    float *to) {                    \
@@ -14679,8 +14280,6 @@ PWSP_ATTEND_AVX2 PWSP_FORCE_INLINE __m256 pwsp_attend_avx2_copysign(__m256 a, __
             PWSP_V_NAME(row_##suffix)(rows[r], dim, to + r * dim);                                 \
         }                                                                                          \
     }
-
-// A block: 32 bytes times the scale at `from`.
 PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(block)(const char *from, const char *bytes,
                                                         float *to) {
     const PWSP_V scale = PWSP_V_SET_F16(from);
@@ -14688,14 +14287,12 @@ PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(block)(const char *from, const 
         PWSP_V_STORE(to + i, PWSP_V_MUL(PWSP_V_LOAD_I8(bytes + i), scale));
     }
 }
-
 PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(row_q8_0)(const char *from, size_t count,
                                                            float *to) {
     for (size_t at = 0; at < count; at += 32, from += 34) {
         PWSP_V_NAME(block)(from, from + 2, to + at);
     }
 }
-
 PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(row_q4_0)(const char *from, size_t count,
                                                            float *to) {
     for (size_t at = 0; at < count; at += 32, from += 18) {
@@ -14704,7 +14301,6 @@ PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(row_q4_0)(const char *from, siz
         PWSP_V_NAME(block)(from, bytes, to + at);
     }
 }
-
 PWSP_V_ROW(f32, PWSP_V_LOAD_F32, 4)
 PWSP_V_ROW(f16, PWSP_V_LOAD_F16, 2)
 PWSP_V_ROW(bf16, PWSP_V_LOAD_BF16, 2)
@@ -14717,7 +14313,6 @@ PWSP_V_ROWS(q8_0)
 PWSP_V_ROWS(q4_0)
 #undef PWSP_V_ROW
 #undef PWSP_V_ROWS
-
 static void PWSP_V_NAME(convert)(ptowsp_attend_type type, const char *const *rows, size_t row_count,
                                  size_t dim, float *to) {
     switch (type) {
@@ -14729,10 +14324,6 @@ static void PWSP_V_NAME(convert)(ptowsp_attend_type type, const char *const *row
     default: PWSP_V_NAME(rows_f32)(rows, row_count, dim, to); break;
     }
 }
-
-// -- packing --------------------------------------------------------------------------------------
-
-// Packs the keys of PWSP_ATTEND_PART rows as they are. Dimension d is at byte offset(d) of a row.
 #define PWSP_V_PACK(suffix, PWSP_V_PACK_16, bytes, offset)                                         \
     PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(pack_##suffix)(                            \
         const char *const *rows, const pwsp_attend_ahead *ahead, size_t dim, char *out) {          \
@@ -14757,9 +14348,6 @@ static void PWSP_V_NAME(convert)(ptowsp_attend_type type, const char *const *row
             }                                                                                      \
         }                                                                                          \
     }
-
-// Dimensions of PWSP_V_LANES / 4 rows, 4 * quads of them: quad by quad, vectors that lie 4 *
-// PWSP_V_LANES elements apart.
 #define PWSP_V_PACK_SOME(from, at, bytes, to, quads)                                               \
     PWSP_UNROLL for (size_t u = 0; u < (quads); u++) {                                             \
         PWSP_UNROLL for (size_t q = 0; q < PWSP_V_QUADS; q++) {                                    \
@@ -14768,7 +14356,6 @@ static void PWSP_V_NAME(convert)(ptowsp_attend_type type, const char *const *row
         }                                                                                          \
     }
 #define PWSP_V_PACK_QUADS(from, at, bytes, to) PWSP_V_PACK_SOME(from, at, bytes, to, 4)
-
 #if !defined(PWSP_V_PACK_16_F32)
 #define PWSP_V_PACK_16_F32  PWSP_V_PACK_QUADS
 #define PWSP_V_PACK_16_HALF PWSP_V_PACK_QUADS
@@ -14792,9 +14379,6 @@ PWSP_V_PACK(q8_0, PWSP_V_PACK_16_I8, 1, PWSP_V_AT_Q8_0)
 #undef PWSP_V_PACK_16_F32
 #undef PWSP_V_PACK_16_HALF
 #undef PWSP_V_PACK_16_I8
-
-// The scales of packed rows of Q8_0, as scales[group][block][n][quad][4]: the four vectors of a group
-// have the same for a block's 32 dimensions.
 PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(pack_scales)(const char *const *rows,
                                                                  size_t dim, float *scales) {
     const size_t blocks = dim / 32;
@@ -14806,8 +14390,6 @@ PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(pack_scales)(const char *con
         }
     }
 }
-
-// Packed bytes times them.
 PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(scale_packed)(const char *bytes, size_t dim,
                                                                   const float *scales, float *to) {
     const size_t all = PWSP_ATTEND_PART / PWSP_V_LANES * (dim / 32);
@@ -14822,7 +14404,6 @@ PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(scale_packed)(const char *by
         }
     }
 }
-
 static void PWSP_V_NAME(pack)(ptowsp_attend_type type, const char *const *rows,
                               const pwsp_attend_ahead *ahead, size_t dim, char *out,
                               float *scales) {
@@ -14837,8 +14418,6 @@ static void PWSP_V_NAME(pack)(ptowsp_attend_type type, const char *const *rows,
     default: PWSP_V_NAME(pack_f32)(rows, ahead, dim, out); break;
     }
 }
-
-// What was packed, as floats.
 static void PWSP_V_NAME(unpack)(ptowsp_attend_type type, const char *packed, const float *scales,
                                 size_t dim, float *out) {
     if (type == PTOWSP_ATTEND_Q8_0) {
@@ -14847,9 +14426,6 @@ static void PWSP_V_NAME(unpack)(ptowsp_attend_type type, const char *packed, con
         PWSP_V_NAME(convert)(type, &packed, 1, PWSP_ATTEND_PART * dim, out);
     }
 }
-
-// -- tiles ----------------------------------------------------------------------------------------
-
 PWSP_V_TILES(f32, 4, PWSP_V_BASE_F32, PWSP_V_KEY_F32, PWSP_V_VALUE_F32)
 #if PWSP_V_TYPE_ROWS > 0
 PWSP_V_TILES(f16, 2, PWSP_V_BASE_HALF, PWSP_V_KEY_F16, PWSP_V_VALUE_F16)
@@ -14857,16 +14433,12 @@ PWSP_V_TILES(bf16, 2, PWSP_V_BASE_HALF, PWSP_V_KEY_BF16, PWSP_V_VALUE_BF16)
 PWSP_V_TILES(i8, 1, PWSP_V_BASE_I8, PWSP_V_KEY_I8, PWSP_V_VALUE_I8)
 PWSP_V_TILES(q8_0, 1, PWSP_V_BASE_Q8_0, PWSP_V_KEY_Q8_0, PWSP_V_VALUE_Q8_0)
 #endif
-
 #define PWSP_V_SCORES(suffix, row_count)                                                           \
     PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(scores_##suffix##_##row_count)(            \
         const float *const *queries, const char *keys, const float *scales,                        \
         const pwsp_attend_ahead *ahead, size_t dim, float *scores) {                               \
         PWSP_V_NAME(score_##suffix)(queries, keys, scales, ahead, dim, row_count, scores);         \
     }
-
-// Strips of so many vectors, where they fit. Those of 2 are for rows that have none of 4: else the last
-// few vectors come one by one, which is slower, but compiles in a fifth less time.
 #define PWSP_V_VALUE_LOOP(suffix, row_count, vectors, is_used)                                     \
     for (; (is_used) && (vectors) * (row_count) <= PWSP_V_VALUE_VECTORS &&                         \
            d + (vectors)*PWSP_V_LANES <= dim;                                                      \
@@ -14874,7 +14446,6 @@ PWSP_V_TILES(q8_0, 1, PWSP_V_BASE_Q8_0, PWSP_V_KEY_Q8_0, PWSP_V_VALUE_Q8_0)
         PWSP_V_NAME(value_##suffix)                                                                \
         (rows, count, ahead, weights, factors, row_count, d, vectors, accs);                       \
     }
-
 #define PWSP_V_VALUES(suffix, row_count)                                                           \
     PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(values_##suffix##_##row_count)(            \
         const char *const *rows, size_t count, const pwsp_attend_ahead *ahead,                     \
@@ -14885,8 +14456,6 @@ PWSP_V_TILES(q8_0, 1, PWSP_V_BASE_Q8_0, PWSP_V_KEY_Q8_0, PWSP_V_VALUE_Q8_0)
         PWSP_V_VALUE_LOOP(suffix, row_count, 1, true)                                              \
         PWSP_V_VALUE_8(suffix, row_count)                                                          \
     }
-
-// EACH(suffix, 1), EACH(suffix, 2), ... up to the rows that a tile has.
 #define PWSP_V_EACH_2(EACH, suffix) EACH(suffix, 1) EACH(suffix, 2)
 #define PWSP_V_EACH_4(EACH, suffix) PWSP_V_EACH_2(EACH, suffix) EACH(suffix, 3) EACH(suffix, 4)
 #define PWSP_V_EACH_6(EACH, suffix) PWSP_V_EACH_4(EACH, suffix) EACH(suffix, 5) EACH(suffix, 6)
@@ -14914,8 +14483,6 @@ PWSP_V_EACH_4(PWSP_V_VALUES, bf16)
 PWSP_V_EACH_4(PWSP_V_VALUES, i8)
 PWSP_V_EACH_4(PWSP_V_VALUES, q8_0)
 #endif
-
-// Switches, as tables of functions would be relocated.
 #define PWSP_V_CASE_f32  (uint32_t)(PTOWSP_ATTEND_F32) * 8
 #define PWSP_V_CASE_f16  (uint32_t)(PTOWSP_ATTEND_F16) * 8
 #define PWSP_V_CASE_bf16 (uint32_t)(PTOWSP_ATTEND_BF16) * 8
@@ -14930,7 +14497,6 @@ PWSP_V_EACH_4(PWSP_V_VALUES, q8_0)
         PWSP_V_NAME(values_##suffix##_##row_count)                                                 \
         (rows, count, ahead, weights, factors, 0, dim, accs);                                      \
         break;
-
 static void PWSP_V_NAME(scores)(ptowsp_attend_type type, size_t row_count,
                                 const float *const *queries, const char *keys, const float *scales,
                                 const pwsp_attend_ahead *ahead, size_t dim, float *scores) {
@@ -14945,7 +14511,6 @@ static void PWSP_V_NAME(scores)(ptowsp_attend_type type, size_t row_count,
     default: PTOWSP_ASSERT(false && "no such tile"); break;
     }
 }
-
 static void PWSP_V_NAME(values)(ptowsp_attend_type type, size_t row_count, const char *const *rows,
                                 size_t count, const pwsp_attend_ahead *ahead, const float *weights,
                                 const float *factors, size_t dim, float *const *accs) {
@@ -14960,11 +14525,6 @@ static void PWSP_V_NAME(values)(ptowsp_attend_type type, size_t row_count, const
     default: PTOWSP_ASSERT(false && "no such tile"); break;
     }
 }
-
-// -- scores to weights ----------------------------------------------------------------------------
-
-// cap * tanh(x / cap), by tanh |y| = (1 - e^-2|y|) / (1 + e^-2|y|). The absolute error is a few
-// 1e-7 of cap.
 PWSP_V_TARGET PWSP_FORCE_INLINE PWSP_V PWSP_V_NAME(soft_cap)(PWSP_V x, PWSP_V cap,
                                                              PWSP_V two_over_cap) {
     PWSP_V y = PWSP_V_MUL(x, two_over_cap), one = PWSP_V_SET(1.0f);
@@ -14973,9 +14533,6 @@ PWSP_V_TARGET PWSP_FORCE_INLINE PWSP_V PWSP_V_NAME(soft_cap)(PWSP_V x, PWSP_V ca
     PWSP_V tanh = PWSP_V_DIV(PWSP_V_SUB(one, power), PWSP_V_ADD(one, power));
     return PWSP_V_COPYSIGN(PWSP_V_MUL(cap, tanh), y);
 }
-
-// Products of one row as scores, in place: with a cap, a bias (or NULL), or where the row sees only
-// tokens [low, high) of the block.
 PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(score_row)(const pwsp_attend_scoring *how,
                                                                const pwsp_attend_bias *bias,
                                                                float *scores, size_t low,
@@ -15004,9 +14561,6 @@ PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(score_row)(const pwsp_attend
         scores[t] = -pwsp_infinity();
     }
 }
-
-// Turns products of one row into weights, updates the row's state, and returns what its sums so far
-// are to be multiplied by. Weights are summed in 16 sums, for every PWSP_V_LANES.
 PWSP_V_TARGET PWSP_FORCE_INLINE float PWSP_V_NAME(softmax_row)(const pwsp_attend_scoring *how,
                                                                const pwsp_attend_bias *bias,
                                                                float *products, size_t low,
@@ -15062,9 +14616,6 @@ PWSP_V_TARGET PWSP_FORCE_INLINE float PWSP_V_NAME(softmax_row)(const pwsp_attend
     state->m = state->l == state->l ? m : state->l;  // else NaN could look like an empty state
     return factor;
 }
-
-// The same for rows that follow each other and see the same tokens. Rows are independent, so that the
-// processor overlaps them.
 PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(softmax)(
     const pwsp_attend_scoring *how, const pwsp_attend_bias *biases, float *products, size_t low,
     size_t high, size_t row_count, ptowsp_partial *states, float *factors) {
@@ -15074,8 +14625,6 @@ PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(softmax)(
                                      products + r * PWSP_ATTEND_BLOCK, low, high, &states[r]);
     }
 }
-
-// row[d] /= l
 PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(divide)(float *row, size_t dim, float l) {
     size_t d = 0;
     for (; d + PWSP_V_LANES <= dim; d += PWSP_V_LANES) {
@@ -15085,8 +14634,6 @@ PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(divide)(float *row, size_t d
         PWSP_V_DIVIDE_8(row + d, l);
     }
 }
-
-// Fills in a variant.
 static void PWSP_V_NAME(fill)(const char *name, pwsp_attend_variant *out) {
     out->name = name;
     out->score_rows = PWSP_V_SCORE_ROWS;
@@ -15100,7 +14647,6 @@ static void PWSP_V_NAME(fill)(const char *name, pwsp_attend_variant *out) {
     out->softmax = PWSP_V_NAME(softmax);
     out->divide = PWSP_V_NAME(divide);
 }
-
 #undef PWSP_V_QUADS
 #undef PWSP_V_CONVERT_8
 #undef PWSP_V_VALUE_8
@@ -15325,50 +14871,7 @@ PWSP_ATTEND_AVX512 PWSP_FORCE_INLINE __m512 pwsp_attend_avx512_copysign(__m512 a
 #define PWSP_V_FOLD_MAX(a)                       pwsp_attend_avx512_fold_max(a)
 #define PWSP_V_FOLD_ADD(a)                       pwsp_attend_avx512_fold_add(a)
 #define PWSP_V_EXP(a)                            pwsp_attend_avx512_exp(a)
-// The inner loops of attention, once per instruction set: each of attend_portable.c, attend_x86.c and
-// attend_neon.c includes this file with these macros, which it undefines. ptowsp.c has a copy for each.
-//
-//      PWSP_V_NAME(x)      x with the variant's suffix
-//      PWSP_V_HALF(x)      with 16 lanes: x of a set with 8
-//      PWSP_V_TARGET       the function attribute that allows the instructions
-//      PWSP_V              a vector of PWSP_V_LANES floats: PWSP_V_LANES / 4 quads of 4
-//      PWSP_V_SCORE_ROWS, PWSP_V_VALUE_ROWS   rows of a tile of f32: PWSP_ATTEND_TILE or 2
-//      PWSP_V_TYPE_ROWS    rows of tiles that load other types: PWSP_ATTEND_TYPED, at most as many as
-//                          others have; 0: there are none
-//      PWSP_V_VALUE_VECTORS                   sums that a tile of values has room for
-//      PWSP_V_LOAD, STORE, SET, FMA, MUL, ADD, SUB, DIV, MAX, FIRST, COPYSIGN(magnitude, sign)
-//      PWSP_V_LOAD_F16, LOAD_BF16, LOAD_I8    a vector of elements as floats
-//      PWSP_V_SET_F16(p)                      the f16 at p in all lanes; 8 bytes are there
-//      PWSP_V_STORE_QUAD(p, a)                the first four lanes
-//      PWSP_V_SET_QUAD(p)                     p[0..3] in every quad
-//      PWSP_V_PACK_16_F32, _HALF, _I8         optional: see PWSP_V_PACK_QUADS
-//      PWSP_V_UNROLL       whether loops of the softmax are unrolled: PWSP_UNROLL or nothing
-//      PWSP_V_REDUCE4(a, b, c, d)             quad q of the result: the sums of quad q of a, b, c
-//                                             and d, each as (x0 + x2) + (x1 + x3)
-//      PWSP_V_FOLD_MAX(a), FOLD_ADD(a)        of all lanes; sums by halves
-//      PWSP_V_EXP(a)       e^a for a <= 0, 0 below PWSP_EXP_LOWEST, NaN for NaN
-//
-// Keys are packed for groups of as many tokens as a vector has lanes. A vector has 4 dimensions of
-// lanes / 4 tokens, and vector n has tokens n, n + 4, n + 8, ...: then PWSP_V_REDUCE4 gives the scores
-// of a group in order.
-//
-//      packed[token / lanes][dim / 4][n][quad][4]
-//
-// A score is the sum of four sums, one for each dimension modulo 4, for every number of rows and of
-// lanes. Values are summed token by token. So the shape of a tile never changes a row's bits.
-//
-// Few rows have elements converted as tiles load them, many have them converted once, before. Products of
-// a byte and a scale are exact, so that bits are the same.
-//
-// Loops over a tile are unrolled completely. The loops around each tile are functions of their own,
-// not inlined: inside one large function gcc 12 runs out of registers and spills.
-
 #define PWSP_V_QUADS (PWSP_V_LANES / 4)
-
-// -- elements to floats ---------------------------------------------------------------------------
-
-// The last 8 of an odd number of them: by vectors, or where these have 16 lanes, by halves of them,
-// PWSP_V_HALF(x) of the set below. A lane is computed alone, so bits are the same.
 #if PWSP_V_LANES == 16
 #define PWSP_V_CONVERT_8(suffix, load, from, to, bytes) PWSP_V_HALF(row_##suffix)(from, 8, to);
 #define PWSP_V_VALUE_8(suffix, row_count)                                                          \
@@ -15385,8 +14888,6 @@ PWSP_ATTEND_AVX512 PWSP_FORCE_INLINE __m512 pwsp_attend_avx512_copysign(__m512 a
 #define PWSP_V_VALUE_8(suffix, row_count)
 #define PWSP_V_DIVIDE_8(row, l) ((void)0)
 #endif
-
-// A row, and rows one behind the other.
 #define PWSP_V_ROW(suffix, PWSP_V_LOAD_ELEMENTS, bytes)                                            \
     PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(row_##suffix)(const char *from, size_t count, \
                                                                    float *to) {                    \
@@ -15407,8 +14908,6 @@ PWSP_ATTEND_AVX512 PWSP_FORCE_INLINE __m512 pwsp_attend_avx512_copysign(__m512 a
             PWSP_V_NAME(row_##suffix)(rows[r], dim, to + r * dim);                                 \
         }                                                                                          \
     }
-
-// A block: 32 bytes times the scale at `from`.
 PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(block)(const char *from, const char *bytes,
                                                         float *to) {
     const PWSP_V scale = PWSP_V_SET_F16(from);
@@ -15416,14 +14915,12 @@ PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(block)(const char *from, const 
         PWSP_V_STORE(to + i, PWSP_V_MUL(PWSP_V_LOAD_I8(bytes + i), scale));
     }
 }
-
 PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(row_q8_0)(const char *from, size_t count,
                                                            float *to) {
     for (size_t at = 0; at < count; at += 32, from += 34) {
         PWSP_V_NAME(block)(from, from + 2, to + at);
     }
 }
-
 PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(row_q4_0)(const char *from, size_t count,
                                                            float *to) {
     for (size_t at = 0; at < count; at += 32, from += 18) {
@@ -15432,7 +14929,6 @@ PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(row_q4_0)(const char *from, siz
         PWSP_V_NAME(block)(from, bytes, to + at);
     }
 }
-
 PWSP_V_ROW(f32, PWSP_V_LOAD_F32, 4)
 PWSP_V_ROW(f16, PWSP_V_LOAD_F16, 2)
 PWSP_V_ROW(bf16, PWSP_V_LOAD_BF16, 2)
@@ -15445,7 +14941,6 @@ PWSP_V_ROWS(q8_0)
 PWSP_V_ROWS(q4_0)
 #undef PWSP_V_ROW
 #undef PWSP_V_ROWS
-
 static void PWSP_V_NAME(convert)(ptowsp_attend_type type, const char *const *rows, size_t row_count,
                                  size_t dim, float *to) {
     switch (type) {
@@ -15457,10 +14952,6 @@ static void PWSP_V_NAME(convert)(ptowsp_attend_type type, const char *const *row
     default: PWSP_V_NAME(rows_f32)(rows, row_count, dim, to); break;
     }
 }
-
-// -- packing --------------------------------------------------------------------------------------
-
-// Packs the keys of PWSP_ATTEND_PART rows as they are. Dimension d is at byte offset(d) of a row.
 #define PWSP_V_PACK(suffix, PWSP_V_PACK_16, bytes, offset)                                         \
     PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(pack_##suffix)(                            \
         const char *const *rows, const pwsp_attend_ahead *ahead, size_t dim, char *out) {          \
@@ -15485,9 +14976,6 @@ static void PWSP_V_NAME(convert)(ptowsp_attend_type type, const char *const *row
             }                                                                                      \
         }                                                                                          \
     }
-
-// Dimensions of PWSP_V_LANES / 4 rows, 4 * quads of them: quad by quad, vectors that lie 4 *
-// PWSP_V_LANES elements apart.
 #define PWSP_V_PACK_SOME(from, at, bytes, to, quads)                                               \
     PWSP_UNROLL for (size_t u = 0; u < (quads); u++) {                                             \
         PWSP_UNROLL for (size_t q = 0; q < PWSP_V_QUADS; q++) {                                    \
@@ -15496,7 +14984,6 @@ static void PWSP_V_NAME(convert)(ptowsp_attend_type type, const char *const *row
         }                                                                                          \
     }
 #define PWSP_V_PACK_QUADS(from, at, bytes, to) PWSP_V_PACK_SOME(from, at, bytes, to, 4)
-
 #if !defined(PWSP_V_PACK_16_F32)
 #define PWSP_V_PACK_16_F32  PWSP_V_PACK_QUADS
 #define PWSP_V_PACK_16_HALF PWSP_V_PACK_QUADS
@@ -15520,9 +15007,6 @@ PWSP_V_PACK(q8_0, PWSP_V_PACK_16_I8, 1, PWSP_V_AT_Q8_0)
 #undef PWSP_V_PACK_16_F32
 #undef PWSP_V_PACK_16_HALF
 #undef PWSP_V_PACK_16_I8
-
-// The scales of packed rows of Q8_0, as scales[group][block][n][quad][4]: the four vectors of a group
-// have the same for a block's 32 dimensions.
 PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(pack_scales)(const char *const *rows,
                                                                  size_t dim, float *scales) {
     const size_t blocks = dim / 32;
@@ -15534,8 +15018,6 @@ PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(pack_scales)(const char *con
         }
     }
 }
-
-// Packed bytes times them.
 PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(scale_packed)(const char *bytes, size_t dim,
                                                                   const float *scales, float *to) {
     const size_t all = PWSP_ATTEND_PART / PWSP_V_LANES * (dim / 32);
@@ -15550,7 +15032,6 @@ PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(scale_packed)(const char *by
         }
     }
 }
-
 static void PWSP_V_NAME(pack)(ptowsp_attend_type type, const char *const *rows,
                               const pwsp_attend_ahead *ahead, size_t dim, char *out,
                               float *scales) {
@@ -15565,8 +15046,6 @@ static void PWSP_V_NAME(pack)(ptowsp_attend_type type, const char *const *rows,
     default: PWSP_V_NAME(pack_f32)(rows, ahead, dim, out); break;
     }
 }
-
-// What was packed, as floats.
 static void PWSP_V_NAME(unpack)(ptowsp_attend_type type, const char *packed, const float *scales,
                                 size_t dim, float *out) {
     if (type == PTOWSP_ATTEND_Q8_0) {
@@ -15575,9 +15054,6 @@ static void PWSP_V_NAME(unpack)(ptowsp_attend_type type, const char *packed, con
         PWSP_V_NAME(convert)(type, &packed, 1, PWSP_ATTEND_PART * dim, out);
     }
 }
-
-// -- tiles ----------------------------------------------------------------------------------------
-
 PWSP_V_TILES(f32, 4, PWSP_V_BASE_F32, PWSP_V_KEY_F32, PWSP_V_VALUE_F32)
 #if PWSP_V_TYPE_ROWS > 0
 PWSP_V_TILES(f16, 2, PWSP_V_BASE_HALF, PWSP_V_KEY_F16, PWSP_V_VALUE_F16)
@@ -15585,16 +15061,12 @@ PWSP_V_TILES(bf16, 2, PWSP_V_BASE_HALF, PWSP_V_KEY_BF16, PWSP_V_VALUE_BF16)
 PWSP_V_TILES(i8, 1, PWSP_V_BASE_I8, PWSP_V_KEY_I8, PWSP_V_VALUE_I8)
 PWSP_V_TILES(q8_0, 1, PWSP_V_BASE_Q8_0, PWSP_V_KEY_Q8_0, PWSP_V_VALUE_Q8_0)
 #endif
-
 #define PWSP_V_SCORES(suffix, row_count)                                                           \
     PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(scores_##suffix##_##row_count)(            \
         const float *const *queries, const char *keys, const float *scales,                        \
         const pwsp_attend_ahead *ahead, size_t dim, float *scores) {                               \
         PWSP_V_NAME(score_##suffix)(queries, keys, scales, ahead, dim, row_count, scores);         \
     }
-
-// Strips of so many vectors, where they fit. Those of 2 are for rows that have none of 4: else the last
-// few vectors come one by one, which is slower, but compiles in a fifth less time.
 #define PWSP_V_VALUE_LOOP(suffix, row_count, vectors, is_used)                                     \
     for (; (is_used) && (vectors) * (row_count) <= PWSP_V_VALUE_VECTORS &&                         \
            d + (vectors)*PWSP_V_LANES <= dim;                                                      \
@@ -15602,7 +15074,6 @@ PWSP_V_TILES(q8_0, 1, PWSP_V_BASE_Q8_0, PWSP_V_KEY_Q8_0, PWSP_V_VALUE_Q8_0)
         PWSP_V_NAME(value_##suffix)                                                                \
         (rows, count, ahead, weights, factors, row_count, d, vectors, accs);                       \
     }
-
 #define PWSP_V_VALUES(suffix, row_count)                                                           \
     PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(values_##suffix##_##row_count)(            \
         const char *const *rows, size_t count, const pwsp_attend_ahead *ahead,                     \
@@ -15613,8 +15084,6 @@ PWSP_V_TILES(q8_0, 1, PWSP_V_BASE_Q8_0, PWSP_V_KEY_Q8_0, PWSP_V_VALUE_Q8_0)
         PWSP_V_VALUE_LOOP(suffix, row_count, 1, true)                                              \
         PWSP_V_VALUE_8(suffix, row_count)                                                          \
     }
-
-// EACH(suffix, 1), EACH(suffix, 2), ... up to the rows that a tile has.
 #define PWSP_V_EACH_2(EACH, suffix) EACH(suffix, 1) EACH(suffix, 2)
 #define PWSP_V_EACH_4(EACH, suffix) PWSP_V_EACH_2(EACH, suffix) EACH(suffix, 3) EACH(suffix, 4)
 #define PWSP_V_EACH_6(EACH, suffix) PWSP_V_EACH_4(EACH, suffix) EACH(suffix, 5) EACH(suffix, 6)
@@ -15642,8 +15111,6 @@ PWSP_V_EACH_4(PWSP_V_VALUES, bf16)
 PWSP_V_EACH_4(PWSP_V_VALUES, i8)
 PWSP_V_EACH_4(PWSP_V_VALUES, q8_0)
 #endif
-
-// Switches, as tables of functions would be relocated.
 #define PWSP_V_CASE_f32  (uint32_t)(PTOWSP_ATTEND_F32) * 8
 #define PWSP_V_CASE_f16  (uint32_t)(PTOWSP_ATTEND_F16) * 8
 #define PWSP_V_CASE_bf16 (uint32_t)(PTOWSP_ATTEND_BF16) * 8
@@ -15658,7 +15125,6 @@ PWSP_V_EACH_4(PWSP_V_VALUES, q8_0)
         PWSP_V_NAME(values_##suffix##_##row_count)                                                 \
         (rows, count, ahead, weights, factors, 0, dim, accs);                                      \
         break;
-
 static void PWSP_V_NAME(scores)(ptowsp_attend_type type, size_t row_count,
                                 const float *const *queries, const char *keys, const float *scales,
                                 const pwsp_attend_ahead *ahead, size_t dim, float *scores) {
@@ -15673,7 +15139,6 @@ static void PWSP_V_NAME(scores)(ptowsp_attend_type type, size_t row_count,
     default: PTOWSP_ASSERT(false && "no such tile"); break;
     }
 }
-
 static void PWSP_V_NAME(values)(ptowsp_attend_type type, size_t row_count, const char *const *rows,
                                 size_t count, const pwsp_attend_ahead *ahead, const float *weights,
                                 const float *factors, size_t dim, float *const *accs) {
@@ -15688,11 +15153,6 @@ static void PWSP_V_NAME(values)(ptowsp_attend_type type, size_t row_count, const
     default: PTOWSP_ASSERT(false && "no such tile"); break;
     }
 }
-
-// -- scores to weights ----------------------------------------------------------------------------
-
-// cap * tanh(x / cap), by tanh |y| = (1 - e^-2|y|) / (1 + e^-2|y|). The absolute error is a few
-// 1e-7 of cap.
 PWSP_V_TARGET PWSP_FORCE_INLINE PWSP_V PWSP_V_NAME(soft_cap)(PWSP_V x, PWSP_V cap,
                                                              PWSP_V two_over_cap) {
     PWSP_V y = PWSP_V_MUL(x, two_over_cap), one = PWSP_V_SET(1.0f);
@@ -15701,9 +15161,6 @@ PWSP_V_TARGET PWSP_FORCE_INLINE PWSP_V PWSP_V_NAME(soft_cap)(PWSP_V x, PWSP_V ca
     PWSP_V tanh = PWSP_V_DIV(PWSP_V_SUB(one, power), PWSP_V_ADD(one, power));
     return PWSP_V_COPYSIGN(PWSP_V_MUL(cap, tanh), y);
 }
-
-// Products of one row as scores, in place: with a cap, a bias (or NULL), or where the row sees only
-// tokens [low, high) of the block.
 PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(score_row)(const pwsp_attend_scoring *how,
                                                                const pwsp_attend_bias *bias,
                                                                float *scores, size_t low,
@@ -15732,9 +15189,6 @@ PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(score_row)(const pwsp_attend
         scores[t] = -pwsp_infinity();
     }
 }
-
-// Turns products of one row into weights, updates the row's state, and returns what its sums so far
-// are to be multiplied by. Weights are summed in 16 sums, for every PWSP_V_LANES.
 PWSP_V_TARGET PWSP_FORCE_INLINE float PWSP_V_NAME(softmax_row)(const pwsp_attend_scoring *how,
                                                                const pwsp_attend_bias *bias,
                                                                float *products, size_t low,
@@ -15790,9 +15244,6 @@ PWSP_V_TARGET PWSP_FORCE_INLINE float PWSP_V_NAME(softmax_row)(const pwsp_attend
     state->m = state->l == state->l ? m : state->l;  // else NaN could look like an empty state
     return factor;
 }
-
-// The same for rows that follow each other and see the same tokens. Rows are independent, so that the
-// processor overlaps them.
 PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(softmax)(
     const pwsp_attend_scoring *how, const pwsp_attend_bias *biases, float *products, size_t low,
     size_t high, size_t row_count, ptowsp_partial *states, float *factors) {
@@ -15802,8 +15253,6 @@ PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(softmax)(
                                      products + r * PWSP_ATTEND_BLOCK, low, high, &states[r]);
     }
 }
-
-// row[d] /= l
 PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(divide)(float *row, size_t dim, float l) {
     size_t d = 0;
     for (; d + PWSP_V_LANES <= dim; d += PWSP_V_LANES) {
@@ -15813,8 +15262,6 @@ PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(divide)(float *row, size_t d
         PWSP_V_DIVIDE_8(row + d, l);
     }
 }
-
-// Fills in a variant.
 static void PWSP_V_NAME(fill)(const char *name, pwsp_attend_variant *out) {
     out->name = name;
     out->score_rows = PWSP_V_SCORE_ROWS;
@@ -15828,7 +15275,6 @@ static void PWSP_V_NAME(fill)(const char *name, pwsp_attend_variant *out) {
     out->softmax = PWSP_V_NAME(softmax);
     out->divide = PWSP_V_NAME(divide);
 }
-
 #undef PWSP_V_QUADS
 #undef PWSP_V_CONVERT_8
 #undef PWSP_V_VALUE_8
@@ -15986,50 +15432,7 @@ PWSP_FORCE_INLINE float32x4_t pwsp_attend_neon_copysign(float32x4_t a, float32x4
 #define PWSP_V_FOLD_MAX(a)         vmaxvq_f32(a)
 #define PWSP_V_FOLD_ADD(a)         pwsp_attend_neon_fold_add(a)
 #define PWSP_V_EXP(a)              pwsp_attend_neon_exp(a)
-// The inner loops of attention, once per instruction set: each of attend_portable.c, attend_x86.c and
-// attend_neon.c includes this file with these macros, which it undefines. ptowsp.c has a copy for each.
-//
-//      PWSP_V_NAME(x)      x with the variant's suffix
-//      PWSP_V_HALF(x)      with 16 lanes: x of a set with 8
-//      PWSP_V_TARGET       the function attribute that allows the instructions
-//      PWSP_V              a vector of PWSP_V_LANES floats: PWSP_V_LANES / 4 quads of 4
-//      PWSP_V_SCORE_ROWS, PWSP_V_VALUE_ROWS   rows of a tile of f32: PWSP_ATTEND_TILE or 2
-//      PWSP_V_TYPE_ROWS    rows of tiles that load other types: PWSP_ATTEND_TYPED, at most as many as
-//                          others have; 0: there are none
-//      PWSP_V_VALUE_VECTORS                   sums that a tile of values has room for
-//      PWSP_V_LOAD, STORE, SET, FMA, MUL, ADD, SUB, DIV, MAX, FIRST, COPYSIGN(magnitude, sign)
-//      PWSP_V_LOAD_F16, LOAD_BF16, LOAD_I8    a vector of elements as floats
-//      PWSP_V_SET_F16(p)                      the f16 at p in all lanes; 8 bytes are there
-//      PWSP_V_STORE_QUAD(p, a)                the first four lanes
-//      PWSP_V_SET_QUAD(p)                     p[0..3] in every quad
-//      PWSP_V_PACK_16_F32, _HALF, _I8         optional: see PWSP_V_PACK_QUADS
-//      PWSP_V_UNROLL       whether loops of the softmax are unrolled: PWSP_UNROLL or nothing
-//      PWSP_V_REDUCE4(a, b, c, d)             quad q of the result: the sums of quad q of a, b, c
-//                                             and d, each as (x0 + x2) + (x1 + x3)
-//      PWSP_V_FOLD_MAX(a), FOLD_ADD(a)        of all lanes; sums by halves
-//      PWSP_V_EXP(a)       e^a for a <= 0, 0 below PWSP_EXP_LOWEST, NaN for NaN
-//
-// Keys are packed for groups of as many tokens as a vector has lanes. A vector has 4 dimensions of
-// lanes / 4 tokens, and vector n has tokens n, n + 4, n + 8, ...: then PWSP_V_REDUCE4 gives the scores
-// of a group in order.
-//
-//      packed[token / lanes][dim / 4][n][quad][4]
-//
-// A score is the sum of four sums, one for each dimension modulo 4, for every number of rows and of
-// lanes. Values are summed token by token. So the shape of a tile never changes a row's bits.
-//
-// Few rows have elements converted as tiles load them, many have them converted once, before. Products of
-// a byte and a scale are exact, so that bits are the same.
-//
-// Loops over a tile are unrolled completely. The loops around each tile are functions of their own,
-// not inlined: inside one large function gcc 12 runs out of registers and spills.
-
 #define PWSP_V_QUADS (PWSP_V_LANES / 4)
-
-// -- elements to floats ---------------------------------------------------------------------------
-
-// The last 8 of an odd number of them: by vectors, or where these have 16 lanes, by halves of them,
-// PWSP_V_HALF(x) of the set below. A lane is computed alone, so bits are the same.
 #if PWSP_V_LANES == 16
 #define PWSP_V_CONVERT_8(suffix, load, from, to, bytes) PWSP_V_HALF(row_##suffix)(from, 8, to);
 #define PWSP_V_VALUE_8(suffix, row_count)                                                          \
@@ -16046,8 +15449,6 @@ PWSP_FORCE_INLINE float32x4_t pwsp_attend_neon_copysign(float32x4_t a, float32x4
 #define PWSP_V_VALUE_8(suffix, row_count)
 #define PWSP_V_DIVIDE_8(row, l) ((void)0)
 #endif
-
-// A row, and rows one behind the other.
 #define PWSP_V_ROW(suffix, PWSP_V_LOAD_ELEMENTS, bytes)                                            \
     PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(row_##suffix)(const char *from, size_t count, \
                                                                    float *to) {                    \
@@ -16068,8 +15469,6 @@ PWSP_FORCE_INLINE float32x4_t pwsp_attend_neon_copysign(float32x4_t a, float32x4
             PWSP_V_NAME(row_##suffix)(rows[r], dim, to + r * dim);                                 \
         }                                                                                          \
     }
-
-// A block: 32 bytes times the scale at `from`.
 PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(block)(const char *from, const char *bytes,
                                                         float *to) {
     const PWSP_V scale = PWSP_V_SET_F16(from);
@@ -16077,14 +15476,12 @@ PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(block)(const char *from, const 
         PWSP_V_STORE(to + i, PWSP_V_MUL(PWSP_V_LOAD_I8(bytes + i), scale));
     }
 }
-
 PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(row_q8_0)(const char *from, size_t count,
                                                            float *to) {
     for (size_t at = 0; at < count; at += 32, from += 34) {
         PWSP_V_NAME(block)(from, from + 2, to + at);
     }
 }
-
 PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(row_q4_0)(const char *from, size_t count,
                                                            float *to) {
     for (size_t at = 0; at < count; at += 32, from += 18) {
@@ -16093,7 +15490,6 @@ PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(row_q4_0)(const char *from, siz
         PWSP_V_NAME(block)(from, bytes, to + at);
     }
 }
-
 PWSP_V_ROW(f32, PWSP_V_LOAD_F32, 4)
 PWSP_V_ROW(f16, PWSP_V_LOAD_F16, 2)
 PWSP_V_ROW(bf16, PWSP_V_LOAD_BF16, 2)
@@ -16106,7 +15502,6 @@ PWSP_V_ROWS(q8_0)
 PWSP_V_ROWS(q4_0)
 #undef PWSP_V_ROW
 #undef PWSP_V_ROWS
-
 static void PWSP_V_NAME(convert)(ptowsp_attend_type type, const char *const *rows, size_t row_count,
                                  size_t dim, float *to) {
     switch (type) {
@@ -16118,10 +15513,6 @@ static void PWSP_V_NAME(convert)(ptowsp_attend_type type, const char *const *row
     default: PWSP_V_NAME(rows_f32)(rows, row_count, dim, to); break;
     }
 }
-
-// -- packing --------------------------------------------------------------------------------------
-
-// Packs the keys of PWSP_ATTEND_PART rows as they are. Dimension d is at byte offset(d) of a row.
 #define PWSP_V_PACK(suffix, PWSP_V_PACK_16, bytes, offset)                                         \
     PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(pack_##suffix)(                            \
         const char *const *rows, const pwsp_attend_ahead *ahead, size_t dim, char *out) {          \
@@ -16146,9 +15537,6 @@ static void PWSP_V_NAME(convert)(ptowsp_attend_type type, const char *const *row
             }                                                                                      \
         }                                                                                          \
     }
-
-// Dimensions of PWSP_V_LANES / 4 rows, 4 * quads of them: quad by quad, vectors that lie 4 *
-// PWSP_V_LANES elements apart.
 #define PWSP_V_PACK_SOME(from, at, bytes, to, quads)                                               \
     PWSP_UNROLL for (size_t u = 0; u < (quads); u++) {                                             \
         PWSP_UNROLL for (size_t q = 0; q < PWSP_V_QUADS; q++) {                                    \
@@ -16157,7 +15545,6 @@ static void PWSP_V_NAME(convert)(ptowsp_attend_type type, const char *const *row
         }                                                                                          \
     }
 #define PWSP_V_PACK_QUADS(from, at, bytes, to) PWSP_V_PACK_SOME(from, at, bytes, to, 4)
-
 #if !defined(PWSP_V_PACK_16_F32)
 #define PWSP_V_PACK_16_F32  PWSP_V_PACK_QUADS
 #define PWSP_V_PACK_16_HALF PWSP_V_PACK_QUADS
@@ -16181,9 +15568,6 @@ PWSP_V_PACK(q8_0, PWSP_V_PACK_16_I8, 1, PWSP_V_AT_Q8_0)
 #undef PWSP_V_PACK_16_F32
 #undef PWSP_V_PACK_16_HALF
 #undef PWSP_V_PACK_16_I8
-
-// The scales of packed rows of Q8_0, as scales[group][block][n][quad][4]: the four vectors of a group
-// have the same for a block's 32 dimensions.
 PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(pack_scales)(const char *const *rows,
                                                                  size_t dim, float *scales) {
     const size_t blocks = dim / 32;
@@ -16195,8 +15579,6 @@ PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(pack_scales)(const char *con
         }
     }
 }
-
-// Packed bytes times them.
 PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(scale_packed)(const char *bytes, size_t dim,
                                                                   const float *scales, float *to) {
     const size_t all = PWSP_ATTEND_PART / PWSP_V_LANES * (dim / 32);
@@ -16211,7 +15593,6 @@ PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(scale_packed)(const char *by
         }
     }
 }
-
 static void PWSP_V_NAME(pack)(ptowsp_attend_type type, const char *const *rows,
                               const pwsp_attend_ahead *ahead, size_t dim, char *out,
                               float *scales) {
@@ -16226,8 +15607,6 @@ static void PWSP_V_NAME(pack)(ptowsp_attend_type type, const char *const *rows,
     default: PWSP_V_NAME(pack_f32)(rows, ahead, dim, out); break;
     }
 }
-
-// What was packed, as floats.
 static void PWSP_V_NAME(unpack)(ptowsp_attend_type type, const char *packed, const float *scales,
                                 size_t dim, float *out) {
     if (type == PTOWSP_ATTEND_Q8_0) {
@@ -16236,9 +15615,6 @@ static void PWSP_V_NAME(unpack)(ptowsp_attend_type type, const char *packed, con
         PWSP_V_NAME(convert)(type, &packed, 1, PWSP_ATTEND_PART * dim, out);
     }
 }
-
-// -- tiles ----------------------------------------------------------------------------------------
-
 PWSP_V_TILES(f32, 4, PWSP_V_BASE_F32, PWSP_V_KEY_F32, PWSP_V_VALUE_F32)
 #if PWSP_V_TYPE_ROWS > 0
 PWSP_V_TILES(f16, 2, PWSP_V_BASE_HALF, PWSP_V_KEY_F16, PWSP_V_VALUE_F16)
@@ -16246,16 +15622,12 @@ PWSP_V_TILES(bf16, 2, PWSP_V_BASE_HALF, PWSP_V_KEY_BF16, PWSP_V_VALUE_BF16)
 PWSP_V_TILES(i8, 1, PWSP_V_BASE_I8, PWSP_V_KEY_I8, PWSP_V_VALUE_I8)
 PWSP_V_TILES(q8_0, 1, PWSP_V_BASE_Q8_0, PWSP_V_KEY_Q8_0, PWSP_V_VALUE_Q8_0)
 #endif
-
 #define PWSP_V_SCORES(suffix, row_count)                                                           \
     PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(scores_##suffix##_##row_count)(            \
         const float *const *queries, const char *keys, const float *scales,                        \
         const pwsp_attend_ahead *ahead, size_t dim, float *scores) {                               \
         PWSP_V_NAME(score_##suffix)(queries, keys, scales, ahead, dim, row_count, scores);         \
     }
-
-// Strips of so many vectors, where they fit. Those of 2 are for rows that have none of 4: else the last
-// few vectors come one by one, which is slower, but compiles in a fifth less time.
 #define PWSP_V_VALUE_LOOP(suffix, row_count, vectors, is_used)                                     \
     for (; (is_used) && (vectors) * (row_count) <= PWSP_V_VALUE_VECTORS &&                         \
            d + (vectors)*PWSP_V_LANES <= dim;                                                      \
@@ -16263,7 +15635,6 @@ PWSP_V_TILES(q8_0, 1, PWSP_V_BASE_Q8_0, PWSP_V_KEY_Q8_0, PWSP_V_VALUE_Q8_0)
         PWSP_V_NAME(value_##suffix)                                                                \
         (rows, count, ahead, weights, factors, row_count, d, vectors, accs);                       \
     }
-
 #define PWSP_V_VALUES(suffix, row_count)                                                           \
     PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(values_##suffix##_##row_count)(            \
         const char *const *rows, size_t count, const pwsp_attend_ahead *ahead,                     \
@@ -16274,8 +15645,6 @@ PWSP_V_TILES(q8_0, 1, PWSP_V_BASE_Q8_0, PWSP_V_KEY_Q8_0, PWSP_V_VALUE_Q8_0)
         PWSP_V_VALUE_LOOP(suffix, row_count, 1, true)                                              \
         PWSP_V_VALUE_8(suffix, row_count)                                                          \
     }
-
-// EACH(suffix, 1), EACH(suffix, 2), ... up to the rows that a tile has.
 #define PWSP_V_EACH_2(EACH, suffix) EACH(suffix, 1) EACH(suffix, 2)
 #define PWSP_V_EACH_4(EACH, suffix) PWSP_V_EACH_2(EACH, suffix) EACH(suffix, 3) EACH(suffix, 4)
 #define PWSP_V_EACH_6(EACH, suffix) PWSP_V_EACH_4(EACH, suffix) EACH(suffix, 5) EACH(suffix, 6)
@@ -16303,8 +15672,6 @@ PWSP_V_EACH_4(PWSP_V_VALUES, bf16)
 PWSP_V_EACH_4(PWSP_V_VALUES, i8)
 PWSP_V_EACH_4(PWSP_V_VALUES, q8_0)
 #endif
-
-// Switches, as tables of functions would be relocated.
 #define PWSP_V_CASE_f32  (uint32_t)(PTOWSP_ATTEND_F32) * 8
 #define PWSP_V_CASE_f16  (uint32_t)(PTOWSP_ATTEND_F16) * 8
 #define PWSP_V_CASE_bf16 (uint32_t)(PTOWSP_ATTEND_BF16) * 8
@@ -16319,7 +15686,6 @@ PWSP_V_EACH_4(PWSP_V_VALUES, q8_0)
         PWSP_V_NAME(values_##suffix##_##row_count)                                                 \
         (rows, count, ahead, weights, factors, 0, dim, accs);                                      \
         break;
-
 static void PWSP_V_NAME(scores)(ptowsp_attend_type type, size_t row_count,
                                 const float *const *queries, const char *keys, const float *scales,
                                 const pwsp_attend_ahead *ahead, size_t dim, float *scores) {
@@ -16334,7 +15700,6 @@ static void PWSP_V_NAME(scores)(ptowsp_attend_type type, size_t row_count,
     default: PTOWSP_ASSERT(false && "no such tile"); break;
     }
 }
-
 static void PWSP_V_NAME(values)(ptowsp_attend_type type, size_t row_count, const char *const *rows,
                                 size_t count, const pwsp_attend_ahead *ahead, const float *weights,
                                 const float *factors, size_t dim, float *const *accs) {
@@ -16349,11 +15714,6 @@ static void PWSP_V_NAME(values)(ptowsp_attend_type type, size_t row_count, const
     default: PTOWSP_ASSERT(false && "no such tile"); break;
     }
 }
-
-// -- scores to weights ----------------------------------------------------------------------------
-
-// cap * tanh(x / cap), by tanh |y| = (1 - e^-2|y|) / (1 + e^-2|y|). The absolute error is a few
-// 1e-7 of cap.
 PWSP_V_TARGET PWSP_FORCE_INLINE PWSP_V PWSP_V_NAME(soft_cap)(PWSP_V x, PWSP_V cap,
                                                              PWSP_V two_over_cap) {
     PWSP_V y = PWSP_V_MUL(x, two_over_cap), one = PWSP_V_SET(1.0f);
@@ -16362,9 +15722,6 @@ PWSP_V_TARGET PWSP_FORCE_INLINE PWSP_V PWSP_V_NAME(soft_cap)(PWSP_V x, PWSP_V ca
     PWSP_V tanh = PWSP_V_DIV(PWSP_V_SUB(one, power), PWSP_V_ADD(one, power));
     return PWSP_V_COPYSIGN(PWSP_V_MUL(cap, tanh), y);
 }
-
-// Products of one row as scores, in place: with a cap, a bias (or NULL), or where the row sees only
-// tokens [low, high) of the block.
 PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(score_row)(const pwsp_attend_scoring *how,
                                                                const pwsp_attend_bias *bias,
                                                                float *scores, size_t low,
@@ -16393,9 +15750,6 @@ PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(score_row)(const pwsp_attend
         scores[t] = -pwsp_infinity();
     }
 }
-
-// Turns products of one row into weights, updates the row's state, and returns what its sums so far
-// are to be multiplied by. Weights are summed in 16 sums, for every PWSP_V_LANES.
 PWSP_V_TARGET PWSP_FORCE_INLINE float PWSP_V_NAME(softmax_row)(const pwsp_attend_scoring *how,
                                                                const pwsp_attend_bias *bias,
                                                                float *products, size_t low,
@@ -16451,9 +15805,6 @@ PWSP_V_TARGET PWSP_FORCE_INLINE float PWSP_V_NAME(softmax_row)(const pwsp_attend
     state->m = state->l == state->l ? m : state->l;  // else NaN could look like an empty state
     return factor;
 }
-
-// The same for rows that follow each other and see the same tokens. Rows are independent, so that the
-// processor overlaps them.
 PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(softmax)(
     const pwsp_attend_scoring *how, const pwsp_attend_bias *biases, float *products, size_t low,
     size_t high, size_t row_count, ptowsp_partial *states, float *factors) {
@@ -16463,8 +15814,6 @@ PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(softmax)(
                                      products + r * PWSP_ATTEND_BLOCK, low, high, &states[r]);
     }
 }
-
-// row[d] /= l
 PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(divide)(float *row, size_t dim, float l) {
     size_t d = 0;
     for (; d + PWSP_V_LANES <= dim; d += PWSP_V_LANES) {
@@ -16474,8 +15823,6 @@ PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(divide)(float *row, size_t d
         PWSP_V_DIVIDE_8(row + d, l);
     }
 }
-
-// Fills in a variant.
 static void PWSP_V_NAME(fill)(const char *name, pwsp_attend_variant *out) {
     out->name = name;
     out->score_rows = PWSP_V_SCORE_ROWS;
@@ -16489,7 +15836,6 @@ static void PWSP_V_NAME(fill)(const char *name, pwsp_attend_variant *out) {
     out->softmax = PWSP_V_NAME(softmax);
     out->divide = PWSP_V_NAME(divide);
 }
-
 #undef PWSP_V_QUADS
 #undef PWSP_V_CONVERT_8
 #undef PWSP_V_VALUE_8

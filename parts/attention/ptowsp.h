@@ -59,7 +59,8 @@
 //      PTOWSP_NO_THREADS     no pthreads: PTOWSP_THREADS_OWN is refused, the other modes work
 //      PTOWSP_NO_SIMD        portable C only, no vector code chosen at run time
 //      PTOWSP_ONLY_PLAN      sections 1 to 12, 32 and 33 alone, without pthreads: planning,
-//                            dispatch, merging and attention kernels. The rest is not declared.
+//                            dispatch, merging and attention kernels. The rest is not declared, nor
+//                            the generator of routes in section 11.
 //                            parts/attention/ has these two files, for engines to copy.
 //      PTOWSP_ONLY_ATTENTION the same without MoE plans and prefix trees (functions of sections 11
 //                            and 12)
@@ -114,16 +115,16 @@
 //
 // CONTENTS
 //
-//    1. Build configuration                 189     8. Merging                            1101
-//    2. Status and errors                   296     9. Attention plans                    1150
-//    3. Contexts and threads                362    10. Attention kernels                  1650
-//    4. Sinks                               527    11. MoE plans                          1917
-//    5. Work and tiers                      556    12. Prefix trees                       2394
-//    6. Chunk plans                         709    32. Spaces                             2679
-//    7. Dispatch                           1031    33. Utilities                          2738
+//    1. Build configuration                 190     8. Merging                            1102
+//    2. Status and errors                   297     9. Attention plans                    1151
+//    3. Contexts and threads                363    10. Attention kernels                  1651
+//    4. Sinks                               528    11. MoE plans                          1918
+//    5. Work and tiers                      557    12. Prefix trees                       2345
+//    6. Chunk plans                         710    32. Spaces                             2630
+//    7. Dispatch                           1032    33. Utilities                          2689
 //
-//   Appendix C. Macros                             2750
-//   Appendix D. Index of functions                 2958
+//   Appendix C. Macros                             2701
+//   Appendix D. Index of functions                 2909
 //
 // WORDS
 //
@@ -2338,56 +2339,6 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_share(const ptowsp_moe_routes *
                                                        uint32_t *next, int32_t *out_ids,
                                                        ptowsp_plan_info *out_info);
 
-// -- generating routes ----------------------------------------------------------------------------
-//
-// Routes as routers make them, for tests, benchmarks and sizing. All depend on the fields of the
-// description alone. A token's experts differ, and are in random order.
-//
-//      BALANCED    every expert gets the same number of pairs, or one more
-//      SPREAD      uniform; the experts of a token are as far apart as possible, so on top_k ranks
-//      HOT_SET     a sixteenth of the experts, at least top_k of them, gets 3 of 4 pairs
-//      HOT_RANK    the experts of one rank get 3 of 4 pairs
-//      ZERO_RANK   uniform, but the experts of one rank get nothing
-//      RAGGED      uniform; a token has 0 to top_k experts, then ids of -1
-//      ROTATING    as HOT_SET, and the set moves on by its size with each step
-//      BURST       uniform, but a quarter of the tokens, in a row, has the same experts
-//      SKEWED      expert i of a seeded order has weight 1 / (i + a), with a such that the busiest
-//                  expert gets `skew` times the mean (3 to 13 are measured of real routers)
-//
-// In all but BALANCED, pairs are drawn by systematic sampling: a token has an expert with exactly
-// the probability that is wanted.
-
-typedef enum ptowsp_moe_pattern {
-    PTOWSP_MOE_BALANCED = 0,
-    PTOWSP_MOE_SPREAD,
-    PTOWSP_MOE_HOT_SET,
-    PTOWSP_MOE_HOT_RANK,
-    PTOWSP_MOE_ZERO_RANK,
-    PTOWSP_MOE_RAGGED,
-    PTOWSP_MOE_ROTATING,
-    PTOWSP_MOE_BURST,
-    PTOWSP_MOE_SKEWED,
-    PTOWSP_MOE_PATTERN_COUNT,
-    PWSP_FORCE_INT(PTOWSP_MOE_PATTERN)
-} ptowsp_moe_pattern;
-
-typedef struct ptowsp_moe_traffic {
-    ptowsp_moe_pattern pattern;
-    uint32_t token_count, top_k, expert_count;
-    uint32_t rank_count;  // divides expert_count; 0: 1
-    uint32_t step;
-    uint64_t seed;
-    double skew;  // SKEWED: 1 to expert_count / top_k; 0: 4
-} ptowsp_moe_traffic;
-
-// Writes out_ids[token_count][top_k]. scratch has expert_count + 1 elements.
-// Errors   INVALID_PARAMS (also top_k above expert_count; above the experts of the other ranks for
-//          ZERO_RANK), LIMIT_EXCEEDED.
-PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_routes_generate(const ptowsp_moe_traffic *traffic,
-                                                                 uint64_t *scratch,
-                                                                 int32_t *out_ids,
-                                                                 ptowsp_plan_info *out_info);
-
 #endif  // PTOWSP_ONLY_ATTENTION
 
 // -------------------------------------------------------------------------------------------------
@@ -2958,39 +2909,39 @@ PTOWSP_DEFINE_SPACE(ptowsp_moe_space, PTOWSP_MOE_DIMS)
 // Appendix D. Index of functions
 // -------------------------------------------------------------------------------------------------
 //
-//      ptowsp_              clock_ns 2747, decode_tiers 706, hash 2744, parallel_for 479,
-//                           processor_count 465, tier_find 697, version 279
-//      ptowsp_attend_       bytes 1911, check 1832, compute 1899, convert 1906, join 1870,
-//                           merge 1866, place 1822, run 1853, run_worker 1846, size 1815,
-//                           unit_of 1888, unit_rows 1892, variant 1914, work 1862
-//      ptowsp_attention_    accs 1562, bound 1439, check 1492, export 1543, generate 1470,
-//                           is_invariant 1500, job_check 1634, lane_merges 1509, lane_units 1504,
-//                           merge_row 1567, place 1456, print 1547, progress_size 1610, run 1646,
-//                           run_serial 1638, run_worker 1626, see 1483, size 1446, states 1558,
-//                           unit_rows 1517
-//      ptowsp_context_      create 442, destroy 448, error 451, fail 455, lane_count 458,
-//                           run_worker 514
-//      ptowsp_dispatch_     mpmd 1095, serial 1064, spmd 1075
-//      ptowsp_merge_        add 1129, clear 1126, finish 1135, partials 1145
-//      ptowsp_moe_          bound 2142, check 2172, column_begin 2181, column_end 2188,
-//                           combine 2053, generate 2164, history_add 2234, index 2326, look 2225,
-//                           move 2317, place 2154, plan_units 2207, print 2203, rebalance 2293,
-//                           routes_generate 2386, row_bound 2021, scratch_bytes 2284, share 2336,
-//                           size 2148, sort 2029, sort_parallel 2039, unit_rows 2195
-//      ptowsp_output_       to_buffer 550, to_file 553
-//      ptowsp_plan_         chunk_size 965, explain 1028, generate 988, generate_parallel 1006,
-//                           generate_range 996, is_invariant 1501, total_work 973, work_bound 1022
-//      ptowsp_prefix_       add 2598, bound 2610, build 2581, build_given 2589, check 2645,
-//                           generate 2634, join_row 2670, place 2624, print 2652,
-//                           progress_size 2676, remove 2601, size 2617, tree_bytes 2571,
-//                           tree_place 2572, unit_tokens 2658
-//      ptowsp_space_        at 2728, index 2726, make 2721, multiply 2757, total 2725
-//      ptowsp_status_       name 344, text 345
-//      ptowsp_work_         batch 614, column_part 632, create 682, destroy 686, expert 617,
-//                           head 602, is_first 659, is_last 662, is_valid 652, is_whole 655,
-//                           kv_end 611, kv_len 608, kv_start 605, merge_rows 646, of 668,
-//                           print 677, request 599, slot 635, slot_count 641, slot_first 638,
-//                           tile 629, token_count 623, token_end 626, token_start 620
+//      ptowsp_              clock_ns 2698, decode_tiers 707, hash 2695, parallel_for 480,
+//                           processor_count 466, tier_find 698, version 280
+//      ptowsp_attend_       bytes 1912, check 1833, compute 1900, convert 1907, join 1871,
+//                           merge 1867, place 1823, run 1854, run_worker 1847, size 1816,
+//                           unit_of 1889, unit_rows 1893, variant 1915, work 1863
+//      ptowsp_attention_    accs 1563, bound 1440, check 1493, export 1544, generate 1471,
+//                           is_invariant 1501, job_check 1635, lane_merges 1510, lane_units 1505,
+//                           merge_row 1568, place 1457, print 1548, progress_size 1611, run 1647,
+//                           run_serial 1639, run_worker 1627, see 1484, size 1447, states 1559,
+//                           unit_rows 1518
+//      ptowsp_context_      create 443, destroy 449, error 452, fail 456, lane_count 459,
+//                           run_worker 515
+//      ptowsp_dispatch_     mpmd 1096, serial 1065, spmd 1076
+//      ptowsp_merge_        add 1130, clear 1127, finish 1136, partials 1146
+//      ptowsp_moe_          bound 2143, check 2173, column_begin 2182, column_end 2189,
+//                           combine 2054, generate 2165, history_add 2235, index 2327, look 2226,
+//                           move 2318, place 2155, plan_units 2208, print 2204, rebalance 2294,
+//                           row_bound 2022, scratch_bytes 2285, share 2337, size 2149, sort 2030,
+//                           sort_parallel 2040, unit_rows 2196
+//      ptowsp_output_       to_buffer 551, to_file 554
+//      ptowsp_plan_         chunk_size 966, explain 1029, generate 989, generate_parallel 1007,
+//                           generate_range 997, is_invariant 1502, total_work 974, work_bound 1023
+//      ptowsp_prefix_       add 2549, bound 2561, build 2532, build_given 2540, check 2596,
+//                           generate 2585, join_row 2621, place 2575, print 2603,
+//                           progress_size 2627, remove 2552, size 2568, tree_bytes 2522,
+//                           tree_place 2523, unit_tokens 2609
+//      ptowsp_space_        at 2679, index 2677, make 2672, multiply 2708, total 2676
+//      ptowsp_status_       name 345, text 346
+//      ptowsp_work_         batch 615, column_part 633, create 683, destroy 687, expert 618,
+//                           head 603, is_first 660, is_last 663, is_valid 653, is_whole 656,
+//                           kv_end 612, kv_len 609, kv_start 606, merge_rows 647, of 669,
+//                           print 678, request 600, slot 636, slot_count 642, slot_first 639,
+//                           tile 630, token_count 624, token_end 627, token_start 621
 
 #ifdef __cplusplus
 }

@@ -175,7 +175,7 @@ static void preload__is_part_of_what_a_kernel_is(void **state) {
         hashes[ahead] = pwsp_tile_code_hash(code_of(&s));
         static char text[1 << 16];
         ptowsp_output_buffer buffer = {text, sizeof text, 0};
-        ptowsp_kernel_print(s.m, s.kernel, ptowsp_output_to_buffer(&buffer));
+        ptowsp_kernel_print(s.m, s.kernel, NULL, ptowsp_output_to_buffer(&buffer));
         assert_int_equal(strstr(text, "  loop 1 preloads 2 iterations\n") != NULL, ahead == 2);
         assert_int_equal(strstr(text, ", 2 turns later\n") != NULL, ahead == 2);
         assert_int_equal(strstr(text, ", one of 3 places in turns of loop 1\n") != NULL,
