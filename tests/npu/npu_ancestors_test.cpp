@@ -7,9 +7,9 @@
 
 #include <stdint.h>
 
-#include "../src/npu/tree/include/wsp_list.h"
+#include "src/npu/tree/include/wsp_list.h"
 
-#include "../src/npu/tree/simpler/wsp_ancestors.h"
+#include "src/npu/tree/simpler/wsp_ancestors.h"
 
 #include "test.h"
 
