@@ -8186,11 +8186,12 @@ typedef struct ptowsp_npu_desc {
 //          without source), a PTO-ISA source without its entry, or an instruction that the machine
 //          does not have. Without is_for_host a kernel of MIX as well, except tile kernels of 910B:
 //          others have no halves that a device's cores could start; and a kernel that moves a
-//          transient tensor by columns, which a device cannot. Strides of bound tensors are checked
+//          transient tensor by columns, which a device cannot. Mixed kernels whose FIFOs differ in
+//          their numbers of slots, as those of different preloads do. Strides of bound tensors are checked
 //          in a run: see the README of the tree. The text names it. For SIMPLER also pipelines,
-//          collectives, kernels that are not tile kernels, tensors of f64, dispatch by a key or a plan,
-//          named pools, issue in order and priorities; and, with is_for_host as well, a kernel of MIX
-//          without halves.
+//          collectives, kernels that are not tile kernels or that preload, tensors of f64, dispatch by a
+//          key or a plan, named pools, issue in order and priorities; and, with is_for_host as well, a
+//          kernel of MIX without halves.
 //          LIMIT_EXCEEDED: more than 65535 statements, or other parts; for SIMPLER a tensor of 2^32
 //          elements or more, a schedule's window of 65536 tasks or more without task_window, or more
 //          than 255 bound tensors and arrays: a CSR is 2, a plan 4. INVALID_PARAMS: no directory;

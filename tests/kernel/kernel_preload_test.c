@@ -40,6 +40,8 @@ typedef enum mistake {
 } mistake;
 
 typedef struct scene {
+    test_memory memory;
+    size_t before;  // allocations, when the kernel was begun
     ptowsp_context *context;
     ptowsp_module *m;
     ptowsp_kernel kernel;
@@ -70,11 +72,19 @@ static void groups_make(ptowsp_body *k, ptowsp_value q, ptowsp_value keys, ptows
     }
 }
 
-// Attention of 64 queries to 1,024 keys of 64 in f16, 64 keys at a time.
-static void begin(scene *s, int64_t ahead, mistake wrong) {
+// Attention of 64 queries to 1,024 keys of 64 in f16, 64 keys at a time. The module's allocation number
+// `refused` fails; 0: none does.
+static void begin_refusing(scene *s, int64_t ahead, mistake wrong, size_t refused) {
     enum { SIDE = 64, KEYS = 1024, GROUPS = 6 };
-    assert_int_equal(ptowsp_context_create(NULL, &s->context), PTOWSP_OK);
+    ptowsp_context_desc memory;
+    memset(s, 0, sizeof *s);
+    memset(&memory, 0, sizeof memory);
+    memory.resize = test_resize;
+    memory.resize_user = &s->memory;
+    assert_int_equal(ptowsp_context_create(&memory, &s->context), PTOWSP_OK);
     assert_int_equal(ptowsp_module_create(s->context, NULL, &s->m), PTOWSP_OK);
+    s->before = s->memory.allocations;
+    s->memory.refuse_at = refused ? s->before + refused : 0;
     ptowsp_body_desc desc;
     memset(&desc, 0, sizeof desc);
     desc.name = "attend";
@@ -109,9 +119,14 @@ static void begin(scene *s, int64_t ahead, mistake wrong) {
     s->kernel = ptowsp_kernel_end(k);
 }
 
+static void begin(scene *s, int64_t ahead, mistake wrong) {
+    begin_refusing(s, ahead, wrong, 0);
+}
+
 static void end(scene *s) {
     ptowsp_module_destroy(s->m);
     ptowsp_context_destroy(s->context);
+    assert_int_equal(s->memory.live_blocks, 0);
 }
 
 static pwsp_tile_code *code_of(const scene *s) {
@@ -219,6 +234,21 @@ static void preload__is_refused_by_name(void **state) {
     }
 }
 
+static void memory__every_allocation_may_fail(void **state) {
+    (void)state;
+    size_t count = 0;
+    for (size_t refused = 0; refused <= count; refused++) {
+        scene s;
+        begin_refusing(&s, 2, NO_MISTAKE, refused);
+        assert_int_equal(ptowsp_module_error(s.m).status,
+                         refused ? PTOWSP_OUT_OF_MEMORY : PTOWSP_OK);
+        count = refused ? count : s.memory.allocations - s.before;
+        s.memory.refuse_at = 0;
+        end(&s);
+    }
+    assert_true(count > 10);
+}
+
 // -- the proof ------------------------------------------------------------------------------------
 
 static void expect_refused(const pwsp_tile_code *code, const char *text) {
@@ -291,6 +321,7 @@ int main(void) {
         cmocka_unit_test(preload__keeps_both_cores_at_work),
         cmocka_unit_test(preload__is_part_of_what_a_kernel_is),
         cmocka_unit_test(preload__is_refused_by_name),
+        cmocka_unit_test(memory__every_allocation_may_fail),
         cmocka_unit_test(proof__refuses_wrong_phases_and_places),
         cmocka_unit_test(proof__knows_that_slots_are_freed_by_halves),
     };

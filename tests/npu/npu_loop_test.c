@@ -186,6 +186,15 @@ TEST(emitted_trees__have_the_slots_of_their_kernels) {
                                    i == 2 ? "kernel two has FIFOs of 4 slots, kernel one of 6"
                                           : "kernel two has FIFOs of 2 slots, kernel one of 6"));
         }
+        if (i == 1) {  // PTO Runtime has FIFOs of two slots
+            ptowsp_npu_desc desc;
+            memset(&desc, 0, sizeof desc);
+            desc.directory = "/tmp/ptowsp_npu_loop_test_is_never_written";
+            desc.runtime = PTOWSP_NPU_SIMPLER;
+            assert_int_equal(ptowsp_npu_emit(context, program, &desc), PTOWSP_UNSUPPORTED);
+            assert_non_null(strstr(ptowsp_context_error(context).text,
+                                   "no kernel one for PTO Runtime: it preloads"));
+        }
         ptowsp_program_destroy(program);
         ptowsp_module_destroy(m);
         ptowsp_context_destroy(context);
