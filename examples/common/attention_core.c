@@ -42,7 +42,7 @@ static void chunk_add(group *g, ptowsp_value keys, ptowsp_value values, ptowsp_v
 ptowsp_kernel attention_core_make(ptowsp_module *m, const char *name, const attention_core *a) {
     enum { ROWS = ATTENTION_CORE_ROWS, HEAD = ATTENTION_CORE_HEAD };
     ptowsp_body *k = ptowsp_kernel_begin(m, &(ptowsp_body_desc){.name = name, .is_fused = true});
-    group groups[ATTENTION_CORE_GROUPS];
+    group groups[ATTENTION_CORE_GROUPS] = {{.queries = {NULL, 0}}};
     char text[16];
     for (int i = 0; i < ATTENTION_CORE_GROUPS; i++) {
         snprintf(text, sizeof text, "q%d", i);

@@ -94,6 +94,7 @@ static void begin_refusing(scene *s, int64_t ahead, mistake wrong, size_t refuse
     ptowsp_value keys = ptowsp_tile_in(k, "k", PTOWSP_F16, SIDE, KEYS);
     ptowsp_value values = ptowsp_tile_in(k, "v", PTOWSP_F16, KEYS, SIDE);
     ptowsp_value out = ptowsp_tile_out(k, "out", PTOWSP_F32, SIDE, SIDE), state[3 * GROUPS];
+    memset(state, 0, sizeof state);  // the loop does not run after an error
     ptowsp_value column = ptowsp_tile_full(k, PTOWSP_F32, SIDE, 1, 0);
     ptowsp_value square = ptowsp_tile_full(k, PTOWSP_F32, SIDE, SIDE, 0);
     for (int i = 0; i < PTOWSP_LOOP_MAX - 1 && wrong == MANY_LOOPS; i++) {
