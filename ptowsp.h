@@ -4156,7 +4156,7 @@ PTOWSP_API ptowsp_control ptowsp_control_make(ptowsp_control_by by, ptowsp_model
 //                  bandwidth otherwise. Neither do tasks of processes and collectives
 //      hits        bytes that miss L2 come from HBM, others from L2, spread evenly over the task. Hits are
 //                  decided in simulated time, when tasks begin, by region: a 16th of a tensor's rows
-//                  and of its columns, or 64 KiB if that is more. Regions are moved in passes, each of
+//                  and of its columns, or 64 KiB and 128 columns if that is more. Regions are moved in passes, each of
 //                  as many bytes as the region has. The first pass misses; tasks that begin together
 //                  share its misses. Of a later pass all bytes hit if the bytes missed since the pass
 //                  before began are at most half of l2_bytes, none if they are all of it, and between

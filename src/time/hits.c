@@ -1,9 +1,9 @@
 // Which bytes of tasks hit L2.
 //
-// A tensor is cut into at most 16 x 16 cells of at least 64 KiB. Cells are moved in passes, each of as
-// many bytes as the cell has, in the order in which tasks begin. The first pass misses. Tasks that begin
-// at the same time share the misses of a cell by the bytes that each moves of it, as lanes in step do: the
-// one ahead waits for HBM, the others find its bytes in L2.
+// A tensor is cut into at most 16 x 16 cells of at least 64 KiB and 128 columns. Cells are moved in passes,
+// each of as many bytes as the cell has, in the order in which tasks begin. The first pass misses. Tasks
+// that begin at the same time share the misses of a cell by the bytes that each moves of it, as lanes in
+// step do: the one ahead waits for HBM, the others find its bytes in L2.
 //
 // Bytes that are moved again after d others hit as far as L2 still holds them:
 //
@@ -25,6 +25,7 @@
 
 #define PWSP_CELLS          16
 #define PWSP_CELL_BYTES_MIN (64u << 10)
+#define PWSP_CELL_COLS_MIN  128  // narrower ones would cut most tiles
 
 // -- life -----------------------------------------------------------------------------------------
 
@@ -67,7 +68,9 @@ static bool pwsp_hits_cut_tensor(pwsp_hits *hits, pwsp_hits_tensor *of,
     of->size = rows * (uint64_t)bound->cols * of->element_size;
     const int64_t cells = (int64_t)pwsp_max_u64(of->size / PWSP_CELL_BYTES_MIN, 1);
     const int64_t down = pwsp_hits_min(pwsp_hits_min(of->rows, PWSP_CELLS), cells);
-    const int64_t across = pwsp_hits_min(pwsp_hits_min(of->cols, PWSP_CELLS), cells / down);
+    const int64_t wide = pwsp_hits_min(of->cols / PWSP_CELL_COLS_MIN, PWSP_CELLS);
+    const int64_t across =
+        pwsp_hits_min(wide, cells / down) > 1 ? pwsp_hits_min(wide, cells / down) : 1;
     of->cell_rows = (of->rows + down - 1) / down;
     of->cell_cols = (of->cols + across - 1) / across;
     of->cells_down = (uint32_t)((of->rows + of->cell_rows - 1) / of->cell_rows);
@@ -85,6 +88,19 @@ static bool pwsp_hits_cut_tensor(pwsp_hits *hits, pwsp_hits_tensor *of,
         of->cells[i].size = pwsp_max_u64(size, 1);
     }
     return true;
+}
+
+// The cell that a whole tile is in, or NULL.
+static pwsp_hits_cell *pwsp_hits_cell_of(const pwsp_hits_tensor *of, const pwsp_hits_tile *tile) {
+    const int64_t bottom = tile->row + tile->rows, right = tile->col + tile->cols;
+    if (!of->cells || tile->row < 0 || tile->col < 0 || bottom > of->rows || right > of->cols) {
+        return NULL;
+    }
+    const int64_t down = tile->row / of->cell_rows;
+    const int64_t across = of->cells_across == 1 ? 0 : tile->col / of->cell_cols;
+    const bool is_within =
+        bottom <= (down + 1) * of->cell_rows && right <= (across + 1) * of->cell_cols;
+    return is_within ? &of->cells[down * of->cells_across + across] : NULL;
 }
 
 PWSP_INTERNAL bool pwsp_hits_issue(pwsp_hits *hits, uint32_t task, const pwsp_arrival *arrival,
@@ -117,14 +133,15 @@ PWSP_INTERNAL bool pwsp_hits_issue(pwsp_hits *hits, uint32_t task, const pwsp_ar
         const pwsp_tile_at *at = &arrival->tiles[i];
         const pwsp_bound_tensor *of = &bound[at->tensor];
         const int64_t above = of->row_stride > 0 ? at->lead / of->row_stride : 0;
-        const pwsp_hits_tile tile = {at->tensor,      at->rows,
-                                     at->cols,        (at->access & PWSP_TILE_READ) != 0,
-                                     at->row + above, at->col};
-        hits->tiles[(uint64_t)task * hits->stride + i] = tile;
+        pwsp_hits_tile tile = {
+            at->tensor,      at->rows, at->cols, (at->access & PWSP_TILE_READ) != 0,
+            at->row + above, at->col,  NULL};
         if (!hits->tensors[at->tensor].cells && of->rows > 0 && of->cols > 0 &&
             !pwsp_hits_cut_tensor(hits, &hits->tensors[at->tensor], of)) {
             return false;
         }
+        tile.cell = pwsp_hits_cell_of(&hits->tensors[at->tensor], &tile);
+        hits->tiles[(uint64_t)task * hits->stride + i] = tile;
     }
     return true;
 }
@@ -161,6 +178,10 @@ static uint64_t pwsp_hits_move(pwsp_hits *hits, pwsp_hits_cell *cell, uint64_t b
 
 // -- tiles ----------------------------------------------------------------------------------------
 
+static uint64_t pwsp_hits_tile_bytes(const pwsp_hits *hits, const pwsp_hits_tile *tile) {
+    return (uint64_t)tile->rows * tile->cols * hits->tensors[tile->tensor].element_size;
+}
+
 // A step over the cells of a tile.
 typedef enum pwsp_hits_step {
     PWSP_HITS_ASK,   // they are asked for, and the tile is of a running task
@@ -187,11 +208,14 @@ static uint64_t pwsp_hits_do_cell(pwsp_hits *hits, pwsp_hits_tensor *of, pwsp_hi
         cell->flying += bytes;
         break;
     case PWSP_HITS_TAKE:
+        if (PWSP_LIKELY(cell->is_decided && cell->missed == 0)) {
+            return 0;
+        }
         if (!cell->is_decided) {
             cell->missed = pwsp_hits_move(hits, cell, pwsp_min_u64(cell->asked, cell->size));
             cell->is_decided = true;
         }
-        return pwsp_mul_div_u64(cell->missed, bytes, cell->asked);
+        return cell->missed ? pwsp_mul_div_u64(cell->missed, bytes, cell->asked) : 0;
     case PWSP_HITS_FIND: return pwsp_mul_div_u64(unique, bytes, cell->flying);
     case PWSP_HITS_END: cell->flying -= bytes; break;
     }
@@ -206,6 +230,9 @@ static int64_t pwsp_hits_clamp(int64_t at, int64_t end) {
 // Does a step to all cells of a tile, and returns the sum.
 static uint64_t pwsp_hits_do(pwsp_hits *hits, const pwsp_hits_tile *tile, pwsp_hits_step step) {
     pwsp_hits_tensor *of = &hits->tensors[tile->tensor];
+    if (PWSP_LIKELY(tile->cell != NULL)) {
+        return pwsp_hits_do_cell(hits, of, tile->cell, pwsp_hits_tile_bytes(hits, tile), step);
+    }
     const int64_t top = pwsp_hits_clamp(tile->row, of->rows);
     const int64_t bottom = pwsp_hits_clamp(tile->row + tile->rows, of->rows);
     const int64_t left = pwsp_hits_clamp(tile->col, of->cols);
@@ -248,10 +275,6 @@ PWSP_INTERNAL void pwsp_hits_end(pwsp_hits *hits, uint32_t task) {
     for (uint32_t i = 0; i < hits->tile_counts[task]; i++) {
         pwsp_hits_do(hits, &pwsp_hits_tiles(hits, task)[i], PWSP_HITS_END);
     }
-}
-
-static uint64_t pwsp_hits_tile_bytes(const pwsp_hits *hits, const pwsp_hits_tile *tile) {
-    return (uint64_t)tile->rows * tile->cols * hits->tensors[tile->tensor].element_size;
 }
 
 // Of the bytes that a task reads again from one tile, those that miss, as its part of them.

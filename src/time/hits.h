@@ -29,11 +29,12 @@ typedef struct pwsp_hits_tensor {
     uint32_t cells_down, cells_across, element_size;
 } pwsp_hits_tensor;
 
-// Part of a tensor, in rows of all leading indices.
+// Part of a tensor, in rows of all leading indices. Most are within a cell, which is found once.
 typedef struct pwsp_hits_tile {
     uint32_t tensor, rows, cols;
     bool is_read;
     int64_t row, col;
+    pwsp_hits_cell *cell;  // NULL: it is in several, or beyond the tensor
 } pwsp_hits_tile;
 
 typedef struct pwsp_hits {
