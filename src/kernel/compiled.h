@@ -160,16 +160,11 @@ PWSP_INTERNAL uint64_t pwsp_tile_code_iterations(const pwsp_tile_code *code, uin
 PWSP_INTERNAL bool pwsp_tile_code_read(const pwsp_tile_code *code, pwsp_arena *arena,
                                        ptowsp_kernel_info *info);
 
-// The cycles that a text of a kernel shows: under a model, of each instruction and until the end.
-typedef struct pwsp_spent {
-    ptowsp_model model;
-    const ptowsp_cycles *cycles;  // [insn_count] NULL: of the unit model, each instruction once
-    ptowsp_cycles total;
-} pwsp_spent;
-
-// Writes a body and the code made of it as text.
+// Writes a body and the code made of it as text, with core->spent and all `cycles` of a core that has
+// measured it; NULL: with the cycles of the unit model, each instruction once.
 PWSP_INTERNAL void pwsp_body_print(const ptowsp_body *body, const pwsp_tile_code *code,
-                                   const pwsp_spent *spent, ptowsp_output text);
+                                   const pwsp_tile_core *core, ptowsp_cycles cycles,
+                                   ptowsp_output text);
 
 // Executes one instruction on the core; its tiles are in core->tiles. Global memory belongs to
 // task, which may be NULL on a dry core.

@@ -393,30 +393,25 @@ static void pwsp_kernel_print_half(const ptowsp_body *body, const pwsp_tile_code
 }
 
 // The line above the instructions, with their cycles.
-static void pwsp_kernel_print_cycles(const pwsp_tile_code *code, const pwsp_spent *spent,
-                                     ptowsp_output text) {
+static void pwsp_kernel_print_cycles(const pwsp_tile_code *code, const pwsp_tile_core *core,
+                                     ptowsp_cycles cycles, ptowsp_output text) {
 #define PWSP_MODEL_NAME(name, text) #name,
     static const char *const models[] = {PTOWSP_MODELS(PWSP_MODEL_NAME)};
 #undef PWSP_MODEL_NAME
-    ptowsp_cycles sum = 0, cycles;
-    for (uint32_t i = 0; i < code->insn_count; i++) {
-        pwsp_tile_code_insn(code, i, &cycles);
-        sum += cycles;
+    ptowsp_cycles one;
+    for (uint32_t i = 0; i < code->insn_count && !core; i++, cycles += one) {
+        pwsp_tile_code_insn(code, i, &one);
     }
-    if (!spent->cycles) {
-        pwsp_text_format(text,
-                         "instructions, with pipe and cycles of the unit model: %" PRIu64 "%s\n",
-                         sum, code->loop_count ? ", each once" : "");
-        return;
-    }
-    pwsp_text_format(
-        text,
-        "instructions, with pipe and cycles of model %s%s: %" PRIu64 " until the last has ended\n",
-        models[spent->model], code->loop_count ? " in all iterations" : "", spent->total);
+    pwsp_text_format(text, "instructions, with pipe and cycles of %s%s%s: %" PRIu64 "%s\n",
+                     core ? "model " : "the unit model", core ? models[core->core.model] : "",
+                     core && code->loop_count ? " in all iterations" : "", cycles,
+                     core               ? " until the last has ended"
+                     : code->loop_count ? ", each once"
+                                        : "");
 }
 
-void pwsp_body_print(const ptowsp_body *body, const pwsp_tile_code *code, const pwsp_spent *spent,
-                     ptowsp_output text) {
+void pwsp_body_print(const ptowsp_body *body, const pwsp_tile_code *code,
+                     const pwsp_tile_core *core, ptowsp_cycles cycles, ptowsp_output text) {
     pwsp_kernel_print_head(body, text);
     for (uint32_t i = 1; i < body->op_count; i++) {
         const pwsp_kop *op = &body->ops[i];
@@ -425,10 +420,10 @@ void pwsp_body_print(const ptowsp_body *body, const pwsp_tile_code *code, const 
             pwsp_kernel_print_op(body, i, text);
         }
     }
-    pwsp_kernel_print_cycles(code, spent, text);
+    pwsp_kernel_print_cycles(code, core, cycles, text);
     for (uint32_t side = code->is_mixed ? PWSP_SIDE_CUBE : PWSP_SIDE_ANY;
          side <= (code->is_mixed ? PWSP_SIDE_VECTOR : PWSP_SIDE_ANY); side++) {
-        pwsp_kernel_print_half(body, code, spent->cycles, side, text);
+        pwsp_kernel_print_half(body, code, core ? core->spent : NULL, side, text);
     }
     if (code->split_tile) {
         pwsp_text_format(text, "both vector cores do the vector half, each for half of the rows\n");

@@ -69,8 +69,7 @@ static ptowsp_status pwsp_costs_set(pwsp_attention *a, ptowsp_plan_info *info) {
 static ptowsp_status pwsp_lanes_set(pwsp_attention *a, ptowsp_plan_info *info) {
     const uint32_t count = a->config.lane_count, *speeds = a->config.lane_speeds;
     if (count == 0 || count > PTOWSP_ATTENTION_LANE_MAX) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_LANES_COUNT, PTOWSP_NO_INDEX, count,
-                              PTOWSP_ATTENTION_LANE_MAX);
+        return PWSP_PLAN_FAIL(info, LANES_COUNT, count, PTOWSP_ATTENTION_LANE_MAX);
     }
     a->worker_count = count, a->speed_sum = count, a->speed_max = 1, a->worker_last = count - 1;
     if (speeds) {
@@ -83,7 +82,7 @@ static ptowsp_status pwsp_lanes_set(pwsp_attention *a, ptowsp_plan_info *info) {
         }
     }
     if (a->worker_count == 0) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_SPEEDS_ZERO, PTOWSP_NO_INDEX, count, 0);
+        return PWSP_PLAN_FAIL(info, SPEEDS_ZERO, count, 0);
     }
     return PTOWSP_OK;
 }
@@ -102,7 +101,7 @@ static ptowsp_status pwsp_pieces_set(pwsp_attention *a, ptowsp_plan_info *info) 
         return PTOWSP_OK;
     }
     if (a->chunk % page != 0) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_CHUNK_PAGES, PTOWSP_NO_INDEX, c->chunk, page);
+        return PWSP_PLAN_FAIL(info, CHUNK_PAGES, c->chunk, page);
     }
     a->grain = c->grain;
     if (a->grain == 0) {
@@ -111,11 +110,10 @@ static ptowsp_status pwsp_pieces_set(pwsp_attention *a, ptowsp_plan_info *info) 
         a->grain = fits ? grain : (uint32_t)a->chunk;
     }
     if (a->grain % page != 0) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_GRAIN_PAGES, PTOWSP_NO_INDEX, a->grain, page);
+        return PWSP_PLAN_FAIL(info, GRAIN_PAGES, a->grain, page);
     }
     if (a->chunk % a->grain != 0) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_GRAIN_CHUNK, PTOWSP_NO_INDEX, a->grain,
-                              pwsp_info_value(a->chunk));
+        return PWSP_PLAN_FAIL(info, GRAIN_CHUNK, a->grain, pwsp_info_value(a->chunk));
     }
     return PTOWSP_OK;
 }
@@ -124,12 +122,12 @@ PWSP_INTERNAL ptowsp_status pwsp_attention_configure(const ptowsp_attention_conf
                                                      pwsp_attention *a, ptowsp_plan_info *info) {
     memset(a, 0, sizeof *a);
     if (!config) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_CONFIG_NULL, PTOWSP_NO_INDEX, 0, 0);
+        return PWSP_PLAN_FAIL(info, CONFIG_NULL, 0, 0);
     }
     ptowsp_attention_config *c = &a->config;
     *c = *config;
     if (c->kv_head_count == 0) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_HEADS_ZERO, PTOWSP_NO_INDEX, 0, 0);
+        return PWSP_PLAN_FAIL(info, HEADS_ZERO, 0, 0);
     }
     c->group = pwsp_group_of(config);
     const uint64_t heads = (uint64_t)c->kv_head_count * c->group;
@@ -145,8 +143,7 @@ PWSP_INTERNAL ptowsp_status pwsp_attention_configure(const ptowsp_attention_conf
         return status;
     }
     if (c->mode != PTOWSP_ATTENTION_BALANCED && c->mode != PTOWSP_ATTENTION_INVARIANT) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_MODE_UNKNOWN, PTOWSP_NO_INDEX, (int64_t)c->mode,
-                              0);
+        return PWSP_PLAN_FAIL(info, MODE_UNKNOWN, (int64_t)c->mode, 0);
     }
     c->page_size = c->page_size ? c->page_size : 1;
     c->tile_rows = c->tile_rows ? c->tile_rows : PTOWSP_ATTENTION_TILE_ROWS_DEFAULT;
@@ -268,12 +265,11 @@ PWSP_INTERNAL ptowsp_status pwsp_counts_check(pwsp_attention *a, ptowsp_plan_inf
     const uint64_t heads = a->config.kv_head_count;
     uint64_t units = pwsp_mul_u64(a->unit_count, heads);
     if (units > UINT32_MAX) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_UNITS_EXCEEDED, PTOWSP_NO_INDEX,
-                              pwsp_info_value(units), UINT32_MAX);
+        return PWSP_PLAN_FAIL(info, UNITS_EXCEEDED, pwsp_info_value(units), UINT32_MAX);
     }
     a->total = pwsp_mul_u64(a->total, heads);
     if (a->total > PWSP_COST_MAX) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_COST_OVERFLOW, PTOWSP_NO_INDEX, 0, PWSP_COST_BITS);
+        return PWSP_PLAN_FAIL(info, COST_OVERFLOW, 0, PWSP_COST_BITS);
     }
     a->unit_count = units;
     a->tile_count *= heads;
@@ -287,11 +283,10 @@ PWSP_INTERNAL ptowsp_status pwsp_counts_check(pwsp_attention *a, ptowsp_plan_inf
 static ptowsp_status pwsp_attention_count(const ptowsp_attention_batch *batch, pwsp_attention *a,
                                           ptowsp_plan_info *info) {
     if (!batch) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_BATCH_NULL, PTOWSP_NO_INDEX, 0, 0);
+        return PWSP_PLAN_FAIL(info, BATCH_NULL, 0, 0);
     }
     if (!batch->kv_lengths && batch->sequence_count > 0) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_LENGTHS_NULL, PTOWSP_NO_INDEX,
-                              batch->sequence_count, 0);
+        return PWSP_PLAN_FAIL(info, LENGTHS_NULL, batch->sequence_count, 0);
     }
     ptowsp_status status = pwsp_positions_count_check(&a->config, batch, info);
     if (status != PTOWSP_OK) {
@@ -336,7 +331,7 @@ PWSP_INTERNAL ptowsp_status pwsp_attention_prepare(const ptowsp_attention_batch 
 PWSP_INTERNAL ptowsp_status pwsp_plan_arrays_check(const ptowsp_attention_plan *plan,
                                                    ptowsp_plan_info *info) {
     if (!plan) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_PLAN_NULL, PTOWSP_NO_INDEX, 0, 0);
+        return PWSP_PLAN_FAIL(info, PLAN_NULL, 0, 0);
     }
     const bool are_null[4] = {!plan->units && plan->unit_capacity > 0,
                               !plan->merges && plan->merge_capacity > 0, !plan->unit_begin,
@@ -357,8 +352,7 @@ PWSP_INTERNAL ptowsp_status pwsp_plan_other_check(const pwsp_attention *a,
                                   {plan->group, a->config.group}};
     for (uint32_t i = 0; i < 3; i++) {
         if (pairs[i][0] != pairs[i][1]) {
-            return pwsp_plan_fail(info, PTOWSP_FAULT_PLAN_OTHER, PTOWSP_NO_INDEX, pairs[i][0],
-                                  pairs[i][1]);
+            return PWSP_PLAN_FAIL(info, PLAN_OTHER, pairs[i][0], pairs[i][1]);
         }
     }
     return PTOWSP_OK;

@@ -155,13 +155,11 @@ static ptowsp_status pwsp_plan_numbers_check(const pwsp_attention *a,
                                     {a->slot_rows, plan->slot_rows}};
     for (uint32_t i = 0; i < 4; i++) {
         if (at_most[i][0] > at_most[i][1]) {
-            return pwsp_plan_fail(info, PTOWSP_FAULT_COUNT_WRONG, PTOWSP_NO_INDEX, at_most[i][0],
-                                  at_most[i][1]);
+            return PWSP_PLAN_FAIL(info, COUNT_WRONG, at_most[i][0], at_most[i][1]);
         }
     }
     if (plan->tile_count != a->tile_count) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_COUNT_WRONG, PTOWSP_NO_INDEX, plan->tile_count,
-                              pwsp_info_value(a->tile_count));
+        return PWSP_PLAN_FAIL(info, COUNT_WRONG, plan->tile_count, pwsp_info_value(a->tile_count));
     }
     status = pwsp_ranges_check(a, plan->unit_begin, plan->unit_count, info);
     return status == PTOWSP_OK ? pwsp_ranges_check(a, plan->merge_begin, plan->merge_count, info)

@@ -140,8 +140,7 @@ PWSP_INTERNAL ptowsp_status pwsp_cut_check(const pwsp_attention_cut *cut,
                                            const ptowsp_attention_plan *plan,
                                            ptowsp_plan_info *info) {
     if (cut->unit_count > UINT32_MAX) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_UNITS_EXCEEDED, PTOWSP_NO_INDEX,
-                              (int64_t)cut->unit_count, UINT32_MAX);
+        return PWSP_PLAN_FAIL(info, UNITS_EXCEEDED, (int64_t)cut->unit_count, UINT32_MAX);
     }
     const uint64_t needed[3] = {cut->unit_count, cut->merge_count, cut->slot_count};
     const uint32_t capacities[3] = {plan->unit_capacity, plan->merge_capacity, plan->slot_capacity};

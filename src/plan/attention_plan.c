@@ -12,8 +12,7 @@ PWSP_INTERNAL ptowsp_status pwsp_sizes_complete(const pwsp_attention *a,
     if (sizes->unit_count > UINT32_MAX) {
         const int64_t units = pwsp_info_value(sizes->unit_count);
         memset(sizes, 0, sizeof *sizes);
-        return pwsp_plan_fail(info, PTOWSP_FAULT_UNITS_EXCEEDED, PTOWSP_NO_INDEX, units,
-                              UINT32_MAX);
+        return PWSP_PLAN_FAIL(info, UNITS_EXCEEDED, units, UINT32_MAX);
     }
     PTOWSP_ASSERT(sizes->merge_count <= sizes->unit_count &&
                   sizes->slot_count <= sizes->unit_count);
@@ -26,7 +25,7 @@ ptowsp_status ptowsp_attention_size(const ptowsp_attention_batch *batch,
                                     ptowsp_attention_sizes *out_sizes, ptowsp_plan_info *out_info) {
     ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
     if (!out_sizes) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_OUT_NULL, PTOWSP_NO_INDEX, 0, 0);
+        return PWSP_PLAN_FAIL(info, OUT_NULL, 0, 0);
     }
     memset(out_sizes, 0, sizeof *out_sizes);
     pwsp_attention a;
@@ -103,7 +102,7 @@ PWSP_INTERNAL ptowsp_status pwsp_attention_limits(const pwsp_attention *a,
                                                   pwsp_attention_most *out_most,
                                                   ptowsp_plan_info *info) {
     if (!limits) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_LIMITS_NULL, PTOWSP_NO_INDEX, 0, 0);
+        return PWSP_PLAN_FAIL(info, LIMITS_NULL, 0, 0);
     }
     const int32_t lengths[2] = {limits->kv_length_max, limits->query_length_max};
     for (uint32_t i = 0; i < 2; i++) {
@@ -127,7 +126,7 @@ ptowsp_status ptowsp_attention_bound(const ptowsp_attention_config *config,
                                      ptowsp_plan_info *out_info) {
     ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
     if (!out_sizes) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_OUT_NULL, PTOWSP_NO_INDEX, 0, 0);
+        return PWSP_PLAN_FAIL(info, OUT_NULL, 0, 0);
     }
     memset(out_sizes, 0, sizeof *out_sizes);
     pwsp_attention a;

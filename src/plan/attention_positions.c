@@ -193,11 +193,11 @@ PWSP_INTERNAL ptowsp_status pwsp_positions_configure(ptowsp_attention_config *co
     const bool are_there[3] = {p->query_stride != NULL, p->kv_first != NULL, p->kv_stride != NULL};
     for (uint32_t i = 0; i < 3 && !p->query_first; i++) {
         if (are_there[i]) {
-            return pwsp_plan_fail(info, PTOWSP_FAULT_POSITIONS_ALONE, PTOWSP_NO_INDEX, i + 1, 0);
+            return PWSP_PLAN_FAIL(info, POSITIONS_ALONE, i + 1, 0);
         }
     }
     if (p->after && config->is_causal) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_POSITIONS_AFTER, PTOWSP_NO_INDEX, 0, 0);
+        return PWSP_PLAN_FAIL(info, POSITIONS_AFTER, 0, 0);
     }
     config->positions = pwsp_positions_of(config);
     return PTOWSP_OK;
@@ -243,6 +243,5 @@ PWSP_INTERNAL ptowsp_status pwsp_positions_count_check(const ptowsp_attention_co
     const ptowsp_attention_positions *p = pwsp_positions_of(config);
     return !p || p->sequence_count >= batch->sequence_count
                ? PTOWSP_OK
-               : pwsp_plan_fail(info, PTOWSP_FAULT_POSITIONS_COUNT, PTOWSP_NO_INDEX,
-                                p->sequence_count, batch->sequence_count);
+               : PWSP_PLAN_FAIL(info, POSITIONS_COUNT, p->sequence_count, batch->sequence_count);
 }

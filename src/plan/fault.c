@@ -32,7 +32,7 @@ PWSP_INTERNAL ptowsp_status pwsp_plan_fail(ptowsp_plan_info *info, ptowsp_plan_f
 PWSP_INTERNAL ptowsp_plan_info *pwsp_info_start(ptowsp_plan_info *out_info,
                                                 ptowsp_plan_info *spare) {
     ptowsp_plan_info *info = out_info ? out_info : spare;
-    pwsp_plan_fail(info, PTOWSP_FAULT_NONE, PTOWSP_NO_INDEX, 0, 0);
+    PWSP_PLAN_FAIL(info, NONE, 0, 0);
     return info;
 }
 
@@ -70,10 +70,10 @@ int32_t ptowsp_tier_find(const ptowsp_tier *tiers, uint32_t tier_count, int32_t 
 PWSP_INTERNAL ptowsp_status pwsp_tiers_check(const ptowsp_tier *tiers, uint32_t tier_count,
                                              ptowsp_plan_info *info) {
     if (!tiers) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_TIERS_NULL, PTOWSP_NO_INDEX, tier_count, 0);
+        return PWSP_PLAN_FAIL(info, TIERS_NULL, tier_count, 0);
     }
     if (tier_count == 0) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_TIERS_EMPTY, PTOWSP_NO_INDEX, 0, 0);
+        return PWSP_PLAN_FAIL(info, TIERS_EMPTY, 0, 0);
     }
     for (uint32_t i = 0; i < tier_count; i++) {
         if (tiers[i].length_min > tiers[i].length_max) {

@@ -16,20 +16,16 @@ static ptowsp_status pwsp_moe_unit_fail(ptowsp_plan_info *info, uint64_t unit, u
 static ptowsp_status pwsp_moe_numbers_check(const pwsp_moe_units *u, const ptowsp_moe_plan *plan,
                                             ptowsp_plan_info *info) {
     if (plan->lane_count != u->lane_count) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_COUNT_WRONG, PTOWSP_NO_INDEX, plan->lane_count,
-                              u->lane_count);
+        return PWSP_PLAN_FAIL(info, COUNT_WRONG, plan->lane_count, u->lane_count);
     }
     if (plan->column_parts != u->parts) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_COUNT_WRONG, PTOWSP_NO_INDEX, plan->column_parts,
-                              u->parts);
+        return PWSP_PLAN_FAIL(info, COUNT_WRONG, plan->column_parts, u->parts);
     }
     if (plan->unit_count > plan->unit_capacity) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_COUNT_WRONG, PTOWSP_NO_INDEX, plan->unit_count,
-                              plan->unit_capacity);
+        return PWSP_PLAN_FAIL(info, COUNT_WRONG, plan->unit_count, plan->unit_capacity);
     }
     if (plan->unit_begin[0] != 0) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_COUNT_WRONG, PTOWSP_NO_INDEX, plan->unit_begin[0],
-                              0);
+        return PWSP_PLAN_FAIL(info, COUNT_WRONG, plan->unit_begin[0], 0);
     }
     for (uint32_t lane = 0; lane < plan->lane_count; lane++) {
         const uint32_t end = plan->unit_begin[lane + 1];

@@ -25,18 +25,17 @@ ptowsp_status ptowsp_moe_look(const PTOWSP_GM uint32_t *counts, uint32_t count, 
                               ptowsp_plan_info *out_info) {
     ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
     if (!out_balance) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_OUT_NULL, PTOWSP_NO_INDEX, 0, 0);
+        return PWSP_PLAN_FAIL(info, OUT_NULL, 0, 0);
     }
     memset(out_balance, 0, sizeof *out_balance);
     if (!counts) {
         return pwsp_moe_null(info, 0);
     }
     if (!pwsp_moe_expert_count_is_valid(count)) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_EXPERTS_COUNT, PTOWSP_NO_INDEX, count,
-                              PTOWSP_MOE_EXPERT_MAX);
+        return PWSP_PLAN_FAIL(info, EXPERTS_COUNT, count, PTOWSP_MOE_EXPERT_MAX);
     }
     if (rank_count == 0 || count % rank_count != 0) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_RANKS_DIVIDE, PTOWSP_NO_INDEX, count, rank_count);
+        return PWSP_PLAN_FAIL(info, RANKS_DIVIDE, count, rank_count);
     }
     const uint64_t block = block_rows > 0 ? block_rows : 1;
     const uint32_t size = count / rank_count;
@@ -75,7 +74,7 @@ ptowsp_status ptowsp_moe_history_add(PTOWSP_GM float *loads, uint32_t count,
         return pwsp_moe_null(info, loads ? 1 : 0);
     }
     if (!(decay >= 0.0 && decay <= 1.0)) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_DECAY_INVALID, PTOWSP_NO_INDEX, 0, 0);
+        return PWSP_PLAN_FAIL(info, DECAY_INVALID, 0, 0);
     }
     for (uint32_t i = 0; i < count; i++) {
         const double kept = (double)loads[i] * decay;

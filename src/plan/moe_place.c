@@ -62,16 +62,14 @@ PWSP_INTERNAL ptowsp_status pwsp_moe_cluster_check(const ptowsp_moe_cluster *giv
     const uint32_t counts[2] = {experts, replicas};
     for (uint32_t i = 0; i < 2; i++) {
         if (!pwsp_moe_expert_count_is_valid(counts[i])) {
-            return pwsp_plan_fail(info, PTOWSP_FAULT_EXPERTS_COUNT, PTOWSP_NO_INDEX, counts[i],
-                                  PTOWSP_MOE_EXPERT_MAX);
+            return PWSP_PLAN_FAIL(info, EXPERTS_COUNT, counts[i], PTOWSP_MOE_EXPERT_MAX);
         }
     }
     if ((uint32_t)given->policy > PTOWSP_MOE_GLOBAL) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_POLICY_UNKNOWN, PTOWSP_NO_INDEX,
-                              (int64_t)given->policy, 0);
+        return PWSP_PLAN_FAIL(info, POLICY_UNKNOWN, (int64_t)given->policy, 0);
     }
     if (replicas < experts) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_REPLICAS_FEW, PTOWSP_NO_INDEX, replicas, experts);
+        return PWSP_PLAN_FAIL(info, REPLICAS_FEW, replicas, experts);
     }
     ptowsp_status status =
         pwsp_moe_divides(replicas, given->rank_count, PTOWSP_FAULT_RANKS_DIVIDE, info);
@@ -99,8 +97,7 @@ PWSP_INTERNAL ptowsp_status pwsp_moe_cluster_check(const ptowsp_moe_cluster *giv
     const uint32_t different = experts / cluster->node_count;
     return !given->is_spread || cluster->rank_replicas <= different
                ? PTOWSP_OK
-               : pwsp_plan_fail(info, PTOWSP_FAULT_REPLICAS_MANY, PTOWSP_NO_INDEX,
-                                cluster->rank_replicas, different);
+               : PWSP_PLAN_FAIL(info, REPLICAS_MANY, cluster->rank_replicas, different);
 }
 
 PWSP_INTERNAL ptowsp_status pwsp_moe_loads_check(const float *loads, uint64_t count,
@@ -147,10 +144,10 @@ PWSP_INTERNAL ptowsp_status pwsp_moe_scratch_check(const pwsp_moe_cluster *clust
                                                    ptowsp_plan_info *info) {
     const uint64_t needed = pwsp_moe_scratch_needed(cluster);
     if (!scratch) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_SCRATCH_NULL, PTOWSP_NO_INDEX, 0, 0);
+        return PWSP_PLAN_FAIL(info, SCRATCH_NULL, 0, 0);
     }
     if (((uintptr_t)scratch & 7) != 0 || bytes < needed) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_SCRATCH_SMALL, PTOWSP_NO_INDEX,
+        return PWSP_PLAN_FAIL(info, SCRATCH_SMALL,
                               ((uintptr_t)scratch & 7) == 0 ? pwsp_info_value(bytes) : 0,
                               pwsp_info_value(needed));
     }
@@ -454,7 +451,7 @@ static bool pwsp_moe_layer_place(const pwsp_moe_placer *p, const float *loads,
 static ptowsp_status pwsp_moe_placement_check(const ptowsp_moe_placement *placement,
                                               ptowsp_plan_info *info) {
     if (!placement) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_OUT_NULL, PTOWSP_NO_INDEX, 0, 0);
+        return PWSP_PLAN_FAIL(info, OUT_NULL, 0, 0);
     }
     return placement->replica_experts ? PTOWSP_OK
                                       : pwsp_plan_fail(info, PTOWSP_FAULT_PLAN_ARRAY, 0, 0, 0);
@@ -577,7 +574,7 @@ ptowsp_status ptowsp_moe_share(const ptowsp_moe_routes *routes,
     ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
     ptowsp_status status = pwsp_moe_routes_check(routes, info);
     if (status == PTOWSP_OK && (!next || !out_ids)) {
-        status = pwsp_plan_fail(info, PTOWSP_FAULT_OUT_NULL, PTOWSP_NO_INDEX, 0, 0);
+        status = PWSP_PLAN_FAIL(info, OUT_NULL, 0, 0);
     }
     if (status == PTOWSP_OK &&
         (!placement || !placement->expert_counts || !placement->expert_replicas)) {

@@ -233,34 +233,30 @@ static ptowsp_status pwsp_moe_traffic_check(const ptowsp_moe_traffic *t, pwsp_mo
         return pwsp_moe_null(info, 0);
     }
     if ((uint32_t)t->pattern >= PTOWSP_MOE_PATTERN_COUNT) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_PATTERN_UNKNOWN, PTOWSP_NO_INDEX,
-                              (int64_t)t->pattern, 0);
+        return PWSP_PLAN_FAIL(info, PATTERN_UNKNOWN, (int64_t)t->pattern, 0);
     }
     if (!pwsp_moe_expert_count_is_valid(t->expert_count)) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_EXPERTS_COUNT, PTOWSP_NO_INDEX, t->expert_count,
-                              PTOWSP_MOE_EXPERT_MAX);
+        return PWSP_PLAN_FAIL(info, EXPERTS_COUNT, t->expert_count, PTOWSP_MOE_EXPERT_MAX);
     }
     const uint32_t ranks = t->rank_count > 0 ? t->rank_count : 1;
     if (t->expert_count % ranks != 0) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_RANKS_DIVIDE, PTOWSP_NO_INDEX, t->expert_count,
-                              ranks);
+        return PWSP_PLAN_FAIL(info, RANKS_DIVIDE, t->expert_count, ranks);
     }
     r->rank_experts = t->expert_count / ranks;
     const uint32_t most =
         t->expert_count - (t->pattern == PTOWSP_MOE_ZERO_RANK ? r->rank_experts : 0);
     if (t->top_k == 0 || t->top_k > most) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_TOP_K_RANGE, PTOWSP_NO_INDEX, t->top_k, most);
+        return PWSP_PLAN_FAIL(info, TOP_K_RANGE, t->top_k, most);
     }
     const uint64_t pairs = (uint64_t)t->token_count * t->top_k;
     if (pairs > PWSP_MOE_ROW_MAX) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_PAIRS_EXCEEDED, PTOWSP_NO_INDEX,
-                              pwsp_info_value(pairs), PWSP_MOE_ROW_MAX);
+        return PWSP_PLAN_FAIL(info, PAIRS_EXCEEDED, pwsp_info_value(pairs), PWSP_MOE_ROW_MAX);
     }
     const bool is_default = t->skew >= 0.0 && t->skew <= 0.0;
     const double skew_max = (double)t->expert_count / t->top_k;
     r->skew = is_default ? (PWSP_MOE_SKEW < skew_max ? PWSP_MOE_SKEW : skew_max) : t->skew;
     if (t->pattern == PTOWSP_MOE_SKEWED && !(r->skew >= 1.0 && r->skew <= skew_max)) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_SKEW_RANGE, PTOWSP_NO_INDEX, 0, 0);
+        return PWSP_PLAN_FAIL(info, SKEW_RANGE, 0, 0);
     }
     return PTOWSP_OK;
 }
@@ -275,7 +271,7 @@ ptowsp_status ptowsp_moe_routes_generate(const ptowsp_moe_traffic *traffic, uint
         status = pwsp_moe_null(info, 1);
     }
     if (status == PTOWSP_OK && !out_ids && traffic->token_count > 0) {
-        status = pwsp_plan_fail(info, PTOWSP_FAULT_OUT_NULL, PTOWSP_NO_INDEX, 0, 0);
+        status = PWSP_PLAN_FAIL(info, OUT_NULL, 0, 0);
     }
     if (status != PTOWSP_OK) {
         return status;

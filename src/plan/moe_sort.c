@@ -43,16 +43,14 @@ PWSP_INTERNAL ptowsp_status pwsp_moe_routes_check(const ptowsp_moe_routes *route
         return pwsp_moe_null(info, 0);
     }
     if (routes->top_k == 0) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_TOP_K_RANGE, PTOWSP_NO_INDEX, 0, UINT32_MAX);
+        return PWSP_PLAN_FAIL(info, TOP_K_RANGE, 0, UINT32_MAX);
     }
     if (!pwsp_moe_expert_count_is_valid(routes->expert_count)) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_EXPERTS_COUNT, PTOWSP_NO_INDEX,
-                              routes->expert_count, PTOWSP_MOE_EXPERT_MAX);
+        return PWSP_PLAN_FAIL(info, EXPERTS_COUNT, routes->expert_count, PTOWSP_MOE_EXPERT_MAX);
     }
     const uint64_t pairs = (uint64_t)routes->token_count * routes->top_k;
     if (pairs > PWSP_MOE_ROW_MAX) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_PAIRS_EXCEEDED, PTOWSP_NO_INDEX,
-                              pwsp_info_value(pairs), PWSP_MOE_ROW_MAX);
+        return PWSP_PLAN_FAIL(info, PAIRS_EXCEEDED, pwsp_info_value(pairs), PWSP_MOE_ROW_MAX);
     }
     return routes->ids || pairs == 0 ? PTOWSP_OK : pwsp_moe_null(info, 1);
 }
@@ -71,7 +69,7 @@ PWSP_INTERNAL ptowsp_status pwsp_moe_ids_check(const ptowsp_moe_routes *routes,
 
 static ptowsp_status pwsp_moe_order_check(const ptowsp_moe_order *order, ptowsp_plan_info *info) {
     if (!order) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_OUT_NULL, PTOWSP_NO_INDEX, 0, 0);
+        return PWSP_PLAN_FAIL(info, OUT_NULL, 0, 0);
     }
     const bool is_there[3] = {order->counts != NULL, order->offsets != NULL,
                               order->pairs || order->row_capacity == 0};
@@ -287,12 +285,10 @@ static ptowsp_status pwsp_moe_counts_check(const pwsp_moe_sorter *s, uint64_t *o
         }
     }
     if (rows > PWSP_MOE_ROW_MAX) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_PAIRS_EXCEEDED, PTOWSP_NO_INDEX,
-                              pwsp_info_value(rows), PWSP_MOE_ROW_MAX);
+        return PWSP_PLAN_FAIL(info, PAIRS_EXCEEDED, pwsp_info_value(rows), PWSP_MOE_ROW_MAX);
     }
     if (rows > s->order->row_capacity) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_ROWS_SMALL, PTOWSP_NO_INDEX, (int64_t)rows,
-                              s->order->row_capacity);
+        return PWSP_PLAN_FAIL(info, ROWS_SMALL, (int64_t)rows, s->order->row_capacity);
     }
     return PTOWSP_OK;
 }

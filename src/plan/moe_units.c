@@ -40,19 +40,17 @@ PWSP_INTERNAL ptowsp_status pwsp_moe_configure(const ptowsp_moe_config *config, 
     PTOWSP_ASSERT(parts > 0);
     memset(u, 0, sizeof *u);
     if (!config) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_CONFIG_NULL, PTOWSP_NO_INDEX, 0, 0);
+        return PWSP_PLAN_FAIL(info, CONFIG_NULL, 0, 0);
     }
     if (!pwsp_moe_expert_count_is_valid(config->expert_count)) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_EXPERTS_COUNT, PTOWSP_NO_INDEX,
-                              config->expert_count, PTOWSP_MOE_EXPERT_MAX);
+        return PWSP_PLAN_FAIL(info, EXPERTS_COUNT, config->expert_count, PTOWSP_MOE_EXPERT_MAX);
     }
     if (config->lane_count == 0 || config->lane_count > PTOWSP_ATTENTION_LANE_MAX) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_LANES_COUNT, PTOWSP_NO_INDEX, config->lane_count,
-                              PTOWSP_ATTENTION_LANE_MAX);
+        return PWSP_PLAN_FAIL(info, LANES_COUNT, config->lane_count, PTOWSP_ATTENTION_LANE_MAX);
     }
     if (config->column_parts > PTOWSP_MOE_COLUMN_PARTS_MAX) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_COLUMN_PARTS, PTOWSP_NO_INDEX,
-                              config->column_parts, PTOWSP_MOE_COLUMN_PARTS_MAX);
+        return PWSP_PLAN_FAIL(info, COLUMN_PARTS, config->column_parts,
+                              PTOWSP_MOE_COLUMN_PARTS_MAX);
     }
     u->parts = parts;
     u->batch_count = config->batch_count > 0 ? config->batch_count : 1;
@@ -115,8 +113,7 @@ static ptowsp_status pwsp_moe_counts_sum(pwsp_moe_units *u, ptowsp_plan_info *in
     units = units > UINT32_MAX ? units : units * u->parts;
     experts *= u->parts;
     if (units + u->lane_count > UINT32_MAX) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_UNITS_EXCEEDED, PTOWSP_NO_INDEX,
-                              pwsp_info_value(units), UINT32_MAX);
+        return PWSP_PLAN_FAIL(info, UNITS_EXCEEDED, pwsp_info_value(units), UINT32_MAX);
     }
     // Each lane may read an expert that is read already, and have a unit more for it; and bisection
     // begins a little above the mean.
@@ -129,8 +126,7 @@ static ptowsp_status pwsp_moe_counts_sum(pwsp_moe_units *u, ptowsp_plan_info *in
     const uint64_t total =
         fits ? pwsp_sum_u64(token_cost, pwsp_sum_u64(unit_cost, expert_cost)) : UINT64_MAX;
     if (total >> PWSP_MOE_COST_BITS != 0) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_COST_OVERFLOW, PTOWSP_NO_INDEX, 0,
-                              PWSP_MOE_COST_BITS);
+        return PWSP_PLAN_FAIL(info, COST_OVERFLOW, 0, PWSP_MOE_COST_BITS);
     }
     u->total = tokens * u->parts * u->token + units * u->unit + experts * u->expert;
     return pwsp_moe_offsets_check(u, info);
@@ -335,7 +331,7 @@ PWSP_INTERNAL ptowsp_status pwsp_moe_units_start(const ptowsp_moe_batch *batch,
                                                  pwsp_moe_units *u, ptowsp_plan_info *info) {
     ptowsp_status status = pwsp_moe_configure(config, parts, u, info);
     if (status == PTOWSP_OK && !batch) {
-        status = pwsp_plan_fail(info, PTOWSP_FAULT_BATCH_NULL, PTOWSP_NO_INDEX, 0, 0);
+        status = PWSP_PLAN_FAIL(info, BATCH_NULL, 0, 0);
     } else if (status == PTOWSP_OK) {
         u->counts = batch->counts;
         u->offsets = batch->offsets;
@@ -359,7 +355,7 @@ static ptowsp_status pwsp_moe_choose(const ptowsp_moe_batch *batch, const ptowsp
 PWSP_INTERNAL ptowsp_status pwsp_moe_arrays_check(const ptowsp_moe_plan *plan,
                                                   ptowsp_plan_info *info) {
     if (!plan) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_PLAN_NULL, PTOWSP_NO_INDEX, 0, 0);
+        return PWSP_PLAN_FAIL(info, PLAN_NULL, 0, 0);
     }
     if (!plan->units && plan->unit_capacity > 0) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_PLAN_ARRAY, 0, 0, 0);
@@ -386,13 +382,13 @@ ptowsp_status ptowsp_moe_bound(const ptowsp_moe_config *config, const ptowsp_moe
                                ptowsp_moe_sizes *out_sizes, ptowsp_plan_info *out_info) {
     ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
     if (!out_sizes) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_OUT_NULL, PTOWSP_NO_INDEX, 0, 0);
+        return PWSP_PLAN_FAIL(info, OUT_NULL, 0, 0);
     }
     memset(out_sizes, 0, sizeof *out_sizes);
     pwsp_moe_units u;
     ptowsp_status status = pwsp_moe_configure(config, 1, &u, info);
     if (status == PTOWSP_OK && !limits) {
-        status = pwsp_plan_fail(info, PTOWSP_FAULT_LIMITS_NULL, PTOWSP_NO_INDEX, 0, 0);
+        status = PWSP_PLAN_FAIL(info, LIMITS_NULL, 0, 0);
     }
     if (status != PTOWSP_OK) {
         return status;
@@ -408,8 +404,7 @@ ptowsp_status ptowsp_moe_bound(const ptowsp_moe_config *config, const ptowsp_moe
     count = pwsp_sum_u64(count, counts > 0 ? u.lane_count - UINT64_C(1) : 0);
     count = pwsp_min_u64(count, pairs > UINT32_MAX ? pairs : pairs * parts);
     if (count > UINT32_MAX) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_UNITS_EXCEEDED, PTOWSP_NO_INDEX,
-                              pwsp_info_value(count), UINT32_MAX);
+        return PWSP_PLAN_FAIL(info, UNITS_EXCEEDED, pwsp_info_value(count), UINT32_MAX);
     }
     pwsp_moe_sizes_set(out_sizes, count, u.lane_count);
     return PTOWSP_OK;
@@ -419,7 +414,7 @@ ptowsp_status ptowsp_moe_size(const ptowsp_moe_batch *batch, const ptowsp_moe_co
                               ptowsp_moe_sizes *out_sizes, ptowsp_plan_info *out_info) {
     ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
     if (!out_sizes) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_OUT_NULL, PTOWSP_NO_INDEX, 0, 0);
+        return PWSP_PLAN_FAIL(info, OUT_NULL, 0, 0);
     }
     memset(out_sizes, 0, sizeof *out_sizes);
     pwsp_moe_choice choice;
@@ -465,8 +460,7 @@ ptowsp_status ptowsp_moe_generate(const ptowsp_moe_batch *batch, const ptowsp_mo
     const pwsp_moe_units u = choice.u;
     pwsp_moe_filler f = choice.f;
     if (f.unit_count > plan->unit_capacity) {
-        status = pwsp_plan_fail(info, PTOWSP_FAULT_UNITS_SMALL, PTOWSP_NO_INDEX,
-                                (int64_t)f.unit_count, plan->unit_capacity);
+        status = PWSP_PLAN_FAIL(info, UNITS_SMALL, (int64_t)f.unit_count, plan->unit_capacity);
         info->work_count = f.unit_count;
         return status;
     }

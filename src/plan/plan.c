@@ -47,12 +47,10 @@ static ptowsp_status pwsp_config_check(const ptowsp_plan_config *given, ptowsp_p
         config->tier_count = PTOWSP_DECODE_TIER_COUNT;
     }
     if (config->chunks != PTOWSP_CHUNKS_BALANCED && config->chunks != PTOWSP_CHUNKS_FIXED) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_CHUNKS_UNKNOWN, PTOWSP_NO_INDEX,
-                              (int64_t)config->chunks, 0);
+        return PWSP_PLAN_FAIL(info, CHUNKS_UNKNOWN, (int64_t)config->chunks, 0);
     }
     if (config->chunk_min > config->chunk_max) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_CHUNK_ORDER, PTOWSP_NO_INDEX, config->chunk_min,
-                              config->chunk_max);
+        return PWSP_PLAN_FAIL(info, CHUNK_ORDER, config->chunk_min, config->chunk_max);
     }
     return pwsp_tiers_check(config->tiers, config->tier_count, info);
 }
@@ -62,8 +60,7 @@ static ptowsp_status pwsp_config_align(ptowsp_plan_config *config, ptowsp_plan_i
     uint64_t first = pwsp_ceil_div_u64(config->chunk_min, config->align) * config->align;
     uint64_t last = (uint64_t)config->chunk_max / config->align * config->align;
     if (first > last) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_CHUNK_ALIGN, PTOWSP_NO_INDEX, config->align,
-                              config->chunk_max);
+        return PWSP_PLAN_FAIL(info, CHUNK_ALIGN, config->align, config->chunk_max);
     }
     PTOWSP_ASSERT(config->chunk_min <= first && last <= config->chunk_max);
     config->chunk_min = (uint32_t)first;
@@ -95,14 +92,13 @@ static ptowsp_status pwsp_lengths_check(const ptowsp_batch *batch, const ptowsp_
 
 static ptowsp_status pwsp_batch_check(const ptowsp_batch *batch, ptowsp_plan_info *info) {
     if (!batch) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_BATCH_NULL, PTOWSP_NO_INDEX, 0, 0);
+        return PWSP_PLAN_FAIL(info, BATCH_NULL, 0, 0);
     }
     if (!batch->lengths && batch->sequence_count > 0) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_LENGTHS_NULL, PTOWSP_NO_INDEX,
-                              batch->sequence_count, 0);
+        return PWSP_PLAN_FAIL(info, LENGTHS_NULL, batch->sequence_count, 0);
     }
     if (batch->kv_head_count == 0) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_HEADS_ZERO, PTOWSP_NO_INDEX, 0, 0);
+        return PWSP_PLAN_FAIL(info, HEADS_ZERO, 0, 0);
     }
     return PTOWSP_OK;
 }
@@ -110,8 +106,7 @@ static ptowsp_status pwsp_batch_check(const ptowsp_batch *batch, ptowsp_plan_inf
 static ptowsp_status pwsp_chunk_check(const ptowsp_plan_config *config, uint32_t chunk,
                                       ptowsp_plan_info *info) {
     if (chunk == 0 || chunk % config->align != 0) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_CHUNK_INVALID, PTOWSP_NO_INDEX, chunk,
-                              config->align);
+        return PWSP_PLAN_FAIL(info, CHUNK_INVALID, chunk, config->align);
     }
     return PTOWSP_OK;
 }
@@ -232,7 +227,7 @@ ptowsp_status ptowsp_plan_chunk_size(const ptowsp_batch *batch, const ptowsp_pla
                                      uint32_t *out_chunk, ptowsp_plan_info *out_info) {
     ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
     if (!out_chunk) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_OUT_NULL, PTOWSP_NO_INDEX, 0, 0);
+        return PWSP_PLAN_FAIL(info, OUT_NULL, 0, 0);
     }
     *out_chunk = 0;
     pwsp_plan_range range;
@@ -267,7 +262,7 @@ static ptowsp_status pwsp_range_count(const pwsp_plan_range *range, uint32_t chu
         pwsp_lengths_units(range->batch->lengths + range->first, range->end - range->first,
                            range->facts.positive_count, chunk);
     if (!pwsp_mul_fits(units, range->batch->kv_head_count, &count) || count > INT64_MAX) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_TOTAL_OVERFLOW, PTOWSP_NO_INDEX, 0, 0);
+        return PWSP_PLAN_FAIL(info, TOTAL_OVERFLOW, 0, 0);
     }
     *out_count = count;
     return PTOWSP_OK;
@@ -310,17 +305,14 @@ static ptowsp_status pwsp_work_check(const PTOWSP_GM ptowsp_work *work, uint64_t
     if (first_work_id > id_count || count > id_count - first_work_id) {
         uint64_t wanted =
             pwsp_min_u64(first_work_id, INT64_MAX) + count;  // no overflow: 2 x 63 bits
-        return pwsp_plan_fail(info, PTOWSP_FAULT_IDS_EXHAUSTED, PTOWSP_NO_INDEX,
-                              pwsp_info_value(wanted), (int64_t)id_count);
+        return PWSP_PLAN_FAIL(info, IDS_EXHAUSTED, pwsp_info_value(wanted), (int64_t)id_count);
     }
     if (!work && capacity > 0) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_WORK_NULL, PTOWSP_NO_INDEX,
-                              pwsp_info_value(capacity), 0);
+        return PWSP_PLAN_FAIL(info, WORK_NULL, pwsp_info_value(capacity), 0);
     }
     ptowsp_status status = PTOWSP_OK;
     if (count > capacity) {
-        status = pwsp_plan_fail(info, PTOWSP_FAULT_BUFFER_SMALL, PTOWSP_NO_INDEX, (int64_t)count,
-                                (int64_t)capacity);
+        status = PWSP_PLAN_FAIL(info, BUFFER_SMALL, (int64_t)count, (int64_t)capacity);
     }
     info->work_count = count;
     return status;
@@ -487,7 +479,7 @@ ptowsp_status ptowsp_plan_work_bound(const ptowsp_plan_config *config,
                                      ptowsp_plan_info *out_info) {
     ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
     if (!out_count) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_OUT_NULL, PTOWSP_NO_INDEX, 0, 0);
+        return PWSP_PLAN_FAIL(info, OUT_NULL, 0, 0);
     }
     *out_count = 0;
     ptowsp_plan_config checked;
@@ -499,14 +491,13 @@ ptowsp_status ptowsp_plan_work_bound(const ptowsp_plan_config *config,
         return status;
     }
     if (!limits) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_LIMITS_NULL, PTOWSP_NO_INDEX, 0, 0);
+        return PWSP_PLAN_FAIL(info, LIMITS_NULL, 0, 0);
     }
     if (limits->kv_head_count == 0) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_HEADS_ZERO, PTOWSP_NO_INDEX, 0, 0);
+        return PWSP_PLAN_FAIL(info, HEADS_ZERO, 0, 0);
     }
     if (limits->length_max < 0) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_LIMITS_LENGTH, PTOWSP_NO_INDEX, limits->length_max,
-                              0);
+        return PWSP_PLAN_FAIL(info, LIMITS_LENGTH, limits->length_max, 0);
     }
     int32_t covered_max = 0;  // no length beyond the tiers gets planned
     for (uint32_t i = 0; i < checked.tier_count; i++) {
@@ -520,7 +511,7 @@ ptowsp_status ptowsp_plan_work_bound(const ptowsp_plan_config *config,
     units = pwsp_min_u64(units, pwsp_units_bound(limits, length_max, checked.chunk_min));
     uint64_t count;
     if (!pwsp_mul_fits(units, limits->kv_head_count, &count) || count > INT64_MAX) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_TOTAL_OVERFLOW, PTOWSP_NO_INDEX, 0, 0);
+        return PWSP_PLAN_FAIL(info, TOTAL_OVERFLOW, 0, 0);
     }
     *out_count = count;
     return PTOWSP_OK;

@@ -9,6 +9,10 @@
 PWSP_INTERNAL ptowsp_status pwsp_plan_fail(ptowsp_plan_info *info, ptowsp_plan_fault fault,
                                            uint64_t index, int64_t value, int64_t limit);
 
+// The same for a fault that is at no element.
+#define PWSP_PLAN_FAIL(info, name, value, limit)                                                   \
+    pwsp_plan_fail(info, PTOWSP_FAULT_##name, PTOWSP_NO_INDEX, value, limit)
+
 // The info to fill in: the caller's, or a spare one where he wants none. No fault so far.
 PWSP_INTERNAL ptowsp_plan_info *pwsp_info_start(ptowsp_plan_info *out_info,
                                                 ptowsp_plan_info *spare);

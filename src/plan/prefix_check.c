@@ -136,8 +136,8 @@ static ptowsp_status pwsp_segments_prove(const pwsp_prefix_proof *proof) {
         }
     }
     if (status == PTOWSP_OK && pairs_of_ways != pairs_of_segments) {
-        status = pwsp_plan_fail(proof->info, PTOWSP_FAULT_COUNT_WRONG, PTOWSP_NO_INDEX,
-                                pwsp_info_value(pairs_of_segments), pwsp_info_value(pairs_of_ways));
+        status = PWSP_PLAN_FAIL(proof->info, COUNT_WRONG, pwsp_info_value(pairs_of_segments),
+                                pwsp_info_value(pairs_of_ways));
     }
     return status;
 }
@@ -224,8 +224,7 @@ static ptowsp_status pwsp_joins_prove(const pwsp_prefix_proof *proof) {
         }
     }
     if (status == PTOWSP_OK && join != plan->join_count) {
-        status = pwsp_plan_fail(proof->info, PTOWSP_FAULT_COUNT_WRONG, PTOWSP_NO_INDEX,
-                                plan->join_count, join);
+        status = PWSP_PLAN_FAIL(proof->info, COUNT_WRONG, plan->join_count, join);
     }
     for (; status == PTOWSP_OK && join < plan->join_capacity; join++) {
         const uint64_t pair[1][2] = {{plan->joins[join].flags, PTOWSP_WORK_INVALID}};

@@ -16,26 +16,24 @@ typedef struct pwsp_given_walk {
 static ptowsp_status pwsp_given_check(const ptowsp_prefix_given *given,
                                       const ptowsp_prefix_tree *tree, ptowsp_plan_info *info) {
     if (!given) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_BATCH_NULL, PTOWSP_NO_INDEX, 0, 0);
+        return PWSP_PLAN_FAIL(info, BATCH_NULL, 0, 0);
     }
     const uint32_t requests = given->attention.sequence_count, nodes = given->node_count;
     if (requests > 0 && !given->attention.kv_lengths) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_LENGTHS_NULL, PTOWSP_NO_INDEX, requests, 0);
+        return PWSP_PLAN_FAIL(info, LENGTHS_NULL, requests, 0);
     }
     const bool are_null[3] = {!given->parents && nodes > 0, !given->node_tokens && nodes > 0,
                               !given->request_nodes && requests > 0};
     for (uint32_t i = 0; i < 3; i++) {
         if (are_null[i]) {
-            return pwsp_plan_fail(info, PTOWSP_FAULT_BLOCKS_NULL, PTOWSP_NO_INDEX, i + 2, 0);
+            return PWSP_PLAN_FAIL(info, BLOCKS_NULL, i + 2, 0);
         }
     }
     if (requests > tree->request_capacity) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_TREE_FULL, PTOWSP_NO_INDEX, requests,
-                              tree->request_capacity);
+        return PWSP_PLAN_FAIL(info, TREE_FULL, requests, tree->request_capacity);
     }
     if (nodes > tree->block_capacity) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_NODES_LARGE, PTOWSP_NO_INDEX, nodes,
-                              pwsp_info_value(tree->block_capacity));
+        return PWSP_PLAN_FAIL(info, NODES_LARGE, nodes, pwsp_info_value(tree->block_capacity));
     }
     for (uint32_t i = 0; i < nodes; i++) {
         if (given->parents[i] == i) {

@@ -36,21 +36,18 @@ static ptowsp_status pwsp_prefix_gather(const ptowsp_attention_batch *batch,
                                         const ptowsp_prefix_tree *tree,
                                         const pwsp_prefix_scratch *s, ptowsp_plan_info *info) {
     if (!batch) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_BATCH_NULL, PTOWSP_NO_INDEX, 0, 0);
+        return PWSP_PLAN_FAIL(info, BATCH_NULL, 0, 0);
     }
     if (!batch->kv_lengths && batch->sequence_count > 0) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_LENGTHS_NULL, PTOWSP_NO_INDEX,
-                              batch->sequence_count, 0);
+        return PWSP_PLAN_FAIL(info, LENGTHS_NULL, batch->sequence_count, 0);
     }
     if (batch->sequence_count > tree->request_capacity) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_TREE_FULL, PTOWSP_NO_INDEX, batch->sequence_count,
-                              tree->request_capacity);
+        return PWSP_PLAN_FAIL(info, TREE_FULL, batch->sequence_count, tree->request_capacity);
     }
     for (uint32_t p = 0; p < tree->request_count; p++) {
         const uint32_t request = tree->order[p];
         if (request >= batch->sequence_count) {
-            return pwsp_plan_fail(info, PTOWSP_FAULT_REQUEST_RANGE, PTOWSP_NO_INDEX, request,
-                                  batch->sequence_count);
+            return PWSP_PLAN_FAIL(info, REQUEST_RANGE, request, batch->sequence_count);
         }
         s->kv_lengths[p] = batch->kv_lengths[request];
         s->query_lengths[p] = batch->query_lengths ? batch->query_lengths[request] : 1;
@@ -73,8 +70,7 @@ static ptowsp_status pwsp_prefix_number(const ptowsp_prefix_tree *tree,
         s->token_begin[p] = (uint32_t)tokens;
         tokens += (uint32_t)s->query_lengths[p];
         if (tokens > UINT32_MAX) {
-            return pwsp_plan_fail(info, PTOWSP_FAULT_TOKENS_SMALL, PTOWSP_NO_INDEX,
-                                  pwsp_info_value(tokens), UINT32_MAX);
+            return PWSP_PLAN_FAIL(info, TOKENS_SMALL, pwsp_info_value(tokens), UINT32_MAX);
         }
     }
     s->token_begin[tree->request_count] = (uint32_t)tokens;
@@ -85,14 +81,12 @@ static ptowsp_status pwsp_prefix_number(const ptowsp_prefix_tree *tree,
 static ptowsp_status pwsp_prefix_config_check(const ptowsp_attention_config *config,
                                               ptowsp_plan_info *info) {
     if (config->window > 0) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_TREE_WINDOW, PTOWSP_NO_INDEX, config->window, 0);
+        return PWSP_PLAN_FAIL(info, TREE_WINDOW, config->window, 0);
     }
     if (pwsp_positions_of(config)) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_TREE_POSITIONS, PTOWSP_NO_INDEX, 1, 0);
+        return PWSP_PLAN_FAIL(info, TREE_POSITIONS, 1, 0);
     }
-    return config->shares_merges
-               ? pwsp_plan_fail(info, PTOWSP_FAULT_TREE_SHARES, PTOWSP_NO_INDEX, 1, 0)
-               : PTOWSP_OK;
+    return config->shares_merges ? PWSP_PLAN_FAIL(info, TREE_SHARES, 1, 0) : PTOWSP_OK;
 }
 
 PWSP_INTERNAL ptowsp_status pwsp_prefix_prepare(const ptowsp_attention_batch *batch,
@@ -317,14 +311,14 @@ ptowsp_status ptowsp_prefix_size(const ptowsp_attention_batch *batch,
                                  ptowsp_prefix_sizes *out_sizes, ptowsp_plan_info *out_info) {
     ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
     if (!out_sizes) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_OUT_NULL, PTOWSP_NO_INDEX, 0, 0);
+        return PWSP_PLAN_FAIL(info, OUT_NULL, 0, 0);
     }
     memset(out_sizes, 0, sizeof *out_sizes);
     pwsp_prefix_work w;
     ptowsp_status status = pwsp_prefix_decide(batch, config, tree, &w, info);
     if (status == PTOWSP_OK && w.cut.unit_count > UINT32_MAX) {
-        status = pwsp_plan_fail(info, PTOWSP_FAULT_UNITS_EXCEEDED, PTOWSP_NO_INDEX,
-                                pwsp_info_value(w.cut.unit_count), UINT32_MAX);
+        status =
+            PWSP_PLAN_FAIL(info, UNITS_EXCEEDED, pwsp_info_value(w.cut.unit_count), UINT32_MAX);
     }
     if (status != PTOWSP_OK) {
         return status;
@@ -369,7 +363,7 @@ ptowsp_status ptowsp_prefix_bound(const ptowsp_attention_config *config,
                                   ptowsp_prefix_sizes *out_sizes, ptowsp_plan_info *out_info) {
     ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
     if (!out_sizes) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_OUT_NULL, PTOWSP_NO_INDEX, 0, 0);
+        return PWSP_PLAN_FAIL(info, OUT_NULL, 0, 0);
     }
     memset(out_sizes, 0, sizeof *out_sizes);
     ptowsp_attention_sizes flat, *sizes = &out_sizes->attention;
@@ -412,8 +406,7 @@ ptowsp_status ptowsp_prefix_bound(const ptowsp_attention_config *config,
     const uint64_t segments = requests > 0 ? 2 * requests - 1 : 0;
     if (segments > UINT32_MAX) {
         memset(out_sizes, 0, sizeof *out_sizes);
-        return pwsp_plan_fail(info, PTOWSP_FAULT_SEGMENTS_SMALL, PTOWSP_NO_INDEX,
-                              pwsp_info_value(segments), UINT32_MAX);
+        return PWSP_PLAN_FAIL(info, SEGMENTS_SMALL, pwsp_info_value(segments), UINT32_MAX);
     }
     out_sizes->segment_count = (uint32_t)segments;
     out_sizes->request_count = limits->sequence_count_max;
@@ -466,7 +459,7 @@ ptowsp_status ptowsp_prefix_place(const ptowsp_prefix_sizes *sizes, void *block,
 PWSP_INTERNAL ptowsp_status pwsp_prefix_arrays_check(const ptowsp_prefix_plan *plan,
                                                      ptowsp_plan_info *info) {
     if (!plan) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_PLAN_NULL, PTOWSP_NO_INDEX, 0, 0);
+        return PWSP_PLAN_FAIL(info, PLAN_NULL, 0, 0);
     }
     const bool are_null[4] = {!plan->segments && plan->segment_capacity > 0, !plan->requests,
                               !plan->tokens && plan->token_capacity > 0,

@@ -100,13 +100,13 @@ ptowsp_status ptowsp_prefix_tree_place(const ptowsp_prefix_limits *limits, void 
 PWSP_INTERNAL ptowsp_status pwsp_tree_check(const ptowsp_prefix_tree *tree,
                                             ptowsp_plan_info *info) {
     if (!tree) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_TREE_NULL, PTOWSP_NO_INDEX, 0, 0);
+        return PWSP_PLAN_FAIL(info, TREE_NULL, 0, 0);
     }
     const bool are_null[5] = {!tree->order, !tree->common, !tree->owners, !tree->nodes,
                               !tree->scratch};
     for (uint32_t i = 0; i < 5; i++) {
         if (are_null[i]) {
-            return pwsp_plan_fail(info, PTOWSP_FAULT_TREE_NULL, PTOWSP_NO_INDEX, i, 0);
+            return PWSP_PLAN_FAIL(info, TREE_NULL, i, 0);
         }
     }
     return PTOWSP_OK;
@@ -396,21 +396,19 @@ static void pwsp_tree_sort(ptowsp_prefix_tree *tree, const pwsp_prefix_scratch *
 static ptowsp_status pwsp_prefix_batch_check(const ptowsp_prefix_batch *batch,
                                              ptowsp_plan_info *info) {
     if (!batch) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_BATCH_NULL, PTOWSP_NO_INDEX, 0, 0);
+        return PWSP_PLAN_FAIL(info, BATCH_NULL, 0, 0);
     }
     const uint32_t count = batch->attention.sequence_count;
     if (!batch->attention.kv_lengths && count > 0) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_LENGTHS_NULL, PTOWSP_NO_INDEX, count, 0);
+        return PWSP_PLAN_FAIL(info, LENGTHS_NULL, count, 0);
     }
     if (count > 0 && !batch->block_begin) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_BLOCKS_NULL, PTOWSP_NO_INDEX, 1, 0);
+        return PWSP_PLAN_FAIL(info, BLOCKS_NULL, 1, 0);
     }
     if (count > 0 && !batch->block_ids && batch->block_begin[count] > batch->block_begin[0]) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_BLOCKS_NULL, PTOWSP_NO_INDEX, 0, 0);
+        return PWSP_PLAN_FAIL(info, BLOCKS_NULL, 0, 0);
     }
-    return batch->block_tokens == 0
-               ? pwsp_plan_fail(info, PTOWSP_FAULT_BLOCK_TOKENS, PTOWSP_NO_INDEX, 0, 0)
-               : PTOWSP_OK;
+    return batch->block_tokens == 0 ? PWSP_PLAN_FAIL(info, BLOCK_TOKENS, 0, 0) : PTOWSP_OK;
 }
 
 // Empties a tree for `count` requests in the order in which they come.
@@ -418,8 +416,7 @@ static ptowsp_status pwsp_tree_begin(ptowsp_prefix_tree *tree, uint32_t count,
                                      ptowsp_plan_info *info) {
     tree->request_count = tree->node_count = 0;
     if (count > tree->request_capacity) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_TREE_FULL, PTOWSP_NO_INDEX, count,
-                              tree->request_capacity);
+        return PWSP_PLAN_FAIL(info, TREE_FULL, count, tree->request_capacity);
     }
     for (uint32_t i = 0; i < count; i++) {
         tree->order[i] = i;
@@ -513,16 +510,14 @@ ptowsp_status ptowsp_prefix_add(const ptowsp_prefix_batch *batch, uint32_t reque
     for (uint32_t p = 0; p <= count; p++) {
         const uint32_t other = p < count ? tree->order[p] : request;
         if (other >= batch->attention.sequence_count) {
-            return pwsp_plan_fail(info, PTOWSP_FAULT_REQUEST_RANGE, PTOWSP_NO_INDEX, other,
-                                  batch->attention.sequence_count);
+            return PWSP_PLAN_FAIL(info, REQUEST_RANGE, other, batch->attention.sequence_count);
         }
     }
     if (pwsp_tree_find(tree, request) < count) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_REQUEST_PRESENT, PTOWSP_NO_INDEX, request, 0);
+        return PWSP_PLAN_FAIL(info, REQUEST_PRESENT, request, 0);
     }
     if (count == tree->request_capacity) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_TREE_FULL, PTOWSP_NO_INDEX, count + INT64_C(1),
-                              tree->request_capacity);
+        return PWSP_PLAN_FAIL(info, TREE_FULL, count + INT64_C(1), tree->request_capacity);
     }
     const pwsp_prefix_scratch s =
         pwsp_prefix_scratch_of(tree->request_capacity, tree->block_capacity, tree->scratch);
@@ -570,7 +565,7 @@ ptowsp_status ptowsp_prefix_remove(uint32_t request, ptowsp_prefix_tree *tree,
     }
     const uint32_t p = pwsp_tree_find(tree, request);
     if (p == tree->request_count) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_REQUEST_ABSENT, PTOWSP_NO_INDEX, request, 0);
+        return PWSP_PLAN_FAIL(info, REQUEST_ABSENT, request, 0);
     }
     const uint32_t left = --tree->request_count - p;
     if (left > 0 && tree->common[p] < tree->common[p + 1]) {

@@ -142,20 +142,26 @@ static const pwsp_kernel_info *pwsp_kernel_find(const ptowsp_module *module, pto
     return info->code ? info : NULL;
 }
 
-// Measures a tile kernel, and each of its instructions if `spent` is not NULL; a failure has no text.
+// Measures a tile kernel, and prints it with its cycles if `output` is not NULL; a failure has no text.
 static ptowsp_status pwsp_kernel_measure(const ptowsp_module *module, const pwsp_kernel_info *info,
-                                         const ptowsp_cost *cost, ptowsp_cycles *spent,
+                                         const ptowsp_cost *cost, const ptowsp_output *output,
                                          ptowsp_kernel_stats *out_stats) {
     PWSP_ZERO(pwsp_tile_core, core);
-    core.spent = spent;
     pwsp_blocks blocks;
     ptowsp_status status = PTOWSP_OUT_OF_MEMORY;
+    const size_t size = info->code->insn_count * sizeof *core.spent;
     core.memory = pwsp_blocks_begin(&blocks, &module->context->memory);
-    if (pwsp_tile_core_reserve_tiles(&core, info->code)) {
+    if (output && (core.spent = (ptowsp_cycles *)pwsp_memory_alloc(&core.memory, size))) {
+        memset(core.spent, 0, size);
+    }
+    if (pwsp_tile_core_reserve_tiles(&core, info->code) && (core.spent || !output)) {
         memset(out_stats, 0, sizeof *out_stats);
         bool is_counted = pwsp_tile_code_measure(info->code, cost, &core, out_stats);
         out_stats->insn_count = info->code->insn_count;
         status = is_counted ? PTOWSP_OK : PTOWSP_LIMIT_EXCEEDED;
+    }
+    if (status == PTOWSP_OK && output) {
+        pwsp_body_print(info->body, info->code, &core, out_stats->cycles, *output);
     }
     pwsp_blocks_free(&blocks);
     return status;
@@ -212,28 +218,13 @@ ptowsp_insn ptowsp_kernel_insn_at(const ptowsp_module *module, ptowsp_kernel ker
 void ptowsp_kernel_print(const ptowsp_module *module, ptowsp_kernel kernel, const ptowsp_cost *cost,
                          ptowsp_output output) {
     const pwsp_kernel_info *info = pwsp_kernel_find(module, kernel);
-    PWSP_ZERO(pwsp_spent, spent);
-    char text[PWSP_COST_TEXT_MAX];
-    if (!info || !cost) {
-        if (info) {
-            pwsp_body_print(info->body, info->code, &spent, output);
-        }
-        return;
-    }
-    pwsp_blocks blocks;
-    const pwsp_memory memory = pwsp_blocks_begin(&blocks, &module->context->memory);
-    const size_t size = info->code->insn_count * sizeof(ptowsp_cycles);
-    ptowsp_cycles *cycles = (ptowsp_cycles *)pwsp_memory_alloc(&memory, size);
     ptowsp_kernel_stats stats;
-    if (cycles) {
-        memset(cycles, 0, size);
+    char text[PWSP_COST_TEXT_MAX];
+    if (info && !cost) {
+        pwsp_body_print(info->body, info->code, NULL, 0, output);
+    } else if (info && pwsp_cost_check(cost, text)) {
+        pwsp_kernel_measure(module, info, cost, &output, &stats);
     }
-    if (cycles && pwsp_cost_check(cost, text) &&
-        pwsp_kernel_measure(module, info, cost, cycles, &stats) == PTOWSP_OK) {
-        spent.model = cost->model, spent.cycles = cycles, spent.total = stats.cycles;
-        pwsp_body_print(info->body, info->code, &spent, output);
-    }
-    pwsp_blocks_free(&blocks);
 }
 
 // -- for choices ----------------------------------------------------------------------------------
