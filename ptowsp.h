@@ -8159,7 +8159,8 @@ PTOWSP_API void ptowsp_rails_print(const ptowsp_rails_decision *decision, const 
 // task ids in MANUAL scopes, so the runtime's own map of tensors, which has no write-after-read, is not
 // used. Transient tensors are one allocation. A task of MIX is one submit for a cube core and two vector
 // cores, with a FIFO of its own. Children of a parallel scope that differ only by constant steps are
-// one submit with a count of blocks. Streams are dependences; the runtime chooses cores. On a device
+// one submit with a count of blocks. A `when` that compares a slot around tasks alone becomes their
+// predicate, if a task computes the element. Streams are dependences; the runtime chooses cores. On a device
 // two tasks that may run together must not write into the same 64 bytes of memory, as each may lose
 // the other's: not checked here, and noted by dumps (section 31).
 typedef enum ptowsp_npu_runtime { PTOWSP_NPU_OWN = 0, PTOWSP_NPU_SIMPLER } ptowsp_npu_runtime;
@@ -8351,7 +8352,8 @@ PTOWSP_NPU_API ptowsp_status ptowsp_npu_measure(ptowsp_npu *npu, const char *ker
 //          is there.
 // Limits   PTOWSP_DUMP_TASK_MAX tasks; 2^25 edges; 2^24 arguments, and rows of times. Tensors have up
 //          to 5 dimensions.
-// Cost     100,000 tasks with 1,000,000 edges are read and checked in some seconds.
+// Cost     100,000 tasks with 1,000,000 edges are read and checked in some seconds; with edges at
+//          random over the whole program, in a minute.
 
 #define PTOWSP_DUMP_TASK_MAX    2000000
 #define PTOWSP_DUMP_FINDING_MAX 10000  // of each kind that are kept; all are counted
@@ -8371,7 +8373,8 @@ typedef struct ptowsp_dump_desc {
 
 // Kinds of findings; the first two make a program wrong, the others are notes.
 //
-//      RACE            two tasks share bytes, one of them writes these, and no edges order them
+//      RACE            two tasks share bytes, one of them writes these, and no edges order them; an edge
+//                      whose flags lack "wait" only retains memory
 //      OUTSIDE         an argument has bytes outside the buffer of its tensor
 //      FALSE_SHARING   two tasks that may run together write into one line of 64 bytes
 //      REDUNDANT       an edge between tasks that other edges order as well
@@ -8489,8 +8492,9 @@ typedef struct ptowsp_dump_rings_result {
 // heap is the least one that the order of allocations fits into. Without scope_stats.jsonl all tasks
 // of a ring are in one scope. Memory of tasks that deps.json leaves out counts as scope_stats.jsonl
 // has it, together for each scope.
-// Errors   UNBOUND: no deps.json. INVALID_PARAMS: tasks in a ring that does not exist. LIMIT_EXCEEDED:
-//          numbers of tasks, or memory, beyond all limits. OUT_OF_MEMORY.
+// Errors   UNBOUND: no deps.json. INVALID_PARAMS: tasks in a ring that does not exist. DIFFERENT: more
+//          tasks than scope_stats.jsonl counts. LIMIT_EXCEEDED: numbers of tasks, or memory, beyond all
+//          limits. OUT_OF_MEMORY.
 PTOWSP_NPU_API ptowsp_status ptowsp_dump_rings_least(ptowsp_dump *dump,
                                                      ptowsp_dump_rings *out_rings);
 
