@@ -4643,7 +4643,7 @@ PTOWSP_INLINE ptowsp_status ptowsp_run_bind_tensor(ptowsp_run *run, const char *
 // uses lanes; to prove the plan itself, use ptowsp_attention_check. MoE plans are bound as
 // ptowsp_moe_plan_units: merge_begin may be NULL in a plan without merges and room for them.
 // Errors   As above, or INVALID_PARAMS: NULL arrays with elements; counts beyond capacities or,
-//          of lanes, out of range; of a plan, merges of flag PTOWSP_WORK_ROWS, and units of flag
+//          of lanes, out of range; merges of flag PTOWSP_WORK_ROWS, and units of flag
 //          PTOWSP_WORK_POSITIONS; work for a program that uses slots, lanes or merges.
 //          LIMIT_EXCEEDED: work of more than 2^32 - 1 units.
 PTOWSP_INLINE ptowsp_status ptowsp_run_bind_plan(ptowsp_run *run, const char *plan,

@@ -122,7 +122,7 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_check_work(pwsp_error *error, const char *
     memset(out_plan, 0, sizeof *out_plan);
     memcpy(&out_plan->units, &work, sizeof work);  // only read
     out_plan->unit_count = out_plan->unit_capacity = (uint32_t)count;
-    return PTOWSP_OK;
+    return pwsp_bind_check_units(error, name, work, out_plan->unit_count);
 }
 
 // -- what programs read ---------------------------------------------------------------------------

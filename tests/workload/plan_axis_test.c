@@ -1356,6 +1356,11 @@ TEST(plan_axis__work_lacks_what_programs_may_use) {
         }
     }
     compile(&f, NULL);
+    f.unit_items[4].flags |= PTOWSP_WORK_POSITIONS;
+    assert_int_equal(ptowsp_run_bind_work(f.run, "kv", f.unit_items, UNITS), PTOWSP_INVALID_PARAMS);
+    test_error_is(f.context, PTOWSP_INVALID_PARAMS, 4,
+                  "bind: unit 4 of plan kv has sinks apart, which programs do not do (positions)");
+    f.unit_items[4] = drawn_units[4];
     bind_refused(&f, ptowsp_run_bind_work(f.run, "kv", NULL, 1),
                  "bind: work bound to plan kv is NULL");
     const void *shifted = (const char *)f.unit_items + 4;
@@ -1367,7 +1372,6 @@ TEST(plan_axis__work_lacks_what_programs_may_use) {
     assert_int_equal(ptowsp_run_bind_work(f.run, "kv", f.unit_items, many), PTOWSP_LIMIT_EXCEEDED);
     test_error_is(f.context, PTOWSP_LIMIT_EXCEEDED, many,
                   "bind: work bound to plan kv has 4294967296 units, which are more than 2^32 - 1");
-    assert_int_equal(ptowsp_run_bind_work(f.run, "kv", f.unit_items, many - 1), PTOWSP_OK);
     good(&f, ptowsp_run_bind_work(f.run, "kv", f.unit_items, UNITS));
     execute(&f, NULL);
     assert_int_equal(f.call_count, UNITS);
