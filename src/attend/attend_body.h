@@ -144,7 +144,7 @@ static void PWSP_V_NAME(convert)(ptowsp_attend_type type, const char *const *row
                     from[q] = rows[at + n + 4 * q];                                                \
                     size_t turn = at + n * PWSP_V_QUADS + q;                                       \
                     for (size_t i = 0; turn >= ahead->first && i < ahead->size; i += 64) {         \
-                        PWSP_ATTEND_ASK(ahead->rows[turn] + i);                                    \
+                        PWSP_ATTEND_ASK(ahead->rows[turn] + i, bytes);                             \
                     }                                                                              \
                 }                                                                                  \
                 char *to = out + (at * dim + n * PWSP_V_LANES) * (bytes);                          \
