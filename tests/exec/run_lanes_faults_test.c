@@ -21,7 +21,8 @@ static void fails_alike(lp *p, ptowsp_status status, uint64_t index) {
     }
 }
 
-#define LP_TEST(name, a, b) TEST_MADE(name, lp, p, lp_begin(p, a, b), lp_end(p))
+#define LP_TEST(name, kind, lane_count)                                                            \
+    TEST_MADE(name, lp, p, lp_begin(p, kind, lane_count), lp_end(p))
 
 // The batch is of independent tasks; 7, 9 and 23 fail, the earlier the later.
 LP_TEST(run_lanes_faults__the_first_in_program_order_is_told, LANE_OWN, 3) {

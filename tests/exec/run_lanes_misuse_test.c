@@ -192,7 +192,8 @@ static void *sharer_main(void *arg) {
     return NULL;
 }
 
-#define LP_TEST(name, a, b) TEST_MADE(name, lp, p, lp_begin(p, a, b), lp_end(p))
+#define LP_TEST(name, kind, lane_count)                                                            \
+    TEST_MADE(name, lp, p, lp_begin(p, kind, lane_count), lp_end(p))
 
 // A program is immutable: runs of it are on lanes of several contexts at the same time.
 LP_TEST(run_lanes_misuse__one_program_runs_on_lanes_of_several_contexts, LANE_IN_ORDER, 2) {

@@ -5,7 +5,8 @@
 
 // -- data -----------------------------------------------------------------------------------------
 
-#define LP_TEST(name, a, b) TEST_MADE(name, lp, p, lp_begin(p, a, b), lp_end(p))
+#define LP_TEST(name, kind, lane_count)                                                            \
+    TEST_MADE(name, lp, p, lp_begin(p, kind, lane_count), lp_end(p))
 
 LP_TEST(run_lanes__a_write_waits_for_all_readers_of_its_tile, LANE_OWN, 3) {
     PTOWSP_WORKLOAD(p->m, "main") {

@@ -69,7 +69,7 @@ static ptowsp_status count_file(void *user, const char *path, const char *text, 
     return PTOWSP_OK;
 }
 
-#define FIXTURE_TEST(name, a) TEST_MADE(name, fixture, f, begin(f, a), end(f))
+#define FIXTURE_TEST(name, is_mixed) TEST_MADE(name, fixture, f, begin(f, is_mixed), end(f))
 
 FIXTURE_TEST(kernel_proof__is_no_part_of_making_a_kernel_without_assertions, false) {
     unsigned files = 0;

@@ -126,7 +126,7 @@ TEST(verify__refuses_tiles_that_are_where_they_may_not_be) {
     built_free(&b);
 }
 
-#define BUILT_TEST(name, a) TEST_MADE(name, built, b, built_init(b, a), built_free(b))
+#define BUILT_TEST(name, machine) TEST_MADE(name, built, b, built_init(b, machine), built_free(b))
 
 BUILT_TEST(verify__refuses_roots_whose_bytes_overlap_while_they_live, PTOISA_A5) {
     uint32_t x = built_vec(b, 4, 8), y = built_vec(b, 4, 8), z = built_vec(b, 4, 8);

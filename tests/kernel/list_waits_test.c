@@ -58,7 +58,7 @@ TEST(waits__dependent_vector_instructions_of_a2a3_have_one_barrier_between) {
     }
 }
 
-#define BUILT_TEST(name, a) TEST_MADE(name, built, b, built_init(b, a), built_free(b))
+#define BUILT_TEST(name, machine) TEST_MADE(name, built, b, built_init(b, machine), built_free(b))
 
 // S overwrites what V wrote, and V reads that: V knows through S that it is done itself.
 BUILT_TEST(waits__a_way_there_and_back_is_as_good_as_a_barrier, PTOISA_A2A3) {

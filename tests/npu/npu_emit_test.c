@@ -345,10 +345,9 @@ NPU_FIXTURE_TEST(emit__a_callback_may_stop_it) {
     free(c.text);
 }
 
-#define NPU_FIXTURE_TEST_2(name)                                                                   \
-    TEST_MADE(name, npu_fixture, f, npu_fixture_begin(f), npu_fixture_free(f))
+#define BEGUN_TEST(name) TEST_MADE(name, npu_fixture, f, npu_fixture_begin(f), npu_fixture_free(f))
 
-NPU_FIXTURE_TEST_2(emit__kernels_need_their_source) {
+BEGUN_TEST(emit__kernels_need_their_source) {
     char path[160];
     npu_program_make(f, &npu_plain_names, NULL);
     assert_int_equal(emit_to(f, in_directory(f, "tree", path), false), PTOWSP_UNSUPPORTED);
@@ -585,7 +584,7 @@ TEST(emit__kernels_for_both_cores_are_for_devices_where_they_have_halves) {
 
 // Two factors of 256 KiB fill L1. A task may have none of the columns that are multiplied: a device
 // then takes zeros of 128 rows of 32 bytes, for which there is no room.
-NPU_FIXTURE_TEST_2(emit__empty_products_need_room_for_zeros) {
+BEGUN_TEST(emit__empty_products_need_room_for_zeros) {
     npu_module_make(f, "m");
     ptowsp_body_desc body = {.name = "gemm"};
     ptowsp_body *k = ptowsp_kernel_begin(f->m, &body);
@@ -646,7 +645,7 @@ TEST(emit__programs_over_a_limit_are_refused) {
     }
 }
 
-NPU_FIXTURE_TEST_2(emit__programs_of_too_many_statements_are_refused) {
+BEGUN_TEST(emit__programs_of_too_many_statements_are_refused) {
     npu_module_make(f, "m");
     PTOWSP_WORKLOAD(f->m, "w") {
         for (uint32_t i = 0; i < 65536; i++) {

@@ -145,7 +145,8 @@ static void tiered_decode_make(fixture *f) {
     compile(f, NULL, &schedule);
 }
 
-#define FIXTURE_TEST(name, a) TEST_MADE(name, fixture, f, fixture_make(f, a), fixture_free(f))
+#define FIXTURE_TEST(name, module)                                                                 \
+    TEST_MADE(name, fixture, f, fixture_make(f, module), fixture_free(f))
 
 FIXTURE_TEST(text__of_a_tiered_decode_is_golden, "tiered_decode") {
     tiered_decode_make(f);

@@ -274,7 +274,8 @@ TEST(print__a_module_reads_like_what_was_built) {
     }
 }
 
-#define FIXTURE_TEST(name, a) TEST_MADE(name, fixture, f, fixture_make(f, a), fixture_free(f))
+#define FIXTURE_TEST(name, module)                                                                 \
+    TEST_MADE(name, fixture, f, fixture_make(f, module), fixture_free(f))
 
 FIXTURE_TEST(print__a_module_that_failed_ends_with_its_error, "m") {
     ptowsp_axis_dense(f->m, "n", 3);

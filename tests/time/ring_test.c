@@ -106,7 +106,8 @@ static ptowsp_schedule on_lanes(uint32_t lanes, bool by_events) {
 
 #define THREE "  combine\n    task work(9)\n    task work(2)\n    task work(3)\n"
 
-#define FIXTURE_TEST(name, a, b) TEST_MADE(name, fixture, f, fixture_begin(f, a, b), fixture_end(f))
+#define FIXTURE_TEST(name, body, lanes)                                                            \
+    TEST_MADE(name, fixture, f, fixture_begin(f, body, lanes), fixture_end(f))
 
 FIXTURE_TEST(ring__waits_for_tasks_that_never_begin_are_stuck, THREE, 1) {
     for (int by_events = 0; by_events < 2; by_events++) {

@@ -233,7 +233,8 @@ TEST(plan_axis__fields_of_merges_are_those_of_the_drawn_plan) {
 
 // -- lanes ----------------------------------------------------------------------------------------
 
-#define FIXTURE_TEST(name, a) TEST_MADE(name, fixture, f, fixture_make(f, a), fixture_free(f))
+#define FIXTURE_TEST(name, scalar_count)                                                           \
+    TEST_MADE(name, fixture, f, fixture_make(f, scalar_count), fixture_free(f))
 
 FIXTURE_TEST(plan_axis__a_lane_has_its_units_and_merges, 2) {
     static const int64_t expected[][2] = {{0, 0}, {0, 100}, {1, 1}, {2, 2},
@@ -572,9 +573,9 @@ static void decode_check(fixture *f) {
     memset(f->states, 0x55, sizeof f->states);
 }
 
-#define FIXTURE_TEST_2(name) TEST_MADE(name, fixture, f, decode_make(f), fixture_free(f))
+#define DECODE_TEST(name) TEST_MADE(name, fixture, f, decode_make(f), fixture_free(f))
 
-FIXTURE_TEST_2(plan_axis__a_decode_step_runs_on_every_engine) {
+DECODE_TEST(plan_axis__a_decode_step_runs_on_every_engine) {
     const ptowsp_schedule schedules[] = {
         {.dispatch = PTOWSP_DISPATCH_PLAN, .lane_count = LANES},
         {.dispatch = PTOWSP_DISPATCH_PLAN, .lane_count = 3, .window = 2},
@@ -641,7 +642,7 @@ DEVICE_TEST(plan_axis__a_decode_step_runs_on_threads_and_devices) {
 
 // Units take their KV tokens, merges ten cycles a slot. Lanes 0 to 3 have 100 tokens each; then
 // lane 0 merges three slots in 30 cycles, and lane 2 two in 20.
-FIXTURE_TEST_2(plan_axis__dispatch_follows_the_lanes_of_the_plan) {
+DECODE_TEST(plan_axis__dispatch_follows_the_lanes_of_the_plan) {
     static const uint32_t lanes[UNITS + MERGES] = {0, 1, 2, 2, 3, 3, 0, 2};
     static const ptowsp_cycles starts[UNITS + MERGES] = {0, 0, 0, 50, 0, 50, 100, 100};
     ptowsp_schedule schedule = {.dispatch = PTOWSP_DISPATCH_PLAN, .lane_count = LANES};
@@ -1462,7 +1463,7 @@ FIXTURE_TEST(plan_axis__lists_that_change_during_a_run_are_found, 1) {
 
 // -- text and reading -----------------------------------------------------------------------------
 
-FIXTURE_TEST_2(plan_axis__modules_and_bindings_can_be_read) {
+DECODE_TEST(plan_axis__modules_and_bindings_can_be_read) {
     char text[2048];
     ptowsp_output_buffer buffer = {text, sizeof text, 0};
     ptowsp_module_print(f->m, ptowsp_output_to_buffer(&buffer));
