@@ -26,13 +26,8 @@ static void fails_alike(lp *p, ptowsp_status status, uint64_t index) {
 
 // The batch is of independent tasks; 7, 9 and 23 fail, the earlier the later.
 LP_TEST(run_lanes_faults__the_first_in_program_order_is_told, LANE_OWN, 3) {
-    PTOWSP_WORKLOAD(p->m, "main") {
-        PTOWSP_PARALLEL(p->m, i, p->batch) {
-            PTOWSP_PARALLEL(p->m, k, p->batch) {
-                lp_step(p, 0);
-            }
-        }
-    }
+    lp_parse(p, "workload main\n  parallel i in batch\n    parallel k in batch\n"
+                "      task step(0)\n");
     lp_compile(p, NULL);
     assert_int_equal(ptowsp_run_bind_size(p->run, "batch", 5), PTOWSP_OK);
     p->result[7] = ptowsp_task_fail(PTOWSP_KERNEL_FAILED);
@@ -77,17 +72,11 @@ static void skips(lp *p, uint64_t task_count, uint64_t failing, uint64_t skipped
 
 // 0 writes, 1 to 4 read, 5 writes what they have read, 6 reads that, 7 has to do with none of it.
 LP_TEST(run_lanes_faults__what_shares_data_with_it_does_not_run, LANE_OWN, 3) {
-    PTOWSP_WORKLOAD(p->m, "main") {
-        PTOWSP_COMBINE(p->m) {
-            lp_task(p, p->touch, 0, 0, 4, 4);
-            for (int i = 0; i < 4; i++) {
-                lp_task(p, p->get, 0, 0, 4, 4);
-            }
-            lp_task(p, p->put, 0, 0, 4, 4);
-            lp_task(p, p->get, 3, 3, 2, 2);
-            lp_task(p, p->touch, 8, 8, 2, 2);
-        }
-    }
+    lp_parse(p, "workload main\n  combine\n    task touch(1) tile = x of 4 x 4\n"
+                "    task get(1) tile = x of 4 x 4\n    task get(1) tile = x of 4 x 4\n"
+                "    task get(1) tile = x of 4 x 4\n    task get(1) tile = x of 4 x 4\n"
+                "    task put(1) tile = x of 4 x 4\n    task get(1) tile = x at (3, 3) of 2 x 2\n"
+                "    task touch(1) tile = x at (8, 8) of 2 x 2\n");
     const ptowsp_schedule schedule = lp_schedule(PTOWSP_DEPENDENCIES_EXPLICIT);
     lp_compile(p, &schedule);
     skips(p, 8, 0, 0x7e);
@@ -100,22 +89,9 @@ LP_TEST(run_lanes_faults__what_shares_data_with_it_does_not_run, LANE_OWN, 3) {
 
 // 0, then 1, 2 and (3, then 4) side by side, then 5, then 6 and 7 side by side.
 LP_TEST(run_lanes_faults__what_comes_after_it_does_not_run, LANE_OWN, 3) {
-    PTOWSP_WORKLOAD(p->m, "main") {
-        lp_step(p, 0);
-        PTOWSP_COMBINE(p->m) {
-            lp_step(p, 1);
-            lp_step(p, 2);
-            PTOWSP_SEQUENCE(p->m) {
-                lp_step(p, 3);
-                lp_step(p, 4);
-            }
-        }
-        lp_step(p, 5);
-        PTOWSP_COMBINE(p->m) {
-            lp_step(p, 6);
-            lp_step(p, 7);
-        }
-    }
+    lp_parse(p, "workload main\n  task step(0)\n  combine\n    task step(1)\n    task step(2)\n"
+                "    sequence\n      task step(3)\n      task step(4)\n  task step(5)\n  combine\n"
+                "    task step(6)\n    task step(7)\n");
     lp_compile(p, NULL);
     skips(p, 8, 0, 0xfe);
     skips(p, 8, 1, 0xe0);
@@ -155,11 +131,7 @@ LP_TEST(run_lanes_faults__what_edges_and_streams_lead_to_does_not_run, LANE_OWN,
 
 // More tasks than the ring has places: what waits for the failure is behind many that are retired.
 LP_TEST(run_lanes_faults__nothing_begins_behind_a_failure_in_a_long_chain, LANE_OWN, 2) {
-    PTOWSP_WORKLOAD(p->m, "main") {
-        PTOWSP_FOR_EACH(p->m, i, p->batch) {
-            lp_step(p, 0);
-        }
-    }
+    lp_parse(p, "workload main\n  for_each i in batch\n    task step(0)\n");
     ptowsp_schedule schedule = lp_schedule(PTOWSP_DEPENDENCIES_STRUCTURE);
     schedule.window = 8;
     lp_compile(p, &schedule);
@@ -243,11 +215,7 @@ TEST(run_lanes_faults__what_is_issued_after_a_failure_does_not_run) {
 
 // Nothing is run before all are issued, as there is one thread and few of them are ready: all are, and run.
 LP_TEST(run_lanes_faults__what_does_not_depend_on_it_still_runs, LANE_IN_ORDER, 2) {
-    PTOWSP_WORKLOAD(p->m, "main") {
-        PTOWSP_PARALLEL(p->m, i, p->batch) {
-            lp_step(p, 0);
-        }
-    }
+    lp_parse(p, "workload main\n  parallel i in batch\n    task step(0)\n");
     lp_compile(p, NULL);
     assert_int_equal(ptowsp_run_bind_size(p->run, "batch", 7), PTOWSP_OK);
     p->result[3] = ptowsp_task_fail(PTOWSP_KERNEL_FAILED);
@@ -261,18 +229,10 @@ LP_TEST(run_lanes_faults__what_does_not_depend_on_it_still_runs, LANE_IN_ORDER, 
 
 // What is loaded from what task 0 writes says where task 2 is: at row 1, or where `row` is added.
 LP_TEST(run_lanes_faults__an_error_of_the_walk_comes_after_all_before_it, LANE_OWN, 2) {
-    PTOWSP_WORKLOAD(p->m, "main") {
-        PTOWSP_COMBINE(p->m) {
-            ptowsp_task_desc desc = {.kernel = p->touch, .axes[0] = lp_number(p, 1)};
-            lp_task(p, p->touch, 0, 0, 1, 1);  // 0
-            lp_task(p, p->touch, 8, 8, 1, 1);  // 1
-            lp_load(p, 0, 0, 0);
-            desc.views[0] = lp_view(p, 0, 0, 1, 1);
-            desc.views[0].row = ptowsp_add(ptowsp_slot(p->m, 0, PTOWSP_TYPE_I64),
-                                           ptowsp_slot(p->m, 1, PTOWSP_TYPE_I64));
-            ptowsp_task_make(p->m, &desc);  // 2
-        }
-    }
+    lp_parse(p, "workload main\n  combine\n    task touch(1) tile = x of 1 x 1\n"
+                "    task touch(1) tile = x at (8, 8) of 1 x 1\n"
+                "    slot_load 0 = x of 1 x 1 element ((0), (0))\n"
+                "    task touch(1) tile = x at (slot_i64[0] + slot_i64[1], 0) of 1 x 1\n");
     lp_compile(p, NULL);
     p->is_slow[1] = true;
     lp_works(p, 3);

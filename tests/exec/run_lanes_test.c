@@ -68,20 +68,13 @@ LP_TEST(run_lanes__many_readers_and_one_writer_take_turns, LANE_OWN, 3) {
 
 // What is loaded decides how many tasks follow: 1 by then, and 2 when the second load is done.
 LP_TEST(run_lanes__a_slot_load_waits_for_its_writer, LANE_OWN, 2) {
-    PTOWSP_WORKLOAD(p->m, "main") {
-        PTOWSP_COMBINE(p->m) {
-            lp_task(p, p->touch, 0, 0, 3, 3);  // 0
-            lp_load(p, 0, 2, 2);
-            PTOWSP_WHEN(p->m, ptowsp_eq(ptowsp_slot(p->m, 0, PTOWSP_TYPE_I64), lp_number(p, 1))) {
-                lp_step(p, 0);                     // 1
-                lp_task(p, p->touch, 2, 2, 4, 4);  // 2: again, by an overlapping tile
-            }
-            lp_load(p, 1, 2, 2);
-            PTOWSP_WHEN(p->m, ptowsp_eq(ptowsp_slot(p->m, 1, PTOWSP_TYPE_I64), lp_number(p, 2))) {
-                lp_step(p, 0);  // 3
-            }
-        }
-    }
+    lp_parse(p,
+             "workload main\n  combine\n    task touch(1) tile = x of 3 x 3\n"
+             "    slot_load 0 = x at (2, 2) of 1 x 1 element ((0), (0))\n"
+             "    when slot_i64[0] == 1\n      task step(0)\n"
+             "      task touch(1) tile = x at (2, 2) of 4 x 4\n"  // again, by an overlapping tile
+             "    slot_load 1 = x at (2, 2) of 1 x 1 element ((0), (0))\n"
+             "    when slot_i64[1] == 2\n      task step(0)\n");
     const ptowsp_schedule schedule = lp_schedule(PTOWSP_DEPENDENCIES_EXPLICIT);
     lp_compile(p, &schedule);
     lp_waits(p, 4, 0, 1);
@@ -95,26 +88,9 @@ LP_TEST(run_lanes__a_slot_load_waits_for_its_writer, LANE_OWN, 2) {
 
 // 0, then 1 and 2 and (3, then 4) side by side, then 5; then nothing in scopes, then 6.
 LP_TEST(run_lanes__sequential_scopes_order_tasks_that_share_nothing, LANE_OWN, 3) {
-    PTOWSP_WORKLOAD(p->m, "main") {
-        lp_step(p, 0);
-        PTOWSP_COMBINE(p->m) {
-            lp_step(p, 1);
-            lp_step(p, 2);
-            PTOWSP_SEQUENCE(p->m) {
-                lp_step(p, 3);
-                lp_step(p, 4);
-            }
-        }
-        lp_step(p, 5);
-        PTOWSP_COMBINE(p->m) {
-            PTOWSP_PARALLEL(p->m, i, p->batch) {
-                lp_step(p, 7);
-            }
-            PTOWSP_SEQUENCE(p->m) {
-            }
-        }
-        lp_step(p, 6);
-    }
+    lp_parse(p, "workload main\n  task step(0)\n  combine\n    task step(1)\n    task step(2)\n"
+                "    sequence\n      task step(3)\n      task step(4)\n  task step(5)\n  combine\n"
+                "    parallel i in batch\n      task step(7)\n    sequence\n  task step(6)\n");
     const ptowsp_schedule schedule = lp_schedule(PTOWSP_DEPENDENCIES_STRUCTURE);
     lp_compile(p, &schedule);
     assert_int_equal(ptowsp_run_bind_size(p->run, "batch", 0), PTOWSP_OK);
@@ -126,14 +102,8 @@ LP_TEST(run_lanes__sequential_scopes_order_tasks_that_share_nothing, LANE_OWN, 3
 }
 
 LP_TEST(run_lanes__for_each_orders_its_iterations, LANE_OWN, 3) {
-    PTOWSP_WORKLOAD(p->m, "main") {
-        PTOWSP_FOR_EACH(p->m, i, p->batch) {
-            PTOWSP_COMBINE(p->m) {
-                lp_step(p, 0);
-                lp_step(p, 1);
-            }
-        }
-    }
+    lp_parse(p, "workload main\n  for_each i in batch\n    combine\n      task step(0)\n"
+                "      task step(1)\n");
     lp_compile(p, NULL);
     assert_int_equal(ptowsp_run_bind_size(p->run, "batch", 50), PTOWSP_OK);
     for (uint64_t slow = 0; slow < 100; slow += 9) {
@@ -148,17 +118,8 @@ LP_TEST(run_lanes__for_each_orders_its_iterations, LANE_OWN, 3) {
 
 // 2 after 0 and 1, though nothing else orders them; and 3 after 0 of its own iteration.
 LP_TEST(run_lanes__explicit_edges_order_tasks, LANE_OWN, 3) {
-    PTOWSP_WORKLOAD(p->m, "main") {
-        PTOWSP_PARALLEL(p->m, i, p->batch) {
-            ptowsp_task_desc desc = {0};
-            ptowsp_node first = lp_step(p, 0), second = lp_step(p, 1);
-            desc.kernel = p->step;
-            desc.axes[0] = lp_number(p, 2);
-            desc.after[0] = first;
-            desc.after[1] = second;
-            ptowsp_task_make(p->m, &desc);
-        }
-    }
+    lp_parse(p, "workload main\n  parallel i in batch\n    task step(0) as node 1\n"
+                "    task step(1) as node 2\n    task step(2) after node 1, node 2\n");
     const ptowsp_schedule schedule = lp_schedule(PTOWSP_DEPENDENCIES_EXPLICIT);
     lp_compile(p, &schedule);
     assert_int_equal(ptowsp_run_bind_size(p->run, "batch", 3), PTOWSP_OK);
@@ -195,11 +156,7 @@ LP_TEST(run_lanes__streams_order_tasks, LANE_OWN, 3) {
 
 // With room for 4 no task begins before the fourth one before it is done.
 LP_TEST(run_lanes__tasks_in_flight_are_no_more_than_the_window, LANE_OWN, 3) {
-    PTOWSP_WORKLOAD(p->m, "main") {
-        PTOWSP_PARALLEL(p->m, i, p->batch) {
-            lp_step(p, 0);
-        }
-    }
+    lp_parse(p, "workload main\n  parallel i in batch\n    task step(0)\n");
     ptowsp_schedule schedule = lp_schedule(PTOWSP_DEPENDENCIES_STRUCTURE);
     schedule.window = 4;
     lp_compile(p, &schedule);
@@ -226,12 +183,8 @@ static void meet(lp *p, const ptowsp_task *task) {
 
 // A lane may be late, so not every time.
 LP_TEST(run_lanes__independent_tasks_run_at_the_same_time, LANE_OWN, 2) {
-    PTOWSP_WORKLOAD(p->m, "main") {
-        PTOWSP_COMBINE(p->m) {
-            lp_task(p, p->touch, 0, 0, 4, 4);
-            lp_task(p, p->touch, 0, 4, 4, 4);
-        }
-    }
+    lp_parse(p, "workload main\n  combine\n    task touch(1) tile = x of 4 x 4\n"
+                "    task touch(1) tile = x at (0, 4) of 4 x 4\n");
     lp_compile(p, NULL);
     p->inside = meet;
     bool have_met = false;

@@ -90,6 +90,30 @@ static inline void lp_begin(lp *p, lane_kind kind, uint32_t lane_count) {
     p->known = lp_kernel_make(p, "known", false, PTOWSP_IN, LP_CYCLES);
 }
 
+// The module as a text: workloads, with axis, tensor and kernels as above.
+static inline void lp_parse(lp *p, const char *workloads) {
+    static const char *const names[] = {"step", "get", "put", "touch"};
+    char text[2048];
+    ptowsp_parse_kernel kernels[4] = {0};
+    for (int i = 0; i < 4; i++) {
+        kernels[i].name = names[i];
+        kernels[i].fn = lp_kernel;
+        kernels[i].user = p;
+    }
+    const ptowsp_parse_desc attached = {.kernels = kernels, .kernel_count = 4};
+    snprintf(text, sizeof text,
+             "module m slots 8\naxis batch dynamic\ntensor x i32 [16, 16] global\n"
+             "kernel step(axes 1) vector\nkernel get(axes 1, in tile i32 ? x ?) vector\n"
+             "kernel put(axes 1, out tile i32 ? x ?) vector\n"
+             "kernel touch(axes 1, inout tile i32 ? x ?) vector\n%s",
+             workloads);
+    ptowsp_module_destroy(p->m);
+    p->m = NULL;
+    if (ptowsp_module_parse(p->context, text, strlen(text), &attached, &p->m, NULL) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(p->context).text);
+    }
+}
+
 static inline ptowsp_expr lp_number(const lp *p, int64_t value) {
     return ptowsp_i64(p->m, value);
 }
