@@ -362,7 +362,7 @@ PWSP_NUMBER_API pwsp_number_text pwsp_shortest(double number, bool is_f32) {
 // complete in itself: C functions for hand-written kernels and, under C++17, PTO-ISA's own names on
 // top of them. ptowsp.c carries the same files and runs its tile kernels through them. Include
 // guards stay in both, so a file that includes both gets everything once. All functions are static,
-// and there is no global state: an instruction changes a tile, memory, or the core that it is
+// and have no global state: an instruction changes a tile, memory, or the core that it is
 // given.
 //
 //      ptoisa_core core;
@@ -535,9 +535,9 @@ typedef enum ptoisa_pipe {
 #define PTOISA_EVENT_COUNT 8  // flags for each (source, destination) pair of pipes
 
 // How an instruction is counted in the unit model: DST the valid elements of its destination, SRC
-// those of its source, SORT 5 for each element of its source, MATMUL m * k * n, ZERO nothing. MOVE:
+// the valid elements of its source, SORT 5 for each element of its source, MATMUL m * k * n, ZERO nothing. MOVE:
 // DST, but nothing from L1 to L0, bias table or fixpipe buffer: there TLOAD has paid.
-// What it costs on A2/A3 is in cost_a2a3.h, by name.
+// Its cost on A2/A3 is in cost_a2a3.h, by name.
 // clang-format off
 #define PTOISA_OPS(OP) /* name, unit cycles */                                                     \
     OP(TLOAD, DST) OP(TSTORE, SRC) OP(TMOV, MOVE) OP(TEXTRACT, MOVE) OP(TINSERT, SRC)              \
@@ -613,7 +613,7 @@ typedef enum ptoisa_pattern {
 } ptoisa_pattern;
 
 // Indices of MGATHER that are outside of the table: a fault, the nearest one inside, modulo the
-// number of places, or 0 for what is gathered.
+// number of places, or 0 for the gathered element.
 typedef enum ptoisa_outside {
     PTOISA_OUTSIDE_FAULT = 0,
     PTOISA_OUTSIDE_CLAMP,
@@ -621,7 +621,7 @@ typedef enum ptoisa_outside {
     PTOISA_OUTSIDE_ZERO
 } ptoisa_outside;
 
-// What MSCATTER does with what is there.
+// How MSCATTER combines with the elements there.
 typedef enum ptoisa_scatter {
     PTOISA_SCATTER_REPLACE = 0,
     PTOISA_SCATTER_ADD,
@@ -704,8 +704,8 @@ typedef struct ptoisa_timing {
 } ptoisa_timing;
 
 // The table of cost models. A kernel takes the SUM of its instructions, or until its PIPES are done,
-// which overlap as far as flags allow; the machine is that of a core that is given none; and
-// ptoisa_cost_of_<cost> (cost.h) says what an instruction takes.
+// which overlap as far as flags allow; the machine is for cores that are given none; and
+// ptoisa_cost_of_<cost> (cost.h) gives the cycles of an instruction.
 // clang-format off
 #define PTOISA_MODELS(MODEL) /* name, time, machine, cost */                                       \
     MODEL(UNIT, SUM, 910b, elements)  /* an element is a cycle */                                  \
@@ -736,7 +736,7 @@ PTOISA_INLINE ptoisa_time ptoisa_time_of(ptoisa_model model) {
     return PTOISA_TIME_PIPES;
 }
 
-// What a cost function is told about one instruction. It is asked for SET_FLAG, WAIT_FLAG and
+// The facts that a cost function gets about one instruction. It is asked for SET_FLAG, WAIT_FLAG and
 // PIPE_BARRIER too, which have no operands; a barrier of PTOISA_PIPE_ALL is asked for once.
 typedef struct ptoisa_issue_info {
     ptoisa_op op;
@@ -754,7 +754,7 @@ typedef uint64_t (*ptoisa_cost_fn)(const ptoisa_issue_info *info, void *user);
 
 typedef struct ptoisa_core ptoisa_core;
 
-// Called with what is wrong: one line, "TADD: ...". The instruction is then left undone.
+// Called with the text of the fault: one line, "TADD: ...". The instruction is then left undone.
 typedef void (*ptoisa_fault_fn)(ptoisa_core *core, const char *text);
 
 // Traffic with global memory, counted as instructions are charged. A transfer of so many bytes then takes
@@ -777,9 +777,9 @@ struct ptoisa_core {
     const ptoisa_timing *timing;  // measured models: times to use instead of the built-in ones
     ptoisa_traffic *traffic;      // counted there, in models whose pipes overlap; NULL: not counted
     bool is_dry;                  // charge, do not compute
-    bool is_checked;              // operands are checked, and what is wrong is a fault
+    bool is_checked;              // operands are checked, and errors are faults
     bool is_only_checked;      // dry, nothing is charged, and each tile is known to be a whole one
-    bool is_as_simulator;      // what PTO-ISA's CPU simulator permits is none
+    bool is_as_simulator;      // forms that PTO-ISA's CPU simulator permits are not faults
     ptoisa_fault_fn on_fault;  // NULL: print the text to stderr and abort
     void *fault_user;
     uint8_t *memory[PTOISA_MEMORY_COUNT];  // for ptoisa_tassign; not owned
@@ -1207,7 +1207,7 @@ PTOISA_INLINE double ptoisa_get(const ptoisa_tile *tile, uint32_t r, uint32_t c)
 
 // clang-format off
 
-// UB is 192 KiB on A2/A3, of which row-expands use the last 8 as scratch.
+// UB is 192 KiB on A2/A3; row-expands use the last 8 KiB as scratch.
 PTOISA_FN const ptoisa_machine *ptoisa_machine_910b(void) {
     static const ptoisa_machine machine = {
         "910B", PTOISA_A2A3, 1850,
@@ -1341,8 +1341,8 @@ PTOISA_FN const ptoisa_machine *ptoisa_machine_950pr(void) {
 //     950PR    1,650 MHz. Measured are vector instructions, which have fits of their own
 //              (cost_timed.h), and L1 to L0 of GEMM. No row has transposing loads: they are as
 //              fast as others. Memory to L1 is the public 100 bytes a cycle of a core alone.
-//              Latencies and FIX are 910B's, other rates those of machine.h.
-//              Mechanisms of 910B's vector unit are switched off: no row says that A5 has them.
+//              Latencies and FIX are 910B's, other rates are machine.h's.
+//              Mechanisms of 910B's vector unit are off: the rows do not show them on A5.
 //
 // These are times of a core that has memory to itself. Cores that share memory are slower by
 // ptowsp_shared_memory_of: the rates of L2 and HBM are other constants. Launches, dispatch and links are
@@ -1519,8 +1519,8 @@ typedef enum ptoisa_over {
     PTOISA_OVER_ROWS   // of the destination, row by row: an operand is repeated for each
 } ptoisa_over;
 
-// What an instruction is made of: R2 of two vector instructions with a barrier between. Those that
-// A2/A3 does not have are made of what it would take (TFMOD: a - trunc(a / b) * b). TMULADDDST and
+// The composition of an instruction: R2 of two vector instructions with a barrier between. Those that
+// A2/A3 does not have are composed of the ones it would take (TFMOD: a - trunc(a / b) * b). TMULADDDST and
 // its family, TAXPY, shifts and TTRANS are one vector instruction that nobody has listed, as is
 // whatever is not here. (TSCATTER is among these, but runs on the scalar unit of the device.)
 #define PTOISA_RECIPES(R1, R2, R3, R4, R5)                                                         \
@@ -1840,8 +1840,8 @@ PTOISA_FN uint64_t ptoisa_cost_vector(const ptoisa_issue_info *info) {
 //     two loops, row by row                (a2 * registers of a row + b2) * rows + c2
 //
 // The fits are public. They were made from 676 points, with a median accuracy of 0.986. They go by
-// the size of the element: that of fp32 for 4 bytes, that of fp16 for 1 and 2, and for 8, which was
-// not measured. Integer adds cost as much as those of floats: both are one register instruction.
+// the size of the element: the fit of fp32 for 4 bytes, the fit of fp16 for 1 and 2, and for 8, which was
+// not measured. Integer adds cost as much as adds of floats: both are one register instruction.
 //
 // Instructions without a fit follow the rule of A2/A3, with this machine's own rates and memories:
 // all moves and transfers, matrices, flags, and the vector instructions that are not listed below
@@ -2083,7 +2083,7 @@ PTOISA_FN uint64_t ptoisa_cost_bytes(const ptoisa_machine *machine, ptoisa_path 
     return cycles > 0 ? cycles : 1;
 }
 
-// Bytes of what is moved, as they leave the source: those of an f32 that is stored as f16 count 4.
+// Bytes moved, as they leave the source: an f32 that is stored as f16 counts 4.
 PTOISA_FN uint64_t ptoisa_transfer_bytes(const ptoisa_issue_info *info) {
     bool is_from_tile = info->op == PTOISA_TSTORE || info->op == PTOISA_MSCATTER ||
                         info->op == PTOISA_TMOV || info->op == PTOISA_TEXTRACT ||
@@ -2109,7 +2109,7 @@ PTOISA_FN uint64_t ptoisa_cost_matmul(const ptoisa_issue_info *info) {
                        : PTOISA_MATMUL_START + blocks * (info->src0->dtype == PTOISA_F32 ? 2 : 1);
 }
 
-// `vector` is what a vector instruction takes.
+// `vector`: the cycles of a vector instruction.
 PTOISA_FN uint64_t ptoisa_cost_device(const ptoisa_issue_info *info,
                                       uint64_t (*vector)(const ptoisa_issue_info *info)) {
     switch (info->op) {
@@ -4579,7 +4579,7 @@ PTOISA_FN void ptoisa_tinsert_fp(ptoisa_core *core, const ptoisa_tile *d, const 
 // (unit) waits cost nothing, and a block takes the sum over its cores.
 //
 // On A5 the slots are in the memory of the core that pops: UB, or L1. So a push is a move from L0C
-// to UB or from UB to L1, and a pop only waits; there is no address in global memory for TALLOC.
+// to UB or from UB to L1, and a pop only waits; TALLOC has no address in global memory.
 // The public documentation has three rules for pushed tiles, and no more (checked 4 [read]):
 //
 //     to the vector cores, split    types of 32 bits; by rows: an even number of valid rows; by
@@ -4610,7 +4610,7 @@ typedef enum ptoisa_split {
     PTOISA_SPLIT_COUNT
 } ptoisa_split;
 
-// The contents of a slot. By address (TALLOC) they are unknown: dtype is none.
+// The contents of a slot. By address (TALLOC) they are unknown: without dtype.
 typedef struct ptoisa_fifo_slot {
     uint64_t filled_at, freed_at;  // when the last that fills, reads it was done
     uint8_t dtype, split;
@@ -5594,7 +5594,7 @@ PTOISA_FN void ptoisa_ttri(ptoisa_core *core, const ptoisa_tile *d, bool upper, 
 // -- other views of a tile ------------------------------------------------------------------------
 
 // The rows x cols valid elements of a row-major tile that begin at (row, col). Its rows are as long
-// as those of s, and so reach into the next row of s where col > 0: instructions that write a whole
+// as the rows of s, and so reach into the next row of s where col > 0: instructions that write a whole
 // allocation (TLOAD, TFILLPAD) must not be given such a part.
 PTOISA_INLINE ptoisa_tile ptoisa_tsubview(const ptoisa_tile *s, uint32_t row, uint32_t col,
                                           uint32_t rows, uint32_t cols) {
@@ -7031,7 +7031,7 @@ PTOISA_FN bool ptoisa_check_apart(ptoisa_core *core, ptoisa_op op, const ptoisa_
     return true;
 }
 
-// -- what all instructions do ---------------------------------------------------------------------
+// -- common to all instructions -------------------------------------------------------------------
 
 // Maps tiles over d's valid region, once they are checked; s1 and s2 may be NULL.
 PTOISA_FN void ptoisa_map_tiles(ptoisa_loops *loops, const ptoisa_tile *d, const ptoisa_tile *s0,
@@ -8431,9 +8431,9 @@ PTOISA_FN void ptoisa_tcolargmin(ptoisa_core *core, const ptoisa_tile *d, const 
 // four of i8. f16 and bf16 become f32 as panels are packed; i8 becomes i16, or stays as it is where a
 // processor multiplies bytes:
 //
-//      A panel     16 rows, boxes of 16 rows x 8 units, one after the other along k: what a tile in
+//      A panel     16 rows, boxes of 16 rows x 8 units, one after the other along k: the layout that a tile in
 //                  Zz or Nz is already if its words are units, so that is used in place
-//      B panel     32 columns: a row of 32 units for each unit of k; of its last unit, what is
+//      B panel     32 columns: a row of 32 units for each unit of k; in its last unit, the part
 //                  beyond k is 0, and so products with whatever A has there
 //
 // Bytes are multiplied where one side is unsigned, so bytes of B have 128 added (their top bit is
@@ -11304,7 +11304,7 @@ PTOISA_FN void ptoisa_mscatter_by(ptoisa_core *core, const ptoisa_global *table,
 //      ptoisa_block_run(cores, cube, vector, arg);
 //      cycles = ptoisa_block_cycles(cores, 3);
 //
-// If no remaining core can proceed, that is a fault which names what each waits for. Their waits
+// If no remaining core can proceed, that is a fault which names the wait of each. Their waits
 // then return, FIFOs do nothing, and the halves run to their ends: so on_fault must return, and
 // loops must not depend on popped data.
 
@@ -12847,7 +12847,7 @@ template <typename D, typename S> inline RecordEvent TRESHAPE(D &dst, S &src) {
 // NPUMemoryModel; tiles of 4-bit integers and of floats of 8 and 4 bits, and their operations (MX
 // matmul, MXFP8 and MXFP4); convolutions; communication between devices. Assumed, for want of
 // documentation: indices outside that wrap or clamp are signed; the elements of a table count row
-// after row; of a move with a scale for each column, the first scale is that of the first column
+// after row; of a move with a scale for each column, the first scale is for the first column
 // moved.
 
 #ifndef PTOISA_PTO_OPS_H

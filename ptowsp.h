@@ -280,15 +280,15 @@
 //   11. MoE plans                          2078    28. Devices                            7618
 //   12. Prefix trees                       2559    29. Tuning                             7780
 //   13. Data types and tensors             2846    30. Emitting                           8106
-//   14. Modules                            2931    31. Dumps of PTO Runtime               8332
-//   15. Kernels                            3140    32. Spaces                             8581
-//   16. Scalar expressions                 3456    33. Utilities                          8640
+//   14. Modules                            2931    31. Dumps of PTO Runtime               8334
+//   15. Kernels                            3140    32. Spaces                             8586
+//   16. Scalar expressions                 3456    33. Utilities                          8645
 //   17. Workloads                          3557
 //
-//   Appendix A. Reading programs                   8654
-//   Appendix B. The grammar of modules as text     9182
-//   Appendix C. Macros                             9269
-//   Appendix D. Index of functions                 9492
+//   Appendix A. Reading programs                   8659
+//   Appendix B. The grammar of modules as text     9187
+//   Appendix C. Macros                             9274
+//   Appendix D. Index of functions                 9497
 //
 // WORDS
 //
@@ -9499,15 +9499,15 @@ PTOWSP_DEFINE_SPACE(ptowsp_moe_space, PTOWSP_MOE_DIMS)
 //
 //      ptowsp_              add 3515, algorithm_name 6873, and 3539, array_at 3485,
 //                           bf16_from_f32 2898, bitand 3522, bitnot 3528, bitor 3523, bitxor 3524,
-//                           bool 3476, call_make 3727, cast 3548, channel_make 6723, clock_ns 8649,
+//                           bool 3476, call_make 3727, cast 3548, channel_make 6723, clock_ns 8654,
 //                           close_make 6746, combine_begin 3621, consume_begin 6711, consumes 6730,
 //                           convert 2906, core_timing_of 6530, cost_check 6535, decode_tiers 867,
 //                           depth_name 3975, div 3518, edge_reason_name 5272, eq 3531,
 //                           event_make 6752, f16_from_f32 2896, fingerprint_print 5121,
-//                           for_each_begin 3615, ge 3536, gt 3535, hash 8646, i64 3474,
+//                           for_each_begin 3615, ge 3536, gt 3535, hash 8651, i64 3474,
 //                           instruction 6462, le 3534, links_make 6999, location_name 2890,
 //                           lt 3533, max 3521, memory_name 6007, min 3520, mul 3517, ne 3532,
-//                           neg 3527, not 3541, opcode_name 9023, or 3540, otherwise_begin 3620,
+//                           neg 3527, not 3541, opcode_name 9028, or 3540, otherwise_begin 3620,
 //                           pipe_name 6008, pipeline_begin 6706, process_begin 6708,
 //                           processor_count 626, produces 6731, receive_begin 6713,
 //                           record_make 6753, rem 3519, replicate_begin 6709, ring_name 3958,
@@ -9536,9 +9536,9 @@ PTOWSP_DEFINE_SPACE(ptowsp_moe_space, PTOWSP_MOE_DIMS)
 //                           run 7730, run_graph 7721, start 7735
 //      ptowsp_dispatch_     mpmd 1256, serial 1225, spmd 1236
 //      ptowsp_dtype_        name 2887, size 2886
-//      ptowsp_dump_         check 8445, close 8439, explain 8456, open 8437, print 8450,
-//                           replay_export 8572, replay_print 8566, replay_run 8559,
-//                           rings_least 8493, rings_try 8498
+//      ptowsp_dump_         check 8449, close 8443, explain 8460, open 8441, print 8454,
+//                           replay_export 8577, replay_print 8571, replay_run 8564,
+//                           rings_least 8498, rings_try 8503
 //      ptowsp_expr_         print 3554, type 3551
 //      ptowsp_f32_          from_bf16 2899, from_f16 2897
 //      ptowsp_graph_        add 5895, cancel 5838, clear 5775, create 5769, destroy 5771,
@@ -9564,9 +9564,9 @@ PTOWSP_DEFINE_SPACE(ptowsp_moe_space, PTOWSP_MOE_DIMS)
 //                           move 2478, place 2315, plan_units 2368, print 2364, rebalance 2454,
 //                           routes_generate 2549, row_bound 2182, scratch_bytes 2445, share 2497,
 //                           size 2309, sort 2190, sort_parallel 2200, unit_rows 2356
-//      ptowsp_npu_          build 8245, build_run 8296, destroy 8249, directory 8252, emit 8201,
-//                           emit_files 8209, execute 8290, measure 8325, record 8221,
-//                           was_cached 8250
+//      ptowsp_npu_          build 8247, build_run 8298, destroy 8251, directory 8254, emit 8203,
+//                           emit_files 8211, execute 8292, measure 8327, record 8223,
+//                           was_cached 8252
 //      ptowsp_output_       to_buffer 711, to_file 714
 //      ptowsp_parallel_     begin 3613, for 640
 //      ptowsp_plan_         chunk_size 1126, explain 1189, generate 1149, generate_parallel 1167,
@@ -9576,9 +9576,9 @@ PTOWSP_DEFINE_SPACE(ptowsp_moe_space, PTOWSP_MOE_DIMS)
 //                           generate 2799, join_row 2835, place 2789, print 2817,
 //                           progress_size 2841, remove 2766, size 2782, tree_bytes 2736,
 //                           tree_place 2737, unit_tokens 2823
-//      ptowsp_program_      check 9136, create 4384, destroy 4389, kernel_name 4395,
-//                           lane_count 9129, load 4438, print 4402, print_place 4398,
-//                           print_point 4744, print_schedule 9132, prove 9148, read 9126,
+//      ptowsp_program_      check 9141, create 4384, destroy 4389, kernel_name 4395,
+//                           lane_count 9134, load 4438, print 4402, print_place 4398,
+//                           print_point 4744, print_schedule 9137, prove 9153, read 9131,
 //                           save 4428, size 4392
 //      ptowsp_rails_        fail 8093, init 8074, print 8100, propose 8088, reason_text 8096,
 //                           sample 8080, tick 8084
@@ -9587,17 +9587,17 @@ PTOWSP_DEFINE_SPACE(ptowsp_moe_space, PTOWSP_MOE_DIMS)
 //      ptowsp_run_          bind 4590, bind_array 4609, bind_batch 4676, bind_csr 4627,
 //                           bind_lengths 4618, bind_plan 4649, bind_ranks 7225, bind_size 4598,
 //                           bind_slot 4749, bind_symbol 4603, bind_tensor 4633,
-//                           bind_transients 4708, bind_work 4655, bound_array 9165,
-//                           bound_batch 9171, bound_csr 9168, bound_plan 9169, bound_size 9162,
-//                           bound_slot 9179, bound_symbol 9163, bound_tensor 9175,
-//                           bound_transients 9177, cancel 4812, channels 5000, clock_at 5195,
+//                           bind_transients 4708, bind_work 4655, bound_array 9170,
+//                           bound_batch 9176, bound_csr 9173, bound_plan 9174, bound_size 9167,
+//                           bound_slot 9184, bound_symbol 9168, bound_tensor 9180,
+//                           bound_transients 9182, cancel 4812, channels 5000, clock_at 5195,
 //                           create 4524, critical_path 4939, critical_steps 5032, decisions 5555,
 //                           destroy 4526, edges 5295, execute 4800, execute_worker 4805,
 //                           expect 5118, explore 5081, export 5400, export_decisions 5559,
 //                           export_transients 5409, find_bounds 5487, fingerprint 5111,
 //                           group_export 7294, group_simulate 7269, idle 5220, kernels 5215,
 //                           lanes 4931, lifetime_at 4741, pipelines 4996, poll 4831, print 5086,
-//                           print_stuck 5038, print_task 5202, processes 4998, program 9161,
+//                           print_stuck 5038, print_task 5202, processes 4998, program 9166,
 //                           rank_waits 7285, record 5169, records 4934, report 5528, result 4930,
 //                           size_transients 4731, slot 4755, start 4822, steps 5027, trace_at 5182,
 //                           trace_count 5181, trace_find 5185, usage 5230, wait 4830, what_if 5503
@@ -9605,7 +9605,7 @@ PTOWSP_DEFINE_SPACE(ptowsp_moe_space, PTOWSP_MOE_DIMS)
 //      ptowsp_select_       (itself) 3544, begin 3617
 //      ptowsp_send_         make 6736, task_make 6741
 //      ptowsp_slot_         (itself) 3504, load_make 3737, set_make 3731
-//      ptowsp_space_        at 8630, index 8628, make 8623, multiply 9276, total 8627
+//      ptowsp_space_        at 8635, index 8633, make 8628, multiply 9281, total 8632
 //      ptowsp_status_       name 505, text 506
 //      ptowsp_task_         arg 3511, axis 3181, cols 3187, fail 3198, list_make 3820, make 3661,
 //                           rows 3184, scalar 3190, tag 3512, variable 3510

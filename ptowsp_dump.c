@@ -15,7 +15,7 @@
 // src/dump/dump.h
 // =================================================================================================
 
-// Dumps of PTO Runtime: what a program that ran there did, read from its files, checked and explained.
+// Dumps of PTO Runtime: records of a program that ran there, read from its files, checked and explained.
 // A separate library beside ptowsp.c (ptowsp_dump.c): of ptowsp it uses only the header, and its
 // private names begin with dump_.
 //
@@ -25,10 +25,10 @@
 //      dump_link.c      ids to indices; accesses to regions; edges by task
 //      dump_region.c    strided bytes: do two regions share some, or a line of a cache?
 //      dump_order.c     does one task come before another, by any chain of edges?
-//      dump_check.c     what is not ordered and should be, and the other way around
+//      dump_check.c     accesses that lack an order, and edges without accesses
 //      dump_note.c      edges and tasks that are worth a look
 //      dump_rings.c     the rings of the runtime, simulated
-//      dump_explain.c   one task: what it waited for, what waited for it
+//      dump_explain.c   one task: its waits, and the tasks that waited for it
 //      dump_print.c     all of it as text, JSON and HTML
 //      dump_replay.c    the tasks again, in simulated time
 //      dump_show.c      replays as text, JSON, HTML and pictures
@@ -76,9 +76,9 @@
 // As realloc, but size 0 frees and returns NULL. PTOWSP_DUMP_RESIZE(ptr, size), where it is defined.
 DUMP_INTERNAL void *dump_resize(void *ptr, size_t size);
 
-// Makes room for another element of an array, whose capacity is doubled; false: there is no memory.
+// Makes room for another element of an array, whose capacity is doubled; false when memory is out.
 DUMP_INTERNAL bool dump_grow(void **array, uint32_t count, uint32_t *capacity, size_t size);
-// Zeroed memory for count elements, at least one; NULL: there is none.
+// Zeroed memory for count elements, at least one; NULL when memory is out.
 DUMP_INTERNAL void *dump_zeroed(uint64_t count, size_t size);
 
 DUMP_INTERNAL void dump_write(ptowsp_output text, const char *data, size_t size);
@@ -126,12 +126,12 @@ DUMP_INTERNAL uint64_t dump_json_u64(dump_json *json);
 // The same of something that need not be there: 0 for any other value, null or a fraction.
 DUMP_INTERNAL uint64_t dump_json_u64_if(dump_json *json);
 DUMP_INTERNAL int64_t dump_json_i64(dump_json *json);
-// Is all read? (A document that goes on after its value is not one.)
+// Is all read? (Text after the value is an error.)
 DUMP_INTERNAL bool dump_json_is_done(dump_json *json);
 
 // -- tables ---------------------------------------------------------------------------------------
 
-// What a dump calls by name. Those that are unknown follow the known ones (dump_word).
+// Words of a dump. Unknown words follow the known ones (dump_word).
 #define DUMP_TYPES(T) T(INPUT) T(OUTPUT) T(INOUT) T(OUTPUT_EXISTING) T(NO_DEP)
 
 #define DUMP_DTYPES(T) /* with their bytes */                                                      \
@@ -171,7 +171,7 @@ typedef struct dump_list {
 typedef struct dump_arg {
     uint64_t tensor_id, offset;  // offset in elements
     dump_list shape, strides;
-    uint32_t tensor, region;  // DUMP_NONE: there is none, or its bytes are not known
+    uint32_t tensor, region;  // DUMP_NONE: absent, or its bytes are not known
     uint16_t type;            // dump_type, or a word
     uint8_t element_bytes;
 } dump_arg;
@@ -331,7 +331,7 @@ DUMP_INTERNAL ptowsp_dump_finding *dump_finding_add(ptowsp_dump *dump, ptowsp_du
 DUMP_INTERNAL void dump_print_check(const ptowsp_dump *dump, ptowsp_dump_format format,
                                     ptowsp_output text);
 
-// Prints why a task started when it did. False: there is no memory.
+// Prints why a task started when it did. False when memory is out.
 DUMP_INTERNAL bool dump_print_explain(ptowsp_dump *dump, uint32_t task, ptowsp_output text);
 
 // Prints, and draws, a replay or, with NULL, those that are usually asked for.
@@ -341,7 +341,7 @@ DUMP_INTERNAL void dump_show_picture(ptowsp_dump *dump, const ptowsp_dump_replay
                                      ptowsp_export_format format,
                                      const ptowsp_export_options *options, ptowsp_output output);
 
-// The least sizes; what happens with given ones.
+// The least sizes, and the outcome with given ones.
 DUMP_INTERNAL bool dump_rings_find(ptowsp_dump *dump, ptowsp_dump_rings *out_rings);
 DUMP_INTERNAL bool dump_rings_run(ptowsp_dump *dump, const ptowsp_dump_rings *rings,
                                   ptowsp_dump_rings_result *out_result);
@@ -463,7 +463,7 @@ DUMP_INTERNAL void dump_json_open(dump_json *json, const char *text, size_t size
     }
 }
 
-// Reads the next piece of a file. False: there is none.
+// Reads the next piece of a file. False at its end.
 static bool dump_json_fill(dump_json *json) {
     if (json->file) {
         json->offset += (uint64_t)(json->end - json->begin);
@@ -717,7 +717,7 @@ DUMP_INTERNAL bool dump_json_is_done(dump_json *json) {
 
 // The four files, into tables as they come; ids are resolved afterwards (dump_link.c).
 //
-// What is not needed is passed over, so that files may have more than is known here. Words of an
+// Unknown members are passed over, so that files may have more than this version knows. Words of an
 // enumeration that are not known are kept as text, and counted.
 
 #if !defined(_POSIX_C_SOURCE) && !defined(_GNU_SOURCE)
@@ -762,7 +762,7 @@ static bool dump_room(dump_file *f, const char *what, void **array, uint32_t cou
          ? (void)((f)->dump->what##s[(f)->dump->what##_count++] = (value))                         \
          : (void)0)
 
-// The number of a word: that of `names`, or one after them.
+// The number of a word in `names`, or one after them.
 static uint16_t dump_word_of(dump_file *f, const char *what, const char (*names)[24],
                              uint32_t count) {
     char text[DUMP_JSON_TEXT];
@@ -904,7 +904,7 @@ static void dump_to_u64_if(dump_file *f, void *to) {
     *(uint64_t *)to = dump_json_u64_if(&f->json);
 }
 
-// -1 for what a table cannot have.
+// -1 for numbers that a table cannot hold.
 static void dump_to_i32(dump_file *f, void *to) {
     const int64_t value = dump_json_i64(&f->json);
     *(int32_t *)to = value >= 0 && value < INT32_MAX ? (int32_t)value : -1;
@@ -1201,7 +1201,7 @@ static bool dump_file_open(ptowsp_dump *dump, const char *directory, const char 
     return dump_file_read(&f, read);
 }
 
-// The first name_map*.json by its name, in `name`; "" if there is none.
+// The first name_map*.json by its name, in `name`; "" without one.
 static bool dump_name_map(ptowsp_dump *dump, const char *directory, char *name, size_t size) {
     DIR *entries = opendir(directory);
     if (!entries) {
@@ -1272,8 +1272,8 @@ DUMP_INTERNAL bool dump_read_all(ptowsp_dump *dump, const ptowsp_dump_desc *desc
 // Ids to indices: edges by task, arguments by tensor and region, times by task.
 //
 // Edges name tasks by their ids. A task that waits is in the dump; one that is waited for need not
-// be, as tasks that only allocate memory are left out. Those get an index before all others: nothing
-// is known of what they wait for.
+// be, as tasks that only allocate memory are left out. Those get an index before all others: their
+// waits are unknown.
 
 #include <stdlib.h>
 
@@ -1445,7 +1445,7 @@ static uint32_t dump_tensor_find(const ptowsp_dump *dump, uint64_t id) {
 
 #define DUMP_REGION_BYTES offsetof(dump_region, first_pair)  // that tell one from another
 
-// Equal regions are one: most tasks touch what others touch as well.
+// Equal regions are one: most tasks touch regions that others touch as well.
 static bool dump_region_add(ptowsp_dump *dump, const dump_region *region, uint32_t *table,
                             uint32_t size, uint32_t *out_region) {
     uint32_t at = (uint32_t)ptowsp_hash(PTOWSP_HASH_START, region, DUMP_REGION_BYTES) & (size - 1);
@@ -1638,7 +1638,7 @@ static void dump_region_fold(dump_region *r) {
     r->rank = kept;
 }
 
-// A step below zero counts from the other end; one of zero is no step. An empty region has no run.
+// A step below zero counts from the other end; one of zero stays. An empty region has no run.
 DUMP_INTERNAL bool dump_region_make(const dump_arg *arg, uint64_t address, dump_region *r) {
     const uint64_t bytes = arg->element_bytes, limit = UINT64_C(1) << 62;
     memset(r, 0, sizeof *r);
@@ -1730,7 +1730,7 @@ static bool dump_parts_meet(dump_part a, dump_part b, uint64_t grain, uint64_t *
         return dump_parts_meet(b, a, grain, steps);
     }
     if (step_a == step_b && step_a % grain == 0) {
-        // Index of a minus index of b, of which one is 0.
+        // Index of a minus index of b; one of them is 0.
         return dump_part_moves(a, dump_part_next(b, 0), grain, steps) ||
                dump_part_moves(b, dump_part_next(a, 0), grain, steps);
     }
@@ -1907,10 +1907,10 @@ DUMP_INTERNAL uint32_t dump_pair_how(const ptowsp_dump *dump, uint32_t region, u
 //      labels   how many edges are above a task and below it at most; the first task that it comes
 //               after, and the last one that comes after it: no, if these say so; yes, if both are on one
 //               of the chains that the tasks are cut into
-//      memo     what has been found before, in a table where later answers replace earlier ones
+//      memo     earlier answers, in a table where later ones replace them
 //      search   backwards from the later task, where neither decides, and not beyond the earlier one
 //
-// All tasks of a search go into the memo: what all read then costs each of them a step.
+// All tasks of a search go into the memo: a region that all read then costs each of them a step.
 
 #define DUMP_MEMO (1u << 20)
 
@@ -2033,8 +2033,8 @@ DUMP_INTERNAL bool dump_is_before(ptowsp_dump *dump, uint32_t task, uint32_t oth
 //
 //      same or more bytes, ordered after it, and writing (or both only read)
 //
-// Whoever comes after the shadow then comes after both. Where a task races with a shadow, it is
-// compared with what that stands for as well: the findings are all pairs, and programs without races
+// A task after the shadow then comes after both. Where a task races with a shadow, it is
+// compared with the accesses that it stands for as well: the findings are all pairs, and programs without races
 // cost a few comparisons for each access.
 //
 // A created output begins a new life of its bytes: the runtime gives memory only when all that used it
@@ -2178,7 +2178,7 @@ static bool dump_list_check(dump_checker *c, uint32_t *list, uint32_t how, dump_
     return true;
 }
 
-// What was read last, by one that reads the same later. The others of the list are as likely in no
+// The last read, by a task that reads the same later. The others of the list are as likely in no
 // order with it.
 static void dump_readers_shadow(dump_checker *c, uint32_t *list, dump_access *y) {
     for (uint32_t at = *list; at != DUMP_NONE && c->accesses[at].task != y->task &&
@@ -2362,7 +2362,7 @@ DUMP_INTERNAL bool dump_check(ptowsp_dump *dump) {
 // src/dump/dump_note.c
 // =================================================================================================
 
-// Edges and tasks that are worth a look: edges that others imply, edges without data behind them, and
+// Edges and tasks that are worth a look: edges that others imply, edges without data, and
 // tasks with more edges than a descriptor holds.
 
 #include <stdlib.h>
@@ -2465,12 +2465,12 @@ DUMP_INTERNAL bool dump_note(ptowsp_dump *dump) {
 
 // The rings of the runtime: task slots, memory, and entries of edges, of four depths of scopes.
 //
-// A submission takes a slot of its ring, memory for what it creates, and an entry for each edge to
+// A submission takes a slot of its ring, memory for the tensors that it creates, and an entry for each edge to
 // a task that has not ended. All of it is given back in order, once the task and those that retain it
-// have ended, and its scope has. The runtime waits where there is no room.
+// have ended, and its scope has. The runtime waits where room is short.
 //
 // Tasks end sooner or later, as they only wait for earlier ones, and so do those that retain them. So
-// what is never given back while the runtime waits is what open scopes hold, and whether a program
+// only open scopes hold resources that are never given back while the runtime waits, and whether a program
 // passes depends on these alone, not on time:
 //
 //      [tail ........ next)     tail: the first task of the ring whose scope is open
@@ -2512,7 +2512,7 @@ typedef struct dump_machine {
     ptowsp_dump_rings_result *result;
 } dump_machine;
 
-// -- what is submitted ----------------------------------------------------------------------------
+// -- submissions ----------------------------------------------------------------------------------
 
 static void dump_slot_fill(const ptowsp_dump *dump, uint32_t t, dump_slot *slot) {
     const dump_task *task = &dump->tasks[t];
@@ -2633,7 +2633,7 @@ static uint64_t dump_heap_place(const dump_ring *ring, uint64_t bytes, uint64_t 
     return ring->heap_head + (bytes && at + bytes > size ? size - at : 0) + bytes;
 }
 
-// The next submission to a ring. False: it never gets what it needs.
+// The next submission to a ring. False: it can never be granted.
 static bool dump_ring_submit(dump_machine *m, uint32_t r) {
     dump_ring *ring = &m->rings[r];
     dump_slot *slot = &ring->slots[ring->next];
@@ -2756,7 +2756,7 @@ DUMP_INTERNAL bool dump_rings_run(ptowsp_dump *dump, const ptowsp_dump_rings *ri
 
 // -- least sizes ----------------------------------------------------------------------------------
 
-// What a ring holds at most, when nothing limits it.
+// The most that a ring holds when nothing limits it.
 static void dump_ring_sizes(const dump_ring *ring, uint32_t r, ptowsp_dump_rings *rings) {
     const uint64_t heap = (ring->heap_most + DUMP_HEAP_UNIT - 1) / DUMP_HEAP_UNIT * DUMP_HEAP_UNIT;
     rings->heap[r] = heap > DUMP_HEAP_UNIT ? heap : DUMP_HEAP_UNIT;
@@ -2805,14 +2805,14 @@ DUMP_INTERNAL bool dump_rings_find(ptowsp_dump *dump, ptowsp_dump_rings *out_rin
 // src/dump/dump_explain.c
 // =================================================================================================
 
-// Why a task started when it did: what it waited for and what waited for it, each with the time between
+// Why a task started when it did: its waits and the tasks that waited for it, each with the time between
 // the two, and the chain that leads from it to the end.
 //
 // The task that another one waited for last is its cause. Causes make a tree; the chain follows the
-// branch that ends last. Where there are no times, a task ends one step after all that it waits for.
+// branch that ends last. Without times, a task ends one step after all that it waits for.
 
 typedef struct dump_cause {
-    uint64_t end;    // when it ends, or what it waits for, if it has no time
+    uint64_t end;    // when it ends, or the end of its waits, if it has no time
     uint64_t last;   // the end of the branch
     uint32_t cause;  // DUMP_NONE: it waits for nothing
     uint32_t next;   // in the branch; DUMP_NONE: it is the last
@@ -2919,7 +2919,7 @@ DUMP_INTERNAL bool dump_print_explain(ptowsp_dump *dump, uint32_t t, ptowsp_outp
 // src/dump/dump_print.c
 // =================================================================================================
 
-// What a check has found, as text, JSON and HTML. All three have the same content; a format is a row
+// The findings of a check, as text, JSON and HTML. All three have the same content; a format is a row
 // of words around it.
 
 #define DUMP_SHOWN 10  // of each kind of note, in text and HTML; JSON has all that are kept
@@ -3008,7 +3008,7 @@ static void dump_print_finding(const ptowsp_dump *dump, ptowsp_dump_format forma
     dump_print(text, "%s", ends[format]);
 }
 
-// Words that this version does not know: what they are, and how often.
+// Words that this version does not know: their kind, and how often they occur.
 static void dump_print_words(const ptowsp_dump *dump, ptowsp_dump_format format,
                              ptowsp_output text) {
     static const char begins[][32] = {"unknown ", "{\"what\":\"", "<p>unknown "};
@@ -3624,7 +3624,7 @@ static void dump_lane_name(dump_picture *p, uint32_t lane, const char *what, boo
     p->lane_names[lane] = p->lane_texts[lane];
 }
 
-// The rows of the dump, as the kernels of their tasks. False: there is no memory.
+// The rows of the dump, as the kernels of their tasks. False when memory is out.
 static bool dump_picture_observed(dump_picture *p, const dump_replay *r) {
     const ptowsp_dump *dump = r->dump;
     uint32_t *kernels = (uint32_t *)dump_zeroed(dump->task_count, sizeof *kernels);
@@ -3941,7 +3941,7 @@ DUMP_INTERNAL void dump_show_picture(ptowsp_dump *dump, const ptowsp_dump_replay
 // src/dump/dump.c
 // =================================================================================================
 
-// The public functions: their checks, and what is made once and kept.
+// The public functions: their checks, and the tables that are made once and kept.
 
 void ptowsp_dump_close(ptowsp_dump *dump) {
     if (!dump) {

@@ -1,5 +1,5 @@
-// Units: which rows against which tokens, where queries are read and outputs are written, and what is
-// refused. A unit is cut into chunks of rows (attend_block.c).
+// Units: which rows against which tokens, where queries are read and outputs are written, and the
+// errors. A unit is cut into chunks of rows (attend_block.c).
 
 #include "attend.h"
 
@@ -104,7 +104,7 @@ PWSP_INTERNAL ptowsp_status pwsp_attend_cache_check(const ptowsp_attend_cache *c
     return PTOWSP_OK;
 }
 
-// What a unit reads of a step, all but outputs.
+// The fields of a step that a unit reads: all but outputs.
 static bool pwsp_attend_step_is_set(const ptowsp_attend_step *step) {
     return step->batch && step->batch->kv_lengths && step->config && step->queries && step->pages;
 }
@@ -312,7 +312,7 @@ static void pwsp_attend_run_rows(pwsp_attend_chunk *c, const ptowsp_attend_step 
     pwsp_attend_run_chunk(c);
 }
 
-// With a sink s the row is acc / (l + e^(s - m)): what a finished row is without it, times 1 / (1 +
+// With a sink s the row is acc / (l + e^(s - m)): the finished row without it, times 1 / (1 +
 // e^(s - lse)). So it is the same whether the row was whole, or merged from any parts.
 PWSP_INTERNAL void pwsp_attend_end_row(const ptowsp_attend_step *step, pwsp_attend_place place,
                                        uint32_t dim, float lse) {

@@ -27,7 +27,7 @@ typedef struct pwsp_attend_scoring {
     const float *key_scales, *value_scales;
 } pwsp_attend_scoring;
 
-// What a row does with its scores of a block of tokens t: -slope * |t - distance| is added, then those
+// How a row adjusts its scores of a block of tokens t: -slope * |t - distance| is added, then those
 // whose bit of `seen` is 0 are dropped.
 typedef struct pwsp_attend_bias {
     float slope;     // of ALiBi, or 0
@@ -48,14 +48,14 @@ typedef struct pwsp_attend_ahead {
     const char *const *rows;
     uint32_t first;  // rows that tiles of scores ask for
     size_t element;  // bytes of one
-    size_t size;     // bytes of a row, 0: there are none
+    size_t size;     // bytes of a row; 0: no rows
 } pwsp_attend_ahead;
 
 // The loops of attend_body.h.
 typedef struct pwsp_attend_variant {
     const char *name;
     uint32_t score_rows, value_rows;  // of tiles of f32, at most
-    uint32_t type_rows;  // of tiles of other types, at most these, too; 0: there are none
+    uint32_t type_rows;  // of tiles of other types, at most these, too; 0: no such tiles
     void (*pack)(ptowsp_attend_type type, const char *const *rows, const pwsp_attend_ahead *ahead,
                  size_t dim, char *out, float *scales);
     void (*unpack)(ptowsp_attend_type type, const char *packed, const float *scales, size_t dim,
@@ -88,7 +88,7 @@ PWSP_INTERNAL void pwsp_attend_portable(pwsp_attend_variant *out);
 // The fastest that this machine runs.
 PWSP_INTERNAL pwsp_attend_variant pwsp_attend_choose(void);
 
-// Elements of a block that has a scale of its own; 1: there are none.
+// Elements of a block that has a scale of its own; 1: a type without blocks.
 PWSP_INLINE uint32_t pwsp_attend_block_of(ptowsp_attend_type type) {
     return type >= PTOWSP_ATTEND_Q8_0 ? 32 : 1;
 }
@@ -110,7 +110,7 @@ typedef struct pwsp_attend_rows {
     const char *keys[PWSP_ATTEND_BLOCK], *values[PWSP_ATTEND_BLOCK];
 } pwsp_attend_rows;
 
-// Rows of a unit, sorted by query token: both ends of what they see grow from row to row; some may see
+// Rows of a unit, sorted by query token: both ends of their windows grow from row to row; some may see
 // nothing. Where sinks lie apart a chunk runs twice, over sinks and over windows.
 typedef struct pwsp_attend_chunk {
     pwsp_attend_variant variant;
@@ -124,7 +124,7 @@ typedef struct pwsp_attend_chunk {
     pwsp_attend_range seen[PWSP_ATTEND_ROWS];  // of the unit's tokens
     bool is_biased;                            // rows have slopes
     float slopes[PWSP_ATTEND_ROWS];
-    size_t mask_words;  // of a row; 0: there is no mask
+    size_t mask_words;  // of a row; 0: without a mask
     pwsp_attend_bits masks[PWSP_ATTEND_ROWS];
     double positions[PWSP_ATTEND_ROWS];  // in KV tokens
     bool is_converted;                   // parts, to f32
@@ -137,14 +137,14 @@ typedef struct pwsp_attend_chunk {
     // The current block:
     const pwsp_attend_rows *rows, *next;           // of this block and the next, NULL in the last
     bool is_full;                                  // all rows see all of it; otherwise:
-    pwsp_attend_range in_block[PWSP_ATTEND_ROWS];  // what each sees
+    pwsp_attend_range in_block[PWSP_ATTEND_ROWS];  // the tokens that each sees
     uint32_t row_first, row_end;                   // rows that see some of it
     bool is_masked;                                // the mask hides some of it
     pwsp_attend_bias biases[PWSP_ATTEND_ROWS];
     float factors[PWSP_ATTEND_ROWS];
     float key_scales[PWSP_ATTEND_BLOCK], value_scales[PWSP_ATTEND_BLOCK];
     PWSP_ALIGNAS(64) float scores[PWSP_ATTEND_ROWS * PWSP_ATTEND_BLOCK];
-    // Converted keys or values; those of q4_0 are written in 64, which may end beyond a row.
+    // Converted keys or values; q4_0 is written by 64, which may end beyond a row.
     PWSP_ALIGNAS(64) float part[PWSP_ATTEND_FLOATS / 16 * 17];
     PWSP_ALIGNAS(64) float packed[PWSP_ATTEND_FLOATS];             // packed keys
     PWSP_ALIGNAS(64) float packed_scales[PWSP_ATTEND_FLOATS / 8];  // of Q8_0
@@ -156,7 +156,7 @@ PWSP_INTERNAL void pwsp_attend_choose_parts(pwsp_attend_chunk *c);
 // Adds the tokens that rows of a chunk see to their states and accs.
 PWSP_INTERNAL void pwsp_attend_run_chunk(pwsp_attend_chunk *c);
 
-// ptowsp_attend_compute of what was checked, with a variant. For tests, too.
+// ptowsp_attend_compute of a checked step, with a variant. For tests, too.
 PWSP_INTERNAL void pwsp_attend_compute(const pwsp_attend_variant *variant,
                                        const ptowsp_attend_cache *cache,
                                        const ptowsp_attend_step *step,

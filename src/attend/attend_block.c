@@ -102,7 +102,7 @@ static bool pwsp_attend_is_empty(pwsp_attend_range range) {
     return range.first >= range.end;
 }
 
-// What the rows see of the block that begins at `token`, and which rows see some.
+// The tokens that the rows see of the block that begins at `token`, and which rows see some.
 static void pwsp_attend_mask(pwsp_attend_chunk *c, uint32_t token) {
     const pwsp_attend_range *last = &c->seen[c->row_count - 1];
     c->is_full = last->first <= token && c->seen[0].end >= token + PWSP_ATTEND_BLOCK;
@@ -255,8 +255,8 @@ static void pwsp_attend_add_runs(pwsp_attend_chunk *c, const char *const *values
     }
 }
 
-// The same for all that the rows of a tile see of a part: together what all of them see, and each
-// alone what comes before and after it. The order of a row's tokens stays.
+// The same for all tokens of a part that the rows of a tile see: together those that all of them see, and each
+// alone those before and after. The order of a row's tokens stays.
 static void pwsp_attend_add_tile(pwsp_attend_chunk *c, const char *const *values, uint32_t at,
                                  uint32_t count, uint32_t first, uint32_t end) {
     pwsp_attend_range common = pwsp_attend_common(c, first, end, at, count);
@@ -305,7 +305,7 @@ static void pwsp_attend_value(pwsp_attend_chunk *c) {
     }
 }
 
-// The mask's bits of the 64 tokens from `token` on. Tokens before the mask and behind it are seen.
+// The mask's bits of the 64 tokens from `token` on. Tokens before the mask and after it are seen.
 static uint64_t pwsp_attend_mask_bits(const pwsp_attend_bits *mask, size_t words, uint32_t token) {
     const int64_t first = token - mask->start;
     const uint32_t shift = (uint32_t)((uint64_t)first % 32);
@@ -319,8 +319,8 @@ static uint64_t pwsp_attend_mask_bits(const pwsp_attend_bits *mask, size_t words
     return bits;
 }
 
-// What the rows do with the scores of the block that begins at `token`. Where the mask hides something,
-// rows see what pwsp_attend_mask found of their ranges, less that.
+// How the rows adjust the scores of the block that begins at `token`. Where the mask hides something,
+// rows see their ranges by pwsp_attend_mask, less that.
 static void pwsp_attend_find_biases(pwsp_attend_chunk *c, uint32_t token) {
     c->is_masked = false;
     if (!c->is_biased && c->mask_words == 0) {

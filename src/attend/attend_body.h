@@ -7,7 +7,7 @@
 //      PWSP_V              a vector of PWSP_V_LANES floats: PWSP_V_LANES / 4 quads of 4
 //      PWSP_V_SCORE_ROWS, PWSP_V_VALUE_ROWS   rows of a tile of f32: PWSP_ATTEND_TILE or 2
 //      PWSP_V_TYPE_ROWS    rows of tiles that load other types: PWSP_ATTEND_TYPED, at most as many as
-//                          others have; 0: there are none
+//                          others have; 0: no such tiles
 //      PWSP_V_VALUE_VECTORS                   sums that a tile of values has room for
 //      PWSP_V_LOAD, STORE, SET, FMA, MUL, ADD, SUB, DIV, MAX, FIRST, COPYSIGN(magnitude, sign)
 //      PWSP_V_LOAD_F16, LOAD_BF16, LOAD_I8    a vector of elements as floats
@@ -59,7 +59,7 @@
 #define PWSP_V_DIVIDE_8(row, l) ((void)0)
 #endif
 
-// A row, and rows one behind the other.
+// A row, and rows one after another.
 #define PWSP_V_ROW(suffix, PWSP_V_LOAD_ELEMENTS, bytes)                                            \
     PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(row_##suffix)(const char *from, size_t count, \
                                                                    float *to) {                    \
@@ -239,7 +239,7 @@ static void PWSP_V_NAME(pack)(ptowsp_attend_type type, const char *const *rows,
     }
 }
 
-// What was packed, as floats.
+// Packed elements, as floats.
 static void PWSP_V_NAME(unpack)(ptowsp_attend_type type, const char *packed, const float *scales,
                                 size_t dim, float *out) {
     if (type == PTOWSP_ATTEND_Q8_0) {

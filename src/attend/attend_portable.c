@@ -4,8 +4,8 @@
 
 #if !PWSP_NEON
 
-// e^x as the vectors have it; without fused sums ln 2 is subtracted in two parts, the product of the
-// first of which is exact.
+// e^x as the vectors have it; without fused sums ln 2 is subtracted in two parts, and the product of the
+// first one is exact.
 PWSP_NOINLINE static float pwsp_attend_exp(float x) {
     PWSP_ROUND_APART;
     if (x < PWSP_EXP_LOWEST || x != x) {

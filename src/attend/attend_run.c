@@ -116,7 +116,7 @@ ptowsp_status ptowsp_attend_place(const ptowsp_attend_limits *limits, void *bloc
 
 // -- checks ---------------------------------------------------------------------------------------
 
-// What a plan needs of memory.
+// Whether the memory suits the plan.
 static ptowsp_status pwsp_attend_memory_check(const ptowsp_attend_job *job,
                                               ptowsp_plan_info *info) {
     const ptowsp_attend_memory *memory = &job->memory;
@@ -247,7 +247,7 @@ typedef struct pwsp_attend_run {
     ptowsp_work_fn table[256];  // by tier, all the same
 } pwsp_attend_run;
 
-// Notes a unit or merge that is not of the step: workers go on, so that the run ends.
+// Notes a unit or merge that is not of the step: workers continue, so that the run ends.
 static void pwsp_attend_note(const pwsp_attend_run *run, const ptowsp_work *work,
                              ptowsp_status status) {
     if (status != PTOWSP_OK) {

@@ -1,4 +1,4 @@
-// What the instruction sets of attend_body.h share.
+// Definitions that the instruction sets of attend_body.h share.
 
 #ifndef PWSP_ATTEND_SIMD_H
 #define PWSP_ATTEND_SIMD_H

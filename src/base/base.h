@@ -78,8 +78,8 @@ PWSP_INLINE bool pwsp_always(bool condition) {
     type name;                                                                                     \
     memset(&name, 0, sizeof name)
 
-// Moves `low` on to the first index below `high` of which is_before, said of `middle`, is false, or to
-// `high`. It is false of all that follow that one, too.
+// Moves `low` on to the first index below `high` for which is_before, said of `middle`, is false, or to
+// `high`. It is false for all later ones, too.
 #define PWSP_BISECT(low, high, is_before)                                                          \
     for (uint64_t end_ = (high), middle; (low) < end_;) {                                          \
         middle = (low) + (end_ - (low)) / 2;                                                       \

@@ -38,7 +38,7 @@ struct ptowsp_context {
 PWSP_INTERNAL ptowsp_status pwsp_fail(ptowsp_context *context, ptowsp_status status, uint64_t index,
                                       const char *format, ...) PWSP_PRINTF(4, 5);
 
-// INVALID_PARAMS: "what is NULL".
+// INVALID_PARAMS with the text "<what> is NULL".
 PWSP_INTERNAL ptowsp_status pwsp_fail_null(ptowsp_context *context, const char *what);
 
 // BUSY, from any thread.

@@ -4,7 +4,7 @@
 // attribute so that a plain -O2 build has them all, and for arm64, where NEON is always there. Each
 // call chooses by the compiler's own table of processor features: a load and a test. No state is
 // kept. PTOWSP_NO_SIMD leaves the portable code only, and so do targets of MSVC, where clang's headers
-// declare what the whole file may use, not what a function may.
+// declare the instructions of the whole file, not of a function.
 
 #ifndef PWSP_CPU_H
 #define PWSP_CPU_H

@@ -100,7 +100,7 @@ typedef struct pwsp_earliest {
     pwsp_tournament tournament;
 } pwsp_earliest;
 
-// Makes room for count lanes, none of which has a time. False when memory is out, and then it holds none.
+// Makes room for count lanes without a time. False when memory is out; it has no lanes then.
 // Clear gives all lanes one time, or NONE.
 PWSP_INTERNAL bool pwsp_earliest_init(pwsp_earliest *earliest, const pwsp_memory *memory,
                                       uint32_t count);

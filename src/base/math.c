@@ -45,7 +45,7 @@ PWSP_INTERNAL float pwsp_exp(float x) {
 // Up to eight at once, each above -110 and at most 89; otherwise does nothing and returns false.
 // The series is divided by multiplying with reciprocals, which takes less than half the time. It
 // moves the double by some units in its last place and the float, compared for all of them, by
-// none. There is no operator, so that none is contracted.
+// none. It uses no operators, so the compiler contracts nothing.
 PWSP_AVX512 static bool pwsp_exp_avx512(float *numbers, uint32_t count) {
     const __mmask8 mask = (__mmask8)((1u << count) - 1);
     const __m256 given = _mm256_maskz_loadu_ps(mask, numbers);

@@ -18,7 +18,7 @@
 //      waits for inside = 0 (5)
 //
 // Invariant: lane and job are written only while the gate is closed and nobody is inside. (1)
-// releases what the caller wrote to (2); (4) releases what the worker did to (5). Because (2) and
+// releases the caller's writes to (2); (4) releases the worker's to (5). Because (2) and
 // (3) change the same word, a worker is either counted before the gate closes, or does not get in.
 //
 // Fork: a child has none of the workers, wherever they were. It makes new ones as it runs a job, and
@@ -74,7 +74,7 @@ struct pwsp_pool {
     pwsp_worker *workers;  // [lane_count - 1], after this struct
     uint32_t started_count;
 
-    uint32_t *lent_marks;   // [lane_count] atomic; behind this struct, where the user lends workers
+    uint32_t *lent_marks;   // [lane_count] atomic; after this struct, where the user lends workers
     uint32_t left_count;    // atomic; workers that have left the session
     ptowsp_status outcome;  // of the session; written before STOP
     PWSP_ALIGNAS(8) uint64_t session;  // atomic; its number << 32 | its workers, 0 before the first

@@ -2,7 +2,7 @@
 //
 //      sleeper                               waker
 //      begin: locks; asleep = what (1)       makes something visible, seq_cst (3)
-//      looks whether there is something,     wake: reads asleep (4); if it is what is offered:
+//      looks whether there is something,     wake: reads asleep (4); if it matches the offer:
 //          seq_cst (2)                           locks, asleep = 0, signals, unlocks
 //      end: waits until asleep is 0,
 //          if there was nothing; unlocks

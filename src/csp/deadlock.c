@@ -35,7 +35,7 @@ static void pwsp_deadlock_find_firsts(pwsp_exchange *exchange) {
 }
 
 // The first process that could release another, or NULL: a consumer of the channel that it waits
-// for, or a producer. Itself only if there is no other.
+// for, or a producer. Itself only if no other can.
 static const pwsp_process *pwsp_deadlock_next(const pwsp_exchange *exchange,
                                               const pwsp_process *process) {
     const pwsp_channel *channel = &exchange->channels[process->channel];

@@ -31,7 +31,7 @@ PWSP_INTERNAL void pwsp_region_span(const pwsp_region *region, uint64_t *out_low
 PWSP_INTERNAL bool pwsp_region_equal(const pwsp_region *a, const pwsp_region *b);
 
 // Whether the regions have a byte in common: exact, for any strides.
-// Cost     Some 5 ns when spans are apart, first elements are the same, there are no gaps, or rows
+// Cost     Some 5 ns when spans are apart, first elements are the same, nothing has gaps, or rows
 //          without gaps have one stride (one division); 15 ns with gaps in columns too. Two strides
 //          take Euclid's algorithm. Only three or four different strides, all with gaps, need a
 //          loop over rows of one region near the other, at worst over pairs of rows.

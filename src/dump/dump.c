@@ -1,4 +1,4 @@
-// The public functions: their checks, and what is made once and kept.
+// The public functions: their checks, and the tables that are made once and kept.
 
 #include "dump_replay.h"
 

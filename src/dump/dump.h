@@ -1,4 +1,4 @@
-// Dumps of PTO Runtime: what a program that ran there did, read from its files, checked and explained.
+// Dumps of PTO Runtime: records of a program that ran there, read from its files, checked and explained.
 // A separate library beside ptowsp.c (ptowsp_dump.c): of ptowsp it uses only the header, and its
 // private names begin with dump_.
 //
@@ -8,10 +8,10 @@
 //      dump_link.c      ids to indices; accesses to regions; edges by task
 //      dump_region.c    strided bytes: do two regions share some, or a line of a cache?
 //      dump_order.c     does one task come before another, by any chain of edges?
-//      dump_check.c     what is not ordered and should be, and the other way around
+//      dump_check.c     accesses that lack an order, and edges without accesses
 //      dump_note.c      edges and tasks that are worth a look
 //      dump_rings.c     the rings of the runtime, simulated
-//      dump_explain.c   one task: what it waited for, what waited for it
+//      dump_explain.c   one task: its waits, and the tasks that waited for it
 //      dump_print.c     all of it as text, JSON and HTML
 //      dump_replay.c    the tasks again, in simulated time
 //      dump_show.c      replays as text, JSON, HTML and pictures
@@ -61,9 +61,9 @@
 // As realloc, but size 0 frees and returns NULL. PTOWSP_DUMP_RESIZE(ptr, size), where it is defined.
 DUMP_INTERNAL void *dump_resize(void *ptr, size_t size);
 
-// Makes room for another element of an array, whose capacity is doubled; false: there is no memory.
+// Makes room for another element of an array, whose capacity is doubled; false when memory is out.
 DUMP_INTERNAL bool dump_grow(void **array, uint32_t count, uint32_t *capacity, size_t size);
-// Zeroed memory for count elements, at least one; NULL: there is none.
+// Zeroed memory for count elements, at least one; NULL when memory is out.
 DUMP_INTERNAL void *dump_zeroed(uint64_t count, size_t size);
 
 DUMP_INTERNAL void dump_write(ptowsp_output text, const char *data, size_t size);
@@ -111,12 +111,12 @@ DUMP_INTERNAL uint64_t dump_json_u64(dump_json *json);
 // The same of something that need not be there: 0 for any other value, null or a fraction.
 DUMP_INTERNAL uint64_t dump_json_u64_if(dump_json *json);
 DUMP_INTERNAL int64_t dump_json_i64(dump_json *json);
-// Is all read? (A document that goes on after its value is not one.)
+// Is all read? (Text after the value is an error.)
 DUMP_INTERNAL bool dump_json_is_done(dump_json *json);
 
 // -- tables ---------------------------------------------------------------------------------------
 
-// What a dump calls by name. Those that are unknown follow the known ones (dump_word).
+// Words of a dump. Unknown words follow the known ones (dump_word).
 #define DUMP_TYPES(T) T(INPUT) T(OUTPUT) T(INOUT) T(OUTPUT_EXISTING) T(NO_DEP)
 
 #define DUMP_DTYPES(T) /* with their bytes */                                                      \
@@ -156,7 +156,7 @@ typedef struct dump_list {
 typedef struct dump_arg {
     uint64_t tensor_id, offset;  // offset in elements
     dump_list shape, strides;
-    uint32_t tensor, region;  // DUMP_NONE: there is none, or its bytes are not known
+    uint32_t tensor, region;  // DUMP_NONE: absent, or its bytes are not known
     uint16_t type;            // dump_type, or a word
     uint8_t element_bytes;
 } dump_arg;
@@ -316,7 +316,7 @@ DUMP_INTERNAL ptowsp_dump_finding *dump_finding_add(ptowsp_dump *dump, ptowsp_du
 DUMP_INTERNAL void dump_print_check(const ptowsp_dump *dump, ptowsp_dump_format format,
                                     ptowsp_output text);
 
-// Prints why a task started when it did. False: there is no memory.
+// Prints why a task started when it did. False when memory is out.
 DUMP_INTERNAL bool dump_print_explain(ptowsp_dump *dump, uint32_t task, ptowsp_output text);
 
 // Prints, and draws, a replay or, with NULL, those that are usually asked for.
@@ -326,7 +326,7 @@ DUMP_INTERNAL void dump_show_picture(ptowsp_dump *dump, const ptowsp_dump_replay
                                      ptowsp_export_format format,
                                      const ptowsp_export_options *options, ptowsp_output output);
 
-// The least sizes; what happens with given ones.
+// The least sizes, and the outcome with given ones.
 DUMP_INTERNAL bool dump_rings_find(ptowsp_dump *dump, ptowsp_dump_rings *out_rings);
 DUMP_INTERNAL bool dump_rings_run(ptowsp_dump *dump, const ptowsp_dump_rings *rings,
                                   ptowsp_dump_rings_result *out_result);

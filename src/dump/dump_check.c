@@ -5,8 +5,8 @@
 //
 //      same or more bytes, ordered after it, and writing (or both only read)
 //
-// Whoever comes after the shadow then comes after both. Where a task races with a shadow, it is
-// compared with what that stands for as well: the findings are all pairs, and programs without races
+// A task after the shadow then comes after both. Where a task races with a shadow, it is
+// compared with the accesses that it stands for as well: the findings are all pairs, and programs without races
 // cost a few comparisons for each access.
 //
 // A created output begins a new life of its bytes: the runtime gives memory only when all that used it
@@ -152,7 +152,7 @@ static bool dump_list_check(dump_checker *c, uint32_t *list, uint32_t how, dump_
     return true;
 }
 
-// What was read last, by one that reads the same later. The others of the list are as likely in no
+// The last read, by a task that reads the same later. The others of the list are as likely in no
 // order with it.
 static void dump_readers_shadow(dump_checker *c, uint32_t *list, dump_access *y) {
     for (uint32_t at = *list; at != DUMP_NONE && c->accesses[at].task != y->task &&

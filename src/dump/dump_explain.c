@@ -1,13 +1,13 @@
-// Why a task started when it did: what it waited for and what waited for it, each with the time between
+// Why a task started when it did: its waits and the tasks that waited for it, each with the time between
 // the two, and the chain that leads from it to the end.
 //
 // The task that another one waited for last is its cause. Causes make a tree; the chain follows the
-// branch that ends last. Where there are no times, a task ends one step after all that it waits for.
+// branch that ends last. Without times, a task ends one step after all that it waits for.
 
 #include "dump.h"
 
 typedef struct dump_cause {
-    uint64_t end;    // when it ends, or what it waits for, if it has no time
+    uint64_t end;    // when it ends, or the end of its waits, if it has no time
     uint64_t last;   // the end of the branch
     uint32_t cause;  // DUMP_NONE: it waits for nothing
     uint32_t next;   // in the branch; DUMP_NONE: it is the last

@@ -19,7 +19,7 @@ DUMP_INTERNAL void dump_json_open(dump_json *json, const char *text, size_t size
     }
 }
 
-// Reads the next piece of a file. False: there is none.
+// Reads the next piece of a file. False at its end.
 static bool dump_json_fill(dump_json *json) {
     if (json->file) {
         json->offset += (uint64_t)(json->end - json->begin);

@@ -1,8 +1,8 @@
 // Ids to indices: edges by task, arguments by tensor and region, times by task.
 //
 // Edges name tasks by their ids. A task that waits is in the dump; one that is waited for need not
-// be, as tasks that only allocate memory are left out. Those get an index before all others: nothing
-// is known of what they wait for.
+// be, as tasks that only allocate memory are left out. Those get an index before all others: their
+// waits are unknown.
 
 #include "dump.h"
 
@@ -176,7 +176,7 @@ static uint32_t dump_tensor_find(const ptowsp_dump *dump, uint64_t id) {
 
 #define DUMP_REGION_BYTES offsetof(dump_region, first_pair)  // that tell one from another
 
-// Equal regions are one: most tasks touch what others touch as well.
+// Equal regions are one: most tasks touch regions that others touch as well.
 static bool dump_region_add(ptowsp_dump *dump, const dump_region *region, uint32_t *table,
                             uint32_t size, uint32_t *out_region) {
     uint32_t at = (uint32_t)ptowsp_hash(PTOWSP_HASH_START, region, DUMP_REGION_BYTES) & (size - 1);

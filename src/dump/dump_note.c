@@ -1,4 +1,4 @@
-// Edges and tasks that are worth a look: edges that others imply, edges without data behind them, and
+// Edges and tasks that are worth a look: edges that others imply, edges without data, and
 // tasks with more edges than a descriptor holds.
 
 #include "dump.h"

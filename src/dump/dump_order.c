@@ -4,10 +4,10 @@
 //      labels   how many edges are above a task and below it at most; the first task that it comes
 //               after, and the last one that comes after it: no, if these say so; yes, if both are on one
 //               of the chains that the tasks are cut into
-//      memo     what has been found before, in a table where later answers replace earlier ones
+//      memo     earlier answers, in a table where later ones replace them
 //      search   backwards from the later task, where neither decides, and not beyond the earlier one
 //
-// All tasks of a search go into the memo: what all read then costs each of them a step.
+// All tasks of a search go into the memo: a region that all read then costs each of them a step.
 
 #include "dump.h"
 

@@ -1,4 +1,4 @@
-// What a check has found, as text, JSON and HTML. All three have the same content; a format is a row
+// The findings of a check, as text, JSON and HTML. All three have the same content; a format is a row
 // of words around it.
 
 #include "dump.h"
@@ -89,7 +89,7 @@ static void dump_print_finding(const ptowsp_dump *dump, ptowsp_dump_format forma
     dump_print(text, "%s", ends[format]);
 }
 
-// Words that this version does not know: what they are, and how often.
+// Words that this version does not know: their kind, and how often they occur.
 static void dump_print_words(const ptowsp_dump *dump, ptowsp_dump_format format,
                              ptowsp_output text) {
     static const char begins[][32] = {"unknown ", "{\"what\":\"", "<p>unknown "};

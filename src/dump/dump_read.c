@@ -1,6 +1,6 @@
 // The four files, into tables as they come; ids are resolved afterwards (dump_link.c).
 //
-// What is not needed is passed over, so that files may have more than is known here. Words of an
+// Unknown members are passed over, so that files may have more than this version knows. Words of an
 // enumeration that are not known are kept as text, and counted.
 
 #if !defined(_POSIX_C_SOURCE) && !defined(_GNU_SOURCE)
@@ -47,7 +47,7 @@ static bool dump_room(dump_file *f, const char *what, void **array, uint32_t cou
          ? (void)((f)->dump->what##s[(f)->dump->what##_count++] = (value))                         \
          : (void)0)
 
-// The number of a word: that of `names`, or one after them.
+// The number of a word in `names`, or one after them.
 static uint16_t dump_word_of(dump_file *f, const char *what, const char (*names)[24],
                              uint32_t count) {
     char text[DUMP_JSON_TEXT];
@@ -189,7 +189,7 @@ static void dump_to_u64_if(dump_file *f, void *to) {
     *(uint64_t *)to = dump_json_u64_if(&f->json);
 }
 
-// -1 for what a table cannot have.
+// -1 for numbers that a table cannot hold.
 static void dump_to_i32(dump_file *f, void *to) {
     const int64_t value = dump_json_i64(&f->json);
     *(int32_t *)to = value >= 0 && value < INT32_MAX ? (int32_t)value : -1;
@@ -486,7 +486,7 @@ static bool dump_file_open(ptowsp_dump *dump, const char *directory, const char 
     return dump_file_read(&f, read);
 }
 
-// The first name_map*.json by its name, in `name`; "" if there is none.
+// The first name_map*.json by its name, in `name`; "" without one.
 static bool dump_name_map(ptowsp_dump *dump, const char *directory, char *name, size_t size) {
     DIR *entries = opendir(directory);
     if (!entries) {

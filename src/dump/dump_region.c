@@ -44,7 +44,7 @@ static void dump_region_fold(dump_region *r) {
     r->rank = kept;
 }
 
-// A step below zero counts from the other end; one of zero is no step. An empty region has no run.
+// A step below zero counts from the other end; one of zero stays. An empty region has no run.
 DUMP_INTERNAL bool dump_region_make(const dump_arg *arg, uint64_t address, dump_region *r) {
     const uint64_t bytes = arg->element_bytes, limit = UINT64_C(1) << 62;
     memset(r, 0, sizeof *r);
@@ -136,7 +136,7 @@ static bool dump_parts_meet(dump_part a, dump_part b, uint64_t grain, uint64_t *
         return dump_parts_meet(b, a, grain, steps);
     }
     if (step_a == step_b && step_a % grain == 0) {
-        // Index of a minus index of b, of which one is 0.
+        // Index of a minus index of b; one of them is 0.
         return dump_part_moves(a, dump_part_next(b, 0), grain, steps) ||
                dump_part_moves(b, dump_part_next(a, 0), grain, steps);
     }

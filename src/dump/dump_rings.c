@@ -1,11 +1,11 @@
 // The rings of the runtime: task slots, memory, and entries of edges, of four depths of scopes.
 //
-// A submission takes a slot of its ring, memory for what it creates, and an entry for each edge to
+// A submission takes a slot of its ring, memory for the tensors that it creates, and an entry for each edge to
 // a task that has not ended. All of it is given back in order, once the task and those that retain it
-// have ended, and its scope has. The runtime waits where there is no room.
+// have ended, and its scope has. The runtime waits where room is short.
 //
 // Tasks end sooner or later, as they only wait for earlier ones, and so do those that retain them. So
-// what is never given back while the runtime waits is what open scopes hold, and whether a program
+// only open scopes hold resources that are never given back while the runtime waits, and whether a program
 // passes depends on these alone, not on time:
 //
 //      [tail ........ next)     tail: the first task of the ring whose scope is open
@@ -49,7 +49,7 @@ typedef struct dump_machine {
     ptowsp_dump_rings_result *result;
 } dump_machine;
 
-// -- what is submitted ----------------------------------------------------------------------------
+// -- submissions ----------------------------------------------------------------------------------
 
 static void dump_slot_fill(const ptowsp_dump *dump, uint32_t t, dump_slot *slot) {
     const dump_task *task = &dump->tasks[t];
@@ -170,7 +170,7 @@ static uint64_t dump_heap_place(const dump_ring *ring, uint64_t bytes, uint64_t 
     return ring->heap_head + (bytes && at + bytes > size ? size - at : 0) + bytes;
 }
 
-// The next submission to a ring. False: it never gets what it needs.
+// The next submission to a ring. False: it can never be granted.
 static bool dump_ring_submit(dump_machine *m, uint32_t r) {
     dump_ring *ring = &m->rings[r];
     dump_slot *slot = &ring->slots[ring->next];
@@ -293,7 +293,7 @@ DUMP_INTERNAL bool dump_rings_run(ptowsp_dump *dump, const ptowsp_dump_rings *ri
 
 // -- least sizes ----------------------------------------------------------------------------------
 
-// What a ring holds at most, when nothing limits it.
+// The most that a ring holds when nothing limits it.
 static void dump_ring_sizes(const dump_ring *ring, uint32_t r, ptowsp_dump_rings *rings) {
     const uint64_t heap = (ring->heap_most + DUMP_HEAP_UNIT - 1) / DUMP_HEAP_UNIT * DUMP_HEAP_UNIT;
     rings->heap[r] = heap > DUMP_HEAP_UNIT ? heap : DUMP_HEAP_UNIT;

@@ -27,7 +27,7 @@ static void dump_lane_name(dump_picture *p, uint32_t lane, const char *what, boo
     p->lane_names[lane] = p->lane_texts[lane];
 }
 
-// The rows of the dump, as the kernels of their tasks. False: there is no memory.
+// The rows of the dump, as the kernels of their tasks. False when memory is out.
 static bool dump_picture_observed(dump_picture *p, const dump_replay *r) {
     const ptowsp_dump *dump = r->dump;
     uint32_t *kernels = (uint32_t *)dump_zeroed(dump->task_count, sizeof *kernels);

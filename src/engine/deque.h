@@ -16,7 +16,7 @@
 //      owner                                   thief
 //      writes slots (relaxed)                  loads word (acquire) (2)
 //      publish: split moves up, tag + 1 (1)    reads slots from top on (relaxed)
-//      reclaim: split moves down               CAS top up by what it read (release) (3)
+//      reclaim: split moves down               CAS top up by as many (release) (3)
 //      push into a full ring: loads word (4)
 //
 // Invariants. Slots in [top, split) are not written. A thief's CAS succeeds only if the word is the

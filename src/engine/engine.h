@@ -7,7 +7,7 @@
 //
 // A task is a number of the owner's, who has a word for each, by which tasks that stand in no deque
 // are linked. Lists are first in, first out; there is one for each group of lanes and each level. A
-// lane takes from the lists of its own group, the highest level first, and from those of another
+// lane takes from the lists of its own group, the highest level first, and from the lists of another
 // group only while no lane of that group has come: threads wake late, executors may run lanes one
 // after another, and no task may wait for a lane that never comes.
 //
@@ -60,7 +60,7 @@ typedef struct pwsp_engine_policy {
 
 typedef enum pwsp_engine_grouping {
     PWSP_ENGINE_IN_ONE = 0,
-    PWSP_ENGINE_BY_UNIT,  // those of vectors, and of cubes: the last ones
+    PWSP_ENGINE_BY_UNIT,  // vector cores, then cube cores
     PWSP_ENGINE_BY_LANE
 } pwsp_engine_grouping;
 
@@ -76,7 +76,7 @@ typedef struct pwsp_engine_group {
     uint32_t come_count;  // atomic: its lanes that are in the run
 } pwsp_engine_group;
 
-// The owner's part of a lane is behind it.
+// The owner's part of a lane follows it.
 typedef struct pwsp_engine_lane {
     pwsp_engine_group with_index;  // the group of this index: groups are no more than lanes, or two
     char padding[PWSP_FALSE_SHARING];
@@ -93,13 +93,13 @@ typedef enum pwsp_engine_more {
     PWSP_ENGINE_UNANNOUNCED  // some will come, and nobody wakes: a lane naps
 } pwsp_engine_more;
 
-// What the owner has to do.
+// The owner's duties.
 typedef struct pwsp_engine_job {
     void *user;
     uint32_t (*find)(void *user,
                      pwsp_engine_lane *lane);  // a task, or NONE, when there is something
     void (*run)(void *user, pwsp_engine_lane *lane,
-                uint32_t task);                           // that, and what follows from it
+                uint32_t task);                           // the task, and its consequences
     bool (*is_over)(void *user, pwsp_engine_lane *lane);  // for a lane that has found nothing
     pwsp_engine_more (*more)(void *user, const pwsp_engine_lane *lane);
     uint32_t (*list_of)(void *user, uint32_t task);  // group * LEVELS + level, or NONE
@@ -116,7 +116,7 @@ typedef struct pwsp_engine {
     uint32_t lane_count, lane_capacity;
     uint32_t group_count;
     uint32_t spin_count, yield_count;  // of a lane, before it sleeps
-    pwsp_sleepers sleepers;            // lanes; its lock protects what the owner likes
+    pwsp_sleepers sleepers;            // lanes; its lock protects data of the owner's choice
     uint32_t keeper;                   // atomic: index + 1 of the lane that is to be alone, or 0
 } pwsp_engine;
 
@@ -129,7 +129,7 @@ PWSP_INTERNAL size_t pwsp_engine_bytes(const pwsp_engine *engine);
 // Makes room for so many lanes, each with the owner's part. False when memory is out.
 PWSP_INTERNAL bool pwsp_engine_reserve(pwsp_engine *engine, uint32_t lane_count, size_t lane_size);
 
-// Begins a run, without tasks; by unit, the last cube_count lanes are those of cubes. engine->job is set.
+// Begins a run, without tasks; by unit, the last cube_count lanes are for cubes. engine->job is set.
 PWSP_INTERNAL void pwsp_engine_begin(pwsp_engine *engine, pwsp_engine_order order,
                                      pwsp_engine_grouping grouping, uint32_t lane_count,
                                      uint32_t cube_count);
@@ -158,8 +158,8 @@ PWSP_INLINE void pwsp_engine_push(pwsp_engine *engine, pwsp_engine_lane *lane, u
 // Offers the oldest `count` of the lane's private tasks, and its excess.
 PWSP_INTERNAL void pwsp_engine_offer(pwsp_engine *engine, pwsp_engine_lane *lane, uint32_t count);
 
-// The lane's next private task: the newest one, of those on offer too, of which it takes up to
-// `grab` back.
+// The lane's next private task: the newest one. It may be one on offer, and then the lane takes up to
+// `grab` of them back.
 PWSP_INTERNAL uint32_t pwsp_engine_own(pwsp_engine *engine, pwsp_engine_lane *lane, uint32_t grab);
 
 // A task for a lane that has no private ones, by the policy.
@@ -172,7 +172,7 @@ PWSP_INTERNAL bool pwsp_engine_has_work(const pwsp_engine *engine, const pwsp_en
 PWSP_INTERNAL bool pwsp_engine_may_take(const pwsp_engine *engine, const pwsp_engine_lane *lane,
                                         uint32_t group);
 
-// There is no keeper but, perhaps, this lane.
+// No other lane is the keeper.
 PWSP_INLINE bool pwsp_engine_is_let_in(const pwsp_engine *engine, const pwsp_engine_lane *lane) {
     uint32_t keeper = pwsp_load_seq_cst(&engine->keeper);
     return keeper == 0 || keeper == lane->index + 1;

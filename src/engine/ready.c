@@ -162,7 +162,7 @@ PWSP_INTERNAL uint32_t pwsp_engine_own(pwsp_engine *engine, pwsp_engine_lane *la
     return pwsp_engine_unlink(engine, lane, &lane->excess, count);
 }
 
-// The oldest task that a lane offers, or some, of which all but that one go to the calling lane.
+// The oldest task that a lane offers. Several may be taken: the others go to the calling lane.
 static uint32_t pwsp_engine_steal(pwsp_engine *engine, pwsp_engine_lane *lane,
                                   pwsp_engine_lane *victim) {
     uint32_t tasks[PWSP_ENGINE_BATCH];

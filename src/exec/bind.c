@@ -44,7 +44,7 @@ PWSP_INTERNAL bool pwsp_bindings_init(pwsp_bindings *bindings, const pwsp_memory
 
 // -- names ----------------------------------------------------------------------------------------
 
-// The index of what a binding names; 0 if there is no such thing.
+// The index of the thing that a binding names; 0 if the module lacks it.
 static uint32_t pwsp_bind_find(const pwsp_bindings *bindings, const ptowsp_binding *b) {
     static const uint8_t kinds[PTOWSP_BIND_KIND_COUNT] = {
         PWSP_BIND_SIZE,   PWSP_BIND_SYMBOL, PWSP_BIND_ARRAY, PWSP_BIND_ARRAY, PWSP_BIND_CSR,
@@ -219,7 +219,7 @@ static ptowsp_status pwsp_bind_transients(pwsp_transients *transients, const pto
 
 // -- all ------------------------------------------------------------------------------------------
 
-// `id`: of what the binding names.
+// `id`: of the thing that the binding names.
 static ptowsp_status pwsp_bind_named(pwsp_bindings *bindings, uint32_t id, const ptowsp_binding *b,
                                      pwsp_error *error) {
     const ptowsp_program *p = bindings->program;

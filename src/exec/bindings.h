@@ -13,9 +13,9 @@ typedef struct pwsp_transients {
     uint32_t *order;            // scratch of the placement, as the following
     uint64_t *offsets, *alive;  //
     pwsp_placement placement;   //
-    bool is_found;              // the placement is that of the sizes in placed
+    bool is_found;              // the placement is for the sizes in placed
     char *block;                // the caller's, or NULL
-    uint64_t size;              // of it, or of what the context may give; 0: no limit
+    uint64_t size;              // of it, or the most that the context may give; 0: no limit
     char *own;                  // the context's
     uint64_t own_bytes;         //
 } pwsp_transients;

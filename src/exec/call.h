@@ -151,7 +151,7 @@ PWSP_FORCE_INLINE bool pwsp_walk_kernel(pwsp_walk *walk, bool is_time_only,
     return *out_cycles <= PTOWSP_CYCLES_MAX || pwsp_walk_fail_kernel(x, *out_cycles);
 }
 
-// Are a kernel's cycles in time alone those of its cost function?
+// Does the cost function alone give a kernel's cycles when only time is measured?
 PWSP_INLINE bool pwsp_kernel_has_cost_alone(const pwsp_kernel_info *kernel) {
     return kernel->cost && !kernel->code && kernel->unit != PTOWSP_UNIT_LINK;
 }
@@ -183,7 +183,7 @@ PWSP_FORCE_INLINE bool pwsp_walk_keys(pwsp_expander *x, pwsp_arrival *arrival) {
 // The explicit edges of a task or pipeline.
 PWSP_FORCE_INLINE void pwsp_arrival_set_edges(pwsp_arrival *arrival, const ptowsp_program *program,
                                               const pwsp_task_op *op) {
-    const uint32_t *edges = (const uint32_t *)program->edges.items;  // NULL if there are none
+    const uint32_t *edges = (const uint32_t *)program->edges.items;  // NULL without edges
     arrival->after = op->in_count ? edges + op->first_in : NULL;
     arrival->after_count = op->in_count;
     arrival->before = op->out_count ? edges + op->first_out : NULL;

@@ -258,7 +258,7 @@ static bool pwsp_comm_sizes(const pwsp_comm *comm, const pwsp_kernel_info *kerne
            pwsp_comm_fail_size(kernel, is_gather ? "in" : "out", has, takes, "elements", error);
 }
 
-// root and target, behind the sizes.
+// root and target, after the sizes.
 static bool pwsp_comm_roots(const pwsp_kernel_info *kernel, const uint64_t *args,
                             ptowsp_collective *c, pwsp_error *error) {
     for (uint32_t i = 0; i < kernel->scalar_count; i++) {
@@ -330,7 +330,7 @@ static void pwsp_comm_copy(const pwsp_comm_tile *t, uint64_t element, bool is_pa
     }
 }
 
-// *out_data is what the collective reads or writes of a tile. False with an error.
+// *out_data: the part of a tile that the collective reads or writes. False with an error.
 static bool pwsp_comm_open(pwsp_comm *comm, pwsp_comm_tile *t, const ptowsp_task *task, uint32_t i,
                            uint64_t blocks, bool is_read, char **out_data) {
     t->tile = task->tiles[i];
@@ -342,7 +342,7 @@ static bool pwsp_comm_open(pwsp_comm *comm, pwsp_comm_tile *t, const ptowsp_task
         *out_data = (char *)t->tile.data;
         return true;
     }
-    // The product fits, as that of sizes of a tensor in memory does.
+    // The product fits, as the sizes of a tensor in memory do.
     if (!PWSP_ROOM(&comm->own.memory, t->packed, t->capacity, t->rows * t->cols * comm->element)) {
         pwsp_error_set(&comm->error, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "run: out of memory");
         return false;
@@ -379,7 +379,7 @@ static bool pwsp_comm_start(pwsp_comm *comm, const pwsp_kernel_info *kernel,
     comm->element = ptowsp_dtype_size(c.dtype);
     comm->is_sender = c.kind == PTOWSP_SEND && pwsp_comm_me(comm, &c) == c.root;
     char *in = NULL, *out = NULL;
-    const bool has_rest = c.counts != NULL;  // in `out`, behind the rows that come
+    const bool has_rest = c.counts != NULL;  // in `out`, after the rows that arrive
     const uint64_t in_blocks = kernel->collective.in_columns ? c.members : 1;
     const uint64_t out_blocks = kernel->collective.out_columns ? c.members : 1;
     if (!pwsp_comm_open(comm, &comm->in, task, 0, in_blocks, true, &in) ||

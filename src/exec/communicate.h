@@ -1,4 +1,4 @@
-// Tasks that communicate: what they are for the ranks that are bound to a run, how long they take,
+// Tasks that communicate: their collective for the ranks that are bound to a run, how long they take,
 // and running them.
 //
 //      kernel + valid sizes + ranks --resolve--> ptowsp_collective
@@ -18,7 +18,7 @@
 
 #define PWSP_COMM_MEMO_COUNT 64
 
-// Waiting for what the communicator does: yields, then naps.
+// Waiting for the communicator: yields, then naps.
 #define PWSP_COMM_YIELDS 200
 #define PWSP_COMM_NAP_NS 50000
 
@@ -46,7 +46,7 @@ typedef struct pwsp_comm_task {
 // A tile that is sent or received: in place if its elements lie together, else packed.
 typedef struct pwsp_comm_tile {
     ptowsp_tile tile;
-    uint64_t rows, cols, blocks;  // blocks of columns, one behind another when packed
+    uint64_t rows, cols, blocks;  // blocks of columns, one after another when packed
     char *packed;
     uint64_t capacity;
     bool is_packed;
@@ -63,7 +63,7 @@ typedef struct pwsp_comm {
     const pwsp_array *arrays;
     pwsp_comm_memo *memos;  // PWSP_COMM_MEMO_COUNT, of programs that communicate
     uint64_t memo_capacity;
-    uint64_t *counts;  // of a ragged collective, one of the walk and one of what is under way
+    uint64_t *counts;  // of a ragged collective: one for the walk, one for the collective under way
     uint64_t counts_capacity, counts_size;
     uint64_t *times;  // of members: starts, ends
     uint64_t times_capacity;
@@ -102,7 +102,7 @@ PWSP_INTERNAL void pwsp_comm_give_up(pwsp_comm *comm);
 
 // -- the walking thread ---------------------------------------------------------------------------
 
-// Are the sizes and scalars in a task's args what the collective takes? False with an error.
+// Do the sizes and scalars in a task's args suit the collective? False with an error.
 PWSP_INTERNAL bool pwsp_comm_check(pwsp_comm *comm, const pwsp_kernel_info *kernel,
                                    const uint64_t *args, pwsp_error *error);
 

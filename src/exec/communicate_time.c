@@ -2,8 +2,8 @@
 //
 // Time of this rank alone takes all members to begin when it does, and all other groups of the ranks
 // as well. With a communicator and time only, members tell each other when they can begin (in
-// cycles, by an all-gather), and each finds the same times. A start depends on what was issued
-// before, so this goes on until all have ended. Ranks of one process are simulated by together.c.
+// cycles, by an all-gather), and each finds the same times. A start depends on tasks issued
+// before, so this is repeated until all have ended. Ranks of one process are simulated by together.c.
 
 #include "communicate.h"
 
@@ -62,7 +62,7 @@ static bool pwsp_comm_time(pwsp_comm *comm, const ptowsp_collective *c, uint64_t
     return true;
 }
 
-// Chooses an algorithm if there is none. False with an error.
+// Chooses an algorithm unless one is given. False with an error.
 static bool pwsp_comm_choose(pwsp_comm *comm, ptowsp_collective *c, pwsp_error *error) {
     const ptowsp_output none = {NULL, NULL};
     if (c->algorithm == PTOWSP_ALGORITHM_HIERARCHICAL) {
@@ -171,7 +171,7 @@ PWSP_INTERNAL bool pwsp_comm_cycles(pwsp_comm *comm, const pwsp_kernel_info *ker
     return !has_meeting || pwsp_comm_keep(comm, kernel, args, &c, error);
 }
 
-// Waits for what the communicator does, unless the run is to end early.
+// Waits for the communicator, unless the run is to end early.
 static ptowsp_status pwsp_comm_wait(pwsp_comm *comm) {
     uint32_t round = 0;
     for (;;) {
@@ -213,7 +213,7 @@ static ptowsp_collective pwsp_comm_meeting_of(const ptowsp_collective *last) {
     return c;
 }
 
-// Starts of the members of a meeting, in cycles, become those of all members, in units from the
+// Starts of the members of a meeting, in cycles, become starts of all members, in units from the
 // earliest, which is returned. Members that are not there do nothing in the collective.
 static uint64_t pwsp_comm_starts(const ptowsp_collective *meeting, const ptowsp_collective *last,
                                  uint64_t *starts) {
@@ -233,7 +233,7 @@ static uint64_t pwsp_comm_starts(const ptowsp_collective *meeting, const ptowsp_
     return first;
 }
 
-// Notes what a task of this rank has waited for: the root, or the last member to begin.
+// Notes whom a task of this rank has waited for: the root, or the last member to begin.
 static bool pwsp_comm_note(pwsp_comm *comm, const ptowsp_collective *c, uint64_t task,
                            const uint64_t *starts) {
     const uint32_t me = pwsp_comm_me(comm, c);

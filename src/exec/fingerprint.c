@@ -152,12 +152,12 @@ static uint64_t pwsp_fingerprint_time(const ptowsp_run *run) {
 
 // -- runs -----------------------------------------------------------------------------------------
 
-// A hash that is not 0, which means that there is none.
+// A hash that is not 0, since 0 means that no hash was taken.
 static uint64_t pwsp_fingerprint_some(uint64_t hash) {
     return hash ? hash : 1;
 }
 
-// The parts in their order: field, what it is called, whether it is known before the execution, and
+// The parts in their order: field, name, whether it is known before the execution, and
 // whether it is of contents of tensors, which do not count when only time is measured.
 #define PWSP_FINGERPRINT_PARTS(PART)                                                               \
     PART(program, "program", true, false)                                                          \

@@ -5,7 +5,7 @@
 
 #include "run.h"
 
-// Compares a strict run with what it expects: OK, or DIFFERENT with the first part that differs.
+// Compares a strict run with the expected fingerprint: OK, or DIFFERENT with the first part that differs.
 // before: program, bindings and inputs; they have been verified. Else results and time.
 PWSP_INTERNAL ptowsp_status pwsp_run_compare(ptowsp_run *run, bool is_before);
 

@@ -72,7 +72,7 @@ PWSP_INTERNAL bool pwsp_frontend_move_link(void *user, uint32_t place, ptowsp_cy
         return true;
     }
     if (mark && !comm->is_under_way) {
-        mark->lane = front->home_counts[0] + front->home_counts[1];  // behind those of cores
+        mark->lane = front->home_counts[0] + front->home_counts[1];  // after the lanes of cores
         mark->start = pwsp_ticks();
     }
     const pwsp_issued issued = pwsp_frontend_issued(entry);

@@ -28,7 +28,7 @@ typedef struct pwsp_task_variables {
     uint32_t first, count;
 } pwsp_task_variables;
 
-// A tile of a task, as found by the walk. Its tensor and access are those of its view: a task of three tiles
+// A tile of a task, as found by the walk. Its view has its tensor and access: a task of three tiles
 // takes no more than 256 bytes.
 typedef struct pwsp_entry_tile {
     uint32_t rows, cols;
@@ -72,7 +72,7 @@ typedef struct pwsp_frontend {
     pwsp_task_variables *variables;  // by op of a task
     uint32_t *cells;                 // of variables
     uint64_t cell_count;
-    // Records of the tasks of blocks in flight, a ring: index, words; behind it, the ring of results.
+    // Records of the tasks of blocks in flight, a ring: index, words; then the ring of results.
     uint64_t *records;
     uint32_t record_count, record_words;  // 0: no blocks
     uint64_t record_head, record_tail;
@@ -84,8 +84,8 @@ typedef struct pwsp_frontend {
     pwsp_tile_core *cores;  // by lane
     uint64_t core_capacity;
     uint32_t core_count;
-    // Wall clock: the recorder that gets it (NULL: off), marks by place, and the executor that is told
-    // what is ready. is_lane: entries are called on lanes, which mark them; else their executor does.
+    // Wall clock: the recorder that gets it (NULL: off), marks by place, and the executor that hears
+    // of ready entries. is_lane: entries are called on lanes, which mark them; else their executor does.
     pwsp_recorder *clocked;
     bool is_lane;
     pwsp_wall_mark *marks;
@@ -213,7 +213,7 @@ PWSP_INTERNAL void pwsp_frontend_begin_blocks(pwsp_frontend *front);
 // Retires until so many tasks more may be in flight. False after a failure.
 PWSP_INTERNAL bool pwsp_frontend_has_room(pwsp_frontend *front, uint32_t task_count);
 
-// Issues the iterations behind the present task as blocks, if they can be. False after a failure.
+// Issues the iterations after the present task as blocks, if they can be. False after a failure.
 PWSP_INTERNAL bool pwsp_frontend_blocks(pwsp_frontend *front);
 
 // Runs the tasks of a block up to the first that fails, whose result it is; accounts for them.

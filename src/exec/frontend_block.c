@@ -5,28 +5,28 @@
 //      records    ... | index, words | index, words | ...                      a ring, as entries are
 //      results    ... | result | result | ...                                  the same
 //
-// Lanes write results and nothing else, so a line of the cache that comes back from another lane has
-// those of eight tasks, and records stay where the walking lane wrote them.
+// Lanes write results and nothing else, so a cache line that comes back from another lane has the results
+// of eight tasks, and records stay where the walking lane wrote them.
 //
 // An entry costs 0.2 to 0.5 us and several lines of the cache that travel between lanes; in a block, tasks
 // share it. The block waits for all that its tasks wait for, and what waits for one of them waits for
 // the block. That forms no cycle, as blocks are consecutive in program order. Within a block tasks run in
 // program order, up to the first that fails. Each is accounted for by itself as the block retires.
 //
-// How many tasks make a block depends on their pace. There are none where tasks of a stretch may differ
+// How many tasks make a block depends on their pace. Blocks are not formed where tasks of a stretch may differ
 // in more than tiles and numbers (streams), nor with a window of the schedule's own.
 
 #include "frontend.h"
 
 #define PWSP_FRONTEND_RECORD_MAX 1024u  // tasks in blocks in flight
-#define PWSP_FRONTEND_RECORD_OWN 1u     // words of a record that are no words of its task
+#define PWSP_FRONTEND_RECORD_OWN 1u     // words of a record beside those of its task
 #define PWSP_FRONTEND_TILE_MAX   64u    // tiles of a block
 
 static uint64_t *pwsp_frontend_record(const pwsp_frontend *front, uint64_t number) {
     return front->records + (number % front->record_count) * front->record_words;
 }
 
-// The result of a record, behind all records.
+// The result of a record, after all records.
 static uint64_t *pwsp_frontend_result(const pwsp_frontend *front, uint64_t number) {
     return front->records + (size_t)front->record_count * front->record_words +
            number % front->record_count;
@@ -122,8 +122,8 @@ static bool pwsp_frontend_join_tile(pwsp_tile_at *tile, const pwsp_tile_at *othe
     return is_row && is_col;
 }
 
-// The records of iterations [begin, begin + count) of a stretch, and their tiles, of which the result is
-// the number. Neighbours of a view are one tile, as all that overlaps counts: each costs some 50 ns.
+// The records of iterations [begin, begin + count) of a stretch, and their tiles. The result is the
+// number of tiles. Neighbours of a view are one tile, as all that overlaps counts: each costs some 50 ns.
 static uint32_t pwsp_frontend_fill_block(pwsp_frontend *front, const pwsp_stretch *stretch,
                                          uint64_t begin, uint32_t count, pwsp_tile_at *tiles) {
     pwsp_expander *x = &front->walk->expander;
@@ -237,7 +237,7 @@ static bool pwsp_frontend_retire_each(pwsp_frontend *front, const pwsp_entry *en
     return true;
 }
 
-// The same at once, up to the first that has failed, where time needs only what a batch has.
+// The same at once, up to the first that has failed, where a batch has all that time needs.
 static bool pwsp_frontend_retire_batch(pwsp_frontend *front, const pwsp_entry *entry) {
     pwsp_batch *batch = front->batch;
     const uint64_t first = pwsp_entry_words(entry)[1];

@@ -1,4 +1,4 @@
-// What is kept of an issued task until it has run and has been accounted for: everything needed to
+// The record of an issued task until it has run and has been accounted for: everything needed to
 // rebuild it on any thread, as words.
 //
 //      op and node | axis arguments | scalars | keys | variables around it | tiles

@@ -87,7 +87,7 @@ PWSP_INTERNAL void pwsp_pace_keep(pwsp_pace *pace) {
     pace->was_long = false;
 }
 
-// Measures all kernels anew.
+// Measures all kernels again.
 static void pwsp_pace_forget(pwsp_pace *pace) {
     for (uint32_t i = 0; i < pace->lane_capacity; i++) {
         for (uint32_t kernel = 0; kernel <= pace->kernel_count; kernel++) {

@@ -1,4 +1,4 @@
-// The pace of tasks: how long those of each kernel take on lanes, and what follows from it.
+// The pace of tasks: how long tasks of each kernel take on lanes, and what this decides.
 //
 //      short    below 0.2 us    handing a task to another lane costs as much: while all tasks that come
 //                               are short, the walking lane keeps them, and runs them as it does
@@ -29,7 +29,7 @@
 #if !defined(PWSP_PACE_SHORT_TICKS)  // more under a sanitizer, where nothing is short
 #define PWSP_PACE_SHORT_TICKS (PWSP_TICKS_US / 5)
 #endif
-#define PWSP_PACE_BLOCK_TICKS (8 * PWSP_TICKS_US)  // what a block takes
+#define PWSP_PACE_BLOCK_TICKS (8 * PWSP_TICKS_US)  // the time of a block
 #if !defined(PWSP_PACE_HOLD_MIN)
 #define PWSP_PACE_HOLD_MIN 64u
 #endif
@@ -85,7 +85,7 @@ PWSP_INLINE bool pwsp_pace_is_short(const pwsp_pace *pace, uint32_t kernel) {
     return pace->ticks[kernel] - 1 < PWSP_PACE_SHORT_TICKS - 1;  // 0 is not
 }
 
-// The number of tasks for a block of a kernel's, of which there are so many; 1: no block.
+// The number of tasks in a block, where a kernel has `count` of them; 1: no block.
 PWSP_INTERNAL uint32_t pwsp_pace_block(const pwsp_pace *pace, uint32_t kernel, uint64_t count);
 
 // Begins to keep tasks.

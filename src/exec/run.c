@@ -1,4 +1,4 @@
-// Runs: making them, binding, and what is to be recorded. The execution is in run_execute.c, the
+// Runs: making them, binding, and recording. The execution is in run_execute.c, the
 // walks over the program in run_walk.c.
 
 #include "run.h"
@@ -9,7 +9,7 @@
 
 // -- life -----------------------------------------------------------------------------------------
 
-// What the parts of a run find is in its result.
+// The parts of a run write to its result.
 static void pwsp_run_init_result(ptowsp_run *run) {
     pwsp_result *result = &run->result;
     result->context = run->owner;

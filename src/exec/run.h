@@ -12,14 +12,14 @@
 // Executes a program's tasks: issues them through the run's front end, as lanes of the context do.
 typedef ptowsp_status (*pwsp_run_issue_fn)(void *user, ptowsp_run *run);
 
-// What all tasks of a walk have in common.
+// Settings that all tasks of a walk share.
 typedef struct pwsp_run_mode {
     bool is_time_only, has_plain, has_data, is_clocked;
     bool has_meeting;  // a task that communicates may be held, so each is issued alone
 } pwsp_run_mode;
 
 struct ptowsp_run {
-    ptowsp_context *context;  // the owner, or that of a started execution
+    ptowsp_context *context;  // the owner's, or the context of a started execution
     ptowsp_context *owner;
     const ptowsp_program *program;
     uint32_t is_running;  // atomic; of a started run until it has been waited for
@@ -32,7 +32,7 @@ struct ptowsp_run {
     pwsp_pipes pipes;
     pwsp_run_mode mode;
     pwsp_batch batch;  // plain tasks that have run and await issue
-    pwsp_event held;   // at which the walk is held, until other ranks go on; NONE: it is not
+    pwsp_event held;  // at which the walk is held, until other ranks continue; NONE: it is not held
     pwsp_arrival held_arrival;
     // On lanes, or on a device; made at the first such execution.
     pwsp_frontend *front;
@@ -40,8 +40,8 @@ struct ptowsp_run {
     bool keeps;                    // the walking lane runs the tasks itself
     bool has_kept;                 // as it did when the last execution ended
     pwsp_result result;            // of the last execution
-    ptowsp_record_options record;  // what the next one records
-    ptowsp_fingerprint expected;   // parts that are not 0 are compared
+    ptowsp_record_options record;  // of the next one
+    ptowsp_fingerprint expected;   // nonzero parts are compared
     // A started execution.
     pwsp_start *start;
     ptowsp_run_options started;
@@ -90,17 +90,17 @@ PWSP_INTERNAL ptowsp_status pwsp_run_execute_by(ptowsp_run *run, const ptowsp_ru
 // for start_threshold; UINT64_MAX when that depends on data that tasks write.
 PWSP_INTERNAL ptowsp_status pwsp_run_walk_dry(ptowsp_run *run, uint64_t *out_count);
 
-// Walks the program with kernels and time. BUSY: it is held until other ranks go on, and is then to
+// Walks the program with kernels and time. BUSY: it is held until other ranks continue, and is then to
 // be walked on.
 PWSP_INTERNAL ptowsp_status pwsp_run_walk(ptowsp_run *run, bool is_time_only);
 PWSP_INTERNAL ptowsp_status pwsp_run_walk_on(ptowsp_run *run);
 
 // On lanes, with nothing in flight: runs tasks as long as they are to be kept. *out_event is END, or the
-// event that is to be issued, which has been walked; NONE: there is none yet.
+// event that is to be issued, which has been walked; NONE: no such event yet.
 PWSP_INTERNAL ptowsp_status pwsp_run_walk_kept(ptowsp_run *run, pwsp_event *out_event);
 
 // The parts of an execution on the calling thread, of a claimed run whose options have been checked:
-// all before the walk, and all behind it. After an error of the first part, too, comes the last.
+// all before the walk, and all after it. After an error of the first part, too, comes the last.
 PWSP_INTERNAL ptowsp_status pwsp_run_open(ptowsp_run *run, const ptowsp_run_options *options);
 PWSP_INTERNAL ptowsp_status pwsp_run_finish(ptowsp_run *run, ptowsp_status status);
 

@@ -9,7 +9,7 @@
 #define PWSP_EXPLORE_STATES 65536u
 #define PWSP_EXPLORE_STEPS  (UINT64_C(1) << 24)
 
-// Kernels do not run, so what they write must not decide what is sent and received.
+// Kernels do not run, so their outputs must not decide which messages are sent and received.
 static ptowsp_status pwsp_explore_check_loads(ptowsp_run *run, const pwsp_control *control) {
     const ptowsp_program *p = run->program;
     for (uint32_t i = 0; i < p->ops.count; i++) {
@@ -87,7 +87,7 @@ static ptowsp_status pwsp_explore_walk(ptowsp_run *run, pwsp_explorer *explorer)
     return pwsp_run_fail_walk(run);
 }
 
-// The status of a search that was cut: that of a pipeline that gets stuck stays.
+// The status of a search that was cut: the status of a pipeline that gets stuck stays.
 static ptowsp_status pwsp_explore_cut(ptowsp_run *run, const pwsp_explorer *explorer,
                                       ptowsp_status status) {
     ptowsp_status cut = pwsp_halt_status(&run->walk.halt);

@@ -92,18 +92,18 @@ PWSP_FORCE_INLINE bool pwsp_run_collect(ptowsp_run *run, const pwsp_arrival *arr
     return true;
 }
 
-// Issues one task behind those that have been collected. False with an error in sim.
+// Issues one task after the collected ones. False with an error in sim.
 static bool pwsp_run_issue_next(ptowsp_run *run, const pwsp_arrival *arrival) {
     return pwsp_run_flush(run) && pwsp_timeline_task(&run->time, arrival);
 }
 
-// The error of the walk or of time, behind the tasks that have been collected.
+// The error of the walk or of time, after the collected tasks.
 static ptowsp_status pwsp_run_fail(ptowsp_run *run) {
     bool is_walk = run->walk.expander.status != PTOWSP_OK && pwsp_run_flush(run);
     return is_walk ? pwsp_run_fail_walk(run) : pwsp_run_fail_time(run);
 }
 
-// Does time need only what a batch has of the expander's task?
+// Does a batch have all that time needs of the expander's task?
 static bool pwsp_run_is_plain(const ptowsp_run *run) {
     const pwsp_expander *x = &run->walk.expander;
     return run->mode.has_plain && !pwsp_sim_has_block(&run->time.sim, x->kernel->unit) &&
@@ -181,7 +181,7 @@ static bool pwsp_run_stretch_batched(ptowsp_run *run, const pwsp_stretch *stretc
     const uint32_t room = pwsp_batch_room(batch->tile_count);
     PTOWSP_ASSERT(batch->count > 0 && batch->pool == x->kernel->pool);
     if (is_time_only && pwsp_kernel_has_cost_alone(x->kernel)) {
-        x->task.tiles = pwsp_no_tiles;  // no part of what a cost function sees
+        x->task.tiles = pwsp_no_tiles;  // cost functions do not see tiles
     }
     bool is_good = true;
     for (uint64_t i = begin; is_good && i < end;) {
@@ -203,7 +203,7 @@ static bool pwsp_run_goes_on(ptowsp_run *run, uint32_t task_count) {
     return run->keeps;
 }
 
-// The stretch behind the present task, if there is one. False with an error in the expander or in
+// The stretch after the present task, if there is one. False with an error in the expander or in
 // sim.
 static bool pwsp_run_stretch(ptowsp_run *run, bool is_plain) {
     pwsp_expander *x = &run->walk.expander;

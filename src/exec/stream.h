@@ -15,7 +15,7 @@
 #include "call.h"
 
 // Each callback gets `user` and finds its event in the expander. False stops the stream: after a
-// failure, which the sink knows, or because the sink is to go on later, or another one. NULL: the
+// failure, which the sink knows, or because the sink or another one continues later. NULL: the
 // event has no effect; a load is done, and nothing else.
 typedef struct pwsp_sink {
     bool (*task)(void *user);

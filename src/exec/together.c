@@ -1,13 +1,13 @@
 // Runs that are the ranks of one simulation.
 //
-//      run 0   walk ---- held in a collective ........ goes on ----      each by its own clock
-//      run 1   walk -------- held in the same ............. goes on
+//      run 0   walk ---- held in a collective ........ continues --      each by its own clock
+//      run 1   walk -------- held in the same ............. continues
 //      traffic      0 joins   1 joins   messages  0 ends  1 ends         by one clock
 //
-// A run walks until a task that communicates could start. This is known by what the run alone has
+// A run walks until a task that communicates could start. This follows from what the run alone has
 // done, as its links are busy with one collective at a time. Then it is held, and joins the collective
 // in the traffic (ranks/traffic.c); when its part has ended, it walks on. It begins the next one no
-// earlier, so no event comes before one that has been handled. What it does beside its collective
+// earlier, so no event comes before one that has been handled. Its other work
 // concerns no other run.
 //
 // Members find each other by their group: the k-th collective of a group that a rank joins is the
@@ -37,7 +37,7 @@ typedef struct pwsp_together_rank {
     uint32_t member;  // in it
     uint64_t task, start, cycles;
     pwsp_flow *open;         // collectives of groups whose first rank it is, not joined by all
-    ptowsp_run_ranks bound;  // what was bound before
+    ptowsp_run_ranks bound;  // the ranks bound before
     bool was_bound;
 } pwsp_together_rank;
 
@@ -54,7 +54,7 @@ struct pwsp_together {
 
 // -- failures -------------------------------------------------------------------------------------
 
-// A run has failed: its text becomes that of the context.
+// A run has failed: the context takes its text.
 static ptowsp_status pwsp_together_fail_run(const pwsp_together_rank *r, ptowsp_status status) {
     const ptowsp_error from = ptowsp_context_error(r->run->context);
     char text[PWSP_ERROR_TEXT_MAX];
@@ -219,7 +219,7 @@ static ptowsp_status pwsp_together_walked(pwsp_together_rank *r, ptowsp_status s
                                : pwsp_together_fail_run(r, pwsp_together_finish(r, status));
 }
 
-// The part of a rank in its collective has ended: it goes on.
+// The part of a rank in its collective has ended: it continues.
 static ptowsp_status pwsp_together_go_on(pwsp_together *t, uint32_t rank) {
     pwsp_together_rank *r = &t->ranks[rank];
     pwsp_flow *flow = r->flow;

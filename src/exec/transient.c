@@ -21,7 +21,7 @@ static const ptowsp_tensor_desc *pwsp_transient_desc(const ptowsp_program *p, ui
 
 // -- sizes ----------------------------------------------------------------------------------------
 
-// The shape of a tensor by what is bound. False with an error of an array that is read outside.
+// The shape of a tensor under the bindings. False with an error of an array that is read outside.
 static bool pwsp_transient_shape(const pwsp_bindings *bindings, uint32_t i, int64_t *out_shape,
                                  pwsp_error *error) {
     const ptowsp_program *p = bindings->program;

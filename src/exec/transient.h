@@ -5,7 +5,7 @@
 
 #include "bindings.h"
 
-// Finds the sizes of all transient tensors by what is bound, which has been verified, and their
+// Finds the sizes of all transient tensors under the bindings, which have been verified, and their
 // places. The same sizes as before cost nothing more.
 PWSP_INTERNAL ptowsp_status pwsp_transients_find(pwsp_bindings *bindings);
 

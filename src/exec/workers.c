@@ -6,7 +6,7 @@
 // task stands in the list of that lane.
 //
 //      a lane      offers all it has at once, as it cannot know how long its next task takes
-//      the walk    offers what it has when nothing is on offer, when lanes sleep, when it has
+//      the walk    offers its tasks when nothing is on offer, when lanes sleep, when it has
 //                  PWSP_WORKERS_HOLD_MAX tasks, and before it helps
 //
 // With own threads lane 0 is the calling thread. An executor may run lanes in any order, even one
@@ -19,10 +19,10 @@
 // sleep but nap, because nobody tells when a message has come.
 //
 // Sleep. A lane that finds nothing pauses for some 5 us and gives way to other threads twice: where
-// lanes share a processor, because others are busy, what it waits for may be behind it. (With pauses
+// lanes share a processor, because others are busy, the task it waits for may be queued after it. (With pauses
 // of 20 us alone tasks of 1 us took 1.7 times as long there as without lanes, and take 1.1 to 1.2
-// times. A lane that gives way more often waits behind all other threads each time.) Then it sleeps.
-// The walking lane sleeps until done_count has changed; it offers what it has before. Other lanes add
+// times. A lane that gives way more often waits for all other threads each time.) Then it sleeps.
+// The walking lane offers its tasks, then sleeps until done_count has changed. Other lanes add
 // tasks before that change, so these additions need not wake it. A lane in a chain lets it sleep, as
 // there is nothing to do but retire finished tasks (pwsp_workers_may_be_quiet). So it sleeps for 500 us at most.
 
@@ -72,7 +72,7 @@ static void pwsp_workers_give(pwsp_workers *workers, pwsp_engine_lane *lane, uin
     pwsp_workers_offer(workers, lane);
 }
 
-// Should the walk offer what it has? Rarely: each time costs an atomic operation, or a lock.
+// Should the walk offer its tasks? Rarely: each time costs an atomic operation, or a lock.
 static bool pwsp_workers_has_enough(const pwsp_workers *workers, const pwsp_engine_lane *lane) {
     return pwsp_deque_held(&lane->deque) >= PWSP_WORKERS_HOLD_MAX ||
            lane->excess.count >= PWSP_ENGINE_BATCH ||
@@ -84,7 +84,7 @@ static void pwsp_workers_ready(void *user, uint32_t by, uint32_t place) {
     pwsp_workers *workers = (pwsp_workers *)user;
     const pwsp_entry *entry = pwsp_reorder_at(workers->reorder, place);
     pwsp_workers_lane *own = pwsp_workers_at(workers, by == PWSP_BY_WALK ? 0 : by);
-    // One that does not run, as there was no memory to have it wait, is only passed over: another may be
+    // An entry that could not be queued for lack of memory is only passed over: another may be
     // under way.
     if (entry->kind == PWSP_ENTRY_TASK && entry->unit == PTOWSP_UNIT_LINK &&
         !pwsp_load_relaxed(&entry->fan.is_poisoned)) {
@@ -184,7 +184,7 @@ static void pwsp_workers_help(void *user, uint32_t ticket) {
                      PWSP_WORKERS_WALK_NS);
 }
 
-// -- what the engine calls ------------------------------------------------------------------------
+// -- calls of the engine --------------------------------------------------------------------------
 
 static uint32_t pwsp_workers_find(void *user, pwsp_engine_lane *lane) {
     pwsp_workers *workers = (pwsp_workers *)user;

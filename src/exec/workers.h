@@ -18,7 +18,7 @@ typedef struct pwsp_workers_job {
     pwsp_workers_issue_fn issue;
     void *issue_user;
     // Begins a task that communicates, or moves it on; false until it is done. Never on two lanes
-    // at once. NULL: there are no such tasks.
+    // at once. NULL without such tasks.
     bool (*move_link)(void *user, uint32_t place, ptowsp_cycles *out_result);
     void *link_user;
 } pwsp_workers_job;

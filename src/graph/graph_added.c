@@ -16,8 +16,8 @@
 // order of adding, whose numbers rise. So the status of the graph's own tasks, and the error, are
 // the same for any number of lanes.
 //
-// If there is no room for a part, the run ends, as when it is cancelled. That depends on the sum of
-// all parts alone, and so not on the order of calls; to fail the task that came too late would.
+// If there is no room for a part, the run ends, as when it is cancelled. This depends on the sum of
+// all parts alone, and so not on the order of calls; failing the task that came too late would depend on it.
 //
 //      lane of the parent                              any lane
 //      fills nodes, counts, rows of the part           ends a task of the part

@@ -168,7 +168,7 @@ PWSP_FORCE_INLINE void pwsp_graph_fetch_counters(const ptowsp_graph *graph, uint
 }
 
 // Releases the many successors of a task on a lane that is alone, and pushes those that became ready;
-// false if the deque is not known to have room for all of them. There is no branch on which ones do: in random layers
+// false if the deque is not known to have room for all of them. The code does not branch on which ones do: in random layers
 // one in four does, and processors guess wrong once a task, which takes 2.5 ns of 23. As a function of its
 // own: within the loop it took 0.6 ns of all other tasks.
 static PWSP_NOINLINE bool pwsp_graph_release_many(const ptowsp_graph *graph, pwsp_deque *deque,
@@ -323,7 +323,7 @@ static bool pwsp_graph_is_alone(const ptowsp_graph *graph, const pwsp_graph_lane
            pwsp_load_seq_cst(&graph->engine.keeper) == lane->base.index + 1;  // (7)
 }
 
-// Does sharing cost more than it gains? Then a keeper is needed: this lane, if there is no other.
+// Does sharing cost more than it gains? Then a keeper is needed: this lane, unless another is.
 static void pwsp_graph_look_shared(ptowsp_graph *graph, pwsp_graph_lane *lane, uint64_t ticks,
                                    uint64_t now) {
     uint64_t alone = pwsp_load_relaxed(&graph->shared.alone_ticks);
@@ -532,7 +532,7 @@ static void pwsp_graph_lane_main(void *arg, uint32_t index) {
 
 // Runs the lanes of the context. If waking them seems to cost more than it brings, runs the calling
 // lane first. That lane returns when all is done, or when it has let the others in because tasks
-// have become long, have failed, or are ranges. All lanes then go on with the rest, in any order of
+// have become long, have failed, or are ranges. All lanes then continue with the rest, in any order of
 // arrival. The calling lane must not be the keeper by then: it may come last or, left out, never.
 // Now and then all lanes are called regardless.
 static bool pwsp_graph_call_lanes(ptowsp_graph *graph, bool was_alone) {

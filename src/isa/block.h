@@ -19,7 +19,7 @@
 //      ptoisa_block_run(cores, cube, vector, arg);
 //      cycles = ptoisa_block_cycles(cores, 3);
 //
-// If no remaining core can proceed, that is a fault which names what each waits for. Their waits
+// If no remaining core can proceed, that is a fault which names the wait of each. Their waits
 // then return, FIFOs do nothing, and the halves run to their ends: so on_fault must return, and
 // loops must not depend on popped data.
 

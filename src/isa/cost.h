@@ -131,7 +131,7 @@ PTOISA_FN uint64_t ptoisa_cost_bytes(const ptoisa_machine *machine, ptoisa_path 
     return cycles > 0 ? cycles : 1;
 }
 
-// Bytes of what is moved, as they leave the source: those of an f32 that is stored as f16 count 4.
+// Bytes moved, as they leave the source: an f32 that is stored as f16 counts 4.
 PTOISA_FN uint64_t ptoisa_transfer_bytes(const ptoisa_issue_info *info) {
     bool is_from_tile = info->op == PTOISA_TSTORE || info->op == PTOISA_MSCATTER ||
                         info->op == PTOISA_TMOV || info->op == PTOISA_TEXTRACT ||
@@ -157,7 +157,7 @@ PTOISA_FN uint64_t ptoisa_cost_matmul(const ptoisa_issue_info *info) {
                        : PTOISA_MATMUL_START + blocks * (info->src0->dtype == PTOISA_F32 ? 2 : 1);
 }
 
-// `vector` is what a vector instruction takes.
+// `vector`: the cycles of a vector instruction.
 PTOISA_FN uint64_t ptoisa_cost_device(const ptoisa_issue_info *info,
                                       uint64_t (*vector)(const ptoisa_issue_info *info)) {
     switch (info->op) {

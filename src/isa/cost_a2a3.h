@@ -105,8 +105,8 @@ typedef enum ptoisa_over {
     PTOISA_OVER_ROWS   // of the destination, row by row: an operand is repeated for each
 } ptoisa_over;
 
-// What an instruction is made of: R2 of two vector instructions with a barrier between. Those that
-// A2/A3 does not have are made of what it would take (TFMOD: a - trunc(a / b) * b). TMULADDDST and
+// The composition of an instruction: R2 of two vector instructions with a barrier between. Those that
+// A2/A3 does not have are composed of the ones it would take (TFMOD: a - trunc(a / b) * b). TMULADDDST and
 // its family, TAXPY, shifts and TTRANS are one vector instruction that nobody has listed, as is
 // whatever is not here. (TSCATTER is among these, but runs on the scalar unit of the device.)
 #define PTOISA_RECIPES(R1, R2, R3, R4, R5)                                                         \

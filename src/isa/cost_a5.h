@@ -6,8 +6,8 @@
 //     two loops, row by row                (a2 * registers of a row + b2) * rows + c2
 //
 // The fits are public. They were made from 676 points, with a median accuracy of 0.986. They go by
-// the size of the element: that of fp32 for 4 bytes, that of fp16 for 1 and 2, and for 8, which was
-// not measured. Integer adds cost as much as those of floats: both are one register instruction.
+// the size of the element: the fit of fp32 for 4 bytes, the fit of fp16 for 1 and 2, and for 8, which was
+// not measured. Integer adds cost as much as adds of floats: both are one register instruction.
 //
 // Instructions without a fit follow the rule of A2/A3, with this machine's own rates and memories:
 // all moves and transfers, matrices, flags, and the vector instructions that are not listed below

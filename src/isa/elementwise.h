@@ -87,7 +87,7 @@ PTOISA_FN bool ptoisa_check_apart(ptoisa_core *core, ptoisa_op op, const ptoisa_
     return true;
 }
 
-// -- what all instructions do ---------------------------------------------------------------------
+// -- common to all instructions -------------------------------------------------------------------
 
 // Maps tiles over d's valid region, once they are checked; s1 and s2 may be NULL.
 PTOISA_FN void ptoisa_map_tiles(ptoisa_loops *loops, const ptoisa_tile *d, const ptoisa_tile *s0,

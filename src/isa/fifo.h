@@ -30,7 +30,7 @@
 // (unit) waits cost nothing, and a block takes the sum over its cores.
 //
 // On A5 the slots are in the memory of the core that pops: UB, or L1. So a push is a move from L0C
-// to UB or from UB to L1, and a pop only waits; there is no address in global memory for TALLOC.
+// to UB or from UB to L1, and a pop only waits; TALLOC has no address in global memory.
 // The public documentation has three rules for pushed tiles, and no more (checked 4 [read]):
 //
 //     to the vector cores, split    types of 32 bits; by rows: an even number of valid rows; by
@@ -63,7 +63,7 @@ typedef enum ptoisa_split {
     PTOISA_SPLIT_COUNT
 } ptoisa_split;
 
-// The contents of a slot. By address (TALLOC) they are unknown: dtype is none.
+// The contents of a slot. By address (TALLOC) they are unknown: without dtype.
 typedef struct ptoisa_fifo_slot {
     uint64_t filled_at, freed_at;  // when the last that fills, reads it was done
     uint8_t dtype, split;

@@ -5,7 +5,7 @@
 // complete in itself: C functions for hand-written kernels and, under C++17, PTO-ISA's own names on
 // top of them. ptowsp.c carries the same files and runs its tile kernels through them. Include
 // guards stay in both, so a file that includes both gets everything once. All functions are static,
-// and there is no global state: an instruction changes a tile, memory, or the core that it is
+// and have no global state: an instruction changes a tile, memory, or the core that it is
 // given.
 //
 //      ptoisa_core core;
@@ -178,9 +178,9 @@ typedef enum ptoisa_pipe {
 #define PTOISA_EVENT_COUNT 8  // flags for each (source, destination) pair of pipes
 
 // How an instruction is counted in the unit model: DST the valid elements of its destination, SRC
-// those of its source, SORT 5 for each element of its source, MATMUL m * k * n, ZERO nothing. MOVE:
+// the valid elements of its source, SORT 5 for each element of its source, MATMUL m * k * n, ZERO nothing. MOVE:
 // DST, but nothing from L1 to L0, bias table or fixpipe buffer: there TLOAD has paid.
-// What it costs on A2/A3 is in cost_a2a3.h, by name.
+// Its cost on A2/A3 is in cost_a2a3.h, by name.
 // clang-format off
 #define PTOISA_OPS(OP) /* name, unit cycles */                                                     \
     OP(TLOAD, DST) OP(TSTORE, SRC) OP(TMOV, MOVE) OP(TEXTRACT, MOVE) OP(TINSERT, SRC)              \
@@ -256,7 +256,7 @@ typedef enum ptoisa_pattern {
 } ptoisa_pattern;
 
 // Indices of MGATHER that are outside of the table: a fault, the nearest one inside, modulo the
-// number of places, or 0 for what is gathered.
+// number of places, or 0 for the gathered element.
 typedef enum ptoisa_outside {
     PTOISA_OUTSIDE_FAULT = 0,
     PTOISA_OUTSIDE_CLAMP,
@@ -264,7 +264,7 @@ typedef enum ptoisa_outside {
     PTOISA_OUTSIDE_ZERO
 } ptoisa_outside;
 
-// What MSCATTER does with what is there.
+// How MSCATTER combines with the elements there.
 typedef enum ptoisa_scatter {
     PTOISA_SCATTER_REPLACE = 0,
     PTOISA_SCATTER_ADD,
@@ -347,8 +347,8 @@ typedef struct ptoisa_timing {
 } ptoisa_timing;
 
 // The table of cost models. A kernel takes the SUM of its instructions, or until its PIPES are done,
-// which overlap as far as flags allow; the machine is that of a core that is given none; and
-// ptoisa_cost_of_<cost> (cost.h) says what an instruction takes.
+// which overlap as far as flags allow; the machine is for cores that are given none; and
+// ptoisa_cost_of_<cost> (cost.h) gives the cycles of an instruction.
 // clang-format off
 #define PTOISA_MODELS(MODEL) /* name, time, machine, cost */                                       \
     MODEL(UNIT, SUM, 910b, elements)  /* an element is a cycle */                                  \
@@ -379,7 +379,7 @@ PTOISA_INLINE ptoisa_time ptoisa_time_of(ptoisa_model model) {
     return PTOISA_TIME_PIPES;
 }
 
-// What a cost function is told about one instruction. It is asked for SET_FLAG, WAIT_FLAG and
+// The facts that a cost function gets about one instruction. It is asked for SET_FLAG, WAIT_FLAG and
 // PIPE_BARRIER too, which have no operands; a barrier of PTOISA_PIPE_ALL is asked for once.
 typedef struct ptoisa_issue_info {
     ptoisa_op op;
@@ -397,7 +397,7 @@ typedef uint64_t (*ptoisa_cost_fn)(const ptoisa_issue_info *info, void *user);
 
 typedef struct ptoisa_core ptoisa_core;
 
-// Called with what is wrong: one line, "TADD: ...". The instruction is then left undone.
+// Called with the text of the fault: one line, "TADD: ...". The instruction is then left undone.
 typedef void (*ptoisa_fault_fn)(ptoisa_core *core, const char *text);
 
 // Traffic with global memory, counted as instructions are charged. A transfer of so many bytes then takes
@@ -420,9 +420,9 @@ struct ptoisa_core {
     const ptoisa_timing *timing;  // measured models: times to use instead of the built-in ones
     ptoisa_traffic *traffic;      // counted there, in models whose pipes overlap; NULL: not counted
     bool is_dry;                  // charge, do not compute
-    bool is_checked;              // operands are checked, and what is wrong is a fault
+    bool is_checked;              // operands are checked, and errors are faults
     bool is_only_checked;      // dry, nothing is charged, and each tile is known to be a whole one
-    bool is_as_simulator;      // what PTO-ISA's CPU simulator permits is none
+    bool is_as_simulator;      // forms that PTO-ISA's CPU simulator permits are not faults
     ptoisa_fault_fn on_fault;  // NULL: print the text to stderr and abort
     void *fault_user;
     uint8_t *memory[PTOISA_MEMORY_COUNT];  // for ptoisa_tassign; not owned

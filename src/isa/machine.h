@@ -25,7 +25,7 @@
 
 // clang-format off
 
-// UB is 192 KiB on A2/A3, of which row-expands use the last 8 as scratch.
+// UB is 192 KiB on A2/A3; row-expands use the last 8 KiB as scratch.
 PTOISA_FN const ptoisa_machine *ptoisa_machine_910b(void) {
     static const ptoisa_machine machine = {
         "910B", PTOISA_A2A3, 1850,

@@ -5,9 +5,9 @@
 // four of i8. f16 and bf16 become f32 as panels are packed; i8 becomes i16, or stays as it is where a
 // processor multiplies bytes:
 //
-//      A panel     16 rows, boxes of 16 rows x 8 units, one after the other along k: what a tile in
+//      A panel     16 rows, boxes of 16 rows x 8 units, one after the other along k: the layout that a tile in
 //                  Zz or Nz is already if its words are units, so that is used in place
-//      B panel     32 columns: a row of 32 units for each unit of k; of its last unit, what is
+//      B panel     32 columns: a row of 32 units for each unit of k; in its last unit, the part
 //                  beyond k is 0, and so products with whatever A has there
 //
 // Bytes are multiplied where one side is unsigned, so bytes of B have 128 added (their top bit is

@@ -11,7 +11,7 @@
 // NPUMemoryModel; tiles of 4-bit integers and of floats of 8 and 4 bits, and their operations (MX
 // matmul, MXFP8 and MXFP4); convolutions; communication between devices. Assumed, for want of
 // documentation: indices outside that wrap or clamp are signed; the elements of a table count row
-// after row; of a move with a scale for each column, the first scale is that of the first column
+// after row; of a move with a scale for each column, the first scale is for the first column
 // moved.
 
 #ifndef PTOISA_PTO_OPS_H

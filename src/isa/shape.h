@@ -343,7 +343,7 @@ PTOISA_FN void ptoisa_ttri(ptoisa_core *core, const ptoisa_tile *d, bool upper, 
 // -- other views of a tile ------------------------------------------------------------------------
 
 // The rows x cols valid elements of a row-major tile that begin at (row, col). Its rows are as long
-// as those of s, and so reach into the next row of s where col > 0: instructions that write a whole
+// as the rows of s, and so reach into the next row of s where col > 0: instructions that write a whole
 // allocation (TLOAD, TFILLPAD) must not be given such a part.
 PTOISA_INLINE ptoisa_tile ptoisa_tsubview(const ptoisa_tile *s, uint32_t row, uint32_t col,
                                           uint32_t rows, uint32_t cols) {

@@ -11,8 +11,8 @@
 //     950PR    1,650 MHz. Measured are vector instructions, which have fits of their own
 //              (cost_timed.h), and L1 to L0 of GEMM. No row has transposing loads: they are as
 //              fast as others. Memory to L1 is the public 100 bytes a cycle of a core alone.
-//              Latencies and FIX are 910B's, other rates those of machine.h.
-//              Mechanisms of 910B's vector unit are switched off: no row says that A5 has them.
+//              Latencies and FIX are 910B's, other rates are machine.h's.
+//              Mechanisms of 910B's vector unit are off: the rows do not show them on A5.
 //
 // These are times of a core that has memory to itself. Cores that share memory are slower by
 // ptowsp_shared_memory_of: the rates of L2 and HBM are other constants. Launches, dispatch and links are

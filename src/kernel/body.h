@@ -187,7 +187,7 @@ PWSP_INTERNAL uint32_t pwsp_body_next(const ptowsp_body *body, uint32_t carry);
 // Frees the body and all that it owns; ignores NULL.
 PWSP_INTERNAL void pwsp_body_free(ptowsp_body *body);
 
-// Records the first error, "op: what is wrong", and returns no value.
+// Records the first error, "op: message", and returns no value.
 PWSP_INTERNAL ptowsp_value pwsp_body_fail(ptowsp_body *body, ptowsp_status status, const char *op,
                                           const char *format, ...) PWSP_PRINTF(4, 5);
 

@@ -23,7 +23,7 @@
 //                    [ "at" "(" int "," int ")" ] [ "mode" int ]
 //
 // Values are numbered by operation index when written, and are labels when read. A loop ends where
-// the indentation ends. A type carries what the operation needs (cvt, full, slice, ...) and is
+// the indentation ends. A type carries the operation's parameters (cvt, full, slice, ...) and is
 // compared with the result's; elsewhere it may be omitted.
 
 #ifndef PWSP_BODY_TEXT_H

@@ -28,7 +28,7 @@ const char *pwsp_layout_word(uint32_t layout) {
     }
 }
 
-// -- what is not kept -----------------------------------------------------------------------------
+// -- unused values --------------------------------------------------------------------------------
 
 // Can operation `at` read an earlier one?
 static bool pwsp_write_is_visible(const ptowsp_body *body, uint32_t at, uint32_t value) {

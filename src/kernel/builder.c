@@ -53,7 +53,7 @@ bool pwsp_builder_check(pwsp_builder *b, const pwsp_kop *op, uint32_t dtypes) {
             return false;
         }
     }
-    // These read global memory at their position; all others read what was loaded on entry.
+    // These read global memory at their position; all others read the values loaded on entry.
     bool is_late = b->op.kind == PWSP_KOP_LOAD || b->op.kind == PWSP_KOP_SLICE ||
                    (b->op.kind >= PWSP_KOP_MATMUL && b->op.kind <= PWSP_KOP_MATMUL_BIAS);
     if (is_late && op->kind == PWSP_KOP_PARAM && b->body->tiles[op->param - 1].is_stored) {

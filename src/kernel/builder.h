@@ -11,7 +11,7 @@
 #define PWSP_DTYPES_BIN (PWSP_DTYPES_FLOAT | PTOISA_SET(PTOWSP_I16) | PTOISA_SET(PTOWSP_I32))
 #define PWSP_DTYPES_ANY 0xffffffffu
 
-// An operation being built, and its body (NULL if there is none or it has failed).
+// An operation being built, and its body (NULL without one, or if it has failed).
 typedef struct pwsp_builder {
     ptowsp_body *body;
     const char *name;

@@ -15,7 +15,7 @@
 
 #include <stdio.h>
 
-// -- what must hold of a task ---------------------------------------------------------------------
+// -- checks of a task -----------------------------------------------------------------------------
 
 typedef struct pwsp_checks {
     pwsp_memory memory;

@@ -1,6 +1,6 @@
 // Cutting a list into a cube and a vector half.
 //
-// On A2/A3 there is no way from L0C to UB nor from UB to L1. A list for both cores becomes mixed
+// A2/A3 has no path from L0C to UB nor from UB to L1. A list for both cores becomes mixed
 // (list.h): each such TMOV becomes a TPUSH on one core and, later in the list, a TPOP on the other.
 //
 //      TMOV ub, l0c     ->   TPUSH <- l0c     cube, pipe FIX       into the FIFO to vector cores

@@ -1,5 +1,5 @@
 // The hash of a tile kernel's code: everything that determines its behaviour and time, field by
-// field, independent of padding and byte order. Names do not count, except those of instructions.
+// field, independent of padding and byte order. Names do not count, except names of instructions.
 
 #include "compiled.h"
 

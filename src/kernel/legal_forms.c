@@ -6,7 +6,7 @@
 //      COLS   a row that is narrower than its source: it is seen as wide
 //      MASK   all allocated columns are compared and selected; columns after the valid
 //             ones is never stored
-//      RUNS   what is sorted is padded to whole runs of 32: scores with -inf, indices with the
+//      RUNS   sorted rows are padded to whole runs of 32: scores with -inf, indices with the
 //             highest, so that every pair that is valid comes before those
 //      PACK   a source with fewer columns than are picked of it: a wider copy
 //
@@ -269,7 +269,7 @@ static void pwsp_form_sizes(pwsp_lowering *lw, pwsp_legal_sizes sizes, pwsp_insn
     }
 }
 
-// -- scratch, and what is lost --------------------------------------------------------------------
+// -- scratch, and rounding ------------------------------------------------------------------------
 
 // Replaces scratch that is too small, and adds scratch that the library does without.
 static void pwsp_form_scratch(pwsp_lowering *lw, pwsp_legal_scratch scratch, pwsp_insn *insn) {

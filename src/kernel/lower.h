@@ -136,7 +136,7 @@ PWSP_INTERNAL bool pwsp_lower_is_in_acc(const pwsp_lowering *lw, uint32_t value)
 PWSP_INTERNAL bool pwsp_lower_is_zero_sum(const pwsp_lowering *lw, uint32_t value);
 
 // A tile for the operation's result in the home of a carried value, which is `operand` or shares
-// its bytes; 0 if there is none, or the body still needs it.
+// its bytes; 0 without one, or if the body still needs it.
 PWSP_INTERNAL uint32_t pwsp_lower_in_home(pwsp_lowering *lw, const pwsp_kop *op, uint32_t operand);
 
 // Does a carried sum begin as the first product of its loop, and not as a tile of zeros? So it does in

@@ -39,7 +39,7 @@ static void pwsp_lower_cvt(pwsp_lowering *lw, const pwsp_kop *op) {
     }
     uint32_t src = pwsp_lower_flat(lw, pwsp_lower_value(lw, op->src[0]));
     uint32_t dst = pwsp_lower_flat(lw, pwsp_lower_result(lw, op, 0));
-    if (lw->list->tiles[src].dtype == op->dtype) {  // of what may change: a copy
+    if (lw->list->tiles[src].dtype == op->dtype) {  // of values that may change: a copy
         pwsp_insn_emit(lw, PTOISA_TMOV, dst, src, 0, 0);
         return;
     }
@@ -103,7 +103,7 @@ static uint32_t pwsp_lower_bits(pwsp_lowering *lw, uint32_t tile) {
 }
 
 // A column of one value: a row reduction over one column takes it out of a row-major tile, for
-// which there is no instruction. Words are compared as i32, as there is no u32.
+// which no instruction does. Words are compared as i32, for lack of u32.
 static void pwsp_lower_take_column(pwsp_lowering *lw, uint32_t dst, uint32_t part) {
     pwsp_list_tile of = lw->list->tiles[part];
     uint8_t dtype = of.dtype == PTOISA_U32 ? (uint8_t)PTOISA_I32 : of.dtype;
@@ -367,7 +367,7 @@ void pwsp_lower_instruction(pwsp_lowering *lw, const pwsp_kop *op) {
     if (asked->scalar) {
         insn->scalar = pwsp_lower_scalar(body, asked->scalar);
     }
-    if (asked->op == PTOISA_TCVT) {  // modes as those of operations
+    if (asked->op == PTOISA_TCVT) {  // modes, as of operations
         insn->mode = (uint8_t)(asked->mode + PTOISA_CAST_RINT);
     } else if (asked->op == PTOISA_TCI && asked->mode) {
         insn->variant = PWSP_VARIANT_DESCENDING;

@@ -194,8 +194,8 @@ static void pwsp_function_whole(pwsp_lowering *lw, uint32_t dst, uint32_t src, u
 }
 
 // sin x = (-1)^q sin r with q the integer nearest to x / pi and r = x - q pi; cos x the same with
-// q the integer nearest to x / pi + 1/2, and r = x - (q - 1/2) pi. pi is taken off in three parts,
-// of which the first two have 11 bits, so that their products with q below 2^13 are exact. sin r on
+// q the integer nearest to x / pi + 1/2, and r = x - (q - 1/2) pi. pi is subtracted in three parts,
+// the first two with 11 bits, so that their products with q below 2^13 are exact. sin r on
 // [-pi/2, pi/2] is an odd polynomial of degree 11, interpolated at Chebyshev nodes, within 1.1e-10.
 static void pwsp_function_sine(pwsp_lowering *lw, uint32_t dst, uint32_t src, bool is_cos) {
     static const double pi_parts[3] = {3.140625, 0.0009675025939941406, 1.5099578831723193e-07};

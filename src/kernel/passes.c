@@ -5,7 +5,7 @@
 //      fold           op of two constants -> a constant
 //      drop dead      values that no store depends on; loops and carried values stay
 //      fuse           matmul + row of biases -> matmul_bias;  relu(matmul) stored -> a store with
-//                     relu. Only if the body asks for it, as it changes what is counted; and never
+//                     relu. Only if the body asks for it, as it changes the cost; and never
 //                     from one loop into another.
 //
 // Bodies usually have some tens of operations, so a pass may scan all of them to answer a question.

@@ -14,7 +14,7 @@
 //        and a pipe begins that one first. So d up to 2 stands for all: iterations 0 to 3.
 //      - What can begin is not changed by what comes later in the list. So a longer loop adds
 //        nothing but iterations in front of the code behind it, which 3 and 4 show in both parities.
-//        An instruction three iterations from the end is done before that of its pipe two iterations
+//        An instruction three iterations from the end is done before the one of its pipe two iterations
 //        later ends; A2/A3's vector pipe has a barrier in between, or the shorter distance shows it.
 //
 // The bounds of a loop inside another do not depend on that: it runs equally often each time. So the

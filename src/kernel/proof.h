@@ -7,7 +7,7 @@
 
 // Checks a list that has its addresses, flags and barriers, and trusts nothing in it:
 //
-//   - tiles are what the device takes, aligned, inside their memory, views inside their root, and
+//   - tiles are in forms that the device takes, aligned, inside their memory, views inside their root, and
 //     roots whose bytes overlap are never live at once;
 //   - every read follows a write;
 //   - flags are set once and waited for once, in the order of the list;

@@ -65,7 +65,7 @@ static bool pwsp_waits_cut(pwsp_waits *w, pwsp_waits_place *place, uint32_t from
     return true;
 }
 
-// Finds the first of the spans that a place covers, none of which goes beyond it. NULL when memory is out.
+// Finds the first of the spans that a place covers; no span goes beyond it. NULL when memory is out.
 PWSP_INLINE pwsp_waits_span *pwsp_waits_cover(pwsp_waits *w, pwsp_waits_place *place) {
     const pwsp_waits_span *span = &w->spans[place->span];
     const bool is_found = place->span < w->span_count && span->begin == place->begin;

@@ -211,7 +211,7 @@ static pwsp_query_tile pwsp_segment_tile_at(const pwsp_attention *a, uint32_t se
     tile.begin = s->kv_begin;
     tile.end = s->kv_end;
     if (a->config.is_causal && s->count == 1) {
-        tile.end -= left - tokens;  // what the tokens after the tile see besides
+        tile.end -= left - tokens;  // the KV that only tokens after the tile see
     }
     tile.rows = tokens * a->config.group;
     tile.is_slotted = !s->is_whole;

@@ -280,7 +280,7 @@ PWSP_INLINE uint64_t pwsp_range_cost(const pwsp_attention *a, const pwsp_query_t
     return pieces * a->unit + (end - begin) * tile->rate;
 }
 
-// What the tile costs from kv on, in a lane that takes all of it. In INVARIANT mode the lane of the
+// The cost of the tile from kv on, in a lane that takes all of it. In INVARIANT mode the lane of the
 // first piece has the merge.
 PWSP_INLINE uint64_t pwsp_tile_cost(const pwsp_attention *a, const pwsp_query_tile *tile,
                                     uint32_t kv) {

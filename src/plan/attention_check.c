@@ -21,7 +21,7 @@ static ptowsp_status pwsp_proof_fail(pwsp_plan_proof *proof, ptowsp_plan_fault f
                           pwsp_info_value(limit));
 }
 
-// Compares the fields of a descriptor with what they should be, in pairs.
+// Compares the fields of a descriptor with the expected ones, in pairs.
 static ptowsp_status pwsp_proof_compare(pwsp_plan_proof *proof, ptowsp_plan_fault fault,
                                         uint64_t index, const uint64_t (*pairs)[2],
                                         uint32_t pair_count) {

@@ -1,10 +1,10 @@
 // Where the lanes' shares end.
 //
-// All decisions follow from one number, the time: what the cost of a lane may be. Lanes are filled in
+// All decisions follow from one number, the time: the largest cost that a lane may have. Lanes are filled in
 // order, each as far as its time allows (attention_fill.c). The least time in which the batch fits is
 // nearly the optimum, since a lane that stops earlier never leaves less to the others.
 //
-// The time is found by trying. The first attempt is what the batch costs with a split at every lane,
+// The time is found by trying. The first attempt is the cost of the batch with a split at every lane,
 // plus half a page of rounding, over all lanes; with large batches it fits nearly always, and is a
 // tenth of a percent from the optimum. Where it does not fit it grows; where the batch is small,
 // bisection is cheap and decides.

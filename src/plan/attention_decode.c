@@ -28,7 +28,7 @@ typedef struct pwsp_decode {
     uint64_t time;
     uint64_t along;  // tokens that a lane has time for which goes on with a head
     uint32_t lane;
-    // The position: in a head of a sequence the KV from which it is left. All have 64 bits, since words
+    // The position: in a head of a sequence the KV from which it remains. All have 64 bits, since words
     // are made of them: a load that is wider than the store before waits for it.
     uint64_t sequence, head, kv, length;
     uint64_t spot;                   // the same as a cost
@@ -191,7 +191,7 @@ PWSP_FORCE_INLINE bool pwsp_decode_lanes(const pwsp_attention *a, uint64_t time,
             const uint64_t room = pwsp_lane_room(a, time, d.lane);
             has_more = pwsp_decode_lane(&d, room, &cost);
             if (has_more && room == time && cost == 0) {
-                break;  // what does not fit the fastest lane, fits none
+                break;  // a tile that does not fit the fastest lane fits no lane
             }
         }
         if (writer) {

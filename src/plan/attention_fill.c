@@ -154,7 +154,7 @@ static void pwsp_fill_write(const pwsp_filler *f, const pwsp_query_tile *tile, u
     }
 }
 
-// Takes the tile at the position, or what the lane has room for. True if it was all.
+// Takes the tile at the position, or as much as the lane has room for. True if it was all.
 static bool pwsp_fill_tile(pwsp_filler *f) {
     const pwsp_attention *a = f->a;
     const pwsp_query_tile tile =
@@ -206,7 +206,7 @@ static bool pwsp_fill_next(pwsp_filler *f) {
         f->tiles = pwsp_query_tiles(a, f->sequence);
     }
     f->head = f->index = 0;
-    // Field by field: a copy by wider loads would wait for what was stored just now.
+    // Field by field: a copy by wider loads would wait for the stores just made.
     const pwsp_query_tile first = pwsp_query_tile_at(a, f->sequence, 0);
     f->tile.begin = first.begin;
     f->tile.end = first.end;
@@ -266,7 +266,7 @@ PWSP_INTERNAL bool pwsp_attention_fill(const pwsp_attention *a, uint64_t time,
             const uint64_t room = f.at.room;
             has_more = pwsp_fill_lane(&f);
             if (has_more && room == time && f.at.room == room) {
-                break;  // what does not fit the fastest lane, fits none
+                break;  // a tile that does not fit the fastest lane fits no lane
             }
         }
         if (writer) {

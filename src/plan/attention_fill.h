@@ -23,7 +23,7 @@ PWSP_INTERNAL bool pwsp_decode_fill(const pwsp_attention *a, uint64_t time,
 
 #define PWSP_SHARE_BITS 31
 
-// What a lane may cost: its speed's share of the time.
+// The largest cost of a lane: its speed's share of the time.
 PWSP_INLINE uint64_t pwsp_lane_room(const pwsp_attention *a, uint64_t time, uint32_t lane) {
     if (!a->config.lane_speeds) {
         return time;
@@ -38,14 +38,14 @@ PWSP_INLINE uint64_t pwsp_lane_room(const pwsp_attention *a, uint64_t time, uint
 typedef struct pwsp_lane_fill {
     uint64_t time;
     uint32_t lane;
-    uint64_t room;  // what is left of it
+    uint64_t room;  // its rest
 } pwsp_lane_fill;
 
 // Where the lane's part of a tile ends that does not fit as a whole, from kv on; kv for no part.
 PWSP_INTERNAL uint32_t pwsp_split_find(const pwsp_attention *a, const pwsp_lane_fill *f,
                                        const pwsp_query_tile *tile, uint32_t kv);
 
-// The end of what a lane can take of a tile from kv on, with `room` for that alone, if it leaves at least
+// The end of the part that a lane can take of a tile from kv on, with `room` for it alone, if it leaves at least
 // `left` tokens; kv for nothing.
 PWSP_INTERNAL uint32_t pwsp_piece_end(const pwsp_attention *a, const pwsp_query_tile *tile,
                                       uint32_t kv, uint64_t room, uint64_t left);

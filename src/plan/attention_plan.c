@@ -4,7 +4,7 @@
 
 // -- sizes ----------------------------------------------------------------------------------------
 
-// Fills in what follows from the counts.
+// Fills in the sizes that follow from the counts.
 PWSP_INTERNAL ptowsp_status pwsp_sizes_complete(const pwsp_attention *a,
                                                 ptowsp_attention_sizes *sizes,
                                                 ptowsp_plan_info *info) {
@@ -75,7 +75,7 @@ static pwsp_attention_most pwsp_limits_count(const pwsp_attention *a,
         most = pwsp_min_u64(most, pwsp_ceil_div_u64(limits->query_token_count_max, a->tile_tokens));
     }
     found.tiles = pwsp_parts_bound(count, query_max, limits->query_token_count_max, a->tile_tokens);
-    // What a tile sees begins and ends anywhere, so it may touch one chunk more.
+    // The KV of a tile begins and ends anywhere, so it may touch one chunk more.
     uint64_t seen = kv_max;
     if (a->config.window && !a->config.positions) {
         const uint64_t tokens = a->config.is_causal ? a->tile_tokens : query_max;
@@ -152,7 +152,7 @@ ptowsp_status ptowsp_attention_bound(const ptowsp_attention_config *config,
         out_sizes->merge_count = pwsp_min_u64(tiles, splits);
         out_sizes->slot_count = splits + out_sizes->merge_count;
     }
-    if (a.config.shares_merges) {  // a lane that goes on with a tile has a merge of its own
+    if (a.config.shares_merges) {  // a lane that continues a tile has a merge of its own
         out_sizes->merge_count = pwsp_min_u64(
             pwsp_sum_u64(out_sizes->merge_count, a.worker_count - 1), out_sizes->slot_count);
     }

@@ -74,7 +74,7 @@ static pwsp_position_line pwsp_position_line_of(const ptowsp_attention_config *c
     return line;
 }
 
-// -- what is seen ---------------------------------------------------------------------------------
+// -- tokens seen ----------------------------------------------------------------------------------
 
 // The KV tokens that stand in front of a position.
 static uint32_t pwsp_position_count(const pwsp_position_line *line, int64_t position) {

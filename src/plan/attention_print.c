@@ -9,7 +9,7 @@
 
 #define PWSP_PRINT_LINES 32
 
-// What the lanes of a line have.
+// The totals of the lanes of a line.
 typedef struct pwsp_lanes_line {
     uint32_t units_min, units_max, merges_min, merges_max;
     double cost_min, cost_max;

@@ -7,7 +7,7 @@
 //      0                   workers that have returned; by ptowsp_attention_run_worker, stealing
 //      (l + 1) * STRIDE    cursor of lane l: units of its list that are taken
 //      merges_at + m       parts of merge m that are done
-//      joins_at + j        of a prefix plan: parts of join j that are done, as those of merges
+//      joins_at + j        of a prefix plan: parts of join j that are done, as for merges
 //
 //      a part                                the last part of a tile
 //      writes its state                      finds the count full (1), and sets it to 0
@@ -20,7 +20,7 @@
 // Invariant: between two runs all progress is zero. A count is cleared by its last part. Cursors are
 // cleared when no worker can look at them any more, since a worker that finds 0 there takes units: by
 // the caller of ptowsp_attention_run when all lanes have returned, or by the last worker to return
-// (2), which acquires what the others released there. So a worker that comes late finds full cursors, or is the
+// (2), which acquires the others' releases there. So a worker that comes late finds full cursors, or is the
 // one that clears them. tests/models/attention_run.pml is a model of this.
 
 #include "../base/atomic.h"
@@ -50,7 +50,7 @@ uint64_t ptowsp_prefix_progress_size(const ptowsp_prefix_plan *plan) {
            pwsp_max_u64(plan->join_capacity, plan->join_count);
 }
 
-// Parts of each join that are done, behind all other progress.
+// Parts of each join that are done, after all other progress.
 static uint32_t *pwsp_attention_joins(const ptowsp_attention_job *job) {
     return job->progress + (size_t)ptowsp_attention_progress_size(job->plan);
 }
@@ -72,9 +72,9 @@ static bool pwsp_merge_has(const ptowsp_attention_plan *plan, uint32_t merge, ui
            ptowsp_work_is_valid(work);
 }
 
-// Finds the first merge of a slot, of which there are several if lanes share it. From `hint` on, where
+// Finds the first merge of a slot: there are several if lanes share it. From `hint` on, where
 // the last one was found: parts come in the order of merges, so it is mostly that one or the next, and
-// otherwise found by bisection. merge_count if there is none.
+// otherwise found by bisection. merge_count for a slot without a merge.
 static uint32_t pwsp_merge_find(const ptowsp_attention_plan *plan, uint32_t hint, uint32_t slot) {
     for (uint32_t i = hint; i < plan->merge_count && i - hint < 2; i++) {
         const bool is_first = i == hint || !pwsp_merge_has(plan, i - 1, slot);
@@ -200,15 +200,15 @@ static void pwsp_attention_units(pwsp_attention_worker *worker, uint64_t begin, 
 
 // -- lists ----------------------------------------------------------------------------------------
 
-// The first lane of a worker; that of worker_count is lane_count. It is one of the plan's for each
+// The first lane of a worker; for worker_count it is lane_count. It is one of the plan's for each
 // worker, even for those that have none.
 static uint32_t pwsp_attention_lane_first(const ptowsp_attention_plan *plan, uint32_t worker,
                                           uint32_t worker_count) {
     return (uint32_t)((uint64_t)worker * plan->lane_count / worker_count);
 }
 
-// Takes units of a list and runs them until there are none: one at a time, or all that there are.
-// The cursor never passes the end, and says nothing of what a unit has written: relaxed.
+// Takes units of a list and runs them until the list is empty: one at a time, or all at once.
+// The cursor never passes the end, and orders no data that a unit has written: relaxed.
 static void pwsp_attention_drain(pwsp_attention_worker *worker, uint32_t lane, bool is_whole) {
     const ptowsp_attention_plan *plan = worker->job->plan;
     uint32_t *cursor = pwsp_attention_cursor(worker->job, lane);

@@ -96,7 +96,7 @@ PWSP_INTERNAL uint32_t pwsp_shared_lanes(const pwsp_attention *a, const pwsp_lan
         if (tried.missing == UINT64_MAX) {
             return 0;
         }
-        // Half of what takes the rest, if each takes what the others took: shares of rows change with the
+        // Half the number of lanes that take the rest, if each takes as much as the others did: shares of rows change with the
         // count, and the least count is wanted.
         const uint64_t taken = (tried.kv - tile->begin) * tile->rate / (count - 1);
         count += pwsp_max_u64(tried.missing / pwsp_max_u64(2 * taken, 1), 1);

@@ -1,7 +1,7 @@
 // Units, merges and lanes of an attention plan, in the order of the plan.
 //
 // A merge is written with the first part of its tile, and so belongs to the lane of that part. Its
-// slots are counted as parts come. Where the tile goes on in later lanes, the cost of the merge is
+// slots are counted as parts come. Where the tile continues in later lanes, the cost of the merge is
 // known only there; at most one lane waits for that, as a lane after it ends with a tile of its own
 // only when this one is complete:
 //

@@ -27,7 +27,7 @@ typedef struct pwsp_attention_writer {
 PWSP_INTERNAL pwsp_attention_writer pwsp_write_begin(const pwsp_attention *a,
                                                      ptowsp_attention_plan *plan);
 
-// Writes the tiles of heads [head, head + count) of a sequence, none of which is cut between lanes.
+// Writes the tiles of heads [head, head + count) of a sequence, which are not cut between lanes.
 // `first` is the first tile of a head.
 PWSP_INTERNAL void pwsp_write_heads(pwsp_attention_writer *w, uint32_t sequence, uint32_t head,
                                     uint64_t count, const pwsp_query_tile *first);
@@ -50,14 +50,14 @@ PWSP_INLINE pwsp_share_rows pwsp_share_rows_of(const pwsp_query_tile *tile, pwsp
     return mine;
 }
 
-// The slots of a tile of which `share.count` lanes have parts.
+// The slots of a tile in `share.count` lanes.
 PWSP_INLINE uint64_t pwsp_share_slots(const pwsp_attention *a, const pwsp_query_tile *tile,
                                       pwsp_tile_share share) {
     return pwsp_attention_cuts_chunks(a) ? pwsp_chunk_pieces(a, tile, tile->begin, tile->end)
                                          : share.count;
 }
 
-// What a lane's share of the merge costs.
+// The cost of a lane's share of the merge.
 PWSP_INLINE uint64_t pwsp_share_cost(const pwsp_attention *a, const pwsp_query_tile *tile,
                                      pwsp_tile_share share) {
     return pwsp_mul_u64(pwsp_share_slots(a, tile, share),
@@ -77,7 +77,7 @@ PWSP_INTERNAL void pwsp_write_share(pwsp_attention_writer *w, uint32_t sequence,
 // Completes the plan, after all lanes.
 PWSP_INTERNAL void pwsp_write_end(pwsp_attention_writer *w);
 
-// -- what a loop over lanes inlines ----------------------------------------------------------------
+// -- inlined by loops over lanes -------------------------------------------------------------------
 
 // Notes the cost of a lane that is known.
 PWSP_FORCE_INLINE void pwsp_write_cost(pwsp_attention_writer *w, uint32_t lane, uint64_t cost) {
@@ -95,7 +95,7 @@ PWSP_FORCE_INLINE void pwsp_write_cost(pwsp_attention_writer *w, uint32_t lane, 
 }
 
 // The words of a unit, as they lie in memory. Descriptors are not built field by field, since a load
-// of what was stored just now in smaller pieces waits for it.
+// of words stored just now in smaller pieces waits for the stores.
 PWSP_FORCE_INLINE uint64_t pwsp_word_pair(uint32_t first, uint32_t second) {
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
     return (uint64_t)first << 32 | second;
@@ -181,7 +181,7 @@ PWSP_FORCE_INLINE void pwsp_write_piece(pwsp_attention_writer *w, uint32_t seque
 
 // Writes the one tile of each of `count` heads, as a whole and without slots. With several heads it
 // writes eight at a time, also where fewer are asked for, as long as the plan has room for them: how
-// often a shorter loop goes round cannot be foreseen, and what is too much is overwritten later.
+// often a shorter loop goes round cannot be foreseen, and surplus units are overwritten later.
 PWSP_FORCE_INLINE void pwsp_write_wholes(pwsp_attention_writer *w, uint64_t slot_tag,
                                          uint64_t request_head, uint64_t begin_length,
                                          uint64_t count) {

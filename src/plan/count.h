@@ -7,9 +7,9 @@
 
 // The result of one pass over lengths.
 typedef struct pwsp_lengths_facts {
-    int32_t min;           // INT32_MAX when there are none
-    int32_t max;           // INT32_MIN when there are none
-    int32_t positive_min;  // smallest length above 0; INT32_MAX when there are none
+    int32_t min;           // INT32_MAX without lengths
+    int32_t max;           // INT32_MIN without lengths
+    int32_t positive_min;  // smallest length above 0; INT32_MAX without one
     uint64_t positive_count;
     uint64_t total;  // sum of the lengths; meaningful when min >= 0
 } pwsp_lengths_facts;

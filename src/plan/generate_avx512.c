@@ -1,7 +1,7 @@
 // Descriptors with AVX-512.
 //
 // Eight descriptors are 48 words of 32 bits, three vectors. A block of eight is computed in
-// registers, field by field, and then interleaved. There is no branch on the number of pieces n: n
+// registers, field by field, and then interleaved. The code does not branch on the number of pieces n: n
 // follows no pattern, so each such branch is mispredicted and costs as much as twenty descriptors.
 //
 //      word         0         1           2         3       4          5
@@ -163,7 +163,7 @@ PWSP_AVX512 PWSP_FORCE_INLINE void pwsp_block_store(pwsp_block block, uint32_t k
     }
 }
 
-// Writes a sequence of more than eight pieces, which needs no room behind it.
+// Writes a sequence of more than eight pieces, which needs no room after it.
 PWSP_AVX512 static void pwsp_write_long_avx512(const pwsp_emit_state *state, const pwsp_cuts *cuts,
                                                uint32_t i, uint32_t request, uint32_t work_id,
                                                PTOWSP_GM ptowsp_work *work) {
@@ -335,7 +335,7 @@ PWSP_AVX512 static uint32_t pwsp_cuts_avx512(const pwsp_emit_state *state, uint3
         memcpy(cuts->last_length + i, &cut.last_length, 64);
         memcpy(cuts->tier + i, &tier, 64);
     }
-    memset(cuts->piece_count + found, 0, 64);  // behind the last
+    memset(cuts->piece_count + found, 0, 64);  // after the last
     return found;
 }
 
@@ -357,7 +357,7 @@ typedef struct pwsp_run {
 static const uint8_t pwsp_run_order[16] = {0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15};
 
 // Where the words of eight descriptors come from: pairs (tag request) are words 0 to 15, and pairs
-// (start length) 16 to 31. In the place of ids are their numbers, in that of heads zeros.
+// (start length) 16 to 31. Numbers stand in the place of ids, zeros in the place of heads.
 static const uint32_t pwsp_run_words[3][16] = {
     {0, 0, 1, 0, 16, 17, 1, 2, 3, 0, 18, 19, 2, 4, 5, 0},
     {20, 21, 3, 6, 7, 0, 22, 23, 4, 8, 9, 0, 24, 25, 5, 10},
@@ -367,7 +367,7 @@ PWSP_AVX512 PWSP_FORCE_INLINE __m512i pwsp_of_avx512(const uint32_t *column, __m
     return _mm512_maskz_permutexvar_epi32(0xffff, from, pwsp_load_avx512(column));
 }
 
-// Stores eight descriptors. Their ids lie in `words`, which become those of the next eight.
+// Stores eight descriptors. Their ids lie in `words`, which become the next eight's.
 PWSP_AVX512 PWSP_FORCE_INLINE void pwsp_run_store(__m512i *words, __m512i tag_request,
                                                   __m512i start_length, char *bytes) {
 #define PWSP_STORE(part, id_words, head_words)                                                     \
@@ -386,7 +386,7 @@ PWSP_AVX512 PWSP_FORCE_INLINE void pwsp_run_store(__m512i *words, __m512i tag_re
 // Sixteen descriptors, in the order above.
 typedef struct pwsp_run_block {
     uint32_t first;     // all are of this sequence and the 15 after it:
-    __m512i from;       // of which of them
+    __m512i from;       // the number of it among these
     __mmask16 is_last;  // of its sequence
 } pwsp_run_block;
 

@@ -296,7 +296,7 @@ typedef struct pwsp_join_query {
     const ptowsp_prefix_plan *plan;
     const ptowsp_attention_scratch *scratch;
     uint32_t position, head;
-    uint32_t token;  // of those of the plan
+    uint32_t token;  // among the plan's tokens
     uint32_t group_row;
 } pwsp_join_query;
 

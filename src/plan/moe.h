@@ -1,11 +1,11 @@
-// What MoE plans share: checks of what is given, and reading of placements.
+// Shared by MoE plans: checks of inputs, and reading of placements.
 
 #ifndef PWSP_MOE_H
 #define PWSP_MOE_H
 
 #include "plan.h"
 
-#define PWSP_MOE_ROW_MAX (UINT32_MAX - 1u)  // pairs and rows: NO_ROW is none
+#define PWSP_MOE_ROW_MAX (UINT32_MAX - 1u)  // pairs and rows: NO_ROW means no row
 
 // A cluster that has been checked, with its defaults, and with one group and one node where it is
 // placed globally.

@@ -1,19 +1,19 @@
 // Improving a placement by few moves: steps that lower the busiest rank.
 //
-// The state is which expert is where, and what follows from it: replicas per expert, and the load of
+// The state is which expert is where, and the consequences: replicas per expert, and the load of
 // ranks. A step is the best of all changes that can take load off the busiest rank A:
 //
 //      replace   a replica on A by another expert, if the one that goes has others     1 move
 //      replace   a replica elsewhere by an expert of A, whose replicas then share      1 move
 //      swap      a replica on A with one elsewhere                                     2 moves
 //
-// Best is what lowers the busiest rank most for its moves; where nothing lowers it (two ranks may be
-// the busiest), what lowers the sum of squares most. Steps are undone behind the last state that had
+// The best change lowers the busiest rank most for its moves; where nothing lowers it (two ranks may be
+// the busiest), the change that lowers the sum of squares most. Steps are undone after the last state that had
 // a new least load, so that no move is paid for nothing.
 //
 // A change alters the load of few ranks. The busiest of the others is the first in the order of
-// falling load that is not among them. What is estimated so chooses; whether a step is taken, is
-// decided by loads that are added up anew.
+// falling load that is not among them. This estimate chooses the step; whether it is taken, is
+// decided by loads that are added up again.
 
 #include "moe.h"
 
@@ -35,7 +35,7 @@ typedef struct pwsp_moe_mover {
     uint32_t *touched;  // [rank_count] the same as a list
     uint64_t stamp;
     uint32_t touched_count;
-    // What was done: [replica_count] replicas and the experts that they were.
+    // The moves made: [replica_count] replicas and the experts that they were.
     uint32_t *log_replicas;
     int32_t *log_experts;
 } pwsp_moe_mover;
@@ -129,7 +129,7 @@ static void pwsp_moe_try_add(pwsp_moe_mover *m, uint32_t replica, double load) {
     m->tried[rank] += load;
 }
 
-// Compares what was tried with the best change so far, or with none, which gains 0.
+// Compares the change tried with the best one so far, or with no change, which gains 0.
 static void pwsp_moe_try_end(pwsp_moe_mover *m, uint32_t moves, const pwsp_moe_change *change,
                              pwsp_moe_change *best) {
     double max = 0.0, squares = 0.0;

@@ -7,7 +7,7 @@
 //
 // Placing globally is the same with one group and one node. Every choice is the least of keys that
 // hold a float32, whose bits have the order of its value as it is not negative, and below it the
-// index, so ties are no special case:
+// index, so ties are not a special case:
 //
 //      falling weight      ~bits | index       sorted by radix
 //      emptiest pack        bits | pack        heap
@@ -320,7 +320,7 @@ static void pwsp_moe_pack_swap(const pwsp_moe_placer *p, uint32_t item, uint32_t
     pwsp_moe_put(p, best, to, p->fill[to]++, size);
 }
 
-// The same for replicas, with those of an expert in different packs.
+// The same for replicas, with replicas of one expert in different packs.
 static void pwsp_moe_pack_spread(const pwsp_moe_placer *p, uint32_t item_count,
                                  uint32_t pack_count) {
     const uint32_t size = item_count / pack_count;

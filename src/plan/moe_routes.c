@@ -1,7 +1,7 @@
 // Routes as routers make them.
 //
-// A pattern is a probability for each expert to be among those of a token; together they are top_k,
-// and none is above 1. Systematic sampling (Madow 1949) draws with exactly these: experts lie in a
+// A pattern is a probability for each expert to be among a token's; together they are top_k,
+// and at most 1 each. Systematic sampling (Madow 1949) draws with exactly these: experts lie in a
 // row, each as long as its probability, and a token takes those in which the points u, u + 1, ...
 // fall, for a random u below 1:
 //
@@ -148,7 +148,7 @@ static void pwsp_moe_token_draw(pwsp_moe_router *r, int32_t *ids) {
     uint64_t point = pwsp_moe_random(r) >> 32;
     uint32_t low = 0;
     for (uint32_t k = 0; k < top_k; k++, point += PWSP_MOE_ONE) {
-        uint32_t high = experts - 1;  // the first expert that ends behind the point
+        uint32_t high = experts - 1;  // the first expert that ends after the point
         while (low < high) {
             const uint32_t middle = low + (high - low) / 2;
             if (r->ends[middle] > point) {

@@ -15,7 +15,7 @@
 //
 // Tables of few experts are on the stack; so all but ranks is checked before anything is written.
 //
-// The last counter of a table is of the ids that are no experts: dropped, or out of range.
+// The last counter of a table is for ids that are not experts: dropped, or out of range.
 
 #include "moe.h"
 
@@ -124,7 +124,7 @@ PWSP_AVX512 static inline __m128i pwsp_moe_rank_4(const int32_t *ids, uint32_t *
     return ranks;
 }
 
-// Counts `count` ids, and writes the rank of each. False if one of them is no expert.
+// Counts `count` ids, and writes the rank of each. False if one of them is not an expert.
 PWSP_AVX512 static bool pwsp_moe_rank_avx512(const int32_t *ids, uint64_t count, uint32_t experts,
                                              uint32_t *counts, uint32_t *ranks) {
     uint32_t table[PWSP_MOE_RANKED_MAX] = {0};

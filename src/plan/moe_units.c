@@ -4,17 +4,17 @@
 // as a time allows; an expert that a lane takes a part of costs the lane its weights:
 //
 //      experts   [0          ][1  ][2                    ][3 ]
-//      lane       0        |   1          |  2         |  3       time: what a lane may cost
+//      lane       0        |   1          |  2         |  3       time: the most that a lane may cost
 //      cost       e u tttttt   e u t e u tt  e u tttttt   ...     e: per_expert, u: per_unit
 //
 // With column_parts P each of them stands for P experts in a row: the parts of its columns, with all
 // of its tokens, at a P-th of the cost of tokens and weights. More parts are finer, but have more
 // units. Some numbers of parts are tried, from 1 upwards, until the mean alone is above the best.
 //
-// To fill a lane as far as it goes is never worse than to stop earlier: what is left over is a part
-// of what would be left otherwise, and pays the same for its beginning. So the time in which the
+// To fill a lane as far as it goes is never worse than to stop earlier: the rest is a part
+// of the rest otherwise, and pays the same for its beginning. So the time in which the
 // tokens fit is monotone, and bisection finds the least one. It lies between the mean and the mean
-// with what a lane can leave unused, so it takes few attempts; each costs a division per unit cut.
+// plus the most that a lane can leave unused, so it takes few attempts; each costs a division per unit cut.
 
 #include "attention.h"
 #include "moe.h"
@@ -260,7 +260,7 @@ static bool pwsp_moe_fill(const pwsp_moe_units *u, uint64_t time, ptowsp_moe_pla
 }
 
 // The least time in which the tokens fit, and how lanes are filled then. A lane that is full leaves
-// less than a block and what belongs to it unused, and the next one begins with an expert and a unit
+// less than a block and its fixed costs unused, and the next one begins with an expert and a unit
 // that may be paid already. All costs are multiples of a power of two, and so is the least time.
 static uint64_t pwsp_moe_time(const pwsp_moe_units *u, pwsp_moe_filler *out_filler) {
     const uint64_t block = u->block_rows * u->token;

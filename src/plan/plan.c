@@ -154,8 +154,8 @@ typedef struct pwsp_probe {
 } pwsp_probe;
 
 // Predicts the smallest k for which chunk = k * align has units <= limit. With fewer than two
-// probes the slope is that of total / chunk. Only a prediction: its rounding decides how fast the
-// answer is found, never which it is.
+// probes the slope is taken from total / chunk. Only a prediction: its rounding decides how fast the
+// answer is found, never the answer itself.
 static uint64_t pwsp_probe_next(pwsp_probe older, pwsp_probe newer, double total, double limit,
                                 double align) {
     double slope = total;

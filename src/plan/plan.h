@@ -29,7 +29,7 @@ PWSP_INTERNAL ptowsp_status pwsp_tiers_check(const ptowsp_tier *tiers, uint32_t 
 PWSP_INTERNAL bool pwsp_tiers_cover(const ptowsp_tier *tiers, uint32_t tier_count, int32_t low,
                                     int32_t high);
 
-// Costs as integers on a grid, of which *out_grid is the unit; all zero: the defaults. The smallest
+// Costs as integers on a grid with the unit *out_grid; all zero: the defaults. The smallest
 // that is not 0 has 11 bits, the largest at most 41. See attention.c.
 PWSP_INTERNAL ptowsp_status pwsp_costs_to_grid(const double *costs, const double *defaults,
                                                uint32_t count, uint64_t *out_fixed,

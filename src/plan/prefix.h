@@ -1,5 +1,5 @@
-// Prefix trees and the decision which of their nodes are shared: what the rooms of prefix plans have
-// in common.
+// Prefix trees and the decision which of their nodes are shared: definitions that the rooms of prefix plans
+// share.
 
 #ifndef PWSP_PREFIX_H
 #define PWSP_PREFIX_H
@@ -19,10 +19,10 @@ typedef struct pwsp_prefix_item {
     uint32_t request, common;
 } pwsp_prefix_item;
 
-// What a subtree costs in KV reads that begin at token y, for its segments below a shared one: a
+// The cost of a subtree in KV reads that begin at token y, for its segments below a shared one: a
 // function of y, below the node's kv_begin. See prefix_choose.c.
 typedef struct pwsp_prefix_cost {
-    uint64_t at_end;  // at y = the end of the node: of what is below it
+    uint64_t at_end;  // at y = the end of the node: of everything below it
     uint64_t below;   // the limit there from smaller y; differs where requests end with the node
     uint64_t slope;   // below that, per granule
     uint64_t alone;   // nothing above is shared: all KV from 0 on is read
@@ -32,18 +32,18 @@ typedef struct pwsp_prefix_cost {
     uint32_t share_at;  // granules; UINT32_MAX: never
     uint64_t gain, drop;
     uint32_t above;    // going down: where the shared segment above ends
-    uint32_t segment;  // the node's, or that of the shared node above
+    uint32_t segment;  // the node's, or the segment of the shared node above
     uint8_t has_above;
     uint8_t shares_alone;
 } pwsp_prefix_cost;
 
 // The parts of a tree's scratch.
 typedef struct pwsp_prefix_scratch {
-    pwsp_prefix_cost *costs;              // [requests]
-    pwsp_prefix_item *items;              // [2 * requests] in the place of costs
-    pwsp_prefix_key *keys;                // [requests]
-    ptowsp_prefix_segment *segments;      // [2 * requests]
-    uint32_t *table;                      // [table_size] of ids; or what a given tree needs
+    pwsp_prefix_cost *costs;          // [requests]
+    pwsp_prefix_item *items;          // [2 * requests] in the place of costs
+    pwsp_prefix_key *keys;            // [requests]
+    ptowsp_prefix_segment *segments;  // [2 * requests]
+    uint32_t *table;                  // [table_size] of ids; or the working memory of a given tree
     int32_t *kv_lengths, *query_lengths;  // [requests] by position
     uint32_t *token_begin;                // [requests + 1]
     uint32_t *order;                      // [requests] for one step or another
@@ -75,7 +75,7 @@ PWSP_INLINE uint32_t pwsp_prefix_round(const pwsp_attention *a, uint32_t kv) {
 PWSP_INTERNAL void pwsp_prefix_choose(const pwsp_attention *a, ptowsp_prefix_tree *tree,
                                       const pwsp_prefix_scratch *scratch);
 
-// Writes the segments of a tree by its decision, or those of the flat plan; their number.
+// Writes the segments of a tree by its decision, or the flat plan's; returns their number.
 PWSP_INTERNAL uint32_t pwsp_prefix_segments(const pwsp_attention *a, const ptowsp_prefix_tree *tree,
                                             const pwsp_prefix_scratch *scratch, bool is_flat);
 
@@ -85,7 +85,7 @@ PWSP_INTERNAL ptowsp_status pwsp_prefix_prepare(const ptowsp_attention_batch *ba
                                                 const ptowsp_prefix_tree *tree, pwsp_attention *a,
                                                 pwsp_prefix_scratch *s, ptowsp_plan_info *info);
 
-// Counts the tiles of segments, in the place of those of sequences. *out_reads: KV tokens.
+// Counts the tiles of segments instead of sequences. *out_reads: KV tokens.
 PWSP_INTERNAL ptowsp_status pwsp_prefix_count(pwsp_attention *a,
                                               const ptowsp_prefix_segment *segments, uint32_t count,
                                               uint64_t *out_reads, ptowsp_plan_info *info);

@@ -1,10 +1,10 @@
 // Proves a prefix plan, and prints it.
 //
-// First the segments: those of each position lead, parent by parent, from the end of its KV to 0, and
+// First the segments: each position's lead, parent by parent, from the end of its KV to 0, and
 // each has the position among its own. As the lengths of these ways add up to the positions of all
 // segments, each position is in no other. So if the units have each segment's rows and KV once, which
 // is the proof of attention plans, each row meets each KV token of its request once. A shared segment
-// ends where neighbours still share, so its KV is that of all its requests.
+// ends where neighbours still share, so its KV belongs to all its requests.
 
 #include "prefix.h"
 
@@ -18,7 +18,7 @@ typedef struct pwsp_prefix_proof {
     ptowsp_plan_info *info;
 } pwsp_prefix_proof;
 
-// Compares pairs of values and what they should be.
+// Compares pairs of actual and expected values.
 static ptowsp_status pwsp_prefix_compare(const pwsp_prefix_proof *proof, ptowsp_plan_fault fault,
                                          uint64_t index, const uint64_t (*pairs)[2],
                                          uint32_t pair_count) {
@@ -142,7 +142,7 @@ static ptowsp_status pwsp_segments_prove(const pwsp_prefix_proof *proof) {
     return status;
 }
 
-// Proves that tokens are those of the batch. Without query lengths that is one for each request.
+// Proves that tokens are the batch's: without query lengths one for each request.
 static ptowsp_status pwsp_tokens_prove(const pwsp_prefix_proof *proof,
                                        const ptowsp_attention_batch *batch) {
     uint32_t *first = proof->s->order, next = 0;

@@ -1,16 +1,16 @@
 // Which nodes of a prefix tree are shared: the least cost over all choices.
 //
 // A shared node is a segment for all its requests. It has the KV from where the shared node above it
-// ends, or from 0, to its own end: nodes between them are not shared, so their KV is read by those
-// below. What a subtree costs depends on what is above it by this one number y alone, and on whether
+// ends, or from 0, to its own end: nodes between them are not shared, so their KV is read by the nodes
+// below. The cost of a subtree depends on the nodes above it by this one number y alone, and on whether
 // anything above is shared at all: otherwise requests that share nothing need no slots.
 //
 //      KV      0            y                    begin         end
 //              [ shared .. ][ not shared ....... ][ this node  ][ below ...
 //                           '------- this node's segment -------'
 //
-//      share(y) = tiles * unit + slots + (end - y) * rate + (sum of what is below, at y = end)
-//      push(y)  = sum of what is below, at y
+//      share(y) = tiles * unit + slots + (end - y) * rate + (sum over the nodes below, at y = end)
+//      push(y)  = sum over the nodes below, at y
 //      f(y)     = min(share(y), push(y))
 //
 // push falls at least as fast in y as share does, as the tiles below number at least as many as this
@@ -18,10 +18,10 @@
 // if y is at most a number of its own, share_at. f is a straight line between such numbers of the
 // nodes below, as y goes down from the begin of the node; at each of them the slope falls by `drop`,
 // and f by `gain`, as they are whole numbers. Where this node is shared the changes below it do not
-// matter any more. So each node adds one change to a list in order of falling y, and what is left of
-// the lists of all children is merged for the parent:
+// matter any more. So each node adds one change to a list in order of falling y, and the rests of
+// the lists of all children are merged for the parent:
 //
-//      f   |          .-- slope: that of this node, once it is shared
+//      f   |          .-- slope: this node's, once it is shared
 //          |      .-'
 //          |    /   <- share_at: gain, drop
 //          |   /
@@ -43,7 +43,7 @@ typedef struct pwsp_choice {
 
 // -- costs ----------------------------------------------------------------------------------------
 
-// What a segment costs that has `tokens` query tokens: each granule of KV, and itself.
+// The cost of a segment of `tokens` query tokens: of each granule of KV, and of itself.
 typedef struct pwsp_segment_cost {
     uint64_t rate, fixed;
     uint64_t slots;  // of fixed
@@ -73,7 +73,7 @@ static pwsp_segment_cost pwsp_node_cost(const pwsp_choice *c, const ptowsp_prefi
     return cost;
 }
 
-// Adds f of a node, or of a request, to what is below its parent.
+// Adds f of a node, or of a request, to the sum below its parent.
 static void pwsp_cost_add(pwsp_prefix_cost *to, uint64_t at_end, uint64_t below, uint64_t slope,
                           uint64_t alone) {
     to->at_end += at_end;

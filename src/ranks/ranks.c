@@ -4,7 +4,7 @@
 //      poll    begins messages of the round, at most one each way with each peer, and tests them;
 //              when all of the round are done, the local steps; then the next round
 //
-// A message has the tag (hash of the collective) << 32 | ordinal among those of its pair. So a
+// A message has the tag (hash of the collective) << 32 | ordinal among its pair's messages. So a
 // message that is lost, duplicated, or of a different collective is detected where it arrives.
 // Sizes are compared as well.
 

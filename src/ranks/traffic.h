@@ -87,7 +87,7 @@ PWSP_INTERNAL void pwsp_flow_free(const pwsp_traffic *t, pwsp_flow *flow);
 PWSP_INTERNAL void pwsp_traffic_join(pwsp_traffic *t, pwsp_flow *flow, uint32_t member,
                                      uint64_t start);
 
-// Handles the next event; t->done names the ranks whose collective it ended. False: there is none.
+// Handles the next event; t->done names the ranks whose collective it ended. False: no event is left.
 PWSP_INTERNAL bool pwsp_traffic_step(pwsp_traffic *t);
 
 #endif

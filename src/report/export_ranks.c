@@ -153,8 +153,8 @@ static void pwsp_export_ranks_take_spans(pwsp_export_ranks *e, uint32_t rank, ui
     }
 }
 
-// What a rank has waited for, once all spans are there: arrows to its spans. Of a SEND only what
-// receives it waits.
+// The waits of a rank, once all spans are there: arrows to its spans. Of a SEND only the
+// receiver waits.
 static void pwsp_export_ranks_take_waits(pwsp_export_ranks *e, uint32_t rank) {
     uint64_t count, from, to;
     const pwsp_result *result = pwsp_run_result(e->group->runs[rank]);

@@ -1,7 +1,7 @@
 // A report as a page that needs no other file: the verdict, the timeline, tables.
 //
 // The timeline zooms with the wheel, moves by dragging and is whole again after a double click. A task
-// that is clicked says what it waited for, back to the start: titles of bars have the cause of each
+// that is clicked tells its chain of waits, back to the start: titles of bars have the cause of each
 // task (svg.c), so the script needs no data of its own. Without scripts all is there but that.
 
 #include "facts.h"

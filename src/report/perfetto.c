@@ -182,7 +182,7 @@ static void pwsp_perfetto_thread(pwsp_picture *picture, pwsp_pb *pb, uint32_t tr
     }
 }
 
-// A process for each rank. Their uuids follow those of all rows.
+// A process for each rank. Their uuids follow the uuids of all rows.
 static void pwsp_perfetto_ranks(pwsp_picture *picture, pwsp_pb *pb) {
     const uint32_t lanes = pwsp_picture_rank_lanes(picture);
     for (uint32_t i = 0; i < picture->track_count; i++) {

@@ -1,4 +1,4 @@
-// Why a run takes what it takes: as text, as JSON, and as a page.
+// Why a run takes its time: as text, as JSON, and as a page.
 //
 // All three are written from one table of numbers (facts.h), so that they say the same. The verdict
 // comes first (verdict.c).
@@ -299,7 +299,7 @@ static void pwsp_report_json(pwsp_facts *facts) {
     if (stats->in_flight_max) {
         pwsp_out_u64(out, stats->in_flight_max);
     } else {
-        pwsp_out_text(out, "null");  // there was no window
+        pwsp_out_text(out, "null");  // without a window
     }
     pwsp_json_rings(facts);
     pwsp_json_print(out, ",\n'what_if':[");

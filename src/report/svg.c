@@ -6,7 +6,7 @@
 //      lane 1   |  ####  |####|
 //               0       50      100    time axis
 //
-// The rows are walked three times: to see what the legend needs, for bars, and for labels, which lie
+// The rows are walked three times: for the entries of the legend, for bars, and for labels, which lie
 // over the arrows between ranks and the lines that connect the critical path.
 //
 // Tasks narrower than half a pixel are drawn together: a column of pixels has the colour
@@ -354,7 +354,7 @@ static void pwsp_svg_row(pwsp_svg *svg, uint32_t track, uint32_t row) {
 
 static void pwsp_svg_track_name(pwsp_svg *svg, uint32_t track) {
     char name[PWSP_TRACK_NAME_MAX];
-    const uint32_t room = svg->left - PWSP_SVG_MARGIN;  // pixels, of which a letter takes some 6
+    const uint32_t room = svg->left - PWSP_SVG_MARGIN;  // pixels; a letter takes some 6
     pwsp_picture_track_name(svg->picture, track, name);
     pwsp_xml_print(svg->out, "<text class='t n' x='%u' y='%u'", svg->left - 8,
                    pwsp_svg_y(svg, pwsp_picture_first_row(svg->picture, track)) + svg->row / 2 + 4);

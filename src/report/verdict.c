@@ -1,4 +1,4 @@
-// The verdict of a report: what limits a run, what cannot help, what would, and what looks like a
+// The verdict of a report: the limit of a run, which changes cannot help, which would, and what looks like a
 // mistake. Each sentence has the numbers that it rests on, and appears only where they were recorded.
 //
 //      limit    the largest lower bound, if it is at least LIMIT_PERCENT of the makespan; otherwise
@@ -188,7 +188,7 @@ static void pwsp_verdict_waiting(const pwsp_facts *facts, const pwsp_bound_row *
     }
 }
 
-// -- what can help --------------------------------------------------------------------------------
+// -- changes that help ----------------------------------------------------------------------------
 
 static void pwsp_verdict_cannot(const pwsp_facts *facts, pwsp_conclusion *verdict) {
     const uint64_t makespan = facts->bounds.makespan_cycles;

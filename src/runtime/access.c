@@ -26,7 +26,7 @@ static void pwsp_deps_span(const pwsp_deps *deps, const pwsp_access *at, uint64_
     pwsp_region_span(&region, out_low, out_high);
 }
 
-// Do two accesses overlap, one of which covers a whole tensor? Differences are taken from one of
+// Do two accesses overlap, if one covers a whole tensor? Differences are taken from one of
 // the starts, because addresses wrap around.
 static bool pwsp_deps_whole_meets(const pwsp_deps *deps, const pwsp_access *a,
                                   const pwsp_access *b) {

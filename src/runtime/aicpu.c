@@ -6,8 +6,8 @@
 // whose blocks are whole.
 //
 // Entries that stay queued are left to other AICPU threads. A thread that queues entries wakes as
-// many threads as there are entries, among those with a free core of the unit. A woken thread that
-// leaves entries behind does the same. Before it sleeps, an AICPU thread publishes the units of its
+// many threads as there are entries, among those with a free core of the unit. A woken thread that leaves
+// entries unserved does the same. Before it sleeps, an AICPU thread publishes the units of its
 // free cores and looks again.
 
 #include "cores.h"
@@ -259,7 +259,7 @@ static void pwsp_aicpu_lose_core(pwsp_aicpu *aicpu, pwsp_core *core, const pwsp_
     pwsp_fetch_add_seq_cst(&cores->lost_count, 1u);
 }
 
-// The busy core at place i has exceeded its time limit: it is lost, or those of its block that have not
+// The busy core at place i has exceeded its time limit: it is lost, or the cores of its block that have not
 // ended their parts.
 static void pwsp_aicpu_lose(pwsp_aicpu *aicpu, uint32_t i) {
     pwsp_cores *cores = aicpu->all;

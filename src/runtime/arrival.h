@@ -77,7 +77,7 @@ typedef struct pwsp_pipeline_arrival {
     uint32_t pipeline, run;  // its index, and the ordinal of its run
 } pwsp_pipeline_arrival;
 
-// What is between tasks, in program order.
+// Events between tasks, in program order.
 typedef enum pwsp_mark_kind {
     PWSP_MARK_PARALLEL,    // a scope begins
     PWSP_MARK_SEQUENTIAL,  //
@@ -85,7 +85,7 @@ typedef enum pwsp_mark_kind {
     PWSP_MARK_RESET,       // explicit edges restart
     PWSP_MARK_JOIN,        // of explicit edges: one stands for others, too
     PWSP_MARK_RELEASE,     // the pass through the scope of a transient tensor ends
-    PWSP_MARK_PIPELINE     // for records: the following tasks are those of a pipeline, up to END
+    PWSP_MARK_PIPELINE     // for records: the following tasks are of a pipeline, up to END
 } pwsp_mark_kind;
 
 typedef struct pwsp_mark {
@@ -100,14 +100,14 @@ PWSP_INLINE pwsp_mark pwsp_mark_of(pwsp_mark_kind kind) {
     return mark;
 }
 
-// Lanes of one kind, which follow those of the pool before.
+// Lanes of one kind, after the lanes of the previous pool.
 typedef struct pwsp_pool_info {
     const char *name;  // "" of the one pool
     uint32_t first, count;
     uint32_t depth;  // tasks in flight; 0: no limit
 } pwsp_pool_info;
 
-// Those of a schedule, and that of the links to other ranks.
+// The pools of a schedule, and the pool of links to other ranks.
 #define PWSP_POOL_MAX (PTOWSP_SCHEDULE_POOL_MAX + 1)
 
 // The facts about a program that are needed beforehand. Tables live at least as long.
@@ -115,13 +115,13 @@ typedef struct pwsp_timed {
     ptowsp_schedule schedule;  // resolved
     bool is_priority_signed;
     bool has_streams;             // by a key
-    const pwsp_pool_info *pools;  // with that of the links, which is the last one
+    const pwsp_pool_info *pools;  // with the pool of links, which is the last one
     uint32_t pool_count;
     uint32_t lane_count;   // of all pools
-    bool has_link;         // the last lane is that of tasks that communicate
+    bool has_link;         // the last lane is for tasks that communicate
     uint32_t scope_depth;  // nesting depth of scopes, including the outermost
     uint32_t pipeline_count;
-    uint32_t tensor_count;                             // including 0, which is none
+    uint32_t tensor_count;                             // including 0: no tensor
     uint32_t edge_count;                               // explicit edges
     const bool *tensor_is_loaded, *tensor_is_written;  // by tensor: by a slot, by a task
     // By tensor, for a ring of bytes: the node of a transient tensor's scope, or 0. NULL: none.

@@ -256,7 +256,7 @@ static bool pwsp_verify_index(const pwsp_array *array, uint64_t i, uint64_t *out
     return *out_value <= INT64_MAX;
 }
 
-// An element that is no valid length or index.
+// An element that is not a valid length or index.
 static ptowsp_status pwsp_verify_fail_index(pwsp_error *error, const char *what, uint64_t i,
                                             const char *axis, const pwsp_array *array,
                                             uint64_t value) {

@@ -1,7 +1,7 @@
 // Checks of a program's bindings: of each binding by itself when it is bound; of the contents of
 // arrays before a run, because they belong to the caller and may change in between.
 //
-// Errors are those of ptowsp_run_bind_... and ptowsp_run_execute. After an error, the outputs of a
+// Errors are as for ptowsp_run_bind_... and ptowsp_run_execute. After an error, the outputs of a
 // function are untouched.
 
 #ifndef PWSP_BINDING_CHECK_H
@@ -34,7 +34,7 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_check_tensor(pwsp_error *error,
 
 // -- before a run ---------------------------------------------------------------------------------
 //
-// For what the program uses: it is bound, and well-formed.
+// Everything that the program uses is bound and well-formed.
 
 // `what` is a kind: "ragged axis".
 PWSP_INTERNAL ptowsp_status pwsp_verify_fail_unbound(pwsp_error *error, const char *what,
@@ -60,7 +60,7 @@ PWSP_INTERNAL ptowsp_status pwsp_verify_tensor(pwsp_error *error, const char *na
 
 PWSP_INTERNAL ptowsp_status pwsp_bind_fail_transient(pwsp_error *error, const char *tensor);
 
-// Binds a transient tensor of a shape without memory, stores what it takes of the block in its item,
+// Binds a transient tensor of a shape without memory, stores its size in the block in its item,
 // and adds that to *sum.
 PWSP_INTERNAL ptowsp_status pwsp_transient_size(pwsp_error *error, const ptowsp_tensor_desc *desc,
                                                 const int64_t shape[PTOWSP_TENSOR_RANK_MAX],

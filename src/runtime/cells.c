@@ -186,7 +186,7 @@ PWSP_INTERNAL bool pwsp_deps_sweep(pwsp_deps *deps) {
     return pwsp_deps_enter_all(deps);
 }
 
-// What the hand last learned of a token: neighbours are often of one task.
+// The last answer about a token: neighbours are often of one task.
 typedef struct pwsp_deps_hand {
     uint32_t token;  // UINT32_MAX: of none
     bool is_dead;
@@ -233,7 +233,7 @@ static void pwsp_deps_free_access(pwsp_deps *deps, uint32_t index) {
     deps->free_last = index;
 }
 
-// Frees dead accesses where there are no lists: each is a time in a grid, or has been dropped.
+// Frees dead accesses without lists: each is a time in a grid, or has been dropped.
 static void pwsp_deps_free_times(pwsp_deps *deps, const uint32_t *found, uint32_t count) {
     uint32_t *link = pwsp_deps_free_link(deps);
     for (uint32_t i = 0; i < count; i++) {

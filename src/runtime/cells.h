@@ -138,7 +138,7 @@ PWSP_INLINE void pwsp_deps_leave(pwsp_deps *deps, uint32_t index, uint32_t *list
 // The number that is odd's inverse modulo 2^64.
 PWSP_INTERNAL uint64_t pwsp_deps_inverse(uint64_t odd);
 
-// The greatest common divisor of a tensor's leading strides, of which the places of its matrices are
+// The greatest common divisor of a tensor's leading strides. The places of its matrices are its
 // multiples; 0 if there is one matrix. Dividing by it is multiplying by an inverse.
 PWSP_INTERNAL uint64_t pwsp_deps_matrix_step(const pwsp_bound_tensor *bound);
 
@@ -245,7 +245,7 @@ PWSP_INTERNAL void pwsp_deps_make_room(pwsp_deps *deps, uint32_t count);
 // Makes room in lists for all accesses there are. False when memory is out.
 PWSP_INTERNAL bool pwsp_deps_widen(pwsp_deps *deps);
 
-// A place for an access, + 1, behind all others; 0 when memory is out.
+// A place for an access, + 1, after all others; 0 when memory is out.
 PWSP_INTERNAL uint32_t pwsp_deps_place_new(pwsp_deps *deps);
 
 // A place for an access, + 1, or 0.

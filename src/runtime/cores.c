@@ -22,7 +22,7 @@ static uint32_t pwsp_cores_owner(const pwsp_cores *cores, uint32_t core) {
     ARRAY(cores->picks, cores->core_count)                                                         \
     ARRAY(cores->lists, 5 * cores->core_count)
 
-// An AICPU thread has its part of the lists, behind that of so many cores; returns how many it has.
+// Gives an AICPU thread its part of the lists, after the parts of `behind` cores; returns how many it has.
 static uint32_t pwsp_aicpu_init(pwsp_cores *cores, uint32_t index, uint32_t behind) {
     pwsp_aicpu *aicpu = &cores->aicpus[index];
     uint32_t count = 0, *lists = cores->lists + 5 * behind;
@@ -108,7 +108,7 @@ PWSP_INTERNAL void pwsp_cores_prepare(pwsp_cores *cores, const pwsp_core_job *jo
     pwsp_store_relaxed(&cores->is_over, 0u);
 }
 
-// Adds to the count of a queue, and to that of the entries that any core of a unit takes if those of the
+// Adds to the count of a queue, and to the count of entries that any core of a unit takes if entries of the
 // queue are among them. Returns whether they are.
 static bool pwsp_cores_count(pwsp_cores *cores, uint32_t queue, uint32_t added) {
     const bool is_of_unit = queue >= cores->core_count;
@@ -135,7 +135,7 @@ PWSP_INTERNAL void pwsp_cores_enqueue(pwsp_cores *cores, uint32_t entry, uint32_
     }
 }
 
-// The better one of two queues, of which the first may be NONE, for their first entries.
+// The better one of two queues by their first entries; `best` may be NONE.
 static uint32_t pwsp_cores_better(const pwsp_cores *cores, uint32_t best, uint32_t queue) {
     const pwsp_core_job *job = &cores->job;
     const uint32_t first = pwsp_ready_first(&cores->queues[queue].ready, cores->links);
@@ -149,8 +149,8 @@ static uint32_t pwsp_cores_better(const pwsp_cores *cores, uint32_t best, uint32
                : best;
 }
 
-// The queue that a free core takes from, or NONE: its own or its unit's; with stealing, if there is
-// nothing in these, that of another core.
+// The queue that a free core takes from, or NONE: its own or its unit's; with stealing, if these
+// are empty, the queue of another core.
 static uint32_t pwsp_cores_best(const pwsp_cores *cores, const pwsp_core *core) {
     uint32_t best = pwsp_cores_better(cores, PWSP_CORES_NONE, core->index);
     best = pwsp_cores_better(cores, best, cores->core_count + core->unit);

@@ -52,7 +52,7 @@ typedef struct pwsp_turn {
     uint32_t core, entry, part;
 } pwsp_turn;
 
-// What an entry needs. Of those that wait together the one of the largest rank goes first, and of these
+// The needs of an entry. Of several that wait, the one of the largest rank goes first, and of equals
 // the one with the smallest number.
 typedef struct pwsp_need {
     ptowsp_unit unit;
@@ -75,28 +75,28 @@ typedef struct pwsp_core_job {
     bool (*take)(void *user, uint32_t entry, uint32_t *out_part);
     bool (*is_wanted)(void *user, uint32_t entry);
     void (*pass)(void *user, const pwsp_turn *turn, uint32_t by, bool is_lost);
-    // Writes what a core of the turn runs: the turn's core, and with has_parts the vector cores of
+    // Writes the work of a core of the turn: the turn's core, and with has_parts the vector cores of
     // its block, before it. Returns the address.
     uint64_t (*give)(void *user, const pwsp_turn *turn, uint32_t core);
     // A core of the turn is lost; done(is_lost) follows, if the turn has an entry.
     void (*lose)(void *user, const pwsp_turn *turn, uint32_t core);
     void (*done)(void *user, const pwsp_turn *turn, uint32_t by, bool is_lost);
     bool has_parts;    // each core of a block runs a part of its task; else the cube core runs all
-    bool is_stealing;  // a core without entries takes those of other cores of its unit
+    bool is_stealing;  // a core without entries takes entries of other cores of its unit
     bool is_awaited;   // the host calls pwsp_cores_await
 } pwsp_core_job;
 
 typedef struct pwsp_core {
     // Of the core, and read by its AICPU thread.
     pwsp_line *line;
-    pwsp_sleeper *sleeper;  // its own, or that of several cores with one thread
+    pwsp_sleeper *sleeper;  // its own, or shared by several cores with one thread
     struct pwsp_aicpu *aicpu;
     uint32_t index, unit;
     pwsp_sleeper own;
     pwsp_patience patience;
     char padding[PWSP_FALSE_SHARING];
     // Of its AICPU thread.
-    pwsp_turn turn;     // what it runs, or what waits for its block
+    pwsp_turn turn;     // the one it runs, or that waits for its block
     uint32_t is_lost;   // atomic
     bool is_busy;       // its task has been given
     bool is_held;       // a vector core: a task of its block has it, or waits for it
@@ -138,16 +138,16 @@ typedef struct pwsp_cores {
     uint32_t block_count;  // cube_count, if there are two vector cores for each cube core
     pwsp_core *cores;
     pwsp_aicpu *aicpus;
-    pwsp_turn *picks;  // of AICPU threads, one behind the other, as are their lists
+    pwsp_turn *picks;  // of AICPU threads, one after another, as are their lists
     uint32_t *lists;
     pwsp_sleeper host;    // the host sleeps here
     pwsp_mutex host_act;  // held by a thread of the host in a round
-    pwsp_mutex mutex;     // protects queues and is_open; and what the owner likes
+    pwsp_mutex mutex;     // protects queues and is_open, and data of the owner's choice
     bool is_open;         // AICPU threads look at queues
     pwsp_core_job job;    // written while no AICPU thread does
     pwsp_ready_links links;
     pwsp_core_queue *queues;  // of each core, then of each unit
-    // Atomic: entries that any core of a unit takes. Of stealing cores also those of each other.
+    // Atomic: entries that any core of a unit takes. With stealing also the entries of other cores.
     uint32_t queued_count[2];
 
     char padding[PWSP_FALSE_SHARING];
@@ -162,7 +162,7 @@ PWSP_INTERNAL bool pwsp_cores_init(pwsp_cores *cores, const pwsp_memory *memory,
                                    const pwsp_cores_desc *desc);
 PWSP_INTERNAL void pwsp_cores_free(pwsp_cores *cores);
 
-// The block of a core; its cube core, and vector core i of it. Vector cores behind those of blocks
+// The block of a core; its cube core, and vector core i of it. Vector cores after the blocks'
 // have the numbers of further blocks.
 PWSP_INLINE uint32_t pwsp_cores_block_of(const pwsp_cores *cores, uint32_t core) {
     return core >= cores->desc.vector_count                  ? core - cores->desc.vector_count
@@ -213,7 +213,7 @@ PWSP_INTERNAL void pwsp_aicpu_serve(pwsp_aicpu *aicpu);
 PWSP_INTERNAL void pwsp_cores_enqueue(pwsp_cores *cores, uint32_t entry, uint32_t *owners);
 PWSP_INTERNAL bool pwsp_cores_take(pwsp_cores *cores, const pwsp_core *core, pwsp_turn *out_turn);
 PWSP_INTERNAL bool pwsp_cores_has_entry(const pwsp_cores *cores, const pwsp_core *core);
-// Wakes AICPU threads of a set, and those with free cores for what is queued, from a number on.
+// Wakes AICPU threads of a set, and those with free cores for queued entries, from a number on.
 PWSP_INTERNAL void pwsp_cores_wake(pwsp_cores *cores, uint32_t owners, uint32_t from);
 // A round of an AICPU thread; whether there was anything to do.
 PWSP_INTERNAL bool pwsp_aicpu_round(pwsp_aicpu *aicpu);

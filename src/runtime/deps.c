@@ -20,7 +20,7 @@
 // another have neighbouring lists, which are as long as each other, so neither the cache nor the
 // prediction of branches misses often.
 //
-// Where all tiles of a tensor are one tiling, and tokens are times, there are no lists of it: grid.h.
+// Where all tiles of a tensor are one tiling, and tokens are times, it has a grid instead of lists: grid.h.
 //
 // A panel among small tiles has a level of its own. Small tiles find it with one probe; the panel
 // looks at as many small cells as it covers, or at all accesses if these are fewer. Levels are few:
@@ -29,8 +29,8 @@
 // in a list of their group that every query looks through, and their queries compare with all
 // accesses.
 //
-// A write makes older accesses within its tile invisible. Writers in the tile are no longer the
-// last ones: readers wait for the new writer, and so do writers, if at all. (Slot loads still look
+// A write makes older accesses within its tile invisible. Writers in the tile cease to be the
+// last ones: readers wait for the new writer, and so do writers, if they wait. (Slot loads still look
 // at them where a write does not wait for writes, so there they are hidden and not dropped.)
 // Readers in the tile stay where later writers wait for readers but not for the new writer.
 // Accesses of tasks that ended before the clock are dead, and new accesses take their places. A
@@ -96,7 +96,7 @@ PWSP_FORCE_INLINE void pwsp_deps_prepare(const pwsp_deps *deps, const pwsp_tile_
     }
 }
 
-// Visits those of a group that are in no cell.
+// Visits the accesses of a group that have no cell.
 static void pwsp_deps_walk_wides(pwsp_deps *deps, pwsp_deps_query_state *query, uint32_t *list) {
     uint32_t *at = list;
     while (*at) {
@@ -245,7 +245,7 @@ PWSP_FORCE_INLINE bool pwsp_deps_find_keys(const pwsp_deps *deps, const pwsp_til
     return grids != NULL;
 }
 
-// The query of a task of which some tile is in no grid, or is about to begin one.
+// The query of a task with a tile that is not in a grid, or is about to begin one.
 static PWSP_NOINLINE bool pwsp_deps_query_any(pwsp_deps *deps, const pwsp_tile_at *tiles,
                                               uint32_t count) {
     if (!deps->is_exact && !deps->is_overlap) {
@@ -452,7 +452,7 @@ static void pwsp_deps_take_over(pwsp_deps *deps, uint32_t index, uint32_t flags,
     pwsp_deps_set_token(deps, index, token);
 }
 
-// Adds an access; same is one to replace, + 1, and query that of its tile, or NULL. Returns its place,
+// Adds an access; same is one to replace, + 1, and query is its tile's, or NULL. Returns its place,
 // + 1, or 0 when memory is out.
 PWSP_FORCE_INLINE uint32_t pwsp_deps_add_one(pwsp_deps *deps, const pwsp_tile_at *at, uint32_t same,
                                              const pwsp_deps_query_state *query,
@@ -579,7 +579,7 @@ PWSP_INTERNAL bool pwsp_deps_reserve_tiles(pwsp_deps *deps, uint32_t tile_count)
     }
     const uint32_t same_count = tile_count > deps->tensor_count ? tile_count : deps->tensor_count;
     uint32_t *same = NULL;
-    pwsp_deps_query_state *queries = NULL;  // their pages are none
+    pwsp_deps_query_state *queries = NULL;  // without pages
     if (!PWSP_ALLOC(memory, same, same_count) || !PWSP_ALLOC(memory, queries, tile_count)) {
         PWSP_FREE(memory, same, same_count);
         return false;

@@ -6,7 +6,7 @@
 #include "arrival.h"
 #include "token.h"
 
-// One access of a tile by a task in flight: what it accesses,
+// One access of a tile by a task in flight: the bytes,
 typedef struct pwsp_access {
     uint32_t place[2];    // of a plain tensor: its leading indices' matrix; else its first element
     uint32_t row, col;    // of a plain tensor
@@ -14,7 +14,7 @@ typedef struct pwsp_access {
     uint32_t tensor;
 } pwsp_access;
 
-// and what is known of it, which in a grid is all.
+// and its state. In a grid an access is its state alone.
 typedef struct pwsp_access_state {
     union {
         uint32_t token;  // if tokens are small: the task
@@ -22,7 +22,7 @@ typedef struct pwsp_access_state {
         uint32_t next;   // of one that is free: the next that is
     };
     uint16_t level;  // 0: it is in the list of those without a cell
-    uint16_t flags;  // PWSP_ACCESS_...; no bytes, of which stores could be to anything
+    uint16_t flags;  // PWSP_ACCESS_...; not bytes, as stores to bytes may alias anything
 } pwsp_access_state;
 
 #define PWSP_ACCESS_READ    PWSP_TILE_READ
@@ -36,9 +36,9 @@ typedef struct pwsp_access_state {
 
 // Accesses of a group of similar size: cells of 2^row_shift x 2^col_shift or, for tensors that are
 // not plain, blocks of 2^row_shift bytes. Each access is in the list of the cell in which it
-// begins. Cells have numbers: those of a row, then the next row, then the next matrix.
+// begins. Cells are numbered row by row, then matrix by matrix.
 typedef struct pwsp_deps_level {
-    uint32_t next;   // of the group; 0 is none
+    uint32_t next;   // of the group; 0: the last
     uint32_t count;  // accesses
     uint8_t row_shift, col_shift;
     bool row_over, col_over;  // some run over into the next cell
@@ -79,7 +79,7 @@ typedef struct pwsp_deps_tensor {
     bool is_written;       // by a task, through this tensor or another one of the group
     bool is_loaded;        // by a slot, where a write does not wait for the writes that it covers
     uint8_t form;          // PWSP_DEPS_...
-    uint32_t levels;       // of a group: the first; 0 is none
+    uint32_t levels;       // of a group: the first; 0: it has none
     uint32_t wides;        // of a group: accesses of whole tensors, and others that have no cell
     uint64_t low, high;    // bytes [low, high) hold all its elements
     uint64_t origin;       // of a group: the lowest of these
@@ -114,7 +114,7 @@ typedef struct pwsp_deps {
     const pwsp_memory *memory;
     const pwsp_bound_tensor *bound;  // by tensor
     pwsp_deps_tensor *tensors;       // by tensor
-    uint32_t *order;                 // tensors by where they begin; behind, room for as many
+    uint32_t *order;                 // tensors by where they begin; then room for as many
     uint32_t tensor_count;
     bool is_exact, is_overlap;  // the hazards a task waits for; slot loads always look at overlap
     bool keeps_readers;         // a covered reader may still be waited for
@@ -154,7 +154,7 @@ typedef struct pwsp_deps {
     uint32_t *heads;         // pages by hash
     uint64_t head_capacity;  // a power of two, or 0
     uint32_t *buckets;       // lists of cells by hash
-    uint64_t bucket_count;   // those of whole runs of cells are in use
+    uint64_t bucket_count;   // the buckets of whole runs of cells are in use
     uint32_t index_mask;     // of a link: the bits for the access; the others are of the hash
     uint64_t access_max;     // high-water mark of accesses
     uint32_t *same;          // from query to add, by tile: an access to take over, + 1
@@ -183,7 +183,7 @@ PWSP_INTERNAL void pwsp_deps_begin_data(pwsp_deps *deps, const pwsp_timed *timed
 PWSP_INTERNAL bool pwsp_deps_reserve(pwsp_deps *deps);
 
 // Makes room for a number of accesses, and takes no more memory from then on. Before each task
-// there must be room for its tiles. If there is none, and sweeping out dead accesses does not help,
+// there must be room for its tiles. If there is not, and sweeping out dead accesses does not help,
 // the tasks in flight must finish; then everything can be cleared.
 PWSP_INTERNAL bool pwsp_deps_fix(pwsp_deps *deps, uint32_t access_count);
 PWSP_INTERNAL bool pwsp_deps_has_room(pwsp_deps *deps, uint32_t count);

@@ -111,7 +111,7 @@ PWSP_INTERNAL void pwsp_deps_pages_clear(pwsp_deps *deps) {
 
 // -- grids ----------------------------------------------------------------------------------------
 
-// Memory of all grids, and a page for 0, which is none. False when memory is out.
+// Memory of all grids, and an unused page 0. False when memory is out.
 static bool pwsp_deps_grids_make(pwsp_deps *deps) {
     if (!deps->grids && !PWSP_ALLOC(deps->memory, deps->grids, deps->tensor_count)) {
         return false;
@@ -203,7 +203,7 @@ PWSP_INTERNAL void pwsp_deps_grid_tile(const pwsp_deps *deps, uint64_t key, pwsp
     out->cols = (uint32_t)pwsp_min_u64(grid->cols, grid->matrix_cols - at_col);
 }
 
-// Makes an access of a grid what it is in lists.
+// Turns an access of a grid into an access of lists.
 static void pwsp_deps_grid_unmake(pwsp_deps *deps, uint32_t index) {
     pwsp_access_state *state = &deps->states[index];
     pwsp_tile_at at;

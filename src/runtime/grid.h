@@ -10,8 +10,8 @@
 //      tile 37 of tensor 2 -> page (2, 37 / 16), by a table of pages
 //                          -> slots 37 % 16 * 2 = access 5, has written; and the next = access 9, reads
 //
-// The accesses are those of the map: they have places, die, and are found by the hand as others. But
-// all that is known of them is their states: their slots tell their tiles. When a tile comes that does not
+// The accesses are in the map: they have places, die, and are found as others are. But
+// only their states are stored: their slots tell their tiles. When a tile comes that does not
 // fit, something else looks at the tensor, or pages are mostly empty, its accesses move to the lists of the
 // map, and stay there.
 
@@ -20,8 +20,8 @@
 
 #include "cells.h"
 
-// Slots are numbered through all pages: those of a tile are that of the access that has written it, and
-// that of its readers' behind it. A slot holds the access, + 1, or 0.
+// Slots are numbered through all pages: a tile has one for the access that has written it, and then
+// one for its readers. A slot holds the access, + 1, or 0.
 #define PWSP_DEPS_PAGE_SLOTS (2 * PWSP_DEPS_PAGE)
 
 // Sees whether a tensor's accesses can be in a grid of tiles like its first one, and notes it. False
@@ -61,7 +61,7 @@ PWSP_FORCE_INLINE bool pwsp_deps_grid_number(const pwsp_deps_grid *grid, const p
     const uint64_t at_row = (uint64_t)tile->row, at_col = (uint64_t)tile->col;
     const uint64_t row = at_row * grid->row_inverse >> 32, col = at_col * grid->col_inverse >> 32;
     const uint64_t matrix = ((uint64_t)tile->lead >> grid->place_shift) * grid->place_factor;
-    // At the end of the tensor a tile is what is left.
+    // At the end of the tensor a tile is the rest.
     const uint64_t rows = pwsp_min_u64(grid->rows, grid->matrix_rows - at_row);
     const uint64_t cols = pwsp_min_u64(grid->cols, grid->matrix_cols - at_col);
     *out_number = (matrix * grid->row_tiles + row) * grid->col_tiles + col;

@@ -7,7 +7,7 @@
 //      q q q k k v v | q q q k k v v | q q q k k v v       q: [0, 3)   k: [3, 5)   v: [5, 7)   of 7
 //
 // A tensor's window modulo m begins where the tensor begins modulo m. Its length is the span of the
-// dimensions whose strides are no multiples of m. Tensors with disjoint windows share no bytes. So
+// dimensions whose strides are not multiples of m. Tensors with disjoint windows share no bytes. So
 // a run is split by windows modulo one of the strides of its first tensor, where that yields
 // several groups. Programs with pipelines are not split: for them a tensor is all the bytes from
 // its first to its last.
@@ -152,7 +152,7 @@ static uint32_t pwsp_deps_split(pwsp_deps *deps, uint32_t *members, uint32_t cou
         }
         i += run;
     }
-    if (makes) {  // the last moves to the front, behind those at the beginning
+    if (makes) {  // the last moves to the front, after those at the beginning
         for (uint32_t i = last; i < count; i++) {
             uint32_t moved = members[i];
             members[i] = members[begin + (i - last)];

@@ -19,7 +19,7 @@
 //        ^                                              |
 //        +-------------- AICPU: IDLE -------------------+
 //
-// The AICPU writes the data behind `task` while IDLE. The core reads it and writes its result there
+// The AICPU writes the data after `task` while IDLE. The core reads it and writes its result there
 // while ASSIGNED. The AICPU reads the result while DONE. QUIT is written at IDLE only, so a core
 // that sees it has no task.
 //

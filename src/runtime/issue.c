@@ -10,7 +10,7 @@
 //      links    the thread helps until one is free (reorder.c)
 //      joins    there is one for every token that can be held at once, and the others are in use
 //               only while something is in flight
-//      regions  those of finished tasks are swept out; if that is not enough, all is retired,
+//      regions  finished tasks' are swept out; if that is not enough, all is retired,
 //               and the map restarts empty
 
 #include "issue.h"
@@ -131,7 +131,7 @@ static void pwsp_issue_help(const pwsp_issue *issue, uint32_t ticket) {
 
 // Retires until there is room for another entry.
 static bool pwsp_issue_room(pwsp_issue *issue, bool is_task) {
-    // What counts completions is written by all lanes: it is looked at only if there is no room.
+    // All lanes write the count of completions: it is read only when room is short.
     for (bool has_ticket = false;; has_ticket = true) {
         uint32_t ticket = has_ticket ? pwsp_reorder_ticket(&issue->reorder) : 0;
         if (!pwsp_issue_retire(issue)) {

@@ -10,7 +10,7 @@
 // the structure, explicit edges and streams of the schedule, where it has them.
 //
 // One thread issues. It retires finished entries at the head before it opens the next entry. It
-// helps to run tasks while there is no room, while an element has to be loaded, or once all has
+// helps to run tasks while room is short, while an element has to be loaded, or once all has
 // been issued. After a failure nothing more is issued or retired.
 //
 // The owner provides arrivals, an executor (reorder.h) and a host; the scheduler does not know what
@@ -85,7 +85,7 @@ PWSP_INTERNAL pwsp_entry *pwsp_issue_open(pwsp_issue *issue, pwsp_entry_kind kin
 PWSP_INTERNAL bool pwsp_issue_submit(pwsp_issue *issue, const pwsp_arrival *arrival);
 
 // Issues a mark, as an entry of its own, whose words begin with it. False after a failure. While nothing
-// is in flight the owner may run tasks itself, and needs no entries for what is between them: then
+// is in flight the owner may run tasks itself, and needs no entries for the events between them: then
 // pwsp_precedence_mark is enough.
 PWSP_INTERNAL bool pwsp_issue_mark(pwsp_issue *issue, const pwsp_mark *mark);
 

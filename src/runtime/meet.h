@@ -1,4 +1,4 @@
-// What a query makes of the accesses that it finds: visits them, and covers or takes over those that
+// A query and the accesses that it finds: it visits them, and covers or takes over those that
 // its tile supersedes. deps.c explains the rules.
 
 #ifndef PWSP_MEET_H

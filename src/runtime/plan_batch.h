@@ -14,14 +14,14 @@ typedef struct pwsp_plan_batch {
     ptowsp_attention_sizes capacity;  // lane_count 0: none
 } pwsp_plan_batch;
 
-// Memory of plans. It stays as batches are bound anew, and grows where a plan does not fit.
+// Memory of plans. It stays as batches are bound again, and grows where a plan does not fit.
 typedef struct pwsp_plan_room {
     void *words;
     uint64_t word_count;
     ptowsp_attention_sizes sizes;  // that the words hold; slot_count is not used
 } pwsp_plan_room;
 
-// Checks what is bound under a name, as ptowsp_run_bind_batch does. Lengths are not looked at.
+// Checks a batch that is bound under a name, as ptowsp_run_bind_batch does. Lengths are not looked at.
 PWSP_INTERNAL ptowsp_status pwsp_bind_check_batch(pwsp_error *error, const char *name,
                                                   const ptowsp_attention_batch *batch,
                                                   const ptowsp_attention_config *config,

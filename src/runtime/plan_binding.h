@@ -8,7 +8,7 @@
 #include "../base/error.h"
 #include "../data/array.h"
 
-// Check what is bound under a name, as ptowsp_run_bind_plan and _work do.
+// Check a plan that is bound under a name, as ptowsp_run_bind_plan and _work do.
 PWSP_INTERNAL ptowsp_status pwsp_bind_check_plan(pwsp_error *error, const char *name,
                                                  const ptowsp_attention_plan *plan,
                                                  ptowsp_attention_plan *out_plan);
@@ -19,7 +19,7 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_check_work(pwsp_error *error, const char *
 // The size of an axis of a plan: of its units, merges or lanes.
 PWSP_INTERNAL int64_t pwsp_plan_size(const ptowsp_attention_plan *plan, ptowsp_axis_kind kind);
 
-// Does it have what an axis, or a field of one, needs? Else an error that names the plan.
+// Does it have the arrays that an axis, or a field of one, needs? Else an error that names the plan.
 PWSP_INTERNAL ptowsp_status pwsp_plan_has_axis(pwsp_error *error, const char *name,
                                                const ptowsp_attention_plan *plan,
                                                ptowsp_axis_kind kind);

@@ -1,5 +1,5 @@
 // Dispatch and ready policies: a row each. The row's rule chooses the lane, in simulated time and in real
-// execution. The row also states each target's support of the policy. And pools of lanes, one behind
+// execution. The row also states each target's support of the policy. And pools of lanes, one after
 // the other.
 
 #ifndef PWSP_POLICY_H
@@ -38,7 +38,7 @@ PWSP_INLINE pwsp_lane_rule pwsp_dispatch_rule(ptowsp_dispatch dispatch) {
 }
 
 // Enumerator of ready; does the task of the largest priority go first, and not the first one of the
-// program; does a lane without tasks take those of others.
+// program; does a lane without tasks take tasks of others.
 #define PWSP_READIES(ROW, with)                                                                    \
     ROW(with, FIFO, false, false)                                                                  \
     ROW(with, PRIORITY, true, false)                                                               \
@@ -110,8 +110,8 @@ PWSP_INLINE uint32_t pwsp_lane_choose(pwsp_lane_rule rule, uint64_t key, uint64_
     return pwsp_modulo(number, lane_count);
 }
 
-// The pools of a schedule with its defaults filled in, with that of the links behind the others;
-// returns how many there are without it. pools has room for PWSP_POOL_MAX, and named pools have been
+// The pools of a schedule with its defaults filled in, and the pool of links after the others;
+// returns the number without the latter. pools has room for PWSP_POOL_MAX, and named pools have been
 // checked.
 PWSP_INLINE uint32_t pwsp_schedule_pools(const ptowsp_schedule *schedule, pwsp_pool_info *pools) {
     const uint32_t depth = schedule->depths[PTOWSP_DEPTH_POOL];
@@ -144,7 +144,7 @@ PWSP_INLINE uint32_t pwsp_schedule_pools(const ptowsp_schedule *schedule, pwsp_p
     return count;
 }
 
-// The index of the pool that tasks of a unit take, of so many without that of the links, if no pool
+// The index of the pool that tasks of a unit take, of so many without the pool of links, if no pool
 // names their kernel.
 PWSP_INLINE uint32_t pwsp_schedule_unit_pool(const ptowsp_schedule *schedule, uint32_t pool_count,
                                              ptowsp_unit unit) {

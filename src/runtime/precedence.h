@@ -1,7 +1,7 @@
 // Precedence by the schedule: structure, streams and explicit edges.
 //
 //      structure   a child of a sequential scope waits for the child before it; children of a
-//                  parallel scope wait for what the scope itself waits for, and the scope is done
+//                  parallel scope wait as the scope itself does, and the scope is done
 //                  when all of them are
 //      streams     a task waits for the last task of its stream
 //      edges       a task waits for the ends of the edges that lead to it, since they were reset
@@ -59,8 +59,8 @@ PWSP_INTERNAL void pwsp_precedence_wait(pwsp_precedence *order, const pwsp_arriv
 PWSP_INTERNAL void pwsp_precedence_tell(pwsp_precedence *order, const pwsp_arrival *arrival,
                                         bool has_stream, const pwsp_token *token);
 
-// How many of structure, each edge and its stream a task waits for, by what is known of a token: has
-// not all that it stands for ended?
+// How many of structure, each edge and its stream a task waits for. is_done says of a token: has
+// not everything it stands for ended?
 PWSP_INTERNAL uint64_t
 pwsp_precedence_count(const pwsp_precedence *order, const pwsp_arrival *arrival, bool has_stream,
                       bool (*is_open)(const void *user, const pwsp_token *token), const void *user);
@@ -78,7 +78,7 @@ PWSP_FORCE_INLINE bool pwsp_precedence_is_link(const pwsp_precedence *order,
     return order->has_link && has_stream && arrival->unit == PTOWSP_UNIT_LINK;
 }
 
-// Is all precedence that of structure?
+// Does all precedence come from structure?
 PWSP_FORCE_INLINE bool pwsp_precedence_is_structure(const pwsp_precedence *order) {
     return order->has_structure && !order->streams && !order->edges && !order->has_link;
 }

@@ -26,7 +26,7 @@ typedef struct pwsp_ready_link {
 } pwsp_ready_link;
 
 typedef struct pwsp_ready_links {
-    void *first;    // that of entry 0
+    void *first;    // the links of entry 0
     size_t stride;  // bytes from one to the next
 } pwsp_ready_links;
 
@@ -52,7 +52,7 @@ PWSP_INLINE bool pwsp_ready_is_empty(const pwsp_ready_queue *queue) {
     return (queue->head & queue->root) == PWSP_READY_NONE;
 }
 
-// Melds two heaps, each of which may be NONE; returns the root.
+// Melds two heaps, either may be NONE; returns the root.
 PWSP_INTERNAL uint32_t pwsp_ready_meld(pwsp_ready_links links, uint32_t a, uint32_t b);
 
 PWSP_INLINE void pwsp_ready_push(pwsp_ready_queue *queue, pwsp_ready_links links, uint32_t entry) {

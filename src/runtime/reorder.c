@@ -72,8 +72,8 @@ static uint32_t pwsp_reorder_try(const pwsp_reorder *reorder, pwsp_pieces *piece
     return pwsp_reorder_has(reorder, pieces, pieces->next) ? pieces->next++ : 0;
 }
 
-// The same. With fixed memory it waits for one: links to what is linked to come back when that is done,
-// if none comes earlier. 0 when memory is out, which the walking thread then knows.
+// The same. With fixed memory it waits for one: links to an entry come back when that entry is done,
+// if none does earlier. 0 when memory is out, which the walking thread then knows.
 static uint32_t pwsp_reorder_new(pwsp_reorder *reorder, pwsp_pieces *pieces) {
     uint32_t id = pwsp_reorder_try(reorder, pieces);
     while (!id && reorder->is_fixed) {

@@ -2,7 +2,7 @@
 //
 // The thread that walks the program issues entries into a ring. Lanes (or cores of a device) run
 // them as soon as their dependences are done, in any order. The walking thread retires them in
-// program order, so time, results and errors are those of a serial run.
+// program order, so time, results and errors are as in a serial run.
 //
 //      head                                              tail
 //       | done | running | waits | done | ready | waits |  free ...
@@ -103,7 +103,7 @@ typedef struct pwsp_join {
 // the last dependence; PWSP_BY_WALK: the walking thread found it ready.
 typedef struct pwsp_executor {
     void (*ready)(void *user, uint32_t by, uint32_t place);
-    // The walking thread cannot go on until another entry is completed: does useful work, or waits
+    // The walking thread cannot continue until another entry is completed: does useful work, or waits
     // until done_count differs from `ticket`.
     void (*help)(void *user, uint32_t ticket);
     void *user;

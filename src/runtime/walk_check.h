@@ -1,4 +1,4 @@
-// What a program views and reads as it is walked: finding tiles, elements and rows, and the errors
+// Views and reads of a program as it is walked: finding tiles, elements and rows, and the errors
 // for those that are not there. The library and emitted trees walk programs in their own ways, and
 // both come here.
 //
@@ -57,7 +57,7 @@ PWSP_INLINE bool pwsp_view_tile(const pwsp_bound_tensor *tensor, int64_t row, in
 PWSP_INTERNAL bool pwsp_view_fail_lead(pwsp_error *error, const char *param, const char *name,
                                        const pwsp_bound_tensor *tensor, uint32_t i, int64_t index);
 
-// Why not, if it is no leading index.
+// The error of an index that is not a leading one.
 PWSP_INTERNAL ptowsp_status pwsp_view_fail(pwsp_error *error, const char *param, const char *name,
                                            const pwsp_bound_tensor *tensor, int64_t row,
                                            int64_t col, const pwsp_view_size *size);

@@ -87,7 +87,7 @@ PWSP_INTERNAL void pwsp_events_make_ready(pwsp_events *events, uint32_t id) {
     }
 }
 
-// The queue from which idle lanes of a pool take, that of them all or that with the oldest ready task,
+// The queue from which idle lanes of a pool take, the common one or the one with the oldest ready task,
 // or NULL if there is nothing to take.
 static pwsp_ready_queue *pwsp_events_source(pwsp_events *events, uint32_t pool) {
     const pwsp_earliest *oldest = &events->oldest[pool];
@@ -301,7 +301,7 @@ static bool pwsp_events_run(pwsp_events *events, uint32_t lane, pwsp_ready_queue
     return true;
 }
 
-// Idle lanes take the first task of their own queue, by index; then others take those of their pool, or
+// Idle lanes take the first task of their own queue, by index; then others take tasks of their pool, or
 // steal. False with an error.
 static bool pwsp_events_take(pwsp_events *events) {
     const uint32_t lane_count = events->sim->timed->lane_count;

@@ -1,7 +1,7 @@
 // Batches: tasks that need nothing but cycles, a dispatch key and tiles, many at once.
 //
 // With a window, each task that finds it full waits for the earliest end in it. The tournament of
-// window.h finds these ends one by one. But as long as the lanes are behind, a task starts when its
+// window.h finds these ends one by one. But as long as the lanes lag, a task starts when its
 // lane is free, whenever it has been issued, and nobody asks which end is which: the clocks of the
 // next tasks are the earliest ends, in order, and all that is wanted of the clocks is their sum and
 // the last of them. So a *bulk* of tasks is issued at once:

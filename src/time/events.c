@@ -2,7 +2,7 @@
 //
 // When lanes choose, a task's start depends on tasks that are issued after it, so times are found
 // by going from event to event. A *node* is anything that can be waited for: a task, done when it
-// ends, or a join, done when all that it waits for is done. A node counts what it still waits for
+// ends, or a join, done when all that it waits for is done. A node counts its open dependences
 // and lists its waiters. A scope of the tree is a join, and so are readers that count as one. Nodes
 // are reference-counted: they live while a task is in flight, or while they may still gain waiters.
 //
@@ -75,7 +75,7 @@ PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events) {
     const uint32_t lane_count = events->sim->timed->lane_count;
     const size_t words = ((size_t)lane_count + 63) / 64;
     events->now = events->sim->clock.now;
-    events->node_count = events->link_count = 1;  // 0 is none
+    events->node_count = events->link_count = 1;  // index 0 is reserved
     events->has_details = events->sim->has_records || events->sim->turns;
     events->free_node = events->free_link = events->free_pipeline = 0;
     events->pipeline_node_count = 0;

@@ -3,7 +3,7 @@
 // Every dependence of a task comes before it in program order, and its lane runs in that order,
 // too. So its start is a maximum of times that are known when it is issued, and there are no
 // events:
-//      ready = max over what it waits for       (structure, data, edges, stream)
+//      ready = max over its dependences         (structure, data, edges, stream)
 //      clock = max(clock, ready) in order; then timing; then room in the window
 //      start = max(free[lane], clock, ready, gate); of MIX, free of each lane of the block
 //      end   = start + cycles; of a task that communicates, what other ranks' starts make of it

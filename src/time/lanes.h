@@ -8,7 +8,7 @@
 
 // Where a task that is issued starts.
 typedef struct pwsp_lanes_place {
-    pwsp_token ready;  // what it waits for is done
+    pwsp_token ready;  // when its dependences are done
     uint64_t issue;    // its turn
     uint64_t start;
     uint32_t lane;
@@ -35,7 +35,7 @@ PWSP_INTERNAL bool pwsp_lanes_fail_time(pwsp_sim *sim);
 // Issues a pipeline, which takes no lane and no place in the window. False with an error in sim.
 PWSP_INTERNAL bool pwsp_lanes_pipeline(pwsp_lanes *lanes, const pwsp_pipeline_arrival *arrival);
 
-// Tasks of one pool without anything but cycles, a dispatch key and tiles, of which all have as many,
+// Tasks of one pool without anything but cycles, a dispatch key and the same number of tiles,
 // and all children of the open scope. None takes a block.
 #define PWSP_BATCH_MAX      512
 #define PWSP_BATCH_TILE_MAX 256
@@ -54,7 +54,7 @@ PWSP_INLINE uint32_t pwsp_batch_room(uint32_t tile_count) {
     return tile_count ? PWSP_BATCH_TILE_MAX / tile_count : PWSP_BATCH_MAX;
 }
 
-// Does time need only what a batch has? Not with records, edges, streams, timing, a
+// Does a batch have all that time needs? Not with records, edges, streams, timing, a
 // start condition, control, or any window but stall.
 PWSP_INTERNAL bool pwsp_lanes_is_plain(const pwsp_lanes *lanes);
 

@@ -86,7 +86,7 @@ PWSP_INTERNAL void pwsp_events_wait(pwsp_events *events, uint32_t waiter, uint64
     }
 }
 
-// -- what has no open dependence left -------------------------------------------------------------
+// -- nodes without an open dependence -------------------------------------------------------------
 
 // A pipeline starts.
 static void pwsp_events_start_pipeline(pwsp_events *events, uint32_t id) {

@@ -1,4 +1,4 @@
-// What the rooms of event-driven time share: nodes, which can be waited for, and the steps.
+// Shared by the rooms of event-driven time: nodes, which can be waited for, and the steps.
 
 #ifndef PWSP_NODES_H
 #define PWSP_NODES_H

@@ -1,7 +1,7 @@
 // Rings: what tasks in flight hold, and give back in the order of issue.
 //
-// A task takes what it needs of each ring when it is issued. It retires when it has ended and all
-// tasks issued before it have retired; so the tasks in flight are a queue, and what they hold lies
+// A task takes its share of each ring when it is issued. It retires when it has ended and all
+// tasks issued before it have retired; so the tasks in flight are a queue, and their shares lie
 // in the rings in the same order:
 //
 //      tasks     head [ ended | runs | ended | waits ] tail       the first one retires next
@@ -270,7 +270,7 @@ PWSP_INTERNAL ptowsp_ring pwsp_rings_lacking(const pwsp_rings *rings) {
     return (ptowsp_ring)i;
 }
 
-// Blocks of the task `number`, and what it uses. False when memory is out.
+// Blocks of the task `number`, and its bytes. False when memory is out.
 static bool pwsp_rings_take_bytes(pwsp_rings *rings, const pwsp_arrival *arrival,
                                   const pwsp_bound_tensor *bound, uint64_t number) {
     for (uint32_t i = 0; i < arrival->tile_count; i++) {

@@ -63,7 +63,7 @@ PWSP_INLINE uint64_t pwsp_rings_in_flight(const pwsp_rings *rings) {
     return rings->tail - rings->head;
 }
 
-// When the oldest task ends; UINT64_MAX if that is not known, or there is none.
+// When the oldest task ends; UINT64_MAX if that is not known, or without tasks.
 PWSP_INTERNAL uint64_t pwsp_rings_first_end(const pwsp_rings *rings);
 
 // Retires what can be retired by a time.

@@ -290,7 +290,7 @@ PWSP_INTERNAL uint64_t pwsp_sim_timing(const pwsp_sim *sim) {
                    ? now
                    : pwsp_max_u64(now, sim->batch_clock + schedule->timing_cycles);
     }
-    // batch_clock is that of the last task, as each is a batch of one
+    // batch_clock is the last task's, as each is a batch of one
     return schedule->timing == PTOWSP_TIMING_RATE_LIMITED
                ? pwsp_max_u64(now, sim->batch_clock + schedule->timing_cycles)
                : now;

@@ -56,7 +56,7 @@ typedef struct pwsp_idle_part {
     ptowsp_stall stall;
 } pwsp_idle_part;
 
-// The keeper of the tasks' records; without functions there is none.
+// The keeper of the tasks' records; without functions records are not kept.
 typedef struct pwsp_sim_recorder {
     // A record for the next task, sim->task_count. NULL: memory is out.
     ptowsp_task_record *(*add)(void *user, const pwsp_arrival *arrival);
@@ -213,13 +213,13 @@ PWSP_INLINE bool pwsp_sim_is_open(const pwsp_sim *sim) {
     return sim->issue_count >= sim->schedule->start_threshold;
 }
 
-// What the next task needs of the rings, once it has been queried; is_open: have not all tasks of a
+// The shares of the rings that the next task needs, once it has been queried; is_open: have not all tasks of a
 // token ended?
 PWSP_INTERNAL void pwsp_sim_ask_rings(pwsp_sim *sim, const pwsp_arrival *arrival,
                                       bool (*is_open)(const void *user, const pwsp_token *token),
                                       const void *user);
 
-// The next task has been placed: it takes what it needs of the rings. False when memory is out.
+// The next task has been placed: it takes its shares of the rings. False when memory is out.
 PWSP_INLINE bool pwsp_sim_take_rings(pwsp_sim *sim, const pwsp_arrival *arrival, uint64_t end) {
     return !sim->rings.is_used ||
            pwsp_rings_take(&sim->rings, arrival, sim->deps.bound, sim->task_count, end) ||

@@ -28,7 +28,7 @@ PWSP_INTERNAL bool pwsp_node_is_inside(const ptowsp_module *module, uint32_t nod
 
 // Checks and copies the `after` list of the node that is about to be added, at most
 // PTOWSP_TASK_AFTER_MAX nodes; NULL with an error. *count is how many: a task of a choice counts as
-// those of all its variants.
+// all its variants.
 PWSP_INTERNAL const uint32_t *pwsp_nodes_after(ptowsp_module *module, const ptowsp_node *after,
                                                uint32_t *count);
 

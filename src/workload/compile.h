@@ -25,8 +25,8 @@ typedef struct pwsp_compiler {
     PWSP_TABLE(pwsp_edge) edges;      // from 0
     PWSP_TABLE(uint32_t) edge_lists;  // 3 for each node: the first edge with it as that end, + 1
     PWSP_TABLE(uint32_t) first_ops;   // of each reached workload; then its statement
-    PWSP_TABLE(uint32_t) expr_ids;    // by expression of the module: that in the program, or 0
-    // In a process, and in workloads that only processes call, there are no scopes, edges or keys.
+    PWSP_TABLE(uint32_t) expr_ids;    // by expression of the module: the one in the program, or 0
+    // Processes, and workloads that only processes call, have no scopes, edges or keys.
     bool is_in_process;
     uint32_t module_first_channel;  // of the process that is being compiled: its pipeline's first
                                     // channel in the module

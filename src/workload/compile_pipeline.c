@@ -18,7 +18,7 @@
 #include "build.h"
 #include "compile.h"
 
-// -- what it is to what surrounds it --------------------------------------------------------------
+// -- as a task among its surroundings ------------------------------------------------------------
 
 // The tensor accesses of a pipeline's tasks and slot loads, and the slots that it sets; `seen` is
 // by reached workload.

@@ -1,4 +1,4 @@
-// Backwards from sends and receives to what they depend on.
+// Backwards from sends and receives to their dependences.
 //
 //      op matters      <-  send, receive, close, call, pipeline; a slot set or load whose slot decides
 //      cell decides    <-  read by the condition of a branch, the extent of a loop, or an index of a

@@ -1,5 +1,5 @@
 // The machine that walks a program. Its state is a position, a stack of frames (loops and calls)
-// and cells; so it can stop at any event and go on later, and it needs no memory of its own.
+// and cells; so it can stop at any event and continue later, and it needs no memory of its own.
 //
 // The hot path is the innermost loop: LOOP_END counts and jumps back, TASK moves arguments into
 // place, finds its tiles and returns. Each possible error costs one unsigned comparison on that
@@ -230,7 +230,7 @@ static uint32_t pwsp_block_width(int64_t iterations) {
     return (uint32_t)(count + PWSP_COLUMN_STEP - 1) & ~(uint32_t)(PWSP_COLUMN_STEP - 1);
 }
 
-// Enters a loop in blocks, if it has any: what does not change in it is evaluated. Where that faults
+// Enters a loop in blocks, if it has any: invariants of the loop are evaluated. Where that faults
 // it is left to the iteration that needs it.
 static void pwsp_expander_enter_block(pwsp_expander *x, const pwsp_loop *loop,
                                       const pwsp_frame *frame) {
@@ -447,7 +447,7 @@ static void pwsp_expander_skip(pwsp_expander *x, const pwsp_op *op) {
     }
 }
 
-// Goes on with the next iteration of the innermost loop. True if there is none, and a scope ends.
+// Continues with the next iteration of the innermost loop. True after the last one, when a scope ends.
 static bool pwsp_expander_loop_end(pwsp_expander *x, const pwsp_op *op) {
     pwsp_frame *frame = &x->frames[x->frame_count - 1];
     const pwsp_loop *loop = &x->program->loops.items[op->at];
@@ -492,7 +492,7 @@ PWSP_INTERNAL pwsp_event pwsp_expander_next(pwsp_expander *x) {
             case PWSP_OP_PIPELINE:
             case PWSP_OP_SEND:
             case PWSP_OP_RECEIVE: pwsp_expander_skip(x, op); continue;
-            default: break;  // structure goes on as it is
+            default: break;  // structure is walked as it is
             }
         }
         switch (op->kind) {

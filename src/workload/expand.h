@@ -8,7 +8,7 @@
 #include "program.h"
 
 typedef struct pwsp_frame {
-    uint32_t loop;  // or, of a call, where to go on
+    uint32_t loop;  // or, of a call, where to return to
     bool is_call;
     bool has_scope;  // to be ended with it
     int64_t i, count;
@@ -21,13 +21,13 @@ typedef enum pwsp_event {
     PWSP_EVENT_TASK,       // task, tiles_at, task_op
     PWSP_EVENT_MARK,       // mark
     PWSP_EVENT_SLOT_LOAD,  // load_at; nothing has been loaded yet: call pwsp_expander_load
-    PWSP_EVENT_PIPELINE,   // pipeline: the walk goes on behind it
+    PWSP_EVENT_PIPELINE,   // pipeline: the walk continues after it
     PWSP_EVENT_PROCESS_END,
-    PWSP_EVENT_SEND,     // send, token
-    PWSP_EVENT_RECEIVE,  // receive; the walk goes on with its body. At the end of the stream, go on
+    PWSP_EVENT_SEND,  // send, token
+    PWSP_EVENT_RECEIVE,  // receive; the walk continues with its body. At the end of the stream, continue
                          // at receive_end
-    PWSP_EVENT_CLOSE,    // port
-    PWSP_EVENT_ERROR     // status, index, text
+    PWSP_EVENT_CLOSE,  // port
+    PWSP_EVENT_ERROR   // status, index, text
 } pwsp_event;
 
 // The place of a walk in a list, and the entry that is the present task.
@@ -63,7 +63,7 @@ typedef struct pwsp_expander {
     uint32_t next_op;
     uint32_t round_count;  // iterations ended since the last NONE
     uint32_t node;         // of the event
-    bool has_skipped;      // something unknown: task_count is not that of the program
+    bool has_skipped;      // something unknown: task_count is not the program's
     pwsp_fault fault;
     ptowsp_task task;
     const pwsp_task_op *task_op;

@@ -248,7 +248,7 @@ static bool pwsp_liver_visit(pwsp_liver *l, uint32_t id) {
     }
 }
 
-// -- what the program keeps -----------------------------------------------------------------------
+// -- in the program -------------------------------------------------------------------------------
 
 // All tensors live at one point: for programs that are too large to be followed.
 static bool pwsp_liver_coarsen(pwsp_liver *l, uint32_t entry) {

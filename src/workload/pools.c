@@ -13,7 +13,7 @@
 
 #include <inttypes.h>
 
-// -- what a schedule has --------------------------------------------------------------------------
+// -- pools of a schedule --------------------------------------------------------------------------
 
 PWSP_INTERNAL uint32_t pwsp_schedule_lanes(const ptowsp_schedule *schedule) {
     pwsp_pool_info pools[PWSP_POOL_MAX];

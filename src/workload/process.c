@@ -1,6 +1,6 @@
 // Building pipelines: channels, the processes that declare their use of them, and their statements.
 //
-//      pipeline double_buffer        channels stand in a table of the module, those of one pipeline
+//      pipeline double_buffer        channels stand in a table of the module, one pipeline's
 //        channel loaded              one after another; the uses of a process are a list
 //        process load                of ports that hangs on its node.
 //          produces loaded

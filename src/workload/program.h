@@ -10,27 +10,27 @@
 
 // What moves through a program (op, what `at` is, where `target` leads):
 typedef enum pwsp_op_kind {
-    PWSP_OP_LOOP,         // a loop; behind its end, when it has no iteration
+    PWSP_OP_LOOP,         // a loop; after its end, when it has no iteration
     PWSP_OP_LOOP_END,     // the loop; its first op
     PWSP_OP_SCOPE,        // a pwsp_scope that begins
     PWSP_OP_SCOPE_END,    //
     PWSP_OP_TASK,         // a task
-    PWSP_OP_BRANCH,       // a branch; where to go on when its condition is false
-    PWSP_OP_JUMP,         // where to go on
+    PWSP_OP_BRANCH,       // a branch; its target when the condition is false
+    PWSP_OP_JUMP,         // the target
     PWSP_OP_SLOT_SET,     // a slot set
     PWSP_OP_SLOT_LOAD,    // a slot load
     PWSP_OP_CALL,         // a call; the workload's first op
     PWSP_OP_RETURN,       // back to the call, or the end of the program
     PWSP_OP_RESET,        // a range of edges that forget: an iteration begins
     PWSP_OP_RELEASE,      // a transient tensor: a pass through its scope ends
-    PWSP_OP_PIPELINE,     // a pipeline, its processes' ops follow; behind them
+    PWSP_OP_PIPELINE,     // a pipeline, its processes' ops follow; after them
     PWSP_OP_PROCESS_END,  // a process: the end of its ops
     PWSP_OP_SEND,         // a send
-    PWSP_OP_RECEIVE,      // a receive; where to go on at the end of the stream
+    PWSP_OP_RECEIVE,      // a receive; the target at the end of the stream
     PWSP_OP_CLOSE,        // a port
     PWSP_OP_LIST,         // a list of tasks begins; its NEXT
     PWSP_OP_LISTED,       // of a list: the tasks of one kernel; never walked itself
-    PWSP_OP_LIST_NEXT     // a list: its next event, until there is none
+    PWSP_OP_LIST_NEXT     // a list: its next event, until the last
 } pwsp_op_kind;
 
 typedef enum pwsp_scope { PWSP_SCOPE_SAME, PWSP_SCOPE_PARALLEL, PWSP_SCOPE_SEQUENTIAL } pwsp_scope;
@@ -48,7 +48,7 @@ typedef struct pwsp_loop {
     uint32_t cell;     // of its variable
     uint32_t entry;    // cell of a sparse loop's position in the indices
     uint32_t size;     // cell of a dense, dynamic or plan axis' size
-    uint32_t array;    // ragged: the lengths; units or merges: their flags, with the lanes behind
+    uint32_t array;    // ragged: the lengths; units or merges: their flags, then the lanes
     uint32_t csr;      // sparse: the axis; of a plan, too
     bool is_row;
     bool is_parallel;
@@ -57,7 +57,7 @@ typedef struct pwsp_loop {
 } pwsp_loop;
 
 // Expressions of an innermost loop that are evaluated for many iterations at once; see blocks.c.
-// Columns: 0 the variable, 1 a sparse loop's entry, then what the steps name.
+// Columns: 0 the variable, 1 a sparse loop's entry, then the steps' own.
 typedef struct pwsp_loop_block {
     uint32_t first_hoist, hoist_count;  // run once, as the loop is entered, over cells
     uint32_t first_fill, fill_count;    // then these columns are filled,
@@ -71,7 +71,7 @@ typedef struct pwsp_loop_fill {
 
 typedef struct pwsp_branch {
     pwsp_code condition;
-    uint32_t end;  // behind the otherwise, if there is one
+    uint32_t end;  // after the otherwise, if there is one
 } pwsp_branch;
 
 typedef struct pwsp_range {
@@ -98,10 +98,10 @@ typedef struct pwsp_task_op {
     pwsp_code dispatch, priority, stream;  // keys, where the schedule has them
     uint32_t first_in, in_count;           // explicit edges that end here
     uint32_t first_out, out_count;         // in the list of edges by source
-    bool has_cycles;                       // its list has those of each task
+    bool has_cycles;                       // its list has the cycles of each task
 } pwsp_task_op;
 
-// A list of tasks. Entry i tells explicit edge first_edge + i, and waits for those of the entries
+// A list of tasks. Entry i tells explicit edge first_edge + i, and waits for edges of the entries
 // before it; the program's list of edges has, from first_own on, the edges that entries tell, one
 // each, and then those that they wait for.
 typedef struct pwsp_task_list_op {
@@ -146,14 +146,15 @@ typedef struct pwsp_process_op {
     uint32_t size;   // cell of how many replicas there are
     uint32_t index;  // cell of the replica's index, or 0
     uint32_t axis;   // of the replicas, or 0
-    // Cells that others use, too, so that each has its own values: those of replicas, with the
+    // Cells that others use, too, so that each has its own values: cells of replicas, with the
     // index first; of workloads that it calls; slots.
     uint32_t first_private, private_count;  // in the list of the program
 } pwsp_process_op;
 
 typedef struct pwsp_pipeline_op {
     const char *name;
-    pwsp_task_op task;  // what it is to what surrounds it: edges, and a view of each tensor's whole
+    pwsp_task_op
+        task;  // its face to the workload around it: edges, and a view of each tensor's whole
     uint32_t first_process, process_count;
     uint32_t first_channel, channel_count;
     uint32_t first_slot, slot_count;  // cells of slots that its processes set, in that list
@@ -170,7 +171,7 @@ typedef struct pwsp_receive_op {
     uint32_t channel;
     uint32_t cell;   // of the token
     uint32_t place;  // of this cell among the private ones of its process, + 1, or 0
-    bool is_loop;    // goes on to the end of the stream
+    bool is_loop;    // continues to the end of the stream
     bool is_wait;    // the end of the stream is an error
 } pwsp_receive_op;
 
@@ -253,7 +254,7 @@ struct ptowsp_program {
     bool has_streams;  // by a key
     bool has_codes;    // references to the code of tile kernels are counted
     pwsp_pool_info pools[PWSP_POOL_MAX];
-    uint32_t pool_count, lane_count;  // with that of the links, if any task communicates
+    uint32_t pool_count, lane_count;  // with the pool of links, if any task communicates
     bool has_link;
     uint32_t mesh_ranks;  // of the module's mesh, or 0
     // Cells: 0 is always 0; then slots, arguments of the task, variables, entries of sparse

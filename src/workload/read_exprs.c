@@ -44,7 +44,7 @@ static uint32_t pwsp_read_tag(pwsp_compiler *c, const char *name) {
     const pwsp_task_info *task = PWSP_NODE(c->module, c->key_task)->task;
     for (uint32_t i = 0; i < task->tag_count; i++) {
         if (strcmp(task->tags[i].name, name) == 0) {
-            bool is_of_task;  // a tag is none of what keys are
+            bool is_of_task;  // a tag is not a kind of key
             return pwsp_read_copy(c, task->tags[i].value, &is_of_task);
         }
     }
@@ -54,8 +54,8 @@ static uint32_t pwsp_read_tag(pwsp_compiler *c, const char *name) {
     return pwsp_read_add_expr(c, &none);
 }
 
-// The copy of an expression, or 0 with an error, and whether it is another one for each task. A key
-// is walked as a tree, whose size is bounded; what has been copied before is not walked again.
+// The copy of an expression, or 0 with an error, and whether it is another one for each task. A key's
+// tree, whose size is bounded, is walked; parts copied before are not walked again.
 static uint32_t pwsp_read_copy(pwsp_compiler *c, uint32_t id, bool *out_is_of_task) {
     uint32_t known = c->expr_ids.items[id];
     *out_is_of_task = false;
@@ -103,7 +103,7 @@ static uint32_t pwsp_read_copy(pwsp_compiler *c, uint32_t id, bool *out_is_of_ta
 PWSP_INTERNAL bool pwsp_read_begin(pwsp_compiler *c) {
     ptowsp_program *p = c->program;
     PWSP_ZERO(ptowsp_expr_info, none);
-    pwsp_read_add_expr(c, &none);  // 0 is none
+    pwsp_read_add_expr(c, &none);  // index 0 is reserved
     if (!pwsp_module_is_good(c->module) ||
         !PWSP_GROW(&p->memory, c->expr_ids.items, c->expr_ids.capacity,
                    c->module->exprs.count + 1)) {

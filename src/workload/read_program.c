@@ -142,7 +142,7 @@ static void pwsp_read_view(const pwsp_tile_view *from, ptowsp_view_info *info) {
     info->is_written = (from->access & PWSP_TILE_WRITTEN) != 0;
 }
 
-// Tasks, and behind them pipelines.
+// Tasks, then pipelines.
 static bool pwsp_read_tasks(const ptowsp_program *p, pwsp_arena *arena, ptowsp_program_tables *t) {
     PWSP_READ(ptowsp_task_info, tasks, task_count, (uint32_t)(p->tasks.count + p->pipelines.count))
     ptowsp_view_info *views = PWSP_ARENA_ARRAY(arena, ptowsp_view_info, p->views.count);

@@ -533,7 +533,7 @@ PWSP_INTERNAL ptowsp_status pwsp_schedule_check_collective(ptowsp_context *conte
                            ptowsp_target_name(target), row->value);
 }
 
-// -- what is asked for ----------------------------------------------------------------------------
+// -- options given --------------------------------------------------------------------------------
 
 PWSP_INTERNAL bool pwsp_schedule_uses(const ptowsp_schedule *resolved, bool has_stream_key,
                                       uint32_t row) {

@@ -1,5 +1,5 @@
 // Finds stretches. Everything that a walk checks task by task is checked here over whole columns;
-// on an error there is no stretch, and walking task by task finds the culprit.
+// on an error no stretch is formed, and walking task by task finds the culprit.
 
 #include "stretch.h"
 

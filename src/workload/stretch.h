@@ -54,7 +54,7 @@ PWSP_FORCE_INLINE uint64_t pwsp_source_value(pwsp_source source, uint64_t i) {
     return source.at[i * source.step];
 }
 
-// After TASK: the stretch up to the end of the loop, or of its block. False if there is none.
+// After TASK: the stretch up to the end of the loop, or of its block. False without one.
 PWSP_INTERNAL bool pwsp_stretch_begin(pwsp_expander *x, pwsp_stretch *stretch);
 
 // So many tasks of the stretch have been walked: the last of them is the present one.

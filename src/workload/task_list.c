@@ -70,7 +70,7 @@ static bool pwsp_task_list_check_head(ptowsp_module *module, const ptowsp_task_l
     return pwsp_module_is_good(module);
 }
 
-// Counts what the kernels take, and sums the cycles.
+// Counts the arguments of kernels, and sums the cycles.
 static bool pwsp_task_list_check_tasks(ptowsp_module *module, const ptowsp_task_list *list) {
     uint64_t axes = 0, views = 0, scalars = 0, cycles = 0;
     for (uint32_t i = 0; i < list->task_count; i++) {

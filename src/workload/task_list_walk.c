@@ -34,7 +34,7 @@ static pwsp_event pwsp_task_list_fail_view(pwsp_expander *x, const ptowsp_list_v
                               error.text);
 }
 
-// The offset of a matrix, by its ordinal. False if there is none.
+// The offset of a matrix, by its ordinal. False for an ordinal beyond the tensor.
 static bool pwsp_task_list_lead(const pwsp_bound_tensor *tensor, uint32_t lead_count,
                                 int64_t matrix, int64_t *out_lead) {
     bool is_inside = true;

@@ -579,7 +579,8 @@ TEST(text__of_conditions_on_slots_is_golden) {
     fixture f;
     fixture_make(&f, "conditions");
     ptowsp_module *m = f.m;
-    const ptowsp_tensor x = tensor(&f, "x", PTOWSP_I32, 2, 16, 16, 0);
+    const ptowsp_tensor x = ptowsp_tensor_make(
+        m, &(ptowsp_tensor_desc){.name = "x", .dtype = PTOWSP_I32, .rank = 2, .shape = {16, 16}});
     const ptowsp_kernel_desc desc = {.name = "add",
                                      .tiles = {{"x", PTOWSP_INOUT, PTOWSP_I32, 16, 16}}};
     const ptowsp_kernel add = kernel(&f, desc);
