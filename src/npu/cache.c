@@ -129,9 +129,9 @@ static bool npu_cache_check_part(npu_build *build, const char *path, unsigned de
     return !is_link || npu_cache_check_link(build, path, depth);
 }
 
-// A user with write access to a directory can put another one where the cache is, and the owner of a
-// link can lead it elsewhere. (Where the sticky bit is set, as in /tmp, only owners rename.) So each part of the way,
-// also behind links, has to be of the user or of root, and no one else may write to it.
+// A user with write access to a directory can replace the cache by a directory of their own, and the
+// owner of a link can redirect it. (Where the sticky bit is set, as in /tmp, only owners rename.) So the
+// user or root must own each part of the path, links followed, and no one else may write to it.
 static bool npu_cache_check_path(npu_build *build, const char *path, unsigned depth) {
     struct stat state;
     bool is_good = npu_cache_check_part(build, "/", depth);

@@ -26,7 +26,7 @@ NPU_INTERNAL bool npu_out_of_memory(npu_emitter *emitter) {
 // -- places ---------------------------------------------------------------------------------------
 
 NPU_INTERNAL uint32_t npu_place(npu_emitter *emitter, uint32_t node) {
-    uint32_t place = emitter->place_count ? emitter->place_count : 1;  // 0 is no place
+    uint32_t place = emitter->place_count ? emitter->place_count : 1;  // places count from 1
     if (!NPU_ROOM(emitter->node_places, emitter->node_capacity, (uint64_t)node + 1) ||
         !NPU_ROOM(emitter->place_nodes, emitter->place_capacity, (uint64_t)place + 1)) {
         npu_out_of_memory(emitter);

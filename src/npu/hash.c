@@ -1,5 +1,5 @@
 // The hash of sources: MurmurHash3, x64, 128 bits (Austin Appleby, public domain). A tree has a
-// megabyte; FNV-1a would take longer for it than all other work together. The hash is no defence
+// megabyte; FNV-1a would take longer for it than all other work together. The hash does not protect
 // against a person who makes two trees collide on purpose.
 
 #include "npu.h"

@@ -28,12 +28,12 @@
 //          WSP_HALVES(task, v_attend::cube, v_attend::vector);
 //      }
 //
-// Each function has the kernel's list without the other half's instructions: what is left is in the
-// same order. A loop is in those that have an instruction in it.
+// Each function has the kernel's list, in the same order, without the other half's instructions. A
+// function has a loop only if it has an instruction inside.
 //
-// Where both vector cores have rows (split), sizes of tiles in UB and of windows are those of `mine`, and
-// windows begin at its first row. Else the second core leaves vector after it has passed each
-// FIFO as often as the first one pushes and pops.
+// Where both vector cores have rows (split), tiles in UB and windows have the sizes of `mine`, and windows
+// begin at its first row. Else the second core leaves vector after it has passed each FIFO as often as
+// the first one pushes and pops.
 
 #include "kernels.h"
 
@@ -49,7 +49,7 @@ static bool npu_is_fifo(const ptowsp_insn_info *insn) {
 
 // -- the head of the file -------------------------------------------------------------------------
 
-// What an instruction does to a half's tiles, as a word; NULL: it only waits, or is of another half.
+// The word for an instruction in the list of a half; NULL: it only waits, or belongs to the other half.
 static const char *npu_half_word(const npu_kernel *k, const ptowsp_insn_info *insn, npu_half half) {
     bool is_loop = insn->op == PTOWSP_OP_LOOP, is_end = insn->op == PTOWSP_OP_END;
     bool is_wait = insn->op == PTOWSP_OP_SET_FLAG || insn->op == PTOWSP_OP_WAIT_FLAG ||
@@ -138,7 +138,7 @@ static bool npu_has_fifo(const npu_kernel *k, uint32_t loop) {
     return has_any;
 }
 
-// What the second of two vector cores does that share nothing: it passes the FIFOs.
+// The code of the second vector core when the two share no rows: it only passes the FIFOs.
 static void npu_print_second(const npu_kernel *k, npu_text *out) {
     npu_print(out, "\n    // The second vector core frees and fills slots alone.\n"
                    "    if (!wsp::is_first()) {\n");

@@ -323,8 +323,8 @@ NPU_INTERNAL bool npu_kernel_may_be_empty(const npu_kernel *k, uint32_t tile) {
     uint32_t rows = npu_extent_least(k, &object->valid_rows);
     uint32_t cols = npu_extent_least(k, &object->valid_cols);
     if (npu_kernel_is_shared(k, tile)) {
-        // The second vector core has those behind the first one's; that one has as many as half of the
-        // task's, which may be none.
+        // The second vector core has the rows after the first core's. The first core has half of the
+        // task's rows, which may be 0.
         const ptowsp_extent *split = &k->tiles[k->info->split_tile].object.valid_rows;
         uint32_t first = (npu_extent_most(k, split) + 1) / 2;
         bool has_first = npu_extent_least(k, split) > 0;

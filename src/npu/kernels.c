@@ -69,7 +69,7 @@ static void npu_print_heading(const npu_kernel *k, npu_text *out) {
     npu_print(out, "\n");
 }
 
-// Gives the parameter's size, of which an extent is made, a name; one that is that size needs none.
+// Names the parameter's size from which an extent is computed, unless the extent is that size itself.
 static void npu_name_param_size(npu_kernel *k, const ptowsp_extent *extent) {
     if (extent->param != PTOWSP_NO_PARAM && !npu_extent_is_plain(k, extent)) {
         char text[NPU_LOCAL_MAX];
@@ -204,7 +204,7 @@ static void npu_write_body(npu_kernel *k, const npu_text *body, npu_text *out) {
     npu_write(out, body->data ? body->data + at : "", body->size - at);
 }
 
-// Opens and closes what is for one kind of core, in a function for both.
+// Begins and ends the lines for one kind of core, in a function for both.
 static void npu_print_half(npu_half *open, npu_half half, npu_text *out) {
     half = half == NPU_HALF_BOTH ? NPU_HALF_ANY : half;
     if (half != *open) {

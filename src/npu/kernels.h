@@ -97,7 +97,7 @@ typedef struct npu_kernel {
     uint32_t size_count, size_capacity;
     uint32_t window_count, window_capacity;
     uint32_t clip_count, clip_capacity;
-    uint32_t loop, indent;                // of what is being written
+    uint32_t loop, indent;                // of the statement being written
     size_t loop_at[PTOWSP_LOOP_MAX + 1];  // where in the body's text a loop's declarations go
     bool is_scalar_used[PTOWSP_TASK_SCALAR_MAX];
     bool is_dense[PTOWSP_TASK_TILE_MAX][2];  // a window of it is by rows, by columns
@@ -131,7 +131,7 @@ NPU_INTERNAL void npu_kernel_end(npu_kernel *k);
 NPU_INTERNAL bool npu_extent_is_plain(const npu_kernel *k, const ptowsp_extent *extent);
 NPU_INTERNAL int64_t npu_param_size(const npu_kernel *k, const ptowsp_extent *extent);
 
-// Begins the function of a half: there are no sizes, windows and scalars in it yet. ANY: its entry.
+// Begins the function of a half, still without sizes, windows and scalars. ANY: the entry.
 NPU_INTERNAL void npu_kernel_begin_half(npu_kernel *k, npu_half half);
 
 // Is a memory one that the function has, and a tile one whose rows vector cores share?
@@ -202,8 +202,9 @@ NPU_INTERNAL void npu_kernel_print_requirements(const npu_kernel *k, npu_text *o
 NPU_INTERNAL void npu_kernel_print_constants(npu_kernel *k, npu_text *out);
 NPU_INTERNAL void npu_kernel_print_declarations(npu_kernel *k, npu_text *checks, npu_text *out);
 
-// Writes the declarations at the beginning of a loop's body. Before that, sizes of all loops' tiles are
-// to be added: those of an inner one may depend on a loop around it, which declares them.
+// Writes the declarations at the beginning of a loop's body. Call npu_kernel_add_loop_sizes first: it
+// adds the sizes of the tiles of all loops. A size in an inner loop that depends only on a loop around
+// it is declared in the outer loop.
 NPU_INTERNAL void npu_kernel_add_loop_sizes(npu_kernel *k);
 NPU_INTERNAL void npu_kernel_print_loop_declarations(npu_kernel *k, uint32_t loop, npu_text *out);
 
@@ -229,7 +230,7 @@ NPU_INTERNAL void npu_append_wrapped(npu_text *out, uint32_t indent, npu_text *s
 
 // -- kernel_halves.c ------------------------------------------------------------------------------
 
-// Writes what the head of a file says of a kernel that is cut.
+// Writes the description of a kernel cut into halves, at the head of its file.
 NPU_INTERNAL void npu_halves_print_heading(const npu_kernel *k, npu_text *out);
 
 // Writes such a kernel: its FIFOs, the functions of its halves, and its entry.
@@ -240,7 +241,7 @@ NPU_INTERNAL void npu_halves_print(npu_kernel *k, npu_text *out);
 // Takes a character. Returns whether it counts: outside of quotes and comments.
 NPU_INTERNAL bool npu_lex(npu_lexer *lexer, char c, char next);
 
-// The word of a directive, behind its "#"; NULL: the line has none.
+// The word of a directive, after its "#"; NULL: the line is not a directive.
 NPU_INTERNAL const char *npu_directive(const npu_lexer *lexer, const char *line);
 
 // Takes a line, and its end if it has one.

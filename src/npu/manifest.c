@@ -1,5 +1,5 @@
 // manifest.json: the contents of a tree, for programs that manage it. Tables are by index, as in
-// aicpu/program.h, without entry 0 (which is none) and without gaps.
+// aicpu/program.h, without the unused entry 0 and without gaps.
 
 #include "npu.h"
 

@@ -1,6 +1,6 @@
-// aicore/kernels/*.cpp of kernels that are C functions: their source, in an anonymous namespace of
-// the kernel's, where its names hide those of headers, and a function for each that a core calls.
-// Kernels with one source text share a file.
+// aicore/kernels/*.cpp of kernels that are C functions: their source, and for each kernel a function that
+// a core calls. The source is in an anonymous namespace inside a namespace of the file, so that its
+// names hide names of headers. Kernels with one source text share a file.
 //
 // A source's #include lines go before the namespace. A text without line ends, as the preprocessor
 // makes it (PTOWSP_SOURCE), is broken into lines: after { } and ; outside of parentheses,

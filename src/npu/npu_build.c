@@ -448,7 +448,7 @@ static bool npu_make_entry(npu_build *build) {
 }
 
 // The environment of a program with more rights than its user is not to be trusted: PATH, CXX, HOME
-// and others would choose what is run with these rights.
+// and others would choose which programs run with these rights.
 static bool npu_check_rights(npu_build *build) {
     if (getuid() != geteuid() || getgid() != getegid()) {
         return npu_build_fail(

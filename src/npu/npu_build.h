@@ -65,12 +65,12 @@ typedef struct npu_header {
     uint64_t headers;
 } npu_header;
 
-// Files that are compiled as one, because most of the time goes into what they have in common. All
-// but the last are options -include of the compiler, so that they stay files of their own.
+// Files that are compiled as one, because most of the time goes into the headers they share. The
+// compiler gets all but the last as options -include, so that they stay files of their own.
 typedef enum npu_group {
     NPU_GROUP_NONE = 0,  // a file alone
-    NPU_GROUP_RUNTIME,   // what is fixed of aicpu/ and host/
-    NPU_GROUP_PROGRAM,   // what is not
+    NPU_GROUP_RUNTIME,   // the files of aicpu/ and host/ that all trees share
+    NPU_GROUP_PROGRAM,   // the files there that are generated for the program
     NPU_GROUP_KERNELS,   // tile kernels and dispatch.cpp
 } npu_group;
 
@@ -85,7 +85,7 @@ typedef struct npu_unit {
     uint64_t headers;    // a bit for each included header
     bool is_shared;      // it is compiled alike for many programs: its object is kept
     const char *object;  // the final place of its object
-    const char *output;  // where the compiler puts it; and, with .log behind, its output
+    const char *output;  // where the compiler puts it; its messages go to the same path with .log
     npu_text command;
     pid_t process;  // of the compiler; 0: the object is there
 } npu_unit;
@@ -197,7 +197,7 @@ NPU_INTERNAL bool npu_make_library(npu_build *build);
 // -- npu_build.c, npu_execute.c -------------------------------------------------------------------
 
 // Prints the features of processors, from a file in the form of Linux' /proc/cpuinfo, each kind
-// once. False if there is no such file.
+// once. False if the file does not exist.
 NPU_INTERNAL bool npu_print_processors(npu_text *text, const char *path);
 // Loads the library of a directory. False, with the reason, on failure.
 NPU_INTERNAL bool npu_load(ptowsp_npu *npu, const char *directory, npu_text *why);

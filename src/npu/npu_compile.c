@@ -10,7 +10,7 @@
 
 static const npu_text npu_nothing = {NULL, 0, 0, false};
 
-// Names of objects contain the compiler, their own text and that of their headers.
+// Names of shared objects are hashes of the compiler, the sources and their headers.
 NPU_INTERNAL void npu_name_object(npu_build *build, npu_unit *unit, uint32_t number) {
     npu_text key = npu_nothing;
     char hash[NPU_HASH_SIZE] = "";

@@ -3,7 +3,7 @@
 
 #include "kernels.h"
 
-// What is for the cores of a kernel begins and ends with these; for both kinds, with nothing.
+// Code for the cores of a kernel is between these two texts, which are empty if both kinds run it.
 static const char *npu_dispatch_if(const ptowsp_kernel_info *info) {
     return info->unit == PTOWSP_UNIT_MIX    ? ""
            : info->unit == PTOWSP_UNIT_CUBE ? "#if WSP_HAS_CUBE\n"
@@ -148,7 +148,7 @@ static void npu_print_launches(npu_emitter *emitter, npu_text *out) {
 static void npu_print_check(const ptowsp_kernel_info *info, const ptowsp_size_check *check,
                             uint32_t number, npu_text *out) {
     const char *axis = check->axis ? "columns" : "rows";
-    PTOWSP_ASSERT(check->b.param != PTOWSP_NO_PARAM);  // what is always whole is not checked
+    PTOWSP_ASSERT(check->b.param != PTOWSP_NO_PARAM);  // whole extents are not checked
     const char *of = info->tiles[check->b.param].name;
     if (check->a.param != PTOWSP_NO_PARAM) {
         npu_print_cpp(

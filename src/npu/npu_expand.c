@@ -10,9 +10,8 @@
 //
 // Statements come as a list, so one pass over them prints the file; open blocks are on a stack.
 // Blocks with very many statements are split into functions, because compilers take minutes for
-// large ones. The result does what the library's walk does (src/workload/expand.c), in the same
-// order: bounds and rows are evaluated once, when a loop begins, and arguments of calls before the
-// callee.
+// large ones. The file walks the program exactly as the library does (src/workload/expand.c): bounds
+// and rows are evaluated once, when a loop begins, and arguments of calls before the callee.
 
 #include "npu_expand.h"
 
@@ -544,7 +543,7 @@ static void npu_check_replicas(npu_expand *x) {
     }
 }
 
-// The sizes of transient tensors, which read what is bound.
+// The sizes of transient tensors, which read bound sizes, symbols and arrays.
 static void npu_sizes(npu_expand *x) {
     uint32_t count = x->tables->transient_count;
     for (uint32_t i = 0; i < count; i++) {

@@ -59,7 +59,7 @@ typedef struct npu_expand {
     char process_name[NPU_LOCAL_NAME_MAX];
     npu_locals function, process;  // locals: of a process its arrays, all else of the function
     uint8_t *variable_uses;        // by variable
-    uint32_t *variable_suffixes, *entry_suffixes;  // by variable: of its name, 0 is none
+    uint32_t *variable_suffixes, *entry_suffixes;  // by variable: of its name; 0: no suffix
     uint32_t *channel_suffixes;                    // by channel
     uint32_t *storage;                             // of these and of the locals' tables
     uint8_t *tensors;   // by tensor: loaded by the processes of a pipeline
@@ -82,7 +82,7 @@ NPU_INTERNAL void npu_line(npu_expand *x, const char *format, ...) NPU_PRINTF(2,
 NPU_INTERNAL void npu_end_line(npu_expand *x);
 // Ends it as a comment.
 NPU_INTERNAL void npu_end_comment(npu_expand *x);
-// Ends the line with an opening brace; writes a line for a closing one, followed by `behind`.
+// Ends the line with an opening brace; writes a line with a closing one, and `behind` after it.
 NPU_INTERNAL void npu_open(npu_expand *x);
 NPU_INTERNAL void npu_close(npu_expand *x, const char *behind);
 // A comment with a statement's place.

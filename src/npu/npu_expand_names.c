@@ -1,8 +1,8 @@
 // Names in aicpu/expand.cpp, and the locals of its functions.
 //
-// Things keep the names that npu_user_name gives them, unless the same name is already visible; then
-// they get a number behind it. A function begins with locals for the sizes, symbols and arrays that
-// it uses. So does a process for its arrays: read errors belong to the reader.
+// Things keep the names that npu_user_name gives them, unless the same name is already visible; then a
+// number is appended. A function begins with locals for the sizes, symbols and arrays that it uses. So
+// does a process for its arrays: read errors belong to the reader.
 
 #include "npu_expand.h"
 

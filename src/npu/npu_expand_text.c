@@ -1,5 +1,5 @@
 // The lines of aicpu/expand.cpp. A statement is built as one long line and broken when it ends: at
-// a space outside of strings, in as few brackets as possible, preferably behind ; and , and then as
+// a space outside of strings, in as few brackets as possible, preferably after ; and , and then as
 // far to the right as it fits.
 
 #include "npu_expand.h"

@@ -27,7 +27,7 @@ typedef enum npu_rank {
 
 enum { NPU_BRACKETS_MAX = 100 };  // nesting depth; compilers may refuse 256
 
-// Operators by kind, with rank and text; those of rank LEAF are calls.
+// Operators by kind, with rank and text; operators of rank LEAF are calls.
 // clang-format off
 #define NPU_OPERATORS(OPERATOR)                                                                    \
     OPERATOR(SELECT, SELECT, "?")     OPERATOR(OR, OR, " || ")          OPERATOR(AND, AND, " && ")  \
@@ -83,7 +83,7 @@ static bool npu_expr_has_parens(npu_rank rank, const ptowsp_expr_info *operand, 
     case NPU_RANK_AND:
     case NPU_RANK_OR:
         return inner != NPU_RANK_UNARY && inner != NPU_RANK_COMPARE && (inner != rank || place > 0);
-    default: return inner == NPU_RANK_SELECT && place < 2;  // of a choice: what is called has none
+    default: return inner == NPU_RANK_SELECT && place < 2;  // of a choice; not arguments of calls
     }
 }
 

@@ -43,7 +43,7 @@ NPU_INTERNAL void npu_mangle(const char *name, char out[NPU_NAME_MAX + 3]) {
 
 // -- taken names ----------------------------------------------------------------------------------
 
-// The spaces: the kinds, and that of local names.
+// The name spaces: the kinds, and one for local names.
 enum { NPU_SPACE_LOCAL = NPU_KIND_COUNT };
 
 static uint64_t npu_taken_hash(uint32_t space, const char *name) {
@@ -56,8 +56,8 @@ static uint64_t npu_taken_hash(uint32_t space, const char *name) {
     return hash;
 }
 
-// The slot that has a name, or the free one where it would be. Names are given back in the opposite
-// order, so that no slot behind a free one is in use for a name that passed it.
+// The slot that has a name, or the free one where it would be. Names are removed in the reverse order
+// of insertion, so the probe of a name that is present never meets a free slot.
 static uint32_t *npu_taken_slot(const npu_taken *taken, uint64_t hash) {
     uint32_t i = (uint32_t)hash & (taken->slot_count - 1);
     while (taken->slots[i] && taken->names[taken->slots[i] - 1] != hash) {

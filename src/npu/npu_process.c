@@ -48,7 +48,7 @@ static void npu_process_become(char **arguments, const char *directory, int inpu
     _exit(errno == ENOENT || errno == ENOTDIR ? NPU_EXIT_NOT_FOUND : NPU_EXIT_NOT_RUN);
 }
 
-// Opens a file behind the three standard ones, which the caller may have closed.
+// Opens a file with a descriptor above the three standard ones, which the caller may have closed.
 static int npu_process_open(const char *path, int flags) {
     int file = open(path, flags | O_CLOEXEC, 0600);
     if (file < 0 || file > 2) {

@@ -108,7 +108,7 @@ static const char *npu_dtype_text(ptowsp_dtype dtype) {
     }
 }
 
-// Arrays that are fields of plans; nothing where there is no plan. Returns their number.
+// Arrays that are fields of plans; nothing for a program without plans. Returns their number.
 static uint32_t npu_fields_emit(const npu_emitter *emitter, npu_text *text) {
     uint32_t count = 0;
     for (uint32_t i = 1; i < emitter->names.count[NPU_ARRAY]; i++) {
@@ -164,7 +164,7 @@ static void npu_print_row_of(npu_text *text, npu_text *row) {
     npu_text_end(text, row);
 }
 
-// Transient tensors; nothing where there are none.
+// Transient tensors; nothing for a program without them.
 static void npu_transients_emit(const npu_emitter *emitter, npu_text *text) {
     const ptowsp_program_tables *t = emitter->tables;
     uint32_t count = t->transient_count;
@@ -260,8 +260,8 @@ static void npu_schedule_emit(const npu_emitter *emitter, npu_text *text) {
                     "        {},  // memory that lanes share: the device's own\n    },\n");
 }
 
-// The largest number of scopes open at once in a workload, including those of workloads it calls,
-// as far as that is known.
+// The largest number of scopes open at once in a workload and in the workloads it calls, as far as
+// that is known.
 static uint32_t npu_workload_depth(const npu_emitter *emitter, const uint32_t *depths, uint32_t at,
                                    uint32_t end) {
     uint32_t open = 0, most = 0;

@@ -1,14 +1,14 @@
-// What a device cannot do, as far as it is known when a tree is emitted: instructions that PTO-ISA
-// has in its CPU simulator alone, and strides that it cannot move.
+// Features that a device lacks, as far as they are known when a tree is emitted: instructions that
+// PTO-ISA has in its CPU simulator alone, and strides that a device cannot move.
 //
-// PTO-ISA's windows are by rows, with the elements of a row side by side, or by columns, with those
-// of a column side by side. Most tiles are moved by rows. Right factors are loaded either way, and
-// columns of 2 and 4 bytes through rows of 32 bytes (kernel_parts.c, aicore/wsp_kernel.h). What is
-// left are column-major tiles that have neither way: columns of bytes, and columns for whose rows UB
+// PTO-ISA's windows are by rows, with the elements of a row side by side, or by columns, with the
+// elements of a column side by side. Most tiles are moved by rows. Right factors are loaded either
+// way, and columns of 2 and 4 bytes through rows of 32 bytes (kernel_parts.c, aicore/wsp_kernel.h).
+// Neither way serves two sorts of column-major tiles: columns of bytes, and columns for whose rows UB
 // has no room.
 //
-// Strides of tensors that are bound are those of a run. So kernels check them in each task, which
-// ends with UNSUPPORTED (WSP_REQUIRE_...). A transient tensor is row-major in every run: where its
+// Strides of bound tensors differ from run to run. So kernels check them in each task, which ends
+// with UNSUPPORTED (WSP_REQUIRE_...). A transient tensor is row-major in every run: where its
 // rows have more than one element, its columns are never dense, and a device could run no such task.
 
 #include "kernels.h"

@@ -211,7 +211,7 @@ NPU_INTERNAL void npu_print_cpp(npu_text *text, const char *format, ...) {
 
 // -- numbers --------------------------------------------------------------------------------------
 
-// There is no literal for the smallest i64: a minus sign is an operator.
+// The smallest i64 cannot be written as a literal: a minus sign is an operator.
 NPU_INTERNAL void npu_print_i64(npu_text *text, int64_t value) {
     if (value == INT64_MIN) {
         npu_print(text, "INT64_MIN");

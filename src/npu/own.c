@@ -75,8 +75,8 @@ static bool npu_find_header(const npu_own *own, const char *from, const char *na
 
 static bool npu_own_add(npu_own *own, npu_text *text, const char *from, const char *to);
 
-// Takes an #include line: what is in quotes and found goes into the tree, and its lines here; the
-// others stay.
+// Takes an #include line. A header in quotes that is found becomes a file of the tree, and its own
+// #include lines are taken in turn. Any other line is read at file scope.
 static bool npu_own_include(npu_own *own, const char *line, size_t length, const char *from,
                             const char *to) {
     char name[NPU_OWN_PATH_MAX], path[NPU_OWN_PATH_MAX], target[NPU_OWN_PATH_MAX];

@@ -1,5 +1,5 @@
-// A recorded run: what is bound to a run, and what the library makes of it, as a directory of plain
-// files, with which a tree of the same program checks itself wherever it was built: run --check.
+// A recorded run: the bindings of a run and the library's results, as a directory of plain files. A
+// tree of the same program checks itself against them wherever it was built: run --check.
 //
 //      recording       lines of text: the program, options of the tree's command line, expectations
 //      m1.bin ...      memory of tensors as it was before: those that overlap are one
@@ -280,7 +280,7 @@ static bool npu_record_bindings(npu_recording *r) {
     return is_good && npu_record_memory(r) && npu_record_views(r);
 }
 
-// -- what the run made ----------------------------------------------------------------------------
+// -- the results of the run -----------------------------------------------------------------------
 
 static bool npu_record_results(npu_recording *r) {
     bool is_good = true;

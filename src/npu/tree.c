@@ -294,7 +294,7 @@ static bool npu_tree_split(npu_tree *tree, npu_text *path) {
         tree->name = path->data;
         tree->parent = path->data + strlen(path->data) + 1;
     } else if (slash == path->data) {
-        memmove(path->data + 2, path->data + 1, path->size);  // behind the parent's terminator
+        memmove(path->data + 2, path->data + 1, path->size);  // after the parent's terminator
         path->data[1] = '\0';
         tree->parent = path->data;
         tree->name = path->data + 2;
