@@ -153,9 +153,9 @@ AICORE inline void set_cycles(__gm__ wsp_task *task, uint64_t cycles) {
 
 #ifdef WSP_ASCEND
 
-// Drops the cached 64 bytes at an address, or writes them back. What was stored before is there
-// before it, and nothing is loaded until it is done: else DONE could be seen before outputs, or a
-// stale task be read.
+// Drops the cached 64 bytes at an address, or writes them back. Earlier stores complete before it, and
+// nothing is loaded until it is done: else DONE could become visible before outputs, or a stale task
+// be read.
 AICORE inline void refresh(__gm__ const void *address) {
     dsb(DSB_DDR);
     dcci(reinterpret_cast<__gm__ uint64_t *>(const_cast<__gm__ void *>(address)),

@@ -7,9 +7,9 @@
 //
 // Where the rows of the vector half are shared (share), the first vector core has those below
 // ceil(rows / 2) of every tile, and the second has the rest: `of` them, in memory from first() on. In
-// the slot of a FIFO its part begins as many rows behind the first one's (TILE_UP_DOWN: half of a tile
-// of an even number of rows, of which less may be valid). Else the first vector core does everything,
-// and the second takes part in filling and freeing slots alone: pass().
+// the slot of a FIFO its part begins as many rows after the first core's part (TILE_UP_DOWN: half of a
+// tile with an even number of rows; not all need be valid). Else the first vector core does everything,
+// and the second only fills and frees slots: pass().
 //
 // Fifo<flag, to_vector, slot bytes, slots, split>: push() stores a tile's valid elements to the next
 // free slot, and pop() loads them from it, rows `Pitch` elements apart. Tiles go by address, so
@@ -17,7 +17,7 @@
 // documented.
 //
 // On a device the FIFOs of a block are made once and stay for all of its tasks. A producer waits
-// until its slot is free, except for the first slots of all: so what a task has left in its slots
+// until its slot is free, except for the first slots of all: so the state in which a task leaves slots
 // and flags must be known to the next one. A kernel pushes as many tiles as it pops, so each task
 // finds the FIFOs empty.
 

@@ -1,9 +1,9 @@
 // The surroundings of a kernel that is a C function: a ptowsp_task made from a wsp_task, and its
 // cycles.
 //
-// On the stand-in the task equals that of ptowsp_run_execute. The device half has never run [read]:
-// pointers to global memory are in an address space of their own there, which plain C source does
-// not express; functions that it calls must be marked PTOWSP_AICORE.
+// On the stand-in a kernel gets the same task as from ptowsp_run_execute. The device half has never run
+// [read]: pointers to global memory are in an address space of their own there, which plain C source
+// does not express; functions that it calls must be marked PTOWSP_AICORE.
 
 #ifndef WSP_NATIVE_H
 #define WSP_NATIVE_H

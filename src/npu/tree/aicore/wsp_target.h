@@ -1,5 +1,5 @@
-// What a kernel is compiled for: the three ways (wsp_kernel.h), the core, and what each of them leaves
-// out or does in another form.
+// The target of a kernel: which of three ways it is compiled (wsp_kernel.h), for which core, and the
+// parts that each of them leaves out or writes differently.
 
 #ifndef WSP_TARGET_H
 #define WSP_TARGET_H

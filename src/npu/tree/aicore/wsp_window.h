@@ -106,9 +106,9 @@ AICORE inline bool are_either(__gm__ const wsp_task *task, Tiles... tiles) {
 
 // -- columns of wide matrices ---------------------------------------------------------------------
 
-// A column of elements that do not lie together: no column view is one. It is a row view of one
-// column, into rows of 32 bytes of which the first element counts; a maximum over one element takes
-// it from there. `at` is the column's address, `scratch` that of its rows, of 32 bytes each, twice.
+// A column whose elements do not lie together, so that a column view cannot move it. A row view of one
+// column loads each element to the start of a row of 32 bytes; a maximum over one element takes it from
+// there. `at` is the column's address, `scratch` the address of its rows, of 32 bytes each, twice.
 #if WSP_HAS_STRIDES
 
 template <typename T, typename G>

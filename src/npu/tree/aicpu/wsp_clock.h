@@ -10,9 +10,9 @@
 // whatever the order in which threads have run the tasks: calls are made as tasks retire. Nothing of a
 // tree's schedule needs the number of tasks beforehand.
 //
-// Errors   A call returns false when the schedule cannot go on, as ptowsp_run_execute would say,
-//          or when memory is out. After that calls do nothing and return false, but for end,
-//          which completes the statistics of what has been simulated.
+// Errors   A call returns false when the schedule cannot proceed, as ptowsp_run_execute would report,
+//          or when memory is out. After that all calls do nothing and return false, except end,
+//          which completes the statistics of the tasks simulated so far.
 // Threads  It has none, and no locks: one call at a time.
 
 #ifndef WSP_CLOCK_H
@@ -46,7 +46,7 @@ class Clock {
     Clock(const Clock &) = delete;
     Clock &operator=(const Clock &) = delete;
 
-    // A new run, from time 0. The data behind timed, and the tensors, live as long as the run.
+    // Begins a run at time 0. The data that `timed` points to, and the tensors, live as long as the run.
     bool begin(const pwsp_timed &timed, const pwsp_bound_tensor *tensors);
 
     bool mark(const pwsp_mark &mark);
@@ -55,7 +55,7 @@ class Clock {
     // Its first task, end task and run are determined here.
     bool pipeline(const pwsp_pipeline_arrival &pipeline, const PipelineSums &sums);
 
-    // No more calls follow: goes on until all tasks have ended.
+    // The last call of a run: simulates until all tasks have ended.
     bool end();
 
     // After end. memory_bytes is the memory of the clock; lanes are in the order of the library.
@@ -72,7 +72,7 @@ class Clock {
     ptowsp_status status() const {
         return time_.sim.status;
     }
-    const char *error() const {  // "" if there is none
+    const char *error() const {  // "" without an error
         return time_.sim.text;
     }
     uint64_t error_index() const {  // the task that it is about, or PTOWSP_NO_INDEX

@@ -53,7 +53,8 @@ bool Scheduler::is_wanted(void *self, uint32_t entry) {
 
 // -- tasks ----------------------------------------------------------------------------------------
 
-// What a core runs: the task, or where the core has a room, a copy of it there.
+// Returns the address of the task that a core runs: a copy in the core's room, or without one the
+// task itself.
 uint64_t Scheduler::give(void *self, const pwsp_turn *turn, uint32_t core) {
     Scheduler &me = *static_cast<Scheduler *>(self);
     wsp_task *task = &me.at(turn->entry).task;
@@ -70,8 +71,8 @@ uint64_t Scheduler::give(void *self, const pwsp_turn *turn, uint32_t core) {
     return reinterpret_cast<uintptr_t>(task);
 }
 
-// A task has ended, on all cores that ran a part of it: the first failure counts, the cube core's
-// before those of vector cores.
+// A task has ended on all cores that ran a part of it. The first failure counts, a cube core's before
+// a vector core's.
 void Scheduler::done(void *self, const pwsp_turn *turn, uint32_t by, bool is_lost) {
     Scheduler &me = *static_cast<Scheduler *>(self);
     Submission *submission = &me.at(turn->entry);

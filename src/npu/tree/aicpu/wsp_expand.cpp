@@ -1,9 +1,9 @@
-// The vocabulary of expand.cpp: see wsp_expand.h. It does what the walk of the library does, and
+// The vocabulary of expand.cpp: see wsp_expand.h. It walks a program as the library does, and
 // reports errors with the same texts.
 //
 // A task is filled in where the scheduler keeps it. An argument that reads outside of an array
-// fails before the function it is for is called. Then the target is no longer good, and nothing
-// happens until the loops have ended.
+// fails before its function is called. Then the target is no longer good, and nothing happens until
+// the loops have ended.
 
 #include "wsp_expand.h"
 
@@ -170,7 +170,7 @@ void Run::fail(ptowsp_status status, uint64_t index, const char *format, ...) {
     target_->fail(status, index, text);
 }
 
-// A task that has all its arguments goes on with its keys.
+// Once a task has all its arguments, the next reads are its keys: an error then says so.
 uint64_t Run::read(uint32_t array, i64 index) {
     const pwsp_array &from = this->array(array);
     if (index.bits() < from.count) {

@@ -1,5 +1,5 @@
-// The vocabulary of expand.cpp: it walks a program, and hands its tasks to a target. Numbers
-// are those of the workload's expressions: i64 and u64 of wsp_number.h, whose arithmetic wraps and
+// The vocabulary of expand.cpp: it walks a program, and hands its tasks to a target. Numbers have
+// the types of the workload's expressions: i64 and u64 of wsp_number.h, whose arithmetic wraps and
 // never traps.
 //
 //      for (i64 b = 0; b < batch && run.good(); b++) {
@@ -13,8 +13,8 @@
 //
 // After an error all functions do nothing, reads give 0, and run.good() is false.
 //
-// Errors report a place, that of the statement being walked. Functions with a place argument set
-// it; run.at(place) sets it where a statement's own expressions may fail:
+// Errors report the place of the statement being walked. Functions with a place argument set it;
+// run.at(place) sets it where a statement's own expressions may fail:
 //
 //      run.at(3);  // decode/parallel b/when
 //      if (kv_len[b] <= 2048) {

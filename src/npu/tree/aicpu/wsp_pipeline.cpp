@@ -133,7 +133,7 @@ struct Pipeline::State final : public NetworkHost {
         wholes.push_back({tensor, 0, 0, access, 0, 0, 0});
     }
 
-    // The override of all latencies; nullptr: there is none.
+    // The override of all latencies; nullptr: without one.
     const uint64_t *latency() const {
         const uint32_t symbol = scheduler.program().latency_symbol;
         const wsp_bindings &bindings = run.bindings();

@@ -59,7 +59,7 @@ class Network {
     Network &operator=(const Network &) = delete;
 
     // The caller keeps the names. An event is a channel of depth 0 whose stream has no end.
-    // by_symbol: its latency is that of a symbol, which overrides all.
+    // by_symbol: a symbol, which overrides all latencies, has set this one.
     uint32_t channel(const char *name, uint64_t depth, uint64_t latency, bool is_event,
                      uint32_t place, bool by_symbol = false);
 
@@ -76,7 +76,7 @@ class Network {
     // For the body of a process, with its number. After an error they do nothing: bodies check for
     // errors and end. `place` is for errors.
     void send(uint32_t process, uint32_t channel, uint64_t token, uint32_t place);
-    // False: at the end of the stream, or after an error. is_loop: it goes on until then.
+    // False: at the end of the stream, or after an error. is_loop: a loop that receives until then.
     bool receive(uint32_t process, uint32_t channel, uint64_t *token, uint32_t place,
                  bool is_loop = false);
     void close(uint32_t process, uint32_t channel);

@@ -26,7 +26,7 @@ bool Scheduler::check_clock(bool is_good) {
 
 #define WSP_CLOCK(call) check_clock(clock_.call)
 #else
-#define WSP_CLOCK(call) true  // there is none
+#define WSP_CLOCK(call) true  // without a clock
 #endif
 
 // -- beginning ------------------------------------------------------------------------------------
@@ -187,7 +187,7 @@ bool Scheduler::good() const {
     return pwsp_load_relaxed(&has_failed_) == 0;
 }
 
-// Tasks before the failure go on, and may fail as well.
+// Tasks before the failure still run, and may fail as well.
 void Scheduler::fail(ptowsp_status status, uint64_t index, const char *text) {
     std::lock_guard<std::mutex> guard(mutex_);
     walk_failure_.set(status, index, "%s", text);
@@ -287,7 +287,7 @@ bool Scheduler::finish() {
     return failure_.status == PTOWSP_OK;
 }
 
-// Gives a task of a process an entry behind the places of the ring. If all are taken, it waits.
+// Gives a task of a process an entry after the places of the ring. If all are taken, it waits.
 uint32_t Scheduler::enter_direct(Submission *submission) {
     for (;;) {
         {

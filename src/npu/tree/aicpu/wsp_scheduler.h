@@ -7,7 +7,7 @@
 //
 // The library provides both halves, as for its own runs, in wsp_core.h: pwsp_issue the dependences, the
 // ring of tasks in flight and their retirement; pwsp_cores the queues, AICPU threads, blocks and
-// lost cores. This file has what is the tree's: tasks as cores read them, the choice of a core,
+// lost cores. This file adds the parts of a tree: tasks as cores read them, the choice of a core,
 // failures, and the clock. All memory is taken when a run begins.
 //
 // The ring holds ring_size tasks, and no more than the schedule's window if that stalls; when it is
@@ -15,8 +15,8 @@
 //
 // Errors   The first in program order decides. After a failure later tasks do not begin. Earlier ones
 //          do, because they may fail too; running tasks finish.
-// Threads  Thread 0 expands, retires and advances the clock. Cores belong to threads 1, 2, ...; if
-//          there are none, to thread 0, which serves them whenever it submits or waits.
+// Threads  Thread 0 expands, retires and advances the clock. Cores belong to threads 1, 2, ...; without
+//          such threads to thread 0, which serves them whenever it submits or waits.
 
 #ifndef WSP_SCHEDULER_H
 #define WSP_SCHEDULER_H
@@ -56,8 +56,8 @@ inline uint32_t lane_count_of(const ptowsp_schedule &schedule, uint32_t unit) {
 struct SchedulerOptions {
     uint32_t aicpu_count;  // 1 .. AICPU_COUNT_MAX
     uint32_t ring_size;    // 1 .. RING_SIZE_MAX
-    // How long a core is awaited: to poll, and to end a task. One that does not is lost: its task
-    // fails with the core's name, what follows is skipped, and the run ends. 0: without an end.
+    // How long a core may take to poll, and to end a task. A core that takes longer is lost: its task
+    // fails with the core's name, later tasks are skipped, and the run ends. 0: no limit.
     uint32_t time_limit_ms;
     // Each core of a block runs a part of a task of MIX, in its room; else the cube core all.
     bool has_parts;
@@ -153,8 +153,8 @@ class Scheduler final : public Target {
     static constexpr uint32_t NONE = PWSP_CORES_NONE;
     static constexpr uint32_t DIRECT_MAX = 4 * CORE_COUNT_MAX;
 
-    // Callbacks of the issue; and of the cores, whose entries are places of its ring, and behind these
-    // tasks of processes.
+    // Callbacks of the issue; and of the cores, whose entries are places of its ring, followed by tasks
+    // of processes.
     static void ready(void *self, uint32_t by, uint32_t place);
     static void help(void *self, uint32_t ticket);
     static bool retire(void *self, const pwsp_entry *entry);

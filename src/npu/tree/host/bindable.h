@@ -1,4 +1,4 @@
-// What the command line of a tree can bind, as run --list prints it.
+// The things that the command line of a tree can bind, as run --list prints them.
 
 #ifndef WSP_BINDABLE_H
 #define WSP_BINDABLE_H

@@ -55,8 +55,7 @@ wsp::List<std::string> split(const std::string &text, char separator) {
     return parts;
 }
 
-// Splits at the first occurrence of a character. False if there is none; then all is in the first
-// part.
+// Splits at the first occurrence of a character. False without one; then all is in the first part.
 bool cut(const std::string &text, char at, std::string *out_first, std::string *out_rest) {
     const size_t position = text.find(at);
     *out_first = text.substr(0, position);
@@ -74,7 +73,7 @@ const char *name_of(uint32_t dtype) {
     return dtype ? ptowsp_dtype_name(static_cast<ptowsp_dtype>(dtype)) : "integers";
 }
 
-// The type of integers with a name; NONE: there is none.
+// The integer type with a name; NONE: the name is unknown.
 ptowsp_dtype index_dtype(const std::string &name) {
     for (ptowsp_dtype dtype : {PTOWSP_I32, PTOWSP_I64, PTOWSP_U32, PTOWSP_U64}) {
         if (name == name_of(dtype)) {

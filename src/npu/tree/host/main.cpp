@@ -3,11 +3,11 @@
 //      run --size batch=4 --lengths kv=300,7,2048,64 --tensor Q=4x64@q.bin --tensor O=4x64
 //          --write O@o.bin
 //
-// `run --list` prints what can be bound, `run --help` how. Files are plain elements, in the order
+// `run --list` prints the names to bind, `run --help` how. Files are plain elements, in the order
 // and the bytes of this machine.
 //
-// `run --record DIR` keeps what was bound and what came of it (recording.h); `run --check DIR`
-// binds that, and compares.
+// `run --record DIR` keeps the bindings and the results of a run (recording.h); `run --check DIR`
+// binds the same, and compares.
 //
 // Exit codes: 0 done; 1 the run has failed, or a file cannot be written; 2 the arguments are wrong.
 
@@ -541,7 +541,7 @@ bool Command::record_inputs() {
     return recorder_.is_good();
 }
 
-// After it: what it wrote. Only the shim has cycles to compare.
+// After the run: its outputs. Only the shim has cycles to compare.
 bool Command::record_results(const wsp_runner_result &result) {
     for (uint32_t i = 1; i < program_.tensor_count; i++) {
         const wsp_tensor_decl &tensor = program_.tensors[i];

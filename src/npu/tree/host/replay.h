@@ -1,5 +1,5 @@
-// A recorded run, run again: its tensors are views of recorded memory, and what comes out is compared
-// with what the recording expects.
+// A recorded run, run again: its tensors are views of recorded memory, and its results are compared
+// with the recorded ones.
 
 #ifndef WSP_REPLAY_H
 #define WSP_REPLAY_H

@@ -269,7 +269,7 @@ void *Device::find(const std::string &library, const std::string &symbol) {
 }
 
 bool Device::find_ffts() {
-    uint32_t length = 0;  // (unsure) of what is at the address
+    uint32_t length = 0;  // (unsure) of the memory at the address
     return WSP_CALL(rtGetC2cCtrlAddr(&ffts_, &length));
 }
 
@@ -377,7 +377,7 @@ static std::string write_descriptor() {
     return is_good ? path : "";
 }
 
-// Starts the AICPU's threads, each of which calls wsp_aicpu_main.
+// Starts the AICPU's threads. Each calls wsp_aicpu_main.
 bool Device::start_aicpu(uint32_t thread_count, uint64_t run) {
     const std::string path = write_descriptor();
     if (path.empty()) {
@@ -439,7 +439,7 @@ bool Device::start(const wsp_device_run &run, uint64_t run_there) {
     return has_started_[0];
 }
 
-// The end of what a stream runs; the error says whose.
+// Waits until a stream has finished; the error names what it ran.
 bool Device::await(aclrtStream stream, const char *what) {
     const int32_t code =
         aclrtSynchronizeStreamWithTimeout(stream, static_cast<int32_t>(time_limit_ms_));
@@ -509,7 +509,7 @@ ptowsp_status run_program(const wsp_program &program, Bindings *bindings,
     run.vector_count = core_count_of(program, PTOWSP_UNIT_VECTOR, options);
     run.cube_count = core_count_of(program, PTOWSP_UNIT_CUBE, options);
     if (has_kernels_of(program, PTOWSP_UNIT_MIX)) {
-        run.vector_count = 2 * run.cube_count;  // those of blocks: others are not started
+        run.vector_count = 2 * run.cube_count;  // of blocks; others are not started
     }
     run.status = PTOWSP_STUCK;  // unless the AICPU says otherwise
     run.index = PTOWSP_NO_INDEX;

@@ -1,4 +1,5 @@
-// CANN's part of the host: what is open on a device, and data that is copied there. See wsp_ascend.cpp.
+// CANN's part of the host: an open device, its streams and libraries, and data that is copied there. See
+// wsp_ascend.cpp.
 
 #ifndef WSP_ASCEND_H
 #define WSP_ASCEND_H
@@ -97,7 +98,7 @@ class Device {
     bool has_started_[3] = {false, false, false};
     List<void *> memory_, libraries_;
     uint64_t aicpu_argument_ = 0;  // lives until the AICPU has read it
-    uint64_t ffts_ = 0;            // the flags between the cores of a block; 0: there are no blocks
+    uint64_t ffts_ = 0;            // the flags between the cores of a block; 0: without blocks
 };
 
 // -- bound data -----------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-// Binding by name and index. The rules of bindings, and the errors, are those of the library.
+// Binding by name and index, by the library's rules and with its errors.
 
 #include "wsp_bindings.h"
 
@@ -202,7 +202,7 @@ ptowsp_status Bindings::bind_work(uint32_t axis, const ptowsp_work *work, uint64
     return status == PTOWSP_OK ? bind_checked(name, checked) : status;
 }
 
-// The AICPU enters the plan; until then there are no units.
+// The AICPU makes the plan; until then it has 0 units.
 ptowsp_status Bindings::bind_batch(uint32_t axis, const ptowsp_attention_batch *batch,
                                    const ptowsp_attention_config *config,
                                    const ptowsp_attention_sizes *capacity) {

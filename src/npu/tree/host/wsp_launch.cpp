@@ -46,7 +46,7 @@ class Launcher {
   public:
     Launcher(Scheduler &scheduler, uint32_t unit, Stream &stream, Spans spans);
 
-    // Takes what the lines have. False: all cores have quit.
+    // Takes all tasks from the lines. False: all cores have quit.
     bool look(List<Given> *wave);
     // The same, and waits until they have something.
     bool await(List<Given> *wave);

@@ -5,7 +5,7 @@
 //      launchers, one a unit   take all tasks of their unit's lines: a wave. Start each kernel of it
 //                              once, for all of its tasks; wait for the stream; report them done
 //
-// So what is launched at once is what a run has ready, for at most as many tasks as it has cores.
+// So a wave has all tasks that are ready, but at most as many as the run has cores.
 
 #ifndef WSP_LAUNCH_H
 #define WSP_LAUNCH_H
@@ -25,11 +25,11 @@ class Stream {
     }
     // Starts a kernel for tasks that wait for nothing, and stay where they are until wait returns.
     virtual bool start(uint32_t kernel, wsp_task *const *tasks, uint32_t count) = 0;
-    // The end of what was started; results are then in the tasks.
+    // Waits for the end of all that was started; results are then in the tasks.
     virtual bool wait() = 0;
 };
 
-// A stream that executes what it is given, on the calling thread.
+// A stream that executes tasks on the calling thread.
 class ThreadStream final : public Stream {
   public:
     bool start(uint32_t kernel, wsp_task *const *tasks, uint32_t count) override;

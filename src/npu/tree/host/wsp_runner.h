@@ -12,7 +12,7 @@
 //      }
 //      wsp_runner_destroy(runner);
 //
-// Errors   Status, index and text are those of ptowsp_run_bind_... and ptowsp_run_execute. Where a
+// Errors   The same status, index and text as from ptowsp_run_bind_... and ptowsp_run_execute. Where a
 //          run fails, tasks before the failure have run, and others may have: views are checked as
 //          the program is walked, not before.
 // Memory   Data is the caller's, and stays until other data is bound or the runner is destroyed.
@@ -51,7 +51,7 @@ typedef struct wsp_runner_options {
     ptowsp_span *spans;
     uint64_t span_capacity;
     // A ptowsp_npu_driver. HOST: the host launches kernels itself; no AICPU takes part. aicpu_count is 1
-    // then; time_limit_ms limits a wave of launches; a span is that of a task's wave.
+    // then; time_limit_ms limits a wave of launches; all tasks of a wave have the same span.
     uint32_t driver;
 } wsp_runner_options;
 
@@ -161,7 +161,7 @@ static inline ptowsp_status wsp_runner_bind_transients(wsp_runner *runner, void 
 WSP_RUNNER_API ptowsp_status wsp_runner_run(wsp_runner *runner, const wsp_runner_options *options,
                                             wsp_runner_result *out_result);
 
-// A slot at the end of the last run; 0 if there is none.
+// A slot at the end of the last run; 0 if the slot does not exist.
 WSP_RUNNER_API uint64_t wsp_runner_slot(const wsp_runner *runner, uint32_t slot);
 
 // The last failure; its text lives until the next one.

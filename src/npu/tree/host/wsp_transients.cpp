@@ -1,8 +1,8 @@
 // Transient tensors of a run, placed by the rules of the library and with its errors.
 //
 // Sizes are expressions of the program, which expand.cpp evaluates; a plan that they read is made
-// here, too, and again where the program is walked. The block is the host's: for a device it only
-// gives addresses, which become the device's as those of other tensors do, and is never touched.
+// here, too, and again where the program is walked. The block is the host's. For a device it only
+// gives addresses, which are translated like the addresses of other tensors, and is never touched.
 
 #include "wsp_transients.h"
 

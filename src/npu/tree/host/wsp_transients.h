@@ -35,7 +35,7 @@ class Transients {
     List<pwsp_placed> items_;  // in the order of the program's table
     pwsp_placement placement_;
     char *block_ = nullptr;
-    uint64_t size_ = 0;  // of the block, or a limit; 0: there is none
+    uint64_t size_ = 0;  // of the block, or a limit; 0: neither
     std::unique_ptr<char, void (*)(void *)> own_;
     uint64_t own_size_ = 0;
 };

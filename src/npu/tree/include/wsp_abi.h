@@ -30,7 +30,7 @@ typedef struct wsp_bindings {
     uint64_t csrs;             // pwsp_bound_csr[], by axis
     uint64_t tensors;          // pwsp_bound_tensor[]
     uint64_t slots;            // uint64_t[]: initial values, then final values
-    uint64_t batches;          // pwsp_plan_batch[], by the first axis of a plan; 0: there is none
+    uint64_t batches;          // pwsp_plan_batch[], by the first axis of a plan; 0: without batches
 } wsp_bindings;
 
 // -- tasks ----------------------------------------------------------------------------------------
@@ -62,7 +62,7 @@ typedef struct wsp_task {
 // Starts one kernel for an array of tasks, when the host is the driver, and returns before they have
 // ended; 0, or an error. Of kernels of MIX a device has three elements for each task, for the cube core
 // and the two vector cores of its block, and task_count is the number of blocks. On threads the call
-// executes them. Addresses are those of the cores; `stream` is CANN's.
+// executes them. Addresses are as cores see them; `stream` is CANN's.
 typedef int32_t (*wsp_launcher)(uint32_t task_count, void *stream, uint64_t tasks, uint64_t fifos,
                                 uint64_t ffts);
 
@@ -84,8 +84,8 @@ typedef int32_t (*wsp_launcher)(uint32_t task_count, void *stream, uint64_t task
 typedef struct wsp_axis_decl {
     const char *name;  // NULL: no such axis
     uint32_t kind;     // a ptowsp_axis_kind
-    uint32_t array;  // ragged: its lengths; units or merges of a plan: their flags, with the lanes
-                     // behind
+    uint32_t array;  // ragged: its lengths; units or merges of a plan: their flags, followed by the
+                     // lanes
     int64_t size;    // dense
     uint32_t is_used;
 } wsp_axis_decl;
@@ -136,7 +136,7 @@ typedef void (*wsp_sizes_fn)(void *run, void *sizes);
 
 typedef struct wsp_transient_decl {
     uint32_t tensor;
-    uint32_t lifetime_count;  // of the lifetimes behind those of the transient tensors before it
+    uint32_t lifetime_count;  // its lifetimes follow the previous transient tensor's
 } wsp_transient_decl;
 
 // Transient tensors: those with lifetimes that have no point in common may share memory.
@@ -149,7 +149,7 @@ typedef struct wsp_transients {
     wsp_sizes_fn sizes;         // expand.cpp: evaluates their sizes
 } wsp_transients;
 
-// Tables have entries [1 .. count - 1], as [0] is none.
+// Tables have entries [1 .. count - 1]; [0] is unused.
 typedef struct wsp_program {
     uint32_t abi_version;
     const char *name;
@@ -169,7 +169,7 @@ typedef struct wsp_program {
     wsp_expand_fn expand;
     uint32_t field_count;  // from 0
     const wsp_field_decl *fields;
-    const wsp_transients *transients;  // null: there are none
+    const wsp_transients *transients;  // null: without transient tensors
 } wsp_program;
 
 #ifdef __cplusplus
@@ -196,10 +196,11 @@ extern const wsp_program wsp_the_program;  // aicpu/program.cpp, generated
 PTOWSP_AICORE void wsp_core_run(PTOWSP_GM wsp_task *task);
 #endif
 
-// The launch of a kernel; null if the library has not got it. Exported by those of a device's cores.
+// The launcher of a kernel; null if this library does not contain it. Exported by the libraries of a
+// device's cores.
 wsp_launcher wsp_launcher_of(uint32_t kernel);
 
-// Details of `fault` of a kernel's task: "mul: rows of x and y differ"; "" if there are none.
+// Details of `fault` of a kernel's task: "mul: rows of x and y differ"; "" without details.
 const char *wsp_core_fault_text(uint32_t kernel, uint32_t fault);
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
-// The numbers of a workload's expressions: i64 and u64, and bool. Their arithmetic is that of
-// section 16 of ptowsp.h, which never traps:
+// The numbers of a workload's expressions: i64 and u64, and bool. Their arithmetic follows section 16
+// of ptowsp.h and never traps:
 //
 //      + - * and unary -   wrap around
 //      x / 0 and x % 0     are 0; INT64_MIN / -1 is INT64_MIN, INT64_MIN % -1 is 0
