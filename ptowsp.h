@@ -3,8 +3,8 @@
 //
 // WHAT IT IS
 //
-// Serving a language model is dynamic work: every decode step has another batch and other sequence
-// lengths. ptowsp cuts such a step into equal pieces ("work descriptors", 24 bytes each) and sorts
+// Serving a language model is dynamic work: every decode step has a different batch and different
+// sequence lengths. ptowsp cuts such a step into equal pieces ("work descriptors", 24 bytes each) and sorts
 // them into size tiers. It runs them over the lanes of a thread pool or of your own executor, and
 // merges the partial results of sequences that were split:
 //
@@ -302,8 +302,8 @@
 //                    cell by which tasks are counted or chosen
 //      layout        in tensors: the mesh axes over which each dimension is spread; in tile kernels:
 //                    the order of a tile's elements
-//      record        of a run: what became of a task or step; of an event: a statement that ends a
-//                    wait; in tuning: a measured time
+//      record        of a run: the times and lane of a task or step; of an event: a statement that
+//                    ends a wait; in tuning: a measured time
 //      merge         parts of one softmax to the whole, by their maxima and sums
 //      cost          of a plan: any unit that is the same for all work, such as cycles or KV tokens
 //      module        axes, tensors, kernels and workloads, as they are built or read from text
@@ -312,10 +312,10 @@
 //      task          a call of a kernel on views of tensors
 //      view          the part of a tensor that a task reads or writes
 //      workload      a tree of loops, branches and tasks
-//      schedule      which lane runs a task, what it waits for, and how many are in flight
+//      schedule      the lane of each task, its dependences, and how many tasks are in flight
 //      program       a workload with its schedule, compiled: immutable, shared by runs
 //      run           a program with its bindings (sizes, lengths, memory), and its results
-//      window        how many tasks are in flight at most
+//      window        the largest number of tasks in flight
 //      process       a branch of a pipeline, with a time of its own
 //      channel       a bounded queue of tokens between processes
 //      rank          one of many machines that run the same workload on their parts of tensors
@@ -436,7 +436,7 @@ extern "C" {
 #endif
 
 // The version of the compiled library, "0.1.0". Compare it with PTOWSP_VERSION to detect a library
-// of another version than the header.
+// whose version differs from the header's.
 PTOWSP_API const char *ptowsp_version(void);
 
 // Names of version 0.1, for those who still use them: the error has the new one.
@@ -460,16 +460,16 @@ PTOWSP_API const char *ptowsp_version(void);
 // Zero is success. Positive values are normal outcomes (none yet), negative values are errors. The
 // values never change. The first three errors have the names of the PTO-WSP specification.
 //
-// NULL     The object that a function works on (a context, module, body, program, run, graph,
-//          device, hub, communicator, tuning table, tree or dump as its first parameter) must not be
-//          NULL: that is an assertion. Any other pointer may be NULL where its comment says so. Elsewhere
-//          NULL is INVALID_PARAMS, and so is NULL with a count above 0. A function without a status
-//          then does nothing and returns zero (0, 0.0, false or NULL), ptowsp_tier_find -1,
-//          ptowsp_hash its start. A building call gives the error to its module. A sink without a
-//          function takes text and drops it.
-// Texts    An error of a call with a context, or with an object made from one, leaves its status and
-//          a text in that context: ptowsp_context_error. Functions that return no status, and those
-//          without a context, leave none.
+// NULL     The object that a function works on must not be NULL: that is an assertion. It is the
+//          first parameter: a context, module, body, program, run, graph, device, hub,
+//          communicator, tuning table, tree or dump. Any other pointer may be NULL where its comment
+//          says so. Elsewhere NULL is INVALID_PARAMS, and so is NULL with a count above 0. A
+//          function without a status then does nothing and returns zero (0, 0.0, false or NULL);
+//          ptowsp_tier_find returns -1, and ptowsp_hash its start. A building call gives the error
+//          to its module. A sink without a function takes text and drops it.
+// Texts    A call with a context, or with an object made from one, leaves the status and a text of
+//          its error in that context: ptowsp_context_error. Functions that return no status, or
+//          have no context, leave no error.
 
 #define PTOWSP_STATUSES(STATUS)                                                                    \
     STATUS(OK, 0, "ok")                                                                            \
@@ -508,8 +508,8 @@ PTOWSP_API const char *ptowsp_status_text(ptowsp_status status);
 #define PTOWSP_NO_INDEX       UINT64_MAX
 #define PTOWSP_NEGATIVE_INDEX (UINT64_MAX - 1)
 
-// The last failure of a context. `text` is one line, "module: what is wrong, with name and value".
-// It belongs to the context and lives until the next failure. After BUSY the text is one constant
+// The last failure of a context. `text` is one line, "module: the fault, with name and value". It
+// belongs to the context and lives until the next failure. After BUSY the text is one constant
 // line, and other threads may ask for it. BUSY does not replace the error of an execution that is
 // under way.
 typedef struct ptowsp_error {
@@ -640,8 +640,8 @@ typedef void (*ptowsp_range_fn)(void *user, uint64_t begin, uint64_t end, uint32
 PTOWSP_API ptowsp_status ptowsp_parallel_for(ptowsp_context *context, uint64_t item_count,
                                              uint64_t grain, ptowsp_range_fn fn, void *user);
 
-// Runs `lead`, as worker 0 of a session; see ptowsp_context_run_worker. It may call whatever runs on
-// lanes of the context, one after another.
+// The function that worker 0 of a session calls; see ptowsp_context_run_worker. It may make any
+// calls that run on lanes of the context, one after another.
 typedef ptowsp_status (*ptowsp_lead_fn)(void *user);
 
 // Lends the calling thread to a context of PTOWSP_THREADS_WORKERS, as worker `worker` of
@@ -667,9 +667,10 @@ typedef ptowsp_status (*ptowsp_lead_fn)(void *user);
 //          and the graph or run of the calls below, must live until all workers have returned.
 // Again    A new session begins when all workers have returned; the number of workers may differ.
 // Errors   INVALID_PARAMS (several workers, and not a context of WORKERS; worker_count not 1 to its
-//          lanes; worker not below it; lead NULL), BUSY (this worker is in a session, or a session
-//          of a different worker_count has not ended): this call does nothing, and leaves a text
-//          unless a session is under way. All other errors come from lead.
+//          lanes; worker not below worker_count; lead NULL). BUSY (this worker is in a session, or a
+//          session of a different worker_count has not ended). After these the call has done
+//          nothing, and leaves a text unless a session is under way. All other errors come from
+//          lead.
 // Cost     A microsecond per session, and per job of lead as for PTOWSP_THREADS_OWN. Workers spin,
 //          and sleep where lead runs nothing for some 20 us.
 PTOWSP_API ptowsp_status ptowsp_context_run_worker(ptowsp_context *context, uint32_t worker,
@@ -681,19 +682,19 @@ PTOWSP_API ptowsp_status ptowsp_context_run_worker(ptowsp_context *context, uint
 typedef struct ptowsp_span {
     uint64_t begin, end;  // of ptowsp_clock_ns; end 0: it did not run
     uint32_t lane;
-    uint32_t kind;  // what it was: the index of a name
+    uint32_t kind;  // the kind of work: the index of a name
 } ptowsp_span;
 
 // -------------------------------------------------------------------------------------------------
 // 4. Sinks
 // -------------------------------------------------------------------------------------------------
 //
-// Functions that print or export write to a sink: a callback that takes pieces of bytes, of text as of
-// anything else. Neither printing nor reading depends on the locale: numbers always have a decimal
-// point. Only messages of the operating system in errors may be in its language.
+// Functions that print or export write to a sink: a callback that takes text or other bytes, piece
+// by piece. Neither printing nor reading depends on the locale: numbers always have a decimal point.
+// Only messages of the operating system in errors may be in its language.
 
-// Takes bytes, which are not terminated; false: it failed. Functions that return a status end with
-// SYSTEM_FAILED then; those that return nothing continue.
+// Takes bytes, which are not terminated; false: it failed. A function that returns a status then
+// ends with SYSTEM_FAILED; any other function continues.
 typedef struct ptowsp_output {
     bool (*write)(void *user, const void *data, size_t size);
     void *user;
@@ -802,8 +803,8 @@ PTOWSP_INLINE uint32_t ptowsp_work_slot_first(const PTOWSP_GM ptowsp_work *work)
 PTOWSP_INLINE uint32_t ptowsp_work_slot_count(const PTOWSP_GM ptowsp_work *work) {
     return work->params[3];
 }
-// The rows of a tile of `rows` rows that a merge is of: *out_first and the number. All of them, unless
-// lanes share the merge (ptowsp_attention_config.shares_merges).
+// The rows that a merge covers, of a tile of `rows` rows: *out_first, and their number as the result.
+// All of them, unless lanes share the merge (ptowsp_attention_config.shares_merges).
 PTOWSP_INLINE uint32_t ptowsp_work_merge_rows(const PTOWSP_GM ptowsp_work *work, uint32_t rows,
                                               uint32_t *out_first) {
     const bool is_shared = (work->flags & PTOWSP_WORK_ROWS) != 0;
@@ -1366,18 +1367,18 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 // tile's first part, which gets less of the KV for it.
 //
 // Shared merges. A merge reads slots * rows states. With many rows and many lanes that is more than a
-// lane's share of the KV: one sequence of 131,072 tokens under MLA, 128 rows, uses 55 of 256 lanes,
-// as the first of them could not merge more. With shares_merges each of the n lanes that have parts
-// of a tile merges some of its rows: lane i of them, from 0, the rows
+// lane's share of the KV. Then lanes stay idle: one sequence of 131,072 tokens under MLA, 128 rows,
+// uses 55 of 256 lanes, as the first lane could not merge the parts of more. With shares_merges each of
+// the n lanes that have parts of a tile merges some of its rows: lane i of them, from 0, the rows
 //
 //      [rows * i / n, rows * (i + 1) / n)      rounded down; no merge if that is empty
 //
 // of all slots. Such a merge has the flag PTOWSP_WORK_ROWS, and its work_id is the first row plus
-// 65,536 times the number of rows: ptowsp_work_merge_rows. A tile that one lane has, or of more than
-// 65,535 rows, has one merge, as always. Merges of a tile follow one another, in order of rows. So a
-// launch needs all parts of a tile before any of its merges, as by a barrier; ptowsp_attention_run
-// and ptowsp_attend_run, where no lane waits, leave all rows to the lane that ends last. Rows have
-// the same bits.
+// 65,536 times the number of rows: ptowsp_work_merge_rows. A tile that one lane has, or a tile of
+// more than 65,535 rows, still has one merge. Merges of a tile follow one another, in order of rows.
+// A launch needs all parts of a tile before any of its merges, so put a barrier between them. In
+// ptowsp_attention_run and ptowsp_attend_run no lane waits: the lane that ends last merges all rows.
+// The results have the same bits.
 //
 // Positions. config.positions has arrays with an element for each sequence. Query token j stands at
 // position query_first + j * query_stride, and KV token t at kv_first + t * kv_stride. A query at
@@ -1422,9 +1423,10 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 //                  multiple of `grain`, are a piece of their own, which no multiple of `chunk` cuts.
 //                  So a row of such a sequence is cut there, too, in all of its tiles.
 //
-// A tile whose queries see nothing has one unit, of kv_len 0 and with the same flag: its rows are
+// A tile whose queries see nothing has one unit, of kv_len 0 and with the same flag. Its rows are
 // zeros, and their log-sum-exp is -INFINITY, so that results of several ranks can be merged (section
-// 8). So it is with a sequence without KV, as ranks have of a short one; its tier is the first.
+// 8). The same holds for a sequence without KV, such as a rank's part of a short sequence; its tier
+// is the first.
 //
 // A mask that no such rule describes takes two steps: ask for a superset, then hide the rest by the
 // bits of a mask (section 10). Take a tree of q drafts after c tokens, under a window. Draft j, of
@@ -1432,8 +1434,8 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 // is enough, and bits of the mask from token max(0, c - before) on hide the rest. Documents that are
 // packed into one sequence: the mask alone, or a sequence for each of them, which reads less.
 //
-// Cost     Planning with positions takes 10 to 45 ns more for each tile of a head: 45 to 70 us for a
-//          step of decode of 256 sequences and 8 heads on 264 lanes, and 25 us without.
+// Cost     Planning with positions takes 10 to 45 ns more for each tile of a head. A decode step of
+//          256 sequences and 8 heads on 264 lanes takes 45 to 70 us, and 25 us without positions.
 //
 // Captured launches. A launch of fixed size, as in a CUDA graph, is captured once over the
 // capacities of a plan, and serves every later step:
@@ -1460,8 +1462,8 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 //                  tile sees the tokens between the two. The kernel masks or skips them, and their
 //                  pages may have been freed.
 //
-// INVARIANT guarantees: inside the KV tokens that a query token sees, pieces are cut at the
-// multiples of `chunk` and nowhere else, but for sinks (Positions); every piece starts at a multiple of `grain`. Under
+// INVARIANT guarantees two things. Inside the KV tokens that a query token sees, pieces are cut only
+// at multiples of `chunk`, except at sinks (Positions). Every piece starts at a multiple of `grain`. Under
 // is_causal both follow from the position of the query token and the configuration alone. They do
 // not depend on the other query tokens of the step (one prefill, prefill in chunks, verification of
 // drafts, decode), on tiles, other sequences, lanes or speeds. Without is_causal they also depend
@@ -1621,10 +1623,10 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_place(const ptowsp_attent
 // Plans a batch. All is checked and counted before anything is written.
 //
 // Errors   INVALID_PARAMS (lengths below 0; under is_causal more queries than KV, if there is KV;
-//          counts or costs out of range; positions that are negative or beyond INT32_MAX, strides
-//          below 1, sinks below 0 or beyond the KV, arrays of fewer sequences or that go without
-//          each other), UNSUPPORTED_SIZE (a KV length that no tier covers), LIMIT_EXCEEDED,
-//          BUFFER_OVERFLOW (info.value of info.limit; the plan is untouched).
+//          counts or costs out of range). INVALID_PARAMS of positions (negative or beyond INT32_MAX;
+//          strides below 1; sinks below 0 or beyond the KV; arrays of fewer sequences, or an array
+//          without one that it needs). UNSUPPORTED_SIZE (a KV length that no tier covers),
+//          LIMIT_EXCEEDED, BUFFER_OVERFLOW (info.value of info.limit; the plan is untouched).
 // Cost     O(sequences + tiles + lanes) and the writing of units, once if the plan has the sizes of
 //          ptowsp_attention_bound, else twice. Small batches are worth several attempts. Where
 //          lane_speeds differ and many lanes share a sequence, up to O(lanes^2) and more.
@@ -1644,9 +1646,9 @@ PTOWSP_API PTOWSP_AICPU ptowsp_attention_seen
 ptowsp_attention_see(const ptowsp_attention_batch *batch, const ptowsp_attention_config *config,
                      uint32_t sequence, uint32_t query);
 
-// Proves a plan: every KV token of every tile of the batch is in exactly one unit, split tiles have
-// exactly one merge with their slots in KV order, ranges of lanes are in order, nothing exceeds a
-// capacity, the rest is INVALID. Serves for plans that were copied or made elsewhere.
+// Proves a plan. Every KV token of every tile of the batch is in exactly one unit. Split tiles have
+// exactly one merge, with their slots in KV order. Ranges of lanes are in order, nothing exceeds a
+// capacity, and the rest is INVALID. Use it for plans that were copied or made elsewhere.
 // Errors   As generate, or INVALID_PARAMS with the first offending unit, merge or lane in
 //          *out_info.
 // Cost     O(units).
@@ -1731,9 +1733,9 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_attention_merge_row(const ptowsp_attention
 
 // -- running a plan -------------------------------------------------------------------------------
 //
-// A job runs the kernels of a plan's units, by tier, and merges each tile as soon as its last part
-// is done, on the lane that did it: no barrier stops all lanes, and no lane ever waits. The
-// plan's merge lists are for launches that cannot count. INVALID units and merges are skipped.
+// A job runs the kernels of a plan's units, by tier. The lane that finishes the last part of a tile
+// merges the tile at once: no barrier stops all lanes, and no lane ever waits. The plan's merge
+// lists are for launches that cannot count. INVALID units and merges are skipped.
 // Results do not depend on lanes or threads, if merging follows the order of slots.
 //
 //      ptowsp_attention_run           on the lanes of a context
@@ -1757,7 +1759,7 @@ typedef struct ptowsp_attention_job {
     void *user;
     uint32_t *progress;
     bool is_stealing;  // lanes that are done take units of others: where lanes turn out unequal
-    const struct ptowsp_prefix_plan *prefix;  // section 12: the plan of which `plan` is a part
+    const struct ptowsp_prefix_plan *prefix;  // section 12: the plan that contains `plan`
     ptowsp_work_fn join;                      // gets its joins; may be NULL for plans without joins
     // Spans that a run writes; NULL (default): none. Unit i is at i, merge m at unit_count + m, and
     // join j of a prefix plan after all of them. Kinds are tiers, then table_count for merges and
@@ -1787,10 +1789,10 @@ PTOWSP_API PTOWSP_AICPU uint64_t ptowsp_attention_progress_size(const ptowsp_att
 PTOWSP_API PTOWSP_AICPU void ptowsp_attention_run_worker(const ptowsp_attention_job *job,
                                                          uint32_t worker, uint32_t worker_count);
 
-// Checks a job: pointers, that the lanes' lists have all units once, and for each unit that is not
-// INVALID a kernel for its tier, and a merge for its slot if it is a part. ptowsp_attention_check
-// proves the plan itself. *out_index, which may be NULL, is the first unit without a kernel or a
-// merge, or PTOWSP_NO_INDEX.
+// Checks a job: its pointers, and that the lanes' lists have all units once. Each unit that is not
+// INVALID needs a kernel for its tier and, if it is a part, a merge for its slot.
+// ptowsp_attention_check proves the plan itself. *out_index, which may be NULL, is the first unit
+// without a kernel or a merge, or PTOWSP_NO_INDEX.
 // Errors   INVALID_PARAMS.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_job_check(const ptowsp_attention_job *job,
                                                                  uint64_t *out_index);
@@ -1840,17 +1842,17 @@ PTOWSP_API ptowsp_status ptowsp_attention_run(ptowsp_context *context,
 // Empty    A row that sees nothing has the empty state (section 8); finished it is zeros, and its
 //          log-sum-exp is -INFINITY, or its sink.
 // Bits     A row's state is a function of its query and of the tokens of the unit that it sees, with
-//          their positions. It does not depend on where the unit starts before them or ends after
-//          them, on other rows of the tile, on the layout of the cache, on workers, or on the rest of
-//          the batch. A finished row and its log-sum-exp have the bits of ptowsp_merge_finish. So rows
-//          of INVARIANT plans have the same bits in prefill, in chunks of a prefill, in verification
+//          their positions. Tokens of the unit before and after these do not matter. Neither do
+//          other rows of the tile, the layout of the cache, workers, or the rest of the batch. A
+//          finished row and its log-sum-exp have the bits of ptowsp_merge_finish. So rows of
+//          INVARIANT plans have the same bits in prefill, in chunks of a prefill, in verification
 //          and in decode. AVX-512, AVX2 and NEON give the same states; portable code rounds
-//          otherwise.
+//          differently.
 // Values   Arithmetic is in f32, with online softmax in blocks of 64 tokens that begin at the
 //          multiples of 64. Weights below e^-87 of the largest so far are 0. NaN in a query or in a
-//          token that a row sees gives NaN in the row. Tokens that no row sees are not read, but
-//          those between the windows of two rows of a unit, and those that only bits of a mask hide,
-//          may be; they change nothing.
+//          token that a row sees gives NaN in the row. Tokens that no row sees are not read, with two
+//          exceptions: tokens between the windows of two rows of a unit, and tokens that only bits
+//          of a mask hide. These may be read, and change nothing.
 // Memory   Nothing is allocated. A call takes up to 120 KiB of stack.
 // Threads  Pure functions, but for the memory of a job.
 // Limits   Dimensions are multiples of 8 up to PTOWSP_ATTEND_DIM_MAX; of q8_0 and q4_0,
@@ -1866,8 +1868,10 @@ typedef enum ptowsp_attend_type {
     PTOWSP_ATTEND_BF16,  // the upper half of an f32
     PTOWSP_ATTEND_I8,    // an integer times the scale of its token and head
     // Blocks of 32 elements, without padding: an f16 scale in the byte order of the machine, then
-    // 32 int8, each times the scale; or 16 bytes, each with element i in its low 4 bits and element
-    // i + 16 in its high ones, less 8, times the scale. Dimensions and strides are multiples of 32.
+    // Q8_0: 32 int8, each times the scale; or
+    // Q4_0: 16 bytes, each with element i in its low 4 bits and element i + 16 in its high ones; an
+    // element is the 4 bits less 8, times the scale.
+    // Dimensions and strides are multiples of 32.
     PTOWSP_ATTEND_Q8_0,  // 34 bytes
     PTOWSP_ATTEND_Q4_0,  // 18 bytes
     PTOWSP_ATTEND_TYPE_COUNT,
@@ -1903,14 +1907,13 @@ typedef struct ptowsp_attend_cache {
                          // pages[0] of the sequence on
 } ptowsp_attend_cache;
 
-// What the units of a step share. Query heads are kv_head * group to kv_head * group + group - 1.
+// Data shared by all units of a step. Query heads are kv_head * group to kv_head * group + group - 1.
 // Tokens of queries, outputs and lse are numbered across the batch. Strides are in floats.
 typedef struct ptowsp_attend_step {
     const ptowsp_attention_batch *batch;
     const ptowsp_attention_config *config;
-    const ptowsp_attention_plan *plan;  // not read by ptowsp_attend_compute
-    const struct ptowsp_prefix_plan
-        *prefix;  // of which `plan` is a part; NULL: a plan of section 9
+    const ptowsp_attention_plan *plan;        // not read by ptowsp_attend_compute
+    const struct ptowsp_prefix_plan *prefix;  // contains `plan`; NULL: a plan of section 9
 
     const float *queries;  // not scaled
     size_t query_token_stride, query_head_stride;
@@ -1996,12 +1999,12 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_check(const ptowsp_attend_jo
 // Runs as worker `worker` of worker_count, on the calling thread; see ptowsp_attention_run_worker.
 // Every worker from 0 to worker_count - 1 has to call once per run, all with the same job.
 //
-// Errors   INVALID_PARAMS and BUFFER_OVERFLOW (a job that is not complete or does not agree with its
-//          plan: all workers find the same, and nothing is computed); INVALID_PARAMS (worker not
-//          below worker_count, worker_count not 1 to worker_capacity: this call does nothing; a unit
-//          that is not of the step, in *out_info: its rows are not computed), BUSY (this worker is
-//          in the run already, or a run of another worker_count has not ended: this call does
-//          nothing). The run ends when all workers have come. After errors of some workers alone,
+// Errors   A job that is incomplete or does not agree with its plan: INVALID_PARAMS or
+//          BUFFER_OVERFLOW for all workers, and nothing is computed. A unit that is not of the step,
+//          in *out_info: INVALID_PARAMS, and its rows are not computed. A call that does nothing:
+//          INVALID_PARAMS (worker not below worker_count, worker_count not 1 to worker_capacity);
+//          BUSY (this worker is in the run already, or a run of a different worker_count has not
+//          ended). The run ends when all workers have come. After errors of some workers alone,
 //          place the memory again.
 // Cost     Checking: below 100 ns. Running: as ptowsp_attention_run_worker.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_run_worker(const ptowsp_attend_job *job,
@@ -2080,7 +2083,7 @@ PTOWSP_API PTOWSP_AICPU const char *ptowsp_attend_variant(void);
 //
 // In a layer of mixture of experts each token chooses top_k of the experts. A step has to bring
 // together the tokens of each expert, divide them among lanes, and sum the outputs of a token's
-// experts; between steps a service looks at the loads, and places copies of busy experts on ranks.
+// experts. Between steps a service looks at the loads, and places copies of busy experts on ranks.
 //
 //      token             0      1      2      3            4 tokens, top 2 of 3 experts
 //      ids [token][k]    2 0    2 1    0 2    2 -          -: below 0, dropped
@@ -2100,8 +2103,8 @@ PTOWSP_API PTOWSP_AICPU const char *ptowsp_attend_variant(void);
 // With block_rows every expert's rows are padded to a multiple of it, for kernels that take whole
 // tiles; `pairs` has PTOWSP_MOE_NO_ROW there. Kernels gather tokens[pairs[row] / top_k].
 //
-// USE THIS for the layer itself on any lanes, or for parts of it: each function stands alone, and
-// takes plain arrays, so counts may come from a device, and placements may go to any engine.
+// USE THIS for the layer itself on any lanes, or for parts of it. Each function stands alone and
+// takes plain arrays: counts may come from a device, and placements may go to any engine.
 //
 //    #include "ptowsp.h"
 //    #include <stdio.h>
@@ -2408,10 +2411,10 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_history_add(PTOWSP_GM float *lo
 //                     packs the replicas onto the node's ranks
 //      GLOBAL         replicates and packs without regard to groups and nodes
 //
-// EPLB may put two replicas of an expert on one rank, where the second holds memory for nothing, and
-// where loads are zero it gives all spare replicas to the first expert. With is_spread it does
-// neither: an expert has at most as many replicas as its node has ranks, each on a rank of its own,
-// and of experts with equal loads per replica the one with fewer replicas gets the next.
+// EPLB may put two replicas of an expert on one rank, where the second only wastes memory. Where
+// loads are zero, it gives all spare replicas to the first expert. With is_spread it does neither: an
+// expert has at most as many replicas as its node has ranks, each on a rank of its own. Of experts
+// with equal loads per replica, the one with fewer replicas gets the next.
 
 typedef enum ptowsp_moe_policy {
     PTOWSP_MOE_EPLB = 0,  // HIERARCHICAL where node_count divides group_count, else GLOBAL
@@ -2768,9 +2771,8 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_prefix_remove(uint32_t request,
                                                            ptowsp_plan_info *out_info);
 
 // Bounds the sizes of the plans of any tree of any batch within limits. In INVARIANT mode there are
-// never more units than in a flat plan. In BALANCED mode a chain, in which each node has one
-// request less than the node above it, has the most tiles: up to n^2 / 2 tokens of n requests, by
-// tile.
+// never more units than in a flat plan. In BALANCED mode the worst case is a chain, in which each
+// node has one request less than the node above it: tiles for n^2 / 2 tokens of n requests.
 // Errors   As ptowsp_attention_bound; a window or positions. *out_sizes is zero then.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_prefix_bound(const ptowsp_attention_config *config,
                                                           const ptowsp_attention_limits *limits,
@@ -2802,8 +2804,8 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_prefix_generate(const ptowsp_attent
                                                              ptowsp_prefix_plan *plan,
                                                              ptowsp_plan_info *out_info);
 
-// Proves a plan: the segments of each request have its KV tokens once, in order of depth; units and
-// merges are right, as by ptowsp_attention_check; each request whose segments are not whole has a
+// Proves a plan. The segments of each request have its KV tokens once, in order of depth. Units and
+// merges are right, as by ptowsp_attention_check. Each request whose segments are not whole has a
 // join per head that counts its parts.
 // Errors   As ptowsp_attention_check, with segments for sequences; a segment, a request of the plan
 //          or a join at fault.
@@ -3071,9 +3073,9 @@ PTOWSP_API ptowsp_axis ptowsp_axis_plan_merges(ptowsp_module *module, const char
 PTOWSP_API ptowsp_axis ptowsp_axis_plan_lanes(ptowsp_module *module, const char *name);
 
 // The fields of a unit or merge: name, text; data type and byte in the descriptor (section 5); the
-// flags that have to be set (0: the field is a number, i64; else it is a bool); whether units and
-// merges have it. LANE is found in the plan's lists, and is in no descriptor. The last four are the
-// words for MoE plans; they read what REQUEST, HEAD, KV_START and KV_LEN do.
+// flags that have to be set; whether units and merges have it. A field with flags is a bool, any
+// other a number, i64. LANE comes from the plan's lists, not from a descriptor. The last four are
+// the words for MoE plans; they read the same data as REQUEST, HEAD, KV_START and KV_LEN.
 // clang-format off
 #define PTOWSP_PLAN_FIELDS(FIELD)                                                                  \
     FIELD(FLAGS,      "flags",      U8,  5,  0,                                     1, 1)          \
@@ -3349,12 +3351,12 @@ typedef struct ptowsp_pto_arg {
 //          deadlock fails the task and reports where each core waits.
 // Cost     In a tree, the clock of the shim's core under the model of the run, or `cycles` of the
 //          kernel; ptowsp_npu_measure has the cycles of one task, and its pipes. The shim checks
-//          operands and flags as a device demands them: a fault fails the task. A source that was
-//          only ever run in PTO-ISA's CPU simulator may need is_as_simulator: masks and selections
-//          of all types, whole masks in TSTORE, integers in TLOG, TLRELU and TPRELU, TRSQRT in place,
-//          A5's ways of TINSERT and TINTERLEAVE, loads into the bias table, row sums into row-major
-//          tiles, 512 KiB of UB. A kernel with one of these does not fit
-//          a device.
+//          operands and flags as a device demands them: a fault fails the task. A source that has
+//          run only in PTO-ISA's CPU simulator may need is_as_simulator. It permits masks and
+//          selections of all types, whole masks in TSTORE, integers in TLOG, TLRELU and TPRELU, and
+//          TRSQRT in place. It also permits A5's ways of TINSERT and TINTERLEAVE, loads into the
+//          bias table, row sums into row-major tiles, and 512 KiB of UB. A kernel with one of these
+//          does not fit a device.
 // Running  The library does not compile C++. ptowsp_run_execute needs `fn` of the kernel. It may be
 //          a C++ function of yours that calls the same entry, built with ptoisa_shim.h, and returns
 //          ptoisa_cycles() of its core. Without fn, the kernel can be timed (with cycles or cost)
@@ -3403,7 +3405,7 @@ typedef struct ptowsp_kernel_desc {
 PTOWSP_API ptowsp_kernel ptowsp_kernel_make(ptowsp_module *module, const ptowsp_kernel_desc *desc);
 
 // A hash of a kernel's behaviour, the same in every process. For a tile kernel it covers the
-// instructions with their tiles, addresses and loops, but not the name; so it changes with the
+// instructions with their tiles, addresses and loops, but not the name. So it changes with the
 // target machine, and may change with the version of the library. For others it covers name,
 // parameters and source: the text, or the path of a file, whose contents are not read. Rename a C
 // function without source when you change it. 0 for an unknown kernel.
@@ -3630,9 +3632,9 @@ typedef struct ptowsp_view {
     ptowsp_expr row, col;                           // i64; default: 0
     int64_t rows, cols;  // size of the tile; default: the parameter's size, or up to the tensor's
                          // edge where that is PTOWSP_DYNAMIC
-    // i64: at most so many rows and columns of that are valid, as at an edge; default: no limit.
-    // Less than 1 is an error of the run. So the tile is no larger than what a task touches, such as the
-    // KV tokens of a unit or the slots of a merge, and no other task waits for it.
+    // i64: at most so many rows and columns of the tile are valid, as at an edge; default: no limit.
+    // Less than 1 is an error of the run. Set them to the rows that the task touches, such as the KV
+    // tokens of a unit or the slots of a merge: then tasks that touch other rows do not wait for it.
     ptowsp_expr row_count, col_count;
 } ptowsp_view;
 
@@ -3704,8 +3706,9 @@ typedef struct ptowsp_choice_desc {
 PTOWSP_API ptowsp_kernel ptowsp_kernel_choice(ptowsp_module *module,
                                               const ptowsp_choice_desc *desc);
 
-// Writes a line for each variant, in the order in which they are asked: priority, cost, on-chip
-// memory of tile kernels, and with a task (else NULL) what becomes of it there and why:
+// Writes a line for each variant, in the order in which they are asked: priority, cost, and the
+// on-chip memory of tile kernels. With a task (not NULL) a line also says whether the variant takes
+// it, and why:
 //
 //      gemm: variants in the order in which they are asked
 //        gemm_16              priority 0, cost 411, cube, L1 1024 bytes, ...: taken if rows[b] <= 16
@@ -3854,9 +3857,9 @@ PTOWSP_API void ptowsp_task_list_make(ptowsp_module *module, const ptowsp_task_l
 // as busy on all three lanes.
 //
 // Slot loads. In dataflow issue the clock moves to the end of the earlier tasks that have written
-// the loaded element, whatever the dependencies are: control that depends on data is issued when
-// the data is there. In order, slot loads take no time and wait for nothing, as in v9; the data is
-// still right.
+// the loaded element, with or without dependencies on data. So control that depends on data is
+// issued when the data is there. In order, slot loads take no time and wait for nothing, as in v9;
+// the data is still right.
 //
 // Depths. A stream or a pool with a depth has at most so many tasks in flight, counted as a window
 // does. When timing and window let a task be issued, and its stream or pool is full, the clock moves
@@ -3892,10 +3895,11 @@ PTOWSP_API void ptowsp_task_list_make(ptowsp_module *module, const ptowsp_task_l
 //
 // The task is issued once all rings have room for this. Until then the clock moves, and the first
 // ring without room, in this order, is charged with the time. A task that can never be issued is
-// STUCK, and the text names the ring: the task needs more than its size, the bytes are held until
-// the end of a scope that is still being issued, or tasks have not begun to start. Pipelines take
-// nothing from rings. In a ring of 2 tasks on 3 lanes, tasks of 9, 2 and 3 cycles are issued at 0,
-// 0 and 9: the second ends at 2, but retires with the first.
+// STUCK, and the text names the ring. Three things cause it: the task needs more than the ring's
+// size, the bytes are held until the end of a scope that is still being issued, or tasks have not
+// begun to start. Pipelines take nothing from rings. Example: a ring of 2 tasks, 3 lanes, and tasks
+// of 9, 2 and 3 cycles. These are issued at 0, 0 and 9: the second ends at 2, but retires with the
+// first.
 //
 // Keys are integers or bools over task variables, args, tags, slots, symbols and arrays. They are
 // read as u64, and "key % n" is unsigned. If a key reads a tag that a task does not have, the tag
@@ -4000,9 +4004,9 @@ enum {
 
 typedef enum ptowsp_pools {
     PTOWSP_POOLS_ONE = 0,  // all tasks on lane_count lanes
-    PTOWSP_POOLS_BY_UNIT,  // tasks of vector kernels on lanes 0 .. vector_lane_count - 1, those of
-                           // cube kernels on the cube_lane_count lanes after them; tasks of MIX on
-                           // cube lanes too, each with its two vector lanes. A program with MIX
+    PTOWSP_POOLS_BY_UNIT,  // tasks of vector kernels on lanes 0 .. vector_lane_count - 1, tasks of
+                           // cube kernels on the cube_lane_count lanes after them. Tasks of MIX run
+                           // on cube lanes, too, each with its two vector lanes. A program with MIX
                            // needs 2 * cube_lane_count vector lanes or more
     PTOWSP_POOLS_NAMED,    // tasks of the kernels that a pool names on its lanes, all others on
                            // the lanes of the first pool
@@ -4051,10 +4055,10 @@ typedef enum ptowsp_timing {
                                   // before, and until the window has room for the whole batch
     PTOWSP_TIMING_RATE_LIMITED,   // the clock moves to timing_cycles after the last issue
     PTOWSP_TIMING_INTERLEAVED,    // streams take turns: stream s may issue one task at each time
-                                  // (s + k * stream_count) * timing_cycles, k = 0, 1, ... The clock
-                                  // stays: a task starts no earlier than the first free turn of its
-                                  // stream that is not before the clock. For dataflow issue with a
-                                  // stream key.
+                                  // (s + k * stream_count) * timing_cycles, for k = 0, 1 and so on.
+                                  // The clock stays: a task starts no earlier than the first free
+                                  // turn of its stream at or after the clock. For dataflow issue
+                                  // with a stream key.
     PWSP_FORCE_INT(PTOWSP_TIMING)
 } ptowsp_timing;
 
@@ -4449,11 +4453,11 @@ PTOWSP_API ptowsp_status ptowsp_program_load(ptowsp_context *context, const void
 // must live, with their sizes unchanged, while a run executes. Kernels write to tensors only.
 // Control that depends on computed data loads it into slots, and does not read it from arrays.
 //
-// Before any kernel is called, the whole program is checked as far as it does not depend on slots
-// loaded from computed data: everything is bound, arrays are well-formed, every view is inside its
-// tensor. So such errors leave all data untouched. Everything that does depend on computed data is
-// checked task by task, each before its kernel is called. The same holds in processes for
-// everything that depends on tokens, and everything inside a consume or a receive.
+// Before any kernel is called, the whole program is checked: everything is bound, arrays are
+// well-formed, every view is inside its tensor. So such errors leave all data untouched. Only parts
+// that depend on slots loaded from computed data are checked later, task by task, each before its
+// kernel is called. The same holds in processes for everything that depends on tokens, and
+// everything inside a consume or a receive.
 //
 // On lanes. With lane_count in its options an execution uses that many lanes of the context. The
 // thread that walks the program issues tasks, at most a window of them ahead of the oldest that is
@@ -4471,10 +4475,10 @@ PTOWSP_API ptowsp_status ptowsp_program_load(ptowsp_context *context, const void
 // cost functions, as several lanes may call them at once. Time is simulated in program order from
 // the cycles that kernels return, so it is the same, too.
 //
-// Tasks are handed to lanes according to their measured duration. If the window is the default and
-// the schedule has no streams, iterations of an innermost loop with one task go to a lane several at a
-// time while each takes less than 2 us. While all tasks take less than 0.2 us, the walking thread
-// runs them itself, since handing them over costs as much (not in programs that communicate).
+// Tasks are handed to lanes according to their measured duration. Iterations of an innermost loop
+// with one task go to a lane several at a time while each takes less than 2 us. This needs the
+// default window, and a schedule without streams. While all tasks take less than 0.2 us, the walking
+// thread runs them itself, since handing them over costs as much (not in programs that communicate).
 // Neither happens if a key chooses the real lane, or while the wall clock of tasks is recorded.
 // Results are the same.
 //
@@ -4687,15 +4691,15 @@ PTOWSP_INLINE ptowsp_status ptowsp_run_bind_batch(ptowsp_run *run, const char *p
 // -- transient tensors ----------------------------------------------------------------------------
 //
 // Before an execution walks the program, it evaluates the sizes of the program's transient tensors
-// (section 14) and places them in one block, each at a multiple of PTOWSP_TRANSIENT_ALIGN bytes:
-// tensors that are never alive at the same point of the program may share bytes. The points are its
+// (section 14). It places them in one block, each at a multiple of PTOWSP_TRANSIENT_ALIGN bytes.
+// Tensors that are never alive at the same point of the program may share bytes. The points are its
 // statements in order, with parallel loops, combines and pipelines as one point each. Places depend
 // on sizes alone, and are recomputed only when sizes change.
 //
-// Shared memory orders tasks as any reuse of memory does: a task waits for those that used its
-// bytes before, on lanes always, and in simulated time if the schedule's dependencies look at data.
-// So results have the same bits as with separate memory for each tensor. Emitted trees follow the
-// same rules; on a device they use the device's memory.
+// Shared memory orders tasks as any reuse of memory does: a task waits for the tasks that used its
+// bytes before. This always holds on lanes; in simulated time it holds if the schedule's
+// dependencies look at data. So results have the same bits as with separate memory for each tensor.
+// Emitted trees follow the same rules; on a device they use the device's memory.
 
 #define PTOWSP_TRANSIENT_ALIGN 64
 
@@ -4792,15 +4796,14 @@ typedef struct ptowsp_run_options {
 // Cost     About 15 ns per task, in order or fifo by structure. A tile adds 10 ns, and some 60
 //          where dependencies look at data; lanes that choose cost 100 more. Executing looks at
 //          every task twice. A tile is looked up among the tiles in flight of each size that its
-//          tensor has in use. Tensors packed into one buffer (rows of Q, K and V in turn) cost the
-//          same as separate ones, if their strides show that they share no bytes and the program
-//          has no pipelines. Otherwise tiles are compared by the range from their first to their
-//          last byte, and then exactly. A task that a depth holds up costs a look at the tasks in
-//          flight.
+//          tensor has in use. Tensors may be packed into one buffer (rows of Q, K and V in turn) at
+//          the same cost, if their strides show that they share no bytes and the program has no
+//          pipelines. Otherwise tiles are compared by the range from their first to their last byte,
+//          and then exactly. A task that a depth holds up costs a look at the tasks in flight.
 PTOWSP_API ptowsp_status ptowsp_run_execute(ptowsp_run *run, const ptowsp_run_options *options);
 
-// Executes a run on workers of an engine: each of them makes this call; see
-// ptowsp_context_run_worker. The options are those of worker 0.
+// Executes a run on the workers of an engine: every worker makes this call; see
+// ptowsp_context_run_worker. The options of worker 0 count.
 // Errors   As ptowsp_run_execute and ptowsp_context_run_worker.
 PTOWSP_API ptowsp_status ptowsp_run_execute_worker(ptowsp_run *run,
                                                    const ptowsp_run_options *options,
@@ -4831,11 +4834,11 @@ PTOWSP_API ptowsp_status ptowsp_run_wait(ptowsp_run *run);
 PTOWSP_API ptowsp_status ptowsp_run_poll(ptowsp_run *run);
 
 // The reasons why a task did not start earlier, and for the time spent waiting. A task that starts
-// at 0 has NONE. Any other task has the first of these conditions that became true only at its
-// start: its dependencies were done (DEPENDENCY); the previous task of its lane ended (LANE); the
-// clock of issue arrived (the reason that moved the clock last). Otherwise it has START. With control
-// (ptowsp_control), CONTROL comes before all of them: without control the task would have started
-// earlier. Its cause is then the task that it waited for by that time.
+// at 0 has NONE. Three conditions are tried in order, and the first that became true only at the
+// task's start is the reason. Its dependencies were done: DEPENDENCY. The previous task of its lane
+// ended: LANE. The clock of issue arrived: the reason that moved the clock last. Else it has START.
+// With control (ptowsp_control), CONTROL comes before all of them: without control the task would
+// have started earlier. Its cause is then the task that it waited for by that time.
 #define PTOWSP_STALLS(STALL) /* name, text */                                                      \
     STALL(NONE, "none")                                                                            \
     STALL(DEPENDENCY, "dependency") /* a task that it waits for was not done */                    \
@@ -4953,10 +4956,10 @@ typedef struct ptowsp_pipeline_stats {
     ptowsp_cycles total_cycles;     // sum of its makespans over all its runs
     uint32_t first_process, process_count;
     uint32_t first_channel, channel_count;
-    // It ends, or gets stuck, with the same tokens however long its tasks take: each channel has at
-    // most one producer and one consumer (Kahn 1974), and no slot is loaded from tensors that its
-    // tasks write. Otherwise different times may deadlock a pipeline that has ended, or end one
-    // that was stuck: see ptowsp_run_explore.
+    // It ends, or gets stuck, with the same tokens for all times of its tasks. This holds if each
+    // channel has at most one producer and one consumer (Kahn 1974), and no slot is loaded from
+    // tensors that its tasks write. Otherwise different times may deadlock a pipeline that has
+    // ended, or end one that was stuck: see ptowsp_run_explore.
     bool is_timing_independent;
 } ptowsp_pipeline_stats;
 
@@ -5032,15 +5035,15 @@ PTOWSP_API const ptowsp_step_record *ptowsp_run_steps(const ptowsp_run *run, uin
 PTOWSP_API const uint64_t *ptowsp_run_critical_steps(const ptowsp_run *run, uint32_t pipeline,
                                                      uint64_t *out_count);
 
-// Writes why the pipeline in which an execution was STUCK cannot proceed: every waiting process
-// with its channel, full or empty, since when and with which variables; the cycle of waits; and how
-// to break it. Writes nothing if the last execution was not stuck in a pipeline.
+// Explains why the pipeline in which an execution was STUCK cannot proceed. It lists every waiting
+// process with its channel, full or empty, since when and with which variables; then the cycle of
+// waits, and how to break it. Writes nothing if the last execution was not stuck in a pipeline.
 PTOWSP_API void ptowsp_run_print_stuck(const ptowsp_run *run, ptowsp_output output);
 
 // -- deadlocks that depend on time ----------------------------------------------------------------
 //
-// Two processes that each take two of three tokens from one channel end well if one is done before
-// the other begins, and get stuck if each has taken one or two: that depends on how long tasks take.
+// Let two processes each take two of three tokens from one channel. They end well if one is done
+// before the other begins, and get stuck if each has taken one or two. So the times of tasks decide.
 //
 //      pool: 3 tokens        left  receives, receives, works, sends, sends
 //                            right the same, and a third process too
@@ -5066,9 +5069,9 @@ typedef struct ptowsp_explore_stats {
 // the fewest choices. The result is deterministic. options and out_stats may be NULL.
 //
 // Replaces the results of the last execution. After STUCK they describe the deadlocked order, with
-// step numbers as times: ptowsp_run_steps has its steps (process, send or receive, channel, place),
-// ptowsp_run_processes has the waiting processes, and ptowsp_run_print_stuck writes both, with the
-// cycle of waits and how to break it.
+// step numbers as times. ptowsp_run_steps has its steps (process, send or receive, channel, place),
+// and ptowsp_run_processes the waiting processes. ptowsp_run_print_stuck writes both, with the cycle
+// of waits and how to break it.
 //
 // Errors   OK: no order gets stuck. STUCK: one does. LIMIT_EXCEEDED: a limit was reached; none of
 //          the orders that were looked at gets stuck.
@@ -5194,11 +5197,10 @@ PTOWSP_API bool ptowsp_run_trace_find(const ptowsp_run *run, uint64_t index,
 // Times are taken on the lanes, from the time stamp counter on x86-64, else from the clock.
 PTOWSP_API const ptowsp_task_record *ptowsp_run_clock_at(const ptowsp_run *run, uint64_t i);
 
-// Writes what identifies a task: "attend request=3 head=1 scale=2". An axis value that is a
-// variable, a symbol, a field of a plan or an element of an array has its name, any other is
-// "axis0" and so on; scalars have the names that their kernel gives them. A task that the run's
-// program does not have, as its node or its number of values is of another one, is "task 7" by its
-// index.
+// Writes the identity of a task: "attend request=3 head=1 scale=2". An axis value that is a
+// variable, a symbol, a field of a plan or an element of an array has its name; any other is "axis0"
+// and so on. Scalars have the names that their kernel gives them. A task whose node or number of
+// values does not match the run's program is "task 7", by its index.
 PTOWSP_API void ptowsp_run_print_task(const ptowsp_run *run, const ptowsp_task_trace *task,
                                       ptowsp_output output);
 
@@ -5389,9 +5391,9 @@ typedef struct ptowsp_export_options {
 // work done until the error; tasks that were issued but never started appear in tables only, on
 // lane "-".
 //
-// Memory   Freed on return: 16 bytes for each kept task where lanes choose among ready tasks, 8 for
-//          SVG, 4 more with pipelines and 4 more for PERFETTO; 12 more where tasks of a lane
-//          overlap; otherwise a few kilobytes and what places and lanes take.
+// Memory   Freed on return. For each kept task: 16 bytes where lanes choose among ready tasks, 8 for
+//          SVG, 4 more with pipelines, 4 more for PERFETTO, and 12 more where tasks of a lane
+//          overlap. Otherwise a few kilobytes, and memory for places and lanes.
 // Cost     Linear in the tasks; where tasks overlap, in the tasks times the rows of their lane.
 // Errors   INVALID_PARAMS: no such format or theme; no function; a width out of range; the window
 //          is empty or begins after the run's end; nothing was recorded, or no tasks for a format
@@ -5423,11 +5425,10 @@ typedef struct ptowsp_span_set {
     uint64_t count;
     const char *const *names;  // of kinds
     uint32_t name_count;
-    // Writes what identifies span i beyond its name, such as "sequence=3 chunk=1". NULL: nothing.
+    // Writes further identification of span i after its name, such as "sequence=3 chunk=1"; or NULL.
     void (*label)(void *user, uint64_t i, ptowsp_output output);
     void *user;
-    // Of several ranks: rank r has the lanes from r * rank_lanes on; at most 2^18 - 1. 0: there are
-    // no ranks.
+    // Of several ranks: rank r has the lanes from r * rank_lanes on; at most 2^18 - 1. 0: no ranks.
     uint32_t rank_lanes;
     const char *const *lane_names;  // rank_lanes of them; NULL: "lane 0" and so on
     const ptowsp_span_arrow *arrows;
@@ -5452,11 +5453,11 @@ PTOWSP_API ptowsp_status ptowsp_spans_export(ptowsp_context *context, const ptow
                                              const ptowsp_export_options *options,
                                              ptowsp_output output);
 
-// -- why a run takes what it takes ----------------------------------------------------------------
+// -- bounds, what-ifs and reports -----------------------------------------------------------------
 
-// No schedule of the same tasks on the same lanes, under the same dependencies and the same control,
-// takes less than the largest of these; without those of control, none takes less under any control.
-// In the path, tasks of one pipeline count as independent of each other.
+// Lower bounds of the makespan. No schedule of the same tasks on the same lanes, under the same
+// dependencies and control, takes less than the largest of them. The bounds other than control's
+// hold under any control. In the path, tasks of one pipeline count as independent of each other.
 typedef struct ptowsp_run_bounds {
     ptowsp_cycles makespan_cycles;
     bool has_path;              // edges were recorded
@@ -5468,11 +5469,11 @@ typedef struct ptowsp_run_bounds {
     // Of a pool: its tasks' cycles / its lanes, rounded up.
     ptowsp_cycles work_cycles[PTOWSP_SCHEDULE_POOL_MAX];
     ptowsp_cycles link_cycles;  // of collectives, one after another
-    // Of pipelines, the largest in one run of one: the tasks of a process, as it does one at a
-    // time; and a channel's latency for each `depth` of the tokens that it passed on, as a token
-    // waits until the one that far before it has arrived. (Depth 0: each sender has one on its
-    // way.) `process` and `channel` are indices of ptowsp_run_processes and _channels, or
-    // UINT32_MAX where the bound is 0.
+    // Of pipelines, the largest in one run of one. A process runs one task at a time, so the bound
+    // is the sum of its tasks. A token waits until the token `depth` before it has arrived, so a
+    // channel needs its latency once for each `depth` of the tokens that it passed on. (Depth 0:
+    // each sender has one on its way.) `process` and `channel` are indices of
+    // ptowsp_run_processes and _channels, or UINT32_MAX where the bound is 0.
     ptowsp_cycles process_cycles, channel_cycles;
     uint32_t process, channel;
     ptowsp_cycles largest_cycles;  // of all these bounds
@@ -5516,14 +5517,13 @@ typedef enum ptowsp_report_format {
 // questions. (Ask them first, then execute again.) Options as in ptowsp_run_export: the title, and
 // the options of the timeline.
 //
-// The verdict is a few sentences, each with its numbers. They name the limit (a lower bound of at
-// least 90 % of the makespan, or the reason why lanes idle), how much a better schedule or more lanes
-// gain at most, what would help, and what looks like a mistake: lanes without tasks, a long tail,
-// barriers on the critical path that no data needs (with EDGES), parallel loops whose iterations all
-// write the same tile. In JSON, "limit" is "lanes", "chain", "links", "process", "channel",
-// "control", "memory", "waiting", or "" if nothing took time; "verdict" has the sentences.
-// "in_flight_max" is null
-// without a window.
+// The verdict is a few sentences, each with its numbers. They name the limit: a lower bound of at
+// least 90 % of the makespan, or the reason why lanes idle. They say how much a better schedule or
+// more lanes gain at most, and which change would help. They point out likely mistakes: lanes
+// without tasks, a long tail, barriers on the critical path that no data needs (with EDGES), and
+// parallel loops whose iterations all write the same tile. In JSON, "limit" is "lanes", "chain",
+// "links", "process", "channel", "control", "memory", "waiting", or "" if nothing took time;
+// "verdict" has the sentences. "in_flight_max" is null without a window.
 // Errors   As ptowsp_run_export. INVALID_PARAMS: a question about no kernel.
 PTOWSP_API ptowsp_status ptowsp_run_report(const ptowsp_run *run, ptowsp_report_format format,
                                            const ptowsp_export_options *options,
@@ -5532,16 +5532,16 @@ PTOWSP_API ptowsp_status ptowsp_run_report(const ptowsp_run *run, ptowsp_report_
 
 // -- decisions ------------------------------------------------------------------------------------
 //
-// The library's decisions for a run, with reasons: how kernels are executed, which loops evaluate
-// expressions in blocks, where transient tensors lie, the size of plans, parallel loops whose
-// iterations conflict, the threads or lanes on which tasks ran, and features that targets do not
-// support. They are computed on request; a run that is not asked pays nothing.
+// The library's decisions for a run, with reasons. They cover how kernels are executed, which loops
+// evaluate expressions in blocks, where transient tensors lie, and the size of plans. They also
+// cover parallel loops whose iterations conflict, the threads or lanes on which tasks ran, and
+// features that targets do not support. They are computed on request, at no cost to a run before.
 
 typedef struct ptowsp_decision {
     const char *stage;    // "compile", "bind", "execute" (the last execution), "target"
     const char *subject;  // "kernel attend", "loop step/parallel r", "tensor x", "schedule"
     const char *chosen;   // "on 4 lanes", "refused by ascend_npu"
-    const char *reason;   // "it has no source"; "" where there is no more to say
+    const char *reason;   // "it has no source"; "" if `chosen` says it all
     int32_t permille;     // kernels and targets: the share of the tasks' cycles that it concerns,
                           // if sums were recorded (ptowsp_run_record); else -1
 } ptowsp_decision;
@@ -5777,8 +5777,8 @@ PTOWSP_API void ptowsp_graph_clear(ptowsp_graph *graph);
 // Adds a task; also allowed after a run. out_task may be NULL.
 //
 // Errors   INVALID_PARAMS (more than one of fn, range and kernel; items or grain without range; a
-//          kernel without fn, with too many arguments, or with NULL where a count is above 0; a bad
-//          name, priority or unit), LIMIT_EXCEEDED, OUT_OF_MEMORY, BUSY (the graph is running).
+//          bad name, priority or unit; a kernel without fn, with too many arguments, or with NULL
+//          where a count is above 0). LIMIT_EXCEEDED, OUT_OF_MEMORY, BUSY (the graph is running).
 //          *out_task is PTOWSP_NO_INDEX then.
 // Cost     5 ns. Graphs with priorities or units are slower: all their lanes share one queue.
 PTOWSP_API ptowsp_status ptowsp_graph_task_make(ptowsp_graph *graph,
@@ -5879,12 +5879,13 @@ typedef struct ptowsp_graph_part {
 // first in the order of adding. If a task fails that has added tasks, these are skipped. So the
 // statuses of the graph's own tasks, and the error of the run, do not depend on lanes.
 //
-// Errors   INVALID_PARAMS: a wrong part, which is not added; the task then fails, whatever its
-//          function returns, and the run's error says why (a fault of a desc as in
+// Errors   INVALID_PARAMS: a wrong part, which is not added. The task then fails, whatever its
+//          function returns, and the run's error says why. Faults: a desc as in
 //          ptowsp_graph_task_make; a range or a kernel; a priority, if none of the graph's own
 //          tasks has one and lanes have no units; a unit without a core on the device; an edge
-//          that does not lead to a later task of the part; NULL). Also, the task is not running (a
-//          range never is): the run fails with it as the index; the graph is not running.
+//          that does not lead to a later task of the part; NULL. INVALID_PARAMS also: the task is
+//          not running (a range never is), and the run fails with it as the index; or the graph is
+//          not running.
 //          LIMIT_EXCEEDED: the tasks of the run add more than added_task_max or added_edge_max
 //          (with both 0: any part but an empty one). The run then ends as if it had been cancelled,
 //          but with LIMIT_EXCEEDED and no index. A run has this error if and only if all its parts
@@ -6077,7 +6078,7 @@ typedef struct ptowsp_attention_shape {
 //
 // Softmax and the reading of queries overlap with the reading of KV, and are not counted. A kernel
 // that reads and multiplies one after the other takes the sum of per_token and rows *
-// per_row_token; one that overlaps the two takes the larger, which is at least half of the sum.
+// per_row_token. A kernel that overlaps the two takes the larger, which is at least half of the sum.
 //
 // Errors   INVALID_PARAMS: a NULL; dim 0; a kv_dtype without a size; a rate below 0 or not finite;
 //          a machine without clock or without the rates that are used. *out_cost is zero then.
@@ -6166,12 +6167,12 @@ PTOWSP_API void ptowsp_tile_store_add(ptowsp_value param, ptowsp_value value);
 // src/kernel/legal.h has the table.
 //
 // Matrix products run on a cube core, all else on vector cores. A kernel with both is mixed on
-// A2/A3: it is cut into two halves, and what goes between them goes through FIFOs in global memory.
+// A2/A3: it is cut into two halves, and tiles pass between them through FIFOs in global memory.
 // Values keep their type and bits. In the a2a3 model the halves overlap as far as two slots of each
-// FIFO allow, and the way through global memory is counted; the unit model counts one move, as
+// FIFO allow, and the way through global memory is counted. The unit model counts one move, as
 // PTO-WSP does. A cube core's two vector cores share the rows of the vector half if it works row by
-// row: on elements, on rows with a column or a sum of each, on columns, in loads and stores. Each has
-// its part of every tile then. Otherwise one of them does all, as with transposed tiles, sorts, masks,
+// row. It may then use elements, rows with a column or a sum of each, columns, loads and stores, and
+// each core has its part of every tile. Otherwise one core does all, as with transposed tiles, sorts, masks,
 // gathers, and a row that all others need. Where both halves use a parameter that one stores to, and
 // no tile that goes between them orders it, the vector half does the loads and stores of that
 // parameter. On A5 the cores exchange through UB and L1. There nothing is cut:
@@ -6269,10 +6270,10 @@ PTOWSP_API ptowsp_value ptowsp_tile_select(ptowsp_value mask, ptowsp_value x, pt
 // their order, and NaN counts as the largest. The result holds pairs of score and u32 index;
 // `index` is 1 x cols or of x's shape. merge_sort merges runs of `run` pairs by four (or the last
 // two or three) in one row. top-k takes the first k values, or indices (u32), of each row's pairs.
-// A row may have fewer valid columns than the tile, and fewer than k: it is padded with pairs of
-// -inf and PTOWSP_TOPK_NONE, which sort after all other pairs, even pairs with a score of -inf. So
-// the last of k values may be -inf, and the last of k indices PTOWSP_TOPK_NONE, which gather treats
-// as 0. Storing pairs stores the pairs of valid columns; storing deinterleaved scores stores all.
+// A row may have fewer valid columns than the tile, and fewer than k. It is padded with pairs of
+// -inf and PTOWSP_TOPK_NONE, which sort after all other pairs, even after scores of -inf. So the
+// last of k values may be -inf, and the last of k indices PTOWSP_TOPK_NONE, which gather treats as
+// 0. Storing pairs stores the pairs of valid columns; storing deinterleaved scores stores all.
 #define PTOWSP_TOPK_NONE UINT32_MAX
 PTOWSP_API ptowsp_value ptowsp_tile_sort32(ptowsp_value x, ptowsp_value index);
 PTOWSP_API ptowsp_value ptowsp_tile_merge_sort(ptowsp_value pairs, int64_t run);
@@ -6285,7 +6286,7 @@ PTOWSP_API ptowsp_value ptowsp_tile_gather(ptowsp_value x, ptowsp_value index);
 
 // A part of a tile: rows x cols elements from (row, col). Only this part of a parameter is loaded. A
 // part of a part that only products use is taken from L1 if row and col are multiples of 16 and of
-// the elements in 32 bytes (see panels, below); otherwise it goes through UB.
+// the number of elements in 32 bytes (panels, below). Otherwise it goes through UB.
 PTOWSP_API ptowsp_value ptowsp_tile_slice(ptowsp_value x, int64_t row, int64_t col, int64_t rows,
                                           int64_t cols);
 
@@ -6327,14 +6328,14 @@ PTOWSP_API ptowsp_value ptowsp_tile_deinterleave(ptowsp_value x, uint32_t part);
 // current contents.
 //
 // While an iteration computes, the next one's parts are loaded into a second buffer, where both
-// fit. Values from outside that are factors of products are moved to L1 once. A sum that only
-// matmul_acc of the loop adds to, one call or a chain of them, and that begins as a product or as a
-// tile full of 0, stays in L0C.
+// fit. Values from outside that are factors of products are moved to L1 once. A sum stays in L0C if
+// it begins as a product or as a tile full of 0, and only matmul_acc of the loop adds to it, in one
+// call or a chain of calls.
 //
 // Products of whole matrices, as they are written by hand: loops over output tiles around the loop
-// over k, and panels in L1. A slice of an input that only products use, also by slices and
-// transposes of it, is a panel: it is loaded once, where it is made, and its pieces go from L1 to
-// L0. A product whose factors are larger than L0 cuts them along k by itself. A right factor that is
+// over k, and panels in L1. A panel is a slice of an input that only products use, also through its
+// slices and transposes. It is loaded once, where it is made, and its pieces go from L1 to L0. A
+// product whose factors are larger than L0 cuts them along k by itself. A right factor that is
 // stored [n][k] is the transpose of a slice, which costs nothing.
 //
 //      ptowsp_value zero = ptowsp_tile_full(k, PTOWSP_F32, 128, 256, 0), sum = zero;
@@ -6354,14 +6355,14 @@ PTOWSP_API ptowsp_value ptowsp_tile_deinterleave(ptowsp_value x, uint32_t part);
 //
 // Iterations of all loops of such a nest overlap: loads for the next tile of c begin while this one
 // is multiplied and stored. Pieces of k alternate between two places in L0 where these fit. If the
-// inner loop runs in every task, and only stores use the sum, its first product begins it, and no
-// tile is filled with 0; then a store must have as many rows and columns as the product, or the
+// inner loop runs in every task, and only stores use the sum, the first product begins the sum, and
+// no tile is filled with 0. A store must then have as many rows and columns as the product, or the
 // task fails with INVALID_PARAMS.
 //
 // Software pipelining. In attention, a core multiplies queries by keys, waits for the probabilities
-// that another core makes of the scores, and multiplies these by values. With preload, called in a
-// loop with its index, the cube core begins 1 to PTOWSP_PRELOAD_MAX iterations ahead: in each turn it
-// does the first product of a later chunk, then the second one of this chunk.
+// that another core makes of the scores, and multiplies these by values. Call preload in a loop,
+// with the loop's index: the cube core then begins 1 to PTOWSP_PRELOAD_MAX iterations ahead. In each
+// turn it does the first product of a later chunk, then the second product of this chunk.
 //
 //      PTOWSP_TILE_LOOP(k, key, ptowsp_tile_const(k, 0), ptowsp_tile_rows(v), 64) {
 //          ptowsp_tile_preload(key, 2);
@@ -6387,15 +6388,14 @@ PTOWSP_API ptowsp_value ptowsp_tile_deinterleave(ptowsp_value x, uint32_t part);
 // begins at one index, not at a sum: step the loop by what its parts begin at, from another begin if
 // need be. Sorted pairs and tiles of instructions are not carried.
 //
-// Errors   ptowsp_kernel_end: a carried value without next; a loop that is not closed; UNSUPPORTED
-//          for a preload if the loop contains another loop, if the early half needs a late result, or
-//          if both halves use a carried value; LIMIT_EXCEEDED if a FIFO has too few slots. A loop that
-//          preloads counts as two of PTOWSP_LOOP_MAX. A task whose
-//          bounds are below 0, above 2^30 or in the wrong order, or that would execute more than
-//          PTOWSP_TASK_INSN_MAX instructions, fails with INVALID_PARAMS before it touches data; the
-//          error names task and kernel.
-// Cost     That of all iterations, as their pipes overlap. ptowsp_kernel_measure, which has no
-//          task, takes sizes as full and scalars that are bounds as one step more than begin.
+// Errors   ptowsp_kernel_end: a carried value without next; a loop that is not closed. UNSUPPORTED
+//          for a preload if the loop contains another loop, if the early half needs a late result,
+//          or if both halves use a carried value. LIMIT_EXCEEDED if a FIFO has too few slots. A loop
+//          that preloads counts as two of PTOWSP_LOOP_MAX. A task fails with INVALID_PARAMS before
+//          it touches data if bounds are below 0, above 2^30 or in the wrong order, or if it would
+//          execute more than PTOWSP_TASK_INSN_MAX instructions; the error names task and kernel.
+// Cost     The cost of all iterations, as their pipes overlap. ptowsp_kernel_measure, which has no
+//          task, takes sizes as full, and scalars that are bounds as one step more than begin.
 PTOWSP_API ptowsp_value ptowsp_tile_loop_begin(ptowsp_body *body, ptowsp_value begin,
                                                ptowsp_value end, int64_t step);
 PTOWSP_API void ptowsp_tile_loop_end(ptowsp_body *body);
@@ -6546,8 +6546,8 @@ typedef struct ptowsp_kernel_stats {
 // Measures a tile kernel; cost NULL is the unit model. Of a kernel that has failed, the text in the
 // context has the module's error.
 // Errors   INVALID_PARAMS (not a tile kernel; a model without its function; a timing with a rate or
-//          clock of 0, or out of range), LIMIT_EXCEEDED (the function returned too many cycles;
-//          more than PTOWSP_TASK_INSN_MAX instructions in loops), OUT_OF_MEMORY.
+//          clock of 0, or out of range). LIMIT_EXCEEDED (the function returned too many cycles;
+//          more than PTOWSP_TASK_INSN_MAX instructions in loops). OUT_OF_MEMORY.
 PTOWSP_API ptowsp_status ptowsp_kernel_measure(const ptowsp_module *module, ptowsp_kernel kernel,
                                                const ptowsp_cost *cost,
                                                ptowsp_kernel_stats *out_stats);
@@ -6558,10 +6558,10 @@ PTOWSP_API uint32_t ptowsp_kernel_insn_count(const ptowsp_module *module, ptowsp
 PTOWSP_API ptowsp_insn ptowsp_kernel_insn_at(const ptowsp_module *module, ptowsp_kernel kernel,
                                              uint32_t i, ptowsp_cycles *out_unit_cycles);
 
-// Writes a tile kernel as text: its operations, then its instructions with addresses, waits, and the
-// cycles of each under a cost model, with full tiles, in all iterations of loops, on one vector core.
-// Pipes overlap, so their sum exceeds the kernel's cycles, which the text has too. cost NULL: the
-// unit model, each instruction once. Nothing is written where ptowsp_kernel_measure fails.
+// Writes a tile kernel as text: its operations, then its instructions with addresses, waits and
+// cycles. Cycles are under a cost model, with full tiles, in all iterations of loops, on one vector
+// core. Pipes overlap, so their sum exceeds the kernel's cycles, which the text has too. cost NULL:
+// the unit model, each instruction once. Nothing is written where ptowsp_kernel_measure fails.
 PTOWSP_API void ptowsp_kernel_print(const ptowsp_module *module, ptowsp_kernel kernel,
                                     const ptowsp_cost *cost, ptowsp_output output);
 
@@ -6911,9 +6911,9 @@ typedef struct ptowsp_collective_size {
 // ALL_TO_ALL.
 //
 // Errors   INVALID_PARAMS (an unknown value; bool or no dtype; no members; a member, root or target
-//          that does not exist; AUTO; counts without ALL_TO_ALL, or with count), UNSUPPORTED (an
-//          algorithm that the kind does not have), UNSUPPORTED_SIZE (a node_size that does not
-//          divide), LIMIT_EXCEEDED (ranks beyond PTOWSP_RANK_COUNT_MAX; bytes beyond 63 bits),
+//          that does not exist; AUTO; counts without ALL_TO_ALL, or with count). UNSUPPORTED (an
+//          algorithm that the kind does not have). UNSUPPORTED_SIZE (a node_size that does not
+//          divide). LIMIT_EXCEEDED (ranks beyond PTOWSP_RANK_COUNT_MAX; bytes beyond 63 bits).
 //          BUFFER_OVERFLOW (more steps than capacity; out_size is written).
 // Cost     The steps of the member.
 PTOWSP_API ptowsp_status ptowsp_collective_plan(ptowsp_context *context,
@@ -6938,14 +6938,14 @@ PTOWSP_API void ptowsp_collective_print(const ptowsp_collective *collective, uin
 //      NODE   one link out of and one into each node, which its ranks share
 //
 // Links within a node may have a cap for each rank beside their own rates. A rank then passes the
-// bytes of its messages in the order in which these start, out and in apart, and a message ends
-// when its link and both ranks have passed it. k messages of b bytes that start together at a rank, on
-// k links, end after max(b / bandwidth, k b / cap).
+// bytes of its messages in the order in which these start; sending and receiving are separate. A
+// message ends when its link and both ranks have passed it. k messages of b bytes that start
+// together at a rank, on k links, end after max(b / bandwidth, k b / cap).
 //
 // So a ring all-reduce of n bytes, p dividing n, takes 2 (p - 1) (latency + n / p / bandwidth).
-// Receivers have room: a message may come before its round. Collectives of several groups that are
-// under way at once share links alike: k messages of b bytes that meet at one, from whichever
-// groups, have passed it k b / bandwidth after the first began, as by fair shares.
+// Receivers have room: a message may come before its round. Collectives of different groups share
+// links fairly while they are under way at once. k messages of b bytes on one link, from any
+// groups, have passed it k b / bandwidth after the first began.
 //
 // Instead of nodes, links may run along the axes of a mesh. A message takes the link of the first
 // axis along which its two ranks differ. A NODE then has the ranks that differ along later axes
@@ -7010,11 +7010,11 @@ typedef struct ptowsp_collective_cost {
 //
 // Symmetry  Ranks that do the same, at the same times, are simulated once: of a RING or HIERARCHICAL
 //          reduction or gathering whose members divide count, one node stands for all.
-// Memory   From the context while it runs: 24 bytes for each rank and round, and 24 for each
-//          message, of the ranks that are simulated; 8 for each end of a link, and for each pair of
-//          ranks that a PAIR may join: 2 GB for 16384 ranks in one node.
-// Errors   Those of ptowsp_collective_plan; INVALID_PARAMS (links), LIMIT_EXCEEDED (a time that
-//          does not fit 64 bits), OUT_OF_MEMORY.
+// Memory   From the context while it runs. Of the ranks that are simulated: 24 bytes for each rank
+//          and round, and 24 for each message. 8 for each end of a link, and for each pair of ranks
+//          that a PAIR may join: 2 GB for 16384 ranks in one node.
+// Errors   As ptowsp_collective_plan. INVALID_PARAMS (links), LIMIT_EXCEEDED (a time that does not
+//          fit 64 bits), OUT_OF_MEMORY.
 // Cost     All steps of all members, by a logarithm of members.
 PTOWSP_API ptowsp_status ptowsp_collective_time(ptowsp_context *context,
                                                 const ptowsp_collective *collective,
@@ -7116,8 +7116,8 @@ PTOWSP_API uint32_t ptowsp_ranks_count(const ptowsp_ranks *ranks);
 //
 // Memory   Steps and scratch of the communicator, which grow and are kept: the same collective
 //          again allocates nothing.
-// Errors   Those of ptowsp_collective_plan; INVALID_PARAMS (NULL, overlap, not a member), BUSY (one
-//          was started), OUT_OF_MEMORY; RANK_FAILED (a rank failed, ended, or calls another
+// Errors   As ptowsp_collective_plan. INVALID_PARAMS (NULL, overlap, not a member), BUSY (one was
+//          started), OUT_OF_MEMORY. RANK_FAILED (a rank failed, ended, or calls a different
 //          collective; a message was short, long, lost, or came twice), TIMED_OUT. After any error
 //          that is not of the arguments, the transport is closed as failed, so that others end at
 //          once; all later calls are RANK_FAILED. The contents of `out` are undefined.
@@ -7206,7 +7206,7 @@ PTOWSP_API ptowsp_kernel ptowsp_kernel_collective(ptowsp_module *module,
 // other ranks is part of its cycles, and is counted as PTOWSP_STALL_RANK.
 typedef struct ptowsp_run_ranks {
     ptowsp_ranks *ranks;        // stays until the run is destroyed; NULL: for time alone
-    uint32_t rank, rank_count;  // without ranks; else those of ranks, as are the links
+    uint32_t rank, rank_count;  // ignored if `ranks` is set, as are the links: its own ones count
     ptowsp_links links;         // default: ASCEND_910B
     uint64_t cycles_per_us;     // of the kernels' cycles; default: 1850, a 910B's
 } ptowsp_run_ranks;
@@ -7214,13 +7214,13 @@ typedef struct ptowsp_run_ranks {
 // Binds ranks; NULL: none. The communicator may be of the run's context, or of another one that no
 // other thread uses meanwhile.
 //
-// Threads  With several lanes they take turns at calling the transport, and memory for messages
-//          comes from the communicator's context on their threads, that for tiles whose elements do
-//          not lie together from the run's: allocators of your own must allow that.
+// Threads  Several lanes take turns at calling the transport. On their threads, memory for messages
+//          comes from the communicator's context, and memory for tiles whose elements do not lie
+//          together from the run's context. Allocators of your own must allow that.
 // Errors   INVALID_PARAMS (a rank that does not exist, links, over 10^6 cycles each us). Executing:
-//          INVALID_PARAMS (no ranks are bound; a root, target or count out of range; counts that
-//          are not members * members), UNSUPPORTED_SIZE (groups that do not divide the ranks; tiles
-//          too small for a collective), as ptowsp_ranks_run. A run that fails closes the
+//          as ptowsp_ranks_run; INVALID_PARAMS (no ranks are bound; a root, target or count out of
+//          range; counts that are not members * members), UNSUPPORTED_SIZE (groups that do not
+//          divide the ranks; tiles too small for a collective). A run that fails closes the
 //          communicator as failed, so that other ranks end, too.
 PTOWSP_INLINE ptowsp_status ptowsp_run_bind_ranks(ptowsp_run *run, const ptowsp_run_ranks *ranks) {
     ptowsp_binding b = pwsp_binding_of(PTOWSP_BIND_RANKS, PWSP_NULL);
@@ -7259,11 +7259,11 @@ typedef struct ptowsp_run_group_result {
 // Memory   From the context: about 330 bytes for each rank, and links and each collective under way
 //          as ptowsp_collective_time has them, without symmetry. A run takes
 //          ptowsp_run_stats.memory_bytes.
-// Threads  Contexts of the runs may be others, which no other thread uses meanwhile.
+// Threads  Runs may have different contexts, which no other thread uses meanwhile.
 // Errors   INVALID_PARAMS (no ranks, a rank without run, links, cycles), BUSY (a run executes, or
-//          is there twice), as ptowsp_run_execute in time-only mode (the text begins with the rank,
-//          which is the index), LIMIT_EXCEEDED (time beyond 2^64 / 10^6 cycles), RANK_FAILED (ranks
-//          call different collectives, or one ends without calling the others' collectives), STUCK
+//          is there twice). As ptowsp_run_execute in time-only mode; the text begins with the rank,
+//          which is the index. LIMIT_EXCEEDED (time beyond 2^64 / 10^6 cycles). RANK_FAILED (ranks
+//          call different collectives, or one ends without calling the others' collectives). STUCK
 //          (ranks wait for each other in different orders), OUT_OF_MEMORY. No run has results then.
 // Cost     The runs, and the messages, by a logarithm of ranks.
 PTOWSP_API ptowsp_status ptowsp_run_group_simulate(ptowsp_context *context,
@@ -7360,11 +7360,11 @@ PTOWSP_API ptowsp_status ptowsp_mesh_check(ptowsp_context *context, const ptowsp
 PTOWSP_API uint32_t ptowsp_mesh_coordinate(const ptowsp_mesh *mesh, uint32_t rank, uint32_t axis);
 
 // Checks a layout, and its mesh.
-// Errors   Those of the mesh. INVALID_PARAMS (name NULL, rank, element_bytes 0, sizes below 0, a
-//          kind or dimension that does not exist, cuts that fall or do not cover the dimension, or
-//          are not alone, sums along one axis and maxima along another), UNSUPPORTED_SIZE (equal
-//          pieces that do not divide the dimension), LIMIT_EXCEEDED (the tensor's bytes do not fit
-//          63 bits).
+// Errors   As the mesh. INVALID_PARAMS (name NULL, rank, element_bytes 0, sizes below 0; a kind or
+//          dimension that does not exist; cuts that fall, do not cover the dimension or are not
+//          alone; sums along one axis and maxima along another). UNSUPPORTED_SIZE (equal pieces
+//          that do not divide the dimension). LIMIT_EXCEEDED (the tensor's bytes do not fit 63
+//          bits).
 PTOWSP_API ptowsp_status ptowsp_mesh_layout_check(ptowsp_context *context, const ptowsp_mesh *mesh,
                                                   const ptowsp_mesh_layout *layout);
 
@@ -7541,9 +7541,9 @@ PTOWSP_API ptowsp_status ptowsp_tensor_layout(const ptowsp_module *module, ptows
 
 // -- rules of kernels -----------------------------------------------------------------------------
 //
-// A rule describes how a kernel works on tensors that are spread over the mesh of its module: one
-// word per tile, with a letter for its rows and one for its columns. A letter is a dimension of the
-// work. A letter that occurs in no written tile is summed over. A dot is a dimension that a task
+// A rule describes how a kernel works on tensors that are spread over the mesh of its module. It has
+// one word per tile, with a letter for the rows and one for the columns. A letter is a dimension of
+// the work. A letter that occurs in no written tile is summed over. A dot is a dimension that a task
 // needs whole, for a softmax or a norm.
 //
 //      ptowsp_kernel_rule(m, matmul, "*mk *kn mn");
@@ -7568,28 +7568,28 @@ PTOWSP_API ptowsp_status ptowsp_tensor_layout(const ptowsp_module *module, ptows
 //      partial max     '^' that are partial maxima stay so, the others replicated
 //
 // When a workload is closed, relayouts are inserted for operands whose layout differs from the
-// layout needed: the steps of ptowsp_mesh_layout_relayout become tasks of collective kernels
+// layout needed. The steps of ptowsp_mesh_layout_relayout become tasks of collective kernels
 // ("all_reduce.tp.f32"), each into a transient tensor ("s.1"), and the task reads the last of
 // these. From then on they are ordinary tasks, kernels and tensors, in texts, programs, records and
 // pictures. Reading such a text inserts nothing more. The text of a program states the bytes that a
 // rank moves, as in ptowsp_relayout_step. Sums are in the order of ptowsp_ranks_relayout with the
 // mesh's algorithm.
 //
-// A value is converted once: before the outermost loop around the task that neither changes the
-// view nor writes the tensor, and for all later tasks in that scope with the same view until the
-// tensor is written. Relayouts depend on data, like all tasks. If the schedule ignores dependencies
-// by data, order them by a sequence.
+// A value is converted once, before the outermost loop around the task that neither changes the view
+// nor writes the tensor. All later tasks in that scope with the same view use it, until the tensor
+// is written. Relayouts depend on data, like all tasks. If the schedule ignores dependencies by
+// data, order them by a sequence.
 //
 // Views are of parts: their rows and columns count in the rank's piece. Where a dimension is cut
 // again, the view has all of it, from its start.
 //
-// Errors   All name the task, the tensor, the dimension and both layouts. A result that is not as
-//          its operands can be; tiles that are read and written, and are partial without '+' or
-//          '^', or not as the result needs; a result cut along a dot; tiles of one letter with
-//          different sizes; sizes that do not divide; a relayout of an indexed dimension, of a part
-//          of a dimension, in a process, or of a bound tensor with dynamic sizes (UNSUPPORTED); a
-//          slot loaded from a tensor that is not replicated. Runs: a number of ranks that differs
-//          from the mesh. Your own collectives have no rule and take tensors as they are.
+// Errors   All name the task, the tensor, the dimension and both layouts. A result whose layout no
+//          layout of the operands gives; a tile that is read and written, and is partial without
+//          '+' or '^', or not as the result needs; a result cut along a dot; tiles of one letter
+//          with different sizes; sizes that do not divide; a slot loaded from a tensor that is not
+//          replicated. UNSUPPORTED: a relayout of an indexed dimension, of a part of a dimension,
+//          in a process, or of a bound tensor with dynamic sizes. Runs: a number of ranks that
+//          differs from the mesh. Your own collectives have no rule and take tensors as they are.
 
 // Gives a kernel its rule; of a choice, its variants have them.
 // Errors   No kernel; a malformed word; more or fewer words than tiles; a second rule; a collective.
@@ -7701,9 +7701,8 @@ PTOWSP_API ptowsp_status ptowsp_device_alloc(ptowsp_device *device, const char *
 PTOWSP_API ptowsp_status ptowsp_device_free(ptowsp_device *device, void *memory);
 
 // Copy size bytes in from the host, or out to it. The device's side lies within one piece.
-// Errors   INVALID_PARAMS (not memory of the device, or beyond the end of a piece, which the text
-//          names with the excess; a pointer NULL with a size above 0), BUSY, STUCK (copying in
-//          only).
+// Errors   INVALID_PARAMS (not memory of the device; beyond the end of a piece, which the text names
+//          with the excess; a pointer NULL with a size above 0), BUSY, STUCK (copying in only).
 PTOWSP_API ptowsp_status ptowsp_device_copy_in(ptowsp_device *device, void *to, const void *from,
                                                uint64_t size);
 PTOWSP_API ptowsp_status ptowsp_device_copy_out(ptowsp_device *device, void *to, const void *from,
@@ -7850,8 +7849,8 @@ PTOWSP_API ptowsp_status ptowsp_tuning_create(ptowsp_context *context, const cha
                                               ptowsp_tuning **out_tuning);
 PTOWSP_API void ptowsp_tuning_destroy(ptowsp_tuning *tuning);  // NULL is ignored
 
-// Reads the records that any process has appended since. If the path now has a different file (it
-// was compacted or recreated), or the file is shorter, the table is cleared and read again; it is
+// Reads the records that any process has appended since. The table is cleared and read again if the
+// path now has a different file (it was compacted or recreated), or the file is shorter. It is
 // empty if the file was deleted.
 // Errors   As ptowsp_tuning_create. The records read so far stay, and the next call continues from
 //          there.
@@ -7916,10 +7915,10 @@ PTOWSP_API ptowsp_status ptowsp_tuning_compact(ptowsp_tuning *tuning, uint64_t k
 // Measuring
 //
 // fn is called warm_up times without measuring, then repeats times with the clock read before and
-// after each. Samples x with |x - median| * 0.6745 > 3.5 * MAD are outliers, where MAD is the
-// median of |x - median| (Iglewicz and Hoaglin 1993); with MAD 0 nothing is an outlier. Statistics
-// leave outliers out. A short fn should do its work several times (`calls`): reading the clock
-// takes 25 ns.
+// after each. MAD is the median of |x - median|. A sample x is an outlier if |x - median| * 0.6745 >
+// 3.5 * MAD (Iglewicz and Hoaglin 1993); with MAD 0 there are no outliers. Statistics leave
+// outliers out. A short fn should do its work several times (`calls`): reading the clock takes 25
+// ns.
 
 #define PTOWSP_MEASURE_SAMPLE_MAX 1000
 
@@ -7971,7 +7970,7 @@ PTOWSP_API ptowsp_status ptowsp_measure_samples(const uint64_t *samples, uint32_
 // judged as it ends, in this order:
 //
 //      window * 1000 > reference * (1000 + regression_permille)   roll back: REGRESSION, at once
-//      the trial is younger than dwell_time                       go on
+//      the trial is younger than dwell_time                       continue
 //      window * 1000 > reference * (1000 - gain_permille)         roll back: NO_GAIN
 //      else                                                       promote: it is safe now
 //
@@ -8161,8 +8160,8 @@ PTOWSP_API void ptowsp_rails_print(const ptowsp_rails_decision *decision, const 
 // cores, with a FIFO of its own. Children of a parallel scope that differ only by constant steps are
 // one submit with a count of blocks. A `when` that compares a slot around tasks alone becomes their
 // predicate, if a task computes the element. Streams are dependences; the runtime chooses cores. On a device
-// two tasks that may run together must not write into the same 64 bytes of memory, as each may lose
-// the other's: not checked here, and noted by dumps (section 31).
+// two tasks that may run together must not write into the same 64 bytes of memory, as one may
+// overwrite the other's data. This is not checked here; dumps note it (section 31).
 typedef enum ptowsp_npu_runtime { PTOWSP_NPU_OWN = 0, PTOWSP_NPU_SIMPLER } ptowsp_npu_runtime;
 
 typedef struct ptowsp_npu_desc {
@@ -8185,20 +8184,20 @@ typedef struct ptowsp_npu_desc {
 //
 // Errors   UNSUPPORTED: a directive that ascend_npu refuses, a kernel without source (or a cost
 //          without source), a PTO-ISA source without its entry, or an instruction that the machine
-//          does not have. Without is_for_host a kernel of MIX as well, except tile kernels of 910B:
-//          others have no halves that a device's cores could start; and a kernel that moves a
-//          transient tensor by columns, which a device cannot. Mixed kernels whose FIFOs differ in
-//          their numbers of slots, as those of different preloads do. Strides of bound tensors are checked
-//          in a run: see the README of the tree. The text names it. For SIMPLER also pipelines,
-//          collectives, kernels that are not tile kernels or that preload, tensors of f64, dispatch by a
-//          key or a plan, named pools, issue in order and priorities; and, with is_for_host as well, a
-//          kernel of MIX without halves.
-//          LIMIT_EXCEEDED: more than 65535 statements, or other parts; for SIMPLER a tensor of 2^32
+//          does not have. Without is_for_host also a kernel of MIX, except tile kernels of 910B:
+//          others have no halves that a device's cores could start. Without is_for_host also a
+//          kernel that moves a transient tensor by columns, which a device cannot, and mixed kernels
+//          whose FIFOs differ in their numbers of slots, as after different preloads. The text names
+//          the cause. Strides of bound tensors are checked in a run: see the README of the tree. For
+//          SIMPLER also pipelines, collectives, kernels that are not tile kernels or that preload,
+//          tensors of f64, dispatch by a key or a plan, named pools, issue in order and priorities.
+//          For SIMPLER, also with is_for_host, a kernel of MIX without halves.
+//          LIMIT_EXCEEDED: more than 65535 statements, or other parts. For SIMPLER a tensor of 2^32
 //          elements or more, a schedule's window of 65536 tasks or more without task_window, or more
 //          than 255 bound tensors and arrays: a CSR is 2, a plan 4. INVALID_PARAMS: no directory;
-//          it exists, and is_replacing is false or it cannot be replaced; no such runtime, task window,
-//          or a run of another program. Those of ptowsp_npu_record, if there is a run. SYSTEM_FAILED: the text has the system's message and the
-//          path. OUT_OF_MEMORY. On errors no files remain.
+//          it exists, and is_replacing is false or it cannot be replaced; an unknown runtime, a wrong
+//          task window, or a run of another program. With a run, as ptowsp_npu_record. SYSTEM_FAILED:
+//          the text has the system's message and the path. OUT_OF_MEMORY. On errors no files remain.
 // Cost     Some milliseconds, most of them in the system, for writing files.
 PTOWSP_NPU_API ptowsp_status ptowsp_npu_emit(ptowsp_context *context, const ptowsp_program *program,
                                              const ptowsp_npu_desc *desc);
@@ -8239,11 +8238,11 @@ typedef struct ptowsp_npu ptowsp_npu;
 
 // Builds the tree of a program, or finds it in the cache. The program and the context must live
 // until the result is destroyed. desc may be NULL.
-// Errors   As emit. SYSTEM_FAILED: no cache directory, or one that others can write to or replace
-//          (a directory or link on its path is theirs, or writable for others without the sticky
-//          bit); no compiler, or the compiler's first error; the text names a file with all its
-//          messages. UNSUPPORTED: the process has a different user's rights (set-user-ID) while
-//          its environment chooses the compiler.
+// Errors   As emit. SYSTEM_FAILED: no cache directory; a cache directory that other users can write
+//          to or replace, as a directory or link on its path is theirs, or writable for them without
+//          the sticky bit; no compiler; the compiler's first error, and the text names a file with
+//          all its messages. UNSUPPORTED: the process has a different user's rights (set-user-ID)
+//          while its environment chooses the compiler.
 PTOWSP_NPU_API ptowsp_status ptowsp_npu_build(ptowsp_context *context,
                                               const ptowsp_program *program,
                                               const ptowsp_npu_build_desc *desc,
@@ -8300,10 +8299,10 @@ PTOWSP_NPU_API ptowsp_status ptowsp_npu_build_run(ptowsp_context *context, const
                                                   const ptowsp_npu_options *options,
                                                   ptowsp_npu_result *out_result);
 
-// Executes one task of a kernel of a built tree on the calling thread, and measures it: a tile kernel,
-// or a PTO-ISA source, which is so predicted before it runs anywhere else. It runs on a core of the
-// shim, or if it is of MIX on a block of a cube core and two vector cores. A source that executes the
-// instructions of a tile kernel takes the cycles that ptowsp_kernel_measure has for that one.
+// Executes one task of a kernel of a built tree on the calling thread, and measures it. The kernel is
+// a tile kernel or a PTO-ISA source, whose cycles you so know before it runs on a device. It runs on
+// a core of the shim; a kernel of MIX on a block of a cube core and two vector cores. A source that
+// executes the instructions of a tile kernel takes the cycles of ptowsp_kernel_measure for that kernel.
 //
 //      static float x[64 * 128], z[64 * 128];             // of a kernel with two tiles of 64 x 128
 //      const ptowsp_tile tiles[] = {{.data = x, .row_stride = 128, .col_stride = 1},
@@ -8319,10 +8318,10 @@ PTOWSP_NPU_API ptowsp_status ptowsp_npu_build_run(ptowsp_context *context, const
 // are not read. cost NULL is the unit model; `timing` may be given. Cycles that a kernel was given
 // (ptowsp_kernel_desc) are not used. memory_bytes and insn_count are 0. `build/ptowsp_tool measure` does
 // all of it for a file with a source.
-// Errors   INVALID_PARAMS: no such kernel in the tree; counts of arguments or tiles that are not the
-//          kernel's; a tile without data, or with less than a row and a column or more than its
-//          parameter has; a cost as ptowsp_cost_check has it. UNSUPPORTED: the kernel is a C function; the
-//          model is USER. KERNEL_FAILED: the text has the fault of the shim.
+// Errors   INVALID_PARAMS: no such kernel in the tree; counts of arguments or tiles that differ from
+//          the kernel's; a tile without data or without valid elements, or larger than its parameter;
+//          a cost that ptowsp_cost_check refuses. UNSUPPORTED: the kernel is a C function; the model
+//          is USER. KERNEL_FAILED: the text has the fault of the shim.
 // Cost     Some nanoseconds for each instruction, and its arithmetic.
 PTOWSP_NPU_API ptowsp_status ptowsp_npu_measure(ptowsp_npu *npu, const char *kernel,
                                                 const ptowsp_task *task, const ptowsp_cost *cost,
@@ -8400,11 +8399,11 @@ typedef enum ptowsp_dump_kind {
 } ptowsp_dump_kind;
 // clang-format on
 
-#define PTOWSP_DUMP_RAW 1u  // hazards: the later task reads what the earlier one writes
+#define PTOWSP_DUMP_RAW 1u  // hazards: the later task reads a result of the earlier one
 #define PTOWSP_DUMP_WAW 2u
 #define PTOWSP_DUMP_WAR 4u
 
-// Tasks are those of the runtime: ring << 32 | number.
+// Tasks have the runtime's identities: ring << 32 | number.
 typedef struct ptowsp_dump_finding {
     ptowsp_dump_kind kind;
     uint32_t hazards;        // RACE: all of the pair
@@ -8442,21 +8441,21 @@ PTOWSP_NPU_API ptowsp_status ptowsp_dump_open(ptowsp_context *context, const pto
                                               ptowsp_dump **out_dump);
 PTOWSP_NPU_API void ptowsp_dump_close(ptowsp_dump *dump);  // NULL is ignored
 
-// Checks the order of tasks by deps.json. A race is found wherever two regions share a byte: strided
-// ones, and those of different tensors in one buffer. Arguments of NO_DEP are not checked; created
-// outputs begin a new life of their memory.
+// Checks the order of tasks by deps.json. A race is found wherever two regions share a byte, also if
+// they are strided, or belong to different tensors in one buffer. Arguments of NO_DEP are not
+// checked. A created output begins a new lifetime of its memory.
 // Errors   UNBOUND: the dump has no deps.json. LIMIT_EXCEEDED, OUT_OF_MEMORY.
 PTOWSP_NPU_API ptowsp_status ptowsp_dump_check(ptowsp_dump *dump, ptowsp_dump_report *out_report);
 
 // Prints what ptowsp_dump_check finds: the counts, and the findings with tasks, kernels, arguments and
 // regions.
-// Errors   As ptowsp_dump_check. INVALID_PARAMS: there is no such format.
+// Errors   As ptowsp_dump_check. INVALID_PARAMS: an unknown format.
 PTOWSP_NPU_API ptowsp_status ptowsp_dump_print(ptowsp_dump *dump, ptowsp_dump_format format,
                                                ptowsp_output output);
 
-// Prints what a task waited for, who made each edge and by which tensor, what it held up, and its
-// chain to the end: from each task to the one that waited for it alone at last.
-// Errors   INVALID_PARAMS: there is no such task. OUT_OF_MEMORY.
+// Explains a task: its dependences, with the source and the tensor of each edge; the tasks that it
+// held up; and its chain to the end, from each task to the one that waited for it alone at last.
+// Errors   INVALID_PARAMS: an unknown task. OUT_OF_MEMORY.
 PTOWSP_NPU_API ptowsp_status ptowsp_dump_explain(ptowsp_dump *dump, uint64_t task,
                                                  ptowsp_output output);
 
@@ -8498,7 +8497,7 @@ typedef struct ptowsp_dump_rings_result {
 PTOWSP_NPU_API ptowsp_status ptowsp_dump_rings_least(ptowsp_dump *dump,
                                                      ptowsp_dump_rings *out_rings);
 
-// What happens with given sizes: the first error, or none.
+// Tries given sizes, and reports the first error of the runtime, or that it ends.
 // Errors   As above. INVALID_PARAMS: a size that the runtime does not take.
 PTOWSP_NPU_API ptowsp_status ptowsp_dump_rings_try(ptowsp_dump *dump,
                                                    const ptowsp_dump_rings *rings,
@@ -8506,11 +8505,11 @@ PTOWSP_NPU_API ptowsp_status ptowsp_dump_rings_try(ptowsp_dump *dump,
 
 // -- replay ---------------------------------------------------------------------------------------
 //
-// The tasks and edges of a dump, with the times that were measured, as a list of tasks (section 17) in
-// simulated time: where would time have gone without the runtime's own, or with a given one, and what
-// if things were different? An instance of a task is a row of the swimlane; a task with rows on cube and vector
-// cores is one of MIX. Tasks without rows (allocations, dummies, predicates that were false) take no
-// time.
+// Runs the tasks and edges of a dump in simulated time, with their measured times, as a list of tasks
+// (section 17). It shows the time without the runtime's own work, or with given costs of it, and
+// answers what-ifs. An instance of a task is a row of the swimlane; a task with rows on cube and
+// vector cores is of MIX. Tasks without rows (allocations, dummies, predicates that were false) take
+// no time.
 //
 // OBSERVED takes each instance on its own core, in the order in which that core ran them. Only waits
 // for edges and cores remain. A run of this library that was exported (PTOWSP_EXPORT_DEPS,
@@ -8547,7 +8546,7 @@ typedef struct ptowsp_dump_replayed {
     ptowsp_cycles busy_cycles;                      // of all cores
     ptowsp_cycles idle_cycles[PTOWSP_STALL_COUNT];  // of all cores, as ptowsp_run_idle
     uint32_t cube_cores, vector_cores;
-    uint64_t instance_count;  // rows, those of MIX together
+    uint64_t instance_count;  // rows; the rows of a task of MIX count once
     uint64_t untimed_count;   // tasks with a kernel and without a row
     uint64_t edge_count, dropped_count;
     ptowsp_cycles control_cycles;  // in which AICPU threads work, of all of them together
@@ -8556,18 +8555,17 @@ typedef struct ptowsp_dump_replayed {
 
 // Replays a dump. how NULL: as observed.
 // Errors   UNBOUND: no deps.json, or no chip_swimlane_records.json. INVALID_PARAMS: a core that its
-//          metadata does not name; an order, a percentage or a kernel that is not there; MIX without
-//          two vector cores for each cube core; control without a clock, or that no schedule may
-//          have. STUCK: a pool that is smaller than the edges of one
-//          task. LIMIT_EXCEEDED: over 4096 kernels, PTOWSP_LIST_TASK_MAX instances,
-//          PTOWSP_SCHEDULE_LANE_MAX cores. OUT_OF_MEMORY.
+//          metadata does not name; an unknown order, percentage or kernel; MIX without two vector
+//          cores for each cube core; control without a clock, or that a schedule refuses. STUCK: a
+//          pool that is smaller than the edges of one task. LIMIT_EXCEEDED: over 4096 kernels,
+//          PTOWSP_LIST_TASK_MAX instances, PTOWSP_SCHEDULE_LANE_MAX cores. OUT_OF_MEMORY.
 PTOWSP_NPU_API ptowsp_status ptowsp_dump_replay_run(ptowsp_dump *dump,
                                                     const ptowsp_dump_replay *how,
                                                     ptowsp_dump_replayed *out_replayed);
 
-// Prints a replay beside the observed run; how NULL: a table of those that are usually asked for. The
-// page of HTML has the picture as well.
-// Errors   As above. INVALID_PARAMS: there is no such format.
+// Prints a replay beside the observed run; how NULL: a table of the usual questions. The page of HTML
+// has the picture as well.
+// Errors   As above. INVALID_PARAMS: an unknown format.
 PTOWSP_NPU_API ptowsp_status ptowsp_dump_replay_print(ptowsp_dump *dump,
                                                       const ptowsp_dump_replay *how,
                                                       ptowsp_dump_format format,
@@ -8685,8 +8683,8 @@ PTOWSP_API uint64_t ptowsp_clock_ns(void);
 //      }
 //
 // Everything is identified by its index in a table. Axes, arrays, symbols, tensors, variables,
-// expressions and kernels have entries 1 .. count - 1, as in a module, and 0 is none; the others
-// have entries 0 .. count - 1.
+// expressions and kernels have entries 1 .. count - 1, as in a module, and 0 stands for a missing
+// one; the others have entries 0 .. count - 1.
 
 #define PTOWSP_VIEW_LEAD_MAX (PTOWSP_TENSOR_RANK_MAX - 2)
 
@@ -8758,7 +8756,7 @@ typedef struct ptowsp_axis_info {
     const char *name;
     ptowsp_axis_kind kind;
     int64_t size;    // dense
-    uint32_t array;  // ragged: its lengths; units or merges: their flags, with the lanes behind
+    uint32_t array;  // ragged: its lengths; units or merges: their flags, followed by the lanes
     bool is_used;
 } ptowsp_axis_info;
 
@@ -8785,8 +8783,8 @@ typedef struct ptowsp_tensor_info {
     bool is_transient;
 } ptowsp_tensor_info;
 
-// A transient tensor. Its lifetimes are in order, and those of one tensor follow those of the
-// tensor before it. A lifetime is from one point to another (ptowsp_program_print_point).
+// A transient tensor. Its lifetimes are in order, and follow the lifetimes of the tensor before it. A
+// lifetime is from one point to another (ptowsp_program_print_point).
 typedef struct ptowsp_transient_info {
     uint32_t tensor;
     const uint32_t *sizes;  // by dimension: expressions; 0: as desc.shape says
@@ -8887,8 +8885,8 @@ typedef struct ptowsp_load_info {
     uint32_t row, col;
 } ptowsp_load_info;
 
-// Channels, numbered from 0 over all pipelines, and the ports of processes: first what a process
-// consumes, then what it produces, each in the order of its declarations.
+// Channels, numbered from 0 over all pipelines, and the ports of processes: first the channels that
+// a process consumes, then those it produces, each in the order of its declarations.
 typedef struct ptowsp_channel_info {
     const char *name;
     uint32_t depth;
@@ -8905,15 +8903,15 @@ typedef struct ptowsp_port_info {
 
 // A FIFO between the halves of a mixed kernel, in global memory.
 typedef struct ptowsp_fifo {
-    uint32_t slot_bytes;  // 0: there is none in this direction
+    uint32_t slot_bytes;  // 0: no FIFO in this direction
     uint32_t slot_count;
     uint32_t flag;  // the first of its two flags between the cores; these have 16
 } ptowsp_fifo;
 
-// A size that depends on the task: clamp((mul * valid + add) >> shift, 0, max), where `valid` is
-// the valid rows (axis 0) or columns (axis 1) of tile parameter `param`; in a loop (not 0) what is
-// left of them behind its index, up to its end: min(valid, end) - index. If param is UINT32_MAX,
-// the size is max.
+// A size that depends on the task: clamp((mul * valid + add) >> shift, 0, max). `valid` is the
+// number of valid rows (axis 0) or columns (axis 1) of tile parameter `param`. In a loop (not 0) it
+// is the rest of them, from the loop's index to its end: min(valid, end) - index. If param is
+// UINT32_MAX, the size is max.
 typedef struct ptowsp_extent {
     uint32_t param, axis, shift;
     int32_t mul, add;
@@ -8982,9 +8980,9 @@ typedef enum ptowsp_form {
 
 // The halves of a mixed kernel. Instructions are listed in an order that both cores can follow;
 // each core executes its own ones, with pipes and flags of its own, and both go through all loops.
-// TPUSH src[0] waits for a free slot of a FIFO and fills it with the tile's valid elements, rows
-// one behind another, valid_cols.max elements apart; TPOP dst[0] waits for the next filled slot and
-// frees it. So the n-th TPOP of a FIFO gets what the n-th TPUSH put there.
+// TPUSH src[0] waits for a free slot of a FIFO and fills it with the tile's valid elements, row after
+// row, valid_cols.max elements apart. TPOP dst[0] waits for the next filled slot, loads it and frees
+// it. So the n-th TPOP of a FIFO gets the tile of the n-th TPUSH.
 typedef enum ptowsp_side {
     PTOWSP_SIDE_ANY = 0,  // of kernels that are not mixed; LOOP and END
     PTOWSP_SIDE_CUBE,
@@ -9024,7 +9022,7 @@ typedef enum ptowsp_opcode {
 } ptowsp_opcode;
 // clang-format on
 
-// "TADD"; "NONE" for what is not in the table.
+// "TADD"; "NONE" for an unknown value.
 PTOWSP_API const char *ptowsp_opcode_name(ptowsp_opcode op);
 
 // One instruction with its operands.
@@ -9040,7 +9038,7 @@ typedef struct ptowsp_insn_info {
     bool is_dst_read;  // dst[0] is read as well
     bool is_implied;   // PTO-WSP does not count it: no cycles in the unit model
     uint32_t param;    // TLOAD, TSTORE, MGATHER, MSCATTER: the tile parameter, or NO_PARAM
-    uint32_t dst[2], src[4], tmp;  // tiles; 0 is none
+    uint32_t dst[2], src[4], tmp;  // tiles; 0: not used
     uint32_t row, col;  // TEXTRACT, TINSERT; block length of TMRGSORT; offsets of TLOAD, TSTORE
     // A scalar operand: the parameter, or with NO_PARAM the valid columns of tile cols_of, or with
     // cols_of 0 the constant.
@@ -9048,7 +9046,7 @@ typedef struct ptowsp_insn_info {
     uint32_t cols_of;
     double scalar;
     // The loop: of LOOP and END; of a flag that takes event + 1 in iterations 1, 3, ...; whose
-    // index is added to row and col. 0 is none.
+    // index is added to row and col. 0: no loop.
     uint32_t loop, row_loop, col_loop;
     // Of TMATMUL_ACC: in the first iteration of this loop it is a TMATMUL, without src[0]; 0: in none.
     uint32_t begins;
@@ -9130,7 +9128,7 @@ typedef struct ptowsp_program_tables {
 //          thread of that. Later calls, and reading, are free on any thread.
 PTOWSP_API const ptowsp_program_tables *ptowsp_program_read(const ptowsp_program *program);
 
-// The total number of lanes of a program's schedule, without that of collectives.
+// The total number of lanes of a program's schedule, without the lane of collectives.
 PTOWSP_API uint32_t ptowsp_program_lane_count(const ptowsp_program *program);
 
 // Writes a program's schedule, with its defaults.
@@ -9143,10 +9141,11 @@ PTOWSP_API ptowsp_status ptowsp_program_check(ptowsp_context *context,
 
 #if !defined(PTOWSP_NO_TILES)
 
-// Proves the tile kernels of a program, without trusting how they were made: tiles lie inside their memory,
-// and none overlaps one that is in use; what is read was written before; flags pair; and whatever the speeds
-// of the pipes, each access comes after the earlier ones that conflict with it. Emission does this first.
-// ptowsp_kernel_end does it for kernels of cube and vector cores, and for all in builds with assertions.
+// Proves the tile kernels of a program, without trusting how they were made. Tiles lie inside their
+// memory, and do not overlap a tile in use. Data is written before it is read. Flags pair. At all
+// speeds of the pipes, each access comes after the earlier ones that conflict with it. Emission does
+// this first. ptowsp_kernel_end does it for kernels of cube and vector cores, and for all in builds
+// with assertions.
 // Errors   INVALID_PARAMS: a kernel is wrong; the index is the kernel's.
 //          LIMIT_EXCEEDED; OUT_OF_MEMORY.
 // Cost     About a fourth of making the kernels without it.
@@ -9156,13 +9155,13 @@ PTOWSP_API ptowsp_status ptowsp_program_prove(ptowsp_context *context,
 #endif  // PTOWSP_NO_TILES
 
 // The bindings of a run, for other ways to run its program. False means not bound. Axes, arrays,
-// symbols and tensors are given by index. The size of a dense axis is the declared one; that of a
-// plan axis is bound with its plan. Fields of plans count as not bound: they are in the plan, whose
-// lane_count is 0 if it was bound as work. The plan of a batch is that of the last execution, and
+// symbols and tensors are given by index. The size of a dense axis is the declared one; the size of
+// a plan axis is bound with its plan. Fields of plans count as not bound: they are in the plan, whose
+// lane_count is 0 if it was bound as work. The plan of a batch comes from the last execution, and is
 // not bound before; out_capacity->lane_count is 0 if the batch has no capacity. A tensor's buffer
 // has all fields filled in; its size is the number of bytes that it spans (0 where elements lie
-// before the first one). Transient tensors are not bound; their block is NULL, size a limit or 0,
-// where it is the context's.
+// before the first one). Transient tensors are not bound. Where the context owns their block, it is
+// NULL here, and its size a limit or 0.
 PTOWSP_API const ptowsp_program *ptowsp_run_program(const ptowsp_run *run);
 PTOWSP_API bool ptowsp_run_bound_size(const ptowsp_run *run, uint32_t axis, int64_t *out_size);
 PTOWSP_API bool ptowsp_run_bound_symbol(const ptowsp_run *run, uint32_t symbol,
@@ -9274,8 +9273,8 @@ PTOWSP_API uint64_t ptowsp_run_bound_slot(const ptowsp_run *run, uint32_t slot);
 // Appendix C. Macros
 // -------------------------------------------------------------------------------------------------
 //
-// The machinery behind PTOWSP_DEFINE_SPACE (section 32), PTOWSP_DEFINE_TIERS (section 7) and the
-// scopes of sections 17 and 25. Programs use those, and nothing else of this appendix.
+// The helpers of PTOWSP_DEFINE_SPACE (section 32), PTOWSP_DEFINE_TIERS (section 7) and the scopes of
+// sections 17 and 25. Programs use only these macros from this appendix.
 
 // a * b, or UINT64_MAX where that does not fit.
 PTOWSP_INLINE uint64_t ptowsp_space_multiply(uint64_t a, uint64_t b) {
