@@ -1313,9 +1313,9 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 // -------------------------------------------------------------------------------------------------
 //
 // A chunk plan (section 6) cuts all sequences by one chunk, and lanes take its units as they become
-// free. An attention plan decides more: how much each lane computes, where sequences are split for
-// that and nowhere else, which units write their output themselves, and which lane merges the rest.
-// It is all that a launch of fixed size needs.
+// free. An attention plan decides more. It gives each lane its share, and splits sequences only
+// where shares end. It says which units write their output themselves, and which lane merges the
+// others. A launch of fixed size needs nothing else.
 //
 //      lengths 250, 100, 50 on 4 lanes, one KV head, and a cost of 1 per KV token alone:
 //
@@ -1342,9 +1342,10 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 //      KV tokens [begin, end)      end = is_causal ? position + 1 : n
 //                                  begin = window ? max(0, position - window + 1) : 0
 //
-// and a tile has the KV from the least begin to the greatest end of its tokens; kernels mask the
-// rest. Sequences without queries, or without KV unless there are positions, have no units: nothing
-// is written for them. Where queries are not the last of the KV, or windows differ, config.positions says so: see Positions.
+// and a tile has the KV from the smallest begin to the largest end of its tokens; kernels mask the
+// rest. Sequences without queries have no units: nothing is written for them. The same holds for
+// sequences without KV, unless positions are given. If queries are not the last of the KV, or
+// windows differ, set config.positions: see Positions.
 //
 // Units are descriptors (section 5), ordered by sequence, head, tile and KV over all lanes, so that
 // neighbours share KV:
@@ -1359,12 +1360,12 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 //      params      request, head, first slot, number of slots    reserved    tile
 //      work_id     index of the merge                            flags       0; tier is not used
 //
-// but for merges that lanes share (see there).
+// Merges that lanes share differ: see Shared merges.
 //
 // Descriptors from unit_count to unit_capacity, and of merges likewise, are PTOWSP_WORK_INVALID,
 // with kv_len 0 (no slots) and no other flag. Lanes without work have empty ranges. The first slots
 // of merges are in ascending order, and equal for all merges of a tile. A merge is on the lane of its
-// tile's first part, which gets less of the KV for it.
+// tile's first part, which gets less KV in return.
 //
 // Shared merges. A merge reads slots * rows states. With many rows and many lanes that is more than a
 // lane's share of the KV. Then lanes stay idle: one sequence of 131,072 tokens under MLA, 128 rows,
@@ -1392,13 +1393,13 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 //      a chunk of a prompt, whose KV       query_first = tokens before the chunk
 //      is complete already
 //      compressed KV, 4 : 1                kv_first = 3, kv_stride = 4: an entry is seen from the last
-//                                          of its tokens on; query_first
+//                                          of its tokens on; query_first is required
 //      a window for each sequence          before = window - 1
 //      windows to both sides               before, after; without is_causal
 //      sinks in front of a window          before, sinks
 //
-// So rank `rank` of `ranks` computes its queries against the KV that rank `from` has sent it, here of
-// one sequence; rows of all of them are then merged (section 8):
+// Here rank `rank` of `ranks` computes its queries of one sequence against the KV that rank `from`
+// has sent it. The rows from all ranks' KV are then merged (section 8):
 //
 //      const int32_t first = rank, kv_first = from, stride = ranks;
 //      const ptowsp_attention_positions positions = {.sequence_count = 1,
@@ -1431,8 +1432,8 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 // A mask that no such rule describes takes two steps: ask for a superset, then hide the rest by the
 // bits of a mask (section 10). Take a tree of q drafts after c tokens, under a window. Draft j, of
 // depth d, stands at c + d, and the plan has it at c + j. So before = window - 1 + the largest j - d
-// is enough, and bits of the mask from token max(0, c - before) on hide the rest. Documents that are
-// packed into one sequence: the mask alone, or a sequence for each of them, which reads less.
+// is enough, and bits of the mask from token max(0, c - before) on hide the rest. For documents that
+// are packed into one sequence use the mask alone, or make each a sequence, which reads less.
 //
 // Cost     Planning with positions takes 10 to 45 ns more for each tile of a head. A decode step of
 //          256 sequences and 8 heads on 264 lanes takes 45 to 70 us, and 25 us without positions.
@@ -1520,8 +1521,8 @@ typedef enum ptowsp_attention_mode {
     PWSP_FORCE_INT(PTOWSP_ATTENTION)
 } ptowsp_attention_mode;
 
-// Not negative, and where not 0 from 1e-100 to 1e100, and at most a factor of 2^30 apart. All zero:
-// the default, in which the unit is the reading of one KV token of one head.
+// Each is 0, or from 1e-100 to 1e100; the latter are at most a factor of 2^30 apart. All zero: the
+// defaults, whose unit is the time to read one KV token of one head.
 typedef struct ptowsp_attention_cost {
     double per_unit;        // default 64
     double per_token;       // of KV; default 1
@@ -1578,7 +1579,7 @@ typedef struct ptowsp_attention_plan {
     PTOWSP_GM uint32_t *merge_begin;  // [lane_count + 1]
     PTOWSP_GM double *lane_costs;     // [lane_count] predicted; may be NULL
     uint32_t unit_capacity, merge_capacity;
-    uint32_t slot_capacity;  // that there is scratch for
+    uint32_t slot_capacity;  // slots for which you have scratch
 
     uint32_t unit_count, merge_count, slot_count;
     uint32_t tile_count;  // of all sequences and heads; units beyond them are the price of splits
@@ -1597,7 +1598,7 @@ typedef struct ptowsp_attention_limits {
 } ptowsp_attention_limits;
 
 // Bounds the sizes of the plans of any batch within limits under a configuration. Of positions it
-// reads only which arrays there are.
+// only looks at which arrays are given, not at their elements.
 // Errors   INVALID_PARAMS, LIMIT_EXCEEDED. *out_sizes is zero then.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_bound(const ptowsp_attention_config *config,
                                                              const ptowsp_attention_limits *limits,
@@ -1635,13 +1636,13 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_generate(
     ptowsp_attention_plan *plan, ptowsp_plan_info *out_info);
 
 // The KV tokens that a query token sees: [0, sinks) and [begin, end), with sinks <= begin. Where the
-// two meet sinks is 0, and begin too.
+// two meet, they are one range: sinks and begin are 0.
 typedef struct ptowsp_attention_seen {
     uint32_t sinks, begin, end;
 } ptowsp_attention_seen;
 
 // The KV tokens that query token `query` of a sequence sees (Queries, Positions). All zero for a
-// NULL, and for tokens that are not of the batch.
+// NULL, and for tokens that the batch does not have.
 PTOWSP_API PTOWSP_AICPU ptowsp_attention_seen
 ptowsp_attention_see(const ptowsp_attention_batch *batch, const ptowsp_attention_config *config,
                      uint32_t sequence, uint32_t query);
@@ -1744,8 +1745,8 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_attention_merge_row(const ptowsp_attention
 //
 // A job's `progress` counts parts, and units where lanes take them from each other. It is the
 // caller's, of ptowsp_attention_progress_size(plan) elements, and zero before the first run. A run
-// leaves it zero, whichever way it went, so the job can be run again at once, by other means, with
-// other counts of workers, or with a new plan.
+// leaves it zero, however it ends. So the job can be run again at once, also by a different function,
+// with a different number of workers, or with a new plan.
 //
 // Memory   None is allocated.
 // Cost     Checking: 1 to 2 ns per unit on the calling thread; ptowsp_attention_run_worker leaves
@@ -1768,8 +1769,8 @@ typedef struct ptowsp_attention_job {
     ptowsp_span *spans;
 } ptowsp_attention_job;
 
-// Elements of progress. It depends on lane_count and merge_capacity alone: enough for a
-// plan is enough for all that come into the same arrays for as many lanes.
+// The number of elements of progress. It depends on lane_count and merge_capacity alone, so it is
+// the same for all plans in the same arrays with the same number of lanes.
 PTOWSP_API PTOWSP_AICPU uint64_t ptowsp_attention_progress_size(const ptowsp_attention_plan *plan);
 
 // Runs as worker `worker` of worker_count, on the calling thread: for engines whose threads are
@@ -1777,9 +1778,9 @@ PTOWSP_API PTOWSP_AICPU uint64_t ptowsp_attention_progress_size(const ptowsp_att
 // may be more workers than lanes, or fewer. Kernels see the worker's number as their lane.
 //
 // Workers  Every worker from 0 to worker_count - 1 has to call once per run: at any time, in any
-//          order, at the same time or one after another, on any threads. Where lanes steal, one
-//          that comes late finds its units done. The run is over when all have returned: then
-//          outputs are complete, and progress is zero.
+//          order, at the same time or one after another, on any threads. Where lanes steal, a
+//          worker that comes late finds its units done. The run is over when all have returned:
+//          then outputs are complete, and progress is zero.
 // Again    The next run of a job begins when the one before is over, as it writes the same outputs
 //          and the same slots. The barrier after which an engine reads the outputs is enough;
 //          nothing has to be cleared. Jobs with progress, slots and outputs of their own are
@@ -1802,8 +1803,8 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_run_serial(const ptowsp_a
                                                                   uint64_t *out_index);
 
 // Runs a job on all lanes of the context, and returns when all is done. Lane i of n begins with the
-// lists that worker i of n would have. A lane that is done takes lists that nobody has begun, as
-// the thread of another may be slow to wake; with is_stealing, single units of any list.
+// lists that worker i of n would have. A lane that is done takes lists that no lane has begun, as
+// another lane's thread may be slow to wake; with is_stealing it takes single units of any list.
 // Errors   INVALID_PARAMS (as ptowsp_attention_job_check; the error's index is the unit's), BUSY,
 //          SYSTEM_FAILED (as ptowsp_parallel_for; the work is done).
 PTOWSP_API ptowsp_status ptowsp_attention_run(ptowsp_context *context,
@@ -1830,15 +1831,15 @@ PTOWSP_API ptowsp_status ptowsp_attention_run(ptowsp_context *context,
 //      if (ptowsp_attend_check(&job, &info)) ptowsp_plan_explain(&info, output);
 //
 // Size memory for the largest plan, by the sizes of ptowsp_attention_bound, and place it once. Tiles,
-// slots and lists are read from the plan, lengths, group, window and mask from the batch and the
-// configuration: nothing is said twice. Merges are part of the run.
+// slots and lists are read from the plan; lengths, group, window and mask from the batch and the
+// configuration. So you state nothing twice. Merges are part of the run.
 //
 // An engine with kernels of its own calls ptowsp_attend_compute for the cases they lack; see also
 // ptowsp_attention_job.
 //
-// Mask     As section 9 says: query token j of q has position p = kv_length - q + j. It sees tokens
-//          up to p if is_causal, otherwise all of them, and with a window none before p - window + 1.
-//          config.positions: as Positions says there.
+// Mask     As in section 9: query token j of q has position p = kv_length - q + j. It sees tokens up
+//          to p if is_causal, otherwise all of them, and with a window only from p - window + 1 on.
+//          With config.positions see Positions there.
 // Empty    A row that sees nothing has the empty state (section 8); finished it is zeros, and its
 //          log-sum-exp is -INFINITY, or its sink.
 // Bits     A row's state is a function of its query and of the tokens of the unit that it sees, with
@@ -1946,7 +1947,7 @@ typedef struct ptowsp_attend_step {
 
 // -- jobs -----------------------------------------------------------------------------------------
 
-// What memory has room for.
+// The plans, joins and workers for which a job's memory has room.
 typedef struct ptowsp_attend_limits {
     ptowsp_attention_sizes plan;  // of ptowsp_attention_size or ptowsp_attention_bound; in
                                   // ptowsp_prefix_sizes the field `attention`
@@ -2018,9 +2019,9 @@ PTOWSP_API ptowsp_status ptowsp_attend_run(ptowsp_context *context, const ptowsp
 
 // -- kernels of a job -----------------------------------------------------------------------------
 //
-// The calls of a run, for engines with loops of their own (as launches with one thread for each lane
-// have). Each returns INVALID_PARAMS, and writes nothing, if a pointer is NULL or the descriptor is
-// not of the job's plan.
+// The calls of a run, for engines with loops of their own, such as a launch with one thread for each
+// lane. Each returns INVALID_PARAMS, and writes nothing, if a pointer is NULL or the descriptor does
+// not belong to the job's plan.
 
 // Computes a unit: into its slot, or, if it has none, into outputs and lse.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_work(const ptowsp_attend_job *job,
@@ -2036,7 +2037,7 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_join(const ptowsp_attend_job
 
 // -- single units ---------------------------------------------------------------------------------
 
-// Which rows against which tokens.
+// The rows and the KV tokens of a unit.
 typedef struct ptowsp_attend_unit {
     uint32_t request, kv_head;
     uint32_t query_start, query_count;  // query tokens of the request
@@ -2057,7 +2058,7 @@ PTOWSP_API PTOWSP_AICPU uint32_t ptowsp_attend_unit_rows(const ptowsp_attend_ste
                                                          const ptowsp_attend_unit *unit);
 
 // Computes a unit. Writes states[rows] and accs[rows][value_dim]; or, if states is NULL, finished
-// rows to step->outputs and step->lse, which is right for a unit that has all tokens its rows see.
+// rows to step->outputs and step->lse, for a unit that has all tokens its rows see.
 // Errors   INVALID_PARAMS (a NULL, type, dimensions, a request or query tokens that are not of the
 //          batch): nothing is written.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_compute(const ptowsp_attend_cache *cache,
@@ -2065,7 +2066,7 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_compute(const ptowsp_attend_
                                                             const ptowsp_attend_unit *unit,
                                                             ptowsp_partial *states, float *accs);
 
-// Converts elements to f32, exactly: queries that a model leaves in f16 or bf16. I8 has no scale.
+// Converts elements to f32, exactly, such as queries in f16 or bf16. I8 has no scale.
 // Errors   INVALID_PARAMS (a NULL with a count, an unknown type, blocks that are cut off).
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_convert(const void *from,
                                                             ptowsp_attend_type type, size_t count,
@@ -2223,8 +2224,8 @@ PTOWSP_API PTOWSP_AICORE void ptowsp_moe_combine(const PTOWSP_GM uint32_t *rows,
 // -- units ----------------------------------------------------------------------------------------
 //
 // Units are descriptors (section 5), ordered by expert, part, batch and row over all lanes. A lane
-// has a contiguous share of them, so few experts are read by several lanes: together they read at
-// most lane_count - 1 experts more than there are.
+// has a contiguous share of them. So few experts are read more than once: lanes together read at
+// most lane_count - 1 more experts than the step has.
 //
 //      params      batch, expert, token_start, token_count      tier     0
 //      flags       FIRST, LAST: of the units of a (batch, expert, part)
@@ -2233,15 +2234,15 @@ PTOWSP_API PTOWSP_AICORE void ptowsp_moe_combine(const PTOWSP_GM uint32_t *rows,
 //
 // A step of few tokens keeps few lanes busy: 1 token of 8 experts is 8 units. With column_parts the
 // planner also divides the output columns of experts, all into the same number of parts. Each part
-// is computed for all of the expert's tokens, from its own columns of the weights, which nobody else
-// reads. So the lanes read no weights twice:
+// is computed for all of the expert's tokens, from its own columns of the weights, which no other
+// part reads. So the lanes read no weights twice:
 //
 //      column_parts   1         4        1 token of 8 experts on 32 lanes, default costs:
 //      units          8         32       a lane reads 64 / 4, instead of 24 lanes that idle
 //      busiest lane   69        20.25
 //
-// Which columns a part has, ptowsp_moe_column_begin and _end say for any number of columns, so one
-// plan serves all products of a layer.
+// ptowsp_moe_column_begin and _end give the columns of a part, of any number of columns, so one plan
+// serves all products of a layer.
 //
 // The planner finds the least cost of the busiest lane that contiguous shares can have, where
 //
@@ -2466,10 +2467,10 @@ typedef struct ptowsp_moe_moved {
     double load_before, load_after, load_mean;
 } ptowsp_moe_moved;
 
-// Improves the placement of one layer by at most move_max moves. A move makes one replica another
+// Improves the placement of one layer by at most move_max moves. A move gives one replica a different
 // expert, whose weights have to be fetched. A step replaces a replica or swaps two, whichever
-// lowers the busiest rank most for its moves; where none helps, it stops. So the busiest rank is
-// never busier than before, and the steps do not depend on move_max. Under HIERARCHICAL experts
+// lowers the load of the busiest rank most per move; it stops when no step helps. So the busiest rank
+// is never busier than before, and the steps do not depend on move_max. Under HIERARCHICAL experts
 // stay in the nodes in which they have replicas.
 //
 // frontier[move_max + 1], which may be NULL, is the load of the busiest rank with at most that many
@@ -2712,8 +2713,8 @@ typedef struct ptowsp_prefix_sizes {
     uint64_t block_bytes;  // of all arrays
 } ptowsp_prefix_sizes;
 
-// Units refer to no elements of segments, requests and tokens beyond the counts: they are
-// unspecified.
+// Elements of segments, requests and tokens beyond the counts are unspecified; units do not refer to
+// them.
 typedef struct ptowsp_prefix_plan {
     ptowsp_attention_plan attention;
     ptowsp_prefix_segment *segments;  // [segment_capacity]
@@ -2759,7 +2760,7 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_prefix_build_given(const ptowsp_pre
                                                                 ptowsp_plan_info *out_info);
 
 // Adds a request of the batch to a tree that was built from it, or removes one. KV lengths may grow
-// without either.
+// without a call.
 // Errors   INVALID_PARAMS (a request that is there already, or not there, and as
 //          ptowsp_prefix_build), BUFFER_OVERFLOW (the tree is full). The tree is as before then.
 // Cost     O(requests).
@@ -3062,7 +3063,7 @@ PTOWSP_API ptowsp_axis ptowsp_axis_row(ptowsp_module *module, ptowsp_axis axis, 
 // they have no iteration and leave a gap in the index.
 //
 // The units of a chunk plan (section 6) can be bound to the same name, with ptowsp_run_bind_work.
-// They have neither slots, lanes nor merges. A program that uses these is an error then. Plans whose
+// They have neither slots, lanes nor merges, and a program that uses these refuses them. Plans whose
 // merges are shared by rows (shares_merges, section 9) are refused: a program's merge is a tile.
 //
 // Limits   Names of plans have at most PTOWSP_PLAN_NAME_MAX characters.
@@ -3110,17 +3111,18 @@ typedef enum ptowsp_plan_field {
 // Errors   A bad or clashing name; an unknown dtype or location; a rank or size out of range.
 PTOWSP_API ptowsp_tensor ptowsp_tensor_make(ptowsp_module *module, const ptowsp_tensor_desc *desc);
 
-// Declares a transient tensor: what tasks hand to later tasks. Nothing is bound to it. Executions
-// give it memory, and tensors that never live at the same time share it (section 21). Row-major.
+// Declares a transient tensor, for data that tasks pass to later tasks. Nothing is bound to it.
+// Executions give it memory, and tensors that never live at the same time share it (section 21).
+// Row-major.
 //
 //      ptowsp_tensor_desc desc = {.name = "hidden", .dtype = PTOWSP_F32, .rank = 2,
 //                                 .shape = {PTOWSP_DYNAMIC, 64}};
 //      ptowsp_expr sizes[2] = {ptowsp_axis_size(m, tokens)};
 //      ptowsp_tensor hidden = ptowsp_tensor_transient(m, &desc, sizes);
 //
-// A size of PTOWSP_DYNAMIC is the i64 expression of its dimension in `sizes`, which has desc->rank
-// of them, zero for the others; NULL: none is dynamic. It may read values that stay the same during
-// a run: bound sizes, symbols and arrays.
+// `sizes` has desc->rank expressions: an i64 for each dimension of size PTOWSP_DYNAMIC, zero for the
+// others; NULL: all sizes are static. An expression may read values that stay the same during a run:
+// bound sizes, symbols and arrays.
 //
 // Its scope is the innermost block around all its uses: the body of a loop, a when or otherwise, a
 // combine, a sequence, a pipeline, a process, a workload. If several workloads use it, the scope is
@@ -3131,9 +3133,9 @@ PTOWSP_API ptowsp_tensor ptowsp_tensor_make(ptowsp_module *module, const ptowsp_
 // the last. A parallel loop, a combine or a pipeline counts as one moment, as its parts may run at
 // the same time.
 //
-// Errors   As ptowsp_tensor_make; a dynamic size without expression, or an expression for another;
-//          one that is not i64. Compiling: a size that reads a variable or a slot; a read before
-//          any write. Outside pipelines, that is: there only a read without any write is found.
+// Errors   As ptowsp_tensor_make; a dynamic size without expression; an expression for a static
+//          size, or one that is not i64. Compiling: a size that reads a variable or a slot; a read
+//          before any write (in pipelines only a tensor that is read and never written).
 PTOWSP_API ptowsp_tensor ptowsp_tensor_transient(ptowsp_module *module,
                                                  const ptowsp_tensor_desc *desc,
                                                  const ptowsp_expr *sizes);
@@ -3341,8 +3343,8 @@ typedef struct ptowsp_pto_arg {
 //          #include lines are read first, at file scope, whatever macros the source defines before
 //          them. Names of different kernels do not clash, except extern "C" functions other than
 //          the entry. Launches (<<<>>>) stand under #ifdef __CCE_AICORE__, #ifndef __CPU_SIM or
-//          #ifndef __COSTMODEL, or under a condition of yours; main functions, too. A launch under
-//          none is UNSUPPORTED when emitting, with its line.
+//          #ifndef __COSTMODEL, or under a condition of yours; main functions, too. A launch without
+//          a condition is UNSUPPORTED when emitting; the error has its line.
 // Mixed    is_mixed: the source is compiled twice, with __DAV_CUBE__ and with __DAV_VEC__, and a
 //          task runs the first on a cube core and the second on two vector cores
 //          (get_subblockid()). They communicate through TPipes only, over memory that is an
@@ -3772,7 +3774,7 @@ PTOWSP_API void ptowsp_slot_load_make(ptowsp_module *module, uint32_t slot, cons
 //
 // Limits   PTOWSP_LIST_TASK_MAX entries; 2^31 - 1 edges; PTOWSP_MODULE_NEST_MAX scopes in one another.
 // Memory   A program: 4 bytes for each entry and edge. A run: 16 for each entry, if there are edges;
-//          where lanes choose among tasks, what section 21 says for a task in flight for all of them.
+//          where lanes choose among tasks, also the memory of a task in flight (section 21) for each.
 // Cost     Making a list takes 50 ns per task with four edges, compiling it 100. A time-only run takes
 //          500 ns per task with four edges, and 2 us where lanes choose.
 
@@ -3829,7 +3831,7 @@ PTOWSP_API void ptowsp_task_list_make(ptowsp_module *module, const ptowsp_task_l
 // A schedule decides on which lane a task runs, how many tasks may be in flight, and which tasks
 // wait for which. Time is simulated: it depends on the program, its data and its kernels' cycles
 // alone. Tasks are issued in program order, by a clock that only moves forward. ready is the time
-// at which everything that the task waits for is done, and free[lane] is the end of the lane's last
+// at which all dependencies of the task are done, and free[lane] is the end of the lane's last
 // task:
 //
 //      in order    clock = max(clock, ready), then timing, then room in the window
@@ -3887,10 +3889,10 @@ PTOWSP_API void ptowsp_task_list_make(ptowsp_module *module, const ptowsp_task_l
 //                    of the valid elements, rounded up to 64. They are held until the pass through
 //                    the tensor's scope (the innermost block around all its uses) ends, and the last
 //                    task that uses the tensor in this pass has retired; and until all bytes that
-//                    were taken before them are given back
-//      DEPENDENCIES  by whatever has not ended by then: 1 for all of its waits by structure, 1 for
-//                    each statement in `after`, 1 for its stream, and 1 for each earlier task that
-//                    it waits for by data. The same until it retires
+//                    were taken before them are released
+//      DEPENDENCIES  for dependencies that have not ended by then, until it retires: 1 for all of its
+//                    waits by structure, 1 for each statement in `after`, 1 for its stream, and 1
+//                    for each earlier task that it waits for by data
 //      MAP           1 for each tile, if dependencies look at data, until it retires
 //
 // The task is issued once all rings have room for this. Until then the clock moves, and the first
@@ -4071,7 +4073,7 @@ typedef enum ptowsp_control_by {
     PWSP_FORCE_INT(PTOWSP_CONTROL)
 } ptowsp_control_by;
 
-// Costs of control. START_... are counted from the launch and do not fall; between them time is
+// Costs of control. START_... are counted from the launch and do not decrease; between them time is
 // linear: lane i of n has the time at i / (n - 1).
 #define PTOWSP_CONTROL_COSTS(COST)       /* name, text */                                          \
     COST(LAUNCH, "launch")               /* once, before the first task is submitted */            \
@@ -4138,8 +4140,8 @@ typedef struct ptowsp_control {
 } ptowsp_control;
 
 // Measured costs, at the clock of a model; all models but the measured ones have none (clock_mhz is
-// 0 and must be set). The rows are about Ascend 910B; 950PR has no published ones, and has these
-// at its own clock and with 6 threads. src/workload/control_fitted.h has the row of each number.
+// 0 and must be set). The numbers are for Ascend 910B. None are published for 950PR, which takes the
+// same at its own clock and with 6 threads. src/workload/control_fitted.h has the source of each.
 PTOWSP_API ptowsp_control ptowsp_control_make(ptowsp_control_by by, ptowsp_model model);
 
 #define PTOWSP_SCHEDULE_LANE_MAX   65536
@@ -4153,11 +4155,11 @@ PTOWSP_API ptowsp_control ptowsp_control_make(ptowsp_control_by by, ptowsp_model
 //
 //      HBM, L2     each divides its rate among the lanes that move bytes: lanes that ask for more than
 //                  an equal share get that share, the others all they ask for (max-min)
-//      a task      moves bytes as its kernel was measured: tile kernels at all that their paths can
-//                  move, at a half, a quarter and an eighth of the fastest, and where transfers begin to
-//                  decide, so transfers overlap with work as far as they did there. A C kernel says how
-//                  many bytes it moves (ptowsp_kernel_desc), evenly over its cycles, and takes no
-//                  bandwidth otherwise. Neither do tasks of processes and collectives
+//      a task      moves bytes as its kernel was measured. A tile kernel is measured at the full rate of
+//                  its paths, at a half, a quarter and an eighth of it, and at the rate where transfers
+//                  begin to limit it. So transfers overlap with work as in the measurement. The bytes of
+//                  a C kernel (ptowsp_kernel_desc) are spread evenly over its cycles; without them it
+//                  takes no bandwidth. Neither do tasks of processes and collectives
 //      hits        bytes that miss L2 come from HBM, others from L2, spread evenly over the task. Hits are
 //                  decided in simulated time, when tasks begin, by region: a 16th of a tensor's rows
 //                  and of its columns, or 64 KiB and 128 columns if that is more. Regions are moved in passes, each of
@@ -4166,9 +4168,9 @@ PTOWSP_API ptowsp_control ptowsp_control_make(ptowsp_control_by by, ptowsp_model
 //                  before began are at most half of l2_bytes, none if they are all of it, and between
 //                  these a part, in a straight line
 //      writes      stay in L2 by the same rule, applied to the bytes of their tensor
-//      again       a tile kernel may read a tile several times: later passes over the one with most of
-//                  these bytes hit by the same rule, applied to the bytes that running tasks have of its
-//                  tensor, and of their other tiles as much as they move during one pass. Other bytes
+//      again       a tile kernel may read a tile several times. Later passes over the tile with most of
+//                  these bytes hit by the same rule. It is applied to the bytes that running tasks have
+//                  of its tensor, and to those that their other tiles move during one pass. Other bytes
 //                  beyond a task's tiles hit; a task without tiles misses
 //
 // A task alone takes the cycles of its kernel, if its lane can have the bandwidth that it asks for.
@@ -4355,7 +4357,7 @@ typedef struct ptowsp_text_place {
 // Makes a module from its text, `length` arbitrary bytes. desc and out_place may be NULL. Printing
 // the module gives the text again, if it was a print.
 //
-// Errors   INVALID_PARAMS (no text of a module, or one that the building functions refuse),
+// Errors   INVALID_PARAMS (the text is not a module, or the building functions refuse it),
 //          LIMIT_EXCEEDED, OUT_OF_MEMORY. The first error is the only one. The context's text
 //          begins with "line:column: ", its index is the line, and *out_module is NULL.
 // Limits   As for building. Parentheses and operators before operands nest 408 deep.
@@ -4434,10 +4436,10 @@ PTOWSP_API ptowsp_status ptowsp_program_save(ptowsp_context *context, ptowsp_mod
 
 // Makes a saved program from `length` arbitrary bytes. desc and out_place may be NULL. The file may
 // be freed afterwards.
-// Errors   INVALID_PARAMS: no saved program; another length or checksum than its first line says (a
-//          byte-order mark, or lines that end in CR LF, are named).
-//          UNSUPPORTED: a format that this version does not know. Those of ptowsp_module_parse,
-//          with the place in the text, and of ptowsp_program_create.
+// Errors   INVALID_PARAMS: not a saved program; a length or checksum that differs from its first line
+//          (a byte-order mark, or lines that end in CR LF, are named). UNSUPPORTED: a format that
+//          this version does not know. As ptowsp_module_parse, with the place in the text, and as
+//          ptowsp_program_create.
 // Cost     Reading and compiling, each linear.
 PTOWSP_API ptowsp_status ptowsp_program_load(ptowsp_context *context, const void *data,
                                              size_t length, const ptowsp_parse_desc *desc,
@@ -4641,8 +4643,8 @@ PTOWSP_INLINE ptowsp_status ptowsp_run_bind_tensor(ptowsp_run *run, const char *
     return ptowsp_run_bind(run, &b, 1);
 }
 
-// Bind the plan of a step to the plan axes of a name; it takes the place of the one before. Counts
-// are copied, the plan's arrays are not: they must live while the run executes. After planning
+// Bind the plan of a step to the plan axes of a name; it replaces the previous plan. Counts are
+// copied, the plan's arrays are not: they must live while the run executes. After planning
 // into the same arrays, bind the plan again. Executing checks the lists of lanes if the program
 // uses lanes; to prove the plan itself, use ptowsp_attention_check. MoE plans are bound as
 // ptowsp_moe_plan_units: merge_begin may be NULL in a plan without merges and room for them.
@@ -4670,10 +4672,10 @@ PTOWSP_INLINE ptowsp_status ptowsp_run_bind_work(ptowsp_run *run, const char *pl
 // execution.
 //
 // Memory belongs to the run. With `capacity`, the sizes of ptowsp_attention_bound, it is allocated
-// here and for good; a plan that needs more units, merges or slots is an error of the execution.
-// Scratch tensors then have capacity->slot_count slots of capacity->slot_rows rows. With NULL
-// memory grows when a plan does not fit, and the slots of a plan are checked as all views are,
-// against their tensor; ptowsp_attention_size tells how many there are.
+// here, once; a plan that needs more units, merges or slots is an error of the execution. Scratch
+// tensors then have capacity->slot_count slots of capacity->slot_rows rows. With NULL memory grows
+// when a plan does not fit. The slots of a plan are then checked against their tensor, as all views
+// are; ptowsp_attention_size gives their number.
 // Errors   As above; as ptowsp_attention_bound for the configuration; OUT_OF_MEMORY; INVALID_PARAMS
 //          for the capacity of a different configuration, shares_merges or positions. Executing
 //          returns the status of ptowsp_attention_generate, with its text and the sequence as index.
@@ -4703,11 +4705,11 @@ PTOWSP_INLINE ptowsp_status ptowsp_run_bind_batch(ptowsp_run *run, const char *p
 
 #define PTOWSP_TRANSIENT_ALIGN 64
 
-// The block: memory of the caller's, aligned to PTOWSP_TRANSIENT_ALIGN bytes, which must live while
-// the run executes; on a device, the device's. With NULL it is the context's, kept by the run and
-// grown when an execution needs more; then size is a limit, and 0 means none (the default).
-// Executions that need more than size end with LIMIT_EXCEEDED before anything is called, and name
-// the largest tensors at the point that needs most.
+// The block: the caller's memory, aligned to PTOWSP_TRANSIENT_ALIGN bytes, which must live while the
+// run executes; on a device, the device's memory. With NULL it is the context's, kept by the run
+// and grown when an execution needs more; then size is a limit, and 0 means no limit (the default).
+// Executions that need more than size end with LIMIT_EXCEEDED before anything is called. The error
+// names the largest tensors at the point that needs most.
 // Errors   INVALID_PARAMS (alignment), BUSY.
 PTOWSP_INLINE ptowsp_status ptowsp_run_bind_transients(ptowsp_run *run, void *block,
                                                        uint64_t size) {
@@ -4730,8 +4732,8 @@ typedef struct ptowsp_transient_sizes {
 // lengths, plans and symbols that the program uses, but no other tensors.
 // Errors   As executing, for these; INVALID_PARAMS: a negative size; LIMIT_EXCEEDED: more than 2^61
 //          bytes; BUSY.
-// Cost     Microseconds for tens of tensors, of the order of their number squared; less if sizes
-//          are as they were.
+// Cost     Microseconds for tens of tensors, quadratic in their number; less if sizes have not
+//          changed.
 PTOWSP_API ptowsp_status ptowsp_run_size_transients(ptowsp_run *run,
                                                     ptowsp_transient_sizes *out_sizes);
 
@@ -4809,8 +4811,8 @@ PTOWSP_API ptowsp_status ptowsp_run_execute_worker(ptowsp_run *run,
                                                    const ptowsp_run_options *options,
                                                    uint32_t worker, uint32_t worker_count);
 
-// Cancels the current execution, started or not, also one on a device. Does nothing if there is
-// none: before the start, after the end, or a second time.
+// Cancels the current execution, started or not, also one on a device. Does nothing without one:
+// before the start, after the end, or a second time.
 // Threads  Any, also kernels of the run; the run must not be destroyed meanwhile.
 PTOWSP_API void ptowsp_run_cancel(ptowsp_run *run);
 
@@ -4828,8 +4830,8 @@ PTOWSP_API ptowsp_status ptowsp_run_start(ptowsp_run *run, const ptowsp_run_opti
 // does not wait: BUSY while the run executes. Each start is waited for once.
 //
 // ptowsp_run_destroy cancels a started run and waits for it.
-// Errors   Those of ptowsp_run_execute. INVALID_PARAMS: the run has not been started, or has been
-//          waited for.
+// Errors   As ptowsp_run_execute. INVALID_PARAMS: the run has not been started, or has been waited
+//          for.
 PTOWSP_API ptowsp_status ptowsp_run_wait(ptowsp_run *run);
 PTOWSP_API ptowsp_status ptowsp_run_poll(ptowsp_run *run);
 
@@ -5075,9 +5077,9 @@ typedef struct ptowsp_explore_stats {
 //
 // Errors   OK: no order gets stuck. STUCK: one does. LIMIT_EXCEEDED: a limit was reached; none of
 //          the orders that were looked at gets stuck.
-//          UNSUPPORTED: sends or receives depend on a slot that is loaded from what tasks write.
-//          Those of executing before kernels are called, and of processes (INVALID_PARAMS: a send
-//          to a closed channel). CANCELLED (ptowsp_run_cancel), TIMED_OUT, OUT_OF_MEMORY, BUSY.
+//          UNSUPPORTED: sends or receives depend on a slot that is loaded from a tensor that tasks
+//          write. As executing before kernels are called, and errors of processes (INVALID_PARAMS: a
+//          send to a closed channel). CANCELLED (ptowsp_run_cancel), TIMED_OUT, OUT_OF_MEMORY, BUSY.
 // Memory   For each state, until it returns, one or a few bytes for each process, loop around it,
 //          value that decides, and token in a channel.
 // Cost     About 0.2 us per step and process.
@@ -5110,13 +5112,13 @@ typedef struct ptowsp_fingerprint {
 // in time-only mode.
 // Cost     0.2 ns per byte of tensors with packed rows, 0.7 of others; the program once as
 //          ptowsp_program_print.
-// Errors   Those of executing before kernels are called, INVALID_PARAMS (NULL), BUSY.
+// Errors   As executing before kernels are called, INVALID_PARAMS (NULL), BUSY.
 PTOWSP_API ptowsp_status ptowsp_run_fingerprint(ptowsp_run *run,
                                                 ptowsp_fingerprint *out_fingerprint);
 
 // Makes a run strict: executions compare themselves with this fingerprint, and are DIFFERENT if a
-// part is another one; the text names it. If it is program, bindings or inputs, nothing has been
-// called. Parts that are 0 are not compared, and cost nothing. NULL: not strict any more (default).
+// part differs; the text names it. If it is program, bindings or inputs, nothing has been called.
+// Parts that are 0 are not compared, and cost nothing. NULL: not strict any more (default).
 // Errors   BUSY.
 PTOWSP_API ptowsp_status ptowsp_run_expect(ptowsp_run *run, const ptowsp_fingerprint *expected);
 
@@ -5413,12 +5415,12 @@ PTOWSP_API ptowsp_status ptowsp_run_export_transients(const ptowsp_run *run,
                                                       const ptowsp_export_options *options,
                                                       ptowsp_output output);
 
-// From a span to one that waits for it: from what sends to what receives.
+// An arrow from a span to one that waits for it, as from a sender to its receiver.
 typedef struct ptowsp_span_arrow {
     uint64_t from, to;  // indices of spans
 } ptowsp_span_arrow;
 
-// Spans with what describes them.
+// Spans, with their names, labels and arrows.
 typedef struct ptowsp_span_set {
     const char *title;
     const ptowsp_span *spans;
@@ -5437,7 +5439,7 @@ typedef struct ptowsp_span_set {
 } ptowsp_span_set;
 
 // Writes spans as PERFETTO, CHROME, SVG, CSV or TABLE, in nanoseconds from the earliest begin on.
-// Spans that did not run are left out of pictures. Options are as above, but `time`.
+// Spans that did not run are left out of pictures. Options are as above, except `time`.
 //
 // Each rank is a process of its own in PERFETTO and CHROME. Arrows are flows there, at most 128 from
 // and 128 to a span in PERFETTO, and lines in an SVG with at most 1000. A span that begins before
@@ -5492,10 +5494,10 @@ PTOWSP_API ptowsp_status ptowsp_run_find_bounds(const ptowsp_run *run,
 // had memory_percent of its rates (200: twice the bandwidth)? Or both. Executes in time-only
 // mode, which replaces the results of the last execution, and records nothing. With a communicator
 // (ptowsp_run_bind_ranks) it is the time of this rank alone.
-// Errors   INVALID_PARAMS: no such kernel; percent over 1000; memory_percent where lanes share none.
-//          Those of an execution in this mode.
+// Errors   INVALID_PARAMS: no such kernel; percent over 1000; memory_percent without shared memory.
+//          As an execution in this mode.
 typedef struct ptowsp_what_if {
-    uint32_t kernel;  // its id; 0: of none, with memory_percent
+    uint32_t kernel;  // its id; 0: no kernel, only memory_percent
     uint32_t percent;
     ptowsp_cycles makespan_cycles;  // out
     uint32_t memory_percent;        // default: 100
@@ -5524,7 +5526,7 @@ typedef enum ptowsp_report_format {
 // parallel loops whose iterations all write the same tile. In JSON, "limit" is "lanes", "chain",
 // "links", "process", "channel", "control", "memory", "waiting", or "" if nothing took time;
 // "verdict" has the sentences. "in_flight_max" is null without a window.
-// Errors   As ptowsp_run_export. INVALID_PARAMS: a question about no kernel.
+// Errors   As ptowsp_run_export. INVALID_PARAMS: a question about an unknown kernel.
 PTOWSP_API ptowsp_status ptowsp_run_report(const ptowsp_run *run, ptowsp_report_format format,
                                            const ptowsp_export_options *options,
                                            const ptowsp_what_if *what_ifs, uint32_t what_if_count,
@@ -8486,18 +8488,17 @@ typedef struct ptowsp_dump_rings_result {
     const char *site;  // where it begins, as far as the dump has it; it lives as long as the dump
 } ptowsp_dump_rings_result;
 
-// The least sizes with which the program passes in any timing: tasks end when they like, and each
-// edge takes an entry of the pool. Where these are enough, so are larger task windows and pools; the
-// heap is the least one that the order of allocations fits into. Without scope_stats.jsonl all tasks
-// of a ring are in one scope. Memory of tasks that deps.json leaves out counts as scope_stats.jsonl
-// has it, together for each scope.
+// The smallest sizes with which the program passes whenever its tasks end, if each edge takes an
+// entry of the pool. Larger task windows and pools pass, too. The heap is the smallest one into which
+// the order of allocations fits. Without scope_stats.jsonl all tasks of a ring are in one scope. For
+// tasks that deps.json leaves out, scope_stats.jsonl gives the memory of each scope as a whole.
 // Errors   UNBOUND: no deps.json. INVALID_PARAMS: tasks in a ring that does not exist. DIFFERENT: more
 //          tasks than scope_stats.jsonl counts. LIMIT_EXCEEDED: numbers of tasks, or memory, beyond all
 //          limits. OUT_OF_MEMORY.
 PTOWSP_NPU_API ptowsp_status ptowsp_dump_rings_least(ptowsp_dump *dump,
                                                      ptowsp_dump_rings *out_rings);
 
-// Tries given sizes, and reports the first error of the runtime, or that it ends.
+// Tries given sizes: the result is the runtime's first error, or PTOWSP_DUMP_RINGS_PASS.
 // Errors   As above. INVALID_PARAMS: a size that the runtime does not take.
 PTOWSP_NPU_API ptowsp_status ptowsp_dump_rings_try(ptowsp_dump *dump,
                                                    const ptowsp_dump_rings *rings,
