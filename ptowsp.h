@@ -293,7 +293,7 @@
 // WORDS
 //
 //      lane          a worker that does one thing at a time: a thread, an SM, a core; or a simulated one
-//      context       memory, lanes and the last error: what calls of one thread share
+//      context       the state that calls of one thread share: memory, lanes and the last error
 //      unit          a piece of a plan for one lane, a ptowsp_work: a part of a request's KV tokens.
 //                    ptowsp_unit is the kind of core that a kernel needs: cube, vector or both
 //      tier          a class of units by size, with a kernel of its own
@@ -439,7 +439,7 @@ extern "C" {
 // whose version differs from the header's.
 PTOWSP_API const char *ptowsp_version(void);
 
-// Names of version 0.1, for those who still use them: the error has the new one.
+// Names of version 0.1. Using one is a compile error that contains the new name.
 #define ptowsp_call           ptowsp_call_IS_NOW_ptowsp_call_make
 #define ptowsp_close          ptowsp_close_IS_NOW_ptowsp_close_make
 #define ptowsp_moe_unit_bound ptowsp_moe_unit_bound_IS_NOW_ptowsp_moe_bound
@@ -933,9 +933,9 @@ typedef struct ptowsp_plan_config {
     uint32_t tier_count;
 } ptowsp_plan_config;
 
-// The faults that this section reports, in the order of the checks, and then those that sections
-// 9, 11 and 12 add, with the status and the text of each. `%i` is info.index, `%v` info.value and
-// `%l` info.limit.
+// The faults that this section reports, in the order of the checks, and then the faults that sections
+// 9 to 12 add, with the status and the text of each. `%i` is info.index, `%v` info.value and `%l`
+// info.limit.
 #define PTOWSP_PLAN_FAULTS(FAULT)                                                                  \
     FAULT(NONE, OK, "no fault")                                                                    \
     FAULT(OUT_NULL, INVALID_PARAMS, "the output pointer is NULL")                                  \
@@ -1414,8 +1414,8 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 //          return 1;
 //      }
 //
-// ptowsp_attention_see returns the tokens that a query token sees. Tiles have the KV from the least
-// begin to the greatest end, and sinks besides where these end before:
+// ptowsp_attention_see returns the tokens that a query token sees. Tiles have the KV from the smallest
+// begin to the largest end, and in addition the sinks if these end before it:
 //
 //      BALANCED    The FIRST unit of such a tile also has the tokens [0, min(sinks, kv_start)). They
 //                  are not counted in kv_len; in the cost they are. If there are any it has the
@@ -1557,7 +1557,7 @@ typedef struct ptowsp_attention_config {
     const ptowsp_tier *tiers;  // NULL: none. Otherwise every KV length with units needs one
     uint32_t tier_count;
     bool shares_merges;                           // see Shared merges
-    const ptowsp_attention_positions *positions;  // NULL: as Queries says
+    const ptowsp_attention_positions *positions;  // NULL: see Queries
 } ptowsp_attention_config;
 
 // Numbers of elements that a plan needs; block_bytes is for all its arrays together.
@@ -1868,10 +1868,9 @@ typedef enum ptowsp_attend_type {
     PTOWSP_ATTEND_F16,   // IEEE 754 binary16
     PTOWSP_ATTEND_BF16,  // the upper half of an f32
     PTOWSP_ATTEND_I8,    // an integer times the scale of its token and head
-    // Blocks of 32 elements, without padding: an f16 scale in the byte order of the machine, then
-    // Q8_0: 32 int8, each times the scale; or
-    // Q4_0: 16 bytes, each with element i in its low 4 bits and element i + 16 in its high ones; an
-    // element is the 4 bits less 8, times the scale.
+    // Blocks of 32 elements, without padding. Each begins with an f16 scale in the byte order of the
+    // machine. Q8_0: then 32 int8, each times the scale. Q4_0: then 16 bytes, the low 4 bits of byte
+    // i for element i, the high ones for element i + 16; an element is (bits - 8) * scale.
     // Dimensions and strides are multiples of 32.
     PTOWSP_ATTEND_Q8_0,  // 34 bytes
     PTOWSP_ATTEND_Q4_0,  // 18 bytes
@@ -1960,7 +1959,7 @@ typedef struct ptowsp_attend_limits {
 typedef struct ptowsp_attend_memory {
     ptowsp_attention_scratch scratch;
     uint32_t *progress;  // [progress_capacity]
-    uint32_t *workers;   // [worker_capacity + 4] who is in a run
+    uint32_t *workers;   // [worker_capacity + 4] the workers in a run
     uint64_t slot_capacity, progress_capacity;
     uint32_t worker_capacity;
 } ptowsp_attend_memory;
@@ -2244,7 +2243,7 @@ PTOWSP_API PTOWSP_AICORE void ptowsp_moe_combine(const PTOWSP_GM uint32_t *rows,
 // ptowsp_moe_column_begin and _end give the columns of a part, of any number of columns, so one plan
 // serves all products of a layer.
 //
-// The planner finds the least cost of the busiest lane that contiguous shares can have, where
+// The planner finds the contiguous shares with the smallest cost of the busiest lane, where
 //
 //      lane        units * per_unit + tokens * per_token + experts on it * per_expert
 //
@@ -2461,7 +2460,7 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_rebalance(const ptowsp_moe_clus
                                                            const ptowsp_moe_placement *placement,
                                                            ptowsp_plan_info *out_info);
 
-// What ptowsp_moe_move did, in loads of the busiest rank; replicas of an expert share its load.
+// The result of ptowsp_moe_move, in loads of the busiest rank; replicas of an expert share its load.
 typedef struct ptowsp_moe_moved {
     uint32_t move_count;  // replicas that became another expert
     double load_before, load_after, load_mean;
@@ -3636,7 +3635,7 @@ typedef struct ptowsp_view {
                          // edge where that is PTOWSP_DYNAMIC
     // i64: at most so many rows and columns of the tile are valid, as at an edge; default: no limit.
     // Less than 1 is an error of the run. Set them to the rows that the task touches, such as the KV
-    // tokens of a unit or the slots of a merge: then tasks that touch other rows do not wait for it.
+    // tokens of a unit or the slots of a merge. Then tasks that touch other rows do not wait for it.
     ptowsp_expr row_count, col_count;
 } ptowsp_view;
 
@@ -3799,7 +3798,7 @@ typedef struct ptowsp_list_scope {
 typedef struct ptowsp_task_list {
     uint32_t task_count;           // entries
     const ptowsp_kernel *kernels;  // of each entry; none: a join
-    const ptowsp_cycles *cycles;   // of each entry, in all modes; NULL: what kernels say
+    const ptowsp_cycles *cycles;   // of each entry, in all modes; NULL: from the kernels
     // Arguments of all tasks, one task after another, as many as their kernels take.
     const int64_t *axes;
     const ptowsp_list_view *views;
@@ -3897,8 +3896,8 @@ PTOWSP_API void ptowsp_task_list_make(ptowsp_module *module, const ptowsp_task_l
 //
 // The task is issued once all rings have room for this. Until then the clock moves, and the first
 // ring without room, in this order, is charged with the time. A task that can never be issued is
-// STUCK, and the text names the ring. Three things cause it: the task needs more than the ring's
-// size, the bytes are held until the end of a scope that is still being issued, or tasks have not
+// STUCK, and the text names the ring. There are three causes. The task needs more than the ring's
+// size; the bytes are held until the end of a scope that is still being issued; or tasks have not
 // begun to start. Pipelines take nothing from rings. Example: a ring of 2 tasks, 3 lanes, and tasks
 // of 9, 2 and 3 cycles. These are issued at 0, 0 and 9: the second ends at 2, but retires with the
 // first.
@@ -4284,8 +4283,8 @@ typedef enum ptowsp_target {
 //      both cores        kernels for cube and vector cores (MIX): two halves with FIFOs in global
 //                        memory on A2/A3
 //      direct FIFOs      the same on A5, whose cores exchange through UB and L1: executed and timed
-//                        as moves of one core. Trees for a device are refused: nothing public
-//                        says where the slots lie, nor when they are free again
+//                        as moves of one core. Trees for a device are refused: no public document
+//                        says where the slots lie, or when they are free again
 //      operands          other demands of an instruction on its tiles (ptoisa_shim.h)
 //      tiles, memories   tiles are aligned and written before they are read; all that live fit
 //
@@ -4345,8 +4344,8 @@ typedef struct ptowsp_parse_kernel {
 typedef struct ptowsp_parse_desc {
     const ptowsp_parse_kernel *kernels;  // [kernel_count]
     uint32_t kernel_count;
-    // If not 0, kernels to which nothing is attached are for time alone: of their cycles, or where
-    // the text has none of these. If 0 (default), they are an error.
+    // If not 0, kernels to which you attach nothing are for time alone. They take the cycles in the
+    // text, or these where it has none. If 0 (default), they are an error.
     ptowsp_cycles default_cycles;
 } ptowsp_parse_desc;
 
@@ -4798,8 +4797,8 @@ typedef struct ptowsp_run_options {
 // Cost     About 15 ns per task, in order or fifo by structure. A tile adds 10 ns, and some 60
 //          where dependencies look at data; lanes that choose cost 100 more. Executing looks at
 //          every task twice. A tile is looked up among the tiles in flight of each size that its
-//          tensor has in use. Tensors may be packed into one buffer (rows of Q, K and V in turn) at
-//          the same cost, if their strides show that they share no bytes and the program has no
+//          tensor has in use. Tensors packed into one buffer (rows of Q, K and V in turn) cost the
+//          same, if their strides show that they share no bytes. This does not hold in programs with
 //          pipelines. Otherwise tiles are compared by the range from their first to their last byte,
 //          and then exactly. A task that a depth holds up costs a look at the tasks in flight.
 PTOWSP_API ptowsp_status ptowsp_run_execute(ptowsp_run *run, const ptowsp_run_options *options);
@@ -5190,11 +5189,11 @@ PTOWSP_API ptowsp_task_trace ptowsp_run_trace_at(const ptowsp_run *run, uint64_t
 PTOWSP_API bool ptowsp_run_trace_find(const ptowsp_run *run, uint64_t index,
                                       ptowsp_task_trace *out_task);
 
-// When task i of these ran by the wall clock, on lanes, on a device or on the calling thread: the
-// same record in nanoseconds since the execution began. ready (and issue): when it waited for
-// nothing but a lane, so it waited for one until start; lane: of the context, or the core; cause
-// and stall say nothing. A task whose kernel did not run has PTOWSP_NO_LANE. NULL: this was not
-// recorded, or nothing was executed (TIME_ONLY).
+// When kept task i ran by the wall clock, on lanes, on a device or on the calling thread: the same
+// record in nanoseconds since the execution began. ready (and issue): from then until start the task
+// waited only for a lane; lane: of the context, or the core; cause and stall have no meaning. A task
+// whose kernel did not run has PTOWSP_NO_LANE. NULL: this was not recorded, or nothing was executed
+// (TIME_ONLY).
 //
 // Times are taken on the lanes, from the time stamp counter on x86-64, else from the clock.
 PTOWSP_API const ptowsp_task_record *ptowsp_run_clock_at(const ptowsp_run *run, uint64_t i);
@@ -5238,13 +5237,13 @@ PTOWSP_API ptowsp_usage ptowsp_run_usage(const ptowsp_run *run);
 // The edges to a task. Edges implied by others are left out:
 //
 //      STRUCTURE   the last tasks of the previous child, in a sequential scope
-//      TENSOR      a tile that meets one of an earlier task, by the schedule's kind of dependencies
-//                  and hazards; not if a task between them has written over all of the earlier tile
-//                  (with all hazards; a reader never waits for a write that was overwritten)
+//      TENSOR      a tile that conflicts with a tile of an earlier task, by the schedule's kind of
+//                  dependencies and hazards; not if a task between them has written over all of the
+//                  earlier tile (with all hazards; a reader never waits for an overwritten write)
 //      EXPLICIT    `after` of the task
 //      STREAM      the previous task of its stream; of a collective, the previous one
 //
-// The others name the task that delayed it last, if not by a dependence: `cause` in its record.
+// The other reasons name the task that delayed it last without a dependency: `cause` in its record.
 //
 //      WINDOW, LANE, ORDER, SLOT, CHANNEL, RING, DEPTH    as the stall
 //
@@ -5286,7 +5285,7 @@ typedef struct ptowsp_edge_tile {
 typedef struct ptowsp_edge {
     uint64_t from, to;  // tasks
     ptowsp_edge_reason reason;
-    uint32_t hazards;                 // TENSOR: those that are met, PTOWSP_HAZARD_..., or'ed
+    uint32_t hazards;                 // TENSOR: between the tiles, PTOWSP_HAZARD_..., or'ed
     ptowsp_edge_tile earlier, later;  // TENSOR: of `from` and of `to`
 } ptowsp_edge;
 
@@ -5322,10 +5321,10 @@ PTOWSP_API bool ptowsp_run_edges(const ptowsp_run *run, uint64_t task, ptowsp_ed
 //      DEPS, SWIMLANE, NAMES
 //                  deps.json, chip_swimlane_records.json and name_map.json of PTO Runtime, for tools
 //                  that read its dumps (section 31): of whole runs that have ended well and have no
-//                  pipelines. DEPS needs edges. Lanes are cores; by unit, cube lanes are "aic". What
-//                  tasks wait for by structure goes through barriers, which are tasks of ring 1
+//                  pipelines. DEPS needs edges. Lanes are cores; by unit, cube lanes are "aic".
+//                  Dependencies by structure go through barriers, which are tasks of ring 1
 //
-// Bars say "attend request=3 head=1". A cycle is a nanosecond unless clock_mhz says otherwise.
+// Bars are labelled "attend request=3 head=1". A cycle is a nanosecond unless clock_mhz is set.
 // Tasks of one lane or process may overlap, as passes of a pipeline in a parallel loop do. PERFETTO
 // and CHROME draw slices that nest inside each other, and give slices that cross further tracks:
 // "lane 0 (2)". An SVG gives each bar that overlaps another one a row of its own.
@@ -5812,7 +5811,7 @@ PTOWSP_API ptowsp_status ptowsp_graph_seal(ptowsp_graph *graph);
 //          CANCELLED: see below. LIMIT_EXCEEDED and INVALID_PARAMS: see ptowsp_graph_add.
 //          SYSTEM_FAILED (USER: run_lanes broke its contract; the work is
 //          done). BUSY (the context is running something, perhaps this graph, if one of its tasks
-//          makes the call; nothing is done). Those of ptowsp_graph_seal.
+//          makes the call; nothing is done). As ptowsp_graph_seal.
 // Cost     Per task with its edges, for empty tasks on one lane: 3 to 6 ns if they are in the order
 //          of memory, 25 with four edges from random tasks. Tasks so short that lanes would hinder
 //          each other run on one lane alone. A graph that takes no longer than waking threads runs
@@ -6103,9 +6102,9 @@ typedef struct ptowsp_body_desc {
     uint32_t axis_count;            // axis arguments of each task
     const ptowsp_machine *machine;  // default: 910B
     // Fuses operations for which the hardware has one instruction: matmul + bias, matmul + relu +
-    // store, matmul + conversion + store or another matmul. Hand-written kernels do so: set it where
-    // cycles are compared with theirs, or emitted trees shall be fast. The default counts each
-    // operation by itself, as PTO-WSP does.
+    // store, matmul + conversion + store or another matmul. Hand-written kernels do so: set it to
+    // compare cycles with theirs, and for fast emitted trees. The default counts each operation by
+    // itself, as PTO-WSP does.
     bool is_fused;
 } ptowsp_body_desc;
 
@@ -6114,7 +6113,8 @@ PTOWSP_API ptowsp_body *ptowsp_kernel_begin(ptowsp_module *module, const ptowsp_
 
 // Ends a kernel: cleans up, lowers, plans memory and waits. With assertions it also proves the result, as
 // ptowsp_program_prove does.
-// Errors   The body's first error; nothing is stored; a tile does not fit (which, how much, where).
+// Errors   The body's first error; nothing is stored; a tile that does not fit (the text says which,
+//          by how much, and where).
 PTOWSP_API ptowsp_kernel ptowsp_kernel_end(ptowsp_body *body);
 
 // Parameters, in the order of a task's arguments. `in` is read, `out` is stored to, once or in parts
@@ -6174,11 +6174,11 @@ PTOWSP_API void ptowsp_tile_store_add(ptowsp_value param, ptowsp_value value);
 // FIFO allow, and the way through global memory is counted. The unit model counts one move, as
 // PTO-WSP does. A cube core's two vector cores share the rows of the vector half if it works row by
 // row. It may then use elements, rows with a column or a sum of each, columns, loads and stores, and
-// each core has its part of every tile. Otherwise one core does all, as with transposed tiles, sorts, masks,
-// gathers, and a row that all others need. Where both halves use a parameter that one stores to, and
-// no tile that goes between them orders it, the vector half does the loads and stores of that
-// parameter. On A5 the cores exchange through UB and L1. There nothing is cut:
-// kernels run and are timed as if one core had both units, and a tree for a device is refused
+// each core has its part of every tile. Otherwise one core does all, as with transposed tiles, sorts,
+// masks, gathers, and a row that all others need. Both halves may use a parameter that one of them
+// stores to. If no tile that passes between them orders these accesses, the vector half does the
+// loads and stores of that parameter. On A5 the cores exchange through UB and L1. There nothing is
+// cut: kernels run and are timed as if one core had both units, and a tree for a device is refused
 // ("direct FIFOs" of the capability table).
 PTOWSP_API ptowsp_value ptowsp_tile_add(ptowsp_value x, ptowsp_value y);
 PTOWSP_API ptowsp_value ptowsp_tile_sub(ptowsp_value x, ptowsp_value y);
@@ -6331,8 +6331,8 @@ PTOWSP_API ptowsp_value ptowsp_tile_deinterleave(ptowsp_value x, uint32_t part);
 //
 // While an iteration computes, the next one's parts are loaded into a second buffer, where both
 // fit. Values from outside that are factors of products are moved to L1 once. A sum stays in L0C if
-// it begins as a product or as a tile full of 0, and only matmul_acc of the loop adds to it, in one
-// call or a chain of calls.
+// it begins as a product or a tile full of 0, and only matmul_acc of the loop adds to it. That may be
+// one call or a chain of calls.
 //
 // Products of whole matrices, as they are written by hand: loops over output tiles around the loop
 // over k, and panels in L1. A panel is a slice of an input that only products use, also through its
@@ -6383,12 +6383,12 @@ PTOWSP_API ptowsp_value ptowsp_tile_deinterleave(ptowsp_value x, uint32_t part);
 // slots of a FIFO, which has at most 32. Machines without separate cube and vector cores ignore a
 // preload.
 //
-// What loops do not do: bounds are the same in all iterations of the loops around, so they are no
-// index of these and no number in a tile. Thus all trips are known, and checked, before a task touches
-// data, and the proof of waits holds for any number of them. For a triangle of chunks, loop over all
-// of them and mask with select, or give a task to each row of chunks with its end as a scalar. A part
-// begins at one index, not at a sum: step the loop by what its parts begin at, from another begin if
-// need be. Sorted pairs and tiles of instructions are not carried.
+// Limits of loops. A bound is the same in all iterations of the loops around it: it cannot be an
+// index of these, or a number in a tile. So all trip counts are known, and checked, before a task
+// touches data, and the proof of waits holds for any trip count. For a triangle of chunks, loop over
+// all of them and mask with select, or give a task to each row of chunks with its end as a scalar. A
+// part begins at one index, not at a sum of two: choose begin and step of the loop so that the index
+// is where its parts begin. Sorted pairs and tiles of instructions are not carried.
 //
 // Errors   ptowsp_kernel_end: a carried value without next; a loop that is not closed. UNSUPPORTED
 //          for a preload if the loop contains another loop, if the early half needs a late result,
@@ -6532,8 +6532,8 @@ typedef struct ptowsp_core_timing {
 PTOWSP_API ptowsp_core_timing ptowsp_core_timing_of(ptowsp_model model);
 
 // Checks a cost, as all functions do that take one; NULL is the unit model.
-// Errors   INVALID_PARAMS: an unknown model, or one without its function; times that do not go with
-//          it, or are out of range. The text names the field.
+// Errors   INVALID_PARAMS: an unknown model, or one without its function; times that do not belong to
+//          the model, or are out of range. The text names the field.
 PTOWSP_API ptowsp_status ptowsp_cost_check(ptowsp_context *context, const ptowsp_cost *cost);
 
 typedef struct ptowsp_kernel_stats {
@@ -6801,9 +6801,9 @@ PTOWSP_API void ptowsp_wait_make(ptowsp_module *module, ptowsp_channel event);
 //
 // So the order depends on the description alone. All members get the same bits, in each run and
 // over each transport. The left operand is always the one written on the left. f16 and bf16 are
-// added in f32 and rounded at each addition. Integers wrap. MAX and MIN give NaN if there is one.
+// added in f32 and rounded at each addition. Integers wrap. MAX and MIN of NaN are NaN.
 //
-// Not there: ALL_TO_ALL, SEND and SLICE are DIRECT or, ALL_TO_ALL only, RING (a round for each
+// Exceptions: SEND and SLICE are always DIRECT. ALL_TO_ALL is DIRECT or RING (a round for each
 // distance).
 
 #define PTOWSP_RANK_COUNT_MAX 16384
@@ -6867,7 +6867,7 @@ typedef struct ptowsp_collective {
     uint32_t members;            // 1 to PTOWSP_RANK_COUNT_MAX
     uint32_t first, stride;      // the ranks of the members; stride 0 is 1
     uint32_t node_size;          // HIERARCHICAL: members of a node, which divides members; 0 is 1
-    uint32_t root, target;       // members; BROADCAST and SEND, SEND
+    uint32_t root, target;       // members: the root of BROADCAST and SEND, the target of SEND
 } ptowsp_collective;
 
 // "all_reduce", "ring", ...; "none" for other values.
@@ -6891,8 +6891,8 @@ typedef enum ptowsp_collective_space {
 } ptowsp_collective_space;
 
 // A step of one rank. Rounds follow one another. Within a round all messages are under way at once,
-// those between two ranks in order; then the local steps are done, in order. A round starts when
-// its rank has ended the one before: nobody waits for all.
+// messages between two ranks in order; then the local steps are done, in order. A rank starts a round
+// when it has ended the one before: no rank waits for all others.
 typedef struct ptowsp_collective_step {
     ptowsp_collective_step_kind kind;
     uint32_t round;
@@ -6982,13 +6982,13 @@ typedef struct ptowsp_links {
 } ptowsp_links;
 
 // Links of machines, for a first idea: bandwidths in one direction and latencies are round numbers
-// assumed by this library, not measured, but for the bandwidths of 910B_CORES. Measure yours.
+// assumed by this library. Only the bandwidths of 910B_CORES were measured. Measure yours.
 //
 //      ASCEND_910B    nodes of 8: HCCS, each pair 28 GB/s, 2 us; RoCE, 25 GB/s a rank, 5 us
 //      ETHERNET_100G  nodes of 1: 12.5 GB/s a rank, 20 us
 //      ETHERNET_10G   nodes of 1: 1.25 GB/s a rank, 30 us
 //      ASCEND_910B_CORES  as ASCEND_910B, where vector cores copy: each pair 14.5 GB/s, a rank 67.7
-//                     in all (so a pair of 8 has 9.7 when all copy), as published kernels have it
+//                     in all (so a pair of 8 has 9.7 when all copy), as in published kernels
 typedef enum ptowsp_links_of {
     PTOWSP_LINKS_ASCEND_910B = 0,
     PTOWSP_LINKS_ETHERNET_100G,
@@ -7023,9 +7023,9 @@ PTOWSP_API ptowsp_status ptowsp_collective_time(ptowsp_context *context,
                                                 const ptowsp_links *links,
                                                 ptowsp_collective_cost *out_cost);
 
-// The algorithm of the least simulated time; of equal ones the first by name. node_size is set to
-// the members that links put into a node where this divides, else HIERARCHICAL is left out. DIRECT
-// is left out beyond 1024 members, but of ALL_TO_ALL, BROADCAST and SEND.
+// The algorithm with the least simulated time; of equal ones the first by name. node_size is set to
+// the number of members that links put into a node, if it divides; else HIERARCHICAL is left out.
+// DIRECT is left out beyond 1024 members, except for ALL_TO_ALL, BROADCAST and SEND.
 // Prints "all_reduce of 8 ranks, 4096 bytes, on ascend_910b: ring 28.29 us, ..." into `text`, the
 // cheapest first, unless it has no function.
 PTOWSP_API ptowsp_status ptowsp_collective_choose(ptowsp_context *context,
@@ -7049,8 +7049,8 @@ typedef struct ptowsp_transport {
     // error: the peer has ended, the system failed, or the message is longer (BUFFER_OVERFLOW).
     ptowsp_status (*test)(void *user, uint32_t peer, bool is_send, bool *out_is_done,
                           uint64_t *out_tag, uint64_t *out_size);
-    // Gives up the send to or receive from a peer, if there is one: its memory is not touched
-    // after.
+    // Gives up the send to or receive from a peer, if one is under way: its memory is not touched
+    // afterwards.
     void (*cancel)(void *user, uint32_t peer, bool is_send);
     // The last call. has_failed: others should end, too.
     void (*close)(void *user, bool has_failed);
@@ -7059,7 +7059,7 @@ typedef struct ptowsp_transport {
 // A hub: memory with a ring of bytes for each pair of ranks. In-process ranks are threads. A hub
 // that is shared is memory of the system that children of fork() have in common: create it, fork,
 // and take the rank's transport in the child. No file is involved. A child that is killed is
-// noticed within some 20 ms by the ranks that wait for it, where there is a /proc.
+// noticed within some 20 ms by the ranks that wait for it, if the system has /proc.
 typedef struct ptowsp_hub ptowsp_hub;
 
 typedef struct ptowsp_hub_desc {
@@ -7113,7 +7113,7 @@ PTOWSP_API uint32_t ptowsp_ranks_rank(const ptowsp_ranks *ranks);
 PTOWSP_API uint32_t ptowsp_ranks_count(const ptowsp_ranks *ranks);
 
 // Runs a collective, which all its members call with equal descriptions, each rank its collectives
-// in one order. `in` and `out` hold the elements that the table above says, aligned to their type;
+// in one order. `in` and `out` hold the elements of the table above, aligned to their type;
 // NULL if they have none. They do not overlap, but may be equal in ALL_REDUCE and BROADCAST.
 //
 // Memory   Steps and scratch of the communicator, which grow and are kept: the same collective
@@ -7136,9 +7136,9 @@ PTOWSP_API ptowsp_status ptowsp_ranks_wait(ptowsp_ranks *ranks);
 
 // -- collectives as kernels -----------------------------------------------------------------------
 //
-// A kernel whose tasks communicate: each task is a collective that all its members
-// run, each in a program of its own, in the same order. Tasks of it are tasks like others: they
-// wait for the tasks that wrote their tiles, and tasks that read their results wait for their end.
+// A kernel whose tasks communicate: each task is a collective that all its members run, each in a
+// program of its own, in the same order. Its tasks are like other tasks: they wait for the tasks
+// that wrote their tiles, and tasks that read their results wait for their end.
 //
 //      ptowsp_kernel sum = ptowsp_kernel_collective(m, &(ptowsp_collective_desc){
 //          .name = "sum", .kind = PTOWSP_ALL_REDUCE, .dtype = PTOWSP_F32});
@@ -7199,8 +7199,8 @@ PTOWSP_API ptowsp_kernel ptowsp_kernel_collective(ptowsp_module *module,
 //      ranks, time only    nothing moves; ranks tell each other when they can begin, and find the
 //                          time of all of them together: waits for a late rank, stages of a
 //                          pipeline. A collective is alone on the links
-//      no ranks            time of this rank alone: all ranks begin when it does, as where all do
-//                          the same. Groups share links. For any number of ranks, in one process
+//      no ranks            time of this rank alone, as if all ranks did the same and began when it
+//                          does. Groups share links. For any number of ranks, in one process
 //      a group of runs     time of ranks that differ, in one process, on links that all share
 //                          (ranks together, below)
 //
@@ -7232,8 +7232,8 @@ PTOWSP_INLINE ptowsp_status ptowsp_run_bind_ranks(ptowsp_run *run, const ptowsp_
 
 // -- ranks together -------------------------------------------------------------------------------
 //
-// Runs that are the ranks of one simulation, which may differ in all but the order of the collectives
-// that they have in common: in programs, schedules, sizes, counts. Each has its bindings, but ranks.
+// Runs that are the ranks of one simulation. Programs, schedules, sizes and counts may differ; the
+// order of the collectives that they share may not. Each run has all its bindings, except ranks.
 typedef struct ptowsp_run_group {
     ptowsp_run *const *runs;  // by rank; all different
     uint32_t rank_count;      // 1 to PTOWSP_RANK_COUNT_MAX
@@ -7314,8 +7314,8 @@ PTOWSP_API ptowsp_status ptowsp_run_group_export(ptowsp_context *context,
 //
 // Several axes may shard one dimension: a later axis then cuts the pieces of an earlier one.
 //
-// Errors   Functions with a context may be called with NULL, and then say less. Texts name the
-//          tensor, the dimension and the axis; those about two tensors have both layouts, as
+// Errors   Functions with a context may be called with NULL; then errors have no text. Texts name
+//          the tensor, the dimension and the axis. Texts about two tensors have both layouts, as
 //          "w[64 x 128] {dp: replicated, tp: dim 1}".
 // Threads  Calls with different contexts, or with NULL, are independent.
 
@@ -7377,7 +7377,7 @@ typedef struct ptowsp_mesh_layout_part {
     uint64_t bytes;
 } ptowsp_mesh_layout_part;
 
-// Errors   Those of ptowsp_mesh_layout_check; INVALID_PARAMS (no such rank).
+// Errors   As ptowsp_mesh_layout_check; INVALID_PARAMS (no such rank).
 PTOWSP_API ptowsp_status ptowsp_mesh_layout_part_of(ptowsp_context *context,
                                                     const ptowsp_mesh *mesh,
                                                     const ptowsp_mesh_layout *layout, uint32_t rank,
@@ -7407,8 +7407,8 @@ typedef enum ptowsp_join {
 //                  sum . repl  = sum     repl . sum = sum     dim . dim  = dim (an outer dimension)
 //
 // The result has the name, shape and cuts of the operands, and element_bytes of a.
-// Errors   Those of ptowsp_mesh_layout_check for both; INVALID_PARAMS (an unknown operation, shapes
-//          that do not fit, a pair without a rule: the index is the axis).
+// Errors   As ptowsp_mesh_layout_check for both; INVALID_PARAMS (an unknown operation, shapes that do
+//          not fit, a pair without a rule: the index is the axis).
 PTOWSP_API ptowsp_status ptowsp_mesh_layout_join(ptowsp_context *context, const ptowsp_mesh *mesh,
                                                  ptowsp_join join, const ptowsp_mesh_layout *a,
                                                  const ptowsp_mesh_layout *b, const char *name,
@@ -7440,12 +7440,12 @@ typedef struct ptowsp_relayout {
     uint64_t bytes;  // of all steps
 } ptowsp_relayout;
 
-// The steps from one layout of a tensor to another: slices as early as they can be, then what
-// makes parts smaller, gathers last. An axis takes one step, or two where it cuts the pieces of an
+// The steps from one layout of a tensor to another: slices as early as possible, then the steps that
+// make parts smaller, then gathers. An axis takes one step, or two where it cuts the pieces of an
 // earlier axis that changes: these are gathered first and cut again.
 //
-// Errors   Those of ptowsp_mesh_layout_check for both; INVALID_PARAMS (other shape or element; an
-//          axis that becomes partial, or partial in another way).
+// Errors   As ptowsp_mesh_layout_check for both; INVALID_PARAMS (shapes or elements that differ; an
+//          axis that becomes partial, or partial in a different way).
 // Cost     The number of ranks, for each step.
 PTOWSP_API ptowsp_status ptowsp_mesh_layout_relayout(ptowsp_context *context,
                                                      const ptowsp_mesh *mesh,
@@ -7453,15 +7453,15 @@ PTOWSP_API ptowsp_status ptowsp_mesh_layout_relayout(ptowsp_context *context,
                                                      const ptowsp_mesh_layout *to,
                                                      ptowsp_relayout *out_relayout);
 
-// A linear layout: which bits of an index make which bits of another, as a matrix over F2 (Zhou et
-// al., "Linear Layouts", 2025). Bit i of the input adds columns[i] by exclusive or. Columns from
+// A linear layout: a map from the bits of one index to the bits of another, as a matrix over F2 (Zhou
+// et al., "Linear Layouts", 2025). Bit i of the input adds columns[i] by exclusive or. Columns from
 // in_bits on are 0, and so are bits from out_bits on.
 typedef struct ptowsp_linear {
     uint32_t in_bits, out_bits;  // 0 to 64
     uint64_t columns[64];
 } ptowsp_linear;
 
-// Makers, and what takes their results.
+// Constructors of linear layouts, and operations on them.
 //
 //      identity   y = x
 //      strided    y = x << shift
@@ -7507,9 +7507,9 @@ PTOWSP_API ptowsp_status ptowsp_linear_conflicts(const ptowsp_linear *linear, ui
 
 // -- layouts of a module --------------------------------------------------------------------------
 //
-// A module may have a mesh of ranks, and say how its tensors are spread over it. Then
-// the library places the relayouts that tasks ask for: "rules of kernels" below. All ranks build the
-// same module.
+// A module may have a mesh of ranks, and describe how its tensors are spread over it. The library
+// then inserts the relayouts that tasks need: "rules of kernels" below. All ranks build the same
+// module.
 //
 //      const ptowsp_mesh mesh = {.axis_count = 1, .names = {"tp"}, .sizes = {4}};
 //      const ptowsp_spread columns[] = {{.kind = PTOWSP_SHARDED, .dim = 1}};
@@ -7555,14 +7555,14 @@ PTOWSP_API ptowsp_status ptowsp_tensor_layout(const ptowsp_module *module, ptows
 // Leading dimensions, which views index, have letters of their own: the first of one tile is the
 // first of all tiles that have it. Without a rule, each rank needs all of every tile.
 //
-// A mark in front of a word says how partial tensors go through: '+' terms of a sum (x + y), '*'
-// factors of a product, '^' operands of a maximum. Along each axis of the mesh, the tile that is
+// A mark in front of a word says how the kernel treats partial tensors: '+' terms of a sum (x + y),
+// '*' factors of a product, '^' operands of a maximum. Along each axis of the mesh, the tile that is
 // written decides which layouts the tiles that are read need:
 //
 //      written         read
 //      replicated      all replicated
 //      by letter x     by x those that have x, the others replicated
-//      partial sum     one of three, the first operand that is spread so says which:
+//      partial sum     one of three; the first operand that is spread in such a way decides:
 //                        by k, that is summed over: those that have k by k, the others replicated
 //                        a '*' partial sum: this one stays so, the others replicated
 //                        else, without '*' and letters summed over: all '+' partial sums
@@ -7606,11 +7606,11 @@ PTOWSP_API void ptowsp_kernel_rule(ptowsp_module *module, ptowsp_kernel kernel, 
 //
 // Sums follow ALL_REDUCE or REDUCE_SCATTER along an axis, one partial axis after another in the
 // order of the steps. Pieces by cuts are summed by ALL_REDUCE and gathered by ALL_TO_ALL, which
-// sends more than ptowsp_relayout_step says.
+// sends more than ptowsp_relayout_step.bytes.
 //
 // Memory   From the context: the bytes sent and received in a step, and the piece between steps.
-// Errors   Those of ptowsp_mesh_layout_relayout and of ptowsp_ranks_run; INVALID_PARAMS (a mesh of
-//          another number of ranks, another size of elements, NULL), OUT_OF_MEMORY.
+// Errors   As ptowsp_mesh_layout_relayout and ptowsp_ranks_run; INVALID_PARAMS (a mesh with a
+//          different number of ranks, a different size of elements, NULL), OUT_OF_MEMORY.
 PTOWSP_API ptowsp_status ptowsp_ranks_relayout(ptowsp_ranks *ranks, const ptowsp_mesh *mesh,
                                                const ptowsp_mesh_layout *from,
                                                const ptowsp_mesh_layout *to, ptowsp_dtype dtype,
@@ -7715,7 +7715,7 @@ PTOWSP_API ptowsp_status ptowsp_device_copy_out(ptowsp_device *device, void *to,
 // vector cores. Priorities hold. Results are read from the graph as after ptowsp_graph_run, with a
 // lane for each core. (Empty and skipped tasks need no core and count for none.)
 //
-// Errors   Those of ptowsp_graph_run. INVALID_PARAMS: the device has no core of a task's unit, or
+// Errors   As ptowsp_graph_run. INVALID_PARAMS: the device has no core of a task's unit, or
 //          no blocks for a task of MIX, or the graph has another context. STUCK: a core has not
 //          returned in time; the text names core and task. Tasks that have not been started do not
 //          run, and the device is lost: all calls return STUCK, except copying out and closing.
@@ -7725,7 +7725,7 @@ PTOWSP_API ptowsp_status ptowsp_device_run_graph(ptowsp_device *device, ptowsp_g
 // are the same. The calling thread walks the program. Dispatch by affinity, hash or custom chooses
 // the core. options may be NULL; its lane_count is not used.
 //
-// Errors   Those of ptowsp_run_execute and ptowsp_device_run_graph. INVALID_PARAMS: TIME_ONLY; a
+// Errors   As ptowsp_run_execute and ptowsp_device_run_graph. INVALID_PARAMS: TIME_ONLY; a
 //          used tensor that does not lie in one piece of the device's memory (the text names it);
 //          no core of a kernel's unit; a run of another context.
 PTOWSP_API ptowsp_status ptowsp_device_run(ptowsp_device *device, ptowsp_run *run,
@@ -7781,7 +7781,7 @@ PTOWSP_API uint64_t ptowsp_device_core_tasks(const ptowsp_device *device, uint32
 // 29. Tuning
 // -------------------------------------------------------------------------------------------------
 //
-// Records of what kernels really took, in a text file that processes share; measuring; and rails,
+// Records of measured times of kernels, in a text file that processes share; measuring; and rails,
 // which switch between variants while a service runs. The library measures only when you ask.
 //
 //      ptowsp_tuning *tuning;
@@ -7830,8 +7830,8 @@ typedef struct ptowsp_tuning_key {
     ptowsp_tuning_unit unit;
 } ptowsp_tuning_key;
 
-// The bucket of a size by powers of two: the greatest that is not above it; 0 of 0. 5 to 7 are in
-// 4.
+// The bucket of a size: the largest power of two that is not above it; 0 for 0. So 5 to 7 are in
+// bucket 4.
 PTOWSP_API uint64_t ptowsp_tuning_bucket(uint64_t size);
 
 typedef struct ptowsp_tuning ptowsp_tuning;
@@ -7904,13 +7904,13 @@ PTOWSP_API ptowsp_tuning_stats ptowsp_tuning_count(const ptowsp_tuning *tuning);
 // Record i of the table, in the order of the file. Requires that there is one.
 PTOWSP_API ptowsp_tuning_record ptowsp_tuning_record_at(const ptowsp_tuning *tuning, uint64_t i);
 
-// Takes damaged lines out of the file, and of each key all but the newest keep_max measurements (0:
+// Removes damaged lines from the file, and all but the newest keep_max measurements of each key (0:
 // keeps all). The others stay as they are, in order. The file is replaced at once, or not at all: a
 // failure leaves it as it was. The new file is written beside it, as <path>.compact; one that a
 // killed process left is overwritten.
-// Errors   Those of ptowsp_tuning_add. INVALID_PARAMS: the table has no file; the file has lines,
-//          but none is a record: it is of something else. UNSUPPORTED: the path is a symbolic link,
-//          a device, or a file with other links, which a new file would not replace. After
+// Errors   As ptowsp_tuning_add. INVALID_PARAMS: the table has no file; the file has lines without a
+//          single record, so it is not a tuning file. UNSUPPORTED: the path is a symbolic link, a
+//          device, or a file with other links, which a new file would not replace. After
 //          OUT_OF_MEMORY the file may be compacted, and the next call reads it.
 PTOWSP_API ptowsp_status ptowsp_tuning_compact(ptowsp_tuning *tuning, uint64_t keep_max);
 
@@ -7929,7 +7929,7 @@ typedef struct ptowsp_measure_desc {
     void *user;                       // handed to fn and clock
     uint32_t warm_up;                 // default: 0, none
     uint32_t repeats;                 // default: 21; at most PTOWSP_MEASURE_SAMPLE_MAX
-    uint32_t calls;                   // values are of one of so many in fn; default: 1
+    uint32_t calls;                   // how often fn does its work; values are for one; default: 1
     uint64_t (*clock)(void *user);    // ns or cycles; default: ptowsp_clock_ns
 } ptowsp_measure_desc;
 
@@ -7942,9 +7942,8 @@ typedef struct ptowsp_measurement {
 } ptowsp_measurement;
 
 // Measures on the calling thread.
-// Errors   INVALID_PARAMS: NULL pointers, too many repeats, a clock that goes back. That of fn,
-// with
-//          the number of the call, from 0, as index. *out_measurement is then 0.
+// Errors   INVALID_PARAMS: NULL pointers, too many repeats, a clock that goes back. The error of fn,
+//          with the number of the call, from 0, as index. *out_measurement is then 0.
 PTOWSP_API ptowsp_status ptowsp_measure(ptowsp_context *context, const ptowsp_measure_desc *desc,
                                         ptowsp_measurement *out_measurement);
 
@@ -7956,8 +7955,8 @@ PTOWSP_API ptowsp_status ptowsp_measure_samples(const uint64_t *samples, uint32_
 
 // Rails
 //
-// A controller over variants of a kernel, or schedules, that are tried in service. It says which
-// one runs; you report how long that took and what time it is. It decides on windows of samples:
+// A controller over variants of a kernel, or schedules, that are tried in service. It decides which
+// one runs; you report how long that took, and the current time. It decides on windows of samples:
 //
 //                   propose, or explore_time has passed
 //      +--------+ -----------------------------------------> +-------+
@@ -7995,8 +7994,8 @@ typedef struct ptowsp_rails_desc {
     uint32_t regression_permille;  // default: 50; at most 10,000
     uint32_t gain_permille;        // default: 0, no worse; at most 1,000
     // In your unit of time. 0 means none, except that trial_time_max and explore_time 0 mean never.
-    uint64_t dwell_time;      // from a switch or promotion to the next trial; least of a trial,
-                              // but for REGRESSION and FAILED
+    uint64_t dwell_time;      // from a switch or promotion to the next trial; also the shortest
+                              // trial, except after REGRESSION and FAILED
     uint64_t cooldown_time;   // from a roll-back to the next trial of the variant
     uint64_t trial_time_max;  // a trial that is not decided by then is rolled back: TIMEOUT
     uint64_t explore_time;    // after so long in a steady state the next variant is tried
@@ -8047,10 +8046,10 @@ typedef enum ptowsp_rails_reason {
 typedef struct ptowsp_rails_decision {
     ptowsp_rails_action action;
     ptowsp_rails_reason reason;
-    uint32_t from, to;           // what ran, and what runs now; REFUSE: to is the proposed one
+    uint32_t from, to;           // the variants before and now; REFUSE: to is the proposed one
     uint64_t time;               // of the call
     uint64_t window, reference;  // both sides of the comparison; 0 if none
-    uint64_t limit;              // the greatest window that would have passed; 0 likewise
+    uint64_t limit;              // the largest window that would have passed; 0 likewise
     uint64_t until;              // DWELLING, COOLING, ROLL_BACK: when that is over
 } ptowsp_rails_decision;
 
@@ -8070,7 +8069,7 @@ typedef struct ptowsp_rails {
 
 // Begins with the baseline. The next functions take times that never go back.
 // Errors   INVALID_PARAMS: NULL; no variants, or more than PTOWSP_RAILS_VARIANT_MAX; no such
-//          baseline; a window, regression or gain above its most; a trial_time_max that is not 0
+//          baseline; a window, regression or gain above its maximum; a trial_time_max that is not 0
 //          and below dwell_time.
 PTOWSP_API ptowsp_status ptowsp_rails_init(const ptowsp_rails_desc *desc, uint64_t time,
                                            ptowsp_rails *out_rails);
@@ -8081,7 +8080,7 @@ PTOWSP_API ptowsp_status ptowsp_rails_init(const ptowsp_rails_desc *desc, uint64
 PTOWSP_API ptowsp_status ptowsp_rails_sample(ptowsp_rails *rails, uint64_t time, uint64_t sample,
                                              ptowsp_rails_decision *out_decision);
 
-// Only time has passed: ends trials without samples, and explores. Errors as above.
+// Reports the time without a sample: ends trials without samples, and explores. Errors as above.
 PTOWSP_API ptowsp_status ptowsp_rails_tick(ptowsp_rails *rails, uint64_t time,
                                            ptowsp_rails_decision *out_decision);
 
@@ -8089,8 +8088,8 @@ PTOWSP_API ptowsp_status ptowsp_rails_tick(ptowsp_rails *rails, uint64_t time,
 PTOWSP_API ptowsp_status ptowsp_rails_propose(ptowsp_rails *rails, uint64_t time, uint32_t variant,
                                               ptowsp_rails_decision *out_decision);
 
-// The variant that runs has failed. A trial is rolled back; the safe variant is kept, with reason
-// NO_FALLBACK, and it is yours to act. Errors as above.
+// Reports that the running variant has failed. A trial is rolled back. The safe variant is kept, with
+// reason NO_FALLBACK: you have to act. Errors as above.
 PTOWSP_API ptowsp_status ptowsp_rails_fail(ptowsp_rails *rails, uint64_t time,
                                            ptowsp_rails_decision *out_decision);
 
@@ -8181,8 +8180,8 @@ typedef struct ptowsp_npu_desc {
     ptowsp_run *run;     // SIMPLER: of the program; executed and recorded into the tree; or NULL
 } ptowsp_npu_desc;
 
-// Writes the tree of a program: first beside the directory, then in its place by renaming, so there
-// is never half a tree. The same program gives the same bytes.
+// Writes the tree of a program. It is written beside the directory and then renamed, so the directory
+// never has half a tree. The same program gives the same bytes.
 //
 // Errors   UNSUPPORTED: a directive that ascend_npu refuses, a kernel without source (or a cost
 //          without source), a PTO-ISA source without its entry, or an instruction that the machine
@@ -8228,7 +8227,7 @@ PTOWSP_NPU_API ptowsp_status ptowsp_npu_record(ptowsp_context *context, ptowsp_r
 // Building and running a tree from a program. The tree is compiled into a shared object, which is
 // loaded. A cache keeps it under a hash of everything that determines it (tree, compiler, options,
 // the environment that compilers read), and a tree in the cache is not compiled again. Code in the
-// cache runs as the user, so nobody else may be able to write to it or to replace its directory.
+// cache runs as the user, so no other user may be able to write to it or to replace its directory.
 typedef struct ptowsp_npu_build_desc {
     const char *cache_directory;  // default: $XDG_CACHE_HOME/ptowsp, or $HOME/.cache/ptowsp;
                                   // created for its owner alone (0700)
@@ -8240,11 +8239,11 @@ typedef struct ptowsp_npu ptowsp_npu;
 
 // Builds the tree of a program, or finds it in the cache. The program and the context must live
 // until the result is destroyed. desc may be NULL.
-// Errors   As emit. SYSTEM_FAILED: no cache directory; a cache directory that other users can write
-//          to or replace, as a directory or link on its path is theirs, or writable for them without
-//          the sticky bit; no compiler; the compiler's first error, and the text names a file with
-//          all its messages. UNSUPPORTED: the process has a different user's rights (set-user-ID)
-//          while its environment chooses the compiler.
+// Errors   As emit. SYSTEM_FAILED: no compiler; the compiler's first error, and the text names a file
+//          with all its messages; no cache directory, or one that other users can write to or
+//          replace. (They can if a directory or link on its path is theirs, or is writable for them
+//          without the sticky bit.) UNSUPPORTED: the process has a different user's rights
+//          (set-user-ID) while its environment chooses the compiler.
 PTOWSP_NPU_API ptowsp_status ptowsp_npu_build(ptowsp_context *context,
                                               const ptowsp_program *program,
                                               const ptowsp_npu_build_desc *desc,
@@ -8254,7 +8253,8 @@ PTOWSP_NPU_API bool ptowsp_npu_was_cached(const ptowsp_npu *npu);
 // The directory of its entry in the cache.
 PTOWSP_NPU_API const char *ptowsp_npu_directory(const ptowsp_npu *npu);
 
-// What launches a tree's tasks on cores. Every tree has both; outputs and cycles are the same.
+// The driver that launches a tree's tasks on cores. Every tree has both; outputs and cycles are the
+// same.
 //
 // With AICPU, cores run for the whole of a run, and take tasks from the AICPU, which expands the
 // program. With HOST, the host expands it and schedules on one thread. It launches a kernel for the
@@ -8302,8 +8302,8 @@ PTOWSP_NPU_API ptowsp_status ptowsp_npu_build_run(ptowsp_context *context, const
                                                   ptowsp_npu_result *out_result);
 
 // Executes one task of a kernel of a built tree on the calling thread, and measures it. The kernel is
-// a tile kernel or a PTO-ISA source, whose cycles you so know before it runs on a device. It runs on
-// a core of the shim; a kernel of MIX on a block of a cube core and two vector cores. A source that
+// a tile kernel or a PTO-ISA source, whose cycles are so predicted before it runs on a device. It
+// runs on a core of the shim; a kernel of MIX on a block of a cube core and two vector cores. A source that
 // executes the instructions of a tile kernel takes the cycles of ptowsp_kernel_measure for that kernel.
 //
 //      static float x[64 * 128], z[64 * 128];             // of a kernel with two tiles of 64 x 128
@@ -8336,8 +8336,8 @@ PTOWSP_NPU_API ptowsp_status ptowsp_npu_measure(ptowsp_npu *npu, const char *ker
 // -------------------------------------------------------------------------------------------------
 //
 // PTO Runtime (simpler) records its runs: each task with the regions of its tensors, each edge
-// with its reason, the times of all cores, its scopes. These functions read that and check it. They
-// need neither the runtime nor a device. They are in ptowsp_dump.c, an optional file that uses this
+// with its reason, the times of all cores, its scopes. These functions read and check such records.
+// They need neither the runtime nor a device. They are in ptowsp_dump.c, an optional file that uses this
 // header alone: compile it beside ptowsp.c.
 //
 //      ptowsp_dump_open(context, &desc, &dump);            // desc.directory = "outputs/..."
@@ -8379,9 +8379,9 @@ typedef struct ptowsp_dump_desc {
 //      OUTSIDE         an argument has bytes outside the buffer of its tensor
 //      FALSE_SHARING   two tasks that may run together write into one line of 64 bytes
 //      REDUNDANT       an edge between tasks that other edges order as well
-//      NO_DATA         an edge between tasks with kernels that share no bytes that one of them writes
+//      NO_DATA         an edge between tasks with kernels: neither writes bytes that the other uses
 //      FAN_IN          a task waits for more tasks than its descriptor holds (64)
-//      FAN_OUT         as many tasks wait for one
+//      FAN_OUT         more than 64 tasks wait for one
 #define PTOWSP_DUMP_KINDS(KIND)                                                                    \
     KIND(RACE, "race")                                                                             \
     KIND(OUTSIDE, "outside its buffer")                                                            \
@@ -8436,9 +8436,9 @@ typedef enum ptowsp_dump_format {
 } ptowsp_dump_format;
 
 // Reads a dump. Texts may be freed afterwards; the context must live until the dump is closed.
-// Errors   INVALID_PARAMS: no files, or one is not what its name says; the text has the file, and the
-//          byte for files on disk. DIFFERENT: the times are of another run. LIMIT_EXCEEDED,
-//          OUT_OF_MEMORY. SYSTEM_FAILED: a directory that cannot be read.
+// Errors   INVALID_PARAMS: no files, or a file whose contents do not match its name; the text has the
+//          file, and the byte for files on disk. DIFFERENT: the times are of a different run.
+//          LIMIT_EXCEEDED, OUT_OF_MEMORY. SYSTEM_FAILED: a directory that cannot be read.
 PTOWSP_NPU_API ptowsp_status ptowsp_dump_open(ptowsp_context *context, const ptowsp_dump_desc *desc,
                                               ptowsp_dump **out_dump);
 PTOWSP_NPU_API void ptowsp_dump_close(ptowsp_dump *dump);  // NULL is ignored
@@ -8455,8 +8455,9 @@ PTOWSP_NPU_API ptowsp_status ptowsp_dump_check(ptowsp_dump *dump, ptowsp_dump_re
 PTOWSP_NPU_API ptowsp_status ptowsp_dump_print(ptowsp_dump *dump, ptowsp_dump_format format,
                                                ptowsp_output output);
 
-// Explains a task: its dependences, with the source and the tensor of each edge; the tasks that it
-// held up; and its chain to the end, from each task to the one that waited for it alone at last.
+// Explains a task. Prints its dependencies, with the source and the tensor of each edge, and the tasks
+// that it held up. Then its chain to the end: from each task to the one that waited last for it
+// alone.
 // Errors   INVALID_PARAMS: an unknown task. OUT_OF_MEMORY.
 PTOWSP_NPU_API ptowsp_status ptowsp_dump_explain(ptowsp_dump *dump, uint64_t task,
                                                  ptowsp_output output);
@@ -8472,7 +8473,7 @@ typedef struct ptowsp_dump_rings {
 typedef enum ptowsp_dump_ring_error {
     PTOWSP_DUMP_RINGS_PASS = 0,
     PTOWSP_DUMP_SCOPE_DEADLOCK = 1,         // the tasks of the innermost scope fill the task window
-    PTOWSP_DUMP_HEAP_DEADLOCK = 2,          // outputs that live do not leave the memory
+    PTOWSP_DUMP_HEAP_DEADLOCK = 2,          // live outputs leave too little memory
     PTOWSP_DUMP_FLOW_CONTROL_DEADLOCK = 3,  // outer scopes hold some of the task window
     PTOWSP_DUMP_DEP_POOL_OVERFLOW = 4,      // edges of tasks in open scopes fill the pool
     PTOWSP_DUMP_TENSORMAP_OVERFLOW = 11,
@@ -8524,7 +8525,7 @@ typedef enum ptowsp_dump_order {
     PWSP_FORCE_INT(PTOWSP_DUMP_ORDER)
 } ptowsp_dump_order;
 
-// Zero fields are as observed. All but drops, kernel, percent and control are for the other orders.
+// Zero fields mean as observed. OBSERVED reads only drops, kernel, percent and control.
 typedef struct ptowsp_dump_replay {
     ptowsp_dump_order order;
     uint32_t cube_cores, vector_cores;
@@ -8685,7 +8686,7 @@ PTOWSP_API uint64_t ptowsp_clock_ns(void);
 //
 // Everything is identified by its index in a table. Axes, arrays, symbols, tensors, variables,
 // expressions and kernels have entries 1 .. count - 1, as in a module, and 0 stands for a missing
-// one; the others have entries 0 .. count - 1.
+// one. The others have entries 0 .. count - 1.
 
 #define PTOWSP_VIEW_LEAD_MAX (PTOWSP_TENSOR_RANK_MAX - 2)
 
@@ -8980,7 +8981,7 @@ typedef enum ptowsp_form {
 #define PTOWSP_NO_PARAM UINT32_MAX
 
 // The halves of a mixed kernel. Instructions are listed in an order that both cores can follow;
-// each core executes its own ones, with pipes and flags of its own, and both go through all loops.
+// each core executes its own, with its own pipes and flags, and both go through all loops.
 // TPUSH src[0] waits for a free slot of a FIFO and fills it with the tile's valid elements, row after
 // row, valid_cols.max elements apart. TPOP dst[0] waits for the next filled slot, loads it and frees
 // it. So the n-th TPOP of a FIFO gets the tile of the n-th TPUSH.
@@ -9101,7 +9102,7 @@ typedef struct ptowsp_program_tables {
     uint32_t lane_count;  // ptowsp_program_lane_count
     uint32_t slot_count;
     uint32_t latency_symbol;  // overrides the latency of channels; 0 in programs without pipelines
-    uint32_t point_count;     // that lifetimes are from and to
+    uint32_t point_count;     // points between which tensors live
     uint32_t edge_count;      // of edges; `edges` are lists of them
     uint32_t axis_count, array_count, symbol_count, tensor_count, variable_count, expr_count,
         kernel_count;              // entries 1 .. count - 1
@@ -9125,8 +9126,8 @@ typedef struct ptowsp_program_tables {
 } ptowsp_program_tables;
 
 // The tables of a program, which owns them; NULL when memory is out.
-// Threads  The first call makes the tables, with memory of the program's context: it belongs to the
-//          thread of that. Later calls, and reading, are free on any thread.
+// Threads  The first call makes the tables, with memory of the program's context: make it on that
+//          context's thread. Later calls, and reading, are free on any thread.
 PTOWSP_API const ptowsp_program_tables *ptowsp_program_read(const ptowsp_program *program);
 
 // The total number of lanes of a program's schedule, without the lane of collectives.
