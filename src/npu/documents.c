@@ -1,9 +1,9 @@
 // README.md of a tree: for a reader who has never heard of this library. It is tree/README.md, where
-// $words stand for what differs from program to program.
+// $words stand for the parts that differ from program to program.
 
 #include "npu.h"
 
-// A name in Markdown: what could be markup is escaped.
+// A name in Markdown, with characters of markup escaped.
 static void npu_print_plain(npu_text *text, const char *name) {
     for (; *name; name++) {
         if (strchr("\\`*_{}[]<>()#+-.!|&~", *name)) {

@@ -208,7 +208,7 @@ static void npu_print_half_function(npu_kernel *k, npu_half half, npu_text *out)
 
 // -- the kernel -----------------------------------------------------------------------------------
 
-// The entry: what ends a task before anything is touched, on each core alike, and the halves.
+// The entry: the checks that end a task before anything is touched, on each core alike, then the halves.
 static void npu_print_halves_entry(npu_kernel *k, npu_text *out) {
     npu_text checks = {NULL, 0, 0, false};
     const char *name = npu_name(k->emitter, NPU_KERNEL, k->kernel);

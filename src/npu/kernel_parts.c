@@ -6,8 +6,8 @@
 
 // -- names ----------------------------------------------------------------------------------------
 
-// Makes an identifier from a parameter's name, different from those made of parameters' names:
-// v_x_rows, v_x_gm_2, v_x_part3.
+// Makes an identifier from a parameter's name. It never equals an identifier that is made by appending
+// to another one: v_x_rows, v_x_gm_2, v_x_part3.
 static void npu_operand_name(char name[NPU_LOCAL_MAX], const char *from) {
     static const char ends[] = " rows cols gm part l1 at end ";
     npu_mangle(from, name);

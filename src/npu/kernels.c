@@ -24,9 +24,9 @@
 // The library executes the same list (src/kernel/execute.c), with the same sizes in the same order,
 // so the shim gives the same bytes and cycles.
 //
-// A file compiles alone, as a device's compiler gets it, and with others as one: nothing in it has
-// a name that another one has. Builds here compile NPU_GROUP_MAX of them at a time, because most of
-// the time goes into the shim's instructions, which they share.
+// A file compiles alone, as a device's compiler gets it, and together with others: names are unique
+// over all files. Builds here compile NPU_GROUP_MAX of them at a time, because most of the time goes
+// into the shim's instructions, which they share.
 
 #include "kernels.h"
 
@@ -156,7 +156,7 @@ NPU_INTERNAL void npu_kernel_print_phase(const npu_kernel *k, uint32_t phase, ui
     }
 }
 
-// Opens and closes what only turns do that have an iteration of a phase.
+// Opens and closes the block for turns that have an iteration of a phase.
 static void npu_print_phase(npu_kernel *k, uint32_t *open, uint32_t phase, npu_text *out) {
     if (phase == *open) {
         return;

@@ -144,7 +144,7 @@ NPU_INTERNAL void npu_kernel_share(char text[NPU_SIZE_TEXT_MAX]);
 // The loop that stands for the late instructions of a loop that preloads, or 0.
 NPU_INTERNAL uint32_t npu_kernel_late(const npu_kernel *k, uint32_t loop);
 
-// Opens a loop over turns, and what only turns do that have an iteration of a phase.
+// Opens a loop over turns, and the block for turns that have an iteration of the open phase.
 NPU_INTERNAL void npu_kernel_print_turns(const npu_kernel *k, uint32_t loop, uint32_t indent,
                                          npu_text *out);
 NPU_INTERNAL void npu_kernel_print_phase(const npu_kernel *k, uint32_t phase, uint32_t indent,
@@ -156,8 +156,8 @@ NPU_INTERNAL bool npu_kernel_has_loop(const npu_kernel *k, uint32_t loop);
 // The variable of a tile.
 NPU_INTERNAL const char *npu_kernel_tile(const npu_kernel *k, uint32_t tile);
 
-// The variable of a tile, seen with the valid sizes of another one that is allocated alike: a separate
-// one, where only one of the two has sizes that are known here.
+// The variable of a tile, with the valid sizes of a second tile that is allocated alike. It is a
+// separate variable if only one of the two has sizes that are known here.
 NPU_INTERNAL const char *npu_kernel_tile_as(npu_kernel *k, uint32_t tile, uint32_t as);
 
 // The minimum and maximum of an extent: a task has at least a row and a column of every parameter.
@@ -194,7 +194,7 @@ NPU_INTERNAL const char *npu_cpp_type(ptowsp_dtype dtype);  // "float"
 // Writes sizes and scalars.
 NPU_INTERNAL void npu_kernel_print_sizes(npu_kernel *k, npu_text *out);
 
-// Writes what ends a task whose tensors cannot be moved.
+// Writes the checks that end a task whose tensors cannot be moved.
 NPU_INTERNAL void npu_kernel_print_requirements(const npu_kernel *k, npu_text *out);
 
 // Writes the constants before the function, and the declarations at its beginning. The checks go

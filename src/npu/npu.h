@@ -188,8 +188,8 @@ NPU_INTERNAL bool npu_fail(npu_emitter *emitter, ptowsp_status status, uint64_t 
                            const char *format, ...) NPU_PRINTF(4, 5);
 NPU_INTERNAL bool npu_out_of_memory(npu_emitter *emitter);  // fails with that; returns false
 
-// The identifier of a thing, v_b; index as in appendix A (WORKLOAD: the statement). npu_name is what
-// follows another prefix: AXIS_b. It is the name of a kernel's files, too.
+// The identifier of a thing, v_b; index as in appendix A (WORKLOAD: the statement). npu_name is the
+// part after the prefix, for names with other prefixes: AXIS_b. It also names a kernel's files.
 NPU_INTERNAL const char *npu_user_name(const npu_emitter *emitter, npu_kind kind, uint32_t index);
 NPU_INTERNAL const char *npu_name(const npu_emitter *emitter, npu_kind kind, uint32_t index);
 

@@ -80,7 +80,7 @@ typedef struct npu_unit {
     npu_group group;
     uint32_t file_count;
     const char *path;    // of the last file
-    npu_text before;     // options for those before it, as arguments
+    npu_text before;     // options for the files before it, as arguments
     npu_text sources;    // "hash path" of all
     uint64_t headers;    // a bit for each included header
     bool is_shared;      // it is compiled alike for many programs: its object is kept

@@ -298,7 +298,7 @@ static void npu_task_lines(npu_expand *x, const ptowsp_statement *s) {
     npu_line(x, "task.submit();");
 }
 
-// A task has a block of its own, unless it is alone in the one around it.
+// A task has its own block, unless it is the only statement of the enclosing block.
 static void npu_task(npu_expand *x, uint32_t i, const ptowsp_statement *s) {
     bool is_alone = x->tables->statements[i - 1].end == i + 1;
     uint32_t names = x->names.count;

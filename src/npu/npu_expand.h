@@ -40,7 +40,7 @@ typedef struct npu_part {
 typedef struct npu_block {
     uint32_t name_count;                // number of names visible before
     bool is_split;                      // its statements are in several functions
-    uint32_t weight;                    // of those in the open function, 0: none is open
+    uint32_t weight;                    // of statements in the open function; 0: none is open
     char function[NPU_LOCAL_NAME_MAX];  // the open function
 } npu_block;
 
@@ -109,7 +109,7 @@ NPU_INTERNAL const char *npu_local_name(const npu_expand *x, npu_local_kind kind
 // processes; or of a process, these arrays. npu_print_locals gives them names.
 NPU_INTERNAL void npu_collect_function(npu_expand *x, uint32_t begin, uint32_t end);
 NPU_INTERNAL void npu_collect_process(npu_expand *x, uint32_t begin, uint32_t end);
-// Those of expressions.
+// The same for expressions.
 NPU_INTERNAL void npu_collect_values(npu_expand *x, const uint32_t *exprs, uint32_t count);
 NPU_INTERNAL void npu_print_locals(npu_expand *x, npu_locals *locals);
 NPU_INTERNAL void npu_forget_locals(npu_locals *locals);
@@ -154,7 +154,7 @@ NPU_INTERNAL void npu_add_counted_for(npu_expand *x, uint32_t variable, uint32_t
 // Do statements [begin, end) use the walking object?
 NPU_INTERNAL bool npu_is_walked(const npu_expand *x, uint32_t begin, uint32_t end);
 
-// Statements of pipelines and processes, and the end of those two.
+// Statements of pipelines and processes, and the ends of both.
 NPU_INTERNAL void npu_pipeline_statement(npu_expand *x, uint32_t i, const ptowsp_statement *s);
 NPU_INTERNAL void npu_pipeline_end(npu_expand *x, const ptowsp_statement *begin);
 

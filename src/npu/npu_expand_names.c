@@ -79,7 +79,7 @@ static void npu_collect(npu_expand *x, npu_locals *locals, npu_local_kind kind, 
     }
 }
 
-// The locals to collect: in a function, all except arrays that processes read; in a process, those.
+// The locals to collect: in a function all except arrays that processes read, in a process those arrays.
 typedef struct npu_collector {
     npu_expand *x;
     npu_locals *locals;

@@ -9,7 +9,7 @@
 
 #include <inttypes.h>
 
-// The precedence of operators. Those of one rank associate from the left.
+// The precedence of operators. Operators of one rank associate from the left.
 typedef enum npu_rank {
     NPU_RANK_SELECT,
     NPU_RANK_OR,

@@ -197,8 +197,8 @@ static void npu_variable_open(npu_namer *namer, uint32_t variable) {
     npu_name_give(namer, NPU_VARIABLE, variable, name, true);
 }
 
-// Workloads come first, as their functions are all declared before the first of them; then
-// variables, with those around them.
+// Workloads come first, as all their functions are declared before the first one is defined. Then
+// variables, each with the enclosing variables visible.
 static void npu_names_statements(npu_namer *namer) {
     const ptowsp_program_tables *t = namer->emitter->tables;
     uint32_t count = namer->emitter->tables->statement_count;

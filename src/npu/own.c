@@ -171,7 +171,7 @@ static bool npu_has_name(const char *text, const char *name) {
     return false;
 }
 
-// Adds a file of a source, and those that it includes. Takes the text.
+// Adds a file of a source, and the files that it includes. Takes the text.
 static bool npu_own_add(npu_own *own, npu_text *text, const char *from, const char *to) {
     char hash[NPU_HASH_SIZE];
     if (own->emitter->file_count - own->first_file >= NPU_OWN_FILE_MAX) {

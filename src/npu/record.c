@@ -2,7 +2,7 @@
 // tree of the same program checks itself against them wherever it was built: run --check.
 //
 //      recording       lines of text: the program, options of the tree's command line, expectations
-//      m1.bin ...      memory of tensors as it was before: those that overlap are one
+//      m1.bin ...      memory of tensors before the run; tensors that overlap share a file
 //      d1.bin ...      arrays, lengths, plans
 //      o1.bin ...      elements of tensors that tasks write, after the run
 //
@@ -188,7 +188,7 @@ static void npu_print_elements(npu_text *bytes, const ptowsp_buffer *buffer) {
     }
 }
 
-// -- what else is bound ---------------------------------------------------------------------------
+// -- other bindings -------------------------------------------------------------------------------
 
 static bool npu_record_axis(npu_recording *r, uint32_t i) {
     const ptowsp_axis_info *axis = &r->tables->axes[i];

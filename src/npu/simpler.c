@@ -12,14 +12,14 @@
 // Rings. The entry of the runtime is depth 0, the block of transient tensors is at depth 1, tasks are at
 // depth 2. A scope ends after W/4 submits, a fourth of the task window. The program proceeds if the
 // contents of one scope fit. A submit waits for at most 16 tasks, the last one for the block as well.
-// So these sizes suffice, for any run with such a block, whose size may be another one in each run:
+// So these sizes suffice for any run. The size of the block may differ between runs:
 //
 //      task window  4   4                           W                 4
 //      heap         -   the block                   W / 4 FIFOs       -      (rounded up to 1024)
 //      dep pool     4   4                           17 * W / 4 + 1    4
 //
 // and with four times as much the next scopes are submitted while the last ones run. `ptowsp_tool
-// dump rings` gives the least for a run.
+// dump rings` gives the smallest sizes for a run.
 
 #include "kernels.h"
 
@@ -322,7 +322,7 @@ static const char npu_simpler_places[][2][48] = {
     {"LICENSE", ""},
 };
 
-// A file of the tree, or of those that are the same in every one. NULL: it is not there.
+// A file of the tree, or a file that is the same in every tree. NULL: not found.
 static const char *npu_simpler_find(const npu_file *files, uint32_t count, const char *path,
                                     size_t *out_size) {
     for (uint32_t i = 0; i < count; i++) {

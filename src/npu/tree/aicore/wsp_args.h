@@ -5,8 +5,8 @@
 
 #include "wsp_target.h"
 
-// How a task is read, and how it fails: axis 0 is rows. Another runtime passes something else for a
-// task, and says here what (wsp_simpler_kernel.h).
+// How a task is read, and how it fails: axis 0 is rows. A different runtime passes tasks in its own
+// form, and defines these macros for it (wsp_simpler_kernel.h).
 #ifndef WSP_TILE_SIZE
 #define WSP_TILE_SIZE(task, tile, axis) ((task)->args[(task)->axis_count + 2 * (tile) + (axis)])
 #define WSP_TILE_DATA(task, tile)       ((task)->tiles[tile].data)

@@ -60,7 +60,7 @@ inline const char *own_fault(const char *said = nullptr) {
     return __atomic_load_n(&is_there, __ATOMIC_ACQUIRE) ? text : "";
 }
 
-// After begin_tiles: nobody has checked the operands of a source that is passed through.
+// After begin_tiles: the operands of a source that is passed through have not been checked.
 inline void begin_own(bool is_as_simulator) {
     ptoisa_core &core = ptoisa_this_core();
     core.is_checked = true;

@@ -118,7 +118,7 @@ class Fifo {
         }
     }
 
-    // What says where this core's part begins: as many rows as are above it.
+    // A window with as many valid rows as are above this core's part, which tells where the part begins.
     template <uint32_t Pitch, typename T> AICORE auto part(T &tile) const {
         const int rows = tile.GetValidRow();
         return window<Pitch>(tile, nullptr, rows > 0 && mine.is_second ? mine.cut : rows);
@@ -300,7 +300,7 @@ inline void run_halves(wsp_task *task, half_fn cube, half_fn vector) {
 
 }  // namespace wsp
 
-// What mixed kernels, and those that call them, have beside the task: on a device the FIFOs of the
+// A further parameter of mixed kernels, and of functions that call them: on a device the FIFOs of the
 // block. WSP_HALVES is the last statement of such a kernel.
 #if defined(WSP_ASCEND) && defined(WSP_UNIT_block)
 #define WSP_BLOCK_PARAM , wsp::Pipes &pipes

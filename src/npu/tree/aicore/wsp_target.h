@@ -58,7 +58,7 @@
 #define WSP_BARRIER_V() pipe_barrier(PIPE_V)
 #endif
 
-// An instruction that the unit model does not count: others count it as a part of another one.
+// An instruction that the unit model does not count, as PTO-WSP counts it as part of another one.
 #if WSP_IS_SHIM
 #define WSP_UNCOUNTED(...)                                                                         \
     do {                                                                                           \

@@ -1,5 +1,5 @@
-// Compiles the runtime that the library and all trees share: wsp_core.h. What only plans or pipelines
-// need is left out of the tree of a program without them: then one of these lines is missing.
+// Compiles the runtime that the library and all trees share: wsp_core.h. The tree of a program without
+// plans or pipelines lacks their parts: then one of these lines is missing.
 
 #define WSP_CORE_SOURCES
 #define WSP_CORE_PLANS

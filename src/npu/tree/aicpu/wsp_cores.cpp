@@ -1,4 +1,4 @@
-// The scheduler as the owner of cores: what pwsp_cores asks about tasks. See wsp_scheduler.h.
+// The scheduler as the owner of cores: the callbacks of pwsp_cores about tasks. See wsp_scheduler.h.
 
 #include "wsp_scheduler.h"
 

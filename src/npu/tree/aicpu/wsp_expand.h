@@ -296,7 +296,7 @@ class Task {
         run_->task_->stream_key = to_u64(key).value();
     }
     void after(std::initializer_list<uint32_t> edges);   // explicit edges that end here
-    void before(std::initializer_list<uint32_t> edges);  // those that begin here
+    void before(std::initializer_list<uint32_t> edges);  // explicit edges that begin here
     void submit();
 
   private:

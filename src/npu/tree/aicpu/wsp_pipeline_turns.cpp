@@ -108,7 +108,7 @@ uint32_t Network::choose() {
     return next;
 }
 
-// The first of those that have begun and not ended.
+// The first process that has begun and not ended.
 uint32_t Network::choose_to_unwind() {
     for (; unwound_ < processes_.size(); unwound_++) {
         if (bodies_[unwound_]->thread && !bodies_[unwound_]->is_in_kernel) {

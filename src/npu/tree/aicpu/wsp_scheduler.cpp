@@ -64,8 +64,8 @@ bool Scheduler::begin_issue() {
     return true;
 }
 
-// Cores of AICPU threads 1, 2, ..., or of thread 0. With a limit nobody sleeps: cores may never wake
-// anybody. Nor where several processes of a pipeline run kernels at once.
+// Cores of AICPU threads 1, 2, ..., or of thread 0. With a limit threads do not sleep, as a lost core
+// would never wake them. Nor do they where several processes of a pipeline run kernels at once.
 bool Scheduler::begin_cores() {
     pwsp_cores_desc desc = pwsp_cores_desc();
     for (const Core &core : given_) {

@@ -116,7 +116,7 @@ class Scheduler final : public Target {
     void scope_end() override;
     void reset(const uint32_t *edges, uint32_t count) override;
     bool await_element(const Region &element) override;
-    // Where this processor has no access to what cores have written. False after a failure.
+    // For a processor without access to data that cores have written. False after a failure.
     bool fetch(const Region &element);
 
     // Returns when all submitted tasks have retired. False after a failure.

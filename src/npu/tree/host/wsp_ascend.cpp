@@ -6,7 +6,7 @@
 //
 //      open      aclInit, aclrtSetDevice, time limit of operators, a stream for each processor
 //      copy      tensors, arrays and tables to the device, with its addresses in them
-//      start     cube cores, vector cores, then the AICPU; each polls until it is told
+//      start     cube cores, vector cores, then the AICPU; each polls until it may begin
 //      wait      all streams, with a time limit
 //      copy      tensors that are written, and slots, from the device
 //      close     everything open, in the opposite order, also after errors

@@ -1,5 +1,5 @@
-// A device whose driver is the host: no AICPU takes part, and no AICPU's loader. What wsp_launch.h
-// calls a stream is one of CANN's; a launch is the emitted wsp_launch_... of aicore/dispatch.cpp.
+// A device whose driver is the host: neither the AICPU nor its loader takes part. A stream of
+// wsp_launch.h is a stream of CANN; a launch is the emitted wsp_launch_... of aicore/dispatch.cpp.
 //
 // THIS HAS NEVER RUN (see wsp_ascend.cpp). Tasks of a wave are in memory of the device:
 //

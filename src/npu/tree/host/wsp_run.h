@@ -16,8 +16,8 @@ ptowsp_status run_program(const wsp_program &program, Bindings *bindings,
 
 class Stream;
 
-// How the host launches kernels, if it is the driver. Streams of the units, or null; and what brings an
-// element from the device that a slot is loaded from, or null.
+// How the host launches kernels, if it is the driver: a stream for each unit, or null. `fetch` copies an
+// element, from which a slot is loaded, from the device; or null.
 struct Launches {
     Stream *streams[2];
     bool (*fetch)(void *user, const void *data, size_t size);

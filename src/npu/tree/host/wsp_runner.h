@@ -46,8 +46,8 @@ typedef struct wsp_runner_options {
     // does not end by then is SYSTEM_FAILED, and named: a core that has not begun, or not ended one
     // task, within 8/10 of it, with the task. On the CPU nothing is limited.
     uint32_t time_limit_ms;
-    // When and where tasks ran, by index, of those below span_capacity; kind: their kernel. NULL, and
-    // on the device: nothing is written.
+    // When and where tasks with an index below span_capacity ran, by index; kind: their kernel. NULL,
+    // and on the device: nothing is written.
     ptowsp_span *spans;
     uint64_t span_capacity;
     // A ptowsp_npu_driver. HOST: the host launches kernels itself; no AICPU takes part. aicpu_count is 1

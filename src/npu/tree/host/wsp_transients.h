@@ -23,7 +23,7 @@ class Transients {
         return items_.empty() ? 0 : placement_.peak;
     }
 
-    // Binds the program's transient tensors, for what else is bound, which has been verified.
+    // Binds the program's transient tensors. All other bindings have been verified.
     ptowsp_status place(Failure *failure, const wsp_bindings &bindings, pwsp_bound_tensor *tensors);
 
   private:

@@ -139,7 +139,7 @@ typedef struct wsp_transient_decl {
     uint32_t lifetime_count;  // its lifetimes follow the previous transient tensor's
 } wsp_transient_decl;
 
-// Transient tensors: those with lifetimes that have no point in common may share memory.
+// Transient tensors may share memory if their lifetimes have no point in common.
 typedef struct wsp_transients {
     uint32_t count;
     const wsp_transient_decl *tensors;

@@ -292,7 +292,7 @@ inline void simpler_run(const ChipTaskArgs &args, const SimplerKernel *kernels,
     const wsp_program &program = wsp_the_program;
     Bindings bindings(program);
     SimplerTarget target(program, kernels, options);
-    // Placed at no address in particular, which says how long the block is.
+    // Placed at an arbitrary address, to find the size of the block.
     char *nowhere = reinterpret_cast<char *>(static_cast<uintptr_t>(PTOWSP_TRANSIENT_ALIGN));
     const SimplerArgs words(args);
     if (!Words(program, words, &bindings).bind() ||
