@@ -87,7 +87,7 @@ NPU_INTERNAL void npu_kernel_print_loops(npu_kernel *k, uint32_t number, npu_tex
         }
         npu_print(&sum, " + %u * runs_%u", loop->insn_count, i);
         npu_text check = {NULL, 0, 0, false};
-        // Of more runs than that the sum might overflow.
+        // With more runs than that the sum might overflow.
         npu_print(&check,
                   "WSP_CHECK(task, %u, loop_%u.is_good && runs_%u <= PTOWSP_TASK_INSN_MAX && "
                   "%s <= PTOWSP_TASK_INSN_MAX);",

@@ -465,7 +465,7 @@ NPU_INTERNAL void npu_kernel_print_insn(npu_kernel *k, const ptowsp_insn_info *i
     }
     npu_print_call(k, insn, &call);
     npu_print(&call, insn->is_implied ? ");" : ";");
-    // A FIFO is pushed to and popped from whatever the tile has, as the other core does the opposite.
+    // A FIFO is pushed and popped even if the tile is empty, as the other core does the opposite.
     if (insn->op != PTOWSP_OP_TPUSH && insn->op != PTOWSP_OP_TPOP) {
         npu_print_operands(k, insn, &operands);
     }

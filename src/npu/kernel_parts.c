@@ -81,8 +81,8 @@ NPU_INTERNAL int64_t npu_param_size(const npu_kernel *k, const ptowsp_extent *ex
 }
 
 // Extents grow with the parameter's size, or shrink, but do not both.
-// The least that a size is before it is scaled: the parameter has a row and a column at least. A loop
-// whose index is subtracted goes to the end of that parameter, or beyond.
+// The smallest size before scaling: the parameter has at least a row and a column. A loop whose index
+// is subtracted goes to the end of that parameter, or beyond.
 static int64_t npu_extent_base(const npu_kernel *k, const ptowsp_extent *extent) {
     if (extent->loop == 0) {
         return 1;

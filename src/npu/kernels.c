@@ -15,7 +15,7 @@
 //          Tile<...> v_x(v_x_rows, v_x_cols);           tiles
 //          TLOAD(v_x, v_x_gm);                          instructions
 //          for (int n_1 = 0; n_1 < loop_1.count; n_1++) {
-//              const int i_1 = loop_1.at(n_1);          what depends on a loop is declared in it
+//              const int i_1 = loop_1.at(n_1);          values that depend on the loop
 //              TASSIGN(v_y, wsp::place(v_y_at, 512, n_1));  a tile that has two places, and its flags:
 //              wait_flag(PIPE_V, PIPE_MTE2, wsp::event(6, n_1));
 //          }

@@ -260,8 +260,8 @@ NPU_INTERNAL void npu_native_emit(npu_emitter *emitter, uint32_t kernel);
 
 // -- launches.c -----------------------------------------------------------------------------------
 
-// The line of the first launch that is under no condition, or 0. Adds the words that the shim needs, so
-// as not to see the others.
+// The line of the first launch without a condition around it, or 0. Adds the words that hide the other
+// launches from the shim.
 NPU_INTERNAL uint32_t npu_find_launch(const char *text, uint32_t *out_words);
 
 // Writes their definitions, or the ends of these.

@@ -6,8 +6,8 @@
 //      #ifndef __CPU_SIM         PTO-ISA's simulator does not see it: for the shim the file that includes
 //      #ifndef __COSTMODEL       the source defines the word, in this source alone
 //
-// A launch under none of these, and under no other condition, is refused with its line. One under
-// another condition is the author's: the compiler decides.
+// A launch without any condition around it is refused, with its line. Under a different condition it is
+// the author's responsibility: the compiler decides.
 
 #include "kernels.h"
 

@@ -81,7 +81,7 @@ NPU_INTERNAL void npu_text_free(npu_text *text);
 NPU_INTERNAL void npu_write(npu_text *text, const char *data, size_t size);
 // Appends a part, which is empty afterwards.
 NPU_INTERNAL void npu_append(npu_text *text, npu_text *part);
-// Frees a part without it; if memory was out for the part, it is for the text.
+// Frees a part without appending it; if memory was out for the part, the text is marked, too.
 NPU_INTERNAL void npu_text_end(npu_text *text, npu_text *part);
 // As printf, of any length; of floating-point numbers base/number.h makes text.
 NPU_INTERNAL void npu_print(npu_text *text, const char *format, ...) NPU_PRINTF(2, 3);
@@ -214,7 +214,7 @@ NPU_INTERNAL void npu_add_fixed_file(npu_emitter *emitter, const char *path, con
 NPU_INTERNAL uint64_t npu_line_count(const char *data, size_t size);
 
 NPU_INTERNAL void npu_hash(const void *data, size_t size, char hash[NPU_HASH_SIZE]);
-// Of all files so far that belong to the sources.
+// The hash of all files so far that belong to the sources.
 NPU_INTERNAL void npu_hash_sources(npu_emitter *emitter, char hash[NPU_HASH_SIZE]);
 NPU_INTERNAL void npu_files_free(npu_emitter *emitter);
 

@@ -13,7 +13,7 @@
 //          tree/             the sources
 //          compile.log       the compiler's commands and output
 //          libwsp_tree.so    the library to load
-//          key               the text that KEY is the hash of: tree, compiler and options
+//          key               the text whose hash is KEY: tree, compiler and options
 //          complete          written last: the hash of libwsp_tree.so
 //      KEY.log           the compiler's output when it failed
 //      objects/KEY.o     files that are compiled alike for many programs

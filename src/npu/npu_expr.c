@@ -183,7 +183,7 @@ static void npu_add_node(npu_expand *x, uint32_t expr, npu_literal literal) {
         npu_add_entry(x, e->id);
         npu_add(x, ".entry");
         break;
-    // Of a dense axis it is a literal.
+    // The size of a dense axis is a literal.
     case PTOWSP_EXPR_SIZE: npu_add(x, "%s", npu_local_name(x, NPU_LOCAL_SIZE, e->id)); break;
     case PTOWSP_EXPR_SYMBOL: npu_add(x, "%s", npu_local_name(x, NPU_LOCAL_SYMBOL, e->id)); break;
     case PTOWSP_EXPR_ARRAY:

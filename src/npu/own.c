@@ -32,7 +32,7 @@ typedef struct npu_own {
 
 // -- where headers are ----------------------------------------------------------------------------
 
-// The length of a path up to its last '/', and with it.
+// The length of a path up to and including its last '/'.
 static size_t npu_directory_length(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash ? (size_t)(slash - path) + 1 : 0;

@@ -209,7 +209,7 @@ static bool npu_record_axis(npu_recording *r, uint32_t i) {
     return npu_record_name(r, axis->name);
 }
 
-// The plan of a plan's first axis: that which a batch became in the execution.
+// The plan bound to a plan's first axis; for a batch, the plan that the execution made.
 static bool npu_record_plan(npu_recording *r, uint32_t i) {
     const ptowsp_axis_info *axis = &r->tables->axes[i];
     ptowsp_attention_plan plan;
@@ -337,7 +337,7 @@ NPU_INTERNAL void npu_record_run(npu_emitter *emitter, ptowsp_run *run,
     r.tables = emitter->tables;
     npu_print(&r.text, "ptowsp recording 1\nprogram %s\n--model %s\n", emitter->hash,
               models[options ? options->cost.model : PTOWSP_MODEL_UNIT]);
-    // Files may have failed where lines have not.
+    // Adding files may have failed although the lines are good.
     if (emitter->status == PTOWSP_OK && npu_record_bindings(&r) && emitter->status == PTOWSP_OK) {
         emitter->status = ptowsp_run_execute(run, options);  // reports in the context
         if (emitter->status == PTOWSP_OK && npu_record_results(&r)) {

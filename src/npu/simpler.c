@@ -172,7 +172,7 @@ static bool npu_simpler_check_window(npu_emitter *emitter, uint32_t window) {
                           (unsigned)NPU_SIMPLER_WINDOW_MAX - 1);
 }
 
-// The least power of two that holds so many; a schedule's window is one of tasks in flight.
+// The smallest power of two that holds the schedule's window, which counts tasks in flight.
 static uint32_t npu_simpler_window(const npu_emitter *emitter, const ptowsp_npu_desc *desc) {
     const uint32_t wanted = emitter->tables->schedule.window;
     uint32_t window = NPU_SIMPLER_WINDOW_MIN;

@@ -119,7 +119,7 @@ inline ptowsp_status measure(const Dispatch &tree, uint32_t kernel, const ptowsp
     return static_cast<ptowsp_status>(own.status);
 }
 
-// Of dispatch.cpp. Seen from outside, as the functions of wsp_runner.h are.
+// A part of dispatch.cpp. It is exported, like the functions of wsp_runner.h.
 #define WSP_MEASURE                                                                                \
     extern "C" __attribute__((visibility("default"))) ptowsp_status wsp_runner_measure(            \
         uint32_t kernel, const ptowsp_task *task, const ptowsp_cost *cost, uint64_t *out_cycles,   \

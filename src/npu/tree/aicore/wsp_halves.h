@@ -5,7 +5,7 @@
 // shim has a block of three cores for a task, each on a thread (pto::RunBlock). PTO-ISA's simulator
 // has two threads, and the vector one does all rows.
 //
-// Where the rows of the vector half are shared (share), the first vector core has those below
+// Where the rows of the vector half are shared (share), the first vector core has the rows below
 // ceil(rows / 2) of every tile, and the second has the rest: `of` them, in memory from first() on. In
 // the slot of a FIFO its part begins as many rows after the first core's part (TILE_UP_DOWN: half of a
 // tile with an even number of rows; not all need be valid). Else the first vector core does everything,
@@ -106,7 +106,7 @@ class Fifo {
         }
     }
 
-    // So many rows of a tile, in a slot.
+    // A window of `rows` rows of a tile in a slot.
     template <uint32_t Pitch, typename T>
     AICORE static auto window(T &tile, __gm__ typename T::DType *at, int rows) {
         using E = typename T::DType;
@@ -124,7 +124,7 @@ class Fifo {
         return window<Pitch>(tile, nullptr, rows > 0 && mine.is_second ? mine.cut : rows);
     }
 
-    // The shim gives no slot after a fault; no one else moves nothing.
+    // Is there data to move? The shim gives no slot after a fault; the others cannot move empty tiles.
     template <typename T, typename G>
     AICORE static bool moves([[maybe_unused]] T &tile, [[maybe_unused]] const G &slot) {
 #if WSP_IS_SHIM

@@ -41,8 +41,8 @@
 
 #include "wsp_abi.h"
 
-// In kernels of bfloat16_t. The simulator has that type from a compiler with C++23's, or else one
-// that is something else.
+// In kernels of bfloat16_t. The simulator takes that type from a compiler that has C++23's. With other
+// compilers its bfloat16_t is a different type, and the kernel is refused.
 #if defined(WSP_PTO_ISA) && !defined(__STDCPP_BFLOAT16_T__)
 #define WSP_NEEDS_BF16()                                                                           \
     static_assert(sizeof(wsp_task) == 0,                                                           \
@@ -78,7 +78,7 @@
 #endif
 
 // Moves a tile from L0C to UB, or from UB to L1. One core does it as a TMOV. On a device one core
-// pushes and the other pops, through the consumer's memory, and nothing of that is here.
+// pushes and the other pops, through the consumer's memory; that is not implemented here.
 #ifdef WSP_ASCEND
 #define WSP_CROSS(number, ub, l1, dst, src)                                                        \
     static_assert((number) < 0, "tiles between cube and vector cores: see wsp_kernel.h")

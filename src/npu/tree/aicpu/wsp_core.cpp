@@ -8,7 +8,7 @@
 
 #ifndef WSP_CORE_PLANS
 
-// Nothing of this is called: a program without plans has no axis that a batch could be bound to.
+// Never called: a program without plans has no axis to which a batch could be bound.
 PWSP_INTERNAL ptowsp_status pwsp_bind_check_batch(pwsp_error *error, const char *name,
                                                   const ptowsp_attention_batch *,
                                                   const ptowsp_attention_config *,

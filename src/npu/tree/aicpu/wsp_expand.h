@@ -102,7 +102,7 @@ using Entries = Items<Entry>;
 // The units or merges of a plan that are valid, by index: for (const i64 u : run.units(AXIS_x)).
 using Units = Items<i64>;
 
-// How many rows or columns a tile has: so many, 0: up to the tensor's edge; and at most `most`.
+// The rows or columns of a tile: a number, or 0 for all up to the tensor's edge; and at most `most`.
 struct Extent {
     Extent(int64_t count) : size(count) {
     }

@@ -94,8 +94,8 @@ bool read_recording(const std::string &directory, const std::string &program,
 
 // -- writing --------------------------------------------------------------------------------------
 
-// Writes a recording: files as they are added, their names last, so that one which is not whole is
-// none.
+// Writes a recording: files as they are added, their names last. So an incomplete directory is not
+// taken for a recording.
 class Recorder {
   public:
     // A new or empty directory, or an older recording, which is replaced.
