@@ -267,28 +267,28 @@
 //
 // CONTENTS
 //
-//    1. Build configuration                 350    18. Schedules                          3823
-//    2. Status and errors                   457    19. Modules as text                    4313
-//    3. Contexts and threads                523    20. Programs                           4365
-//    4. Sinks                               688    21. Runs                               4444
-//    5. Work and tiers                      717    22. Seeing runs                        5125
-//    6. Chunk plans                         870    23. Graphs                             5678
-//    7. Dispatch                           1192    24. Tile kernels                       5930
-//    8. Merging                            1262    25. Pipelines                          6571
-//    9. Attention plans                    1311    26. Ranks                              6757
-//   10. Attention kernels                  1811    27. Layouts                            7301
-//   11. MoE plans                          2078    28. Devices                            7618
-//   12. Prefix trees                       2559    29. Tuning                             7780
-//   13. Data types and tensors             2846    30. Emitting                           8106
-//   14. Modules                            2931    31. Dumps of PTO Runtime               8334
-//   15. Kernels                            3140    32. Spaces                             8586
-//   16. Scalar expressions                 3456    33. Utilities                          8645
-//   17. Workloads                          3557
+//    1. Build configuration                 350    18. Schedules                          3827
+//    2. Status and errors                   457    19. Modules as text                    4318
+//    3. Contexts and threads                523    20. Programs                           4370
+//    4. Sinks                               689    21. Runs                               4449
+//    5. Work and tiers                      718    22. Seeing runs                        5129
+//    6. Chunk plans                         871    23. Graphs                             5679
+//    7. Dispatch                           1193    24. Tile kernels                       5932
+//    8. Merging                            1263    25. Pipelines                          6573
+//    9. Attention plans                    1312    26. Ranks                              6759
+//   10. Attention kernels                  1814    27. Layouts                            7303
+//   11. MoE plans                          2081    28. Devices                            7620
+//   12. Prefix trees                       2562    29. Tuning                             7781
+//   13. Data types and tensors             2848    30. Emitting                           8106
+//   14. Modules                            2933    31. Dumps of PTO Runtime               8335
+//   15. Kernels                            3143    32. Spaces                             8586
+//   16. Scalar expressions                 3459    33. Utilities                          8645
+//   17. Workloads                          3560
 //
 //   Appendix A. Reading programs                   8659
-//   Appendix B. The grammar of modules as text     9187
-//   Appendix C. Macros                             9274
-//   Appendix D. Index of functions                 9497
+//   Appendix B. The grammar of modules as text     9188
+//   Appendix C. Macros                             9275
+//   Appendix D. Index of functions                 9498
 //
 // WORDS
 //
@@ -351,9 +351,9 @@
 // -------------------------------------------------------------------------------------------------
 
 #define PTOWSP_VERSION_MAJOR 0
-#define PTOWSP_VERSION_MINOR 1
+#define PTOWSP_VERSION_MINOR 2
 #define PTOWSP_VERSION_PATCH 0
-#define PTOWSP_VERSION       "0.1.0"
+#define PTOWSP_VERSION       "0.2.0"
 
 #if defined(PTOWSP_ONLY_ATTENTION) && !defined(PTOWSP_ONLY_PLAN)
 #define PTOWSP_ONLY_PLAN
@@ -435,7 +435,7 @@
 extern "C" {
 #endif
 
-// The version of the compiled library, "0.1.0". Compare it with PTOWSP_VERSION to detect a library
+// The version of the compiled library, "0.2.0". Compare it with PTOWSP_VERSION to detect a library
 // whose version differs from the header's.
 PTOWSP_API const char *ptowsp_version(void);
 
@@ -9498,141 +9498,141 @@ PTOWSP_DEFINE_SPACE(ptowsp_moe_space, PTOWSP_MOE_DIMS)
 // Appendix D. Index of functions
 // -------------------------------------------------------------------------------------------------
 //
-//      ptowsp_              add 3515, algorithm_name 6873, and 3539, array_at 3485,
-//                           bf16_from_f32 2898, bitand 3522, bitnot 3528, bitor 3523, bitxor 3524,
-//                           bool 3476, call_make 3727, cast 3548, channel_make 6723, clock_ns 8654,
-//                           close_make 6746, combine_begin 3621, consume_begin 6711, consumes 6730,
-//                           convert 2906, core_timing_of 6530, cost_check 6535, decode_tiers 867,
-//                           depth_name 3975, div 3518, edge_reason_name 5272, eq 3531,
-//                           event_make 6752, f16_from_f32 2896, fingerprint_print 5121,
-//                           for_each_begin 3615, ge 3536, gt 3535, hash 8651, i64 3474,
-//                           instruction 6462, le 3534, links_make 6999, location_name 2890,
-//                           lt 3533, max 3521, memory_name 6007, min 3520, mul 3517, ne 3532,
-//                           neg 3527, not 3541, opcode_name 9028, or 3540, otherwise_begin 3620,
-//                           pipe_name 6008, pipeline_begin 6706, process_begin 6708,
-//                           processor_count 626, produces 6731, receive_begin 6713,
-//                           record_make 6753, rem 3519, replicate_begin 6709, ring_name 3958,
-//                           scope_end 3623, search_print 5674, sequence_begin 3622,
-//                           shared_memory_of 4188, shl 3525, shr 3526, spans_export 5450,
-//                           stall_name 4867, sub 3516, support_name 4297, symbol 3480,
-//                           target_name 4296, tier_find 858, u64 3475, unit_name 3229, version 440,
-//                           wait_make 6754, when_begin 3619
-//      ptowsp_attend_       bytes 2072, check 1993, compute 2060, convert 2067, join 2031,
-//                           merge 2027, place 1983, run 2014, run_worker 2007, size 1976,
-//                           unit_of 2049, unit_rows 2053, variant 2075, work 2023
-//      ptowsp_attention_    accs 1723, bound 1600, check 1653, cost_of 6084, export 1704,
-//                           generate 1631, is_invariant 1661, job_check 1795, lane_merges 1670,
-//                           lane_units 1665, merge_row 1728, place 1617, print 1708,
-//                           progress_size 1771, run 1807, run_serial 1799, run_worker 1787,
-//                           see 1644, size 1607, states 1719, unit_rows 1678
-//      ptowsp_axis_         dense 3023, dynamic 3024, plan 3069, plan_lanes 3071, plan_merges 3070,
-//                           ragged 3025, row 3031, size 3490, sparse 3026
-//      ptowsp_capability_   at 4294, count 4293, print 4295
-//      ptowsp_collective_   choose 7029, name 6872, plan 6919, print 6926, time 7019
+//      ptowsp_              add 3518, algorithm_name 6875, and 3542, array_at 3488,
+//                           bf16_from_f32 2900, bitand 3525, bitnot 3531, bitor 3526, bitxor 3527,
+//                           bool 3479, call_make 3731, cast 3551, channel_make 6725, clock_ns 8654,
+//                           close_make 6748, combine_begin 3624, consume_begin 6713, consumes 6732,
+//                           convert 2908, core_timing_of 6532, cost_check 6537, decode_tiers 868,
+//                           depth_name 3980, div 3521, edge_reason_name 5275, eq 3534,
+//                           event_make 6754, f16_from_f32 2898, fingerprint_print 5125,
+//                           for_each_begin 3618, ge 3539, gt 3538, hash 8651, i64 3477,
+//                           instruction 6464, le 3537, links_make 7001, location_name 2892,
+//                           lt 3536, max 3524, memory_name 6009, min 3523, mul 3520, ne 3535,
+//                           neg 3530, not 3544, opcode_name 9028, or 3543, otherwise_begin 3623,
+//                           pipe_name 6010, pipeline_begin 6708, process_begin 6710,
+//                           processor_count 626, produces 6733, receive_begin 6715,
+//                           record_make 6755, rem 3522, replicate_begin 6711, ring_name 3963,
+//                           scope_end 3626, search_print 5675, sequence_begin 3625,
+//                           shared_memory_of 4193, shl 3528, shr 3529, spans_export 5452,
+//                           stall_name 4871, sub 3519, support_name 4302, symbol 3483,
+//                           target_name 4301, tier_find 859, u64 3478, unit_name 3232, version 440,
+//                           wait_make 6756, when_begin 3622
+//      ptowsp_attend_       bytes 2075, check 1996, compute 2063, convert 2070, join 2034,
+//                           merge 2030, place 1986, run 2017, run_worker 2010, size 1979,
+//                           unit_of 2052, unit_rows 2056, variant 2078, work 2026
+//      ptowsp_attention_    accs 1726, bound 1603, check 1656, cost_of 6086, export 1707,
+//                           generate 1634, is_invariant 1664, job_check 1798, lane_merges 1673,
+//                           lane_units 1668, merge_row 1731, place 1620, print 1711,
+//                           progress_size 1774, run 1810, run_serial 1802, run_worker 1790,
+//                           see 1647, size 1610, states 1722, unit_rows 1681
+//      ptowsp_axis_         dense 3025, dynamic 3026, plan 3071, plan_lanes 3073, plan_merges 3072,
+//                           ragged 3027, row 3033, size 3493, sparse 3028
+//      ptowsp_capability_   at 4299, count 4298, print 4300
+//      ptowsp_collective_   choose 7031, name 6874, plan 6921, print 6928, time 7021
 //      ptowsp_context_      create 603, destroy 609, error 612, fail 616, lane_count 619,
-//                           run_worker 675
-//      ptowsp_control_      cost_name 4098, make 4139
-//      ptowsp_device_       alloc 7696, cancel 7764, close 7689, copy_in 7707, copy_out 7709,
-//                           core_tasks 7777, free 7701, launch 7759, open 7680, result 7773,
-//                           run 7730, run_graph 7721, start 7735
-//      ptowsp_dispatch_     mpmd 1256, serial 1225, spmd 1236
-//      ptowsp_dtype_        name 2887, size 2886
-//      ptowsp_dump_         check 8449, close 8443, explain 8460, open 8441, print 8454,
+//                           run_worker 676
+//      ptowsp_control_      cost_name 4103, make 4144
+//      ptowsp_device_       alloc 7698, cancel 7765, close 7691, copy_in 7708, copy_out 7710,
+//                           core_tasks 7778, free 7703, launch 7760, open 7682, result 7774,
+//                           run 7731, run_graph 7722, start 7736
+//      ptowsp_dispatch_     mpmd 1257, serial 1226, spmd 1237
+//      ptowsp_dtype_        name 2889, size 2888
+//      ptowsp_dump_         check 8450, close 8444, explain 8462, open 8442, print 8455,
 //                           replay_export 8577, replay_print 8571, replay_run 8564,
-//                           rings_least 8498, rings_try 8503
-//      ptowsp_expr_         print 3554, type 3551
-//      ptowsp_f32_          from_bf16 2899, from_f16 2897
-//      ptowsp_graph_        add 5895, cancel 5838, clear 5775, create 5769, destroy 5771,
-//                           edge_make 5793, lanes 5927, limit 5844, poll 5855, record 5831,
-//                           result 5926, run 5819, run_worker 5823, seal 5804, start 5853,
-//                           task_cycles 5908, task_make 5784, task_status 5903, wait 5854
-//      ptowsp_hub_          create 7074, destroy 7078, transport 7082
-//      ptowsp_kernel_       begin 6110, choice 3704, collective 7188, end 6115, explain 3715,
-//                           hash 3410, insn_at 6558, insn_count 6557, make 3403, measure 6551,
-//                           print 6565, rule 7596
-//      ptowsp_linear_       apply 7495, blocked 7480, compose 7485, conflicts 7503, identity 7477,
-//                           inverse 7490, rank 7496, strided 7478, swizzle 7482, transpose 7488
-//      ptowsp_loop_         entry 3494, field 3500
-//      ptowsp_machine_      910b 6049, 950pr 6050
+//                           rings_least 8499, rings_try 8504
+//      ptowsp_expr_         print 3557, type 3554
+//      ptowsp_f32_          from_bf16 2901, from_f16 2899
+//      ptowsp_graph_        add 5897, cancel 5839, clear 5776, create 5770, destroy 5772,
+//                           edge_make 5794, lanes 5929, limit 5845, poll 5856, record 5832,
+//                           result 5928, run 5820, run_worker 5824, seal 5805, start 5854,
+//                           task_cycles 5910, task_make 5785, task_status 5905, wait 5855
+//      ptowsp_hub_          create 7076, destroy 7080, transport 7084
+//      ptowsp_kernel_       begin 6112, choice 3707, collective 7190, end 6118, explain 3719,
+//                           hash 3413, insn_at 6560, insn_count 6559, make 3406, measure 6553,
+//                           print 6567, rule 7598
+//      ptowsp_linear_       apply 7497, blocked 7482, compose 7487, conflicts 7505, identity 7479,
+//                           inverse 7492, rank 7498, strided 7480, swizzle 7484, transpose 7490
+//      ptowsp_loop_         entry 3497, field 3503
+//      ptowsp_machine_      910b 6051, 950pr 6052
 //      ptowsp_measure_      (itself) 7947, samples 7952
-//      ptowsp_merge_        add 1290, clear 1287, finish 1296, partials 1306
-//      ptowsp_mesh_         check 7356, coordinate 7360, layout_check 7368, layout_join 7410,
-//                           layout_part_of 7379, layout_print 7385, layout_relayout 7448
-//      ptowsp_module_       create 2995, destroy 3000, error 3004, mesh 7524, parse 4359,
-//                           print 3011
-//      ptowsp_moe_          bound 2303, check 2333, column_begin 2342, column_end 2349,
-//                           combine 2214, generate 2325, history_add 2395, index 2487, look 2386,
-//                           move 2478, place 2315, plan_units 2368, print 2364, rebalance 2454,
-//                           routes_generate 2549, row_bound 2182, scratch_bytes 2445, share 2497,
-//                           size 2309, sort 2190, sort_parallel 2200, unit_rows 2356
-//      ptowsp_npu_          build 8247, build_run 8298, destroy 8251, directory 8254, emit 8203,
-//                           emit_files 8211, execute 8292, measure 8327, record 8223,
+//      ptowsp_merge_        add 1291, clear 1288, finish 1297, partials 1307
+//      ptowsp_mesh_         check 7358, coordinate 7362, layout_check 7370, layout_join 7412,
+//                           layout_part_of 7381, layout_print 7387, layout_relayout 7450
+//      ptowsp_module_       create 2997, destroy 3002, error 3006, mesh 7526, parse 4364,
+//                           print 3013
+//      ptowsp_moe_          bound 2306, check 2336, column_begin 2345, column_end 2352,
+//                           combine 2217, generate 2328, history_add 2398, index 2490, look 2389,
+//                           move 2481, place 2318, plan_units 2371, print 2367, rebalance 2457,
+//                           routes_generate 2552, row_bound 2185, scratch_bytes 2448, share 2500,
+//                           size 2312, sort 2193, sort_parallel 2203, unit_rows 2359
+//      ptowsp_npu_          build 8247, build_run 8299, destroy 8251, directory 8254, emit 8203,
+//                           emit_files 8211, execute 8293, measure 8328, record 8223,
 //                           was_cached 8252
-//      ptowsp_output_       to_buffer 711, to_file 714
-//      ptowsp_parallel_     begin 3613, for 640
-//      ptowsp_plan_         chunk_size 1126, explain 1189, generate 1149, generate_parallel 1167,
-//                           generate_range 1157, is_invariant 1662, total_work 1134,
-//                           work_bound 1183
-//      ptowsp_prefix_       add 2763, bound 2775, build 2746, build_given 2754, check 2810,
-//                           generate 2799, join_row 2835, place 2789, print 2817,
-//                           progress_size 2841, remove 2766, size 2782, tree_bytes 2736,
-//                           tree_place 2737, unit_tokens 2823
-//      ptowsp_program_      check 9141, create 4384, destroy 4389, kernel_name 4395,
-//                           lane_count 9134, load 4438, print 4402, print_place 4398,
-//                           print_point 4744, print_schedule 9137, prove 9153, read 9131,
-//                           save 4428, size 4392
+//      ptowsp_output_       to_buffer 712, to_file 715
+//      ptowsp_parallel_     begin 3616, for 640
+//      ptowsp_plan_         chunk_size 1127, explain 1190, generate 1150, generate_parallel 1168,
+//                           generate_range 1158, is_invariant 1665, total_work 1135,
+//                           work_bound 1184
+//      ptowsp_prefix_       add 2766, bound 2777, build 2749, build_given 2757, check 2812,
+//                           generate 2801, join_row 2837, place 2791, print 2819,
+//                           progress_size 2843, remove 2769, size 2784, tree_bytes 2739,
+//                           tree_place 2740, unit_tokens 2825
+//      ptowsp_program_      check 9141, create 4389, destroy 4394, kernel_name 4400,
+//                           lane_count 9134, load 4443, print 4407, print_place 4403,
+//                           print_point 4749, print_schedule 9137, prove 9154, read 9131,
+//                           save 4433, size 4397
 //      ptowsp_rails_        fail 8093, init 8074, print 8100, propose 8088, reason_text 8096,
 //                           sample 8080, tick 8084
-//      ptowsp_ranks_        count 7111, create 7104, destroy 7108, poll 7132, rank 7110,
-//                           relayout 7612, run 7124, start 7129, wait 7133
-//      ptowsp_run_          bind 4590, bind_array 4609, bind_batch 4676, bind_csr 4627,
-//                           bind_lengths 4618, bind_plan 4649, bind_ranks 7225, bind_size 4598,
-//                           bind_slot 4749, bind_symbol 4603, bind_tensor 4633,
-//                           bind_transients 4708, bind_work 4655, bound_array 9170,
-//                           bound_batch 9176, bound_csr 9173, bound_plan 9174, bound_size 9167,
-//                           bound_slot 9184, bound_symbol 9168, bound_tensor 9180,
-//                           bound_transients 9182, cancel 4812, channels 5000, clock_at 5195,
-//                           create 4524, critical_path 4939, critical_steps 5032, decisions 5555,
-//                           destroy 4526, edges 5295, execute 4800, execute_worker 4805,
-//                           expect 5118, explore 5081, export 5400, export_decisions 5559,
-//                           export_transients 5409, find_bounds 5487, fingerprint 5111,
-//                           group_export 7294, group_simulate 7269, idle 5220, kernels 5215,
-//                           lanes 4931, lifetime_at 4741, pipelines 4996, poll 4831, print 5086,
-//                           print_stuck 5038, print_task 5202, processes 4998, program 9166,
-//                           rank_waits 7285, record 5169, records 4934, report 5528, result 4930,
-//                           size_transients 4731, slot 4755, start 4822, steps 5027, trace_at 5182,
-//                           trace_count 5181, trace_find 5185, usage 5230, wait 4830, what_if 5503
-//      ptowsp_schedule_     check 4304, print 4310, search 5662, search_cancel 5670
-//      ptowsp_select_       (itself) 3544, begin 3617
-//      ptowsp_send_         make 6736, task_make 6741
-//      ptowsp_slot_         (itself) 3504, load_make 3737, set_make 3731
-//      ptowsp_space_        at 8635, index 8633, make 8628, multiply 9281, total 8632
+//      ptowsp_ranks_        count 7113, create 7106, destroy 7110, poll 7134, rank 7112,
+//                           relayout 7614, run 7126, start 7131, wait 7135
+//      ptowsp_run_          bind 4595, bind_array 4614, bind_batch 4681, bind_csr 4632,
+//                           bind_lengths 4623, bind_plan 4654, bind_ranks 7227, bind_size 4603,
+//                           bind_slot 4754, bind_symbol 4608, bind_tensor 4638,
+//                           bind_transients 4713, bind_work 4660, bound_array 9171,
+//                           bound_batch 9177, bound_csr 9174, bound_plan 9175, bound_size 9168,
+//                           bound_slot 9185, bound_symbol 9169, bound_tensor 9181,
+//                           bound_transients 9183, cancel 4816, channels 5004, clock_at 5199,
+//                           create 4529, critical_path 4943, critical_steps 5036, decisions 5556,
+//                           destroy 4531, edges 5298, execute 4804, execute_worker 4809,
+//                           expect 5122, explore 5085, export 5403, export_decisions 5560,
+//                           export_transients 5412, find_bounds 5489, fingerprint 5115,
+//                           group_export 7296, group_simulate 7271, idle 5223, kernels 5218,
+//                           lanes 4935, lifetime_at 4746, pipelines 5000, poll 4835, print 5090,
+//                           print_stuck 5042, print_task 5205, processes 5002, program 9167,
+//                           rank_waits 7287, record 5173, records 4938, report 5529, result 4934,
+//                           size_transients 4736, slot 4760, start 4826, steps 5031, trace_at 5186,
+//                           trace_count 5185, trace_find 5189, usage 5233, wait 4834, what_if 5505
+//      ptowsp_schedule_     check 4309, print 4315, search 5663, search_cancel 5671
+//      ptowsp_select_       (itself) 3547, begin 3620
+//      ptowsp_send_         make 6738, task_make 6743
+//      ptowsp_slot_         (itself) 3507, load_make 3741, set_make 3735
+//      ptowsp_space_        at 8635, index 8633, make 8628, multiply 9282, total 8632
 //      ptowsp_status_       name 505, text 506
-//      ptowsp_task_         arg 3511, axis 3181, cols 3187, fail 3198, list_make 3820, make 3661,
-//                           rows 3184, scalar 3190, tag 3512, variable 3510
-//      ptowsp_tensor_       layout 7539, make 3109, spread 7533, transient 3135
-//      ptowsp_tile_         abs 6203, add 6180, alloc 6461, carry 6403, col_broadcast 6219,
-//                           colmax 6214, colmin 6215, cols 6406, colsum 6213, compare 6265,
-//                           const 6131, cos 6198, cvt 6241, deinterleave 6295, dequantize 6247,
-//                           div 6183, exp 6190, full 6134, gather 6284, gelu 6200, in 6119,
-//                           inout 6123, interleave 6294, iota 6136, load 6140, log 6191,
-//                           loop_begin 6399, loop_end 6401, matmul 6224, matmul_acc 6225,
-//                           matmul_bias 6226, max 6184, merge_sort 6278, min 6185, mul 6182,
-//                           neg 6202, next 6404, out 6121, preload 6402, quantize 6246, recip 6194,
-//                           relu 6199, row_broadcast 6218, rowmax 6210, rowmean 6212, rowmin 6211,
-//                           rows 6405, rowsum 6208, rowsum_f32 6209, rsqrt 6193, scalar 6128,
-//                           select 6266, sigmoid 6196, silu 6201, sin 6197, slice 6289,
-//                           slice_at 6407, sort32 6277, sqrt 6192, store 6145, store_add 6148,
-//                           store_at 6409, sub 6181, tanh 6195, topk_indices 6280,
-//                           topk_values 6279, transpose 6250
-//      ptowsp_tuning_       add 7869, bucket 7834, compact 7914, count 7901, create 7849,
-//                           destroy 7851, find 7883, record_at 7904, refresh 7858
-//      ptowsp_work_         batch 775, column_part 793, create 843, destroy 847, expert 778,
-//                           head 763, is_first 820, is_last 823, is_valid 813, is_whole 816,
-//                           kv_end 772, kv_len 769, kv_start 766, merge_rows 807, of 829,
-//                           print 838, request 760, slot 796, slot_count 802, slot_first 799,
-//                           tile 790, token_count 784, token_end 787, token_start 781
-//      ptowsp_workload_     begin 3612, param 3720
+//      ptowsp_task_         arg 3514, axis 3184, cols 3190, fail 3201, list_make 3824, make 3664,
+//                           rows 3187, scalar 3193, tag 3515, variable 3513
+//      ptowsp_tensor_       layout 7541, make 3111, spread 7535, transient 3138
+//      ptowsp_tile_         abs 6206, add 6183, alloc 6463, carry 6405, col_broadcast 6222,
+//                           colmax 6217, colmin 6218, cols 6408, colsum 6216, compare 6268,
+//                           const 6134, cos 6201, cvt 6244, deinterleave 6298, dequantize 6250,
+//                           div 6186, exp 6193, full 6137, gather 6287, gelu 6203, in 6122,
+//                           inout 6126, interleave 6297, iota 6139, load 6143, log 6194,
+//                           loop_begin 6401, loop_end 6403, matmul 6227, matmul_acc 6228,
+//                           matmul_bias 6229, max 6187, merge_sort 6281, min 6188, mul 6185,
+//                           neg 6205, next 6406, out 6124, preload 6404, quantize 6249, recip 6197,
+//                           relu 6202, row_broadcast 6221, rowmax 6213, rowmean 6215, rowmin 6214,
+//                           rows 6407, rowsum 6211, rowsum_f32 6212, rsqrt 6196, scalar 6131,
+//                           select 6269, sigmoid 6199, silu 6204, sin 6200, slice 6292,
+//                           slice_at 6409, sort32 6280, sqrt 6195, store 6148, store_add 6151,
+//                           store_at 6411, sub 6184, tanh 6198, topk_indices 6283,
+//                           topk_values 6282, transpose 6253
+//      ptowsp_tuning_       add 7870, bucket 7835, compact 7915, count 7902, create 7850,
+//                           destroy 7852, find 7884, record_at 7905, refresh 7859
+//      ptowsp_work_         batch 776, column_part 794, create 844, destroy 848, expert 779,
+//                           head 764, is_first 821, is_last 824, is_valid 814, is_whole 817,
+//                           kv_end 773, kv_len 770, kv_start 767, merge_rows 808, of 830,
+//                           print 839, request 761, slot 797, slot_count 803, slot_first 800,
+//                           tile 791, token_count 785, token_end 788, token_start 782
+//      ptowsp_workload_     begin 3615, param 3724
 
 #ifdef __cplusplus
 }

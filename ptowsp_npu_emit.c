@@ -460,8 +460,8 @@ static inline __attribute__((unused)) void pwsp_json_vprint(const pwsp_json_sink
 // Files that are the same in every tree (src/npu/tree, ptowsp.h, the shim) become strings at the
 // end of ptowsp_npu_emit.c: npu_fixed_at.
 //
-// Memory. All of it comes from npu_resize. When it is out, a text or the emitter records that and
-// everything goes on harmlessly; the record is checked where a file is added.
+// Memory. All of it comes from npu_resize. After a failed allocation the text or the emitter is marked
+// and later calls do no harm; the mark is checked where a file is added.
 //
 // Errors. The first one is kept in the emitter, and reported to the context at the end.
 
@@ -500,8 +500,8 @@ static inline __attribute__((unused)) void pwsp_json_vprint(const pwsp_json_sink
 // otherwise. PTOWSP_NPU_RESIZE(ptr, size), where that is defined.
 NPU_INTERNAL void *npu_resize(void *ptr, size_t size);
 
-// Makes room for `needed` items in an array, by doubling; what is new is zero. False when memory is
-// out, and the array is as it was.
+// Makes room for `needed` items in an array, by doubling; new items are zero. False when memory is
+// out; the array is then unchanged.
 #define NPU_ROOM(array, capacity, needed) npu_room(&(array), &(capacity), needed, sizeof *(array))
 NPU_INTERNAL bool npu_room(void *array, uint32_t *capacity, uint64_t needed, size_t item_size);
 
@@ -519,7 +519,7 @@ NPU_INTERNAL void npu_text_free(npu_text *text);
 NPU_INTERNAL void npu_write(npu_text *text, const char *data, size_t size);
 // Appends a part, which is empty afterwards.
 NPU_INTERNAL void npu_append(npu_text *text, npu_text *part);
-// Frees a part without it; if memory was out for the part, it is for the text.
+// Frees a part without appending it; if memory was out for the part, the text is marked, too.
 NPU_INTERNAL void npu_text_end(npu_text *text, npu_text *part);
 // As printf, of any length; of floating-point numbers base/number.h makes text.
 NPU_INTERNAL void npu_print(npu_text *text, const char *format, ...) NPU_PRINTF(2, 3);
@@ -541,8 +541,8 @@ NPU_INTERNAL void npu_print_u64(npu_text *text, uint64_t value);
 
 // -- the emitter ----------------------------------------------------------------------------------
 
-// Kinds of named things. All identifiers of one kind differ, those of kernels also when letters'
-// case is ignored, because they name files.
+// Kinds of named things. Identifiers of one kind are unique. Kernels name files, so their identifiers
+// differ in more than case.
 //
 //      AXIS, ARRAY, SYMBOL, TENSOR, KERNEL, CHANNEL   program.h has AXIS_batch and so on
 //      WORKLOAD, by its statement                     a function in expand.cpp
@@ -606,7 +606,7 @@ typedef struct npu_emitter {
     bool has_streams;    // by a key
     bool is_for_device;  // tasks must be able to run there
     npu_names names;
-    uint32_t *place_nodes;  // [place_count]: their nodes; 0 is no place
+    uint32_t *place_nodes;  // [place_count]: their nodes; [0] is unused
     uint32_t place_count, place_capacity;
     uint32_t *node_places;  // [node_capacity]: the place of a node, or 0
     uint32_t node_capacity;
@@ -626,8 +626,8 @@ NPU_INTERNAL bool npu_fail(npu_emitter *emitter, ptowsp_status status, uint64_t 
                            const char *format, ...) NPU_PRINTF(4, 5);
 NPU_INTERNAL bool npu_out_of_memory(npu_emitter *emitter);  // fails with that; returns false
 
-// The identifier of a thing, v_b; index as in appendix A (WORKLOAD: the statement). npu_name is what
-// follows another prefix: AXIS_b. It is the name of a kernel's files, too.
+// The identifier of a thing, v_b; index as in appendix A (WORKLOAD: the statement). npu_name is the
+// part after the prefix, for names with other prefixes: AXIS_b. It also names a kernel's files.
 NPU_INTERNAL const char *npu_user_name(const npu_emitter *emitter, npu_kind kind, uint32_t index);
 NPU_INTERNAL const char *npu_name(const npu_emitter *emitter, npu_kind kind, uint32_t index);
 
@@ -652,11 +652,11 @@ NPU_INTERNAL void npu_add_fixed_file(npu_emitter *emitter, const char *path, con
 NPU_INTERNAL uint64_t npu_line_count(const char *data, size_t size);
 
 NPU_INTERNAL void npu_hash(const void *data, size_t size, char hash[NPU_HASH_SIZE]);
-// Of all files so far that belong to the sources.
+// The hash of all files so far that belong to the sources.
 NPU_INTERNAL void npu_hash_sources(npu_emitter *emitter, char hash[NPU_HASH_SIZE]);
 NPU_INTERNAL void npu_files_free(npu_emitter *emitter);
 
-// Sets the tables of the program, and what follows from its statements. False with an error.
+// Sets the tables of the program, and all facts derived from its statements. False with an error.
 NPU_INTERNAL bool npu_read(npu_emitter *emitter, const ptowsp_program *program);
 
 // -- parts ----------------------------------------------------------------------------------------
@@ -664,7 +664,7 @@ NPU_INTERNAL bool npu_read(npu_emitter *emitter, const ptowsp_program *program);
 // The beginning of manifest.json, which identifies a tree.
 #define NPU_MANIFEST_START "{\n  \"format\": \"ptowsp tree\",\n "
 
-// File i of those that every tree contains; the path is NULL behind the last one. Generated by
+// File i of the files that every tree contains; the path is NULL after the last one. Generated by
 // tools/amalgamate.sh.
 typedef struct npu_fixed {
     const char *path, *data;
@@ -951,7 +951,7 @@ NPU_INTERNAL void npu_print_cpp(npu_text *text, const char *format, ...) {
 
 // -- numbers --------------------------------------------------------------------------------------
 
-// There is no literal for the smallest i64: a minus sign is an operator.
+// The smallest i64 cannot be written as a literal: a minus sign is an operator.
 NPU_INTERNAL void npu_print_i64(npu_text *text, int64_t value) {
     if (value == INT64_MIN) {
         npu_print(text, "INT64_MIN");
@@ -969,7 +969,7 @@ NPU_INTERNAL void npu_print_u64(npu_text *text, uint64_t value) {
 // =================================================================================================
 
 // The hash of sources: MurmurHash3, x64, 128 bits (Austin Appleby, public domain). A tree has a
-// megabyte; FNV-1a would take longer for it than all other work together. The hash is no defence
+// megabyte; FNV-1a would take longer for it than all other work together. The hash does not protect
 // against a person who makes two trees collide on purpose.
 
 #include <stdio.h>
@@ -1079,7 +1079,7 @@ NPU_INTERNAL void npu_mangle(const char *name, char out[NPU_NAME_MAX + 3]) {
 
 // -- taken names ----------------------------------------------------------------------------------
 
-// The spaces: the kinds, and that of local names.
+// The name spaces: the kinds, and one for local names.
 enum { NPU_SPACE_LOCAL = NPU_KIND_COUNT };
 
 static uint64_t npu_taken_hash(uint32_t space, const char *name) {
@@ -1092,8 +1092,8 @@ static uint64_t npu_taken_hash(uint32_t space, const char *name) {
     return hash;
 }
 
-// The slot that has a name, or the free one where it would be. Names are given back in the opposite
-// order, so that no slot behind a free one is in use for a name that passed it.
+// The slot that has a name, or the free one where it would be. Names are removed in the reverse order
+// of insertion, so the probe of a name that is present never meets a free slot.
 static uint32_t *npu_taken_slot(const npu_taken *taken, uint64_t hash) {
     uint32_t i = (uint32_t)hash & (taken->slot_count - 1);
     while (taken->slots[i] && taken->names[taken->slots[i] - 1] != hash) {
@@ -1233,8 +1233,8 @@ static void npu_variable_open(npu_namer *namer, uint32_t variable) {
     npu_name_give(namer, NPU_VARIABLE, variable, name, true);
 }
 
-// Workloads come first, as their functions are all declared before the first of them; then
-// variables, with those around them.
+// Workloads come first, as all their functions are declared before the first one is defined. Then
+// variables, each with the enclosing variables visible.
 static void npu_names_statements(npu_namer *namer) {
     const ptowsp_program_tables *t = namer->emitter->tables;
     uint32_t count = namer->emitter->tables->statement_count;
@@ -1322,7 +1322,7 @@ NPU_INTERNAL bool npu_out_of_memory(npu_emitter *emitter) {
 // -- places ---------------------------------------------------------------------------------------
 
 NPU_INTERNAL uint32_t npu_place(npu_emitter *emitter, uint32_t node) {
-    uint32_t place = emitter->place_count ? emitter->place_count : 1;  // 0 is no place
+    uint32_t place = emitter->place_count ? emitter->place_count : 1;  // places count from 1
     if (!NPU_ROOM(emitter->node_places, emitter->node_capacity, (uint64_t)node + 1) ||
         !NPU_ROOM(emitter->place_nodes, emitter->place_capacity, (uint64_t)place + 1)) {
         npu_out_of_memory(emitter);
@@ -1527,7 +1527,7 @@ typedef struct npu_part {
 typedef struct npu_block {
     uint32_t name_count;                // number of names visible before
     bool is_split;                      // its statements are in several functions
-    uint32_t weight;                    // of those in the open function, 0: none is open
+    uint32_t weight;                    // of statements in the open function; 0: none is open
     char function[NPU_LOCAL_NAME_MAX];  // the open function
 } npu_block;
 
@@ -1546,7 +1546,7 @@ typedef struct npu_expand {
     char process_name[NPU_LOCAL_NAME_MAX];
     npu_locals function, process;  // locals: of a process its arrays, all else of the function
     uint8_t *variable_uses;        // by variable
-    uint32_t *variable_suffixes, *entry_suffixes;  // by variable: of its name, 0 is none
+    uint32_t *variable_suffixes, *entry_suffixes;  // by variable: of its name; 0: no suffix
     uint32_t *channel_suffixes;                    // by channel
     uint32_t *storage;                             // of these and of the locals' tables
     uint8_t *tensors;   // by tensor: loaded by the processes of a pipeline
@@ -1569,7 +1569,7 @@ NPU_INTERNAL void npu_line(npu_expand *x, const char *format, ...) NPU_PRINTF(2,
 NPU_INTERNAL void npu_end_line(npu_expand *x);
 // Ends it as a comment.
 NPU_INTERNAL void npu_end_comment(npu_expand *x);
-// Ends the line with an opening brace; writes a line for a closing one, followed by `behind`.
+// Ends the line with an opening brace; writes a line with a closing one, and `behind` after it.
 NPU_INTERNAL void npu_open(npu_expand *x);
 NPU_INTERNAL void npu_close(npu_expand *x, const char *behind);
 // A comment with a statement's place.
@@ -1596,7 +1596,7 @@ NPU_INTERNAL const char *npu_local_name(const npu_expand *x, npu_local_kind kind
 // processes; or of a process, these arrays. npu_print_locals gives them names.
 NPU_INTERNAL void npu_collect_function(npu_expand *x, uint32_t begin, uint32_t end);
 NPU_INTERNAL void npu_collect_process(npu_expand *x, uint32_t begin, uint32_t end);
-// Those of expressions.
+// The same for expressions.
 NPU_INTERNAL void npu_collect_values(npu_expand *x, const uint32_t *exprs, uint32_t count);
 NPU_INTERNAL void npu_print_locals(npu_expand *x, npu_locals *locals);
 NPU_INTERNAL void npu_forget_locals(npu_locals *locals);
@@ -1641,7 +1641,7 @@ NPU_INTERNAL void npu_add_counted_for(npu_expand *x, uint32_t variable, uint32_t
 // Do statements [begin, end) use the walking object?
 NPU_INTERNAL bool npu_is_walked(const npu_expand *x, uint32_t begin, uint32_t end);
 
-// Statements of pipelines and processes, and the end of those two.
+// Statements of pipelines and processes, and the ends of both.
 NPU_INTERNAL void npu_pipeline_statement(npu_expand *x, uint32_t i, const ptowsp_statement *s);
 NPU_INTERNAL void npu_pipeline_end(npu_expand *x, const ptowsp_statement *begin);
 
@@ -1660,7 +1660,7 @@ NPU_INTERNAL void npu_pipeline_end(npu_expand *x, const ptowsp_statement *begin)
 
 #include <inttypes.h>
 
-// The precedence of operators. Those of one rank associate from the left.
+// The precedence of operators. Operators of one rank associate from the left.
 typedef enum npu_rank {
     NPU_RANK_SELECT,
     NPU_RANK_OR,
@@ -1678,7 +1678,7 @@ typedef enum npu_rank {
 
 enum { NPU_BRACKETS_MAX = 100 };  // nesting depth; compilers may refuse 256
 
-// Operators by kind, with rank and text; those of rank LEAF are calls.
+// Operators by kind, with rank and text; operators of rank LEAF are calls.
 // clang-format off
 #define NPU_OPERATORS(OPERATOR)                                                                    \
     OPERATOR(SELECT, SELECT, "?")     OPERATOR(OR, OR, " || ")          OPERATOR(AND, AND, " && ")  \
@@ -1734,7 +1734,7 @@ static bool npu_expr_has_parens(npu_rank rank, const ptowsp_expr_info *operand, 
     case NPU_RANK_AND:
     case NPU_RANK_OR:
         return inner != NPU_RANK_UNARY && inner != NPU_RANK_COMPARE && (inner != rank || place > 0);
-    default: return inner == NPU_RANK_SELECT && place < 2;  // of a choice: what is called has none
+    default: return inner == NPU_RANK_SELECT && place < 2;  // of a choice; not arguments of calls
     }
 }
 
@@ -1834,7 +1834,7 @@ static void npu_add_node(npu_expand *x, uint32_t expr, npu_literal literal) {
         npu_add_entry(x, e->id);
         npu_add(x, ".entry");
         break;
-    // Of a dense axis it is a literal.
+    // The size of a dense axis is a literal.
     case PTOWSP_EXPR_SIZE: npu_add(x, "%s", npu_local_name(x, NPU_LOCAL_SIZE, e->id)); break;
     case PTOWSP_EXPR_SYMBOL: npu_add(x, "%s", npu_local_name(x, NPU_LOCAL_SYMBOL, e->id)); break;
     case PTOWSP_EXPR_ARRAY:
@@ -1924,9 +1924,9 @@ NPU_INTERNAL void npu_prepare_expr(npu_expand *x, uint32_t expr) {
 
 // Names in aicpu/expand.cpp, and the locals of its functions.
 //
-// Things keep the names that npu_user_name gives them, unless the same name is already visible; then
-// they get a number behind it. A function begins with locals for the sizes, symbols and arrays that
-// it uses. So does a process for its arrays: read errors belong to the reader.
+// Things keep the names that npu_user_name gives them, unless the same name is already visible; then a
+// number is appended. A function begins with locals for the sizes, symbols and arrays that it uses. So
+// does a process for its arrays: read errors belong to the reader.
 
 #include <stdio.h>
 
@@ -2001,7 +2001,7 @@ static void npu_collect(npu_expand *x, npu_locals *locals, npu_local_kind kind, 
     }
 }
 
-// The locals to collect: in a function, all except arrays that processes read; in a process, those.
+// The locals to collect: in a function all except arrays that processes read, in a process those arrays.
 typedef struct npu_collector {
     npu_expand *x;
     npu_locals *locals;
@@ -2167,7 +2167,7 @@ NPU_INTERNAL void npu_forget_locals(npu_locals *locals) {
 // =================================================================================================
 
 // The lines of aicpu/expand.cpp. A statement is built as one long line and broken when it ends: at
-// a space outside of strings, in as few brackets as possible, preferably behind ; and , and then as
+// a space outside of strings, in as few brackets as possible, preferably after ; and , and then as
 // far to the right as it fits.
 
 #define NPU_INDENT   4u   // columns
@@ -2482,9 +2482,8 @@ NPU_INTERNAL void npu_pipeline_end(npu_expand *x, const ptowsp_statement *begin)
 //
 // Statements come as a list, so one pass over them prints the file; open blocks are on a stack.
 // Blocks with very many statements are split into functions, because compilers take minutes for
-// large ones. The result does what the library's walk does (src/workload/expand.c), in the same
-// order: bounds and rows are evaluated once, when a loop begins, and arguments of calls before the
-// callee.
+// large ones. The file walks the program exactly as the library does (src/workload/expand.c): bounds
+// and rows are evaluated once, when a loop begins, and arguments of calls before the callee.
 
 #include <stdio.h>
 
@@ -2769,7 +2768,7 @@ static void npu_task_lines(npu_expand *x, const ptowsp_statement *s) {
     npu_line(x, "task.submit();");
 }
 
-// A task has a block of its own, unless it is alone in the one around it.
+// A task has its own block, unless it is the only statement of the enclosing block.
 static void npu_task(npu_expand *x, uint32_t i, const ptowsp_statement *s) {
     bool is_alone = x->tables->statements[i - 1].end == i + 1;
     uint32_t names = x->names.count;
@@ -3014,7 +3013,7 @@ static void npu_check_replicas(npu_expand *x) {
     }
 }
 
-// The sizes of transient tensors, which read what is bound.
+// The sizes of transient tensors, which read bound sizes, symbols and arrays.
 static void npu_sizes(npu_expand *x) {
     uint32_t count = x->tables->transient_count;
     for (uint32_t i = 0; i < count; i++) {
@@ -3229,7 +3228,7 @@ typedef struct npu_kernel {
     uint32_t size_count, size_capacity;
     uint32_t window_count, window_capacity;
     uint32_t clip_count, clip_capacity;
-    uint32_t loop, indent;                // of what is being written
+    uint32_t loop, indent;                // of the statement being written
     size_t loop_at[PTOWSP_LOOP_MAX + 1];  // where in the body's text a loop's declarations go
     bool is_scalar_used[PTOWSP_TASK_SCALAR_MAX];
     bool is_dense[PTOWSP_TASK_TILE_MAX][2];  // a window of it is by rows, by columns
@@ -3263,7 +3262,7 @@ NPU_INTERNAL void npu_kernel_end(npu_kernel *k);
 NPU_INTERNAL bool npu_extent_is_plain(const npu_kernel *k, const ptowsp_extent *extent);
 NPU_INTERNAL int64_t npu_param_size(const npu_kernel *k, const ptowsp_extent *extent);
 
-// Begins the function of a half: there are no sizes, windows and scalars in it yet. ANY: its entry.
+// Begins the function of a half, still without sizes, windows and scalars. ANY: the entry.
 NPU_INTERNAL void npu_kernel_begin_half(npu_kernel *k, npu_half half);
 
 // Is a memory one that the function has, and a tile one whose rows vector cores share?
@@ -3276,7 +3275,7 @@ NPU_INTERNAL void npu_kernel_share(char text[NPU_SIZE_TEXT_MAX]);
 // The loop that stands for the late instructions of a loop that preloads, or 0.
 NPU_INTERNAL uint32_t npu_kernel_late(const npu_kernel *k, uint32_t loop);
 
-// Opens a loop over turns, and what only turns do that have an iteration of a phase.
+// Opens a loop over turns, and the block for turns that have an iteration of the open phase.
 NPU_INTERNAL void npu_kernel_print_turns(const npu_kernel *k, uint32_t loop, uint32_t indent,
                                          npu_text *out);
 NPU_INTERNAL void npu_kernel_print_phase(const npu_kernel *k, uint32_t phase, uint32_t indent,
@@ -3288,8 +3287,8 @@ NPU_INTERNAL bool npu_kernel_has_loop(const npu_kernel *k, uint32_t loop);
 // The variable of a tile.
 NPU_INTERNAL const char *npu_kernel_tile(const npu_kernel *k, uint32_t tile);
 
-// The variable of a tile, seen with the valid sizes of another one that is allocated alike: a separate
-// one, where only one of the two has sizes that are known here.
+// The variable of a tile, with the valid sizes of a second tile that is allocated alike. It is a
+// separate variable if only one of the two has sizes that are known here.
 NPU_INTERNAL const char *npu_kernel_tile_as(npu_kernel *k, uint32_t tile, uint32_t as);
 
 // The minimum and maximum of an extent: a task has at least a row and a column of every parameter.
@@ -3326,7 +3325,7 @@ NPU_INTERNAL const char *npu_cpp_type(ptowsp_dtype dtype);  // "float"
 // Writes sizes and scalars.
 NPU_INTERNAL void npu_kernel_print_sizes(npu_kernel *k, npu_text *out);
 
-// Writes what ends a task whose tensors cannot be moved.
+// Writes the checks that end a task whose tensors cannot be moved.
 NPU_INTERNAL void npu_kernel_print_requirements(const npu_kernel *k, npu_text *out);
 
 // Writes the constants before the function, and the declarations at its beginning. The checks go
@@ -3334,8 +3333,9 @@ NPU_INTERNAL void npu_kernel_print_requirements(const npu_kernel *k, npu_text *o
 NPU_INTERNAL void npu_kernel_print_constants(npu_kernel *k, npu_text *out);
 NPU_INTERNAL void npu_kernel_print_declarations(npu_kernel *k, npu_text *checks, npu_text *out);
 
-// Writes the declarations at the beginning of a loop's body. Before that, sizes of all loops' tiles are
-// to be added: those of an inner one may depend on a loop around it, which declares them.
+// Writes the declarations at the beginning of a loop's body. Call npu_kernel_add_loop_sizes first: it
+// adds the sizes of the tiles of all loops. A size in an inner loop that depends only on a loop around
+// it is declared in the outer loop.
 NPU_INTERNAL void npu_kernel_add_loop_sizes(npu_kernel *k);
 NPU_INTERNAL void npu_kernel_print_loop_declarations(npu_kernel *k, uint32_t loop, npu_text *out);
 
@@ -3361,7 +3361,7 @@ NPU_INTERNAL void npu_append_wrapped(npu_text *out, uint32_t indent, npu_text *s
 
 // -- kernel_halves.c ------------------------------------------------------------------------------
 
-// Writes what the head of a file says of a kernel that is cut.
+// Writes the description of a kernel cut into halves, at the head of its file.
 NPU_INTERNAL void npu_halves_print_heading(const npu_kernel *k, npu_text *out);
 
 // Writes such a kernel: its FIFOs, the functions of its halves, and its entry.
@@ -3372,7 +3372,7 @@ NPU_INTERNAL void npu_halves_print(npu_kernel *k, npu_text *out);
 // Takes a character. Returns whether it counts: outside of quotes and comments.
 NPU_INTERNAL bool npu_lex(npu_lexer *lexer, char c, char next);
 
-// The word of a directive, behind its "#"; NULL: the line has none.
+// The word of a directive, after its "#"; NULL: the line is not a directive.
 NPU_INTERNAL const char *npu_directive(const npu_lexer *lexer, const char *line);
 
 // Takes a line, and its end if it has one.
@@ -3391,8 +3391,8 @@ NPU_INTERNAL void npu_native_emit(npu_emitter *emitter, uint32_t kernel);
 
 // -- launches.c -----------------------------------------------------------------------------------
 
-// The line of the first launch that is under no condition, or 0. Adds the words that the shim needs, so
-// as not to see the others.
+// The line of the first launch without a condition around it, or 0. Adds the words that hide the other
+// launches from the shim.
 NPU_INTERNAL uint32_t npu_find_launch(const char *text, uint32_t *out_words);
 
 // Writes their definitions, or the ends of these.
@@ -3437,8 +3437,8 @@ NPU_INTERNAL bool npu_kernel_is_on_a5(const npu_emitter *emitter);  // are the t
 
 // -- names ----------------------------------------------------------------------------------------
 
-// Makes an identifier from a parameter's name, different from those made of parameters' names:
-// v_x_rows, v_x_gm_2, v_x_part3.
+// Makes an identifier from a parameter's name. It never equals an identifier that is made by appending
+// to another one: v_x_rows, v_x_gm_2, v_x_part3.
 static void npu_operand_name(char name[NPU_LOCAL_MAX], const char *from) {
     static const char ends[] = " rows cols gm part l1 at end ";
     npu_mangle(from, name);
@@ -3512,8 +3512,8 @@ NPU_INTERNAL int64_t npu_param_size(const npu_kernel *k, const ptowsp_extent *ex
 }
 
 // Extents grow with the parameter's size, or shrink, but do not both.
-// The least that a size is before it is scaled: the parameter has a row and a column at least. A loop
-// whose index is subtracted goes to the end of that parameter, or beyond.
+// The smallest size before scaling: the parameter has at least a row and a column. A loop whose index
+// is subtracted goes to the end of that parameter, or beyond.
 static int64_t npu_extent_base(const npu_kernel *k, const ptowsp_extent *extent) {
     if (extent->loop == 0) {
         return 1;
@@ -3754,8 +3754,8 @@ NPU_INTERNAL bool npu_kernel_may_be_empty(const npu_kernel *k, uint32_t tile) {
     uint32_t rows = npu_extent_least(k, &object->valid_rows);
     uint32_t cols = npu_extent_least(k, &object->valid_cols);
     if (npu_kernel_is_shared(k, tile)) {
-        // The second vector core has those behind the first one's; that one has as many as half of the
-        // task's, which may be none.
+        // The second vector core has the rows after the first core's. The first core has half of the
+        // task's rows, which may be 0.
         const ptowsp_extent *split = &k->tiles[k->info->split_tile].object.valid_rows;
         uint32_t first = (npu_extent_most(k, split) + 1) / 2;
         bool has_first = npu_extent_least(k, split) > 0;
@@ -4183,7 +4183,7 @@ NPU_INTERNAL void npu_kernel_print_loops(npu_kernel *k, uint32_t number, npu_tex
         }
         npu_print(&sum, " + %u * runs_%u", loop->insn_count, i);
         npu_text check = {NULL, 0, 0, false};
-        // Of more runs than that the sum might overflow.
+        // With more runs than that the sum might overflow.
         npu_print(&check,
                   "WSP_CHECK(task, %u, loop_%u.is_good && runs_%u <= PTOWSP_TASK_INSN_MAX && "
                   "%s <= PTOWSP_TASK_INSN_MAX);",
@@ -4962,7 +4962,7 @@ NPU_INTERNAL void npu_kernel_print_insn(npu_kernel *k, const ptowsp_insn_info *i
     }
     npu_print_call(k, insn, &call);
     npu_print(&call, insn->is_implied ? ");" : ";");
-    // A FIFO is pushed to and popped from whatever the tile has, as the other core does the opposite.
+    // A FIFO is pushed and popped even if the tile is empty, as the other core does the opposite.
     if (insn->op != PTOWSP_OP_TPUSH && insn->op != PTOWSP_OP_TPOP) {
         npu_print_operands(k, insn, &operands);
     }
@@ -5012,12 +5012,12 @@ NPU_INTERNAL void npu_kernel_print_insn(npu_kernel *k, const ptowsp_insn_info *i
 //          WSP_HALVES(task, v_attend::cube, v_attend::vector);
 //      }
 //
-// Each function has the kernel's list without the other half's instructions: what is left is in the
-// same order. A loop is in those that have an instruction in it.
+// Each function has the kernel's list, in the same order, without the other half's instructions. A
+// function has a loop only if it has an instruction inside.
 //
-// Where both vector cores have rows (split), sizes of tiles in UB and of windows are those of `mine`, and
-// windows begin at its first row. Else the second core leaves vector after it has passed each
-// FIFO as often as the first one pushes and pops.
+// Where both vector cores have rows (split), tiles in UB and windows have the sizes of `mine`, and windows
+// begin at its first row. Else the second core leaves vector after it has passed each FIFO as often as
+// the first one pushes and pops.
 
 #include <stdio.h>
 
@@ -5031,7 +5031,7 @@ static bool npu_is_fifo(const ptowsp_insn_info *insn) {
 
 // -- the head of the file -------------------------------------------------------------------------
 
-// What an instruction does to a half's tiles, as a word; NULL: it only waits, or is of another half.
+// The word for an instruction in the list of a half; NULL: it only waits, or belongs to the other half.
 static const char *npu_half_word(const npu_kernel *k, const ptowsp_insn_info *insn, npu_half half) {
     bool is_loop = insn->op == PTOWSP_OP_LOOP, is_end = insn->op == PTOWSP_OP_END;
     bool is_wait = insn->op == PTOWSP_OP_SET_FLAG || insn->op == PTOWSP_OP_WAIT_FLAG ||
@@ -5120,7 +5120,7 @@ static bool npu_has_fifo(const npu_kernel *k, uint32_t loop) {
     return has_any;
 }
 
-// What the second of two vector cores does that share nothing: it passes the FIFOs.
+// The code of the second vector core when the two share no rows: it only passes the FIFOs.
 static void npu_print_second(const npu_kernel *k, npu_text *out) {
     npu_print(out, "\n    // The second vector core frees and fills slots alone.\n"
                    "    if (!wsp::is_first()) {\n");
@@ -5190,7 +5190,7 @@ static void npu_print_half_function(npu_kernel *k, npu_half half, npu_text *out)
 
 // -- the kernel -----------------------------------------------------------------------------------
 
-// The entry: what ends a task before anything is touched, on each core alike, and the halves.
+// The entry: the checks that end a task before anything is touched, on each core alike, then the halves.
 static void npu_print_halves_entry(npu_kernel *k, npu_text *out) {
     npu_text checks = {NULL, 0, 0, false};
     const char *name = npu_name(k->emitter, NPU_KERNEL, k->kernel);
@@ -5219,9 +5219,9 @@ NPU_INTERNAL void npu_halves_print(npu_kernel *k, npu_text *out) {
 // src/npu/native.c
 // =================================================================================================
 
-// aicore/kernels/*.cpp of kernels that are C functions: their source, in an anonymous namespace of
-// the kernel's, where its names hide those of headers, and a function for each that a core calls.
-// Kernels with one source text share a file.
+// aicore/kernels/*.cpp of kernels that are C functions: their source, and for each kernel a function that
+// a core calls. The source is in an anonymous namespace inside a namespace of the file, so that its
+// names hide names of headers. Kernels with one source text share a file.
 //
 // A source's #include lines go before the namespace. A text without line ends, as the preprocessor
 // makes it (PTOWSP_SOURCE), is broken into lines: after { } and ; outside of parentheses,
@@ -5543,8 +5543,8 @@ NPU_INTERNAL void npu_native_emit(npu_emitter *emitter, uint32_t kernel) {
 //      #ifndef __CPU_SIM         PTO-ISA's simulator does not see it: for the shim the file that includes
 //      #ifndef __COSTMODEL       the source defines the word, in this source alone
 //
-// A launch under none of these, and under no other condition, is refused with its line. One under
-// another condition is the author's: the compiler decides.
+// A launch without any condition around it is refused, with its line. Under a different condition it is
+// the author's responsibility: the compiler decides.
 
 #include <stdio.h>
 
@@ -5738,7 +5738,7 @@ typedef struct npu_own {
 
 // -- where headers are ----------------------------------------------------------------------------
 
-// The length of a path up to its last '/', and with it.
+// The length of a path up to and including its last '/'.
 static size_t npu_directory_length(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash ? (size_t)(slash - path) + 1 : 0;
@@ -5781,8 +5781,8 @@ static bool npu_find_header(const npu_own *own, const char *from, const char *na
 
 static bool npu_own_add(npu_own *own, npu_text *text, const char *from, const char *to);
 
-// Takes an #include line: what is in quotes and found goes into the tree, and its lines here; the
-// others stay.
+// Takes an #include line. A header in quotes that is found becomes a file of the tree, and its own
+// #include lines are taken in turn. Any other line is read at file scope.
 static bool npu_own_include(npu_own *own, const char *line, size_t length, const char *from,
                             const char *to) {
     char name[NPU_OWN_PATH_MAX], path[NPU_OWN_PATH_MAX], target[NPU_OWN_PATH_MAX];
@@ -5877,7 +5877,7 @@ static bool npu_has_name(const char *text, const char *name) {
     return false;
 }
 
-// Adds a file of a source, and those that it includes. Takes the text.
+// Adds a file of a source, and the files that it includes. Takes the text.
 static bool npu_own_add(npu_own *own, npu_text *text, const char *from, const char *to) {
     char hash[NPU_HASH_SIZE];
     if (own->emitter->file_count - own->first_file >= NPU_OWN_FILE_MAX) {
@@ -6117,7 +6117,7 @@ NPU_INTERNAL void npu_own_emit(npu_emitter *emitter, uint32_t kernel) {
 // aicore/dispatch.cpp: the function of each kernel, its launch by the host, and the texts of its
 // failed checks.
 
-// What is for the cores of a kernel begins and ends with these; for both kinds, with nothing.
+// Code for the cores of a kernel is between these two texts, which are empty if both kinds run it.
 static const char *npu_dispatch_if(const ptowsp_kernel_info *info) {
     return info->unit == PTOWSP_UNIT_MIX    ? ""
            : info->unit == PTOWSP_UNIT_CUBE ? "#if WSP_HAS_CUBE\n"
@@ -6262,7 +6262,7 @@ static void npu_print_launches(npu_emitter *emitter, npu_text *out) {
 static void npu_print_check(const ptowsp_kernel_info *info, const ptowsp_size_check *check,
                             uint32_t number, npu_text *out) {
     const char *axis = check->axis ? "columns" : "rows";
-    PTOWSP_ASSERT(check->b.param != PTOWSP_NO_PARAM);  // what is always whole is not checked
+    PTOWSP_ASSERT(check->b.param != PTOWSP_NO_PARAM);  // whole extents are not checked
     const char *of = info->tiles[check->b.param].name;
     if (check->a.param != PTOWSP_NO_PARAM) {
         npu_print_cpp(
@@ -6386,17 +6386,17 @@ NPU_INTERNAL void npu_dispatch_emit(npu_emitter *emitter) {
 // src/npu/npu_strides.c
 // =================================================================================================
 
-// What a device cannot do, as far as it is known when a tree is emitted: instructions that PTO-ISA
-// has in its CPU simulator alone, and strides that it cannot move.
+// Features that a device lacks, as far as they are known when a tree is emitted: instructions that
+// PTO-ISA has in its CPU simulator alone, and strides that a device cannot move.
 //
-// PTO-ISA's windows are by rows, with the elements of a row side by side, or by columns, with those
-// of a column side by side. Most tiles are moved by rows. Right factors are loaded either way, and
-// columns of 2 and 4 bytes through rows of 32 bytes (kernel_parts.c, aicore/wsp_kernel.h). What is
-// left are column-major tiles that have neither way: columns of bytes, and columns for whose rows UB
+// PTO-ISA's windows are by rows, with the elements of a row side by side, or by columns, with the
+// elements of a column side by side. Most tiles are moved by rows. Right factors are loaded either
+// way, and columns of 2 and 4 bytes through rows of 32 bytes (kernel_parts.c, aicore/wsp_kernel.h).
+// Neither way serves two sorts of column-major tiles: columns of bytes, and columns for whose rows UB
 // has no room.
 //
-// Strides of tensors that are bound are those of a run. So kernels check them in each task, which
-// ends with UNSUPPORTED (WSP_REQUIRE_...). A transient tensor is row-major in every run: where its
+// Strides of bound tensors differ from run to run. So kernels check them in each task, which ends
+// with UNSUPPORTED (WSP_REQUIRE_...). A transient tensor is row-major in every run: where its
 // rows have more than one element, its columns are never dense, and a device could run no such task.
 
 // Is the view of a transient tensor of several rows, each of several elements, in every run?
@@ -6460,7 +6460,7 @@ NPU_INTERNAL bool npu_strides_check(const npu_kernel *k) {
 //          Tile<...> v_x(v_x_rows, v_x_cols);           tiles
 //          TLOAD(v_x, v_x_gm);                          instructions
 //          for (int n_1 = 0; n_1 < loop_1.count; n_1++) {
-//              const int i_1 = loop_1.at(n_1);          what depends on a loop is declared in it
+//              const int i_1 = loop_1.at(n_1);          values that depend on the loop
 //              TASSIGN(v_y, wsp::place(v_y_at, 512, n_1));  a tile that has two places, and its flags:
 //              wait_flag(PIPE_V, PIPE_MTE2, wsp::event(6, n_1));
 //          }
@@ -6469,9 +6469,9 @@ NPU_INTERNAL bool npu_strides_check(const npu_kernel *k) {
 // The library executes the same list (src/kernel/execute.c), with the same sizes in the same order,
 // so the shim gives the same bytes and cycles.
 //
-// A file compiles alone, as a device's compiler gets it, and with others as one: nothing in it has
-// a name that another one has. Builds here compile NPU_GROUP_MAX of them at a time, because most of
-// the time goes into the shim's instructions, which they share.
+// A file compiles alone, as a device's compiler gets it, and together with others: names are unique
+// over all files. Builds here compile NPU_GROUP_MAX of them at a time, because most of the time goes
+// into the shim's instructions, which they share.
 
 #include <stdio.h>
 
@@ -6512,7 +6512,7 @@ static void npu_print_heading(const npu_kernel *k, npu_text *out) {
     npu_print(out, "\n");
 }
 
-// Gives the parameter's size, of which an extent is made, a name; one that is that size needs none.
+// Names the parameter's size from which an extent is computed, unless the extent is that size itself.
 static void npu_name_param_size(npu_kernel *k, const ptowsp_extent *extent) {
     if (extent->param != PTOWSP_NO_PARAM && !npu_extent_is_plain(k, extent)) {
         char text[NPU_LOCAL_MAX];
@@ -6599,7 +6599,7 @@ NPU_INTERNAL void npu_kernel_print_phase(const npu_kernel *k, uint32_t phase, ui
     }
 }
 
-// Opens and closes what only turns do that have an iteration of a phase.
+// Opens and closes the block for turns that have an iteration of a phase.
 static void npu_print_phase(npu_kernel *k, uint32_t *open, uint32_t phase, npu_text *out) {
     if (phase == *open) {
         return;
@@ -6647,7 +6647,7 @@ static void npu_write_body(npu_kernel *k, const npu_text *body, npu_text *out) {
     npu_write(out, body->data ? body->data + at : "", body->size - at);
 }
 
-// Opens and closes what is for one kind of core, in a function for both.
+// Begins and ends the lines for one kind of core, in a function for both.
 static void npu_print_half(npu_half *open, npu_half half, npu_text *out) {
     half = half == NPU_HALF_BOTH ? NPU_HALF_ANY : half;
     if (half != *open) {
@@ -6957,7 +6957,7 @@ static const char *npu_dtype_text(ptowsp_dtype dtype) {
     }
 }
 
-// Arrays that are fields of plans; nothing where there is no plan. Returns their number.
+// Arrays that are fields of plans; nothing for a program without plans. Returns their number.
 static uint32_t npu_fields_emit(const npu_emitter *emitter, npu_text *text) {
     uint32_t count = 0;
     for (uint32_t i = 1; i < emitter->names.count[NPU_ARRAY]; i++) {
@@ -7013,7 +7013,7 @@ static void npu_print_row_of(npu_text *text, npu_text *row) {
     npu_text_end(text, row);
 }
 
-// Transient tensors; nothing where there are none.
+// Transient tensors; nothing for a program without them.
 static void npu_transients_emit(const npu_emitter *emitter, npu_text *text) {
     const ptowsp_program_tables *t = emitter->tables;
     uint32_t count = t->transient_count;
@@ -7109,8 +7109,8 @@ static void npu_schedule_emit(const npu_emitter *emitter, npu_text *text) {
                     "        {},  // memory that lanes share: the device's own\n    },\n");
 }
 
-// The largest number of scopes open at once in a workload, including those of workloads it calls,
-// as far as that is known.
+// The largest number of scopes open at once in a workload and in the workloads it calls, as far as
+// that is known.
 static uint32_t npu_workload_depth(const npu_emitter *emitter, const uint32_t *depths, uint32_t at,
                                    uint32_t end) {
     uint32_t open = 0, most = 0;
@@ -7223,7 +7223,7 @@ NPU_INTERNAL void npu_program_set_hash(npu_emitter *emitter, const char *hash) {
 // =================================================================================================
 
 // manifest.json: the contents of a tree, for programs that manage it. Tables are by index, as in
-// aicpu/program.h, without entry 0 (which is none) and without gaps.
+// aicpu/program.h, without the unused entry 0 and without gaps.
 
 // Starts a row of a table; called before each.
 static void npu_print_row(npu_text *text, bool *is_first) {
@@ -7470,9 +7470,9 @@ NPU_INTERNAL void npu_manifest_emit(npu_emitter *emitter, const char *hash) {
 // =================================================================================================
 
 // README.md of a tree: for a reader who has never heard of this library. It is tree/README.md, where
-// $words stand for what differs from program to program.
+// $words stand for the parts that differ from program to program.
 
-// A name in Markdown: what could be markup is escaped.
+// A name in Markdown, with characters of markup escaped.
 static void npu_print_plain(npu_text *text, const char *name) {
     for (; *name; name++) {
         if (strchr("\\`*_{}[]<>()#+-.!|&~", *name)) {
@@ -7908,7 +7908,7 @@ static bool npu_tree_split(npu_tree *tree, npu_text *path) {
         tree->name = path->data;
         tree->parent = path->data + strlen(path->data) + 1;
     } else if (slash == path->data) {
-        memmove(path->data + 2, path->data + 1, path->size);  // behind the parent's terminator
+        memmove(path->data + 2, path->data + 1, path->size);  // after the parent's terminator
         path->data[1] = '\0';
         tree->parent = path->data;
         tree->name = path->data + 2;
@@ -8165,14 +8165,14 @@ NPU_INTERNAL void npu_simpler_print_test(const npu_emitter *emitter, uint32_t ta
 // Rings. The entry of the runtime is depth 0, the block of transient tensors is at depth 1, tasks are at
 // depth 2. A scope ends after W/4 submits, a fourth of the task window. The program proceeds if the
 // contents of one scope fit. A submit waits for at most 16 tasks, the last one for the block as well.
-// So these sizes suffice, for any run with such a block, whose size may be another one in each run:
+// So these sizes suffice for any run. The size of the block may differ between runs:
 //
 //      task window  4   4                           W                 4
 //      heap         -   the block                   W / 4 FIFOs       -      (rounded up to 1024)
 //      dep pool     4   4                           17 * W / 4 + 1    4
 //
 // and with four times as much the next scopes are submitted while the last ones run. `ptowsp_tool
-// dump rings` gives the least for a run.
+// dump rings` gives the smallest sizes for a run.
 
 #include <stdio.h>
 
@@ -8323,7 +8323,7 @@ static bool npu_simpler_check_window(npu_emitter *emitter, uint32_t window) {
                           (unsigned)NPU_SIMPLER_WINDOW_MAX - 1);
 }
 
-// The least power of two that holds so many; a schedule's window is one of tasks in flight.
+// The smallest power of two that holds the schedule's window, which counts tasks in flight.
 static uint32_t npu_simpler_window(const npu_emitter *emitter, const ptowsp_npu_desc *desc) {
     const uint32_t wanted = emitter->tables->schedule.window;
     uint32_t window = NPU_SIMPLER_WINDOW_MIN;
@@ -8473,7 +8473,7 @@ static const char npu_simpler_places[][2][48] = {
     {"LICENSE", ""},
 };
 
-// A file of the tree, or of those that are the same in every one. NULL: it is not there.
+// A file of the tree, or a file that is the same in every tree. NULL: not found.
 static const char *npu_simpler_find(const npu_file *files, uint32_t count, const char *path,
                                     size_t *out_size) {
     for (uint32_t i = 0; i < count; i++) {
@@ -8768,11 +8768,11 @@ ptowsp_status ptowsp_npu_emit(ptowsp_context *context, const ptowsp_program *pro
 // src/npu/record.c
 // =================================================================================================
 
-// A recorded run: what is bound to a run, and what the library makes of it, as a directory of plain
-// files, with which a tree of the same program checks itself wherever it was built: run --check.
+// A recorded run: the bindings of a run and the library's results, as a directory of plain files. A
+// tree of the same program checks itself against them wherever it was built: run --check.
 //
 //      recording       lines of text: the program, options of the tree's command line, expectations
-//      m1.bin ...      memory of tensors as it was before: those that overlap are one
+//      m1.bin ...      memory of tensors before the run; tensors that overlap share a file
 //      d1.bin ...      arrays, lengths, plans
 //      o1.bin ...      elements of tensors that tasks write, after the run
 //
@@ -8956,7 +8956,7 @@ static void npu_print_elements(npu_text *bytes, const ptowsp_buffer *buffer) {
     }
 }
 
-// -- what else is bound ---------------------------------------------------------------------------
+// -- other bindings -------------------------------------------------------------------------------
 
 static bool npu_record_axis(npu_recording *r, uint32_t i) {
     const ptowsp_axis_info *axis = &r->tables->axes[i];
@@ -8977,7 +8977,7 @@ static bool npu_record_axis(npu_recording *r, uint32_t i) {
     return npu_record_name(r, axis->name);
 }
 
-// The plan of a plan's first axis: that which a batch became in the execution.
+// The plan bound to a plan's first axis; for a batch, the plan that the execution made.
 static bool npu_record_plan(npu_recording *r, uint32_t i) {
     const ptowsp_axis_info *axis = &r->tables->axes[i];
     ptowsp_attention_plan plan;
@@ -9048,7 +9048,7 @@ static bool npu_record_bindings(npu_recording *r) {
     return is_good && npu_record_memory(r) && npu_record_views(r);
 }
 
-// -- what the run made ----------------------------------------------------------------------------
+// -- the results of the run -----------------------------------------------------------------------
 
 static bool npu_record_results(npu_recording *r) {
     bool is_good = true;
@@ -9105,7 +9105,7 @@ NPU_INTERNAL void npu_record_run(npu_emitter *emitter, ptowsp_run *run,
     r.tables = emitter->tables;
     npu_print(&r.text, "ptowsp recording 1\nprogram %s\n--model %s\n", emitter->hash,
               models[options ? options->cost.model : PTOWSP_MODEL_UNIT]);
-    // Files may have failed where lines have not.
+    // Adding files may have failed although the lines are good.
     if (emitter->status == PTOWSP_OK && npu_record_bindings(&r) && emitter->status == PTOWSP_OK) {
         emitter->status = ptowsp_run_execute(run, options);  // reports in the context
         if (emitter->status == PTOWSP_OK && npu_record_results(&r)) {
@@ -9164,7 +9164,7 @@ ptowsp_status ptowsp_npu_record(ptowsp_context *context, ptowsp_run *run,
 //          tree/             the sources
 //          compile.log       the compiler's commands and output
 //          libwsp_tree.so    the library to load
-//          key               the text that KEY is the hash of: tree, compiler and options
+//          key               the text whose hash is KEY: tree, compiler and options
 //          complete          written last: the hash of libwsp_tree.so
 //      KEY.log           the compiler's output when it failed
 //      objects/KEY.o     files that are compiled alike for many programs
@@ -9214,12 +9214,12 @@ typedef struct npu_header {
     uint64_t headers;
 } npu_header;
 
-// Files that are compiled as one, because most of the time goes into what they have in common. All
-// but the last are options -include of the compiler, so that they stay files of their own.
+// Files that are compiled as one, because most of the time goes into the headers they share. The
+// compiler gets all but the last as options -include, so that they stay files of their own.
 typedef enum npu_group {
     NPU_GROUP_NONE = 0,  // a file alone
-    NPU_GROUP_RUNTIME,   // what is fixed of aicpu/ and host/
-    NPU_GROUP_PROGRAM,   // what is not
+    NPU_GROUP_RUNTIME,   // the files of aicpu/ and host/ that all trees share
+    NPU_GROUP_PROGRAM,   // the files there that are generated for the program
     NPU_GROUP_KERNELS,   // tile kernels and dispatch.cpp
 } npu_group;
 
@@ -9229,12 +9229,12 @@ typedef struct npu_unit {
     npu_group group;
     uint32_t file_count;
     const char *path;    // of the last file
-    npu_text before;     // options for those before it, as arguments
+    npu_text before;     // options for the files before it, as arguments
     npu_text sources;    // "hash path" of all
     uint64_t headers;    // a bit for each included header
     bool is_shared;      // it is compiled alike for many programs: its object is kept
     const char *object;  // the final place of its object
-    const char *output;  // where the compiler puts it; and, with .log behind, its output
+    const char *output;  // where the compiler puts it; its messages go to the same path with .log
     npu_text command;
     pid_t process;  // of the compiler; 0: the object is there
 } npu_unit;
@@ -9346,7 +9346,7 @@ NPU_INTERNAL bool npu_make_library(npu_build *build);
 // -- npu_build.c, npu_execute.c -------------------------------------------------------------------
 
 // Prints the features of processors, from a file in the form of Linux' /proc/cpuinfo, each kind
-// once. False if there is no such file.
+// once. False if the file does not exist.
 NPU_INTERNAL bool npu_print_processors(npu_text *text, const char *path);
 // Loads the library of a directory. False, with the reason, on failure.
 NPU_INTERNAL bool npu_load(ptowsp_npu *npu, const char *directory, npu_text *why);
@@ -9405,7 +9405,7 @@ static void npu_process_become(char **arguments, const char *directory, int inpu
     _exit(errno == ENOENT || errno == ENOTDIR ? NPU_EXIT_NOT_FOUND : NPU_EXIT_NOT_RUN);
 }
 
-// Opens a file behind the three standard ones, which the caller may have closed.
+// Opens a file with a descriptor above the three standard ones, which the caller may have closed.
 static int npu_process_open(const char *path, int flags) {
     int file = open(path, flags | O_CLOEXEC, 0600);
     if (file < 0 || file > 2) {
@@ -9596,9 +9596,9 @@ static bool npu_cache_check_part(npu_build *build, const char *path, unsigned de
     return !is_link || npu_cache_check_link(build, path, depth);
 }
 
-// A user with write access to a directory can put another one where the cache is, and the owner of a
-// link can lead it elsewhere. (Where the sticky bit is set, as in /tmp, only owners rename.) So each part of the way,
-// also behind links, has to be of the user or of root, and no one else may write to it.
+// A user with write access to a directory can replace the cache by a directory of their own, and the
+// owner of a link can redirect it. (Where the sticky bit is set, as in /tmp, only owners rename.) So the
+// user or root must own each part of the path, links followed, and no one else may write to it.
 static bool npu_cache_check_path(npu_build *build, const char *path, unsigned depth) {
     struct stat state;
     bool is_good = npu_cache_check_part(build, "/", depth);
@@ -9815,7 +9815,7 @@ NPU_INTERNAL bool npu_cache_publish(npu_build *build) {
 
 static const npu_text npu_nothing = {NULL, 0, 0, false};
 
-// Names of objects contain the compiler, their own text and that of their headers.
+// Names of shared objects are hashes of the compiler, the sources and their headers.
 NPU_INTERNAL void npu_name_object(npu_build *build, npu_unit *unit, uint32_t number) {
     npu_text key = npu_nothing;
     char hash[NPU_HASH_SIZE] = "";
@@ -10792,7 +10792,7 @@ static bool npu_make_entry(npu_build *build) {
 }
 
 // The environment of a program with more rights than its user is not to be trusted: PATH, CXX, HOME
-// and others would choose what is run with these rights.
+// and others would choose which programs run with these rights.
 static bool npu_check_rights(npu_build *build) {
     if (getuid() != geteuid() || getgid() != getegid()) {
         return npu_build_fail(
@@ -11227,8 +11227,8 @@ static const char npu_fixed_2[] =
     "cmake -S . -B build && cmake --build build                     # the same\n"
     "build/run --help\n"
     "build/run --list                 # lists the bindings\n"
-    "build/run ... --record DIR       # keeps a run: what is bound, what came of it\n"
-    "build/run --check DIR            # compares with a run kept so, or by the library\n"
+    "build/run ... --record DIR       # keeps the bindings and the results of a run\n"
+    "build/run --check DIR            # compares with a run that was recorded so, or by the library\n"
     "```\n"
     "\n"
     "**Against PTO-ISA's CPU simulator**, with a checkout of it and a C++20 compiler: the same, with the kernels' instructions from there, which take no simulated time.\n"
@@ -11301,8 +11301,8 @@ static const char npu_fixed_2[] =
     "- A task has at most $axes axis arguments, $tiles tiles and $scalars scalars; a tensor at most $rank dimensions.\n"
     "- The ring of tasks is bounded: when it is full, the loops wait for the oldest task. Its size is chosen when running.\n"
     "- All arithmetic on numbers of the workload wraps around; a division by 0 gives 0. Reading outside an array ends the run with an error.\n"
-    "- A device moves a tile by rows or by columns, whose elements must lie side by side. Most tiles are moved by rows: they need a column stride of 1. Right factors of products are moved either way, and columns of elements of 2 and 4 bytes whatever their stride; columns of bytes are not. Strides are those of bound tensors and so known in a run only: each task checks its tiles (`WSP_REQUIRE_ROWS`, `_COLUMNS`, `_EITHER` in its kernel), and on a device it ends the run with UNSUPPORTED if one cannot be moved. Transient tensors lie by rows in every run: a kernel that cannot move them is refused when a tree for the device is written. The shim and PTO-ISA's simulator move tiles of all strides.\n"
-    "- Of the three builds, the first is the one that has run. What the kernels of the second and all of the third say has been written from public headers and documents of PTO-ISA and CANN. Loops, scheduler and kernels are the same in all.\n";
+    "- A device moves a tile by rows or by columns, whose elements must lie side by side. Most tiles are moved by rows: they need a column stride of 1. Right factors of products are moved either way, and columns of elements of 2 and 4 bytes whatever their stride; columns of bytes are not. Strides come with bound tensors, so they are known in a run only: each task checks its tiles (`WSP_REQUIRE_ROWS`, `_COLUMNS`, `_EITHER` in its kernel), and on a device it ends the run with UNSUPPORTED if one cannot be moved. Transient tensors lie by rows in every run: a kernel that cannot move them is refused when a tree for the device is written. The shim and PTO-ISA's simulator move tiles of all strides.\n"
+    "- Of the three builds, only the first has run. The kernels of the second and all of the third were written from public headers and documents of PTO-ISA and CANN. Loops, scheduler and kernels are the same in all.\n";
 
 static const char npu_fixed_3[] =
     "// Generated by tools/amalgamate.sh of ptowsp from files of its src/npu/tree/:\n"
@@ -11315,8 +11315,8 @@ static const char npu_fixed_3[] =
     "// src/npu/tree/aicpu/wsp_core.cpp\n"
     "// =================================================================================================\n"
     "\n"
-    "// Compiles the runtime that the library and all trees share: wsp_core.h. What only plans or pipelines\n"
-    "// need is left out of the tree of a program without them: then one of these lines is missing.\n"
+    "// Compiles the runtime that the library and all trees share: wsp_core.h. The tree of a program without\n"
+    "// plans or pipelines lacks their parts: then one of these lines is missing.\n"
     "\n"
     "#define WSP_CORE_SOURCES\n"
     "#define WSP_CORE_PLANS\n"
@@ -11325,7 +11325,7 @@ static const char npu_fixed_3[] =
     "\n"
     "#ifndef WSP_CORE_PLANS\n"
     "\n"
-    "// Nothing of this is called: a program without plans has no axis that a batch could be bound to.\n"
+    "// Never called: a program without plans has no axis to which a batch could be bound.\n"
     "PWSP_INTERNAL ptowsp_status pwsp_bind_check_batch(pwsp_error *error, const char *name,\n"
     "                                                  const ptowsp_attention_batch *,\n"
     "                                                  const ptowsp_attention_config *,\n"
@@ -11502,8 +11502,8 @@ static const char npu_fixed_5[] =
     "// src/npu/tree/aicore/wsp_target.h\n"
     "// =================================================================================================\n"
     "\n"
-    "// What a kernel is compiled for: the three ways (wsp_kernel.h), the core, and what each of them leaves\n"
-    "// out or does in another form.\n"
+    "// The target of a kernel: which of three ways it is compiled (wsp_kernel.h), for which core, and the\n"
+    "// parts that each of them leaves out or writes differently.\n"
     "\n"
     "#ifndef WSP_TARGET_H\n"
     "#define WSP_TARGET_H\n"
@@ -11545,8 +11545,8 @@ static const char npu_fixed_5[] =
     "\n"
     "#include \"wsp_abi.h\"\n"
     "\n"
-    "// In kernels of bfloat16_t. The simulator has that type from a compiler with C++23's, or else one\n"
-    "// that is something else.\n"
+    "// In kernels of bfloat16_t. The simulator takes that type from a compiler that has C++23's. With other\n"
+    "// compilers its bfloat16_t is a different type, and the kernel is refused.\n"
     "#if defined(WSP_PTO_ISA) && !defined(__STDCPP_BFLOAT16_T__)\n"
     "#define WSP_NEEDS_BF16()                                                                           \\\n"
     "    static_assert(sizeof(wsp_task) == 0,                                                           \\\n"
@@ -11562,7 +11562,7 @@ static const char npu_fixed_5[] =
     "#define WSP_BARRIER_V() pipe_barrier(PIPE_V)\n"
     "#endif\n"
     "\n"
-    "// An instruction that the unit model does not count: others count it as a part of another one.\n"
+    "// An instruction that the unit model does not count, as PTO-WSP counts it as part of another one.\n"
     "#if WSP_IS_SHIM\n"
     "#define WSP_UNCOUNTED(...)                                                                         \\\n"
     "    do {                                                                                           \\\n"
@@ -11582,7 +11582,7 @@ static const char npu_fixed_5[] =
     "#endif\n"
     "\n"
     "// Moves a tile from L0C to UB, or from UB to L1. One core does it as a TMOV. On a device one core\n"
-    "// pushes and the other pops, through the consumer's memory, and nothing of that is here.\n"
+    "// pushes and the other pops, through the consumer's memory; that is not implemented here.\n"
     "#ifdef WSP_ASCEND\n"
     "#define WSP_CROSS(number, ub, l1, dst, src)                                                        \\\n"
     "    static_assert((number) < 0, \"tiles between cube and vector cores: see wsp_kernel.h\")\n"
@@ -11639,8 +11639,8 @@ static const char npu_fixed_5[] =
     "#ifndef WSP_ARGS_H\n"
     "#define WSP_ARGS_H\n"
     "\n"
-    "// How a task is read, and how it fails: axis 0 is rows. Another runtime passes something else for a\n"
-    "// task, and says here what (wsp_simpler_kernel.h).\n"
+    "// How a task is read, and how it fails: axis 0 is rows. A different runtime passes tasks in its own\n"
+    "// form, and defines these macros for it (wsp_simpler_kernel.h).\n"
     "#ifndef WSP_TILE_SIZE\n"
     "#define WSP_TILE_SIZE(task, tile, axis) ((task)->args[(task)->axis_count + 2 * (tile) + (axis)])\n"
     "#define WSP_TILE_DATA(task, tile)       ((task)->tiles[tile].data)\n"
@@ -11951,9 +11951,9 @@ static const char npu_fixed_5[] =
     "\n"
     "// -- columns of wide matrices ---------------------------------------------------------------------\n"
     "\n"
-    "// A column of elements that do not lie together: no column view is one. It is a row view of one\n"
-    "// column, into rows of 32 bytes of which the first element counts; a maximum over one element takes\n"
-    "// it from there. `at` is the column's address, `scratch` that of its rows, of 32 bytes each, twice.\n"
+    "// A column whose elements do not lie together, so that a column view cannot move it. A row view of one\n"
+    "// column loads each element to the start of a row of 32 bytes; a maximum over one element takes it from\n"
+    "// there. `at` is the column's address, `scratch` the address of its rows, of 32 bytes each, twice.\n"
     "#if WSP_HAS_STRIDES\n"
     "\n"
     "template <typename T, typename G>\n"
@@ -12195,11 +12195,11 @@ static const char npu_fixed_5[] =
     "// shim has a block of three cores for a task, each on a thread (pto::RunBlock). PTO-ISA's simulator\n"
     "// has two threads, and the vector one does all rows.\n"
     "//\n"
-    "// Where the rows of the vector half are shared (share), the first vector core has those below\n"
+    "// Where the rows of the vector half are shared (share), the first vector core has the rows below\n"
     "// ceil(rows / 2) of every tile, and the second has the rest: `of` them, in memory from first() on. In\n"
-    "// the slot of a FIFO its part begins as many rows behind the first one's (TILE_UP_DOWN: half of a tile\n"
-    "// of an even number of rows, of which less may be valid). Else the first vector core does everything,\n"
-    "// and the second takes part in filling and freeing slots alone: pass().\n"
+    "// the slot of a FIFO its part begins as many rows after the first core's part (TILE_UP_DOWN: half of a\n"
+    "// tile with an even number of rows; not all need be valid). Else the first vector core does everything,\n"
+    "// and the second only fills and frees slots: pass().\n"
     "//\n"
     "// Fifo<flag, to_vector, slot bytes, slots, split>: push() stores a tile's valid elements to the next\n"
     "// free slot, and pop() loads them from it, rows `Pitch` elements apart. Tiles go by address, so\n"
@@ -12207,7 +12207,7 @@ static const char npu_fixed_5[] =
     "// documented.\n"
     "//\n"
     "// On a device the FIFOs of a block are made once and stay for all of its tasks. A producer waits\n"
-    "// until its slot is free, except for the first slots of all: so what a task has left in its slots\n"
+    "// until its slot is free, except for the first slots of all: so the state in which a task leaves slots\n"
     "// and flags must be known to the next one. A kernel pushes as many tiles as it pops, so each task\n"
     "// finds the FIFOs empty.\n"
     "\n"
@@ -12294,7 +12294,7 @@ static const char npu_fixed_5[] =
     "        }\n"
     "    }\n"
     "\n"
-    "    // So many rows of a tile, in a slot.\n"
+    "    // A window of `rows` rows of a tile in a slot.\n"
     "    template <uint32_t Pitch, typename T>\n"
     "    AICORE static auto window(T &tile, __gm__ typename T::DType *at, int rows) {\n"
     "        using E = typename T::DType;\n"
@@ -12306,13 +12306,13 @@ static const char npu_fixed_5[] =
     "        }\n"
     "    }\n"
     "\n"
-    "    // What says where this core's part begins: as many rows as are above it.\n"
+    "    // A window with as many valid rows as are above this core's part, which tells where the part begins.\n"
     "    template <uint32_t Pitch, typename T> AICORE auto part(T &tile) const {\n"
     "        const int rows = tile.GetValidRow();\n"
     "        return window<Pitch>(tile, nullptr, rows > 0 && mine.is_second ? mine.cut : rows);\n"
     "    }\n"
     "\n"
-    "    // The shim gives no slot after a fault; no one else moves nothing.\n"
+    "    // Is there data to move? The shim gives no slot after a fault; the others cannot move empty tiles.\n"
     "    template <typename T, typename G>\n"
     "    AICORE static bool moves([[maybe_unused]] T &tile, [[maybe_unused]] const G &slot) {\n"
     "#if WSP_IS_SHIM\n"
@@ -12488,7 +12488,7 @@ static const char npu_fixed_5[] =
     "\n"
     "}  // namespace wsp\n"
     "\n"
-    "// What mixed kernels, and those that call them, have beside the task: on a device the FIFOs of the\n"
+    "// A further parameter of mixed kernels, and of functions that call them: on a device the FIFOs of the\n"
     "// block. WSP_HALVES is the last statement of such a kernel.\n"
     "#if defined(WSP_ASCEND) && defined(WSP_UNIT_block)\n"
     "#define WSP_BLOCK_PARAM , wsp::Pipes &pipes\n"
@@ -12598,7 +12598,7 @@ static const char npu_fixed_5[] =
     "    return __atomic_load_n(&is_there, __ATOMIC_ACQUIRE) ? text : \"\";\n"
     "}\n"
     "\n"
-    "// After begin_tiles: nobody has checked the operands of a source that is passed through.\n"
+    "// After begin_tiles: the operands of a source that is passed through have not been checked.\n"
     "inline void begin_own(bool is_as_simulator) {\n"
     "    ptoisa_core &core = ptoisa_this_core();\n"
     "    core.is_checked = true;\n"
@@ -12657,7 +12657,7 @@ static const char npu_fixed_5[] =
     "    return static_cast<ptowsp_status>(own.status);\n"
     "}\n"
     "\n"
-    "// Of dispatch.cpp. Seen from outside, as the functions of wsp_runner.h are.\n"
+    "// A part of dispatch.cpp. It is exported, like the functions of wsp_runner.h.\n"
     "#define WSP_MEASURE                                                                                \\\n"
     "    extern \"C\" __attribute__((visibility(\"default\"))) ptowsp_status wsp_runner_measure(            \\\n"
     "        uint32_t kernel, const ptowsp_task *task, const ptowsp_cost *cost, uint64_t *out_cycles,   \\\n"
@@ -12691,9 +12691,9 @@ static const char npu_fixed_5[] =
     "\n"
     "#ifdef WSP_ASCEND\n"
     "\n"
-    "// Drops the cached 64 bytes at an address, or writes them back. What was stored before is there\n"
-    "// before it, and nothing is loaded until it is done: else DONE could be seen before outputs, or a\n"
-    "// stale task be read.\n"
+    "// Drops the cached 64 bytes at an address, or writes them back. Earlier stores complete before it, and\n"
+    "// nothing is loaded until it is done: else DONE could become visible before outputs, or a stale task\n"
+    "// be read.\n"
     "AICORE inline void refresh(__gm__ const void *address) {\n"
     "    dsb(DSB_DDR);\n"
     "    dcci(reinterpret_cast<__gm__ uint64_t *>(const_cast<__gm__ void *>(address)),\n"
@@ -12890,9 +12890,9 @@ static const char npu_fixed_7[] =
     "// The surroundings of a kernel that is a C function: a ptowsp_task made from a wsp_task, and its\n"
     "// cycles.\n"
     "//\n"
-    "// On the stand-in the task equals that of ptowsp_run_execute. The device half has never run [read]:\n"
-    "// pointers to global memory are in an address space of their own there, which plain C source does\n"
-    "// not express; functions that it calls must be marked PTOWSP_AICORE.\n"
+    "// On the stand-in a kernel gets the same task as from ptowsp_run_execute. The device half has never run\n"
+    "// [read]: pointers to global memory are in an address space of their own there, which plain C source\n"
+    "// does not express; functions that it calls must be marked PTOWSP_AICORE.\n"
     "\n"
     "#ifndef WSP_NATIVE_H\n"
     "#define WSP_NATIVE_H\n"
@@ -13161,7 +13161,7 @@ static const char npu_fixed_8[] =
     "\n"
     "#define WSP_CLOCK(call) check_clock(clock_.call)\n"
     "#else\n"
-    "#define WSP_CLOCK(call) true  // there is none\n"
+    "#define WSP_CLOCK(call) true  // without a clock\n"
     "#endif\n"
     "\n"
     "// -- beginning ------------------------------------------------------------------------------------\n"
@@ -13199,8 +13199,8 @@ static const char npu_fixed_8[] =
     "    return true;\n"
     "}\n"
     "\n"
-    "// Cores of AICPU threads 1, 2, ..., or of thread 0. With a limit nobody sleeps: cores may never wake\n"
-    "// anybody. Nor where several processes of a pipeline run kernels at once.\n"
+    "// Cores of AICPU threads 1, 2, ..., or of thread 0. With a limit threads do not sleep, as a lost core\n"
+    "// would never wake them. Nor do they where several processes of a pipeline run kernels at once.\n"
     "bool Scheduler::begin_cores() {\n"
     "    pwsp_cores_desc desc = pwsp_cores_desc();\n"
     "    for (const Core &core : given_) {\n"
@@ -13322,7 +13322,7 @@ static const char npu_fixed_8[] =
     "    return pwsp_load_relaxed(&has_failed_) == 0;\n"
     "}\n"
     "\n"
-    "// Tasks before the failure go on, and may fail as well.\n"
+    "// Tasks before the failure still run, and may fail as well.\n"
     "void Scheduler::fail(ptowsp_status status, uint64_t index, const char *text) {\n"
     "    std::lock_guard<std::mutex> guard(mutex_);\n"
     "    walk_failure_.set(status, index, \"%s\", text);\n"
@@ -13422,7 +13422,7 @@ static const char npu_fixed_8[] =
     "    return failure_.status == PTOWSP_OK;\n"
     "}\n"
     "\n"
-    "// Gives a task of a process an entry behind the places of the ring. If all are taken, it waits.\n"
+    "// Gives a task of a process an entry after the places of the ring. If all are taken, it waits.\n"
     "uint32_t Scheduler::enter_direct(Submission *submission) {\n"
     "    for (;;) {\n"
     "        {\n"
@@ -13477,7 +13477,7 @@ static const char npu_fixed_8[] =
     "// src/npu/tree/aicpu/wsp_cores.cpp\n"
     "// =================================================================================================\n"
     "\n"
-    "// The scheduler as the owner of cores: what pwsp_cores asks about tasks. See wsp_scheduler.h.\n"
+    "// The scheduler as the owner of cores: the callbacks of pwsp_cores about tasks. See wsp_scheduler.h.\n"
     "\n"
     "#include \"wsp_aicpu.h\"\n"
     "\n"
@@ -13532,7 +13532,8 @@ static const char npu_fixed_8[] =
     "\n"
     "// -- tasks ----------------------------------------------------------------------------------------\n"
     "\n"
-    "// What a core runs: the task, or where the core has a room, a copy of it there.\n"
+    "// Returns the address of the task that a core runs: a copy in the core's room, or without one the\n"
+    "// task itself.\n"
     "uint64_t Scheduler::give(void *self, const pwsp_turn *turn, uint32_t core) {\n"
     "    Scheduler &me = *static_cast<Scheduler *>(self);\n"
     "    wsp_task *task = &me.at(turn->entry).task;\n"
@@ -13549,8 +13550,8 @@ static const char npu_fixed_8[] =
     "    return reinterpret_cast<uintptr_t>(task);\n"
     "}\n"
     "\n"
-    "// A task has ended, on all cores that ran a part of it: the first failure counts, the cube core's\n"
-    "// before those of vector cores.\n"
+    "// A task has ended on all cores that ran a part of it. The first failure counts, a cube core's before\n"
+    "// a vector core's.\n"
     "void Scheduler::done(void *self, const pwsp_turn *turn, uint32_t by, bool is_lost) {\n"
     "    Scheduler &me = *static_cast<Scheduler *>(self);\n"
     "    Submission *submission = &me.at(turn->entry);\n"
@@ -13627,12 +13628,12 @@ static const char npu_fixed_8[] =
     "// src/npu/tree/aicpu/wsp_expand.cpp\n"
     "// =================================================================================================\n"
     "\n"
-    "// The vocabulary of expand.cpp: see wsp_expand.h. It does what the walk of the library does, and\n"
+    "// The vocabulary of expand.cpp: see wsp_expand.h. It walks a program as the library does, and\n"
     "// reports errors with the same texts.\n"
     "//\n"
     "// A task is filled in where the scheduler keeps it. An argument that reads outside of an array\n"
-    "// fails before the function it is for is called. Then the target is no longer good, and nothing\n"
-    "// happens until the loops have ended.\n"
+    "// fails before its function is called. Then the target is no longer good, and nothing happens until\n"
+    "// the loops have ended.\n"
     "\n"
     "#include \"wsp_expand.h\"\n"
     "\n"
@@ -13799,7 +13800,7 @@ static const char npu_fixed_8[] =
     "    target_->fail(status, index, text);\n"
     "}\n"
     "\n"
-    "// A task that has all its arguments goes on with its keys.\n"
+    "// Once a task has all its arguments, the next reads are its keys: an error then says so.\n"
     "uint64_t Run::read(uint32_t array, i64 index) {\n"
     "    const pwsp_array &from = this->array(array);\n"
     "    if (index.bits() < from.count) {\n"
@@ -14257,9 +14258,9 @@ static const char npu_fixed_9[] =
     "// whatever the order in which threads have run the tasks: calls are made as tasks retire. Nothing of a\n"
     "// tree's schedule needs the number of tasks beforehand.\n"
     "//\n"
-    "// Errors   A call returns false when the schedule cannot go on, as ptowsp_run_execute would say,\n"
-    "//          or when memory is out. After that calls do nothing and return false, but for end,\n"
-    "//          which completes the statistics of what has been simulated.\n"
+    "// Errors   A call returns false when the schedule cannot proceed, as ptowsp_run_execute would report,\n"
+    "//          or when memory is out. After that all calls do nothing and return false, except end,\n"
+    "//          which completes the statistics of the tasks simulated so far.\n"
     "// Threads  It has none, and no locks: one call at a time.\n"
     "\n"
     "#ifndef WSP_CLOCK_H\n"
@@ -14293,7 +14294,7 @@ static const char npu_fixed_9[] =
     "    Clock(const Clock &) = delete;\n"
     "    Clock &operator=(const Clock &) = delete;\n"
     "\n"
-    "    // A new run, from time 0. The data behind timed, and the tensors, live as long as the run.\n"
+    "    // Begins a run at time 0. The data that `timed` points to, and the tensors, live as long as the run.\n"
     "    bool begin(const pwsp_timed &timed, const pwsp_bound_tensor *tensors);\n"
     "\n"
     "    bool mark(const pwsp_mark &mark);\n"
@@ -14302,7 +14303,7 @@ static const char npu_fixed_9[] =
     "    // Its first task, end task and run are determined here.\n"
     "    bool pipeline(const pwsp_pipeline_arrival &pipeline, const PipelineSums &sums);\n"
     "\n"
-    "    // No more calls follow: goes on until all tasks have ended.\n"
+    "    // The last call of a run: simulates until all tasks have ended.\n"
     "    bool end();\n"
     "\n"
     "    // After end. memory_bytes is the memory of the clock; lanes are in the order of the library.\n"
@@ -14319,7 +14320,7 @@ static const char npu_fixed_9[] =
     "    ptowsp_status status() const {\n"
     "        return time_.sim.status;\n"
     "    }\n"
-    "    const char *error() const {  // \"\" if there is none\n"
+    "    const char *error() const {  // \"\" without an error\n"
     "        return time_.sim.text;\n"
     "    }\n"
     "    uint64_t error_index() const {  // the task that it is about, or PTOWSP_NO_INDEX\n"
@@ -14358,7 +14359,7 @@ static const char npu_fixed_9[] =
     "//\n"
     "// The library provides both halves, as for its own runs, in wsp_core.h: pwsp_issue the dependences, the\n"
     "// ring of tasks in flight and their retirement; pwsp_cores the queues, AICPU threads, blocks and\n"
-    "// lost cores. This file has what is the tree's: tasks as cores read them, the choice of a core,\n"
+    "// lost cores. This file adds the parts of a tree: tasks as cores read them, the choice of a core,\n"
     "// failures, and the clock. All memory is taken when a run begins.\n"
     "//\n"
     "// The ring holds ring_size tasks, and no more than the schedule's window if that stalls; when it is\n"
@@ -14366,8 +14367,8 @@ static const char npu_fixed_9[] =
     "//\n"
     "// Errors   The first in program order decides. After a failure later tasks do not begin. Earlier ones\n"
     "//          do, because they may fail too; running tasks finish.\n"
-    "// Threads  Thread 0 expands, retires and advances the clock. Cores belong to threads 1, 2, ...; if\n"
-    "//          there are none, to thread 0, which serves them whenever it submits or waits.\n"
+    "// Threads  Thread 0 expands, retires and advances the clock. Cores belong to threads 1, 2, ...; without\n"
+    "//          such threads to thread 0, which serves them whenever it submits or waits.\n"
     "\n"
     "#ifndef WSP_SCHEDULER_H\n"
     "#define WSP_SCHEDULER_H\n"
@@ -14406,8 +14407,8 @@ static const char npu_fixed_9[] =
     "struct SchedulerOptions {\n"
     "    uint32_t aicpu_count;  // 1 .. AICPU_COUNT_MAX\n"
     "    uint32_t ring_size;    // 1 .. RING_SIZE_MAX\n"
-    "    // How long a core is awaited: to poll, and to end a task. One that does not is lost: its task\n"
-    "    // fails with the core's name, what follows is skipped, and the run ends. 0: without an end.\n"
+    "    // How long a core may take to poll, and to end a task. A core that takes longer is lost: its task\n"
+    "    // fails with the core's name, later tasks are skipped, and the run ends. 0: no limit.\n"
     "    uint32_t time_limit_ms;\n"
     "    // Each core of a block runs a part of a task of MIX, in its room; else the cube core all.\n"
     "    bool has_parts;\n"
@@ -14466,7 +14467,7 @@ static const char npu_fixed_9[] =
     "    void scope_end() override;\n"
     "    void reset(const uint32_t *edges, uint32_t count) override;\n"
     "    bool await_element(const Region &element) override;\n"
-    "    // Where this processor has no access to what cores have written. False after a failure.\n"
+    "    // For a processor without access to data that cores have written. False after a failure.\n"
     "    bool fetch(const Region &element);\n"
     "\n"
     "    // Returns when all submitted tasks have retired. False after a failure.\n"
@@ -14503,8 +14504,8 @@ static const char npu_fixed_9[] =
     "    static constexpr uint32_t NONE = PWSP_CORES_NONE;\n"
     "    static constexpr uint32_t DIRECT_MAX = 4 * CORE_COUNT_MAX;\n"
     "\n"
-    "    // Callbacks of the issue; and of the cores, whose entries are places of its ring, and behind these\n"
-    "    // tasks of processes.\n"
+    "    // Callbacks of the issue; and of the cores, whose entries are places of its ring, followed by tasks\n"
+    "    // of processes.\n"
     "    static void ready(void *self, uint32_t by, uint32_t place);\n"
     "    static void help(void *self, uint32_t ticket);\n"
     "    static bool retire(void *self, const pwsp_entry *entry);\n"
@@ -14596,8 +14597,8 @@ static const char npu_fixed_10[] =
     "// src/npu/tree/include/wsp_number.h\n"
     "// =================================================================================================\n"
     "\n"
-    "// The numbers of a workload's expressions: i64 and u64, and bool. Their arithmetic is that of\n"
-    "// section 16 of ptowsp.h, which never traps:\n"
+    "// The numbers of a workload's expressions: i64 and u64, and bool. Their arithmetic follows section 16\n"
+    "// of ptowsp.h and never traps:\n"
     "//\n"
     "//      + - * and unary -   wrap around\n"
     "//      x / 0 and x % 0     are 0; INT64_MIN / -1 is INT64_MIN, INT64_MIN % -1 is 0\n"
@@ -14944,8 +14945,8 @@ static const char npu_fixed_10[] =
     "// src/npu/tree/aicpu/wsp_expand.h\n"
     "// =================================================================================================\n"
     "\n"
-    "// The vocabulary of expand.cpp: it walks a program, and hands its tasks to a target. Numbers\n"
-    "// are those of the workload's expressions: i64 and u64 of wsp_number.h, whose arithmetic wraps and\n"
+    "// The vocabulary of expand.cpp: it walks a program, and hands its tasks to a target. Numbers have\n"
+    "// the types of the workload's expressions: i64 and u64 of wsp_number.h, whose arithmetic wraps and\n"
     "// never traps.\n"
     "//\n"
     "//      for (i64 b = 0; b < batch && run.good(); b++) {\n"
@@ -14959,8 +14960,8 @@ static const char npu_fixed_10[] =
     "//\n"
     "// After an error all functions do nothing, reads give 0, and run.good() is false.\n"
     "//\n"
-    "// Errors report a place, that of the statement being walked. Functions with a place argument set\n"
-    "// it; run.at(place) sets it where a statement's own expressions may fail:\n"
+    "// Errors report the place of the statement being walked. Functions with a place argument set it;\n"
+    "// run.at(place) sets it where a statement's own expressions may fail:\n"
     "//\n"
     "//      run.at(3);  // decode/parallel b/when\n"
     "//      if (kv_len[b] <= 2048) {\n"
@@ -15046,7 +15047,7 @@ static const char npu_fixed_10[] =
     "// The units or merges of a plan that are valid, by index: for (const i64 u : run.units(AXIS_x)).\n"
     "using Units = Items<i64>;\n"
     "\n"
-    "// How many rows or columns a tile has: so many, 0: up to the tensor's edge; and at most `most`.\n"
+    "// The rows or columns of a tile: a number, or 0 for all up to the tensor's edge; and at most `most`.\n"
     "struct Extent {\n"
     "    Extent(int64_t count) : size(count) {\n"
     "    }\n"
@@ -15240,7 +15241,7 @@ static const char npu_fixed_10[] =
     "        run_->task_->stream_key = to_u64(key).value();\n"
     "    }\n"
     "    void after(std::initializer_list<uint32_t> edges);   // explicit edges that end here\n"
-    "    void before(std::initializer_list<uint32_t> edges);  // those that begin here\n"
+    "    void before(std::initializer_list<uint32_t> edges);  // explicit edges that begin here\n"
     "    void submit();\n"
     "\n"
     "  private:\n"
@@ -15653,7 +15654,7 @@ static const char npu_fixed_11[] =
     "    return next;\n"
     "}\n"
     "\n"
-    "// The first of those that have begun and not ended.\n"
+    "// The first process that has begun and not ended.\n"
     "uint32_t Network::choose_to_unwind() {\n"
     "    for (; unwound_ < processes_.size(); unwound_++) {\n"
     "        if (bodies_[unwound_]->thread && !bodies_[unwound_]->is_in_kernel) {\n"
@@ -15843,7 +15844,7 @@ static const char npu_fixed_11[] =
     "        wholes.push_back({tensor, 0, 0, access, 0, 0, 0});\n"
     "    }\n"
     "\n"
-    "    // The override of all latencies; nullptr: there is none.\n"
+    "    // The override of all latencies; nullptr: without one.\n"
     "    const uint64_t *latency() const {\n"
     "        const uint32_t symbol = scheduler.program().latency_symbol;\n"
     "        const wsp_bindings &bindings = run.bindings();\n"
@@ -16004,7 +16005,7 @@ static const char npu_fixed_12[] =
     "    Network &operator=(const Network &) = delete;\n"
     "\n"
     "    // The caller keeps the names. An event is a channel of depth 0 whose stream has no end.\n"
-    "    // by_symbol: its latency is that of a symbol, which overrides all.\n"
+    "    // by_symbol: a symbol, which overrides all latencies, has set this one.\n"
     "    uint32_t channel(const char *name, uint64_t depth, uint64_t latency, bool is_event,\n"
     "                     uint32_t place, bool by_symbol = false);\n"
     "\n"
@@ -16021,7 +16022,7 @@ static const char npu_fixed_12[] =
     "    // For the body of a process, with its number. After an error they do nothing: bodies check for\n"
     "    // errors and end. `place` is for errors.\n"
     "    void send(uint32_t process, uint32_t channel, uint64_t token, uint32_t place);\n"
-    "    // False: at the end of the stream, or after an error. is_loop: it goes on until then.\n"
+    "    // False: at the end of the stream, or after an error. is_loop: a loop that receives until then.\n"
     "    bool receive(uint32_t process, uint32_t channel, uint64_t *token, uint32_t place,\n"
     "                 bool is_loop = false);\n"
     "    void close(uint32_t process, uint32_t channel);\n"
@@ -16281,8 +16282,7 @@ static const char npu_fixed_13[] =
     "    return parts;\n"
     "}\n"
     "\n"
-    "// Splits at the first occurrence of a character. False if there is none; then all is in the first\n"
-    "// part.\n"
+    "// Splits at the first occurrence of a character. False without one; then all is in the first part.\n"
     "bool cut(const std::string &text, char at, std::string *out_first, std::string *out_rest) {\n"
     "    const size_t position = text.find(at);\n"
     "    *out_first = text.substr(0, position);\n"
@@ -16300,7 +16300,7 @@ static const char npu_fixed_13[] =
     "    return dtype ? ptowsp_dtype_name(static_cast<ptowsp_dtype>(dtype)) : \"integers\";\n"
     "}\n"
     "\n"
-    "// The type of integers with a name; NONE: there is none.\n"
+    "// The integer type with a name; NONE: the name is unknown.\n"
     "ptowsp_dtype index_dtype(const std::string &name) {\n"
     "    for (ptowsp_dtype dtype : {PTOWSP_I32, PTOWSP_I64, PTOWSP_U32, PTOWSP_U64}) {\n"
     "        if (name == name_of(dtype)) {\n"
@@ -16435,7 +16435,7 @@ static const char npu_fixed_13[] =
     "// src/npu/tree/host/bindable.h\n"
     "// =================================================================================================\n"
     "\n"
-    "// What the command line of a tree can bind, as run --list prints it.\n"
+    "// The things that the command line of a tree can bind, as run --list prints them.\n"
     "\n"
     "#ifndef WSP_BINDABLE_H\n"
     "#define WSP_BINDABLE_H\n"
@@ -16605,8 +16605,8 @@ static const char npu_fixed_13[] =
     "\n"
     "// -- writing --------------------------------------------------------------------------------------\n"
     "\n"
-    "// Writes a recording: files as they are added, their names last, so that one which is not whole is\n"
-    "// none.\n"
+    "// Writes a recording: files as they are added, their names last. So an incomplete directory is not\n"
+    "// taken for a recording.\n"
     "class Recorder {\n"
     "  public:\n"
     "    // A new or empty directory, or an older recording, which is replaced.\n"
@@ -16758,8 +16758,8 @@ static const char npu_fixed_13[] =
     "// src/npu/tree/host/replay.h\n"
     "// =================================================================================================\n"
     "\n"
-    "// A recorded run, run again: its tensors are views of recorded memory, and what comes out is compared\n"
-    "// with what the recording expects.\n"
+    "// A recorded run, run again: its tensors are views of recorded memory, and its results are compared\n"
+    "// with the recorded ones.\n"
     "\n"
     "#ifndef WSP_REPLAY_H\n"
     "#define WSP_REPLAY_H\n"
@@ -17045,11 +17045,11 @@ static const char npu_fixed_13[] =
     "//      run --size batch=4 --lengths kv=300,7,2048,64 --tensor Q=4x64@q.bin --tensor O=4x64\n"
     "//          --write O@o.bin\n"
     "//\n"
-    "// `run --list` prints what can be bound, `run --help` how. Files are plain elements, in the order\n"
+    "// `run --list` prints the names to bind, `run --help` how. Files are plain elements, in the order\n"
     "// and the bytes of this machine.\n"
     "//\n"
-    "// `run --record DIR` keeps what was bound and what came of it (recording.h); `run --check DIR`\n"
-    "// binds that, and compares.\n"
+    "// `run --record DIR` keeps the bindings and the results of a run (recording.h); `run --check DIR`\n"
+    "// binds the same, and compares.\n"
     "//\n"
     "// Exit codes: 0 done; 1 the run has failed, or a file cannot be written; 2 the arguments are wrong.\n"
     "\n"
@@ -17578,7 +17578,7 @@ static const char npu_fixed_13[] =
     "    return recorder_.is_good();\n"
     "}\n"
     "\n"
-    "// After it: what it wrote. Only the shim has cycles to compare.\n"
+    "// After the run: its outputs. Only the shim has cycles to compare.\n"
     "bool Command::record_results(const wsp_runner_result &result) {\n"
     "    for (uint32_t i = 1; i < program_.tensor_count; i++) {\n"
     "        const wsp_tensor_decl &tensor = program_.tensors[i];\n"
@@ -17748,7 +17748,7 @@ static const char npu_fixed_14[] =
     "        return items_.empty() ? 0 : placement_.peak;\n"
     "    }\n"
     "\n"
-    "    // Binds the program's transient tensors, for what else is bound, which has been verified.\n"
+    "    // Binds the program's transient tensors. All other bindings have been verified.\n"
     "    ptowsp_status place(Failure *failure, const wsp_bindings &bindings, pwsp_bound_tensor *tensors);\n"
     "\n"
     "  private:\n"
@@ -17760,7 +17760,7 @@ static const char npu_fixed_14[] =
     "    List<pwsp_placed> items_;  // in the order of the program's table\n"
     "    pwsp_placement placement_;\n"
     "    char *block_ = nullptr;\n"
-    "    uint64_t size_ = 0;  // of the block, or a limit; 0: there is none\n"
+    "    uint64_t size_ = 0;  // of the block, or a limit; 0: neither\n"
     "    std::unique_ptr<char, void (*)(void *)> own_;\n"
     "    uint64_t own_size_ = 0;\n"
     "};\n"
@@ -17883,8 +17883,8 @@ static const char npu_fixed_14[] =
     "\n"
     "class Stream;\n"
     "\n"
-    "// How the host launches kernels, if it is the driver. Streams of the units, or null; and what brings an\n"
-    "// element from the device that a slot is loaded from, or null.\n"
+    "// How the host launches kernels, if it is the driver: a stream for each unit, or null. `fetch` copies an\n"
+    "// element, from which a slot is loaded, from the device; or null.\n"
     "struct Launches {\n"
     "    Stream *streams[2];\n"
     "    bool (*fetch)(void *user, const void *data, size_t size);\n"
@@ -17940,7 +17940,7 @@ static const char npu_fixed_14[] =
     "//      launchers, one a unit   take all tasks of their unit's lines: a wave. Start each kernel of it\n"
     "//                              once, for all of its tasks; wait for the stream; report them done\n"
     "//\n"
-    "// So what is launched at once is what a run has ready, for at most as many tasks as it has cores.\n"
+    "// So a wave has all tasks that are ready, but at most as many as the run has cores.\n"
     "\n"
     "#ifndef WSP_LAUNCH_H\n"
     "#define WSP_LAUNCH_H\n"
@@ -17960,11 +17960,11 @@ static const char npu_fixed_14[] =
     "    }\n"
     "    // Starts a kernel for tasks that wait for nothing, and stay where they are until wait returns.\n"
     "    virtual bool start(uint32_t kernel, wsp_task *const *tasks, uint32_t count) = 0;\n"
-    "    // The end of what was started; results are then in the tasks.\n"
+    "    // Waits for the end of all that was started; results are then in the tasks.\n"
     "    virtual bool wait() = 0;\n"
     "};\n"
     "\n"
-    "// A stream that executes what it is given, on the calling thread.\n"
+    "// A stream that executes tasks on the calling thread.\n"
     "class ThreadStream final : public Stream {\n"
     "  public:\n"
     "    bool start(uint32_t kernel, wsp_task *const *tasks, uint32_t count) override;\n"
@@ -17985,7 +17985,8 @@ static const char npu_fixed_14[] =
     "// src/npu/tree/host/wsp_ascend.h\n"
     "// =================================================================================================\n"
     "\n"
-    "// CANN's part of the host: what is open on a device, and data that is copied there. See wsp_ascend.cpp.\n"
+    "// CANN's part of the host: an open device, its streams and libraries, and data that is copied there. See\n"
+    "// wsp_ascend.cpp.\n"
     "\n"
     "#ifndef WSP_ASCEND_H\n"
     "#define WSP_ASCEND_H\n"
@@ -18083,7 +18084,7 @@ static const char npu_fixed_14[] =
     "    bool has_started_[3] = {false, false, false};\n"
     "    List<void *> memory_, libraries_;\n"
     "    uint64_t aicpu_argument_ = 0;  // lives until the AICPU has read it\n"
-    "    uint64_t ffts_ = 0;            // the flags between the cores of a block; 0: there are no blocks\n"
+    "    uint64_t ffts_ = 0;            // the flags between the cores of a block; 0: without blocks\n"
     "};\n"
     "\n"
     "// -- bound data -----------------------------------------------------------------------------------\n"
@@ -18191,8 +18192,8 @@ static const char npu_fixed_14[] =
     "// Transient tensors of a run, placed by the rules of the library and with its errors.\n"
     "//\n"
     "// Sizes are expressions of the program, which expand.cpp evaluates; a plan that they read is made\n"
-    "// here, too, and again where the program is walked. The block is the host's: for a device it only\n"
-    "// gives addresses, which become the device's as those of other tensors do, and is never touched.\n"
+    "// here, too, and again where the program is walked. The block is the host's. For a device it only\n"
+    "// gives addresses, which are translated like the addresses of other tensors, and is never touched.\n"
     "\n"
     "#include <stdlib.h>\n"
     "\n"
@@ -18317,7 +18318,7 @@ static const char npu_fixed_14[] =
     "// src/npu/tree/host/wsp_bindings.cpp\n"
     "// =================================================================================================\n"
     "\n"
-    "// Binding by name and index. The rules of bindings, and the errors, are those of the library.\n"
+    "// Binding by name and index, by the library's rules and with its errors.\n"
     "\n"
     "#include <algorithm>\n"
     "#include <cinttypes>\n"
@@ -18519,7 +18520,7 @@ static const char npu_fixed_14[] =
     "    return status == PTOWSP_OK ? bind_checked(name, checked) : status;\n"
     "}\n"
     "\n"
-    "// The AICPU enters the plan; until then there are no units.\n"
+    "// The AICPU makes the plan; until then it has 0 units.\n"
     "ptowsp_status Bindings::bind_batch(uint32_t axis, const ptowsp_attention_batch *batch,\n"
     "                                   const ptowsp_attention_config *config,\n"
     "                                   const ptowsp_attention_sizes *capacity) {\n"
@@ -18699,7 +18700,7 @@ static const char npu_fixed_14[] =
     "  public:\n"
     "    Launcher(Scheduler &scheduler, uint32_t unit, Stream &stream, Spans spans);\n"
     "\n"
-    "    // Takes what the lines have. False: all cores have quit.\n"
+    "    // Takes all tasks from the lines. False: all cores have quit.\n"
     "    bool look(List<Given> *wave);\n"
     "    // The same, and waits until they have something.\n"
     "    bool await(List<Given> *wave);\n"
@@ -18983,7 +18984,7 @@ static const char npu_fixed_14[] =
     "//\n"
     "//      open      aclInit, aclrtSetDevice, time limit of operators, a stream for each processor\n"
     "//      copy      tensors, arrays and tables to the device, with its addresses in them\n"
-    "//      start     cube cores, vector cores, then the AICPU; each polls until it is told\n"
+    "//      start     cube cores, vector cores, then the AICPU; each polls until it may begin\n"
     "//      wait      all streams, with a time limit\n"
     "//      copy      tensors that are written, and slots, from the device\n"
     "//      close     everything open, in the opposite order, also after errors\n"
@@ -19244,7 +19245,7 @@ static const char npu_fixed_14[] =
     "}\n"
     "\n"
     "bool Device::find_ffts() {\n"
-    "    uint32_t length = 0;  // (unsure) of what is at the address\n"
+    "    uint32_t length = 0;  // (unsure) of the memory at the address\n"
     "    return WSP_CALL(rtGetC2cCtrlAddr(&ffts_, &length));\n"
     "}\n"
     "\n"
@@ -19352,7 +19353,7 @@ static const char npu_fixed_14[] =
     "    return is_good ? path : \"\";\n"
     "}\n"
     "\n"
-    "// Starts the AICPU's threads, each of which calls wsp_aicpu_main.\n"
+    "// Starts the AICPU's threads. Each calls wsp_aicpu_main.\n"
     "bool Device::start_aicpu(uint32_t thread_count, uint64_t run) {\n"
     "    const std::string path = write_descriptor();\n"
     "    if (path.empty()) {\n"
@@ -19414,7 +19415,7 @@ static const char npu_fixed_14[] =
     "    return has_started_[0];\n"
     "}\n"
     "\n"
-    "// The end of what a stream runs; the error says whose.\n"
+    "// Waits until a stream has finished; the error names what it ran.\n"
     "bool Device::await(aclrtStream stream, const char *what) {\n"
     "    const int32_t code =\n"
     "        aclrtSynchronizeStreamWithTimeout(stream, static_cast<int32_t>(time_limit_ms_));\n"
@@ -19484,7 +19485,7 @@ static const char npu_fixed_14[] =
     "    run.vector_count = core_count_of(program, PTOWSP_UNIT_VECTOR, options);\n"
     "    run.cube_count = core_count_of(program, PTOWSP_UNIT_CUBE, options);\n"
     "    if (has_kernels_of(program, PTOWSP_UNIT_MIX)) {\n"
-    "        run.vector_count = 2 * run.cube_count;  // those of blocks: others are not started\n"
+    "        run.vector_count = 2 * run.cube_count;  // of blocks; others are not started\n"
     "    }\n"
     "    run.status = PTOWSP_STUCK;  // unless the AICPU says otherwise\n"
     "    run.index = PTOWSP_NO_INDEX;\n"
@@ -19512,8 +19513,8 @@ static const char npu_fixed_14[] =
     "// src/npu/tree/host/wsp_ascend_launch.cpp\n"
     "// =================================================================================================\n"
     "\n"
-    "// A device whose driver is the host: no AICPU takes part, and no AICPU's loader. What wsp_launch.h\n"
-    "// calls a stream is one of CANN's; a launch is the emitted wsp_launch_... of aicore/dispatch.cpp.\n"
+    "// A device whose driver is the host: neither the AICPU nor its loader takes part. A stream of\n"
+    "// wsp_launch.h is a stream of CANN; a launch is the emitted wsp_launch_... of aicore/dispatch.cpp.\n"
     "//\n"
     "// THIS HAS NEVER RUN (see wsp_ascend.cpp). Tasks of a wave are in memory of the device:\n"
     "//\n"
@@ -19842,7 +19843,7 @@ static const char npu_fixed_15[] =
     "//      }\n"
     "//      wsp_runner_destroy(runner);\n"
     "//\n"
-    "// Errors   Status, index and text are those of ptowsp_run_bind_... and ptowsp_run_execute. Where a\n"
+    "// Errors   The same status, index and text as from ptowsp_run_bind_... and ptowsp_run_execute. Where a\n"
     "//          run fails, tasks before the failure have run, and others may have: views are checked as\n"
     "//          the program is walked, not before.\n"
     "// Memory   Data is the caller's, and stays until other data is bound or the runner is destroyed.\n"
@@ -19876,12 +19877,12 @@ static const char npu_fixed_15[] =
     "    // does not end by then is SYSTEM_FAILED, and named: a core that has not begun, or not ended one\n"
     "    // task, within 8/10 of it, with the task. On the CPU nothing is limited.\n"
     "    uint32_t time_limit_ms;\n"
-    "    // When and where tasks ran, by index, of those below span_capacity; kind: their kernel. NULL, and\n"
-    "    // on the device: nothing is written.\n"
+    "    // When and where tasks with an index below span_capacity ran, by index; kind: their kernel. NULL,\n"
+    "    // and on the device: nothing is written.\n"
     "    ptowsp_span *spans;\n"
     "    uint64_t span_capacity;\n"
     "    // A ptowsp_npu_driver. HOST: the host launches kernels itself; no AICPU takes part. aicpu_count is 1\n"
-    "    // then; time_limit_ms limits a wave of launches; a span is that of a task's wave.\n"
+    "    // then; time_limit_ms limits a wave of launches; all tasks of a wave have the same span.\n"
     "    uint32_t driver;\n"
     "} wsp_runner_options;\n"
     "\n"
@@ -19991,7 +19992,7 @@ static const char npu_fixed_15[] =
     "WSP_RUNNER_API ptowsp_status wsp_runner_run(wsp_runner *runner, const wsp_runner_options *options,\n"
     "                                            wsp_runner_result *out_result);\n"
     "\n"
-    "// A slot at the end of the last run; 0 if there is none.\n"
+    "// A slot at the end of the last run; 0 if the slot does not exist.\n"
     "WSP_RUNNER_API uint64_t wsp_runner_slot(const wsp_runner *runner, uint32_t slot);\n"
     "\n"
     "// The last failure; its text lives until the next one.\n"
@@ -20047,7 +20048,7 @@ static const char npu_fixed_16[] =
     "    uint64_t csrs;             // pwsp_bound_csr[], by axis\n"
     "    uint64_t tensors;          // pwsp_bound_tensor[]\n"
     "    uint64_t slots;            // uint64_t[]: initial values, then final values\n"
-    "    uint64_t batches;          // pwsp_plan_batch[], by the first axis of a plan; 0: there is none\n"
+    "    uint64_t batches;          // pwsp_plan_batch[], by the first axis of a plan; 0: without batches\n"
     "} wsp_bindings;\n"
     "\n"
     "// -- tasks ----------------------------------------------------------------------------------------\n"
@@ -20079,7 +20080,7 @@ static const char npu_fixed_16[] =
     "// Starts one kernel for an array of tasks, when the host is the driver, and returns before they have\n"
     "// ended; 0, or an error. Of kernels of MIX a device has three elements for each task, for the cube core\n"
     "// and the two vector cores of its block, and task_count is the number of blocks. On threads the call\n"
-    "// executes them. Addresses are those of the cores; `stream` is CANN's.\n"
+    "// executes them. Addresses are as cores see them; `stream` is CANN's.\n"
     "typedef int32_t (*wsp_launcher)(uint32_t task_count, void *stream, uint64_t tasks, uint64_t fifos,\n"
     "                                uint64_t ffts);\n"
     "\n"
@@ -20101,8 +20102,8 @@ static const char npu_fixed_16[] =
     "typedef struct wsp_axis_decl {\n"
     "    const char *name;  // NULL: no such axis\n"
     "    uint32_t kind;     // a ptowsp_axis_kind\n"
-    "    uint32_t array;  // ragged: its lengths; units or merges of a plan: their flags, with the lanes\n"
-    "                     // behind\n"
+    "    uint32_t array;  // ragged: its lengths; units or merges of a plan: their flags, followed by the\n"
+    "                     // lanes\n"
     "    int64_t size;    // dense\n"
     "    uint32_t is_used;\n"
     "} wsp_axis_decl;\n"
@@ -20153,10 +20154,10 @@ static const char npu_fixed_16[] =
     "\n"
     "typedef struct wsp_transient_decl {\n"
     "    uint32_t tensor;\n"
-    "    uint32_t lifetime_count;  // of the lifetimes behind those of the transient tensors before it\n"
+    "    uint32_t lifetime_count;  // its lifetimes follow the previous transient tensor's\n"
     "} wsp_transient_decl;\n"
     "\n"
-    "// Transient tensors: those with lifetimes that have no point in common may share memory.\n"
+    "// Transient tensors may share memory if their lifetimes have no point in common.\n"
     "typedef struct wsp_transients {\n"
     "    uint32_t count;\n"
     "    const wsp_transient_decl *tensors;\n"
@@ -20166,7 +20167,7 @@ static const char npu_fixed_16[] =
     "    wsp_sizes_fn sizes;         // expand.cpp: evaluates their sizes\n"
     "} wsp_transients;\n"
     "\n"
-    "// Tables have entries [1 .. count - 1], as [0] is none.\n"
+    "// Tables have entries [1 .. count - 1]; [0] is unused.\n"
     "typedef struct wsp_program {\n"
     "    uint32_t abi_version;\n"
     "    const char *name;\n"
@@ -20186,7 +20187,7 @@ static const char npu_fixed_16[] =
     "    wsp_expand_fn expand;\n"
     "    uint32_t field_count;  // from 0\n"
     "    const wsp_field_decl *fields;\n"
-    "    const wsp_transients *transients;  // null: there are none\n"
+    "    const wsp_transients *transients;  // null: without transient tensors\n"
     "} wsp_program;\n"
     "\n"
     "#ifdef __cplusplus\n"
@@ -20213,10 +20214,11 @@ static const char npu_fixed_16[] =
     "PTOWSP_AICORE void wsp_core_run(PTOWSP_GM wsp_task *task);\n"
     "#endif\n"
     "\n"
-    "// The launch of a kernel; null if the library has not got it. Exported by those of a device's cores.\n"
+    "// The launcher of a kernel; null if this library does not contain it. Exported by the libraries of a\n"
+    "// device's cores.\n"
     "wsp_launcher wsp_launcher_of(uint32_t kernel);\n"
     "\n"
-    "// Details of `fault` of a kernel's task: \"mul: rows of x and y differ\"; \"\" if there are none.\n"
+    "// Details of `fault` of a kernel's task: \"mul: rows of x and y differ\"; \"\" without details.\n"
     "const char *wsp_core_fault_text(uint32_t kernel, uint32_t fault);\n"
     "\n"
     "#ifdef __cplusplus\n"
@@ -20279,9 +20281,9 @@ static const char npu_fixed_17[] =
     "// src/npu/tree/include/wsp_list.h\n"
     "// =================================================================================================\n"
     "\n"
-    "// A list of elements, one after another in memory, that grows at its end: what std::vector is, with\n"
-    "// what this runtime needs of it. A tree has some forty lists of different types, and a compiler makes\n"
-    "// the functions of each anew; with this one it takes a second less for a whole tree of 5 s.\n"
+    "// A list of elements, one after another in memory, that grows at its end: the part of std::vector that\n"
+    "// this runtime needs. A tree has some forty lists of different types, and a compiler instantiates the\n"
+    "// functions of each. With this list a whole tree compiles about a second faster, in 5 s.\n"
     "//\n"
     "// Elements are default-constructed and assigned: a list of `room` elements has them all, and gives\n"
     "// the first size(). Growing moves them. Indices are not checked.\n"
@@ -20403,10 +20405,10 @@ static const char npu_fixed_17[] =
     "        items_ = items;\n"
     "    }\n"
     "\n"
-    "    // New elements are T(). Those that are dropped give back what they hold.\n"
+    "    // New elements are T(). Dropped elements release their memory.\n"
     "    void resize(size_t count) {\n"
     "        if (count > room_) {\n"
-    "            reserve(count);  // what is new there is T()\n"
+    "            reserve(count);  // new elements there are T()\n"
     "        } else if (count > size_) {\n"
     "            refresh(size_, count);\n"
     "        } else if (!std::is_trivially_destructible<T>::value) {\n"
@@ -21165,7 +21167,7 @@ static const char npu_fixed_20[] =
     "    const wsp_program &program = wsp_the_program;\n"
     "    Bindings bindings(program);\n"
     "    SimplerTarget target(program, kernels, options);\n"
-    "    // Placed at no address in particular, which says how long the block is.\n"
+    "    // Placed at an arbitrary address, to find the size of the block.\n"
     "    char *nowhere = reinterpret_cast<char *>(static_cast<uintptr_t>(PTOWSP_TRANSIENT_ALIGN));\n"
     "    const SimplerArgs words(args);\n"
     "    if (!Words(program, words, &bindings).bind() ||\n"
@@ -21210,12 +21212,12 @@ static const char npu_fixed_21[] =
     "// src/npu/tree/aicpu/wsp_expand.cpp\n"
     "// =================================================================================================\n"
     "\n"
-    "// The vocabulary of expand.cpp: see wsp_expand.h. It does what the walk of the library does, and\n"
+    "// The vocabulary of expand.cpp: see wsp_expand.h. It walks a program as the library does, and\n"
     "// reports errors with the same texts.\n"
     "//\n"
     "// A task is filled in where the scheduler keeps it. An argument that reads outside of an array\n"
-    "// fails before the function it is for is called. Then the target is no longer good, and nothing\n"
-    "// happens until the loops have ended.\n"
+    "// fails before its function is called. Then the target is no longer good, and nothing happens until\n"
+    "// the loops have ended.\n"
     "\n"
     "#include \"wsp_expand.h\"\n"
     "\n"
@@ -21382,7 +21384,7 @@ static const char npu_fixed_21[] =
     "    target_->fail(status, index, text);\n"
     "}\n"
     "\n"
-    "// A task that has all its arguments goes on with its keys.\n"
+    "// Once a task has all its arguments, the next reads are its keys: an error then says so.\n"
     "uint64_t Run::read(uint32_t array, i64 index) {\n"
     "    const pwsp_array &from = this->array(array);\n"
     "    if (index.bits() < from.count) {\n"
@@ -21668,7 +21670,7 @@ static const char npu_fixed_21[] =
     "        return items_.empty() ? 0 : placement_.peak;\n"
     "    }\n"
     "\n"
-    "    // Binds the program's transient tensors, for what else is bound, which has been verified.\n"
+    "    // Binds the program's transient tensors. All other bindings have been verified.\n"
     "    ptowsp_status place(Failure *failure, const wsp_bindings &bindings, pwsp_bound_tensor *tensors);\n"
     "\n"
     "  private:\n"
@@ -21680,7 +21682,7 @@ static const char npu_fixed_21[] =
     "    List<pwsp_placed> items_;  // in the order of the program's table\n"
     "    pwsp_placement placement_;\n"
     "    char *block_ = nullptr;\n"
-    "    uint64_t size_ = 0;  // of the block, or a limit; 0: there is none\n"
+    "    uint64_t size_ = 0;  // of the block, or a limit; 0: neither\n"
     "    std::unique_ptr<char, void (*)(void *)> own_;\n"
     "    uint64_t own_size_ = 0;\n"
     "};\n"
@@ -21789,8 +21791,8 @@ static const char npu_fixed_21[] =
     "// Transient tensors of a run, placed by the rules of the library and with its errors.\n"
     "//\n"
     "// Sizes are expressions of the program, which expand.cpp evaluates; a plan that they read is made\n"
-    "// here, too, and again where the program is walked. The block is the host's: for a device it only\n"
-    "// gives addresses, which become the device's as those of other tensors do, and is never touched.\n"
+    "// here, too, and again where the program is walked. The block is the host's. For a device it only\n"
+    "// gives addresses, which are translated like the addresses of other tensors, and is never touched.\n"
     "\n"
     "#include <stdlib.h>\n"
     "\n"
@@ -21915,7 +21917,7 @@ static const char npu_fixed_21[] =
     "// src/npu/tree/host/wsp_bindings.cpp\n"
     "// =================================================================================================\n"
     "\n"
-    "// Binding by name and index. The rules of bindings, and the errors, are those of the library.\n"
+    "// Binding by name and index, by the library's rules and with its errors.\n"
     "\n"
     "#include <algorithm>\n"
     "#include <cinttypes>\n"
@@ -22117,7 +22119,7 @@ static const char npu_fixed_21[] =
     "    return status == PTOWSP_OK ? bind_checked(name, checked) : status;\n"
     "}\n"
     "\n"
-    "// The AICPU enters the plan; until then there are no units.\n"
+    "// The AICPU makes the plan; until then it has 0 units.\n"
     "ptowsp_status Bindings::bind_batch(uint32_t axis, const ptowsp_attention_batch *batch,\n"
     "                                   const ptowsp_attention_config *config,\n"
     "                                   const ptowsp_attention_sizes *capacity) {\n"
@@ -42634,8 +42636,8 @@ static const char npu_fixed_23[] =
     "//\n"
     "// WHAT IT IS\n"
     "//\n"
-    "// Serving a language model is dynamic work: every decode step has another batch and other sequence\n"
-    "// lengths. ptowsp cuts such a step into equal pieces (\"work descriptors\", 24 bytes each) and sorts\n"
+    "// Serving a language model is dynamic work: every decode step has a different batch and different\n"
+    "// sequence lengths. ptowsp cuts such a step into equal pieces (\"work descriptors\", 24 bytes each) and sorts\n"
     "// them into size tiers. It runs them over the lanes of a thread pool or of your own executor, and\n"
     "// merges the partial results of sequences that were split:\n"
     "//\n"
@@ -42898,33 +42900,33 @@ static const char npu_fixed_23[] =
     "//\n"
     "// CONTENTS\n"
     "//\n"
-    "//    1. Build configuration                 350    18. Schedules                          3823\n"
-    "//    2. Status and errors                   457    19. Modules as text                    4313\n"
-    "//    3. Contexts and threads                523    20. Programs                           4365\n"
-    "//    4. Sinks                               688    21. Runs                               4444\n"
-    "//    5. Work and tiers                      717    22. Seeing runs                        5125\n"
-    "//    6. Chunk plans                         870    23. Graphs                             5678\n"
-    "//    7. Dispatch                           1192    24. Tile kernels                       5930\n"
-    "//    8. Merging                            1262    25. Pipelines                          6571\n"
-    "//    9. Attention plans                    1311    26. Ranks                              6757\n"
-    "//   10. Attention kernels                  1811    27. Layouts                            7301\n"
-    "//   11. MoE plans                          2078    28. Devices                            7618\n"
-    "//   12. Prefix trees                       2559    29. Tuning                             7780\n"
-    "//   13. Data types and tensors             2846    30. Emitting                           8106\n"
-    "//   14. Modules                            2931    31. Dumps of PTO Runtime               8334\n"
-    "//   15. Kernels                            3140    32. Spaces                             8586\n"
-    "//   16. Scalar expressions                 3456    33. Utilities                          8645\n"
-    "//   17. Workloads                          3557\n"
+    "//    1. Build configuration                 350    18. Schedules                          3827\n"
+    "//    2. Status and errors                   457    19. Modules as text                    4318\n"
+    "//    3. Contexts and threads                523    20. Programs                           4370\n"
+    "//    4. Sinks                               689    21. Runs                               4449\n"
+    "//    5. Work and tiers                      718    22. Seeing runs                        5129\n"
+    "//    6. Chunk plans                         871    23. Graphs                             5679\n"
+    "//    7. Dispatch                           1193    24. Tile kernels                       5932\n"
+    "//    8. Merging                            1263    25. Pipelines                          6573\n"
+    "//    9. Attention plans                    1312    26. Ranks                              6759\n"
+    "//   10. Attention kernels                  1814    27. Layouts                            7303\n"
+    "//   11. MoE plans                          2081    28. Devices                            7620\n"
+    "//   12. Prefix trees                       2562    29. Tuning                             7781\n"
+    "//   13. Data types and tensors             2848    30. Emitting                           8106\n"
+    "//   14. Modules                            2933    31. Dumps of PTO Runtime               8335\n"
+    "//   15. Kernels                            3143    32. Spaces                             8586\n"
+    "//   16. Scalar expressions                 3459    33. Utilities                          8645\n"
+    "//   17. Workloads                          3560\n"
     "//\n"
     "//   Appendix A. Reading programs                   8659\n"
-    "//   Appendix B. The grammar of modules as text     9187\n"
-    "//   Appendix C. Macros                             9274\n"
-    "//   Appendix D. Index of functions                 9497\n"
+    "//   Appendix B. The grammar of modules as text     9188\n"
+    "//   Appendix C. Macros                             9275\n"
+    "//   Appendix D. Index of functions                 9498\n"
     "//\n"
     "// WORDS\n"
     "//\n"
     "//      lane          a worker that does one thing at a time: a thread, an SM, a core; or a simulated one\n"
-    "//      context       memory, lanes and the last error: what calls of one thread share\n"
+    "//      context       the state that calls of one thread share: memory, lanes and the last error\n"
     "//      unit          a piece of a plan for one lane, a ptowsp_work: a part of a request's KV tokens.\n"
     "//                    ptowsp_unit is the kind of core that a kernel needs: cube, vector or both\n"
     "//      tier          a class of units by size, with a kernel of its own\n"
@@ -42933,8 +42935,8 @@ static const char npu_fixed_23[] =
     "//                    cell by which tasks are counted or chosen\n"
     "//      layout        in tensors: the mesh axes over which each dimension is spread; in tile kernels:\n"
     "//                    the order of a tile's elements\n"
-    "//      record        of a run: what became of a task or step; of an event: a statement that ends a\n"
-    "//                    wait; in tuning: a measured time\n"
+    "//      record        of a run: the times and lane of a task or step; of an event: a statement that\n"
+    "//                    ends a wait; in tuning: a measured time\n"
     "//      merge         parts of one softmax to the whole, by their maxima and sums\n"
     "//      cost          of a plan: any unit that is the same for all work, such as cycles or KV tokens\n"
     "//      module        axes, tensors, kernels and workloads, as they are built or read from text\n"
@@ -42943,10 +42945,10 @@ static const char npu_fixed_23[] =
     "//      task          a call of a kernel on views of tensors\n"
     "//      view          the part of a tensor that a task reads or writes\n"
     "//      workload      a tree of loops, branches and tasks\n"
-    "//      schedule      which lane runs a task, what it waits for, and how many are in flight\n"
+    "//      schedule      the lane of each task, its dependences, and how many tasks are in flight\n"
     "//      program       a workload with its schedule, compiled: immutable, shared by runs\n"
     "//      run           a program with its bindings (sizes, lengths, memory), and its results\n"
-    "//      window        how many tasks are in flight at most\n"
+    "//      window        the largest number of tasks in flight\n"
     "//      process       a branch of a pipeline, with a time of its own\n"
     "//      channel       a bounded queue of tokens between processes\n"
     "//      rank          one of many machines that run the same workload on their parts of tensors\n"
@@ -42982,9 +42984,9 @@ static const char npu_fixed_23[] =
     "// -------------------------------------------------------------------------------------------------\n"
     "\n"
     "#define PTOWSP_VERSION_MAJOR 0\n"
-    "#define PTOWSP_VERSION_MINOR 1\n"
+    "#define PTOWSP_VERSION_MINOR 2\n"
     "#define PTOWSP_VERSION_PATCH 0\n"
-    "#define PTOWSP_VERSION       \"0.1.0\"\n"
+    "#define PTOWSP_VERSION       \"0.2.0\"\n"
     "\n"
     "#if defined(PTOWSP_ONLY_ATTENTION) && !defined(PTOWSP_ONLY_PLAN)\n"
     "#define PTOWSP_ONLY_PLAN\n"
@@ -43066,11 +43068,11 @@ static const char npu_fixed_23[] =
     "extern \"C\" {\n"
     "#endif\n"
     "\n"
-    "// The version of the compiled library, \"0.1.0\". Compare it with PTOWSP_VERSION to detect a library\n"
-    "// of another version than the header.\n"
+    "// The version of the compiled library, \"0.2.0\". Compare it with PTOWSP_VERSION to detect a library\n"
+    "// whose version differs from the header's.\n"
     "PTOWSP_API const char *ptowsp_version(void);\n"
     "\n"
-    "// Names of version 0.1, for those who still use them: the error has the new one.\n"
+    "// Names of version 0.1. Using one is a compile error that contains the new name.\n"
     "#define ptowsp_call           ptowsp_call_IS_NOW_ptowsp_call_make\n"
     "#define ptowsp_close          ptowsp_close_IS_NOW_ptowsp_close_make\n"
     "#define ptowsp_moe_unit_bound ptowsp_moe_unit_bound_IS_NOW_ptowsp_moe_bound\n"
@@ -43091,16 +43093,16 @@ static const char npu_fixed_23[] =
     "// Zero is success. Positive values are normal outcomes (none yet), negative values are errors. The\n"
     "// values never change. The first three errors have the names of the PTO-WSP specification.\n"
     "//\n"
-    "// NULL     The object that a function works on (a context, module, body, program, run, graph,\n"
-    "//          device, hub, communicator, tuning table, tree or dump as its first parameter) must not be\n"
-    "//          NULL: that is an assertion. Any other pointer may be NULL where its comment says so. Elsewhere\n"
-    "//          NULL is INVALID_PARAMS, and so is NULL with a count above 0. A function without a status\n"
-    "//          then does nothing and returns zero (0, 0.0, false or NULL), ptowsp_tier_find -1,\n"
-    "//          ptowsp_hash its start. A building call gives the error to its module. A sink without a\n"
-    "//          function takes text and drops it.\n"
-    "// Texts    An error of a call with a context, or with an object made from one, leaves its status and\n"
-    "//          a text in that context: ptowsp_context_error. Functions that return no status, and those\n"
-    "//          without a context, leave none.\n"
+    "// NULL     The object that a function works on must not be NULL: that is an assertion. It is the\n"
+    "//          first parameter: a context, module, body, program, run, graph, device, hub,\n"
+    "//          communicator, tuning table, tree or dump. Any other pointer may be NULL where its comment\n"
+    "//          says so. Elsewhere NULL is INVALID_PARAMS, and so is NULL with a count above 0. A\n"
+    "//          function without a status then does nothing and returns zero (0, 0.0, false or NULL);\n"
+    "//          ptowsp_tier_find returns -1, and ptowsp_hash its start. A building call gives the error\n"
+    "//          to its module. A sink without a function takes text and drops it.\n"
+    "// Texts    A call with a context, or with an object made from one, leaves the status and a text of\n"
+    "//          its error in that context: ptowsp_context_error. Functions that return no status, or\n"
+    "//          have no context, leave no error.\n"
     "\n"
     "#define PTOWSP_STATUSES(STATUS)                                                                    \\\n"
     "    STATUS(OK, 0, \"ok\")                                                                            \\\n"
@@ -43139,8 +43141,8 @@ static const char npu_fixed_23[] =
     "#define PTOWSP_NO_INDEX       UINT64_MAX\n"
     "#define PTOWSP_NEGATIVE_INDEX (UINT64_MAX - 1)\n"
     "\n"
-    "// The last failure of a context. `text` is one line, \"module: what is wrong, with name and value\".\n"
-    "// It belongs to the context and lives until the next failure. After BUSY the text is one constant\n"
+    "// The last failure of a context. `text` is one line, \"module: the fault, with name and value\". It\n"
+    "// belongs to the context and lives until the next failure. After BUSY the text is one constant\n"
     "// line, and other threads may ask for it. BUSY does not replace the error of an execution that is\n"
     "// under way.\n"
     "typedef struct ptowsp_error {\n"
@@ -43271,8 +43273,8 @@ static const char npu_fixed_23[] =
     "PTOWSP_API ptowsp_status ptowsp_parallel_for(ptowsp_context *context, uint64_t item_count,\n"
     "                                             uint64_t grain, ptowsp_range_fn fn, void *user);\n"
     "\n"
-    "// Runs `lead`, as worker 0 of a session; see ptowsp_context_run_worker. It may call whatever runs on\n"
-    "// lanes of the context, one after another.\n"
+    "// The function that worker 0 of a session calls; see ptowsp_context_run_worker. It may make any\n"
+    "// calls that run on lanes of the context, one after another.\n"
     "typedef ptowsp_status (*ptowsp_lead_fn)(void *user);\n"
     "\n"
     "// Lends the calling thread to a context of PTOWSP_THREADS_WORKERS, as worker `worker` of\n"
@@ -43298,9 +43300,10 @@ static const char npu_fixed_23[] =
     "//          and the graph or run of the calls below, must live until all workers have returned.\n"
     "// Again    A new session begins when all workers have returned; the number of workers may differ.\n"
     "// Errors   INVALID_PARAMS (several workers, and not a context of WORKERS; worker_count not 1 to its\n"
-    "//          lanes; worker not below it; lead NULL), BUSY (this worker is in a session, or a session\n"
-    "//          of a different worker_count has not ended): this call does nothing, and leaves a text\n"
-    "//          unless a session is under way. All other errors come from lead.\n"
+    "//          lanes; worker not below worker_count; lead NULL). BUSY (this worker is in a session, or a\n"
+    "//          session of a different worker_count has not ended). After these the call has done\n"
+    "//          nothing, and leaves a text unless a session is under way. All other errors come from\n"
+    "//          lead.\n"
     "// Cost     A microsecond per session, and per job of lead as for PTOWSP_THREADS_OWN. Workers spin,\n"
     "//          and sleep where lead runs nothing for some 20 us.\n"
     "PTOWSP_API ptowsp_status ptowsp_context_run_worker(ptowsp_context *context, uint32_t worker,\n"
@@ -43312,19 +43315,19 @@ static const char npu_fixed_23[] =
     "typedef struct ptowsp_span {\n"
     "    uint64_t begin, end;  // of ptowsp_clock_ns; end 0: it did not run\n"
     "    uint32_t lane;\n"
-    "    uint32_t kind;  // what it was: the index of a name\n"
+    "    uint32_t kind;  // the kind of work: the index of a name\n"
     "} ptowsp_span;\n"
     "\n"
     "// -------------------------------------------------------------------------------------------------\n"
     "// 4. Sinks\n"
     "// -------------------------------------------------------------------------------------------------\n"
     "//\n"
-    "// Functions that print or export write to a sink: a callback that takes pieces of bytes, of text as of\n"
-    "// anything else. Neither printing nor reading depends on the locale: numbers always have a decimal\n"
-    "// point. Only messages of the operating system in errors may be in its language.\n"
+    "// Functions that print or export write to a sink: a callback that takes text or other bytes, piece\n"
+    "// by piece. Neither printing nor reading depends on the locale: numbers always have a decimal point.\n"
+    "// Only messages of the operating system in errors may be in its language.\n"
     "\n"
-    "// Takes bytes, which are not terminated; false: it failed. Functions that return a status end with\n"
-    "// SYSTEM_FAILED then; those that return nothing continue.\n"
+    "// Takes bytes, which are not terminated; false: it failed. A function that returns a status then\n"
+    "// ends with SYSTEM_FAILED; any other function continues.\n"
     "typedef struct ptowsp_output {\n"
     "    bool (*write)(void *user, const void *data, size_t size);\n"
     "    void *user;\n"
@@ -43433,8 +43436,8 @@ static const char npu_fixed_23[] =
     "PTOWSP_INLINE uint32_t ptowsp_work_slot_count(const PTOWSP_GM ptowsp_work *work) {\n"
     "    return work->params[3];\n"
     "}\n"
-    "// The rows of a tile of `rows` rows that a merge is of: *out_first and the number. All of them, unless\n"
-    "// lanes share the merge (ptowsp_attention_config.shares_merges).\n"
+    "// The rows that a merge covers, of a tile of `rows` rows: *out_first, and their number as the result.\n"
+    "// All of them, unless lanes share the merge (ptowsp_attention_config.shares_merges).\n"
     "PTOWSP_INLINE uint32_t ptowsp_work_merge_rows(const PTOWSP_GM ptowsp_work *work, uint32_t rows,\n"
     "                                              uint32_t *out_first) {\n"
     "    const bool is_shared = (work->flags & PTOWSP_WORK_ROWS) != 0;\n"
@@ -43563,9 +43566,9 @@ static const char npu_fixed_23[] =
     "    uint32_t tier_count;\n"
     "} ptowsp_plan_config;\n"
     "\n"
-    "// The faults that this section reports, in the order of the checks, and then those that sections\n"
-    "// 9, 11 and 12 add, with the status and the text of each. `%i` is info.index, `%v` info.value and\n"
-    "// `%l` info.limit.\n"
+    "// The faults that this section reports, in the order of the checks, and then the faults that sections\n"
+    "// 9 to 12 add, with the status and the text of each. `%i` is info.index, `%v` info.value and `%l`\n"
+    "// info.limit.\n"
     "#define PTOWSP_PLAN_FAULTS(FAULT)                                                                  \\\n"
     "    FAULT(NONE, OK, \"no fault\")                                                                    \\\n"
     "    FAULT(OUT_NULL, INVALID_PARAMS, \"the output pointer is NULL\")                                  \\\n"
@@ -43943,9 +43946,9 @@ static const char npu_fixed_23[] =
     "// -------------------------------------------------------------------------------------------------\n"
     "//\n"
     "// A chunk plan (section 6) cuts all sequences by one chunk, and lanes take its units as they become\n"
-    "// free. An attention plan decides more: how much each lane computes, where sequences are split for\n"
-    "// that and nowhere else, which units write their output themselves, and which lane merges the rest.\n"
-    "// It is all that a launch of fixed size needs.\n"
+    "// free. An attention plan decides more. It gives each lane its share, and splits sequences only\n"
+    "// where shares end. It says which units write their output themselves, and which lane merges the\n"
+    "// others. A launch of fixed size needs nothing else.\n"
     "//\n"
     "//      lengths 250, 100, 50 on 4 lanes, one KV head, and a cost of 1 per KV token alone:\n"
     "//\n"
@@ -43972,9 +43975,10 @@ static const char npu_fixed_23[] =
     "//      KV tokens [begin, end)      end = is_causal ? position + 1 : n\n"
     "//                                  begin = window ? max(0, position - window + 1) : 0\n"
     "//\n"
-    "// and a tile has the KV from the least begin to the greatest end of its tokens; kernels mask the\n"
-    "// rest. Sequences without queries, or without KV unless there are positions, have no units: nothing\n"
-    "// is written for them. Where queries are not the last of the KV, or windows differ, config.positions says so: see Positions.\n"
+    "// and a tile has the KV from the smallest begin to the largest end of its tokens; kernels mask the\n"
+    "// rest. Sequences without queries have no units: nothing is written for them. The same holds for\n"
+    "// sequences without KV, unless positions are given. If queries are not the last of the KV, or\n"
+    "// windows differ, set config.positions: see Positions.\n"
     "//\n"
     "// Units are descriptors (section 5), ordered by sequence, head, tile and KV over all lanes, so that\n"
     "// neighbours share KV:\n"
@@ -43989,26 +43993,26 @@ static const char npu_fixed_23[] =
     "//      params      request, head, first slot, number of slots    reserved    tile\n"
     "//      work_id     index of the merge                            flags       0; tier is not used\n"
     "//\n"
-    "// but for merges that lanes share (see there).\n"
+    "// Merges that lanes share differ: see Shared merges.\n"
     "//\n"
     "// Descriptors from unit_count to unit_capacity, and of merges likewise, are PTOWSP_WORK_INVALID,\n"
     "// with kv_len 0 (no slots) and no other flag. Lanes without work have empty ranges. The first slots\n"
     "// of merges are in ascending order, and equal for all merges of a tile. A merge is on the lane of its\n"
-    "// tile's first part, which gets less of the KV for it.\n"
+    "// tile's first part, which gets less KV in return.\n"
     "//\n"
     "// Shared merges. A merge reads slots * rows states. With many rows and many lanes that is more than a\n"
-    "// lane's share of the KV: one sequence of 131,072 tokens under MLA, 128 rows, uses 55 of 256 lanes,\n"
-    "// as the first of them could not merge more. With shares_merges each of the n lanes that have parts\n"
-    "// of a tile merges some of its rows: lane i of them, from 0, the rows\n"
+    "// lane's share of the KV. Then lanes stay idle: one sequence of 131,072 tokens under MLA, 128 rows,\n"
+    "// uses 55 of 256 lanes, as the first lane could not merge the parts of more. With shares_merges each of\n"
+    "// the n lanes that have parts of a tile merges some of its rows: lane i of them, from 0, the rows\n"
     "//\n"
     "//      [rows * i / n, rows * (i + 1) / n)      rounded down; no merge if that is empty\n"
     "//\n"
     "// of all slots. Such a merge has the flag PTOWSP_WORK_ROWS, and its work_id is the first row plus\n"
-    "// 65,536 times the number of rows: ptowsp_work_merge_rows. A tile that one lane has, or of more than\n"
-    "// 65,535 rows, has one merge, as always. Merges of a tile follow one another, in order of rows. So a\n"
-    "// launch needs all parts of a tile before any of its merges, as by a barrier; ptowsp_attention_run\n"
-    "// and ptowsp_attend_run, where no lane waits, leave all rows to the lane that ends last. Rows have\n"
-    "// the same bits.\n"
+    "// 65,536 times the number of rows: ptowsp_work_merge_rows. A tile that one lane has, or a tile of\n"
+    "// more than 65,535 rows, still has one merge. Merges of a tile follow one another, in order of rows.\n"
+    "// A launch needs all parts of a tile before any of its merges, so put a barrier between them. In\n"
+    "// ptowsp_attention_run and ptowsp_attend_run no lane waits: the lane that ends last merges all rows.\n"
+    "// The results have the same bits.\n"
     "//\n"
     "// Positions. config.positions has arrays with an element for each sequence. Query token j stands at\n"
     "// position query_first + j * query_stride, and KV token t at kv_first + t * kv_stride. A query at\n"
@@ -44022,13 +44026,13 @@ static const char npu_fixed_23[] =
     "//      a chunk of a prompt, whose KV       query_first = tokens before the chunk\n"
     "//      is complete already\n"
     "//      compressed KV, 4 : 1                kv_first = 3, kv_stride = 4: an entry is seen from the last\n"
-    "//                                          of its tokens on; query_first\n"
+    "//                                          of its tokens on; query_first is required\n"
     "//      a window for each sequence          before = window - 1\n"
     "//      windows to both sides               before, after; without is_causal\n"
     "//      sinks in front of a window          before, sinks\n"
     "//\n"
-    "// So rank `rank` of `ranks` computes its queries against the KV that rank `from` has sent it, here of\n"
-    "// one sequence; rows of all of them are then merged (section 8):\n"
+    "// Here rank `rank` of `ranks` computes its queries of one sequence against the KV that rank `from`\n"
+    "// has sent it. The rows from all ranks' KV are then merged (section 8):\n"
     "//\n"
     "//      const int32_t first = rank, kv_first = from, stride = ranks;\n"
     "//      const ptowsp_attention_positions positions = {.sequence_count = 1,\n"
@@ -44043,8 +44047,8 @@ static const char npu_fixed_23[] =
     "//          return 1;\n"
     "//      }\n"
     "//\n"
-    "// ptowsp_attention_see returns the tokens that a query token sees. Tiles have the KV from the least\n"
-    "// begin to the greatest end, and sinks besides where these end before:\n"
+    "// ptowsp_attention_see returns the tokens that a query token sees. Tiles have the KV from the smallest\n"
+    "// begin to the largest end, and in addition the sinks if these end before it:\n"
     "//\n"
     "//      BALANCED    The FIRST unit of such a tile also has the tokens [0, min(sinks, kv_start)). They\n"
     "//                  are not counted in kv_len; in the cost they are. If there are any it has the\n"
@@ -44053,18 +44057,19 @@ static const char npu_fixed_23[] =
     "//                  multiple of `grain`, are a piece of their own, which no multiple of `chunk` cuts.\n"
     "//                  So a row of such a sequence is cut there, too, in all of its tiles.\n"
     "//\n"
-    "// A tile whose queries see nothing has one unit, of kv_len 0 and with the same flag: its rows are\n"
+    "// A tile whose queries see nothing has one unit, of kv_len 0 and with the same flag. Its rows are\n"
     "// zeros, and their log-sum-exp is -INFINITY, so that results of several ranks can be merged (section\n"
-    "// 8). So it is with a sequence without KV, as ranks have of a short one; its tier is the first.\n"
+    "// 8). The same holds for a sequence without KV, such as a rank's part of a short sequence; its tier\n"
+    "// is the first.\n"
     "//\n"
     "// A mask that no such rule describes takes two steps: ask for a superset, then hide the rest by the\n"
     "// bits of a mask (section 10). Take a tree of q drafts after c tokens, under a window. Draft j, of\n"
     "// depth d, stands at c + d, and the plan has it at c + j. So before = window - 1 + the largest j - d\n"
-    "// is enough, and bits of the mask from token max(0, c - before) on hide the rest. Documents that are\n"
-    "// packed into one sequence: the mask alone, or a sequence for each of them, which reads less.\n"
+    "// is enough, and bits of the mask from token max(0, c - before) on hide the rest. For documents that\n"
+    "// are packed into one sequence use the mask alone, or make each a sequence, which reads less.\n"
     "//\n"
-    "// Cost     Planning with positions takes 10 to 45 ns more for each tile of a head: 45 to 70 us for a\n"
-    "//          step of decode of 256 sequences and 8 heads on 264 lanes, and 25 us without.\n"
+    "// Cost     Planning with positions takes 10 to 45 ns more for each tile of a head. A decode step of\n"
+    "//          256 sequences and 8 heads on 264 lanes takes 45 to 70 us, and 25 us without positions.\n"
     "//\n"
     "// Captured launches. A launch of fixed size, as in a CUDA graph, is captured once over the\n"
     "// capacities of a plan, and serves every later step:\n"
@@ -44091,8 +44096,8 @@ static const char npu_fixed_23[] =
     "//                  tile sees the tokens between the two. The kernel masks or skips them, and their\n"
     "//                  pages may have been freed.\n"
     "//\n"
-    "// INVARIANT guarantees: inside the KV tokens that a query token sees, pieces are cut at the\n"
-    "// multiples of `chunk` and nowhere else, but for sinks (Positions); every piece starts at a multiple of `grain`. Under\n"
+    "// INVARIANT guarantees two things. Inside the KV tokens that a query token sees, pieces are cut only\n"
+    "// at multiples of `chunk`, except at sinks (Positions). Every piece starts at a multiple of `grain`. Under\n"
     "// is_causal both follow from the position of the query token and the configuration alone. They do\n"
     "// not depend on the other query tokens of the step (one prefill, prefill in chunks, verification of\n"
     "// drafts, decode), on tiles, other sequences, lanes or speeds. Without is_causal they also depend\n"
@@ -44149,8 +44154,8 @@ static const char npu_fixed_23[] =
     "    PWSP_FORCE_INT(PTOWSP_ATTENTION)\n"
     "} ptowsp_attention_mode;\n"
     "\n"
-    "// Not negative, and where not 0 from 1e-100 to 1e100, and at most a factor of 2^30 apart. All zero:\n"
-    "// the default, in which the unit is the reading of one KV token of one head.\n"
+    "// Each is 0, or from 1e-100 to 1e100; the latter are at most a factor of 2^30 apart. All zero: the\n"
+    "// defaults, whose unit is the time to read one KV token of one head.\n"
     "typedef struct ptowsp_attention_cost {\n"
     "    double per_unit;        // default 64\n"
     "    double per_token;       // of KV; default 1\n"
@@ -44185,7 +44190,7 @@ static const char npu_fixed_23[] =
     "    const ptowsp_tier *tiers;  // NULL: none. Otherwise every KV length with units needs one\n"
     "    uint32_t tier_count;\n"
     "    bool shares_merges;                           // see Shared merges\n"
-    "    const ptowsp_attention_positions *positions;  // NULL: as Queries says\n"
+    "    const ptowsp_attention_positions *positions;  // NULL: see Queries\n"
     "} ptowsp_attention_config;\n"
     "\n"
     "// Numbers of elements that a plan needs; block_bytes is for all its arrays together.\n"
@@ -44207,7 +44212,7 @@ static const char npu_fixed_23[] =
     "    PTOWSP_GM uint32_t *merge_begin;  // [lane_count + 1]\n"
     "    PTOWSP_GM double *lane_costs;     // [lane_count] predicted; may be NULL\n"
     "    uint32_t unit_capacity, merge_capacity;\n"
-    "    uint32_t slot_capacity;  // that there is scratch for\n"
+    "    uint32_t slot_capacity;  // slots for which you have scratch\n"
     "\n"
     "    uint32_t unit_count, merge_count, slot_count;\n"
     "    uint32_t tile_count;  // of all sequences and heads; units beyond them are the price of splits\n"
@@ -44226,7 +44231,7 @@ static const char npu_fixed_23[] =
     "} ptowsp_attention_limits;\n"
     "\n"
     "// Bounds the sizes of the plans of any batch within limits under a configuration. Of positions it\n"
-    "// reads only which arrays there are.\n"
+    "// only looks at which arrays are given, not at their elements.\n"
     "// Errors   INVALID_PARAMS, LIMIT_EXCEEDED. *out_sizes is zero then.\n"
     "PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_bound(const ptowsp_attention_config *config,\n"
     "                                                             const ptowsp_attention_limits *limits,\n"
@@ -44252,10 +44257,10 @@ static const char npu_fixed_23[] =
     "// Plans a batch. All is checked and counted before anything is written.\n"
     "//\n"
     "// Errors   INVALID_PARAMS (lengths below 0; under is_causal more queries than KV, if there is KV;\n"
-    "//          counts or costs out of range; positions that are negative or beyond INT32_MAX, strides\n"
-    "//          below 1, sinks below 0 or beyond the KV, arrays of fewer sequences or that go without\n"
-    "//          each other), UNSUPPORTED_SIZE (a KV length that no tier covers), LIMIT_EXCEEDED,\n"
-    "//          BUFFER_OVERFLOW (info.value of info.limit; the plan is untouched).\n"
+    "//          counts or costs out of range). INVALID_PARAMS of positions (negative or beyond INT32_MAX;\n"
+    "//          strides below 1; sinks below 0 or beyond the KV; arrays of fewer sequences, or an array\n"
+    "//          without one that it needs). UNSUPPORTED_SIZE (a KV length that no tier covers),\n"
+    "//          LIMIT_EXCEEDED, BUFFER_OVERFLOW (info.value of info.limit; the plan is untouched).\n"
     "// Cost     O(sequences + tiles + lanes) and the writing of units, once if the plan has the sizes of\n"
     "//          ptowsp_attention_bound, else twice. Small batches are worth several attempts. Where\n"
     "//          lane_speeds differ and many lanes share a sequence, up to O(lanes^2) and more.\n"
@@ -44264,20 +44269,20 @@ static const char npu_fixed_23[] =
     "    ptowsp_attention_plan *plan, ptowsp_plan_info *out_info);\n"
     "\n"
     "// The KV tokens that a query token sees: [0, sinks) and [begin, end), with sinks <= begin. Where the\n"
-    "// two meet sinks is 0, and begin too.\n"
+    "// two meet, they are one range: sinks and begin are 0.\n"
     "typedef struct ptowsp_attention_seen {\n"
     "    uint32_t sinks, begin, end;\n"
     "} ptowsp_attention_seen;\n"
     "\n"
     "// The KV tokens that query token `query` of a sequence sees (Queries, Positions). All zero for a\n"
-    "// NULL, and for tokens that are not of the batch.\n"
+    "// NULL, and for tokens that the batch does not have.\n"
     "PTOWSP_API PTOWSP_AICPU ptowsp_attention_seen\n"
     "ptowsp_attention_see(const ptowsp_attention_batch *batch, const ptowsp_attention_config *config,\n"
     "                     uint32_t sequence, uint32_t query);\n"
     "\n"
-    "// Proves a plan: every KV token of every tile of the batch is in exactly one unit, split tiles have\n"
-    "// exactly one merge with their slots in KV order, ranges of lanes are in order, nothing exceeds a\n"
-    "// capacity, the rest is INVALID. Serves for plans that were copied or made elsewhere.\n"
+    "// Proves a plan. Every KV token of every tile of the batch is in exactly one unit. Split tiles have\n"
+    "// exactly one merge, with their slots in KV order. Ranges of lanes are in order, nothing exceeds a\n"
+    "// capacity, and the rest is INVALID. Use it for plans that were copied or made elsewhere.\n"
     "// Errors   As generate, or INVALID_PARAMS with the first offending unit, merge or lane in\n"
     "//          *out_info.\n"
     "// Cost     O(units).\n"
@@ -44362,9 +44367,9 @@ static const char npu_fixed_23[] =
     "\n"
     "// -- running a plan -------------------------------------------------------------------------------\n"
     "//\n"
-    "// A job runs the kernels of a plan's units, by tier, and merges each tile as soon as its last part\n"
-    "// is done, on the lane that did it: no barrier stops all lanes, and no lane ever waits. The\n"
-    "// plan's merge lists are for launches that cannot count. INVALID units and merges are skipped.\n"
+    "// A job runs the kernels of a plan's units, by tier. The lane that finishes the last part of a tile\n"
+    "// merges the tile at once: no barrier stops all lanes, and no lane ever waits. The plan's merge\n"
+    "// lists are for launches that cannot count. INVALID units and merges are skipped.\n"
     "// Results do not depend on lanes or threads, if merging follows the order of slots.\n"
     "//\n"
     "//      ptowsp_attention_run           on the lanes of a context\n"
@@ -44373,8 +44378,8 @@ static const char npu_fixed_23[] =
     "//\n"
     "// A job's `progress` counts parts, and units where lanes take them from each other. It is the\n"
     "// caller's, of ptowsp_attention_progress_size(plan) elements, and zero before the first run. A run\n"
-    "// leaves it zero, whichever way it went, so the job can be run again at once, by other means, with\n"
-    "// other counts of workers, or with a new plan.\n"
+    "// leaves it zero, however it ends. So the job can be run again at once, also by a different function,\n"
+    "// with a different number of workers, or with a new plan.\n"
     "//\n"
     "// Memory   None is allocated.\n"
     "// Cost     Checking: 1 to 2 ns per unit on the calling thread; ptowsp_attention_run_worker leaves\n"
@@ -44388,7 +44393,7 @@ static const char npu_fixed_23[] =
     "    void *user;\n"
     "    uint32_t *progress;\n"
     "    bool is_stealing;  // lanes that are done take units of others: where lanes turn out unequal\n"
-    "    const struct ptowsp_prefix_plan *prefix;  // section 12: the plan of which `plan` is a part\n"
+    "    const struct ptowsp_prefix_plan *prefix;  // section 12: the plan that contains `plan`\n"
     "    ptowsp_work_fn join;                      // gets its joins; may be NULL for plans without joins\n"
     "    // Spans that a run writes; NULL (default): none. Unit i is at i, merge m at unit_count + m, and\n"
     "    // join j of a prefix plan after all of them. Kinds are tiers, then table_count for merges and\n"
@@ -44397,8 +44402,8 @@ static const char npu_fixed_23[] =
     "    ptowsp_span *spans;\n"
     "} ptowsp_attention_job;\n"
     "\n"
-    "// Elements of progress. It depends on lane_count and merge_capacity alone: enough for a\n"
-    "// plan is enough for all that come into the same arrays for as many lanes.\n"
+    "// The number of elements of progress. It depends on lane_count and merge_capacity alone, so it is\n"
+    "// the same for all plans in the same arrays with the same number of lanes.\n"
     "PTOWSP_API PTOWSP_AICPU uint64_t ptowsp_attention_progress_size(const ptowsp_attention_plan *plan);\n"
     "\n"
     "// Runs as worker `worker` of worker_count, on the calling thread: for engines whose threads are\n"
@@ -44406,9 +44411,9 @@ static const char npu_fixed_23[] =
     "// may be more workers than lanes, or fewer. Kernels see the worker's number as their lane.\n"
     "//\n"
     "// Workers  Every worker from 0 to worker_count - 1 has to call once per run: at any time, in any\n"
-    "//          order, at the same time or one after another, on any threads. Where lanes steal, one\n"
-    "//          that comes late finds its units done. The run is over when all have returned: then\n"
-    "//          outputs are complete, and progress is zero.\n"
+    "//          order, at the same time or one after another, on any threads. Where lanes steal, a\n"
+    "//          worker that comes late finds its units done. The run is over when all have returned:\n"
+    "//          then outputs are complete, and progress is zero.\n"
     "// Again    The next run of a job begins when the one before is over, as it writes the same outputs\n"
     "//          and the same slots. The barrier after which an engine reads the outputs is enough;\n"
     "//          nothing has to be cleared. Jobs with progress, slots and outputs of their own are\n"
@@ -44418,10 +44423,10 @@ static const char npu_fixed_23[] =
     "PTOWSP_API PTOWSP_AICPU void ptowsp_attention_run_worker(const ptowsp_attention_job *job,\n"
     "                                                         uint32_t worker, uint32_t worker_count);\n"
     "\n"
-    "// Checks a job: pointers, that the lanes' lists have all units once, and for each unit that is not\n"
-    "// INVALID a kernel for its tier, and a merge for its slot if it is a part. ptowsp_attention_check\n"
-    "// proves the plan itself. *out_index, which may be NULL, is the first unit without a kernel or a\n"
-    "// merge, or PTOWSP_NO_INDEX.\n"
+    "// Checks a job: its pointers, and that the lanes' lists have all units once. Each unit that is not\n"
+    "// INVALID needs a kernel for its tier and, if it is a part, a merge for its slot.\n"
+    "// ptowsp_attention_check proves the plan itself. *out_index, which may be NULL, is the first unit\n"
+    "// without a kernel or a merge, or PTOWSP_NO_INDEX.\n"
     "// Errors   INVALID_PARAMS.\n"
     "PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_job_check(const ptowsp_attention_job *job,\n"
     "                                                                 uint64_t *out_index);\n"
@@ -44431,8 +44436,8 @@ static const char npu_fixed_23[] =
     "                                                                  uint64_t *out_index);\n"
     "\n"
     "// Runs a job on all lanes of the context, and returns when all is done. Lane i of n begins with the\n"
-    "// lists that worker i of n would have. A lane that is done takes lists that nobody has begun, as\n"
-    "// the thread of another may be slow to wake; with is_stealing, single units of any list.\n"
+    "// lists that worker i of n would have. A lane that is done takes lists that no lane has begun, as\n"
+    "// another lane's thread may be slow to wake; with is_stealing it takes single units of any list.\n"
     "// Errors   INVALID_PARAMS (as ptowsp_attention_job_check; the error's index is the unit's), BUSY,\n"
     "//          SYSTEM_FAILED (as ptowsp_parallel_for; the work is done).\n"
     "PTOWSP_API ptowsp_status ptowsp_attention_run(ptowsp_context *context,\n"
@@ -44459,29 +44464,29 @@ static const char npu_fixed_23[] =
     "//      if (ptowsp_attend_check(&job, &info)) ptowsp_plan_explain(&info, output);\n"
     "//\n"
     "// Size memory for the largest plan, by the sizes of ptowsp_attention_bound, and place it once. Tiles,\n"
-    "// slots and lists are read from the plan, lengths, group, window and mask from the batch and the\n"
-    "// configuration: nothing is said twice. Merges are part of the run.\n"
+    "// slots and lists are read from the plan; lengths, group, window and mask from the batch and the\n"
+    "// configuration. So you state nothing twice. Merges are part of the run.\n"
     "//\n"
     "// An engine with kernels of its own calls ptowsp_attend_compute for the cases they lack; see also\n"
     "// ptowsp_attention_job.\n"
     "//\n"
-    "// Mask     As section 9 says: query token j of q has position p = kv_length - q + j. It sees tokens\n"
-    "//          up to p if is_causal, otherwise all of them, and with a window none before p - window + 1.\n"
-    "//          config.positions: as Positions says there.\n"
+    "// Mask     As in section 9: query token j of q has position p = kv_length - q + j. It sees tokens up\n"
+    "//          to p if is_causal, otherwise all of them, and with a window only from p - window + 1 on.\n"
+    "//          With config.positions see Positions there.\n"
     "// Empty    A row that sees nothing has the empty state (section 8); finished it is zeros, and its\n"
     "//          log-sum-exp is -INFINITY, or its sink.\n"
     "// Bits     A row's state is a function of its query and of the tokens of the unit that it sees, with\n"
-    "//          their positions. It does not depend on where the unit starts before them or ends after\n"
-    "//          them, on other rows of the tile, on the layout of the cache, on workers, or on the rest of\n"
-    "//          the batch. A finished row and its log-sum-exp have the bits of ptowsp_merge_finish. So rows\n"
-    "//          of INVARIANT plans have the same bits in prefill, in chunks of a prefill, in verification\n"
+    "//          their positions. Tokens of the unit before and after these do not matter. Neither do\n"
+    "//          other rows of the tile, the layout of the cache, workers, or the rest of the batch. A\n"
+    "//          finished row and its log-sum-exp have the bits of ptowsp_merge_finish. So rows of\n"
+    "//          INVARIANT plans have the same bits in prefill, in chunks of a prefill, in verification\n"
     "//          and in decode. AVX-512, AVX2 and NEON give the same states; portable code rounds\n"
-    "//          otherwise.\n"
+    "//          differently.\n"
     "// Values   Arithmetic is in f32, with online softmax in blocks of 64 tokens that begin at the\n"
     "//          multiples of 64. Weights below e^-87 of the largest so far are 0. NaN in a query or in a\n"
-    "//          token that a row sees gives NaN in the row. Tokens that no row sees are not read, but\n"
-    "//          those between the windows of two rows of a unit, and those that only bits of a mask hide,\n"
-    "//          may be; they change nothing.\n"
+    "//          token that a row sees gives NaN in the row. Tokens that no row sees are not read, with two\n"
+    "//          exceptions: tokens between the windows of two rows of a unit, and tokens that only bits\n"
+    "//          of a mask hide. These may be read, and change nothing.\n"
     "// Memory   Nothing is allocated. A call takes up to 120 KiB of stack.\n"
     "// Threads  Pure functions, but for the memory of a job.\n"
     "// Limits   Dimensions are multiples of 8 up to PTOWSP_ATTEND_DIM_MAX; of q8_0 and q4_0,\n"
@@ -44496,9 +44501,10 @@ static const char npu_fixed_23[] =
     "    PTOWSP_ATTEND_F16,   // IEEE 754 binary16\n"
     "    PTOWSP_ATTEND_BF16,  // the upper half of an f32\n"
     "    PTOWSP_ATTEND_I8,    // an integer times the scale of its token and head\n"
-    "    // Blocks of 32 elements, without padding: an f16 scale in the byte order of the machine, then\n"
-    "    // 32 int8, each times the scale; or 16 bytes, each with element i in its low 4 bits and element\n"
-    "    // i + 16 in its high ones, less 8, times the scale. Dimensions and strides are multiples of 32.\n"
+    "    // Blocks of 32 elements, without padding. Each begins with an f16 scale in the byte order of the\n"
+    "    // machine. Q8_0: then 32 int8, each times the scale. Q4_0: then 16 bytes, the low 4 bits of byte\n"
+    "    // i for element i, the high ones for element i + 16; an element is (bits - 8) * scale.\n"
+    "    // Dimensions and strides are multiples of 32.\n"
     "    PTOWSP_ATTEND_Q8_0,  // 34 bytes\n"
     "    PTOWSP_ATTEND_Q4_0,  // 18 bytes\n"
     "    PTOWSP_ATTEND_TYPE_COUNT,\n"
@@ -44534,14 +44540,13 @@ static const char npu_fixed_23[] =
     "                         // pages[0] of the sequence on\n"
     "} ptowsp_attend_cache;\n"
     "\n"
-    "// What the units of a step share. Query heads are kv_head * group to kv_head * group + group - 1.\n"
+    "// Data shared by all units of a step. Query heads are kv_head * group to kv_head * group + group - 1.\n"
     "// Tokens of queries, outputs and lse are numbered across the batch. Strides are in floats.\n"
     "typedef struct ptowsp_attend_step {\n"
     "    const ptowsp_attention_batch *batch;\n"
     "    const ptowsp_attention_config *config;\n"
-    "    const ptowsp_attention_plan *plan;  // not read by ptowsp_attend_compute\n"
-    "    const struct ptowsp_prefix_plan\n"
-    "        *prefix;  // of which `plan` is a part; NULL: a plan of section 9\n"
+    "    const ptowsp_attention_plan *plan;        // not read by ptowsp_attend_compute\n"
+    "    const struct ptowsp_prefix_plan *prefix;  // contains `plan`; NULL: a plan of section 9\n"
     "\n"
     "    const float *queries;  // not scaled\n"
     "    size_t query_token_stride, query_head_stride;\n"
@@ -44574,7 +44579,7 @@ static const char npu_fixed_23[] =
     "\n"
     "// -- jobs -----------------------------------------------------------------------------------------\n"
     "\n"
-    "// What memory has room for.\n"
+    "// The plans, joins and workers for which a job's memory has room.\n"
     "typedef struct ptowsp_attend_limits {\n"
     "    ptowsp_attention_sizes plan;  // of ptowsp_attention_size or ptowsp_attention_bound; in\n"
     "                                  // ptowsp_prefix_sizes the field `attention`\n"
@@ -44587,7 +44592,7 @@ static const char npu_fixed_23[] =
     "typedef struct ptowsp_attend_memory {\n"
     "    ptowsp_attention_scratch scratch;\n"
     "    uint32_t *progress;  // [progress_capacity]\n"
-    "    uint32_t *workers;   // [worker_capacity + 4] who is in a run\n"
+    "    uint32_t *workers;   // [worker_capacity + 4] the workers in a run\n"
     "    uint64_t slot_capacity, progress_capacity;\n"
     "    uint32_t worker_capacity;\n"
     "} ptowsp_attend_memory;\n"
@@ -44627,12 +44632,12 @@ static const char npu_fixed_23[] =
     "// Runs as worker `worker` of worker_count, on the calling thread; see ptowsp_attention_run_worker.\n"
     "// Every worker from 0 to worker_count - 1 has to call once per run, all with the same job.\n"
     "//\n"
-    "// Errors   INVALID_PARAMS and BUFFER_OVERFLOW (a job that is not complete or does not agree with its\n"
-    "//          plan: all workers find the same, and nothing is computed); INVALID_PARAMS (worker not\n"
-    "//          below worker_count, worker_count not 1 to worker_capacity: this call does nothing; a unit\n"
-    "//          that is not of the step, in *out_info: its rows are not computed), BUSY (this worker is\n"
-    "//          in the run already, or a run of another worker_count has not ended: this call does\n"
-    "//          nothing). The run ends when all workers have come. After errors of some workers alone,\n"
+    "// Errors   A job that is incomplete or does not agree with its plan: INVALID_PARAMS or\n"
+    "//          BUFFER_OVERFLOW for all workers, and nothing is computed. A unit that is not of the step,\n"
+    "//          in *out_info: INVALID_PARAMS, and its rows are not computed. A call that does nothing:\n"
+    "//          INVALID_PARAMS (worker not below worker_count, worker_count not 1 to worker_capacity);\n"
+    "//          BUSY (this worker is in the run already, or a run of a different worker_count has not\n"
+    "//          ended). The run ends when all workers have come. After errors of some workers alone,\n"
     "//          place the memory again.\n"
     "// Cost     Checking: below 100 ns. Running: as ptowsp_attention_run_worker.\n"
     "PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_run_worker(const ptowsp_attend_job *job,\n"
@@ -44646,9 +44651,9 @@ static const char npu_fixed_23[] =
     "\n"
     "// -- kernels of a job -----------------------------------------------------------------------------\n"
     "//\n"
-    "// The calls of a run, for engines with loops of their own (as launches with one thread for each lane\n"
-    "// have). Each returns INVALID_PARAMS, and writes nothing, if a pointer is NULL or the descriptor is\n"
-    "// not of the job's plan.\n"
+    "// The calls of a run, for engines with loops of their own, such as a launch with one thread for each\n"
+    "// lane. Each returns INVALID_PARAMS, and writes nothing, if a pointer is NULL or the descriptor does\n"
+    "// not belong to the job's plan.\n"
     "\n"
     "// Computes a unit: into its slot, or, if it has none, into outputs and lse.\n"
     "PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_work(const ptowsp_attend_job *job,\n"
@@ -44664,7 +44669,7 @@ static const char npu_fixed_23[] =
     "\n"
     "// -- single units ---------------------------------------------------------------------------------\n"
     "\n"
-    "// Which rows against which tokens.\n"
+    "// The rows and the KV tokens of a unit.\n"
     "typedef struct ptowsp_attend_unit {\n"
     "    uint32_t request, kv_head;\n"
     "    uint32_t query_start, query_count;  // query tokens of the request\n"
@@ -44685,7 +44690,7 @@ static const char npu_fixed_23[] =
     "                                                         const ptowsp_attend_unit *unit);\n"
     "\n"
     "// Computes a unit. Writes states[rows] and accs[rows][value_dim]; or, if states is NULL, finished\n"
-    "// rows to step->outputs and step->lse, which is right for a unit that has all tokens its rows see.\n"
+    "// rows to step->outputs and step->lse, for a unit that has all tokens its rows see.\n"
     "// Errors   INVALID_PARAMS (a NULL, type, dimensions, a request or query tokens that are not of the\n"
     "//          batch): nothing is written.\n"
     "PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_compute(const ptowsp_attend_cache *cache,\n"
@@ -44693,7 +44698,7 @@ static const char npu_fixed_23[] =
     "                                                            const ptowsp_attend_unit *unit,\n"
     "                                                            ptowsp_partial *states, float *accs);\n"
     "\n"
-    "// Converts elements to f32, exactly: queries that a model leaves in f16 or bf16. I8 has no scale.\n"
+    "// Converts elements to f32, exactly, such as queries in f16 or bf16. I8 has no scale.\n"
     "// Errors   INVALID_PARAMS (a NULL with a count, an unknown type, blocks that are cut off).\n"
     "PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_convert(const void *from,\n"
     "                                                            ptowsp_attend_type type, size_t count,\n"
@@ -44711,7 +44716,7 @@ static const char npu_fixed_23[] =
     "//\n"
     "// In a layer of mixture of experts each token chooses top_k of the experts. A step has to bring\n"
     "// together the tokens of each expert, divide them among lanes, and sum the outputs of a token's\n"
-    "// experts; between steps a service looks at the loads, and places copies of busy experts on ranks.\n"
+    "// experts. Between steps a service looks at the loads, and places copies of busy experts on ranks.\n"
     "//\n"
     "//      token             0      1      2      3            4 tokens, top 2 of 3 experts\n"
     "//      ids [token][k]    2 0    2 1    0 2    2 -          -: below 0, dropped\n"
@@ -44731,8 +44736,8 @@ static const char npu_fixed_23[] =
     "// With block_rows every expert's rows are padded to a multiple of it, for kernels that take whole\n"
     "// tiles; `pairs` has PTOWSP_MOE_NO_ROW there. Kernels gather tokens[pairs[row] / top_k].\n"
     "//\n"
-    "// USE THIS for the layer itself on any lanes, or for parts of it: each function stands alone, and\n"
-    "// takes plain arrays, so counts may come from a device, and placements may go to any engine.\n"
+    "// USE THIS for the layer itself on any lanes, or for parts of it. Each function stands alone and\n"
+    "// takes plain arrays: counts may come from a device, and placements may go to any engine.\n"
     "//\n"
     "//    #include \"ptowsp.h\"\n"
     "//    #include <stdio.h>\n"
@@ -44851,8 +44856,8 @@ static const char npu_fixed_23[] =
     "// -- units ----------------------------------------------------------------------------------------\n"
     "//\n"
     "// Units are descriptors (section 5), ordered by expert, part, batch and row over all lanes. A lane\n"
-    "// has a contiguous share of them, so few experts are read by several lanes: together they read at\n"
-    "// most lane_count - 1 experts more than there are.\n"
+    "// has a contiguous share of them. So few experts are read more than once: lanes together read at\n"
+    "// most lane_count - 1 more experts than the step has.\n"
     "//\n"
     "//      params      batch, expert, token_start, token_count      tier     0\n"
     "//      flags       FIRST, LAST: of the units of a (batch, expert, part)\n"
@@ -44861,17 +44866,17 @@ static const char npu_fixed_23[] =
     "//\n"
     "// A step of few tokens keeps few lanes busy: 1 token of 8 experts is 8 units. With column_parts the\n"
     "// planner also divides the output columns of experts, all into the same number of parts. Each part\n"
-    "// is computed for all of the expert's tokens, from its own columns of the weights, which nobody else\n"
-    "// reads. So the lanes read no weights twice:\n"
+    "// is computed for all of the expert's tokens, from its own columns of the weights, which no other\n"
+    "// part reads. So the lanes read no weights twice:\n"
     "//\n"
     "//      column_parts   1         4        1 token of 8 experts on 32 lanes, default costs:\n"
     "//      units          8         32       a lane reads 64 / 4, instead of 24 lanes that idle\n"
     "//      busiest lane   69        20.25\n"
     "//\n"
-    "// Which columns a part has, ptowsp_moe_column_begin and _end say for any number of columns, so one\n"
-    "// plan serves all products of a layer.\n"
+    "// ptowsp_moe_column_begin and _end give the columns of a part, of any number of columns, so one plan\n"
+    "// serves all products of a layer.\n"
     "//\n"
-    "// The planner finds the least cost of the busiest lane that contiguous shares can have, where\n"
+    "// The planner finds the contiguous shares with the smallest cost of the busiest lane, where\n"
     "//\n"
     "//      lane        units * per_unit + tokens * per_token + experts on it * per_expert\n"
     "//\n"
@@ -45039,10 +45044,10 @@ static const char npu_fixed_23[] =
     "//                     packs the replicas onto the node's ranks\n"
     "//      GLOBAL         replicates and packs without regard to groups and nodes\n"
     "//\n"
-    "// EPLB may put two replicas of an expert on one rank, where the second holds memory for nothing, and\n"
-    "// where loads are zero it gives all spare replicas to the first expert. With is_spread it does\n"
-    "// neither: an expert has at most as many replicas as its node has ranks, each on a rank of its own,\n"
-    "// and of experts with equal loads per replica the one with fewer replicas gets the next.\n"
+    "// EPLB may put two replicas of an expert on one rank, where the second only wastes memory. Where\n"
+    "// loads are zero, it gives all spare replicas to the first expert. With is_spread it does neither: an\n"
+    "// expert has at most as many replicas as its node has ranks, each on a rank of its own. Of experts\n"
+    "// with equal loads per replica, the one with fewer replicas gets the next.\n"
     "\n"
     "typedef enum ptowsp_moe_policy {\n"
     "    PTOWSP_MOE_EPLB = 0,  // HIERARCHICAL where node_count divides group_count, else GLOBAL\n"
@@ -45088,16 +45093,16 @@ static const char npu_fixed_23[] =
     "                                                           const ptowsp_moe_placement *placement,\n"
     "                                                           ptowsp_plan_info *out_info);\n"
     "\n"
-    "// What ptowsp_moe_move did, in loads of the busiest rank; replicas of an expert share its load.\n"
+    "// The result of ptowsp_moe_move, in loads of the busiest rank; replicas of an expert share its load.\n"
     "typedef struct ptowsp_moe_moved {\n"
     "    uint32_t move_count;  // replicas that became another expert\n"
     "    double load_before, load_after, load_mean;\n"
     "} ptowsp_moe_moved;\n"
     "\n"
-    "// Improves the placement of one layer by at most move_max moves. A move makes one replica another\n"
+    "// Improves the placement of one layer by at most move_max moves. A move gives one replica a different\n"
     "// expert, whose weights have to be fetched. A step replaces a replica or swaps two, whichever\n"
-    "// lowers the busiest rank most for its moves; where none helps, it stops. So the busiest rank is\n"
-    "// never busier than before, and the steps do not depend on move_max. Under HIERARCHICAL experts\n"
+    "// lowers the load of the busiest rank most per move; it stops when no step helps. So the busiest rank\n"
+    "// is never busier than before, and the steps do not depend on move_max. Under HIERARCHICAL experts\n"
     "// stay in the nodes in which they have replicas.\n"
     "//\n"
     "// frontier[move_max + 1], which may be NULL, is the load of the busiest rank with at most that many\n"
@@ -45340,8 +45345,8 @@ static const char npu_fixed_23[] =
     "    uint64_t block_bytes;  // of all arrays\n"
     "} ptowsp_prefix_sizes;\n"
     "\n"
-    "// Units refer to no elements of segments, requests and tokens beyond the counts: they are\n"
-    "// unspecified.\n"
+    "// Elements of segments, requests and tokens beyond the counts are unspecified; units do not refer to\n"
+    "// them.\n"
     "typedef struct ptowsp_prefix_plan {\n"
     "    ptowsp_attention_plan attention;\n"
     "    ptowsp_prefix_segment *segments;  // [segment_capacity]\n"
@@ -45387,7 +45392,7 @@ static const char npu_fixed_23[] =
     "                                                                ptowsp_plan_info *out_info);\n"
     "\n"
     "// Adds a request of the batch to a tree that was built from it, or removes one. KV lengths may grow\n"
-    "// without either.\n"
+    "// without a call.\n"
     "// Errors   INVALID_PARAMS (a request that is there already, or not there, and as\n"
     "//          ptowsp_prefix_build), BUFFER_OVERFLOW (the tree is full). The tree is as before then.\n"
     "// Cost     O(requests).\n"
@@ -45399,9 +45404,8 @@ static const char npu_fixed_23[] =
     "                                                           ptowsp_plan_info *out_info);\n"
     "\n"
     "// Bounds the sizes of the plans of any tree of any batch within limits. In INVARIANT mode there are\n"
-    "// never more units than in a flat plan. In BALANCED mode a chain, in which each node has one\n"
-    "// request less than the node above it, has the most tiles: up to n^2 / 2 tokens of n requests, by\n"
-    "// tile.\n"
+    "// never more units than in a flat plan. In BALANCED mode the worst case is a chain, in which each\n"
+    "// node has one request less than the node above it: tiles for n^2 / 2 tokens of n requests.\n"
     "// Errors   As ptowsp_attention_bound; a window or positions. *out_sizes is zero then.\n"
     "PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_prefix_bound(const ptowsp_attention_config *config,\n"
     "                                                          const ptowsp_attention_limits *limits,\n"
@@ -45433,8 +45437,8 @@ static const char npu_fixed_23[] =
     "                                                             ptowsp_prefix_plan *plan,\n"
     "                                                             ptowsp_plan_info *out_info);\n"
     "\n"
-    "// Proves a plan: the segments of each request have its KV tokens once, in order of depth; units and\n"
-    "// merges are right, as by ptowsp_attention_check; each request whose segments are not whole has a\n"
+    "// Proves a plan. The segments of each request have its KV tokens once, in order of depth. Units and\n"
+    "// merges are right, as by ptowsp_attention_check. Each request whose segments are not whole has a\n"
     "// join per head that counts its parts.\n"
     "// Errors   As ptowsp_attention_check, with segments for sequences; a segment, a request of the plan\n"
     "//          or a join at fault.\n"
@@ -45691,7 +45695,7 @@ static const char npu_fixed_23[] =
     "// they have no iteration and leave a gap in the index.\n"
     "//\n"
     "// The units of a chunk plan (section 6) can be bound to the same name, with ptowsp_run_bind_work.\n"
-    "// They have neither slots, lanes nor merges. A program that uses these is an error then. Plans whose\n"
+    "// They have neither slots, lanes nor merges, and a program that uses these refuses them. Plans whose\n"
     "// merges are shared by rows (shares_merges, section 9) are refused: a program's merge is a tile.\n"
     "//\n"
     "// Limits   Names of plans have at most PTOWSP_PLAN_NAME_MAX characters.\n"
@@ -45702,9 +45706,9 @@ static const char npu_fixed_23[] =
     "PTOWSP_API ptowsp_axis ptowsp_axis_plan_lanes(ptowsp_module *module, const char *name);\n"
     "\n"
     "// The fields of a unit or merge: name, text; data type and byte in the descriptor (section 5); the\n"
-    "// flags that have to be set (0: the field is a number, i64; else it is a bool); whether units and\n"
-    "// merges have it. LANE is found in the plan's lists, and is in no descriptor. The last four are the\n"
-    "// words for MoE plans; they read what REQUEST, HEAD, KV_START and KV_LEN do.\n"
+    "// flags that have to be set; whether units and merges have it. A field with flags is a bool, any\n"
+    "// other a number, i64. LANE comes from the plan's lists, not from a descriptor. The last four are\n"
+    "// the words for MoE plans; they read the same data as REQUEST, HEAD, KV_START and KV_LEN.\n"
     "// clang-format off\n"
     "#define PTOWSP_PLAN_FIELDS(FIELD)                                                                  \\\n"
     "    FIELD(FLAGS,      \"flags\",      U8,  5,  0,                                     1, 1)          \\\n"
@@ -45739,17 +45743,18 @@ static const char npu_fixed_23[] =
     "// Errors   A bad or clashing name; an unknown dtype or location; a rank or size out of range.\n"
     "PTOWSP_API ptowsp_tensor ptowsp_tensor_make(ptowsp_module *module, const ptowsp_tensor_desc *desc);\n"
     "\n"
-    "// Declares a transient tensor: what tasks hand to later tasks. Nothing is bound to it. Executions\n"
-    "// give it memory, and tensors that never live at the same time share it (section 21). Row-major.\n"
+    "// Declares a transient tensor, for data that tasks pass to later tasks. Nothing is bound to it.\n"
+    "// Executions give it memory, and tensors that never live at the same time share it (section 21).\n"
+    "// Row-major.\n"
     "//\n"
     "//      ptowsp_tensor_desc desc = {.name = \"hidden\", .dtype = PTOWSP_F32, .rank = 2,\n"
     "//                                 .shape = {PTOWSP_DYNAMIC, 64}};\n"
     "//      ptowsp_expr sizes[2] = {ptowsp_axis_size(m, tokens)};\n"
     "//      ptowsp_tensor hidden = ptowsp_tensor_transient(m, &desc, sizes);\n"
     "//\n"
-    "// A size of PTOWSP_DYNAMIC is the i64 expression of its dimension in `sizes`, which has desc->rank\n"
-    "// of them, zero for the others; NULL: none is dynamic. It may read values that stay the same during\n"
-    "// a run: bound sizes, symbols and arrays.\n"
+    "// `sizes` has desc->rank expressions: an i64 for each dimension of size PTOWSP_DYNAMIC, zero for the\n"
+    "// others; NULL: all sizes are static. An expression may read values that stay the same during a run:\n"
+    "// bound sizes, symbols and arrays.\n"
     "//\n"
     "// Its scope is the innermost block around all its uses: the body of a loop, a when or otherwise, a\n"
     "// combine, a sequence, a pipeline, a process, a workload. If several workloads use it, the scope is\n"
@@ -45760,9 +45765,9 @@ static const char npu_fixed_23[] =
     "// the last. A parallel loop, a combine or a pipeline counts as one moment, as its parts may run at\n"
     "// the same time.\n"
     "//\n"
-    "// Errors   As ptowsp_tensor_make; a dynamic size without expression, or an expression for another;\n"
-    "//          one that is not i64. Compiling: a size that reads a variable or a slot; a read before\n"
-    "//          any write. Outside pipelines, that is: there only a read without any write is found.\n"
+    "// Errors   As ptowsp_tensor_make; a dynamic size without expression; an expression for a static\n"
+    "//          size, or one that is not i64. Compiling: a size that reads a variable or a slot; a read\n"
+    "//          before any write (in pipelines only a tensor that is read and never written).\n"
     "PTOWSP_API ptowsp_tensor ptowsp_tensor_transient(ptowsp_module *module,\n"
     "                                                 const ptowsp_tensor_desc *desc,\n"
     "                                                 const ptowsp_expr *sizes);\n"
@@ -45970,8 +45975,8 @@ static const char npu_fixed_23[] =
     "//          #include lines are read first, at file scope, whatever macros the source defines before\n"
     "//          them. Names of different kernels do not clash, except extern \"C\" functions other than\n"
     "//          the entry. Launches (<<<>>>) stand under #ifdef __CCE_AICORE__, #ifndef __CPU_SIM or\n"
-    "//          #ifndef __COSTMODEL, or under a condition of yours; main functions, too. A launch under\n"
-    "//          none is UNSUPPORTED when emitting, with its line.\n"
+    "//          #ifndef __COSTMODEL, or under a condition of yours; main functions, too. A launch without\n"
+    "//          a condition is UNSUPPORTED when emitting; the error has its line.\n"
     "// Mixed    is_mixed: the source is compiled twice, with __DAV_CUBE__ and with __DAV_VEC__, and a\n"
     "//          task runs the first on a cube core and the second on two vector cores\n"
     "//          (get_subblockid()). They communicate through TPipes only, over memory that is an\n"
@@ -45980,12 +45985,12 @@ static const char npu_fixed_23[] =
     "//          deadlock fails the task and reports where each core waits.\n"
     "// Cost     In a tree, the clock of the shim's core under the model of the run, or `cycles` of the\n"
     "//          kernel; ptowsp_npu_measure has the cycles of one task, and its pipes. The shim checks\n"
-    "//          operands and flags as a device demands them: a fault fails the task. A source that was\n"
-    "//          only ever run in PTO-ISA's CPU simulator may need is_as_simulator: masks and selections\n"
-    "//          of all types, whole masks in TSTORE, integers in TLOG, TLRELU and TPRELU, TRSQRT in place,\n"
-    "//          A5's ways of TINSERT and TINTERLEAVE, loads into the bias table, row sums into row-major\n"
-    "//          tiles, 512 KiB of UB. A kernel with one of these does not fit\n"
-    "//          a device.\n"
+    "//          operands and flags as a device demands them: a fault fails the task. A source that has\n"
+    "//          run only in PTO-ISA's CPU simulator may need is_as_simulator. It permits masks and\n"
+    "//          selections of all types, whole masks in TSTORE, integers in TLOG, TLRELU and TPRELU, and\n"
+    "//          TRSQRT in place. It also permits A5's ways of TINSERT and TINTERLEAVE, loads into the\n"
+    "//          bias table, row sums into row-major tiles, and 512 KiB of UB. A kernel with one of these\n"
+    "//          does not fit a device.\n"
     "// Running  The library does not compile C++. ptowsp_run_execute needs `fn` of the kernel. It may be\n"
     "//          a C++ function of yours that calls the same entry, built with ptoisa_shim.h, and returns\n"
     "//          ptoisa_cycles() of its core. Without fn, the kernel can be timed (with cycles or cost)\n"
@@ -46034,7 +46039,7 @@ static const char npu_fixed_23[] =
     "PTOWSP_API ptowsp_kernel ptowsp_kernel_make(ptowsp_module *module, const ptowsp_kernel_desc *desc);\n"
     "\n"
     "// A hash of a kernel's behaviour, the same in every process. For a tile kernel it covers the\n"
-    "// instructions with their tiles, addresses and loops, but not the name; so it changes with the\n"
+    "// instructions with their tiles, addresses and loops, but not the name. So it changes with the\n"
     "// target machine, and may change with the version of the library. For others it covers name,\n"
     "// parameters and source: the text, or the path of a file, whose contents are not read. Rename a C\n"
     "// function without source when you change it. 0 for an unknown kernel.\n"
@@ -46261,9 +46266,9 @@ static const char npu_fixed_23[] =
     "    ptowsp_expr row, col;                           // i64; default: 0\n"
     "    int64_t rows, cols;  // size of the tile; default: the parameter's size, or up to the tensor's\n"
     "                         // edge where that is PTOWSP_DYNAMIC\n"
-    "    // i64: at most so many rows and columns of that are valid, as at an edge; default: no limit.\n"
-    "    // Less than 1 is an error of the run. So the tile is no larger than what a task touches, such as the\n"
-    "    // KV tokens of a unit or the slots of a merge, and no other task waits for it.\n"
+    "    // i64: at most so many rows and columns of the tile are valid, as at an edge; default: no limit.\n"
+    "    // Less than 1 is an error of the run. Set them to the rows that the task touches, such as the KV\n"
+    "    // tokens of a unit or the slots of a merge. Then tasks that touch other rows do not wait for it.\n"
     "    ptowsp_expr row_count, col_count;\n"
     "} ptowsp_view;\n"
     "\n"
@@ -46335,8 +46340,9 @@ static const char npu_fixed_23[] =
     "PTOWSP_API ptowsp_kernel ptowsp_kernel_choice(ptowsp_module *module,\n"
     "                                              const ptowsp_choice_desc *desc);\n"
     "\n"
-    "// Writes a line for each variant, in the order in which they are asked: priority, cost, on-chip\n"
-    "// memory of tile kernels, and with a task (else NULL) what becomes of it there and why:\n"
+    "// Writes a line for each variant, in the order in which they are asked: priority, cost, and the\n"
+    "// on-chip memory of tile kernels. With a task (not NULL) a line also says whether the variant takes\n"
+    "// it, and why:\n"
     "//\n"
     "//      gemm: variants in the order in which they are asked\n"
     "//        gemm_16              priority 0, cost 411, cube, L1 1024 bytes, ...: taken if rows[b] <= 16\n"
@@ -46400,7 +46406,7 @@ static const char npu_fixed_23[] =
     "//\n"
     "// Limits   PTOWSP_LIST_TASK_MAX entries; 2^31 - 1 edges; PTOWSP_MODULE_NEST_MAX scopes in one another.\n"
     "// Memory   A program: 4 bytes for each entry and edge. A run: 16 for each entry, if there are edges;\n"
-    "//          where lanes choose among tasks, what section 21 says for a task in flight for all of them.\n"
+    "//          where lanes choose among tasks, also the memory of a task in flight (section 21) for each.\n"
     "// Cost     Making a list takes 50 ns per task with four edges, compiling it 100. A time-only run takes\n"
     "//          500 ns per task with four edges, and 2 us where lanes choose.\n"
     "\n"
@@ -46425,7 +46431,7 @@ static const char npu_fixed_23[] =
     "typedef struct ptowsp_task_list {\n"
     "    uint32_t task_count;           // entries\n"
     "    const ptowsp_kernel *kernels;  // of each entry; none: a join\n"
-    "    const ptowsp_cycles *cycles;   // of each entry, in all modes; NULL: what kernels say\n"
+    "    const ptowsp_cycles *cycles;   // of each entry, in all modes; NULL: from the kernels\n"
     "    // Arguments of all tasks, one task after another, as many as their kernels take.\n"
     "    const int64_t *axes;\n"
     "    const ptowsp_list_view *views;\n"
@@ -46457,7 +46463,7 @@ static const char npu_fixed_23[] =
     "// A schedule decides on which lane a task runs, how many tasks may be in flight, and which tasks\n"
     "// wait for which. Time is simulated: it depends on the program, its data and its kernels' cycles\n"
     "// alone. Tasks are issued in program order, by a clock that only moves forward. ready is the time\n"
-    "// at which everything that the task waits for is done, and free[lane] is the end of the lane's last\n"
+    "// at which all dependencies of the task are done, and free[lane] is the end of the lane's last\n"
     "// task:\n"
     "//\n"
     "//      in order    clock = max(clock, ready), then timing, then room in the window\n"
@@ -46485,9 +46491,9 @@ static const char npu_fixed_23[] =
     "// as busy on all three lanes.\n"
     "//\n"
     "// Slot loads. In dataflow issue the clock moves to the end of the earlier tasks that have written\n"
-    "// the loaded element, whatever the dependencies are: control that depends on data is issued when\n"
-    "// the data is there. In order, slot loads take no time and wait for nothing, as in v9; the data is\n"
-    "// still right.\n"
+    "// the loaded element, with or without dependencies on data. So control that depends on data is\n"
+    "// issued when the data is there. In order, slot loads take no time and wait for nothing, as in v9;\n"
+    "// the data is still right.\n"
     "//\n"
     "// Depths. A stream or a pool with a depth has at most so many tasks in flight, counted as a window\n"
     "// does. When timing and window let a task be issued, and its stream or pool is full, the clock moves\n"
@@ -46515,18 +46521,19 @@ static const char npu_fixed_23[] =
     "//                    of the valid elements, rounded up to 64. They are held until the pass through\n"
     "//                    the tensor's scope (the innermost block around all its uses) ends, and the last\n"
     "//                    task that uses the tensor in this pass has retired; and until all bytes that\n"
-    "//                    were taken before them are given back\n"
-    "//      DEPENDENCIES  by whatever has not ended by then: 1 for all of its waits by structure, 1 for\n"
-    "//                    each statement in `after`, 1 for its stream, and 1 for each earlier task that\n"
-    "//                    it waits for by data. The same until it retires\n"
+    "//                    were taken before them are released\n"
+    "//      DEPENDENCIES  for dependencies that have not ended by then, until it retires: 1 for all of its\n"
+    "//                    waits by structure, 1 for each statement in `after`, 1 for its stream, and 1\n"
+    "//                    for each earlier task that it waits for by data\n"
     "//      MAP           1 for each tile, if dependencies look at data, until it retires\n"
     "//\n"
     "// The task is issued once all rings have room for this. Until then the clock moves, and the first\n"
     "// ring without room, in this order, is charged with the time. A task that can never be issued is\n"
-    "// STUCK, and the text names the ring: the task needs more than its size, the bytes are held until\n"
-    "// the end of a scope that is still being issued, or tasks have not begun to start. Pipelines take\n"
-    "// nothing from rings. In a ring of 2 tasks on 3 lanes, tasks of 9, 2 and 3 cycles are issued at 0,\n"
-    "// 0 and 9: the second ends at 2, but retires with the first.\n"
+    "// STUCK, and the text names the ring. There are three causes. The task needs more than the ring's\n"
+    "// size; the bytes are held until the end of a scope that is still being issued; or tasks have not\n"
+    "// begun to start. Pipelines take nothing from rings. Example: a ring of 2 tasks, 3 lanes, and tasks\n"
+    "// of 9, 2 and 3 cycles. These are issued at 0, 0 and 9: the second ends at 2, but retires with the\n"
+    "// first.\n"
     "//\n"
     "// Keys are integers or bools over task variables, args, tags, slots, symbols and arrays. They are\n"
     "// read as u64, and \"key % n\" is unsigned. If a key reads a tag that a task does not have, the tag\n"
@@ -46631,9 +46638,9 @@ static const char npu_fixed_23[] =
     "\n"
     "typedef enum ptowsp_pools {\n"
     "    PTOWSP_POOLS_ONE = 0,  // all tasks on lane_count lanes\n"
-    "    PTOWSP_POOLS_BY_UNIT,  // tasks of vector kernels on lanes 0 .. vector_lane_count - 1, those of\n"
-    "                           // cube kernels on the cube_lane_count lanes after them; tasks of MIX on\n"
-    "                           // cube lanes too, each with its two vector lanes. A program with MIX\n"
+    "    PTOWSP_POOLS_BY_UNIT,  // tasks of vector kernels on lanes 0 .. vector_lane_count - 1, tasks of\n"
+    "                           // cube kernels on the cube_lane_count lanes after them. Tasks of MIX run\n"
+    "                           // on cube lanes, too, each with its two vector lanes. A program with MIX\n"
     "                           // needs 2 * cube_lane_count vector lanes or more\n"
     "    PTOWSP_POOLS_NAMED,    // tasks of the kernels that a pool names on its lanes, all others on\n"
     "                           // the lanes of the first pool\n"
@@ -46682,10 +46689,10 @@ static const char npu_fixed_23[] =
     "                                  // before, and until the window has room for the whole batch\n"
     "    PTOWSP_TIMING_RATE_LIMITED,   // the clock moves to timing_cycles after the last issue\n"
     "    PTOWSP_TIMING_INTERLEAVED,    // streams take turns: stream s may issue one task at each time\n"
-    "                                  // (s + k * stream_count) * timing_cycles, k = 0, 1, ... The clock\n"
-    "                                  // stays: a task starts no earlier than the first free turn of its\n"
-    "                                  // stream that is not before the clock. For dataflow issue with a\n"
-    "                                  // stream key.\n"
+    "                                  // (s + k * stream_count) * timing_cycles, for k = 0, 1 and so on.\n"
+    "                                  // The clock stays: a task starts no earlier than the first free\n"
+    "                                  // turn of its stream at or after the clock. For dataflow issue\n"
+    "                                  // with a stream key.\n"
     "    PWSP_FORCE_INT(PTOWSP_TIMING)\n"
     "} ptowsp_timing;\n"
     "\n"
@@ -46698,7 +46705,7 @@ static const char npu_fixed_23[] =
     "    PWSP_FORCE_INT(PTOWSP_CONTROL)\n"
     "} ptowsp_control_by;\n"
     "\n"
-    "// Costs of control. START_... are counted from the launch and do not fall; between them time is\n"
+    "// Costs of control. START_... are counted from the launch and do not decrease; between them time is\n"
     "// linear: lane i of n has the time at i / (n - 1).\n"
     "#define PTOWSP_CONTROL_COSTS(COST)       /* name, text */                                          \\\n"
     "    COST(LAUNCH, \"launch\")               /* once, before the first task is submitted */            \\\n"
@@ -46765,8 +46772,8 @@ static const char npu_fixed_23[] =
     "} ptowsp_control;\n"
     "\n"
     "// Measured costs, at the clock of a model; all models but the measured ones have none (clock_mhz is\n"
-    "// 0 and must be set). The rows are about Ascend 910B; 950PR has no published ones, and has these\n"
-    "// at its own clock and with 6 threads. src/workload/control_fitted.h has the row of each number.\n"
+    "// 0 and must be set). The numbers are for Ascend 910B. None are published for 950PR, which takes the\n"
+    "// same at its own clock and with 6 threads. src/workload/control_fitted.h has the source of each.\n"
     "PTOWSP_API ptowsp_control ptowsp_control_make(ptowsp_control_by by, ptowsp_model model);\n"
     "\n"
     "#define PTOWSP_SCHEDULE_LANE_MAX   65536\n"
@@ -46780,11 +46787,11 @@ static const char npu_fixed_23[] =
     "//\n"
     "//      HBM, L2     each divides its rate among the lanes that move bytes: lanes that ask for more than\n"
     "//                  an equal share get that share, the others all they ask for (max-min)\n"
-    "//      a task      moves bytes as its kernel was measured: tile kernels at all that their paths can\n"
-    "//                  move, at a half, a quarter and an eighth of the fastest, and where transfers begin to\n"
-    "//                  decide, so transfers overlap with work as far as they did there. A C kernel says how\n"
-    "//                  many bytes it moves (ptowsp_kernel_desc), evenly over its cycles, and takes no\n"
-    "//                  bandwidth otherwise. Neither do tasks of processes and collectives\n"
+    "//      a task      moves bytes as its kernel was measured. A tile kernel is measured at the full rate of\n"
+    "//                  its paths, at a half, a quarter and an eighth of it, and at the rate where transfers\n"
+    "//                  begin to limit it. So transfers overlap with work as in the measurement. The bytes of\n"
+    "//                  a C kernel (ptowsp_kernel_desc) are spread evenly over its cycles; without them it\n"
+    "//                  takes no bandwidth. Neither do tasks of processes and collectives\n"
     "//      hits        bytes that miss L2 come from HBM, others from L2, spread evenly over the task. Hits are\n"
     "//                  decided in simulated time, when tasks begin, by region: a 16th of a tensor's rows\n"
     "//                  and of its columns, or 64 KiB and 128 columns if that is more. Regions are moved in passes, each of\n"
@@ -46793,9 +46800,9 @@ static const char npu_fixed_23[] =
     "//                  before began are at most half of l2_bytes, none if they are all of it, and between\n"
     "//                  these a part, in a straight line\n"
     "//      writes      stay in L2 by the same rule, applied to the bytes of their tensor\n"
-    "//      again       a tile kernel may read a tile several times: later passes over the one with most of\n"
-    "//                  these bytes hit by the same rule, applied to the bytes that running tasks have of its\n"
-    "//                  tensor, and of their other tiles as much as they move during one pass. Other bytes\n"
+    "//      again       a tile kernel may read a tile several times. Later passes over the tile with most of\n"
+    "//                  these bytes hit by the same rule. It is applied to the bytes that running tasks have\n"
+    "//                  of its tensor, and to those that their other tiles move during one pass. Other bytes\n"
     "//                  beyond a task's tiles hit; a task without tiles misses\n"
     "//\n"
     "// A task alone takes the cycles of its kernel, if its lane can have the bandwidth that it asks for.\n"
@@ -46909,8 +46916,8 @@ static const char npu_fixed_23[] =
     "//      both cores        kernels for cube and vector cores (MIX): two halves with FIFOs in global\n"
     "//                        memory on A2/A3\n"
     "//      direct FIFOs      the same on A5, whose cores exchange through UB and L1: executed and timed\n"
-    "//                        as moves of one core. Trees for a device are refused: nothing public\n"
-    "//                        says where the slots lie, nor when they are free again\n"
+    "//                        as moves of one core. Trees for a device are refused: no public document\n"
+    "//                        says where the slots lie, or when they are free again\n"
     "//      operands          other demands of an instruction on its tiles (ptoisa_shim.h)\n"
     "//      tiles, memories   tiles are aligned and written before they are read; all that live fit\n"
     "//\n"
@@ -46970,8 +46977,8 @@ static const char npu_fixed_23[] =
     "typedef struct ptowsp_parse_desc {\n"
     "    const ptowsp_parse_kernel *kernels;  // [kernel_count]\n"
     "    uint32_t kernel_count;\n"
-    "    // If not 0, kernels to which nothing is attached are for time alone: of their cycles, or where\n"
-    "    // the text has none of these. If 0 (default), they are an error.\n"
+    "    // If not 0, kernels to which you attach nothing are for time alone. They take the cycles in the\n"
+    "    // text, or these where it has none. If 0 (default), they are an error.\n"
     "    ptowsp_cycles default_cycles;\n"
     "} ptowsp_parse_desc;\n"
     "\n"
@@ -46982,7 +46989,7 @@ static const char npu_fixed_23[] =
     "// Makes a module from its text, `length` arbitrary bytes. desc and out_place may be NULL. Printing\n"
     "// the module gives the text again, if it was a print.\n"
     "//\n"
-    "// Errors   INVALID_PARAMS (no text of a module, or one that the building functions refuse),\n"
+    "// Errors   INVALID_PARAMS (the text is not a module, or the building functions refuse it),\n"
     "//          LIMIT_EXCEEDED, OUT_OF_MEMORY. The first error is the only one. The context's text\n"
     "//          begins with \"line:column: \", its index is the line, and *out_module is NULL.\n"
     "// Limits   As for building. Parentheses and operators before operands nest 408 deep.\n"
@@ -47061,10 +47068,10 @@ static const char npu_fixed_23[] =
     "\n"
     "// Makes a saved program from `length` arbitrary bytes. desc and out_place may be NULL. The file may\n"
     "// be freed afterwards.\n"
-    "// Errors   INVALID_PARAMS: no saved program; another length or checksum than its first line says (a\n"
-    "//          byte-order mark, or lines that end in CR LF, are named).\n"
-    "//          UNSUPPORTED: a format that this version does not know. Those of ptowsp_module_parse,\n"
-    "//          with the place in the text, and of ptowsp_program_create.\n"
+    "// Errors   INVALID_PARAMS: not a saved program; a length or checksum that differs from its first line\n"
+    "//          (a byte-order mark, or lines that end in CR LF, are named). UNSUPPORTED: a format that\n"
+    "//          this version does not know. As ptowsp_module_parse, with the place in the text, and as\n"
+    "//          ptowsp_program_create.\n"
     "// Cost     Reading and compiling, each linear.\n"
     "PTOWSP_API ptowsp_status ptowsp_program_load(ptowsp_context *context, const void *data,\n"
     "                                             size_t length, const ptowsp_parse_desc *desc,\n"
@@ -47080,11 +47087,11 @@ static const char npu_fixed_23[] =
     "// must live, with their sizes unchanged, while a run executes. Kernels write to tensors only.\n"
     "// Control that depends on computed data loads it into slots, and does not read it from arrays.\n"
     "//\n"
-    "// Before any kernel is called, the whole program is checked as far as it does not depend on slots\n"
-    "// loaded from computed data: everything is bound, arrays are well-formed, every view is inside its\n"
-    "// tensor. So such errors leave all data untouched. Everything that does depend on computed data is\n"
-    "// checked task by task, each before its kernel is called. The same holds in processes for\n"
-    "// everything that depends on tokens, and everything inside a consume or a receive.\n"
+    "// Before any kernel is called, the whole program is checked: everything is bound, arrays are\n"
+    "// well-formed, every view is inside its tensor. So such errors leave all data untouched. Only parts\n"
+    "// that depend on slots loaded from computed data are checked later, task by task, each before its\n"
+    "// kernel is called. The same holds in processes for everything that depends on tokens, and\n"
+    "// everything inside a consume or a receive.\n"
     "//\n"
     "// On lanes. With lane_count in its options an execution uses that many lanes of the context. The\n"
     "// thread that walks the program issues tasks, at most a window of them ahead of the oldest that is\n"
@@ -47102,10 +47109,10 @@ static const char npu_fixed_23[] =
     "// cost functions, as several lanes may call them at once. Time is simulated in program order from\n"
     "// the cycles that kernels return, so it is the same, too.\n"
     "//\n"
-    "// Tasks are handed to lanes according to their measured duration. If the window is the default and\n"
-    "// the schedule has no streams, iterations of an innermost loop with one task go to a lane several at a\n"
-    "// time while each takes less than 2 us. While all tasks take less than 0.2 us, the walking thread\n"
-    "// runs them itself, since handing them over costs as much (not in programs that communicate).\n"
+    "// Tasks are handed to lanes according to their measured duration. Iterations of an innermost loop\n"
+    "// with one task go to a lane several at a time while each takes less than 2 us. This needs the\n"
+    "// default window, and a schedule without streams. While all tasks take less than 0.2 us, the walking\n"
+    "// thread runs them itself, since handing them over costs as much (not in programs that communicate).\n"
     "// Neither happens if a key chooses the real lane, or while the wall clock of tasks is recorded.\n"
     "// Results are the same.\n"
     "//\n"
@@ -47268,8 +47275,8 @@ static const char npu_fixed_23[] =
     "    return ptowsp_run_bind(run, &b, 1);\n"
     "}\n"
     "\n"
-    "// Bind the plan of a step to the plan axes of a name; it takes the place of the one before. Counts\n"
-    "// are copied, the plan's arrays are not: they must live while the run executes. After planning\n"
+    "// Bind the plan of a step to the plan axes of a name; it replaces the previous plan. Counts are\n"
+    "// copied, the plan's arrays are not: they must live while the run executes. After planning\n"
     "// into the same arrays, bind the plan again. Executing checks the lists of lanes if the program\n"
     "// uses lanes; to prove the plan itself, use ptowsp_attention_check. MoE plans are bound as\n"
     "// ptowsp_moe_plan_units: merge_begin may be NULL in a plan without merges and room for them.\n"
@@ -47297,10 +47304,10 @@ static const char npu_fixed_23[] =
     "// execution.\n"
     "//\n"
     "// Memory belongs to the run. With `capacity`, the sizes of ptowsp_attention_bound, it is allocated\n"
-    "// here and for good; a plan that needs more units, merges or slots is an error of the execution.\n"
-    "// Scratch tensors then have capacity->slot_count slots of capacity->slot_rows rows. With NULL\n"
-    "// memory grows when a plan does not fit, and the slots of a plan are checked as all views are,\n"
-    "// against their tensor; ptowsp_attention_size tells how many there are.\n"
+    "// here, once; a plan that needs more units, merges or slots is an error of the execution. Scratch\n"
+    "// tensors then have capacity->slot_count slots of capacity->slot_rows rows. With NULL memory grows\n"
+    "// when a plan does not fit. The slots of a plan are then checked against their tensor, as all views\n"
+    "// are; ptowsp_attention_size gives their number.\n"
     "// Errors   As above; as ptowsp_attention_bound for the configuration; OUT_OF_MEMORY; INVALID_PARAMS\n"
     "//          for the capacity of a different configuration, shares_merges or positions. Executing\n"
     "//          returns the status of ptowsp_attention_generate, with its text and the sequence as index.\n"
@@ -47318,23 +47325,23 @@ static const char npu_fixed_23[] =
     "// -- transient tensors ----------------------------------------------------------------------------\n"
     "//\n"
     "// Before an execution walks the program, it evaluates the sizes of the program's transient tensors\n"
-    "// (section 14) and places them in one block, each at a multiple of PTOWSP_TRANSIENT_ALIGN bytes:\n"
-    "// tensors that are never alive at the same point of the program may share bytes. The points are its\n"
+    "// (section 14). It places them in one block, each at a multiple of PTOWSP_TRANSIENT_ALIGN bytes.\n"
+    "// Tensors that are never alive at the same point of the program may share bytes. The points are its\n"
     "// statements in order, with parallel loops, combines and pipelines as one point each. Places depend\n"
     "// on sizes alone, and are recomputed only when sizes change.\n"
     "//\n"
-    "// Shared memory orders tasks as any reuse of memory does: a task waits for those that used its\n"
-    "// bytes before, on lanes always, and in simulated time if the schedule's dependencies look at data.\n"
-    "// So results have the same bits as with separate memory for each tensor. Emitted trees follow the\n"
-    "// same rules; on a device they use the device's memory.\n"
+    "// Shared memory orders tasks as any reuse of memory does: a task waits for the tasks that used its\n"
+    "// bytes before. This always holds on lanes; in simulated time it holds if the schedule's\n"
+    "// dependencies look at data. So results have the same bits as with separate memory for each tensor.\n"
+    "// Emitted trees follow the same rules; on a device they use the device's memory.\n"
     "\n"
     "#define PTOWSP_TRANSIENT_ALIGN 64\n"
     "\n"
-    "// The block: memory of the caller's, aligned to PTOWSP_TRANSIENT_ALIGN bytes, which must live while\n"
-    "// the run executes; on a device, the device's. With NULL it is the context's, kept by the run and\n"
-    "// grown when an execution needs more; then size is a limit, and 0 means none (the default).\n"
-    "// Executions that need more than size end with LIMIT_EXCEEDED before anything is called, and name\n"
-    "// the largest tensors at the point that needs most.\n"
+    "// The block: the caller's memory, aligned to PTOWSP_TRANSIENT_ALIGN bytes, which must live while the\n"
+    "// run executes; on a device, the device's memory. With NULL it is the context's, kept by the run\n"
+    "// and grown when an execution needs more; then size is a limit, and 0 means no limit (the default).\n"
+    "// Executions that need more than size end with LIMIT_EXCEEDED before anything is called. The error\n"
+    "// names the largest tensors at the point that needs most.\n"
     "// Errors   INVALID_PARAMS (alignment), BUSY.\n"
     "PTOWSP_INLINE ptowsp_status ptowsp_run_bind_transients(ptowsp_run *run, void *block,\n"
     "                                                       uint64_t size) {\n"
@@ -47357,8 +47364,8 @@ static const char npu_fixed_23[] =
     "// lengths, plans and symbols that the program uses, but no other tensors.\n"
     "// Errors   As executing, for these; INVALID_PARAMS: a negative size; LIMIT_EXCEEDED: more than 2^61\n"
     "//          bytes; BUSY.\n"
-    "// Cost     Microseconds for tens of tensors, of the order of their number squared; less if sizes\n"
-    "//          are as they were.\n"
+    "// Cost     Microseconds for tens of tensors, quadratic in their number; less if sizes have not\n"
+    "//          changed.\n"
     "PTOWSP_API ptowsp_status ptowsp_run_size_transients(ptowsp_run *run,\n"
     "                                                    ptowsp_transient_sizes *out_sizes);\n"
     "\n"
@@ -47424,21 +47431,20 @@ static const char npu_fixed_23[] =
     "//          where dependencies look at data; lanes that choose cost 100 more. Executing looks at\n"
     "//          every task twice. A tile is looked up among the tiles in flight of each size that its\n"
     "//          tensor has in use. Tensors packed into one buffer (rows of Q, K and V in turn) cost the\n"
-    "//          same as separate ones, if their strides show that they share no bytes and the program\n"
-    "//          has no pipelines. Otherwise tiles are compared by the range from their first to their\n"
-    "//          last byte, and then exactly. A task that a depth holds up costs a look at the tasks in\n"
-    "//          flight.\n"
+    "//          same, if their strides show that they share no bytes. This does not hold in programs with\n"
+    "//          pipelines. Otherwise tiles are compared by the range from their first to their last byte,\n"
+    "//          and then exactly. A task that a depth holds up costs a look at the tasks in flight.\n"
     "PTOWSP_API ptowsp_status ptowsp_run_execute(ptowsp_run *run, const ptowsp_run_options *options);\n"
     "\n"
-    "// Executes a run on workers of an engine: each of them makes this call; see\n"
-    "// ptowsp_context_run_worker. The options are those of worker 0.\n"
+    "// Executes a run on the workers of an engine: every worker makes this call; see\n"
+    "// ptowsp_context_run_worker. The options of worker 0 count.\n"
     "// Errors   As ptowsp_run_execute and ptowsp_context_run_worker.\n"
     "PTOWSP_API ptowsp_status ptowsp_run_execute_worker(ptowsp_run *run,\n"
     "                                                   const ptowsp_run_options *options,\n"
     "                                                   uint32_t worker, uint32_t worker_count);\n"
     "\n"
-    "// Cancels the current execution, started or not, also one on a device. Does nothing if there is\n"
-    "// none: before the start, after the end, or a second time.\n"
+    "// Cancels the current execution, started or not, also one on a device. Does nothing without one:\n"
+    "// before the start, after the end, or a second time.\n"
     "// Threads  Any, also kernels of the run; the run must not be destroyed meanwhile.\n"
     "PTOWSP_API void ptowsp_run_cancel(ptowsp_run *run);\n"
     "\n"
@@ -47456,17 +47462,17 @@ static const char npu_fixed_23[] =
     "// does not wait: BUSY while the run executes. Each start is waited for once.\n"
     "//\n"
     "// ptowsp_run_destroy cancels a started run and waits for it.\n"
-    "// Errors   Those of ptowsp_run_execute. INVALID_PARAMS: the run has not been started, or has been\n"
-    "//          waited for.\n"
+    "// Errors   As ptowsp_run_execute. INVALID_PARAMS: the run has not been started, or has been waited\n"
+    "//          for.\n"
     "PTOWSP_API ptowsp_status ptowsp_run_wait(ptowsp_run *run);\n"
     "PTOWSP_API ptowsp_status ptowsp_run_poll(ptowsp_run *run);\n"
     "\n"
     "// The reasons why a task did not start earlier, and for the time spent waiting. A task that starts\n"
-    "// at 0 has NONE. Any other task has the first of these conditions that became true only at its\n"
-    "// start: its dependencies were done (DEPENDENCY); the previous task of its lane ended (LANE); the\n"
-    "// clock of issue arrived (the reason that moved the clock last). Otherwise it has START. With control\n"
-    "// (ptowsp_control), CONTROL comes before all of them: without control the task would have started\n"
-    "// earlier. Its cause is then the task that it waited for by that time.\n"
+    "// at 0 has NONE. Three conditions are tried in order, and the first that became true only at the\n"
+    "// task's start is the reason. Its dependencies were done: DEPENDENCY. The previous task of its lane\n"
+    "// ended: LANE. The clock of issue arrived: the reason that moved the clock last. Else it has START.\n"
+    "// With control (ptowsp_control), CONTROL comes before all of them: without control the task would\n"
+    "// have started earlier. Its cause is then the task that it waited for by that time.\n"
     "#define PTOWSP_STALLS(STALL) /* name, text */                                                      \\\n"
     "    STALL(NONE, \"none\")                                                                            \\\n"
     "    STALL(DEPENDENCY, \"dependency\") /* a task that it waits for was not done */                    \\\n"
@@ -47584,10 +47590,10 @@ static const char npu_fixed_23[] =
     "    ptowsp_cycles total_cycles;     // sum of its makespans over all its runs\n"
     "    uint32_t first_process, process_count;\n"
     "    uint32_t first_channel, channel_count;\n"
-    "    // It ends, or gets stuck, with the same tokens however long its tasks take: each channel has at\n"
-    "    // most one producer and one consumer (Kahn 1974), and no slot is loaded from tensors that its\n"
-    "    // tasks write. Otherwise different times may deadlock a pipeline that has ended, or end one\n"
-    "    // that was stuck: see ptowsp_run_explore.\n"
+    "    // It ends, or gets stuck, with the same tokens for all times of its tasks. This holds if each\n"
+    "    // channel has at most one producer and one consumer (Kahn 1974), and no slot is loaded from\n"
+    "    // tensors that its tasks write. Otherwise different times may deadlock a pipeline that has\n"
+    "    // ended, or end one that was stuck: see ptowsp_run_explore.\n"
     "    bool is_timing_independent;\n"
     "} ptowsp_pipeline_stats;\n"
     "\n"
@@ -47663,15 +47669,15 @@ static const char npu_fixed_23[] =
     "PTOWSP_API const uint64_t *ptowsp_run_critical_steps(const ptowsp_run *run, uint32_t pipeline,\n"
     "                                                     uint64_t *out_count);\n"
     "\n"
-    "// Writes why the pipeline in which an execution was STUCK cannot proceed: every waiting process\n"
-    "// with its channel, full or empty, since when and with which variables; the cycle of waits; and how\n"
-    "// to break it. Writes nothing if the last execution was not stuck in a pipeline.\n"
+    "// Explains why the pipeline in which an execution was STUCK cannot proceed. It lists every waiting\n"
+    "// process with its channel, full or empty, since when and with which variables; then the cycle of\n"
+    "// waits, and how to break it. Writes nothing if the last execution was not stuck in a pipeline.\n"
     "PTOWSP_API void ptowsp_run_print_stuck(const ptowsp_run *run, ptowsp_output output);\n"
     "\n"
     "// -- deadlocks that depend on time ----------------------------------------------------------------\n"
     "//\n"
-    "// Two processes that each take two of three tokens from one channel end well if one is done before\n"
-    "// the other begins, and get stuck if each has taken one or two: that depends on how long tasks take.\n"
+    "// Let two processes each take two of three tokens from one channel. They end well if one is done\n"
+    "// before the other begins, and get stuck if each has taken one or two. So the times of tasks decide.\n"
     "//\n"
     "//      pool: 3 tokens        left  receives, receives, works, sends, sends\n"
     "//                            right the same, and a third process too\n"
@@ -47697,15 +47703,15 @@ static const char npu_fixed_23[] =
     "// the fewest choices. The result is deterministic. options and out_stats may be NULL.\n"
     "//\n"
     "// Replaces the results of the last execution. After STUCK they describe the deadlocked order, with\n"
-    "// step numbers as times: ptowsp_run_steps has its steps (process, send or receive, channel, place),\n"
-    "// ptowsp_run_processes has the waiting processes, and ptowsp_run_print_stuck writes both, with the\n"
-    "// cycle of waits and how to break it.\n"
+    "// step numbers as times. ptowsp_run_steps has its steps (process, send or receive, channel, place),\n"
+    "// and ptowsp_run_processes the waiting processes. ptowsp_run_print_stuck writes both, with the cycle\n"
+    "// of waits and how to break it.\n"
     "//\n"
     "// Errors   OK: no order gets stuck. STUCK: one does. LIMIT_EXCEEDED: a limit was reached; none of\n"
     "//          the orders that were looked at gets stuck.\n"
-    "//          UNSUPPORTED: sends or receives depend on a slot that is loaded from what tasks write.\n"
-    "//          Those of executing before kernels are called, and of processes (INVALID_PARAMS: a send\n"
-    "//          to a closed channel). CANCELLED (ptowsp_run_cancel), TIMED_OUT, OUT_OF_MEMORY, BUSY.\n"
+    "//          UNSUPPORTED: sends or receives depend on a slot that is loaded from a tensor that tasks\n"
+    "//          write. As executing before kernels are called, and errors of processes (INVALID_PARAMS: a\n"
+    "//          send to a closed channel). CANCELLED (ptowsp_run_cancel), TIMED_OUT, OUT_OF_MEMORY, BUSY.\n"
     "// Memory   For each state, until it returns, one or a few bytes for each process, loop around it,\n"
     "//          value that decides, and token in a channel.\n"
     "// Cost     About 0.2 us per step and process.\n"
@@ -47738,13 +47744,13 @@ static const char npu_fixed_23[] =
     "// in time-only mode.\n"
     "// Cost     0.2 ns per byte of tensors with packed rows, 0.7 of others; the program once as\n"
     "//          ptowsp_program_print.\n"
-    "// Errors   Those of executing before kernels are called, INVALID_PARAMS (NULL), BUSY.\n"
+    "// Errors   As executing before kernels are called, INVALID_PARAMS (NULL), BUSY.\n"
     "PTOWSP_API ptowsp_status ptowsp_run_fingerprint(ptowsp_run *run,\n"
     "                                                ptowsp_fingerprint *out_fingerprint);\n"
     "\n"
     "// Makes a run strict: executions compare themselves with this fingerprint, and are DIFFERENT if a\n"
-    "// part is another one; the text names it. If it is program, bindings or inputs, nothing has been\n"
-    "// called. Parts that are 0 are not compared, and cost nothing. NULL: not strict any more (default).\n"
+    "// part differs; the text names it. If it is program, bindings or inputs, nothing has been called.\n"
+    "// Parts that are 0 are not compared, and cost nothing. NULL: not strict any more (default).\n"
     "// Errors   BUSY.\n"
     "PTOWSP_API ptowsp_status ptowsp_run_expect(ptowsp_run *run, const ptowsp_fingerprint *expected);\n"
     "\n"
@@ -47816,20 +47822,19 @@ static const char npu_fixed_23[] =
     "PTOWSP_API bool ptowsp_run_trace_find(const ptowsp_run *run, uint64_t index,\n"
     "                                      ptowsp_task_trace *out_task);\n"
     "\n"
-    "// When task i of these ran by the wall clock, on lanes, on a device or on the calling thread: the\n"
-    "// same record in nanoseconds since the execution began. ready (and issue): when it waited for\n"
-    "// nothing but a lane, so it waited for one until start; lane: of the context, or the core; cause\n"
-    "// and stall say nothing. A task whose kernel did not run has PTOWSP_NO_LANE. NULL: this was not\n"
-    "// recorded, or nothing was executed (TIME_ONLY).\n"
+    "// When kept task i ran by the wall clock, on lanes, on a device or on the calling thread: the same\n"
+    "// record in nanoseconds since the execution began. ready (and issue): from then until start the task\n"
+    "// waited only for a lane; lane: of the context, or the core; cause and stall have no meaning. A task\n"
+    "// whose kernel did not run has PTOWSP_NO_LANE. NULL: this was not recorded, or nothing was executed\n"
+    "// (TIME_ONLY).\n"
     "//\n"
     "// Times are taken on the lanes, from the time stamp counter on x86-64, else from the clock.\n"
     "PTOWSP_API const ptowsp_task_record *ptowsp_run_clock_at(const ptowsp_run *run, uint64_t i);\n"
     "\n"
-    "// Writes what identifies a task: \"attend request=3 head=1 scale=2\". An axis value that is a\n"
-    "// variable, a symbol, a field of a plan or an element of an array has its name, any other is\n"
-    "// \"axis0\" and so on; scalars have the names that their kernel gives them. A task that the run's\n"
-    "// program does not have, as its node or its number of values is of another one, is \"task 7\" by its\n"
-    "// index.\n"
+    "// Writes the identity of a task: \"attend request=3 head=1 scale=2\". An axis value that is a\n"
+    "// variable, a symbol, a field of a plan or an element of an array has its name; any other is \"axis0\"\n"
+    "// and so on. Scalars have the names that their kernel gives them. A task whose node or number of\n"
+    "// values does not match the run's program is \"task 7\", by its index.\n"
     "PTOWSP_API void ptowsp_run_print_task(const ptowsp_run *run, const ptowsp_task_trace *task,\n"
     "                                      ptowsp_output output);\n"
     "\n"
@@ -47865,13 +47870,13 @@ static const char npu_fixed_23[] =
     "// The edges to a task. Edges implied by others are left out:\n"
     "//\n"
     "//      STRUCTURE   the last tasks of the previous child, in a sequential scope\n"
-    "//      TENSOR      a tile that meets one of an earlier task, by the schedule's kind of dependencies\n"
-    "//                  and hazards; not if a task between them has written over all of the earlier tile\n"
-    "//                  (with all hazards; a reader never waits for a write that was overwritten)\n"
+    "//      TENSOR      a tile that conflicts with a tile of an earlier task, by the schedule's kind of\n"
+    "//                  dependencies and hazards; not if a task between them has written over all of the\n"
+    "//                  earlier tile (with all hazards; a reader never waits for an overwritten write)\n"
     "//      EXPLICIT    `after` of the task\n"
     "//      STREAM      the previous task of its stream; of a collective, the previous one\n"
     "//\n"
-    "// The others name the task that delayed it last, if not by a dependence: `cause` in its record.\n"
+    "// The other reasons name the task that delayed it last without a dependency: `cause` in its record.\n"
     "//\n"
     "//      WINDOW, LANE, ORDER, SLOT, CHANNEL, RING, DEPTH    as the stall\n"
     "//\n"
@@ -47913,7 +47918,7 @@ static const char npu_fixed_23[] =
     "typedef struct ptowsp_edge {\n"
     "    uint64_t from, to;  // tasks\n"
     "    ptowsp_edge_reason reason;\n"
-    "    uint32_t hazards;                 // TENSOR: those that are met, PTOWSP_HAZARD_..., or'ed\n"
+    "    uint32_t hazards;                 // TENSOR: between the tiles, PTOWSP_HAZARD_..., or'ed\n"
     "    ptowsp_edge_tile earlier, later;  // TENSOR: of `from` and of `to`\n"
     "} ptowsp_edge;\n"
     "\n"
@@ -47949,10 +47954,10 @@ static const char npu_fixed_23[] =
     "//      DEPS, SWIMLANE, NAMES\n"
     "//                  deps.json, chip_swimlane_records.json and name_map.json of PTO Runtime, for tools\n"
     "//                  that read its dumps (section 31): of whole runs that have ended well and have no\n"
-    "//                  pipelines. DEPS needs edges. Lanes are cores; by unit, cube lanes are \"aic\". What\n"
-    "//                  tasks wait for by structure goes through barriers, which are tasks of ring 1\n"
+    "//                  pipelines. DEPS needs edges. Lanes are cores; by unit, cube lanes are \"aic\".\n"
+    "//                  Dependencies by structure go through barriers, which are tasks of ring 1\n"
     "//\n"
-    "// Bars say \"attend request=3 head=1\". A cycle is a nanosecond unless clock_mhz says otherwise.\n"
+    "// Bars are labelled \"attend request=3 head=1\". A cycle is a nanosecond unless clock_mhz is set.\n"
     "// Tasks of one lane or process may overlap, as passes of a pipeline in a parallel loop do. PERFETTO\n"
     "// and CHROME draw slices that nest inside each other, and give slices that cross further tracks:\n"
     "// \"lane 0 (2)\". An SVG gives each bar that overlaps another one a row of its own.\n"
@@ -48020,9 +48025,9 @@ static const char npu_fixed_23[] =
     "// work done until the error; tasks that were issued but never started appear in tables only, on\n"
     "// lane \"-\".\n"
     "//\n"
-    "// Memory   Freed on return: 16 bytes for each kept task where lanes choose among ready tasks, 8 for\n"
-    "//          SVG, 4 more with pipelines and 4 more for PERFETTO; 12 more where tasks of a lane\n"
-    "//          overlap; otherwise a few kilobytes and what places and lanes take.\n"
+    "// Memory   Freed on return. For each kept task: 16 bytes where lanes choose among ready tasks, 8 for\n"
+    "//          SVG, 4 more with pipelines, 4 more for PERFETTO, and 12 more where tasks of a lane\n"
+    "//          overlap. Otherwise a few kilobytes, and memory for places and lanes.\n"
     "// Cost     Linear in the tasks; where tasks overlap, in the tasks times the rows of their lane.\n"
     "// Errors   INVALID_PARAMS: no such format or theme; no function; a width out of range; the window\n"
     "//          is empty or begins after the run's end; nothing was recorded, or no tasks for a format\n"
@@ -48042,23 +48047,22 @@ static const char npu_fixed_23[] =
     "                                                      const ptowsp_export_options *options,\n"
     "                                                      ptowsp_output output);\n"
     "\n"
-    "// From a span to one that waits for it: from what sends to what receives.\n"
+    "// An arrow from a span to one that waits for it, as from a sender to its receiver.\n"
     "typedef struct ptowsp_span_arrow {\n"
     "    uint64_t from, to;  // indices of spans\n"
     "} ptowsp_span_arrow;\n"
     "\n"
-    "// Spans with what describes them.\n"
+    "// Spans, with their names, labels and arrows.\n"
     "typedef struct ptowsp_span_set {\n"
     "    const char *title;\n"
     "    const ptowsp_span *spans;\n"
     "    uint64_t count;\n"
     "    const char *const *names;  // of kinds\n"
     "    uint32_t name_count;\n"
-    "    // Writes what identifies span i beyond its name, such as \"sequence=3 chunk=1\". NULL: nothing.\n"
+    "    // Writes further identification of span i after its name, such as \"sequence=3 chunk=1\"; or NULL.\n"
     "    void (*label)(void *user, uint64_t i, ptowsp_output output);\n"
     "    void *user;\n"
-    "    // Of several ranks: rank r has the lanes from r * rank_lanes on; at most 2^18 - 1. 0: there are\n"
-    "    // no ranks.\n"
+    "    // Of several ranks: rank r has the lanes from r * rank_lanes on; at most 2^18 - 1. 0: no ranks.\n"
     "    uint32_t rank_lanes;\n"
     "    const char *const *lane_names;  // rank_lanes of them; NULL: \"lane 0\" and so on\n"
     "    const ptowsp_span_arrow *arrows;\n"
@@ -48067,7 +48071,7 @@ static const char npu_fixed_23[] =
     "} ptowsp_span_set;\n"
     "\n"
     "// Writes spans as PERFETTO, CHROME, SVG, CSV or TABLE, in nanoseconds from the earliest begin on.\n"
-    "// Spans that did not run are left out of pictures. Options are as above, but `time`.\n"
+    "// Spans that did not run are left out of pictures. Options are as above, except `time`.\n"
     "//\n"
     "// Each rank is a process of its own in PERFETTO and CHROME. Arrows are flows there, at most 128 from\n"
     "// and 128 to a span in PERFETTO, and lines in an SVG with at most 1000. A span that begins before\n"
@@ -48083,11 +48087,11 @@ static const char npu_fixed_23[] =
     "                                             const ptowsp_export_options *options,\n"
     "                                             ptowsp_output output);\n"
     "\n"
-    "// -- why a run takes what it takes ----------------------------------------------------------------\n"
+    "// -- bounds, what-ifs and reports -----------------------------------------------------------------\n"
     "\n"
-    "// No schedule of the same tasks on the same lanes, under the same dependencies and the same control,\n"
-    "// takes less than the largest of these; without those of control, none takes less under any control.\n"
-    "// In the path, tasks of one pipeline count as independent of each other.\n"
+    "// Lower bounds of the makespan. No schedule of the same tasks on the same lanes, under the same\n"
+    "// dependencies and control, takes less than the largest of them. The bounds other than control's\n"
+    "// hold under any control. In the path, tasks of one pipeline count as independent of each other.\n"
     "typedef struct ptowsp_run_bounds {\n"
     "    ptowsp_cycles makespan_cycles;\n"
     "    bool has_path;              // edges were recorded\n"
@@ -48099,11 +48103,11 @@ static const char npu_fixed_23[] =
     "    // Of a pool: its tasks' cycles / its lanes, rounded up.\n"
     "    ptowsp_cycles work_cycles[PTOWSP_SCHEDULE_POOL_MAX];\n"
     "    ptowsp_cycles link_cycles;  // of collectives, one after another\n"
-    "    // Of pipelines, the largest in one run of one: the tasks of a process, as it does one at a\n"
-    "    // time; and a channel's latency for each `depth` of the tokens that it passed on, as a token\n"
-    "    // waits until the one that far before it has arrived. (Depth 0: each sender has one on its\n"
-    "    // way.) `process` and `channel` are indices of ptowsp_run_processes and _channels, or\n"
-    "    // UINT32_MAX where the bound is 0.\n"
+    "    // Of pipelines, the largest in one run of one. A process runs one task at a time, so the bound\n"
+    "    // is the sum of its tasks. A token waits until the token `depth` before it has arrived, so a\n"
+    "    // channel needs its latency once for each `depth` of the tokens that it passed on. (Depth 0:\n"
+    "    // each sender has one on its way.) `process` and `channel` are indices of\n"
+    "    // ptowsp_run_processes and _channels, or UINT32_MAX where the bound is 0.\n"
     "    ptowsp_cycles process_cycles, channel_cycles;\n"
     "    uint32_t process, channel;\n"
     "    ptowsp_cycles largest_cycles;  // of all these bounds\n"
@@ -48122,10 +48126,10 @@ static const char npu_fixed_23[] =
     "// had memory_percent of its rates (200: twice the bandwidth)? Or both. Executes in time-only\n"
     "// mode, which replaces the results of the last execution, and records nothing. With a communicator\n"
     "// (ptowsp_run_bind_ranks) it is the time of this rank alone.\n"
-    "// Errors   INVALID_PARAMS: no such kernel; percent over 1000; memory_percent where lanes share none.\n"
-    "//          Those of an execution in this mode.\n"
+    "// Errors   INVALID_PARAMS: no such kernel; percent over 1000; memory_percent without shared memory.\n"
+    "//          As an execution in this mode.\n"
     "typedef struct ptowsp_what_if {\n"
-    "    uint32_t kernel;  // its id; 0: of none, with memory_percent\n"
+    "    uint32_t kernel;  // its id; 0: no kernel, only memory_percent\n"
     "    uint32_t percent;\n"
     "    ptowsp_cycles makespan_cycles;  // out\n"
     "    uint32_t memory_percent;        // default: 100\n"
@@ -48147,15 +48151,14 @@ static const char npu_fixed_23[] =
     "// questions. (Ask them first, then execute again.) Options as in ptowsp_run_export: the title, and\n"
     "// the options of the timeline.\n"
     "//\n"
-    "// The verdict is a few sentences, each with its numbers. They name the limit (a lower bound of at\n"
-    "// least 90 % of the makespan, or the reason why lanes idle), how much a better schedule or more lanes\n"
-    "// gain at most, what would help, and what looks like a mistake: lanes without tasks, a long tail,\n"
-    "// barriers on the critical path that no data needs (with EDGES), parallel loops whose iterations all\n"
-    "// write the same tile. In JSON, \"limit\" is \"lanes\", \"chain\", \"links\", \"process\", \"channel\",\n"
-    "// \"control\", \"memory\", \"waiting\", or \"\" if nothing took time; \"verdict\" has the sentences.\n"
-    "// \"in_flight_max\" is null\n"
-    "// without a window.\n"
-    "// Errors   As ptowsp_run_export. INVALID_PARAMS: a question about no kernel.\n"
+    "// The verdict is a few sentences, each with its numbers. They name the limit: a lower bound of at\n"
+    "// least 90 % of the makespan, or the reason why lanes idle. They say how much a better schedule or\n"
+    "// more lanes gain at most, and which change would help. They point out likely mistakes: lanes\n"
+    "// without tasks, a long tail, barriers on the critical path that no data needs (with EDGES), and\n"
+    "// parallel loops whose iterations all write the same tile. In JSON, \"limit\" is \"lanes\", \"chain\",\n"
+    "// \"links\", \"process\", \"channel\", \"control\", \"memory\", \"waiting\", or \"\" if nothing took time;\n"
+    "// \"verdict\" has the sentences. \"in_flight_max\" is null without a window.\n"
+    "// Errors   As ptowsp_run_export. INVALID_PARAMS: a question about an unknown kernel.\n"
     "PTOWSP_API ptowsp_status ptowsp_run_report(const ptowsp_run *run, ptowsp_report_format format,\n"
     "                                           const ptowsp_export_options *options,\n"
     "                                           const ptowsp_what_if *what_ifs, uint32_t what_if_count,\n"
@@ -48163,16 +48166,16 @@ static const char npu_fixed_23[] =
     "\n"
     "// -- decisions ------------------------------------------------------------------------------------\n"
     "//\n"
-    "// The library's decisions for a run, with reasons: how kernels are executed, which loops evaluate\n"
-    "// expressions in blocks, where transient tensors lie, the size of plans, parallel loops whose\n"
-    "// iterations conflict, the threads or lanes on which tasks ran, and features that targets do not\n"
-    "// support. They are computed on request; a run that is not asked pays nothing.\n"
+    "// The library's decisions for a run, with reasons. They cover how kernels are executed, which loops\n"
+    "// evaluate expressions in blocks, where transient tensors lie, and the size of plans. They also\n"
+    "// cover parallel loops whose iterations conflict, the threads or lanes on which tasks ran, and\n"
+    "// features that targets do not support. They are computed on request, at no cost to a run before.\n"
     "\n"
     "typedef struct ptowsp_decision {\n"
     "    const char *stage;    // \"compile\", \"bind\", \"execute\" (the last execution), \"target\"\n"
     "    const char *subject;  // \"kernel attend\", \"loop step/parallel r\", \"tensor x\", \"schedule\"\n"
     "    const char *chosen;   // \"on 4 lanes\", \"refused by ascend_npu\"\n"
-    "    const char *reason;   // \"it has no source\"; \"\" where there is no more to say\n"
+    "    const char *reason;   // \"it has no source\"; \"\" if `chosen` says it all\n"
     "    int32_t permille;     // kernels and targets: the share of the tasks' cycles that it concerns,\n"
     "                          // if sums were recorded (ptowsp_run_record); else -1\n"
     "} ptowsp_decision;\n"
@@ -48408,8 +48411,8 @@ static const char npu_fixed_23[] =
     "// Adds a task; also allowed after a run. out_task may be NULL.\n"
     "//\n"
     "// Errors   INVALID_PARAMS (more than one of fn, range and kernel; items or grain without range; a\n"
-    "//          kernel without fn, with too many arguments, or with NULL where a count is above 0; a bad\n"
-    "//          name, priority or unit), LIMIT_EXCEEDED, OUT_OF_MEMORY, BUSY (the graph is running).\n"
+    "//          bad name, priority or unit; a kernel without fn, with too many arguments, or with NULL\n"
+    "//          where a count is above 0). LIMIT_EXCEEDED, OUT_OF_MEMORY, BUSY (the graph is running).\n"
     "//          *out_task is PTOWSP_NO_INDEX then.\n"
     "// Cost     5 ns. Graphs with priorities or units are slower: all their lanes share one queue.\n"
     "PTOWSP_API ptowsp_status ptowsp_graph_task_make(ptowsp_graph *graph,\n"
@@ -48441,7 +48444,7 @@ static const char npu_fixed_23[] =
     "//          CANCELLED: see below. LIMIT_EXCEEDED and INVALID_PARAMS: see ptowsp_graph_add.\n"
     "//          SYSTEM_FAILED (USER: run_lanes broke its contract; the work is\n"
     "//          done). BUSY (the context is running something, perhaps this graph, if one of its tasks\n"
-    "//          makes the call; nothing is done). Those of ptowsp_graph_seal.\n"
+    "//          makes the call; nothing is done). As ptowsp_graph_seal.\n"
     "// Cost     Per task with its edges, for empty tasks on one lane: 3 to 6 ns if they are in the order\n"
     "//          of memory, 25 with four edges from random tasks. Tasks so short that lanes would hinder\n"
     "//          each other run on one lane alone. A graph that takes no longer than waking threads runs\n"
@@ -48510,12 +48513,13 @@ static const char npu_fixed_23[] =
     "// first in the order of adding. If a task fails that has added tasks, these are skipped. So the\n"
     "// statuses of the graph's own tasks, and the error of the run, do not depend on lanes.\n"
     "//\n"
-    "// Errors   INVALID_PARAMS: a wrong part, which is not added; the task then fails, whatever its\n"
-    "//          function returns, and the run's error says why (a fault of a desc as in\n"
+    "// Errors   INVALID_PARAMS: a wrong part, which is not added. The task then fails, whatever its\n"
+    "//          function returns, and the run's error says why. Faults: a desc as in\n"
     "//          ptowsp_graph_task_make; a range or a kernel; a priority, if none of the graph's own\n"
     "//          tasks has one and lanes have no units; a unit without a core on the device; an edge\n"
-    "//          that does not lead to a later task of the part; NULL). Also, the task is not running (a\n"
-    "//          range never is): the run fails with it as the index; the graph is not running.\n"
+    "//          that does not lead to a later task of the part; NULL. INVALID_PARAMS also: the task is\n"
+    "//          not running (a range never is), and the run fails with it as the index; or the graph is\n"
+    "//          not running.\n"
     "//          LIMIT_EXCEEDED: the tasks of the run add more than added_task_max or added_edge_max\n"
     "//          (with both 0: any part but an empty one). The run then ends as if it had been cancelled,\n"
     "//          but with LIMIT_EXCEEDED and no index. A run has this error if and only if all its parts\n"
@@ -48708,7 +48712,7 @@ static const char npu_fixed_23[] =
     "//\n"
     "// Softmax and the reading of queries overlap with the reading of KV, and are not counted. A kernel\n"
     "// that reads and multiplies one after the other takes the sum of per_token and rows *\n"
-    "// per_row_token; one that overlaps the two takes the larger, which is at least half of the sum.\n"
+    "// per_row_token. A kernel that overlaps the two takes the larger, which is at least half of the sum.\n"
     "//\n"
     "// Errors   INVALID_PARAMS: a NULL; dim 0; a kv_dtype without a size; a rate below 0 or not finite;\n"
     "//          a machine without clock or without the rates that are used. *out_cost is zero then.\n"
@@ -48731,9 +48735,9 @@ static const char npu_fixed_23[] =
     "    uint32_t axis_count;            // axis arguments of each task\n"
     "    const ptowsp_machine *machine;  // default: 910B\n"
     "    // Fuses operations for which the hardware has one instruction: matmul + bias, matmul + relu +\n"
-    "    // store, matmul + conversion + store or another matmul. Hand-written kernels do so: set it where\n"
-    "    // cycles are compared with theirs, or emitted trees shall be fast. The default counts each\n"
-    "    // operation by itself, as PTO-WSP does.\n"
+    "    // store, matmul + conversion + store or another matmul. Hand-written kernels do so: set it to\n"
+    "    // compare cycles with theirs, and for fast emitted trees. The default counts each operation by\n"
+    "    // itself, as PTO-WSP does.\n"
     "    bool is_fused;\n"
     "} ptowsp_body_desc;\n"
     "\n"
@@ -48742,7 +48746,8 @@ static const char npu_fixed_23[] =
     "\n"
     "// Ends a kernel: cleans up, lowers, plans memory and waits. With assertions it also proves the result, as\n"
     "// ptowsp_program_prove does.\n"
-    "// Errors   The body's first error; nothing is stored; a tile does not fit (which, how much, where).\n"
+    "// Errors   The body's first error; nothing is stored; a tile that does not fit (the text says which,\n"
+    "//          by how much, and where).\n"
     "PTOWSP_API ptowsp_kernel ptowsp_kernel_end(ptowsp_body *body);\n"
     "\n"
     "// Parameters, in the order of a task's arguments. `in` is read, `out` is stored to, once or in parts\n"
@@ -48797,16 +48802,16 @@ static const char npu_fixed_23[] =
     "// src/kernel/legal.h has the table.\n"
     "//\n"
     "// Matrix products run on a cube core, all else on vector cores. A kernel with both is mixed on\n"
-    "// A2/A3: it is cut into two halves, and what goes between them goes through FIFOs in global memory.\n"
+    "// A2/A3: it is cut into two halves, and tiles pass between them through FIFOs in global memory.\n"
     "// Values keep their type and bits. In the a2a3 model the halves overlap as far as two slots of each\n"
-    "// FIFO allow, and the way through global memory is counted; the unit model counts one move, as\n"
+    "// FIFO allow, and the way through global memory is counted. The unit model counts one move, as\n"
     "// PTO-WSP does. A cube core's two vector cores share the rows of the vector half if it works row by\n"
-    "// row: on elements, on rows with a column or a sum of each, on columns, in loads and stores. Each has\n"
-    "// its part of every tile then. Otherwise one of them does all, as with transposed tiles, sorts, masks,\n"
-    "// gathers, and a row that all others need. Where both halves use a parameter that one stores to, and\n"
-    "// no tile that goes between them orders it, the vector half does the loads and stores of that\n"
-    "// parameter. On A5 the cores exchange through UB and L1. There nothing is cut:\n"
-    "// kernels run and are timed as if one core had both units, and a tree for a device is refused\n"
+    "// row. It may then use elements, rows with a column or a sum of each, columns, loads and stores, and\n"
+    "// each core has its part of every tile. Otherwise one core does all, as with transposed tiles, sorts,\n"
+    "// masks, gathers, and a row that all others need. Both halves may use a parameter that one of them\n"
+    "// stores to. If no tile that passes between them orders these accesses, the vector half does the\n"
+    "// loads and stores of that parameter. On A5 the cores exchange through UB and L1. There nothing is\n"
+    "// cut: kernels run and are timed as if one core had both units, and a tree for a device is refused\n"
     "// (\"direct FIFOs\" of the capability table).\n"
     "PTOWSP_API ptowsp_value ptowsp_tile_add(ptowsp_value x, ptowsp_value y);\n"
     "PTOWSP_API ptowsp_value ptowsp_tile_sub(ptowsp_value x, ptowsp_value y);\n"
@@ -48900,10 +48905,10 @@ static const char npu_fixed_23[] =
     "// their order, and NaN counts as the largest. The result holds pairs of score and u32 index;\n"
     "// `index` is 1 x cols or of x's shape. merge_sort merges runs of `run` pairs by four (or the last\n"
     "// two or three) in one row. top-k takes the first k values, or indices (u32), of each row's pairs.\n"
-    "// A row may have fewer valid columns than the tile, and fewer than k: it is padded with pairs of\n"
-    "// -inf and PTOWSP_TOPK_NONE, which sort after all other pairs, even pairs with a score of -inf. So\n"
-    "// the last of k values may be -inf, and the last of k indices PTOWSP_TOPK_NONE, which gather treats\n"
-    "// as 0. Storing pairs stores the pairs of valid columns; storing deinterleaved scores stores all.\n"
+    "// A row may have fewer valid columns than the tile, and fewer than k. It is padded with pairs of\n"
+    "// -inf and PTOWSP_TOPK_NONE, which sort after all other pairs, even after scores of -inf. So the\n"
+    "// last of k values may be -inf, and the last of k indices PTOWSP_TOPK_NONE, which gather treats as\n"
+    "// 0. Storing pairs stores the pairs of valid columns; storing deinterleaved scores stores all.\n"
     "#define PTOWSP_TOPK_NONE UINT32_MAX\n"
     "PTOWSP_API ptowsp_value ptowsp_tile_sort32(ptowsp_value x, ptowsp_value index);\n"
     "PTOWSP_API ptowsp_value ptowsp_tile_merge_sort(ptowsp_value pairs, int64_t run);\n"
@@ -48916,7 +48921,7 @@ static const char npu_fixed_23[] =
     "\n"
     "// A part of a tile: rows x cols elements from (row, col). Only this part of a parameter is loaded. A\n"
     "// part of a part that only products use is taken from L1 if row and col are multiples of 16 and of\n"
-    "// the elements in 32 bytes (see panels, below); otherwise it goes through UB.\n"
+    "// the number of elements in 32 bytes (panels, below). Otherwise it goes through UB.\n"
     "PTOWSP_API ptowsp_value ptowsp_tile_slice(ptowsp_value x, int64_t row, int64_t col, int64_t rows,\n"
     "                                          int64_t cols);\n"
     "\n"
@@ -48958,14 +48963,14 @@ static const char npu_fixed_23[] =
     "// current contents.\n"
     "//\n"
     "// While an iteration computes, the next one's parts are loaded into a second buffer, where both\n"
-    "// fit. Values from outside that are factors of products are moved to L1 once. A sum that only\n"
-    "// matmul_acc of the loop adds to, one call or a chain of them, and that begins as a product or as a\n"
-    "// tile full of 0, stays in L0C.\n"
+    "// fit. Values from outside that are factors of products are moved to L1 once. A sum stays in L0C if\n"
+    "// it begins as a product or a tile full of 0, and only matmul_acc of the loop adds to it. That may be\n"
+    "// one call or a chain of calls.\n"
     "//\n"
     "// Products of whole matrices, as they are written by hand: loops over output tiles around the loop\n"
-    "// over k, and panels in L1. A slice of an input that only products use, also by slices and\n"
-    "// transposes of it, is a panel: it is loaded once, where it is made, and its pieces go from L1 to\n"
-    "// L0. A product whose factors are larger than L0 cuts them along k by itself. A right factor that is\n"
+    "// over k, and panels in L1. A panel is a slice of an input that only products use, also through its\n"
+    "// slices and transposes. It is loaded once, where it is made, and its pieces go from L1 to L0. A\n"
+    "// product whose factors are larger than L0 cuts them along k by itself. A right factor that is\n"
     "// stored [n][k] is the transpose of a slice, which costs nothing.\n"
     "//\n"
     "//      ptowsp_value zero = ptowsp_tile_full(k, PTOWSP_F32, 128, 256, 0), sum = zero;\n"
@@ -48985,14 +48990,14 @@ static const char npu_fixed_23[] =
     "//\n"
     "// Iterations of all loops of such a nest overlap: loads for the next tile of c begin while this one\n"
     "// is multiplied and stored. Pieces of k alternate between two places in L0 where these fit. If the\n"
-    "// inner loop runs in every task, and only stores use the sum, its first product begins it, and no\n"
-    "// tile is filled with 0; then a store must have as many rows and columns as the product, or the\n"
+    "// inner loop runs in every task, and only stores use the sum, the first product begins the sum, and\n"
+    "// no tile is filled with 0. A store must then have as many rows and columns as the product, or the\n"
     "// task fails with INVALID_PARAMS.\n"
     "//\n"
     "// Software pipelining. In attention, a core multiplies queries by keys, waits for the probabilities\n"
-    "// that another core makes of the scores, and multiplies these by values. With preload, called in a\n"
-    "// loop with its index, the cube core begins 1 to PTOWSP_PRELOAD_MAX iterations ahead: in each turn it\n"
-    "// does the first product of a later chunk, then the second one of this chunk.\n"
+    "// that another core makes of the scores, and multiplies these by values. Call preload in a loop,\n"
+    "// with the loop's index: the cube core then begins 1 to PTOWSP_PRELOAD_MAX iterations ahead. In each\n"
+    "// turn it does the first product of a later chunk, then the second product of this chunk.\n"
     "//\n"
     "//      PTOWSP_TILE_LOOP(k, key, ptowsp_tile_const(k, 0), ptowsp_tile_rows(v), 64) {\n"
     "//          ptowsp_tile_preload(key, 2);\n"
@@ -49011,22 +49016,21 @@ static const char npu_fixed_23[] =
     "// slots of a FIFO, which has at most 32. Machines without separate cube and vector cores ignore a\n"
     "// preload.\n"
     "//\n"
-    "// What loops do not do: bounds are the same in all iterations of the loops around, so they are no\n"
-    "// index of these and no number in a tile. Thus all trips are known, and checked, before a task touches\n"
-    "// data, and the proof of waits holds for any number of them. For a triangle of chunks, loop over all\n"
-    "// of them and mask with select, or give a task to each row of chunks with its end as a scalar. A part\n"
-    "// begins at one index, not at a sum: step the loop by what its parts begin at, from another begin if\n"
-    "// need be. Sorted pairs and tiles of instructions are not carried.\n"
+    "// Limits of loops. A bound is the same in all iterations of the loops around it: it cannot be an\n"
+    "// index of these, or a number in a tile. So all trip counts are known, and checked, before a task\n"
+    "// touches data, and the proof of waits holds for any trip count. For a triangle of chunks, loop over\n"
+    "// all of them and mask with select, or give a task to each row of chunks with its end as a scalar. A\n"
+    "// part begins at one index, not at a sum of two: choose begin and step of the loop so that the index\n"
+    "// is where its parts begin. Sorted pairs and tiles of instructions are not carried.\n"
     "//\n"
-    "// Errors   ptowsp_kernel_end: a carried value without next; a loop that is not closed; UNSUPPORTED\n"
-    "//          for a preload if the loop contains another loop, if the early half needs a late result, or\n"
-    "//          if both halves use a carried value; LIMIT_EXCEEDED if a FIFO has too few slots. A loop that\n"
-    "//          preloads counts as two of PTOWSP_LOOP_MAX. A task whose\n"
-    "//          bounds are below 0, above 2^30 or in the wrong order, or that would execute more than\n"
-    "//          PTOWSP_TASK_INSN_MAX instructions, fails with INVALID_PARAMS before it touches data; the\n"
-    "//          error names task and kernel.\n"
-    "// Cost     That of all iterations, as their pipes overlap. ptowsp_kernel_measure, which has no\n"
-    "//          task, takes sizes as full and scalars that are bounds as one step more than begin.\n"
+    "// Errors   ptowsp_kernel_end: a carried value without next; a loop that is not closed. UNSUPPORTED\n"
+    "//          for a preload if the loop contains another loop, if the early half needs a late result,\n"
+    "//          or if both halves use a carried value. LIMIT_EXCEEDED if a FIFO has too few slots. A loop\n"
+    "//          that preloads counts as two of PTOWSP_LOOP_MAX. A task fails with INVALID_PARAMS before\n"
+    "//          it touches data if bounds are below 0, above 2^30 or in the wrong order, or if it would\n"
+    "//          execute more than PTOWSP_TASK_INSN_MAX instructions; the error names task and kernel.\n"
+    "// Cost     The cost of all iterations, as their pipes overlap. ptowsp_kernel_measure, which has no\n"
+    "//          task, takes sizes as full, and scalars that are bounds as one step more than begin.\n"
     "PTOWSP_API ptowsp_value ptowsp_tile_loop_begin(ptowsp_body *body, ptowsp_value begin,\n"
     "                                               ptowsp_value end, int64_t step);\n"
     "PTOWSP_API void ptowsp_tile_loop_end(ptowsp_body *body);\n"
@@ -49161,8 +49165,8 @@ static const char npu_fixed_23[] =
     "PTOWSP_API ptowsp_core_timing ptowsp_core_timing_of(ptowsp_model model);\n"
     "\n"
     "// Checks a cost, as all functions do that take one; NULL is the unit model.\n"
-    "// Errors   INVALID_PARAMS: an unknown model, or one without its function; times that do not go with\n"
-    "//          it, or are out of range. The text names the field.\n"
+    "// Errors   INVALID_PARAMS: an unknown model, or one without its function; times that do not belong to\n"
+    "//          the model, or are out of range. The text names the field.\n"
     "PTOWSP_API ptowsp_status ptowsp_cost_check(ptowsp_context *context, const ptowsp_cost *cost);\n"
     "\n"
     "typedef struct ptowsp_kernel_stats {\n"
@@ -49177,8 +49181,8 @@ static const char npu_fixed_23[] =
     "// Measures a tile kernel; cost NULL is the unit model. Of a kernel that has failed, the text in the\n"
     "// context has the module's error.\n"
     "// Errors   INVALID_PARAMS (not a tile kernel; a model without its function; a timing with a rate or\n"
-    "//          clock of 0, or out of range), LIMIT_EXCEEDED (the function returned too many cycles;\n"
-    "//          more than PTOWSP_TASK_INSN_MAX instructions in loops), OUT_OF_MEMORY.\n"
+    "//          clock of 0, or out of range). LIMIT_EXCEEDED (the function returned too many cycles;\n"
+    "//          more than PTOWSP_TASK_INSN_MAX instructions in loops). OUT_OF_MEMORY.\n"
     "PTOWSP_API ptowsp_status ptowsp_kernel_measure(const ptowsp_module *module, ptowsp_kernel kernel,\n"
     "                                               const ptowsp_cost *cost,\n"
     "                                               ptowsp_kernel_stats *out_stats);\n"
@@ -49189,10 +49193,10 @@ static const char npu_fixed_23[] =
     "PTOWSP_API ptowsp_insn ptowsp_kernel_insn_at(const ptowsp_module *module, ptowsp_kernel kernel,\n"
     "                                             uint32_t i, ptowsp_cycles *out_unit_cycles);\n"
     "\n"
-    "// Writes a tile kernel as text: its operations, then its instructions with addresses, waits, and the\n"
-    "// cycles of each under a cost model, with full tiles, in all iterations of loops, on one vector core.\n"
-    "// Pipes overlap, so their sum exceeds the kernel's cycles, which the text has too. cost NULL: the\n"
-    "// unit model, each instruction once. Nothing is written where ptowsp_kernel_measure fails.\n"
+    "// Writes a tile kernel as text: its operations, then its instructions with addresses, waits and\n"
+    "// cycles. Cycles are under a cost model, with full tiles, in all iterations of loops, on one vector\n"
+    "// core. Pipes overlap, so their sum exceeds the kernel's cycles, which the text has too. cost NULL:\n"
+    "// the unit model, each instruction once. Nothing is written where ptowsp_kernel_measure fails.\n"
     "PTOWSP_API void ptowsp_kernel_print(const ptowsp_module *module, ptowsp_kernel kernel,\n"
     "                                    const ptowsp_cost *cost, ptowsp_output output);\n"
     "\n"
@@ -49430,9 +49434,9 @@ static const char npu_fixed_23[] =
     "//\n"
     "// So the order depends on the description alone. All members get the same bits, in each run and\n"
     "// over each transport. The left operand is always the one written on the left. f16 and bf16 are\n"
-    "// added in f32 and rounded at each addition. Integers wrap. MAX and MIN give NaN if there is one.\n"
+    "// added in f32 and rounded at each addition. Integers wrap. MAX and MIN of NaN are NaN.\n"
     "//\n"
-    "// Not there: ALL_TO_ALL, SEND and SLICE are DIRECT or, ALL_TO_ALL only, RING (a round for each\n"
+    "// Exceptions: SEND and SLICE are always DIRECT. ALL_TO_ALL is DIRECT or RING (a round for each\n"
     "// distance).\n"
     "\n"
     "#define PTOWSP_RANK_COUNT_MAX 16384\n"
@@ -49496,7 +49500,7 @@ static const char npu_fixed_23[] =
     "    uint32_t members;            // 1 to PTOWSP_RANK_COUNT_MAX\n"
     "    uint32_t first, stride;      // the ranks of the members; stride 0 is 1\n"
     "    uint32_t node_size;          // HIERARCHICAL: members of a node, which divides members; 0 is 1\n"
-    "    uint32_t root, target;       // members; BROADCAST and SEND, SEND\n"
+    "    uint32_t root, target;       // members: the root of BROADCAST and SEND, the target of SEND\n"
     "} ptowsp_collective;\n"
     "\n"
     "// \"all_reduce\", \"ring\", ...; \"none\" for other values.\n"
@@ -49520,8 +49524,8 @@ static const char npu_fixed_23[] =
     "} ptowsp_collective_space;\n"
     "\n"
     "// A step of one rank. Rounds follow one another. Within a round all messages are under way at once,\n"
-    "// those between two ranks in order; then the local steps are done, in order. A round starts when\n"
-    "// its rank has ended the one before: nobody waits for all.\n"
+    "// messages between two ranks in order; then the local steps are done, in order. A rank starts a round\n"
+    "// when it has ended the one before: no rank waits for all others.\n"
     "typedef struct ptowsp_collective_step {\n"
     "    ptowsp_collective_step_kind kind;\n"
     "    uint32_t round;\n"
@@ -49542,9 +49546,9 @@ static const char npu_fixed_23[] =
     "// ALL_TO_ALL.\n"
     "//\n"
     "// Errors   INVALID_PARAMS (an unknown value; bool or no dtype; no members; a member, root or target\n"
-    "//          that does not exist; AUTO; counts without ALL_TO_ALL, or with count), UNSUPPORTED (an\n"
-    "//          algorithm that the kind does not have), UNSUPPORTED_SIZE (a node_size that does not\n"
-    "//          divide), LIMIT_EXCEEDED (ranks beyond PTOWSP_RANK_COUNT_MAX; bytes beyond 63 bits),\n"
+    "//          that does not exist; AUTO; counts without ALL_TO_ALL, or with count). UNSUPPORTED (an\n"
+    "//          algorithm that the kind does not have). UNSUPPORTED_SIZE (a node_size that does not\n"
+    "//          divide). LIMIT_EXCEEDED (ranks beyond PTOWSP_RANK_COUNT_MAX; bytes beyond 63 bits).\n"
     "//          BUFFER_OVERFLOW (more steps than capacity; out_size is written).\n"
     "// Cost     The steps of the member.\n"
     "PTOWSP_API ptowsp_status ptowsp_collective_plan(ptowsp_context *context,\n"
@@ -49569,14 +49573,14 @@ static const char npu_fixed_23[] =
     "//      NODE   one link out of and one into each node, which its ranks share\n"
     "//\n"
     "// Links within a node may have a cap for each rank beside their own rates. A rank then passes the\n"
-    "// bytes of its messages in the order in which these start, out and in apart, and a message ends\n"
-    "// when its link and both ranks have passed it. k messages of b bytes that start together at a rank, on\n"
-    "// k links, end after max(b / bandwidth, k b / cap).\n"
+    "// bytes of its messages in the order in which these start; sending and receiving are separate. A\n"
+    "// message ends when its link and both ranks have passed it. k messages of b bytes that start\n"
+    "// together at a rank, on k links, end after max(b / bandwidth, k b / cap).\n"
     "//\n"
     "// So a ring all-reduce of n bytes, p dividing n, takes 2 (p - 1) (latency + n / p / bandwidth).\n"
-    "// Receivers have room: a message may come before its round. Collectives of several groups that are\n"
-    "// under way at once share links alike: k messages of b bytes that meet at one, from whichever\n"
-    "// groups, have passed it k b / bandwidth after the first began, as by fair shares.\n"
+    "// Receivers have room: a message may come before its round. Collectives of different groups share\n"
+    "// links fairly while they are under way at once. k messages of b bytes on one link, from any\n"
+    "// groups, have passed it k b / bandwidth after the first began.\n"
     "//\n"
     "// Instead of nodes, links may run along the axes of a mesh. A message takes the link of the first\n"
     "// axis along which its two ranks differ. A NODE then has the ranks that differ along later axes\n"
@@ -49611,13 +49615,13 @@ static const char npu_fixed_23[] =
     "} ptowsp_links;\n"
     "\n"
     "// Links of machines, for a first idea: bandwidths in one direction and latencies are round numbers\n"
-    "// assumed by this library, not measured, but for the bandwidths of 910B_CORES. Measure yours.\n"
+    "// assumed by this library. Only the bandwidths of 910B_CORES were measured. Measure yours.\n"
     "//\n"
     "//      ASCEND_910B    nodes of 8: HCCS, each pair 28 GB/s, 2 us; RoCE, 25 GB/s a rank, 5 us\n"
     "//      ETHERNET_100G  nodes of 1: 12.5 GB/s a rank, 20 us\n"
     "//      ETHERNET_10G   nodes of 1: 1.25 GB/s a rank, 30 us\n"
     "//      ASCEND_910B_CORES  as ASCEND_910B, where vector cores copy: each pair 14.5 GB/s, a rank 67.7\n"
-    "//                     in all (so a pair of 8 has 9.7 when all copy), as published kernels have it\n"
+    "//                     in all (so a pair of 8 has 9.7 when all copy), as in published kernels\n"
     "typedef enum ptowsp_links_of {\n"
     "    PTOWSP_LINKS_ASCEND_910B = 0,\n"
     "    PTOWSP_LINKS_ETHERNET_100G,\n"
@@ -49641,20 +49645,20 @@ static const char npu_fixed_23[] =
     "//\n"
     "// Symmetry  Ranks that do the same, at the same times, are simulated once: of a RING or HIERARCHICAL\n"
     "//          reduction or gathering whose members divide count, one node stands for all.\n"
-    "// Memory   From the context while it runs: 24 bytes for each rank and round, and 24 for each\n"
-    "//          message, of the ranks that are simulated; 8 for each end of a link, and for each pair of\n"
-    "//          ranks that a PAIR may join: 2 GB for 16384 ranks in one node.\n"
-    "// Errors   Those of ptowsp_collective_plan; INVALID_PARAMS (links), LIMIT_EXCEEDED (a time that\n"
-    "//          does not fit 64 bits), OUT_OF_MEMORY.\n"
+    "// Memory   From the context while it runs. Of the ranks that are simulated: 24 bytes for each rank\n"
+    "//          and round, and 24 for each message. 8 for each end of a link, and for each pair of ranks\n"
+    "//          that a PAIR may join: 2 GB for 16384 ranks in one node.\n"
+    "// Errors   As ptowsp_collective_plan. INVALID_PARAMS (links), LIMIT_EXCEEDED (a time that does not\n"
+    "//          fit 64 bits), OUT_OF_MEMORY.\n"
     "// Cost     All steps of all members, by a logarithm of members.\n"
     "PTOWSP_API ptowsp_status ptowsp_collective_time(ptowsp_context *context,\n"
     "                                                const ptowsp_collective *collective,\n"
     "                                                const ptowsp_links *links,\n"
     "                                                ptowsp_collective_cost *out_cost);\n"
     "\n"
-    "// The algorithm of the least simulated time; of equal ones the first by name. node_size is set to\n"
-    "// the members that links put into a node where this divides, else HIERARCHICAL is left out. DIRECT\n"
-    "// is left out beyond 1024 members, but of ALL_TO_ALL, BROADCAST and SEND.\n"
+    "// The algorithm with the least simulated time; of equal ones the first by name. node_size is set to\n"
+    "// the number of members that links put into a node, if it divides; else HIERARCHICAL is left out.\n"
+    "// DIRECT is left out beyond 1024 members, except for ALL_TO_ALL, BROADCAST and SEND.\n"
     "// Prints \"all_reduce of 8 ranks, 4096 bytes, on ascend_910b: ring 28.29 us, ...\" into `text`, the\n"
     "// cheapest first, unless it has no function.\n"
     "PTOWSP_API ptowsp_status ptowsp_collective_choose(ptowsp_context *context,\n"
@@ -49678,8 +49682,8 @@ static const char npu_fixed_23[] =
     "    // error: the peer has ended, the system failed, or the message is longer (BUFFER_OVERFLOW).\n"
     "    ptowsp_status (*test)(void *user, uint32_t peer, bool is_send, bool *out_is_done,\n"
     "                          uint64_t *out_tag, uint64_t *out_size);\n"
-    "    // Gives up the send to or receive from a peer, if there is one: its memory is not touched\n"
-    "    // after.\n"
+    "    // Gives up the send to or receive from a peer, if one is under way: its memory is not touched\n"
+    "    // afterwards.\n"
     "    void (*cancel)(void *user, uint32_t peer, bool is_send);\n"
     "    // The last call. has_failed: others should end, too.\n"
     "    void (*close)(void *user, bool has_failed);\n"
@@ -49688,7 +49692,7 @@ static const char npu_fixed_23[] =
     "// A hub: memory with a ring of bytes for each pair of ranks. In-process ranks are threads. A hub\n"
     "// that is shared is memory of the system that children of fork() have in common: create it, fork,\n"
     "// and take the rank's transport in the child. No file is involved. A child that is killed is\n"
-    "// noticed within some 20 ms by the ranks that wait for it, where there is a /proc.\n"
+    "// noticed within some 20 ms by the ranks that wait for it, if the system has /proc.\n"
     "typedef struct ptowsp_hub ptowsp_hub;\n"
     "\n"
     "typedef struct ptowsp_hub_desc {\n"
@@ -49742,13 +49746,13 @@ static const char npu_fixed_23[] =
     "PTOWSP_API uint32_t ptowsp_ranks_count(const ptowsp_ranks *ranks);\n"
     "\n"
     "// Runs a collective, which all its members call with equal descriptions, each rank its collectives\n"
-    "// in one order. `in` and `out` hold the elements that the table above says, aligned to their type;\n"
+    "// in one order. `in` and `out` hold the elements of the table above, aligned to their type;\n"
     "// NULL if they have none. They do not overlap, but may be equal in ALL_REDUCE and BROADCAST.\n"
     "//\n"
     "// Memory   Steps and scratch of the communicator, which grow and are kept: the same collective\n"
     "//          again allocates nothing.\n"
-    "// Errors   Those of ptowsp_collective_plan; INVALID_PARAMS (NULL, overlap, not a member), BUSY (one\n"
-    "//          was started), OUT_OF_MEMORY; RANK_FAILED (a rank failed, ended, or calls another\n"
+    "// Errors   As ptowsp_collective_plan. INVALID_PARAMS (NULL, overlap, not a member), BUSY (one was\n"
+    "//          started), OUT_OF_MEMORY. RANK_FAILED (a rank failed, ended, or calls a different\n"
     "//          collective; a message was short, long, lost, or came twice), TIMED_OUT. After any error\n"
     "//          that is not of the arguments, the transport is closed as failed, so that others end at\n"
     "//          once; all later calls are RANK_FAILED. The contents of `out` are undefined.\n"
@@ -49765,9 +49769,9 @@ static const char npu_fixed_23[] =
     "\n"
     "// -- collectives as kernels -----------------------------------------------------------------------\n"
     "//\n"
-    "// A kernel whose tasks communicate: each task is a collective that all its members\n"
-    "// run, each in a program of its own, in the same order. Tasks of it are tasks like others: they\n"
-    "// wait for the tasks that wrote their tiles, and tasks that read their results wait for their end.\n"
+    "// A kernel whose tasks communicate: each task is a collective that all its members run, each in a\n"
+    "// program of its own, in the same order. Its tasks are like other tasks: they wait for the tasks\n"
+    "// that wrote their tiles, and tasks that read their results wait for their end.\n"
     "//\n"
     "//      ptowsp_kernel sum = ptowsp_kernel_collective(m, &(ptowsp_collective_desc){\n"
     "//          .name = \"sum\", .kind = PTOWSP_ALL_REDUCE, .dtype = PTOWSP_F32});\n"
@@ -49828,8 +49832,8 @@ static const char npu_fixed_23[] =
     "//      ranks, time only    nothing moves; ranks tell each other when they can begin, and find the\n"
     "//                          time of all of them together: waits for a late rank, stages of a\n"
     "//                          pipeline. A collective is alone on the links\n"
-    "//      no ranks            time of this rank alone: all ranks begin when it does, as where all do\n"
-    "//                          the same. Groups share links. For any number of ranks, in one process\n"
+    "//      no ranks            time of this rank alone, as if all ranks did the same and began when it\n"
+    "//                          does. Groups share links. For any number of ranks, in one process\n"
     "//      a group of runs     time of ranks that differ, in one process, on links that all share\n"
     "//                          (ranks together, below)\n"
     "//\n"
@@ -49837,7 +49841,7 @@ static const char npu_fixed_23[] =
     "// other ranks is part of its cycles, and is counted as PTOWSP_STALL_RANK.\n"
     "typedef struct ptowsp_run_ranks {\n"
     "    ptowsp_ranks *ranks;        // stays until the run is destroyed; NULL: for time alone\n"
-    "    uint32_t rank, rank_count;  // without ranks; else those of ranks, as are the links\n"
+    "    uint32_t rank, rank_count;  // ignored if `ranks` is set, as are the links: its own ones count\n"
     "    ptowsp_links links;         // default: ASCEND_910B\n"
     "    uint64_t cycles_per_us;     // of the kernels' cycles; default: 1850, a 910B's\n"
     "} ptowsp_run_ranks;\n"
@@ -49845,13 +49849,13 @@ static const char npu_fixed_23[] =
     "// Binds ranks; NULL: none. The communicator may be of the run's context, or of another one that no\n"
     "// other thread uses meanwhile.\n"
     "//\n"
-    "// Threads  With several lanes they take turns at calling the transport, and memory for messages\n"
-    "//          comes from the communicator's context on their threads, that for tiles whose elements do\n"
-    "//          not lie together from the run's: allocators of your own must allow that.\n"
+    "// Threads  Several lanes take turns at calling the transport. On their threads, memory for messages\n"
+    "//          comes from the communicator's context, and memory for tiles whose elements do not lie\n"
+    "//          together from the run's context. Allocators of your own must allow that.\n"
     "// Errors   INVALID_PARAMS (a rank that does not exist, links, over 10^6 cycles each us). Executing:\n"
-    "//          INVALID_PARAMS (no ranks are bound; a root, target or count out of range; counts that\n"
-    "//          are not members * members), UNSUPPORTED_SIZE (groups that do not divide the ranks; tiles\n"
-    "//          too small for a collective), as ptowsp_ranks_run. A run that fails closes the\n"
+    "//          as ptowsp_ranks_run; INVALID_PARAMS (no ranks are bound; a root, target or count out of\n"
+    "//          range; counts that are not members * members), UNSUPPORTED_SIZE (groups that do not\n"
+    "//          divide the ranks; tiles too small for a collective). A run that fails closes the\n"
     "//          communicator as failed, so that other ranks end, too.\n"
     "PTOWSP_INLINE ptowsp_status ptowsp_run_bind_ranks(ptowsp_run *run, const ptowsp_run_ranks *ranks) {\n"
     "    ptowsp_binding b = pwsp_binding_of(PTOWSP_BIND_RANKS, PWSP_NULL);\n"
@@ -49861,8 +49865,8 @@ static const char npu_fixed_23[] =
     "\n"
     "// -- ranks together -------------------------------------------------------------------------------\n"
     "//\n"
-    "// Runs that are the ranks of one simulation, which may differ in all but the order of the collectives\n"
-    "// that they have in common: in programs, schedules, sizes, counts. Each has its bindings, but ranks.\n"
+    "// Runs that are the ranks of one simulation. Programs, schedules, sizes and counts may differ; the\n"
+    "// order of the collectives that they share may not. Each run has all its bindings, except ranks.\n"
     "typedef struct ptowsp_run_group {\n"
     "    ptowsp_run *const *runs;  // by rank; all different\n"
     "    uint32_t rank_count;      // 1 to PTOWSP_RANK_COUNT_MAX\n"
@@ -49890,11 +49894,11 @@ static const char npu_fixed_23[] =
     "// Memory   From the context: about 330 bytes for each rank, and links and each collective under way\n"
     "//          as ptowsp_collective_time has them, without symmetry. A run takes\n"
     "//          ptowsp_run_stats.memory_bytes.\n"
-    "// Threads  Contexts of the runs may be others, which no other thread uses meanwhile.\n"
+    "// Threads  Runs may have different contexts, which no other thread uses meanwhile.\n"
     "// Errors   INVALID_PARAMS (no ranks, a rank without run, links, cycles), BUSY (a run executes, or\n"
-    "//          is there twice), as ptowsp_run_execute in time-only mode (the text begins with the rank,\n"
-    "//          which is the index), LIMIT_EXCEEDED (time beyond 2^64 / 10^6 cycles), RANK_FAILED (ranks\n"
-    "//          call different collectives, or one ends without calling the others' collectives), STUCK\n"
+    "//          is there twice). As ptowsp_run_execute in time-only mode; the text begins with the rank,\n"
+    "//          which is the index. LIMIT_EXCEEDED (time beyond 2^64 / 10^6 cycles). RANK_FAILED (ranks\n"
+    "//          call different collectives, or one ends without calling the others' collectives). STUCK\n"
     "//          (ranks wait for each other in different orders), OUT_OF_MEMORY. No run has results then.\n"
     "// Cost     The runs, and the messages, by a logarithm of ranks.\n"
     "PTOWSP_API ptowsp_status ptowsp_run_group_simulate(ptowsp_context *context,\n"
@@ -49943,8 +49947,8 @@ static const char npu_fixed_23[] =
     "//\n"
     "// Several axes may shard one dimension: a later axis then cuts the pieces of an earlier one.\n"
     "//\n"
-    "// Errors   Functions with a context may be called with NULL, and then say less. Texts name the\n"
-    "//          tensor, the dimension and the axis; those about two tensors have both layouts, as\n"
+    "// Errors   Functions with a context may be called with NULL; then errors have no text. Texts name\n"
+    "//          the tensor, the dimension and the axis. Texts about two tensors have both layouts, as\n"
     "//          \"w[64 x 128] {dp: replicated, tp: dim 1}\".\n"
     "// Threads  Calls with different contexts, or with NULL, are independent.\n"
     "\n"
@@ -49991,11 +49995,11 @@ static const char npu_fixed_23[] =
     "PTOWSP_API uint32_t ptowsp_mesh_coordinate(const ptowsp_mesh *mesh, uint32_t rank, uint32_t axis);\n"
     "\n"
     "// Checks a layout, and its mesh.\n"
-    "// Errors   Those of the mesh. INVALID_PARAMS (name NULL, rank, element_bytes 0, sizes below 0, a\n"
-    "//          kind or dimension that does not exist, cuts that fall or do not cover the dimension, or\n"
-    "//          are not alone, sums along one axis and maxima along another), UNSUPPORTED_SIZE (equal\n"
-    "//          pieces that do not divide the dimension), LIMIT_EXCEEDED (the tensor's bytes do not fit\n"
-    "//          63 bits).\n"
+    "// Errors   As the mesh. INVALID_PARAMS (name NULL, rank, element_bytes 0, sizes below 0; a kind or\n"
+    "//          dimension that does not exist; cuts that fall, do not cover the dimension or are not\n"
+    "//          alone; sums along one axis and maxima along another). UNSUPPORTED_SIZE (equal pieces\n"
+    "//          that do not divide the dimension). LIMIT_EXCEEDED (the tensor's bytes do not fit 63\n"
+    "//          bits).\n"
     "PTOWSP_API ptowsp_status ptowsp_mesh_layout_check(ptowsp_context *context, const ptowsp_mesh *mesh,\n"
     "                                                  const ptowsp_mesh_layout *layout);\n"
     "\n"
@@ -50006,7 +50010,7 @@ static const char npu_fixed_23[] =
     "    uint64_t bytes;\n"
     "} ptowsp_mesh_layout_part;\n"
     "\n"
-    "// Errors   Those of ptowsp_mesh_layout_check; INVALID_PARAMS (no such rank).\n"
+    "// Errors   As ptowsp_mesh_layout_check; INVALID_PARAMS (no such rank).\n"
     "PTOWSP_API ptowsp_status ptowsp_mesh_layout_part_of(ptowsp_context *context,\n"
     "                                                    const ptowsp_mesh *mesh,\n"
     "                                                    const ptowsp_mesh_layout *layout, uint32_t rank,\n"
@@ -50036,8 +50040,8 @@ static const char npu_fixed_23[] =
     "//                  sum . repl  = sum     repl . sum = sum     dim . dim  = dim (an outer dimension)\n"
     "//\n"
     "// The result has the name, shape and cuts of the operands, and element_bytes of a.\n"
-    "// Errors   Those of ptowsp_mesh_layout_check for both; INVALID_PARAMS (an unknown operation, shapes\n"
-    "//          that do not fit, a pair without a rule: the index is the axis).\n"
+    "// Errors   As ptowsp_mesh_layout_check for both; INVALID_PARAMS (an unknown operation, shapes that do\n"
+    "//          not fit, a pair without a rule: the index is the axis).\n"
     "PTOWSP_API ptowsp_status ptowsp_mesh_layout_join(ptowsp_context *context, const ptowsp_mesh *mesh,\n"
     "                                                 ptowsp_join join, const ptowsp_mesh_layout *a,\n"
     "                                                 const ptowsp_mesh_layout *b, const char *name,\n"
@@ -50069,12 +50073,12 @@ static const char npu_fixed_23[] =
     "    uint64_t bytes;  // of all steps\n"
     "} ptowsp_relayout;\n"
     "\n"
-    "// The steps from one layout of a tensor to another: slices as early as they can be, then what\n"
-    "// makes parts smaller, gathers last. An axis takes one step, or two where it cuts the pieces of an\n"
+    "// The steps from one layout of a tensor to another: slices as early as possible, then the steps that\n"
+    "// make parts smaller, then gathers. An axis takes one step, or two where it cuts the pieces of an\n"
     "// earlier axis that changes: these are gathered first and cut again.\n"
     "//\n"
-    "// Errors   Those of ptowsp_mesh_layout_check for both; INVALID_PARAMS (other shape or element; an\n"
-    "//          axis that becomes partial, or partial in another way).\n"
+    "// Errors   As ptowsp_mesh_layout_check for both; INVALID_PARAMS (shapes or elements that differ; an\n"
+    "//          axis that becomes partial, or partial in a different way).\n"
     "// Cost     The number of ranks, for each step.\n"
     "PTOWSP_API ptowsp_status ptowsp_mesh_layout_relayout(ptowsp_context *context,\n"
     "                                                     const ptowsp_mesh *mesh,\n"
@@ -50082,15 +50086,15 @@ static const char npu_fixed_23[] =
     "                                                     const ptowsp_mesh_layout *to,\n"
     "                                                     ptowsp_relayout *out_relayout);\n"
     "\n"
-    "// A linear layout: which bits of an index make which bits of another, as a matrix over F2 (Zhou et\n"
-    "// al., \"Linear Layouts\", 2025). Bit i of the input adds columns[i] by exclusive or. Columns from\n"
+    "// A linear layout: a map from the bits of one index to the bits of another, as a matrix over F2 (Zhou\n"
+    "// et al., \"Linear Layouts\", 2025). Bit i of the input adds columns[i] by exclusive or. Columns from\n"
     "// in_bits on are 0, and so are bits from out_bits on.\n"
     "typedef struct ptowsp_linear {\n"
     "    uint32_t in_bits, out_bits;  // 0 to 64\n"
     "    uint64_t columns[64];\n"
     "} ptowsp_linear;\n"
     "\n"
-    "// Makers, and what takes their results.\n"
+    "// Constructors of linear layouts, and operations on them.\n"
     "//\n"
     "//      identity   y = x\n"
     "//      strided    y = x << shift\n"
@@ -50136,9 +50140,9 @@ static const char npu_fixed_23[] =
     "\n"
     "// -- layouts of a module --------------------------------------------------------------------------\n"
     "//\n"
-    "// A module may have a mesh of ranks, and say how its tensors are spread over it. Then\n"
-    "// the library places the relayouts that tasks ask for: \"rules of kernels\" below. All ranks build the\n"
-    "// same module.\n"
+    "// A module may have a mesh of ranks, and describe how its tensors are spread over it. The library\n"
+    "// then inserts the relayouts that tasks need: \"rules of kernels\" below. All ranks build the same\n"
+    "// module.\n"
     "//\n"
     "//      const ptowsp_mesh mesh = {.axis_count = 1, .names = {\"tp\"}, .sizes = {4}};\n"
     "//      const ptowsp_spread columns[] = {{.kind = PTOWSP_SHARDED, .dim = 1}};\n"
@@ -50172,9 +50176,9 @@ static const char npu_fixed_23[] =
     "\n"
     "// -- rules of kernels -----------------------------------------------------------------------------\n"
     "//\n"
-    "// A rule describes how a kernel works on tensors that are spread over the mesh of its module: one\n"
-    "// word per tile, with a letter for its rows and one for its columns. A letter is a dimension of the\n"
-    "// work. A letter that occurs in no written tile is summed over. A dot is a dimension that a task\n"
+    "// A rule describes how a kernel works on tensors that are spread over the mesh of its module. It has\n"
+    "// one word per tile, with a letter for the rows and one for the columns. A letter is a dimension of\n"
+    "// the work. A letter that occurs in no written tile is summed over. A dot is a dimension that a task\n"
     "// needs whole, for a softmax or a norm.\n"
     "//\n"
     "//      ptowsp_kernel_rule(m, matmul, \"*mk *kn mn\");\n"
@@ -50184,14 +50188,14 @@ static const char npu_fixed_23[] =
     "// Leading dimensions, which views index, have letters of their own: the first of one tile is the\n"
     "// first of all tiles that have it. Without a rule, each rank needs all of every tile.\n"
     "//\n"
-    "// A mark in front of a word says how partial tensors go through: '+' terms of a sum (x + y), '*'\n"
-    "// factors of a product, '^' operands of a maximum. Along each axis of the mesh, the tile that is\n"
+    "// A mark in front of a word says how the kernel treats partial tensors: '+' terms of a sum (x + y),\n"
+    "// '*' factors of a product, '^' operands of a maximum. Along each axis of the mesh, the tile that is\n"
     "// written decides which layouts the tiles that are read need:\n"
     "//\n"
     "//      written         read\n"
     "//      replicated      all replicated\n"
     "//      by letter x     by x those that have x, the others replicated\n"
-    "//      partial sum     one of three, the first operand that is spread so says which:\n"
+    "//      partial sum     one of three; the first operand that is spread in such a way decides:\n"
     "//                        by k, that is summed over: those that have k by k, the others replicated\n"
     "//                        a '*' partial sum: this one stays so, the others replicated\n"
     "//                        else, without '*' and letters summed over: all '+' partial sums\n"
@@ -50199,28 +50203,28 @@ static const char npu_fixed_23[] =
     "//      partial max     '^' that are partial maxima stay so, the others replicated\n"
     "//\n"
     "// When a workload is closed, relayouts are inserted for operands whose layout differs from the\n"
-    "// layout needed: the steps of ptowsp_mesh_layout_relayout become tasks of collective kernels\n"
+    "// layout needed. The steps of ptowsp_mesh_layout_relayout become tasks of collective kernels\n"
     "// (\"all_reduce.tp.f32\"), each into a transient tensor (\"s.1\"), and the task reads the last of\n"
     "// these. From then on they are ordinary tasks, kernels and tensors, in texts, programs, records and\n"
     "// pictures. Reading such a text inserts nothing more. The text of a program states the bytes that a\n"
     "// rank moves, as in ptowsp_relayout_step. Sums are in the order of ptowsp_ranks_relayout with the\n"
     "// mesh's algorithm.\n"
     "//\n"
-    "// A value is converted once: before the outermost loop around the task that neither changes the\n"
-    "// view nor writes the tensor, and for all later tasks in that scope with the same view until the\n"
-    "// tensor is written. Relayouts depend on data, like all tasks. If the schedule ignores dependencies\n"
-    "// by data, order them by a sequence.\n"
+    "// A value is converted once, before the outermost loop around the task that neither changes the view\n"
+    "// nor writes the tensor. All later tasks in that scope with the same view use it, until the tensor\n"
+    "// is written. Relayouts depend on data, like all tasks. If the schedule ignores dependencies by\n"
+    "// data, order them by a sequence.\n"
     "//\n"
     "// Views are of parts: their rows and columns count in the rank's piece. Where a dimension is cut\n"
     "// again, the view has all of it, from its start.\n"
     "//\n"
-    "// Errors   All name the task, the tensor, the dimension and both layouts. A result that is not as\n"
-    "//          its operands can be; tiles that are read and written, and are partial without '+' or\n"
-    "//          '^', or not as the result needs; a result cut along a dot; tiles of one letter with\n"
-    "//          different sizes; sizes that do not divide; a relayout of an indexed dimension, of a part\n"
-    "//          of a dimension, in a process, or of a bound tensor with dynamic sizes (UNSUPPORTED); a\n"
-    "//          slot loaded from a tensor that is not replicated. Runs: a number of ranks that differs\n"
-    "//          from the mesh. Your own collectives have no rule and take tensors as they are.\n"
+    "// Errors   All name the task, the tensor, the dimension and both layouts. A result whose layout no\n"
+    "//          layout of the operands gives; a tile that is read and written, and is partial without\n"
+    "//          '+' or '^', or not as the result needs; a result cut along a dot; tiles of one letter\n"
+    "//          with different sizes; sizes that do not divide; a slot loaded from a tensor that is not\n"
+    "//          replicated. UNSUPPORTED: a relayout of an indexed dimension, of a part of a dimension,\n"
+    "//          in a process, or of a bound tensor with dynamic sizes. Runs: a number of ranks that\n"
+    "//          differs from the mesh. Your own collectives have no rule and take tensors as they are.\n"
     "\n"
     "// Gives a kernel its rule; of a choice, its variants have them.\n"
     "// Errors   No kernel; a malformed word; more or fewer words than tiles; a second rule; a collective.\n"
@@ -50235,11 +50239,11 @@ static const char npu_fixed_23[] =
     "//\n"
     "// Sums follow ALL_REDUCE or REDUCE_SCATTER along an axis, one partial axis after another in the\n"
     "// order of the steps. Pieces by cuts are summed by ALL_REDUCE and gathered by ALL_TO_ALL, which\n"
-    "// sends more than ptowsp_relayout_step says.\n"
+    "// sends more than ptowsp_relayout_step.bytes.\n"
     "//\n"
     "// Memory   From the context: the bytes sent and received in a step, and the piece between steps.\n"
-    "// Errors   Those of ptowsp_mesh_layout_relayout and of ptowsp_ranks_run; INVALID_PARAMS (a mesh of\n"
-    "//          another number of ranks, another size of elements, NULL), OUT_OF_MEMORY.\n"
+    "// Errors   As ptowsp_mesh_layout_relayout and ptowsp_ranks_run; INVALID_PARAMS (a mesh with a\n"
+    "//          different number of ranks, a different size of elements, NULL), OUT_OF_MEMORY.\n"
     "PTOWSP_API ptowsp_status ptowsp_ranks_relayout(ptowsp_ranks *ranks, const ptowsp_mesh *mesh,\n"
     "                                               const ptowsp_mesh_layout *from,\n"
     "                                               const ptowsp_mesh_layout *to, ptowsp_dtype dtype,\n"
@@ -50332,9 +50336,8 @@ static const char npu_fixed_23[] =
     "PTOWSP_API ptowsp_status ptowsp_device_free(ptowsp_device *device, void *memory);\n"
     "\n"
     "// Copy size bytes in from the host, or out to it. The device's side lies within one piece.\n"
-    "// Errors   INVALID_PARAMS (not memory of the device, or beyond the end of a piece, which the text\n"
-    "//          names with the excess; a pointer NULL with a size above 0), BUSY, STUCK (copying in\n"
-    "//          only).\n"
+    "// Errors   INVALID_PARAMS (not memory of the device; beyond the end of a piece, which the text names\n"
+    "//          with the excess; a pointer NULL with a size above 0), BUSY, STUCK (copying in only).\n"
     "PTOWSP_API ptowsp_status ptowsp_device_copy_in(ptowsp_device *device, void *to, const void *from,\n"
     "                                               uint64_t size);\n"
     "PTOWSP_API ptowsp_status ptowsp_device_copy_out(ptowsp_device *device, void *to, const void *from,\n"
@@ -50345,7 +50348,7 @@ static const char npu_fixed_23[] =
     "// vector cores. Priorities hold. Results are read from the graph as after ptowsp_graph_run, with a\n"
     "// lane for each core. (Empty and skipped tasks need no core and count for none.)\n"
     "//\n"
-    "// Errors   Those of ptowsp_graph_run. INVALID_PARAMS: the device has no core of a task's unit, or\n"
+    "// Errors   As ptowsp_graph_run. INVALID_PARAMS: the device has no core of a task's unit, or\n"
     "//          no blocks for a task of MIX, or the graph has another context. STUCK: a core has not\n"
     "//          returned in time; the text names core and task. Tasks that have not been started do not\n"
     "//          run, and the device is lost: all calls return STUCK, except copying out and closing.\n"
@@ -50355,7 +50358,7 @@ static const char npu_fixed_23[] =
     "// are the same. The calling thread walks the program. Dispatch by affinity, hash or custom chooses\n"
     "// the core. options may be NULL; its lane_count is not used.\n"
     "//\n"
-    "// Errors   Those of ptowsp_run_execute and ptowsp_device_run_graph. INVALID_PARAMS: TIME_ONLY; a\n"
+    "// Errors   As ptowsp_run_execute and ptowsp_device_run_graph. INVALID_PARAMS: TIME_ONLY; a\n"
     "//          used tensor that does not lie in one piece of the device's memory (the text names it);\n"
     "//          no core of a kernel's unit; a run of another context.\n"
     "PTOWSP_API ptowsp_status ptowsp_device_run(ptowsp_device *device, ptowsp_run *run,\n"
@@ -50411,7 +50414,7 @@ static const char npu_fixed_23[] =
     "// 29. Tuning\n"
     "// -------------------------------------------------------------------------------------------------\n"
     "//\n"
-    "// Records of what kernels really took, in a text file that processes share; measuring; and rails,\n"
+    "// Records of measured times of kernels, in a text file that processes share; measuring; and rails,\n"
     "// which switch between variants while a service runs. The library measures only when you ask.\n"
     "//\n"
     "//      ptowsp_tuning *tuning;\n"
@@ -50460,8 +50463,8 @@ static const char npu_fixed_23[] =
     "    ptowsp_tuning_unit unit;\n"
     "} ptowsp_tuning_key;\n"
     "\n"
-    "// The bucket of a size by powers of two: the greatest that is not above it; 0 of 0. 5 to 7 are in\n"
-    "// 4.\n"
+    "// The bucket of a size: the largest power of two that is not above it; 0 for 0. So 5 to 7 are in\n"
+    "// bucket 4.\n"
     "PTOWSP_API uint64_t ptowsp_tuning_bucket(uint64_t size);\n"
     "\n"
     "typedef struct ptowsp_tuning ptowsp_tuning;\n"
@@ -50481,8 +50484,8 @@ static const char npu_fixed_23[] =
     "                                              ptowsp_tuning **out_tuning);\n"
     "PTOWSP_API void ptowsp_tuning_destroy(ptowsp_tuning *tuning);  // NULL is ignored\n"
     "\n"
-    "// Reads the records that any process has appended since. If the path now has a different file (it\n"
-    "// was compacted or recreated), or the file is shorter, the table is cleared and read again; it is\n"
+    "// Reads the records that any process has appended since. The table is cleared and read again if the\n"
+    "// path now has a different file (it was compacted or recreated), or the file is shorter. It is\n"
     "// empty if the file was deleted.\n"
     "// Errors   As ptowsp_tuning_create. The records read so far stay, and the next call continues from\n"
     "//          there.\n"
@@ -50534,23 +50537,23 @@ static const char npu_fixed_23[] =
     "// Record i of the table, in the order of the file. Requires that there is one.\n"
     "PTOWSP_API ptowsp_tuning_record ptowsp_tuning_record_at(const ptowsp_tuning *tuning, uint64_t i);\n"
     "\n"
-    "// Takes damaged lines out of the file, and of each key all but the newest keep_max measurements (0:\n"
+    "// Removes damaged lines from the file, and all but the newest keep_max measurements of each key (0:\n"
     "// keeps all). The others stay as they are, in order. The file is replaced at once, or not at all: a\n"
     "// failure leaves it as it was. The new file is written beside it, as <path>.compact; one that a\n"
     "// killed process left is overwritten.\n"
-    "// Errors   Those of ptowsp_tuning_add. INVALID_PARAMS: the table has no file; the file has lines,\n"
-    "//          but none is a record: it is of something else. UNSUPPORTED: the path is a symbolic link,\n"
-    "//          a device, or a file with other links, which a new file would not replace. After\n"
+    "// Errors   As ptowsp_tuning_add. INVALID_PARAMS: the table has no file; the file has lines without a\n"
+    "//          single record, so it is not a tuning file. UNSUPPORTED: the path is a symbolic link, a\n"
+    "//          device, or a file with other links, which a new file would not replace. After\n"
     "//          OUT_OF_MEMORY the file may be compacted, and the next call reads it.\n"
     "PTOWSP_API ptowsp_status ptowsp_tuning_compact(ptowsp_tuning *tuning, uint64_t keep_max);\n"
     "\n"
     "// Measuring\n"
     "//\n"
     "// fn is called warm_up times without measuring, then repeats times with the clock read before and\n"
-    "// after each. Samples x with |x - median| * 0.6745 > 3.5 * MAD are outliers, where MAD is the\n"
-    "// median of |x - median| (Iglewicz and Hoaglin 1993); with MAD 0 nothing is an outlier. Statistics\n"
-    "// leave outliers out. A short fn should do its work several times (`calls`): reading the clock\n"
-    "// takes 25 ns.\n"
+    "// after each. MAD is the median of |x - median|. A sample x is an outlier if |x - median| * 0.6745 >\n"
+    "// 3.5 * MAD (Iglewicz and Hoaglin 1993); with MAD 0 there are no outliers. Statistics leave\n"
+    "// outliers out. A short fn should do its work several times (`calls`): reading the clock takes 25\n"
+    "// ns.\n"
     "\n"
     "#define PTOWSP_MEASURE_SAMPLE_MAX 1000\n"
     "\n"
@@ -50559,7 +50562,7 @@ static const char npu_fixed_23[] =
     "    void *user;                       // handed to fn and clock\n"
     "    uint32_t warm_up;                 // default: 0, none\n"
     "    uint32_t repeats;                 // default: 21; at most PTOWSP_MEASURE_SAMPLE_MAX\n"
-    "    uint32_t calls;                   // values are of one of so many in fn; default: 1\n"
+    "    uint32_t calls;                   // how often fn does its work; values are for one; default: 1\n"
     "    uint64_t (*clock)(void *user);    // ns or cycles; default: ptowsp_clock_ns\n"
     "} ptowsp_measure_desc;\n"
     "\n"
@@ -50572,9 +50575,8 @@ static const char npu_fixed_23[] =
     "} ptowsp_measurement;\n"
     "\n"
     "// Measures on the calling thread.\n"
-    "// Errors   INVALID_PARAMS: NULL pointers, too many repeats, a clock that goes back. That of fn,\n"
-    "// with\n"
-    "//          the number of the call, from 0, as index. *out_measurement is then 0.\n"
+    "// Errors   INVALID_PARAMS: NULL pointers, too many repeats, a clock that goes back. The error of fn,\n"
+    "//          with the number of the call, from 0, as index. *out_measurement is then 0.\n"
     "PTOWSP_API ptowsp_status ptowsp_measure(ptowsp_context *context, const ptowsp_measure_desc *desc,\n"
     "                                        ptowsp_measurement *out_measurement);\n"
     "\n"
@@ -50586,8 +50588,8 @@ static const char npu_fixed_23[] =
     "\n"
     "// Rails\n"
     "//\n"
-    "// A controller over variants of a kernel, or schedules, that are tried in service. It says which\n"
-    "// one runs; you report how long that took and what time it is. It decides on windows of samples:\n"
+    "// A controller over variants of a kernel, or schedules, that are tried in service. It decides which\n"
+    "// one runs; you report how long that took, and the current time. It decides on windows of samples:\n"
     "//\n"
     "//                   propose, or explore_time has passed\n"
     "//      +--------+ -----------------------------------------> +-------+\n"
@@ -50602,7 +50604,7 @@ static const char npu_fixed_23[] =
     "// judged as it ends, in this order:\n"
     "//\n"
     "//      window * 1000 > reference * (1000 + regression_permille)   roll back: REGRESSION, at once\n"
-    "//      the trial is younger than dwell_time                       go on\n"
+    "//      the trial is younger than dwell_time                       continue\n"
     "//      window * 1000 > reference * (1000 - gain_permille)         roll back: NO_GAIN\n"
     "//      else                                                       promote: it is safe now\n"
     "//\n"
@@ -50625,8 +50627,8 @@ static const char npu_fixed_23[] =
     "    uint32_t regression_permille;  // default: 50; at most 10,000\n"
     "    uint32_t gain_permille;        // default: 0, no worse; at most 1,000\n"
     "    // In your unit of time. 0 means none, except that trial_time_max and explore_time 0 mean never.\n"
-    "    uint64_t dwell_time;      // from a switch or promotion to the next trial; least of a trial,\n"
-    "                              // but for REGRESSION and FAILED\n"
+    "    uint64_t dwell_time;      // from a switch or promotion to the next trial; also the shortest\n"
+    "                              // trial, except after REGRESSION and FAILED\n"
     "    uint64_t cooldown_time;   // from a roll-back to the next trial of the variant\n"
     "    uint64_t trial_time_max;  // a trial that is not decided by then is rolled back: TIMEOUT\n"
     "    uint64_t explore_time;    // after so long in a steady state the next variant is tried\n"
@@ -50677,10 +50679,10 @@ static const char npu_fixed_23[] =
     "typedef struct ptowsp_rails_decision {\n"
     "    ptowsp_rails_action action;\n"
     "    ptowsp_rails_reason reason;\n"
-    "    uint32_t from, to;           // what ran, and what runs now; REFUSE: to is the proposed one\n"
+    "    uint32_t from, to;           // the variants before and now; REFUSE: to is the proposed one\n"
     "    uint64_t time;               // of the call\n"
     "    uint64_t window, reference;  // both sides of the comparison; 0 if none\n"
-    "    uint64_t limit;              // the greatest window that would have passed; 0 likewise\n"
+    "    uint64_t limit;              // the largest window that would have passed; 0 likewise\n"
     "    uint64_t until;              // DWELLING, COOLING, ROLL_BACK: when that is over\n"
     "} ptowsp_rails_decision;\n"
     "\n"
@@ -50700,7 +50702,7 @@ static const char npu_fixed_23[] =
     "\n"
     "// Begins with the baseline. The next functions take times that never go back.\n"
     "// Errors   INVALID_PARAMS: NULL; no variants, or more than PTOWSP_RAILS_VARIANT_MAX; no such\n"
-    "//          baseline; a window, regression or gain above its most; a trial_time_max that is not 0\n"
+    "//          baseline; a window, regression or gain above its maximum; a trial_time_max that is not 0\n"
     "//          and below dwell_time.\n"
     "PTOWSP_API ptowsp_status ptowsp_rails_init(const ptowsp_rails_desc *desc, uint64_t time,\n"
     "                                           ptowsp_rails *out_rails);\n"
@@ -50711,7 +50713,7 @@ static const char npu_fixed_23[] =
     "PTOWSP_API ptowsp_status ptowsp_rails_sample(ptowsp_rails *rails, uint64_t time, uint64_t sample,\n"
     "                                             ptowsp_rails_decision *out_decision);\n"
     "\n"
-    "// Only time has passed: ends trials without samples, and explores. Errors as above.\n"
+    "// Reports the time without a sample: ends trials without samples, and explores. Errors as above.\n"
     "PTOWSP_API ptowsp_status ptowsp_rails_tick(ptowsp_rails *rails, uint64_t time,\n"
     "                                           ptowsp_rails_decision *out_decision);\n"
     "\n"
@@ -50719,8 +50721,8 @@ static const char npu_fixed_23[] =
     "PTOWSP_API ptowsp_status ptowsp_rails_propose(ptowsp_rails *rails, uint64_t time, uint32_t variant,\n"
     "                                              ptowsp_rails_decision *out_decision);\n"
     "\n"
-    "// The variant that runs has failed. A trial is rolled back; the safe variant is kept, with reason\n"
-    "// NO_FALLBACK, and it is yours to act. Errors as above.\n"
+    "// Reports that the running variant has failed. A trial is rolled back. The safe variant is kept, with\n"
+    "// reason NO_FALLBACK: you have to act. Errors as above.\n"
     "PTOWSP_API ptowsp_status ptowsp_rails_fail(ptowsp_rails *rails, uint64_t time,\n"
     "                                           ptowsp_rails_decision *out_decision);\n"
     "\n"
@@ -50792,8 +50794,8 @@ static const char npu_fixed_23[] =
     "// cores, with a FIFO of its own. Children of a parallel scope that differ only by constant steps are\n"
     "// one submit with a count of blocks. A `when` that compares a slot around tasks alone becomes their\n"
     "// predicate, if a task computes the element. Streams are dependences; the runtime chooses cores. On a device\n"
-    "// two tasks that may run together must not write into the same 64 bytes of memory, as each may lose\n"
-    "// the other's: not checked here, and noted by dumps (section 31).\n"
+    "// two tasks that may run together must not write into the same 64 bytes of memory, as one may\n"
+    "// overwrite the other's data. This is not checked here; dumps note it (section 31).\n"
     "typedef enum ptowsp_npu_runtime { PTOWSP_NPU_OWN = 0, PTOWSP_NPU_SIMPLER } ptowsp_npu_runtime;\n"
     "\n"
     "typedef struct ptowsp_npu_desc {\n"
@@ -50811,25 +50813,25 @@ static const char npu_fixed_23[] =
     "    ptowsp_run *run;     // SIMPLER: of the program; executed and recorded into the tree; or NULL\n"
     "} ptowsp_npu_desc;\n"
     "\n"
-    "// Writes the tree of a program: first beside the directory, then in its place by renaming, so there\n"
-    "// is never half a tree. The same program gives the same bytes.\n"
+    "// Writes the tree of a program. It is written beside the directory and then renamed, so the directory\n"
+    "// never has half a tree. The same program gives the same bytes.\n"
     "//\n"
     "// Errors   UNSUPPORTED: a directive that ascend_npu refuses, a kernel without source (or a cost\n"
     "//          without source), a PTO-ISA source without its entry, or an instruction that the machine\n"
-    "//          does not have. Without is_for_host a kernel of MIX as well, except tile kernels of 910B:\n"
-    "//          others have no halves that a device's cores could start; and a kernel that moves a\n"
-    "//          transient tensor by columns, which a device cannot. Mixed kernels whose FIFOs differ in\n"
-    "//          their numbers of slots, as those of different preloads do. Strides of bound tensors are checked\n"
-    "//          in a run: see the README of the tree. The text names it. For SIMPLER also pipelines,\n"
-    "//          collectives, kernels that are not tile kernels or that preload, tensors of f64, dispatch by a\n"
-    "//          key or a plan, named pools, issue in order and priorities; and, with is_for_host as well, a\n"
-    "//          kernel of MIX without halves.\n"
-    "//          LIMIT_EXCEEDED: more than 65535 statements, or other parts; for SIMPLER a tensor of 2^32\n"
+    "//          does not have. Without is_for_host also a kernel of MIX, except tile kernels of 910B:\n"
+    "//          others have no halves that a device's cores could start. Without is_for_host also a\n"
+    "//          kernel that moves a transient tensor by columns, which a device cannot, and mixed kernels\n"
+    "//          whose FIFOs differ in their numbers of slots, as after different preloads. The text names\n"
+    "//          the cause. Strides of bound tensors are checked in a run: see the README of the tree. For\n"
+    "//          SIMPLER also pipelines, collectives, kernels that are not tile kernels or that preload,\n"
+    "//          tensors of f64, dispatch by a key or a plan, named pools, issue in order and priorities.\n"
+    "//          For SIMPLER, also with is_for_host, a kernel of MIX without halves.\n"
+    "//          LIMIT_EXCEEDED: more than 65535 statements, or other parts. For SIMPLER a tensor of 2^32\n"
     "//          elements or more, a schedule's window of 65536 tasks or more without task_window, or more\n"
     "//          than 255 bound tensors and arrays: a CSR is 2, a plan 4. INVALID_PARAMS: no directory;\n"
-    "//          it exists, and is_replacing is false or it cannot be replaced; no such runtime, task window,\n"
-    "//          or a run of another program. Those of ptowsp_npu_record, if there is a run. SYSTEM_FAILED: the text has the system's message and the\n"
-    "//          path. OUT_OF_MEMORY. On errors no files remain.\n"
+    "//          it exists, and is_replacing is false or it cannot be replaced; an unknown runtime, a wrong\n"
+    "//          task window, or a run of another program. With a run, as ptowsp_npu_record. SYSTEM_FAILED:\n"
+    "//          the text has the system's message and the path. OUT_OF_MEMORY. On errors no files remain.\n"
     "// Cost     Some milliseconds, most of them in the system, for writing files.\n"
     "PTOWSP_NPU_API ptowsp_status ptowsp_npu_emit(ptowsp_context *context, const ptowsp_program *program,\n"
     "                                             const ptowsp_npu_desc *desc);\n"
@@ -50858,7 +50860,7 @@ static const char npu_fixed_23[] =
     "// Building and running a tree from a program. The tree is compiled into a shared object, which is\n"
     "// loaded. A cache keeps it under a hash of everything that determines it (tree, compiler, options,\n"
     "// the environment that compilers read), and a tree in the cache is not compiled again. Code in the\n"
-    "// cache runs as the user, so nobody else may be able to write to it or to replace its directory.\n"
+    "// cache runs as the user, so no other user may be able to write to it or to replace its directory.\n"
     "typedef struct ptowsp_npu_build_desc {\n"
     "    const char *cache_directory;  // default: $XDG_CACHE_HOME/ptowsp, or $HOME/.cache/ptowsp;\n"
     "                                  // created for its owner alone (0700)\n"
@@ -50870,11 +50872,11 @@ static const char npu_fixed_23[] =
     "\n"
     "// Builds the tree of a program, or finds it in the cache. The program and the context must live\n"
     "// until the result is destroyed. desc may be NULL.\n"
-    "// Errors   As emit. SYSTEM_FAILED: no cache directory, or one that others can write to or replace\n"
-    "//          (a directory or link on its path is theirs, or writable for others without the sticky\n"
-    "//          bit); no compiler, or the compiler's first error; the text names a file with all its\n"
-    "//          messages. UNSUPPORTED: the process has a different user's rights (set-user-ID) while\n"
-    "//          its environment chooses the compiler.\n"
+    "// Errors   As emit. SYSTEM_FAILED: no compiler; the compiler's first error, and the text names a file\n"
+    "//          with all its messages; no cache directory, or one that other users can write to or\n"
+    "//          replace. (They can if a directory or link on its path is theirs, or is writable for them\n"
+    "//          without the sticky bit.) UNSUPPORTED: the process has a different user's rights\n"
+    "//          (set-user-ID) while its environment chooses the compiler.\n"
     "PTOWSP_NPU_API ptowsp_status ptowsp_npu_build(ptowsp_context *context,\n"
     "                                              const ptowsp_program *program,\n"
     "                                              const ptowsp_npu_build_desc *desc,\n"
@@ -50884,7 +50886,8 @@ static const char npu_fixed_23[] =
     "// The directory of its entry in the cache.\n"
     "PTOWSP_NPU_API const char *ptowsp_npu_directory(const ptowsp_npu *npu);\n"
     "\n"
-    "// What launches a tree's tasks on cores. Every tree has both; outputs and cycles are the same.\n"
+    "// The driver that launches a tree's tasks on cores. Every tree has both; outputs and cycles are the\n"
+    "// same.\n"
     "//\n"
     "// With AICPU, cores run for the whole of a run, and take tasks from the AICPU, which expands the\n"
     "// program. With HOST, the host expands it and schedules on one thread. It launches a kernel for the\n"
@@ -50931,10 +50934,10 @@ static const char npu_fixed_23[] =
     "                                                  const ptowsp_npu_options *options,\n"
     "                                                  ptowsp_npu_result *out_result);\n"
     "\n"
-    "// Executes one task of a kernel of a built tree on the calling thread, and measures it: a tile kernel,\n"
-    "// or a PTO-ISA source, which is so predicted before it runs anywhere else. It runs on a core of the\n"
-    "// shim, or if it is of MIX on a block of a cube core and two vector cores. A source that executes the\n"
-    "// instructions of a tile kernel takes the cycles that ptowsp_kernel_measure has for that one.\n"
+    "// Executes one task of a kernel of a built tree on the calling thread, and measures it. The kernel is\n"
+    "// a tile kernel or a PTO-ISA source, whose cycles are so predicted before it runs on a device. It\n"
+    "// runs on a core of the shim; a kernel of MIX on a block of a cube core and two vector cores. A source that\n"
+    "// executes the instructions of a tile kernel takes the cycles of ptowsp_kernel_measure for that kernel.\n"
     "//\n"
     "//      static float x[64 * 128], z[64 * 128];             // of a kernel with two tiles of 64 x 128\n"
     "//      const ptowsp_tile tiles[] = {{.data = x, .row_stride = 128, .col_stride = 1},\n"
@@ -50950,10 +50953,10 @@ static const char npu_fixed_23[] =
     "// are not read. cost NULL is the unit model; `timing` may be given. Cycles that a kernel was given\n"
     "// (ptowsp_kernel_desc) are not used. memory_bytes and insn_count are 0. `build/ptowsp_tool measure` does\n"
     "// all of it for a file with a source.\n"
-    "// Errors   INVALID_PARAMS: no such kernel in the tree; counts of arguments or tiles that are not the\n"
-    "//          kernel's; a tile without data, or with less than a row and a column or more than its\n"
-    "//          parameter has; a cost as ptowsp_cost_check has it. UNSUPPORTED: the kernel is a C function; the\n"
-    "//          model is USER. KERNEL_FAILED: the text has the fault of the shim.\n"
+    "// Errors   INVALID_PARAMS: no such kernel in the tree; counts of arguments or tiles that differ from\n"
+    "//          the kernel's; a tile without data or without valid elements, or larger than its parameter;\n"
+    "//          a cost that ptowsp_cost_check refuses. UNSUPPORTED: the kernel is a C function; the model\n"
+    "//          is USER. KERNEL_FAILED: the text has the fault of the shim.\n"
     "// Cost     Some nanoseconds for each instruction, and its arithmetic.\n"
     "PTOWSP_NPU_API ptowsp_status ptowsp_npu_measure(ptowsp_npu *npu, const char *kernel,\n"
     "                                                const ptowsp_task *task, const ptowsp_cost *cost,\n"
@@ -50966,8 +50969,8 @@ static const char npu_fixed_23[] =
     "// -------------------------------------------------------------------------------------------------\n"
     "//\n"
     "// PTO Runtime (simpler) records its runs: each task with the regions of its tensors, each edge\n"
-    "// with its reason, the times of all cores, its scopes. These functions read that and check it. They\n"
-    "// need neither the runtime nor a device. They are in ptowsp_dump.c, an optional file that uses this\n"
+    "// with its reason, the times of all cores, its scopes. These functions read and check such records.\n"
+    "// They need neither the runtime nor a device. They are in ptowsp_dump.c, an optional file that uses this\n"
     "// header alone: compile it beside ptowsp.c.\n"
     "//\n"
     "//      ptowsp_dump_open(context, &desc, &dump);            // desc.directory = \"outputs/...\"\n"
@@ -51009,9 +51012,9 @@ static const char npu_fixed_23[] =
     "//      OUTSIDE         an argument has bytes outside the buffer of its tensor\n"
     "//      FALSE_SHARING   two tasks that may run together write into one line of 64 bytes\n"
     "//      REDUNDANT       an edge between tasks that other edges order as well\n"
-    "//      NO_DATA         an edge between tasks with kernels that share no bytes that one of them writes\n"
+    "//      NO_DATA         an edge between tasks with kernels: neither writes bytes that the other uses\n"
     "//      FAN_IN          a task waits for more tasks than its descriptor holds (64)\n"
-    "//      FAN_OUT         as many tasks wait for one\n"
+    "//      FAN_OUT         more than 64 tasks wait for one\n"
     "#define PTOWSP_DUMP_KINDS(KIND)                                                                    \\\n"
     "    KIND(RACE, \"race\")                                                                             \\\n"
     "    KIND(OUTSIDE, \"outside its buffer\")                                                            \\\n"
@@ -51031,11 +51034,11 @@ static const char npu_fixed_23[] =
     "} ptowsp_dump_kind;\n"
     "// clang-format on\n"
     "\n"
-    "#define PTOWSP_DUMP_RAW 1u  // hazards: the later task reads what the earlier one writes\n"
+    "#define PTOWSP_DUMP_RAW 1u  // hazards: the later task reads a result of the earlier one\n"
     "#define PTOWSP_DUMP_WAW 2u\n"
     "#define PTOWSP_DUMP_WAR 4u\n"
     "\n"
-    "// Tasks are those of the runtime: ring << 32 | number.\n"
+    "// Tasks have the runtime's identities: ring << 32 | number.\n"
     "typedef struct ptowsp_dump_finding {\n"
     "    ptowsp_dump_kind kind;\n"
     "    uint32_t hazards;        // RACE: all of the pair\n"
@@ -51066,28 +51069,29 @@ static const char npu_fixed_23[] =
     "} ptowsp_dump_format;\n"
     "\n"
     "// Reads a dump. Texts may be freed afterwards; the context must live until the dump is closed.\n"
-    "// Errors   INVALID_PARAMS: no files, or one is not what its name says; the text has the file, and the\n"
-    "//          byte for files on disk. DIFFERENT: the times are of another run. LIMIT_EXCEEDED,\n"
-    "//          OUT_OF_MEMORY. SYSTEM_FAILED: a directory that cannot be read.\n"
+    "// Errors   INVALID_PARAMS: no files, or a file whose contents do not match its name; the text has the\n"
+    "//          file, and the byte for files on disk. DIFFERENT: the times are of a different run.\n"
+    "//          LIMIT_EXCEEDED, OUT_OF_MEMORY. SYSTEM_FAILED: a directory that cannot be read.\n"
     "PTOWSP_NPU_API ptowsp_status ptowsp_dump_open(ptowsp_context *context, const ptowsp_dump_desc *desc,\n"
     "                                              ptowsp_dump **out_dump);\n"
     "PTOWSP_NPU_API void ptowsp_dump_close(ptowsp_dump *dump);  // NULL is ignored\n"
     "\n"
-    "// Checks the order of tasks by deps.json. A race is found wherever two regions share a byte: strided\n"
-    "// ones, and those of different tensors in one buffer. Arguments of NO_DEP are not checked; created\n"
-    "// outputs begin a new life of their memory.\n"
+    "// Checks the order of tasks by deps.json. A race is found wherever two regions share a byte, also if\n"
+    "// they are strided, or belong to different tensors in one buffer. Arguments of NO_DEP are not\n"
+    "// checked. A created output begins a new lifetime of its memory.\n"
     "// Errors   UNBOUND: the dump has no deps.json. LIMIT_EXCEEDED, OUT_OF_MEMORY.\n"
     "PTOWSP_NPU_API ptowsp_status ptowsp_dump_check(ptowsp_dump *dump, ptowsp_dump_report *out_report);\n"
     "\n"
     "// Prints what ptowsp_dump_check finds: the counts, and the findings with tasks, kernels, arguments and\n"
     "// regions.\n"
-    "// Errors   As ptowsp_dump_check. INVALID_PARAMS: there is no such format.\n"
+    "// Errors   As ptowsp_dump_check. INVALID_PARAMS: an unknown format.\n"
     "PTOWSP_NPU_API ptowsp_status ptowsp_dump_print(ptowsp_dump *dump, ptowsp_dump_format format,\n"
     "                                               ptowsp_output output);\n"
     "\n"
-    "// Prints what a task waited for, who made each edge and by which tensor, what it held up, and its\n"
-    "// chain to the end: from each task to the one that waited for it alone at last.\n"
-    "// Errors   INVALID_PARAMS: there is no such task. OUT_OF_MEMORY.\n"
+    "// Explains a task. Prints its dependencies, with the source and the tensor of each edge, and the tasks\n"
+    "// that it held up. Then its chain to the end: from each task to the one that waited last for it\n"
+    "// alone.\n"
+    "// Errors   INVALID_PARAMS: an unknown task. OUT_OF_MEMORY.\n"
     "PTOWSP_NPU_API ptowsp_status ptowsp_dump_explain(ptowsp_dump *dump, uint64_t task,\n"
     "                                                 ptowsp_output output);\n"
     "\n"
@@ -51102,7 +51106,7 @@ static const char npu_fixed_23[] =
     "typedef enum ptowsp_dump_ring_error {\n"
     "    PTOWSP_DUMP_RINGS_PASS = 0,\n"
     "    PTOWSP_DUMP_SCOPE_DEADLOCK = 1,         // the tasks of the innermost scope fill the task window\n"
-    "    PTOWSP_DUMP_HEAP_DEADLOCK = 2,          // outputs that live do not leave the memory\n"
+    "    PTOWSP_DUMP_HEAP_DEADLOCK = 2,          // live outputs leave too little memory\n"
     "    PTOWSP_DUMP_FLOW_CONTROL_DEADLOCK = 3,  // outer scopes hold some of the task window\n"
     "    PTOWSP_DUMP_DEP_POOL_OVERFLOW = 4,      // edges of tasks in open scopes fill the pool\n"
     "    PTOWSP_DUMP_TENSORMAP_OVERFLOW = 11,\n"
@@ -51118,18 +51122,17 @@ static const char npu_fixed_23[] =
     "    const char *site;  // where it begins, as far as the dump has it; it lives as long as the dump\n"
     "} ptowsp_dump_rings_result;\n"
     "\n"
-    "// The least sizes with which the program passes in any timing: tasks end when they like, and each\n"
-    "// edge takes an entry of the pool. Where these are enough, so are larger task windows and pools; the\n"
-    "// heap is the least one that the order of allocations fits into. Without scope_stats.jsonl all tasks\n"
-    "// of a ring are in one scope. Memory of tasks that deps.json leaves out counts as scope_stats.jsonl\n"
-    "// has it, together for each scope.\n"
+    "// The smallest sizes with which the program passes whenever its tasks end, if each edge takes an\n"
+    "// entry of the pool. Larger task windows and pools pass, too. The heap is the smallest one into which\n"
+    "// the order of allocations fits. Without scope_stats.jsonl all tasks of a ring are in one scope. For\n"
+    "// tasks that deps.json leaves out, scope_stats.jsonl gives the memory of each scope as a whole.\n"
     "// Errors   UNBOUND: no deps.json. INVALID_PARAMS: tasks in a ring that does not exist. DIFFERENT: more\n"
     "//          tasks than scope_stats.jsonl counts. LIMIT_EXCEEDED: numbers of tasks, or memory, beyond all\n"
     "//          limits. OUT_OF_MEMORY.\n"
     "PTOWSP_NPU_API ptowsp_status ptowsp_dump_rings_least(ptowsp_dump *dump,\n"
     "                                                     ptowsp_dump_rings *out_rings);\n"
     "\n"
-    "// What happens with given sizes: the first error, or none.\n"
+    "// Tries given sizes: the result is the runtime's first error, or PTOWSP_DUMP_RINGS_PASS.\n"
     "// Errors   As above. INVALID_PARAMS: a size that the runtime does not take.\n"
     "PTOWSP_NPU_API ptowsp_status ptowsp_dump_rings_try(ptowsp_dump *dump,\n"
     "                                                   const ptowsp_dump_rings *rings,\n"
@@ -51137,11 +51140,11 @@ static const char npu_fixed_23[] =
     "\n"
     "// -- replay ---------------------------------------------------------------------------------------\n"
     "//\n"
-    "// The tasks and edges of a dump, with the times that were measured, as a list of tasks (section 17) in\n"
-    "// simulated time: where would time have gone without the runtime's own, or with a given one, and what\n"
-    "// if things were different? An instance of a task is a row of the swimlane; a task with rows on cube and vector\n"
-    "// cores is one of MIX. Tasks without rows (allocations, dummies, predicates that were false) take no\n"
-    "// time.\n"
+    "// Runs the tasks and edges of a dump in simulated time, with their measured times, as a list of tasks\n"
+    "// (section 17). It shows the time without the runtime's own work, or with given costs of it, and\n"
+    "// answers what-ifs. An instance of a task is a row of the swimlane; a task with rows on cube and\n"
+    "// vector cores is of MIX. Tasks without rows (allocations, dummies, predicates that were false) take\n"
+    "// no time.\n"
     "//\n"
     "// OBSERVED takes each instance on its own core, in the order in which that core ran them. Only waits\n"
     "// for edges and cores remain. A run of this library that was exported (PTOWSP_EXPORT_DEPS,\n"
@@ -51155,7 +51158,7 @@ static const char npu_fixed_23[] =
     "    PWSP_FORCE_INT(PTOWSP_DUMP_ORDER)\n"
     "} ptowsp_dump_order;\n"
     "\n"
-    "// Zero fields are as observed. All but drops, kernel, percent and control are for the other orders.\n"
+    "// Zero fields mean as observed. OBSERVED reads only drops, kernel, percent and control.\n"
     "typedef struct ptowsp_dump_replay {\n"
     "    ptowsp_dump_order order;\n"
     "    uint32_t cube_cores, vector_cores;\n"
@@ -51178,7 +51181,7 @@ static const char npu_fixed_23[] =
     "    ptowsp_cycles busy_cycles;                      // of all cores\n"
     "    ptowsp_cycles idle_cycles[PTOWSP_STALL_COUNT];  // of all cores, as ptowsp_run_idle\n"
     "    uint32_t cube_cores, vector_cores;\n"
-    "    uint64_t instance_count;  // rows, those of MIX together\n"
+    "    uint64_t instance_count;  // rows; the rows of a task of MIX count once\n"
     "    uint64_t untimed_count;   // tasks with a kernel and without a row\n"
     "    uint64_t edge_count, dropped_count;\n"
     "    ptowsp_cycles control_cycles;  // in which AICPU threads work, of all of them together\n"
@@ -51187,18 +51190,17 @@ static const char npu_fixed_23[] =
     "\n"
     "// Replays a dump. how NULL: as observed.\n"
     "// Errors   UNBOUND: no deps.json, or no chip_swimlane_records.json. INVALID_PARAMS: a core that its\n"
-    "//          metadata does not name; an order, a percentage or a kernel that is not there; MIX without\n"
-    "//          two vector cores for each cube core; control without a clock, or that no schedule may\n"
-    "//          have. STUCK: a pool that is smaller than the edges of one\n"
-    "//          task. LIMIT_EXCEEDED: over 4096 kernels, PTOWSP_LIST_TASK_MAX instances,\n"
-    "//          PTOWSP_SCHEDULE_LANE_MAX cores. OUT_OF_MEMORY.\n"
+    "//          metadata does not name; an unknown order, percentage or kernel; MIX without two vector\n"
+    "//          cores for each cube core; control without a clock, or that a schedule refuses. STUCK: a\n"
+    "//          pool that is smaller than the edges of one task. LIMIT_EXCEEDED: over 4096 kernels,\n"
+    "//          PTOWSP_LIST_TASK_MAX instances, PTOWSP_SCHEDULE_LANE_MAX cores. OUT_OF_MEMORY.\n"
     "PTOWSP_NPU_API ptowsp_status ptowsp_dump_replay_run(ptowsp_dump *dump,\n"
     "                                                    const ptowsp_dump_replay *how,\n"
     "                                                    ptowsp_dump_replayed *out_replayed);\n"
     "\n"
-    "// Prints a replay beside the observed run; how NULL: a table of those that are usually asked for. The\n"
-    "// page of HTML has the picture as well.\n"
-    "// Errors   As above. INVALID_PARAMS: there is no such format.\n"
+    "// Prints a replay beside the observed run; how NULL: a table of the usual questions. The page of HTML\n"
+    "// has the picture as well.\n"
+    "// Errors   As above. INVALID_PARAMS: an unknown format.\n"
     "PTOWSP_NPU_API ptowsp_status ptowsp_dump_replay_print(ptowsp_dump *dump,\n"
     "                                                      const ptowsp_dump_replay *how,\n"
     "                                                      ptowsp_dump_format format,\n"
@@ -51316,8 +51318,8 @@ static const char npu_fixed_23[] =
     "//      }\n"
     "//\n"
     "// Everything is identified by its index in a table. Axes, arrays, symbols, tensors, variables,\n"
-    "// expressions and kernels have entries 1 .. count - 1, as in a module, and 0 is none; the others\n"
-    "// have entries 0 .. count - 1.\n"
+    "// expressions and kernels have entries 1 .. count - 1, as in a module, and 0 stands for a missing\n"
+    "// one. The others have entries 0 .. count - 1.\n"
     "\n"
     "#define PTOWSP_VIEW_LEAD_MAX (PTOWSP_TENSOR_RANK_MAX - 2)\n"
     "\n"
@@ -51389,7 +51391,7 @@ static const char npu_fixed_23[] =
     "    const char *name;\n"
     "    ptowsp_axis_kind kind;\n"
     "    int64_t size;    // dense\n"
-    "    uint32_t array;  // ragged: its lengths; units or merges: their flags, with the lanes behind\n"
+    "    uint32_t array;  // ragged: its lengths; units or merges: their flags, followed by the lanes\n"
     "    bool is_used;\n"
     "} ptowsp_axis_info;\n"
     "\n"
@@ -51416,8 +51418,8 @@ static const char npu_fixed_23[] =
     "    bool is_transient;\n"
     "} ptowsp_tensor_info;\n"
     "\n"
-    "// A transient tensor. Its lifetimes are in order, and those of one tensor follow those of the\n"
-    "// tensor before it. A lifetime is from one point to another (ptowsp_program_print_point).\n"
+    "// A transient tensor. Its lifetimes are in order, and follow the lifetimes of the tensor before it. A\n"
+    "// lifetime is from one point to another (ptowsp_program_print_point).\n"
     "typedef struct ptowsp_transient_info {\n"
     "    uint32_t tensor;\n"
     "    const uint32_t *sizes;  // by dimension: expressions; 0: as desc.shape says\n"
@@ -51518,8 +51520,8 @@ static const char npu_fixed_23[] =
     "    uint32_t row, col;\n"
     "} ptowsp_load_info;\n"
     "\n"
-    "// Channels, numbered from 0 over all pipelines, and the ports of processes: first what a process\n"
-    "// consumes, then what it produces, each in the order of its declarations.\n"
+    "// Channels, numbered from 0 over all pipelines, and the ports of processes: first the channels that\n"
+    "// a process consumes, then those it produces, each in the order of its declarations.\n"
     "typedef struct ptowsp_channel_info {\n"
     "    const char *name;\n"
     "    uint32_t depth;\n"
@@ -51536,15 +51538,15 @@ static const char npu_fixed_23[] =
     "\n"
     "// A FIFO between the halves of a mixed kernel, in global memory.\n"
     "typedef struct ptowsp_fifo {\n"
-    "    uint32_t slot_bytes;  // 0: there is none in this direction\n"
+    "    uint32_t slot_bytes;  // 0: no FIFO in this direction\n"
     "    uint32_t slot_count;\n"
     "    uint32_t flag;  // the first of its two flags between the cores; these have 16\n"
     "} ptowsp_fifo;\n"
     "\n"
-    "// A size that depends on the task: clamp((mul * valid + add) >> shift, 0, max), where `valid` is\n"
-    "// the valid rows (axis 0) or columns (axis 1) of tile parameter `param`; in a loop (not 0) what is\n"
-    "// left of them behind its index, up to its end: min(valid, end) - index. If param is UINT32_MAX,\n"
-    "// the size is max.\n"
+    "// A size that depends on the task: clamp((mul * valid + add) >> shift, 0, max). `valid` is the\n"
+    "// number of valid rows (axis 0) or columns (axis 1) of tile parameter `param`. In a loop (not 0) it\n"
+    "// is the rest of them, from the loop's index to its end: min(valid, end) - index. If param is\n"
+    "// UINT32_MAX, the size is max.\n"
     "typedef struct ptowsp_extent {\n"
     "    uint32_t param, axis, shift;\n"
     "    int32_t mul, add;\n"
@@ -51612,10 +51614,10 @@ static const char npu_fixed_23[] =
     "#define PTOWSP_NO_PARAM UINT32_MAX\n"
     "\n"
     "// The halves of a mixed kernel. Instructions are listed in an order that both cores can follow;\n"
-    "// each core executes its own ones, with pipes and flags of its own, and both go through all loops.\n"
-    "// TPUSH src[0] waits for a free slot of a FIFO and fills it with the tile's valid elements, rows\n"
-    "// one behind another, valid_cols.max elements apart; TPOP dst[0] waits for the next filled slot and\n"
-    "// frees it. So the n-th TPOP of a FIFO gets what the n-th TPUSH put there.\n"
+    "// each core executes its own, with its own pipes and flags, and both go through all loops.\n"
+    "// TPUSH src[0] waits for a free slot of a FIFO and fills it with the tile's valid elements, row after\n"
+    "// row, valid_cols.max elements apart. TPOP dst[0] waits for the next filled slot, loads it and frees\n"
+    "// it. So the n-th TPOP of a FIFO gets the tile of the n-th TPUSH.\n"
     "typedef enum ptowsp_side {\n"
     "    PTOWSP_SIDE_ANY = 0,  // of kernels that are not mixed; LOOP and END\n"
     "    PTOWSP_SIDE_CUBE,\n"
@@ -51655,7 +51657,7 @@ static const char npu_fixed_23[] =
     "} ptowsp_opcode;\n"
     "// clang-format on\n"
     "\n"
-    "// \"TADD\"; \"NONE\" for what is not in the table.\n"
+    "// \"TADD\"; \"NONE\" for an unknown value.\n"
     "PTOWSP_API const char *ptowsp_opcode_name(ptowsp_opcode op);\n"
     "\n"
     "// One instruction with its operands.\n"
@@ -51671,7 +51673,7 @@ static const char npu_fixed_23[] =
     "    bool is_dst_read;  // dst[0] is read as well\n"
     "    bool is_implied;   // PTO-WSP does not count it: no cycles in the unit model\n"
     "    uint32_t param;    // TLOAD, TSTORE, MGATHER, MSCATTER: the tile parameter, or NO_PARAM\n"
-    "    uint32_t dst[2], src[4], tmp;  // tiles; 0 is none\n"
+    "    uint32_t dst[2], src[4], tmp;  // tiles; 0: not used\n"
     "    uint32_t row, col;  // TEXTRACT, TINSERT; block length of TMRGSORT; offsets of TLOAD, TSTORE\n"
     "    // A scalar operand: the parameter, or with NO_PARAM the valid columns of tile cols_of, or with\n"
     "    // cols_of 0 the constant.\n"
@@ -51679,7 +51681,7 @@ static const char npu_fixed_23[] =
     "    uint32_t cols_of;\n"
     "    double scalar;\n"
     "    // The loop: of LOOP and END; of a flag that takes event + 1 in iterations 1, 3, ...; whose\n"
-    "    // index is added to row and col. 0 is none.\n"
+    "    // index is added to row and col. 0: no loop.\n"
     "    uint32_t loop, row_loop, col_loop;\n"
     "    // Of TMATMUL_ACC: in the first iteration of this loop it is a TMATMUL, without src[0]; 0: in none.\n"
     "    uint32_t begins;\n"
@@ -51733,7 +51735,7 @@ static const char npu_fixed_23[] =
     "    uint32_t lane_count;  // ptowsp_program_lane_count\n"
     "    uint32_t slot_count;\n"
     "    uint32_t latency_symbol;  // overrides the latency of channels; 0 in programs without pipelines\n"
-    "    uint32_t point_count;     // that lifetimes are from and to\n"
+    "    uint32_t point_count;     // points between which tensors live\n"
     "    uint32_t edge_count;      // of edges; `edges` are lists of them\n"
     "    uint32_t axis_count, array_count, symbol_count, tensor_count, variable_count, expr_count,\n"
     "        kernel_count;              // entries 1 .. count - 1\n"
@@ -51757,11 +51759,11 @@ static const char npu_fixed_23[] =
     "} ptowsp_program_tables;\n"
     "\n"
     "// The tables of a program, which owns them; NULL when memory is out.\n"
-    "// Threads  The first call makes the tables, with memory of the program's context: it belongs to the\n"
-    "//          thread of that. Later calls, and reading, are free on any thread.\n"
+    "// Threads  The first call makes the tables, with memory of the program's context: make it on that\n"
+    "//          context's thread. Later calls, and reading, are free on any thread.\n"
     "PTOWSP_API const ptowsp_program_tables *ptowsp_program_read(const ptowsp_program *program);\n"
     "\n"
-    "// The total number of lanes of a program's schedule, without that of collectives.\n"
+    "// The total number of lanes of a program's schedule, without the lane of collectives.\n"
     "PTOWSP_API uint32_t ptowsp_program_lane_count(const ptowsp_program *program);\n"
     "\n"
     "// Writes a program's schedule, with its defaults.\n"
@@ -51774,10 +51776,11 @@ static const char npu_fixed_23[] =
     "\n"
     "#if !defined(PTOWSP_NO_TILES)\n"
     "\n"
-    "// Proves the tile kernels of a program, without trusting how they were made: tiles lie inside their memory,\n"
-    "// and none overlaps one that is in use; what is read was written before; flags pair; and whatever the speeds\n"
-    "// of the pipes, each access comes after the earlier ones that conflict with it. Emission does this first.\n"
-    "// ptowsp_kernel_end does it for kernels of cube and vector cores, and for all in builds with assertions.\n"
+    "// Proves the tile kernels of a program, without trusting how they were made. Tiles lie inside their\n"
+    "// memory, and do not overlap a tile in use. Data is written before it is read. Flags pair. At all\n"
+    "// speeds of the pipes, each access comes after the earlier ones that conflict with it. Emission does\n"
+    "// this first. ptowsp_kernel_end does it for kernels of cube and vector cores, and for all in builds\n"
+    "// with assertions.\n"
     "// Errors   INVALID_PARAMS: a kernel is wrong; the index is the kernel's.\n"
     "//          LIMIT_EXCEEDED; OUT_OF_MEMORY.\n"
     "// Cost     About a fourth of making the kernels without it.\n"
@@ -51787,13 +51790,13 @@ static const char npu_fixed_23[] =
     "#endif  // PTOWSP_NO_TILES\n"
     "\n"
     "// The bindings of a run, for other ways to run its program. False means not bound. Axes, arrays,\n"
-    "// symbols and tensors are given by index. The size of a dense axis is the declared one; that of a\n"
-    "// plan axis is bound with its plan. Fields of plans count as not bound: they are in the plan, whose\n"
-    "// lane_count is 0 if it was bound as work. The plan of a batch is that of the last execution, and\n"
+    "// symbols and tensors are given by index. The size of a dense axis is the declared one; the size of\n"
+    "// a plan axis is bound with its plan. Fields of plans count as not bound: they are in the plan, whose\n"
+    "// lane_count is 0 if it was bound as work. The plan of a batch comes from the last execution, and is\n"
     "// not bound before; out_capacity->lane_count is 0 if the batch has no capacity. A tensor's buffer\n"
     "// has all fields filled in; its size is the number of bytes that it spans (0 where elements lie\n"
-    "// before the first one). Transient tensors are not bound; their block is NULL, size a limit or 0,\n"
-    "// where it is the context's.\n"
+    "// before the first one). Transient tensors are not bound. Where the context owns their block, it is\n"
+    "// NULL here, and its size a limit or 0.\n"
     "PTOWSP_API const ptowsp_program *ptowsp_run_program(const ptowsp_run *run);\n"
     "PTOWSP_API bool ptowsp_run_bound_size(const ptowsp_run *run, uint32_t axis, int64_t *out_size);\n"
     "PTOWSP_API bool ptowsp_run_bound_symbol(const ptowsp_run *run, uint32_t symbol,\n"
@@ -51905,8 +51908,8 @@ static const char npu_fixed_23[] =
     "// Appendix C. Macros\n"
     "// -------------------------------------------------------------------------------------------------\n"
     "//\n"
-    "// The machinery behind PTOWSP_DEFINE_SPACE (section 32), PTOWSP_DEFINE_TIERS (section 7) and the\n"
-    "// scopes of sections 17 and 25. Programs use those, and nothing else of this appendix.\n"
+    "// The helpers of PTOWSP_DEFINE_SPACE (section 32), PTOWSP_DEFINE_TIERS (section 7) and the scopes of\n"
+    "// sections 17 and 25. Programs use only these macros from this appendix.\n"
     "\n"
     "// a * b, or UINT64_MAX where that does not fit.\n"
     "PTOWSP_INLINE uint64_t ptowsp_space_multiply(uint64_t a, uint64_t b) {\n"
@@ -52128,141 +52131,141 @@ static const char npu_fixed_23[] =
     "// Appendix D. Index of functions\n"
     "// -------------------------------------------------------------------------------------------------\n"
     "//\n"
-    "//      ptowsp_              add 3515, algorithm_name 6873, and 3539, array_at 3485,\n"
-    "//                           bf16_from_f32 2898, bitand 3522, bitnot 3528, bitor 3523, bitxor 3524,\n"
-    "//                           bool 3476, call_make 3727, cast 3548, channel_make 6723, clock_ns 8654,\n"
-    "//                           close_make 6746, combine_begin 3621, consume_begin 6711, consumes 6730,\n"
-    "//                           convert 2906, core_timing_of 6530, cost_check 6535, decode_tiers 867,\n"
-    "//                           depth_name 3975, div 3518, edge_reason_name 5272, eq 3531,\n"
-    "//                           event_make 6752, f16_from_f32 2896, fingerprint_print 5121,\n"
-    "//                           for_each_begin 3615, ge 3536, gt 3535, hash 8651, i64 3474,\n"
-    "//                           instruction 6462, le 3534, links_make 6999, location_name 2890,\n"
-    "//                           lt 3533, max 3521, memory_name 6007, min 3520, mul 3517, ne 3532,\n"
-    "//                           neg 3527, not 3541, opcode_name 9028, or 3540, otherwise_begin 3620,\n"
-    "//                           pipe_name 6008, pipeline_begin 6706, process_begin 6708,\n"
-    "//                           processor_count 626, produces 6731, receive_begin 6713,\n"
-    "//                           record_make 6753, rem 3519, replicate_begin 6709, ring_name 3958,\n"
-    "//                           scope_end 3623, search_print 5674, sequence_begin 3622,\n"
-    "//                           shared_memory_of 4188, shl 3525, shr 3526, spans_export 5450,\n"
-    "//                           stall_name 4867, sub 3516, support_name 4297, symbol 3480,\n"
-    "//                           target_name 4296, tier_find 858, u64 3475, unit_name 3229, version 440,\n"
-    "//                           wait_make 6754, when_begin 3619\n"
-    "//      ptowsp_attend_       bytes 2072, check 1993, compute 2060, convert 2067, join 2031,\n"
-    "//                           merge 2027, place 1983, run 2014, run_worker 2007, size 1976,\n"
-    "//                           unit_of 2049, unit_rows 2053, variant 2075, work 2023\n"
-    "//      ptowsp_attention_    accs 1723, bound 1600, check 1653, cost_of 6084, export 1704,\n"
-    "//                           generate 1631, is_invariant 1661, job_check 1795, lane_merges 1670,\n"
-    "//                           lane_units 1665, merge_row 1728, place 1617, print 1708,\n"
-    "//                           progress_size 1771, run 1807, run_serial 1799, run_worker 1787,\n"
-    "//                           see 1644, size 1607, states 1719, unit_rows 1678\n"
-    "//      ptowsp_axis_         dense 3023, dynamic 3024, plan 3069, plan_lanes 3071, plan_merges 3070,\n"
-    "//                           ragged 3025, row 3031, size 3490, sparse 3026\n"
-    "//      ptowsp_capability_   at 4294, count 4293, print 4295\n"
-    "//      ptowsp_collective_   choose 7029, name 6872, plan 6919, print 6926, time 7019\n"
+    "//      ptowsp_              add 3518, algorithm_name 6875, and 3542, array_at 3488,\n"
+    "//                           bf16_from_f32 2900, bitand 3525, bitnot 3531, bitor 3526, bitxor 3527,\n"
+    "//                           bool 3479, call_make 3731, cast 3551, channel_make 6725, clock_ns 8654,\n"
+    "//                           close_make 6748, combine_begin 3624, consume_begin 6713, consumes 6732,\n"
+    "//                           convert 2908, core_timing_of 6532, cost_check 6537, decode_tiers 868,\n"
+    "//                           depth_name 3980, div 3521, edge_reason_name 5275, eq 3534,\n"
+    "//                           event_make 6754, f16_from_f32 2898, fingerprint_print 5125,\n"
+    "//                           for_each_begin 3618, ge 3539, gt 3538, hash 8651, i64 3477,\n"
+    "//                           instruction 6464, le 3537, links_make 7001, location_name 2892,\n"
+    "//                           lt 3536, max 3524, memory_name 6009, min 3523, mul 3520, ne 3535,\n"
+    "//                           neg 3530, not 3544, opcode_name 9028, or 3543, otherwise_begin 3623,\n"
+    "//                           pipe_name 6010, pipeline_begin 6708, process_begin 6710,\n"
+    "//                           processor_count 626, produces 6733, receive_begin 6715,\n"
+    "//                           record_make 6755, rem 3522, replicate_begin 6711, ring_name 3963,\n"
+    "//                           scope_end 3626, search_print 5675, sequence_begin 3625,\n"
+    "//                           shared_memory_of 4193, shl 3528, shr 3529, spans_export 5452,\n"
+    "//                           stall_name 4871, sub 3519, support_name 4302, symbol 3483,\n"
+    "//                           target_name 4301, tier_find 859, u64 3478, unit_name 3232, version 440,\n"
+    "//                           wait_make 6756, when_begin 3622\n"
+    "//      ptowsp_attend_       bytes 2075, check 1996, compute 2063, convert 2070, join 2034,\n"
+    "//                           merge 2030, place 1986, run 2017, run_worker 2010, size 1979,\n"
+    "//                           unit_of 2052, unit_rows 2056, variant 2078, work 2026\n"
+    "//      ptowsp_attention_    accs 1726, bound 1603, check 1656, cost_of 6086, export 1707,\n"
+    "//                           generate 1634, is_invariant 1664, job_check 1798, lane_merges 1673,\n"
+    "//                           lane_units 1668, merge_row 1731, place 1620, print 1711,\n"
+    "//                           progress_size 1774, run 1810, run_serial 1802, run_worker 1790,\n"
+    "//                           see 1647, size 1610, states 1722, unit_rows 1681\n"
+    "//      ptowsp_axis_         dense 3025, dynamic 3026, plan 3071, plan_lanes 3073, plan_merges 3072,\n"
+    "//                           ragged 3027, row 3033, size 3493, sparse 3028\n"
+    "//      ptowsp_capability_   at 4299, count 4298, print 4300\n"
+    "//      ptowsp_collective_   choose 7031, name 6874, plan 6921, print 6928, time 7021\n"
     "//      ptowsp_context_      create 603, destroy 609, error 612, fail 616, lane_count 619,\n"
-    "//                           run_worker 675\n"
-    "//      ptowsp_control_      cost_name 4098, make 4139\n"
-    "//      ptowsp_device_       alloc 7696, cancel 7764, close 7689, copy_in 7707, copy_out 7709,\n"
-    "//                           core_tasks 7777, free 7701, launch 7759, open 7680, result 7773,\n"
-    "//                           run 7730, run_graph 7721, start 7735\n"
-    "//      ptowsp_dispatch_     mpmd 1256, serial 1225, spmd 1236\n"
-    "//      ptowsp_dtype_        name 2887, size 2886\n"
-    "//      ptowsp_dump_         check 8449, close 8443, explain 8460, open 8441, print 8454,\n"
+    "//                           run_worker 676\n"
+    "//      ptowsp_control_      cost_name 4103, make 4144\n"
+    "//      ptowsp_device_       alloc 7698, cancel 7765, close 7691, copy_in 7708, copy_out 7710,\n"
+    "//                           core_tasks 7778, free 7703, launch 7760, open 7682, result 7774,\n"
+    "//                           run 7731, run_graph 7722, start 7736\n"
+    "//      ptowsp_dispatch_     mpmd 1257, serial 1226, spmd 1237\n"
+    "//      ptowsp_dtype_        name 2889, size 2888\n"
+    "//      ptowsp_dump_         check 8450, close 8444, explain 8462, open 8442, print 8455,\n"
     "//                           replay_export 8577, replay_print 8571, replay_run 8564,\n"
-    "//                           rings_least 8498, rings_try 8503\n"
-    "//      ptowsp_expr_         print 3554, type 3551\n"
-    "//      ptowsp_f32_          from_bf16 2899, from_f16 2897\n"
-    "//      ptowsp_graph_        add 5895, cancel 5838, clear 5775, create 5769, destroy 5771,\n"
-    "//                           edge_make 5793, lanes 5927, limit 5844, poll 5855, record 5831,\n"
-    "//                           result 5926, run 5819, run_worker 5823, seal 5804, start 5853,\n"
-    "//                           task_cycles 5908, task_make 5784, task_status 5903, wait 5854\n"
-    "//      ptowsp_hub_          create 7074, destroy 7078, transport 7082\n"
-    "//      ptowsp_kernel_       begin 6110, choice 3704, collective 7188, end 6115, explain 3715,\n"
-    "//                           hash 3410, insn_at 6558, insn_count 6557, make 3403, measure 6551,\n"
-    "//                           print 6565, rule 7596\n"
-    "//      ptowsp_linear_       apply 7495, blocked 7480, compose 7485, conflicts 7503, identity 7477,\n"
-    "//                           inverse 7490, rank 7496, strided 7478, swizzle 7482, transpose 7488\n"
-    "//      ptowsp_loop_         entry 3494, field 3500\n"
-    "//      ptowsp_machine_      910b 6049, 950pr 6050\n"
+    "//                           rings_least 8499, rings_try 8504\n"
+    "//      ptowsp_expr_         print 3557, type 3554\n"
+    "//      ptowsp_f32_          from_bf16 2901, from_f16 2899\n"
+    "//      ptowsp_graph_        add 5897, cancel 5839, clear 5776, create 5770, destroy 5772,\n"
+    "//                           edge_make 5794, lanes 5929, limit 5845, poll 5856, record 5832,\n"
+    "//                           result 5928, run 5820, run_worker 5824, seal 5805, start 5854,\n"
+    "//                           task_cycles 5910, task_make 5785, task_status 5905, wait 5855\n"
+    "//      ptowsp_hub_          create 7076, destroy 7080, transport 7084\n"
+    "//      ptowsp_kernel_       begin 6112, choice 3707, collective 7190, end 6118, explain 3719,\n"
+    "//                           hash 3413, insn_at 6560, insn_count 6559, make 3406, measure 6553,\n"
+    "//                           print 6567, rule 7598\n"
+    "//      ptowsp_linear_       apply 7497, blocked 7482, compose 7487, conflicts 7505, identity 7479,\n"
+    "//                           inverse 7492, rank 7498, strided 7480, swizzle 7484, transpose 7490\n"
+    "//      ptowsp_loop_         entry 3497, field 3503\n"
+    "//      ptowsp_machine_      910b 6051, 950pr 6052\n"
     "//      ptowsp_measure_      (itself) 7947, samples 7952\n"
-    "//      ptowsp_merge_        add 1290, clear 1287, finish 1296, partials 1306\n"
-    "//      ptowsp_mesh_         check 7356, coordinate 7360, layout_check 7368, layout_join 7410,\n"
-    "//                           layout_part_of 7379, layout_print 7385, layout_relayout 7448\n"
-    "//      ptowsp_module_       create 2995, destroy 3000, error 3004, mesh 7524, parse 4359,\n"
-    "//                           print 3011\n"
-    "//      ptowsp_moe_          bound 2303, check 2333, column_begin 2342, column_end 2349,\n"
-    "//                           combine 2214, generate 2325, history_add 2395, index 2487, look 2386,\n"
-    "//                           move 2478, place 2315, plan_units 2368, print 2364, rebalance 2454,\n"
-    "//                           routes_generate 2549, row_bound 2182, scratch_bytes 2445, share 2497,\n"
-    "//                           size 2309, sort 2190, sort_parallel 2200, unit_rows 2356\n"
-    "//      ptowsp_npu_          build 8247, build_run 8298, destroy 8251, directory 8254, emit 8203,\n"
-    "//                           emit_files 8211, execute 8292, measure 8327, record 8223,\n"
+    "//      ptowsp_merge_        add 1291, clear 1288, finish 1297, partials 1307\n"
+    "//      ptowsp_mesh_         check 7358, coordinate 7362, layout_check 7370, layout_join 7412,\n"
+    "//                           layout_part_of 7381, layout_print 7387, layout_relayout 7450\n"
+    "//      ptowsp_module_       create 2997, destroy 3002, error 3006, mesh 7526, parse 4364,\n"
+    "//                           print 3013\n"
+    "//      ptowsp_moe_          bound 2306, check 2336, column_begin 2345, column_end 2352,\n"
+    "//                           combine 2217, generate 2328, history_add 2398, index 2490, look 2389,\n"
+    "//                           move 2481, place 2318, plan_units 2371, print 2367, rebalance 2457,\n"
+    "//                           routes_generate 2552, row_bound 2185, scratch_bytes 2448, share 2500,\n"
+    "//                           size 2312, sort 2193, sort_parallel 2203, unit_rows 2359\n"
+    "//      ptowsp_npu_          build 8247, build_run 8299, destroy 8251, directory 8254, emit 8203,\n"
+    "//                           emit_files 8211, execute 8293, measure 8328, record 8223,\n"
     "//                           was_cached 8252\n"
-    "//      ptowsp_output_       to_buffer 711, to_file 714\n"
-    "//      ptowsp_parallel_     begin 3613, for 640\n"
-    "//      ptowsp_plan_         chunk_size 1126, explain 1189, generate 1149, generate_parallel 1167,\n"
-    "//                           generate_range 1157, is_invariant 1662, total_work 1134,\n"
-    "//                           work_bound 1183\n"
-    "//      ptowsp_prefix_       add 2763, bound 2775, build 2746, build_given 2754, check 2810,\n"
-    "//                           generate 2799, join_row 2835, place 2789, print 2817,\n"
-    "//                           progress_size 2841, remove 2766, size 2782, tree_bytes 2736,\n"
-    "//                           tree_place 2737, unit_tokens 2823\n"
-    "//      ptowsp_program_      check 9141, create 4384, destroy 4389, kernel_name 4395,\n"
-    "//                           lane_count 9134, load 4438, print 4402, print_place 4398,\n"
-    "//                           print_point 4744, print_schedule 9137, prove 9153, read 9131,\n"
-    "//                           save 4428, size 4392\n"
+    "//      ptowsp_output_       to_buffer 712, to_file 715\n"
+    "//      ptowsp_parallel_     begin 3616, for 640\n"
+    "//      ptowsp_plan_         chunk_size 1127, explain 1190, generate 1150, generate_parallel 1168,\n"
+    "//                           generate_range 1158, is_invariant 1665, total_work 1135,\n"
+    "//                           work_bound 1184\n"
+    "//      ptowsp_prefix_       add 2766, bound 2777, build 2749, build_given 2757, check 2812,\n"
+    "//                           generate 2801, join_row 2837, place 2791, print 2819,\n"
+    "//                           progress_size 2843, remove 2769, size 2784, tree_bytes 2739,\n"
+    "//                           tree_place 2740, unit_tokens 2825\n"
+    "//      ptowsp_program_      check 9141, create 4389, destroy 4394, kernel_name 4400,\n"
+    "//                           lane_count 9134, load 4443, print 4407, print_place 4403,\n"
+    "//                           print_point 4749, print_schedule 9137, prove 9154, read 9131,\n"
+    "//                           save 4433, size 4397\n"
     "//      ptowsp_rails_        fail 8093, init 8074, print 8100, propose 8088, reason_text 8096,\n"
     "//                           sample 8080, tick 8084\n"
-    "//      ptowsp_ranks_        count 7111, create 7104, destroy 7108, poll 7132, rank 7110,\n"
-    "//                           relayout 7612, run 7124, start 7129, wait 7133\n"
-    "//      ptowsp_run_          bind 4590, bind_array 4609, bind_batch 4676, bind_csr 4627,\n"
-    "//                           bind_lengths 4618, bind_plan 4649, bind_ranks 7225, bind_size 4598,\n"
-    "//                           bind_slot 4749, bind_symbol 4603, bind_tensor 4633,\n"
-    "//                           bind_transients 4708, bind_work 4655, bound_array 9170,\n"
-    "//                           bound_batch 9176, bound_csr 9173, bound_plan 9174, bound_size 9167,\n"
-    "//                           bound_slot 9184, bound_symbol 9168, bound_tensor 9180,\n"
-    "//                           bound_transients 9182, cancel 4812, channels 5000, clock_at 5195,\n"
-    "//                           create 4524, critical_path 4939, critical_steps 5032, decisions 5555,\n"
-    "//                           destroy 4526, edges 5295, execute 4800, execute_worker 4805,\n"
-    "//                           expect 5118, explore 5081, export 5400, export_decisions 5559,\n"
-    "//                           export_transients 5409, find_bounds 5487, fingerprint 5111,\n"
-    "//                           group_export 7294, group_simulate 7269, idle 5220, kernels 5215,\n"
-    "//                           lanes 4931, lifetime_at 4741, pipelines 4996, poll 4831, print 5086,\n"
-    "//                           print_stuck 5038, print_task 5202, processes 4998, program 9166,\n"
-    "//                           rank_waits 7285, record 5169, records 4934, report 5528, result 4930,\n"
-    "//                           size_transients 4731, slot 4755, start 4822, steps 5027, trace_at 5182,\n"
-    "//                           trace_count 5181, trace_find 5185, usage 5230, wait 4830, what_if 5503\n"
-    "//      ptowsp_schedule_     check 4304, print 4310, search 5662, search_cancel 5670\n"
-    "//      ptowsp_select_       (itself) 3544, begin 3617\n"
-    "//      ptowsp_send_         make 6736, task_make 6741\n"
-    "//      ptowsp_slot_         (itself) 3504, load_make 3737, set_make 3731\n"
-    "//      ptowsp_space_        at 8635, index 8633, make 8628, multiply 9281, total 8632\n"
+    "//      ptowsp_ranks_        count 7113, create 7106, destroy 7110, poll 7134, rank 7112,\n"
+    "//                           relayout 7614, run 7126, start 7131, wait 7135\n"
+    "//      ptowsp_run_          bind 4595, bind_array 4614, bind_batch 4681, bind_csr 4632,\n"
+    "//                           bind_lengths 4623, bind_plan 4654, bind_ranks 7227, bind_size 4603,\n"
+    "//                           bind_slot 4754, bind_symbol 4608, bind_tensor 4638,\n"
+    "//                           bind_transients 4713, bind_work 4660, bound_array 9171,\n"
+    "//                           bound_batch 9177, bound_csr 9174, bound_plan 9175, bound_size 9168,\n"
+    "//                           bound_slot 9185, bound_symbol 9169, bound_tensor 9181,\n"
+    "//                           bound_transients 9183, cancel 4816, channels 5004, clock_at 5199,\n"
+    "//                           create 4529, critical_path 4943, critical_steps 5036, decisions 5556,\n"
+    "//                           destroy 4531, edges 5298, execute 4804, execute_worker 4809,\n"
+    "//                           expect 5122, explore 5085, export 5403, export_decisions 5560,\n"
+    "//                           export_transients 5412, find_bounds 5489, fingerprint 5115,\n"
+    "//                           group_export 7296, group_simulate 7271, idle 5223, kernels 5218,\n"
+    "//                           lanes 4935, lifetime_at 4746, pipelines 5000, poll 4835, print 5090,\n"
+    "//                           print_stuck 5042, print_task 5205, processes 5002, program 9167,\n"
+    "//                           rank_waits 7287, record 5173, records 4938, report 5529, result 4934,\n"
+    "//                           size_transients 4736, slot 4760, start 4826, steps 5031, trace_at 5186,\n"
+    "//                           trace_count 5185, trace_find 5189, usage 5233, wait 4834, what_if 5505\n"
+    "//      ptowsp_schedule_     check 4309, print 4315, search 5663, search_cancel 5671\n"
+    "//      ptowsp_select_       (itself) 3547, begin 3620\n"
+    "//      ptowsp_send_         make 6738, task_make 6743\n"
+    "//      ptowsp_slot_         (itself) 3507, load_make 3741, set_make 3735\n"
+    "//      ptowsp_space_        at 8635, index 8633, make 8628, multiply 9282, total 8632\n"
     "//      ptowsp_status_       name 505, text 506\n"
-    "//      ptowsp_task_         arg 3511, axis 3181, cols 3187, fail 3198, list_make 3820, make 3661,\n"
-    "//                           rows 3184, scalar 3190, tag 3512, variable 3510\n"
-    "//      ptowsp_tensor_       layout 7539, make 3109, spread 7533, transient 3135\n"
-    "//      ptowsp_tile_         abs 6203, add 6180, alloc 6461, carry 6403, col_broadcast 6219,\n"
-    "//                           colmax 6214, colmin 6215, cols 6406, colsum 6213, compare 6265,\n"
-    "//                           const 6131, cos 6198, cvt 6241, deinterleave 6295, dequantize 6247,\n"
-    "//                           div 6183, exp 6190, full 6134, gather 6284, gelu 6200, in 6119,\n"
-    "//                           inout 6123, interleave 6294, iota 6136, load 6140, log 6191,\n"
-    "//                           loop_begin 6399, loop_end 6401, matmul 6224, matmul_acc 6225,\n"
-    "//                           matmul_bias 6226, max 6184, merge_sort 6278, min 6185, mul 6182,\n"
-    "//                           neg 6202, next 6404, out 6121, preload 6402, quantize 6246, recip 6194,\n"
-    "//                           relu 6199, row_broadcast 6218, rowmax 6210, rowmean 6212, rowmin 6211,\n"
-    "//                           rows 6405, rowsum 6208, rowsum_f32 6209, rsqrt 6193, scalar 6128,\n"
-    "//                           select 6266, sigmoid 6196, silu 6201, sin 6197, slice 6289,\n"
-    "//                           slice_at 6407, sort32 6277, sqrt 6192, store 6145, store_add 6148,\n"
-    "//                           store_at 6409, sub 6181, tanh 6195, topk_indices 6280,\n"
-    "//                           topk_values 6279, transpose 6250\n"
-    "//      ptowsp_tuning_       add 7869, bucket 7834, compact 7914, count 7901, create 7849,\n"
-    "//                           destroy 7851, find 7883, record_at 7904, refresh 7858\n"
-    "//      ptowsp_work_         batch 775, column_part 793, create 843, destroy 847, expert 778,\n"
-    "//                           head 763, is_first 820, is_last 823, is_valid 813, is_whole 816,\n"
-    "//                           kv_end 772, kv_len 769, kv_start 766, merge_rows 807, of 829,\n"
-    "//                           print 838, request 760, slot 796, slot_count 802, slot_first 799,\n"
-    "//                           tile 790, token_count 784, token_end 787, token_start 781\n"
-    "//      ptowsp_workload_     begin 3612, param 3720\n"
+    "//      ptowsp_task_         arg 3514, axis 3184, cols 3190, fail 3201, list_make 3824, make 3664,\n"
+    "//                           rows 3187, scalar 3193, tag 3515, variable 3513\n"
+    "//      ptowsp_tensor_       layout 7541, make 3111, spread 7535, transient 3138\n"
+    "//      ptowsp_tile_         abs 6206, add 6183, alloc 6463, carry 6405, col_broadcast 6222,\n"
+    "//                           colmax 6217, colmin 6218, cols 6408, colsum 6216, compare 6268,\n"
+    "//                           const 6134, cos 6201, cvt 6244, deinterleave 6298, dequantize 6250,\n"
+    "//                           div 6186, exp 6193, full 6137, gather 6287, gelu 6203, in 6122,\n"
+    "//                           inout 6126, interleave 6297, iota 6139, load 6143, log 6194,\n"
+    "//                           loop_begin 6401, loop_end 6403, matmul 6227, matmul_acc 6228,\n"
+    "//                           matmul_bias 6229, max 6187, merge_sort 6281, min 6188, mul 6185,\n"
+    "//                           neg 6205, next 6406, out 6124, preload 6404, quantize 6249, recip 6197,\n"
+    "//                           relu 6202, row_broadcast 6221, rowmax 6213, rowmean 6215, rowmin 6214,\n"
+    "//                           rows 6407, rowsum 6211, rowsum_f32 6212, rsqrt 6196, scalar 6131,\n"
+    "//                           select 6269, sigmoid 6199, silu 6204, sin 6200, slice 6292,\n"
+    "//                           slice_at 6409, sort32 6280, sqrt 6195, store 6148, store_add 6151,\n"
+    "//                           store_at 6411, sub 6184, tanh 6198, topk_indices 6283,\n"
+    "//                           topk_values 6282, transpose 6253\n"
+    "//      ptowsp_tuning_       add 7870, bucket 7835, compact 7915, count 7902, create 7850,\n"
+    "//                           destroy 7852, find 7884, record_at 7905, refresh 7859\n"
+    "//      ptowsp_work_         batch 776, column_part 794, create 844, destroy 848, expert 779,\n"
+    "//                           head 764, is_first 821, is_last 824, is_valid 814, is_whole 817,\n"
+    "//                           kv_end 773, kv_len 770, kv_start 767, merge_rows 808, of 830,\n"
+    "//                           print 839, request 761, slot 797, slot_count 803, slot_first 800,\n"
+    "//                           tile 791, token_count 785, token_end 788, token_start 782\n"
+    "//      ptowsp_workload_     begin 3615, param 3724\n"
     "\n"
     "#ifdef __cplusplus\n"
     "}\n"

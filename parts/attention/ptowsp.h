@@ -3,8 +3,8 @@
 //
 // WHAT IT IS
 //
-// Serving a language model is dynamic work: every decode step has another batch and other sequence
-// lengths. ptowsp cuts such a step into equal pieces ("work descriptors", 24 bytes each) and sorts
+// Serving a language model is dynamic work: every decode step has a different batch and different
+// sequence lengths. ptowsp cuts such a step into equal pieces ("work descriptors", 24 bytes each) and sorts
 // them into size tiers. It runs them over the lanes of a thread pool or of your own executor, and
 // merges the partial results of sequences that were split:
 //
@@ -115,21 +115,21 @@
 //
 // CONTENTS
 //
-//    1. Build configuration                 190     8. Merging                            1102
-//    2. Status and errors                   297     9. Attention plans                    1151
-//    3. Contexts and threads                363    10. Attention kernels                  1651
-//    4. Sinks                               528    11. MoE plans                          1918
-//    5. Work and tiers                      557    12. Prefix trees                       2345
-//    6. Chunk plans                         710    32. Spaces                             2630
-//    7. Dispatch                           1032    33. Utilities                          2689
+//    1. Build configuration                 190     8. Merging                            1103
+//    2. Status and errors                   297     9. Attention plans                    1152
+//    3. Contexts and threads                363    10. Attention kernels                  1654
+//    4. Sinks                               529    11. MoE plans                          1921
+//    5. Work and tiers                      558    12. Prefix trees                       2348
+//    6. Chunk plans                         711    32. Spaces                             2632
+//    7. Dispatch                           1033    33. Utilities                          2691
 //
-//   Appendix C. Macros                             2701
-//   Appendix D. Index of functions                 2909
+//   Appendix C. Macros                             2703
+//   Appendix D. Index of functions                 2911
 //
 // WORDS
 //
 //      lane          a worker that does one thing at a time: a thread, an SM, a core; or a simulated one
-//      context       memory, lanes and the last error: what calls of one thread share
+//      context       the state that calls of one thread share: memory, lanes and the last error
 //      unit          a piece of a plan for one lane, a ptowsp_work: a part of a request's KV tokens.
 //                    ptowsp_unit is the kind of core that a kernel needs: cube, vector or both
 //      tier          a class of units by size, with a kernel of its own
@@ -138,8 +138,8 @@
 //                    cell by which tasks are counted or chosen
 //      layout        in tensors: the mesh axes over which each dimension is spread; in tile kernels:
 //                    the order of a tile's elements
-//      record        of a run: what became of a task or step; of an event: a statement that ends a
-//                    wait; in tuning: a measured time
+//      record        of a run: the times and lane of a task or step; of an event: a statement that
+//                    ends a wait; in tuning: a measured time
 //      merge         parts of one softmax to the whole, by their maxima and sums
 //      cost          of a plan: any unit that is the same for all work, such as cycles or KV tokens
 //      module        axes, tensors, kernels and workloads, as they are built or read from text
@@ -148,10 +148,10 @@
 //      task          a call of a kernel on views of tensors
 //      view          the part of a tensor that a task reads or writes
 //      workload      a tree of loops, branches and tasks
-//      schedule      which lane runs a task, what it waits for, and how many are in flight
+//      schedule      the lane of each task, its dependences, and how many tasks are in flight
 //      program       a workload with its schedule, compiled: immutable, shared by runs
 //      run           a program with its bindings (sizes, lengths, memory), and its results
-//      window        how many tasks are in flight at most
+//      window        the largest number of tasks in flight
 //      process       a branch of a pipeline, with a time of its own
 //      channel       a bounded queue of tokens between processes
 //      rank          one of many machines that run the same workload on their parts of tensors
@@ -191,9 +191,9 @@
 // -------------------------------------------------------------------------------------------------
 
 #define PTOWSP_VERSION_MAJOR 0
-#define PTOWSP_VERSION_MINOR 1
+#define PTOWSP_VERSION_MINOR 2
 #define PTOWSP_VERSION_PATCH 0
-#define PTOWSP_VERSION       "0.1.0"
+#define PTOWSP_VERSION       "0.2.0"
 
 #if defined(PTOWSP_ONLY_ATTENTION) && !defined(PTOWSP_ONLY_PLAN)
 #define PTOWSP_ONLY_PLAN
@@ -275,11 +275,11 @@
 extern "C" {
 #endif
 
-// The version of the compiled library, "0.1.0". Compare it with PTOWSP_VERSION to detect a library
-// of another version than the header.
+// The version of the compiled library, "0.2.0". Compare it with PTOWSP_VERSION to detect a library
+// whose version differs from the header's.
 PTOWSP_API const char *ptowsp_version(void);
 
-// Names of version 0.1, for those who still use them: the error has the new one.
+// Names of version 0.1. Using one is a compile error that contains the new name.
 #define ptowsp_call           ptowsp_call_IS_NOW_ptowsp_call_make
 #define ptowsp_close          ptowsp_close_IS_NOW_ptowsp_close_make
 #define ptowsp_moe_unit_bound ptowsp_moe_unit_bound_IS_NOW_ptowsp_moe_bound
@@ -300,16 +300,16 @@ PTOWSP_API const char *ptowsp_version(void);
 // Zero is success. Positive values are normal outcomes (none yet), negative values are errors. The
 // values never change. The first three errors have the names of the PTO-WSP specification.
 //
-// NULL     The object that a function works on (a context, module, body, program, run, graph,
-//          device, hub, communicator, tuning table, tree or dump as its first parameter) must not be
-//          NULL: that is an assertion. Any other pointer may be NULL where its comment says so. Elsewhere
-//          NULL is INVALID_PARAMS, and so is NULL with a count above 0. A function without a status
-//          then does nothing and returns zero (0, 0.0, false or NULL), ptowsp_tier_find -1,
-//          ptowsp_hash its start. A building call gives the error to its module. A sink without a
-//          function takes text and drops it.
-// Texts    An error of a call with a context, or with an object made from one, leaves its status and
-//          a text in that context: ptowsp_context_error. Functions that return no status, and those
-//          without a context, leave none.
+// NULL     The object that a function works on must not be NULL: that is an assertion. It is the
+//          first parameter: a context, module, body, program, run, graph, device, hub,
+//          communicator, tuning table, tree or dump. Any other pointer may be NULL where its comment
+//          says so. Elsewhere NULL is INVALID_PARAMS, and so is NULL with a count above 0. A
+//          function without a status then does nothing and returns zero (0, 0.0, false or NULL);
+//          ptowsp_tier_find returns -1, and ptowsp_hash its start. A building call gives the error
+//          to its module. A sink without a function takes text and drops it.
+// Texts    A call with a context, or with an object made from one, leaves the status and a text of
+//          its error in that context: ptowsp_context_error. Functions that return no status, or
+//          have no context, leave no error.
 
 #define PTOWSP_STATUSES(STATUS)                                                                    \
     STATUS(OK, 0, "ok")                                                                            \
@@ -348,8 +348,8 @@ PTOWSP_API const char *ptowsp_status_text(ptowsp_status status);
 #define PTOWSP_NO_INDEX       UINT64_MAX
 #define PTOWSP_NEGATIVE_INDEX (UINT64_MAX - 1)
 
-// The last failure of a context. `text` is one line, "module: what is wrong, with name and value".
-// It belongs to the context and lives until the next failure. After BUSY the text is one constant
+// The last failure of a context. `text` is one line, "module: the fault, with name and value". It
+// belongs to the context and lives until the next failure. After BUSY the text is one constant
 // line, and other threads may ask for it. BUSY does not replace the error of an execution that is
 // under way.
 typedef struct ptowsp_error {
@@ -480,8 +480,8 @@ typedef void (*ptowsp_range_fn)(void *user, uint64_t begin, uint64_t end, uint32
 PTOWSP_API ptowsp_status ptowsp_parallel_for(ptowsp_context *context, uint64_t item_count,
                                              uint64_t grain, ptowsp_range_fn fn, void *user);
 
-// Runs `lead`, as worker 0 of a session; see ptowsp_context_run_worker. It may call whatever runs on
-// lanes of the context, one after another.
+// The function that worker 0 of a session calls; see ptowsp_context_run_worker. It may make any
+// calls that run on lanes of the context, one after another.
 typedef ptowsp_status (*ptowsp_lead_fn)(void *user);
 
 // Lends the calling thread to a context of PTOWSP_THREADS_WORKERS, as worker `worker` of
@@ -507,9 +507,10 @@ typedef ptowsp_status (*ptowsp_lead_fn)(void *user);
 //          and the graph or run of the calls below, must live until all workers have returned.
 // Again    A new session begins when all workers have returned; the number of workers may differ.
 // Errors   INVALID_PARAMS (several workers, and not a context of WORKERS; worker_count not 1 to its
-//          lanes; worker not below it; lead NULL), BUSY (this worker is in a session, or a session
-//          of a different worker_count has not ended): this call does nothing, and leaves a text
-//          unless a session is under way. All other errors come from lead.
+//          lanes; worker not below worker_count; lead NULL). BUSY (this worker is in a session, or a
+//          session of a different worker_count has not ended). After these the call has done
+//          nothing, and leaves a text unless a session is under way. All other errors come from
+//          lead.
 // Cost     A microsecond per session, and per job of lead as for PTOWSP_THREADS_OWN. Workers spin,
 //          and sleep where lead runs nothing for some 20 us.
 PTOWSP_API ptowsp_status ptowsp_context_run_worker(ptowsp_context *context, uint32_t worker,
@@ -521,19 +522,19 @@ PTOWSP_API ptowsp_status ptowsp_context_run_worker(ptowsp_context *context, uint
 typedef struct ptowsp_span {
     uint64_t begin, end;  // of ptowsp_clock_ns; end 0: it did not run
     uint32_t lane;
-    uint32_t kind;  // what it was: the index of a name
+    uint32_t kind;  // the kind of work: the index of a name
 } ptowsp_span;
 
 // -------------------------------------------------------------------------------------------------
 // 4. Sinks
 // -------------------------------------------------------------------------------------------------
 //
-// Functions that print or export write to a sink: a callback that takes pieces of bytes, of text as of
-// anything else. Neither printing nor reading depends on the locale: numbers always have a decimal
-// point. Only messages of the operating system in errors may be in its language.
+// Functions that print or export write to a sink: a callback that takes text or other bytes, piece
+// by piece. Neither printing nor reading depends on the locale: numbers always have a decimal point.
+// Only messages of the operating system in errors may be in its language.
 
-// Takes bytes, which are not terminated; false: it failed. Functions that return a status end with
-// SYSTEM_FAILED then; those that return nothing continue.
+// Takes bytes, which are not terminated; false: it failed. A function that returns a status then
+// ends with SYSTEM_FAILED; any other function continues.
 typedef struct ptowsp_output {
     bool (*write)(void *user, const void *data, size_t size);
     void *user;
@@ -642,8 +643,8 @@ PTOWSP_INLINE uint32_t ptowsp_work_slot_first(const PTOWSP_GM ptowsp_work *work)
 PTOWSP_INLINE uint32_t ptowsp_work_slot_count(const PTOWSP_GM ptowsp_work *work) {
     return work->params[3];
 }
-// The rows of a tile of `rows` rows that a merge is of: *out_first and the number. All of them, unless
-// lanes share the merge (ptowsp_attention_config.shares_merges).
+// The rows that a merge covers, of a tile of `rows` rows: *out_first, and their number as the result.
+// All of them, unless lanes share the merge (ptowsp_attention_config.shares_merges).
 PTOWSP_INLINE uint32_t ptowsp_work_merge_rows(const PTOWSP_GM ptowsp_work *work, uint32_t rows,
                                               uint32_t *out_first) {
     const bool is_shared = (work->flags & PTOWSP_WORK_ROWS) != 0;
@@ -772,9 +773,9 @@ typedef struct ptowsp_plan_config {
     uint32_t tier_count;
 } ptowsp_plan_config;
 
-// The faults that this section reports, in the order of the checks, and then those that sections
-// 9, 11 and 12 add, with the status and the text of each. `%i` is info.index, `%v` info.value and
-// `%l` info.limit.
+// The faults that this section reports, in the order of the checks, and then the faults that sections
+// 9 to 12 add, with the status and the text of each. `%i` is info.index, `%v` info.value and `%l`
+// info.limit.
 #define PTOWSP_PLAN_FAULTS(FAULT)                                                                  \
     FAULT(NONE, OK, "no fault")                                                                    \
     FAULT(OUT_NULL, INVALID_PARAMS, "the output pointer is NULL")                                  \
@@ -1152,9 +1153,9 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 // -------------------------------------------------------------------------------------------------
 //
 // A chunk plan (section 6) cuts all sequences by one chunk, and lanes take its units as they become
-// free. An attention plan decides more: how much each lane computes, where sequences are split for
-// that and nowhere else, which units write their output themselves, and which lane merges the rest.
-// It is all that a launch of fixed size needs.
+// free. An attention plan decides more. It gives each lane its share, and splits sequences only
+// where shares end. It says which units write their output themselves, and which lane merges the
+// others. A launch of fixed size needs nothing else.
 //
 //      lengths 250, 100, 50 on 4 lanes, one KV head, and a cost of 1 per KV token alone:
 //
@@ -1181,9 +1182,10 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 //      KV tokens [begin, end)      end = is_causal ? position + 1 : n
 //                                  begin = window ? max(0, position - window + 1) : 0
 //
-// and a tile has the KV from the least begin to the greatest end of its tokens; kernels mask the
-// rest. Sequences without queries, or without KV unless there are positions, have no units: nothing
-// is written for them. Where queries are not the last of the KV, or windows differ, config.positions says so: see Positions.
+// and a tile has the KV from the smallest begin to the largest end of its tokens; kernels mask the
+// rest. Sequences without queries have no units: nothing is written for them. The same holds for
+// sequences without KV, unless positions are given. If queries are not the last of the KV, or
+// windows differ, set config.positions: see Positions.
 //
 // Units are descriptors (section 5), ordered by sequence, head, tile and KV over all lanes, so that
 // neighbours share KV:
@@ -1198,26 +1200,26 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 //      params      request, head, first slot, number of slots    reserved    tile
 //      work_id     index of the merge                            flags       0; tier is not used
 //
-// but for merges that lanes share (see there).
+// Merges that lanes share differ: see Shared merges.
 //
 // Descriptors from unit_count to unit_capacity, and of merges likewise, are PTOWSP_WORK_INVALID,
 // with kv_len 0 (no slots) and no other flag. Lanes without work have empty ranges. The first slots
 // of merges are in ascending order, and equal for all merges of a tile. A merge is on the lane of its
-// tile's first part, which gets less of the KV for it.
+// tile's first part, which gets less KV in return.
 //
 // Shared merges. A merge reads slots * rows states. With many rows and many lanes that is more than a
-// lane's share of the KV: one sequence of 131,072 tokens under MLA, 128 rows, uses 55 of 256 lanes,
-// as the first of them could not merge more. With shares_merges each of the n lanes that have parts
-// of a tile merges some of its rows: lane i of them, from 0, the rows
+// lane's share of the KV. Then lanes stay idle: one sequence of 131,072 tokens under MLA, 128 rows,
+// uses 55 of 256 lanes, as the first lane could not merge the parts of more. With shares_merges each of
+// the n lanes that have parts of a tile merges some of its rows: lane i of them, from 0, the rows
 //
 //      [rows * i / n, rows * (i + 1) / n)      rounded down; no merge if that is empty
 //
 // of all slots. Such a merge has the flag PTOWSP_WORK_ROWS, and its work_id is the first row plus
-// 65,536 times the number of rows: ptowsp_work_merge_rows. A tile that one lane has, or of more than
-// 65,535 rows, has one merge, as always. Merges of a tile follow one another, in order of rows. So a
-// launch needs all parts of a tile before any of its merges, as by a barrier; ptowsp_attention_run
-// and ptowsp_attend_run, where no lane waits, leave all rows to the lane that ends last. Rows have
-// the same bits.
+// 65,536 times the number of rows: ptowsp_work_merge_rows. A tile that one lane has, or a tile of
+// more than 65,535 rows, still has one merge. Merges of a tile follow one another, in order of rows.
+// A launch needs all parts of a tile before any of its merges, so put a barrier between them. In
+// ptowsp_attention_run and ptowsp_attend_run no lane waits: the lane that ends last merges all rows.
+// The results have the same bits.
 //
 // Positions. config.positions has arrays with an element for each sequence. Query token j stands at
 // position query_first + j * query_stride, and KV token t at kv_first + t * kv_stride. A query at
@@ -1231,13 +1233,13 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 //      a chunk of a prompt, whose KV       query_first = tokens before the chunk
 //      is complete already
 //      compressed KV, 4 : 1                kv_first = 3, kv_stride = 4: an entry is seen from the last
-//                                          of its tokens on; query_first
+//                                          of its tokens on; query_first is required
 //      a window for each sequence          before = window - 1
 //      windows to both sides               before, after; without is_causal
 //      sinks in front of a window          before, sinks
 //
-// So rank `rank` of `ranks` computes its queries against the KV that rank `from` has sent it, here of
-// one sequence; rows of all of them are then merged (section 8):
+// Here rank `rank` of `ranks` computes its queries of one sequence against the KV that rank `from`
+// has sent it. The rows from all ranks' KV are then merged (section 8):
 //
 //      const int32_t first = rank, kv_first = from, stride = ranks;
 //      const ptowsp_attention_positions positions = {.sequence_count = 1,
@@ -1252,8 +1254,8 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 //          return 1;
 //      }
 //
-// ptowsp_attention_see returns the tokens that a query token sees. Tiles have the KV from the least
-// begin to the greatest end, and sinks besides where these end before:
+// ptowsp_attention_see returns the tokens that a query token sees. Tiles have the KV from the smallest
+// begin to the largest end, and in addition the sinks if these end before it:
 //
 //      BALANCED    The FIRST unit of such a tile also has the tokens [0, min(sinks, kv_start)). They
 //                  are not counted in kv_len; in the cost they are. If there are any it has the
@@ -1262,18 +1264,19 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 //                  multiple of `grain`, are a piece of their own, which no multiple of `chunk` cuts.
 //                  So a row of such a sequence is cut there, too, in all of its tiles.
 //
-// A tile whose queries see nothing has one unit, of kv_len 0 and with the same flag: its rows are
+// A tile whose queries see nothing has one unit, of kv_len 0 and with the same flag. Its rows are
 // zeros, and their log-sum-exp is -INFINITY, so that results of several ranks can be merged (section
-// 8). So it is with a sequence without KV, as ranks have of a short one; its tier is the first.
+// 8). The same holds for a sequence without KV, such as a rank's part of a short sequence; its tier
+// is the first.
 //
 // A mask that no such rule describes takes two steps: ask for a superset, then hide the rest by the
 // bits of a mask (section 10). Take a tree of q drafts after c tokens, under a window. Draft j, of
 // depth d, stands at c + d, and the plan has it at c + j. So before = window - 1 + the largest j - d
-// is enough, and bits of the mask from token max(0, c - before) on hide the rest. Documents that are
-// packed into one sequence: the mask alone, or a sequence for each of them, which reads less.
+// is enough, and bits of the mask from token max(0, c - before) on hide the rest. For documents that
+// are packed into one sequence use the mask alone, or make each a sequence, which reads less.
 //
-// Cost     Planning with positions takes 10 to 45 ns more for each tile of a head: 45 to 70 us for a
-//          step of decode of 256 sequences and 8 heads on 264 lanes, and 25 us without.
+// Cost     Planning with positions takes 10 to 45 ns more for each tile of a head. A decode step of
+//          256 sequences and 8 heads on 264 lanes takes 45 to 70 us, and 25 us without positions.
 //
 // Captured launches. A launch of fixed size, as in a CUDA graph, is captured once over the
 // capacities of a plan, and serves every later step:
@@ -1300,8 +1303,8 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 //                  tile sees the tokens between the two. The kernel masks or skips them, and their
 //                  pages may have been freed.
 //
-// INVARIANT guarantees: inside the KV tokens that a query token sees, pieces are cut at the
-// multiples of `chunk` and nowhere else, but for sinks (Positions); every piece starts at a multiple of `grain`. Under
+// INVARIANT guarantees two things. Inside the KV tokens that a query token sees, pieces are cut only
+// at multiples of `chunk`, except at sinks (Positions). Every piece starts at a multiple of `grain`. Under
 // is_causal both follow from the position of the query token and the configuration alone. They do
 // not depend on the other query tokens of the step (one prefill, prefill in chunks, verification of
 // drafts, decode), on tiles, other sequences, lanes or speeds. Without is_causal they also depend
@@ -1358,8 +1361,8 @@ typedef enum ptowsp_attention_mode {
     PWSP_FORCE_INT(PTOWSP_ATTENTION)
 } ptowsp_attention_mode;
 
-// Not negative, and where not 0 from 1e-100 to 1e100, and at most a factor of 2^30 apart. All zero:
-// the default, in which the unit is the reading of one KV token of one head.
+// Each is 0, or from 1e-100 to 1e100; the latter are at most a factor of 2^30 apart. All zero: the
+// defaults, whose unit is the time to read one KV token of one head.
 typedef struct ptowsp_attention_cost {
     double per_unit;        // default 64
     double per_token;       // of KV; default 1
@@ -1394,7 +1397,7 @@ typedef struct ptowsp_attention_config {
     const ptowsp_tier *tiers;  // NULL: none. Otherwise every KV length with units needs one
     uint32_t tier_count;
     bool shares_merges;                           // see Shared merges
-    const ptowsp_attention_positions *positions;  // NULL: as Queries says
+    const ptowsp_attention_positions *positions;  // NULL: see Queries
 } ptowsp_attention_config;
 
 // Numbers of elements that a plan needs; block_bytes is for all its arrays together.
@@ -1416,7 +1419,7 @@ typedef struct ptowsp_attention_plan {
     PTOWSP_GM uint32_t *merge_begin;  // [lane_count + 1]
     PTOWSP_GM double *lane_costs;     // [lane_count] predicted; may be NULL
     uint32_t unit_capacity, merge_capacity;
-    uint32_t slot_capacity;  // that there is scratch for
+    uint32_t slot_capacity;  // slots for which you have scratch
 
     uint32_t unit_count, merge_count, slot_count;
     uint32_t tile_count;  // of all sequences and heads; units beyond them are the price of splits
@@ -1435,7 +1438,7 @@ typedef struct ptowsp_attention_limits {
 } ptowsp_attention_limits;
 
 // Bounds the sizes of the plans of any batch within limits under a configuration. Of positions it
-// reads only which arrays there are.
+// only looks at which arrays are given, not at their elements.
 // Errors   INVALID_PARAMS, LIMIT_EXCEEDED. *out_sizes is zero then.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_bound(const ptowsp_attention_config *config,
                                                              const ptowsp_attention_limits *limits,
@@ -1461,10 +1464,10 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_place(const ptowsp_attent
 // Plans a batch. All is checked and counted before anything is written.
 //
 // Errors   INVALID_PARAMS (lengths below 0; under is_causal more queries than KV, if there is KV;
-//          counts or costs out of range; positions that are negative or beyond INT32_MAX, strides
-//          below 1, sinks below 0 or beyond the KV, arrays of fewer sequences or that go without
-//          each other), UNSUPPORTED_SIZE (a KV length that no tier covers), LIMIT_EXCEEDED,
-//          BUFFER_OVERFLOW (info.value of info.limit; the plan is untouched).
+//          counts or costs out of range). INVALID_PARAMS of positions (negative or beyond INT32_MAX;
+//          strides below 1; sinks below 0 or beyond the KV; arrays of fewer sequences, or an array
+//          without one that it needs). UNSUPPORTED_SIZE (a KV length that no tier covers),
+//          LIMIT_EXCEEDED, BUFFER_OVERFLOW (info.value of info.limit; the plan is untouched).
 // Cost     O(sequences + tiles + lanes) and the writing of units, once if the plan has the sizes of
 //          ptowsp_attention_bound, else twice. Small batches are worth several attempts. Where
 //          lane_speeds differ and many lanes share a sequence, up to O(lanes^2) and more.
@@ -1473,20 +1476,20 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_generate(
     ptowsp_attention_plan *plan, ptowsp_plan_info *out_info);
 
 // The KV tokens that a query token sees: [0, sinks) and [begin, end), with sinks <= begin. Where the
-// two meet sinks is 0, and begin too.
+// two meet, they are one range: sinks and begin are 0.
 typedef struct ptowsp_attention_seen {
     uint32_t sinks, begin, end;
 } ptowsp_attention_seen;
 
 // The KV tokens that query token `query` of a sequence sees (Queries, Positions). All zero for a
-// NULL, and for tokens that are not of the batch.
+// NULL, and for tokens that the batch does not have.
 PTOWSP_API PTOWSP_AICPU ptowsp_attention_seen
 ptowsp_attention_see(const ptowsp_attention_batch *batch, const ptowsp_attention_config *config,
                      uint32_t sequence, uint32_t query);
 
-// Proves a plan: every KV token of every tile of the batch is in exactly one unit, split tiles have
-// exactly one merge with their slots in KV order, ranges of lanes are in order, nothing exceeds a
-// capacity, the rest is INVALID. Serves for plans that were copied or made elsewhere.
+// Proves a plan. Every KV token of every tile of the batch is in exactly one unit. Split tiles have
+// exactly one merge, with their slots in KV order. Ranges of lanes are in order, nothing exceeds a
+// capacity, and the rest is INVALID. Use it for plans that were copied or made elsewhere.
 // Errors   As generate, or INVALID_PARAMS with the first offending unit, merge or lane in
 //          *out_info.
 // Cost     O(units).
@@ -1571,9 +1574,9 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_attention_merge_row(const ptowsp_attention
 
 // -- running a plan -------------------------------------------------------------------------------
 //
-// A job runs the kernels of a plan's units, by tier, and merges each tile as soon as its last part
-// is done, on the lane that did it: no barrier stops all lanes, and no lane ever waits. The
-// plan's merge lists are for launches that cannot count. INVALID units and merges are skipped.
+// A job runs the kernels of a plan's units, by tier. The lane that finishes the last part of a tile
+// merges the tile at once: no barrier stops all lanes, and no lane ever waits. The plan's merge
+// lists are for launches that cannot count. INVALID units and merges are skipped.
 // Results do not depend on lanes or threads, if merging follows the order of slots.
 //
 //      ptowsp_attention_run           on the lanes of a context
@@ -1582,8 +1585,8 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_attention_merge_row(const ptowsp_attention
 //
 // A job's `progress` counts parts, and units where lanes take them from each other. It is the
 // caller's, of ptowsp_attention_progress_size(plan) elements, and zero before the first run. A run
-// leaves it zero, whichever way it went, so the job can be run again at once, by other means, with
-// other counts of workers, or with a new plan.
+// leaves it zero, however it ends. So the job can be run again at once, also by a different function,
+// with a different number of workers, or with a new plan.
 //
 // Memory   None is allocated.
 // Cost     Checking: 1 to 2 ns per unit on the calling thread; ptowsp_attention_run_worker leaves
@@ -1597,7 +1600,7 @@ typedef struct ptowsp_attention_job {
     void *user;
     uint32_t *progress;
     bool is_stealing;  // lanes that are done take units of others: where lanes turn out unequal
-    const struct ptowsp_prefix_plan *prefix;  // section 12: the plan of which `plan` is a part
+    const struct ptowsp_prefix_plan *prefix;  // section 12: the plan that contains `plan`
     ptowsp_work_fn join;                      // gets its joins; may be NULL for plans without joins
     // Spans that a run writes; NULL (default): none. Unit i is at i, merge m at unit_count + m, and
     // join j of a prefix plan after all of them. Kinds are tiers, then table_count for merges and
@@ -1606,8 +1609,8 @@ typedef struct ptowsp_attention_job {
     ptowsp_span *spans;
 } ptowsp_attention_job;
 
-// Elements of progress. It depends on lane_count and merge_capacity alone: enough for a
-// plan is enough for all that come into the same arrays for as many lanes.
+// The number of elements of progress. It depends on lane_count and merge_capacity alone, so it is
+// the same for all plans in the same arrays with the same number of lanes.
 PTOWSP_API PTOWSP_AICPU uint64_t ptowsp_attention_progress_size(const ptowsp_attention_plan *plan);
 
 // Runs as worker `worker` of worker_count, on the calling thread: for engines whose threads are
@@ -1615,9 +1618,9 @@ PTOWSP_API PTOWSP_AICPU uint64_t ptowsp_attention_progress_size(const ptowsp_att
 // may be more workers than lanes, or fewer. Kernels see the worker's number as their lane.
 //
 // Workers  Every worker from 0 to worker_count - 1 has to call once per run: at any time, in any
-//          order, at the same time or one after another, on any threads. Where lanes steal, one
-//          that comes late finds its units done. The run is over when all have returned: then
-//          outputs are complete, and progress is zero.
+//          order, at the same time or one after another, on any threads. Where lanes steal, a
+//          worker that comes late finds its units done. The run is over when all have returned:
+//          then outputs are complete, and progress is zero.
 // Again    The next run of a job begins when the one before is over, as it writes the same outputs
 //          and the same slots. The barrier after which an engine reads the outputs is enough;
 //          nothing has to be cleared. Jobs with progress, slots and outputs of their own are
@@ -1627,10 +1630,10 @@ PTOWSP_API PTOWSP_AICPU uint64_t ptowsp_attention_progress_size(const ptowsp_att
 PTOWSP_API PTOWSP_AICPU void ptowsp_attention_run_worker(const ptowsp_attention_job *job,
                                                          uint32_t worker, uint32_t worker_count);
 
-// Checks a job: pointers, that the lanes' lists have all units once, and for each unit that is not
-// INVALID a kernel for its tier, and a merge for its slot if it is a part. ptowsp_attention_check
-// proves the plan itself. *out_index, which may be NULL, is the first unit without a kernel or a
-// merge, or PTOWSP_NO_INDEX.
+// Checks a job: its pointers, and that the lanes' lists have all units once. Each unit that is not
+// INVALID needs a kernel for its tier and, if it is a part, a merge for its slot.
+// ptowsp_attention_check proves the plan itself. *out_index, which may be NULL, is the first unit
+// without a kernel or a merge, or PTOWSP_NO_INDEX.
 // Errors   INVALID_PARAMS.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_job_check(const ptowsp_attention_job *job,
                                                                  uint64_t *out_index);
@@ -1640,8 +1643,8 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_run_serial(const ptowsp_a
                                                                   uint64_t *out_index);
 
 // Runs a job on all lanes of the context, and returns when all is done. Lane i of n begins with the
-// lists that worker i of n would have. A lane that is done takes lists that nobody has begun, as
-// the thread of another may be slow to wake; with is_stealing, single units of any list.
+// lists that worker i of n would have. A lane that is done takes lists that no lane has begun, as
+// another lane's thread may be slow to wake; with is_stealing it takes single units of any list.
 // Errors   INVALID_PARAMS (as ptowsp_attention_job_check; the error's index is the unit's), BUSY,
 //          SYSTEM_FAILED (as ptowsp_parallel_for; the work is done).
 PTOWSP_API ptowsp_status ptowsp_attention_run(ptowsp_context *context,
@@ -1668,29 +1671,29 @@ PTOWSP_API ptowsp_status ptowsp_attention_run(ptowsp_context *context,
 //      if (ptowsp_attend_check(&job, &info)) ptowsp_plan_explain(&info, output);
 //
 // Size memory for the largest plan, by the sizes of ptowsp_attention_bound, and place it once. Tiles,
-// slots and lists are read from the plan, lengths, group, window and mask from the batch and the
-// configuration: nothing is said twice. Merges are part of the run.
+// slots and lists are read from the plan; lengths, group, window and mask from the batch and the
+// configuration. So you state nothing twice. Merges are part of the run.
 //
 // An engine with kernels of its own calls ptowsp_attend_compute for the cases they lack; see also
 // ptowsp_attention_job.
 //
-// Mask     As section 9 says: query token j of q has position p = kv_length - q + j. It sees tokens
-//          up to p if is_causal, otherwise all of them, and with a window none before p - window + 1.
-//          config.positions: as Positions says there.
+// Mask     As in section 9: query token j of q has position p = kv_length - q + j. It sees tokens up
+//          to p if is_causal, otherwise all of them, and with a window only from p - window + 1 on.
+//          With config.positions see Positions there.
 // Empty    A row that sees nothing has the empty state (section 8); finished it is zeros, and its
 //          log-sum-exp is -INFINITY, or its sink.
 // Bits     A row's state is a function of its query and of the tokens of the unit that it sees, with
-//          their positions. It does not depend on where the unit starts before them or ends after
-//          them, on other rows of the tile, on the layout of the cache, on workers, or on the rest of
-//          the batch. A finished row and its log-sum-exp have the bits of ptowsp_merge_finish. So rows
-//          of INVARIANT plans have the same bits in prefill, in chunks of a prefill, in verification
+//          their positions. Tokens of the unit before and after these do not matter. Neither do
+//          other rows of the tile, the layout of the cache, workers, or the rest of the batch. A
+//          finished row and its log-sum-exp have the bits of ptowsp_merge_finish. So rows of
+//          INVARIANT plans have the same bits in prefill, in chunks of a prefill, in verification
 //          and in decode. AVX-512, AVX2 and NEON give the same states; portable code rounds
-//          otherwise.
+//          differently.
 // Values   Arithmetic is in f32, with online softmax in blocks of 64 tokens that begin at the
 //          multiples of 64. Weights below e^-87 of the largest so far are 0. NaN in a query or in a
-//          token that a row sees gives NaN in the row. Tokens that no row sees are not read, but
-//          those between the windows of two rows of a unit, and those that only bits of a mask hide,
-//          may be; they change nothing.
+//          token that a row sees gives NaN in the row. Tokens that no row sees are not read, with two
+//          exceptions: tokens between the windows of two rows of a unit, and tokens that only bits
+//          of a mask hide. These may be read, and change nothing.
 // Memory   Nothing is allocated. A call takes up to 120 KiB of stack.
 // Threads  Pure functions, but for the memory of a job.
 // Limits   Dimensions are multiples of 8 up to PTOWSP_ATTEND_DIM_MAX; of q8_0 and q4_0,
@@ -1705,9 +1708,10 @@ typedef enum ptowsp_attend_type {
     PTOWSP_ATTEND_F16,   // IEEE 754 binary16
     PTOWSP_ATTEND_BF16,  // the upper half of an f32
     PTOWSP_ATTEND_I8,    // an integer times the scale of its token and head
-    // Blocks of 32 elements, without padding: an f16 scale in the byte order of the machine, then
-    // 32 int8, each times the scale; or 16 bytes, each with element i in its low 4 bits and element
-    // i + 16 in its high ones, less 8, times the scale. Dimensions and strides are multiples of 32.
+    // Blocks of 32 elements, without padding. Each begins with an f16 scale in the byte order of the
+    // machine. Q8_0: then 32 int8, each times the scale. Q4_0: then 16 bytes, the low 4 bits of byte
+    // i for element i, the high ones for element i + 16; an element is (bits - 8) * scale.
+    // Dimensions and strides are multiples of 32.
     PTOWSP_ATTEND_Q8_0,  // 34 bytes
     PTOWSP_ATTEND_Q4_0,  // 18 bytes
     PTOWSP_ATTEND_TYPE_COUNT,
@@ -1743,14 +1747,13 @@ typedef struct ptowsp_attend_cache {
                          // pages[0] of the sequence on
 } ptowsp_attend_cache;
 
-// What the units of a step share. Query heads are kv_head * group to kv_head * group + group - 1.
+// Data shared by all units of a step. Query heads are kv_head * group to kv_head * group + group - 1.
 // Tokens of queries, outputs and lse are numbered across the batch. Strides are in floats.
 typedef struct ptowsp_attend_step {
     const ptowsp_attention_batch *batch;
     const ptowsp_attention_config *config;
-    const ptowsp_attention_plan *plan;  // not read by ptowsp_attend_compute
-    const struct ptowsp_prefix_plan
-        *prefix;  // of which `plan` is a part; NULL: a plan of section 9
+    const ptowsp_attention_plan *plan;        // not read by ptowsp_attend_compute
+    const struct ptowsp_prefix_plan *prefix;  // contains `plan`; NULL: a plan of section 9
 
     const float *queries;  // not scaled
     size_t query_token_stride, query_head_stride;
@@ -1783,7 +1786,7 @@ typedef struct ptowsp_attend_step {
 
 // -- jobs -----------------------------------------------------------------------------------------
 
-// What memory has room for.
+// The plans, joins and workers for which a job's memory has room.
 typedef struct ptowsp_attend_limits {
     ptowsp_attention_sizes plan;  // of ptowsp_attention_size or ptowsp_attention_bound; in
                                   // ptowsp_prefix_sizes the field `attention`
@@ -1796,7 +1799,7 @@ typedef struct ptowsp_attend_limits {
 typedef struct ptowsp_attend_memory {
     ptowsp_attention_scratch scratch;
     uint32_t *progress;  // [progress_capacity]
-    uint32_t *workers;   // [worker_capacity + 4] who is in a run
+    uint32_t *workers;   // [worker_capacity + 4] the workers in a run
     uint64_t slot_capacity, progress_capacity;
     uint32_t worker_capacity;
 } ptowsp_attend_memory;
@@ -1836,12 +1839,12 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_check(const ptowsp_attend_jo
 // Runs as worker `worker` of worker_count, on the calling thread; see ptowsp_attention_run_worker.
 // Every worker from 0 to worker_count - 1 has to call once per run, all with the same job.
 //
-// Errors   INVALID_PARAMS and BUFFER_OVERFLOW (a job that is not complete or does not agree with its
-//          plan: all workers find the same, and nothing is computed); INVALID_PARAMS (worker not
-//          below worker_count, worker_count not 1 to worker_capacity: this call does nothing; a unit
-//          that is not of the step, in *out_info: its rows are not computed), BUSY (this worker is
-//          in the run already, or a run of another worker_count has not ended: this call does
-//          nothing). The run ends when all workers have come. After errors of some workers alone,
+// Errors   A job that is incomplete or does not agree with its plan: INVALID_PARAMS or
+//          BUFFER_OVERFLOW for all workers, and nothing is computed. A unit that is not of the step,
+//          in *out_info: INVALID_PARAMS, and its rows are not computed. A call that does nothing:
+//          INVALID_PARAMS (worker not below worker_count, worker_count not 1 to worker_capacity);
+//          BUSY (this worker is in the run already, or a run of a different worker_count has not
+//          ended). The run ends when all workers have come. After errors of some workers alone,
 //          place the memory again.
 // Cost     Checking: below 100 ns. Running: as ptowsp_attention_run_worker.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_run_worker(const ptowsp_attend_job *job,
@@ -1855,9 +1858,9 @@ PTOWSP_API ptowsp_status ptowsp_attend_run(ptowsp_context *context, const ptowsp
 
 // -- kernels of a job -----------------------------------------------------------------------------
 //
-// The calls of a run, for engines with loops of their own (as launches with one thread for each lane
-// have). Each returns INVALID_PARAMS, and writes nothing, if a pointer is NULL or the descriptor is
-// not of the job's plan.
+// The calls of a run, for engines with loops of their own, such as a launch with one thread for each
+// lane. Each returns INVALID_PARAMS, and writes nothing, if a pointer is NULL or the descriptor does
+// not belong to the job's plan.
 
 // Computes a unit: into its slot, or, if it has none, into outputs and lse.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_work(const ptowsp_attend_job *job,
@@ -1873,7 +1876,7 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_join(const ptowsp_attend_job
 
 // -- single units ---------------------------------------------------------------------------------
 
-// Which rows against which tokens.
+// The rows and the KV tokens of a unit.
 typedef struct ptowsp_attend_unit {
     uint32_t request, kv_head;
     uint32_t query_start, query_count;  // query tokens of the request
@@ -1894,7 +1897,7 @@ PTOWSP_API PTOWSP_AICPU uint32_t ptowsp_attend_unit_rows(const ptowsp_attend_ste
                                                          const ptowsp_attend_unit *unit);
 
 // Computes a unit. Writes states[rows] and accs[rows][value_dim]; or, if states is NULL, finished
-// rows to step->outputs and step->lse, which is right for a unit that has all tokens its rows see.
+// rows to step->outputs and step->lse, for a unit that has all tokens its rows see.
 // Errors   INVALID_PARAMS (a NULL, type, dimensions, a request or query tokens that are not of the
 //          batch): nothing is written.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_compute(const ptowsp_attend_cache *cache,
@@ -1902,7 +1905,7 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_compute(const ptowsp_attend_
                                                             const ptowsp_attend_unit *unit,
                                                             ptowsp_partial *states, float *accs);
 
-// Converts elements to f32, exactly: queries that a model leaves in f16 or bf16. I8 has no scale.
+// Converts elements to f32, exactly, such as queries in f16 or bf16. I8 has no scale.
 // Errors   INVALID_PARAMS (a NULL with a count, an unknown type, blocks that are cut off).
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_convert(const void *from,
                                                             ptowsp_attend_type type, size_t count,
@@ -1920,7 +1923,7 @@ PTOWSP_API PTOWSP_AICPU const char *ptowsp_attend_variant(void);
 //
 // In a layer of mixture of experts each token chooses top_k of the experts. A step has to bring
 // together the tokens of each expert, divide them among lanes, and sum the outputs of a token's
-// experts; between steps a service looks at the loads, and places copies of busy experts on ranks.
+// experts. Between steps a service looks at the loads, and places copies of busy experts on ranks.
 //
 //      token             0      1      2      3            4 tokens, top 2 of 3 experts
 //      ids [token][k]    2 0    2 1    0 2    2 -          -: below 0, dropped
@@ -1940,8 +1943,8 @@ PTOWSP_API PTOWSP_AICPU const char *ptowsp_attend_variant(void);
 // With block_rows every expert's rows are padded to a multiple of it, for kernels that take whole
 // tiles; `pairs` has PTOWSP_MOE_NO_ROW there. Kernels gather tokens[pairs[row] / top_k].
 //
-// USE THIS for the layer itself on any lanes, or for parts of it: each function stands alone, and
-// takes plain arrays, so counts may come from a device, and placements may go to any engine.
+// USE THIS for the layer itself on any lanes, or for parts of it. Each function stands alone and
+// takes plain arrays: counts may come from a device, and placements may go to any engine.
 //
 //    #include "ptowsp.h"
 //    #include <stdio.h>
@@ -2060,8 +2063,8 @@ PTOWSP_API PTOWSP_AICORE void ptowsp_moe_combine(const PTOWSP_GM uint32_t *rows,
 // -- units ----------------------------------------------------------------------------------------
 //
 // Units are descriptors (section 5), ordered by expert, part, batch and row over all lanes. A lane
-// has a contiguous share of them, so few experts are read by several lanes: together they read at
-// most lane_count - 1 experts more than there are.
+// has a contiguous share of them. So few experts are read more than once: lanes together read at
+// most lane_count - 1 more experts than the step has.
 //
 //      params      batch, expert, token_start, token_count      tier     0
 //      flags       FIRST, LAST: of the units of a (batch, expert, part)
@@ -2070,17 +2073,17 @@ PTOWSP_API PTOWSP_AICORE void ptowsp_moe_combine(const PTOWSP_GM uint32_t *rows,
 //
 // A step of few tokens keeps few lanes busy: 1 token of 8 experts is 8 units. With column_parts the
 // planner also divides the output columns of experts, all into the same number of parts. Each part
-// is computed for all of the expert's tokens, from its own columns of the weights, which nobody else
-// reads. So the lanes read no weights twice:
+// is computed for all of the expert's tokens, from its own columns of the weights, which no other
+// part reads. So the lanes read no weights twice:
 //
 //      column_parts   1         4        1 token of 8 experts on 32 lanes, default costs:
 //      units          8         32       a lane reads 64 / 4, instead of 24 lanes that idle
 //      busiest lane   69        20.25
 //
-// Which columns a part has, ptowsp_moe_column_begin and _end say for any number of columns, so one
-// plan serves all products of a layer.
+// ptowsp_moe_column_begin and _end give the columns of a part, of any number of columns, so one plan
+// serves all products of a layer.
 //
-// The planner finds the least cost of the busiest lane that contiguous shares can have, where
+// The planner finds the contiguous shares with the smallest cost of the busiest lane, where
 //
 //      lane        units * per_unit + tokens * per_token + experts on it * per_expert
 //
@@ -2248,10 +2251,10 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_history_add(PTOWSP_GM float *lo
 //                     packs the replicas onto the node's ranks
 //      GLOBAL         replicates and packs without regard to groups and nodes
 //
-// EPLB may put two replicas of an expert on one rank, where the second holds memory for nothing, and
-// where loads are zero it gives all spare replicas to the first expert. With is_spread it does
-// neither: an expert has at most as many replicas as its node has ranks, each on a rank of its own,
-// and of experts with equal loads per replica the one with fewer replicas gets the next.
+// EPLB may put two replicas of an expert on one rank, where the second only wastes memory. Where
+// loads are zero, it gives all spare replicas to the first expert. With is_spread it does neither: an
+// expert has at most as many replicas as its node has ranks, each on a rank of its own. Of experts
+// with equal loads per replica, the one with fewer replicas gets the next.
 
 typedef enum ptowsp_moe_policy {
     PTOWSP_MOE_EPLB = 0,  // HIERARCHICAL where node_count divides group_count, else GLOBAL
@@ -2297,16 +2300,16 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_rebalance(const ptowsp_moe_clus
                                                            const ptowsp_moe_placement *placement,
                                                            ptowsp_plan_info *out_info);
 
-// What ptowsp_moe_move did, in loads of the busiest rank; replicas of an expert share its load.
+// The result of ptowsp_moe_move, in loads of the busiest rank; replicas of an expert share its load.
 typedef struct ptowsp_moe_moved {
     uint32_t move_count;  // replicas that became another expert
     double load_before, load_after, load_mean;
 } ptowsp_moe_moved;
 
-// Improves the placement of one layer by at most move_max moves. A move makes one replica another
+// Improves the placement of one layer by at most move_max moves. A move gives one replica a different
 // expert, whose weights have to be fetched. A step replaces a replica or swaps two, whichever
-// lowers the busiest rank most for its moves; where none helps, it stops. So the busiest rank is
-// never busier than before, and the steps do not depend on move_max. Under HIERARCHICAL experts
+// lowers the load of the busiest rank most per move; it stops when no step helps. So the busiest rank
+// is never busier than before, and the steps do not depend on move_max. Under HIERARCHICAL experts
 // stay in the nodes in which they have replicas.
 //
 // frontier[move_max + 1], which may be NULL, is the load of the busiest rank with at most that many
@@ -2495,8 +2498,8 @@ typedef struct ptowsp_prefix_sizes {
     uint64_t block_bytes;  // of all arrays
 } ptowsp_prefix_sizes;
 
-// Units refer to no elements of segments, requests and tokens beyond the counts: they are
-// unspecified.
+// Elements of segments, requests and tokens beyond the counts are unspecified; units do not refer to
+// them.
 typedef struct ptowsp_prefix_plan {
     ptowsp_attention_plan attention;
     ptowsp_prefix_segment *segments;  // [segment_capacity]
@@ -2542,7 +2545,7 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_prefix_build_given(const ptowsp_pre
                                                                 ptowsp_plan_info *out_info);
 
 // Adds a request of the batch to a tree that was built from it, or removes one. KV lengths may grow
-// without either.
+// without a call.
 // Errors   INVALID_PARAMS (a request that is there already, or not there, and as
 //          ptowsp_prefix_build), BUFFER_OVERFLOW (the tree is full). The tree is as before then.
 // Cost     O(requests).
@@ -2554,9 +2557,8 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_prefix_remove(uint32_t request,
                                                            ptowsp_plan_info *out_info);
 
 // Bounds the sizes of the plans of any tree of any batch within limits. In INVARIANT mode there are
-// never more units than in a flat plan. In BALANCED mode a chain, in which each node has one
-// request less than the node above it, has the most tiles: up to n^2 / 2 tokens of n requests, by
-// tile.
+// never more units than in a flat plan. In BALANCED mode the worst case is a chain, in which each
+// node has one request less than the node above it: tiles for n^2 / 2 tokens of n requests.
 // Errors   As ptowsp_attention_bound; a window or positions. *out_sizes is zero then.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_prefix_bound(const ptowsp_attention_config *config,
                                                           const ptowsp_attention_limits *limits,
@@ -2588,8 +2590,8 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_prefix_generate(const ptowsp_attent
                                                              ptowsp_prefix_plan *plan,
                                                              ptowsp_plan_info *out_info);
 
-// Proves a plan: the segments of each request have its KV tokens once, in order of depth; units and
-// merges are right, as by ptowsp_attention_check; each request whose segments are not whole has a
+// Proves a plan. The segments of each request have its KV tokens once, in order of depth. Units and
+// merges are right, as by ptowsp_attention_check. Each request whose segments are not whole has a
 // join per head that counts its parts.
 // Errors   As ptowsp_attention_check, with segments for sequences; a segment, a request of the plan
 //          or a join at fault.
@@ -2701,8 +2703,8 @@ PTOWSP_API uint64_t ptowsp_clock_ns(void);
 // Appendix C. Macros
 // -------------------------------------------------------------------------------------------------
 //
-// The machinery behind PTOWSP_DEFINE_SPACE (section 32), PTOWSP_DEFINE_TIERS (section 7) and the
-// scopes of sections 17 and 25. Programs use those, and nothing else of this appendix.
+// The helpers of PTOWSP_DEFINE_SPACE (section 32), PTOWSP_DEFINE_TIERS (section 7) and the scopes of
+// sections 17 and 25. Programs use only these macros from this appendix.
 
 // a * b, or UINT64_MAX where that does not fit.
 PTOWSP_INLINE uint64_t ptowsp_space_multiply(uint64_t a, uint64_t b) {
@@ -2909,39 +2911,39 @@ PTOWSP_DEFINE_SPACE(ptowsp_moe_space, PTOWSP_MOE_DIMS)
 // Appendix D. Index of functions
 // -------------------------------------------------------------------------------------------------
 //
-//      ptowsp_              clock_ns 2698, decode_tiers 707, hash 2695, parallel_for 480,
-//                           processor_count 466, tier_find 698, version 280
-//      ptowsp_attend_       bytes 1912, check 1833, compute 1900, convert 1907, join 1871,
-//                           merge 1867, place 1823, run 1854, run_worker 1847, size 1816,
-//                           unit_of 1889, unit_rows 1893, variant 1915, work 1863
-//      ptowsp_attention_    accs 1563, bound 1440, check 1493, export 1544, generate 1471,
-//                           is_invariant 1501, job_check 1635, lane_merges 1510, lane_units 1505,
-//                           merge_row 1568, place 1457, print 1548, progress_size 1611, run 1647,
-//                           run_serial 1639, run_worker 1627, see 1484, size 1447, states 1559,
-//                           unit_rows 1518
+//      ptowsp_              clock_ns 2700, decode_tiers 708, hash 2697, parallel_for 480,
+//                           processor_count 466, tier_find 699, version 280
+//      ptowsp_attend_       bytes 1915, check 1836, compute 1903, convert 1910, join 1874,
+//                           merge 1870, place 1826, run 1857, run_worker 1850, size 1819,
+//                           unit_of 1892, unit_rows 1896, variant 1918, work 1866
+//      ptowsp_attention_    accs 1566, bound 1443, check 1496, export 1547, generate 1474,
+//                           is_invariant 1504, job_check 1638, lane_merges 1513, lane_units 1508,
+//                           merge_row 1571, place 1460, print 1551, progress_size 1614, run 1650,
+//                           run_serial 1642, run_worker 1630, see 1487, size 1450, states 1562,
+//                           unit_rows 1521
 //      ptowsp_context_      create 443, destroy 449, error 452, fail 456, lane_count 459,
-//                           run_worker 515
-//      ptowsp_dispatch_     mpmd 1096, serial 1065, spmd 1076
-//      ptowsp_merge_        add 1130, clear 1127, finish 1136, partials 1146
-//      ptowsp_moe_          bound 2143, check 2173, column_begin 2182, column_end 2189,
-//                           combine 2054, generate 2165, history_add 2235, index 2327, look 2226,
-//                           move 2318, place 2155, plan_units 2208, print 2204, rebalance 2294,
-//                           row_bound 2022, scratch_bytes 2285, share 2337, size 2149, sort 2030,
-//                           sort_parallel 2040, unit_rows 2196
-//      ptowsp_output_       to_buffer 551, to_file 554
-//      ptowsp_plan_         chunk_size 966, explain 1029, generate 989, generate_parallel 1007,
-//                           generate_range 997, is_invariant 1502, total_work 974, work_bound 1023
-//      ptowsp_prefix_       add 2549, bound 2561, build 2532, build_given 2540, check 2596,
-//                           generate 2585, join_row 2621, place 2575, print 2603,
-//                           progress_size 2627, remove 2552, size 2568, tree_bytes 2522,
-//                           tree_place 2523, unit_tokens 2609
-//      ptowsp_space_        at 2679, index 2677, make 2672, multiply 2708, total 2676
+//                           run_worker 516
+//      ptowsp_dispatch_     mpmd 1097, serial 1066, spmd 1077
+//      ptowsp_merge_        add 1131, clear 1128, finish 1137, partials 1147
+//      ptowsp_moe_          bound 2146, check 2176, column_begin 2185, column_end 2192,
+//                           combine 2057, generate 2168, history_add 2238, index 2330, look 2229,
+//                           move 2321, place 2158, plan_units 2211, print 2207, rebalance 2297,
+//                           row_bound 2025, scratch_bytes 2288, share 2340, size 2152, sort 2033,
+//                           sort_parallel 2043, unit_rows 2199
+//      ptowsp_output_       to_buffer 552, to_file 555
+//      ptowsp_plan_         chunk_size 967, explain 1030, generate 990, generate_parallel 1008,
+//                           generate_range 998, is_invariant 1505, total_work 975, work_bound 1024
+//      ptowsp_prefix_       add 2552, bound 2563, build 2535, build_given 2543, check 2598,
+//                           generate 2587, join_row 2623, place 2577, print 2605,
+//                           progress_size 2629, remove 2555, size 2570, tree_bytes 2525,
+//                           tree_place 2526, unit_tokens 2611
+//      ptowsp_space_        at 2681, index 2679, make 2674, multiply 2710, total 2678
 //      ptowsp_status_       name 345, text 346
-//      ptowsp_work_         batch 615, column_part 633, create 683, destroy 687, expert 618,
-//                           head 603, is_first 660, is_last 663, is_valid 653, is_whole 656,
-//                           kv_end 612, kv_len 609, kv_start 606, merge_rows 647, of 669,
-//                           print 678, request 600, slot 636, slot_count 642, slot_first 639,
-//                           tile 630, token_count 624, token_end 627, token_start 621
+//      ptowsp_work_         batch 616, column_part 634, create 684, destroy 688, expert 619,
+//                           head 604, is_first 661, is_last 664, is_valid 654, is_whole 657,
+//                           kv_end 613, kv_len 610, kv_start 607, merge_rows 648, of 670,
+//                           print 679, request 601, slot 637, slot_count 643, slot_first 640,
+//                           tile 631, token_count 625, token_end 628, token_start 622
 
 #ifdef __cplusplus
 }

@@ -45,7 +45,8 @@ static void units(uint64_t *random) {
     }
     REQUIRE(ptowsp_moe_bound(&c.config, &limits, &bound, NULL) == PTOWSP_OK);
     // Arrays of exactly their size, between a sanitizer's guards.
-    ptowsp_moe_plan plan = {.units = (ptowsp_work *)malloc((size_t)bound.unit_count * sizeof(ptowsp_work))};
+    ptowsp_moe_plan plan = {
+        .units = (ptowsp_work *)malloc((size_t)bound.unit_count * sizeof(ptowsp_work))};
     plan.unit_begin = (uint32_t *)malloc((c.config.lane_count + 1) * sizeof(uint32_t));
     plan.lane_costs = (double *)malloc(c.config.lane_count * sizeof(double));
     plan.unit_capacity = (uint32_t)bound.unit_count;

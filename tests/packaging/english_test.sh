@@ -18,9 +18,9 @@ pattern() {
     fi
 }
 
-pattern 278 '"what" as a noun' 'name the thing' \
+pattern 19 '"what" as a noun' 'name the thing' \
     '\b[Ww]hat (is|has|does|was|are|have|do|did|it|they|a|an|the|comes|stands|may|can|needs|must|happens|would|will|each|all|others|belongs|follows)\b'
-pattern 157 '"that of", "those of", "of which"' 'repeat the noun, or split the sentence' '\b(that|those) of\b|\bof whi?ch\b|\bof whom\b'
-pattern 114 '"is none", "is no X"' 'write "is not an X"' '\b(is|are|was|were) (none|no [a-z]+)\b'
-pattern 107 '"behind", "anew", "go on", "whoever"' 'write after, again, continue, the owner' '\bbehind\b|\banew\b|\bgo(es)? on\b|\bWhoever\b'
+pattern 8 '"that of", "those of", "of which"' 'repeat the noun, or split the sentence' '\b(that|those) of\b|\bof whi?ch\b|\bof whom\b'
+pattern 7 '"is none", "is no X"' 'write "is not an X"' '\b(is|are|was|were) (none|no [a-z]+)\b'
+pattern 14 '"behind", "anew", "go on", "whoever"' 'write after, again, continue, the owner' '\bbehind\b|\banew\b|\bgo(es)? on\b|\bWhoever\b'
 exit $bad
