@@ -4,9 +4,9 @@
 // WHAT IT IS
 //
 // Serving a language model is dynamic work: every decode step has a different batch and different
-// sequence lengths. ptowsp cuts such a step into equal pieces ("work descriptors", 24 bytes each) and sorts
-// them into size tiers. It runs them over the lanes of a thread pool or of your own executor, and
-// merges the partial results of sequences that were split:
+// sequence lengths. ptowsp cuts such a step into equal pieces ("work descriptors", 24 bytes each)
+// and sorts them into size tiers. It runs them over the lanes of a thread pool or of your own
+// executor, and merges the partial results of sequences that were split:
 //
 //      KV lengths            plan                    dispatch                     merge
 //      [350, 17000, 0, ...]  chunk = 1024       ->   lane 0: table[tier](work) -> one output
@@ -462,9 +462,9 @@ PTOWSP_API const char *ptowsp_version(void);
 //
 // NULL     The object that a function works on must not be NULL: that is an assertion. It is the
 //          first parameter: a context, module, body, program, run, graph, device, hub,
-//          communicator, tuning table, tree or dump. Any other pointer may be NULL where its comment
-//          says so. Elsewhere NULL is INVALID_PARAMS, and so is NULL with a count above 0. A
-//          function without a status then does nothing and returns zero (0, 0.0, false or NULL);
+//          communicator, tuning table, tree or dump. Any other pointer may be NULL where its
+//          comment says so. Elsewhere NULL is INVALID_PARAMS, and so is NULL with a count above 0.
+//          A function without a status then does nothing and returns zero (0, 0.0, false or NULL);
 //          ptowsp_tier_find returns -1, and ptowsp_hash its start. A building call gives the error
 //          to its module. A sink without a function takes text and drops it.
 // Texts    A call with a context, or with an object made from one, leaves the status and a text of
@@ -667,8 +667,8 @@ typedef ptowsp_status (*ptowsp_lead_fn)(void *user);
 //          and the graph or run of the calls below, must live until all workers have returned.
 // Again    A new session begins when all workers have returned; the number of workers may differ.
 // Errors   INVALID_PARAMS (several workers, and not a context of WORKERS; worker_count not 1 to its
-//          lanes; worker not below worker_count; lead NULL). BUSY (this worker is in a session, or a
-//          session of a different worker_count has not ended). After these the call has done
+//          lanes; worker not below worker_count; lead NULL). BUSY (this worker is in a session, or
+//          a session of a different worker_count has not ended). After these the call has done
 //          nothing, and leaves a text unless a session is under way. All other errors come from
 //          lead.
 // Cost     A microsecond per session, and per job of lead as for PTOWSP_THREADS_OWN. Workers spin,
@@ -690,8 +690,8 @@ typedef struct ptowsp_span {
 // -------------------------------------------------------------------------------------------------
 //
 // Functions that print or export write to a sink: a callback that takes text or other bytes, piece
-// by piece. Neither printing nor reading depends on the locale: numbers always have a decimal point.
-// Only messages of the operating system in errors may be in its language.
+// by piece. Neither printing nor reading depends on the locale: numbers always have a decimal
+// point. Only messages of the operating system in errors may be in its language.
 
 // Takes bytes, which are not terminated; false: it failed. A function that returns a status then
 // ends with SYSTEM_FAILED; any other function continues.
@@ -803,8 +803,8 @@ PTOWSP_INLINE uint32_t ptowsp_work_slot_first(const PTOWSP_GM ptowsp_work *work)
 PTOWSP_INLINE uint32_t ptowsp_work_slot_count(const PTOWSP_GM ptowsp_work *work) {
     return work->params[3];
 }
-// The rows that a merge covers, of a tile of `rows` rows: *out_first, and their number as the result.
-// All of them, unless lanes share the merge (ptowsp_attention_config.shares_merges).
+// The rows that a merge covers, of a tile of `rows` rows: *out_first, and their number as the
+// result. All of them, unless lanes share the merge (ptowsp_attention_config.shares_merges).
 PTOWSP_INLINE uint32_t ptowsp_work_merge_rows(const PTOWSP_GM ptowsp_work *work, uint32_t rows,
                                               uint32_t *out_first) {
     const bool is_shared = (work->flags & PTOWSP_WORK_ROWS) != 0;
@@ -933,9 +933,9 @@ typedef struct ptowsp_plan_config {
     uint32_t tier_count;
 } ptowsp_plan_config;
 
-// The faults that this section reports, in the order of the checks, and then the faults that sections
-// 9 to 12 add, with the status and the text of each. `%i` is info.index, `%v` info.value and `%l`
-// info.limit.
+// The faults that this section reports, in the order of the checks, and then the faults that
+// sections 9 to 12 add, with the status and the text of each. `%i` is info.index, `%v` info.value
+// and `%l` info.limit.
 #define PTOWSP_PLAN_FAULTS(FAULT)                                                                  \
     FAULT(NONE, OK, "no fault")                                                                    \
     FAULT(OUT_NULL, INVALID_PARAMS, "the output pointer is NULL")                                  \
@@ -1367,19 +1367,20 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 // of merges are in ascending order, and equal for all merges of a tile. A merge is on the lane of its
 // tile's first part, which gets less KV in return.
 //
-// Shared merges. A merge reads slots * rows states. With many rows and many lanes that is more than a
-// lane's share of the KV. Then lanes stay idle: one sequence of 131,072 tokens under MLA, 128 rows,
-// uses 55 of 256 lanes, as the first lane could not merge the parts of more. With shares_merges each of
-// the n lanes that have parts of a tile merges some of its rows: lane i of them, from 0, the rows
+// Shared merges. A merge reads slots * rows states. With many rows and many lanes that is more than
+// a lane's share of the KV. Then lanes stay idle: one sequence of 131,072 tokens under MLA, 128
+// rows, uses 55 of 256 lanes, as the first lane could not merge the parts of more. With
+// shares_merges each of the n lanes that have parts of a tile merges some of its rows: lane i of
+// them, from 0, the rows
 //
 //      [rows * i / n, rows * (i + 1) / n)      rounded down; no merge if that is empty
 //
 // of all slots. Such a merge has the flag PTOWSP_WORK_ROWS, and its work_id is the first row plus
 // 65,536 times the number of rows: ptowsp_work_merge_rows. A tile that one lane has, or a tile of
-// more than 65,535 rows, still has one merge. Merges of a tile follow one another, in order of rows.
-// A launch needs all parts of a tile before any of its merges, so put a barrier between them. In
-// ptowsp_attention_run and ptowsp_attend_run no lane waits: the lane that ends last merges all rows.
-// The results have the same bits.
+// more than 65,535 rows, still has one merge. Merges of a tile follow one another, in order of
+// rows. A launch needs all parts of a tile before any of its merges, so put a barrier between them.
+// In ptowsp_attention_run and ptowsp_attend_run no lane waits: the lane that ends last merges all
+// rows. The results have the same bits.
 //
 // Positions. config.positions has arrays with an element for each sequence. Query token j stands at
 // position query_first + j * query_stride, and KV token t at kv_first + t * kv_stride. A query at
@@ -1414,8 +1415,8 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 //          return 1;
 //      }
 //
-// ptowsp_attention_see returns the tokens that a query token sees. Tiles have the KV from the smallest
-// begin to the largest end, and in addition the sinks if these end before it:
+// ptowsp_attention_see returns the tokens that a query token sees. Tiles have the KV from the
+// smallest begin to the largest end, and in addition the sinks if these end before it:
 //
 //      BALANCED    The FIRST unit of such a tile also has the tokens [0, min(sinks, kv_start)). They
 //                  are not counted in kv_len; in the cost they are. If there are any it has the
@@ -1431,9 +1432,9 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 //
 // A mask that no such rule describes takes two steps: ask for a superset, then hide the rest by the
 // bits of a mask (section 10). Take a tree of q drafts after c tokens, under a window. Draft j, of
-// depth d, stands at c + d, and the plan has it at c + j. So before = window - 1 + the largest j - d
-// is enough, and bits of the mask from token max(0, c - before) on hide the rest. For documents that
-// are packed into one sequence use the mask alone, or make each a sequence, which reads less.
+// depth d, stands at c + d, and the plan has it at c + j. So before = window - 1 + max(j - d) is
+// enough, and bits of the mask from token max(0, c - before) on hide the rest. For documents
+// that are packed into one sequence use the mask alone, or make each a sequence, which reads less.
 //
 // Cost     Planning with positions takes 10 to 45 ns more for each tile of a head. A decode step of
 //          256 sequences and 8 heads on 264 lanes takes 45 to 70 us, and 25 us without positions.
@@ -1463,13 +1464,13 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 //                  tile sees the tokens between the two. The kernel masks or skips them, and their
 //                  pages may have been freed.
 //
-// INVARIANT guarantees two things. Inside the KV tokens that a query token sees, pieces are cut only
-// at multiples of `chunk`, except at sinks (Positions). Every piece starts at a multiple of `grain`. Under
-// is_causal both follow from the position of the query token and the configuration alone. They do
-// not depend on the other query tokens of the step (one prefill, prefill in chunks, verification of
-// drafts, decode), on tiles, other sequences, lanes or speeds. Without is_causal they also depend
-// on the sequence's KV length, up to which every query token sees. So a row of the output has the
-// same bits in all of these, if the kernel keeps three rules:
+// INVARIANT guarantees two things. Inside the KV tokens that a query token sees, pieces are cut
+// only at multiples of `chunk`, except at sinks (Positions). Every piece starts at a multiple of
+// `grain`. Under is_causal both follow from the position of the query token and the configuration
+// alone. They do not depend on the other query tokens of the step (one prefill, prefill in chunks,
+// verification of drafts, decode), on tiles, other sequences, lanes or speeds. Without is_causal
+// they also depend on the sequence's KV length, up to which every query token sees. So a row of the
+// output has the same bits in all of these, if the kernel keeps three rules:
 //
 //      - a row's partial state depends on the row's query and on the KV tokens that it sees in the
 //        piece; blocks inside a piece start at kv_start plus a multiple of a divisor of `grain`,
@@ -1624,10 +1625,11 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_place(const ptowsp_attent
 // Plans a batch. All is checked and counted before anything is written.
 //
 // Errors   INVALID_PARAMS (lengths below 0; under is_causal more queries than KV, if there is KV;
-//          counts or costs out of range). INVALID_PARAMS of positions (negative or beyond INT32_MAX;
-//          strides below 1; sinks below 0 or beyond the KV; arrays of fewer sequences, or an array
-//          without one that it needs). UNSUPPORTED_SIZE (a KV length that no tier covers),
-//          LIMIT_EXCEEDED, BUFFER_OVERFLOW (info.value of info.limit; the plan is untouched).
+//          counts or costs out of range). INVALID_PARAMS of positions (negative or beyond
+//          INT32_MAX; strides below 1; sinks below 0 or beyond the KV; arrays of fewer sequences,
+//          or an array without one that it needs). UNSUPPORTED_SIZE (a KV length that no tier
+//          covers), LIMIT_EXCEEDED, BUFFER_OVERFLOW (info.value of info.limit; the plan is
+//          untouched).
 // Cost     O(sequences + tiles + lanes) and the writing of units, once if the plan has the sizes of
 //          ptowsp_attention_bound, else twice. Small batches are worth several attempts. Where
 //          lane_speeds differ and many lanes share a sequence, up to O(lanes^2) and more.
@@ -1745,8 +1747,8 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_attention_merge_row(const ptowsp_attention
 //
 // A job's `progress` counts parts, and units where lanes take them from each other. It is the
 // caller's, of ptowsp_attention_progress_size(plan) elements, and zero before the first run. A run
-// leaves it zero, however it ends. So the job can be run again at once, also by a different function,
-// with a different number of workers, or with a new plan.
+// leaves it zero, however it ends. So the job can be run again at once, also by a different
+// function, with a different number of workers, or with a new plan.
 //
 // Memory   None is allocated.
 // Cost     Checking: 1 to 2 ns per unit on the calling thread; ptowsp_attention_run_worker leaves
@@ -1837,9 +1839,9 @@ PTOWSP_API ptowsp_status ptowsp_attention_run(ptowsp_context *context,
 // An engine with kernels of its own calls ptowsp_attend_compute for the cases they lack; see also
 // ptowsp_attention_job.
 //
-// Mask     As in section 9: query token j of q has position p = kv_length - q + j. It sees tokens up
-//          to p if is_causal, otherwise all of them, and with a window only from p - window + 1 on.
-//          With config.positions see Positions there.
+// Mask     As in section 9: query token j of q has position p = kv_length - q + j. It sees tokens
+//          up to p if is_causal, otherwise all of them, and with a window only from p - window + 1
+//          on. With config.positions see Positions there.
 // Empty    A row that sees nothing has the empty state (section 8); finished it is zeros, and its
 //          log-sum-exp is -INFINITY, or its sink.
 // Bits     A row's state is a function of its query and of the tokens of the unit that it sees, with
@@ -1851,9 +1853,9 @@ PTOWSP_API ptowsp_status ptowsp_attention_run(ptowsp_context *context,
 //          differently.
 // Values   Arithmetic is in f32, with online softmax in blocks of 64 tokens that begin at the
 //          multiples of 64. Weights below e^-87 of the largest so far are 0. NaN in a query or in a
-//          token that a row sees gives NaN in the row. Tokens that no row sees are not read, with two
-//          exceptions: tokens between the windows of two rows of a unit, and tokens that only bits
-//          of a mask hide. These may be read, and change nothing.
+//          token that a row sees gives NaN in the row. Tokens that no row sees are not read, with
+//          two exceptions: tokens between the windows of two rows of a unit, and tokens that only
+//          bits of a mask hide. These may be read, and change nothing.
 // Memory   Nothing is allocated. A call takes up to 120 KiB of stack.
 // Threads  Pure functions, but for the memory of a job.
 // Limits   Dimensions are multiples of 8 up to PTOWSP_ATTEND_DIM_MAX; of q8_0 and q4_0,
@@ -1868,9 +1870,9 @@ typedef enum ptowsp_attend_type {
     PTOWSP_ATTEND_F16,   // IEEE 754 binary16
     PTOWSP_ATTEND_BF16,  // the upper half of an f32
     PTOWSP_ATTEND_I8,    // an integer times the scale of its token and head
-    // Blocks of 32 elements, without padding. Each begins with an f16 scale in the byte order of the
-    // machine. Q8_0: then 32 int8, each times the scale. Q4_0: then 16 bytes, the low 4 bits of byte
-    // i for element i, the high ones for element i + 16; an element is (bits - 8) * scale.
+    // Blocks of 32 elements, without padding. Each begins with an f16 scale in the byte order of
+    // the machine. Q8_0: then 32 int8, each times the scale. Q4_0: then 16 bytes, the low 4 bits of
+    // byte i for element i, the high ones for element i + 16; an element is (bits - 8) * scale.
     // Dimensions and strides are multiples of 32.
     PTOWSP_ATTEND_Q8_0,  // 34 bytes
     PTOWSP_ATTEND_Q4_0,  // 18 bytes
@@ -1907,8 +1909,9 @@ typedef struct ptowsp_attend_cache {
                          // pages[0] of the sequence on
 } ptowsp_attend_cache;
 
-// Data shared by all units of a step. Query heads are kv_head * group to kv_head * group + group - 1.
-// Tokens of queries, outputs and lse are numbered across the batch. Strides are in floats.
+// Data shared by all units of a step. KV head h has the query heads from h * group to h * group +
+// group - 1. Tokens of queries, outputs and lse are numbered across the batch. Strides are in
+// floats.
 typedef struct ptowsp_attend_step {
     const ptowsp_attention_batch *batch;
     const ptowsp_attention_config *config;
@@ -2000,12 +2003,12 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_check(const ptowsp_attend_jo
 // Every worker from 0 to worker_count - 1 has to call once per run, all with the same job.
 //
 // Errors   A job that is incomplete or does not agree with its plan: INVALID_PARAMS or
-//          BUFFER_OVERFLOW for all workers, and nothing is computed. A unit that is not of the step,
-//          in *out_info: INVALID_PARAMS, and its rows are not computed. A call that does nothing:
-//          INVALID_PARAMS (worker not below worker_count, worker_count not 1 to worker_capacity);
-//          BUSY (this worker is in the run already, or a run of a different worker_count has not
-//          ended). The run ends when all workers have come. After errors of some workers alone,
-//          place the memory again.
+//          BUFFER_OVERFLOW for all workers, and nothing is computed. A unit that is not of the
+//          step, in *out_info: INVALID_PARAMS, and its rows are not computed. A call that does
+//          nothing: INVALID_PARAMS (worker not below worker_count, worker_count not 1 to
+//          worker_capacity); BUSY (this worker is in the run already, or a run of a different
+//          worker_count has not ended). The run ends when all workers have come. After errors of
+//          some workers alone, place the memory again.
 // Cost     Checking: below 100 ns. Running: as ptowsp_attention_run_worker.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_run_worker(const ptowsp_attend_job *job,
                                                                uint32_t worker,
@@ -2018,9 +2021,9 @@ PTOWSP_API ptowsp_status ptowsp_attend_run(ptowsp_context *context, const ptowsp
 
 // -- kernels of a job -----------------------------------------------------------------------------
 //
-// The calls of a run, for engines with loops of their own, such as a launch with one thread for each
-// lane. Each returns INVALID_PARAMS, and writes nothing, if a pointer is NULL or the descriptor does
-// not belong to the job's plan.
+// The calls of a run, for engines with loops of their own, such as a launch with one thread for
+// each lane. Each returns INVALID_PARAMS, and writes nothing, if a pointer is NULL or the
+// descriptor does not belong to the job's plan.
 
 // Computes a unit: into its slot, or, if it has none, into outputs and lse.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_work(const ptowsp_attend_job *job,
@@ -2240,8 +2243,8 @@ PTOWSP_API PTOWSP_AICORE void ptowsp_moe_combine(const PTOWSP_GM uint32_t *rows,
 //      units          8         32       a lane reads 64 / 4, instead of 24 lanes that idle
 //      busiest lane   69        20.25
 //
-// ptowsp_moe_column_begin and _end give the columns of a part, of any number of columns, so one plan
-// serves all products of a layer.
+// ptowsp_moe_column_begin and _end give the columns of a part, of any number of columns, so one
+// plan serves all products of a layer.
 //
 // The planner finds the contiguous shares with the smallest cost of the busiest lane, where
 //
@@ -2412,9 +2415,9 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_history_add(PTOWSP_GM float *lo
 //      GLOBAL         replicates and packs without regard to groups and nodes
 //
 // EPLB may put two replicas of an expert on one rank, where the second only wastes memory. Where
-// loads are zero, it gives all spare replicas to the first expert. With is_spread it does neither: an
-// expert has at most as many replicas as its node has ranks, each on a rank of its own. Of experts
-// with equal loads per replica, the one with fewer replicas gets the next.
+// loads are zero, it gives all spare replicas to the first expert. With is_spread it does neither:
+// an expert has at most as many replicas as its node has ranks, each on a rank of its own. Of
+// experts with equal loads per replica, the one with fewer replicas gets the next.
 
 typedef enum ptowsp_moe_policy {
     PTOWSP_MOE_EPLB = 0,  // HIERARCHICAL where node_count divides group_count, else GLOBAL
@@ -2460,17 +2463,18 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_rebalance(const ptowsp_moe_clus
                                                            const ptowsp_moe_placement *placement,
                                                            ptowsp_plan_info *out_info);
 
-// The result of ptowsp_moe_move, in loads of the busiest rank; replicas of an expert share its load.
+// The result of ptowsp_moe_move, in loads of the busiest rank; replicas of an expert share its
+// load.
 typedef struct ptowsp_moe_moved {
     uint32_t move_count;  // replicas that became another expert
     double load_before, load_after, load_mean;
 } ptowsp_moe_moved;
 
-// Improves the placement of one layer by at most move_max moves. A move gives one replica a different
-// expert, whose weights have to be fetched. A step replaces a replica or swaps two, whichever
-// lowers the load of the busiest rank most per move; it stops when no step helps. So the busiest rank
-// is never busier than before, and the steps do not depend on move_max. Under HIERARCHICAL experts
-// stay in the nodes in which they have replicas.
+// Improves the placement of one layer by at most move_max moves. A move gives one replica a
+// different expert, whose weights have to be fetched. A step replaces a replica or swaps two,
+// whichever lowers the load of the busiest rank most per move; it stops when no step helps. So the
+// busiest rank is never busier than before, and the steps do not depend on move_max. Under
+// HIERARCHICAL experts stay in the nodes in which they have replicas.
 //
 // frontier[move_max + 1], which may be NULL, is the load of the busiest rank with at most that many
 // moves: the result of a call with it as move_max. out_moved may be NULL, too.
@@ -2712,8 +2716,8 @@ typedef struct ptowsp_prefix_sizes {
     uint64_t block_bytes;  // of all arrays
 } ptowsp_prefix_sizes;
 
-// Elements of segments, requests and tokens beyond the counts are unspecified; units do not refer to
-// them.
+// Elements of segments, requests and tokens beyond the counts are unspecified; units do not refer
+// to them.
 typedef struct ptowsp_prefix_plan {
     ptowsp_attention_plan attention;
     ptowsp_prefix_segment *segments;  // [segment_capacity]
@@ -3062,8 +3066,9 @@ PTOWSP_API ptowsp_axis ptowsp_axis_row(ptowsp_module *module, ptowsp_axis axis, 
 // they have no iteration and leave a gap in the index.
 //
 // The units of a chunk plan (section 6) can be bound to the same name, with ptowsp_run_bind_work.
-// They have neither slots, lanes nor merges, and a program that uses these refuses them. Plans whose
-// merges are shared by rows (shares_merges, section 9) are refused: a program's merge is a tile.
+// They have neither slots, lanes nor merges, and a program that uses these refuses them. Plans
+// whose merges are shared by rows (shares_merges, section 9) are refused: a program's merge is a
+// tile.
 //
 // Limits   Names of plans have at most PTOWSP_PLAN_NAME_MAX characters.
 #define PTOWSP_PLAN_NAME_MAX 40
@@ -3119,9 +3124,9 @@ PTOWSP_API ptowsp_tensor ptowsp_tensor_make(ptowsp_module *module, const ptowsp_
 //      ptowsp_expr sizes[2] = {ptowsp_axis_size(m, tokens)};
 //      ptowsp_tensor hidden = ptowsp_tensor_transient(m, &desc, sizes);
 //
-// `sizes` has desc->rank expressions: an i64 for each dimension of size PTOWSP_DYNAMIC, zero for the
-// others; NULL: all sizes are static. An expression may read values that stay the same during a run:
-// bound sizes, symbols and arrays.
+// `sizes` has desc->rank expressions: an i64 for each dimension of size PTOWSP_DYNAMIC, zero for
+// the others; NULL: all sizes are static. An expression may read values that stay the same during a
+// run: bound sizes, symbols and arrays.
 //
 // Its scope is the innermost block around all its uses: the body of a loop, a when or otherwise, a
 // combine, a sequence, a pipeline, a process, a workload. If several workloads use it, the scope is
@@ -3342,8 +3347,8 @@ typedef struct ptowsp_pto_arg {
 //          #include lines are read first, at file scope, whatever macros the source defines before
 //          them. Names of different kernels do not clash, except extern "C" functions other than
 //          the entry. Launches (<<<>>>) stand under #ifdef __CCE_AICORE__, #ifndef __CPU_SIM or
-//          #ifndef __COSTMODEL, or under a condition of yours; main functions, too. A launch without
-//          a condition is UNSUPPORTED when emitting; the error has its line.
+//          #ifndef __COSTMODEL, or under a condition of yours; main functions, too. A launch
+//          without a condition is UNSUPPORTED when emitting; the error has its line.
 // Mixed    is_mixed: the source is compiled twice, with __DAV_CUBE__ and with __DAV_VEC__, and a
 //          task runs the first on a cube core and the second on two vector cores
 //          (get_subblockid()). They communicate through TPipes only, over memory that is an
@@ -3633,9 +3638,10 @@ typedef struct ptowsp_view {
     ptowsp_expr row, col;                           // i64; default: 0
     int64_t rows, cols;  // size of the tile; default: the parameter's size, or up to the tensor's
                          // edge where that is PTOWSP_DYNAMIC
-    // i64: at most so many rows and columns of the tile are valid, as at an edge; default: no limit.
-    // Less than 1 is an error of the run. Set them to the rows that the task touches, such as the KV
-    // tokens of a unit or the slots of a merge. Then tasks that touch other rows do not wait for it.
+    // i64: at most so many rows and columns of the tile are valid, as at an edge; default: no
+    // limit. Less than 1 is an error of the run. Set them to the rows that the task touches, such
+    // as the KV tokens of a unit or the slots of a merge. Then tasks that touch other rows do not
+    // wait for it.
     ptowsp_expr row_count, col_count;
 } ptowsp_view;
 
@@ -3772,8 +3778,9 @@ PTOWSP_API void ptowsp_slot_load_make(ptowsp_module *module, uint32_t slot, cons
 // of modules as text refuse them, as do meshes and processes of pipelines. Tensors are not transient.
 //
 // Limits   PTOWSP_LIST_TASK_MAX entries; 2^31 - 1 edges; PTOWSP_MODULE_NEST_MAX scopes in one another.
-// Memory   A program: 4 bytes for each entry and edge. A run: 16 for each entry, if there are edges;
-//          where lanes choose among tasks, also the memory of a task in flight (section 21) for each.
+// Memory   A program: 4 bytes for each entry and edge. A run: 16 for each entry, if there are
+//          edges; where lanes choose among tasks, also the memory of a task in flight (section 21)
+//          for each.
 // Cost     Making a list takes 50 ns per task with four edges, compiling it 100. A time-only run takes
 //          500 ns per task with four edges, and 2 us where lanes choose.
 
@@ -4139,8 +4146,9 @@ typedef struct ptowsp_control {
 } ptowsp_control;
 
 // Measured costs, at the clock of a model; all models but the measured ones have none (clock_mhz is
-// 0 and must be set). The numbers are for Ascend 910B. None are published for 950PR, which takes the
-// same at its own clock and with 6 threads. src/workload/control_fitted.h has the source of each.
+// 0 and must be set). The numbers are for Ascend 910B. None are published for 950PR, which takes
+// the same at its own clock and with 6 threads. src/workload/control_fitted.h has the source of
+// each.
 PTOWSP_API ptowsp_control ptowsp_control_make(ptowsp_control_by by, ptowsp_model model);
 
 #define PTOWSP_SCHEDULE_LANE_MAX   65536
@@ -4155,10 +4163,11 @@ PTOWSP_API ptowsp_control ptowsp_control_make(ptowsp_control_by by, ptowsp_model
 //      HBM, L2     each divides its rate among the lanes that move bytes: lanes that ask for more than
 //                  an equal share get that share, the others all they ask for (max-min)
 //      a task      moves bytes as its kernel was measured. A tile kernel is measured at the full rate of
-//                  its paths, at a half, a quarter and an eighth of it, and at the rate where transfers
-//                  begin to limit it. So transfers overlap with work as in the measurement. The bytes of
-//                  a C kernel (ptowsp_kernel_desc) are spread evenly over its cycles; without them it
-//                  takes no bandwidth. Neither do tasks of processes and collectives
+//                  its paths, at a half, a quarter and an eighth of it, and at the rate where
+//                  transfers begin to limit it. So transfers overlap with work as in the
+//                  measurement. The bytes of a C kernel (ptowsp_kernel_desc) are spread evenly over
+//                  its cycles; without them it takes no bandwidth. Neither do tasks of processes
+//                  and collectives
 //      hits        bytes that miss L2 come from HBM, others from L2, spread evenly over the task. Hits are
 //                  decided in simulated time, when tasks begin, by region: a 16th of a tensor's rows
 //                  and of its columns, or 64 KiB and 128 columns if that is more. Regions are moved in passes, each of
@@ -4168,9 +4177,9 @@ PTOWSP_API ptowsp_control ptowsp_control_make(ptowsp_control_by by, ptowsp_model
 //                  these a part, in a straight line
 //      writes      stay in L2 by the same rule, applied to the bytes of their tensor
 //      again       a tile kernel may read a tile several times. Later passes over the tile with most of
-//                  these bytes hit by the same rule. It is applied to the bytes that running tasks have
-//                  of its tensor, and to those that their other tiles move during one pass. Other bytes
-//                  beyond a task's tiles hit; a task without tiles misses
+//                  these bytes hit by the same rule. It is applied to the bytes that running tasks
+//                  have of its tensor, and to those that their other tiles move during one pass.
+//                  Other bytes beyond a task's tiles hit; a task without tiles misses
 //
 // A task alone takes the cycles of its kernel, if its lane can have the bandwidth that it asks for.
 // Time is exact in integers, and the same for any number of host threads. More bandwidth never makes
@@ -4435,10 +4444,10 @@ PTOWSP_API ptowsp_status ptowsp_program_save(ptowsp_context *context, ptowsp_mod
 
 // Makes a saved program from `length` arbitrary bytes. desc and out_place may be NULL. The file may
 // be freed afterwards.
-// Errors   INVALID_PARAMS: not a saved program; a length or checksum that differs from its first line
-//          (a byte-order mark, or lines that end in CR LF, are named). UNSUPPORTED: a format that
-//          this version does not know. As ptowsp_module_parse, with the place in the text, and as
-//          ptowsp_program_create.
+// Errors   INVALID_PARAMS: not a saved program; a length or checksum that differs from its first
+//          line (a byte-order mark, or lines that end in CR LF, are named). UNSUPPORTED: a format
+//          that this version does not know. As ptowsp_module_parse, with the place in the text, and
+//          as ptowsp_program_create.
 // Cost     Reading and compiling, each linear.
 PTOWSP_API ptowsp_status ptowsp_program_load(ptowsp_context *context, const void *data,
                                              size_t length, const ptowsp_parse_desc *desc,
@@ -4478,10 +4487,10 @@ PTOWSP_API ptowsp_status ptowsp_program_load(ptowsp_context *context, const void
 //
 // Tasks are handed to lanes according to their measured duration. Iterations of an innermost loop
 // with one task go to a lane several at a time while each takes less than 2 us. This needs the
-// default window, and a schedule without streams. While all tasks take less than 0.2 us, the walking
-// thread runs them itself, since handing them over costs as much (not in programs that communicate).
-// Neither happens if a key chooses the real lane, or while the wall clock of tasks is recorded.
-// Results are the same.
+// default window, and a schedule without streams. While all tasks take less than 0.2 us, the
+// walking thread runs them itself, since handing them over costs as much (not in programs that
+// communicate). Neither happens if a key chooses the real lane, or while the wall clock of tasks is
+// recorded. Results are the same.
 //
 // Affinity, custom, hash and plan also choose the real lane, by key modulo lanes. (While the thread
 // of that lane is slow to wake, others take its tasks.) Otherwise any lane takes any task. In
@@ -4704,11 +4713,11 @@ PTOWSP_INLINE ptowsp_status ptowsp_run_bind_batch(ptowsp_run *run, const char *p
 
 #define PTOWSP_TRANSIENT_ALIGN 64
 
-// The block: the caller's memory, aligned to PTOWSP_TRANSIENT_ALIGN bytes, which must live while the
-// run executes; on a device, the device's memory. With NULL it is the context's, kept by the run
-// and grown when an execution needs more; then size is a limit, and 0 means no limit (the default).
-// Executions that need more than size end with LIMIT_EXCEEDED before anything is called. The error
-// names the largest tensors at the point that needs most.
+// The block: the caller's memory, aligned to PTOWSP_TRANSIENT_ALIGN bytes, which must live while
+// the run executes; on a device, the device's memory. With NULL it is the context's, kept by the
+// run and grown when an execution needs more; then size is a limit, and 0 means no limit (the
+// default). Executions that need more than size end with LIMIT_EXCEEDED before anything is called.
+// The error names the largest tensors at the point that needs most.
 // Errors   INVALID_PARAMS (alignment), BUSY.
 PTOWSP_INLINE ptowsp_status ptowsp_run_bind_transients(ptowsp_run *run, void *block,
                                                        uint64_t size) {
@@ -4798,9 +4807,10 @@ typedef struct ptowsp_run_options {
 //          where dependencies look at data; lanes that choose cost 100 more. Executing looks at
 //          every task twice. A tile is looked up among the tiles in flight of each size that its
 //          tensor has in use. Tensors packed into one buffer (rows of Q, K and V in turn) cost the
-//          same, if their strides show that they share no bytes. This does not hold in programs with
-//          pipelines. Otherwise tiles are compared by the range from their first to their last byte,
-//          and then exactly. A task that a depth holds up costs a look at the tasks in flight.
+//          same, if their strides show that they share no bytes. This does not hold in programs
+//          with pipelines. Otherwise tiles are compared by the range from their first to their last
+//          byte, and then exactly. A task that a depth holds up costs a look at the tasks in
+//          flight.
 PTOWSP_API ptowsp_status ptowsp_run_execute(ptowsp_run *run, const ptowsp_run_options *options);
 
 // Executes a run on the workers of an engine: every worker makes this call; see
@@ -5044,7 +5054,8 @@ PTOWSP_API void ptowsp_run_print_stuck(const ptowsp_run *run, ptowsp_output outp
 // -- deadlocks that depend on time ----------------------------------------------------------------
 //
 // Let two processes each take two of three tokens from one channel. They end well if one is done
-// before the other begins, and get stuck if each has taken one or two. So the times of tasks decide.
+// before the other begins, and get stuck if each has taken one or two. So the times of tasks
+// decide.
 //
 //      pool: 3 tokens        left  receives, receives, works, sends, sends
 //                            right the same, and a third process too
@@ -5071,14 +5082,14 @@ typedef struct ptowsp_explore_stats {
 //
 // Replaces the results of the last execution. After STUCK they describe the deadlocked order, with
 // step numbers as times. ptowsp_run_steps has its steps (process, send or receive, channel, place),
-// and ptowsp_run_processes the waiting processes. ptowsp_run_print_stuck writes both, with the cycle
-// of waits and how to break it.
+// and ptowsp_run_processes the waiting processes. ptowsp_run_print_stuck writes both, with the
+// cycle of waits and how to break it.
 //
 // Errors   OK: no order gets stuck. STUCK: one does. LIMIT_EXCEEDED: a limit was reached; none of
-//          the orders that were looked at gets stuck.
-//          UNSUPPORTED: sends or receives depend on a slot that is loaded from a tensor that tasks
-//          write. As executing before kernels are called, and errors of processes (INVALID_PARAMS: a
-//          send to a closed channel). CANCELLED (ptowsp_run_cancel), TIMED_OUT, OUT_OF_MEMORY, BUSY.
+//          the orders that were looked at gets stuck. UNSUPPORTED: sends or receives depend on a
+//          slot that is loaded from a tensor that tasks write. As executing before kernels are
+//          called, and errors of processes (INVALID_PARAMS: a send to a closed channel). CANCELLED
+//          (ptowsp_run_cancel), TIMED_OUT, OUT_OF_MEMORY, BUSY.
 // Memory   For each state, until it returns, one or a few bytes for each process, loop around it,
 //          value that decides, and token in a channel.
 // Cost     About 0.2 us per step and process.
@@ -5190,18 +5201,18 @@ PTOWSP_API bool ptowsp_run_trace_find(const ptowsp_run *run, uint64_t index,
                                       ptowsp_task_trace *out_task);
 
 // When kept task i ran by the wall clock, on lanes, on a device or on the calling thread: the same
-// record in nanoseconds since the execution began. ready (and issue): from then until start the task
-// waited only for a lane; lane: of the context, or the core; cause and stall have no meaning. A task
-// whose kernel did not run has PTOWSP_NO_LANE. NULL: this was not recorded, or nothing was executed
-// (TIME_ONLY).
+// record in nanoseconds since the execution began. ready (and issue): from then until start the
+// task waited only for a lane; lane: of the context, or the core; cause and stall have no meaning.
+// A task whose kernel did not run has PTOWSP_NO_LANE. NULL: this was not recorded, or nothing was
+// executed (TIME_ONLY).
 //
 // Times are taken on the lanes, from the time stamp counter on x86-64, else from the clock.
 PTOWSP_API const ptowsp_task_record *ptowsp_run_clock_at(const ptowsp_run *run, uint64_t i);
 
 // Writes the identity of a task: "attend request=3 head=1 scale=2". An axis value that is a
-// variable, a symbol, a field of a plan or an element of an array has its name; any other is "axis0"
-// and so on. Scalars have the names that their kernel gives them. A task whose node or number of
-// values does not match the run's program is "task 7", by its index.
+// variable, a symbol, a field of a plan or an element of an array has its name; any other is
+// "axis0" and so on. Scalars have the names that their kernel gives them. A task whose node or
+// number of values does not match the run's program is "task 7", by its index.
 PTOWSP_API void ptowsp_run_print_task(const ptowsp_run *run, const ptowsp_task_trace *task,
                                       ptowsp_output output);
 
@@ -5392,8 +5403,8 @@ typedef struct ptowsp_export_options {
 // work done until the error; tasks that were issued but never started appear in tables only, on
 // lane "-".
 //
-// Memory   Freed on return. For each kept task: 16 bytes where lanes choose among ready tasks, 8 for
-//          SVG, 4 more with pipelines, 4 more for PERFETTO, and 12 more where tasks of a lane
+// Memory   Freed on return. For each kept task: 16 bytes where lanes choose among ready tasks, 8
+//          for SVG, 4 more with pipelines, 4 more for PERFETTO, and 12 more where tasks of a lane
 //          overlap. Otherwise a few kilobytes, and memory for places and lanes.
 // Cost     Linear in the tasks; where tasks overlap, in the tasks times the rows of their lane.
 // Errors   INVALID_PARAMS: no such format or theme; no function; a width out of range; the window
@@ -5426,7 +5437,8 @@ typedef struct ptowsp_span_set {
     uint64_t count;
     const char *const *names;  // of kinds
     uint32_t name_count;
-    // Writes further identification of span i after its name, such as "sequence=3 chunk=1"; or NULL.
+    // Writes further identification of span i after its name, such as "sequence=3 chunk=1"; or
+    // NULL.
     void (*label)(void *user, uint64_t i, ptowsp_output output);
     void *user;
     // Of several ranks: rank r has the lanes from r * rank_lanes on; at most 2^18 - 1. 0: no ranks.
@@ -6079,7 +6091,8 @@ typedef struct ptowsp_attention_shape {
 //
 // Softmax and the reading of queries overlap with the reading of KV, and are not counted. A kernel
 // that reads and multiplies one after the other takes the sum of per_token and rows *
-// per_row_token. A kernel that overlaps the two takes the larger, which is at least half of the sum.
+// per_row_token. A kernel that overlaps the two takes the larger, which is at least half of the
+// sum.
 //
 // Errors   INVALID_PARAMS: a NULL; dim 0; a kv_dtype without a size; a rate below 0 or not finite;
 //          a machine without clock or without the rates that are used. *out_cost is zero then.
@@ -6113,8 +6126,8 @@ PTOWSP_API ptowsp_body *ptowsp_kernel_begin(ptowsp_module *module, const ptowsp_
 
 // Ends a kernel: cleans up, lowers, plans memory and waits. With assertions it also proves the result, as
 // ptowsp_program_prove does.
-// Errors   The body's first error; nothing is stored; a tile that does not fit (the text says which,
-//          by how much, and where).
+// Errors   The body's first error; nothing is stored; a tile that does not fit (the text says
+//          which, by how much, and where).
 PTOWSP_API ptowsp_kernel ptowsp_kernel_end(ptowsp_body *body);
 
 // Parameters, in the order of a task's arguments. `in` is read, `out` is stored to, once or in parts
@@ -6173,13 +6186,13 @@ PTOWSP_API void ptowsp_tile_store_add(ptowsp_value param, ptowsp_value value);
 // Values keep their type and bits. In the a2a3 model the halves overlap as far as two slots of each
 // FIFO allow, and the way through global memory is counted. The unit model counts one move, as
 // PTO-WSP does. A cube core's two vector cores share the rows of the vector half if it works row by
-// row. It may then use elements, rows with a column or a sum of each, columns, loads and stores, and
-// each core has its part of every tile. Otherwise one core does all, as with transposed tiles, sorts,
-// masks, gathers, and a row that all others need. Both halves may use a parameter that one of them
-// stores to. If no tile that passes between them orders these accesses, the vector half does the
-// loads and stores of that parameter. On A5 the cores exchange through UB and L1. There nothing is
-// cut: kernels run and are timed as if one core had both units, and a tree for a device is refused
-// ("direct FIFOs" of the capability table).
+// row. It may then use elements, rows with a column or a sum of each, columns, loads and stores,
+// and each core has its part of every tile. Otherwise one core does all, as with transposed tiles,
+// sorts, masks, gathers, and a row that all others need. Both halves may use a parameter that one
+// of them stores to. If no tile that passes between them orders these accesses, the vector half
+// does the loads and stores of that parameter. On A5 the cores exchange through UB and L1. There
+// nothing is cut: kernels run and are timed as if one core had both units, and a tree for a device
+// is refused ("direct FIFOs" of the capability table).
 PTOWSP_API ptowsp_value ptowsp_tile_add(ptowsp_value x, ptowsp_value y);
 PTOWSP_API ptowsp_value ptowsp_tile_sub(ptowsp_value x, ptowsp_value y);
 PTOWSP_API ptowsp_value ptowsp_tile_mul(ptowsp_value x, ptowsp_value y);
@@ -6331,8 +6344,8 @@ PTOWSP_API ptowsp_value ptowsp_tile_deinterleave(ptowsp_value x, uint32_t part);
 //
 // While an iteration computes, the next one's parts are loaded into a second buffer, where both
 // fit. Values from outside that are factors of products are moved to L1 once. A sum stays in L0C if
-// it begins as a product or a tile full of 0, and only matmul_acc of the loop adds to it. That may be
-// one call or a chain of calls.
+// it begins as a product or a tile full of 0, and only matmul_acc of the loop adds to it. That may
+// be one call or a chain of calls.
 //
 // Products of whole matrices, as they are written by hand: loops over output tiles around the loop
 // over k, and panels in L1. A panel is a slice of an input that only products use, also through its
@@ -6363,8 +6376,8 @@ PTOWSP_API ptowsp_value ptowsp_tile_deinterleave(ptowsp_value x, uint32_t part);
 //
 // Software pipelining. In attention, a core multiplies queries by keys, waits for the probabilities
 // that another core makes of the scores, and multiplies these by values. Call preload in a loop,
-// with the loop's index: the cube core then begins 1 to PTOWSP_PRELOAD_MAX iterations ahead. In each
-// turn it does the first product of a later chunk, then the second product of this chunk.
+// with the loop's index: the cube core then begins 1 to PTOWSP_PRELOAD_MAX iterations ahead. In
+// each turn it does the first product of a later chunk, then the second product of this chunk.
 //
 //      PTOWSP_TILE_LOOP(k, key, ptowsp_tile_const(k, 0), ptowsp_tile_rows(v), 64) {
 //          ptowsp_tile_preload(key, 2);
@@ -6385,17 +6398,18 @@ PTOWSP_API ptowsp_value ptowsp_tile_deinterleave(ptowsp_value x, uint32_t part);
 //
 // Limits of loops. A bound is the same in all iterations of the loops around it: it cannot be an
 // index of these, or a number in a tile. So all trip counts are known, and checked, before a task
-// touches data, and the proof of waits holds for any trip count. For a triangle of chunks, loop over
-// all of them and mask with select, or give a task to each row of chunks with its end as a scalar. A
-// part begins at one index, not at a sum of two: choose begin and step of the loop so that the index
-// is where its parts begin. Sorted pairs and tiles of instructions are not carried.
+// touches data, and the proof of waits holds for any trip count. For a triangle of chunks, loop
+// over all of them and mask with select, or give a task to each row of chunks with its end as a
+// scalar. A part begins at one index, not at a sum of two: choose begin and step of the loop so
+// that the index is where its parts begin. Sorted pairs and tiles of instructions are not carried.
 //
 // Errors   ptowsp_kernel_end: a carried value without next; a loop that is not closed. UNSUPPORTED
 //          for a preload if the loop contains another loop, if the early half needs a late result,
-//          or if both halves use a carried value. LIMIT_EXCEEDED if a FIFO has too few slots. A loop
-//          that preloads counts as two of PTOWSP_LOOP_MAX. A task fails with INVALID_PARAMS before
-//          it touches data if bounds are below 0, above 2^30 or in the wrong order, or if it would
-//          execute more than PTOWSP_TASK_INSN_MAX instructions; the error names task and kernel.
+//          or if both halves use a carried value. LIMIT_EXCEEDED if a FIFO has too few slots. A
+//          loop that preloads counts as two of PTOWSP_LOOP_MAX. A task fails with INVALID_PARAMS
+//          before it touches data if bounds are below 0, above 2^30 or in the wrong order, or if it
+//          would execute more than PTOWSP_TASK_INSN_MAX instructions; the error names task and
+//          kernel.
 // Cost     The cost of all iterations, as their pipes overlap. ptowsp_kernel_measure, which has no
 //          task, takes sizes as full, and scalars that are bounds as one step more than begin.
 PTOWSP_API ptowsp_value ptowsp_tile_loop_begin(ptowsp_body *body, ptowsp_value begin,
@@ -6532,8 +6546,8 @@ typedef struct ptowsp_core_timing {
 PTOWSP_API ptowsp_core_timing ptowsp_core_timing_of(ptowsp_model model);
 
 // Checks a cost, as all functions do that take one; NULL is the unit model.
-// Errors   INVALID_PARAMS: an unknown model, or one without its function; times that do not belong to
-//          the model, or are out of range. The text names the field.
+// Errors   INVALID_PARAMS: an unknown model, or one without its function; times that do not belong
+//          to the model, or are out of range. The text names the field.
 PTOWSP_API ptowsp_status ptowsp_cost_check(ptowsp_context *context, const ptowsp_cost *cost);
 
 typedef struct ptowsp_kernel_stats {
@@ -6891,8 +6905,8 @@ typedef enum ptowsp_collective_space {
 } ptowsp_collective_space;
 
 // A step of one rank. Rounds follow one another. Within a round all messages are under way at once,
-// messages between two ranks in order; then the local steps are done, in order. A rank starts a round
-// when it has ended the one before: no rank waits for all others.
+// messages between two ranks in order; then the local steps are done, in order. A rank starts a
+// round when it has ended the one before: no rank waits for all others.
 typedef struct ptowsp_collective_step {
     ptowsp_collective_step_kind kind;
     uint32_t round;
@@ -7407,8 +7421,8 @@ typedef enum ptowsp_join {
 //                  sum . repl  = sum     repl . sum = sum     dim . dim  = dim (an outer dimension)
 //
 // The result has the name, shape and cuts of the operands, and element_bytes of a.
-// Errors   As ptowsp_mesh_layout_check for both; INVALID_PARAMS (an unknown operation, shapes that do
-//          not fit, a pair without a rule: the index is the axis).
+// Errors   As ptowsp_mesh_layout_check for both; INVALID_PARAMS (an unknown operation, shapes that
+//          do not fit, a pair without a rule: the index is the axis).
 PTOWSP_API ptowsp_status ptowsp_mesh_layout_join(ptowsp_context *context, const ptowsp_mesh *mesh,
                                                  ptowsp_join join, const ptowsp_mesh_layout *a,
                                                  const ptowsp_mesh_layout *b, const char *name,
@@ -7440,9 +7454,9 @@ typedef struct ptowsp_relayout {
     uint64_t bytes;  // of all steps
 } ptowsp_relayout;
 
-// The steps from one layout of a tensor to another: slices as early as possible, then the steps that
-// make parts smaller, then gathers. An axis takes one step, or two where it cuts the pieces of an
-// earlier axis that changes: these are gathered first and cut again.
+// The steps from one layout of a tensor to another: slices as early as possible, then the steps
+// that make parts smaller, then gathers. An axis takes one step, or two where it cuts the pieces of
+// an earlier axis that changes: these are gathered first and cut again.
 //
 // Errors   As ptowsp_mesh_layout_check for both; INVALID_PARAMS (shapes or elements that differ; an
 //          axis that becomes partial, or partial in a different way).
@@ -7453,9 +7467,9 @@ PTOWSP_API ptowsp_status ptowsp_mesh_layout_relayout(ptowsp_context *context,
                                                      const ptowsp_mesh_layout *to,
                                                      ptowsp_relayout *out_relayout);
 
-// A linear layout: a map from the bits of one index to the bits of another, as a matrix over F2 (Zhou
-// et al., "Linear Layouts", 2025). Bit i of the input adds columns[i] by exclusive or. Columns from
-// in_bits on are 0, and so are bits from out_bits on.
+// A linear layout: a map from the bits of one index to the bits of another, as a matrix over F2
+// (Zhou et al., "Linear Layouts", 2025). Bit i of the input adds columns[i] by exclusive or.
+// Columns from in_bits on are 0, and so are bits from out_bits on.
 typedef struct ptowsp_linear {
     uint32_t in_bits, out_bits;  // 0 to 64
     uint64_t columns[64];
@@ -7543,10 +7557,10 @@ PTOWSP_API ptowsp_status ptowsp_tensor_layout(const ptowsp_module *module, ptows
 
 // -- rules of kernels -----------------------------------------------------------------------------
 //
-// A rule describes how a kernel works on tensors that are spread over the mesh of its module. It has
-// one word per tile, with a letter for the rows and one for the columns. A letter is a dimension of
-// the work. A letter that occurs in no written tile is summed over. A dot is a dimension that a task
-// needs whole, for a softmax or a norm.
+// A rule describes how a kernel works on tensors that are spread over the mesh of its module. It
+// has one word per tile, with a letter for the rows and one for the columns. A letter is a
+// dimension of the work. A letter that occurs in no written tile is summed over. A dot is a
+// dimension that a task needs whole, for a softmax or a norm.
 //
 //      ptowsp_kernel_rule(m, matmul, "*mk *kn mn");
 //      ptowsp_kernel_rule(m, norm, "m. m.");
@@ -7556,8 +7570,8 @@ PTOWSP_API ptowsp_status ptowsp_tensor_layout(const ptowsp_module *module, ptows
 // first of all tiles that have it. Without a rule, each rank needs all of every tile.
 //
 // A mark in front of a word says how the kernel treats partial tensors: '+' terms of a sum (x + y),
-// '*' factors of a product, '^' operands of a maximum. Along each axis of the mesh, the tile that is
-// written decides which layouts the tiles that are read need:
+// '*' factors of a product, '^' operands of a maximum. Along each axis of the mesh, the tile that
+// is written decides which layouts the tiles that are read need:
 //
 //      written         read
 //      replicated      all replicated
@@ -7577,10 +7591,10 @@ PTOWSP_API ptowsp_status ptowsp_tensor_layout(const ptowsp_module *module, ptows
 // rank moves, as in ptowsp_relayout_step. Sums are in the order of ptowsp_ranks_relayout with the
 // mesh's algorithm.
 //
-// A value is converted once, before the outermost loop around the task that neither changes the view
-// nor writes the tensor. All later tasks in that scope with the same view use it, until the tensor
-// is written. Relayouts depend on data, like all tasks. If the schedule ignores dependencies by
-// data, order them by a sequence.
+// A value is converted once, before the outermost loop around the task that neither changes the
+// view nor writes the tensor. All later tasks in that scope with the same view use it, until the
+// tensor is written. Relayouts depend on data, like all tasks. If the schedule ignores dependencies
+// by data, order them by a sequence.
 //
 // Views are of parts: their rows and columns count in the rank's piece. Where a dimension is cut
 // again, the view has all of it, from its start.
@@ -7703,8 +7717,9 @@ PTOWSP_API ptowsp_status ptowsp_device_alloc(ptowsp_device *device, const char *
 PTOWSP_API ptowsp_status ptowsp_device_free(ptowsp_device *device, void *memory);
 
 // Copy size bytes in from the host, or out to it. The device's side lies within one piece.
-// Errors   INVALID_PARAMS (not memory of the device; beyond the end of a piece, which the text names
-//          with the excess; a pointer NULL with a size above 0), BUSY, STUCK (copying in only).
+// Errors   INVALID_PARAMS (not memory of the device; beyond the end of a piece, which the text
+//          names with the excess; a pointer NULL with a size above 0), BUSY, STUCK (copying in
+//          only).
 PTOWSP_API ptowsp_status ptowsp_device_copy_in(ptowsp_device *device, void *to, const void *from,
                                                uint64_t size);
 PTOWSP_API ptowsp_status ptowsp_device_copy_out(ptowsp_device *device, void *to, const void *from,
@@ -7908,8 +7923,8 @@ PTOWSP_API ptowsp_tuning_record ptowsp_tuning_record_at(const ptowsp_tuning *tun
 // keeps all). The others stay as they are, in order. The file is replaced at once, or not at all: a
 // failure leaves it as it was. The new file is written beside it, as <path>.compact; one that a
 // killed process left is overwritten.
-// Errors   As ptowsp_tuning_add. INVALID_PARAMS: the table has no file; the file has lines without a
-//          single record, so it is not a tuning file. UNSUPPORTED: the path is a symbolic link, a
+// Errors   As ptowsp_tuning_add. INVALID_PARAMS: the table has no file; the file has lines without
+//          a single record, so it is not a tuning file. UNSUPPORTED: the path is a symbolic link, a
 //          device, or a file with other links, which a new file would not replace. After
 //          OUT_OF_MEMORY the file may be compacted, and the next call reads it.
 PTOWSP_API ptowsp_status ptowsp_tuning_compact(ptowsp_tuning *tuning, uint64_t keep_max);
@@ -7917,8 +7932,8 @@ PTOWSP_API ptowsp_status ptowsp_tuning_compact(ptowsp_tuning *tuning, uint64_t k
 // Measuring
 //
 // fn is called warm_up times without measuring, then repeats times with the clock read before and
-// after each. MAD is the median of |x - median|. A sample x is an outlier if |x - median| * 0.6745 >
-// 3.5 * MAD (Iglewicz and Hoaglin 1993); with MAD 0 there are no outliers. Statistics leave
+// after each. MAD is the median of |x - median|. A sample x is an outlier if |x - median| * 0.6745
+// > 3.5 * MAD (Iglewicz and Hoaglin 1993); with MAD 0 no sample is an outlier. Statistics leave
 // outliers out. A short fn should do its work several times (`calls`): reading the clock takes 25
 // ns.
 
@@ -7942,8 +7957,8 @@ typedef struct ptowsp_measurement {
 } ptowsp_measurement;
 
 // Measures on the calling thread.
-// Errors   INVALID_PARAMS: NULL pointers, too many repeats, a clock that goes back. The error of fn,
-//          with the number of the call, from 0, as index. *out_measurement is then 0.
+// Errors   INVALID_PARAMS: NULL pointers, too many repeats, a clock that goes back. The error of
+//          fn, with the number of the call, from 0, as index. *out_measurement is then 0.
 PTOWSP_API ptowsp_status ptowsp_measure(ptowsp_context *context, const ptowsp_measure_desc *desc,
                                         ptowsp_measurement *out_measurement);
 
@@ -8088,8 +8103,8 @@ PTOWSP_API ptowsp_status ptowsp_rails_tick(ptowsp_rails *rails, uint64_t time,
 PTOWSP_API ptowsp_status ptowsp_rails_propose(ptowsp_rails *rails, uint64_t time, uint32_t variant,
                                               ptowsp_rails_decision *out_decision);
 
-// Reports that the running variant has failed. A trial is rolled back. The safe variant is kept, with
-// reason NO_FALLBACK: you have to act. Errors as above.
+// Reports that the running variant has failed. A trial is rolled back. The safe variant is kept,
+// with reason NO_FALLBACK: you have to act. Errors as above.
 PTOWSP_API ptowsp_status ptowsp_rails_fail(ptowsp_rails *rails, uint64_t time,
                                            ptowsp_rails_decision *out_decision);
 
@@ -8180,8 +8195,8 @@ typedef struct ptowsp_npu_desc {
     ptowsp_run *run;     // SIMPLER: of the program; executed and recorded into the tree; or NULL
 } ptowsp_npu_desc;
 
-// Writes the tree of a program. It is written beside the directory and then renamed, so the directory
-// never has half a tree. The same program gives the same bytes.
+// Writes the tree of a program. It is written beside the directory and then renamed, so the
+// directory never has half a tree. The same program gives the same bytes.
 //
 // Errors   UNSUPPORTED: a directive that ascend_npu refuses, a kernel without source (or a cost
 //          without source), a PTO-ISA source without its entry, or an instruction that the machine
@@ -8239,8 +8254,8 @@ typedef struct ptowsp_npu ptowsp_npu;
 
 // Builds the tree of a program, or finds it in the cache. The program and the context must live
 // until the result is destroyed. desc may be NULL.
-// Errors   As emit. SYSTEM_FAILED: no compiler; the compiler's first error, and the text names a file
-//          with all its messages; no cache directory, or one that other users can write to or
+// Errors   As emit. SYSTEM_FAILED: no compiler; the compiler's first error, and the text names a
+//          file with all its messages; no cache directory, or one that other users can write to or
 //          replace. (They can if a directory or link on its path is theirs, or is writable for them
 //          without the sticky bit.) UNSUPPORTED: the process has a different user's rights
 //          (set-user-ID) while its environment chooses the compiler.
@@ -8301,10 +8316,11 @@ PTOWSP_NPU_API ptowsp_status ptowsp_npu_build_run(ptowsp_context *context, const
                                                   const ptowsp_npu_options *options,
                                                   ptowsp_npu_result *out_result);
 
-// Executes one task of a kernel of a built tree on the calling thread, and measures it. The kernel is
-// a tile kernel or a PTO-ISA source, whose cycles are so predicted before it runs on a device. It
-// runs on a core of the shim; a kernel of MIX on a block of a cube core and two vector cores. A source that
-// executes the instructions of a tile kernel takes the cycles of ptowsp_kernel_measure for that kernel.
+// Executes one task of a kernel of a built tree on the calling thread, and measures it. The kernel
+// is a tile kernel or a PTO-ISA source, whose cycles are so predicted before it runs on a device.
+// It runs on a core of the shim; a kernel of MIX on a block of a cube core and two vector cores. A
+// source that executes the instructions of a tile kernel takes the cycles of ptowsp_kernel_measure
+// for that kernel.
 //
 //      static float x[64 * 128], z[64 * 128];             // of a kernel with two tiles of 64 x 128
 //      const ptowsp_tile tiles[] = {{.data = x, .row_stride = 128, .col_stride = 1},
@@ -8320,10 +8336,10 @@ PTOWSP_NPU_API ptowsp_status ptowsp_npu_build_run(ptowsp_context *context, const
 // are not read. cost NULL is the unit model; `timing` may be given. Cycles that a kernel was given
 // (ptowsp_kernel_desc) are not used. memory_bytes and insn_count are 0. `build/ptowsp_tool measure` does
 // all of it for a file with a source.
-// Errors   INVALID_PARAMS: no such kernel in the tree; counts of arguments or tiles that differ from
-//          the kernel's; a tile without data or without valid elements, or larger than its parameter;
-//          a cost that ptowsp_cost_check refuses. UNSUPPORTED: the kernel is a C function; the model
-//          is USER. KERNEL_FAILED: the text has the fault of the shim.
+// Errors   INVALID_PARAMS: no such kernel in the tree; counts of arguments or tiles that differ
+//          from the kernel's; a tile without data or without valid elements, or larger than its
+//          parameter; a cost that ptowsp_cost_check refuses. UNSUPPORTED: the kernel is a C
+//          function; the model is USER. KERNEL_FAILED: the text has the fault of the shim.
 // Cost     Some nanoseconds for each instruction, and its arithmetic.
 PTOWSP_NPU_API ptowsp_status ptowsp_npu_measure(ptowsp_npu *npu, const char *kernel,
                                                 const ptowsp_task *task, const ptowsp_cost *cost,
@@ -8335,9 +8351,9 @@ PTOWSP_NPU_API ptowsp_status ptowsp_npu_measure(ptowsp_npu *npu, const char *ker
 // 31. Dumps of PTO Runtime
 // -------------------------------------------------------------------------------------------------
 //
-// PTO Runtime (simpler) records its runs: each task with the regions of its tensors, each edge
-// with its reason, the times of all cores, its scopes. These functions read and check such records.
-// They need neither the runtime nor a device. They are in ptowsp_dump.c, an optional file that uses this
+// PTO Runtime (simpler) records its runs: each task with the regions of its tensors, each edge with
+// its reason, the times of all cores, its scopes. These functions read and check such records. They
+// need neither the runtime nor a device. They are in ptowsp_dump.c, an optional file that uses this
 // header alone: compile it beside ptowsp.c.
 //
 //      ptowsp_dump_open(context, &desc, &dump);            // desc.directory = "outputs/..."
@@ -8436,15 +8452,15 @@ typedef enum ptowsp_dump_format {
 } ptowsp_dump_format;
 
 // Reads a dump. Texts may be freed afterwards; the context must live until the dump is closed.
-// Errors   INVALID_PARAMS: no files, or a file whose contents do not match its name; the text has the
-//          file, and the byte for files on disk. DIFFERENT: the times are of a different run.
+// Errors   INVALID_PARAMS: no files, or a file whose contents do not match its name; the text has
+//          the file, and the byte for files on disk. DIFFERENT: the times are of a different run.
 //          LIMIT_EXCEEDED, OUT_OF_MEMORY. SYSTEM_FAILED: a directory that cannot be read.
 PTOWSP_NPU_API ptowsp_status ptowsp_dump_open(ptowsp_context *context, const ptowsp_dump_desc *desc,
                                               ptowsp_dump **out_dump);
 PTOWSP_NPU_API void ptowsp_dump_close(ptowsp_dump *dump);  // NULL is ignored
 
-// Checks the order of tasks by deps.json. A race is found wherever two regions share a byte, also if
-// they are strided, or belong to different tensors in one buffer. Arguments of NO_DEP are not
+// Checks the order of tasks by deps.json. A race is found wherever two regions share a byte, also
+// if they are strided, or belong to different tensors in one buffer. Arguments of NO_DEP are not
 // checked. A created output begins a new lifetime of its memory.
 // Errors   UNBOUND: the dump has no deps.json. LIMIT_EXCEEDED, OUT_OF_MEMORY.
 PTOWSP_NPU_API ptowsp_status ptowsp_dump_check(ptowsp_dump *dump, ptowsp_dump_report *out_report);
@@ -8455,9 +8471,9 @@ PTOWSP_NPU_API ptowsp_status ptowsp_dump_check(ptowsp_dump *dump, ptowsp_dump_re
 PTOWSP_NPU_API ptowsp_status ptowsp_dump_print(ptowsp_dump *dump, ptowsp_dump_format format,
                                                ptowsp_output output);
 
-// Explains a task. Prints its dependencies, with the source and the tensor of each edge, and the tasks
-// that it held up. Then its chain to the end: from each task to the one that waited last for it
-// alone.
+// Explains a task. Prints its dependencies, with the source and the tensor of each edge, and the
+// tasks that it held up. Then its chain to the end: from each task to the one that waited last for
+// it alone.
 // Errors   INVALID_PARAMS: an unknown task. OUT_OF_MEMORY.
 PTOWSP_NPU_API ptowsp_status ptowsp_dump_explain(ptowsp_dump *dump, uint64_t task,
                                                  ptowsp_output output);
@@ -8507,11 +8523,11 @@ PTOWSP_NPU_API ptowsp_status ptowsp_dump_rings_try(ptowsp_dump *dump,
 
 // -- replay ---------------------------------------------------------------------------------------
 //
-// Runs the tasks and edges of a dump in simulated time, with their measured times, as a list of tasks
-// (section 17). It shows the time without the runtime's own work, or with given costs of it, and
-// answers what-ifs. An instance of a task is a row of the swimlane; a task with rows on cube and
-// vector cores is of MIX. Tasks without rows (allocations, dummies, predicates that were false) take
-// no time.
+// Runs the tasks and edges of a dump in simulated time, with their measured times, as a list of
+// tasks (section 17). It shows the time without the runtime's own work, or with given costs of it,
+// and answers what-ifs. An instance of a task is a row of the swimlane; a task with rows on cube
+// and vector cores is of MIX. Tasks without rows (allocations, dummies, predicates that were false)
+// take no time.
 //
 // OBSERVED takes each instance on its own core, in the order in which that core ran them. Only waits
 // for edges and cores remain. A run of this library that was exported (PTOWSP_EXPORT_DEPS,
@@ -8565,8 +8581,8 @@ PTOWSP_NPU_API ptowsp_status ptowsp_dump_replay_run(ptowsp_dump *dump,
                                                     const ptowsp_dump_replay *how,
                                                     ptowsp_dump_replayed *out_replayed);
 
-// Prints a replay beside the observed run; how NULL: a table of the usual questions. The page of HTML
-// has the picture as well.
+// Prints a replay beside the observed run; how NULL: a table of the usual questions. The page of
+// HTML has the picture as well.
 // Errors   As above. INVALID_PARAMS: an unknown format.
 PTOWSP_NPU_API ptowsp_status ptowsp_dump_replay_print(ptowsp_dump *dump,
                                                       const ptowsp_dump_replay *how,
@@ -8785,8 +8801,8 @@ typedef struct ptowsp_tensor_info {
     bool is_transient;
 } ptowsp_tensor_info;
 
-// A transient tensor. Its lifetimes are in order, and follow the lifetimes of the tensor before it. A
-// lifetime is from one point to another (ptowsp_program_print_point).
+// A transient tensor. Its lifetimes are in order, and follow the lifetimes of the tensor before it.
+// A lifetime is from one point to another (ptowsp_program_print_point).
 typedef struct ptowsp_transient_info {
     uint32_t tensor;
     const uint32_t *sizes;  // by dimension: expressions; 0: as desc.shape says
@@ -8981,10 +8997,10 @@ typedef enum ptowsp_form {
 #define PTOWSP_NO_PARAM UINT32_MAX
 
 // The halves of a mixed kernel. Instructions are listed in an order that both cores can follow;
-// each core executes its own, with its own pipes and flags, and both go through all loops.
-// TPUSH src[0] waits for a free slot of a FIFO and fills it with the tile's valid elements, row after
-// row, valid_cols.max elements apart. TPOP dst[0] waits for the next filled slot, loads it and frees
-// it. So the n-th TPOP of a FIFO gets the tile of the n-th TPUSH.
+// each core executes its own, with its own pipes and flags, and both go through all loops. TPUSH
+// src[0] waits for a free slot of a FIFO and fills it with the tile's valid elements, row after
+// row, valid_cols.max elements apart. TPOP dst[0] waits for the next filled slot, loads it and
+// frees it. So the n-th TPOP of a FIFO gets the tile of the n-th TPUSH.
 typedef enum ptowsp_side {
     PTOWSP_SIDE_ANY = 0,  // of kernels that are not mixed; LOOP and END
     PTOWSP_SIDE_CUBE,
@@ -9145,9 +9161,9 @@ PTOWSP_API ptowsp_status ptowsp_program_check(ptowsp_context *context,
 
 // Proves the tile kernels of a program, without trusting how they were made. Tiles lie inside their
 // memory, and do not overlap a tile in use. Data is written before it is read. Flags pair. At all
-// speeds of the pipes, each access comes after the earlier ones that conflict with it. Emission does
-// this first. ptowsp_kernel_end does it for kernels of cube and vector cores, and for all in builds
-// with assertions.
+// speeds of the pipes, each access comes after the earlier ones that conflict with it. Emission
+// does this first. ptowsp_kernel_end does it for kernels of cube and vector cores, and for all in
+// builds with assertions.
 // Errors   INVALID_PARAMS: a kernel is wrong; the index is the kernel's.
 //          LIMIT_EXCEEDED; OUT_OF_MEMORY.
 // Cost     About a fourth of making the kernels without it.
@@ -9158,12 +9174,12 @@ PTOWSP_API ptowsp_status ptowsp_program_prove(ptowsp_context *context,
 
 // The bindings of a run, for other ways to run its program. False means not bound. Axes, arrays,
 // symbols and tensors are given by index. The size of a dense axis is the declared one; the size of
-// a plan axis is bound with its plan. Fields of plans count as not bound: they are in the plan, whose
-// lane_count is 0 if it was bound as work. The plan of a batch comes from the last execution, and is
-// not bound before; out_capacity->lane_count is 0 if the batch has no capacity. A tensor's buffer
-// has all fields filled in; its size is the number of bytes that it spans (0 where elements lie
-// before the first one). Transient tensors are not bound. Where the context owns their block, it is
-// NULL here, and its size a limit or 0.
+// a plan axis is bound with its plan. Fields of plans count as not bound: they are in the plan,
+// whose lane_count is 0 if it was bound as work. The plan of a batch comes from the last execution,
+// and is not bound before; out_capacity->lane_count is 0 if the batch has no capacity. A tensor's
+// buffer has all fields filled in; its size is the number of bytes that it spans (0 where elements
+// lie before the first one). Transient tensors are not bound. Where the context owns their block,
+// it is NULL here, and its size a limit or 0.
 PTOWSP_API const ptowsp_program *ptowsp_run_program(const ptowsp_run *run);
 PTOWSP_API bool ptowsp_run_bound_size(const ptowsp_run *run, uint32_t axis, int64_t *out_size);
 PTOWSP_API bool ptowsp_run_bound_symbol(const ptowsp_run *run, uint32_t symbol,
@@ -9275,8 +9291,8 @@ PTOWSP_API uint64_t ptowsp_run_bound_slot(const ptowsp_run *run, uint32_t slot);
 // Appendix C. Macros
 // -------------------------------------------------------------------------------------------------
 //
-// The helpers of PTOWSP_DEFINE_SPACE (section 32), PTOWSP_DEFINE_TIERS (section 7) and the scopes of
-// sections 17 and 25. Programs use only these macros from this appendix.
+// The helpers of PTOWSP_DEFINE_SPACE (section 32), PTOWSP_DEFINE_TIERS (section 7) and the scopes
+// of sections 17 and 25. Programs use only these macros from this appendix.
 
 // a * b, or UINT64_MAX where that does not fit.
 PTOWSP_INLINE uint64_t ptowsp_space_multiply(uint64_t a, uint64_t b) {
