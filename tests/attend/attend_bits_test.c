@@ -192,9 +192,7 @@ static void step_run(const world *w, ptowsp_attention_config config, bool is_pla
     assert_non_null(block);
     assert_int_equal(ptowsp_attention_place(&sizes, block, sizes.block_bytes, &plan), PTOWSP_OK);
     assert_int_equal(ptowsp_attention_generate(&batch, &config, &plan, NULL), PTOWSP_OK);
-    run r;
-    memset(&r, 0, sizeof r);
-    r.w = w;
+    run r = {.w = w};
     for (uint32_t i = 0; i < plan.unit_count; i++) {
         *parts += !ptowsp_work_is_whole(&plan.units[i]);
     }
@@ -243,8 +241,7 @@ static void group_by(const world *w, const ptowsp_attention_config *config, bool
     }
 }
 
-static void attend_bits__rows_do_not_depend_on_how_queries_are_grouped(void **unused) {
-    (void)unused;
+TEST(attend_bits__rows_do_not_depend_on_how_queries_are_grouped) {
     static const uint32_t windows[] = {0, 100, 33, 170, 7};
     // Pages, chunks and grains; the plain kernel's blocks of 16 divide the grains of the first four.
     static const struct {
@@ -256,16 +253,14 @@ static void attend_bits__rows_do_not_depend_on_how_queries_are_grouped(void **un
     result *decode = (result *)malloc(sizeof *decode), *other = (result *)malloc(sizeof *other);
     assert_true(w && decode && other);
     for (uint32_t i = 0; TEST_ROUNDS(i, 30); i++) {
-        ptowsp_attention_config config;
-        memset(&config, 0, sizeof config);
-        config.kv_head_count = HEADS;
-        config.group = GROUP;
-        config.mode = PTOWSP_ATTENTION_INVARIANT;
-        config.is_causal = true;
-        config.window = windows[i % 5];
-        config.page_size = cuts[i % 6].page;
-        config.chunk = cuts[i % 6].chunk;
-        config.grain = cuts[i % 6].grain;
+        ptowsp_attention_config config = {.kv_head_count = HEADS,
+                                          .group = GROUP,
+                                          .mode = PTOWSP_ATTENTION_INVARIANT,
+                                          .is_causal = true,
+                                          .window = windows[i % 5],
+                                          .page_size = cuts[i % 6].page,
+                                          .chunk = cuts[i % 6].chunk,
+                                          .grain = cuts[i % 6].grain};
         const bool is_plain = i % 6 < 4 && test_random(&random) % 2;
         config.lane_count = 1;
         world_fill(w, &random, config.page_size);
@@ -298,8 +293,7 @@ static void attend_bits__rows_do_not_depend_on_how_queries_are_grouped(void **un
 }
 
 // The last number of a row may be -0: weights of a value below the least number round to it.
-static void attend_bits__single_part_among_empty_ones_has_those_of_the_finished_row(void **unused) {
-    (void)unused;
+TEST(attend_bits__single_part_among_empty_ones_has_those_of_the_finished_row) {
     uint64_t random = test_seed();
     for (uint32_t round = 0; TEST_ROUNDS(round, 200); round++) {
         enum { PARTS = 70 };
@@ -319,12 +313,4 @@ static void attend_bits__single_part_among_empty_ones_has_those_of_the_finished_
         assert_memory_equal(merged, finished, sizeof merged);
         assert_memory_equal(&lse, &own_lse, sizeof lse);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(attend_bits__rows_do_not_depend_on_how_queries_are_grouped),
-        cmocka_unit_test(attend_bits__single_part_among_empty_ones_has_those_of_the_finished_row),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

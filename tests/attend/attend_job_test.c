@@ -209,8 +209,7 @@ static void run_on_threads(scene *s, uint32_t worker_count) {
     }
 }
 
-static void attend_job__workers_agree_with_double_precision_and_each_other(void **unused) {
-    (void)unused;
+TEST(attend_job__workers_agree_with_double_precision_and_each_other) {
     uint64_t random = test_seed(), parts = 0;
     for (uint32_t i = 0; TEST_ROUNDS(i, 8); i++) {
         scene *s =
@@ -242,15 +241,10 @@ static void attend_job__workers_agree_with_double_precision_and_each_other(void 
     assert_met(parts > 50);
 }
 
-static void attend_job__runs_on_the_lanes_of_a_context(void **unused) {
-    (void)unused;
+TEST(attend_job__runs_on_the_lanes_of_a_context) {
     uint64_t random = 1;
-    ptowsp_context_desc desc;
-    ptowsp_context *context;
-    memset(&desc, 0, sizeof desc);
-    desc.threads = PTOWSP_THREADS_OWN;
-    desc.lane_count = 3;
-    assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+    ptowsp_context_desc desc = {.threads = PTOWSP_THREADS_OWN, .lane_count = 3};
+    ptowsp_context *context = test_context(&desc);
     scene *s = scene_make(&random, 7, false);
     for (int i = 0; i < 2; i++) {
         outputs_clear(s);
@@ -317,8 +311,7 @@ static void tree_run(scene *s, const ptowsp_attention_sizes *sizes, uint64_t joi
     free(memory);
 }
 
-static void attend_job__prefix_plans_have_the_bits_of_flat_plans(void **unused) {
-    (void)unused;
+TEST(attend_job__prefix_plans_have_the_bits_of_flat_plans) {
     enum { FLOATS = TREE_REQUESTS * TREE_QUERIES * ROWS };
     uint64_t random = test_seed();
     tree_scene t = {scene_make(&random, 5, true), {0}, {0}, {0}, {{0}}, {0}, {0}};
@@ -391,8 +384,7 @@ static void expect(ptowsp_status status, const ptowsp_plan_info *info, ptowsp_st
     assert_int_equal(status, wanted);
 }
 
-static void attend_job__each_fault_has_a_text(void **unused) {
-    (void)unused;
+TEST(attend_job__each_fault_has_a_text) {
     uint64_t random = 1;
     static const struct {
         ptowsp_status status;
@@ -477,8 +469,7 @@ static void attend_job__each_fault_has_a_text(void **unused) {
     }
 }
 
-static void attend_job__sizes_are_checked(void **unused) {
-    (void)unused;
+TEST(attend_job__sizes_are_checked) {
     const ptowsp_attend_limits good = {{5, 2, 4, 12, 3, 0}, 0, 32, 4};
     ptowsp_attend_memory memory;
     ptowsp_plan_info info;
@@ -519,8 +510,7 @@ static void attend_job__sizes_are_checked(void **unused) {
     }
 }
 
-static void attend_job__mistakes_of_workers_are_refused(void **unused) {
-    (void)unused;
+TEST(attend_job__mistakes_of_workers_are_refused) {
     uint64_t random = 1;
     ptowsp_plan_info info;
     scene *s = scene_make(&random, 7, false);
@@ -553,8 +543,7 @@ static void attend_job__mistakes_of_workers_are_refused(void **unused) {
     scene_free(s);
 }
 
-static void attend_job__kernels_refuse_what_is_not_of_the_step(void **unused) {
-    (void)unused;
+TEST(attend_job__kernels_refuse_what_is_not_of_the_step) {
     uint64_t random = 1;
     scene *s = scene_make(&random, 7, false);
     ptowsp_work work = s->plan.units[0];
@@ -586,17 +575,4 @@ static void attend_job__kernels_refuse_what_is_not_of_the_step(void **unused) {
     assert_int_equal(ptowsp_attend_convert(s->keys, (ptowsp_attend_type)9, 1, s->outputs),
                      PTOWSP_INVALID_PARAMS);
     scene_free(s);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(attend_job__workers_agree_with_double_precision_and_each_other),
-        cmocka_unit_test(attend_job__runs_on_the_lanes_of_a_context),
-        cmocka_unit_test(attend_job__prefix_plans_have_the_bits_of_flat_plans),
-        cmocka_unit_test(attend_job__each_fault_has_a_text),
-        cmocka_unit_test(attend_job__sizes_are_checked),
-        cmocka_unit_test(attend_job__mistakes_of_workers_are_refused),
-        cmocka_unit_test(attend_job__kernels_refuse_what_is_not_of_the_step),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

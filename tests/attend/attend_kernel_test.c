@@ -241,9 +241,7 @@ static void make_mask(batch *b, uint64_t *state) {
 
 // Arrays have exact sizes: what reads past them is seen by ASan.
 static batch make_batch(const shape *s, uint64_t seed) {
-    batch b;
-    memset(&b, 0, sizeof b);
-    b.s = *s;
+    batch b = {.s = *s};
     uint64_t state = seed;
     make_pages(&b, &state);
     size_t tokens = b.token_starts[s->request_count];
@@ -495,9 +493,7 @@ static void check_batch(const pwsp_attend_variant *variant, batch *b, uint32_t t
 
 static shape random_shape(uint64_t *state) {
     static const uint32_t groups[] = {1, 2, 3, 4, 5, 7, 8, 16};
-    shape s;
-    memset(&s, 0, sizeof s);
-    s.type = (ptowsp_attend_type)test_random_in(state, 0, PTOWSP_ATTEND_TYPE_COUNT - 1);
+    shape s = {.type = (ptowsp_attend_type)test_random_in(state, 0, PTOWSP_ATTEND_TYPE_COUNT - 1)};
     s.layout = (layout)test_random_in(state, 0, LAYOUT_COUNT - 1);
     s.key_dim = 8 * (uint32_t)test_random_in(state, 1, 18);
     s.value_dim = test_random(state) % 2 ? s.key_dim : 8 * (uint32_t)test_random_in(state, 1, 18);
@@ -537,8 +533,7 @@ static void check_shape(const shape *s, uint32_t tile, uint64_t *state) {
     free_batch(&b);
 }
 
-static void attend__agrees_with_double_precision_in_every_variant(void **unused) {
-    (void)unused;
+TEST(attend__agrees_with_double_precision_in_every_variant) {
     uint64_t state = test_seed();
     for (int i = 0; TEST_ROUNDS(i, 40); i++) {
         shape s = random_shape(&state);
@@ -547,19 +542,16 @@ static void attend__agrees_with_double_precision_in_every_variant(void **unused)
     }
 }
 
-static void attend__of_usual_dimensions_and_groups_in_every_type(void **unused) {
-    (void)unused;
+TEST(attend__usual_dimensions_and_groups_are_exact_in_every_type) {
     static const uint32_t dims[][2] = {{64, 64},   {80, 80},   {96, 96},  {112, 112}, {128, 128},
                                        {192, 128}, {256, 256}, {512, 64}, {576, 512}, {40, 40},
                                        {72, 72},   {120, 8},   {8, 568}};
     static const uint32_t groups[] = {1, 3, 4, 7, 8, 16, 128};
     uint64_t state = test_seed();
     for (uint32_t i = 0; i < 13 || TEST_ROUNDS(i, 13 * 7); i++) {  // each of them in the first
-        shape s;
-        memset(&s, 0, sizeof s);
-        s.type = (ptowsp_attend_type)(i % (dims[i % 13][0] % 32 == 0 ? 6 : 4));
-        s.key_dim = dims[i % 13][0];
-        s.value_dim = dims[i % 13][1];
+        shape s = {.type = (ptowsp_attend_type)(i % (dims[i % 13][0] % 32 == 0 ? 6 : 4)),
+                   .key_dim = dims[i % 13][0],
+                   .value_dim = dims[i % 13][1]};
         s.layout = s.key_dim == 576 ? LAYOUT_LATENT : (layout)((i / 3 + i / 13) % 3);
         s.page_size = 16;
         s.heads = 1;
@@ -577,25 +569,22 @@ static void attend__of_usual_dimensions_and_groups_in_every_type(void **unused) 
 
 static shape plain_shape(ptowsp_attend_type type, uint32_t group, uint32_t queries,
                          uint32_t length) {
-    shape s;
-    memset(&s, 0, sizeof s);
-    s.type = type;
-    s.layout = LAYOUT_SLOTS;
-    s.key_dim = 64;
-    s.value_dim = 80;
-    s.page_size = 8;
-    s.heads = 1;
-    s.group = group;
-    s.request_count = 1;
-    s.queries[0] = queries;
-    s.lengths[0] = length;
-    s.magnitude = 3.0f;
-    s.is_causal = true;
+    shape s = {.type = type,
+               .layout = LAYOUT_SLOTS,
+               .key_dim = 64,
+               .value_dim = 80,
+               .page_size = 8,
+               .heads = 1,
+               .group = group,
+               .request_count = 1,
+               .queries[0] = queries,
+               .lengths[0] = length,
+               .magnitude = 3.0f,
+               .is_causal = true};
     return s;
 }
 
-static void attend__of_scores_of_thousands(void **unused) {
-    (void)unused;
+TEST(attend__scores_of_thousands_stay_exact) {
     uint64_t state = test_seed();
     shape s = plain_shape(PTOWSP_ATTEND_F32, 3, 5, 200);
     s.magnitude = 1e4f;
@@ -606,19 +595,14 @@ static void attend__of_scores_of_thousands(void **unused) {
     check_shape(&s, 0, &state);
 }
 
-static void attend__of_one_token_is_its_value_row(void **unused) {
-    (void)unused;
+TEST(attend__of_one_token_is_its_value_row) {
     float keys[16], values[16], query[16] = {3.0f}, acc[16], out[16], lse;
     for (int d = 0; d < 16; d++) {
         keys[d] = 1.0f;
         values[d] = (float)d;
     }
-    ptowsp_attend_cache kv;
-    ptowsp_attend_step step;
-    memset(&kv, 0, sizeof kv);
-    memset(&step, 0, sizeof step);
-    kv.keys = keys;
-    kv.values = values;
+    ptowsp_attend_step step = {0};
+    ptowsp_attend_cache kv = {.keys = keys, .values = values};
     kv.key_dim = kv.value_dim = 16;
     uint32_t page = 0;
     int32_t length = 1;
@@ -626,8 +610,7 @@ static void attend__of_one_token_is_its_value_row(void **unused) {
     step.outputs = out;
     step.lse = &lse;
     const ptowsp_attention_batch given = {&length, NULL, 1};
-    ptowsp_attention_config config;
-    memset(&config, 0, sizeof config);
+    ptowsp_attention_config config = {0};
     step.batch = &given;
     step.config = &config;
     step.pages = &page;
@@ -683,8 +666,7 @@ static ptowsp_attend_unit random_piece(const batch *b, uint64_t *state) {
     return unit;
 }
 
-static void attend__row_has_the_bits_that_it_has_alone(void **unused) {
-    (void)unused;
+TEST(attend__row_has_the_bits_that_it_has_alone) {
     const pwsp_attend_variant *list[4];
     uint32_t count = variants(list);
     uint64_t state = test_seed();
@@ -717,8 +699,7 @@ static void attend__row_has_the_bits_that_it_has_alone(void **unused) {
 }
 
 // A piece that begins earlier or ends later changes nothing for rows that do not see its ends.
-static void attend__row_depends_on_the_tokens_it_sees_alone(void **unused) {
-    (void)unused;
+TEST(attend__row_depends_on_the_tokens_it_sees_alone) {
     uint64_t state = test_seed();
     for (int i = 0; TEST_ROUNDS(i, 20); i++) {
         shape s = plain_shape(PTOWSP_ATTEND_F16, 4, 30, 150);
@@ -751,8 +732,7 @@ static void attend__row_depends_on_the_tokens_it_sees_alone(void **unused) {
     }
 }
 
-static void attend__layout_of_the_cache_changes_no_bit(void **unused) {
-    (void)unused;
+TEST(attend__layout_of_the_cache_changes_no_bit) {
     uint64_t state = test_seed();
     for (int i = 0; TEST_ROUNDS(i, 20); i++) {
         shape s = random_shape(&state);
@@ -780,8 +760,7 @@ static void attend__layout_of_the_cache_changes_no_bit(void **unused) {
     }
 }
 
-static void attend__vector_variants_give_the_same_bits(void **unused) {
-    (void)unused;
+TEST(attend__vector_variants_give_the_same_bits) {
     const pwsp_attend_variant *list[4];
     uint32_t count = variants(list);
     uint64_t state = test_seed();
@@ -801,8 +780,7 @@ static void attend__vector_variants_give_the_same_bits(void **unused) {
     }
 }
 
-static void attend__finished_row_is_its_finished_state(void **unused) {
-    (void)unused;
+TEST(attend__finished_row_is_its_finished_state) {
     uint64_t state = test_seed();
     for (int i = 0; TEST_ROUNDS(i, 20); i++) {
         shape s = random_shape(&state);
@@ -828,8 +806,7 @@ static void attend__finished_row_is_its_finished_state(void **unused) {
 
 // -- masks and reads ------------------------------------------------------------------------------
 
-static void attend__rows_that_see_nothing_are_empty(void **unused) {
-    (void)unused;
+TEST(attend__rows_that_see_nothing_are_empty) {
     shape s = plain_shape(PTOWSP_ATTEND_F32, 2, 10, 100);
     s.window = 20;
     batch b = make_batch(&s, 1);
@@ -869,8 +846,7 @@ static void attend__rows_that_see_nothing_are_empty(void **unused) {
 }
 
 // Pages that a window has left behind may be gone.
-static void attend__tokens_that_no_row_sees_are_not_read(void **unused) {
-    (void)unused;
+TEST(attend__tokens_that_no_row_sees_are_not_read) {
     for (uint32_t type = 0; type < PTOWSP_ATTEND_TYPE_COUNT; type++) {
         shape s = plain_shape((ptowsp_attend_type)type, 4, 3, 120);
         s.value_dim = 96;
@@ -892,8 +868,7 @@ static void attend__tokens_that_no_row_sees_are_not_read(void **unused) {
     }
 }
 
-static void attend__nan_of_a_token_stays_in_the_rows_that_see_it(void **unused) {
-    (void)unused;
+TEST(attend__nan_of_a_token_stays_in_the_rows_that_see_it) {
     const pwsp_attend_variant *list[4];
     uint32_t count = variants(list);
     for (uint32_t is_value = 0; is_value < 2; is_value++) {
@@ -926,8 +901,7 @@ static void attend__nan_of_a_token_stays_in_the_rows_that_see_it(void **unused) 
 
 // Hidden keys and values that are NaN change nothing: of 16 drafts each sees the prompt, itself and the
 // drafts whose number halves to it.
-static void attend__tokens_that_a_mask_hides_change_nothing(void **unused) {
-    (void)unused;
+TEST(attend__tokens_that_a_mask_hides_change_nothing) {
     const pwsp_attend_variant *list[4];
     uint32_t count = variants(list);
     for (uint32_t is_value = 0; is_value < 2; is_value++) {
@@ -973,21 +947,14 @@ static void attend__tokens_that_a_mask_hides_change_nothing(void **unused) {
     }
 }
 
-static void attend__work_names_the_tile(void **unused) {
-    (void)unused;
+TEST(attend__work_names_the_tile) {
     const uint32_t starts[] = {0, 1};
     const int32_t queries[] = {1, 70};
     ptowsp_attention_batch given = {NULL, queries, 2};
-    ptowsp_attention_config config;
-    ptowsp_attention_plan plan;
-    ptowsp_attend_step step;
-    memset(&config, 0, sizeof config);
-    memset(&plan, 0, sizeof plan);
-    memset(&step, 0, sizeof step);
-    step.batch = &given;
-    step.config = &config;
-    step.plan = &plan;
-    step.query_starts = starts;
+    ptowsp_attention_config config = {0};
+    ptowsp_attention_plan plan = {0};
+    ptowsp_attend_step step = {
+        .batch = &given, .config = &config, .plan = &plan, .query_starts = starts};
     config.group = 4;
     plan.tile_tokens = 32;
     ptowsp_work work = ptowsp_work_of(9, 0, 0, 1, 3, 256, 128);
@@ -1009,8 +976,7 @@ static void attend__work_names_the_tile(void **unused) {
 
 // -- number formats -------------------------------------------------------------------------------
 
-static void attend__converts_every_half_exactly(void **unused) {
-    (void)unused;
+TEST(attend__converts_every_half_exactly) {
     const pwsp_attend_variant *list[4];
     uint32_t count = variants(list);
     uint16_t *halves = (uint16_t *)allocate(65536, sizeof *halves);
@@ -1046,8 +1012,7 @@ static void attend__converts_every_half_exactly(void **unused) {
     free(bf16);
 }
 
-static void attend__converts_any_number_of_elements(void **unused) {
-    (void)unused;
+TEST(attend__converts_any_number_of_elements) {
     int8_t from[40];
     float to[41];
     for (int i = 0; i < 40; i++) {
@@ -1061,26 +1026,4 @@ static void attend__converts_any_number_of_elements(void **unused) {
         }
         assert_true(to[count] == 77.0f);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(attend__agrees_with_double_precision_in_every_variant),
-        cmocka_unit_test(attend__of_usual_dimensions_and_groups_in_every_type),
-        cmocka_unit_test(attend__of_scores_of_thousands),
-        cmocka_unit_test(attend__of_one_token_is_its_value_row),
-        cmocka_unit_test(attend__row_has_the_bits_that_it_has_alone),
-        cmocka_unit_test(attend__row_depends_on_the_tokens_it_sees_alone),
-        cmocka_unit_test(attend__layout_of_the_cache_changes_no_bit),
-        cmocka_unit_test(attend__vector_variants_give_the_same_bits),
-        cmocka_unit_test(attend__finished_row_is_its_finished_state),
-        cmocka_unit_test(attend__rows_that_see_nothing_are_empty),
-        cmocka_unit_test(attend__tokens_that_no_row_sees_are_not_read),
-        cmocka_unit_test(attend__nan_of_a_token_stays_in_the_rows_that_see_it),
-        cmocka_unit_test(attend__tokens_that_a_mask_hides_change_nothing),
-        cmocka_unit_test(attend__work_names_the_tile),
-        cmocka_unit_test(attend__converts_every_half_exactly),
-        cmocka_unit_test(attend__converts_any_number_of_elements),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

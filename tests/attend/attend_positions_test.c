@@ -143,11 +143,7 @@ static void run(step *b, uint32_t worker_count, bool is_stealing) {
     assert_int_equal(ptowsp_attention_place(&sizes, block, sizes.block_bytes, &plan), PTOWSP_OK);
     assert_int_equal(ptowsp_attention_generate(&b->s.batch, &b->s.config, &plan, NULL), PTOWSP_OK);
     b->step.plan = &plan;
-    ptowsp_attend_job job;
-    memset(&job, 0, sizeof job);
-    job.cache = &b->cache;
-    job.step = &b->step;
-    job.is_stealing = is_stealing;
+    ptowsp_attend_job job = {.cache = &b->cache, .step = &b->step, .is_stealing = is_stealing};
     const ptowsp_attend_limits limits = {sizes, 0, DIM, worker_count};
     uint64_t bytes;
     assert_int_equal(ptowsp_attend_size(&limits, &bytes, NULL), PTOWSP_OK);
@@ -229,8 +225,7 @@ static void check_row(const step *b, uint32_t i, uint32_t j, uint32_t head) {
     }
 }
 
-static void attend__values_with_positions_are_softmax_over_what_is_seen(void **unused) {
-    (void)unused;
+TEST(attend__values_with_positions_are_softmax_over_what_is_seen) {
     uint64_t state = test_seed();
     for (uint32_t round = 0; TEST_ROUNDS(round, 400); round++) {
         step *b = make_step(&state);
@@ -266,8 +261,7 @@ static bool tree_sees(int32_t draft, int32_t token) {
 }
 
 // The plan has the superset that section 9 says, and bits from token CONTEXT - before on.
-static void attend__tree_under_a_window_is_a_superset_and_a_mask(void **unused) {
-    (void)unused;
+TEST(attend__tree_under_a_window_is_a_superset_and_a_mask) {
     uint64_t state = test_seed() + 5;
     step *b = make_step(&state);
     memset(&b->s.config, 0, sizeof b->s.config);
@@ -310,8 +304,7 @@ static void attend__tree_under_a_window_is_a_superset_and_a_mask(void **unused) 
 
 // -- bits -----------------------------------------------------------------------------------------
 
-static void attend__bits_with_positions_do_not_depend_on_workers(void **unused) {
-    (void)unused;
+TEST(attend__bits_with_positions_do_not_depend_on_workers) {
     uint64_t state = test_seed() + 1;
     for (uint32_t round = 0; TEST_ROUNDS(round, 200); round++) {
         step *b = make_step(&state);
@@ -373,8 +366,7 @@ static void check_alone(const step *whole, uint32_t i, uint32_t first, uint32_t 
     free(b);
 }
 
-static void attend__invariant_bits_with_positions_are_those_alone(void **unused) {
-    (void)unused;
+TEST(attend__invariant_bits_with_positions_are_those_alone) {
     uint64_t state = test_seed() + 2;
     for (uint32_t round = 0; TEST_ROUNDS(round, 300); round++) {
         step *b = make_step(&state);
@@ -394,8 +386,7 @@ static void attend__invariant_bits_with_positions_are_those_alone(void **unused)
 }
 
 // Tokens that no query of their sequence sees may be anything.
-static void attend__tokens_outside_of_windows_change_nothing(void **unused) {
-    (void)unused;
+TEST(attend__tokens_outside_of_windows_change_nothing) {
     uint64_t state = test_seed() + 3;
     for (uint32_t round = 0; TEST_ROUNDS(round, 200); round++) {
         step *b = make_step(&state);
@@ -427,8 +418,7 @@ static void attend__tokens_outside_of_windows_change_nothing(void **unused) {
 // -- bad input ------------------------------------------------------------------------------------
 
 // A run does not check arrays, as it takes constant time, and yet survives them; units do as well.
-static void attend__runs_survive_arrays_that_changed_after_planning(void **unused) {
-    (void)unused;
+TEST(attend__runs_survive_arrays_that_changed_after_planning) {
     uint64_t state = test_seed() + 4;
     for (uint32_t round = 0; TEST_ROUNDS(round, 200); round++) {
         step *b = make_step(&state);
@@ -455,16 +445,13 @@ static void attend__runs_survive_arrays_that_changed_after_planning(void **unuse
 }
 
 // Jobs of prefix plans, and of arrays that are shorter than the batch, are refused by name.
-static void attend__jobs_with_positions_that_do_not_fit_are_refused(void **unused) {
-    (void)unused;
+TEST(attend__jobs_with_positions_that_do_not_fit_are_refused) {
     uint64_t state = test_seed() + 6;
     step *b = make_step(&state);
-    ptowsp_attention_plan plan;
-    memset(&plan, 0, sizeof plan);
+    ptowsp_attention_plan plan = {0};
     const ptowsp_attention_positions few = {0, NULL, NULL, NULL, NULL, b->s.before, NULL, NULL};
     const ptowsp_attention_positions none = {0, NULL, NULL, NULL, NULL, NULL, NULL, NULL};
-    ptowsp_prefix_plan prefix;
-    memset(&prefix, 0, sizeof prefix);
+    ptowsp_prefix_plan prefix = {0};
     b->s.config.positions = &few;
     b->s.config.tile_rows = b->s.config.group;
     for (int pass = 0; pass < 2; pass++) {
@@ -486,17 +473,4 @@ static void attend__jobs_with_positions_that_do_not_fit_are_refused(void **unuse
         b->s.config.positions = &few;
     }
     free(b);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(attend__values_with_positions_are_softmax_over_what_is_seen),
-        cmocka_unit_test(attend__tree_under_a_window_is_a_superset_and_a_mask),
-        cmocka_unit_test(attend__bits_with_positions_do_not_depend_on_workers),
-        cmocka_unit_test(attend__invariant_bits_with_positions_are_those_alone),
-        cmocka_unit_test(attend__tokens_outside_of_windows_change_nothing),
-        cmocka_unit_test(attend__jobs_with_positions_that_do_not_fit_are_refused),
-        cmocka_unit_test(attend__runs_survive_arrays_that_changed_after_planning),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

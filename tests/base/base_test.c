@@ -435,7 +435,7 @@ TEST(base__wide_numbers_are_those_of_the_compiler) {
 #endif
 }
 
-TEST(base__min_and_max_of_64_bits) {
+TEST(base__min_and_max_take_64_bits) {
     assert_true(pwsp_min_u64(0, UINT64_MAX) == 0 && pwsp_min_u64(UINT64_MAX, 0) == 0);
     assert_true(pwsp_max_u64(0, UINT64_MAX) == UINT64_MAX &&
                 pwsp_max_u64(UINT64_MAX, 0) == UINT64_MAX);

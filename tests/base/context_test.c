@@ -886,7 +886,7 @@ static void stress(ptowsp_context *context, uint64_t *random, int job_count, int
     assert_true(sum == expected);
 }
 
-TEST(pool__thousands_of_short_jobs_in_a_row) {
+TEST(pool__thousands_of_short_jobs_run_in_a_row) {
     uint64_t random = test_seed();
     for (size_t i = 0; i < LANE_COUNT_CASES && kind_is_here(OWN); i++) {
         ptowsp_context *context = context_of(OWN, lane_counts[i]);
@@ -904,7 +904,7 @@ TEST(pool__short_jobs_with_sleeps_in_and_between_them) {
     }
 }
 
-TEST(pool__destroy_right_after_create) {
+TEST(pool__can_be_destroyed_right_after_create) {
     threads_reset(0);
     for (int i = 0; i < STRESS(1000) && kind_is_here(OWN); i++) {
         ptowsp_context_destroy(context_of(OWN, 2 + (uint32_t)i % 4));
@@ -912,7 +912,7 @@ TEST(pool__destroy_right_after_create) {
     assert_int_equal(threads_started, atomic_load(&threads_ended));
 }
 
-TEST(pool__destroy_right_after_a_job) {
+TEST(pool__can_be_destroyed_right_after_a_job) {
     for (int i = 0; i < STRESS(1000) && kind_is_here(OWN); i++) {
         ptowsp_context *context = context_of(OWN, 2 + (uint32_t)i % 4);
         for (int k = 0; k <= i % 3; k++) {

@@ -106,7 +106,7 @@ TEST(enums__other_numbers_have_the_word_for_none) {
 }
 
 // A decision has its action in words, and of a number that is none as well.
-TEST(enums__actions_of_rails) {
+TEST(enums__actions_of_rails_have_names) {
     static const struct {
         int64_t action;
         const char *text;

@@ -174,7 +174,7 @@ TEST(number__in_the_middle_is_read_as_the_even_one) {
 
 // -- known values ---------------------------------------------------------------------------------
 
-TEST(number__of_known_values) {
+TEST(number__of_known_values_has_the_shortest_text) {
     assert_string_equal(pwsp_shortest(0.1, false).text, "0.1");
     assert_string_equal(pwsp_shortest((double)0.1f, true).text, "0.1");
     assert_string_equal(pwsp_shortest(-0.0, false).text, "-0");

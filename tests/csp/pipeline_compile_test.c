@@ -259,7 +259,7 @@ FIXTURE_TEST(pipeline_compile__a_program_is_printed) {
     assert_true(size <= f->memory.live_bytes && size > 1000);
 }
 
-FIXTURE_TEST(pipeline_compile__the_tables_of_a_program) {
+FIXTURE_TEST(pipeline_compile__tables_are_those_of_paper) {
     build(f);
     compile(f, NULL);
     ptowsp_module_destroy(f->m);  // the program has copied all

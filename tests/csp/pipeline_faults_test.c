@@ -44,7 +44,7 @@ enum { BY_LATENCY, BY_RENDEZVOUS, BY_TASK, BY_FEEDBACK, BY_START, CAUSE_COUNT };
 
 // load has a task of 2^63 - 1 cycles; then comes one cycle more: a latency, a task of use, or one
 // before the pipeline. With one cycle less all is well.
-FIXTURE_TEST(pipeline_faults__time_beyond_63_bits) {
+FIXTURE_TEST(pipeline_faults__time_beyond_63_bits_is_refused) {
     for (int cause = 0; cause < CAUSE_COUNT; cause++) {
         fixture_parse(f,
                       "workload main\n  task work(%d, %d)\n  pipeline p\n"

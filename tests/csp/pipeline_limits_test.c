@@ -26,7 +26,7 @@ FIXTURE_TEST(pipeline_limits__sums_stay_at_the_largest_number) {
 }
 
 // 5,000 channels and processes in a row, and one name twice at the end.
-FIXTURE_TEST(pipeline_limits__thousands_of_processes) {
+FIXTURE_TEST(pipeline_limits__thousands_of_processes_are_checked_for_equal_names) {
     enum { COUNT = 5000 };
     PTOWSP_WORKLOAD(f->m, "main") {
         PTOWSP_PIPELINE(f->m, "p") {

@@ -14,9 +14,7 @@ static void is_near(double got, double expected) {
 // A machine with easy numbers: 1 GHz; 100 * 10^9 bytes / 2^30 GiB/s from GM to L1 and so on are 100,
 // 50 and 25 bytes a cycle, as nearly as 1/100 GiB/s can say.
 static ptowsp_machine easy_machine(void) {
-    ptowsp_machine machine;
-    memset(&machine, 0, sizeof machine);
-    machine.clock_mhz = 1000;
+    ptowsp_machine machine = {.clock_mhz = 1000};
     machine.rates[PTOWSP_PATH_GM_TO_L1] = 9313;  // 93.13 GiB/s: 99.997... bytes a cycle
     machine.rates[PTOWSP_PATH_GM_TO_UB] = 4657;
     machine.rates[PTOWSP_PATH_UB_TO_GM] = 2328;
@@ -39,8 +37,7 @@ static ptowsp_attention_cost cost_of(const ptowsp_machine *machine,
     return cost;
 }
 
-static void attention_cost__numbers_on_paper(void **state) {
-    (void)state;
+TEST(attention_cost__is_the_one_of_paper) {
     ptowsp_machine machine = easy_machine();
     ptowsp_attention_shape shape = {.dim = 128};
     ptowsp_attention_cost cost = cost_of(&machine, &shape);
@@ -60,11 +57,10 @@ static void attention_cost__numbers_on_paper(void **state) {
     is_near(fast.per_merged_row, 2 * cost.per_merged_row);
 }
 
-static void attention_cost__follows_the_shape(void **state) {
-    (void)state;
+TEST(attention_cost__follows_the_shape) {
     const ptowsp_machine machine = easy_machine();
-    ptowsp_attention_shape shape = {.dim = 576, .value_dim = 512, .kv_token_bytes = 1152};
-    shape.kv_bytes_per_cycle = 32.0;
+    ptowsp_attention_shape shape = {
+        .dim = 576, .value_dim = 512, .kv_token_bytes = 1152, .kv_bytes_per_cycle = 32.0};
     ptowsp_attention_cost cost = cost_of(&machine, &shape);  // MLA, all cores at once
     is_near(cost.per_token, 36.0);
     is_near(cost.per_row_token, 1088.0 / 4096.0);
@@ -78,16 +74,15 @@ static void attention_cost__follows_the_shape(void **state) {
                 {PTOWSP_BF16, 512.0, 4096.0},
                 {PTOWSP_I8, 256.0, 8192.0}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        ptowsp_attention_shape one = {.dim = 128, .kv_dtype = rows[i].dtype};
-        one.kv_bytes_per_cycle = 32.0;
+        ptowsp_attention_shape one = {
+            .dim = 128, .kv_dtype = rows[i].dtype, .kv_bytes_per_cycle = 32.0};
         cost = cost_of(&machine, &one);
         is_near(cost.per_token, rows[i].bytes / 32.0);
         is_near(cost.per_row_token, 256.0 / rows[i].multiply_adds);
     }
 }
 
-static void attention_cost__of_the_machines_that_are_built_in(void **state) {
-    (void)state;
+TEST(attention_cost__of_the_machines_that_are_built_in) {
     const ptowsp_machine a2 = ptowsp_machine_910b(), a5 = ptowsp_machine_950pr();
     const ptowsp_attention_shape shape = {.dim = 128};
     // 910B: 745 ns at 1.85 GHz; 135 GiB/s are 78.354... bytes a cycle.
@@ -111,8 +106,7 @@ static void refused(const ptowsp_machine *machine, const ptowsp_attention_shape 
     assert_memory_equal(&cost, &zero, sizeof cost);
 }
 
-static void attention_cost__refuses_what_has_no_cost(void **state) {
-    (void)state;
+TEST(attention_cost__refuses_what_has_no_cost) {
     const ptowsp_machine machine = easy_machine();
     const ptowsp_attention_shape shape = {.dim = 128};
     refused(NULL, &shape);
@@ -144,14 +138,4 @@ static void attention_cost__refuses_what_has_no_cost(void **state) {
     wrong = shape;
     wrong.kv_bytes_per_cycle = 1.0;
     is_near(cost_of(&none, &wrong).per_token, 512.0);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(attention_cost__numbers_on_paper),
-        cmocka_unit_test(attention_cost__follows_the_shape),
-        cmocka_unit_test(attention_cost__of_the_machines_that_are_built_in),
-        cmocka_unit_test(attention_cost__refuses_what_has_no_cost),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

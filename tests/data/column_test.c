@@ -65,7 +65,7 @@ TEST(column__operations_are_those_on_single_cells) {
     }
 }
 
-TEST(column__code_of_several_operations_and_arrays) {
+TEST(column__code_of_several_operations_equals_single_elements) {
     static uint64_t columns[COLUMNS * PWSP_COLUMN_MAX];
     int32_t packed[50];
     uint64_t random = test_seed();

@@ -231,7 +231,7 @@ TEST(dtype__names_and_sizes_are_those_of_the_manual) {
 
 // -- f16 and bf16 ---------------------------------------------------------------------------------
 
-TEST(f16__known_patterns) {
+TEST(f16__known_patterns_convert_exactly) {
     static const struct {
         float value;
         uint16_t bits;
@@ -260,7 +260,7 @@ TEST(f16__known_patterns) {
     assert_int_equal(test_half_of(PTOWSP_F16, 0x1.0000000001p-25), 0x0001);
 }
 
-TEST(bf16__known_patterns) {
+TEST(bf16__known_patterns_convert_exactly) {
     static const struct {
         float value;
         uint16_t bits;

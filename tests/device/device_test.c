@@ -529,7 +529,7 @@ DEVICE_TEST(device__of_failed_instances_the_lowest_is_reported) {
     ptowsp_context_destroy(context);
 }
 
-DEVICE_TEST(device__bad_launches) {
+DEVICE_TEST(device__bad_launches_are_refused) {
     ptowsp_context *context = plain_context();
     ptowsp_device *device = device_of(context, 1, 2, 0);
     const ptowsp_kernel_fn kernels[] = {first_kernel, NULL};

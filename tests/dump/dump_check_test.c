@@ -324,8 +324,7 @@ static void judge_advice(const program *p, const ptowsp_dump_report *report) {
     }
 }
 
-static void dump_check__finds_what_a_list_over_all_bytes_has(void **state) {
-    (void)state;
+TEST(dump_check__finds_what_a_list_over_all_bytes_has) {
     static program p;
     uint64_t seed = test_seed(), races = 0, clean = 0;
     ptowsp_context *context = dw_context();
@@ -346,11 +345,4 @@ static void dump_check__finds_what_a_list_over_all_bytes_has(void **state) {
     }
     assert_met(races > 1000 && clean > 20);
     ptowsp_context_destroy(context);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(dump_check__finds_what_a_list_over_all_bytes_has),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,9 +22,7 @@ static const char names[] = "{\"callable_id_to_name\":{\"1\":\"mm\"}}";
 
 static ptowsp_dump *open_dump(ptowsp_context *context, bool has_times) {
     ptowsp_dump *dump = NULL;
-    ptowsp_dump_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.deps = dw_exact(deps, sizeof deps - 1);
+    ptowsp_dump_desc desc = {.deps = dw_exact(deps, sizeof deps - 1)};
     desc.names = dw_exact(names, sizeof names - 1);
     if (has_times) {
         desc.swimlane = dw_exact(swimlane, sizeof swimlane - 1);
@@ -43,8 +41,7 @@ static const char *explained(ptowsp_dump *dump, uint64_t task) {
     return text;
 }
 
-static void dump_explain__says_what_held_a_task_up(void **state) {
-    (void)state;
+TEST(dump_explain__says_what_held_a_task_up) {
     ptowsp_context *context = dw_context();
     ptowsp_dump *dump = open_dump(context, true);
     assert_string_equal(explained(dump, 3), "task 3 (mm), core 8, cycles 260 to 300\n"
@@ -71,8 +68,7 @@ static void dump_explain__says_what_held_a_task_up(void **state) {
     ptowsp_context_destroy(context);
 }
 
-static void dump_explain__counts_edges_without_times(void **state) {
-    (void)state;
+TEST(dump_explain__counts_edges_without_times) {
     ptowsp_context *context = dw_context();
     ptowsp_dump *dump = open_dump(context, false);
     assert_string_equal(explained(dump, 0), "task 0 (kernel 7)\n"
@@ -90,8 +86,7 @@ static void dump_explain__counts_edges_without_times(void **state) {
 
 // Ring 1 has two allocations of 3072 bytes together, which only edges and counters name; ring 2 has
 // scopes of two tasks and of one, with edges to the allocations, which end at once, and one more.
-static void dump_rings__count_what_is_left_out(void **state) {
-    (void)state;
+TEST(dump_rings__count_what_is_left_out) {
     static const char tasks[] =
         "{\"tasks\":[{\"task_id\":8589934592},{\"task_id\":8589934593},{\"task_id\":8589934594}],"
         "\"edges\":[{\"pred\":4294967296,\"succ\":8589934592},{\"pred\":4294967297,\"succ\":"
@@ -114,9 +109,7 @@ static void dump_rings__count_what_is_left_out(void **state) {
     ptowsp_dump *dump = NULL;
     ptowsp_dump_rings rings;
     ptowsp_dump_rings_result result;
-    ptowsp_dump_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.deps = dw_exact(tasks, sizeof tasks - 1);
+    ptowsp_dump_desc desc = {.deps = dw_exact(tasks, sizeof tasks - 1)};
     desc.scopes = dw_exact(scopes, sizeof scopes - 1);
     assert_int_equal(ptowsp_dump_open(context, &desc, &dump), PTOWSP_OK);
     assert_int_equal(ptowsp_dump_rings_least(dump, &rings), PTOWSP_OK);
@@ -133,13 +126,4 @@ static void dump_rings__count_what_is_left_out(void **state) {
     free((void *)(uintptr_t)desc.deps.text);
     free((void *)(uintptr_t)desc.scopes.text);
     ptowsp_context_destroy(context);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(dump_explain__says_what_held_a_task_up),
-        cmocka_unit_test(dump_explain__counts_edges_without_times),
-        cmocka_unit_test(dump_rings__count_what_is_left_out),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

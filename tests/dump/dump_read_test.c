@@ -98,8 +98,7 @@ static ptowsp_status use(ptowsp_context *context, const ptowsp_dump_file *files)
     return status;
 }
 
-static void dump_read__takes_each_file_alone_and_together(void **state) {
-    (void)state;
+TEST(dump_read__takes_each_file_alone_and_together) {
     ptowsp_context *context = dw_context();
     for (int set = 0; set < 16; set++) {
         ptowsp_dump_file files[4];
@@ -112,8 +111,7 @@ static void dump_read__takes_each_file_alone_and_together(void **state) {
     ptowsp_context_destroy(context);
 }
 
-static void dump_read__survives_a_cut_at_every_byte(void **state) {
-    (void)state;
+TEST(dump_read__survives_a_cut_at_every_byte) {
     ptowsp_context *context = dw_context();
     for (int i = 0; i < 4; i++) {
         for (size_t size = 0; size < whole[i].size; size++) {
@@ -134,8 +132,7 @@ static void dump_read__survives_a_cut_at_every_byte(void **state) {
     ptowsp_context_destroy(context);
 }
 
-static void dump_read__survives_every_byte_changed(void **state) {
-    (void)state;
+TEST(dump_read__survives_every_byte_changed) {
     static const char others[] = "\0 \"\\[]{},:-9ax\x1f\xff";
     ptowsp_context *context = dw_context();
     for (int i = 0; i < 4; i++) {
@@ -155,8 +152,7 @@ static void dump_read__survives_every_byte_changed(void **state) {
     ptowsp_context_destroy(context);
 }
 
-static void dump_read__refuses_every_allocation(void **state) {
-    (void)state;
+TEST(dump_read__refuses_every_allocation) {
     ptowsp_context *context = dw_context();
     hook_count = hook_refuse = 0;
     assert_int_equal(use(context, whole), PTOWSP_OK);
@@ -180,8 +176,7 @@ static void dump_read__refuses_every_allocation(void **state) {
     "{\"type\":\"INOUT\",\"tensor_id\":1,\"shape\":" shape ",\"strides\":" strides                 \
     ",\"start_offset\":" offset "}"
 
-static void dump_read__says_what_is_wrong(void **state) {
-    (void)state;
+TEST(dump_read__says_what_is_wrong) {
     static const struct {
         const char *text, *wrong;
     } cases[] = {
@@ -248,8 +243,7 @@ static void dump_read__says_what_is_wrong(void **state) {
 }
 
 // Scalars, steps of 0 and below 0, and unknown words: read, and what cannot be checked is counted.
-static void dump_read__takes_what_is_unusual(void **state) {
-    (void)state;
+TEST(dump_read__takes_what_is_unusual) {
     static const char unusual[] =
         DEPS(TASK("1", ARG("[]", "[]", "7")) "," TASK("2", ARG("[5]", "[0]", "7")) "," TASK(
                  "3", ARG("[3]", "[-2]",
@@ -283,8 +277,7 @@ static void dump_read__takes_what_is_unusual(void **state) {
 
 // Times are read without a clock, too: any value but a whole number is none, and no control can be
 // replayed by it.
-static void dump_read__takes_any_clock(void **state) {
-    (void)state;
+TEST(dump_read__takes_any_clock) {
     static const struct {
         const char *text;
         uint64_t hertz;
@@ -309,8 +302,7 @@ static void dump_read__takes_any_clock(void **state) {
     ptowsp_context_destroy(context);
 }
 
-static void dump_read__refuses_times_that_are_none(void **state) {
-    (void)state;
+TEST(dump_read__refuses_times_that_are_none) {
     static const struct {
         const char *rows;
         ptowsp_status status;
@@ -334,8 +326,7 @@ static void dump_read__refuses_times_that_are_none(void **state) {
     ptowsp_context_destroy(context);
 }
 
-static void dump_read__has_a_limit_of_tasks(void **state) {
-    (void)state;
+TEST(dump_read__has_a_limit_of_tasks) {
     dw_text t = {NULL, 0, 0};
     dw_print(&t, "{\"tasks\":[{\"task_id\":0}");
     for (uint32_t i = 1; i <= PTOWSP_DUMP_TASK_MAX; i++) {
@@ -360,14 +351,11 @@ static void write_file(const char *directory, const char *name, ptowsp_dump_file
     assert_int_equal(fclose(out), 0);
 }
 
-static void dump_read__reads_a_directory_as_texts(void **state) {
-    (void)state;
+TEST(dump_read__reads_a_directory_as_texts) {
     char directory[] = "/tmp/ptowsp_dump_XXXXXX", command[100];
     ptowsp_context *context = dw_context();
     ptowsp_dump *dump = NULL;
-    ptowsp_dump_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.directory = "/nonexistent/dump";
+    ptowsp_dump_desc desc = {.directory = "/nonexistent/dump"};
     assert_int_equal(ptowsp_dump_open(context, &desc, &dump), PTOWSP_SYSTEM_FAILED);
     desc.directory = mkdtemp(directory);
     assert_non_null(desc.directory);
@@ -388,20 +376,4 @@ static void dump_read__reads_a_directory_as_texts(void **state) {
     snprintf(command, sizeof command, "rm -r %s", directory);
     assert_int_equal(system(command), 0);
     ptowsp_context_destroy(context);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(dump_read__takes_each_file_alone_and_together),
-        cmocka_unit_test(dump_read__survives_a_cut_at_every_byte),
-        cmocka_unit_test(dump_read__survives_every_byte_changed),
-        cmocka_unit_test(dump_read__refuses_every_allocation),
-        cmocka_unit_test(dump_read__says_what_is_wrong),
-        cmocka_unit_test(dump_read__takes_what_is_unusual),
-        cmocka_unit_test(dump_read__takes_any_clock),
-        cmocka_unit_test(dump_read__refuses_times_that_are_none),
-        cmocka_unit_test(dump_read__has_a_limit_of_tasks),
-        cmocka_unit_test(dump_read__reads_a_directory_as_texts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,9 +25,7 @@ typedef struct grower {
 } grower;
 
 static void grow_task(grower *g, ptowsp_expr i) {
-    ptowsp_task_desc task;
-    memset(&task, 0, sizeof task);
-    task.kernel = g->kernels[test_random_in(g->seed, 0, g->has_mix ? 2 : 1)];
+    ptowsp_task_desc task = {.kernel = g->kernels[test_random_in(g->seed, 0, g->has_mix ? 2 : 1)]};
     const ptowsp_expr cycles = ptowsp_i64(g->m, test_random_in(g->seed, 0, 20));
     task.axes[0] = i.id ? ptowsp_add(cycles, i) : cycles;
     task.axes[1] = ptowsp_i64(g->m, test_random_in(g->seed, 0, 5));
@@ -111,9 +109,8 @@ static void export_as(const ptowsp_run *run, ptowsp_export_format format, dw_tex
 // Opens a run as a dump.
 static ptowsp_dump *dump_of(ptowsp_context *context, const ptowsp_run *run) {
     dw_text texts[3];
-    ptowsp_dump_desc desc;
     ptowsp_dump *dump = NULL;
-    memset(&desc, 0, sizeof desc);
+    ptowsp_dump_desc desc = {0};
     export_as(run, PTOWSP_EXPORT_DEPS, &texts[0]);
     export_as(run, PTOWSP_EXPORT_SWIMLANE, &texts[1]);
     export_as(run, PTOWSP_EXPORT_NAMES, &texts[2]);
@@ -137,18 +134,11 @@ static ptowsp_run *random_run(uint64_t *seed, ptowsp_context *context, ptowsp_pr
                               ptowsp_schedule *schedule) {
     static const char *const names[] = {"on vectors", "on cubes", "on both"};
     static const ptowsp_unit units[] = {PTOWSP_UNIT_VECTOR, PTOWSP_UNIT_CUBE, PTOWSP_UNIT_MIX};
-    grower g;
-    memset(&g, 0, sizeof g);
-    g.seed = seed;
-    g.has_mix = test_random_in(seed, 0, 1) == 0;
+    grower g = {.seed = seed, .has_mix = test_random_in(seed, 0, 1) == 0};
     assert_int_equal(ptowsp_module_create(context, NULL, &g.m), PTOWSP_OK);
     for (int i = 0; i < 3; i++) {
-        ptowsp_kernel_desc desc;
-        memset(&desc, 0, sizeof desc);
-        desc.name = names[i];
-        desc.axis_count = 2;
-        desc.unit = units[i];
-        desc.cost = first_arg;
+        ptowsp_kernel_desc desc = {
+            .name = names[i], .axis_count = 2, .unit = units[i], .cost = first_arg};
         const ptowsp_tile_param tile = {
             "tile", (ptowsp_direction)test_random_in(seed, PTOWSP_IN, PTOWSP_INOUT), PTOWSP_I32,
             PTOWSP_DYNAMIC, PTOWSP_DYNAMIC};
@@ -167,17 +157,15 @@ static ptowsp_run *random_run(uint64_t *seed, ptowsp_context *context, ptowsp_pr
     const ptowsp_program_desc desc = {.schedule = schedule};
     const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
     const ptowsp_record_options record = {.level = PTOWSP_RECORD_EDGES};
-    ptowsp_run *run = NULL;
     assert_int_equal(ptowsp_program_create(context, g.m, &desc, out_program), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_create(context, *out_program, &run), PTOWSP_OK);
+    ptowsp_run *run = test_run_of(context, *out_program);
     assert_int_equal(ptowsp_run_record(run, &record), PTOWSP_OK);
     assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_OK);
     ptowsp_module_destroy(g.m);
     return run;
 }
 
-static void replay__of_our_own_run_takes_its_time(void **state) {
-    (void)state;
+TEST(replay__of_our_own_run_takes_its_time) {
     uint64_t seed = test_seed();
     uint64_t waited = 0;
     for (uint64_t round = 0; TEST_ROUNDS(round, 1000); round++) {
@@ -240,12 +228,10 @@ static const char swimlane[] =
 
 static ptowsp_status open_texts(ptowsp_context *context, const char *deps_text,
                                 const char *swimlane_text, ptowsp_dump **out_dump) {
-    ptowsp_dump_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.deps.text = deps_text;
-    desc.deps.size = deps_text ? strlen(deps_text) : 0;
-    desc.swimlane.text = swimlane_text;
-    desc.swimlane.size = swimlane_text ? strlen(swimlane_text) : 0;
+    ptowsp_dump_desc desc = {.deps.text = deps_text,
+                             .deps.size = deps_text ? strlen(deps_text) : 0,
+                             .swimlane.text = swimlane_text,
+                             .swimlane.size = swimlane_text ? strlen(swimlane_text) : 0};
     return ptowsp_dump_open(context, &desc, out_dump);
 }
 
@@ -255,8 +241,7 @@ static uint64_t makespan(ptowsp_dump *dump, const ptowsp_dump_replay *how) {
     return replayed.makespan_cycles;
 }
 
-static void replay__has_the_times_of_paper(void **state) {
-    (void)state;
+TEST(replay__has_the_times_of_paper) {
     ptowsp_context *context = dw_context();
     ptowsp_dump *dump = NULL;
     ptowsp_dump_replayed replayed;
@@ -290,8 +275,7 @@ static void replay__has_the_times_of_paper(void **state) {
 
 // Cube core: task 0 and then 1 and 2, whose chain goes on with 3 on a vector core. Longest chain first
 // takes 2 before 1: 10 + 10 + 100 in place of 10 + 50 + 10 + 100.
-static void replay__takes_the_longest_chain_first(void **state) {
-    (void)state;
+TEST(replay__takes_the_longest_chain_first) {
     ptowsp_context *context = dw_context();
     ptowsp_dump *dump = NULL;
     static const char chain[] =
@@ -316,8 +300,7 @@ static void replay__takes_the_longest_chain_first(void **state) {
 // A chain of 0, 1, 2 on the cube core and 3 on a vector core, at 50 MHz: a tick is 20 ns. A thread
 // dispatches a task in 10 ticks and completes it in 5: 25, 25 + 65, 90 + 25, 115 + 115. A clock that is
 // given is used instead: 100 MHz doubles these costs.
-static void replay__what_if_a_thread_had_to_dispatch(void **state) {
-    (void)state;
+TEST(replay__what_if_a_thread_had_to_dispatch) {
     ptowsp_context *context = dw_context();
     ptowsp_dump *dump = NULL;
     ptowsp_dump_replayed replayed;
@@ -367,8 +350,7 @@ static bool write_text(void *user, const void *data, size_t size) {
     return true;
 }
 
-static void replay__is_printed_and_drawn(void **state) {
-    (void)state;
+TEST(replay__is_printed_and_drawn) {
     ptowsp_context *context = dw_context();
     ptowsp_dump *dump = NULL;
     assert_int_equal(open_texts(context, deps, swimlane, &dump), PTOWSP_OK);
@@ -402,8 +384,7 @@ static void replay__is_printed_and_drawn(void **state) {
 
 // Three tasks of 100 cycles, each on a cube core and two vector cores of 3 and 6. Half of these are 2
 // and 3, which is too few for two at once: they get 4, and take 200 cycles.
-static void replay__half_the_cores_keep_two_vector_cores_each(void **state) {
-    (void)state;
+TEST(replay__half_the_cores_keep_two_vector_cores_each) {
     ptowsp_context *context = dw_context();
     ptowsp_dump *dump = NULL;
     static const char both[] = "{\"tasks\":[{\"task_id\":\"0\",\"kernel_ids\":[1,2,2]},"
@@ -434,8 +415,7 @@ static bool take(void *user, const void *data, size_t size) {
     return is_good;
 }
 
-static void dumps_of_runs__may_be_refused(void **state) {
-    (void)state;
+TEST(dumps_of_runs__may_be_refused) {
     uint64_t seed = test_seed();
     ptowsp_context *context = dw_context();
     ptowsp_program *program = NULL;
@@ -485,8 +465,7 @@ static void refused(const char *deps_text, const char *swimlane_text, const ptow
     ptowsp_context_destroy(context);
 }
 
-static void replay__refuses_what_is_wrong_by_name(void **state) {
-    (void)state;
+TEST(replay__refuses_what_is_wrong_by_name) {
     const ptowsp_status bad = PTOWSP_INVALID_PARAMS;
     const ptowsp_dump_replay order = {.order = (ptowsp_dump_order)9};
     const ptowsp_dump_replay cores = {.cube_cores = 3};
@@ -518,18 +497,4 @@ static void replay__refuses_what_is_wrong_by_name(void **state) {
             "{\"metadata\":{\"core_types\":[\"aic\",\"aiv\"]},\"aicore_tasks\":["
             "[0,0,1,0,9223372036854775807,0],[1,4,1,0,9223372036854775807,0]]}",
             NULL, bad, "replay: list: task 5 and those before it take more than 2^63 - 1 cycles");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(replay__of_our_own_run_takes_its_time),
-        cmocka_unit_test(replay__has_the_times_of_paper),
-        cmocka_unit_test(replay__takes_the_longest_chain_first),
-        cmocka_unit_test(replay__what_if_a_thread_had_to_dispatch),
-        cmocka_unit_test(replay__is_printed_and_drawn),
-        cmocka_unit_test(replay__half_the_cores_keep_two_vector_cores_each),
-        cmocka_unit_test(dumps_of_runs__may_be_refused),
-        cmocka_unit_test(replay__refuses_what_is_wrong_by_name),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -322,20 +322,17 @@ static ptowsp_dump *open_program(ptowsp_context *context, const program *p, cons
     ptowsp_dump *dump = NULL;
     write_deps(p, &deps);
     write_scopes(scoped, &scopes);
-    ptowsp_dump_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.deps.text = deps.data;
-    desc.deps.size = deps.size;
-    desc.scopes.text = scopes.data;
-    desc.scopes.size = scopes.size;
+    ptowsp_dump_desc desc = {.deps.text = deps.data,
+                             .deps.size = deps.size,
+                             .scopes.text = scopes.data,
+                             .scopes.size = scopes.size};
     assert_int_equal(ptowsp_dump_open(context, &desc, &dump), PTOWSP_OK);
     free(deps.data);
     free(scopes.data);
     return dump;
 }
 
-static void dump_rings__are_those_of_a_slow_model_and_one_less_fails(void **state) {
-    (void)state;
+TEST(dump_rings__are_those_of_a_slow_model_and_one_less_fails) {
     static program p;
     uint64_t seed = test_seed();
     ptowsp_context *context = dw_context();
@@ -360,8 +357,7 @@ static void dump_rings__are_those_of_a_slow_model_and_one_less_fails(void **stat
     ptowsp_context_destroy(context);
 }
 
-static void dump_rings__refuse_scopes_of_a_run_with_fewer_tasks(void **state) {
-    (void)state;
+TEST(dump_rings__refuse_scopes_of_a_run_with_fewer_tasks) {
     static program p, fewer;
     uint64_t seed = 1;
     ptowsp_context *context = dw_context();
@@ -385,12 +381,4 @@ static void dump_rings__refuse_scopes_of_a_run_with_fewer_tasks(void **state) {
     assert_int_equal(ptowsp_dump_rings_least(dump, &least), PTOWSP_OK);
     ptowsp_dump_close(dump);
     ptowsp_context_destroy(context);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(dump_rings__are_those_of_a_slow_model_and_one_less_fails),
-        cmocka_unit_test(dump_rings__refuse_scopes_of_a_run_with_fewer_tasks),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,8 +24,7 @@ static int compare_lengths(const void *a, const void *b) {
 
 // Quantiles of lognormal(6.9, 1.3): e^6.9 = 992, e^(6.9 + 1.2816 * 1.3) = 5,250 and
 // e^(6.9 + 2.3263 * 1.3) = 20,420.
-static void lengths__have_the_quantiles_of_the_lognormal(void **unused) {
-    (void)unused;
+TEST(lengths__have_the_quantiles_of_the_lognormal) {
     enum { COUNT = 200000 };
     int32_t *lengths = (int32_t *)malloc(COUNT * sizeof *lengths);
     lengths_generate(1, COUNT, lengths);
@@ -38,8 +37,7 @@ static void lengths__have_the_quantiles_of_the_lognormal(void **unused) {
     free(lengths);
 }
 
-static void lengths__depend_on_the_seed_alone(void **unused) {
-    (void)unused;
+TEST(lengths__depend_on_the_seed_alone) {
     int32_t a[100], b[100], other[100];
     lengths_generate(5, 100, a);
     lengths_generate(5, 100, b);
@@ -48,8 +46,7 @@ static void lengths__depend_on_the_seed_alone(void **unused) {
     assert_memory_not_equal(a, other, sizeof a);
 }
 
-static void trace__reads_azure_lines_with_or_without_a_last_newline(void **unused) {
-    (void)unused;
+TEST(trace__reads_azure_lines_with_or_without_a_last_newline) {
     trace t = parse(AZURE_HEADER "2023-11-16 18:15:46.6805900,374,44\r\n"
                                  "2023-11-16 18:15:50.9951690,396,109\n"
                                  "2023-11-17 00:00:00,879,55");
@@ -64,8 +61,7 @@ static void trace__reads_azure_lines_with_or_without_a_last_newline(void **unuse
 }
 
 // As in Azure's trace of 2024. Clocks that are ahead show the same moment as a later time.
-static void trace__reads_azure_time_stamps_with_a_zone(void **unused) {
-    (void)unused;
+TEST(trace__reads_azure_time_stamps_with_a_zone) {
     trace t = parse(AZURE_HEADER "2024-05-10 00:00:00.009930+00:00,2162,5\n"
                                  "2024-05-10 00:00:01.009930+00:00,2399,6\n"
                                  "2024-05-10 05:30:02.009930+05:30,76,15\n"
@@ -82,8 +78,7 @@ static void trace__reads_azure_time_stamps_with_a_zone(void **unused) {
 }
 
 // 2024 was a leap year, 2100 will not be one.
-static void trace__knows_the_calendar(void **unused) {
-    (void)unused;
+TEST(trace__knows_the_calendar) {
     trace t = parse(AZURE_HEADER "2024-02-28 00:00:00,1,1\n2024-03-01 00:00:00,1,1\n");
     assert_true(t.requests[1].arrival_seconds == 2 * 86400.0);
     trace_free(&t);
@@ -92,8 +87,7 @@ static void trace__knows_the_calendar(void **unused) {
     trace_free(&t);
 }
 
-static void trace__reads_mooncake_members_in_any_order(void **unused) {
-    (void)unused;
+TEST(trace__reads_mooncake_members_in_any_order) {
     trace t =
         parse("{\"timestamp\": 500, \"input_length\": 6758, \"output_length\": 500, "
               "\"hash_ids\": [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13]}\n"
@@ -107,8 +101,7 @@ static void trace__reads_mooncake_members_in_any_order(void **unused) {
 }
 
 // Ids are those of a line, in order, up to the first that is no whole number.
-static void trace__keeps_the_block_ids_of_mooncake_lines(void **unused) {
-    (void)unused;
+TEST(trace__keeps_the_block_ids_of_mooncake_lines) {
     trace t = parse("{\"timestamp\": 0, \"input_length\": 1, \"output_length\": 1, "
                     "\"hash_ids\": [7, 70e-1, 8.0]}\n"
                     "{\"timestamp\": 0, \"input_length\": 1, \"output_length\": 1}\n"
@@ -135,8 +128,7 @@ static void trace__keeps_the_block_ids_of_mooncake_lines(void **unused) {
     trace_free(&t);
 }
 
-static void trace__reads_numbers_as_json_writes_them(void **unused) {
-    (void)unused;
+TEST(trace__reads_numbers_as_json_writes_them) {
     trace t =
         parse("{\"timestamp\": 0, \"input_length\": 1e3, \"output_length\": 1000.0}\n"
               "{\"timestamp\": 1.5E+3, \"input_length\": 12e0, \"output_length\": 700e-2, "
@@ -167,8 +159,7 @@ static void expect_refused(const char *line, const char *text) {
     assert_string_equal(error, text);
 }
 
-static void trace__refuses_numbers_that_are_not_whole_or_not_json(void **unused) {
-    (void)unused;
+TEST(trace__refuses_numbers_that_are_not_whole_or_not_json) {
 #define LINE(number) "{\"timestamp\": 0, \"output_length\": 1, \"input_length\": " number "}\n"
     expect_refused(LINE("1.5"), "test:1: input_length is not a whole number");
     expect_refused(LINE("15e-1"), "test:1: input_length is not a whole number");
@@ -197,8 +188,7 @@ static void trace__refuses_numbers_that_are_not_whole_or_not_json(void **unused)
 #define BURST_HEADER "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n"
 
 // Times count from the first request. The newer form of the trace has more columns, in another order.
-static void trace__reads_burstgpt_columns_by_name(void **unused) {
-    (void)unused;
+TEST(trace__reads_burstgpt_columns_by_name) {
     trace t = parse(BURST_HEADER "5,ChatGPT,472,18,490,Conversation log\n"
                                  "45.25,GPT-4,1087,0,1087,API log\r\n");
     assert_string_equal(t.format, "BurstGPT CSV");
@@ -228,8 +218,7 @@ static void trace__reads_burstgpt_columns_by_name(void **unused) {
     trace_free(&t);
 }
 
-static void trace__refuses_columns_that_are_missing_doubled_or_too_many(void **unused) {
-    (void)unused;
+TEST(trace__refuses_columns_that_are_missing_doubled_or_too_many) {
 #define NEITHER                                                                                    \
     "test:1: the first line is neither {...} nor a header with the columns TIMESTAMP, "            \
     "ContextTokens, GeneratedTokens or Timestamp, Request tokens, Response tokens, each once"
@@ -254,8 +243,7 @@ static void trace__refuses_columns_that_are_missing_doubled_or_too_many(void **u
 }
 
 // Blocks have 512 tokens: 1,024 are two of them, 1,025 three.
-static void trace__refuses_block_ids_that_do_not_cover_the_input(void **unused) {
-    (void)unused;
+TEST(trace__refuses_block_ids_that_do_not_cover_the_input) {
 #define LINE(length)                                                                               \
     "{\"timestamp\": 0, \"hash_ids\": [1, 2], \"output_length\": 1, \"input_length\": " length "}" \
     "\n"
@@ -271,8 +259,7 @@ static void trace__refuses_block_ids_that_do_not_cover_the_input(void **unused) 
 
 // At one token every 0.5 s: A (10 tokens in, 4 out) lives for [0, 2), B (20 in, 2 out) for [1, 2),
 // and C (30 in, 0 out) never.
-static void trace__live_requests_have_their_input_and_the_tokens_so_far(void **unused) {
-    (void)unused;
+TEST(trace__live_requests_have_their_input_and_the_tokens_so_far) {
     trace t = parse("{\"timestamp\": 0, \"input_length\": 10, \"output_length\": 4}\n"
                     "{\"timestamp\": 1000, \"input_length\": 20, \"output_length\": 2}\n"
                     "{\"timestamp\": 1000, \"input_length\": 30, \"output_length\": 0}\n");
@@ -289,23 +276,4 @@ static void trace__live_requests_have_their_input_and_the_tokens_so_far(void **u
     assert_true(trace_end(&t, 0.5) == 2.0);
     assert_true(trace_end(&t, 2.0) == 8.0);
     trace_free(&t);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lengths__have_the_quantiles_of_the_lognormal),
-        cmocka_unit_test(lengths__depend_on_the_seed_alone),
-        cmocka_unit_test(trace__reads_azure_lines_with_or_without_a_last_newline),
-        cmocka_unit_test(trace__reads_azure_time_stamps_with_a_zone),
-        cmocka_unit_test(trace__knows_the_calendar),
-        cmocka_unit_test(trace__reads_mooncake_members_in_any_order),
-        cmocka_unit_test(trace__keeps_the_block_ids_of_mooncake_lines),
-        cmocka_unit_test(trace__reads_numbers_as_json_writes_them),
-        cmocka_unit_test(trace__refuses_numbers_that_are_not_whole_or_not_json),
-        cmocka_unit_test(trace__reads_burstgpt_columns_by_name),
-        cmocka_unit_test(trace__refuses_columns_that_are_missing_doubled_or_too_many),
-        cmocka_unit_test(trace__refuses_block_ids_that_do_not_cover_the_input),
-        cmocka_unit_test(trace__live_requests_have_their_input_and_the_tokens_so_far),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

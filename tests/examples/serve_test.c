@@ -24,8 +24,7 @@ static void assert_near(double value, double expected) {
 
 // Llama-3-8B: a layer has 2 * 4096^2 + 2 * 4096 * 1024 and 3 * 4096 * 14336 parameters, an embedding
 // 4096 * 128256. DeepSeek-V3 is published as 671 G, 37 G of them active with one embedding.
-static void serve_model__has_the_published_parameters(void **unused) {
-    (void)unused;
+TEST(serve_model__has_the_published_parameters) {
     serve_model llama = serve_model_llama(), deepseek = serve_model_deepseek();
     assert_near(serve_model_dense(&llama), 32.0 * (41943040.0 + 176160768.0));
     assert_near(serve_model_head(&llama), 525336576.0);
@@ -40,8 +39,7 @@ static void serve_model__has_the_published_parameters(void **unused) {
 }
 
 // 24 * 16^3 * 2 * 1.85 GHz and 24 * 32 * 1.85 GHz; 28 * 16^3 * 2 * 1.65 GHz and 28 * 27 * 1.65 GHz.
-static void serve_machine__has_the_rates_of_its_cores(void **unused) {
-    (void)unused;
+TEST(serve_machine__has_the_rates_of_its_cores) {
     serve_model m = serve_model_llama();
     serve_machine d;
     assert_true(serve_machine_find("910b", &m, &d));
@@ -60,9 +58,7 @@ static void serve_machine__has_the_rates_of_its_cores(void **unused) {
 
 // A machine on which nothing takes time but what a test adds.
 static serve_setup free_setup(void) {
-    serve_setup s;
-    memset(&s, 0, sizeof s);
-    s.model = serve_model_llama();
+    serve_setup s = {.model = serve_model_llama()};
     snprintf(s.machine.name, sizeof s.machine.name, "test");
     s.machine.lanes = 1;
     s.machine.clock_hz = s.machine.bytes_per_s = s.machine.flops_per_s = 1e200;
@@ -85,8 +81,7 @@ static serve_time cost_of(const serve_setup *s, serve_plan plan, const int32_t *
 
 // One lane does all: units of 10 and 1.5 for a token of one row. Two KV heads of one query head each,
 // 240 and 100 tokens: 2 * (10 + 360 + 10 + 150) = 1060 cycles of 2 ns, in 3 layers.
-static void serve_cost__of_attention_is_that_of_its_units(void **unused) {
-    (void)unused;
+TEST(serve_cost__of_attention_is_that_of_its_units) {
     static const int32_t kv[] = {240, 100}, queries[] = {1, 1};
     serve_setup s = free_setup();
     s.model.layers = 3, s.model.heads = s.model.kv_heads = 2;
@@ -109,8 +104,7 @@ static void serve_cost__of_attention_is_that_of_its_units(void **unused) {
 
 // A prompt of 40 tokens whose first 8 are stored: tiles of 16 query tokens see 24 and 40 tokens.
 // 10 + 24 * (1 + 16 / 2) and 10 + 40 * (1 + 16 / 2) cycles.
-static void serve_cost__of_a_prompt_is_that_of_its_tiles(void **unused) {
-    (void)unused;
+TEST(serve_cost__of_a_prompt_is_that_of_its_tiles) {
     static const int32_t kv[] = {40}, queries[] = {32};
     serve_setup s = free_setup();
     s.model.layers = 1, s.model.heads = s.model.kv_heads = 1;
@@ -130,8 +124,7 @@ static void serve_cost__of_a_prompt_is_that_of_its_tiles(void **unused) {
 
 // Reading takes D * b / rate however many tokens there are; arithmetic 2 * D * T / rate; the head is
 // for sampled tokens alone; experts by how many of 4 the tokens reach.
-static void serve_cost__of_the_rest_is_a_roofline(void **unused) {
-    (void)unused;
+TEST(serve_cost__of_the_rest_is_a_roofline) {
     static const int32_t kv[] = {10, 10}, queries[] = {2, 1};
     serve_setup s = free_setup();
     double dense = serve_model_dense(&s.model), head = serve_model_head(&s.model);
@@ -154,8 +147,7 @@ static void serve_cost__of_the_rest_is_a_roofline(void **unused) {
 
 // 64 GiB * 0.9 without 2 * 8029995008 bytes, by 2 * 2 * 8 * 128 * 32 bytes; over 16 devices the
 // latent of DeepSeek is on each.
-static void serve_setup__knows_how_many_tokens_fit(void **unused) {
-    (void)unused;
+TEST(serve_setup__knows_how_many_tokens_fit) {
     serve_setup s = free_setup();
     s.machine.memory_bytes = 68719476736.0;
     assert_near(serve_setup_kv_bytes(&s), 131072.0);
@@ -171,8 +163,7 @@ static void serve_setup__knows_how_many_tokens_fit(void **unused) {
 
 // -- loads ----------------------------------------------------------------------------------------
 
-static void serve_load__sorts_repeats_and_renumbers(void **unused) {
-    (void)unused;
+TEST(serve_load__sorts_repeats_and_renumbers) {
     trace_request requests[] = {{5.0, 600, 3, 0, 1}, {1.0, 1200, 2, 1, 2}, {3.0, 10, 1, 3, 0}};
     int64_t ids[] = {900, 900, 17};
     trace t = {requests, 3, "test", ids, 3};
@@ -203,8 +194,7 @@ static void serve_load__sorts_repeats_and_renumbers(void **unused) {
 }
 
 // A Poisson process of rate 10: the mean gap of 20,000 is 0.1 s within five standard errors.
-static void serve_load__is_generated_from_a_seed(void **unused) {
-    (void)unused;
+TEST(serve_load__is_generated_from_a_seed) {
     serve_load_options options = {0.0, 1.0, UINT64_MAX};
     serve_load a, b, other;
     serve_load_generate(3, 20000, 10.0, &options, &a);
@@ -265,8 +255,7 @@ static void assert_times(const serve_result *r, uint32_t request, uint64_t first
 }
 
 // One at a time: they come at 0, 0.25 and 10 us and take 3, 2 and 1 steps. The second waits 2.75 us.
-static void serve_run__is_a_single_server_queue_for_one_sequence(void **unused) {
-    (void)unused;
+TEST(serve_run__is_a_single_server_queue_for_one_sequence) {
     static const arrival arrivals[] = {
         {0, 10, 3, {0, 0}, 0}, {0.25, 10, 2, {0, 0}, 0}, {10, 9, 1, {0, 0}, 0}};
     serve_load load;
@@ -291,8 +280,7 @@ static void serve_run__is_a_single_server_queue_for_one_sequence(void **unused) 
 }
 
 // Prompts of 20 and 12 tokens in steps of 16: 16; 4 and 12; then both decode.
-static void serve_run__fills_steps_with_chunks_of_prompts(void **unused) {
-    (void)unused;
+TEST(serve_run__fills_steps_with_chunks_of_prompts) {
     static const arrival arrivals[] = {
         {0, 20, 2, {0, 0}, 0}, {0, 12, 3, {0, 0}, 0}, {0, 30, 1, {0, 0}, 0}};
     serve_load load;
@@ -313,8 +301,7 @@ static void serve_run__fills_steps_with_chunks_of_prompts(void **unused) {
     serve_load_free(&load);
 }
 
-static void serve_run__takes_the_shortest_prompt_first(void **unused) {
-    (void)unused;
+TEST(serve_run__takes_the_shortest_prompt_first) {
     static const arrival arrivals[] = {
         {0, 30, 1, {0, 0}, 0}, {0, 20, 1, {0, 0}, 0}, {0, 10, 1, {0, 0}, 0}, {0, 20, 1, {0, 0}, 0}};
     serve_load load;
@@ -331,8 +318,7 @@ static void serve_run__takes_the_shortest_prompt_first(void **unused) {
 // Four pages of 4 tokens; prompts of 7 with 4 tokens of output. In step 3 both need a third page, so
 // the second is preempted with 8 tokens stored and 2 generated. It has room for its 9 when the first
 // is done, at 4, and then gets its third token.
-static void serve_run__preempts_the_last_and_computes_it_again(void **unused) {
-    (void)unused;
+TEST(serve_run__preempts_the_last_and_computes_it_again) {
     static const arrival arrivals[] = {{0, 7, 4, {0, 0}, 0}, {0, 7, 4, {0, 0}, 0}};
     serve_load load;
     serve_result r = run_arrivals(arrivals, 2, SERVE_FCFS, 100, 4, 16, 8, &load);
@@ -348,8 +334,7 @@ static void serve_run__preempts_the_last_and_computes_it_again(void **unused) {
 }
 
 // 200 pages of 4 tokens, of which 190 are taken: 9 are too many, as 2 are left over while others run.
-static void serve_run__leaves_a_page_in_a_hundred(void **unused) {
-    (void)unused;
+TEST(serve_run__leaves_a_page_in_a_hundred) {
     arrival arrivals[] = {{0, 760, 10, {0, 0}, 0}, {0, 36, 1, {0, 0}, 0}};
     serve_load load;
     serve_result r = run_arrivals(arrivals, 2, SERVE_FCFS, 10000, 4, 800, 8, &load);
@@ -365,8 +350,7 @@ static void serve_run__leaves_a_page_in_a_hundred(void **unused) {
 }
 
 // The first runs for 2,500 us, in three intervals of a millisecond, the second after 100 s.
-static void serve_run__stretches_intervals_and_keeps_their_sums(void **unused) {
-    (void)unused;
+TEST(serve_run__stretches_intervals_and_keeps_their_sums) {
     static const arrival arrivals[] = {{0, 10, 2500, {0, 0}, 0}, {1e8, 10, 7, {0, 0}, 0}};
     serve_load load;
     serve_result r = run_arrivals(arrivals, 2, SERVE_FCFS, 100, 4, 8000, 8, &load);
@@ -380,8 +364,7 @@ static void serve_run__stretches_intervals_and_keeps_their_sums(void **unused) {
 
 // 16 tokens: 13 + 3 stored is all, 13 + 4 is too much, as is no input. No output is an end without a
 // token.
-static void serve_run__refuses_what_never_fits(void **unused) {
-    (void)unused;
+TEST(serve_run__refuses_what_never_fits) {
     static const arrival arrivals[] = {{0, 13, 4, {0, 0}, 0},
                                        {0, 13, 5, {0, 0}, 0},
                                        {0, 0, 4, {0, 0}, 0},
@@ -401,8 +384,7 @@ static void serve_run__refuses_what_never_fits(void **unused) {
 
 // Blocks of 512: the second request has the first block of the first, the third is just two blocks,
 // of which one can be taken, as a token must be computed. Ids that differ are not shared.
-static void serve_run__takes_equal_first_blocks_from_the_cache(void **unused) {
-    (void)unused;
+TEST(serve_run__takes_equal_first_blocks_from_the_cache) {
     static const arrival arrivals[] = {{0, 1100, 1, {5, 6}, 2},
                                        {5, 1100, 1, {5, 7}, 2},
                                        {6, 1024, 1, {5, 6}, 2},
@@ -429,15 +411,12 @@ static void serve_run__takes_equal_first_blocks_from_the_cache(void **unused) {
     serve_load_free(&load);
 }
 
-static void serve_stats__are_nearest_ranks_by_class(void **unused) {
-    (void)unused;
+TEST(serve_stats__are_nearest_ranks_by_class) {
     enum { COUNT = 200 };
     static serve_request requests[COUNT];
     static serve_record records[COUNT];
-    serve_load load;
-    serve_result r;
-    memset(&load, 0, sizeof load);
-    memset(&r, 0, sizeof r);
+    serve_load load = {0};
+    serve_result r = {0};
     load.requests = requests, load.count = COUNT, r.records = records;
     for (uint32_t i = 0; i < COUNT; i++) {  // 1 to 100 s are short, 101 to 200 long, backwards
         requests[i].input = i < 100 ? 1024 : 8193;
@@ -478,8 +457,7 @@ static arrival random_arrival(uint64_t *random, uint64_t *now_ns, int64_t kv_tok
 
 // Whatever comes: a request is either waiting or running until it is done (Little's law, to the
 // nanosecond), no token is before its time, and the sums of the engine itself are right.
-static void serve_run__keeps_its_sums_at_random(void **unused) {
-    (void)unused;
+TEST(serve_run__keeps_its_sums_at_random) {
     enum { COUNT = 60 };
     uint64_t random = test_seed(), preemptions = 0, evictions = 0;
     for (int round = 0; TEST_ROUNDS(round, 300); round++) {
@@ -516,28 +494,4 @@ static void serve_run__keeps_its_sums_at_random(void **unused) {
         serve_load_free(&load);
     }
     assert_met(preemptions > 0 && evictions > 0);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(serve_model__has_the_published_parameters),
-        cmocka_unit_test(serve_machine__has_the_rates_of_its_cores),
-        cmocka_unit_test(serve_cost__of_attention_is_that_of_its_units),
-        cmocka_unit_test(serve_cost__of_a_prompt_is_that_of_its_tiles),
-        cmocka_unit_test(serve_cost__of_the_rest_is_a_roofline),
-        cmocka_unit_test(serve_setup__knows_how_many_tokens_fit),
-        cmocka_unit_test(serve_load__sorts_repeats_and_renumbers),
-        cmocka_unit_test(serve_load__is_generated_from_a_seed),
-        cmocka_unit_test(serve_run__is_a_single_server_queue_for_one_sequence),
-        cmocka_unit_test(serve_run__fills_steps_with_chunks_of_prompts),
-        cmocka_unit_test(serve_run__takes_the_shortest_prompt_first),
-        cmocka_unit_test(serve_run__preempts_the_last_and_computes_it_again),
-        cmocka_unit_test(serve_run__leaves_a_page_in_a_hundred),
-        cmocka_unit_test(serve_run__stretches_intervals_and_keeps_their_sums),
-        cmocka_unit_test(serve_run__refuses_what_never_fits),
-        cmocka_unit_test(serve_run__takes_equal_first_blocks_from_the_cache),
-        cmocka_unit_test(serve_stats__are_nearest_ranks_by_class),
-        cmocka_unit_test(serve_run__keeps_its_sums_at_random),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -219,7 +219,7 @@ FIXTURE_TEST(bind_faults__everything_that_is_used_must_be_bound) {
 
 // -- what arrays contain --------------------------------------------------------------------------
 
-FIXTURE_TEST(bind_faults__lengths) {
+FIXTURE_TEST(bind_faults__wrong_lengths_are_refused) {
     int64_t lengths[] = {1, 2, 3};
     PTOWSP_WORKLOAD(f->m, "main") {
         PTOWSP_PARALLEL(f->m, b, f->batch) {
@@ -243,7 +243,7 @@ FIXTURE_TEST(bind_faults__lengths) {
     invalid_before(f, 3, "main/parallel b/for_each k (b = 3): row 3 of axis kv, which has 3");
 }
 
-FIXTURE_TEST(bind_faults__unsigned_lengths_beyond_63_bits) {
+FIXTURE_TEST(bind_faults__unsigned_lengths_beyond_63_bits_are_refused) {
     const uint64_t lengths[] = {UINT64_C(1) << 63};
     PTOWSP_WORKLOAD(f->m, "main") {
         PTOWSP_PARALLEL(f->m, i, f->kv) {
@@ -255,7 +255,7 @@ FIXTURE_TEST(bind_faults__unsigned_lengths_beyond_63_bits) {
     fails_before(f, PTOWSP_INVALID_PARAMS, 0, "run: length 0 of axis kv is 9223372036854775808");
 }
 
-FIXTURE_TEST(bind_faults__compressed_sparse_rows) {
+FIXTURE_TEST(bind_faults__wrong_compressed_sparse_rows_are_refused) {
     int32_t indptr[] = {0, 2, 3, 3}, indices[] = {4, 0, 9};
     const ptowsp_csr csr = {PTOWSP_I32, indptr, indices, 3, 3};
     PTOWSP_WORKLOAD(f->m, "main") {
@@ -319,7 +319,7 @@ TEST(bind_faults__sizes_beside_a_zero_are_any) {
 
 // A step in one call: all that one_of_everything uses. The first error ends it, and what comes before
 // it is bound.
-TEST(bind_faults__of_a_whole_step) {
+TEST(bind_faults__a_whole_step_ends_at_its_first_error) {
     fixture f;
     static const int32_t lengths[] = {1, 0}, indptr[] = {0, 1, 1}, indices[] = {2};
     static const int16_t list[] = {0, 0, 5};

@@ -11,7 +11,7 @@
 #define FIXTURE_TEST(name) TEST_MADE(name, fixture, f, fixture_make(f), fixture_free(f))
 
 // Tiles of x along its rows: the third begins behind the last row.
-FIXTURE_TEST(run_faults__views_outside_in_a_late_iteration) {
+FIXTURE_TEST(run_faults__views_outside_in_a_late_iteration_are_refused) {
     fixture_parse(f, "workload main\n  parallel b in batch\n"
                      "    task fill(b * 2) tile = x at (b * 2, (0))\n");
     compile(f, NULL);
@@ -25,7 +25,7 @@ FIXTURE_TEST(run_faults__views_outside_in_a_late_iteration) {
     assert_int_equal(f->data[8], 102);
 }
 
-FIXTURE_TEST(run_faults__views_outside_by_column_and_index) {
+FIXTURE_TEST(run_faults__views_outside_by_column_and_index_are_refused) {
     int32_t d[12] = {0};
     fixture_parse(f, "workload main(unused i64)\nworkload inner(i i64, c u64)\n"
                      "  task fill(0) tile = d[i] at (0, i64(c))\n"
@@ -240,7 +240,7 @@ static ptowsp_schedule schedule_of(ptowsp_issue issue, ptowsp_ready ready, uint3
     return schedule;
 }
 
-FIXTURE_TEST(run_faults__time_beyond_63_bits) {
+FIXTURE_TEST(run_faults__time_beyond_63_bits_is_refused) {
     const ptowsp_schedule schedules[] = {
         schedule_of(PTOWSP_ISSUE_IN_ORDER, PTOWSP_READY_FIFO, 1),
         schedule_of(PTOWSP_ISSUE_DATAFLOW, PTOWSP_READY_FIFO, 1),
@@ -261,7 +261,7 @@ FIXTURE_TEST(run_faults__time_beyond_63_bits) {
     }
 }
 
-FIXTURE_TEST(run_faults__a_window_that_aborts) {
+FIXTURE_TEST(run_faults__a_full_window_can_abort) {
     const ptowsp_schedule schedules[] = {
         schedule_of(PTOWSP_ISSUE_IN_ORDER, PTOWSP_READY_FIFO, 2),
         schedule_of(PTOWSP_ISSUE_DATAFLOW, PTOWSP_READY_FIFO, 2),

@@ -178,7 +178,7 @@ static void tensors_make(fixture *f, bool is_transient) {
 
 #define FIXTURE_TEST(name) TEST_MADE(name, fixture, f, fixture_begin(f), fixture_end(f))
 
-FIXTURE_TEST(test_lifetimes_in_a_sequence) {
+FIXTURE_TEST(transient__lifetimes_in_a_sequence_are_those_of_paper) {
     tensors_make(f, true);
     const ptowsp_tensor *t = f->tensors;
     PTOWSP_WORKLOAD(f->m, "w") {
@@ -198,7 +198,7 @@ FIXTURE_TEST(test_lifetimes_in_a_sequence) {
     lifetimes_are(f, "a 0-2, b 1-2, c 2-6, d 3-5, e 4-4");
 }
 
-FIXTURE_TEST(test_lifetimes_in_loops) {
+FIXTURE_TEST(transient__lifetimes_in_loops_are_those_of_paper) {
     tensors_make(f, true);
     const ptowsp_tensor *t = f->tensors;
     ptowsp_axis layers = ptowsp_axis_dense(f->m, "layers", 3);
@@ -225,7 +225,7 @@ FIXTURE_TEST(test_lifetimes_in_loops) {
     lifetimes_are(f, "a 0-8, b 2-3, c 3-3, d 3-4, e 4-5, f 6-7, g 1-5");
 }
 
-FIXTURE_TEST(test_lifetimes_across_calls) {
+FIXTURE_TEST(transient__lifetimes_span_calls) {
     tensors_make(f, true);
     const ptowsp_tensor *t = f->tensors;
     ptowsp_axis layers = ptowsp_axis_dense(f->m, "layers", 3);
@@ -252,7 +252,7 @@ FIXTURE_TEST(test_lifetimes_across_calls) {
 }
 
 // Places by paper: sizes are multiples of 64 bytes.
-FIXTURE_TEST(test_places) {
+FIXTURE_TEST(transient__places_are_those_of_paper) {
     ptowsp_tensor x = tensor_make(f, "x", true, 0, 4), y = tensor_make(f, "y", true, 3, 8);
     ptowsp_tensor z = tensor_make(f, "z", true, 1, 1), w = tensor_make(f, "w", true, 16, 16);
     ptowsp_tensor unused = tensor_make(f, "unused", true, 100, 100);
@@ -358,7 +358,7 @@ static void bind_out(fixture *f, uint64_t *out) {
 }
 
 // The out tensor, which all sinks of a program add to, is compared.
-TEST(test_random_programs) {
+TEST(transient__random_programs_give_the_same_in_one_block) {
     static uint64_t cells[TENSORS][64];
     uint64_t random = test_seed(), saved = 0;
     for (int round = 0; TEST_ROUNDS(round, 600); round++) {
@@ -416,7 +416,7 @@ static void pair_make(fixture *f) {
 
 // A run that is cancelled or fails at any call can be repeated, with the results as before, on lanes too; it
 // keeps no memory but what it has already. (On lanes that is what tasks in flight have taken, so far.)
-TEST(test_cancelled_and_failed_runs) {
+TEST(transient__cancelled_and_failed_runs_can_be_repeated) {
     static const ptowsp_status statuses[] = {PTOWSP_UNSUPPORTED, PTOWSP_CANCELLED};
     uint64_t random = test_seed();
     uint32_t met[2] = {0, 0};
@@ -451,7 +451,7 @@ TEST(test_cancelled_and_failed_runs) {
     assert_true(met[0] > 0 && met[1] > 0);
 }
 
-TEST(test_blocks_and_limits) {
+TEST(transient__blocks_and_limits_are_checked) {
     static _Alignas(64) unsigned char block[4096];
     uint64_t out[15];
     fixture f;
@@ -494,7 +494,7 @@ TEST(test_blocks_and_limits) {
     fixture_end(&f);
 }
 
-TEST(test_refusals) {
+TEST(transient__wrong_bindings_are_refused) {
     fixture f;
     uint64_t out[15];
     ptowsp_buffer buffer = {0};
@@ -524,7 +524,7 @@ static void compile_says(fixture *f, const char *text) {
     fixture_end(f);
 }
 
-TEST(test_reads_before_writes) {
+TEST(transient__reads_before_writes_are_refused) {
     fixture f;
     fixture_begin(&f);
     tensors_make(&f, true);
@@ -545,7 +545,7 @@ TEST(test_reads_before_writes) {
                      "before it in the block around all its uses");
 }
 
-TEST(test_sizes_are_checked) {
+TEST(transient__sizes_are_checked) {
     ptowsp_tensor_desc desc = {"x", PTOWSP_U64, 1, {PTOWSP_DYNAMIC}, PTOWSP_LOCATION_GLOBAL};
     ptowsp_expr sizes[1];
     fixture f;
@@ -574,7 +574,7 @@ TEST(test_sizes_are_checked) {
         "sizes, symbols and arrays, which are the same during a run");
 }
 
-FIXTURE_TEST(test_size_of_an_array) {
+FIXTURE_TEST(transient__size_of_an_array_is_checked) {
     const int32_t lengths[2] = {3, -1};
     ptowsp_tensor_desc desc = {"x", PTOWSP_U64, 1, {PTOWSP_DYNAMIC}, PTOWSP_LOCATION_GLOBAL};
     ptowsp_transient_sizes sizes;
@@ -598,7 +598,7 @@ FIXTURE_TEST(test_size_of_an_array) {
     print_message("%s\n", ptowsp_context_error(f->context).text);
 }
 
-TEST(test_every_allocation_refused) {
+TEST(memory__each_allocation_may_be_refused) {
     uint64_t out[15];
     for (size_t refused = 1;; refused++) {
         fixture f;
@@ -628,7 +628,7 @@ TEST(test_every_allocation_refused) {
 
 // -- text and pictures ----------------------------------------------------------------------------
 
-TEST(test_drawn) {
+TEST(transient__lifetimes_are_drawn) {
     static char text[20000];
     uint64_t out[15];
     ptowsp_output_buffer buffer = {text, sizeof text, 0}, none = {text, 100, 0};
@@ -679,7 +679,7 @@ TEST(test_drawn) {
 }
 
 // The text of a module has its transient tensors, and is read with them.
-TEST(test_read_from_text) {
+TEST(transient__tensors_are_read_from_text) {
     static const char *const wrong[][2] = {
         {"module m\naxis rows dynamic\ntensor a u64 [size(rows), 1] global\n",
          "3:36: a size by an expression is for transient tensors"},

@@ -198,7 +198,7 @@ static ptowsp_cycles some_kernel(const ptowsp_task *task, void *user) {
     return 1;
 }
 
-TEST(graph_added_faults__bad_parts) {
+TEST(graph_added_faults__bad_parts_are_refused) {
     static const ptowsp_graph_call call = {0}, whole = {.fn = some_kernel};
     const ptowsp_graph_task_desc tasks[] = {{.fn = succeed, .range = succeed_range},
                                             {.fn = succeed, .item_count = 1},

@@ -50,7 +50,7 @@ static ptowsp_status fib_check(void *user, uint64_t task, uint32_t lane) {
 
 // fib(12) = 144. Each of the 232 calls above 1 adds three tasks and two edges: the number of those calls is
 // c(n) = 1 + c(n - 1) + c(n - 2) = fib(n + 1) - 1, from c(0) = c(1) = 0.
-TEST(graph_added__fib_as_a_tree_of_tasks_at_the_bound_and_one_past) {
+TEST(graph_added__fib_as_a_tree_fits_the_bound_and_fails_one_past_it) {
     fib_tree *tree = (fib_tree *)calloc(1, sizeof *tree);
     assert_non_null(tree);
     static const struct {

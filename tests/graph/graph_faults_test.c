@@ -28,7 +28,7 @@ static void add(ptowsp_graph *graph, uint32_t count, const char *name) {
 
 // -- bad input ------------------------------------------------------------------------------------
 
-TEST(graph_faults__bad_tasks) {
+TEST(graph_faults__bad_tasks_are_refused) {
     const struct {
         ptowsp_graph_task_desc desc;
         const char *text;
@@ -73,7 +73,7 @@ TEST(graph_faults__bad_tasks) {
     ptowsp_context_destroy(context);
 }
 
-TEST(graph_faults__bad_edges) {
+TEST(graph_faults__bad_edges_are_refused) {
     static const struct {
         uint64_t before, after;
         const char *text;
@@ -317,7 +317,7 @@ static ptowsp_status count_up(void *user, uint64_t task, uint32_t lane) {
     return PTOWSP_OK;
 }
 
-TEST(graph_faults__cancelling_from_another_thread) {
+TEST(graph_faults__another_thread_can_cancel) {
     for (size_t k = 0; k < lanes_kind_count; k++) {
         ptowsp_context *context = lanes_context(k);
         canceller c = {graph_of(context), 0, 0};

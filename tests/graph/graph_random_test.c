@@ -70,7 +70,7 @@ static ptowsp_status add_inputs(void *user, uint64_t task, uint32_t lane) {
     return PTOWSP_OK;
 }
 
-TEST(graph_random__wide_layers_of_short_tasks) {
+TEST(graph_random__wide_layers_of_short_tasks_equal_a_serial_run) {
     uint64_t random = test_seed();
     layers *l = (layers *)calloc(1, sizeof *l), *wanted = (layers *)calloc(1, sizeof *wanted);
     assert_true(l && wanted);

@@ -149,7 +149,7 @@ TEST(graph__edges_come_in_any_order) {
 // -- shapes ---------------------------------------------------------------------------------------
 
 // A million tasks one after another: no recursion, and the end waits for all.
-TEST(graph__a_chain_of_a_million_tasks) {
+TEST(graph__a_chain_of_a_million_tasks_runs_in_order) {
     for (size_t k = 0; k < 2; k++) {
         shape s = shape_make(lanes_context(k), 1000000);
         for (uint64_t i = 1; i < s.task_count; i++) {
@@ -160,7 +160,7 @@ TEST(graph__a_chain_of_a_million_tasks) {
     }
 }
 
-TEST(graph__a_million_independent_tasks) {
+TEST(graph__a_million_independent_tasks_run_once_each) {
     for (size_t k = 0; k < lanes_kind_count; k++) {
         shape s = shape_make(lanes_context(k), 1000000);
         shape_run(&s, 2);
@@ -174,7 +174,7 @@ TEST(graph__a_million_independent_tasks) {
 }
 
 // One task, 100,000 behind it, one behind all of them; and once more behind that.
-TEST(graph__fans_of_a_hundred_thousand) {
+TEST(graph__fans_of_a_hundred_thousand_run_in_order) {
     for (size_t k = 0; k < lanes_kind_count; k++) {
         shape s = shape_make(lanes_context(k), 200003);
         for (uint64_t half = 0; half < 2; half++) {

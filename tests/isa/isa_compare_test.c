@@ -209,7 +209,7 @@ BENCH_TEST(select__undoes_a_comparison_with_a_tail) {
 }
 
 // 1 2 3 .. 16 < 4: the first byte is 00000111, the second nothing.
-BENCH_TEST(compare__by_hand) {
+BENCH_TEST(compare__gives_the_bits_of_paper) {
     static const double want[6][2] = {{8, 0}, {247, 255}, {7, 0}, {15, 0}, {240, 255}, {248, 255}};
     for (uint32_t i = 0; i < 6; i++) {
         test_begin(bench, PTOISA_A2A3, "TCMPS by hand");

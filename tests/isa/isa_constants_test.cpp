@@ -12,7 +12,7 @@ template <typename T> static T now(T value) {
 
 // The pipes of instructions, as PTO-ISA has them: loads on MTE2, stores of UB and L1 on MTE3, what
 // leaves L0C on FIX, L1 to L0 on MTE1, products on M; all that is not named here on V.
-static void constants__pipes_of_instructions(void **) {
+static void constants__each_instruction_has_its_pipe(void **) {
     static const struct {
         Op op;
         pipe_t pipe;
@@ -35,7 +35,7 @@ static void constants__pipes_of_instructions(void **) {
 
 // Memories of a core in KiB, of Ascend 910B and 950PR, as Ascend's documents have them. Of a 910B's UB
 // 8 KiB are kept for row-expands.
-static void constants__sizes_of_memories(void **) {
+static void constants__memories_have_their_sizes(void **) {
     using pto::TileType;
     static const struct {
         TileType memory;
@@ -85,8 +85,8 @@ static void constants__lines_of_the_cache_stay(void **) {
 
 int main() {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(constants__pipes_of_instructions),
-        cmocka_unit_test(constants__sizes_of_memories),
+        cmocka_unit_test(constants__each_instruction_has_its_pipe),
+        cmocka_unit_test(constants__memories_have_their_sizes),
         cmocka_unit_test(constants__sizes_that_are_dynamic_stay_so),
 #ifdef HAS_PAD
         cmocka_unit_test(constants__a_pad_of_ones_own_has_its_bits),

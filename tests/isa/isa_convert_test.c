@@ -117,7 +117,7 @@ static ptoisa_round mode_of(test_bench *bench, const pair *p) {
     return rounds[test_in(bench, 0, 6)];
 }
 
-BENCH_TEST(cvt__every_pair_and_mode) {
+BENCH_TEST(cvt__every_pair_and_mode_equals_the_reference) {
     for (uint32_t round = 0; round < PAIR_COUNT * ROUNDS; round++) {
         const pair *p = &pairs[round % PAIR_COUNT];
         ptoisa_round mode = mode_of(bench, p);
@@ -150,7 +150,7 @@ BENCH_TEST(cvt__every_pair_and_mode) {
 }
 
 // All 65536 numbers of f16 (or bf16), in rows of 4096.
-BENCH_TEST(cvt__every_half) {
+BENCH_TEST(cvt__every_half_equals_the_reference) {
     for (uint32_t i = 0; i < PAIR_COUNT; i++) {
         const pair *p = &pairs[i];
         if (p->from != PTOISA_F16 && p->from != PTOISA_BF16) {
@@ -177,7 +177,7 @@ BENCH_TEST(cvt__every_half) {
 }
 
 // Every f16, the middle between it and the next, and the f32 on both sides of the middle.
-BENCH_TEST(cvt__f32_to_f16_around_every_half) {
+BENCH_TEST(cvt__f32_to_f16_rounds_once_around_every_half) {
     static const pair p = {PTOISA_F32, PTOISA_F16, false};
     for (uint32_t part = 0; part < 31; part++) {
         test_begin(bench, PTOISA_A2A3, "TCVT around every half");
@@ -201,7 +201,7 @@ BENCH_TEST(cvt__f32_to_f16_around_every_half) {
     }
 }
 
-BENCH_TEST(cvt__by_hand) {
+BENCH_TEST(cvt__rounds_as_on_paper) {
     static const double x[8] = {2.5, -2.5, 3.5, -0.5, 0.5, 1.25, -1.75, 7};
     static const double want[7][8] = {{2, -2, 4, 0, 0, 1, -2, 7},  {2, -2, 4, 0, 0, 1, -2, 7},
                                       {3, -3, 4, -1, 1, 1, -2, 7}, {2, -3, 3, -1, 0, 1, -2, 7},
@@ -279,7 +279,7 @@ static test_tile *per_row(test_bench *bench, uint32_t rows, bool is_scale) {
     return t;
 }
 
-BENCH_TEST(quant__by_row) {
+BENCH_TEST(quant__by_row_equals_the_reference) {
     for (uint32_t round = 0; round < 4 * ROUNDS; round++) {
         bool is_sym = round % 2;
         uint32_t rows = test_size(bench, 20), cols = test_size(bench, 100);
@@ -326,7 +326,7 @@ BENCH_TEST(quant__by_row) {
     }
 }
 
-BENCH_TEST(dequant__by_row) {
+BENCH_TEST(dequant__by_row_equals_the_reference) {
     for (uint32_t round = 0; round < 2 * ROUNDS; round++) {
         ptoisa_dtype dtype = round % 2 ? PTOISA_I8 : PTOISA_I16;
         uint32_t rows = test_size(bench, 20), cols = test_size(bench, 100);

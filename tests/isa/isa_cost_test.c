@@ -41,7 +41,7 @@ static uint64_t of_tile(ptoisa_model model, ptoisa_op op, ptoisa_tile tile) {
 
 // -- moves ----------------------------------------------------------------------------------------
 
-TEST(transfers__bytes_over_the_rate_of_their_path) {
+TEST(transfers__take_bytes_over_the_rate_of_their_path) {
     // 16 KiB: 16384 / 2^30 / BW * 1.85e9, rounded down.
     static const struct {
         ptoisa_op op;
@@ -272,7 +272,7 @@ TEST(vector__elements_count_by_their_size) {
     assert_int_equal(alone(A2A3, PTOISA_TSEL, &f16, &mask, &f16), 2 * 32 + 27);
 }
 
-TEST(readings__each_listed_point) {
+TEST(readings__each_listed_point_is_met) {
     // slope * 16 * cols + bias, to nearest.
     static const uint32_t cols[] = {32, 64, 128, 240, 336};
     static const struct {
@@ -301,7 +301,7 @@ TEST(readings__each_listed_point) {
     }
 }
 
-TEST(readings__between_and_beyond_the_listed_widths) {
+TEST(readings__are_linear_between_and_beyond_the_listed_widths) {
     static const struct {
         ptoisa_op op;
         uint32_t cols;
@@ -356,7 +356,7 @@ static double point_ratio(const measured_point *point) {
 }
 
 // What looks measured in the public data.
-TEST(points__measured_ones) {
+TEST(points__measured_ones_are_met) {
     static const measured_point points[] = {
         {PTOISA_TADD, PTOISA_F32, 64, 64, 64, 160, NULL},
         {PTOISA_TADD, PTOISA_I32, 64, 64, 64, 151, NULL},

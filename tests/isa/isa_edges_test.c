@@ -99,7 +99,7 @@ BENCH_TEST(tile__has_columns_and_whole_boxes) {
 }
 
 // A tile of 64 x 1,024 f32 has 256 KiB: more than UB of A2/A3, which as the simulator has it ends at 256.
-BENCH_TEST(assign__of_a_tile_larger_than_its_memory) {
+BENCH_TEST(assign__a_tile_larger_than_its_memory_is_refused) {
     for (uint32_t i = 0; i < 3; i++) {
         test_begin(bench, i == 2 ? PTOISA_A5 : PTOISA_A2A3, "TASSIGN");
         bench->core.is_as_simulator = i == 1;

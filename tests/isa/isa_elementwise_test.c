@@ -388,7 +388,7 @@ static void expect_fused(const test_bench *bench, const test_tile *d, uint32_t r
     test_expect_near(bench, d, r, c, sum, 1, ref_ulp(dtype, product));
 }
 
-BENCH_TEST(fused__multiply_and_add) {
+BENCH_TEST(fused__multiply_and_add_equals_the_reference) {
     for (uint32_t round = 0; round < 4 * ROUNDS; round++) {
         static const char *const names[4] = {"TFUSEDMULADD", "TMULADDDST", "TFUSEDMULADDRELU",
                                              "TSUBRELU"};
@@ -443,7 +443,7 @@ BENCH_TEST(fused__axpy_adds_a_multiple) {
     }
 }
 
-BENCH_TEST(fused__leaky_and_parametric_relu) {
+BENCH_TEST(fused__leaky_and_parametric_relu_equal_the_reference) {
     for (uint32_t round = 0; round < 2 * ROUNDS; round++) {
         bool is_leaky = round % 2;
         ptoisa_dtype dtype = test_dtype(bench, set_float);
@@ -610,7 +610,7 @@ BENCH_TEST(special__shifts_by_any_amount_are_safe) {
     }
 }
 
-BENCH_TEST(special__by_hand) {
+BENCH_TEST(special__values_are_those_of_paper) {
     const double inf = (double)INFINITY, nan = (double)NAN;
     const double x[9] = {0, -0.0, inf, -inf, nan, -1, 1, 4, 100};
     const double want[8][9] = {

@@ -929,7 +929,7 @@ TEST(face__prefetches_load) {
 
 #if PTOISA_CHECKED_DEFAULT
 // What the device refuses and the simulator takes: a fault, and in the mode "as the simulator" none.
-TEST(face__as_the_simulator_permits_more) {
+TEST(face__permits_more_as_the_simulator) {
     face_faults faults;
     ptoisa_core &core = ptoisa_this_core();
     NPU_MEMORY_INIT(NPUArch::A2A3);

@@ -313,7 +313,7 @@ BENCH_TEST(layout__of_l0_is_the_machines) {
     }
 }
 
-BENCH_TEST(matmul__types_and_one_row) {
+BENCH_TEST(matmul__wrong_types_and_rows_are_refused) {
     for (uint32_t i = 0; i < 7; i++) {
         call_id id = i < 3 ? (call_id)(CALL_TGEMV + i) : CALL_TMATMUL;
         test_call call = call_make(bench, id, PTOISA_A2A3, 1, 64);
@@ -384,7 +384,7 @@ BENCH_TEST(move__parts_stay_inside) {
 }
 
 // Changes a good call by a function of i, and expects a refusal.
-BENCH_TEST(rule__shapes_and_types) {
+BENCH_TEST(rule__wrong_shapes_and_types_are_refused) {
     static const call_id ids[] = {
         CALL_TFILLPAD,   CALL_TFILLPAD_EXPAND, CALL_TCVT,      CALL_TTRANS,   CALL_TCONCAT,
         CALL_TROWSUM,    CALL_TROWMAX,         CALL_TSORT32,   CALL_TMRGSORT, CALL_TCI,

@@ -111,7 +111,7 @@ BENCH_TEST(fillpad__fills_around_what_is_valid) {
     }
 }
 
-BENCH_TEST(fillpad__pads_of_every_type) {
+BENCH_TEST(fillpad__pads_equal_the_reference_in_every_type) {
     // By hand: bits of the pad values Zero, Max, Min.
     static const struct {
         ptoisa_dtype dtype;
@@ -169,7 +169,7 @@ static uint64_t was_pair(const test_tile *a, const test_tile *b, uint32_t n, uin
     return c < n ? ref_was_bits(a, r, c) : ref_was_bits(b, r, c - n);
 }
 
-BENCH_TEST(interleave__and_back) {
+BENCH_TEST(interleave__and_back_is_the_same) {
     for (uint32_t round = 0; round < 2 * ROUNDS; round++) {
         bool is_inverse = round % 2;
         ptoisa_dtype dtype = test_dtype(bench, set_any);

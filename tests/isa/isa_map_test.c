@@ -371,7 +371,7 @@ TEST(elementwise__every_form_of_every_type_is_as_defined) {
     }
 }
 
-TEST(elementwise__three_operands) {
+TEST(elementwise__three_operands_equal_the_reference) {
     uint64_t random = test_seed();
     static buffer bytes[4], before;
     for (int repeat = 0; repeat < 200; repeat++) {

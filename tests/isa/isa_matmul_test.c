@@ -112,7 +112,7 @@ BENCH_TEST(matmul__matches_three_loops) {
 }
 
 // Every remainder of a block of rows, columns and depth that an implementation might have.
-BENCH_TEST(matmul__of_every_small_size) {
+BENCH_TEST(matmul__of_every_small_size_equals_the_reference) {
     for (uint32_t i = 0; i < 70; i++) {
         product_round(bench, i, 1 + i % 23, 1 + i * 7 % 19, 1 + i);
         product_round(bench, i + 1, 1 + i, 1 + i % 5, 1 + i * 5 % 17);
@@ -120,7 +120,7 @@ BENCH_TEST(matmul__of_every_small_size) {
     }
 }
 
-BENCH_TEST(matmul__of_the_longest_sides) {
+BENCH_TEST(matmul__of_the_longest_sides_equals_the_reference) {
     for (uint32_t i = 0; i < 4; i++) {
         product_round(bench, i, 1, 4095, 3);
         product_round(bench, i + 4, 3, 2, 4095);
@@ -178,7 +178,7 @@ BENCH_TEST(matmul__keeps_nan_in_its_row) {
 }
 
 // (1 2; 3 4) (5 6; 7 8) = (19 22; 43 50), and with the bias (100, -100).
-BENCH_TEST(matmul__by_hand) {
+BENCH_TEST(matmul__gives_the_product_of_paper) {
     static const double want[4][4] = {
         {19, 22, 43, 50}, {20, 23, 44, 51}, {21, 24, 45, 52}, {119, -78, 143, -50}};
     for (uint32_t round = 0; round < 16; round++) {

@@ -215,7 +215,7 @@ static void try_one(uint32_t m, uint32_t k, uint32_t n, ptoisa_dtype dtype, layo
 
 static const ptoisa_dtype types[4] = {PTOISA_F32, PTOISA_F16, PTOISA_BF16, PTOISA_I8};
 
-TEST(matmul__all_small_sizes_in_the_layouts_of_the_device) {
+TEST(matmul__equals_the_reference_in_all_small_sizes) {
     start_random();
     for (uint32_t m = 1; m <= 35; m += m < 18 ? 1 : 5) {
         for (uint32_t n = 1; n <= 70; n += n < 34 ? 3 : 7) {
@@ -232,7 +232,7 @@ TEST(matmul__all_small_sizes_in_the_layouts_of_the_device) {
     }
 }
 
-TEST(matmul__all_layouts) {
+TEST(matmul__equals_the_reference_in_all_layouts) {
     start_random();
     for (uint32_t a = 0; a < PTOISA_LAYOUT_COUNT; a++) {
         for (uint32_t b = 0; b < PTOISA_LAYOUT_COUNT; b++) {

@@ -407,7 +407,7 @@ static test_tile *row_values(test_bench *bench, ptoisa_dtype dtype, uint32_t row
     return t;
 }
 
-BENCH_TEST(expand__rows_and_columns_with_an_operation) {
+BENCH_TEST(expand__rows_and_columns_with_an_operation_equal_the_reference) {
     static const char *const names[2][7] = {
         {"TROWEXPANDADD", "TROWEXPANDSUB", "TROWEXPANDMUL", "TROWEXPANDDIV", "TROWEXPANDMAX",
          "TROWEXPANDMIN", "TROWEXPANDEXPDIF"},
@@ -490,7 +490,7 @@ BENCH_TEST(expand__moves_words_and_no_floats) {
 
 // -- by hand --------------------------------------------------------------------------------------
 
-BENCH_TEST(row__by_hand) {
+BENCH_TEST(row__reductions_are_those_of_paper) {
     // 3 x 3 of i16: sums wrap, and products.
     static const double values[3][3] = {{32767, 1, 0}, {256, 256, 1}, {-3, 5, -3}};
     static const double want[4][3] = {{-32768, 513, -1}, {32767, 256, 5}, {0, 1, -3}, {0, 0, 45}};

@@ -10,7 +10,7 @@
 
 // -- windows --------------------------------------------------------------------------------------
 
-RULE_TEST(load__rules_of_windows_and_tiles) {
+RULE_TEST(load__windows_and_tiles_that_break_a_rule_are_refused) {
     begin(b, PTOISA_A2A3);
     b->core->is_dry = true;
     ptoisa_tile d = vec(b, PTOISA_F32, 4, 8);
@@ -51,7 +51,7 @@ RULE_TEST(load__rules_of_windows_and_tiles) {
     refused(b, "TLOAD: d is in L0A, not in UB or L1");
 }
 
-RULE_TEST(store__rules_of_memories_and_types) {
+RULE_TEST(store__memories_and_types_that_break_a_rule_are_refused) {
     begin(b, PTOISA_A2A3);
     b->core->is_dry = true;
     ptoisa_tile s = vec(b, PTOISA_F32, 4, 8);
@@ -103,7 +103,7 @@ RULE_TEST(store__rules_of_memories_and_types) {
 
 // -- moves ----------------------------------------------------------------------------------------
 
-RULE_TEST(move__into_l0_and_the_tables) {
+RULE_TEST(move__into_l0_and_the_tables_that_breaks_a_rule_is_refused) {
     begin(b, PTOISA_A2A3);
     ptoisa_tile d = boxed(b, PTOISA_LEFT, PTOISA_U32, 16, 16);
     ptoisa_tile s = boxed(b, PTOISA_MAT, PTOISA_U32, 16, 16);
@@ -150,7 +150,7 @@ RULE_TEST(move__into_l0_and_the_tables) {
     }
 }
 
-RULE_TEST(move__out_of_l0c) {
+RULE_TEST(move__out_of_l0c_that_breaks_a_rule_is_refused) {
     begin(b, PTOISA_A2A3);
     ptoisa_tile s = boxed(b, PTOISA_ACC, PTOISA_F32, 16, 16);
     ptoisa_tile d = boxed(b, PTOISA_MAT, PTOISA_F32, 16, 16);
@@ -247,7 +247,7 @@ RULE_TEST(core__pipes_and_memories_that_are_none) {
 
 // -- FIFOs ----------------------------------------------------------------------------------------
 
-RULE_TEST(fifo__rules_of_slots_and_parts) {
+RULE_TEST(fifo__wrong_slots_and_parts_are_refused) {
     begin(b, PTOISA_A2A3);
     ptoisa_fifo fifo;
     assert_false(ptoisa_fifo_init(b->core, &fifo, PTOISA_C2V, 2, 0, 2, rooms[6], 0));
@@ -304,7 +304,7 @@ TEST(names__of_what_is_none) {
 }
 
 // A core of a model that is none is a 910B, and its instructions take a cycle for each element.
-TEST(core__of_no_model) {
+TEST(core__of_no_model_is_a_910b) {
     ptoisa_core core;
     ptoisa_core_init(&core, PTOISA_MODEL_COUNT, NULL);
     assert_ptr_equal(core.machine, ptoisa_machine_910b());
@@ -325,7 +325,7 @@ TEST(core__a_fault_that_nobody_takes_ends_the_process) {
 }
 
 // Elements of 64 bits and booleans as numbers; of no type, 0.
-TEST(numbers__of_the_widest_types) {
+TEST(numbers__of_the_widest_types_are_read_as_doubles) {
     const double f64[2] = {0, -2.5};
     const int64_t i64[2] = {0, -(INT64_C(1) << 53)};
     const uint64_t u64[2] = {0, UINT64_C(1) << 63};

@@ -143,7 +143,7 @@ RULE_TEST(shape__joins_and_ramps) {
 
 // -- gathers --------------------------------------------------------------------------------------
 
-RULE_TEST(gather__patterns_and_sizes) {
+RULE_TEST(gather__wrong_patterns_and_sizes_are_refused) {
     begin(b, PTOISA_A2A3);
     ptoisa_tile d = vec(b, PTOISA_F32, 4, 8), s = vec(b, PTOISA_F32, 4, 16), bad;
     ptoisa_tgather_mask(b->core, &d, &s, PTOISA_P0101);
@@ -187,7 +187,7 @@ RULE_TEST(gather__unchecked_blocks_behind_the_end_are_zeros) {
     }
 }
 
-RULE_TEST(gather__tables) {
+RULE_TEST(gather__tables_that_break_a_rule_are_refused) {
     begin(b, PTOISA_A5);
     ptoisa_tile d = vec(b, PTOISA_F32, 4, 8), idx = vec(b, PTOISA_I32, 1, 8), bad;
     memset(idx.data, 0, 32);
@@ -223,7 +223,7 @@ RULE_TEST(gather__tables) {
 
 // -- vectors --------------------------------------------------------------------------------------
 
-RULE_TEST(vector__columns_rows_and_parts) {
+RULE_TEST(vector__columns_rows_and_parts_that_break_a_rule_are_refused) {
     begin(b, PTOISA_A2A3);
     ptoisa_tile d = vec(b, PTOISA_F32, 4, 8), s = vec(b, PTOISA_F32, 4, 8), bad;
     bad = tile_in(b, PTOISA_VEC, PTOISA_COL_MAJOR, PTOISA_F32, 8, 4);
@@ -252,7 +252,7 @@ RULE_TEST(vector__columns_rows_and_parts) {
                "all of dst, the other in a part");
 }
 
-RULE_TEST(vector__scratch) {
+RULE_TEST(vector__scratch_that_breaks_a_rule_is_refused) {
     begin(b, PTOISA_A2A3);
     ptoisa_tile d = vec(b, PTOISA_F32, 4, 8), s = vec(b, PTOISA_F32, 4, 8);
     ptoisa_tile column = tile_in(b, PTOISA_VEC, PTOISA_COL_MAJOR, PTOISA_F32, 8, 1);
@@ -306,7 +306,7 @@ RULE_TEST(vector__scratch) {
     refused(b, "TCMP: there is no comparison 6");
 }
 
-RULE_TEST(vector__conversions) {
+RULE_TEST(vector__conversions_that_break_a_rule_are_refused) {
     begin(b, PTOISA_A2A3);
     ptoisa_tile d = vec(b, PTOISA_BF16, 4, 16), s = vec(b, PTOISA_I8, 4, 32);
     s.valid_cols = 16;

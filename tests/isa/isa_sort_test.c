@@ -237,7 +237,7 @@ BENCH_TEST(merge__two_to_four_lists) {
 
 // The k greatest of 256 scores, as a kernel gets them: TCI, TSORT32, TMRGSORT, the two halves, and
 // values and indices apart.
-BENCH_TEST(sort__top_of_256_scores) {
+BENCH_TEST(sort__top_of_256_scores_equals_the_reference) {
     for (uint32_t round = 0; round < 40; round++) {
         test_begin(bench, PTOISA_A2A3, "top-k");
         ptoisa_core *core = &bench->core;
@@ -282,7 +282,7 @@ BENCH_TEST(sort__top_of_256_scores) {
 
 // -- gathers --------------------------------------------------------------------------------------
 
-BENCH_TEST(gather__by_mask) {
+BENCH_TEST(gather__by_mask_equals_the_reference) {
     static const ptoisa_pattern patterns[7] = {PTOISA_P0101, PTOISA_P1010, PTOISA_P0001,
                                                PTOISA_P0010, PTOISA_P0100, PTOISA_P1000,
                                                PTOISA_P1111};
@@ -312,7 +312,7 @@ static uint64_t linear_bits(const test_tile *s, uint32_t index) {
     return ref_get_bits(s->before, (ptoisa_dtype)s->tile.dtype, index);
 }
 
-BENCH_TEST(gather__by_index) {
+BENCH_TEST(gather__by_index_equals_the_reference) {
     for (uint32_t round = 0; round < ROUNDS; round++) {
         ptoisa_dtype dtype = test_dtype(bench, set_24);
         ptoisa_dtype word = round % 2 ? PTOISA_U32 : PTOISA_I32;
@@ -344,7 +344,7 @@ BENCH_TEST(gather__by_index) {
 
 // All elements go to places of their own: a permutation, of which a part is used; or to any, where the last
 // one stays.
-BENCH_TEST(scatter__by_index) {
+BENCH_TEST(scatter__by_index_equals_the_reference) {
     for (uint32_t round = 0; round < ROUNDS; round++) {
         ptoisa_dtype dtype = test_dtype(bench, set_124);
         ptoisa_dtype word = ref_size(dtype) == 4 ? (round % 2 ? PTOISA_I32 : PTOISA_U32)
@@ -382,7 +382,7 @@ BENCH_TEST(scatter__by_index) {
     }
 }
 
-BENCH_TEST(gather__rows_of_a_table) {
+BENCH_TEST(gather__rows_of_a_table_equal_the_reference) {
     for (uint32_t round = 0; round < 2 * ROUNDS; round++) {
         bool is_scatter = round % 2;
         ptoisa_dtype dtype = test_dtype(bench, set_124);
@@ -437,7 +437,7 @@ BENCH_TEST(gather__rows_of_a_table) {
 }
 
 // Elements or rows of a table, with indices that may be outside; into UB, rows also into L1.
-BENCH_TEST(gather__places_outside_of_a_table) {
+BENCH_TEST(gather__places_outside_of_a_table_follow_their_mode) {
     for (uint32_t round = 0; round < 2 * ROUNDS; round++) {
         const ptoisa_outside outside = (ptoisa_outside)(round % 4);
         const bool is_elements = test_chance(bench, 2);

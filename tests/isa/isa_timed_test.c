@@ -18,6 +18,8 @@
 
 #include <cmocka.h>
 
+#include "tests/support/suite.h"
+
 #define B910 PTOISA_MODEL_910B
 
 static ptoisa_tile vec(ptoisa_dtype dtype, uint32_t rows, uint32_t cols) {
@@ -52,8 +54,7 @@ static ptoisa_timing easy(void) {
     return timing;
 }
 
-static void transfers__latency_shows_where_the_pipe_has_nothing_else(void **state) {
-    (void)state;
+TEST(transfers__latency_shows_where_the_pipe_has_nothing_else) {
     ptoisa_timing timing = easy();
     ptoisa_core core = core_of(B910, &timing);
     ptoisa_tile tile = vec(PTOISA_F32, 16, 64);  // 4 KiB: 10 + 16 * 3 + 64 = 122
@@ -85,8 +86,7 @@ static void transfers__latency_shows_where_the_pipe_has_nothing_else(void **stat
     assert_int_equal(*clock, 1122);
 }
 
-static void transfers__a_flag_is_up_when_the_data_is_there(void **state) {
-    (void)state;
+TEST(transfers__a_flag_is_up_when_the_data_is_there) {
     ptoisa_timing timing = easy();
     ptoisa_core core = core_of(B910, &timing);
     ptoisa_tile tile = vec(PTOISA_F32, 16, 64);
@@ -98,8 +98,7 @@ static void transfers__a_flag_is_up_when_the_data_is_there(void **state) {
     assert_int_equal(core.clock[PTOISA_PIPE_MTE2], 1122 + 1 + 122);
 }
 
-static void transfers__rows_and_bytes_count_and_nothing_is_free(void **state) {
-    (void)state;
+TEST(transfers__rows_and_bytes_count_and_nothing_is_free) {
     ptoisa_timing timing = easy();
     ptoisa_tile one = vec(PTOISA_I8, 1, 32), none = vec(PTOISA_F32, 8, 8);
     ptoisa_core core = core_of(B910, &timing);
@@ -111,8 +110,7 @@ static void transfers__rows_and_bytes_count_and_nothing_is_free(void **state) {
     assert_int_equal(ptoisa_cycles(&core), 1000 + 10 + 3 + 1);
 }
 
-static void transfers__l0c_is_drained_by_bytes_of_the_destination(void **state) {
-    (void)state;
+TEST(transfers__l0c_is_drained_by_bytes_of_the_destination) {
     ptoisa_timing timing = *ptoisa_timing_910b();
     timing.path[PTOISA_L0C_TO_GM].rate = 6400;
     ptoisa_tile acc = ptoisa_tile_make(NULL, PTOISA_F32, PTOISA_ACC, PTOISA_NZ, 128, 256);
@@ -132,8 +130,7 @@ static void transfers__l0c_is_drained_by_bytes_of_the_destination(void **state) 
     assert_int_equal(ptoisa_cycles(&ideal), 3226);
 }
 
-static void transfers__transposing_into_l0b_is_slower(void **state) {
-    (void)state;
+TEST(transfers__transposing_into_l0b_is_slower) {
     ptoisa_timing timing = easy();
     timing.transposed_rate = 3200;
     timing.without = 1u << PTOISA_MECHANISM_LATENCY;
@@ -150,8 +147,7 @@ static void transfers__transposing_into_l0b_is_slower(void **state) {
     }
 }
 
-static void transfers__memory_keeps_its_own_clock(void **state) {
-    (void)state;
+TEST(transfers__memory_keeps_its_own_clock) {
     ptoisa_timing timing = easy();
     ptoisa_tile tile = vec(PTOISA_F32, 16, 64);
     timing.clock_mhz = 900;  // half as many cycles of the same time: 1000 / 2 + 122 / 2
@@ -167,8 +163,7 @@ static void transfers__memory_keeps_its_own_clock(void **state) {
 
 // -- vectors --------------------------------------------------------------------------------------
 
-static void vectors__dynamic_tiles_go_row_by_row(void **state) {
-    (void)state;
+TEST(vectors__dynamic_tiles_go_row_by_row) {
     // 256 rows of 64 bytes: 64 repeats in one go, or 256. The ends are TADDS's of floats.
     ptoisa_tile fixed = vec(PTOISA_F32, 256, 16), dynamic = ptoisa_tile_valid(fixed, 256, 16);
     uint64_t ends = of_tile(B910, NULL, PTOISA_TADDS, vec(PTOISA_F32, 1, 64), 0) - 1;
@@ -183,8 +178,7 @@ static void vectors__dynamic_tiles_go_row_by_row(void **state) {
                      of_tile(B910, NULL, PTOISA_TADD, ptoisa_tile_valid(wide, 8, 128), 0));
 }
 
-static void vectors__the_start_is_paid_once(void **state) {
-    (void)state;
+TEST(vectors__the_start_is_paid_once) {
     ptoisa_core core = core_of(B910, NULL);
     ptoisa_tile tile = vec(PTOISA_F32, 64, 64);
     ptoisa_issue(&core, PTOISA_TADD, &tile, &tile, &tile);
@@ -204,8 +198,7 @@ static void vectors__the_start_is_paid_once(void **state) {
 }
 
 // A flag takes its cycle where the pipe is full too: only matrices have a start that hides.
-static void vectors__flags_between_matrices_take_a_cycle(void **state) {
-    (void)state;
+TEST(vectors__flags_between_matrices_take_a_cycle) {
     ptoisa_core core = core_of(B910, NULL);
     ptoisa_tile a = ptoisa_tile_make(NULL, PTOISA_F16, PTOISA_LEFT, PTOISA_ZZ, 16, 32);
     ptoisa_tile b = ptoisa_tile_make(NULL, PTOISA_F16, PTOISA_RIGHT, PTOISA_ZN, 32, 16);
@@ -223,8 +216,7 @@ static void vectors__flags_between_matrices_take_a_cycle(void **state) {
     }
 }
 
-static void vectors__moves_count_blocks_and_calls(void **state) {
-    (void)state;
+TEST(vectors__moves_count_blocks_and_calls) {
     ptoisa_timing timing = easy();  // 10 a call
     ptoisa_tile whole = vec(PTOISA_F32, 16, 24), part = ptoisa_tile_valid(whole, 15, 23);
     assert_int_equal(of_tile(B910, &timing, PTOISA_TMOV, whole, 0), 16 * 3 + 10);
@@ -235,8 +227,7 @@ static void vectors__moves_count_blocks_and_calls(void **state) {
     assert_int_equal(of_tile(B910, &timing, PTOISA_TMOV, part, 0), 0);
 }
 
-static void vectors__columns_wait_row_by_row(void **state) {
-    (void)state;
+TEST(vectors__columns_wait_row_by_row) {
     ptoisa_timing timing = easy();
     ptoisa_tile one = vec(PTOISA_F32, 1, 64), two = vec(PTOISA_F32, 2, 64);
     ptoisa_tile more = vec(PTOISA_F32, 102, 64), wide = vec(PTOISA_F32, 102, 128);
@@ -254,8 +245,7 @@ static void vectors__columns_wait_row_by_row(void **state) {
     assert_int_equal(of_tile(B910, &timing, PTOISA_TCOLMAX, more, 0), 0);
 }
 
-static void vectors__merges_of_long_runs_are_slower(void **state) {
-    (void)state;
+TEST(vectors__merges_of_long_runs_are_slower) {
     ptoisa_tile pairs = vec(PTOISA_F32, 1, 2048);  // 1,024 pairs
     uint64_t known = of_tile(B910, NULL, PTOISA_TMRGSORT, pairs, 32);
     assert_int_equal(known, 8 * 78 + 20);
@@ -273,8 +263,7 @@ static void vectors__merges_of_long_runs_are_slower(void **state) {
 
 // Of vcgadd 14 1 24 and vcgmax 14 1 17: 128 and 16 repeats; then a step of 2, or two. Each but the first
 // waits for a barrier.
-static void vectors__rows_of_8192_floats_are_reduced_in_groups(void **state) {
-    (void)state;
+TEST(vectors__rows_of_8192_floats_are_reduced_in_groups) {
     static const uint32_t cols[] = {128, 256, 512, 1024}, steps[] = {1, 2, 1, 2};
     for (int i = 0; i < 4; i++) {
         ptoisa_tile tile = vec(PTOISA_F32, 8192 / cols[i], cols[i]);
@@ -295,8 +284,7 @@ static void vectors__rows_of_8192_floats_are_reduced_in_groups(void **state) {
     assert_true(of_tile(B910, NULL, PTOISA_TROWSUM, vec(PTOISA_F16, 32, 256), 0) > 303);
 }
 
-static void registers__a_row_of_one_register_needs_no_loop(void **state) {
-    (void)state;
+TEST(registers__a_row_of_one_register_needs_no_loop) {
     const ptoisa_model a5 = PTOISA_MODEL_950PR;
     ptoisa_tile flat = vec(PTOISA_F32, 1, 640), apart = vec(PTOISA_F32, 10, 128);
     apart.valid_cols = 64;
@@ -369,8 +357,7 @@ static uint64_t probe(ptoisa_mechanism mechanism, uint32_t without, bool is_idea
     return ptoisa_cycles(&core);
 }
 
-static void switches__each_changes_what_it_describes(void **state) {
-    (void)state;
+TEST(switches__each_changes_what_it_describes) {
     for (int i = 0; i < PTOISA_MECHANISM_COUNT; i++) {
         ptoisa_mechanism mechanism = (ptoisa_mechanism)i;
         uint64_t with = probe(mechanism, 0, false), without = probe(mechanism, 1u << i, false);
@@ -386,8 +373,7 @@ static void switches__each_changes_what_it_describes(void **state) {
     }
 }
 
-static void switches__without_any_vectors_are_ideal(void **state) {
-    (void)state;
+TEST(switches__without_any_vectors_are_ideal) {
     const uint32_t all = (1u << PTOISA_MECHANISM_COUNT) - 1;
     for (int i = PTOISA_MECHANISM_BLOCKS; i < PTOISA_MECHANISM_COUNT; i++) {
         if (i == PTOISA_MECHANISM_CLOCK) {
@@ -411,8 +397,7 @@ static void switches__without_any_vectors_are_ideal(void **state) {
     }
 }
 
-static void switches__other_models_know_no_timing(void **state) {
-    (void)state;
+TEST(switches__other_models_know_no_timing) {
     ptoisa_timing timing = easy();
     ptoisa_tile tile = ptoisa_tile_valid(vec(PTOISA_F32, 256, 16), 256, 16);
     for (int model = PTOISA_MODEL_UNIT; model <= PTOISA_MODEL_USER; model++) {
@@ -481,8 +466,7 @@ static void check_rows(const char *machine, const char *const *names, bool is_am
     assert_true(errors[count * 9 / 10] <= ninety);
 }
 
-static void rows__instructions_are_within_their_bounds(void **state) {
-    (void)state;
+TEST(rows__instructions_are_within_their_bounds) {
     static const char *const moves[] = {"TMOV", "TLOAD", "TROW", "TCOL", "TTRANS", NULL};
     check_rows("A2A3", moves, false, 0.06, 0.20);
     check_rows("A2A3", moves, true, 0.10, 0.20);
@@ -501,8 +485,7 @@ static const char *next_field(const char *row, char field[PREDICT_TEXT_MAX]) {
 
 // All rows that the repository carries: times, and shares of pipes where they are given. The MTE1 of the
 // small convolution is 5.3 points off.
-static void rows__kernels_are_within_a_tenth(void **state) {
-    (void)state;
+TEST(rows__kernels_are_within_a_tenth) {
     enum { KERNEL, MACHINE, SHAPE, TILING, CORES, US, SHARES, FIELDS = SHARES + 4 };
     const size_t rows = sizeof predict_kernel_rows / sizeof *predict_kernel_rows;
     double errors[64];
@@ -540,8 +523,7 @@ static void rows__kernels_are_within_a_tenth(void **state) {
 }
 
 // Kernels that are refused, by name.
-static void rows__of_kernels_that_cannot_be_predicted_say_why(void **state) {
-    (void)state;
+TEST(rows__of_kernels_that_cannot_be_predicted_say_why) {
     static const struct {
         predict_kernel row;
         const char *reason;
@@ -576,8 +558,7 @@ static void rows__of_kernels_that_cannot_be_predicted_say_why(void **state) {
 }
 
 // More blocks or more keys never take less time; 48 blocks are two waves of 24.
-static void rows__attention_grows_with_its_sizes(void **state) {
-    (void)state;
+TEST(rows__attention_grows_with_its_sizes) {
     double before = 0, of_24 = 0, of_48 = 0;
     for (uint64_t blocks = 1; blocks <= 48; blocks++) {
         predict_times times, longer;
@@ -592,8 +573,7 @@ static void rows__attention_grows_with_its_sizes(void **state) {
     assert_true(of_48 > 1.999 * of_24 && of_48 < 2.001 * of_24);
 }
 
-static void rows__attention_of_other_forms_says_why(void **state) {
-    (void)state;
+TEST(rows__attention_of_other_forms_says_why) {
     static const struct {
         predict_kernel row;
         const char *reason;
@@ -620,8 +600,7 @@ static void rows__attention_of_other_forms_says_why(void **state) {
     }
 }
 
-static void rows__that_cannot_be_predicted_say_why(void **state) {
-    (void)state;
+TEST(rows__that_cannot_be_predicted_say_why) {
     static const struct {
         predict_instruction row;
         const char *reason;
@@ -645,33 +624,4 @@ static void rows__that_cannot_be_predicted_say_why(void **state) {
         assert_false(predict_cycles(&cases[i].row, &cycles, reason));
         assert_string_equal(reason, cases[i].reason);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(transfers__latency_shows_where_the_pipe_has_nothing_else),
-        cmocka_unit_test(transfers__a_flag_is_up_when_the_data_is_there),
-        cmocka_unit_test(transfers__rows_and_bytes_count_and_nothing_is_free),
-        cmocka_unit_test(transfers__l0c_is_drained_by_bytes_of_the_destination),
-        cmocka_unit_test(transfers__transposing_into_l0b_is_slower),
-        cmocka_unit_test(transfers__memory_keeps_its_own_clock),
-        cmocka_unit_test(vectors__dynamic_tiles_go_row_by_row),
-        cmocka_unit_test(vectors__the_start_is_paid_once),
-        cmocka_unit_test(vectors__flags_between_matrices_take_a_cycle),
-        cmocka_unit_test(vectors__moves_count_blocks_and_calls),
-        cmocka_unit_test(vectors__columns_wait_row_by_row),
-        cmocka_unit_test(vectors__merges_of_long_runs_are_slower),
-        cmocka_unit_test(vectors__rows_of_8192_floats_are_reduced_in_groups),
-        cmocka_unit_test(registers__a_row_of_one_register_needs_no_loop),
-        cmocka_unit_test(switches__each_changes_what_it_describes),
-        cmocka_unit_test(switches__without_any_vectors_are_ideal),
-        cmocka_unit_test(switches__other_models_know_no_timing),
-        cmocka_unit_test(rows__instructions_are_within_their_bounds),
-        cmocka_unit_test(rows__kernels_are_within_a_tenth),
-        cmocka_unit_test(rows__attention_grows_with_its_sizes),
-        cmocka_unit_test(rows__attention_of_other_forms_says_why),
-        cmocka_unit_test(rows__of_kernels_that_cannot_be_predicted_say_why),
-        cmocka_unit_test(rows__that_cannot_be_predicted_say_why),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,7 @@
 
 // -- operands -------------------------------------------------------------------------------------
 
-TEST(faults__of_operands) {
+TEST(faults__wrong_operands_are_refused) {
     FAULT(INVALID_PARAMS, "add: operand 2 is no value", ptowsp_tile_add(f->x, none));
     FAULT(INVALID_PARAMS, "add: operand 1 is no value", ptowsp_tile_add(none, f->x));
     ptowsp_value lost = none;
@@ -38,7 +38,7 @@ TEST(faults__of_operands) {
 }
 
 // Values of another kernel, of one that has ended, and of none.
-TEST(faults__of_other_bodies) {
+TEST(faults__values_of_other_bodies_are_refused) {
     fixture f;
     begin(&f);
     ptowsp_body_desc desc = {.name = "second"};
@@ -79,7 +79,7 @@ TEST(faults__of_other_bodies) {
 
 // -- parameters -----------------------------------------------------------------------------------
 
-TEST(faults__of_parameters) {
+TEST(faults__wrong_parameters_are_refused) {
     FAULT(INVALID_PARAMS, "parameter: tile z is 0 x 16; sizes are 1 to 16384",
           PARAM("z", PTOWSP_F32, 0, 16));
     FAULT(INVALID_PARAMS, "parameter: tile z is 1 x 16385; sizes are 1 to 16384",
@@ -121,7 +121,7 @@ TEST(faults__of_parameters) {
     expect(&f, value, PTOWSP_LIMIT_EXCEEDED, "parameter: t7 is one scalar more than 8");
 }
 
-TEST(faults__of_stores) {
+TEST(faults__wrong_stores_are_refused) {
     FAULT(INVALID_PARAMS, "store: x is an in parameter", VOID(ptowsp_tile_store(f->x, f->y)));
     FAULT(INVALID_PARAMS, "store: o is stored twice",
           (ptowsp_tile_store(f->o, f->x), VOID(ptowsp_tile_store(f->o, f->y))));
@@ -163,7 +163,7 @@ static ptowsp_value byte_of(fixture *f) {
 }
 
 // What loads where it stands may not stand behind the store.
-TEST(faults__of_loads_after_stores) {
+TEST(faults__loads_after_stores_are_refused) {
     FAULT(INVALID_PARAMS, "load: io is loaded after it was stored",
           (ptowsp_tile_store(f->io, f->x), ptowsp_tile_load(f->io)));
     FAULT(INVALID_PARAMS, "slice: io is loaded after it was stored",
@@ -172,7 +172,7 @@ TEST(faults__of_loads_after_stores) {
           (ptowsp_tile_store(f->io, f->x), ptowsp_tile_matmul(f->io, ptowsp_tile_transpose(f->x))));
 }
 
-TEST(faults__of_shapes_and_types) {
+TEST(faults__wrong_shapes_and_types_are_refused) {
     FAULT(INVALID_PARAMS, "add: 8 x 16 and 3 x 16",
           ptowsp_tile_add(f->x, PARAM("z", PTOWSP_F32, 3, 16)));
     FAULT(INVALID_PARAMS, "sub: 1 x 16 and 8 x 16", ptowsp_tile_sub(f->v, f->x));
@@ -280,7 +280,7 @@ static ptowsp_value mode_of(fixture *f, const char *name, uint32_t mode) {
     return none;
 }
 
-TEST(faults__of_modes) {
+TEST(faults__wrong_modes_are_refused) {
     FAULT(INVALID_PARAMS, "TCVT: it has no mode 5", mode_of(f, "TCVT", 5));
     FAULT(INVALID_PARAMS, "TABS: it has no mode 256", mode_of(f, "TABS", 256));
     FAULT(INVALID_PARAMS, "instruction: there is no instruction TWRONG", mode_of(f, "TWRONG", 0));
@@ -288,7 +288,7 @@ TEST(faults__of_modes) {
           mode_of(f, NULL, 0));
 }
 
-TEST(faults__of_picking) {
+TEST(faults__wrong_picking_are_refused) {
     FAULT(INVALID_PARAMS, "compare: 6 is no comparison",
           ptowsp_tile_compare(f->x, (ptowsp_compare)6, f->y));
     FAULT(UNSUPPORTED, "compare: i32 is compared with EQ only",
@@ -353,7 +353,7 @@ static ptowsp_value doubled(fixture *f, int count) {
     return x;
 }
 
-TEST(faults__of_interleaving) {
+TEST(faults__wrong_interleaving_are_refused) {
     const ptowsp_machine a5 = ptowsp_machine_950pr();
     fixture f;
     begin_with(&f, &a5);
@@ -374,7 +374,7 @@ TEST(faults__of_interleaving) {
 }
 
 // Where one of several sizes or types is wrong, and all others are right.
-TEST(faults__of_each_size_and_type_by_itself) {
+TEST(faults__each_wrong_size_and_type_is_refused_by_itself) {
     const ptowsp_dtype f32 = PTOWSP_F32;
     FAULT(INVALID_PARAMS, "exp: operand 1 is no value", ptowsp_tile_exp((ptowsp_value){f->k, 0}));
     FAULT(UNSUPPORTED, "full: none is no type of tiles",

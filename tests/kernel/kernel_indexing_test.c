@@ -47,7 +47,7 @@ static void scene_compare(kt *t, int which) {
     kt_keep(t, kt_select(t, other, u, kt_const(t, 7)));
 }
 
-TEST(ops__compare_and_select) {
+TEST(ops__compare_and_select_computes_as_the_reference) {
     kt_config config = kt_any(test_seed());
     config.is_integer = true;  // so that there are equals
     config.low = -3;
@@ -189,7 +189,7 @@ static void scene_interleave(kt *t, int which) {
     kt_keep(t, kt_interleave(t, y, y));
 }
 
-TEST(ops__interleave_on_a5) {
+TEST(ops__interleave_on_a5_computes_as_the_reference) {
     kt_config config = kt_any(test_seed());
     const ptowsp_machine a5 = ptowsp_machine_950pr();
     config.machine = &a5;
@@ -212,7 +212,7 @@ static void scene_rope(kt *t, int which) {
     kt_keep(t, a);
 }
 
-TEST(ops__rotary_embedding) {
+TEST(ops__rotary_embedding_computes_as_the_reference) {
     kt_config config = kt_any(test_seed());
     kt_play(scene_rope, 0, RUNS, config);
 }

@@ -482,7 +482,7 @@ static void play(kt_scene scene, int count, bool is_integer) {
     }
 }
 
-TEST(instruction__of_one_to_three_sources) {
+TEST(instruction__of_one_to_three_sources_computes_as_the_reference) {
     play(scene_plain, 6, false);
 }
 
@@ -498,31 +498,31 @@ TEST(instruction__leaves_a_transpose_as_it_was) {
     play(scene_transposed, 1, true);
 }
 
-TEST(instruction__without_sources) {
+TEST(instruction__without_sources_computes_as_the_reference) {
     play(scene_made, 6, true);
 }
 
-TEST(instruction__with_a_mode) {
+TEST(instruction__with_a_mode_computes_as_the_reference) {
     play(scene_mode, 5, false);
 }
 
-TEST(instruction__to_rows_by_index) {
+TEST(instruction__to_rows_by_index_computes_as_the_reference) {
     play(scene_scatter, 3, false);
 }
 
-TEST(instruction__into_a_part_of_a_tile) {
+TEST(instruction__into_a_part_of_a_tile_computes_as_the_reference) {
     play(scene_insert, 4, false);
 }
 
-TEST(instruction__with_two_results) {
+TEST(instruction__with_two_results_computes_as_the_reference) {
     play(scene_deinterleave, 4, true);
 }
 
-TEST(instruction__with_a_scalar_and_scratch) {
+TEST(instruction__with_a_scalar_and_scratch_computes_as_the_reference) {
     play(scene_bits, 3, true);
 }
 
-TEST(instruction__of_masks) {
+TEST(instruction__of_masks_computes_as_the_reference) {
     kt_config config = kt_any(test_seed());
     for (int which = 0; which < 4; which++) {
         kt t = kt_begin(config);
@@ -531,7 +531,7 @@ TEST(instruction__of_masks) {
     }
 }
 
-TEST(instruction__of_rows_and_columns) {
+TEST(instruction__of_rows_and_columns_computes_as_the_reference) {
     play(scene_rows_and_columns, 4, true);
     for (int which = 4; which < 6; which++) {
         kt t = kt_begin(kt_any(1));
@@ -540,7 +540,7 @@ TEST(instruction__of_rows_and_columns) {
     }
 }
 
-TEST(instruction__with_an_offset) {
+TEST(instruction__with_an_offset_computes_as_the_reference) {
     kt_config config = kt_any(test_seed());
     for (int i = 0; i < 20; i++) {
         config.seed++;
@@ -550,11 +550,11 @@ TEST(instruction__with_an_offset) {
     }
 }
 
-TEST(instruction__of_global_memory) {
+TEST(instruction__of_global_memory_computes_as_the_reference) {
     play(scene_global, 2, false);
     play(scene_rows, 1, false);
 }
 
-TEST(instruction__of_the_cube) {
+TEST(instruction__of_the_cube_computes_as_the_reference) {
     play(scene_product, 1, true);
 }

@@ -16,7 +16,7 @@ static void begin_other(fixture *f, const char *name, uint32_t axis_count,
     "and "                                                                                         \
     "backslash"
 
-TEST(misuse__of_descriptions) {
+TEST(misuse__wrong_descriptions_are_refused) {
     fixture f;
     begin(&f);
     assert_null(ptowsp_kernel_begin(f.m, NULL));
@@ -58,7 +58,7 @@ TEST(misuse__names_of_machines_can_be_in_texts) {
                   "more than 64 MiB, or a name with quotes or bytes that are not printable");
 }
 
-TEST(misuse__two_kernels_of_one_name) {
+TEST(misuse__two_kernels_of_one_name_are_refused) {
     fixture f;
     begin(&f);
     ptowsp_body *first = f.k;
@@ -90,7 +90,7 @@ TEST(misuse__a_kernel_that_never_ends) {
     finish(&f);  // what it holds is freed with the module
 }
 
-TEST(misuse__a_kernel_without_tiles) {
+TEST(misuse__a_kernel_without_tiles_is_refused) {
     fixture f;
     begin(&f);
     ptowsp_body_desc desc = {.name = "empty"};
@@ -100,7 +100,7 @@ TEST(misuse__a_kernel_without_tiles) {
     expect_module(&f, PTOWSP_INVALID_PARAMS, "module: kernel empty: parameter: it has no tile");
 }
 
-TEST(misuse__too_many_operations) {
+TEST(misuse__too_many_operations_are_refused) {
     fixture f;
     begin(&f);
     ptowsp_value x = f.x;
@@ -151,7 +151,7 @@ TEST(misuse__tiles_that_do_not_fit) {
 // What crosses between a mixed kernel's halves has to fit where it is popped: 128 x 256 f32 are 128 KiB
 // of UB, beside the 512 bytes of x; 64 x 512 f32 are 128 KiB of L1, beside the 448 of a right factor.
 // The slots themselves are in global memory, and flags are the same four for any number of tiles.
-TEST(misuse__fifos_beyond_ub_and_l1) {
+TEST(misuse__fifos_beyond_ub_and_l1_are_refused) {
     fixture fault, *f = &fault;
     begin(f);
     ptowsp_value score =
@@ -193,7 +193,7 @@ static ptowsp_value tell(fixture *f, const char *name, ptowsp_value dst, ptowsp_
 
 #define T alloc(f, PTOWSP_F32, 8, 16)
 
-TEST(misuse__of_alloc) {
+TEST(misuse__wrong_alloc_are_refused) {
     const ptowsp_alloc_desc zero = {PTOWSP_MEMORY_UB, PTOWSP_F32, PTOWSP_LAYOUT_ROW_MAJOR, 0, 0,
                                     {NULL, 0}};
     FAULT(INVALID_PARAMS, "alloc: desc is NULL", ptowsp_tile_alloc(f->k, NULL));
@@ -214,7 +214,7 @@ TEST(misuse__of_alloc) {
     FAULT(INVALID_PARAMS, "alloc: `like` is no tile", (desc.like = f->s, alloc_as(f, desc)));
 }
 
-TEST(misuse__of_instructions) {
+TEST(misuse__wrong_instructions_are_refused) {
     FAULT(INVALID_PARAMS, "instruction: there is no instruction without a name",
           tell(f, NULL, none, none, none, none, none));
     FAULT(INVALID_PARAMS, "instruction: there is no instruction TFOO",
@@ -274,7 +274,7 @@ static void expect_refused(ptowsp_status status, const char *text, const char *n
 }
 
 // On A5: twice the half of an odd number of columns is not that number.
-TEST(misuse__of_columns_that_are_interleaved_again) {
+TEST(misuse__columns_that_are_interleaved_again_are_refused) {
     fixture fault, *f = &fault;
     const ptowsp_machine a5 = ptowsp_machine_950pr();
     begin_with(f, &a5);
@@ -284,7 +284,7 @@ TEST(misuse__of_columns_that_are_interleaved_again) {
            "interleave: x has every second column of what a task may have in part");
 }
 
-TEST(misuse__of_instructions_operands) {
+TEST(misuse__wrong_operands_of_instructions_are_refused) {
     const ptowsp_alloc_desc tile = {PTOWSP_MEMORY_UB, PTOWSP_F32, PTOWSP_LAYOUT_ROW_MAJOR, 8, 16,
                                     {NULL, 0}};
     ptowsp_alloc_desc d = tile, s = tile;

@@ -339,7 +339,7 @@ static void scene_chain(kt *t, int which) {
     kt_keep_as(t, kt_matmul(t, h, kt_in(t, dtype, n, k)), dtype);
 }
 
-TEST(ops__softmax_and_norms) {
+TEST(ops__softmax_and_norms_computes_as_the_reference) {
     kt_config config = kt_any(test_seed());
     config.low = -4;
     config.high = 4;
@@ -348,7 +348,7 @@ TEST(ops__softmax_and_norms) {
     kt_play(scene_layernorm, 0, RUNS, config);
 }
 
-TEST(ops__attention_and_mlp) {
+TEST(ops__attention_and_mlp_computes_as_the_reference) {
     kt_config config = kt_any(test_seed());
     config.low = -1;
     config.high = 1;

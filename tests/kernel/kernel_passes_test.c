@@ -183,7 +183,7 @@ TEST(lower__a_narrowing_store_converts) {
 }
 
 // 5. The form of a binary operation follows from its right operand.
-TEST(lower__binary_forms) {
+TEST(lower__binary_forms_become_the_instructions_of_paper) {
     kernel k = begin();
     ptowsp_value x = in(&k, "x", 8, 16);
     ptowsp_value scalar = ptowsp_tile_scalar(k.k, "s", PTOWSP_I64);
@@ -204,7 +204,7 @@ TEST(lower__binary_forms) {
 }
 
 // 6. rowmean is two instructions; a sum of f16 in f32 is converted uncounted.
-TEST(lower__reductions) {
+TEST(lower__reductions_become_the_instructions_of_paper) {
     kernel k = begin();
     keep(&k, 8, 1, ptowsp_tile_rowmean(in(&k, "x", 8, 16)));
     expect(&k, "TLOAD 128, TROWSUM 8, TDIVS 8, TSTORE 8");
@@ -244,7 +244,7 @@ TEST(lower__f16_keeps_its_type_along_rows) {
 }
 
 // softmax of r x c: 5 r c + 2 r.
-TEST(lower__softmax) {
+TEST(lower__softmax_becomes_the_instructions_of_paper) {
     kernel k = begin();
     ptowsp_value x = in(&k, "x", 32, 128);
     ptowsp_value e = ptowsp_tile_exp(ptowsp_tile_sub(x, ptowsp_tile_rowmax(x)));
@@ -255,7 +255,7 @@ TEST(lower__softmax) {
 
 // Sorting is 5 for each score; indices, constants and picking are free. PTO-WSP
 // does not merge.
-TEST(lower__sorting) {
+TEST(lower__sorting_becomes_the_instructions_of_paper) {
     kernel k = begin();
     ptowsp_value pairs =
         ptowsp_tile_sort32(in(&k, "x", 1, 128), ptowsp_tile_iota(k.k, PTOWSP_U32, 128, 0));
@@ -323,7 +323,7 @@ TEST(canonicalise__takes_away_what_undoes_itself) {
 }
 
 // Constants are folded in double, and only they: x * 1 and x + 0 stay, as PTO-WSP counts them.
-TEST(fold__of_constants) {
+TEST(fold__constants_alone_are_folded) {
     kernel k = begin();
     ptowsp_value x = in(&k, "x", 8, 16);
     ptowsp_value a = ptowsp_tile_add(C(1), C(2)), b = ptowsp_tile_div(a, C(4));

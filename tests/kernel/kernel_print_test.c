@@ -71,7 +71,7 @@ static ptowsp_module *module_make(ptowsp_context **out_context) {
     return m;
 }
 
-TEST(print__a_kernel) {
+TEST(print__a_kernel_is_the_text_of_paper) {
     ptowsp_context *context;
     ptowsp_module *m = module_make(&context);
     ptowsp_body_desc desc = {.name = "clip"};
@@ -223,7 +223,7 @@ TEST(print__cycles_of_a_model) {
     ptowsp_context_destroy(context);
 }
 
-TEST(print__a_loop) {
+TEST(print__a_loop_is_the_text_of_paper) {
     ptowsp_context *context;
     ptowsp_module *m = module_make(&context);
     ptowsp_machine machine = ptowsp_machine_950pr();

@@ -35,7 +35,7 @@ static void scene_matmul(kt *t, int which) {
     kt_keep(t, kt_matmul(t, a, b));
 }
 
-TEST(ops__matmul_in_every_type) {
+TEST(ops__matmul_in_every_type_computes_as_the_reference) {
     kt_config config = kt_any(test_seed());
     play_all(scene_matmul, 4, config);
     config.is_integer = true;  // exact, in whatever order
@@ -82,7 +82,7 @@ static void scene_matmul_acc_slice(kt *t, int which) {
     kt_keep(t, kt_matmul_acc(t, part, a, b));
 }
 
-TEST(ops__matmul_acc_to_a_slice) {
+TEST(ops__matmul_acc_to_a_slice_computes_as_the_reference) {
     play_all(scene_matmul_acc_slice, 2, kt_any(test_seed()));
 }
 
@@ -132,7 +132,7 @@ static void scene_matmul_long(kt *t, int which) {
     }
 }
 
-TEST(ops__matmul_deeper_than_l0) {
+TEST(ops__matmul_deeper_than_l0_computes_as_the_reference) {
     kt_config config = kt_any(test_seed());
     for (int which = 0; which < 24; which++) {
         for (int i = 0; i < 4; i++) {
@@ -148,7 +148,7 @@ TEST(ops__matmul_deeper_than_l0) {
 }
 
 // Factors that are always full: 32 x 1030 f16 are two panels, the second of them short.
-TEST(ops__matmul_of_full_factors_deeper_than_l0) {
+TEST(ops__matmul_of_full_factors_deeper_than_l0_computes_as_the_reference) {
     kt t = kt_begin(kt_any(1));
     kt_value a = kt_full(&t, PTOWSP_F16, 32, 1030, 0.5);
     kt_keep(&t, kt_matmul(&t, a, kt_full(&t, PTOWSP_F16, 1030, 16, 2)));
@@ -220,7 +220,7 @@ static void scene_cvt(kt *t, int which) {
     kt_keep(t, kt_cvt(t, x, p.to, round));
 }
 
-TEST(ops__cvt_in_every_pair_and_mode) {
+TEST(ops__cvt_in_every_pair_and_mode_computes_as_the_reference) {
     kt_config config = kt_any(test_seed());
     config.low = -100;
     config.high = 100;
@@ -242,7 +242,7 @@ static void scene_quantize(kt *t, int which) {
     kt_keep(t, kt_dequantize(t, q, scale, offset));
 }
 
-TEST(ops__quantize_and_dequantize) {
+TEST(ops__quantize_and_dequantize_computes_as_the_reference) {
     kt_config config = kt_any(test_seed());
     config.low = -15;
     config.high = 15;
@@ -261,7 +261,7 @@ static void scene_transpose(kt *t, int which) {
     }
 }
 
-TEST(ops__transpose_in_every_type) {
+TEST(ops__transpose_in_every_type_computes_as_the_reference) {
     play_all(scene_transpose, ALL_COUNT, kt_any(test_seed()));
 }
 
@@ -291,7 +291,7 @@ static void scene_slice(kt *t, int which) {
     }
 }
 
-TEST(ops__slices_of_parameters_and_values) {
+TEST(ops__slices_of_parameters_and_values_computes_as_the_reference) {
     kt_config config = kt_any(test_seed());
     for (int i = 0; i < 3; i++) {
         config.seed += 100;
@@ -405,7 +405,7 @@ static void scene_full(kt *t, int which) {
     }
 }
 
-TEST(ops__full_and_iota) {
+TEST(ops__full_and_iota_computes_as_the_reference) {
     play_all(scene_full, ALL_COUNT, kt_any(test_seed()));
 }
 

@@ -218,7 +218,7 @@ TEST(expr__literals_have_a_type_where_they_stand_alone) {
 // -- limits ---------------------------------------------------------------------------------------
 
 // min(min(min(... + 1, ...)...)) and the like, as deep as can be; a sum as long as can be.
-TEST(expr__the_deepest_and_largest_compile) {
+TEST(expr__the_deepest_and_the_largest_can_be_compiled) {
     if (!words_compiler()) {
         print_message("no C++ compiler\n");
         skip();

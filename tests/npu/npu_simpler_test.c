@@ -13,21 +13,14 @@ enum { SIZE = 16, TILES = 5 };
 
 static ptowsp_tensor tensor_of(npu_fixture *f, const char *name, ptowsp_dtype dtype, int64_t rows,
                                int64_t cols) {
-    ptowsp_tensor_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = name;
-    desc.dtype = dtype;
-    desc.rank = 2;
-    desc.shape[0] = rows;
-    desc.shape[1] = cols;
+    ptowsp_tensor_desc desc = {
+        .name = name, .dtype = dtype, .rank = 2, .shape[0] = rows, .shape[1] = cols};
     return ptowsp_tensor_make(f->m, &desc);
 }
 
 // y = x + x
 static ptowsp_kernel twice_make(npu_fixture *f) {
-    ptowsp_body_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = "twice";
+    ptowsp_body_desc desc = {.name = "twice"};
     ptowsp_body *body = ptowsp_kernel_begin(f->m, &desc);
     ptowsp_value x = ptowsp_tile_in(body, "x", PTOWSP_F32, SIZE, SIZE);
     ptowsp_value y = ptowsp_tile_out(body, "y", PTOWSP_F32, SIZE, SIZE);
@@ -37,13 +30,11 @@ static ptowsp_kernel twice_make(npu_fixture *f) {
 
 static ptowsp_task_desc task_of(ptowsp_kernel kernel, ptowsp_tensor x, ptowsp_tensor y,
                                 ptowsp_expr row) {
-    ptowsp_task_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.kernel = kernel;
-    desc.views[0].tensor = x;
-    desc.views[0].row = row;
-    desc.views[1].tensor = y;
-    desc.views[1].row = row;
+    ptowsp_task_desc desc = {.kernel = kernel,
+                             .views[0].tensor = x,
+                             .views[0].row = row,
+                             .views[1].tensor = y,
+                             .views[1].row = row};
     return desc;
 }
 
@@ -62,8 +53,7 @@ static void doubles_make(npu_fixture *f, int64_t rows) {
 }
 
 static ptowsp_npu_desc simpler_desc(const npu_fixture *f, char path[128]) {
-    ptowsp_npu_desc desc;
-    memset(&desc, 0, sizeof desc);
+    ptowsp_npu_desc desc = {0};
     snprintf(path, 128, "%s/tree", f->directory);
     desc.directory = path;
     desc.runtime = PTOWSP_NPU_SIMPLER;
@@ -117,8 +107,7 @@ static ptowsp_status compare(void *user, const char *path, const char *text, siz
     return PTOWSP_OK;
 }
 
-static void simpler__sources_of_a_program_are_those_of_its_other_tree(void **state) {
-    (void)state;
+TEST(simpler__sources_of_a_program_are_those_of_its_other_tree) {
     npu_fixture f;
     char path[128];
     npu_fixture_begin(&f);
@@ -133,8 +122,7 @@ static void simpler__sources_of_a_program_are_those_of_its_other_tree(void **sta
 }
 
 // As a person has read it.
-static void simpler__orchestration_is_golden(void **state) {
-    (void)state;
+TEST(simpler__orchestration_is_golden) {
     npu_fixture f;
     char path[128];
     npu_fixture_begin(&f);
@@ -161,24 +149,19 @@ static void simpler__orchestration_is_golden(void **state) {
 }
 
 // A run is in the tree, which is written whole or not at all.
-static void simpler__run_is_recorded_beside_the_test(void **state) {
-    (void)state;
+TEST(simpler__run_is_recorded_beside_the_test) {
     npu_fixture f;
     char path[128];
     float x[TILES * SIZE * SIZE] = {0}, y[TILES * SIZE * SIZE] = {0};
-    ptowsp_run *run;
     npu_fixture_begin(&f);
     doubles_make(&f, TILES * SIZE);
     npu_fixture_compile(&f, NULL);
-    assert_int_equal(ptowsp_run_create(f.context, f.program, &run), PTOWSP_OK);
+    ptowsp_run *run = test_run_of(f.context, f.program);
     ptowsp_npu_desc desc = simpler_desc(&f, path);
     desc.run = run;
     assert_int_equal(ptowsp_npu_emit(f.context, f.program, &desc), PTOWSP_UNBOUND);
     assert_int_equal(npu_entries(f.directory), 0);
-    ptowsp_buffer buffer;
-    memset(&buffer, 0, sizeof buffer);
-    buffer.dtype = PTOWSP_F32;
-    buffer.data = x;
+    ptowsp_buffer buffer = {.dtype = PTOWSP_F32, .data = x};
     ptowsp_run_bind_tensor(run, "x", &buffer);
     buffer.data = y;
     ptowsp_run_bind_tensor(run, "y", &buffer);
@@ -214,9 +197,7 @@ static uint32_t below(random_program *r, uint32_t count) {
 
 // z = (x + y) / 2 + by
 static ptowsp_kernel mean_make(npu_fixture *f) {
-    ptowsp_body_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = "mean";
+    ptowsp_body_desc desc = {.name = "mean"};
     ptowsp_body *body = ptowsp_kernel_begin(f->m, &desc);
     ptowsp_value x = ptowsp_tile_in(body, "x", PTOWSP_F32, SIZE, SIZE);
     ptowsp_value y = ptowsp_tile_in(body, "y", PTOWSP_F32, SIZE, SIZE);
@@ -229,9 +210,7 @@ static ptowsp_kernel mean_make(npu_fixture *f) {
 
 // x += by, of integers
 static ptowsp_kernel count_make(npu_fixture *f) {
-    ptowsp_body_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = "count";
+    ptowsp_body_desc desc = {.name = "count"};
     ptowsp_body *body = ptowsp_kernel_begin(f->m, &desc);
     ptowsp_value x = ptowsp_tile_inout(body, "x", PTOWSP_I32, 8, 8);
     ptowsp_value by = ptowsp_tile_scalar(body, "by", PTOWSP_I64);
@@ -242,9 +221,7 @@ static ptowsp_kernel count_make(npu_fixture *f) {
 // Of the loops' variables, which are at most 2.
 static void random_task(random_program *r, ptowsp_expr i, ptowsp_expr k) {
     ptowsp_module *m = r->f.m;
-    ptowsp_task_desc task;
-    memset(&task, 0, sizeof task);
-    task.kernel = r->kernel;
+    ptowsp_task_desc task = {.kernel = r->kernel};
     for (int v = 0; v < 3; v++) {
         ptowsp_expr rows = ptowsp_add(ptowsp_mul(i, ptowsp_i64(m, below(r, 3))),
                                       ptowsp_mul(k, ptowsp_i64(m, below(r, 2))));
@@ -279,11 +256,8 @@ static void random_scope(random_program *r, ptowsp_axis three, ptowsp_expr i, in
 
 // Counts are of a tensor of 16 x 16; the tile is one of 9 that overlap, from row and column 0, 4 or 8.
 static void count_task(random_program *r, uint32_t row, uint32_t col, ptowsp_expr by) {
-    ptowsp_task_desc task;
-    memset(&task, 0, sizeof task);
-    task.kernel = r->count;
-    task.views[0].tensor = r->counts;
-    task.views[0].row = ptowsp_i64(r->f.m, row);
+    ptowsp_task_desc task = {
+        .kernel = r->count, .views[0].tensor = r->counts, .views[0].row = ptowsp_i64(r->f.m, row)};
     task.views[0].col = ptowsp_i64(r->f.m, col);
     task.scalars[0] = by;
     ptowsp_task_make(r->f.m, &task);
@@ -295,9 +269,7 @@ static void random_count(random_program *r, ptowsp_expr by) {
 }
 
 static void random_load(random_program *r, uint32_t slot) {
-    ptowsp_view view;
-    memset(&view, 0, sizeof view);
-    view.tensor = r->counts;
+    ptowsp_view view = {.tensor = r->counts};
     view.row = ptowsp_i64(r->f.m, 6 + below(r, 4));
     view.col = ptowsp_i64(r->f.m, 6 + below(r, 4));
     ptowsp_slot_load_make(r->f.m, slot, &view, ptowsp_i64(r->f.m, 0), ptowsp_i64(r->f.m, 0));
@@ -394,8 +366,7 @@ static void random_make(random_program *r, uint64_t seed) {
     npu_fixture_compile(&r->f, NULL);
 }
 
-static void simpler__random_programs_are_written_with_their_runs(void **state) {
-    (void)state;
+TEST(simpler__random_programs_are_written_with_their_runs) {
     const char *kept = getenv("PTOWSP_SIMPLER_TREES"), *count = getenv("PTOWSP_SIMPLER_COUNT");
     const uint64_t seeds = count ? (uint64_t)atoi(count) : 4;
     static float data[RANDOM_TENSORS][RANDOM_ROWS * 2 * SIZE];
@@ -413,18 +384,12 @@ static void simpler__random_programs_are_written_with_their_runs(void **state) {
         desc.block_max = seed % 2 ? 1 : 0;
         assert_int_equal(ptowsp_run_create(r.f.context, r.f.program, &desc.run), PTOWSP_OK);
         if (seed > 2) {
-            ptowsp_buffer buffer;
-            memset(&buffer, 0, sizeof buffer);
             memset(counts, 0, sizeof counts);
-            buffer.dtype = PTOWSP_I32;
-            buffer.data = counts;
+            ptowsp_buffer buffer = {.dtype = PTOWSP_I32, .data = counts};
             assert_int_equal(ptowsp_run_bind_tensor(desc.run, "counts", &buffer), PTOWSP_OK);
         }
         for (int i = 0; i < RANDOM_TENSORS; i++) {
-            ptowsp_buffer buffer;
-            memset(&buffer, 0, sizeof buffer);
-            buffer.dtype = PTOWSP_F32;
-            buffer.data = data[i];
+            ptowsp_buffer buffer = {.dtype = PTOWSP_F32, .data = data[i]};
             for (int k = 0; k < RANDOM_ROWS * 2 * SIZE; k++) {
                 data[i][k] = (float)below(&r, 1000);
             }
@@ -440,8 +405,7 @@ static void simpler__random_programs_are_written_with_their_runs(void **state) {
 }
 
 // Strides are known as a run begins: this one goes backwards.
-static void simpler__strides_below_1_are_written_for_the_orchestration_to_refuse(void **state) {
-    (void)state;
+TEST(simpler__strides_below_1_are_written_for_the_orchestration_to_refuse) {
     const char *kept = getenv("PTOWSP_SIMPLER_TREES");
     float data[2][TILES * SIZE * SIZE] = {{0}};
     npu_fixture f;
@@ -455,15 +419,13 @@ static void simpler__strides_below_1_are_written_for_the_orchestration_to_refuse
     }
     assert_int_equal(ptowsp_run_create(f.context, f.program, &desc.run), PTOWSP_OK);
     for (int i = 0; i < 2; i++) {
-        ptowsp_buffer buffer;
-        memset(&buffer, 0, sizeof buffer);
-        buffer.dtype = PTOWSP_F32;
-        buffer.rank = 2;
-        buffer.shape[0] = TILES * SIZE;
-        buffer.shape[1] = SIZE;
-        buffer.strides[0] = i == 0 ? -SIZE : SIZE;
-        buffer.strides[1] = 1;
-        buffer.data = data[i] + (i == 0 ? (TILES * SIZE - 1) * SIZE : 0);
+        ptowsp_buffer buffer = {.dtype = PTOWSP_F32,
+                                .rank = 2,
+                                .shape[0] = TILES * SIZE,
+                                .shape[1] = SIZE,
+                                .strides[0] = i == 0 ? -SIZE : SIZE,
+                                .strides[1] = 1,
+                                .data = data[i] + (i == 0 ? (TILES * SIZE - 1) * SIZE : 0)};
         assert_int_equal(ptowsp_run_bind_tensor(desc.run, i ? "y" : "x", &buffer), PTOWSP_OK);
     }
     assert_int_equal(ptowsp_npu_emit(f.context, f.program, &desc), PTOWSP_OK);
@@ -490,8 +452,7 @@ static void refuses_program(npu_fixture *f, ptowsp_status status, const char *te
 static void refuses_schedule(void (*set)(ptowsp_module *m, ptowsp_schedule *schedule),
                              const char *text) {
     npu_fixture f;
-    ptowsp_schedule schedule;
-    memset(&schedule, 0, sizeof schedule);
+    ptowsp_schedule schedule = {0};
     npu_fixture_begin(&f);
     doubles_make(&f, TILES * SIZE);
     set(f.m, &schedule);
@@ -523,8 +484,7 @@ static void set_timing(ptowsp_module *m, ptowsp_schedule *schedule) {
     schedule->timing_count = 2;
 }
 
-static void simpler__directives_that_it_has_not_got_are_refused(void **state) {
-    (void)state;
+TEST(simpler__directives_that_it_has_not_got_are_refused) {
     refuses_schedule(set_affinity, "emit: no dispatch by a key or a plan for PTO Runtime: it gives "
                                    "a ready task to any free core");
     refuses_schedule(set_in_order,
@@ -534,19 +494,14 @@ static void simpler__directives_that_it_has_not_got_are_refused(void **state) {
     refuses_schedule(set_timing, "schedule: target ascend_npu does not do timing batched");
 }
 
-static void simpler__kernels_that_are_not_of_tiles_are_refused(void **state) {
-    (void)state;
+TEST(simpler__kernels_that_are_not_of_tiles_are_refused) {
     npu_fixture f;
     npu_fixture_make(&f);
     refuses_program(&f, PTOWSP_UNSUPPORTED,
                     "emit: no kernel scale for PTO Runtime: it is a C function, and not a tile "
                     "kernel");
-    ptowsp_pto_source pto;
-    ptowsp_kernel_desc kernel;
-    memset(&pto, 0, sizeof pto);
-    memset(&kernel, 0, sizeof kernel);
-    pto.file = "tests/npu/own/add.cpp";
-    pto.entry = "kernel_entry";
+    ptowsp_kernel_desc kernel = {0};
+    ptowsp_pto_source pto = {.file = "tests/npu/own/add.cpp", .entry = "kernel_entry"};
     const ptowsp_pto_arg args[] = {{PTOWSP_PTO_DATA, 0, 0},
                                    {PTOWSP_PTO_DATA, 0, 0},
                                    {PTOWSP_PTO_DATA, 0, 0},
@@ -562,10 +517,7 @@ static void simpler__kernels_that_are_not_of_tiles_are_refused(void **state) {
     ptowsp_tensor x = tensor_of(&f, "x", PTOWSP_F32, SIZE, SIZE);
     ptowsp_kernel own = ptowsp_kernel_make(f.m, &kernel);
     PTOWSP_WORKLOAD(f.m, "own") {
-        ptowsp_task_desc task;
-        memset(&task, 0, sizeof task);
-        task.kernel = own;
-        task.views[0].tensor = x;
+        ptowsp_task_desc task = {.kernel = own, .views[0].tensor = x};
         ptowsp_task_make(f.m, &task);
     }
     npu_fixture_compile(&f, NULL);
@@ -574,8 +526,7 @@ static void simpler__kernels_that_are_not_of_tiles_are_refused(void **state) {
                     "kernel");
 }
 
-static void simpler__pipelines_are_refused(void **state) {
-    (void)state;
+TEST(simpler__pipelines_are_refused) {
     npu_fixture f;
     npu_fixture_begin(&f);
     npu_module_make(&f, "piped");
@@ -596,8 +547,7 @@ static void simpler__pipelines_are_refused(void **state) {
     refuses_program(&f, PTOWSP_UNSUPPORTED, "emit: no pipeline two for PTO Runtime");
 }
 
-static void simpler__tensors_beyond_its_own_are_refused(void **state) {
-    (void)state;
+TEST(simpler__tensors_beyond_its_own_are_refused) {
     npu_fixture f;
     npu_fixture_begin(&f);
     doubles_make(&f, (int64_t)1 << 28);
@@ -606,21 +556,14 @@ static void simpler__tensors_beyond_its_own_are_refused(void **state) {
                     "emit: tensor x has 2^32 elements or more, beyond PTO Runtime's tensors");
     npu_fixture_begin(&f);
     npu_module_make(&f, "double");
-    ptowsp_kernel_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = "scale";
-    desc.fn = npu_scale;
-    desc.source.text = NPU_SCALE_TEXT;
-    desc.source.fn = "scale";
+    ptowsp_kernel_desc desc = {
+        .name = "scale", .fn = npu_scale, .source.text = NPU_SCALE_TEXT, .source.fn = "scale"};
     const ptowsp_tile_param tile = {"data", PTOWSP_INOUT, PTOWSP_F64, 8, 8};
     desc.tiles[0] = tile;
     ptowsp_kernel scale = ptowsp_kernel_make(f.m, &desc);
     ptowsp_tensor x = tensor_of(&f, "exact", PTOWSP_F64, 8, 8);
     PTOWSP_WORKLOAD(f.m, "double") {
-        ptowsp_task_desc task;
-        memset(&task, 0, sizeof task);
-        task.kernel = scale;
-        task.views[0].tensor = x;
+        ptowsp_task_desc task = {.kernel = scale, .views[0].tensor = x};
         ptowsp_task_make(f.m, &task);
     }
     npu_fixture_compile(&f, NULL);
@@ -628,13 +571,11 @@ static void simpler__tensors_beyond_its_own_are_refused(void **state) {
                     "emit: no tensor exact for PTO Runtime: it has no type for f64");
 }
 
-static void simpler__windows_beyond_its_ring_are_refused(void **state) {
-    (void)state;
+TEST(simpler__windows_beyond_its_ring_are_refused) {
     static const uint32_t windows[][2] = {{16, 32}, {63, 64}, {65535, 65536}};
     char path[128], line[64];
     npu_fixture f;
-    ptowsp_schedule schedule;
-    memset(&schedule, 0, sizeof schedule);
+    ptowsp_schedule schedule = {0};
     for (int i = 0; i < 4; i++) {
         npu_fixture_begin(&f);
         doubles_make(&f, TILES * SIZE);
@@ -659,19 +600,14 @@ static void simpler__windows_beyond_its_ring_are_refused(void **state) {
 }
 
 // TADDC is in PTO-ISA's simulator alone.
-static void simpler__kernels_for_simulators_name_no_device(void **state) {
-    (void)state;
+TEST(simpler__kernels_for_simulators_name_no_device) {
     for (int i = 0; i < 2; i++) {
         npu_fixture f;
         char path[128];
-        ptowsp_body_desc body;
-        ptowsp_alloc_desc alloc;
-        ptowsp_instruction_desc sum;
-        ptowsp_task_desc task;
-        memset(&body, 0, sizeof body);
-        memset(&alloc, 0, sizeof alloc);
-        memset(&sum, 0, sizeof sum);
-        memset(&task, 0, sizeof task);
+        ptowsp_body_desc body = {0};
+        ptowsp_alloc_desc alloc = {0};
+        ptowsp_instruction_desc sum = {0};
+        ptowsp_task_desc task = {0};
         npu_fixture_begin(&f);
         npu_module_make(&f, "carries");
         body.name = "sum";
@@ -732,8 +668,7 @@ static void plans_make(npu_fixture *f, int tensor_count, bool is_read) {
     npu_fixture_compile(f, NULL);
 }
 
-static void simpler__arguments_are_counted_as_they_are_passed(void **state) {
-    (void)state;
+TEST(simpler__arguments_are_counted_as_they_are_passed) {
     for (int is_read = 0; is_read < 2; is_read++) {
         npu_fixture f;
         char path[128];
@@ -750,8 +685,7 @@ static void simpler__arguments_are_counted_as_they_are_passed(void **state) {
     }
 }
 
-static void simpler__256_bound_tensors_are_refused(void **state) {
-    (void)state;
+TEST(simpler__256_bound_tensors_are_refused) {
     npu_fixture f;
     npu_fixture_begin(&f);
     npu_module_make(&f, "many");
@@ -772,8 +706,7 @@ static void simpler__256_bound_tensors_are_refused(void **state) {
                     "emit: the program has 256 bound tensors and arrays; PTO Runtime takes 255");
 }
 
-static void simpler__descriptions_that_are_wrong_are_refused(void **state) {
-    (void)state;
+TEST(simpler__descriptions_that_are_wrong_are_refused) {
     static const uint32_t windows[] = {1, 8, 24, 131072};
     npu_fixture f, other;
     char path[128], text[160];
@@ -800,24 +733,4 @@ static void simpler__descriptions_that_are_wrong_are_refused(void **state) {
     ptowsp_run_destroy(desc.run);
     npu_fixture_free(&other);
     npu_fixture_free(&f);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(simpler__sources_of_a_program_are_those_of_its_other_tree),
-        cmocka_unit_test(simpler__orchestration_is_golden),
-        cmocka_unit_test(simpler__run_is_recorded_beside_the_test),
-        cmocka_unit_test(simpler__random_programs_are_written_with_their_runs),
-        cmocka_unit_test(simpler__strides_below_1_are_written_for_the_orchestration_to_refuse),
-        cmocka_unit_test(simpler__directives_that_it_has_not_got_are_refused),
-        cmocka_unit_test(simpler__kernels_that_are_not_of_tiles_are_refused),
-        cmocka_unit_test(simpler__pipelines_are_refused),
-        cmocka_unit_test(simpler__tensors_beyond_its_own_are_refused),
-        cmocka_unit_test(simpler__windows_beyond_its_ring_are_refused),
-        cmocka_unit_test(simpler__kernels_for_simulators_name_no_device),
-        cmocka_unit_test(simpler__arguments_are_counted_as_they_are_passed),
-        cmocka_unit_test(simpler__256_bound_tensors_are_refused),
-        cmocka_unit_test(simpler__descriptions_that_are_wrong_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -62,8 +62,7 @@ static void refused(const faults_case *f, ptowsp_status status, ptowsp_plan_faul
 
 // 12 query heads of 3 KV heads are groups of 4, whether the group is given, derived or both; so are
 // the rows of a slot.
-static void attention_faults__heads_that_agree_are_one_plan(void **state) {
-    (void)state;
+TEST(attention_faults__heads_that_agree_are_one_plan) {
     static const uint32_t given[3][2] = {{4, 0}, {0, 12}, {4, 12}};
     const ptowsp_attention_limits limits = {.sequence_count_max = 3, .kv_length_max = 9000};
     faults_case f;
@@ -84,8 +83,7 @@ static void attention_faults__heads_that_agree_are_one_plan(void **state) {
     }
 }
 
-static void attention_faults__of_the_configuration(void **state) {
-    (void)state;
+TEST(attention_faults__wrong_configurations_are_refused) {
     const uint64_t none = PTOWSP_NO_INDEX;
     faults_case f;
     case_make(&f);
@@ -153,8 +151,7 @@ static void attention_faults__of_the_configuration(void **state) {
     assert_text(&info, "plan: the output pointer is NULL");
 }
 
-static void attention_faults__of_costs(void **state) {
-    (void)state;
+TEST(attention_faults__of_costs) {
     const double wrong[] = {-1, NAN, INFINITY, -INFINITY, 1e101, 1e-101};
     faults_case f;
     for (uint32_t i = 0; i < 4; i++) {
@@ -189,8 +186,7 @@ static void attention_faults__of_costs(void **state) {
     }
 }
 
-static void attention_faults__of_the_batch(void **state) {
-    (void)state;
+TEST(attention_faults__wrong_batches_are_refused) {
     faults_case f;
     case_make(&f);
     f.kv[2] = -7;
@@ -236,8 +232,7 @@ static void attention_faults__of_the_batch(void **state) {
     assert_text(&info, "plan: batch is NULL");
 }
 
-static void attention_faults__of_totals(void **state) {
-    (void)state;
+TEST(attention_faults__totals_too_large_are_refused) {
     faults_case f;
     case_make(&f);
     f.batch.query_lengths = NULL;
@@ -272,8 +267,7 @@ static void attention_faults__of_totals(void **state) {
             "plan: the cost of the batch exceeds 2^62 of the planner's grid");
 }
 
-static void attention_faults__of_capacities(void **state) {
-    (void)state;
+TEST(attention_faults__capacities_too_small_are_refused) {
     faults_case f;
     case_make(&f);
     f.config.cost.per_token = 1;
@@ -328,8 +322,7 @@ static void attention_faults__of_capacities(void **state) {
     plan_free(&plan);
 }
 
-static void attention_faults__of_bounds(void **state) {
-    (void)state;
+TEST(attention_faults__wrong_arguments_of_bounds_are_refused) {
     faults_case f;
     case_make(&f);
     ptowsp_attention_limits limits = {4, -1, 0, 0, 0};
@@ -349,8 +342,7 @@ static void attention_faults__of_bounds(void **state) {
 }
 
 // Ranges beyond the counts, out of order, that end early, or of a lane without speed; and counts.
-static void attention_faults__check_finds_wrong_ranges_and_counts(void **state) {
-    (void)state;
+TEST(attention_faults__check_finds_wrong_ranges_and_counts) {
     faults_case f;
     case_make(&f);
     aplan plan = plan_make(&f.batch, &f.config);
@@ -401,13 +393,11 @@ static void attention_faults__check_finds_wrong_ranges_and_counts(void **state) 
 }
 
 // An INVALID unit below the count is not of a plan, even without KV: nor is a count that includes one.
-static void attention_faults__check_finds_invalid_units_among_the_others(void **state) {
-    (void)state;
+TEST(attention_faults__check_finds_invalid_units_among_the_others) {
     const int32_t lengths[] = {40, 30};
     const abatch both = {lengths, NULL, 2}, first = {lengths, NULL, 1},
                  second = {lengths + 1, NULL, 1};
-    aconfig c;
-    memset(&c, 0, sizeof c);
+    aconfig c = {0};
     c.kv_head_count = c.lane_count = 1;
     aplan plan = plan_make(&both, &c);
     ptowsp_plan_info info;
@@ -427,22 +417,14 @@ static void attention_faults__check_finds_invalid_units_among_the_others(void **
 }
 
 // 2^32 - 1 heads on two lanes: the middle one is split, and so there is one unit too many.
-static void attention_faults__of_one_unit_too_many(void **state) {
-    (void)state;
+TEST(attention_faults__one_unit_too_many_is_refused) {
     const int32_t length = 1000;
     const abatch batch = {&length, NULL, 1};
-    aconfig c;
-    memset(&c, 0, sizeof c);
-    c.kv_head_count = UINT32_MAX;
-    c.lane_count = 2;
+    aconfig c = {.kv_head_count = UINT32_MAX, .lane_count = 2};
     ptowsp_work works[2];
     uint32_t begins[6];
-    aplan plan;
-    memset(&plan, 0, sizeof plan);
-    plan.units = works;
-    plan.merges = works + 1;
-    plan.unit_begin = begins;
-    plan.merge_begin = begins + 3;
+    aplan plan = {
+        .units = works, .merges = works + 1, .unit_begin = begins, .merge_begin = begins + 3};
     plan.unit_capacity = plan.merge_capacity = 1;
     ptowsp_plan_info info;
     ptowsp_attention_sizes sizes;
@@ -458,12 +440,10 @@ static void attention_faults__of_one_unit_too_many(void **state) {
 }
 
 // Arrays of 32-bit integers number units up to 2^31 - 1; nothing is read of a plan with more.
-static void attention_faults__of_exports(void **state) {
-    (void)state;
+TEST(attention_faults__plans_too_large_to_export_are_refused) {
     ptowsp_work unit;
     const ptowsp_attention_arrays arrays = {NULL, NULL, NULL, NULL};
-    aplan plan;
-    memset(&plan, 0, sizeof plan);
+    aplan plan = {0};
     assert_int_equal(ptowsp_attention_export(&plan, &arrays), PTOWSP_OK);
     plan.unit_count = plan.unit_capacity = 1;
     assert_int_equal(ptowsp_attention_export(&plan, &arrays), PTOWSP_INVALID_PARAMS);
@@ -481,15 +461,10 @@ static void attention_faults__of_exports(void **state) {
 }
 
 // Parts without slots need no merges, and their results would be lost.
-static void attention_faults__check_finds_parts_without_slots(void **state) {
-    (void)state;
+TEST(attention_faults__check_finds_parts_without_slots) {
     const int32_t lengths[] = {250, 100, 50};
     const abatch batch = {lengths, NULL, 3};
-    aconfig c;
-    memset(&c, 0, sizeof c);
-    c.kv_head_count = 1;
-    c.lane_count = 4;
-    c.cost.per_token = 1;
+    aconfig c = {.kv_head_count = 1, .lane_count = 4, .cost.per_token = 1};
     aplan plan = plan_make(&batch, &c);
     assert_int_equal(plan.merge_count, 2);
     for (uint32_t i = 0; i < plan.unit_count; i++) {
@@ -507,14 +482,10 @@ static void attention_faults__check_finds_parts_without_slots(void **state) {
 }
 
 // Two parts of a tile whose entry in the list of merges is missing.
-static void attention_faults__check_finds_parts_without_a_merge(void **state) {
-    (void)state;
+TEST(attention_faults__check_finds_parts_without_a_merge) {
     const int32_t length = 400;
     const abatch batch = {&length, NULL, 1};
-    aconfig c;
-    memset(&c, 0, sizeof c);
-    c.kv_head_count = 1;
-    c.lane_count = 2;
+    aconfig c = {.kv_head_count = 1, .lane_count = 2};
     aplan plan = plan_make(&batch, &c);
     assert_int_equal(plan.merge_count, 1);
     plan.merge_count = plan.merge_begin[1] = plan.merge_begin[2] = 0;
@@ -525,8 +496,7 @@ static void attention_faults__check_finds_parts_without_a_merge(void **state) {
 }
 
 // Each field of each unit and merge, changed alone, is found, and so is each count and range.
-static void attention_faults__check_finds_what_is_changed(void **state) {
-    (void)state;
+TEST(attention_faults__check_finds_what_is_changed) {
     faults_case f;
     case_make(&f);
     f.config.cost.per_token = 1;
@@ -584,14 +554,10 @@ static void attention_faults__check_finds_what_is_changed(void **state) {
     plan_free(&plan);
 }
 
-static void attention_faults__chunk_plans_say_when_they_exceed_their_units(void **state) {
-    (void)state;
+TEST(attention_faults__chunk_plans_say_when_they_exceed_their_units) {
     const int32_t lengths[] = {1000};
     const ptowsp_batch batch = {lengths, 1, 1};
-    ptowsp_plan_config config;
-    memset(&config, 0, sizeof config);
-    config.chunk_min = 1;
-    config.chunk_max = 100;
+    ptowsp_plan_config config = {.chunk_min = 1, .chunk_max = 100};
     ptowsp_work work[16];
     ptowsp_plan_info info;
     for (uint32_t units = 9; units <= 10; units++) {
@@ -614,25 +580,4 @@ static void attention_faults__chunk_plans_say_when_they_exceed_their_units(void 
     config.chunk_min = 97;  // in pages of 50 only 100 is left
     config.align = 50;
     assert_true(ptowsp_plan_is_invariant(&config));
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(attention_faults__heads_that_agree_are_one_plan),
-        cmocka_unit_test(attention_faults__of_the_configuration),
-        cmocka_unit_test(attention_faults__of_costs),
-        cmocka_unit_test(attention_faults__of_the_batch),
-        cmocka_unit_test(attention_faults__of_totals),
-        cmocka_unit_test(attention_faults__of_capacities),
-        cmocka_unit_test(attention_faults__of_bounds),
-        cmocka_unit_test(attention_faults__check_finds_wrong_ranges_and_counts),
-        cmocka_unit_test(attention_faults__check_finds_invalid_units_among_the_others),
-        cmocka_unit_test(attention_faults__of_one_unit_too_many),
-        cmocka_unit_test(attention_faults__of_exports),
-        cmocka_unit_test(attention_faults__check_finds_parts_without_slots),
-        cmocka_unit_test(attention_faults__check_finds_parts_without_a_merge),
-        cmocka_unit_test(attention_faults__check_finds_what_is_changed),
-        cmocka_unit_test(attention_faults__chunk_plans_say_when_they_exceed_their_units),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

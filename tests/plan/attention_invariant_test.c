@@ -338,21 +338,18 @@ static uint32_t any_batch(uint64_t *random, uint32_t *numbers, ptowsp_attention_
 }
 
 static ptowsp_context *threads_make(void) {
-    ptowsp_context_desc desc;
-    memset(&desc, 0, sizeof desc);
+    ptowsp_context_desc desc = {0};
 #if !defined(PTOWSP_NO_THREADS)
     desc.threads = PTOWSP_THREADS_OWN;
     desc.lane_count = THREADS_MAX;
 #endif
-    ptowsp_context *context = NULL;
-    assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(&desc);
     return context;
 }
 
 // -- bits -----------------------------------------------------------------------------------------
 
-static void attention__bits_do_not_depend_on_neighbours_batch_lanes_or_threads(void **state) {
-    (void)state;
+TEST(attention__bits_do_not_depend_on_neighbours_batch_lanes_or_threads) {
     uint64_t random = test_seed(), split = 0;
     ptowsp_context *context = threads_make();
     for (int round = 0; TEST_ROUNDS(round, 25); round++) {
@@ -445,8 +442,7 @@ static void require_numbers(const setting *s, const sequence *one, const result 
     }
 }
 
-static void attention__numbers_are_those_of_double_precision(void **state) {
-    (void)state;
+TEST(attention__numbers_are_those_of_double_precision) {
     uint64_t random = test_seed() + 1;
     ptowsp_context *context = threads_make();
     for (int round = 0; TEST_ROUNDS(round, 60); round++) {
@@ -480,28 +476,21 @@ static void attention__numbers_are_those_of_double_precision(void **state) {
 
 // A window of two tokens on both sides of a chunk's end. A whole chunk costs 2^24 * 2^30 of the least
 // cost, which is 2^10 of the grid: 2^64.
-static void attention__chunks_may_cost_more_than_all_that_is_seen(void **state) {
-    (void)state;
+TEST(attention__chunks_may_cost_more_than_all_that_is_seen) {
     const int32_t lengths[] = {(1 << 24) + 1};
     const ptowsp_attention_batch batch = {lengths, NULL, 1};
-    ptowsp_attention_config c;
-    memset(&c, 0, sizeof c);
-    c.kv_head_count = 1;
-    c.lane_count = 2;
-    c.mode = PTOWSP_ATTENTION_INVARIANT;
-    c.window = 2;
-    c.chunk = 1 << 24;
-    c.grain = 1;
-    c.cost.per_token = 1 << 30;
-    c.cost.per_merged_row = 1;
+    ptowsp_attention_config c = {.kv_head_count = 1,
+                                 .lane_count = 2,
+                                 .mode = PTOWSP_ATTENTION_INVARIANT,
+                                 .window = 2,
+                                 .chunk = 1 << 24,
+                                 .grain = 1,
+                                 .cost.per_token = 1 << 30,
+                                 .cost.per_merged_row = 1};
     ptowsp_work units[2], merges[1];
     uint32_t unit_begin[3], merge_begin[3];
-    ptowsp_attention_plan plan;
-    memset(&plan, 0, sizeof plan);
-    plan.units = units;
-    plan.merges = merges;
-    plan.unit_begin = unit_begin;
-    plan.merge_begin = merge_begin;
+    ptowsp_attention_plan plan = {
+        .units = units, .merges = merges, .unit_begin = unit_begin, .merge_begin = merge_begin};
     plan.unit_capacity = plan.slot_capacity = 2;
     plan.merge_capacity = 1;
     assert_int_equal(ptowsp_attention_generate(&batch, &c, &plan, NULL), PTOWSP_OK);
@@ -510,13 +499,4 @@ static void attention__chunks_may_cost_more_than_all_that_is_seen(void **state) 
     assert_int_equal(units[0].params[3], 1);
     assert_int_equal(units[1].params[3], 1);
     assert_int_equal(ptowsp_attention_check(&batch, &c, &plan, NULL), PTOWSP_OK);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(attention__bits_do_not_depend_on_neighbours_batch_lanes_or_threads),
-        cmocka_unit_test(attention__chunks_may_cost_more_than_all_that_is_seen),
-        cmocka_unit_test(attention__numbers_are_those_of_double_precision),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

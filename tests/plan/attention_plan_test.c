@@ -17,15 +17,11 @@ static void assert_unit(const aplan *plan, uint32_t i, uint32_t request, uint32_
 }
 
 static aconfig config_of(uint32_t heads, uint32_t lanes) {
-    aconfig c;
-    memset(&c, 0, sizeof c);
-    c.kv_head_count = heads;
-    c.lane_count = lanes;
+    aconfig c = {.kv_head_count = heads, .lane_count = lanes};
     return c;
 }
 
-static void attention_plan__the_drawing_of_the_header(void **state) {
-    (void)state;
+TEST(attention_plan__gives_the_drawing_of_the_header) {
     const int32_t lengths[] = {250, 100, 50};
     const abatch batch = {lengths, NULL, 3};
     aconfig c = config_of(1, 4);
@@ -56,8 +52,7 @@ static void attention_plan__the_drawing_of_the_header(void **state) {
 
 // One sequence of 1,000 tokens on two lanes: unit 10, token 1, 8 rows, 2 per merged row. Parts of x
 // and 1,000 - x tokens: 10 + x + 2 * 8 * 2 = 10 + 1,000 - x, so x = 484. In pages of 16 that is 30.25.
-static void attention_plan__the_lane_that_merges_computes_less(void **state) {
-    (void)state;
+TEST(attention_plan__the_lane_that_merges_computes_less) {
     const int32_t lengths[] = {1000};
     const abatch batch = {lengths, NULL, 1};
     aconfig c = config_of(1, 2);
@@ -89,8 +84,7 @@ static void attention_plan__the_lane_that_merges_computes_less(void **state) {
 
 // 100 queries are the last of 250 tokens, 4 heads a KV head, tiles of 32 rows: 8 tokens, 13 tiles.
 // Tile t has queries 8 t to 8 t + 7, at positions from 150 + 8 t.
-static void attention_plan__tiles_see_what_the_header_says(void **state) {
-    (void)state;
+TEST(attention_plan__tiles_see_what_the_header_says) {
     const int32_t lengths[] = {250}, queries[] = {100};
     const abatch batch = {lengths, queries, 1};
     aconfig c = config_of(1, 1);
@@ -140,8 +134,7 @@ static void attention_plan__tiles_see_what_the_header_says(void **state) {
     plan_free(&plan);
 }
 
-static void attention_plan__windows_beyond_all_kv_are_none(void **state) {
-    (void)state;
+TEST(attention_plan__windows_beyond_all_kv_are_none) {
     const int32_t lengths[] = {2147483647, 5};
     const abatch batch = {lengths, NULL, 2};
     const uint32_t windows[] = {0, 2147483647, 2147483648u, UINT32_MAX};
@@ -159,8 +152,7 @@ static void attention_plan__windows_beyond_all_kv_are_none(void **state) {
     plan_free(&plan);
 }
 
-static void attention_plan__empty_sequences_have_no_units(void **state) {
-    (void)state;
+TEST(attention_plan__empty_sequences_have_no_units) {
     const int32_t lengths[] = {0, 7, 0, 9}, queries[] = {3, 0, 0, 2};
     const abatch batch = {lengths, queries, 4}, none = {NULL, NULL, 0}, zeros = {lengths, NULL, 1};
     aconfig c = config_of(2, 3);
@@ -180,8 +172,7 @@ static void attention_plan__empty_sequences_have_no_units(void **state) {
     }
 }
 
-static void attention_plan__lanes_get_work_by_their_speed(void **state) {
-    (void)state;
+TEST(attention_plan__lanes_get_work_by_their_speed) {
     const int32_t lengths[] = {600};
     const abatch batch = {lengths, NULL, 1};
     const uint32_t speeds[] = {0, 3, 0, 2, 1, 0};
@@ -201,8 +192,7 @@ static void attention_plan__lanes_get_work_by_their_speed(void **state) {
 
 // 264 parts of one tile would cost 264 slots on one lane. Of 100,000 tokens and 8 a slot the best
 // is near the root of 800,000.
-static void attention_plan__few_long_sequences_are_not_shredded(void **state) {
-    (void)state;
+TEST(attention_plan__few_long_sequences_are_not_shredded) {
     const int32_t lengths[] = {100000};
     const abatch batch = {lengths, NULL, 1};
     aconfig c = config_of(1, 264);
@@ -216,8 +206,7 @@ static void attention_plan__few_long_sequences_are_not_shredded(void **state) {
     plan_free(&plan);
 }
 
-static void attention_plan__only_the_mode_makes_a_plan_invariant(void **state) {
-    (void)state;
+TEST(attention_plan__only_the_mode_makes_a_plan_invariant) {
     aconfig c = config_of(1, 1);
     c.chunk = 1024;  // a picked chunk alone promises nothing
     assert_false(ptowsp_attention_is_invariant(&c));
@@ -228,8 +217,7 @@ static void attention_plan__only_the_mode_makes_a_plan_invariant(void **state) {
 
 // -- sizes, bounds, placing -----------------------------------------------------------------------
 
-static void attention_plan__bounds_of_paper(void **state) {
-    (void)state;
+TEST(attention_plan__bounds_are_those_of_paper) {
     ptowsp_attention_sizes sizes;
     ptowsp_attention_limits limits = {256, 10000, 0, 0, 0};
     aconfig c = config_of(8, 264);
@@ -269,8 +257,7 @@ static void attention_plan__bounds_of_paper(void **state) {
     assert_int_equal(sizes.unit_count, UINT32_MAX / 2);
 }
 
-static void attention_plan__place_puts_all_arrays_into_the_block(void **state) {
-    (void)state;
+TEST(attention_plan__place_puts_all_arrays_into_the_block) {
     const ptowsp_attention_sizes sizes = {5, 2, 4, 3, 7, 24 * 7 + 8 * 7 + 8 * 8};
     PWSP_ALIGNAS(8) char block[24 * 7 + 8 * 7 + 8 * 8 + 8];
     aplan plan;
@@ -311,8 +298,7 @@ static void attention_plan__place_puts_all_arrays_into_the_block(void **state) {
 // -- balance --------------------------------------------------------------------------------------
 
 // Large batches, where the first attempt writes.
-static void attention_plan__large_batches_are_balanced(void **state) {
-    (void)state;
+TEST(attention_plan__large_batches_are_balanced) {
     uint64_t random = test_seed();
     static int32_t lengths[5000];
     for (int round = 0; TEST_ROUNDS(round, 200); round++) {
@@ -351,8 +337,7 @@ static void attention_plan__large_batches_are_balanced(void **state) {
 
 // -- text and arrays ------------------------------------------------------------------------------
 
-static void attention_plan__print_writes_a_table(void **state) {
-    (void)state;
+TEST(attention_plan__print_writes_a_table) {
     const int32_t lengths[] = {250, 100, 50};
     const abatch batch = {lengths, NULL, 3};
     aconfig c = config_of(1, 4);
@@ -403,8 +388,7 @@ static void attention_plan__print_writes_a_table(void **state) {
 }
 
 // Without work there is no mean cost, and so no ratio.
-static void attention_plan__print_of_nothing_has_no_ratio(void **state) {
-    (void)state;
+TEST(attention_plan__print_of_nothing_has_no_ratio) {
     const int32_t lengths[] = {0, 0};
     const abatch batch = {lengths, NULL, 2};
     const aconfig c = config_of(2, 1);
@@ -416,8 +400,7 @@ static void attention_plan__print_of_nothing_has_no_ratio(void **state) {
     plan_free(&plan);
 }
 
-static void attention_plan__export_gives_the_arrays_of_others(void **state) {
-    (void)state;
+TEST(attention_plan__export_gives_the_arrays_of_others) {
     const int32_t lengths[] = {250, 100, 50};
     const abatch batch = {lengths, NULL, 3};
     aconfig c = config_of(1, 4);
@@ -448,8 +431,7 @@ static void attention_plan__export_gives_the_arrays_of_others(void **state) {
 
 // Three steps into one plan for up to 8 units and 4 merges: the second request ends, then all do. Every
 // element of the arrays is written in each step, and none beyond.
-static void attention_plan__export_fills_the_arrays_to_capacity(void **state) {
-    (void)state;
+TEST(attention_plan__export_fills_the_arrays_to_capacity) {
     enum { UNITS = 8, MERGES = 4, MARK = 0x5a5a5a5a };
     const int32_t steps[3][3] = {{250, 100, 50}, {250, 0, 50}, {0, 0, 0}};
     // Four lanes: 100 each of 400 tokens; then 75 each of 300.
@@ -486,8 +468,7 @@ static void attention_plan__export_fills_the_arrays_to_capacity(void **state) {
 
 // A window of 100 at 1,000 tokens sees tokens 900 on, in a decode step; tiles of two query tokens at
 // 998 and 999 see 899 on.
-static void attention_plan__first_pieces_start_at_the_grain(void **state) {
-    (void)state;
+TEST(attention_plan__first_pieces_start_at_the_grain) {
     const int32_t kv[] = {1000}, queries[] = {2};
     const struct {
         uint32_t page, chunk, grain, start[2];  // of decode, of the tile of two
@@ -530,8 +511,7 @@ static void attention_plan__first_pieces_start_at_the_grain(void **state) {
 }
 
 // Two slots of two rows, each a half of a softmax: (l 2 + 2), acc (2, 6) + (4, 8).
-static void attention_plan__merge_row_merges_the_slots_of_a_row(void **state) {
-    (void)state;
+TEST(attention_plan__merge_row_merges_the_slots_of_a_row) {
     ptowsp_partial states[6];
     float accs[6 * 2], out[2];
     for (uint32_t i = 0; i < 6; i++) {
@@ -549,18 +529,15 @@ static void attention_plan__merge_row_merges_the_slots_of_a_row(void **state) {
 
 // 100 tokens on two lanes, and 2 slots of 4 rows at 5 each: 100 + 40 = 70 for each lane, of which its two
 // rows of both slots are 20.
-static void attention_plan__lanes_share_a_merge_by_rows(void **state) {
-    (void)state;
+TEST(attention_plan__lanes_share_a_merge_by_rows) {
     const int32_t kv[] = {100};
     const abatch batch = {kv, NULL, 1};
-    aconfig config;
-    memset(&config, 0, sizeof config);
-    config.kv_head_count = 1;
-    config.group = 4;
-    config.lane_count = 2;
-    config.cost.per_token = 1;
-    config.cost.per_merged_row = 5;
-    config.shares_merges = true;
+    aconfig config = {.kv_head_count = 1,
+                      .group = 4,
+                      .lane_count = 2,
+                      .cost.per_token = 1,
+                      .cost.per_merged_row = 5,
+                      .shares_merges = true};
     aplan plan = plan_make(&batch, &config);
     plan_check(&batch, &config, &plan);
     assert_int_equal(plan.unit_count, 2);
@@ -585,8 +562,7 @@ static void attention_plan__lanes_share_a_merge_by_rows(void **state) {
 
 // A lane 250 times slower than the other has hardly room for its share of a merge: even then there is a
 // plan.
-static void attention_plan__lanes_of_unlike_speeds_share_merges(void **state) {
-    (void)state;
+TEST(attention_plan__lanes_of_unlike_speeds_share_merges) {
     const int32_t kv[] = {10000, 10000};
     const uint32_t speeds[] = {4, 1000};
     const abatch batch = {kv, NULL, 2};
@@ -601,8 +577,7 @@ static void attention_plan__lanes_of_unlike_speeds_share_merges(void **state) {
 }
 
 // One lane alone would merge 128 rows of each slot: 128 * lanes, more than the KV of a lane costs.
-static void attention_plan__one_long_sequence_uses_all_lanes(void **state) {
-    (void)state;
+TEST(attention_plan__one_long_sequence_uses_all_lanes) {
     static const struct {
         uint32_t sequences, lanes;
         int32_t length;
@@ -610,13 +585,11 @@ static void attention_plan__one_long_sequence_uses_all_lanes(void **state) {
     for (uint32_t i = 0; i < 4; i++) {
         const int32_t kv[4] = {cases[i].length, cases[i].length, cases[i].length, cases[i].length};
         const abatch batch = {kv, NULL, cases[i].sequences};
-        aconfig config;
-        memset(&config, 0, sizeof config);
-        config.kv_head_count = 1;
-        config.group = 128;
-        config.lane_count = cases[i].lanes;
-        config.page_size = 64;
-        config.shares_merges = true;
+        aconfig config = {.kv_head_count = 1,
+                          .group = 128,
+                          .lane_count = cases[i].lanes,
+                          .page_size = 64,
+                          .shares_merges = true};
         aplan plan = plan_make(&batch, &config);
         assert_int_equal(ptowsp_attention_check(&batch, &config, &plan, NULL), PTOWSP_OK);
         // A token of 128 rows costs 3. A lane has a unit, and of each part as many rows in all.
@@ -629,8 +602,7 @@ static void attention_plan__one_long_sequence_uses_all_lanes(void **state) {
 
 // 5 query tokens with 3 query heads each, in tiles of at most 6 rows: 2 tokens are 6 rows, the last is 3.
 // In decode a unit has the group's rows.
-static void attention_plan__rows_of_units(void **state) {
-    (void)state;
+TEST(attention_plan__rows_of_units) {
     const int32_t kv[2] = {40, 7}, queries[2] = {5, 1};
     abatch batch = {.kv_lengths = kv, .query_lengths = queries, .sequence_count = 2};
     const aconfig config = {.kv_head_count = 1, .group = 3, .lane_count = 1, .tile_rows = 6};
@@ -645,31 +617,4 @@ static void attention_plan__rows_of_units(void **state) {
     plan = plan_make(&batch, &config);
     assert_int_equal(ptowsp_attention_unit_rows(&batch, &plan, &plan.units[1]), 3);
     plan_free(&plan);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(attention_plan__rows_of_units),
-        cmocka_unit_test(attention_plan__the_drawing_of_the_header),
-        cmocka_unit_test(attention_plan__the_lane_that_merges_computes_less),
-        cmocka_unit_test(attention_plan__tiles_see_what_the_header_says),
-        cmocka_unit_test(attention_plan__windows_beyond_all_kv_are_none),
-        cmocka_unit_test(attention_plan__empty_sequences_have_no_units),
-        cmocka_unit_test(attention_plan__lanes_get_work_by_their_speed),
-        cmocka_unit_test(attention_plan__few_long_sequences_are_not_shredded),
-        cmocka_unit_test(attention_plan__only_the_mode_makes_a_plan_invariant),
-        cmocka_unit_test(attention_plan__bounds_of_paper),
-        cmocka_unit_test(attention_plan__place_puts_all_arrays_into_the_block),
-        cmocka_unit_test(attention_plan__large_batches_are_balanced),
-        cmocka_unit_test(attention_plan__print_writes_a_table),
-        cmocka_unit_test(attention_plan__print_of_nothing_has_no_ratio),
-        cmocka_unit_test(attention_plan__export_gives_the_arrays_of_others),
-        cmocka_unit_test(attention_plan__export_fills_the_arrays_to_capacity),
-        cmocka_unit_test(attention_plan__first_pieces_start_at_the_grain),
-        cmocka_unit_test(attention_plan__merge_row_merges_the_slots_of_a_row),
-        cmocka_unit_test(attention_plan__lanes_share_a_merge_by_rows),
-        cmocka_unit_test(attention_plan__lanes_of_unlike_speeds_share_merges),
-        cmocka_unit_test(attention_plan__one_long_sequence_uses_all_lanes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

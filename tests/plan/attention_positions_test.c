@@ -149,8 +149,7 @@ static void check_cuts(const positions_sample *s, const aplan *plan, uint32_t i,
     }
 }
 
-static void positions__invariant_cuts_follow_from_chunk_and_sinks_alone(void **state) {
-    (void)state;
+TEST(positions__invariant_cuts_follow_from_chunk_and_sinks_alone) {
     uint64_t seed = test_seed() + 4;
     for (uint32_t round = 0; TEST_ROUNDS(round, 1000); round++) {
         positions_sample s;
@@ -182,8 +181,7 @@ static void check_seen(const positions_sample *s) {
     }
 }
 
-static void positions__every_pair_that_is_seen_is_in_one_unit(void **state) {
-    (void)state;
+TEST(positions__every_pair_that_is_seen_is_in_one_unit) {
     uint64_t seed = test_seed();
     for (uint32_t round = 0; TEST_ROUNDS(round, 4000); round++) {
         positions_sample s;
@@ -196,8 +194,7 @@ static void positions__every_pair_that_is_seen_is_in_one_unit(void **state) {
     }
 }
 
-static void positions__bounds_hold_for_all_arrays_of_the_same_names(void **state) {
-    (void)state;
+TEST(positions__bounds_hold_for_all_arrays_of_the_same_names) {
     uint64_t seed = test_seed() + 1;
     for (uint32_t round = 0; TEST_ROUNDS(round, 4000); round++) {
         positions_sample s;
@@ -225,8 +222,7 @@ static void positions__bounds_hold_for_all_arrays_of_the_same_names(void **state
 }
 
 // Positions, strides and windows at the ends of their types are refused, or planned right.
-static void positions__at_the_ends_of_their_types_are_refused_or_right(void **state) {
-    (void)state;
+TEST(positions__at_the_ends_of_their_types_are_refused_or_right) {
     uint64_t seed = test_seed() + 5;
     uint32_t planned = 0, refused = 0;
     for (uint32_t round = 0; TEST_ROUNDS(round, 4000); round++) {
@@ -259,8 +255,7 @@ static void positions__at_the_ends_of_their_types_are_refused_or_right(void **st
 }
 
 // Arrays of FlashInfer's form have the pieces of each tile, those that see nothing included.
-static void positions__export_counts_pieces(void **state) {
-    (void)state;
+TEST(positions__export_counts_pieces) {
     uint64_t seed = test_seed() + 6;
     for (uint32_t round = 0; TEST_ROUNDS(round, 500); round++) {
         positions_sample s;
@@ -294,8 +289,7 @@ static void positions__export_counts_pieces(void **state) {
 
 // -- faults of a plan -----------------------------------------------------------------------------
 
-static void positions__check_finds_units_of_other_tokens(void **state) {
-    (void)state;
+TEST(positions__check_finds_units_of_other_tokens) {
     uint64_t seed = test_seed() + 2;
     for (uint32_t round = 0; TEST_ROUNDS(round, 2000); round++) {
         positions_sample s;
@@ -325,8 +319,7 @@ static void assert_same(const aplan *a, const aplan *b) {
 }
 
 // Arrays that say what is so without them give the same plan, and a structure without arrays does.
-static void positions__that_say_nothing_new_change_nothing(void **state) {
-    (void)state;
+TEST(positions__that_say_nothing_new_change_nothing) {
     uint64_t seed = test_seed() + 3;
     const ptowsp_attention_positions none = {0, NULL, NULL, NULL, NULL, NULL, NULL, NULL};
     for (uint32_t round = 0; TEST_ROUNDS(round, 2000); round++) {
@@ -380,16 +373,12 @@ static uint32_t pairs_of(const ptowsp_attention_batch *batch, ptowsp_attention_c
 // 30 tokens are dealt to 2 ranks in turn. Query j of rank 0 stands at 2 j and sees 2 j + 1 tokens: of
 // its own rank j + 1, of the other j. 15 queries see 15^2 = 225: 15 * 16 / 2 = 120 and 15 * 14 / 2 = 105.
 // Rank 1 stands at 2 j + 1, and sees j + 1 of each.
-static void positions__ranks_with_tokens_in_turn_see_225_pairs(void **state) {
-    (void)state;
+TEST(positions__ranks_with_tokens_in_turn_see_225_pairs) {
     const int32_t kv = 15, queries = 15, two = 2;
     int32_t rank = 0, from = 0;
     ptowsp_attention_positions positions = {1, &rank, &two, &from, &two, NULL, NULL, NULL};
     const ptowsp_attention_batch batch = {&kv, &queries, 1};
-    ptowsp_attention_config config;
-    memset(&config, 0, sizeof config);
-    config.is_causal = true;
-    config.positions = &positions;
+    ptowsp_attention_config config = {.is_causal = true, .positions = &positions};
     assert_int_equal(pairs_of(&batch, config, NULL), 120);
     from = 1;
     assert_int_equal(pairs_of(&batch, config, NULL), 105);
@@ -403,22 +392,19 @@ static void positions__ranks_with_tokens_in_turn_see_225_pairs(void **state) {
 
 // 3 tokens dealt to 8 ranks: rank 5 has none, and yet a rank's query has a unit for what it gets from
 // there, in a batch with tiers that begin at length 1, also as a step of decode. Its rows are 0 of 1.
-static void positions__sequences_without_kv_have_units(void **state) {
-    (void)state;
+TEST(positions__sequences_without_kv_have_units) {
     const int32_t kv[2] = {0, 0}, queries[2] = {1, 0}, eight[2] = {8, 8}, from[2] = {5, 5};
     const int32_t rank[2] = {1, 1};
     const ptowsp_attention_positions positions = {2, rank, eight, from, eight, NULL, NULL, NULL};
     const ptowsp_tier tiers[2] = {{3, 1, 100}, {4, 101, INT32_MAX}};
     const ptowsp_attention_limits limits = {2, 0, 1, 0, 0};
-    ptowsp_attention_config config;
     ptowsp_attention_sizes sizes, bound;
-    memset(&config, 0, sizeof config);
-    config.kv_head_count = 2;
-    config.lane_count = 3;
-    config.is_causal = true;
-    config.positions = &positions;
-    config.tiers = tiers;
-    config.tier_count = 2;
+    ptowsp_attention_config config = {.kv_head_count = 2,
+                                      .lane_count = 3,
+                                      .is_causal = true,
+                                      .positions = &positions,
+                                      .tiers = tiers,
+                                      .tier_count = 2};
     for (int pass = 0; pass < 4; pass++) {
         config.mode = pass % 2 ? PTOWSP_ATTENTION_INVARIANT : PTOWSP_ATTENTION_BALANCED;
         const ptowsp_attention_batch batch = {kv, pass < 2 ? queries : NULL, 2};
@@ -435,14 +421,11 @@ static void positions__sequences_without_kv_have_units(void **state) {
 }
 
 // With blocks of 15 tokens, rank 1 sees all of what rank 0 has, 225 pairs; n - q + j has 120 of them.
-static void positions__ranks_with_blocks_see_225_pairs(void **state) {
-    (void)state;
+TEST(positions__ranks_with_blocks_see_225_pairs) {
     const int32_t kv = 15, queries = 15, rank = 15;
     const ptowsp_attention_positions positions = {1, &rank, NULL, NULL, NULL, NULL, NULL, NULL};
     const ptowsp_attention_batch batch = {&kv, &queries, 1};
-    ptowsp_attention_config config;
-    memset(&config, 0, sizeof config);
-    config.is_causal = true;
+    ptowsp_attention_config config = {.is_causal = true};
     assert_int_equal(pairs_of(&batch, config, NULL), 120);
     config.positions = &positions;
     assert_int_equal(pairs_of(&batch, config, NULL), 225);
@@ -478,14 +461,10 @@ static bool tree_sees(uint32_t query, uint32_t token) {
 // Under the window by index, draft j does not have the first j - d(j) tokens of its window: the sum of
 // all j, 62 * 63 / 2 = 1,953, less that of depths, 1 * 2 + 2 * 4 + 3 * 8 + 4 * 16 + 5 * 32 = 258, is
 // 1,695 pairs. The superset, a window longer by the largest j - d = 62 - 5, has them all.
-static void positions__superset_of_a_tree_under_a_window_has_its_8064_pairs(void **state) {
-    (void)state;
+TEST(positions__superset_of_a_tree_under_a_window_has_its_8064_pairs) {
     const int32_t kv = TREE_CONTEXT + TREE_DRAFTS, queries = TREE_DRAFTS;
     const ptowsp_attention_batch batch = {&kv, &queries, 1};
-    ptowsp_attention_config config;
-    memset(&config, 0, sizeof config);
-    config.is_causal = true;
-    config.window = TREE_WINDOW;
+    ptowsp_attention_config config = {.is_causal = true, .window = TREE_WINDOW};
     assert_int_equal(pairs_of(&batch, config, tree_sees), 8064 - 1695);
     const uint32_t before = TREE_WINDOW - 1 + 62 - 5;
     ptowsp_attention_positions positions = {1, NULL, NULL, NULL, NULL, &before, NULL, NULL};
@@ -498,28 +477,22 @@ static void positions__superset_of_a_tree_under_a_window_has_its_8064_pairs(void
 
 // 4 : 1. 10 queries from position 21 on, and 7 entries, of tokens 0 to 3, ..., 24 to 27: positions 21,
 // 22 see 5 entries, 23 to 26 see 6, 27 to 30 see 7. 2 * 5 + 4 * 6 + 4 * 7 = 62.
-static void positions__compressed_kv_is_seen_from_the_last_of_its_tokens_on(void **state) {
-    (void)state;
+TEST(positions__compressed_kv_is_seen_from_the_last_of_its_tokens_on) {
     const int32_t kv = 7, queries = 10, first = 21, three = 3, four = 4;
     const ptowsp_attention_positions positions = {1, &first, NULL, &three, &four, NULL, NULL, NULL};
     const ptowsp_attention_batch batch = {&kv, &queries, 1};
-    ptowsp_attention_config config;
-    memset(&config, 0, sizeof config);
-    config.is_causal = true;
-    config.positions = &positions;
+    ptowsp_attention_config config = {.is_causal = true, .positions = &positions};
     assert_int_equal(pairs_of(&batch, config, NULL), 62);
 }
 
 // Decode with 1,000 tokens, a window of 100 and 4 sinks: BALANCED has one unit, [900, 1000), INVARIANT
 // [0, 64) and pieces of the window from the grain 896 on, cut at 960; costs are of 104 and 168 tokens.
-static void positions__sinks_are_beside_the_first_unit_or_a_piece(void **state) {
-    (void)state;
+TEST(positions__sinks_are_beside_the_first_unit_or_a_piece) {
     const int32_t kv = 1000, sinks = 4;
     const ptowsp_attention_positions positions = {1, NULL, NULL, NULL, NULL, NULL, NULL, &sinks};
     const ptowsp_attention_batch batch = {&kv, NULL, 1};
-    ptowsp_attention_config config;
     ptowsp_attention_sizes sizes;
-    memset(&config, 0, sizeof config);
+    ptowsp_attention_config config = {0};
     config.kv_head_count = config.lane_count = 1;
     config.is_causal = true;
     config.window = 100;
@@ -545,21 +518,18 @@ static void positions__sinks_are_beside_the_first_unit_or_a_piece(void **state) 
 }
 
 // A lane that has sinks goes on with chunks: 8 pieces of 64 tokens are 4 on each of 2 lanes.
-static void positions__lanes_go_on_after_sinks(void **state) {
-    (void)state;
+TEST(positions__lanes_go_on_after_sinks) {
     const int32_t kv = 512, sinks = 1;
     const ptowsp_attention_positions positions = {1, NULL, NULL, NULL, NULL, NULL, NULL, &sinks};
     const ptowsp_attention_batch batch = {&kv, NULL, 1};
-    ptowsp_attention_config config;
     ptowsp_attention_sizes sizes;
-    memset(&config, 0, sizeof config);
-    config.kv_head_count = 1;
-    config.lane_count = 2;
-    config.window = 1000;
-    config.mode = PTOWSP_ATTENTION_INVARIANT;
-    config.chunk = 64;
-    config.positions = &positions;
-    config.cost.per_token = 1.0;
+    ptowsp_attention_config config = {.kv_head_count = 1,
+                                      .lane_count = 2,
+                                      .window = 1000,
+                                      .mode = PTOWSP_ATTENTION_INVARIANT,
+                                      .chunk = 64,
+                                      .positions = &positions,
+                                      .cost.per_token = 1.0};
     for (int pass = 0; pass < 2; pass++) {
         aplan plan = make(&batch, &config, &sizes);
         assert_int_equal(plan.unit_count, 8);
@@ -616,9 +586,8 @@ static void bad_start(bad *b) {
 static void assert_refused(const bad *b, uint64_t index, const char *text) {
     ptowsp_attention_sizes sizes;
     ptowsp_plan_info info;
-    aplan plan;
     char block[4096];
-    memset(&plan, 0, sizeof plan);
+    aplan plan = {0};
     for (int call = 0; call < 3; call++) {
         ptowsp_status status;
         if (call == 0) {
@@ -636,8 +605,7 @@ static void assert_refused(const bad *b, uint64_t index, const char *text) {
     }
 }
 
-static void positions__bad_arrays_are_refused_by_name(void **state) {
-    (void)state;
+TEST(positions__bad_arrays_are_refused_by_name) {
     bad b;
     ptowsp_attention_sizes sizes;
     bad_start(&b);  // windows beyond INT32_MAX are all, and all of the KV may be sinks
@@ -660,8 +628,7 @@ static void positions__bad_arrays_are_refused_by_name(void **state) {
     assert_refused(&b, 1, "plan: sequence 1 has -1 sinks, of 9 KV tokens");
 }
 
-static void positions__end_at_int32_max(void **state) {
-    (void)state;
+TEST(positions__end_at_int32_max) {
     bad b;
     ptowsp_attention_sizes sizes;
     bad_start(&b);
@@ -677,8 +644,7 @@ static void positions__end_at_int32_max(void **state) {
     assert_refused(&b, 0, "plan: sequence 0 ends at position 2147483648, beyond 2147483647");
 }
 
-static void positions__arrays_that_do_not_go_together_are_refused(void **state) {
-    (void)state;
+TEST(positions__arrays_that_do_not_go_together_are_refused) {
     bad b;
     bad_start(&b);
     b.positions.sequence_count = 1;
@@ -708,8 +674,7 @@ static void positions__arrays_that_do_not_go_together_are_refused(void **state) 
 
 // Sequences without queries have no positions that could be wrong, those without KV have; and more
 // queries than KV are none too many where they stand elsewhere.
-static void positions__of_sequences_without_queries_are_not_read(void **state) {
-    (void)state;
+TEST(positions__of_sequences_without_queries_are_not_read) {
     bad b;
     ptowsp_attention_sizes sizes;
     bad_start(&b);
@@ -731,8 +696,7 @@ static void positions__of_sequences_without_queries_are_not_read(void **state) {
     assert_refused(&b, 0, "plan: sequence 0 has 50 queries for 5 KV tokens, under is_causal");
 }
 
-static void positions__see_says_nothing_of_what_is_not_there(void **state) {
-    (void)state;
+TEST(positions__see_says_nothing_of_what_is_not_there) {
     bad b;
     bad_start(&b);
     const ptowsp_attention_seen none = {0, 0, 0};
@@ -744,29 +708,4 @@ static void positions__see_says_nothing_of_what_is_not_there(void **state) {
     for (int i = 0; i < 5; i++) {
         assert_memory_equal(&seen[i], &none, sizeof none);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(positions__every_pair_that_is_seen_is_in_one_unit),
-        cmocka_unit_test(positions__invariant_cuts_follow_from_chunk_and_sinks_alone),
-        cmocka_unit_test(positions__bounds_hold_for_all_arrays_of_the_same_names),
-        cmocka_unit_test(positions__at_the_ends_of_their_types_are_refused_or_right),
-        cmocka_unit_test(positions__export_counts_pieces),
-        cmocka_unit_test(positions__check_finds_units_of_other_tokens),
-        cmocka_unit_test(positions__that_say_nothing_new_change_nothing),
-        cmocka_unit_test(positions__ranks_with_tokens_in_turn_see_225_pairs),
-        cmocka_unit_test(positions__sequences_without_kv_have_units),
-        cmocka_unit_test(positions__ranks_with_blocks_see_225_pairs),
-        cmocka_unit_test(positions__superset_of_a_tree_under_a_window_has_its_8064_pairs),
-        cmocka_unit_test(positions__compressed_kv_is_seen_from_the_last_of_its_tokens_on),
-        cmocka_unit_test(positions__sinks_are_beside_the_first_unit_or_a_piece),
-        cmocka_unit_test(positions__lanes_go_on_after_sinks),
-        cmocka_unit_test(positions__bad_arrays_are_refused_by_name),
-        cmocka_unit_test(positions__end_at_int32_max),
-        cmocka_unit_test(positions__arrays_that_do_not_go_together_are_refused),
-        cmocka_unit_test(positions__of_sequences_without_queries_are_not_read),
-        cmocka_unit_test(positions__see_says_nothing_of_what_is_not_there),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

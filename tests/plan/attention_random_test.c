@@ -40,8 +40,7 @@ static void print_sizes(const char *what, const ptowsp_attention_sizes *sizes) {
 
 // Limits that the batch reaches, or more; with totals, or without.
 static void require_bound(sample *s, const ptowsp_attention_sizes *sizes) {
-    ptowsp_attention_limits limits;
-    memset(&limits, 0, sizeof limits);
+    ptowsp_attention_limits limits = {0};
     uint64_t kv = 0, queries = 0, factor = random_one_in(&s->random, 2) ? 1 : 3;
     int64_t longest = 0, most = 0;
     for (uint32_t i = 0; i < s->batch.sequence_count; i++) {
@@ -298,8 +297,7 @@ static void require_same_without_queries(sample *s, const ptowsp_attention_sizes
     free(ones);
 }
 
-static void attention__plans_are_what_the_slow_reference_says(void **state) {
-    (void)state;
+TEST(attention__plans_are_what_the_slow_reference_says) {
     uint64_t seed = test_seed(), planned = 0, refused = 0, split = 0, invariant = 0;
     for (uint64_t number = 0; TEST_ROUNDS(number, 25000); number++) {
         sample s;
@@ -500,8 +498,7 @@ static void corrupt(sample *s, ptowsp_attention_plan *plan, int kind) {
     }
 }
 
-static void attention__check_finds_every_kind_of_corruption(void **state) {
-    (void)state;
+TEST(attention__check_finds_every_kind_of_corruption) {
     uint64_t seed = test_seed() + 1, made[CORRUPTION_COUNT], missed[CORRUPTION_COUNT];
     memset(made, 0, sizeof made);
     memset(missed, 0, sizeof missed);
@@ -528,8 +525,7 @@ static void attention__check_finds_every_kind_of_corruption(void **state) {
             plan_buffer b = generate(&mine, &sizes);
             corrupt(&mine, &b.plan, kind);
             plan_buffer before = plan_buffer_copy(&b);
-            ptowsp_plan_info info;
-            memset(&info, 0, sizeof info);
+            ptowsp_plan_info info = {0};
             ptowsp_status status =
                 ptowsp_attention_check(&mine.batch, &mine.config, &b.plan, &info);
             plan_buffer_assert_same(&b, &before);  // proving writes nothing
@@ -640,8 +636,7 @@ static int compare_doubles(const void *x, const void *y) {
     return (a > b) - (a < b);
 }
 
-static void attention__largest_lane_is_within_two_percent_or_a_piece_of_the_best(void **state) {
-    (void)state;
+TEST(attention__largest_lane_is_within_two_percent_or_a_piece_of_the_best) {
     static double regrets[REGRET_MAX];
     uint64_t seed = test_seed() + 2, beyond = 0;
     print_message("regret             batches    mean %%    99 %%      max %%   > 2 %%\n");
@@ -680,13 +675,4 @@ static void attention__largest_lane_is_within_two_percent_or_a_piece_of_the_best
         }
     }
     assert_true(beyond == 0);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(attention__plans_are_what_the_slow_reference_says),
-        cmocka_unit_test(attention__check_finds_every_kind_of_corruption),
-        cmocka_unit_test(attention__largest_lane_is_within_two_percent_or_a_piece_of_the_best),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

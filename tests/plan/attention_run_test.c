@@ -374,8 +374,9 @@ static void sample_drawn(sample *s) {
     sample_end(s);
 }
 
-static void serial__merges_follow_the_last_part_of_their_tile_at_once(void **state) {
-    (void)state;
+SUITE_SECONDS(300)  // a deadlock ends here
+
+TEST(serial__merges_follow_the_last_part_of_their_tile_at_once) {
     static sample s;
     sample_drawn(&s);
     uint64_t index = 77;
@@ -394,8 +395,7 @@ static void serial__merges_follow_the_last_part_of_their_tile_at_once(void **sta
     sample_free(&s);
 }
 
-static void worker__runs_its_own_block_of_lanes_in_order(void **state) {
-    (void)state;
+TEST(worker__runs_its_own_block_of_lanes_in_order) {
     static sample s;
     sample_drawn(&s);
     // 4 lanes on 3 workers: 0; 1; 2 and 3. The last part of tile 0 comes first, then the others.
@@ -415,8 +415,7 @@ static void worker__runs_its_own_block_of_lanes_in_order(void **state) {
     sample_free(&s);
 }
 
-static void worker__each_has_the_lane_of_its_number_where_there_are_as_many(void **state) {
-    (void)state;
+TEST(worker__each_has_the_lane_of_its_number_where_there_are_as_many) {
     static sample s;
     uint64_t random = test_seed();
     for (uint32_t round = 0; TEST_ROUNDS(round, 200); round++) {
@@ -433,8 +432,7 @@ static void worker__each_has_the_lane_of_its_number_where_there_are_as_many(void
     }
 }
 
-static void worker__any_number_of_them_in_any_order_runs_all_once(void **state) {
-    (void)state;
+TEST(worker__any_number_of_them_in_any_order_runs_all_once) {
     static sample s;
     uint64_t random = test_seed();
     for (uint32_t round = 0; TEST_ROUNDS(round, 3000); round++) {
@@ -451,8 +449,7 @@ static void worker__any_number_of_them_in_any_order_runs_all_once(void **state) 
     }
 }
 
-static void worker__one_that_comes_late_finds_its_units_stolen(void **state) {
-    (void)state;
+TEST(worker__one_that_comes_late_finds_its_units_stolen) {
     static sample s;
     uint64_t random = test_seed();
     for (uint32_t round = 0; TEST_ROUNDS(round, 300); round++) {
@@ -475,8 +472,7 @@ static void worker__one_that_comes_late_finds_its_units_stolen(void **state) {
     }
 }
 
-static void worker__the_list_that_a_neighbour_comes_to_last_is_stolen_first(void **state) {
-    (void)state;
+TEST(worker__the_list_that_a_neighbour_comes_to_last_is_stolen_first) {
     static sample s;
     sample_start(&s, 4);
     for (uint32_t i = 0; i < 4; i++) {
@@ -496,8 +492,7 @@ static void worker__the_list_that_a_neighbour_comes_to_last_is_stolen_first(void
     sample_free(&s);
 }
 
-static void worker__on_threads_with_barriers_between_runs_alone(void **state) {
-    (void)state;
+TEST(worker__on_threads_with_barriers_between_runs_alone) {
     static sample s;
     uint64_t random = test_seed();
     for (uint32_t round = 0; TEST_ROUNDS(round, 60); round++) {
@@ -510,8 +505,7 @@ static void worker__on_threads_with_barriers_between_runs_alone(void **state) {
     }
 }
 
-static void worker__goes_on_to_another_job_without_a_barrier(void **state) {
-    (void)state;
+TEST(worker__goes_on_to_another_job_without_a_barrier) {
     static sample s, other;
     uint64_t random = test_seed();
     for (uint32_t round = 0; TEST_ROUNDS(round, 40); round++) {
@@ -526,8 +520,7 @@ static void worker__goes_on_to_another_job_without_a_barrier(void **state) {
     }
 }
 
-static void run__every_kind_of_lanes_runs_all_once(void **state) {
-    (void)state;
+TEST(run__every_kind_of_lanes_runs_all_once) {
     static sample s;
     uint64_t random = test_seed();
     for (size_t mode = 0; mode < MODE_COUNT; mode++) {
@@ -547,8 +540,7 @@ static void run__every_kind_of_lanes_runs_all_once(void **state) {
     }
 }
 
-static void run__threads_begin_with_their_own_lists(void **state) {
-    (void)state;
+TEST(run__threads_begin_with_their_own_lists) {
     static sample s;
     sample_drawn(&s);
     ptowsp_context *context = context_make(PTOWSP_THREADS_USER, 4, run_lanes_forwards);
@@ -571,8 +563,7 @@ static void run__threads_begin_with_their_own_lists(void **state) {
     sample_free(&s);
 }
 
-static void run__ways_may_take_turns_on_one_job_and_plans_change(void **state) {
-    (void)state;
+TEST(run__ways_may_take_turns_on_one_job_and_plans_change) {
     static sample s;
     uint64_t random = test_seed();
     ptowsp_context *context = context_make(PTOWSP_THREADS_USER, 3, test_run_lanes_on_threads);
@@ -605,8 +596,7 @@ static void run__ways_may_take_turns_on_one_job_and_plans_change(void **state) {
     free(job.progress);
 }
 
-static void run__nothing_to_do_needs_nothing(void **state) {
-    (void)state;
+TEST(run__nothing_to_do_needs_nothing) {
     static sample s;
     ptowsp_context *context = context_make(PTOWSP_THREADS_SERIAL, 1, NULL);
     for (uint32_t lane_count = 1; lane_count <= 3; lane_count++) {
@@ -633,8 +623,7 @@ static void run__nothing_to_do_needs_nothing(void **state) {
     ptowsp_context_destroy(context);
 }
 
-static void run__all_invalid_runs_nothing_and_needs_no_kernel(void **state) {
-    (void)state;
+TEST(run__all_invalid_runs_nothing_and_needs_no_kernel) {
     static sample s;
     sample_drawn(&s);
     for (uint32_t request = 0; request < 3; request++) {
@@ -661,8 +650,7 @@ static void kernel_counts(const ptowsp_work *unit, uint32_t lane, void *user) {
     counted.calls += lane == counted.lane;
 }
 
-static void run__as_many_lanes_and_workers_as_there_may_be(void **state) {
-    (void)state;
+TEST(run__as_many_lanes_and_workers_as_there_may_be) {
     static sample s;
     sample_drawn(&s);
     uint32_t *begin = (uint32_t *)malloc((PTOWSP_ATTENTION_LANE_MAX + 1) * sizeof *begin);
@@ -721,8 +709,7 @@ static void expect_refused(ptowsp_context *context, sample *s, const ptowsp_atte
     assert_true(is_progress_zero(s));
 }
 
-static void check__missing_pointers_are_named(void **state) {
-    (void)state;
+TEST(check__missing_pointers_are_named) {
     static sample s;
     sample_drawn(&s);
     round_start(&s, 1);
@@ -756,14 +743,12 @@ static void check__missing_pointers_are_named(void **state) {
     sample_free(&s);
 }
 
-static void check__a_prefix_plan_must_be_that_of_the_job(void **state) {
-    (void)state;
+TEST(check__a_prefix_plan_must_be_that_of_the_job) {
     static sample s;
     sample_drawn(&s);
     round_start(&s, 1);
     ptowsp_context *c = context_make(PTOWSP_THREADS_SERIAL, 1, NULL);
-    ptowsp_prefix_plan prefix;
-    memset(&prefix, 0, sizeof prefix);
+    ptowsp_prefix_plan prefix = {0};
     ptowsp_attention_job job = s.job;
     job.prefix = &prefix;
     expect_refused(c, &s, &job, PTOWSP_NO_INDEX,
@@ -784,8 +769,7 @@ static void check__a_prefix_plan_must_be_that_of_the_job(void **state) {
     sample_free(&s);
 }
 
-static void check__lists_must_have_all_units_once(void **state) {
-    (void)state;
+TEST(check__lists_must_have_all_units_once) {
     static sample s;
     sample_drawn(&s);
     round_start(&s, 1);
@@ -813,8 +797,7 @@ static void check__lists_must_have_all_units_once(void **state) {
     sample_free(&s);
 }
 
-static void check__a_unit_without_kernel_or_merge_is_named(void **state) {
-    (void)state;
+TEST(check__a_unit_without_kernel_or_merge_is_named) {
     static sample s;
     sample_drawn(&s);
     round_start(&s, 1);
@@ -854,8 +837,7 @@ static void kernel_reenters(const ptowsp_work *unit, uint32_t lane, void *user) 
     busy_count += ptowsp_attention_run(busy_context, busy_job) == PTOWSP_BUSY;
 }
 
-static void run__inside_a_job_is_busy(void **state) {
-    (void)state;
+TEST(run__inside_a_job_is_busy) {
     static sample s;
     sample_drawn(&s);
     const ptowsp_work_fn table[] = {kernel_reenters};
@@ -873,8 +855,7 @@ static void run__inside_a_job_is_busy(void **state) {
     sample_free(&s);
 }
 
-static void run__a_lane_left_out_is_an_error_though_the_work_is_done(void **state) {
-    (void)state;
+TEST(run__a_lane_left_out_is_an_error_though_the_work_is_done) {
     static sample s;
     uint64_t random = test_seed();
     ptowsp_context *context = context_make(PTOWSP_THREADS_USER, 4, run_lanes_but_one);
@@ -895,15 +876,13 @@ static void run__a_lane_left_out_is_an_error_though_the_work_is_done(void **stat
     ptowsp_context_destroy(context);
 }
 
-static void run__allocates_nothing(void **state) {
-    (void)state;
+TEST(run__allocates_nothing) {
     static sample s;
     sample_drawn(&s);
     test_memory memory = {0, 0, 0, 0};
     ptowsp_context_desc desc = {test_resize,        &memory, PTOWSP_THREADS_USER, 3,
                                 run_lanes_forwards, NULL};
-    ptowsp_context *context;
-    assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(&desc);
     size_t allocations = memory.allocations;
     for (int i = 0; i < 4; i++) {
         s.job.is_stealing = i % 2;
@@ -1033,8 +1012,7 @@ static void *numbers_main(void *arg) {
     return NULL;
 }
 
-static void run__bits_of_attention_do_not_depend_on_the_way(void **state) {
-    (void)state;
+TEST(run__bits_of_attention_do_not_depend_on_the_way) {
     static sample s;
     numbers *n = (numbers *)malloc(sizeof *n), *expected = (numbers *)malloc(sizeof *n);
     assert_true(n && expected);
@@ -1090,8 +1068,7 @@ static void run__bits_of_attention_do_not_depend_on_the_way(void **state) {
     free(expected);
 }
 
-static void merge_row__takes_the_slots_of_the_merge_in_order(void **state) {
-    (void)state;
+TEST(merge_row__takes_the_slots_of_the_merge_in_order) {
     // Slots 1 and 2 of 4, row 1 of 2. By hand: m = 0, l = 1 + 3, acc = {2 + 6, 4 - 8}.
     ptowsp_partial states[4][2];
     float accs[4][2][2];
@@ -1124,34 +1101,4 @@ static void merge_row__takes_the_slots_of_the_merge_in_order(void **state) {
     states[1][1] = states[2][1] = empty;
     assert_true(ptowsp_attention_merge_row(&scratch, &merge, 1, out) == -INFINITY);
     assert_true(out[0] == 0.0f && out[1] == 0.0f);
-}
-
-int main(void) {
-    alarm(300);  // a deadlock ends here
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(serial__merges_follow_the_last_part_of_their_tile_at_once),
-        cmocka_unit_test(worker__runs_its_own_block_of_lanes_in_order),
-        cmocka_unit_test(worker__each_has_the_lane_of_its_number_where_there_are_as_many),
-        cmocka_unit_test(worker__any_number_of_them_in_any_order_runs_all_once),
-        cmocka_unit_test(worker__one_that_comes_late_finds_its_units_stolen),
-        cmocka_unit_test(worker__the_list_that_a_neighbour_comes_to_last_is_stolen_first),
-        cmocka_unit_test(worker__on_threads_with_barriers_between_runs_alone),
-        cmocka_unit_test(worker__goes_on_to_another_job_without_a_barrier),
-        cmocka_unit_test(run__every_kind_of_lanes_runs_all_once),
-        cmocka_unit_test(run__threads_begin_with_their_own_lists),
-        cmocka_unit_test(run__ways_may_take_turns_on_one_job_and_plans_change),
-        cmocka_unit_test(run__nothing_to_do_needs_nothing),
-        cmocka_unit_test(run__all_invalid_runs_nothing_and_needs_no_kernel),
-        cmocka_unit_test(run__as_many_lanes_and_workers_as_there_may_be),
-        cmocka_unit_test(check__missing_pointers_are_named),
-        cmocka_unit_test(check__a_prefix_plan_must_be_that_of_the_job),
-        cmocka_unit_test(check__lists_must_have_all_units_once),
-        cmocka_unit_test(check__a_unit_without_kernel_or_merge_is_named),
-        cmocka_unit_test(run__inside_a_job_is_busy),
-        cmocka_unit_test(run__a_lane_left_out_is_an_error_though_the_work_is_done),
-        cmocka_unit_test(run__allocates_nothing),
-        cmocka_unit_test(run__bits_of_attention_do_not_depend_on_the_way),
-        cmocka_unit_test(merge_row__takes_the_slots_of_the_merge_in_order),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,8 +46,7 @@ static void check_divide(uint32_t n, uint32_t d, pwsp_divisor divisor) {
     }
 }
 
-static void count__divide_is_plain_division_below_2_to_the_31(void **state) {
-    (void)state;
+TEST(count__divide_is_plain_division_below_2_to_the_31) {
     uint64_t random = test_seed();
     uint32_t chunks[CHUNK_COUNT_MAX];
     size_t chunk_count = chunks_make(chunks, &random);
@@ -77,8 +76,7 @@ static void count__divide_is_plain_division_below_2_to_the_31(void **state) {
     }
 }
 
-static void count__divide_is_exact_for_every_small_pair(void **state) {
-    (void)state;
+TEST(count__divide_is_exact_for_every_small_pair) {
     for (uint32_t d = 1; d <= 1500; d++) {
         pwsp_divisor divisor = pwsp_divisor_make(d);
         for (uint32_t n = 0; n <= 3000; n++) {
@@ -88,8 +86,7 @@ static void count__divide_is_exact_for_every_small_pair(void **state) {
 }
 
 // Numbers beside multiples of divisors of all sizes, and the largest: there an estimate is too small.
-static void count__wide_divide_is_plain_division(void **state) {
-    (void)state;
+TEST(count__wide_divide_is_plain_division) {
     uint64_t random = test_seed();
     for (int round = 0; round < 20000; round++) {
         uint64_t by = test_random(&random) >> test_random_in(&random, 0, 63);
@@ -139,8 +136,7 @@ static size_t variants_make(variant *variants) {
     return count;
 }
 
-static void count__says_which_variants_are_tested(void **state) {
-    (void)state;
+TEST(count__says_which_variants_are_tested) {
     variant variants[VARIANT_COUNT_MAX];
     size_t count = variants_make(variants);
     for (size_t i = 0; i < count; i++) {
@@ -220,8 +216,7 @@ static uint64_t count_case(size_t i) {
     return i <= 70 ? i : counts_large[i - 71];
 }
 
-static void count__scan_finds_what_a_plain_loop_finds(void **state) {
-    (void)state;
+TEST(count__scan_finds_what_a_plain_loop_finds) {
     uint64_t random = test_seed();
     variant variants[VARIANT_COUNT_MAX];
     size_t variant_count = variants_make(variants);
@@ -241,8 +236,7 @@ static void count__scan_finds_what_a_plain_loop_finds(void **state) {
     }
 }
 
-static void count__scan_sees_one_odd_length_at_every_place(void **state) {
-    (void)state;
+TEST(count__scan_sees_one_odd_length_at_every_place) {
     const int32_t odd[] = {INT32_MIN, -1, 0, 1, 6, 8, INT32_MAX};
     variant variants[VARIANT_COUNT_MAX];
     size_t variant_count = variants_make(variants);
@@ -265,8 +259,7 @@ static void count__scan_sees_one_odd_length_at_every_place(void **state) {
     }
 }
 
-static void count__scan_of_equal_lengths(void **state) {
-    (void)state;
+TEST(count__scan_of_equal_lengths) {
     const int32_t values[] = {INT32_MIN, INT32_MIN + 1, -5, -1, 0, 1, 5, INT32_MAX - 1, INT32_MAX};
     variant variants[VARIANT_COUNT_MAX];
     size_t variant_count = variants_make(variants);
@@ -283,8 +276,7 @@ static void count__scan_of_equal_lengths(void **state) {
     }
 }
 
-static void count__scan_of_nothing_needs_no_array(void **state) {
-    (void)state;
+TEST(count__scan_of_nothing_needs_no_array) {
     variant variants[VARIANT_COUNT_MAX];
     size_t variant_count = variants_make(variants);
     for (size_t v = 0; v < variant_count; v++) {
@@ -296,8 +288,7 @@ static void count__scan_of_nothing_needs_no_array(void **state) {
     }
 }
 
-static void count__quotients_and_units_are_plain_division(void **state) {
-    (void)state;
+TEST(count__quotients_and_units_are_plain_division) {
     uint64_t random = test_seed();
     uint32_t chunks[CHUNK_COUNT_MAX];
     size_t chunk_count = chunks_make(chunks, &random);
@@ -328,8 +319,7 @@ static void count__quotients_and_units_are_plain_division(void **state) {
     }
 }
 
-static void count__sums_beyond_32_bits_are_kept(void **state) {
-    (void)state;
+TEST(count__sums_beyond_32_bits_are_kept) {
     uint64_t count = 100003;
     int32_t *lengths = (int32_t *)malloc(count * sizeof *lengths);
     assert_non_null(lengths);
@@ -361,8 +351,7 @@ static int32_t *page_end_make(char **out_pages, size_t *out_size) {
     return (int32_t *)(void *)(pages + 2 * page);
 }
 
-static void count__nothing_is_read_outside_the_array(void **state) {
-    (void)state;
+TEST(count__nothing_is_read_outside_the_array) {
     uint64_t random = test_seed();
     char *pages;
     size_t page;
@@ -384,21 +373,4 @@ static void count__nothing_is_read_outside_the_array(void **state) {
         }
     }
     assert_int_equal(munmap(pages, 3 * page), 0);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(count__divide_is_plain_division_below_2_to_the_31),
-        cmocka_unit_test(count__divide_is_exact_for_every_small_pair),
-        cmocka_unit_test(count__wide_divide_is_plain_division),
-        cmocka_unit_test(count__says_which_variants_are_tested),
-        cmocka_unit_test(count__scan_finds_what_a_plain_loop_finds),
-        cmocka_unit_test(count__scan_sees_one_odd_length_at_every_place),
-        cmocka_unit_test(count__scan_of_equal_lengths),
-        cmocka_unit_test(count__scan_of_nothing_needs_no_array),
-        cmocka_unit_test(count__quotients_and_units_are_plain_division),
-        cmocka_unit_test(count__sums_beyond_32_bits_are_kept),
-        cmocka_unit_test(count__nothing_is_read_outside_the_array),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

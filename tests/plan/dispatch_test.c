@@ -125,8 +125,9 @@ static void kernel_in_order(const ptowsp_work *work, uint32_t lane, void *user) 
     order_next++;
 }
 
-static void serial__runs_in_order_on_the_calling_thread_as_lane_0(void **state) {
-    (void)state;
+SUITE_SECONDS(300)  // a deadlock ends here
+
+TEST(serial__runs_in_order_on_the_calling_thread_as_lane_0) {
     uint64_t random = test_seed();
     const ptowsp_work_fn table[3] = {kernel_in_order, kernel_in_order, kernel_in_order};
     for (size_t c = 0; c < WORK_CASES; c++) {
@@ -144,8 +145,7 @@ static void serial__runs_in_order_on_the_calling_thread_as_lane_0(void **state) 
     }
 }
 
-static void serial__each_descriptor_gets_its_tiers_kernel(void **state) {
-    (void)state;
+TEST(serial__each_descriptor_gets_its_tiers_kernel) {
     uint64_t random = test_seed();
     const uint32_t kernel_of_tier[KERNEL_COUNT] = {0, 1, 2, 3, 4, 5};
     for (size_t c = 0; c < WORK_CASES; c++) {
@@ -159,8 +159,7 @@ static void serial__each_descriptor_gets_its_tiers_kernel(void **state) {
     }
 }
 
-static void serial__missing_kernels_name_the_first_descriptor_and_run_nothing(void **state) {
-    (void)state;
+TEST(serial__missing_kernels_name_the_first_descriptor_and_run_nothing) {
     const ptowsp_work_fn holed[4] = {kernel_0, NULL, kernel_2, NULL};
     static const struct {
         uint8_t tiers[6];
@@ -192,8 +191,7 @@ static void serial__missing_kernels_name_the_first_descriptor_and_run_nothing(vo
     }
 }
 
-static void serial__holes_that_no_descriptor_needs_do_not_matter(void **state) {
-    (void)state;
+TEST(serial__holes_that_no_descriptor_needs_do_not_matter) {
     const ptowsp_work_fn holed[4] = {NULL, kernel_1, NULL, kernel_3};
     const uint32_t kernel_of_tier[4] = {99, 1, 99, 3};
     ptowsp_work work[3] = {ptowsp_work_of(0, 3, 0, 0, 0, 0, 0), ptowsp_work_of(1, 1, 0, 0, 0, 0, 0),
@@ -203,16 +201,14 @@ static void serial__holes_that_no_descriptor_needs_do_not_matter(void **state) {
     log_expect_each_once(book, 3, kernel_of_tier);
 }
 
-static void serial__nothing_to_do_needs_nothing(void **state) {
-    (void)state;
+TEST(serial__nothing_to_do_needs_nothing) {
     assert_int_equal(ptowsp_dispatch_serial(NULL, 0, NULL, 0, NULL, NULL), PTOWSP_OK);
     uint64_t index = 77;
     assert_int_equal(ptowsp_dispatch_serial(NULL, 0, kernels, KERNEL_COUNT, NULL, &index),
                      PTOWSP_OK);
 }
 
-static void serial__null_work_or_table_is_refused(void **state) {
-    (void)state;
+TEST(serial__null_work_or_table_is_refused) {
     ptowsp_work work[1] = {ptowsp_work_of(0, 0, 0, 0, 0, 0, 0)};
     log_book *book = log_open(work, 1);
     assert_int_equal(ptowsp_dispatch_serial(NULL, 1, kernels, KERNEL_COUNT, book, NULL),
@@ -222,8 +218,7 @@ static void serial__null_work_or_table_is_refused(void **state) {
     log_expect_nothing(book);
 }
 
-static void serial__tables_may_have_all_256_tiers_and_more(void **state) {
-    (void)state;
+TEST(serial__tables_may_have_all_256_tiers_and_more) {
     ptowsp_work_fn table[300];
     uint32_t kernel_of_tier[256];
     for (uint32_t i = 0; i < 300; i++) {
@@ -252,8 +247,7 @@ static void serial__tables_may_have_all_256_tiers_and_more(void **state) {
 
 // -- SPMD -----------------------------------------------------------------------------------------
 
-static void spmd__every_descriptor_runs_once_by_its_tiers_kernel(void **state) {
-    (void)state;
+TEST(spmd__every_descriptor_runs_once_by_its_tiers_kernel) {
     uint64_t random = test_seed();
     const uint32_t kernel_of_tier[KERNEL_COUNT] = {0, 1, 2, 3, 4, 5};
     for (size_t mode = 0; mode < MODE_COUNT; mode++) {
@@ -279,8 +273,7 @@ static void kernel_nothing(const ptowsp_work *work, uint32_t lane, void *user) {
     (void)work, (void)lane, (void)user;
 }
 
-static void spmd__missing_kernels_are_errors_with_index_and_text(void **state) {
-    (void)state;
+TEST(spmd__missing_kernels_are_errors_with_index_and_text) {
     const ptowsp_work_fn holed[4] = {kernel_0, NULL, kernel_2, kernel_3};
     const uint8_t tiers[5] = {0, 2, 1, 9, 1};
     ptowsp_work work[5];
@@ -317,8 +310,7 @@ static void spmd__missing_kernels_are_errors_with_index_and_text(void **state) {
     }
 }
 
-static void spmd__the_missing_kernel_is_the_first_in_descriptor_order(void **state) {
-    (void)state;
+TEST(spmd__the_missing_kernel_is_the_first_in_descriptor_order) {
     uint64_t random = test_seed();
     ptowsp_context *context = context_of_mode(0);
     const uint32_t kernel_of_tier[12] = {0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5};
@@ -352,8 +344,7 @@ static void spmd__the_missing_kernel_is_the_first_in_descriptor_order(void **sta
     ptowsp_context_destroy(context);
 }
 
-static void spmd__null_work_or_table_is_refused(void **state) {
-    (void)state;
+TEST(spmd__null_work_or_table_is_refused) {
     ptowsp_work work[1] = {ptowsp_work_of(0, 0, 0, 0, 0, 0, 0)};
     ptowsp_context *context = context_of_mode(0);
     log_book *book = log_open(work, 1);
@@ -368,8 +359,7 @@ static void spmd__null_work_or_table_is_refused(void **state) {
     ptowsp_context_destroy(context);
 }
 
-static void spmd__nothing_to_do_needs_nothing(void **state) {
-    (void)state;
+TEST(spmd__nothing_to_do_needs_nothing) {
     for (size_t mode = 0; mode < MODE_COUNT; mode++) {
         ptowsp_context *context = context_of_mode(mode);
         assert_int_equal(ptowsp_dispatch_spmd(context, NULL, 0, NULL, 0, NULL), PTOWSP_OK);
@@ -402,8 +392,7 @@ static void check_mpmd(ptowsp_context *context, const ptowsp_work *work, uint64_
     }
 }
 
-static void mpmd__each_group_runs_its_own_tiers_on_its_own_lanes(void **state) {
-    (void)state;
+TEST(mpmd__each_group_runs_its_own_tiers_on_its_own_lanes) {
     uint64_t random = test_seed();
     // Cube cores have tiers 0 and 3, vector cores 1 and 2; tier 4 is with the third group.
     const ptowsp_work_fn cube[4] = {kernel_0, NULL, NULL, kernel_3};
@@ -427,8 +416,7 @@ static void mpmd__each_group_runs_its_own_tiers_on_its_own_lanes(void **state) {
     }
 }
 
-static void mpmd__the_first_group_that_has_the_tier_wins(void **state) {
-    (void)state;
+TEST(mpmd__the_first_group_that_has_the_tier_wins) {
     uint64_t random = test_seed();
     const ptowsp_work_fn first[3] = {NULL, kernel_1, NULL};
     const ptowsp_work_fn second[4] = {kernel_0, kernel_5, NULL, kernel_3};
@@ -444,8 +432,7 @@ static void mpmd__the_first_group_that_has_the_tier_wins(void **state) {
     }
 }
 
-static void mpmd__one_group_is_spmd_with_lanes_of_its_own_number(void **state) {
-    (void)state;
+TEST(mpmd__one_group_is_spmd_with_lanes_of_its_own_number) {
     uint64_t random = test_seed();
     const uint32_t owner_of_tier[KERNEL_COUNT] = {0},
                    kernel_of_tier[KERNEL_COUNT] = {0, 1, 2, 3, 4, 5};
@@ -461,8 +448,7 @@ static void mpmd__one_group_is_spmd_with_lanes_of_its_own_number(void **state) {
     }
 }
 
-static void mpmd__as_many_groups_and_lanes_as_the_limits_allow(void **state) {
-    (void)state;
+TEST(mpmd__as_many_groups_and_lanes_as_the_limits_allow) {
     uint64_t random = test_seed();
     static ptowsp_work_fn tables[256][256];
     ptowsp_lane_group groups[256];
@@ -495,8 +481,7 @@ static void mpmd__as_many_groups_and_lanes_as_the_limits_allow(void **state) {
     }
 }
 
-static void mpmd__wrong_groups_are_errors_and_run_nothing(void **state) {
-    (void)state;
+TEST(mpmd__wrong_groups_are_errors_and_run_nothing) {
     ptowsp_work work[1] = {ptowsp_work_of(0, 0, 0, 0, 0, 0, 0)};
     ptowsp_context *context = context_of_mode(0);
     log_book *book = log_open(work, 1024);
@@ -554,8 +539,7 @@ static void mpmd__wrong_groups_are_errors_and_run_nothing(void **state) {
     ptowsp_context_destroy(context);
 }
 
-static void mpmd__missing_kernels_are_errors_with_index_and_text(void **state) {
-    (void)state;
+TEST(mpmd__missing_kernels_are_errors_with_index_and_text) {
     const ptowsp_work_fn even[3] = {kernel_0, NULL, kernel_2},
                          odd[4] = {NULL, kernel_1, NULL, NULL};
     const ptowsp_lane_group groups[3] = {{2, even, 3}, {3, odd, 4}, {1, NULL, 0}};
@@ -585,8 +569,7 @@ static void mpmd__missing_kernels_are_errors_with_index_and_text(void **state) {
     }
 }
 
-static void mpmd__nothing_to_do_runs_nothing(void **state) {
-    (void)state;
+TEST(mpmd__nothing_to_do_runs_nothing) {
     const ptowsp_lane_group groups[2] = {{2, kernels, KERNEL_COUNT}, {3, NULL, 0}};
     for (size_t mode = 0; mode < MODE_COUNT; mode++) {
         ptowsp_context *context = context_of_mode(mode);
@@ -641,8 +624,7 @@ static void range_nested(void *user, uint64_t begin, uint64_t end, uint32_t lane
     }
 }
 
-static void dispatch__inside_a_job_is_busy(void **state) {
-    (void)state;
+TEST(dispatch__inside_a_job_is_busy) {
     const ptowsp_work_fn table[1] = {kernel_nested};
     ptowsp_work work[10];
     for (uint32_t i = 0; i < 10; i++) {
@@ -650,10 +632,7 @@ static void dispatch__inside_a_job_is_busy(void **state) {
     }
     const ptowsp_lane_group groups[2] = {{2, table, 1}, {1, table, 1}};
     for (size_t mode = 0; mode < MODE_COUNT; mode++) {
-        nested job;
-        memset(&job, 0, sizeof job);
-        job.context = context_of_mode(mode);
-        job.work = work;
+        nested job = {.context = context_of_mode(mode), .work = work};
         assert_int_equal(ptowsp_dispatch_spmd(job.context, work, 10, table, 1, &job), PTOWSP_OK);
         assert_int_equal(ptowsp_dispatch_mpmd(job.context, work, 10, groups, 2, &job), PTOWSP_OK);
         assert_int_equal(ptowsp_parallel_for(job.context, 10, 0, range_nested, &job), PTOWSP_OK);
@@ -664,8 +643,7 @@ static void dispatch__inside_a_job_is_busy(void **state) {
     }
 }
 
-static void dispatch__a_lane_left_out_is_an_error_though_the_work_is_done(void **state) {
-    (void)state;
+TEST(dispatch__a_lane_left_out_is_an_error_though_the_work_is_done) {
     uint64_t random = test_seed();
     const uint32_t kernel_of_tier[KERNEL_COUNT] = {0, 1, 2, 3, 4, 5};
     ptowsp_context *context = context_make(PTOWSP_THREADS_USER, 3, run_lanes_but_one);
@@ -723,8 +701,7 @@ PTOWSP_DEFINE_TIERS(lonely, ONE_TIER, attend)
     TIER(15, 150, 0x7fffffff)
 PTOWSP_DEFINE_TIERS(many, SIXTEEN_TIERS, attend)
 
-static void tiers__decode_list_makes_tiers_count_table_and_dispatch(void **state) {
-    (void)state;
+TEST(tiers__decode_list_makes_tiers_count_table_and_dispatch) {
     static const ptowsp_tier expected[4] = {
         {0, 1, 1024}, {1, 1025, 4096}, {2, 4097, 16384}, {3, 16385, 131072}};
     assert_int_equal(sizeof attend_tiers / sizeof attend_tiers[0], 4);
@@ -738,8 +715,7 @@ static void tiers__decode_list_makes_tiers_count_table_and_dispatch(void **state
     assert_true(attend_table[2] == attend_tier_2 && attend_table[3] == attend_tier_3);
 }
 
-static void tiers__table_and_dispatch_call_the_body_with_the_tier(void **state) {
-    (void)state;
+TEST(tiers__table_and_dispatch_call_the_body_with_the_tier) {
     memset(attended, 0, sizeof attended);
     for (uint32_t tier = 0; tier < 4; tier++) {
         ptowsp_work work = ptowsp_work_of(0, (uint8_t)tier, 0, 0, 0, 0, 0);
@@ -757,8 +733,7 @@ static void tiers__table_and_dispatch_call_the_body_with_the_tier(void **state) 
     }
 }
 
-static void tiers__one_and_sixteen_make_as_many_kernels(void **state) {
-    (void)state;
+TEST(tiers__one_and_sixteen_make_as_many_kernels) {
     assert_int_equal(lonely_tier_count, 1);
     assert_int_equal(lonely_tiers[0].length_min, 5);
     assert_int_equal(lonely_tiers[0].length_max, 7);
@@ -786,8 +761,7 @@ PTOWSP_INLINE void note_tier(const ptowsp_work *work, uint32_t lane, void *user,
 
 PTOWSP_DEFINE_TIERS(noting, PTOWSP_DECODE_TIERS, note_tier)
 
-static void tiers__the_table_serves_spmd_and_mpmd(void **state) {
-    (void)state;
+TEST(tiers__the_table_serves_spmd_and_mpmd) {
     uint64_t random = test_seed();
     const uint32_t kernel_of_tier[4] = {0, 1, 2, 3};
     ptowsp_work *work = work_make(&random, 1000, 4);
@@ -815,14 +789,12 @@ static void tiers__the_table_serves_spmd_and_mpmd(void **state) {
 
 // -- allocation and stress ------------------------------------------------------------------------
 
-static void dispatch__allocates_nothing(void **state) {
-    (void)state;
+TEST(dispatch__allocates_nothing) {
     uint64_t random = test_seed();
     test_memory memory = {0, 0, 0, 0};
     ptowsp_context_desc desc = {
         test_resize, &memory, PTOWSP_THREADS_USER, 4, test_run_lanes_backwards, NULL};
-    ptowsp_context *context = NULL;
-    assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(&desc);
     size_t allocations = memory.allocations;
     ptowsp_work *work = work_make(&random, 1000, KERNEL_COUNT);
     const ptowsp_lane_group groups[2] = {{7, kernels, 3}, {2, kernels, KERNEL_COUNT}};
@@ -844,8 +816,7 @@ static void kernel_slow(const ptowsp_work *work, uint32_t lane, void *user) {
     }
 }
 
-static void dispatch__thousands_of_steps_with_kernels_of_uneven_length(void **state) {
-    (void)state;
+TEST(dispatch__thousands_of_uneven_steps_run_each_unit_once) {
     uint64_t random = test_seed();
     const ptowsp_work_fn slow[1] = {kernel_slow};
     const uint32_t kernel_of_tier[1] = {0}, owner_of_tier[1] = {1};
@@ -864,38 +835,4 @@ static void dispatch__thousands_of_steps_with_kernels_of_uneven_length(void **st
         ptowsp_context_destroy(context);
     }
     free(work);
-}
-
-int main(void) {
-    alarm(300);  // a deadlock ends here
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(serial__runs_in_order_on_the_calling_thread_as_lane_0),
-        cmocka_unit_test(serial__each_descriptor_gets_its_tiers_kernel),
-        cmocka_unit_test(serial__missing_kernels_name_the_first_descriptor_and_run_nothing),
-        cmocka_unit_test(serial__holes_that_no_descriptor_needs_do_not_matter),
-        cmocka_unit_test(serial__nothing_to_do_needs_nothing),
-        cmocka_unit_test(serial__null_work_or_table_is_refused),
-        cmocka_unit_test(serial__tables_may_have_all_256_tiers_and_more),
-        cmocka_unit_test(spmd__every_descriptor_runs_once_by_its_tiers_kernel),
-        cmocka_unit_test(spmd__missing_kernels_are_errors_with_index_and_text),
-        cmocka_unit_test(spmd__the_missing_kernel_is_the_first_in_descriptor_order),
-        cmocka_unit_test(spmd__null_work_or_table_is_refused),
-        cmocka_unit_test(spmd__nothing_to_do_needs_nothing),
-        cmocka_unit_test(mpmd__each_group_runs_its_own_tiers_on_its_own_lanes),
-        cmocka_unit_test(mpmd__the_first_group_that_has_the_tier_wins),
-        cmocka_unit_test(mpmd__one_group_is_spmd_with_lanes_of_its_own_number),
-        cmocka_unit_test(mpmd__as_many_groups_and_lanes_as_the_limits_allow),
-        cmocka_unit_test(mpmd__wrong_groups_are_errors_and_run_nothing),
-        cmocka_unit_test(mpmd__missing_kernels_are_errors_with_index_and_text),
-        cmocka_unit_test(mpmd__nothing_to_do_runs_nothing),
-        cmocka_unit_test(dispatch__inside_a_job_is_busy),
-        cmocka_unit_test(dispatch__a_lane_left_out_is_an_error_though_the_work_is_done),
-        cmocka_unit_test(tiers__decode_list_makes_tiers_count_table_and_dispatch),
-        cmocka_unit_test(tiers__table_and_dispatch_call_the_body_with_the_tier),
-        cmocka_unit_test(tiers__one_and_sixteen_make_as_many_kernels),
-        cmocka_unit_test(tiers__the_table_serves_spmd_and_mpmd),
-        cmocka_unit_test(dispatch__allocates_nothing),
-        cmocka_unit_test(dispatch__thousands_of_steps_with_kernels_of_uneven_length),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

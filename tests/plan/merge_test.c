@@ -255,8 +255,7 @@ static void check_rows(uint64_t *random, scores_kind kind, uint32_t part_count, 
 
 // -- against whole attention ----------------------------------------------------------------------
 
-static void merge__gives_whole_attention_for_every_part_count(void **state) {
-    (void)state;
+TEST(merge__gives_whole_attention_for_every_part_count) {
     uint64_t random = test_seed();
     for (uint32_t part_count = 1; part_count <= PART_COUNT_MAX; part_count++) {
         scores_kind kind = (scores_kind)(part_count % SCORES_KIND_COUNT);
@@ -265,8 +264,7 @@ static void merge__gives_whole_attention_for_every_part_count(void **state) {
     }
 }
 
-static void merge__gives_whole_attention_for_every_dim(void **state) {
-    (void)state;
+TEST(merge__gives_whole_attention_for_every_dim) {
     uint64_t random = test_seed();
     for (uint32_t dim = 1; dim <= DIM_MAX; dim++) {
         scores_kind kind = (scores_kind)(dim % SCORES_KIND_COUNT);
@@ -275,8 +273,7 @@ static void merge__gives_whole_attention_for_every_dim(void **state) {
     }
 }
 
-static void merge__gives_whole_attention_for_every_kind_of_scores(void **state) {
-    (void)state;
+TEST(merge__gives_whole_attention_for_every_kind_of_scores) {
     uint64_t random = test_seed();
     // Around the number of parts that are summed at once (64), too.
     const uint32_t part_counts[] = {1, 2, 3, 5, 17, 63, 64, 65, 127, 128, 129, 192, 193, 200};
@@ -290,8 +287,7 @@ static void merge__gives_whole_attention_for_every_kind_of_scores(void **state) 
 }
 
 // Parts of 65, 64 or 63 states that are not empty, with empty ones at the end and between.
-static void merge__empty_parts_anywhere_change_no_bit(void **state) {
-    (void)state;
+TEST(merge__empty_parts_anywhere_change_no_bit) {
     uint64_t random = test_seed();
     for (int round = 0; TEST_ROUNDS(round, 200); round++) {
         static sequence seq;
@@ -328,8 +324,7 @@ static void merge__empty_parts_anywhere_change_no_bit(void **state) {
     }
 }
 
-static void merge__normalised_rows_with_their_lse_are_states(void **state) {
-    (void)state;
+TEST(merge__normalised_rows_with_their_lse_are_states) {
     uint64_t random = test_seed();
     const scores_kind kinds[] = {SCORES_WIDE, SCORES_NARROW, SCORES_EQUAL, SCORES_MASKED,
                                  SCORES_RISING};
@@ -368,8 +363,7 @@ static void merge__normalised_rows_with_their_lse_are_states(void **state) {
 
 // -- worked out by hand ---------------------------------------------------------------------------
 
-static void merge__two_parts_by_hand(void **state) {
-    (void)state;
+TEST(merge__two_parts_give_the_values_of_paper) {
     // Scores 0 and 0 | 0: weights 1/3 each. l = 2 | 1, acc = 1 + 2 | 6, result (3 + 6) / 3 = 3,
     // lse = log 3.
     const ptowsp_partial states[2] = {{0.0f, 2.0f}, {0.0f, 1.0f}};
@@ -386,8 +380,7 @@ static void merge__two_parts_by_hand(void **state) {
     assert_true(fabs((double)lse - (5.0 + log(2.5))) <= 2e-6);
 }
 
-static void merge__finish_divides_and_returns_the_lse(void **state) {
-    (void)state;
+TEST(merge__finish_divides_and_returns_the_lse) {
     const ptowsp_partial state_of = {-7.5f, 4.0f};
     const float acc[3] = {4.0f, -8.0f, 0.0f};
     float out[3];
@@ -396,8 +389,7 @@ static void merge__finish_divides_and_returns_the_lse(void **state) {
     assert_true(fabs((double)lse - (-7.5 + log(4.0))) <= 1e-6);
 }
 
-static void merge__clear_makes_the_empty_state(void **state) {
-    (void)state;
+TEST(merge__clear_makes_the_empty_state) {
     for (uint32_t dim = 0; dim <= 70; dim++) {
         float *acc = floats_make(dim);
         ptowsp_partial cleared = {NAN, NAN};
@@ -410,8 +402,7 @@ static void merge__clear_makes_the_empty_state(void **state) {
     }
 }
 
-static void merge__empty_is_the_identity_on_both_sides(void **state) {
-    (void)state;
+TEST(merge__empty_is_the_identity_on_both_sides) {
     const ptowsp_partial full = {2.5f, 3.0f}, empty = {-INFINITY, NAN};
     float row[5] = {1.0f, -2.0f, 0.5f, 1e30f, -0.0f},
           garbage[5] = {NAN, INFINITY, -INFINITY, 1.0f, NAN};
@@ -436,8 +427,7 @@ static void merge__empty_is_the_identity_on_both_sides(void **state) {
     }
 }
 
-static void merge__all_empty_gives_zeros_and_minus_infinity(void **state) {
-    (void)state;
+TEST(merge__all_empty_gives_zeros_and_minus_infinity) {
     for (uint32_t part_count = 0; part_count <= PART_COUNT_MAX; part_count += 8) {
         for (uint32_t dim = 1; dim <= 70; dim += 23) {
             ptowsp_partial states[PART_COUNT_MAX];
@@ -455,16 +445,14 @@ static void merge__all_empty_gives_zeros_and_minus_infinity(void **state) {
     }
 }
 
-static void merge__no_parts_need_no_arrays(void **state) {
-    (void)state;
+TEST(merge__no_parts_need_no_arrays) {
     float out[3] = {NAN, 1.0f, INFINITY};
     assert_true(ptowsp_merge_partials(NULL, NULL, 0, 1, 3, out) == -INFINITY);
     assert_true(out[0] == 0.0f && out[1] == 0.0f && out[2] == 0.0f);
 }
 
 // A dim of 0 gives the log-sum-exp alone: ln(3 e^1 + 5 e^2) = 3.7099...; rows may be NULL.
-static void merge__rows_of_no_dim_need_no_arrays(void **state) {
-    (void)state;
+TEST(merge__rows_of_no_dim_need_no_arrays) {
     const ptowsp_partial states[] = {{1.0f, 3.0f}, {-INFINITY, 0.0f}, {2.0f, 5.0f}};
     const double expected = log(3 * exp(1) + 5 * exp(2));
     float lse = ptowsp_merge_partials(states, NULL, 3, 1, 0, NULL);
@@ -479,8 +467,7 @@ static void merge__rows_of_no_dim_need_no_arrays(void **state) {
     assert_true(fabs((double)ptowsp_merge_finish(&whole, NULL, 0, NULL) - expected) < 1e-6);
 }
 
-static void merge__extreme_maxima_do_not_overflow(void **state) {
-    (void)state;
+TEST(merge__extreme_maxima_do_not_overflow) {
     const float largest = 3.4028235e38f;
     const ptowsp_partial states[3] = {{-largest, 1.0f}, {largest, 2.0f}, {-largest, 5.0f}};
     const float accs[3] = {100.0f, 6.0f, 100.0f};
@@ -517,8 +504,7 @@ static void expect_nan(nan_place place, const float *out, float lse, uint32_t di
     }
 }
 
-static void merge__nan_in_a_state_shows_up(void **state) {
-    (void)state;
+TEST(merge__nan_in_a_state_shows_up) {
     uint64_t random = test_seed();
     for (int round = 0; TEST_ROUNDS(round, 600); round++) {
         static sequence seq;
@@ -563,8 +549,7 @@ static void merge__nan_in_a_state_shows_up(void **state) {
 
 // -- placement ------------------------------------------------------------------------------------
 
-static void merge__bits_do_not_depend_on_where_arrays_lie(void **state) {
-    (void)state;
+TEST(merge__bits_do_not_depend_on_where_arrays_lie) {
     uint64_t random = test_seed();
     static sequence seq;
     for (uint32_t dim = 1; dim <= 150; dim += 7) {
@@ -602,8 +587,7 @@ static void sum_portable(const pwsp_merge_parts *parts, uint32_t dim, float *sum
     pwsp_merge_sum_body(parts, dim, sum);
 }
 
-static void merge__every_variant_of_the_sum_is_a_plain_sum(void **state) {
-    (void)state;
+TEST(merge__every_variant_of_the_sum_is_a_plain_sum) {
     uint64_t random = test_seed();
     sum_fn sums[4] = {pwsp_merge_sum, sum_portable};
     size_t sum_count = 2;
@@ -713,8 +697,7 @@ static void deep_expect(const deep_join *j, const float *out, float lse) {
 }
 
 // Chains that fit the table of segments, by one or not, and twice as long and more.
-static void join__rows_have_all_segments_above_them(void **state) {
-    (void)state;
+TEST(join__rows_have_all_segments_above_them) {
     static deep_join j;
     uint64_t random = test_seed();
     const uint32_t depths[] = {1, 2, 63, 64, 65, 66, 128, 129, DEEP_MAX};
@@ -727,8 +710,7 @@ static void join__rows_have_all_segments_above_them(void **state) {
     }
 }
 
-static void join__rows_of_empty_slots_are_empty(void **state) {
-    (void)state;
+TEST(join__rows_of_empty_slots_are_empty) {
     static deep_join j;
     uint64_t random = test_seed();
     deep_make(&j, 70, &random);
@@ -747,28 +729,4 @@ static void join__rows_of_empty_slots_are_empty(void **state) {
     const ptowsp_attention_scratch none = {j.states, NULL, 1, 0};
     const float lse = ptowsp_prefix_join_row(&j.plan, &none, &join, 0, NULL);
     assert_true(fabs((double)lse - (3 + log(2))) < 1e-6);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(join__rows_have_all_segments_above_them),
-        cmocka_unit_test(join__rows_of_empty_slots_are_empty),
-        cmocka_unit_test(merge__gives_whole_attention_for_every_part_count),
-        cmocka_unit_test(merge__gives_whole_attention_for_every_dim),
-        cmocka_unit_test(merge__gives_whole_attention_for_every_kind_of_scores),
-        cmocka_unit_test(merge__empty_parts_anywhere_change_no_bit),
-        cmocka_unit_test(merge__normalised_rows_with_their_lse_are_states),
-        cmocka_unit_test(merge__two_parts_by_hand),
-        cmocka_unit_test(merge__finish_divides_and_returns_the_lse),
-        cmocka_unit_test(merge__clear_makes_the_empty_state),
-        cmocka_unit_test(merge__empty_is_the_identity_on_both_sides),
-        cmocka_unit_test(merge__all_empty_gives_zeros_and_minus_infinity),
-        cmocka_unit_test(merge__no_parts_need_no_arrays),
-        cmocka_unit_test(merge__rows_of_no_dim_need_no_arrays),
-        cmocka_unit_test(merge__extreme_maxima_do_not_overflow),
-        cmocka_unit_test(merge__nan_in_a_state_shows_up),
-        cmocka_unit_test(merge__bits_do_not_depend_on_where_arrays_lie),
-        cmocka_unit_test(merge__every_variant_of_the_sum_is_a_plain_sum),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -182,13 +182,11 @@ static void moe_kernel__computes_the_units_of_a_plan(void **state) {
         for (uint32_t e = 0; e < EXPERTS; e++) {
             padded[e] = offsets[e + 1] - offsets[e];
         }
-        ptowsp_moe_config config;
-        memset(&config, 0, sizeof config);
+        ptowsp_moe_config config = {0};
         config.expert_count = EXPERTS, config.lane_count = (uint32_t)test_random_in(&random, 1, 7);
         config.block_rows = block, config.column_parts = (uint32_t)test_random_in(&random, 0, 6);
         static ptowsp_work units[ROWS * 6];
-        ptowsp_moe_plan plan;
-        memset(&plan, 0, sizeof plan);
+        ptowsp_moe_plan plan = {0};
         plan.units = units, plan.unit_begin = begin, plan.unit_capacity = ROWS * 6;
         assert_int_equal(
             ptowsp_moe_generate(&(ptowsp_moe_batch){.counts = padded, .offsets = offsets}, &config,

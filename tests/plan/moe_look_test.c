@@ -28,8 +28,7 @@ static void combine_some(void *user, uint64_t begin, uint64_t end, uint32_t lane
                        c->out);
 }
 
-static void moe_combine__adds_in_order_with_the_same_bits_on_any_lanes(void **state) {
-    (void)state;
+TEST(moe_combine__adds_in_order_with_the_same_bits_on_any_lanes) {
     enum { TOKENS = 23, TOP_K = 5, DIM = 53 };
     uint64_t random = test_seed();
     static float made[TOKENS * TOP_K * DIM], one[TOKENS * DIM], lanes[TOKENS * DIM];
@@ -65,8 +64,7 @@ static void moe_combine__adds_in_order_with_the_same_bits_on_any_lanes(void **st
         }
         for (uint32_t n = 1; n <= 4; n *= 2) {
             ptowsp_context_desc desc = test_lanes_desc(n);
-            ptowsp_context *context;
-            assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+            ptowsp_context *context = test_context(&desc);
             combine_range c = {rows, gate, made, lanes, top_k, dim};
             memset(lanes, 0x7f, sizeof lanes);
             assert_int_equal(
@@ -78,8 +76,7 @@ static void moe_combine__adds_in_order_with_the_same_bits_on_any_lanes(void **st
     }
 }
 
-static void moe_combine__adds_from_the_first_expert(void **state) {
-    (void)state;
+TEST(moe_combine__adds_from_the_first_expert) {
     // 1 + 2^24 - 2^24: 1 is lost if it is added to 2^24, which the order of k decides.
     const float made[3] = {1, 16777216, -16777216};
     const uint32_t orders[3][3] = {{0, 1, 2}, {1, 2, 0}, {1, PTOWSP_MOE_NO_ROW, 2}};
@@ -91,8 +88,7 @@ static void moe_combine__adds_from_the_first_expert(void **state) {
     }
 }
 
-static void moe_combine__adds_whole_strips(void **state) {
-    (void)state;
+TEST(moe_combine__adds_whole_strips) {
     enum { DIM = 32 };
     float made[2 * DIM], out[DIM];
     const uint32_t rows[2] = {1, 0};
@@ -108,8 +104,7 @@ static void moe_combine__adds_whole_strips(void **state) {
 
 // -- looking --------------------------------------------------------------------------------------
 
-static void moe_look__counts_what_paper_does(void **state) {
-    (void)state;
+TEST(moe_look__counts_what_paper_does) {
     const uint32_t counts[6] = {4, 0, 9, 1, 0, 0};
     ptowsp_moe_balance b;
     assert_int_equal(ptowsp_moe_look(counts, 6, 3, 4, &b, NULL), PTOWSP_OK);
@@ -134,8 +129,7 @@ static void moe_look__counts_what_paper_does(void **state) {
     assert_int_equal(b.expert_idle, 2);
 }
 
-static void moe_look__refuses_what_is_wrong(void **state) {
-    (void)state;
+TEST(moe_look__refuses_what_is_wrong) {
     const uint32_t counts[6] = {1, 1, 1, 1, 1, 1};
     ptowsp_moe_balance b;
     ptowsp_plan_info info;
@@ -152,8 +146,7 @@ static void moe_look__refuses_what_is_wrong(void **state) {
     assert_text(&info, "plan: 6 experts or replicas cannot be divided among 4 ranks");
 }
 
-static void moe_history__decays(void **state) {
-    (void)state;
+TEST(moe_history__decays) {
     float loads[2] = {16, 0};
     const uint32_t counts[2] = {4, 8}, none[2] = {0, 0};
     assert_int_equal(ptowsp_moe_history_add(loads, 2, counts, 0.5, NULL), PTOWSP_OK);
@@ -184,9 +177,7 @@ static int32_t generated[TOKENS * TOP_K], generated_again[TOKENS * TOP_K];
 static uint32_t generated_counts[EXPERTS];
 
 static ptowsp_moe_traffic traffic_of(ptowsp_moe_pattern pattern, uint64_t seed) {
-    ptowsp_moe_traffic t;
-    memset(&t, 0, sizeof t);
-    t.pattern = pattern;
+    ptowsp_moe_traffic t = {.pattern = pattern};
     t.token_count = TOKENS, t.top_k = TOP_K, t.expert_count = EXPERTS, t.rank_count = RANKS;
     t.seed = seed;
     return t;
@@ -218,8 +209,7 @@ static ptowsp_moe_balance generate(const ptowsp_moe_traffic *t) {
     return b;
 }
 
-static void moe_routes__have_the_patterns_of_the_header(void **state) {
-    (void)state;
+TEST(moe_routes__have_the_patterns_of_the_header) {
     const uint64_t seed = test_seed();
     for (uint64_t s = seed; s < seed + 5; s++) {
         ptowsp_moe_traffic t = traffic_of(PTOWSP_MOE_BALANCED, s);
@@ -281,8 +271,7 @@ static void moe_routes__have_the_patterns_of_the_header(void **state) {
     }
 }
 
-static void moe_routes__rotate_with_steps(void **state) {
-    (void)state;
+TEST(moe_routes__rotate_with_steps) {
     ptowsp_moe_traffic t = traffic_of(PTOWSP_MOE_ROTATING, 3);  // the set begins at 3 + 4 * step
     for (t.step = 0; t.step < 20; t.step++) {
         generate(&t);
@@ -293,8 +282,7 @@ static void moe_routes__rotate_with_steps(void **state) {
     }
 }
 
-static void moe_routes__depend_on_seed_and_step_alone(void **state) {
-    (void)state;
+TEST(moe_routes__depend_on_seed_and_step_alone) {
     for (int p = 0; p < PTOWSP_MOE_PATTERN_COUNT; p++) {
         ptowsp_moe_traffic t = traffic_of((ptowsp_moe_pattern)p, 7);
         generate(&t);
@@ -311,8 +299,7 @@ static void moe_routes__depend_on_seed_and_step_alone(void **state) {
 }
 
 // One hash of all patterns, for every compiler, level and machine. A new one needs a reason.
-static void moe_routes__are_the_same_on_every_machine(void **state) {
-    (void)state;
+TEST(moe_routes__are_the_same_on_every_machine) {
     uint64_t hash = UINT64_C(0xcbf29ce484222325);  // FNV-1a, by ids
     for (int p = 0; p < PTOWSP_MOE_PATTERN_COUNT; p++) {
         ptowsp_moe_traffic t = traffic_of((ptowsp_moe_pattern)p, 11);
@@ -326,8 +313,7 @@ static void moe_routes__are_the_same_on_every_machine(void **state) {
 }
 
 // Any sizes: experts in range, and different.
-static void moe_routes__differ_within_a_token(void **state) {
-    (void)state;
+TEST(moe_routes__differ_within_a_token) {
     uint64_t random = test_seed();
     for (int round = 0; TEST_ROUNDS(round, 3000); round++) {
         ptowsp_moe_traffic t = traffic_of((ptowsp_moe_pattern)(round % PTOWSP_MOE_PATTERN_COUNT),
@@ -368,8 +354,7 @@ static void refused(const ptowsp_moe_traffic *t, ptowsp_status status, const cha
     assert_int_equal(ids[0], 77);
 }
 
-static void moe_routes__refuse_what_is_wrong(void **state) {
-    (void)state;
+TEST(moe_routes__refuse_what_is_wrong) {
     const ptowsp_status invalid = PTOWSP_INVALID_PARAMS;
     refused(NULL, invalid, "plan: input 0 is NULL");
     const ptowsp_moe_traffic good = traffic_of(PTOWSP_MOE_SKEWED, 1);
@@ -415,22 +400,4 @@ static void moe_routes__refuse_what_is_wrong(void **state) {
     t.token_count = 1, t.top_k = t.expert_count = 2, t.skew = 0;
     assert_int_equal(ptowsp_moe_routes_generate(&t, scratch, generated, &info), PTOWSP_OK);
     assert_int_equal(generated[0] + generated[1], 1);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(moe_combine__adds_in_order_with_the_same_bits_on_any_lanes),
-        cmocka_unit_test(moe_combine__adds_from_the_first_expert),
-        cmocka_unit_test(moe_combine__adds_whole_strips),
-        cmocka_unit_test(moe_look__counts_what_paper_does),
-        cmocka_unit_test(moe_look__refuses_what_is_wrong),
-        cmocka_unit_test(moe_history__decays),
-        cmocka_unit_test(moe_routes__have_the_patterns_of_the_header),
-        cmocka_unit_test(moe_routes__rotate_with_steps),
-        cmocka_unit_test(moe_routes__depend_on_seed_and_step_alone),
-        cmocka_unit_test(moe_routes__are_the_same_on_every_machine),
-        cmocka_unit_test(moe_routes__differ_within_a_token),
-        cmocka_unit_test(moe_routes__refuse_what_is_wrong),
-    };
-    return cmocka_run_group_tests_name("moe_look", tests, NULL, NULL);
 }

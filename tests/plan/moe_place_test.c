@@ -117,8 +117,7 @@ static ptowsp_moe_cluster cluster_of(uint32_t experts, uint32_t replicas, uint32
     return c;
 }
 
-static void moe_place__gives_the_golden_example(void **state) {
-    (void)state;
+TEST(moe_place__gives_the_golden_example) {
     static const float loads[24] = {90, 132, 40,  61, 104, 165, 39,  4,   73,  56, 183, 86,
                                     20, 107, 104, 64, 19,  197, 187, 157, 172, 86, 16,  27};
     static const int32_t expected[32] = {5, 6,  5, 7, 8, 4,  3, 4, 10, 9, 10, 2, 0, 1, 11, 1,
@@ -133,8 +132,7 @@ static void moe_place__gives_the_golden_example(void **state) {
     assert_memory_equal(replicas, expected, sizeof expected);
 }
 
-static void moe_place__takes_one_group_and_one_node_for_none(void **state) {
-    (void)state;
+TEST(moe_place__takes_one_group_and_one_node_for_none) {
     const float loads[4] = {9, 5, 1, 1};
     int32_t one[6], none[6] = {0};
     const ptowsp_moe_cluster with = cluster_of(4, 6, 1, 1, 2), without = cluster_of(4, 6, 0, 0, 2);
@@ -206,8 +204,7 @@ static void loads_random(float *loads, uint32_t count, uint64_t *random) {
     }
 }
 
-static void moe_place__equals_the_rules(void **state) {
-    (void)state;
+TEST(moe_place__equals_the_rules) {
     uint64_t random = test_seed(), hierarchical = 0;
     static uint64_t scratch[8192];
     static slow_placement slow;
@@ -299,8 +296,7 @@ static void require_nodes(const ptowsp_moe_cluster *c, const int32_t *before,
     }
 }
 
-static void moe_move__never_moves_more_and_is_never_worse(void **state) {
-    (void)state;
+TEST(moe_move__never_moves_more_and_is_never_worse) {
     uint64_t random = test_seed(), improved = 0;
     static uint64_t scratch[8192];
     for (int round = 0; TEST_ROUNDS(round, 1500); round++) {
@@ -352,8 +348,7 @@ static void moe_move__never_moves_more_and_is_never_worse(void **state) {
     assert_true(improved > test_rounds(1500) / 4);
 }
 
-static void moe_move__follows_paper(void **state) {
-    (void)state;
+TEST(moe_move__follows_paper) {
     // Ranks {0, 1} {2, 3} with loads 9 5 1 1: 14 and 2. The best swap is 0 with 2 or 3: 6 and 10; or
     // 1 with one: 10 and 6. No expert has two replicas, so nothing can be replaced.
     const ptowsp_moe_cluster c = cluster_of(4, 4, 1, 1, 2);
@@ -406,8 +401,7 @@ static bool is_hierarchical(const ptowsp_moe_cluster *c) {
            c->group_count % c->node_count == 0;
 }
 
-static void moe_place__spreads_replicas_over_ranks(void **state) {
-    (void)state;
+TEST(moe_place__spreads_replicas_over_ranks) {
     uint64_t random = test_seed(), doubled = 0, placed = 0;
     static uint64_t scratch[8192];
     for (int round = 0; TEST_ROUNDS(round, 4000); round++) {
@@ -510,8 +504,7 @@ static double least_share(const float *loads, uint32_t experts, uint32_t ranks, 
     return least;
 }
 
-static void moe_place__spreads_nearly_as_well_as_can_be(void **state) {
-    (void)state;
+TEST(moe_place__spreads_nearly_as_well_as_can_be) {
     uint64_t random = test_seed();
     uint64_t scratch[512];
     double sum = 0, worst = 1;
@@ -551,8 +544,7 @@ static void moe_place__spreads_nearly_as_well_as_can_be(void **state) {
 
 // On paper: loads 8, 6, 1 on 2 ranks of 2, so expert 0 has 2 replicas of 4. 6 goes to rank 0, a 4 to
 // rank 1; there the second 4 would go, too, but goes to rank 0; 1 goes to rank 1.
-static void moe_place__spreads_as_on_paper(void **state) {
-    (void)state;
+TEST(moe_place__spreads_as_on_paper) {
     ptowsp_moe_cluster c = cluster_of(3, 4, 1, 1, 2);
     c.is_spread = true;
     const float loads[3] = {8, 6, 1};
@@ -585,8 +577,7 @@ static void moe_place__spreads_as_on_paper(void **state) {
     assert_int_equal(ptowsp_moe_scratch_bytes(&c), 0);
 }
 
-static void moe_move__keeps_replicas_spread(void **state) {
-    (void)state;
+TEST(moe_move__keeps_replicas_spread) {
     uint64_t random = test_seed(), moves = 0, rounds = 0;
     static uint64_t scratch[8192];
     for (int round = 0; TEST_ROUNDS(round, 1500); round++) {
@@ -617,8 +608,7 @@ static void moe_move__keeps_replicas_spread(void **state) {
 
 // -- using a placement ----------------------------------------------------------------------------
 
-static void moe_share__gives_replicas_equal_tokens(void **state) {
-    (void)state;
+TEST(moe_share__gives_replicas_equal_tokens) {
     uint64_t random = test_seed();
     static uint64_t scratch[8192];
     for (int round = 0; TEST_ROUNDS(round, 1000); round++) {
@@ -692,8 +682,7 @@ static void refused(const ptowsp_moe_cluster *c, const char *text) {
     assert_int_equal(ptowsp_moe_scratch_bytes(c), 0);
 }
 
-static void moe_place__refuses_clusters_that_do_not_divide(void **state) {
-    (void)state;
+TEST(moe_place__refuses_clusters_that_do_not_divide) {
     ptowsp_moe_cluster c;
     refused(NULL, "plan: input 0 is NULL");
     c = cluster_of(0, 8, 1, 1, 2);
@@ -717,8 +706,7 @@ static void moe_place__refuses_clusters_that_do_not_divide(void **state) {
     refused(&c, "plan: cluster.policy has the unknown value 9");
 }
 
-static void moe_place__refuses_loads_and_arrays(void **state) {
-    (void)state;
+TEST(moe_place__refuses_loads_and_arrays) {
     const ptowsp_moe_cluster c = cluster_of(4, 8, 1, 1, 2);
     const float wrong[3] = {-1, NAN, INFINITY};
     float loads[8] = {1, 1, 1, 9, 1, 1, 1, 9};
@@ -773,8 +761,7 @@ static void moe_place__refuses_loads_and_arrays(void **state) {
     assert_text(&info, "plan: array 0 of the plan is NULL");
 }
 
-static void moe_place__refuses_placements_that_are_none(void **state) {
-    (void)state;
+TEST(moe_place__refuses_placements_that_are_none) {
     const ptowsp_moe_cluster c = cluster_of(4, 8, 1, 1, 2);
     const float loads[4] = {1, 1, 1, 1};
     int32_t experts[8] = {0, 1, 2, 3, 0, 1, 2, 4}, counts[4], lists[8];
@@ -802,8 +789,7 @@ static void moe_place__refuses_placements_that_are_none(void **state) {
     assert_text(&info, "plan: array 1 of the plan is NULL");
 }
 
-static void moe_share__refuses_what_is_wrong(void **state) {
-    (void)state;
+TEST(moe_share__refuses_what_is_wrong) {
     int32_t ids[4] = {0, 1, 1, 0}, out[4] = {7, 7, 7, 7}, counts[2] = {1, 2};
     int32_t lists[4] = {0, -1, 1, 2}, experts[3] = {0, 1, 1};
     uint32_t next[2];
@@ -846,24 +832,4 @@ static void moe_share__refuses_what_is_wrong(void **state) {
     assert_int_equal(ptowsp_moe_share(&routes, &placement, next, out, &info), invalid);
     assert_text(&info, "plan: expert 0 has -1 where a count or a replica up to 65535 belongs");
     assert_int_equal(out[0] + out[1] + out[2] + out[3], 28);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(moe_place__gives_the_golden_example),
-        cmocka_unit_test(moe_place__takes_one_group_and_one_node_for_none),
-        cmocka_unit_test(moe_place__equals_the_rules),
-        cmocka_unit_test(moe_place__spreads_replicas_over_ranks),
-        cmocka_unit_test(moe_place__spreads_nearly_as_well_as_can_be),
-        cmocka_unit_test(moe_place__spreads_as_on_paper),
-        cmocka_unit_test(moe_move__follows_paper),
-        cmocka_unit_test(moe_move__keeps_replicas_spread),
-        cmocka_unit_test(moe_move__never_moves_more_and_is_never_worse),
-        cmocka_unit_test(moe_share__gives_replicas_equal_tokens),
-        cmocka_unit_test(moe_place__refuses_clusters_that_do_not_divide),
-        cmocka_unit_test(moe_place__refuses_loads_and_arrays),
-        cmocka_unit_test(moe_place__refuses_placements_that_are_none),
-        cmocka_unit_test(moe_share__refuses_what_is_wrong),
-    };
-    return cmocka_run_group_tests_name("moe_place", tests, NULL, NULL);
 }

@@ -3,8 +3,7 @@
 
 #include "moe_sample.h"
 
-static void moe_sort__puts_the_pairs_of_the_header_in_order(void **state) {
-    (void)state;
+TEST(moe_sort__puts_the_pairs_of_the_header_in_order) {
     sort_case c = case_of(4, 2, 3, 0);
     const int32_t ids[8] = {2, 0, 2, 1, 0, 2, 2, -1};
     const uint32_t counts[3] = {2, 1, 4}, offsets[4] = {0, 2, 3, 7};
@@ -20,8 +19,7 @@ static void moe_sort__puts_the_pairs_of_the_header_in_order(void **state) {
     case_free(&c);
 }
 
-static void moe_sort__pads_rows_to_blocks(void **state) {
-    (void)state;
+TEST(moe_sort__pads_rows_to_blocks) {
     sort_case c = case_of(5, 1, 4, 4);  // 5 of expert 2: two blocks
     for (int i = 0; i < 5; i++) {
         c.ids[i] = 2;
@@ -37,8 +35,7 @@ static void moe_sort__pads_rows_to_blocks(void **state) {
     case_free(&c);
 }
 
-static void moe_sort__equals_a_stable_sort(void **state) {
-    (void)state;
+TEST(moe_sort__equals_a_stable_sort) {
     uint64_t random = test_seed();
     for (int round = 0; TEST_ROUNDS(round, 3000); round++) {
         const uint32_t experts = round % 16 == 0  ? (uint32_t)test_random_in(&random, 500, 600)
@@ -71,8 +68,7 @@ static void moe_sort__equals_a_stable_sort(void **state) {
 
 static ptowsp_context *context_of(uint32_t lanes) {
     ptowsp_context_desc desc = test_lanes_desc(lanes);
-    ptowsp_context *context;
-    assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(&desc);
     return context;
 }
 
@@ -87,8 +83,7 @@ static void require_same(const sort_case *a, const sort_case *b) {
     assert_memory_equal(a->order.rows, b->order.rows, a->pair_count * sizeof(uint32_t));
 }
 
-static void moe_sort__has_the_same_bits_on_any_lanes(void **state) {
-    (void)state;
+TEST(moe_sort__has_the_same_bits_on_any_lanes) {
     uint64_t random = test_seed();
     const uint32_t lane_counts[3] = {1, 2, 4};
     for (int l = 0; l < 3; l++) {
@@ -155,8 +150,7 @@ static void refused(const ptowsp_moe_routes *routes, ptowsp_moe_order *order, pt
     ptowsp_context_destroy(context);
 }
 
-static void moe_sort__refuses_what_is_wrong(void **state) {
-    (void)state;
+TEST(moe_sort__refuses_what_is_wrong) {
     const uint64_t none = PTOWSP_NO_INDEX;
     sort_case c = case_of(4, 2, 4, 4);
     refused(NULL, &c.order, PTOWSP_INVALID_PARAMS, 0, "plan: input 0 is NULL");
@@ -209,8 +203,7 @@ static void moe_sort__refuses_what_is_wrong(void **state) {
     case_free(&c);
 }
 
-static void moe_sort__refuses_ids_and_rows_beyond_few_experts_and_on_lanes(void **state) {
-    (void)state;
+TEST(moe_sort__refuses_ids_and_rows_beyond_few_experts_and_on_lanes) {
     ptowsp_context *context = context_of(2);
     for (uint32_t experts = 16; experts < 2000; experts *= 64) {
         sort_case c = case_of(PTOWSP_MOE_SORT_PARALLEL_MIN, 1, experts, 8);
@@ -240,8 +233,7 @@ static void moe_sort__refuses_ids_and_rows_beyond_few_experts_and_on_lanes(void 
     ptowsp_context_destroy(context);
 }
 
-static void moe_sort__takes_an_empty_step_without_arrays(void **state) {
-    (void)state;
+TEST(moe_sort__takes_an_empty_step_without_arrays) {
     uint32_t counts[3] = {9, 9, 9}, offsets[4] = {9, 9, 9, 9};
     const ptowsp_moe_routes routes = {NULL, 0, 2, 3, 4};
     ptowsp_moe_order order = {counts, offsets, NULL, NULL, NULL, 0, 9, 9, 9, 9};
@@ -276,8 +268,7 @@ static void sort_inside(void *user, uint64_t begin, uint64_t end, uint32_t lane)
                      PTOWSP_BUSY);
 }
 
-static void moe_sort__writes_nothing_on_lanes_that_are_busy(void **state) {
-    (void)state;
+TEST(moe_sort__writes_nothing_on_lanes_that_are_busy) {
     sort_case c = case_of(PTOWSP_MOE_SORT_PARALLEL_MIN, 1, 7, 0);
     ptowsp_context *context = context_of(2);
     nested_sort n = {context, &c, fresh(16), 16};
@@ -286,18 +277,4 @@ static void moe_sort__writes_nothing_on_lanes_that_are_busy(void **state) {
     ptowsp_context_destroy(context);
     free(n.scratch);
     case_free(&c);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(moe_sort__puts_the_pairs_of_the_header_in_order),
-        cmocka_unit_test(moe_sort__pads_rows_to_blocks),
-        cmocka_unit_test(moe_sort__equals_a_stable_sort),
-        cmocka_unit_test(moe_sort__has_the_same_bits_on_any_lanes),
-        cmocka_unit_test(moe_sort__refuses_what_is_wrong),
-        cmocka_unit_test(moe_sort__refuses_ids_and_rows_beyond_few_experts_and_on_lanes),
-        cmocka_unit_test(moe_sort__takes_an_empty_step_without_arrays),
-        cmocka_unit_test(moe_sort__writes_nothing_on_lanes_that_are_busy),
-    };
-    return cmocka_run_group_tests_name("moe_sort", tests, NULL, NULL);
 }

@@ -29,8 +29,7 @@ static void require_placed(const units_case *c, const ptowsp_moe_plan *plan,
 }
 
 // Sizes that are missing or too large, and blocks that are missing or not aligned.
-static void moe_units__are_not_placed_anywhere(void **state) {
-    (void)state;
+TEST(moe_units__are_not_placed_anywhere) {
     static _Alignas(8) char block[256];
     ptowsp_moe_sizes sizes = {4, 2, 0};
     ptowsp_moe_plan plan;
@@ -48,8 +47,7 @@ static void moe_units__are_not_placed_anywhere(void **state) {
     assert_int_equal(ptowsp_moe_place(&sizes, block, sizeof block, &plan), PTOWSP_LIMIT_EXCEEDED);
 }
 
-static void moe_units__have_every_token_once_and_the_best_time(void **state) {
-    (void)state;
+TEST(moe_units__have_every_token_once_and_the_best_time) {
     uint64_t random = test_seed();
     static ptowsp_work units[PLACE_MAX + LANE_MAX];
     uint32_t begin[LANE_MAX + 1], parted = 0;
@@ -65,8 +63,7 @@ static void moe_units__have_every_token_once_and_the_best_time(void **state) {
         }
         assert_int_equal(ptowsp_moe_bound(&c.config, &limits, &bound, NULL), PTOWSP_OK);
         assert_true(bound.unit_count <= PLACE_MAX + LANE_MAX);
-        ptowsp_moe_plan plan;
-        memset(&plan, 0, sizeof plan);
+        ptowsp_moe_plan plan = {0};
         plan.units = units, plan.unit_begin = begin, plan.lane_costs = costs;
         plan.unit_capacity = (uint32_t)bound.unit_count;
         ptowsp_plan_info info;
@@ -98,14 +95,12 @@ static void moe_units__have_every_token_once_and_the_best_time(void **state) {
     assert_met(parted > test_rounds(4000) / 10);
 }
 
-static void moe_units__are_what_the_accessors_of_experts_read(void **state) {
-    (void)state;
+TEST(moe_units__are_what_the_accessors_of_experts_read) {
     // Worked out on paper: 2 batches of 3 experts, one lane, units of at most 4.
     const uint32_t counts[6] = {5, 0, 2, 1, 0, 3}, offsets[8] = {10, 15, 15, 17, 0, 1, 1, 4};
     const uint32_t expected[5][4] = {
         {0, 0, 10, 4}, {0, 0, 14, 1}, {1, 0, 0, 1}, {0, 2, 15, 2}, {1, 2, 1, 3}};
-    ptowsp_moe_config config;
-    memset(&config, 0, sizeof config);
+    ptowsp_moe_config config = {0};
     config.batch_count = 2, config.expert_count = 3, config.lane_count = 1, config.unit_tokens = 4;
     ptowsp_work units[5];
     uint32_t begin[2];
@@ -166,8 +161,7 @@ static void small_make(small_plan *s) {
         assert_text(&info, "plan: " text);                                                         \
     } while (0)
 
-static void moe_units__that_are_wrong_are_found(void **state) {
-    (void)state;
+TEST(moe_units__that_are_wrong_are_found) {
     small_plan s;
     FOUND(s, s.counts[2] = 5, "offset 3 is 7, and the rows before it end at 8");
     FOUND(s, s.plan.units = NULL, "array 0 of the plan is NULL");
@@ -201,8 +195,7 @@ static void moe_units__that_are_wrong_are_found(void **state) {
                      PTOWSP_OK);
 }
 
-static void moe_units__are_printed_with_their_lanes(void **state) {
-    (void)state;
+TEST(moe_units__are_printed_with_their_lanes) {
     small_plan s;
     small_make(&s);
     char text[400];
@@ -217,11 +210,9 @@ static void moe_units__are_printed_with_their_lanes(void **state) {
                         "                     1                     1                     3\n");
 }
 
-static void moe_units__of_one_expert_are_read_once_by_a_lane(void **state) {
-    (void)state;
+TEST(moe_units__of_one_expert_are_read_once_by_a_lane) {
     const uint32_t counts[1] = {4};
-    ptowsp_moe_config config;
-    memset(&config, 0, sizeof config);
+    ptowsp_moe_config config = {0};
     config.expert_count = config.lane_count = 1;
     config.unit_tokens = 2;
     config.cost.per_token = 1;
@@ -238,11 +229,9 @@ static void moe_units__of_one_expert_are_read_once_by_a_lane(void **state) {
                                  "splits: lanes read 0 experts more than there are\n"));
 }
 
-static void moe_units__split_a_hot_expert_over_lanes(void **state) {
-    (void)state;
+TEST(moe_units__split_a_hot_expert_over_lanes) {
     const uint32_t counts[4] = {1, 1, 1000, 1};
-    ptowsp_moe_config config;
-    memset(&config, 0, sizeof config);
+    ptowsp_moe_config config = {0};
     config.expert_count = 4, config.lane_count = 8;
     config.cost.per_token = 1;
     ptowsp_work units[11];
@@ -267,18 +256,15 @@ static void moe_units__split_a_hot_expert_over_lanes(void **state) {
 
 // 1 token of 8 experts of 20 on 32 lanes, at the default costs: 4 parts make 32 units, each of which
 // reads 64 / 4, has 1 / 4 of a token and costs 4 as a unit. Without parts a lane has 64 + 1 + 4.
-static void moe_units__of_few_tokens_divide_columns(void **state) {
-    (void)state;
+TEST(moe_units__of_few_tokens_divide_columns) {
     uint32_t counts[20] = {0}, begin[33];
     for (uint32_t i = 0; i < 8; i++) {
         counts[i * 2 + 1] = 1;
     }
     static ptowsp_work units[8 * 16 + 31];
-    ptowsp_moe_config config;
-    memset(&config, 0, sizeof config);
+    ptowsp_moe_config config = {0};
     config.expert_count = 20, config.lane_count = 32;
-    ptowsp_moe_plan plan;
-    memset(&plan, 0, sizeof plan);
+    ptowsp_moe_plan plan = {0};
     plan.units = units, plan.unit_begin = begin, plan.unit_capacity = 8 * 16;
     assert_int_equal(
         ptowsp_moe_generate(&(ptowsp_moe_batch){.counts = counts}, &config, &plan, NULL),
@@ -339,8 +325,7 @@ static void moe_units__of_few_tokens_divide_columns(void **state) {
 }
 
 // 10 columns by blocks of 3 are 4 blocks: 3, 3, 3, 1.
-static void moe_units__of_parts_have_all_columns_once(void **state) {
-    (void)state;
+TEST(moe_units__of_parts_have_all_columns_once) {
     const uint32_t paper[6][5] = {{0, 10},          {0, 6, 10},      {0, 3, 6, 10},
                                   {0, 3, 6, 9, 10}, {0, 0, 3, 6, 9}, {0, 0, 3, 6, 6}};
     for (uint32_t parts = 1; parts <= 6; parts++) {
@@ -369,8 +354,7 @@ static void moe_units__of_parts_have_all_columns_once(void **state) {
 }
 
 // The rows of units are the pairs of their expert.
-static void moe_units__have_rows_by_a_function(void **state) {
-    (void)state;
+TEST(moe_units__have_rows_by_a_function) {
     const int32_t ids[8] = {2, 0, 2, 1, 0, 2, 2, -1};
     const ptowsp_moe_routes routes = {ids, 4, 2, 3, 0};
     uint32_t counts[3], offsets[4], pairs[8], begin[3];
@@ -393,11 +377,9 @@ static void moe_units__have_rows_by_a_function(void **state) {
     assert_int_equal(seen, 7);
 }
 
-static void moe_units__are_none_for_an_empty_step(void **state) {
-    (void)state;
+TEST(moe_units__are_none_for_an_empty_step) {
     const uint32_t counts[4] = {0, 0, 0, 0};
-    ptowsp_moe_config config;
-    memset(&config, 0, sizeof config);
+    ptowsp_moe_config config = {0};
     config.expert_count = 4, config.lane_count = 2;
     uint32_t begin[3] = {9, 9, 9};
     ptowsp_moe_plan plan = {NULL, begin, NULL, 0, 9, 9, 9, 9, 0};
@@ -423,16 +405,15 @@ static void refused(const ptowsp_moe_config *config, const uint32_t *counts,
     assert_text(&info, text);
 }
 
-static void moe_units__refuse_what_is_wrong(void **state) {
-    (void)state;
+TEST(moe_units__refuse_what_is_wrong) {
     const uint64_t none = PTOWSP_NO_INDEX;
     const uint32_t counts[2] = {3, 2}, offsets[3] = {0, 3, 4};
     uint32_t huge[2] = {UINT32_MAX, UINT32_MAX};
     ptowsp_work units[4];
     uint32_t begin[3];
     ptowsp_moe_plan plan = {units, begin, NULL, 4, 0, 0, 0, 0, 0};
-    ptowsp_moe_config good, config;
-    memset(&good, 0, sizeof good);
+    ptowsp_moe_config config;
+    ptowsp_moe_config good = {0};
     good.expert_count = 2, good.lane_count = 2;
     const ptowsp_status invalid = PTOWSP_INVALID_PARAMS;
     refused(NULL, counts, NULL, &plan, invalid, none, "plan: config is NULL");
@@ -512,22 +493,4 @@ static void moe_units__refuse_what_is_wrong(void **state) {
     plan.unit_begin = begin, plan.unit_capacity = 1;
     refused(&good, counts, NULL, &plan, PTOWSP_BUFFER_OVERFLOW, none,
             "plan: 2 units do not fit the plan, which holds 1");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(moe_units__are_what_the_accessors_of_experts_read),
-        cmocka_unit_test(moe_units__are_not_placed_anywhere),
-        cmocka_unit_test(moe_units__have_every_token_once_and_the_best_time),
-        cmocka_unit_test(moe_units__that_are_wrong_are_found),
-        cmocka_unit_test(moe_units__are_printed_with_their_lanes),
-        cmocka_unit_test(moe_units__of_one_expert_are_read_once_by_a_lane),
-        cmocka_unit_test(moe_units__split_a_hot_expert_over_lanes),
-        cmocka_unit_test(moe_units__of_few_tokens_divide_columns),
-        cmocka_unit_test(moe_units__of_parts_have_all_columns_once),
-        cmocka_unit_test(moe_units__have_rows_by_a_function),
-        cmocka_unit_test(moe_units__are_none_for_an_empty_step),
-        cmocka_unit_test(moe_units__refuse_what_is_wrong),
-    };
-    return cmocka_run_group_tests_name("moe_units", tests, NULL, NULL);
 }

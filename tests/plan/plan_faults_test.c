@@ -158,8 +158,7 @@ static void request_spoil(request *r, ptowsp_plan_fault fault) {
     }
 }
 
-static void plan__the_request_to_be_spoiled_is_good(void **state) {
-    (void)state;
+TEST(plan__the_request_to_be_spoiled_is_good) {
     for (int function = 1; function < FUNCTION_END; function *= 2) {
         guarded buffer = guarded_make(8, 0);
         request r;
@@ -179,8 +178,7 @@ static void plan__the_request_to_be_spoiled_is_good(void **state) {
     }
 }
 
-static void plan__every_function_finds_its_faults_and_no_others(void **state) {
-    (void)state;
+TEST(plan__every_function_finds_its_faults_and_no_others) {
     // The table is complete; what follows in the header is of section 9.
     assert_int_equal(PTOWSP_FAULT_BUFFER_SMALL, MISTAKE_COUNT);
     for (int i = 0; i < MISTAKE_COUNT; i++) {
@@ -196,8 +194,7 @@ static void plan__every_function_finds_its_faults_and_no_others(void **state) {
 }
 
 // A function that has nothing to do with a mistake does not mind it.
-static void plan__ignores_what_it_does_not_take(void **state) {
-    (void)state;
+TEST(plan__ignores_what_it_does_not_take) {
     request r;
     guarded buffer = guarded_make(8, 0);
     const struct {
@@ -228,8 +225,7 @@ static void plan__ignores_what_it_does_not_take(void **state) {
 
 // The order of the list is the order of the checks: of two mistakes in one call the earlier is
 // reported. All pairs that one call can have are tried, so neighbours are among them.
-static void plan__the_earlier_of_two_faults_is_reported(void **state) {
-    (void)state;
+TEST(plan__the_earlier_of_two_faults_is_reported) {
     int pair_count = 0;
     for (int i = 0; i < MISTAKE_COUNT; i++) {
         for (int j = i + 1; j < MISTAKE_COUNT; j++) {
@@ -258,8 +254,7 @@ static void plan__the_earlier_of_two_faults_is_reported(void **state) {
 
 // -- configurations -------------------------------------------------------------------------------
 
-static void plan__refuses_bad_configs(void **state) {
-    (void)state;
+TEST(plan__refuses_bad_configs) {
     static const ptowsp_tier tiers[] = {
         {0, 1, 100}, {1, 101, 101}, {2, 5, 4}, {3, INT32_MAX, INT32_MIN}};
     const uint32_t half = 1u << 31;
@@ -322,8 +317,7 @@ static void plan__refuses_bad_configs(void **state) {
     }
 }
 
-static void plan__refuses_chunks_that_are_no_multiple_of_align(void **state) {
-    (void)state;
+TEST(plan__refuses_chunks_that_are_no_multiple_of_align) {
     const uint32_t pairs[][2] = {{0, 1},   {0, 16},         {8, 16},
                                  {17, 16}, {UINT32_MAX, 2}, {1, UINT32_MAX}};
     const ptowsp_batch empty = {NULL, 0, 1};
@@ -347,8 +341,7 @@ static void plan__refuses_chunks_that_are_no_multiple_of_align(void **state) {
 
 // -- batches --------------------------------------------------------------------------------------
 
-static void plan__refuses_batches_without_lengths_or_heads(void **state) {
-    (void)state;
+TEST(plan__refuses_batches_without_lengths_or_heads) {
     const ptowsp_batch no_lengths = {NULL, 4000000000u, 1}, no_heads = {NULL, 0, 0};
     const fault_case lengths = {PTOWSP_FAULT_LENGTHS_NULL, NONE, 4000000000, 0,
                                 "lengths is NULL with sequence_count 4000000000"};
@@ -357,8 +350,7 @@ static void plan__refuses_batches_without_lengths_or_heads(void **state) {
     refuse_untouched(plan_call_of(&no_heads, NULL, NULL, 8), TAKE_BATCH, &heads);  // empty step too
 }
 
-static void plan__refuses_negative_lengths(void **state) {
-    (void)state;
+TEST(plan__refuses_negative_lengths) {
     const ptowsp_tier below_zero[] = {{0, INT32_MIN, INT32_MAX}};
     // A tier that covers it does not make it valid.
     const ptowsp_plan_config config = {.tiers = below_zero, .tier_count = 1};
@@ -373,8 +365,7 @@ static void plan__refuses_negative_lengths(void **state) {
     }
 }
 
-static void plan__refuses_lengths_that_no_tier_covers(void **state) {
-    (void)state;
+TEST(plan__refuses_lengths_that_no_tier_covers) {
     const ptowsp_tier gap[] = {{0, 11, INT32_MAX}, {1, 1, 9}};
     const ptowsp_plan_config config = {.tiers = gap, .tier_count = 2};
     int32_t lengths[300] = {0};
@@ -397,8 +388,7 @@ static void plan__refuses_lengths_that_no_tier_covers(void **state) {
     assert_int_equal(ptowsp_plan_total_work(&batch, &config, 1, &info), PTOWSP_OK);
 }
 
-static void plan__names_the_lowest_of_several_bad_sequences(void **state) {
-    (void)state;
+TEST(plan__names_the_lowest_of_several_bad_sequences) {
     int32_t lengths[100];
     const ptowsp_batch batch = {lengths, 100, UINT32_MAX};
     uint64_t random = test_seed();
@@ -419,8 +409,7 @@ static void plan__names_the_lowest_of_several_bad_sequences(void **state) {
 
 // -- counts and buffers ---------------------------------------------------------------------------
 
-static void plan__refuses_totals_past_63_bits(void **state) {
-    (void)state;
+TEST(plan__refuses_totals_past_63_bits) {
     const int32_t lengths[] = {INT32_MAX, INT32_MAX, 2, INT32_MAX, INT32_MAX, INT32_MAX};
     const int32_t two[] = {INT32_MAX, 1821567216, 1};
     const ptowsp_batch batches[] = {
@@ -440,8 +429,7 @@ static void plan__refuses_totals_past_63_bits(void **state) {
     }
 }
 
-static void plan__refuses_more_than_all_work_ids(void **state) {
-    (void)state;
+TEST(plan__refuses_more_than_all_work_ids) {
     const int64_t ids = INT64_C(1) << 32;
     const ptowsp_plan_config config = {.tiers = any_length, .tier_count = 1};
     // 2^32 + 1 = 641 * 6700417 (Euler).
@@ -466,8 +454,7 @@ static void plan__refuses_more_than_all_work_ids(void **state) {
     refuse_untouched(plan_call_of(&last, NULL, NULL, 8), WRITERS, &small);
 }
 
-static void plan__refuses_ranges_whose_ids_end_past_the_last(void **state) {
-    (void)state;
+TEST(plan__refuses_ranges_whose_ids_end_past_the_last) {
     const uint64_t ids = UINT64_C(1) << 32;
     const struct {
         uint64_t first_work_id;
@@ -486,8 +473,7 @@ static void plan__refuses_ranges_whose_ids_end_past_the_last(void **state) {
     }
 }
 
-static void plan__refuses_a_buffer_that_is_one_too_small(void **state) {
-    (void)state;
+TEST(plan__refuses_a_buffer_that_is_one_too_small) {
     const ptowsp_batch eight = {small_lengths, 3, 2};  // with chunk 3: 1 + 0 + 3, twice
     const fault_case seven = {PTOWSP_FAULT_BUFFER_SMALL, NONE, 8, 7,
                               "8 work units do not fit the buffer, which holds 7"};
@@ -506,8 +492,7 @@ static void plan__refuses_a_buffer_that_is_one_too_small(void **state) {
     guarded_free(&buffer);
 }
 
-static void plan__refuses_a_missing_buffer(void **state) {
-    (void)state;
+TEST(plan__refuses_a_missing_buffer) {
     const ptowsp_batch empty = {NULL, 0, 1};
     const uint64_t capacities[] = {1, 14, 15, 100, UINT64_C(1) << 63, UINT64_MAX};
     for (int i = 0; i < 6; i++) {
@@ -522,8 +507,7 @@ static void plan__refuses_a_missing_buffer(void **state) {
 
 // -- ranges ---------------------------------------------------------------------------------------
 
-static void plan__refuses_ranges_outside_the_batch(void **state) {
-    (void)state;
+TEST(plan__refuses_ranges_outside_the_batch) {
     const uint32_t ranges[][2] = {{5, 1},          {0, 6},          {3, 3},
                                   {6, 0},          {6, 1},          {1, UINT32_MAX},
                                   {UINT32_MAX, 1}, {UINT32_MAX, 0}, {UINT32_MAX, UINT32_MAX}};
@@ -538,8 +522,7 @@ static void plan__refuses_ranges_outside_the_batch(void **state) {
                      PTOWSP_OK);  // nothing, at the end
 }
 
-static void plan__range_faults_name_the_sequence_of_the_batch(void **state) {
-    (void)state;
+TEST(plan__range_faults_name_the_sequence_of_the_batch) {
     const int32_t lengths[] = {1, -9, 200000, -4, 200000, -5};
     const ptowsp_batch batch = {lengths, 6, 1};
     const fault_case cases[] = {
@@ -562,8 +545,7 @@ static void plan__range_faults_name_the_sequence_of_the_batch(void **state) {
 
 // -- limits ---------------------------------------------------------------------------------------
 
-static void plan__work_bound_refuses_negative_lengths(void **state) {
-    (void)state;
+TEST(plan__work_bound_refuses_negative_lengths) {
     const ptowsp_plan_limits negative[] = {{100, 8, -1, 0}, {0, 1, INT32_MIN, 5}};
     for (int i = 0; i < 2; i++) {
         const fault_case expected = {PTOWSP_FAULT_LIMITS_LENGTH, NONE, negative[i].length_max, 0,
@@ -573,28 +555,4 @@ static void plan__work_bound_refuses_negative_lengths(void **state) {
         call.limits = &negative[i];
         refuse(&call, WORK_BOUND, &expected);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plan__the_request_to_be_spoiled_is_good),
-        cmocka_unit_test(plan__every_function_finds_its_faults_and_no_others),
-        cmocka_unit_test(plan__ignores_what_it_does_not_take),
-        cmocka_unit_test(plan__the_earlier_of_two_faults_is_reported),
-        cmocka_unit_test(plan__refuses_bad_configs),
-        cmocka_unit_test(plan__refuses_chunks_that_are_no_multiple_of_align),
-        cmocka_unit_test(plan__refuses_batches_without_lengths_or_heads),
-        cmocka_unit_test(plan__refuses_negative_lengths),
-        cmocka_unit_test(plan__refuses_lengths_that_no_tier_covers),
-        cmocka_unit_test(plan__names_the_lowest_of_several_bad_sequences),
-        cmocka_unit_test(plan__refuses_totals_past_63_bits),
-        cmocka_unit_test(plan__refuses_more_than_all_work_ids),
-        cmocka_unit_test(plan__refuses_ranges_whose_ids_end_past_the_last),
-        cmocka_unit_test(plan__refuses_a_buffer_that_is_one_too_small),
-        cmocka_unit_test(plan__refuses_a_missing_buffer),
-        cmocka_unit_test(plan__refuses_ranges_outside_the_batch),
-        cmocka_unit_test(plan__range_faults_name_the_sequence_of_the_batch),
-        cmocka_unit_test(plan__work_bound_refuses_negative_lengths),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,8 +17,7 @@ static ptowsp_context *context_of(ptowsp_threads threads, uint32_t lane_count,
                                 .lane_count = lane_count,
                                 .run_lanes = run_lanes,
                                 .run_lanes_user = user};
-    ptowsp_context *context = NULL;
-    assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(&desc);
     return context;
 }
 
@@ -96,8 +95,7 @@ static void check_parallel(ptowsp_context *context) {
     assert_int_equal(ptowsp_context_error(context).status, PTOWSP_OK);
 }
 
-static void plan__parallel_generation_equals_the_reference_on_own_threads(void **state) {
-    (void)state;
+TEST(plan__parallel_generation_equals_the_reference_on_own_threads) {
 #ifdef PTOWSP_NO_THREADS
     skip();
 #endif
@@ -111,15 +109,13 @@ static void plan__parallel_generation_equals_the_reference_on_own_threads(void *
     }
 }
 
-static void plan__parallel_generation_equals_the_reference_without_threads(void **state) {
-    (void)state;
+TEST(plan__parallel_generation_equals_the_reference_without_threads) {
     ptowsp_context *context = serial_context();
     check_parallel(context);
     ptowsp_context_destroy(context);
 }
 
-static void plan__parallel_generation_equals_the_reference_on_the_users_lanes(void **state) {
-    (void)state;
+TEST(plan__parallel_generation_equals_the_reference_on_the_users_lanes) {
     const uint32_t lane_counts[] = {1, 2, 5, 64};
     for (int i = 0; i < 4; i++) {
         uint32_t run_count = 0;
@@ -133,8 +129,7 @@ static void plan__parallel_generation_equals_the_reference_on_the_users_lanes(vo
     }
 }
 
-static void plan__the_lanes_are_asked_from_50000_descriptors_on(void **state) {
-    (void)state;
+TEST(plan__the_lanes_are_asked_from_50000_descriptors_on) {
     static int32_t lengths[50000];
     guarded buffer = guarded_make(50000, 0);
     uint32_t run_count = 0;
@@ -162,8 +157,7 @@ static void run_lane_0(void *user, uint32_t lane_count, ptowsp_lane_fn lane, voi
     lane(job, 0);
 }
 
-static void plan__the_work_is_written_though_lanes_are_left_out(void **state) {
-    (void)state;
+TEST(plan__the_work_is_written_though_lanes_are_left_out) {
     static int32_t lengths[300];
     for (int i = 0; i < 300; i++) {
         lengths[i] = 1000 + i;
@@ -190,8 +184,7 @@ static void plan__the_work_is_written_though_lanes_are_left_out(void **state) {
     ptowsp_context_destroy(context);
 }
 
-static void plan__long_parallel_plans_are_refused_untouched(void **state) {
-    (void)state;
+TEST(plan__long_parallel_plans_are_refused_untouched) {
     static int32_t lengths[5000];
     for (int i = 0; i < 5000; i++) {
         lengths[i] = 1300;
@@ -254,8 +247,7 @@ static void plan_inside_a_job(void *user, uint64_t begin, uint64_t end, uint32_t
 
 // The context is busy with the job (section 3): nothing is done, checked or reported, and the job
 // goes on.
-static void plan__parallel_generation_is_refused_inside_a_job(void **state) {
-    (void)state;
+TEST(plan__parallel_generation_is_refused_inside_a_job) {
     nested_job job = {serial_context(), guarded_make(5, 0), info_with_rubbish(), PTOWSP_OK,
                       PTOWSP_OK};
     assert_int_equal(ptowsp_parallel_for(job.context, 2, 1, plan_inside_a_job, &job), PTOWSP_OK);
@@ -272,17 +264,4 @@ static void plan__parallel_generation_is_refused_inside_a_job(void **state) {
     guarded_assert_guards(&job.buffer);
     guarded_free(&job.buffer);
     ptowsp_context_destroy(job.context);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plan__parallel_generation_equals_the_reference_on_own_threads),
-        cmocka_unit_test(plan__parallel_generation_equals_the_reference_without_threads),
-        cmocka_unit_test(plan__parallel_generation_equals_the_reference_on_the_users_lanes),
-        cmocka_unit_test(plan__the_lanes_are_asked_from_50000_descriptors_on),
-        cmocka_unit_test(plan__the_work_is_written_though_lanes_are_left_out),
-        cmocka_unit_test(plan__long_parallel_plans_are_refused_untouched),
-        cmocka_unit_test(plan__parallel_generation_is_refused_inside_a_job),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

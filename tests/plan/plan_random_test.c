@@ -191,8 +191,7 @@ static void check_bad_batch(sample *s, uint32_t bad) {
     refuse_untouched(call, TAKE_BATCH, &expected);
 }
 
-static void plan__agrees_with_the_slow_reference(void **state) {
-    (void)state;
+TEST(plan__agrees_with_the_slow_reference) {
     uint64_t seed = test_seed();
     uint32_t good_count = 0, bad_count = 0;
     for (uint64_t number = 0; TEST_ROUNDS(number, 30000); number++) {
@@ -215,8 +214,7 @@ static void plan__agrees_with_the_slow_reference(void **state) {
 }
 
 // Division tricks fail next to multiples: k * chunk - 1, k * chunk, k * chunk + 1 for all sizes.
-static void plan__counts_are_exact_next_to_multiples_of_the_chunk(void **state) {
-    (void)state;
+TEST(plan__counts_are_exact_next_to_multiples_of_the_chunk) {
     uint64_t random = test_seed();
     ptowsp_plan_config config = {.tiers = any_length, .tier_count = 1};
     int32_t lengths[67];
@@ -246,14 +244,13 @@ static void plan__counts_are_exact_next_to_multiples_of_the_chunk(void **state) 
 }
 
 // What the header promises of pieces, checked without a reference.
-static void plan__covers_every_token_exactly_once(void **state) {
-    (void)state;
+TEST(plan__covers_every_token_exactly_once) {
     uint64_t random = test_seed();
     for (int round = 0; TEST_ROUNDS(round, 20000); round++) {
         int32_t length = (int32_t)random_scaled(&random, 17);
-        ptowsp_plan_config config = {0};
-        config.align = (uint32_t)random_scaled(&random, 8);
-        config.chunks = round % 2 ? PTOWSP_CHUNKS_FIXED : PTOWSP_CHUNKS_BALANCED;
+        ptowsp_plan_config config = {.align = (uint32_t)random_scaled(&random, 8),
+                                     .chunks =
+                                         round % 2 ? PTOWSP_CHUNKS_FIXED : PTOWSP_CHUNKS_BALANCED};
         uint32_t chunk = config.align * (uint32_t)random_scaled(&random, 12);
         uint64_t count = ceil_div((uint64_t)length, chunk);
         if (count > 2000) {
@@ -282,11 +279,9 @@ static void plan__covers_every_token_exactly_once(void **state) {
     }
 }
 
-static void plan__fixed_boundaries_do_not_depend_on_the_rest_of_the_batch(void **state) {
-    (void)state;
+TEST(plan__fixed_boundaries_do_not_depend_on_the_rest_of_the_batch) {
     uint64_t random = test_seed();
-    ptowsp_plan_config config = {0};
-    config.chunks = PTOWSP_CHUNKS_FIXED;
+    ptowsp_plan_config config = {.chunks = PTOWSP_CHUNKS_FIXED};
     for (int round = 0; TEST_ROUNDS(round, 300); round++) {
         int32_t lengths[20];
         for (int i = 0; i < 20; i++) {
@@ -349,8 +344,7 @@ static void check_ranges(sample *s, uint32_t chunk) {
     assert_true(id == reference_total(&s->batch, chunk));
 }
 
-static void plan__consecutive_ranges_make_the_whole_plan(void **state) {
-    (void)state;
+TEST(plan__consecutive_ranges_make_the_whole_plan) {
     uint64_t seed = test_seed() + 1;
     uint32_t compared = 0;
     for (uint64_t number = 0; TEST_ROUNDS(number, 5000); number++) {
@@ -436,11 +430,9 @@ static void few_pieces_note(const sample *s, uint32_t chunk, seen *all) {
 
 // Few pieces are the usual case, and have a way of their own of being written for each number from
 // 1 to 8. Parts end at any of them, exactly where their buffer does.
-static void plan__writes_every_number_of_pieces_and_heads(void **state) {
-    (void)state;
+TEST(plan__writes_every_number_of_pieces_and_heads) {
     uint64_t seed = test_seed() + 2;
-    seen all;
-    memset(&all, 0, sizeof all);
+    seen all = {0};
     for (uint64_t number = 0; TEST_ROUNDS(number, 800); number++) {
         sample s;
         uint32_t chunk = few_pieces_make(&s, seed, number);
@@ -501,8 +493,7 @@ static void check_vector_code(const int32_t *lengths, uint64_t count, uint32_t c
     }
 }
 
-static void plan__all_vector_code_counts_alike(void **state) {
-    (void)state;
+TEST(plan__all_vector_code_counts_alike) {
     uint64_t random = test_seed();
     for (int round = 0; TEST_ROUNDS(round, 20000); round++) {
         uint32_t count = (uint32_t)test_random_in(&random, 0, 70);
@@ -520,17 +511,4 @@ static void plan__all_vector_code_counts_alike(void **state) {
         check_vector_code(lengths, count, chunk);
         free(lengths);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plan__agrees_with_the_slow_reference),
-        cmocka_unit_test(plan__counts_are_exact_next_to_multiples_of_the_chunk),
-        cmocka_unit_test(plan__covers_every_token_exactly_once),
-        cmocka_unit_test(plan__fixed_boundaries_do_not_depend_on_the_rest_of_the_batch),
-        cmocka_unit_test(plan__consecutive_ranges_make_the_whole_plan),
-        cmocka_unit_test(plan__writes_every_number_of_pieces_and_heads),
-        cmocka_unit_test(plan__all_vector_code_counts_alike),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,13 +20,9 @@ static uint32_t chunk_of(const int32_t *lengths, uint32_t count, uint32_t heads,
     return chunk;
 }
 
-static void plan__picks_the_smallest_chunk_whose_units_fit(void **state) {
-    (void)state;
+TEST(plan__picks_the_smallest_chunk_whose_units_fit) {
     const int32_t one[] = {1000}, two[] = {1000, 500};
-    ptowsp_plan_config config = {0};
-    config.chunk_min = 1;
-    config.chunk_max = 1000;
-    config.max_work_units = 10;
+    ptowsp_plan_config config = {.chunk_min = 1, .chunk_max = 1000, .max_work_units = 10};
     assert_int_equal(chunk_of(one, 1, 1, &config), 100);  // ceil(1000/100) = 10, ceil(1000/99) = 11
     assert_int_equal(chunk_of(one, 1, 2, &config), 200);  // 5 per head
     assert_int_equal(chunk_of(one, 1, 3, &config), 334);  // 3 per head: 1000/334 < 3, 1000/333 > 3
@@ -45,13 +41,9 @@ static void plan__picks_the_smallest_chunk_whose_units_fit(void **state) {
     assert_int_equal(chunk_of(one, 1, 1, &config), 300);  // not below chunk_min
 }
 
-static void plan__picks_chunk_max_when_no_chunk_fits(void **state) {
-    (void)state;
+TEST(plan__picks_chunk_max_when_no_chunk_fits) {
     const int32_t lengths[] = {1000, 0, 1};
-    ptowsp_plan_config config = {0};
-    config.chunk_min = 1;
-    config.chunk_max = 100;
-    config.max_work_units = 11;
+    ptowsp_plan_config config = {.chunk_min = 1, .chunk_max = 100, .max_work_units = 11};
     assert_int_equal(chunk_of(lengths, 3, 1, &config), 100);  // 10 + 0 + 1 fit
     config.max_work_units = 10;
     assert_int_equal(chunk_of(lengths, 3, 1, &config), 100);
@@ -62,14 +54,10 @@ static void plan__picks_chunk_max_when_no_chunk_fits(void **state) {
     assert_int_equal(chunk_of(lengths, 3, 1, &config), 7);
 }
 
-static void plan__picks_among_multiples_of_align(void **state) {
-    (void)state;
+TEST(plan__picks_among_multiples_of_align) {
     const int32_t lengths[] = {1000};
-    ptowsp_plan_config config = {0};
-    config.chunk_min = 1;
-    config.chunk_max = 1000;
-    config.max_work_units = 10;
-    config.align = 16;
+    ptowsp_plan_config config = {
+        .chunk_min = 1, .chunk_max = 1000, .max_work_units = 10, .align = 16};
     assert_int_equal(chunk_of(lengths, 1, 1, &config), 112);  // 100 would do, 112 = 7 * 16
     config.align = 100;
     assert_int_equal(chunk_of(lengths, 1, 1, &config), 100);
@@ -86,8 +74,7 @@ static void plan__picks_among_multiples_of_align(void **state) {
     assert_int_equal(chunk_of(lengths, 1, 1, &config), 96);
 }
 
-static void plan__an_empty_step_gets_the_smallest_chunk(void **state) {
-    (void)state;
+TEST(plan__an_empty_step_gets_the_smallest_chunk) {
     const int32_t zeros[] = {0, 0, 0};
     ptowsp_plan_config config = {0};
     assert_int_equal(chunk_of(NULL, 0, 1, NULL), 256);
@@ -102,8 +89,7 @@ static void plan__an_empty_step_gets_the_smallest_chunk(void **state) {
     assert_int_equal(chunk_of(zeros, 3, 1, &config), 1);
 }
 
-static void plan__null_and_zero_configs_are_the_defaults(void **state) {
-    (void)state;
+TEST(plan__null_and_zero_configs_are_the_defaults) {
     const ptowsp_plan_config zero = {0};
     const ptowsp_plan_config *configs[] = {NULL, &zero};
     int32_t lengths[256];
@@ -125,8 +111,7 @@ static void plan__null_and_zero_configs_are_the_defaults(void **state) {
     }
 }
 
-static void plan__a_chunk_limit_alone_moves_the_other_one_out_of_its_way(void **state) {
-    (void)state;
+TEST(plan__a_chunk_limit_alone_moves_the_other_one_out_of_its_way) {
     const int32_t lengths[] = {131072};
     ptowsp_plan_config config = {0};
     config.chunk_max = 100;  // below the default of chunk_min: the range is 100 .. 100
@@ -178,8 +163,7 @@ static void assert_pieces(int32_t length, uint32_t chunk, const ptowsp_plan_conf
     assert_pieces(length, chunk, config, (const uint32_t[]){__VA_ARGS__},                          \
                   (uint32_t)(sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t)))
 
-static void plan__balanced_pieces_differ_by_at_most_one_token(void **state) {
-    (void)state;
+TEST(plan__balanced_pieces_differ_by_at_most_one_token) {
     ptowsp_plan_config config = {0};
     PIECES(10, 4, NULL, 3, 3, 4);
     PIECES(11, 4, NULL, 3, 4, 4);
@@ -193,10 +177,8 @@ static void plan__balanced_pieces_differ_by_at_most_one_token(void **state) {
     PIECES(131072, UINT32_MAX, NULL, 131072);
 }
 
-static void plan__fixed_pieces_are_a_chunk_long_but_the_last(void **state) {
-    (void)state;
-    ptowsp_plan_config config = {0};
-    config.chunks = PTOWSP_CHUNKS_FIXED;
+TEST(plan__fixed_pieces_are_a_chunk_long_but_the_last) {
+    ptowsp_plan_config config = {.chunks = PTOWSP_CHUNKS_FIXED};
     PIECES(10, 4, &config, 4, 4, 2);
     PIECES(11, 4, &config, 4, 4, 3);
     PIECES(12, 4, &config, 4, 4, 4);
@@ -209,10 +191,8 @@ static void plan__fixed_pieces_are_a_chunk_long_but_the_last(void **state) {
     PIECES(96, 32, &config, 32, 32, 32);
 }
 
-static void plan__aligned_pieces_start_at_multiples_of_align(void **state) {
-    (void)state;
-    ptowsp_plan_config config = {0};
-    config.align = 16;
+TEST(plan__aligned_pieces_start_at_multiples_of_align) {
+    ptowsp_plan_config config = {.align = 16};
     PIECES(100, 32, &config, 16, 32, 32, 20);  // 7 units in 4 pieces: 1 2 2 2
     PIECES(100, 48, &config, 32, 32, 36);      // 7 in 3: 2 2 3
     PIECES(96, 32, &config, 32, 32, 32);
@@ -226,8 +206,7 @@ static void plan__aligned_pieces_start_at_multiples_of_align(void **state) {
     PIECES(1023, 384, &config, 256, 384, 383);
 }
 
-static void plan__descriptors_come_by_sequence_then_head_then_chunk(void **state) {
-    (void)state;
+TEST(plan__descriptors_come_by_sequence_then_head_then_chunk) {
     const int32_t lengths[] = {5, 0, 1025, 4097};
     const ptowsp_batch batch = {lengths, 4, 2};
     const ptowsp_work expected[] = {
@@ -250,17 +229,14 @@ static void plan__descriptors_come_by_sequence_then_head_then_chunk(void **state
     guarded_free(&buffer);
 }
 
-static void plan__the_first_tier_that_covers_the_whole_sequence_wins(void **state) {
-    (void)state;
+TEST(plan__the_first_tier_that_covers_the_whole_sequence_wins) {
     // Misordered, overlapping, ids repeated, a gap from 301 to 400, and a tier below zero.
     const ptowsp_tier tiers[] = {
         {9, 200, 300}, {200, -5, 250}, {9, 401, 401}, {255, 402, INT32_MAX}};
     const int32_t lengths[] = {200, 250, 300, 199, 1, 0, 401, 402, INT32_MAX};
     const uint8_t ids[] = {9, 9, 9, 200, 200, 9, 255, 255};
     const ptowsp_batch batch = {lengths, 9, 1};
-    ptowsp_plan_config config = {0};
-    config.tiers = tiers;
-    config.tier_count = 4;
+    ptowsp_plan_config config = {.tiers = tiers, .tier_count = 4};
     guarded buffer = guarded_make(8, 0);
     assert_int_equal(ptowsp_plan_generate(&batch, &config, INT32_MAX, buffer.work, 8, NULL),
                      PTOWSP_OK);
@@ -272,8 +248,7 @@ static void plan__the_first_tier_that_covers_the_whole_sequence_wins(void **stat
     guarded_free(&buffer);
 }
 
-static void plan__empty_and_all_zero_batches_have_no_work(void **state) {
-    (void)state;
+TEST(plan__empty_and_all_zero_batches_have_no_work) {
     const int32_t zeros[300] = {0};
     const uint32_t counts[] = {0, 1, 7, 300};
     ptowsp_context *context = serial_context();
@@ -308,17 +283,14 @@ static void plan__empty_and_all_zero_batches_have_no_work(void **state) {
 
 static uint64_t total_of(const int32_t *lengths, uint32_t count, uint32_t heads, uint32_t chunk) {
     ptowsp_batch batch = {lengths, count, heads};
-    ptowsp_plan_config config = {0};
-    config.tiers = any_length;
-    config.tier_count = 1;
+    ptowsp_plan_config config = {.tiers = any_length, .tier_count = 1};
     ptowsp_plan_info info = info_with_rubbish();
     assert_int_equal(ptowsp_plan_total_work(&batch, &config, chunk, &info), PTOWSP_OK);
     assert_int_equal(info.fault, PTOWSP_FAULT_NONE);
     return info.work_count;
 }
 
-static void plan__total_work_is_heads_times_the_sum_of_pieces(void **state) {
-    (void)state;
+TEST(plan__total_work_is_heads_times_the_sum_of_pieces) {
     const int32_t lengths[] = {350, 17000, 0, 1024, 1025};
     assert_true(total_of(lengths, 5, 1, 1024) == 1 + 17 + 0 + 1 + 2);
     assert_true(total_of(lengths, 5, 8, 1024) == 8 * 21);
@@ -328,8 +300,7 @@ static void plan__total_work_is_heads_times_the_sum_of_pieces(void **state) {
     assert_true(total_of(lengths, 2, 1, 16999) == 3);
 }
 
-static void plan__counts_use_63_bits(void **state) {
-    (void)state;
+TEST(plan__counts_use_63_bits) {
     const int32_t lengths[] = {INT32_MAX, INT32_MAX, 1};
     assert_true(total_of(lengths, 2, 1, 1) == UINT64_C(4294967294));
     assert_true(total_of(lengths, 1, 3, 1) == UINT64_C(6442450941));
@@ -342,8 +313,7 @@ static void plan__counts_use_63_bits(void **state) {
 
 // The range of chunks is the rule's, not a limit on chunks of the caller's own; a range without any
 // multiple of align is no fault of theirs either.
-static void plan__chunks_of_the_callers_own_may_lie_outside_the_range(void **state) {
-    (void)state;
+TEST(plan__chunks_of_the_callers_own_may_lie_outside_the_range) {
     ptowsp_plan_config config = {.chunk_min = 20, .chunk_max = 30, .align = 8};
     PIECES(20, 8, &config, 8, 8, 4);
     PIECES(100, 96, &config, 48, 52);  // 13 units in 2: 6 7
@@ -356,11 +326,8 @@ static void plan__chunks_of_the_callers_own_may_lie_outside_the_range(void **sta
 }
 
 // Chunks, lengths and alignments so large that sums of two do not fit 32 bits.
-static void plan__extreme_chunks_and_alignments_do_not_wrap(void **state) {
-    (void)state;
-    ptowsp_plan_config config = {0};
-    config.tiers = any_length;
-    config.tier_count = 1;
+TEST(plan__extreme_chunks_and_alignments_do_not_wrap) {
+    ptowsp_plan_config config = {.tiers = any_length, .tier_count = 1};
     PIECES(INT32_MAX, UINT32_MAX, &config, INT32_MAX);
     PIECES(INT32_MAX, INT32_MAX, &config, INT32_MAX);
     PIECES(INT32_MAX, INT32_MAX - 1, &config, 1073741823, 1073741824);
@@ -402,8 +369,7 @@ static void plan__extreme_chunks_and_alignments_do_not_wrap(void **state) {
 
 // -- ids ------------------------------------------------------------------------------------------
 
-static void plan__ranges_take_ids_up_to_the_last_one(void **state) {
-    (void)state;
+TEST(plan__ranges_take_ids_up_to_the_last_one) {
     const int32_t lengths[] = {100, 3, 1};
     const ptowsp_batch batch = {lengths, 3, 1};
     const uint64_t ids = UINT64_C(1) << 32;
@@ -440,8 +406,7 @@ static uint64_t bound_of(const ptowsp_plan_config *config, const ptowsp_plan_lim
 
 // The numbers are the largest that any batch has. The header promises no less; that the bound is no
 // more either is seen to here, so that buffers do not grow unnoticed.
-static void plan__work_bound_has_the_values_from_paper(void **state) {
-    (void)state;
+TEST(plan__work_bound_has_the_values_from_paper) {
     const struct {
         ptowsp_plan_limits limits;
         uint64_t count;
@@ -476,8 +441,7 @@ static void plan__work_bound_has_the_values_from_paper(void **state) {
 }
 
 // One unit per token: 2^63 - 1 = 2323823089 * 3969050863 units are the last that are counted.
-static void plan__work_bound_counts_with_63_bits(void **state) {
-    (void)state;
+TEST(plan__work_bound_counts_with_63_bits) {
     const ptowsp_plan_config config = {
         .chunk_min = 1, .chunk_max = 1, .tiers = any_length, .tier_count = 1};
     const ptowsp_plan_limits last = {2, 2323823089u, INT32_MAX, 3969050863u};
@@ -529,13 +493,11 @@ static uint64_t largest_count(const ptowsp_plan_config *config, const ptowsp_pla
 
 // Every batch within small limits is tried, with a config that makes the chunk matter. With a limit
 // on tokens the bound may be too large; without one it is what the worst batch has.
-static void plan__work_bound_holds_for_all_batches_within_small_limits(void **state) {
-    (void)state;
+TEST(plan__work_bound_holds_for_all_batches_within_small_limits) {
     uint64_t random = test_seed();
     for (int round = 0; TEST_ROUNDS(round, 3000); round++) {
         const ptowsp_tier tier[] = {{0, 1, (int32_t)test_random_in(&random, 1, 9)}};
-        ptowsp_plan_config config = {0};
-        config.chunk_min = (uint32_t)test_random_in(&random, 1, 5);
+        ptowsp_plan_config config = {.chunk_min = (uint32_t)test_random_in(&random, 1, 5)};
         config.chunk_max = config.chunk_min + (uint32_t)test_random_in(&random, 2, 6);
         config.max_work_units = (uint32_t)test_random_in(&random, 1, 30);
         config.align = (uint32_t)test_random_in(&random, 0, 3);
@@ -571,12 +533,10 @@ static void bounded_lengths(const ptowsp_plan_limits *limits, uint64_t *random, 
     }
 }
 
-static void plan__work_bound_is_never_exceeded(void **state) {
-    (void)state;
+TEST(plan__work_bound_is_never_exceeded) {
     uint64_t random = test_seed();
     for (int round = 0; TEST_ROUNDS(round, 3000); round++) {
-        ptowsp_plan_config config = {0};
-        config.chunk_min = (uint32_t)random_scaled(&random, 10);
+        ptowsp_plan_config config = {.chunk_min = (uint32_t)random_scaled(&random, 10)};
         config.chunk_max = config.chunk_min + (uint32_t)random_scaled(&random, 12);
         config.max_work_units = round % 4 ? (uint32_t)random_scaled(&random, 16) : 0;
         config.align = (uint32_t)test_random_in(&random, 0, config.chunk_max - config.chunk_min);
@@ -601,20 +561,18 @@ static void plan__work_bound_is_never_exceeded(void **state) {
 
 // A buffer has room for the largest step; the units of an earlier one stay behind those of this,
 // whatever writes them: nothing, sizes below those of vectors, one lane or several.
-static void plan__leaves_slots_behind_its_units_as_they_are(void **state) {
-    (void)state;
+TEST(plan__leaves_slots_behind_its_units_as_they_are) {
     enum { LENGTHS = 40, CAPACITY = LENGTHS * 9 * 3 + 70 };
     static ptowsp_work work[CAPACITY], old[CAPACITY];
     int32_t lengths[LENGTHS];
     uint64_t random = test_seed();
-    ptowsp_context *context;
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    ptowsp_context *context = test_context(NULL);
     memset(old, 0xa5, sizeof old);
     for (uint32_t sample = 0; sample < 3000; sample++) {
         uint32_t count = (uint32_t)test_random_in(&random, 0, LENGTHS);
         ptowsp_batch batch = {lengths, count, (uint32_t)test_random_in(&random, 1, 3)};
-        ptowsp_plan_config config = {0};
-        config.chunks = sample % 2 ? PTOWSP_CHUNKS_FIXED : PTOWSP_CHUNKS_BALANCED;
+        ptowsp_plan_config config = {.chunks =
+                                         sample % 2 ? PTOWSP_CHUNKS_FIXED : PTOWSP_CHUNKS_BALANCED};
         for (uint32_t i = 0; i < count; i++) {
             lengths[i] = (int32_t)test_random_in(&random, 0, 9 * 64);
         }
@@ -636,32 +594,4 @@ static void plan__leaves_slots_behind_its_units_as_they_are(void **state) {
         assert_memory_equal(work + info.work_count, old, behind);
     }
     ptowsp_context_destroy(context);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plan__picks_the_smallest_chunk_whose_units_fit),
-        cmocka_unit_test(plan__picks_chunk_max_when_no_chunk_fits),
-        cmocka_unit_test(plan__picks_among_multiples_of_align),
-        cmocka_unit_test(plan__an_empty_step_gets_the_smallest_chunk),
-        cmocka_unit_test(plan__null_and_zero_configs_are_the_defaults),
-        cmocka_unit_test(plan__a_chunk_limit_alone_moves_the_other_one_out_of_its_way),
-        cmocka_unit_test(plan__balanced_pieces_differ_by_at_most_one_token),
-        cmocka_unit_test(plan__fixed_pieces_are_a_chunk_long_but_the_last),
-        cmocka_unit_test(plan__aligned_pieces_start_at_multiples_of_align),
-        cmocka_unit_test(plan__descriptors_come_by_sequence_then_head_then_chunk),
-        cmocka_unit_test(plan__the_first_tier_that_covers_the_whole_sequence_wins),
-        cmocka_unit_test(plan__empty_and_all_zero_batches_have_no_work),
-        cmocka_unit_test(plan__total_work_is_heads_times_the_sum_of_pieces),
-        cmocka_unit_test(plan__counts_use_63_bits),
-        cmocka_unit_test(plan__chunks_of_the_callers_own_may_lie_outside_the_range),
-        cmocka_unit_test(plan__extreme_chunks_and_alignments_do_not_wrap),
-        cmocka_unit_test(plan__ranges_take_ids_up_to_the_last_one),
-        cmocka_unit_test(plan__work_bound_has_the_values_from_paper),
-        cmocka_unit_test(plan__work_bound_counts_with_63_bits),
-        cmocka_unit_test(plan__work_bound_holds_for_all_batches_within_small_limits),
-        cmocka_unit_test(plan__work_bound_is_never_exceeded),
-        cmocka_unit_test(plan__leaves_slots_behind_its_units_as_they_are),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -77,8 +77,7 @@ static void refused_at(int line, const faults_case *f, ptowsp_status status, con
 #define CHECK(f)                                                                                   \
     ptowsp_prefix_check(&(f).batch.attention, &(f).config, &(f).tree, &(f).plan, &(f).info)
 
-static void prefix_faults__of_blocks(void **state) {
-    (void)state;
+TEST(prefix_faults__of_blocks) {
     faults_case f;
     case_make(&f);
     REFUSED(f, ptowsp_prefix_build(NULL, &f.tree, &f.info), "batch is NULL");
@@ -113,8 +112,7 @@ static void prefix_faults__of_blocks(void **state) {
     assert_int_equal(f.tree.request_count, 0);
 }
 
-static void prefix_faults__of_given_trees(void **state) {
-    (void)state;
+TEST(prefix_faults__wrong_given_trees_are_refused) {
     faults_case f;
     case_make(&f);
     assert_int_equal(GIVEN(f), PTOWSP_OK);
@@ -153,8 +151,7 @@ static void prefix_faults__of_given_trees(void **state) {
     REFUSED(f, GIVEN(f), "sequence 0 has the negative length -2");
 }
 
-static void prefix_faults__of_adding_and_removing(void **state) {
-    (void)state;
+TEST(prefix_faults__wrong_requests_to_add_and_remove_are_refused) {
     faults_case f;
     case_make(&f);
     REFUSED(f, ADD(f, 3), "request 3 is in the tree already");
@@ -176,8 +173,7 @@ static void prefix_faults__of_adding_and_removing(void **state) {
     REFUSED(f, ADD(f, 0), "request 3 is not one of the 3 of the batch");
 }
 
-static void prefix_faults__of_plans(void **state) {
-    (void)state;
+TEST(prefix_faults__wrong_arguments_of_plans_are_refused) {
     faults_case f;
     case_make(&f);
     REFUSED(f, ptowsp_prefix_generate(NULL, &f.config, &f.tree, &f.plan, &f.info), "batch is NULL");
@@ -243,8 +239,7 @@ static void prefix_faults__of_plans(void **state) {
 }
 
 // The order of positions is not that of requests: request 0 is the last one.
-static void prefix_faults__name_requests_not_positions(void **state) {
-    (void)state;
+TEST(prefix_faults__name_requests_not_positions) {
     faults_case f;
     const ptowsp_tier tiers[1] = {{0, 0, 200}};
     for (int i = 0; i < 4; i++) {
@@ -278,8 +273,7 @@ static void prefix_faults__name_requests_not_positions(void **state) {
     }
 }
 
-static void prefix_faults__of_too_many_query_tokens(void **state) {
-    (void)state;
+TEST(prefix_faults__too_many_query_tokens_are_refused) {
     faults_case f;
     case_make(&f);
     static const int32_t queries[3] = {INT32_MAX, INT32_MAX, INT32_MAX}, kv[3] = {1, 1, 1};
@@ -295,8 +289,7 @@ static void prefix_faults__of_too_many_query_tokens(void **state) {
             "6442450941 query tokens do not fit the plan, which holds 4294967295");
 }
 
-static void prefix_faults__of_arrays_that_are_not_there(void **state) {
-    (void)state;
+TEST(prefix_faults__of_arrays_that_are_not_there) {
     faults_case f;
     case_make(&f), f.plan.segments = NULL;
     REFUSED(f, PLAN(f), "array 0 of the prefix plan is NULL");
@@ -336,8 +329,7 @@ static void prefix_faults__of_arrays_that_are_not_there(void **state) {
 }
 
 // One request of 2^32 - 1 heads, whose units number that much until two lanes divide one.
-static void prefix_faults__of_units_that_lanes_divide(void **state) {
-    (void)state;
+TEST(prefix_faults__units_that_lanes_divide_beyond_32_bits_are_refused) {
     faults_case f;
     case_make(&f);
     const int32_t kv[1] = {2};
@@ -353,8 +345,7 @@ static void prefix_faults__of_units_that_lanes_divide(void **state) {
 }
 
 // With costs whose sums might be 2^62 and more nothing is shared.
-static void prefix_faults__of_sums_that_are_too_large_to_choose(void **state) {
-    (void)state;
+TEST(prefix_faults__of_sums_that_are_too_large_to_choose) {
     faults_case f;
     case_make(&f);
     ptowsp_prefix_sizes sizes;
@@ -372,8 +363,7 @@ static void prefix_faults__of_sums_that_are_too_large_to_choose(void **state) {
     assert_int_equal(sizes.segment_count, COUNT);
 }
 
-static void prefix_faults__are_none_where_nothing_is_read(void **state) {
-    (void)state;
+TEST(prefix_faults__are_none_where_nothing_is_read) {
     faults_case f;
     case_make(&f);
     memset(f.kv, 0, sizeof f.kv);
@@ -389,8 +379,7 @@ static void prefix_faults__are_none_where_nothing_is_read(void **state) {
     assert_memory_equal(text, begins, strlen(begins));
 }
 
-static void prefix_faults__of_bounds(void **state) {
-    (void)state;
+TEST(prefix_faults__wrong_arguments_of_bounds_are_refused) {
     faults_case f;
     case_make(&f);
     ptowsp_prefix_sizes sizes;
@@ -426,8 +415,7 @@ static void prefix_faults__of_bounds(void **state) {
         REFUSED(f, CHECK(f), text);                                                                \
     } while (0)
 
-static void prefix_faults__that_the_check_finds(void **state) {
-    (void)state;
+TEST(prefix_faults__that_the_check_finds) {
     faults_case f;
     case_make(&f);
     assert_int_equal(CHECK(f), PTOWSP_OK);
@@ -470,31 +458,11 @@ static void prefix_faults__that_the_check_finds(void **state) {
 }
 
 // A segment less: its requests would not meet the KV.
-static void prefix_faults__of_ways_that_leave_a_segment_out(void **state) {
-    (void)state;
+TEST(prefix_faults__of_ways_that_leave_a_segment_out) {
     faults_case f;
     case_make(&f);
     f.plan.segments[1].parent = PTOWSP_NO_NODE;
     f.plan.segments[1].kv_begin = 0;
     f.plan.segments[1].depth = 0;
     REFUSED(f, CHECK(f), "the plan says 7 where 6 belongs");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(prefix_faults__of_blocks),
-        cmocka_unit_test(prefix_faults__of_given_trees),
-        cmocka_unit_test(prefix_faults__of_adding_and_removing),
-        cmocka_unit_test(prefix_faults__of_plans),
-        cmocka_unit_test(prefix_faults__name_requests_not_positions),
-        cmocka_unit_test(prefix_faults__of_too_many_query_tokens),
-        cmocka_unit_test(prefix_faults__of_arrays_that_are_not_there),
-        cmocka_unit_test(prefix_faults__of_units_that_lanes_divide),
-        cmocka_unit_test(prefix_faults__of_sums_that_are_too_large_to_choose),
-        cmocka_unit_test(prefix_faults__are_none_where_nothing_is_read),
-        cmocka_unit_test(prefix_faults__of_bounds),
-        cmocka_unit_test(prefix_faults__that_the_check_finds),
-        cmocka_unit_test(prefix_faults__of_ways_that_leave_a_segment_out),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,8 +7,7 @@
 
 // -- trees ----------------------------------------------------------------------------------------
 
-static void prefix__trees_are_what_all_pairs_say(void **state) {
-    (void)state;
+TEST(prefix__trees_are_what_all_pairs_say) {
     const uint64_t seed = test_seed();
     for (uint64_t i = 0; i < test_rounds(10000); i++) {
         sample s;
@@ -45,8 +44,7 @@ static void prefix__trees_are_what_all_pairs_say(void **state) {
 
 // -- decisions ------------------------------------------------------------------------------------
 
-static void prefix__decisions_are_the_best_of_all_choices(void **state) {
-    (void)state;
+TEST(prefix__decisions_are_the_best_of_all_choices) {
     const uint64_t seed = test_seed();
     uint64_t shared_nodes = 0, tried = 0, partial = 0;
     for (uint64_t i = 0; i < test_rounds(10000); i++) {
@@ -85,13 +83,11 @@ static void prefix__decisions_are_the_best_of_all_choices(void **state) {
 
 // -- plans ----------------------------------------------------------------------------------------
 
-static void prefix__plans_compute_what_flat_plans_do(void **state) {
-    (void)state;
+TEST(prefix__plans_compute_what_flat_plans_do) {
     const uint64_t seed = test_seed();
     uint64_t shared = 0, joins = 0, same_bits = 0;
-    ptowsp_context *threads;
     ptowsp_context_desc desc = test_lanes_desc(3);
-    assert_int_equal(ptowsp_context_create(&desc, &threads), PTOWSP_OK);
+    ptowsp_context *threads = test_context(&desc);
     for (uint64_t i = 0; i < test_rounds(7000); i++) {
         sample s;
         sample_make(&s, seed + i * 15485863, REQUESTS);
@@ -136,8 +132,7 @@ static void prefix__plans_compute_what_flat_plans_do(void **state) {
     ptowsp_context_destroy(threads);
 }
 
-static void prefix__plans_of_many_trees_pass_their_check(void **state) {
-    (void)state;
+TEST(prefix__plans_of_many_trees_pass_their_check) {
     const uint64_t seed = test_seed();
     for (uint64_t i = 0; i < test_rounds(35000); i++) {
         sample s;
@@ -148,14 +143,4 @@ static void prefix__plans_of_many_trees_pass_their_check(void **state) {
         free(p.block);
         free(s.block);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(prefix__trees_are_what_all_pairs_say),
-        cmocka_unit_test(prefix__decisions_are_the_best_of_all_choices),
-        cmocka_unit_test(prefix__plans_compute_what_flat_plans_do),
-        cmocka_unit_test(prefix__plans_of_many_trees_pass_their_check),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,8 +42,7 @@ static const uint64_t drawn_begin[6] = {0, 3, 5, 9, 11, 15};
 static const int32_t drawn_kv[5] = {300, 200, 400, 200, 400};
 static const ptowsp_prefix_batch drawn = {{drawn_kv, NULL, 5}, drawn_ids, drawn_begin, 100};
 
-static void prefix__tree_of_the_header(void **state) {
-    (void)state;
+TEST(prefix__tree_is_the_one_of_the_header) {
     small s;
     small_make(&s, 5, 4);
     assert_int_equal(ptowsp_prefix_build(&drawn, &s.tree, NULL), PTOWSP_OK);
@@ -63,13 +62,11 @@ static void prefix__tree_of_the_header(void **state) {
 //      [7 3]             400 - 6 m - u     u 90, m 10: 250    u 0, m 80: -80    u 0, m 10: 340
 //      [8], so [7 3 8]   300 - 4 m - u                 170               -20               260
 //      both              500 - 8 m - 2 u               240              -140               420
-static void prefix__plan_of_the_header(void **state) {
-    (void)state;
+TEST(prefix__plan_is_the_one_of_the_header) {
     small s;
     small_make(&s, 5, 4);
     ptowsp_prefix_build(&drawn, &s.tree, NULL);
-    ptowsp_attention_config config;
-    memset(&config, 0, sizeof config);
+    ptowsp_attention_config config = {0};
     config.kv_head_count = config.lane_count = 1;
     config.cost.per_unit = 90;
     config.cost.per_token = 1;
@@ -127,8 +124,7 @@ static void prefix__plan_of_the_header(void **state) {
     small_free(&s);
 }
 
-static void prefix__equal_requests_need_no_slots(void **state) {
-    (void)state;
+TEST(prefix__equal_requests_need_no_slots) {
     static const uint64_t ids[] = {5, 6, 5, 6, 5, 6, 5, 6}, begin[5] = {0, 2, 4, 6, 8};
     static const int32_t kv[4] = {150, 150, 150, 150};
     const ptowsp_prefix_batch batch = {{kv, NULL, 4}, ids, begin, 100};
@@ -138,8 +134,7 @@ static void prefix__equal_requests_need_no_slots(void **state) {
     for (uint32_t p = 0; p < 4; p++) {
         assert_int_equal(s.tree.order[p], p);  // ties by number
     }
-    ptowsp_attention_config config;
-    memset(&config, 0, sizeof config);
+    ptowsp_attention_config config = {0};
     config.kv_head_count = 2, config.lane_count = 1;
     small_plan(&s, &batch.attention, &config);
     assert_int_equal(s.plan.shared_count, 1);
@@ -151,8 +146,7 @@ static void prefix__equal_requests_need_no_slots(void **state) {
     small_free(&s);
 }
 
-static void prefix__a_longer_time_than_the_flat_plan_s_shares_nothing(void **state) {
-    (void)state;
+TEST(prefix__a_longer_time_than_the_flat_plan_s_shares_nothing) {
     // Reading [5 6] once saves half; but pieces of one unit are at least all of it, and the four
     // lanes have nothing else to do.
     static const uint64_t ids[] = {5, 6, 5, 6, 5, 6, 5, 6}, begin[5] = {0, 2, 4, 6, 8};
@@ -161,8 +155,7 @@ static void prefix__a_longer_time_than_the_flat_plan_s_shares_nothing(void **sta
     small s;
     small_make(&s, 4, 2);
     assert_int_equal(ptowsp_prefix_build(&batch, &s.tree, NULL), PTOWSP_OK);
-    ptowsp_attention_config config;
-    memset(&config, 0, sizeof config);
+    ptowsp_attention_config config = {0};
     config.kv_head_count = 1, config.lane_count = 4;
     config.piece_min = 200;
     config.cost.per_token = 1;
@@ -177,8 +170,7 @@ static void prefix__a_longer_time_than_the_flat_plan_s_shares_nothing(void **sta
     small_free(&s);
 }
 
-static void prefix__what_is_equal_in_the_middle_alone_is_not_shared(void **state) {
-    (void)state;
+TEST(prefix__what_is_equal_in_the_middle_alone_is_not_shared) {
     static const uint64_t ids[] = {1, 3, 4, 2, 3, 4}, begin[3] = {0, 3, 6};
     static const int32_t kv[2] = {3000, 3000};
     const ptowsp_prefix_batch batch = {{kv, NULL, 2}, ids, begin, 1000};
@@ -189,8 +181,7 @@ static void prefix__what_is_equal_in_the_middle_alone_is_not_shared(void **state
     small_free(&s);
 }
 
-static void prefix__requests_without_blocks_share_nothing(void **state) {
-    (void)state;
+TEST(prefix__requests_without_blocks_share_nothing) {
     static const uint64_t begin[4] = {0, 0, 0, 0};
     static const int32_t kv[3] = {100, 0, 100};
     const ptowsp_prefix_batch batch = {{kv, NULL, 3}, NULL, begin, 16};
@@ -198,8 +189,7 @@ static void prefix__requests_without_blocks_share_nothing(void **state) {
     small_make(&s, 3, 1);
     assert_int_equal(ptowsp_prefix_build(&batch, &s.tree, NULL), PTOWSP_OK);
     assert_int_equal(s.tree.node_count, 0);
-    ptowsp_attention_config config;
-    memset(&config, 0, sizeof config);
+    ptowsp_attention_config config = {0};
     config.kv_head_count = config.lane_count = 1;
     small_plan(&s, &batch.attention, &config);
     assert_int_equal(s.plan.attention.unit_count, 2);
@@ -214,8 +204,7 @@ static void prefix__requests_without_blocks_share_nothing(void **state) {
 }
 
 // Requests 0 to n - 1 of a chain: request i shares i + 1 nodes with those after it.
-static void prefix__chains_of_a_million_need_no_stack(void **state) {
-    (void)state;
+TEST(prefix__chains_of_a_million_need_no_stack) {
     const uint32_t count = 1000000;
     uint64_t *ids = (uint64_t *)malloc(2 * (size_t)count * sizeof *ids);
     for (uint32_t i = 0; i < count; i++) {  // falling, so that repetitions are looked for
@@ -251,8 +240,7 @@ static void prefix__chains_of_a_million_need_no_stack(void **state) {
     for (uint32_t p = 1; p < 1000; p++) {
         assert_int_equal(s.tree.common[p], p * 1000);
     }
-    ptowsp_attention_config config;
-    memset(&config, 0, sizeof config);
+    ptowsp_attention_config config = {0};
     config.kv_head_count = config.lane_count = 1;
     small_plan(&s, &given.attention, &config);
     assert_true(s.plan.kv_token_reads < s.plan.flat_kv_token_reads / 20);
@@ -262,8 +250,7 @@ static void prefix__chains_of_a_million_need_no_stack(void **state) {
 }
 
 // Nodes 0 (100 tokens) - 2 (50), 0 - 1 (0 tokens), and 3 (10) alone.
-static void prefix__given_trees_are_walked_depth_first(void **state) {
-    (void)state;
+TEST(prefix__given_trees_are_walked_depth_first) {
     const uint32_t parents[4] = {PTOWSP_NO_NODE, 0, 0, PTOWSP_NO_NODE};
     const uint32_t tokens[4] = {100, 0, 50, 10}, nodes[7] = {2, 3, PTOWSP_NO_NODE, 1, 2, 0, 3};
     const int32_t kv[7] = {200, 20, 30, 110, 150, 100, 10};
@@ -285,10 +272,8 @@ static void prefix__given_trees_are_walked_depth_first(void **state) {
 
 // A tile is a token here. On paper: the nodes of a chain of 4 requests have 4, 3 and 2 tokens, and
 // each request has one of its own. Of 4 pages at most, INVARIANT plans have 16 in any tree.
-static void prefix__bounds_are_those_of_a_chain(void **state) {
-    (void)state;
-    ptowsp_attention_config config;
-    memset(&config, 0, sizeof config);
+TEST(prefix__bounds_are_those_of_a_chain) {
+    ptowsp_attention_config config = {0};
     config.kv_head_count = 2, config.group = 3, config.lane_count = 5, config.tile_rows = 3;
     config.page_size = 16;
     ptowsp_attention_limits limits = {4, 64, 0, 0, 0};
@@ -311,8 +296,7 @@ static void prefix__bounds_are_those_of_a_chain(void **state) {
     assert_int_equal(sizes.segment_count, 0);
 }
 
-static void prefix__places_refuse_what_does_not_fit(void **state) {
-    (void)state;
+TEST(prefix__places_refuse_what_does_not_fit) {
     ptowsp_prefix_limits limits = {3, 4};
     ptowsp_prefix_tree tree;
     uint64_t block[2000];
@@ -329,9 +313,7 @@ static void prefix__places_refuse_what_does_not_fit(void **state) {
     assert_int_equal(ptowsp_prefix_tree_place(&limits, block, bytes, NULL), PTOWSP_INVALID_PARAMS);
     const ptowsp_prefix_limits endless = {UINT32_MAX, UINT64_MAX};
     assert_true(ptowsp_prefix_tree_bytes(&endless) == UINT64_MAX);
-    ptowsp_prefix_sizes sizes;
-    memset(&sizes, 0, sizeof sizes);
-    sizes.attention.lane_count = 1;
+    ptowsp_prefix_sizes sizes = {.attention.lane_count = 1};
     sizes.segment_count = sizes.request_count = sizes.token_count = 1;
     ptowsp_prefix_plan plan;
     assert_int_equal(ptowsp_prefix_place(&sizes, block, sizeof block, &plan), PTOWSP_OK);
@@ -342,20 +324,4 @@ static void prefix__places_refuse_what_does_not_fit(void **state) {
     sizes.join_count = UINT32_MAX + UINT64_C(1);
     assert_int_equal(ptowsp_prefix_place(&sizes, block, sizeof block, &plan),
                      PTOWSP_LIMIT_EXCEEDED);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(prefix__tree_of_the_header),
-        cmocka_unit_test(prefix__plan_of_the_header),
-        cmocka_unit_test(prefix__equal_requests_need_no_slots),
-        cmocka_unit_test(prefix__a_longer_time_than_the_flat_plan_s_shares_nothing),
-        cmocka_unit_test(prefix__what_is_equal_in_the_middle_alone_is_not_shared),
-        cmocka_unit_test(prefix__requests_without_blocks_share_nothing),
-        cmocka_unit_test(prefix__chains_of_a_million_need_no_stack),
-        cmocka_unit_test(prefix__given_trees_are_walked_depth_first),
-        cmocka_unit_test(prefix__bounds_are_those_of_a_chain),
-        cmocka_unit_test(prefix__places_refuse_what_does_not_fit),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

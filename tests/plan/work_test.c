@@ -6,21 +6,16 @@
 
 static ptowsp_context *context_over(test_memory *memory, ptowsp_threads threads,
                                     uint32_t lane_count) {
-    ptowsp_context_desc desc = {0};
-    desc.resize = test_resize;
-    desc.resize_user = memory;
-    desc.threads = threads;
-    desc.lane_count = lane_count;
-    ptowsp_context *context = NULL;
-    assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+    ptowsp_context_desc desc = {
+        .resize = test_resize, .resize_user = memory, .threads = threads, .lane_count = lane_count};
+    ptowsp_context *context = test_context(&desc);
     assert_non_null(context);
     return context;
 }
 
 // -- layout ---------------------------------------------------------------------------------------
 
-static void work__has_24_bytes_in_the_documented_places(void **state) {
-    (void)state;
+TEST(work__has_24_bytes_in_the_documented_places) {
     assert_int_equal(sizeof(ptowsp_work), 24);
     assert_int_equal(_Alignof(ptowsp_work), 8);
     assert_int_equal(offsetof(ptowsp_work, work_id), 0);
@@ -45,22 +40,19 @@ static void work__has_24_bytes_in_the_documented_places(void **state) {
     assert_int_equal(work.params[3], 0x88888888);
 }
 
-static void work__flags_have_the_documented_values(void **state) {
-    (void)state;
+TEST(work__flags_have_the_documented_values) {
     assert_int_equal(PTOWSP_WORK_FIRST, 1);
     assert_int_equal(PTOWSP_WORK_LAST, 2);
     assert_int_equal(PTOWSP_WORK_INIT, 4);
     assert_int_equal(PTOWSP_WORK_POSITIONS, 16);
     for (unsigned flags = 0; flags < 256; flags++) {
-        ptowsp_work work = {0};
-        work.flags = (uint8_t)flags;
+        ptowsp_work work = {.flags = (uint8_t)flags};
         assert_int_equal(ptowsp_work_is_first(&work), flags % 2 == 1);
         assert_int_equal(ptowsp_work_is_last(&work), flags / 2 % 2 == 1);
     }
 }
 
-static void work__accessors_read_their_parameter(void **state) {
-    (void)state;
+TEST(work__accessors_read_their_parameter) {
     const ptowsp_work work = {1, 2, 3, 0, {40, 50, 60, 70}};
     assert_int_equal(ptowsp_work_request(&work), 40);
     assert_int_equal(ptowsp_work_head(&work), 50);
@@ -82,8 +74,7 @@ static void work__accessors_read_their_parameter(void **state) {
     assert_true(ptowsp_work_token_count(&big) == 0x80000000u);
 }
 
-static void work__of_fills_every_byte(void **state) {
-    (void)state;
+TEST(work__of_fills_every_byte) {
     const ptowsp_work expected = {UINT32_MAX, 255, 7, 0, {1, 2, UINT32_MAX, 4}};
     ptowsp_work work = ptowsp_work_of(UINT32_MAX, 255, 7, 1, 2, UINT32_MAX, 4);
     assert_memory_equal(&work, &expected, sizeof work);
@@ -102,8 +93,7 @@ static void assert_prints(ptowsp_work work, const char *expected) {
     assert_int_equal(buffer.length, strlen(expected));
 }
 
-static void work__prints_as_one_line(void **state) {
-    (void)state;
+TEST(work__prints_as_one_line) {
     assert_prints(ptowsp_work_of(7, 1, PTOWSP_WORK_FIRST, 3, 0, 0, 1024),
                   "#7 tier 1 first (3, 0) [0, 1024)");
     assert_prints(ptowsp_work_of(8, 1, 0, 3, 0, 1024, 512), "#8 tier 1 (3, 0) [1024, 1536)");
@@ -117,8 +107,7 @@ static void work__prints_as_one_line(void **state) {
         "[2147483648, 6147483648)");
 }
 
-static void work__print_is_cut_off_at_the_end_of_a_buffer(void **state) {
-    (void)state;
+TEST(work__print_is_cut_off_at_the_end_of_a_buffer) {
     const char *expected = "#7 tier 1 first (3, 0) [0, 1024)";
     const ptowsp_work work = ptowsp_work_of(7, 1, PTOWSP_WORK_FIRST, 3, 0, 0, 1024);
     for (size_t size = 0; size < 50; size++) {
@@ -140,8 +129,7 @@ static void work__print_is_cut_off_at_the_end_of_a_buffer(void **state) {
 
 // -- create and destroy ---------------------------------------------------------------------------
 
-static void work__is_created_zeroed_and_aligned(void **state) {
-    (void)state;
+TEST(work__is_created_zeroed_and_aligned) {
     test_memory memory = {0, 0, 0, 0};
     ptowsp_context *context = context_over(&memory, PTOWSP_THREADS_SERIAL, 0);
     size_t bytes_before = memory.live_bytes, blocks_before = memory.live_blocks;
@@ -169,10 +157,7 @@ static void work__is_created_zeroed_and_aligned(void **state) {
     assert_int_equal(memory.live_blocks, 0);
 }
 
-static void work__comes_from_the_default_allocator_too(void **state) {
-    (void)state;
-    ptowsp_context *context = NULL;
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+CONTEXT_TEST(work__comes_from_the_default_allocator_too) {
     for (uint64_t count = 1; count < 200; count++) {
         ptowsp_work *work = NULL;
         assert_int_equal(ptowsp_work_create(context, count, &work), PTOWSP_OK);
@@ -183,13 +168,11 @@ static void work__comes_from_the_default_allocator_too(void **state) {
     ptowsp_error error = ptowsp_context_error(context);
     assert_int_equal(error.status, PTOWSP_OK);
     assert_string_equal(error.text, "");
-    ptowsp_context_destroy(context);
 }
 
 // Counts that need more bytes than size_t holds must not wrap around to small ones. The limit in
 // the texts is that of 64-bit machines.
-static void work__refuses_counts_out_of_range(void **state) {
-    (void)state;
+TEST(work__refuses_counts_out_of_range) {
     test_memory memory = {0, 0, 0, 0};
     ptowsp_context *context = context_over(&memory, PTOWSP_THREADS_SERIAL, 0);
     size_t allocations = memory.allocations;
@@ -211,8 +194,7 @@ static void work__refuses_counts_out_of_range(void **state) {
     assert_int_equal(memory.live_blocks, 0);
 }
 
-static void work__refuses_a_missing_output(void **state) {
-    (void)state;
+TEST(work__refuses_a_missing_output) {
     test_memory memory = {0, 0, 0, 0};
     ptowsp_context *context = context_over(&memory, PTOWSP_THREADS_SERIAL, 0);
     assert_int_equal(ptowsp_work_create(context, 1, NULL), PTOWSP_INVALID_PARAMS);
@@ -221,8 +203,7 @@ static void work__refuses_a_missing_output(void **state) {
     assert_int_equal(memory.live_blocks, 0);
 }
 
-static void work__reports_missing_memory(void **state) {
-    (void)state;
+TEST(work__reports_missing_memory) {
     test_memory memory = {0, 0, 0, 0};
     ptowsp_context *context = context_over(&memory, PTOWSP_THREADS_SERIAL, 0);
     size_t bytes_before = memory.live_bytes;
@@ -248,12 +229,12 @@ static void work__reports_missing_memory(void **state) {
 
 // Creates a context and work twice, with one allocation refused. Returns whether all went well.
 static bool create_all(test_memory *memory, ptowsp_threads threads, uint32_t lane_count) {
-    ptowsp_context_desc desc = {0};
-    desc.resize = test_resize;
-    desc.resize_user = memory;
-    desc.threads = threads;
-    desc.lane_count = lane_count;
-    desc.run_lanes = threads == PTOWSP_THREADS_USER ? test_run_lanes_backwards : NULL;
+    ptowsp_context_desc desc = {
+        .resize = test_resize,
+        .resize_user = memory,
+        .threads = threads,
+        .lane_count = lane_count,
+        .run_lanes = threads == PTOWSP_THREADS_USER ? test_run_lanes_backwards : NULL};
     ptowsp_context *context = (ptowsp_context *)(void *)memory;  // anything but NULL
     ptowsp_status status = ptowsp_context_create(&desc, &context);
     if (status != PTOWSP_OK) {
@@ -275,8 +256,7 @@ static bool create_all(test_memory *memory, ptowsp_threads threads, uint32_t lan
     return is_good;
 }
 
-static void work__survives_each_refused_allocation(void **state) {
-    (void)state;
+TEST(work__survives_each_refused_allocation) {
     const struct {
         ptowsp_threads threads;
         uint32_t lane_count;
@@ -306,8 +286,7 @@ static void work__survives_each_refused_allocation(void **state) {
 
 // -- tiers ----------------------------------------------------------------------------------------
 
-static void tier__first_match_in_order_wins(void **state) {
-    (void)state;
+TEST(tier__first_match_in_order_wins) {
     // Neither sorted nor disjoint; 31 to 39 is a gap.
     const ptowsp_tier tiers[] = {{5, 10, 20}, {255, 1, 30}, {5, 40, 40}, {0, 15, 50}, {9, 31, 14}};
     assert_int_equal(ptowsp_tier_find(tiers, 3, 10), 5);
@@ -329,8 +308,7 @@ static void tier__first_match_in_order_wins(void **state) {
     assert_int_equal(ptowsp_tier_find(tiers + 4, 1, 20), -1);  // reversed: covers nothing
 }
 
-static void tier__edges_of_int32_are_lengths_too(void **state) {
-    (void)state;
+TEST(tier__edges_of_int32_are_lengths_too) {
     const ptowsp_tier tiers[] = {{1, INT32_MAX, INT32_MAX}, {2, INT32_MIN, -1}, {3, 0, 0}};
     assert_int_equal(ptowsp_tier_find(tiers, 3, INT32_MAX), 1);
     assert_int_equal(ptowsp_tier_find(tiers, 3, INT32_MAX - 1), -1);
@@ -340,8 +318,7 @@ static void tier__edges_of_int32_are_lengths_too(void **state) {
     assert_int_equal(ptowsp_tier_find(tiers, 3, 1), -1);
 }
 
-static void tier__standard_decode_tiers_are_the_documented_ones(void **state) {
-    (void)state;
+TEST(tier__standard_decode_tiers_are_the_documented_ones) {
     const int32_t expected[4][3] = {
         {0, 1, 1024}, {1, 1025, 4096}, {2, 4097, 16384}, {3, 16385, 131072}};
     assert_int_equal(PTOWSP_DECODE_TIER_COUNT, 4);
@@ -361,25 +338,4 @@ static void tier__standard_decode_tiers_are_the_documented_ones(void **state) {
     for (int i = 0; i < 11; i++) {
         assert_int_equal(ptowsp_tier_find(tiers, PTOWSP_DECODE_TIER_COUNT, lengths[i]), ids[i]);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(work__has_24_bytes_in_the_documented_places),
-        cmocka_unit_test(work__flags_have_the_documented_values),
-        cmocka_unit_test(work__accessors_read_their_parameter),
-        cmocka_unit_test(work__of_fills_every_byte),
-        cmocka_unit_test(work__prints_as_one_line),
-        cmocka_unit_test(work__print_is_cut_off_at_the_end_of_a_buffer),
-        cmocka_unit_test(work__is_created_zeroed_and_aligned),
-        cmocka_unit_test(work__comes_from_the_default_allocator_too),
-        cmocka_unit_test(work__refuses_counts_out_of_range),
-        cmocka_unit_test(work__refuses_a_missing_output),
-        cmocka_unit_test(work__reports_missing_memory),
-        cmocka_unit_test(work__survives_each_refused_allocation),
-        cmocka_unit_test(tier__first_match_in_order_wins),
-        cmocka_unit_test(tier__edges_of_int32_are_lengths_too),
-        cmocka_unit_test(tier__standard_decode_tiers_are_the_documented_ones),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

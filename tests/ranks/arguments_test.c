@@ -347,7 +347,7 @@ CONTEXT_TEST(choice__is_said_for_counts_and_nameless_links) {
 }
 
 // Sums of integers wrap; those of halves are rounded once. Both operands are of two elements.
-TEST(reduction__of_every_type) {
+TEST(reduction__of_every_type_wraps_or_rounds_once) {
     static const struct {
         ptowsp_dtype dtype;
         double a[2], b[2], sum[2], most[2], least[2];

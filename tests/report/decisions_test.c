@@ -81,7 +81,7 @@ static const char text[] = "module m\n"
                            "  for_each i in n\n"
                            "    task use(i * 3 + 1) i = t o = x\n";
 
-TEST(decisions__of_measuring_time) {
+TEST(decisions__of_measuring_time_are_the_text_of_paper) {
     fixture f;
     ptowsp_run_options options = {0};
     ptowsp_schedule schedule = {.issue = PTOWSP_ISSUE_IN_ORDER,
@@ -143,7 +143,7 @@ TEST(decisions__of_measuring_time) {
     release(&f);
 }
 
-TEST(decisions__of_executing) {
+TEST(decisions__of_executing_are_the_text_of_paper) {
     static const char small[] = "module m\n"
                                 "axis p plan\n"
                                 "kernel use(axes 1) vector, cycles by a cost function\n"
@@ -200,7 +200,7 @@ TEST(decisions__of_executing) {
 
 // What else a kernel can be, and says how long it takes: a PTO-ISA source, a collective, a tile kernel of
 // two halves.
-TEST(decisions__of_all_kinds_of_kernels) {
+TEST(decisions__name_the_cycles_of_all_kinds_of_kernels) {
     fixture f = {0};
     f.room = sizeof f.text - 1;
     ptowsp_module *m;
@@ -255,7 +255,7 @@ TEST(decisions__of_all_kinds_of_kernels) {
 
 // A plan that is not bound says nothing. One that is planned from a batch says so; and tasks that
 // start once some of them have been issued are counted first.
-TEST(decisions__of_plans) {
+TEST(decisions__say_where_units_of_plans_come_from) {
     static const char small[] = "module m\n"
                                 "axis p plan\n"
                                 "axis other plan\n"

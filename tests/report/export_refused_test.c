@@ -83,7 +83,7 @@ TEST_F(refused__before_there_is_anything_to_export) {
                "export: rank 1 has no run that has recorded tasks");
 }
 
-TEST_F(refused__options_and_formats) {
+TEST_F(refused__wrong_options_and_formats_have_a_text) {
     all.room = UINT64_MAX;
     program_make(f, sample, NULL, NULL);
     execute(f);
@@ -149,7 +149,7 @@ TEST_F(refused__options_and_formats) {
                "export: there is no format 99 of reports");
 }
 
-TEST_F(refused__spans) {
+TEST_F(refused__wrong_spans_have_a_text) {
     all.room = UINT64_MAX;
     static const char *const names[2] = {"a", "b"}, *const gaps[2] = {"a", NULL};
     static char endless[PTOWSP_NAME_MAX + 2];

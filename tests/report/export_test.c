@@ -996,7 +996,7 @@ TEST(export__zero_tasks_are_a_picture_of_nothing) {
 
 // A run that ends at the last cycle there is. (As doubles of microseconds its times are not exact,
 // so JSON is not compared.)
-TEST(export__times_up_to_the_last_cycle) {
+TEST(export__times_are_exact_up_to_the_last_cycle) {
     see s = {0};
     ptowsp_schedule schedule = lanes(2);
     s.merge_cycles = PTOWSP_CYCLES_MAX - 22;  // attend for head 0 and 2 take 10 and 12

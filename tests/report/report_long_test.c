@@ -169,7 +169,7 @@ TEST_F(report__has_shares_of_no_time_and_of_more) {
 }
 
 // All lanes together may have more time than 64 bits count: as much as they count, then.
-TEST_F(report__of_the_longest_time) {
+TEST_F(report__of_the_longest_time_saturates) {
     static const char longest[] = "module m\n"
                                   "kernel w(axes 0) vector, 9223372036854775807 cycles, time only\n"
                                   "workload main\n"

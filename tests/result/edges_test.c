@@ -57,7 +57,7 @@ TEST(edges__have_reasons_and_tiles) {
 }
 
 // Tasks of a pipeline follow what is before it; among them are their processes and channels.
-TEST(edges__of_pipelines) {
+TEST(edges__tasks_of_pipelines_follow_what_is_before_them) {
     see s = {0};
     char text[1500] = "";
     see_make_pipeline(&s);

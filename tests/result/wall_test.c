@@ -373,7 +373,7 @@ static void check_picture(ptowsp_context *context, const ptowsp_span *spans) {
     }
 }
 
-TEST(wall__of_graphs) {
+TEST(wall__clock_of_graphs_is_recorded) {
     const ptowsp_context_desc context_desc = {.threads = PTOWSP_THREADS_OWN, .lane_count = 3};
     const ptowsp_device_desc device_desc = {.vector_count = 2, .cube_count = 1};
     ptowsp_graph *graph;
@@ -453,7 +453,7 @@ static void check_span(const ptowsp_span *span, const seen *s, uint32_t kind) {
     assert_int_equal(span->kind, kind);
 }
 
-TEST(wall__of_plans) {
+TEST(wall__clock_of_plans_is_recorded) {
     static const int32_t lengths[SEQUENCES] = {9000, 100, 0, 300, 5000, 40};
     const ptowsp_context_desc context_desc = {.threads = PTOWSP_THREADS_OWN, .lane_count = 2};
     ptowsp_attention_batch batch = {.kv_lengths = lengths, .sequence_count = SEQUENCES};

@@ -102,7 +102,7 @@ static void expect_all(const row *rows, size_t count, bool is_saved) {
 
 // -- tokens ---------------------------------------------------------------------------------------
 
-TEST(parse_faults__tokens) {
+TEST(parse_faults__faults_in_tokens_are_refused) {
     static const row rows[] = {
         ROW("", "1:1: a text without a module"),
         ROW("# nothing\n\n", "3:1: a text without a module"),
@@ -130,7 +130,7 @@ TEST(parse_faults__tokens) {
 
 // -- lines and declarations -----------------------------------------------------------------------
 
-TEST(parse_faults__declarations) {
+TEST(parse_faults__faults_in_declarations_are_refused) {
     static const row rows[] = {
         ROW("axis n 3\n", "1:1: module is missing here"),
         ROW("module\n", "1:7: the name of the module is missing here"),
@@ -167,7 +167,7 @@ TEST(parse_faults__declarations) {
 #define SCALARS "s u64, s u64, s u64, s u64, s u64, s u64, s u64, s u64"
 #define TILES   "in t f32 1 x 1, in t f32 1 x 1, in t f32 1 x 1, in t f32 1 x 1"
 
-TEST(parse_faults__kernels) {
+TEST(parse_faults__faults_in_kernels_are_refused) {
     static const row rows[] = {
         ROW("module m\nkernel\n", "2:7: the name of a kernel is missing here"),
         ROW("module m\nkernel k axes 0\n", "2:10: ( is missing here"),
@@ -213,7 +213,7 @@ TEST(parse_faults__kernels) {
 
 #define REDUCE "module m\nkernel k(axes 0, in s f32 ? x ?, out d f32 ? x ?) link"
 
-TEST(parse_faults__collectives) {
+TEST(parse_faults__faults_in_collectives_are_refused) {
     static const row rows[] = {
         ROW(REDUCE "\n", "2:55: , is missing here"),
         ROW(REDUCE ", gather\n", "2:57: a collective is missing here: all_reduce, reduce_scatter, "
@@ -240,7 +240,7 @@ TEST(parse_faults__collectives) {
     "kernel k(axes 1, in x f32 1 x 8, y u64) cube, 1 cycles, time only\n"                          \
     "axis p plan\naxis p plan, its lanes\nworkload w\n"
 
-TEST(parse_faults__statements) {
+TEST(parse_faults__faults_in_statements_are_refused) {
     static const row rows[] = {
         ROW("module m\nworkload\n", "2:9: the name of a workload is missing here"),
         ROW("module m\nworkload w(\n", "2:12: the name of a parameter is missing here"),
@@ -306,7 +306,7 @@ TEST(parse_faults__statements) {
 
 #define PIPE HEAD "  pipeline q\n    channel c depth 1 latency 0\n"
 
-TEST(parse_faults__pipelines) {
+TEST(parse_faults__faults_in_pipelines_are_refused) {
     static const row rows[] = {
         ROW(HEAD "  pipeline\n", "10:11: the name of a pipeline is missing here"),
         ROW(HEAD "  pipeline q\n    channel\n", "11:12: the name of a channel is missing here"),
@@ -333,7 +333,7 @@ TEST(parse_faults__pipelines) {
     EXPECT_ALL(rows, false);
 }
 
-TEST(parse_faults__expressions) {
+TEST(parse_faults__faults_in_expressions_are_refused) {
     static const row rows[] = {
         ROW(HEAD "  when true &&\n", "10:15: an expression is missing here"),
         ROW(HEAD "  when )\n", "10:8: an expression is missing here"),
@@ -390,7 +390,7 @@ TEST(parse_faults__what_the_builder_refuses) {
 
 #define DO HEAD "program w\nschedule\n"
 
-TEST(parse_faults__schedules) {
+TEST(parse_faults__faults_in_schedules_are_refused) {
     static const row rows[] = {
         ROW(HEAD "program\n", "10:8: the name of a workload is missing here"),
         ROW(HEAD "program w\nschedule fast\n", "11:10: the line goes on behind what it says"),
@@ -440,7 +440,7 @@ TEST(parse_faults__schedules) {
     EXPECT_ALL(rows, true);
 }
 
-TEST(parse_faults__null) {
+TEST(parse_faults__null_is_refused) {
     ptowsp_module *module;
     ptowsp_text_place place = {7, 7};
     ptowsp_context *context = test_context(NULL);

@@ -24,22 +24,17 @@ typedef struct world {
 
 static void world_make(world *w, const ref_model *r) {
     memset(w, 0, sizeof *w);
-    ptowsp_context_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.resize = test_resize;
-    desc.resize_user = &w->memory;
+    ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &w->memory};
     assert_int_equal(ptowsp_context_create(&desc, &w->context), PTOWSP_OK);
     assert_int_equal(ptowsp_module_create(w->context, NULL, &w->m), PTOWSP_OK);
     static const char *const names[] = {"vector", "cube", "both"};
     static const ptowsp_unit units[] = {PTOWSP_UNIT_VECTOR, PTOWSP_UNIT_CUBE, PTOWSP_UNIT_MIX};
     for (int i = 0; i < UNITS; i++) {
-        ptowsp_kernel_desc kernel;
-        memset(&kernel, 0, sizeof kernel);
-        kernel.name = names[i];
-        kernel.axis_count = 1;
-        kernel.unit = units[i];
-        kernel.cycles = 1;
-        kernel.bytes = i == MIX ? 0 : VECTOR_BYTES;
+        ptowsp_kernel_desc kernel = {.name = names[i],
+                                     .axis_count = 1,
+                                     .unit = units[i],
+                                     .cycles = 1,
+                                     .bytes = i == MIX ? 0 : VECTOR_BYTES};
         w->kernels[i] = ptowsp_kernel_make(w->m, &kernel);
     }
     w->key = ptowsp_task_arg(w->m, 0);
@@ -54,16 +49,14 @@ static void world_make(world *w, const ref_model *r) {
         }
     }
     w->begins[r->task_count] = edge_count;
-    ptowsp_task_list list;
-    memset(&list, 0, sizeof list);
-    list.task_count = (uint32_t)r->task_count;
-    list.kernels = w->list_kernels;
-    list.cycles = w->cycles;
-    list.axes = w->axes;
-    list.axis_count = (uint64_t)r->task_count;
-    list.edge_begins = w->begins;
-    list.edges = w->edges;
-    list.edge_count = edge_count;
+    ptowsp_task_list list = {.task_count = (uint32_t)r->task_count,
+                             .kernels = w->list_kernels,
+                             .cycles = w->cycles,
+                             .axes = w->axes,
+                             .axis_count = (uint64_t)r->task_count,
+                             .edge_begins = w->begins,
+                             .edges = w->edges,
+                             .edge_count = edge_count};
     PTOWSP_WORKLOAD(w->m, "all") {
         ptowsp_task_list_make(w->m, &list);
     }
@@ -98,12 +91,9 @@ static bool keep_text(void *user, const void *data, size_t size) {
 static void run_it(world *w, const ptowsp_schedule *schedule, outcome *o) {
     ptowsp_program *program = NULL;
     ptowsp_run *run = NULL;
-    ptowsp_program_desc desc;
-    ptowsp_run_options options;
-    ptowsp_record_options record;
-    memset(&desc, 0, sizeof desc);
-    memset(&options, 0, sizeof options);
-    memset(&record, 0, sizeof record);
+    ptowsp_program_desc desc = {0};
+    ptowsp_run_options options = {0};
+    ptowsp_record_options record = {0};
     memset(o, 0, sizeof *o);
     desc.schedule = schedule;
     options.mode = PTOWSP_RUN_TIME_ONLY;
@@ -144,29 +134,21 @@ static void run_it(world *w, const ptowsp_schedule *schedule, outcome *o) {
 
 // A clock at which a nanosecond is a cycle, and no costs.
 static ptowsp_control control_of(ptowsp_control_by by, uint32_t threads) {
-    ptowsp_control control;
-    memset(&control, 0, sizeof control);
-    control.by = by;
-    control.threads = threads;
-    control.clock_mhz = 1000;
+    ptowsp_control control = {.by = by, .threads = threads, .clock_mhz = 1000};
     return control;
 }
 
 static ptowsp_schedule schedule_of(uint32_t lanes, ptowsp_control control) {
-    ptowsp_schedule schedule;
-    memset(&schedule, 0, sizeof schedule);
-    schedule.lane_count = lanes;
-    schedule.dispatch = PTOWSP_DISPATCH_WORK_STEALING;
-    schedule.dependencies = PTOWSP_DEPENDENCIES_EXPLICIT;
-    schedule.control = control;
+    ptowsp_schedule schedule = {.lane_count = lanes,
+                                .dispatch = PTOWSP_DISPATCH_WORK_STEALING,
+                                .dependencies = PTOWSP_DEPENDENCIES_EXPLICIT,
+                                .control = control};
     return schedule;
 }
 
 // Independent tasks, or a chain.
 static ref_model tasks_of(int count, uint64_t cycles, bool is_chain) {
-    ref_model r;
-    memset(&r, 0, sizeof r);
-    r.task_count = count;
+    ref_model r = {.task_count = count};
     for (int i = 0; i < count; i++) {
         r.tasks[i].cycles = cycles;
         r.tasks[i].edge_count = is_chain && i > 0;
@@ -189,8 +171,7 @@ static void check_sums(const outcome *o) {
 
 // Each task of a chain pays for everything once: launch 1000, submitted at 1030, ..., a task then takes
 // 100 (dispatch) + 7 + 8 + 50 + 20 (notice) + 3 + 40 = 228, and the next one is submitted meanwhile.
-static void control__a_chain_pays_each_cost_for_each_task(void **state) {
-    (void)state;
+TEST(control__a_chain_pays_each_cost_for_each_task) {
     ptowsp_control control = control_of(PTOWSP_CONTROL_AICPU, 1);
     control.cost_ns[PTOWSP_CONTROL_LAUNCH] = 1000;
     control.cost_ns[PTOWSP_CONTROL_SUBMIT] = 30;
@@ -226,8 +207,7 @@ static void control__a_chain_pays_each_cost_for_each_task(void **state) {
 
 // 4 tasks of 100 on 4 lanes; 10 to dispatch, 5 to complete. One thread: they start at 10, 20, 30, 40 and
 // end at 110 .. 140, and completing does not delay. Two threads: at 10, 10, 20, 20.
-static void control__a_fan_out_leaves_one_thread_after_the_other(void **state) {
-    (void)state;
+TEST(control__a_fan_out_leaves_one_thread_after_the_other) {
     const ref_model r = tasks_of(4, 100, false);
     for (uint32_t threads = 1; threads <= 2; threads++) {
         world w;
@@ -251,8 +231,7 @@ static void control__a_fan_out_leaves_one_thread_after_the_other(void **state) {
 // 6 tasks of 1 cycle, 6 lanes, 2 threads: both dispatch until 10, and until 20. Then the first two have
 // ended (at 11), and go before the ready ones: 24; so do the next two (they ended at 21): 28. The
 // last two are dispatched until 38, end at 39, and are complete at 43.
-static void control__two_threads_complete_before_they_dispatch(void **state) {
-    (void)state;
+TEST(control__two_threads_complete_before_they_dispatch) {
     static const uint64_t starts[] = {10, 10, 20, 20, 38, 38};
     const ref_model r = tasks_of(6, 1, false);
     world w;
@@ -275,8 +254,7 @@ static void control__two_threads_complete_before_they_dispatch(void **state) {
 
 // A host launches every 8 us at 1 cycle a ns: 3 independent tasks of 5 start at 8, 16, 24 (and 2 later,
 // until the device has them), however many lanes there are.
-static void control__a_host_launches_one_task_after_another(void **state) {
-    (void)state;
+TEST(control__a_host_launches_one_task_after_another) {
     const ref_model r = tasks_of(3, 5, false);
     world w;
     outcome o;
@@ -299,8 +277,7 @@ static void control__a_host_launches_one_task_after_another(void **state) {
 
 // Five lanes start at 50 + 1, 3, 10, 30, 100; a task of 7 on each. Nothing else: the second task of a
 // lane follows at once. In order, by fifo and where lanes choose.
-static void control__kernels_that_walk_their_blocks_pay_once(void **state) {
-    (void)state;
+TEST(control__kernels_that_walk_their_blocks_pay_once) {
     static const uint64_t starts[] = {1, 3, 10, 30, 100};
     const ref_model r = tasks_of(10, 7, false);
     for (int i = 0; i < 3; i++) {
@@ -333,8 +310,7 @@ static void control__kernels_that_walk_their_blocks_pay_once(void **state) {
 
 // Two chains of 1000: while 1000 cycles pass, the other lane waits for a dependence, and 115 more for
 // control. Idle time is divided so.
-static void control__idle_time_is_divided_into_dependences_and_control(void **state) {
-    (void)state;
+TEST(control__idle_time_is_divided_into_dependences_and_control) {
     ref_model r = tasks_of(2, 1000, true);
     world w;
     outcome o;
@@ -358,8 +334,7 @@ static void control__idle_time_is_divided_into_dependences_and_control(void **st
 
 // 40 tasks of 20 cycles on 10 lanes; a thread spends 10 on each. Two threads need 200 cycles, the lanes
 // 80: three threads would take 134, four 100, five as long as the lanes. All of it after the launch.
-static void control__the_verdict_says_how_many_threads_would_do(void **state) {
-    (void)state;
+TEST(control__the_verdict_says_how_many_threads_would_do) {
     const ref_model r = tasks_of(40, 20, false);
     for (uint64_t launch = 0; launch <= 1000; launch += 1000) {
         world w;
@@ -386,8 +361,7 @@ static void control__the_verdict_says_how_many_threads_would_do(void **state) {
 // which end 5 later and take it 1600: 1506, 3111, 4716, and with the last 3 of them 5021. 100 threads
 // would complete them within 40. The tasks themselves take 13 on these lanes: only control keeps
 // schedules from that.
-static void control__is_not_a_bound_of_other_schedules(void **state) {
-    (void)state;
+TEST(control__is_not_a_bound_of_other_schedules) {
     const ref_model r = tasks_of(40, 5, false);
     world w;
     outcome o;
@@ -410,8 +384,7 @@ static void control__is_not_a_bound_of_other_schedules(void **state) {
 }
 
 // A chain of 3 tasks of 5, each noticed after 500: lanes wait for that, and no bound is near.
-static void control__the_verdict_has_advice_for_each_that_is_in_control(void **state) {
-    (void)state;
+TEST(control__the_verdict_has_advice_for_each_that_is_in_control) {
     static const char *const advice[] = {"Fewer launches help.\n",
                                          "Fewer, longer tasks or more AICPU threads help.\n"};
     const ref_model r = tasks_of(3, 5, true);
@@ -434,8 +407,7 @@ static void control__the_verdict_has_advice_for_each_that_is_in_control(void **s
 
 // The same tasks under 1, 2, 5 and 8 threads: each as it runs alone, the best first, and of equal ones
 // the one with fewer threads.
-static void control__a_search_finds_the_number_of_threads(void **state) {
-    (void)state;
+TEST(control__a_search_finds_the_number_of_threads) {
     static const uint32_t threads[] = {1, 2, 5, 8, 16}, lanes[] = {10};
     static const ptowsp_dispatch dispatches[] = {PTOWSP_DISPATCH_WORK_STEALING};
     static const ptowsp_ready orders[] = {PTOWSP_READY_FIFO};
@@ -445,11 +417,9 @@ static void control__a_search_finds_the_number_of_threads(void **state) {
     ptowsp_control control = control_of(PTOWSP_CONTROL_AICPU, 1);
     control.cost_ns[PTOWSP_CONTROL_DISPATCH] = 6;
     control.cost_ns[PTOWSP_CONTROL_COMPLETE] = 4;
-    ptowsp_search_desc desc;
     ptowsp_search_result results[8];
     ptowsp_search_summary summary;
-    memset(&desc, 0, sizeof desc);
-    desc.base = schedule_of(10, control);
+    ptowsp_search_desc desc = {.base = schedule_of(10, control)};
     desc.dispatches = dispatches, desc.dispatch_count = 1;
     desc.orders = orders, desc.order_count = 1;
     desc.lane_counts = lanes, desc.lane_count_count = 1;
@@ -489,8 +459,7 @@ static void control__a_search_finds_the_number_of_threads(void **state) {
 // So the first has moved 80 of 400 bytes alone, has 160 cycles for the rest, and ends at 210, which is
 // noticed at 215 and complete at 222; the second one ends at 230, and the thread completes it after that of
 // its follower's dispatch, from 222 until 242. This one starts at 252, alone.
-static void control__tasks_that_share_memory_are_noticed_when_they_end(void **state) {
-    (void)state;
+TEST(control__tasks_that_share_memory_are_noticed_when_they_end) {
     static const uint64_t starts[] = {30, 50, 252}, ends[] = {210, 230, 352};
     ref_model r = tasks_of(3, 100, false);
     r.tasks[2].edge_count = 1;
@@ -525,8 +494,7 @@ static void control__tasks_that_share_memory_are_noticed_when_they_end(void **st
 
 // Vector tasks share from 10 until 210. Their block is taken at 0 and begins then, though their ends are
 // noticed at 250 only; it ends at 240, noticed at 280. The last one is delivered at 290, alone.
-static void control__a_block_begins_when_its_lanes_have_ended_unnoticed(void **state) {
-    (void)state;
+TEST(control__a_block_begins_when_its_lanes_have_ended_unnoticed) {
     static const uint64_t starts[] = {10, 10, 210, 290}, ends[] = {210, 210, 240, 390};
     ref_model r = tasks_of(4, 100, false);
     r.tasks[2].unit = MIX;
@@ -635,8 +603,7 @@ static bool has_late_blocks(const ptowsp_schedule *s) {
            s->dispatch == PTOWSP_DISPATCH_WORK_STEALING;
 }
 
-static void control__random_tasks_take_what_the_slow_simulator_says(void **state) {
-    (void)state;
+TEST(control__random_tasks_take_what_the_slow_simulator_says) {
     uint64_t seed = test_seed();
     for (int round = 0; TEST_ROUNDS(round, 600); round++) {
         world w;
@@ -679,8 +646,7 @@ static void control__random_tasks_take_what_the_slow_simulator_says(void **state
 // -- properties -----------------------------------------------------------------------------------
 
 // Costs below half a cycle round to 0: control takes no time, and yet the path of control is taken.
-static void control__without_cost_changes_nothing(void **state) {
-    (void)state;
+TEST(control__without_cost_changes_nothing) {
     uint64_t seed = test_seed();
     for (int round = 0; TEST_ROUNDS(round, 300); round++) {
         world w;
@@ -720,8 +686,7 @@ static void control__without_cost_changes_nothing(void **state) {
 
 // Free of cost, tasks that share memory take the same time as without control; the task that is named as
 // a cause too.
-static void control__without_cost_shares_memory_as_without(void **state) {
-    (void)state;
+TEST(control__without_cost_shares_memory_as_without) {
     uint64_t seed = test_seed(), slowed = 0;
     for (int round = 0; TEST_ROUNDS(round, 300); round++) {
         world w;
@@ -751,8 +716,7 @@ static void control__without_cost_shares_memory_as_without(void **state) {
 }
 
 // Memory for all that lanes can ask for: control decides alone.
-static void control__with_memory_for_all_is_as_without_sharing(void **state) {
-    (void)state;
+TEST(control__with_memory_for_all_is_as_without_sharing) {
     uint64_t seed = test_seed();
     for (int round = 0; TEST_ROUNDS(round, 600); round++) {
         world w;
@@ -784,8 +748,7 @@ static void control__with_memory_for_all_is_as_without_sharing(void **state) {
 }
 
 // Of independent tasks of equal cost; in general list scheduling has anomalies.
-static void control__more_threads_are_never_slower_for_equal_tasks(void **state) {
-    (void)state;
+TEST(control__more_threads_are_never_slower_for_equal_tasks) {
     uint64_t seed = test_seed();
     for (int round = 0; TEST_ROUNDS(round, 60); round++) {
         world w;
@@ -815,21 +778,12 @@ static ptowsp_cycles axis_of(const ptowsp_task *task, void *user) {
 }
 
 // Kernels run on 1, 2 and 3 lanes of the host, or on the calling thread: simulated time is the same.
-static void control__takes_the_same_time_on_any_number_of_host_threads(void **state) {
-    (void)state;
+TEST(control__takes_the_same_time_on_any_number_of_host_threads) {
     const ptowsp_context_desc context_desc = test_lanes_desc(3);
-    ptowsp_context *context;
-    ptowsp_module *m;
-    assert_int_equal(ptowsp_context_create(&context_desc, &context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
-    ptowsp_kernel_desc kernel;
-    memset(&kernel, 0, sizeof kernel);
-    kernel.name = "work";
-    kernel.axis_count = 1;
-    kernel.fn = axis_of;
-    ptowsp_task_desc task;
-    memset(&task, 0, sizeof task);
-    task.kernel = ptowsp_kernel_make(m, &kernel);
+    ptowsp_context *context = test_context(&context_desc);
+    ptowsp_module *m = test_module(context, NULL);
+    ptowsp_kernel_desc kernel = {.name = "work", .axis_count = 1, .fn = axis_of};
+    ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(m, &kernel)};
     PTOWSP_WORKLOAD(m, "all") {
         PTOWSP_FOR_EACH(m, step, ptowsp_axis_dense(m, "steps", 5)) {
             (void)step;
@@ -844,16 +798,11 @@ static void control__takes_the_same_time_on_any_number_of_host_threads(void **st
             schedule_of(6, ptowsp_control_make((ptowsp_control_by)by, PTOWSP_MODEL_910B));
         schedule.dependencies = PTOWSP_DEPENDENCIES_STRUCTURE;
         const ptowsp_program_desc desc = {NULL, &schedule};
-        ptowsp_run_stats first;
-        ptowsp_program *program;
-        memset(&first, 0, sizeof first);
-        assert_int_equal(ptowsp_program_create(context, m, &desc, &program), PTOWSP_OK);
+        ptowsp_run_stats first = {0};
+        ptowsp_program *program = test_program(context, m, &desc);
         for (uint32_t lanes = 0; lanes <= 3; lanes++) {
-            ptowsp_run_options options;
-            ptowsp_run *run;
-            memset(&options, 0, sizeof options);
-            options.lane_count = lanes;
-            assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
+            ptowsp_run_options options = {.lane_count = lanes};
+            ptowsp_run *run = test_run_of(context, program);
             assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_OK);
             ptowsp_run_stats stats = *ptowsp_run_result(run);
             stats.memory_bytes = 0;
@@ -870,8 +819,7 @@ static void control__takes_the_same_time_on_any_number_of_host_threads(void **st
 
 // -- text, targets --------------------------------------------------------------------------------
 
-static void control__is_text_of_a_schedule_and_back(void **state) {
-    (void)state;
+TEST(control__is_text_of_a_schedule_and_back) {
     uint64_t seed = test_seed();
     for (int round = 0; round < 40; round++) {
         world w;
@@ -911,8 +859,7 @@ static void control__is_text_of_a_schedule_and_back(void **state) {
     }
 }
 
-static void control__built_in_costs_print_as_they_are_measured(void **state) {
-    (void)state;
+TEST(control__built_in_costs_print_as_they_are_measured) {
     ptowsp_schedule s =
         schedule_of(24, ptowsp_control_make(PTOWSP_CONTROL_AICPU, PTOWSP_MODEL_910B));
     char text[2000] = "";
@@ -944,8 +891,7 @@ static void control__built_in_costs_print_as_they_are_measured(void **state) {
         assert_string_equal(ptowsp_context_error(w.context).text, error);                          \
     } while (0)
 
-static void control__that_cannot_be_is_refused_by_name(void **state) {
-    (void)state;
+TEST(control__that_cannot_be_is_refused_by_name) {
     const ref_model r = tasks_of(2, 5, false);
     const ptowsp_schedule good =
         schedule_of(2, ptowsp_control_make(PTOWSP_CONTROL_AICPU, PTOWSP_MODEL_910B));
@@ -990,8 +936,7 @@ static void control__that_cannot_be_is_refused_by_name(void **state) {
 
 // The largest costs there may be: 2^62 in all. One task ends in time, two do not: the second is named,
 // although all three have been submitted by then, unless that is what takes so long.
-static void control__times_that_do_not_fit_are_an_error(void **state) {
-    (void)state;
+TEST(control__times_that_do_not_fit_are_an_error) {
     for (int cost = PTOWSP_CONTROL_SUBMIT; cost < PTOWSP_CONTROL_COST_COUNT; cost++) {
         world w;
         outcome o;
@@ -1013,8 +958,7 @@ static void control__times_that_do_not_fit_are_an_error(void **state) {
 }
 
 // Each allocation of making and running is refused once.
-static void control__runs_out_of_memory_cleanly(void **state) {
-    (void)state;
+TEST(control__runs_out_of_memory_cleanly) {
     uint64_t seed = test_seed();
     for (int i = 0; i < 6; i++) {
         ref_model r;
@@ -1031,9 +975,7 @@ static void control__runs_out_of_memory_cleanly(void **state) {
             w.memory.refuse_at = w.memory.allocations + n;
             ptowsp_program *program = NULL;
             ptowsp_run *run = NULL;
-            ptowsp_run_options options;
-            memset(&options, 0, sizeof options);
-            options.mode = PTOWSP_RUN_TIME_ONLY;
+            ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
             const ptowsp_program_desc desc = {NULL, &s};
             ptowsp_status status = ptowsp_program_create(w.context, w.m, &desc, &program);
             status = status ? status : ptowsp_run_create(w.context, program, &run);
@@ -1051,33 +993,4 @@ static void control__runs_out_of_memory_cleanly(void **state) {
         assert_int_equal(o.status, PTOWSP_OK);
         world_free(&w);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(control__a_chain_pays_each_cost_for_each_task),
-        cmocka_unit_test(control__a_fan_out_leaves_one_thread_after_the_other),
-        cmocka_unit_test(control__two_threads_complete_before_they_dispatch),
-        cmocka_unit_test(control__a_host_launches_one_task_after_another),
-        cmocka_unit_test(control__kernels_that_walk_their_blocks_pay_once),
-        cmocka_unit_test(control__idle_time_is_divided_into_dependences_and_control),
-        cmocka_unit_test(control__the_verdict_says_how_many_threads_would_do),
-        cmocka_unit_test(control__is_not_a_bound_of_other_schedules),
-        cmocka_unit_test(control__the_verdict_has_advice_for_each_that_is_in_control),
-        cmocka_unit_test(control__a_search_finds_the_number_of_threads),
-        cmocka_unit_test(control__tasks_that_share_memory_are_noticed_when_they_end),
-        cmocka_unit_test(control__a_block_begins_when_its_lanes_have_ended_unnoticed),
-        cmocka_unit_test(control__random_tasks_take_what_the_slow_simulator_says),
-        cmocka_unit_test(control__without_cost_changes_nothing),
-        cmocka_unit_test(control__without_cost_shares_memory_as_without),
-        cmocka_unit_test(control__with_memory_for_all_is_as_without_sharing),
-        cmocka_unit_test(control__more_threads_are_never_slower_for_equal_tasks),
-        cmocka_unit_test(control__takes_the_same_time_on_any_number_of_host_threads),
-        cmocka_unit_test(control__is_text_of_a_schedule_and_back),
-        cmocka_unit_test(control__built_in_costs_print_as_they_are_measured),
-        cmocka_unit_test(control__that_cannot_be_is_refused_by_name),
-        cmocka_unit_test(control__times_that_do_not_fit_are_an_error),
-        cmocka_unit_test(control__runs_out_of_memory_cleanly),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

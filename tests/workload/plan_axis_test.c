@@ -750,7 +750,7 @@ FIXTURE_TEST(plan_axis__units_of_a_chunk_plan_are_bound_as_work, 6) {
 // -- pipelines ------------------------------------------------------------------------------------
 
 // A process for each lane of the plan, which loops over the units of its lane.
-FIXTURE_TEST(plan_axis__a_process_for_each_lane, 1) {
+FIXTURE_TEST(plan_axis__a_process_for_each_lane_gets_its_units, 1) {
     ptowsp_channel_desc parts = {.name = "parts", .depth = 2, .latency = 1};
     PTOWSP_WORKLOAD(f->m, "main") {
         PTOWSP_PIPELINE(f->m, "pipe") {
@@ -789,7 +789,7 @@ FIXTURE_TEST(plan_axis__a_process_for_each_lane, 1) {
 
 // One producer and one consumer, and no kernel that runs: that is walked in another way, without
 // turns. The cost function of the consumer's tasks notes the units that it gets.
-TEST(plan_axis__a_process_that_only_sends_units) {
+TEST(plan_axis__a_process_can_only_send_units) {
     for (int is_lane = 0; is_lane < 2; is_lane++) {
         static fixture f;
         fixture_make(&f, 1);

@@ -210,7 +210,7 @@ static bool checks_hold(const fixture *f, uint32_t kernel, int64_t sizes[][2]) {
     return is_good;
 }
 
-TEST(read__tile_kernels) {
+TEST(read__tile_kernels_have_their_instructions) {
     fixture *f = (fixture *)calloc(1, sizeof *f);
     assert_non_null(f);
     fixture_make(f);
@@ -276,7 +276,7 @@ static ptowsp_kernel with_source(ptowsp_module *m, const char *name, ptowsp_kern
         m, &(ptowsp_kernel_desc){.name = name, .axis_count = 1, .fn = twice, .source = source});
 }
 
-TEST(read__sources_of_kernels) {
+TEST(read__sources_of_kernels_are_read_back) {
     fixture *f = (fixture *)calloc(1, sizeof *f);
     assert_non_null(f);
     fixture_make(f);

@@ -15,7 +15,7 @@ static ptowsp_node task1(ptowsp_module *m, ptowsp_kernel kernel, ptowsp_expr a) 
 
 #define FIXTURE_TEST(name) TEST_MADE(name, fixture, f, fixture_make(f), fixture_free(f))
 
-FIXTURE_TEST(read__the_example_of_the_header) {
+FIXTURE_TEST(read__the_example_of_the_header_prints_its_list) {
     ptowsp_kernel attend = kernel_make(f->m, "attend", 1);
     PTOWSP_WORKLOAD(f->m, "attention") {
         PTOWSP_PARALLEL(f->m, b, ptowsp_axis_dynamic(f->m, "batch")) {
@@ -82,7 +82,7 @@ FIXTURE_TEST(read__whens_and_otherwises_end_where_they_should) {
 }
 
 // Rows of axes are no axes of their own, and an entry is where the variable was found.
-FIXTURE_TEST(read__rows_of_ragged_and_sparse_axes) {
+FIXTURE_TEST(read__rows_of_ragged_and_sparse_axes_have_their_statements) {
     ptowsp_kernel k = kernel_make(f->m, "k", 1);
     ptowsp_axis batch = ptowsp_axis_dynamic(f->m, "batch"), kv = ptowsp_axis_ragged(f->m, "kv");
     ptowsp_axis pages = ptowsp_axis_sparse(f->m, "pages"),
@@ -184,7 +184,7 @@ FIXTURE_TEST(read__calls_and_their_arguments) {
                         "16 END of 12\n");
 }
 
-FIXTURE_TEST(read__slots_and_views) {
+FIXTURE_TEST(read__slots_and_views_have_their_statements) {
     ptowsp_tensor x = ptowsp_tensor_make(
         f->m,
         &(ptowsp_tensor_desc){.name = "x", .dtype = PTOWSP_I32, .rank = 3, .shape = {2, 4, 8}});
@@ -390,7 +390,7 @@ static void build_pipeline(fixture *f, ptowsp_kernel k, ptowsp_kernel write, pto
     }
 }
 
-FIXTURE_TEST(read__pipelines) {
+FIXTURE_TEST(read__pipelines_have_their_statements) {
     calls executed = {{0}, 0};
     int32_t data[24];
     ptowsp_tensor x = ptowsp_tensor_make(

@@ -110,7 +110,7 @@ static void print_module(const fixture *f, char *text, size_t size) {
 
 #define FIXTURE_TEST(name) TEST_MADE(name, fixture, f, fixture_begin(f), fixture_end(f))
 
-FIXTURE_TEST(test_data_types_and_constants) {
+FIXTURE_TEST(choice__data_types_and_constants_decide_while_compiling) {
     char text[2000];
     ptowsp_kernel choice = choice_make(f);
     PTOWSP_WORKLOAD(f->m, "main") {
@@ -161,7 +161,7 @@ static void ragged_program(fixture *f, bool is_by_hand, const ptowsp_schedule *s
     }
 }
 
-TEST(test_tasks_choose) {
+TEST(choice__tasks_take_what_a_branch_by_hand_takes) {
     uint64_t random = test_seed();
     static float data[ROWS * COLS];
     for (int round = 0; TEST_ROUNDS(round, 30); round++) {
@@ -199,7 +199,7 @@ TEST(test_tasks_choose) {
 }
 
 // A task after a choice waits for the variant that ran.
-TEST(test_after_a_choice) {
+TEST(choice__a_task_after_it_waits_for_the_variant_that_ran) {
     static float data[ROWS * COLS];
     static uint16_t halves[ROWS * COLS];
     for (int32_t rows = 10; rows <= 20; rows += 10) {
@@ -242,7 +242,7 @@ static void explained_as(fixture *f, ptowsp_kernel choice, const ptowsp_task_des
     assert_string_equal(text, expected);
 }
 
-FIXTURE_TEST(test_order_and_reasons) {
+FIXTURE_TEST(choice__decisions_say_order_and_reasons) {
     ptowsp_task_desc task = {0};
     ptowsp_choice_desc desc = {.name = "c"};
     ptowsp_kernel a = kernel_make(f, "a", PTOWSP_F32, count_large, 0);
@@ -284,7 +284,7 @@ FIXTURE_TEST(test_order_and_reasons) {
 
 // Conditions read arrays, by arguments of the task or by numbers. Of a tile kernel the core is said too,
 // and what it takes of each memory.
-FIXTURE_TEST(test_arrays_and_memories) {
+FIXTURE_TEST(choice__conditions_read_arrays) {
     ptowsp_choice_desc desc = {0};
     ptowsp_task_desc task = {0};
     ptowsp_body_desc body = {0};
@@ -342,7 +342,7 @@ FIXTURE_TEST(test_arrays_and_memories) {
 }
 
 // An argument stands in the condition as it is: together they may be too deep.
-FIXTURE_TEST(test_conditions_too_deep) {
+FIXTURE_TEST(choice__conditions_too_deep_are_refused) {
     ptowsp_choice_desc desc = {0};
     ptowsp_expr deep = ptowsp_task_arg(f->m, 0);
     for (int i = 0; i < PTOWSP_EXPR_DEPTH_MAX - 2; i++) {
@@ -369,7 +369,7 @@ FIXTURE_TEST(test_conditions_too_deep) {
 }
 
 // Tiles of fixed sizes, tensors of one row, whole tensors of a size that is bound, and no tensor at all.
-FIXTURE_TEST(test_sizes_and_what_is_wrong) {
+FIXTURE_TEST(choice__sizes_decide_and_wrong_ones_are_refused) {
     ptowsp_choice_desc desc = {0};
     ptowsp_task_desc task = {0};
     const ptowsp_tensor_desc row = {"row", PTOWSP_F32, 1, {COLS}, PTOWSP_LOCATION_GLOBAL};
@@ -460,7 +460,7 @@ static void module_says(fixture *f, ptowsp_choice_desc *desc, const char *text) 
 }
 
 // Equal in priority and cost, and both hold: the name decides, in whatever order they are declared.
-TEST(test_equal_scores) {
+TEST(choice__names_decide_between_equal_scores) {
     for (int i = 0; i < 2; i++) {
         fixture f;
         fixture_begin(&f);
@@ -477,7 +477,7 @@ TEST(test_equal_scores) {
     }
 }
 
-TEST(test_declarations_refused) {
+TEST(choice__wrong_declarations_are_refused) {
     fixture f;
     ptowsp_choice_desc desc = {.name = "c"};
     fixture_begin(&f);
@@ -504,7 +504,7 @@ TEST(test_declarations_refused) {
     fixture_end(&f);
 }
 
-TEST(test_tasks_refused) {
+TEST(choice__wrong_tasks_are_refused) {
     fixture f;
     ptowsp_choice_desc desc = {0};
     fixture_begin(&f);
@@ -532,7 +532,7 @@ TEST(test_tasks_refused) {
     fixture_end(&f);
 }
 
-TEST(test_every_allocation_refused) {
+TEST(memory__each_allocation_may_be_refused) {
     for (size_t refused = 1;; refused++) {
         fixture f;
         fixture_begin(&f);

@@ -113,7 +113,7 @@ static ptowsp_node work(const fixture *f, ptowsp_expr axis) {
 
 #define FIXTURE_TEST(name) TEST_MADE(name, fixture, f, fixture_make(f), fixture_free(f))
 
-FIXTURE_TEST(workload_faults__axes) {
+FIXTURE_TEST(workload_faults__wrong_axes_are_refused) {
     const ptowsp_axis none = {0}, unknown = {99};
     ptowsp_axis_dense(f->m, "h", -1);
     refused(f, "decode: axis h: its size is -1");
@@ -149,7 +149,7 @@ FIXTURE_TEST(workload_faults__axes) {
     refused(f, "decode: the row of an axis is no expression");
 }
 
-FIXTURE_TEST(workload_faults__tensors) {
+FIXTURE_TEST(workload_faults__wrong_tensors_are_refused) {
     ptowsp_tensor_make(f->m, NULL);
     refused(f, "decode: tensor: desc is NULL");
     tensor_make(f, "t", PTOWSP_DTYPE_NONE, 0, 0, 0, 0, 0);
@@ -167,7 +167,7 @@ FIXTURE_TEST(workload_faults__tensors) {
     refused(f, "decode: tensor x: the name is already that of a tensor");
 }
 
-FIXTURE_TEST(workload_faults__kernels) {
+FIXTURE_TEST(workload_faults__wrong_kernels_are_refused) {
     ptowsp_kernel_make(f->m, NULL);
     refused(f, "decode: kernel: desc is NULL");
     ptowsp_kernel_desc desc = kernel_desc("k");
@@ -216,7 +216,7 @@ FIXTURE_TEST(workload_faults__kernels) {
 
 // -- statements -----------------------------------------------------------------------------------
 
-FIXTURE_TEST(workload_faults__scopes) {
+FIXTURE_TEST(workload_faults__wrong_scopes_are_refused) {
     const ptowsp_axis none = {0};
     ptowsp_combine_begin(f->m);
     refused(f, "decode: a statement outside any workload");
@@ -269,7 +269,7 @@ FIXTURE_TEST(workload_faults__scopes) {
     refused(f, "decode: a statement outside any workload");
 }
 
-FIXTURE_TEST(workload_faults__otherwise) {
+FIXTURE_TEST(workload_faults__wrong_otherwise_are_refused) {
     PTOWSP_OTHERWISE(f->m) {
     }
     refused(f, "decode: an otherwise that does not follow a when");
@@ -304,7 +304,7 @@ FIXTURE_TEST(workload_faults__otherwise) {
     refused(f, "main/when: an otherwise that does not follow a when");
 }
 
-FIXTURE_TEST(workload_faults__variables_outside_of_their_loop) {
+FIXTURE_TEST(workload_faults__variables_outside_of_their_loop_are_refused) {
     ptowsp_expr loop = no_expr(), param = no_expr();
     ptowsp_axis row = {0};
     PTOWSP_WORKLOAD(f->m, "main") {
@@ -337,7 +337,7 @@ FIXTURE_TEST(workload_faults__variables_outside_of_their_loop) {
                "schedules only");
 }
 
-FIXTURE_TEST(workload_faults__too_many_and_too_deep) {
+FIXTURE_TEST(workload_faults__too_many_and_too_deep_are_refused) {
     char text[600];
     ptowsp_workload_begin(f->m, "main");
     for (int i = 1; i < PTOWSP_MODULE_NEST_MAX; i++) {
@@ -377,7 +377,7 @@ static ptowsp_view view_of(ptowsp_tensor tensor) {
     return view;
 }
 
-FIXTURE_TEST(workload_faults__arguments_of_tasks) {
+FIXTURE_TEST(workload_faults__wrong_arguments_of_tasks_are_refused) {
     ptowsp_task_make(f->m, NULL);
     refused(f, "decode: task: desc is NULL");
     ptowsp_task_desc desc = {0};
@@ -424,7 +424,7 @@ FIXTURE_TEST(workload_faults__arguments_of_tasks) {
     fixture_free(&other);
 }
 
-FIXTURE_TEST(workload_faults__views_of_tasks) {
+FIXTURE_TEST(workload_faults__wrong_views_of_tasks_are_refused) {
     const ptowsp_tensor none = {0}, unknown = {42};
     ptowsp_view x = view_of(f->x), bad = x;
     task(f, f->copy, x, view_of(none));
@@ -480,7 +480,7 @@ FIXTURE_TEST(workload_faults__views_of_tasks) {
     refused(f, "main/task any: a view of tensor x has 2147483648 columns, not 1 to 2^31 - 1");
 }
 
-FIXTURE_TEST(workload_faults__tags_and_after) {
+FIXTURE_TEST(workload_faults__wrong_tags_and_after_are_refused) {
     ptowsp_task_desc desc;
     ptowsp_task_desc plain = {.kernel = f->work, .axes[0] = number(f, 1)};
     desc = plain;
@@ -562,7 +562,7 @@ FIXTURE_TEST(workload_faults__parameters_and_calls) {
     refused(f, "decode: a statement outside any workload");
 }
 
-FIXTURE_TEST(workload_faults__slots) {
+FIXTURE_TEST(workload_faults__wrong_slots_are_refused) {
     ptowsp_view x = view_of(f->x), bad = x;
     ptowsp_slot_set_make(f->m, 4, number(f, 1));
     refused_as(f, PTOWSP_INVALID_PARAMS, 4, "decode: slot_set: slot 4, but there are 4");
@@ -730,7 +730,7 @@ FIXTURE_TEST(workload_faults__calls_in_one_another) {
                     "w1/call w0: more than 64 calls in one another");
 }
 
-FIXTURE_TEST(workload_faults__keys_without_their_variable) {
+FIXTURE_TEST(workload_faults__keys_without_their_variable_are_refused) {
     ptowsp_expr b = no_expr();
     PTOWSP_WORKLOAD(f->m, "main") {
         PTOWSP_PARALLEL(f->m, i, f->batch) {
@@ -873,7 +873,7 @@ FIXTURE_TEST(workload_faults__schedules_in_order_and_stuck_ones) {
 }
 
 // Pools: a cube task, but no cube lane.
-FIXTURE_TEST(workload_faults__a_unit_without_lanes) {
+FIXTURE_TEST(workload_faults__a_unit_without_lanes_is_refused) {
     ptowsp_kernel_desc desc = kernel_desc("matmul");
     desc.unit = PTOWSP_UNIT_CUBE;
     ptowsp_task_desc cube = {.kernel = ptowsp_kernel_make(f->m, &desc)};
@@ -888,7 +888,7 @@ FIXTURE_TEST(workload_faults__a_unit_without_lanes) {
     compiled(f, &program);
 }
 
-FIXTURE_TEST(workload_faults__targets) {
+FIXTURE_TEST(workload_faults__wrong_targets_are_refused) {
     assert_int_equal(ptowsp_schedule_check(f->m, NULL, PTOWSP_TARGET_THREADS), PTOWSP_OK);
     assert_int_equal(ptowsp_schedule_check(f->m, NULL, PTOWSP_TARGET_ASCEND_NPU), PTOWSP_OK);
     ptowsp_schedule schedule = {.start = PTOWSP_START_ALL_ISSUED};
