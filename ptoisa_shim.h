@@ -5,9 +5,7 @@
 #ifndef PTOISA_SHIM_H
 #define PTOISA_SHIM_H
 
-// =================================================================================================
-// src/base/number.h
-// =================================================================================================
+// == src/base/number.h =============================================================================
 
 // Floating-point numbers as text and back: exact, correctly rounded, and the same in every locale.
 // The C library's printf and strtod take the decimal point from the locale, so nothing in src uses
@@ -351,9 +349,7 @@ PWSP_NUMBER_API pwsp_number_text pwsp_shortest(double number, bool is_f32) {
 
 #endif
 
-// =================================================================================================
-// src/isa/isa.h
-// =================================================================================================
+// == src/isa/isa.h =================================================================================
 
 // PTO-ISA on a CPU: tiles, windows of global memory, cores, and the table of instructions. The
 // instructions themselves are in the files beside this one.
@@ -858,9 +854,7 @@ PTOISA_FN const char *ptoisa_pipe_name(ptoisa_pipe pipe) {
 
 #endif
 
-// =================================================================================================
-// src/isa/simd.h
-// =================================================================================================
+// == src/isa/simd.h ================================================================================
 
 // Which vector code this build has and this machine can run.
 //
@@ -940,9 +934,7 @@ PTOISA_INLINE bool ptoisa_has_avx512(void) {
 
 #endif
 
-// =================================================================================================
-// src/isa/tile.h
-// =================================================================================================
+// == src/isa/tile.h ================================================================================
 
 // Tiles and windows: making them, where their elements are, and single elements as numbers.
 
@@ -1178,9 +1170,7 @@ PTOISA_INLINE double ptoisa_get(const ptoisa_tile *tile, uint32_t r, uint32_t c)
 
 #endif
 
-// =================================================================================================
-// src/isa/machine.h
-// =================================================================================================
+// == src/isa/machine.h =============================================================================
 
 // The machines that are built in: Ascend 910B (A2/A3) and 950PR (A5).
 //
@@ -1233,9 +1223,7 @@ PTOISA_FN const ptoisa_machine *ptoisa_machine_950pr(void) {
 
 #endif
 
-// =================================================================================================
-// src/isa/timing_fitted.h
-// =================================================================================================
+// == src/isa/timing_fitted.h =======================================================================
 
 // The constants of the measured machines, by tools/fit: do not edit. Cycles of A2/A3 are of
 // 1,800 MHz, rates are bytes in 100 cycles. cost_timed.h and timing.h use them.
@@ -1324,9 +1312,7 @@ PTOISA_FN const ptoisa_machine *ptoisa_machine_950pr(void) {
 
 #endif
 
-// =================================================================================================
-// src/isa/timing.h
-// =================================================================================================
+// == src/isa/timing.h ==============================================================================
 
 // The measured machines: Ascend 910B (A2/A3) and 950PR (A5).
 //
@@ -1412,9 +1398,7 @@ PTOISA_INLINE bool ptoisa_has(const ptoisa_issue_info *info, ptoisa_mechanism me
 
 #endif
 
-// =================================================================================================
-// src/isa/cost_a2a3.h
-// =================================================================================================
+// == src/isa/cost_a2a3.h ===========================================================================
 
 // The cycles of instructions on the vector unit of A2/A3, from public constants, which their
 // authors calibrated on a 910B3.
@@ -1828,9 +1812,7 @@ PTOISA_FN uint64_t ptoisa_cost_vector(const ptoisa_issue_info *info) {
 
 #endif
 
-// =================================================================================================
-// src/isa/cost_a5.h
-// =================================================================================================
+// == src/isa/cost_a5.h =============================================================================
 
 // The cycles of instructions on the vector unit of A5, whose vector instructions work on registers.
 // Each tile instruction is a function of its own: it always pays its start and its end, and loops
@@ -1949,9 +1931,7 @@ PTOISA_FN uint64_t ptoisa_cost_vector_a5(const ptoisa_issue_info *info) {
 
 #endif
 
-// =================================================================================================
-// src/isa/cost.h
-// =================================================================================================
+// == src/isa/cost.h ================================================================================
 
 // How long an instruction takes, and on which pipe.
 //
@@ -2136,9 +2116,7 @@ PTOISA_FN uint64_t ptoisa_cost_device(const ptoisa_issue_info *info,
 
 #endif
 
-// =================================================================================================
-// src/isa/cost_timed.h
-// =================================================================================================
+// == src/isa/cost_timed.h ==========================================================================
 
 // How long an instruction takes on a measured machine (timing.h), mechanism by mechanism. Each has a
 // row in PTOISA_MECHANISMS and can be switched off.
@@ -2432,9 +2410,7 @@ PTOISA_FN uint64_t ptoisa_cost_timed(const ptoisa_issue_info *info) {
 
 #endif
 
-// =================================================================================================
-// src/isa/cost_models.h
-// =================================================================================================
+// == src/isa/cost_models.h =========================================================================
 
 // The function that each model has for the cycles of an instruction.
 //
@@ -2487,9 +2463,7 @@ PTOISA_FN uint64_t ptoisa_cost(const ptoisa_core *core, const ptoisa_issue_info 
 
 #endif
 
-// =================================================================================================
-// src/isa/core.h
-// =================================================================================================
+// == src/isa/core.h ================================================================================
 
 // A core: its clocks, its flags, and the steps that every instruction takes before it computes.
 //
@@ -2885,9 +2859,7 @@ PTOISA_FN bool ptoisa_check_operand(ptoisa_core *core, ptoisa_op op, const char 
 
 #endif
 
-// =================================================================================================
-// src/isa/view.h
-// =================================================================================================
+// == src/isa/view.h ================================================================================
 
 // Views: all moves of elements between tiles, and between tiles and global memory, go through them.
 //
@@ -3320,9 +3292,7 @@ PTOISA_FN void ptoisa_fill(ptoisa_view d, uint32_t rows, uint32_t cols, uint32_t
 
 #endif
 
-// =================================================================================================
-// src/isa/cast.h
-// =================================================================================================
+// == src/isa/cast.h ================================================================================
 
 // Arrays of one element type to another, and single elements in every rounding mode.
 //
@@ -3825,9 +3795,7 @@ PTOISA_FN uint64_t ptoisa_bits_of(double x, ptoisa_dtype dtype) {
 
 #endif
 
-// =================================================================================================
-// src/isa/move.h
-// =================================================================================================
+// == src/isa/move.h ================================================================================
 
 // Moves: TLOAD, TSTORE, TMOV, TEXTRACT, TINSERT, and TPRINT.
 //
@@ -4543,9 +4511,7 @@ PTOISA_FN void ptoisa_tinsert_fp(ptoisa_core *core, const ptoisa_tile *d, const 
 
 #endif
 
-// =================================================================================================
-// src/isa/fifo.h
-// =================================================================================================
+// == src/isa/fifo.h ================================================================================
 
 // FIFOs between the cube core of a block and its two vector cores: TALLOC, TPUSH, TPOP, TFREE.
 //
@@ -5247,9 +5213,7 @@ PTOISA_FN uint64_t ptoisa_block_cycles(const ptoisa_core *const *cores, uint32_t
 
 #endif
 
-// =================================================================================================
-// src/isa/shape.h
-// =================================================================================================
+// == src/isa/shape.h ===============================================================================
 
 // Instructions that rearrange or make elements: transposes, fills, pads, joins, ramps, triangles;
 // and the two that only look at a tile in another way, TSUBVIEW and TRESHAPE, which take no time.
@@ -5615,9 +5579,7 @@ PTOISA_INLINE ptoisa_tile ptoisa_treshape(const ptoisa_tile *d_shape, const ptoi
 
 #endif
 
-// =================================================================================================
-// src/isa/convert.h
-// =================================================================================================
+// == src/isa/convert.h =============================================================================
 
 // TCVT, TQUANT, TDEQUANT: elements of one type to another, row by row over arrays (cast.h).
 //
@@ -5958,9 +5920,7 @@ PTOISA_FN void ptoisa_tdequant(ptoisa_core *core, const ptoisa_tile *d, const pt
 
 #endif
 
-// =================================================================================================
-// src/isa/arith.h
-// =================================================================================================
+// == src/isa/arith.h ===============================================================================
 
 // Remainders and powers of single numbers. No machine has vector instructions for them, and libm is
 // not linked.
@@ -6104,9 +6064,7 @@ PTOISA_INLINE uint32_t ptoisa_pow_int(uint32_t x, uint32_t y, bool is_unsigned) 
 
 #endif
 
-// =================================================================================================
-// src/isa/vector.h
-// =================================================================================================
+// == src/isa/vector.h ==============================================================================
 
 // f32 vectors of each instruction set: one set of operations under one set of names, so that a loop
 // is written once and instantiated for each.
@@ -6478,9 +6436,7 @@ PTOISA_DEFINE_MATH(neon, , PTOISA_ALWAYS)
 
 #endif
 
-// =================================================================================================
-// src/isa/map.h
-// =================================================================================================
+// == src/isa/map.h =================================================================================
 
 // Maps: the inner loops of element-wise instructions, expands and column reductions.
 //
@@ -6941,9 +6897,7 @@ PTOISA_FN void ptoisa_map_run(ptoisa_loops *loops, ptoisa_dtype dtype, ptoisa_dt
 
 #endif
 
-// =================================================================================================
-// src/isa/elementwise.h
-// =================================================================================================
+// == src/isa/elementwise.h =========================================================================
 
 // Element-wise instructions.
 //
@@ -7442,9 +7396,7 @@ PTOISA_DEFINE_PART(tpartmin, TPARTMIN, MIN)
 
 #endif
 
-// =================================================================================================
-// src/isa/broadcast.h
-// =================================================================================================
+// == src/isa/broadcast.h ===========================================================================
 
 // Expands: instructions with one operand that is a column (one value for each row) or a row (one
 // value for each column).
@@ -7604,9 +7556,7 @@ PTOISA_DEFINE_EXPAND(expdif, EXPDIF, PTOISA_SET_MAP_FLOAT)  // exp(full - line)
 
 #endif
 
-// =================================================================================================
-// src/isa/fold.h
-// =================================================================================================
+// == src/isa/fold.h ================================================================================
 
 // Sums, products, maxima and minima of f32 rows, by vectors.
 //
@@ -7968,9 +7918,7 @@ PTOISA_FN void ptoisa_rows_f32(ptoisa_map_op op, float *results, const float *s,
 
 #endif
 
-// =================================================================================================
-// src/isa/reduce.h
-// =================================================================================================
+// == src/isa/reduce.h ==============================================================================
 
 // Reductions of rows and of columns.
 //
@@ -8420,9 +8368,7 @@ PTOISA_FN void ptoisa_tcolargmin(ptoisa_core *core, const ptoisa_tile *d, const 
 
 #endif
 
-// =================================================================================================
-// src/isa/matmul_block.h
-// =================================================================================================
+// == src/isa/matmul_block.h ========================================================================
 
 // How a matrix multiplication is cut into panels and blocks, and the blocks in portable C. Those of
 // x86-64 and arm64 are in matmul_pack_x86.h and matmul_x86.h, and in matmul_neon.h.
@@ -8785,9 +8731,7 @@ PTOISA_INLINE ptoisa_mm_code ptoisa_mm_portable(void) {
 
 #endif
 
-// =================================================================================================
-// src/isa/matmul_neon.h
-// =================================================================================================
+// == src/isa/matmul_neon.h =========================================================================
 
 // Blocks of a matrix multiplication, and the packing of panels, for arm64: as matmul_x86.h, with 8
 // rows x 8 columns of sums in 16 of NEON's 32 registers.
@@ -9006,9 +8950,7 @@ PTOISA_INLINE ptoisa_mm_code ptoisa_mm_neon(void) {
 
 #endif
 
-// =================================================================================================
-// src/isa/matmul_pack_x86.h
-// =================================================================================================
+// == src/isa/matmul_pack_x86.h =====================================================================
 
 // The packing of panels of a matrix multiplication for x86-64.
 //
@@ -9261,9 +9203,7 @@ PTOISA_AVX2 PTOISA_FN void ptoisa_mm_pack_b_x86(float *to, const ptoisa_tile *b,
 
 #endif
 
-// =================================================================================================
-// src/isa/matmul_x86.h
-// =================================================================================================
+// == src/isa/matmul_x86.h ==========================================================================
 
 // Blocks of a matrix multiplication for x86-64.
 //
@@ -9747,9 +9687,7 @@ PTOISA_INLINE ptoisa_mm_code ptoisa_mm_avx2(void) {
 
 #endif
 
-// =================================================================================================
-// src/isa/matmul.h
-// =================================================================================================
+// == src/isa/matmul.h ==============================================================================
 
 // Matrix instructions: TMATMUL, TMATMUL_ACC, TMATMUL_BIAS, and TGEMV for one row.
 //
@@ -10146,9 +10084,7 @@ PTOISA_FN void ptoisa_tgemv_bias(ptoisa_core *core, const ptoisa_tile *c, const 
 
 #endif
 
-// =================================================================================================
-// src/isa/rows.h
-// =================================================================================================
+// == src/isa/rows.h ================================================================================
 
 // Operands that vector instructions walk row by row.
 
@@ -10181,9 +10117,7 @@ PTOISA_INLINE uint8_t *ptoisa_row_at(const ptoisa_tile *tile, uint32_t r) {
 
 #endif
 
-// =================================================================================================
-// src/isa/compare.h
-// =================================================================================================
+// == src/isa/compare.h =============================================================================
 
 // Comparisons and selections: TCMP, TCMPS, TSEL, TSELS.
 //
@@ -10594,9 +10528,7 @@ PTOISA_FN void ptoisa_tsels(ptoisa_core *core, const ptoisa_tile *d, const ptois
 
 #endif
 
-// =================================================================================================
-// src/isa/sort.h
-// =================================================================================================
+// == src/isa/sort.h ================================================================================
 
 // Sorting: TSORT32 makes sorted runs of pairs, TMRGSORT merges them.
 //
@@ -10833,9 +10765,7 @@ PTOISA_FN void ptoisa_tmrgsort_lists(ptoisa_core *core, const ptoisa_tile *d, co
 
 #endif
 
-// =================================================================================================
-// src/isa/gather.h
-// =================================================================================================
+// == src/isa/gather.h ==============================================================================
 
 // Elements and rows read from, or written to, the places that an index names: TGATHER by mask and
 // by index, TSCATTER, MGATHER, MSCATTER; blocks of 32 bytes: TGATHERB.
@@ -11279,9 +11209,7 @@ PTOISA_FN void ptoisa_mscatter_by(ptoisa_core *core, const ptoisa_global *table,
 
 #endif
 
-// =================================================================================================
-// src/isa/block.h
-// =================================================================================================
+// == src/isa/block.h ===============================================================================
 
 // A block: one cube core and two vector cores that run their halves of a kernel to the end.
 //
@@ -11637,9 +11565,7 @@ PTOISA_FN bool ptoisa_block_run(ptoisa_core *const cores[PTOISA_BLOCK_CORES], pt
 
 #if defined(__cplusplus) && __cplusplus >= 201703L
 
-// =================================================================================================
-// src/isa/pto_core.h
-// =================================================================================================
+// == src/isa/pto_core.h ============================================================================
 
 // The C++ face of the shim, first part: the core that each host thread is, and the words of a
 // device compiler.
@@ -12159,9 +12085,7 @@ using ::wait_flag;
 
 #endif
 
-// =================================================================================================
-// src/isa/pto_types.h
-// =================================================================================================
+// == src/isa/pto_types.h ===========================================================================
 
 // The C++ face of the shim, second part: windows of global memory, tiles, and binding them.
 //
@@ -12830,9 +12754,7 @@ template <typename D, typename S> inline RecordEvent TRESHAPE(D &dst, S &src) {
 
 #endif
 
-// =================================================================================================
-// src/isa/pto_ops.h
-// =================================================================================================
+// == src/isa/pto_ops.h =============================================================================
 
 // The C++ face of the shim, third part: the instructions.
 //
@@ -13624,9 +13546,7 @@ PTOISA_FACE_MATMUL(TGEMV, tgemv)
 
 #endif
 
-// =================================================================================================
-// src/isa/pto_fifo.h
-// =================================================================================================
+// == src/isa/pto_fifo.h ============================================================================
 
 // The C++ face of the shim, last part: kernels on cube and vector cores, and running a block.
 //

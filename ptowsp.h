@@ -267,28 +267,28 @@
 //
 // CONTENTS
 //
-//    1. Build configuration                 350    18. Schedules                          3827
-//    2. Status and errors                   457    19. Modules as text                    4318
-//    3. Contexts and threads                523    20. Programs                           4370
-//    4. Sinks                               689    21. Runs                               4449
-//    5. Work and tiers                      718    22. Seeing runs                        5129
-//    6. Chunk plans                         871    23. Graphs                             5679
-//    7. Dispatch                           1193    24. Tile kernels                       5932
-//    8. Merging                            1263    25. Pipelines                          6573
-//    9. Attention plans                    1312    26. Ranks                              6759
-//   10. Attention kernels                  1814    27. Layouts                            7303
-//   11. MoE plans                          2081    28. Devices                            7620
-//   12. Prefix trees                       2562    29. Tuning                             7781
-//   13. Data types and tensors             2848    30. Emitting                           8106
-//   14. Modules                            2933    31. Dumps of PTO Runtime               8335
-//   15. Kernels                            3143    32. Spaces                             8586
-//   16. Scalar expressions                 3459    33. Utilities                          8645
-//   17. Workloads                          3560
+//    1. Build configuration                 350    18. Schedules                          3834
+//    2. Status and errors                   457    19. Modules as text                    4327
+//    3. Contexts and threads                523    20. Programs                           4379
+//    4. Sinks                               689    21. Runs                               4458
+//    5. Work and tiers                      718    22. Seeing runs                        5140
+//    6. Chunk plans                         871    23. Graphs                             5691
+//    7. Dispatch                           1193    24. Tile kernels                       5944
+//    8. Merging                            1263    25. Pipelines                          6587
+//    9. Attention plans                    1312    26. Ranks                              6773
+//   10. Attention kernels                  1816    27. Layouts                            7317
+//   11. MoE plans                          2084    28. Devices                            7634
+//   12. Prefix trees                       2566    29. Tuning                             7796
+//   13. Data types and tensors             2852    30. Emitting                           8121
+//   14. Modules                            2937    31. Dumps of PTO Runtime               8351
+//   15. Kernels                            3148    32. Spaces                             8602
+//   16. Scalar expressions                 3464    33. Utilities                          8661
+//   17. Workloads                          3565
 //
-//   Appendix A. Reading programs                   8659
-//   Appendix B. The grammar of modules as text     9188
-//   Appendix C. Macros                             9275
-//   Appendix D. Index of functions                 9498
+//   Appendix A. Reading programs                   8675
+//   Appendix B. The grammar of modules as text     9204
+//   Appendix C. Macros                             9291
+//   Appendix D. Index of functions                 9514
 //
 // WORDS
 //
@@ -9514,141 +9514,141 @@ PTOWSP_DEFINE_SPACE(ptowsp_moe_space, PTOWSP_MOE_DIMS)
 // Appendix D. Index of functions
 // -------------------------------------------------------------------------------------------------
 //
-//      ptowsp_              add 3518, algorithm_name 6875, and 3542, array_at 3488,
-//                           bf16_from_f32 2900, bitand 3525, bitnot 3531, bitor 3526, bitxor 3527,
-//                           bool 3479, call_make 3731, cast 3551, channel_make 6725, clock_ns 8654,
-//                           close_make 6748, combine_begin 3624, consume_begin 6713, consumes 6732,
-//                           convert 2908, core_timing_of 6532, cost_check 6537, decode_tiers 868,
-//                           depth_name 3980, div 3521, edge_reason_name 5275, eq 3534,
-//                           event_make 6754, f16_from_f32 2898, fingerprint_print 5125,
-//                           for_each_begin 3618, ge 3539, gt 3538, hash 8651, i64 3477,
-//                           instruction 6464, le 3537, links_make 7001, location_name 2892,
-//                           lt 3536, max 3524, memory_name 6009, min 3523, mul 3520, ne 3535,
-//                           neg 3530, not 3544, opcode_name 9028, or 3543, otherwise_begin 3623,
-//                           pipe_name 6010, pipeline_begin 6708, process_begin 6710,
-//                           processor_count 626, produces 6733, receive_begin 6715,
-//                           record_make 6755, rem 3522, replicate_begin 6711, ring_name 3963,
-//                           scope_end 3626, search_print 5675, sequence_begin 3625,
-//                           shared_memory_of 4193, shl 3528, shr 3529, spans_export 5452,
-//                           stall_name 4871, sub 3519, support_name 4302, symbol 3483,
-//                           target_name 4301, tier_find 859, u64 3478, unit_name 3232, version 440,
-//                           wait_make 6756, when_begin 3622
-//      ptowsp_attend_       bytes 2075, check 1996, compute 2063, convert 2070, join 2034,
-//                           merge 2030, place 1986, run 2017, run_worker 2010, size 1979,
-//                           unit_of 2052, unit_rows 2056, variant 2078, work 2026
-//      ptowsp_attention_    accs 1726, bound 1603, check 1656, cost_of 6086, export 1707,
-//                           generate 1634, is_invariant 1664, job_check 1798, lane_merges 1673,
-//                           lane_units 1668, merge_row 1731, place 1620, print 1711,
-//                           progress_size 1774, run 1810, run_serial 1802, run_worker 1790,
-//                           see 1647, size 1610, states 1722, unit_rows 1681
-//      ptowsp_axis_         dense 3025, dynamic 3026, plan 3071, plan_lanes 3073, plan_merges 3072,
-//                           ragged 3027, row 3033, size 3493, sparse 3028
-//      ptowsp_capability_   at 4299, count 4298, print 4300
-//      ptowsp_collective_   choose 7031, name 6874, plan 6921, print 6928, time 7021
+//      ptowsp_              add 3523, algorithm_name 6889, and 3547, array_at 3493,
+//                           bf16_from_f32 2904, bitand 3530, bitnot 3536, bitor 3531, bitxor 3532,
+//                           bool 3484, call_make 3737, cast 3556, channel_make 6739, clock_ns 8670,
+//                           close_make 6762, combine_begin 3629, consume_begin 6727, consumes 6746,
+//                           convert 2912, core_timing_of 6546, cost_check 6551, decode_tiers 868,
+//                           depth_name 3987, div 3526, edge_reason_name 5286, eq 3539,
+//                           event_make 6768, f16_from_f32 2902, fingerprint_print 5136,
+//                           for_each_begin 3623, ge 3544, gt 3543, hash 8667, i64 3482,
+//                           instruction 6478, le 3542, links_make 7015, location_name 2896,
+//                           lt 3541, max 3529, memory_name 6021, min 3528, mul 3525, ne 3540,
+//                           neg 3535, not 3549, opcode_name 9044, or 3548, otherwise_begin 3628,
+//                           pipe_name 6022, pipeline_begin 6722, process_begin 6724,
+//                           processor_count 626, produces 6747, receive_begin 6729,
+//                           record_make 6769, rem 3527, replicate_begin 6725, ring_name 3970,
+//                           scope_end 3631, search_print 5687, sequence_begin 3630,
+//                           shared_memory_of 4202, shl 3533, shr 3534, spans_export 5464,
+//                           stall_name 4881, sub 3524, support_name 4311, symbol 3488,
+//                           target_name 4310, tier_find 859, u64 3483, unit_name 3237, version 440,
+//                           wait_make 6770, when_begin 3627
+//      ptowsp_attend_       bytes 2078, check 1999, compute 2066, convert 2073, join 2037,
+//                           merge 2033, place 1989, run 2020, run_worker 2013, size 1982,
+//                           unit_of 2055, unit_rows 2059, variant 2081, work 2029
+//      ptowsp_attention_    accs 1728, bound 1604, check 1658, cost_of 6099, export 1709,
+//                           generate 1636, is_invariant 1666, job_check 1800, lane_merges 1675,
+//                           lane_units 1670, merge_row 1733, place 1621, print 1713,
+//                           progress_size 1776, run 1812, run_serial 1804, run_worker 1792,
+//                           see 1649, size 1611, states 1724, unit_rows 1683
+//      ptowsp_axis_         dense 3029, dynamic 3030, plan 3076, plan_lanes 3078, plan_merges 3077,
+//                           ragged 3031, row 3037, size 3498, sparse 3032
+//      ptowsp_capability_   at 4308, count 4307, print 4309
+//      ptowsp_collective_   choose 7045, name 6888, plan 6935, print 6942, time 7035
 //      ptowsp_context_      create 603, destroy 609, error 612, fail 616, lane_count 619,
 //                           run_worker 676
-//      ptowsp_control_      cost_name 4103, make 4144
-//      ptowsp_device_       alloc 7698, cancel 7765, close 7691, copy_in 7708, copy_out 7710,
-//                           core_tasks 7778, free 7703, launch 7760, open 7682, result 7774,
-//                           run 7731, run_graph 7722, start 7736
+//      ptowsp_control_      cost_name 4110, make 4152
+//      ptowsp_device_       alloc 7712, cancel 7780, close 7705, copy_in 7723, copy_out 7725,
+//                           core_tasks 7793, free 7717, launch 7775, open 7696, result 7789,
+//                           run 7746, run_graph 7737, start 7751
 //      ptowsp_dispatch_     mpmd 1257, serial 1226, spmd 1237
-//      ptowsp_dtype_        name 2889, size 2888
-//      ptowsp_dump_         check 8450, close 8444, explain 8462, open 8442, print 8455,
-//                           replay_export 8577, replay_print 8571, replay_run 8564,
-//                           rings_least 8499, rings_try 8504
-//      ptowsp_expr_         print 3557, type 3554
-//      ptowsp_f32_          from_bf16 2901, from_f16 2899
-//      ptowsp_graph_        add 5897, cancel 5839, clear 5776, create 5770, destroy 5772,
-//                           edge_make 5794, lanes 5929, limit 5845, poll 5856, record 5832,
-//                           result 5928, run 5820, run_worker 5824, seal 5805, start 5854,
-//                           task_cycles 5910, task_make 5785, task_status 5905, wait 5855
-//      ptowsp_hub_          create 7076, destroy 7080, transport 7084
-//      ptowsp_kernel_       begin 6112, choice 3707, collective 7190, end 6118, explain 3719,
-//                           hash 3413, insn_at 6560, insn_count 6559, make 3406, measure 6553,
-//                           print 6567, rule 7598
-//      ptowsp_linear_       apply 7497, blocked 7482, compose 7487, conflicts 7505, identity 7479,
-//                           inverse 7492, rank 7498, strided 7480, swizzle 7484, transpose 7490
-//      ptowsp_loop_         entry 3497, field 3503
-//      ptowsp_machine_      910b 6051, 950pr 6052
-//      ptowsp_measure_      (itself) 7947, samples 7952
+//      ptowsp_dtype_        name 2893, size 2892
+//      ptowsp_dump_         check 8466, close 8460, explain 8478, open 8458, print 8471,
+//                           replay_export 8593, replay_print 8587, replay_run 8580,
+//                           rings_least 8515, rings_try 8520
+//      ptowsp_expr_         print 3562, type 3559
+//      ptowsp_f32_          from_bf16 2905, from_f16 2903
+//      ptowsp_graph_        add 5909, cancel 5851, clear 5788, create 5782, destroy 5784,
+//                           edge_make 5806, lanes 5941, limit 5857, poll 5868, record 5844,
+//                           result 5940, run 5832, run_worker 5836, seal 5817, start 5866,
+//                           task_cycles 5922, task_make 5797, task_status 5917, wait 5867
+//      ptowsp_hub_          create 7090, destroy 7094, transport 7098
+//      ptowsp_kernel_       begin 6125, choice 3713, collective 7204, end 6131, explain 3725,
+//                           hash 3418, insn_at 6574, insn_count 6573, make 3411, measure 6567,
+//                           print 6581, rule 7612
+//      ptowsp_linear_       apply 7511, blocked 7496, compose 7501, conflicts 7519, identity 7493,
+//                           inverse 7506, rank 7512, strided 7494, swizzle 7498, transpose 7504
+//      ptowsp_loop_         entry 3502, field 3508
+//      ptowsp_machine_      910b 6063, 950pr 6064
+//      ptowsp_measure_      (itself) 7962, samples 7967
 //      ptowsp_merge_        add 1291, clear 1288, finish 1297, partials 1307
-//      ptowsp_mesh_         check 7358, coordinate 7362, layout_check 7370, layout_join 7412,
-//                           layout_part_of 7381, layout_print 7387, layout_relayout 7450
-//      ptowsp_module_       create 2997, destroy 3002, error 3006, mesh 7526, parse 4364,
-//                           print 3013
-//      ptowsp_moe_          bound 2306, check 2336, column_begin 2345, column_end 2352,
-//                           combine 2217, generate 2328, history_add 2398, index 2490, look 2389,
-//                           move 2481, place 2318, plan_units 2371, print 2367, rebalance 2457,
-//                           routes_generate 2552, row_bound 2185, scratch_bytes 2448, share 2500,
-//                           size 2312, sort 2193, sort_parallel 2203, unit_rows 2359
-//      ptowsp_npu_          build 8247, build_run 8299, destroy 8251, directory 8254, emit 8203,
-//                           emit_files 8211, execute 8293, measure 8328, record 8223,
-//                           was_cached 8252
+//      ptowsp_mesh_         check 7372, coordinate 7376, layout_check 7384, layout_join 7426,
+//                           layout_part_of 7395, layout_print 7401, layout_relayout 7464
+//      ptowsp_module_       create 3001, destroy 3006, error 3010, mesh 7540, parse 4373,
+//                           print 3017
+//      ptowsp_moe_          bound 2309, check 2339, column_begin 2348, column_end 2355,
+//                           combine 2220, generate 2331, history_add 2401, index 2494, look 2392,
+//                           move 2485, place 2321, plan_units 2374, print 2370, rebalance 2460,
+//                           routes_generate 2556, row_bound 2188, scratch_bytes 2451, share 2504,
+//                           size 2315, sort 2196, sort_parallel 2206, unit_rows 2362
+//      ptowsp_npu_          build 8262, build_run 8314, destroy 8266, directory 8269, emit 8218,
+//                           emit_files 8226, execute 8308, measure 8344, record 8238,
+//                           was_cached 8267
 //      ptowsp_output_       to_buffer 712, to_file 715
-//      ptowsp_parallel_     begin 3616, for 640
+//      ptowsp_parallel_     begin 3621, for 640
 //      ptowsp_plan_         chunk_size 1127, explain 1190, generate 1150, generate_parallel 1168,
-//                           generate_range 1158, is_invariant 1665, total_work 1135,
+//                           generate_range 1158, is_invariant 1667, total_work 1135,
 //                           work_bound 1184
-//      ptowsp_prefix_       add 2766, bound 2777, build 2749, build_given 2757, check 2812,
-//                           generate 2801, join_row 2837, place 2791, print 2819,
-//                           progress_size 2843, remove 2769, size 2784, tree_bytes 2739,
-//                           tree_place 2740, unit_tokens 2825
-//      ptowsp_program_      check 9141, create 4389, destroy 4394, kernel_name 4400,
-//                           lane_count 9134, load 4443, print 4407, print_place 4403,
-//                           print_point 4749, print_schedule 9137, prove 9154, read 9131,
-//                           save 4433, size 4397
-//      ptowsp_rails_        fail 8093, init 8074, print 8100, propose 8088, reason_text 8096,
-//                           sample 8080, tick 8084
-//      ptowsp_ranks_        count 7113, create 7106, destroy 7110, poll 7134, rank 7112,
-//                           relayout 7614, run 7126, start 7131, wait 7135
-//      ptowsp_run_          bind 4595, bind_array 4614, bind_batch 4681, bind_csr 4632,
-//                           bind_lengths 4623, bind_plan 4654, bind_ranks 7227, bind_size 4603,
-//                           bind_slot 4754, bind_symbol 4608, bind_tensor 4638,
-//                           bind_transients 4713, bind_work 4660, bound_array 9171,
-//                           bound_batch 9177, bound_csr 9174, bound_plan 9175, bound_size 9168,
-//                           bound_slot 9185, bound_symbol 9169, bound_tensor 9181,
-//                           bound_transients 9183, cancel 4816, channels 5004, clock_at 5199,
-//                           create 4529, critical_path 4943, critical_steps 5036, decisions 5556,
-//                           destroy 4531, edges 5298, execute 4804, execute_worker 4809,
-//                           expect 5122, explore 5085, export 5403, export_decisions 5560,
-//                           export_transients 5412, find_bounds 5489, fingerprint 5115,
-//                           group_export 7296, group_simulate 7271, idle 5223, kernels 5218,
-//                           lanes 4935, lifetime_at 4746, pipelines 5000, poll 4835, print 5090,
-//                           print_stuck 5042, print_task 5205, processes 5002, program 9167,
-//                           rank_waits 7287, record 5173, records 4938, report 5529, result 4934,
-//                           size_transients 4736, slot 4760, start 4826, steps 5031, trace_at 5186,
-//                           trace_count 5185, trace_find 5189, usage 5233, wait 4834, what_if 5505
-//      ptowsp_schedule_     check 4309, print 4315, search 5663, search_cancel 5671
-//      ptowsp_select_       (itself) 3547, begin 3620
-//      ptowsp_send_         make 6738, task_make 6743
-//      ptowsp_slot_         (itself) 3507, load_make 3741, set_make 3735
-//      ptowsp_space_        at 8635, index 8633, make 8628, multiply 9282, total 8632
+//      ptowsp_prefix_       add 2770, bound 2781, build 2753, build_given 2761, check 2816,
+//                           generate 2805, join_row 2841, place 2795, print 2823,
+//                           progress_size 2847, remove 2773, size 2788, tree_bytes 2743,
+//                           tree_place 2744, unit_tokens 2829
+//      ptowsp_program_      check 9157, create 4398, destroy 4403, kernel_name 4409,
+//                           lane_count 9150, load 4452, print 4416, print_place 4412,
+//                           print_point 4758, print_schedule 9153, prove 9170, read 9147,
+//                           save 4442, size 4406
+//      ptowsp_rails_        fail 8108, init 8089, print 8115, propose 8103, reason_text 8111,
+//                           sample 8095, tick 8099
+//      ptowsp_ranks_        count 7127, create 7120, destroy 7124, poll 7148, rank 7126,
+//                           relayout 7628, run 7140, start 7145, wait 7149
+//      ptowsp_run_          bind 4604, bind_array 4623, bind_batch 4690, bind_csr 4641,
+//                           bind_lengths 4632, bind_plan 4663, bind_ranks 7241, bind_size 4612,
+//                           bind_slot 4763, bind_symbol 4617, bind_tensor 4647,
+//                           bind_transients 4722, bind_work 4669, bound_array 9187,
+//                           bound_batch 9193, bound_csr 9190, bound_plan 9191, bound_size 9184,
+//                           bound_slot 9201, bound_symbol 9185, bound_tensor 9197,
+//                           bound_transients 9199, cancel 4826, channels 5014, clock_at 5210,
+//                           create 4538, critical_path 4953, critical_steps 5046, decisions 5568,
+//                           destroy 4540, edges 5309, execute 4814, execute_worker 4819,
+//                           expect 5133, explore 5096, export 5414, export_decisions 5572,
+//                           export_transients 5423, find_bounds 5501, fingerprint 5126,
+//                           group_export 7310, group_simulate 7285, idle 5234, kernels 5229,
+//                           lanes 4945, lifetime_at 4755, pipelines 5010, poll 4845, print 5101,
+//                           print_stuck 5052, print_task 5216, processes 5012, program 9183,
+//                           rank_waits 7301, record 5184, records 4948, report 5541, result 4944,
+//                           size_transients 4745, slot 4769, start 4836, steps 5041, trace_at 5197,
+//                           trace_count 5196, trace_find 5200, usage 5244, wait 4844, what_if 5517
+//      ptowsp_schedule_     check 4318, print 4324, search 5675, search_cancel 5683
+//      ptowsp_select_       (itself) 3552, begin 3625
+//      ptowsp_send_         make 6752, task_make 6757
+//      ptowsp_slot_         (itself) 3512, load_make 3747, set_make 3741
+//      ptowsp_space_        at 8651, index 8649, make 8644, multiply 9298, total 8648
 //      ptowsp_status_       name 505, text 506
-//      ptowsp_task_         arg 3514, axis 3184, cols 3190, fail 3201, list_make 3824, make 3664,
-//                           rows 3187, scalar 3193, tag 3515, variable 3513
-//      ptowsp_tensor_       layout 7541, make 3111, spread 7535, transient 3138
-//      ptowsp_tile_         abs 6206, add 6183, alloc 6463, carry 6405, col_broadcast 6222,
-//                           colmax 6217, colmin 6218, cols 6408, colsum 6216, compare 6268,
-//                           const 6134, cos 6201, cvt 6244, deinterleave 6298, dequantize 6250,
-//                           div 6186, exp 6193, full 6137, gather 6287, gelu 6203, in 6122,
-//                           inout 6126, interleave 6297, iota 6139, load 6143, log 6194,
-//                           loop_begin 6401, loop_end 6403, matmul 6227, matmul_acc 6228,
-//                           matmul_bias 6229, max 6187, merge_sort 6281, min 6188, mul 6185,
-//                           neg 6205, next 6406, out 6124, preload 6404, quantize 6249, recip 6197,
-//                           relu 6202, row_broadcast 6221, rowmax 6213, rowmean 6215, rowmin 6214,
-//                           rows 6407, rowsum 6211, rowsum_f32 6212, rsqrt 6196, scalar 6131,
-//                           select 6269, sigmoid 6199, silu 6204, sin 6200, slice 6292,
-//                           slice_at 6409, sort32 6280, sqrt 6195, store 6148, store_add 6151,
-//                           store_at 6411, sub 6184, tanh 6198, topk_indices 6283,
-//                           topk_values 6282, transpose 6253
-//      ptowsp_tuning_       add 7870, bucket 7835, compact 7915, count 7902, create 7850,
-//                           destroy 7852, find 7884, record_at 7905, refresh 7859
+//      ptowsp_task_         arg 3519, axis 3189, cols 3195, fail 3206, list_make 3831, make 3670,
+//                           rows 3192, scalar 3198, tag 3520, variable 3518
+//      ptowsp_tensor_       layout 7555, make 3116, spread 7549, transient 3143
+//      ptowsp_tile_         abs 6219, add 6196, alloc 6477, carry 6419, col_broadcast 6235,
+//                           colmax 6230, colmin 6231, cols 6422, colsum 6229, compare 6281,
+//                           const 6147, cos 6214, cvt 6257, deinterleave 6311, dequantize 6263,
+//                           div 6199, exp 6206, full 6150, gather 6300, gelu 6216, in 6135,
+//                           inout 6139, interleave 6310, iota 6152, load 6156, log 6207,
+//                           loop_begin 6415, loop_end 6417, matmul 6240, matmul_acc 6241,
+//                           matmul_bias 6242, max 6200, merge_sort 6294, min 6201, mul 6198,
+//                           neg 6218, next 6420, out 6137, preload 6418, quantize 6262, recip 6210,
+//                           relu 6215, row_broadcast 6234, rowmax 6226, rowmean 6228, rowmin 6227,
+//                           rows 6421, rowsum 6224, rowsum_f32 6225, rsqrt 6209, scalar 6144,
+//                           select 6282, sigmoid 6212, silu 6217, sin 6213, slice 6305,
+//                           slice_at 6423, sort32 6293, sqrt 6208, store 6161, store_add 6164,
+//                           store_at 6425, sub 6197, tanh 6211, topk_indices 6296,
+//                           topk_values 6295, transpose 6266
+//      ptowsp_tuning_       add 7885, bucket 7850, compact 7930, count 7917, create 7865,
+//                           destroy 7867, find 7899, record_at 7920, refresh 7874
 //      ptowsp_work_         batch 776, column_part 794, create 844, destroy 848, expert 779,
 //                           head 764, is_first 821, is_last 824, is_valid 814, is_whole 817,
 //                           kv_end 773, kv_len 770, kv_start 767, merge_rows 808, of 830,
 //                           print 839, request 761, slot 797, slot_count 803, slot_first 800,
 //                           tile 791, token_count 785, token_end 788, token_start 782
-//      ptowsp_workload_     begin 3615, param 3724
+//      ptowsp_workload_     begin 3620, param 3730
 
 #ifdef __cplusplus
 }

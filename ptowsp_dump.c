@@ -11,9 +11,7 @@
 
 #include "ptowsp.h"
 
-// =================================================================================================
-// src/dump/dump.h
-// =================================================================================================
+// == src/dump/dump.h ===============================================================================
 
 // Dumps of PTO Runtime: records of a program that ran there, read from its files, checked and explained.
 // A separate library beside ptowsp.c (ptowsp_dump.c): of ptowsp it uses only the header, and its
@@ -348,9 +346,7 @@ DUMP_INTERNAL bool dump_rings_run(ptowsp_dump *dump, const ptowsp_dump_rings *ri
 
 #endif
 
-// =================================================================================================
-// src/dump/dump_base.c
-// =================================================================================================
+// == src/dump/dump_base.c ==========================================================================
 
 // Memory, and text to a sink.
 
@@ -440,9 +436,7 @@ DUMP_INTERNAL void dump_escaped(ptowsp_output text, ptowsp_dump_format format, c
     }
 }
 
-// =================================================================================================
-// src/dump/dump_json.c
-// =================================================================================================
+// == src/dump/dump_json.c ==========================================================================
 
 // A reader of JSON: the caller asks for the value that it expects next, and passes over the others.
 //
@@ -711,9 +705,7 @@ DUMP_INTERNAL bool dump_json_is_done(dump_json *json) {
                                      : dump_json_fail(json, "the text goes on after its end");
 }
 
-// =================================================================================================
-// src/dump/dump_read.c
-// =================================================================================================
+// == src/dump/dump_read.c ==========================================================================
 
 // The four files, into tables as they come; ids are resolved afterwards (dump_link.c).
 //
@@ -1265,9 +1257,7 @@ DUMP_INTERNAL bool dump_read_all(ptowsp_dump *dump, const ptowsp_dump_desc *desc
     return dump->status == PTOWSP_OK;
 }
 
-// =================================================================================================
-// src/dump/dump_link.c
-// =================================================================================================
+// == src/dump/dump_link.c ==========================================================================
 
 // Ids to indices: edges by task, arguments by tensor and region, times by task.
 //
@@ -1590,9 +1580,7 @@ DUMP_INTERNAL const char *dump_kernel(const ptowsp_dump *dump, const dump_task *
     return text;
 }
 
-// =================================================================================================
-// src/dump/dump_region.c
-// =================================================================================================
+// == src/dump/dump_region.c ========================================================================
 
 // Strided bytes: do two regions share a byte, or a line; and all pairs that do.
 //
@@ -1897,9 +1885,7 @@ DUMP_INTERNAL uint32_t dump_pair_how(const ptowsp_dump *dump, uint32_t region, u
     return pair ? pair->how : 0;
 }
 
-// =================================================================================================
-// src/dump/dump_order.c
-// =================================================================================================
+// == src/dump/dump_order.c =========================================================================
 
 // Does one task come before another, by any chain of edges? Asked some million times, of graphs with
 // as many edges, so neither a matrix of bits nor a search each time will do. In this order:
@@ -2022,9 +2008,7 @@ DUMP_INTERNAL bool dump_is_before(ptowsp_dump *dump, uint32_t task, uint32_t oth
     return decided < 0 ? dump_search(dump, task, other) : decided > 0;
 }
 
-// =================================================================================================
-// src/dump/dump_check.c
-// =================================================================================================
+// == src/dump/dump_check.c =========================================================================
 
 // Tasks that no edges order and that share bytes, one of them writing: races.
 //
@@ -2358,9 +2342,7 @@ DUMP_INTERNAL bool dump_check(ptowsp_dump *dump) {
     return dump->is_checked = is_good;
 }
 
-// =================================================================================================
-// src/dump/dump_note.c
-// =================================================================================================
+// == src/dump/dump_note.c ==========================================================================
 
 // Edges and tasks that are worth a look: edges that others imply, edges without data, and
 // tasks with more edges than a descriptor holds.
@@ -2459,9 +2441,7 @@ DUMP_INTERNAL bool dump_note(ptowsp_dump *dump) {
     return dump->status == PTOWSP_OK;
 }
 
-// =================================================================================================
-// src/dump/dump_rings.c
-// =================================================================================================
+// == src/dump/dump_rings.c =========================================================================
 
 // The rings of the runtime: task slots, memory, and entries of edges, of four depths of scopes.
 //
@@ -2801,9 +2781,7 @@ DUMP_INTERNAL bool dump_rings_find(ptowsp_dump *dump, ptowsp_dump_rings *out_rin
     return dump->status == PTOWSP_OK;
 }
 
-// =================================================================================================
-// src/dump/dump_explain.c
-// =================================================================================================
+// == src/dump/dump_explain.c =======================================================================
 
 // Why a task started when it did: its waits and the tasks that waited for it, each with the time between
 // the two, and the chain that leads from it to the end.
@@ -2915,9 +2893,7 @@ DUMP_INTERNAL bool dump_print_explain(ptowsp_dump *dump, uint32_t t, ptowsp_outp
     return true;
 }
 
-// =================================================================================================
-// src/dump/dump_print.c
-// =================================================================================================
+// == src/dump/dump_print.c =========================================================================
 
 // The findings of a check, as text, JSON and HTML. All three have the same content; a format is a row
 // of words around it.
@@ -3072,9 +3048,7 @@ DUMP_INTERNAL void dump_print_check(const ptowsp_dump *dump, ptowsp_dump_format 
     dump_print(text, "%s", ends[format]);
 }
 
-// =================================================================================================
-// src/dump/dump_replay.h
-// =================================================================================================
+// == src/dump/dump_replay.h ========================================================================
 
 // The tasks of a dump as a list of tasks (ptowsp_task_list), and what becomes of it in simulated time.
 
@@ -3135,9 +3109,7 @@ DUMP_INTERNAL void dump_replay_free(dump_replay *replay);
 
 #endif
 
-// =================================================================================================
-// src/dump/dump_replay.c
-// =================================================================================================
+// == src/dump/dump_replay.c ========================================================================
 
 // Replay: from a dump to a list of tasks, and its run.
 //
@@ -3593,9 +3565,7 @@ DUMP_INTERNAL void dump_replay_free(dump_replay *replay) {
     }
 }
 
-// =================================================================================================
-// src/dump/dump_show.c
-// =================================================================================================
+// == src/dump/dump_show.c ==========================================================================
 
 // Replays as text, JSON and HTML, and as pictures: the observed cores above the replayed ones.
 
@@ -3937,9 +3907,7 @@ DUMP_INTERNAL void dump_show_picture(ptowsp_dump *dump, const ptowsp_dump_replay
     dump_replay_free(&replay);
 }
 
-// =================================================================================================
-// src/dump/dump.c
-// =================================================================================================
+// == src/dump/dump.c ===============================================================================
 
 // The public functions: their checks, and the tables that are made once and kept.
 

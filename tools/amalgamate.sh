@@ -70,7 +70,7 @@ src/isa/pto_fifo.h
 # PTOWSP_ONLY_PLAN leaves.
 PLAN="
 src/base/base.h src/base/base.c
-src/base/atomic.h src/base/halt.h src/base/heap.h src/base/lookup.h
+src/base/atomic.h src/base/halt.h src/base/heap.h
 src/base/cpu.h
 src/base/math.h src/base/math.c
 src/base/number.h
@@ -120,6 +120,7 @@ src/plan/moe_routes.c
 src/base/block_list.h src/base/block_list.c
 src/base/arena.h src/base/arena.c
 src/base/earliest.h src/base/earliest.c
+src/base/lookup.h
 src/data/dtype_names.c src/data/dtype.c
 src/data/array.h src/data/array.c
 src/data/region.h src/data/region.c src/data/demand.h
@@ -274,6 +275,7 @@ src/base/os.h src/base/os.c
 src/base/number.h
 src/base/sleeper.h src/base/sleeper.c
 src/base/earliest.h src/base/earliest.c
+src/base/lookup.h
 src/base/text.h src/base/text.c
 src/base/error.h src/base/error.c
 src/data/dtype_names.c
@@ -496,9 +498,7 @@ fi
 bodies_of() {
     for file in "$@"; do
         echo
-        echo "// ================================================================================================="
-        echo "// $file"
-        echo "// ================================================================================================="
+        printf '// == %s %s\n' "$file" "$(printf '%*s' $((94 - ${#file})) '' | tr ' ' =)"
         echo
         cat "$file"
     done

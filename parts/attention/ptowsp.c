@@ -7,9 +7,7 @@
 
 #include "ptowsp.h"
 
-// =================================================================================================
-// src/base/base.h
-// =================================================================================================
+// == src/base/base.h ===============================================================================
 
 // The ground floor: compiler differences, checked sizes, memory.
 //
@@ -257,9 +255,7 @@ PWSP_INTERNAL bool pwsp_memory_room(const pwsp_memory *memory, void *array, uint
 
 #endif
 
-// =================================================================================================
-// src/base/base.c
-// =================================================================================================
+// == src/base/base.c ===============================================================================
 
 // Statuses, memory and hashing, for every other room.
 //
@@ -389,9 +385,7 @@ uint64_t ptowsp_hash(uint64_t start, const void *data, size_t size) {
     return hash;
 }
 
-// =================================================================================================
-// src/base/atomic.h
-// =================================================================================================
+// == src/base/atomic.h =============================================================================
 
 // Atomic operations over the compiler's builtins, named by their memory order. <stdatomic.h> does
 // not compile as C++17. Operands are 32- and 64-bit integers and pointers.
@@ -450,9 +444,7 @@ uint64_t ptowsp_hash(uint64_t start, const void *data, size_t size) {
 
 #endif
 
-// =================================================================================================
-// src/base/halt.h
-// =================================================================================================
+// == src/base/halt.h ===============================================================================
 
 // How an execution ends early: cancelled by any thread, or by its time limit.
 //
@@ -468,9 +460,7 @@ uint64_t ptowsp_hash(uint64_t start, const void *data, size_t size) {
 
 #endif
 
-// =================================================================================================
-// src/base/heap.h
-// =================================================================================================
+// == src/base/heap.h ===============================================================================
 
 // Binary heaps in arrays, and the sort that follows from them: in place, n log n, not stable.
 //
@@ -543,62 +533,7 @@ PWSP_SORT(pwsp_sort_u64, uint64_t, void, PWSP_IS_LESS)
 
 #endif
 
-// =================================================================================================
-// src/base/lookup.h
-// =================================================================================================
-
-// Where the items of an array are, by their keys: a hash table whose slots have a place + 1, or 0. At
-// most half of them are in use.
-//
-//      PWSP_LOOKUP(pwsp_states, pwsp_explorer, const pwsp_state *, pwsp_state_hash, pwsp_state_at,
-//                  pwsp_state_is)
-//
-// makes pwsp_states_slot and pwsp_states_reserve by hash(of, key), key_at(of, place) and
-// is_same(of, key, key), functions or macros, with a const pwsp_explorer *of.
-
-#ifndef PWSP_LOOKUP_H
-#define PWSP_LOOKUP_H
-
-typedef struct pwsp_lookup {
-    uint32_t *slots;
-    uint64_t count;  // of slots: a power of two, or 0
-} pwsp_lookup;
-
-// slot: where a key is, or the free one where it belongs; there must be slots. reserve: makes room for one
-// more item than `count`. False when memory is out, and nothing has changed.
-#define PWSP_LOOKUP(name, owner, key, hash, key_at, is_same)                                       \
-    PWSP_INLINE uint32_t *name##_slot(const owner *of, const pwsp_lookup *lookup, key sought) {    \
-        for (uint64_t i = hash(of, sought);; i++) {                                                \
-            uint32_t *slot = &lookup->slots[i & (lookup->count - 1)];                              \
-            if (*slot == 0 || is_same(of, key_at(of, *slot - 1), sought)) {                        \
-                return slot;                                                                       \
-            }                                                                                      \
-        }                                                                                          \
-    }                                                                                              \
-                                                                                                   \
-    PWSP_INLINE bool name##_reserve(const owner *of, pwsp_lookup *lookup,                          \
-                                    const pwsp_memory *memory, uint64_t count) {                   \
-        const pwsp_lookup before = *lookup;                                                        \
-        if (2 * (count + 1) <= before.count) {                                                     \
-            return true;                                                                           \
-        }                                                                                          \
-        lookup->count = before.count ? 2 * before.count : 64;                                      \
-        if (!PWSP_ALLOC(memory, lookup->slots, lookup->count)) {                                   \
-            *lookup = before;                                                                      \
-            return false;                                                                          \
-        }                                                                                          \
-        PWSP_FREE(memory, before.slots, before.count);                                             \
-        for (uint64_t i = 0; i < count; i++) {                                                     \
-            *name##_slot(of, lookup, key_at(of, i)) = (uint32_t)i + 1;                             \
-        }                                                                                          \
-        return true;                                                                               \
-    }
-
-#endif
-
-// =================================================================================================
-// src/base/cpu.h
-// =================================================================================================
+// == src/base/cpu.h ================================================================================
 
 // Which vector code this build has and this machine can run.
 //
@@ -645,9 +580,7 @@ PWSP_INLINE bool pwsp_cpu_has_avx512(void) {
 
 #endif
 
-// =================================================================================================
-// src/base/math.h
-// =================================================================================================
+// == src/base/math.h ===============================================================================
 
 // Elementary functions in plain arithmetic, without libm.
 
@@ -673,9 +606,7 @@ PWSP_INLINE float pwsp_infinity(void) {
 
 #endif
 
-// =================================================================================================
-// src/base/math.c
-// =================================================================================================
+// == src/base/math.c ===============================================================================
 
 // Both functions work in double precision, so that rounding to float at the end is nearly always
 // the correctly rounded result; they serve code that calls them once per row, not once per element.
@@ -794,9 +725,7 @@ PWSP_INTERNAL float pwsp_log(float x) {
     return (float)(2.0 * s * sum + (double)k * 0.69314718055994530942);
 }
 
-// =================================================================================================
-// src/base/number.h
-// =================================================================================================
+// == src/base/number.h =============================================================================
 
 // Floating-point numbers as text and back: exact, correctly rounded, and the same in every locale.
 // The C library's printf and strtod take the decimal point from the locale, so nothing in src uses
@@ -1140,9 +1069,7 @@ PWSP_NUMBER_API pwsp_number_text pwsp_shortest(double number, bool is_f32) {
 
 #endif
 
-// =================================================================================================
-// src/base/os.h
-// =================================================================================================
+// == src/base/os.h =================================================================================
 
 // Threads, locks and the clock of the operating system, and nothing else of it. Under
 // PTOWSP_NO_THREADS no thread can be started and no condition waited for. Locks then spin and
@@ -1186,9 +1113,7 @@ PWSP_INTERNAL void pwsp_cond_signal(pwsp_cond *cond);  // wakes one
 
 #endif
 
-// =================================================================================================
-// src/base/os.c
-// =================================================================================================
+// == src/base/os.c =================================================================================
 
 // POSIX, kept in one file. In header mode it is too late for feature-test macros, so strict C11
 // hides clock_gettime and pthread_condattr_setclock. They are declared here as POSIX defines them.
@@ -1365,9 +1290,7 @@ uint64_t ptowsp_clock_ns(void) {
     return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
-// =================================================================================================
-// src/base/wall.h
-// =================================================================================================
+// == src/base/wall.h ===============================================================================
 
 // Wall clock in ticks, which cost less to read than time: 8 ns instead of 25 on x86-64.
 //
@@ -1419,9 +1342,7 @@ typedef struct pwsp_wall_mark {
 
 #endif
 
-// =================================================================================================
-// src/base/sleeper.h
-// =================================================================================================
+// == src/base/sleeper.h ============================================================================
 
 // A sleeper: one thread sleeps until another has something for it.
 //
@@ -1540,9 +1461,7 @@ PWSP_INLINE bool pwsp_spin(uint32_t *round, uint32_t spin_count, uint32_t yield_
 
 #endif
 
-// =================================================================================================
-// src/base/sleeper.c
-// =================================================================================================
+// == src/base/sleeper.c ============================================================================
 
 // Sleeping and waking; see sleeper.h.
 
@@ -1678,9 +1597,7 @@ PWSP_INTERNAL void pwsp_nap(uint64_t ns) {
 #endif
 }
 
-// =================================================================================================
-// src/base/text.h
-// =================================================================================================
+// == src/base/text.h ===============================================================================
 
 // Formatted text into a sink, for everything that prints and for error texts. Formats are printf's,
 // without %f, %e, %g and %a, which depend on the locale: number.h has pwsp_fixed and pwsp_general.
@@ -1721,9 +1638,7 @@ PWSP_INTERNAL ptowsp_output pwsp_text_to_hash(uint64_t *hash);
 
 #endif
 
-// =================================================================================================
-// src/base/text.c
-// =================================================================================================
+// == src/base/text.c ===============================================================================
 
 // Sinks are a function and a pointer; the one over a buffer behaves as snprintf does: it keeps what
 // fits, terminated, and counts everything.
@@ -1802,9 +1717,7 @@ PWSP_INTERNAL void pwsp_text_format(ptowsp_output text, const char *format, ...)
     va_end(args);
 }
 
-// =================================================================================================
-// src/base/error.h
-// =================================================================================================
+// == src/base/error.h ==============================================================================
 
 // An error on its way to its caller: status, index, and one line of text.
 
@@ -1827,9 +1740,7 @@ PWSP_INTERNAL ptowsp_status pwsp_error_set(pwsp_error *error, ptowsp_status stat
 
 #endif
 
-// =================================================================================================
-// src/base/error.c
-// =================================================================================================
+// == src/base/error.c ==============================================================================
 
 // Formats an error's line of text, and cuts it off at PWSP_ERROR_TEXT_MAX.
 
@@ -1841,9 +1752,7 @@ PWSP_INTERNAL ptowsp_status pwsp_error_set(pwsp_error *error, ptowsp_status stat
     return status;
 }
 
-// =================================================================================================
-// src/base/processors.h
-// =================================================================================================
+// == src/base/processors.h =========================================================================
 
 // The processors that this process may use, and small files in which the system describes itself.
 
@@ -1861,9 +1770,7 @@ PWSP_INTERNAL uint64_t pwsp_quota_count(const char *root);
 
 #endif
 
-// =================================================================================================
-// src/base/processors.c
-// =================================================================================================
+// == src/base/processors.c =========================================================================
 
 // Two rules of the system leave a process some of the processors that are online.
 //
@@ -1968,9 +1875,7 @@ uint32_t ptowsp_processor_count(void) {
 }
 #endif
 
-// =================================================================================================
-// src/base/pool.h
-// =================================================================================================
+// == src/base/pool.h ===============================================================================
 
 // Lanes: runs a function on several lanes at once, with own threads, through the user's executor,
 // or serially on the calling thread.
@@ -2010,9 +1915,7 @@ PWSP_INTERNAL ptowsp_status pwsp_pool_lend(pwsp_pool *pool, uint32_t worker, uin
 
 #endif
 
-// =================================================================================================
-// src/base/pool.c
-// =================================================================================================
+// == src/base/pool.c ===============================================================================
 
 // A pool of lanes. Lane 0 is the caller; with own threads, lane i > 0 is a thread that sleeps
 // between jobs. Jobs are short (a decode step has tens of microseconds), so a worker joins with one
@@ -2372,9 +2275,7 @@ PWSP_INTERNAL void pwsp_pool_destroy(pwsp_pool *pool) {
     pwsp_memory_free(&memory, pool, pool->size);
 }
 
-// =================================================================================================
-// src/base/context.h
-// =================================================================================================
+// == src/base/context.h ============================================================================
 
 // The context: memory, lanes, the last error, and queues of items that lanes share.
 
@@ -2444,9 +2345,7 @@ PWSP_INTERNAL bool pwsp_queue_take(pwsp_queue *queue, uint64_t *out_begin, uint6
 
 #endif
 
-// =================================================================================================
-// src/base/context.c
-// =================================================================================================
+// == src/base/context.c ============================================================================
 
 // A context holds memory, lanes and the last error. In a parallel-for lanes take ranges from a
 // queue.
@@ -2680,9 +2579,7 @@ ptowsp_status ptowsp_context_run_worker(ptowsp_context *context, uint32_t worker
     return is_refused ? pwsp_fail_busy(context) : status;
 }
 
-// =================================================================================================
-// src/data/space.c
-// =================================================================================================
+// == src/data/space.c ==============================================================================
 
 // Spaces of run-time rank: the same arithmetic that PTOWSP_DEFINE_SPACE writes out for static ones.
 // Index = c0 + size0 * (c1 + size1 * (c2 + ...)): dimension 0 varies fastest.
@@ -2742,9 +2639,7 @@ void ptowsp_space_at(const ptowsp_space *space, uint64_t index, int64_t *out_coo
     }
 }
 
-// =================================================================================================
-// src/plan/count.h
-// =================================================================================================
+// == src/plan/count.h ==============================================================================
 
 // Sums over the lengths of a batch. Planning spends its time in these passes.
 
@@ -2816,9 +2711,7 @@ PWSP_INTERNAL uint64_t pwsp_lengths_quotients_scalar(const PTOWSP_GM int32_t *le
 
 #endif
 
-// =================================================================================================
-// src/plan/count.c
-// =================================================================================================
+// == src/plan/count.c ==============================================================================
 
 // Two passes over lengths, each as portable C, AVX2, AVX-512 and NEON; all give the same integers.
 //
@@ -3102,9 +2995,7 @@ PWSP_INTERNAL uint64_t pwsp_lengths_units(const PTOWSP_GM int32_t *lengths, uint
     return pwsp_lengths_quotients(lengths, count, pwsp_divisor_make(chunk)) + positive_count;
 }
 
-// =================================================================================================
-// src/plan/generate.h
-// =================================================================================================
+// == src/plan/generate.h ===========================================================================
 
 // Writes the descriptors of sequences whose lengths, tiers and counts have been checked.
 
@@ -3129,9 +3020,7 @@ PWSP_INTERNAL void pwsp_emit(const pwsp_emit_desc *desc, uint32_t first, uint32_
 
 #endif
 
-// =================================================================================================
-// src/plan/generate_cuts.h
-// =================================================================================================
+// == src/plan/generate_cuts.h ======================================================================
 
 // How sequences are cut, and where their descriptors go: between cutting and writing, plain or by
 // vectors.
@@ -3194,9 +3083,7 @@ PWSP_INTERNAL void pwsp_emit_avx512(const pwsp_emit_state *state, uint32_t reque
 
 #endif
 
-// =================================================================================================
-// src/plan/generate_avx512.c
-// =================================================================================================
+// == src/plan/generate_avx512.c ====================================================================
 
 // Descriptors with AVX-512.
 //
@@ -3756,9 +3643,7 @@ PWSP_INTERNAL void pwsp_emit_avx512(const pwsp_emit_state *state, uint32_t reque
 
 #endif
 
-// =================================================================================================
-// src/plan/generate.c
-// =================================================================================================
+// == src/plan/generate.c ===========================================================================
 
 // A step may have 65,536 descriptors, so vector code writes them. It works in two stages, on
 // PWSP_CUTS sequences at a time:
@@ -3842,9 +3727,7 @@ PWSP_INTERNAL void pwsp_emit(const pwsp_emit_desc *desc, uint32_t first, uint32_
     PTOWSP_ASSERT(cursor.room == 0);
 }
 
-// =================================================================================================
-// src/plan/plan.h
-// =================================================================================================
+// == src/plan/plan.h ===============================================================================
 
 // What chunk plans and attention plans share: faults, and the checks of tiers.
 
@@ -3888,9 +3771,7 @@ PWSP_INLINE int64_t pwsp_info_value(uint64_t value) {
 
 #endif
 
-// =================================================================================================
-// src/plan/fault.c
-// =================================================================================================
+// == src/plan/fault.c ==============================================================================
 
 // Faults of planning and their texts; tiers. Emitted trees carry it, with the planner of attention
 // plans.
@@ -3988,9 +3869,7 @@ PWSP_INTERNAL bool pwsp_tiers_cover(const ptowsp_tier *tiers, uint32_t tier_coun
     return next > high;
 }
 
-// =================================================================================================
-// src/plan/work.c
-// =================================================================================================
+// == src/plan/work.c ===============================================================================
 
 // Work descriptors: memory, printing, tiers.
 //
@@ -4066,9 +3945,7 @@ const ptowsp_tier *ptowsp_decode_tiers(void) {
     return tiers;
 }
 
-// =================================================================================================
-// src/plan/plan.c
-// =================================================================================================
+// == src/plan/plan.c ===============================================================================
 
 // Planning: which chunk, how many units, and the descriptors. Everything is checked first, in one
 // pass over the lengths (count.c); then writing cannot fail (emit.c).
@@ -4591,9 +4468,7 @@ bool ptowsp_plan_is_invariant(const ptowsp_plan_config *config) {
            checked.chunks == PTOWSP_CHUNKS_FIXED && checked.chunk_min == checked.chunk_max;
 }
 
-// =================================================================================================
-// src/plan/attention.h
-// =================================================================================================
+// == src/plan/attention.h ==========================================================================
 
 // A checked configuration and batch of an attention plan: all that cutting and writing read.
 //
@@ -4903,9 +4778,7 @@ PWSP_INLINE uint8_t pwsp_attention_tier(const pwsp_attention *a, uint32_t sequen
 
 #endif
 
-// =================================================================================================
-// src/plan/attention_positions.c
-// =================================================================================================
+// == src/plan/attention_positions.c ================================================================
 
 // Positions: the KV tokens that a query token sees, and the tiles made of them.
 //
@@ -5153,9 +5026,7 @@ PWSP_INTERNAL ptowsp_status pwsp_positions_count_check(const ptowsp_attention_co
                : PWSP_PLAN_FAIL(info, POSITIONS_COUNT, p->sequence_count, batch->sequence_count);
 }
 
-// =================================================================================================
-// src/plan/attention.c
-// =================================================================================================
+// == src/plan/attention.c ==========================================================================
 
 // Attention plans: the configuration, its costs on a grid, and one pass over the batch that checks
 // and counts.
@@ -5515,9 +5386,7 @@ PWSP_INTERNAL ptowsp_status pwsp_plan_other_check(const pwsp_attention *a,
     return PTOWSP_OK;
 }
 
-// =================================================================================================
-// src/plan/attention_write.h
-// =================================================================================================
+// == src/plan/attention_write.h ====================================================================
 
 // Writes an attention plan, lane by lane: whole heads, ranges of tiles, ends of lanes, in order.
 
@@ -5732,9 +5601,7 @@ PWSP_FORCE_INLINE void pwsp_write_wholes(pwsp_attention_writer *w, uint64_t slot
 
 #endif
 
-// =================================================================================================
-// src/plan/attention_write.c
-// =================================================================================================
+// == src/plan/attention_write.c ====================================================================
 
 // Units, merges and lanes of an attention plan, in the order of the plan.
 //
@@ -5898,9 +5765,7 @@ PWSP_INTERNAL void pwsp_write_end(pwsp_attention_writer *w) {
     plan->cost_mean = (double)w->total * a->grid / (double)a->speed_sum;
 }
 
-// =================================================================================================
-// src/plan/attention_fill.h
-// =================================================================================================
+// == src/plan/attention_fill.h =====================================================================
 
 // How far lanes get in a given time.
 
@@ -5967,9 +5832,7 @@ PWSP_INTERNAL uint32_t pwsp_shared_end(const pwsp_attention *a, const pwsp_query
 
 #endif
 
-// =================================================================================================
-// src/plan/attention_fill.c
-// =================================================================================================
+// == src/plan/attention_fill.c =====================================================================
 
 // How far lanes get in a given time.
 //
@@ -6250,9 +6113,7 @@ PWSP_INTERNAL bool pwsp_attention_fill(const pwsp_attention *a, uint64_t time,
     return !has_more;
 }
 
-// =================================================================================================
-// src/plan/attention_share.c
-// =================================================================================================
+// == src/plan/attention_share.c ====================================================================
 
 // Merges that lanes share.
 //
@@ -6358,9 +6219,7 @@ PWSP_INTERNAL uint32_t pwsp_shared_lanes(const pwsp_attention *a, const pwsp_lan
     return 0;
 }
 
-// =================================================================================================
-// src/plan/attention_decode.c
-// =================================================================================================
+// == src/plan/attention_decode.c ===================================================================
 
 // Filling and writing the lanes of decode steps, in one loop.
 //
@@ -6581,9 +6440,7 @@ PWSP_INTERNAL bool pwsp_decode_fill(const pwsp_attention *a, uint64_t time,
     return fits;
 }
 
-// =================================================================================================
-// src/plan/attention_cut.h
-// =================================================================================================
+// == src/plan/attention_cut.h ======================================================================
 
 // Where the lanes' shares end.
 
@@ -6615,9 +6472,7 @@ PWSP_INTERNAL void pwsp_attention_cut_write(const pwsp_attention *a, const pwsp_
 
 #endif
 
-// =================================================================================================
-// src/plan/attention_cut.c
-// =================================================================================================
+// == src/plan/attention_cut.c ======================================================================
 
 // Where the lanes' shares end.
 //
@@ -6774,9 +6629,7 @@ PWSP_INTERNAL ptowsp_status pwsp_cut_check(const pwsp_attention_cut *cut,
     return status;
 }
 
-// =================================================================================================
-// src/plan/attention_plan.c
-// =================================================================================================
+// == src/plan/attention_plan.c =====================================================================
 
 // Attention plans: sizes, bounds, placing, planning.
 
@@ -6996,9 +6849,7 @@ bool ptowsp_attention_is_invariant(const ptowsp_attention_config *config) {
     return config && config->mode == PTOWSP_ATTENTION_INVARIANT;
 }
 
-// =================================================================================================
-// src/plan/attention_check.c
-// =================================================================================================
+// == src/plan/attention_check.c ====================================================================
 
 // Proves an attention plan against a batch, in one walk over units and merges, side by side with the
 // tiles of the batch. Both are in the same order, so nothing has to be remembered but the position:
@@ -7231,9 +7082,7 @@ ptowsp_status ptowsp_attention_check(const ptowsp_attention_batch *batch,
     return status == PTOWSP_OK ? pwsp_plan_prove(&a, plan, info) : status;
 }
 
-// =================================================================================================
-// src/plan/attention_print.c
-// =================================================================================================
+// == src/plan/attention_print.c ====================================================================
 
 // Attention plans as text, as arrays of other libraries, and their merges.
 
@@ -7386,9 +7235,7 @@ ptowsp_status ptowsp_attention_export(const ptowsp_attention_plan *plan,
     return PTOWSP_OK;
 }
 
-// =================================================================================================
-// src/plan/dispatch.c
-// =================================================================================================
+// == src/plan/dispatch.c ===========================================================================
 
 // Dispatch: descriptors to kernels, serially, or over lanes.
 //
@@ -7627,9 +7474,7 @@ ptowsp_status ptowsp_dispatch_mpmd(ptowsp_context *context, const PTOWSP_GM ptow
     return status;
 }
 
-// =================================================================================================
-// src/plan/merge.c
-// =================================================================================================
+// == src/plan/merge.c ==============================================================================
 
 // The log-sum-exp merge of partial attention states.
 //
@@ -8018,9 +7863,7 @@ float ptowsp_prefix_join_row(const ptowsp_prefix_plan *plan,
     return pwsp_merge_end(&whole, &parts, scratch->dim, out);
 }
 
-// =================================================================================================
-// src/plan/attention_run.c
-// =================================================================================================
+// == src/plan/attention_run.c ======================================================================
 
 // Running attention plans: units to kernels, by lists of lanes or with stealing, and merges as soon
 // as their parts are done.
@@ -8432,9 +8275,7 @@ ptowsp_status ptowsp_attention_run(ptowsp_context *context, const ptowsp_attenti
 
 #if !defined(PTOWSP_ONLY_ATTENTION)
 
-// =================================================================================================
-// src/plan/moe.h
-// =================================================================================================
+// == src/plan/moe.h ================================================================================
 
 // Shared by MoE plans: checks of inputs, and reading of placements.
 
@@ -8538,9 +8379,7 @@ PWSP_INLINE bool pwsp_moe_expert_count_is_valid(uint32_t count) {
 
 #endif
 
-// =================================================================================================
-// src/plan/moe_sort.c
-// =================================================================================================
+// == src/plan/moe_sort.c ===========================================================================
 
 // Sorting the pairs of routes by expert: a counting sort, whose result is unique, as it is stable.
 //
@@ -9007,9 +8846,7 @@ ptowsp_status ptowsp_moe_sort_parallel(ptowsp_context *context, const ptowsp_moe
     return pwsp_moe_sort_slices(context, &s, info);
 }
 
-// =================================================================================================
-// src/plan/moe_units.c
-// =================================================================================================
+// == src/plan/moe_units.c ==========================================================================
 
 // Units of MoE plans: where lanes' shares of the experts' tokens end.
 //
@@ -9506,9 +9343,7 @@ ptowsp_attention_plan ptowsp_moe_plan_units(const ptowsp_moe_plan *plan) {
     return units;
 }
 
-// =================================================================================================
-// src/plan/moe_check.c
-// =================================================================================================
+// == src/plan/moe_check.c ==========================================================================
 
 // The proof of a MoE plan, in one walk over the tokens of experts and the units beside them; and MoE
 // plans as text.
@@ -9681,9 +9516,7 @@ void ptowsp_moe_print(const ptowsp_moe_plan *plan, ptowsp_output output) {
     pwsp_print_costs(&units, output);
 }
 
-// =================================================================================================
-// src/plan/moe_place.c
-// =================================================================================================
+// == src/plan/moe_place.c ==========================================================================
 
 // Placement of replicas of experts, as DeepSeek's EPLB: pack, replicate, pack.
 //
@@ -10289,9 +10122,7 @@ ptowsp_status ptowsp_moe_share(const ptowsp_moe_routes *routes,
     return PTOWSP_OK;
 }
 
-// =================================================================================================
-// src/plan/moe_move.c
-// =================================================================================================
+// == src/plan/moe_move.c ===========================================================================
 
 // Improving a placement by few moves: steps that lower the busiest rank.
 //
@@ -10661,9 +10492,7 @@ ptowsp_status ptowsp_moe_move(const ptowsp_moe_cluster *cluster, const float *lo
     return PTOWSP_OK;
 }
 
-// =================================================================================================
-// src/plan/moe_combine.c
-// =================================================================================================
+// == src/plan/moe_combine.c ========================================================================
 
 // Combining what experts made of a token: a sum in the order of k, per element.
 //
@@ -10718,9 +10547,7 @@ void ptowsp_moe_combine(const PTOWSP_GM uint32_t *rows, uint32_t top_k,
     }
 }
 
-// =================================================================================================
-// src/plan/moe_look.c
-// =================================================================================================
+// == src/plan/moe_look.c ===========================================================================
 
 // How loads of experts are spread, and histories of them.
 
@@ -10805,9 +10632,7 @@ ptowsp_status ptowsp_moe_history_add(PTOWSP_GM float *loads, uint32_t count,
     return PTOWSP_OK;
 }
 
-// =================================================================================================
-// src/plan/prefix.h
-// =================================================================================================
+// == src/plan/prefix.h =============================================================================
 
 // Prefix trees and the decision which of their nodes are shared: definitions that the rooms of prefix plans
 // share.
@@ -10924,9 +10749,7 @@ PWSP_INLINE const PTOWSP_GM ptowsp_work *pwsp_segment_slots(const ptowsp_prefix_
 
 #endif
 
-// =================================================================================================
-// src/plan/prefix_tree.c
-// =================================================================================================
+// == src/plan/prefix_tree.c ========================================================================
 
 // Prefix trees: requests in order, what neighbours share, and the nodes that follow from it.
 //
@@ -11505,9 +11328,7 @@ ptowsp_status ptowsp_prefix_remove(uint32_t request, ptowsp_prefix_tree *tree,
     return PTOWSP_OK;
 }
 
-// =================================================================================================
-// src/plan/prefix_given.c
-// =================================================================================================
+// == src/plan/prefix_given.c =======================================================================
 
 // Prefix trees from nodes that are given: a walk in depth-first order, by lists of children, that
 // notes how far up it went between two requests. What they share is the KV of the deepest node above
@@ -11697,9 +11518,7 @@ ptowsp_status ptowsp_prefix_build_given(const ptowsp_prefix_given *given, ptowsp
     return PTOWSP_OK;
 }
 
-// =================================================================================================
-// src/plan/prefix_choose.c
-// =================================================================================================
+// == src/plan/prefix_choose.c ======================================================================
 
 // Which nodes of a prefix tree are shared: the least cost over all choices.
 //
@@ -11996,9 +11815,7 @@ PWSP_INTERNAL void pwsp_prefix_choose(const pwsp_attention *a, ptowsp_prefix_tre
     }
 }
 
-// =================================================================================================
-// src/plan/prefix_plan.c
-// =================================================================================================
+// == src/plan/prefix_plan.c ========================================================================
 
 // Prefix plans: from a tree to segments, which are planned as sequences are, and the joins of
 // requests whose rows have parts in several of them.
@@ -12653,9 +12470,7 @@ ptowsp_status ptowsp_prefix_generate(const ptowsp_attention_batch *batch,
     return PTOWSP_OK;
 }
 
-// =================================================================================================
-// src/plan/prefix_check.c
-// =================================================================================================
+// == src/plan/prefix_check.c =======================================================================
 
 // Proves a prefix plan, and prints it.
 //
@@ -12952,9 +12767,7 @@ void ptowsp_prefix_print(const ptowsp_prefix_plan *plan, ptowsp_output output) {
 
 #endif  // PTOWSP_ONLY_ATTENTION
 
-// =================================================================================================
-// src/attend/attend.h
-// =================================================================================================
+// == src/attend/attend.h ===========================================================================
 
 // Attention on CPUs: what its rooms share.
 //
@@ -13152,9 +12965,7 @@ PWSP_INLINE uint32_t pwsp_attend_query_first(const ptowsp_attend_step *step, uin
 
 #endif
 
-// =================================================================================================
-// src/attend/attend_simd.h
-// =================================================================================================
+// == src/attend/attend_simd.h ======================================================================
 
 // Definitions that the instruction sets of attend_body.h share.
 
@@ -13372,9 +13183,7 @@ static const float pwsp_attend_counts[PWSP_ATTEND_BLOCK] PWSP_UNUSED = {
 
 #endif
 
-// =================================================================================================
-// src/attend/attend_portable.c
-// =================================================================================================
+// == src/attend/attend_portable.c ==================================================================
 
 // The loops of attend_body.h in plain C: vectors are arrays of four.
 
@@ -14101,9 +13910,7 @@ PWSP_INTERNAL void pwsp_attend_portable(pwsp_attend_variant *out) {
 
 #endif
 
-// =================================================================================================
-// src/attend/attend_x86.c
-// =================================================================================================
+// == src/attend/attend_x86.c =======================================================================
 
 // The loops of attend_body.h with AVX2 and with AVX-512. Every processor with AVX2 has F16C.
 
@@ -15294,9 +15101,7 @@ PWSP_INTERNAL void pwsp_attend_avx512(pwsp_attend_variant *out) {
 
 #endif
 
-// =================================================================================================
-// src/attend/attend_neon.c
-// =================================================================================================
+// == src/attend/attend_neon.c ======================================================================
 
 // The loops of attend_body.h with NEON.
 
@@ -15855,9 +15660,7 @@ PWSP_INTERNAL void pwsp_attend_neon(pwsp_attend_variant *out) {
 
 #endif
 
-// =================================================================================================
-// src/attend/attend_block.c
-// =================================================================================================
+// == src/attend/attend_block.c =====================================================================
 
 // Blocks of a chunk of rows, one after another:
 //
@@ -16288,9 +16091,7 @@ PWSP_INTERNAL void pwsp_attend_choose_parts(pwsp_attend_chunk *c) {
     }
 }
 
-// =================================================================================================
-// src/attend/attend.c
-// =================================================================================================
+// == src/attend/attend.c ===========================================================================
 
 // Units: which rows against which tokens, where queries are read and outputs are written, and the
 // errors. A unit is cut into chunks of rows (attend_block.c).
@@ -16736,9 +16537,7 @@ ptowsp_status ptowsp_attend_compute(const ptowsp_attend_cache *cache,
     return PTOWSP_OK;
 }
 
-// =================================================================================================
-// src/attend/attend_run.c
-// =================================================================================================
+// == src/attend/attend_run.c =======================================================================
 
 // Jobs: a step of attention as work of workers.
 //

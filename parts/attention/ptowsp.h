@@ -4,9 +4,9 @@
 // WHAT IT IS
 //
 // Serving a language model is dynamic work: every decode step has a different batch and different
-// sequence lengths. ptowsp cuts such a step into equal pieces ("work descriptors", 24 bytes each) and sorts
-// them into size tiers. It runs them over the lanes of a thread pool or of your own executor, and
-// merges the partial results of sequences that were split:
+// sequence lengths. ptowsp cuts such a step into equal pieces ("work descriptors", 24 bytes each)
+// and sorts them into size tiers. It runs them over the lanes of a thread pool or of your own
+// executor, and merges the partial results of sequences that were split:
 //
 //      KV lengths            plan                    dispatch                     merge
 //      [350, 17000, 0, ...]  chunk = 1024       ->   lane 0: table[tier](work) -> one output
@@ -117,14 +117,14 @@
 //
 //    1. Build configuration                 190     8. Merging                            1103
 //    2. Status and errors                   297     9. Attention plans                    1152
-//    3. Contexts and threads                363    10. Attention kernels                  1654
-//    4. Sinks                               529    11. MoE plans                          1921
-//    5. Work and tiers                      558    12. Prefix trees                       2348
-//    6. Chunk plans                         711    32. Spaces                             2632
-//    7. Dispatch                           1033    33. Utilities                          2691
+//    3. Contexts and threads                363    10. Attention kernels                  1656
+//    4. Sinks                               529    11. MoE plans                          1924
+//    5. Work and tiers                      558    12. Prefix trees                       2352
+//    6. Chunk plans                         711    32. Spaces                             2636
+//    7. Dispatch                           1033    33. Utilities                          2695
 //
-//   Appendix C. Macros                             2703
-//   Appendix D. Index of functions                 2911
+//   Appendix C. Macros                             2707
+//   Appendix D. Index of functions                 2915
 //
 // WORDS
 //
@@ -302,9 +302,9 @@ PTOWSP_API const char *ptowsp_version(void);
 //
 // NULL     The object that a function works on must not be NULL: that is an assertion. It is the
 //          first parameter: a context, module, body, program, run, graph, device, hub,
-//          communicator, tuning table, tree or dump. Any other pointer may be NULL where its comment
-//          says so. Elsewhere NULL is INVALID_PARAMS, and so is NULL with a count above 0. A
-//          function without a status then does nothing and returns zero (0, 0.0, false or NULL);
+//          communicator, tuning table, tree or dump. Any other pointer may be NULL where its
+//          comment says so. Elsewhere NULL is INVALID_PARAMS, and so is NULL with a count above 0.
+//          A function without a status then does nothing and returns zero (0, 0.0, false or NULL);
 //          ptowsp_tier_find returns -1, and ptowsp_hash its start. A building call gives the error
 //          to its module. A sink without a function takes text and drops it.
 // Texts    A call with a context, or with an object made from one, leaves the status and a text of
@@ -507,8 +507,8 @@ typedef ptowsp_status (*ptowsp_lead_fn)(void *user);
 //          and the graph or run of the calls below, must live until all workers have returned.
 // Again    A new session begins when all workers have returned; the number of workers may differ.
 // Errors   INVALID_PARAMS (several workers, and not a context of WORKERS; worker_count not 1 to its
-//          lanes; worker not below worker_count; lead NULL). BUSY (this worker is in a session, or a
-//          session of a different worker_count has not ended). After these the call has done
+//          lanes; worker not below worker_count; lead NULL). BUSY (this worker is in a session, or
+//          a session of a different worker_count has not ended). After these the call has done
 //          nothing, and leaves a text unless a session is under way. All other errors come from
 //          lead.
 // Cost     A microsecond per session, and per job of lead as for PTOWSP_THREADS_OWN. Workers spin,
@@ -530,8 +530,8 @@ typedef struct ptowsp_span {
 // -------------------------------------------------------------------------------------------------
 //
 // Functions that print or export write to a sink: a callback that takes text or other bytes, piece
-// by piece. Neither printing nor reading depends on the locale: numbers always have a decimal point.
-// Only messages of the operating system in errors may be in its language.
+// by piece. Neither printing nor reading depends on the locale: numbers always have a decimal
+// point. Only messages of the operating system in errors may be in its language.
 
 // Takes bytes, which are not terminated; false: it failed. A function that returns a status then
 // ends with SYSTEM_FAILED; any other function continues.
@@ -643,8 +643,8 @@ PTOWSP_INLINE uint32_t ptowsp_work_slot_first(const PTOWSP_GM ptowsp_work *work)
 PTOWSP_INLINE uint32_t ptowsp_work_slot_count(const PTOWSP_GM ptowsp_work *work) {
     return work->params[3];
 }
-// The rows that a merge covers, of a tile of `rows` rows: *out_first, and their number as the result.
-// All of them, unless lanes share the merge (ptowsp_attention_config.shares_merges).
+// The rows that a merge covers, of a tile of `rows` rows: *out_first, and their number as the
+// result. All of them, unless lanes share the merge (ptowsp_attention_config.shares_merges).
 PTOWSP_INLINE uint32_t ptowsp_work_merge_rows(const PTOWSP_GM ptowsp_work *work, uint32_t rows,
                                               uint32_t *out_first) {
     const bool is_shared = (work->flags & PTOWSP_WORK_ROWS) != 0;
@@ -773,9 +773,9 @@ typedef struct ptowsp_plan_config {
     uint32_t tier_count;
 } ptowsp_plan_config;
 
-// The faults that this section reports, in the order of the checks, and then the faults that sections
-// 9 to 12 add, with the status and the text of each. `%i` is info.index, `%v` info.value and `%l`
-// info.limit.
+// The faults that this section reports, in the order of the checks, and then the faults that
+// sections 9 to 12 add, with the status and the text of each. `%i` is info.index, `%v` info.value
+// and `%l` info.limit.
 #define PTOWSP_PLAN_FAULTS(FAULT)                                                                  \
     FAULT(NONE, OK, "no fault")                                                                    \
     FAULT(OUT_NULL, INVALID_PARAMS, "the output pointer is NULL")                                  \
@@ -1207,19 +1207,20 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 // of merges are in ascending order, and equal for all merges of a tile. A merge is on the lane of its
 // tile's first part, which gets less KV in return.
 //
-// Shared merges. A merge reads slots * rows states. With many rows and many lanes that is more than a
-// lane's share of the KV. Then lanes stay idle: one sequence of 131,072 tokens under MLA, 128 rows,
-// uses 55 of 256 lanes, as the first lane could not merge the parts of more. With shares_merges each of
-// the n lanes that have parts of a tile merges some of its rows: lane i of them, from 0, the rows
+// Shared merges. A merge reads slots * rows states. With many rows and many lanes that is more than
+// a lane's share of the KV. Then lanes stay idle: one sequence of 131,072 tokens under MLA, 128
+// rows, uses 55 of 256 lanes, as the first lane could not merge the parts of more. With
+// shares_merges each of the n lanes that have parts of a tile merges some of its rows: lane i of
+// them, from 0, the rows
 //
 //      [rows * i / n, rows * (i + 1) / n)      rounded down; no merge if that is empty
 //
 // of all slots. Such a merge has the flag PTOWSP_WORK_ROWS, and its work_id is the first row plus
 // 65,536 times the number of rows: ptowsp_work_merge_rows. A tile that one lane has, or a tile of
-// more than 65,535 rows, still has one merge. Merges of a tile follow one another, in order of rows.
-// A launch needs all parts of a tile before any of its merges, so put a barrier between them. In
-// ptowsp_attention_run and ptowsp_attend_run no lane waits: the lane that ends last merges all rows.
-// The results have the same bits.
+// more than 65,535 rows, still has one merge. Merges of a tile follow one another, in order of
+// rows. A launch needs all parts of a tile before any of its merges, so put a barrier between them.
+// In ptowsp_attention_run and ptowsp_attend_run no lane waits: the lane that ends last merges all
+// rows. The results have the same bits.
 //
 // Positions. config.positions has arrays with an element for each sequence. Query token j stands at
 // position query_first + j * query_stride, and KV token t at kv_first + t * kv_stride. A query at
@@ -1254,8 +1255,8 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 //          return 1;
 //      }
 //
-// ptowsp_attention_see returns the tokens that a query token sees. Tiles have the KV from the smallest
-// begin to the largest end, and in addition the sinks if these end before it:
+// ptowsp_attention_see returns the tokens that a query token sees. Tiles have the KV from the
+// smallest begin to the largest end, and in addition the sinks if these end before it:
 //
 //      BALANCED    The FIRST unit of such a tile also has the tokens [0, min(sinks, kv_start)). They
 //                  are not counted in kv_len; in the cost they are. If there are any it has the
@@ -1271,9 +1272,9 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 //
 // A mask that no such rule describes takes two steps: ask for a superset, then hide the rest by the
 // bits of a mask (section 10). Take a tree of q drafts after c tokens, under a window. Draft j, of
-// depth d, stands at c + d, and the plan has it at c + j. So before = window - 1 + the largest j - d
-// is enough, and bits of the mask from token max(0, c - before) on hide the rest. For documents that
-// are packed into one sequence use the mask alone, or make each a sequence, which reads less.
+// depth d, stands at c + d, and the plan has it at c + j. So before = window - 1 + max(j - d) is
+// enough, and bits of the mask from token max(0, c - before) on hide the rest. For documents
+// that are packed into one sequence use the mask alone, or make each a sequence, which reads less.
 //
 // Cost     Planning with positions takes 10 to 45 ns more for each tile of a head. A decode step of
 //          256 sequences and 8 heads on 264 lanes takes 45 to 70 us, and 25 us without positions.
@@ -1303,13 +1304,13 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 //                  tile sees the tokens between the two. The kernel masks or skips them, and their
 //                  pages may have been freed.
 //
-// INVARIANT guarantees two things. Inside the KV tokens that a query token sees, pieces are cut only
-// at multiples of `chunk`, except at sinks (Positions). Every piece starts at a multiple of `grain`. Under
-// is_causal both follow from the position of the query token and the configuration alone. They do
-// not depend on the other query tokens of the step (one prefill, prefill in chunks, verification of
-// drafts, decode), on tiles, other sequences, lanes or speeds. Without is_causal they also depend
-// on the sequence's KV length, up to which every query token sees. So a row of the output has the
-// same bits in all of these, if the kernel keeps three rules:
+// INVARIANT guarantees two things. Inside the KV tokens that a query token sees, pieces are cut
+// only at multiples of `chunk`, except at sinks (Positions). Every piece starts at a multiple of
+// `grain`. Under is_causal both follow from the position of the query token and the configuration
+// alone. They do not depend on the other query tokens of the step (one prefill, prefill in chunks,
+// verification of drafts, decode), on tiles, other sequences, lanes or speeds. Without is_causal
+// they also depend on the sequence's KV length, up to which every query token sees. So a row of the
+// output has the same bits in all of these, if the kernel keeps three rules:
 //
 //      - a row's partial state depends on the row's query and on the KV tokens that it sees in the
 //        piece; blocks inside a piece start at kv_start plus a multiple of a divisor of `grain`,
@@ -1464,10 +1465,11 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_place(const ptowsp_attent
 // Plans a batch. All is checked and counted before anything is written.
 //
 // Errors   INVALID_PARAMS (lengths below 0; under is_causal more queries than KV, if there is KV;
-//          counts or costs out of range). INVALID_PARAMS of positions (negative or beyond INT32_MAX;
-//          strides below 1; sinks below 0 or beyond the KV; arrays of fewer sequences, or an array
-//          without one that it needs). UNSUPPORTED_SIZE (a KV length that no tier covers),
-//          LIMIT_EXCEEDED, BUFFER_OVERFLOW (info.value of info.limit; the plan is untouched).
+//          counts or costs out of range). INVALID_PARAMS of positions (negative or beyond
+//          INT32_MAX; strides below 1; sinks below 0 or beyond the KV; arrays of fewer sequences,
+//          or an array without one that it needs). UNSUPPORTED_SIZE (a KV length that no tier
+//          covers), LIMIT_EXCEEDED, BUFFER_OVERFLOW (info.value of info.limit; the plan is
+//          untouched).
 // Cost     O(sequences + tiles + lanes) and the writing of units, once if the plan has the sizes of
 //          ptowsp_attention_bound, else twice. Small batches are worth several attempts. Where
 //          lane_speeds differ and many lanes share a sequence, up to O(lanes^2) and more.
@@ -1585,8 +1587,8 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_attention_merge_row(const ptowsp_attention
 //
 // A job's `progress` counts parts, and units where lanes take them from each other. It is the
 // caller's, of ptowsp_attention_progress_size(plan) elements, and zero before the first run. A run
-// leaves it zero, however it ends. So the job can be run again at once, also by a different function,
-// with a different number of workers, or with a new plan.
+// leaves it zero, however it ends. So the job can be run again at once, also by a different
+// function, with a different number of workers, or with a new plan.
 //
 // Memory   None is allocated.
 // Cost     Checking: 1 to 2 ns per unit on the calling thread; ptowsp_attention_run_worker leaves
@@ -1677,9 +1679,9 @@ PTOWSP_API ptowsp_status ptowsp_attention_run(ptowsp_context *context,
 // An engine with kernels of its own calls ptowsp_attend_compute for the cases they lack; see also
 // ptowsp_attention_job.
 //
-// Mask     As in section 9: query token j of q has position p = kv_length - q + j. It sees tokens up
-//          to p if is_causal, otherwise all of them, and with a window only from p - window + 1 on.
-//          With config.positions see Positions there.
+// Mask     As in section 9: query token j of q has position p = kv_length - q + j. It sees tokens
+//          up to p if is_causal, otherwise all of them, and with a window only from p - window + 1
+//          on. With config.positions see Positions there.
 // Empty    A row that sees nothing has the empty state (section 8); finished it is zeros, and its
 //          log-sum-exp is -INFINITY, or its sink.
 // Bits     A row's state is a function of its query and of the tokens of the unit that it sees, with
@@ -1691,9 +1693,9 @@ PTOWSP_API ptowsp_status ptowsp_attention_run(ptowsp_context *context,
 //          differently.
 // Values   Arithmetic is in f32, with online softmax in blocks of 64 tokens that begin at the
 //          multiples of 64. Weights below e^-87 of the largest so far are 0. NaN in a query or in a
-//          token that a row sees gives NaN in the row. Tokens that no row sees are not read, with two
-//          exceptions: tokens between the windows of two rows of a unit, and tokens that only bits
-//          of a mask hide. These may be read, and change nothing.
+//          token that a row sees gives NaN in the row. Tokens that no row sees are not read, with
+//          two exceptions: tokens between the windows of two rows of a unit, and tokens that only
+//          bits of a mask hide. These may be read, and change nothing.
 // Memory   Nothing is allocated. A call takes up to 120 KiB of stack.
 // Threads  Pure functions, but for the memory of a job.
 // Limits   Dimensions are multiples of 8 up to PTOWSP_ATTEND_DIM_MAX; of q8_0 and q4_0,
@@ -1708,9 +1710,9 @@ typedef enum ptowsp_attend_type {
     PTOWSP_ATTEND_F16,   // IEEE 754 binary16
     PTOWSP_ATTEND_BF16,  // the upper half of an f32
     PTOWSP_ATTEND_I8,    // an integer times the scale of its token and head
-    // Blocks of 32 elements, without padding. Each begins with an f16 scale in the byte order of the
-    // machine. Q8_0: then 32 int8, each times the scale. Q4_0: then 16 bytes, the low 4 bits of byte
-    // i for element i, the high ones for element i + 16; an element is (bits - 8) * scale.
+    // Blocks of 32 elements, without padding. Each begins with an f16 scale in the byte order of
+    // the machine. Q8_0: then 32 int8, each times the scale. Q4_0: then 16 bytes, the low 4 bits of
+    // byte i for element i, the high ones for element i + 16; an element is (bits - 8) * scale.
     // Dimensions and strides are multiples of 32.
     PTOWSP_ATTEND_Q8_0,  // 34 bytes
     PTOWSP_ATTEND_Q4_0,  // 18 bytes
@@ -1747,8 +1749,9 @@ typedef struct ptowsp_attend_cache {
                          // pages[0] of the sequence on
 } ptowsp_attend_cache;
 
-// Data shared by all units of a step. Query heads are kv_head * group to kv_head * group + group - 1.
-// Tokens of queries, outputs and lse are numbered across the batch. Strides are in floats.
+// Data shared by all units of a step. KV head h has the query heads from h * group to h * group +
+// group - 1. Tokens of queries, outputs and lse are numbered across the batch. Strides are in
+// floats.
 typedef struct ptowsp_attend_step {
     const ptowsp_attention_batch *batch;
     const ptowsp_attention_config *config;
@@ -1840,12 +1843,12 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_check(const ptowsp_attend_jo
 // Every worker from 0 to worker_count - 1 has to call once per run, all with the same job.
 //
 // Errors   A job that is incomplete or does not agree with its plan: INVALID_PARAMS or
-//          BUFFER_OVERFLOW for all workers, and nothing is computed. A unit that is not of the step,
-//          in *out_info: INVALID_PARAMS, and its rows are not computed. A call that does nothing:
-//          INVALID_PARAMS (worker not below worker_count, worker_count not 1 to worker_capacity);
-//          BUSY (this worker is in the run already, or a run of a different worker_count has not
-//          ended). The run ends when all workers have come. After errors of some workers alone,
-//          place the memory again.
+//          BUFFER_OVERFLOW for all workers, and nothing is computed. A unit that is not of the
+//          step, in *out_info: INVALID_PARAMS, and its rows are not computed. A call that does
+//          nothing: INVALID_PARAMS (worker not below worker_count, worker_count not 1 to
+//          worker_capacity); BUSY (this worker is in the run already, or a run of a different
+//          worker_count has not ended). The run ends when all workers have come. After errors of
+//          some workers alone, place the memory again.
 // Cost     Checking: below 100 ns. Running: as ptowsp_attention_run_worker.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_run_worker(const ptowsp_attend_job *job,
                                                                uint32_t worker,
@@ -1858,9 +1861,9 @@ PTOWSP_API ptowsp_status ptowsp_attend_run(ptowsp_context *context, const ptowsp
 
 // -- kernels of a job -----------------------------------------------------------------------------
 //
-// The calls of a run, for engines with loops of their own, such as a launch with one thread for each
-// lane. Each returns INVALID_PARAMS, and writes nothing, if a pointer is NULL or the descriptor does
-// not belong to the job's plan.
+// The calls of a run, for engines with loops of their own, such as a launch with one thread for
+// each lane. Each returns INVALID_PARAMS, and writes nothing, if a pointer is NULL or the
+// descriptor does not belong to the job's plan.
 
 // Computes a unit: into its slot, or, if it has none, into outputs and lse.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_work(const ptowsp_attend_job *job,
@@ -2080,8 +2083,8 @@ PTOWSP_API PTOWSP_AICORE void ptowsp_moe_combine(const PTOWSP_GM uint32_t *rows,
 //      units          8         32       a lane reads 64 / 4, instead of 24 lanes that idle
 //      busiest lane   69        20.25
 //
-// ptowsp_moe_column_begin and _end give the columns of a part, of any number of columns, so one plan
-// serves all products of a layer.
+// ptowsp_moe_column_begin and _end give the columns of a part, of any number of columns, so one
+// plan serves all products of a layer.
 //
 // The planner finds the contiguous shares with the smallest cost of the busiest lane, where
 //
@@ -2252,9 +2255,9 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_history_add(PTOWSP_GM float *lo
 //      GLOBAL         replicates and packs without regard to groups and nodes
 //
 // EPLB may put two replicas of an expert on one rank, where the second only wastes memory. Where
-// loads are zero, it gives all spare replicas to the first expert. With is_spread it does neither: an
-// expert has at most as many replicas as its node has ranks, each on a rank of its own. Of experts
-// with equal loads per replica, the one with fewer replicas gets the next.
+// loads are zero, it gives all spare replicas to the first expert. With is_spread it does neither:
+// an expert has at most as many replicas as its node has ranks, each on a rank of its own. Of
+// experts with equal loads per replica, the one with fewer replicas gets the next.
 
 typedef enum ptowsp_moe_policy {
     PTOWSP_MOE_EPLB = 0,  // HIERARCHICAL where node_count divides group_count, else GLOBAL
@@ -2300,17 +2303,18 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_rebalance(const ptowsp_moe_clus
                                                            const ptowsp_moe_placement *placement,
                                                            ptowsp_plan_info *out_info);
 
-// The result of ptowsp_moe_move, in loads of the busiest rank; replicas of an expert share its load.
+// The result of ptowsp_moe_move, in loads of the busiest rank; replicas of an expert share its
+// load.
 typedef struct ptowsp_moe_moved {
     uint32_t move_count;  // replicas that became another expert
     double load_before, load_after, load_mean;
 } ptowsp_moe_moved;
 
-// Improves the placement of one layer by at most move_max moves. A move gives one replica a different
-// expert, whose weights have to be fetched. A step replaces a replica or swaps two, whichever
-// lowers the load of the busiest rank most per move; it stops when no step helps. So the busiest rank
-// is never busier than before, and the steps do not depend on move_max. Under HIERARCHICAL experts
-// stay in the nodes in which they have replicas.
+// Improves the placement of one layer by at most move_max moves. A move gives one replica a
+// different expert, whose weights have to be fetched. A step replaces a replica or swaps two,
+// whichever lowers the load of the busiest rank most per move; it stops when no step helps. So the
+// busiest rank is never busier than before, and the steps do not depend on move_max. Under
+// HIERARCHICAL experts stay in the nodes in which they have replicas.
 //
 // frontier[move_max + 1], which may be NULL, is the load of the busiest rank with at most that many
 // moves: the result of a call with it as move_max. out_moved may be NULL, too.
@@ -2498,8 +2502,8 @@ typedef struct ptowsp_prefix_sizes {
     uint64_t block_bytes;  // of all arrays
 } ptowsp_prefix_sizes;
 
-// Elements of segments, requests and tokens beyond the counts are unspecified; units do not refer to
-// them.
+// Elements of segments, requests and tokens beyond the counts are unspecified; units do not refer
+// to them.
 typedef struct ptowsp_prefix_plan {
     ptowsp_attention_plan attention;
     ptowsp_prefix_segment *segments;  // [segment_capacity]
@@ -2703,8 +2707,8 @@ PTOWSP_API uint64_t ptowsp_clock_ns(void);
 // Appendix C. Macros
 // -------------------------------------------------------------------------------------------------
 //
-// The helpers of PTOWSP_DEFINE_SPACE (section 32), PTOWSP_DEFINE_TIERS (section 7) and the scopes of
-// sections 17 and 25. Programs use only these macros from this appendix.
+// The helpers of PTOWSP_DEFINE_SPACE (section 32), PTOWSP_DEFINE_TIERS (section 7) and the scopes
+// of sections 17 and 25. Programs use only these macros from this appendix.
 
 // a * b, or UINT64_MAX where that does not fit.
 PTOWSP_INLINE uint64_t ptowsp_space_multiply(uint64_t a, uint64_t b) {
@@ -2911,33 +2915,33 @@ PTOWSP_DEFINE_SPACE(ptowsp_moe_space, PTOWSP_MOE_DIMS)
 // Appendix D. Index of functions
 // -------------------------------------------------------------------------------------------------
 //
-//      ptowsp_              clock_ns 2700, decode_tiers 708, hash 2697, parallel_for 480,
+//      ptowsp_              clock_ns 2704, decode_tiers 708, hash 2701, parallel_for 480,
 //                           processor_count 466, tier_find 699, version 280
-//      ptowsp_attend_       bytes 1915, check 1836, compute 1903, convert 1910, join 1874,
-//                           merge 1870, place 1826, run 1857, run_worker 1850, size 1819,
-//                           unit_of 1892, unit_rows 1896, variant 1918, work 1866
-//      ptowsp_attention_    accs 1566, bound 1443, check 1496, export 1547, generate 1474,
-//                           is_invariant 1504, job_check 1638, lane_merges 1513, lane_units 1508,
-//                           merge_row 1571, place 1460, print 1551, progress_size 1614, run 1650,
-//                           run_serial 1642, run_worker 1630, see 1487, size 1450, states 1562,
-//                           unit_rows 1521
+//      ptowsp_attend_       bytes 1918, check 1839, compute 1906, convert 1913, join 1877,
+//                           merge 1873, place 1829, run 1860, run_worker 1853, size 1822,
+//                           unit_of 1895, unit_rows 1899, variant 1921, work 1869
+//      ptowsp_attention_    accs 1568, bound 1444, check 1498, export 1549, generate 1476,
+//                           is_invariant 1506, job_check 1640, lane_merges 1515, lane_units 1510,
+//                           merge_row 1573, place 1461, print 1553, progress_size 1616, run 1652,
+//                           run_serial 1644, run_worker 1632, see 1489, size 1451, states 1564,
+//                           unit_rows 1523
 //      ptowsp_context_      create 443, destroy 449, error 452, fail 456, lane_count 459,
 //                           run_worker 516
 //      ptowsp_dispatch_     mpmd 1097, serial 1066, spmd 1077
 //      ptowsp_merge_        add 1131, clear 1128, finish 1137, partials 1147
-//      ptowsp_moe_          bound 2146, check 2176, column_begin 2185, column_end 2192,
-//                           combine 2057, generate 2168, history_add 2238, index 2330, look 2229,
-//                           move 2321, place 2158, plan_units 2211, print 2207, rebalance 2297,
-//                           row_bound 2025, scratch_bytes 2288, share 2340, size 2152, sort 2033,
-//                           sort_parallel 2043, unit_rows 2199
+//      ptowsp_moe_          bound 2149, check 2179, column_begin 2188, column_end 2195,
+//                           combine 2060, generate 2171, history_add 2241, index 2334, look 2232,
+//                           move 2325, place 2161, plan_units 2214, print 2210, rebalance 2300,
+//                           row_bound 2028, scratch_bytes 2291, share 2344, size 2155, sort 2036,
+//                           sort_parallel 2046, unit_rows 2202
 //      ptowsp_output_       to_buffer 552, to_file 555
 //      ptowsp_plan_         chunk_size 967, explain 1030, generate 990, generate_parallel 1008,
-//                           generate_range 998, is_invariant 1505, total_work 975, work_bound 1024
-//      ptowsp_prefix_       add 2552, bound 2563, build 2535, build_given 2543, check 2598,
-//                           generate 2587, join_row 2623, place 2577, print 2605,
-//                           progress_size 2629, remove 2555, size 2570, tree_bytes 2525,
-//                           tree_place 2526, unit_tokens 2611
-//      ptowsp_space_        at 2681, index 2679, make 2674, multiply 2710, total 2678
+//                           generate_range 998, is_invariant 1507, total_work 975, work_bound 1024
+//      ptowsp_prefix_       add 2556, bound 2567, build 2539, build_given 2547, check 2602,
+//                           generate 2591, join_row 2627, place 2581, print 2609,
+//                           progress_size 2633, remove 2559, size 2574, tree_bytes 2529,
+//                           tree_place 2530, unit_tokens 2615
+//      ptowsp_space_        at 2685, index 2683, make 2678, multiply 2714, total 2682
 //      ptowsp_status_       name 345, text 346
 //      ptowsp_work_         batch 616, column_part 634, create 684, destroy 688, expert 619,
 //                           head 604, is_first 661, is_last 664, is_valid 654, is_whole 657,
