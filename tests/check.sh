@@ -216,7 +216,7 @@ check() {
     job locale sh tests/packaging/locale_test.sh "$BUILD/libptowsp.a" "$OUT/use-locale"
     job serve_trace SERVE_TRACE="$BUILD/serve_trace" sh tests/examples/serve_trace_test.sh
     job python BUILD="$BUILD" OUT="$OUT/use-python" sh tests/packaging/python_test.sh
-    job cuda CC=gcc CXX=g++ sh tests/examples/cuda_test.sh
+    job cuda BUILD="$BUILD" CC=gcc CXX=g++ sh tests/examples/cuda_test.sh
     run_tasks
 }
 
