@@ -3,7 +3,7 @@
 //      plans.svg       a decode step of a ragged batch on 8 lanes: a chunk plan, whose units go to the
 //                      lane that is free first, and whose merges wait for all of them; and a balanced
 //                      plan of the same batch
-//      pipeline.svg    the pipeline of README.md, with channels of depth 0 and of depth 2
+//      pipeline.svg    a load and three workers, with a rendezvous and with a channel of depth 2
 //      ranks.svg       two stages on two ranks each, which share the link to the other node
 //
 //      timelines --directory examples/pictures
@@ -56,9 +56,10 @@ static void picture_text(picture *p, const char *text) {
     }
 }
 
-enum { WIDTH = 960 };
+enum { WIDTH = 960, NOTE_HEIGHT = 30 };
 
-// Adds what a run recorded, or all runs of a group, over [0, end).
+// Adds the timeline of a run, or of all runs of a group, over [0, end). Labels of a group are names of
+// kernels alone, as a message's ranks are where its arrow begins and ends.
 static void picture_add(picture *p, ptowsp_context *context, const ptowsp_run *run,
                         const ptowsp_run_group *group, const char *title, ptowsp_cycles end) {
     char place[64];
@@ -66,7 +67,8 @@ static void picture_add(picture *p, ptowsp_context *context, const ptowsp_run *r
     snprintf(place, sizeof place, "<g transform=\"translate(0 %u)\">\n", p->height);
     picture_text(p, place);
     size_t begin = p->size;
-    const ptowsp_export_options options = {.title = title, .end = end, .width = WIDTH};
+    const ptowsp_export_options options = {
+        .title = title, .end = end, .width = WIDTH, .is_short = group != NULL};
     const ptowsp_output output = {.write = picture_write, .user = p};
     command_check(context, group ? ptowsp_run_group_export(context, group, PTOWSP_EXPORT_SVG,
                                                            &options, output)
@@ -79,6 +81,17 @@ static void picture_add(picture *p, ptowsp_context *context, const ptowsp_run *r
         command_fail("the export has no height");
     }
     p->height += height;
+}
+
+// Adds a line that explains the bars, in the style of the timelines above it.
+static void picture_note(picture *p, const char *note) {
+    char text[512];
+    snprintf(text, sizeof text,
+             "<rect class=\"bg\" y=\"%u\" width=\"%d\" height=\"%d\"/>\n"
+             "<text class=\"u\" x=\"12\" y=\"%u\">%s</text>\n",
+             p->height, WIDTH, NOTE_HEIGHT, p->height + 16, note);
+    picture_text(p, text);
+    p->height += NOTE_HEIGHT;
 }
 
 // Without a directory it only frees the picture.
@@ -136,8 +149,8 @@ static ptowsp_cycles merge_cycles(const ptowsp_task *task, void *user) {
 
 typedef struct step {
     ptowsp_module *module;
-    ptowsp_kernel attend, part, merge;
-    ptowsp_tensor slots;  // a row for each partial state: what merges wait for
+    ptowsp_kernel whole, split, merge;  // attention of a request, of a part of one; joins parts
+    ptowsp_tensor slots;                // a row for each partial state: what merges wait for
 } step;
 
 static void step_kernels_make(step *s) {
@@ -148,7 +161,7 @@ static void step_kernels_make(step *s) {
                                   .dtype = PTOWSP_F32,
                                   .rows = PTOWSP_DYNAMIC,
                                   .cols = 1};
-    ptowsp_kernel_desc attend = {.name = "attend",
+    ptowsp_kernel_desc attend = {.name = "whole",
                                  .axis_count = 1,
                                  .scalars = {{.name = "kv", .type = PTOWSP_TYPE_U64}},
                                  .cost = attend_cycles};
@@ -157,9 +170,9 @@ static void step_kernels_make(step *s) {
                                 .tiles = {in},
                                 .scalars = {{.name = "parts", .type = PTOWSP_TYPE_U64}},
                                 .cost = merge_cycles};
-    s->attend = ptowsp_kernel_make(s->module, &attend);
-    attend.name = "part", attend.tiles[0] = out;
-    s->part = ptowsp_kernel_make(s->module, &attend);
+    s->whole = ptowsp_kernel_make(s->module, &attend);
+    attend.name = "split", attend.tiles[0] = out;
+    s->split = ptowsp_kernel_make(s->module, &attend);
     s->merge = ptowsp_kernel_make(s->module, &merge);
     ptowsp_tensor_desc slots = {.name = "slots", .dtype = PTOWSP_F32, .rank = 2};
     slots.shape[0] = SLOTS, slots.shape[1] = 1;
@@ -171,11 +184,11 @@ static void unit_make(const step *s, ptowsp_expr unit, ptowsp_expr slot) {
     ptowsp_task_desc task = {.axes = {ptowsp_loop_field(unit, PTOWSP_PLAN_REQUEST)}};
     task.scalars[0] = ptowsp_cast(ptowsp_loop_field(unit, PTOWSP_PLAN_KV_LEN), PTOWSP_TYPE_U64);
     PTOWSP_WHEN(m, ptowsp_loop_field(unit, PTOWSP_PLAN_IS_WHOLE)) {
-        task.kernel = s->attend;
+        task.kernel = s->whole;
         ptowsp_task_make(m, &task);
     }
     PTOWSP_OTHERWISE(m) {
-        task.kernel = s->part;
+        task.kernel = s->split;
         task.views[0] = (ptowsp_view){.tensor = s->slots, .row = slot};
         ptowsp_task_make(m, &task);
     }
@@ -281,8 +294,15 @@ static bool draw_plans(ptowsp_context *context, const char *directory) {
     chunks_bind(context, runs[0], work);
     balanced_bind(context, runs[1]);
     ptowsp_cycles old = execute(context, runs[0]), balanced = execute(context, runs[1]);
-    picture_add(&p, context, runs[0], NULL, "Chunk plan, merges after a barrier", old);
-    picture_add(&p, context, runs[1], NULL, "Balanced plan of the same batch", old);
+    picture_add(&p, context, runs[0], NULL,
+                "Equal chunks: a long request is cut into equal parts, merged after a barrier",
+                old);
+    picture_add(&p, context, runs[1], NULL,
+                "Balanced plan: requests are cut so that all lanes end together", old);
+    picture_note(
+        &p,
+        "A decode step of 11 requests. whole: attention of one request; split: of a part of one; "
+        "merge: joins the parts; kv: KV tokens.");
     picture_save(&p, directory, "plans.svg");
     printf("  a step: %llu cycles by the chunk plan, %llu by the balanced one: %s\n",
            (unsigned long long)old, (unsigned long long)balanced,
@@ -297,6 +317,9 @@ static bool draw_plans(ptowsp_context *context, const char *directory) {
 
 // -- a pipeline -----------------------------------------------------------------------------------
 
+// The last tile goes to the worker in the row below the load.
+enum { TILES = 10 };
+
 static void pipeline_make(ptowsp_module *m) {
     ptowsp_kernel_desc load = {.name = "load", .axis_count = 1, .cycles = 300};
     ptowsp_kernel_desc compute = {.name = "compute", .axis_count = 1, .cycles = 900};
@@ -309,7 +332,7 @@ static void pipeline_make(ptowsp_module *m) {
             ptowsp_channel loaded = ptowsp_channel_make(m, &desc);
             PTOWSP_PROCESS(m, "load") {
                 ptowsp_produces(m, loaded);
-                PTOWSP_FOR_EACH(m, tile, ptowsp_axis_dense(m, "tiles", 12)) {
+                PTOWSP_FOR_EACH(m, tile, ptowsp_axis_dense(m, "tiles", TILES)) {
                     loading.axes[0] = tile;
                     ptowsp_send_task_make(m, loaded, &loading);
                 }
@@ -333,15 +356,19 @@ static bool draw_pipeline(ptowsp_context *context, const char *directory) {
     command_check(context, ptowsp_module_create(context, NULL, &m));
     pipeline_make(m);
     ptowsp_run *run = run_create(context, m, "tiles", NULL, &program);
+    static const char *const titles[2] = {
+        "Depth 0, a rendezvous: each load waits until a worker has received its tile",
+        "Depth 2: the channel holds two tiles, so the load never waits"};
     for (unsigned i = 0; i < 2; i++) {
-        char title[64];
-        snprintf(title, sizeof title, "A channel of depth %u, latency 500", 2 * i);
         command_check(context, ptowsp_run_bind_symbol(run, "depth", 2 * i));
         cycles[i] = execute(context, run);
-        picture_add(&p, context, run, NULL, title, cycles[0]);
+        picture_add(&p, context, run, NULL, titles[i], cycles[0]);
     }
+    picture_note(&p,
+                 "One process loads 10 tiles, three compute. A tile takes 500 cycles through the "
+                 "channel between them.");
     picture_save(&p, directory, "pipeline.svg");
-    printf("  12 tiles: %llu cycles at depth 0, %llu at depth 2: %s\n",
+    printf("  %d tiles: %llu cycles at depth 0, %llu at depth 2: %s\n", TILES,
            (unsigned long long)cycles[0], (unsigned long long)cycles[1],
            cycles[1] < cycles[0] ? "good" : "WRONG");
     ptowsp_run_destroy(run);
@@ -358,7 +385,7 @@ enum { RANKS = 4, MICRO_BATCHES = 3, ELEMENTS = 75, GRADIENTS = 100 };  // of 8 
 // at the end the two ranks of a stage sum their gradients.
 static void stage_make(ptowsp_module *m, int64_t rank) {
     const bool is_first = rank < RANKS / 2;
-    const ptowsp_kernel_desc work = {.name = "layer",
+    const ptowsp_kernel_desc work = {.name = is_first ? "stage 1" : "stage 2",
                                      .axis_count = 1,
                                      .tiles = {{.name = "x",
                                                 .direction = PTOWSP_INOUT,
@@ -368,8 +395,10 @@ static void stage_make(ptowsp_module *m, int64_t rank) {
                                      .cycles = 900};
     const ptowsp_collective_desc send = {
         .name = "batch", .kind = PTOWSP_SEND, .dtype = PTOWSP_F64, .members = 2, .stride = 2};
-    const ptowsp_collective_desc sum = {
-        .name = "sum", .algorithm = PTOWSP_ALGORITHM_RING, .dtype = PTOWSP_F64, .members = 2};
+    const ptowsp_collective_desc sum = {.name = "sum_gradients",
+                                        .algorithm = PTOWSP_ALGORITHM_RING,
+                                        .dtype = PTOWSP_F64,
+                                        .members = 2};
     const ptowsp_tensor_desc x = {
         .name = "x", .dtype = PTOWSP_F64, .rank = 2, .shape = {MICRO_BATCHES, ELEMENTS}};
     const ptowsp_tensor_desc g = {
@@ -436,11 +465,15 @@ static bool draw_ranks(ptowsp_context *context, const char *directory) {
         runs[i] = run_create(context, modules[i], "stage", &schedule, &programs[i]);
     }
     const ptowsp_cycles shared = simulate_ranks(context, &group, PTOWSP_LINK_NODE);
-    picture_add(&p, context, NULL, &group, "Two ranks of a node share a link", shared);
+    picture_add(&p, context, NULL, &group, "Both ranks of a node share one link to the other node",
+                shared);
     const ptowsp_cycles waited = waits_of(&group);
     const ptowsp_cycles own = simulate_ranks(context, &group, PTOWSP_LINK_PORT);
-    picture_add(&p, context, NULL, &group, "Each has its own", shared);
+    picture_add(&p, context, NULL, &group, "Each rank has its own link to the other node", shared);
     const bool is_right = own < shared && waits_of(&group) < waited;
+    picture_note(
+        &p, "Two replicas of two stages: ranks 0 and 1 compute stage 1 and send each micro-batch "
+            "to stage 2 on ranks 2 and 3. Then each stage sums its gradients.");
     picture_save(&p, directory, "ranks.svg");
     printf("  two stages on two ranks each: %llu cycles on a shared link, %llu on two: %s\n",
            (unsigned long long)shared, (unsigned long long)own, is_right ? "good" : "WRONG");
