@@ -170,8 +170,21 @@ typedef enum kind { A2A3_VECTOR, A2A3_MOVE, A5_VECTOR, KERNEL, KINDS } kind;
 static const char *const kind_names[KINDS] = {"A2/A3 element by element", "A2/A3 moves, reductions",
                                               "A5 vector instructions", "kernels"};
 
+// Families of kernels: how their names begin, the longer ones first, and the legend's words.
+static const struct {
+    const char *prefix, *words;
+} families[] = {{"gemm_allreduce", "GEMM and all-reduce"},
+                {"gemm", "GEMM"},
+                {"conv2d", "convolution"},
+                {"topk", "top-k"},
+                {"flash_attention", "flash attention"},
+                {"allgather_gemm", "all-gather and GEMM"}};
+
+enum { FAMILIES = sizeof families / sizeof *families };
+
 typedef struct point {
     kind of;
+    uint32_t family;  // of a kernel
     char label[64];
     double measured, predicted;
 } point;
@@ -179,13 +192,15 @@ typedef struct point {
 static point points[POINTS];
 static uint32_t point_count;
 
-static void add_point(kind of, const char *label, double measured, double predicted) {
+static void add_point(kind of, uint32_t family, const char *label, double measured,
+                      double predicted) {
     point *to = &points[point_count];
     if (point_count == POINTS || measured <= 0 || predicted <= 0) {
         return;
     }
     point_count++;
     to->of = of;
+    to->family = family;
     to->measured = measured;
     to->predicted = predicted;
     snprintf(to->label, sizeof to->label, "%s", label);
@@ -202,6 +217,15 @@ static kind kind_of(const char *machine, const char *name) {
         }
     }
     return A2A3_VECTOR;
+}
+
+static uint32_t family_of(const char *kernel) {
+    uint32_t i = 0;
+    while (i + 1 < FAMILIES &&
+           strncmp(kernel, families[i].prefix, strlen(families[i].prefix)) != 0) {
+        i++;
+    }
+    return i;
 }
 
 static void gather_points(void) {
@@ -221,7 +245,7 @@ static void gather_points(void) {
                  line_number(&head, &l, "valid_rows"), line_number(&head, &l, "valid_cols"),
                  strchr(line_field(&head, &l, "params"), ' ') ? ""
                                                               : line_field(&head, &l, "params"));
-        add_point(kind_of(machine, name), label,
+        add_point(kind_of(machine, name), 0, label,
                   strtod(line_field(&head, &l, "measured_cycles"), NULL), cycles);
     }
     count = sizeof predict_kernel_rows / sizeof *predict_kernel_rows;
@@ -234,9 +258,10 @@ static void gather_points(void) {
         }
         const char *shape = line_field(&head, &l, "shape"), *sizes = strstr(shape, ": ");
         const char *machine = line_field(&head, &l, "machine");
-        snprintf(label, sizeof label, "%.14s %.*s %.40s", line_field(&head, &l, "kernel"),
+        snprintf(label, sizeof label, "%.15s %.*s %.40s", line_field(&head, &l, "kernel"),
                  (int)strcspn(machine, " "), machine, sizes ? sizes + 2 : shape);
-        add_point(KERNEL, label, strtod(line_field(&head, &l, "measured_us"), NULL), times.us);
+        add_point(KERNEL, family_of(line_field(&head, &l, "kernel")), label,
+                  strtod(line_field(&head, &l, "measured_us"), NULL), times.us);
     }
 }
 
@@ -278,8 +303,18 @@ static void print_points(void) {
 // -- the picture ----------------------------------------------------------------------------------
 
 // Two plots side by side, each of published against predicted values on logarithmic axes: cycles of
-// instructions, and times of kernels. A point on the diagonal was predicted as it was published.
-enum { WIDTH = 1120, HEIGHT = 600, TOP = 76, SIDE = 440, BOTTOM = TOP + SIDE };
+// instructions, and times of kernels. A point on the diagonal was predicted as it was published. The
+// legends are below the plots: kinds of instructions, and families of kernels with marks of their own.
+enum {
+    WIDTH = 1120,
+    TOP = 76,
+    SIDE = 440,
+    BOTTOM = TOP + SIDE,
+    LEGEND = BOTTOM + 78,
+    LEGEND_ROW = 20,
+    LEGEND_ROWS = FAMILIES,
+    HEIGHT = LEGEND + LEGEND_ROW * LEGEND_ROWS
+};
 
 typedef struct plot {
     const char *title, *unit;
@@ -287,16 +322,27 @@ typedef struct plot {
     double low;  // both axes begin here
 } plot;
 
-static const plot plots[] = {{"Instructions", "cycles", 86, 4, 10}, {"Kernels", "us", 646, 3, 10}};
+static const plot plots[] = {{"instructions", "cycles", 86, 4, 10}, {"kernels", "us", 646, 3, 10}};
 
 static const char style[] =
-    ".back{fill:#ffffff}text{fill:#24292f;font:12px sans-serif}text.small{font-size:11px}\n"
+    ".back{fill:#ffffff}text{fill:#24292f;font:12px sans-serif}\n"
     "text.head{font:bold 15px sans-serif}.grid{stroke:#d0d7de}\n"
-    ".frame{fill:none;stroke:#8c959f}.band{fill:#dde6ee}circle{fill-opacity:0.75}\n"
+    ".frame{fill:none;stroke:#8c959f}.band{fill:#dde6ee}.mark{fill-opacity:0.75}\n"
     ".p0{fill:#0072b2}.p1{fill:#b08800}.p2{fill:#009e73}.p3{fill:#d55e00}\n"
+    ".p4{fill:#0072b2}.p5{fill:#009e73}.p6{fill:#aa4499}.p7{fill:#b08800}.p8{fill:#24292f}\n"
     "@media (prefers-color-scheme:dark){.back{fill:#0d1117}text{fill:#e6edf3}\n"
     ".grid{stroke:#30363d}.frame{stroke:#6e7681}.band{fill:#22303c}\n"
-    ".p0{fill:#56b4e9}.p1{fill:#f0e442}.p2{fill:#2fd6a5}.p3{fill:#ff9448}}\n";
+    ".p0{fill:#56b4e9}.p1{fill:#f0e442}.p2{fill:#2fd6a5}.p3{fill:#ff9448}\n"
+    ".p4{fill:#56b4e9}.p5{fill:#2fd6a5}.p6{fill:#e58fd0}.p7{fill:#f0e442}.p8{fill:#e6edf3}}\n";
+
+// Paths around a point: of all instructions, then of each family of kernels.
+static const char *const marks[1 + FAMILIES] = {"m-3 0a3 3 0 1 0 6 0a3 3 0 1 0-6 0z",
+                                                "m-5 0a5 5 0 1 0 10 0a5 5 0 1 0-10 0z",
+                                                "m-4.5-4.5h9v9h-9z",
+                                                "m0-6.5l6.5 6.5-6.5 6.5-6.5-6.5z",
+                                                "m0-6l6 10.5h-12z",
+                                                "m0 6l6-10.5h-12z",
+                                                "m-6-2h4v-4h4v4h4v4h-4v4h-4v-4h-4z"};
 
 static const plot *plot_of(kind of) {
     return &plots[of == KERNEL];
@@ -305,6 +351,11 @@ static const plot *plot_of(kind of) {
 // Where a value is along an axis.
 static double along(const plot *p, double value) {
     return SIDE * log10(value / p->low) / p->decades;
+}
+
+static const char *number_text(double value, char text[16]) {
+    snprintf(text, 16, value < 1000 ? "%.0f" : "%.0f,000", value < 1000 ? value : value / 1000);
+    return text;
 }
 
 static void svg_escaped(FILE *file, const char *text) {
@@ -317,15 +368,18 @@ static void svg_escaped(FILE *file, const char *text) {
     }
 }
 
-// The band of 10 %, the diagonal, and what is beyond the plot hidden.
+// The band of 10 %, named below it, and the diagonal. The rest of the band is clipped.
 static void svg_band(FILE *file, const plot *p) {
     double up = along(p, 1.1 * p->low), down = along(p, 0.9 * p->low);
-    fprintf(file,
-            "<clipPath id=\"%s\"><rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"/></clipPath>\n"
-            "<g clip-path=\"url(#%s)\"><path d=\"M%d %.1f l%d %d v%.1f l%d %d z\" class=\"band\"/>"
-            "<path d=\"M%d %d l%d %d\" class=\"frame\"/></g>\n",
-            p->unit, p->left, TOP, SIDE, SIDE, p->unit, p->left, BOTTOM - up, SIDE, -SIDE,
-            up - down, -SIDE, SIDE, p->left, BOTTOM, SIDE, -SIDE);
+    fprintf(
+        file,
+        "<clipPath id=\"%s\"><rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"/></clipPath>\n"
+        "<g clip-path=\"url(#%s)\"><path d=\"M%d %.1f l%d %d v%.1f l%d %d z\" class=\"band\"/>"
+        "<path d=\"M%d %d l%d %d\" class=\"frame\"/></g>\n"
+        "<text transform=\"translate(%d %d) rotate(-45)\" text-anchor=\"middle\">shaded: within "
+        "10 %%</text>\n",
+        p->unit, p->left, TOP, SIDE, SIDE, p->unit, p->left, BOTTOM - up, SIDE, -SIDE, up - down,
+        -SIDE, SIDE, p->left, BOTTOM, SIDE, -SIDE, p->left + SIDE / 2 + 20, BOTTOM - SIDE / 2 + 20);
 }
 
 static void svg_axes(FILE *file, const plot *p) {
@@ -334,9 +388,8 @@ static void svg_axes(FILE *file, const plot *p) {
     const uint32_t count =
         errors_of(is_kernels ? KERNEL : A2A3_VECTOR, is_kernels ? KERNEL : A5_VECTOR, errors);
     for (int i = 0; i <= p->decades; i++, at *= 10) {
-        char number[16];
-        snprintf(number, sizeof number, at < 1000 ? "%.0f" : "%.0f,000",
-                 at < 1000 ? at : at / 1000);
+        char text[16];
+        const char *number = number_text(at, text);
         double x = p->left + along(p, at), y = BOTTOM - along(p, at);
         const char *unit = i ? "" : p->unit;
         fprintf(file,
@@ -346,60 +399,58 @@ static void svg_axes(FILE *file, const plot *p) {
                 x, TOP, SIDE, p->left, y, SIDE, x, BOTTOM + 20, number, unit, p->left - 8, y + 4,
                 number, unit);
     }
-    fprintf(
-        file,
-        "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" class=\"frame\"/>\n"
-        "<text class=\"head\" x=\"%d\" y=\"%d\">%s: median error %.1f %%, largest %.0f %%</text>\n"
-        "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">published, %s</text>\n"
-        "<text transform=\"translate(%d %d) rotate(-90)\" text-anchor=\"middle\">predicted, %s"
-        "</text>\n",
-        p->left, TOP, SIDE, SIDE, p->left, TOP - 12, p->title, errors[count / 2], errors[count - 1],
-        p->left + SIDE / 2, BOTTOM + 44, p->unit, p->left - 66, TOP + SIDE / 2, p->unit);
+    fprintf(file,
+            "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" class=\"frame\"/>\n"
+            "<text class=\"head\" x=\"%d\" y=\"%d\">%u published %s: median error %.1f %%, "
+            "largest %.1f %%</text>\n"
+            "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">published, %s (log scale)</text>\n"
+            "<text transform=\"translate(%d %d) rotate(-90)\" text-anchor=\"middle\">predicted, %s "
+            "(log scale)</text>\n",
+            p->left, TOP, SIDE, SIDE, p->left, TOP - 12, count, p->title, errors[count / 2],
+            errors[count - 1], p->left + SIDE / 2, BOTTOM + 44, p->unit, p->left - 66,
+            TOP + SIDE / 2, p->unit);
 }
 
-// A point; a kernel with its number, on alternate sides as neighbours are close.
-static void svg_point(FILE *file, const point *at, uint32_t number) {
+static void svg_mark(FILE *file, double x, double y, kind of, uint32_t family) {
+    const bool is_kernel = of == KERNEL;
+    fprintf(file, "<path d=\"M%.1f %.1f%s\" class=\"mark p%u\">", x, y,
+            marks[is_kernel ? 1 + family : 0], (unsigned)of + (is_kernel ? family : 0));
+}
+
+static void svg_point(FILE *file, const point *at) {
     const plot *p = plot_of(at->of);
-    double x = p->left + along(p, at->measured), y = BOTTOM - along(p, at->predicted);
-    fprintf(file, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%d\" class=\"p%d\"><title>", x, y,
-            at->of == KERNEL ? 5 : 3, (int)at->of);
+    svg_mark(file, p->left + along(p, at->measured), BOTTOM - along(p, at->predicted), at->of,
+             at->family);
+    fputs("<title>", file);
     svg_escaped(file, at->label);
-    fprintf(file, ": %.1f, predicted %.1f</title></circle>\n", at->measured, at->predicted);
-    if (at->of == KERNEL) {
-        bool is_left = number % 2;
-        fprintf(file, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">%u</text>\n",
-                x + (is_left ? -9 : 9), y + (is_left ? -3 : 11), is_left ? "end" : "start", number);
-    }
+    fprintf(file, ": %.1f, predicted %.1f</title></path>\n", at->measured, at->predicted);
 }
 
-// The kinds of instructions, above the diagonal; kernels by their numbers, below it.
-static void svg_legend(FILE *file) {
-    for (int i = 0; i < KERNEL; i++) {
-        int y = TOP + 26 + 20 * i, x = plots[0].left + 20;
-        fprintf(file,
-                "<circle cx=\"%d\" cy=\"%d\" r=\"4\" class=\"p%d\"/><text x=\"%d\" y=\"%d\">%s"
-                "</text>\n",
-                x, y - 4, i, x + 12, y, kind_names[i]);
-    }
-    char label[48];
-    uint32_t number = 0, count = 0;
+// A line of a legend: the mark, its name, and how many points there are with which largest error.
+static void svg_entry(FILE *file, uint32_t row, kind of, uint32_t family, const char *name) {
+    const int x = plot_of(of)->left + 12, y = LEGEND + LEGEND_ROW * (int)row;
+    double largest = 0;
+    uint32_t count = 0;
     for (uint32_t i = 0; i < point_count; i++) {
-        count += points[i].of == KERNEL;
-    }
-    for (uint32_t i = 0; i < point_count; i++) {
-        const point *at = &points[i];
-        if (at->of == KERNEL) {
-            fprintf(file, "<text class=\"small\" x=\"%d\" y=\"%u\">%u&#160; %.2f&#160; ",
-                    plots[1].left + SIDE - 280, BOTTOM - 12 - 15 * (count - 1 - number), number + 1,
-                    at->predicted / at->measured);
-            number++;
-            snprintf(label, sizeof label, "%.40s", at->label);
-            svg_escaped(file, label);
-            fputs("</text>\n", file);
+        if (points[i].of == of && points[i].family == family) {
+            largest = fmax(largest, 100 * fabs(points[i].predicted / points[i].measured - 1));
+            count++;
         }
     }
-    fprintf(file, "<text class=\"small\" x=\"%d\" y=\"%u\">predicted / published</text>\n",
-            plots[1].left + SIDE - 280, BOTTOM - 12 - 15 * count);
+    svg_mark(file, x, y - 4, of, family);
+    fprintf(file,
+            "</path><text x=\"%d\" y=\"%d\">%s</text>"
+            "<text x=\"%d\" y=\"%d\">%u points, largest error %.1f %%</text>\n",
+            x + 16, y, name, x + 190, y, count, largest);
+}
+
+static void svg_legend(FILE *file) {
+    for (uint32_t i = 0; i < KERNEL; i++) {
+        svg_entry(file, i, (kind)i, 0, kind_names[i]);
+    }
+    for (uint32_t i = 0; i < FAMILIES; i++) {
+        svg_entry(file, i, KERNEL, i, families[i].words);
+    }
 }
 
 static void write_picture(const char *path) {
@@ -412,16 +463,14 @@ static void write_picture(const char *path) {
             "%d\" role=\"img\">\n<title>Published and predicted</title>\n<style>\n%s</style>\n"
             "<rect class=\"back\" width=\"%d\" height=\"%d\"/>\n"
             "<text class=\"head\" x=\"%d\" y=\"32\">Published and predicted on Ascend 910B and "
-            "950PR; shaded: within 10 %%</text>\n",
+            "950PR</text>\n",
             WIDTH, HEIGHT, WIDTH, HEIGHT, style, WIDTH, HEIGHT, plots[0].left);
     for (size_t i = 0; i < sizeof plots / sizeof *plots; i++) {
         svg_band(file, &plots[i]);
         svg_axes(file, &plots[i]);
     }
-    uint32_t number = 0;
     for (uint32_t i = 0; i < point_count; i++) {
-        number += points[i].of == KERNEL;
-        svg_point(file, &points[i], number);
+        svg_point(file, &points[i]);
     }
     svg_legend(file);
     fputs("</svg>\n", file);

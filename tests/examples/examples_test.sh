@@ -64,10 +64,10 @@ for program in hello_workload decode_batch graph_threads llama_block; do
 done
 nm "$EXAMPLES/emit_decode" | grep -q ptowsp_npu || fail "emit_decode has no emitter"
 
-# The pictures of README.md and examples/README.md. On paper, at depth 0: a load of 300 and a latency of 500 for each of 12
-# tiles, and the last one's 900; at depth 2 the last worker starts at 900 + 500 and computes 4 tiles.
+# The pictures of README.md and examples/README.md. On paper, at depth 0: a load of 300 and a latency of 500 for each of 10
+# tiles, and the last one's 900; at depth 2 the first worker starts at 300 + 500 and computes 4 tiles.
 good timelines --directory "$DIR"
-says "12 tiles: 10500 cycles at depth 0, 5000 at depth 2: good"
+says "10 tiles: 8900 cycles at depth 0, 4400 at depth 2: good"
 # Ranks 0 and 1 send at 900, 1800 and 2700, 600 each. With one link the last of 1 begins at 3900, is
 # there at 4700, and is worked on until 5600; 2 has been done since 5000. The ring that sums 800 bytes
 # takes two messages of 400 + 100 from then on. With two links all is there at 3500, done at 4400.
@@ -241,6 +241,12 @@ good predict --svg "$DIR/predict.svg"
 says "A2/A3 element by element" "27 rows" "kernels"
 cmp "$DIR/predict.svg" examples/pictures/predict.svg ||
     fail "another picture: build/predict --svg examples/pictures/predict.svg writes it again"
+# The title again, from the rows that are printed; and a legend entry for each family of kernels.
+title=$(awk '/^kernels/ { on = 1; next } on && /^  [0-9]+ rows/ { exit } on { print 100 * ($(NF - 1) / $(NF - 2) - 1) }' "$DIR/out" |
+    tr -d - | sort -g | awk '{ e[NR] = $1 } END { printf "%d published kernels: median error %.1f %%, largest %.1f %%",
+        NR, e[int(NR / 2) + 1], e[NR] }')
+grep -qF ">$title<" "$DIR/predict.svg" || fail "predict: the picture has not the title $title"
+[ "$(grep -c '>[1-9][0-9]* points, largest error ' "$DIR/predict.svg")" = 9 ] || fail "predict: legend of 3 kinds and 6 families"
 cat > "$DIR/instructions.csv" << 'END'
 machine,instruction,dtype,rows,cols,valid_rows,valid_cols,params,variant,measured_cycles
 A2A3,TMOV,f32,64,128,63,125,Vec.RowMajor.NoneBox>Vec.RowMajor.NoneBox,UB->UB,1323
