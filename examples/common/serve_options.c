@@ -1,6 +1,7 @@
 #include "serve_options.h"
 
 #include "command.h"
+#include "print.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,7 +47,7 @@ static const char help_text[] =
     "  --threads N        threads (one for each processor); results do not depend on them\n"
     "results\n"
     "  --json             as JSON, also over time\n"
-    "  --svg FILE         a picture: queue, KV, latencies over time\n"
+    "  --svg FILE         a picture: latencies, and queue and KV over time\n"
     "  --html FILE        a page with the picture and tables\n"
     "  --perfetto FILE    a trace of all requests for ui.perfetto.dev\n";
 
@@ -83,7 +84,9 @@ static bool options_policy(const char **at, serve_policy *out_policy) {
         (!is_balanced && strcmp(plan, "chunks") != 0)) {
         return false;
     }
-    snprintf(out_policy->name, sizeof out_policy->name, "%s, %lu tokens, %s", order, chunk, plan);
+    snprintf(out_policy->name, sizeof out_policy->name, "%s, %s tokens a step, %s",
+             is_fcfs ? "first come first served" : "shortest prompt first", print_grouped(chunk),
+             is_balanced ? "balanced plan" : "equal chunks");
     out_policy->order = is_fcfs ? SERVE_FCFS : SERVE_SHORTEST;
     out_policy->chunk = (uint32_t)chunk;
     out_policy->plan = is_balanced ? SERVE_BALANCED : SERVE_CHUNKS;

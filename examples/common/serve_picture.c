@@ -1,15 +1,21 @@
-// The picture: panels one below another over one time axis, a line for each policy.
+// The picture: a row for each policy, twice.
 //
-//      title, load and machine, conclusion, legend
-//      requests that wait
-//      KV cache in use
-//      time to first token, p50 and p99, and time per token, of requests by their arrival
+//      title, load and machine, conclusion
+//                     time to first token     time per token
+//                     median     p99          median     p99          of all requests
+//      policy         #####      ######       ###        ####           bars, values, differences
+//      policy         ####       #######      ####       #####
 //
-// Latencies move over decades, and policies differ by percents. So where there are several, latencies
-// are multiples of the first policy's.
+//                     waiting    KV cache     first      token        over time
+//      policy         /\__/\     _/\__        _/\__      _/\__          lines
+//      policy         /\__/\     _/\__        _/\__      _/\__
+//      note: tokens a step, plans
 //
-// Colours are those of Okabe and Ito 2008, which people who do not see all colours can tell apart;
-// lines differ in their dashes, too.
+// Bars show which policy is better and by how much. Lines show when: each cell has the first policy's line
+// in grey behind its own. Cells of a column share their axes. Latencies vary over decades, so their axes
+// are logarithmic.
+//
+// Colours are those of Okabe and Ito 2008, which people who do not see all colours can tell apart.
 
 #include "serve_report.h"
 
@@ -17,21 +23,25 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     WIDTH = 960,
-    LEFT = 76,
-    RIGHT = 36,
-    PLOT_WIDTH = WIDTH - LEFT - RIGHT,
-    PLOT_HEIGHT = 104,
-    PANEL_HEIGHT = PLOT_HEIGHT + 40,
+    MARGIN = 20,
+    LEFT = 222,   // of the first column of cells
+    PITCH = 186,  // of columns
+    PLOT_WIDTH = 146,
+    PLOT_HEIGHT = 44,
+    ROW = 60,      // of cells
+    BAR_ROW = 44,  // of bars
+    BAR_HEIGHT = 12,
+    TITLES_HEIGHT = 54,  // the title of a part, and two lines for each column
+    PART_GAP = 24,
     HEAD_HEIGHT = 74,
-    LEGEND_ROW = 20,
-    LEGEND_COLUMNS = 3,
     SENTENCE_ROW = 18,
-    FACTOR_MAX = 10,  // of latencies, drawn
-    POINTS = 128,     // of the queue and of KV, at most
-    WINDOWS = 64      // of latencies
+    COLUMNS = 4,
+    POINTS = 64,  // of the queue and of KV, at most
+    WINDOWS = 48  // of latencies
 };
 
 typedef struct picture_line {
@@ -39,23 +49,31 @@ typedef struct picture_line {
     uint32_t count;
 } picture_line;
 
+// Columns of lines and of bars: two lines of title.
 typedef enum picture_kind {
     PICTURE_WAITING,
     PICTURE_KV,
-    PICTURE_FIRST_P50,
-    PICTURE_FIRST_P99,
-    PICTURE_TOKEN_P50,
-    PICTURE_TOKEN_P99,
-    PICTURE_COUNT
+    PICTURE_FIRST,
+    PICTURE_TOKEN
 } picture_kind;
 
+static const char *const picture_panels[COLUMNS][2] = {
+    {"requests that wait", "count"},
+    {"KV cache in use", "% of its pages"},
+    {"time to first token", "median, s, log scale"},
+    {"time per token", "median, ms, log scale"},
+};
+
 static const struct {
-    const char *title, *unit;
-    bool is_latency;
-} picture_panels[PICTURE_COUNT] = {
-    {"requests that wait", "", false},       {"KV cache in use, %", "", false},
-    {"time to first token, p50", "s", true}, {"time to first token, p99", "s", true},
-    {"time per token, p50", "ms", true},     {"time per token, p99", "ms", true},
+    const char *title[2], *unit;
+    serve_metric metric;
+    int quantile;
+    double scale;
+} picture_bars[COLUMNS] = {
+    {{"time to first token", "median"}, "s", SERVE_FIRST, SERVE_P50, 1.0},
+    {{"time to first token", "99th percentile"}, "s", SERVE_FIRST, SERVE_P99, 1.0},
+    {{"time per token", "median"}, "ms", SERVE_TOKEN, SERVE_P50, 1e3},
+    {{"time per token", "99th percentile"}, "ms", SERVE_TOKEN, SERVE_P99, 1e3},
 };
 
 // An axis from low to high, in pixels from the bottom or the left.
@@ -99,7 +117,7 @@ static void picture_intervals(const serve_result *q, picture_kind kind, picture_
 
 static void picture_latencies(const serve_load *load, const serve_result *q, picture_kind kind,
                               picture_line *line) {
-    serve_metric metric = kind >= PICTURE_TOKEN_P50 ? SERVE_TOKEN : SERVE_FIRST;
+    serve_metric metric = kind == PICTURE_TOKEN ? SERVE_TOKEN : SERVE_FIRST;
     uint64_t window_ns = load->requests[load->count - 1].arrival_ns / WINDOWS + 1;
     uint32_t begin = 0;
     for (uint32_t i = 0; i < WINDOWS; i++) {
@@ -108,28 +126,27 @@ static void picture_latencies(const serve_load *load, const serve_result *q, pic
             end++;
         }
         serve_summary s = serve_summarize(load, q, metric, SERVE_CLASS_ALL, begin, end);
-        double value = kind == PICTURE_FIRST_P50 || kind == PICTURE_TOKEN_P50 ? s.p50 : s.p99;
         line->x[i] = ((double)i + 0.5) * (double)window_ns * 1e-9;
-        line->y[i] = s.count == 0 ? -1.0 : value * (metric == SERVE_TOKEN ? 1e3 : 1.0);
+        line->y[i] = s.count == 0 ? -1.0 : s.p50 * (metric == SERVE_TOKEN ? 1e3 : 1.0);
         begin = end;
     }
     line->count = WINDOWS;
 }
 
-// Lines as multiples of the first one.
-static void picture_divide(picture_line *lines, uint32_t count) {
-    for (uint32_t i = count; i-- > 0;) {
-        for (uint32_t k = 0; k < lines[i].count; k++) {
-            double *y = &lines[i].y[k];
-            const double by = lines[0].y[k];
-            *y = by > 0.0 && *y > 0.0 ? fmin(fmax(*y / by, 1.0 / FACTOR_MAX), FACTOR_MAX) : -1.0;
-        }
+// The line of a policy in a column of cells.
+static void picture_line_make(const serve_report *r, uint32_t policy, picture_kind kind,
+                              picture_line *line) {
+    line->count = 0;
+    if (kind == PICTURE_WAITING || kind == PICTURE_KV) {
+        picture_intervals(&r->results[policy], kind, line);
+    } else {
+        picture_latencies(&r->load, &r->results[policy], kind, line);
     }
 }
 
-// The vertical axis of a panel, for all its lines.
+// The vertical axis of a column, for all its lines.
 static picture_axis picture_vertical(const picture_line *lines, uint32_t count, picture_kind kind) {
-    picture_axis a = {0.0, 0.0, PLOT_HEIGHT, picture_panels[kind].is_latency};
+    picture_axis a = {0.0, 0.0, PLOT_HEIGHT, kind >= PICTURE_FIRST};
     double low = INFINITY;
     for (uint32_t i = 0; i < count; i++) {
         for (uint32_t k = 0; k < lines[i].count; k++) {
@@ -138,10 +155,7 @@ static picture_axis picture_vertical(const picture_line *lines, uint32_t count, 
             low = y > 0.0 ? fmin(low, y) : low;
         }
     }
-    if (a.is_log && count > 1) {
-        a.high = picture_round(fmax(2.0, fmax(a.high, 1.0 / low)), 1.0);
-        a.low = 1.0 / a.high;
-    } else if (a.is_log) {
+    if (a.is_log) {
         // To 1, 2 or 5 times a power of ten, and at least a decade.
         a.low = a.high > 0.0 ? 1.0 / picture_round(1.0 / low, 1.0) : 1.0;
         a.high = a.high > 0.0 ? picture_round(a.high, 1.0) : 10.0;
@@ -154,37 +168,31 @@ static picture_axis picture_vertical(const picture_line *lines, uint32_t count, 
     return a;
 }
 
-// -- drawing --------------------------------------------------------------------------------------
+// -- text -----------------------------------------------------------------------------------------
 
 // Dark and light are classes, which viewers that know no schemes draw in light.
-static void picture_style(FILE *to) {
-    static const char *const light[] = {"#0072b2", "#d55e00", "#009e73", "#aa4499",
-                                        "#000000", "#56b4e9", "#b08800", "#888888"};
-    static const char *const dark[] = {"#56b4e9", "#ff9448", "#2fd6a5", "#e58fd0",
-                                       "#ffffff", "#0f8fdf", "#f0e442", "#9a9a9a"};
-    static const char *const dashes[] = {"none", "7 3", "2 3", "10 3 2 3",
-                                         "none", "7 3", "2 3", "10 3 2 3"};
-    fputs("<style>\n"
-          ".back{fill:#ffffff}.text{fill:#24292f;font:12px sans-serif}\n"
-          ".small{fill:#57606a;font:11px sans-serif}.title{font:bold 15px sans-serif}\n"
-          ".grid{stroke:#d0d7de;stroke-width:1}.frame{fill:none;stroke:#8c959f}\n"
-          ".line{fill:none;stroke-width:1.6;stroke-linejoin:round}\n",
-          to);
-    for (int i = 0; i < SERVE_POLICIES_MAX; i++) {
-        fprintf(to, ".p%d{stroke:%s;stroke-dasharray:%s}\n", i, light[i], dashes[i]);
-    }
-    fputs("@media (prefers-color-scheme:dark){\n"
-          ".back{fill:#0d1117}.text{fill:#e6edf3}.small{fill:#9da7b1}\n"
-          ".grid{stroke:#30363d}.frame{stroke:#6e7681}\n",
-          to);
-    for (int i = 0; i < SERVE_POLICIES_MAX; i++) {
-        fprintf(to, ".p%d{stroke:%s}\n", i, dark[i]);
-    }
-    fputs("}\n</style>\n", to);
+static const char picture_style[] =
+    "<style>\n"
+    ".back{fill:#ffffff}.text{fill:#24292f;font:12px sans-serif}\n"
+    ".small{fill:#57606a;font:11px sans-serif}.title{font:bold 15px sans-serif}\n"
+    ".part{font:bold 13px sans-serif}.strong{font-weight:bold}\n"
+    ".grid{stroke:#d0d7de;stroke-width:1}.frame{fill:none;stroke:#8c959f}\n"
+    ".line{fill:none;stroke:#0072b2;stroke-width:1.6;stroke-linejoin:round}\n"
+    ".first{stroke:#b1b8c0}.bar{fill:#0072b2}.lowest{fill:#009e73}\n"
+    "@media (prefers-color-scheme:dark){\n"
+    ".back{fill:#0d1117}.text{fill:#e6edf3}.small{fill:#9da7b1}\n"
+    ".grid{stroke:#30363d}.frame{stroke:#6e7681}\n"
+    ".line{stroke:#56b4e9}.first{stroke:#626a73}.bar{fill:#56b4e9}.lowest{fill:#2fd6a5}\n"
+    "}\n</style>\n";
+
+static void picture_text(FILE *to, const char *look, double x, double y, const char *text) {
+    fprintf(to, "<text class=\"%s\" x=\"%.1f\" y=\"%.1f\">", look, x, y);
+    print_xml(to, text);
+    fputs("</text>\n", to);
 }
 
-// Where the legend begins: below the conclusion.
-static double picture_legend(const serve_report *r) {
+// Where the bars begin: below the conclusion.
+static double picture_bars_top(const serve_report *r) {
     uint32_t sentences = 0;
     while (serve_report_conclusion(r, sentences)) {
         sentences++;
@@ -203,24 +211,72 @@ static void picture_head(const serve_report *r, FILE *to) {
     print_xml(to, s->machine.name);
     fprintf(to, "; a KV cache of %s tokens</text>\n", print_grouped(r->results[0].pages * s->page));
     const char *sentence;
-    uint32_t sentences = 0;
-    for (; (sentence = serve_report_conclusion(r, sentences)) != NULL; sentences++) {
-        fprintf(to, "<text class=\"text\" x=\"20\" y=\"%d\">",
-                HEAD_HEIGHT + (int)sentences * SENTENCE_ROW - 4);
-        print_xml(to, sentence);
-        fputs("</text>\n", to);
-    }
-    for (uint32_t i = 0; i < r->policy_count; i++) {
-        double x = 20.0 + i % LEGEND_COLUMNS * ((WIDTH - 40.0) / LEGEND_COLUMNS);
-        double y = picture_legend(r) + i / LEGEND_COLUMNS * (double)LEGEND_ROW;
-        fprintf(to,
-                "<path class=\"line p%u\" d=\"M%.1f %.1fh40\"/>"
-                "<text class=\"text\" x=\"%.1f\" y=\"%.1f\">",
-                (unsigned)i, x, y - 4.0, x + 48.0, y);
-        print_xml(to, r->policies[i].name);
-        fputs("</text>\n", to);
+    for (uint32_t i = 0; (sentence = serve_report_conclusion(r, i)) != NULL; i++) {
+        picture_text(to, "text", MARGIN, HEAD_HEIGHT - 4 + i * (double)SENTENCE_ROW, sentence);
     }
 }
+
+// A policy at the left of its row: its order, and the rest of its name below.
+static void picture_policy(const serve_report *r, uint32_t policy, double y, FILE *to) {
+    const char *name = r->policies[policy].name, *rest = strstr(name, ", ");
+    char order[sizeof r->policies[policy].name];
+    snprintf(order, sizeof order, "%.*s", (int)(rest ? (size_t)(rest - name) : strlen(name)), name);
+    picture_text(to, "text strong", MARGIN, y, order);
+    picture_text(to, "small", MARGIN, y + 16.0, rest ? rest + 2 : "");
+}
+
+static double picture_column(uint32_t column) {
+    return LEFT + (double)column * PITCH;
+}
+
+// -- bars -----------------------------------------------------------------------------------------
+
+// A latency of a policy as a bar, in words below it, and beside the first policy's.
+static void picture_bar(const serve_report *r, uint32_t policy, uint32_t column, double high,
+                        double y, FILE *to) {
+    const serve_metric metric = picture_bars[column].metric;
+    const int quantile = picture_bars[column].quantile;
+    const double value = serve_report_latency(r, policy, metric, SERVE_CLASS_ALL, quantile);
+    const double first = serve_report_latency(r, 0, metric, SERVE_CLASS_ALL, quantile);
+    const double shown = value * picture_bars[column].scale, x = picture_column(column);
+    const bool is_best = serve_report_best(r, metric, SERVE_CLASS_ALL, quantile) == policy;
+    fprintf(to,
+            "<rect class=\"bar%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\"/>\n"
+            "<text class=\"text%s\" x=\"%.1f\" y=\"%.1f\">%s %s",
+            is_best ? " lowest" : "", x, y - 10.0, high > 0.0 ? value / high * PLOT_WIDTH : 0.0,
+            BAR_HEIGHT, is_best ? " strong" : "", x, y + 16.0,
+            print_fixed(shown, shown < 1.0 ? 3 : 2), picture_bars[column].unit);
+    if (policy > 0 && first > 0.0) {
+        const double percent = (value / first - 1.0) * 100.0;
+        fprintf(to, ", %s %% %s", print_fixed(fabs(percent), 1), percent < 0.0 ? "less" : "more");
+    }
+    fputs("</text>\n", to);
+}
+
+static void picture_bars_draw(const serve_report *r, double top, FILE *to) {
+    picture_text(to, "text part", MARGIN, top + 16.0,
+                 r->policy_count > 1 ? "All requests: less is better; the lowest is green; "
+                                       "differences are to the first row"
+                                     : "All requests");
+    top += TITLES_HEIGHT;
+    for (uint32_t column = 0; column < COLUMNS; column++) {
+        double high = 0.0;
+        for (uint32_t i = 0; i < r->policy_count; i++) {
+            high = fmax(high, serve_report_latency(r, i, picture_bars[column].metric,
+                                                   SERVE_CLASS_ALL, picture_bars[column].quantile));
+        }
+        picture_text(to, "text", picture_column(column), top - 16.0, picture_bars[column].title[0]);
+        picture_text(to, "small", picture_column(column), top - 2.0, picture_bars[column].title[1]);
+        for (uint32_t i = 0; i < r->policy_count; i++) {
+            picture_bar(r, i, column, high, top + 20.0 + i * (double)BAR_ROW, to);
+        }
+    }
+    for (uint32_t i = 0; i < r->policy_count; i++) {
+        picture_policy(r, i, top + 20.0 + i * (double)BAR_ROW, to);
+    }
+}
+
+// -- lines over time ------------------------------------------------------------------------------
 
 // A number of an axis, short.
 static const char *picture_number(double value) {
@@ -231,63 +287,55 @@ static const char *picture_number(double value) {
                                                                              : 3);
 }
 
-static void picture_horizontal_line(FILE *to, double bottom, double y, double value) {
-    fprintf(to,
-            "<path class=\"grid\" d=\"M%d %.1fh%d\"/>"
-            "<text class=\"small\" text-anchor=\"end\" x=\"%d\" y=\"%.1f\">%s</text>\n",
-            LEFT, bottom - y, PLOT_WIDTH, LEFT - 6, bottom - y + 4.0, picture_number(value));
+// A horizontal line; values at the ends of the axis are written.
+static void picture_level(FILE *to, const picture_axis *vertical, double left, double bottom,
+                          double value) {
+    const double y = bottom - picture_at(vertical, value);
+    fprintf(to, "<path class=\"grid\" d=\"M%.1f %.1fh%d\"/>\n", left, y, PLOT_WIDTH);
+    if (value <= vertical->low * 1.0001 || value >= vertical->high * 0.9999) {
+        fprintf(to, "<text class=\"small\" text-anchor=\"end\" x=\"%.1f\" y=\"%.1f\">%s</text>\n",
+                left - 4.0, y + 4.0, picture_number(value));
+    }
 }
 
-static void picture_grid(const picture_axis *time, const picture_axis *vertical, double bottom,
-                         bool has_labels, FILE *to) {
+static void picture_grid(const picture_axis *time, const picture_axis *vertical, double left,
+                         double bottom, bool has_times, FILE *to) {
+    picture_level(to, vertical, left, bottom, vertical->low);
+    picture_level(to, vertical, left, bottom, vertical->high);
     if (vertical->is_log) {
-        double decades = log10(vertical->high / vertical->low);
-        int first = (int)floor(log10(vertical->low) + 1e-9);
-        int last = (int)floor(log10(vertical->high) + 1e-9), every = decades > 5.5 ? 2 : 1;
-        for (int power = first; power <= last; power += every) {
-            static const double between[] = {1.0, 2.0, 5.0};
-            for (int k = 0; k < (decades < 2.5 ? 3 : 1); k++) {
-                double value = pow(10.0, power) * between[k];
-                if (value >= vertical->low * 0.9999 && value <= vertical->high * 1.0001) {
-                    picture_horizontal_line(to, bottom, picture_at(vertical, value), value);
-                }
-            }
-        }
-    } else {
-        double step = picture_round(vertical->high, 5.0);
-        for (double value = 0.0; value <= vertical->high * 1.0001; value += step) {
-            picture_horizontal_line(to, bottom, picture_at(vertical, value), value);
+        double value = pow(10.0, floor(log10(vertical->low) + 1e-9) + 1.0);
+        for (; value < vertical->high * 0.9999; value *= 10.0) {
+            picture_level(to, vertical, left, bottom, value);
         }
     }
     // Minutes and hours where they are of use: steps are round in the unit that is shown.
     double unit = time->high > 4.0 * 3600.0 ? 3600.0 : time->high > 600.0 ? 60.0 : 1.0;
-    double step = picture_round(time->high / unit, 13.0) * unit;
+    double step = picture_round(time->high / unit, 3.0) * unit;
     for (int i = 0; i * step <= time->high * 1.0001; i++) {
-        double x = LEFT + picture_at(time, i * step);
-        fprintf(to, "<path class=\"grid\" d=\"M%.1f %.1fv-%d\"/>", x, bottom, PLOT_HEIGHT);
-        if (has_labels) {
-            fprintf(
-                to,
-                "<text class=\"small\" text-anchor=\"middle\" x=\"%.1f\" y=\"%.1f\">%s%s</text>", x,
-                bottom + 16.0, print_fixed(i * step / unit, step / unit < 1.0 ? 1 : 0),
-                unit > 60.0  ? " h"
-                : unit > 1.0 ? " min"
-                             : " s");
+        double x = left + picture_at(time, i * step);
+        fprintf(to, "<path class=\"grid\" d=\"M%.1f %.1fv-%d\"/>\n", x, bottom, PLOT_HEIGHT);
+        if (has_times) {
+            fprintf(to,
+                    "<text class=\"small\" text-anchor=\"middle\" x=\"%.1f\" y=\"%.1f\">%s%s"
+                    "</text>\n",
+                    x, bottom + 16.0, print_fixed(i * step / unit, step / unit < 1.0 ? 1 : 0),
+                    unit > 60.0  ? " h"
+                    : unit > 1.0 ? " min"
+                                 : " s");
         }
-        putc('\n', to);
     }
 }
 
-static void picture_path(const picture_line *line, uint32_t policy, const picture_axis *time,
-                         const picture_axis *vertical, double bottom, FILE *to) {
+static void picture_path(const picture_line *line, const char *look, const picture_axis *time,
+                         const picture_axis *vertical, double left, double bottom, FILE *to) {
     bool is_drawing = false;
-    fprintf(to, "<path class=\"line p%u\" d=\"", (unsigned)policy);
+    fprintf(to, "<path class=\"%s\" d=\"", look);
     for (uint32_t i = 0; i < line->count; i++) {
         if (line->y[i] < 0.0) {
             is_drawing = false;
             continue;
         }
-        double x = LEFT + picture_at(time, line->x[i]),
+        double x = left + picture_at(time, line->x[i]),
                y = bottom - picture_at(vertical, line->y[i]);
         // A point without neighbours is a short line.
         fprintf(to, is_drawing ? "L%.1f %.1f" : "M%.1f %.1fh1", x, y);
@@ -296,61 +344,67 @@ static void picture_path(const picture_line *line, uint32_t policy, const pictur
     fputs("\"/>\n", to);
 }
 
-static void picture_panel(const serve_report *r, picture_kind kind, const picture_axis *time,
+// A column of cells, all policies one below another.
+static void picture_cells(const serve_report *r, picture_kind kind, const picture_axis *time,
                           double top, FILE *to) {
-    picture_line *lines = (picture_line *)calloc(r->policy_count, sizeof *lines);
-    double bottom = top + PLOT_HEIGHT;
+    picture_line *lines = (picture_line *)malloc(r->policy_count * sizeof *lines);
+    const double left = picture_column(kind);
     if (!lines) {
         return;
     }
     for (uint32_t i = 0; i < r->policy_count; i++) {
-        if (kind == PICTURE_WAITING || kind == PICTURE_KV) {
-            picture_intervals(&r->results[i], kind, &lines[i]);
-        } else {
-            picture_latencies(&r->load, &r->results[i], kind, &lines[i]);
-        }
+        picture_line_make(r, i, kind, &lines[i]);
     }
-    const bool is_latency = picture_panels[kind].is_latency;
-    if (is_latency && r->policy_count > 1) {
-        picture_divide(lines, r->policy_count);
-    }
-    picture_axis vertical = picture_vertical(lines, r->policy_count, kind);
-    fprintf(to, "<g>\n<text class=\"text\" x=\"%d\" y=\"%.1f\">%s", LEFT, top - 7.0,
-            picture_panels[kind].title);
-    if (is_latency && r->policy_count > 1) {
-        fputs(", relative to ", to);
-        print_xml(to, r->policies[0].name);
-    } else if (is_latency) {
-        fprintf(to, ", %s (logarithmic)", picture_panels[kind].unit);
-    }
-    fputs("</text>\n", to);
-    picture_grid(time, &vertical, bottom, kind + 1 == PICTURE_COUNT, to);
-    fprintf(to, "<rect class=\"frame\" x=\"%d\" y=\"%.1f\" width=\"%d\" height=\"%d\"/>\n", LEFT,
-            top, PLOT_WIDTH, PLOT_HEIGHT);
+    const picture_axis vertical = picture_vertical(lines, r->policy_count, kind);
+    fputs("<g>\n", to);
+    picture_text(to, "text", left, top - 16.0, picture_panels[kind][0]);
+    picture_text(to, "small", left, top - 2.0, picture_panels[kind][1]);
     for (uint32_t i = 0; i < r->policy_count; i++) {
-        picture_path(&lines[i], i, time, &vertical, bottom, to);
+        const double above = top + 8.0 + i * (double)ROW, bottom = above + PLOT_HEIGHT;
+        picture_grid(time, &vertical, left, bottom, i + 1 == r->policy_count, to);
+        fprintf(to, "<rect class=\"frame\" x=\"%.1f\" y=\"%.1f\" width=\"%d\" height=\"%d\"/>\n",
+                left, above, PLOT_WIDTH, PLOT_HEIGHT);
+        if (i > 0) {
+            picture_path(&lines[0], "line first", time, &vertical, left, bottom, to);
+        }
+        picture_path(&lines[i], "line", time, &vertical, left, bottom, to);
     }
     fputs("</g>\n", to);
     free(lines);
 }
 
-void serve_report_svg(const serve_report *r, FILE *to) {
-    uint32_t legend_rows = (r->policy_count + LEGEND_COLUMNS - 1) / LEGEND_COLUMNS;
-    double top = picture_legend(r) + legend_rows * (double)LEGEND_ROW + 14.0;
-    int height = (int)top + PICTURE_COUNT * PANEL_HEIGHT + 4;
+static void picture_cells_draw(const serve_report *r, double top, FILE *to) {
     picture_axis time = {0.0, 1e-9, PLOT_WIDTH, false};
     for (uint32_t i = 0; i < r->policy_count; i++) {
         time.high = fmax(time.high, (double)r->results[i].end_ns * 1e-9);
     }
+    picture_text(to, "text part", MARGIN, top + 16.0,
+                 r->policy_count > 1 ? "Over time; grey is the first row again" : "Over time");
+    top += TITLES_HEIGHT;
+    for (uint32_t i = 0; i < r->policy_count; i++) {
+        picture_policy(r, i, top + 28.0 + i * (double)ROW, to);
+    }
+    for (int kind = 0; kind < COLUMNS; kind++) {
+        picture_cells(r, (picture_kind)kind, &time, top, to);
+    }
+}
+
+void serve_report_svg(const serve_report *r, FILE *to) {
+    const double bars = picture_bars_top(r);
+    const double cells = bars + TITLES_HEIGHT + r->policy_count * (double)BAR_ROW + PART_GAP;
+    const int height = (int)(cells + TITLES_HEIGHT + r->policy_count * (double)ROW) + 2 * PART_GAP;
     fprintf(to,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
             "viewBox=\"0 0 %d %d\" role=\"img\">\n<title>Serving simulation</title>\n",
             WIDTH, height, WIDTH, height);
-    picture_style(to);
+    fputs(picture_style, to);
     fprintf(to, "<rect class=\"back\" width=\"%d\" height=\"%d\"/>\n", WIDTH, height);
     picture_head(r, to);
-    for (int kind = 0; kind < PICTURE_COUNT; kind++) {
-        picture_panel(r, (picture_kind)kind, &time, top + kind * PANEL_HEIGHT, to);
-    }
+    picture_bars_draw(r, bars, to);
+    picture_cells_draw(r, cells, to);
+    picture_text(
+        to, "small", MARGIN, height - 12.0,
+        "Tokens a step: the most query tokens of one step, of decoding and of prompts. Plan: "
+        "how attention is divided among lanes, into equal chunks or into equal loads.");
     fputs("</svg>\n", to);
 }

@@ -27,7 +27,7 @@ typedef enum serve_order {
 } serve_order;
 
 typedef struct serve_policy {
-    char name[64];
+    char name[80];  // in words: order, tokens, plan, with ", " between them
     serve_order order;
     uint32_t chunk;  // query tokens of a step, but that no sequence that decodes goes without
     serve_plan plan;
