@@ -1,10 +1,11 @@
-// Draws the three pictures of README.md, each with one time axis for what it compares:
+// Draws pictures of README.md and examples/README.md, each with one time axis for two runs:
 //
 //      plans.svg       a decode step of a ragged batch on 8 lanes: a chunk plan, whose units go to the
 //                      lane that is free first, and whose merges wait for all of them; and a balanced
 //                      plan of the same batch
 //      pipeline.svg    a load and three workers, with a rendezvous and with a channel of depth 2
-//      ranks.svg       two stages on two ranks each, which share the link to the other node
+//      ranks.svg       two stages on two ranks each, which share a link to the other node, or have
+//                      one each
 //
 //      timelines --directory examples/pictures
 //

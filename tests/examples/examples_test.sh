@@ -77,6 +77,28 @@ for picture in plans pipeline ranks; do
         fail "another picture: build/timelines --directory examples/pictures writes it again"
     grep -qF "pictures/$picture.svg)" README.md examples/README.md || fail "no README has $picture.svg"
 done
+# Titles of plans.svg: in both plans units cover each request once, a whole one or at least two parts; equal ones in
+# the first plan, to a page of 16 tokens.
+awk '
+    BEGIN { n = split("9600 700 2500 310 4200 1100 180 6300 900 2100 450", lengths) }
+    function check(is_equal,    i, bad) {
+        for (i = 1; i <= n; i++) {
+            bad = sum[i] != lengths[i] || whole[i] + (parts[i] > 1) != 1 || (is_equal && high[i] - low[i] > 16)
+            if (bad) { print "request " i - 1 " is planned wrongly"; exit 1 }
+        }
+        split("", sum); split("", whole); split("", parts); split("", high); split("", low)
+    }
+    /<title>Equal chunks/ { seen++ }
+    /<title>Balanced plan/ { seen++; check(1) }
+    /<title>(whole|split) request=/ {
+        match($0, /(whole|split) request=[0-9]+ kv=[0-9]+/)
+        split(substr($0, RSTART, RLENGTH), field, /[ =]/)
+        i = field[3] + 1; kv = field[5]; sum[i] += kv
+        if (field[1] == "whole") { whole[i]++ } else {
+            low[i] = parts[i] && low[i] < kv ? low[i] : kv; high[i] = high[i] > kv ? high[i] : kv; parts[i]++
+        }
+    }
+    END { check(0); if (seen != 2) exit 1 }' "$DIR/plans.svg" || fail "timelines: plans.svg does not show what its titles say"
 bad "$DIR/none/plans.svg: cannot be written" timelines --directory "$DIR/none"
 
 # Requests that share prefixes; both plans are right, and the tree reads less.
