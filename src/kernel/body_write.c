@@ -129,7 +129,9 @@ static void pwsp_write_type(const pwsp_kop *op, ptowsp_output text) {
 static void pwsp_write_alloc(const ptowsp_body *body, uint32_t at, const pwsp_kop *op,
                              ptowsp_output text) {
     const uint32_t like = pwsp_write_find_like(body, at, op);
-    pwsp_text_format(text, " %s %s", pwsp_memory_word(op->memory), pwsp_layout_word(op->layout));
+    const char *memory = pwsp_memory_word(op->memory), *layout = pwsp_layout_word(op->layout);
+    PTOWSP_ASSERT(memory && layout && "the builder refuses others");
+    pwsp_text_format(text, " %s %s", memory, layout);
     if (like) {
         pwsp_text_format(text, " like %%%u", like);
     }
