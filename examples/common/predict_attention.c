@@ -39,11 +39,11 @@ typedef struct ring {
     uint64_t full_at[SLOTS], free_at[SLOTS];
 } ring;
 
-typedef struct schedule {
+typedef struct attention_order {
     ptoisa_core cube, vector;
     ring scores, weights, products;
     uint64_t panels, pieces, sums, keys;  // so far; and of all
-} schedule;
+} attention_order;
 
 static ptoisa_tile ub_tile(ptoisa_dtype dtype, uint32_t rows, uint32_t cols) {
     return ptoisa_tile_make(NULL, dtype, PTOISA_VEC, PTOISA_ROW_MAJOR, rows, cols);
@@ -54,7 +54,7 @@ static void hand_over(ptoisa_core *core, ptoisa_pipe from, ptoisa_pipe to, uint3
     ptoisa_wait_flag(core, from, to, event);
 }
 
-static uint64_t keys_of(const schedule *s, uint64_t tile) {
+static uint64_t keys_of(const attention_order *s, uint64_t tile) {
     uint64_t left = s->keys - tile * TILE;
     return left < TILE ? left : TILE;
 }
@@ -63,7 +63,7 @@ static uint64_t keys_of(const schedule *s, uint64_t tile) {
 
 // A product of 128 x 128 x 128. The factors are loaded into one of two places in L1 (of scores, the
 // queries are there), and go to one of two in L0.
-static void multiply_factors(schedule *s, bool is_scores, bool is_first) {
+static void multiply_factors(attention_order *s, bool is_scores, bool is_first) {
     ptoisa_core *core = &s->cube;
     uint32_t panel = (uint32_t)(s->panels++ % 2), piece = (uint32_t)(s->pieces++ % 2);
     ptoisa_tile left =
@@ -97,7 +97,7 @@ static void multiply_factors(schedule *s, bool is_scores, bool is_first) {
 }
 
 // Drains a sum from one of two places in L0C.
-static void drain(schedule *s) {
+static void drain(attention_order *s) {
     uint32_t at = (uint32_t)(s->sums++ % 2);
     ptoisa_tile sum = ptoisa_tile_make(NULL, PTOISA_F32, PTOISA_ACC, PTOISA_NZ, SIDE, SIDE);
     hand_over(&s->cube, PTOISA_PIPE_M, PTOISA_PIPE_FIX, at);
@@ -105,7 +105,7 @@ static void drain(schedule *s) {
     ptoisa_set_flag(&s->cube, PTOISA_PIPE_FIX, PTOISA_PIPE_M, at);
 }
 
-static void score(schedule *s, uint64_t tile) {
+static void score(attention_order *s, uint64_t tile) {
     ptoisa_wait_until(&s->cube, PTOISA_PIPE_FIX, s->scores.free_at[tile % SLOTS]);
     for (uint64_t at = 0; at < keys_of(s, tile); at += SIDE) {
         multiply_factors(s, true, true);
@@ -114,7 +114,7 @@ static void score(schedule *s, uint64_t tile) {
     s->scores.full_at[tile % SLOTS] = s->cube.clock[PTOISA_PIPE_FIX];
 }
 
-static void weigh(schedule *s, uint64_t tile) {
+static void weigh(attention_order *s, uint64_t tile) {
     ptoisa_wait_until(&s->cube, PTOISA_PIPE_MTE2, s->weights.full_at[tile % SLOTS]);
     for (uint64_t at = 0; at < keys_of(s, tile); at += SIDE) {
         multiply_factors(s, false, at == 0);
@@ -128,7 +128,7 @@ static void weigh(schedule *s, uint64_t tile) {
 // -- a vector core --------------------------------------------------------------------------------
 
 // Two instructions that do not need each other, of a slice and of its column, and a barrier.
-static void step(schedule *s, ptoisa_op op, ptoisa_tile *tile, ptoisa_tile *operand,
+static void step(attention_order *s, ptoisa_op op, ptoisa_tile *tile, ptoisa_tile *operand,
                  ptoisa_op small_op, ptoisa_tile *small) {
     ptoisa_issue(&s->vector, op, tile, tile, operand);
     if (small) {
@@ -137,7 +137,7 @@ static void step(schedule *s, ptoisa_op op, ptoisa_tile *tile, ptoisa_tile *oper
     ptoisa_pipe_barrier(&s->vector, PTOISA_PIPE_V);
 }
 
-static void soften_slice(schedule *s, uint32_t cols, uint32_t slot) {
+static void soften_slice(attention_order *s, uint32_t cols, uint32_t slot) {
     ptoisa_core *core = &s->vector;
     ptoisa_tile scores = ub_tile(PTOISA_F32, SLICE, cols),
                 weights = ub_tile(PTOISA_F16, SLICE, cols);
@@ -165,7 +165,7 @@ static void soften_slice(schedule *s, uint32_t cols, uint32_t slot) {
     ptoisa_set_flag(core, PTOISA_PIPE_MTE3, PTOISA_PIPE_V, slot);
 }
 
-static void soften(schedule *s, uint64_t tile) {
+static void soften(attention_order *s, uint64_t tile) {
     ptoisa_wait_until(&s->vector, PTOISA_PIPE_MTE2, s->scores.full_at[tile % SLOTS]);
     ptoisa_wait_until(&s->vector, PTOISA_PIPE_MTE3, s->weights.free_at[tile % SLOTS]);
     for (uint32_t slice = 0; slice < OWN_ROWS / SLICE; slice++) {
@@ -175,7 +175,7 @@ static void soften(schedule *s, uint64_t tile) {
     s->weights.full_at[tile % SLOTS] = s->vector.clock[PTOISA_PIPE_MTE3];
 }
 
-static void update(schedule *s, uint64_t tile) {
+static void update(attention_order *s, uint64_t tile) {
     ptoisa_core *core = &s->vector;
     uint32_t slot = (uint32_t)(2 + tile % 2);
     ptoisa_tile output = ub_tile(PTOISA_F32, OWN_ROWS, ATTENTION_HEAD);
@@ -196,7 +196,7 @@ static void update(schedule *s, uint64_t tile) {
     ptoisa_set_flag(core, PTOISA_PIPE_V, PTOISA_PIPE_MTE2, slot);
 }
 
-static void finish_block(schedule *s) {
+static void finish_block(attention_order *s) {
     ptoisa_tile output = ub_tile(PTOISA_F32, OWN_ROWS, ATTENTION_HEAD);
     ptoisa_tile column =
         ptoisa_tile_make(NULL, PTOISA_F32, PTOISA_VEC, PTOISA_COL_MAJOR, OWN_ROWS, 1);
@@ -207,7 +207,7 @@ static void finish_block(schedule *s) {
 
 // -- a block --------------------------------------------------------------------------------------
 
-static void begin_block(schedule *s, uint64_t keys) {
+static void begin_block(attention_order *s, uint64_t keys) {
     memset(s, 0, sizeof *s);
     s->keys = keys;
     ptoisa_core_init(&s->cube, PTOISA_MODEL_910B, NULL);
@@ -231,7 +231,7 @@ static void begin_block(schedule *s, uint64_t keys) {
 #define TILE_BYTES (TILE * SIDE * (2.0 * 2 + 2 * 4 + 2 * 2) + SIDE * ATTENTION_HEAD * 2.0 * 4)
 
 // Cycles of a block that has L2 for itself.
-static double run_block(schedule *s, uint64_t keys) {
+static double run_block(attention_order *s, uint64_t keys) {
     uint64_t tiles = (keys + TILE - 1) / TILE;
     begin_block(s, keys);
     for (uint64_t turn = 0; turn < tiles + AHEAD; turn++) {
@@ -251,7 +251,7 @@ static double run_block(schedule *s, uint64_t keys) {
 
 void predict_attention(uint64_t queries, uint64_t keys, predict_times *out) {
     enum { MANY = 32 };
-    schedule s;
+    attention_order s;
     double tile = (run_block(&s, 2 * MANY * TILE) - run_block(&s, MANY * TILE)) / MANY;
     uint64_t blocks = queries / ATTENTION_ROWS;
     double together = (double)(blocks < ATTENTION_CORES ? blocks : ATTENTION_CORES);
