@@ -55,6 +55,7 @@
 #define DUMP_PAIR_MAX 16777216u  // regions that share bytes or a line, both ways
 #define DUMP_WORD_MAX 256u       // texts that this version does not know
 #define DUMP_STEP_MAX 1000000u   // of comparing two regions
+#define DUMP_WORDS    16u        // of a task in dump.masks; 8 and 32 are as fast, 64 slower
 
 // -- memory and text ------------------------------------------------------------------------------
 
@@ -220,15 +221,6 @@ typedef struct dump_pair {
     uint32_t how;  // of these
 } dump_pair;
 
-// Labels of tasks for the question whether one comes before another (dump_order.c).
-typedef struct dump_label {
-    uint32_t level;
-    uint32_t height, first, last;
-    uint32_t chain;  // by its first task
-    uint32_t seen;
-    bool is_end;  // of its chain
-} dump_label;
-
 struct ptowsp_dump {
     ptowsp_context *context;
     ptowsp_status status;
@@ -245,9 +237,8 @@ struct ptowsp_dump {
     dump_word *words;
     dump_region *regions;
     dump_pair *pairs;
-    dump_label *labels;
-    uint32_t *stack;
-    uint64_t *memo;
+    uint32_t *succs;  // by outs: the tasks that wait
+    uint64_t *masks;  // rows (dump_order.c); later, masks of edges to add (dump_check.c)
     uint32_t *index;  // of tasks, by the hash of their ids; index_size is a power of 2
     ptowsp_dump_finding *findings;
     uint32_t task_count, arg_count, edge_count, tensor_count, name_count, scope_count, row_count,
@@ -255,8 +246,9 @@ struct ptowsp_dump {
     uint32_t task_capacity, arg_capacity, edge_capacity, tensor_capacity, name_capacity,
         scope_capacity, row_capacity, word_capacity, region_capacity, pair_capacity,
         finding_capacity, core_capacity;
-    uint32_t stamp, index_size;
-    uint64_t first_start;  // of the swimlane
+    uint32_t index_size;
+    uint32_t block, first_row;  // the first task of the block; the first task with a row
+    uint64_t first_start;       // of the swimlane
     bool has_deps, has_swimlane, is_checked;
     ptowsp_dump_report report;
 };
@@ -300,7 +292,10 @@ DUMP_INTERNAL uint32_t dump_pair_how(const ptowsp_dump *dump, uint32_t region, u
 // What questions need, until it is freed.
 DUMP_INTERNAL bool dump_order_make(ptowsp_dump *dump);
 DUMP_INTERNAL void dump_order_free(ptowsp_dump *dump);
-// Does a chain of edges lead from one task to another?
+// Makes a task the later one of all questions until the next call. Call it for every task, in order:
+// this also notes each edge as REDUNDANT or not.
+DUMP_INTERNAL void dump_order_reach(ptowsp_dump *dump, uint32_t task);
+// Does a chain of edges lead from an earlier task to `other`, the task of the last call?
 DUMP_INTERNAL bool dump_is_before(ptowsp_dump *dump, uint32_t task, uint32_t other);
 
 // -- checks ---------------------------------------------------------------------------------------

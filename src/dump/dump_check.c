@@ -217,6 +217,7 @@ static bool dump_races_find(dump_checker *c) {
     ptowsp_dump *dump = c->dump;
     for (uint32_t t = 0; t < dump->task_count; t++) {
         const dump_task *task = &dump->tasks[t];
+        dump_order_reach(dump, t);
         for (uint32_t i = task->first_arg; i < task->first_arg + task->arg_count; i++) {
             const dump_arg *arg = &dump->args[i];
             if (arg->region == DUMP_NONE) {
@@ -243,34 +244,57 @@ static int dump_compare_findings(const void *a, const void *b) {
                : (x->before_arg > y->before_arg) - (x->before_arg < y->before_arg);
 }
 
-#define DUMP_ADDED_MAX 128  // edges that are to be added and are followed
+#define DUMP_ADDED_MAX   128u  // edges that are to be added and are followed
+#define DUMP_ADDED_WORDS (DUMP_ADDED_MAX / 64)
 
-typedef struct dump_added {
-    uint32_t before, after;
-    bool is_reached;
-} dump_added;
+// Masks of a task, in place of its row: the added edges that it leads to, and those that lead to it.
+static uint64_t *dump_leads(const ptowsp_dump *dump, uint32_t task) {
+    return &dump->masks[2 * DUMP_ADDED_WORDS * (uint64_t)task];
+}
+
+static uint64_t *dump_follows(const ptowsp_dump *dump, uint32_t task) {
+    return dump_leads(dump, task) + DUMP_ADDED_WORDS;
+}
+
+// Edges are sorted by the later task, so that one pass each way is enough.
+static void dump_added_mark(const ptowsp_dump *dump, uint32_t at, uint32_t before, uint32_t after) {
+    const uint32_t word = at / 64;
+    const uint64_t bit = UINT64_C(1) << at % 64;
+    dump_leads(dump, before)[word] |= bit;
+    dump_follows(dump, after)[word] |= bit;
+    for (uint32_t i = dump->tasks[before + 1].first_in; i-- > 0;) {
+        const dump_edge *edge = &dump->edges[i];
+        dump_leads(dump, edge->pred)[word] |= dump_leads(dump, edge->succ)[word] & bit;
+    }
+    for (uint32_t i = dump->tasks[after].first_in; i < dump->edge_count; i++) {
+        const dump_edge *edge = &dump->edges[i];
+        dump_follows(dump, edge->succ)[word] |= dump_follows(dump, edge->pred)[word] & bit;
+    }
+}
 
 // Is one task before another by edges of the dump and those added? These lead to ever later tasks.
-static bool dump_is_implied(ptowsp_dump *dump, dump_added *added, uint32_t count, uint32_t before,
-                            uint32_t after) {
-    for (uint32_t i = 0; i < count; i++) {
-        dump_added *edge = &added[i];
-        edge->is_reached = dump_is_before(dump, before, edge->before);
-        for (uint32_t k = 0; k < i && !edge->is_reached; k++) {
-            edge->is_reached =
-                added[k].is_reached && dump_is_before(dump, added[k].after, edge->before);
+static bool dump_is_implied(const ptowsp_dump *dump, const uint32_t *added, uint32_t count,
+                            uint32_t before, uint32_t after) {
+    uint64_t reached[DUMP_ADDED_WORDS], is_met = 0;
+    memcpy(reached, dump_leads(dump, before), sizeof reached);
+    for (uint32_t i = 0; i <= count; i++) {
+        const uint64_t *follows = dump_follows(dump, i < count ? added[i] : after);
+        is_met = 0;
+        for (uint32_t k = 0; k < DUMP_ADDED_WORDS; k++) {
+            is_met |= reached[k] & follows[k];
         }
-        if (edge->is_reached && dump_is_before(dump, edge->after, after)) {
-            return true;
+        if (i < count && is_met) {
+            reached[i / 64] |= UINT64_C(1) << i % 64;
         }
     }
-    return false;
+    return is_met != 0;
 }
 
 // The fewest edges, near enough: for each task the latest one first that it must wait for.
 static void dump_edges_to_add(ptowsp_dump *dump) {
-    dump_added added[DUMP_ADDED_MAX];
+    uint32_t added[DUMP_ADDED_MAX];  // the tasks from which they lead
     uint32_t count = 0;
+    memset(dump->masks, 0, 2 * DUMP_ADDED_WORDS * sizeof(uint64_t) * (size_t)dump->task_count);
     for (uint64_t i = 0; i < dump->report.finding_count; i++) {
         ptowsp_dump_finding *finding = &dump->findings[i];
         if (finding->kind != PTOWSP_DUMP_RACE) {
@@ -279,8 +303,8 @@ static void dump_edges_to_add(ptowsp_dump *dump) {
         const uint32_t before = (uint32_t)finding->before, after = (uint32_t)finding->after;
         finding->is_implied = dump_is_implied(dump, added, count, before, after);
         if (!finding->is_implied && count < DUMP_ADDED_MAX) {
-            added[count].before = before;
-            added[count++].after = after;
+            added[count] = before;
+            dump_added_mark(dump, count++, before, after);
         }
     }
 }
@@ -318,7 +342,7 @@ DUMP_INTERNAL bool dump_check(ptowsp_dump *dump) {
         qsort(dump->findings, (size_t)dump->report.finding_count, sizeof *dump->findings,
               dump_compare_findings);
     }
-    if (is_good) {
+    if (is_good && dump->report.counts[PTOWSP_DUMP_RACE]) {
         dump_edges_to_add(dump);
     }
     dump_checker_close(&c);

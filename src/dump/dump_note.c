@@ -33,27 +33,20 @@ static int dump_compare_down(const void *a, const void *b) {
 // as one. notes: by task, of the edges from it.
 static void dump_note_edges(ptowsp_dump *dump, uint32_t t, uint32_t *preds, uint8_t *notes) {
     const dump_task *task = &dump->tasks[t];
-    uint32_t count = 0;
     for (uint32_t i = 0; i < task->in_count; i++) {
-        preds[i] = dump->edges[task->first_in + i].pred;
+        const dump_edge *edge = &dump->edges[task->first_in + i];
+        preds[i] = edge->pred;
+        notes[edge->pred] = edge->note;
     }
     qsort(preds, task->in_count, sizeof *preds, dump_compare_down);
     for (uint32_t i = 0; i < task->in_count; i++) {
         const uint32_t pred = preds[i];
-        if (count > 0 && preds[count - 1] == pred) {
+        if (i > 0 && preds[i - 1] == pred) {
             continue;
         }
-        bool is_implied = false;
-        for (uint32_t k = 0; k < count && !is_implied; k++) {
-            is_implied = dump_is_before(dump, pred, preds[k]);
-        }
-        preds[count++] = pred;
         const dump_task *before = &dump->tasks[pred];
-        notes[pred] = 0;
-        if (is_implied) {
-            notes[pred] = PTOWSP_DUMP_REDUNDANT;
-        } else if (dump_kernel_id(before) >= 0 && dump_kernel_id(task) >= 0 &&
-                   !dump_shares_data(dump, before, task)) {
+        if (!notes[pred] && dump_kernel_id(before) >= 0 && dump_kernel_id(task) >= 0 &&
+            !dump_shares_data(dump, before, task)) {
             notes[pred] = PTOWSP_DUMP_NO_DATA;
         }
         if (notes[pred]) {

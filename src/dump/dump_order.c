@@ -1,122 +1,95 @@
-// Does one task come before another, by any chain of edges? Asked some million times, of graphs with
-// as many edges, so neither a matrix of bits nor a search each time will do. In this order:
+// Does one task come before another, by any chain of edges? Checks ask this millions of times, in order
+// of the later task. Later tasks are therefore taken in blocks. Each earlier task has a row of bits: the
+// tasks of the block that come after it. Rows are made downwards from the end of the block:
 //
-//      labels   how many edges are above a task and below it at most; the first task that it comes
-//               after, and the last one that comes after it: no, if these say so; yes, if both are on one
-//               of the chains that the tasks are cut into
-//      memo     earlier answers, in a table where later ones replace them
-//      search   backwards from the later task, where neither decides, and not beyond the earlier one
+//      row(task) = OR of row(s) and the bit of s, over all s that wait for the task
 //
-// All tasks of a search go into the memo: a region that all read then costs each of them a step.
+// An edge is redundant if the OR of the rows alone has its bit.
+//
+// Cost. Rows are made only down to the earliest task that an edge of the block or a question needs. If
+// edges and questions reach back over the whole program, all blocks together take tasks * edges / 128
+// steps of a word. With 100,000 tasks and 1,000,000 random edges that is 0.7 s; a search for each
+// question took 28 s.
 
 #include "dump.h"
 
-#define DUMP_MEMO (1u << 20)
+#define DUMP_BLOCK (64 * DUMP_WORDS)
 
 DUMP_INTERNAL void dump_order_free(ptowsp_dump *dump) {
-    dump_resize(dump->labels, 0);
-    dump_resize(dump->stack, 0);
-    dump_resize(dump->memo, 0);
-    dump->labels = NULL;
-    dump->stack = NULL;
-    dump->memo = NULL;
+    dump_resize(dump->succs, 0);
+    dump_resize(dump->masks, 0);
+    dump->succs = NULL;
+    dump->masks = NULL;
 }
 
 DUMP_INTERNAL bool dump_order_make(ptowsp_dump *dump) {
-    dump->labels = (dump_label *)dump_zeroed(dump->task_count, sizeof *dump->labels);
-    dump->stack = (uint32_t *)dump_zeroed(2 * (uint64_t)dump->task_count, sizeof *dump->stack);
-    dump->memo = (uint64_t *)dump_zeroed(DUMP_MEMO, sizeof *dump->memo);
-    if (!dump->labels || !dump->stack || !dump->memo) {
+    dump->succs = (uint32_t *)dump_zeroed(dump->edge_count, sizeof *dump->succs);
+    // Not zeroed: pages without rows stay untouched.
+    const size_t words = ((size_t)dump->task_count + 1) * DUMP_WORDS;
+    dump->masks = (uint64_t *)dump_resize(NULL, words * sizeof *dump->masks);
+    if (!dump->succs || !dump->masks) {
         return dump_out_of_memory(dump);
     }
-    for (uint32_t i = 0; i < dump->task_count; i++) {
-        dump->labels[i].first = dump->labels[i].last = dump->labels[i].chain = i;
-        dump->labels[i].is_end = true;
-    }
-    for (uint32_t i = 0; i < dump->edge_count; i++) {  // by the task that waits
-        dump_label *pred = &dump->labels[dump->edges[i].pred];
-        dump_label *succ = &dump->labels[dump->edges[i].succ];
-        succ->level = succ->level > pred->level ? succ->level : pred->level + 1;
-        succ->first = succ->first < pred->first ? succ->first : pred->first;
-        if (pred->is_end && succ->chain == dump->edges[i].succ) {  // which begins no chain then
-            pred->is_end = false;
-            succ->chain = pred->chain;
-        }
-    }
-    for (uint32_t i = dump->edge_count; i-- > 0;) {
-        dump_label *pred = &dump->labels[dump->edges[i].pred];
-        const dump_label *succ = &dump->labels[dump->edges[i].succ];
-        pred->height = pred->height > succ->height ? pred->height : succ->height + 1;
-        pred->last = pred->last > succ->last ? pred->last : succ->last;
+    for (uint32_t i = 0; i < dump->edge_count; i++) {
+        dump->succs[i] = dump->edges[dump->outs[i]].succ;
     }
     return true;
 }
 
 // -- questions ------------------------------------------------------------------------------------
 
-// An entry of the memo: both tasks and the answer, never 0 (tasks are below 2^31, the later is not 0).
-static uint64_t *dump_memo_at(ptowsp_dump *dump, uint32_t task, uint32_t other) {
-    const uint64_t key = ((uint64_t)task << 32 | other) * UINT64_C(0x9e3779b97f4a7c15);
-    return &dump->memo[key >> 44];
+static bool dump_has(const uint64_t *row, uint32_t at) {
+    return row[at / 64] >> at % 64 & 1;
 }
 
-static uint64_t dump_memo_key(uint32_t task, uint32_t other, bool is_before) {
-    return (uint64_t)is_before << 63 | (uint64_t)task << 32 | other;
+// Makes the row of a task, and notes which of its edges into the block are redundant. Its successors are
+// in ascending order.
+static void dump_row_make(ptowsp_dump *dump, uint32_t task) {
+    const dump_task *of = &dump->tasks[task];
+    const uint32_t *succs = &dump->succs[of->first_out], *outs = &dump->outs[of->first_out];
+    uint64_t *row = &dump->masks[(uint64_t)task * DUMP_WORDS];
+    uint32_t end = 0, begin;
+    memset(row, 0, DUMP_WORDS * sizeof *row);
+    for (; end < of->out_count && succs[end] < dump->block + DUMP_BLOCK; end++) {
+        const uint64_t *succ = &dump->masks[(uint64_t)succs[end] * DUMP_WORDS];
+        for (uint32_t i = 0; i < DUMP_WORDS; i++) {
+            row[i] |= succ[i];
+        }
+    }
+    for (begin = end; begin > 0 && succs[begin - 1] >= dump->block; begin--) {
+        const bool is_implied = dump_has(row, succs[begin - 1] - dump->block);
+        dump->edges[outs[begin - 1]].note = is_implied ? PTOWSP_DUMP_REDUNDANT : 0;
+    }
+    for (; begin < end; begin++) {
+        const uint32_t at = succs[begin] - dump->block;
+        row[at / 64] |= UINT64_C(1) << at % 64;
+    }
 }
 
-// 1: before, 0: not, -1: not decided.
-static int dump_decide(ptowsp_dump *dump, uint32_t task, uint32_t other) {
-    const dump_label *a = &dump->labels[task], *b = &dump->labels[other];
-    if (a->chain == b->chain) {
-        return task <= other;
+static void dump_rows_make(ptowsp_dump *dump, uint32_t first) {
+    while (dump->first_row > first) {
+        dump_row_make(dump, --dump->first_row);
     }
-    if (a->level >= b->level || a->height <= b->height || b->first > task || a->last < other) {
-        return 0;
-    }
-    const uint64_t memo = *dump_memo_at(dump, task, other);
-    return memo == dump_memo_key(task, other, true)    ? 1
-           : memo == dump_memo_key(task, other, false) ? 0
-                                                       : -1;
 }
 
-// The stack holds a chain of tasks, and for each which of its edges is next. Edges are sorted as the
-// dump has them; the last ones lead to the latest tasks as a rule, and so come last here.
-static bool dump_search(ptowsp_dump *dump, uint32_t task, uint32_t other) {
-    uint32_t depth = 1;
-    dump->stamp++;
-    dump->stack[0] = other;
-    dump->stack[1] = 0;
-    while (depth > 0) {
-        uint32_t *top = &dump->stack[2 * (depth - 1)];
-        const dump_task *at = &dump->tasks[top[0]];
-        if (top[1] == at->in_count) {
-            *dump_memo_at(dump, task, top[0]) = dump_memo_key(task, top[0], false);
-            depth--;
-            continue;
-        }
-        const uint32_t pred = dump->edges[at->first_in + top[1]++].pred;
-        if (pred < task || dump->labels[pred].seen == dump->stamp) {
-            continue;
-        }
-        dump->labels[pred].seen = dump->stamp;
-        const int decided = dump_decide(dump, task, pred);
-        if (decided > 0) {
-            for (; depth > 0; depth--) {
-                const uint32_t on = dump->stack[2 * (depth - 1)];
-                *dump_memo_at(dump, task, on) = dump_memo_key(task, on, true);
-            }
-            return true;
-        }
-        if (decided < 0) {
-            dump->stack[2 * depth] = pred;
-            dump->stack[2 * depth + 1] = 0;
-            depth++;
-        }
+DUMP_INTERNAL void dump_order_reach(ptowsp_dump *dump, uint32_t task) {
+    if (task % DUMP_BLOCK != 0) {
+        return;
     }
-    return false;
+    const uint32_t left = dump->task_count - task;
+    const uint32_t end = task + (left < DUMP_BLOCK ? left : DUMP_BLOCK);
+    const dump_task *last = &dump->tasks[end - 1];
+    uint32_t first = task;
+    for (uint32_t i = dump->tasks[task].first_in; i < last->first_in + last->in_count; i++) {
+        first = first < dump->edges[i].pred ? first : dump->edges[i].pred;
+    }
+    dump->block = task;
+    dump->first_row = end;
+    dump_rows_make(dump, first);
 }
 
 DUMP_INTERNAL bool dump_is_before(ptowsp_dump *dump, uint32_t task, uint32_t other) {
-    const int decided = dump_decide(dump, task, other);
-    return decided < 0 ? dump_search(dump, task, other) : decided > 0;
+    PTOWSP_ASSERT(task < other && other >= dump->block && other - dump->block < DUMP_BLOCK);
+    dump_rows_make(dump, task);
+    return dump_has(&dump->masks[(uint64_t)task * DUMP_WORDS], other - dump->block);
 }
