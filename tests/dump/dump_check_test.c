@@ -346,3 +346,183 @@ TEST(dump_check__finds_what_a_list_over_all_bytes_has) {
     assert_met(races > 1000 && clean > 20);
     ptowsp_context_destroy(context);
 }
+<<<<<<< HEAD
+=======
+
+// -- large programs -------------------------------------------------------------------------------
+//
+// Thousands of tasks, of which every fourth or so accesses one of some tiles. The order is by
+// searches from each task.
+
+enum { LARGE = 2500, DEGREE = 3, TILES = 40, FOLLOWED = 128 };
+
+typedef struct large {
+    int task_count, tile[LARGE];  // -1: none
+    bool writes[LARGE];
+    int preds[LARGE][DEGREE];
+    bool edge[LARGE][LARGE];  // by the later task
+    bool before[LARGE][LARGE];
+} large;
+
+// Marks all tasks that come before one, itself as well.
+static void mark_before(const large *p, int task, bool *marks) {
+    memset(marks, 0, LARGE);
+    marks[task] = true;
+    for (int t = task; t > 0; t--) {
+        for (int i = 0; i < DEGREE && marks[t]; i++) {
+            marks[p->preds[t][i] < 0 ? t : p->preds[t][i]] = true;
+        }
+    }
+}
+
+// Edges reach back by `reach` tasks at most.
+static void large_random(uint64_t *seed, large *p, int task_count, int reach) {
+    static bool marks[LARGE];
+    memset(p, 0, sizeof *p);
+    p->task_count = task_count;
+    for (int t = 0; t < task_count; t++) {
+        p->tile[t] = test_random_in(seed, 0, 3) ? -1 : (int)test_random_in(seed, 0, TILES - 1);
+        p->writes[t] = test_random_in(seed, 0, 3) == 0;
+        for (int i = 0; i < DEGREE; i++) {
+            const int pred = t - (int)test_random_in(seed, 1, reach);
+            p->preds[t][i] = pred < 0 ? -1 : pred;
+            if (pred >= 0) {
+                p->edge[t][pred] = true;
+            }
+        }
+    }
+    for (int t = 0; t < task_count; t++) {
+        mark_before(p, t, marks);
+        for (int i = 0; i < t; i++) {
+            p->before[i][t] = marks[i];
+        }
+    }
+}
+
+static ptowsp_dump *large_open(ptowsp_context *context, const large *p) {
+    dw_text t = {NULL, 0, 0};
+    dw_print(&t,
+             "{\"tensors\":[{\"tensor_id\":\"1\",\"buffer_addr\":\"4096\",\"dtype\":\"UINT8\","
+             "\"buffer_numel\":%d}],\"tasks\":[",
+             TILES * LINE);
+    for (int k = 0; k < p->task_count; k++) {
+        dw_print(&t, "%s{\"task_id\":\"%d\",\"args\":[", k ? "," : "", k);
+        if (p->tile[k] >= 0) {
+            dw_print(&t,
+                     "{\"type\":\"%s\",\"tensor_id\":\"1\",\"start_offset\":\"%d\",\"shape\":[%d],"
+                     "\"strides\":[1]}",
+                     p->writes[k] ? "INOUT" : "INPUT", p->tile[k] * LINE, LINE);
+        }
+        dw_print(&t, "]}");
+    }
+    dw_print(&t, "],\"edges\":[");
+    const char *comma = "";
+    for (int k = 0; k < p->task_count; k++) {
+        for (int i = 0; i < DEGREE; i++) {  // some of them twice
+            if (p->preds[k][i] >= 0) {
+                dw_print(&t, "%s{\"pred\":\"%d\",\"succ\":\"%d\",\"source\":\"explicit\"}", comma,
+                         p->preds[k][i], k);
+                comma = ",";
+            }
+        }
+    }
+    dw_print(&t, "]}");
+    ptowsp_dump *dump = NULL;
+    assert_int_equal(dw_open(context, t.data, t.size, &dump), PTOWSP_OK);
+    free(t.data);
+    return dump;
+}
+
+static bool large_races(const large *p, int a, int b) {
+    return p->tile[a] >= 0 && p->tile[a] == p->tile[b] && (p->writes[a] || p->writes[b]) &&
+           !p->before[a][b];
+}
+
+static bool large_redundant(const large *p, int a, int b) {
+    bool is_redundant = false;
+    for (int k = a + 1; k < b && p->edge[b][a]; k++) {
+        is_redundant |= p->before[a][k] && p->before[k][b];
+    }
+    return is_redundant;
+}
+
+// Are edges that are to be added, and only these, not implied by the dump's and earlier ones?
+static void large_judge_advice(const large *p, const ptowsp_dump_report *report) {
+    static bool reached[FOLLOWED];
+    int added[FOLLOWED][2], count = 0;
+    for (uint64_t i = 0; i < report->finding_count; i++) {
+        const ptowsp_dump_finding *f = &report->findings[i];
+        if (f->kind != PTOWSP_DUMP_RACE) {
+            continue;
+        }
+        const int before = (int)f->before, after = (int)f->after;
+        bool is_implied = false, is_changed = true;
+        memset(reached, 0, sizeof reached);
+        while (is_changed) {
+            is_changed = false;
+            for (int k = 0; k < count; k++) {
+                bool is_led = before == added[k][0] || p->before[before][added[k][0]];
+                for (int j = 0; j < count; j++) {
+                    is_led |= reached[j] &&
+                              (added[j][1] == added[k][0] || p->before[added[j][1]][added[k][0]]);
+                }
+                is_changed |= is_led && !reached[k];
+                reached[k] |= is_led;
+                is_implied |= reached[k] && (added[k][1] == after || p->before[added[k][1]][after]);
+            }
+        }
+        assert_int_equal(f->is_implied, is_implied);
+        if (!is_implied && count < FOLLOWED) {
+            added[count][0] = before;
+            added[count++][1] = after;
+        }
+    }
+}
+
+static void dump_check__finds_the_same_in_programs_of_many_blocks(void **state) {
+    (void)state;
+    static large p;
+    static const int counts[] = {LARGE, 2049, 1025, 1024, 2048, 1023};
+    uint64_t seed = test_seed(), races = 0, redundant = 0;
+    ptowsp_context *context = dw_context();
+    for (int round = 0; TEST_ROUNDS(round, 12); round++) {
+        large_random(&seed, &p, counts[round / 2 % 6], round % 2 ? 40 : LARGE);
+        ptowsp_dump *dump = large_open(context, &p);
+        ptowsp_dump_report report;
+        assert_int_equal(ptowsp_dump_check(dump, &report), PTOWSP_OK);
+        uint64_t expected[2] = {0, 0};
+        for (int b = 0; b < p.task_count; b++) {
+            for (int a = 0; a < b; a++) {
+                expected[0] += large_races(&p, a, b);
+                expected[1] += large_redundant(&p, a, b);
+            }
+        }
+        assert_int_equal(report.counts[PTOWSP_DUMP_RACE], expected[0]);
+        assert_int_equal(report.counts[PTOWSP_DUMP_REDUNDANT], expected[1]);
+        assert_true(expected[0] < PTOWSP_DUMP_FINDING_MAX && expected[1] < PTOWSP_DUMP_FINDING_MAX);
+        for (uint64_t i = 0; i < report.finding_count;
+             i++) {  // in order, so that none is there twice
+            const ptowsp_dump_finding *f = &report.findings[i];
+            const int a = (int)f->before, b = (int)f->after;
+            assert_true(f->kind == PTOWSP_DUMP_RACE ? large_races(&p, a, b)
+                                                    : large_redundant(&p, a, b));
+            assert_true(i == 0 || f[-1].kind != f->kind || f[-1].after < f->after ||
+                        (f[-1].after == f->after && f[-1].before > f->before));
+        }
+        large_judge_advice(&p, &report);
+        races += expected[0];
+        redundant += expected[1];
+        ptowsp_dump_close(dump);
+    }
+    assert_met(races > 1000 && redundant > 1000);
+    ptowsp_context_destroy(context);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(dump_check__finds_what_a_list_over_all_bytes_has),
+        cmocka_unit_test(dump_check__finds_the_same_in_programs_of_many_blocks),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+>>>>>>> 99fa40e5 (Dumps: checks of programs of many blocks, against a search from each task)
