@@ -346,8 +346,6 @@ TEST(dump_check__finds_what_a_list_over_all_bytes_has) {
     assert_met(races > 1000 && clean > 20);
     ptowsp_context_destroy(context);
 }
-<<<<<<< HEAD
-=======
 
 // -- large programs -------------------------------------------------------------------------------
 //
@@ -479,8 +477,7 @@ static void large_judge_advice(const large *p, const ptowsp_dump_report *report)
     }
 }
 
-static void dump_check__finds_the_same_in_programs_of_many_blocks(void **state) {
-    (void)state;
+TEST(dump_check__finds_the_same_in_programs_of_many_blocks) {
     static large p;
     static const int counts[] = {LARGE, 2049, 1025, 1024, 2048, 1023};
     uint64_t seed = test_seed(), races = 0, redundant = 0;
@@ -517,12 +514,3 @@ static void dump_check__finds_the_same_in_programs_of_many_blocks(void **state) 
     assert_met(races > 1000 && redundant > 1000);
     ptowsp_context_destroy(context);
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(dump_check__finds_what_a_list_over_all_bytes_has),
-        cmocka_unit_test(dump_check__finds_the_same_in_programs_of_many_blocks),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
->>>>>>> 99fa40e5 (Dumps: checks of programs of many blocks, against a search from each task)
