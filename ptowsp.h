@@ -274,21 +274,21 @@
 //    5. Work and tiers                      718    22. Seeing runs                        5140
 //    6. Chunk plans                         871    23. Graphs                             5691
 //    7. Dispatch                           1193    24. Tile kernels                       5944
-//    8. Merging                            1263    25. Pipelines                          6587
-//    9. Attention plans                    1312    26. Ranks                              6773
-//   10. Attention kernels                  1816    27. Layouts                            7317
-//   11. MoE plans                          2084    28. Devices                            7634
-//   12. Prefix trees                       2566    29. Tuning                             7796
-//   13. Data types and tensors             2852    30. Emitting                           8121
-//   14. Modules                            2937    31. Dumps of PTO Runtime               8351
-//   15. Kernels                            3148    32. Spaces                             8602
-//   16. Scalar expressions                 3464    33. Utilities                          8661
+//    8. Merging                            1263    25. Pipelines                          6590
+//    9. Attention plans                    1312    26. Ranks                              6776
+//   10. Attention kernels                  1816    27. Layouts                            7320
+//   11. MoE plans                          2084    28. Devices                            7637
+//   12. Prefix trees                       2566    29. Tuning                             7799
+//   13. Data types and tensors             2852    30. Emitting                           8124
+//   14. Modules                            2937    31. Dumps of PTO Runtime               8354
+//   15. Kernels                            3148    32. Spaces                             8605
+//   16. Scalar expressions                 3464    33. Utilities                          8664
 //   17. Workloads                          3565
 //
-//   Appendix A. Reading programs                   8675
-//   Appendix B. The grammar of modules as text     9204
-//   Appendix C. Macros                             9291
-//   Appendix D. Index of functions                 9514
+//   Appendix A. Reading programs                   8678
+//   Appendix B. The grammar of modules as text     9207
+//   Appendix C. Macros                             9294
+//   Appendix D. Index of functions                 9517
 //
 // WORDS
 //
@@ -6281,14 +6281,17 @@ typedef enum ptowsp_compare {
 PTOWSP_API ptowsp_value ptowsp_tile_compare(ptowsp_value x, ptowsp_compare op, ptowsp_value y);
 PTOWSP_API ptowsp_value ptowsp_tile_select(ptowsp_value mask, ptowsp_value x, ptowsp_value y);
 
-// Sorting. sort32 sorts every 32 columns of each row of f32 scores in descending order; ties keep
-// their order, and NaN counts as the largest. The result holds pairs of score and u32 index;
-// `index` is 1 x cols or of x's shape. merge_sort merges runs of `run` pairs by four (or the last
-// two or three) in one row. top-k takes the first k values, or indices (u32), of each row's pairs.
-// A row may have fewer valid columns than the tile, and fewer than k. It is padded with pairs of
-// -inf and PTOWSP_TOPK_NONE, which sort after all other pairs, even after scores of -inf. So the
-// last of k values may be -inf, and the last of k indices PTOWSP_TOPK_NONE, which gather treats as
-// 0. Storing pairs stores the pairs of valid columns; storing deinterleaved scores stores all.
+// Sorting. sort32 sorts every 32 columns of each row of f32 or f16 scores in descending order; ties
+// keep their order, and NaN counts as the largest. The result holds pairs of score and u32 index;
+// `index` is 1 x cols or of x's shape. A pair has 8 bytes: 2 columns of f32, or 4 columns of f16,
+// which hold the score, an undefined element and the index. A row has at most 8,192 scores of f32
+// or 4,096 of f16. merge_sort merges runs of `run` pairs by four (or the last two or three) in one
+// row. top-k takes the first k values (in the type of the scores), or indices (u32), of each row's
+// pairs. A row may have fewer valid columns than the tile, and fewer than k. It is padded with
+// pairs of -inf and PTOWSP_TOPK_NONE, which sort after all other pairs, even after scores of -inf.
+// So the last of k values may be -inf, and the last of k indices PTOWSP_TOPK_NONE, which gather
+// treats as 0. PTO-ISA's CPU simulator pads f16 rows with 0, so compare only full rows there.
+// Storing pairs stores the pairs of valid columns; storing deinterleaved f32 scores stores all.
 #define PTOWSP_TOPK_NONE UINT32_MAX
 PTOWSP_API ptowsp_value ptowsp_tile_sort32(ptowsp_value x, ptowsp_value index);
 PTOWSP_API ptowsp_value ptowsp_tile_merge_sort(ptowsp_value pairs, int64_t run);
@@ -9514,25 +9517,25 @@ PTOWSP_DEFINE_SPACE(ptowsp_moe_space, PTOWSP_MOE_DIMS)
 // Appendix D. Index of functions
 // -------------------------------------------------------------------------------------------------
 //
-//      ptowsp_              add 3523, algorithm_name 6889, and 3547, array_at 3493,
+//      ptowsp_              add 3523, algorithm_name 6892, and 3547, array_at 3493,
 //                           bf16_from_f32 2904, bitand 3530, bitnot 3536, bitor 3531, bitxor 3532,
-//                           bool 3484, call_make 3737, cast 3556, channel_make 6739, clock_ns 8670,
-//                           close_make 6762, combine_begin 3629, consume_begin 6727, consumes 6746,
-//                           convert 2912, core_timing_of 6546, cost_check 6551, decode_tiers 868,
+//                           bool 3484, call_make 3737, cast 3556, channel_make 6742, clock_ns 8673,
+//                           close_make 6765, combine_begin 3629, consume_begin 6730, consumes 6749,
+//                           convert 2912, core_timing_of 6549, cost_check 6554, decode_tiers 868,
 //                           depth_name 3987, div 3526, edge_reason_name 5286, eq 3539,
-//                           event_make 6768, f16_from_f32 2902, fingerprint_print 5136,
-//                           for_each_begin 3623, ge 3544, gt 3543, hash 8667, i64 3482,
-//                           instruction 6478, le 3542, links_make 7015, location_name 2896,
+//                           event_make 6771, f16_from_f32 2902, fingerprint_print 5136,
+//                           for_each_begin 3623, ge 3544, gt 3543, hash 8670, i64 3482,
+//                           instruction 6481, le 3542, links_make 7018, location_name 2896,
 //                           lt 3541, max 3529, memory_name 6021, min 3528, mul 3525, ne 3540,
-//                           neg 3535, not 3549, opcode_name 9044, or 3548, otherwise_begin 3628,
-//                           pipe_name 6022, pipeline_begin 6722, process_begin 6724,
-//                           processor_count 626, produces 6747, receive_begin 6729,
-//                           record_make 6769, rem 3527, replicate_begin 6725, ring_name 3970,
+//                           neg 3535, not 3549, opcode_name 9047, or 3548, otherwise_begin 3628,
+//                           pipe_name 6022, pipeline_begin 6725, process_begin 6727,
+//                           processor_count 626, produces 6750, receive_begin 6732,
+//                           record_make 6772, rem 3527, replicate_begin 6728, ring_name 3970,
 //                           scope_end 3631, search_print 5687, sequence_begin 3630,
 //                           shared_memory_of 4202, shl 3533, shr 3534, spans_export 5464,
 //                           stall_name 4881, sub 3524, support_name 4311, symbol 3488,
 //                           target_name 4310, tier_find 859, u64 3483, unit_name 3237, version 440,
-//                           wait_make 6770, when_begin 3627
+//                           wait_make 6773, when_begin 3627
 //      ptowsp_attend_       bytes 2078, check 1999, compute 2066, convert 2073, join 2037,
 //                           merge 2033, place 1989, run 2020, run_worker 2013, size 1982,
 //                           unit_of 2055, unit_rows 2059, variant 2081, work 2029
@@ -9544,46 +9547,46 @@ PTOWSP_DEFINE_SPACE(ptowsp_moe_space, PTOWSP_MOE_DIMS)
 //      ptowsp_axis_         dense 3029, dynamic 3030, plan 3076, plan_lanes 3078, plan_merges 3077,
 //                           ragged 3031, row 3037, size 3498, sparse 3032
 //      ptowsp_capability_   at 4308, count 4307, print 4309
-//      ptowsp_collective_   choose 7045, name 6888, plan 6935, print 6942, time 7035
+//      ptowsp_collective_   choose 7048, name 6891, plan 6938, print 6945, time 7038
 //      ptowsp_context_      create 603, destroy 609, error 612, fail 616, lane_count 619,
 //                           run_worker 676
 //      ptowsp_control_      cost_name 4110, make 4152
-//      ptowsp_device_       alloc 7712, cancel 7780, close 7705, copy_in 7723, copy_out 7725,
-//                           core_tasks 7793, free 7717, launch 7775, open 7696, result 7789,
-//                           run 7746, run_graph 7737, start 7751
+//      ptowsp_device_       alloc 7715, cancel 7783, close 7708, copy_in 7726, copy_out 7728,
+//                           core_tasks 7796, free 7720, launch 7778, open 7699, result 7792,
+//                           run 7749, run_graph 7740, start 7754
 //      ptowsp_dispatch_     mpmd 1257, serial 1226, spmd 1237
 //      ptowsp_dtype_        name 2893, size 2892
-//      ptowsp_dump_         check 8466, close 8460, explain 8478, open 8458, print 8471,
-//                           replay_export 8593, replay_print 8587, replay_run 8580,
-//                           rings_least 8515, rings_try 8520
+//      ptowsp_dump_         check 8469, close 8463, explain 8481, open 8461, print 8474,
+//                           replay_export 8596, replay_print 8590, replay_run 8583,
+//                           rings_least 8518, rings_try 8523
 //      ptowsp_expr_         print 3562, type 3559
 //      ptowsp_f32_          from_bf16 2905, from_f16 2903
 //      ptowsp_graph_        add 5909, cancel 5851, clear 5788, create 5782, destroy 5784,
 //                           edge_make 5806, lanes 5941, limit 5857, poll 5868, record 5844,
 //                           result 5940, run 5832, run_worker 5836, seal 5817, start 5866,
 //                           task_cycles 5922, task_make 5797, task_status 5917, wait 5867
-//      ptowsp_hub_          create 7090, destroy 7094, transport 7098
-//      ptowsp_kernel_       begin 6125, choice 3713, collective 7204, end 6131, explain 3725,
-//                           hash 3418, insn_at 6574, insn_count 6573, make 3411, measure 6567,
-//                           print 6581, rule 7612
-//      ptowsp_linear_       apply 7511, blocked 7496, compose 7501, conflicts 7519, identity 7493,
-//                           inverse 7506, rank 7512, strided 7494, swizzle 7498, transpose 7504
+//      ptowsp_hub_          create 7093, destroy 7097, transport 7101
+//      ptowsp_kernel_       begin 6125, choice 3713, collective 7207, end 6131, explain 3725,
+//                           hash 3418, insn_at 6577, insn_count 6576, make 3411, measure 6570,
+//                           print 6584, rule 7615
+//      ptowsp_linear_       apply 7514, blocked 7499, compose 7504, conflicts 7522, identity 7496,
+//                           inverse 7509, rank 7515, strided 7497, swizzle 7501, transpose 7507
 //      ptowsp_loop_         entry 3502, field 3508
 //      ptowsp_machine_      910b 6063, 950pr 6064
-//      ptowsp_measure_      (itself) 7962, samples 7967
+//      ptowsp_measure_      (itself) 7965, samples 7970
 //      ptowsp_merge_        add 1291, clear 1288, finish 1297, partials 1307
-//      ptowsp_mesh_         check 7372, coordinate 7376, layout_check 7384, layout_join 7426,
-//                           layout_part_of 7395, layout_print 7401, layout_relayout 7464
-//      ptowsp_module_       create 3001, destroy 3006, error 3010, mesh 7540, parse 4373,
+//      ptowsp_mesh_         check 7375, coordinate 7379, layout_check 7387, layout_join 7429,
+//                           layout_part_of 7398, layout_print 7404, layout_relayout 7467
+//      ptowsp_module_       create 3001, destroy 3006, error 3010, mesh 7543, parse 4373,
 //                           print 3017
 //      ptowsp_moe_          bound 2309, check 2339, column_begin 2348, column_end 2355,
 //                           combine 2220, generate 2331, history_add 2401, index 2494, look 2392,
 //                           move 2485, place 2321, plan_units 2374, print 2370, rebalance 2460,
 //                           routes_generate 2556, row_bound 2188, scratch_bytes 2451, share 2504,
 //                           size 2315, sort 2196, sort_parallel 2206, unit_rows 2362
-//      ptowsp_npu_          build 8262, build_run 8314, destroy 8266, directory 8269, emit 8218,
-//                           emit_files 8226, execute 8308, measure 8344, record 8238,
-//                           was_cached 8267
+//      ptowsp_npu_          build 8265, build_run 8317, destroy 8269, directory 8272, emit 8221,
+//                           emit_files 8229, execute 8311, measure 8347, record 8241,
+//                           was_cached 8270
 //      ptowsp_output_       to_buffer 712, to_file 715
 //      ptowsp_parallel_     begin 3621, for 640
 //      ptowsp_plan_         chunk_size 1127, explain 1190, generate 1150, generate_parallel 1168,
@@ -9593,56 +9596,56 @@ PTOWSP_DEFINE_SPACE(ptowsp_moe_space, PTOWSP_MOE_DIMS)
 //                           generate 2805, join_row 2841, place 2795, print 2823,
 //                           progress_size 2847, remove 2773, size 2788, tree_bytes 2743,
 //                           tree_place 2744, unit_tokens 2829
-//      ptowsp_program_      check 9157, create 4398, destroy 4403, kernel_name 4409,
-//                           lane_count 9150, load 4452, print 4416, print_place 4412,
-//                           print_point 4758, print_schedule 9153, prove 9170, read 9147,
+//      ptowsp_program_      check 9160, create 4398, destroy 4403, kernel_name 4409,
+//                           lane_count 9153, load 4452, print 4416, print_place 4412,
+//                           print_point 4758, print_schedule 9156, prove 9173, read 9150,
 //                           save 4442, size 4406
-//      ptowsp_rails_        fail 8108, init 8089, print 8115, propose 8103, reason_text 8111,
-//                           sample 8095, tick 8099
-//      ptowsp_ranks_        count 7127, create 7120, destroy 7124, poll 7148, rank 7126,
-//                           relayout 7628, run 7140, start 7145, wait 7149
+//      ptowsp_rails_        fail 8111, init 8092, print 8118, propose 8106, reason_text 8114,
+//                           sample 8098, tick 8102
+//      ptowsp_ranks_        count 7130, create 7123, destroy 7127, poll 7151, rank 7129,
+//                           relayout 7631, run 7143, start 7148, wait 7152
 //      ptowsp_run_          bind 4604, bind_array 4623, bind_batch 4690, bind_csr 4641,
-//                           bind_lengths 4632, bind_plan 4663, bind_ranks 7241, bind_size 4612,
+//                           bind_lengths 4632, bind_plan 4663, bind_ranks 7244, bind_size 4612,
 //                           bind_slot 4763, bind_symbol 4617, bind_tensor 4647,
-//                           bind_transients 4722, bind_work 4669, bound_array 9187,
-//                           bound_batch 9193, bound_csr 9190, bound_plan 9191, bound_size 9184,
-//                           bound_slot 9201, bound_symbol 9185, bound_tensor 9197,
-//                           bound_transients 9199, cancel 4826, channels 5014, clock_at 5210,
+//                           bind_transients 4722, bind_work 4669, bound_array 9190,
+//                           bound_batch 9196, bound_csr 9193, bound_plan 9194, bound_size 9187,
+//                           bound_slot 9204, bound_symbol 9188, bound_tensor 9200,
+//                           bound_transients 9202, cancel 4826, channels 5014, clock_at 5210,
 //                           create 4538, critical_path 4953, critical_steps 5046, decisions 5568,
 //                           destroy 4540, edges 5309, execute 4814, execute_worker 4819,
 //                           expect 5133, explore 5096, export 5414, export_decisions 5572,
 //                           export_transients 5423, find_bounds 5501, fingerprint 5126,
-//                           group_export 7310, group_simulate 7285, idle 5234, kernels 5229,
+//                           group_export 7313, group_simulate 7288, idle 5234, kernels 5229,
 //                           lanes 4945, lifetime_at 4755, pipelines 5010, poll 4845, print 5101,
-//                           print_stuck 5052, print_task 5216, processes 5012, program 9183,
-//                           rank_waits 7301, record 5184, records 4948, report 5541, result 4944,
+//                           print_stuck 5052, print_task 5216, processes 5012, program 9186,
+//                           rank_waits 7304, record 5184, records 4948, report 5541, result 4944,
 //                           size_transients 4745, slot 4769, start 4836, steps 5041, trace_at 5197,
 //                           trace_count 5196, trace_find 5200, usage 5244, wait 4844, what_if 5517
 //      ptowsp_schedule_     check 4318, print 4324, search 5675, search_cancel 5683
 //      ptowsp_select_       (itself) 3552, begin 3625
-//      ptowsp_send_         make 6752, task_make 6757
+//      ptowsp_send_         make 6755, task_make 6760
 //      ptowsp_slot_         (itself) 3512, load_make 3747, set_make 3741
-//      ptowsp_space_        at 8651, index 8649, make 8644, multiply 9298, total 8648
+//      ptowsp_space_        at 8654, index 8652, make 8647, multiply 9301, total 8651
 //      ptowsp_status_       name 505, text 506
 //      ptowsp_task_         arg 3519, axis 3189, cols 3195, fail 3206, list_make 3831, make 3670,
 //                           rows 3192, scalar 3198, tag 3520, variable 3518
-//      ptowsp_tensor_       layout 7555, make 3116, spread 7549, transient 3143
-//      ptowsp_tile_         abs 6219, add 6196, alloc 6477, carry 6419, col_broadcast 6235,
-//                           colmax 6230, colmin 6231, cols 6422, colsum 6229, compare 6281,
-//                           const 6147, cos 6214, cvt 6257, deinterleave 6311, dequantize 6263,
-//                           div 6199, exp 6206, full 6150, gather 6300, gelu 6216, in 6135,
-//                           inout 6139, interleave 6310, iota 6152, load 6156, log 6207,
-//                           loop_begin 6415, loop_end 6417, matmul 6240, matmul_acc 6241,
-//                           matmul_bias 6242, max 6200, merge_sort 6294, min 6201, mul 6198,
-//                           neg 6218, next 6420, out 6137, preload 6418, quantize 6262, recip 6210,
+//      ptowsp_tensor_       layout 7558, make 3116, spread 7552, transient 3143
+//      ptowsp_tile_         abs 6219, add 6196, alloc 6480, carry 6422, col_broadcast 6235,
+//                           colmax 6230, colmin 6231, cols 6425, colsum 6229, compare 6281,
+//                           const 6147, cos 6214, cvt 6257, deinterleave 6314, dequantize 6263,
+//                           div 6199, exp 6206, full 6150, gather 6303, gelu 6216, in 6135,
+//                           inout 6139, interleave 6313, iota 6152, load 6156, log 6207,
+//                           loop_begin 6418, loop_end 6420, matmul 6240, matmul_acc 6241,
+//                           matmul_bias 6242, max 6200, merge_sort 6297, min 6201, mul 6198,
+//                           neg 6218, next 6423, out 6137, preload 6421, quantize 6262, recip 6210,
 //                           relu 6215, row_broadcast 6234, rowmax 6226, rowmean 6228, rowmin 6227,
-//                           rows 6421, rowsum 6224, rowsum_f32 6225, rsqrt 6209, scalar 6144,
-//                           select 6282, sigmoid 6212, silu 6217, sin 6213, slice 6305,
-//                           slice_at 6423, sort32 6293, sqrt 6208, store 6161, store_add 6164,
-//                           store_at 6425, sub 6197, tanh 6211, topk_indices 6296,
-//                           topk_values 6295, transpose 6266
-//      ptowsp_tuning_       add 7885, bucket 7850, compact 7930, count 7917, create 7865,
-//                           destroy 7867, find 7899, record_at 7920, refresh 7874
+//                           rows 6424, rowsum 6224, rowsum_f32 6225, rsqrt 6209, scalar 6144,
+//                           select 6282, sigmoid 6212, silu 6217, sin 6213, slice 6308,
+//                           slice_at 6426, sort32 6296, sqrt 6208, store 6161, store_add 6164,
+//                           store_at 6428, sub 6197, tanh 6211, topk_indices 6299,
+//                           topk_values 6298, transpose 6266
+//      ptowsp_tuning_       add 7888, bucket 7853, compact 7933, count 7920, create 7868,
+//                           destroy 7870, find 7902, record_at 7923, refresh 7877
 //      ptowsp_work_         batch 776, column_part 794, create 844, destroy 848, expert 779,
 //                           head 764, is_first 821, is_last 824, is_valid 814, is_whole 817,
 //                           kv_end 773, kv_len 770, kv_start 767, merge_rows 808, of 830,

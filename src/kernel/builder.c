@@ -116,7 +116,7 @@ void pwsp_builder_narrow(pwsp_builder *b, const pwsp_kop *other) {
     }
 }
 
-void pwsp_builder_double(pwsp_builder *b) {
+void pwsp_builder_widen(pwsp_builder *b, uint32_t times) {
     pwsp_valid *valid = &b->op.valid_cols;
     if (valid->param && valid->shift) {  // half of an odd number, doubled, is not that number
         PWSP_BUILDER_FAIL(b, PTOWSP_UNSUPPORTED,
@@ -127,10 +127,10 @@ void pwsp_builder_double(pwsp_builder *b) {
         PWSP_BUILDER_FAIL(b, PTOWSP_LIMIT_EXCEEDED, "the columns of a tail were doubled too often");
         return;
     }
-    b->op.cols *= 2;
-    valid->max *= 2;
-    valid->mul *= 2;
-    valid->add *= 2;
+    b->op.cols *= times;
+    valid->max *= times;
+    valid->mul *= (int32_t)times;
+    valid->add *= (int32_t)times;
 }
 
 ptowsp_value pwsp_builder_end(pwsp_builder *b) {

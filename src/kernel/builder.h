@@ -45,8 +45,8 @@ PWSP_INTERNAL void pwsp_builder_narrow(pwsp_builder *b, const pwsp_kop *other);
 PWSP_INTERNAL void pwsp_builder_make(pwsp_builder *b, ptowsp_dtype dtype, int64_t rows,
                                      int64_t cols);
 
-// The result has twice the columns.
-PWSP_INTERNAL void pwsp_builder_double(pwsp_builder *b);
+// The result has `times` the columns: 2 or 4.
+PWSP_INTERNAL void pwsp_builder_widen(pwsp_builder *b, uint32_t times);
 
 // Takes where a window begins, in one direction: a constant up to `room`, or the index of a loop,
 // or nothing for 0. False with an error.

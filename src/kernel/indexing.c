@@ -4,6 +4,8 @@
 #include "builder.h"
 #include "forms.h"
 
+#include "../isa/sort.h"
+
 #include <inttypes.h>
 
 // -- masks ----------------------------------------------------------------------------------------
@@ -67,24 +69,30 @@ ptowsp_value ptowsp_tile_select(ptowsp_value mask, ptowsp_value x, ptowsp_value 
 
 // -- sorting --------------------------------------------------------------------------------------
 
+// Scores, and the pairs that a sort makes of them: a pair takes ptoisa_pair_elements of this type.
+#define PWSP_DTYPES_SORT (PTOISA_SET(PTOWSP_F16) | PTOISA_SET(PTOWSP_F32))
+
 ptowsp_value ptowsp_tile_sort32(ptowsp_value x, ptowsp_value index) {
     pwsp_builder b = pwsp_builder_begin(pwsp_body_of(x, index), PWSP_KOP_SORT32);
-    const pwsp_kop *op = pwsp_builder_tile(&b, x, PTOISA_SET(PTOWSP_F32));
+    const pwsp_kop *op = pwsp_builder_tile(&b, x, PWSP_DTYPES_SORT);
     const pwsp_kop *at = pwsp_builder_tile(&b, index, PTOISA_SET(PTOWSP_U32));
     if (op && at) {
+        uint32_t pair = ptoisa_pair_elements(op->dtype);
         if (at->cols != op->cols || (at->rows != 1 && at->rows != op->rows)) {
             PWSP_BUILDER_FAIL(&b, PTOWSP_INVALID_PARAMS, "%u x %u scores and %u x %u indices",
                               op->rows, op->cols, at->rows, at->cols);
-        } else if (op->cols > PTOWSP_TILE_SIZE_MAX / 2) {
-            PWSP_BUILDER_FAIL(&b, PTOWSP_LIMIT_EXCEEDED, "%u scores in a row", op->cols);
+        } else if (op->cols > PTOWSP_TILE_SIZE_MAX / pair) {
+            PWSP_BUILDER_FAIL(&b, PTOWSP_LIMIT_EXCEEDED, "%u scores in a row; of %s %u at most",
+                              op->cols, ptowsp_dtype_name((ptowsp_dtype)op->dtype),
+                              PTOWSP_TILE_SIZE_MAX / pair);
         } else if (op->cols == 1 && op->rows > 1) {  // which is not in rows here
             PWSP_BUILDER_FAIL(&b, PTOWSP_UNSUPPORTED, "rows of one score");
         }
-        pwsp_builder_shape(&b, op, PTOWSP_F32);
-        if (op->valid_cols.param && op->valid_cols.shift) {  // twice as many is not such a size
+        pwsp_builder_shape(&b, op, op->dtype);
+        if (op->valid_cols.param && op->valid_cols.shift) {  // a multiple is not such a size
             b.op.valid_cols = pwsp_valid_full(op->cols);     // those that pad are valid, too
         }
-        pwsp_builder_double(&b);
+        pwsp_builder_widen(&b, pair);
         b.op.is_pairs = true;
     }
     return pwsp_builder_end(&b);
@@ -92,7 +100,7 @@ ptowsp_value ptowsp_tile_sort32(ptowsp_value x, ptowsp_value index) {
 
 // Takes an operand that a sort has made.
 static const pwsp_kop *pwsp_builder_pairs(pwsp_builder *b, ptowsp_value pairs) {
-    const pwsp_kop *op = pwsp_builder_tile(b, pairs, PTOISA_SET(PTOWSP_F32));
+    const pwsp_kop *op = pwsp_builder_tile(b, pairs, PWSP_DTYPES_SORT);
     if (op && !op->is_pairs) {
         PWSP_BUILDER_FAIL(b, PTOWSP_INVALID_PARAMS, "its operand is not sorted pairs");
         return NULL;
@@ -104,7 +112,7 @@ ptowsp_value ptowsp_tile_merge_sort(ptowsp_value pairs, int64_t run) {
     pwsp_builder b = pwsp_builder_begin(pairs.body, PWSP_KOP_MERGE_SORT);
     const pwsp_kop *op = pwsp_builder_pairs(&b, pairs);
     if (op) {
-        int64_t count = op->cols / 2;
+        int64_t count = op->cols / ptoisa_pair_elements(op->dtype);
         if (op->rows != 1) {
             PWSP_BUILDER_FAIL(&b, PTOWSP_UNSUPPORTED, "%u rows; TMRGSORT merges one", op->rows);
         } else if (run < 32 || run % 32 != 0 || count % run != 0) {
@@ -127,11 +135,11 @@ static ptowsp_value pwsp_topk(ptowsp_value pairs, int64_t k, pwsp_kop_kind kind)
     pwsp_builder b = pwsp_builder_begin(pairs.body, kind);
     const pwsp_kop *op = pwsp_builder_pairs(&b, pairs);
     if (op) {
-        if (k < 1 || k > op->cols / 2) {
-            PWSP_BUILDER_FAIL(&b, PTOWSP_INVALID_PARAMS, "the first %" PRId64 " of %u", k,
-                              op->cols / 2);
+        uint32_t count = op->cols / ptoisa_pair_elements(op->dtype);
+        if (k < 1 || k > count) {
+            PWSP_BUILDER_FAIL(&b, PTOWSP_INVALID_PARAMS, "the first %" PRId64 " of %u", k, count);
         }
-        b.op.dtype = kind == PWSP_KOP_TOPK_VALUES ? PTOWSP_F32 : PTOWSP_U32;
+        b.op.dtype = kind == PWSP_KOP_TOPK_VALUES ? op->dtype : PTOWSP_U32;
         b.op.rows = op->rows;
         b.op.cols = (uint32_t)k;
         b.op.valid_rows = op->valid_rows;

@@ -237,23 +237,18 @@ static void pwsp_form_pack(pwsp_lowering *lw, pwsp_insn *insn) {
     insn->dst[0] = pwsp_form_all_cols(lw, insn->dst[0], cols);
 }
 
-// How many elements of its type a pair of score and index takes.
-static uint32_t pwsp_form_pair(const pwsp_list_tile *tile) {
-    return 8 / ptoisa_dtype_size((ptoisa_dtype)tile->dtype);
-}
-
 // Whole runs of any type but f32 and f16 are refused by the instruction.
 static void pwsp_form_runs(pwsp_lowering *lw, pwsp_insn *insn) {
     pwsp_list_tile src = lw->list->tiles[insn->src[0]], dst = lw->list->tiles[insn->dst[0]];
     uint32_t cols = pwsp_round_up(src.valid_cols.max, PTOISA_SORT_RUN);
     bool is_whole = src.valid_cols.param == 0 && src.valid_cols.max == cols;
     bool is_placed = !pwsp_form_misplaced(lw->list, pwsp_legal_form_of(PTOISA_TSORT32), insn);
-    if (is_whole || !is_placed || dst.cols < cols * pwsp_form_pair(&dst)) {
+    if (is_whole || !is_placed || dst.cols < cols * ptoisa_pair_elements(dst.dtype)) {
         return;
     }
     insn->src[0] = pwsp_form_padded(lw, insn->src[0], src.valid_cols, cols, PTOISA_PAD_MIN);
     insn->src[1] = pwsp_form_padded(lw, insn->src[1], src.valid_cols, cols, PTOISA_PAD_MAX);
-    insn->dst[0] = pwsp_form_all_cols(lw, insn->dst[0], cols * pwsp_form_pair(&dst));
+    insn->dst[0] = pwsp_form_all_cols(lw, insn->dst[0], cols * ptoisa_pair_elements(dst.dtype));
 }
 
 static void pwsp_form_sizes(pwsp_lowering *lw, pwsp_legal_sizes sizes, pwsp_insn *insn) {

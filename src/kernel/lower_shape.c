@@ -177,14 +177,16 @@ static void pwsp_lower_interleave(pwsp_lowering *lw, const pwsp_kop *op) {
     pwsp_insn_emit(lw, PTOISA_TINTERLEAVE, d0, x, y, 0)->dst[1] = d1;
 }
 
-// Every second column, or the first of every pair: TGATHER by mask.
+// Every second column, or one of every pair: TGATHER by mask.
 static void pwsp_lower_every(pwsp_lowering *lw, const pwsp_kop *op, uint32_t src, uint8_t dtype,
                              ptoisa_pattern pattern) {
     pwsp_list_tile of = lw->list->tiles[src];
     uint32_t cols = pwsp_round_up(op->cols, pwsp_block_elements(dtype));
     // The instruction fills all columns of its destination: see legal_forms.c.
-    uint32_t pairs = pwsp_lower_view(lw, src, PTOISA_ROW_MAJOR, dtype, of.rows, of.cols,
-                                     of.valid_rows, pwsp_valid_full(of.cols), 0);
+    uint32_t words = of.cols * ptoisa_dtype_size((ptoisa_dtype)of.dtype) /
+                     ptoisa_dtype_size((ptoisa_dtype)dtype);  // the same bytes
+    uint32_t pairs = pwsp_lower_view(lw, src, PTOISA_ROW_MAJOR, dtype, of.rows, words,
+                                     of.valid_rows, pwsp_valid_full(words), 0);
     uint32_t full = pwsp_lower_tile(lw, PTOISA_VEC, PTOISA_ROW_MAJOR, dtype, of.rows, cols,
                                     of.valid_rows, pwsp_valid_full(cols));
     pwsp_insn_emit(lw, PTOISA_TGATHERMASK, full, pairs, 0, 0)->mode = (uint8_t)pattern;
@@ -288,9 +290,10 @@ static void pwsp_lower_sort32(pwsp_lowering *lw, const pwsp_kop *op) {
     }
     // Runs are whole: columns after the valid pairs are padded (legal_forms.c).
     pwsp_list_tile of = lw->list->tiles[x];
-    uint32_t dst = pwsp_lower_tile(lw, PTOISA_VEC, PTOISA_ROW_MAJOR, PTOISA_F32, of.rows,
-                                   pwsp_round_up(scores->cols, PTOISA_SORT_RUN) * 2, op->valid_rows,
-                                   op->valid_cols);
+    uint32_t dst = pwsp_lower_tile(lw, PTOISA_VEC, PTOISA_ROW_MAJOR, op->dtype, of.rows,
+                                   pwsp_round_up(scores->cols, PTOISA_SORT_RUN) *
+                                       ptoisa_pair_elements(op->dtype),
+                                   op->valid_rows, op->valid_cols);
     lw->values[lw->at].tile = dst;
     if (dst) {
         pwsp_lower_keep(lw, dst, lw->at);
@@ -301,7 +304,7 @@ static void pwsp_lower_sort32(pwsp_lowering *lw, const pwsp_kop *op) {
 // Runs of `run` pairs: by fours with one instruction, or the last two or three as lists. All pairs
 // are merged; padding pairs sort last.
 static void pwsp_lower_merge(pwsp_lowering *lw, const pwsp_kop *op) {
-    uint32_t run = 2 * op->col, count = op->cols / run;
+    uint32_t run = ptoisa_pair_elements(op->dtype) * op->col, count = op->cols / run;
     uint32_t src = pwsp_lower_all_cols(lw, pwsp_lower_value(lw, op->src[0]), op->cols);
     uint32_t dst = pwsp_lower_all_cols(lw, pwsp_lower_result(lw, op, 0), op->cols);
     if (count % 4 == 0) {
@@ -310,10 +313,10 @@ static void pwsp_lower_merge(pwsp_lowering *lw, const pwsp_kop *op) {
     }
     uint32_t lists[3] = {0, 0, 0};
     for (uint32_t i = 0; i < count; i++) {
-        lists[i] = pwsp_lower_view(lw, src, PTOISA_ROW_MAJOR, PTOISA_F32, 1, run,
-                                   pwsp_valid_full(1), pwsp_valid_full(run), i * run * 4);
+        lists[i] = pwsp_lower_view(lw, src, PTOISA_ROW_MAJOR, op->dtype, 1, run, pwsp_valid_full(1),
+                                   pwsp_valid_full(run), i * op->col * 8);
     }
-    uint32_t tmp = pwsp_lower_scratch(lw, PTOISA_F32, 1, op->cols);
+    uint32_t tmp = pwsp_lower_scratch(lw, op->dtype, 1, op->cols);
     pwsp_insn *merge = pwsp_insn_emit(lw, PTOISA_TMRGSORT, dst, lists[0], lists[1], lists[2]);
     merge->variant = PWSP_VARIANT_LISTS;
     merge->tmp = tmp;
@@ -326,7 +329,10 @@ void pwsp_lower_indexing(pwsp_lowering *lw, const pwsp_kop *op) {
     case PWSP_KOP_SELECT: pwsp_lower_select(lw, op); break;
     case PWSP_KOP_SORT32: pwsp_lower_sort32(lw, op); break;
     case PWSP_KOP_MERGE_SORT: pwsp_lower_merge(lw, op); break;
-    case PWSP_KOP_TOPK_VALUES: pwsp_lower_every(lw, op, src, PTOISA_F32, PTOISA_P0101); break;
+    case PWSP_KOP_TOPK_VALUES:
+        pwsp_lower_every(lw, op, src, op->dtype,
+                         op->dtype == PTOISA_F16 ? PTOISA_P0001 : PTOISA_P0101);
+        break;
     case PWSP_KOP_TOPK_INDICES: pwsp_lower_every(lw, op, src, PTOISA_U32, PTOISA_P1010); break;
     default: {
         uint32_t index = pwsp_lower_flat(lw, pwsp_lower_value(lw, op->src[1]));

@@ -538,7 +538,7 @@ ptowsp_value ptowsp_tile_interleave(ptowsp_value x, ptowsp_value y) {
                               ptowsp_dtype_name((ptowsp_dtype)even->dtype), b.body->machine.name);
         }
         pwsp_builder_shape(&b, even, even->dtype);
-        pwsp_builder_double(&b);
+        pwsp_builder_widen(&b, 2);
     }
     return pwsp_builder_end(&b);
 }

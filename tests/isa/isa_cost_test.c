@@ -223,6 +223,16 @@ TEST(vector__each_instruction_at_64_repeats) {
     }
 }
 
+// Groups of 32 scores and pairs of 8 bytes cost the same, whatever the type of scores.
+TEST(vector__sorts_of_f16_cost_as_sorts_of_f32) {
+    ptoisa_tile x = vec(PTOISA_F16, 64, 64), index = vec(PTOISA_U32, 64, 64);
+    ptoisa_tile wide = vec(PTOISA_F16, 64, 256), pairs = vec(PTOISA_F16, 1, 512);
+    assert_int_equal(alone(A2A3, PTOISA_TSORT32, &wide, &x, &index), 16 * 128 + 20);
+    assert_int_equal(alone(A2A3, PTOISA_TMRGSORT, &pairs, &pairs, NULL), 78 + 20);  // 4 x 32 pairs
+    pairs = vec(PTOISA_F32, 1, 256);
+    assert_int_equal(alone(A2A3, PTOISA_TMRGSORT, &pairs, &pairs, NULL), 78 + 20);
+}
+
 TEST(vector__row_expands_broadcast_blocks_first) {
     ptoisa_tile full = vec(PTOISA_F32, 64, 64);
     ptoisa_tile column = ptoisa_tile_make(NULL, PTOISA_F32, PTOISA_VEC, PTOISA_COL_MAJOR, 64, 1);

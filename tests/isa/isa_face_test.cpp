@@ -570,6 +570,8 @@ TEST(face__masks_and_quantised_tiles_are_those_of_c) {
     Tile<TileType::Vec, uint32_t, 1, 32> index, tmp_index;
     Tile<TileType::Vec, float, 1, 32> list, picked;
     Tile<TileType::Vec, float, 1, 64> pairs;
+    Tile<TileType::Vec, half, 1, 32> half_list, half_picked;
+    Tile<TileType::Vec, half, 1, 128> half_pairs;
     TASSIGN(d, 0);
     TASSIGN(a, 0x1000);
     TASSIGN(b, 0x2000);
@@ -584,10 +586,15 @@ TEST(face__masks_and_quantised_tiles_are_those_of_c) {
     TASSIGN(list, 0x7400);
     TASSIGN(picked, 0x7600);
     TASSIGN(pairs, 0x7800);
+    TASSIGN(half_list, 0x7a00);
+    TASSIGN(half_picked, 0x7b00);
+    TASSIGN(half_pairs, 0x7c00);
     ptoisa_tile cd = pair.of(d), ca = pair.of(a), cb = pair.of(b), cmask = pair.of(mask);
     ptoisa_tile ctmp = pair.of(tmp), cq = pair.of(q), cu = pair.of(u), cscale = pair.of(scale);
     ptoisa_tile coffset = pair.of(offset), cindex = pair.of(index), cpicked = pair.of(picked);
     ptoisa_tile ctmp_index = pair.of(tmp_index), clist = pair.of(list), cpairs = pair.of(pairs);
+    ptoisa_tile chalf_list = pair.of(half_list), chalf_picked = pair.of(half_picked);
+    ptoisa_tile chalf_pairs = pair.of(half_pairs);
     SAME(pair, true, TCMP(mask, a, b, CmpMode::LE), ptoisa_tcmp(core, &cmask, &ca, &cb, PTOISA_LE));
     SAME(pair, true, TCMPS(mask, a, 0.5f, CmpMode::GT),
          ptoisa_tcmps(core, &cmask, &ca, 0.5, PTOISA_GT));
@@ -602,6 +609,12 @@ TEST(face__masks_and_quantised_tiles_are_those_of_c) {
     SAME(pair, true, TDEQUANT(d, q, scale, offset),
          ptoisa_tdequant(core, &cd, &cq, &cscale, &coffset));
     SAME(pair, true, TSORT32(pairs, list, index), ptoisa_tsort32(core, &cpairs, &clist, &cindex));
+    SAME(pair, true,
+         (TSORT32(half_pairs, half_list, index),
+          TGATHER<decltype(half_picked), decltype(half_pairs), MaskPattern::P0001>(half_picked,
+                                                                                   half_pairs)),
+         (ptoisa_tsort32(core, &chalf_pairs, &chalf_list, &cindex),
+          ptoisa_tgather_mask(core, &chalf_picked, &chalf_pairs, PTOISA_P0001)));
     SAME(pair, true, (TCI<decltype(index), uint32_t, 1>(index, 40)),
          ptoisa_tci(core, &cindex, 40, true));
     SAME(pair, true,

@@ -112,6 +112,10 @@ TEST(sort__faults_say_what_is_wrong) {
           ptoisa_tmrgsort(&core, &d, &s, 192));
     FAULT("TMRGSORT: s has 2 valid rows, not 1",
           (x = ptoisa_tile_vec(NULL, PTOISA_F32, 2, 512), ptoisa_tmrgsort(&core, &x, &x, 64)));
+    ptoisa_tile half = ptoisa_tile_vec(NULL, PTOISA_F16, 1, 512);
+    FAULT("TSORT32: d has 1 x 1024 valid elements, and 1 x 2048 are read",
+          (x = ptoisa_tile_vec(NULL, PTOISA_F16, 1, 1024), ptoisa_tsort32(&core, &x, &half, &idx)));
+    FAULT("TSORT32: d is f32, which it does not take", ptoisa_tsort32(&core, &d, &half, &idx));
     const ptoisa_tile *lists[3] = {&s, &s, &s};
     uint16_t executed[4];
     FAULT("", ptoisa_tmrgsort_lists(&core, &d, NULL, lists, 2, executed, true));

@@ -210,6 +210,12 @@ RULE_TEST(sort__lists_are_rows_of_pairs) {
     s0.valid_cols = 7;
     ptoisa_tmrgsort_lists(b->core, &d, NULL, lists, 2, executed, false);
     refused(b, "TMRGSORT: s0: 7 valid columns are not 0 to 65535 pairs of 2");
+    // Pairs of f16 have four elements.
+    ptoisa_tile half = vec(b, PTOISA_F16, 1, 16), of_half = vec(b, PTOISA_F16, 1, 32);
+    half.valid_cols = 6;
+    lists[0] = lists[1] = &half;
+    ptoisa_tmrgsort_lists(b->core, &of_half, NULL, lists, 2, executed, false);
+    refused(b, "TMRGSORT: s0: 6 valid columns are not 0 to 65535 pairs of 4");
     // More than 255 groups of runs.
     b->core->is_dry = true;
     ptoisa_tile from = vec(b, PTOISA_F32, 1, 256 * 256), to = vec(b, PTOISA_F32, 1, 256 * 256);

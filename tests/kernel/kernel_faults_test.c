@@ -268,9 +268,13 @@ static ptowsp_value mask_of(fixture *f) {
     return ptowsp_tile_compare(f->x, PTOWSP_GT, f->y);
 }
 
-static ptowsp_value pairs_of(fixture *f, int64_t rows, int64_t cols) {
-    return ptowsp_tile_sort32(PARAM("scores", PTOWSP_F32, rows, cols),
+static ptowsp_value pairs_as(fixture *f, ptowsp_dtype dtype, int64_t rows, int64_t cols) {
+    return ptowsp_tile_sort32(PARAM("scores", dtype, rows, cols),
                               ptowsp_tile_iota(f->k, PTOWSP_U32, cols, 0));
+}
+
+static ptowsp_value pairs_of(fixture *f, int64_t rows, int64_t cols) {
+    return pairs_as(f, PTOWSP_F32, rows, cols);
 }
 
 // An instruction with this mode.
@@ -306,7 +310,12 @@ TEST(faults__wrong_picking_are_refused) {
           ptowsp_tile_sort32(f->i, f->i));
     FAULT(INVALID_PARAMS, "sort32: 8 x 16 scores and 1 x 32 indices",
           ptowsp_tile_sort32(f->x, ptowsp_tile_iota(f->k, PTOWSP_U32, 32, 0)));
-    FAULT(LIMIT_EXCEEDED, "sort32: 8193 scores in a row", pairs_of(f, 1, 8193));
+    FAULT(LIMIT_EXCEEDED, "sort32: 8193 scores in a row; of f32 8192 at most",
+          pairs_of(f, 1, 8193));
+    FAULT(LIMIT_EXCEEDED, "sort32: 4097 scores in a row; of f16 4096 at most",
+          pairs_as(f, PTOWSP_F16, 1, 4097));
+    FAULT(UNSUPPORTED, "sort32: operand 1 is bf16, which it does not take",
+          pairs_as(f, PTOWSP_BF16, 1, 32));
     FAULT(UNSUPPORTED, "sort32: rows of one score", pairs_of(f, 8, 1));
     FAULT(INVALID_PARAMS, "merge_sort: its operand is not sorted pairs",
           ptowsp_tile_merge_sort(f->v, 32));
@@ -316,6 +325,17 @@ TEST(faults__wrong_picking_are_refused) {
           ptowsp_tile_merge_sort(pairs_of(f, 1, 128), 48));
     FAULT(INVALID_PARAMS, "merge_sort: 128 pairs in runs of 0, which are whole multiples of 32",
           ptowsp_tile_merge_sort(pairs_of(f, 1, 128), 0));
+    // A pair of f16 takes four columns.
+    FAULT(UNSUPPORTED, "merge_sort: 2 rows; TMRGSORT merges one",
+          ptowsp_tile_merge_sort(pairs_as(f, PTOWSP_F16, 2, 128), 32));
+    FAULT(INVALID_PARAMS, "merge_sort: 128 pairs in runs of 48, which are whole multiples of 32",
+          ptowsp_tile_merge_sort(pairs_as(f, PTOWSP_F16, 1, 128), 48));
+    FAULT(INVALID_PARAMS, "merge_sort: 1 runs; it merges 2, 3, or a multiple of 4",
+          ptowsp_tile_merge_sort(pairs_as(f, PTOWSP_F16, 1, 128), 128));
+    FAULT(INVALID_PARAMS, "topk_values: the first 33 of 32",
+          ptowsp_tile_topk_values(pairs_as(f, PTOWSP_F16, 1, 32), 33));
+    FAULT(INVALID_PARAMS, "topk_indices: its operand is not sorted pairs",
+          ptowsp_tile_topk_indices(PARAM("half", PTOWSP_F16, 1, 128), 3));
     FAULT(INVALID_PARAMS, "merge_sort: 5 runs; it merges 2, 3, or a multiple of 4",
           ptowsp_tile_merge_sort(pairs_of(f, 1, 160), 32));
     FAULT(INVALID_PARAMS, "merge_sort: 1 runs; it merges 2, 3, or a multiple of 4",

@@ -57,8 +57,8 @@ TEST(ops__compare_and_select_computes_as_the_reference) {
 
 // -- sorting --------------------------------------------------------------------------------------
 
-static kt_value scores(kt *t, int64_t rows, int64_t cols, bool has_nan) {
-    kt_value x = kt_in(t, PTOWSP_F32, rows, cols);
+static kt_value scores(kt *t, ptowsp_dtype dtype, int64_t rows, int64_t cols, bool has_nan) {
+    kt_value x = kt_in(t, dtype, rows, cols);
     if (has_nan) {
         kt_fill(t, x, x.valid_rows - 1, x.valid_cols / 2, NAN);
         kt_fill(t, x, 0, 0, -INFINITY);
@@ -69,14 +69,14 @@ static kt_value scores(kt *t, int64_t rows, int64_t cols, bool has_nan) {
 }
 
 // Indices of a row for all, and for each row; what is behind the pairs is looked at. Rows of whole
-// runs, and of any length.
+// runs, and of any length. Scores of f32, then of f16.
 static void scene_sort32(kt *t, int which) {
     int64_t rows = 1 + kt_pick_size(t) / 2, cols = 32 * test_random_in(&t->state, 1, 4);
     cols = rows > 1 && test_random(&t->state) % 2 ? 1 + kt_pick_size(t) : cols;
-    kt_value x = scores(t, rows, cols, which % 2 != 0);
-    kt_value index = which / 2 == 0   ? kt_iota(t, PTOWSP_U32, cols, 0)
-                     : which / 2 == 1 ? kt_in(t, PTOWSP_U32, 1, cols)
-                                      : kt_in(t, PTOWSP_U32, rows, cols);
+    kt_value x = scores(t, which < 6 ? PTOWSP_F32 : PTOWSP_F16, rows, cols, which % 2 != 0);
+    kt_value index = which % 6 < 2   ? kt_iota(t, PTOWSP_U32, cols, 0)
+                     : which % 6 < 4 ? kt_in(t, PTOWSP_U32, 1, cols)
+                                     : kt_in(t, PTOWSP_U32, rows, cols);
     kt_value pairs = kt_sort32(t, x, index);
     int64_t k = test_random_in(&t->state, 1, x.cols);  // also more than a task has
     kt_keep(t, kt_topk(t, pairs, k, false));
@@ -89,15 +89,16 @@ TEST(ops__sort32_orders_every_32_columns) {
     config.is_integer = true;  // ties keep their order
     config.low = -10;
     config.high = 10;
-    play_all(scene_sort32, 6, config);
+    play_all(scene_sort32, 12, config);
 }
 
 // By runs of 32 and then of 128 ...: 2, 3, 4, 8, 12 and 16 runs, the last ones cut off or empty.
+// Scores of f32, then of f16.
 static void scene_merge(kt *t, int which) {
     static const int64_t counts[] = {2, 3, 4, 8, 12, 16, 32, 64};
     int64_t count = counts[which % 8], run = 32;
-    kt_value x = kt_in(t, PTOWSP_F32, 1, 32 * count);
-    for (int64_t i = 0; i < 20 && which / 8; i++) {
+    kt_value x = kt_in(t, which < 16 ? PTOWSP_F32 : PTOWSP_F16, 1, 32 * count);
+    for (int64_t i = 0; i < 20 && which / 8 % 2; i++) {
         kt_fill(t, x, 0, test_random_in(&t->state, 0, x.valid_cols - 1),
                 i % 3 == 0   ? NAN
                 : i % 3 == 1 ? -0.0
@@ -117,7 +118,7 @@ TEST(ops__merge_sort_and_topk_of_many_runs) {
     config.is_integer = true;
     config.low = -40;
     config.high = 40;
-    for (int which = 0; which < 16; which++) {
+    for (int which = 0; which < 32; which++) {
         for (int i = 0; i < 8; i++) {
             config.seed++;
             config.strides = (kt_strides)(i % 4);

@@ -263,6 +263,14 @@ TEST(lower__sorting_becomes_the_instructions_of_paper) {
     keep_as(&k, "values", PTOWSP_F32, 1, 8, ptowsp_tile_topk_values(pairs, 8));
     keep_as(&k, "indices", PTOWSP_U32, 1, 8, ptowsp_tile_topk_indices(pairs, 8));
     expect(&k, "TLOAD 128, TSORT32 640, TMRGSORT 256, TSTORE 8, TSTORE 8");
+    // f16: merging counts elements, and a pair has four.
+    k = begin();
+    pairs = ptowsp_tile_sort32(in_as(&k, "x", PTOWSP_F16, 1, 128),
+                               ptowsp_tile_iota(k.k, PTOWSP_U32, 128, 0));
+    pairs = ptowsp_tile_merge_sort(pairs, 32);
+    keep_as(&k, "values", PTOWSP_F16, 1, 8, ptowsp_tile_topk_values(pairs, 8));
+    keep_as(&k, "indices", PTOWSP_U32, 1, 8, ptowsp_tile_topk_indices(pairs, 8));
+    expect(&k, "TLOAD 128, TSORT32 640, TMRGSORT 512, TSTORE 8, TSTORE 8");
 }
 
 // A product too deep for L0 is counted as one: 16 x 2000 x 16.

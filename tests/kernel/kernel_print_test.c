@@ -263,7 +263,8 @@ static void has_lines(ptowsp_module *m, ptowsp_kernel kernel, const char *const 
     free(out);
 }
 
-// Four sorted runs of 32 pairs become one: a pair is two elements of f32, so runs of 64. What is stored
+// Four sorted runs of 32 pairs become one: a pair is two elements of f32, so runs of 64, or four of f16,
+// so runs of 128, of which pattern 2 picks the first of four. What is stored
 // as f16 to row 8 and column 16 is rounded first.
 TEST(print__runs_and_windows) {
     ptowsp_context *context;
@@ -277,6 +278,16 @@ TEST(print__runs_and_windows) {
     const char *const runs[] = {"  %5 = merge_sort %4 runs of 32: f32 1 x 256\n",
                                 "  TMRGSORT         V         256  ", " runs of 64\n", NULL};
     has_lines(m, ptowsp_kernel_end(k), runs);
+    desc.name = "half runs";
+    k = ptowsp_kernel_begin(m, &desc);
+    x = ptowsp_tile_in(k, "x", PTOWSP_F16, 1, 128);
+    y = ptowsp_tile_out(k, "y", PTOWSP_F16, 1, 16);
+    pairs = ptowsp_tile_sort32(x, ptowsp_tile_iota(k, PTOWSP_U32, 128, 0));
+    ptowsp_tile_store(y, ptowsp_tile_topk_values(ptowsp_tile_merge_sort(pairs, 32), 16));
+    const char *const halves[] = {"  %5 = merge_sort %4 runs of 32: f16 1 x 512\n",
+                                  "  %6 = topk_values %5: f16 1 x 16\n", " runs of 128\n",
+                                  " pattern 2\n", NULL};
+    has_lines(m, ptowsp_kernel_end(k), halves);
     desc.name = "windows";
     k = ptowsp_kernel_begin(m, &desc);
     x = ptowsp_tile_in(k, "x", PTOWSP_F32, 8, 16);

@@ -19,8 +19,9 @@ typedef struct scene {
     ptowsp_value x, y, half, ints, vector, column;
 } scene;
 
-static ptowsp_value sorted(const scene *s) {
-    ptowsp_value scores = ptowsp_tile_slice(s->x, 0, 0, 1, 64);
+// Scores of x, or of half.
+static ptowsp_value sorted(const scene *s, ptowsp_value x) {
+    ptowsp_value scores = ptowsp_tile_slice(x, 0, 0, 1, 64);
     return ptowsp_tile_sort32(scores, ptowsp_tile_iota(s->k, PTOWSP_U32, 64, 0));
 }
 
@@ -100,10 +101,10 @@ static ptowsp_value operation(const scene *s, pwsp_kop_kind kind) {
         ptowsp_value mask = ptowsp_tile_compare(x, PTOWSP_NE, ptowsp_tile_const(k, 0));
         return ptowsp_tile_select(mask, x, ptowsp_tile_const(k, 7));
     }
-    case PWSP_KOP_SORT32: return sorted(s);
-    case PWSP_KOP_MERGE_SORT: return ptowsp_tile_merge_sort(sorted(s), 32);
-    case PWSP_KOP_TOPK_VALUES: return ptowsp_tile_topk_values(sorted(s), 5);
-    case PWSP_KOP_TOPK_INDICES: return ptowsp_tile_topk_indices(sorted(s), 6);
+    case PWSP_KOP_SORT32: return sorted(s, x);
+    case PWSP_KOP_MERGE_SORT: return ptowsp_tile_merge_sort(sorted(s, s->half), 32);
+    case PWSP_KOP_TOPK_VALUES: return ptowsp_tile_topk_values(sorted(s, s->half), 5);
+    case PWSP_KOP_TOPK_INDICES: return ptowsp_tile_topk_indices(sorted(s, s->half), 6);
     case PWSP_KOP_GATHER: return ptowsp_tile_gather(x, ptowsp_tile_iota(k, PTOWSP_I32, 8, 9));
     case PWSP_KOP_SLICE: return ptowsp_tile_slice(x, 3, 8, 16, 24);
     case PWSP_KOP_INTERLEAVE: return ptowsp_tile_interleave(x, x);

@@ -270,20 +270,22 @@ TEST(calls__scratch_chooses_the_signature) {
     calls_end(&c);
 }
 
-// Four runs of 32 pairs, which are 64 elements each, are merged in one call; three runs are separate
-// lists, whose counts are told and unused.
+// Four runs of 32 pairs, which are 64 elements of f32 or 128 of f16 each, are merged in one call; three
+// runs are separate lists, whose counts are told and unused.
 TEST(calls__sorted_runs_are_merged) {
-    for (int64_t runs = 3; runs <= 4; runs++) {
+    for (int i = 0; i < 4; i++) {
+        const ptowsp_dtype dtype = i < 2 ? PTOWSP_F32 : PTOWSP_F16;
+        const int64_t runs = 3 + i % 2, pair = 8 / ptowsp_dtype_size(dtype);
         calls c;
         calls_begin(&c, NULL);
-        ptowsp_value x = calls_in(&c, "x", PTOWSP_F32, 1, 32 * runs);
+        ptowsp_value x = calls_in(&c, "x", dtype, 1, 32 * runs);
         ptowsp_value index = ptowsp_tile_iota(c.k, PTOWSP_U32, 32 * runs, 0);
         ptowsp_value pairs = ptowsp_tile_sort32(x, index);
-        ptowsp_tile_store(calls_out(&c, "y", PTOWSP_F32, 1, 64 * runs),
+        ptowsp_tile_store(calls_out(&c, "y", dtype, 1, 32 * pair * runs),
                           ptowsp_tile_merge_sort(pairs, 32));
         calls_emit(&c);
         if (runs == 4) {
-            calls_have(&c, "TMRGSORT(t3, t2, 64);");
+            calls_have(&c, i < 2 ? "TMRGSORT(t3, t2, 64);" : "TMRGSORT(t3, t2, 128);");
         } else {
             calls_have(&c, "MrgSortExecutedNumList taken;");
             calls_have(&c, "TMRGSORT<decltype(t2), decltype(scratch_1), decltype(t3), "
@@ -291,6 +293,23 @@ TEST(calls__sorted_runs_are_merged) {
         }
         calls_end(&c);
     }
+}
+
+// The score is the first of four elements of an f16 pair, the index the second of two words of the
+// same bytes.
+TEST(calls__the_best_of_f16_are_picked_by_pattern) {
+    calls c;
+    calls_begin(&c, NULL);
+    ptowsp_value x = calls_in(&c, "x", PTOWSP_F16, 1, 32);
+    ptowsp_value pairs = ptowsp_tile_sort32(x, ptowsp_tile_iota(c.k, PTOWSP_U32, 32, 0));
+    ptowsp_tile_store(calls_out(&c, "y", PTOWSP_F16, 1, 16), ptowsp_tile_topk_values(pairs, 16));
+    ptowsp_tile_store(calls_out(&c, "z", PTOWSP_U32, 1, 16), ptowsp_tile_topk_indices(pairs, 16));
+    calls_emit(&c);
+    calls_have(&c, "Tile<TileType::Vec, half, 1, 128");
+    calls_have(&c, "Tile<TileType::Vec, uint32_t, 1, 64");
+    calls_have(&c, "MaskPattern::P0001>(");
+    calls_have(&c, "MaskPattern::P1010>(");
+    calls_end(&c);
 }
 
 // -- global memory --------------------------------------------------------------------------------

@@ -75,9 +75,10 @@ static inline void kt_sort_pairs(double *p, int64_t count) {
     }
 }
 
-// Pairs are kept as they are: a score, an index, ... Behind the valid ones are those of nothing.
+// Pairs are kept as a score, an index, ..., whatever the type of scores. Behind the valid ones are
+// those of nothing.
 static inline kt_value kt_sort32(kt *t, kt_value x, kt_value index) {
-    kt_value d = kt_value_make(t, ptowsp_tile_sort32(x.v, index.v), PTOWSP_F32, x.rows, 2 * x.cols);
+    kt_value d = kt_value_make(t, ptowsp_tile_sort32(x.v, index.v), x.dtype, x.rows, 2 * x.cols);
     d.valid_rows = x.valid_rows;
     d.valid_cols = 2 * x.valid_cols;
     d.is_row_tail = x.is_row_tail;
@@ -100,7 +101,7 @@ static inline kt_value kt_sort32(kt *t, kt_value x, kt_value index) {
 
 // By fours where there are as many runs, else all.
 static inline kt_value kt_merge_sort(kt *t, kt_value pairs, int64_t run) {
-    kt_value d = kt_value_like(t, ptowsp_tile_merge_sort(pairs.v, run), PTOWSP_F32, &pairs);
+    kt_value d = kt_value_like(t, ptowsp_tile_merge_sort(pairs.v, run), pairs.dtype, &pairs);
     int64_t count = pairs.cols / 2, group = count / run % 4 == 0 ? 4 * run : count;
     memcpy(d.x, pairs.x, (size_t)pairs.cols * sizeof(double));
     for (int64_t at = 0; at < count; at += group) {
@@ -112,7 +113,7 @@ static inline kt_value kt_merge_sort(kt *t, kt_value pairs, int64_t run) {
 static inline kt_value kt_topk(kt *t, kt_value pairs, int64_t k, bool is_index) {
     kt_value d = kt_value_make(
         t, is_index ? ptowsp_tile_topk_indices(pairs.v, k) : ptowsp_tile_topk_values(pairs.v, k),
-        is_index ? PTOWSP_U32 : PTOWSP_F32, pairs.rows, k);
+        is_index ? PTOWSP_U32 : pairs.dtype, pairs.rows, k);
     d.valid_rows = pairs.valid_rows;
     d.is_row_tail = pairs.is_row_tail;
     KT_EACH(d, r, c) {

@@ -251,7 +251,8 @@ static inline void add_pick(kt *t, pool *p) {
 // The best of each row; which of equals is best depends on the very bits.
 static inline void add_sort(kt *t, pool *p) {
     kt_value x = *pool_any(t, p);
-    if (!p->is_exact || x.is_mask || x.dtype != PTOWSP_F32 || x.cols == 1) {
+    if (!p->is_exact || x.is_mask || (x.dtype != PTOWSP_F32 && x.dtype != PTOWSP_F16) ||
+        x.cols == 1) {
         return;
     }
     kt_value pairs = kt_sort32(t, x, kt_iota(t, PTOWSP_U32, x.cols, 0));
