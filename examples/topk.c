@@ -13,7 +13,8 @@
 //
 // keeps the best 1,000 of 1,024 in each of N rows, on 48 vector cores: the rows of a core are a loop
 // in one kernel, which loads the next row while this one is sorted. It prints the predicted time on
-// a 910B, and beside it the published one of numbers of rows that have been measured.
+// a 910B, and beside it the published one of numbers of rows that have been measured. With --bits 16
+// the scores are f16, which have no published times.
 
 #include "ptowsp.h"
 
@@ -28,10 +29,11 @@
 
 enum { REQUESTS = 40, CANDIDATES = 256, SMALL = 128, BEST = 8, SLOT = 0, LANES = 4 };
 
-static ptowsp_kernel topk_make(ptowsp_module *m, const char *name, int64_t candidates) {
+static ptowsp_kernel topk_make(ptowsp_module *m, const char *name, ptowsp_dtype dtype,
+                               int64_t candidates) {
     ptowsp_body *k = ptowsp_kernel_begin(m, &(ptowsp_body_desc){.name = name});
-    ptowsp_value scores = ptowsp_tile_in(k, "scores", PTOWSP_F32, 1, candidates);
-    ptowsp_value best = ptowsp_tile_out(k, "best", PTOWSP_F32, 1, BEST);
+    ptowsp_value scores = ptowsp_tile_in(k, "scores", dtype, 1, candidates);
+    ptowsp_value best = ptowsp_tile_out(k, "best", dtype, 1, BEST);
     ptowsp_value indices = ptowsp_tile_out(k, "indices", PTOWSP_U32, 1, BEST);
     ptowsp_value index = ptowsp_tile_iota(k, PTOWSP_U32, candidates, 0);
     ptowsp_value pairs = ptowsp_tile_sort32(scores, index);
@@ -44,10 +46,11 @@ static ptowsp_kernel topk_make(ptowsp_module *m, const char *name, int64_t candi
 }
 
 // The same for all rows of a core.
-static ptowsp_kernel rows_make(ptowsp_module *m, int64_t rows, int64_t candidates, int64_t kept) {
+static ptowsp_kernel rows_make(ptowsp_module *m, ptowsp_dtype dtype, int64_t rows,
+                               int64_t candidates, int64_t kept) {
     ptowsp_body *k = ptowsp_kernel_begin(m, &(ptowsp_body_desc){.name = "rows"});
-    ptowsp_value scores = ptowsp_tile_in(k, "scores", PTOWSP_F32, rows, candidates);
-    ptowsp_value best = ptowsp_tile_out(k, "best", PTOWSP_F32, rows, kept);
+    ptowsp_value scores = ptowsp_tile_in(k, "scores", dtype, rows, candidates);
+    ptowsp_value best = ptowsp_tile_out(k, "best", dtype, rows, kept);
     ptowsp_value indices = ptowsp_tile_out(k, "indices", PTOWSP_U32, rows, kept);
     ptowsp_value index = ptowsp_tile_iota(k, PTOWSP_U32, candidates, 0), none = {0};
     PTOWSP_TILE_LOOP(k, row, ptowsp_tile_const(k, 0), ptowsp_tile_rows(scores), 1) {
@@ -150,12 +153,12 @@ static bool rows_check(void *user) {
     return wrong == 0;
 }
 
-static bool all_rows(setup *s, int64_t count) {
+static bool all_rows(setup *s, ptowsp_dtype dtype, int64_t count) {
     ptowsp_module *m = s->module;
     int64_t rows = (count + VECTOR_CORES - 1) / VECTOR_CORES;
-    ptowsp_kernel kernel = rows_make(m, rows, WIDTH, KEPT);
-    example e = {.scores = setup_matrix_make(s, "scores", PTOWSP_F32, count, WIDTH),
-                 .best = setup_matrix_make(s, "best", PTOWSP_F32, count, KEPT),
+    ptowsp_kernel kernel = rows_make(m, dtype, rows, WIDTH, KEPT);
+    example e = {.scores = setup_matrix_make(s, "scores", dtype, count, WIDTH),
+                 .best = setup_matrix_make(s, "best", dtype, count, KEPT),
                  .indices = setup_matrix_make(s, "indices", PTOWSP_U32, count, KEPT)};
     PTOWSP_WORKLOAD(m, "all rows") {
         PTOWSP_PARALLEL(m, i, ptowsp_axis_dense(m, "cores", (count + rows - 1) / rows)) {
@@ -178,7 +181,8 @@ static bool all_rows(setup *s, int64_t count) {
         printf("  (values are computed and checked up to %d rows)\n", ROWS_MAX_CHECKED);
     }
     char shape[64];
-    snprintf(shape, sizeof shape, "type=float rows=%d validCol=%d ", (int)count, WIDTH);
+    snprintf(shape, sizeof shape, "type=%s rows=%d validCol=%d ",
+             dtype == PTOWSP_F32 ? "float" : "half", (int)count, WIDTH);
     published_print(s, &schedule, VECTOR_LAUNCH_US, "topk", shape);
     return is_good;
 }
@@ -186,27 +190,33 @@ static bool all_rows(setup *s, int64_t count) {
 static const char help_text[] =
     "Keeps the best of candidates by tile kernels.\n"
     "  --rows N      the best 1,000 of 1,024 in N rows on 48 cores; its time on a 910B\n"
+    "  --bits N      the scores are f32 (32) or f16 (16)\n"
     "  --threads N   lanes that run kernels, 1 to 64 (1); what is printed is the same for all\n"
     "  --emit DIR    also writes, builds and runs the trees\n"
     "  --cache DIR, --compiler NAME, --options TEXT   of the trees\n";
 
 int main(int argc, char **argv) {
     setup s;
-    uint64_t rows = 0;
-    const command_option more[] = {{"--rows", &rows, NULL, 1, ROWS_MOST}};
-    emit_create_with(&s, argc, argv, help_text, more, 1);
+    uint64_t rows = 0, bits = 32;
+    const command_option more[] = {{"--rows", &rows, NULL, 1, ROWS_MOST},
+                                   {"--bits", &bits, NULL, 16, 32}};
+    emit_create_with(&s, argc, argv, help_text, more, 2);
+    if (bits != 16 && bits != 32) {
+        command_fail("--bits %d: scores have 16 or 32", (int)bits);
+    }
+    const ptowsp_dtype dtype = bits == 16 ? PTOWSP_F16 : PTOWSP_F32;
     if (rows) {
-        bool is_right = all_rows(&s, (int64_t)rows);
+        bool is_right = all_rows(&s, dtype, (int64_t)rows);
         setup_destroy(&s);
         return is_right ? 0 : 1;
     }
     ptowsp_module *m = s.module;
-    example e = {.scores = setup_matrix_make(&s, "scores", PTOWSP_F32, REQUESTS, CANDIDATES),
+    example e = {.scores = setup_matrix_make(&s, "scores", dtype, REQUESTS, CANDIDATES),
                  .counts = setup_matrix_make(&s, "counts", PTOWSP_I32, REQUESTS, 1),
-                 .best = setup_matrix_make(&s, "best", PTOWSP_F32, REQUESTS, BEST),
+                 .best = setup_matrix_make(&s, "best", dtype, REQUESTS, BEST),
                  .indices = setup_matrix_make(&s, "indices", PTOWSP_U32, REQUESTS, BEST),
-                 .small = topk_make(m, "small", SMALL),
-                 .large = topk_make(m, "large", CANDIDATES)};
+                 .small = topk_make(m, "small", dtype, SMALL),
+                 .large = topk_make(m, "large", dtype, CANDIDATES)};
     int large = 0;
     workload_make(m, &e);
     setup_fill_random(&s, e.scores, -10.0, 10.0);

@@ -313,7 +313,12 @@ good topk --rows 100
 says "in 100 rows, 3 of a core" "200000 scores and indices, wrong are 0, 0 allowed: good"
 good topk --rows 4800
 says "published 324.1 us, ratio 1."
+good topk --bits 16
+says "wrong are 0, 0 allowed: good"
+good topk --bits 16 --rows 100
+says "200000 scores and indices, wrong are 0, 0 allowed: good"
 bad "--rows" topk --rows 0
+bad "--bits 24: scores have 16 or 32" topk --bits 24
 # Tiles of 32 rows: 3 of the weights, 4 of x; 4 x 2 of the product.
 good quantized_matmul
 says "wrongly rounded: 0" "8000 values" "5e-07 allowed: good"
