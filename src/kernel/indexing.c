@@ -139,7 +139,7 @@ static ptowsp_value pwsp_topk(ptowsp_value pairs, int64_t k, pwsp_kop_kind kind)
         if (k < 1 || k > count) {
             PWSP_BUILDER_FAIL(&b, PTOWSP_INVALID_PARAMS, "the first %" PRId64 " of %u", k, count);
         }
-        b.op.dtype = kind == PWSP_KOP_TOPK_VALUES ? op->dtype : PTOWSP_U32;
+        b.op.dtype = kind == PWSP_KOP_TOPK_VALUES ? op->dtype : (uint8_t)PTOWSP_U32;
         b.op.rows = op->rows;
         b.op.cols = (uint32_t)k;
         b.op.valid_rows = op->valid_rows;
