@@ -53,7 +53,7 @@ static pwsp_list_bound pwsp_builder_bound(pwsp_builder *b, ptowsp_value value) {
         if (!is_small || (double)bound.value != op->value) {
             PWSP_BUILDER_FAIL(b, PTOWSP_INVALID_PARAMS,
                               "its %s is %s, not a whole number from 0 to 2^30", which,
-                              pwsp_general(op->value, 17).text);
+                              pwsp_shortest(op->value, false).text);
         }
     } else if (op->kind == PWSP_KOP_SCALAR &&
                (op->dtype == PTOWSP_I64 || op->dtype == PTOWSP_U64)) {
@@ -259,7 +259,7 @@ bool pwsp_builder_offset(pwsp_builder *b, ptowsp_value at, uint32_t room, uint32
     }
     if (!(op->value >= 0 && op->value <= room) || (double)(uint32_t)op->value != op->value) {
         PWSP_BUILDER_FAIL(b, PTOWSP_INVALID_PARAMS, "it begins at %s; there is room for 0 to %u",
-                          pwsp_general(op->value, 17).text, room);
+                          pwsp_shortest(op->value, false).text, room);
         return false;
     }
     *out_start = (uint32_t)op->value;

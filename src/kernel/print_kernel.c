@@ -107,7 +107,7 @@ static void pwsp_kernel_print_value(const ptowsp_body *body, uint32_t value, pto
     } else if (op->kind == PWSP_KOP_SCALAR) {
         pwsp_text_format(text, "%s", body->scalars[op->param - 1].name);
     } else if (op->kind == PWSP_KOP_CONST) {
-        pwsp_text_format(text, "%s", pwsp_general(op->value, 17).text);
+        pwsp_text_format(text, "%s", pwsp_shortest(op->value, false).text);
     } else if (op->kind == PWSP_KOP_SIZE) {
         pwsp_text_format(text, "%s of %s", op->col ? "columns" : "rows",
                          body->tiles[op->param - 1].name);
@@ -161,7 +161,7 @@ static bool pwsp_kernel_print_loop_op(const ptowsp_body *body, uint32_t value, p
         pwsp_kernel_print_value(body, op->src[0], text);
         pwsp_text_format(text, " to ");
         pwsp_kernel_print_value(body, op->src[1], text);
-        pwsp_text_format(text, " in steps of %s\n", pwsp_general(op->value, 17).text);
+        pwsp_text_format(text, " in steps of %s\n", pwsp_shortest(op->value, false).text);
         return true;
     case PWSP_KOP_END: pwsp_text_format(text, "  end of loop %u\n", op->param); return true;
     case PWSP_KOP_PRELOAD:
@@ -202,7 +202,7 @@ static void pwsp_kernel_print_op(const ptowsp_body *body, uint32_t value, ptowsp
         pwsp_kernel_print_value(body, op->src[i], text);
     }
     if (op->kind == PWSP_KOP_FULL || op->kind == PWSP_KOP_IOTA) {
-        pwsp_text_format(text, " %s", pwsp_general(op->value, 17).text);
+        pwsp_text_format(text, " %s", pwsp_shortest(op->value, false).text);
     }
     if (op->kind == PWSP_KOP_SLICE) {
         pwsp_text_format(text, " from ");
@@ -270,7 +270,7 @@ static void pwsp_kernel_print_details(const ptowsp_body *body, const pwsp_tile_c
     } else if (insn->scalar.param) {
         pwsp_text_format(text, " %s", body->scalars[insn->scalar.param - 1].name);
     } else if (pwsp_form_of((ptoisa_op)insn->op).has_scalar) {
-        pwsp_text_format(text, " %s", pwsp_general(insn->scalar.value, 17).text);
+        pwsp_text_format(text, " %s", pwsp_shortest(insn->scalar.value, false).text);
     }
 }
 

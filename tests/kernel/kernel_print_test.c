@@ -248,6 +248,27 @@ TEST(print__a_loop_is_the_text_of_paper) {
     ptowsp_context_destroy(context);
 }
 
+// A constant is printed with as few digits as read back: 1e-6 is no 9.9999999999999995e-07.
+TEST(print__constants_have_the_fewest_digits_that_read_back) {
+    ptowsp_context *context;
+    ptowsp_module *m = module_make(&context);
+    ptowsp_body_desc desc = {.name = "eps"};
+    ptowsp_body *k = ptowsp_kernel_begin(m, &desc);
+    ptowsp_value x = ptowsp_tile_in(k, "x", PTOWSP_F32, 8, 8);
+    ptowsp_value y = ptowsp_tile_out(k, "y", PTOWSP_F32, 8, 8);
+    ptowsp_tile_store(y, ptowsp_tile_add(x, ptowsp_tile_const(k, 1e-6)));
+    ptowsp_kernel kernel = ptowsp_kernel_end(k);
+    assert_string_equal(ptowsp_module_error(m).text, "");
+    sink *out = (sink *)calloc(1, sizeof(sink));
+    assert_non_null(out);
+    ptowsp_kernel_print(m, kernel, NULL, (ptowsp_output){write_text, out});
+    assert_non_null(strstr(out->text, "1e-06"));
+    assert_null(strstr(out->text, "9.99999"));
+    free(out);
+    ptowsp_module_destroy(m);
+    ptowsp_context_destroy(context);
+}
+
 // A kernel on a 910B has such lines.
 static void has_lines(ptowsp_module *m, ptowsp_kernel kernel, const char *const *lines) {
     assert_string_equal(ptowsp_module_error(m).text, "");
