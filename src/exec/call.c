@@ -111,6 +111,13 @@ PWSP_INTERNAL bool pwsp_walk_fail_kernel(pwsp_expander *x, ptowsp_cycles result)
     return false;
 }
 
+PWSP_INTERNAL bool pwsp_walk_fail_cost(pwsp_expander *x, ptowsp_cycles result) {
+    ptowsp_status status = pwsp_kernel_status(result);
+    pwsp_expander_fail(x, status, x->task.index, "task %" PRIu64 ": the cost of %s returned %s",
+                       x->task.index, x->kernel->name, ptowsp_status_name(status));
+    return false;
+}
+
 PWSP_INTERNAL bool pwsp_walk_fail_comm(pwsp_expander *x, const pwsp_error *error) {
     pwsp_expander_fail(x, error->status, x->task.index, "task %" PRIu64 ": %s", x->task.index,
                        error->text);

@@ -73,8 +73,10 @@ PWSP_FORCE_INLINE pwsp_event pwsp_walk_event(pwsp_walk *walk, pwsp_event event) 
 // Copies the expander's error to the context.
 PWSP_INTERNAL ptowsp_status pwsp_walk_fail(const pwsp_walk *walk);
 
-// Records in the expander that a kernel failed; returns false.
+// Records in the expander that a kernel failed, or its cost function where only that was called;
+// returns false.
 PWSP_INTERNAL bool pwsp_walk_fail_kernel(pwsp_expander *x, ptowsp_cycles result);
+PWSP_INTERNAL bool pwsp_walk_fail_cost(pwsp_expander *x, ptowsp_cycles result);
 
 // Records in the expander that a key of the schedule reads beyond an array; returns false.
 PWSP_INTERNAL bool pwsp_walk_fail_keys(pwsp_expander *x);
@@ -148,7 +150,9 @@ PWSP_FORCE_INLINE bool pwsp_walk_kernel(pwsp_walk *walk, bool is_time_only,
         return pwsp_walk_communicate(walk, is_time_only, out_cycles);
     }
     *out_cycles = pwsp_kernel_call(x->kernel, &x->task, is_time_only);
-    return *out_cycles <= PTOWSP_CYCLES_MAX || pwsp_walk_fail_kernel(x, *out_cycles);
+    return *out_cycles <= PTOWSP_CYCLES_MAX ||
+           (is_time_only ? pwsp_walk_fail_cost(x, *out_cycles)
+                         : pwsp_walk_fail_kernel(x, *out_cycles));
 }
 
 // Does the cost function alone give a kernel's cycles when only time is measured?
@@ -160,7 +164,7 @@ PWSP_INLINE bool pwsp_kernel_has_cost_alone(const pwsp_kernel_info *kernel) {
 // expander's error.
 PWSP_FORCE_INLINE bool pwsp_walk_cost(pwsp_expander *x, ptowsp_cycles *out_cycles) {
     *out_cycles = x->kernel->cost(&x->task, x->kernel->user);
-    return *out_cycles <= PTOWSP_CYCLES_MAX || pwsp_walk_fail_kernel(x, *out_cycles);
+    return *out_cycles <= PTOWSP_CYCLES_MAX || pwsp_walk_fail_cost(x, *out_cycles);
 }
 
 // The cycles of the current task as they are asked for.

@@ -243,8 +243,10 @@ static ptowsp_value pwsp_binary(ptowsp_value x, ptowsp_value y, pwsp_kop_kind ki
     } else if (is_commutative && pwsp_binary_fits(right, left)) {
         pwsp_builder_shape(&b, right, right->dtype);
     } else {
-        PWSP_BUILDER_FAIL(&b, PTOWSP_INVALID_PARAMS, "%u x %u and %u x %u", left->rows, left->cols,
-                          right->rows, right->cols);
+        const bool is_swapped = pwsp_binary_fits(right, left);
+        PWSP_BUILDER_FAIL(&b, PTOWSP_INVALID_PARAMS, "%u x %u and %u x %u%s", left->rows,
+                          left->cols, right->rows, right->cols,
+                          is_swapped ? ": only the second operand may be a vector" : "");
     }
     return pwsp_builder_end(&b);
 }

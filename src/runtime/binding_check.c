@@ -19,7 +19,8 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_fail_name(pwsp_error *error, const char *m
 PWSP_INTERNAL ptowsp_status pwsp_bind_check_size(pwsp_error *error, const char *axis,
                                                  int64_t size) {
     return size >= 0 ? PTOWSP_OK
-                     : PWSP_ERROR_REFUSE(error, "bind: size %" PRId64 " of axis %s", size, axis);
+                     : PWSP_ERROR_REFUSE(error, "bind: size %" PRId64 " of axis %s is negative",
+                                         size, axis);
 }
 
 PWSP_INTERNAL ptowsp_status pwsp_bind_check_slot(pwsp_error *error, uint32_t slot, uint32_t count) {

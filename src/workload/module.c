@@ -146,6 +146,10 @@ PWSP_INTERNAL void *pwsp_module_copy(ptowsp_module *module, const void *data, si
 
 PWSP_INTERNAL const char *pwsp_module_name(ptowsp_module *module, const char *what,
                                            const char *name) {
+    if (!name) {
+        PWSP_MODULE_REFUSE(module, "the name of this %s is NULL", what);
+        return NULL;
+    }
     if (!pwsp_name_is_valid(name)) {
         PWSP_MODULE_REFUSE(module,
                            "the name of this %s is not 1 to %d printable ASCII characters without "

@@ -310,7 +310,9 @@ static void pwsp_schedule_check_lanes(pwsp_schedule_checker *checker,
     if (!is_named && (schedule->named_pools || schedule->pool_count)) {
         PWSP_SCHEDULE_REFUSE(checker, "named pools are given, but pools are %s", pools);
     } else if (lanes == 0 && !is_named) {
-        PWSP_SCHEDULE_REFUSE(checker, "dispatch %s over 0 lanes", dispatch ? dispatch->value : "");
+        PWSP_SCHEDULE_REFUSE(checker, "dispatch %s: %s", dispatch ? dispatch->value : "",
+                             is_by_unit ? "vector_lane_count and cube_lane_count are 0"
+                                        : "lane_count is 0");
     } else if (lanes > PTOWSP_SCHEDULE_LANE_MAX) {
         PWSP_SCHEDULE_FAIL(checker, PTOWSP_LIMIT_EXCEEDED, "%" PRIu64 " lanes are more than %d",
                            lanes, PTOWSP_SCHEDULE_LANE_MAX);
@@ -333,7 +335,8 @@ static void pwsp_schedule_check_lanes(pwsp_schedule_checker *checker,
 static void pwsp_schedule_check_window(pwsp_schedule_checker *checker,
                                        const ptowsp_schedule *schedule) {
     if (schedule->window_policy != PTOWSP_WINDOW_DEFAULT && schedule->window == 0) {
-        PWSP_SCHEDULE_REFUSE(checker, "a window of 0 tasks");
+        PWSP_SCHEDULE_REFUSE(checker, "window_policy %s needs window: it is 0",
+                             pwsp_schedule_word("window", (uint32_t)schedule->window_policy));
     } else if (schedule->window > PTOWSP_SCHEDULE_WINDOW_MAX) {
         PWSP_SCHEDULE_FAIL(checker, PTOWSP_LIMIT_EXCEEDED, "a window of %u tasks is more than %d",
                            schedule->window, PTOWSP_SCHEDULE_WINDOW_MAX);
@@ -404,7 +407,7 @@ static void pwsp_schedule_check_timing(pwsp_schedule_checker *checker,
         PWSP_SCHEDULE_FAIL(checker, PTOWSP_LIMIT_EXCEEDED,
                            "timing_cycles %" PRIu64 " is more than 2^32", schedule->timing_cycles);
     } else if (is_interleaved && schedule->stream_count == 0) {
-        PWSP_SCHEDULE_REFUSE(checker, "timing interleaved without streams");
+        PWSP_SCHEDULE_REFUSE(checker, "timing interleaved: set stream_key and stream_count");
     } else if (is_batched && schedule->window_policy == PTOWSP_WINDOW_STALL &&
                schedule->timing_count > schedule->window) {
         PWSP_SCHEDULE_FAIL(checker, PTOWSP_STUCK,

@@ -106,7 +106,11 @@ PWSP_INTERNAL ptowsp_status pwsp_control_check(ptowsp_context *context,
                                                const ptowsp_control *control, const char *word) {
     const bool has_threads = control->by == PTOWSP_CONTROL_AICPU;
     const bool has_clock = control->by != PTOWSP_CONTROL_NONE;
-    if (has_threads != (control->threads > 0)) {
+    if (has_threads && control->threads == 0) {
+        return PWSP_REFUSE(
+            context, "schedule: control %s: control.threads is 0; see ptowsp_control_make", word);
+    }
+    if (!has_threads && control->threads > 0) {
         return pwsp_fail(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                          "schedule: control %s by %u threads", word, control->threads);
     }

@@ -61,7 +61,8 @@ static bool pwsp_body_is_stored(ptowsp_body *body) {
     if (body->loop) {
         pwsp_body_fail(body, PTOWSP_INVALID_PARAMS, "loop", "loop %u is not ended", body->loop);
     } else if (body->tile_count == 0) {
-        pwsp_body_fail(body, PTOWSP_INVALID_PARAMS, "parameter", "it has no tile");
+        pwsp_body_fail(body, PTOWSP_INVALID_PARAMS, "parameter", "kernel %s has no tile parameter",
+                       body->name);
     } else if (!is_any) {
         pwsp_body_fail(body, PTOWSP_INVALID_PARAMS, "store", "nothing is stored");
     }

@@ -484,7 +484,8 @@ TEST(replay__refuses_what_is_wrong_by_name) {
     const ptowsp_dump_replay threadless = {.control = {.by = PTOWSP_CONTROL_AICPU, .clock_mhz = 1}};
     refused(deps, swimlane, &clockless, bad,
             "dump: replay: control needs clock_mhz: clock_freq_hz is 0");
-    refused(deps, swimlane, &threadless, bad, "schedule: control aicpu by 0 threads");
+    refused(deps, swimlane, &threadless, bad,
+            "schedule: control aicpu: control.threads is 0; see ptowsp_control_make");
     refused(deps, "{\"metadata\":{\"core_types\":[\"aic\"]},\"aicore_tasks\":[[1,0,1,0,1,0]]}",
             NULL, bad, "dump: task 0 ran on core 1, and core_types has 1 cores");
     refused(deps, "{\"aicore_tasks\":[[4294967295,0,1,0,1,0]]}", NULL, bad,

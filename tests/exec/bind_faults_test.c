@@ -82,7 +82,7 @@ FIXTURE_TEST(bind_faults__arrays_that_cannot_be_bound) {
     build_one_of_everything(f);
     compile(f, NULL);
     refused(f, ptowsp_run_bind_size(f->run, "batch", -1), PTOWSP_NO_INDEX,
-            "bind: size -1 of axis batch");
+            "bind: size -1 of axis batch is negative");
     refused(f, ptowsp_run_bind_array(f->run, "list", PTOWSP_I32, some, 1), PTOWSP_NO_INDEX,
             "bind: list is i32; it is declared i16");
     refused(f, ptowsp_run_bind_array(f->run, "list", PTOWSP_I16, NULL, 3), PTOWSP_NO_INDEX,

@@ -189,7 +189,10 @@ FIXTURE_TEST(run_faults__costs_that_fail) {
         f->calls = 0;
         assert_int_equal(ptowsp_run_execute(f->run, &options), PTOWSP_UNSUPPORTED_SIZE);
         test_error_is(f->context, PTOWSP_UNSUPPORTED_SIZE, 1,
-                      "main/parallel b/task costly (b = 1): task 1 failed: UNSUPPORTED_SIZE");
+                      mode == 0 ? "main/parallel b/task costly (b = 1): task 1 failed: "
+                                  "UNSUPPORTED_SIZE"
+                                : "main/parallel b/task costly (b = 1): task 1: the cost of costly "
+                                  "returned UNSUPPORTED_SIZE");
         assert_int_equal(f->calls, mode == 0 ? 1 : 0);
     }
 }

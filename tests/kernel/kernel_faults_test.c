@@ -175,7 +175,8 @@ TEST(faults__loads_after_stores_are_refused) {
 TEST(faults__wrong_shapes_and_types_are_refused) {
     FAULT(INVALID_PARAMS, "add: 8 x 16 and 3 x 16",
           ptowsp_tile_add(f->x, PARAM("z", PTOWSP_F32, 3, 16)));
-    FAULT(INVALID_PARAMS, "sub: 1 x 16 and 8 x 16", ptowsp_tile_sub(f->v, f->x));
+    FAULT(INVALID_PARAMS, "sub: 1 x 16 and 8 x 16: only the second operand may be a vector",
+          ptowsp_tile_sub(f->v, f->x));
     FAULT(INVALID_PARAMS, "add: 8 x 16 and 16 x 8",
           ptowsp_tile_add(f->x, PARAM("z", PTOWSP_F32, 16, 8)));
     FAULT(INVALID_PARAMS, "max: f32 and i32; ptowsp_tile_cvt makes operand 2 f32",

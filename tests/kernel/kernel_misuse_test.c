@@ -23,7 +23,7 @@ TEST(misuse__wrong_descriptions_are_refused) {
     expect_module(&f, PTOWSP_INVALID_PARAMS, "module: kernel: desc is NULL");
     begin(&f);
     begin_other(&f, NULL, 0, NULL);
-    expect_module(&f, PTOWSP_INVALID_PARAMS, NO_NAME);
+    expect_module(&f, PTOWSP_INVALID_PARAMS, "module: the name of this kernel is NULL");
     begin(&f);
     begin_other(&f, "", 0, NULL);
     expect_module(&f, PTOWSP_INVALID_PARAMS, NO_NAME);
@@ -97,7 +97,8 @@ TEST(misuse__a_kernel_without_tiles_is_refused) {
     ptowsp_body *body = ptowsp_kernel_begin(f.m, &desc);
     ptowsp_tile_scalar(body, "s", PTOWSP_I64);
     assert_int_equal(ptowsp_kernel_end(body).id, 0);
-    expect_module(&f, PTOWSP_INVALID_PARAMS, "module: kernel empty: parameter: it has no tile");
+    expect_module(&f, PTOWSP_INVALID_PARAMS,
+                  "module: kernel empty: parameter: kernel empty has no tile parameter");
 }
 
 TEST(misuse__too_many_operations_are_refused) {

@@ -1233,7 +1233,8 @@ void bind__refuses_what_cannot_be(void **) {
                  "bind: module sample has no dynamic axis NULL");
     EXPECT_ERROR(wsp_runner_bind_symbol(s.runner, "a\nb", 1), bad,
                  "bind: module sample has no symbol of such a name");
-    EXPECT_ERROR(wsp_runner_bind_size(s.runner, "batch", -1), bad, "bind: size -1 of axis batch");
+    EXPECT_ERROR(wsp_runner_bind_size(s.runner, "batch", -1), bad,
+                 "bind: size -1 of axis batch is negative");
     EXPECT_ERROR(wsp_runner_bind_slot(s.runner, 2, 1), bad, "bind: slot 2, but there are 2");
     EXPECT_ERROR(wsp_runner_bind_array(s.runner, "weight", PTOWSP_I32, s.pages, 3), bad,
                  "bind: weight is i32; it is declared i16");

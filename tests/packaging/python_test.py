@@ -1904,7 +1904,7 @@ workload w
         self.refuses(ValueError, "no 'batc' to bind; it has batch, chunks", run.bind, batc=1)
         self.refuses(TypeError, "values must be a mapping", run.bind, 5)
         self.refuses(TypeError, "batch must be an integer", run.bind, batch=1.5)
-        self.refuses(ptowsp.PtowspError, "size -1 of axis batch", run.bind, batch=-1)
+        self.refuses(ptowsp.PtowspError, "size -1 of axis batch is negative", run.bind, batch=-1)
         self.refuses(ValueError, "batch is 18446744073709551616", run.bind, batch=2**64)
         self.refuses(TypeError, "chunks has dtype float64", run.bind, chunks=np.ones(3))
         self.refuses(TypeError, "chunks has dtype >i4", run.bind, chunks=np.ones(3, ">i4"))

@@ -362,7 +362,8 @@ TEST(load__says_where_an_error_is) {
     changed(context, "task.tag(t)", "task.tag(t", 23, 26, ") is missing here");
     // What compiling finds has no place.
     changed(context, "program part", "program parts", 0, 0, "there is no workload parts");
-    changed(context, "window stall at 9", "window stall at 0", 0, 0, "a window of 0 tasks");
+    changed(context, "window stall at 9", "window stall at 0", 0, 0,
+            "window_policy stall needs window: it is 0");
     changed(context, "affinity of u64(home[task.i]) + cut", "affinity", 0, 0,
             "dispatch by a key, but dispatch_key is missing");
     ptowsp_context_destroy(context);

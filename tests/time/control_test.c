@@ -903,7 +903,8 @@ TEST(control__that_cannot_be_is_refused_by_name) {
                      PTOWSP_UNSUPPORTED);
     assert_string_equal(ptowsp_context_error(w.context).text,
                         "schedule: target ascend_npu does not do control aicpu");
-    REFUSED(s.control.threads = 0, PTOWSP_INVALID_PARAMS, "schedule: control aicpu by 0 threads");
+    REFUSED(s.control.threads = 0, PTOWSP_INVALID_PARAMS,
+            "schedule: control aicpu: control.threads is 0; see ptowsp_control_make");
     REFUSED(s.control.threads = 65, PTOWSP_LIMIT_EXCEEDED,
             "schedule: control aicpu by 65 threads: at most 64");
     REFUSED(s.control.clock_mhz = 0, PTOWSP_INVALID_PARAMS,

@@ -808,14 +808,16 @@ FIXTURE_TEST(workload_faults__schedules_that_lack_or_need_not_something) {
     ptowsp_expr key = ptowsp_task_arg(f->m, 0);
     memset(&good, 0, sizeof good);
     good.dispatch = PTOWSP_DISPATCH_ROUND_ROBIN;
-    REFUSED(timing, PTOWSP_TIMING_IMMEDIATE, INVALID_PARAMS, "dispatch round robin over 0 lanes");
+    REFUSED(timing, PTOWSP_TIMING_IMMEDIATE, INVALID_PARAMS,
+            "dispatch round robin: lane_count is 0");
     good.lane_count = 2;
     REFUSED(vector_lane_count, 1, INVALID_PARAMS,
             "lanes of units are given, but there is one pool");
     REFUSED(dispatch, PTOWSP_DISPATCH_HASH, INVALID_PARAMS,
             "dispatch by a key, but dispatch_key is missing");
     REFUSED(dispatch_key, key, INVALID_PARAMS, "dispatch_key is given, but dispatch takes none");
-    REFUSED(window_policy, PTOWSP_WINDOW_ABORT, INVALID_PARAMS, "a window of 0 tasks");
+    REFUSED(window_policy, PTOWSP_WINDOW_ABORT, INVALID_PARAMS,
+            "window_policy abort needs window: it is 0");
     REFUSED(ready, PTOWSP_READY_PRIORITY, INVALID_PARAMS,
             "ready by priority, but priority_key is missing");
     REFUSED(priority_key, key, INVALID_PARAMS,
@@ -833,7 +835,7 @@ FIXTURE_TEST(workload_faults__schedules_that_lack_or_need_not_something) {
             "timing_cycles 8589934592 is more than 2^32");
     good.timing_cycles = 3;
     REFUSED(timing, PTOWSP_TIMING_INTERLEAVED, INVALID_PARAMS,
-            "timing interleaved without streams");
+            "timing interleaved: set stream_key and stream_count");
     good.stream_count = 2;
     REFUSED(timing, PTOWSP_TIMING_INTERLEAVED, INVALID_PARAMS,
             "timing interleaved, but stream_key is missing");
@@ -841,7 +843,8 @@ FIXTURE_TEST(workload_faults__schedules_that_lack_or_need_not_something) {
             "a key is no expression of module decode");
     memset(&good, 0, sizeof good);
     good.pools = PTOWSP_POOLS_BY_UNIT;
-    REFUSED(lane_count, 0, INVALID_PARAMS, "dispatch round robin over 0 lanes");
+    REFUSED(lane_count, 0, INVALID_PARAMS,
+            "dispatch round robin: vector_lane_count and cube_lane_count are 0");
     good.vector_lane_count = 1;
     REFUSED(lane_count, 2, INVALID_PARAMS, "lane_count 2 is given, but pools are by unit");
     compiled(f, NULL);
