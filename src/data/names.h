@@ -18,6 +18,9 @@ typedef struct pwsp_names {
     pwsp_lookup lookup;
 } pwsp_names;
 
+// The name of a module that was given none.
+#define PWSP_MODULE_UNNAMED "module"
+
 // Is it 1 to PTOWSP_NAME_MAX printable ASCII characters, without quotes or backslash?
 PWSP_INTERNAL bool pwsp_name_is_valid(const char *text);
 

@@ -6,6 +6,7 @@
 
 #include "bindings.h"
 
+#include "../base/text.h"
 #include "../runtime/binding_check.h"
 #include "../runtime/plan_binding.h"
 
@@ -44,14 +45,35 @@ PWSP_INTERNAL bool pwsp_bindings_init(pwsp_bindings *bindings, const pwsp_memory
 
 // -- names ----------------------------------------------------------------------------------------
 
+// By kind of binding: the kind of name.
+static const uint8_t pwsp_bind_kinds[PTOWSP_BIND_KIND_COUNT] = {
+    PWSP_BIND_SIZE,   PWSP_BIND_SYMBOL, PWSP_BIND_ARRAY, PWSP_BIND_ARRAY, PWSP_BIND_CSR,
+    PWSP_BIND_TENSOR, PWSP_BIND_PLAN,   PWSP_BIND_PLAN,  PWSP_BIND_PLAN};
+
 // The index of the thing that a binding names; 0 if the module lacks it.
 static uint32_t pwsp_bind_find(const pwsp_bindings *bindings, const ptowsp_binding *b) {
-    static const uint8_t kinds[PTOWSP_BIND_KIND_COUNT] = {
-        PWSP_BIND_SIZE,   PWSP_BIND_SYMBOL, PWSP_BIND_ARRAY, PWSP_BIND_ARRAY, PWSP_BIND_CSR,
-        PWSP_BIND_TENSOR, PWSP_BIND_PLAN,   PWSP_BIND_PLAN,  PWSP_BIND_PLAN};
     const pwsp_name *found = b->name ? pwsp_names_find(&bindings->program->names, b->name) : NULL;
-    const bool is_it = found && strcmp(found->text, b->name) == 0 && found->kind == kinds[b->kind];
+    const bool is_it =
+        found && strcmp(found->text, b->name) == 0 && found->kind == pwsp_bind_kinds[b->kind];
     return is_it ? found->index : 0;
+}
+
+// The error for a name that the module lacks, with up to three names of the kind.
+static ptowsp_status pwsp_bind_fail_unknown(const pwsp_bindings *bindings, const ptowsp_binding *b,
+                                            const char *what, pwsp_error *error) {
+    const pwsp_names *names = &bindings->program->names;
+    char hint[3 * (PTOWSP_NAME_MAX + 2) + 16] = "";
+    ptowsp_output_buffer buffer = {hint, sizeof hint, 0};
+    ptowsp_output text = ptowsp_output_to_buffer(&buffer);
+    uint32_t count = 0;
+    for (uint64_t i = 0; i < names->count && count <= 3; i++) {
+        if (names->items[i].kind == pwsp_bind_kinds[b->kind]) {
+            pwsp_text_format(text, "%s%s", count ? ", " : "; it has ",
+                             count < 3 ? names->items[i].text : "...");
+            count++;
+        }
+    }
+    return pwsp_bind_fail_name(error, bindings->program->name, what, b->name, hint);
 }
 
 // -- sizes, symbols, slots, arrays ----------------------------------------------------------------
@@ -258,7 +280,7 @@ PWSP_INTERNAL ptowsp_status pwsp_bind(pwsp_bindings *bindings, const ptowsp_bind
     } else {
         const uint32_t id = pwsp_bind_find(bindings, b);
         status = id ? pwsp_bind_named(bindings, id, b, &error)
-                    : pwsp_bind_fail_name(&error, bindings->program->name, what[b->kind], b->name);
+                    : pwsp_bind_fail_unknown(bindings, b, what[b->kind], &error);
     }
     return pwsp_bindings_status(bindings, &error, status);
 }

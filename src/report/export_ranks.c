@@ -231,7 +231,7 @@ ptowsp_status ptowsp_run_group_export(ptowsp_context *context, const ptowsp_run_
     pwsp_export_ranks_measure(&e);
     if (pwsp_export_ranks_reserve(&e) && pwsp_export_ranks_take(&e)) {
         PWSP_ZERO(ptowsp_span_set, set);
-        set.title = pwsp_run_result(group->runs[0])->program->name;
+        set.title = pwsp_program_title(pwsp_run_result(group->runs[0])->program);
         set.spans = e.spans;
         set.count = e.count;
         set.names = e.titles;

@@ -152,7 +152,7 @@ ptowsp_status ptowsp_run_export_transients(const ptowsp_run *run, ptowsp_export_
     }
     job.result = result;
     job.options = &chosen;
-    job.title = chosen.title ? chosen.title : result->program->name;
+    job.title = chosen.title ? chosen.title : pwsp_program_title(result->program);
     job.sizes = pwsp_result_transient_sizes(result);
     pwsp_out_begin(&job.out, output);
     if (format == PTOWSP_EXPORT_SVG) {

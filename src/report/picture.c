@@ -398,7 +398,7 @@ PWSP_INTERNAL void pwsp_picture_row_name(const pwsp_picture *picture, uint32_t t
 }
 
 PWSP_INTERNAL const char *pwsp_picture_title(const pwsp_picture *picture) {
-    const char *own = picture->set ? picture->set->title : picture->program->name;
+    const char *own = picture->set ? picture->set->title : pwsp_program_title(picture->program);
     return picture->options->title ? picture->options->title : own ? own : "";
 }
 

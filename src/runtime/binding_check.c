@@ -9,11 +9,15 @@
 #include <stddef.h>
 
 PWSP_INTERNAL ptowsp_status pwsp_bind_fail_name(pwsp_error *error, const char *module,
-                                                const char *what, const char *name) {
-    return PWSP_ERROR_REFUSE(error, "bind: module %s has no %s %s", module, what,
+                                                const char *what, const char *name,
+                                                const char *hint) {
+    const bool is_named = strcmp(module, PWSP_MODULE_UNNAMED) != 0;
+    return PWSP_ERROR_REFUSE(error, "bind: module%s%s has no %s %s%s", is_named ? " " : "",
+                             is_named ? module : "", what,
                              !name                      ? "NULL"
                              : pwsp_name_is_valid(name) ? name
-                                                        : "of such a name");
+                                                        : "of such a name",
+                             hint);
 }
 
 PWSP_INTERNAL ptowsp_status pwsp_bind_check_size(pwsp_error *error, const char *axis,

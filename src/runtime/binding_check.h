@@ -13,9 +13,10 @@
 #include "arrival.h"
 
 // The error for a binding that does not exist: `what` is a kind, "tensor". name may be NULL, or any
-// text.
+// text. hint: "; it has x, y", or "".
 PWSP_INTERNAL ptowsp_status pwsp_bind_fail_name(pwsp_error *error, const char *module,
-                                                const char *what, const char *name);
+                                                const char *what, const char *name,
+                                                const char *hint);
 
 PWSP_INTERNAL ptowsp_status pwsp_bind_check_size(pwsp_error *error, const char *axis, int64_t size);
 PWSP_INTERNAL ptowsp_status pwsp_bind_check_slot(pwsp_error *error, uint32_t slot, uint32_t count);

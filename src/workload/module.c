@@ -233,7 +233,7 @@ ptowsp_status ptowsp_module_create(ptowsp_context *context, const ptowsp_module_
         return PWSP_REFUSE(context, "module: out_module is NULL");
     }
     *out_module = NULL;
-    const char *name = desc && desc->name ? desc->name : "module";
+    const char *name = desc && desc->name ? desc->name : PWSP_MODULE_UNNAMED;
     uint32_t slot_count = desc && desc->slot_count ? desc->slot_count : PTOWSP_SLOT_COUNT;
     if (!pwsp_name_is_valid(name)) {
         return PWSP_REFUSE(context,

@@ -511,6 +511,17 @@ void ptowsp_program_print_point(const ptowsp_program *program, uint32_t point,
     pwsp_program_print_place(program, program->points.items[point], NULL, output);
 }
 
+PWSP_INTERNAL const char *pwsp_program_title(const ptowsp_program *program) {
+    uint32_t root = 0;
+    if (strcmp(program->name, PWSP_MODULE_UNNAMED) != 0 || program->ops.count == 0) {
+        return program->name;
+    }
+    for (uint32_t at = PWSP_OP_AT(program, 0)->node; at; at = PWSP_PLACE_AT(program, at)->parent) {
+        root = at;
+    }
+    return root ? PWSP_PLACE_AT(program, root)->step : program->name;
+}
+
 // -- what time sees -------------------------------------------------------------------------------
 
 static void pwsp_program_print_node(const void *user, uint32_t node, ptowsp_output text) {

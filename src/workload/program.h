@@ -284,6 +284,9 @@ struct ptowsp_program {
 // The part of a program that simulated time needs.
 PWSP_INTERNAL pwsp_timed pwsp_program_timed(const ptowsp_program *program);
 
+// The title of its results: the module's name, or the workload's if the module was given none.
+PWSP_INTERNAL const char *pwsp_program_title(const ptowsp_program *program);
+
 // A hash of all that a list has.
 PWSP_INTERNAL uint64_t pwsp_task_list_hash(const ptowsp_task_list *list);
 

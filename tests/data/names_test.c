@@ -169,7 +169,7 @@ TEST(names__two_names_with_one_hash_are_an_error) {
     evaluator e = evaluator_make(&f, ptowsp_symbol(f.m, twins[0]));
     assert_int_equal(ptowsp_run_bind_symbol(e.run, twins[1], 1), PTOWSP_INVALID_PARAMS);
     test_error_is(f.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                  "bind: module module has no symbol GReLUrM4wMqfg9yzV3KQ");
+                  "bind: module has no symbol GReLUrM4wMqfg9yzV3KQ; it has 8yn0iYCKYHlIj4-BwPqk");
     evaluator_free(&e);
     fixture_free(&f);
 }

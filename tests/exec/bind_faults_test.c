@@ -31,25 +31,25 @@ FIXTURE_TEST(bind_faults__names_that_the_program_does_not_use_so) {
     compile(f, NULL);
     ptowsp_buffer buffer = {0};
     refused(f, ptowsp_run_bind_size(f->run, "heads", 1), PTOWSP_NO_INDEX,
-            "bind: module decode has no dynamic axis heads");
+            "bind: module decode has no dynamic axis heads; it has batch");
     refused(f, ptowsp_run_bind_size(f->run, "kv", 1), PTOWSP_NO_INDEX,
-            "bind: module decode has no dynamic axis kv");
+            "bind: module decode has no dynamic axis kv; it has batch");
     refused(f, ptowsp_run_bind_symbol(f->run, "batch", 1), PTOWSP_NO_INDEX,
-            "bind: module decode has no symbol batch");
+            "bind: module decode has no symbol batch; it has scale");
     refused(f, ptowsp_run_bind_array(f->run, "scale", PTOWSP_I32, NULL, 0), PTOWSP_NO_INDEX,
-            "bind: module decode has no array scale");
+            "bind: module decode has no array scale; it has kv, list");
     refused(f, ptowsp_run_bind_lengths(f->run, "pages", PTOWSP_I32, NULL, 0), PTOWSP_NO_INDEX,
-            "bind: module decode has no ragged axis pages");
+            "bind: module decode has no ragged axis pages; it has kv, list");
     refused(f, ptowsp_run_bind_lengths(f->run, "list", PTOWSP_I16, NULL, 0), PTOWSP_NO_INDEX,
             "bind: list is an array, not a ragged axis");
     refused(f, ptowsp_run_bind_csr(f->run, "kv", &csr), PTOWSP_NO_INDEX,
-            "bind: module decode has no sparse axis kv");
+            "bind: module decode has no sparse axis kv; it has pages");
     refused(f, ptowsp_run_bind_tensor(f->run, "z", &buffer), PTOWSP_NO_INDEX,
-            "bind: module decode has no tensor z");
+            "bind: module decode has no tensor z; it has x, y, d");
     refused(f, ptowsp_run_bind_tensor(f->run, NULL, &buffer), PTOWSP_NO_INDEX,
-            "bind: module decode has no tensor NULL");
+            "bind: module decode has no tensor NULL; it has x, y, d");
     refused(f, ptowsp_run_bind_symbol(f->run, "a\nb", 0), PTOWSP_NO_INDEX,
-            "bind: module decode has no symbol of such a name");
+            "bind: module decode has no symbol of such a name; it has scale");
     refused(f, ptowsp_run_bind_slot(f->run, 8, 0), 8, "bind: slot 8, but there are 8");
 }
 
@@ -356,7 +356,7 @@ TEST(bind_faults__a_whole_step_ends_at_its_first_error) {
     step_of[3].name = "batch";
     step_of[6].value = 10;
     refused(&f, ptowsp_run_bind(f.run, step_of, COUNT), PTOWSP_NO_INDEX,
-            "bind: module decode has no symbol batch");
+            "bind: module decode has no symbol batch; it has scale");
     assert_int_equal(ptowsp_run_bound_slot(f.run, 3), 9);  // what comes behind it is not
     step_of[3].name = "scale";
     assert_int_equal(ptowsp_run_bind(f.run, step_of, COUNT), PTOWSP_OK);

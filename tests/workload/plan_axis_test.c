@@ -1245,9 +1245,9 @@ TEST(plan_axis__binding_refuses_plans_that_cannot_be) {
     test_error_is(f.context, PTOWSP_UNBOUND, PTOWSP_NO_INDEX, "run: plan kv is not bound");
     good(&f, ptowsp_run_bind_plan(f.run, "kv", &f.plan));
     bind_refused(&f, ptowsp_run_bind_plan(f.run, "kw", &f.plan),
-                 "bind: module decode has no plan kw");
+                 "bind: module decode has no plan kw; it has kv");
     bind_refused(&f, ptowsp_run_bind_plan(f.run, NULL, &f.plan),
-                 "bind: module decode has no plan NULL");
+                 "bind: module decode has no plan NULL; it has kv");
     bind_refused(&f, ptowsp_run_bind_size(f.run, "kv", 1),
                  "bind: module decode has no dynamic axis kv");
     bind_refused(&f, ptowsp_run_bind_array(f.run, "kv.request", PTOWSP_U32, f.kv, 1),
@@ -1368,7 +1368,7 @@ TEST(plan_axis__work_lacks_what_programs_may_use) {
     bind_refused(&f, ptowsp_run_bind_work(f.run, "kv", (const ptowsp_work *)shifted, 1),
                  "bind: work bound to plan kv is not aligned to 8 bytes");
     bind_refused(&f, ptowsp_run_bind_work(f.run, "k", f.unit_items, 1),
-                 "bind: module decode has no plan k");
+                 "bind: module decode has no plan k; it has kv");
     uint64_t many = UINT64_C(1) << 32;
     assert_int_equal(ptowsp_run_bind_work(f.run, "kv", f.unit_items, many), PTOWSP_LIMIT_EXCEEDED);
     test_error_is(f.context, PTOWSP_LIMIT_EXCEEDED, many,

@@ -238,7 +238,7 @@ ptowsp_status Bindings::bind(const ptowsp_binding &b) {
     }
     const uint32_t i = find(b);
     if (!i) {
-        return pwsp_bind_fail_name(&failure, program_.name, what[b.kind], b.name);
+        return pwsp_bind_fail_name(&failure, program_.name, what[b.kind], b.name, "");
     }
     switch (b.kind) {
     case PTOWSP_BIND_SIZE: return bind_size(i, static_cast<int64_t>(b.value));
