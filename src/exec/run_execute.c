@@ -124,6 +124,7 @@ static ptowsp_status pwsp_run_open_by(ptowsp_run *run, const ptowsp_run_options 
     pwsp_result_forget(&run->result, !has_front    ? 1
                                      : is_on_lanes ? asked->lane_count
                                                    : PWSP_RESULT_ON_DEVICE);
+    run->result.model = asked->cost.model;
     pwsp_sim_begin(&run->time.sim, false);
     run->keeps = false;
     bool has_memory = pwsp_recorder_begin(&run->result.recorder, &run->time.sim, &record) &&

@@ -55,8 +55,12 @@ typedef struct pwsp_facts {
 // Concludes; no lines if nothing took time.
 PWSP_INTERNAL void pwsp_verdict_find(const pwsp_facts *facts, pwsp_conclusion *verdict);
 
-// Parts that several formats have: the lines about conflicting loops, and the high-water marks, of
+// The cost model of the run's tile kernels, "910b"; NULL where no tile kernel is used.
+PWSP_INTERNAL const char *pwsp_facts_model(const pwsp_facts *facts);
+
+// Parts that several formats have: "20 cycles (model 910b), 4 tasks, 2 lanes"; the lines about conflicting loops, and the high-water marks, of
 // which those that were not measured are left out.
+PWSP_INTERNAL void pwsp_report_headline(pwsp_facts *facts);
 PWSP_INTERNAL void pwsp_report_conflicts(pwsp_facts *facts, ptowsp_report_format format);
 PWSP_INTERNAL void pwsp_report_held(pwsp_facts *facts);
 

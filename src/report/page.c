@@ -73,7 +73,9 @@ static void pwsp_html_begin(pwsp_facts *facts) {
     pwsp_out_text(out,
                   "@media(prefers-color-scheme:dark){body{color:#e6edf3;background:#0d1117}"
                   "th,td{border-color:#30363d}div{background:#56b4e9}}</style></head><body>\n");
-    pwsp_xml_print(out, "<h1>%s</h1>\n", title);
+    pwsp_xml_print(out, "<h1>%s</h1>\n<p>", title);
+    pwsp_report_headline(facts);
+    pwsp_out_text(out, "</p>\n");
     for (uint32_t i = 0; i < facts->verdict.count; i++) {
         pwsp_xml_print(out, i ? "<p>%s</p>\n" : "<p><b>%s</b></p>\n", facts->verdict.lines[i]);
     }

@@ -117,6 +117,27 @@ PWSP_INTERNAL void pwsp_report_conflicts(pwsp_facts *facts, ptowsp_report_format
 
 // -- text -----------------------------------------------------------------------------------------
 
+PWSP_INTERNAL const char *pwsp_facts_model(const pwsp_facts *facts) {
+#define PWSP_MODEL_TEXT(name, text) PTOWSP_MODEL_##name == PTOWSP_MODEL_USER ? "user" : text,
+    static const char *const models[] = {PTOWSP_MODELS(PWSP_MODEL_TEXT)};
+#undef PWSP_MODEL_TEXT
+    const ptowsp_program *p = facts->picture->program;
+    bool has_tile_kernel = false;
+    for (uint32_t k = 1; k < p->kernels.count; k++) {
+        has_tile_kernel |= p->kernel_is_used[k] && p->kernels.items[k].code;
+    }
+    return has_tile_kernel ? models[facts->picture->result->model] : NULL;
+}
+
+PWSP_INTERNAL void pwsp_report_headline(pwsp_facts *facts) {
+    const ptowsp_run_stats *stats = facts->picture->result->stats;
+    const char *model = pwsp_facts_model(facts);
+    pwsp_out_format(facts->out, "%s cycles%s%s%s, %s tasks, %u lanes",
+                    pwsp_grouped(stats->makespan_cycles).text, model ? " (model " : "",
+                    model ? model : "", model ? ")" : "", pwsp_grouped(stats->task_count).text,
+                    stats->lane_count);
+}
+
 static void pwsp_report_line(pwsp_facts *facts, const char *name, uint64_t value, uint64_t whole) {
     pwsp_out_format(facts->out, "  %-32s %14s  %5s %%\n", name, pwsp_grouped(value).text,
                     pwsp_fixed(pwsp_report_percent(value, whole), 1).text);
@@ -125,7 +146,7 @@ static void pwsp_report_line(pwsp_facts *facts, const char *name, uint64_t value
 static void pwsp_report_kernels(pwsp_facts *facts) {
     const pwsp_picture *picture = facts->picture;
     pwsp_out_format(facts->out, "kernels\n  %-24s %10s %14s %12s %10s %14s\n", "", "tasks",
-                    "cycles", "longest", "critical", "cycles");
+                    "cycles", "longest", "on path", "path cycles");
     for (uint32_t k = 1; k < picture->program->kernels.count; k++) {
         const ptowsp_task_sums *sums = &picture->result->recorder.kernels[k];
         const ptowsp_task_sums *critical = &facts->critical[k];
@@ -174,9 +195,9 @@ static void pwsp_report_text(pwsp_facts *facts) {
     pwsp_out *out = facts->out;
     const char *title = pwsp_picture_title(picture);
     pwsp_out_utf8(out, title, strlen(title));
-    pwsp_out_format(out, ": %s cycles, %s tasks, %u lanes\n",
-                    pwsp_grouped(stats->makespan_cycles).text, pwsp_grouped(stats->task_count).text,
-                    stats->lane_count);
+    pwsp_out_text(out, ": ");
+    pwsp_report_headline(facts);
+    pwsp_out_text(out, "\n");
     for (uint32_t i = 0; i < facts->verdict.count; i++) {
         pwsp_out_format(out, "%s\n", facts->verdict.lines[i]);
     }
@@ -209,7 +230,7 @@ static void pwsp_report_text(pwsp_facts *facts) {
                             what->percent);
         }
         pwsp_out_format(
-            out, ": %14" PRIu64 " cycles, %s %%\n", what->makespan_cycles,
+            out, ": %14s cycles, %s %%\n", pwsp_grouped(what->makespan_cycles).text,
             pwsp_fixed(pwsp_report_percent(what->makespan_cycles, stats->makespan_cycles), 1).text);
     }
 }
@@ -256,12 +277,16 @@ static void pwsp_report_json(pwsp_facts *facts) {
     const pwsp_picture *picture = facts->picture;
     const ptowsp_run_stats *stats = picture->result->stats;
     const ptowsp_run_bounds *bounds = &facts->bounds;
+    const char *model = pwsp_facts_model(facts);
     pwsp_out *out = facts->out;
-    pwsp_json_print(out,
-                    "{'title':'%s',\n'makespan':%" PRIu64 ",\n'tasks':%" PRIu64
-                    ",\n'limit':'%s',\n'verdict':[",
-                    pwsp_picture_title(picture), stats->makespan_cycles, stats->task_count,
-                    facts->verdict.limit);
+    pwsp_json_print(out, "{'title':'%s',\n'makespan':%" PRIu64 ",\n'tasks':%" PRIu64 ",\n'model':",
+                    pwsp_picture_title(picture), stats->makespan_cycles, stats->task_count);
+    if (model) {
+        pwsp_json_print(out, "'%s'", model);
+    } else {
+        pwsp_out_text(out, "null");
+    }
+    pwsp_json_print(out, ",\n'limit':'%s',\n'verdict':[", facts->verdict.limit);
     for (uint32_t i = 0; i < facts->verdict.count; i++) {
         pwsp_json_print(out, "%s\n'%s'", i ? "," : "", facts->verdict.lines[i]);
     }

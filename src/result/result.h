@@ -41,9 +41,10 @@ typedef struct pwsp_result {
     // How the last execution went.
     uint32_t lanes_used;  // or PWSP_RESULT_ON_DEVICE; 0: never executed
     bool is_time_only;
-    bool has_dry_walk;  // before it
-    bool is_plain;      // tasks were timed in batches, where one lane walked
-    bool is_done;       // it was OK, so there are results
+    ptowsp_model model;  // of the cycles of tile kernels
+    bool has_dry_walk;   // before it
+    bool is_plain;       // tasks were timed in batches, where one lane walked
+    bool is_done;        // it was OK, so there are results
 } pwsp_result;
 
 // The result that a run owns.
