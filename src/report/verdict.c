@@ -6,7 +6,8 @@
 //      cannot   other schedules under the same control: the gap to the largest bound of the tasks
 //               themselves. More lanes: the gap to the chain
 //      would    the best what-if that was asked; otherwise the kernel with most of the critical path
-//      mistake  lanes without a task, a long tail, barriers on the critical path where no data flows
+//      mistake  tasks that dispatch by plan puts on lane 0 for want of a key; lanes without a task, a long
+//               tail; barriers on the critical path where no data flows
 
 #include "facts.h"
 #include "report.h"
@@ -158,28 +159,39 @@ static const char pwsp_control_help[][64] = {"", "Fewer launches help.",
                                              "Fewer, longer tasks or more AICPU threads help.",
                                              "More work in one launch helps."};
 
+// The reason for which lanes are idle longest, and all of their idle time.
+static uint32_t pwsp_idle_most(const pwsp_facts *facts, uint64_t *out_all) {
+    const uint64_t *idle = facts->picture->result->recorder.idle;
+    uint32_t most = 0;
+    *out_all = 0;
+    for (uint32_t i = 0; i < PTOWSP_STALL_COUNT; i++) {
+        *out_all = pwsp_sum_u64(*out_all, idle[i]);
+        most = idle[i] > idle[most] ? i : most;
+    }
+    return most;
+}
+
 // No bound is near: lanes wait. Without idle lanes (all in processes) nothing can be concluded.
-static void pwsp_verdict_waiting(const pwsp_facts *facts, const pwsp_bound_row *row,
+static void pwsp_verdict_waiting(const pwsp_facts *facts, const pwsp_bound_row *row, bool lacks_key,
                                  pwsp_conclusion *verdict) {
     const uint64_t *idle = facts->picture->result->recorder.idle;
     const uint64_t makespan = facts->bounds.makespan_cycles;
-    uint64_t all = 0;
-    uint32_t most = 0;
-    for (uint32_t i = 0; i < PTOWSP_STALL_COUNT; i++) {
-        all = pwsp_sum_u64(all, idle[i]);
-        most = idle[i] > idle[most] ? i : most;
-    }
+    uint64_t all;
+    const uint32_t most = pwsp_idle_most(facts, &all);
     const char *help = most == PTOWSP_STALL_CONTROL
                            ? pwsp_control_help[facts->picture->program->schedule.control.by]
+                       : most == PTOWSP_STALL_NONE && lacks_key
+                           ? "Give tasks outside the plan a dispatch_key."
                            : pwsp_idle_texts[most].help;
     verdict->limit = "waiting";
     if (all > 0) {
+        const pwsp_number_text part = pwsp_percent_of(idle[most], facts->lane_time);
+        const bool is_all = idle[most] == all;
         pwsp_verdict_add(verdict,
-                         "Waiting limits this run: lanes are idle for %s %% of their time, %s %% "
+                         "Waiting limits this run: lanes are idle for %s %% of their time, %s%s"
                          "%s. %s",
-                         pwsp_percent_of(all, facts->lane_time).text,
-                         pwsp_percent_of(idle[most], facts->lane_time).text,
-                         pwsp_idle_texts[most].what, help);
+                         pwsp_percent_of(all, facts->lane_time).text, is_all ? "" : part.text,
+                         is_all ? "" : " % ", pwsp_idle_texts[most].what, help);
     } else {
         pwsp_verdict_add(verdict,
                          "Waiting limits this run: the largest lower bound, %s, is %s of %s "
@@ -265,6 +277,54 @@ static void pwsp_verdict_would(const pwsp_facts *facts, pwsp_conclusion *verdict
 
 // -- mistakes -------------------------------------------------------------------------------------
 
+// Does a task have neither a lane of the plan nor a key, and its pool more than one lane?
+static bool pwsp_verdict_is_keyless(const ptowsp_program *p, const pwsp_task_op *task) {
+    const pwsp_kernel_info *kernel = &p->kernels.items[task->kernel];
+    return task->dispatch.expr == 0 && kernel->unit != PTOWSP_UNIT_LINK &&
+           p->pools[kernel->pool].count > 1;
+}
+
+// Do several tasks run on lane 0 for want of a key, while lanes are idle? Counts these tasks; 0 where
+// not all tasks were recorded.
+static bool pwsp_verdict_lacks_key(const pwsp_facts *facts, uint64_t *out_count) {
+    const pwsp_picture *picture = facts->picture;
+    const pwsp_recorder *recorder = &picture->result->recorder;
+    const ptowsp_program *p = picture->program;
+    const bool is_counted = picture->result->has_records && recorder->is_dense;
+    uint64_t idle, count = 0;
+    bool has_any = false;
+    pwsp_idle_most(facts, &idle);
+    if (p->schedule.dispatch != PTOWSP_DISPATCH_PLAN ||
+        100.0 * (double)idle < PWSP_TAIL_PERCENT * (double)facts->lane_time) {
+        return false;
+    }
+    for (uint32_t i = 0; i < p->tasks.count; i++) {
+        has_any = has_any || pwsp_verdict_is_keyless(p, &p->tasks.items[i]);
+    }
+    for (uint64_t i = 0; has_any && is_counted && i < recorder->count; i++) {
+        const ptowsp_task_record *record = &recorder->records[i];
+        count += record->lane != PTOWSP_NO_LANE &&
+                 pwsp_verdict_is_keyless(p, picture->ops[record->node]);
+    }
+    *out_count = count;
+    return is_counted ? count > 1 : has_any;
+}
+
+static void pwsp_verdict_key(const pwsp_facts *facts, uint64_t count, pwsp_conclusion *verdict) {
+    const pwsp_picture *picture = facts->picture;
+    char subject[80] = "Tasks";
+    ptowsp_output_buffer buffer = {subject, sizeof subject, 0};
+    if (count) {
+        pwsp_text_format(ptowsp_output_to_buffer(&buffer), "%s of %s tasks",
+                         pwsp_grouped(count).text,
+                         pwsp_grouped(picture->result->stats->task_count).text);
+    }
+    pwsp_verdict_add(
+        verdict,
+        "%s run on lane 0%s: dispatch by plan has no dispatch_key for tasks outside the plan.",
+        subject, picture->program->schedule.pools == PTOWSP_POOLS_ONE ? "" : " of their pool");
+}
+
 // How often the critical path waits for structure alone.
 typedef struct pwsp_barriers {
     uint64_t from;
@@ -303,7 +363,8 @@ static void pwsp_verdict_barriers(const pwsp_facts *facts, pwsp_conclusion *verd
     }
 }
 
-static void pwsp_verdict_lanes(const pwsp_facts *facts, pwsp_conclusion *verdict) {
+static void pwsp_verdict_lanes(const pwsp_facts *facts, bool is_tail_limit,
+                               pwsp_conclusion *verdict) {
     const pwsp_result *result = facts->picture->result;
     const ptowsp_run_stats *stats = result->stats;
     const uint64_t tail = result->recorder.idle[PTOWSP_STALL_NONE];
@@ -326,7 +387,8 @@ static void pwsp_verdict_lanes(const pwsp_facts *facts, pwsp_conclusion *verdict
                          "%u of %u lanes ran no task, although there are %s: look at the "
                          "dispatch of the schedule.",
                          unused, lane_count, pwsp_grouped(stats->task_count).text);
-    } else if (100.0 * (double)tail >= PWSP_TAIL_PERCENT * (double)facts->lane_time) {
+    } else if (!is_tail_limit &&
+               100.0 * (double)tail >= PWSP_TAIL_PERCENT * (double)facts->lane_time) {
         pwsp_verdict_add(verdict,
                          "Lanes have nothing left for %s %% of their time: the last tasks are "
                          "too few or too long.",
@@ -342,18 +404,27 @@ PWSP_INTERNAL void pwsp_verdict_find(const pwsp_facts *facts, pwsp_conclusion *v
     if (makespan == 0 || !largest) {
         return;
     }
+    uint64_t keyless_count = 0;
+    const bool lacks_key = pwsp_verdict_lacks_key(facts, &keyless_count);
     const bool is_near = pwsp_bound_is_limit(facts, largest);
     if (is_near && largest->kind == PWSP_LIMIT_THREADS) {
         pwsp_verdict_control(facts, verdict);
     } else if (is_near) {
         pwsp_verdict_bound(facts, largest, verdict);
     } else {
-        pwsp_verdict_waiting(facts, largest, verdict);
+        pwsp_verdict_waiting(facts, largest, lacks_key, verdict);
     }
     pwsp_verdict_memory(facts, verdict);
     pwsp_verdict_cannot(facts, verdict);
     pwsp_verdict_would(facts, verdict);
-    pwsp_verdict_lanes(facts, verdict);
+    if (lacks_key) {
+        pwsp_verdict_key(facts, keyless_count, verdict);
+    } else {
+        uint64_t idle;
+        // If the tail is the limit, the first sentence has it.
+        pwsp_verdict_lanes(facts, !is_near && pwsp_idle_most(facts, &idle) == PTOWSP_STALL_NONE,
+                           verdict);
+    }
     if (pwsp_result_has_edges(facts->picture->result)) {
         pwsp_verdict_barriers(facts, verdict);
     }

@@ -13,6 +13,7 @@ typedef struct verdict {
 } verdict;
 
 static verdict v;
+static const ptowsp_attention_plan *the_plan;  // that is bound to p, if any
 
 // Makes a program of a text, binds `n`, and executes it with records of a level.
 static void make(const char *text, const ptowsp_schedule *schedule, int64_t n,
@@ -31,6 +32,9 @@ static void make(const char *text, const ptowsp_schedule *schedule, int64_t n,
     }
     if (status == PTOWSP_OK) {
         status = ptowsp_run_bind_size(v.run, "n", n);
+    }
+    if (status == PTOWSP_OK && the_plan) {
+        status = ptowsp_run_bind_plan(v.run, "p", the_plan);
     }
     if (status == PTOWSP_OK) {
         status = ptowsp_run_record(v.run, &records);
@@ -95,6 +99,48 @@ TEST(verdict__full_lanes_limit) {
     done();
 }
 
+#define PLANNED                                                                                    \
+    "module m\naxis n dynamic\naxis p plan\nkernel a(axes 1) vector, 1000 cycles, time only\n"     \
+    "workload w\n  combine\n    parallel i in p\n      task a(i)\n"                                \
+    "    parallel j in n\n      task a(j)\n"
+
+// Four units on lanes 0 to 3; twelve tasks beside them all go to lane 0, which works 13,000 cycles.
+// A key spreads them: 4,000 cycles on each lane.
+TEST(verdict__tasks_outside_a_plan_need_a_key) {
+    enum { WHOLE = PTOWSP_WORK_FIRST | PTOWSP_WORK_LAST };
+    static ptowsp_work units[4] = {{PTOWSP_NO_SLOT, 0, WHOLE, 0, {0, 0, 0, 50}},
+                                   {PTOWSP_NO_SLOT, 0, WHOLE, 0, {1, 0, 0, 50}},
+                                   {PTOWSP_NO_SLOT, 0, WHOLE, 0, {2, 0, 0, 50}},
+                                   {PTOWSP_NO_SLOT, 0, WHOLE, 0, {3, 0, 0, 50}}};
+    static uint32_t unit_begin[5] = {0, 1, 2, 3, 4}, merge_begin[5];
+    static const ptowsp_attention_plan plan = {.units = units,
+                                               .unit_begin = unit_begin,
+                                               .merge_begin = merge_begin,
+                                               .unit_capacity = 4,
+                                               .unit_count = 4,
+                                               .lane_count = 4};
+    ptowsp_schedule schedule = lanes(4);
+    schedule.dispatch = PTOWSP_DISPATCH_PLAN;
+    the_plan = &plan;
+    make(PLANNED, &schedule, 12, PTOWSP_RECORD_TASKS);
+    verdict_is(
+        "Waiting limits this run: lanes are idle for 69.2 % of their time, with no task left. Give "
+        "tasks outside the plan a dispatch_key.\n"
+        "A better schedule of the same tasks gains 69.2 % at most (9,000 cycles).\n"
+        "Kernel a has 100.0 % of the critical path: 10 % fewer cycles shorten it by 1,300 cycles.\n"
+        "12 of 16 tasks run on lane 0: dispatch by plan has no dispatch_key for tasks outside the "
+        "plan.\n");
+    done();
+    make(PLANNED, &schedule, 12, PTOWSP_RECORD_TOTALS);  // without tasks there is nothing to count
+    assert_non_null(strstr(report(PTOWSP_REPORT_TEXT, NULL, 0),
+                           "\nTasks run on lane 0: dispatch by plan has no dispatch_key"));
+    done();
+    make(PLANNED, &schedule, 1, PTOWSP_RECORD_TASKS);  // a single task has to be on some lane
+    assert_null(strstr(report(PTOWSP_REPORT_TEXT, NULL, 0), "dispatch_key"));
+    done();
+    the_plan = NULL;
+}
+
 // A window of one task: the lanes wait for it.
 TEST(verdict__a_small_window_is_what_lanes_wait_for) {
     ptowsp_schedule schedule = lanes(4);
@@ -140,6 +186,84 @@ TEST(verdict__barriers_without_data_are_counted) {
         assert_int_equal(found != NULL, i == 1);
         done();
     }
+}
+
+// An unnamed module is called by its workload. The cycles of a tile kernel follow from the model of the
+// run's options, which the first line names.
+TEST(verdict__the_first_line_names_the_model_of_tile_kernels) {
+    static const struct {
+        ptowsp_model model;
+        const char *name;
+    } models[] = {{PTOWSP_MODEL_UNIT, "unit"},
+                  {PTOWSP_MODEL_A2A3, "a2a3"},
+                  {PTOWSP_MODEL_910B, "910b"},
+                  {PTOWSP_MODEL_950PR, "950pr"}};
+    const ptowsp_record_options records = {PTOWSP_RECORD_TASKS, 0, 0, 0, false};
+    memset(&v, 0, sizeof v);
+    assert_int_equal(ptowsp_context_create(NULL, &v.context), PTOWSP_OK);
+    assert_int_equal(ptowsp_module_create(v.context, NULL, &v.m), PTOWSP_OK);
+    ptowsp_body_desc body = {.name = "twice"};
+    ptowsp_body *k = ptowsp_kernel_begin(v.m, &body);
+    ptowsp_value x = ptowsp_tile_in(k, "x", PTOWSP_F32, 8, 8);
+    ptowsp_value y = ptowsp_tile_out(k, "y", PTOWSP_F32, 8, 8);
+    ptowsp_tile_store(y, ptowsp_tile_add(x, x));
+    const ptowsp_kernel twice = ptowsp_kernel_end(k);
+    const ptowsp_tensor_desc tensor = {
+        .name = "t", .dtype = PTOWSP_F32, .rank = 2, .shape = {8, 8}};
+    ptowsp_tensor_desc other = tensor;
+    other.name = "u";
+    const ptowsp_tensor in = ptowsp_tensor_make(v.m, &tensor),
+                        out = ptowsp_tensor_make(v.m, &other);
+    PTOWSP_WORKLOAD(v.m, "step") {
+        ptowsp_task_desc task = {.kernel = twice};
+        task.views[0] = (ptowsp_view){.tensor = in};
+        task.views[1] = (ptowsp_view){.tensor = out};
+        ptowsp_task_make(v.m, &task);
+    }
+    const ptowsp_schedule schedule = lanes(2);
+    const ptowsp_program_desc desc = {NULL, &schedule};
+    if (ptowsp_program_create(v.context, v.m, &desc, &v.program) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(v.context).text);
+    }
+    assert_int_equal(ptowsp_run_create(v.context, v.program, &v.run), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_record(v.run, &records), PTOWSP_OK);
+    static float data[2][8 * 8];
+    for (int i = 0; i < 2; i++) {
+        ptowsp_buffer buffer = {.data = data[i], .size = sizeof data[i], .rank = 2};
+        buffer.dtype = PTOWSP_F32, buffer.shape[0] = 8, buffer.shape[1] = 8;
+        assert_int_equal(ptowsp_run_bind_tensor(v.run, i ? "u" : "t", &buffer), PTOWSP_OK);
+    }
+    for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
+        ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
+        ptowsp_kernel_stats stats;
+        char line[128];
+        options.cost.model = models[i].model;
+        assert_int_equal(ptowsp_kernel_measure(v.m, twice, &options.cost, &stats), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_execute(v.run, &options), PTOWSP_OK);
+        const int cycles = (int)stats.cycles;
+        assert_true(cycles < 1000000);
+        const int length =
+            cycles < 1000 ? snprintf(line, sizeof line, "%d", cycles)
+                          : snprintf(line, sizeof line, "%d,%03d", cycles / 1000, cycles % 1000);
+        snprintf(line + length, sizeof line - (size_t)length,
+                 " cycles (model %s), 1 tasks, 2 lanes", models[i].name);
+        const char *text = report(PTOWSP_REPORT_TEXT, NULL, 0);
+        assert_memory_equal(text, "step: ", 6);
+        assert_memory_equal(text + 6, line, strlen(line));
+        assert_non_null(strstr(report(PTOWSP_REPORT_HTML, NULL, 0), line));
+        snprintf(line, sizeof line, "\"model\":\"%s\",\n", models[i].name);
+        assert_non_null(strstr(report(PTOWSP_REPORT_JSON, NULL, 0), line));
+    }
+    done();
+    // Kernels with cycles of their own have no model. Their module has a name.
+    const ptowsp_schedule two = lanes(2);
+    make(INDEPENDENT, &two, 9, PTOWSP_RECORD_TASKS);
+    assert_memory_equal(report(PTOWSP_REPORT_TEXT, NULL, 0), "m: 5,000 cycles, 9 tasks, 2 lanes\n",
+                        34);
+    assert_non_null(strstr(report(PTOWSP_REPORT_JSON, NULL, 0), "\"model\":null,\n"));
+    const ptowsp_what_if what = {1, 80, 9868, 0};
+    assert_non_null(strstr(report(PTOWSP_REPORT_TEXT, &what, 1), ":          9,868 cycles, "));
+    done();
 }
 
 // Three tokens through a channel of latency 1,000 and depth 1: the sender's task takes 10 cycles.
