@@ -154,7 +154,7 @@
 //    int main(void) {
 //        ptowsp_context *ctx; ptowsp_module *m; ptowsp_kernel_stats stats;
 //        static ptowsp_body_desc desc; static ptowsp_cost cost;
-//        desc.name = "softmax", cost.model = PTOWSP_MODEL_A2A3;
+//        desc.name = "softmax", cost.model = PTOWSP_MODEL_910B;
 //        if (ptowsp_context_create(NULL, &ctx) || ptowsp_module_create(ctx, NULL, &m)) return 1;
 //        ptowsp_body *k = ptowsp_kernel_begin(m, &desc);
 //        ptowsp_value x = ptowsp_tile_in(k, "x", PTOWSP_F32, 64, 128);
@@ -168,7 +168,7 @@
 //
 // It prints:
 //
-//    17 instructions, 3149 cycles on a 910B
+//    17 instructions, 4588 cycles on a 910B
 //
 // 4. PIPELINE: processes that overlap and meet in channels, with a time of their own (section 25).
 //
@@ -3921,7 +3921,7 @@ typedef enum ptowsp_issue {
 } ptowsp_issue;
 
 typedef enum ptowsp_dispatch {
-    PTOWSP_DISPATCH_DEFAULT = 0,    // round robin; lane_count 0 means stream_count, or 1
+    PTOWSP_DISPATCH_DEFAULT = 0,    // round robin, and lane_count may be 0
     PTOWSP_DISPATCH_ROUND_ROBIN,    // the n-th task of a pool goes to its lane n % lanes
     PTOWSP_DISPATCH_AFFINITY,       // key % lanes
     PTOWSP_DISPATCH_HASH,           // mix(key) % lanes; mix is the finalizer of SplitMix64
@@ -4207,7 +4207,8 @@ typedef struct ptowsp_schedule {
     ptowsp_issue issue;
     ptowsp_dispatch dispatch;
     ptowsp_expr dispatch_key;  // affinity, hash, custom; plan: optional
-    uint32_t lane_count;       // of the one pool. Default: stream_count, or 1: nothing overlaps
+    uint32_t lane_count;       // of the one pool. 0 is for DISPATCH_DEFAULT alone, and means
+                               // stream_count, or 1: nothing overlaps
     ptowsp_pools pools;
     uint32_t vector_lane_count;  // by unit
     uint32_t cube_lane_count;    // by unit
@@ -4780,7 +4781,8 @@ typedef struct ptowsp_run_options {
     ptowsp_run_mode mode;
     bool record_tasks;  // keep a record of each task and of each step in a pipeline, and find the
                         // critical paths
-    ptowsp_cost cost;   // the cost model of tile kernels; default: the unit model
+    ptowsp_cost cost;   // the cost model of tile kernels. Default: the unit model, which counts
+                        // elements instead of a machine's cycles; see PTOWSP_MODELS
     // The most tokens that a channel may get each time its pipeline runs; one more is
     // LIMIT_EXCEEDED. Default: no limit. Tokens that circulate for ever then do so.
     uint64_t token_limit;
@@ -4803,14 +4805,14 @@ typedef struct ptowsp_run_options {
 //          an execution that had already completed is OK. The status of a kernel that failed, with
 //          the task as index. The run may be used again. Its results cover the work done until the
 //          error.
-// Cost     About 15 ns per task, in order or fifo by structure. A tile adds 10 ns, and some 60
-//          where dependencies look at data; lanes that choose cost 100 more. Executing looks at
-//          every task twice. A tile is looked up among the tiles in flight of each size that its
-//          tensor has in use. Tensors packed into one buffer (rows of Q, K and V in turn) cost the
-//          same, if their strides show that they share no bytes. This does not hold in programs
-//          with pipelines. Otherwise tiles are compared by the range from their first to their last
-//          byte, and then exactly. A task that a depth holds up costs a look at the tasks in
-//          flight.
+// Cost     About 6 to 60 ns per task: 6 to 15 in order or fifo by structure, some 60 where
+//          dependencies look at data; lanes that choose cost up to 100 more. A tile adds 10 ns.
+//          Executing looks at every task twice. A tile is looked up among the tiles in flight of
+//          each size that its tensor has in use. Tensors packed into one buffer (rows of Q, K and V
+//          in turn) cost the same, if their strides show that they share no bytes. This does not
+//          hold in programs with pipelines. Otherwise tiles are compared by the range from their
+//          first to their last byte, and then exactly. A task that a depth holds up costs a look at
+//          the tasks in flight.
 PTOWSP_API ptowsp_status ptowsp_run_execute(ptowsp_run *run, const ptowsp_run_options *options);
 
 // Executes a run on the workers of an engine: every worker makes this call; see
@@ -5387,7 +5389,7 @@ typedef enum ptowsp_fold {
 
 // Zero fields are the defaults.
 typedef struct ptowsp_export_options {
-    const char *title;   // any text; default: the name of the module
+    const char *title;   // any text; default: the module's name, or the workload's without one
     ptowsp_fold fold;    // EDGES, DOT: for large runs
     bool is_short;       // bars have the kernel's name only: smaller files
     uint32_t clock_mhz;  // PERFETTO, CHROME: cycles per microsecond; default: 1000
@@ -5525,18 +5527,20 @@ typedef enum ptowsp_report_format {
     PWSP_FORCE_INT(PTOWSP_REPORT)
 } ptowsp_report_format;
 
-// Writes a verdict, then the makespan beside its lower bounds, idle time by reason, the kernels
-// with their share of the critical path, high-water marks, and the answers to what_if_count
-// questions. (Ask them first, then execute again.) Options as in ptowsp_run_export: the title, and
-// the options of the timeline.
+// Writes the makespan with the cost model of tile kernels, a verdict, then the lower bounds of the
+// makespan, idle time by reason, the kernels with their tasks and cycles on the critical path,
+// high-water marks, and the answers to what_if_count questions. (Ask them first, then execute
+// again.) Options as in ptowsp_run_export: the title, and the options of the timeline.
 //
 // The verdict is a few sentences, each with its numbers. They name the limit: a lower bound of at
 // least 90 % of the makespan, or the reason why lanes idle. They say how much a better schedule or
-// more lanes gain at most, and which change would help. They point out likely mistakes: lanes
-// without tasks, a long tail, barriers on the critical path that no data needs (with EDGES), and
-// parallel loops whose iterations all write the same tile. In JSON, "limit" is "lanes", "chain",
-// "links", "process", "channel", "control", "memory", "waiting", or "" if nothing took time;
-// "verdict" has the sentences. "in_flight_max" is null without a window.
+// more lanes gain at most, and which change would help. They point out likely mistakes: dispatch
+// by plan without a dispatch_key for tasks outside the plan, lanes without tasks, a long tail,
+// barriers on the critical path that no data needs (with EDGES), and parallel loops whose
+// iterations all write the same tile. In JSON, "limit" is "lanes", "chain", "links", "process",
+// "channel", "control", "memory", "waiting", or "" if nothing took time; "verdict" has the
+// sentences. "model" is null where no tile kernel is used, and "in_flight_max" without a window.
+//
 // Errors   As ptowsp_run_export. INVALID_PARAMS: a question about an unknown kernel.
 PTOWSP_API ptowsp_status ptowsp_run_report(const ptowsp_run *run, ptowsp_report_format format,
                                            const ptowsp_export_options *options,

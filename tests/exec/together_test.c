@@ -1462,7 +1462,8 @@ TEST(together__a_task_beside_a_collective_ends_its_rank) {
         if (is_cancelled) {
             snprintf(text, sizeof text, "rank 1: run: cancelled; %d tasks accounted for", !chooses);
         } else {
-            snprintf(text, sizeof text, "rank 0: steps/%stask end: task 1 failed: KERNEL_FAILED",
+            snprintf(text, sizeof text,
+                     "rank 0: steps/%stask end: task 1: the cost of end returned KERNEL_FAILED",
                      is_in_pipeline ? "pipeline pipeline/process process/" : "");
         }
         assert_string_equal(error.text, text);
@@ -1526,8 +1527,8 @@ TEST(together__a_pipeline_that_is_held_runs_once) {
         }
         if (fails) {
             assert_string_equal(ptowsp_context_error(r.context).text,
-                                "rank 0: steps/pipeline pipeline/process process/task k: task 2 "
-                                "failed: KERNEL_FAILED");
+                                "rank 0: steps/pipeline pipeline/process process/task k: task 2: "
+                                "the cost of k returned KERNEL_FAILED");
         }
         ranks_end(&r);
     }
