@@ -1720,7 +1720,7 @@ class Programs(Case):
         self.assertEqual(run.what_if(attend=50), {"attend": 2150})
         self.assertEqual(run.what_if({"merge": 0, "attend": 100}), {"merge": 4000, "attend": 4150})
         self.assertEqual(run.makespan, 4150)
-        self.assertIn("4000 cycles", run.report())
+        self.assertIn("4,000 cycles, 96.4 %", run.report())
 
     def test_new_sizes_need_no_new_program(self):
         run = ptowsp.Program(WORKLOAD, lanes=1).run(batch=1, chunks=[2])
