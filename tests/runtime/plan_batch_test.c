@@ -329,7 +329,7 @@ FIXTURE_TEST(plan_batch__binding_refuses_what_no_batch_can_be_planned_with) {
     assert_int_equal(ptowsp_run_bind_batch(f->run, "v", &f->batch, &f->config, NULL),
                      PTOWSP_INVALID_PARAMS);
     test_error_is(f->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                  "bind: module decode has no plan v");
+                  "bind: module decode has no plan v; it has kv");
     execute(f);  // the old binding stays
     calls_are(f, drawn, 8);
 }
