@@ -982,6 +982,7 @@ typedef struct ptowsp_plan_config {
           "the cost of the batch exceeds 2^%l of the planner's grid")                              \
     FAULT(PLAN_NULL, INVALID_PARAMS, "plan is NULL")                                               \
     FAULT(PLAN_ARRAY, INVALID_PARAMS, "array %i of the plan is NULL")                              \
+    FAULT(LANES_SMALL, BUFFER_OVERFLOW, "%v lanes do not fit the plan, which has room for %l")     \
     FAULT(UNITS_SMALL, BUFFER_OVERFLOW, "%v units do not fit the plan, which holds %l")            \
     FAULT(MERGES_SMALL, BUFFER_OVERFLOW, "%v merges do not fit the plan, which holds %l")          \
     FAULT(SLOTS_SMALL, BUFFER_OVERFLOW, "%v slots do not fit the scratch, which holds %l")         \
@@ -1573,18 +1574,23 @@ typedef struct ptowsp_attention_sizes {
 
 // A plan. Set the first part, by ptowsp_attention_place or by hand; planning fills the second.
 // Nothing in it points into itself or to the batch: it may be copied, with its arrays, to a device.
+//
+// In a plan that you set up by hand with lane_capacity 0, the arrays by lane must have room for the
+// lane_count of every configuration that you plan with.
 typedef struct ptowsp_attention_plan {
     PTOWSP_GM ptowsp_work *units;     // [unit_capacity]
     PTOWSP_GM ptowsp_work *merges;    // [merge_capacity]; may be NULL with capacity 0
-    PTOWSP_GM uint32_t *unit_begin;   // [lane_count + 1]: lane l has units [l] to [l + 1]
-    PTOWSP_GM uint32_t *merge_begin;  // [lane_count + 1]
-    PTOWSP_GM double *lane_costs;     // [lane_count] predicted; may be NULL
+    PTOWSP_GM uint32_t *unit_begin;   // [lanes + 1]: lane l has units [l] to [l + 1]
+    PTOWSP_GM uint32_t *merge_begin;  // [lanes + 1]
+    PTOWSP_GM double *lane_costs;     // [lanes] predicted; may be NULL
     uint32_t unit_capacity, merge_capacity;
     uint32_t slot_capacity;  // slots for which you have scratch
+    uint32_t lane_capacity;  // lanes for which the three arrays have room; 0: not checked
 
     uint32_t unit_count, merge_count, slot_count;
     uint32_t tile_count;  // of all sequences and heads; units beyond them are the price of splits
-    uint32_t lane_count, tile_tokens, group;
+    uint32_t lane_count;  // of the configuration; ptowsp_attention_place sets it to lane_capacity
+    uint32_t tile_tokens, group;
     uint32_t slot_rows;          // rows of a slot; a smaller tile leaves the last ones unused
     double cost_max, cost_mean;  // of lanes
 } ptowsp_attention_plan;
@@ -2290,11 +2296,13 @@ typedef struct ptowsp_moe_sizes {
 // A plan. Set the first part, by ptowsp_moe_place or by hand; planning fills the second.
 typedef struct ptowsp_moe_plan {
     PTOWSP_GM ptowsp_work *units;    // [unit_capacity]
-    PTOWSP_GM uint32_t *unit_begin;  // [lane_count + 1]: lane l has units [l] to [l + 1]
-    PTOWSP_GM double *lane_costs;    // [lane_count] predicted; may be NULL
+    PTOWSP_GM uint32_t *unit_begin;  // [lanes + 1]: lane l has units [l] to [l + 1]
+    PTOWSP_GM double *lane_costs;    // [lanes] predicted; may be NULL
     uint32_t unit_capacity;
+    uint32_t lane_capacity;  // lanes for which the arrays have room; 0: not checked
 
-    uint32_t unit_count, lane_count;
+    uint32_t unit_count;
+    uint32_t lane_count;         // of the configuration; ptowsp_moe_place sets it to lane_capacity
     double cost_max, cost_mean;  // of lanes
     uint32_t column_parts;       // of each expert; 1 to config.column_parts
 } ptowsp_moe_plan;

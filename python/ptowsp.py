@@ -100,7 +100,7 @@ _AttentionSizes = _struct(
 )
 _AttentionPlan = _struct(
     "attention_plan",
-    "ptr units merges unit_begin merge_begin lane_costs; u32 unit_capacity merge_capacity slot_capacity"
+    "ptr units merges unit_begin merge_begin lane_costs; u32 unit_capacity merge_capacity slot_capacity lane_capacity"
     " unit_count merge_count slot_count tile_count lane_count tile_tokens group slot_rows; f64 cost_max cost_mean",
 )
 _AttentionLimits = _struct(
@@ -145,7 +145,7 @@ _MoeConfig = _struct(
 )
 _MoePlan = _struct(
     "moe_plan",
-    "ptr units unit_begin lane_costs; u32 unit_capacity unit_count lane_count; f64 cost_max cost_mean;"
+    "ptr units unit_begin lane_costs; u32 unit_capacity lane_capacity unit_count lane_count; f64 cost_max cost_mean;"
     " u32 column_parts",
 )
 _MoeBatch = _struct("moe_batch", "ptr counts offsets")

@@ -149,11 +149,12 @@ static ptowsp_status pwsp_plan_numbers_check(const pwsp_attention *a,
     if (status != PTOWSP_OK) {
         return status;
     }
-    const uint32_t at_most[4][2] = {{plan->unit_count, plan->unit_capacity},
+    const uint32_t at_most[5][2] = {{plan->lane_count, pwsp_lane_capacity(plan->lane_capacity)},
+                                    {plan->unit_count, plan->unit_capacity},
                                     {plan->merge_count, plan->merge_capacity},
                                     {plan->slot_count, plan->slot_capacity},
                                     {a->slot_rows, plan->slot_rows}};
-    for (uint32_t i = 0; i < 4; i++) {
+    for (uint32_t i = 0; i < 5; i++) {
         if (at_most[i][0] > at_most[i][1]) {
             return PWSP_PLAN_FAIL(info, COUNT_WRONG, at_most[i][0], at_most[i][1]);
         }

@@ -115,6 +115,9 @@ PWSP_INTERNAL bool pwsp_attention_cut_find(const pwsp_attention *a, ptowsp_atten
 
 PWSP_INTERNAL bool pwsp_plan_has_room(const pwsp_attention *a, const ptowsp_attention_plan *plan) {
     const uint64_t splits = a->worker_count - 1, shared = a->config.shares_merges ? splits : 0;
+    if (a->config.lane_count > pwsp_lane_capacity(plan->lane_capacity)) {
+        return false;
+    }
     if (pwsp_attention_cuts_chunks(a)) {
         return a->unit_count <= plan->unit_capacity &&
                a->merge_count + shared <= plan->merge_capacity &&
@@ -136,18 +139,21 @@ PWSP_INTERNAL void pwsp_attention_cut_write(const pwsp_attention *a, const pwsp_
     pwsp_write_end(&writer);
 }
 
-PWSP_INTERNAL ptowsp_status pwsp_cut_check(const pwsp_attention_cut *cut,
+PWSP_INTERNAL ptowsp_status pwsp_cut_check(const pwsp_attention *a, const pwsp_attention_cut *cut,
                                            const ptowsp_attention_plan *plan,
                                            ptowsp_plan_info *info) {
     if (cut->unit_count > UINT32_MAX) {
         return PWSP_PLAN_FAIL(info, UNITS_EXCEEDED, (int64_t)cut->unit_count, UINT32_MAX);
     }
-    const uint64_t needed[3] = {cut->unit_count, cut->merge_count, cut->slot_count};
-    const uint32_t capacities[3] = {plan->unit_capacity, plan->merge_capacity, plan->slot_capacity};
-    static const ptowsp_plan_fault faults[3] = {PTOWSP_FAULT_UNITS_SMALL, PTOWSP_FAULT_MERGES_SMALL,
+    const uint64_t needed[4] = {a->config.lane_count, cut->unit_count, cut->merge_count,
+                                cut->slot_count};
+    const uint32_t capacities[4] = {pwsp_lane_capacity(plan->lane_capacity), plan->unit_capacity,
+                                    plan->merge_capacity, plan->slot_capacity};
+    static const ptowsp_plan_fault faults[4] = {PTOWSP_FAULT_LANES_SMALL, PTOWSP_FAULT_UNITS_SMALL,
+                                                PTOWSP_FAULT_MERGES_SMALL,
                                                 PTOWSP_FAULT_SLOTS_SMALL};
     ptowsp_status status = PTOWSP_OK;
-    for (uint32_t i = 0; i < 3 && status == PTOWSP_OK; i++) {
+    for (uint32_t i = 0; i < 4 && status == PTOWSP_OK; i++) {
         if (needed[i] > capacities[i]) {
             status =
                 pwsp_plan_fail(info, faults[i], PTOWSP_NO_INDEX, (int64_t)needed[i], capacities[i]);

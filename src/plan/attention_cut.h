@@ -20,7 +20,7 @@ PWSP_INTERNAL bool pwsp_attention_cut_find(const pwsp_attention *a, ptowsp_atten
                                            pwsp_attention_cut *cut);
 
 // Checks that a cut fits a plan.
-PWSP_INTERNAL ptowsp_status pwsp_cut_check(const pwsp_attention_cut *cut,
+PWSP_INTERNAL ptowsp_status pwsp_cut_check(const pwsp_attention *a, const pwsp_attention_cut *cut,
                                            const ptowsp_attention_plan *plan,
                                            ptowsp_plan_info *info);
 

@@ -185,7 +185,7 @@ ptowsp_status ptowsp_attention_place(const ptowsp_attention_sizes *sizes, void *
     out_plan->unit_capacity = (uint32_t)sizes->unit_count;
     out_plan->merge_capacity = (uint32_t)sizes->merge_count;
     out_plan->slot_capacity = (uint32_t)sizes->slot_count;
-    out_plan->lane_count = sizes->lane_count;
+    out_plan->lane_capacity = out_plan->lane_count = sizes->lane_count;
     return PTOWSP_OK;
 }
 
@@ -205,7 +205,7 @@ ptowsp_status ptowsp_attention_generate(const ptowsp_attention_batch *batch,
         return status;
     }
     if (!pwsp_attention_cut_find(&a, pwsp_plan_has_room(&a, plan) ? plan : NULL, &cut)) {
-        status = pwsp_cut_check(&cut, plan, info);
+        status = pwsp_cut_check(&a, &cut, plan, info);
         if (status == PTOWSP_OK) {
             pwsp_attention_cut_write(&a, &cut, plan);
         }

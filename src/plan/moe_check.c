@@ -21,8 +21,12 @@ static ptowsp_status pwsp_moe_numbers_check(const pwsp_moe_units *u, const ptows
     if (plan->column_parts != u->parts) {
         return PWSP_PLAN_FAIL(info, COUNT_WRONG, plan->column_parts, u->parts);
     }
-    if (plan->unit_count > plan->unit_capacity) {
-        return PWSP_PLAN_FAIL(info, COUNT_WRONG, plan->unit_count, plan->unit_capacity);
+    const uint32_t at_most[2][2] = {{plan->lane_count, pwsp_lane_capacity(plan->lane_capacity)},
+                                    {plan->unit_count, plan->unit_capacity}};
+    for (uint32_t i = 0; i < 2; i++) {
+        if (at_most[i][0] > at_most[i][1]) {
+            return PWSP_PLAN_FAIL(info, COUNT_WRONG, at_most[i][0], at_most[i][1]);
+        }
     }
     if (plan->unit_begin[0] != 0) {
         return PWSP_PLAN_FAIL(info, COUNT_WRONG, plan->unit_begin[0], 0);

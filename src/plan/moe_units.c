@@ -439,7 +439,7 @@ ptowsp_status ptowsp_moe_place(const ptowsp_moe_sizes *sizes, void *block, uint6
         out_plan->unit_begin = plan.unit_begin;
         out_plan->lane_costs = plan.lane_costs;
         out_plan->unit_capacity = plan.unit_capacity;
-        out_plan->lane_count = plan.lane_count;
+        out_plan->lane_capacity = out_plan->lane_count = plan.lane_count;
     }
     return status;
 }
@@ -459,8 +459,13 @@ ptowsp_status ptowsp_moe_generate(const ptowsp_moe_batch *batch, const ptowsp_mo
     }
     const pwsp_moe_units u = choice.u;
     pwsp_moe_filler f = choice.f;
-    if (f.unit_count > plan->unit_capacity) {
+    const uint32_t lanes = pwsp_lane_capacity(plan->lane_capacity);
+    if (u.lane_count > lanes) {
+        status = PWSP_PLAN_FAIL(info, LANES_SMALL, u.lane_count, lanes);
+    } else if (f.unit_count > plan->unit_capacity) {
         status = PWSP_PLAN_FAIL(info, UNITS_SMALL, (int64_t)f.unit_count, plan->unit_capacity);
+    }
+    if (status != PTOWSP_OK) {
         info->work_count = f.unit_count;
         return status;
     }
@@ -489,6 +494,7 @@ ptowsp_attention_plan ptowsp_moe_plan_units(const ptowsp_moe_plan *plan) {
     units.unit_begin = plan->unit_begin;
     units.lane_costs = plan->lane_costs;
     units.unit_capacity = plan->unit_capacity;
+    units.lane_capacity = plan->lane_capacity;
     units.unit_count = plan->unit_count;
     units.lane_count = plan->lane_count;
     units.cost_max = plan->cost_max;

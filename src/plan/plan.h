@@ -35,6 +35,11 @@ PWSP_INTERNAL ptowsp_status pwsp_costs_to_grid(const double *costs, const double
                                                uint32_t count, uint64_t *out_fixed,
                                                double *out_grid, ptowsp_plan_info *info);
 
+// The lanes that a plan has room for; any number in a plan that was set up by hand without it.
+PWSP_INLINE uint32_t pwsp_lane_capacity(uint32_t lane_capacity) {
+    return lane_capacity > 0 ? lane_capacity : UINT32_MAX;
+}
+
 // A value of an info, at most INT64_MAX.
 PWSP_INLINE int64_t pwsp_info_value(uint64_t value) {
     return (int64_t)pwsp_min_u64(value, INT64_MAX);

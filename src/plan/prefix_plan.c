@@ -488,7 +488,7 @@ static ptowsp_status pwsp_prefix_room_check(const pwsp_prefix_work *w, uint32_t 
                                   capacities[i]);
         }
     }
-    return pwsp_cut_check(&w->cut, &plan->attention, info);
+    return pwsp_cut_check(&w->a, &w->cut, &plan->attention, info);
 }
 
 // Writes requests and their tokens.

@@ -322,6 +322,78 @@ TEST(attention_faults__capacities_too_small_are_refused) {
     plan_free(&plan);
 }
 
+// 100 lanes have the units of 2 lanes where there are few tokens, but not their ranges.
+TEST(attention_faults__more_lanes_than_were_placed_are_refused) {
+    enum { PLACED = 2, GUARD = 4096 };
+    faults_case f;
+    case_make(&f);
+    f.config.lane_count = PLACED;
+    ptowsp_attention_sizes sizes;
+    ptowsp_plan_info info;
+    assert_int_equal(ptowsp_attention_size(&f.batch, &f.config, &sizes, &info), PTOWSP_OK);
+    sizes.unit_count = sizes.merge_count = sizes.slot_count = 300;
+    sizes.block_bytes = 600 * sizeof(ptowsp_work) + PLACED * 8 + 2 * (PLACED + 1) * 4;
+    const size_t bytes = (size_t)sizes.block_bytes, all = bytes + GUARD;
+    unsigned char *block = (unsigned char *)malloc(all), *before = (unsigned char *)malloc(all);
+    memset(block, 0xa5, all);
+    memcpy(before, block, all);
+    aplan plan;
+    assert_int_equal(ptowsp_attention_place(&sizes, block, bytes, &plan), PTOWSP_OK);
+    assert_int_equal(plan.lane_capacity, PLACED);
+    assert_int_equal(plan.lane_count, PLACED);
+    const uint32_t lanes[] = {PLACED + 1, 100, PTOWSP_ATTENTION_LANE_MAX};
+    for (int i = 0; i < 6; i++) {
+        f.config.lane_count = lanes[i % 3];
+        f.config.mode = i < 3 ? PTOWSP_ATTENTION_BALANCED : PTOWSP_ATTENTION_INVARIANT;
+        const aplan placed = plan;
+        assert_int_equal(ptowsp_attention_generate(&f.batch, &f.config, &plan, &info),
+                         PTOWSP_BUFFER_OVERFLOW);
+        char text[96];
+        snprintf(text, sizeof text, "plan: %u lanes do not fit the plan, which has room for 2",
+                 lanes[i % 3]);
+        assert_text(&info, text);
+        assert_int_equal(info.fault, PTOWSP_FAULT_LANES_SMALL);
+        assert_int_equal(info.index, PTOWSP_NO_INDEX);
+        assert_int_equal(ptowsp_attention_size(&f.batch, &f.config, &sizes, NULL), PTOWSP_OK);
+        assert_int_equal(info.work_count, sizes.unit_count);
+        assert_memory_equal(&placed, &plan, sizeof plan);
+        assert_memory_equal(before, block, all);
+    }
+    // Fewer lanes fit, and a plan that has more lanes than room is not right.
+    f.config.mode = PTOWSP_ATTENTION_BALANCED;
+    f.config.lane_count = 1;
+    assert_int_equal(ptowsp_attention_generate(&f.batch, &f.config, &plan, NULL), PTOWSP_OK);
+    f.config.lane_count = PLACED;
+    assert_int_equal(ptowsp_attention_generate(&f.batch, &f.config, &plan, NULL), PTOWSP_OK);
+    assert_memory_equal(before + bytes, block + bytes, GUARD);
+    assert_int_equal(ptowsp_attention_check(&f.batch, &f.config, &plan, NULL), PTOWSP_OK);
+    plan.lane_capacity = 1;
+    assert_int_equal(ptowsp_attention_check(&f.batch, &f.config, &plan, &info),
+                     PTOWSP_INVALID_PARAMS);
+    assert_text(&info, "plan: the plan says 2 where 1 belongs");
+    free(block);
+    free(before);
+}
+
+TEST(attention_faults__plans_set_up_by_hand_may_leave_out_their_room_for_lanes) {
+    faults_case f;
+    case_make(&f);
+    f.config.lane_count = 100;
+    ptowsp_work units[200], merges[100];
+    uint32_t unit_begin[101], merge_begin[101];
+    aplan plan = {.units = units,
+                  .merges = merges,
+                  .unit_begin = unit_begin,
+                  .merge_begin = merge_begin,
+                  .unit_capacity = 200,
+                  .merge_capacity = 100,
+                  .slot_capacity = 300};
+    assert_int_equal(ptowsp_attention_generate(&f.batch, &f.config, &plan, NULL), PTOWSP_OK);
+    assert_int_equal(plan.lane_count, 100);
+    assert_int_equal(plan.lane_capacity, 0);
+    plan_check(&f.batch, &f.config, &plan);
+}
+
 TEST(attention_faults__wrong_arguments_of_bounds_are_refused) {
     faults_case f;
     case_make(&f);

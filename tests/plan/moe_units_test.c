@@ -104,7 +104,7 @@ TEST(moe_units__are_what_the_accessors_of_experts_read) {
     config.batch_count = 2, config.expert_count = 3, config.lane_count = 1, config.unit_tokens = 4;
     ptowsp_work units[5];
     uint32_t begin[2];
-    ptowsp_moe_plan plan = {units, begin, NULL, 5, 0, 0, 0, 0, 0};
+    ptowsp_moe_plan plan = {units, begin, NULL, 5, 0, 0, 0, 0, 0, 0};
     assert_int_equal(ptowsp_moe_generate(&(ptowsp_moe_batch){.counts = counts, .offsets = offsets},
                                          &config, &plan, NULL),
                      PTOWSP_OK);
@@ -218,7 +218,7 @@ TEST(moe_units__of_one_expert_are_read_once_by_a_lane) {
     config.cost.per_token = 1;
     ptowsp_work units[2];
     uint32_t begin[2];
-    ptowsp_moe_plan plan = {units, begin, NULL, 2, 0, 0, 0, 0, 0};
+    ptowsp_moe_plan plan = {units, begin, NULL, 2, 0, 0, 0, 0, 0, 0};
     assert_int_equal(
         ptowsp_moe_generate(&(ptowsp_moe_batch){.counts = counts}, &config, &plan, NULL),
         PTOWSP_OK);
@@ -236,7 +236,7 @@ TEST(moe_units__split_a_hot_expert_over_lanes) {
     config.cost.per_token = 1;
     ptowsp_work units[11];
     uint32_t begin[9];
-    ptowsp_moe_plan plan = {units, begin, NULL, 11, 0, 0, 0, 0, 0};
+    ptowsp_moe_plan plan = {units, begin, NULL, 11, 0, 0, 0, 0, 0, 0};
     assert_int_equal(
         ptowsp_moe_generate(&(ptowsp_moe_batch){.counts = counts}, &config, &plan, NULL),
         PTOWSP_OK);
@@ -361,7 +361,7 @@ TEST(moe_units__have_rows_by_a_function) {
     ptowsp_work units[6];
     ptowsp_moe_order order = {counts, offsets, pairs, NULL, NULL, 8, 0, 0, 0, 0};
     ptowsp_moe_config config = {1, 3, 2, 0, 0, {0, 1, 0}, 0};
-    ptowsp_moe_plan plan = {units, begin, NULL, 6, 0, 0, 0, 0, 0};
+    ptowsp_moe_plan plan = {units, begin, NULL, 6, 0, 0, 0, 0, 0, 0};
     assert_int_equal(ptowsp_moe_sort(&routes, &order, NULL), PTOWSP_OK);
     assert_int_equal(ptowsp_moe_generate(&(ptowsp_moe_batch){.counts = counts, .offsets = offsets},
                                          &config, &plan, NULL),
@@ -382,7 +382,7 @@ TEST(moe_units__are_none_for_an_empty_step) {
     ptowsp_moe_config config = {0};
     config.expert_count = 4, config.lane_count = 2;
     uint32_t begin[3] = {9, 9, 9};
-    ptowsp_moe_plan plan = {NULL, begin, NULL, 0, 9, 9, 9, 9, 0};
+    ptowsp_moe_plan plan = {NULL, begin, NULL, 0, 0, 9, 9, 9, 9, 0};
     ptowsp_moe_sizes bound = {9, 9, 9};
     assert_int_equal(ptowsp_moe_bound(&config, &(ptowsp_moe_limits){0}, &bound, NULL), PTOWSP_OK);
     assert_int_equal(bound.unit_count, 0);
@@ -405,13 +405,55 @@ static void refused(const ptowsp_moe_config *config, const uint32_t *counts,
     assert_text(&info, text);
 }
 
+TEST(moe_units__of_more_lanes_than_were_placed_are_refused) {
+    enum { PLACED = 2, UNITS = 120, GUARD = 4096 };
+    const uint32_t counts[3] = {2, 1, 4};
+    const ptowsp_moe_batch batch = {counts, NULL};
+    ptowsp_moe_config config = {.expert_count = 3, .lane_count = PLACED, .cost = {0, 1, 0}};
+    const ptowsp_moe_sizes sizes = {UNITS, PLACED, 0};
+    const size_t bytes = UNITS * sizeof(ptowsp_work) + PLACED * 8 + 2 * (PLACED + 1) * 4;
+    unsigned char *block = (unsigned char *)malloc(bytes + GUARD);
+    unsigned char *before = (unsigned char *)malloc(bytes + GUARD);
+    memset(block, 0xa5, bytes + GUARD);
+    memcpy(before, block, bytes + GUARD);
+    ptowsp_moe_plan plan;
+    assert_int_equal(ptowsp_moe_place(&sizes, block, bytes, &plan), PTOWSP_OK);
+    assert_int_equal(plan.lane_capacity, PLACED);
+    assert_int_equal(plan.lane_count, PLACED);
+    const uint32_t lanes[3] = {PLACED + 1, 100, PTOWSP_ATTENTION_LANE_MAX};
+    ptowsp_plan_info info;
+    for (int i = 0; i < 3; i++) {
+        config.lane_count = lanes[i];
+        const ptowsp_moe_plan placed = plan;
+        assert_int_equal(ptowsp_moe_generate(&batch, &config, &plan, &info),
+                         PTOWSP_BUFFER_OVERFLOW);
+        char text[96];
+        snprintf(text, sizeof text, "plan: %u lanes do not fit the plan, which has room for 2",
+                 lanes[i]);
+        assert_text(&info, text);
+        assert_int_equal(info.fault, PTOWSP_FAULT_LANES_SMALL);
+        assert_true(info.work_count >= 3);
+        assert_memory_equal(&placed, &plan, sizeof plan);
+        assert_memory_equal(before, block, bytes + GUARD);
+    }
+    config.lane_count = PLACED;
+    assert_int_equal(ptowsp_moe_generate(&batch, &config, &plan, NULL), PTOWSP_OK);
+    assert_memory_equal(before + bytes, block + bytes, GUARD);
+    assert_int_equal(ptowsp_moe_plan_units(&plan).lane_capacity, PLACED);
+    plan.lane_capacity = 1;
+    assert_int_equal(ptowsp_moe_check(&batch, &config, &plan, &info), PTOWSP_INVALID_PARAMS);
+    assert_text(&info, "plan: the plan says 2 where 1 belongs");
+    free(block);
+    free(before);
+}
+
 TEST(moe_units__refuse_what_is_wrong) {
     const uint64_t none = PTOWSP_NO_INDEX;
     const uint32_t counts[2] = {3, 2}, offsets[3] = {0, 3, 4};
     uint32_t huge[2] = {UINT32_MAX, UINT32_MAX};
     ptowsp_work units[4];
     uint32_t begin[3];
-    ptowsp_moe_plan plan = {units, begin, NULL, 4, 0, 0, 0, 0, 0};
+    ptowsp_moe_plan plan = {units, begin, NULL, 4, 0, 0, 0, 0, 0, 0};
     ptowsp_moe_config config;
     ptowsp_moe_config good = {0};
     good.expert_count = 2, good.lane_count = 2;

@@ -289,6 +289,38 @@ TEST(prefix_faults__too_many_query_tokens_are_refused) {
             "6442450941 query tokens do not fit the plan, which holds 4294967295");
 }
 
+TEST(prefix_faults__of_more_lanes_than_were_placed) {
+    enum { GUARD = 4096 };
+    faults_case f;
+    case_make(&f);
+    ptowsp_prefix_sizes sizes;
+    assert_int_equal(ptowsp_prefix_size(&f.batch.attention, &f.config, &f.tree, &sizes, NULL),
+                     PTOWSP_OK);
+    const size_t extra = 3 * 300 * sizeof(ptowsp_work);  // units, merges and joins for all lanes
+    const size_t bytes = (size_t)sizes.block_bytes + extra;
+    sizes.attention.unit_count += 300, sizes.attention.merge_count += 300;
+    sizes.attention.slot_count += 900, sizes.join_count += 300;
+    unsigned char *block = (unsigned char *)malloc(bytes + GUARD);
+    unsigned char *before = (unsigned char *)malloc(bytes + GUARD);
+    memset(block, 0xa5, bytes + GUARD);
+    memcpy(before, block, bytes + GUARD);
+    assert_int_equal(ptowsp_prefix_place(&sizes, block, bytes, &f.plan), PTOWSP_OK);
+    assert_int_equal(f.plan.attention.lane_capacity, 2);
+    f.config.lane_count = 3;
+    REFUSED(f, PLAN(f), "3 lanes do not fit the plan, which has room for 2");
+    f.config.lane_count = 100;
+    const ptowsp_status status = PLAN(f);
+    REFUSED(f, status, "100 lanes do not fit the plan, which has room for 2");
+    assert_int_equal(status, PTOWSP_BUFFER_OVERFLOW);
+    assert_int_equal(f.info.fault, PTOWSP_FAULT_LANES_SMALL);
+    assert_memory_equal(before, block, bytes + GUARD);
+    f.config.lane_count = 2;
+    assert_int_equal(PLAN(f), PTOWSP_OK);
+    assert_memory_equal(before + bytes, block + bytes, GUARD);
+    free(block);
+    free(before);
+}
+
 TEST(prefix_faults__of_arrays_that_are_not_there) {
     faults_case f;
     case_make(&f), f.plan.segments = NULL;

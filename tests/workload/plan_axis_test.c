@@ -343,7 +343,7 @@ FIXTURE_TEST(plan_axis__runs_over_the_units_of_a_moe_plan, 8) {
     ptowsp_moe_config config = {2, EXPERTS, MOE_LANES, 4, 0, {0, 1, 0}, 0};
     ptowsp_work items[8];
     uint32_t begin[MOE_LANES + 1];
-    ptowsp_moe_plan plan = {items, begin, NULL, 8, 0, 0, 0, 0, 0};
+    ptowsp_moe_plan plan = {items, begin, NULL, 8, 0, 0, 0, 0, 0, 0};
     assert_int_equal(ptowsp_moe_generate(&(ptowsp_moe_batch){.counts = counts, .offsets = offsets},
                                          &config, &plan, NULL),
                      PTOWSP_OK);
