@@ -935,10 +935,11 @@ typedef struct ptowsp_plan_config {
 
 // The faults that this section reports, in the order of the checks, and then the faults that
 // sections 9 to 12 add, with the status and the text of each. `%i` is info.index, `%v` info.value
-// and `%l` info.limit.
+// and `%l` info.limit. Names follow in braces where the number stands for one: 1 is b in {a|b|c}.
 #define PTOWSP_PLAN_FAULTS(FAULT)                                                                  \
     FAULT(NONE, OK, "no fault")                                                                    \
-    FAULT(OUT_NULL, INVALID_PARAMS, "the output pointer is NULL")                                  \
+    FAULT(OUT_NULL, INVALID_PARAMS,                                                                \
+          "%v{the output pointer|out_sizes|order|placement|next|out_ids|out_balance} is NULL")     \
     FAULT(CHUNKS_UNKNOWN, INVALID_PARAMS, "config.chunks has the unknown value %v")                \
     FAULT(CHUNK_ORDER, INVALID_PARAMS, "chunk_min %v is greater than chunk_max %l")                \
     FAULT(TIERS_NULL, INVALID_PARAMS, "tiers is NULL with tier_count %v")                          \
@@ -970,9 +971,11 @@ typedef struct ptowsp_plan_config {
     FAULT(GRAIN_PAGES, INVALID_PARAMS, "grain %v is not a multiple of page_size %l")               \
     FAULT(GRAIN_CHUNK, INVALID_PARAMS, "grain %v does not divide chunk %l")                        \
     FAULT(COST_INVALID, INVALID_PARAMS,                                                            \
-          "cost %i (of per_unit, ...) is negative, no number or out of range")                     \
+          "cost.%i{per_unit|per_token|per_row_token|per_merged_row|per_expert} is "                \
+          "negative, NaN or out of range")                                                         \
     FAULT(COST_APART, INVALID_PARAMS,                                                              \
-          "cost %i (of per_unit, ...) is over 2^%l times the smallest")                            \
+          "cost.%i{per_unit|per_token|per_row_token|per_merged_row|per_expert} is "                \
+          "over 2^%l times the smallest")                                                          \
     FAULT(QUERY_NEGATIVE, INVALID_PARAMS, "sequence %i has the negative query length %v")          \
     FAULT(QUERY_LONG, INVALID_PARAMS,                                                              \
           "sequence %i has %v queries for %l KV tokens, under is_causal")                          \
@@ -981,7 +984,8 @@ typedef struct ptowsp_plan_config {
     FAULT(COST_OVERFLOW, LIMIT_EXCEEDED,                                                           \
           "the cost of the batch exceeds 2^%l of the planner's grid")                              \
     FAULT(PLAN_NULL, INVALID_PARAMS, "plan is NULL")                                               \
-    FAULT(PLAN_ARRAY, INVALID_PARAMS, "array %i of the plan is NULL")                              \
+    FAULT(PLAN_ARRAY, INVALID_PARAMS,                                                              \
+          "plan.%i{units|merges|unit_begin|merge_begin} is NULL: was the plan placed?")            \
     FAULT(LANES_SMALL, BUFFER_OVERFLOW, "%v lanes do not fit the plan, which has room for %l")     \
     FAULT(UNITS_SMALL, BUFFER_OVERFLOW, "%v units do not fit the plan, which holds %l")            \
     FAULT(MERGES_SMALL, BUFFER_OVERFLOW, "%v merges do not fit the plan, which holds %l")          \
@@ -995,7 +999,10 @@ typedef struct ptowsp_plan_config {
     FAULT(UNIT_MISSING, INVALID_PARAMS, "unit %i should be of sequence %l, and is not there")      \
     FAULT(UNIT_EXTRA, INVALID_PARAMS, "unit %i is beyond what the batch has")                      \
     FAULT(MERGE_WRONG, INVALID_PARAMS, "merge %i has the value %v where %l belongs")               \
-    FAULT(INPUT_NULL, INVALID_PARAMS, "input %i is NULL")                                          \
+    FAULT(INPUT_NULL, INVALID_PARAMS,                                                              \
+          "%i{routes|routes.ids|scratch|cluster|loads|batch.counts|traffic|counts|order.counts|"   \
+          "order.offsets|order.pairs|placement|placement.replica_experts|placement.expert_counts|" \
+          "placement.expert_replicas|replica_experts} is NULL")                                    \
     FAULT(TOP_K_RANGE, INVALID_PARAMS, "top_k %v is not in 1 to %l")                               \
     FAULT(EXPERTS_COUNT, INVALID_PARAMS, "%v experts or replicas are not in 1 to %l")              \
     FAULT(PAIRS_EXCEEDED, LIMIT_EXCEEDED, "%v pairs or rows are more than %l")                     \
@@ -1007,7 +1014,7 @@ typedef struct ptowsp_plan_config {
     FAULT(GROUPS_DIVIDE, INVALID_PARAMS, "%v experts cannot be divided into %l groups")            \
     FAULT(NODES_DIVIDE, INVALID_PARAMS, "%v ranks or groups cannot be divided among %l nodes")     \
     FAULT(REPLICAS_FEW, INVALID_PARAMS, "%v replicas are fewer than the %l experts")               \
-    FAULT(LOAD_INVALID, INVALID_PARAMS, "load %i is negative, infinite or no number")              \
+    FAULT(LOAD_INVALID, INVALID_PARAMS, "load %i is negative, infinite or NaN")                    \
     FAULT(SCRATCH_SMALL, BUFFER_OVERFLOW, "the scratch has %v bytes of the %l that are needed")    \
     FAULT(STRIDE_SMALL, BUFFER_OVERFLOW, "expert %i has %v replicas, and the stride is %l")        \
     FAULT(REPLICAS_MANY, INVALID_PARAMS,                                                           \
@@ -1018,9 +1025,12 @@ typedef struct ptowsp_plan_config {
           "expert %i has %v where a count or a replica up to %l belongs")                          \
     FAULT(PATTERN_UNKNOWN, INVALID_PARAMS, "pattern has the unknown value %v")                     \
     FAULT(SKEW_RANGE, INVALID_PARAMS, "skew is not in 1 to expert_count / top_k")                  \
-    FAULT(TREE_NULL, INVALID_PARAMS, "the tree, or array %v of it, is NULL")                       \
+    FAULT(TREE_NULL, INVALID_PARAMS,                                                               \
+          "%v{tree|tree.order|tree.common|tree.owners|tree.nodes|tree.scratch} is NULL: "          \
+          "was the tree placed?")                                                                  \
     FAULT(TREE_FULL, BUFFER_OVERFLOW, "%v requests do not fit the tree, which holds %l")           \
-    FAULT(BLOCKS_NULL, INVALID_PARAMS, "array %v of block ids or of the given tree is NULL")       \
+    FAULT(BLOCKS_NULL, INVALID_PARAMS,                                                             \
+          "%v{block_ids|block_begin|parents|node_tokens|request_nodes} is NULL")                   \
     FAULT(BLOCK_TOKENS, INVALID_PARAMS, "block_tokens is 0")                                       \
     FAULT(BLOCKS_ORDER, INVALID_PARAMS, "the blocks of request %i end at %v, before they begin")   \
     FAULT(BLOCKS_MANY, INVALID_PARAMS, "request %i has %v blocks, where its KV fills %l")          \
@@ -1039,7 +1049,8 @@ typedef struct ptowsp_plan_config {
     FAULT(TREE_WINDOW, INVALID_PARAMS, "prefix plans have no window, and config.window is %v")     \
     FAULT(TREE_SHARES, INVALID_PARAMS, "prefix plans have no shared merges")                       \
     FAULT(TREE_OTHER, INVALID_PARAMS, "position %i shares %v tokens, of %l that can be shared")    \
-    FAULT(PREFIX_ARRAY, INVALID_PARAMS, "array %i of the prefix plan is NULL")                     \
+    FAULT(PREFIX_ARRAY, INVALID_PARAMS,                                                            \
+          "plan.%i{segments|requests|tokens|joins} is NULL: was the plan placed?")                 \
     FAULT(SEGMENTS_SMALL, BUFFER_OVERFLOW, "%v segments do not fit the plan, which holds %l")      \
     FAULT(REQUESTS_SMALL, BUFFER_OVERFLOW, "%v requests do not fit the plan, which holds %l")      \
     FAULT(TOKENS_SMALL, BUFFER_OVERFLOW, "%v query tokens do not fit the plan, which holds %l")    \
@@ -1054,7 +1065,7 @@ typedef struct ptowsp_plan_config {
     FAULT(COLUMN_PARTS, INVALID_PARAMS, "column_parts %v is above %l")                             \
     FAULT(POSITIONS_COUNT, INVALID_PARAMS, "positions are of %v sequences, and the batch has %l")  \
     FAULT(POSITIONS_ALONE, INVALID_PARAMS,                                                         \
-          "positions.query_first is NULL, but not array %v of positions")                          \
+          "positions.%v{|query_stride|kv_first|kv_stride} is given without query_first")           \
     FAULT(POSITIONS_AFTER, INVALID_PARAMS, "positions.after is given, and config.is_causal")       \
     FAULT(POSITION_FIRST, INVALID_PARAMS, "sequence %i begins at the negative position %v")        \
     FAULT(POSITION_STRIDE, INVALID_PARAMS, "sequence %i has positions with the stride %v")         \

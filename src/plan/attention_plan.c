@@ -25,7 +25,7 @@ ptowsp_status ptowsp_attention_size(const ptowsp_attention_batch *batch,
                                     ptowsp_attention_sizes *out_sizes, ptowsp_plan_info *out_info) {
     ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
     if (!out_sizes) {
-        return PWSP_PLAN_FAIL(info, OUT_NULL, 0, 0);
+        return PWSP_PLAN_FAIL(info, OUT_NULL, PWSP_OUT_SIZES, 0);
     }
     memset(out_sizes, 0, sizeof *out_sizes);
     pwsp_attention a;
@@ -126,7 +126,7 @@ ptowsp_status ptowsp_attention_bound(const ptowsp_attention_config *config,
                                      ptowsp_plan_info *out_info) {
     ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
     if (!out_sizes) {
-        return PWSP_PLAN_FAIL(info, OUT_NULL, 0, 0);
+        return PWSP_PLAN_FAIL(info, OUT_NULL, PWSP_OUT_SIZES, 0);
     }
     memset(out_sizes, 0, sizeof *out_sizes);
     pwsp_attention a;

@@ -13,12 +13,24 @@ static const ptowsp_status pwsp_fault_statuses[] = {
 #undef PWSP_FAULT_STATUS
 };
 
-// Arrays, not pointers, so that they need no relocation when the library is shared.
-static const char pwsp_fault_texts[][80] = {
+// The texts, one after another: pointers would need relocation when the library is shared.
+static const struct pwsp_fault_texts {
+#define PWSP_FAULT_SIZE(name, status, text) char of_##name[sizeof(text)];
+    PTOWSP_PLAN_FAULTS(PWSP_FAULT_SIZE)
+#undef PWSP_FAULT_SIZE
+} pwsp_fault_texts = {
 #define PWSP_FAULT_TEXT(name, status, text) text,
     PTOWSP_PLAN_FAULTS(PWSP_FAULT_TEXT)
 #undef PWSP_FAULT_TEXT
 };
+
+static const char *pwsp_fault_text(uint32_t fault) {
+    const char *text = (const char *)&pwsp_fault_texts;
+    for (; fault > 0; fault--) {
+        text += strlen(text) + 1;
+    }
+    return text;
+}
 
 PWSP_INTERNAL ptowsp_status pwsp_plan_fail(ptowsp_plan_info *info, ptowsp_plan_fault fault,
                                            uint64_t index, int64_t value, int64_t limit) {
@@ -36,22 +48,38 @@ PWSP_INTERNAL ptowsp_plan_info *pwsp_info_start(ptowsp_plan_info *out_info,
     return info;
 }
 
+// Writes the name at `number` of "{a|b|c}". Returns its last character.
+static const char *pwsp_fault_name(const char *names, int64_t number, ptowsp_output output) {
+    const char *at = names + 1, *end = strchr(names, '}');
+    for (; number > 0 && at < end; at++) {
+        number -= *at == '|';
+    }
+    while (at < end && *at != '|') {
+        pwsp_text_write(output, at++, 1);
+    }
+    return end;
+}
+
 void ptowsp_plan_explain(const ptowsp_plan_info *info, ptowsp_output output) {
     if (!info) {
         return;
     }
     uint32_t fault = (uint32_t)info->fault;
-    const char *sentence = fault < PTOWSP_FAULT_COUNT ? pwsp_fault_texts[fault] : "unknown fault";
+    const char *sentence = fault < PTOWSP_FAULT_COUNT ? pwsp_fault_text(fault) : "unknown fault";
     pwsp_text_format(output, fault < PTOWSP_FAULT_ATTEND_JOB_NULL ? "plan: " : "attend: ");
     for (const char *at = sentence; *at; at++) {
-        if (at[0] == '%' && at[1] == 'i') {
-            pwsp_text_format(output, "%llu", (unsigned long long)info->index);
-            at++;
-        } else if (at[0] == '%' && (at[1] == 'v' || at[1] == 'l')) {
-            at++;
-            pwsp_text_format(output, "%lld", (long long)(*at == 'v' ? info->value : info->limit));
-        } else {
+        if (*at != '%') {
             pwsp_text_write(output, at, 1);
+            continue;
+        }
+        at++;
+        const int64_t number = *at == 'v' ? info->value : info->limit;
+        if (at[1] == '{') {
+            at = pwsp_fault_name(at + 1, *at == 'i' ? (int64_t)info->index : number, output);
+        } else if (*at == 'i') {
+            pwsp_text_format(output, "%llu", (unsigned long long)info->index);
+        } else {
+            pwsp_text_format(output, "%lld", (long long)number);
         }
     }
 }

@@ -91,9 +91,28 @@ PWSP_INLINE uint64_t pwsp_moe_base_at(const pwsp_moe_units *u, uint32_t batch, u
     return u->offsets ? u->offsets[(size_t)batch * (u->expert_count + (size_t)1) + expert] : 0;
 }
 
-// A NULL among inputs that are numbered.
-PWSP_INLINE ptowsp_status pwsp_moe_null(ptowsp_plan_info *info, uint64_t index) {
-    return pwsp_plan_fail(info, PTOWSP_FAULT_INPUT_NULL, index, 0, 0);
+// Arguments and arrays that may not be NULL: the names of PTOWSP_FAULT_INPUT_NULL.
+typedef enum pwsp_moe_input {
+    PWSP_MOE_IN_ROUTES,
+    PWSP_MOE_IN_ROUTES_IDS,
+    PWSP_MOE_IN_SCRATCH,
+    PWSP_MOE_IN_CLUSTER,
+    PWSP_MOE_IN_LOADS,
+    PWSP_MOE_IN_BATCH_COUNTS,
+    PWSP_MOE_IN_TRAFFIC,
+    PWSP_MOE_IN_COUNTS,
+    PWSP_MOE_IN_ORDER_COUNTS,
+    PWSP_MOE_IN_ORDER_OFFSETS,
+    PWSP_MOE_IN_ORDER_PAIRS,
+    PWSP_MOE_IN_PLACEMENT,
+    PWSP_MOE_IN_PLACEMENT_REPLICAS,
+    PWSP_MOE_IN_PLACEMENT_COUNTS,
+    PWSP_MOE_IN_PLACEMENT_LISTS,
+    PWSP_MOE_IN_REPLICAS
+} pwsp_moe_input;
+
+PWSP_INLINE ptowsp_status pwsp_moe_null(ptowsp_plan_info *info, pwsp_moe_input input) {
+    return pwsp_plan_fail(info, PTOWSP_FAULT_INPUT_NULL, (uint64_t)input, 0, 0);
 }
 
 PWSP_INLINE bool pwsp_moe_expert_count_is_valid(uint32_t count) {

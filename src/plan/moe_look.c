@@ -25,11 +25,11 @@ ptowsp_status ptowsp_moe_look(const PTOWSP_GM uint32_t *counts, uint32_t count, 
                               ptowsp_plan_info *out_info) {
     ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
     if (!out_balance) {
-        return PWSP_PLAN_FAIL(info, OUT_NULL, 0, 0);
+        return PWSP_PLAN_FAIL(info, OUT_NULL, PWSP_OUT_BALANCE, 0);
     }
     memset(out_balance, 0, sizeof *out_balance);
     if (!counts) {
-        return pwsp_moe_null(info, 0);
+        return pwsp_moe_null(info, PWSP_MOE_IN_COUNTS);
     }
     if (!pwsp_moe_expert_count_is_valid(count)) {
         return PWSP_PLAN_FAIL(info, EXPERTS_COUNT, count, PTOWSP_MOE_EXPERT_MAX);
@@ -71,7 +71,7 @@ ptowsp_status ptowsp_moe_history_add(PTOWSP_GM float *loads, uint32_t count,
     PWSP_ROUND_APART
     ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
     if (count > 0 && (!loads || !counts)) {
-        return pwsp_moe_null(info, loads ? 1 : 0);
+        return pwsp_moe_null(info, loads ? PWSP_MOE_IN_COUNTS : PWSP_MOE_IN_LOADS);
     }
     if (!(decay >= 0.0 && decay <= 1.0)) {
         return PWSP_PLAN_FAIL(info, DECAY_INVALID, 0, 0);

@@ -329,7 +329,7 @@ ptowsp_status ptowsp_moe_move(const ptowsp_moe_cluster *cluster, const float *lo
     pwsp_moe_cluster c;
     ptowsp_status status = pwsp_moe_cluster_check(cluster, &c, info);
     if (status == PTOWSP_OK && !replica_experts) {
-        status = pwsp_plan_fail(info, PTOWSP_FAULT_PLAN_ARRAY, 0, 0, 0);
+        status = pwsp_moe_null(info, PWSP_MOE_IN_REPLICAS);
     }
     if (status == PTOWSP_OK) {
         status = pwsp_moe_scratch_check(&c, scratch, scratch_bytes, info);

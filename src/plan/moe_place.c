@@ -54,7 +54,7 @@ PWSP_INTERNAL ptowsp_status pwsp_moe_cluster_check(const ptowsp_moe_cluster *giv
                                                    ptowsp_plan_info *info) {
     memset(cluster, 0, sizeof *cluster);
     if (!given) {
-        return pwsp_moe_null(info, 0);
+        return pwsp_moe_null(info, PWSP_MOE_IN_CLUSTER);
     }
     const uint32_t experts = given->expert_count, replicas = given->replica_count;
     const uint32_t groups = given->group_count > 0 ? given->group_count : 1;
@@ -103,7 +103,7 @@ PWSP_INTERNAL ptowsp_status pwsp_moe_cluster_check(const ptowsp_moe_cluster *giv
 PWSP_INTERNAL ptowsp_status pwsp_moe_loads_check(const float *loads, uint64_t count,
                                                  ptowsp_plan_info *info) {
     if (!loads && count > 0) {
-        return pwsp_moe_null(info, 1);
+        return pwsp_moe_null(info, PWSP_MOE_IN_LOADS);
     }
     for (uint64_t i = 0; i < count; i++) {
         if (!(loads[i] >= 0.0f && loads[i] <= 3.4028234663852886e38f)) {
@@ -451,10 +451,10 @@ static bool pwsp_moe_layer_place(const pwsp_moe_placer *p, const float *loads,
 static ptowsp_status pwsp_moe_placement_check(const ptowsp_moe_placement *placement,
                                               ptowsp_plan_info *info) {
     if (!placement) {
-        return PWSP_PLAN_FAIL(info, OUT_NULL, 0, 0);
+        return PWSP_PLAN_FAIL(info, OUT_NULL, PWSP_OUT_PLACEMENT, 0);
     }
     return placement->replica_experts ? PTOWSP_OK
-                                      : pwsp_plan_fail(info, PTOWSP_FAULT_PLAN_ARRAY, 0, 0, 0);
+                                      : pwsp_moe_null(info, PWSP_MOE_IN_PLACEMENT_REPLICAS);
 }
 
 ptowsp_status ptowsp_moe_rebalance(const ptowsp_moe_cluster *cluster, const float *loads,
@@ -511,7 +511,7 @@ ptowsp_status ptowsp_moe_index(const ptowsp_moe_cluster *cluster,
         status = pwsp_moe_placement_check(placement, info);
     }
     if (status == PTOWSP_OK && !placement->expert_counts) {
-        status = pwsp_plan_fail(info, PTOWSP_FAULT_PLAN_ARRAY, 1, 0, 0);
+        status = pwsp_moe_null(info, PWSP_MOE_IN_PLACEMENT_COUNTS);
     }
     if (status != PTOWSP_OK) {
         return status;
@@ -574,11 +574,13 @@ ptowsp_status ptowsp_moe_share(const ptowsp_moe_routes *routes,
     ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
     ptowsp_status status = pwsp_moe_routes_check(routes, info);
     if (status == PTOWSP_OK && (!next || !out_ids)) {
-        status = PWSP_PLAN_FAIL(info, OUT_NULL, 0, 0);
+        status = PWSP_PLAN_FAIL(info, OUT_NULL, next ? PWSP_OUT_IDS : PWSP_OUT_NEXT, 0);
     }
     if (status == PTOWSP_OK &&
         (!placement || !placement->expert_counts || !placement->expert_replicas)) {
-        status = pwsp_moe_null(info, 2);
+        status = pwsp_moe_null(info, !placement                  ? PWSP_MOE_IN_PLACEMENT
+                                     : !placement->expert_counts ? PWSP_MOE_IN_PLACEMENT_COUNTS
+                                                                 : PWSP_MOE_IN_PLACEMENT_LISTS);
     }
     if (status == PTOWSP_OK) {
         status = pwsp_moe_shares_check(routes, placement, info);

@@ -230,7 +230,7 @@ static void pwsp_moe_experts_scatter(const pwsp_moe_router *r, int32_t *ids) {
 static ptowsp_status pwsp_moe_traffic_check(const ptowsp_moe_traffic *t, pwsp_moe_router *r,
                                             ptowsp_plan_info *info) {
     if (!t) {
-        return pwsp_moe_null(info, 0);
+        return pwsp_moe_null(info, PWSP_MOE_IN_TRAFFIC);
     }
     if ((uint32_t)t->pattern >= PTOWSP_MOE_PATTERN_COUNT) {
         return PWSP_PLAN_FAIL(info, PATTERN_UNKNOWN, (int64_t)t->pattern, 0);
@@ -268,10 +268,10 @@ ptowsp_status ptowsp_moe_routes_generate(const ptowsp_moe_traffic *traffic, uint
     memset(&r, 0, sizeof r);
     ptowsp_status status = pwsp_moe_traffic_check(traffic, &r, info);
     if (status == PTOWSP_OK && !scratch) {
-        status = pwsp_moe_null(info, 1);
+        status = pwsp_moe_null(info, PWSP_MOE_IN_SCRATCH);
     }
     if (status == PTOWSP_OK && !out_ids && traffic->token_count > 0) {
-        status = PWSP_PLAN_FAIL(info, OUT_NULL, 0, 0);
+        status = PWSP_PLAN_FAIL(info, OUT_NULL, PWSP_OUT_IDS, 0);
     }
     if (status != PTOWSP_OK) {
         return status;

@@ -40,7 +40,7 @@ typedef struct pwsp_moe_sorter {
 PWSP_INTERNAL ptowsp_status pwsp_moe_routes_check(const ptowsp_moe_routes *routes,
                                                   ptowsp_plan_info *info) {
     if (!routes) {
-        return pwsp_moe_null(info, 0);
+        return pwsp_moe_null(info, PWSP_MOE_IN_ROUTES);
     }
     if (routes->top_k == 0) {
         return PWSP_PLAN_FAIL(info, TOP_K_RANGE, 0, UINT32_MAX);
@@ -52,7 +52,7 @@ PWSP_INTERNAL ptowsp_status pwsp_moe_routes_check(const ptowsp_moe_routes *route
     if (pairs > PWSP_MOE_ROW_MAX) {
         return PWSP_PLAN_FAIL(info, PAIRS_EXCEEDED, pwsp_info_value(pairs), PWSP_MOE_ROW_MAX);
     }
-    return routes->ids || pairs == 0 ? PTOWSP_OK : pwsp_moe_null(info, 1);
+    return routes->ids || pairs == 0 ? PTOWSP_OK : pwsp_moe_null(info, PWSP_MOE_IN_ROUTES_IDS);
 }
 
 PWSP_INTERNAL ptowsp_status pwsp_moe_ids_check(const ptowsp_moe_routes *routes,
@@ -69,13 +69,13 @@ PWSP_INTERNAL ptowsp_status pwsp_moe_ids_check(const ptowsp_moe_routes *routes,
 
 static ptowsp_status pwsp_moe_order_check(const ptowsp_moe_order *order, ptowsp_plan_info *info) {
     if (!order) {
-        return PWSP_PLAN_FAIL(info, OUT_NULL, 0, 0);
+        return PWSP_PLAN_FAIL(info, OUT_NULL, PWSP_OUT_ORDER, 0);
     }
     const bool is_there[3] = {order->counts != NULL, order->offsets != NULL,
                               order->pairs || order->row_capacity == 0};
     for (uint32_t i = 0; i < 3; i++) {
         if (!is_there[i]) {
-            return pwsp_plan_fail(info, PTOWSP_FAULT_PLAN_ARRAY, i, 0, 0);
+            return pwsp_moe_null(info, (pwsp_moe_input)(PWSP_MOE_IN_ORDER_COUNTS + i));
         }
     }
     return PTOWSP_OK;
@@ -448,7 +448,7 @@ ptowsp_status ptowsp_moe_sort_parallel(ptowsp_context *context, const ptowsp_moe
         status = pwsp_moe_order_check(order, info);
     }
     if (status == PTOWSP_OK && !scratch && scratch_count > 0) {
-        status = pwsp_moe_null(info, 2);
+        status = pwsp_moe_null(info, PWSP_MOE_IN_SCRATCH);
     }
     if (status != PTOWSP_OK) {
         return pwsp_plan_report(context, status, info);

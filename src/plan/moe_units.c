@@ -61,12 +61,14 @@ PWSP_INTERNAL ptowsp_status pwsp_moe_configure(const ptowsp_moe_config *config, 
                          ? pwsp_ceil_div_u64(config->unit_tokens, u->block_rows) * u->block_rows
                          : UINT64_MAX;
     const ptowsp_moe_cost *cost = &config->cost;
-    const double costs[3] = {cost->per_unit, cost->per_token / parts, cost->per_expert / parts};
-    const double defaults[3] = {4.0, 1.0 / parts, 64.0 / parts};
-    uint64_t fixed[3];
-    ptowsp_status status = pwsp_costs_to_grid(costs, defaults, 3, fixed, &u->grid, info);
+    // By the names of PTOWSP_FAULT_COST_INVALID: two are of attention alone.
+    const double costs[5] = {cost->per_unit, cost->per_token / parts, 0.0, 0.0,
+                             cost->per_expert / parts};
+    const double defaults[5] = {4.0, 1.0 / parts, 0.0, 0.0, 64.0 / parts};
+    uint64_t fixed[5];
+    ptowsp_status status = pwsp_costs_to_grid(costs, defaults, 5, fixed, &u->grid, info);
     if (status == PTOWSP_OK) {
-        u->unit = fixed[0], u->token = fixed[1], u->expert = fixed[2];
+        u->unit = fixed[0], u->token = fixed[1], u->expert = fixed[4];
     }
     return status;
 }
@@ -97,7 +99,7 @@ static ptowsp_status pwsp_moe_offsets_check(const pwsp_moe_units *u, ptowsp_plan
 
 static ptowsp_status pwsp_moe_counts_sum(pwsp_moe_units *u, ptowsp_plan_info *info) {
     if (!u->counts) {
-        return pwsp_moe_null(info, 1);
+        return pwsp_moe_null(info, PWSP_MOE_IN_BATCH_COUNTS);
     }
     uint64_t tokens = 0, units = 0, experts = 0;
     for (uint32_t e = 0; e < u->expert_count; e++) {
@@ -360,7 +362,7 @@ PWSP_INTERNAL ptowsp_status pwsp_moe_arrays_check(const ptowsp_moe_plan *plan,
     if (!plan->units && plan->unit_capacity > 0) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_PLAN_ARRAY, 0, 0, 0);
     }
-    return plan->unit_begin ? PTOWSP_OK : pwsp_plan_fail(info, PTOWSP_FAULT_PLAN_ARRAY, 1, 0, 0);
+    return plan->unit_begin ? PTOWSP_OK : pwsp_plan_fail(info, PTOWSP_FAULT_PLAN_ARRAY, 2, 0, 0);
 }
 
 // -- public: sizes --------------------------------------------------------------------------------
@@ -382,7 +384,7 @@ ptowsp_status ptowsp_moe_bound(const ptowsp_moe_config *config, const ptowsp_moe
                                ptowsp_moe_sizes *out_sizes, ptowsp_plan_info *out_info) {
     ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
     if (!out_sizes) {
-        return PWSP_PLAN_FAIL(info, OUT_NULL, 0, 0);
+        return PWSP_PLAN_FAIL(info, OUT_NULL, PWSP_OUT_SIZES, 0);
     }
     memset(out_sizes, 0, sizeof *out_sizes);
     pwsp_moe_units u;
@@ -414,7 +416,7 @@ ptowsp_status ptowsp_moe_size(const ptowsp_moe_batch *batch, const ptowsp_moe_co
                               ptowsp_moe_sizes *out_sizes, ptowsp_plan_info *out_info) {
     ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
     if (!out_sizes) {
-        return PWSP_PLAN_FAIL(info, OUT_NULL, 0, 0);
+        return PWSP_PLAN_FAIL(info, OUT_NULL, PWSP_OUT_SIZES, 0);
     }
     memset(out_sizes, 0, sizeof *out_sizes);
     pwsp_moe_choice choice;

@@ -227,7 +227,7 @@ ptowsp_status ptowsp_plan_chunk_size(const ptowsp_batch *batch, const ptowsp_pla
                                      uint32_t *out_chunk, ptowsp_plan_info *out_info) {
     ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
     if (!out_chunk) {
-        return PWSP_PLAN_FAIL(info, OUT_NULL, 0, 0);
+        return PWSP_PLAN_FAIL(info, OUT_NULL, PWSP_OUT_ONLY, 0);
     }
     *out_chunk = 0;
     pwsp_plan_range range;
@@ -479,7 +479,7 @@ ptowsp_status ptowsp_plan_work_bound(const ptowsp_plan_config *config,
                                      ptowsp_plan_info *out_info) {
     ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
     if (!out_count) {
-        return PWSP_PLAN_FAIL(info, OUT_NULL, 0, 0);
+        return PWSP_PLAN_FAIL(info, OUT_NULL, PWSP_OUT_ONLY, 0);
     }
     *out_count = 0;
     ptowsp_plan_config checked;

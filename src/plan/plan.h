@@ -13,6 +13,17 @@ PWSP_INTERNAL ptowsp_status pwsp_plan_fail(ptowsp_plan_info *info, ptowsp_plan_f
 #define PWSP_PLAN_FAIL(info, name, value, limit)                                                   \
     pwsp_plan_fail(info, PTOWSP_FAULT_##name, PTOWSP_NO_INDEX, value, limit)
 
+// Results that may not be NULL: the names of PTOWSP_FAULT_OUT_NULL.
+typedef enum pwsp_plan_out {
+    PWSP_OUT_ONLY,  // of a function of section 6
+    PWSP_OUT_SIZES,
+    PWSP_OUT_ORDER,
+    PWSP_OUT_PLACEMENT,
+    PWSP_OUT_NEXT,
+    PWSP_OUT_IDS,
+    PWSP_OUT_BALANCE
+} pwsp_plan_out;
+
 // The info to fill in: the caller's, or a spare one where he wants none. No fault so far.
 PWSP_INTERNAL ptowsp_plan_info *pwsp_info_start(ptowsp_plan_info *out_info,
                                                 ptowsp_plan_info *spare);

@@ -311,7 +311,7 @@ ptowsp_status ptowsp_prefix_size(const ptowsp_attention_batch *batch,
                                  ptowsp_prefix_sizes *out_sizes, ptowsp_plan_info *out_info) {
     ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
     if (!out_sizes) {
-        return PWSP_PLAN_FAIL(info, OUT_NULL, 0, 0);
+        return PWSP_PLAN_FAIL(info, OUT_NULL, PWSP_OUT_SIZES, 0);
     }
     memset(out_sizes, 0, sizeof *out_sizes);
     pwsp_prefix_work w;
@@ -363,7 +363,7 @@ ptowsp_status ptowsp_prefix_bound(const ptowsp_attention_config *config,
                                   ptowsp_prefix_sizes *out_sizes, ptowsp_plan_info *out_info) {
     ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
     if (!out_sizes) {
-        return PWSP_PLAN_FAIL(info, OUT_NULL, 0, 0);
+        return PWSP_PLAN_FAIL(info, OUT_NULL, PWSP_OUT_SIZES, 0);
     }
     memset(out_sizes, 0, sizeof *out_sizes);
     ptowsp_attention_sizes flat, *sizes = &out_sizes->attention;

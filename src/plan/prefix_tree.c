@@ -106,7 +106,7 @@ PWSP_INTERNAL ptowsp_status pwsp_tree_check(const ptowsp_prefix_tree *tree,
                               !tree->scratch};
     for (uint32_t i = 0; i < 5; i++) {
         if (are_null[i]) {
-            return PWSP_PLAN_FAIL(info, TREE_NULL, i, 0);
+            return PWSP_PLAN_FAIL(info, TREE_NULL, i + 1, 0);
         }
     }
     return PTOWSP_OK;

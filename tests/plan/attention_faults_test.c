@@ -148,11 +148,12 @@ TEST(attention_faults__wrong_configurations_are_refused) {
     assert_text(&info, "plan: config is NULL");
     assert_int_equal(ptowsp_attention_size(&f.batch, &f.config, NULL, &info),
                      PTOWSP_INVALID_PARAMS);
-    assert_text(&info, "plan: the output pointer is NULL");
+    assert_text(&info, "plan: out_sizes is NULL");
 }
 
 TEST(attention_faults__of_costs) {
     const double wrong[] = {-1, NAN, INFINITY, -INFINITY, 1e101, 1e-101};
+    const char *names[] = {"per_unit", "per_token", "per_row_token", "per_merged_row"};
     faults_case f;
     for (uint32_t i = 0; i < 4; i++) {
         for (int k = 0; k < 6; k++) {
@@ -161,9 +162,7 @@ TEST(attention_faults__of_costs) {
                               &f.config.cost.per_row_token, &f.config.cost.per_merged_row};
             *cost[i] = wrong[k];
             char text[96];
-            snprintf(text, sizeof text,
-                     "plan: cost %u (of per_unit, ...) is negative, no number or out of range",
-                     (unsigned)i);
+            snprintf(text, sizeof text, "plan: cost.%s is negative, NaN or out of range", names[i]);
             refused(&f, PTOWSP_INVALID_PARAMS, PTOWSP_FAULT_COST_INVALID, i, text);
         }
     }
@@ -174,7 +173,7 @@ TEST(attention_faults__of_costs) {
     assert_int_equal(ptowsp_attention_size(&f.batch, &f.config, &sizes, NULL), PTOWSP_OK);
     f.config.cost.per_unit = 1.001;
     refused(&f, PTOWSP_INVALID_PARAMS, PTOWSP_FAULT_COST_APART, 0,
-            "plan: cost 0 (of per_unit, ...) is over 2^30 times the smallest");
+            "plan: cost.per_unit is over 2^30 times the smallest");
     // Great and small ones, all on the same grid.
     for (double scale = 1e-90; scale < 1e91; scale *= 1e30) {
         case_make(&f);
@@ -294,6 +293,7 @@ TEST(attention_faults__capacities_too_small_are_refused) {
         assert_memory_equal(&mark, plan.units, sizeof mark);
         *capacity[i] = needed[i];
     }
+    const char *names[] = {"units", "merges", "unit_begin", "merge_begin"};
     void *arrays[] = {plan.units, plan.merges, plan.unit_begin, plan.merge_begin};
     for (int i = 0; i < 4; i++) {
         aplan holed = plan;
@@ -309,7 +309,7 @@ TEST(attention_faults__capacities_too_small_are_refused) {
         assert_int_equal(ptowsp_attention_generate(&f.batch, &f.config, &holed, &info),
                          PTOWSP_INVALID_PARAMS);
         char text[64];
-        snprintf(text, sizeof text, "plan: array %d of the plan is NULL", i);
+        snprintf(text, sizeof text, "plan: plan.%s is NULL: was the plan placed?", names[i]);
         assert_text(&info, text);
         assert_non_null(arrays[i]);
     }
@@ -392,6 +392,16 @@ TEST(attention_faults__plans_set_up_by_hand_may_leave_out_their_room_for_lanes) 
     assert_int_equal(plan.lane_count, 100);
     assert_int_equal(plan.lane_capacity, 0);
     plan_check(&f.batch, &f.config, &plan);
+}
+
+TEST(attention_faults__a_number_that_names_nothing_leaves_the_name_out) {
+    ptowsp_plan_info info = {0, PTOWSP_FAULT_PLAN_ARRAY, 4, 0, 0, false};
+    assert_text(&info, "plan: plan. is NULL: was the plan placed?");
+    info.index = INT64_MAX;
+    assert_text(&info, "plan: plan. is NULL: was the plan placed?");
+    info.fault = PTOWSP_FAULT_POSITIONS_ALONE;
+    info.value = INT64_MIN;
+    assert_text(&info, "plan: positions. is given without query_first");
 }
 
 TEST(attention_faults__wrong_arguments_of_bounds_are_refused) {

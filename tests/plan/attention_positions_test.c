@@ -654,9 +654,9 @@ TEST(positions__arrays_that_do_not_go_together_are_refused) {
     assert_refused(&b, PTOWSP_NO_INDEX, "plan: positions.after is given, and config.is_causal");
     for (int i = 0; i < 3; i++) {
         static const char *const texts[3] = {
-            "plan: positions.query_first is NULL, but not array 1 of positions",
-            "plan: positions.query_first is NULL, but not array 2 of positions",
-            "plan: positions.query_first is NULL, but not array 3 of positions"};
+            "plan: positions.query_stride is given without query_first",
+            "plan: positions.kv_first is given without query_first",
+            "plan: positions.kv_stride is given without query_first"};
         bad_start(&b);
         b.positions.query_first = NULL;
         b.positions.query_stride = i == 0 ? b.stride : NULL;

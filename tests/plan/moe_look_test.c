@@ -135,9 +135,9 @@ TEST(moe_look__refuses_what_is_wrong) {
     ptowsp_plan_info info;
     const ptowsp_status invalid = PTOWSP_INVALID_PARAMS;
     assert_int_equal(ptowsp_moe_look(counts, 6, 3, 0, NULL, &info), invalid);
-    assert_text(&info, "plan: the output pointer is NULL");
+    assert_text(&info, "plan: out_balance is NULL");
     assert_int_equal(ptowsp_moe_look(NULL, 6, 3, 0, &b, &info), invalid);
-    assert_text(&info, "plan: input 0 is NULL");
+    assert_text(&info, "plan: counts is NULL");
     assert_int_equal(ptowsp_moe_look(counts, 0, 3, 0, &b, &info), invalid);
     assert_text(&info, "plan: 0 experts or replicas are not in 1 to 65536");
     assert_int_equal(ptowsp_moe_look(counts, 6, 0, 0, &b, &info), invalid);
@@ -164,9 +164,9 @@ TEST(moe_history__decays) {
         assert_text(&info, "plan: decay is not in 0 to 1");
     }
     assert_int_equal(ptowsp_moe_history_add(NULL, 2, counts, 1, &info), PTOWSP_INVALID_PARAMS);
-    assert_text(&info, "plan: input 0 is NULL");
+    assert_text(&info, "plan: loads is NULL");
     assert_int_equal(ptowsp_moe_history_add(loads, 2, NULL, 1, &info), PTOWSP_INVALID_PARAMS);
-    assert_text(&info, "plan: input 1 is NULL");
+    assert_text(&info, "plan: counts is NULL");
 }
 
 // -- generated routes -----------------------------------------------------------------------------
@@ -356,7 +356,7 @@ static void refused(const ptowsp_moe_traffic *t, ptowsp_status status, const cha
 
 TEST(moe_routes__refuse_what_is_wrong) {
     const ptowsp_status invalid = PTOWSP_INVALID_PARAMS;
-    refused(NULL, invalid, "plan: input 0 is NULL");
+    refused(NULL, invalid, "plan: traffic is NULL");
     const ptowsp_moe_traffic good = traffic_of(PTOWSP_MOE_SKEWED, 1);
     ptowsp_moe_traffic t = good;
     t.pattern = PTOWSP_MOE_PATTERN_COUNT;
@@ -387,9 +387,9 @@ TEST(moe_routes__refuse_what_is_wrong) {
     uint64_t scratch[EXPERTS + 1];
     ptowsp_plan_info info;
     assert_int_equal(ptowsp_moe_routes_generate(&good, NULL, generated, &info), invalid);
-    assert_text(&info, "plan: input 1 is NULL");
+    assert_text(&info, "plan: scratch is NULL");
     assert_int_equal(ptowsp_moe_routes_generate(&good, scratch, NULL, &info), invalid);
-    assert_text(&info, "plan: the output pointer is NULL");
+    assert_text(&info, "plan: out_ids is NULL");
     t = good;
     t.token_count = 0;  // no ids need no array
     assert_int_equal(ptowsp_moe_routes_generate(&t, scratch, NULL, &info), PTOWSP_OK);

@@ -684,7 +684,7 @@ static void refused(const ptowsp_moe_cluster *c, const char *text) {
 
 TEST(moe_place__refuses_clusters_that_do_not_divide) {
     ptowsp_moe_cluster c;
-    refused(NULL, "plan: input 0 is NULL");
+    refused(NULL, "plan: cluster is NULL");
     c = cluster_of(0, 8, 1, 1, 2);
     refused(&c, "plan: 0 experts or replicas are not in 1 to 65536");
     c = cluster_of(4, 65537, 1, 1, 1);
@@ -720,18 +720,18 @@ TEST(moe_place__refuses_loads_and_arrays) {
                                               &placement, &info),
                          PTOWSP_INVALID_PARAMS);
         assert_int_equal(info.index, 6);
-        assert_text(&info, "plan: load 6 is negative, infinite or no number");
+        assert_text(&info, "plan: load 6 is negative, infinite or NaN");
         assert_int_equal(replicas[0], 0x11111111);
     }
     loads[6] = 1;
     assert_int_equal(
         ptowsp_moe_rebalance(&c, NULL, 1, fault_scratch, sizeof fault_scratch, &placement, &info),
         PTOWSP_INVALID_PARAMS);
-    assert_text(&info, "plan: input 1 is NULL");
+    assert_text(&info, "plan: loads is NULL");
     assert_int_equal(
         ptowsp_moe_rebalance(&c, loads, 1, fault_scratch, sizeof fault_scratch, NULL, &info),
         PTOWSP_INVALID_PARAMS);
-    assert_text(&info, "plan: the output pointer is NULL");
+    assert_text(&info, "plan: placement is NULL");
     const uint64_t bytes = ptowsp_moe_scratch_bytes(&c);
     char text[96];
     for (int i = 0; i < 3; i++) {
@@ -755,10 +755,10 @@ TEST(moe_place__refuses_loads_and_arrays) {
     placement.replica_experts = NULL;
     assert_int_equal(ptowsp_moe_rebalance(&c, loads, 1, fault_scratch, bytes, &placement, &info),
                      PTOWSP_INVALID_PARAMS);
-    assert_text(&info, "plan: array 0 of the plan is NULL");
+    assert_text(&info, "plan: placement.replica_experts is NULL");
     assert_int_equal(ptowsp_moe_move(&c, loads, 1, fault_scratch, bytes, NULL, NULL, NULL, &info),
                      PTOWSP_INVALID_PARAMS);
-    assert_text(&info, "plan: array 0 of the plan is NULL");
+    assert_text(&info, "plan: replica_experts is NULL");
 }
 
 TEST(moe_place__refuses_placements_that_are_none) {
@@ -786,7 +786,7 @@ TEST(moe_place__refuses_placements_that_are_none) {
     assert_text(&info, "plan: expert 0 has 3 replicas, and the stride is 2");
     const ptowsp_moe_placement no_counts = {experts, NULL, lists, 2};
     assert_int_equal(ptowsp_moe_index(&c, &no_counts, &info), PTOWSP_INVALID_PARAMS);
-    assert_text(&info, "plan: array 1 of the plan is NULL");
+    assert_text(&info, "plan: placement.expert_counts is NULL");
 }
 
 TEST(moe_share__refuses_what_is_wrong) {
@@ -798,11 +798,11 @@ TEST(moe_share__refuses_what_is_wrong) {
     ptowsp_plan_info info;
     const ptowsp_status invalid = PTOWSP_INVALID_PARAMS;
     assert_int_equal(ptowsp_moe_share(NULL, &placement, next, out, &info), invalid);
-    assert_text(&info, "plan: input 0 is NULL");
+    assert_text(&info, "plan: routes is NULL");
     assert_int_equal(ptowsp_moe_share(&routes, NULL, next, out, &info), invalid);
-    assert_text(&info, "plan: input 2 is NULL");
+    assert_text(&info, "plan: placement is NULL");
     assert_int_equal(ptowsp_moe_share(&routes, &placement, NULL, out, &info), invalid);
-    assert_text(&info, "plan: the output pointer is NULL");
+    assert_text(&info, "plan: next is NULL");
     ids[3] = 2;
     assert_int_equal(ptowsp_moe_share(&routes, &placement, next, out, &info), invalid);
     assert_text(&info, "plan: pair 3 has expert 2, which is not below 2");
@@ -822,11 +822,12 @@ TEST(moe_share__refuses_what_is_wrong) {
     assert_text(&info, "plan: expert 0 has 65536 where a count or a replica up to 65535 belongs");
     lists[0] = 0;
     assert_int_equal(ptowsp_moe_share(&routes, &placement, next, NULL, &info), invalid);
-    assert_text(&info, "plan: the output pointer is NULL");
+    assert_text(&info, "plan: out_ids is NULL");
     const ptowsp_moe_placement parts[2] = {{experts, NULL, lists, 2}, {experts, counts, NULL, 2}};
     for (int i = 0; i < 2; i++) {
         assert_int_equal(ptowsp_moe_share(&routes, &parts[i], next, out, &info), invalid);
-        assert_text(&info, "plan: input 2 is NULL");
+        assert_text(&info, i == 0 ? "plan: placement.expert_counts is NULL"
+                                  : "plan: placement.expert_replicas is NULL");
     }
     counts[0] = 2;
     assert_int_equal(ptowsp_moe_share(&routes, &placement, next, out, &info), invalid);

@@ -153,8 +153,8 @@ static void refused(const ptowsp_moe_routes *routes, ptowsp_moe_order *order, pt
 TEST(moe_sort__refuses_what_is_wrong) {
     const uint64_t none = PTOWSP_NO_INDEX;
     sort_case c = case_of(4, 2, 4, 4);
-    refused(NULL, &c.order, PTOWSP_INVALID_PARAMS, 0, "plan: input 0 is NULL");
-    refused(&c.routes, NULL, PTOWSP_INVALID_PARAMS, none, "plan: the output pointer is NULL");
+    refused(NULL, &c.order, PTOWSP_INVALID_PARAMS, 0, "plan: routes is NULL");
+    refused(&c.routes, NULL, PTOWSP_INVALID_PARAMS, none, "plan: order is NULL");
     ptowsp_moe_routes r = c.routes;
     r.top_k = 0;
     refused(&r, &c.order, PTOWSP_INVALID_PARAMS, none, "plan: top_k 0 is not in 1 to 4294967295");
@@ -167,7 +167,7 @@ TEST(moe_sort__refuses_what_is_wrong) {
             "plan: 65537 experts or replicas are not in 1 to 65536");
     r = c.routes;
     r.ids = NULL;
-    refused(&r, &c.order, PTOWSP_INVALID_PARAMS, 1, "plan: input 1 is NULL");
+    refused(&r, &c.order, PTOWSP_INVALID_PARAMS, 1, "plan: routes.ids is NULL");
     r = c.routes;
     r.token_count = UINT32_MAX;
     r.top_k = 1;
@@ -188,17 +188,18 @@ TEST(moe_sort__refuses_what_is_wrong) {
     o.row_capacity = 11;  // 6 and 2 pairs: 12 rows
     refused(&c.routes, &o, PTOWSP_BUFFER_OVERFLOW, none,
             "plan: 12 rows do not fit the order, which holds 11");
+    const char *names[3] = {"counts", "offsets", "pairs"};
     for (int i = 0; i < 3; i++) {
         o = c.order;
         *(i == 0 ? &o.counts : i == 1 ? &o.offsets : &o.pairs) = NULL;
         char text[64];
-        snprintf(text, sizeof text, "plan: array %d of the plan is NULL", i);
-        refused(&c.routes, &o, PTOWSP_INVALID_PARAMS, (uint64_t)i, text);
+        snprintf(text, sizeof text, "plan: order.%s is NULL", names[i]);
+        refused(&c.routes, &o, PTOWSP_INVALID_PARAMS, (uint64_t)i + 8, text);
     }
     ptowsp_context *context = context_of(2);
     assert_int_equal(ptowsp_moe_sort_parallel(context, &c.routes, &c.order, NULL, 9, NULL),
                      PTOWSP_INVALID_PARAMS);
-    assert_string_equal(ptowsp_context_error(context).text, "plan: input 2 is NULL");
+    assert_string_equal(ptowsp_context_error(context).text, "plan: scratch is NULL");
     ptowsp_context_destroy(context);
     case_free(&c);
 }

@@ -164,7 +164,7 @@ static void small_make(small_plan *s) {
 TEST(moe_units__that_are_wrong_are_found) {
     small_plan s;
     FOUND(s, s.counts[2] = 5, "offset 3 is 7, and the rows before it end at 8");
-    FOUND(s, s.plan.units = NULL, "array 0 of the plan is NULL");
+    FOUND(s, s.plan.units = NULL, "plan.units is NULL: was the plan placed?");
     FOUND(s, s.plan.lane_count = 3, "the plan says 3 where 2 belongs");
     FOUND(s, s.plan.unit_capacity = 3, "the plan says 4 where 3 belongs");
     FOUND(s, s.begin[0] = 1, "the plan says 1 where 0 belongs");
@@ -459,7 +459,7 @@ TEST(moe_units__refuse_what_is_wrong) {
     good.expert_count = 2, good.lane_count = 2;
     const ptowsp_status invalid = PTOWSP_INVALID_PARAMS;
     refused(NULL, counts, NULL, &plan, invalid, none, "plan: config is NULL");
-    refused(&good, NULL, NULL, &plan, invalid, 1, "plan: input 1 is NULL");
+    refused(&good, NULL, NULL, &plan, invalid, 5, "plan: batch.counts is NULL");
     refused(&good, counts, NULL, NULL, invalid, none, "plan: plan is NULL");
     refused(&good, counts, offsets, &plan, invalid, 2,
             "plan: offset 2 is 4, and the rows before it end at 5");
@@ -473,6 +473,8 @@ TEST(moe_units__refuse_what_is_wrong) {
     config.lane_count = 65537;
     refused(&config, counts, NULL, &plan, invalid, none,
             "plan: lane_count 65537 is not in 1 to 65536");
+    const char *names[3] = {"per_unit", "per_token", "per_expert"};
+    const uint64_t indices[3] = {0, 1, 4};  // as %i{...} in the header
     const double wrong[3] = {-1, (double)NAN, 1e101};
     for (uint32_t i = 0; i < 9; i++) {
         config = good;
@@ -480,14 +482,13 @@ TEST(moe_units__refuse_what_is_wrong) {
           : i % 3 == 1 ? &config.cost.per_token
                        : &config.cost.per_expert) = wrong[i / 3];
         char text[96];
-        snprintf(text, sizeof text,
-                 "plan: cost %u (of per_unit, ...) is negative, no number or out of range", i % 3);
-        refused(&config, counts, NULL, &plan, invalid, i % 3, text);
+        snprintf(text, sizeof text, "plan: cost.%s is negative, NaN or out of range", names[i % 3]);
+        refused(&config, counts, NULL, &plan, invalid, indices[i % 3], text);
     }
     config = good;
     config.cost.per_unit = 1, config.cost.per_expert = 1.1e9;
-    refused(&config, counts, NULL, &plan, invalid, 2,
-            "plan: cost 2 (of per_unit, ...) is over 2^30 times the smallest");
+    refused(&config, counts, NULL, &plan, invalid, 4,
+            "plan: cost.per_expert is over 2^30 times the smallest");
     config.cost.per_token = 1e9, config.cost.per_expert = 1;
     refused(&config, huge, NULL, &plan, PTOWSP_LIMIT_EXCEEDED, none,
             "plan: the cost of the batch exceeds 2^62 of the planner's grid");
@@ -516,7 +517,7 @@ TEST(moe_units__refuse_what_is_wrong) {
     assert_int_equal(bound.unit_count + bound.lane_count + bound.block_bytes, 0);
     assert_text(&info, "plan: 8589934592 units are more than the 4294967295 of a plan");
     assert_int_equal(ptowsp_moe_bound(&good, &limits, NULL, &info), invalid);
-    assert_text(&info, "plan: the output pointer is NULL");
+    assert_text(&info, "plan: out_sizes is NULL");
     assert_int_equal(ptowsp_moe_bound(NULL, &limits, &bound, &info), invalid);
     assert_text(&info, "plan: config is NULL");
     assert_int_equal(ptowsp_moe_bound(&good, NULL, &bound, &info), invalid);
@@ -527,11 +528,13 @@ TEST(moe_units__refuse_what_is_wrong) {
     assert_text(&info, "plan: batch is NULL");
     assert_int_equal(ptowsp_moe_size(&(ptowsp_moe_batch){.counts = counts}, &good, NULL, &info),
                      invalid);
-    assert_text(&info, "plan: the output pointer is NULL");
+    assert_text(&info, "plan: out_sizes is NULL");
     plan.units = NULL;
-    refused(&good, counts, NULL, &plan, invalid, 0, "plan: array 0 of the plan is NULL");
+    refused(&good, counts, NULL, &plan, invalid, 0,
+            "plan: plan.units is NULL: was the plan placed?");
     plan.units = units, plan.unit_begin = NULL;
-    refused(&good, counts, NULL, &plan, invalid, 1, "plan: array 1 of the plan is NULL");
+    refused(&good, counts, NULL, &plan, invalid, 2,
+            "plan: plan.unit_begin is NULL: was the plan placed?");
     plan.unit_begin = begin, plan.unit_capacity = 1;
     refused(&good, counts, NULL, &plan, PTOWSP_BUFFER_OVERFLOW, none,
             "plan: 2 units do not fit the plan, which holds 1");

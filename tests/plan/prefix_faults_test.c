@@ -81,15 +81,15 @@ TEST(prefix_faults__of_blocks) {
     faults_case f;
     case_make(&f);
     REFUSED(f, ptowsp_prefix_build(NULL, &f.tree, &f.info), "batch is NULL");
-    REFUSED(f, ptowsp_prefix_build(&f.batch, NULL, &f.info), "the tree, or array 0 of it, is NULL");
+    REFUSED(f, ptowsp_prefix_build(&f.batch, NULL, &f.info), "tree is NULL: was the tree placed?");
     case_make(&f), f.tree.nodes = NULL;
-    REFUSED(f, BUILD(f), "the tree, or array 3 of it, is NULL");
+    REFUSED(f, BUILD(f), "tree.nodes is NULL: was the tree placed?");
     case_make(&f), f.batch.attention.kv_lengths = NULL;
     REFUSED(f, BUILD(f), "lengths is NULL with sequence_count 4");
     case_make(&f), f.batch.block_ids = NULL;
-    REFUSED(f, BUILD(f), "array 0 of block ids or of the given tree is NULL");
+    REFUSED(f, BUILD(f), "block_ids is NULL");
     case_make(&f), f.batch.block_begin = NULL;
-    REFUSED(f, BUILD(f), "array 1 of block ids or of the given tree is NULL");
+    REFUSED(f, BUILD(f), "block_begin is NULL");
     case_make(&f), f.batch.block_tokens = 0;
     REFUSED(f, BUILD(f), "block_tokens is 0");
     assert_int_equal(f.tree.request_count, 0);
@@ -122,11 +122,11 @@ TEST(prefix_faults__wrong_given_trees_are_refused) {
     assert_int_equal(f.tree.request_count, 0);  // nothing is left of the tree before
     assert_int_equal(f.tree.node_count, 0);
     case_make(&f), f.given.parents = NULL;
-    REFUSED(f, GIVEN(f), "array 2 of block ids or of the given tree is NULL");
+    REFUSED(f, GIVEN(f), "parents is NULL");
     case_make(&f), f.given.node_tokens = NULL;
-    REFUSED(f, GIVEN(f), "array 3 of block ids or of the given tree is NULL");
+    REFUSED(f, GIVEN(f), "node_tokens is NULL");
     case_make(&f), f.given.request_nodes = NULL;
-    REFUSED(f, GIVEN(f), "array 4 of block ids or of the given tree is NULL");
+    REFUSED(f, GIVEN(f), "request_nodes is NULL");
     case_make(&f), f.tree.request_capacity = 3;
     REFUSED(f, GIVEN(f), "4 requests do not fit the tree, which holds 3");
     case_make(&f), f.tree.block_capacity = 2;
@@ -157,7 +157,7 @@ TEST(prefix_faults__wrong_requests_to_add_and_remove_are_refused) {
     REFUSED(f, ADD(f, 3), "request 3 is in the tree already");
     REFUSED(f, ADD(f, 4), "request 4 is not one of the 4 of the batch");
     REFUSED(f, REMOVE(f, 4), "request 4 is not in the tree");
-    REFUSED(f, ptowsp_prefix_remove(4, NULL, &f.info), "the tree, or array 0 of it, is NULL");
+    REFUSED(f, ptowsp_prefix_remove(4, NULL, &f.info), "tree is NULL: was the tree placed?");
     assert_int_equal(f.tree.request_count, 4);
     assert_int_equal(REMOVE(f, 1), PTOWSP_OK);
     REFUSED(f, REMOVE(f, 1), "request 1 is not in the tree");
@@ -178,13 +178,13 @@ TEST(prefix_faults__wrong_arguments_of_plans_are_refused) {
     case_make(&f);
     REFUSED(f, ptowsp_prefix_generate(NULL, &f.config, &f.tree, &f.plan, &f.info), "batch is NULL");
     REFUSED(f, ptowsp_prefix_generate(&f.batch.attention, &f.config, NULL, &f.plan, &f.info),
-            "the tree, or array 0 of it, is NULL");
+            "tree is NULL: was the tree placed?");
     REFUSED(f, ptowsp_prefix_generate(&f.batch.attention, NULL, &f.tree, &f.plan, &f.info),
             "config is NULL");
     REFUSED(f, ptowsp_prefix_generate(&f.batch.attention, &f.config, &f.tree, NULL, &f.info),
             "plan is NULL");
     REFUSED(f, ptowsp_prefix_size(&f.batch.attention, &f.config, &f.tree, NULL, &f.info),
-            "the output pointer is NULL");
+            "out_sizes is NULL");
     case_make(&f), f.batch.attention.kv_lengths = NULL;
     REFUSED(f, PLAN(f), "lengths is NULL with sequence_count 4");
     case_make(&f), f.config.window = 5;
@@ -210,9 +210,9 @@ TEST(prefix_faults__wrong_arguments_of_plans_are_refused) {
     f.kv[3] = -1;
     REFUSED(f, PLAN(f), "sequence 3 has the negative length -1");
     case_make(&f), f.plan.requests = NULL;
-    REFUSED(f, PLAN(f), "array 1 of the prefix plan is NULL");
+    REFUSED(f, PLAN(f), "plan.requests is NULL: was the plan placed?");
     case_make(&f), f.plan.attention.units = NULL;
-    REFUSED(f, PLAN(f), "array 0 of the plan is NULL");
+    REFUSED(f, PLAN(f), "plan.units is NULL: was the plan placed?");
     case_make(&f), f.plan.segment_capacity = 4;
     REFUSED(f, PLAN(f), "5 segments do not fit the plan, which holds 4");
     case_make(&f), f.plan.request_capacity = 3;
@@ -324,23 +324,22 @@ TEST(prefix_faults__of_more_lanes_than_were_placed) {
 TEST(prefix_faults__of_arrays_that_are_not_there) {
     faults_case f;
     case_make(&f), f.plan.segments = NULL;
-    REFUSED(f, PLAN(f), "array 0 of the prefix plan is NULL");
+    REFUSED(f, PLAN(f), "plan.segments is NULL: was the plan placed?");
     f.plan.segment_capacity = 0;
     REFUSED(f, PLAN(f), "5 segments do not fit the plan, which holds 0");
     case_make(&f), f.plan.tokens = NULL;
-    REFUSED(f, PLAN(f), "array 2 of the prefix plan is NULL");
+    REFUSED(f, PLAN(f), "plan.tokens is NULL: was the plan placed?");
     f.plan.token_capacity = 0;
     REFUSED(f, PLAN(f), "4 query tokens do not fit the plan, which holds 0");
     case_make(&f), f.plan.joins = NULL;
-    REFUSED(f, PLAN(f), "array 3 of the prefix plan is NULL");
+    REFUSED(f, PLAN(f), "plan.joins is NULL: was the plan placed?");
     f.plan.join_capacity = 0;
     REFUSED(f, PLAN(f), "6 joins do not fit the plan, which holds 0");
     case_make(&f);
     REFUSED(f, ptowsp_prefix_add(NULL, 0, &f.tree, &f.info), "batch is NULL");
-    REFUSED(f, ptowsp_prefix_add(&f.batch, 0, NULL, &f.info),
-            "the tree, or array 0 of it, is NULL");
+    REFUSED(f, ptowsp_prefix_add(&f.batch, 0, NULL, &f.info), "tree is NULL: was the tree placed?");
     REFUSED(f, ptowsp_prefix_build_given(&f.given, NULL, &f.info),
-            "the tree, or array 0 of it, is NULL");
+            "tree is NULL: was the tree placed?");
     assert_int_equal(REMOVE(f, 2), PTOWSP_OK);
     f.kv[2] = -5;
     REFUSED(f, ADD(f, 2), "sequence 2 has the negative length -5");
@@ -416,8 +415,7 @@ TEST(prefix_faults__wrong_arguments_of_bounds_are_refused) {
     case_make(&f);
     ptowsp_prefix_sizes sizes;
     ptowsp_attention_limits limits = {4, 100, 0, 0, 0};
-    REFUSED(f, ptowsp_prefix_bound(&f.config, &limits, NULL, &f.info),
-            "the output pointer is NULL");
+    REFUSED(f, ptowsp_prefix_bound(&f.config, &limits, NULL, &f.info), "out_sizes is NULL");
     REFUSED(f, ptowsp_prefix_bound(NULL, &limits, &sizes, &f.info), "config is NULL");
     REFUSED(f, ptowsp_prefix_bound(&f.config, NULL, &sizes, &f.info), "limits is NULL");
     limits.kv_length_max = -1;
@@ -477,7 +475,7 @@ TEST(prefix_faults__that_the_check_finds) {
     FOUND(f, f.plan.requests[1].segment = 3, "segment 3 has the value 2 where 1 belongs");
     FOUND(f, f.plan.requests[2].segment = 2, "segment 2 has the value 1 where 2 belongs");
     FOUND(f, f.plan.segments[0].merge_begin = 1, "segment 0 has the value 1 where 8 belongs");
-    FOUND(f, f.plan.requests = NULL, "array 1 of the prefix plan is NULL");
+    FOUND(f, f.plan.requests = NULL, "plan.requests is NULL: was the plan placed?");
     FOUND(f, f.batch.attention.kv_lengths = NULL, "lengths is NULL with sequence_count 4");
     FOUND(f, f.plan.requests[1].join = 0, "position 1 has the value 0 where 2 belongs");
     FOUND(f, f.plan.tokens[2] = 1, "position 2 has the value 1 where 2 belongs");
