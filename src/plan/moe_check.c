@@ -149,13 +149,18 @@ ptowsp_status ptowsp_moe_check(const ptowsp_moe_batch *batch, const ptowsp_moe_c
     return pwsp_moe_costs_check(&u, plan, info);
 }
 
+// Writes "1 expert", "2 experts".
+static void pwsp_print_count(uint64_t count, const char *noun, ptowsp_output output) {
+    pwsp_text_format(output, "%llu %s%s", (unsigned long long)count, noun, count == 1 ? "" : "s");
+}
+
 void ptowsp_moe_print(const ptowsp_moe_plan *plan, ptowsp_output output) {
     if (!plan || !plan->unit_begin || (plan->unit_count > 0 && !plan->units)) {
         return;
     }
     const uint32_t parts = plan->column_parts;
     uint32_t experts = 0, pieces = 0, reads = 0;
-    uint64_t tokens = 0;
+    uint64_t pairs = 0;
     for (uint32_t lane = 0, i = 0; lane < plan->lane_count; lane++) {
         for (bool is_first = true; i < plan->unit_begin[lane + 1]; i++, is_first = false) {
             const PTOWSP_GM ptowsp_work *unit = &plan->units[i];
@@ -163,17 +168,23 @@ void ptowsp_moe_print(const ptowsp_moe_plan *plan, ptowsp_output output) {
             experts += i == 0 || unit->params[1] != plan->units[i - 1].params[1];
             pieces += is_new;
             reads += is_new || is_first;
-            tokens += unit->reserved == 0 ? unit->params[3] : 0;
+            pairs += unit->reserved == 0 ? unit->params[3] : 0;
         }
     }
-    pwsp_text_format(output, "MoE plan: %llu tokens of %u experts in %u units, on %u lanes\n",
-                     (unsigned long long)tokens, (unsigned)experts, (unsigned)plan->unit_count,
-                     (unsigned)plan->lane_count);
+    const uint64_t counts[4] = {pairs, experts, plan->unit_count, plan->lane_count};
+    static const char before[4][12] = {"MoE plan: ", " of ", " in ", ", on "};
+    static const char nouns[4][8] = {"pair", "expert", "unit", "lane"};
+    for (uint32_t i = 0; i < 4; i++) {
+        pwsp_text_put(output, before[i]);
+        pwsp_print_count(counts[i], nouns[i], output);
+    }
+    pwsp_text_put(output, "\n");
     if (parts > 1) {
         pwsp_text_format(output, "columns: those of an expert in %u parts\n", (unsigned)parts);
     }
-    pwsp_text_format(output, "splits: lanes read %u %s more than there are\n",
-                     (unsigned)(reads - pieces), parts > 1 ? "parts" : "experts");
+    pwsp_text_put(output, "splits: lanes read ");
+    pwsp_print_count(reads - pieces, parts > 1 ? "part" : "expert", output);
+    pwsp_text_put(output, " more than there are\n");
     const ptowsp_attention_plan units = ptowsp_moe_plan_units(plan);
     pwsp_print_costs(&units, output);
 }

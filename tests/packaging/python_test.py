@@ -1390,7 +1390,7 @@ class Experts(Case):
         seen = []
         plan.run(lambda unit, lane: seen.append(int(unit.expert)))
         self.assertEqual(seen, [0, 1, 2, 2])
-        self.assertIn("7 tokens of 3 experts in 4 units", str(plan))
+        self.assertIn("7 pairs of 3 experts in 4 units", str(plan))
         self.assertTrue(plan._repr_svg_().startswith("<svg"))
 
     def test_a_layer_of_experts_is_that_of_numpy(self):

@@ -202,8 +202,8 @@ TEST(moe_units__are_printed_with_their_lanes) {
     ptowsp_output_buffer buffer = {text, sizeof text, 0};
     ptowsp_moe_print(&s.plan, ptowsp_output_to_buffer(&buffer));
     assert_string_equal(text,
-                        "MoE plan: 7 tokens of 3 experts in 4 units, on 2 lanes\n"
-                        "splits: lanes read 1 experts more than there are\n"
+                        "MoE plan: 7 pairs of 3 experts in 4 units, on 2 lanes\n"
+                        "splits: lanes read 1 expert more than there are\n"
                         "cost: largest 4, mean 3.5, ratio 1.1429\n"
                         "                 lanes            units each             cost each\n"
                         "                     0                     3                     4\n"
@@ -225,7 +225,7 @@ TEST(moe_units__of_one_expert_are_read_once_by_a_lane) {
     char text[400];
     ptowsp_output_buffer buffer = {text, sizeof text, 0};
     ptowsp_moe_print(&plan, ptowsp_output_to_buffer(&buffer));
-    assert_non_null(strstr(text, "MoE plan: 4 tokens of 1 experts in 2 units, on 1 lanes\n"
+    assert_non_null(strstr(text, "MoE plan: 4 pairs of 1 expert in 2 units, on 1 lane\n"
                                  "splits: lanes read 0 experts more than there are\n"));
 }
 
@@ -290,7 +290,7 @@ TEST(moe_units__of_few_tokens_divide_columns) {
     char text[400];
     ptowsp_output_buffer buffer = {text, sizeof text, 0};
     ptowsp_moe_print(&plan, ptowsp_output_to_buffer(&buffer));
-    assert_non_null(strstr(text, "MoE plan: 8 tokens of 8 experts in 32 units, on 32 lanes\n"
+    assert_non_null(strstr(text, "MoE plan: 8 pairs of 8 experts in 32 units, on 32 lanes\n"
                                  "columns: those of an expert in 4 parts\n"
                                  "splits: lanes read 0 parts more than there are\n"));
     // At most 5 parts: 4 and 5 are tried, and 40 units on 32 lanes are worse.
