@@ -486,7 +486,7 @@ class AttentionPlans(Case):
         self.refuses(ValueError, "positions['sinks']", plan, {"sinks": [1]})
         self.refuses(TypeError, "positions['sinks']", plan, {"sinks": np.ones(2, np.float32)})
         self.refuses(TypeError, "positions['query_first']", plan, {"query_first": np.ones(2, np.int64)})
-        self.refuses(ptowsp.PtowspError, "is NULL, but not array 2", plan, {"kv_first": [0, 0]})
+        self.refuses(ptowsp.PtowspError, "positions.kv_first is given without query_first", plan, {"kv_first": [0, 0]})
         self.refuses(ptowsp.PtowspError, "after is given", plan, {"after": [0, 0]}, causal=True)
         error = self.refuses(ptowsp.PtowspError, "negative position -1", plan, {"query_first": [0, -1]})
         self.assertEqual(error.index, 1)
