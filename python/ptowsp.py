@@ -376,7 +376,7 @@ s stall_name i32
 """
 
 _EXPERT_MAX = 65536
-_ABI = "0.1"  # of the library: before version 1 a minor version may change what it has
+_ABI = "0.2"  # of the library: before version 1 a minor version may change what it has
 _SHORT_TYPES = {"p": ctypes.c_void_p, "s": ctypes.c_char_p, "v": None}
 
 

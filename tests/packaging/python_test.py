@@ -2040,12 +2040,12 @@ class Loading(Case):
             source, library = os.path.join(folder, "other.c"), os.path.join(folder, "libptowsp.so")
             with open(source, "w", encoding="utf-8") as file:
                 file.write(
-                    'const char *ptowsp_version(void);\nconst char *ptowsp_version(void) { return "0.10.0"; }\n'
+                    'const char *ptowsp_version(void);\nconst char *ptowsp_version(void) { return "0.20.0"; }\n'
                 )
             subprocess.run(
                 [*os.environ.get("CC", "cc").split(), "-shared", "-fPIC", source, "-o", library], check=True
             )
-            self.assertIn("libptowsp.so is ptowsp 0.10.0; this file is for 0.1", self.python(library).stderr)
+            self.assertIn("libptowsp.so is ptowsp 0.20.0; this file is for 0.2", self.python(library).stderr)
         result = self.python("libc.so.6")
         self.assertIn("ImportError: libc.so.6 has no ptowsp_", result.stderr)
 
