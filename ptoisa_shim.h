@@ -10532,10 +10532,11 @@ PTOISA_FN void ptoisa_tsels(ptoisa_core *core, const ptoisa_tile *d, const ptois
 
 // Sorting: TSORT32 makes sorted runs of pairs, TMRGSORT merges them.
 //
-// A pair is 8 bytes: a value of the tile's type (f16: in the first two bytes, and two of 0), then a
-// u32 index. So it takes two elements of a row of f32, four of f16. All order is descending and
-// stable: of equal values the one that came first comes first, also across merged runs in their
-// order. -0 equals 0. NaN, of either sign, comes before +inf, and all NaN are equal.
+// A pair is 8 bytes: a value of the tile's type, then a u32 index. So it takes two elements of a
+// row of f32, four of f16. An f16 value is in the first two bytes; the next two are 0 here and
+// undefined on a device. All order is descending and stable: of equal values the one that came
+// first comes first, also across merged runs in their order. -0 equals 0. NaN, of either sign,
+// comes before +inf, and all NaN are equal.
 //
 // Destinations must not overlap sources.
 
@@ -10544,6 +10545,11 @@ PTOISA_FN void ptoisa_tsels(ptoisa_core *core, const ptoisa_tile *d, const ptois
 
 #define PTOISA_SORT_RUN  32
 #define PTOISA_MERGE_MAX 4
+
+// Elements of its type that a pair takes.
+PTOISA_INLINE uint32_t ptoisa_pair_elements(uint8_t dtype) {
+    return 8 / ptoisa_dtype_size((ptoisa_dtype)dtype);
+}
 
 // A number that orders values as above. INT32_MIN is nobody's.
 PTOISA_INLINE int32_t ptoisa_sort_key(const void *value, ptoisa_dtype dtype) {
@@ -10598,7 +10604,7 @@ PTOISA_FN void ptoisa_tsort32(ptoisa_core *core, const ptoisa_tile *d, const pto
             return;
         }
         const uint32_t rows = s->valid_rows, cols = s->valid_cols;
-        const uint32_t wide = cols * (8 / ptoisa_dtype_size((ptoisa_dtype)s->dtype));
+        const uint32_t wide = cols * ptoisa_pair_elements(s->dtype);
         if (!ptoisa_check_row_major(core, PTOISA_TSORT32, "idx", idx, PTOISA_SET_INDEX, rows,
                                     cols) ||
             !ptoisa_check_row_major(core, PTOISA_TSORT32, "d", d, PTOISA_SET(s->dtype), rows,
@@ -10715,7 +10721,7 @@ PTOISA_FN bool ptoisa_tmrgsort_lists_check(ptoisa_core *core, const ptoisa_tile 
         (t && !ptoisa_check_row_major(core, op, "t", t, PTOISA_SET(d->dtype), 0, 0))) {
         return false;
     }
-    const uint32_t pair = 8 / ptoisa_dtype_size((ptoisa_dtype)d->dtype);
+    const uint32_t pair = ptoisa_pair_elements(d->dtype);
     for (uint32_t i = 0; i < count; i++) {
         const char which[] = {'s', (char)('0' + i), 0};
         if (!ptoisa_check_row_major(core, op, which, lists[i], PTOISA_SET(d->dtype), 0, 0)) {
@@ -10747,7 +10753,7 @@ PTOISA_FN void ptoisa_tmrgsort_lists(ptoisa_core *core, const ptoisa_tile *d, co
     if (PTOISA_CHECKED && !ptoisa_tmrgsort_lists_check(core, d, t, lists, count)) {
         return;
     }
-    const uint32_t pair = 8 / ptoisa_dtype_size((ptoisa_dtype)d->dtype);
+    const uint32_t pair = ptoisa_pair_elements(d->dtype);
     ptoisa_issue_as(core, PTOISA_TMRGSORT, d, lists[0], lists[1], lists[0]->valid_cols / pair);
     ptoisa_run runs[PTOISA_MERGE_MAX];
     for (uint32_t i = 0; i < PTOISA_MERGE_MAX; i++) {

@@ -267,28 +267,28 @@
 //
 // CONTENTS
 //
-//    1. Build configuration                 350    18. Schedules                          3834
-//    2. Status and errors                   457    19. Modules as text                    4327
-//    3. Contexts and threads                523    20. Programs                           4379
-//    4. Sinks                               689    21. Runs                               4458
-//    5. Work and tiers                      718    22. Seeing runs                        5140
-//    6. Chunk plans                         871    23. Graphs                             5691
-//    7. Dispatch                           1193    24. Tile kernels                       5944
-//    8. Merging                            1263    25. Pipelines                          6590
-//    9. Attention plans                    1312    26. Ranks                              6776
-//   10. Attention kernels                  1816    27. Layouts                            7320
-//   11. MoE plans                          2084    28. Devices                            7637
-//   12. Prefix trees                       2566    29. Tuning                             7799
-//   13. Data types and tensors             2852    30. Emitting                           8124
-//   14. Modules                            2937    31. Dumps of PTO Runtime               8354
-//   15. Kernels                            3148    32. Spaces                             8605
-//   16. Scalar expressions                 3464    33. Utilities                          8664
-//   17. Workloads                          3565
+//    1. Build configuration                 350    18. Schedules                          3860
+//    2. Status and errors                   457    19. Modules as text                    4354
+//    3. Contexts and threads                523    20. Programs                           4406
+//    4. Sinks                               689    21. Runs                               4485
+//    5. Work and tiers                      718    22. Seeing runs                        5168
+//    6. Chunk plans                         871    23. Graphs                             5721
+//    7. Dispatch                           1205    24. Tile kernels                       5974
+//    8. Merging                            1275    25. Pipelines                          6620
+//    9. Attention plans                    1324    26. Ranks                              6806
+//   10. Attention kernels                  1835    27. Layouts                            7350
+//   11. MoE plans                          2103    28. Devices                            7667
+//   12. Prefix trees                       2589    29. Tuning                             7829
+//   13. Data types and tensors             2878    30. Emitting                           8154
+//   14. Modules                            2963    31. Dumps of PTO Runtime               8384
+//   15. Kernels                            3174    32. Spaces                             8635
+//   16. Scalar expressions                 3490    33. Utilities                          8694
+//   17. Workloads                          3591
 //
-//   Appendix A. Reading programs                   8678
-//   Appendix B. The grammar of modules as text     9207
-//   Appendix C. Macros                             9294
-//   Appendix D. Index of functions                 9517
+//   Appendix A. Reading programs                   8708
+//   Appendix B. The grammar of modules as text     9237
+//   Appendix C. Macros                             9324
+//   Appendix D. Index of functions                 9547
 //
 // WORDS
 //
@@ -9547,141 +9547,141 @@ PTOWSP_DEFINE_SPACE(ptowsp_moe_space, PTOWSP_MOE_DIMS)
 // Appendix D. Index of functions
 // -------------------------------------------------------------------------------------------------
 //
-//      ptowsp_              add 3523, algorithm_name 6892, and 3547, array_at 3493,
-//                           bf16_from_f32 2904, bitand 3530, bitnot 3536, bitor 3531, bitxor 3532,
-//                           bool 3484, call_make 3737, cast 3556, channel_make 6742, clock_ns 8673,
-//                           close_make 6765, combine_begin 3629, consume_begin 6730, consumes 6749,
-//                           convert 2912, core_timing_of 6549, cost_check 6554, decode_tiers 868,
-//                           depth_name 3987, div 3526, edge_reason_name 5286, eq 3539,
-//                           event_make 6771, f16_from_f32 2902, fingerprint_print 5136,
-//                           for_each_begin 3623, ge 3544, gt 3543, hash 8670, i64 3482,
-//                           instruction 6481, le 3542, links_make 7018, location_name 2896,
-//                           lt 3541, max 3529, memory_name 6021, min 3528, mul 3525, ne 3540,
-//                           neg 3535, not 3549, opcode_name 9047, or 3548, otherwise_begin 3628,
-//                           pipe_name 6022, pipeline_begin 6725, process_begin 6727,
-//                           processor_count 626, produces 6750, receive_begin 6732,
-//                           record_make 6772, rem 3527, replicate_begin 6728, ring_name 3970,
-//                           scope_end 3631, search_print 5687, sequence_begin 3630,
-//                           shared_memory_of 4202, shl 3533, shr 3534, spans_export 5464,
-//                           stall_name 4881, sub 3524, support_name 4311, symbol 3488,
-//                           target_name 4310, tier_find 859, u64 3483, unit_name 3237, version 440,
-//                           wait_make 6773, when_begin 3627
-//      ptowsp_attend_       bytes 2078, check 1999, compute 2066, convert 2073, join 2037,
-//                           merge 2033, place 1989, run 2020, run_worker 2013, size 1982,
-//                           unit_of 2055, unit_rows 2059, variant 2081, work 2029
-//      ptowsp_attention_    accs 1728, bound 1604, check 1658, cost_of 6099, export 1709,
-//                           generate 1636, is_invariant 1666, job_check 1800, lane_merges 1675,
-//                           lane_units 1670, merge_row 1733, place 1621, print 1713,
-//                           progress_size 1776, run 1812, run_serial 1804, run_worker 1792,
-//                           see 1649, size 1611, states 1724, unit_rows 1683
-//      ptowsp_axis_         dense 3029, dynamic 3030, plan 3076, plan_lanes 3078, plan_merges 3077,
-//                           ragged 3031, row 3037, size 3498, sparse 3032
-//      ptowsp_capability_   at 4308, count 4307, print 4309
-//      ptowsp_collective_   choose 7048, name 6891, plan 6938, print 6945, time 7038
+//      ptowsp_              add 3549, algorithm_name 6922, and 3573, array_at 3519,
+//                           bf16_from_f32 2930, bitand 3556, bitnot 3562, bitor 3557, bitxor 3558,
+//                           bool 3510, call_make 3763, cast 3582, channel_make 6772, clock_ns 8703,
+//                           close_make 6795, combine_begin 3655, consume_begin 6760, consumes 6779,
+//                           convert 2938, core_timing_of 6579, cost_check 6584, decode_tiers 868,
+//                           depth_name 4013, div 3552, edge_reason_name 5314, eq 3565,
+//                           event_make 6801, f16_from_f32 2928, fingerprint_print 5164,
+//                           for_each_begin 3649, ge 3570, gt 3569, hash 8700, i64 3508,
+//                           instruction 6511, le 3568, links_make 7048, location_name 2922,
+//                           lt 3567, max 3555, memory_name 6051, min 3554, mul 3551, ne 3566,
+//                           neg 3561, not 3575, opcode_name 9077, or 3574, otherwise_begin 3654,
+//                           pipe_name 6052, pipeline_begin 6755, process_begin 6757,
+//                           processor_count 626, produces 6780, receive_begin 6762,
+//                           record_make 6802, rem 3553, replicate_begin 6758, ring_name 3996,
+//                           scope_end 3657, search_print 5717, sequence_begin 3656,
+//                           shared_memory_of 4228, shl 3559, shr 3560, spans_export 5492,
+//                           stall_name 4909, sub 3550, support_name 4338, symbol 3514,
+//                           target_name 4337, tier_find 859, u64 3509, unit_name 3263, version 440,
+//                           wait_make 6803, when_begin 3653
+//      ptowsp_attend_       bytes 2097, check 2018, compute 2085, convert 2092, join 2056,
+//                           merge 2052, place 2008, run 2039, run_worker 2032, size 2001,
+//                           unit_of 2074, unit_rows 2078, variant 2100, work 2048
+//      ptowsp_attention_    accs 1747, bound 1622, check 1677, cost_of 6129, export 1728,
+//                           generate 1655, is_invariant 1685, job_check 1819, lane_merges 1694,
+//                           lane_units 1689, merge_row 1752, place 1640, print 1732,
+//                           progress_size 1795, run 1831, run_serial 1823, run_worker 1811,
+//                           see 1668, size 1629, states 1743, unit_rows 1702
+//      ptowsp_axis_         dense 3055, dynamic 3056, plan 3102, plan_lanes 3104, plan_merges 3103,
+//                           ragged 3057, row 3063, size 3524, sparse 3058
+//      ptowsp_capability_   at 4335, count 4334, print 4336
+//      ptowsp_collective_   choose 7078, name 6921, plan 6968, print 6975, time 7068
 //      ptowsp_context_      create 603, destroy 609, error 612, fail 616, lane_count 619,
 //                           run_worker 676
-//      ptowsp_control_      cost_name 4110, make 4152
-//      ptowsp_device_       alloc 7715, cancel 7783, close 7708, copy_in 7726, copy_out 7728,
-//                           core_tasks 7796, free 7720, launch 7778, open 7699, result 7792,
-//                           run 7749, run_graph 7740, start 7754
-//      ptowsp_dispatch_     mpmd 1257, serial 1226, spmd 1237
-//      ptowsp_dtype_        name 2893, size 2892
-//      ptowsp_dump_         check 8469, close 8463, explain 8481, open 8461, print 8474,
-//                           replay_export 8596, replay_print 8590, replay_run 8583,
-//                           rings_least 8518, rings_try 8523
-//      ptowsp_expr_         print 3562, type 3559
-//      ptowsp_f32_          from_bf16 2905, from_f16 2903
-//      ptowsp_graph_        add 5909, cancel 5851, clear 5788, create 5782, destroy 5784,
-//                           edge_make 5806, lanes 5941, limit 5857, poll 5868, record 5844,
-//                           result 5940, run 5832, run_worker 5836, seal 5817, start 5866,
-//                           task_cycles 5922, task_make 5797, task_status 5917, wait 5867
-//      ptowsp_hub_          create 7093, destroy 7097, transport 7101
-//      ptowsp_kernel_       begin 6125, choice 3713, collective 7207, end 6131, explain 3725,
-//                           hash 3418, insn_at 6577, insn_count 6576, make 3411, measure 6570,
-//                           print 6584, rule 7615
-//      ptowsp_linear_       apply 7514, blocked 7499, compose 7504, conflicts 7522, identity 7496,
-//                           inverse 7509, rank 7515, strided 7497, swizzle 7501, transpose 7507
-//      ptowsp_loop_         entry 3502, field 3508
-//      ptowsp_machine_      910b 6063, 950pr 6064
-//      ptowsp_measure_      (itself) 7965, samples 7970
-//      ptowsp_merge_        add 1291, clear 1288, finish 1297, partials 1307
-//      ptowsp_mesh_         check 7375, coordinate 7379, layout_check 7387, layout_join 7429,
-//                           layout_part_of 7398, layout_print 7404, layout_relayout 7467
-//      ptowsp_module_       create 3001, destroy 3006, error 3010, mesh 7543, parse 4373,
-//                           print 3017
-//      ptowsp_moe_          bound 2309, check 2339, column_begin 2348, column_end 2355,
-//                           combine 2220, generate 2331, history_add 2401, index 2494, look 2392,
-//                           move 2485, place 2321, plan_units 2374, print 2370, rebalance 2460,
-//                           routes_generate 2556, row_bound 2188, scratch_bytes 2451, share 2504,
-//                           size 2315, sort 2196, sort_parallel 2206, unit_rows 2362
-//      ptowsp_npu_          build 8265, build_run 8317, destroy 8269, directory 8272, emit 8221,
-//                           emit_files 8229, execute 8311, measure 8347, record 8241,
-//                           was_cached 8270
+//      ptowsp_control_      cost_name 4136, make 4178
+//      ptowsp_device_       alloc 7745, cancel 7813, close 7738, copy_in 7756, copy_out 7758,
+//                           core_tasks 7826, free 7750, launch 7808, open 7729, result 7822,
+//                           run 7779, run_graph 7770, start 7784
+//      ptowsp_dispatch_     mpmd 1269, serial 1238, spmd 1249
+//      ptowsp_dtype_        name 2919, size 2918
+//      ptowsp_dump_         check 8499, close 8493, explain 8511, open 8491, print 8504,
+//                           replay_export 8626, replay_print 8620, replay_run 8613,
+//                           rings_least 8548, rings_try 8553
+//      ptowsp_expr_         print 3588, type 3585
+//      ptowsp_f32_          from_bf16 2931, from_f16 2929
+//      ptowsp_graph_        add 5939, cancel 5881, clear 5818, create 5812, destroy 5814,
+//                           edge_make 5836, lanes 5971, limit 5887, poll 5898, record 5874,
+//                           result 5970, run 5862, run_worker 5866, seal 5847, start 5896,
+//                           task_cycles 5952, task_make 5827, task_status 5947, wait 5897
+//      ptowsp_hub_          create 7123, destroy 7127, transport 7131
+//      ptowsp_kernel_       begin 6155, choice 3739, collective 7237, end 6161, explain 3751,
+//                           hash 3444, insn_at 6607, insn_count 6606, make 3437, measure 6600,
+//                           print 6614, rule 7645
+//      ptowsp_linear_       apply 7544, blocked 7529, compose 7534, conflicts 7552, identity 7526,
+//                           inverse 7539, rank 7545, strided 7527, swizzle 7531, transpose 7537
+//      ptowsp_loop_         entry 3528, field 3534
+//      ptowsp_machine_      910b 6093, 950pr 6094
+//      ptowsp_measure_      (itself) 7995, samples 8000
+//      ptowsp_merge_        add 1303, clear 1300, finish 1309, partials 1319
+//      ptowsp_mesh_         check 7405, coordinate 7409, layout_check 7417, layout_join 7459,
+//                           layout_part_of 7428, layout_print 7434, layout_relayout 7497
+//      ptowsp_module_       create 3027, destroy 3032, error 3036, mesh 7573, parse 4400,
+//                           print 3043
+//      ptowsp_moe_          bound 2330, check 2362, column_begin 2371, column_end 2378,
+//                           combine 2239, generate 2354, history_add 2424, index 2517, look 2415,
+//                           move 2508, place 2344, plan_units 2397, print 2393, rebalance 2483,
+//                           routes_generate 2579, row_bound 2207, scratch_bytes 2474, share 2527,
+//                           size 2336, sort 2215, sort_parallel 2225, unit_rows 2385
+//      ptowsp_npu_          build 8295, build_run 8347, destroy 8299, directory 8302, emit 8251,
+//                           emit_files 8259, execute 8341, measure 8377, record 8271,
+//                           was_cached 8300
 //      ptowsp_output_       to_buffer 712, to_file 715
-//      ptowsp_parallel_     begin 3621, for 640
-//      ptowsp_plan_         chunk_size 1127, explain 1190, generate 1150, generate_parallel 1168,
-//                           generate_range 1158, is_invariant 1667, total_work 1135,
-//                           work_bound 1184
-//      ptowsp_prefix_       add 2770, bound 2781, build 2753, build_given 2761, check 2816,
-//                           generate 2805, join_row 2841, place 2795, print 2823,
-//                           progress_size 2847, remove 2773, size 2788, tree_bytes 2743,
-//                           tree_place 2744, unit_tokens 2829
-//      ptowsp_program_      check 9160, create 4398, destroy 4403, kernel_name 4409,
-//                           lane_count 9153, load 4452, print 4416, print_place 4412,
-//                           print_point 4758, print_schedule 9156, prove 9173, read 9150,
-//                           save 4442, size 4406
-//      ptowsp_rails_        fail 8111, init 8092, print 8118, propose 8106, reason_text 8114,
-//                           sample 8098, tick 8102
-//      ptowsp_ranks_        count 7130, create 7123, destroy 7127, poll 7151, rank 7129,
-//                           relayout 7631, run 7143, start 7148, wait 7152
-//      ptowsp_run_          bind 4604, bind_array 4623, bind_batch 4690, bind_csr 4641,
-//                           bind_lengths 4632, bind_plan 4663, bind_ranks 7244, bind_size 4612,
-//                           bind_slot 4763, bind_symbol 4617, bind_tensor 4647,
-//                           bind_transients 4722, bind_work 4669, bound_array 9190,
-//                           bound_batch 9196, bound_csr 9193, bound_plan 9194, bound_size 9187,
-//                           bound_slot 9204, bound_symbol 9188, bound_tensor 9200,
-//                           bound_transients 9202, cancel 4826, channels 5014, clock_at 5210,
-//                           create 4538, critical_path 4953, critical_steps 5046, decisions 5568,
-//                           destroy 4540, edges 5309, execute 4814, execute_worker 4819,
-//                           expect 5133, explore 5096, export 5414, export_decisions 5572,
-//                           export_transients 5423, find_bounds 5501, fingerprint 5126,
-//                           group_export 7313, group_simulate 7288, idle 5234, kernels 5229,
-//                           lanes 4945, lifetime_at 4755, pipelines 5010, poll 4845, print 5101,
-//                           print_stuck 5052, print_task 5216, processes 5012, program 9186,
-//                           rank_waits 7304, record 5184, records 4948, report 5541, result 4944,
-//                           size_transients 4745, slot 4769, start 4836, steps 5041, trace_at 5197,
-//                           trace_count 5196, trace_find 5200, usage 5244, wait 4844, what_if 5517
-//      ptowsp_schedule_     check 4318, print 4324, search 5675, search_cancel 5683
-//      ptowsp_select_       (itself) 3552, begin 3625
-//      ptowsp_send_         make 6755, task_make 6760
-//      ptowsp_slot_         (itself) 3512, load_make 3747, set_make 3741
-//      ptowsp_space_        at 8654, index 8652, make 8647, multiply 9301, total 8651
+//      ptowsp_parallel_     begin 3647, for 640
+//      ptowsp_plan_         chunk_size 1139, explain 1202, generate 1162, generate_parallel 1180,
+//                           generate_range 1170, is_invariant 1686, total_work 1147,
+//                           work_bound 1196
+//      ptowsp_prefix_       add 2793, bound 2804, build 2776, build_given 2784, check 2842,
+//                           generate 2831, join_row 2867, place 2821, print 2849,
+//                           progress_size 2873, remove 2796, size 2811, tree_bytes 2766,
+//                           tree_place 2767, unit_tokens 2855
+//      ptowsp_program_      check 9190, create 4425, destroy 4430, kernel_name 4436,
+//                           lane_count 9183, load 4479, print 4443, print_place 4439,
+//                           print_point 4785, print_schedule 9186, prove 9203, read 9180,
+//                           save 4469, size 4433
+//      ptowsp_rails_        fail 8141, init 8122, print 8148, propose 8136, reason_text 8144,
+//                           sample 8128, tick 8132
+//      ptowsp_ranks_        count 7160, create 7153, destroy 7157, poll 7181, rank 7159,
+//                           relayout 7661, run 7173, start 7178, wait 7182
+//      ptowsp_run_          bind 4631, bind_array 4650, bind_batch 4717, bind_csr 4668,
+//                           bind_lengths 4659, bind_plan 4690, bind_ranks 7274, bind_size 4639,
+//                           bind_slot 4790, bind_symbol 4644, bind_tensor 4674,
+//                           bind_transients 4749, bind_work 4696, bound_array 9220,
+//                           bound_batch 9226, bound_csr 9223, bound_plan 9224, bound_size 9217,
+//                           bound_slot 9234, bound_symbol 9218, bound_tensor 9230,
+//                           bound_transients 9232, cancel 4854, channels 5042, clock_at 5238,
+//                           create 4565, critical_path 4981, critical_steps 5074, decisions 5598,
+//                           destroy 4567, edges 5337, execute 4842, execute_worker 4847,
+//                           expect 5161, explore 5124, export 5442, export_decisions 5602,
+//                           export_transients 5451, find_bounds 5529, fingerprint 5154,
+//                           group_export 7343, group_simulate 7318, idle 5262, kernels 5257,
+//                           lanes 4973, lifetime_at 4782, pipelines 5038, poll 4873, print 5129,
+//                           print_stuck 5080, print_task 5244, processes 5040, program 9216,
+//                           rank_waits 7334, record 5212, records 4976, report 5571, result 4972,
+//                           size_transients 4772, slot 4796, start 4864, steps 5069, trace_at 5225,
+//                           trace_count 5224, trace_find 5228, usage 5272, wait 4872, what_if 5545
+//      ptowsp_schedule_     check 4345, print 4351, search 5705, search_cancel 5713
+//      ptowsp_select_       (itself) 3578, begin 3651
+//      ptowsp_send_         make 6785, task_make 6790
+//      ptowsp_slot_         (itself) 3538, load_make 3773, set_make 3767
+//      ptowsp_space_        at 8684, index 8682, make 8677, multiply 9331, total 8681
 //      ptowsp_status_       name 505, text 506
-//      ptowsp_task_         arg 3519, axis 3189, cols 3195, fail 3206, list_make 3831, make 3670,
-//                           rows 3192, scalar 3198, tag 3520, variable 3518
-//      ptowsp_tensor_       layout 7558, make 3116, spread 7552, transient 3143
-//      ptowsp_tile_         abs 6219, add 6196, alloc 6480, carry 6422, col_broadcast 6235,
-//                           colmax 6230, colmin 6231, cols 6425, colsum 6229, compare 6281,
-//                           const 6147, cos 6214, cvt 6257, deinterleave 6314, dequantize 6263,
-//                           div 6199, exp 6206, full 6150, gather 6303, gelu 6216, in 6135,
-//                           inout 6139, interleave 6313, iota 6152, load 6156, log 6207,
-//                           loop_begin 6418, loop_end 6420, matmul 6240, matmul_acc 6241,
-//                           matmul_bias 6242, max 6200, merge_sort 6297, min 6201, mul 6198,
-//                           neg 6218, next 6423, out 6137, preload 6421, quantize 6262, recip 6210,
-//                           relu 6215, row_broadcast 6234, rowmax 6226, rowmean 6228, rowmin 6227,
-//                           rows 6424, rowsum 6224, rowsum_f32 6225, rsqrt 6209, scalar 6144,
-//                           select 6282, sigmoid 6212, silu 6217, sin 6213, slice 6308,
-//                           slice_at 6426, sort32 6296, sqrt 6208, store 6161, store_add 6164,
-//                           store_at 6428, sub 6197, tanh 6211, topk_indices 6299,
-//                           topk_values 6298, transpose 6266
-//      ptowsp_tuning_       add 7888, bucket 7853, compact 7933, count 7920, create 7868,
-//                           destroy 7870, find 7902, record_at 7923, refresh 7877
+//      ptowsp_task_         arg 3545, axis 3215, cols 3221, fail 3232, list_make 3857, make 3696,
+//                           rows 3218, scalar 3224, tag 3546, variable 3544
+//      ptowsp_tensor_       layout 7588, make 3142, spread 7582, transient 3169
+//      ptowsp_tile_         abs 6249, add 6226, alloc 6510, carry 6452, col_broadcast 6265,
+//                           colmax 6260, colmin 6261, cols 6455, colsum 6259, compare 6311,
+//                           const 6177, cos 6244, cvt 6287, deinterleave 6344, dequantize 6293,
+//                           div 6229, exp 6236, full 6180, gather 6333, gelu 6246, in 6165,
+//                           inout 6169, interleave 6343, iota 6182, load 6186, log 6237,
+//                           loop_begin 6448, loop_end 6450, matmul 6270, matmul_acc 6271,
+//                           matmul_bias 6272, max 6230, merge_sort 6327, min 6231, mul 6228,
+//                           neg 6248, next 6453, out 6167, preload 6451, quantize 6292, recip 6240,
+//                           relu 6245, row_broadcast 6264, rowmax 6256, rowmean 6258, rowmin 6257,
+//                           rows 6454, rowsum 6254, rowsum_f32 6255, rsqrt 6239, scalar 6174,
+//                           select 6312, sigmoid 6242, silu 6247, sin 6243, slice 6338,
+//                           slice_at 6456, sort32 6326, sqrt 6238, store 6191, store_add 6194,
+//                           store_at 6458, sub 6227, tanh 6241, topk_indices 6329,
+//                           topk_values 6328, transpose 6296
+//      ptowsp_tuning_       add 7918, bucket 7883, compact 7963, count 7950, create 7898,
+//                           destroy 7900, find 7932, record_at 7953, refresh 7907
 //      ptowsp_work_         batch 776, column_part 794, create 844, destroy 848, expert 779,
 //                           head 764, is_first 821, is_last 824, is_valid 814, is_whole 817,
 //                           kv_end 773, kv_len 770, kv_start 767, merge_rows 808, of 830,
 //                           print 839, request 761, slot 797, slot_count 803, slot_first 800,
 //                           tile 791, token_count 785, token_end 788, token_start 782
-//      ptowsp_workload_     begin 3620, param 3730
+//      ptowsp_workload_     begin 3646, param 3756
 
 #ifdef __cplusplus
 }

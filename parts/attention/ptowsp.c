@@ -3742,6 +3742,17 @@ PWSP_INTERNAL ptowsp_status pwsp_plan_fail(ptowsp_plan_info *info, ptowsp_plan_f
 #define PWSP_PLAN_FAIL(info, name, value, limit)                                                   \
     pwsp_plan_fail(info, PTOWSP_FAULT_##name, PTOWSP_NO_INDEX, value, limit)
 
+// Results that may not be NULL: the names of PTOWSP_FAULT_OUT_NULL.
+typedef enum pwsp_plan_out {
+    PWSP_OUT_ONLY,  // of a function of section 6
+    PWSP_OUT_SIZES,
+    PWSP_OUT_ORDER,
+    PWSP_OUT_PLACEMENT,
+    PWSP_OUT_NEXT,
+    PWSP_OUT_IDS,
+    PWSP_OUT_BALANCE
+} pwsp_plan_out;
+
 // The info to fill in: the caller's, or a spare one where he wants none. No fault so far.
 PWSP_INTERNAL ptowsp_plan_info *pwsp_info_start(ptowsp_plan_info *out_info,
                                                 ptowsp_plan_info *spare);
@@ -3764,6 +3775,11 @@ PWSP_INTERNAL ptowsp_status pwsp_costs_to_grid(const double *costs, const double
                                                uint32_t count, uint64_t *out_fixed,
                                                double *out_grid, ptowsp_plan_info *info);
 
+// The lanes that a plan has room for; any number in a plan that was set up by hand without it.
+PWSP_INLINE uint32_t pwsp_lane_capacity(uint32_t lane_capacity) {
+    return lane_capacity > 0 ? lane_capacity : UINT32_MAX;
+}
+
 // A value of an info, at most INT64_MAX.
 PWSP_INLINE int64_t pwsp_info_value(uint64_t value) {
     return (int64_t)pwsp_min_u64(value, INT64_MAX);
@@ -3784,12 +3800,24 @@ static const ptowsp_status pwsp_fault_statuses[] = {
 #undef PWSP_FAULT_STATUS
 };
 
-// Arrays, not pointers, so that they need no relocation when the library is shared.
-static const char pwsp_fault_texts[][80] = {
+// The texts, one after another: pointers would need relocation when the library is shared.
+static const struct pwsp_fault_texts {
+#define PWSP_FAULT_SIZE(name, status, text) char of_##name[sizeof(text)];
+    PTOWSP_PLAN_FAULTS(PWSP_FAULT_SIZE)
+#undef PWSP_FAULT_SIZE
+} pwsp_fault_texts = {
 #define PWSP_FAULT_TEXT(name, status, text) text,
     PTOWSP_PLAN_FAULTS(PWSP_FAULT_TEXT)
 #undef PWSP_FAULT_TEXT
 };
+
+static const char *pwsp_fault_text(uint32_t fault) {
+    const char *text = (const char *)&pwsp_fault_texts;
+    for (; fault > 0; fault--) {
+        text += strlen(text) + 1;
+    }
+    return text;
+}
 
 PWSP_INTERNAL ptowsp_status pwsp_plan_fail(ptowsp_plan_info *info, ptowsp_plan_fault fault,
                                            uint64_t index, int64_t value, int64_t limit) {
@@ -3807,22 +3835,38 @@ PWSP_INTERNAL ptowsp_plan_info *pwsp_info_start(ptowsp_plan_info *out_info,
     return info;
 }
 
+// Writes the name at `number` of "{a|b|c}". Returns its last character.
+static const char *pwsp_fault_name(const char *names, int64_t number, ptowsp_output output) {
+    const char *at = names + 1, *end = strchr(names, '}');
+    for (; number > 0 && at < end; at++) {
+        number -= *at == '|';
+    }
+    while (at < end && *at != '|') {
+        pwsp_text_write(output, at++, 1);
+    }
+    return end;
+}
+
 void ptowsp_plan_explain(const ptowsp_plan_info *info, ptowsp_output output) {
     if (!info) {
         return;
     }
     uint32_t fault = (uint32_t)info->fault;
-    const char *sentence = fault < PTOWSP_FAULT_COUNT ? pwsp_fault_texts[fault] : "unknown fault";
+    const char *sentence = fault < PTOWSP_FAULT_COUNT ? pwsp_fault_text(fault) : "unknown fault";
     pwsp_text_format(output, fault < PTOWSP_FAULT_ATTEND_JOB_NULL ? "plan: " : "attend: ");
     for (const char *at = sentence; *at; at++) {
-        if (at[0] == '%' && at[1] == 'i') {
-            pwsp_text_format(output, "%llu", (unsigned long long)info->index);
-            at++;
-        } else if (at[0] == '%' && (at[1] == 'v' || at[1] == 'l')) {
-            at++;
-            pwsp_text_format(output, "%lld", (long long)(*at == 'v' ? info->value : info->limit));
-        } else {
+        if (*at != '%') {
             pwsp_text_write(output, at, 1);
+            continue;
+        }
+        at++;
+        const int64_t number = *at == 'v' ? info->value : info->limit;
+        if (at[1] == '{') {
+            at = pwsp_fault_name(at + 1, *at == 'i' ? (int64_t)info->index : number, output);
+        } else if (*at == 'i') {
+            pwsp_text_format(output, "%llu", (unsigned long long)info->index);
+        } else {
+            pwsp_text_format(output, "%lld", (long long)number);
         }
     }
 }
@@ -4170,7 +4214,7 @@ ptowsp_status ptowsp_plan_chunk_size(const ptowsp_batch *batch, const ptowsp_pla
                                      uint32_t *out_chunk, ptowsp_plan_info *out_info) {
     ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
     if (!out_chunk) {
-        return PWSP_PLAN_FAIL(info, OUT_NULL, 0, 0);
+        return PWSP_PLAN_FAIL(info, OUT_NULL, PWSP_OUT_ONLY, 0);
     }
     *out_chunk = 0;
     pwsp_plan_range range;
@@ -4422,7 +4466,7 @@ ptowsp_status ptowsp_plan_work_bound(const ptowsp_plan_config *config,
                                      ptowsp_plan_info *out_info) {
     ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
     if (!out_count) {
-        return PWSP_PLAN_FAIL(info, OUT_NULL, 0, 0);
+        return PWSP_PLAN_FAIL(info, OUT_NULL, PWSP_OUT_ONLY, 0);
     }
     *out_count = 0;
     ptowsp_plan_config checked;
@@ -6462,7 +6506,7 @@ PWSP_INTERNAL bool pwsp_attention_cut_find(const pwsp_attention *a, ptowsp_atten
                                            pwsp_attention_cut *cut);
 
 // Checks that a cut fits a plan.
-PWSP_INTERNAL ptowsp_status pwsp_cut_check(const pwsp_attention_cut *cut,
+PWSP_INTERNAL ptowsp_status pwsp_cut_check(const pwsp_attention *a, const pwsp_attention_cut *cut,
                                            const ptowsp_attention_plan *plan,
                                            ptowsp_plan_info *info);
 
@@ -6587,6 +6631,9 @@ PWSP_INTERNAL bool pwsp_attention_cut_find(const pwsp_attention *a, ptowsp_atten
 
 PWSP_INTERNAL bool pwsp_plan_has_room(const pwsp_attention *a, const ptowsp_attention_plan *plan) {
     const uint64_t splits = a->worker_count - 1, shared = a->config.shares_merges ? splits : 0;
+    if (a->config.lane_count > pwsp_lane_capacity(plan->lane_capacity)) {
+        return false;
+    }
     if (pwsp_attention_cuts_chunks(a)) {
         return a->unit_count <= plan->unit_capacity &&
                a->merge_count + shared <= plan->merge_capacity &&
@@ -6608,18 +6655,21 @@ PWSP_INTERNAL void pwsp_attention_cut_write(const pwsp_attention *a, const pwsp_
     pwsp_write_end(&writer);
 }
 
-PWSP_INTERNAL ptowsp_status pwsp_cut_check(const pwsp_attention_cut *cut,
+PWSP_INTERNAL ptowsp_status pwsp_cut_check(const pwsp_attention *a, const pwsp_attention_cut *cut,
                                            const ptowsp_attention_plan *plan,
                                            ptowsp_plan_info *info) {
     if (cut->unit_count > UINT32_MAX) {
         return PWSP_PLAN_FAIL(info, UNITS_EXCEEDED, (int64_t)cut->unit_count, UINT32_MAX);
     }
-    const uint64_t needed[3] = {cut->unit_count, cut->merge_count, cut->slot_count};
-    const uint32_t capacities[3] = {plan->unit_capacity, plan->merge_capacity, plan->slot_capacity};
-    static const ptowsp_plan_fault faults[3] = {PTOWSP_FAULT_UNITS_SMALL, PTOWSP_FAULT_MERGES_SMALL,
+    const uint64_t needed[4] = {a->config.lane_count, cut->unit_count, cut->merge_count,
+                                cut->slot_count};
+    const uint32_t capacities[4] = {pwsp_lane_capacity(plan->lane_capacity), plan->unit_capacity,
+                                    plan->merge_capacity, plan->slot_capacity};
+    static const ptowsp_plan_fault faults[4] = {PTOWSP_FAULT_LANES_SMALL, PTOWSP_FAULT_UNITS_SMALL,
+                                                PTOWSP_FAULT_MERGES_SMALL,
                                                 PTOWSP_FAULT_SLOTS_SMALL};
     ptowsp_status status = PTOWSP_OK;
-    for (uint32_t i = 0; i < 3 && status == PTOWSP_OK; i++) {
+    for (uint32_t i = 0; i < 4 && status == PTOWSP_OK; i++) {
         if (needed[i] > capacities[i]) {
             status =
                 pwsp_plan_fail(info, faults[i], PTOWSP_NO_INDEX, (int64_t)needed[i], capacities[i]);
@@ -6656,7 +6706,7 @@ ptowsp_status ptowsp_attention_size(const ptowsp_attention_batch *batch,
                                     ptowsp_attention_sizes *out_sizes, ptowsp_plan_info *out_info) {
     ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
     if (!out_sizes) {
-        return PWSP_PLAN_FAIL(info, OUT_NULL, 0, 0);
+        return PWSP_PLAN_FAIL(info, OUT_NULL, PWSP_OUT_SIZES, 0);
     }
     memset(out_sizes, 0, sizeof *out_sizes);
     pwsp_attention a;
@@ -6757,7 +6807,7 @@ ptowsp_status ptowsp_attention_bound(const ptowsp_attention_config *config,
                                      ptowsp_plan_info *out_info) {
     ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
     if (!out_sizes) {
-        return PWSP_PLAN_FAIL(info, OUT_NULL, 0, 0);
+        return PWSP_PLAN_FAIL(info, OUT_NULL, PWSP_OUT_SIZES, 0);
     }
     memset(out_sizes, 0, sizeof *out_sizes);
     pwsp_attention a;
@@ -6816,7 +6866,7 @@ ptowsp_status ptowsp_attention_place(const ptowsp_attention_sizes *sizes, void *
     out_plan->unit_capacity = (uint32_t)sizes->unit_count;
     out_plan->merge_capacity = (uint32_t)sizes->merge_count;
     out_plan->slot_capacity = (uint32_t)sizes->slot_count;
-    out_plan->lane_count = sizes->lane_count;
+    out_plan->lane_capacity = out_plan->lane_count = sizes->lane_count;
     return PTOWSP_OK;
 }
 
@@ -6836,7 +6886,7 @@ ptowsp_status ptowsp_attention_generate(const ptowsp_attention_batch *batch,
         return status;
     }
     if (!pwsp_attention_cut_find(&a, pwsp_plan_has_room(&a, plan) ? plan : NULL, &cut)) {
-        status = pwsp_cut_check(&cut, plan, info);
+        status = pwsp_cut_check(&a, &cut, plan, info);
         if (status == PTOWSP_OK) {
             pwsp_attention_cut_write(&a, &cut, plan);
         }
@@ -7000,11 +7050,12 @@ static ptowsp_status pwsp_plan_numbers_check(const pwsp_attention *a,
     if (status != PTOWSP_OK) {
         return status;
     }
-    const uint32_t at_most[4][2] = {{plan->unit_count, plan->unit_capacity},
+    const uint32_t at_most[5][2] = {{plan->lane_count, pwsp_lane_capacity(plan->lane_capacity)},
+                                    {plan->unit_count, plan->unit_capacity},
                                     {plan->merge_count, plan->merge_capacity},
                                     {plan->slot_count, plan->slot_capacity},
                                     {a->slot_rows, plan->slot_rows}};
-    for (uint32_t i = 0; i < 4; i++) {
+    for (uint32_t i = 0; i < 5; i++) {
         if (at_most[i][0] > at_most[i][1]) {
             return PWSP_PLAN_FAIL(info, COUNT_WRONG, at_most[i][0], at_most[i][1]);
         }
@@ -8368,9 +8419,28 @@ PWSP_INLINE uint64_t pwsp_moe_base_at(const pwsp_moe_units *u, uint32_t batch, u
     return u->offsets ? u->offsets[(size_t)batch * (u->expert_count + (size_t)1) + expert] : 0;
 }
 
-// A NULL among inputs that are numbered.
-PWSP_INLINE ptowsp_status pwsp_moe_null(ptowsp_plan_info *info, uint64_t index) {
-    return pwsp_plan_fail(info, PTOWSP_FAULT_INPUT_NULL, index, 0, 0);
+// Arguments and arrays that may not be NULL: the names of PTOWSP_FAULT_INPUT_NULL.
+typedef enum pwsp_moe_input {
+    PWSP_MOE_IN_ROUTES,
+    PWSP_MOE_IN_ROUTES_IDS,
+    PWSP_MOE_IN_SCRATCH,
+    PWSP_MOE_IN_CLUSTER,
+    PWSP_MOE_IN_LOADS,
+    PWSP_MOE_IN_BATCH_COUNTS,
+    PWSP_MOE_IN_TRAFFIC,
+    PWSP_MOE_IN_COUNTS,
+    PWSP_MOE_IN_ORDER_COUNTS,
+    PWSP_MOE_IN_ORDER_OFFSETS,
+    PWSP_MOE_IN_ORDER_PAIRS,
+    PWSP_MOE_IN_PLACEMENT,
+    PWSP_MOE_IN_PLACEMENT_REPLICAS,
+    PWSP_MOE_IN_PLACEMENT_COUNTS,
+    PWSP_MOE_IN_PLACEMENT_LISTS,
+    PWSP_MOE_IN_REPLICAS
+} pwsp_moe_input;
+
+PWSP_INLINE ptowsp_status pwsp_moe_null(ptowsp_plan_info *info, pwsp_moe_input input) {
+    return pwsp_plan_fail(info, PTOWSP_FAULT_INPUT_NULL, (uint64_t)input, 0, 0);
 }
 
 PWSP_INLINE bool pwsp_moe_expert_count_is_valid(uint32_t count) {
@@ -8418,7 +8488,7 @@ typedef struct pwsp_moe_sorter {
 PWSP_INTERNAL ptowsp_status pwsp_moe_routes_check(const ptowsp_moe_routes *routes,
                                                   ptowsp_plan_info *info) {
     if (!routes) {
-        return pwsp_moe_null(info, 0);
+        return pwsp_moe_null(info, PWSP_MOE_IN_ROUTES);
     }
     if (routes->top_k == 0) {
         return PWSP_PLAN_FAIL(info, TOP_K_RANGE, 0, UINT32_MAX);
@@ -8430,7 +8500,7 @@ PWSP_INTERNAL ptowsp_status pwsp_moe_routes_check(const ptowsp_moe_routes *route
     if (pairs > PWSP_MOE_ROW_MAX) {
         return PWSP_PLAN_FAIL(info, PAIRS_EXCEEDED, pwsp_info_value(pairs), PWSP_MOE_ROW_MAX);
     }
-    return routes->ids || pairs == 0 ? PTOWSP_OK : pwsp_moe_null(info, 1);
+    return routes->ids || pairs == 0 ? PTOWSP_OK : pwsp_moe_null(info, PWSP_MOE_IN_ROUTES_IDS);
 }
 
 PWSP_INTERNAL ptowsp_status pwsp_moe_ids_check(const ptowsp_moe_routes *routes,
@@ -8447,13 +8517,13 @@ PWSP_INTERNAL ptowsp_status pwsp_moe_ids_check(const ptowsp_moe_routes *routes,
 
 static ptowsp_status pwsp_moe_order_check(const ptowsp_moe_order *order, ptowsp_plan_info *info) {
     if (!order) {
-        return PWSP_PLAN_FAIL(info, OUT_NULL, 0, 0);
+        return PWSP_PLAN_FAIL(info, OUT_NULL, PWSP_OUT_ORDER, 0);
     }
     const bool is_there[3] = {order->counts != NULL, order->offsets != NULL,
                               order->pairs || order->row_capacity == 0};
     for (uint32_t i = 0; i < 3; i++) {
         if (!is_there[i]) {
-            return pwsp_plan_fail(info, PTOWSP_FAULT_PLAN_ARRAY, i, 0, 0);
+            return pwsp_moe_null(info, (pwsp_moe_input)(PWSP_MOE_IN_ORDER_COUNTS + i));
         }
     }
     return PTOWSP_OK;
@@ -8826,7 +8896,7 @@ ptowsp_status ptowsp_moe_sort_parallel(ptowsp_context *context, const ptowsp_moe
         status = pwsp_moe_order_check(order, info);
     }
     if (status == PTOWSP_OK && !scratch && scratch_count > 0) {
-        status = pwsp_moe_null(info, 2);
+        status = pwsp_moe_null(info, PWSP_MOE_IN_SCRATCH);
     }
     if (status != PTOWSP_OK) {
         return pwsp_plan_report(context, status, info);
@@ -8908,12 +8978,14 @@ PWSP_INTERNAL ptowsp_status pwsp_moe_configure(const ptowsp_moe_config *config, 
                          ? pwsp_ceil_div_u64(config->unit_tokens, u->block_rows) * u->block_rows
                          : UINT64_MAX;
     const ptowsp_moe_cost *cost = &config->cost;
-    const double costs[3] = {cost->per_unit, cost->per_token / parts, cost->per_expert / parts};
-    const double defaults[3] = {4.0, 1.0 / parts, 64.0 / parts};
-    uint64_t fixed[3];
-    ptowsp_status status = pwsp_costs_to_grid(costs, defaults, 3, fixed, &u->grid, info);
+    // By the names of PTOWSP_FAULT_COST_INVALID: two are of attention alone.
+    const double costs[5] = {cost->per_unit, cost->per_token / parts, 0.0, 0.0,
+                             cost->per_expert / parts};
+    const double defaults[5] = {4.0, 1.0 / parts, 0.0, 0.0, 64.0 / parts};
+    uint64_t fixed[5];
+    ptowsp_status status = pwsp_costs_to_grid(costs, defaults, 5, fixed, &u->grid, info);
     if (status == PTOWSP_OK) {
-        u->unit = fixed[0], u->token = fixed[1], u->expert = fixed[2];
+        u->unit = fixed[0], u->token = fixed[1], u->expert = fixed[4];
     }
     return status;
 }
@@ -8944,7 +9016,7 @@ static ptowsp_status pwsp_moe_offsets_check(const pwsp_moe_units *u, ptowsp_plan
 
 static ptowsp_status pwsp_moe_counts_sum(pwsp_moe_units *u, ptowsp_plan_info *info) {
     if (!u->counts) {
-        return pwsp_moe_null(info, 1);
+        return pwsp_moe_null(info, PWSP_MOE_IN_BATCH_COUNTS);
     }
     uint64_t tokens = 0, units = 0, experts = 0;
     for (uint32_t e = 0; e < u->expert_count; e++) {
@@ -9207,7 +9279,7 @@ PWSP_INTERNAL ptowsp_status pwsp_moe_arrays_check(const ptowsp_moe_plan *plan,
     if (!plan->units && plan->unit_capacity > 0) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_PLAN_ARRAY, 0, 0, 0);
     }
-    return plan->unit_begin ? PTOWSP_OK : pwsp_plan_fail(info, PTOWSP_FAULT_PLAN_ARRAY, 1, 0, 0);
+    return plan->unit_begin ? PTOWSP_OK : pwsp_plan_fail(info, PTOWSP_FAULT_PLAN_ARRAY, 2, 0, 0);
 }
 
 // -- public: sizes --------------------------------------------------------------------------------
@@ -9229,7 +9301,7 @@ ptowsp_status ptowsp_moe_bound(const ptowsp_moe_config *config, const ptowsp_moe
                                ptowsp_moe_sizes *out_sizes, ptowsp_plan_info *out_info) {
     ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
     if (!out_sizes) {
-        return PWSP_PLAN_FAIL(info, OUT_NULL, 0, 0);
+        return PWSP_PLAN_FAIL(info, OUT_NULL, PWSP_OUT_SIZES, 0);
     }
     memset(out_sizes, 0, sizeof *out_sizes);
     pwsp_moe_units u;
@@ -9261,7 +9333,7 @@ ptowsp_status ptowsp_moe_size(const ptowsp_moe_batch *batch, const ptowsp_moe_co
                               ptowsp_moe_sizes *out_sizes, ptowsp_plan_info *out_info) {
     ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
     if (!out_sizes) {
-        return PWSP_PLAN_FAIL(info, OUT_NULL, 0, 0);
+        return PWSP_PLAN_FAIL(info, OUT_NULL, PWSP_OUT_SIZES, 0);
     }
     memset(out_sizes, 0, sizeof *out_sizes);
     pwsp_moe_choice choice;
@@ -9286,7 +9358,7 @@ ptowsp_status ptowsp_moe_place(const ptowsp_moe_sizes *sizes, void *block, uint6
         out_plan->unit_begin = plan.unit_begin;
         out_plan->lane_costs = plan.lane_costs;
         out_plan->unit_capacity = plan.unit_capacity;
-        out_plan->lane_count = plan.lane_count;
+        out_plan->lane_capacity = out_plan->lane_count = plan.lane_count;
     }
     return status;
 }
@@ -9306,8 +9378,13 @@ ptowsp_status ptowsp_moe_generate(const ptowsp_moe_batch *batch, const ptowsp_mo
     }
     const pwsp_moe_units u = choice.u;
     pwsp_moe_filler f = choice.f;
-    if (f.unit_count > plan->unit_capacity) {
+    const uint32_t lanes = pwsp_lane_capacity(plan->lane_capacity);
+    if (u.lane_count > lanes) {
+        status = PWSP_PLAN_FAIL(info, LANES_SMALL, u.lane_count, lanes);
+    } else if (f.unit_count > plan->unit_capacity) {
         status = PWSP_PLAN_FAIL(info, UNITS_SMALL, (int64_t)f.unit_count, plan->unit_capacity);
+    }
+    if (status != PTOWSP_OK) {
         info->work_count = f.unit_count;
         return status;
     }
@@ -9336,6 +9413,7 @@ ptowsp_attention_plan ptowsp_moe_plan_units(const ptowsp_moe_plan *plan) {
     units.unit_begin = plan->unit_begin;
     units.lane_costs = plan->lane_costs;
     units.unit_capacity = plan->unit_capacity;
+    units.lane_capacity = plan->lane_capacity;
     units.unit_count = plan->unit_count;
     units.lane_count = plan->lane_count;
     units.cost_max = plan->cost_max;
@@ -9363,8 +9441,12 @@ static ptowsp_status pwsp_moe_numbers_check(const pwsp_moe_units *u, const ptows
     if (plan->column_parts != u->parts) {
         return PWSP_PLAN_FAIL(info, COUNT_WRONG, plan->column_parts, u->parts);
     }
-    if (plan->unit_count > plan->unit_capacity) {
-        return PWSP_PLAN_FAIL(info, COUNT_WRONG, plan->unit_count, plan->unit_capacity);
+    const uint32_t at_most[2][2] = {{plan->lane_count, pwsp_lane_capacity(plan->lane_capacity)},
+                                    {plan->unit_count, plan->unit_capacity}};
+    for (uint32_t i = 0; i < 2; i++) {
+        if (at_most[i][0] > at_most[i][1]) {
+            return PWSP_PLAN_FAIL(info, COUNT_WRONG, at_most[i][0], at_most[i][1]);
+        }
     }
     if (plan->unit_begin[0] != 0) {
         return PWSP_PLAN_FAIL(info, COUNT_WRONG, plan->unit_begin[0], 0);
@@ -9487,13 +9569,18 @@ ptowsp_status ptowsp_moe_check(const ptowsp_moe_batch *batch, const ptowsp_moe_c
     return pwsp_moe_costs_check(&u, plan, info);
 }
 
+// Writes "1 expert", "2 experts".
+static void pwsp_print_count(uint64_t count, const char *noun, ptowsp_output output) {
+    pwsp_text_format(output, "%llu %s%s", (unsigned long long)count, noun, count == 1 ? "" : "s");
+}
+
 void ptowsp_moe_print(const ptowsp_moe_plan *plan, ptowsp_output output) {
     if (!plan || !plan->unit_begin || (plan->unit_count > 0 && !plan->units)) {
         return;
     }
     const uint32_t parts = plan->column_parts;
     uint32_t experts = 0, pieces = 0, reads = 0;
-    uint64_t tokens = 0;
+    uint64_t pairs = 0;
     for (uint32_t lane = 0, i = 0; lane < plan->lane_count; lane++) {
         for (bool is_first = true; i < plan->unit_begin[lane + 1]; i++, is_first = false) {
             const PTOWSP_GM ptowsp_work *unit = &plan->units[i];
@@ -9501,17 +9588,23 @@ void ptowsp_moe_print(const ptowsp_moe_plan *plan, ptowsp_output output) {
             experts += i == 0 || unit->params[1] != plan->units[i - 1].params[1];
             pieces += is_new;
             reads += is_new || is_first;
-            tokens += unit->reserved == 0 ? unit->params[3] : 0;
+            pairs += unit->reserved == 0 ? unit->params[3] : 0;
         }
     }
-    pwsp_text_format(output, "MoE plan: %llu tokens of %u experts in %u units, on %u lanes\n",
-                     (unsigned long long)tokens, (unsigned)experts, (unsigned)plan->unit_count,
-                     (unsigned)plan->lane_count);
+    const uint64_t counts[4] = {pairs, experts, plan->unit_count, plan->lane_count};
+    static const char before[4][12] = {"MoE plan: ", " of ", " in ", ", on "};
+    static const char nouns[4][8] = {"pair", "expert", "unit", "lane"};
+    for (uint32_t i = 0; i < 4; i++) {
+        pwsp_text_put(output, before[i]);
+        pwsp_print_count(counts[i], nouns[i], output);
+    }
+    pwsp_text_put(output, "\n");
     if (parts > 1) {
         pwsp_text_format(output, "columns: those of an expert in %u parts\n", (unsigned)parts);
     }
-    pwsp_text_format(output, "splits: lanes read %u %s more than there are\n",
-                     (unsigned)(reads - pieces), parts > 1 ? "parts" : "experts");
+    pwsp_text_put(output, "splits: lanes read ");
+    pwsp_print_count(reads - pieces, parts > 1 ? "part" : "expert", output);
+    pwsp_text_put(output, " more than there are\n");
     const ptowsp_attention_plan units = ptowsp_moe_plan_units(plan);
     pwsp_print_costs(&units, output);
 }
@@ -9570,7 +9663,7 @@ PWSP_INTERNAL ptowsp_status pwsp_moe_cluster_check(const ptowsp_moe_cluster *giv
                                                    ptowsp_plan_info *info) {
     memset(cluster, 0, sizeof *cluster);
     if (!given) {
-        return pwsp_moe_null(info, 0);
+        return pwsp_moe_null(info, PWSP_MOE_IN_CLUSTER);
     }
     const uint32_t experts = given->expert_count, replicas = given->replica_count;
     const uint32_t groups = given->group_count > 0 ? given->group_count : 1;
@@ -9619,7 +9712,7 @@ PWSP_INTERNAL ptowsp_status pwsp_moe_cluster_check(const ptowsp_moe_cluster *giv
 PWSP_INTERNAL ptowsp_status pwsp_moe_loads_check(const float *loads, uint64_t count,
                                                  ptowsp_plan_info *info) {
     if (!loads && count > 0) {
-        return pwsp_moe_null(info, 1);
+        return pwsp_moe_null(info, PWSP_MOE_IN_LOADS);
     }
     for (uint64_t i = 0; i < count; i++) {
         if (!(loads[i] >= 0.0f && loads[i] <= 3.4028234663852886e38f)) {
@@ -9967,10 +10060,10 @@ static bool pwsp_moe_layer_place(const pwsp_moe_placer *p, const float *loads,
 static ptowsp_status pwsp_moe_placement_check(const ptowsp_moe_placement *placement,
                                               ptowsp_plan_info *info) {
     if (!placement) {
-        return PWSP_PLAN_FAIL(info, OUT_NULL, 0, 0);
+        return PWSP_PLAN_FAIL(info, OUT_NULL, PWSP_OUT_PLACEMENT, 0);
     }
     return placement->replica_experts ? PTOWSP_OK
-                                      : pwsp_plan_fail(info, PTOWSP_FAULT_PLAN_ARRAY, 0, 0, 0);
+                                      : pwsp_moe_null(info, PWSP_MOE_IN_PLACEMENT_REPLICAS);
 }
 
 ptowsp_status ptowsp_moe_rebalance(const ptowsp_moe_cluster *cluster, const float *loads,
@@ -10027,7 +10120,7 @@ ptowsp_status ptowsp_moe_index(const ptowsp_moe_cluster *cluster,
         status = pwsp_moe_placement_check(placement, info);
     }
     if (status == PTOWSP_OK && !placement->expert_counts) {
-        status = pwsp_plan_fail(info, PTOWSP_FAULT_PLAN_ARRAY, 1, 0, 0);
+        status = pwsp_moe_null(info, PWSP_MOE_IN_PLACEMENT_COUNTS);
     }
     if (status != PTOWSP_OK) {
         return status;
@@ -10090,11 +10183,13 @@ ptowsp_status ptowsp_moe_share(const ptowsp_moe_routes *routes,
     ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
     ptowsp_status status = pwsp_moe_routes_check(routes, info);
     if (status == PTOWSP_OK && (!next || !out_ids)) {
-        status = PWSP_PLAN_FAIL(info, OUT_NULL, 0, 0);
+        status = PWSP_PLAN_FAIL(info, OUT_NULL, next ? PWSP_OUT_IDS : PWSP_OUT_NEXT, 0);
     }
     if (status == PTOWSP_OK &&
         (!placement || !placement->expert_counts || !placement->expert_replicas)) {
-        status = pwsp_moe_null(info, 2);
+        status = pwsp_moe_null(info, !placement                  ? PWSP_MOE_IN_PLACEMENT
+                                     : !placement->expert_counts ? PWSP_MOE_IN_PLACEMENT_COUNTS
+                                                                 : PWSP_MOE_IN_PLACEMENT_LISTS);
     }
     if (status == PTOWSP_OK) {
         status = pwsp_moe_shares_check(routes, placement, info);
@@ -10451,7 +10546,7 @@ ptowsp_status ptowsp_moe_move(const ptowsp_moe_cluster *cluster, const float *lo
     pwsp_moe_cluster c;
     ptowsp_status status = pwsp_moe_cluster_check(cluster, &c, info);
     if (status == PTOWSP_OK && !replica_experts) {
-        status = pwsp_plan_fail(info, PTOWSP_FAULT_PLAN_ARRAY, 0, 0, 0);
+        status = pwsp_moe_null(info, PWSP_MOE_IN_REPLICAS);
     }
     if (status == PTOWSP_OK) {
         status = pwsp_moe_scratch_check(&c, scratch, scratch_bytes, info);
@@ -10574,11 +10669,11 @@ ptowsp_status ptowsp_moe_look(const PTOWSP_GM uint32_t *counts, uint32_t count, 
                               ptowsp_plan_info *out_info) {
     ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
     if (!out_balance) {
-        return PWSP_PLAN_FAIL(info, OUT_NULL, 0, 0);
+        return PWSP_PLAN_FAIL(info, OUT_NULL, PWSP_OUT_BALANCE, 0);
     }
     memset(out_balance, 0, sizeof *out_balance);
     if (!counts) {
-        return pwsp_moe_null(info, 0);
+        return pwsp_moe_null(info, PWSP_MOE_IN_COUNTS);
     }
     if (!pwsp_moe_expert_count_is_valid(count)) {
         return PWSP_PLAN_FAIL(info, EXPERTS_COUNT, count, PTOWSP_MOE_EXPERT_MAX);
@@ -10620,7 +10715,7 @@ ptowsp_status ptowsp_moe_history_add(PTOWSP_GM float *loads, uint32_t count,
     PWSP_ROUND_APART
     ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
     if (count > 0 && (!loads || !counts)) {
-        return pwsp_moe_null(info, loads ? 1 : 0);
+        return pwsp_moe_null(info, loads ? PWSP_MOE_IN_COUNTS : PWSP_MOE_IN_LOADS);
     }
     if (!(decay >= 0.0 && decay <= 1.0)) {
         return PWSP_PLAN_FAIL(info, DECAY_INVALID, 0, 0);
@@ -10857,7 +10952,7 @@ PWSP_INTERNAL ptowsp_status pwsp_tree_check(const ptowsp_prefix_tree *tree,
                               !tree->scratch};
     for (uint32_t i = 0; i < 5; i++) {
         if (are_null[i]) {
-            return PWSP_PLAN_FAIL(info, TREE_NULL, i, 0);
+            return PWSP_PLAN_FAIL(info, TREE_NULL, i + 1, 0);
         }
     }
     return PTOWSP_OK;
@@ -12127,7 +12222,7 @@ ptowsp_status ptowsp_prefix_size(const ptowsp_attention_batch *batch,
                                  ptowsp_prefix_sizes *out_sizes, ptowsp_plan_info *out_info) {
     ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
     if (!out_sizes) {
-        return PWSP_PLAN_FAIL(info, OUT_NULL, 0, 0);
+        return PWSP_PLAN_FAIL(info, OUT_NULL, PWSP_OUT_SIZES, 0);
     }
     memset(out_sizes, 0, sizeof *out_sizes);
     pwsp_prefix_work w;
@@ -12179,7 +12274,7 @@ ptowsp_status ptowsp_prefix_bound(const ptowsp_attention_config *config,
                                   ptowsp_prefix_sizes *out_sizes, ptowsp_plan_info *out_info) {
     ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
     if (!out_sizes) {
-        return PWSP_PLAN_FAIL(info, OUT_NULL, 0, 0);
+        return PWSP_PLAN_FAIL(info, OUT_NULL, PWSP_OUT_SIZES, 0);
     }
     memset(out_sizes, 0, sizeof *out_sizes);
     ptowsp_attention_sizes flat, *sizes = &out_sizes->attention;
@@ -12304,7 +12399,7 @@ static ptowsp_status pwsp_prefix_room_check(const pwsp_prefix_work *w, uint32_t 
                                   capacities[i]);
         }
     }
-    return pwsp_cut_check(&w->cut, &plan->attention, info);
+    return pwsp_cut_check(&w->a, &w->cut, &plan->attention, info);
 }
 
 // Writes requests and their tokens.

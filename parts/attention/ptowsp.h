@@ -115,16 +115,16 @@
 //
 // CONTENTS
 //
-//    1. Build configuration                 190     8. Merging                            1103
-//    2. Status and errors                   297     9. Attention plans                    1152
-//    3. Contexts and threads                363    10. Attention kernels                  1656
-//    4. Sinks                               529    11. MoE plans                          1924
-//    5. Work and tiers                      558    12. Prefix trees                       2352
-//    6. Chunk plans                         711    32. Spaces                             2636
-//    7. Dispatch                           1033    33. Utilities                          2695
+//    1. Build configuration                 190     8. Merging                            1115
+//    2. Status and errors                   297     9. Attention plans                    1164
+//    3. Contexts and threads                363    10. Attention kernels                  1675
+//    4. Sinks                               529    11. MoE plans                          1943
+//    5. Work and tiers                      558    12. Prefix trees                       2375
+//    6. Chunk plans                         711    32. Spaces                             2662
+//    7. Dispatch                           1045    33. Utilities                          2721
 //
-//   Appendix C. Macros                             2707
-//   Appendix D. Index of functions                 2915
+//   Appendix C. Macros                             2733
+//   Appendix D. Index of functions                 2941
 //
 // WORDS
 //
@@ -775,10 +775,11 @@ typedef struct ptowsp_plan_config {
 
 // The faults that this section reports, in the order of the checks, and then the faults that
 // sections 9 to 12 add, with the status and the text of each. `%i` is info.index, `%v` info.value
-// and `%l` info.limit.
+// and `%l` info.limit. Names follow in braces where the number stands for one: 1 is b in {a|b|c}.
 #define PTOWSP_PLAN_FAULTS(FAULT)                                                                  \
     FAULT(NONE, OK, "no fault")                                                                    \
-    FAULT(OUT_NULL, INVALID_PARAMS, "the output pointer is NULL")                                  \
+    FAULT(OUT_NULL, INVALID_PARAMS,                                                                \
+          "%v{the output pointer|out_sizes|order|placement|next|out_ids|out_balance} is NULL")     \
     FAULT(CHUNKS_UNKNOWN, INVALID_PARAMS, "config.chunks has the unknown value %v")                \
     FAULT(CHUNK_ORDER, INVALID_PARAMS, "chunk_min %v is greater than chunk_max %l")                \
     FAULT(TIERS_NULL, INVALID_PARAMS, "tiers is NULL with tier_count %v")                          \
@@ -810,9 +811,11 @@ typedef struct ptowsp_plan_config {
     FAULT(GRAIN_PAGES, INVALID_PARAMS, "grain %v is not a multiple of page_size %l")               \
     FAULT(GRAIN_CHUNK, INVALID_PARAMS, "grain %v does not divide chunk %l")                        \
     FAULT(COST_INVALID, INVALID_PARAMS,                                                            \
-          "cost %i (of per_unit, ...) is negative, no number or out of range")                     \
+          "cost.%i{per_unit|per_token|per_row_token|per_merged_row|per_expert} is "                \
+          "negative, NaN or out of range")                                                         \
     FAULT(COST_APART, INVALID_PARAMS,                                                              \
-          "cost %i (of per_unit, ...) is over 2^%l times the smallest")                            \
+          "cost.%i{per_unit|per_token|per_row_token|per_merged_row|per_expert} is "                \
+          "over 2^%l times the smallest")                                                          \
     FAULT(QUERY_NEGATIVE, INVALID_PARAMS, "sequence %i has the negative query length %v")          \
     FAULT(QUERY_LONG, INVALID_PARAMS,                                                              \
           "sequence %i has %v queries for %l KV tokens, under is_causal")                          \
@@ -821,7 +824,9 @@ typedef struct ptowsp_plan_config {
     FAULT(COST_OVERFLOW, LIMIT_EXCEEDED,                                                           \
           "the cost of the batch exceeds 2^%l of the planner's grid")                              \
     FAULT(PLAN_NULL, INVALID_PARAMS, "plan is NULL")                                               \
-    FAULT(PLAN_ARRAY, INVALID_PARAMS, "array %i of the plan is NULL")                              \
+    FAULT(PLAN_ARRAY, INVALID_PARAMS,                                                              \
+          "plan.%i{units|merges|unit_begin|merge_begin} is NULL: was the plan placed?")            \
+    FAULT(LANES_SMALL, BUFFER_OVERFLOW, "%v lanes do not fit the plan, which has room for %l")     \
     FAULT(UNITS_SMALL, BUFFER_OVERFLOW, "%v units do not fit the plan, which holds %l")            \
     FAULT(MERGES_SMALL, BUFFER_OVERFLOW, "%v merges do not fit the plan, which holds %l")          \
     FAULT(SLOTS_SMALL, BUFFER_OVERFLOW, "%v slots do not fit the scratch, which holds %l")         \
@@ -834,7 +839,10 @@ typedef struct ptowsp_plan_config {
     FAULT(UNIT_MISSING, INVALID_PARAMS, "unit %i should be of sequence %l, and is not there")      \
     FAULT(UNIT_EXTRA, INVALID_PARAMS, "unit %i is beyond what the batch has")                      \
     FAULT(MERGE_WRONG, INVALID_PARAMS, "merge %i has the value %v where %l belongs")               \
-    FAULT(INPUT_NULL, INVALID_PARAMS, "input %i is NULL")                                          \
+    FAULT(INPUT_NULL, INVALID_PARAMS,                                                              \
+          "%i{routes|routes.ids|scratch|cluster|loads|batch.counts|traffic|counts|order.counts|"   \
+          "order.offsets|order.pairs|placement|placement.replica_experts|placement.expert_counts|" \
+          "placement.expert_replicas|replica_experts} is NULL")                                    \
     FAULT(TOP_K_RANGE, INVALID_PARAMS, "top_k %v is not in 1 to %l")                               \
     FAULT(EXPERTS_COUNT, INVALID_PARAMS, "%v experts or replicas are not in 1 to %l")              \
     FAULT(PAIRS_EXCEEDED, LIMIT_EXCEEDED, "%v pairs or rows are more than %l")                     \
@@ -846,7 +854,7 @@ typedef struct ptowsp_plan_config {
     FAULT(GROUPS_DIVIDE, INVALID_PARAMS, "%v experts cannot be divided into %l groups")            \
     FAULT(NODES_DIVIDE, INVALID_PARAMS, "%v ranks or groups cannot be divided among %l nodes")     \
     FAULT(REPLICAS_FEW, INVALID_PARAMS, "%v replicas are fewer than the %l experts")               \
-    FAULT(LOAD_INVALID, INVALID_PARAMS, "load %i is negative, infinite or no number")              \
+    FAULT(LOAD_INVALID, INVALID_PARAMS, "load %i is negative, infinite or NaN")                    \
     FAULT(SCRATCH_SMALL, BUFFER_OVERFLOW, "the scratch has %v bytes of the %l that are needed")    \
     FAULT(STRIDE_SMALL, BUFFER_OVERFLOW, "expert %i has %v replicas, and the stride is %l")        \
     FAULT(REPLICAS_MANY, INVALID_PARAMS,                                                           \
@@ -857,9 +865,12 @@ typedef struct ptowsp_plan_config {
           "expert %i has %v where a count or a replica up to %l belongs")                          \
     FAULT(PATTERN_UNKNOWN, INVALID_PARAMS, "pattern has the unknown value %v")                     \
     FAULT(SKEW_RANGE, INVALID_PARAMS, "skew is not in 1 to expert_count / top_k")                  \
-    FAULT(TREE_NULL, INVALID_PARAMS, "the tree, or array %v of it, is NULL")                       \
+    FAULT(TREE_NULL, INVALID_PARAMS,                                                               \
+          "%v{tree|tree.order|tree.common|tree.owners|tree.nodes|tree.scratch} is NULL: "          \
+          "was the tree placed?")                                                                  \
     FAULT(TREE_FULL, BUFFER_OVERFLOW, "%v requests do not fit the tree, which holds %l")           \
-    FAULT(BLOCKS_NULL, INVALID_PARAMS, "array %v of block ids or of the given tree is NULL")       \
+    FAULT(BLOCKS_NULL, INVALID_PARAMS,                                                             \
+          "%v{block_ids|block_begin|parents|node_tokens|request_nodes} is NULL")                   \
     FAULT(BLOCK_TOKENS, INVALID_PARAMS, "block_tokens is 0")                                       \
     FAULT(BLOCKS_ORDER, INVALID_PARAMS, "the blocks of request %i end at %v, before they begin")   \
     FAULT(BLOCKS_MANY, INVALID_PARAMS, "request %i has %v blocks, where its KV fills %l")          \
@@ -878,7 +889,8 @@ typedef struct ptowsp_plan_config {
     FAULT(TREE_WINDOW, INVALID_PARAMS, "prefix plans have no window, and config.window is %v")     \
     FAULT(TREE_SHARES, INVALID_PARAMS, "prefix plans have no shared merges")                       \
     FAULT(TREE_OTHER, INVALID_PARAMS, "position %i shares %v tokens, of %l that can be shared")    \
-    FAULT(PREFIX_ARRAY, INVALID_PARAMS, "array %i of the prefix plan is NULL")                     \
+    FAULT(PREFIX_ARRAY, INVALID_PARAMS,                                                            \
+          "plan.%i{segments|requests|tokens|joins} is NULL: was the plan placed?")                 \
     FAULT(SEGMENTS_SMALL, BUFFER_OVERFLOW, "%v segments do not fit the plan, which holds %l")      \
     FAULT(REQUESTS_SMALL, BUFFER_OVERFLOW, "%v requests do not fit the plan, which holds %l")      \
     FAULT(TOKENS_SMALL, BUFFER_OVERFLOW, "%v query tokens do not fit the plan, which holds %l")    \
@@ -893,7 +905,7 @@ typedef struct ptowsp_plan_config {
     FAULT(COLUMN_PARTS, INVALID_PARAMS, "column_parts %v is above %l")                             \
     FAULT(POSITIONS_COUNT, INVALID_PARAMS, "positions are of %v sequences, and the batch has %l")  \
     FAULT(POSITIONS_ALONE, INVALID_PARAMS,                                                         \
-          "positions.query_first is NULL, but not array %v of positions")                          \
+          "positions.%v{|query_stride|kv_first|kv_stride} is given without query_first")           \
     FAULT(POSITIONS_AFTER, INVALID_PARAMS, "positions.after is given, and config.is_causal")       \
     FAULT(POSITION_FIRST, INVALID_PARAMS, "sequence %i begins at the negative position %v")        \
     FAULT(POSITION_STRIDE, INVALID_PARAMS, "sequence %i has positions with the stride %v")         \
@@ -1276,8 +1288,9 @@ PTOWSP_API PTOWSP_AICORE float ptowsp_merge_partials(const ptowsp_partial *state
 // enough, and bits of the mask from token max(0, c - before) on hide the rest. For documents
 // that are packed into one sequence use the mask alone, or make each a sequence, which reads less.
 //
-// Cost     Planning with positions takes 10 to 45 ns more for each tile of a head. A decode step of
-//          256 sequences and 8 heads on 264 lanes takes 45 to 70 us, and 25 us without positions.
+// Cost     A decode step of 256 sequences and 8 heads on 264 lanes takes 4 to 6 us, and 23 us with a
+//          window. With positions it takes 18 us, and 30 us with windows of its own in `before`.
+//          So in decode steps, positions add 6 to 14 ns for each tile.
 //
 // Captured launches. A launch of fixed size, as in a CUDA graph, is captured once over the
 // capacities of a plan, and serves every later step:
@@ -1413,18 +1426,23 @@ typedef struct ptowsp_attention_sizes {
 
 // A plan. Set the first part, by ptowsp_attention_place or by hand; planning fills the second.
 // Nothing in it points into itself or to the batch: it may be copied, with its arrays, to a device.
+//
+// In a plan that you set up by hand with lane_capacity 0, the arrays by lane must have room for the
+// lane_count of every configuration that you plan with.
 typedef struct ptowsp_attention_plan {
     PTOWSP_GM ptowsp_work *units;     // [unit_capacity]
     PTOWSP_GM ptowsp_work *merges;    // [merge_capacity]; may be NULL with capacity 0
-    PTOWSP_GM uint32_t *unit_begin;   // [lane_count + 1]: lane l has units [l] to [l + 1]
-    PTOWSP_GM uint32_t *merge_begin;  // [lane_count + 1]
-    PTOWSP_GM double *lane_costs;     // [lane_count] predicted; may be NULL
+    PTOWSP_GM uint32_t *unit_begin;   // [lanes + 1]: lane l has units [l] to [l + 1]
+    PTOWSP_GM uint32_t *merge_begin;  // [lanes + 1]
+    PTOWSP_GM double *lane_costs;     // [lanes] predicted; may be NULL
     uint32_t unit_capacity, merge_capacity;
     uint32_t slot_capacity;  // slots for which you have scratch
+    uint32_t lane_capacity;  // lanes for which the three arrays have room; 0: not checked
 
     uint32_t unit_count, merge_count, slot_count;
     uint32_t tile_count;  // of all sequences and heads; units beyond them are the price of splits
-    uint32_t lane_count, tile_tokens, group;
+    uint32_t lane_count;  // of the configuration; ptowsp_attention_place sets it to lane_capacity
+    uint32_t tile_tokens, group;
     uint32_t slot_rows;          // rows of a slot; a smaller tile leaves the last ones unused
     double cost_max, cost_mean;  // of lanes
 } ptowsp_attention_plan;
@@ -1456,8 +1474,9 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_size(const ptowsp_attenti
 // Places the arrays of a plan for `sizes` in one block of sizes->block_bytes, aligned to 8, and
 // sets the capacities and lane_count; the rest of the plan becomes zero. For a device, copy the
 // block.
-// Errors   INVALID_PARAMS (a NULL, a block that is not aligned), LIMIT_EXCEEDED (sizes beyond 32
-//          bits), BUFFER_OVERFLOW (block_bytes too small).
+// Errors   INVALID_PARAMS (a NULL, a block that is not aligned to 8, or sizes of 0 lanes),
+//          LIMIT_EXCEEDED (more than 2^32 - 1 units, merges or slots), BUFFER_OVERFLOW (block_bytes
+//          below the bytes that the sizes need). The plan is untouched.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_place(const ptowsp_attention_sizes *sizes,
                                                              void *block, uint64_t block_bytes,
                                                              ptowsp_attention_plan *out_plan);
@@ -1468,8 +1487,8 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attention_place(const ptowsp_attent
 //          counts or costs out of range). INVALID_PARAMS of positions (negative or beyond
 //          INT32_MAX; strides below 1; sinks below 0 or beyond the KV; arrays of fewer sequences,
 //          or an array without one that it needs). UNSUPPORTED_SIZE (a KV length that no tier
-//          covers), LIMIT_EXCEEDED, BUFFER_OVERFLOW (info.value of info.limit; the plan is
-//          untouched).
+//          covers), LIMIT_EXCEEDED, BUFFER_OVERFLOW (lanes, units, merges or slots: info.value of
+//          info.limit; the plan is untouched).
 // Cost     O(sequences + tiles + lanes) and the writing of units, once if the plan has the sizes of
 //          ptowsp_attention_bound, else twice. Small batches are worth several attempts. Where
 //          lane_speeds differ and many lanes share a sequence, up to O(lanes^2) and more.
@@ -2130,11 +2149,13 @@ typedef struct ptowsp_moe_sizes {
 // A plan. Set the first part, by ptowsp_moe_place or by hand; planning fills the second.
 typedef struct ptowsp_moe_plan {
     PTOWSP_GM ptowsp_work *units;    // [unit_capacity]
-    PTOWSP_GM uint32_t *unit_begin;  // [lane_count + 1]: lane l has units [l] to [l + 1]
-    PTOWSP_GM double *lane_costs;    // [lane_count] predicted; may be NULL
+    PTOWSP_GM uint32_t *unit_begin;  // [lanes + 1]: lane l has units [l] to [l + 1]
+    PTOWSP_GM double *lane_costs;    // [lanes] predicted; may be NULL
     uint32_t unit_capacity;
+    uint32_t lane_capacity;  // lanes for which the arrays have room; 0: not checked
 
-    uint32_t unit_count, lane_count;
+    uint32_t unit_count;
+    uint32_t lane_count;         // of the configuration; ptowsp_moe_place sets it to lane_capacity
     double cost_max, cost_mean;  // of lanes
     uint32_t column_parts;       // of each expert; 1 to config.column_parts
 } ptowsp_moe_plan;
@@ -2157,15 +2178,17 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_size(const ptowsp_moe_batch *ba
                                                       ptowsp_moe_sizes *out_sizes,
                                                       ptowsp_plan_info *out_info);
 
-// Places the arrays of a plan in one block. Rules and errors as ptowsp_attention_place.
+// Places the arrays of a plan in one block, as ptowsp_attention_place.
+// Errors   INVALID_PARAMS (a NULL, a block that is not aligned to 8, or sizes of 0 lanes),
+//          LIMIT_EXCEEDED (more than 2^32 - 1 units), BUFFER_OVERFLOW (block_bytes too small).
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_place(const ptowsp_moe_sizes *sizes, void *block,
                                                        uint64_t block_bytes,
                                                        ptowsp_moe_plan *out_plan);
 
 // Plans a step.
 //
-// Errors   INVALID_PARAMS, LIMIT_EXCEEDED, BUFFER_OVERFLOW (info.value of info.limit; the plan is
-//          untouched; info.work_count is the number needed).
+// Errors   INVALID_PARAMS, LIMIT_EXCEEDED, BUFFER_OVERFLOW (lanes or units: info.value of
+//          info.limit; the plan is untouched; info.work_count is the number of units needed).
 // Cost     Some 20 walks over counts and lanes, and the writing of units. With column_parts as many
 //          for each number of parts that is tried; few if one part keeps the lanes busy.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_generate(const ptowsp_moe_batch *batch,
@@ -2577,7 +2600,10 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_prefix_size(const ptowsp_attention_
                                                          ptowsp_prefix_sizes *out_sizes,
                                                          ptowsp_plan_info *out_info);
 
-// Places the arrays of a plan in one block. Errors as ptowsp_attention_place.
+// Places the arrays of a plan in one block, as ptowsp_attention_place.
+// Errors   INVALID_PARAMS (a NULL, a block that is not aligned to 8, or sizes of 0 lanes),
+//          LIMIT_EXCEEDED (more than 2^32 - 1 units, merges, slots or joins), BUFFER_OVERFLOW
+//          (block_bytes too small).
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_prefix_place(const ptowsp_prefix_sizes *sizes,
                                                           void *block, uint64_t block_bytes,
                                                           ptowsp_prefix_plan *out_plan);
@@ -2915,33 +2941,34 @@ PTOWSP_DEFINE_SPACE(ptowsp_moe_space, PTOWSP_MOE_DIMS)
 // Appendix D. Index of functions
 // -------------------------------------------------------------------------------------------------
 //
-//      ptowsp_              clock_ns 2704, decode_tiers 708, hash 2701, parallel_for 480,
+//      ptowsp_              clock_ns 2730, decode_tiers 708, hash 2727, parallel_for 480,
 //                           processor_count 466, tier_find 699, version 280
-//      ptowsp_attend_       bytes 1918, check 1839, compute 1906, convert 1913, join 1877,
-//                           merge 1873, place 1829, run 1860, run_worker 1853, size 1822,
-//                           unit_of 1895, unit_rows 1899, variant 1921, work 1869
-//      ptowsp_attention_    accs 1568, bound 1444, check 1498, export 1549, generate 1476,
-//                           is_invariant 1506, job_check 1640, lane_merges 1515, lane_units 1510,
-//                           merge_row 1573, place 1461, print 1553, progress_size 1616, run 1652,
-//                           run_serial 1644, run_worker 1632, see 1489, size 1451, states 1564,
-//                           unit_rows 1523
+//      ptowsp_attend_       bytes 1937, check 1858, compute 1925, convert 1932, join 1896,
+//                           merge 1892, place 1848, run 1879, run_worker 1872, size 1841,
+//                           unit_of 1914, unit_rows 1918, variant 1940, work 1888
+//      ptowsp_attention_    accs 1587, bound 1462, check 1517, export 1568, generate 1495,
+//                           is_invariant 1525, job_check 1659, lane_merges 1534, lane_units 1529,
+//                           merge_row 1592, place 1480, print 1572, progress_size 1635, run 1671,
+//                           run_serial 1663, run_worker 1651, see 1508, size 1469, states 1583,
+//                           unit_rows 1542
 //      ptowsp_context_      create 443, destroy 449, error 452, fail 456, lane_count 459,
 //                           run_worker 516
-//      ptowsp_dispatch_     mpmd 1097, serial 1066, spmd 1077
-//      ptowsp_merge_        add 1131, clear 1128, finish 1137, partials 1147
-//      ptowsp_moe_          bound 2149, check 2179, column_begin 2188, column_end 2195,
-//                           combine 2060, generate 2171, history_add 2241, index 2334, look 2232,
-//                           move 2325, place 2161, plan_units 2214, print 2210, rebalance 2300,
-//                           row_bound 2028, scratch_bytes 2291, share 2344, size 2155, sort 2036,
-//                           sort_parallel 2046, unit_rows 2202
+//      ptowsp_dispatch_     mpmd 1109, serial 1078, spmd 1089
+//      ptowsp_merge_        add 1143, clear 1140, finish 1149, partials 1159
+//      ptowsp_moe_          bound 2170, check 2202, column_begin 2211, column_end 2218,
+//                           combine 2079, generate 2194, history_add 2264, index 2357, look 2255,
+//                           move 2348, place 2184, plan_units 2237, print 2233, rebalance 2323,
+//                           row_bound 2047, scratch_bytes 2314, share 2367, size 2176, sort 2055,
+//                           sort_parallel 2065, unit_rows 2225
 //      ptowsp_output_       to_buffer 552, to_file 555
-//      ptowsp_plan_         chunk_size 967, explain 1030, generate 990, generate_parallel 1008,
-//                           generate_range 998, is_invariant 1507, total_work 975, work_bound 1024
-//      ptowsp_prefix_       add 2556, bound 2567, build 2539, build_given 2547, check 2602,
-//                           generate 2591, join_row 2627, place 2581, print 2609,
-//                           progress_size 2633, remove 2559, size 2574, tree_bytes 2529,
-//                           tree_place 2530, unit_tokens 2615
-//      ptowsp_space_        at 2685, index 2683, make 2678, multiply 2714, total 2682
+//      ptowsp_plan_         chunk_size 979, explain 1042, generate 1002, generate_parallel 1020,
+//                           generate_range 1010, is_invariant 1526, total_work 987,
+//                           work_bound 1036
+//      ptowsp_prefix_       add 2579, bound 2590, build 2562, build_given 2570, check 2628,
+//                           generate 2617, join_row 2653, place 2607, print 2635,
+//                           progress_size 2659, remove 2582, size 2597, tree_bytes 2552,
+//                           tree_place 2553, unit_tokens 2641
+//      ptowsp_space_        at 2711, index 2709, make 2704, multiply 2740, total 2708
 //      ptowsp_status_       name 345, text 346
 //      ptowsp_work_         batch 616, column_part 634, create 684, destroy 688, expert 619,
 //                           head 604, is_first 661, is_last 664, is_valid 654, is_whole 657,
