@@ -6,7 +6,6 @@
 #define PTOISA_SHIM_H
 
 // == src/base/number.h =============================================================================
-
 // Floating-point numbers as text and back: exact, correctly rounded, and the same in every locale.
 // The C library's printf and strtod take the decimal point from the locale, so nothing in src uses
 // them for floating-point numbers. Needs no other room: the emitter and the shim carry it as well.
@@ -350,7 +349,6 @@ PWSP_NUMBER_API pwsp_number_text pwsp_shortest(double number, bool is_f32) {
 #endif
 
 // == src/isa/isa.h =================================================================================
-
 // PTO-ISA on a CPU: tiles, windows of global memory, cores, and the table of instructions. The
 // instructions themselves are in the files beside this one.
 //
@@ -855,7 +853,6 @@ PTOISA_FN const char *ptoisa_pipe_name(ptoisa_pipe pipe) {
 #endif
 
 // == src/isa/simd.h ================================================================================
-
 // Which vector code this build has and this machine can run.
 //
 // Hot loops exist as portable C and as variants for x86-64 (AVX2, AVX-512), compiled by function
@@ -935,7 +932,6 @@ PTOISA_INLINE bool ptoisa_has_avx512(void) {
 #endif
 
 // == src/isa/tile.h ================================================================================
-
 // Tiles and windows: making them, where their elements are, and single elements as numbers.
 
 #ifndef PTOISA_TILE_H
@@ -1171,7 +1167,6 @@ PTOISA_INLINE double ptoisa_get(const ptoisa_tile *tile, uint32_t r, uint32_t c)
 #endif
 
 // == src/isa/machine.h =============================================================================
-
 // The machines that are built in: Ascend 910B (A2/A3) and 950PR (A5).
 //
 // Rates are for one core, in 1/100 GiB/s, in the order of ptoisa_path. They hold for a core that
@@ -1224,7 +1219,6 @@ PTOISA_FN const ptoisa_machine *ptoisa_machine_950pr(void) {
 #endif
 
 // == src/isa/timing_fitted.h =======================================================================
-
 // The constants of the measured machines, by tools/fit: do not edit. Cycles of A2/A3 are of
 // 1,800 MHz, rates are bytes in 100 cycles. cost_timed.h and timing.h use them.
 
@@ -1313,7 +1307,6 @@ PTOISA_FN const ptoisa_machine *ptoisa_machine_950pr(void) {
 #endif
 
 // == src/isa/timing.h ==============================================================================
-
 // The measured machines: Ascend 910B (A2/A3) and 950PR (A5).
 //
 // Unlike the machines of machine.h, whose rates are public and whose transfers have no latency,
@@ -1399,7 +1392,6 @@ PTOISA_INLINE bool ptoisa_has(const ptoisa_issue_info *info, ptoisa_mechanism me
 #endif
 
 // == src/isa/cost_a2a3.h ===========================================================================
-
 // The cycles of instructions on the vector unit of A2/A3, from public constants, which their
 // authors calibrated on a 910B3.
 //
@@ -1813,7 +1805,6 @@ PTOISA_FN uint64_t ptoisa_cost_vector(const ptoisa_issue_info *info) {
 #endif
 
 // == src/isa/cost_a5.h =============================================================================
-
 // The cycles of instructions on the vector unit of A5, whose vector instructions work on registers.
 // Each tile instruction is a function of its own: it always pays its start and its end, and loops
 // over registers of 256 bytes. So nothing depends on whether the pipe had run empty.
@@ -1932,7 +1923,6 @@ PTOISA_FN uint64_t ptoisa_cost_vector_a5(const ptoisa_issue_info *info) {
 #endif
 
 // == src/isa/cost.h ================================================================================
-
 // How long an instruction takes, and on which pipe.
 //
 // The unit model counts elements. The models of A2/A3 and A5 go by the pipe: a transfer takes the
@@ -2117,7 +2107,6 @@ PTOISA_FN uint64_t ptoisa_cost_device(const ptoisa_issue_info *info,
 #endif
 
 // == src/isa/cost_timed.h ==========================================================================
-
 // How long an instruction takes on a measured machine (timing.h), mechanism by mechanism. Each has a
 // row in PTOISA_MECHANISMS and can be switched off.
 //
@@ -2411,7 +2400,6 @@ PTOISA_FN uint64_t ptoisa_cost_timed(const ptoisa_issue_info *info) {
 #endif
 
 // == src/isa/cost_models.h =========================================================================
-
 // The function that each model has for the cycles of an instruction.
 //
 // A model is a row of PTOISA_MODELS (isa.h) and its function ptoisa_cost_of_<...> here, with a file
@@ -2464,7 +2452,6 @@ PTOISA_FN uint64_t ptoisa_cost(const ptoisa_core *core, const ptoisa_issue_info 
 #endif
 
 // == src/isa/core.h ================================================================================
-
 // A core: its clocks, its flags, and the steps that every instruction takes before it computes.
 //
 // Each pipe has a clock. An instruction begins when its pipe is done with the one before, and ends
@@ -2860,7 +2847,6 @@ PTOISA_FN bool ptoisa_check_operand(ptoisa_core *core, ptoisa_op op, const char 
 #endif
 
 // == src/isa/view.h ================================================================================
-
 // Views: all moves of elements between tiles, and between tiles and global memory, go through them.
 //
 // In every layout the place of element (r, c) is the sum of a part that depends on r and a part
@@ -3293,7 +3279,6 @@ PTOISA_FN void ptoisa_fill(ptoisa_view d, uint32_t rows, uint32_t cols, uint32_t
 #endif
 
 // == src/isa/cast.h ================================================================================
-
 // Arrays of one element type to another, and single elements in every rounding mode.
 //
 // The hot pairs are loops over the compiler's own vector types, which gcc and clang turn into
@@ -3796,7 +3781,6 @@ PTOISA_FN uint64_t ptoisa_bits_of(double x, ptoisa_dtype dtype) {
 #endif
 
 // == src/isa/move.h ================================================================================
-
 // Moves: TLOAD, TSTORE, TMOV, TEXTRACT, TINSERT, and TPRINT.
 //
 // All are one copy between two views (view.h). On the way out of L0C the fixpipe may apply ReLU, a
@@ -4512,7 +4496,6 @@ PTOISA_FN void ptoisa_tinsert_fp(ptoisa_core *core, const ptoisa_tile *d, const 
 #endif
 
 // == src/isa/fifo.h ================================================================================
-
 // FIFOs between the cube core of a block and its two vector cores: TALLOC, TPUSH, TPOP, TFREE.
 //
 // A block is one cube core and two vector cores (sub-blocks 0 and 1), each a ptoisa_core with its
@@ -5214,7 +5197,6 @@ PTOISA_FN uint64_t ptoisa_block_cycles(const ptoisa_core *const *cores, uint32_t
 #endif
 
 // == src/isa/shape.h ===============================================================================
-
 // Instructions that rearrange or make elements: transposes, fills, pads, joins, ramps, triangles;
 // and the two that only look at a tile in another way, TSUBVIEW and TRESHAPE, which take no time.
 
@@ -5580,7 +5562,6 @@ PTOISA_INLINE ptoisa_tile ptoisa_treshape(const ptoisa_tile *d_shape, const ptoi
 #endif
 
 // == src/isa/convert.h =============================================================================
-
 // TCVT, TQUANT, TDEQUANT: elements of one type to another, row by row over arrays (cast.h).
 //
 // Most pairs go through f32, which holds every element of the smaller types exactly:
@@ -5921,7 +5902,6 @@ PTOISA_FN void ptoisa_tdequant(ptoisa_core *core, const ptoisa_tile *d, const pt
 #endif
 
 // == src/isa/arith.h ===============================================================================
-
 // Remainders and powers of single numbers. No machine has vector instructions for them, and libm is
 // not linked.
 
@@ -6065,7 +6045,6 @@ PTOISA_INLINE uint32_t ptoisa_pow_int(uint32_t x, uint32_t y, bool is_unsigned) 
 #endif
 
 // == src/isa/vector.h ==============================================================================
-
 // f32 vectors of each instruction set: one set of operations under one set of names, so that a loop
 // is written once and instantiated for each.
 //
@@ -6437,7 +6416,6 @@ PTOISA_DEFINE_MATH(neon, , PTOISA_ALWAYS)
 #endif
 
 // == src/isa/map.h =================================================================================
-
 // Maps: the inner loops of element-wise instructions, expands and column reductions.
 //
 //      for each row r, for each column c:  d[r][c] = f(x, y, z)
@@ -6898,7 +6876,6 @@ PTOISA_FN void ptoisa_map_run(ptoisa_loops *loops, ptoisa_dtype dtype, ptoisa_dt
 #endif
 
 // == src/isa/elementwise.h =========================================================================
-
 // Element-wise instructions.
 //
 // All compute over the valid region of the destination; the sources are row-major tiles of its
@@ -7397,7 +7374,6 @@ PTOISA_DEFINE_PART(tpartmin, TPARTMIN, MIN)
 #endif
 
 // == src/isa/broadcast.h ===========================================================================
-
 // Expands: instructions with one operand that is a column (one value for each row) or a row (one
 // value for each column).
 //
@@ -7557,7 +7533,6 @@ PTOISA_DEFINE_EXPAND(expdif, EXPDIF, PTOISA_SET_MAP_FLOAT)  // exp(full - line)
 #endif
 
 // == src/isa/fold.h ================================================================================
-
 // Sums, products, maxima and minima of f32 rows, by vectors.
 //
 // 16 lanes go over a row, and then its halves, quarters, pairs and lanes are put together (reduce.h
@@ -7919,7 +7894,6 @@ PTOISA_FN void ptoisa_rows_f32(ptoisa_map_op op, float *results, const float *s,
 #endif
 
 // == src/isa/reduce.h ==============================================================================
-
 // Reductions of rows and of columns.
 //
 // A row is summed in 16 lanes: lane i takes elements i, i + 16, i + 32 .. from the left, beginning
@@ -8369,7 +8343,6 @@ PTOISA_FN void ptoisa_tcolargmin(ptoisa_core *core, const ptoisa_tile *d, const 
 #endif
 
 // == src/isa/matmul_block.h ========================================================================
-
 // How a matrix multiplication is cut into panels and blocks, and the blocks in portable C. Those of
 // x86-64 and arm64 are in matmul_pack_x86.h and matmul_x86.h, and in matmul_neon.h.
 //
@@ -8732,7 +8705,6 @@ PTOISA_INLINE ptoisa_mm_code ptoisa_mm_portable(void) {
 #endif
 
 // == src/isa/matmul_neon.h =========================================================================
-
 // Blocks of a matrix multiplication, and the packing of panels, for arm64: as matmul_x86.h, with 8
 // rows x 8 columns of sums in 16 of NEON's 32 registers.
 
@@ -8951,7 +8923,6 @@ PTOISA_INLINE ptoisa_mm_code ptoisa_mm_neon(void) {
 #endif
 
 // == src/isa/matmul_pack_x86.h =====================================================================
-
 // The packing of panels of a matrix multiplication for x86-64.
 //
 // A box of B (Zn: 16 columns, in each 32 bytes along k) is turned by transposing 8 x 8 words of 4
@@ -9204,7 +9175,6 @@ PTOISA_AVX2 PTOISA_FN void ptoisa_mm_pack_b_x86(float *to, const ptoisa_tile *b,
 #endif
 
 // == src/isa/matmul_x86.h ==========================================================================
-
 // Blocks of a matrix multiplication for x86-64.
 //
 // 8 rows x 32 columns of sums fill 16 of AVX-512's registers, 6 x 16 fill 12 of AVX2's: enough
@@ -9688,7 +9658,6 @@ PTOISA_INLINE ptoisa_mm_code ptoisa_mm_avx2(void) {
 #endif
 
 // == src/isa/matmul.h ==============================================================================
-
 // Matrix instructions: TMATMUL, TMATMUL_ACC, TMATMUL_BIAS, and TGEMV for one row.
 //
 //      c = a * b (+ c_in, + bias)       a: m x k in L0A, b: k x n in L0B, c: m x n in L0C
@@ -10085,7 +10054,6 @@ PTOISA_FN void ptoisa_tgemv_bias(ptoisa_core *core, const ptoisa_tile *c, const 
 #endif
 
 // == src/isa/rows.h ================================================================================
-
 // Operands that vector instructions walk row by row.
 
 #ifndef PTOISA_ROWS_H
@@ -10118,7 +10086,6 @@ PTOISA_INLINE uint8_t *ptoisa_row_at(const ptoisa_tile *tile, uint32_t r) {
 #endif
 
 // == src/isa/compare.h =============================================================================
-
 // Comparisons and selections: TCMP, TCMPS, TSEL, TSELS.
 //
 // A mask is a row-major tile of u8 (A5: u32) whose row r holds the bits of row r, column c in bit
@@ -10529,7 +10496,6 @@ PTOISA_FN void ptoisa_tsels(ptoisa_core *core, const ptoisa_tile *d, const ptois
 #endif
 
 // == src/isa/sort.h ================================================================================
-
 // Sorting: TSORT32 makes sorted runs of pairs, TMRGSORT merges them.
 //
 // A pair is 8 bytes: a value of the tile's type, then a u32 index. So it takes two elements of a
@@ -10772,7 +10738,6 @@ PTOISA_FN void ptoisa_tmrgsort_lists(ptoisa_core *core, const ptoisa_tile *d, co
 #endif
 
 // == src/isa/gather.h ==============================================================================
-
 // Elements and rows read from, or written to, the places that an index names: TGATHER by mask and
 // by index, TSCATTER, MGATHER, MSCATTER; blocks of 32 bytes: TGATHERB.
 //
@@ -11216,7 +11181,6 @@ PTOISA_FN void ptoisa_mscatter_by(ptoisa_core *core, const ptoisa_global *table,
 #endif
 
 // == src/isa/block.h ===============================================================================
-
 // A block: one cube core and two vector cores that run their halves of a kernel to the end.
 //
 // Each half is a function that calls instructions on its own core and communicates with the others
@@ -11572,7 +11536,6 @@ PTOISA_FN bool ptoisa_block_run(ptoisa_core *const cores[PTOISA_BLOCK_CORES], pt
 #if defined(__cplusplus) && __cplusplus >= 201703L
 
 // == src/isa/pto_core.h ============================================================================
-
 // The C++ face of the shim, first part: the core that each host thread is, and the words of a
 // device compiler.
 //
@@ -12092,7 +12055,6 @@ using ::wait_flag;
 #endif
 
 // == src/isa/pto_types.h ===========================================================================
-
 // The C++ face of the shim, second part: windows of global memory, tiles, and binding them.
 //
 // Sizes and layouts are template arguments, checked when compiled; -1 (DYNAMIC) leaves a size to
@@ -12761,7 +12723,6 @@ template <typename D, typename S> inline RecordEvent TRESHAPE(D &dst, S &src) {
 #endif
 
 // == src/isa/pto_ops.h =============================================================================
-
 // The C++ face of the shim, third part: the instructions.
 //
 // Each is a template over its operands that waits for its trailing events, makes a ptoisa_tile of
@@ -13553,7 +13514,6 @@ PTOISA_FACE_MATMUL(TGEMV, tgemv)
 #endif
 
 // == src/isa/pto_fifo.h ============================================================================
-
 // The C++ face of the shim, last part: kernels on cube and vector cores, and running a block.
 //
 // A mixed source is compiled twice, with __DAV_CUBE__ and with __DAV_VEC__ alone, into two entries.

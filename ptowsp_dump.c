@@ -12,7 +12,6 @@
 #include "ptowsp.h"
 
 // == src/dump/dump.h ===============================================================================
-
 // Dumps of PTO Runtime: records of a program that ran there, read from its files, checked and explained.
 // A separate library beside ptowsp.c (ptowsp_dump.c): of ptowsp it uses only the header, and its
 // private names begin with dump_.
@@ -342,7 +341,6 @@ DUMP_INTERNAL bool dump_rings_run(ptowsp_dump *dump, const ptowsp_dump_rings *ri
 #endif
 
 // == src/dump/dump_base.c ==========================================================================
-
 // Memory, and text to a sink.
 
 #include <stdlib.h>
@@ -432,7 +430,6 @@ DUMP_INTERNAL void dump_escaped(ptowsp_output text, ptowsp_dump_format format, c
 }
 
 // == src/dump/dump_json.c ==========================================================================
-
 // A reader of JSON: the caller asks for the value that it expects next, and passes over the others.
 //
 //      begin(OBJECT); while (next(key)) { key is "id" ? u64() : skip() }
@@ -701,7 +698,6 @@ DUMP_INTERNAL bool dump_json_is_done(dump_json *json) {
 }
 
 // == src/dump/dump_read.c ==========================================================================
-
 // The four files, into tables as they come; ids are resolved afterwards (dump_link.c).
 //
 // Unknown members are passed over, so that files may have more than this version knows. Words of an
@@ -1253,7 +1249,6 @@ DUMP_INTERNAL bool dump_read_all(ptowsp_dump *dump, const ptowsp_dump_desc *desc
 }
 
 // == src/dump/dump_link.c ==========================================================================
-
 // Ids to indices: edges by task, arguments by tensor and region, times by task.
 //
 // Edges name tasks by their ids. A task that waits is in the dump; one that is waited for need not
@@ -1576,7 +1571,6 @@ DUMP_INTERNAL const char *dump_kernel(const ptowsp_dump *dump, const dump_task *
 }
 
 // == src/dump/dump_region.c ========================================================================
-
 // Strided bytes: do two regions share a byte, or a line; and all pairs that do.
 //
 // A region is a run of bytes, repeated in up to five dimensions:
@@ -1881,7 +1875,6 @@ DUMP_INTERNAL uint32_t dump_pair_how(const ptowsp_dump *dump, uint32_t region, u
 }
 
 // == src/dump/dump_order.c =========================================================================
-
 // Does one task come before another, by any chain of edges? Checks ask this millions of times, in order
 // of the later task. Later tasks are therefore taken in blocks. Each earlier task has a row of bits: the
 // tasks of the block that come after it. Rows are made downwards from the end of the block:
@@ -1977,7 +1970,6 @@ DUMP_INTERNAL bool dump_is_before(ptowsp_dump *dump, uint32_t task, uint32_t oth
 }
 
 // == src/dump/dump_check.c =========================================================================
-
 // Tasks that no edges order and that share bytes, one of them writing: races.
 //
 // Tasks are taken in order of submission. Each region has lists of the accesses that a later one must
@@ -2335,7 +2327,6 @@ DUMP_INTERNAL bool dump_check(ptowsp_dump *dump) {
 }
 
 // == src/dump/dump_note.c ==========================================================================
-
 // Edges and tasks that are worth a look: edges that others imply, edges without data, and
 // tasks with more edges than a descriptor holds.
 
@@ -2427,7 +2418,6 @@ DUMP_INTERNAL bool dump_note(ptowsp_dump *dump) {
 }
 
 // == src/dump/dump_rings.c =========================================================================
-
 // The rings of the runtime: task slots, memory, and entries of edges, of four depths of scopes.
 //
 // A submission takes a slot of its ring, memory for the tensors that it creates, and an entry for each edge to
@@ -2767,7 +2757,6 @@ DUMP_INTERNAL bool dump_rings_find(ptowsp_dump *dump, ptowsp_dump_rings *out_rin
 }
 
 // == src/dump/dump_explain.c =======================================================================
-
 // Why a task started when it did: its waits and the tasks that waited for it, each with the time between
 // the two, and the chain that leads from it to the end.
 //
@@ -2879,7 +2868,6 @@ DUMP_INTERNAL bool dump_print_explain(ptowsp_dump *dump, uint32_t t, ptowsp_outp
 }
 
 // == src/dump/dump_print.c =========================================================================
-
 // The findings of a check, as text, JSON and HTML. All three have the same content; a format is a row
 // of words around it.
 
@@ -3034,7 +3022,6 @@ DUMP_INTERNAL void dump_print_check(const ptowsp_dump *dump, ptowsp_dump_format 
 }
 
 // == src/dump/dump_replay.h ========================================================================
-
 // The tasks of a dump as a list of tasks (ptowsp_task_list), and what becomes of it in simulated time.
 
 #ifndef DUMP_REPLAY_H
@@ -3095,7 +3082,6 @@ DUMP_INTERNAL void dump_replay_free(dump_replay *replay);
 #endif
 
 // == src/dump/dump_replay.c ========================================================================
-
 // Replay: from a dump to a list of tasks, and its run.
 //
 //      row of the swimlane        an entry with its cycles, on a core of its kind
@@ -3551,7 +3537,6 @@ DUMP_INTERNAL void dump_replay_free(dump_replay *replay) {
 }
 
 // == src/dump/dump_show.c ==========================================================================
-
 // Replays as text, JSON and HTML, and as pictures: the observed cores above the replayed ones.
 
 #define DUMP_ASKED_WINDOW 32u
@@ -3893,7 +3878,6 @@ DUMP_INTERNAL void dump_show_picture(ptowsp_dump *dump, const ptowsp_dump_replay
 }
 
 // == src/dump/dump.c ===============================================================================
-
 // The public functions: their checks, and the tables that are made once and kept.
 
 void ptowsp_dump_close(ptowsp_dump *dump) {

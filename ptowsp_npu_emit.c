@@ -12,7 +12,6 @@
 #include "ptowsp.h"
 
 // == src/base/number.h =============================================================================
-
 // Floating-point numbers as text and back: exact, correctly rounded, and the same in every locale.
 // The C library's printf and strtod take the decimal point from the locale, so nothing in src uses
 // them for floating-point numbers. Needs no other room: the emitter and the shim carry it as well.
@@ -356,7 +355,6 @@ PWSP_NUMBER_API pwsp_number_text pwsp_shortest(double number, bool is_f32) {
 #endif
 
 // == src/base/json.h ===============================================================================
-
 // JSON by templates that look like the output, as with printf.
 //
 //      print(to, "{'name':'%s','tasks':%u}\n", name, count)      {"name":"say \"when\"","tasks":3}
@@ -431,7 +429,6 @@ static inline __attribute__((unused)) void pwsp_json_vprint(const pwsp_json_sink
 #endif
 
 // == src/npu/npu.h =================================================================================
-
 // The emitter: turns a compiled program, read through appendix A of ptowsp.h, into the files of a
 // source tree. It is a separate library beside ptowsp.c (ptowsp_npu_emit.c): of ptowsp it uses only
 // the header, and its private names begin with npu_.
@@ -733,7 +730,6 @@ NPU_INTERNAL void npu_tree_write(npu_emitter *emitter, const ptowsp_npu_desc *de
 #endif
 
 // == src/npu/npu_text.c ============================================================================
-
 // Growing text, and its escapes.
 //
 // User text reaches a tree in three ways only: as a string literal, in a comment, or as an
@@ -957,7 +953,6 @@ NPU_INTERNAL void npu_print_u64(npu_text *text, uint64_t value) {
 }
 
 // == src/npu/hash.c ================================================================================
-
 // The hash of sources: MurmurHash3, x64, 128 bits (Austin Appleby, public domain). A tree has a
 // megabyte; FNV-1a would take longer for it than all other work together. The hash does not protect
 // against a person who makes two trees collide on purpose.
@@ -1023,7 +1018,6 @@ NPU_INTERNAL void npu_hash(const void *data, size_t size, char hash[NPU_HASH_SIZ
 }
 
 // == src/npu/npu_names.c ===========================================================================
-
 // C++ identifiers for all named things of a program.
 //
 // A name is up to 63 printable characters. Characters that identifiers cannot have become an
@@ -1281,7 +1275,6 @@ NPU_INTERNAL const char *npu_name(const npu_emitter *emitter, npu_kind kind, uin
 }
 
 // == src/npu/files.c ===============================================================================
-
 // The files of a tree, in memory, and the hash of its sources; also the emitter's error and its
 // places, which all files share.
 
@@ -1470,7 +1463,6 @@ NPU_INTERNAL void npu_files_free(npu_emitter *emitter) {
 }
 
 // == src/npu/npu_expand.h ==========================================================================
-
 // The state that the parts of the emitter of aicpu/expand.cpp share: its position, and its lines.
 
 #ifndef NPU_EXPAND_H
@@ -1632,7 +1624,6 @@ NPU_INTERNAL void npu_pipeline_end(npu_expand *x, const ptowsp_statement *begin)
 #endif
 
 // == src/npu/npu_expr.c ============================================================================
-
 // Expressions as C++ text. They keep their source form, because numbers of wsp_number.h have the
 // operators of C++ with their own arithmetic; && || ?: evaluate their right operands only when
 // needed, as in C++.
@@ -1901,7 +1892,6 @@ NPU_INTERNAL void npu_prepare_expr(npu_expand *x, uint32_t expr) {
 }
 
 // == src/npu/npu_expand_names.c ====================================================================
-
 // Names in aicpu/expand.cpp, and the locals of its functions.
 //
 // Things keep the names that npu_user_name gives them, unless the same name is already visible; then a
@@ -2143,7 +2133,6 @@ NPU_INTERNAL void npu_forget_locals(npu_locals *locals) {
 }
 
 // == src/npu/npu_expand_text.c =====================================================================
-
 // The lines of aicpu/expand.cpp. A statement is built as one long line and broken when it ends: at
 // a space outside of strings, in as few brackets as possible, preferably after ; and , and then as
 // far to the right as it fits.
@@ -2263,7 +2252,6 @@ NPU_INTERNAL void npu_place_comment(npu_expand *x, uint32_t node) {
 }
 
 // == src/npu/npu_expand_pipeline.c =================================================================
-
 // Pipelines in aicpu/expand.cpp: processes are functions that capture their surroundings, and walk
 // with a Run of their own, which has their name.
 
@@ -2443,7 +2431,6 @@ NPU_INTERNAL void npu_pipeline_end(npu_expand *x, const ptowsp_statement *begin)
 }
 
 // == src/npu/npu_expand.c ==========================================================================
-
 // aicpu/expand.cpp: the statements of a program as C++, in terms of wsp_expand.h. Workloads are
 // functions, loops are loops, scopes are objects that live as long as a block:
 //
@@ -3103,7 +3090,6 @@ NPU_INTERNAL void npu_expand_emit(npu_emitter *emitter, npu_text *out) {
 }
 
 // == src/npu/kernels.h =============================================================================
-
 // A tile kernel during translation to C++: the state that its parts share.
 //
 //      kernels.c         the kernels of a program, and the file of each
@@ -3400,7 +3386,6 @@ NPU_INTERNAL bool npu_kernel_is_on_a5(const npu_emitter *emitter);  // are the t
 #endif
 
 // == src/npu/kernel_parts.c ========================================================================
-
 // The parts of a kernel's C++: parameters, sizes, tiles, windows; and equal ones found.
 
 #include <stdio.h>
@@ -4063,7 +4048,6 @@ NPU_INTERNAL npu_half npu_kernel_half(const npu_kernel *k, const ptowsp_insn_inf
 }
 
 // == src/npu/kernel_declare.c ======================================================================
-
 // The declarations of a kernel's C++, as text: sizes, tiles with their addresses, windows.
 
 #include <stdio.h>
@@ -4462,7 +4446,6 @@ NPU_INTERNAL void npu_kernel_print_declarations(npu_kernel *k, npu_text *checks,
 }
 
 // == src/npu/kernel_insns.c ========================================================================
-
 // Instructions as calls, spelled as PTO-ISA spells them.
 //
 // Most take their tiles in the list's order: destinations, sources, a scalar, scratch. npu_calls has
@@ -4945,7 +4928,6 @@ NPU_INTERNAL void npu_kernel_print_insn(npu_kernel *k, const ptowsp_insn_info *i
 }
 
 // == src/npu/kernel_halves.c =======================================================================
-
 // A mixed kernel as C++: a function for its cube half, one for its vector half, and an entry.
 //
 //      namespace v_attend {
@@ -5180,7 +5162,6 @@ NPU_INTERNAL void npu_halves_print(npu_kernel *k, npu_text *out) {
 }
 
 // == src/npu/native.c ==============================================================================
-
 // aicore/kernels/*.cpp of kernels that are C functions: their source, and for each kernel a function that
 // a core calls. The source is in an anonymous namespace inside a namespace of the file, so that its
 // names hide names of headers. Kernels with one source text share a file.
@@ -5494,7 +5475,6 @@ NPU_INTERNAL void npu_native_emit(npu_emitter *emitter, uint32_t kernel) {
 }
 
 // == src/npu/launches.c ============================================================================
-
 // Launches, <<<blocks, l2, stream>>>, in PTO-ISA sources. They are not C++: the shim must not see them.
 //
 // Demos keep the host's part beside the kernel, in one of three ways:
@@ -5663,7 +5643,6 @@ NPU_INTERNAL void npu_print_launch_words(uint32_t words, bool is_end, npu_text *
 }
 
 // == src/npu/own.c =================================================================================
-
 // aicore/sources/: kernels that are PTO-ISA sources, unchanged, and aicore/kernels/*.cpp that call
 // their entries.
 //
@@ -6069,7 +6048,6 @@ NPU_INTERNAL void npu_own_emit(npu_emitter *emitter, uint32_t kernel) {
 }
 
 // == src/npu/npu_dispatch.c ========================================================================
-
 // aicore/dispatch.cpp: the function of each kernel, its launch by the host, and the texts of its
 // failed checks.
 
@@ -6339,7 +6317,6 @@ NPU_INTERNAL void npu_dispatch_emit(npu_emitter *emitter) {
 }
 
 // == src/npu/npu_strides.c =========================================================================
-
 // Features that a device lacks, as far as they are known when a tree is emitted: instructions that
 // PTO-ISA has in its CPU simulator alone, and strides that a device cannot move.
 //
@@ -6394,7 +6371,6 @@ NPU_INTERNAL bool npu_strides_check(const npu_kernel *k) {
 }
 
 // == src/npu/kernels.c =============================================================================
-
 // aicore/kernels/*.cpp of tile kernels: one function for each, which executes the kernel's list of
 // instructions in order.
 //
@@ -6798,7 +6774,6 @@ NPU_INTERNAL void npu_kernels_emit(npu_emitter *emitter) {
 }
 
 // == src/npu/npu_program.c =========================================================================
-
 // aicpu/program.h and aicpu/program.cpp: the contents of the program, as enums for expand.cpp and
 // as tables for the host and the scheduler.
 
@@ -7169,7 +7144,6 @@ NPU_INTERNAL void npu_program_set_hash(npu_emitter *emitter, const char *hash) {
 }
 
 // == src/npu/manifest.c ============================================================================
-
 // manifest.json: the contents of a tree, for programs that manage it. Tables are by index, as in
 // aicpu/program.h, without the unused entry 0 and without gaps.
 
@@ -7414,7 +7388,6 @@ NPU_INTERNAL void npu_manifest_emit(npu_emitter *emitter, const char *hash) {
 }
 
 // == src/npu/documents.c ===========================================================================
-
 // README.md of a tree: for a reader who has never heard of this library. It is tree/README.md, where
 // $words stand for the parts that differ from program to program.
 
@@ -7557,7 +7530,6 @@ NPU_INTERNAL void npu_readme_emit(npu_emitter *emitter, const char *from) {
 }
 
 // == src/npu/tree.c ================================================================================
-
 // A tree on disk, whole or not at all.
 //
 //      parent/.ptowsp-123-0     all files are written here: a directory of its own
@@ -7894,7 +7866,6 @@ NPU_INTERNAL void npu_tree_write(npu_emitter *emitter, const ptowsp_npu_desc *de
 }
 
 // == src/npu/simpler_test.c ========================================================================
-
 // test_NAME.py of a tree for PTO Runtime: its kernels, the sizes of its rings, and a case that reads the
 // recording beside it. How recordings become arguments is in tree/simpler/wsp_recording.py, which is the
 // same in every tree and needs nothing of the runtime.
@@ -8090,7 +8061,6 @@ NPU_INTERNAL void npu_simpler_print_test(const npu_emitter *emitter, uint32_t ta
 }
 
 // == src/npu/simpler.c =============================================================================
-
 // A program for PTO Runtime (simpler): the files of its tree, arranged as a scene test.
 //
 //      orchestration/NAME.cpp       the runtime's interface, the program, its kernels' ids
@@ -8484,7 +8454,6 @@ NPU_INTERNAL void npu_simpler_emit(npu_emitter *emitter, const ptowsp_npu_desc *
 }
 
 // == src/npu/npu_emit.c ============================================================================
-
 // The public functions: their checks, and the order in which the files of a tree are made.
 //
 //      expand.cpp      names its places
@@ -8703,7 +8672,6 @@ ptowsp_status ptowsp_npu_emit(ptowsp_context *context, const ptowsp_program *pro
 }
 
 // == src/npu/record.c ==============================================================================
-
 // A recorded run: the bindings of a run and the library's results, as a directory of plain files. A
 // tree of the same program checks itself against them wherever it was built: run --check.
 //
@@ -9082,7 +9050,6 @@ ptowsp_status ptowsp_npu_record(ptowsp_context *context, ptowsp_run *run,
 }
 
 // == src/npu/npu_build.h ===========================================================================
-
 // Building a tree in this process, and running it.
 //
 //      npu_process.c   running a program
@@ -9288,7 +9255,6 @@ NPU_INTERNAL bool npu_load(ptowsp_npu *npu, const char *directory, npu_text *why
 #endif
 
 // == src/npu/npu_process.c =========================================================================
-
 // Runs programs by their argument vectors, without a shell. Only processes started here are waited
 // for, by their ids, so the caller's own children are left alone.
 
@@ -9396,7 +9362,6 @@ NPU_INTERNAL int npu_process_wait(pid_t process) {
 }
 
 // == src/npu/cache.c ===============================================================================
-
 // The cache directory, which several processes use at the same time; npu_build.h draws it. Nothing
 // is locked: every entry visible to others got its name by rename.
 
@@ -9732,7 +9697,6 @@ NPU_INTERNAL bool npu_cache_publish(npu_build *build) {
 }
 
 // == src/npu/npu_compile.c =========================================================================
-
 // Runs the compiler on the units of a tree, one for each processor at a time, and links them.
 // Commands and output go into compile.log, and the first error into the build's.
 
@@ -9945,7 +9909,6 @@ NPU_INTERNAL bool npu_make_library(npu_build *build) {
 }
 
 // == src/npu/npu_execute.c =========================================================================
-
 // Loads the library of a tree, and runs it with the bindings of a run, by the C API of
 // host/wsp_runner.h. That header belongs to a tree: its types are declared here again, under our
 // names.
@@ -10131,7 +10094,6 @@ ptowsp_status ptowsp_npu_build_run(ptowsp_context *context, const ptowsp_run *ru
 }
 
 // == src/npu/npu_measure.c =========================================================================
-
 // One task of a kernel of a built tree, measured on the shim: its checks, and the call.
 //
 // The tree's dispatch.cpp executes it on the calling thread (aicore/wsp_dispatch.h), without bindings and
@@ -10265,7 +10227,6 @@ ptowsp_status ptowsp_npu_measure(ptowsp_npu *npu, const char *kernel, const ptow
 }
 
 // == src/npu/npu_build.c ===========================================================================
-
 // From a program to a loaded tree. The tree is emitted into memory, and written only if it is not
 // in the cache.
 //
@@ -11234,7 +11195,6 @@ static const char npu_fixed_3[] =
     "// The same in every tree of this version. MIT licence, see LICENSE.\n"
     "\n"
     "// == src/npu/tree/aicpu/wsp_core.cpp ===============================================================\n"
-    "\n"
     "// Compiles the runtime that the library and all trees share: wsp_core.h. The tree of a program without\n"
     "// plans or pipelines lacks their parts: then one of these lines is missing.\n"
     "\n"
@@ -11273,7 +11233,6 @@ static const char npu_fixed_4[] =
     "// The same in every tree of this version. MIT licence, see LICENSE.\n"
     "\n"
     "// == src/npu/tree/aicore/wsp_core_main.cpp =========================================================\n"
-    "\n"
     "// The entry of a device's cores. aicore/ is built into one library for cube cores and one for\n"
     "// vector cores, each with the kernels of that unit; the host starts as many blocks as there are\n"
     "// cores. If the program has kernels for both (MIX), it is built into one library for blocks of one\n"
@@ -11417,7 +11376,6 @@ static const char npu_fixed_5[] =
     "// The same in every tree of this version. MIT licence, see LICENSE.\n"
     "\n"
     "// == src/npu/tree/aicore/wsp_target.h ==============================================================\n"
-    "\n"
     "// The target of a kernel: which of three ways it is compiled (wsp_kernel.h), for which core, and the\n"
     "// parts that each of them leaves out or writes differently.\n"
     "\n"
@@ -11547,7 +11505,6 @@ static const char npu_fixed_5[] =
     "#endif\n"
     "\n"
     "// == src/npu/tree/aicore/wsp_args.h ================================================================\n"
-    "\n"
     "// Arguments of a task: valid sizes, scalars as numbers, bounds of loops, and elements of tiles.\n"
     "\n"
     "#ifndef WSP_ARGS_H\n"
@@ -11756,7 +11713,6 @@ static const char npu_fixed_5[] =
     "#endif\n"
     "\n"
     "// == src/npu/tree/aicore/wsp_window.h ==============================================================\n"
-    "\n"
     "// Windows of global memory: parts of tile parameters, by rows and by columns, as PTO-ISA moves them.\n"
     "\n"
     "#ifndef WSP_WINDOW_H\n"
@@ -11943,7 +11899,6 @@ static const char npu_fixed_5[] =
     "#endif\n"
     "\n"
     "// == src/npu/tree/aicore/wsp_product.h =============================================================\n"
-    "\n"
     "// Products: right factors, whose parameters may be stored by rows or by columns, and products without\n"
     "// elements.\n"
     "\n"
@@ -12095,7 +12050,6 @@ static const char npu_fixed_5[] =
     "#endif\n"
     "\n"
     "// == src/npu/tree/aicore/wsp_halves.h ==============================================================\n"
-    "\n"
     "// The halves of a mixed kernel, one for cube and one for vector cores.\n"
     "//\n"
     "// A mixed kernel is two functions, NAME_cube and NAME_vector, which meet in FIFOs. WSP_HALVES runs\n"
@@ -12420,7 +12374,6 @@ static const char npu_fixed_5[] =
     "#endif\n"
     "\n"
     "// == src/npu/tree/aicore/wsp_kernel.h ==============================================================\n"
-    "\n"
     "// The vocabulary of kernels: PTO-ISA's instructions, and a few additions.\n"
     "//\n"
     "// A kernel compiles unchanged in three ways:\n"
@@ -12441,7 +12394,6 @@ static const char npu_fixed_5[] =
     "#endif\n"
     "\n"
     "// == src/npu/tree/aicore/wsp_dispatch.h ============================================================\n"
-    "\n"
     "// The vocabulary of dispatch.cpp: a core's steps before and after a kernel, and launches by the host.\n"
     "\n"
     "#ifndef WSP_DISPATCH_H\n"
@@ -12760,7 +12712,6 @@ static const char npu_fixed_6[] =
     "// The same in every tree of this version. MIT licence, see LICENSE.\n"
     "\n"
     "// == src/npu/tree/aicore/wsp_merge.cpp =============================================================\n"
-    "\n"
     "// Compiles ptowsp_merge_... for kernels that are C functions: see ptowsp.h, section 8.\n"
     "\n"
     "#include \"wsp_native.h\"\n"
@@ -12786,7 +12737,6 @@ static const char npu_fixed_7[] =
     "// The same in every tree of this version. MIT licence, see LICENSE.\n"
     "\n"
     "// == src/npu/tree/aicore/wsp_native.h ==============================================================\n"
-    "\n"
     "// The surroundings of a kernel that is a C function: a ptowsp_task made from a wsp_task, and its\n"
     "// cycles.\n"
     "//\n"
@@ -12888,7 +12838,6 @@ static const char npu_fixed_8[] =
     "// The same in every tree of this version. MIT licence, see LICENSE.\n"
     "\n"
     "// == src/npu/tree/aicore/wsp_worker.cpp ============================================================\n"
-    "\n"
     "// A core knows only its line: it waits there for a task, runs it by the number of its kernel, and\n"
     "// reports it done. On a device cores do so in wsp_core_main.cpp.\n"
     "\n"
@@ -12930,7 +12879,6 @@ static const char npu_fixed_8[] =
     "#endif\n"
     "\n"
     "// == src/npu/tree/aicpu/wsp_clock.cpp ==============================================================\n"
-    "\n"
     "// See wsp_clock.h. All calls are passed on to the library's simulated time.\n"
     "\n"
     "#include \"wsp_aicpu.h\"\n"
@@ -13026,7 +12974,6 @@ static const char npu_fixed_8[] =
     "#endif\n"
     "\n"
     "// == src/npu/tree/aicpu/wsp_scheduler.cpp ==========================================================\n"
-    "\n"
     "// The scheduler: the start of a run, its threads, and the work of thread 0. See wsp_scheduler.h.\n"
     "\n"
     "#include \"wsp_aicpu.h\"\n"
@@ -13368,7 +13315,6 @@ static const char npu_fixed_8[] =
     "}  // namespace wsp\n"
     "\n"
     "// == src/npu/tree/aicpu/wsp_cores.cpp ==============================================================\n"
-    "\n"
     "// The scheduler as the owner of cores: the callbacks of pwsp_cores about tasks. See wsp_scheduler.h.\n"
     "\n"
     "#include \"wsp_aicpu.h\"\n"
@@ -13517,7 +13463,6 @@ static const char npu_fixed_8[] =
     "}  // namespace wsp\n"
     "\n"
     "// == src/npu/tree/aicpu/wsp_expand.cpp =============================================================\n"
-    "\n"
     "// The vocabulary of expand.cpp: see wsp_expand.h. It walks a program as the library does, and\n"
     "// reports errors with the same texts.\n"
     "//\n"
@@ -13948,7 +13893,6 @@ static const char npu_fixed_8[] =
     "}  // namespace wsp\n"
     "\n"
     "// == src/npu/tree/aicpu/wsp_device_main.cpp ========================================================\n"
-    "\n"
     "// The entry of a device's AICPU: each of its threads calls wsp_aicpu_main. Thread 0 expands the\n"
     "// program and schedules; the others schedule. See wsp_run.cpp for the same on threads of a CPU.\n"
     "//\n"
@@ -14103,7 +14047,6 @@ static const char npu_fixed_9[] =
     "// The same in every tree of this version. MIT licence, see LICENSE.\n"
     "\n"
     "// == src/npu/tree/aicore/wsp_worker.h ==============================================================\n"
-    "\n"
     "// The loop of a core, run by a thread that stands in for one.\n"
     "\n"
     "#ifndef WSP_WORKER_H\n"
@@ -14129,7 +14072,6 @@ static const char npu_fixed_9[] =
     "#endif\n"
     "\n"
     "// == src/npu/tree/aicpu/wsp_clock.h ================================================================\n"
-    "\n"
     "// The simulated clock of a tree that runs on a CPU. The device has none.\n"
     "//\n"
     "// Threads that stand in for an NPU take any amount of real time. The time of the program on its\n"
@@ -14231,7 +14173,6 @@ static const char npu_fixed_9[] =
     "#endif\n"
     "\n"
     "// == src/npu/tree/aicpu/wsp_scheduler.h ============================================================\n"
-    "\n"
     "// Tasks of a program, from their expansion to the cores and back.\n"
     "//\n"
     "//      expander --submit--> pwsp_issue --ready--> pwsp_cores --give--> lines of cores\n"
@@ -14476,7 +14417,6 @@ static const char npu_fixed_10[] =
     "// The same in every tree of this version. MIT licence, see LICENSE.\n"
     "\n"
     "// == src/npu/tree/include/wsp_number.h =============================================================\n"
-    "\n"
     "// The numbers of a workload's expressions: i64 and u64, and bool. Their arithmetic follows section 16\n"
     "// of ptowsp.h and never traps:\n"
     "//\n"
@@ -14669,7 +14609,6 @@ static const char npu_fixed_10[] =
     "#endif\n"
     "\n"
     "// == src/npu/tree/aicpu/wsp_walk.h =================================================================\n"
-    "\n"
     "// A walk's tasks on their way to a target: the scheduler of this tree, a process of a pipeline, or\n"
     "// another runtime. Also the facts about a program that order its tasks.\n"
     "\n"
@@ -14820,7 +14759,6 @@ static const char npu_fixed_10[] =
     "#endif\n"
     "\n"
     "// == src/npu/tree/aicpu/wsp_expand.h ===============================================================\n"
-    "\n"
     "// The vocabulary of expand.cpp: it walks a program, and hands its tasks to a target. Numbers have\n"
     "// the types of the workload's expressions: i64 and u64 of wsp_number.h, whose arithmetic wraps and\n"
     "// never traps.\n"
@@ -15184,7 +15122,6 @@ static const char npu_fixed_11[] =
     "// The same in every tree of this version. MIT licence, see LICENSE.\n"
     "\n"
     "// == src/npu/tree/aicpu/wsp_pipeline_network.cpp ===================================================\n"
-    "\n"
     "// Operations of processes, over the library's exchange: see wsp_pipeline_network.h. A process that\n"
     "// waits gives its turn away, and repeats its send or receive when it gets the turn back.\n"
     "\n"
@@ -15415,7 +15352,6 @@ static const char npu_fixed_11[] =
     "}  // namespace wsp\n"
     "\n"
     "// == src/npu/tree/aicpu/wsp_pipeline_turns.cpp =====================================================\n"
-    "\n"
     "// Threads of a network's processes, and their turns.\n"
     "//\n"
     "// The moving thread holds a mutex, from when it gets the turn to when it waits for the next. So the\n"
@@ -15578,7 +15514,6 @@ static const char npu_fixed_11[] =
     "}  // namespace wsp\n"
     "\n"
     "// == src/npu/tree/aicpu/wsp_pipeline.cpp ===========================================================\n"
-    "\n"
     "// The vocabulary of pipelines, over the network of processes: the target of their tasks, and the\n"
     "// calls to the clock.\n"
     "\n"
@@ -15811,7 +15746,6 @@ static const char npu_fixed_12[] =
     "// The same in every tree of this version. MIT licence, see LICENSE.\n"
     "\n"
     "// == src/npu/tree/aicpu/wsp_pipeline_network.h =====================================================\n"
-    "\n"
     "// Processes that meet in channels, each with a time of its own: section 25 of ptowsp.h at run time.\n"
     "// wsp_pipeline.h is the layer above it that expand.cpp uses.\n"
     "//\n"
@@ -15971,7 +15905,6 @@ static const char npu_fixed_12[] =
     "#endif\n"
     "\n"
     "// == src/npu/tree/aicpu/wsp_pipeline.h =============================================================\n"
-    "\n"
     "// Processes and channels (section 25 of ptowsp.h), in the form that expand.cpp uses:\n"
     "//\n"
     "//      Pipeline pipeline(run, 0, 7);                  // which pipeline, its place\n"
@@ -16088,7 +16021,6 @@ static const char npu_fixed_13[] =
     "// The same in every tree of this version. MIT licence, see LICENSE.\n"
     "\n"
     "// == src/npu/tree/host/elements.h ==================================================================\n"
-    "\n"
     "// Numbers, elements and files as a command line gives them: text to bits, and bits to elements.\n"
     "\n"
     "#ifndef WSP_ELEMENTS_H\n"
@@ -16296,7 +16228,6 @@ static const char npu_fixed_13[] =
     "#endif  // WSP_ELEMENTS_H\n"
     "\n"
     "// == src/npu/tree/host/bindable.h ==================================================================\n"
-    "\n"
     "// The things that the command line of a tree can bind, as run --list prints them.\n"
     "\n"
     "#ifndef WSP_BINDABLE_H\n"
@@ -16369,7 +16300,6 @@ static const char npu_fixed_13[] =
     "#endif  // WSP_BINDABLE_H\n"
     "\n"
     "// == src/npu/tree/host/recording.h =================================================================\n"
-    "\n"
     "// A recorded run, as the library (ptowsp_npu_record) and run --record write it: a directory whose\n"
     "// file `recording` has options of the command line and expectations, a line each, then the sizes\n"
     "// and hashes of the other files, and a hash of itself. It is taken as a whole, or refused before\n"
@@ -16615,7 +16545,6 @@ static const char npu_fixed_13[] =
     "#endif\n"
     "\n"
     "// == src/npu/tree/host/replay.h ====================================================================\n"
-    "\n"
     "// A recorded run, run again: its tensors are views of recorded memory, and its results are compared\n"
     "// with the recorded ones.\n"
     "\n"
@@ -16832,7 +16761,6 @@ static const char npu_fixed_13[] =
     "#endif  // WSP_REPLAY_H\n"
     "\n"
     "// == src/npu/tree/host/timeline.h ==================================================================\n"
-    "\n"
     "// A timeline of a run, as JSON for ui.perfetto.dev and chrome://tracing: a bar for each task, on the\n"
     "// core that ran it, by the wall clock.\n"
     "\n"
@@ -16893,7 +16821,6 @@ static const char npu_fixed_13[] =
     "#endif\n"
     "\n"
     "// == src/npu/tree/host/main.cpp ====================================================================\n"
-    "\n"
     "// The command line of a tree: binds its arguments, runs the program, writes tensors.\n"
     "//\n"
     "//      run --size batch=4 --lengths kv=300,7,2048,64 --tensor Q=4x64@q.bin --tensor O=4x64\n"
@@ -17574,7 +17501,6 @@ static const char npu_fixed_14[] =
     "// The same in every tree of this version. MIT licence, see LICENSE.\n"
     "\n"
     "// == src/npu/tree/host/wsp_transients.h ============================================================\n"
-    "\n"
     "// The memory of transient tensors: sizes by the program's expressions, places by their lifetimes, and\n"
     "// the block.\n"
     "\n"
@@ -17625,7 +17551,6 @@ static const char npu_fixed_14[] =
     "#endif\n"
     "\n"
     "// == src/npu/tree/host/wsp_bindings.h ==============================================================\n"
-    "\n"
     "// The bindings of a program: each is checked as it is bound, and all of them before a run.\n"
     "\n"
     "#ifndef WSP_BINDINGS_H\n"
@@ -17713,7 +17638,6 @@ static const char npu_fixed_14[] =
     "#endif\n"
     "\n"
     "// == src/npu/tree/host/wsp_run.h ===================================================================\n"
-    "\n"
     "// Runs a program with its bindings: wsp_run.cpp schedules in this process, for threads or launches;\n"
     "// wsp_ascend.cpp starts the AICPU and cores of a device, or launches there.\n"
     "\n"
@@ -17778,7 +17702,6 @@ static const char npu_fixed_14[] =
     "#endif\n"
     "\n"
     "// == src/npu/tree/host/wsp_launch.h ================================================================\n"
-    "\n"
     "// The host as the driver of a device: it expands the program and schedules its tasks, and launches\n"
     "// their kernels itself. No AICPU takes part, and no core runs for longer than a task.\n"
     "//\n"
@@ -17828,7 +17751,6 @@ static const char npu_fixed_14[] =
     "#endif\n"
     "\n"
     "// == src/npu/tree/host/wsp_ascend.h ================================================================\n"
-    "\n"
     "// CANN's part of the host: an open device, its streams and libraries, and data that is copied there. See\n"
     "// wsp_ascend.cpp.\n"
     "\n"
@@ -18030,7 +17952,6 @@ static const char npu_fixed_14[] =
     "#endif\n"
     "\n"
     "// == src/npu/tree/host/wsp_transients.cpp ==========================================================\n"
-    "\n"
     "// Transient tensors of a run, placed by the rules of the library and with its errors.\n"
     "//\n"
     "// Sizes are expressions of the program, which expand.cpp evaluates; a plan that they read is made\n"
@@ -18157,7 +18078,6 @@ static const char npu_fixed_14[] =
     "}  // namespace wsp\n"
     "\n"
     "// == src/npu/tree/host/wsp_bindings.cpp ============================================================\n"
-    "\n"
     "// Binding by name and index, by the library's rules and with its errors.\n"
     "\n"
     "#include <algorithm>\n"
@@ -18491,7 +18411,6 @@ static const char npu_fixed_14[] =
     "}  // namespace wsp\n"
     "\n"
     "// == src/npu/tree/host/wsp_launch.cpp ==============================================================\n"
-    "\n"
     "// Waves of launches: see wsp_launch.h.\n"
     "\n"
     "#include <algorithm>\n"
@@ -18662,7 +18581,6 @@ static const char npu_fixed_14[] =
     "}  // namespace wsp\n"
     "\n"
     "// == src/npu/tree/host/wsp_run.cpp =================================================================\n"
-    "\n"
     "// Runs a program with the scheduler in this process, on its lines. The other end of these is a thread\n"
     "// for each core, which stands in for a device's; or, if the host is the driver, a thread for each\n"
     "// unit, which launches kernels (wsp_launch.h). Threads live as long as the run. The first of the\n"
@@ -18809,7 +18727,6 @@ static const char npu_fixed_14[] =
     "}  // namespace wsp\n"
     "\n"
     "// == src/npu/tree/host/wsp_ascend.cpp ==============================================================\n"
-    "\n"
     "// The runner's other half, with CANN: memory, streams and processors of a device.\n"
     "//\n"
     "// THIS HAS NEVER RUN. It was written without a device, from public documents. The order of calls\n"
@@ -19344,7 +19261,6 @@ static const char npu_fixed_14[] =
     "#endif\n"
     "\n"
     "// == src/npu/tree/host/wsp_ascend_launch.cpp =======================================================\n"
-    "\n"
     "// A device whose driver is the host: neither the AICPU nor its loader takes part. A stream of\n"
     "// wsp_launch.h is a stream of CANN; a launch is the emitted wsp_launch_... of aicore/dispatch.cpp.\n"
     "//\n"
@@ -19530,7 +19446,6 @@ static const char npu_fixed_14[] =
     "#endif\n"
     "\n"
     "// == src/npu/tree/host/wsp_runner.cpp ==============================================================\n"
-    "\n"
     "// The C API of a tree: see wsp_runner.h.\n"
     "\n"
     "#include \"wsp_runner.h\"\n"
@@ -19656,7 +19571,6 @@ static const char npu_fixed_15[] =
     "// The same in every tree of this version. MIT licence, see LICENSE.\n"
     "\n"
     "// == src/npu/tree/host/wsp_runner.h ================================================================\n"
-    "\n"
     "// The C API of an emitted tree: binds sizes, data and memory to its program by name, and runs it. It can be used through dlsym, and trees side by side in one process: nothing else is\n"
     "// visible.\n"
     "//\n"
@@ -19841,7 +19755,6 @@ static const char npu_fixed_16[] =
     "// The same in every tree of this version. MIT licence, see LICENSE.\n"
     "\n"
     "// == src/npu/tree/include/wsp_abi.h ================================================================\n"
-    "\n"
     "// The interface of host, AICPU and AICore: all data that crosses between them, with fixed widths\n"
     "// and a layout that is checked at compile time, and the tables that describe the program.\n"
     "//\n"
@@ -20058,7 +19971,6 @@ static const char npu_fixed_16[] =
     "#endif\n"
     "\n"
     "// == src/npu/tree/include/wsp_device.h =============================================================\n"
-    "\n"
     "// The host's start parameter for the processors of a device: one wsp_device_run in device memory.\n"
     "// Only in the build with CANN.\n"
     "\n"
@@ -20102,7 +20014,6 @@ static const char npu_fixed_17[] =
     "// The same in every tree of this version. MIT licence, see LICENSE.\n"
     "\n"
     "// == src/npu/tree/include/wsp_list.h ===============================================================\n"
-    "\n"
     "// A list of elements, one after another in memory, that grows at its end: the part of std::vector that\n"
     "// this runtime needs. A tree has some forty lists of different types, and a compiler instantiates the\n"
     "// functions of each. With this list a whole tree compiles about a second faster, in 5 s.\n"
@@ -20502,7 +20413,6 @@ static const char npu_fixed_19[] =
     "// The same in every tree of this version. MIT licence, see LICENSE.\n"
     "\n"
     "// == src/npu/tree/simpler/wsp_simpler_kernel.h =====================================================\n"
-    "\n"
     "// Kernels under PTO Runtime (simpler, revision 6ebaf77 of 2026-08-22): the only file of kernels/ that\n"
     "// depends on its interface. A source defines the counts of its arguments, includes this file, has its\n"
     "// WSP_SIMPLER_ENTRY, and continues with the kernel of every tree. A device enters the code at its start,\n"
@@ -20690,7 +20600,6 @@ static const char npu_fixed_20[] =
     "// The same in every tree of this version. MIT licence, see LICENSE.\n"
     "\n"
     "// == src/npu/tree/simpler/wsp_simpler_target.h =====================================================\n"
-    "\n"
     "// The submits of a program to PTO Runtime (simpler, revision 6ebaf77 of 2026-08-22): the only file of an\n"
     "// orchestration that depends on its interface. The orchestration's source includes it after wsp_walk.cpp.\n"
     "//\n"
@@ -21027,7 +20936,6 @@ static const char npu_fixed_21[] =
     "// The same in every tree of this version. MIT licence, see LICENSE.\n"
     "\n"
     "// == src/npu/tree/aicpu/wsp_expand.cpp =============================================================\n"
-    "\n"
     "// The vocabulary of expand.cpp: see wsp_expand.h. It walks a program as the library does, and\n"
     "// reports errors with the same texts.\n"
     "//\n"
@@ -21458,7 +21366,6 @@ static const char npu_fixed_21[] =
     "}  // namespace wsp\n"
     "\n"
     "// == src/npu/tree/host/wsp_transients.h ============================================================\n"
-    "\n"
     "// The memory of transient tensors: sizes by the program's expressions, places by their lifetimes, and\n"
     "// the block.\n"
     "\n"
@@ -21509,7 +21416,6 @@ static const char npu_fixed_21[] =
     "#endif\n"
     "\n"
     "// == src/npu/tree/host/wsp_bindings.h ==============================================================\n"
-    "\n"
     "// The bindings of a program: each is checked as it is bound, and all of them before a run.\n"
     "\n"
     "#ifndef WSP_BINDINGS_H\n"
@@ -21597,7 +21503,6 @@ static const char npu_fixed_21[] =
     "#endif\n"
     "\n"
     "// == src/npu/tree/host/wsp_transients.cpp ==========================================================\n"
-    "\n"
     "// Transient tensors of a run, placed by the rules of the library and with its errors.\n"
     "//\n"
     "// Sizes are expressions of the program, which expand.cpp evaluates; a plan that they read is made\n"
@@ -21724,7 +21629,6 @@ static const char npu_fixed_21[] =
     "}  // namespace wsp\n"
     "\n"
     "// == src/npu/tree/host/wsp_bindings.cpp ============================================================\n"
-    "\n"
     "// Binding by name and index, by the library's rules and with its errors.\n"
     "\n"
     "#include <algorithm>\n"
@@ -22058,7 +21962,6 @@ static const char npu_fixed_21[] =
     "}  // namespace wsp\n"
     "\n"
     "// == src/npu/tree/simpler/wsp_words.h ==============================================================\n"
-    "\n"
     "// Bindings as words: a test passes them to an orchestration in one array, beside the memory that they\n"
     "// name. wsp_recording.py writes them, from a recorded run.\n"
     "//\n"
@@ -22252,7 +22155,6 @@ static const char npu_fixed_21[] =
     "#endif\n"
     "\n"
     "// == src/npu/tree/simpler/wsp_ancestors.h ==========================================================\n"
-    "\n"
     "// Edges that others imply: if c waits for b, and b for a, directly or by a chain, c need not wait for a.\n"
     "// Chains are known as far back as REACH submits, which bounds the cost. Longer edges stay.\n"
     "//\n"
@@ -22330,7 +22232,6 @@ static const char npu_fixed_21[] =
     "#endif\n"
     "\n"
     "// == src/npu/tree/simpler/wsp_submits.h ============================================================\n"
-    "\n"
     "// A walk's tasks as submits of a runtime that orders by ids alone: which submit stands for a task, and\n"
     "// which earlier ones it waits for. How one is made is the runtime's (wsp_simpler_target.h).\n"
     "//\n"
@@ -22830,7 +22731,6 @@ static const char npu_fixed_22[] =
     "#if defined(WSP_CORE_MERGE)\n"
     "\n"
     "// == src/base/cpu.h ================================================================================\n"
-    "\n"
     "// Which vector code this build has and this machine can run.\n"
     "//\n"
     "// Hot loops exist as portable C and as variants for x86-64 (AVX2, AVX-512), compiled by function\n"
@@ -22877,7 +22777,6 @@ static const char npu_fixed_22[] =
     "#endif\n"
     "\n"
     "// == src/base/math.h ===============================================================================\n"
-    "\n"
     "// Elementary functions in plain arithmetic, without libm.\n"
     "\n"
     "#ifndef PWSP_MATH_H\n"
@@ -22903,7 +22802,6 @@ static const char npu_fixed_22[] =
     "#endif\n"
     "\n"
     "// == src/base/math.c ===============================================================================\n"
-    "\n"
     "// Both functions work in double precision, so that rounding to float at the end is nearly always\n"
     "// the correctly rounded result; they serve code that calls them once per row, not once per element.\n"
     "//\n"
@@ -23022,7 +22920,6 @@ static const char npu_fixed_22[] =
     "}\n"
     "\n"
     "// == src/plan/merge.c ==============================================================================\n"
-    "\n"
     "// The log-sum-exp merge of partial attention states.\n"
     "//\n"
     "// A whole row is merged in two steps: first the largest m of all parts, then\n"
@@ -23413,7 +23310,6 @@ static const char npu_fixed_22[] =
     "#elif defined(WSP_CORE_LINE)\n"
     "\n"
     "// == src/runtime/handshake.h =======================================================================\n"
-    "\n"
     "// The line through which an AICPU thread and a core talk: 64 bytes of shared memory. No locks, no\n"
     "// read-modify-write: each field has one writer at a time, so it works between processors that share\n"
     "// nothing else.\n"
@@ -23570,7 +23466,6 @@ static const char npu_fixed_22[] =
     "#else\n"
     "\n"
     "// == src/base/base.h ===============================================================================\n"
-    "\n"
     "// The ground floor: compiler differences, checked sizes, memory.\n"
     "//\n"
     "// Private names begin with pwsp_ and PWSP_. A function that other files of src/ call is\n"
@@ -23818,7 +23713,6 @@ static const char npu_fixed_22[] =
     "#endif\n"
     "\n"
     "// == src/base/block_list.h =========================================================================\n"
-    "\n"
     "// Blocks: memory that dies together, piece by piece. Each allocation is a block of its own in a list,\n"
     "// may grow, and may be given back before the others.\n"
     "//\n"
@@ -23852,7 +23746,6 @@ static const char npu_fixed_22[] =
     "#endif\n"
     "\n"
     "// == src/base/atomic.h =============================================================================\n"
-    "\n"
     "// Atomic operations over the compiler's builtins, named by their memory order. <stdatomic.h> does\n"
     "// not compile as C++17. Operands are 32- and 64-bit integers and pointers.\n"
     "\n"
@@ -23911,7 +23804,6 @@ static const char npu_fixed_22[] =
     "#endif\n"
     "\n"
     "// == src/base/heap.h ===============================================================================\n"
-    "\n"
     "// Binary heaps in arrays, and the sort that follows from them: in place, n log n, not stable.\n"
     "//\n"
     "//      PWSP_HEAP(pwsp_places, uint32_t, pwsp_map, pwsp_place_is_before)\n"
@@ -23984,7 +23876,6 @@ static const char npu_fixed_22[] =
     "#endif\n"
     "\n"
     "// == src/base/lookup.h =============================================================================\n"
-    "\n"
     "// Where the items of an array are, by their keys: a hash table whose slots have a place + 1, or 0. At\n"
     "// most half of them are in use.\n"
     "//\n"
@@ -24035,7 +23926,6 @@ static const char npu_fixed_22[] =
     "#endif\n"
     "\n"
     "// == src/base/os.h =================================================================================\n"
-    "\n"
     "// Threads, locks and the clock of the operating system, and nothing else of it. Under\n"
     "// PTOWSP_NO_THREADS no thread can be started and no condition waited for. Locks then spin and\n"
     "// yield, because lanes may be the user's threads.\n"
@@ -24079,7 +23969,6 @@ static const char npu_fixed_22[] =
     "#endif\n"
     "\n"
     "// == src/base/number.h =============================================================================\n"
-    "\n"
     "// Floating-point numbers as text and back: exact, correctly rounded, and the same in every locale.\n"
     "// The C library's printf and strtod take the decimal point from the locale, so nothing in src uses\n"
     "// them for floating-point numbers. Needs no other room: the emitter and the shim carry it as well.\n"
@@ -24423,7 +24312,6 @@ static const char npu_fixed_22[] =
     "#endif\n"
     "\n"
     "// == src/base/sleeper.h ============================================================================\n"
-    "\n"
     "// A sleeper: one thread sleeps until another has something for it.\n"
     "//\n"
     "//      sleeper                               waker\n"
@@ -24542,7 +24430,6 @@ static const char npu_fixed_22[] =
     "#endif\n"
     "\n"
     "// == src/base/earliest.h ===========================================================================\n"
-    "\n"
     "// Which of many is first: the lane that is free, the task that ends, the process that moves. A tournament\n"
     "// over one time of each:\n"
     "//\n"
@@ -24684,7 +24571,6 @@ static const char npu_fixed_22[] =
     "#endif\n"
     "\n"
     "// == src/base/lookup.h =============================================================================\n"
-    "\n"
     "// Where the items of an array are, by their keys: a hash table whose slots have a place + 1, or 0. At\n"
     "// most half of them are in use.\n"
     "//\n"
@@ -24735,7 +24621,6 @@ static const char npu_fixed_22[] =
     "#endif\n"
     "\n"
     "// == src/base/text.h ===============================================================================\n"
-    "\n"
     "// Formatted text into a sink, for everything that prints and for error texts. Formats are printf's,\n"
     "// without %f, %e, %g and %a, which depend on the locale: number.h has pwsp_fixed and pwsp_general.\n"
     "\n"
@@ -24776,7 +24661,6 @@ static const char npu_fixed_22[] =
     "#endif\n"
     "\n"
     "// == src/base/error.h ==============================================================================\n"
-    "\n"
     "// An error on its way to its caller: status, index, and one line of text.\n"
     "\n"
     "#ifndef PWSP_ERROR_H\n"
@@ -24799,7 +24683,6 @@ static const char npu_fixed_22[] =
     "#endif\n"
     "\n"
     "// == src/data/array.h ==============================================================================\n"
-    "\n"
     "// Arrays of integers or bools that are bound to a program, and sparse structure made of them.\n"
     "\n"
     "#ifndef PWSP_ARRAY_H\n"
@@ -24842,7 +24725,6 @@ static const char npu_fixed_22[] =
     "#endif\n"
     "\n"
     "// == src/data/region.h =============================================================================\n"
-    "\n"
     "// Strided tiles of memory, strided layouts of tensors, and whether they overlap.\n"
     "//\n"
     "// Addresses are numbers modulo 2^64, so no address overflows: a region may touch either end of the\n"
@@ -24902,7 +24784,6 @@ static const char npu_fixed_22[] =
     "#endif\n"
     "\n"
     "// == src/data/demand.h =============================================================================\n"
-    "\n"
     "// The traffic of a task with memory that lanes share: parts that run one after another.\n"
     "//\n"
     "// A part takes its cycles, or longer where its bytes do: at a share of s bytes a cycle it takes\n"
@@ -24930,7 +24811,6 @@ static const char npu_fixed_22[] =
     "#endif\n"
     "\n"
     "// == src/data/placement.h ==========================================================================\n"
-    "\n"
     "// Placing items with lifetimes in one block of memory: items that are never alive at the same point\n"
     "// may have the same bytes.\n"
     "\n"
@@ -24971,7 +24851,6 @@ static const char npu_fixed_22[] =
     "#endif\n"
     "\n"
     "// == src/data/names.h ==============================================================================\n"
-    "\n"
     "// Names identified by their hash. Sizes, symbols, arrays and tensors are bound by name.\n"
     "\n"
     "#ifndef PWSP_NAMES_H\n"
@@ -25014,7 +24893,6 @@ static const char npu_fixed_22[] =
     "#endif\n"
     "\n"
     "// == src/runtime/arrival.h =========================================================================\n"
-    "\n"
     "// Arrivals at the scheduler and at simulated time: tasks and pipelines, with the tiles that they\n"
     "// access, and the facts about their program that both consumers need.\n"
     "//\n"
@@ -25148,7 +25026,6 @@ static const char npu_fixed_22[] =
     "#endif\n"
     "\n"
     "// == src/runtime/token.h ===========================================================================\n"
-    "\n"
     "// Tokens stand for the completion of one or several tasks. The map of regions and the rules of\n"
     "// precedence hold tokens without knowing their meaning:\n"
     "//\n"
@@ -25195,7 +25072,6 @@ static const char npu_fixed_22[] =
     "#endif\n"
     "\n"
     "// == src/runtime/policy.h ==========================================================================\n"
-    "\n"
     "// Dispatch and ready policies: a row each. The row's rule chooses the lane, in simulated time and in real\n"
     "// execution. The row also states each target's support of the policy. And pools of lanes, one after\n"
     "// the other.\n"
@@ -25352,7 +25228,6 @@ static const char npu_fixed_22[] =
     "#endif\n"
     "\n"
     "// == src/runtime/control_costs.h ===================================================================\n"
-    "\n"
     "// The costs of control in cycles: see ptowsp_control. Shared by the checks of schedules and by time.\n"
     "\n"
     "#ifndef PWSP_CONTROL_COSTS_H\n"
@@ -25403,7 +25278,6 @@ static const char npu_fixed_22[] =
     "#endif\n"
     "\n"
     "// == src/runtime/binding_check.h ===================================================================\n"
-    "\n"
     "// Checks of a program's bindings: of each binding by itself when it is bound; of the contents of\n"
     "// arrays before a run, because they belong to the caller and may change in between.\n"
     "//\n"
@@ -25485,7 +25359,6 @@ static const char npu_fixed_22[] =
     "#endif\n"
     "\n"
     "// == src/runtime/plan_binding.h ====================================================================\n"
-    "\n"
     "// A plan that is bound, as the arrays that a program reads of it: see ../workload/plan_axis.c.\n"
     "//\n"
     "// Work that is bound is kept as a plan of units alone, with lane_count 0.\n"
@@ -25523,7 +25396,6 @@ static const char npu_fixed_22[] =
     "#endif\n"
     "\n"
     "// == src/runtime/plan_batch.h ======================================================================\n"
-    "\n"
     "// A batch that is bound in place of a plan, and the plan that is made of it as an execution begins:\n"
     "// in the library, and on the AICPU of emitted trees.\n"
     "\n"
@@ -25567,7 +25439,6 @@ static const char npu_fixed_22[] =
     "#endif\n"
     "\n"
     "// == src/runtime/walk_check.h ======================================================================\n"
-    "\n"
     "// Views and reads of a program as it is walked: finding tiles, elements and rows, and the errors\n"
     "// for those that are not there. The library and emitted trees walk programs in their own ways, and\n"
     "// both come here.\n"
@@ -25658,7 +25529,6 @@ static const char npu_fixed_22[] =
     "#endif\n"
     "\n"
     "// == src/runtime/deps.h ============================================================================\n"
-    "\n"
     "// Dependences by data: a map of the tile regions that tasks in flight access.\n"
     "\n"
     "#ifndef PWSP_DEPS_H\n"
@@ -25865,7 +25735,6 @@ static const char npu_fixed_22[] =
     "#endif\n"
     "\n"
     "// == src/runtime/access.h ==========================================================================\n"
-    "\n"
     "// An access of a tile as stored in the map of regions, and the overlap test of two accesses.\n"
     "\n"
     "#ifndef PWSP_ACCESS_H\n"
@@ -25930,7 +25799,6 @@ static const char npu_fixed_22[] =
     "#endif\n"
     "\n"
     "// == src/runtime/cells.h ===========================================================================\n"
-    "\n"
     "// The lists of the map of regions: by level and cell, with room for new accesses.\n"
     "\n"
     "#ifndef PWSP_CELLS_H\n"
@@ -26194,7 +26062,6 @@ static const char npu_fixed_22[] =
     "#endif\n"
     "\n"
     "// == src/runtime/grid.h ============================================================================\n"
-    "\n"
     "// Tensors that tasks access in tiles of one size, each from a multiple of it on, while tokens are\n"
     "// times and tasks wait for all hazards.\n"
     "//\n"
@@ -26295,7 +26162,6 @@ static const char npu_fixed_22[] =
     "#endif\n"
     "\n"
     "// == src/runtime/meet.h ============================================================================\n"
-    "\n"
     "// A query and the accesses that it finds: it visits them, and covers or takes over those that\n"
     "// its tile supersedes. deps.c explains the rules.\n"
     "\n"
@@ -26545,7 +26411,6 @@ static const char npu_fixed_22[] =
     "#endif\n"
     "\n"
     "// == src/runtime/precedence.h ======================================================================\n"
-    "\n"
     "// Precedence by the schedule: structure, streams and explicit edges.\n"
     "//\n"
     "//      structure   a child of a sequential scope waits for the child before it; children of a\n"
@@ -26675,7 +26540,6 @@ static const char npu_fixed_22[] =
     "#endif\n"
     "\n"
     "// == src/runtime/reorder.h =========================================================================\n"
-    "\n"
     "// Tasks of a program in flight, in program order: a reorder buffer.\n"
     "//\n"
     "// The thread that walks the program issues entries into a ring. Lanes (or cores of a device) run\n"
@@ -26877,7 +26741,6 @@ static const char npu_fixed_22[] =
     "#endif\n"
     "\n"
     "// == src/runtime/issue.h ===========================================================================\n"
-    "\n"
     "// The scheduler: takes arrivals in program order, runs each as soon as its dependences allow, and\n"
     "// retires them in program order.\n"
     "//\n"
@@ -27003,7 +26866,6 @@ static const char npu_fixed_22[] =
     "#endif\n"
     "\n"
     "// == src/runtime/handshake.h =======================================================================\n"
-    "\n"
     "// The line through which an AICPU thread and a core talk: 64 bytes of shared memory. No locks, no\n"
     "// read-modify-write: each field has one writer at a time, so it works between processors that share\n"
     "// nothing else.\n"
@@ -27158,7 +27020,6 @@ static const char npu_fixed_22[] =
     "#endif\n"
     "\n"
     "// == src/runtime/ready.h ===========================================================================\n"
-    "\n"
     "// A queue of ready entries, the one that goes first in front: of cores and of simulated lanes.\n"
     "//\n"
     "// Most entries become ready in the order in which they go, or, when one event readies many, in the order\n"
@@ -27256,7 +27117,6 @@ static const char npu_fixed_22[] =
     "#endif\n"
     "\n"
     "// == src/runtime/cores.h ===========================================================================\n"
-    "\n"
     "// Cores, and the AICPU threads that give them tasks: the workers of a device made of threads, and of\n"
     "// emitted trees.\n"
     "//\n"
@@ -27513,7 +27373,6 @@ static const char npu_fixed_22[] =
     "#endif\n"
     "\n"
     "// == src/csp/channel.h =============================================================================\n"
-    "\n"
     "// Channels: rings of tokens with the times at which they are sent and received.\n"
     "\n"
     "#ifndef PWSP_CHANNEL_H\n"
@@ -27647,7 +27506,6 @@ static const char npu_fixed_22[] =
     "#endif\n"
     "\n"
     "// == src/csp/exchange.h ============================================================================\n"
-    "\n"
     "// Processes that exchange tokens through channels, section 25 of ptowsp.h: their state, and which\n"
     "// one moves. rules.h defines send and receive.\n"
     "//\n"
@@ -27871,7 +27729,6 @@ static const char npu_fixed_22[] =
     "#endif\n"
     "\n"
     "// == src/csp/rules.h ===============================================================================\n"
-    "\n"
     "// The rules of send, receive and rendezvous: the only definition, for simulated runs, emitted trees\n"
     "// and searches of orders alike.\n"
     "//\n"
@@ -28080,7 +27937,6 @@ static const char npu_fixed_22[] =
     "#endif\n"
     "\n"
     "// == src/time/rings.h ==============================================================================\n"
-    "\n"
     "// The rings of a schedule: what tasks in flight hold, and give back in the order of issue.\n"
     "\n"
     "#ifndef PWSP_RINGS_H\n"
@@ -28182,7 +28038,6 @@ static const char npu_fixed_22[] =
     "#endif\n"
     "\n"
     "// == src/time/sim.h ================================================================================\n"
-    "\n"
     "// Shared by both simulations of time: lanes, pools, streams, the clock of issue, results.\n"
     "\n"
     "#ifndef PWSP_SIM_H\n"
@@ -28522,7 +28377,6 @@ static const char npu_fixed_22[] =
     "#endif\n"
     "\n"
     "// == src/time/hits.h ===============================================================================\n"
-    "\n"
     "// Which bytes of tasks hit L2, where lanes share memory.\n"
     "//\n"
     "// A task is issued, which keeps its tiles; begins, together with all others that begin at the same time;\n"
@@ -28592,7 +28446,6 @@ static const char npu_fixed_22[] =
     "#endif\n"
     "\n"
     "// == src/time/contention.h =========================================================================\n"
-    "\n"
     "// Memory that simulated lanes share: how long a running task takes.\n"
     "//\n"
     "// Events owns when tasks start; this room owns their progress from there to the end.\n"
@@ -28699,7 +28552,6 @@ static const char npu_fixed_22[] =
     "#endif\n"
     "\n"
     "// == src/time/window.h =============================================================================\n"
-    "\n"
     "// The tasks in flight, and the one that ends first.\n"
     "//\n"
     "// Tasks of one lane end in the order of their issue, so each lane's ends are a queue, and the\n"
@@ -28850,7 +28702,6 @@ static const char npu_fixed_22[] =
     "#endif\n"
     "\n"
     "// == src/time/lanes.h ==============================================================================\n"
-    "\n"
     "// Time where each lane runs its tasks in the order of issue: in order, and dataflow by fifo.\n"
     "\n"
     "#ifndef PWSP_LANES_H\n"
@@ -28920,7 +28771,6 @@ static const char npu_fixed_22[] =
     "#endif\n"
     "\n"
     "// == src/time/control_threads.h ====================================================================\n"
-    "\n"
     "// Control in event-driven time: AICPU threads are servers that dispatch ready tasks and complete tasks\n"
     "// that have ended; see ptowsp_control and control_threads.c.\n"
     "\n"
@@ -28976,7 +28826,6 @@ static const char npu_fixed_22[] =
     "#endif\n"
     "\n"
     "// == src/time/lane_fifo.h ==========================================================================\n"
-    "\n"
     "// Lanes that run their tasks in the order of issue, in event-driven time: see lane_fifo.c.\n"
     "\n"
     "#ifndef PWSP_LANE_FIFO_H\n"
@@ -29009,7 +28858,6 @@ static const char npu_fixed_22[] =
     "#endif\n"
     "\n"
     "// == src/time/events.h =============================================================================\n"
-    "\n"
     "// Time where lanes choose among tasks that are ready: work stealing and priorities.\n"
     "\n"
     "#ifndef PWSP_EVENTS_H\n"
@@ -29139,7 +28987,6 @@ static const char npu_fixed_22[] =
     "#endif\n"
     "\n"
     "// == src/time/nodes.h ==============================================================================\n"
-    "\n"
     "// Shared by the rooms of event-driven time: nodes, which can be waited for, and the steps.\n"
     "\n"
     "#ifndef PWSP_NODES_H\n"
@@ -29222,7 +29069,6 @@ static const char npu_fixed_22[] =
     "#endif\n"
     "\n"
     "// == src/time/timeline.h ===========================================================================\n"
-    "\n"
     "// Simulated time, behind one front. In order, a task's times follow from earlier tasks;\n"
     "// event-driven, lanes choose among ready tasks. The schedule selects one.\n"
     "\n"
@@ -29290,7 +29136,6 @@ static const char npu_fixed_22[] =
     "#if defined(WSP_CORE_SOURCES)\n"
     "\n"
     "// == src/base/base.c ===============================================================================\n"
-    "\n"
     "// Statuses, memory and hashing, for every other room.\n"
     "//\n"
     "// Memory goes through one hook that is told both sizes, so a caller can account for every byte\n"
@@ -29420,7 +29265,6 @@ static const char npu_fixed_22[] =
     "}\n"
     "\n"
     "// == src/base/block_list.c =========================================================================\n"
-    "\n"
     "// Blocks: see block_list.h.\n"
     "\n"
     "// Where the links point to a block: it may have moved.\n"
@@ -29485,7 +29329,6 @@ static const char npu_fixed_22[] =
     "}\n"
     "\n"
     "// == src/base/os.c =================================================================================\n"
-    "\n"
     "// POSIX, kept in one file. In header mode it is too late for feature-test macros, so strict C11\n"
     "// hides clock_gettime and pthread_condattr_setclock. They are declared here as POSIX defines them.\n"
     "// macOS has no pthread_condattr_setclock: waits there use the wall clock, and the waiter checks\n"
@@ -29662,7 +29505,6 @@ static const char npu_fixed_22[] =
     "}\n"
     "\n"
     "// == src/base/sleeper.c ============================================================================\n"
-    "\n"
     "// Sleeping and waking; see sleeper.h.\n"
     "\n"
     "PWSP_INTERNAL void pwsp_sleeper_init(pwsp_sleeper *sleeper) {\n"
@@ -29798,7 +29640,6 @@ static const char npu_fixed_22[] =
     "}\n"
     "\n"
     "// == src/base/earliest.c ===========================================================================\n"
-    "\n"
     "// Memory of tournaments, and all players made again.\n"
     "\n"
     "PWSP_INTERNAL void pwsp_tournament_clear(pwsp_tournament *tournament) {\n"
@@ -29866,7 +29707,6 @@ static const char npu_fixed_22[] =
     "}\n"
     "\n"
     "// == src/base/text.c ===============================================================================\n"
-    "\n"
     "// Sinks are a function and a pointer; the one over a buffer behaves as snprintf does: it keeps what\n"
     "// fits, terminated, and counts everything.\n"
     "\n"
@@ -29945,7 +29785,6 @@ static const char npu_fixed_22[] =
     "}\n"
     "\n"
     "// == src/base/error.c ==============================================================================\n"
-    "\n"
     "// Formats an error's line of text, and cuts it off at PWSP_ERROR_TEXT_MAX.\n"
     "\n"
     "PWSP_INTERNAL ptowsp_status pwsp_error_set(pwsp_error *error, ptowsp_status status, uint64_t index,\n"
@@ -29957,7 +29796,6 @@ static const char npu_fixed_22[] =
     "}\n"
     "\n"
     "// == src/data/dtype_names.c ========================================================================\n"
-    "\n"
     "// Names and sizes of element types, and names of memories.\n"
     "\n"
     "uint32_t ptowsp_dtype_size(ptowsp_dtype dtype) {\n"
@@ -29987,7 +29825,6 @@ static const char npu_fixed_22[] =
     "PWSP_TEXTS(ptowsp_location_name, ptowsp_location, PTOWSP_LOCATIONS, \"none\")\n"
     "\n"
     "// == src/data/array.c ==============================================================================\n"
-    "\n"
     "// Elements of arrays: signed integers are sign-extended.\n"
     "\n"
     "// The range that has i: bounds[r] <= i < bounds[r + 1]. Neighbours take the same way through the\n"
@@ -30031,7 +29868,6 @@ static const char npu_fixed_22[] =
     "}\n"
     "\n"
     "// == src/data/region.c =============================================================================\n"
-    "\n"
     "// An exact test whether two strided tiles overlap.\n"
     "//\n"
     "// Reversing rows or columns does not change the set of bytes, so strides count as positive, from\n"
@@ -30343,7 +30179,6 @@ static const char npu_fixed_22[] =
     "}\n"
     "\n"
     "// == src/data/placement.c ==========================================================================\n"
-    "\n"
     "// First fit over lifetimes.\n"
     "//\n"
     "// The items that are placed are kept in the order of their offsets. For the next one they are\n"
@@ -30480,7 +30315,6 @@ static const char npu_fixed_22[] =
     "}\n"
     "\n"
     "// == src/data/names.c ==============================================================================\n"
-    "\n"
     "// Names are identified by their FNV-1a-64 hash alone, as on a device, so two names with one hash cannot\n"
     "// both be in the table. Callers look a name up before they add it, and then find the other one.\n"
     "\n"
@@ -30534,7 +30368,6 @@ static const char npu_fixed_22[] =
     "}\n"
     "\n"
     "// == src/runtime/binding_check.c ===================================================================\n"
-    "\n"
     "// Checks of bindings; see binding_check.h.\n"
     "\n"
     "#include <inttypes.h>\n"
@@ -30972,7 +30805,6 @@ static const char npu_fixed_22[] =
     "}\n"
     "\n"
     "// == src/runtime/plan_binding.c ====================================================================\n"
-    "\n"
     "// Checks of plans that are bound, and their fields as arrays; see plan_binding.h.\n"
     "\n"
     "#include <inttypes.h>\n"
@@ -31168,7 +31000,6 @@ static const char npu_fixed_22[] =
     "}\n"
     "\n"
     "// == src/runtime/walk_check.c ======================================================================\n"
-    "\n"
     "// Errors of a walk: see walk_check.h. Their index is the value that is wrong.\n"
     "\n"
     "#include <inttypes.h>\n"
@@ -31311,7 +31142,6 @@ static const char npu_fixed_22[] =
     "}\n"
     "\n"
     "// == src/runtime/groups.c ==========================================================================\n"
-    "\n"
     "// Groups of tensors that share memory.\n"
     "//\n"
     "// Tensors whose spans of bytes overlap, directly or through others, may share some bytes. In the\n"
@@ -31559,7 +31389,6 @@ static const char npu_fixed_22[] =
     "}\n"
     "\n"
     "// == src/runtime/access.c ==========================================================================\n"
-    "\n"
     "// Decides whether two accesses overlap: by indices and windows where a tensor is plain, else byte\n"
     "// by byte.\n"
     "\n"
@@ -31638,7 +31467,6 @@ static const char npu_fixed_22[] =
     "}\n"
     "\n"
     "// == src/runtime/grid.c ============================================================================\n"
-    "\n"
     "// Grids begin and end, and their pages: grid.h explains them.\n"
     "\n"
     "#define PWSP_DEPS_NO_PAGE UINT64_MAX  // the number of a page that is free\n"
@@ -31873,7 +31701,6 @@ static const char npu_fixed_22[] =
     "}\n"
     "\n"
     "// == src/runtime/cells.c ===========================================================================\n"
-    "\n"
     "// Levels, cells and room of the map of regions: deps.c explains them.\n"
     "\n"
     "#define PWSP_DEPS_HAND_STEPS   8           // for each access that is added; half of it for times\n"
@@ -32311,7 +32138,6 @@ static const char npu_fixed_22[] =
     "}\n"
     "\n"
     "// == src/runtime/deps.c ============================================================================\n"
-    "\n"
     "// The map of regions.\n"
     "//\n"
     "// A tensor whose indices all have memory of their own, and which shares none with another tensor,\n"
@@ -32949,7 +32775,6 @@ static const char npu_fixed_22[] =
     "}\n"
     "\n"
     "// == src/runtime/precedence.c ======================================================================\n"
-    "\n"
     "// Scopes, streams and edges: see precedence.h.\n"
     "//\n"
     "// A scope holds its tokens, and releases those it no longer needs. Tokens of children are merged as\n"
@@ -33128,7 +32953,6 @@ static const char npu_fixed_22[] =
     "}\n"
     "\n"
     "// == src/runtime/reorder.c =========================================================================\n"
-    "\n"
     "// The reorder buffer: reorder.h explains the links between entries.\n"
     "//\n"
     "// Tokens: for an entry, time is 0 and task its sequence number; the token is dead once the entry\n"
@@ -33578,7 +33402,6 @@ static const char npu_fixed_22[] =
     "}\n"
     "\n"
     "// == src/runtime/issue.c ===========================================================================\n"
-    "\n"
     "// Issuing and retiring: see issue.h.\n"
     "//\n"
     "// Errors keep program order. An error that the owner finds counts once all earlier entries have\n"
@@ -33891,7 +33714,6 @@ static const char npu_fixed_22[] =
     "}\n"
     "\n"
     "// == src/runtime/ready.c ===========================================================================\n"
-    "\n"
     "// The pairing heaps of ready entries; see ready.h.\n"
     "//\n"
     "// A heap is a tree in which each entry precedes its children. Two heaps are melded by making one\n"
@@ -33929,7 +33751,6 @@ static const char npu_fixed_22[] =
     "}\n"
     "\n"
     "// == src/runtime/cores.c ===========================================================================\n"
-    "\n"
     "// Cores and AICPU threads: memory, queues, waking, the host's calls, and the loop of a core that is a\n"
     "// thread. See cores.h; rounds of AICPU threads are in aicpu.c.\n"
     "//\n"
@@ -34244,7 +34065,6 @@ static const char npu_fixed_22[] =
     "}\n"
     "\n"
     "// == src/runtime/aicpu.c ===========================================================================\n"
-    "\n"
     "// Rounds of an AICPU thread: it gives tasks to its cores and takes their results. See cores.h.\n"
     "//\n"
     "// Each round has three steps. First the thread collects what its cores have done, which makes other\n"
@@ -34628,7 +34448,6 @@ static const char npu_fixed_22[] =
     "}\n"
     "\n"
     "// == src/time/rings.c ==============================================================================\n"
-    "\n"
     "// Rings: what tasks in flight hold, and give back in the order of issue.\n"
     "//\n"
     "// A task takes its share of each ring when it is issued. It retires when it has ended and all\n"
@@ -34951,7 +34770,6 @@ static const char npu_fixed_22[] =
     "}\n"
     "\n"
     "// == src/time/sim.c ================================================================================\n"
-    "\n"
     "// Lanes, pools, streams and results: shared by in-order, fifo and event-driven simulation.\n"
     "\n"
     "#include <inttypes.h>\n"
@@ -35425,7 +35243,6 @@ static const char npu_fixed_22[] =
     "PWSP_TEXTS(ptowsp_stall_name, ptowsp_stall, PTOWSP_STALLS, \"unknown\")\n"
     "\n"
     "// == src/time/hits.c ===============================================================================\n"
-    "\n"
     "// Which bytes of tasks hit L2.\n"
     "//\n"
     "// A tensor is cut into at most 16 x 16 cells of at least 64 KiB and 128 columns. Cells are moved in passes,\n"
@@ -35734,7 +35551,6 @@ static const char npu_fixed_22[] =
     "}\n"
     "\n"
     "// == src/time/contention.c =========================================================================\n"
-    "\n"
     "// Memory that lanes share.\n"
     "//\n"
     "// HBM and L2 are fluids. A lane that moves bytes is a *flow* with a rate of its own, which it has as\n"
@@ -36147,7 +35963,6 @@ static const char npu_fixed_22[] =
     "}\n"
     "\n"
     "// == src/time/window.c =============================================================================\n"
-    "\n"
     "// Memory of the tasks in flight: a ring for each lane, which doubles when it is full. So it follows\n"
     "// the work and not the worst case.\n"
     "\n"
@@ -36246,7 +36061,6 @@ static const char npu_fixed_22[] =
     "}\n"
     "\n"
     "// == src/time/lanes.c ==============================================================================\n"
-    "\n"
     "// In order and fifo: a task's times follow from earlier tasks alone.\n"
     "//\n"
     "// Every dependence of a task comes before it in program order, and its lane runs in that order,\n"
@@ -36647,7 +36461,6 @@ static const char npu_fixed_22[] =
     "}\n"
     "\n"
     "// == src/time/batch.c ==============================================================================\n"
-    "\n"
     "// Batches: tasks that need nothing but cycles, a dispatch key and tiles, many at once.\n"
     "//\n"
     "// With a window, each task that finds it full waits for the earliest end in it. The tournament of\n"
@@ -36982,7 +36795,6 @@ static const char npu_fixed_22[] =
     "}\n"
     "\n"
     "// == src/time/nodes.c ==============================================================================\n"
-    "\n"
     "// Nodes count their open dependences and list their waiters. Links of waiters and free nodes are kept in\n"
     "// lists, so that a run takes memory only for the tasks in flight.\n"
     "\n"
@@ -37223,7 +37035,6 @@ static const char npu_fixed_22[] =
     "}\n"
     "\n"
     "// == src/time/lane_fifo.c ==========================================================================\n"
-    "\n"
     "// Lanes in the order of issue.\n"
     "//\n"
     "// In order and by fifo a lane runs its tasks in the order of issue, ready or not. lanes.c needs no events\n"
@@ -37311,7 +37122,6 @@ static const char npu_fixed_22[] =
     "}\n"
     "\n"
     "// == src/time/control_threads.c ====================================================================\n"
-    "\n"
     "// AICPU threads as servers, in event-driven time.\n"
     "//\n"
     "//      lanes        events->running: when the end of a task can be noticed\n"
@@ -37445,7 +37255,6 @@ static const char npu_fixed_22[] =
     "}\n"
     "\n"
     "// == src/time/advance.c ============================================================================\n"
-    "\n"
     "// One step of event-driven time: idle lanes take ready tasks, then time moves to the next event, and\n"
     "// what ends at that time is done. See events.c.\n"
     "\n"
@@ -37901,7 +37710,6 @@ static const char npu_fixed_22[] =
     "}\n"
     "\n"
     "// == src/time/events.c =============================================================================\n"
-    "\n"
     "// Event-driven time.\n"
     "//\n"
     "// When lanes choose, a task's start depends on tasks that are issued after it, so times are found\n"
@@ -38424,7 +38232,6 @@ static const char npu_fixed_22[] =
     "}\n"
     "\n"
     "// == src/time/timeline.c ===========================================================================\n"
-    "\n"
     "// One front over both kinds of simulated time: see timeline.h.\n"
     "\n"
     "PWSP_INTERNAL bool pwsp_timeline_init(pwsp_timeline *time, const pwsp_memory *memory,\n"
@@ -38497,7 +38304,6 @@ static const char npu_fixed_22[] =
     "#if defined(WSP_CORE_PLANS)\n"
     "\n"
     "// == src/base/cpu.h ================================================================================\n"
-    "\n"
     "// Which vector code this build has and this machine can run.\n"
     "//\n"
     "// Hot loops exist as portable C and as variants for x86-64 (AVX2, AVX-512), compiled by function\n"
@@ -38544,7 +38350,6 @@ static const char npu_fixed_22[] =
     "#endif\n"
     "\n"
     "// == src/plan/count.h ==============================================================================\n"
-    "\n"
     "// Sums over the lengths of a batch. Planning spends its time in these passes.\n"
     "\n"
     "#ifndef PWSP_COUNT_H\n"
@@ -38616,7 +38421,6 @@ static const char npu_fixed_22[] =
     "#endif\n"
     "\n"
     "// == src/plan/count.c ==============================================================================\n"
-    "\n"
     "// Two passes over lengths, each as portable C, AVX2, AVX-512 and NEON; all give the same integers.\n"
     "//\n"
     "// Division by the chunk is the whole cost of counting units. It is done by a multiplication\n"
@@ -38900,7 +38704,6 @@ static const char npu_fixed_22[] =
     "}\n"
     "\n"
     "// == src/plan/plan.h ===============================================================================\n"
-    "\n"
     "// What chunk plans and attention plans share: faults, and the checks of tiers.\n"
     "\n"
     "#ifndef PWSP_PLAN_H\n"
@@ -38960,7 +38763,6 @@ static const char npu_fixed_22[] =
     "#endif\n"
     "\n"
     "// == src/plan/fault.c ==============================================================================\n"
-    "\n"
     "// Faults of planning and their texts; tiers. Emitted trees carry it, with the planner of attention\n"
     "// plans.\n"
     "\n"
@@ -39086,7 +38888,6 @@ static const char npu_fixed_22[] =
     "}\n"
     "\n"
     "// == src/plan/attention.h ==========================================================================\n"
-    "\n"
     "// A checked configuration and batch of an attention plan: all that cutting and writing read.\n"
     "//\n"
     "// Costs are integers on a grid, a power of two of the user's unit, so that decisions are the same on\n"
@@ -39396,7 +39197,6 @@ static const char npu_fixed_22[] =
     "#endif\n"
     "\n"
     "// == src/plan/attention_positions.c ================================================================\n"
-    "\n"
     "// Positions: the KV tokens that a query token sees, and the tiles made of them.\n"
     "//\n"
     "// Queries and KV tokens of a sequence stand on one line, each at equal distances:\n"
@@ -39644,7 +39444,6 @@ static const char npu_fixed_22[] =
     "}\n"
     "\n"
     "// == src/plan/attention.c ==========================================================================\n"
-    "\n"
     "// Attention plans: the configuration, its costs on a grid, and one pass over the batch that checks\n"
     "// and counts.\n"
     "//\n"
@@ -40004,7 +39803,6 @@ static const char npu_fixed_22[] =
     "}\n"
     "\n"
     "// == src/plan/attention_write.h ====================================================================\n"
-    "\n"
     "// Writes an attention plan, lane by lane: whole heads, ranges of tiles, ends of lanes, in order.\n"
     "\n"
     "#ifndef PWSP_ATTENTION_WRITE_H\n"
@@ -40219,7 +40017,6 @@ static const char npu_fixed_22[] =
     "#endif\n"
     "\n"
     "// == src/plan/attention_write.c ====================================================================\n"
-    "\n"
     "// Units, merges and lanes of an attention plan, in the order of the plan.\n"
     "//\n"
     "// A merge is written with the first part of its tile, and so belongs to the lane of that part. Its\n"
@@ -40383,7 +40180,6 @@ static const char npu_fixed_22[] =
     "}\n"
     "\n"
     "// == src/plan/attention_fill.h =====================================================================\n"
-    "\n"
     "// How far lanes get in a given time.\n"
     "\n"
     "#ifndef PWSP_ATTENTION_FILL_H\n"
@@ -40450,7 +40246,6 @@ static const char npu_fixed_22[] =
     "#endif\n"
     "\n"
     "// == src/plan/attention_fill.c =====================================================================\n"
-    "\n"
     "// How far lanes get in a given time.\n"
     "//\n"
     "// Lanes are filled in order, each as far as its time allows; the cut of the last tile is rounded down\n"
@@ -40731,7 +40526,6 @@ static const char npu_fixed_22[] =
     "}\n"
     "\n"
     "// == src/plan/attention_share.c ====================================================================\n"
-    "\n"
     "// Merges that lanes share.\n"
     "//\n"
     "// The merge of a tile in s slots costs s * rows. Where one lane has all of it, a long sequence of many\n"
@@ -40837,7 +40631,6 @@ static const char npu_fixed_22[] =
     "}\n"
     "\n"
     "// == src/plan/attention_decode.c ===================================================================\n"
-    "\n"
     "// Filling and writing the lanes of decode steps, in one loop.\n"
     "//\n"
     "// There all KV of a head is one tile, and all tiles have the same rate. Positions are costs from the\n"
@@ -41058,7 +40851,6 @@ static const char npu_fixed_22[] =
     "}\n"
     "\n"
     "// == src/plan/attention_cut.h ======================================================================\n"
-    "\n"
     "// Where the lanes' shares end.\n"
     "\n"
     "#ifndef PWSP_ATTENTION_CUT_H\n"
@@ -41090,7 +40882,6 @@ static const char npu_fixed_22[] =
     "#endif\n"
     "\n"
     "// == src/plan/attention_cut.c ======================================================================\n"
-    "\n"
     "// Where the lanes' shares end.\n"
     "//\n"
     "// All decisions follow from one number, the time: the largest cost that a lane may have. Lanes are filled in\n"
@@ -41253,7 +41044,6 @@ static const char npu_fixed_22[] =
     "}\n"
     "\n"
     "// == src/plan/attention_plan.c =====================================================================\n"
-    "\n"
     "// Attention plans: sizes, bounds, placing, planning.\n"
     "\n"
     "// -- sizes ----------------------------------------------------------------------------------------\n"
@@ -41473,7 +41263,6 @@ static const char npu_fixed_22[] =
     "}\n"
     "\n"
     "// == src/runtime/plan_batch.c ======================================================================\n"
-    "\n"
     "// Plans of batches that are bound.\n"
     "//\n"
     "// Planning is tried in the memory of the plan before, which mostly fits: a step of decode has as many\n"
@@ -41631,7 +41420,6 @@ static const char npu_fixed_22[] =
     "#if defined(WSP_CORE_PIPELINES)\n"
     "\n"
     "// == src/csp/channel.c =============================================================================\n"
-    "\n"
     "// The time rules of a channel, of depth d > 0 and latency L, for its k-th token:\n"
     "//\n"
     "//      s(k) = max(sender arrives, r(k - d))        r(k) = max(receiver arrives, s(k) + L)\n"
@@ -41731,7 +41519,6 @@ static const char npu_fixed_22[] =
     "}\n"
     "\n"
     "// == src/csp/exchange.c ============================================================================\n"
-    "\n"
     "// Processes on their way: see exchange.h.\n"
     "\n"
     "#include <inttypes.h>\n"
@@ -41979,7 +41766,6 @@ static const char npu_fixed_22[] =
     "}\n"
     "\n"
     "// == src/csp/deadlock.c ============================================================================\n"
-    "\n"
     "// Why no process can proceed: some remain, and all of them wait.\n"
     "//\n"
     "// A process that waits for room needs a consumer of the channel; a process that waits for a token\n"
@@ -52019,7 +51805,6 @@ static const char npu_fixed_24[] =
     "#define PTOISA_SHIM_H\n"
     "\n"
     "// == src/base/number.h =============================================================================\n"
-    "\n"
     "// Floating-point numbers as text and back: exact, correctly rounded, and the same in every locale.\n"
     "// The C library's printf and strtod take the decimal point from the locale, so nothing in src uses\n"
     "// them for floating-point numbers. Needs no other room: the emitter and the shim carry it as well.\n"
@@ -52363,7 +52148,6 @@ static const char npu_fixed_24[] =
     "#endif\n"
     "\n"
     "// == src/isa/isa.h =================================================================================\n"
-    "\n"
     "// PTO-ISA on a CPU: tiles, windows of global memory, cores, and the table of instructions. The\n"
     "// instructions themselves are in the files beside this one.\n"
     "//\n"
@@ -52868,7 +52652,6 @@ static const char npu_fixed_24[] =
     "#endif\n"
     "\n"
     "// == src/isa/simd.h ================================================================================\n"
-    "\n"
     "// Which vector code this build has and this machine can run.\n"
     "//\n"
     "// Hot loops exist as portable C and as variants for x86-64 (AVX2, AVX-512), compiled by function\n"
@@ -52948,7 +52731,6 @@ static const char npu_fixed_24[] =
     "#endif\n"
     "\n"
     "// == src/isa/tile.h ================================================================================\n"
-    "\n"
     "// Tiles and windows: making them, where their elements are, and single elements as numbers.\n"
     "\n"
     "#ifndef PTOISA_TILE_H\n"
@@ -53184,7 +52966,6 @@ static const char npu_fixed_24[] =
     "#endif\n"
     "\n"
     "// == src/isa/machine.h =============================================================================\n"
-    "\n"
     "// The machines that are built in: Ascend 910B (A2/A3) and 950PR (A5).\n"
     "//\n"
     "// Rates are for one core, in 1/100 GiB/s, in the order of ptoisa_path. They hold for a core that\n"
@@ -53237,7 +53018,6 @@ static const char npu_fixed_24[] =
     "#endif\n"
     "\n"
     "// == src/isa/timing_fitted.h =======================================================================\n"
-    "\n"
     "// The constants of the measured machines, by tools/fit: do not edit. Cycles of A2/A3 are of\n"
     "// 1,800 MHz, rates are bytes in 100 cycles. cost_timed.h and timing.h use them.\n"
     "\n"
@@ -53326,7 +53106,6 @@ static const char npu_fixed_24[] =
     "#endif\n"
     "\n"
     "// == src/isa/timing.h ==============================================================================\n"
-    "\n"
     "// The measured machines: Ascend 910B (A2/A3) and 950PR (A5).\n"
     "//\n"
     "// Unlike the machines of machine.h, whose rates are public and whose transfers have no latency,\n"
@@ -53412,7 +53191,6 @@ static const char npu_fixed_24[] =
     "#endif\n"
     "\n"
     "// == src/isa/cost_a2a3.h ===========================================================================\n"
-    "\n"
     "// The cycles of instructions on the vector unit of A2/A3, from public constants, which their\n"
     "// authors calibrated on a 910B3.\n"
     "//\n"
@@ -53826,7 +53604,6 @@ static const char npu_fixed_24[] =
     "#endif\n"
     "\n"
     "// == src/isa/cost_a5.h =============================================================================\n"
-    "\n"
     "// The cycles of instructions on the vector unit of A5, whose vector instructions work on registers.\n"
     "// Each tile instruction is a function of its own: it always pays its start and its end, and loops\n"
     "// over registers of 256 bytes. So nothing depends on whether the pipe had run empty.\n"
@@ -53945,7 +53722,6 @@ static const char npu_fixed_24[] =
     "#endif\n"
     "\n"
     "// == src/isa/cost.h ================================================================================\n"
-    "\n"
     "// How long an instruction takes, and on which pipe.\n"
     "//\n"
     "// The unit model counts elements. The models of A2/A3 and A5 go by the pipe: a transfer takes the\n"
@@ -54130,7 +53906,6 @@ static const char npu_fixed_24[] =
     "#endif\n"
     "\n"
     "// == src/isa/cost_timed.h ==========================================================================\n"
-    "\n"
     "// How long an instruction takes on a measured machine (timing.h), mechanism by mechanism. Each has a\n"
     "// row in PTOISA_MECHANISMS and can be switched off.\n"
     "//\n"
@@ -54424,7 +54199,6 @@ static const char npu_fixed_24[] =
     "#endif\n"
     "\n"
     "// == src/isa/cost_models.h =========================================================================\n"
-    "\n"
     "// The function that each model has for the cycles of an instruction.\n"
     "//\n"
     "// A model is a row of PTOISA_MODELS (isa.h) and its function ptoisa_cost_of_<...> here, with a file\n"
@@ -54477,7 +54251,6 @@ static const char npu_fixed_24[] =
     "#endif\n"
     "\n"
     "// == src/isa/core.h ================================================================================\n"
-    "\n"
     "// A core: its clocks, its flags, and the steps that every instruction takes before it computes.\n"
     "//\n"
     "// Each pipe has a clock. An instruction begins when its pipe is done with the one before, and ends\n"
@@ -54873,7 +54646,6 @@ static const char npu_fixed_24[] =
     "#endif\n"
     "\n"
     "// == src/isa/view.h ================================================================================\n"
-    "\n"
     "// Views: all moves of elements between tiles, and between tiles and global memory, go through them.\n"
     "//\n"
     "// In every layout the place of element (r, c) is the sum of a part that depends on r and a part\n"
@@ -55306,7 +55078,6 @@ static const char npu_fixed_24[] =
     "#endif\n"
     "\n"
     "// == src/isa/cast.h ================================================================================\n"
-    "\n"
     "// Arrays of one element type to another, and single elements in every rounding mode.\n"
     "//\n"
     "// The hot pairs are loops over the compiler's own vector types, which gcc and clang turn into\n"
@@ -55809,7 +55580,6 @@ static const char npu_fixed_24[] =
     "#endif\n"
     "\n"
     "// == src/isa/move.h ================================================================================\n"
-    "\n"
     "// Moves: TLOAD, TSTORE, TMOV, TEXTRACT, TINSERT, and TPRINT.\n"
     "//\n"
     "// All are one copy between two views (view.h). On the way out of L0C the fixpipe may apply ReLU, a\n"
@@ -56525,7 +56295,6 @@ static const char npu_fixed_24[] =
     "#endif\n"
     "\n"
     "// == src/isa/fifo.h ================================================================================\n"
-    "\n"
     "// FIFOs between the cube core of a block and its two vector cores: TALLOC, TPUSH, TPOP, TFREE.\n"
     "//\n"
     "// A block is one cube core and two vector cores (sub-blocks 0 and 1), each a ptoisa_core with its\n"
@@ -57227,7 +56996,6 @@ static const char npu_fixed_24[] =
     "#endif\n"
     "\n"
     "// == src/isa/shape.h ===============================================================================\n"
-    "\n"
     "// Instructions that rearrange or make elements: transposes, fills, pads, joins, ramps, triangles;\n"
     "// and the two that only look at a tile in another way, TSUBVIEW and TRESHAPE, which take no time.\n"
     "\n"
@@ -57593,7 +57361,6 @@ static const char npu_fixed_24[] =
     "#endif\n"
     "\n"
     "// == src/isa/convert.h =============================================================================\n"
-    "\n"
     "// TCVT, TQUANT, TDEQUANT: elements of one type to another, row by row over arrays (cast.h).\n"
     "//\n"
     "// Most pairs go through f32, which holds every element of the smaller types exactly:\n"
@@ -57934,7 +57701,6 @@ static const char npu_fixed_24[] =
     "#endif\n"
     "\n"
     "// == src/isa/arith.h ===============================================================================\n"
-    "\n"
     "// Remainders and powers of single numbers. No machine has vector instructions for them, and libm is\n"
     "// not linked.\n"
     "\n"
@@ -58078,7 +57844,6 @@ static const char npu_fixed_24[] =
     "#endif\n"
     "\n"
     "// == src/isa/vector.h ==============================================================================\n"
-    "\n"
     "// f32 vectors of each instruction set: one set of operations under one set of names, so that a loop\n"
     "// is written once and instantiated for each.\n"
     "//\n"
@@ -58450,7 +58215,6 @@ static const char npu_fixed_24[] =
     "#endif\n"
     "\n"
     "// == src/isa/map.h =================================================================================\n"
-    "\n"
     "// Maps: the inner loops of element-wise instructions, expands and column reductions.\n"
     "//\n"
     "//      for each row r, for each column c:  d[r][c] = f(x, y, z)\n"
@@ -58911,7 +58675,6 @@ static const char npu_fixed_24[] =
     "#endif\n"
     "\n"
     "// == src/isa/elementwise.h =========================================================================\n"
-    "\n"
     "// Element-wise instructions.\n"
     "//\n"
     "// All compute over the valid region of the destination; the sources are row-major tiles of its\n"
@@ -59410,7 +59173,6 @@ static const char npu_fixed_24[] =
     "#endif\n"
     "\n"
     "// == src/isa/broadcast.h ===========================================================================\n"
-    "\n"
     "// Expands: instructions with one operand that is a column (one value for each row) or a row (one\n"
     "// value for each column).\n"
     "//\n"
@@ -59570,7 +59332,6 @@ static const char npu_fixed_24[] =
     "#endif\n"
     "\n"
     "// == src/isa/fold.h ================================================================================\n"
-    "\n"
     "// Sums, products, maxima and minima of f32 rows, by vectors.\n"
     "//\n"
     "// 16 lanes go over a row, and then its halves, quarters, pairs and lanes are put together (reduce.h\n"
@@ -59932,7 +59693,6 @@ static const char npu_fixed_24[] =
     "#endif\n"
     "\n"
     "// == src/isa/reduce.h ==============================================================================\n"
-    "\n"
     "// Reductions of rows and of columns.\n"
     "//\n"
     "// A row is summed in 16 lanes: lane i takes elements i, i + 16, i + 32 .. from the left, beginning\n"
@@ -60382,7 +60142,6 @@ static const char npu_fixed_24[] =
     "#endif\n"
     "\n"
     "// == src/isa/matmul_block.h ========================================================================\n"
-    "\n"
     "// How a matrix multiplication is cut into panels and blocks, and the blocks in portable C. Those of\n"
     "// x86-64 and arm64 are in matmul_pack_x86.h and matmul_x86.h, and in matmul_neon.h.\n"
     "//\n"
@@ -60745,7 +60504,6 @@ static const char npu_fixed_24[] =
     "#endif\n"
     "\n"
     "// == src/isa/matmul_neon.h =========================================================================\n"
-    "\n"
     "// Blocks of a matrix multiplication, and the packing of panels, for arm64: as matmul_x86.h, with 8\n"
     "// rows x 8 columns of sums in 16 of NEON's 32 registers.\n"
     "\n"
@@ -60964,7 +60722,6 @@ static const char npu_fixed_24[] =
     "#endif\n"
     "\n"
     "// == src/isa/matmul_pack_x86.h =====================================================================\n"
-    "\n"
     "// The packing of panels of a matrix multiplication for x86-64.\n"
     "//\n"
     "// A box of B (Zn: 16 columns, in each 32 bytes along k) is turned by transposing 8 x 8 words of 4\n"
@@ -61217,7 +60974,6 @@ static const char npu_fixed_24[] =
     "#endif\n"
     "\n"
     "// == src/isa/matmul_x86.h ==========================================================================\n"
-    "\n"
     "// Blocks of a matrix multiplication for x86-64.\n"
     "//\n"
     "// 8 rows x 32 columns of sums fill 16 of AVX-512's registers, 6 x 16 fill 12 of AVX2's: enough\n"
@@ -61701,7 +61457,6 @@ static const char npu_fixed_24[] =
     "#endif\n"
     "\n"
     "// == src/isa/matmul.h ==============================================================================\n"
-    "\n"
     "// Matrix instructions: TMATMUL, TMATMUL_ACC, TMATMUL_BIAS, and TGEMV for one row.\n"
     "//\n"
     "//      c = a * b (+ c_in, + bias)       a: m x k in L0A, b: k x n in L0B, c: m x n in L0C\n"
@@ -62098,7 +61853,6 @@ static const char npu_fixed_24[] =
     "#endif\n"
     "\n"
     "// == src/isa/rows.h ================================================================================\n"
-    "\n"
     "// Operands that vector instructions walk row by row.\n"
     "\n"
     "#ifndef PTOISA_ROWS_H\n"
@@ -62131,7 +61885,6 @@ static const char npu_fixed_24[] =
     "#endif\n"
     "\n"
     "// == src/isa/compare.h =============================================================================\n"
-    "\n"
     "// Comparisons and selections: TCMP, TCMPS, TSEL, TSELS.\n"
     "//\n"
     "// A mask is a row-major tile of u8 (A5: u32) whose row r holds the bits of row r, column c in bit\n"
@@ -62542,7 +62295,6 @@ static const char npu_fixed_24[] =
     "#endif\n"
     "\n"
     "// == src/isa/sort.h ================================================================================\n"
-    "\n"
     "// Sorting: TSORT32 makes sorted runs of pairs, TMRGSORT merges them.\n"
     "//\n"
     "// A pair is 8 bytes: a value of the tile's type, then a u32 index. So it takes two elements of a\n"
@@ -62785,7 +62537,6 @@ static const char npu_fixed_24[] =
     "#endif\n"
     "\n"
     "// == src/isa/gather.h ==============================================================================\n"
-    "\n"
     "// Elements and rows read from, or written to, the places that an index names: TGATHER by mask and\n"
     "// by index, TSCATTER, MGATHER, MSCATTER; blocks of 32 bytes: TGATHERB.\n"
     "//\n"
@@ -63229,7 +62980,6 @@ static const char npu_fixed_24[] =
     "#endif\n"
     "\n"
     "// == src/isa/block.h ===============================================================================\n"
-    "\n"
     "// A block: one cube core and two vector cores that run their halves of a kernel to the end.\n"
     "//\n"
     "// Each half is a function that calls instructions on its own core and communicates with the others\n"
@@ -63585,7 +63335,6 @@ static const char npu_fixed_24[] =
     "#if defined(__cplusplus) && __cplusplus >= 201703L\n"
     "\n"
     "// == src/isa/pto_core.h ============================================================================\n"
-    "\n"
     "// The C++ face of the shim, first part: the core that each host thread is, and the words of a\n"
     "// device compiler.\n"
     "//\n"
@@ -64105,7 +63854,6 @@ static const char npu_fixed_24[] =
     "#endif\n"
     "\n"
     "// == src/isa/pto_types.h ===========================================================================\n"
-    "\n"
     "// The C++ face of the shim, second part: windows of global memory, tiles, and binding them.\n"
     "//\n"
     "// Sizes and layouts are template arguments, checked when compiled; -1 (DYNAMIC) leaves a size to\n"
@@ -64774,7 +64522,6 @@ static const char npu_fixed_24[] =
     "#endif\n"
     "\n"
     "// == src/isa/pto_ops.h =============================================================================\n"
-    "\n"
     "// The C++ face of the shim, third part: the instructions.\n"
     "//\n"
     "// Each is a template over its operands that waits for its trailing events, makes a ptoisa_tile of\n"
@@ -65566,7 +65313,6 @@ static const char npu_fixed_24[] =
     "#endif\n"
     "\n"
     "// == src/isa/pto_fifo.h ============================================================================\n"
-    "\n"
     "// The C++ face of the shim, last part: kernels on cube and vector cores, and running a block.\n"
     "//\n"
     "// A mixed source is compiled twice, with __DAV_CUBE__ and with __DAV_VEC__ alone, into two entries.\n"

@@ -499,7 +499,6 @@ bodies_of() {
     for file in "$@"; do
         echo
         printf '// == %s %s\n' "$file" "$(printf '%*s' $((94 - ${#file})) '' | tr ' ' =)"
-        echo
         cat "$file"
     done
 }

@@ -8,7 +8,6 @@
 #include "ptowsp.h"
 
 // == src/base/base.h ===============================================================================
-
 // The ground floor: compiler differences, checked sizes, memory.
 //
 // Private names begin with pwsp_ and PWSP_. A function that other files of src/ call is
@@ -256,7 +255,6 @@ PWSP_INTERNAL bool pwsp_memory_room(const pwsp_memory *memory, void *array, uint
 #endif
 
 // == src/base/base.c ===============================================================================
-
 // Statuses, memory and hashing, for every other room.
 //
 // Memory goes through one hook that is told both sizes, so a caller can account for every byte
@@ -386,7 +384,6 @@ uint64_t ptowsp_hash(uint64_t start, const void *data, size_t size) {
 }
 
 // == src/base/atomic.h =============================================================================
-
 // Atomic operations over the compiler's builtins, named by their memory order. <stdatomic.h> does
 // not compile as C++17. Operands are 32- and 64-bit integers and pointers.
 
@@ -445,7 +442,6 @@ uint64_t ptowsp_hash(uint64_t start, const void *data, size_t size) {
 #endif
 
 // == src/base/halt.h ===============================================================================
-
 // How an execution ends early: cancelled by any thread, or by its time limit.
 //
 // One word says whether there is anything to look at, so a task costs one relaxed load. Nobody is
@@ -461,7 +457,6 @@ uint64_t ptowsp_hash(uint64_t start, const void *data, size_t size) {
 #endif
 
 // == src/base/heap.h ===============================================================================
-
 // Binary heaps in arrays, and the sort that follows from them: in place, n log n, not stable.
 //
 //      PWSP_HEAP(pwsp_places, uint32_t, pwsp_map, pwsp_place_is_before)
@@ -534,7 +529,6 @@ PWSP_SORT(pwsp_sort_u64, uint64_t, void, PWSP_IS_LESS)
 #endif
 
 // == src/base/cpu.h ================================================================================
-
 // Which vector code this build has and this machine can run.
 //
 // Hot loops exist as portable C and as variants for x86-64 (AVX2, AVX-512), compiled by function
@@ -581,7 +575,6 @@ PWSP_INLINE bool pwsp_cpu_has_avx512(void) {
 #endif
 
 // == src/base/math.h ===============================================================================
-
 // Elementary functions in plain arithmetic, without libm.
 
 #ifndef PWSP_MATH_H
@@ -607,7 +600,6 @@ PWSP_INLINE float pwsp_infinity(void) {
 #endif
 
 // == src/base/math.c ===============================================================================
-
 // Both functions work in double precision, so that rounding to float at the end is nearly always
 // the correctly rounded result; they serve code that calls them once per row, not once per element.
 //
@@ -726,7 +718,6 @@ PWSP_INTERNAL float pwsp_log(float x) {
 }
 
 // == src/base/number.h =============================================================================
-
 // Floating-point numbers as text and back: exact, correctly rounded, and the same in every locale.
 // The C library's printf and strtod take the decimal point from the locale, so nothing in src uses
 // them for floating-point numbers. Needs no other room: the emitter and the shim carry it as well.
@@ -1070,7 +1061,6 @@ PWSP_NUMBER_API pwsp_number_text pwsp_shortest(double number, bool is_f32) {
 #endif
 
 // == src/base/os.h =================================================================================
-
 // Threads, locks and the clock of the operating system, and nothing else of it. Under
 // PTOWSP_NO_THREADS no thread can be started and no condition waited for. Locks then spin and
 // yield, because lanes may be the user's threads.
@@ -1114,7 +1104,6 @@ PWSP_INTERNAL void pwsp_cond_signal(pwsp_cond *cond);  // wakes one
 #endif
 
 // == src/base/os.c =================================================================================
-
 // POSIX, kept in one file. In header mode it is too late for feature-test macros, so strict C11
 // hides clock_gettime and pthread_condattr_setclock. They are declared here as POSIX defines them.
 // macOS has no pthread_condattr_setclock: waits there use the wall clock, and the waiter checks
@@ -1291,7 +1280,6 @@ uint64_t ptowsp_clock_ns(void) {
 }
 
 // == src/base/wall.h ===============================================================================
-
 // Wall clock in ticks, which cost less to read than time: 8 ns instead of 25 on x86-64.
 //
 // What happened in an execution is marked in ticks. The clock's time at its begin and at its end then
@@ -1343,7 +1331,6 @@ typedef struct pwsp_wall_mark {
 #endif
 
 // == src/base/sleeper.h ============================================================================
-
 // A sleeper: one thread sleeps until another has something for it.
 //
 //      sleeper                               waker
@@ -1462,7 +1449,6 @@ PWSP_INLINE bool pwsp_spin(uint32_t *round, uint32_t spin_count, uint32_t yield_
 #endif
 
 // == src/base/sleeper.c ============================================================================
-
 // Sleeping and waking; see sleeper.h.
 
 PWSP_INTERNAL void pwsp_sleeper_init(pwsp_sleeper *sleeper) {
@@ -1598,7 +1584,6 @@ PWSP_INTERNAL void pwsp_nap(uint64_t ns) {
 }
 
 // == src/base/text.h ===============================================================================
-
 // Formatted text into a sink, for everything that prints and for error texts. Formats are printf's,
 // without %f, %e, %g and %a, which depend on the locale: number.h has pwsp_fixed and pwsp_general.
 
@@ -1639,7 +1624,6 @@ PWSP_INTERNAL ptowsp_output pwsp_text_to_hash(uint64_t *hash);
 #endif
 
 // == src/base/text.c ===============================================================================
-
 // Sinks are a function and a pointer; the one over a buffer behaves as snprintf does: it keeps what
 // fits, terminated, and counts everything.
 
@@ -1718,7 +1702,6 @@ PWSP_INTERNAL void pwsp_text_format(ptowsp_output text, const char *format, ...)
 }
 
 // == src/base/error.h ==============================================================================
-
 // An error on its way to its caller: status, index, and one line of text.
 
 #ifndef PWSP_ERROR_H
@@ -1741,7 +1724,6 @@ PWSP_INTERNAL ptowsp_status pwsp_error_set(pwsp_error *error, ptowsp_status stat
 #endif
 
 // == src/base/error.c ==============================================================================
-
 // Formats an error's line of text, and cuts it off at PWSP_ERROR_TEXT_MAX.
 
 PWSP_INTERNAL ptowsp_status pwsp_error_set(pwsp_error *error, ptowsp_status status, uint64_t index,
@@ -1753,7 +1735,6 @@ PWSP_INTERNAL ptowsp_status pwsp_error_set(pwsp_error *error, ptowsp_status stat
 }
 
 // == src/base/processors.h =========================================================================
-
 // The processors that this process may use, and small files in which the system describes itself.
 
 #ifndef PWSP_PROCESSORS_H
@@ -1771,7 +1752,6 @@ PWSP_INTERNAL uint64_t pwsp_quota_count(const char *root);
 #endif
 
 // == src/base/processors.c =========================================================================
-
 // Two rules of the system leave a process some of the processors that are online.
 //
 //      affinity   a set of processors: taskset, cpusets of containers
@@ -1876,7 +1856,6 @@ uint32_t ptowsp_processor_count(void) {
 #endif
 
 // == src/base/pool.h ===============================================================================
-
 // Lanes: runs a function on several lanes at once, with own threads, through the user's executor,
 // or serially on the calling thread.
 
@@ -1916,7 +1895,6 @@ PWSP_INTERNAL ptowsp_status pwsp_pool_lend(pwsp_pool *pool, uint32_t worker, uin
 #endif
 
 // == src/base/pool.c ===============================================================================
-
 // A pool of lanes. Lane 0 is the caller; with own threads, lane i > 0 is a thread that sleeps
 // between jobs. Jobs are short (a decode step has tens of microseconds), so a worker joins with one
 // atomic operation and leaves with another. The caller does not wait for a worker that wakes too
@@ -2276,7 +2254,6 @@ PWSP_INTERNAL void pwsp_pool_destroy(pwsp_pool *pool) {
 }
 
 // == src/base/context.h ============================================================================
-
 // The context: memory, lanes, the last error, and queues of items that lanes share.
 
 #ifndef PWSP_CONTEXT_H
@@ -2346,7 +2323,6 @@ PWSP_INTERNAL bool pwsp_queue_take(pwsp_queue *queue, uint64_t *out_begin, uint6
 #endif
 
 // == src/base/context.c ============================================================================
-
 // A context holds memory, lanes and the last error. In a parallel-for lanes take ranges from a
 // queue.
 //
@@ -2580,7 +2556,6 @@ ptowsp_status ptowsp_context_run_worker(ptowsp_context *context, uint32_t worker
 }
 
 // == src/data/space.c ==============================================================================
-
 // Spaces of run-time rank: the same arithmetic that PTOWSP_DEFINE_SPACE writes out for static ones.
 // Index = c0 + size0 * (c1 + size1 * (c2 + ...)): dimension 0 varies fastest.
 
@@ -2640,7 +2615,6 @@ void ptowsp_space_at(const ptowsp_space *space, uint64_t index, int64_t *out_coo
 }
 
 // == src/plan/count.h ==============================================================================
-
 // Sums over the lengths of a batch. Planning spends its time in these passes.
 
 #ifndef PWSP_COUNT_H
@@ -2712,7 +2686,6 @@ PWSP_INTERNAL uint64_t pwsp_lengths_quotients_scalar(const PTOWSP_GM int32_t *le
 #endif
 
 // == src/plan/count.c ==============================================================================
-
 // Two passes over lengths, each as portable C, AVX2, AVX-512 and NEON; all give the same integers.
 //
 // Division by the chunk is the whole cost of counting units. It is done by a multiplication
@@ -2996,7 +2969,6 @@ PWSP_INTERNAL uint64_t pwsp_lengths_units(const PTOWSP_GM int32_t *lengths, uint
 }
 
 // == src/plan/generate.h ===========================================================================
-
 // Writes the descriptors of sequences whose lengths, tiers and counts have been checked.
 
 #ifndef PWSP_GENERATE_H
@@ -3021,7 +2993,6 @@ PWSP_INTERNAL void pwsp_emit(const pwsp_emit_desc *desc, uint32_t first, uint32_
 #endif
 
 // == src/plan/generate_cuts.h ======================================================================
-
 // How sequences are cut, and where their descriptors go: between cutting and writing, plain or by
 // vectors.
 
@@ -3084,7 +3055,6 @@ PWSP_INTERNAL void pwsp_emit_avx512(const pwsp_emit_state *state, uint32_t reque
 #endif
 
 // == src/plan/generate_avx512.c ====================================================================
-
 // Descriptors with AVX-512.
 //
 // Eight descriptors are 48 words of 32 bits, three vectors. A block of eight is computed in
@@ -3644,7 +3614,6 @@ PWSP_INTERNAL void pwsp_emit_avx512(const pwsp_emit_state *state, uint32_t reque
 #endif
 
 // == src/plan/generate.c ===========================================================================
-
 // A step may have 65,536 descriptors, so vector code writes them. It works in two stages, on
 // PWSP_CUTS sequences at a time:
 //
@@ -3728,7 +3697,6 @@ PWSP_INTERNAL void pwsp_emit(const pwsp_emit_desc *desc, uint32_t first, uint32_
 }
 
 // == src/plan/plan.h ===============================================================================
-
 // What chunk plans and attention plans share: faults, and the checks of tiers.
 
 #ifndef PWSP_PLAN_H
@@ -3788,7 +3756,6 @@ PWSP_INLINE int64_t pwsp_info_value(uint64_t value) {
 #endif
 
 // == src/plan/fault.c ==============================================================================
-
 // Faults of planning and their texts; tiers. Emitted trees carry it, with the planner of attention
 // plans.
 
@@ -3914,7 +3881,6 @@ PWSP_INTERNAL bool pwsp_tiers_cover(const ptowsp_tier *tiers, uint32_t tier_coun
 }
 
 // == src/plan/work.c ===============================================================================
-
 // Work descriptors: memory, printing, tiers.
 //
 // Descriptors are allocated at 64 bytes, so that a lane's share begins on a cache line and vector
@@ -3990,7 +3956,6 @@ const ptowsp_tier *ptowsp_decode_tiers(void) {
 }
 
 // == src/plan/plan.c ===============================================================================
-
 // Planning: which chunk, how many units, and the descriptors. Everything is checked first, in one
 // pass over the lengths (count.c); then writing cannot fail (emit.c).
 //
@@ -4513,7 +4478,6 @@ bool ptowsp_plan_is_invariant(const ptowsp_plan_config *config) {
 }
 
 // == src/plan/attention.h ==========================================================================
-
 // A checked configuration and batch of an attention plan: all that cutting and writing read.
 //
 // Costs are integers on a grid, a power of two of the user's unit, so that decisions are the same on
@@ -4823,7 +4787,6 @@ PWSP_INLINE uint8_t pwsp_attention_tier(const pwsp_attention *a, uint32_t sequen
 #endif
 
 // == src/plan/attention_positions.c ================================================================
-
 // Positions: the KV tokens that a query token sees, and the tiles made of them.
 //
 // Queries and KV tokens of a sequence stand on one line, each at equal distances:
@@ -5071,7 +5034,6 @@ PWSP_INTERNAL ptowsp_status pwsp_positions_count_check(const ptowsp_attention_co
 }
 
 // == src/plan/attention.c ==========================================================================
-
 // Attention plans: the configuration, its costs on a grid, and one pass over the batch that checks
 // and counts.
 //
@@ -5431,7 +5393,6 @@ PWSP_INTERNAL ptowsp_status pwsp_plan_other_check(const pwsp_attention *a,
 }
 
 // == src/plan/attention_write.h ====================================================================
-
 // Writes an attention plan, lane by lane: whole heads, ranges of tiles, ends of lanes, in order.
 
 #ifndef PWSP_ATTENTION_WRITE_H
@@ -5646,7 +5607,6 @@ PWSP_FORCE_INLINE void pwsp_write_wholes(pwsp_attention_writer *w, uint64_t slot
 #endif
 
 // == src/plan/attention_write.c ====================================================================
-
 // Units, merges and lanes of an attention plan, in the order of the plan.
 //
 // A merge is written with the first part of its tile, and so belongs to the lane of that part. Its
@@ -5810,7 +5770,6 @@ PWSP_INTERNAL void pwsp_write_end(pwsp_attention_writer *w) {
 }
 
 // == src/plan/attention_fill.h =====================================================================
-
 // How far lanes get in a given time.
 
 #ifndef PWSP_ATTENTION_FILL_H
@@ -5877,7 +5836,6 @@ PWSP_INTERNAL uint32_t pwsp_shared_end(const pwsp_attention *a, const pwsp_query
 #endif
 
 // == src/plan/attention_fill.c =====================================================================
-
 // How far lanes get in a given time.
 //
 // Lanes are filled in order, each as far as its time allows; the cut of the last tile is rounded down
@@ -6158,7 +6116,6 @@ PWSP_INTERNAL bool pwsp_attention_fill(const pwsp_attention *a, uint64_t time,
 }
 
 // == src/plan/attention_share.c ====================================================================
-
 // Merges that lanes share.
 //
 // The merge of a tile in s slots costs s * rows. Where one lane has all of it, a long sequence of many
@@ -6264,7 +6221,6 @@ PWSP_INTERNAL uint32_t pwsp_shared_lanes(const pwsp_attention *a, const pwsp_lan
 }
 
 // == src/plan/attention_decode.c ===================================================================
-
 // Filling and writing the lanes of decode steps, in one loop.
 //
 // There all KV of a head is one tile, and all tiles have the same rate. Positions are costs from the
@@ -6485,7 +6441,6 @@ PWSP_INTERNAL bool pwsp_decode_fill(const pwsp_attention *a, uint64_t time,
 }
 
 // == src/plan/attention_cut.h ======================================================================
-
 // Where the lanes' shares end.
 
 #ifndef PWSP_ATTENTION_CUT_H
@@ -6517,7 +6472,6 @@ PWSP_INTERNAL void pwsp_attention_cut_write(const pwsp_attention *a, const pwsp_
 #endif
 
 // == src/plan/attention_cut.c ======================================================================
-
 // Where the lanes' shares end.
 //
 // All decisions follow from one number, the time: the largest cost that a lane may have. Lanes are filled in
@@ -6680,7 +6634,6 @@ PWSP_INTERNAL ptowsp_status pwsp_cut_check(const pwsp_attention *a, const pwsp_a
 }
 
 // == src/plan/attention_plan.c =====================================================================
-
 // Attention plans: sizes, bounds, placing, planning.
 
 // -- sizes ----------------------------------------------------------------------------------------
@@ -6900,7 +6853,6 @@ bool ptowsp_attention_is_invariant(const ptowsp_attention_config *config) {
 }
 
 // == src/plan/attention_check.c ====================================================================
-
 // Proves an attention plan against a batch, in one walk over units and merges, side by side with the
 // tiles of the batch. Both are in the same order, so nothing has to be remembered but the position:
 //
@@ -7134,7 +7086,6 @@ ptowsp_status ptowsp_attention_check(const ptowsp_attention_batch *batch,
 }
 
 // == src/plan/attention_print.c ====================================================================
-
 // Attention plans as text, as arrays of other libraries, and their merges.
 
 #include <stdio.h>
@@ -7287,7 +7238,6 @@ ptowsp_status ptowsp_attention_export(const ptowsp_attention_plan *plan,
 }
 
 // == src/plan/dispatch.c ===========================================================================
-
 // Dispatch: descriptors to kernels, serially, or over lanes.
 //
 // Before anything runs, one pass finds which of the 256 tiers occur, so that a missing kernel is an
@@ -7526,7 +7476,6 @@ ptowsp_status ptowsp_dispatch_mpmd(ptowsp_context *context, const PTOWSP_GM ptow
 }
 
 // == src/plan/merge.c ==============================================================================
-
 // The log-sum-exp merge of partial attention states.
 //
 // A whole row is merged in two steps: first the largest m of all parts, then
@@ -7915,7 +7864,6 @@ float ptowsp_prefix_join_row(const ptowsp_prefix_plan *plan,
 }
 
 // == src/plan/attention_run.c ======================================================================
-
 // Running attention plans: units to kernels, by lists of lanes or with stealing, and merges as soon
 // as their parts are done.
 //
@@ -8327,7 +8275,6 @@ ptowsp_status ptowsp_attention_run(ptowsp_context *context, const ptowsp_attenti
 #if !defined(PTOWSP_ONLY_ATTENTION)
 
 // == src/plan/moe.h ================================================================================
-
 // Shared by MoE plans: checks of inputs, and reading of placements.
 
 #ifndef PWSP_MOE_H
@@ -8450,7 +8397,6 @@ PWSP_INLINE bool pwsp_moe_expert_count_is_valid(uint32_t count) {
 #endif
 
 // == src/plan/moe_sort.c ===========================================================================
-
 // Sorting the pairs of routes by expert: a counting sort, whose result is unique, as it is stable.
 //
 // Pairs are divided into slices of neighbouring tokens, some for each lane. Each slice counts its
@@ -8917,7 +8863,6 @@ ptowsp_status ptowsp_moe_sort_parallel(ptowsp_context *context, const ptowsp_moe
 }
 
 // == src/plan/moe_units.c ==========================================================================
-
 // Units of MoE plans: where lanes' shares of the experts' tokens end.
 //
 // Experts stand in a row, each with the tokens of its batches. Lanes are filled in order, each as far
@@ -9422,7 +9367,6 @@ ptowsp_attention_plan ptowsp_moe_plan_units(const ptowsp_moe_plan *plan) {
 }
 
 // == src/plan/moe_check.c ==========================================================================
-
 // The proof of a MoE plan, in one walk over the tokens of experts and the units beside them; and MoE
 // plans as text.
 
@@ -9610,7 +9554,6 @@ void ptowsp_moe_print(const ptowsp_moe_plan *plan, ptowsp_output output) {
 }
 
 // == src/plan/moe_place.c ==========================================================================
-
 // Placement of replicas of experts, as DeepSeek's EPLB: pack, replicate, pack.
 //
 //      experts      [group 0][group 1][group 2][group 3]     pack groups into nodes
@@ -10218,7 +10161,6 @@ ptowsp_status ptowsp_moe_share(const ptowsp_moe_routes *routes,
 }
 
 // == src/plan/moe_move.c ===========================================================================
-
 // Improving a placement by few moves: steps that lower the busiest rank.
 //
 // The state is which expert is where, and the consequences: replicas per expert, and the load of
@@ -10588,7 +10530,6 @@ ptowsp_status ptowsp_moe_move(const ptowsp_moe_cluster *cluster, const float *lo
 }
 
 // == src/plan/moe_combine.c ========================================================================
-
 // Combining what experts made of a token: a sum in the order of k, per element.
 //
 // A strip of a row stays in registers while all k rows are added to it. Products and sums are rounded
@@ -10643,7 +10584,6 @@ void ptowsp_moe_combine(const PTOWSP_GM uint32_t *rows, uint32_t top_k,
 }
 
 // == src/plan/moe_look.c ===========================================================================
-
 // How loads of experts are spread, and histories of them.
 
 // Finds the largest, the first that has it, and how many have nothing.
@@ -10728,7 +10668,6 @@ ptowsp_status ptowsp_moe_history_add(PTOWSP_GM float *loads, uint32_t count,
 }
 
 // == src/plan/prefix.h =============================================================================
-
 // Prefix trees and the decision which of their nodes are shared: definitions that the rooms of prefix plans
 // share.
 
@@ -10845,7 +10784,6 @@ PWSP_INLINE const PTOWSP_GM ptowsp_work *pwsp_segment_slots(const ptowsp_prefix_
 #endif
 
 // == src/plan/prefix_tree.c ========================================================================
-
 // Prefix trees: requests in order, what neighbours share, and the nodes that follow from it.
 //
 // Requests are sorted as strings of ids. Merge sort keeps, for the head of each run, how far it
@@ -11424,7 +11362,6 @@ ptowsp_status ptowsp_prefix_remove(uint32_t request, ptowsp_prefix_tree *tree,
 }
 
 // == src/plan/prefix_given.c =======================================================================
-
 // Prefix trees from nodes that are given: a walk in depth-first order, by lists of children, that
 // notes how far up it went between two requests. What they share is the KV of the deepest node above
 // both. A node that the walk does not reach is in a cycle, or below one.
@@ -11614,7 +11551,6 @@ ptowsp_status ptowsp_prefix_build_given(const ptowsp_prefix_given *given, ptowsp
 }
 
 // == src/plan/prefix_choose.c ======================================================================
-
 // Which nodes of a prefix tree are shared: the least cost over all choices.
 //
 // A shared node is a segment for all its requests. It has the KV from where the shared node above it
@@ -11911,7 +11847,6 @@ PWSP_INTERNAL void pwsp_prefix_choose(const pwsp_attention *a, ptowsp_prefix_tre
 }
 
 // == src/plan/prefix_plan.c ========================================================================
-
 // Prefix plans: from a tree to segments, which are planned as sequences are, and the joins of
 // requests whose rows have parts in several of them.
 //
@@ -12566,7 +12501,6 @@ ptowsp_status ptowsp_prefix_generate(const ptowsp_attention_batch *batch,
 }
 
 // == src/plan/prefix_check.c =======================================================================
-
 // Proves a prefix plan, and prints it.
 //
 // First the segments: each position's lead, parent by parent, from the end of its KV to 0, and
@@ -12863,7 +12797,6 @@ void ptowsp_prefix_print(const ptowsp_prefix_plan *plan, ptowsp_output output) {
 #endif  // PTOWSP_ONLY_ATTENTION
 
 // == src/attend/attend.h ===========================================================================
-
 // Attention on CPUs: what its rooms share.
 //
 // A unit of a plan is computed in chunks of up to PWSP_ATTEND_ROWS rows, and a chunk in blocks of
@@ -13061,7 +12994,6 @@ PWSP_INLINE uint32_t pwsp_attend_query_first(const ptowsp_attend_step *step, uin
 #endif
 
 // == src/attend/attend_simd.h ======================================================================
-
 // Definitions that the instruction sets of attend_body.h share.
 
 #ifndef PWSP_ATTEND_SIMD_H
@@ -13279,7 +13211,6 @@ static const float pwsp_attend_counts[PWSP_ATTEND_BLOCK] PWSP_UNUSED = {
 #endif
 
 // == src/attend/attend_portable.c ==================================================================
-
 // The loops of attend_body.h in plain C: vectors are arrays of four.
 
 #if !PWSP_NEON
@@ -14006,7 +13937,6 @@ PWSP_INTERNAL void pwsp_attend_portable(pwsp_attend_variant *out) {
 #endif
 
 // == src/attend/attend_x86.c =======================================================================
-
 // The loops of attend_body.h with AVX2 and with AVX-512. Every processor with AVX2 has F16C.
 
 #if PWSP_X86
@@ -15197,7 +15127,6 @@ PWSP_INTERNAL void pwsp_attend_avx512(pwsp_attend_variant *out) {
 #endif
 
 // == src/attend/attend_neon.c ======================================================================
-
 // The loops of attend_body.h with NEON.
 
 #if PWSP_NEON
@@ -15756,7 +15685,6 @@ PWSP_INTERNAL void pwsp_attend_neon(pwsp_attend_variant *out) {
 #endif
 
 // == src/attend/attend_block.c =====================================================================
-
 // Blocks of a chunk of rows, one after another:
 //
 //      keys   ->  packed, a part at a time  ->  scores of all rows that see the part
@@ -16187,7 +16115,6 @@ PWSP_INTERNAL void pwsp_attend_choose_parts(pwsp_attend_chunk *c) {
 }
 
 // == src/attend/attend.c ===========================================================================
-
 // Units: which rows against which tokens, where queries are read and outputs are written, and the
 // errors. A unit is cut into chunks of rows (attend_block.c).
 
@@ -16633,7 +16560,6 @@ ptowsp_status ptowsp_attend_compute(const ptowsp_attend_cache *cache,
 }
 
 // == src/attend/attend_run.c =======================================================================
-
 // Jobs: a step of attention as work of workers.
 //
 // A job runs its plan as a ptowsp_attention_job, with the kernels of this file. Its memory begins with
