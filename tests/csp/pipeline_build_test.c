@@ -380,6 +380,9 @@ FIXTURE_TEST(pipeline_build__channels_come_first_in_a_pipeline) {
     refused(f, "main/pipeline p: channel: desc is NULL");
     begin_pipeline(f, &a, &e);
     channel(f, NULL);
+    refused(f, "main/pipeline p: the name of this channel is NULL");
+    begin_pipeline(f, &a, &e);
+    channel(f, "");
     refused(f, "main/pipeline p: the name of this channel is not 1 to 63 printable ASCII "
                "characters without quotes and backslash");
     begin_pipeline(f, &a, &e);
