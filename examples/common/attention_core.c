@@ -42,7 +42,7 @@ static void chunk_add(group *g, ptowsp_value keys, ptowsp_value values, ptowsp_v
 ptowsp_kernel attention_core_make(ptowsp_module *m, const char *name, const attention_core *a) {
     enum { ROWS = ATTENTION_CORE_ROWS, HEAD = ATTENTION_CORE_HEAD };
     ptowsp_body *k = ptowsp_kernel_begin(m, &(ptowsp_body_desc){.name = name, .is_fused = true});
-    group groups[ATTENTION_CORE_GROUPS] = {{.queries = {NULL, 0}}};
+    group groups[ATTENTION_CORE_GROUPS] = {{.queries = {0}}};
     char text[16];
     for (int i = 0; i < ATTENTION_CORE_GROUPS; i++) {
         snprintf(text, sizeof text, "q%d", i);
@@ -60,7 +60,7 @@ ptowsp_kernel attention_core_make(ptowsp_module *m, const char *name, const atte
                          ptowsp_tile_full(k, PTOWSP_F32, ROWS, HEAD, 0)};
     int64_t chunk = a->chunk ? a->chunk : 256;
     chunk = chunk < a->keys ? chunk : a->keys;
-    ptowsp_value none = {NULL, 0};
+    ptowsp_value none = {0};
     PTOWSP_TILE_LOOP(k, at, ptowsp_tile_const(k, 0), ptowsp_tile_rows(keys), chunk) {
         if (a->preload) {
             ptowsp_tile_preload(at, a->preload);

@@ -366,12 +366,23 @@ static bool predict_product(const predict_kernel *row, bool is_a5, predict_times
         *out_tiles = p.tiles;
         place_product(&machine, &p);
         const uint64_t share = p.map_pixels ? 9 : 1;
-        const ptowsp_kernel_desc conv = {
-            .name = "conv",
-            .unit = PTOWSP_UNIT_CUBE,
-            .tiles = {{"a", PTOWSP_IN, PTOWSP_F16, p.rows, p.depth / (int64_t)share},
-                      {"b", PTOWSP_IN, PTOWSP_F16, p.depth, p.cols},
-                      {"c", PTOWSP_OUT, machine.tensors[2].dtype, p.rows, p.cols}}};
+        const ptowsp_kernel_desc conv = {.name = "conv",
+                                         .unit = PTOWSP_UNIT_CUBE,
+                                         .tiles = {{.name = "a",
+                                                    .direction = PTOWSP_IN,
+                                                    .dtype = PTOWSP_F16,
+                                                    .rows = p.rows,
+                                                    .cols = p.depth / (int64_t)share},
+                                                   {.name = "b",
+                                                    .direction = PTOWSP_IN,
+                                                    .dtype = PTOWSP_F16,
+                                                    .rows = p.depth,
+                                                    .cols = p.cols},
+                                                   {.name = "c",
+                                                    .direction = PTOWSP_OUT,
+                                                    .dtype = machine.tensors[2].dtype,
+                                                    .rows = p.rows,
+                                                    .cols = p.cols}}};
         is_good = p.map_pixels ? run_on_cores(&machine, &conv, convolve, &p, out_times, reason)
                                : measure_product(&machine, &p, out_times, reason);
     }
@@ -402,11 +413,22 @@ static bool predict_topk(const predict_kernel *row, predict_times *out_times,
     if (is_good) {
         const int64_t own = (int64_t)(rows + VECTOR_CORES - 1) / VECTOR_CORES;
         const sorting of = {(uint64_t)(own + 1) / 2, (uint32_t)cols, (uint32_t)best};
-        const ptowsp_kernel_desc topk = {
-            .name = "topk",
-            .tiles = {{"scores", PTOWSP_IN, PTOWSP_F32, own, (int64_t)cols},
-                      {"best", PTOWSP_OUT, PTOWSP_F32, own, (int64_t)best},
-                      {"indices", PTOWSP_OUT, PTOWSP_U32, own, (int64_t)best}}};
+        const ptowsp_kernel_desc topk = {.name = "topk",
+                                         .tiles = {{.name = "scores",
+                                                    .direction = PTOWSP_IN,
+                                                    .dtype = PTOWSP_F32,
+                                                    .rows = own,
+                                                    .cols = (int64_t)cols},
+                                                   {.name = "best",
+                                                    .direction = PTOWSP_OUT,
+                                                    .dtype = PTOWSP_F32,
+                                                    .rows = own,
+                                                    .cols = (int64_t)best},
+                                                   {.name = "indices",
+                                                    .direction = PTOWSP_OUT,
+                                                    .dtype = PTOWSP_U32,
+                                                    .rows = own,
+                                                    .cols = (int64_t)best}}};
         machine.core_count = VECTOR_CORES;
         machine.tensor_count = 3;
         for (uint32_t i = 0; i < 3; i++) {

@@ -87,7 +87,7 @@ static ptowsp_axis tiles_of(const build *b, const char *kind, uint32_t at, uint3
 
 // The sum over the inner size, in slices.
 static ptowsp_value product_make(ptowsp_body *k, ptowsp_value left, ptowsp_value right) {
-    ptowsp_value none = {NULL, 0}, sum = none;
+    ptowsp_value none = {0}, sum = none;
     ptowsp_value zero = ptowsp_tile_full(k, PTOWSP_F32, TILE, TILE, 0);
     PTOWSP_TILE_LOOP(k, at, ptowsp_tile_const(k, 0), ptowsp_tile_cols(left), TILE) {
         ptowsp_value a = ptowsp_tile_slice_at(left, none, at, TILE, TILE);

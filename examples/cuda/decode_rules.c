@@ -46,8 +46,10 @@ ptowsp_status decode_bound(decode_rule rule, const decode_shape *shape,
     uint64_t units = rule == DECODE_SPLIT ? tiles * shape->split_count : tiles;
     if (rule == DECODE_FIRST_FREE) {
         const ptowsp_plan_config chunks = chunks_of(shape);
-        const ptowsp_plan_limits bounds = {limits->sequence_count_max, shape->kv_head_count,
-                                           limits->kv_length_max, limits->kv_token_count_max};
+        const ptowsp_plan_limits bounds = {.sequence_count_max = limits->sequence_count_max,
+                                           .kv_head_count = shape->kv_head_count,
+                                           .length_max = limits->kv_length_max,
+                                           .token_count_max = limits->kv_token_count_max};
         const ptowsp_status failed = ptowsp_plan_work_bound(&chunks, &bounds, &units, out_info);
         if (failed) {
             return failed;
@@ -107,7 +109,9 @@ static ptowsp_status cut_evenly(const decode_shape *shape, uint32_t pieces,
 static ptowsp_status cut_chunks(const decode_shape *shape, const ptowsp_attention_batch *batch,
                                 ptowsp_attention_plan *plan, ptowsp_plan_info *info) {
     const ptowsp_plan_config config = chunks_of(shape);
-    const ptowsp_batch lengths = {batch->kv_lengths, batch->sequence_count, shape->kv_head_count};
+    const ptowsp_batch lengths = {.lengths = batch->kv_lengths,
+                                  .sequence_count = batch->sequence_count,
+                                  .kv_head_count = shape->kv_head_count};
     uint32_t chunk;
     ptowsp_status status = ptowsp_plan_chunk_size(&lengths, &config, &chunk, info);
     if (!status) {

@@ -396,7 +396,7 @@ static void pwsp_kernel_print_half(const ptowsp_body *body, const pwsp_tile_code
 static void pwsp_kernel_print_cycles(const pwsp_tile_code *code, const pwsp_tile_core *core,
                                      ptowsp_cycles cycles, ptowsp_output text) {
 #define PWSP_MODEL_NAME(name, text) #name,
-    static const char *const models[] = {PTOWSP_MODELS(PWSP_MODEL_NAME)};
+    static const char models[][16] = {PTOWSP_MODELS(PWSP_MODEL_NAME)};
 #undef PWSP_MODEL_NAME
     ptowsp_cycles one;
     for (uint32_t i = 0; i < code->insn_count && !core; i++, cycles += one) {

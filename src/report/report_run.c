@@ -118,15 +118,16 @@ PWSP_INTERNAL void pwsp_report_conflicts(pwsp_facts *facts, ptowsp_report_format
 // -- text -----------------------------------------------------------------------------------------
 
 PWSP_INTERNAL const char *pwsp_facts_model(const pwsp_facts *facts) {
-#define PWSP_MODEL_TEXT(name, text) PTOWSP_MODEL_##name == PTOWSP_MODEL_USER ? "user" : text,
-    static const char *const models[] = {PTOWSP_MODELS(PWSP_MODEL_TEXT)};
+#define PWSP_MODEL_TEXT(name, text) text,
+    static const char models[][16] = {PTOWSP_MODELS(PWSP_MODEL_TEXT)};
 #undef PWSP_MODEL_TEXT
     const ptowsp_program *p = facts->picture->program;
     bool has_tile_kernel = false;
     for (uint32_t k = 1; k < p->kernels.count; k++) {
         has_tile_kernel |= p->kernel_is_used[k] && p->kernels.items[k].code;
     }
-    return has_tile_kernel ? models[facts->picture->result->model] : NULL;
+    const ptowsp_model model = facts->picture->result->model;
+    return !has_tile_kernel ? NULL : model == PTOWSP_MODEL_USER ? "user" : models[model];
 }
 
 PWSP_INTERNAL void pwsp_report_headline(pwsp_facts *facts) {
