@@ -97,6 +97,7 @@ PWSP_INTERNAL bool pwsp_walk_find_demand(pwsp_walk *walk, const ptowsp_task *tas
             return pwsp_walk_fail_tiles(walk);
         }
     } else {
+        demand->again = 0;
         demand->bytes = pwsp_kernel_bytes(kernel, arrival);
         demand->part_count = 1;
         demand->parts[0].cycles = arrival->cycles;

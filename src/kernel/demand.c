@@ -53,7 +53,8 @@ static uint32_t pwsp_demand_vertex(const pwsp_demand_curve *curve) {
     const uint64_t rise = cycles[2] > cycles[0] ? cycles[2] - cycles[0] : 0;
     const uint64_t slope = cycles[3] > cycles[2] ? (cycles[3] - cycles[2]) / 2 : 0;
     const uint64_t back = rise < slope ? pwsp_mul_div_u64(PWSP_FULL, rise, slope) : PWSP_FULL;
-    return (uint32_t)pwsp_max_u64(2 * PWSP_FULL - back, PWSP_FULL + 1);
+    // Between the second point and the third, and not at one of them.
+    return (uint32_t)(2 * PWSP_FULL - pwsp_min_u64(pwsp_max_u64(back, 1), PWSP_FULL - 1));
 }
 
 // Cycles at each share, and the bytes in *out_traffic. False with core->text.

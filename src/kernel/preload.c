@@ -11,7 +11,9 @@ typedef struct pwsp_preload_root {
     bool is_written;    // in the body
     bool is_carried;    // it is read before the body writes it
     bool is_elsewhere;  // it is used outside of the body
+    bool is_reused;     // an early instruction writes it after a late one has used it
     bool has_users[2];  // early ones, late ones
+    bool has_late;      // a late one so far
 } pwsp_preload_root;
 
 typedef struct pwsp_preload {
@@ -106,7 +108,8 @@ static bool pwsp_preload_separate(const pwsp_preload *p) {
     pwsp_list *list = p->list;
     for (uint32_t i = p->first + 1; i < p->last; i++) {
         uint32_t root = list->tiles[list->insns[i].dst[0]].root, next = i + 1;
-        if (!pwsp_preload_writes(list, &list->insns[i], root) || !p->roots[root].is_carried) {
+        if (!pwsp_preload_writes(list, &list->insns[i], root) ||
+            !(p->roots[root].is_carried || p->roots[root].is_reused)) {
             continue;
         }
         while (next < p->last && !pwsp_preload_writes(list, &list->insns[next], root)) {
@@ -209,6 +212,24 @@ static void pwsp_preload_find_phases(pwsp_preload *p) {
             root->has_users[p->is_late[i]] = true;
         }
     }
+}
+
+// Finds roots that early instructions write after late ones have used them: early ones will come first.
+static bool pwsp_preload_find_reused(pwsp_preload *p) {
+    bool is_any = false;
+    for (uint32_t i = p->first + 1; i < p->last; i++) {
+        pwsp_insn_tiles tiles;
+        uint32_t count = pwsp_preload_tiles(&p->list->insns[i], &tiles);
+        for (uint32_t k = p->is_late[i] ? 0 : tiles.read_count; k < count; k++) {
+            pwsp_preload_root *root = pwsp_preload_root_of(p, tiles.at[k]);
+            if (p->is_late[i]) {
+                root->has_late = true;
+            } else if (root->has_late) {
+                root->is_reused = is_any = true;
+            }
+        }
+    }
+    return is_any;
 }
 
 // -- checks ---------------------------------------------------------------------------------------
@@ -364,6 +385,19 @@ static void pwsp_preload_place(pwsp_preload *p) {
     }
 }
 
+// Gives values their own tiles, and makes room for what is found of these. False when memory is out.
+static bool pwsp_preload_renew(pwsp_preload *p) {
+    pwsp_list *list = p->list;
+    if (!pwsp_preload_separate(p)) {
+        return false;
+    }
+    p->roots = PWSP_ARENA_ARRAY(&list->arena, pwsp_preload_root, list->tile_count);
+    p->copies = PWSP_ARENA_ARRAY(&list->arena, uint32_t, list->tile_count);
+    p->is_late = PWSP_ARENA_ARRAY(&list->arena, bool, 2 * list->insn_count);
+    p->is_free = p->is_late ? p->is_late + list->insn_count : NULL;
+    return p->roots && p->copies && p->is_late;
+}
+
 // Finds the body and makes room for the state of roots; false when memory is out.
 static bool pwsp_preload_begin(pwsp_preload *p) {
     pwsp_list *list = p->list;
@@ -379,14 +413,7 @@ static bool pwsp_preload_begin(pwsp_preload *p) {
         return false;
     }
     pwsp_preload_find_roots(p);
-    if (!pwsp_preload_separate(p)) {
-        return false;
-    }
-    p->roots = PWSP_ARENA_ARRAY(&list->arena, pwsp_preload_root, list->tile_count);
-    p->copies = PWSP_ARENA_ARRAY(&list->arena, uint32_t, list->tile_count);
-    p->is_late = PWSP_ARENA_ARRAY(&list->arena, bool, 2 * list->insn_count);
-    p->is_free = p->is_late ? p->is_late + list->insn_count : NULL;
-    return p->roots && p->copies && p->is_late;
+    return pwsp_preload_renew(p);
 }
 
 static bool pwsp_preload_loop(pwsp_list *list, uint32_t loop, pwsp_list_fault *fault) {
@@ -399,8 +426,20 @@ static bool pwsp_preload_loop(pwsp_list *list, uint32_t loop, pwsp_list_fault *f
         return pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "out of memory");
     }
     pwsp_preload_find_phases(&p);
+    bool is_reused = pwsp_preload_find_reused(&p);
+    if (is_reused) {
+        if (!pwsp_preload_renew(&p)) {
+            return pwsp_list_fail(fault, PTOWSP_OUT_OF_MEMORY, 0, "out of memory");
+        }
+        pwsp_preload_find_phases(&p);
+        is_reused = pwsp_preload_find_reused(&p);
+    }
     if (!pwsp_preload_check(&p) || !pwsp_preload_fill(&p)) {
         return false;
+    }
+    if (is_reused) {
+        return pwsp_preload_refuse(&p, p.first,
+                                   "its early half changes a value that its late half has used");
     }
     if (list->loop_count == PTOWSP_LOOP_MAX) {
         return pwsp_list_fail(fault, PTOWSP_LIMIT_EXCEEDED, p.first,

@@ -283,6 +283,9 @@ PWSP_INTERNAL void pwsp_tile_core_place(pwsp_tile_core *core, const pwsp_tile_co
         tile->rows = from->rows;
         tile->cols = from->cols;
         if (pwsp_tile_core_shares(core, code, from)) {
+            const bool is_flat = from->rows == 1;
+            tile->rows = from->own_rows && !is_flat ? from->own_rows : from->rows;
+            tile->cols = from->own_rows && is_flat ? from->own_rows : from->cols;
             ptoisa_tile *second = &core->block->tiles[i];
             *second = *tile;
             second->data = tile->data ? pwsp_tile_core_begin_of(core->block->ub) + address : NULL;

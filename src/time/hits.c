@@ -55,17 +55,64 @@ static int64_t pwsp_hits_min(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
 
+// Is a leading dimension more than one matrix?
+static bool pwsp_hits_leads(const pwsp_bound_tensor *bound, uint32_t i) {
+    return bound->lead_shape[i] > 1 && bound->lead_strides[i] != 0;
+}
+
+static uint64_t pwsp_hits_stride(const pwsp_bound_tensor *bound, uint32_t i) {
+    const int64_t stride = bound->lead_strides[i];
+    return stride < 0 ? 0 - (uint64_t)stride : (uint64_t)stride;
+}
+
+// The number of a matrix in memory, whatever the strides: digits of the offset, largest stride first.
+static int64_t pwsp_hits_matrix(const pwsp_bound_tensor *bound, int64_t lead) {
+    uint64_t left = (uint64_t)lead, number = 0;
+    uint32_t done = 0;
+    for (uint32_t i = 0; i < PWSP_TENSOR_LEAD_MAX; i++) {
+        left += bound->lead_strides[i] < 0 && pwsp_hits_leads(bound, i)
+                    ? (uint64_t)(bound->lead_shape[i] - 1) * pwsp_hits_stride(bound, i)
+                    : 0;
+    }
+    for (;;) {
+        uint32_t most = PWSP_TENSOR_LEAD_MAX;
+        for (uint32_t i = 0; i < PWSP_TENSOR_LEAD_MAX; i++) {
+            if (!(done >> i & 1) && pwsp_hits_leads(bound, i) &&
+                (most == PWSP_TENSOR_LEAD_MAX ||
+                 pwsp_hits_stride(bound, i) > pwsp_hits_stride(bound, most))) {
+                most = i;
+            }
+        }
+        if (most == PWSP_TENSOR_LEAD_MAX) {
+            return (int64_t)number;
+        }
+        const uint64_t size = (uint64_t)bound->lead_shape[most];
+        const uint64_t digit = pwsp_min_u64(left / pwsp_hits_stride(bound, most), size - 1);
+        done |= 1u << most;
+        left -= digit * pwsp_hits_stride(bound, most);
+        number = number * size + digit;
+    }
+}
+
+// A product, or 2^62 if it is more.
+static uint64_t pwsp_hits_product(uint64_t a, uint64_t b) {
+    uint64_t product;
+    return pwsp_mul_fits(a, b, &product) ? pwsp_min_u64(product, UINT64_C(1) << 62)
+                                         : UINT64_C(1) << 62;
+}
+
 // Cells of a matrix with so many rows and columns; its sizes are bound by now. False when memory is out.
 static bool pwsp_hits_cut_tensor(pwsp_hits *hits, pwsp_hits_tensor *of,
                                  const pwsp_bound_tensor *bound) {
     uint64_t rows = (uint64_t)bound->rows;
     for (uint32_t i = 0; i < PWSP_TENSOR_LEAD_MAX; i++) {
-        rows *= (uint64_t)bound->lead_shape[i];
+        rows = pwsp_hits_leads(bound, i) ? pwsp_hits_product(rows, (uint64_t)bound->lead_shape[i])
+                                         : rows;
     }
     of->rows = (int64_t)pwsp_min_u64(rows, PWSP_HITS_SIDE_MAX);
     of->cols = pwsp_hits_min(bound->cols, PWSP_HITS_SIDE_MAX);
     of->element_size = bound->element_size;
-    of->size = rows * (uint64_t)bound->cols * of->element_size;
+    of->size = pwsp_hits_product(pwsp_hits_product(rows, (uint64_t)bound->cols), of->element_size);
     const int64_t cells = (int64_t)pwsp_max_u64(of->size / PWSP_CELL_BYTES_MIN, 1);
     const int64_t down = pwsp_hits_min(pwsp_hits_min(of->rows, PWSP_CELLS), cells);
     const int64_t wide = pwsp_hits_min(of->cols / PWSP_CELL_COLS_MIN, PWSP_CELLS);
@@ -82,9 +129,10 @@ static bool pwsp_hits_cut_tensor(pwsp_hits *hits, pwsp_hits_tensor *of,
     for (uint32_t i = 0; i < of->cells_down * of->cells_across; i++) {
         const int64_t row = i / of->cells_across * of->cell_rows;
         const int64_t col = i % of->cells_across * of->cell_cols;
-        const uint64_t size = (uint64_t)pwsp_hits_min(of->rows - row, of->cell_rows) *
-                              (uint64_t)pwsp_hits_min(of->cols - col, of->cell_cols) *
-                              of->element_size;
+        const uint64_t size = pwsp_hits_product(
+            pwsp_hits_product((uint64_t)pwsp_hits_min(of->rows - row, of->cell_rows),
+                              (uint64_t)pwsp_hits_min(of->cols - col, of->cell_cols)),
+            of->element_size);
         of->cells[i].size = pwsp_max_u64(size, 1);
     }
     return true;
@@ -132,7 +180,8 @@ PWSP_INTERNAL bool pwsp_hits_issue(pwsp_hits *hits, uint32_t task, const pwsp_ar
     for (uint32_t i = 0; i < count; i++) {
         const pwsp_tile_at *at = &arrival->tiles[i];
         const pwsp_bound_tensor *of = &bound[at->tensor];
-        const int64_t above = of->row_stride > 0 ? at->lead / of->row_stride : 0;
+        const int64_t above = (int64_t)pwsp_hits_product((uint64_t)pwsp_hits_matrix(of, at->lead),
+                                                         (uint64_t)of->rows);
         pwsp_hits_tile tile = {
             at->tensor,      at->rows, at->cols, (at->access & PWSP_TILE_READ) != 0,
             at->row + above, at->col,  NULL};

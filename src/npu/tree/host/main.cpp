@@ -51,8 +51,9 @@ const char HELP[] =
     "  --plan PLAN=@UNITS\n"
     "  --batch PLAN=KV:lanes=4,heads=2  lengths that the AICPU plans: 1,2,3, or @FILE of i32; "
     "with\n"
-    "  --batch PLAN=KV:QUERIES:lanes=4,heads=2   query lengths; further fields are group, window,\n"
-    "                           page_size, tile_rows, piece_min, chunk, grain, is_causal, mode (1: "
+    "  --batch PLAN=KV:QUERIES:lanes=4,heads=2   query lengths; further fields are query_heads,\n"
+    "                           group, window, page_size, tile_rows, piece_min, chunk, grain, "
+    "is_causal, mode (1: "
     "invariant)\n"
     "  --tensor NAME=2x64@FILE  a tensor's shape and elements, row by row; without a file zeros;\n"
     "                           the shape may be left out if it is declared: NAME, NAME=@FILE\n"
@@ -264,6 +265,7 @@ bool Command::bind_batch(const std::string &name, const std::string &value) {
         uint32_t *number;
     } fields[] = {{"lanes", &config.lane_count},
                   {"heads", &config.kv_head_count},
+                  {"query_heads", &config.query_head_count},
                   {"group", &config.group},
                   {"window", &config.window},
                   {"page_size", &config.page_size},

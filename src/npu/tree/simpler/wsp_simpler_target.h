@@ -50,8 +50,9 @@ class SimplerTarget final : public Submits {
     }
     // A last dummy keeps the block until all tasks have ended.
     void end() {
-        const Numbers last = last_submits();
+        flush();
         if (block_ && good()) {
+            const Numbers last = last_submits();
             CoreTaskArgs args;
             stream();
             wait_for(&args, last, block_);
@@ -93,7 +94,7 @@ class SimplerTarget final : public Submits {
         }
         CoreTaskPredicate predicate = CoreTaskPredicate();
         if (group.is_conditional) {
-            const Region &element = element_of(group.condition.slot);
+            const Region &element = group.operand;
             element_ = scalar_at(element, type_of(tensors_[element.tensor].dtype));
             point_to(predicate.operand.tensor, element_);
             predicate.operand.ndims = 1;

@@ -94,6 +94,7 @@ class Submits : public Target {
             open_group(*submission);
             group_.is_conditional = is_pending;
             group_.condition = condition_;
+            group_.operand = is_pending ? deferred_[condition_.slot].element : Region();
         }
         group_.count++;
         const pwsp_token token = {0, new_set({group_.number})};
@@ -173,8 +174,9 @@ class Submits : public Target {
         uint32_t scalar_count;          // axes, then scalars
         uint64_t scalars[SCALAR_MAX], scalar_steps[SCALAR_MAX];
         Numbers waits;
-        bool is_conditional;  // on a slot whose element_of() is read when the task is ready
+        bool is_conditional;  // on an element that is read when the task is ready
         Condition condition;
+        Region operand;  // of it
     };
 
     // Implemented for the runtime. A submit waits for at most WAIT_MAX earlier ones.
@@ -188,11 +190,6 @@ class Submits : public Target {
             launch(group_);
             group_.count = 0;
         }
-    }
-
-    // The element of a deferred slot.
-    const Region &element_of(uint32_t slot) const {
-        return deferred_[slot].element;
     }
 
     char *address_of(const Region &at) const {
