@@ -255,6 +255,133 @@ static void contention__tiles_that_a_task_reads_again_hit_what_l2_holds(void **s
     }
 }
 
+// A load and a sum in each of many short steps: transfers decide nearly from the start.
+static ptowsp_kernel make_steps(ptowsp_module *m) {
+    const ptowsp_body_desc desc = {.name = "k"};
+    const ptowsp_value none = {NULL, 0};
+    ptowsp_body *k = ptowsp_kernel_begin(m, &desc);
+    ptowsp_value a = ptowsp_tile_in(k, "a", PTOWSP_F32, 16384, 64);
+    ptowsp_value c = ptowsp_tile_out(k, "c", PTOWSP_F32, 16, 64);
+    ptowsp_value zero = ptowsp_tile_full(k, PTOWSP_F32, 16, 64, 0), sum = zero;
+    PTOWSP_TILE_LOOP(k, i, ptowsp_tile_const(k, 0), ptowsp_tile_rows(a), 16) {
+        ptowsp_value x = ptowsp_tile_slice_at(a, i, none, 16, 64);
+        sum = ptowsp_tile_carry(zero);
+        ptowsp_tile_next(sum, ptowsp_tile_add(sum, ptowsp_tile_exp(x)));
+    }
+    ptowsp_tile_store(c, sum);
+    return ptowsp_kernel_end(k);
+}
+
+// The vertex of its curve is at one of the points. At 10 bytes a cycle, transfers are all that counts.
+static void contention__a_kernel_may_bend_where_it_is_counted(void **state) {
+    fixture *f = (fixture *)*state;
+    const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY,
+                                        .cost = {.model = PTOWSP_MODEL_A2A3}};
+    const uint64_t bytes = (16384 + 16) * 64 * 4;
+    assert_int_equal(ptowsp_module_create(f->context, NULL, &f->module), PTOWSP_OK);
+    ptowsp_task_desc task;
+    memset(&task, 0, sizeof task);
+    task.kernel = make_steps(f->module);
+    ptowsp_tensor_desc x = {.name = "x", .dtype = PTOWSP_F32, .rank = 2, .shape = {16384, 64}};
+    task.views[0].tensor = ptowsp_tensor_make(f->module, &x);
+    x.name = "z";
+    x.shape[0] = 16;
+    task.views[1].tensor = ptowsp_tensor_make(f->module, &x);
+    PTOWSP_WORKLOAD(f->module, "w") {
+        ptowsp_task_make(f->module, &task);
+    }
+    const ptowsp_schedule schedule = lanes_of(2, 1000, 2000);
+    const ptowsp_program_desc desc = {NULL, &schedule};
+    program_make(f, NULL, NULL, &desc);
+    assert_int_equal(ptowsp_run_execute(f->run, &options), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_result(f->run)->hbm_bytes, bytes);
+    assert_in_range(ptowsp_run_result(f->run)->makespan_cycles, bytes / 10, bytes * 102 / 1000);
+}
+
+// -- hits -----------------------------------------------------------------------------------------
+
+// 16 x 2 matrices, each read once: those that memory has miss, whatever the strides are.
+static void contention__matrices_miss_once_whatever_their_strides(void **state) {
+    fixture *f = (fixture *)*state;
+    enum { SIZE = 65536 };  // elements of a matrix
+    static const struct {
+        int64_t lead, strides[4];
+        uint64_t matrices;  // in memory
+    } cases[] = {
+        {16, {2 * SIZE, SIZE, 256, 1}, 32},
+        {16, {SIZE, 16 * SIZE, 256, 1}, 32},
+        {16, {2 * SIZE, SIZE, 1, 256}, 32},
+        {16, {2 * SIZE, SIZE, -256, 1}, 32},
+        {16, {-2 * SIZE, SIZE, 256, 1}, 32},
+        {16, {2, 1, 8192, 32}, 32},      // both inside of the matrices
+        {16, {256, 4096, 8192, 1}, 32},  // rows of all matrices alternate
+        {16, {SIZE, 0, 256, 1}, 16},
+        {16, {0, SIZE, 256, 1}, 2},
+        {16, {0, 0, 256, 1}, 1},
+        {INT64_C(1) << 59, {0, SIZE, 256, 1}, 2},
+    };
+    const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
+    ptowsp_schedule schedule = lanes_of(1, 3200, 64000);
+    schedule.shared.l2_bytes = 64u << 20;
+    const ptowsp_program_desc desc = {NULL, &schedule};
+    const char *source =
+        "module m\naxis n 16\naxis l 2\ntensor x f16 [?, 2, 256, 256] global\n"
+        "kernel k(axes 2, in a f16 256 x 256) vector, 1000 cycles, bytes of its tiles, time only\n"
+        "workload w\n  parallel i in n\n    parallel j in l\n      task k(i, j) a = x[i, j]\n";
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        restart(f, NULL);
+        program_make(f, source, NULL, &desc);
+        ptowsp_buffer buffer = {
+            .dtype = PTOWSP_F16, .rank = 4, .shape = {cases[i].lead, 2, 256, 256}};
+        memcpy(buffer.strides, cases[i].strides, sizeof cases[i].strides);
+        assert_int_equal(ptowsp_run_bind_tensor(f->run, "x", &buffer), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_execute(f->run, &options), PTOWSP_OK);
+        const uint64_t missed = ptowsp_run_result(f->run)->hbm_bytes;
+        if (missed != cases[i].matrices * 2 * SIZE) {
+            fail_msg("strides %zu: %llu bytes from HBM", i, (unsigned long long)missed);
+        }
+    }
+}
+
+// The last kernel of an execution reads a tile again. Functions, first in the next one, do not.
+static void contention__functions_read_nothing_again(void **state) {
+    fixture *f = (fixture *)*state;
+    const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY,
+                                        .cost = {.model = PTOWSP_MODEL_910B}};
+    static const char *const names[] = {"x", "y", "z"};
+    assert_int_equal(ptowsp_module_create(f->context, NULL, &f->module), PTOWSP_OK);
+    ptowsp_kernel_desc kernel = {.name = "plain", .cycles = 1000, .bytes = PTOWSP_TILE_BYTES};
+    ptowsp_task_desc plain, two;
+    memset(&plain, 0, sizeof plain);
+    memset(&two, 0, sizeof two);
+    two.kernel = make_two(f->module);
+    for (int i = 0; i < 3; i++) {
+        const ptowsp_tensor_desc desc = {.name = names[i],
+                                         .dtype = i < 2 ? PTOWSP_F16 : PTOWSP_F32,
+                                         .rank = 2,
+                                         .shape = {256, 256}};
+        two.views[i].tensor = ptowsp_tensor_make(f->module, &desc);
+        if (i < 2) {
+            kernel.tiles[i] = (ptowsp_tile_param){names[i], PTOWSP_IN, desc.dtype, 256, 256};
+            plain.views[i] = two.views[i];
+        }
+    }
+    plain.kernel = ptowsp_kernel_make(f->module, &kernel);
+    PTOWSP_WORKLOAD(f->module, "w") {
+        ptowsp_task_make(f->module, &plain);
+        ptowsp_task_make(f->module, &plain);  // hits some
+        ptowsp_task_make(f->module, &two);
+    }
+    ptowsp_schedule schedule = lanes_of(1, 3200, 64000);
+    schedule.shared.l2_bytes = 320 * 1024;
+    const ptowsp_program_desc desc = {NULL, &schedule};
+    program_make(f, NULL, NULL, &desc);
+    assert_int_equal(ptowsp_run_execute(f->run, &options), PTOWSP_OK);
+    const uint64_t bytes = ptowsp_run_result(f->run)->hbm_bytes;
+    assert_int_equal(ptowsp_run_execute(f->run, &options), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_result(f->run)->hbm_bytes, bytes);
+}
+
 // -- built-in machines ----------------------------------------------------------------------------
 
 static void contention__machines_have_rates_that_cores_share(void **state) {
@@ -587,6 +714,9 @@ int main(void) {
         TEST(contention__tile_kernels_in_step_take_what_their_instructions_do),
         TEST(contention__a_tile_kernel_alone_takes_its_cycles),
         TEST(contention__tiles_that_a_task_reads_again_hit_what_l2_holds),
+        TEST(contention__a_kernel_may_bend_where_it_is_counted),
+        TEST(contention__matrices_miss_once_whatever_their_strides),
+        TEST(contention__functions_read_nothing_again),
         TEST(contention__machines_have_rates_that_cores_share),
         TEST(contention__all_numbers_of_threads_give_the_same_times),
         TEST(contention__blocks_begin_when_their_last_lane_is_free),
