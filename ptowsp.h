@@ -6426,8 +6426,8 @@ PTOWSP_API ptowsp_value ptowsp_tile_deinterleave(ptowsp_value x, uint32_t part);
 // so is everything that depends on them. The rest of the body is early. Results do not change. A
 // carried value must be used by one half only. Values that the early half computes and the late half
 // reads are buffered, once for each iteration in flight. Each late product takes 2 (iterations + 1)
-// slots of a FIFO, which has at most 32. Machines without separate cube and vector cores ignore a
-// preload.
+// slots of a FIFO, which has at most 32. Kernels that are not mixed ignore a preload: those that use
+// one kind of core, and all kernels of A5.
 //
 // Limits of loops. A bound is the same in all iterations of the loops around it: it cannot be an
 // index of these, or a number in a tile. So all trip counts are known, and checked, before a task

@@ -19,7 +19,8 @@
 //                        their other tiles as many as they move in one pass over this one; the misses
 //                        are shared as the tile is
 //
-// So all is a function of the tasks that begin and run at a time, not of their order.
+// Cells of tasks that begin at the same time are decided one after the other, in the order in which these
+// tasks begin: the misses of one cell are among the bytes between two passes over the next.
 
 #include "hits.h"
 
