@@ -385,7 +385,7 @@ static void pwsp_preload_place(pwsp_preload *p) {
     }
 }
 
-// Gives values their own tiles, and makes room for what is found of these. False when memory is out.
+// Gives values their own tiles, and makes room for the state of roots. False when memory is out.
 static bool pwsp_preload_renew(pwsp_preload *p) {
     pwsp_list *list = p->list;
     if (!pwsp_preload_separate(p)) {
