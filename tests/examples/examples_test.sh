@@ -481,7 +481,7 @@ END
 dump_with ""
 "$EXAMPLES/ptowsp_tool" dump check "$DIR/dump" > "$DIR/out" && fail "dump check: a race is clean"
 says "2 tasks, 0 edges: not clean" "race: write-after-read" "add an edge from 0 to 1"
-"$EXAMPLES/ptowsp_tool" dump check "$(dirname "$0")/../examples/simpler/lost_write" > "$DIR/out" && fail "dump check: a lost write is clean"
+"$EXAMPLES/ptowsp_tool" dump check "$(dirname "$0")/../../examples/simpler/lost_write" > "$DIR/out" && fail "dump check: a lost write is clean"
 says "race                 1" "add an edge from 1 to 2"
 dump_with '{"pred":"0","succ":"1"}'
 for form in text json html; do

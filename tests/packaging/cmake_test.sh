@@ -96,7 +96,7 @@ cat > found/CMakeLists.txt << 'END'
 cmake_minimum_required(VERSION 3.14)
 project(consumer LANGUAGES C CXX)
 set(NOT_USED "${PTOWSP}")
-find_package(ptowsp 0.1 REQUIRED)
+find_package(ptowsp 0.2 REQUIRED)
 add_executable(plan_c plan.c)
 add_executable(emit emit.c)
 target_link_libraries(plan_c PRIVATE ptowsp::ptowsp)
@@ -149,7 +149,7 @@ for kind in static shared; do
         "found/build/$program" || fail "$program with the $kind library"
     done
 done
-sed 's/find_package(ptowsp 0.1/find_package(ptowsp 0.9/' found/CMakeLists.txt > wrong.txt
+sed 's/find_package(ptowsp 0.2/find_package(ptowsp 0.9/' found/CMakeLists.txt > wrong.txt
 mkdir other_version
 cp found/*.c other_version/
 mv wrong.txt other_version/CMakeLists.txt
