@@ -1,5 +1,6 @@
 // Sizes of rings, against a slow model of the runtime's rules: tasks that end one by one in any order,
-// slots that are given back, memory as a map of its units.
+// slots that are given back, memory as a map of its units. Allocations end at once and are not in
+// deps.json; each is before a task of its scope.
 
 #include "dump_write.h"
 
@@ -14,6 +15,7 @@ typedef struct step {
     int number;  // of a task in its ring
     int preds[PREDS], pred_count;
     int units[2];  // of its outputs
+    bool is_alloc;
 } step;
 
 typedef struct program {
@@ -31,7 +33,8 @@ static void random_program(uint64_t *seed, program *p) {
     const int64_t deep = test_random_in(seed, 1, DEPTH), tasks = test_random_in(seed, 3, 12);
     for (int i = 0; i < STEPS || depth > 0; i++) {
         step *s = &p->steps[p->count];
-        const int64_t what = test_random_in(seed, 0, tasks);
+        const bool is_after_alloc = p->count > 0 && p->steps[p->count - 1].is_alloc;
+        const int64_t what = is_after_alloc ? tasks : test_random_in(seed, 0, tasks);
         s->kind = TASK;
         if (depth == 0 || (what == 0 && depth < deep && i < STEPS)) {
             if (depth == 0 && i >= STEPS) {
@@ -39,7 +42,7 @@ static void random_program(uint64_t *seed, program *p) {
             }
             s->kind = BEGIN;
             s->scope = open[depth++] = scopes++;
-        } else if (i >= STEPS || (what == 1 && depth > 1)) {
+        } else if ((i >= STEPS && !is_after_alloc) || (what == 1 && depth > 1)) {
             s->kind = END;
             s->scope = open[depth - 1];
         }
@@ -49,13 +52,14 @@ static void random_program(uint64_t *seed, program *p) {
         if (s->kind == TASK) {
             s->scope = open[depth - 1];
             s->number = p->counts[s->ring]++;
-            for (int k = 0; k < PREDS; k++) {
+            s->is_alloc = !is_after_alloc && test_random_in(seed, 0, 5) == 0;
+            for (int k = 0; k < PREDS && !s->is_alloc; k++) {
                 const int at = (int)test_random_in(seed, 0, p->count);
                 if (at < p->count && p->steps[at].kind == TASK) {
                     s->preds[s->pred_count++] = at;
                 }
             }
-            for (int k = 0; k < 2; k++) {
+            for (int k = 0; k < 2 && !s->is_alloc; k++) {
                 s->units[k] = test_random_in(seed, 0, 2) ? 0 : (int)test_random_in(seed, 1, 6);
             }
         }
@@ -76,7 +80,7 @@ static void write_deps(const program *p, dw_text *t) {
     for (int i = 0; i < p->count; i++) {
         const step *s = &p->steps[i];
         const char *between = "";
-        if (s->kind != TASK) {
+        if (s->kind != TASK || s->is_alloc) {
             continue;
         }
         dw_print(t, "%s{\"task_id\":%llu,\"args\":[", comma, id_of(s));
@@ -209,6 +213,15 @@ static bool take_memory(model *m, int i, bool is_taking) {
     return true;
 }
 
+// Entries of its edges. Allocations have ended and need none.
+static uint64_t entries_of(const model *m, const step *s) {
+    uint64_t count = 0;
+    for (int k = 0; k < s->pred_count; k++) {
+        count += !m->p->steps[s->preds[k]].is_alloc;
+    }
+    return count;
+}
+
 // What stands in the way of a submission.
 static ptowsp_dump_ring_error obstacle(model *m, int i) {
     const step *s = &m->p->steps[i];
@@ -218,7 +231,7 @@ static ptowsp_dump_ring_error obstacle(model *m, int i) {
         const bool is_held = other->kind == TASK && other->ring == s->ring && !m->is_given[k];
         slots += is_held;
         own += is_held && other->scope == s->scope;
-        entries += is_held ? (uint64_t)other->pred_count : 0;
+        entries += is_held ? entries_of(m, other) : 0;
     }
     if (slots + 1 >= m->sizes->task_window[s->ring]) {
         return own == slots ? PTOWSP_DUMP_SCOPE_DEADLOCK : PTOWSP_DUMP_FLOW_CONTROL_DEADLOCK;
@@ -226,7 +239,7 @@ static ptowsp_dump_ring_error obstacle(model *m, int i) {
     if (!take_memory(m, i, false)) {
         return PTOWSP_DUMP_HEAP_DEADLOCK;
     }
-    return entries + (uint64_t)s->pred_count + 1 > m->sizes->dep_pool[s->ring]
+    return entries + entries_of(m, s) + 1 > m->sizes->dep_pool[s->ring]
                ? PTOWSP_DUMP_DEP_POOL_OVERFLOW
                : PTOWSP_DUMP_RINGS_PASS;
 }
@@ -273,6 +286,7 @@ static ptowsp_dump_ring_error run_model(const program *p, const ptowsp_dump_ring
         }
         take_memory(&m, i, true);
         m.is_submitted[i] = true;
+        m.is_ended[i] = p->steps[i].is_alloc;
     }
     return PTOWSP_DUMP_RINGS_PASS;
 }
