@@ -284,45 +284,35 @@ static bool pwsp_verdict_is_keyless(const ptowsp_program *p, const pwsp_task_op 
            p->pools[kernel->pool].count > 1;
 }
 
-// Do several tasks run on lane 0 for want of a key, while lanes are idle? Counts these tasks; 0 where
-// not all tasks were recorded.
-static bool pwsp_verdict_lacks_key(const pwsp_facts *facts, uint64_t *out_count) {
+// The tasks on lane 0 for want of a key, if there are several while lanes are idle. 0 where not all tasks
+// were recorded: tasks of processes have no lane, and only records tell them apart.
+static uint64_t pwsp_verdict_keyless(const pwsp_facts *facts) {
     const pwsp_picture *picture = facts->picture;
     const pwsp_recorder *recorder = &picture->result->recorder;
     const ptowsp_program *p = picture->program;
-    const bool is_counted = picture->result->has_records && recorder->is_dense;
     uint64_t idle, count = 0;
-    bool has_any = false;
     pwsp_idle_most(facts, &idle);
-    if (p->schedule.dispatch != PTOWSP_DISPATCH_PLAN ||
+    if (p->schedule.dispatch != PTOWSP_DISPATCH_PLAN || !picture->result->has_records ||
+        !recorder->is_dense ||
         100.0 * (double)idle < PWSP_TAIL_PERCENT * (double)facts->lane_time) {
-        return false;
+        return 0;
     }
-    for (uint32_t i = 0; i < p->tasks.count; i++) {
-        has_any = has_any || pwsp_verdict_is_keyless(p, &p->tasks.items[i]);
-    }
-    for (uint64_t i = 0; has_any && is_counted && i < recorder->count; i++) {
+    for (uint64_t i = 0; i < recorder->count; i++) {
         const ptowsp_task_record *record = &recorder->records[i];
         count += record->lane != PTOWSP_NO_LANE &&
                  pwsp_verdict_is_keyless(p, picture->ops[record->node]);
     }
-    *out_count = count;
-    return is_counted ? count > 1 : has_any;
+    return count > 1 ? count : 0;
 }
 
 static void pwsp_verdict_key(const pwsp_facts *facts, uint64_t count, pwsp_conclusion *verdict) {
     const pwsp_picture *picture = facts->picture;
-    char subject[80] = "Tasks";
-    ptowsp_output_buffer buffer = {subject, sizeof subject, 0};
-    if (count) {
-        pwsp_text_format(ptowsp_output_to_buffer(&buffer), "%s of %s tasks",
-                         pwsp_grouped(count).text,
-                         pwsp_grouped(picture->result->stats->task_count).text);
-    }
     pwsp_verdict_add(
         verdict,
-        "%s run on lane 0%s: dispatch by plan has no dispatch_key for tasks outside the plan.",
-        subject, picture->program->schedule.pools == PTOWSP_POOLS_ONE ? "" : " of their pool");
+        "%s of %s tasks run on lane 0%s: dispatch by plan has no dispatch_key for tasks outside "
+        "the plan.",
+        pwsp_grouped(count).text, pwsp_grouped(picture->result->stats->task_count).text,
+        picture->program->schedule.pools == PTOWSP_POOLS_ONE ? "" : " of their pool");
 }
 
 // How often the critical path waits for structure alone.
@@ -404,20 +394,19 @@ PWSP_INTERNAL void pwsp_verdict_find(const pwsp_facts *facts, pwsp_conclusion *v
     if (makespan == 0 || !largest) {
         return;
     }
-    uint64_t keyless_count = 0;
-    const bool lacks_key = pwsp_verdict_lacks_key(facts, &keyless_count);
+    const uint64_t keyless_count = pwsp_verdict_keyless(facts);
     const bool is_near = pwsp_bound_is_limit(facts, largest);
     if (is_near && largest->kind == PWSP_LIMIT_THREADS) {
         pwsp_verdict_control(facts, verdict);
     } else if (is_near) {
         pwsp_verdict_bound(facts, largest, verdict);
     } else {
-        pwsp_verdict_waiting(facts, largest, lacks_key, verdict);
+        pwsp_verdict_waiting(facts, largest, keyless_count > 0, verdict);
     }
     pwsp_verdict_memory(facts, verdict);
     pwsp_verdict_cannot(facts, verdict);
     pwsp_verdict_would(facts, verdict);
-    if (lacks_key) {
+    if (keyless_count > 0) {
         pwsp_verdict_key(facts, keyless_count, verdict);
     } else {
         uint64_t idle;
