@@ -1369,7 +1369,7 @@ static bool dump_edge_ends(ptowsp_dump *dump, uint32_t i) {
                          (unsigned)i, (unsigned long long)edge->succ_id,
                          (unsigned long long)edge->pred_id);
     }
-    dump->tasks[edge->succ].kept_count += edge->is_no_wait;
+    dump->tasks[edge->succ].kept_count += edge->is_no_wait && !dump->tasks[edge->pred].is_left_out;
     dump->tasks[edge->succ].in_count += !edge->is_no_wait;
     dump->tasks[edge->pred].out_count += !edge->is_no_wait;
     return true;
