@@ -294,7 +294,7 @@ static void random_slots(random_program *r, ptowsp_axis three) {
     const ptowsp_expr by = ptowsp_i64(m, 1000), back = ptowsp_i64(m, -1000);
     if (flip == 1) {
         count_task(r, 4, 4, by);
-    } else if (below(r, 2)) {  // otherwise a load may follow a task under another value of its slot
+    } else if (below(r, 2)) {
         random_count(r, ptowsp_i64(m, (int64_t)below(r, 5) - 2));
     }
     if (kind == 0) {
@@ -325,6 +325,11 @@ static void random_slots(random_program *r, ptowsp_axis three) {
     if (below(r, 3) == 0) {
         PTOWSP_OTHERWISE(m) {
             random_count(r, one);
+        }
+    } else if (below(r, 2)) {  // the slot's next value, while a task under this one is open
+        random_load(r, slot);
+        PTOWSP_WHEN(m, random_condition(r, value)) {
+            random_task(r, one, one);
         }
     }
     if (flip > 0) {
