@@ -445,8 +445,10 @@ done
 good ptowsp_tool draw "$MODULE" $BINDINGS
 says "<svg "
 good ptowsp_tool draw "$MODULE" --lanes 4 $BINDINGS --out "$DIR/drawn.dump"
-good ptowsp_tool dump replay "$DIR/drawn.dump"
-says "7 instances of tasks" "the longest chain takes 2000 cycles"
+if [ -z "${IS_SAVING-}" ]; then  # a replay is a list of tasks, which has no text
+    good ptowsp_tool dump replay "$DIR/drawn.dump"
+    says "7 instances of tasks" "the longest chain takes 2000 cycles"
+fi
 bad "$DIR/none/drawn.dump cannot be made" ptowsp_tool draw "$MODULE" $BINDINGS --out "$DIR/none/drawn.dump"
 good ptowsp_tool print "$MODULE"
 cp "$DIR/out" "$DIR/printed"
@@ -707,6 +709,6 @@ if [ -n "${AGAIN:-}" ]; then
         done
         cmp "$DIR/$program.no" "$DIR/$program.yes" || fail "$program has other fingerprints once it has been saved and loaded"
     done
-    EXAMPLES=$AGAIN AGAIN='' CACHE=$CACHE sh "$0"
+    IS_SAVING=1 EXAMPLES=$AGAIN AGAIN='' CACHE=$CACHE sh "$0"
 fi
 echo "examples_test: good"
