@@ -2,7 +2,7 @@
 // (PTOWSP_LINKS_ASCEND_910B_CORES). A 950PR has one row, of two ranks, which gives the rate of its pair.
 //
 //      all-reduce      each rank adds up its part of C for all, then gathers the other parts
-//      all-gather      each rank has rows of A. Cores multiply their own rows, then those of the other
+//      all-gather      each rank has rows of A. Cores multiply their own rows, then the rows of the other
 //                      ranks in turn, as they come. All peers send at once, so all their rows have come at
 //                      the same time; until then cores have done two parts at most
 //

@@ -1,3 +1,6 @@
+// A kernel on all cores of a published machine: a module whose lanes are the cores, which share L2 and HBM, timed
+// without data. Launches and starts of cores come from the table of control costs.
+
 #include "predict_machine.h"
 
 #include <stdio.h>

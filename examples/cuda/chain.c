@@ -133,7 +133,7 @@ const char *chain_device_name(const chain_dispatcher *d) {
 
 // -- chains ---------------------------------------------------------------------------------------
 
-// Whether a chain means anything: NULL, or what is wrong with it.
+// Checks a chain: NULL, or the text of its error.
 static const char *chain_check(const chain_op *ops, uint32_t op_count) {
     if (!ops || op_count < 2 || op_count > CHAIN_OP_MAX) {
         return "a chain has 2 to 16 operations";
@@ -165,12 +165,12 @@ static const char *chain_check(const chain_op *ops, uint32_t op_count) {
         case CHAIN_ADD:
             if ((op->rows != rows && op->rows != 1) ||
                 (op->cols != cols && (op->cols != 1 || op->rows != 1))) {
-                return "what is added is not a matrix of the same shape, a row or a number";
+                return "an added operand is not a matrix of the same shape, a row or a number";
             }
             break;
         case CHAIN_OUTPUT:
             if (op->rows != rows || op->cols != cols) {
-                return "the output has another shape than what is computed";
+                return "the output has another shape than the result";
             }
             break;
         default: break;
@@ -196,7 +196,7 @@ static size_t bytes_of(const chain_op *op) {
     return (size_t)op->rows * op->cols * sizeof(float);
 }
 
-// What is added is the whole matrix; otherwise it is a row.
+// Whether a whole matrix is added; otherwise a row is.
 static bool adds_matrix(const parts *p) {
     return p->add && p->add->rows == p->output->rows && p->add->cols == p->output->cols;
 }
@@ -218,7 +218,7 @@ static bool signature_equals(const entry *e, const chain_op *ops, uint32_t op_co
     return true;
 }
 
-// The staging memory: left, right, row, and the output, which what is added may begin as.
+// The staging memory: left, right, row, and the output, which may begin as the added matrix.
 static float *staging_of(const entry *e, const parts *p, const void *which) {
     const size_t left = (size_t)p->input->rows * p->input->cols;
     const size_t right = (size_t)p->matmul->rows * p->matmul->cols;
@@ -323,7 +323,7 @@ static bool is_forced(const chain_dispatcher *d, const char *place) {
     return d->settings.error_at && !strcmp(d->settings.error_at, place);
 }
 
-// Records what a run enqueues, as a graph that later runs replay.
+// Records the calls of a run as a graph that later runs replay.
 static bool capture(chain_dispatcher *d, entry *e, const parts *p) {
     const chain_device_calls *calls = d->device->calls;
     if (is_forced(d, "capture") || !calls->capture_begin(d->device)) {

@@ -24,7 +24,7 @@ typedef enum chain_kind {
     CHAIN_OUTPUT
 } chain_kind;
 
-// data: the input, the right operand of a product, what is added, where the output goes; of relu nothing.
+// data: the input, the right operand of a product, the added operand, the output; NULL for relu.
 typedef struct chain_op {
     chain_kind kind;
     float *data;
@@ -56,7 +56,7 @@ typedef enum chain_reason {
 
 extern const char *const chain_reason_texts[CHAIN_REASON_COUNT];
 
-// What the environment says; a variable is set unless it is absent, empty or "0".
+// Settings of the environment; a variable is set unless it is absent, empty or "0".
 typedef struct chain_settings {
     bool is_disabled;      // PTOWSP_CUDA_DISABLE: the driver is not even looked for
     bool forces_fallback;  // PTOWSP_CUDA_FORCE_FALLBACK: the device is looked for and not used

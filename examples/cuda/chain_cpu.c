@@ -60,7 +60,7 @@ void chain_cpu_destroy(chain_cpu *cpu) {
 
 // -- a program ------------------------------------------------------------------------------------
 
-// A chain that is being built. `source` is what the next segment reads.
+// A chain that is being built. The next segment reads `source`.
 typedef struct build {
     ptowsp_module *module;
     const chain_op *ops;

@@ -1,5 +1,5 @@
 // A CUDA device by its driver and cuBLASLt, both opened while the program runs: nothing of CUDA is needed to
-// build or to link this. Declarations are of the functions used here; numbers are those of the interfaces'
+// build or to link this. Declarations are of the functions used here; numbers are from the interfaces'
 // enums. Row-major matrices are column-major ones transposed, so out = left right is computed as
 // out' = right' left', and a row that is added is the epilogue's bias.
 

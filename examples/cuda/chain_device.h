@@ -1,5 +1,5 @@
-// What the dispatcher needs of a device: memory, one stream in order, a product with what follows it, and graphs
-// of what was enqueued. chain_cuda.c has the driver and cuBLAS, chain_simulated.c has host memory.
+// A device, as the dispatcher needs it: memory, one stream in order, a product with its epilogue, and graphs
+// of enqueued calls. chain_cuda.c has the driver and cuBLAS, chain_simulated.c has host memory.
 
 #ifndef CHAIN_DEVICE_H
 #define CHAIN_DEVICE_H
@@ -51,7 +51,7 @@ chain_device *chain_simulated_open(uint64_t memory_bytes);
 typedef struct chain_cpu chain_cpu;
 chain_cpu *chain_cpu_create(void);
 void chain_cpu_destroy(chain_cpu *cpu);
-// The chain is checked already. NULL, or what is wrong.
+// The chain is checked already. NULL, or the text of an error.
 const char *chain_cpu_run(chain_cpu *cpu, const chain_op *ops, uint32_t op_count);
 
 #endif

@@ -1,5 +1,5 @@
-// A device in host memory, for machines without one: memory of a limited size, a stream that runs what is
-// enqueued at once, and graphs that record calls instead. It computes in double precision.
+// A device in host memory, for machines without one: memory of a limited size, a stream that runs calls
+// at once, and graphs that record calls instead. It computes in double precision.
 
 #include "chain_device.h"
 

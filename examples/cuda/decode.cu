@@ -244,7 +244,7 @@ double error_of(const scene &s, const std::vector<int32_t> &lengths) {
 constexpr double allowed = 2e-5;  // f32 sums of up to 131,072 tokens
 
 // Memory for the plans of a rule, on both sides, and the launch that was captured over it. `counts` and
-// lengths lie behind the plan in the same block, so that a step is one copy.
+// lengths follow the plan in the same block, so that a step is one copy.
 struct launch {
     scene &s;
     decode_rule rule;
@@ -401,7 +401,7 @@ struct launch {
     }
 };
 
-// -- what is printed ------------------------------------------------------------------------------
+// -- printing -------------------------------------------------------------------------------------
 
 // Largest over mean of the blocks' cycles; of persistent blocks alone, as others come one after another.
 double measured_spread(const std::vector<decode_clock> &ran) {

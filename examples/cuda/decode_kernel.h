@@ -9,7 +9,7 @@
 // halves of a warp have alternate tokens; a thread has 8 of the 128 dimensions of a row, one load of 16
 // bytes. So a half-warp reads rows of 256 adjacent bytes.
 //
-//      scores    each thread multiplies 8 dimensions by those of all query heads; sums over 16 threads
+//      scores    each thread multiplies 8 dimensions by the same ones of all query heads; sums over 16 threads
 //                are folded so that afterwards each thread has the scores of one head alone
 //      softmax   online, in base 2, once for 8 tokens; weights go back to all threads by shuffles
 //      values    each thread adds up its 8 dimensions for all heads in f32
@@ -107,7 +107,7 @@ template <int Group> struct decode_place {
     }
 };
 
-// Sums of `part` over the 16 threads of a half-warp: this thread gets that of its head. In each of the
+// Sums of `part` over the 16 threads of a half-warp: this thread gets the sum of its head. In each of the
 // first steps a thread sends half of its heads and keeps the other half.
 template <int Group> __device__ float decode_fold(float (&part)[Group], uint32_t column) {
     uint32_t distance = 8;
@@ -128,7 +128,7 @@ template <int Group> __device__ float decode_fold(float (&part)[Group], uint32_t
     return sum;
 }
 
-// What a thread keeps of its tokens: the largest score and the sum of weights of its head, and its
+// A thread's state of its tokens: the largest score and the sum of weights of its head, and its
 // dimensions of the weighted values of all heads. Scores are in units of ln 2.
 template <int Group> struct decode_state {
     float m, l;
@@ -221,7 +221,7 @@ __device__ void decode_tokens(const decode_place<Group> &place, const float (&qu
 
 // -- a block --------------------------------------------------------------------------------------
 
-// What the threads of a block share.
+// Memory that the threads of a block share.
 template <int Group> struct decode_shared {
     float m[DECODE_WARPS][Group], l[DECODE_WARPS][Group];
     float acc[DECODE_WARPS][Group][DECODE_DIM];
