@@ -457,9 +457,10 @@ static void pwsp_print_variables(const ptowsp_program *program, const uint32_t *
             pwsp_text_format(text, "%s%s = ", shown++ ? ", " : "", param->name);
             if (param->type == PTOWSP_TYPE_BOOL) {
                 pwsp_text_format(text, "%s", value ? "true" : "false");
+            } else if (param->type == PTOWSP_TYPE_U64) {
+                pwsp_text_format(text, "%" PRIu64, value);
             } else {
-                pwsp_text_format(text, param->type == PTOWSP_TYPE_U64 ? "%" PRIu64 : "%" PRId64,
-                                 value);
+                pwsp_text_format(text, "%" PRId64, (int64_t)value);
             }
         }
         if (place->variable && i > 1) {  // the loop is around, not the place itself
