@@ -139,10 +139,18 @@ RANKS="
 src/ranks/ranks.h src/ranks/rounds.c src/ranks/collective.c
 src/ranks/traffic.h src/ranks/traffic.c src/ranks/links.c src/ranks/reduce.c src/ranks/hub.c src/ranks/ranks.c src/ranks/ranks_relayout.c
 "
+# Who takes a ready entry: what simulation, cores and lanes share, and emitted trees carry.
+POOLS="
+src/engine/policy.h src/engine/ready.h src/engine/ready.c
+"
+# The lanes on it.
+ENGINE="
+src/engine/deque.h src/engine/deque.c src/engine/engine.h src/engine/take.c src/engine/lanes.c
+"
 # The floor that emitted trees carry as it is.
 RUNTIME="
 src/runtime/arrival.h src/runtime/token.h
-src/runtime/policy.h src/runtime/control_costs.h
+src/runtime/control_costs.h
 src/runtime/binding_check.h src/runtime/binding_check.c src/runtime/plan_binding.h src/runtime/plan_binding.c
 src/runtime/plan_batch.h src/runtime/plan_batch.c
 src/runtime/walk_check.h src/runtime/walk_check.c
@@ -152,7 +160,7 @@ src/runtime/deps.h src/runtime/groups.c src/runtime/access.h src/runtime/access.
 src/runtime/precedence.h src/runtime/precedence.c
 src/runtime/reorder.h src/runtime/reorder.c
 src/runtime/issue.h src/runtime/issue.c
-src/runtime/handshake.h src/runtime/ready.h src/runtime/ready.c
+src/runtime/handshake.h
 src/runtime/cores.h src/runtime/cores.c src/runtime/aicpu.c
 "
 # What PTOWSP_NO_TILES leaves out, and what it has instead.
@@ -219,7 +227,6 @@ src/time/timeline.h src/time/timeline.c
 src/result/edges.h src/result/edges.c src/result/recorder.h src/result/recorder.c
 src/result/result.h src/result/result.c src/result/trace.c
 src/base/start.h src/base/start.c
-src/engine/deque.h src/engine/deque.c src/engine/engine.h src/engine/ready.c src/engine/lanes.c
 src/exec/bindings.h src/exec/bind.c src/exec/transient.h src/exec/transient.c src/exec/verify.c
 src/exec/communicate.h src/exec/communicate.c src/exec/communicate_time.c src/exec/call.h src/exec/call.c src/exec/tiles.c
 src/exec/stream.h src/exec/run_pipelines.h src/exec/run_pipelines.c
@@ -246,7 +253,7 @@ src/tune/tuning_file.h src/tune/tuning_file.c
 src/tune/tuning.h src/tune/tuning_table.c src/tune/tuning_line.c src/tune/tuning.c src/tune/tuning_compact.c
 src/tune/measure.c src/tune/rails.c
 "
-FILES="$PLAN $MORE_PLANS $ATTEND $DATA $RANKS $RUNTIME $TILES $WORKLOAD $TILE_WORKLOAD $REST"
+FILES="$PLAN $MORE_PLANS $ATTEND $DATA $POOLS $ENGINE $RANKS $RUNTIME $TILES $WORKLOAD $TILE_WORKLOAD $REST"
 
 # Of the files above, the planner of attention plans. In emitted trees it is behind the headers, as
 # none but src/runtime/plan_batch.c calls it; a program without plans has neither (WSP_CORE_PLANS).
@@ -283,6 +290,7 @@ src/data/array.h src/data/array.c
 src/data/region.h src/data/region.c src/data/demand.h
 src/data/placement.h src/data/placement.c
 src/data/names.h src/data/names.c
+$POOLS
 $RUNTIME
 src/csp/channel.h src/csp/channel.c
 src/csp/exchange.h src/csp/rules.h src/csp/exchange.c src/csp/deadlock.c
@@ -626,7 +634,7 @@ library_bodies() {
     bodies $ATTEND
     echo
     echo "#if !defined(PTOWSP_ONLY_PLAN)"
-    bodies $DATA $RANKS $RUNTIME
+    bodies $DATA $POOLS $ENGINE $RANKS $RUNTIME
     echo
     echo "#if defined(PTOWSP_NO_TILES)"
     bodies $ABSENT

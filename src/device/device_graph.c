@@ -137,7 +137,7 @@ static void pwsp_device_part_over(ptowsp_device *device, uint32_t by, pwsp_graph
 static pwsp_need pwsp_device_graph_need(void *user, uint32_t task) {
     const ptowsp_graph *graph = pwsp_graph_on(user);
     const pwsp_need need = {pwsp_graph_unit_of(graph, task), PWSP_CORES_NONE,
-                            pwsp_graph_class_of(graph, task) % PWSP_GRAPH_LEVELS, task};
+                            pwsp_graph_priority_of(graph, task), task};
     return need;
 }
 

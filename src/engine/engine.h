@@ -3,24 +3,20 @@
 //      push ----> own deque ----- offered part (deque.h) ----> other lanes, half of it at a time
 //        |           | full
 //        |           v
-//        '------> excess -------- offer, under a lock -------> lists: lanes take from them
+//        '------> excess -------- offer, under a lock -------> queues: lanes take from them
 //
-// A task is a number of the owner's, who has a word for each, by which tasks that stand in no deque
-// are linked. Lists are first in, first out; there is one for each group of lanes and each level. A
-// lane takes from the lists of its own group, the highest level first, and from the lists of another
-// group only while no lane of that group has come: threads wake late, executors may run lanes one
-// after another, and no task may wait for a lane that never comes.
+// A task is a number of the owner's, who has a link for each, by which tasks that stand in no deque
+// are queued (ready.h). There is a queue for each group of lanes. A lane takes from the queue of its own
+// group, and from that of another group only while no lane of that group has come: threads wake late,
+// executors may run lanes one after another, and no task may wait for a lane that never comes.
 //
-// A policy is a row of a table: which task a lane takes first, and whether all go through the lists.
-//
-//      NEWEST   the newest of its own: its inputs are still in the cache
-//      OLDEST   the oldest of its own: tasks retire in order. All that a lane has is on offer
-//      LISTED   of the highest level of all, whichever lane made it ready: all tasks stand in lists,
-//               but those for which the owner has none. The two holds of a lock suit tasks of
-//               microseconds. The owner groups the lanes: by their unit, or each is a group of its own
+// The policy is a row of PWSP_READIES (policy.h). Lanes that steal put tasks into queues only when their
+// deques are full. FIFO and PRIORITY put all tasks there but those for which the owner has no group: the
+// two holds of a lock suit tasks of microseconds. The owner groups the lanes: by their unit, or each is a
+// group of its own. Of equal keys tasks go in the order in which they came to the queue.
 //
 // Sleep. A lane that finds nothing spins, then sleeps (see sleeper.h). A lane that offers a task
-// changes the word of a deque or the count of a list, sequentially consistent, and then wakes. The
+// changes the word of a deque or the first key of a queue, sequentially consistent, and then wakes. The
 // owner's other work follows the same rule: it becomes visible, then pwsp_engine_wake.
 //
 // The keeper is a lane that is to be alone, if there is one: others take no ready tasks then. Which
@@ -29,34 +25,15 @@
 #ifndef PWSP_ENGINE_H
 #define PWSP_ENGINE_H
 
-#include "../base/context.h"
+#include "../base/base.h"
 #include "../base/sleeper.h"
 #include "deque.h"
+#include "policy.h"
+#include "ready.h"
 
-#define PWSP_ENGINE_NONE   UINT32_MAX  // no task, or no list
-#define PWSP_ENGINE_LEVELS 4u
-#define PWSP_ENGINE_BATCH  64u  // tasks that a lane takes at once, at most
+#define PWSP_ENGINE_NONE   PWSP_READY_NONE  // no task, or no group
+#define PWSP_ENGINE_BATCH  64u  // tasks that a lane takes at once, at most, if it steals
 #define PWSP_ENGINE_NAP_NS 50000
-
-// Name; does a lane run its oldest task first, and offer all that it has; do tasks stand in lists;
-// how many does a lane take from there at once, at most; are all sleepers woken, as not every one may
-// take the task. `with` is handed to each row.
-#define PWSP_ENGINE_POLICIES(ROW, with)                                                            \
-    ROW(with, NEWEST, false, false, PWSP_ENGINE_BATCH, false)                                      \
-    ROW(with, OLDEST, true, false, PWSP_ENGINE_BATCH, false)                                       \
-    ROW(with, LISTED, true, true, 1, true)
-
-#define PWSP_ENGINE_ENUM(with, name, oldest, listed, batch, all) PWSP_ENGINE_##name,
-typedef enum pwsp_engine_order {
-    PWSP_ENGINE_POLICIES(PWSP_ENGINE_ENUM, ) PWSP_ENGINE_ORDER_COUNT
-} pwsp_engine_order;
-#undef PWSP_ENGINE_ENUM
-
-typedef struct pwsp_engine_policy {
-    bool is_oldest_first, is_listed;
-    uint32_t batch;
-    bool wakes_all;
-} pwsp_engine_policy;
 
 typedef enum pwsp_engine_grouping {
     PWSP_ENGINE_IN_ONE = 0,
@@ -64,17 +41,15 @@ typedef enum pwsp_engine_grouping {
     PWSP_ENGINE_BY_LANE
 } pwsp_engine_grouping;
 
-// Tasks, linked through their words.
-typedef struct pwsp_engine_list {
-    uint32_t first, last;  // if there are any
-    uint32_t count;        // of a group: atomic, changed under the lock
-} pwsp_engine_list;
-
 typedef struct pwsp_engine_group {
-    pwsp_mutex mutex;  // protects the lists
-    pwsp_engine_list lists[PWSP_ENGINE_LEVELS];
+    pwsp_mutex mutex;  // protects the queue
+    pwsp_ready_queue queue;
+    uint64_t count, number;  // of tasks in it, and of all that have come
+    // Atomic, changed under the lock: of its first task, or EMPTY.
+    PWSP_ALIGNAS(8) uint64_t first_key;
     uint32_t come_count;  // atomic: its lanes that are in the run
 } pwsp_engine_group;
+#define PWSP_ENGINE_EMPTY UINT64_MAX
 
 // The owner's part of a lane follows it.
 typedef struct pwsp_engine_lane {
@@ -82,7 +57,8 @@ typedef struct pwsp_engine_lane {
     char padding[PWSP_FALSE_SHARING];
     uint32_t index, group;
     uint64_t steal_count;     // tasks taken from other lanes' deques
-    pwsp_engine_list excess;  // tasks that go to lists
+    pwsp_ready_queue excess;  // tasks that go to queues
+    uint32_t excess_count;
     pwsp_deque deque;
 } pwsp_engine_lane;
 
@@ -102,15 +78,15 @@ typedef struct pwsp_engine_job {
                 uint32_t task);                           // the task, and its consequences
     bool (*is_over)(void *user, pwsp_engine_lane *lane);  // for a lane that has found nothing
     pwsp_engine_more (*more)(void *user, const pwsp_engine_lane *lane);
-    uint32_t (*list_of)(void *user, uint32_t task);  // group * LEVELS + level, or NONE
-    char *links;                                     // the word of task 0
-    size_t link_stride;                              // bytes from one to the next
+    // Without stealing: the task's group, or NONE; and with priorities its key, the smaller one goes first.
+    uint32_t (*group_of)(void *user, uint32_t task, uint64_t *out_key);
+    pwsp_ready_links links;  // by task; `next` alone, but for priorities
 } pwsp_engine_job;
 
 typedef struct pwsp_engine {
     pwsp_memory memory;
     pwsp_engine_job job;
-    const pwsp_engine_policy *policy;
+    pwsp_ready_policy policy;
     char *lanes;
     size_t lane_stride;
     uint32_t lane_count, lane_capacity;
@@ -130,7 +106,7 @@ PWSP_INTERNAL size_t pwsp_engine_bytes(const pwsp_engine *engine);
 PWSP_INTERNAL bool pwsp_engine_reserve(pwsp_engine *engine, uint32_t lane_count, size_t lane_size);
 
 // Begins a run, without tasks; by unit, the last cube_count lanes are for cubes. engine->job is set.
-PWSP_INTERNAL void pwsp_engine_begin(pwsp_engine *engine, pwsp_engine_order order,
+PWSP_INTERNAL void pwsp_engine_begin(pwsp_engine *engine, pwsp_ready ready,
                                      pwsp_engine_grouping grouping, uint32_t lane_count,
                                      uint32_t cube_count);
 

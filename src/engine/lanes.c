@@ -6,8 +6,8 @@
 
 PWSP_INTERNAL void pwsp_engine_rouse(pwsp_engine *engine, bool all) {
     pwsp_mutex_lock(&engine->sleepers.mutex);
-    // one might be a lane that is not let in
-    all = all || engine->policy->wakes_all || pwsp_load_seq_cst(&engine->keeper) != 0;
+    // one might be a lane that is not let in, or not of the task's group
+    all = all || !engine->policy.steals || pwsp_load_seq_cst(&engine->keeper) != 0;
     pwsp_sleepers_call(&engine->sleepers, all);
     pwsp_mutex_unlock(&engine->sleepers.mutex);
 }
@@ -95,31 +95,30 @@ PWSP_INTERNAL bool pwsp_engine_reserve(pwsp_engine *engine, uint32_t lane_count,
     return engine->lanes != NULL;
 }
 
-PWSP_INTERNAL void pwsp_engine_begin(pwsp_engine *engine, pwsp_engine_order order,
+PWSP_INTERNAL void pwsp_engine_begin(pwsp_engine *engine, pwsp_ready ready,
                                      pwsp_engine_grouping grouping, uint32_t lane_count,
                                      uint32_t cube_count) {
-    static const pwsp_engine_policy policies[] = {
-#define PWSP_ENGINE_ROW(with, name, oldest, listed, batch, all) {oldest, listed, batch, all},
-        PWSP_ENGINE_POLICIES(PWSP_ENGINE_ROW, )
-#undef PWSP_ENGINE_ROW
-    };
     PTOWSP_ASSERT(lane_count > 0 && lane_count <= engine->lane_capacity);
-    engine->policy = &policies[order];
+    engine->policy = pwsp_ready_policy_of(ready);
     engine->lane_count = lane_count;
     engine->group_count = grouping == PWSP_ENGINE_BY_LANE ? lane_count : 1u + (uint32_t)grouping;
     engine->keeper = 0;
     for (uint32_t i = 0; i < engine->lane_capacity; i++) {
         pwsp_engine_lane *lane = pwsp_engine_at(engine, i);
-        memset(lane->with_index.lists, 0, sizeof lane->with_index.lists);
-        lane->with_index.come_count = 0;
+        pwsp_engine_group *group = &lane->with_index;
+        pwsp_ready_init(&group->queue);
+        group->count = group->number = 0;
+        group->first_key = PWSP_ENGINE_EMPTY;
+        group->come_count = 0;
         lane->index = i;
         lane->group = grouping == PWSP_ENGINE_BY_LANE   ? i
                       : grouping == PWSP_ENGINE_BY_UNIT ? i >= lane_count - cube_count
                                                         : 0;
         lane->steal_count = 0;
-        memset(&lane->excess, 0, sizeof lane->excess);
+        pwsp_ready_init(&lane->excess);
+        lane->excess_count = 0;
         pwsp_deque_reset(&lane->deque);
-        if (engine->policy->is_listed) {
+        if (!engine->policy.steals) {
             lane->deque.limit = 0;  // so that each task goes through pwsp_engine_overflow
         }
     }

@@ -15,7 +15,7 @@
 #define PWSP_FRONTEND_H
 
 #include "../runtime/issue.h"
-#include "../runtime/policy.h"
+#include "../engine/policy.h"
 #include "../workload/stretch.h"
 #include "pace.h"
 #include "run_pipelines.h"

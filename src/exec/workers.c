@@ -3,7 +3,7 @@
 // Lane 0 walks the program, and runs tasks itself when it has to wait. A lane runs the first task that
 // it makes ready next; others, and those that the walk finds ready, go to the lane's deque. So a task
 // costs no lock, and one or two atomic operations to change hands. Where dispatch chooses the lane, a
-// task stands in the list of that lane.
+// task stands in the queue of that lane.
 //
 //      a lane      offers all it has at once, as it cannot know how long its next task takes
 //      the walk    offers its tasks when nothing is on offer, when lanes sleep, when it has
@@ -75,7 +75,7 @@ static void pwsp_workers_give(pwsp_workers *workers, pwsp_engine_lane *lane, uin
 // Should the walk offer its tasks? Rarely: each time costs an atomic operation, or a lock.
 static bool pwsp_workers_has_enough(const pwsp_workers *workers, const pwsp_engine_lane *lane) {
     return pwsp_deque_held(&lane->deque) >= PWSP_WORKERS_HOLD_MAX ||
-           lane->excess.count >= PWSP_ENGINE_BATCH ||
+           lane->excess_count >= PWSP_ENGINE_BATCH ||
            pwsp_deque_offers(pwsp_load_relaxed(&lane->deque.word)) == 0 ||
            pwsp_sleepers_are(&workers->engine.sleepers);
 }
@@ -213,9 +213,10 @@ static pwsp_engine_more pwsp_workers_more(void *user, const pwsp_engine_lane *la
                                                 : PWSP_ENGINE_NOTHING;
 }
 
-static uint32_t pwsp_workers_list_of(void *user, uint32_t place) {
-    const uint32_t home = pwsp_reorder_at(((pwsp_workers *)user)->reorder, place)->home;
-    return home == PWSP_NO_HOME ? PWSP_ENGINE_NONE : home * PWSP_ENGINE_LEVELS;
+static uint32_t pwsp_workers_group_of(void *user, uint32_t place, uint64_t *out_key) {
+    (void)out_key;  // without priorities
+    PTOWSP_ASSERT(PWSP_NO_HOME == PWSP_ENGINE_NONE);
+    return pwsp_reorder_at(((pwsp_workers *)user)->reorder, place)->home;
 }
 
 // -- lanes ----------------------------------------------------------------------------------------
@@ -245,9 +246,8 @@ PWSP_INTERNAL bool pwsp_workers_run(pwsp_workers *workers, ptowsp_context *conte
         pwsp_workers_run_chain,
         pwsp_workers_is_over,
         pwsp_workers_more,
-        pwsp_workers_list_of,
-        job->reorder->ring + offsetof(pwsp_entry, next),
-        job->reorder->stride,
+        pwsp_workers_group_of,
+        {job->reorder->ring + offsetof(pwsp_entry, next), job->reorder->stride},
     };
     pwsp_engine *engine = &workers->engine;
     workers->reorder = job->reorder;
@@ -261,7 +261,7 @@ PWSP_INTERNAL bool pwsp_workers_run(pwsp_workers *workers, ptowsp_context *conte
     engine->job = lanes;
     engine->spin_count = (pwsp_pool_spin_count(context->pool, lane_count) + 3) / 4;
     engine->yield_count = 2;
-    pwsp_engine_begin(engine, job->is_homed ? PWSP_ENGINE_LISTED : PWSP_ENGINE_OLDEST,
+    pwsp_engine_begin(engine, job->is_homed ? PWSP_READY_BY_FIFO : PWSP_READY_BY_WORK_STEALING,
                       job->is_homed ? PWSP_ENGINE_BY_LANE : PWSP_ENGINE_IN_ONE, lane_count, 0);
     pwsp_engine_group_at(engine, 0)->come_count = 1;  // the walking lane is there
     for (uint32_t i = 0; i < lane_count; i++) {

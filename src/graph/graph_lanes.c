@@ -13,9 +13,9 @@
 //
 // A lane without a task looks for one in this order: its own deque and the sources it has taken;
 // the tasks it has offered to thieves; sources that no lane has taken; open ranges of range tasks;
-// lists; other lanes' deques. Sources are taken from a shared cursor. Graphs with priorities, or with
-// lanes for each unit, have their ready tasks in lists, and so their sources (the policies NEWEST and
-// LISTED of engine/engine.h): there a lane looks into the lists before it helps with ranges, and its
+// queues; other lanes' deques. Sources are taken from a shared cursor. Graphs with priorities, or with
+// lanes for each unit, have their ready tasks in queues, and so their sources (the policies NEWEST and
+// PRIORITY of engine/policy.h): there a lane looks into the queues before it helps with ranges, and its
 // tasks run one by one. It helps with ranges of units whose tasks it may take.
 //
 // Pace. A lane looks at the clock after some tasks, and adapts to their length:
@@ -118,7 +118,7 @@ static bool pwsp_graph_take_sources(ptowsp_graph *graph, pwsp_graph_lane *lane) 
 }
 
 // The next of the lane's own tasks: from its deque, its sources, and the shared cursor of sources; or,
-// where tasks have ranks, from the lists.
+// where tasks have ranks, from the queues.
 static uint32_t pwsp_graph_own(ptowsp_graph *graph, pwsp_graph_lane *lane) {
     if (pwsp_deque_held(&lane->base.deque) > 0 || lane->source == lane->source_end) {
         uint32_t task = pwsp_engine_own(&graph->engine, &lane->base, lane->grab);
@@ -132,7 +132,7 @@ static uint32_t pwsp_graph_own(ptowsp_graph *graph, pwsp_graph_lane *lane) {
     return graph->is_classed ? pwsp_engine_take(&graph->engine, &lane->base) : PWSP_GRAPH_NONE;
 }
 
-// The next task, after one has become ready, or after none has (NONE): where tasks stand in lists,
+// The next task, after one has become ready, or after none has (NONE): where tasks stand in queues,
 // the best of all.
 static uint32_t pwsp_graph_next(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t ready) {
     if (graph->is_classed && ready != PWSP_GRAPH_NONE) {
@@ -309,7 +309,7 @@ static void pwsp_graph_know_alone(ptowsp_graph *graph, const pwsp_graph_lane *la
 // A lane that is alone has looked at the clock.
 static void pwsp_graph_look_alone(ptowsp_graph *graph, pwsp_graph_lane *lane, uint64_t now) {
     bool has_much = pwsp_deque_held(&lane->base.deque) >= PWSP_GRAPH_OFFER_MAX ||
-                    lane->base.excess.count > 0 ||
+                    lane->base.excess_count > 0 ||
                     lane->source_end - lane->source >= PWSP_GRAPH_OFFER_MAX;
     if (has_much && now - lane->share_at < UINT64_MAX / 2) {
         pwsp_graph_share(graph, lane);
@@ -495,24 +495,27 @@ static void pwsp_graph_lane_reset(ptowsp_graph *graph, pwsp_graph_lane *lane) {
     pwsp_graph_set_pace(graph, lane, lane->is_alone ? 1 : PWSP_GRAPH_LONG_TICKS);
 }
 
-static uint32_t pwsp_graph_list_of(void *graph, uint32_t task) {
-    return pwsp_graph_class_of((const ptowsp_graph *)graph, task);
+static uint32_t pwsp_graph_place_of(void *user, uint32_t task, uint64_t *out_key) {
+    const ptowsp_graph *graph = (const ptowsp_graph *)user;
+    *out_key = PWSP_GRAPH_LEVELS - 1 - pwsp_graph_priority_of(graph, task);
+    return pwsp_graph_group_of(graph, task);
 }
 
 static void pwsp_graph_begin_lanes(ptowsp_graph *graph) {
+    const pwsp_ready_links links = {graph->arrays.links, sizeof *graph->arrays.links};
+    const pwsp_ready_links ranks = {graph->arrays.ranks, sizeof *graph->arrays.ranks};
     const pwsp_engine_job job = {
         graph,
         pwsp_graph_find,
         pwsp_graph_run_from,
         pwsp_graph_is_over,
         pwsp_graph_more,
-        pwsp_graph_list_of,
-        (char *)graph->arrays.links,
-        sizeof *graph->arrays.links,
+        pwsp_graph_place_of,
+        graph->is_classed ? ranks : links,
     };
     pwsp_engine *engine = &graph->engine;
     engine->job = job;
-    pwsp_engine_begin(engine, graph->is_classed ? PWSP_ENGINE_LISTED : PWSP_ENGINE_NEWEST,
+    pwsp_engine_begin(engine, graph->is_classed ? PWSP_READY_BY_PRIORITY : PWSP_READY_BY_NEWEST,
                       graph->is_classed ? PWSP_ENGINE_BY_UNIT : PWSP_ENGINE_IN_ONE,
                       graph->lane_count, graph->cube_lane_count);
     for (uint32_t i = 0; i < graph->lane_count; i++) {

@@ -33,6 +33,7 @@ static bool pwsp_seal_allocate(ptowsp_graph *graph) {
                     PWSP_SEAL_RESERVE(targets, edges + graph->growth.edge_max) &&
                     PWSP_SEAL_RESERVE(kinds, tasks) && PWSP_SEAL_RESERVE(outcomes, tasks) &&
                     PWSP_SEAL_RESERVE(links, tasks) &&
+                    PWSP_SEAL_RESERVE(ranks, graph->is_classed ? tasks : 0) &&
                     PWSP_SEAL_RESERVE(sources, graph->ready_count) &&
                     pwsp_graph_reserve_added(graph);
 #undef PWSP_SEAL_RESERVE

@@ -30,7 +30,7 @@
 
 #define PWSP_GRAPH_NONE PWSP_ENGINE_NONE
 
-#define PWSP_GRAPH_LEVELS PWSP_ENGINE_LEVELS  // of priority
+#define PWSP_GRAPH_LEVELS 4u  // of priority
 
 typedef struct pwsp_graph_node {
     ptowsp_graph_fn fn;  // NULL: a range, whose index is in user
@@ -154,6 +154,7 @@ typedef struct pwsp_graph_lane {
     ROW(with, uint32_t, targets)                                                                   \
     ROW(with, uint32_t, sources)                                                                   \
     ROW(with, uint32_t, links)                                                                     \
+    ROW(with, pwsp_ready_link, ranks) /* the same, if is_classed */                                \
     ROW(with, uint32_t, outcomes)                                                                  \
     ROW(with, uint8_t, kinds)                                                                      \
     ROW(with, pwsp_graph_join, joins)                                                              \
@@ -316,11 +317,13 @@ PWSP_INLINE ptowsp_unit pwsp_graph_unit_of(const ptowsp_graph *graph, uint32_t t
                                                    : 0);
 }
 
-PWSP_INLINE uint32_t pwsp_graph_class_of(const ptowsp_graph *graph, uint32_t task) {
-    uint32_t unit = (uint32_t)pwsp_unit_lane(pwsp_graph_unit_of(graph, task));
-    return task < graph->class_count
-               ? unit * PWSP_GRAPH_LEVELS + graph->arrays.classes[task] % PWSP_GRAPH_LEVELS
-               : 0;
+PWSP_INLINE uint32_t pwsp_graph_priority_of(const ptowsp_graph *graph, uint32_t task) {
+    return task < graph->class_count ? graph->arrays.classes[task] % PWSP_GRAPH_LEVELS : 0;
+}
+
+// The group of lanes that it goes to.
+PWSP_INLINE uint32_t pwsp_graph_group_of(const ptowsp_graph *graph, uint32_t task) {
+    return (uint32_t)pwsp_unit_lane(pwsp_graph_unit_of(graph, task));
 }
 
 // -- tasks that were added ------------------------------------------------------------------------

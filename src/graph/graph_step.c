@@ -135,8 +135,8 @@ static uint32_t pwsp_graph_range_open(ptowsp_graph *graph, pwsp_graph_lane *lane
 
 static bool pwsp_graph_may_help(const ptowsp_graph *graph, const pwsp_graph_lane *lane,
                                 const pwsp_graph_range *range) {
-    const uint32_t group = pwsp_graph_class_of(graph, range->task) / PWSP_GRAPH_LEVELS;
-    return !graph->is_classed || pwsp_engine_may_take(&graph->engine, &lane->base, group);
+    return !graph->is_classed || pwsp_engine_may_take(&graph->engine, &lane->base,
+                                                      pwsp_graph_group_of(graph, range->task));
 }
 
 PWSP_INTERNAL bool pwsp_graph_has_open_range(const ptowsp_graph *graph,

@@ -1,12 +1,13 @@
 // Arrivals at the scheduler and at simulated time: tasks and pipelines, with the tiles that they
 // access, and the facts about their program that both consumers need.
 //
-// This floor needs base and data only, so it does not depend on the objects that it schedules:
+// This floor needs base, data and engine only, so it does not depend on the objects that it schedules:
 // emitted trees carry it unchanged.
 
 #ifndef PWSP_ARRIVAL_H
 #define PWSP_ARRIVAL_H
 
+#include "../engine/policy.h"
 #include "../data/region.h"
 #include "../data/demand.h"
 
@@ -47,11 +48,6 @@ typedef struct pwsp_tile_at {
 // The offset of its first element, in elements.
 PWSP_INLINE int64_t pwsp_tile_offset(const pwsp_bound_tensor *tensor, const pwsp_tile_at *at) {
     return at->lead + at->row * tensor->row_stride + at->col * tensor->col_stride;
-}
-
-// The unit whose lanes, cores and queues tasks of a unit go to: MIX is at its block's cube core.
-PWSP_INLINE ptowsp_unit pwsp_unit_lane(ptowsp_unit unit) {
-    return unit == PTOWSP_UNIT_MIX ? PTOWSP_UNIT_CUBE : unit;
 }
 
 // A task. The scheduler needs no cycles; time needs the cycles of every task.
@@ -99,16 +95,6 @@ PWSP_INLINE pwsp_mark pwsp_mark_of(pwsp_mark_kind kind) {
     const pwsp_mark mark = {kind, 0, 0, NULL};
     return mark;
 }
-
-// Lanes of one kind, after the lanes of the previous pool.
-typedef struct pwsp_pool_info {
-    const char *name;  // "" of the one pool
-    uint32_t first, count;
-    uint32_t depth;  // tasks in flight; 0: no limit
-} pwsp_pool_info;
-
-// The pools of a schedule, and the pool of links to other ranks.
-#define PWSP_POOL_MAX (PTOWSP_SCHEDULE_POOL_MAX + 1)
 
 // The facts about a program that are needed beforehand. Tables live at least as long.
 typedef struct pwsp_timed {

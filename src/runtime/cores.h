@@ -29,8 +29,8 @@
 
 #include "../base/sleeper.h"
 #include "handshake.h"
-#include "policy.h"
-#include "ready.h"
+#include "../engine/policy.h"
+#include "../engine/ready.h"
 
 #define PWSP_CORES_NONE UINT32_MAX
 

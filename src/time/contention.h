@@ -8,7 +8,7 @@
 #include "hits.h"
 
 #include "../base/earliest.h"
-#include "../runtime/policy.h"
+#include "../engine/policy.h"
 
 typedef enum pwsp_memory_level {
     PWSP_LEVEL_HBM,

@@ -3,7 +3,7 @@
 #ifndef PWSP_EVENTS_H
 #define PWSP_EVENTS_H
 
-#include "../runtime/ready.h"
+#include "../engine/ready.h"
 #include "contention.h"
 #include "control_threads.h"
 #include "lane_fifo.h"

@@ -5,7 +5,7 @@
 
 #include "../runtime/arrival.h"
 #include "../runtime/deps.h"
-#include "../runtime/policy.h"
+#include "../engine/policy.h"
 
 // A task that has not retired.
 typedef struct pwsp_ring_task {

@@ -7,7 +7,7 @@
 #include "../base/text.h"
 #include "../runtime/control_costs.h"
 #include "../runtime/deps.h"
-#include "../runtime/policy.h"
+#include "../engine/policy.h"
 #include "../runtime/precedence.h"
 #include "rings.h"
 

@@ -19,7 +19,7 @@
 // Explicit edges: an edge belongs to the innermost scope around both its tasks, and forgets what
 // its source has done whenever that scope, or an iteration of it, begins (the reset at its start).
 
-#include "../runtime/policy.h"
+#include "../engine/policy.h"
 #include "build.h"
 #include "compile.h"
 #include "read.h"

@@ -4,11 +4,11 @@
 //      lanes    0 1 2 3       4 5     6
 //      kernels  all others    load    those that communicate
 //
-// Time knows ranges of lanes (runtime/policy.h) and the index of a task's pool, which a program has
+// Time knows ranges of lanes (engine/policy.h) and the index of a task's pool, which a program has
 // for each kernel. Names of kernels are looked at here alone.
 
 #include "../base/text.h"
-#include "../runtime/policy.h"
+#include "../engine/policy.h"
 #include "schedule.h"
 
 #include <inttypes.h>

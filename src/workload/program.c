@@ -10,7 +10,7 @@
 #include "../base/text.h"
 #include "compile.h"
 #include "read.h"
-#include "../runtime/policy.h"
+#include "../engine/policy.h"
 #include "schedule.h"
 
 #include <inttypes.h>

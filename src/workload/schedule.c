@@ -9,7 +9,7 @@
 #include "schedule_control.h"
 
 #include "../base/text.h"
-#include "../runtime/policy.h"
+#include "../engine/policy.h"
 
 #include <inttypes.h>
 

@@ -483,7 +483,7 @@ TEST(graph_lanes__a_ring_that_thieves_have_emptied_takes_as_many) {
     shape s = shape_make(lanes_context(1), 800);
     shape_run(&s, 1);
     pwsp_engine *engine = &s.graph->engine;
-    pwsp_engine_begin(engine, PWSP_ENGINE_NEWEST, PWSP_ENGINE_IN_ONE, 1, 0);
+    pwsp_engine_begin(engine, PWSP_READY_BY_NEWEST, PWSP_ENGINE_IN_ONE, 1, 0);
     pwsp_engine_lane *lane = pwsp_engine_at(engine, 0);
     uint32_t stolen[PWSP_DEQUE_STEAL_MAX];
     for (uint32_t i = 0; i < 512; i++) {
@@ -497,11 +497,11 @@ TEST(graph_lanes__a_ring_that_thieves_have_emptied_takes_as_many) {
     assert_int_equal(stolen[37], 262);
     for (uint32_t i = 512; i < 775; i++) {
         pwsp_engine_push(engine, lane, i);
-        assert_int_equal(lane->excess.count, 0);
+        assert_int_equal(lane->excess_count, 0);
     }
     pwsp_engine_push(engine, lane, 775);
     pwsp_engine_push(engine, lane, 776);
-    assert_int_equal(lane->excess.count, 2);
+    assert_int_equal(lane->excess_count, 2);
     for (uint32_t i = 775; i-- > 263;) {  // the newest first; the 37 that are left on offer, last
         assert_int_equal(pwsp_engine_own(engine, lane, 1), i);
     }

@@ -1,5 +1,5 @@
 // Lanes that run a graph: how they sleep, wake, stand back for a keeper, and end. A model of
-// src/engine/lanes.c and ready.c, src/graph/graph_lanes.c (and of what graph_step.c does with ranges) for
+// src/engine/lanes.c and take.c, src/graph/graph_lanes.c (and of what graph_step.c does with ranges) for
 // spin.
 //
 //      spin -a graph_sleep.pml && gcc -O2 -DCOLLAPSE -o pan pan.c && ./pan -m100000

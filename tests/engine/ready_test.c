@@ -1,7 +1,7 @@
 // Queues of ready entries against an array that is searched: entries with random keys, put in and
 // taken out at random, in several queues that share their links.
 
-#include "src/runtime/ready.h"
+#include "src/engine/ready.h"
 
 #include "test.h"
 
@@ -88,7 +88,7 @@ TEST(ready__the_first_entry_is_the_one_that_precedes_all_others) {
 
 // Of 3, 1, 4, 2: 1 comes before all others, 2 between two.
 TEST(ready__entries_leave_in_their_order) {
-    pwsp_ready_link entries[4] = {{3, 0, 0, 0}, {1, 0, 0, 0}, {4, 0, 0, 0}, {2, 0, 0, 0}};
+    pwsp_ready_link entries[4] = {{0, 0, 3, 0}, {0, 0, 1, 0}, {0, 0, 4, 0}, {0, 0, 2, 0}};
     const pwsp_ready_links links = {entries, sizeof entries[0]};
     pwsp_ready_queue queue;
     pwsp_ready_init(&queue);

@@ -5,7 +5,22 @@
 #ifndef PWSP_POLICY_H
 #define PWSP_POLICY_H
 
-#include "arrival.h"
+#include "../base/base.h"
+
+// The unit whose lanes, cores and queues tasks of a unit go to: MIX is at its block's cube core.
+PWSP_INLINE ptowsp_unit pwsp_unit_lane(ptowsp_unit unit) {
+    return unit == PTOWSP_UNIT_MIX ? PTOWSP_UNIT_CUBE : unit;
+}
+
+// Lanes of one kind, after the lanes of the previous pool.
+typedef struct pwsp_pool_info {
+    const char *name;  // "" of the one pool
+    uint32_t first, count;
+    uint32_t depth;  // tasks in flight; 0: no limit
+} pwsp_pool_info;
+
+// The pools of a schedule, and the pool of links to other ranks.
+#define PWSP_POOL_MAX (PTOWSP_SCHEDULE_POOL_MAX + 1)
 
 // The rule that selects a lane of a pool.
 typedef enum pwsp_lane_rule {
@@ -37,12 +52,46 @@ PWSP_INLINE pwsp_lane_rule pwsp_dispatch_rule(ptowsp_dispatch dispatch) {
     return (pwsp_lane_rule)rules[(uint32_t)dispatch < sizeof rules ? (uint32_t)dispatch : 0];
 }
 
-// Enumerator of ready; does the task of the largest priority go first, and not the first one of the
-// program; does a lane without tasks take tasks of others.
+// Ready policies, of simulated lanes, of cores and of lanes that are threads. Enumerator; does the entry of
+// the largest priority go first; does a worker without entries take those of others; does it run its newest
+// entry first, whose inputs are still in its cache. `with` is handed to each row.
+//
+//                lanes of programs       lanes of graphs              simulated lanes, cores
+//      FIFO      dispatch by a key                                    by schedule
+//      PRIORITY                          with priorities or units     by schedule
+//      STEALING  any other dispatch                                   by schedule
+//      NEWEST                            others
+//
+// Where lanes steal, each keeps its entries in a deque. Where they do not, all entries stand in queues.
 #define PWSP_READIES(ROW, with)                                                                    \
-    ROW(with, FIFO, false, false)                                                                  \
-    ROW(with, PRIORITY, true, false)                                                               \
-    ROW(with, WORK_STEALING, false, true)
+    ROW(with, FIFO, false, false, false)                                                           \
+    ROW(with, PRIORITY, true, false, false)                                                        \
+    ROW(with, WORK_STEALING, false, true, false)                                                   \
+    ROW(with, NEWEST, false, true, true)
+
+// The rows by number: those of schedules first.
+#define PWSP_READY_ENUM(with, name, has_priority, steals, is_newest_first) PWSP_READY_BY_##name,
+typedef enum pwsp_ready { PWSP_READIES(PWSP_READY_ENUM, ) PWSP_READY_COUNT } pwsp_ready;
+#undef PWSP_READY_ENUM
+PTOWSP_STATIC_ASSERT((int)PWSP_READY_BY_FIFO == (int)PTOWSP_READY_FIFO &&
+                         (int)PWSP_READY_BY_PRIORITY == (int)PTOWSP_READY_PRIORITY &&
+                         (int)PWSP_READY_BY_WORK_STEALING == (int)PTOWSP_READY_WORK_STEALING,
+                     "a schedule's policy is a row's number");
+
+typedef struct pwsp_ready_policy {
+    bool has_priority, steals, is_newest_first;
+} pwsp_ready_policy;
+
+PWSP_INLINE pwsp_ready_policy pwsp_ready_policy_of(pwsp_ready ready) {
+    static const pwsp_ready_policy policies[] = {
+#define PWSP_READY_ROW(with, name, has_priority, steals, is_newest_first)                          \
+    {has_priority, steals, is_newest_first},
+        PWSP_READIES(PWSP_READY_ROW, )
+#undef PWSP_READY_ROW
+    };
+    PTOWSP_ASSERT((size_t)ready < sizeof policies / sizeof policies[0]);
+    return policies[ready];
+}
 
 // Who takes a ready task, and when: the same for simulated lanes and for cores of trees. Of a schedule
 // that has been checked.
@@ -54,16 +103,11 @@ typedef struct pwsp_policy {
 } pwsp_policy;
 
 PWSP_INLINE pwsp_policy pwsp_policy_of(const ptowsp_schedule *schedule) {
-    static const bool readies[][2] = {
-#define PWSP_READY_ROW(with, name, has_priority, steals) {has_priority, steals},
-        PWSP_READIES(PWSP_READY_ROW, )
-#undef PWSP_READY_ROW
-    };
-    PTOWSP_ASSERT((size_t)schedule->ready < sizeof readies / sizeof readies[0]);
+    const pwsp_ready_policy ready = pwsp_ready_policy_of((pwsp_ready)schedule->ready);
     const pwsp_lane_rule rule = pwsp_dispatch_rule(schedule->dispatch);
     const bool is_in_order = schedule->issue == PTOWSP_ISSUE_IN_ORDER;
-    const pwsp_policy policy = {rule, rule == PWSP_LANE_ANY, is_in_order,
-                                readies[schedule->ready][0], readies[schedule->ready][1]};
+    const pwsp_policy policy = {rule, rule == PWSP_LANE_ANY, is_in_order, ready.has_priority,
+                                ready.steals};
     return policy;
 }
 

@@ -1,4 +1,4 @@
-// A queue of ready entries, the one that goes first in front: of cores and of simulated lanes.
+// A queue of ready entries, the one that goes first in front: of cores, of simulated lanes, and of lanes.
 //
 // Most entries become ready in the order in which they go, or, when one event readies many, in the order
 // reversed. So a queue is two things: a list in order, which grows at both ends, and a pairing heap of
@@ -9,6 +9,9 @@
 // The first entry is head or root. The owner keeps the links, one for each entry, alone or as the first
 // member of something larger. So queues take no memory, and an entry may be in any of them. Calls need
 // the owner's lock.
+//
+// Entries that go in the order in which they come are appended. They need one word each, `next`, and
+// stand in the list alone.
 
 #ifndef PWSP_READY_H
 #define PWSP_READY_H
@@ -17,16 +20,16 @@
 
 #define PWSP_READY_NONE UINT32_MAX
 
-// Set by the owner before an entry is put into a queue: a smaller key goes first, and of equal keys the
-// smaller number.
+// Key and number are set by the owner before an entry is put into a queue: a smaller key goes first, and
+// of equal keys the smaller number.
 typedef struct pwsp_ready_link {
-    uint64_t key, number;
     uint32_t next;   // in the list, or the next child of the same parent
     uint32_t child;  // the first one; in the heap
+    uint64_t key, number;
 } pwsp_ready_link;
 
 typedef struct pwsp_ready_links {
-    void *first;    // the links of entry 0
+    void *first;    // the link of entry 0, or its `next` alone
     size_t stride;  // bytes from one to the next
 } pwsp_ready_links;
 
@@ -36,6 +39,10 @@ typedef struct pwsp_ready_queue {
 
 PWSP_INLINE pwsp_ready_link *pwsp_ready_at(pwsp_ready_links links, uint32_t entry) {
     return (pwsp_ready_link *)(void *)((char *)links.first + entry * links.stride);
+}
+
+PWSP_INLINE uint32_t *pwsp_ready_next(pwsp_ready_links links, uint32_t entry) {
+    return (uint32_t *)(void *)((char *)links.first + entry * links.stride);
 }
 
 PWSP_INLINE bool pwsp_ready_precedes(pwsp_ready_links links, uint32_t a, uint32_t b) {
@@ -71,6 +78,27 @@ PWSP_INLINE void pwsp_ready_push(pwsp_ready_queue *queue, pwsp_ready_links links
     }
 }
 
+// Puts all entries of another queue, which have been appended there, after all that are in the queue,
+// which have been appended, too.
+PWSP_INLINE void pwsp_ready_append_all(pwsp_ready_queue *queue, pwsp_ready_links links,
+                                       pwsp_ready_queue *other) {
+    PTOWSP_ASSERT((queue->root & other->root) == PWSP_READY_NONE);
+    if (other->head != PWSP_READY_NONE) {
+        *(queue->head == PWSP_READY_NONE ? &queue->head : pwsp_ready_next(links, queue->tail)) =
+            other->head;
+        queue->tail = other->tail;
+        pwsp_ready_init(other);
+    }
+}
+
+// The same for one entry, which is in no queue.
+PWSP_INLINE void pwsp_ready_append(pwsp_ready_queue *queue, pwsp_ready_links links,
+                                   uint32_t entry) {
+    pwsp_ready_queue one = {entry, entry, PWSP_READY_NONE};
+    *pwsp_ready_next(links, entry) = PWSP_READY_NONE;
+    pwsp_ready_append_all(queue, links, &one);
+}
+
 // The first entry, or PWSP_READY_NONE.
 PWSP_INLINE uint32_t pwsp_ready_first(const pwsp_ready_queue *queue, pwsp_ready_links links) {
     const bool is_root =
@@ -87,7 +115,7 @@ PWSP_INLINE uint32_t pwsp_ready_pop(pwsp_ready_queue *queue, pwsp_ready_links li
     const uint32_t first = pwsp_ready_first(queue, links);
     PTOWSP_ASSERT(first != PWSP_READY_NONE);
     if (PWSP_LIKELY(first == queue->head)) {
-        queue->head = pwsp_ready_at(links, first)->next;
+        queue->head = *pwsp_ready_next(links, first);
     } else {
         pwsp_ready_pop_root(queue, links);
     }
