@@ -141,7 +141,7 @@ src/ranks/traffic.h src/ranks/traffic.c src/ranks/links.c src/ranks/reduce.c src
 "
 # Who takes a ready entry: what simulation, cores and lanes share, and emitted trees carry.
 POOLS="
-src/engine/policy.h src/engine/ready.h src/engine/ready.c
+src/engine/policy.h src/engine/ready.h src/engine/ready.c src/engine/ready_pool.h src/engine/ready_pool.c
 "
 # The lanes on it.
 ENGINE="

@@ -122,7 +122,7 @@ PWSP_INLINE uint64_t pwsp_priority_rank(uint64_t key, bool is_signed) {
 }
 
 // Blocks, of lanes and of cores: cube i with the vectors 2 i and 2 i + 1. There are as many as cubes, or
-// none if vectors are too few.
+// none if vectors are too few. Vectors are the first workers, and cubes follow.
 #define PWSP_BLOCK_VECTORS 2u
 #define PWSP_BLOCK_LANES   (1 + PWSP_BLOCK_VECTORS)
 
@@ -130,12 +130,15 @@ PWSP_INLINE uint32_t pwsp_block_count(uint32_t vector_count, uint32_t cube_count
     return vector_count / PWSP_BLOCK_VECTORS >= cube_count ? cube_count : 0;
 }
 
-PWSP_INLINE uint32_t pwsp_block_vector(uint32_t cube, uint32_t i) {
-    return PWSP_BLOCK_VECTORS * cube + i;
+// Vector i of the block of a cube.
+PWSP_INLINE uint32_t pwsp_block_vector(uint32_t vector_count, uint32_t cube, uint32_t i) {
+    PTOWSP_ASSERT(cube >= vector_count && i < PWSP_BLOCK_VECTORS);
+    return PWSP_BLOCK_VECTORS * (cube - vector_count) + i;
 }
 
-PWSP_INLINE uint32_t pwsp_block_of_vector(uint32_t vector) {
-    return vector / PWSP_BLOCK_VECTORS;
+// The block of a worker, if there are so many.
+PWSP_INLINE uint32_t pwsp_block_of(uint32_t vector_count, uint32_t worker) {
+    return worker < vector_count ? worker / PWSP_BLOCK_VECTORS : worker - vector_count;
 }
 
 // Does a key choose the lane?

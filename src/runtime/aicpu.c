@@ -33,7 +33,7 @@ static void pwsp_aicpu_unfree(pwsp_aicpu *aicpu, const pwsp_core *core) {
 // A cube core's task has left its block: frees its vector cores.
 static void pwsp_aicpu_free_block(pwsp_aicpu *aicpu, pwsp_core *cube) {
     cube->has_block = false;
-    for (uint32_t i = 0; i < 2; i++) {
+    for (uint32_t i = 0; i < PWSP_BLOCK_VECTORS; i++) {
         pwsp_core *core = pwsp_cores_vector(aicpu->all, cube, i);
         PTOWSP_ASSERT(core->is_held);
         core->is_held = false;
@@ -59,7 +59,7 @@ static void pwsp_aicpu_unbusy(pwsp_aicpu *aicpu, uint32_t i) {
 
 // The number of cores that run parts of a core's task; and core i of these, itself first.
 static uint32_t pwsp_aicpu_part_count(const pwsp_aicpu *aicpu, const pwsp_core *core) {
-    return core->has_block && aicpu->all->job.has_parts ? 3 : 1;
+    return core->has_block && aicpu->all->job.has_parts ? PWSP_BLOCK_LANES : 1;
 }
 
 static pwsp_core *pwsp_aicpu_part(pwsp_aicpu *aicpu, pwsp_core *core, uint32_t i) {
@@ -123,7 +123,7 @@ static bool pwsp_aicpu_has_queued(const pwsp_aicpu *aicpu) {
         has_some = count > 0 && pwsp_load_seq_cst(&cores->queued_count[unit]) > 0;
         for (uint32_t i = 0; i < count && !has_some; i++) {
             uint32_t core = aicpu->free_cores[unit][i];
-            has_some = pwsp_load_seq_cst(&cores->queues[core].count) > 0;
+            has_some = pwsp_load_seq_cst(&cores->queue_counts[core]) > 0;
         }
     }
     if (!has_some || !cores->job.may_begin) {
@@ -146,10 +146,8 @@ static uint32_t pwsp_aicpu_pick(pwsp_aicpu *aicpu) {
     pwsp_cores *cores = aicpu->all;
     uint32_t owners = 0, count = 0;
     pwsp_mutex_lock(&cores->mutex);
-    while (aicpu->ready_head != PWSP_CORES_NONE) {
-        uint32_t entry = aicpu->ready_head;
-        aicpu->ready_head = cores->job.links[entry].next;
-        pwsp_cores_enqueue(cores, entry, &owners);
+    while (!pwsp_ready_is_empty(&aicpu->ready)) {
+        pwsp_cores_enqueue(cores, pwsp_ready_pop(&aicpu->ready, cores->links), &owners);
     }
     for (uint32_t unit = 0; unit < 2; unit++) {  // vector cores, before others take their blocks
         for (uint32_t i = aicpu->free_count[unit]; i-- > 0;) {
@@ -184,7 +182,7 @@ static void pwsp_aicpu_start(pwsp_aicpu *aicpu, pwsp_core *core) {
 static void pwsp_aicpu_take_block(pwsp_aicpu *aicpu, pwsp_core *cube) {
     cube->has_block = true;
     aicpu->waiting_cores[aicpu->waiting_count++] = cube->index;
-    for (uint32_t i = 0; i < 2; i++) {
+    for (uint32_t i = 0; i < PWSP_BLOCK_VECTORS; i++) {
         pwsp_core *core = pwsp_cores_vector(aicpu->all, cube, i);
         PTOWSP_ASSERT(core->aicpu == aicpu && !core->is_held);
         if (!core->is_busy) {
@@ -198,7 +196,7 @@ static void pwsp_aicpu_take_block(pwsp_aicpu *aicpu, pwsp_core *cube) {
 static bool pwsp_aicpu_give_out(pwsp_aicpu *aicpu) {
     pwsp_cores *cores = aicpu->all;
     const pwsp_core_job *job = &cores->job;
-    bool has_ready = aicpu->ready_head != PWSP_CORES_NONE;
+    bool has_ready = !pwsp_ready_is_empty(&aicpu->ready);
     if (!has_ready && !pwsp_aicpu_has_queued(aicpu)) {
         return false;
     }

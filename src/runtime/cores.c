@@ -18,7 +18,7 @@ static uint32_t pwsp_cores_owner(const pwsp_cores *cores, uint32_t core) {
 #define PWSP_CORES_ARRAYS(ARRAY)                                                                   \
     ARRAY(cores->cores, cores->core_count)                                                         \
     ARRAY(cores->aicpus, cores->desc.aicpu_count)                                                  \
-    ARRAY(cores->queues, cores->core_count + 2)                                                    \
+    ARRAY(cores->queue_counts, cores->core_count + 2)                                              \
     ARRAY(cores->picks, cores->core_count)                                                         \
     ARRAY(cores->lists, 5 * cores->core_count)
 
@@ -63,7 +63,9 @@ PWSP_INTERNAL bool pwsp_cores_init(pwsp_cores *cores, const pwsp_memory *memory,
     pwsp_sleeper_init(&cores->host);
     pwsp_mutex_init(&cores->mutex);
     pwsp_mutex_init(&cores->host_act);
-    bool is_good = true;
+    const pwsp_pool_info units[] = {{"", 0, desc->vector_count, 0},
+                                    {"", desc->vector_count, desc->cube_count, 0}};
+    bool is_good = pwsp_ready_pool_init(&cores->pool, memory, units, 2, true);
     PWSP_CORES_ARRAYS(PWSP_ARRAY_ALLOC)
     for (uint32_t i = 0, behind = 0; is_good && i < desc->aicpu_count; i++) {
         behind += pwsp_aicpu_init(cores, i, behind);
@@ -87,6 +89,7 @@ PWSP_INTERNAL void pwsp_cores_free(pwsp_cores *cores) {
         pwsp_mutex_destroy(&cores->host_act);
     }
     pwsp_sleeper_destroy(&cores->host);
+    pwsp_ready_pool_free(&cores->pool, memory);
     PWSP_CORES_ARRAYS(PWSP_ARRAY_FREE)
 }
 
@@ -97,13 +100,11 @@ PWSP_INTERNAL void pwsp_cores_prepare(pwsp_cores *cores, const pwsp_core_job *jo
     cores->job = *job;
     cores->links.first = job->links;
     cores->links.stride = sizeof *job->links;
-    for (uint32_t i = 0; i < cores->core_count + 2; i++) {
-        pwsp_ready_init(&cores->queues[i].ready);
-        cores->queues[i].count = 0;
-    }
+    pwsp_ready_pool_begin(&cores->pool, job->is_stealing);
+    memset(cores->queue_counts, 0, (cores->core_count + 2) * sizeof *cores->queue_counts);
     cores->queued_count[0] = cores->queued_count[1] = 0;
     for (uint32_t i = 0; i < cores->desc.aicpu_count; i++) {
-        cores->aicpus[i].ready_head = PWSP_CORES_NONE;
+        pwsp_ready_init(&cores->aicpus[i].ready);
     }
     pwsp_store_relaxed(&cores->is_over, 0u);
 }
@@ -113,7 +114,7 @@ PWSP_INTERNAL void pwsp_cores_prepare(pwsp_cores *cores, const pwsp_core_job *jo
 static bool pwsp_cores_count(pwsp_cores *cores, uint32_t queue, uint32_t added) {
     const bool is_of_unit = queue >= cores->core_count;
     const uint32_t unit = is_of_unit ? queue - cores->core_count : cores->cores[queue].unit;
-    uint32_t *counts[] = {&cores->queues[queue].count, &cores->queued_count[unit]};
+    uint32_t *counts[] = {&cores->queue_counts[queue], &cores->queued_count[unit]};
     const bool is_for_all = is_of_unit || cores->job.is_stealing;
     for (uint32_t i = 0; i <= is_for_all; i++) {
         pwsp_store_seq_cst(counts[i], pwsp_load_relaxed(counts[i]) + added);
@@ -123,59 +124,38 @@ static bool pwsp_cores_count(pwsp_cores *cores, uint32_t queue, uint32_t added) 
 
 PWSP_INTERNAL void pwsp_cores_enqueue(pwsp_cores *cores, uint32_t entry, uint32_t *owners) {
     const pwsp_need need = cores->job.need_of(cores->job.user, entry);
-    uint32_t unit_queue = cores->core_count + (uint32_t)pwsp_unit_lane(need.unit);
-    uint32_t queue = need.home != PWSP_CORES_NONE ? need.home : unit_queue;
-    PTOWSP_ASSERT(queue < cores->core_count + 2);
+    const uint32_t unit = (uint32_t)pwsp_unit_lane(need.unit);
+    const uint32_t queue =
+        need.home != PWSP_CORES_NONE ? need.home : pwsp_ready_pool_common(&cores->pool, unit);
     pwsp_ready_link *link = pwsp_ready_at(cores->links, entry);
     link->key = ~need.rank;
     link->number = need.number;
-    pwsp_ready_push(&cores->queues[queue].ready, cores->links, entry);
+    pwsp_ready_pool_put(&cores->pool, cores->links, queue, entry);
     if (!pwsp_cores_count(cores, queue, 1)) {
         *owners |= UINT32_C(1) << cores->cores[queue].aicpu->index;
     }
 }
 
-// The better one of two queues by their first entries; `best` may be NONE.
-static uint32_t pwsp_cores_better(const pwsp_cores *cores, uint32_t best, uint32_t queue) {
-    const pwsp_core_job *job = &cores->job;
-    const uint32_t first = pwsp_ready_first(&cores->queues[queue].ready, cores->links);
-    if (first == PWSP_READY_NONE || (job->may_begin && !job->may_begin(job->user, first))) {
-        return best;
-    }
-    return best == PWSP_CORES_NONE ||
-                   pwsp_ready_precedes(cores->links, first,
-                                       pwsp_ready_first(&cores->queues[best].ready, cores->links))
-               ? queue
-               : best;
-}
-
-// The queue that a free core takes from, or NONE: its own or its unit's; with stealing, if these
-// are empty, the queue of another core.
 static uint32_t pwsp_cores_best(const pwsp_cores *cores, const pwsp_core *core) {
-    uint32_t best = pwsp_cores_better(cores, PWSP_CORES_NONE, core->index);
-    best = pwsp_cores_better(cores, best, cores->core_count + core->unit);
-    bool must_steal = best == PWSP_CORES_NONE && cores->job.is_stealing;
-    for (uint32_t i = 0; must_steal && i < cores->core_count; i++) {
-        best = cores->cores[i].unit == core->unit ? pwsp_cores_better(cores, best, i) : best;
-    }
-    return best;
+    return pwsp_ready_pool_best(&cores->pool, cores->links, core->index, cores->job.may_begin,
+                                cores->job.user);
 }
 
 PWSP_INTERNAL bool pwsp_cores_has_entry(const pwsp_cores *cores, const pwsp_core *core) {
-    return pwsp_cores_best(cores, core) != PWSP_CORES_NONE;
+    return pwsp_cores_best(cores, core) != PWSP_READY_NONE;
 }
 
 PWSP_INTERNAL bool pwsp_cores_take(pwsp_cores *cores, const pwsp_core *core, pwsp_turn *out_turn) {
     const pwsp_core_job *job = &cores->job;
-    uint32_t queue = pwsp_cores_best(cores, core);
-    if (queue == PWSP_CORES_NONE) {
+    const uint32_t queue = pwsp_cores_best(cores, core);
+    if (queue == PWSP_READY_NONE) {
         return false;
     }
     out_turn->core = core->index;
-    out_turn->entry = pwsp_ready_first(&cores->queues[queue].ready, cores->links);
+    out_turn->entry = pwsp_ready_first(&cores->pool.queues[queue], cores->links);
     out_turn->part = 0;
     if (!job->take || !job->take(job->user, out_turn->entry, &out_turn->part)) {
-        pwsp_ready_pop(&cores->queues[queue].ready, cores->links);
+        pwsp_ready_pool_take(&cores->pool, cores->links, queue);
         pwsp_cores_count(cores, queue, UINT32_MAX);  // one less
     }
     return true;
@@ -213,15 +193,7 @@ PWSP_INTERNAL void pwsp_cores_wake(pwsp_cores *cores, uint32_t owners, uint32_t 
 
 PWSP_INTERNAL void pwsp_cores_ready(pwsp_cores *cores, uint32_t by, uint32_t entry) {
     if (by != PWSP_CORES_NONE) {
-        pwsp_aicpu *aicpu = &cores->aicpus[by];
-        pwsp_ready_link *links = cores->job.links;
-        links[entry].next = PWSP_CORES_NONE;
-        if (aicpu->ready_head == PWSP_CORES_NONE) {
-            aicpu->ready_head = entry;
-        } else {
-            links[aicpu->ready_tail].next = entry;
-        }
-        aicpu->ready_tail = entry;
+        pwsp_ready_append(&cores->aicpus[by].ready, cores->links, entry);
         return;
     }
     uint32_t owners = 0;

@@ -29,8 +29,7 @@
 
 #include "../base/sleeper.h"
 #include "handshake.h"
-#include "../engine/policy.h"
-#include "../engine/ready.h"
+#include "../engine/ready_pool.h"
 
 #define PWSP_CORES_NONE UINT32_MAX
 
@@ -60,17 +59,12 @@ typedef struct pwsp_need {
     uint64_t rank, number;
 } pwsp_need;
 
-typedef struct pwsp_core_queue {
-    pwsp_ready_queue ready;
-    uint32_t count;  // atomic: it is read without the lock
-} pwsp_core_queue;
-
 typedef struct pwsp_core_job {
     void *user;
     pwsp_ready_link *links;  // by entry
     pwsp_need (*need_of)(void *user, uint32_t entry);
     // Under the lock. May an entry that is first in its queue leave it? NULL: always.
-    bool (*may_begin)(void *user, uint32_t entry);
+    pwsp_may_begin_fn may_begin;
     // Under the lock; true: more parts remain. NULL: every entry has one part, number 0.
     bool (*take)(void *user, uint32_t entry, uint32_t *out_part);
     bool (*is_wanted)(void *user, uint32_t entry);
@@ -118,7 +112,7 @@ typedef struct pwsp_aicpu {
     uint32_t core_count, free_count[2], busy_count;
     uint32_t *waiting_cores, waiting_count;  // cube cores whose entries wait for their block
     pwsp_turn *picks;                        // one for each of its cores
-    uint32_t ready_head, ready_tail;         // found ready, not yet in queues
+    pwsp_ready_queue ready;                  // found ready, not yet in the queues of all
     char padding[PWSP_FALSE_SHARING];
 } pwsp_aicpu;
 
@@ -146,9 +140,10 @@ typedef struct pwsp_cores {
     bool is_open;         // AICPU threads look at queues
     pwsp_core_job job;    // written while no AICPU thread does
     pwsp_ready_links links;
-    pwsp_core_queue *queues;  // of each core, then of each unit
-    // Atomic: entries that any core of a unit takes. With stealing also the entries of other cores.
-    uint32_t queued_count[2];
+    pwsp_ready_pool pool;  // cores are its workers, and units its pools
+    // Atomic, as they are read without the lock: entries of each queue of the pool; those that any core of
+    // a unit takes, with stealing also the entries of other cores.
+    uint32_t *queue_counts, queued_count[2];
 
     char padding[PWSP_FALSE_SHARING];
     uint32_t is_over;     // atomic: the run is finished
@@ -162,17 +157,18 @@ PWSP_INTERNAL bool pwsp_cores_init(pwsp_cores *cores, const pwsp_memory *memory,
                                    const pwsp_cores_desc *desc);
 PWSP_INTERNAL void pwsp_cores_free(pwsp_cores *cores);
 
-// The block of a core; its cube core, and vector core i of it. Vector cores after the blocks'
-// have the numbers of further blocks.
+// The block of a core, and vector core i of a cube core's. Vector cores after the blocks' have the numbers
+// of further blocks.
 PWSP_INLINE uint32_t pwsp_cores_block_of(const pwsp_cores *cores, uint32_t core) {
-    return core >= cores->desc.vector_count                  ? core - cores->desc.vector_count
-           : pwsp_block_of_vector(core) < cores->block_count ? pwsp_block_of_vector(core)
-                                                             : core - cores->block_count;
+    const uint32_t block = pwsp_block_of(cores->desc.vector_count, core);
+    return core < cores->desc.vector_count && block >= cores->block_count
+               ? core - cores->block_count
+               : block;
 }
 
 PWSP_INLINE pwsp_core *pwsp_cores_vector(pwsp_cores *cores, const pwsp_core *cube, uint32_t i) {
     PTOWSP_ASSERT(cube->unit == PTOWSP_UNIT_CUBE && cores->block_count > 0);
-    return &cores->cores[pwsp_block_vector(pwsp_cores_block_of(cores, cube->index), i)];
+    return &cores->cores[pwsp_block_vector(cores->desc.vector_count, cube->index, i)];
 }
 
 PWSP_INLINE bool pwsp_core_is_lost(const pwsp_core *core) {

@@ -7,19 +7,6 @@
 
 // -- lanes and their queues -----------------------------------------------------------------------
 
-// The lowest lane of a set of bits in [from, end), or end.
-static uint32_t pwsp_events_next_lane(const uint64_t *bits, uint32_t from, uint32_t end) {
-    while (from < end) {
-        const uint64_t word = bits[from / 64] >> from % 64;
-        if (word) {
-            from += (uint32_t)__builtin_ctzll(word);
-            return from < end ? from : end;
-        }
-        from = (from / 64 + 1) * 64;
-    }
-    return end;
-}
-
 // In order, if the first free lane takes a task: since when lanes of a pool are idle. Otherwise NULL.
 static pwsp_earliest *pwsp_events_earliest(const pwsp_events *events, uint32_t pool) {
     return pool < PTOWSP_SCHEDULE_POOL_MAX && events->sim->earliest[pool].times
@@ -37,7 +24,6 @@ PWSP_INTERNAL void pwsp_events_note_idle(pwsp_events *events, uint32_t lane, uin
 
 static void pwsp_events_set_busy(pwsp_events *events, uint32_t lane) {
     events->idle[lane / 64] &= ~(UINT64_C(1) << lane % 64);
-    events->able[lane / 64] &= ~(UINT64_C(1) << lane % 64);
     if (PWSP_UNLIKELY(events->policy.is_in_order)) {
         pwsp_events_note_idle(events, lane, PWSP_EARLIEST_NONE);
     }
@@ -46,7 +32,6 @@ static void pwsp_events_set_busy(pwsp_events *events, uint32_t lane) {
 // A lane's task has ended, or its core has started: the lane is idle, unless a block task has taken it
 // meanwhile.
 PWSP_FORCE_INLINE void pwsp_events_set_idle(pwsp_events *events, uint32_t lane, uint64_t task) {
-    const uint64_t bit = UINT64_C(1) << lane % 64;
     if (PWSP_UNLIKELY(events->contention.is_used)) {
         if (events->progress[lane].holder) {
             events->progress[lane].holder = 0;
@@ -55,49 +40,20 @@ PWSP_FORCE_INLINE void pwsp_events_set_idle(pwsp_events *events, uint32_t lane, 
     } else if (events->sim->lanes[lane].last_task != task) {
         return;
     }
-    events->idle[lane / 64] |= bit;
+    events->idle[lane / 64] |= UINT64_C(1) << lane % 64;
     if (PWSP_UNLIKELY(events->policy.is_in_order)) {
         pwsp_events_note_idle(events, lane, events->now);
-    }
-    if (!events->policy.is_shared && !pwsp_ready_is_empty(&events->queues[lane])) {
-        events->able[lane / 64] |= bit;
-    }
-}
-
-// The first task of a lane's own queue is another one: others steal by it.
-static void pwsp_events_note_first(pwsp_events *events, uint32_t lane) {
-    if (events->policy.steals) {
-        const uint32_t pool = pwsp_sim_pool_of(events->sim, lane);
-        const uint32_t first = pwsp_ready_first(&events->queues[lane], pwsp_events_links(events));
-        pwsp_earliest_set(&events->oldest[pool], lane - events->sim->pools[pool].first,
-                          first == PWSP_READY_NONE ? PWSP_EARLIEST_NONE
-                                                   : events->nodes[first].link.number);
     }
 }
 
 PWSP_INTERNAL void pwsp_events_make_ready(pwsp_events *events, uint32_t id) {
-    const uint32_t lane = events->nodes[id].lane;
+    const uint32_t of = events->nodes[id].lane;
     if (events->fifo.lines && !pwsp_lane_fifo_admits(events, id)) {
         return;
     }
-    pwsp_ready_push(&events->queues[lane], pwsp_events_links(events), id);
-    if (!events->policy.is_shared) {
-        pwsp_events_note_first(events, lane);
-        events->able[lane / 64] |= events->idle[lane / 64] & (UINT64_C(1) << lane % 64);
-    }
-}
-
-// The queue from which idle lanes of a pool take, the common one or the one with the oldest ready task,
-// or NULL if there is nothing to take.
-static pwsp_ready_queue *pwsp_events_source(pwsp_events *events, uint32_t pool) {
-    const pwsp_earliest *oldest = &events->oldest[pool];
-    if (events->policy.is_shared) {
-        pwsp_ready_queue *queue = &events->queues[pool];
-        return pwsp_ready_is_empty(queue) ? NULL : queue;
-    }
-    return events->sim->pools[pool].count == 0 || pwsp_earliest_time(oldest) == PWSP_EARLIEST_NONE
-               ? NULL
-               : &events->queues[events->sim->pools[pool].first + pwsp_earliest_lane(oldest)];
+    const uint32_t queue =
+        events->policy.is_shared ? pwsp_ready_pool_common(&events->pool, of) : of;
+    pwsp_ready_pool_put(&events->pool, pwsp_events_links(events), queue, id);
 }
 
 // An idle lane of a pool, or its end: the lowest from `from` on; in order the one that has been idle
@@ -106,7 +62,7 @@ PWSP_FORCE_INLINE uint32_t pwsp_events_idle_lane(const pwsp_events *events, uint
                                                  uint32_t from) {
     const pwsp_pool_lanes *of = &events->sim->pools[pool];
     if (PWSP_LIKELY(!events->policy.is_in_order) || !pwsp_events_earliest(events, pool)) {
-        return pwsp_events_next_lane(events->idle, from, of->first + of->count);
+        return pwsp_worker_next(events->idle, from, of->first + of->count);
     }
     const pwsp_earliest *earliest = pwsp_events_earliest(events, pool);
     return pwsp_earliest_time(earliest) == PWSP_EARLIEST_NONE
@@ -258,9 +214,9 @@ static PWSP_NOINLINE bool pwsp_events_is_noticed(pwsp_events *events, uint32_t l
 // Runs the first task of a queue on a lane, from now on. A block task takes its vector lanes now, and
 // starts when both are free, which is known unless lanes share memory. False with an error, or if it is
 // held: it then stays in its queue, and nothing has changed.
-static bool pwsp_events_run(pwsp_events *events, uint32_t lane, pwsp_ready_queue *queue) {
+static bool pwsp_events_run(pwsp_events *events, uint32_t lane, uint32_t queue) {
     pwsp_sim *sim = events->sim;
-    const uint32_t id = pwsp_ready_first(queue, pwsp_events_links(events));
+    const uint32_t id = pwsp_ready_first(&events->pool.queues[queue], pwsp_events_links(events));
     pwsp_events_node *node = &events->nodes[id];
     const ptowsp_unit unit = (ptowsp_unit)node->unit;
     PTOWSP_ASSERT(node->kind == PWSP_EVENTS_TASK && !node->pending);
@@ -272,7 +228,7 @@ static bool pwsp_events_run(pwsp_events *events, uint32_t lane, pwsp_ready_queue
         return false;
     }
     const uint64_t end = start + node->cycles;
-    pwsp_ready_pop(queue, pwsp_events_links(events));
+    pwsp_ready_pool_take(&events->pool, pwsp_events_links(events), queue);
     if (start > PTOWSP_CYCLES_MAX || end > PTOWSP_CYCLES_MAX) {
         return pwsp_events_fail_time(events, node->link.number);
     }
@@ -289,9 +245,6 @@ static bool pwsp_events_run(pwsp_events *events, uint32_t lane, pwsp_ready_queue
     for (uint32_t i = 0; i < count; i++) {
         pwsp_events_set_busy(events, lanes[i]);
     }
-    if (!events->policy.is_shared) {
-        pwsp_events_note_first(events, (uint32_t)(queue - events->queues));
-    }
     if (PWSP_UNLIKELY(events->has_extras)) {
         pwsp_lane_fifo_take(events, id);
         if (events->control.is_on) {
@@ -304,25 +257,23 @@ static bool pwsp_events_run(pwsp_events *events, uint32_t lane, pwsp_ready_queue
 // Idle lanes take the first task of their own queue, by index; then others take tasks of their pool, or
 // steal. False with an error.
 static bool pwsp_events_take(pwsp_events *events) {
-    const uint32_t lane_count = events->sim->timed->lane_count;
+    const uint32_t lane_count = events->pool.worker_count;
     const pwsp_policy *policy = &events->policy;
     for (uint32_t lane = 0; !policy->is_shared;) {
-        lane = pwsp_events_next_lane(events->able, lane, lane_count);
+        lane = pwsp_ready_pool_next(&events->pool, events->idle, lane);
         if (lane == lane_count || !pwsp_control_is_idle(&events->control)) {
             break;
         }
-        if (!pwsp_events_run(events, lane, &events->queues[lane])) {
+        if (!pwsp_events_run(events, lane, lane)) {
             return false;
         }
     }
-    const uint32_t pool_count =
-        policy->is_shared || policy->steals ? events->sim->timed->pool_count : 0;
+    const uint32_t pool_count = policy->is_shared || policy->steals ? events->pool.pool_count : 0;
     for (uint32_t i = 0; i < pool_count; i++) {
-        uint32_t lane = events->sim->pools[i].first;
+        uint32_t lane = events->sim->pools[i].first, queue;
         const uint32_t end = lane + events->sim->pools[i].count;
-        pwsp_ready_queue *queue;
         while (pwsp_control_is_idle(&events->control) &&
-               (queue = pwsp_events_source(events, i)) != NULL &&
+               (queue = pwsp_ready_pool_source(&events->pool, i)) != PWSP_READY_NONE &&
                (lane = pwsp_events_idle_lane(events, i, lane)) < end) {
             if (!pwsp_events_run(events, lane, queue)) {
                 return false;

@@ -6,7 +6,7 @@
 //                          |
 //      threads      idle: bits;   ends: a tournament;   jobs: their work
 //                          ^
-//      ready tasks  events->queues, taken for idle lanes as without control
+//      ready tasks  events->pool, taken for idle lanes as without control
 //
 // Work that takes no time occupies no thread. So with costs of 0 all is as without control: at each time
 // tasks that have ended complete first, then tasks are issued, then lanes take tasks (advance.c).

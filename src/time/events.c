@@ -43,9 +43,9 @@ PWSP_INTERNAL bool pwsp_events_init(pwsp_events *events, pwsp_sim *sim) {
     events->sim = sim;
     events->policy = sim->policy;
     const bool is_fifo = !sim->policy.is_shared && !pwsp_policy_is_choice(&sim->policy);
-    events->queue_count = events->policy.is_shared ? timed->pool_count : lane_count;
-    bool is_good = PWSP_ALLOC(memory, events->queues, events->queue_count) &&
-                   PWSP_ALLOC(memory, events->idle, 2 * words) &&
+    bool is_good = pwsp_ready_pool_init(&events->pool, memory, timed->pools, timed->pool_count,
+                                        events->policy.steals) &&
+                   PWSP_ALLOC(memory, events->idle, words) &&
                    PWSP_ALLOC(memory, events->tasks, lane_count) &&
                    (!is_fifo || PWSP_ALLOC(memory, events->fifo.lines, lane_count)) &&
                    pwsp_control_init(&events->control, sim) &&
@@ -53,14 +53,8 @@ PWSP_INTERNAL bool pwsp_events_init(pwsp_events *events, pwsp_sim *sim) {
                    pwsp_contention_init(&events->contention, memory, timed, &events->running);
     is_good = is_good &&
               (!events->contention.is_used || PWSP_ALLOC(memory, events->progress, lane_count));
-    for (uint32_t i = 0; i < timed->pool_count && events->policy.steals && is_good; i++) {
-        is_good = timed->pools[i].count == 0 ||
-                  pwsp_earliest_init(&events->oldest[i], memory, timed->pools[i].count);
-    }
     events->has_extras = events->control.is_on || events->contention.is_used;
-    if (is_good) {
-        events->able = events->idle + words;
-    }
+    PTOWSP_ASSERT(!is_good || events->pool.worker_count == lane_count);
     return is_good;
 }
 
@@ -80,15 +74,8 @@ PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events) {
     events->free_node = events->free_link = events->free_pipeline = 0;
     events->pipeline_node_count = 0;
     pwsp_ready_init(&events->timers);
-    for (uint32_t i = 0; i < events->queue_count; i++) {
-        pwsp_ready_init(&events->queues[i]);
-    }
-    for (uint32_t i = 0; i < PWSP_POOL_MAX; i++) {
-        if (events->oldest[i].times) {
-            pwsp_earliest_clear(&events->oldest[i], PWSP_EARLIEST_NONE);
-        }
-    }
-    memset(events->idle, 0, 2 * words * sizeof(uint64_t));
+    pwsp_ready_pool_begin(&events->pool, events->policy.steals);
+    memset(events->idle, 0, words * sizeof(uint64_t));
     pwsp_earliest_clear(&events->running, PWSP_EARLIEST_NONE);
     for (uint32_t i = 0; i < lane_count; i++) {
         const uint64_t start = events->sim->lanes[i].free;

@@ -3,7 +3,7 @@
 #ifndef PWSP_EVENTS_H
 #define PWSP_EVENTS_H
 
-#include "../engine/ready.h"
+#include "../engine/ready_pool.h"
 #include "contention.h"
 #include "control_threads.h"
 #include "lane_fifo.h"
@@ -74,15 +74,11 @@ typedef struct pwsp_events {
     pwsp_events_pipeline_node *pipelines;  // issued and not done
     uint64_t pipeline_node_count, pipeline_capacity;
     uint32_t free_node, free_link, free_pipeline;  // the last one + 1
-    pwsp_ready_queue *queues;  // ready tasks: by lane, or by pool when all its lanes share them
-    uint32_t queue_count;
+    pwsp_ready_pool pool;                          // ready tasks: lanes are its workers
     pwsp_ready_queue timers;  // by time: tasks until their turns, pipelines until their ends
-    // Of lanes that steal from each other, by pool: the first tasks of their queues.
-    pwsp_earliest oldest[PWSP_POOL_MAX];
     uint64_t pipeline_count;  // issued and not done
     uint32_t late;            // a pipeline that would end too late, or 0
     uint64_t *idle;           // bits: lanes that run nothing, and that no block task waits for
-    uint64_t *able;           // bits: idle lanes with tasks in their own queue
     // Ends of lanes that run a task, or have one that waits for its block: with control, when they can be
     // noticed. Of lanes whose cores have not started, when these do. Where lanes share memory, the next
     // that is known of a lane's task: its delivery, the end of a part, when its end can be noticed.

@@ -264,7 +264,7 @@ PWSP_INLINE uint32_t pwsp_sim_lanes(const pwsp_sim *sim, ptowsp_unit unit, uint3
         return 1;
     }
     for (uint32_t i = 1; i < PWSP_BLOCK_LANES; i++) {
-        lanes[i] = pwsp_block_vector(lane - sim->pools[1].first, i - 1);
+        lanes[i] = pwsp_block_vector(sim->pools[0].count, lane, i - 1);
         PTOWSP_ASSERT(lanes[i] < sim->pools[0].count);
     }
     return PWSP_BLOCK_LANES;

@@ -86,7 +86,7 @@ void Scheduler::done(void *self, const pwsp_turn *turn, uint32_t by, bool is_los
         task.fault = room->fault;
     }
     const bool has_parts = me.options_.has_parts && me.unit_of(*submission) == PTOWSP_UNIT_MIX;
-    for (uint32_t i = 0; has_parts && i < 2 && task.status == PTOWSP_OK; i++) {
+    for (uint32_t i = 0; has_parts && i < PWSP_BLOCK_VECTORS && task.status == PTOWSP_OK; i++) {
         room = me.given_[pwsp_cores_vector(&me.cores_, me.core(turn->core), i)->index].room;
         task.status = room->status;
         task.fault = room->fault;
