@@ -22,6 +22,15 @@ typedef struct pwsp_pool_info {
 // The pools of a schedule, and the pool of links to other ranks.
 #define PWSP_POOL_MAX (PTOWSP_SCHEDULE_POOL_MAX + 1)
 
+// The index of a lane's pool. Pools may have no lanes.
+PWSP_INLINE uint32_t pwsp_pool_of(const pwsp_pool_info *pools, uint32_t pool_count, uint32_t lane) {
+    uint32_t pool = 0;
+    while (pool + 1 < pool_count && lane >= pools[pool + 1].first) {
+        pool++;
+    }
+    return pool;
+}
+
 // The rule that selects a lane of a pool.
 typedef enum pwsp_lane_rule {
     PWSP_LANE_IN_TURN,       // one after another

@@ -14,7 +14,7 @@ PWSP_INTERNAL bool pwsp_ready_pool_init(pwsp_ready_pool *pool, const pwsp_memory
     pool->pool_count = pool_count;
     for (uint32_t i = 0; i < pool_count; i++) {
         PTOWSP_ASSERT(pools[i].first == pool->worker_count);
-        pool->firsts[i] = pools[i].first;
+        pool->pools[i] = pools[i];
         pool->worker_count += pools[i].count;
     }
     bool is_good = true;

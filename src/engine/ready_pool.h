@@ -23,7 +23,7 @@ typedef struct pwsp_ready_pool {
     uint64_t *filled;          // bits: workers with entries in their own queues
     // By pool, for stealing: the numbers of the first entries of its workers' queues.
     pwsp_earliest oldest[PWSP_POOL_MAX];
-    uint32_t firsts[PWSP_POOL_MAX];  // the first worker of each pool
+    pwsp_pool_info pools[PWSP_POOL_MAX];
     uint32_t worker_count, pool_count;
     bool steals;
 } pwsp_ready_pool;
@@ -36,13 +36,9 @@ PWSP_INTERNAL bool pwsp_ready_pool_init(pwsp_ready_pool *pool, const pwsp_memory
 PWSP_INTERNAL void pwsp_ready_pool_free(pwsp_ready_pool *pool, const pwsp_memory *memory);
 PWSP_INTERNAL void pwsp_ready_pool_begin(pwsp_ready_pool *pool, bool steals);
 
-// The pool of a worker. Pools may have no workers.
+// The pool of a worker.
 PWSP_INLINE uint32_t pwsp_ready_pool_of(const pwsp_ready_pool *pool, uint32_t worker) {
-    uint32_t of = 0;
-    while (of + 1 < pool->pool_count && worker >= pool->firsts[of + 1]) {
-        of++;
-    }
-    return of;
+    return pwsp_pool_of(pool->pools, pool->pool_count, worker);
 }
 
 // The queue of entries without a home.
@@ -62,7 +58,7 @@ PWSP_FORCE_INLINE void pwsp_ready_pool_note(pwsp_ready_pool *pool, pwsp_ready_li
     pool->filled[queue / 64] = first == PWSP_READY_NONE ? filled : filled | bit;
     if (pool->steals) {
         const uint32_t of = pwsp_ready_pool_of(pool, queue);
-        pwsp_earliest_set(&pool->oldest[of], queue - pool->firsts[of],
+        pwsp_earliest_set(&pool->oldest[of], queue - pool->pools[of].first,
                           first == PWSP_READY_NONE ? PWSP_EARLIEST_NONE
                                                    : pwsp_ready_at(links, first)->number);
     }
@@ -87,7 +83,7 @@ PWSP_FORCE_INLINE uint32_t pwsp_ready_pool_oldest(const pwsp_ready_pool *pool, u
     const pwsp_earliest *oldest = &pool->oldest[of];
     return !pool->steals || !oldest->times || pwsp_earliest_time(oldest) == PWSP_EARLIEST_NONE
                ? PWSP_READY_NONE
-               : pool->firsts[of] + pwsp_earliest_lane(oldest);
+               : pool->pools[of].first + pwsp_earliest_lane(oldest);
 }
 
 // The queue from which a worker takes whose own is empty, or NONE.

@@ -221,9 +221,9 @@ PWSP_INTERNAL void pwsp_export_swimlane(pwsp_picture *picture) {
         const ptowsp_task_record *record = &picture->records[i];
         pwsp_dump_row(&w, record->lane, i);
         if (pwsp_dump_unit(&w, record->kernel) == PTOWSP_UNIT_MIX) {
-            const uint32_t block = 2 * (record->lane - cubes->first);
-            pwsp_dump_row(&w, block, i);
-            pwsp_dump_row(&w, block + 1, i);
+            for (uint32_t k = 0; k < PWSP_BLOCK_VECTORS; k++) {
+                pwsp_dump_row(&w, pwsp_block_vector(cubes->first, record->lane, k), i);
+            }
         }
     }
     pwsp_out_text(w.out, "]}\n");

@@ -15,7 +15,7 @@ static pwsp_earliest *pwsp_events_earliest(const pwsp_events *events, uint32_t p
 }
 
 PWSP_INTERNAL void pwsp_events_note_idle(pwsp_events *events, uint32_t lane, uint64_t since) {
-    const uint32_t pool = pwsp_sim_pool_of(events->sim, lane);
+    const uint32_t pool = pwsp_ready_pool_of(&events->pool, lane);
     pwsp_earliest *earliest = pwsp_events_earliest(events, pool);
     if (earliest) {
         pwsp_earliest_set(earliest, lane - events->sim->pools[pool].first, since);

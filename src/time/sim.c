@@ -186,7 +186,7 @@ PWSP_INTERNAL bool pwsp_sim_set_gate(pwsp_sim *sim, uint64_t total_count) {
 
 // A lane has taken a task: when it is free, and of a block, when all of that are.
 static void pwsp_sim_set_earliest(pwsp_sim *sim, uint32_t lane) {
-    const uint32_t pool = pwsp_sim_pool_of(sim, lane);
+    const uint32_t pool = pwsp_pool_of(sim->timed->pools, sim->timed->pool_count, lane);
     const uint32_t block = pwsp_block_of(sim->pools[0].count, lane);
     pwsp_earliest_set(&sim->earliest[pool], lane - sim->pools[pool].first, sim->lanes[lane].free);
     if (block < sim->blocks.tournament.lane_count) {

@@ -241,15 +241,6 @@ PWSP_INLINE uint64_t pwsp_sim_room_needed(const pwsp_sim *sim) {
 // Interleaved: takes a turn of its stream for a task that could be issued now, and returns it.
 PWSP_INTERNAL uint64_t pwsp_sim_turn(pwsp_sim *sim, const pwsp_arrival *arrival);
 
-// The index of a lane's pool. Pools by unit may have no lanes.
-PWSP_INLINE uint32_t pwsp_sim_pool_of(const pwsp_sim *sim, uint32_t lane) {
-    uint32_t pool = 0;
-    while (pool + 1 < sim->timed->pool_count && lane >= sim->pools[pool + 1].first) {
-        pool++;
-    }
-    return pool;
-}
-
 // Does a task take a block: beside its cube lane two vector lanes? Programs with such tasks have enough of
 // these.
 PWSP_INLINE bool pwsp_sim_has_block(const pwsp_sim *sim, ptowsp_unit unit) {

@@ -102,3 +102,30 @@ TEST(ready__entries_leave_in_their_order) {
     }
     assert_int_equal(pwsp_ready_first(&queue, links), PWSP_READY_NONE);
 }
+
+// Links of one word each: an entry goes after all that have come before, alone or with others.
+TEST(ready__entries_that_are_appended_go_in_the_order_in_which_they_come) {
+    uint32_t words[6];
+    const pwsp_ready_links links = {words, sizeof words[0]};
+    pwsp_ready_queue queue, other;
+    pwsp_ready_init(&queue);
+    pwsp_ready_init(&other);
+    pwsp_ready_append_all(&queue, links, &other);  // nothing to nothing
+    assert_true(pwsp_ready_is_empty(&queue));
+    pwsp_ready_append(&other, links, 4);
+    pwsp_ready_append(&other, links, 1);
+    pwsp_ready_append_all(&queue, links, &other);
+    assert_true(pwsp_ready_is_empty(&other));
+    pwsp_ready_append(&queue, links, 3);
+    pwsp_ready_append(&other, links, 0);
+    pwsp_ready_append(&other, links, 5);
+    assert_int_equal(pwsp_ready_pop(&queue, links), 4);
+    pwsp_ready_append_all(&queue, links, &other);
+    pwsp_ready_append(&queue, links, 4);
+    const uint32_t wanted[] = {1, 3, 0, 5, 4};
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(pwsp_ready_first(&queue, links), wanted[i]);
+        assert_int_equal(pwsp_ready_pop(&queue, links), wanted[i]);
+    }
+    assert_true(pwsp_ready_is_empty(&queue));
+}

@@ -509,7 +509,8 @@ ptowsp_status run_program(const wsp_program &program, Bindings *bindings,
     run.vector_count = core_count_of(program, PTOWSP_UNIT_VECTOR, options);
     run.cube_count = core_count_of(program, PTOWSP_UNIT_CUBE, options);
     if (has_kernels_of(program, PTOWSP_UNIT_MIX)) {
-        run.vector_count = 2 * run.cube_count;  // of blocks; others are not started
+        run.vector_count =
+            PWSP_BLOCK_VECTORS * run.cube_count;  // of blocks; others are not started
     }
     run.status = PTOWSP_STUCK;  // unless the AICPU says otherwise
     run.index = PTOWSP_NO_INDEX;

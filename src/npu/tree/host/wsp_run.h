@@ -49,10 +49,12 @@ inline uint32_t core_count_of(const wsp_program &program, uint32_t unit,
     uint32_t count =
         options.core_count ? options.core_count : lane_count_of(program.schedule, unit);
     if (has_mix && unit == PTOWSP_UNIT_CUBE) {
-        return count < CORE_COUNT_MAX / 2 ? count : CORE_COUNT_MAX / 2;
+        const uint32_t most = CORE_COUNT_MAX / PWSP_BLOCK_VECTORS;
+        return count < most ? count : most;
     }
     if (has_mix) {
-        const uint32_t least = 2 * core_count_of(program, PTOWSP_UNIT_CUBE, options);
+        const uint32_t least =
+            PWSP_BLOCK_VECTORS * core_count_of(program, PTOWSP_UNIT_CUBE, options);
         count = count > least ? count : least;
     }
     return count < CORE_COUNT_MAX ? count : CORE_COUNT_MAX;
