@@ -234,6 +234,29 @@ static void graph_wide(void) {
     lanes_end(context);
 }
 
+// Six tasks of two units and three priorities, between the first and the last one: all stand in queues, from
+// which the lanes of their unit take, or all lanes as long as none of these has come.
+static void graph_ranked(void) {
+    ptowsp_context *context = lanes(2);
+    const ptowsp_graph_desc desc = {.cube_lane_count = 1};
+    EXPLORE_CHECK(ptowsp_graph_create(context, &desc, &on_graph.graph) == PTOWSP_OK);
+    for (uint64_t i = 0; i < 8; i++) {
+        const ptowsp_graph_task_desc task = {.fn = draw,
+                                             .user = &on_graph,
+                                             .unit = i % 2 ? PTOWSP_UNIT_CUBE : PTOWSP_UNIT_VECTOR,
+                                             .priority = (uint32_t)i % 3};
+        EXPLORE_CHECK(ptowsp_graph_task_make(on_graph.graph, &task, NULL) == PTOWSP_OK);
+        for (uint64_t from = i == 7 ? 1 : 0; i > 0 && from < (i == 7 ? 7u : 1u); from++) {
+            EXPLORE_CHECK(ptowsp_graph_edge_make(on_graph.graph, from, i) == PTOWSP_OK);
+        }
+    }
+    graph_clean();
+    EXPLORE_CHECK(ptowsp_graph_run(on_graph.graph) == PTOWSP_OK);
+    EXPLORE_CHECK(on_graph.end_count == 8 && on_graph.ended[0] == 1 && on_graph.ended[7] == 8);
+    ptowsp_graph_destroy(on_graph.graph);
+    lanes_end(context);
+}
+
 // Task 0 adds three tasks, two before the third, of which the first adds two: one may fail. Task 1 comes
 // after task 0, and so after all of these, which have numbers from 2 on.
 static ptowsp_status draw_and_add(void *user, uint64_t task, uint32_t lane) {
@@ -286,7 +309,7 @@ static void graph_grows(void) {
 // the last task is told it.
 static int64_t cells[4];
 static uint64_t told;
-static bool is_slow;
+static bool is_slow, has_homes;
 
 static ptowsp_cycles put(const ptowsp_task *task, void *user) {
     (void)user;
@@ -350,7 +373,11 @@ static void program_make(program *p, uint32_t window) {
                                        .scalars = {ptowsp_slot(m, 0, PTOWSP_TYPE_I64)}};
         ptowsp_task_make(m, &task);
     }
-    const ptowsp_schedule schedule = {.lane_count = 2, .window = window};
+    ptowsp_schedule schedule = {.lane_count = 2, .window = window};
+    if (has_homes) {
+        schedule.dispatch = PTOWSP_DISPATCH_AFFINITY;
+        schedule.dispatch_key = ptowsp_u64(m, 1);
+    }
     const ptowsp_program_desc compiled = {NULL, &schedule};
     const ptowsp_buffer buffer = {.data = cells};
     EXPLORE_CHECK(ptowsp_program_create(p->context, m, &compiled, &p->program) == PTOWSP_OK);
@@ -373,6 +400,18 @@ static void run_on_lanes(void) {
     EXPLORE_CHECK(ptowsp_run_execute(p.run, &options) == PTOWSP_OK);
     EXPLORE_CHECK(cells[3] == 123 && told == 123);
     EXPLORE_CHECK(ptowsp_run_result(p.run)->makespan_cycles == 5 + 5 + 15 + 1);
+    program_end(&p);
+}
+
+// All tasks belong to lane 1, which may come late.
+static void run_homed(void) {
+    const ptowsp_run_options options = {.lane_count = 2};
+    program p;
+    has_homes = true;
+    program_make(&p, 0);
+    has_homes = false;
+    EXPLORE_CHECK(ptowsp_run_execute(p.run, &options) == PTOWSP_OK);
+    EXPLORE_CHECK(cells[3] == 123 && told == 123);
     program_end(&p);
 }
 
@@ -670,9 +709,11 @@ EXPLORED(pool_of_three, 2)
 EXPLORED(graph_twice, 2)
 EXPLORED(graph_fails, 1)
 EXPLORED(graph_wide, 2)
+EXPLORED(graph_ranked, 2)
 EXPLORED(graph_grows, 2)
 EXPLORED(ranks_sum, 2)
 EXPLORED(run_on_lanes, 2)
+EXPLORED(run_homed, 2)
 EXPLORED(run_cancelled, 1)
 EXPLORED(attention_lists, 2)
 EXPLORED(attention_stolen, 2)
