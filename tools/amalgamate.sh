@@ -220,8 +220,8 @@ src/time/sim.h src/time/sim.c
 src/time/hits.h src/time/hits.c src/time/contention.h src/time/contention.c
 src/time/window.h src/time/window.c
 src/time/lanes.h src/time/lanes.c src/time/batch.c
-src/time/control_threads.h src/time/lane_fifo.h
-src/time/events.h src/time/nodes.h src/time/nodes.c src/time/lane_fifo.c src/time/control_threads.c
+src/time/control_threads.h
+src/time/events.h src/time/nodes.h src/time/nodes.c src/time/control_threads.c
 src/time/advance.c src/time/events.c
 src/time/timeline.h src/time/timeline.c
 src/result/edges.h src/result/edges.c src/result/recorder.h src/result/recorder.c
@@ -299,8 +299,8 @@ src/time/sim.h src/time/sim.c
 src/time/hits.h src/time/hits.c src/time/contention.h src/time/contention.c
 src/time/window.h src/time/window.c
 src/time/lanes.h src/time/lanes.c src/time/batch.c
-src/time/control_threads.h src/time/lane_fifo.h
-src/time/events.h src/time/nodes.h src/time/nodes.c src/time/lane_fifo.c src/time/control_threads.c
+src/time/control_threads.h
+src/time/events.h src/time/nodes.h src/time/nodes.c src/time/control_threads.c
 src/time/advance.c src/time/events.c
 src/time/timeline.h src/time/timeline.c
 "

@@ -48,9 +48,6 @@ PWSP_FORCE_INLINE void pwsp_events_set_idle(pwsp_events *events, uint32_t lane, 
 
 PWSP_INTERNAL void pwsp_events_make_ready(pwsp_events *events, uint32_t id) {
     const uint32_t of = events->nodes[id].lane;
-    if (events->fifo.lines && !pwsp_lane_fifo_admits(events, id)) {
-        return;
-    }
     const uint32_t queue =
         events->policy.is_shared ? pwsp_ready_pool_common(&events->pool, of) : of;
     pwsp_ready_pool_put(&events->pool, pwsp_events_links(events), queue, id);
@@ -246,7 +243,7 @@ static bool pwsp_events_run(pwsp_events *events, uint32_t lane, uint32_t queue) 
         pwsp_events_set_busy(events, lanes[i]);
     }
     if (PWSP_UNLIKELY(events->has_extras)) {
-        pwsp_lane_fifo_take(events, id);
+        pwsp_events_call_followers(events, id);
         if (events->control.is_on) {
             pwsp_control_dispatch(events);
         }

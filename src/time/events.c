@@ -21,8 +21,8 @@
 // once its last part has one; and lane statistics and records follow then.
 //
 // With control or shared memory all schedules are timed here: in order, issue first waits for the
-// dependences; a lane that runs its tasks in the order of issue, ready or not, has them in a line
-// (lane_fifo.h).
+// dependences; where a lane runs its tasks in the order of issue, ready or not, each also waits until the
+// one before it on that lane has been taken: it is a follower of that one.
 //
 // Nodes and queues are in nodes.c, a step of time in advance.c; this is their life and the issue.
 
@@ -47,7 +47,7 @@ PWSP_INTERNAL bool pwsp_events_init(pwsp_events *events, pwsp_sim *sim) {
                                         events->policy.steals) &&
                    PWSP_ALLOC(memory, events->idle, words) &&
                    PWSP_ALLOC(memory, events->tasks, lane_count) &&
-                   (!is_fifo || PWSP_ALLOC(memory, events->fifo.lines, lane_count)) &&
+                   (!is_fifo || PWSP_ALLOC(memory, events->last_issued, lane_count)) &&
                    pwsp_control_init(&events->control, sim) &&
                    pwsp_earliest_init(&events->running, memory, lane_count) &&
                    pwsp_contention_init(&events->contention, memory, timed, &events->running);
@@ -70,7 +70,7 @@ PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events) {
     const size_t words = ((size_t)lane_count + 63) / 64;
     events->now = events->sim->clock.now;
     events->node_count = events->link_count = 1;  // index 0 is reserved
-    events->has_details = events->sim->has_records || events->sim->turns;
+    events->has_details = events->sim->has_records || events->sim->turns || events->last_issued;
     events->free_node = events->free_link = events->free_pipeline = 0;
     events->pipeline_node_count = 0;
     pwsp_ready_init(&events->timers);
@@ -88,7 +88,9 @@ PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events) {
         events->tasks[i] = 0;
     }
     pwsp_control_begin(&events->control);
-    pwsp_lane_fifo_begin(&events->fifo, lane_count);
+    for (uint32_t i = 0; events->last_issued && i < lane_count; i++) {
+        events->last_issued[i] = 0;
+    }
     events->in_flight = 0;
     events->pipeline_count = 0;
     events->late = 0;
@@ -336,13 +338,15 @@ static bool pwsp_events_add_record(pwsp_events *events, const pwsp_arrival *arri
     return record != NULL;
 }
 
-// A task that has been issued stands in the lines of its lanes, and will share memory. False when memory
-// is out.
+// A task that has been issued follows others on its lanes, and will share memory. False when memory is
+// out.
 static bool pwsp_events_issue_extras(pwsp_events *events, const pwsp_arrival *arrival,
                                      uint32_t id) {
-    return pwsp_lane_fifo_issue(events, id) &&
-           (!events->contention.is_used ||
-            pwsp_contention_issue(&events->contention, id, arrival, events->sim->deps.bound));
+    if (events->last_issued) {
+        pwsp_events_follow(events, id);
+    }
+    return !events->contention.is_used ||
+           pwsp_contention_issue(&events->contention, id, arrival, events->sim->deps.bound);
 }
 
 PWSP_INTERNAL bool pwsp_events_task(pwsp_events *events, const pwsp_arrival *arrival) {

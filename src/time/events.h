@@ -6,7 +6,6 @@
 #include "../engine/ready_pool.h"
 #include "contention.h"
 #include "control_threads.h"
-#include "lane_fifo.h"
 #include "sim.h"
 
 #define PWSP_EVENTS_NONE     PTOWSP_NO_INDEX      // no node
@@ -17,7 +16,6 @@ typedef enum pwsp_events_kind {
     PWSP_EVENTS_JOIN,
     PWSP_EVENTS_OPEN_JOIN,
     PWSP_EVENTS_TASK,
-    PWSP_EVENTS_TASK_LATER,  // ready, but not the first of its lanes in the order of issue
     PWSP_EVENTS_PIPELINE,
     PWSP_EVENTS_DONE  // any of them
 } pwsp_events_kind;
@@ -34,10 +32,11 @@ typedef struct pwsp_events_node {
     uint8_t kind, unit;
 } pwsp_events_node;
 
-// More of a node, in executions with records or interleaved tasks only: other runs save the memory.
+// More of a node, in executions with records, interleaved tasks or followers: others save the memory.
 typedef struct pwsp_events_detail {
-    uint64_t cause;  // the task that the node's time comes from, or PTOWSP_NO_INDEX
-    uint64_t turn;   // a task's earliest start; while it waits for that, its key afterwards
+    uint64_t cause;      // the task that the node's time comes from, or PTOWSP_NO_INDEX
+    uint64_t turn;       // a task's earliest start; while it waits for that, its key afterwards
+    uint32_t followers;  // of a task: a list of those that its lanes may take only after it
 } pwsp_events_detail;
 
 // The rest of a pipeline. Its node has the first task as number, and the place of this instead of
@@ -89,7 +88,8 @@ typedef struct pwsp_events {
     uint32_t current;     // the node of the task being issued, for visits
     pwsp_policy policy;
     pwsp_control_threads control;
-    pwsp_lane_fifo fifo;
+    // By lane, if lanes run their tasks in the order of issue: the last one, if it has not been taken, or 0.
+    uint32_t *last_issued;
     pwsp_contention contention;      // where lanes share memory: flows of running tasks
     pwsp_events_progress *progress;  // by lane, there
     bool has_extras;                 // control, or lanes that share memory

@@ -23,7 +23,10 @@ PWSP_INTERNAL uint32_t pwsp_events_node_new(pwsp_events *events, pwsp_events_kin
         events->is_out_of_memory = true;
         return 0;
     }
-    pwsp_events_set_cause(events, id, PTOWSP_NO_INDEX);
+    if (events->has_details) {
+        const pwsp_events_detail none = {PTOWSP_NO_INDEX, 0, 0};
+        events->details[id] = none;
+    }
     pwsp_events_node *node = &events->nodes[id];
     memset(node, 0, sizeof *node);
     node->pending = 1;
@@ -166,6 +169,41 @@ PWSP_INTERNAL void pwsp_events_arrive(pwsp_events *events, uint32_t id) {
         pwsp_events_done(events, id);
     } else {
         pwsp_events_release(events, id);
+    }
+}
+
+// Writes the lanes that a task takes, where it is known from its issue on; returns how many.
+static uint32_t pwsp_events_lanes(const pwsp_events *events, uint32_t id, uint32_t *lanes) {
+    const pwsp_events_node *node = &events->nodes[id];
+    return pwsp_sim_lanes(events->sim, (ptowsp_unit)node->unit, node->lane, lanes);
+}
+
+PWSP_INTERNAL void pwsp_events_follow(pwsp_events *events, uint32_t id) {
+    uint32_t lanes[PWSP_BLOCK_LANES];
+    const uint32_t count = pwsp_events_lanes(events, id, lanes);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t *last = &events->last_issued[lanes[i]];
+        if (*last) {
+            events->nodes[id].pending +=
+                pwsp_events_link_new(events, id, &events->details[*last].followers);
+        }
+        *last = id;
+    }
+}
+
+PWSP_INTERNAL void pwsp_events_call_followers(pwsp_events *events, uint32_t id) {
+    uint32_t lanes[PWSP_BLOCK_LANES];
+    const uint32_t count = events->last_issued ? pwsp_events_lanes(events, id, lanes) : 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t *last = &events->last_issued[lanes[i]];
+        *last = *last == id ? 0 : *last;
+    }
+    for (uint32_t at = count ? events->details[id].followers : 0; at;) {
+        const pwsp_events_link link = events->links[at];
+        events->links[at].next = events->free_link;
+        events->free_link = at;
+        at = link.next;
+        pwsp_events_arrive(events, link.node);
     }
 }
 

@@ -50,6 +50,11 @@ PWSP_INTERNAL void pwsp_events_arrive(pwsp_events *events, uint32_t id);
 // A node is done: tells its waiters, and theirs in turn if they are joins.
 PWSP_INTERNAL void pwsp_events_done(pwsp_events *events, uint32_t id);
 
+// Where lanes run their tasks in the order of issue: a task waits until those before it have been taken; and
+// a task has been taken.
+PWSP_INTERNAL void pwsp_events_follow(pwsp_events *events, uint32_t id);
+PWSP_INTERNAL void pwsp_events_call_followers(pwsp_events *events, uint32_t id);
+
 // A join gets no further dependences.
 PWSP_INTERNAL void pwsp_events_close(pwsp_events *events, uint64_t id);
 
