@@ -94,6 +94,16 @@ static void pwsp_device_task_over(ptowsp_device *device, uint32_t by, uint32_t t
     }
 }
 
+// Ends a list of ready tasks that need no core.
+static void pwsp_device_end_idle(ptowsp_device *device, uint32_t by, uint32_t list) {
+    ptowsp_graph *graph = device->graph.graph;
+    while (list != PWSP_GRAPH_NONE) {
+        const uint32_t task = list;
+        list = graph->arrays.links[task];
+        pwsp_device_task_over(device, by, task, PTOWSP_OK, pwsp_graph_is_unwanted(graph, task));
+    }
+}
+
 // The function of a task has returned. Its added tasks go to the queues; without any, the task is
 // over.
 static void pwsp_device_task_returned(ptowsp_device *device, uint32_t by, uint32_t task,
@@ -114,11 +124,7 @@ static void pwsp_device_task_returned(ptowsp_device *device, uint32_t by, uint32
     while ((source = pwsp_graph_next_source(graph, &part, source)) != PWSP_GRAPH_NONE) {
         pwsp_device_sort_ready(device, by, source, &list);
     }
-    while (list != PWSP_GRAPH_NONE) {
-        uint32_t idle = list;
-        list = graph->arrays.links[idle];
-        pwsp_device_task_over(device, by, idle, PTOWSP_OK, pwsp_graph_is_unwanted(graph, idle));
-    }
+    pwsp_device_end_idle(device, by, list);
 }
 
 // A part of a range is done; counting the last part ends the task.
@@ -285,12 +291,7 @@ static bool pwsp_device_run_tasks(ptowsp_device *device, ptowsp_graph *graph) {
     for (uint32_t i = 0; i < graph->source_count; i++) {
         pwsp_device_sort_ready(device, PWSP_CORES_NONE, graph->arrays.sources[i], &list);
     }
-    while (list != PWSP_GRAPH_NONE) {
-        uint32_t task = list;
-        list = graph->arrays.links[task];
-        pwsp_device_task_over(device, PWSP_CORES_NONE, task, PTOWSP_OK,
-                              pwsp_graph_is_unwanted(graph, task));
-    }
+    pwsp_device_end_idle(device, PWSP_CORES_NONE, list);
     pwsp_device_begin(device);
     bool is_whole = pwsp_device_end(device);
     for (uint32_t i = 0; i < device->cores.desc.aicpu_count; i++) {

@@ -10,10 +10,10 @@
 // group, and from that of another group only while no lane of that group has come: threads wake late,
 // executors may run lanes one after another, and no task may wait for a lane that never comes.
 //
-// The policy is a row of PWSP_READIES (policy.h). Lanes that steal put tasks into queues only when their
-// deques are full. FIFO and PRIORITY put all tasks there but those for which the owner has no group: the
-// two holds of a lock suit tasks of microseconds. The owner groups the lanes: by their unit, or each is a
-// group of its own. Of equal keys tasks go in the order in which they came to the queue.
+// The policy is a row of PWSP_READIES (policy.h). Lanes that steal are one group, and put tasks into its
+// queue only when their deques are full. FIFO, where each lane is a group, and PRIORITY, where lanes of a
+// unit are one, put all tasks there but those for which the owner has no group: the two holds of a lock
+// suit tasks of microseconds. Of equal keys tasks go in the order in which they came to the queue.
 //
 // Sleep. A lane that finds nothing spins, then sleeps (see sleeper.h). A lane that offers a task
 // changes the word of a deque or the first key of a queue, sequentially consistent, and then wakes. The
@@ -34,12 +34,6 @@
 #define PWSP_ENGINE_NONE   PWSP_READY_NONE  // no task, or no group
 #define PWSP_ENGINE_BATCH  64u  // tasks that a lane takes at once, at most, if it steals
 #define PWSP_ENGINE_NAP_NS 50000
-
-typedef enum pwsp_engine_grouping {
-    PWSP_ENGINE_IN_ONE = 0,
-    PWSP_ENGINE_BY_UNIT,  // vector cores, then cube cores
-    PWSP_ENGINE_BY_LANE
-} pwsp_engine_grouping;
 
 typedef struct pwsp_engine_group {
     pwsp_mutex mutex;  // protects the queue
@@ -105,9 +99,8 @@ PWSP_INTERNAL size_t pwsp_engine_bytes(const pwsp_engine *engine);
 // Makes room for so many lanes, each with the owner's part. False when memory is out.
 PWSP_INTERNAL bool pwsp_engine_reserve(pwsp_engine *engine, uint32_t lane_count, size_t lane_size);
 
-// Begins a run, without tasks; by unit, the last cube_count lanes are for cubes. engine->job is set.
-PWSP_INTERNAL void pwsp_engine_begin(pwsp_engine *engine, pwsp_ready ready,
-                                     pwsp_engine_grouping grouping, uint32_t lane_count,
+// Begins a run, without tasks; by priority, the last cube_count lanes are for cubes. engine->job is set.
+PWSP_INTERNAL void pwsp_engine_begin(pwsp_engine *engine, pwsp_ready ready, uint32_t lane_count,
                                      uint32_t cube_count);
 
 PWSP_INLINE pwsp_engine_lane *pwsp_engine_at(const pwsp_engine *engine, uint32_t index) {

@@ -95,13 +95,13 @@ PWSP_INTERNAL bool pwsp_engine_reserve(pwsp_engine *engine, uint32_t lane_count,
     return engine->lanes != NULL;
 }
 
-PWSP_INTERNAL void pwsp_engine_begin(pwsp_engine *engine, pwsp_ready ready,
-                                     pwsp_engine_grouping grouping, uint32_t lane_count,
+PWSP_INTERNAL void pwsp_engine_begin(pwsp_engine *engine, pwsp_ready ready, uint32_t lane_count,
                                      uint32_t cube_count) {
+    const pwsp_ready_policy policy = pwsp_ready_policy_of(ready);
     PTOWSP_ASSERT(lane_count > 0 && lane_count <= engine->lane_capacity);
-    engine->policy = pwsp_ready_policy_of(ready);
+    engine->policy = policy;
     engine->lane_count = lane_count;
-    engine->group_count = grouping == PWSP_ENGINE_BY_LANE ? lane_count : 1u + (uint32_t)grouping;
+    engine->group_count = policy.steals ? 1 : policy.has_priority ? 2 : lane_count;
     engine->keeper = 0;
     for (uint32_t i = 0; i < engine->lane_capacity; i++) {
         pwsp_engine_lane *lane = pwsp_engine_at(engine, i);
@@ -111,14 +111,12 @@ PWSP_INTERNAL void pwsp_engine_begin(pwsp_engine *engine, pwsp_ready ready,
         group->first_key = PWSP_ENGINE_EMPTY;
         group->come_count = 0;
         lane->index = i;
-        lane->group = grouping == PWSP_ENGINE_BY_LANE   ? i
-                      : grouping == PWSP_ENGINE_BY_UNIT ? i >= lane_count - cube_count
-                                                        : 0;
+        lane->group = policy.steals ? 0 : policy.has_priority ? i >= lane_count - cube_count : i;
         lane->steal_count = 0;
         pwsp_ready_init(&lane->excess);
         lane->excess_count = 0;
         pwsp_deque_reset(&lane->deque);
-        if (!engine->policy.steals) {
+        if (!policy.steals) {
             lane->deque.limit = 0;  // so that each task goes through pwsp_engine_overflow
         }
     }

@@ -1,6 +1,5 @@
-// Dispatch and ready policies: a row each. The row's rule chooses the lane, in simulated time and in real
-// execution. The row also states each target's support of the policy. And pools of lanes, one after
-// the other.
+// Who takes a task, by policies: tables of dispatch, which chooses a lane, and of what is ready, for
+// simulated time and real execution alike. And the workers: pools of them, and blocks.
 
 #ifndef PWSP_POLICY_H
 #define PWSP_POLICY_H

@@ -98,29 +98,17 @@ PWSP_INTERNAL uint32_t pwsp_ready_pool_best(const pwsp_ready_pool *pool, pwsp_re
                                             uint32_t worker, pwsp_may_begin_fn may_begin,
                                             void *user);
 
-// The lowest worker in [from, end) of a set of bits, or end.
-PWSP_INLINE uint32_t pwsp_worker_next(const uint64_t *bits, uint32_t from, uint32_t end) {
-    while (from < end) {
-        const uint64_t word = bits[from / 64] >> from % 64;
+// The lowest worker in [from, end) that is in two sets of bits, or end.
+PWSP_INLINE uint32_t pwsp_worker_next(const uint64_t *bits, const uint64_t *others, uint32_t from,
+                                      uint32_t end) {
+    for (; from < end; from = (from / 64 + 1) * 64) {
+        const uint64_t word = (bits[from / 64] & others[from / 64]) >> from % 64;
         if (word) {
             from += (uint32_t)__builtin_ctzll(word);
             return from < end ? from : end;
         }
-        from = (from / 64 + 1) * 64;
     }
     return end;
-}
-
-// The same for workers that are idle and have entries in their own queues.
-PWSP_INLINE uint32_t pwsp_ready_pool_next(const pwsp_ready_pool *pool, const uint64_t *idle,
-                                          uint32_t from) {
-    for (; from < pool->worker_count; from = (from / 64 + 1) * 64) {
-        const uint64_t word = (idle[from / 64] & pool->filled[from / 64]) >> from % 64;
-        if (word) {
-            return from + (uint32_t)__builtin_ctzll(word);
-        }
-    }
-    return pool->worker_count;
 }
 
 #endif

@@ -262,7 +262,7 @@ PWSP_INTERNAL bool pwsp_workers_run(pwsp_workers *workers, ptowsp_context *conte
     engine->spin_count = (pwsp_pool_spin_count(context->pool, lane_count) + 3) / 4;
     engine->yield_count = 2;
     pwsp_engine_begin(engine, job->is_homed ? PWSP_READY_BY_FIFO : PWSP_READY_BY_WORK_STEALING,
-                      job->is_homed ? PWSP_ENGINE_BY_LANE : PWSP_ENGINE_IN_ONE, lane_count, 0);
+                      lane_count, 0);
     pwsp_engine_group_at(engine, 0)->come_count = 1;  // the walking lane is there
     for (uint32_t i = 0; i < lane_count; i++) {
         pwsp_workers_at(workers, i)->kept = PWSP_WORKERS_NONE;

@@ -516,7 +516,6 @@ static void pwsp_graph_begin_lanes(ptowsp_graph *graph) {
     pwsp_engine *engine = &graph->engine;
     engine->job = job;
     pwsp_engine_begin(engine, graph->is_classed ? PWSP_READY_BY_PRIORITY : PWSP_READY_BY_NEWEST,
-                      graph->is_classed ? PWSP_ENGINE_BY_UNIT : PWSP_ENGINE_IN_ONE,
                       graph->lane_count, graph->cube_lane_count);
     for (uint32_t i = 0; i < graph->lane_count; i++) {
         pwsp_graph_lane_reset(graph, pwsp_graph_lane_at(graph, i));

@@ -116,27 +116,13 @@ static void pwsp_aicpu_pass(pwsp_aicpu *aicpu, const pwsp_turn *turn, bool is_lo
 
 // Is an entry queued for one of its free cores?
 static bool pwsp_aicpu_has_queued(const pwsp_aicpu *aicpu) {
-    pwsp_cores *cores = aicpu->all;
     bool has_some = false;
-    for (uint32_t unit = 0; unit < 2 && !has_some; unit++) {
-        uint32_t count = aicpu->free_count[unit];
-        has_some = count > 0 && pwsp_load_seq_cst(&cores->queued_count[unit]) > 0;
-        for (uint32_t i = 0; i < count && !has_some; i++) {
-            uint32_t core = aicpu->free_cores[unit][i];
-            has_some = pwsp_load_seq_cst(&cores->queue_counts[core]) > 0;
-        }
-    }
-    if (!has_some || !cores->job.may_begin) {
-        return has_some;
-    }
-    has_some = false;  // unless one of these may begin
-    pwsp_mutex_lock(&cores->mutex);
     for (uint32_t unit = 0; unit < 2; unit++) {
         for (uint32_t i = 0; i < aicpu->free_count[unit] && !has_some; i++) {
-            has_some = pwsp_cores_has_entry(cores, &cores->cores[aicpu->free_cores[unit][i]]);
+            const uint32_t core = aicpu->free_cores[unit][i];
+            has_some = pwsp_cores_has_entry(aicpu->all, &aicpu->all->cores[core]);
         }
     }
-    pwsp_mutex_unlock(&cores->mutex);
     return has_some;
 }
 

@@ -141,8 +141,15 @@ static uint32_t pwsp_cores_best(const pwsp_cores *cores, const pwsp_core *core) 
                                 cores->job.user);
 }
 
-PWSP_INTERNAL bool pwsp_cores_has_entry(const pwsp_cores *cores, const pwsp_core *core) {
-    return pwsp_cores_best(cores, core) != PWSP_READY_NONE;
+PWSP_INTERNAL bool pwsp_cores_has_entry(pwsp_cores *cores, const pwsp_core *core) {
+    bool has_some = pwsp_load_seq_cst(&cores->queued_count[core->unit]) > 0 ||
+                    pwsp_load_seq_cst(&cores->queue_counts[core->index]) > 0;
+    if (has_some && cores->job.may_begin) {  // if one of these may
+        pwsp_mutex_lock(&cores->mutex);
+        has_some = pwsp_cores_best(cores, core) != PWSP_READY_NONE;
+        pwsp_mutex_unlock(&cores->mutex);
+    }
+    return has_some;
 }
 
 PWSP_INTERNAL bool pwsp_cores_take(pwsp_cores *cores, const pwsp_core *core, pwsp_turn *out_turn) {

@@ -205,10 +205,11 @@ PWSP_INTERNAL void pwsp_aicpu_close(pwsp_aicpu *aicpu);
 PWSP_INTERNAL void pwsp_aicpu_serve(pwsp_aicpu *aicpu);
 
 // For rounds (aicpu.c). Under the lock: puts an entry into its queue, and its core's owner into a set
-// of AICPU threads, a bit each; takes an entry for a free core, or a part of one; whether there is one.
+// of AICPU threads, a bit each; takes an entry for a free core, or a part of one.
 PWSP_INTERNAL void pwsp_cores_enqueue(pwsp_cores *cores, uint32_t entry, uint32_t *owners);
 PWSP_INTERNAL bool pwsp_cores_take(pwsp_cores *cores, const pwsp_core *core, pwsp_turn *out_turn);
-PWSP_INTERNAL bool pwsp_cores_has_entry(const pwsp_cores *cores, const pwsp_core *core);
+// Without the lock: is there an entry for a free core?
+PWSP_INTERNAL bool pwsp_cores_has_entry(pwsp_cores *cores, const pwsp_core *core);
 // Wakes AICPU threads of a set, and those with free cores for queued entries, from a number on.
 PWSP_INTERNAL void pwsp_cores_wake(pwsp_cores *cores, uint32_t owners, uint32_t from);
 // A round of an AICPU thread; whether there was anything to do.

@@ -59,7 +59,7 @@ PWSP_FORCE_INLINE uint32_t pwsp_events_idle_lane(const pwsp_events *events, uint
                                                  uint32_t from) {
     const pwsp_pool_lanes *of = &events->sim->pools[pool];
     if (PWSP_LIKELY(!events->policy.is_in_order) || !pwsp_events_earliest(events, pool)) {
-        return pwsp_worker_next(events->idle, from, of->first + of->count);
+        return pwsp_worker_next(events->idle, events->idle, from, of->first + of->count);
     }
     const pwsp_earliest *earliest = pwsp_events_earliest(events, pool);
     return pwsp_earliest_time(earliest) == PWSP_EARLIEST_NONE
@@ -145,8 +145,7 @@ static PWSP_NOINLINE void pwsp_events_claim(pwsp_events *events, uint32_t lane, 
                                             uint64_t delivered) {
     pwsp_events_progress *progress = events->progress;
     uint32_t lanes[PWSP_BLOCK_LANES];
-    const uint32_t count =
-        pwsp_sim_lanes(events->sim, (ptowsp_unit)events->nodes[id].unit, lane, lanes);
+    const uint32_t count = pwsp_events_lanes(events, id, lane, lanes);
     events->tasks[lane] = id;
     progress[lane].has_ended = false;
     progress[lane].missing = 1;  // this
@@ -178,8 +177,7 @@ static bool pwsp_events_advance(pwsp_events *events, uint32_t lane) {
     const uint64_t start = events->contention.lanes[lane].start;
     const uint64_t alone = events->contention.lanes[lane].cycles;
     uint32_t lanes[PWSP_BLOCK_LANES];
-    const uint32_t count =
-        pwsp_sim_lanes(events->sim, (ptowsp_unit)events->nodes[id].unit, lane, lanes);
+    const uint32_t count = pwsp_events_lanes(events, id, lane, lanes);
     events->nodes[id].cycles = events->now - start;
     for (uint32_t i = 0; i < count; i++) {
         events->sim->lane_stats[lanes[i]].slowed_cycles += events->nodes[id].cycles - alone;
@@ -217,7 +215,7 @@ static bool pwsp_events_run(pwsp_events *events, uint32_t lane, uint32_t queue) 
     pwsp_events_node *node = &events->nodes[id];
     const ptowsp_unit unit = (ptowsp_unit)node->unit;
     PTOWSP_ASSERT(node->kind == PWSP_EVENTS_TASK && !node->pending);
-    const uint64_t dispatched = events->now + pwsp_control_ahead(&events->control);
+    const uint64_t dispatched = events->now + events->control.ahead;
     const uint64_t start = pwsp_max_u64(dispatched, pwsp_sim_last_lane(sim, unit, lane)->free);
     if (PWSP_UNLIKELY(sim->meeting.find_cycles && sim->timed->has_link &&
                       lane + 1 == sim->timed->lane_count) &&
@@ -257,7 +255,7 @@ static bool pwsp_events_take(pwsp_events *events) {
     const uint32_t lane_count = events->pool.worker_count;
     const pwsp_policy *policy = &events->policy;
     for (uint32_t lane = 0; !policy->is_shared;) {
-        lane = pwsp_ready_pool_next(&events->pool, events->idle, lane);
+        lane = pwsp_worker_next(events->idle, events->pool.filled, lane, lane_count);
         if (lane == lane_count || !pwsp_control_is_idle(&events->control)) {
             break;
         }
@@ -295,7 +293,7 @@ PWSP_FORCE_INLINE void pwsp_events_finish(pwsp_events *events, uint32_t lane) {
         pwsp_rings_retire(&events->sim->rings, events->now);
     }
     uint32_t lanes[PWSP_BLOCK_LANES];
-    const uint32_t count = pwsp_sim_lanes(events->sim, (ptowsp_unit)node->unit, lane, lanes);
+    const uint32_t count = pwsp_events_lanes(events, id, lane, lanes);
     for (uint32_t i = 0; i < count; i++) {
         pwsp_events_set_idle(events, lanes[i], node->link.number);
     }
@@ -353,14 +351,14 @@ static uint64_t pwsp_events_first_timer(const pwsp_events *events) {
 // that is being issued.
 static PWSP_COLD bool pwsp_events_fail_late(pwsp_events *events) {
     const pwsp_control_threads *control = &events->control;
-    if (pwsp_control_next(control) > events->now && control->ended_count == 0) {
+    if (pwsp_control_next(control) > events->now && pwsp_ready_is_empty(&control->ended)) {
         return pwsp_events_fail_time(events, events->sim->task_count);
     }
     // A thread that dispatches is over in time, as the task would not start else.
     const uint32_t lane = pwsp_control_next(control) <= events->now
                               ? control->jobs[pwsp_earliest_lane(&control->ends)]
-                              : control->ended[control->ended_head];
-    PTOWSP_ASSERT(lane < control->lane_count);
+                              : control->ended.head;
+    PTOWSP_ASSERT(lane < events->pool.worker_count);
     return pwsp_events_fail_time(events, events->nodes[events->tasks[lane]].link.number);
 }
 

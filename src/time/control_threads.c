@@ -2,7 +2,7 @@
 //
 //      lanes        events->running: when the end of a task can be noticed
 //                          |
-//      ended        a ring of lanes, in the order of these times, of equal ones by lane
+//      ended        a queue of lanes, in the order of these times, of equal ones by lane
 //                          |
 //      threads      idle: bits;   ends: a tournament;   jobs: their work
 //                          ^
@@ -27,11 +27,14 @@ PWSP_INTERNAL bool pwsp_control_init(pwsp_control_threads *control, const pwsp_s
     const uint64_t *costs = sim->control.cycles;
     control->is_on = how->by != PTOWSP_CONTROL_NONE;
     control->count = how->threads;
-    control->lane_count = sim->timed->lane_count;
     control->ahead = costs[PTOWSP_CONTROL_DISPATCH] + costs[PTOWSP_CONTROL_DELIVER] +
                      costs[PTOWSP_CONTROL_SWITCH];
     PTOWSP_ASSERT(control->count <= PTOWSP_CONTROL_THREAD_MAX);
-    return (!control->is_on || PWSP_ALLOC(memory, control->ended, control->lane_count)) &&
+    uint32_t *lanes = NULL;
+    const bool is_good = !control->is_on || PWSP_ALLOC(memory, lanes, sim->timed->lane_count);
+    control->lanes.first = lanes;
+    control->lanes.stride = sizeof *lanes;
+    return is_good &&
            (control->count == 0 || (PWSP_ALLOC(memory, control->jobs, control->count) &&
                                     pwsp_earliest_init(&control->ends, memory, control->count)));
 }
@@ -39,7 +42,7 @@ PWSP_INTERNAL bool pwsp_control_init(pwsp_control_threads *control, const pwsp_s
 PWSP_INTERNAL void pwsp_control_begin(pwsp_control_threads *control) {
     control->idle =
         control->count && control->count < 64 ? (UINT64_C(1) << control->count) - 1 : UINT64_MAX;
-    control->ended_head = control->ended_count = 0;
+    pwsp_ready_init(&control->ended);
     control->submitted = 0;
     if (control->count) {
         pwsp_earliest_clear(&control->ends, PWSP_EARLIEST_NONE);
@@ -64,19 +67,6 @@ PWSP_INTERNAL void pwsp_control_dispatch(pwsp_events *events) {
     }
 }
 
-PWSP_INTERNAL void pwsp_control_note_end(pwsp_control_threads *control, uint32_t lane) {
-    const uint32_t at = control->ended_head + control->ended_count++;
-    PTOWSP_ASSERT(control->ended_count <= control->lane_count);
-    control->ended[at < control->lane_count ? at : at - control->lane_count] = lane;
-}
-
-static uint32_t pwsp_control_next_ended(pwsp_control_threads *control) {
-    const uint32_t lane = control->ended[control->ended_head++];
-    control->ended_head = control->ended_head == control->lane_count ? 0 : control->ended_head;
-    control->ended_count--;
-    return lane;
-}
-
 // A task that has ended is complete, which may be the end of the run.
 static void pwsp_control_complete(pwsp_events *events, uint32_t lane) {
     ptowsp_run_stats *stats = &events->sim->stats;
@@ -97,8 +87,8 @@ PWSP_INTERNAL void pwsp_control_serve(pwsp_events *events) {
             pwsp_control_complete(events, lane);
         }
     }
-    while (control->ended_count && control->idle) {
-        const uint32_t lane = pwsp_control_next_ended(control);
+    while (!pwsp_ready_is_empty(&control->ended) && control->idle) {
+        const uint32_t lane = pwsp_ready_pop(&control->ended, control->lanes);
         if (cycles) {
             pwsp_control_work(events, cycles, lane);
         } else {

@@ -4,6 +4,7 @@
 #ifndef PWSP_CONTROL_THREADS_H
 #define PWSP_CONTROL_THREADS_H
 
+#include "../engine/ready.h"
 #include "sim.h"
 
 struct pwsp_events;
@@ -14,10 +15,10 @@ typedef struct pwsp_control_threads {
     uint64_t idle;       // bits: threads without work. Without threads all bits
     pwsp_earliest ends;  // of their work
     uint32_t *jobs;      // by thread: the lane whose task it completes; LANE_NONE: it dispatches
-    uint32_t *ended;  // lanes whose tasks have ended, in the order in which that is noticed: a ring
-    uint32_t lane_count, ended_head, ended_count;
-    uint64_t ahead;      // from a task's dispatch to its start
-    uint64_t submitted;  // when the task that is being submitted is; 0: none is
+    pwsp_ready_queue ended;  // lanes whose tasks have ended, in the order in which that is noticed
+    pwsp_ready_links lanes;  // one word for each
+    uint64_t ahead;          // from when a thread takes a task until that starts
+    uint64_t submitted;      // when the task that is being submitted is; 0: none is
 } pwsp_control_threads;
 
 // False when memory is out.
@@ -34,16 +35,13 @@ PWSP_INLINE uint64_t pwsp_control_next(const pwsp_control_threads *control) {
     return control->count ? pwsp_earliest_time(&control->ends) : UINT64_MAX;
 }
 
-// From now until a task that a thread takes now has been dispatched and starts.
-PWSP_INLINE uint64_t pwsp_control_ahead(const pwsp_control_threads *control) {
-    return control->ahead;
-}
-
 // A thread dispatches a task from now on. Requires one that is idle.
 PWSP_INTERNAL void pwsp_control_dispatch(struct pwsp_events *events);
 
 // The task of a lane has ended, which a thread could notice now.
-PWSP_INTERNAL void pwsp_control_note_end(pwsp_control_threads *control, uint32_t lane);
+PWSP_INLINE void pwsp_control_note_end(pwsp_control_threads *control, uint32_t lane) {
+    pwsp_ready_append(&control->ended, control->lanes, lane);
+}
 
 // Work that ends now ends; idle threads take tasks that have ended.
 PWSP_INTERNAL void pwsp_control_serve(struct pwsp_events *events);

@@ -74,6 +74,16 @@ static bool pwsp_events_link_new(pwsp_events *events, uint32_t waiter, uint32_t 
     return true;
 }
 
+// Frees the first link of a list, which then begins with the next one; returns its node.
+PWSP_INLINE uint32_t pwsp_events_unlink(pwsp_events *events, uint32_t *list) {
+    const uint32_t id = *list;
+    const pwsp_events_link link = events->links[id];
+    events->links[id].next = events->free_link;
+    events->free_link = id;
+    *list = link.next;
+    return link.node;
+}
+
 PWSP_INTERNAL void pwsp_events_wait(pwsp_events *events, uint32_t waiter, uint64_t other) {
     if (other == PWSP_EVENTS_NONE || waiter == 0) {
         return;
@@ -134,12 +144,9 @@ PWSP_INTERNAL void pwsp_events_done(pwsp_events *events, uint32_t id) {
     for (uint32_t joins = 0;; joins = events->nodes[id].link.next) {
         const uint64_t time = events->nodes[id].time, cause = pwsp_events_cause(events, id);
         for (uint32_t at = events->nodes[id].waiters; at;) {
-            const pwsp_events_link link = events->links[at];
-            pwsp_events_node *waiter = &events->nodes[link.node];
-            events->links[at].next = events->free_link;
-            events->free_link = at;
-            at = link.next;
-            pwsp_events_later(events, link.node, time, cause);
+            const uint32_t to = pwsp_events_unlink(events, &at);
+            pwsp_events_node *waiter = &events->nodes[to];
+            pwsp_events_later(events, to, time, cause);
             PTOWSP_ASSERT(waiter->pending > 0);
             if (--waiter->pending > 0) {
                 continue;
@@ -147,9 +154,9 @@ PWSP_INTERNAL void pwsp_events_done(pwsp_events *events, uint32_t id) {
             if (waiter->kind == PWSP_EVENTS_JOIN) {
                 waiter->kind = PWSP_EVENTS_DONE;
                 waiter->link.next = joins;
-                joins = link.node;
+                joins = to;
             } else {
-                pwsp_events_release(events, link.node);
+                pwsp_events_release(events, to);
             }
         }
         pwsp_events_unref(events, id);  // the cause of its end
@@ -172,15 +179,9 @@ PWSP_INTERNAL void pwsp_events_arrive(pwsp_events *events, uint32_t id) {
     }
 }
 
-// Writes the lanes that a task takes, where it is known from its issue on; returns how many.
-static uint32_t pwsp_events_lanes(const pwsp_events *events, uint32_t id, uint32_t *lanes) {
-    const pwsp_events_node *node = &events->nodes[id];
-    return pwsp_sim_lanes(events->sim, (ptowsp_unit)node->unit, node->lane, lanes);
-}
-
 PWSP_INTERNAL void pwsp_events_follow(pwsp_events *events, uint32_t id) {
     uint32_t lanes[PWSP_BLOCK_LANES];
-    const uint32_t count = pwsp_events_lanes(events, id, lanes);
+    const uint32_t count = pwsp_events_lanes(events, id, events->nodes[id].lane, lanes);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t *last = &events->last_issued[lanes[i]];
         if (*last) {
@@ -193,17 +194,14 @@ PWSP_INTERNAL void pwsp_events_follow(pwsp_events *events, uint32_t id) {
 
 PWSP_INTERNAL void pwsp_events_call_followers(pwsp_events *events, uint32_t id) {
     uint32_t lanes[PWSP_BLOCK_LANES];
-    const uint32_t count = events->last_issued ? pwsp_events_lanes(events, id, lanes) : 0;
+    const uint32_t count =
+        events->last_issued ? pwsp_events_lanes(events, id, events->nodes[id].lane, lanes) : 0;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t *last = &events->last_issued[lanes[i]];
         *last = *last == id ? 0 : *last;
     }
     for (uint32_t at = count ? events->details[id].followers : 0; at;) {
-        const pwsp_events_link link = events->links[at];
-        events->links[at].next = events->free_link;
-        events->free_link = at;
-        at = link.next;
-        pwsp_events_arrive(events, link.node);
+        pwsp_events_arrive(events, pwsp_events_unlink(events, &at));
     }
 }
 

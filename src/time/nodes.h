@@ -80,6 +80,12 @@ PWSP_INLINE bool pwsp_events_is_open(const pwsp_events *events) {
     return events->has_ended || pwsp_sim_is_open(events->sim);
 }
 
+// The lanes that a task takes, its own first; returns how many.
+PWSP_INLINE uint32_t pwsp_events_lanes(const pwsp_events *events, uint32_t id, uint32_t lane,
+                                       uint32_t lanes[PWSP_BLOCK_LANES]) {
+    return pwsp_sim_lanes(events->sim, (ptowsp_unit)events->nodes[id].unit, lane, lanes);
+}
+
 // One step: lanes take tasks, then time moves to the next event, at most to `until`. *out_moved is
 // whether anything happened. False with an error.
 PWSP_INTERNAL bool pwsp_events_step(pwsp_events *events, uint64_t until, bool *out_moved);

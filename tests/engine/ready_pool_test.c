@@ -93,7 +93,7 @@ static void run(pwsp_ready_pool *pool, uint64_t *random) {
         while (next < WORKERS && !(idle >> next & 1 && first_of(next) != PWSP_READY_NONE)) {
             next++;
         }
-        assert_int_equal(pwsp_ready_pool_next(pool, &idle, 0), next);
+        assert_int_equal(pwsp_worker_next(pool->filled, &idle, 0, WORKERS), next);
     }
 }
 

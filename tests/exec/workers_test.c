@@ -12,7 +12,7 @@ TEST(workers__in_a_chain_the_walking_lane_is_left_asleep) {
     engine->lanes = (char *)lanes;
     engine->lane_stride = sizeof lanes[0];
     engine->lane_capacity = 2;
-    pwsp_engine_begin(engine, PWSP_READY_BY_WORK_STEALING, PWSP_ENGINE_IN_ONE, 2, 0);
+    pwsp_engine_begin(engine, PWSP_READY_BY_WORK_STEALING, 2, 0);
     lane->kept = 7;  // its next task
     workers.walker.asleep = 1;
     assert_true(pwsp_workers_may_be_quiet(&workers, lane));
@@ -29,7 +29,7 @@ TEST(workers__in_a_chain_the_walking_lane_is_left_asleep) {
     pwsp_engine_push(engine, &lane->lane, 3);  // something that another lane may take
     pwsp_engine_offer(engine, &lane->lane, 1);
     assert_false(pwsp_workers_may_be_quiet(&workers, lane));
-    pwsp_engine_begin(engine, PWSP_READY_BY_FIFO, PWSP_ENGINE_BY_LANE, 2, 0);
+    pwsp_engine_begin(engine, PWSP_READY_BY_FIFO, 2, 0);
     lanes[0].lane.with_index.come_count = 1;
     lanes[1].lane.with_index.come_count = 1;
     lanes[0].lane.with_index.first_key = 0;  // a task that only the walking lane runs

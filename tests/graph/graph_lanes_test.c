@@ -483,7 +483,7 @@ TEST(graph_lanes__a_ring_that_thieves_have_emptied_takes_as_many) {
     shape s = shape_make(lanes_context(1), 800);
     shape_run(&s, 1);
     pwsp_engine *engine = &s.graph->engine;
-    pwsp_engine_begin(engine, PWSP_READY_BY_NEWEST, PWSP_ENGINE_IN_ONE, 1, 0);
+    pwsp_engine_begin(engine, PWSP_READY_BY_NEWEST, 1, 0);
     pwsp_engine_lane *lane = pwsp_engine_at(engine, 0);
     uint32_t stolen[PWSP_DEQUE_STEAL_MAX];
     for (uint32_t i = 0; i < 512; i++) {
