@@ -227,9 +227,9 @@ src/time/timeline.h src/time/timeline.c
 src/result/edges.h src/result/edges.c src/result/recorder.h src/result/recorder.c
 src/result/result.h src/result/result.c src/result/trace.c
 src/base/start.h src/base/start.c
-src/exec/bindings.h src/exec/bind.c src/exec/transient.h src/exec/transient.c src/exec/verify.c
-src/exec/communicate.h src/exec/communicate.c src/exec/communicate_time.c src/exec/call.h src/exec/call.c src/exec/tiles.c
-src/exec/stream.h src/exec/run_pipelines.h src/exec/run_pipelines.c
+src/exec/bind.h src/exec/transient.h src/exec/transient.c src/exec/bind.c
+src/exec/communicate.h src/exec/communicate.c src/exec/communicate_time.c src/exec/walk.h src/exec/walk.c
+src/exec/run_pipelines.h src/exec/run_pipelines.c
 src/exec/pace.h src/exec/pace.c src/exec/frontend.h src/exec/frontend_setup.c
 src/exec/frontend_words.c src/exec/frontend_block.c src/exec/frontend.c
 src/exec/workers.h src/exec/workers.c

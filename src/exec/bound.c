@@ -146,8 +146,7 @@ ptowsp_status ptowsp_run_size_transients(ptowsp_run *run, ptowsp_transient_sizes
     if (pwsp_exchange_acquire(&run->is_running, 1u)) {
         return pwsp_fail_busy(run->owner);
     }
-    ptowsp_status status = pwsp_bindings_plan(&run->bindings);
-    status = status == PTOWSP_OK ? pwsp_bindings_size(&run->bindings) : status;
+    ptowsp_status status = pwsp_bindings_size(&run->bindings);
     if (status == PTOWSP_OK) {
         *out_sizes = pwsp_result_transient_sizes(&run->result);
     }

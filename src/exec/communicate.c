@@ -122,13 +122,14 @@ static bool pwsp_comm_make_room(pwsp_comm *comm) {
 PWSP_INTERNAL ptowsp_status pwsp_comm_begin(pwsp_comm *comm, const ptowsp_program *program,
                                             const pwsp_array *arrays, pwsp_sim *sim,
                                             bool is_time_only) {
+    PTOWSP_ASSERT(program->has_link);
     memset(&sim->meeting, 0, sizeof sim->meeting);
     comm->arrays = arrays;
     comm->sim = sim;
     comm->is_under_way = false;
     comm->counts_size = 0;
     comm->task_head = comm->task_tail = comm->wait_count = 0;
-    for (uint32_t i = 1; program->has_link && i < program->kernels.count; i++) {
+    for (uint32_t i = 1; i < program->kernels.count; i++) {
         const pwsp_kernel_info *kernel = &program->kernels.items[i];
         if (!program->kernel_is_used[i] || kernel->unit != PTOWSP_UNIT_LINK) {
             continue;
@@ -143,9 +144,6 @@ PWSP_INTERNAL ptowsp_status pwsp_comm_begin(pwsp_comm *comm, const ptowsp_progra
         if (status != PTOWSP_OK) {
             return status;
         }
-    }
-    if (!program->has_link) {
-        return PTOWSP_OK;
     }
     if (program->mesh_ranks && program->mesh_ranks != comm->bound.rank_count) {
         return PWSP_REFUSE(comm->context,

@@ -191,6 +191,7 @@ ptowsp_status ptowsp_run_expect(ptowsp_run *run, const ptowsp_fingerprint *expec
         return pwsp_fail_busy(run->owner);
     }
     memset(&run->expected, 0, sizeof run->expected);
+    run->is_strict = expected != NULL;
     if (expected) {
         run->expected = *expected;
     }
@@ -206,10 +207,7 @@ ptowsp_status ptowsp_run_fingerprint(ptowsp_run *run, ptowsp_fingerprint *out_fi
     if (pwsp_exchange_acquire(&run->is_running, 1u)) {
         return pwsp_fail_busy(run->owner);
     }
-    ptowsp_status status = pwsp_bindings_plan(&run->bindings);
-    if (status == PTOWSP_OK) {
-        status = pwsp_bindings_verify(&run->bindings, run->walk.is_time_only);
-    }
+    ptowsp_status status = pwsp_bindings_verify(&run->bindings, run->walk.is_time_only);
 #define PWSP_FIND_PART(part, name, is_before, has_content)                                         \
     if (status == PTOWSP_OK && (is_before || run->result.is_done) &&                               \
         !(has_content && run->walk.is_time_only)) {                                                \

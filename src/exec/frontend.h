@@ -19,7 +19,6 @@
 #include "../workload/stretch.h"
 #include "pace.h"
 #include "run_pipelines.h"
-#include "stream.h"
 
 #define PWSP_FRONTEND_WINDOW_MAX 4096u
 

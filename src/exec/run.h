@@ -41,7 +41,8 @@ struct ptowsp_run {
     bool has_kept;                 // as it did when the last execution ended
     pwsp_result result;            // of the last execution
     ptowsp_record_options record;  // of the next one
-    ptowsp_fingerprint expected;   // nonzero parts are compared
+    bool is_strict;                // it is compared with a fingerprint,
+    ptowsp_fingerprint expected;   // of which the parts that are not 0 are compared
     // A started execution.
     pwsp_start *start;
     ptowsp_run_options started;

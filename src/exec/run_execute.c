@@ -59,25 +59,21 @@ PWSP_INTERNAL ptowsp_status pwsp_run_finish(ptowsp_run *run, ptowsp_status statu
     result->has_dry_walk = !result->is_time_only || pwsp_timeline_needs_count(&run->time);
     result->is_plain = pwsp_timeline_is_plain(&run->time);
     result->is_done = status == PTOWSP_OK;
-    return result->is_done ? pwsp_run_compare(run, false) : status;
+    return result->is_done && run->is_strict ? pwsp_run_compare(run, false) : status;
 }
 
 // Checks everything before anything is called. *out_task_count is the number that time needs.
 static ptowsp_status pwsp_run_prepare(ptowsp_run *run, const ptowsp_run_options *options,
                                       const pwsp_process_tasks *tasks, uint64_t *out_task_count) {
     *out_task_count = UINT64_MAX;
-    ptowsp_status status = pwsp_bindings_plan(&run->bindings);
-    if (status == PTOWSP_OK) {
-        status = pwsp_bindings_verify(&run->bindings, run->walk.is_time_only);
-    }
-    if (status == PTOWSP_OK) {
+    ptowsp_status status = pwsp_bindings_verify(&run->bindings, run->walk.is_time_only);
+    if (status == PTOWSP_OK && run->is_strict) {
         status = pwsp_run_compare(run, true);
     }
-    if (status != PTOWSP_OK) {
-        return status;
+    if (status == PTOWSP_OK && run->program->has_link) {
+        status = pwsp_comm_begin(&run->walk.comm, run->program, run->bindings.arrays,
+                                 &run->time.sim, run->walk.is_time_only);
     }
-    status = pwsp_comm_begin(&run->walk.comm, run->program, run->bindings.arrays, &run->time.sim,
-                             run->walk.is_time_only);
     if (status != PTOWSP_OK) {
         return status;
     }

@@ -33,8 +33,7 @@ static ptowsp_status pwsp_explore_check_loads(ptowsp_run *run, const pwsp_contro
 
 static ptowsp_status pwsp_explore_prepare(ptowsp_run *run, const ptowsp_run_options *options,
                                           pwsp_control *control) {
-    ptowsp_status status = pwsp_bindings_plan(&run->bindings);
-    status = status != PTOWSP_OK ? status : pwsp_bindings_verify_data(&run->bindings, true);
+    ptowsp_status status = pwsp_bindings_verify_data(&run->bindings, true);
     if (status == PTOWSP_OK) {
         pwsp_timeline_bind(&run->time, run->bindings.effective);
         run->walk.is_time_only = false;  // loads are checked below

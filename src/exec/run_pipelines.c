@@ -8,8 +8,6 @@
 
 #include "run_pipelines.h"
 
-#include "stream.h"
-
 // -- life -----------------------------------------------------------------------------------------
 
 PWSP_INTERNAL bool pwsp_pipes_init(pwsp_pipes *pipes, pwsp_walk *walk, pwsp_timeline *time) {

@@ -6,7 +6,7 @@
 #include "../result/recorder.h"
 #include "../csp/pipeline.h"
 #include "../time/timeline.h"
-#include "call.h"
+#include "walk.h"
 
 // Runs the tasks of processes, where the walk does not run them itself at once. False with the
 // error of the expander, or of time.

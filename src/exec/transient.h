@@ -3,7 +3,7 @@
 #ifndef PWSP_TRANSIENT_H
 #define PWSP_TRANSIENT_H
 
-#include "bindings.h"
+#include "bind.h"
 
 // Finds the sizes of all transient tensors under the bindings, which have been verified, and their
 // places. The same sizes as before cost nothing more.

@@ -1,7 +1,7 @@
 // The bindings of a program: sizes, symbols, slots, arrays and memory.
 
-#ifndef PWSP_BINDINGS_H
-#define PWSP_BINDINGS_H
+#ifndef PWSP_BIND_H
+#define PWSP_BIND_H
 
 #include "../base/context.h"
 #include "../runtime/plan_batch.h"
@@ -57,17 +57,15 @@ PWSP_INTERNAL ptowsp_status pwsp_bind(pwsp_bindings *bindings, const ptowsp_bind
 // The batch that is bound to the plan of an axis; NULL: none is.
 PWSP_INTERNAL const pwsp_plan_batch *pwsp_bound_batch(const pwsp_bindings *bindings, uint32_t axis);
 
-// Plans the batches that are bound, and binds their plans.
-PWSP_INTERNAL ptowsp_status pwsp_bindings_plan(pwsp_bindings *bindings);
-
-// Checks sizes and arrays, and places transient tensors (verify.c): a part of the following.
+// Plans the batches that are bound, checks sizes and arrays, and places transient tensors: a part of
+// the following.
 PWSP_INTERNAL ptowsp_status pwsp_bindings_size(pwsp_bindings *bindings);
 
-// Checks everything that an execution needs before it walks: all names are bound, arrays are
-// well-formed, kernels support their calls (verify.c).
-PWSP_INTERNAL ptowsp_status pwsp_bindings_verify(pwsp_bindings *bindings, bool is_time_only);
-
-// The same without kernels.
+// Checks the data that an execution needs before it walks: all names are bound, arrays are
+// well-formed.
 PWSP_INTERNAL ptowsp_status pwsp_bindings_verify_data(pwsp_bindings *bindings, bool is_time_only);
+
+// The same, and that kernels support their calls.
+PWSP_INTERNAL ptowsp_status pwsp_bindings_verify(pwsp_bindings *bindings, bool is_time_only);
 
 #endif
