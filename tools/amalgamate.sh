@@ -149,7 +149,7 @@ src/engine/deque.h src/engine/deque.c src/engine/engine.h src/engine/take.c src/
 "
 # The floor that emitted trees carry as it is.
 RUNTIME="
-src/runtime/arrival.h src/runtime/token.h
+src/runtime/arrival.h
 src/runtime/control_costs.h
 src/runtime/binding_check.h src/runtime/binding_check.c src/runtime/plan_binding.h src/runtime/plan_binding.c
 src/runtime/plan_batch.h src/runtime/plan_batch.c
@@ -218,7 +218,6 @@ src/csp/explore.h src/csp/explore_state.c src/csp/explore.c
 src/time/rings.h src/time/rings.c
 src/time/sim.h src/time/sim.c
 src/time/hits.h src/time/hits.c src/time/contention.h src/time/contention.c
-src/time/window.h src/time/window.c
 src/time/lanes.h src/time/lanes.c src/time/batch.c
 src/time/control_threads.h
 src/time/events.h src/time/nodes.h src/time/nodes.c src/time/control_threads.c
@@ -297,7 +296,6 @@ src/csp/exchange.h src/csp/rules.h src/csp/exchange.c src/csp/deadlock.c
 src/time/rings.h src/time/rings.c
 src/time/sim.h src/time/sim.c
 src/time/hits.h src/time/hits.c src/time/contention.h src/time/contention.c
-src/time/window.h src/time/window.c
 src/time/lanes.h src/time/lanes.c src/time/batch.c
 src/time/control_threads.h
 src/time/events.h src/time/nodes.h src/time/nodes.c src/time/control_threads.c

@@ -11,7 +11,7 @@
 // time, and all players are made again. The same happens for a time before base.
 //
 // pwsp_earliest keeps the times. pwsp_tournament has the games alone, for an owner that keeps the
-// times in a different form (time/window.h).
+// times in a different form (time/lanes.h).
 
 #ifndef PWSP_EARLIEST_H
 #define PWSP_EARLIEST_H

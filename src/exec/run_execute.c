@@ -121,7 +121,7 @@ static ptowsp_status pwsp_run_open_by(ptowsp_run *run, const ptowsp_run_options 
                                      : is_on_lanes ? asked->lane_count
                                                    : PWSP_RESULT_ON_DEVICE);
     run->result.model = asked->cost.model;
-    pwsp_sim_begin(&run->time.sim, false);
+    pwsp_sim_begin(&run->time.sim);
     run->keeps = false;
     bool has_memory = pwsp_recorder_begin(&run->result.recorder, &run->time.sim, &record) &&
                       (!has_front || pwsp_frontend_set_clock(run->front, clocked, is_on_lanes));

@@ -108,7 +108,7 @@ static ptowsp_status pwsp_explore_claimed(ptowsp_run *run, const ptowsp_explore_
     pwsp_explorer explorer;
     memset(&control, 0, sizeof control);
     memset(&explorer, 0, sizeof explorer);
-    pwsp_sim_begin(&run->time.sim, false);
+    pwsp_sim_begin(&run->time.sim);
     pwsp_recorder_begin(&run->result.recorder, &run->time.sim, &nothing);  // which takes no memory
     pwsp_result_forget(&run->result, 0);
     pwsp_pipelines_forget(&run->pipes.pipelines);

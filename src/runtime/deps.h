@@ -4,7 +4,6 @@
 #define PWSP_DEPS_H
 
 #include "arrival.h"
-#include "token.h"
 
 // One access of a tile by a task in flight: the bytes,
 typedef struct pwsp_access {

@@ -14,7 +14,6 @@
 #define PWSP_PRECEDENCE_H
 
 #include "arrival.h"
-#include "token.h"
 
 typedef struct pwsp_open_scope {
     bool is_parallel;

@@ -1,7 +1,7 @@
 // Batches: tasks that need nothing but cycles, a dispatch key and tiles, many at once.
 //
 // With a window, each task that finds it full waits for the earliest end in it. The tournament of
-// window.h finds these ends one by one. But as long as the lanes lag, a task starts when its
+// lanes.h finds these ends one by one. But as long as the lanes lag, a task starts when its
 // lane is free, whenever it has been issued, and nobody asks which end is which: the clocks of the
 // next tasks are the earliest ends, in order, and all that is wanted of the clocks is their sum and
 // the last of them. So a *bulk* of tasks is issued at once:
@@ -16,25 +16,6 @@
 // finds room because several left at once has the clock that it would have waited for.
 
 #include "lanes.h"
-
-PWSP_INTERNAL bool pwsp_lanes_is_plain(const pwsp_lanes *lanes) {
-    const pwsp_sim *sim = lanes->sim;
-    const ptowsp_schedule *schedule = sim->schedule;
-    bool has_window = schedule->window_policy == PTOWSP_WINDOW_ABORT ||
-                      schedule->window_policy == PTOWSP_WINDOW_BENCHMARK;
-    return !sim->has_records && !sim->order.edges && !sim->order.streams &&
-           schedule->timing == PTOWSP_TIMING_IMMEDIATE && schedule->start_threshold == 0 &&
-           schedule->control.by == PTOWSP_CONTROL_NONE && !has_window && !sim->rings.is_used;
-}
-
-PWSP_INTERNAL bool pwsp_lanes_has_data(const pwsp_lanes *lanes) {
-    const pwsp_deps *deps = &lanes->sim->deps;
-    bool is_tracked = deps->is_exact || deps->is_overlap;
-    for (uint32_t i = 1; i < deps->tensor_count; i++) {
-        is_tracked = is_tracked || deps->tensors[i].is_tracked;
-    }
-    return is_tracked;
-}
 
 // The lane of a task. lane_of: lanes of all of the batch, or NULL where they depend on time.
 PWSP_FORCE_INLINE uint32_t pwsp_batch_lane(pwsp_sim *sim, const pwsp_batch *batch,

@@ -211,7 +211,7 @@ static void pwsp_sim_begin_lanes(pwsp_sim *sim) {
     }
 }
 
-PWSP_INTERNAL void pwsp_sim_begin(pwsp_sim *sim, bool has_records) {
+PWSP_INTERNAL void pwsp_sim_begin(pwsp_sim *sim) {
     const pwsp_timed *timed = sim->timed;
     const ptowsp_schedule *schedule = sim->schedule;
     const uint64_t launch = sim->control.cycles[PTOWSP_CONTROL_LAUNCH];
@@ -246,14 +246,12 @@ PWSP_INTERNAL void pwsp_sim_begin(pwsp_sim *sim, bool has_records) {
     sim->clock = clock;
     sim->task_count = 0;
     sim->issue_count = 0;
-    sim->deps.access_max = 0;
-    sim->deps.has_tasks = has_records || sim->deps.is_counted;  // causes in records
     sim->batch_clock = 0;
     pwsp_rings_begin(&sim->rings);
     memset(&sim->stats, 0, sizeof sim->stats);
     sim->stats.lane_count = timed->lane_count;
     sim->stats.stall_cycles[PTOWSP_STALL_CONTROL] = launch;
-    sim->has_records = has_records;
+    sim->has_records = false;
     sim->is_held = false;
     sim->status = PTOWSP_OK;
     sim->index = PTOWSP_NO_INDEX;

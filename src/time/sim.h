@@ -126,8 +126,8 @@ PWSP_INLINE bool pwsp_schedule_has_events(const ptowsp_schedule *schedule) {
 
 PWSP_INTERNAL bool pwsp_sim_init(pwsp_sim *sim, const pwsp_memory *memory, const pwsp_timed *timed);
 
-// Back to time 0; after pwsp_deps_begin. With records the recorder has been set.
-PWSP_INTERNAL void pwsp_sim_begin(pwsp_sim *sim, bool has_records);
+// Back to time 0, without records.
+PWSP_INTERNAL void pwsp_sim_begin(pwsp_sim *sim);
 
 // Where each lane runs tasks in order, the time at which tasks begin to start must be known
 // beforehand. The first function tells whether that takes the number of tasks. The second sets the

@@ -30,7 +30,8 @@ PWSP_INTERNAL void pwsp_timeline_bind(pwsp_timeline *time, const pwsp_bound_tens
 }
 
 PWSP_INTERNAL bool pwsp_timeline_begin(pwsp_timeline *time, bool has_records, uint64_t task_count) {
-    pwsp_sim_begin(&time->sim, has_records);
+    time->sim.has_records = has_records;
+    time->sim.deps.has_tasks = has_records || time->sim.deps.is_counted;  // causes in records
     if (pwsp_timeline_needs_count(time) && !pwsp_sim_set_gate(&time->sim, task_count)) {
         return false;
     }

@@ -29,7 +29,7 @@ PWSP_INTERNAL bool pwsp_timeline_needs_count(const pwsp_timeline *time);
 // Forgets everything, and learns which tensors share memory in the current bindings.
 PWSP_INTERNAL void pwsp_timeline_bind(pwsp_timeline *time, const pwsp_bound_tensor *bound);
 
-// Back to time 0. task_count matters if it is needed: the number of tasks, or a number that is
+// After pwsp_sim_begin and pwsp_timeline_bind. With records the recorder has been set. task_count matters if it is needed: the number of tasks, or a number that is
 // enough for the threshold; UINT64_MAX: not known. False with an error in sim, as for all following
 // calls.
 PWSP_INTERNAL bool pwsp_timeline_begin(pwsp_timeline *time, bool has_records, uint64_t task_count);

@@ -2,7 +2,7 @@
 // of all tasks in flight in an array, the earliest looked for each time. Also against the same run with
 // records, which issues tasks one by one.
 
-#include "src/time/window.h"
+#include "src/time/lanes.h"
 
 #include "test.h"
 

@@ -23,6 +23,7 @@ bool Clock::begin(const pwsp_timed &timed, const pwsp_bound_tensor *tensors) {
         pwsp_sim_no_memory(&time_.sim);
         return false;
     }
+    pwsp_sim_begin(&time_.sim);
     pwsp_timeline_bind(&time_, tensors);
     PTOWSP_ASSERT(!pwsp_timeline_needs_count(&time_));
     is_begun_ = true;
