@@ -82,7 +82,7 @@ static ptowsp_status pwsp_run_prepare(ptowsp_run *run, const ptowsp_run_options 
     if (status != PTOWSP_OK) {
         return status;
     }
-    if (!pwsp_pipes_begin(&run->pipes, options, tasks)) {
+    if (run->program->pipelines.count && !pwsp_pipes_begin(&run->pipes, options, tasks)) {
         return pwsp_run_fail_walk(run);
     }
     if (!run->walk.is_time_only || pwsp_timeline_needs_count(&run->time)) {
@@ -121,13 +121,16 @@ static ptowsp_status pwsp_run_open_by(ptowsp_run *run, const ptowsp_run_options 
                                      : is_on_lanes ? asked->lane_count
                                                    : PWSP_RESULT_ON_DEVICE);
     run->result.model = asked->cost.model;
+    bool has_memory = pwsp_recorder_begin(&run->result.recorder, &run->time.sim, &record);
     pwsp_sim_begin(&run->time.sim);
     run->keeps = false;
-    bool has_memory = pwsp_recorder_begin(&run->result.recorder, &run->time.sim, &record) &&
-                      (!has_front || pwsp_frontend_set_clock(run->front, clocked, is_on_lanes));
+    has_memory =
+        has_memory && (!has_front || pwsp_frontend_set_clock(run->front, clocked, is_on_lanes));
     run->walk.is_time_only = options->mode == PTOWSP_RUN_TIME_ONLY;
     run->pipes.clocked = clocked;
-    pwsp_pipelines_forget(&run->pipes.pipelines);
+    if (run->program->pipelines.count) {
+        pwsp_pipelines_forget(&run->pipes.pipelines);
+    }
     ptowsp_status status =
         has_memory ? pwsp_run_prepare(run, options, has_front ? &tasks : NULL, &task_count)
                    : PWSP_NO_MEMORY(run->context, "run: out of memory");
@@ -285,13 +288,14 @@ PWSP_INTERNAL ptowsp_status pwsp_run_check_options(ptowsp_run *run,
     if (!pwsp_cost_check(&options->cost, text)) {
         return PWSP_REFUSE(run->context, "run: %s", text);
     }
-    if (run->program->lists.count && pwsp_run_is_on_lanes(options)) {
+    const bool is_on_lanes = pwsp_run_is_on_lanes(options);
+    if (run->program->lists.count && is_on_lanes) {
         return pwsp_fail(run->context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
                          "run: lists of tasks run on the calling thread, and lane_count is %u",
                          options->lane_count);
     }
-    uint32_t lane_count = pwsp_pool_lane_count(run->context->pool);
-    if (options->mode == PTOWSP_RUN_EXECUTE && options->lane_count > lane_count) {
+    uint32_t lane_count = is_on_lanes ? pwsp_pool_lane_count(run->context->pool) : UINT32_MAX;
+    if (options->lane_count > lane_count) {
         return PWSP_REFUSE(run->context, "run: lane_count is %u, but the context has %u lane%s",
                            options->lane_count, lane_count, lane_count == 1 ? "" : "s");
     }

@@ -205,7 +205,10 @@ static void pwsp_sim_begin_lanes(pwsp_sim *sim) {
         const bool is_link = timed->has_link && p + 1 == timed->pool_count;
         for (uint32_t i = 0; i < pool->count && pool->first + i < timed->lane_count; i++) {
             pwsp_lane *lane = &sim->lanes[pool->first + i];
-            lane->free = launch + (is_link ? 0 : pwsp_control_start(&sim->control, i, pool->count));
+            lane->free = launch;
+            if (sim->has_starts && !is_link) {
+                lane->free += pwsp_control_start(&sim->control, i, pool->count);
+            }
             lane->last_task = PTOWSP_NO_INDEX;
         }
     }
@@ -247,7 +250,9 @@ PWSP_INTERNAL void pwsp_sim_begin(pwsp_sim *sim) {
     sim->task_count = 0;
     sim->issue_count = 0;
     sim->batch_clock = 0;
-    pwsp_rings_begin(&sim->rings);
+    if (sim->rings.is_used) {
+        pwsp_rings_begin(&sim->rings);
+    }
     memset(&sim->stats, 0, sizeof sim->stats);
     sim->stats.lane_count = timed->lane_count;
     sim->stats.stall_cycles[PTOWSP_STALL_CONTROL] = launch;
