@@ -410,12 +410,16 @@ PWSP_INTERNAL ptowsp_status pwsp_bindings_size(pwsp_bindings *bindings) {
     ptowsp_status status = pwsp_check_batches(bindings);
     status = status != PTOWSP_OK ? status : pwsp_check_sizes(bindings);
     status = status != PTOWSP_OK ? status : pwsp_check_arrays(bindings);
-    return status != PTOWSP_OK ? status : pwsp_transients_find(bindings);
+    return status != PTOWSP_OK || bindings->program->transients.count == 0
+               ? status
+               : pwsp_transients_find(bindings);
 }
 
 PWSP_INTERNAL ptowsp_status pwsp_bindings_verify_data(pwsp_bindings *bindings, bool is_time_only) {
     ptowsp_status status = pwsp_bindings_size(bindings);
-    status = status != PTOWSP_OK ? status : pwsp_transients_bind(bindings, is_time_only);
+    if (status == PTOWSP_OK && bindings->program->transients.count) {
+        status = pwsp_transients_bind(bindings, is_time_only);
+    }
     return status != PTOWSP_OK ? status : pwsp_check_tensors(bindings, is_time_only);
 }
 

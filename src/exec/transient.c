@@ -120,7 +120,7 @@ PWSP_INTERNAL ptowsp_status pwsp_transients_bind(pwsp_bindings *bindings, bool i
     const pwsp_transients *t = &bindings->transients;
     char *block = NULL;
     PTOWSP_ASSERT(t->is_found);
-    if (!is_time_only && p->transients.count) {
+    if (!is_time_only) {
         block = pwsp_transients_block(bindings);
         if (!block) {
             return ptowsp_context_error(bindings->context).status;
