@@ -6,37 +6,6 @@ static bool pwsp_parse_binary(pwsp_parser *p, uint32_t precedence, ptowsp_expr *
 
 // -- operators ------------------------------------------------------------------------------------
 
-static ptowsp_expr pwsp_parse_apply(pwsp_expr_op op, ptowsp_expr a, ptowsp_expr b) {
-    switch (op) {
-    case PWSP_EXPR_ADD: return ptowsp_add(a, b);
-    case PWSP_EXPR_SUB: return ptowsp_sub(a, b);
-    case PWSP_EXPR_MUL: return ptowsp_mul(a, b);
-    case PWSP_EXPR_DIV: return ptowsp_div(a, b);
-    case PWSP_EXPR_REM: return ptowsp_rem(a, b);
-    case PWSP_EXPR_MIN: return ptowsp_min(a, b);
-    case PWSP_EXPR_MAX: return ptowsp_max(a, b);
-    case PWSP_EXPR_BITAND: return ptowsp_bitand(a, b);
-    case PWSP_EXPR_BITXOR: return ptowsp_bitxor(a, b);
-    case PWSP_EXPR_BITOR: return ptowsp_bitor(a, b);
-    case PWSP_EXPR_SHL: return ptowsp_shl(a, b);
-    case PWSP_EXPR_SHR: return ptowsp_shr(a, b);
-    case PWSP_EXPR_EQ: return ptowsp_eq(a, b);
-    case PWSP_EXPR_NE: return ptowsp_ne(a, b);
-    case PWSP_EXPR_LT: return ptowsp_lt(a, b);
-    case PWSP_EXPR_LE: return ptowsp_le(a, b);
-    case PWSP_EXPR_GT: return ptowsp_gt(a, b);
-    case PWSP_EXPR_GE: return ptowsp_ge(a, b);
-    case PWSP_EXPR_AND: return ptowsp_and(a, b);
-    case PWSP_EXPR_OR: return ptowsp_or(a, b);
-    case PWSP_EXPR_NEG: return ptowsp_neg(a);
-    case PWSP_EXPR_BITNOT: return ptowsp_bitnot(a);
-    case PWSP_EXPR_NOT: return ptowsp_not(a);
-    case PWSP_EXPR_TO_I64: return ptowsp_cast(a, PTOWSP_TYPE_I64);
-    case PWSP_EXPR_TO_U64: return ptowsp_cast(a, PTOWSP_TYPE_U64);
-    default: PTOWSP_ASSERT(op == PWSP_EXPR_TO_BOOL); return ptowsp_cast(a, PTOWSP_TYPE_BOOL);
-    }
-}
-
 typedef struct pwsp_parse_row {
     pwsp_expr_op op;
     char text[8];
@@ -186,7 +155,7 @@ static bool pwsp_parse_function(pwsp_parser *p, const pwsp_parse_row *row, ptows
     if (pwsp_row_operands(row) == 2 && (!pwsp_parse_expect(p, ",") || !pwsp_parse_expr(p, &b))) {
         return false;
     }
-    *out_expr = pwsp_parse_apply(row->op, a, b);
+    *out_expr = pwsp_expr_call(row->op, a, b);
     return pwsp_parse_expect(p, ")");
 }
 
@@ -298,7 +267,7 @@ static bool pwsp_parse_unary(pwsp_parser *p, ptowsp_expr *out_expr) {
         } else {
             is_good = pwsp_parse_unary(p, out_expr);
             if (is_good) {
-                *out_expr = pwsp_parse_apply(row->op, *out_expr, *out_expr);
+                *out_expr = pwsp_expr_call(row->op, *out_expr, *out_expr);
                 is_good = pwsp_parse_built(p, p->line, column);
             }
         }
@@ -327,7 +296,7 @@ static bool pwsp_parse_binary(pwsp_parser *p, uint32_t precedence, ptowsp_expr *
         if (!pwsp_parse_binary(p, row->precedence + 1, &right)) {
             return false;
         }
-        *out_expr = pwsp_parse_apply(row->op, *out_expr, right);
+        *out_expr = pwsp_expr_call(row->op, *out_expr, right);
         if (!pwsp_parse_built(p, p->line, column)) {
             return false;
         }

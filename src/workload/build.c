@@ -155,5 +155,5 @@ PWSP_INTERNAL const uint32_t *pwsp_nodes_after(ptowsp_module *module, const ptow
             ids[(*count)++] = id;
         }
     }
-    return (const uint32_t *)pwsp_module_copy(module, ids, *count * sizeof ids[0]);
+    return PWSP_MODULE_COPY(module, uint32_t, ids, *count);
 }

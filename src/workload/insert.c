@@ -26,9 +26,8 @@ static bool pwsp_renumber_after(const pwsp_renumber *r, pwsp_node *node) {
         ids[i] = pwsp_renumber_of(r, task->after[i]);
     }
     pwsp_task_info made = *task;
-    made.after = (const uint32_t *)pwsp_module_copy(r->module, ids, made.after_count * sizeof *ids);
-    node->task =
-        made.after ? (const pwsp_task_info *)pwsp_module_copy(r->module, &made, sizeof made) : NULL;
+    made.after = PWSP_MODULE_COPY(r->module, uint32_t, ids, made.after_count);
+    node->task = PWSP_MODULE_COPY(r->module, pwsp_task_info, &made, 1);
     return node->task != NULL;
 }
 

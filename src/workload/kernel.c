@@ -74,13 +74,8 @@ bool pwsp_kernel_copy_params(ptowsp_module *module, const ptowsp_kernel_desc *de
             }
         }
     }
-    if (!pwsp_module_is_good(module)) {
-        return false;
-    }
-    info->tiles = (const ptowsp_tile_param *)pwsp_module_copy(module, tiles,
-                                                              info->tile_count * sizeof tiles[0]);
-    info->scalars = (const ptowsp_scalar_param *)pwsp_module_copy(
-        module, scalars, info->scalar_count * sizeof scalars[0]);
+    info->tiles = PWSP_MODULE_COPY(module, ptowsp_tile_param, tiles, info->tile_count);
+    info->scalars = PWSP_MODULE_COPY(module, ptowsp_scalar_param, scalars, info->scalar_count);
     return pwsp_module_is_good(module);
 }
 
@@ -125,7 +120,7 @@ static const char *pwsp_kernel_copy_source(ptowsp_module *module, const char *te
         info->sourced = found->index;
         return found->text;
     }
-    const char *copy = (const char *)pwsp_module_copy(module, text, strlen(text) + 1);
+    const char *copy = PWSP_MODULE_COPY(module, char, text, strlen(text) + 1);
     if (copy && !found &&
         !pwsp_names_add(&module->sources, &module->memory, copy, 0, info->sourced)) {
         pwsp_module_no_memory(module);
@@ -159,22 +154,16 @@ static bool pwsp_kernel_set_source(ptowsp_module *module, const ptowsp_kernel_so
     }
     info->source.text = source->text ? pwsp_kernel_copy_source(module, source->text, info) : NULL;
     info->source.file = source->file ? pwsp_kernel_copy_source(module, source->file, info) : NULL;
-    info->source.fn =
-        fn == info->name ? fn : (const char *)pwsp_module_copy(module, fn, strlen(fn) + 1);
+    info->source.fn = fn == info->name ? fn : PWSP_MODULE_COPY(module, char, fn, strlen(fn) + 1);
     if (source->cost) {
-        info->source.cost =
-            (const char *)pwsp_module_copy(module, source->cost, strlen(source->cost) + 1);
+        info->source.cost = PWSP_MODULE_COPY(module, char, source->cost, strlen(source->cost) + 1);
     }
     return pwsp_module_is_good(module);
 }
 
 ptowsp_kernel ptowsp_kernel_make(ptowsp_module *module, const ptowsp_kernel_desc *desc) {
     ptowsp_kernel kernel = {0};
-    if (!pwsp_module_is_good(module)) {
-        return kernel;
-    }
-    if (!desc) {
-        PWSP_MODULE_REFUSE(module, "kernel: desc is NULL");
+    if (!pwsp_module_takes(module, desc, "kernel")) {
         return kernel;
     }
     PWSP_ZERO(pwsp_kernel_info, info);

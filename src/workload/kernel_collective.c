@@ -84,11 +84,7 @@ static void pwsp_collective_params(const ptowsp_collective_desc *desc, ptowsp_ke
 
 ptowsp_kernel ptowsp_kernel_collective(ptowsp_module *module, const ptowsp_collective_desc *desc) {
     ptowsp_kernel kernel = {0};
-    if (!pwsp_module_is_good(module)) {
-        return kernel;
-    }
-    if (!desc) {
-        PWSP_MODULE_REFUSE(module, "kernel: desc is NULL");
+    if (!pwsp_module_takes(module, desc, "kernel")) {
         return kernel;
     }
     PWSP_ZERO(pwsp_kernel_info, info);

@@ -112,6 +112,13 @@ PWSP_INTERNAL uint32_t pwsp_module_fail_at(ptowsp_module *module, uint32_t node,
     return 0;
 }
 
+PWSP_INTERNAL bool pwsp_module_takes(ptowsp_module *module, const void *desc, const char *what) {
+    if (pwsp_module_is_good(module) && !desc) {
+        PWSP_MODULE_REFUSE(module, "%s: desc is NULL", what);
+    }
+    return pwsp_module_is_good(module);
+}
+
 PWSP_INTERNAL uint32_t pwsp_module_no_memory(ptowsp_module *module) {
     return pwsp_module_fail(module, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "out of memory");
 }
@@ -127,6 +134,9 @@ ptowsp_error ptowsp_module_error(const ptowsp_module *module) {
 PWSP_INTERNAL uint32_t pwsp_module_add(ptowsp_module *module, void *items, uint64_t *count,
                                        uint64_t *capacity, size_t item_size) {
     uint64_t id = *count ? *count : 1;
+    if (!pwsp_module_is_good(module)) {
+        return 0;
+    }
     if (id >= UINT32_MAX ||
         !pwsp_memory_grow(&module->memory, items, capacity, id + 1, item_size)) {
         return pwsp_module_no_memory(module);
@@ -136,6 +146,9 @@ PWSP_INTERNAL uint32_t pwsp_module_add(ptowsp_module *module, void *items, uint6
 }
 
 PWSP_INTERNAL void *pwsp_module_copy(ptowsp_module *module, const void *data, size_t size) {
+    if (!pwsp_module_is_good(module)) {
+        return NULL;
+    }
     void *copy = pwsp_arena_take(&module->arena, size, sizeof(uint64_t));
     if (!copy) {
         pwsp_module_no_memory(module);
@@ -146,6 +159,9 @@ PWSP_INTERNAL void *pwsp_module_copy(ptowsp_module *module, const void *data, si
 
 PWSP_INTERNAL const char *pwsp_module_name(ptowsp_module *module, const char *what,
                                            const char *name) {
+    if (!pwsp_module_is_good(module)) {
+        return NULL;
+    }
     if (!name) {
         PWSP_MODULE_REFUSE(module, "the name of this %s is NULL", what);
         return NULL;
@@ -291,10 +307,7 @@ static ptowsp_axis pwsp_axis_id(uint32_t id) {
 
 static ptowsp_axis pwsp_axis_make(ptowsp_module *module, const char *name, pwsp_axis_kind kind,
                                   pwsp_bindable bindable, int64_t size) {
-    if (!pwsp_module_is_good(module)) {
-        return pwsp_axis_id(0);
-    }
-    uint32_t id = PWSP_MODULE_ADD(module, module->axes);
+    uint32_t id = pwsp_module_is_good(module) ? PWSP_MODULE_ADD(module, module->axes) : 0;
     const char *copy = id ? pwsp_module_bindable(module, "axis", name, bindable, id) : NULL;
     if (!copy) {
         return pwsp_axis_id(0);
@@ -336,14 +349,11 @@ ptowsp_axis ptowsp_axis_ragged(ptowsp_module *module, const char *name) {
                                "axis %s: its lengths are read as %s; they are i32, i64, u32 or u64",
                                name, ptowsp_dtype_name(dtype));
         }
-    } else if (pwsp_module_is_good(module)) {
+    } else {
         array = PWSP_MODULE_ADD(module, module->arrays);
         copy = array ? pwsp_module_bindable(module, "axis", name, PWSP_BIND_ARRAY, array) : NULL;
     }
-    uint32_t id = 0;
-    if (pwsp_module_is_good(module)) {
-        id = PWSP_MODULE_ADD(module, module->axes);
-    }
+    uint32_t id = PWSP_MODULE_ADD(module, module->axes);
     if (id) {
         PWSP_ARRAY(module, array)->name = copy;
         PWSP_ARRAY(module, array)->is_lengths = true;
@@ -379,13 +389,11 @@ ptowsp_axis ptowsp_axis_row(ptowsp_module *module, ptowsp_axis axis, ptowsp_expr
 
 ptowsp_tensor ptowsp_tensor_make(ptowsp_module *module, const ptowsp_tensor_desc *desc) {
     ptowsp_tensor tensor = {0};
-    if (!pwsp_module_is_good(module)) {
+    if (!pwsp_module_takes(module, desc, "tensor")) {
         return tensor;
     }
-    const char *name = desc && desc->name ? desc->name : "";
-    if (!desc) {
-        PWSP_MODULE_REFUSE(module, "tensor: desc is NULL");
-    } else if (!pwsp_name_is_valid(name)) {
+    const char *name = desc->name ? desc->name : "";
+    if (!pwsp_name_is_valid(name)) {
         pwsp_module_name(module, "tensor", name);  // fails
     } else if (ptowsp_dtype_size(desc->dtype) == 0) {
         PWSP_MODULE_REFUSE(module, "tensor %s: %d is no data type", name, (int)desc->dtype);
@@ -402,10 +410,7 @@ ptowsp_tensor ptowsp_tensor_make(ptowsp_module *module, const ptowsp_tensor_desc
                              i);
         }
     }
-    uint32_t id = 0;
-    if (pwsp_module_is_good(module)) {
-        id = PWSP_MODULE_ADD(module, module->tensors);
-    }
+    uint32_t id = PWSP_MODULE_ADD(module, module->tensors);
     const char *copy =
         id ? pwsp_module_bindable(module, "tensor", name, PWSP_BIND_TENSOR, id) : NULL;
     if (copy) {

@@ -329,7 +329,16 @@ PWSP_INTERNAL uint32_t pwsp_module_fail_at(ptowsp_module *module, uint32_t node,
                                            ptowsp_status status, const char *format, ...)
     PWSP_PRINTF(4, 5);
 
-// Adds a zeroed item to a table and returns its index; 0 with an error when memory is out.
+// A copy of `count` items in the module's arena; NULL if it has an error, or when memory is out.
+#define PWSP_MODULE_COPY(module, type, from, count)                                                \
+    ((const type *)pwsp_module_copy(module, from, (count) * sizeof(type)))
+PWSP_INTERNAL void *pwsp_module_copy(ptowsp_module *module, const void *data, size_t size);
+
+// Is the module good, and a description given? `what` it describes is for the error.
+PWSP_INTERNAL bool pwsp_module_takes(ptowsp_module *module, const void *desc, const char *what);
+
+// Adds a zeroed item to a table and returns its index; 0 if the module has an error, or when memory is
+// out.
 #define PWSP_MODULE_ADD(module, table) pwsp_module_add(module, PWSP_TABLE_PARTS(table))
 PWSP_INTERNAL uint32_t pwsp_module_add(ptowsp_module *module, void *items, uint64_t *count,
                                        uint64_t *capacity, size_t item_size);
@@ -348,9 +357,6 @@ PWSP_INTERNAL void pwsp_spreads_print(const ptowsp_module *module, uint32_t tens
 
 // Places the relayouts that the tasks of a workload ask for, which has just been closed.
 PWSP_INTERNAL void pwsp_place_relayouts(ptowsp_module *module, uint32_t workload);
-
-// Copies into the module's arena; NULL with an error when memory is out.
-PWSP_INTERNAL void *pwsp_module_copy(ptowsp_module *module, const void *data, size_t size);
 
 // The array of a field of an axis, and the flags in it that make the field (0: it is a number); 0
 // with an error if the axis has no such field.
@@ -410,6 +416,9 @@ PWSP_INTERNAL uint32_t pwsp_kernel_register(ptowsp_module *module, const pwsp_ke
 // Writes one step of a place: "parallel b".
 PWSP_INTERNAL void pwsp_module_print_step(const ptowsp_module *module, uint32_t node,
                                           ptowsp_output text);
+
+// An operator over one or two operands (b is not read over one), as the function of its name makes it.
+PWSP_INTERNAL ptowsp_expr pwsp_expr_call(pwsp_expr_op op, ptowsp_expr a, ptowsp_expr b);
 
 // An expression of a task's arguments with their values: argument i is args[i], 0 from count on.
 // 0 with an error.

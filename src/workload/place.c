@@ -299,10 +299,8 @@ static bool pwsp_operand_read(pwsp_placer *p, const pwsp_operand *o, const pwsp_
     pwsp_task_info task = *node->task;
     memcpy(views, task.views, kernel->tile_count * sizeof *views);
     views[o->tile] = view;
-    task.views = (const pwsp_view_info *)pwsp_module_copy(p->module, views,
-                                                          kernel->tile_count * sizeof *views);
-    const pwsp_task_info *copy =
-        task.views ? (const pwsp_task_info *)pwsp_module_copy(p->module, &task, sizeof task) : NULL;
+    task.views = PWSP_MODULE_COPY(p->module, pwsp_view_info, views, kernel->tile_count);
+    const pwsp_task_info *copy = PWSP_MODULE_COPY(p->module, pwsp_task_info, &task, 1);
     node->task = copy ? copy : node->task;
     return copy != NULL;
 }

@@ -156,10 +156,9 @@ PWSP_INTERNAL bool pwsp_step_place(pwsp_placer *p, uint32_t before, uint32_t ker
     views[1].tensor = to;
     PWSP_ZERO(pwsp_task_info, task);
     task.kernel = kernel;
-    task.views = (const pwsp_view_info *)pwsp_module_copy(p->module, views, sizeof views);
-    const pwsp_task_info *copy =
-        task.views ? (const pwsp_task_info *)pwsp_module_copy(p->module, &task, sizeof task) : NULL;
-    const uint32_t id = copy ? PWSP_MODULE_ADD(p->module, p->inserts) : 0;
+    task.views = PWSP_MODULE_COPY(p->module, pwsp_view_info, views, 2);
+    const pwsp_task_info *copy = PWSP_MODULE_COPY(p->module, pwsp_task_info, &task, 1);
+    const uint32_t id = PWSP_MODULE_ADD(p->module, p->inserts);
     if (id) {
         const pwsp_insert insert = {before, copy};
         p->inserts.items[id] = insert;

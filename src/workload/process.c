@@ -29,8 +29,7 @@ static bool pwsp_pipeline_symbol(ptowsp_module *module) {
 ptowsp_node ptowsp_pipeline_begin(ptowsp_module *module, const char *name, const ptowsp_node *after,
                                   uint32_t after_count) {
     ptowsp_node node = {0};
-    const char *copy =
-        pwsp_module_is_good(module) ? pwsp_module_name(module, "pipeline", name) : NULL;
+    const char *copy = pwsp_module_name(module, "pipeline", name);
     if (!copy) {
         return node;
     }
@@ -49,10 +48,8 @@ ptowsp_node ptowsp_pipeline_begin(ptowsp_module *module, const char *name, const
     if (pwsp_module_is_good(module)) {
         info.after = pwsp_nodes_after(module, after, &info.after_count);
     }
-    const pwsp_task_info *task =
-        info.after ? (const pwsp_task_info *)pwsp_module_copy(module, &info, sizeof info) : NULL;
-    uint32_t id =
-        task && pwsp_pipeline_symbol(module) ? pwsp_node_add(module, PWSP_NODE_PIPELINE) : 0;
+    const pwsp_task_info *task = PWSP_MODULE_COPY(module, pwsp_task_info, &info, 1);
+    uint32_t id = pwsp_pipeline_symbol(module) ? pwsp_node_add(module, PWSP_NODE_PIPELINE) : 0;
     if (id == 0) {
         return node;
     }
@@ -104,8 +101,7 @@ static uint32_t pwsp_process_add(ptowsp_module *module, const char *name) {
 }
 
 void ptowsp_process_begin(ptowsp_module *module, const char *name) {
-    const char *copy =
-        pwsp_module_is_good(module) ? pwsp_module_name(module, "process", name) : NULL;
+    const char *copy = pwsp_module_name(module, "process", name);
     if (copy) {
         pwsp_scope_open(module, pwsp_process_add(module, copy));
     }
@@ -127,9 +123,8 @@ static ptowsp_expr pwsp_scope_open_variable(ptowsp_module *module, uint32_t node
 ptowsp_expr ptowsp_replicate_begin(ptowsp_module *module, const char *variable, ptowsp_axis axis,
                                    const char *name) {
     ptowsp_expr none = {module, 0};
-    const char *process =
-        pwsp_module_is_good(module) ? pwsp_module_name(module, "process", name) : NULL;
-    const char *copy = process ? pwsp_module_name(module, "variable", variable) : NULL;
+    const char *process = pwsp_module_name(module, "process", name);
+    const char *copy = pwsp_module_name(module, "variable", variable);
     if (!copy) {
         return none;
     }
@@ -214,11 +209,7 @@ static ptowsp_channel pwsp_channel_add(ptowsp_module *module, const pwsp_channel
 
 ptowsp_channel ptowsp_channel_make(ptowsp_module *module, const ptowsp_channel_desc *desc) {
     ptowsp_channel none = {0};
-    if (!pwsp_module_is_good(module)) {
-        return none;
-    }
-    if (!desc) {
-        PWSP_MODULE_REFUSE(module, "channel: desc is NULL");
+    if (!pwsp_module_takes(module, desc, "channel")) {
         return none;
     }
     PWSP_ZERO(pwsp_channel_info, info);
@@ -247,9 +238,6 @@ ptowsp_channel ptowsp_channel_make(ptowsp_module *module, const ptowsp_channel_d
 
 ptowsp_channel ptowsp_event_make(ptowsp_module *module, const char *name) {
     ptowsp_channel none = {0};
-    if (!pwsp_module_is_good(module)) {
-        return none;
-    }
     PWSP_ZERO(pwsp_channel_info, info);
     info.name = pwsp_module_name(module, "event", name);
     info.pipeline = info.name ? pwsp_channel_pipeline(module, "event", info.name) : 0;
@@ -370,8 +358,7 @@ static bool pwsp_port_check(ptowsp_module *module, const char *what, ptowsp_chan
 static ptowsp_expr pwsp_receive_begin(ptowsp_module *module, pwsp_node_kind kind,
                                       const char *variable, ptowsp_channel channel) {
     ptowsp_expr none = {module, 0};
-    const char *name =
-        pwsp_module_is_good(module) ? pwsp_module_name(module, "variable", variable) : NULL;
+    const char *name = pwsp_module_name(module, "variable", variable);
     if (!name) {
         return none;
     }

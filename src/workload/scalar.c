@@ -65,10 +65,7 @@ ptowsp_expr ptowsp_symbol(ptowsp_module *module, const char *name) {
     if (found && found->kind == PWSP_BIND_SYMBOL) {
         return pwsp_expr_leaf(module, PWSP_EXPR_SYMBOL, PTOWSP_TYPE_U64, found->index, found->text);
     }
-    uint32_t id = 0;
-    if (pwsp_module_is_good(module)) {
-        id = PWSP_MODULE_ADD(module, module->symbols);
-    }
+    uint32_t id = PWSP_MODULE_ADD(module, module->symbols);
     const char *copy =
         id ? pwsp_module_bindable(module, "symbol", name, PWSP_BIND_SYMBOL, id) : NULL;
     if (!copy) {
@@ -280,8 +277,7 @@ ptowsp_expr ptowsp_slot(ptowsp_module *module, uint32_t slot, ptowsp_type type) 
 }
 
 ptowsp_expr ptowsp_task_variable(ptowsp_module *module, const char *name) {
-    const char *copy =
-        pwsp_module_is_good(module) ? pwsp_module_name(module, "variable", name) : NULL;
+    const char *copy = pwsp_module_name(module, "variable", name);
     return copy ? pwsp_expr_leaf(module, PWSP_EXPR_TASK_VARIABLE, PTOWSP_TYPE_I64, 0, copy)
                 : pwsp_expr_none(module);
 }
@@ -293,7 +289,7 @@ ptowsp_expr ptowsp_task_arg(ptowsp_module *module, uint32_t i) {
 }
 
 ptowsp_expr ptowsp_task_tag(ptowsp_module *module, const char *name) {
-    const char *copy = pwsp_module_is_good(module) ? pwsp_module_name(module, "tag", name) : NULL;
+    const char *copy = pwsp_module_name(module, "tag", name);
     return copy ? pwsp_expr_leaf(module, PWSP_EXPR_TASK_TAG, PTOWSP_TYPE_U64, 0, copy)
                 : pwsp_expr_none(module);
 }
@@ -342,29 +338,17 @@ static ptowsp_expr pwsp_expr_apply(pwsp_expr_op op, const char *what, uint32_t c
                                pwsp_expr_none(NULL));                                              \
     }
 
-PWSP_EXPR_BINARY(add, ADD)
-PWSP_EXPR_BINARY(sub, SUB)
-PWSP_EXPR_BINARY(mul, MUL)
-PWSP_EXPR_BINARY(div, DIV)
-PWSP_EXPR_BINARY(rem, REM)
-PWSP_EXPR_BINARY(min, MIN)
-PWSP_EXPR_BINARY(max, MAX)
-PWSP_EXPR_BINARY(bitand, BITAND)
-PWSP_EXPR_BINARY(bitor, BITOR)
-PWSP_EXPR_BINARY(bitxor, BITXOR)
-PWSP_EXPR_BINARY(shl, SHL)
-PWSP_EXPR_BINARY(shr, SHR)
-PWSP_EXPR_UNARY(neg, NEG)
-PWSP_EXPR_UNARY(bitnot, BITNOT)
-PWSP_EXPR_BINARY(eq, EQ)
-PWSP_EXPR_BINARY(ne, NE)
-PWSP_EXPR_BINARY(lt, LT)
-PWSP_EXPR_BINARY(le, LE)
-PWSP_EXPR_BINARY(gt, GT)
-PWSP_EXPR_BINARY(ge, GE)
-PWSP_EXPR_BINARY(and, AND)
-PWSP_EXPR_BINARY(or, OR)
-PWSP_EXPR_UNARY(not, NOT)
+// clang-format off
+#define PWSP_EXPR_CALLS(UNARY, BINARY)                                                             \
+    BINARY(add, ADD) BINARY(sub, SUB) BINARY(mul, MUL) BINARY(div, DIV) BINARY(rem, REM)           \
+    BINARY(min, MIN) BINARY(max, MAX)                                                              \
+    BINARY(bitand, BITAND) BINARY(bitor, BITOR) BINARY(bitxor, BITXOR)                             \
+    BINARY(shl, SHL) BINARY(shr, SHR) UNARY(neg, NEG) UNARY(bitnot, BITNOT)                        \
+    BINARY(eq, EQ) BINARY(ne, NE) BINARY(lt, LT) BINARY(le, LE) BINARY(gt, GT) BINARY(ge, GE)      \
+    BINARY(and, AND) BINARY(or, OR) UNARY(not, NOT)
+// clang-format on
+
+PWSP_EXPR_CALLS(PWSP_EXPR_UNARY, PWSP_EXPR_BINARY)
 
 ptowsp_expr ptowsp_cast(ptowsp_expr a, ptowsp_type type) {
     ptowsp_expr none = pwsp_expr_none(NULL);
@@ -383,6 +367,20 @@ ptowsp_expr ptowsp_cast(ptowsp_expr a, ptowsp_type type) {
 
 ptowsp_expr ptowsp_select(ptowsp_expr condition, ptowsp_expr a, ptowsp_expr b) {
     return pwsp_expr_apply(PWSP_EXPR_SELECT, "select", 3, condition, a, b);
+}
+
+// clang-format off
+#define PWSP_EXPR_CASE_UNARY(name, op)  case PWSP_EXPR_##op: return ptowsp_##name(a);
+#define PWSP_EXPR_CASE_BINARY(name, op) case PWSP_EXPR_##op: return ptowsp_##name(a, b);
+// clang-format on
+
+PWSP_INTERNAL ptowsp_expr pwsp_expr_call(pwsp_expr_op op, ptowsp_expr a, ptowsp_expr b) {
+    switch (op) {
+        PWSP_EXPR_CALLS(PWSP_EXPR_CASE_UNARY, PWSP_EXPR_CASE_BINARY)
+    case PWSP_EXPR_TO_I64: return ptowsp_cast(a, PTOWSP_TYPE_I64);
+    case PWSP_EXPR_TO_U64: return ptowsp_cast(a, PTOWSP_TYPE_U64);
+    default: PTOWSP_ASSERT(op == PWSP_EXPR_TO_BOOL); return ptowsp_cast(a, PTOWSP_TYPE_BOOL);
+    }
 }
 
 // -- asking ---------------------------------------------------------------------------------------

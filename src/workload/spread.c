@@ -42,7 +42,7 @@ void ptowsp_module_mesh(ptowsp_module *module, const ptowsp_mesh *mesh,
         made.mesh.axis_count = i + 1;
     }
     if (pwsp_module_is_good(module)) {
-        module->mesh = (const pwsp_mesh_info *)pwsp_module_copy(module, &made, sizeof made);
+        module->mesh = PWSP_MODULE_COPY(module, pwsp_mesh_info, &made, 1);
     }
 }
 
@@ -205,7 +205,7 @@ void ptowsp_kernel_rule(ptowsp_module *module, ptowsp_kernel kernel, const char 
         PWSP_MODULE_REFUSE(module, "rule of kernel %s: %s", info->name, why);
         return;
     }
-    info->rule = (const char *)pwsp_module_copy(module, rule, strlen(rule) + 1);
+    info->rule = PWSP_MODULE_COPY(module, char, rule, strlen(rule) + 1);
 }
 
 // -- text -----------------------------------------------------------------------------------------

@@ -221,12 +221,11 @@ static bool pwsp_task_list_add_kernel(ptowsp_module *module, uint32_t id) {
     }
     PWSP_ZERO(pwsp_task_info, info);
     info.kernel = id;
-    info.axes = (const uint32_t *)pwsp_module_copy(
-        module, zeros, (kernel->axis_count + kernel->scalar_count) * sizeof zeros[0]);
+    info.axes =
+        PWSP_MODULE_COPY(module, uint32_t, zeros, kernel->axis_count + kernel->scalar_count);
     info.scalars = info.axes;
-    const pwsp_task_info *copy =
-        info.axes ? (const pwsp_task_info *)pwsp_module_copy(module, &info, sizeof info) : NULL;
-    const uint32_t node = copy ? pwsp_node_add(module, PWSP_NODE_LISTED) : 0;
+    const pwsp_task_info *copy = PWSP_MODULE_COPY(module, pwsp_task_info, &info, 1);
+    const uint32_t node = pwsp_node_add(module, PWSP_NODE_LISTED);
     if (node) {
         PWSP_NODE(module, node)->task = copy;
     }
@@ -242,9 +241,8 @@ void ptowsp_task_list_make(ptowsp_module *module, const ptowsp_task_list *list) 
         return;
     }
     info.given = *list;
-    const pwsp_task_list_info *copy =
-        (const pwsp_task_list_info *)pwsp_module_copy(module, &info, sizeof info);
-    const uint32_t node = copy ? pwsp_node_add(module, PWSP_NODE_LIST) : 0;
+    const pwsp_task_list_info *copy = PWSP_MODULE_COPY(module, pwsp_task_list_info, &info, 1);
+    const uint32_t node = pwsp_node_add(module, PWSP_NODE_LIST);
     bool *is_used = NULL;
     if (node == 0) {
         return;

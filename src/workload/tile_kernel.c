@@ -7,11 +7,7 @@
 #include "../kernel/description.h"
 
 ptowsp_body *ptowsp_kernel_begin(ptowsp_module *module, const ptowsp_body_desc *desc) {
-    if (!pwsp_module_is_good(module)) {
-        return NULL;
-    }
-    if (!desc) {
-        PWSP_MODULE_REFUSE(module, "kernel: desc is NULL");
+    if (!pwsp_module_takes(module, desc, "kernel")) {
         return NULL;
     }
     const char *name = pwsp_module_name(module, "kernel", desc->name);

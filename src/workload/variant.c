@@ -140,8 +140,7 @@ ptowsp_kernel ptowsp_kernel_choice(ptowsp_module *module, const ptowsp_choice_de
     info.scalar_count = first->scalar_count;
     info.unit = first->unit;
     info.variant_count = count;
-    info.variants =
-        (const pwsp_variant_info *)pwsp_module_copy(module, variants, count * sizeof variants[0]);
+    info.variants = PWSP_MODULE_COPY(module, pwsp_variant_info, variants, count);
     choice.id = info.variants ? pwsp_kernel_register(module, &info) : 0;
     return choice;
 }

@@ -47,9 +47,6 @@ void ptowsp_workload_begin(ptowsp_module *module, const char *name) {
 static ptowsp_expr pwsp_loop_begin(ptowsp_module *module, pwsp_node_kind kind, const char *variable,
                                    ptowsp_axis axis) {
     ptowsp_expr none = {module, 0};
-    if (!pwsp_module_is_good(module)) {
-        return none;
-    }
     const char *name = pwsp_module_name(module, "variable", variable);
     if (name && (axis.id == 0 || axis.id >= module->axes.count)) {
         PWSP_MODULE_REFUSE(module, "loop %s: there is no axis %u", name, axis.id);
@@ -155,14 +152,11 @@ void ptowsp_scope_end(ptowsp_module *module) {
 
 ptowsp_expr ptowsp_workload_param(ptowsp_module *module, const char *name, ptowsp_type type) {
     ptowsp_expr none = {module, 0};
-    if (!pwsp_module_is_good(module)) {
-        return none;
-    }
     const char *copy = pwsp_module_name(module, "parameter", name);
-    const pwsp_node *workload = module->open ? PWSP_NODE(module, module->open) : NULL;
     if (!copy) {
         return none;
     }
+    const pwsp_node *workload = module->open ? PWSP_NODE(module, module->open) : NULL;
     if (!workload || workload->kind != PWSP_NODE_WORKLOAD || workload->first) {
         PWSP_MODULE_REFUSE(module, "parameter %s: parameters come first in a workload", copy);
     } else if ((uint32_t)type < PTOWSP_TYPE_BOOL || (uint32_t)type > PTOWSP_TYPE_U64) {
@@ -184,9 +178,6 @@ ptowsp_expr ptowsp_workload_param(ptowsp_module *module, const char *name, ptows
 
 void ptowsp_call_make(ptowsp_module *module, const char *workload, const ptowsp_expr *args,
                       uint32_t arg_count) {
-    if (!pwsp_module_is_good(module)) {
-        return;
-    }
     pwsp_call_info info = {pwsp_module_name(module, "called workload", workload), NULL, arg_count};
     if (!info.name) {
         return;
@@ -203,10 +194,9 @@ void ptowsp_call_make(ptowsp_module *module, const char *workload, const ptowsp_
             return;
         }
     }
-    info.args = (const uint32_t *)pwsp_module_copy(module, ids, arg_count * sizeof ids[0]);
-    const pwsp_call_info *copy =
-        info.args ? (const pwsp_call_info *)pwsp_module_copy(module, &info, sizeof info) : NULL;
-    uint32_t id = copy ? pwsp_node_add(module, PWSP_NODE_CALL) : 0;
+    info.args = PWSP_MODULE_COPY(module, uint32_t, ids, arg_count);
+    const pwsp_call_info *copy = PWSP_MODULE_COPY(module, pwsp_call_info, &info, 1);
+    uint32_t id = pwsp_node_add(module, PWSP_NODE_CALL);
     if (id) {
         PWSP_NODE(module, id)->call = copy;
     }
@@ -391,9 +381,8 @@ void ptowsp_slot_load_make(ptowsp_module *module, uint32_t slot, const ptowsp_vi
             return;
         }
     }
-    const pwsp_view_info *copy =
-        (const pwsp_view_info *)pwsp_module_copy(module, &info, sizeof info);
-    uint32_t id = copy ? pwsp_node_add(module, PWSP_NODE_SLOT_LOAD) : 0;
+    const pwsp_view_info *copy = PWSP_MODULE_COPY(module, pwsp_view_info, &info, 1);
+    uint32_t id = pwsp_node_add(module, PWSP_NODE_SLOT_LOAD);
     if (id) {
         pwsp_node *node = PWSP_NODE(module, id);
         node->slot = slot;
@@ -431,7 +420,7 @@ static const uint32_t *pwsp_task_exprs(ptowsp_module *module, const pwsp_kernel_
             return NULL;
         }
     }
-    return (const uint32_t *)pwsp_module_copy(module, ids, count * sizeof ids[0]);
+    return PWSP_MODULE_COPY(module, uint32_t, ids, count);
 }
 
 static const pwsp_view_info *pwsp_task_views(ptowsp_module *module, const pwsp_kernel_info *kernel,
@@ -458,7 +447,7 @@ static const pwsp_view_info *pwsp_task_views(ptowsp_module *module, const pwsp_k
             return NULL;
         }
     }
-    return (const pwsp_view_info *)pwsp_module_copy(module, infos, given * sizeof infos[0]);
+    return PWSP_MODULE_COPY(module, pwsp_view_info, infos, given);
 }
 
 static const pwsp_tag_info *pwsp_task_tags(ptowsp_module *module, const ptowsp_tag *tags,
@@ -483,7 +472,7 @@ static const pwsp_tag_info *pwsp_task_tags(ptowsp_module *module, const ptowsp_t
         }
     }
     *out_count = count;
-    return (const pwsp_tag_info *)pwsp_module_copy(module, infos, count * sizeof infos[0]);
+    return PWSP_MODULE_COPY(module, pwsp_tag_info, infos, count);
 }
 
 // Checks everything of a task and copies it into the module; NULL with an error.
@@ -502,17 +491,15 @@ static const pwsp_task_info *pwsp_task_check(ptowsp_module *module, const ptowsp
         info.after_count++;
     }
     info.after = info.tags ? pwsp_nodes_after(module, desc->after, &info.after_count) : NULL;
-    return info.after ? (const pwsp_task_info *)pwsp_module_copy(module, &info, sizeof info) : NULL;
+    return PWSP_MODULE_COPY(module, pwsp_task_info, &info, 1);
 }
 
 ptowsp_node ptowsp_task_make(ptowsp_module *module, const ptowsp_task_desc *desc) {
     ptowsp_node node = {0};
-    if (!pwsp_module_is_good(module)) {
+    if (!pwsp_module_takes(module, desc, "task")) {
         return node;
     }
-    if (!desc) {
-        PWSP_MODULE_REFUSE(module, "task: desc is NULL");
-    } else if (desc->kernel.id == 0 || desc->kernel.id >= module->kernels.count) {
+    if (desc->kernel.id == 0 || desc->kernel.id >= module->kernels.count) {
         pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, desc->kernel.id,
                          "task: there is no kernel %u", desc->kernel.id);
     } else if (module->open == 0) {
