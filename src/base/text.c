@@ -76,3 +76,11 @@ PWSP_INTERNAL void pwsp_text_format(ptowsp_output text, const char *format, ...)
     pwsp_text_vformat(text, format, args);
     va_end(args);
 }
+
+PWSP_INTERNAL void pwsp_text_into(char *room, size_t size, const char *format, ...) {
+    ptowsp_output_buffer buffer = {room, size, 0};
+    va_list args;
+    va_start(args, format);
+    pwsp_text_vformat(ptowsp_output_to_buffer(&buffer), format, args);
+    va_end(args);
+}

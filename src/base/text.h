@@ -25,6 +25,10 @@ PWSP_INTERNAL void pwsp_text_format(ptowsp_output text, const char *format, ...)
 PWSP_INTERNAL void pwsp_text_vformat(ptowsp_output text, const char *format, va_list args)
     PWSP_PRINTF(2, 0);
 
+// Formats into room of so many bytes, truncated to it and terminated.
+PWSP_INTERNAL void pwsp_text_into(char *room, size_t size, const char *format, ...)
+    PWSP_PRINTF(3, 4);
+
 // Extends *hash by the written text; see ptowsp_hash.
 PWSP_INTERNAL ptowsp_output pwsp_text_to_hash(uint64_t *hash);
 

@@ -114,9 +114,7 @@ ptowsp_status ptowsp_mesh_layout_join(ptowsp_context *context, const ptowsp_mesh
             static const char operations[][24] = {"a sum", "a product by element", "a maximum",
                                                   "a matrix product"};
             char line[80];
-            ptowsp_output_buffer buffer = {line, sizeof line, 0};
-            pwsp_text_format(ptowsp_output_to_buffer(&buffer), "no rule for %s of these",
-                             operations[join]);
+            pwsp_text_into(line, sizeof line, "no rule for %s of these", operations[join]);
             return pwsp_layout_fail_pair(context, mesh, a, b, axis, line);
         }
         if (rule->result == '+') {

@@ -22,21 +22,7 @@ typedef struct pwsp_decider {
 
 // -- one decision ---------------------------------------------------------------------------------
 
-static void pwsp_decide_subject(pwsp_decider *d, const char *format, ...) PWSP_PRINTF(2, 3);
-static void pwsp_decide_chosen(pwsp_decider *d, const char *format, ...) PWSP_PRINTF(2, 3);
-static void pwsp_decide_reason(pwsp_decider *d, const char *format, ...) PWSP_PRINTF(2, 3);
-
-static void pwsp_decide_subject(pwsp_decider *d, const char *format, ...) {
-    PWSP_TEXT_FORMAT_INTO(d->subject, format);
-}
-
-static void pwsp_decide_chosen(pwsp_decider *d, const char *format, ...) {
-    PWSP_TEXT_FORMAT_INTO(d->chosen, format);
-}
-
-static void pwsp_decide_reason(pwsp_decider *d, const char *format, ...) {
-    PWSP_TEXT_FORMAT_INTO(d->reason, format);
-}
+#define PWSP_DECIDE(d, part, ...) pwsp_text_into((d)->part, sizeof(d)->part, __VA_ARGS__)
 
 // Tells the decision whose texts have been set. permille: of the tasks' cycles, or -1.
 static void pwsp_decide(pwsp_decider *d, const char *stage, int32_t permille) {
@@ -60,29 +46,29 @@ static void pwsp_decide_kernels(pwsp_decider *d) {
         if (!p->kernel_is_used[i]) {
             continue;
         }
-        pwsp_decide_subject(d, "kernel %s", info->name);
+        PWSP_DECIDE(d, subject, "kernel %s", info->name);
         if (info->code) {
-            pwsp_decide_chosen(d, "%" PRIu32 " instructions for %s, on a core of %s%s",
-                               info->code->insn_count, info->code->machine.name,
-                               ptowsp_unit_name(info->unit),
-                               info->code->is_mixed ? ", in two halves" : "");
+            PWSP_DECIDE(d, chosen, "%" PRIu32 " instructions for %s, on a core of %s%s",
+                        info->code->insn_count, info->code->machine.name,
+                        ptowsp_unit_name(info->unit),
+                        info->code->is_mixed ? ", in two halves" : "");
         } else if (info->pto) {
-            pwsp_decide_chosen(d, "a PTO-ISA source");
+            PWSP_DECIDE(d, chosen, "a PTO-ISA source");
         } else if (info->unit == PTOWSP_UNIT_LINK) {
-            pwsp_decide_chosen(d, "%s", ptowsp_collective_name(info->collective.kind));
+            PWSP_DECIDE(d, chosen, "%s", ptowsp_collective_name(info->collective.kind));
         } else {
-            pwsp_decide_chosen(d, info->fn ? "a function" : "time only");
+            PWSP_DECIDE(d, chosen, info->fn ? "a function" : "time only");
         }
         if (info->cost) {
-            pwsp_decide_reason(d, "its cost function says how long it takes");
+            PWSP_DECIDE(d, reason, "its cost function says how long it takes");
         } else if (info->cycles) {
-            pwsp_decide_reason(d, "%" PRIu64 " cycles", info->cycles);
+            PWSP_DECIDE(d, reason, "%" PRIu64 " cycles", info->cycles);
         } else if (info->code) {
-            pwsp_decide_reason(d, "its instructions say how long it takes");
+            PWSP_DECIDE(d, reason, "its instructions say how long it takes");
         } else if (info->unit == PTOWSP_UNIT_LINK) {
-            pwsp_decide_reason(d, "the links say how long it takes");
+            PWSP_DECIDE(d, reason, "the links say how long it takes");
         } else {
-            pwsp_decide_reason(d, "its function says how long it took");
+            PWSP_DECIDE(d, reason, "its function says how long it took");
         }
         pwsp_decide(d, "compile", pwsp_decide_share(d, i));
     }
@@ -99,9 +85,9 @@ static void pwsp_decide_loops(pwsp_decider *d) {
             const ptowsp_output text = ptowsp_output_to_buffer(&buffer);
             pwsp_text_format(text, "loop ");
             ptowsp_program_print_place(p, op->node, text);
-            pwsp_decide_chosen(d, "%d iterations at a time", PWSP_COLUMN_MAX);
-            pwsp_decide_reason(d, "of %" PRIu32 " operations, and %" PRIu32 " once before it",
-                               block->step_count, block->hoist_count);
+            PWSP_DECIDE(d, chosen, "%d iterations at a time", PWSP_COLUMN_MAX);
+            PWSP_DECIDE(d, reason, "of %" PRIu32 " operations, and %" PRIu32 " once before it",
+                        block->step_count, block->hoist_count);
             pwsp_decide(d, "compile", -1);
         }
     }
@@ -114,11 +100,10 @@ static bool pwsp_decide_conflict(void *user, const pwsp_conflict *conflict) {
     const ptowsp_output text = ptowsp_output_to_buffer(&buffer);
     pwsp_text_format(text, "loop ");
     ptowsp_program_print_place(p, conflict->loop->node, text);
-    pwsp_decide_chosen(d, "iterations conflict on tensor %s: they run %s",
-                       p->tensors.items[conflict->view->tensor].name,
-                       pwsp_conflict_effect(p, conflict));
-    pwsp_decide_reason(d, "%s writes the same tile in each",
-                       PWSP_PLACE_AT(p, conflict->task->node)->step);
+    PWSP_DECIDE(d, chosen, "iterations conflict on tensor %s: they run %s",
+                p->tensors.items[conflict->view->tensor].name, pwsp_conflict_effect(p, conflict));
+    PWSP_DECIDE(d, reason, "%s writes the same tile in each",
+                PWSP_PLACE_AT(p, conflict->task->node)->step);
     pwsp_decide(d, "bind", -1);
     return !d->is_over;
 }
@@ -132,16 +117,16 @@ static void pwsp_decide_transients(pwsp_decider *d) {
     }
     for (uint32_t i = 0; i < sizes.lifetime_count; i++) {
         const ptowsp_lifetime at = pwsp_result_lifetime_at(d->result, i);
-        pwsp_decide_subject(d, "tensor %s", d->result->program->tensors.items[at.tensor].name);
-        pwsp_decide_chosen(d, "bytes %" PRIu64 " to %" PRIu64 " of the block", at.offset,
-                           at.offset + at.size);
-        pwsp_decide_reason(d, "alive from point %" PRIu32 " to %" PRIu32, at.first, at.last);
+        PWSP_DECIDE(d, subject, "tensor %s", d->result->program->tensors.items[at.tensor].name);
+        PWSP_DECIDE(d, chosen, "bytes %" PRIu64 " to %" PRIu64 " of the block", at.offset,
+                    at.offset + at.size);
+        PWSP_DECIDE(d, reason, "alive from point %" PRIu32 " to %" PRIu32, at.first, at.last);
         pwsp_decide(d, "bind", -1);
     }
-    pwsp_decide_subject(d, "transient tensors");
-    pwsp_decide_chosen(d, "a block of %" PRIu64 " bytes", sizes.peak);
-    pwsp_decide_reason(d, "each alone %" PRIu64 ", at least %" PRIu64 " at point %" PRIu32,
-                       sizes.sum, sizes.low, sizes.point);
+    PWSP_DECIDE(d, subject, "transient tensors");
+    PWSP_DECIDE(d, chosen, "a block of %" PRIu64 " bytes", sizes.peak);
+    PWSP_DECIDE(d, reason, "each alone %" PRIu64 ", at least %" PRIu64 " at point %" PRIu32,
+                sizes.sum, sizes.low, sizes.point);
     pwsp_decide(d, "bind", -1);
 }
 
@@ -156,9 +141,9 @@ static void pwsp_decide_plans(pwsp_decider *d) {
         if (axis->kind == PWSP_AXIS_PLAN && p->axis_is_used[i] &&
             ptowsp_run_bound_size(d->run, i, &units)) {
             bool is_made = ptowsp_run_bound_batch(d->run, i, &batch, &config, &capacity);
-            pwsp_decide_subject(d, "plan %s", axis->name);
-            pwsp_decide_chosen(d, "%" PRId64 " units", units);
-            pwsp_decide_reason(d, is_made ? "planned from the bound batch" : "bound as a plan");
+            PWSP_DECIDE(d, subject, "plan %s", axis->name);
+            PWSP_DECIDE(d, chosen, "%" PRId64 " units", units);
+            PWSP_DECIDE(d, reason, is_made ? "planned from the bound batch" : "bound as a plan");
             pwsp_decide(d, "bind", -1);
         }
     }
@@ -171,32 +156,33 @@ static void pwsp_decide_execution(pwsp_decider *d) {
     if (result->lanes_used == 0) {
         return;
     }
-    pwsp_decide_subject(d, "tasks");
+    PWSP_DECIDE(d, subject, "tasks");
     if (result->is_time_only) {
-        pwsp_decide_chosen(d, "for time alone");
-        pwsp_decide_reason(d, "mode TIME_ONLY");
+        PWSP_DECIDE(d, chosen, "for time alone");
+        PWSP_DECIDE(d, reason, "mode TIME_ONLY");
     } else if (result->lanes_used == PWSP_RESULT_ON_DEVICE) {
-        pwsp_decide_chosen(d, "on the cores of a device");
+        PWSP_DECIDE(d, chosen, "on the cores of a device");
     } else if (result->lanes_used > 1) {
-        pwsp_decide_chosen(d, "on %" PRIu32 " lanes", result->lanes_used);
-        pwsp_decide_reason(d, "lane_count");
+        PWSP_DECIDE(d, chosen, "on %" PRIu32 " lanes", result->lanes_used);
+        PWSP_DECIDE(d, reason, "lane_count");
     } else {
-        pwsp_decide_chosen(d, "on the calling thread");
-        pwsp_decide_reason(d, "lane_count is 1");
+        PWSP_DECIDE(d, chosen, "on the calling thread");
+        PWSP_DECIDE(d, reason, "lane_count is 1");
     }
     pwsp_decide(d, "execute", -1);
-    pwsp_decide_subject(d, "first walk");
-    pwsp_decide_chosen(d, result->has_dry_walk ? "done" : "left out");
-    pwsp_decide_reason(d, !result->has_dry_walk  ? "no data to protect"
-                          : result->is_time_only ? "the schedule needs the number of tasks"
-                                                 : "every view is checked before a kernel runs");
+    PWSP_DECIDE(d, subject, "first walk");
+    PWSP_DECIDE(d, chosen, result->has_dry_walk ? "done" : "left out");
+    PWSP_DECIDE(d, reason,
+                !result->has_dry_walk  ? "no data to protect"
+                : result->is_time_only ? "the schedule needs the number of tasks"
+                                       : "every view is checked before a kernel runs");
     pwsp_decide(d, "execute", -1);
     if (result->lanes_used == 1) {
-        pwsp_decide_subject(d, "issue");
-        pwsp_decide_chosen(d, result->is_plain ? "in batches" : "task by task");
-        pwsp_decide_reason(d, result->is_plain
-                                  ? "nothing is recorded, and lanes do not choose"
-                                  : "tasks are recorded, lanes choose, or issue takes time");
+        PWSP_DECIDE(d, subject, "issue");
+        PWSP_DECIDE(d, chosen, result->is_plain ? "in batches" : "task by task");
+        PWSP_DECIDE(d, reason,
+                    result->is_plain ? "nothing is recorded, and lanes do not choose"
+                                     : "tasks are recorded, lanes choose, or issue takes time");
         pwsp_decide(d, "execute", -1);
     }
 }
@@ -209,8 +195,9 @@ static void pwsp_decide_support(pwsp_decider *d, ptowsp_target target, uint32_t 
     const ptowsp_capability capability = ptowsp_capability_at(row);
     const ptowsp_support support = capability.support[target];
     if (support != PTOWSP_SUPPORT_ENFORCED) {
-        pwsp_decide_chosen(d, "%s by %s", ptowsp_support_name(support), ptowsp_target_name(target));
-        pwsp_decide_reason(d, "%s %s", capability.directive, capability.value);
+        PWSP_DECIDE(d, chosen, "%s by %s", ptowsp_support_name(support),
+                    ptowsp_target_name(target));
+        PWSP_DECIDE(d, reason, "%s %s", capability.directive, capability.value);
         pwsp_decide(d, "target", permille);
     }
 }
@@ -219,7 +206,7 @@ static void pwsp_decide_target(pwsp_decider *d, ptowsp_target target) {
     const ptowsp_program *p = d->result->program;
     for (uint32_t row = 0; row < ptowsp_capability_count(); row++) {
         if (pwsp_schedule_uses(&p->schedule, p->has_streams, row)) {
-            pwsp_decide_subject(d, "schedule");
+            PWSP_DECIDE(d, subject, "schedule");
             pwsp_decide_support(d, target, row, pwsp_decide_share(d, 0));
         }
     }
@@ -227,7 +214,7 @@ static void pwsp_decide_target(pwsp_decider *d, ptowsp_target target) {
         const ptowsp_tensor_desc *desc = &p->tensors.items[i];
         for (uint32_t row = 0; p->tensor_is_used[i] && row < ptowsp_capability_count(); row++) {
             if (pwsp_tensor_uses(desc, p->tensor_is_transient[i], row)) {
-                pwsp_decide_subject(d, "tensor %s", desc->name);
+                PWSP_DECIDE(d, subject, "tensor %s", desc->name);
                 pwsp_decide_support(d, target, row, -1);
             }
         }
@@ -237,10 +224,10 @@ static void pwsp_decide_target(pwsp_decider *d, ptowsp_target target) {
         bool has_source = info->source.text || info->source.file;
         bool lacks_cost = info->cost && !info->source.cost;
         if (p->kernel_is_used[i] && !info->code && !info->pto && (!has_source || lacks_cost)) {
-            pwsp_decide_subject(d, "kernel %s", info->name);
-            pwsp_decide_chosen(d, "refused by %s", ptowsp_target_name(target));
-            pwsp_decide_reason(d, "%s",
-                               has_source ? "its cost function has no source" : "it has no source");
+            PWSP_DECIDE(d, subject, "kernel %s", info->name);
+            PWSP_DECIDE(d, chosen, "refused by %s", ptowsp_target_name(target));
+            PWSP_DECIDE(d, reason, "%s",
+                        has_source ? "its cost function has no source" : "it has no source");
             pwsp_decide(d, "target", pwsp_decide_share(d, i));
         }
     }
@@ -321,9 +308,5 @@ ptowsp_status ptowsp_run_export_decisions(const ptowsp_run *run, ptowsp_report_f
     }
     ptowsp_run_decisions(run, pwsp_decision_write, &to);
     pwsp_out_text(&to.out, to.is_json ? "\n]\n" : "");
-    pwsp_out_flush(&to.out);
-    return to.out.has_failed
-               ? pwsp_fail(result->context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX,
-                           "decisions: the output failed after %" PRIu64 " bytes", to.out.sent)
-               : PTOWSP_OK;
+    return pwsp_out_end(&to.out, result->context, "decisions");
 }

@@ -205,13 +205,10 @@ static ptowsp_status pwsp_export_do(ptowsp_context *context, const pwsp_export_j
                                         ", where tasks overlap several times");
     }
     has_memory = has_memory && (status != PTOWSP_OK || pwsp_export_draw(job));
-    pwsp_out_flush(&job->out);
-    if (!has_memory) {
-        status = PWSP_NO_MEMORY(context, "export: out of memory");
-    } else if (job->out.has_failed) {
-        status = pwsp_fail(context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX,
-                           "export: the output failed after %" PRIu64 " bytes", job->out.sent);
-    }
+    const ptowsp_status ended = pwsp_out_end(&job->out, context, "export");
+    status = !has_memory          ? PWSP_NO_MEMORY(context, "export: out of memory")
+             : ended != PTOWSP_OK ? ended
+                                  : status;
     pwsp_blocks_free(&blocks);
     return status;
 }
@@ -219,10 +216,7 @@ static ptowsp_status pwsp_export_do(ptowsp_context *context, const pwsp_export_j
 ptowsp_status ptowsp_run_export(const ptowsp_run *run, ptowsp_export_format format,
                                 const ptowsp_export_options *options, ptowsp_output output) {
     const pwsp_result *result = pwsp_run_result(run);
-    PWSP_ZERO(ptowsp_export_options, chosen);
-    if (options) {
-        chosen = *options;
-    }
+    ptowsp_export_options chosen = pwsp_export_options(options);
     ptowsp_status status = pwsp_export_check(result, format, &chosen, output);
     PWSP_ZERO(pwsp_export_job, job);
     job.result = result;
@@ -235,10 +229,7 @@ ptowsp_status ptowsp_run_report(const ptowsp_run *run, ptowsp_report_format form
                                 const ptowsp_what_if *what_ifs, uint32_t what_if_count,
                                 ptowsp_output output) {
     const pwsp_result *result = pwsp_run_result(run);
-    PWSP_ZERO(ptowsp_export_options, chosen);
-    if (options) {
-        chosen = *options;
-    }
+    ptowsp_export_options chosen = pwsp_export_options(options);
     if ((uint32_t)format > PTOWSP_REPORT_HTML) {
         return PWSP_REFUSE(result->context, "export: there is no format %d of reports",
                            (int)format);
@@ -347,13 +338,9 @@ ptowsp_status ptowsp_spans_export(ptowsp_context *context, const ptowsp_span_set
                                   ptowsp_export_format format, const ptowsp_export_options *options,
                                   ptowsp_output output) {
     PTOWSP_ASSERT(context);
-    PWSP_ZERO(ptowsp_export_options, chosen);
+    ptowsp_export_options chosen = pwsp_export_options(options);
     pwsp_export_extent extent;
-    pwsp_export_job job;
-    memset(&job, 0, sizeof job);
-    if (options) {
-        chosen = *options;
-    }
+    PWSP_ZERO(pwsp_export_job, job);
     chosen.time = PTOWSP_TIME_WALL;
     job.set = set;
     job.format = format;

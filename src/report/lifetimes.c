@@ -141,11 +141,8 @@ ptowsp_status ptowsp_run_export_transients(const ptowsp_run *run, ptowsp_export_
                                            const ptowsp_export_options *options,
                                            ptowsp_output output) {
     const pwsp_result *result = pwsp_run_result(run);
-    PWSP_ZERO(ptowsp_export_options, chosen);
+    ptowsp_export_options chosen = pwsp_export_options(options);
     pwsp_lifetimes_job job;
-    if (options) {
-        chosen = *options;
-    }
     ptowsp_status status = pwsp_lifetimes_check(result, format, &chosen, output);
     if (status != PTOWSP_OK) {
         return status;
@@ -160,9 +157,5 @@ ptowsp_status ptowsp_run_export_transients(const ptowsp_run *run, ptowsp_export_
     } else {
         pwsp_lifetimes_rows(&job, format == PTOWSP_EXPORT_CSV);
     }
-    pwsp_out_flush(&job.out);
-    return job.out.has_failed
-               ? pwsp_fail(result->context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX,
-                           "export: the output failed after %" PRIu64 " bytes", job.out.sent)
-               : PTOWSP_OK;
+    return pwsp_out_end(&job.out, result->context, "export");
 }

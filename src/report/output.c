@@ -5,6 +5,8 @@
 #include "../base/json.h"
 #include "label.h"
 
+#include <inttypes.h>
+
 PWSP_INTERNAL void pwsp_out_begin(pwsp_out *out, ptowsp_output sink) {
     out->sink = sink;
     out->has_failed = false;
@@ -21,6 +23,14 @@ PWSP_INTERNAL void pwsp_out_flush(pwsp_out *out) {
         }
     }
     out->count = 0;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_out_end(pwsp_out *out, ptowsp_context *context, const char *what) {
+    pwsp_out_flush(out);
+    return out->has_failed
+               ? pwsp_fail(context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX,
+                           "%s: the output failed after %" PRIu64 " bytes", what, out->sent)
+               : PTOWSP_OK;
 }
 
 // More bytes than the buffer has room for.

@@ -4,6 +4,7 @@
 #ifndef PWSP_OUTPUT_H
 #define PWSP_OUTPUT_H
 
+#include "../base/context.h"
 #include "../base/text.h"
 
 #define PWSP_OUT_BUFFER 8192u
@@ -18,6 +19,9 @@ typedef struct pwsp_out {
 
 PWSP_INTERNAL void pwsp_out_begin(pwsp_out *out, ptowsp_output sink);
 PWSP_INTERNAL void pwsp_out_flush(pwsp_out *out);
+
+// Flushes; says whether the output has taken all bytes. `what` begins the error.
+PWSP_INTERNAL ptowsp_status pwsp_out_end(pwsp_out *out, ptowsp_context *context, const char *what);
 
 PWSP_INTERNAL void pwsp_out_spill(pwsp_out *out, const void *data, size_t size);
 
@@ -66,6 +70,12 @@ PWSP_INTERNAL void pwsp_out_json(pwsp_out *out, const char *text);
 PWSP_INTERNAL void pwsp_json_print(pwsp_out *out, const char *format, ...) PWSP_PRINTF(2, 3);
 PWSP_INTERNAL void pwsp_xml_print(pwsp_out *out, const char *format, ...) PWSP_PRINTF(2, 3);
 PWSP_INTERNAL void pwsp_csv_print(pwsp_out *out, const char *format, ...) PWSP_PRINTF(2, 3);
+
+// Options as they are given, or all zero.
+PWSP_INLINE ptowsp_export_options pwsp_export_options(const ptowsp_export_options *options) {
+    PWSP_ZERO(ptowsp_export_options, chosen);
+    return options ? *options : chosen;
+}
 
 // A number with a comma between thousands.
 typedef struct pwsp_grouped_text {

@@ -1,10 +1,12 @@
 // Recorded runs, ready to be drawn: see picture.h.
 //
 // Slots are sorted by track with a counting sort. Where lanes choose among ready tasks, the tasks of
-// a track are then merge-sorted by their start; elsewhere they come in this order. Those of a track
+// a track are then sorted by their start; elsewhere they come in this order. Those of a track
 // that overlap are sorted by their row once more.
 
 #include "picture.h"
+
+#include "../base/heap.h"
 
 // -- order ----------------------------------------------------------------------------------------
 
@@ -20,29 +22,7 @@ static bool pwsp_picture_is_before(const pwsp_picture *picture, uint64_t a, uint
     return left_time != right_time ? left_time - 1 > right_time - 1 : a < b;
 }
 
-// Sorts the tasks of a track, with room for as many, from the bottom up.
-static void pwsp_picture_sort(const pwsp_picture *picture, uint64_t *slots, uint64_t *room,
-                              uint64_t count) {
-    uint64_t *from = slots, *to = room;
-    for (uint64_t width = 1; width < count; width *= 2) {
-        for (uint64_t low = 0; low < count; low += 2 * width) {
-            uint64_t middle = pwsp_min_u64(low + width, count);
-            uint64_t high = pwsp_min_u64(low + 2 * width, count);
-            uint64_t a = low, b = middle;
-            for (uint64_t i = low; i < high; i++) {
-                bool is_left =
-                    b == high || (a < middle && !pwsp_picture_is_before(picture, from[b], from[a]));
-                to[i] = is_left ? from[a++] : from[b++];
-            }
-        }
-        uint64_t *swapped = from;
-        from = to;
-        to = swapped;
-    }
-    if (from != slots) {
-        memcpy(slots, from, (size_t)count * sizeof(uint64_t));
-    }
-}
+PWSP_SORT(pwsp_picture_sort, uint64_t, pwsp_picture, pwsp_picture_is_before)
 
 // Does each task of a track come after the end of the one before?
 static bool pwsp_picture_is_apart(const pwsp_picture *picture, uint64_t *lasts) {
@@ -121,7 +101,7 @@ static bool pwsp_picture_make_order(pwsp_picture *picture, pwsp_picture_order or
     pwsp_picture_sort_rows(picture, NULL);
     for (uint32_t i = 0; room && i <= picture->track_count; i++) {
         const uint64_t first = picture->firsts[i];
-        pwsp_picture_sort(picture, picture->order + first, room, picture->firsts[i + 1] - first);
+        pwsp_picture_sort(picture, picture->order + first, picture->firsts[i + 1] - first);
     }
     const bool is_split = room && order != PWSP_ORDER_ANY && pwsp_picture_overlaps(picture);
     return !is_split || pwsp_picture_split(picture, order == PWSP_ORDER_NESTED, room);
@@ -392,8 +372,7 @@ PWSP_INTERNAL void pwsp_picture_row_name(const pwsp_picture *picture, uint32_t t
     }
     if (row > first) {
         const size_t length = strlen(name);
-        ptowsp_output_buffer buffer = {name + length, PWSP_TRACK_NAME_MAX - length, 0};
-        pwsp_text_format(ptowsp_output_to_buffer(&buffer), " (%u)", row - first + 1);
+        pwsp_text_into(name + length, PWSP_TRACK_NAME_MAX - length, " (%u)", row - first + 1);
     }
 }
 

@@ -13,8 +13,7 @@ static void pwsp_facts_add(pwsp_facts *facts, pwsp_limit_kind kind, uint32_t poo
     const char *of = kind == PWSP_LIMIT_WORK ? facts->bounds.pool_names[pool] : "";
     pwsp_bound_row *row = &facts->rows[facts->row_count++];
     PTOWSP_ASSERT(facts->row_count <= PWSP_BOUND_ROW_MAX);
-    ptowsp_output_buffer buffer = {row->name, sizeof row->name, 0};
-    pwsp_text_format(ptowsp_output_to_buffer(&buffer), "%s%s%s", of, *of ? " " : "", name);
+    pwsp_text_into(row->name, sizeof row->name, "%s%s%s", of, *of ? " " : "", name);
     row->kind = kind;
     row->pool = pool;
     row->cycles = cycles;

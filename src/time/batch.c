@@ -126,10 +126,10 @@ static bool pwsp_lanes_batch_run(pwsp_lanes *lanes, const pwsp_batch *batch,
 #define PWSP_BULK_MIN      16u  // tasks
 
 typedef struct pwsp_bulk {
-    uint64_t first_free, last_free;  // lanes of the pool
-    uint64_t until;                  // ends up to here leave the window
-    uint64_t left, left_sum;         // these: how many, and their sum, modulo 2^64
-    uint64_t left_last;              // the last of them
+    uint64_t first_free;      // of the lanes of the pool
+    uint64_t until;           // ends up to here leave the window
+    uint64_t left, left_sum;  // these: how many, and their sum, modulo 2^64
+    uint64_t left_last;       // the last of them
     uint32_t left_by_lane[PWSP_BULK_LANE_MAX];
 } pwsp_bulk;
 

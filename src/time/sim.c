@@ -24,16 +24,11 @@ PWSP_INTERNAL bool pwsp_sim_fail_gate(pwsp_sim *sim, const char *what, const cha
     const ptowsp_schedule *schedule = sim->schedule;
     char window[32] = "";
     if (schedule->window_policy == PTOWSP_WINDOW_STALL) {
-        ptowsp_output_buffer room = {window, sizeof window, 0};
-        pwsp_text_format(ptowsp_output_to_buffer(&room), " (window %u)", schedule->window);
+        pwsp_text_into(window, sizeof window, " (window %u)", schedule->window);
     }
-    char threshold[64];
-    ptowsp_output_buffer buffer = {threshold, sizeof threshold, 0};
-    if (schedule->start == PTOWSP_START_ALL_ISSUED) {
-        pwsp_text_format(ptowsp_output_to_buffer(&buffer), "all tasks");
-    } else {
-        pwsp_text_format(ptowsp_output_to_buffer(&buffer), "%" PRIu64 " tasks",
-                         schedule->start_threshold);
+    char threshold[64] = "all tasks";
+    if (schedule->start != PTOWSP_START_ALL_ISSUED) {
+        pwsp_text_into(threshold, sizeof threshold, "%" PRIu64 " tasks", schedule->start_threshold);
     }
     return pwsp_sim_fail(sim, PTOWSP_STUCK, sim->task_count,
                          "run: stuck at task %" PRIu64 ": %s, but no task ends before %s have been "
@@ -79,12 +74,11 @@ PWSP_INTERNAL bool pwsp_sim_fail_ring(pwsp_sim *sim, ptowsp_ring ring, uint32_t 
 
 PWSP_INTERNAL bool pwsp_sim_fail_depth(pwsp_sim *sim, ptowsp_depth depth) {
     char text[PTOWSP_NAME_MAX + 64];
-    ptowsp_output_buffer buffer = {text, sizeof text, 0};
     const uint32_t group = sim->rings.groups[depth];
     const char *name = depth == PTOWSP_DEPTH_POOL ? sim->timed->pools[group].name : "";
-    pwsp_text_format(ptowsp_output_to_buffer(&buffer), "depth %s%s%s of %u has no room for it",
-                     ptowsp_depth_name(depth), *name ? " " : "", name,
-                     pwsp_rings_depth(sim->timed, depth, group));
+    pwsp_text_into(text, sizeof text, "depth %s%s%s of %u has no room for it",
+                   ptowsp_depth_name(depth), *name ? " " : "", name,
+                   pwsp_rings_depth(sim->timed, depth, group));
     return pwsp_sim_fail_gate(sim, text, "a larger depth, ");
 }
 

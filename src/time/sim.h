@@ -93,7 +93,6 @@ typedef struct pwsp_sim {
     uint64_t task_count;   // all so far: the next index
     uint64_t issue_count;  // of these, tasks of lanes: those that start, window and timing count
     uint64_t batch_clock;  // when the last batch began
-    uint64_t gate_count;   // tasks to issue before any starts
     uint64_t gate_time;    // the clock at that moment
     ptowsp_run_stats stats;
     pwsp_sim_recorder recorder;

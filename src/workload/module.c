@@ -436,9 +436,7 @@ static bool pwsp_transient_sizes(ptowsp_module *module, const ptowsp_tensor_desc
                                     desc->name, i);
         }
         char what[PTOWSP_NAME_MAX + 48];
-        ptowsp_output_buffer buffer = {what, sizeof what, 0};
-        pwsp_text_format(ptowsp_output_to_buffer(&buffer), "transient tensor %s: the size",
-                         desc->name);
+        pwsp_text_into(what, sizeof what, "transient tensor %s: the size", desc->name);
         out_sizes[i] = is_given ? pwsp_module_use(module, sizes[i], PTOWSP_TYPE_I64, what) : 0;
     }
     return pwsp_module_is_good(module);

@@ -42,8 +42,7 @@ static uint32_t pwsp_target_make(pwsp_placer *p, uint32_t source, const ptowsp_s
         }
     }
     for (uint32_t i = 1;; i++) {
-        ptowsp_output_buffer buffer = {name, sizeof name, 0};
-        pwsp_text_format(ptowsp_output_to_buffer(&buffer), "%.50s.%" PRIu32, layout.name, i);
+        pwsp_text_into(name, sizeof name, "%.50s.%" PRIu32, layout.name, i);
         if (!pwsp_names_find(&m->bindables, name)) {
             break;
         }

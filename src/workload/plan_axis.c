@@ -46,10 +46,9 @@ static uint32_t pwsp_field_array(ptowsp_module *module, uint32_t axis, ptowsp_pl
         last = i;
     }
     char name[PTOWSP_NAME_MAX + 1];
-    ptowsp_output_buffer buffer = {name, sizeof name, 0};
-    pwsp_text_format(ptowsp_output_to_buffer(&buffer), "%s.%s%s", PWSP_AXIS(module, axis)->name,
-                     PWSP_AXIS(module, axis)->kind == PWSP_AXIS_PLAN_MERGES ? "merges." : "",
-                     pwsp_field_rows[field].text);
+    pwsp_text_into(name, sizeof name, "%s.%s%s", PWSP_AXIS(module, axis)->name,
+                   PWSP_AXIS(module, axis)->kind == PWSP_AXIS_PLAN_MERGES ? "merges." : "",
+                   pwsp_field_rows[field].text);
     const char *copy = pwsp_module_name(module, "field", name);
     uint32_t id = copy ? PWSP_MODULE_ADD(module, module->arrays) : 0;
     if (id) {

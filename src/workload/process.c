@@ -190,8 +190,7 @@ static bool pwsp_channel_expr(ptowsp_module *module, const char *name, const cha
         return true;
     }
     char text[PTOWSP_NAME_MAX + 48];
-    ptowsp_output_buffer buffer = {text, sizeof text, 0};
-    pwsp_text_format(ptowsp_output_to_buffer(&buffer), "channel %s: its %s at start", name, what);
+    pwsp_text_into(text, sizeof text, "channel %s: its %s at start", name, what);
     *out_id = pwsp_module_use(module, expr, PTOWSP_TYPE_U64, text);
     return *out_id != 0;
 }
@@ -363,9 +362,8 @@ static ptowsp_expr pwsp_receive_begin(ptowsp_module *module, pwsp_node_kind kind
         return none;
     }
     char what[PTOWSP_NAME_MAX + 16];
-    ptowsp_output_buffer buffer = {what, sizeof what, 0};
-    pwsp_text_format(ptowsp_output_to_buffer(&buffer), "%s %s",
-                     kind == PWSP_NODE_CONSUME ? "consume" : "receive", name);
+    pwsp_text_into(what, sizeof what, "%s %s", kind == PWSP_NODE_CONSUME ? "consume" : "receive",
+                   name);
     if (!pwsp_port_check(module, what, channel, false, PWSP_USE_CHANNEL)) {
         return none;
     }

@@ -196,9 +196,8 @@ void ptowsp_kernel_rule(ptowsp_module *module, ptowsp_kernel kernel, const char 
     } else if (!why && info->rule) {
         why = "there is one already";
     } else if (!why && read.count != info->tile_count) {
-        ptowsp_output_buffer buffer = {count, sizeof count, 0};
-        pwsp_text_format(ptowsp_output_to_buffer(&buffer),
-                         "it has %u words, and the kernel %u tiles", read.count, info->tile_count);
+        pwsp_text_into(count, sizeof count, "it has %u words, and the kernel %u tiles", read.count,
+                       info->tile_count);
         why = count;
     }
     if (why) {

@@ -330,8 +330,7 @@ static bool pwsp_view_make(ptowsp_module *module, const ptowsp_view *view, int64
         }
         if (pwsp_view_const(module, out_info->index[i], &value)) {
             char what[16];
-            ptowsp_output_buffer buffer = {what, sizeof what, 0};
-            pwsp_text_format(ptowsp_output_to_buffer(&buffer), "index %u", i);
+            pwsp_text_into(what, sizeof what, "index %u", i);
             pwsp_view_check_const(module, tensor->name, what, value, tensor->shape[i]);
             if (!pwsp_module_is_good(module)) {
                 return false;
