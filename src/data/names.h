@@ -27,6 +27,12 @@ PWSP_INTERNAL bool pwsp_name_is_valid(const char *text);
 // The entry with the hash of text, or NULL. Its text may differ: a collision.
 PWSP_INTERNAL const pwsp_name *pwsp_names_find(const pwsp_names *names, const char *text);
 
+// The entry of exactly this text, or NULL.
+PWSP_INLINE const pwsp_name *pwsp_names_get(const pwsp_names *names, const char *text) {
+    const pwsp_name *found = pwsp_names_find(names, text);
+    return found && strcmp(found->text, text) == 0 ? found : NULL;
+}
+
 // Adds a name whose hash is not there yet; text must live as long as the table. False when memory
 // is out.
 PWSP_INTERNAL bool pwsp_names_add(pwsp_names *names, const pwsp_memory *memory, const char *text,

@@ -52,10 +52,8 @@ static const uint8_t pwsp_bind_kinds[PTOWSP_BIND_KIND_COUNT] = {
 
 // The index of the thing that a binding names; 0 if the module lacks it.
 static uint32_t pwsp_bind_find(const pwsp_bindings *bindings, const ptowsp_binding *b) {
-    const pwsp_name *found = b->name ? pwsp_names_find(&bindings->program->names, b->name) : NULL;
-    const bool is_it =
-        found && strcmp(found->text, b->name) == 0 && found->kind == pwsp_bind_kinds[b->kind];
-    return is_it ? found->index : 0;
+    const pwsp_name *found = b->name ? pwsp_names_get(&bindings->program->names, b->name) : NULL;
+    return found && found->kind == pwsp_bind_kinds[b->kind] ? found->index : 0;
 }
 
 // The error for a name that the module lacks, with up to three names of the kind.

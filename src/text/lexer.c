@@ -125,21 +125,7 @@ static size_t pwsp_sign_length(char c, char next) {
     case '!': return next == '=' ? 2 : 1;
     case '&':
     case '|': return next == c ? 2 : 1;
-    case '(':
-    case ')':
-    case '[':
-    case ']':
-    case ',':
-    case '?':
-    case ':':
-    case '+':
-    case '-':
-    case '*':
-    case '/':
-    case '%':
-    case '^':
-    case '~': return 1;
-    default: return 0;
+    default: return c && strchr("()[],?:+-*/%^~", c) ? 1 : 0;
     }
 }
 

@@ -53,8 +53,8 @@ static const ptowsp_expr *pwsp_parse_variable_of(const pwsp_parser *p, const cha
 }
 
 static bool pwsp_parse_named(pwsp_parser *p, const char *name, ptowsp_expr *out_expr) {
-    const pwsp_name *found = pwsp_names_find(&p->module->bindables, name);
-    bool is_symbol = found && found->kind == PWSP_BIND_SYMBOL && strcmp(found->text, name) == 0;
+    const pwsp_name *found = pwsp_names_get(&p->module->bindables, name);
+    bool is_symbol = found && found->kind == PWSP_BIND_SYMBOL;
     const ptowsp_expr *variable = pwsp_parse_variable_of(p, name);
     if (variable && is_symbol) {
         return pwsp_parse_fail(p, "%s is both a symbol and a variable here; rename one", name);

@@ -32,8 +32,8 @@ static bool pwsp_parse_declare(pwsp_parser *p, const char *name, ptowsp_expr exp
 }
 
 static uint32_t pwsp_parse_channel_of(const pwsp_parser *p, const char *name) {
-    const pwsp_name *found = pwsp_names_find(&p->module->channel_names, name);
-    return found && strcmp(found->text, name) == 0 ? found->index : 0;
+    const pwsp_name *found = pwsp_names_get(&p->module->channel_names, name);
+    return found ? found->index : 0;
 }
 
 static bool pwsp_parse_channel_name(pwsp_parser *p, ptowsp_channel *out_channel) {
@@ -140,8 +140,8 @@ static bool pwsp_parse_view(pwsp_parser *p, ptowsp_view *view) {
     if (!pwsp_parse_name(p, "a tensor", name)) {
         return false;
     }
-    const pwsp_name *found = pwsp_names_find(&p->module->bindables, name);
-    if (!found || found->kind != PWSP_BIND_TENSOR || strcmp(found->text, name) != 0) {
+    const pwsp_name *found = pwsp_names_get(&p->module->bindables, name);
+    if (!found || found->kind != PWSP_BIND_TENSOR) {
         return pwsp_parse_fail_at(p, column, "there is no tensor %s", name);
     }
     view->tensor.id = found->index;
@@ -263,8 +263,8 @@ static bool pwsp_parse_task(pwsp_parser *p, pwsp_node_kind kind) {
     if (!pwsp_parse_name(p, "a kernel", name)) {
         return false;
     }
-    const pwsp_name *found = pwsp_names_find(&p->module->kernel_names, name);
-    if (!found || strcmp(found->text, name) != 0) {
+    const pwsp_name *found = pwsp_names_get(&p->module->kernel_names, name);
+    if (!found) {
         return pwsp_parse_fail_at(p, column, "there is no kernel %s", name);
     }
     desc.kernel.id = found->index;

@@ -36,8 +36,8 @@ static bool pwsp_check_cycle(pwsp_checker *checker, uint32_t call, uint32_t from
 static bool pwsp_check_call(pwsp_checker *checker, uint32_t id, uint32_t *out_callee) {
     ptowsp_module *module = checker->module;
     const pwsp_call_info *call = PWSP_NODE(module, id)->call;
-    const pwsp_name *found = pwsp_names_find(&module->workload_names, call->name);
-    if (!found || strcmp(found->text, call->name) != 0) {
+    const pwsp_name *found = pwsp_names_get(&module->workload_names, call->name);
+    if (!found) {
         return pwsp_module_fail_at(module, id, PTOWSP_INVALID_PARAMS, "there is no such workload");
     }
     *out_callee = found->index;

@@ -157,10 +157,7 @@ PWSP_INTERNAL bool pwsp_compiler_codes(pwsp_compiler *c, const uint32_t *exprs, 
     for (uint32_t i = 0; i < count; i++) {
         uint32_t index;
         pwsp_code code;
-        if (!pwsp_compiler_code(c, exprs[i], &code)) {
-            return false;
-        }
-        if (!PWSP_ADD_ITEM(c, codes, &index, code)) {
+        if (!pwsp_compiler_code(c, exprs[i], &code) || !PWSP_ADD_ITEM(c, codes, &index, code)) {
             return false;
         }
     }
@@ -231,8 +228,7 @@ static bool pwsp_compiler_body(pwsp_compiler *c, uint32_t node, bool is_parallel
     }
     if (has_edges && range.count) {
         uint32_t index;
-        if (!PWSP_ADD_ITEM(c, resets, &index, range) ||
-            !pwsp_compiler_op(c, PWSP_OP_RESET, index, 0, node)) {
+        if (!PWSP_ADD_OP(c, resets, &index, range, PWSP_OP_RESET, 0, node)) {
             return false;
         }
     }
@@ -281,13 +277,8 @@ static bool pwsp_compiler_loop(pwsp_compiler *c, uint32_t id, bool is_parallel) 
         return pwsp_module_no_memory(c->module);
     }
     uint32_t index, op = pwsp_compiler_here(c);
-    if (!pwsp_compiler_code(c, axis->row, &made.row)) {
-        return false;
-    }
-    if (!PWSP_ADD_ITEM(c, loops, &index, made)) {
-        return false;
-    }
-    if (!pwsp_compiler_op(c, PWSP_OP_LOOP, index, 0, id) ||
+    if (!pwsp_compiler_code(c, axis->row, &made.row) ||
+        !PWSP_ADD_OP(c, loops, &index, made, PWSP_OP_LOOP, 0, id) ||
         !pwsp_compiler_body(c, id, body_is_parallel) ||
         !pwsp_compiler_op(c, PWSP_OP_LOOP_END, index, op + 1, id)) {
         return false;
@@ -303,13 +294,8 @@ static bool pwsp_compiler_when(pwsp_compiler *c, uint32_t id, bool is_parallel) 
     bool has_otherwise = otherwise && PWSP_NODE(c->module, otherwise)->kind == PWSP_NODE_OTHERWISE;
     pwsp_branch made = {{0, 0, 0, 0, 0}, 0};
     uint32_t index, op = pwsp_compiler_here(c);
-    if (!pwsp_compiler_code(c, node->expr, &made.condition)) {
-        return false;
-    }
-    if (!PWSP_ADD_ITEM(c, branches, &index, made)) {
-        return false;
-    }
-    if (!pwsp_compiler_op(c, PWSP_OP_BRANCH, index, 0, id) ||
+    if (!pwsp_compiler_code(c, node->expr, &made.condition) ||
+        !PWSP_ADD_OP(c, branches, &index, made, PWSP_OP_BRANCH, 0, id) ||
         !pwsp_compiler_body(c, id, is_parallel)) {
         return false;
     }
@@ -344,14 +330,9 @@ static bool pwsp_compiler_call(pwsp_compiler *c, uint32_t id, bool is_parallel) 
     uint32_t index;
     pwsp_call_op made = {0, 0, call->arg_count, c->program->first_variable + callee->first_param,
                          pwsp_scope_between(c, is_parallel, false)};
-    if (!pwsp_compiler_codes(c, call->args, call->arg_count, &made.first_code)) {
-        return false;
-    }
-    if (!PWSP_ADD_ITEM(c, calls, &index, made)) {
-        return false;
-    }
     // The target is the workload for now: its first operation may not be known yet.
-    return pwsp_compiler_op(c, PWSP_OP_CALL, index, found->index, id);
+    return pwsp_compiler_codes(c, call->args, call->arg_count, &made.first_code) &&
+           PWSP_ADD_OP(c, calls, &index, made, PWSP_OP_CALL, found->index, id);
 }
 
 static bool pwsp_compiler_slot(pwsp_compiler *c, uint32_t id) {
@@ -374,10 +355,8 @@ static bool pwsp_compiler_slot(pwsp_compiler *c, uint32_t id) {
         return false;
     }
     uint32_t index;
-    if (!PWSP_ADD_ITEM(c, slot_ops, &index, made)) {
-        return false;
-    }
-    return pwsp_compiler_op(c, is_load ? PWSP_OP_SLOT_LOAD : PWSP_OP_SLOT_SET, index, 0, id);
+    return PWSP_ADD_OP(c, slot_ops, &index, made, is_load ? PWSP_OP_SLOT_LOAD : PWSP_OP_SLOT_SET, 0,
+                       id);
 }
 
 // The expression that chooses the lane of a task: the schedule's key, or the plan's lane.

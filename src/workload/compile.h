@@ -45,6 +45,10 @@ typedef struct pwsp_compiler {
     (*(out_index) = (uint32_t)(c)->program->table.count,                                           \
      pwsp_compiler_add(c, PWSP_TABLE_PARTS((c)->program->table)) &&                                \
          ((c)->program->table.items[*(out_index)] = (value), true))
+// The same, and an operation on it.
+#define PWSP_ADD_OP(c, table, out_index, value, kind, target, node)                                \
+    (PWSP_ADD_ITEM(c, table, out_index, value) &&                                                  \
+     pwsp_compiler_op(c, kind, *(out_index), target, node))
 PWSP_INTERNAL bool pwsp_compiler_add(pwsp_compiler *c, void *items, uint64_t *count,
                                      uint64_t *capacity, size_t item_size);
 

@@ -184,10 +184,8 @@ static bool pwsp_compiler_channels(pwsp_compiler *c, uint32_t id, pwsp_pipeline_
         made.has_latency = info->latency_expr != 0;
         uint32_t index;
         if (!made.name || !pwsp_compiler_code(c, info->depth_expr, &made.depth_code) ||
-            !pwsp_compiler_code(c, info->latency_expr, &made.latency_code)) {
-            return false;
-        }
-        if (!PWSP_ADD_ITEM(c, channels, &index, made)) {
+            !pwsp_compiler_code(c, info->latency_expr, &made.latency_code) ||
+            !PWSP_ADD_ITEM(c, channels, &index, made)) {
             return false;
         }
         pipeline->channel_count++;
@@ -293,10 +291,7 @@ PWSP_INTERNAL bool pwsp_compiler_pipeline(pwsp_compiler *c, uint32_t id) {
                               &made.task.out_count))) {
         return false;
     }
-    if (!PWSP_ADD_ITEM(c, pipelines, &index, made)) {
-        return false;
-    }
-    if (!pwsp_compiler_op(c, PWSP_OP_PIPELINE, index, 0, id)) {
+    if (!PWSP_ADD_OP(c, pipelines, &index, made, PWSP_OP_PIPELINE, 0, id)) {
         return false;
     }
     c->is_in_process = true;
@@ -328,10 +323,7 @@ PWSP_INTERNAL bool pwsp_compiler_receive(pwsp_compiler *c, uint32_t id) {
     made.is_loop = is_loop;
     made.is_wait = is_wait;
     uint32_t index, op = pwsp_compiler_here(c);
-    if (!PWSP_ADD_ITEM(c, receives, &index, made)) {
-        return false;
-    }
-    if (!pwsp_compiler_op(c, PWSP_OP_RECEIVE, index, 0, id) ||
+    if (!PWSP_ADD_OP(c, receives, &index, made, PWSP_OP_RECEIVE, 0, id) ||
         !pwsp_compiler_children(c, id, false) ||
         (is_loop && !pwsp_compiler_op(c, PWSP_OP_JUMP, 0, op, id))) {
         return false;
@@ -346,13 +338,8 @@ PWSP_INTERNAL bool pwsp_compiler_send(pwsp_compiler *c, uint32_t id) {
     made.channel = pwsp_compiler_channel(c, node->channel);
     made.port = pwsp_compiler_port(c, id);
     uint32_t index;
-    if (!pwsp_compiler_code(c, node->expr, &made.token)) {
-        return false;
-    }
-    if (!PWSP_ADD_ITEM(c, sends, &index, made)) {
-        return false;
-    }
-    return pwsp_compiler_op(c, PWSP_OP_SEND, index, 0, id);
+    return pwsp_compiler_code(c, node->expr, &made.token) &&
+           PWSP_ADD_OP(c, sends, &index, made, PWSP_OP_SEND, 0, id);
 }
 
 PWSP_INTERNAL bool pwsp_compiler_close(pwsp_compiler *c, uint32_t id) {

@@ -192,9 +192,8 @@ PWSP_INTERNAL const pwsp_name *pwsp_module_find(ptowsp_module *module, const cha
 
 PWSP_INTERNAL uint32_t pwsp_module_axis(const ptowsp_module *module, const char *name,
                                         pwsp_axis_kind plan) {
-    const pwsp_name *found = pwsp_names_find(&module->bindables, name);
-    if (!found || strcmp(found->text, name) != 0 || found->kind == PWSP_BIND_SYMBOL ||
-        found->kind == PWSP_BIND_TENSOR) {
+    const pwsp_name *found = pwsp_names_get(&module->bindables, name);
+    if (!found || found->kind == PWSP_BIND_SYMBOL || found->kind == PWSP_BIND_TENSOR) {
         return 0;
     }
     uint32_t id = found->kind == PWSP_BIND_ARRAY ? PWSP_ARRAY(module, found->index)->ragged_axis

@@ -52,9 +52,9 @@ static ptowsp_status pwsp_pools_check_kernels(const ptowsp_module *module,
     const ptowsp_pool *pool = &schedule->named_pools[at];
     for (uint32_t i = 0; i < PTOWSP_POOL_KERNEL_MAX && pool->kernels[i]; i++) {
         const char *name = pool->kernels[i];
-        const pwsp_name *found = pwsp_names_find(&module->kernel_names, name);
+        const pwsp_name *found = pwsp_names_get(&module->kernel_names, name);
         uint32_t first = at, index = i;
-        if (!found || strcmp(found->text, name) != 0) {
+        if (!found) {
             return PWSP_REFUSE(module->context, "schedule: pool %s: module %s has no kernel %.64s",
                                pool->name, module->name, name);
         }

@@ -241,10 +241,8 @@ static bool pwsp_compiler_tables(pwsp_compiler *c) {
 
 // The workload to begin with; 0 with an error.
 static uint32_t pwsp_compiler_entry(ptowsp_module *module, const char *name) {
-    const pwsp_name *found = name ? pwsp_names_find(&module->workload_names, name) : NULL;
-    uint32_t entry = !name                                     ? module->workload
-                     : found && strcmp(found->text, name) == 0 ? found->index
-                                                               : 0;
+    const pwsp_name *found = name ? pwsp_names_get(&module->workload_names, name) : NULL;
+    uint32_t entry = !name ? module->workload : found ? found->index : 0;
     for (const ptowsp_body *body = module->bodies; body; body = body->next) {
         if (body->is_open) {
             return PWSP_MODULE_REFUSE(module, "kernel %s has not been ended", body->name);

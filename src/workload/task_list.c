@@ -324,8 +324,7 @@ static bool pwsp_task_list_compile_edges(pwsp_compiler *c, uint32_t id, pwsp_tas
     p->edge_count = first_edge + (uint32_t)count;
     const pwsp_range reset = {(uint32_t)first, (uint32_t)count};
     uint32_t index;
-    return PWSP_ADD_ITEM(c, resets, &index, reset) &&
-           pwsp_compiler_op(c, PWSP_OP_RESET, index, 0, id);
+    return PWSP_ADD_OP(c, resets, &index, reset, PWSP_OP_RESET, 0, id);
 }
 
 PWSP_INTERNAL bool pwsp_compiler_list(pwsp_compiler *c, uint32_t id) {
