@@ -41,14 +41,13 @@ typedef struct pwsp_attend_bits {
     int64_t start;
 } pwsp_attend_bits;
 
-// Rows that are needed soon. Computing on keys asks for the values of the same tokens, and on values
-// for the keys of the next block: memory is busy all the time only if it is asked while computing, not
-// only while reading. Tiles of scores ask for the first rows of a part and packing for the others.
+// Rows that are needed soon, of which cache lines are asked for in order, each once. Computing on keys asks
+// for the values of the same tokens, and on values for the keys of the next block: memory is busy all the
+// time only if it is asked while computing, not only while reading.
 typedef struct pwsp_attend_ahead {
-    const char *const *rows;
-    uint32_t first;  // rows that tiles of scores ask for
-    size_t element;  // bytes of one
-    size_t size;     // bytes of a row; 0: no rows
+    const char *const *rows;  // not begun yet
+    size_t row_count, size;   // how many, and bytes of each
+    const char *at, *end;     // what is left of the one begun
 } pwsp_attend_ahead;
 
 // The loops of attend_body.h.
@@ -56,18 +55,18 @@ typedef struct pwsp_attend_variant {
     const char *name;
     uint32_t score_rows, value_rows;  // of tiles of f32, at most
     uint32_t type_rows;  // of tiles of other types, at most these, too; 0: no such tiles
-    void (*pack)(ptowsp_attend_type type, const char *const *rows, const pwsp_attend_ahead *ahead,
-                 size_t dim, char *out, float *scales);
+    void (*pack)(ptowsp_attend_type type, const char *const *rows, size_t dim, char *out,
+                 float *scales);
     void (*unpack)(ptowsp_attend_type type, const char *packed, const float *scales, size_t dim,
                    float *out);
     void (*convert)(ptowsp_attend_type type, const char *const *rows, size_t row_count, size_t dim,
                     float *to);
     void (*scores)(ptowsp_attend_type type, size_t row_count, const float *const *queries,
-                   const char *keys, const float *scales, const pwsp_attend_ahead *ahead,
-                   size_t dim, float *scores);
+                   const char *keys, const float *scales, pwsp_attend_ahead *ahead, size_t dim,
+                   float *scores);
     void (*values)(ptowsp_attend_type type, size_t row_count, const char *const *rows, size_t count,
-                   const pwsp_attend_ahead *ahead, const float *weights, const float *factors,
-                   size_t dim, float *const *accs);
+                   pwsp_attend_ahead *ahead, const float *weights, const float *factors, size_t dim,
+                   float *const *accs);
     void (*softmax)(const pwsp_attend_scoring *how, const pwsp_attend_bias *biases, float *products,
                     size_t low, size_t high, size_t row_count, ptowsp_partial *states,
                     float *factors);
@@ -136,6 +135,7 @@ typedef struct pwsp_attend_chunk {
 
     // The current block:
     const pwsp_attend_rows *rows, *next;           // of this block and the next, NULL in the last
+    pwsp_attend_ahead ahead;                       // what is asked for
     bool is_full;                                  // all rows see all of it; otherwise:
     pwsp_attend_range in_block[PWSP_ATTEND_ROWS];  // the tokens that each sees
     uint32_t row_first, row_end;                   // rows that see some of it

@@ -143,36 +143,12 @@ static uint32_t pwsp_attend_tile(uint32_t left, uint32_t most) {
     return (left + tiles - 1) / tiles;
 }
 
-// Asks for nothing; rows are there all the same.
-static pwsp_attend_ahead pwsp_attend_nothing_ahead(const pwsp_attend_chunk *c) {
-    pwsp_attend_ahead ahead = {c->rows->values, 0, 0, 0};
-    return ahead;
-}
-
-// Bytes of an element, or one where they are fewer or not whole.
-static size_t pwsp_attend_element(ptowsp_attend_type type) {
-    return pwsp_attend_block_of(type) > 1 ? 1 : pwsp_attend_span(type, 1);
-}
-
-// For a part of keys that begins at token t of the block.
-static pwsp_attend_ahead pwsp_attend_ahead_of_keys(const pwsp_attend_chunk *c, uint32_t t) {
-    pwsp_attend_ahead ahead = {c->rows->values + t, PWSP_ATTEND_PART,
-                               pwsp_attend_element(c->cache->type),
-                               pwsp_attend_span(c->cache->type, c->cache->value_dim)};
-    size_t lines = (ahead.size + 63) / 64, first = c->cache->key_dim / 4 / lines;
-    ahead.first = first < PWSP_ATTEND_PART ? (uint32_t)first : PWSP_ATTEND_PART;
-    return ahead;
-}
-
-// For tokens of values from t on.
-static pwsp_attend_ahead pwsp_attend_ahead_of_values(const pwsp_attend_chunk *c, uint32_t t) {
-    pwsp_attend_ahead ahead = pwsp_attend_nothing_ahead(c);
-    if (c->next) {
-        ahead.rows = c->next->keys + t;
-        ahead.element = pwsp_attend_element(c->cache->type);
-        ahead.size = pwsp_attend_span(c->cache->type, c->cache->key_dim);
-    }
-    return ahead;
+// Begins to ask for keys or values, of tokens `seen`.
+static void pwsp_attend_look_ahead(pwsp_attend_chunk *c, const char *const *rows,
+                                   pwsp_attend_range seen, uint32_t dim) {
+    const pwsp_attend_ahead ahead = {rows + seen.first, seen.end - seen.first,
+                                     pwsp_attend_span(c->cache->type, dim), NULL, NULL};
+    c->ahead = ahead;
 }
 
 // Writes rows of Q4_0 as Q8_0: the same numbers, which tiles load.
@@ -187,8 +163,7 @@ static void pwsp_attend_widen(pwsp_attend_chunk *c, const char *const *rows, uin
 }
 
 // Packs the keys of a part that begins at token t of the block, as elements of tiles.
-static const char *pwsp_attend_pack_keys(pwsp_attend_chunk *c, uint32_t t,
-                                         const pwsp_attend_ahead *ahead) {
+static const char *pwsp_attend_pack_keys(pwsp_attend_chunk *c, uint32_t t) {
     const uint32_t dim = c->cache->key_dim;
     const char *const *rows = c->rows->keys + t, *wide[PWSP_ATTEND_PART];
     char *packed = (char *)c->packed;
@@ -198,7 +173,7 @@ static const char *pwsp_attend_pack_keys(pwsp_attend_chunk *c, uint32_t t,
         rows = wide;
         type = PTOWSP_ATTEND_Q8_0;
     }
-    c->variant.pack(type, rows, ahead, dim, packed, c->packed_scales);
+    c->variant.pack(type, rows, dim, packed, c->packed_scales);
     if (c->tile_type == type) {
         return packed;
     }
@@ -209,17 +184,15 @@ static const char *pwsp_attend_pack_keys(pwsp_attend_chunk *c, uint32_t t,
 static void pwsp_attend_score(pwsp_attend_chunk *c) {
     pwsp_attend_range all = c->rows->seen;
     uint32_t dim = c->cache->key_dim;
-    const pwsp_attend_ahead nothing = pwsp_attend_nothing_ahead(c);
+    pwsp_attend_look_ahead(c, c->rows->values, all, c->cache->value_dim);
     for (uint32_t t = all.first / PWSP_ATTEND_PART * PWSP_ATTEND_PART; t < all.end;
          t += PWSP_ATTEND_PART) {
-        const pwsp_attend_ahead part_ahead = pwsp_attend_ahead_of_keys(c, t), *ahead = &part_ahead;
-        const char *keys = pwsp_attend_pack_keys(c, t, ahead);
+        const char *keys = pwsp_attend_pack_keys(c, t);
         for (uint32_t r = c->row_first, count; r < c->row_end; r += count) {
             count = pwsp_attend_tile(c->row_end - r, c->score_rows);
             if (!pwsp_attend_is_empty(pwsp_attend_some(c, r, r + count, t, PWSP_ATTEND_PART))) {
                 c->variant.scores(c->tile_type, count, c->queries + r, keys, c->packed_scales,
-                                  ahead, dim, c->scores + (size_t)r * PWSP_ATTEND_BLOCK + t);
-                ahead = &nothing;  // once
+                                  &c->ahead, dim, c->scores + (size_t)r * PWSP_ATTEND_BLOCK + t);
             }
         }
     }
@@ -227,11 +200,9 @@ static void pwsp_attend_score(pwsp_attend_chunk *c) {
 
 // Adds the weighted values of tokens `seen` of the part that begins at `at` to rows [first, end).
 static void pwsp_attend_add(pwsp_attend_chunk *c, const char *const *values, pwsp_attend_range seen,
-                            uint32_t at, bool is_ahead, uint32_t first, uint32_t end) {
-    pwsp_attend_ahead ahead =
-        is_ahead ? pwsp_attend_ahead_of_values(c, at + seen.first) : pwsp_attend_nothing_ahead(c);
-    c->variant.values(c->tile_type, end - first, values + seen.first, seen.end - seen.first, &ahead,
-                      c->scores + (size_t)first * PWSP_ATTEND_BLOCK + at + seen.first,
+                            uint32_t at, uint32_t first, uint32_t end) {
+    c->variant.values(c->tile_type, end - first, values + seen.first, seen.end - seen.first,
+                      &c->ahead, c->scores + (size_t)first * PWSP_ATTEND_BLOCK + at + seen.first,
                       c->factors + first, c->cache->value_dim, c->accs + first);
     for (uint32_t r = first; r < end; r++) {
         c->factors[r] = 1.0f;
@@ -249,7 +220,7 @@ static void pwsp_attend_add_runs(pwsp_attend_chunk *c, const char *const *values
             run.end++;
         }
         if (!pwsp_attend_is_empty(run)) {
-            pwsp_attend_add(c, values, run, at, false, r, r + 1);
+            pwsp_attend_add(c, values, run, at, r, r + 1);
         }
         t = run.end + 1;
     }
@@ -265,17 +236,17 @@ static void pwsp_attend_add_tile(pwsp_attend_chunk *c, const char *const *values
         pwsp_attend_range before = pwsp_attend_clip(c->in_block[r], at, count);
         before.end = has_common ? common.first : before.end;
         if (!pwsp_attend_is_empty(before)) {
-            pwsp_attend_add(c, values, before, at, false, r, r + 1);
+            pwsp_attend_add(c, values, before, at, r, r + 1);
         }
     }
     if (has_common) {
-        pwsp_attend_add(c, values, common, at, first == c->row_first, first, end);
+        pwsp_attend_add(c, values, common, at, first, end);
     }
     for (uint32_t r = first; r < end && has_common && !c->is_full; r++) {
         pwsp_attend_range after = pwsp_attend_clip(c->in_block[r], at, count);
         after.first = common.end;
         if (!pwsp_attend_is_empty(after)) {
-            pwsp_attend_add(c, values, after, at, false, r, r + 1);
+            pwsp_attend_add(c, values, after, at, r, r + 1);
         }
     }
 }
@@ -283,6 +254,9 @@ static void pwsp_attend_add_tile(pwsp_attend_chunk *c, const char *const *values
 static void pwsp_attend_value(pwsp_attend_chunk *c) {
     pwsp_attend_range all = c->rows->seen;
     uint32_t part = c->part_tokens, dim = c->cache->value_dim;
+    if (c->next) {
+        pwsp_attend_look_ahead(c, c->next->keys, c->next->seen, c->cache->key_dim);
+    }
     for (uint32_t t = all.first / part * part, count; t < all.end; t += count) {
         count = all.end - t < part ? all.end - t : part;
         const char *const *values = c->rows->values + t;

@@ -135,17 +135,13 @@ static void PWSP_V_NAME(convert)(ptowsp_attend_type type, const char *const *row
 
 // Packs the keys of PWSP_ATTEND_PART rows as they are. Dimension d is at byte offset(d) of a row.
 #define PWSP_V_PACK(suffix, PWSP_V_PACK_16, bytes, offset)                                         \
-    PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(pack_##suffix)(                            \
-        const char *const *rows, const pwsp_attend_ahead *ahead, size_t dim, char *out) {          \
+    PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(pack_##suffix)(const char *const *rows,    \
+                                                                       size_t dim, char *out) {    \
         for (size_t at = 0; at < PWSP_ATTEND_PART; at += PWSP_V_LANES) {                           \
             for (size_t n = 0; n < 4; n++) {                                                       \
                 const char *from[PWSP_V_QUADS];                                                    \
                 PWSP_UNROLL for (size_t q = 0; q < PWSP_V_QUADS; q++) {                            \
                     from[q] = rows[at + n + 4 * q];                                                \
-                    size_t turn = at + n * PWSP_V_QUADS + q;                                       \
-                    for (size_t i = 0; turn >= ahead->first && i < ahead->size; i += 64) {         \
-                        PWSP_ATTEND_ASK(ahead->rows[turn] + i, bytes);                             \
-                    }                                                                              \
                 }                                                                                  \
                 char *to = out + (at * dim + n * PWSP_V_LANES) * (bytes);                          \
                 size_t d = 0;                                                                      \
@@ -224,18 +220,17 @@ PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(scale_packed)(const char *by
     }
 }
 
-static void PWSP_V_NAME(pack)(ptowsp_attend_type type, const char *const *rows,
-                              const pwsp_attend_ahead *ahead, size_t dim, char *out,
-                              float *scales) {
+static void PWSP_V_NAME(pack)(ptowsp_attend_type type, const char *const *rows, size_t dim,
+                              char *out, float *scales) {
     switch (type) {
     case PTOWSP_ATTEND_F16:
-    case PTOWSP_ATTEND_BF16: PWSP_V_NAME(pack_half)(rows, ahead, dim, out); break;
-    case PTOWSP_ATTEND_I8: PWSP_V_NAME(pack_i8)(rows, ahead, dim, out); break;
+    case PTOWSP_ATTEND_BF16: PWSP_V_NAME(pack_half)(rows, dim, out); break;
+    case PTOWSP_ATTEND_I8: PWSP_V_NAME(pack_i8)(rows, dim, out); break;
     case PTOWSP_ATTEND_Q8_0:
-        PWSP_V_NAME(pack_q8_0)(rows, ahead, dim, out);
+        PWSP_V_NAME(pack_q8_0)(rows, dim, out);
         PWSP_V_NAME(pack_scales)(rows, dim, scales);
         break;
-    default: PWSP_V_NAME(pack_f32)(rows, ahead, dim, out); break;
+    default: PWSP_V_NAME(pack_f32)(rows, dim, out); break;
     }
 }
 
@@ -262,7 +257,7 @@ PWSP_V_TILES(q8_0, 1, PWSP_V_BASE_Q8_0, PWSP_V_KEY_Q8_0, PWSP_V_VALUE_Q8_0)
 #define PWSP_V_SCORES(suffix, row_count)                                                           \
     PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(scores_##suffix##_##row_count)(            \
         const float *const *queries, const char *keys, const float *scales,                        \
-        const pwsp_attend_ahead *ahead, size_t dim, float *scores) {                               \
+        pwsp_attend_ahead *ahead, size_t dim, float *scores) {                                     \
         PWSP_V_NAME(score_##suffix)(queries, keys, scales, ahead, dim, row_count, scores);         \
     }
 
@@ -278,8 +273,8 @@ PWSP_V_TILES(q8_0, 1, PWSP_V_BASE_Q8_0, PWSP_V_KEY_Q8_0, PWSP_V_VALUE_Q8_0)
 
 #define PWSP_V_VALUES(suffix, row_count)                                                           \
     PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(values_##suffix##_##row_count)(            \
-        const char *const *rows, size_t count, const pwsp_attend_ahead *ahead,                     \
-        const float *weights, const float *factors, size_t d, size_t dim, float *const *accs) {    \
+        const char *const *rows, size_t count, pwsp_attend_ahead *ahead, const float *weights,     \
+        const float *factors, size_t d, size_t dim, float *const *accs) {                          \
         PWSP_V_VALUE_LOOP(suffix, row_count, 8, (row_count) <= 2)                                  \
         PWSP_V_VALUE_LOOP(suffix, row_count, 4, true)                                              \
         PWSP_V_VALUE_LOOP(suffix, row_count, 2, 4 * (row_count) > PWSP_V_VALUE_VECTORS)            \
@@ -334,7 +329,7 @@ PWSP_V_EACH_4(PWSP_V_VALUES, q8_0)
 
 static void PWSP_V_NAME(scores)(ptowsp_attend_type type, size_t row_count,
                                 const float *const *queries, const char *keys, const float *scales,
-                                const pwsp_attend_ahead *ahead, size_t dim, float *scores) {
+                                pwsp_attend_ahead *ahead, size_t dim, float *scores) {
     switch ((uint32_t)type * 8 + row_count) {
         PWSP_V_SCORE_EACH(PWSP_V_SCORE_CASE, f32)
 #if PWSP_V_TYPE_ROWS > 0
@@ -348,7 +343,7 @@ static void PWSP_V_NAME(scores)(ptowsp_attend_type type, size_t row_count,
 }
 
 static void PWSP_V_NAME(values)(ptowsp_attend_type type, size_t row_count, const char *const *rows,
-                                size_t count, const pwsp_attend_ahead *ahead, const float *weights,
+                                size_t count, pwsp_attend_ahead *ahead, const float *weights,
                                 const float *factors, size_t dim, float *const *accs) {
     switch ((uint32_t)type * 8 + row_count) {
         PWSP_V_VALUE_EACH(PWSP_V_VALUE_CASE, f32)

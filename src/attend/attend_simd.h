@@ -5,14 +5,32 @@
 
 #include "attend.h"
 
-// Rows of f32 fill the first-level cache, so they are asked into the second.
-#define PWSP_ATTEND_ASK(p, bytes) __builtin_prefetch(p, 0, (bytes) < 4 ? 3 : 2)
-
 #if defined(__clang__)
 #define PWSP_UNROLL _Pragma("clang loop unroll(full)")
 #else
 #define PWSP_UNROLL _Pragma("GCC unroll 16")
 #endif
+
+// Asks for as many lines as `elements` of so many bytes fill. They go into the second-level cache, as only
+// few lines can be on their way to the first. Single bytes are slower to compute on than to read, and
+// their rows may begin inside a line: they go to the first.
+#define PWSP_ATTEND_ASK(ahead, bytes, elements)                                                    \
+    PWSP_UNROLL for (size_t line = 0; line < ((elements) * (bytes) + 63) / 64; line++) {           \
+        __builtin_prefetch(pwsp_attend_ask(ahead), 0, (bytes) == 1 ? 3 : 2);                       \
+    }
+
+// The next line, or one asked for before.
+PWSP_FORCE_INLINE const char *pwsp_attend_ask(pwsp_attend_ahead *a) {
+    const char *at = a->at;
+    a->at += a->at < a->end ? 64 : 0;
+    if (a->at >= a->end && a->row_count > 0) {
+        const char *row = *a->rows++;
+        a->row_count--;
+        a->at = row == a->end ? a->at : row - (uintptr_t)row % 64;
+        a->end = row + a->size;
+    }
+    return at;
+}
 
 // e^x for x <= 0: x = n ln 2 + r with |r| <= ln 2 / 2, the Taylor series of e^r to r^7 (remainder
 // below 6e-9), times 2^n. Adding PWSP_EXP_ROUND rounds to a whole number, which is then in the low
@@ -93,12 +111,11 @@ static const float pwsp_attend_counts[PWSP_ATTEND_BLOCK] PWSP_UNUSED = {
 
 // Tiles of scores and values take `row_count` rows, a constant.
 //
-//      score     scores[r][t] = queries[r] . keys[t] for PWSP_ATTEND_PART packed tokens; asks for a cache
-//                line with each step
+//      score     scores[r][t] = queries[r] . keys[t] for PWSP_ATTEND_PART packed tokens
 //      value     accs[r][d] = accs[r][d] * factors[r] + sum over tokens of weights[r][t] *
-//                rows[t][d], for `vectors` vectors from d on; asks for as much of the rows ahead: of
-//                two-byte elements whole rows in order, as processors stream lines in sequence, which
-//                reads f16 from memory a fifth faster
+//                rows[t][d], for `vectors` vectors from d on
+//
+// Both ask for as many lines ahead as they read, where those have as many bytes.
 //
 // KEY(p, scale) is a vector of packed keys. VALUE(p, in, at) is one of values, `at` elements from where p
 // and `in` are: p is at byte base(d) of a row, and of blocks, `in` is the place in the block, which
@@ -106,10 +123,9 @@ static const float pwsp_attend_counts[PWSP_ATTEND_BLOCK] PWSP_UNUSED = {
 #define PWSP_V_TILES(suffix, bytes, base, PWSP_V_KEY, PWSP_V_VALUE)                                \
     PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(score_##suffix)(                              \
         const float *const *queries, const char *keys, const float *scales,                        \
-        const pwsp_attend_ahead *ahead, size_t dim, size_t row_count, float *scores) {             \
+        pwsp_attend_ahead *ahead, size_t dim, size_t row_count, float *scores) {                   \
         const float *rows[PWSP_V_SCORE_ROWS];                                                      \
-        const char *const *ahead_row = ahead->rows, *const *ahead_end = ahead_row + ahead->first;  \
-        size_t ahead_at = 0;                                                                       \
+        pwsp_attend_ahead ask = *ahead;                                                            \
         for (size_t r = 0; r < row_count; r++) {                                                   \
             rows[r] = queries[r];                                                                  \
         }                                                                                          \
@@ -128,14 +144,7 @@ static const float pwsp_attend_counts[PWSP_ATTEND_BLOCK] PWSP_UNUSED = {
                     k[n] =                                                                         \
                         PWSP_V_KEY(keys + n * PWSP_V_LANES * (bytes), scale + n * PWSP_V_LANES);   \
                 }                                                                                  \
-                if (ahead_row != ahead_end) {                                                      \
-                    PWSP_ATTEND_ASK(*ahead_row + ahead_at, bytes);                                 \
-                    ahead_at += 64;                                                                \
-                    if (ahead_at >= ahead->size) {                                                 \
-                        ahead_at = 0;                                                              \
-                        ahead_row++;                                                               \
-                    }                                                                              \
-                }                                                                                  \
+                PWSP_ATTEND_ASK(&ask, bytes, 4 * PWSP_V_LANES)                                     \
                 PWSP_UNROLL for (size_t r = 0; r < row_count; r++) {                               \
                     PWSP_V q = PWSP_V_SET_QUAD(rows[r] + d);                                       \
                     PWSP_UNROLL for (size_t n = 0; n < 4; n++) {                                   \
@@ -149,19 +158,15 @@ static const float pwsp_attend_counts[PWSP_ATTEND_BLOCK] PWSP_UNUSED = {
                              PWSP_V_REDUCE4(sums[r][0], sums[r][1], sums[r][2], sums[r][3]));      \
             }                                                                                      \
         }                                                                                          \
+        *ahead = ask;                                                                              \
     }                                                                                              \
     PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(value_##suffix)(                              \
-        const char *const *rows, size_t count, const pwsp_attend_ahead *ahead,                     \
-        const float *weights, const float *factors, size_t row_count, size_t d, size_t vectors,    \
-        float *const *accs) {                                                                      \
+        const char *const *rows, size_t count, pwsp_attend_ahead *ahead, const float *weights,     \
+        const float *factors, size_t row_count, size_t d, size_t vectors, float *const *accs) {    \
         PWSP_V sums[PWSP_ATTEND_TILE][8];                                                          \
         const size_t in = vectors * PWSP_V_LANES >= 32 ? 0 : d % 32;                               \
-        const size_t strip = d * ahead->element, whole = ahead->size;                              \
-        size_t strip_end = (d + vectors * PWSP_V_LANES) * ahead->element, ask_at = 0;              \
-        strip_end = strip_end < whole ? strip_end : whole;                                         \
-        const char *const *ask = ahead->rows, *const *ask_end = ask + count;                       \
-        ask += (bytes) == 2 && strip < strip_end ? count * strip / whole : 0;                      \
-        (void)in, (void)ask_end, (void)ask_at;                                                     \
+        pwsp_attend_ahead ask = *ahead;                                                            \
+        (void)in;                                                                                  \
         PWSP_UNROLL for (size_t r = 0; r < row_count; r++) {                                       \
             PWSP_UNROLL for (size_t i = 0; i < vectors; i++) {                                     \
                 sums[r][i] = PWSP_V_MUL(PWSP_V_LOAD(accs[r] + d + i * PWSP_V_LANES),               \
@@ -170,14 +175,7 @@ static const float pwsp_attend_counts[PWSP_ATTEND_BLOCK] PWSP_UNUSED = {
         }                                                                                          \
         for (size_t t = 0; t < count; t++) {                                                       \
             const char *row = rows[t] + base(d);                                                   \
-            for (size_t i = strip; (bytes) != 2 && i < strip_end; i += 64) {                       \
-                PWSP_ATTEND_ASK(ask[t] + i, bytes);                                                \
-            }                                                                                      \
-            for (size_t i = strip; (bytes) == 2 && i < strip_end && ask < ask_end; i += 64) {      \
-                PWSP_ATTEND_ASK(*ask + ask_at, bytes);                                             \
-                ask_at = ask_at + 64 < whole ? ask_at + 64 : 0;                                    \
-                ask += ask_at == 0;                                                                \
-            }                                                                                      \
+            PWSP_ATTEND_ASK(&ask, bytes, vectors *PWSP_V_LANES)                                    \
             PWSP_V v[8];                                                                           \
             PWSP_UNROLL for (size_t i = 0; i < vectors; i++) {                                     \
                 v[i] = PWSP_V_VALUE(row, in, i * PWSP_V_LANES);                                    \
@@ -194,6 +192,7 @@ static const float pwsp_attend_counts[PWSP_ATTEND_BLOCK] PWSP_UNUSED = {
                 PWSP_V_STORE(accs[r] + d + i * PWSP_V_LANES, sums[r][i]);                          \
             }                                                                                      \
         }                                                                                          \
+        *ahead = ask;                                                                              \
     }
 
 #define PWSP_V_LOAD_F32(p)           PWSP_V_LOAD((const float *)(const void *)(p))

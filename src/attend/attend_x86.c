@@ -164,32 +164,23 @@ PWSP_ATTEND_AVX512 PWSP_FORCE_INLINE void pwsp_attend_avx512_quads_f32(const cha
     _mm512_storeu_ps(to + 768, _mm512_maskz_shuffle_f32x4(PWSP_ALL_16, ab_high, cd_high, 0xdd));
 }
 
-// 32 bytes of one row and of another.
-PWSP_ATTEND_AVX512 PWSP_FORCE_INLINE __m512i pwsp_attend_avx512_pair(const char *a, const char *b) {
-    const __m256i low = _mm256_loadu_si256((const __m256i *)(const void *)a);
-    return _mm512_maskz_inserti64x4(PWSP_ALL_8, _mm512_castsi256_si512(low),
-                                    _mm256_loadu_si256((const __m256i *)(const void *)b), 1);
-}
-
-PWSP_ATTEND_AVX512 PWSP_FORCE_INLINE void pwsp_attend_avx512_store_pair(char *to, __m512i a) {
-    _mm256_storeu_si256((__m256i *)(void *)to, _mm512_castsi512_si256(a));
-    _mm256_storeu_si256((__m256i *)(void *)(to + 128),
-                        _mm512_maskz_extracti64x4_epi64(PWSP_ALL_8, a, 1));
-}
-
-// A quad is 8 bytes.
-PWSP_ATTEND_AVX512 PWSP_FORCE_INLINE void pwsp_attend_avx512_quads_half(const char *const *from,
-                                                                        size_t at, char *to) {
-    const __m512i ab = pwsp_attend_avx512_pair(from[0] + at, from[1] + at);
-    const __m512i cd = pwsp_attend_avx512_pair(from[2] + at, from[3] + at);
-    const __m512i first = _mm512_set_epi64(13, 9, 5, 1, 12, 8, 4, 0);
-    const __m512i last = _mm512_set_epi64(15, 11, 7, 3, 14, 10, 6, 2);
-    pwsp_attend_avx512_store_pair(to, _mm512_permutex2var_epi64(ab, first, cd));
-    pwsp_attend_avx512_store_pair(to + 256, _mm512_permutex2var_epi64(ab, last, cd));
-}
-
 PWSP_ATTEND_AVX512 PWSP_FORCE_INLINE __m128i pwsp_attend_avx512_load_16(const char *at) {
     return _mm_loadu_si128((const __m128i *)(const void *)at);
+}
+
+// A quad is 8 bytes. Memory as operand saves a shuffle.
+PWSP_ATTEND_AVX512 PWSP_FORCE_INLINE void pwsp_attend_avx512_quads_half(const char *const *from,
+                                                                        size_t at, char *to) {
+    PWSP_UNROLL for (size_t i = 0; i < 2; i++, at += 16, to += 256) {
+        const __m256i ac = _mm256_inserti128_si256(
+            _mm256_castsi128_si256(pwsp_attend_avx512_load_16(from[0] + at)),
+            pwsp_attend_avx512_load_16(from[2] + at), 1);
+        const __m256i bd = _mm256_inserti128_si256(
+            _mm256_castsi128_si256(pwsp_attend_avx512_load_16(from[1] + at)),
+            pwsp_attend_avx512_load_16(from[3] + at), 1);
+        _mm256_storeu_si256((__m256i *)(void *)to, _mm256_unpacklo_epi64(ac, bd));
+        _mm256_storeu_si256((__m256i *)(void *)(to + 128), _mm256_unpackhi_epi64(ac, bd));
+    }
 }
 
 PWSP_ATTEND_AVX512 PWSP_FORCE_INLINE void pwsp_attend_avx512_store_16(char *to, __m128i a) {
@@ -199,16 +190,16 @@ PWSP_ATTEND_AVX512 PWSP_FORCE_INLINE void pwsp_attend_avx512_store_16(char *to, 
 // A quad is 4 bytes.
 PWSP_ATTEND_AVX512 PWSP_FORCE_INLINE void pwsp_attend_avx512_quads_i8(const char *const *from,
                                                                       size_t at, char *to) {
-    const __m512i order = _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0);
-    __m512i all = _mm512_castsi128_si512(pwsp_attend_avx512_load_16(from[0] + at));
-    all = _mm512_maskz_inserti32x4(PWSP_ALL_16, all, pwsp_attend_avx512_load_16(from[1] + at), 1);
-    all = _mm512_maskz_inserti32x4(PWSP_ALL_16, all, pwsp_attend_avx512_load_16(from[2] + at), 2);
-    all = _mm512_maskz_inserti32x4(PWSP_ALL_16, all, pwsp_attend_avx512_load_16(from[3] + at), 3);
-    all = _mm512_maskz_permutexvar_epi32(PWSP_ALL_16, order, all);
-    pwsp_attend_avx512_store_16(to, _mm512_castsi512_si128(all));
-    pwsp_attend_avx512_store_16(to + 64, _mm512_maskz_extracti32x4_epi32(15, all, 1));
-    pwsp_attend_avx512_store_16(to + 128, _mm512_maskz_extracti32x4_epi32(15, all, 2));
-    pwsp_attend_avx512_store_16(to + 192, _mm512_maskz_extracti32x4_epi32(15, all, 3));
+    const __m128i a = pwsp_attend_avx512_load_16(from[0] + at),
+                  b = pwsp_attend_avx512_load_16(from[1] + at);
+    const __m128i c = pwsp_attend_avx512_load_16(from[2] + at),
+                  d = pwsp_attend_avx512_load_16(from[3] + at);
+    const __m128i ab_low = _mm_unpacklo_epi32(a, b), ab_high = _mm_unpackhi_epi32(a, b);
+    const __m128i cd_low = _mm_unpacklo_epi32(c, d), cd_high = _mm_unpackhi_epi32(c, d);
+    pwsp_attend_avx512_store_16(to, _mm_unpacklo_epi64(ab_low, cd_low));
+    pwsp_attend_avx512_store_16(to + 64, _mm_unpackhi_epi64(ab_low, cd_low));
+    pwsp_attend_avx512_store_16(to + 128, _mm_unpacklo_epi64(ab_high, cd_high));
+    pwsp_attend_avx512_store_16(to + 192, _mm_unpackhi_epi64(ab_high, cd_high));
 }
 
 PWSP_ATTEND_AVX512 PWSP_FORCE_INLINE __m512 pwsp_attend_avx512_reduce4(__m512 a, __m512 b, __m512 c,
