@@ -1,7 +1,10 @@
 // The products of experts of examples/common, on one thread, beside reading the weights once: 8 experts
-// of 2,048 x 2,048, with 1, 4 or 16 tokens each.
+// of 2,048 x 2,048, with 1, 4 or 16 tokens each. The limit is reading, or where they take longer, the
+// multiply-adds in registers.
 
 #include "bench.h"
+
+#include "limit.h"
 
 #include "common/moe_kernel.h"
 
@@ -15,6 +18,7 @@ typedef struct kernel_bench {
     ptowsp_work units[KERNEL_EXPERTS];
     const unsigned char *weights;
     size_t bytes;
+    uint32_t tokens;
 } kernel_bench;
 
 static void run_product(void *user) {
@@ -51,18 +55,29 @@ read_weights(void *user) {
     bench_keep(sums);
 }
 
+// As many multiply-adds as the products have. A loop has 128^3.
+static void multiply_add(void *user) {
+    const kernel_bench *b = (const kernel_bench *)user;
+    const bench_fn loop = limit_of(LIMIT_PRODUCTS_F32);
+    const uint32_t each = KERNEL_SIDE / 128 * (KERNEL_SIDE / 128) / 128 * KERNEL_EXPERTS;
+    for (uint32_t i = 0; i < each * b->tokens; i++) {
+        loop(NULL);
+    }
+}
+
 void bench_moe_kernel(void) {
     static const struct {
         const char *name;
         moe_type type;
         uint32_t tokens;
+        bool is_read;  // its limit is reading
     } cases[] = {
-        {"MoE kernel, f16, 8 experts of 1 token, one thread", MOE_F16, 1},
-        {"MoE kernel, f16, 8 experts of 4 tokens, one thread", MOE_F16, 4},
-        {"MoE kernel, f16, 8 experts of 16 tokens, one thread", MOE_F16, 16},
-        {"MoE kernel, q8_0, 8 experts of 1 token, one thread", MOE_Q8_0, 1},
-        {"MoE kernel, q8_0, 8 experts of 4 tokens, one thread", MOE_Q8_0, 4},
-        {"MoE kernel, q8_0, 8 experts of 16 tokens, one thread", MOE_Q8_0, 16},
+        {"MoE kernel, f16, 8 experts of 1 token, one thread", MOE_F16, 1, true},
+        {"MoE kernel, f16, 8 experts of 4 tokens, one thread", MOE_F16, 4, true},
+        {"MoE kernel, f16, 8 experts of 16 tokens, one thread", MOE_F16, 16, false},
+        {"MoE kernel, q8_0, 8 experts of 1 token, one thread", MOE_Q8_0, 1, true},
+        {"MoE kernel, q8_0, 8 experts of 4 tokens, one thread", MOE_Q8_0, 4, false},
+        {"MoE kernel, q8_0, 8 experts of 16 tokens, one thread", MOE_Q8_0, 16, false},
     };
     const size_t rows = KERNEL_EXPERTS * KERNEL_TOKENS, all = rows * KERNEL_SIDE;
     kernel_bench b;
@@ -81,6 +96,8 @@ void bench_moe_kernel(void) {
             cases[i].type, KERNEL_EXPERTS, KERNEL_SIDE, KERNEL_SIDE, weights, inputs,
             NULL,          (uint32_t)rows, 1,           1,           outputs};
         b.product = product;
+        b.tokens = cases[i].tokens;
+        const bool is_read = cases[i].is_read || !limit_of(LIMIT_PRODUCTS_F32);
         b.bytes = moe_row_bytes(product.type, KERNEL_SIDE) * KERNEL_SIDE * KERNEL_EXPERTS;
         for (uint32_t e = 0; e < KERNEL_EXPERTS; e++) {
             b.units[e] = ptowsp_work_of(e, 0, 0, 0, e, e * cases[i].tokens, cases[i].tokens);
@@ -93,8 +110,8 @@ void bench_moe_kernel(void) {
                                 run_product,
                                 "reading the weights once",
                                 read_weights,
-                                NULL,
-                                read_weights,
+                                is_read ? NULL : "multiply-adds alone",
+                                is_read ? read_weights : multiply_add,
                                 BUDGET_NONE,
                                 0};
         bench_measure(&row, &b);

@@ -1,100 +1,117 @@
 // The inner loops of moe_kernel.c, once for each instruction set. Included with
 //
 //      MOE_NAME(x), MOE_TARGET     names and the attribute of its functions
-//      MOE_LANES, MOE_TOKENS       elements of a vector; tokens of a group, at most 8
-//      moe_v and MOE_ZERO, MOE_LOAD, MOE_FMA, MOE_MUL, MOE_SET, MOE_HALVES, MOE_I8, MOE_SUM
+//      MOE_LANES                   elements of a vector
+//      MOE_COLUMNS(tokens)         columns of a tile, at most MOE_TILE_COLUMNS
+//      moe_v and MOE_ZERO, MOE_LOAD, MOE_FMA, MOE_MUL, MOE_HALVES, MOE_I8, MOE_SUM
+//      MOE_SCALE(at)               the half at `at` in all lanes
 //
-// A group's sums are kept in registers: 2 columns x 8 tokens are 16 vectors, 2 x 4 are 8. Each vector
-// of weights is used for all tokens, each vector of inputs for both columns.
+// The sums of a tile, the inputs of its tokens and one vector of weights are in registers: 6 columns of 4
+// tokens are 24, 4 and 1. Each vector of weights is used for all tokens, each vector of inputs for all
+// columns.
 
-// Adds lanes of weights a and b to the sums of all tokens, from element `at` on.
-MOE_TARGET MOE_INLINE static inline void MOE_NAME(add)(moe_v sums[2][8], moe_v a, moe_v b,
-                                                       const float *const *inputs, uint32_t tokens,
-                                                       size_t at) {
-    for (uint32_t t = 0; t < tokens; t++) {
-        const moe_v input = MOE_LOAD(inputs[t] + at);
-        sums[0][t] = MOE_FMA(a, input, sums[0][t]);
-        sums[1][t] = MOE_FMA(b, input, sums[1][t]);
+// Adds vectors of weights, `at` elements from where rows are, to the sums of all tokens.
+MOE_TARGET MOE_INLINE static inline void MOE_NAME(add)(
+    moe_v sums[MOE_TILE_COLUMNS][MOE_TILE_TOKENS], const moe_v *weights, size_t columns,
+    const float *const *inputs, size_t tokens, size_t at) {
+    moe_v in[MOE_TILE_TOKENS];
+    MOE_UNROLL for (size_t t = 0; t < tokens; t++) {
+        in[t] = MOE_LOAD(inputs[t] + at);
+    }
+    MOE_UNROLL for (size_t c = 0; c < columns; c++) {
+        MOE_UNROLL for (size_t t = 0; t < tokens; t++) {
+            sums[c][t] = MOE_FMA(weights[c], in[t], sums[c][t]);
+        }
     }
 }
 
-// Two columns of weights, with a number of tokens that is known where this is inlined.
-MOE_TARGET MOE_INLINE static inline void MOE_NAME(tile)(moe_type type, const unsigned char *first,
-                                                        const unsigned char *second,
-                                                        const float *const *inputs, uint32_t tokens,
-                                                        uint32_t depth, float *const *outputs,
-                                                        size_t column_step) {
-    moe_v sums[2][8];
-    for (uint32_t t = 0; t < tokens; t++) {
-        sums[0][t] = sums[1][t] = MOE_ZERO;
-    }
-    if (type == MOE_F16) {
-        for (size_t k = 0; k < depth; k += MOE_LANES) {
-            MOE_NAME(add)
-            (sums, MOE_HALVES(first + 2 * k), MOE_HALVES(second + 2 * k), inputs, tokens, k);
+// A tile: `count` columns from `first` on are written, numbers of columns and tokens are known where this
+// is inlined. Rows repeat the last one; `ahead` is where those of the next tile are.
+MOE_TARGET MOE_INLINE static inline void MOE_NAME(tile)(moe_type type, const moe_group *g,
+                                                        const unsigned char *first, size_t ahead,
+                                                        size_t count, size_t columns,
+                                                        const float *const *inputs, size_t tokens,
+                                                        float *const *outputs) {
+    moe_v sums[MOE_TILE_COLUMNS][MOE_TILE_TOKENS], weights[MOE_TILE_COLUMNS];
+    const unsigned char *rows[MOE_TILE_COLUMNS];
+    MOE_UNROLL for (size_t c = 0; c < columns; c++) {
+        rows[c] = first + (c < count ? c : count - 1) * g->row_bytes;
+        MOE_UNROLL for (size_t t = 0; t < tokens; t++) {
+            sums[c][t] = MOE_ZERO;
         }
-    } else {
-        for (size_t k = 0; k < depth; k += 32, first += 34, second += 34) {
-            const moe_v a = MOE_SET(half_at(first)), b = MOE_SET(half_at(second));
-            for (size_t i = 0; i < 32; i += MOE_LANES) {
-                MOE_NAME(add)
-                (sums, MOE_MUL(a, MOE_I8(first + 2 + i)), MOE_MUL(b, MOE_I8(second + 2 + i)),
-                 inputs, tokens, k + i);
+    }
+    for (size_t k = 0, at = 0; k < g->depth; k += 32, at += type == MOE_F16 ? 64 : 34) {
+        MOE_UNROLL for (size_t c = 0; c < columns; c++) {
+            MOE_ASK(rows[c] + ahead + at);
+        }
+        MOE_UNROLL for (size_t i = 0; i < 32; i += MOE_LANES) {
+            MOE_UNROLL for (size_t c = 0; c < columns; c++) {
+                weights[c] = type == MOE_F16
+                                 ? MOE_HALVES(rows[c] + at + 2 * i)
+                                 : MOE_MUL(MOE_SCALE(rows[c] + at), MOE_I8(rows[c] + at + 2 + i));
             }
+            MOE_NAME(add)(sums, weights, columns, inputs, tokens, k + i);
         }
     }
-    for (uint32_t t = 0; t < tokens; t++) {
-        outputs[t][0] = MOE_SUM(sums[0][t]);
-        if (column_step > 0) {
-            outputs[t][column_step] = MOE_SUM(sums[1][t]);
+    for (size_t c = 0; c < count; c++) {
+        for (size_t t = 0; t < tokens; t++) {
+            outputs[t][c] = MOE_SUM(sums[c][t]);
         }
     }
 }
 
-// All columns of a group; returns how many of its tokens were taken: 8, 4, 2 or 1.
-MOE_TARGET static uint32_t MOE_NAME(group)(const moe_group *g, const float *const *inputs,
-                                           float *const *outputs, uint32_t count) {
-    const uint32_t most = count < MOE_TOKENS ? count : MOE_TOKENS;
-    const uint32_t taken = most >= 8 ? 8 : most >= 4 ? 4 : most >= 2 ? 2 : 1;
-    for (uint32_t column = g->begin; column < g->end; column += 2) {
-        const bool is_pair =
-            column + 1 < g->end;  // or the last one is computed twice, written once
-        const unsigned char *first = g->weights + column * g->row_bytes;
-        const unsigned char *second = first + (is_pair ? g->row_bytes : 0);
-        float *out[8];
-        for (uint32_t t = 0; t < taken; t++) {
-            out[t] = outputs[t] + column;
-        }
-#define MOE_CASE(n)                                                                                \
-    case n:                                                                                        \
-        if (g->type == MOE_F16) {                                                                  \
-            MOE_NAME(tile)(MOE_F16, first, second, inputs, n, g->depth, out, is_pair);             \
-        } else {                                                                                   \
-            MOE_NAME(tile)(MOE_Q8_0, first, second, inputs, n, g->depth, out, is_pair);            \
+// All columns of a group for a number of tokens.
+#define MOE_GROUP(tokens)                                                                          \
+    MOE_TARGET static void MOE_NAME(group_##tokens)(                                               \
+        const moe_group *g, const float *const *inputs, float *const *outputs) {                   \
+        float *out[MOE_TILE_TOKENS];                                                               \
+        for (size_t column = g->begin, count; column < g->end; column += count) {                  \
+            const unsigned char *first = g->weights + column * g->row_bytes;                       \
+            const size_t left = g->end - column;                                                   \
+            count = left < MOE_COLUMNS(tokens) ? left : MOE_COLUMNS(tokens);                       \
+            const size_t ahead = left >= 2 * count ? count * g->row_bytes : 0;                     \
+            for (size_t t = 0; t < (tokens); t++) {                                                \
+                out[t] = outputs[t] + column;                                                      \
+            }                                                                                      \
+            if (g->type == MOE_F16) {                                                              \
+                MOE_NAME(tile)                                                                     \
+                (MOE_F16, g, first, ahead, count, MOE_COLUMNS(tokens), inputs, tokens, out);       \
+            } else {                                                                               \
+                MOE_NAME(tile)                                                                     \
+                (MOE_Q8_0, g, first, ahead, count, MOE_COLUMNS(tokens), inputs, tokens, out);      \
+            }                                                                                      \
         }                                                                                          \
-        break
-        switch (taken) {
-            MOE_CASE(8);
-            MOE_CASE(4);
-            MOE_CASE(2);
-            MOE_CASE(1);
-        default: break;
-        }
-#undef MOE_CASE
     }
-    return taken;
+MOE_GROUP(1)
+MOE_GROUP(2)
+MOE_GROUP(4)
+#undef MOE_GROUP
+
+// Returns how many of the tokens were taken: 4, 2 or 1.
+static uint32_t MOE_NAME(group)(const moe_group *g, const float *const *inputs,
+                                float *const *outputs, uint32_t count) {
+    if (count >= 4) {
+        MOE_NAME(group_4)(g, inputs, outputs);
+        return 4;
+    }
+    if (count >= 2) {
+        MOE_NAME(group_2)(g, inputs, outputs);
+        return 2;
+    }
+    MOE_NAME(group_1)(g, inputs, outputs);
+    return 1;
 }
 
 #undef MOE_NAME
 #undef MOE_TARGET
 #undef MOE_LANES
-#undef MOE_TOKENS
+#undef MOE_COLUMNS
 #undef moe_v
 #undef MOE_ZERO
 #undef MOE_LOAD
 #undef MOE_FMA
 #undef MOE_MUL
-#undef MOE_SET
+#undef MOE_SCALE
 #undef MOE_HALVES
 #undef MOE_I8
 #undef MOE_SUM

@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-enum { EXPERTS = 4, COLUMNS_MAX = 9, DEPTH_MAX = 128, TOKENS = 24, TOP_K = 2, ROWS = 80 };
+enum { EXPERTS = 4, COLUMNS_MAX = 40, DEPTH_MAX = 128, TOKENS = 24, TOP_K = 2, ROWS = 80 };
 
 // A half by its definition: sign, five bits of exponent, ten of fraction.
 static double half_value(uint32_t half) {
