@@ -3094,7 +3094,11 @@ PTOWSP_API ptowsp_axis ptowsp_axis_row(ptowsp_module *module, ptowsp_axis axis, 
 // The units of a chunk plan (section 6) can be bound to the same name, with ptowsp_run_bind_work.
 // They have neither slots, lanes nor merges, and a program that uses these refuses them. Plans
 // whose merges are shared by rows (shares_merges, section 9) are refused: a program's merge is a
-// tile.
+// tile. So are plans whose units have sinks beside kv_start and kv_len, or no KV (positions). Other
+// plans with positions, such as a window for each sequence, are bound as any plan is: kernels hide
+// the tokens that a query does not see. Of a prefix plan (section 12) do not bind `attention`: its
+// requests are segments, and programs have no joins. In a MoE plan made with column_parts, the part
+// of a unit is PTOWSP_PLAN_TILE.
 //
 // Limits   Names of plans have at most PTOWSP_PLAN_NAME_MAX characters.
 #define PTOWSP_PLAN_NAME_MAX 40
@@ -4712,8 +4716,9 @@ PTOWSP_INLINE ptowsp_status ptowsp_run_bind_work(ptowsp_run *run, const char *pl
 // when a plan does not fit. The slots of a plan are then checked against their tensor, as all views
 // are; ptowsp_attention_size gives their number.
 // Errors   As above; as ptowsp_attention_bound for the configuration; OUT_OF_MEMORY; INVALID_PARAMS
-//          for the capacity of a different configuration, shares_merges or positions. Executing
-//          returns the status of ptowsp_attention_generate, with its text and the sequence as index.
+//          for the capacity of a different configuration, shares_merges, or arrays of positions.
+//          Executing returns the status of ptowsp_attention_generate, with its text and the sequence
+//          as index.
 PTOWSP_INLINE ptowsp_status ptowsp_run_bind_batch(ptowsp_run *run, const char *plan,
                                                   const ptowsp_attention_batch *batch,
                                                   const ptowsp_attention_config *config,

@@ -2640,6 +2640,8 @@ class Run(_Shown):
             self._bound[name] = value
 
     def _bind_plan(self, name, plan):
+        if isinstance(plan, PrefixPlan):  # units of segments, whose joins no program has
+            raise TypeError(f"{name} must be an AttentionPlan, a ChunkPlan or a MoePlan, not a PrefixPlan")
         if isinstance(plan, ChunkPlan):
             units = _array(plan.units, CHUNK_UNIT, "units", (-1,))
             self._bind_one("work", name, units, len(units))

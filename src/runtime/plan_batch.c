@@ -29,6 +29,21 @@ static ptowsp_status pwsp_plan_fail_memory(pwsp_error *error, const char *name) 
 
 // -- binding --------------------------------------------------------------------------------------
 
+// The name of a field that programs do not support, or NULL. `positions` has an array, or is NULL.
+static const char *pwsp_bind_unsupported(const ptowsp_attention_config *config,
+                                         const ptowsp_attention_positions *positions) {
+    if (config->shares_merges) {
+        return "shares_merges";
+    }
+    if (!positions) {
+        return NULL;
+    }
+    return positions->query_first ? "positions.query_first"
+           : positions->before    ? "positions.before"
+           : positions->after     ? "positions.after"
+                                  : "positions.sinks";
+}
+
 PWSP_INTERNAL ptowsp_status pwsp_bind_check_batch(pwsp_error *error, const char *name,
                                                   const ptowsp_attention_batch *batch,
                                                   const ptowsp_attention_config *config,
@@ -46,10 +61,11 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_check_batch(pwsp_error *error, const char 
     if (status != PTOWSP_OK) {
         return pwsp_plan_fail_fault(error, "bind", name, status, &info);
     }
-    if (config->shares_merges || checked.config.positions) {
+    const char *unsupported = pwsp_bind_unsupported(config, checked.config.positions);
+    if (unsupported) {
         return PWSP_ERROR_REFUSE(
             error, "bind: the configuration of plan %s has %s, which programs do not do", name,
-            config->shares_merges ? "shares_merges" : "positions");
+            unsupported);
     }
     if (capacity &&
         (capacity->lane_count != config->lane_count || capacity->unit_count > UINT32_MAX ||
@@ -61,6 +77,7 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_check_batch(pwsp_error *error, const char 
     out_bound->is_bound = true;
     out_bound->batch = *batch;
     out_bound->config = *config;
+    out_bound->config.positions = NULL;  // has no arrays, and may not outlive this call
     if (capacity) {
         out_bound->capacity = *capacity;
     }

@@ -289,8 +289,9 @@ FIXTURE_TEST(plan_batch__binding_refuses_what_no_batch_can_be_planned_with) {
     f->config.positions = &positions;
     assert_int_equal(ptowsp_run_bind_batch(f->run, "kv", &f->batch, &f->config, NULL), PTOWSP_OK);
     positions.sinks = sinks;
-    bind_refused(f, NULL,
-                 "bind: the configuration of plan kv has positions, which programs do not do");
+    bind_refused(
+        f, NULL,
+        "bind: the configuration of plan kv has positions.sinks, which programs do not do");
     // Nor is a plan that was made with them bound, if a unit has sinks apart.
     ptowsp_attention_sizes planned;
     ptowsp_attention_plan plan;
