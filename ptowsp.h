@@ -34,12 +34,13 @@
 //
 // It does not own your threads unless you ask, keep global state, allocate while it plans, compile
 // kernels at run time, print, or write files other than the tuning records you name. It needs a
-// POSIX libc and, optionally, pthreads; nothing else. Its implementation compiles with gcc and
-// clang. Floats have the same bits on every machine. So compiling it with -ffast-math, or with a
-// part of it that the compiler reports, is an error. Do not link programs with -ffast-math either:
-// their start-up code then flushes subnormal numbers to 0. On 32-bit x86 without SSE the same bits
-// need C in an ISO mode (-std=c11): otherwise compilers keep more bits there than a float has. (Two
-// optional files do more: ptowsp_npu_emit.c writes and compiles source trees, ptowsp_dump.c reads
+// POSIX libc (planning and attention alone: any) and, optionally, pthreads; nothing else. Its
+// implementation compiles with gcc and clang. Floats have the same bits on every machine. So
+// compiling it with -ffast-math, or with a part of it that the compiler reports, is an error. Do not
+// link programs with -ffast-math either: their start-up code then flushes subnormal numbers to 0. On
+// 32-bit x86 without SSE the same bits need C in an ISO mode (-std=c11): otherwise compilers keep
+// more bits there than a float has.
+// (Two optional files do more: ptowsp_npu_emit.c writes and compiles source trees, ptowsp_dump.c reads
 // dumps of PTO Runtime.)
 //
 // HOW TO ADD IT
@@ -51,9 +52,10 @@
 //      #include "ptowsp.h"
 //
 // To emit NPU code, compile ptowsp_npu_emit.c as well; to check dumps of PTO Runtime, ptowsp_dump.c.
-// Link with -pthread, and with -ldl for the emitter where the C library needs it. The following
-// macros change the build. Define them before the header in every file that includes it, and for
-// ptowsp.c:
+// Link with -pthread, and with -ldl for the emitter where the C library needs it.
+//
+// The following macros change the build. Define them before the header in every file that includes
+// it, and for ptowsp.c:
 //
 //      PTOWSP_STATIC         everything becomes private to the one file that has the implementation
 //      PTOWSP_NO_THREADS     no pthreads: PTOWSP_THREADS_OWN is refused, the other modes work
@@ -1067,9 +1069,12 @@ typedef struct ptowsp_plan_config {
     FAULT(POSITIONS_ALONE, INVALID_PARAMS,                                                         \
           "positions.%v{|query_stride|kv_first|kv_stride} is given without query_first")           \
     FAULT(POSITIONS_AFTER, INVALID_PARAMS, "positions.after is given, and config.is_causal")       \
-    FAULT(POSITION_FIRST, INVALID_PARAMS, "sequence %i begins at the negative position %v")        \
-    FAULT(POSITION_STRIDE, INVALID_PARAMS, "sequence %i has positions with the stride %v")         \
-    FAULT(POSITION_LARGE, INVALID_PARAMS, "sequence %i ends at position %v, beyond %l")            \
+    FAULT(QUERY_FIRST, INVALID_PARAMS, "sequence %i has the negative query_first %v")              \
+    FAULT(QUERY_STRIDE, INVALID_PARAMS, "sequence %i has the query_stride %v, below %l")           \
+    FAULT(QUERY_LARGE, INVALID_PARAMS, "queries of sequence %i end at position %v, beyond %l")     \
+    FAULT(KV_FIRST, INVALID_PARAMS, "sequence %i has the negative kv_first %v")                    \
+    FAULT(KV_STRIDE, INVALID_PARAMS, "sequence %i has the kv_stride %v, below %l")                 \
+    FAULT(KV_LARGE, INVALID_PARAMS, "the KV of sequence %i ends at position %v, beyond %l")        \
     FAULT(SINKS_RANGE, INVALID_PARAMS, "sequence %i has %v sinks, of %l KV tokens")                \
     FAULT(TREE_POSITIONS, INVALID_PARAMS, "prefix plans have no positions")                        \
     FAULT(ATTEND_JOB_NULL, INVALID_PARAMS, "the job, its cache or its step is NULL")               \
@@ -1107,6 +1112,8 @@ typedef struct ptowsp_plan_config {
     FAULT(ATTEND_UNIT_FOREIGN, INVALID_PARAMS, "unit %i of the plan is not of the step")           \
     FAULT(ATTEND_STRIDE, INVALID_PARAMS,                                                           \
           "a stride is %v elements, not a multiple of a block's %l")                               \
+    FAULT(ATTEND_STRIDE_PAGE, INVALID_PARAMS,                                                      \
+          "request %i begins at row %v, and without pages a stride of pages is %l")                \
     FAULT(ATTEND_MASK, INVALID_PARAMS,                                                             \
           "the mask of request %i begins or ends at %v of its %l tokens")
 
@@ -1837,19 +1844,39 @@ PTOWSP_API ptowsp_status ptowsp_attention_run(ptowsp_context *context,
 //
 // Attention over a KV cache on CPUs: decode, prefill, and batches of both. A step is planned as in
 // section 9 or 12. A job is a step, its cache and memory for partial states. The threads of an
-// engine, inside its operator, each call
+// engine, inside its operator, each call ptowsp_attend_run_worker; when all have returned, the
+// outputs are complete. Here three workers compute a decode step of two requests, whose KV tokens
+// begin at 0 and 600. Scores are 0, so an output is the mean of the values:
 //
-//      ptowsp_attend_run_worker(&job, worker, worker_count, &info);
+//    #include "ptowsp.h"
+//    #include <stdio.h>
+//    enum { HEADS = 2, GROUP = 4, DIM = 8, ROW = HEADS * GROUP * DIM, ALL = 700 * HEADS * DIM };
+//    static float keys[ALL], values[ALL], queries[2 * ROW], outputs[2 * ROW];  // [token][head][dim]
+//    static ptowsp_attention_batch batch; static ptowsp_attention_config config;  // zero: defaults
+//    static ptowsp_attend_cache cache; static ptowsp_attend_step step; static ptowsp_attend_job job;
+//    static ptowsp_attend_limits limits; static uint64_t block[64], memory[512]; ptowsp_plan_info info;
+//    int main(void) {
+//        int32_t kv[] = {600, 100}; uint32_t first[] = {0, 600}; ptowsp_attention_plan plan;
+//        for (int i = 0; i < ALL; i++) values[i] = (float)(i / (HEADS * DIM));
+//        batch.kv_lengths = kv, batch.sequence_count = 2, config.kv_head_count = HEADS;
+//        config.group = GROUP, config.lane_count = limits.worker_count = 3, step.page_stride = 1;
+//        ptowsp_attention_size(&batch, &config, &limits.plan, &info);  // each has a status
+//        ptowsp_attention_place(&limits.plan, block, sizeof block, &plan);
+//        if (ptowsp_attention_generate(&batch, &config, &plan, &info)) return 1;
+//        limits.value_dim = cache.key_dim = cache.value_dim = DIM, step.pages = first;
+//        if (ptowsp_attend_place(&limits, memory, sizeof memory, &job.memory, &info)) return 1;
+//        const ptowsp_attend_strides strides = {HEADS * DIM, HEADS * DIM, DIM};  // no pages
+//        cache.keys = keys, cache.values = values, cache.key_strides = cache.value_strides = strides;
+//        step.batch = &batch, step.config = &config, step.plan = &plan, step.queries = queries;
+//        step.outputs = outputs, step.query_token_stride = step.output_token_stride = ROW;
+//        step.query_head_stride = step.output_head_stride = DIM, job.cache = &cache, job.step = &step;
+//        if (ptowsp_attend_check(&job, &info)) return 1;  // ptowsp_plan_explain has the text
+//        for (uint32_t i = 0; i < 3; i++) ptowsp_attend_run_worker(&job, i, 3, &info);
+//        printf("%u units, means %g and %g\n", plan.unit_count, outputs[0], outputs[ROW]); }
 //
-// and when all have returned, the outputs are complete. Before that, once for each step:
+// It prints:
 //
-//      ptowsp_attend_limits limits = {.plan = sizes, .value_dim = 128, .worker_count = worker_count};
-//      uint64_t bytes;
-//      ptowsp_attend_size(&limits, &bytes, &info);
-//      ptowsp_attend_place(&limits, malloc(bytes), bytes, &job.memory, &info);
-//      job.cache = &cache;  // where keys and values are
-//      job.step = &step;    // the batch, config and plan; queries, outputs, page tables
-//      if (ptowsp_attend_check(&job, &info)) ptowsp_plan_explain(&info, output);
+//    6 units, means 299.5 and 649.5
 //
 // Size memory for the largest plan, by the sizes of ptowsp_attention_bound, and place it once. Tiles,
 // slots and lists are read from the plan; lengths, group, window and mask from the batch and the
@@ -1862,7 +1889,8 @@ PTOWSP_API ptowsp_status ptowsp_attention_run(ptowsp_context *context,
 //          up to p if is_causal, otherwise all of them, and with a window only from p - window + 1
 //          on. With config.positions see Positions there.
 // Empty    A row that sees nothing has the empty state (section 8); finished it is zeros, and its
-//          log-sum-exp is -INFINITY, or its sink.
+//          log-sum-exp is -INFINITY, or its sink. Rows of a request without KV are not written, unless
+//          positions are given.
 // Bits     A row's state is a function of its query and of the tokens of the unit that it sees, with
 //          their positions. Tokens of the unit before and after these do not matter. Neither do
 //          other rows of the tile, the layout of the cache, workers, or the rest of the batch. A
@@ -1960,7 +1988,8 @@ typedef struct ptowsp_attend_step {
     const float *slopes;
     // A mask of bits, as of the drafts of a tree: [query token of the batch][mask_stride] words. Bit
     // t % 32 of word t / 32 says that the query sees KV token mask_starts[request] + t, if Mask above
-    // lets it. A mask hides none of the tokens before and after its bits. NULL: none.
+    // lets it. A mask hides none of the tokens before and after its bits; ptowsp_attend_check refuses
+    // one that begins after a request's tokens, or ends before their end. NULL: none.
     const uint32_t *mask;
     size_t mask_stride;
     const uint32_t *mask_starts;  // [request] NULL: 0

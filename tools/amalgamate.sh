@@ -659,7 +659,24 @@ part_of() {
     awk -v macros="$macros" '
     BEGIN { count = split(macros, macro, " ") }
     /^#define PTOWSP_H$/ { print; print ""; print "#ifndef " macro[1]; print "#define " macro[1] "  // this is a part of ptowsp"; print "#endif"; next }
-    macro[count] == "PTOWSP_ONLY_PLAN" && /^\/\/ 2\. WORKLOAD: / { skips = "the paths" }
+    BEGIN { is_plan = macro[count] == "PTOWSP_ONLY_PLAN" }
+    is_plan && /^\/\/ WHAT IT IS$/ {
+        print "// THIS IS A PART of it, for engines: sections 1 to 12, 32 and 33, without pthreads. Section 9 plans"
+        print "// attention, section 10 computes it on CPUs."
+        print "//"
+    }
+    is_plan && /^\/\/ Larger work / { skips = "workloads" }
+    skips == "workloads" && /^\/\/ WHAT IT DOES NOT DO$/ { skips = "" }
+    is_plan && /^\/\/      layout        in tensors/ { skips = "words of tensors" }
+    skips == "words of tensors" && /^\/\/      merge / { skips = "" }
+    is_plan && /^\/\/ \(Two optional files / { skips = "files" }
+    skips == "files" && /^\/\/$/ { skips = "" }
+    is_plan && /^\/\/      module        axes,/ { skips = "words of workloads" }
+    skips == "words of workloads" && /^\/\/ CONVENTIONS$/ { skips = ""; print "//" }
+    is_plan && /^\/\/ To emit NPU code,/ { skips = "emitter" }
+    skips == "emitter" && /^\/\/ The following macros/ { skips = "" }
+    is_plan && /^\/\/ SIX PATHS, A PROGRAM EACH$/ { print "// A PROGRAM"; next }
+    is_plan && /^\/\/ 2\. WORKLOAD: / { skips = "the paths" }
     /^\/\/ CONTENTS$/ { skips = "" }
     !skips { for (i in macro) if ($0 == "#if !defined(" macro[i] ")") skips = macro[i] }
     !skips

@@ -140,6 +140,9 @@ PWSP_INTERNAL ptowsp_status pwsp_attend_step_check(const ptowsp_attend_cache *ca
     if (cache->page_size > 0 && page % cache->page_size != 0) {
         return PWSP_ATTEND_FAIL(info, STEP_PAGE, cache->page_size, page);
     }
+    if (step->prefix && config->window > 0) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_TREE_WINDOW, PTOWSP_NO_INDEX, config->window, 0);
+    }
     if (step->prefix && pwsp_positions_of(config)) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_TREE_POSITIONS, PTOWSP_NO_INDEX, 1, 0);
     }

@@ -325,11 +325,25 @@ static ptowsp_status pwsp_attend_mask_check(const ptowsp_attend_step *step,
     return PTOWSP_OK;
 }
 
+// Without pages the strides of pages lead to the first row of a request.
+static ptowsp_status pwsp_attend_first_check(const ptowsp_attend_job *job, ptowsp_plan_info *info) {
+    const ptowsp_attend_step *step = job->step;
+    const bool has_strides = job->cache->key_strides.page > 0 && job->cache->value_strides.page > 0;
+    for (uint32_t i = 0; !has_strides && i < step->batch->sequence_count; i++) {
+        const size_t at = step->page_starts ? step->page_starts[i] : i * step->page_stride;
+        if (job->cache->page_size == 0 && step->batch->kv_lengths[i] > 0 && step->pages[at] > 0) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_ATTEND_STRIDE_PAGE, i, step->pages[at], 0);
+        }
+    }
+    return PTOWSP_OK;
+}
+
 ptowsp_status ptowsp_attend_check(const ptowsp_attend_job *job, ptowsp_plan_info *out_info) {
     ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
     ptowsp_status status = pwsp_attend_job_check(job, info);
     status = status == PTOWSP_OK ? pwsp_attend_plan_check(job, info) : status;
     status = status == PTOWSP_OK ? pwsp_attend_mask_check(job->step, info) : status;
+    status = status == PTOWSP_OK ? pwsp_attend_first_check(job, info) : status;
     if (status != PTOWSP_OK || job->step->query_starts) {
         return status;
     }

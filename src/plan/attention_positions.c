@@ -205,20 +205,24 @@ PWSP_INTERNAL ptowsp_status pwsp_positions_configure(ptowsp_attention_config *co
 
 // Checks `count` positions of a sequence: of its queries, or of its KV.
 static ptowsp_status pwsp_positions_line_check(const PTOWSP_GM int32_t *firsts,
-                                               const PTOWSP_GM int32_t *strides, int64_t count,
-                                               uint32_t sequence, ptowsp_plan_info *info) {
+                                               const PTOWSP_GM int32_t *strides, bool is_kv,
+                                               int64_t count, uint32_t sequence,
+                                               ptowsp_plan_info *info) {
     const int64_t first = pwsp_position_of(firsts, sequence, 0);
     const int64_t stride = pwsp_position_of(strides, sequence, 1);
     if (first < 0) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_POSITION_FIRST, sequence, first, 0);
+        return pwsp_plan_fail(info, is_kv ? PTOWSP_FAULT_KV_FIRST : PTOWSP_FAULT_QUERY_FIRST,
+                              sequence, first, 0);
     }
     if (stride < 1) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_POSITION_STRIDE, sequence, stride, 1);
+        return pwsp_plan_fail(info, is_kv ? PTOWSP_FAULT_KV_STRIDE : PTOWSP_FAULT_QUERY_STRIDE,
+                              sequence, stride, 1);
     }
     const int64_t last = first + (count - 1) * stride;
     return last <= INT32_MAX
                ? PTOWSP_OK
-               : pwsp_plan_fail(info, PTOWSP_FAULT_POSITION_LARGE, sequence, last, INT32_MAX);
+               : pwsp_plan_fail(info, is_kv ? PTOWSP_FAULT_KV_LARGE : PTOWSP_FAULT_QUERY_LARGE,
+                                sequence, last, INT32_MAX);
 }
 
 PWSP_INTERNAL ptowsp_status pwsp_positions_check(const pwsp_attention *a, uint32_t sequence,
@@ -227,9 +231,9 @@ PWSP_INTERNAL ptowsp_status pwsp_positions_check(const pwsp_attention *a, uint32
     const int64_t kv = a->kv_lengths[sequence], queries = pwsp_query_length(a, sequence);
     const int64_t sinks = pwsp_position_of(p->sinks, sequence, 0);
     ptowsp_status status =
-        pwsp_positions_line_check(p->query_first, p->query_stride, queries, sequence, info);
+        pwsp_positions_line_check(p->query_first, p->query_stride, false, queries, sequence, info);
     if (status == PTOWSP_OK) {
-        status = pwsp_positions_line_check(p->kv_first, p->kv_stride, kv, sequence, info);
+        status = pwsp_positions_line_check(p->kv_first, p->kv_stride, true, kv, sequence, info);
     }
     if (status == PTOWSP_OK && (sinks < 0 || sinks > kv)) {
         status = pwsp_plan_fail(info, PTOWSP_FAULT_SINKS_RANGE, sequence, sinks, kv);

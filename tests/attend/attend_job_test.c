@@ -420,6 +420,10 @@ TEST(attend_job__each_fault_has_a_text) {
          "attend: the mask of request 3 begins or ends at 40 of its 33 tokens"},
         {PTOWSP_INVALID_PARAMS,
          "attend: the mask of request 0 begins or ends at 328 of its 600 tokens"},
+        {PTOWSP_INVALID_PARAMS,
+         "attend: request 1 begins at row 38, and without pages a stride of pages is 0"},
+        {PTOWSP_INVALID_PARAMS,
+         "attend: request 1 begins at row 38, and without pages a stride of pages is 0"},
     };
     static const uint32_t starts[2][REQUESTS] = {{0, 0, 0, 40}, {40, 40, 40, 33}};
     for (uint32_t i = 1; i < sizeof wanted / sizeof *wanted; i++) {
@@ -453,6 +457,8 @@ TEST(attend_job__each_fault_has_a_text) {
         case 20: s->cache.type = PTOWSP_ATTEND_I8; break;
         case 21: s->cache.type = PTOWSP_ATTEND_Q8_0, s->cache.key_dim = 48; break;
         case 22: s->cache.type = PTOWSP_ATTEND_Q4_0, s->cache.value_strides.token = 80; break;
+        case 25: s->cache.page_size = 0, s->cache.key_strides.page = 0; break;
+        case 26: s->cache.page_size = 0, s->cache.value_strides.page = 0; break;
         default:
             s->step.mask = query_starts;
             s->step.mask_starts = starts[i - 23];

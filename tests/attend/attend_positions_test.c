@@ -25,6 +25,13 @@ typedef struct step {
     ptowsp_attend_step step;
 } step;
 
+static const char *explain(const ptowsp_plan_info *info) {
+    static char text[200];
+    ptowsp_output_buffer buffer = {text, sizeof text, 0};
+    ptowsp_plan_explain(info, ptowsp_output_to_buffer(&buffer));
+    return text;
+}
+
 static float some_float(uint64_t *state) {
     return (float)test_random_in(state, -1000, 1000) / 1000.0f;
 }
@@ -136,8 +143,6 @@ static void run(step *b, uint32_t worker_count, bool is_stealing) {
     ptowsp_attention_sizes sizes;
     ptowsp_attention_plan plan;
     ptowsp_plan_info info;
-    char text[200];
-    ptowsp_output_buffer buffer = {text, sizeof text, 0};
     assert_int_equal(ptowsp_attention_size(&b->s.batch, &b->s.config, &sizes, NULL), PTOWSP_OK);
     void *block = malloc((size_t)sizes.block_bytes);
     assert_int_equal(ptowsp_attention_place(&sizes, block, sizes.block_bytes, &plan), PTOWSP_OK);
@@ -152,8 +157,7 @@ static void run(step *b, uint32_t worker_count, bool is_stealing) {
     memset(b->outputs, 0xaa, sizeof b->outputs);
     memset(b->lse, 0xaa, sizeof b->lse);
     if (ptowsp_attend_check(&job, &info) != PTOWSP_OK) {
-        ptowsp_plan_explain(&info, ptowsp_output_to_buffer(&buffer));
-        fail_msg("%s", text);
+        fail_msg("%s", explain(&info));
     }
     for (uint32_t i = 0; i < worker_count; i++) {
         const uint32_t worker = worker_count - 1 - i;
@@ -454,6 +458,7 @@ TEST(attend__jobs_with_positions_that_do_not_fit_are_refused) {
     ptowsp_prefix_plan prefix = {0};
     b->s.config.positions = &few;
     b->s.config.tile_rows = b->s.config.group;
+    b->s.config.window = 0;
     for (int pass = 0; pass < 2; pass++) {
         ptowsp_attention_plan *of = pass == 0 ? &plan : &prefix.attention;
         of->group = b->s.config.group;
@@ -472,5 +477,12 @@ TEST(attend__jobs_with_positions_that_do_not_fit_are_refused) {
         assert_int_equal(info.fault, PTOWSP_FAULT_ATTEND_MEMORY_NULL);
         b->s.config.positions = &few;
     }
+    b->s.config.positions = NULL;  // shared segments would be seen by all, and others by the window
+    b->s.config.window = 5;
+    const ptowsp_attend_job job = {.cache = &b->cache, .step = &b->step};
+    ptowsp_plan_info info;
+    assert_int_equal(ptowsp_attend_run_worker(&job, 0, 1, &info), PTOWSP_INVALID_PARAMS);
+    assert_string_equal(explain(&info),
+                        "plan: prefix plans have no window, and config.window is 5");
     free(b);
 }

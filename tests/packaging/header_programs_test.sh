@@ -9,7 +9,7 @@ set -eu
 ROOT=$(cd "$(dirname "$0")/../.." && pwd)
 LIBRARY=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 OUT=${2:-$(dirname "$1")/header_programs}
-PROGRAMS=7
+PROGRAMS=8
 rm -rf "$OUT"
 mkdir -p "$OUT"
 cd "$OUT"

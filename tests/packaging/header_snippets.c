@@ -502,47 +502,6 @@ static int section_30(void) {
     return 0;
 }
 
-static void section_10_worker(ptowsp_attend_job job, uint32_t worker, uint32_t worker_count) {
-    ptowsp_plan_info info;
-#include "10_1.inc"
-    check(info.fault == PTOWSP_FAULT_NONE, "section 10, a worker");
-}
-
-// A token of values 1 and 2 in a cache of all the same.
-static int section_10(void) {
-    static float row[128] = {1, 2}, outputs[128];
-    const int32_t length = 1000;
-    const uint32_t page = 0, worker_count = 2;
-    const ptowsp_output output = ptowsp_output_to_buffer(&buffer);
-    const ptowsp_attention_batch batch = {&length, NULL, 1};
-    const ptowsp_attention_config config = {.kv_head_count = 1, .lane_count = 4};
-    static char block[1 << 12];
-    ptowsp_attention_sizes sizes;
-    ptowsp_attention_plan plan;
-    ptowsp_attend_job job = {0};
-    const ptowsp_attend_cache cache = {
-        .keys = row, .values = row, .key_dim = 128, .value_dim = 128};
-    const ptowsp_attend_step step = {.batch = &batch,
-                                     .config = &config,
-                                     .plan = &plan,
-                                     .queries = row,
-                                     .outputs = outputs,
-                                     .pages = &page};
-    ptowsp_plan_info info;
-    check(!ptowsp_attention_size(&batch, &config, &sizes, &info) &&
-              !ptowsp_attention_place(&sizes, block, sizeof block, &plan) &&
-              !ptowsp_attention_generate(&batch, &config, &plan, &info),
-          "section 10, the plan");
-#include "10_2.inc"
-    check(info.fault == PTOWSP_FAULT_NONE, "section 10, the job");
-    for (uint32_t worker = 0; worker < worker_count; worker++) {
-        section_10_worker(job, worker, worker_count);
-    }
-    check(outputs[0] == 1 && outputs[1] == 2 && outputs[2] == 0, "section 10");
-    free(job.memory.workers);
-    return 0;
-}
-
 // One task waits for another, and they share no bytes.
 static int section_31(void) {
     static const char deps[] =

@@ -488,7 +488,7 @@ class AttentionPlans(Case):
         self.refuses(TypeError, "positions['query_first']", plan, {"query_first": np.ones(2, np.int64)})
         self.refuses(ptowsp.PtowspError, "positions.kv_first is given without query_first", plan, {"kv_first": [0, 0]})
         self.refuses(ptowsp.PtowspError, "after is given", plan, {"after": [0, 0]}, causal=True)
-        error = self.refuses(ptowsp.PtowspError, "negative position -1", plan, {"query_first": [0, -1]})
+        error = self.refuses(ptowsp.PtowspError, "negative query_first -1", plan, {"query_first": [0, -1]})
         self.assertEqual(error.index, 1)
         self.refuses(ptowsp.PtowspError, "stride 0", plan, {"query_first": [0, 0], "query_stride": [1, 0]})
         good = plan({"before": None, "sinks": None})

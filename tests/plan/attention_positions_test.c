@@ -611,16 +611,16 @@ TEST(positions__bad_arrays_are_refused_by_name) {
     bad_start(&b);  // windows beyond INT32_MAX are all, and all of the KV may be sinks
     assert_int_equal(ptowsp_attention_size(&b.batch, &b.config, &sizes, NULL), PTOWSP_OK);
     b.first[1] = -1;
-    assert_refused(&b, 1, "plan: sequence 1 begins at the negative position -1");
+    assert_refused(&b, 1, "plan: sequence 1 has the negative query_first -1");
     bad_start(&b);
     b.kv_first[0] = INT32_MIN;
-    assert_refused(&b, 0, "plan: sequence 0 begins at the negative position -2147483648");
+    assert_refused(&b, 0, "plan: sequence 0 has the negative kv_first -2147483648");
     bad_start(&b);
     b.stride[0] = 0;
-    assert_refused(&b, 0, "plan: sequence 0 has positions with the stride 0");
+    assert_refused(&b, 0, "plan: sequence 0 has the query_stride 0, below 1");
     bad_start(&b);
     b.kv_stride[1] = -4;
-    assert_refused(&b, 1, "plan: sequence 1 has positions with the stride -4");
+    assert_refused(&b, 1, "plan: sequence 1 has the kv_stride -4, below 1");
     bad_start(&b);
     b.sinks[1] = 10;
     assert_refused(&b, 1, "plan: sequence 1 has 10 sinks, of 9 KV tokens");
@@ -636,12 +636,14 @@ TEST(positions__end_at_int32_max) {
     b.kv_first[0] = INT32_MAX - 4;
     assert_int_equal(ptowsp_attention_size(&b.batch, &b.config, &sizes, NULL), PTOWSP_OK);
     b.first[1]++;
-    assert_refused(&b, 1, "plan: sequence 1 ends at position 2147483648, beyond 2147483647");
+    assert_refused(&b, 1,
+                   "plan: queries of sequence 1 end at position 2147483648, beyond 2147483647");
     bad_start(&b);
     b.kv_stride[0] = INT32_MAX / 4;  // times 4: INT32_MAX - 3
     assert_int_equal(ptowsp_attention_size(&b.batch, &b.config, &sizes, NULL), PTOWSP_OK);
     b.kv_first[0] = 4;
-    assert_refused(&b, 0, "plan: sequence 0 ends at position 2147483648, beyond 2147483647");
+    assert_refused(&b, 0,
+                   "plan: the KV of sequence 0 ends at position 2147483648, beyond 2147483647");
 }
 
 TEST(positions__arrays_that_do_not_go_together_are_refused) {
