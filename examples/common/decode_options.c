@@ -27,7 +27,7 @@ static const char help_text[] =
     "  --fixed            chunk plan with chunks of fixed length instead of balanced ones\n"
     "  --steps N          steps to take the median over (5)\n"
     "  --seed N           of lengths, page table and data (1)\n"
-    "  --trace FILE       lengths from an Azure CSV or Mooncake JSONL trace: its first requests\n"
+    "  --trace FILE       lengths from a trace (Azure or BurstGPT CSV, Mooncake JSONL): its first\n"
     "  --at SECONDS       with --trace: the requests live at that time\n"
     "  --token-ms X       with --at: time for an output token (30)\n"
     "  --timeline FILE    when the units of the last step ran: .svg, or else for Perfetto\n"

@@ -36,7 +36,7 @@
     FEATURE(SPEEDS, 2)   /* equal; unequal */                                                      \
     FEATURE(PAGE, 3)     /* 1, 4, 16 tokens */                                                     \
     FEATURE(TIERS, 2)    /* none; two */                                                           \
-    FEATURE(WORKERS, 5)  /* 1; 2 and 7, one after another; 4 threads; a context of 3 lanes */      \
+    FEATURE(WORKERS, 6)  /* see workers */                                                         \
     FEATURE(STEALING, 2) /* no; yes */
 
 typedef enum feature {
@@ -63,6 +63,15 @@ typedef enum layout {
     LAYOUT_PLAIN,   // [token][head][dim], without pages
     LAYOUT_LATENT,  // [page][slot][dim], the values are the first elements of the keys
 } layout;
+
+typedef enum workers {
+    WORKERS_ONE,
+    WORKERS_TWO,  // one after another, as seven
+    WORKERS_SEVEN,
+    WORKERS_THREADS,  // at the same time
+    WORKERS_CONTEXT,  // the lanes of a context
+    WORKERS_LAUNCH,   // all units, lane by lane, and then the merges of lanes
+} workers;
 
 typedef struct levels_of {
     uint8_t at[COUNT];
@@ -480,6 +489,23 @@ static void run_on_context(const ptowsp_attend_job *job) {
     ptowsp_context_destroy(context);
 }
 
+// Merges of a tile that lanes share have some of its rows each.
+static void run_launch(const ptowsp_attend_job *job) {
+    const ptowsp_attention_plan *plan = job->step->plan;
+    uint32_t count;
+    for (uint32_t i = 0; i < 2 * plan->lane_count; i++) {
+        const bool is_merge = i >= plan->lane_count;
+        const ptowsp_work *work =
+            is_merge ? ptowsp_attention_lane_merges(plan, i - plan->lane_count, &count)
+                     : ptowsp_attention_lane_units(plan, i, &count);
+        for (uint32_t k = 0; k < count; k++) {
+            assert_int_equal(is_merge ? ptowsp_attend_merge(job, &work[k])
+                                      : ptowsp_attend_work(job, &work[k]),
+                             PTOWSP_OK);
+        }
+    }
+}
+
 static void fail_plan(const ptowsp_plan_info *info) {
     char text[200];
     ptowsp_output_buffer buffer = {text, sizeof text, 0};
@@ -488,8 +514,8 @@ static void fail_plan(const ptowsp_plan_info *info) {
 }
 
 // Plans and runs a step as WORKERS says. Returns the slots of the plan.
-static uint32_t run(const scene *c, ptowsp_attend_step step, uint32_t workers, bool is_stealing) {
-    const uint32_t counts[] = {1, 2, WORKERS_MAX};
+static uint32_t run(const scene *c, ptowsp_attend_step step, workers how, bool is_stealing) {
+    static const uint32_t counts[] = {1, 2, WORKERS_MAX};
     ptowsp_attend_limits limits = {.value_dim = c->value_dim, .worker_count = WORKERS_MAX};
     ptowsp_attention_plan plan;
     ptowsp_plan_info info;
@@ -509,14 +535,15 @@ static uint32_t run(const scene *c, ptowsp_attend_step step, uint32_t workers, b
     if (ptowsp_attend_check(&job, &info)) {
         fail_plan(&info);
     }
-    if (workers < 3) {
-        for (uint32_t i = counts[workers]; i-- > 0;) {
-            assert_int_equal(ptowsp_attend_run_worker(&job, i, counts[workers], NULL), PTOWSP_OK);
-        }
-    } else if (workers == 3) {
+    for (uint32_t i = how <= WORKERS_SEVEN ? counts[how] : 0; i-- > 0;) {
+        assert_int_equal(ptowsp_attend_run_worker(&job, i, counts[how], NULL), PTOWSP_OK);
+    }
+    if (how == WORKERS_THREADS) {
         run_on_threads(&job);
-    } else {
+    } else if (how == WORKERS_CONTEXT) {
         run_on_context(&job);
+    } else if (how == WORKERS_LAUNCH) {
+        run_launch(&job);
     }
     free(memory);
     free(block);
@@ -667,10 +694,10 @@ static void check_bits(scene *c) {
         for (uint32_t i = 0; i < SEQUENCES && pass == 1; i++) {
             alone one;
             make_alone(c, i, &one);
-            run(c, one.step, 0, false);
+            run(c, one.step, WORKERS_ONE, false);
         }
         if (pass == 0) {
-            run(c, c->step, 0, false);
+            run(c, c->step, WORKERS_ONE, false);
         }
         assert_memory_equal(outputs, c->outputs, all * c->value_dim * sizeof(float));
         assert_memory_equal(lse, c->lse, all * sizeof(float));
@@ -696,7 +723,7 @@ TEST(attend_pairs__every_two_features_together_have_right_values_and_bits) {
     while (next_case(&at, &state)) {
         scene *c = make_scene(&at, &state);
         clear(c);
-        slots += run(c, c->step, at.at[WORKERS], at.at[STEALING]);
+        slots += run(c, c->step, (workers)at.at[WORKERS], at.at[STEALING]);
         check_values(c);
         check_bits(c);
         free_scene(c);

@@ -1769,6 +1769,8 @@ workload w
         moe = ptowsp.moe_plan(np.array([3, 4], np.uint32), lanes=2)
         self.assertEqual(free.time(kv=moe).makespan, 7)
         self.refuses(TypeError, "kv must be a plan", free.time, kv=[1])
+        prefix = ptowsp.prefix_plan([600, 600], [[1], [1]], 512, heads=1, lanes=2)
+        self.refuses(TypeError, "not a PrefixPlan", free.time, kv=prefix)  # programs have no joins
 
     def test_cost_functions_see_tasks_and_fail(self):
         text = """module m

@@ -181,8 +181,37 @@ static void check_seen(const positions_sample *s) {
     }
 }
 
+// What a sample has, of which any two meet in some: arrays, and fields of the configuration.
+enum { HAS_AFTER = 5, HAS_CAUSAL = 7, HAS_INVARIANT = 9, HAS_BALANCED = 10, HAS_COUNT = 15 };
+
+static void note_features(const positions_sample *s, uint32_t met[HAS_COUNT][HAS_COUNT]) {
+    const ptowsp_attention_positions *p = &s->positions;
+    const ptowsp_attention_config *c = &s->config;
+    const bool has[HAS_COUNT] = {p->query_first,
+                                 p->query_stride,
+                                 p->kv_first,
+                                 p->kv_stride,
+                                 p->before,
+                                 p->after,
+                                 p->sinks,
+                                 c->is_causal,
+                                 c->window > 0,
+                                 c->mode == PTOWSP_ATTENTION_INVARIANT,
+                                 c->mode == PTOWSP_ATTENTION_BALANCED,
+                                 c->shares_merges,
+                                 c->lane_speeds,
+                                 s->batch.query_lengths,
+                                 c->page_size > 1};
+    for (uint32_t i = 0; i < HAS_COUNT; i++) {
+        for (uint32_t k = i; k < HAS_COUNT; k++) {
+            met[i][k] += has[i] && has[k];
+        }
+    }
+}
+
 TEST(positions__every_pair_that_is_seen_is_in_one_unit) {
     uint64_t seed = test_seed();
+    uint32_t met[HAS_COUNT][HAS_COUNT] = {{0}}, pairs = 0;
     for (uint32_t round = 0; TEST_ROUNDS(round, 4000); round++) {
         positions_sample s;
         ptowsp_attention_sizes sizes;
@@ -190,8 +219,19 @@ TEST(positions__every_pair_that_is_seen_is_in_one_unit) {
         aplan plan = make(&s.batch, &s.config, &sizes);
         check_pairs(&s, &plan);
         check_seen(&s);
+        note_features(&s, met);
         free(plan.units);
     }
+    for (uint32_t i = 0; i < HAS_COUNT; i++) {
+        for (uint32_t k = i; k < HAS_COUNT; k++) {
+            const bool is_refused = i == HAS_AFTER && k == HAS_CAUSAL;
+            const bool is_either = i == HAS_INVARIANT && k == HAS_BALANCED;
+            assert_met(is_refused || is_either || met[i][k] > 10);
+            assert_true((!is_refused && !is_either) || met[i][k] == 0);
+            pairs += i < k && met[i][k] > 0;
+        }
+    }
+    printf("%u pairs of %u features have met\n", pairs, (unsigned)HAS_COUNT);
 }
 
 TEST(positions__bounds_hold_for_all_arrays_of_the_same_names) {
