@@ -2041,7 +2041,7 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_place(const ptowsp_attend_li
 
 // Checks all of a job: as ptowsp_attend_run_worker does, and query lengths, masks, and the plan, as
 // ptowsp_attention_check does. (Of a prefix plan only the lists; ptowsp_prefix_check proves it.) Page
-// tables and strides are taken as they are.
+// tables, strides and query_starts are taken as they are.
 // Errors   INVALID_PARAMS, BUFFER_OVERFLOW (memory for fewer slots, rows or lanes).
 // Cost     O(units + requests).
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_check(const ptowsp_attend_job *job,
@@ -2094,7 +2094,8 @@ typedef struct ptowsp_attend_unit {
     uint32_t kv_start, kv_len;          // tokens from the request's length on are ignored
     // Segments of prefix plans that requests share: the query tokens of the batch, [query_count].
     // All of them see all of the KV of `request`; query_start is where they lie in
-    // the tokens of step->prefix, and read with slopes or a mask only. NULL: the request's own.
+    // the tokens of step->prefix, and read with slopes or a mask only. Without a window, and without
+    // positions. NULL: the request's own.
     const uint32_t *tokens;
     uint32_t sinks;  // tokens [0, sinks) that the unit has besides; at most kv_start
 } ptowsp_attend_unit;

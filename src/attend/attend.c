@@ -419,7 +419,8 @@ static bool pwsp_attend_unit_is_good(const ptowsp_attend_step *step,
         return false;
     }
     ptowsp_plan_info spare;
-    if (unit->sinks > unit->kv_start || (unit->tokens && pwsp_positions_of(step->config)) ||
+    const bool has_window = step->config->window > 0 || pwsp_positions_of(step->config);
+    if (unit->sinks > unit->kv_start || (unit->tokens && has_window) ||
         pwsp_positions_count_check(step->config, step->batch, &spare) != PTOWSP_OK) {
         return false;
     }

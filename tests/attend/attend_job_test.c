@@ -570,6 +570,13 @@ TEST(attend_job__kernels_refuse_what_is_not_of_the_step) {
                      PTOWSP_INVALID_PARAMS);
     unit.query_count = 1;
     assert_int_equal(ptowsp_attend_compute(&s->cache, &s->step, &unit, NULL, NULL), PTOWSP_OK);
+    unit.tokens = query_starts;  // all see all of the KV, so there is no window
+    assert_int_equal(ptowsp_attend_compute(&s->cache, &s->step, &unit, NULL, NULL), PTOWSP_OK);
+    s->config.window = 5;
+    assert_int_equal(ptowsp_attend_compute(&s->cache, &s->step, &unit, NULL, NULL),
+                     PTOWSP_INVALID_PARAMS);
+    s->config.window = 0;
+    unit.tokens = NULL;
     unit.request = REQUESTS;
     assert_int_equal(ptowsp_attend_compute(&s->cache, &s->step, &unit, NULL, NULL),
                      PTOWSP_INVALID_PARAMS);

@@ -231,11 +231,8 @@ static inline void put_block(bool is_q4, char *to, double *exact, uint64_t *stat
         const int whole = (int)test_random_in(state, is_q4 ? -8 : -128, is_q4 ? 7 : 127);
         exact[d] = whole * scale;
         char *byte = to + 2 + (is_q4 ? d % 16 : d);
-        if (!is_q4) {
-            *byte = (char)whole;
-        } else {  // two elements a byte, from -8
-            *byte = (char)(d < 16 ? whole + 8 : *byte | (unsigned)(whole + 8) << 4);
-        }
+        const int low = is_q4 && d >= 16 ? *byte : 0;  // two elements a byte, from -8
+        *byte = (char)(!is_q4 ? whole : d < 16 ? whole + 8 : low + 16 * (whole + 8));
     }
 }
 
