@@ -41,9 +41,10 @@ PWSP_INTERNAL bool pwsp_hits_init(pwsp_hits *hits, const pwsp_memory *memory,
 
 PWSP_INTERNAL void pwsp_hits_begin(pwsp_hits *hits) {
     for (uint32_t i = 0; i < hits->tensor_count && hits->tensors; i++) {
-        pwsp_hits_tensor *of = &hits->tensors[i];
-        PWSP_FREE(&hits->memory, of->cells, (uint64_t)of->cells_down * of->cells_across);
-        memset(of, 0, sizeof *of);
+        const pwsp_hits_tensor kept = hits->tensors[i];
+        memset(&hits->tensors[i], 0, sizeof kept);
+        hits->tensors[i].cells = kept.cells;
+        hits->tensors[i].cell_capacity = kept.cell_capacity;
     }
     hits->missed_bytes = hits->round = 0;
 }
@@ -123,11 +124,13 @@ static bool pwsp_hits_cut_tensor(pwsp_hits *hits, pwsp_hits_tensor *of,
     of->cell_cols = (of->cols + across - 1) / across;
     of->cells_down = (uint32_t)((of->rows + of->cell_rows - 1) / of->cell_rows);
     of->cells_across = (uint32_t)((of->cols + of->cell_cols - 1) / of->cell_cols);
-    if (!PWSP_ALLOC(&hits->memory, of->cells, (uint64_t)of->cells_down * of->cells_across)) {
+    const uint32_t count = of->cells_down * of->cells_across;
+    if (!PWSP_ROOM(&hits->memory, of->cells, of->cell_capacity, count)) {
         of->cells_down = 0;
         return false;
     }
-    for (uint32_t i = 0; i < of->cells_down * of->cells_across; i++) {
+    memset(of->cells, 0, count * sizeof *of->cells);
+    for (uint32_t i = 0; i < count; i++) {
         const int64_t row = i / of->cells_across * of->cell_rows;
         const int64_t col = i % of->cells_across * of->cell_cols;
         const uint64_t size = pwsp_hits_product(
@@ -142,7 +145,8 @@ static bool pwsp_hits_cut_tensor(pwsp_hits *hits, pwsp_hits_tensor *of,
 // The cell that a whole tile is in, or NULL.
 static pwsp_hits_cell *pwsp_hits_cell_of(const pwsp_hits_tensor *of, const pwsp_hits_tile *tile) {
     const int64_t bottom = tile->row + tile->rows, right = tile->col + tile->cols;
-    if (!of->cells || tile->row < 0 || tile->col < 0 || bottom > of->rows || right > of->cols) {
+    if (!of->cells_down || tile->row < 0 || tile->col < 0 || bottom > of->rows ||
+        right > of->cols) {
         return NULL;
     }
     const int64_t down = tile->row / of->cell_rows;
@@ -186,7 +190,7 @@ PWSP_INTERNAL bool pwsp_hits_issue(pwsp_hits *hits, uint32_t task, const pwsp_ar
         pwsp_hits_tile tile = {
             at->tensor,      at->rows, at->cols, (at->access & PWSP_TILE_READ) != 0,
             at->row + above, at->col,  NULL};
-        if (!hits->tensors[at->tensor].cells && of->rows > 0 && of->cols > 0 &&
+        if (!hits->tensors[at->tensor].cells_down && of->rows > 0 && of->cols > 0 &&
             !pwsp_hits_cut_tensor(hits, &hits->tensors[at->tensor], of)) {
             return false;
         }

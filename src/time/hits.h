@@ -21,12 +21,13 @@ typedef struct pwsp_hits_cell {
 } pwsp_hits_cell;
 
 typedef struct pwsp_hits_tensor {
-    pwsp_hits_cell *cells;
+    pwsp_hits_cell *cells;  // kept from run to run, and cut again in each
+    uint64_t cell_capacity;
     uint64_t size;       // bytes
     uint64_t unique;     // bytes that running tasks have tiles of
     int64_t rows, cols;  // of all leading indices, one matrix below the other
     int64_t cell_rows, cell_cols;
-    uint32_t cells_down, cells_across, element_size;
+    uint32_t cells_down, cells_across, element_size;  // no cells down: it has not been cut
 } pwsp_hits_tensor;
 
 // Part of a tensor, in rows of all leading indices. Most are within a cell, which is found once.

@@ -104,6 +104,31 @@ static const form_row rows[] = {
      "tasks work(3, 8) x: 0 0 3, reads(4, 9): 0 3 7", UNREAD("x")},
     {TILES, "tasks tile(3, 8): 0 0 12, reads(4, 9): 0 12 16", NULL,
      "tasks tile(3, 7): 0 0 12, reads(4, 9): 0 12 16", "an axis argument of task (0) is 8, not 7"},
+    {"", "records edges\n  edges_of 1: 1<0 structure", NULL,
+     "records edges\n  edges_of 1: 1<0 lane", "not 1<0 lane"},
+    // Several ranks.
+    {"", "ranks 2; ends 7 7", NULL, "ranks 2; ends 7", "ranks (0) is 1, not 2"},
+    {"", "ranks 2; ends 7 7", NULL, "ranks 2; ends 7 8", "end of rank (1) is 7, not 8"},
+    {"", "ranks 2; rank 1: makespan 7", NULL, "ranks 2; rank 1: makespan 8",
+     "makespan (0) is 7, not 8"},
+    {"", "ranks 2; rank 1: makespan 7", NULL, "ranks 2; rank 1: rubbish 8",
+     "nothing is expected with rubbish"},
+    {"", "ranks 2; makespan 7", NULL, "ranks 2 x; makespan 7", "a number is missing"},
+    {"", "ranks 2; alone each; makespan 7", NULL, "ranks 2; alone x; makespan 7", "not each"},
+    {"", "ranks 2; group makespan 7, messages 0", NULL, "ranks 2; group makespan 7, rubbish 0",
+     "there is no number rubbish"},
+    {"", "ranks 2; count 2; rank_waits", NULL, "ranks 2; count 2; rank_waits 0 for 0 0 0",
+     "waits for ranks (0) is 0"},
+    {"", "ranks 2; links inside port 1 1; count 2", NULL, "ranks 2; links inside x 1 1; count 2",
+     "is a way of sharing links"},
+    // Targets that do not do something.
+    {"",
+     "schedule window stall at 2 tasks; depth pool of 2\n  unsupported ascend_npu schedule: "
+     "target ascend_npu does not do depth pool",
+     NULL,
+     "schedule window stall at 2 tasks\n  unsupported ascend_npu schedule: target "
+     "ascend_npu does not do depth pool",
+     "status for a target"},
     // Data of one schedule is not that of the next.
     {"",
      "schedule hazards raw\n  with tensor x = 5*4; elements x 5*4\n"

@@ -8,6 +8,7 @@
 #include "test.h"
 
 #include "support/case_form.h"
+#include "support/case_ranks.h"
 
 enum { LANE_MAX = 3 };
 
@@ -21,11 +22,11 @@ typedef struct engine_tally {
 } engine_tally;
 
 #if defined(NPU_CLOCK_MIRROR_H)
-enum { LEAST_RECORDED = 0, LEAST_CLOCK = 7500, LEAST_DEVICE = 0 };
+enum { LEAST_RECORDED = 0, LEAST_CLOCK = 7500, LEAST_DEVICE = 0, LEAST_TOGETHER = 0 };
 #elif defined(PTOWSP_NO_THREADS)
-enum { LEAST_RECORDED = 2500, LEAST_CLOCK = 0, LEAST_DEVICE = 0 };
+enum { LEAST_RECORDED = 2500, LEAST_CLOCK = 0, LEAST_DEVICE = 0, LEAST_TOGETHER = 40 };
 #else
-enum { LEAST_RECORDED = 2500, LEAST_CLOCK = 0, LEAST_DEVICE = 1300 };
+enum { LEAST_RECORDED = 2500, LEAST_CLOCK = 0, LEAST_DEVICE = 1300, LEAST_TOGETHER = 40 };
 #endif
 
 static engine_tally engines[] = {
@@ -42,6 +43,8 @@ static engine_tally engines[] = {
     {"beside the clock", LEAST_CLOCK, 0},
     {"not for NPUs, so without the clock", 0, 0},
     {"refused programs", 2, 0},
+    {"together", LEAST_TOGETHER, 0},
+    {"alone", LEAST_TOGETHER, 0},
 };
 
 enum { ENGINE_COUNT = sizeof engines / sizeof engines[0] };
@@ -271,8 +274,38 @@ static void run_round(case_subject *s, bool is_loaded, ptowsp_fingerprint *kept)
     }
 }
 
+// The program is that of several ranks, in each round.
+static void run_ranks(case_subject *s) {
+#ifndef NPU_CLOCK_MIRROR_H
+    case_group g;
+    s->round = s->round_end = 0;
+    case_group_begin(s, &g);
+    while (s->round < s->items.count) {
+        case_find_round_end(s);
+        case_group_bind(s, &g);
+        if (g.is_together) {
+            s->engine = "together";
+            engine_count(s->engine);
+            case_group_simulate(s, &g);
+        }
+        if (g.is_alone) {
+            s->engine = "alone";
+            engine_count(s->engine);
+            case_group_alone(s, &g);
+        }
+        s->round = s->round_end + 1;
+    }
+    case_group_end(s, &g);
+#endif
+    ptowsp_program_destroy(s->program);
+}
+
 static void run_program(case_subject *s, bool is_loaded) {
     static ptowsp_fingerprint kept[8];
+    if (case_find(&s->items, "ranks")) {
+        run_ranks(s);
+        return;
+    }
     s->engine = "create";
     s->round = s->round_end = 0;
     case_know_kernels(s);

@@ -1,5 +1,6 @@
-// Ranks that are simulated together in one process: times worked out on paper, also where groups
-// share links; random groups against a slow simulator; ranks in thousands; what is refused.
+// Ranks that are simulated together in one process: random groups against a slow simulator, ranks in
+// thousands, what is refused, pictures, functions that end it all. tests/cases/collectives.case has times that
+// are worked out on paper, and ranks that disagree.
 
 #include "test.h"
 
@@ -146,6 +147,22 @@ static void ranks_add_steps(ranks *r, const step *steps, uint32_t step_count,
     ranks_add(r, m, schedule);
 }
 
+// The next rank: its module as a text, after the tensors a and b and a ring named sum.
+static void ranks_add_text(ranks *r, const char *text, const ptowsp_parse_kernel *kernel,
+                           const ptowsp_schedule *schedule) {
+    char all[1000];
+    const ptowsp_parse_desc attached = {.kernels = kernel, .kernel_count = kernel != NULL};
+    ptowsp_module *m = NULL;
+    snprintf(all, sizeof all,
+             "module m\ntensor a i64 [4096, 1] global\ntensor b i64 [4096, 1] global\n"
+             "kernel sum(axes 0, inout data i64 ? x ?) link, all_reduce, by ring\n%s",
+             text);
+    if (ptowsp_module_parse(r->context, all, strlen(all), &attached, &m, NULL) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(r->context).text);
+    }
+    ranks_add(r, m, schedule);
+}
+
 static ptowsp_status ranks_simulate(ranks *r, bool has_records) {
     ptowsp_run_options options = {.record_tasks = has_records};
     return ptowsp_run_group_simulate(r->context, &r->group, &options, &r->result);
@@ -167,219 +184,6 @@ static void ranks_end(ranks *r) {
     free(r->modules);
     free(r->programs);
     free(r->runs);
-}
-
-// -- times on paper -------------------------------------------------------------------------------
-
-// A mesh of 4 x 4 whose rows share a link to other rows. Rings of 4 down all columns at once: in each
-// of 6 rounds 4 messages of 1 us take a row's link, by rank; so a round takes 4 us. That of column j
-// begins at 4 k + j and is there 2 us later; the last one begins at 20 + j.
-TEST(together__groups_share_the_link_of_a_node) {
-    ptowsp_links links = {.axis_count = 2};
-    links.axis_sizes[0] = links.axis_sizes[1] = 4;
-    links.axes[0] = link_of(PTOWSP_LINK_NODE);
-    links.axes[1] = link_of(PTOWSP_LINK_PORT);
-    const ptowsp_links nodes = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_NODE, 4);
-    step s = {.kind = PTOWSP_ALL_REDUCE, .algorithm = PTOWSP_ALGORITHM_RING};
-    s.members = s.stride = 4;
-    s.count = 500;  // parts of 1000 bytes
-    for (int i = 0; i < 2; i++) {
-        ranks r;
-        ranks_begin(&r, 16, i ? &nodes : &links);
-        for (uint32_t k = 0; k < 16; k++) {
-            ranks_add_steps(&r, &s, 1, NULL);
-        }
-        assert_int_equal(ranks_simulate(&r, false), PTOWSP_OK);
-        for (uint32_t k = 0; k < 16; k++) {
-            assert_int_equal(end_of(&r, k), 22000 + 1000 * (k % 4));
-            // One rank alone, where all do the same, finds it too.
-            ptowsp_run_ranks bound = {
-                .rank = k, .rank_count = 16, .links = r.group.links, .cycles_per_us = 1000};
-            ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
-            assert_int_equal(ptowsp_run_bind_ranks(r.runs[k], &bound), PTOWSP_OK);
-            assert_int_equal(ptowsp_run_execute(r.runs[k], &options), PTOWSP_OK);
-            assert_int_equal(end_of(&r, k), 22000 + 1000 * (k % 4));
-        }
-        assert_int_equal(r.result.makespan_cycles, 25000);
-        assert_int_equal(r.result.last_rank, 3);
-        assert_int_equal(r.result.collective_count, 4);
-        assert_int_equal(r.result.message_count, 16 * 6);
-        assert_int_equal(r.result.sent_bytes, 16 * 6 * 1000);
-        assert_int_equal(r.result.between_bytes, 16 * 6 * 1000);
-        assert_int_equal(r.result.wait_cycles, 0);
-        // Without a shared link a group does not know of the others: 6 (1 + 1).
-        r.group.links.axes[0].sharing = PTOWSP_LINK_PORT;
-        r.group.links.between.sharing = PTOWSP_LINK_PORT;
-        assert_int_equal(ranks_simulate(&r, false), PTOWSP_OK);
-        for (uint32_t k = 0; k < 16; k++) {
-            assert_int_equal(end_of(&r, k), 12000);
-        }
-        ranks_end(&r);
-    }
-}
-
-// Nodes {0, 1} and {2, 3}. 0 sends 3000 bytes to 2 at 0, which are there at 4. 1 sends 1000 bytes to 3
-// at 1: the link is free at 3, so 1 is done at 4, and they are there at 5.
-TEST(together__a_message_waits_for_that_of_another_group) {
-    const ptowsp_links links = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_NODE, 2);
-    for (int late = 0; late < 2; late++) {
-        ranks r;
-        ranks_begin(&r, 4, &links);
-        for (uint32_t k = 0; k < 4; k++) {
-            step s = {.kind = PTOWSP_SEND};
-            s.members = s.stride = 2;
-            s.target = 1;
-            s.count = k % 2 ? 125 : 375;
-            s.delay[1] = 1000;
-            s.delay[3] = late ? 7000 : 0;
-            ranks_add_steps(&r, &s, 1, NULL);
-        }
-        assert_int_equal(ranks_simulate(&r, true), PTOWSP_OK);
-        assert_int_equal(end_of(&r, 0), 3000);
-        assert_int_equal(end_of(&r, 1), 4000);
-        assert_int_equal(end_of(&r, 2), 4000);
-        assert_int_equal(end_of(&r, 3), late ? 7000 : 5000);
-        // 3 waits for 1 to begin, which is a stall; a sender waits for nobody.
-        uint64_t count;
-        assert_null(ptowsp_run_rank_waits(r.runs[0], &count));
-        const ptowsp_rank_wait *waits = ptowsp_run_rank_waits(r.runs[3], &count);
-        assert_int_equal(count, 1);
-        assert_int_equal(waits->task, late ? 1 : 0);
-        assert_int_equal(waits->from_rank, 1);
-        assert_int_equal(waits->from_task, 1);
-        assert_int_equal(waits->cycles, late ? 0 : 1000);
-        assert_int_equal(ptowsp_run_result(r.runs[3])->stall_cycles[PTOWSP_STALL_RANK],
-                         late ? 0 : 1000);
-        assert_int_equal(r.result.wait_cycles, late ? 0 : 1000);
-        ranks_end(&r);
-    }
-}
-
-// A ring of 2 over 768 bytes, of which rank 1 begins at 5000: as in communicate_test. Beside it, rank
-// 0 has a task of 6000 on another tensor, and behind it one of 100: on one lane that chooses, the
-// latter waits for the lane until 6000, or for the sum until 6768; by priorities, too.
-TEST(together__lanes_that_choose_go_on_beside_a_collective) {
-    const ptowsp_links links = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_PORT, 0);
-    step s = {.algorithm = PTOWSP_ALGORITHM_RING, .count = 96, .delay[1] = 5000};
-    for (int ready = PTOWSP_READY_FIFO; ready <= PTOWSP_READY_WORK_STEALING; ready++) {
-        ranks r;
-        ranks_begin(&r, 2, &links);
-        for (uint32_t k = 0; k < 2; k++) {
-            ptowsp_module *m = test_module(r.context, NULL);
-            const ptowsp_tensor a = tensor_of(m, "a"), b = tensor_of(m, "b");
-            ptowsp_workload_begin(m, "steps");
-            ptowsp_combine_begin(m);
-            add_step(m, 0, k, &s, a, b);
-            task_on(m, mix_kernel(m, "beside", 6000), b, no_tensor, 0, 0, -1, -1);
-            task_on(m, mix_kernel(m, "behind", 100), a, no_tensor, 0, 0, -1, -1);
-            ptowsp_scope_end(m);
-            ptowsp_scope_end(m);
-            ptowsp_schedule schedule = {.ready = (ptowsp_ready)ready};
-            schedule.priority_key =
-                ready == PTOWSP_READY_PRIORITY ? ptowsp_u64(m, 0) : schedule.priority_key;
-            ranks_add(&r, m, &schedule);
-        }
-        assert_int_equal(ranks_simulate(&r, true), PTOWSP_OK);
-        assert_int_equal(end_of(&r, 0), 6768 + 100);
-        // Rank 1: 5000 before, then 6000 beside the sum, which ends at 7768.
-        assert_int_equal(end_of(&r, 1), 11100);
-        assert_int_equal(ptowsp_run_lanes(r.runs[0])[1].busy_cycles, 6768);
-        assert_int_equal(ptowsp_run_lanes(r.runs[1])[1].busy_cycles, 2768);
-        assert_int_equal(ptowsp_run_result(r.runs[0])->stall_cycles[PTOWSP_STALL_RANK], 5000);
-        assert_int_equal(ptowsp_run_result(r.runs[1])->stall_cycles[PTOWSP_STALL_RANK], 0);
-        const ptowsp_task_record *records = ptowsp_run_records(r.runs[1]);
-        assert_int_equal(records[1].start, 5000);
-        assert_int_equal(records[1].end, 7768);
-        ranks_end(&r);
-    }
-}
-
-// Both ranks submit a task in 30, dispatch it in 100 and complete it in 50. Their first tasks start at
-// 130 and take 1000 and 3000; the collective can start at 1130 + 50 + 100 and at 3280. 0 sends 1000
-// bytes by 2280, which are there at 3280. 1 sends them back by 4280: there at 5280.
-TEST(together__threads_dispatch_collectives_too) {
-    const ptowsp_links links = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_PORT, 0);
-    step s = {.kind = PTOWSP_ALL_REDUCE,
-              .algorithm = PTOWSP_ALGORITHM_DOUBLING,
-              .members = 2,
-              .count = 125,
-              .delay[0] = 1000,
-              .delay[1] = 3000};
-    ptowsp_schedule schedule = {.control.by = PTOWSP_CONTROL_AICPU,
-                                .control.threads = 1,
-                                .control.clock_mhz = 1000,
-                                .control.cost_ns[PTOWSP_CONTROL_SUBMIT] = 30,
-                                .control.cost_ns[PTOWSP_CONTROL_DISPATCH] = 100,
-                                .control.cost_ns[PTOWSP_CONTROL_COMPLETE] = 50};
-    ranks r;
-    ranks_begin(&r, 2, &links);
-    ranks_add_steps(&r, &s, 1, &schedule);
-    ranks_add_steps(&r, &s, 1, &schedule);
-    assert_int_equal(ranks_simulate(&r, true), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_records(r.runs[0])[1].start, 1280);
-    assert_int_equal(ptowsp_run_records(r.runs[1])[1].start, 3280);
-    assert_int_equal(end_of(&r, 0), 5280 + 50);
-    assert_int_equal(end_of(&r, 1), 4280 + 50);
-    ranks_end(&r);
-}
-
-// One AICPU thread of each rank, in order with a window of 2. A task of 700 is submitted at 130 and runs
-// from 630 to 1330; a sum, at 260, from 1130 to 5050. It is held while the third task waits for the
-// window, from 260 to 1330, or is submitted, until 1460. The third runs from 1960 to 2660, the fourth
-// from 2790 + 500 to 3990, the last from 4120 + 500 to 5320. A rank alone waits for the same.
-TEST(together__a_task_that_is_held_waits_for_the_same_as_alone) {
-    const ptowsp_links links = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_PORT, 0);
-    const step s = {.kind = PTOWSP_ALL_REDUCE, .algorithm = PTOWSP_ALGORITHM_RING, .count = 240};
-    ptowsp_schedule schedule = {.issue = PTOWSP_ISSUE_IN_ORDER,
-                                .lane_count = 2,
-                                .window = 2,
-                                .control.by = PTOWSP_CONTROL_AICPU,
-                                .control.threads = 1,
-                                .control.clock_mhz = 1000,
-                                .control.cost_ns[PTOWSP_CONTROL_SUBMIT] = 130,
-                                .control.cost_ns[PTOWSP_CONTROL_DISPATCH] = 500};
-    ranks r;
-    ranks_begin(&r, 2, &links);
-    for (uint32_t k = 0; k < 2; k++) {
-        static const char *const tensors[] = {"a", "b", "c", "d", "e"};
-        ptowsp_module *m = test_module(r.context, NULL);
-        const ptowsp_kernel mix = mix_kernel(m, "mix", 700);
-        ptowsp_workload_begin(m, "steps");
-        ptowsp_combine_begin(m);
-        for (uint32_t i = 0; i < 5; i++) {
-            const ptowsp_tensor tensor = tensor_of(m, tensors[i]);
-            if (i == 1) {
-                add_step(m, i, k, &s, tensor, no_tensor);
-            } else {
-                task_on(m, mix, tensor, no_tensor, 0, 0, -1, -1);
-            }
-        }
-        ptowsp_scope_end(m);
-        ptowsp_scope_end(m);
-        ranks_add(&r, m, &schedule);
-    }
-    assert_int_equal(ranks_simulate(&r, true), PTOWSP_OK);
-    for (uint32_t k = 0; k < 2; k++) {
-        const ptowsp_run_stats together = *ptowsp_run_result(r.runs[k]);
-        const ptowsp_run_ranks bound = {
-            .rank = k, .rank_count = 2, .links = links, .cycles_per_us = 1000};
-        const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
-        assert_int_equal(ptowsp_run_bind_ranks(r.runs[k], &bound), PTOWSP_OK);
-        assert_int_equal(ptowsp_run_execute(r.runs[k], &options), PTOWSP_OK);
-        const ptowsp_run_stats *alone = ptowsp_run_result(r.runs[k]);
-        assert_int_equal(together.makespan_cycles, alone->makespan_cycles);
-        for (uint32_t i = 0; i < PTOWSP_STALL_COUNT; i++) {
-            if (together.stall_cycles[i] != alone->stall_cycles[i]) {
-                fail_msg("stall %u: %llu together, %llu alone", i,
-                         (unsigned long long)together.stall_cycles[i],
-                         (unsigned long long)alone->stall_cycles[i]);
-            }
-        }
-        assert_int_equal(together.makespan_cycles, 5320);
-        assert_int_equal(together.stall_cycles[PTOWSP_STALL_WINDOW], 1070 + 1200 + 1200);
-        assert_int_equal(together.stall_cycles[PTOWSP_STALL_DEPENDENCY], 0);
-    }
-    ranks_end(&r);
 }
 
 // -- the slow simulator ---------------------------------------------------------------------------
@@ -902,39 +706,6 @@ TEST(together__symmetry_changes_no_time) {
     ptowsp_context_destroy(context);
 }
 
-// 512 nodes of 8, 1 us and 1 byte/ns within them, 5 us and 0.5 byte/ns between. A part is 8 bytes.
-//      within nodes    2 * 7 rounds of 512 parts, one after another: 512 * 8 + 1000 ns
-//      between nodes   2 * 511 rounds of a part: 16 + 5000 ns
-TEST(together__four_thousand_ranks_are_one_node_by_symmetry) {
-    ptowsp_links links = links_of(PTOWSP_LINK_PAIR, PTOWSP_LINK_PORT, 8);
-    links.between.latency_ps = 5000000;
-    links.between.bytes_per_us = 500;
-    ranks r;
-    ranks_begin(&r, 1, &links);
-    step s = {.algorithm = PTOWSP_ALGORITHM_HIERARCHICAL, .count = 4096, .delay[0] = 100};
-    step steps[2] = {s, s};
-    steps[1].algorithm = PTOWSP_ALGORITHM_RING;
-    ranks_add_steps(&r, steps, 2, NULL);
-    ptowsp_run_ranks bound = {
-        .rank = 4095, .rank_count = 4096, .links = links, .cycles_per_us = 1000};
-    ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
-    assert_int_equal(ptowsp_run_bind_ranks(r.runs[0], &bound), PTOWSP_OK);
-    const uint64_t begin = ptowsp_clock_ns();
-    assert_int_equal(ptowsp_run_execute(r.runs[0], &options), PTOWSP_OK);
-    print_message("4096 ranks: %.1f ms\n", (double)(ptowsp_clock_ns() - begin) / 1e6);
-    // A ring around all ranks: 2 * 4095 hops in a row, of 16 + 5000 ns to each eighth rank, else of 8 +
-    // 1000. The last hop is to rank 4095, so 1023 of them are between nodes.
-    const uint64_t ring = 1023 * (16 + 5000) + (2 * 4095 - 1023) * (8 + 1000);
-    const uint64_t hierarchical = 2 * 7 * (512 * 8 + 1000) + 2 * 511 * (16 + 5000);
-    const ptowsp_task_record *records;
-    options.record_tasks = true;
-    assert_int_equal(ptowsp_run_execute(r.runs[0], &options), PTOWSP_OK);
-    records = ptowsp_run_records(r.runs[0]);
-    assert_int_equal(records[1].end - records[1].start, hierarchical);
-    assert_int_equal(records[3].end - records[3].start, ring);
-    ranks_end(&r);
-}
-
 // 2048 stages of a pipeline, one program for all: each receives 1000 bytes, works for 300 cycles, and
 // sends them on: 2 us from stage to stage.
 TEST(together__two_thousand_stages_are_simulated_one_by_one) {
@@ -942,29 +713,17 @@ TEST(together__two_thousand_stages_are_simulated_one_by_one) {
     const ptowsp_links links = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_PORT, 0);
     ranks r;
     ranks_begin(&r, STAGES, &links);
-    step s = {.kind = PTOWSP_SEND};
-    ptowsp_module *m = test_module(r.context, NULL);
-    const ptowsp_tensor a = tensor_of(m, "a");
-    const ptowsp_kernel send = collective_kernel(m, "send", &s), mix = mix_kernel(m, "mix", 300);
-    const ptowsp_expr rank = ptowsp_cast(ptowsp_symbol(m, "rank"), PTOWSP_TYPE_I64);
-    const ptowsp_expr one = ptowsp_i64(m, 1);
-    ptowsp_workload_begin(m, "stage");
-    for (int i = 0; i < 2; i++) {
-        ptowsp_task_desc task = {.kernel = send,
-                                 .views[0].tensor = a,
-                                 .views[0].rows = 125,
-                                 .scalars[0] = i ? rank : ptowsp_sub(rank, one)};
-        task.scalars[1] = i ? ptowsp_add(rank, one) : rank;
-        ptowsp_when_begin(m, i ? ptowsp_lt(rank, ptowsp_i64(m, STAGES - 1))
-                               : ptowsp_gt(rank, ptowsp_i64(m, 0)));
-        ptowsp_task_make(m, &task);
-        ptowsp_scope_end(m);
-        if (i == 0) {
-            task_on(m, mix, a, no_tensor, 0, 0, -1, -1);
-        }
-    }
-    ptowsp_scope_end(m);
-    ranks_add(&r, m, NULL);
+    ranks_add_text(&r,
+                   "symbol rank\n"
+                   "kernel send(axes 0, inout data i64 ? x ?, root i64, target i64) link, send\n"
+                   "kernel mix(axes 0, inout x i64 ? x ?) vector, 300 cycles, time only\n"
+                   "workload stage\n"
+                   "  when i64(rank) > 0\n"
+                   "    task send() data = a of 125 x 1 root = i64(rank) - 1 target = i64(rank)\n"
+                   "  task mix() x = a\n"
+                   "  when i64(rank) < 2047\n"
+                   "    task send() data = a of 125 x 1 root = i64(rank) target = i64(rank) + 1\n",
+                   NULL, NULL);
     for (uint32_t i = 0; i < STAGES; i++) {
         if (i > 0) {
             assert_int_equal(ptowsp_run_create(r.context, r.programs[0], &r.runs[i]), PTOWSP_OK);
@@ -991,12 +750,14 @@ TEST(together__two_thousand_stages_are_simulated_one_by_one) {
 
 // -- what is refused ------------------------------------------------------------------------------
 
-static void group_is_refused(ptowsp_context *context, const ptowsp_run_group *group,
-                             ptowsp_status status, uint64_t index, const char *text) {
-    assert_int_equal(ptowsp_run_group_simulate(context, group, NULL, NULL), status);
-    assert_string_equal(ptowsp_context_error(context).text, text);
-    assert_int_equal(ptowsp_context_error(context).index, index);
-}
+// A group like the good one, but for a change.
+#define GROUP_REFUSED(change, wanted, wanted_index, error)                                         \
+    do {                                                                                           \
+        ptowsp_run_group group = r.group;                                                          \
+        change;                                                                                    \
+        assert_int_equal(ptowsp_run_group_simulate(r.context, &group, NULL, NULL), wanted);        \
+        test_error_is(r.context, wanted, wanted_index, error);                                     \
+    } while (0)
 
 TEST(together__wrong_groups_are_refused) {
     const ptowsp_links links = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_PORT, 0);
@@ -1005,174 +766,33 @@ TEST(together__wrong_groups_are_refused) {
     step s = {.algorithm = PTOWSP_ALGORITHM_RING, .count = 2};
     ranks_add_steps(&r, &s, 1, NULL);
     ranks_add_steps(&r, &s, 1, NULL);
-    const ptowsp_run_group good = r.group;
-    ptowsp_run_group group = good;
-    group.rank_count = 0;
-    group_is_refused(r.context, &group, PTOWSP_INVALID_PARAMS, 0,
-                     "run group: 0 ranks: there are 1 to 16384, each with a run");
-    group.rank_count = PTOWSP_RANK_COUNT_MAX + 1;
-    group_is_refused(r.context, &group, PTOWSP_INVALID_PARAMS, 16385,
-                     "run group: 16385 ranks: there are 1 to 16384, each with a run");
-    group = good;
-    group.runs = NULL;
-    group_is_refused(r.context, &group, PTOWSP_INVALID_PARAMS, 2,
-                     "run group: 2 ranks: there are 1 to 16384, each with a run");
-    ptowsp_run *const some[2] = {r.runs[0], NULL};
-    group.runs = some;
-    group_is_refused(r.context, &group, PTOWSP_INVALID_PARAMS, 1, "run group: rank 1 has no run");
-    ptowsp_run *const twice[2] = {r.runs[0], r.runs[0]};
-    group.runs = twice;
-    group_is_refused(r.context, &group, PTOWSP_BUSY, 1,
-                     "run group: the run of rank 1 executes, or is that of another rank");
-    group = good;
-    group.cycles_per_us = 1000001;
-    group_is_refused(r.context, &group, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                     "run group: 1000001 cycles each us, at most 10^6");
-    group = good;
-    group.links.axis_count = 5;
-    group_is_refused(r.context, &group, PTOWSP_INVALID_PARAMS, 5,
-                     "ranks: links of 5 axes: there are at most 4");
-    group.links.axis_count = 2;
-    group.links.axis_sizes[0] = 2;
-    group_is_refused(r.context, &group, PTOWSP_INVALID_PARAMS, 1,
-                     "ranks: links along axis 1 of 0 ranks: a mesh has 1 to 65536 ranks");
-    group.links.axis_sizes[1] = UINT32_MAX;
-    group_is_refused(r.context, &group, PTOWSP_INVALID_PARAMS, 1,
-                     "ranks: links along axis 1 of 4294967295 ranks: a mesh has 1 to 65536 ranks");
-    group.links.axis_sizes[1] = 2;
-    group.links.axes[1].sharing = (ptowsp_link_sharing)3;
-    group_is_refused(r.context, &group, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                     "ranks: links are shared in an unknown way");
-    group = good;
-    group.links.inside.latency_ps = UINT64_MAX / 2;
-    group_is_refused(r.context, &group, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
-                     "run group: its time does not fit 64 bits");
+    ptowsp_run *const some[2] = {r.runs[0], NULL}, *const twice[2] = {r.runs[0], r.runs[0]};
+    GROUP_REFUSED(group.rank_count = 0, PTOWSP_INVALID_PARAMS, 0,
+                  "run group: 0 ranks: there are 1 to 16384, each with a run");
+    GROUP_REFUSED(group.rank_count = PTOWSP_RANK_COUNT_MAX + 1, PTOWSP_INVALID_PARAMS, 16385,
+                  "run group: 16385 ranks: there are 1 to 16384, each with a run");
+    GROUP_REFUSED(group.runs = NULL, PTOWSP_INVALID_PARAMS, 2,
+                  "run group: 2 ranks: there are 1 to 16384, each with a run");
+    GROUP_REFUSED(group.runs = some, PTOWSP_INVALID_PARAMS, 1, "run group: rank 1 has no run");
+    GROUP_REFUSED(group.runs = twice, PTOWSP_BUSY, 1,
+                  "run group: the run of rank 1 executes, or is that of another rank");
+    GROUP_REFUSED(group.cycles_per_us = 1000001, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                  "run group: 1000001 cycles each us, at most 10^6");
+    GROUP_REFUSED(group.links.inside.latency_ps = UINT64_MAX / 2, PTOWSP_LIMIT_EXCEEDED,
+                  PTOWSP_NO_INDEX, "run group: its time does not fit 64 bits");
+    GROUP_REFUSED(group.links.axis_count = 5, PTOWSP_INVALID_PARAMS, 5,
+                  "ranks: links of 5 axes: there are at most 4");
+    r.group.links.axis_count = r.group.links.axis_sizes[0] = 2;
+    GROUP_REFUSED(group.links.axis_sizes[1] = 0, PTOWSP_INVALID_PARAMS, 1,
+                  "ranks: links along axis 1 of 0 ranks: a mesh has 1 to 65536 ranks");
+    GROUP_REFUSED(group.links.axis_sizes[1] = UINT32_MAX, PTOWSP_INVALID_PARAMS, 1,
+                  "ranks: links along axis 1 of 4294967295 ranks: a mesh has 1 to 65536 ranks");
+    r.group.links.axis_sizes[1] = 2;
+    GROUP_REFUSED(group.links.axes[1].sharing = (ptowsp_link_sharing)3, PTOWSP_INVALID_PARAMS,
+                  PTOWSP_NO_INDEX, "ranks: links are shared in an unknown way");
     // They are as good as before.
-    assert_int_equal(ptowsp_run_group_simulate(r.context, &good, NULL, NULL), PTOWSP_OK);
-    ranks_end(&r);
-}
-
-// Ranks whose steps differ: an error with a text, and no results.
-static void steps_fail(const step *steps[2], uint32_t count, ptowsp_status status, uint64_t index,
-                       const char *text) {
-    const ptowsp_links links = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_PORT, 0);
-    ranks r;
-    ranks_begin(&r, 4, &links);
-    for (uint32_t i = 0; i < 4; i++) {
-        ranks_add_steps(&r, steps[i % 2], count, NULL);
-    }
-    assert_int_equal(ranks_simulate(&r, true), status);
-    assert_string_equal(ptowsp_context_error(r.context).text, text);
-    assert_int_equal(ptowsp_context_error(r.context).index, index);
-    const ptowsp_output none = {NULL, NULL};
-    assert_int_equal(ptowsp_run_group_export(r.context, &r.group, PTOWSP_EXPORT_CSV, NULL, none),
-                     PTOWSP_INVALID_PARAMS);
-    assert_string_equal(ptowsp_context_error(r.context).text,
-                        "export: rank 0 has no run that has recorded tasks");
-    ranks_end(&r);
-}
-
-TEST(together__ranks_that_disagree_fail) {
-    step pair;
-    step all = {.count = 4, .algorithm = PTOWSP_ALGORITHM_RING};
-    pair = all;
-    pair.members = pair.stride = 2;
-    step other = all;
-    other.count = 8;
-    const step *sizes[2] = {&all, &other};
-    steps_fail(
-        sizes, 1, PTOWSP_RANK_FAILED, 1,
-        "rank 1: run: all_reduce of 8 elements, but other ranks call all_reduce of 4 elements, "
-        "ranks 0 to 3, each 1 on");
-    other = all;
-    other.kind = PTOWSP_BROADCAST;
-    steps_fail(
-        sizes, 1, PTOWSP_RANK_FAILED, 1,
-        "rank 1: run: broadcast of 4 elements, but other ranks call all_reduce of 4 elements, "
-        "ranks 0 to 3, each 1 on");
-    // Ranks 0 and 2 begin with all, 1 and 3 with their pair, which ends; then 1 and 3 come to all.
-    // Where 0 and 2 have nothing but all, they end; the other way they wait for ever.
-    const step first[2] = {all, pair}, second[2] = {pair, all};
-    const step *orders[2] = {first, second};
-    const ptowsp_links links = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_PORT, 0);
-    ranks r;
-    ranks_begin(&r, 4, &links);
-    for (uint32_t i = 0; i < 4; i++) {
-        ranks_add_steps(&r, orders[i % 2], 2, NULL);
-    }
-    assert_int_equal(ranks_simulate(&r, false), PTOWSP_OK);  // the pairs are no others' business
-    ranks_end(&r);
-    step row = all;
-    row.members = 2;
-    row.stride = 1;
-    const step crossed[2] = {all, row}, straight[2] = {row, all};
-    const step *ways[2] = {crossed, straight};
-    steps_fail(
-        ways, 2, PTOWSP_STUCK, 1,
-        "run group: rank 0 waits in all_reduce of 4 elements, ranks 0 to 3, each 1 on; rank 1 "
-        "waits in another one");
-    const step *missing[2] = {&all, NULL};
-    ranks_begin(&r, 4, &links);
-    for (uint32_t i = 0; i < 4; i++) {
-        ranks_add_steps(&r, missing[0], i == 2 ? 0 : 1, NULL);
-    }
-    assert_int_equal(ranks_simulate(&r, false), PTOWSP_RANK_FAILED);
-    assert_string_equal(ptowsp_context_error(r.context).text,
-                        "run group: rank 0 waits in all_reduce of 4 elements, ranks 0 to 3, each 1 "
-                        "on; rank 2 has ended without it");
-    ranks_end(&r);
-    // A sender does not wait, so that all end; but nobody has received.
-    step send = all;
-    send.kind = PTOWSP_SEND;
-    send.algorithm = PTOWSP_ALGORITHM_DIRECT;
-    send.target = 3;
-    ranks_begin(&r, 4, &links);
-    for (uint32_t i = 0; i < 4; i++) {
-        ranks_add_steps(&r, &send, i == 3 ? 0 : 1, NULL);
-    }
-    assert_int_equal(ranks_simulate(&r, false), PTOWSP_RANK_FAILED);
-    assert_string_equal(ptowsp_context_error(r.context).text,
-                        "run group: rank 0 has begun send of 4 elements, ranks 0 to 3, each 3 on; "
-                        "rank 3 has ended without it");
-    ranks_end(&r);
-    // A run that cannot execute: an array is not bound.
-    step ragged = all;
-    ragged.kind = PTOWSP_ALL_TO_ALL;
-    ragged.counts = "counts";
-    const step *unbound[2] = {&ragged, &ragged};
-    steps_fail(unbound, 1, PTOWSP_UNBOUND, 0, "rank 0: run: array counts is not bound");
-}
-
-// Counts that differ between ranks.
-TEST(together__ragged_counts_that_disagree_fail) {
-    const ptowsp_links links = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_PORT, 0);
-    step s = {.kind = PTOWSP_ALL_TO_ALL,
-              .algorithm = PTOWSP_ALGORITHM_RING,
-              .members = 2,
-              .stride = 1,
-              .count = 1000,
-              .counts = "counts"};
-    ranks r;
-    ranks_begin(&r, 2, &links);
-    ranks_add_steps(&r, &s, 1, NULL);
-    ranks_add_steps(&r, &s, 1, NULL);
-    const int64_t counts[4] = {5, 250, 125, 7}, others[4] = {5, 250, 126, 7};
-    for (int i = 0; i < 2; i++) {
-        assert_int_equal(ptowsp_run_bind_array(r.runs[0], "counts", PTOWSP_I64, counts, 4),
-                         PTOWSP_OK);
-        assert_int_equal(
-            ptowsp_run_bind_array(r.runs[1], "counts", PTOWSP_I64, i ? others : counts, 4),
-            PTOWSP_OK);
-        if (i == 0) {  // 2000 bytes from 0 to 1, 1000 back
-            assert_int_equal(ranks_simulate(&r, false), PTOWSP_OK);
-            assert_int_equal(end_of(&r, 0), 2000);
-            assert_int_equal(end_of(&r, 1), 3000);
-        }
-    }
-    assert_int_equal(ranks_simulate(&r, false), PTOWSP_RANK_FAILED);
-    assert_string_equal(ptowsp_context_error(r.context).text,
-                        "rank 1: run: all_to_all of 0 elements with counts, but other ranks call "
-                        "all_to_all of 0 elements, ranks 0 to 1, each 1 on");
+    r.group.links = links;
+    assert_int_equal(ranks_simulate(&r, false), PTOWSP_OK);
     ranks_end(&r);
 }
 
@@ -1226,12 +846,10 @@ static void ranks_begin_three(ranks *r) {
     ranks_begin(r, 3, &links);
     ranks_add_steps(r, &s, 1, NULL);
     ranks_add_steps(r, &s, 1, NULL);
-    ptowsp_module *m = test_module(r->context, NULL);
-    ptowsp_workload_begin(m, "alone");
-    const ptowsp_kernel alone = mix_kernel(m, "alone", 2500);
-    task_on(m, alone, tensor_of(m, "a"), no_tensor, 0, 0, -1, -1);
-    ptowsp_scope_end(m);
-    ranks_add(r, m, NULL);
+    ranks_add_text(r,
+                   "kernel alone(axes 0, inout x i64 ? x ?) vector, 2500 cycles, time only\n"
+                   "workload alone\n  task alone() x = a\n",
+                   NULL, NULL);
 }
 
 TEST(together__pictures_have_all_ranks) {
@@ -1423,6 +1041,10 @@ static ptowsp_cycles end_it(const ptowsp_task *task, void *user) {
     return ptowsp_task_fail(PTOWSP_KERNEL_FAILED);
 }
 
+#define END_OF_ALL                                                                                 \
+    "kernel end(axes 0) vector, cycles by a cost function\nworkload steps\n"                       \
+    "  task sum() data = a of 100 x 1\n"
+
 // A sum, and beside it a task whose cost ends all, alone or in a pipeline. Where lanes choose, the sum
 // has not ended by then: the task is called once all the same, and its rank is named.
 TEST(together__a_task_beside_a_collective_ends_its_rank) {
@@ -1432,27 +1054,15 @@ TEST(together__a_task_beside_a_collective_ends_its_rank) {
         const ptowsp_schedule schedule = {.ready = chooses ? PTOWSP_READY_WORK_STEALING
                                                            : PTOWSP_READY_FIFO};
         ender e = {NULL, 0};
-        const ptowsp_kernel_desc desc = {.name = "end", .fn = end_it, .cost = end_it, .user = &e};
-        const step s = {
-            .kind = PTOWSP_ALL_REDUCE, .algorithm = PTOWSP_ALGORITHM_RING, .count = 100};
+        const ptowsp_parse_kernel end = {.name = "end", .fn = end_it, .cost = end_it, .user = &e};
         ranks r;
         ranks_begin(&r, 2, &links);
         for (uint32_t k = 0; k < 2; k++) {
-            ptowsp_module *m = test_module(r.context, NULL);
-            const ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(m, &desc)};
-            ptowsp_workload_begin(m, "steps");
-            add_step(m, 0, k, &s, tensor_of(m, "a"), no_tensor);
-            if (is_in_pipeline) {
-                PTOWSP_PIPELINE(m, "pipeline") {
-                    PTOWSP_PROCESS(m, "process") {
-                        ptowsp_task_make(m, &task);
-                    }
-                }
-            } else {
-                ptowsp_task_make(m, &task);
-            }
-            ptowsp_scope_end(m);
-            ranks_add(&r, m, &schedule);
+            ranks_add_text(&r,
+                           is_in_pipeline ? END_OF_ALL "  pipeline pipeline\n    process process\n"
+                                                       "      task end()\n"
+                                          : END_OF_ALL "  task end()\n",
+                           &end, &schedule);
         }
         e.cancelled = is_cancelled ? r.runs[1] : NULL;
         assert_int_equal(ranks_simulate(&r, false),
@@ -1489,7 +1099,6 @@ static ptowsp_cycles measure(const ptowsp_task *task, void *user) {
 // that fails in it ends all.
 TEST(together__a_pipeline_that_is_held_runs_once) {
     const ptowsp_links links = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_PORT, 0);
-    const step s = {.kind = PTOWSP_ALL_REDUCE, .algorithm = PTOWSP_ALGORITHM_RING, .count = 240};
     ptowsp_schedule schedule = {.issue = PTOWSP_ISSUE_IN_ORDER,
                                 .lane_count = 2,
                                 .control.by = PTOWSP_CONTROL_HOST,
@@ -1500,20 +1109,14 @@ TEST(together__a_pipeline_that_is_held_runs_once) {
         ranks r;
         ranks_begin(&r, 2, &links);
         for (uint32_t k = 0; k < 2; k++) {
-            ptowsp_module *m = test_module(r.context, NULL);
-            const ptowsp_kernel_desc desc = {
+            const ptowsp_parse_kernel kernel = {
                 .name = "k", .fn = measure, .cost = measure, .user = &meters[k]};
-            const ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(m, &desc)};
-            ptowsp_workload_begin(m, "steps");
-            add_step(m, 0, k, &s, tensor_of(m, "a"), no_tensor);
-            PTOWSP_PIPELINE(m, "pipeline") {
-                PTOWSP_PROCESS(m, "process") {
-                    ptowsp_task_make(m, &task);
-                    ptowsp_task_make(m, &task);
-                }
-            }
-            ptowsp_scope_end(m);
-            ranks_add(&r, m, &schedule);
+            ranks_add_text(&r,
+                           "kernel k(axes 0) vector, cycles by a cost function\nworkload steps\n"
+                           "  task sum() data = a of 240 x 1\n"
+                           "  pipeline pipeline\n    process process\n"
+                           "      task k()\n      task k()\n",
+                           &kernel, &schedule);
         }
         assert_int_equal(ranks_simulate(&r, true), fails ? PTOWSP_KERNEL_FAILED : PTOWSP_OK);
         assert_int_equal(meters[0].call_count, 2);
@@ -1545,25 +1148,20 @@ TEST(together__counts_that_change_until_a_task_begins_are_found) {
     const ptowsp_links links = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_PORT, 0);
     const ptowsp_schedule schedule = {.ready = PTOWSP_READY_WORK_STEALING};
     int64_t counts[2][4] = {{5, 250, 125, 7}, {5, 250, 125, 7}};
-    const step s = {.kind = PTOWSP_ALL_TO_ALL,
-                    .algorithm = PTOWSP_ALGORITHM_RING,
-                    .members = 2,
-                    .stride = 1,
-                    .counts = "counts"};
     ranks r;
     ranks_begin(&r, 2, &links);
     for (uint32_t k = 0; k < 2; k++) {
-        ptowsp_module *m = test_module(r.context, NULL);
-        const ptowsp_kernel_desc desc = {
+        const ptowsp_parse_kernel change = {
             .name = "change", .fn = more_rows, .cost = more_rows, .user = &counts[0][1]};
-        const ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(m, &desc)};
-        const ptowsp_tensor a = tensor_of(m, "a"), b = tensor_of(m, "b");
-        ptowsp_workload_begin(m, "steps");
-        task_on(m, mix_kernel(m, "slow", 1000), a, no_tensor, 0, 0, -1, -1);
-        task_on(m, collective_kernel(m, "exchange", &s), a, b, 1000, 1000, -1, -1);
-        ptowsp_task_make(m, &task);
-        ptowsp_scope_end(m);
-        ranks_add(&r, m, &schedule);
+        ranks_add_text(&r,
+                       "kernel slow(axes 0, inout x i64 ? x ?) vector, 1000 cycles, time only\n"
+                       "kernel exchange(axes 0, in in i64 ? x ?, out out i64 ? x ?) link, "
+                       "all_to_all, by ring, counts counts\n"
+                       "kernel change(axes 0) vector, cycles by a cost function\n"
+                       "workload steps\n  task slow() x = a\n"
+                       "  task exchange() in = a of 1000 x 1 out = b of 1000 x 1\n"
+                       "  task change()\n",
+                       &change, &schedule);
         assert_int_equal(ptowsp_run_bind_array(r.runs[k], "counts", PTOWSP_I64, counts[k], 4),
                          PTOWSP_OK);
     }
@@ -1571,31 +1169,4 @@ TEST(together__counts_that_change_until_a_task_begins_are_found) {
     assert_string_equal(ptowsp_context_error(r.context).text,
                         "rank 0: all_to_all: in has 1000 rows, and the collective takes 5005");
     ranks_end(&r);
-}
-
-// The links count 10^6 units each cycle, in 64 bits: 2^64 / 10^6 is more than 2^44 cycles and less than 2^45.
-TEST(together__collectives_begin_before_units_are_over) {
-    const ptowsp_links links = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_PORT, 0);
-    const step s = {.kind = PTOWSP_ALL_REDUCE, .algorithm = PTOWSP_ALGORITHM_RING, .count = 100};
-    for (int is_late = 0; is_late < 2; is_late++) {
-        ranks r;
-        ranks_begin(&r, 2, &links);
-        for (uint32_t k = 0; k < 2; k++) {
-            ptowsp_module *m = test_module(r.context, NULL);
-            const ptowsp_tensor a = tensor_of(m, "a");
-            ptowsp_workload_begin(m, "steps");
-            task_on(m, mix_kernel(m, "slow", UINT64_C(1) << (44 + is_late)), a, no_tensor, 0, 0, -1,
-                    -1);
-            task_on(m, collective_kernel(m, "sum", &s), a, no_tensor, 100, 0, -1, -1);
-            ptowsp_scope_end(m);
-            ranks_add(&r, m, NULL);
-        }
-        assert_int_equal(ranks_simulate(&r, false), is_late ? PTOWSP_LIMIT_EXCEEDED : PTOWSP_OK);
-        if (is_late) {
-            test_error_is(r.context, PTOWSP_LIMIT_EXCEEDED, 0,
-                          "rank 0: run: task 1 begins in cycle 35184372088832: more than links can "
-                          "be simulated for");
-        }
-        ranks_end(&r);
-    }
 }

@@ -7,8 +7,7 @@
 
 enum { COUNT = 700 };  // blocks have 256
 
-static void reduce__goes_on_from_block_to_block_in_every_type(void **state) {
-    (void)state;
+TEST(reduce__goes_on_from_block_to_block_in_every_type) {
     static const ptowsp_dtype dtypes[] = {PTOWSP_F16, PTOWSP_BF16, PTOWSP_F32, PTOWSP_I8};
     for (uint32_t t = 0; t < sizeof dtypes / sizeof dtypes[0]; t++) {
         double x[COUNT], y[COUNT], got[COUNT];
@@ -29,11 +28,4 @@ static void reduce__goes_on_from_block_to_block_in_every_type(void **state) {
         const size_t end = COUNT * ptowsp_dtype_size(dtypes[t]);
         assert_int_equal(((const uint8_t *)to)[end], 0x5a);  // nothing past the last
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reduce__goes_on_from_block_to_block_in_every_type),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,7 +44,9 @@ static inline void case_check_fields(case_subject *s, uint64_t i, const char *at
         bool is_none = at[0] == '-' && !isdigit((unsigned char)at[1]);
         at += is_none;
         case_check(s, word, i, fields[f].value,
-                   is_none ? PTOWSP_NO_LANE : (uint64_t)case_number(s, &at));
+                   !is_none                ? (uint64_t)case_number(s, &at)
+                   : strcmp(word, "after") ? PTOWSP_NO_LANE
+                                           : PTOWSP_NO_INDEX);
     }
 }
 
@@ -108,8 +110,10 @@ static inline void case_expect_lane(case_subject *s, const char *at) {
     uint64_t lane = (uint64_t)case_number(s, &at);
     case_check(s, "lanes, up to this one,", 0, lane < ptowsp_run_result(s->run)->lane_count, 1);
     const ptowsp_lane_stats *stats = &ptowsp_run_lanes(s->run)[lane];
-    const case_field fields[] = {
-        {"tasks", stats->task_count}, {"busy", stats->busy_cycles}, {"idle", stats->idle_cycles}};
+    const case_field fields[] = {{"tasks", stats->task_count},
+                                 {"busy", stats->busy_cycles},
+                                 {"idle", stats->idle_cycles},
+                                 {"slowed", stats->slowed_cycles}};
     case_check_fields(s, lane, at, CASE_FIELDS(fields));
 }
 
@@ -129,19 +133,119 @@ static inline void case_expect_on_lanes(case_subject *s, const char *at) {
     case_end(s, at);
 }
 
-// stalled STALL N: the cycles of stall_cycles
-static inline void case_expect_stalled(case_subject *s, const char *at) {
-    const ptowsp_run_stats *stats = ptowsp_run_result(s->run);
+// The stall whose name the text begins with.
+static inline ptowsp_stall case_stall(const case_subject *s, const char **at) {
     for (int stall = 0; stall < PTOWSP_STALL_COUNT; stall++) {
         const char *name = ptowsp_stall_name((ptowsp_stall)stall);
-        if (case_begins(at, name) && at[strlen(name)] == ' ' && case_is_number(at + strlen(name))) {
-            at += strlen(name);
-            case_check(s, name, 0, stats->stall_cycles[stall], (uint64_t)case_number(s, &at));
-            case_end(s, at);
-            return;
+        if (case_begins(*at, name) && (*at)[strlen(name)] == ' ' &&
+            case_is_number(*at + strlen(name))) {
+            *at += strlen(name);
+            return (ptowsp_stall)stall;
         }
     }
-    CASE_FAIL(s, "there is no such stall: %s", at);
+    CASE_FAIL(s, "there is no such stall: %s", *at);
+    return PTOWSP_STALL_NONE;
+}
+
+// stalled STALL N: the cycles of stall_cycles
+static inline void case_expect_stalled(case_subject *s, const char *at) {
+    const ptowsp_stall stall = case_stall(s, &at);
+    case_check(s, ptowsp_stall_name(stall), 0, ptowsp_run_result(s->run)->stall_cycles[stall],
+               (uint64_t)case_number(s, &at));
+    case_end(s, at);
+}
+
+// idle STALL N: the cycles of ptowsp_run_idle, of all lanes. Whatever the reasons, what is not busy is
+// idle.
+static inline void case_expect_idle(case_subject *s, const char *at) {
+    const ptowsp_run_stats *stats = ptowsp_run_result(s->run);
+    const ptowsp_cycles *idle = ptowsp_run_idle(s->run);
+    const ptowsp_stall stall = case_stall(s, &at);
+    ptowsp_cycles sum = stats->busy_cycles;
+    case_check(s, ptowsp_stall_name(stall), 0, idle[stall], (uint64_t)case_number(s, &at));
+    for (int i = 0; i < PTOWSP_STALL_COUNT; i++) {
+        sum += idle[i];
+    }
+    case_check(s, "busy and idle cycles", 0, sum, stats->makespan_cycles * stats->lane_count);
+    case_end(s, at);
+}
+
+// memory hbm N, l2 N, slowed N, hbm_limited N, l2_limited N: what lanes that share it have moved, in
+// bytes, and for how many cycles it was short
+static inline void case_expect_memory(case_subject *s, const char *at) {
+    const ptowsp_run_stats *stats = ptowsp_run_result(s->run);
+    const case_field fields[] = {{"hbm", stats->hbm_bytes},
+                                 {"l2", stats->l2_bytes},
+                                 {"slowed", stats->slowed_cycles},
+                                 {"hbm_limited", stats->hbm_limited_cycles},
+                                 {"l2_limited", stats->l2_limited_cycles}};
+    case_check_fields(s, 0, at, CASE_FIELDS(fields));
+}
+
+// control work N, submit N: cycles of AICPU threads, or of the host
+static inline void case_expect_control(case_subject *s, const char *at) {
+    const ptowsp_run_stats *stats = ptowsp_run_result(s->run);
+    const case_field fields[] = {{"work", stats->control_cycles}, {"submit", stats->submit_cycles}};
+    case_check_fields(s, 0, at, CASE_FIELDS(fields));
+}
+
+// bounds path N, largest N, pools N, pool_0 N, pool_1 N, pool_2 N, link N, control N, submit N, hbm N, l2 N
+static inline void case_expect_bounds(case_subject *s, const char *at) {
+    ptowsp_run_bounds b;
+    case_ok(s, "bounds", ptowsp_run_find_bounds(s->run, &b));
+    const case_field fields[] = {{"path", b.path_cycles},      {"largest", b.largest_cycles},
+                                 {"pools", b.pool_count},      {"pool_0", b.work_cycles[0]},
+                                 {"pool_1", b.work_cycles[1]}, {"pool_2", b.work_cycles[2]},
+                                 {"link", b.link_cycles},      {"control", b.control_cycles},
+                                 {"submit", b.submit_cycles},  {"hbm", b.hbm_cycles},
+                                 {"l2", b.l2_cycles}};
+    case_check_fields(s, 0, at, CASE_FIELDS(fields));
+}
+
+// -- ranks ----------------------------------------------------------------------------------------
+
+// ends N ...: the makespan of each rank
+static inline void case_expect_ends(case_subject *s, const char *at) {
+    uint32_t count = 0;
+    for (; case_is_number(at); count++) {
+        const uint64_t end = (uint64_t)case_number(s, &at);
+        if (count == s->rank) {
+            case_check(s, "end of rank", count, ptowsp_run_result(s->run)->makespan_cycles, end);
+        }
+    }
+    case_end(s, at);
+    case_check(s, "ranks", 0, count, s->rank_count);
+}
+
+// group makespan N, last N, collectives N, messages N, sent N, between N, waited N: of ranks together
+static inline void case_expect_group(case_subject *s, const char *at) {
+    const ptowsp_run_group_result *r = s->together;
+    if (r) {
+        const case_field fields[] = {
+            {"makespan", r->makespan_cycles}, {"last", r->last_rank},
+            {"messages", r->message_count},   {"collectives", r->collective_count},
+            {"sent", r->sent_bytes},          {"between", r->between_bytes},
+            {"waited", r->wait_cycles}};
+        case_check_fields(s, 0, at, CASE_FIELDS(fields));
+    }
+}
+
+// rank_waits TASK for RANK TASK CYCLES, ...: all waits of a rank for others, when they are together
+static inline void case_expect_rank_waits(case_subject *s, const char *at) {
+    uint64_t count = 0, i = 0;
+    const ptowsp_rank_wait *waits = ptowsp_run_rank_waits(s->run, &count);
+    for (; s->together && case_is_number(at) && i < count; i++) {
+        const case_field fields[] = {{"rank that a task waits for", waits[i].from_rank},
+                                     {"task of that rank", waits[i].from_task},
+                                     {"cycles of a wait for a rank", waits[i].cycles}};
+        case_check(s, "task that waits", i, waits[i].task, (uint64_t)case_number(s, &at));
+        case_literal(s, &at, "for ");
+        case_check_row(s, i, &at, CASE_FIELDS(fields));
+    }
+    if (s->together) {
+        case_check(s, "waits for ranks", 0, count, i + case_is_number(at));
+        case_end(s, at);
+    }
 }
 
 // slot I N: its value at the end
@@ -248,6 +352,28 @@ static inline void case_expect_task(case_subject *s, const char *at) {
     if (at[strspn(at, " ,")] || (!has_times && !by)) {
         case_check_fields(s, task, at, CASE_FIELDS(fields));
     }
+}
+
+static inline bool case_edge(void *user, const ptowsp_edge *edge) {
+    char **text = (char **)user, one[64];
+    snprintf(one, sizeof one, "%s%llu<%llu %s", **text ? ", " : "", (unsigned long long)edge->to,
+             (unsigned long long)edge->from, ptowsp_edge_reason_name(edge->reason));
+    *text = case_join(*text, one, strlen(one));
+    return true;
+}
+
+// edges_of all: TASK<EARLIER REASON, ... or edges_of TASK: ...: what it waits for, with `records edges`
+static inline void case_expect_edges_of(case_subject *s, const char *at) {
+    char *text = case_copy("", 0);
+    uint64_t task = PTOWSP_NO_INDEX;
+    if (case_is_number(at)) {
+        task = (uint64_t)case_number(s, &at);
+    } else {
+        case_literal(s, &at, "all");
+    }
+    case_literal(s, &at, ":");
+    case_check(s, "edges are recorded", 0, ptowsp_run_edges(s->run, task, case_edge, &text), 1);
+    case_check_text(s, "edges", text, case_skip(at));
 }
 
 // path TASK ...: the critical one
@@ -632,6 +758,23 @@ static inline void case_expect_never(case_subject *s, const char *at) {
     case_expect_parts(s, at, false);
 }
 
+// unsupported TARGET TEXT: what the program has that a target does not do
+static inline void case_expect_unsupported(case_subject *s, const char *at) {
+    static const ptowsp_target targets[] = {PTOWSP_TARGET_CPU_SIM, PTOWSP_TARGET_THREADS,
+                                            PTOWSP_TARGET_ASCEND_NPU};
+    char name[64];
+    size_t i = 0;
+    case_word(&at, name);
+    while (i < 3 && strcmp(ptowsp_target_name(targets[i]), name) != 0) {
+        i++;
+    }
+    case_check(s, "is a target", 0, i < 3, 1);
+    case_check_text(s, "status for a target",
+                    ptowsp_status_name(ptowsp_program_check(s->context, s->program, targets[i])),
+                    ptowsp_status_name(PTOWSP_UNSUPPORTED));
+    case_check_text(s, "error for a target", ptowsp_context_error(s->context).text, case_skip(at));
+}
+
 // -- data -----------------------------------------------------------------------------------------
 
 static inline bool case_is_near(double got, double expected, ptowsp_dtype dtype) {
@@ -705,9 +848,17 @@ static const struct {
     {"lane", case_expect_lane, false},
     {"on_lanes", case_expect_on_lanes, false},
     {"stalled", case_expect_stalled, false},
+    {"idle", case_expect_idle, false},
+    {"memory", case_expect_memory, false},
+    {"control", case_expect_control, false},
+    {"bounds", case_expect_bounds, false},
+    {"ends", case_expect_ends, false},
+    {"group", case_expect_group, false},
+    {"rank_waits", case_expect_rank_waits, false},
     {"tasks", case_expect_tasks, false},
     {"task", case_expect_task, false},
     {"path", case_expect_path, false},
+    {"edges_of", case_expect_edges_of, false},
     {"hash", case_expect_hash, false},
     {"pipelines", case_expect_pipelines, false},
     {"processes", case_expect_processes, false},
@@ -726,6 +877,7 @@ static const struct {
     {"reports", case_expect_reports, false},
     {"unreported", case_expect_unreported, false},
     {"never", case_expect_never, false},
+    {"unsupported", case_expect_unsupported, false},
     {"calls", case_expect_calls, true},
     {"slot", case_expect_slot, true},
     {"elements", case_expect_elements, true},
@@ -800,9 +952,10 @@ static inline void case_expect(case_subject *s, bool has_data, bool is_good) {
     }
     case_expect_floor(s);
     for (size_t i = s->round; i < s->round_end; i++) {
-        if (case_applies(s, &s->items.items[i])) {
-            s->line = s->items.items[i].line;
-            case_expect_item(s, &s->items.items[i], has_data);
+        case_item item;
+        if (case_applies(s, &s->items.items[i]) && case_own(s, &s->items.items[i], &item)) {
+            s->line = item.line;
+            case_expect_item(s, &item, has_data);
         }
     }
     s->line = 0;

@@ -164,8 +164,8 @@ static inline bool case_lists(const char *list, const char *name) {
 
 // Words whose rest goes to the end of the line, as it may have semicolons.
 static inline bool case_is_greedy(const char *word) {
-    static const char *const greedy[] = {"schedule", "from",  "fails",   "refused",
-                                         "says",     "never", "reports", "unreported"};
+    static const char *const greedy[] = {"schedule", "from",    "fails",      "refused",    "says",
+                                         "never",    "reports", "unreported", "unsupported"};
     for (size_t i = 0; i < sizeof greedy / sizeof greedy[0]; i++) {
         if (!strcmp(word, greedy[i])) {
             return true;

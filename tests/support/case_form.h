@@ -16,6 +16,7 @@ static const struct {
     {"let", true, false},    {"with", true, false},     {"from", true, false},
     {"lowers", true, false}, {"edges", true, true},     {"refused", true, false},
     {"then", false, true},   {"records", false, false}, {"fails", false, false},
+    {"ranks", false, false}, {"links", false, false},   {"alone", false, false},
 };
 
 static inline void case_check_modes(case_subject *s, const char *list) {
@@ -27,9 +28,12 @@ static inline void case_check_modes(case_subject *s, const char *list) {
 }
 
 // Whether the item is a result.
-static inline bool case_check_word(case_subject *s, const case_item *item, bool is_refused) {
+static inline bool case_check_word(case_subject *s, const case_item *whole, bool is_refused) {
     enum { COUNT = sizeof case_settings / sizeof case_settings[0] };
+    case_item own;
+    const case_item *item = &own;
     size_t e, i = 0;
+    (void)case_own(s, whole, &own);
     while (i < COUNT && strcmp(case_settings[i].word, item->word) != 0) {
         i++;
     }

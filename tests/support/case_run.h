@@ -58,6 +58,8 @@ struct case_subject {
     char *text;
     ptowsp_program *program;
     ptowsp_run *run;
+    uint32_t rank, rank_count;                // of `run`; rank_count 0: it is not one of several
+    const ptowsp_run_group_result *together;  // NULL: not simulated together
     case_tensor tensors[CASE_TENSOR_MAX];
     uint32_t tensor_count;
     case_callee callees[CASE_KERNEL_MAX];
@@ -236,6 +238,22 @@ static inline void case_gather(case_subject *s) {
 // Is an item one of the mode at hand?
 static inline bool case_applies(const case_subject *s, const case_item *item) {
     return !item->modes || (s->mode && case_lists(item->modes, s->mode->word));
+}
+
+// The item, or what `rank I: ITEM` has in it; false if that is of another rank than the one at hand.
+static inline bool case_own(const case_subject *s, const case_item *item, case_item *out) {
+    *out = *item;
+    if (strcmp(item->word, "rank") != 0) {
+        return true;
+    }
+    const char *at = item->rest;
+    bool is_own = (uint64_t)case_number(s, &at) == s->rank;
+    case_literal(s, &at, ":");
+    at = case_skip(at);
+    size_t length = strcspn(at, " ");
+    out->word = case_copy(at, length);
+    out->rest = case_skip(at + length);
+    return is_own;
 }
 
 // The item of this round with a word that applies, or NULL; before the first round, of all.
@@ -496,7 +514,7 @@ static inline void case_make_tensors(case_subject *s) {
             tensor->home = s->tensor_count++;
             tensor->desc = t->tensors[i].desc;
             tensor->desc.name = case_copy(tensor->desc.name, strlen(tensor->desc.name));
-            tensor->count = 1;
+            tensor->count = case_find(&s->items, "ranks") ? 0 : 1;  // which have no data
             for (uint32_t d = 0; d < tensor->desc.rank; d++) {
                 tensor->count *= (uint64_t)tensor->desc.shape[d];
             }
@@ -638,9 +656,11 @@ static inline void case_bind(case_subject *s, bool with_data) {
         memset(tensor->before, 0, (size_t)tensor->count * sizeof(double));
     }
     for (size_t i = 0; i < s->round_end; i++) {
-        if (!strcmp(s->items.items[i].word, "with") && case_applies(s, &s->items.items[i])) {
-            s->line = s->items.items[i].line;
-            case_bind_item(s, s->items.items[i].rest);
+        case_item item;
+        if (case_applies(s, &s->items.items[i]) && case_own(s, &s->items.items[i], &item) &&
+            !strcmp(item.word, "with")) {
+            s->line = item.line;
+            case_bind_item(s, item.rest);
         }
     }
     s->line = 0;
