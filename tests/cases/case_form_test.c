@@ -106,6 +106,7 @@ static const form_row rows[] = {
      "tasks tile(3, 7): 0 0 12, reads(4, 9): 0 12 16", "an axis argument of task (0) is 8, not 7"},
     {"", "records edges\n  edges_of 1: 1<0 structure", NULL,
      "records edges\n  edges_of 1: 1<0 lane", "not 1<0 lane"},
+    {"", "makespan 7", NULL, "untouched", "calls of kernels (0) is 2, not 0"},
     // Several ranks.
     {"", "ranks 2; ends 7 7", NULL, "ranks 2; ends 7", "ranks (0) is 1, not 2"},
     {"", "ranks 2; ends 7 7", NULL, "ranks 2; ends 7 8", "end of rank (1) is 7, not 8"},

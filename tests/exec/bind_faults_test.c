@@ -6,29 +6,19 @@
 // -- binding --------------------------------------------------------------------------------------
 
 // A program that uses one of everything.
-static void build_one_of_everything(fixture *f) {
-    PTOWSP_WORKLOAD(f->m, "main") {
-        PTOWSP_PARALLEL(f->m, b, f->batch) {
-            PTOWSP_PARALLEL(f->m, k, ptowsp_axis_row(f->m, f->kv, b)) {
-                step(f, ptowsp_add(k, ptowsp_cast(ptowsp_symbol(f->m, "scale"), PTOWSP_TYPE_I64)));
-            }
-            PTOWSP_SELECT(f->m, p, ptowsp_axis_row(f->m, f->pages, b)) {
-                step(f, ptowsp_array_at(f->m, "list", PTOWSP_I16, p));
-            }
-        }
-        ptowsp_task_desc desc = {
-            .kernel = f->fill, .axes[0] = number(f, 0), .views[0].tensor = f->d};
-        desc.views[0].index[0] = number(f, 0);
-        ptowsp_task_make(f->m, &desc);
-    }
+static void make_one_of_everything(fixture *f) {
+    fixture_parse(f, "symbol scale\narray list i16\nworkload main\n  parallel b in batch\n"
+                     "    parallel k in kv[b]\n      task step(k + i64(scale))\n"
+                     "    select p in pages[b]\n      task step(list[p])\n"
+                     "  task fill(0) tile = d[0]\n");
+    compile(f, NULL);
 }
 
 #define FIXTURE_TEST(name) TEST_MADE(name, fixture, f, fixture_make(f), fixture_free(f))
 
 FIXTURE_TEST(bind_faults__names_that_the_program_does_not_use_so) {
     const ptowsp_csr csr = {PTOWSP_I32, NULL, NULL, 0, 0};
-    build_one_of_everything(f);
-    compile(f, NULL);
+    make_one_of_everything(f);
     ptowsp_buffer buffer = {0};
     refused(f, ptowsp_run_bind_size(f->run, "heads", 1), PTOWSP_NO_INDEX,
             "bind: module decode has no dynamic axis heads; it has batch");
@@ -57,14 +47,8 @@ FIXTURE_TEST(bind_faults__names_that_the_program_does_not_use_so) {
 FIXTURE_TEST(bind_faults__names_that_no_statement_uses_can_be_bound) {
     static const int64_t lengths[] = {-1, -2};  // not looked at
     const ptowsp_csr csr = {PTOWSP_I64, lengths, lengths, 1, 2};
-    ptowsp_symbol(f->m, "scale");
-    ptowsp_array_at(f->m, "list", PTOWSP_I64, number(f, 0));
-    PTOWSP_WORKLOAD(f->m, "other") {
-        step(f, ptowsp_cast(ptowsp_symbol(f->m, "elsewhere"), PTOWSP_TYPE_I64));
-    }
-    PTOWSP_WORKLOAD(f->m, "main") {
-        step(f, number(f, 0));
-    }
+    fixture_parse(f, "symbol scale\nsymbol elsewhere\narray list i64\nworkload other\n"
+                     "  task step(i64(elsewhere))\nworkload main\n  task step(0)\n");
     compile(f, NULL);
     works(f, 1);
     assert_int_equal(ptowsp_run_bind_symbol(f->run, "scale", 1), PTOWSP_OK);
@@ -79,8 +63,7 @@ FIXTURE_TEST(bind_faults__names_that_no_statement_uses_can_be_bound) {
 FIXTURE_TEST(bind_faults__arrays_that_cannot_be_bound) {
     static const int64_t some[4];
     const char *odd = (const char *)some + 1;
-    build_one_of_everything(f);
-    compile(f, NULL);
+    make_one_of_everything(f);
     refused(f, ptowsp_run_bind_size(f->run, "batch", -1), PTOWSP_NO_INDEX,
             "bind: size -1 of axis batch is negative");
     refused(f, ptowsp_run_bind_array(f->run, "list", PTOWSP_I32, some, 1), PTOWSP_NO_INDEX,
@@ -115,73 +98,69 @@ FIXTURE_TEST(bind_faults__arrays_that_cannot_be_bound) {
 }
 
 FIXTURE_TEST(bind_faults__tensors_that_cannot_be_bound) {
-    ptowsp_buffer bad;
-    build_one_of_everything(f);
-    compile(f, NULL);
-    ptowsp_buffer good = {.data = f->data};
+    static const char too_far[] = "bind: tensor d spans more than 2^61 bytes";
+    const int64_t far = INT64_C(1) << 60;
+    char *const data = (char *)f->data;
+    const struct {
+        const char *name;
+        ptowsp_buffer bad;
+        uint64_t index;
+        const char *text;
+    } rows[] = {
+        {"x",
+         {.data = data, .dtype = PTOWSP_F32},
+         PTOWSP_NO_INDEX,
+         "bind: tensor x is f32; it is declared i32"},
+        {"x",
+         {.data = data, .rank = 3},
+         PTOWSP_NO_INDEX,
+         "bind: tensor x has rank 3; it is declared with 2"},
+        {"x",
+         {.data = data, .rank = 2, .shape = {4, 5}},
+         1,
+         "bind: dimension 1 of tensor x is 5; it is declared 4"},
+        {"d", {.data = data}, 0, "bind: dimension 0 of tensor d needs a size, not -1"},
+        {"x",
+         {.data = data, .size = 63},
+         PTOWSP_NO_INDEX,
+         "bind: tensor x spans elements 0 to 15, which are not all in its 63 bytes"},
+        {"x",
+         {.data = data, .size = 64, .strides = {-4, 1}},
+         PTOWSP_NO_INDEX,
+         "bind: tensor x spans elements -12 to 3, which are not all in its 64 bytes"},
+        {"x",
+         {.data = data + 2},
+         PTOWSP_NO_INDEX,
+         "bind: tensor x is not aligned to its elements of 4 bytes"},
+        {"d", {.data = data, .rank = 3, .shape = {far, 3, 2}}, PTOWSP_NO_INDEX, too_far},
+        // 2^60 elements on, or before
+        {"d",
+         {.data = data, .rank = 3, .shape = {2, 3, 2}, .strides = {far, 2, 1}},
+         PTOWSP_NO_INDEX,
+         too_far},
+        {"d",
+         {.data = data, .rank = 3, .shape = {2, 3, 2}, .strides = {-far, 2, 1}},
+         PTOWSP_NO_INDEX,
+         too_far},
+        // 1.5 * 2^63 elements, and 1.5 * 2^64
+        {"d", {.data = data, .rank = 3, .shape = {2 * far, 3, 2}}, PTOWSP_NO_INDEX, too_far},
+        {"d", {.data = data, .rank = 3, .shape = {4 * far, 3, 2}}, PTOWSP_NO_INDEX, too_far},
+        {"d",
+         {.data = data, .rank = 3, .shape = {2, 3, 2}, .strides = {INT64_MIN}},
+         PTOWSP_NO_INDEX,
+         too_far},
+    };
+    make_one_of_everything(f);
     refused(f, ptowsp_run_bind_tensor(f->run, "x", NULL), PTOWSP_NO_INDEX,
             "bind: the buffer of tensor x is NULL");
-    bad = good;
-    bad.dtype = PTOWSP_F32;
-    refused(f, ptowsp_run_bind_tensor(f->run, "x", &bad), PTOWSP_NO_INDEX,
-            "bind: tensor x is f32; it is declared i32");
-    bad = good;
-    bad.rank = 3;
-    refused(f, ptowsp_run_bind_tensor(f->run, "x", &bad), PTOWSP_NO_INDEX,
-            "bind: tensor x has rank 3; it is declared with 2");
-    bad.rank = 2;
-    bad.shape[0] = 4;
-    bad.shape[1] = 5;
-    refused(f, ptowsp_run_bind_tensor(f->run, "x", &bad), 1,
-            "bind: dimension 1 of tensor x is 5; it is declared 4");
-    refused(f, ptowsp_run_bind_tensor(f->run, "d", &good), 0,
-            "bind: dimension 0 of tensor d needs a size, not -1");
-    bad = good;
-    bad.size = 63;
-    refused(f, ptowsp_run_bind_tensor(f->run, "x", &bad), PTOWSP_NO_INDEX,
-            "bind: tensor x spans elements 0 to 15, which are not all in its 63 bytes");
-    bad.size = 64;
-    bad.strides[0] = -4;
-    bad.strides[1] = 1;
-    refused(f, ptowsp_run_bind_tensor(f->run, "x", &bad), PTOWSP_NO_INDEX,
-            "bind: tensor x spans elements -12 to 3, which are not all in its 64 bytes");
-    bad = good;
-    bad.data = (char *)f->data + 2;
-    refused(f, ptowsp_run_bind_tensor(f->run, "x", &bad), PTOWSP_NO_INDEX,
-            "bind: tensor x is not aligned to its elements of 4 bytes");
-    bad = good;
-    bad.rank = 3;
-    bad.shape[0] = INT64_C(1) << 60;
-    bad.shape[1] = 3;
-    bad.shape[2] = 2;
-    refused(f, ptowsp_run_bind_tensor(f->run, "d", &bad), PTOWSP_NO_INDEX,
-            "bind: tensor d spans more than 2^61 bytes");
-    for (int i = 0; i < 2; i++) {  // 2^60 elements on, or before
-        bad.shape[0] = 2;
-        bad.strides[0] = (i ? -1 : 1) * (INT64_C(1) << 60);
-        bad.strides[1] = 2;
-        bad.strides[2] = 1;
-        refused(f, ptowsp_run_bind_tensor(f->run, "d", &bad), PTOWSP_NO_INDEX,
-                "bind: tensor d spans more than 2^61 bytes");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        refused(f, ptowsp_run_bind_tensor(f->run, rows[i].name, &rows[i].bad), rows[i].index,
+                rows[i].text);
     }
-    memset(bad.strides, 0, sizeof bad.strides);
-    for (int i = 61; i <= 62; i++) {  // 1.5 * 2^63 elements, and 1.5 * 2^64
-        bad.shape[0] = INT64_C(1) << i;
-        refused(f, ptowsp_run_bind_tensor(f->run, "d", &bad), PTOWSP_NO_INDEX,
-                "bind: tensor d spans more than 2^61 bytes");
-    }
-    bad.shape[0] = 2;
-    bad.strides[0] = INT64_MIN;
-    refused(f, ptowsp_run_bind_tensor(f->run, "d", &bad), PTOWSP_NO_INDEX,
-            "bind: tensor d spans more than 2^61 bytes");
 }
 
 FIXTURE_TEST(bind_faults__a_refused_binding_leaves_the_old_one) {
-    PTOWSP_WORKLOAD(f->m, "main") {
-        PTOWSP_PARALLEL(f->m, b, f->batch) {
-            step(f, b);
-        }
-    }
+    fixture_parse(f, "workload main\n  parallel b in batch\n    task step(b)\n");
     compile(f, NULL);
     assert_int_equal(ptowsp_run_bind_size(f->run, "batch", 3), PTOWSP_OK);
     assert_int_equal(ptowsp_run_bind_size(f->run, "batch", -3), PTOWSP_INVALID_PARAMS);
@@ -195,8 +174,7 @@ FIXTURE_TEST(bind_faults__everything_that_is_used_must_be_bound) {
     static const int16_t list[] = {7, 8};
     const ptowsp_csr csr = {PTOWSP_I32, indptr, indices, 2, 2};
     int32_t d[6] = {0, 0, 0, 0, 0, 0};
-    build_one_of_everything(f);
-    compile(f, NULL);
+    make_one_of_everything(f);
     fails_before(f, PTOWSP_UNBOUND, PTOWSP_NO_INDEX, "run: the size of axis batch is not bound");
     assert_int_equal(ptowsp_run_bind_size(f->run, "batch", 2), PTOWSP_OK);
     fails_before(f, PTOWSP_UNBOUND, PTOWSP_NO_INDEX, "run: sparse axis pages is not bound");
@@ -219,71 +197,12 @@ FIXTURE_TEST(bind_faults__everything_that_is_used_must_be_bound) {
 
 // -- what arrays contain --------------------------------------------------------------------------
 
-FIXTURE_TEST(bind_faults__wrong_lengths_are_refused) {
-    int64_t lengths[] = {1, 2, 3};
-    PTOWSP_WORKLOAD(f->m, "main") {
-        PTOWSP_PARALLEL(f->m, b, f->batch) {
-            PTOWSP_FOR_EACH(f->m, k, ptowsp_axis_row(f->m, f->kv, b)) {
-                step(f, k);
-            }
-        }
-    }
-    compile(f, NULL);
-    assert_int_equal(ptowsp_run_bind_size(f->run, "batch", 3), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_lengths(f->run, "kv", PTOWSP_I64, lengths, 3), PTOWSP_OK);
-    works(f, 6);
-    lengths[1] = -2;
-    invalid_before(f, 1, "run: length 1 of axis kv is -2");
-    lengths[1] = INT64_MAX;
-    fails_before(f, PTOWSP_LIMIT_EXCEEDED, 1,
-                 "run: the lengths of axis kv sum up to more than 2^63 - 1");
-    lengths[1] = 0;
-    works(f, 4);
-    assert_int_equal(ptowsp_run_bind_size(f->run, "batch", 4), PTOWSP_OK);
-    invalid_before(f, 3, "main/parallel b/for_each k (b = 3): row 3 of axis kv, which has 3");
-}
-
 FIXTURE_TEST(bind_faults__unsigned_lengths_beyond_63_bits_are_refused) {
     const uint64_t lengths[] = {UINT64_C(1) << 63};
-    PTOWSP_WORKLOAD(f->m, "main") {
-        PTOWSP_PARALLEL(f->m, i, f->kv) {
-            step(f, i);
-        }
-    }
+    fixture_parse(f, "workload main\n  parallel i in kv\n    task step(i)\n");
     compile(f, NULL);
     assert_int_equal(ptowsp_run_bind_lengths(f->run, "kv", PTOWSP_U64, lengths, 1), PTOWSP_OK);
     fails_before(f, PTOWSP_INVALID_PARAMS, 0, "run: length 0 of axis kv is 9223372036854775808");
-}
-
-FIXTURE_TEST(bind_faults__wrong_compressed_sparse_rows_are_refused) {
-    int32_t indptr[] = {0, 2, 3, 3}, indices[] = {4, 0, 9};
-    const ptowsp_csr csr = {PTOWSP_I32, indptr, indices, 3, 3};
-    PTOWSP_WORKLOAD(f->m, "main") {
-        PTOWSP_PARALLEL(f->m, b, f->batch) {
-            PTOWSP_SELECT(f->m, p, ptowsp_axis_row(f->m, f->pages, b)) {
-                step(f, p);
-            }
-        }
-    }
-    compile(f, NULL);
-    assert_int_equal(ptowsp_run_bind_size(f->run, "batch", 3), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_csr(f->run, "pages", &csr), PTOWSP_OK);
-    works(f, 3);
-    indptr[0] = 1;
-    invalid_before(f, 0, "run: indptr 0 of axis pages is 1, not 0");
-    indptr[0] = 0;
-    indptr[2] = 1;
-    invalid_before(f, 2, "run: indptr 2 of axis pages is 1, less than the 2 before");
-    indptr[2] = -1;
-    invalid_before(f, 2, "run: indptr 2 of axis pages is -1");
-    indptr[2] = 4;
-    invalid_before(f, 2, "run: indptr 2 of axis pages is 4, but there are 3 indices");
-    indptr[2] = 3;
-    indices[1] = -7;
-    invalid_before(f, 1, "run: index 1 of axis pages is -7");
-    indices[1] = 0;
-    assert_int_equal(ptowsp_run_bind_size(f->run, "batch", 5), PTOWSP_OK);
-    invalid_before(f, 3, "main/parallel b/select p (b = 3): row 3 of axis pages, which has 3");
 }
 
 // A tensor without elements spans nothing, however large its other sizes are.
@@ -298,11 +217,7 @@ TEST(bind_faults__sizes_beside_a_zero_are_any) {
                  {{1, INT64_C(1) << 61, 4}, false}};
     fixture f;
     fixture_make(&f);
-    ptowsp_tensor_desc desc = {.name = "cube", .dtype = PTOWSP_I8, .rank = 3};
-    desc.shape[0] = desc.shape[1] = desc.shape[2] = PTOWSP_DYNAMIC;
-    ptowsp_tensor_make(f.m, &desc);
-    PTOWSP_WORKLOAD(f.m, "main") {
-    }
+    fixture_parse(&f, "tensor cube i8 [?, ?, ?] global\nworkload main\n");
     compile(&f, NULL);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         ptowsp_buffer buffer = {.data = f.data, .rank = 3};
@@ -343,8 +258,7 @@ TEST(bind_faults__a_whole_step_ends_at_its_first_error) {
         {.kind = PTOWSP_BIND_RANKS}};
     enum { COUNT = sizeof step_of / sizeof step_of[0] };
     fixture_make(&f);
-    build_one_of_everything(&f);
-    compile(&f, NULL);
+    make_one_of_everything(&f);
     refused(&f, ptowsp_run_bind(f.run, NULL, 3), PTOWSP_NO_INDEX,
             "bind: bindings is NULL with count 3");
     assert_int_equal(ptowsp_run_bind(f.run, NULL, 0), PTOWSP_OK);

@@ -1,16 +1,11 @@
-// Corners where two parts of the library meet: ends far apart in one window, failures in the middle
-// of a batch, keys that may not be evaluated, results after an execution that did not begin.
+// Corners where two parts of the library meet: results after an execution that did not begin, tensors without
+// data, arrays that kernels have broken, tensors in one buffer.
 
 #include "src/exec/run.h"
 
 #include "support/fixture.h"
 
 static uint64_t call_count;  // of the kernel `count`
-
-static ptowsp_cycles first_arg(const ptowsp_task *task, void *user) {
-    (void)user;
-    return (ptowsp_cycles)ptowsp_task_axis(task, 0);
-}
 
 static ptowsp_cycles count_calls(const ptowsp_task *task, void *user) {
     (void)task, (void)user;
@@ -23,17 +18,15 @@ static ptowsp_cycles store(const ptowsp_task *task, void *user) {
     return 1;
 }
 
-// `work` takes as many cycles as its first argument says, its second one is for keys; `store` stores 2, `break`
-// stores -5.
+// `store` stores 2, `break` stores -5.
 static void parse(fixture *f, const char *text) {
     static int64_t two = 2, minus_five = -5;
     const ptowsp_parse_kernel kernels[] = {
-        {.name = "work", .fn = first_arg, .cost = first_arg},
         {.name = "count", .fn = count_calls},
         {.name = "store", .fn = store, .user = &two},
         {.name = "break", .fn = store, .user = &minus_five},
     };
-    const ptowsp_parse_desc attached = {.kernels = kernels, .kernel_count = 4};
+    const ptowsp_parse_desc attached = {.kernels = kernels, .kernel_count = 3};
     fixture_clear(f);
     if (ptowsp_module_parse(f->context, text, strlen(text), &attached, &f->module, NULL)) {
         fail_msg("%s", ptowsp_context_error(f->context).text);
@@ -61,111 +54,6 @@ static void executes(fixture *f, ptowsp_run_mode mode) {
 static ptowsp_schedule lanes(uint32_t lane_count) {
     ptowsp_schedule schedule = {.dispatch = PTOWSP_DISPATCH_ROUND_ROBIN, .lane_count = lane_count};
     return schedule;
-}
-
-#define WORK "kernel work(axes 2) vector, cycles by a cost function\n"
-
-// -- ends far apart -------------------------------------------------------------------------------
-
-// One lane is busy almost for ever; on another one task after another takes 5 cycles. The window of
-// two has room for the next one whenever the short one before has ended.
-TEST_F(window__a_task_that_ends_long_before_all_others_leaves_first) {
-    parse(f, "module m\n" WORK "workload main\n  combine\n    task work(9223372036854775707, 0)\n"
-             "    task work(5, 1)\n    task work(5, 1)\n    task work(5, 1)\n");
-    const uint32_t lane_counts[] = {2, 3, 24, 65536};
-    for (uint32_t i = 0; i < 20; i++) {
-        const bool chooses = i >= 16;  // where lanes choose, time moves from end to end
-        ptowsp_schedule schedule = lanes(lane_counts[i % 4]);
-        schedule.window = 2;
-        schedule.dispatch = chooses ? PTOWSP_DISPATCH_WORK_STEALING : PTOWSP_DISPATCH_AFFINITY;
-        if (!chooses) {
-            schedule.dispatch_key = ptowsp_task_arg(f->module, 1);
-            schedule.issue = i & 8 ? PTOWSP_ISSUE_IN_ORDER : PTOWSP_ISSUE_DATAFLOW;
-        }
-        compile(f, &schedule);
-        assert_int_equal(execute(f, PTOWSP_RUN_EXECUTE, !chooses && i & 4), PTOWSP_OK);
-        assert_int_equal(ptowsp_run_lanes(f->run)[1].end_cycles, 15);
-        assert_int_equal(ptowsp_run_result(f->run)->makespan_cycles, INT64_MAX - 100);
-        if (!chooses) {
-            assert_int_equal(ptowsp_run_result(f->run)->stall_cycles[PTOWSP_STALL_WINDOW], 10);
-        }
-    }
-}
-
-// -- batches --------------------------------------------------------------------------------------
-
-// Time ends in the middle of a loop of plain tasks: results are those of the tasks before, however
-// they were issued.
-TEST_F(batch__results_after_time_ends_are_those_of_one_by_one) {
-    parse(f, "module m\naxis n 10\n" WORK "workload main\n  parallel i in n\n"
-             "    task work(i == 7 ? 9223372036854775807 : 10, i)\n");
-    ptowsp_schedule schedule = lanes(2);
-    schedule.window = 4;
-    schedule.dependencies = PTOWSP_DEPENDENCIES_STRUCTURE;
-    compile(f, &schedule);
-    for (int is_one_by_one = 1; is_one_by_one >= 0; is_one_by_one--) {
-        assert_int_equal(execute(f, PTOWSP_RUN_TIME_ONLY, is_one_by_one), PTOWSP_LIMIT_EXCEEDED);
-        assert_int_equal(ptowsp_context_error(f->context).index, 7);
-        const ptowsp_run_stats *stats = ptowsp_run_result(f->run);
-        assert_int_equal(stats->task_count, 7);  // lane 0: tasks 0, 2, 4, 6; lane 1: 1, 3, 5
-        assert_int_equal(stats->makespan_cycles, 40);
-        assert_int_equal(stats->busy_cycles, 70);
-        assert_int_equal(stats->in_flight_max, 4);
-        assert_int_equal(stats->stall_cycles[PTOWSP_STALL_WINDOW], 20);
-        assert_int_equal(ptowsp_run_lanes(f->run)[1].task_count, 3);
-        assert_int_equal(ptowsp_run_lanes(f->run)[1].busy_cycles, 30);
-        assert_int_equal(ptowsp_run_lanes(f->run)[1].idle_cycles, 10);
-        assert_int_equal(ptowsp_run_lanes(f->run)[1].end_cycles, 30);
-    }
-}
-
-// A key reads an array at a computed index. That it is outside is known only once the index is
-// there, but before the kernel of that task is called.
-TEST_F(batch__a_key_outside_its_array_is_told_before_the_kernel) {
-    parse(f, "module m slots 1\naxis n 8\narray place i64\ntensor x i64 [] global\n"
-             "kernel store(axes 0, out out i64 1 x 1) vector\nkernel count(axes 1) vector\n"
-             "workload main\n  task store() out = x\n  slot_load 0 = x\n"
-             "  for_each i in n\n    task count(i)\n");
-    // For the store, element 1 * 0, as it has no axis arguments but rows; then 0 * 2, 1 * 2, ...
-    ptowsp_schedule schedule = lanes(4);
-    schedule.dispatch = PTOWSP_DISPATCH_AFFINITY;
-    schedule.issue = PTOWSP_ISSUE_IN_ORDER;
-    schedule.dispatch_key = ptowsp_array_at(
-        f->module, "place", PTOWSP_I64,
-        ptowsp_mul(ptowsp_task_arg(f->module, 0), ptowsp_slot(f->module, 0, PTOWSP_TYPE_I64)));
-    compile(f, &schedule);
-    int64_t value = 0;
-    const int64_t place[6] = {0, 1, 2, 3, 0, 1};
-    test_bind(f->run, "x", &value);
-    assert_int_equal(ptowsp_run_bind_array(f->run, "place", PTOWSP_I64, place, 6), PTOWSP_OK);
-    for (int is_one_by_one = 1; is_one_by_one >= 0; is_one_by_one--) {
-        call_count = 0;
-        const ptowsp_status status = execute(f, PTOWSP_RUN_EXECUTE, is_one_by_one);
-        fixture_refused(f, status, PTOWSP_INVALID_PARAMS,
-                        "a key of the schedule reads array place at 6; it has 6 elements");
-        fixture_refused(f, status, PTOWSP_INVALID_PARAMS, "(i = 3)");
-        assert_int_equal(call_count, 3);
-        assert_int_equal(ptowsp_run_result(f->run)->task_count, 4);  // the store, and i < 3
-    }
-}
-
-// A tag's value reads an array outside wherever the tag `has` is 0; the key asks for it elsewhere
-// only.
-TEST_F(key__a_guarded_tag_is_not_evaluated_without_need) {
-    parse(f, "module m\naxis n 4\narray places u64\n" WORK "workload main\n  parallel i in n\n"
-             "    task work(1, i) tag has = u64(i < 2) tag place = places[i]\n");
-    ptowsp_schedule schedule = lanes(3);
-    schedule.dispatch = PTOWSP_DISPATCH_AFFINITY;
-    schedule.dispatch_key =
-        ptowsp_select(ptowsp_cast(ptowsp_task_tag(f->module, "has"), PTOWSP_TYPE_BOOL),
-                      ptowsp_task_tag(f->module, "place"), ptowsp_u64(f->module, 0));
-    compile(f, &schedule);
-    const uint64_t places[2] = {2, 1};
-    assert_int_equal(ptowsp_run_bind_array(f->run, "places", PTOWSP_U64, places, 2), PTOWSP_OK);
-    executes(f, PTOWSP_RUN_EXECUTE);
-    assert_int_equal(ptowsp_run_lanes(f->run)[0].task_count, 2);
-    assert_int_equal(ptowsp_run_lanes(f->run)[1].task_count, 1);
-    assert_int_equal(ptowsp_run_lanes(f->run)[2].task_count, 1);
 }
 
 // -- bindings -------------------------------------------------------------------------------------
@@ -309,47 +197,6 @@ TEST_F(deps__groups_are_those_of_comparing_all_pairs) {
             assert_int_equal(f->run->time.sim.deps.tensors[i].is_plain, members == 1);
         }
     }
-}
-
-#define TEN_ROWS                                                                                   \
-    "module m slots 2\ntensor x i32 [10, 1] global\n"                                              \
-    "kernel count(axes 0, inout x i32 1 x 1) vector\n"
-
-// A workload that is called once for sure, and once if computed data say so: the sure call is
-// checked before any kernel is called.
-TEST_F(known__a_sure_call_is_checked_although_another_depends_on_data) {
-    for (int good = 0; good < 2; good++) {
-        char text[400];
-        snprintf(text, sizeof text,
-                 TEN_ROWS "workload touch(row i64)\n  task count() x = x at (row, 0)\n"
-                          "workload main\n  call touch(1)\n  slot_load 0 = x\n"
-                          "  when slot_bool[0]\n    call touch(1)\n  call touch(%s)\n",
-                 good ? "9" : "99");
-        parse(f, text);
-        compile(f, NULL);
-        int32_t data[10] = {0};
-        test_bind(f->run, "x", data);
-        assert_int_equal(execute(f, PTOWSP_RUN_EXECUTE, false),
-                         good ? PTOWSP_OK : PTOWSP_INVALID_PARAMS);
-        assert_true(call_count == (good ? 2 : 0));
-    }
-}
-
-// A slot that is set under a condition on computed data is unknown before, although its value is a
-// constant: walking without kernels must not take the one from before for it.
-TEST_F(known__a_slot_set_under_a_computed_condition_is_unknown) {
-    parse(f, TEN_ROWS "workload main\n  task count() x = x\n  slot_load 0 = x\n"
-                      "  when slot_bool[0]\n    slot_set 1 = 3\n"
-                      "  task count() x = x at (slot_i64[1], 0)\n");
-    compile(f, NULL);
-    int32_t data[10] = {1};  // the condition holds
-    test_bind(f->run, "x", data);
-    assert_int_equal(ptowsp_run_bind_slot(f->run, 1, 99), PTOWSP_OK);  // a row that there is not
-    executes(f, PTOWSP_RUN_EXECUTE);
-    assert_true(call_count == 2);
-    data[0] = 0;  // it does not: the second task is told off, after the first has run
-    assert_int_equal(execute(f, PTOWSP_RUN_EXECUTE, false), PTOWSP_INVALID_PARAMS);
-    assert_true(call_count == 3);
 }
 
 // Three tensors, each in memory of its own or packed row by row into one: the same times, and (as

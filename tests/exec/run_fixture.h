@@ -9,9 +9,6 @@
 typedef struct fixture {
     ptowsp_context *context;
     ptowsp_module *m;
-    ptowsp_axis batch, kv, pages;  // dynamic, ragged, sparse
-    ptowsp_tensor x, y, d;         // i32 [4, 4], i32 [4, 4], i32 [?, 3, 2]
-    ptowsp_kernel step, fill;      // (axis); (axis, inout 2 x 2)
     ptowsp_program *program;
     ptowsp_run *run;
     int32_t data[16], other[16];  // of x, y
@@ -37,76 +34,19 @@ static inline ptowsp_cycles kernel(const ptowsp_task *task, void *user) {
     return task->index == f->failing_task ? f->failure : f->result;
 }
 
-static inline ptowsp_tensor tensor_make(const fixture *f, const char *name, uint32_t rank,
-                                        int64_t a, int64_t b, int64_t c) {
-    const ptowsp_tensor_desc desc = {
-        name, PTOWSP_I32, rank, {a, b, c, 0, 0, 0, 0, 0}, PTOWSP_LOCATION_GLOBAL};
-    return ptowsp_tensor_make(f->m, &desc);
-}
-
-static inline ptowsp_kernel kernel_make(fixture *f, const char *name, bool has_tile) {
-    ptowsp_kernel_desc desc = {.name = name, .axis_count = 1, .fn = kernel, .user = f};
-    if (has_tile) {
-        const ptowsp_tile_param tile = {"tile", PTOWSP_INOUT, PTOWSP_I32, 2, 2};
-        desc.tiles[0] = tile;
-    }
-    return ptowsp_kernel_make(f->m, &desc);
-}
-
 static inline void fixture_make(fixture *f) {
     memset(f, 0, sizeof *f);
     f->result = 1;
     f->failing_task = UINT64_MAX;
-    const ptowsp_module_desc desc = {"decode", 8};
     assert_int_equal(ptowsp_context_create(NULL, &f->context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(f->context, &desc, &f->m), PTOWSP_OK);
-    f->batch = ptowsp_axis_dynamic(f->m, "batch");
-    f->kv = ptowsp_axis_ragged(f->m, "kv");
-    f->pages = ptowsp_axis_sparse(f->m, "pages");
-    f->x = tensor_make(f, "x", 2, 4, 4, 0);
-    f->y = tensor_make(f, "y", 2, 4, 4, 0);
-    f->d = tensor_make(f, "d", 3, PTOWSP_DYNAMIC, 3, 2);
-    f->step = kernel_make(f, "step", false);
-    f->fill = kernel_make(f, "fill", true);
 }
 
 static inline void fixture_free(fixture *f) {
     test_destroy(f->run, f->program, f->m, f->context);
 }
 
-static inline ptowsp_expr number(const fixture *f, int64_t value) {
-    return ptowsp_i64(f->m, value);
-}
-
-static inline ptowsp_expr no_expr(void) {
-    const ptowsp_expr none = {NULL, 0};
-    return none;
-}
-
-static inline ptowsp_node step(const fixture *f, ptowsp_expr axis) {
-    ptowsp_task_desc desc = {.kernel = f->step, .axes[0] = axis};
-    return ptowsp_task_make(f->m, &desc);
-}
-
-// A task that updates the 2 x 2 tile of a tensor at (row, col).
-static inline ptowsp_node fill(const fixture *f, ptowsp_tensor tensor, ptowsp_expr row,
-                               ptowsp_expr col) {
-    ptowsp_task_desc desc = {.kernel = f->fill,
-                             .axes[0] = row,
-                             .views[0].tensor = tensor,
-                             .views[0].row = row,
-                             .views[0].col = col};
-    return ptowsp_task_make(f->m, &desc);
-}
-
-static inline void load(const fixture *f, uint32_t slot, ptowsp_tensor tensor, ptowsp_expr row,
-                        ptowsp_expr col) {
-    ptowsp_view view = {.tensor = tensor};
-    view.rows = view.cols = 2;
-    ptowsp_slot_load_make(f->m, slot, &view, row, col);
-}
-
-// The module as a text, with all that is above: declarations, then workloads.
+// The module: axes that are dynamic, ragged and sparse, tensors, kernels without a tile and with one; then
+// declarations and workloads.
 static inline void fixture_parse(fixture *f, const char *more) {
     char text[2048];
     const ptowsp_parse_kernel kernels[] = {

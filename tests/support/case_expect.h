@@ -113,7 +113,8 @@ static inline void case_expect_lane(case_subject *s, const char *at) {
     const case_field fields[] = {{"tasks", stats->task_count},
                                  {"busy", stats->busy_cycles},
                                  {"idle", stats->idle_cycles},
-                                 {"slowed", stats->slowed_cycles}};
+                                 {"slowed", stats->slowed_cycles},
+                                 {"end", stats->end_cycles}};
     case_check_fields(s, lane, at, CASE_FIELDS(fields));
 }
 
@@ -806,6 +807,20 @@ static inline void case_expect_elements(case_subject *s, const char *at) {
     }
 }
 
+// untouched: no kernel was called, no data has changed, and there are no results
+static inline void case_expect_untouched(case_subject *s, const char *at) {
+    case_end(s, at);
+    case_check(s, "calls of kernels", 0, s->call_count, 0);
+    case_check(s, "tasks", 0, ptowsp_run_result(s->run)->task_count, 0);
+    case_check(s, "makespan", 0, ptowsp_run_result(s->run)->makespan_cycles, 0);
+    for (uint32_t t = 0; t < s->tensor_count; t++) {
+        for (uint64_t i = 0; i < s->tensors[t].count; i++) {
+            case_check(s, "element has changed", i,
+                       case_element(&s->tensors[t], i) != s->tensors[t].before[i], 0);
+        }
+    }
+}
+
 // sums TENSOR SUM WEIGHTED, ...: over all elements in the order of their indices, whatever memory is
 // like, and with the i-th times i % 97 + 1.
 static inline void case_expect_sums(case_subject *s, const char *at) {
@@ -881,6 +896,7 @@ static const struct {
     {"calls", case_expect_calls, true},
     {"slot", case_expect_slot, true},
     {"elements", case_expect_elements, true},
+    {"untouched", case_expect_untouched, true},
     {"sums", case_expect_sums, true},
     // clang-format on
 };
