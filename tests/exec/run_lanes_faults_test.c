@@ -104,20 +104,10 @@ LP_TEST(run_lanes_faults__what_comes_after_it_does_not_run, LANE_OWN, 3) {
 
 // 2 after 0 and 1, 3 after 2; 4 to 9 in two streams.
 LP_TEST(run_lanes_faults__what_edges_and_streams_lead_to_does_not_run, LANE_OWN, 3) {
-    PTOWSP_WORKLOAD(p->m, "main") {
-        PTOWSP_COMBINE(p->m) {
-            ptowsp_task_desc desc = {.kernel = p->step, .axes[0] = lp_number(p, 12)};
-            desc.after[0] = lp_step(p, 10);
-            desc.after[1] = lp_step(p, 11);
-            desc.after[0] = ptowsp_task_make(p->m, &desc);
-            desc.after[1].id = 0;
-            desc.axes[0] = lp_number(p, 13);
-            ptowsp_task_make(p->m, &desc);
-            for (int i = 0; i < 6; i++) {
-                lp_step(p, i % 2);
-            }
-        }
-    }
+    lp_parse(p, "workload main\n  combine\n    task step(10) as node 1\n"
+                "    task step(11) as node 2\n    task step(12) after node 1, node 2 as node 3\n"
+                "    task step(13) after node 3\n    task step(0)\n    task step(1)\n"
+                "    task step(0)\n    task step(1)\n    task step(0)\n    task step(1)\n");
     ptowsp_schedule schedule = lp_schedule(PTOWSP_DEPENDENCIES_EXPLICIT);
     schedule.stream_count = 16;
     schedule.stream_key = ptowsp_task_arg(p->m, 0);
@@ -161,41 +151,30 @@ static void wait_for_last(lp *p, const ptowsp_task *task) {
 // for which a slot load waits: so 4 and 5 are issued when 2 has already failed, and is still there.
 // They depend on it by data, as one of two readers of a tile, by the tree, or by an edge.
 TEST(run_lanes_faults__what_is_issued_after_a_failure_does_not_run) {
+    static const struct {
+        const char *beside, *failing, *after;
+    } rows[] = {{"touch(1) tile = x at (4, 4) of 2 x 2", "touch(1) tile = x of 2 x 2",
+                 "get(1) tile = x of 2 x 2"},
+                {"get(1) tile = x at (4, 4) of 2 x 2", "get(1) tile = x at (4, 4) of 2 x 2",
+                 "put(1) tile = x at (4, 4) of 2 x 2"},
+                {"touch(1) tile = x at (4, 4) of 2 x 2", "step(0)", "step(0)"},
+                {"touch(1) tile = x at (4, 4) of 2 x 2", "step(0)", "step(0) after node 1"}};
+    char text[1024];
     for (int what = 0; what < 4; what++) {
         lp p;
         lp_begin(&p, LANE_OWN, 2);
-        PTOWSP_WORKLOAD(p.m, "main") {
-            PTOWSP_COMBINE(p.m) {
-                lp_step(&p, 2);
-                lp_task(&p, what == 1 ? p.get : p.touch, 4, 4, 2, 2);
-                PTOWSP_SEQUENCE(p.m) {
-                    ptowsp_task_desc desc = {.kernel = p.step, .axes[0] = lp_number(&p, 0)};
-                    PTOWSP_COMBINE(p.m) {
-                        desc.after[0] = what == 0   ? lp_task(&p, p.touch, 0, 0, 2, 2)
-                                        : what == 1 ? lp_task(&p, p.get, 4, 4, 2, 2)
-                                                    : lp_step(&p, 0);
-                        lp_task(&p, p.touch, 8, 8, 1, 1);
-                    }
-                    lp_load(&p, 0, 8, 8);
-                    for (int i = 0; i < 2; i++) {
-                        if (what == 0) {
-                            lp_task(&p, p.get, 0, 0, 2, 2);
-                        } else if (what == 1) {
-                            lp_task(&p, p.put, 4, 4, 2, 2);
-                        } else if (what == 2) {
-                            lp_step(&p, 0);
-                        } else {
-                            ptowsp_task_make(p.m, &desc);
-                        }
-                    }
-                }
-                lp_step(&p, 0);
-            }
-        }
+        snprintf(text, sizeof text,
+                 "workload main\n  combine\n    task step(2)\n    task %s\n    sequence\n"
+                 "      combine\n        task %s as node 1\n"
+                 "        task touch(1) tile = x at (8, 8) of 1 x 1\n"
+                 "      slot_load 0 = x at (8, 8) of 1 x 1\n      task %s\n      task %s\n"
+                 "    task step(0)\n",
+                 rows[what].beside, rows[what].failing, rows[what].after, rows[what].after);
+        lp_parse(&p, text);
         ptowsp_schedule schedule =
             lp_schedule(what == 2 ? PTOWSP_DEPENDENCIES_STRUCTURE : PTOWSP_DEPENDENCIES_EXPLICIT);
         schedule.dispatch = PTOWSP_DISPATCH_CUSTOM;
-        schedule.dispatch_key = ptowsp_div(ptowsp_task_arg(p.m, 0), lp_number(&p, 2));
+        schedule.dispatch_key = ptowsp_div(ptowsp_task_arg(p.m, 0), ptowsp_i64(p.m, 2));
         schedule.lane_count = 2;
         lp_compile(&p, &schedule);
         p.inside = wait_for_last;
@@ -250,15 +229,10 @@ TEST(run_lanes_faults__time_ends_where_it_does_without_lanes) {
     for (int what = 0; what < 4; what++) {
         lp p;
         lp_begin(&p, LANE_OWN, 2);
-        PTOWSP_WORKLOAD(p.m, "main") {
-            if (what == 3) {
-                lp_task(&p, p.touch, 0, 0, 1, 1);
-                lp_load(&p, 0, 0, 0);
-            }
-            PTOWSP_PARALLEL(p.m, i, p.batch) {
-                lp_step(&p, 0);
-            }
-        }
+        lp_parse(&p, what == 3 ? "workload main\n  task touch(1) tile = x of 1 x 1\n"
+                                 "  slot_load 0 = x of 1 x 1\n  parallel i in batch\n"
+                                 "    task step(0)\n"
+                               : "workload main\n  parallel i in batch\n    task step(0)\n");
         ptowsp_schedule schedule = lp_schedule(PTOWSP_DEPENDENCIES_STRUCTURE);
         schedule.window = what == 1 ? 3 : 64;
         schedule.window_policy = what == 1 ? PTOWSP_WINDOW_ABORT : PTOWSP_WINDOW_DEFAULT;
@@ -285,35 +259,19 @@ TEST(run_lanes_faults__time_ends_where_it_does_without_lanes) {
 
 // -- pipelines ------------------------------------------------------------------------------------
 
+#define LINE(kernel)                                                                               \
+    "workload main\n  task step(0)\n  pipeline line\n    channel c depth 2 latency 0\n"            \
+    "    process a produces c\n      for_each i in batch\n        task " kernel                    \
+    "(i)\n        send c(i)\n    process b consumes c\n      receive t from c\n        "           \
+    "task " kernel "(t)\n      receive t from c\n        task " kernel                             \
+    "(t)\n      receive t from c\n"                                                                \
+    "        task " kernel "(t)\n  task step(1)\n"
+
 // Process a sends `batch` tokens to a channel of depth 2, each with a task; b receives 3, each with
 // a task, and ends. Before it, task 0. With cycles that are known, or not.
 static void line_begin(lp *p, bool is_known) {
     lp_begin(p, LANE_OWN, 3);
-    PTOWSP_WORKLOAD(p->m, "main") {
-        lp_step(p, 0);
-        PTOWSP_PIPELINE(p->m, "line") {
-            ptowsp_task_desc desc = {.kernel = is_known ? p->known : p->step};
-            const ptowsp_channel_desc channel = {.name = "c", .depth = 2};
-            ptowsp_channel c = ptowsp_channel_make(p->m, &channel);
-            PTOWSP_PROCESS(p->m, "a") {
-                ptowsp_produces(p->m, c);
-                PTOWSP_FOR_EACH(p->m, i, p->batch) {
-                    desc.axes[0] = i;
-                    ptowsp_send_task_make(p->m, c, &desc);
-                }
-            }
-            PTOWSP_PROCESS(p->m, "b") {
-                ptowsp_consumes(p->m, c);
-                for (int i = 0; i < 3; i++) {
-                    PTOWSP_RECEIVE(p->m, t, c) {
-                        desc.axes[0] = t;
-                        ptowsp_task_make(p->m, &desc);
-                    }
-                }
-            }
-        }
-        lp_step(p, 1);
-    }
+    lp_parse(p, is_known ? LINE("known") : LINE("step"));
     lp_compile(p, NULL);
 }
 
@@ -416,19 +374,9 @@ TEST(run_lanes_faults__tokens_beyond_a_limit_come_after_kernels) {
 // The key of task 2 reads an array where the value that was loaded says, or `further`.
 LP_TEST(run_lanes_faults__a_key_that_reads_beyond_an_array, LANE_OWN, 2) {
     static const uint64_t keys[3] = {0, 1, 0};
-    PTOWSP_WORKLOAD(p->m, "main") {
-        PTOWSP_COMBINE(p->m) {
-            lp_task(p, p->touch, 0, 0, 1, 1);  // 0
-            lp_task(p, p->touch, 8, 8, 1, 1);  // 1
-            lp_load(p, 0, 0, 0);
-            ptowsp_task_desc desc = {
-                .kernel = p->step, .axes[0] = lp_number(p, 1), .tags[0].name = "core"};
-            desc.tags[0].value = ptowsp_array_at(p->m, "keys", PTOWSP_U64,
-                                                 ptowsp_add(ptowsp_slot(p->m, 0, PTOWSP_TYPE_I64),
-                                                            ptowsp_slot(p->m, 1, PTOWSP_TYPE_I64)));
-            ptowsp_task_make(p->m, &desc);  // 2
-        }
-    }
+    lp_parse(p, "array keys u64\nworkload main\n  combine\n    task touch(1) tile = x of 1 x 1\n"
+                "    task touch(1) tile = x at (8, 8) of 1 x 1\n    slot_load 0 = x of 1 x 1\n"
+                "    task step(1) tag core = keys[slot_i64[0] + slot_i64[1]]\n");
     ptowsp_schedule schedule = lp_schedule(PTOWSP_DEPENDENCIES_HYBRID);
     schedule.dispatch = PTOWSP_DISPATCH_AFFINITY;
     schedule.dispatch_key = ptowsp_task_tag(p->m, "core");
@@ -448,34 +396,21 @@ static ptowsp_cycles too_many_cycles(const ptowsp_insn *insn, void *user) {
     return PTOWSP_CYCLES_MAX + 1;
 }
 
+#define DOUBLE                                                                                     \
+    "tensor y f32 [8, 8] global\n"                                                                 \
+    "kernel double(axes 0, inout v f32 8 x 8) vector, 10 instructions\n"                           \
+    "  %1 = parameter v\n  %2 = load %1 : f32 8 x 8\n  %3 = load %1 : f32 8 x 8\n"                 \
+    "  %4 = add %2, %3 : f32 8 x 8\n  store %1, %4\nworkload main\n  task known(1)\n"
+
 // A tile kernel that no cost function can count fails on lanes, in loops and processes as without lanes.
 TEST(run_lanes_faults__a_tile_kernel_that_cannot_be_counted) {
     for (int is_in_process = 0; is_in_process < 2; is_in_process++) {
         lp p;
         static float y[64];
-        const ptowsp_body_desc body = {.name = "double"};
-        const ptowsp_tensor_desc desc = {
-            "y", PTOWSP_F32, 2, {8, 8, 0, 0, 0, 0, 0, 0}, PTOWSP_LOCATION_GLOBAL};
         lp_begin(&p, LANE_OWN, 2);
-        ptowsp_body *k = ptowsp_kernel_begin(p.m, &body);
-        ptowsp_value v = ptowsp_tile_inout(k, "v", PTOWSP_F32, 8, 8);
-        ptowsp_tile_store(v, ptowsp_tile_add(ptowsp_tile_load(v), ptowsp_tile_load(v)));
-        ptowsp_task_desc task = {0};
-        ptowsp_task_desc first = {.kernel = p.known, .axes[0] = lp_number(&p, 1)};
-        task.kernel = ptowsp_kernel_end(k);
-        task.views[0].tensor = ptowsp_tensor_make(p.m, &desc);
-        PTOWSP_WORKLOAD(p.m, "main") {
-            ptowsp_task_make(p.m, &first);
-            if (is_in_process) {
-                PTOWSP_PIPELINE(p.m, "pipe") {
-                    PTOWSP_PROCESS(p.m, "one") {
-                        ptowsp_task_make(p.m, &task);
-                    }
-                }
-            } else {
-                ptowsp_task_make(p.m, &task);
-            }
-        }
+        lp_parse(&p, is_in_process ? DOUBLE "  pipeline pipe\n    process one\n"
+                                            "      task double() v = y\n"
+                                   : DOUBLE "  task double() v = y\n");
         lp_compile(&p, NULL);
         test_bind(p.run, "y", y);
         ptowsp_run_options options = {0};

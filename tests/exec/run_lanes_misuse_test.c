@@ -7,12 +7,8 @@
 
 static void build_steps(lp *p, lane_kind kind, uint32_t lane_count) {
     lp_begin(p, kind, lane_count);
-    PTOWSP_WORKLOAD(p->m, "main") {
-        PTOWSP_PARALLEL(p->m, i, p->batch) {
-            lp_task(p, p->touch, 0, 0, 2, 2);
-            lp_step(p, 0);
-        }
-    }
+    lp_parse(p, "workload main\n  parallel i in batch\n    task touch(1) tile = x of 2 x 2\n"
+                "    task step(0)\n");
     lp_compile(p, NULL);
     assert_int_equal(ptowsp_run_bind_size(p->run, "batch", 20), PTOWSP_OK);
 }
@@ -199,15 +195,9 @@ static void *sharer_main(void *arg) {
 LP_TEST(run_lanes_misuse__one_program_runs_on_lanes_of_several_contexts, LANE_IN_ORDER, 2) {
     pthread_t threads[3];
     sharer sharers[3];
-    ptowsp_kernel_desc desc = {.name = "count", .axis_count = 1, .fn = no_watch};
-    const ptowsp_tile_param tile = {"tile", PTOWSP_INOUT, PTOWSP_I32, 1, 1};
-    desc.tiles[0] = tile;
-    ptowsp_kernel count = ptowsp_kernel_make(p->m, &desc);
-    PTOWSP_WORKLOAD(p->m, "main") {
-        PTOWSP_PARALLEL(p->m, i, p->batch) {
-            lp_task(p, count, 0, 0, 1, 1);
-        }
-    }
+    p->count_fn = no_watch;
+    lp_parse(p, "kernel count(axes 1, inout tile i32 1 x 1) vector\nworkload main\n"
+                "  parallel i in batch\n    task count(1) tile = x\n");
     lp_compile(p, NULL);
     for (int i = 0; i < 3; i++) {
         sharers[i].program = p->program;
@@ -221,12 +211,7 @@ LP_TEST(run_lanes_misuse__one_program_runs_on_lanes_of_several_contexts, LANE_IN
 
 // Lanes are for kernels: measuring takes none, and takes the same time.
 LP_TEST(run_lanes_misuse__measuring_takes_no_notice, LANE_OWN, 3) {
-    PTOWSP_WORKLOAD(p->m, "main") {
-        PTOWSP_PARALLEL(p->m, i, p->batch) {
-            ptowsp_task_desc desc = {.kernel = p->known, .axes[0] = i};
-            ptowsp_task_make(p->m, &desc);
-        }
-    }
+    lp_parse(p, "workload main\n  parallel i in batch\n    task known(i)\n");
     lp_compile(p, NULL);
     assert_int_equal(ptowsp_run_bind_size(p->run, "batch", 30), PTOWSP_OK);
     lp_works(p, 30);
@@ -240,50 +225,24 @@ LP_TEST(run_lanes_misuse__measuring_takes_no_notice, LANE_OWN, 3) {
 // -- memory ---------------------------------------------------------------------------------------
 
 // Everything: tiles that are read by many, scopes, edges, streams, loads, tile kernels, a pipeline.
+#define ALL                                                                                        \
+    "tensor y f32 [8, 8] global\n"                                                                 \
+    "kernel double(axes 0, inout v f32 8 x 8) vector, 10 instructions\n"                           \
+    "  %1 = parameter v\n  %2 = load %1 : f32 8 x 8\n  %3 = load %1 : f32 8 x 8\n"                 \
+    "  %4 = add %2, %3 : f32 8 x 8\n  store %1, %4\nworkload main\n  parallel i in batch\n"        \
+    "    task double() v = y\n    task get(1) tile = x of 4 x 4\n"                                 \
+    "    task get(1) tile = x of 4 x 4\n    task get(1) tile = x of 8 x 8 as node 1\n"             \
+    "    task touch(1) tile = x of 4 x 4\n    task step(3) after node 1\n"                         \
+    "  slot_load 0 = x of 1 x 1\n"
+
 static void build_all(lp *p, bool has_pipeline) {
     lp_begin(p, LANE_OWN, 2);
-    ptowsp_task_desc soften = {0};
-    ptowsp_task_desc edge = {0};
-    const ptowsp_body_desc body = {.name = "double"};
-    const ptowsp_tensor_desc y = {
-        "y", PTOWSP_F32, 2, {8, 8, 0, 0, 0, 0, 0, 0}, PTOWSP_LOCATION_GLOBAL};
-    ptowsp_body *k = ptowsp_kernel_begin(p->m, &body);
-    ptowsp_value v = ptowsp_tile_inout(k, "v", PTOWSP_F32, 8, 8);
-    ptowsp_tile_store(v, ptowsp_tile_add(ptowsp_tile_load(v), ptowsp_tile_load(v)));
-    soften.kernel = ptowsp_kernel_end(k);
-    soften.views[0].tensor = ptowsp_tensor_make(p->m, &y);
-    edge.kernel = p->step;
-    edge.axes[0] = lp_number(p, 3);
-    PTOWSP_WORKLOAD(p->m, "main") {
-        PTOWSP_PARALLEL(p->m, i, p->batch) {
-            ptowsp_task_make(p->m, &soften);
-            lp_task(p, p->get, 0, 0, 4, 4);
-            lp_task(p, p->get, 0, 0, 4, 4);
-            edge.after[0] = lp_task(p, p->get, 0, 0, 8, 8);
-            lp_task(p, p->touch, 0, 0, 4, 4);
-            ptowsp_task_make(p->m, &edge);
-        }
-        lp_load(p, 0, 0, 0);
-        if (has_pipeline) {
-            PTOWSP_PIPELINE(p->m, "line") {
-                const ptowsp_channel_desc desc = {.name = "c", .depth = 2};
-                ptowsp_channel c = ptowsp_channel_make(p->m, &desc);
-                PTOWSP_PROCESS(p->m, "a") {
-                    ptowsp_produces(p->m, c);
-                    PTOWSP_FOR_EACH(p->m, i, p->batch) {
-                        ptowsp_task_make(p->m, &soften);
-                        ptowsp_send_make(p->m, c, i);
-                    }
-                }
-                PTOWSP_PROCESS(p->m, "b") {
-                    ptowsp_consumes(p->m, c);
-                    PTOWSP_CONSUME(p->m, t, c) {
-                        lp_task(p, p->touch, 0, 0, 4, 4);
-                    }
-                }
-            }
-        }
-    }
+    lp_parse(p, has_pipeline ? ALL "  pipeline line\n    channel c depth 2 latency 0\n"
+                                   "    process a produces c\n      for_each i in batch\n"
+                                   "        task double() v = y\n        send c(i)\n"
+                                   "    process b consumes c\n      consume t from c\n"
+                                   "        task touch(1) tile = x of 4 x 4\n"
+                             : ALL);
 }
 
 static ptowsp_status compile_all(lp *p, float *y) {
@@ -340,17 +299,10 @@ TEST(run_lanes_misuse__any_allocation_may_fail) {
 
 // What is taken while tasks wait for each other: 2000 readers of one tile, then a writer, and again.
 LP_TEST(run_lanes_misuse__memory_may_end_while_tasks_wait, LANE_IN_ORDER, 2) {
-    PTOWSP_WORKLOAD(p->m, "main") {
-        PTOWSP_PARALLEL(p->m, i, p->batch) {
-            lp_task(p, p->touch, 0, 0, 4, 4);
-            PTOWSP_PARALLEL(p->m, k, p->batch) {
-                for (int t = 0; t < 4; t++) {
-                    lp_task(p, p->get, t, t, 1, 1);
-                    lp_task(p, p->get, 0, 0, 4, 4);
-                }
-            }
-        }
-    }
+    lp_parse(p, "axis four 4\nworkload main\n  parallel i in batch\n"
+                "    task touch(1) tile = x of 4 x 4\n    parallel k in batch\n"
+                "      parallel t in four\n        task get(1) tile = x at (t, t) of 1 x 1\n"
+                "        task get(1) tile = x of 4 x 4\n");
     const ptowsp_schedule schedule = lp_schedule(PTOWSP_DEPENDENCIES_HYBRID);
     lp_compile(p, &schedule);
     size_t refused = 0;
@@ -377,27 +329,14 @@ LP_TEST(run_lanes_misuse__memory_may_end_while_tasks_wait, LANE_IN_ORDER, 2) {
 // The same in a process, whose tasks have cycles that are known: it goes on while they wait. They read all
 // elements of x, one by one, then write them, and again.
 LP_TEST(run_lanes_misuse__memory_may_end_in_a_process, LANE_IN_ORDER, 2) {
-    const ptowsp_kernel get = lp_kernel_make(p, "get known", true, PTOWSP_IN, LP_CYCLES);
-    const ptowsp_kernel touch = lp_kernel_make(p, "touch known", true, PTOWSP_INOUT, LP_CYCLES);
-    ptowsp_task_desc task = {.axes[0] = lp_number(p, 1)};
-    PTOWSP_WORKLOAD(p->m, "main") {
-        PTOWSP_PIPELINE(p->m, "pipe") {
-            PTOWSP_PROCESS(p->m, "one") {
-                lp_task(p, touch, 0, 0, LP_SIDE, LP_SIDE);
-                PTOWSP_FOR_EACH(p->m, i, p->batch) {
-                    PTOWSP_FOR_EACH(p->m, k, p->batch) {
-                        for (int t = 0; t < 3; t++) {
-                            task.kernel = t < 2 ? get : touch;
-                            task.views[0] = lp_view(p, 0, 0, 1, 1);
-                            task.views[0].row = i;
-                            task.views[0].col = k;
-                            ptowsp_task_make(p->m, &task);
-                        }
-                    }
-                }
-            }
-        }
-    }
+    lp_parse(p,
+             "kernel get_known(axes 1, in tile i32 ? x ?) vector, 10 cycles\n"
+             "kernel touch_known(axes 1, inout tile i32 ? x ?) vector, 10 cycles\n"
+             "workload main\n  pipeline pipe\n    process one\n      task touch_known(1) tile = x\n"
+             "      for_each i in batch\n        for_each k in batch\n"
+             "          task get_known(1) tile = x at (i, k) of 1 x 1\n"
+             "          task get_known(1) tile = x at (i, k) of 1 x 1\n"
+             "          task touch_known(1) tile = x at (i, k) of 1 x 1\n");
     const ptowsp_schedule schedule = lp_schedule(PTOWSP_DEPENDENCIES_HYBRID);
     lp_compile(p, &schedule);
     size_t refused = 0;

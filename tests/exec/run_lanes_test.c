@@ -9,22 +9,19 @@
     TEST_MADE(name, lp, p, lp_begin(p, kind, lane_count), lp_end(p))
 
 LP_TEST(run_lanes__a_write_waits_for_all_readers_of_its_tile, LANE_OWN, 3) {
-    PTOWSP_WORKLOAD(p->m, "main") {
-        PTOWSP_COMBINE(p->m) {
-            lp_task(p, p->put, 4, 4, 4, 4);  // 0
-            for (int i = 0; i < 5; i++) {
-                lp_task(p, p->get, 4, 4, 4, 4);  // 1 to 5
-            }
-            lp_task(p, p->get, 2, 2, 3, 3);    // 6: one element of it
-            lp_task(p, p->get, 7, 0, 1, 16);   // 7: a row
-            lp_task(p, p->touch, 4, 4, 4, 4);  // 8
-            lp_task(p, p->get, 0, 0, 16, 16);  // 9
-            lp_task(p, p->put, 5, 5, 1, 1);    // 10: within what 8 has written
-            lp_task(p, p->put, 0, 0, 16, 16);  // 11
-        }
-    }
+    lp_parse(p, "workload main\n  combine\n"
+                "    task put(1) tile = x at (4, 4) of 4 x 4\n"  // 0
+                "    parallel i in batch\n"                      // 1 to 5
+                "      task get(1) tile = x at (4, 4) of 4 x 4\n"
+                "    task get(1) tile = x at (2, 2) of 3 x 3\n"    // 6: one element of it
+                "    task get(1) tile = x at (7, 0) of 1 x 16\n"   // 7: a row
+                "    task touch(1) tile = x at (4, 4) of 4 x 4\n"  // 8
+                "    task get(1) tile = x\n"                       // 9
+                "    task put(1) tile = x at (5, 5) of 1 x 1\n"    // 10: within what 8 has written
+                "    task put(1) tile = x\n");                     // 11
     const ptowsp_schedule schedule = lp_schedule(PTOWSP_DEPENDENCIES_EXPLICIT);
     lp_compile(p, &schedule);
+    assert_int_equal(ptowsp_run_bind_size(p->run, "batch", 5), PTOWSP_OK);
     for (uint64_t i = 1; i <= 5; i++) {
         lp_waits(p, 12, 0, i);
         lp_waits(p, 12, i, 8);
@@ -43,13 +40,9 @@ LP_TEST(run_lanes__a_write_waits_for_all_readers_of_its_tile, LANE_OWN, 3) {
 // Readers of readers: each round many read and one writes, and rounds overlap in flight.
 LP_TEST(run_lanes__many_readers_and_one_writer_take_turns, LANE_OWN, 3) {
     enum { ROUNDS = 8, READERS = 12, EACH = READERS + 1 };
-    PTOWSP_WORKLOAD(p->m, "main") {
-        PTOWSP_COMBINE(p->m) {
-            for (int i = 0; i < ROUNDS * EACH; i++) {
-                lp_task(p, i % EACH == 0 ? p->touch : p->get, 0, 0, 2, 2);
-            }
-        }
-    }
+    lp_parse(p, "axis rounds 8\naxis readers 12\nworkload main\n  parallel r in rounds\n"
+                "    task touch(1) tile = x of 2 x 2\n    parallel i in readers\n"
+                "      task get(1) tile = x of 2 x 2\n");
     const ptowsp_schedule schedule = lp_schedule(PTOWSP_DEPENDENCIES_EXPLICIT);
     lp_compile(p, &schedule);
     for (uint64_t round = 0; round < 40; round++) {
@@ -131,13 +124,7 @@ LP_TEST(run_lanes__explicit_edges_order_tasks, LANE_OWN, 3) {
 
 // Tasks of one stream run one after another.
 LP_TEST(run_lanes__streams_order_tasks, LANE_OWN, 3) {
-    PTOWSP_WORKLOAD(p->m, "main") {
-        PTOWSP_COMBINE(p->m) {
-            for (int i = 0; i < 30; i++) {
-                lp_step(p, i);
-            }
-        }
-    }
+    lp_parse(p, "axis n 30\nworkload main\n  parallel i in n\n    task step(i)\n");
     ptowsp_schedule schedule = lp_schedule(PTOWSP_DEPENDENCIES_EXPLICIT);
     schedule.stream_count = 3;
     schedule.stream_key = ptowsp_task_arg(p->m, 0);
@@ -217,23 +204,19 @@ static void affinity_is(ptowsp_dispatch dispatch, uint32_t simulated) {
     enum { TASKS = 240 };
     lp p;
     bool is_hash = dispatch == PTOWSP_DISPATCH_HASH;
-    int keys[TASKS] = {0, 1, is_hash ? 3 : 2};
+    int64_t keys[TASKS] = {0, 1, is_hash ? 3 : 2};
     for (int i = 3; i < TASKS; i++) {
         keys[i] = i * 5 % 7;
     }
     lp_begin(&p, LANE_OWN, 3);
-    PTOWSP_WORKLOAD(p.m, "main") {
-        PTOWSP_COMBINE(p.m) {
-            for (int i = 0; i < TASKS; i++) {
-                lp_step(&p, keys[i]);
-            }
-        }
-    }
+    lp_parse(&p, "axis n 240\narray keys i64\nworkload main\n  parallel i in n\n"
+                 "    task step(keys[i])\n");
     ptowsp_schedule schedule = lp_schedule(PTOWSP_DEPENDENCIES_EXPLICIT);
     schedule.dispatch = dispatch;
     schedule.dispatch_key = ptowsp_task_arg(p.m, 0);
     schedule.lane_count = simulated;
     lp_compile(&p, &schedule);
+    assert_int_equal(ptowsp_run_bind_array(p.run, "keys", PTOWSP_I64, keys, TASKS), PTOWSP_OK);
     p.inside = come;
     bool is_exact = false;
     for (int round = 0; round < 20 && !is_exact; round++) {
@@ -265,62 +248,29 @@ typedef struct tiles {
     float x[TILES * TILE][TILE], y[TILES * TILE][TILE], sum[TILE][TILE];
 } tiles;
 
-static ptowsp_tensor tiles_tensor(lp *p, const char *name, int64_t rows) {
-    const ptowsp_tensor_desc desc = {
-        name, PTOWSP_F32, 2, {rows, TILE, 0, 0, 0, 0, 0, 0}, PTOWSP_LOCATION_GLOBAL};
-    return ptowsp_tensor_make(p->m, &desc);
-}
+#define SOFTEN                                                                                     \
+    "tensor a f32 [1280, 32] global\ntensor b f32 [1280, 32] global\ntensor c f32 [32, 32] "       \
+    "global\n"                                                                                     \
+    "kernel soften(axes 0, in x f32 32 x 32, out y f32 32 x 32) vector, 17 instructions\n"         \
+    "  %1 = parameter x\n  %2 = parameter y\n  %3 = rowmax %1 : f32 32 x 1\n"                      \
+    "  %4 = sub %1, %3 : f32 32 x 32\n  %5 = exp %4 : f32 32 x 32\n"                               \
+    "  %6 = rowsum %5 : f32 32 x 1\n  %7 = div %5, %6 : f32 32 x 32\n  store %2, %7\n"             \
+    "kernel add(axes 0, in x f32 32 x 32, inout y f32 32 x 32) vector, 10 instructions\n"          \
+    "  %1 = parameter x\n  %2 = parameter y\n  %3 = load %2 : f32 32 x 32\n"                       \
+    "  %4 = add %3, %1 : f32 32 x 32\n  store %2, %4\nworkload main\n"
 
 // y = softmax(x) of each tile, and the sum of all y.
 static void tiles_compile(lp *p, tiles *data, bool in_pipeline) {
-    const ptowsp_body_desc body = {.name = "soften"}, sum = {.name = "add"};
-    ptowsp_task_desc soften = {0};
-    ptowsp_task_desc add = {0};
-    ptowsp_body *k = ptowsp_kernel_begin(p->m, &body);
-    ptowsp_value x = ptowsp_tile_in(k, "x", PTOWSP_F32, TILE, TILE);
-    ptowsp_value y = ptowsp_tile_out(k, "y", PTOWSP_F32, TILE, TILE);
-    ptowsp_value e = ptowsp_tile_exp(ptowsp_tile_sub(x, ptowsp_tile_rowmax(x)));
-    ptowsp_tile_store(y, ptowsp_tile_div(e, ptowsp_tile_rowsum(e)));
-    soften.kernel = ptowsp_kernel_end(k);
-    k = ptowsp_kernel_begin(p->m, &sum);
-    x = ptowsp_tile_in(k, "x", PTOWSP_F32, TILE, TILE);
-    y = ptowsp_tile_inout(k, "y", PTOWSP_F32, TILE, TILE);
-    ptowsp_tile_store(y, ptowsp_tile_add(ptowsp_tile_load(y), x));
-    add.kernel = ptowsp_kernel_end(k);
-    soften.views[0].tensor = tiles_tensor(p, "a", TILES * TILE);
-    soften.views[1].tensor = add.views[0].tensor = tiles_tensor(p, "b", TILES * TILE);
-    add.views[1].tensor = tiles_tensor(p, "c", TILE);
-    PTOWSP_WORKLOAD(p->m, "main") {
-        if (in_pipeline) {
-            PTOWSP_PIPELINE(p->m, "line") {
-                const ptowsp_channel_desc desc = {.name = "done", .depth = 3};
-                ptowsp_channel done = ptowsp_channel_make(p->m, &desc);
-                PTOWSP_PROCESS(p->m, "first") {
-                    ptowsp_produces(p->m, done);
-                    PTOWSP_FOR_EACH(p->m, i, p->batch) {
-                        soften.views[0].row = soften.views[1].row =
-                            ptowsp_mul(i, lp_number(p, TILE));
-                        ptowsp_task_make(p->m, &soften);
-                        ptowsp_send_make(p->m, done, i);
-                    }
-                }
-                PTOWSP_PROCESS(p->m, "second") {
-                    ptowsp_consumes(p->m, done);
-                    PTOWSP_CONSUME(p->m, t, done) {
-                        add.views[0].row = ptowsp_mul(t, lp_number(p, TILE));
-                        ptowsp_task_make(p->m, &add);
-                    }
-                }
-            }
-        } else {
-            PTOWSP_PARALLEL(p->m, i, p->batch) {
-                soften.views[0].row = soften.views[1].row = add.views[0].row =
-                    ptowsp_mul(i, lp_number(p, TILE));
-                ptowsp_task_make(p->m, &soften);
-                ptowsp_task_make(p->m, &add);
-            }
-        }
-    }
+    lp_parse(p, in_pipeline ? SOFTEN
+                    "  pipeline line\n    channel done depth 3 latency 0\n"
+                    "    process first produces done\n      for_each i in batch\n"
+                    "        task soften() x = a at (i * 32, 0) y = b at (i * 32, 0)\n"
+                    "        send done(i)\n"
+                    "    process second consumes done\n      consume t from done\n"
+                    "        task add() x = b at (t * 32, 0) y = c\n"
+                            : SOFTEN "  parallel i in batch\n"
+                                     "    task soften() x = a at (i * 32, 0) y = b at (i * 32, 0)\n"
+                                     "    task add() x = b at (i * 32, 0) y = c\n");
     lp_compile(p, NULL);
     assert_int_equal(ptowsp_run_bind_size(p->run, "batch", TILES), PTOWSP_OK);
     static const char *const names[] = {"a", "b", "c"};
@@ -387,16 +337,10 @@ static ptowsp_cycles count_only(const ptowsp_task *task, void *user) {
 LP_TEST(run_lanes__memory_does_not_grow_with_the_number_of_tasks, LANE_OWN, 2) {
     enum { WINDOW = 64 };
     const int64_t many = LANE_IS_CHECKED ? 50000 : 1000000;
-    ptowsp_kernel_desc desc = {.name = "count", .axis_count = 1, .fn = count_only};
-    const ptowsp_tile_param tile = {"tile", PTOWSP_INOUT, PTOWSP_I32, 1, 1};
-    desc.tiles[0] = tile;
-    p->touch = ptowsp_kernel_make(p->m, &desc);
-    PTOWSP_WORKLOAD(p->m, "main") {
-        PTOWSP_PARALLEL(p->m, i, p->batch) {
-            lp_task(p, p->touch, 0, 0, 1, 1);
-            lp_task(p, p->touch, 8, 8, 1, 1);
-        }
-    }
+    p->count_fn = count_only;
+    lp_parse(p, "kernel count(axes 1, inout tile i32 1 x 1) vector\nworkload main\n"
+                "  parallel i in batch\n    task count(1) tile = x\n"
+                "    task count(1) tile = x at (8, 8)\n");
     ptowsp_schedule schedule = lp_schedule(PTOWSP_DEPENDENCIES_HYBRID);
     schedule.window = WINDOW;
     size_t before = p->memory.live_bytes;
@@ -433,32 +377,16 @@ TEST(run_lanes__a_task_in_flight_takes_no_more_than_256_bytes) {
     if (ptowsp_context_create(&own, &context) != PTOWSP_OK) {
         skip();  // a build without threads
     }
-    ptowsp_module *m = test_module(context, NULL);
-    ptowsp_tensor tensors[2];
-    for (int i = 0; i < 2; i++) {
-        ptowsp_tensor_desc desc = {.name = names[i], .dtype = PTOWSP_F32, .rank = 2};
-        desc.shape[0] = desc.shape[1] = (int64_t)SIDE * EDGE;
-        tensors[i] = ptowsp_tensor_make(m, &desc);
-    }
-    ptowsp_kernel_desc kernel = {.name = "k",
-                                 .fn = nothing,
-                                 .tiles = {{"a", PTOWSP_IN, PTOWSP_F32, EDGE, EDGE},
-                                           {"b", PTOWSP_IN, PTOWSP_F32, EDGE, EDGE},
-                                           {"c", PTOWSP_INOUT, PTOWSP_F32, EDGE, EDGE}}};
-    ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(m, &kernel)};
-    ptowsp_axis side = ptowsp_axis_dense(m, "side", SIDE);
-    PTOWSP_WORKLOAD(m, "main") {
-        PTOWSP_PARALLEL(m, i, side) {
-            PTOWSP_PARALLEL(m, j, side) {
-                for (int t = 0; t < 3; t++) {
-                    task.views[t].tensor = tensors[t == 2];
-                    task.views[t].row = ptowsp_mul(i, ptowsp_i64(m, EDGE));
-                    task.views[t].col = ptowsp_mul(j, ptowsp_i64(m, EDGE));
-                }
-                ptowsp_task_make(m, &task);
-            }
-        }
-    }
+    static const char text[] =
+        "module m\naxis side 64\ntensor x f32 [256, 256] global\ntensor y f32 [256, 256] global\n"
+        "kernel k(axes 0, in a f32 4 x 4, in b f32 4 x 4, inout c f32 4 x 4) vector\n"
+        "workload main\n  parallel i in side\n    parallel j in side\n"
+        "      task k() a = x at (i * 4, j * 4) b = x at (i * 4, j * 4) c = y at (i * 4, j * 4)\n";
+    const ptowsp_parse_kernel kernel = {.name = "k", .fn = nothing};
+    const ptowsp_parse_desc attached = {.kernels = &kernel, .kernel_count = 1};
+    ptowsp_module *m = NULL;
+    assert_int_equal(ptowsp_module_parse(context, text, strlen(text), &attached, &m, NULL),
+                     PTOWSP_OK);
     ptowsp_program *program = test_program(context, m, NULL);
     ptowsp_run *run = test_run_of(context, program);
     size_t bytes[2];
@@ -478,52 +406,30 @@ TEST(run_lanes__a_task_in_flight_takes_no_more_than_256_bytes) {
 
 // -- tile kernels ---------------------------------------------------------------------------------
 
+#define FOLD(at, n)                                                                                \
+    "axis tiles 12\ntensor xs f32 [92, 64] global\ntensor ys f32 [92, 8] global\n"                 \
+    "kernel fold(axes 0, in from f32 8 x 64, out to f32 8 x 8, n i64) vector, 19 instructions\n"   \
+    "  %1 = parameter from\n  %2 = parameter to\n  %3 = scalar n : i64\n"                          \
+    "  %4 = full 0 : f32 8 x 8\n  %5 = const 0\n  %6 = loop %5, %3, 8\n"                           \
+    "    %7 = carry %4 : f32 8 x 8\n    %8 = slice %1 at (0, %6) : f32 8 x 8\n"                    \
+    "    %9 = add %7, %8 : f32 8 x 8\n    next %7, %9\n  store %2, %7\nworkload main\n"            \
+    "  for_each t in tiles\n    task fold() from = xs at (" at " * 8, 0) to = ys at (" at          \
+    " * 8, 0) n = " n "\n"
+
 // Sums n columns of 8 rows, eight at a time. Tasks have other numbers of rows, and other n, than the one
 // before, or the same: in time alone they are counted once as long as they are the same.
 TEST(run_lanes__tile_kernels_take_as_long_as_their_sizes_say) {
     enum { PIECES = 12, ROWS = 8, COLS = 64, LAST = 4 };  // the last tile has four rows
-    for (int way = 0; way < 4; way++) {  // the same n; another n each time; two alike
+    // Backwards too, so that other sizes come in between.
+    static const char *const ways[] = {FOLD("t", "24"),               // the same n
+                                       FOLD("(11 - t)", "24"),        //
+                                       FOLD("t", "8 * (1 + t % 5)"),  // another each time
+                                       FOLD("(11 - t)", "8 * (1 + t / 2 % 5)")};  // two alike
+    for (int way = 0; way < 4; way++) {
         lp p;
         static float x[PIECES * ROWS * COLS], y[PIECES * ROWS * 8];
-        const ptowsp_body_desc body = {.name = "fold"};
-        ptowsp_tensor_desc tensor = {"xs",
-                                     PTOWSP_F32,
-                                     2,
-                                     {(PIECES - 1) * ROWS + LAST, COLS, 0, 0, 0, 0, 0, 0},
-                                     PTOWSP_LOCATION_GLOBAL};
         lp_begin(&p, LANE_OWN, 2);
-        ptowsp_body *k = ptowsp_kernel_begin(p.m, &body);
-        const ptowsp_value from = ptowsp_tile_in(k, "from", PTOWSP_F32, ROWS, COLS);
-        const ptowsp_value to = ptowsp_tile_out(k, "to", PTOWSP_F32, ROWS, 8);
-        const ptowsp_value n = ptowsp_tile_scalar(k, "n", PTOWSP_I64), none = {NULL, 0};
-        const ptowsp_value zero = ptowsp_tile_full(k, PTOWSP_F32, ROWS, 8, 0);
-        ptowsp_value sum = none;
-        PTOWSP_TILE_LOOP(k, i, ptowsp_tile_const(k, 0), n, 8) {
-            sum = ptowsp_tile_carry(zero);
-            ptowsp_tile_next(sum,
-                             ptowsp_tile_add(sum, ptowsp_tile_slice_at(from, none, i, ROWS, 8)));
-        }
-        ptowsp_tile_store(to, sum);
-        ptowsp_task_desc task = {.kernel = ptowsp_kernel_end(k)};
-        task.views[0].tensor = ptowsp_tensor_make(p.m, &tensor);
-        tensor.name = "ys";
-        tensor.shape[1] = 8;
-        task.views[1].tensor = ptowsp_tensor_make(p.m, &tensor);
-        PTOWSP_WORKLOAD(p.m, "main") {
-            PTOWSP_FOR_EACH(p.m, t, ptowsp_axis_dense(p.m, "tiles", PIECES)) {
-                // Backwards, so that other sizes come in between in two of the ways.
-                const ptowsp_expr at = way % 2 ? ptowsp_sub(lp_number(&p, PIECES - 1), t) : t;
-                task.views[0].row = task.views[1].row = ptowsp_mul(at, lp_number(&p, ROWS));
-                task.scalars[0] =
-                    way < 2
-                        ? lp_number(&p, 24)
-                        : ptowsp_mul(lp_number(&p, 8),
-                                     ptowsp_add(lp_number(&p, 1),
-                                                ptowsp_rem(ptowsp_div(t, lp_number(&p, way - 1)),
-                                                           lp_number(&p, 5))));
-                ptowsp_task_make(p.m, &task);
-            }
-        }
+        lp_parse(&p, ways[way]);
         lp_compile(&p, NULL);
         for (int i = 0; i < 2; i++) {
             test_bind(p.run, i ? "ys" : "xs", i ? y : x);

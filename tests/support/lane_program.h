@@ -1,5 +1,5 @@
-// Small programs on lanes, written by hand: a matrix of integers, kernels with one tile of it or
-// none, and for each task how long it takes, what it returns and what it does besides.
+// Small programs on lanes, as text: a matrix of integers, kernels with one tile of it or none, and
+// for each task how long it takes, what it returns and what it does besides.
 
 #ifndef LANE_PROGRAM_H
 #define LANE_PROGRAM_H
@@ -13,11 +13,7 @@ struct lp {
     test_memory memory;
     ptowsp_context *context;
     ptowsp_module *m;
-    ptowsp_axis batch;              // dynamic
-    ptowsp_tensor x;                // i32 [LP_SIDE, LP_SIDE]
-    ptowsp_kernel step;             // no tile
-    ptowsp_kernel get, put, touch;  // a tile of any size: in, out, inout
-    ptowsp_kernel known;            // as step, and its cycles are known
+    ptowsp_kernel_fn count_fn;  // of kernel `count`
     ptowsp_program *program;
     ptowsp_run *run;
     int32_t data[LP_SIDE * LP_SIDE];
@@ -60,89 +56,36 @@ static inline ptowsp_cycles lp_kernel(const ptowsp_task *task, void *user) {
     return result ? result : LP_CYCLES + (ptowsp_cycles)(sum & 7);
 }
 
-static inline ptowsp_kernel lp_kernel_make(lp *p, const char *name, bool has_tile,
-                                           ptowsp_direction direction, ptowsp_cycles cycles) {
-    ptowsp_kernel_desc desc = {
-        .name = name, .axis_count = 1, .fn = lp_kernel, .cycles = cycles, .user = p};
-    if (has_tile) {
-        const ptowsp_tile_param tile = {"tile", direction, PTOWSP_I32, PTOWSP_DYNAMIC,
-                                        PTOWSP_DYNAMIC};
-        desc.tiles[0] = tile;
-    }
-    return ptowsp_kernel_make(p->m, &desc);
-}
-
-// Begins a module; its workload comes next, and then lp_compile.
 static inline void lp_begin(lp *p, lane_kind kind, uint32_t lane_count) {
     memset(p, 0, sizeof *p);
     p->lane_count = lane_count;
     p->context = lane_context(kind, lane_count, &p->memory);
     lane_watch_begin(&p->watch, LP_TASK_MAX);
-    assert_int_equal(ptowsp_module_create(p->context, NULL, &p->m), PTOWSP_OK);
-    const ptowsp_tensor_desc x = {
-        "x", PTOWSP_I32, 2, {LP_SIDE, LP_SIDE, 0, 0, 0, 0, 0, 0}, PTOWSP_LOCATION_GLOBAL};
-    p->batch = ptowsp_axis_dynamic(p->m, "batch");
-    p->x = ptowsp_tensor_make(p->m, &x);
-    p->step = lp_kernel_make(p, "step", false, PTOWSP_IN, 0);
-    p->get = lp_kernel_make(p, "get", true, PTOWSP_IN, 0);
-    p->put = lp_kernel_make(p, "put", true, PTOWSP_OUT, 0);
-    p->touch = lp_kernel_make(p, "touch", true, PTOWSP_INOUT, 0);
-    p->known = lp_kernel_make(p, "known", false, PTOWSP_IN, LP_CYCLES);
 }
 
-// The module as a text: workloads, with axis, tensor and kernels as above.
+// The module: a matrix x, kernels without a tile, with one that they read, write or update, and with known
+// cycles; then other declarations and workloads.
 static inline void lp_parse(lp *p, const char *workloads) {
-    static const char *const names[] = {"step", "get", "put", "touch"};
-    char text[2048];
-    ptowsp_parse_kernel kernels[4] = {0};
-    for (int i = 0; i < 4; i++) {
-        kernels[i].name = names[i];
-        kernels[i].fn = lp_kernel;
-        kernels[i].user = p;
+    static const char *const names[] = {"step",  "get",       "put",        "touch",
+                                        "known", "get_known", "touch_known"};
+    char text[4096];
+    ptowsp_parse_kernel kernels[8] = {{.name = "count", .fn = p->count_fn}};
+    for (int i = 0; i < 7; i++) {
+        kernels[i + 1].name = names[i];
+        kernels[i + 1].fn = lp_kernel;
+        kernels[i + 1].user = p;
     }
-    const ptowsp_parse_desc attached = {.kernels = kernels, .kernel_count = 4};
+    const ptowsp_parse_desc attached = {.kernels = kernels, .kernel_count = 8};
     snprintf(text, sizeof text,
              "module m slots 8\naxis batch dynamic\ntensor x i32 [16, 16] global\n"
              "kernel step(axes 1) vector\nkernel get(axes 1, in tile i32 ? x ?) vector\n"
              "kernel put(axes 1, out tile i32 ? x ?) vector\n"
-             "kernel touch(axes 1, inout tile i32 ? x ?) vector\n%s",
+             "kernel touch(axes 1, inout tile i32 ? x ?) vector\n"
+             "kernel known(axes 1) vector, 10 cycles\n%s",
              workloads);
-    ptowsp_module_destroy(p->m);
-    p->m = NULL;
     if (ptowsp_module_parse(p->context, text, strlen(text), &attached, &p->m, NULL) != PTOWSP_OK) {
         fail_msg("%s", ptowsp_context_error(p->context).text);
     }
-}
-
-static inline ptowsp_expr lp_number(const lp *p, int64_t value) {
-    return ptowsp_i64(p->m, value);
-}
-
-static inline ptowsp_node lp_step(const lp *p, int64_t value) {
-    ptowsp_task_desc desc = {.kernel = p->step, .axes[0] = lp_number(p, value)};
-    return ptowsp_task_make(p->m, &desc);
-}
-
-static inline ptowsp_view lp_view(const lp *p, int64_t row, int64_t col, int64_t rows,
-                                  int64_t cols) {
-    ptowsp_view view = {.tensor = p->x, .row = lp_number(p, row)};
-    view.col = lp_number(p, col);
-    view.rows = rows;
-    view.cols = cols;
-    return view;
-}
-
-// A task of a kernel on rows x cols elements of x.
-static inline ptowsp_node lp_task(const lp *p, ptowsp_kernel kernel, int64_t row, int64_t col,
-                                  int64_t rows, int64_t cols) {
-    ptowsp_task_desc desc = {.kernel = kernel, .axes[0] = lp_number(p, 1)};
-    desc.views[0] = lp_view(p, row, col, rows, cols);
-    return ptowsp_task_make(p->m, &desc);
-}
-
-static inline void lp_load(const lp *p, uint32_t slot, int64_t row, int64_t col) {
-    ptowsp_view view = lp_view(p, row, col, 1, 1);
-    ptowsp_slot_load_make(p->m, slot, &view, lp_number(p, 0), lp_number(p, 0));
 }
 
 // A schedule of dataflow issue that waits for this beside data.
