@@ -107,6 +107,10 @@ static const form_row rows[] = {
     {"", "records edges\n  edges_of 1: 1<0 structure", NULL,
      "records edges\n  edges_of 1: 1<0 lane", "not 1<0 lane"},
     {"", "makespan 7", NULL, "untouched", "calls of kernels (0) is 2, not 0"},
+    {"", "count 2; transients sum 0", NULL, "count 2; transients rubbish 0",
+     "there is no number rubbish"},
+    {"", "count 2; transients sum 0", NULL, "count 2; lifetimes x 0-1", "not x 0-1"},
+    {"", "count 2; transients sum 0", NULL, "count 2; block x: offset 0", "lives: a tensor"},
     // Several ranks.
     {"", "ranks 2; ends 7 7", NULL, "ranks 2; ends 7", "ranks (0) is 1, not 2"},
     {"", "ranks 2; ends 7 7", NULL, "ranks 2; ends 7 8", "end of rank (1) is 7, not 8"},

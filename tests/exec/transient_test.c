@@ -1,5 +1,5 @@
-// Transient tensors: lifetimes and places on paper, and random programs that give
-// the same results with shared memory as with memory for each tensor.
+// Transient tensors (tests/cases/transients.case has lifetimes and places on paper): random programs that give
+// the same results with shared memory as with memory for each tensor; blocks, pictures and texts.
 
 #include "report_text.h"
 
@@ -13,8 +13,7 @@ typedef struct fixture {
     ptowsp_module *m;
     ptowsp_axis rows;  // dynamic
     ptowsp_tensor tensors[TENSORS + 1];
-    ptowsp_kernel mix, make;    // (in, in, out), (out)
-    ptowsp_kernel sink, touch;  // (in, in, inout), (inout)
+    ptowsp_kernel mix, make, sink;  // (in, in, out), (out), (in, in, inout)
     uint32_t next_seed;
     ptowsp_program *program;
     ptowsp_run *run;
@@ -126,7 +125,6 @@ static void fixture_begin(fixture *f) {
     f->make = kernel_make(f, "make", 0, PTOWSP_OUT);
     f->mix = kernel_make(f, "mix", 2, PTOWSP_OUT);
     f->sink = kernel_make(f, "sink", 2, PTOWSP_INOUT);
-    f->touch = kernel_make(f, "touch", 0, PTOWSP_INOUT);
 }
 
 static void fixture_end(fixture *f) {
@@ -143,145 +141,12 @@ static void compile(fixture *f) {
     assert_int_equal(ptowsp_run_create(f->context, f->program, &f->run), PTOWSP_OK);
 }
 
-// The lifetimes as text: "x 0-2, y 1-1 4-5".
-static void lifetimes_are(fixture *f, const char *expected) {
-    char text[512];
-    ptowsp_transient_sizes sizes;
-    size_t length = 0;
-    uint32_t before = 0;
-    assert_int_equal(ptowsp_run_bind_size(f->run, "rows", 2), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_size_transients(f->run, &sizes), PTOWSP_OK);
-    text[0] = '\0';
-    for (uint32_t i = 0; i < sizes.lifetime_count; i++) {
-        ptowsp_lifetime at = ptowsp_run_lifetime_at(f->run, i);
-        if (at.tensor != before) {
-            length +=
-                (size_t)snprintf(text + length, sizeof text - length, "%s%s", before ? ", " : "",
-                                 ptowsp_program_read(f->program)->tensors[at.tensor].desc.name);
-        }
-        before = at.tensor;
-        length +=
-            (size_t)snprintf(text + length, sizeof text - length, " %u-%u", at.first, at.last);
-    }
-    assert_string_equal(text, expected);
-}
-
 static void tensors_make(fixture *f, bool is_transient) {
     static const char *const names[TENSORS] = {"a", "b", "c", "d", "e", "f", "g", "h"};
     for (uint32_t i = 0; i < TENSORS; i++) {
         f->tensors[i] = tensor_make(f, names[i], is_transient, i % 3 ? 4 : 0, 1 + i % 4);
     }
     f->tensors[TENSORS] = tensor_make(f, "out", false, 3, 5);
-}
-
-// -- lifetimes ------------------------------------------------------------------------------------
-
-#define FIXTURE_TEST(name) TEST_MADE(name, fixture, f, fixture_begin(f), fixture_end(f))
-
-FIXTURE_TEST(transient__lifetimes_in_a_sequence_are_those_of_paper) {
-    tensors_make(f, true);
-    const ptowsp_tensor *t = f->tensors;
-    PTOWSP_WORKLOAD(f->m, "w") {
-        make(f, t[0]);             // 0
-        make(f, t[1]);             // 1
-        mix(f, t[0], t[1], t[2]);  // 2
-        PTOWSP_WHEN(f->m, ptowsp_eq(ptowsp_slot(f->m, 0, PTOWSP_TYPE_I64), ptowsp_i64(f->m, 0))) {
-            make(f, t[3]);             // 3
-            mix(f, t[3], t[3], t[4]);  // 4
-        }
-        PTOWSP_OTHERWISE(f->m) {
-            make(f, t[3]);  // 5: the same tensor again, so its scope is around both
-        }
-        mix(f, t[2], t[2], t[TENSORS]);  // 6
-    }
-    compile(f);
-    lifetimes_are(f, "a 0-2, b 1-2, c 2-6, d 3-5, e 4-4");
-}
-
-FIXTURE_TEST(transient__lifetimes_in_loops_are_those_of_paper) {
-    tensors_make(f, true);
-    const ptowsp_tensor *t = f->tensors;
-    ptowsp_axis layers = ptowsp_axis_dense(f->m, "layers", 3);
-    ptowsp_axis heads = ptowsp_axis_dense(f->m, "heads", 2);
-    PTOWSP_WORKLOAD(f->m, "w") {
-        make(f, t[0]);  // 0: carried through the layers
-        make(f, t[6]);  // 1: read in each iteration
-        PTOWSP_FOR_EACH(f->m, layer, layers) {
-            mix(f, t[0], t[6], t[1]);             // 2
-            PTOWSP_PARALLEL(f->m, head, heads) {  // 3, all of it
-                mix(f, t[1], t[1], t[2]);
-                mix(f, t[2], t[2], t[3]);
-            }
-            mix(f, t[3], t[3], t[4]);  // 4
-            mix(f, t[4], t[4], t[0]);  // 5
-        }
-        PTOWSP_FOR_EACH(f->m, other, layers) {
-            mix(f, t[0], t[0], t[5]);        // 6
-            mix(f, t[5], t[5], t[TENSORS]);  // 7
-        }
-        mix(f, t[0], t[0], t[TENSORS]);  // 8
-    }
-    compile(f);
-    lifetimes_are(f, "a 0-8, b 2-3, c 3-3, d 3-4, e 4-5, f 6-7, g 1-5");
-}
-
-FIXTURE_TEST(transient__lifetimes_span_calls) {
-    tensors_make(f, true);
-    const ptowsp_tensor *t = f->tensors;
-    ptowsp_axis layers = ptowsp_axis_dense(f->m, "layers", 3);
-    PTOWSP_WORKLOAD(f->m, "layer") {
-        make(f, t[0]);             // 1 and 4
-        mix(f, t[0], t[0], t[1]);  // 2 and 5: t[1] goes on to the caller
-    }
-    PTOWSP_WORKLOAD(f->m, "w") {
-        make(f, t[2]);  // 0
-        PTOWSP_FOR_EACH(f->m, i, layers) {
-            ptowsp_call_make(f->m, "layer", NULL, 0);
-        }
-        mix(f, t[1], t[1], t[TENSORS]);            // 3
-        ptowsp_call_make(f->m, "layer", NULL, 0);  // 4, 5
-        mix(f, t[2], t[1], t[TENSORS]);            // 6
-    }
-    compile(f);
-    // a: a pass for each call. b: from the first iteration on, in all of the loop, to the end.
-    lifetimes_are(f, "a 1-2 4-5, b 1-6, c 0-6");
-    char place[200];
-    ptowsp_output_buffer buffer = {place, sizeof place, 0};
-    ptowsp_program_print_point(f->program, 4, ptowsp_output_to_buffer(&buffer));
-    assert_string_equal(place, "layer/task make");
-}
-
-// Places by paper: sizes are multiples of 64 bytes.
-FIXTURE_TEST(transient__places_are_those_of_paper) {
-    ptowsp_tensor x = tensor_make(f, "x", true, 0, 4), y = tensor_make(f, "y", true, 3, 8);
-    ptowsp_tensor z = tensor_make(f, "z", true, 1, 1), w = tensor_make(f, "w", true, 16, 16);
-    ptowsp_tensor unused = tensor_make(f, "unused", true, 100, 100);
-    (void)unused;
-    PTOWSP_WORKLOAD(f->m, "main") {
-        make(f, x);       // 0
-        mix(f, x, x, y);  // 1
-        mix(f, y, y, z);  // 2
-        mix(f, z, z, w);  // 3
-    }
-    compile(f);
-    ptowsp_transient_sizes sizes;
-    assert_int_equal(ptowsp_run_size_transients(f->run, &sizes), PTOWSP_UNBOUND);
-    assert_int_equal(ptowsp_run_bind_size(f->run, "rows", 5), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_size_transients(f->run, &sizes), PTOWSP_OK);
-    // x: 20 x 4 x 8 = 640 bytes, y: 192, z: 8 -> 64, w: 2048.
-    assert_int_equal(sizes.sum, 640 + 192 + 64 + 2048);
-    assert_int_equal(sizes.low, 64 + 2048);
-    assert_int_equal(sizes.peak, 64 + 2048);
-    assert_int_equal(sizes.point, 3);
-    assert_int_equal(sizes.point_count, 4);
-    assert_int_equal(sizes.lifetime_count, 4);
-    // The largest first: w at 0; x at 0, below nothing; y behind x; z behind w.
-    const uint64_t offsets[4] = {0, 640, 2048, 0}, bytes[4] = {640, 192, 64, 2048};
-    for (uint32_t i = 0; i < 4; i++) {
-        assert_int_equal(ptowsp_run_lifetime_at(f->run, i).offset, offsets[i]);
-        assert_int_equal(ptowsp_run_lifetime_at(f->run, i).size, bytes[i]);
-    }
-    assert_int_equal(ptowsp_run_execute(f->run, NULL), PTOWSP_OK);
 }
 
 // -- random programs ------------------------------------------------------------------------------
@@ -402,7 +267,7 @@ TEST(transient__random_programs_give_the_same_in_one_block) {
 
 // -- memory ---------------------------------------------------------------------------------------
 
-static void pair_make(fixture *f) {
+static void pair_build(fixture *f) {
     fixture_begin(f);
     tensors_make(f, true);
     PTOWSP_WORKLOAD(f->m, "main") {
@@ -410,6 +275,10 @@ static void pair_make(fixture *f) {
         mix(f, f->tensors[0], f->tensors[0], f->tensors[1]);
         mix(f, f->tensors[1], f->tensors[1], f->tensors[TENSORS]);
     }
+}
+
+static void pair_make(fixture *f) {
+    pair_build(f);
     compile(f);
     assert_int_equal(ptowsp_run_bind_size(f->run, "rows", 100), PTOWSP_OK);
 }
@@ -512,103 +381,11 @@ TEST(transient__wrong_bindings_are_refused) {
     fixture_end(&f);
 }
 
-// What a module says when it is compiled with a tensor that a block uses wrongly.
-static void compile_says(fixture *f, const char *text) {
-    ptowsp_error error = ptowsp_module_error(f->m);
-    if (error.status == PTOWSP_OK) {
-        assert_int_equal(ptowsp_program_create(f->context, f->m, NULL, &f->program),
-                         PTOWSP_INVALID_PARAMS);
-        error = ptowsp_context_error(f->context);
-    }
-    assert_string_equal(error.text, text);
-    fixture_end(f);
-}
-
-TEST(transient__reads_before_writes_are_refused) {
-    fixture f;
-    fixture_begin(&f);
-    tensors_make(&f, true);
-    PTOWSP_WORKLOAD(f.m, "main") {
-        PTOWSP_FOR_EACH(f.m, i, ptowsp_axis_dense(f.m, "layers", 2)) {
-            mix(&f, f.tensors[0], f.tensors[0], f.tensors[TENSORS]);
-            make(&f, f.tensors[0]);  // for the next iteration: not in a transient tensor
-        }
-    }
-    compile_says(&f, "main/for_each i/task mix: it reads transient tensor a, which nothing has "
-                     "written before it in the block around all its uses");
-    fixture_begin(&f);
-    tensors_make(&f, true);
-    PTOWSP_WORKLOAD(f.m, "main") {
-        task(&f, f.touch, 1, &f.tensors[3]);
-    }
-    compile_says(&f, "main/task touch: it reads transient tensor d, which nothing has written "
-                     "before it in the block around all its uses");
-}
-
-TEST(transient__sizes_are_checked) {
-    ptowsp_tensor_desc desc = {"x", PTOWSP_U64, 1, {PTOWSP_DYNAMIC}, PTOWSP_LOCATION_GLOBAL};
-    ptowsp_expr sizes[1];
-    fixture f;
-    fixture_begin(&f);
-    ptowsp_tensor_transient(f.m, &desc, NULL);
-    compile_says(&f, "transient: transient tensor x: the size of dimension 0 needs an expression");
-    fixture_begin(&f);
-    desc.shape[0] = 4;
-    sizes[0] = ptowsp_i64(f.m, 4);
-    ptowsp_tensor_transient(f.m, &desc, sizes);
-    compile_says(&f, "transient: transient tensor x: dimension 0 has a size and an expression");
-    fixture_begin(&f);
-    desc.shape[0] = PTOWSP_DYNAMIC;
-    sizes[0] = ptowsp_u64(f.m, 4);
-    ptowsp_tensor_transient(f.m, &desc, sizes);
-    compile_says(&f, "transient: transient tensor x: the size is u64, not i64");
-    fixture_begin(&f);
-    sizes[0] = ptowsp_slot(f.m, 0, PTOWSP_TYPE_I64);
-    ptowsp_tensor x = ptowsp_tensor_transient(f.m, &desc, sizes);
-    PTOWSP_WORKLOAD(f.m, "main") {
-        task(&f, f.make, 1, &x);
-    }
-    compile_says(
-        &f,
-        "transient: transient tensor x: its size reads a variable, a slot or a task; it may read "
-        "sizes, symbols and arrays, which are the same during a run");
-}
-
-FIXTURE_TEST(transient__size_of_an_array_is_checked) {
-    const int32_t lengths[2] = {3, -1};
-    ptowsp_tensor_desc desc = {"x", PTOWSP_U64, 1, {PTOWSP_DYNAMIC}, PTOWSP_LOCATION_GLOBAL};
-    ptowsp_transient_sizes sizes;
-    ptowsp_expr size[1];
-    size[0] = ptowsp_array_at(f->m, "lengths", PTOWSP_I32, ptowsp_axis_size(f->m, f->rows));
-    ptowsp_tensor x = ptowsp_tensor_transient(f->m, &desc, size);
-    PTOWSP_WORKLOAD(f->m, "main") {
-        task(f, f->make, 1, &x);
-    }
-    compile(f);
-    assert_int_equal(ptowsp_run_bind_array(f->run, "lengths", PTOWSP_I32, lengths, 2), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_size(f->run, "rows", 0), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_size_transients(f->run, &sizes), PTOWSP_OK);
-    assert_int_equal(sizes.sum, 64);
-    assert_int_equal(ptowsp_run_bind_size(f->run, "rows", 1), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_execute(f->run, NULL), PTOWSP_INVALID_PARAMS);
-    test_error_is(f->context, PTOWSP_INVALID_PARAMS, 0,
-                  "bind: dimension 0 of tensor x needs a size, not -1");
-    assert_int_equal(ptowsp_run_bind_size(f->run, "rows", 2), PTOWSP_OK);
-    assert_int_not_equal(ptowsp_run_execute(f->run, NULL), PTOWSP_OK);
-    print_message("%s\n", ptowsp_context_error(f->context).text);
-}
-
 TEST(memory__each_allocation_may_be_refused) {
     uint64_t out[15];
     for (size_t refused = 1;; refused++) {
         fixture f;
-        fixture_begin(&f);
-        tensors_make(&f, true);
-        PTOWSP_WORKLOAD(f.m, "main") {
-            make(&f, f.tensors[0]);
-            mix(&f, f.tensors[0], f.tensors[0], f.tensors[1]);
-            mix(&f, f.tensors[1], f.tensors[1], f.tensors[TENSORS]);
-        }
+        pair_build(&f);
         f.memory.refuse_at = f.memory.allocations + refused;
         ptowsp_status status = ptowsp_program_create(f.context, f.m, NULL, &f.program);
         status = status ? status : ptowsp_run_create(f.context, f.program, &f.run);
@@ -624,6 +401,18 @@ TEST(memory__each_allocation_may_be_refused) {
             break;
         }
     }
+}
+
+// A size beside an expression, which a text cannot have.
+TEST(transient__a_size_and_an_expression_are_refused) {
+    const ptowsp_tensor_desc desc = {"x", PTOWSP_U64, 1, {4}, PTOWSP_LOCATION_GLOBAL};
+    fixture f;
+    fixture_begin(&f);
+    const ptowsp_expr size = ptowsp_i64(f.m, 4);
+    ptowsp_tensor_transient(f.m, &desc, &size);
+    assert_string_equal(ptowsp_module_error(f.m).text,
+                        "transient: transient tensor x: dimension 0 has a size and an expression");
+    fixture_end(&f);
 }
 
 // -- text and pictures ----------------------------------------------------------------------------

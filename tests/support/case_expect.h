@@ -203,6 +203,69 @@ static inline void case_expect_bounds(case_subject *s, const char *at) {
     case_check_fields(s, 0, at, CASE_FIELDS(fields));
 }
 
+// -- transient tensors ----------------------------------------------------------------------------
+
+static inline ptowsp_transient_sizes case_transients(const case_subject *s) {
+    ptowsp_transient_sizes sizes;
+    case_ok(s, "sizes of transient tensors", ptowsp_run_size_transients(s->run, &sizes));
+    return sizes;
+}
+
+static inline const char *case_lifetime_name(const case_subject *s, uint32_t i) {
+    const uint32_t tensor = ptowsp_run_lifetime_at(s->run, i).tensor;
+    return ptowsp_program_read(s->program)->tensors[tensor].desc.name;
+}
+
+// lifetimes TENSOR FIRST-LAST [FIRST-LAST ...], ...: all of them
+static inline void case_expect_lifetimes(case_subject *s, const char *at) {
+    const uint32_t count = case_transients(s).lifetime_count;
+    char *text = case_copy("", 0), one[200];
+    for (uint32_t i = 0; i < count; i++) {
+        const ptowsp_lifetime life = ptowsp_run_lifetime_at(s->run, i);
+        const bool is_first = i == 0 || ptowsp_run_lifetime_at(s->run, i - 1).tensor != life.tensor;
+        snprintf(one, sizeof one, "%s%s %u-%u", is_first && i ? ", " : "",
+                 is_first ? case_lifetime_name(s, i) : "", life.first, life.last);
+        text = case_join(text, one, strlen(one));
+    }
+    case_check_text(s, "lifetimes", text, at);
+}
+
+// transients sum N, low N, peak N, point N, points N, lifetimes N
+static inline void case_expect_transients(case_subject *s, const char *at) {
+    const ptowsp_transient_sizes sizes = case_transients(s);
+    const case_field fields[] = {{"sum", sizes.sum},
+                                 {"low", sizes.low},
+                                 {"peak", sizes.peak},
+                                 {"point", sizes.point},
+                                 {"points", sizes.point_count},
+                                 {"lifetimes", sizes.lifetime_count}};
+    case_check_fields(s, 0, at, CASE_FIELDS(fields));
+}
+
+// block TENSOR: offset N, bytes N: where its first lifetime is in the block of all
+static inline void case_expect_block(case_subject *s, const char *at) {
+    const uint32_t count = case_transients(s).lifetime_count;
+    char name[64];
+    uint32_t i = 0;
+    case_word(&at, name);
+    while (i < count && strcmp(case_lifetime_name(s, i), name) != 0) {
+        i++;
+    }
+    case_check(s, "lives: a tensor", i, i < count, 1);
+    const ptowsp_lifetime life = ptowsp_run_lifetime_at(s->run, i);
+    const case_field fields[] = {{"offset", life.offset}, {"bytes", life.size}};
+    case_check_fields(s, i, at, CASE_FIELDS(fields));
+}
+
+// point I PLACE: which task it is
+static inline void case_expect_point(case_subject *s, const char *at) {
+    char place[200];
+    ptowsp_output_buffer buffer = {place, sizeof place, 0};
+    const uint32_t point = (uint32_t)case_number(s, &at);
+    ptowsp_program_print_point(s->program, point, ptowsp_output_to_buffer(&buffer));
+    case_check_text(s, "place of a point", place, case_skip(at));
+}
+
 // -- ranks ----------------------------------------------------------------------------------------
 
 // ends N ...: the makespan of each rank
@@ -867,6 +930,10 @@ static const struct {
     {"memory", case_expect_memory, false},
     {"control", case_expect_control, false},
     {"bounds", case_expect_bounds, false},
+    {"lifetimes", case_expect_lifetimes, false},
+    {"transients", case_expect_transients, false},
+    {"block", case_expect_block, false},
+    {"point", case_expect_point, false},
     {"ends", case_expect_ends, false},
     {"group", case_expect_group, false},
     {"rank_waits", case_expect_rank_waits, false},
