@@ -68,44 +68,30 @@ DEVICE_TEST(device_run__affinity_chooses_the_core) {
     for (uint32_t schedulers = 1; schedulers <= 3; schedulers++) {
         ptowsp_device *device = device_of(context, schedulers, 5, 2);
         placed p;
-        ptowsp_module *module = test_module(context, NULL);
-        ptowsp_kernel_desc vector = {.name = "v", .axis_count = 1, .fn = note_place, .user = &p};
-        ptowsp_kernel_desc cube = vector, mix = vector;
-        cube.name = "c";
-        cube.unit = PTOWSP_UNIT_CUBE;
-        mix.name = "m";
-        mix.unit = PTOWSP_UNIT_MIX;
-        ptowsp_task_desc v = {.kernel = ptowsp_kernel_make(module, &vector)};
-        ptowsp_task_desc c = {.kernel = ptowsp_kernel_make(module, &cube)};
-        ptowsp_task_desc both = {.kernel = ptowsp_kernel_make(module, &mix)};
-        ptowsp_expr key = {NULL, 0};
-        PTOWSP_WORKLOAD(module, "main") {
-            PTOWSP_PARALLEL(module, i, ptowsp_axis_dense(module, "n", 32)) {
-                v.axes[0] = i;
-                c.axes[0] = ptowsp_add(i, ptowsp_i64(module, 32));
-                both.axes[0] = ptowsp_add(i, ptowsp_i64(module, 64));
-                key = i;
-                ptowsp_task_make(module, &v);
-                ptowsp_task_make(module, &c);
-                ptowsp_task_make(module, &both);
-            }
-        }
-        ptowsp_schedule schedule = {
-            .dispatch = PTOWSP_DISPATCH_AFFINITY, .lane_count = 4, .dispatch_key = key};
-        ptowsp_program_desc desc = {NULL, &schedule};
-        ptowsp_program *program;
-        if (ptowsp_program_create(context, module, &desc, &program) != PTOWSP_OK) {
-            fail_msg("%s", ptowsp_context_error(context).text);
-        }
-        ptowsp_run *run = test_run_of(context, program);
+        const ptowsp_parse_kernel kernels[3] = {{.name = "v", .fn = note_place, .user = &p},
+                                                {.name = "c", .fn = note_place, .user = &p},
+                                                {.name = "m", .fn = note_place, .user = &p}};
+        const ptowsp_parse_desc attached = {.kernels = kernels, .kernel_count = 3};
+        fixture f = {.context = context};
+        module_make(&f,
+                    "module m\naxis n 32\nkernel v(axes 1) vector\nkernel c(axes 1) cube\n"
+                    "kernel m(axes 1) mix\nworkload main\n  parallel i in n\n"
+                    "    task v(i) tag home = u64(i)\n    task c(i + 32) tag home = u64(i)\n"
+                    "    task m(i + 64) tag home = u64(i)\n",
+                    &attached);
+        const ptowsp_schedule schedule = {.dispatch = PTOWSP_DISPATCH_AFFINITY,
+                                          .lane_count = 4,
+                                          .dispatch_key = ptowsp_task_tag(f.module, "home")};
+        const ptowsp_program_desc desc = {NULL, &schedule};
+        program_make(&f, NULL, NULL, &desc);
         for (int round = 0; round < 3; round++) {
             memset(&p, 0, sizeof p);
-            assert_int_equal(ptowsp_device_run(device, run, NULL), PTOWSP_OK);
+            assert_int_equal(ptowsp_device_run(device, f.run, NULL), PTOWSP_OK);
             for (uint32_t i = 0; i < 96; i++) {
                 assert_int_equal(p.core[i], i < 32 ? i % 5 + 1 : i % 2 + 6);
             }
         }
-        test_destroy(run, program, module, NULL);
+        fixture_clear(&f);
         assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
     }
     ptowsp_context_destroy(context);
@@ -177,38 +163,28 @@ static ptowsp_cycles set_first(const ptowsp_task *task, void *user) {
 DEVICE_TEST(device_run__only_tensors_with_data_that_are_used_have_to_be_in_its_memory) {
     ptowsp_context *context = plain_context();
     ptowsp_device *device = device_of(context, 1, 1, 0);
-    ptowsp_module *module = test_module(context, NULL);
-    ptowsp_tensor_desc tensor = {"x", PTOWSP_I64, 2, {1, COLS}, PTOWSP_LOCATION_GLOBAL};
-    ptowsp_tensor x = ptowsp_tensor_make(module, &tensor);
-    tensor.name = "y";
-    ptowsp_tensor_make(module, &tensor);
-    ptowsp_kernel_desc kernel = {.name = "set", .fn = set_first};
-    kernel.tiles[0] = (ptowsp_tile_param){"to", PTOWSP_OUT, PTOWSP_I64, 1, COLS};
-    PTOWSP_WORKLOAD(module, "main") {
-        ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(module, &kernel)};
-        task.views[0] = row_of(x, ptowsp_i64(module, 0));
-        ptowsp_task_make(module, &task);
-    }
-    ptowsp_program *program = test_program(context, module, NULL);
-    ptowsp_run *run = test_run_of(context, program);
+    const ptowsp_parse_kernel set = {.name = "set", .fn = set_first};
+    fixture f = program_of(context,
+                           "module m\ntensor x i64 [1, 4] global\ntensor y i64 [1, 4] global\n"
+                           "kernel set(axes 0, out to i64 1 x 4) vector\nworkload main\n"
+                           "  task set() to = x\n",
+                           &set, 1, NULL);
+    ptowsp_run *run = f.run;
     int64_t host[COLS] = {0};
     ptowsp_buffer buffer = {.data = host};
     assert_int_equal(ptowsp_run_bind_tensor(run, "y", &buffer), PTOWSP_OK);
     // What is missing is told as on lanes.
-    for (int round = 0; round < 2; round++) {
-        ptowsp_status status =
-            round ? ptowsp_device_run(device, run, NULL) : ptowsp_run_execute(run, NULL);
-        assert_int_equal(status, PTOWSP_UNBOUND);
-        test_error_is(context, PTOWSP_UNBOUND, PTOWSP_NO_INDEX, "run: tensor x is not bound");
-    }
     buffer.data = NULL;
-    assert_int_equal(ptowsp_run_bind_tensor(run, "x", &buffer), PTOWSP_OK);
-    for (int round = 0; round < 2; round++) {
-        ptowsp_status status =
-            round ? ptowsp_device_run(device, run, NULL) : ptowsp_run_execute(run, NULL);
-        assert_int_equal(status, PTOWSP_UNBOUND);
+    for (int round = 0; round < 4; round++) {
+        if (round == 2) {
+            assert_int_equal(ptowsp_run_bind_tensor(run, "x", &buffer), PTOWSP_OK);
+        }
+        assert_int_equal(round % 2 ? ptowsp_device_run(device, run, NULL)
+                                   : ptowsp_run_execute(run, NULL),
+                         PTOWSP_UNBOUND);
         test_error_is(context, PTOWSP_UNBOUND, PTOWSP_NO_INDEX,
-                      "run: tensor x is bound without data");
+                      round < 2 ? "run: tensor x is not bound"
+                                : "run: tensor x is bound without data");
     }
     buffer.data = piece_of(device, "x", sizeof host);
     assert_int_equal(ptowsp_run_bind_tensor(run, "x", &buffer), PTOWSP_OK);
@@ -216,7 +192,7 @@ DEVICE_TEST(device_run__only_tensors_with_data_that_are_used_have_to_be_in_its_m
     assert_int_equal(ptowsp_device_copy_out(device, host, buffer.data, sizeof host), PTOWSP_OK);
     assert_int_equal(host[0], 7);
     assert_int_equal(ptowsp_device_free(device, buffer.data), PTOWSP_OK);
-    test_destroy(run, program, module, NULL);
+    fixture_clear(&f);
     assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
     ptowsp_context_destroy(context);
 }
@@ -240,20 +216,16 @@ static ptowsp_cycles run_elsewhere(const ptowsp_task *task, void *user) {
 DEVICE_TEST(device_run__a_run_that_executes_elsewhere_is_busy) {
     ptowsp_context *context = plain_context(), *other = plain_context();
     elsewhere e = {device_of(context, 1, 1, 0), NULL, 0};
-    ptowsp_module *module = test_module(other, NULL);
-    const ptowsp_kernel_desc kernel = {.name = "k", .fn = run_elsewhere, .user = &e};
-    const ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(module, &kernel)};
-    PTOWSP_WORKLOAD(module, "main") {
-        ptowsp_task_make(module, &task);
-    }
-    ptowsp_program *program = test_program(other, module, NULL);
-    assert_int_equal(ptowsp_run_create(other, program, &e.run), PTOWSP_OK);
+    const ptowsp_parse_kernel kernel = {.name = "k", .fn = run_elsewhere, .user = &e};
+    fixture f = program_of(other, "module m\nkernel k(axes 0) vector\nworkload main\n  task k()\n",
+                           &kernel, 1, NULL);
+    e.run = f.run;
     assert_int_equal(ptowsp_run_execute(e.run, NULL), PTOWSP_OK);
     assert_int_equal(e.called, 1);
     assert_int_equal(ptowsp_device_run(e.device, e.run, NULL), PTOWSP_INVALID_PARAMS);
     test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                   "device: the run is of another context");
-    test_destroy(e.run, program, module, NULL);
+    fixture_clear(&f);
     assert_int_equal(ptowsp_device_close(e.device), PTOWSP_OK);
     ptowsp_context_destroy(context);
     ptowsp_context_destroy(other);
@@ -285,19 +257,19 @@ DEVICE_TEST(device_run__a_stuck_core_ends_the_run) {
         ptowsp_device *device;
         assert_int_equal(ptowsp_device_open(context, &desc, &device), PTOWSP_OK);
         waiter w = {0, 0, 7};
-        ptowsp_module *module = test_module(context, NULL);
-        ptowsp_kernel_desc kernel = {.name = "spin", .axis_count = 1, .fn = wait_at, .user = &w};
-        ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(module, &kernel)};
-        ptowsp_schedule schedule = {.dispatch = PTOWSP_DISPATCH_AFFINITY, .lane_count = 4};
-        PTOWSP_WORKLOAD(module, "main") {
-            PTOWSP_PARALLEL(module, n, ptowsp_axis_dense(module, "n", 20000)) {
-                task.axes[0] = schedule.dispatch_key = n;
-                ptowsp_task_make(module, &task);
-            }
-        }
+        const ptowsp_parse_kernel kernel = {.name = "spin", .fn = wait_at, .user = &w};
+        const ptowsp_parse_desc attached = {.kernels = &kernel, .kernel_count = 1};
+        fixture f = {.context = context};
+        module_make(&f,
+                    "module m\naxis n 20000\nkernel spin(axes 1) vector\nworkload main\n"
+                    "  parallel i in n\n    task spin(i)\n",
+                    &attached);
+        const ptowsp_schedule schedule = {.dispatch = PTOWSP_DISPATCH_AFFINITY,
+                                          .lane_count = 4,
+                                          .dispatch_key = ptowsp_task_arg(f.module, 0)};
         const ptowsp_program_desc homes = {NULL, &schedule};
-        ptowsp_program *program = test_program(context, module, has_homes ? &homes : NULL);
-        ptowsp_run *run = test_run_of(context, program);
+        program_make(&f, NULL, NULL, has_homes ? &homes : NULL);
+        ptowsp_run *run = f.run;
         assert_int_equal(ptowsp_device_run(device, run, NULL), PTOWSP_STUCK);
         ptowsp_error error = ptowsp_context_error(context);
         assert_int_equal(error.index, 7);
@@ -309,7 +281,7 @@ DEVICE_TEST(device_run__a_stuck_core_ends_the_run) {
         assert_int_equal(device_close_late(device), PTOWSP_OK);
         assert_int_equal(w.count, count + 1);
         assert_int_equal(ptowsp_run_execute(run, NULL), PTOWSP_OK);
-        test_destroy(run, program, module, context);
+        fixture_free(&f);
     }
 }
 
@@ -328,26 +300,20 @@ DEVICE_TEST(device_run__of_stuck_tasks_the_first_in_program_order_is_reported) {
     ptowsp_device *device;
     assert_int_equal(ptowsp_device_open(context, &desc, &device), PTOWSP_OK);
     waiter w = {0, 0, 3};
-    ptowsp_module *module = test_module(context, NULL);
-    ptowsp_kernel_desc kernel = {.name = "spin", .axis_count = 1, .fn = wait_at_two, .user = &w};
-    ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(module, &kernel)};
-    PTOWSP_WORKLOAD(module, "main") {
-        PTOWSP_PARALLEL(module, i, ptowsp_axis_dense(module, "n", 100)) {
-            task.axes[0] = i;
-            ptowsp_task_make(module, &task);
-        }
-    }
-    ptowsp_schedule schedule = {.lane_count = 2, .window = 4};
-    ptowsp_program_desc program_desc = {NULL, &schedule};
-    ptowsp_program *program = test_program(context, module, &program_desc);
-    ptowsp_run *run = test_run_of(context, program);
+    const ptowsp_parse_kernel kernel = {.name = "spin", .fn = wait_at_two, .user = &w};
+    const ptowsp_schedule schedule = {.lane_count = 2, .window = 4};
+    fixture f = program_of(context,
+                           "module m\naxis n 100\nkernel spin(axes 1) vector\nworkload main\n"
+                           "  parallel i in n\n    task spin(i)\n",
+                           &kernel, 1, &schedule);
+    ptowsp_run *run = f.run;
     assert_int_equal(ptowsp_device_run(device, run, NULL), PTOWSP_STUCK);
     ptowsp_error error = ptowsp_context_error(context);
     assert_int_equal(error.index, 3);
     assert_non_null(strstr(error.text, " has not come back from task 3 of kernel spin in "));
     __atomic_store_n(&w.flag, 1, __ATOMIC_RELEASE);
     assert_int_equal(device_close_late(device), PTOWSP_OK);
-    test_destroy(run, program, module, context);
+    fixture_free(&f);
 }
 
 // -- memory of the host ---------------------------------------------------------------------------

@@ -19,7 +19,6 @@ typedef struct fixture {
     uint32_t call_count;        // atomic
     uint64_t window;
     uint64_t failing;  // tasks from this one on fail
-    bool is_chained;   // all have the same element
 } fixture;
 
 static void run_forwards(void *user, uint32_t lane_count, ptowsp_lane_fn lane, void *job) {
@@ -38,7 +37,6 @@ static void fixture_make(fixture *f, ptowsp_run_lanes_fn run_lanes) {
                                 .lane_count = 4,
                                 .run_lanes = run_lanes};
     assert_int_equal(ptowsp_context_create(&desc, &f->context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(f->context, NULL, &f->m), PTOWSP_OK);
 }
 
 static void fixture_free(fixture *f) {
@@ -46,33 +44,25 @@ static void fixture_free(fixture *f) {
     assert_int_equal(f->memory.live_blocks, 0);
 }
 
-static ptowsp_kernel kernel_make(fixture *f, const char *name, ptowsp_kernel_fn fn, bool has_tile,
-                                 ptowsp_cycles cycles) {
-    ptowsp_kernel_desc desc = {.name = name, .fn = fn, .cycles = cycles, .user = f};
-    if (has_tile) {
-        const ptowsp_tile_param tile = {"tile", PTOWSP_INOUT, PTOWSP_I32, 1, 1};
-        desc.tiles[0] = tile;
+// A program of a text, with kernel k.
+static void program_make(fixture *f, const char *text, ptowsp_kernel_fn fn, uint32_t window) {
+    const ptowsp_parse_kernel kernel = {.name = "k", .fn = fn, .user = f};
+    const ptowsp_parse_desc attached = {.kernels = &kernel, .kernel_count = 1};
+    const ptowsp_schedule schedule = {.lane_count = 2, .window = window};
+    const ptowsp_program_desc desc = {NULL, &schedule};
+    f->window = window;
+    if (ptowsp_module_parse(f->context, text, strlen(text), &attached, &f->m, NULL) != PTOWSP_OK ||
+        ptowsp_program_create(f->context, f->m, &desc, &f->program) != PTOWSP_OK ||
+        ptowsp_run_create(f->context, f->program, &f->run) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(f->context).text);
     }
-    return ptowsp_kernel_make(f->m, &desc);
 }
 
-// A loop of tasks, each with an element of its own, or not.
-static void workload_make(fixture *f, ptowsp_kernel_fn fn, uint32_t window) {
-    const ptowsp_tensor_desc tensor = {
-        "x", PTOWSP_I32, 1, {TASKS, 0, 0, 0, 0, 0, 0, 0}, PTOWSP_LOCATION_GLOBAL};
-    ptowsp_task_desc task = {.kernel = kernel_make(f, "k", fn, true, 0)};
-    task.views[0].tensor = ptowsp_tensor_make(f->m, &tensor);
-    PTOWSP_WORKLOAD(f->m, "main") {
-        PTOWSP_PARALLEL(f->m, i, ptowsp_axis_dense(f->m, "n", TASKS)) {
-            task.views[0].col = f->is_chained ? ptowsp_i64(f->m, 0) : i;
-            ptowsp_task_make(f->m, &task);
-        }
-    }
-    ptowsp_schedule schedule = {.lane_count = 2, .window = window};
-    f->window = window;
-    const ptowsp_program_desc desc = {NULL, &schedule};
-    assert_int_equal(ptowsp_program_create(f->context, f->m, &desc, &f->program), PTOWSP_OK);
-}
+// A loop of tasks, each with the element `at`: one of its own, or the same.
+#define LOOP(at)                                                                                   \
+    "module m\naxis n 3000\ntensor x i32 [3000] global\n"                                          \
+    "kernel k(axes 0, inout tile i32 1 x 1) vector\nworkload main\n  parallel i in n\n"            \
+    "    task k() tile = x at ((0), " at ")\n"
 
 static ptowsp_status execute(fixture *f, ptowsp_run_mode mode, uint32_t lane_count) {
     ptowsp_run_options options = {.mode = mode, .lane_count = lane_count};
@@ -107,8 +97,7 @@ TEST(lane_limits__no_task_begins_a_window_before_the_oldest_has_ended) {
     for (int i = 0; i < 6; i++) {
         fixture f;
         fixture_make(&f, test_run_lanes_on_threads);
-        workload_make(&f, watch_window, windows[i]);
-        assert_int_equal(ptowsp_run_create(f.context, f.program, &f.run), PTOWSP_OK);
+        program_make(&f, LOOP("i"), watch_window, windows[i]);
         bind(&f);
         assert_int_equal(execute(&f, PTOWSP_RUN_EXECUTE, 4), PTOWSP_OK);
         assert_int_equal(f.is_far, 0);
@@ -131,9 +120,7 @@ TEST(lane_limits__a_failure_comes_before_memory_that_is_missing_behind_it) {
     for (size_t at = 1;; at++) {
         fixture f;
         fixture_make(&f, run_forwards);
-        f.is_chained = true;
-        workload_make(&f, fail_late, 0);
-        assert_int_equal(ptowsp_run_create(f.context, f.program, &f.run), PTOWSP_OK);
+        program_make(&f, LOOP("(0)"), fail_late, 0);
         bind(&f);
         f.failing = 2;
         f.memory.refuse_at = f.memory.allocations + at;
@@ -166,32 +153,14 @@ TEST(lane_limits__a_task_that_fails_counts_before_its_pipeline_is_stuck) {
         char text[256] = "";
         ptowsp_output_buffer buffer = {text, sizeof text, 0};
         fixture_make(&f, run_forwards);
-        ptowsp_task_desc task = {.kernel = kernel_make(&f, "k", fail_late, false, 7)};
-        PTOWSP_WORKLOAD(f.m, "main") {
-            PTOWSP_PIPELINE(f.m, "p") {
-                ptowsp_channel_desc desc = {.name = "a", .depth = 1};
-                ptowsp_channel a = ptowsp_channel_make(f.m, &desc);
-                desc.name = "b";
-                ptowsp_channel b = ptowsp_channel_make(f.m, &desc);
-                PTOWSP_PROCESS(f.m, "one") {
-                    ptowsp_consumes(f.m, a);
-                    ptowsp_produces(f.m, b);
-                    ptowsp_task_make(f.m, &task);
-                    PTOWSP_CONSUME(f.m, t, a) {
-                        ptowsp_send_make(f.m, b, t);
-                    }
-                }
-                PTOWSP_PROCESS(f.m, "two") {
-                    ptowsp_consumes(f.m, b);
-                    ptowsp_produces(f.m, a);
-                    PTOWSP_CONSUME(f.m, t, b) {
-                        ptowsp_send_make(f.m, a, t);
-                    }
-                }
-            }
-        }
-        assert_int_equal(ptowsp_program_create(f.context, f.m, NULL, &f.program), PTOWSP_OK);
-        assert_int_equal(ptowsp_run_create(f.context, f.program, &f.run), PTOWSP_OK);
+        program_make(&f,
+                     "module m\nkernel k(axes 0) vector, 7 cycles\nworkload main\n  pipeline p\n"
+                     "    channel a depth 1 latency 0\n    channel b depth 1 latency 0\n"
+                     "    process one consumes a produces b\n      task k()\n"
+                     "      consume t from a\n        send b(t)\n"
+                     "    process two consumes b produces a\n      consume t from b\n"
+                     "        send a(t)\n",
+                     fail_late, 0);
         assert_int_equal(execute(&f, PTOWSP_RUN_EXECUTE, lane_count), PTOWSP_STUCK);
         f.failing = 0;
         assert_int_equal(execute(&f, PTOWSP_RUN_EXECUTE, lane_count), PTOWSP_KERNEL_FAILED);
@@ -210,12 +179,8 @@ TEST(lane_limits__a_task_that_fails_counts_before_its_pipeline_is_stuck) {
 TEST(lane_limits__time_alone_takes_no_notice_of_lanes) {
     fixture f;
     fixture_make(&f, run_forwards);
-    ptowsp_task_desc task = {.kernel = kernel_make(&f, "k", fail_late, false, 7)};
-    PTOWSP_WORKLOAD(f.m, "main") {
-        ptowsp_task_make(f.m, &task);
-    }
-    assert_int_equal(ptowsp_program_create(f.context, f.m, NULL, &f.program), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_create(f.context, f.program, &f.run), PTOWSP_OK);
+    program_make(&f, "module m\nkernel k(axes 0) vector, 7 cycles\nworkload main\n  task k()\n",
+                 fail_late, 0);
     assert_int_equal(execute(&f, PTOWSP_RUN_EXECUTE, 5), PTOWSP_INVALID_PARAMS);
     assert_int_equal(execute(&f, PTOWSP_RUN_TIME_ONLY, 5), PTOWSP_OK);
     assert_int_equal(f.call_count, 0);

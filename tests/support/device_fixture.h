@@ -21,8 +21,7 @@ static inline ptowsp_graph *graph_of(ptowsp_context *context) {
 }
 
 static inline ptowsp_context *plain_context(void) {
-    ptowsp_context *context = test_context(NULL);
-    return context;
+    return test_context(NULL);
 }
 
 static inline void *piece_of(ptowsp_device *device, const char *name, uint64_t size) {

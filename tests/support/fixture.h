@@ -39,12 +39,19 @@ static inline int teardown(void **state) {
     return 0;
 }
 
-// Makes program and run of a module: of the one in the text, or (NULL) the one that has been built.
+static inline void module_make(fixture *f, const char *text, const ptowsp_parse_desc *attached) {
+    if (ptowsp_module_parse(f->context, text, strlen(text), attached, &f->module, NULL)) {
+        fail_msg("%s", ptowsp_context_error(f->context).text);
+    }
+}
+
+// Makes program and run of a module: of the one in the text, or (NULL) the one that has been made.
 static inline void program_make(fixture *f, const char *text, const ptowsp_parse_desc *attached,
                                 const ptowsp_program_desc *desc) {
-    if ((text && ptowsp_module_parse(f->context, text, strlen(text), attached, &f->module, NULL) !=
-                     PTOWSP_OK) ||
-        ptowsp_program_create(f->context, f->module, desc, &f->program) != PTOWSP_OK ||
+    if (text) {
+        module_make(f, text, attached);
+    }
+    if (ptowsp_program_create(f->context, f->module, desc, &f->program) != PTOWSP_OK ||
         ptowsp_run_create(f->context, f->program, &f->run) != PTOWSP_OK) {
         fail_msg("%s", ptowsp_context_error(f->context).text);
     }

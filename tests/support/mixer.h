@@ -5,6 +5,18 @@
 #define MIXER_H
 
 #include "device_fixture.h"
+#include "fixture.h"
+
+// Program and run of a text, with kernels that are functions.
+static inline fixture program_of(ptowsp_context *context, const char *text,
+                                 const ptowsp_parse_kernel *kernels, uint32_t count,
+                                 const ptowsp_schedule *schedule) {
+    fixture f = {.context = context};
+    const ptowsp_parse_desc attached = {.kernels = kernels, .kernel_count = count};
+    const ptowsp_program_desc desc = {NULL, schedule};
+    program_make(&f, text, &attached, &desc);
+    return f;
+}
 
 // Steps of TASKS tasks; each mixes row `left` into row `right` of x, by a kernel of one unit or the
 // other. After a step a slot is loaded from x, and decides about one more task. In the end rows go
@@ -54,85 +66,40 @@ static inline ptowsp_cycles add_one(const ptowsp_task *task, void *user) {
     return 10;
 }
 
-static inline ptowsp_kernel kernel_of(mixer *m, const char *name, ptowsp_kernel_fn fn,
-                                      ptowsp_unit unit) {
-    ptowsp_kernel_desc desc = {
-        .name = name,
-        .axis_count = 1,
-        .fn = fn,
-        .unit = unit,
-        .user = m,
-        .tiles[0] = (ptowsp_tile_param){"from", PTOWSP_IN, PTOWSP_I64, 1, COLS},
-        .tiles[1] = (ptowsp_tile_param){"to", PTOWSP_INOUT, PTOWSP_I64, 1, COLS},
-        .scalars[0] = (ptowsp_scalar_param){"salt", PTOWSP_TYPE_I64}};
-    return ptowsp_kernel_make(m->module, &desc);
-}
-
-static inline ptowsp_view row_of(ptowsp_tensor x, ptowsp_expr row) {
-    return (ptowsp_view){.tensor = x, .row = row, .rows = 1, .cols = COLS};
-}
+#define MIXER_KERNEL(name, unit)                                                                   \
+    "kernel " name "(axes 1, in from i64 1 x 4, inout to i64 1 x 4, salt i64) " unit "\n"
 
 static inline void mixer_build(mixer *m, ptowsp_context *context, bool has_cubes,
                                const ptowsp_schedule *schedule) {
+    static const char text[] =
+        "module m slots 2\naxis steps 12\naxis tasks 16\naxis rows 24\n"
+        "tensor x i64 [24, 4] global\narray left i64\narray right i64\narray unit i64\n"
+        "kernel add_one(axes 1, inout to i64 1 x 4) vector, 10 cycles\n%s"
+        "workload part(at i64, salt i64)\n  when unit[at] == 0\n"
+        "    task mix(at) from = x at (left[at], 0) to = x at (right[at], 0) salt = salt\n"
+        "  otherwise\n"
+        "    task %s(at) from = x at (left[at], 0) to = x at (right[at], 0) salt = salt\n"
+        "workload main\n  for_each step in steps\n    parallel i in tasks\n"
+        "      call part(step * 16 + i, i)\n    slot_load 1 = x at (3, 0) of 1 x 4\n"
+        "    when slot_i64[1] < 0\n      task add_one(step) to = x at (step, 0)\n"
+        "  pipeline pipe\n    channel done depth 2 latency 5\n"
+        "    process make produces done\n      for_each i in rows\n"
+        "        task add_one(i) to = x at (i, 0)\n        send done(i)\n"
+        "    process use consumes done\n      consume row from done\n"
+        "        task add_one(row) to = x at (row, 0)\n";
+    const ptowsp_parse_kernel kernels[3] = {{.name = "add_one", .fn = add_one},
+                                            {.name = "mix", .fn = mix_vector, .user = m},
+                                            {.name = "mix_cube", .fn = mix_cube, .user = m}};
+    char all[2048];
+    snprintf(all, sizeof all, text,
+             has_cubes ? MIXER_KERNEL("mix", "vector") MIXER_KERNEL("mix_cube", "cube")
+                       : MIXER_KERNEL("mix", "vector"),
+             has_cubes ? "mix_cube" : "mix");
+    const fixture f = program_of(context, all, kernels, 3, schedule);
+    ptowsp_run_destroy(f.run);
     m->context = context;
-    assert_int_equal(ptowsp_module_create(context, NULL, &m->module), PTOWSP_OK);
-    ptowsp_module *mod = m->module;
-    ptowsp_tensor_desc tensor = {"x", PTOWSP_I64, 2, {ROWS, COLS}, PTOWSP_LOCATION_GLOBAL};
-    ptowsp_tensor x = ptowsp_tensor_make(mod, &tensor);
-    ptowsp_kernel vector = kernel_of(m, "mix", mix_vector, PTOWSP_UNIT_VECTOR);
-    ptowsp_kernel cube = has_cubes ? kernel_of(m, "mix_cube", mix_cube, PTOWSP_UNIT_CUBE) : vector;
-    ptowsp_kernel_desc one = {.name = "add_one", .axis_count = 1, .fn = add_one, .cycles = 10};
-    one.tiles[0] = (ptowsp_tile_param){"to", PTOWSP_INOUT, PTOWSP_I64, 1, COLS};
-    ptowsp_kernel add = ptowsp_kernel_make(mod, &one);
-    ptowsp_channel_desc rows = {.name = "rows", .depth = 2, .latency = 5};
-    PTOWSP_WORKLOAD(mod, "main") {
-        PTOWSP_FOR_EACH(mod, step, ptowsp_axis_dense(mod, "steps", STEPS)) {
-            PTOWSP_PARALLEL(mod, i, ptowsp_axis_dense(mod, "tasks", TASKS)) {
-                ptowsp_expr at = ptowsp_add(ptowsp_mul(step, ptowsp_i64(mod, TASKS)), i);
-                ptowsp_task_desc task = {.kernel = vector, .axes[0] = at};
-                task.views[0] = row_of(x, ptowsp_array_at(mod, "left", PTOWSP_I64, at));
-                task.views[1] = row_of(x, ptowsp_array_at(mod, "right", PTOWSP_I64, at));
-                task.scalars[0] = i;
-                PTOWSP_WHEN(mod, ptowsp_eq(ptowsp_array_at(mod, "unit", PTOWSP_I64, at),
-                                           ptowsp_i64(mod, 0))) {
-                    ptowsp_task_make(mod, &task);
-                }
-                PTOWSP_OTHERWISE(mod) {
-                    task.kernel = cube;
-                    ptowsp_task_make(mod, &task);
-                }
-            }
-            ptowsp_view first = row_of(x, ptowsp_i64(mod, 3));
-            ptowsp_slot_load_make(mod, 1, &first, ptowsp_i64(mod, 0), ptowsp_i64(mod, 0));
-            PTOWSP_WHEN(mod, ptowsp_lt(ptowsp_slot(mod, 1, PTOWSP_TYPE_I64), ptowsp_i64(mod, 0))) {
-                ptowsp_task_desc task = {
-                    .kernel = add, .axes[0] = step, .views[0] = row_of(x, step)};
-                ptowsp_task_make(mod, &task);
-            }
-        }
-        PTOWSP_PIPELINE(mod, "pipe") {
-            ptowsp_channel channel = ptowsp_channel_make(mod, &rows);
-            PTOWSP_PROCESS(mod, "make") {
-                ptowsp_produces(mod, channel);
-                PTOWSP_FOR_EACH(mod, i, ptowsp_axis_dense(mod, "rows", ROWS)) {
-                    ptowsp_task_desc task = {.kernel = add, .axes[0] = i, .views[0] = row_of(x, i)};
-                    ptowsp_send_task_make(mod, channel, &task);
-                }
-            }
-            PTOWSP_PROCESS(mod, "use") {
-                ptowsp_consumes(mod, channel);
-                PTOWSP_CONSUME(mod, row, channel) {
-                    ptowsp_task_desc task = {
-                        .kernel = add, .axes[0] = row, .views[0] = row_of(x, row)};
-                    ptowsp_task_make(mod, &task);
-                }
-            }
-        }
-    }
-    ptowsp_program_desc desc = {NULL, schedule};
-    if (ptowsp_program_create(context, mod, &desc, &m->program) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(context).text);
-    }
+    m->module = f.module;
+    m->program = f.program;
 }
 
 static inline void mixer_free(mixer *m) {
