@@ -31,8 +31,7 @@ static ptowsp_status meddle(void *user, uint64_t task, uint32_t lane) {
     return PTOWSP_OK;
 }
 
-DEVICE_TEST(device_faults__calls_from_inside_a_task_are_busy_and_change_nothing) {
-    ptowsp_context *context = plain_context();
+DEVICE_CONTEXT_TEST(device_faults__calls_from_inside_a_task_are_busy_and_change_nothing) {
     meddler m = {context, device_of(context, 1, 1, 0), graph_of(context), NULL};
     m.memory = piece_of(m.device, NULL, 4);
     ptowsp_graph_task_desc desc = {.fn = meddle, .user = &m};
@@ -43,7 +42,6 @@ DEVICE_TEST(device_faults__calls_from_inside_a_task_are_busy_and_change_nothing)
     assert_int_equal(ptowsp_device_free(m.device, m.memory), PTOWSP_OK);
     ptowsp_graph_destroy(m.graph);
     assert_int_equal(ptowsp_device_close(m.device), PTOWSP_OK);
-    ptowsp_context_destroy(context);
 }
 
 // -- cores that do not come back ------------------------------------------------------------------
@@ -127,8 +125,7 @@ DEVICE_TEST(device_faults__a_stuck_core_is_reported_and_the_device_is_lost) {
 }
 
 // A task of MIX that waits for a vector core of its block, which never comes back, does not run.
-DEVICE_TEST(device_faults__mix_does_not_wait_for_a_stuck_core) {
-    ptowsp_context *context = plain_context();
+DEVICE_CONTEXT_TEST(device_faults__mix_does_not_wait_for_a_stuck_core) {
     ptowsp_device_desc device_desc = {
         .vector_count = 2, .cube_count = 1, .time_limit_ns = 300000000};
     ptowsp_device *device;
@@ -149,7 +146,6 @@ DEVICE_TEST(device_faults__mix_does_not_wait_for_a_stuck_core) {
     assert_int_equal(device_close_late(device), PTOWSP_OK);
     assert_int_equal(s.count, 1);
     ptowsp_graph_destroy(graph);
-    ptowsp_context_destroy(context);
 }
 
 static ptowsp_cycles launch_waits(const ptowsp_task *task, void *user) {
@@ -175,8 +171,7 @@ DEVICE_TEST(device_faults__stuck_instances_are_reported_the_lowest_first) {
     }
 }
 
-DEVICE_TEST(device_faults__tasks_within_the_time_limit_are_none_of_its_business) {
-    ptowsp_context *context = plain_context();
+DEVICE_CONTEXT_TEST(device_faults__tasks_within_the_time_limit_are_none_of_its_business) {
     ptowsp_device_desc desc = {.vector_count = 4, .time_limit_ns = 10000000000};
     ptowsp_device *device;
     assert_int_equal(ptowsp_device_open(context, &desc, &device), PTOWSP_OK);
@@ -192,7 +187,6 @@ DEVICE_TEST(device_faults__tasks_within_the_time_limit_are_none_of_its_business)
     assert_int_equal(s.count, 10000);
     ptowsp_graph_destroy(graph);
     assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
-    ptowsp_context_destroy(context);
 }
 
 // -- memory of the host ---------------------------------------------------------------------------

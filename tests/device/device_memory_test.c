@@ -2,9 +2,7 @@
 
 #include "device_fixture.h"
 
-DEVICE_TEST(device_memory__pieces_are_aligned_apart_and_counted) {
-    ptowsp_context *context = plain_context();
-    ptowsp_device *device = device_of(context, 1, 1, 0);
+DEVICE_TEST_ON(1, 1, 0, device_memory__pieces_are_aligned_apart_and_counted) {
     uint8_t *pieces[40], copy[40];
     uint64_t used = 0;
     for (uint64_t i = 0; i < 40; i++) {
@@ -33,12 +31,9 @@ DEVICE_TEST(device_memory__pieces_are_aligned_apart_and_counted) {
     assert_int_equal(stats.used_bytes, 0);
     assert_int_equal(stats.used_bytes_max, used);
     assert_int_equal(stats.piece_count, 0);
-    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
-    ptowsp_context_destroy(context);
 }
 
-DEVICE_TEST(device_memory__beyond_the_limit_is_refused_with_all_numbers) {
-    ptowsp_context *context = plain_context();
+DEVICE_CONTEXT_TEST(device_memory__beyond_the_limit_is_refused_with_all_numbers) {
     ptowsp_device_desc desc = {.memory_bytes = 1000};
     ptowsp_device *device;
     assert_int_equal(ptowsp_device_open(context, &desc, &device), PTOWSP_OK);
@@ -65,12 +60,9 @@ DEVICE_TEST(device_memory__beyond_the_limit_is_refused_with_all_numbers) {
     test_error_is(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
                   "device: the host has no memory for 'memory' of 18446744073709551615 bytes");
     assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
-    ptowsp_context_destroy(context);
 }
 
-DEVICE_TEST(device_memory__bad_pieces_and_bad_frees) {
-    ptowsp_context *context = plain_context();
-    ptowsp_device *device = device_of(context, 1, 1, 0);
+DEVICE_TEST_ON(1, 1, 0, device_memory__bad_pieces_and_bad_frees) {
     void *memory = NULL;
     assert_int_equal(ptowsp_device_alloc(device, NULL, 0, &memory), PTOWSP_INVALID_PARAMS);
     test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "device: a piece of 0 bytes");
@@ -90,13 +82,9 @@ DEVICE_TEST(device_memory__bad_pieces_and_bad_frees) {
     assert_int_equal(ptowsp_device_free(device, kv), PTOWSP_INVALID_PARAMS);
     test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                   "device: free of 'kv' (100 bytes), which has been freed");
-    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
-    ptowsp_context_destroy(context);
 }
 
-DEVICE_TEST(device_memory__bad_copies_name_the_piece) {
-    ptowsp_context *context = plain_context();
-    ptowsp_device *device = device_of(context, 1, 1, 0);
+DEVICE_TEST_ON(1, 1, 0, device_memory__bad_copies_name_the_piece) {
     char *kv = (char *)piece_of(device, "kv", 100), host[300] = {0}, filled[100];
     memset(filled, 7, sizeof filled);
     assert_int_equal(ptowsp_device_copy_in(device, kv, filled, 100), PTOWSP_OK);
@@ -127,8 +115,6 @@ DEVICE_TEST(device_memory__bad_copies_name_the_piece) {
     assert_int_equal(ptowsp_device_copy_out(device, host, kv + 4, 1), PTOWSP_INVALID_PARAMS);
     test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                   "device: copy out of 1 bytes is at no memory of the device: 'kv' has been freed");
-    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
-    ptowsp_context_destroy(context);
 }
 
 DEVICE_TEST(device_memory__closing_reports_what_was_not_freed) {

@@ -63,8 +63,7 @@ static ptowsp_cycles note_place(const ptowsp_task *task, void *user) {
     return 1;
 }
 
-DEVICE_TEST(device_run__affinity_chooses_the_core) {
-    ptowsp_context *context = plain_context();
+DEVICE_CONTEXT_TEST(device_run__affinity_chooses_the_core) {
     for (uint32_t schedulers = 1; schedulers <= 3; schedulers++) {
         ptowsp_device *device = device_of(context, schedulers, 5, 2);
         placed p;
@@ -94,7 +93,6 @@ DEVICE_TEST(device_run__affinity_chooses_the_core) {
         fixture_clear(&f);
         assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
     }
-    ptowsp_context_destroy(context);
 }
 
 // -- what is refused ------------------------------------------------------------------------------
@@ -160,9 +158,7 @@ static ptowsp_cycles set_first(const ptowsp_task *task, void *user) {
 }
 
 // x is used, y is only declared.
-DEVICE_TEST(device_run__only_tensors_with_data_that_are_used_have_to_be_in_its_memory) {
-    ptowsp_context *context = plain_context();
-    ptowsp_device *device = device_of(context, 1, 1, 0);
+DEVICE_TEST_ON(1, 1, 0, device_run__only_tensors_with_data_that_are_used_have_to_be_in_its_memory) {
     const ptowsp_parse_kernel set = {.name = "set", .fn = set_first};
     fixture f = program_of(context,
                            "module m\ntensor x i64 [1, 4] global\ntensor y i64 [1, 4] global\n"
@@ -193,8 +189,6 @@ DEVICE_TEST(device_run__only_tensors_with_data_that_are_used_have_to_be_in_its_m
     assert_int_equal(host[0], 7);
     assert_int_equal(ptowsp_device_free(device, buffer.data), PTOWSP_OK);
     fixture_clear(&f);
-    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
-    ptowsp_context_destroy(context);
 }
 
 typedef struct elsewhere {

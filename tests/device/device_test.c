@@ -81,9 +81,7 @@ static ptowsp_status note_range(void *user, uint64_t begin, uint64_t end, uint32
     return PTOWSP_OK;
 }
 
-DEVICE_TEST(device__tasks_run_on_cores_of_their_unit) {
-    ptowsp_context *context = plain_context();
-    ptowsp_device *device = device_of(context, 2, 3, 2);
+DEVICE_TEST_ON(2, 3, 2, device__tasks_run_on_cores_of_their_unit) {
     ptowsp_graph *graph = graph_of(context);
     noted n = {0};
     for (uint64_t i = 0; i < 64; i++) {
@@ -113,8 +111,6 @@ DEVICE_TEST(device__tasks_run_on_cores_of_their_unit) {
     assert_int_equal(ptowsp_graph_result(graph).lane_count, 1);
     assert_int_equal(ptowsp_graph_lanes(graph)[0].task_count, 64);
     ptowsp_graph_destroy(graph);
-    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
-    ptowsp_context_destroy(context);
 }
 
 // Who is on which core. Tasks note that they share a core, which no task may.
@@ -182,13 +178,11 @@ DEVICE_TEST(device__mix_has_a_cube_core_and_its_two_vector_cores_for_itself) {
     ptowsp_context_destroy(context);
 }
 
-DEVICE_TEST(device__a_range_task_is_one_range_for_each_core_of_its_unit) {
+DEVICE_TEST_ON(2, 2, 3, device__a_range_task_is_one_range_for_each_core_of_its_unit) {
     static const struct {
         uint64_t items;
         uint32_t ranges;
     } rows[] = {{64, 3}, {3, 3}, {2, 2}, {1, 1}, {0, 0}, {10, 3}};
-    ptowsp_context *context = plain_context();
-    ptowsp_device *device = device_of(context, 2, 2, 3);
     ptowsp_graph *graph = graph_of(context);
     for (size_t row = 0; row < sizeof rows / sizeof rows[0]; row++) {
         noted n = {0};
@@ -217,13 +211,9 @@ DEVICE_TEST(device__a_range_task_is_one_range_for_each_core_of_its_unit) {
         }
     }
     ptowsp_graph_destroy(graph);
-    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
-    ptowsp_context_destroy(context);
 }
 
-DEVICE_TEST(device__of_ready_tasks_the_one_with_the_highest_priority_is_next) {
-    ptowsp_context *context = plain_context();
-    ptowsp_device *device = device_of(context, 1, 1, 0);
+DEVICE_TEST_ON(1, 1, 0, device__of_ready_tasks_the_one_with_the_highest_priority_is_next) {
     ptowsp_graph *graph = graph_of(context);
     order o;
     order_begin(&o, 40);
@@ -237,8 +227,6 @@ DEVICE_TEST(device__of_ready_tasks_the_one_with_the_highest_priority_is_next) {
     }
     order_end(&o);
     ptowsp_graph_destroy(graph);
-    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
-    ptowsp_context_destroy(context);
 }
 
 static ptowsp_cycles scaled(const ptowsp_task *task, void *user) {
@@ -250,9 +238,7 @@ static ptowsp_cycles scaled(const ptowsp_task *task, void *user) {
     return 100 + task->index;
 }
 
-DEVICE_TEST(device__kernels_work_on_its_memory_and_their_cycles_are_kept) {
-    ptowsp_context *context = plain_context();
-    ptowsp_device *device = device_of(context, 1, 2, 0);
+DEVICE_TEST_ON(1, 2, 0, device__kernels_work_on_its_memory_and_their_cycles_are_kept) {
     ptowsp_graph *graph = graph_of(context);
     float host[8] = {1, 2, 3, 4, 5, 6, 7, 8};
     float *memory = (float *)piece_of(device, "x", sizeof host);
@@ -275,8 +261,6 @@ DEVICE_TEST(device__kernels_work_on_its_memory_and_their_cycles_are_kept) {
     }
     assert_int_equal(ptowsp_device_free(device, memory), PTOWSP_OK);
     ptowsp_graph_destroy(graph);
-    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
-    ptowsp_context_destroy(context);
 }
 
 DEVICE_TEST(device__graphs_that_it_cannot_run) {
@@ -343,9 +327,7 @@ static ptowsp_status fail_second(void *user, uint64_t begin, uint64_t end, uint3
 }
 
 // 0 -> 1 -> 2, and 3 by itself; 0 is a range whose second and third ranges fail.
-DEVICE_TEST(device__what_depends_on_a_failed_task_is_skipped) {
-    ptowsp_context *context = plain_context();
-    ptowsp_device *device = device_of(context, 2, 3, 0);
+DEVICE_TEST_ON(2, 3, 0, device__what_depends_on_a_failed_task_is_skipped) {
     ptowsp_graph *graph = graph_of(context);
     noted n = {0};
     ptowsp_graph_task_desc descs[] = {{.range = fail_second, .item_count = 300, .name = "parts"},
@@ -372,8 +354,6 @@ DEVICE_TEST(device__what_depends_on_a_failed_task_is_skipped) {
         assert_int_equal(n.count, 1);
     }
     ptowsp_graph_destroy(graph);
-    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
-    ptowsp_context_destroy(context);
 }
 
 static ptowsp_status cancel_at_ten(void *user, uint64_t task, uint32_t lane) {
@@ -384,9 +364,7 @@ static ptowsp_status cancel_at_ten(void *user, uint64_t task, uint32_t lane) {
     return PTOWSP_OK;
 }
 
-DEVICE_TEST(device__a_cancelled_graph_starts_nothing_more) {
-    ptowsp_context *context = plain_context();
-    ptowsp_device *device = device_of(context, 2, 2, 0);
+DEVICE_TEST_ON(2, 2, 0, device__a_cancelled_graph_starts_nothing_more) {
     ptowsp_graph *graph = graph_of(context);
     noted n;
     for (uint64_t i = 0; i < 30; i++) {
@@ -400,8 +378,6 @@ DEVICE_TEST(device__a_cancelled_graph_starts_nothing_more) {
                   "graph: cancelled; 11 of 30 tasks done");
     assert_int_equal(ptowsp_device_result(device).task_count, 11);
     ptowsp_graph_destroy(graph);
-    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
-    ptowsp_context_destroy(context);
 }
 
 // -- launches -------------------------------------------------------------------------------------
@@ -437,9 +413,7 @@ static ptowsp_cycles second_kernel(const ptowsp_task *task, void *user) {
     return note_instance(task, (launched *)user, 1);
 }
 
-DEVICE_TEST(device__spmd_runs_one_instance_on_each_core_of_the_unit) {
-    ptowsp_context *context = plain_context();
-    ptowsp_device *device = device_of(context, 2, 5, 2);
+DEVICE_TEST_ON(2, 5, 2, device__spmd_runs_one_instance_on_each_core_of_the_unit) {
     const ptowsp_kernel_fn kernels[] = {first_kernel};
     uint64_t scalars[] = {100, 10000};
     for (int run = 0; run < 6; run++) {
@@ -465,13 +439,9 @@ DEVICE_TEST(device__spmd_runs_one_instance_on_each_core_of_the_unit) {
     assert_int_equal(ptowsp_device_result(device).task_count, 2 * (5 + 2 + 2));
     assert_int_equal(ptowsp_device_core_tasks(device, 0), 2);
     assert_int_equal(ptowsp_device_core_tasks(device, 5), 4);  // those of MIX too
-    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
-    ptowsp_context_destroy(context);
 }
 
-DEVICE_TEST(device__mpmd_runs_the_kernel_of_each_id_on_any_core) {
-    ptowsp_context *context = plain_context();
-    ptowsp_device *device = device_of(context, 2, 4, 1);
+DEVICE_TEST_ON(2, 4, 1, device__mpmd_runs_the_kernel_of_each_id_on_any_core) {
     const ptowsp_kernel_fn kernels[] = {first_kernel, NULL, second_kernel};
     uint32_t ids[300];
     static const uint32_t counts[] = {1, 3, 4, 5, 300};
@@ -495,8 +465,6 @@ DEVICE_TEST(device__mpmd_runs_the_kernel_of_each_id_on_any_core) {
             assert_int_equal(cycles[i], (i % 3 ? 2000 : 1000) + i);
         }
     }
-    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
-    ptowsp_context_destroy(context);
 }
 
 static ptowsp_cycles fail_some(const ptowsp_task *task, void *user) {
@@ -506,8 +474,7 @@ static ptowsp_cycles fail_some(const ptowsp_task *task, void *user) {
                                : 5;
 }
 
-DEVICE_TEST(device__of_failed_instances_the_lowest_is_reported) {
-    ptowsp_context *context = plain_context();
+DEVICE_CONTEXT_TEST(device__of_failed_instances_the_lowest_is_reported) {
     for (uint32_t cores = 1; cores <= 20; cores += 19) {  // 20: pinned
         ptowsp_device *device = device_of(context, 3, cores, 0);
         const ptowsp_kernel_fn kernels[] = {fail_some};
@@ -526,12 +493,9 @@ DEVICE_TEST(device__of_failed_instances_the_lowest_is_reported) {
         }
         assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
     }
-    ptowsp_context_destroy(context);
 }
 
-DEVICE_TEST(device__bad_launches_are_refused) {
-    ptowsp_context *context = plain_context();
-    ptowsp_device *device = device_of(context, 1, 2, 0);
+DEVICE_TEST_ON(1, 2, 0, device__bad_launches_are_refused) {
     const ptowsp_kernel_fn kernels[] = {first_kernel, NULL};
     static const uint32_t ids[] = {0, 2}, nulls[] = {0, 1};
     static const uint64_t scalars[9] = {0};
@@ -574,6 +538,4 @@ DEVICE_TEST(device__bad_launches_are_refused) {
     assert_int_equal(ptowsp_device_launch(device, NULL), PTOWSP_INVALID_PARAMS);
     test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "device: launch is NULL");
     assert_int_equal(ptowsp_device_result(device).task_count, 0);
-    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
-    ptowsp_context_destroy(context);
 }

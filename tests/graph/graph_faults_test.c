@@ -73,7 +73,7 @@ TEST(graph_faults__bad_tasks_are_refused) {
     ptowsp_context_destroy(context);
 }
 
-TEST(graph_faults__bad_edges_are_refused) {
+GRAPH_TEST_ON(0, graph_faults__bad_edges_are_refused) {
     static const struct {
         uint64_t before, after;
         const char *text;
@@ -85,8 +85,6 @@ TEST(graph_faults__bad_edges_are_refused) {
          "graph: edge 1 from task 18446744073709551615 to 18446744073709551615, of 3 tasks"},
         {2, 2, "graph: edge 1 leads from task 2 to itself"},
     };
-    ptowsp_context *context = lanes_context(0);
-    ptowsp_graph *graph = graph_of(context);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         ptowsp_graph_clear(graph);
         add(graph, 3, NULL);
@@ -96,13 +94,9 @@ TEST(graph_faults__bad_edges_are_refused) {
         test_error_is(context, PTOWSP_INVALID_PARAMS, 1, rows[i].text);
         assert_int_equal(ptowsp_graph_run(graph), PTOWSP_INVALID_PARAMS);
     }
-    ptowsp_graph_destroy(graph);
-    ptowsp_context_destroy(context);
 }
 
-TEST(graph_faults__circles_are_found_with_their_tasks) {
-    ptowsp_context *context = lanes_context(0);
-    ptowsp_graph *graph = graph_of(context);
+GRAPH_TEST_ON(0, graph_faults__circles_are_found_with_their_tasks) {
     // 0 -> 4 -> 2 -> 5 -> 4, and 5 -> 1, and 3 by itself.
     add(graph, 2, NULL);
     add(graph, 1, "mul");
@@ -125,13 +119,9 @@ TEST(graph_faults__circles_are_found_with_their_tasks) {
     assert_int_equal(ptowsp_graph_run(graph), PTOWSP_INVALID_PARAMS);
     test_error_is(context, PTOWSP_INVALID_PARAMS, 0,
                   "graph: 2 tasks wait for each other in a cycle: 0 -> 1 -> 0");
-    ptowsp_graph_destroy(graph);
-    ptowsp_context_destroy(context);
 }
 
-TEST(graph_faults__a_circle_of_a_million_tasks_has_a_short_text) {
-    ptowsp_context *context = lanes_context(0);
-    ptowsp_graph *graph = graph_of(context);
+GRAPH_TEST_ON(0, graph_faults__a_circle_of_a_million_tasks_has_a_short_text) {
     add(graph, 1000000, NULL);
     for (uint64_t i = 0; i < 1000000; i++) {
         assert_int_equal(ptowsp_graph_edge_make(graph, i, (i + 1) % 1000000), PTOWSP_OK);
@@ -142,15 +132,11 @@ TEST(graph_faults__a_circle_of_a_million_tasks_has_a_short_text) {
     const char *begin = "graph: 1000000 tasks wait for each other in a cycle: 0 -> 1 -> 2 -> 3";
     assert_memory_equal(error.text, begin, strlen(begin));
     assert_string_equal(error.text + strlen(error.text) - 7, " -> ...");
-    ptowsp_graph_destroy(graph);
-    ptowsp_context_destroy(context);
 }
 
 // Tasks 10 to 9 + count in a circle: their numbers take 2 bytes, and 4 between two. The text goes on while it
 // has no more than 220 bytes: with 37 tasks it has 218, with 38 224.
-TEST(graph_faults__a_circle_is_named_whole_as_far_as_there_is_room) {
-    ptowsp_context *context = lanes_context(0);
-    ptowsp_graph *graph = graph_of(context);
+GRAPH_TEST_ON(0, graph_faults__a_circle_is_named_whole_as_far_as_there_is_room) {
     for (uint64_t count = 37; count <= 40; count++) {
         char wanted[400];
         size_t length =
@@ -170,14 +156,10 @@ TEST(graph_faults__a_circle_is_named_whole_as_far_as_there_is_room) {
         assert_int_equal(ptowsp_graph_seal(graph), PTOWSP_INVALID_PARAMS);
         test_error_is(context, PTOWSP_INVALID_PARAMS, 10, wanted);
     }
-    ptowsp_graph_destroy(graph);
-    ptowsp_context_destroy(context);
 }
 
 // Of 2^32 - 1 tasks or edges only the counts are made: they would take 24 and 4 bytes each.
-TEST(graph_faults__more_tasks_or_edges_than_can_be_counted) {
-    ptowsp_context *context = lanes_context(0);
-    ptowsp_graph *graph = graph_of(context);
+GRAPH_TEST_ON(0, graph_faults__more_tasks_or_edges_than_can_be_counted) {
     add(graph, 2, NULL);
     graph->task_count = UINT32_MAX;
     const ptowsp_graph_task_desc desc = {.fn = succeed};
@@ -193,8 +175,6 @@ TEST(graph_faults__more_tasks_or_edges_than_can_be_counted) {
     uint64_t capacity = 0;
     assert_false(pwsp_graph_resize(graph, &array, &capacity, UINT64_MAX / 16, 24));
     assert_true(!array && capacity == 0);
-    ptowsp_graph_destroy(graph);
-    ptowsp_context_destroy(context);
 }
 
 // -- failures and cancelling ----------------------------------------------------------------------
@@ -395,9 +375,7 @@ TEST(graph_faults__a_running_graph_is_busy) {
     }
 }
 
-TEST(graph_faults__what_has_not_been_started_is_not_waited_for) {
-    ptowsp_context *context = lanes_context(0);
-    ptowsp_graph *graph = graph_of(context);
+GRAPH_TEST_ON(0, graph_faults__what_has_not_been_started_is_not_waited_for) {
     add(graph, 1, NULL);
     assert_int_equal(ptowsp_graph_poll(graph), PTOWSP_INVALID_PARAMS);
     test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
@@ -409,8 +387,6 @@ TEST(graph_faults__what_has_not_been_started_is_not_waited_for) {
     ptowsp_graph_clear(graph);  // nor is the context busy
     add(graph, 1, NULL);
     assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
-    ptowsp_graph_destroy(graph);
-    ptowsp_context_destroy(context);
 }
 
 static void leave_out(void *user, uint32_t lane_count, ptowsp_lane_fn lane, void *job) {

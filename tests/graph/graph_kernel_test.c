@@ -34,9 +34,7 @@ static ptowsp_cycles look(const ptowsp_task *task, void *user) {
     return 77;
 }
 
-TEST(graph_kernel__sees_copies_of_its_arguments_and_tiles) {
-    ptowsp_context *context = lanes_context(0);
-    ptowsp_graph *graph = graph_of(context);
+GRAPH_TEST_ON(0, graph_kernel__sees_copies_of_its_arguments_and_tiles) {
     float data[6];
     uint64_t args[] = {10, (uint64_t)-3, 2, 3, 4, 5, 99};
     ptowsp_tile tiles[] = {{data, 3, 1}, {data + 1, 1, 3}};
@@ -65,8 +63,6 @@ TEST(graph_kernel__sees_copies_of_its_arguments_and_tiles) {
         assert_int_equal(s[i].tiles[1].col_stride, 3);
         assert_int_equal(ptowsp_graph_task_cycles(graph, i), 77);
     }
-    ptowsp_graph_destroy(graph);
-    ptowsp_context_destroy(context);
 }
 
 static ptowsp_cycles count_args(const ptowsp_task *task, void *user) {
@@ -79,10 +75,8 @@ static ptowsp_cycles count_args(const ptowsp_task *task, void *user) {
     return PTOWSP_CYCLES_MAX;
 }
 
-TEST(graph_kernel__may_have_as_many_arguments_as_tasks_have) {
+GRAPH_TEST_ON(0, graph_kernel__may_have_as_many_arguments_as_tasks_have) {
     enum { ARGS = PTOWSP_TASK_AXIS_MAX + 2 * PTOWSP_TASK_TILE_MAX + PTOWSP_TASK_SCALAR_MAX };
-    ptowsp_context *context = lanes_context(0);
-    ptowsp_graph *graph = graph_of(context);
     uint64_t args[ARGS];
     ptowsp_tile tiles[PTOWSP_TASK_TILE_MAX] = {0};
     for (uint32_t i = 0; i < ARGS; i++) {
@@ -94,8 +88,6 @@ TEST(graph_kernel__may_have_as_many_arguments_as_tasks_have) {
     add(graph, &call, NULL, NULL);
     assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
     assert_true(ptowsp_graph_task_cycles(graph, 0) == PTOWSP_CYCLES_MAX);
-    ptowsp_graph_destroy(graph);
-    ptowsp_context_destroy(context);
 }
 
 // -- cycles and failures --------------------------------------------------------------------------
@@ -117,37 +109,31 @@ static ptowsp_cycles add_half(const ptowsp_task *task, void *user) {
     return s->values[i];
 }
 
-TEST(graph_kernel__gives_the_same_cycles_on_any_lanes) {
-    for (size_t k = 0; k < lanes_kind_count; k++) {
-        ptowsp_context *context = lanes_context(k);
-        ptowsp_graph *graph = graph_of(context);
-        sums s;
-        for (int round = 0; round < 2; round++) {
-            memset(&s, 0, sizeof s);
-            ptowsp_graph_clear(graph);
-            uint64_t wanted[2000];
-            for (uint64_t i = 0; i < 2000; i++) {
-                uint64_t args[] = {i, 1};
-                ptowsp_graph_call call = {add_half, args, 1, NULL, 0, 1};
-                add(graph, &call, &s, NULL);
-                assert_int_equal(i ? ptowsp_graph_edge_make(graph, i / 2, i) : 0, PTOWSP_OK);
-                wanted[i] = i + (i ? wanted[i / 2] : 0);
-                assert_int_equal(ptowsp_graph_task_cycles(graph, i), 0);
-            }
-            for (int run = 0; run < 5; run++) {
-                assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
-                for (uint64_t i = 0; i < 2000; i++) {
-                    assert_true(ptowsp_graph_task_cycles(graph, i) == wanted[i]);
-                }
-                assert_true(s.lane_max < ptowsp_context_lane_count(context));
-            }
-            uint64_t args[] = {5, 1};
+GRAPH_TEST(graph_kernel__gives_the_same_cycles_on_any_lanes) {
+    sums s;
+    for (int round = 0; round < 2; round++) {
+        memset(&s, 0, sizeof s);
+        ptowsp_graph_clear(graph);
+        uint64_t wanted[2000];
+        for (uint64_t i = 0; i < 2000; i++) {
+            uint64_t args[] = {i, 1};
             ptowsp_graph_call call = {add_half, args, 1, NULL, 0, 1};
-            assert_int_equal(ptowsp_graph_task_cycles(graph, add(graph, &call, &s, NULL)), 0);
-            assert_true(ptowsp_graph_task_cycles(graph, 1999) == wanted[1999]);
+            add(graph, &call, &s, NULL);
+            assert_int_equal(i ? ptowsp_graph_edge_make(graph, i / 2, i) : 0, PTOWSP_OK);
+            wanted[i] = i + (i ? wanted[i / 2] : 0);
+            assert_int_equal(ptowsp_graph_task_cycles(graph, i), 0);
         }
-        ptowsp_graph_destroy(graph);
-        ptowsp_context_destroy(context);
+        for (int run = 0; run < 5; run++) {
+            assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
+            for (uint64_t i = 0; i < 2000; i++) {
+                assert_true(ptowsp_graph_task_cycles(graph, i) == wanted[i]);
+            }
+            assert_true(s.lane_max < ptowsp_context_lane_count(context));
+        }
+        uint64_t args[] = {5, 1};
+        ptowsp_graph_call call = {add_half, args, 1, NULL, 0, 1};
+        assert_int_equal(ptowsp_graph_task_cycles(graph, add(graph, &call, &s, NULL)), 0);
+        assert_true(ptowsp_graph_task_cycles(graph, 1999) == wanted[1999]);
     }
 }
 
@@ -212,9 +198,7 @@ static ptowsp_status succeed_range(void *user, uint64_t begin, uint64_t end, uin
     return PTOWSP_OK;
 }
 
-TEST(graph_kernel__other_tasks_have_no_cycles) {
-    ptowsp_context *context = lanes_context(0);
-    ptowsp_graph *graph = graph_of(context);
+GRAPH_TEST_ON(0, graph_kernel__other_tasks_have_no_cycles) {
     ptowsp_cycles told[4] = {1, 1, 1, 9};
     ptowsp_graph_task_desc descs[] = {
         {.fn = succeed}, {.range = succeed_range, .item_count = 5}, {.name = "nothing"}};
@@ -227,13 +211,11 @@ TEST(graph_kernel__other_tasks_have_no_cycles) {
     for (uint64_t i = 0; i < 4; i++) {
         assert_int_equal(ptowsp_graph_task_cycles(graph, i), i == 3 ? 9 : 0);
     }
-    ptowsp_graph_destroy(graph);
-    ptowsp_context_destroy(context);
 }
 
 // -- bad calls ------------------------------------------------------------------------------------
 
-TEST(graph_kernel__bad_calls) {
+GRAPH_TEST_ON(0, graph_kernel__bad_calls) {
     static const uint64_t args[64] = {0};
     static const ptowsp_tile tiles[PTOWSP_TASK_TILE_MAX + 1];
     const struct {
@@ -269,8 +251,6 @@ TEST(graph_kernel__bad_calls) {
         {{look, NULL, 0, NULL, 0, 1}, NULL, NULL, "graph: task 1 has a kernel without args"},
         {{look, args, 0, NULL, 1, 0}, NULL, NULL, "graph: task 1 has a kernel without tiles"},
     };
-    ptowsp_context *context = lanes_context(0);
-    ptowsp_graph *graph = graph_of(context);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         ptowsp_graph_clear(graph);
         ptowsp_graph_task_desc good = {.fn = succeed}, bad = {.kernel = &rows[i].call};
@@ -282,8 +262,6 @@ TEST(graph_kernel__bad_calls) {
         assert_true(task == PTOWSP_NO_INDEX);
         test_error_is(context, PTOWSP_INVALID_PARAMS, 1, rows[i].text);
     }
-    ptowsp_graph_destroy(graph);
-    ptowsp_context_destroy(context);
 }
 
 TEST(graph_kernel__building_anew_allocates_nothing_and_refusals_are_reported) {

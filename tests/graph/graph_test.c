@@ -4,61 +4,44 @@
 
 // -- order ----------------------------------------------------------------------------------------
 
-TEST(graph__runs_tasks_in_the_order_of_edges) {
-    for (size_t k = 0; k < lanes_kind_count; k++) {
-        ptowsp_context *context = lanes_context(k);
-        ptowsp_graph *graph;
-        assert_int_equal(ptowsp_graph_create(context, NULL, &graph), PTOWSP_OK);
-        order o;
-        order_begin(&o, 4);
-        // 2 before 0, 0 before 1 and 3, 1 before 3.
-        for (int i = 0; i < 4; i++) {
-            order_task(&o, graph);
-        }
-        order_edge(&o, graph, 2, 0);
-        order_edge(&o, graph, 0, 1);
-        order_edge(&o, graph, 0, 3);
-        order_edge(&o, graph, 1, 3);
-        for (int run = 0; run < 3; run++) {
-            order_restart(&o);
-            assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
-            order_check(&o);
-        }
-        ptowsp_graph_stats stats = ptowsp_graph_result(graph);
-        assert_int_equal(stats.task_count, 4);
-        assert_int_equal(stats.edge_count, 4);
-        assert_int_equal(stats.done_count, 4);
-        assert_int_equal(stats.failed_count, 0);
-        assert_int_equal(stats.skipped_count, 0);
-        assert_int_equal(stats.lane_count, ptowsp_context_lane_count(context));
-        order_end(&o);
-        ptowsp_graph_destroy(graph);
-        ptowsp_context_destroy(context);
+GRAPH_TEST(graph__runs_tasks_in_the_order_of_edges) {
+    order o;
+    order_begin(&o, 4);
+    // 2 before 0, 0 before 1 and 3, 1 before 3.
+    for (int i = 0; i < 4; i++) {
+        order_task(&o, graph);
     }
+    order_edge(&o, graph, 2, 0);
+    order_edge(&o, graph, 0, 1);
+    order_edge(&o, graph, 0, 3);
+    order_edge(&o, graph, 1, 3);
+    for (int run = 0; run < 3; run++) {
+        order_restart(&o);
+        assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
+        order_check(&o);
+    }
+    ptowsp_graph_stats stats = ptowsp_graph_result(graph);
+    assert_int_equal(stats.task_count, 4);
+    assert_int_equal(stats.edge_count, 4);
+    assert_int_equal(stats.done_count, 4);
+    assert_int_equal(stats.failed_count, 0);
+    assert_int_equal(stats.skipped_count, 0);
+    assert_int_equal(stats.lane_count, ptowsp_context_lane_count(context));
+    order_end(&o);
 }
 
-TEST(graph__empty_and_single_graphs_run) {
-    for (size_t k = 0; k < lanes_kind_count; k++) {
-        ptowsp_context *context = lanes_context(k);
-        ptowsp_graph *graph;
-        assert_int_equal(ptowsp_graph_create(context, NULL, &graph), PTOWSP_OK);
-        assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
-        ptowsp_graph_task_desc nothing = {.user = NULL};
-        uint64_t task;
-        assert_int_equal(ptowsp_graph_task_make(graph, &nothing, &task), PTOWSP_OK);
-        assert_int_equal(task, 0);
-        assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
-        assert_int_equal(ptowsp_graph_result(graph).done_count, 1);
-        assert_int_equal(ptowsp_graph_task_status(graph, 0, NULL), PTOWSP_OK);
-        ptowsp_graph_destroy(graph);
-        ptowsp_context_destroy(context);
-    }
+GRAPH_TEST(graph__empty_and_single_graphs_run) {
+    assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
+    ptowsp_graph_task_desc nothing = {.user = NULL};
+    uint64_t task;
+    assert_int_equal(ptowsp_graph_task_make(graph, &nothing, &task), PTOWSP_OK);
+    assert_int_equal(task, 0);
+    assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
+    assert_int_equal(ptowsp_graph_result(graph).done_count, 1);
+    assert_int_equal(ptowsp_graph_task_status(graph, 0, NULL), PTOWSP_OK);
 }
 
-TEST(graph__grows_between_runs_and_is_cleared) {
-    ptowsp_context *context = lanes_context(1);
-    ptowsp_graph *graph;
-    assert_int_equal(ptowsp_graph_create(context, NULL, &graph), PTOWSP_OK);
+GRAPH_TEST_ON(1, graph__grows_between_runs_and_is_cleared) {
     order o;
     order_begin(&o, 1000);
     for (uint32_t size = 1; size <= 1000; size += 333) {
@@ -87,62 +70,46 @@ TEST(graph__grows_between_runs_and_is_cleared) {
     assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
     order_check(&o);
     order_end(&o);
-    ptowsp_graph_destroy(graph);
-    ptowsp_context_destroy(context);
 }
 
-TEST(graph__an_edge_may_be_added_again) {
-    for (size_t k = 0; k < lanes_kind_count; k++) {
-        ptowsp_context *context = lanes_context(k);
-        ptowsp_graph *graph;
-        assert_int_equal(ptowsp_graph_create(context, NULL, &graph), PTOWSP_OK);
-        order o;
-        order_begin(&o, 3);
-        order_task(&o, graph), order_task(&o, graph), order_task(&o, graph);
-        for (int i = 0; i < 5; i++) {
-            order_edge(&o, graph, 1, 0);
-            order_edge(&o, graph, 2, 0);
-        }
-        for (int run = 0; run < 10; run++) {
-            order_restart(&o);
-            assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
-            order_check(&o);
-        }
-        assert_int_equal(ptowsp_graph_result(graph).edge_count, 10);
-        order_end(&o);
-        ptowsp_graph_destroy(graph);
-        ptowsp_context_destroy(context);
+GRAPH_TEST(graph__an_edge_may_be_added_again) {
+    order o;
+    order_begin(&o, 3);
+    order_task(&o, graph), order_task(&o, graph), order_task(&o, graph);
+    for (int i = 0; i < 5; i++) {
+        order_edge(&o, graph, 1, 0);
+        order_edge(&o, graph, 2, 0);
     }
+    for (int run = 0; run < 10; run++) {
+        order_restart(&o);
+        assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
+        order_check(&o);
+    }
+    assert_int_equal(ptowsp_graph_result(graph).edge_count, 10);
+    order_end(&o);
 }
 
 // Edges in the order of the tasks that they lead to need less memory; then one is out of order.
-TEST(graph__edges_come_in_any_order) {
-    for (size_t k = 0; k < lanes_kind_count; k++) {
-        ptowsp_context *context = lanes_context(k);
-        ptowsp_graph *graph;
-        assert_int_equal(ptowsp_graph_create(context, NULL, &graph), PTOWSP_OK);
-        for (int round = 0; round < 2; round++, ptowsp_graph_clear(graph)) {
-            order o;
-            order_begin(&o, 60);
-            for (uint32_t i = 0; i < 60; i++) {
-                order_task(&o, graph);
-                for (uint32_t before = i < 3 ? 0 : i - 3; before < i && i < 40; before++) {
-                    order_edge(&o, graph, before, i);
-                }
+GRAPH_TEST(graph__edges_come_in_any_order) {
+    for (int round = 0; round < 2; round++, ptowsp_graph_clear(graph)) {
+        order o;
+        order_begin(&o, 60);
+        for (uint32_t i = 0; i < 60; i++) {
+            order_task(&o, graph);
+            for (uint32_t before = i < 3 ? 0 : i - 3; before < i && i < 40; before++) {
+                order_edge(&o, graph, before, i);
             }
-            assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
-            order_check(&o);
-            order_edge(&o, graph, 59, 50);  // behind 39, and back
-            order_edge(&o, graph, 58, 0);   // before all that are in order
-            order_edge(&o, graph, 39, 57);
-            order_edge(&o, graph, 58, 59);
-            order_restart(&o);
-            assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
-            order_check(&o);
-            order_end(&o);
         }
-        ptowsp_graph_destroy(graph);
-        ptowsp_context_destroy(context);
+        assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
+        order_check(&o);
+        order_edge(&o, graph, 59, 50);  // behind 39, and back
+        order_edge(&o, graph, 58, 0);   // before all that are in order
+        order_edge(&o, graph, 39, 57);
+        order_edge(&o, graph, 58, 59);
+        order_restart(&o);
+        assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
+        order_check(&o);
+        order_end(&o);
     }
 }
 
@@ -257,30 +224,23 @@ TEST(graph__ranges_do_each_item_once_between_what_is_before_and_after) {
     free(c);
 }
 
-TEST(graph__ranges_may_be_open_at_the_same_time) {
-    for (size_t k = 0; k < lanes_kind_count; k++) {
-        ptowsp_context *context = lanes_context(k);
-        ptowsp_graph *graph;
-        assert_int_equal(ptowsp_graph_create(context, NULL, &graph), PTOWSP_OK);
-        cells *c = (cells *)calloc(20, sizeof *c);
-        assert_non_null(c);
-        for (int i = 0; i < 20; i++) {
-            c[i].count = (uint64_t)(100 * i);
-            ptowsp_graph_task_desc range = {
-                .range = add_one, .item_count = c[i].count, .grain = 1, .user = &c[i]};
-            assert_int_equal(ptowsp_graph_task_make(graph, &range, NULL), PTOWSP_OK);
-        }
-        for (uint32_t run = 1; run <= 20; run++) {
-            assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
-            for (int i = 0; i < 20; i++) {
-                assert_int_equal(check_cells(&c[i], 0, 0), PTOWSP_OK);
-                assert_int_equal(c[i].values[0], i ? run : 0);
-            }
-        }
-        free(c);
-        ptowsp_graph_destroy(graph);
-        ptowsp_context_destroy(context);
+GRAPH_TEST(graph__ranges_may_be_open_at_the_same_time) {
+    cells *c = (cells *)calloc(20, sizeof *c);
+    assert_non_null(c);
+    for (int i = 0; i < 20; i++) {
+        c[i].count = (uint64_t)(100 * i);
+        ptowsp_graph_task_desc range = {
+            .range = add_one, .item_count = c[i].count, .grain = 1, .user = &c[i]};
+        assert_int_equal(ptowsp_graph_task_make(graph, &range, NULL), PTOWSP_OK);
     }
+    for (uint32_t run = 1; run <= 20; run++) {
+        assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
+        for (int i = 0; i < 20; i++) {
+            assert_int_equal(check_cells(&c[i], 0, 0), PTOWSP_OK);
+            assert_int_equal(c[i].values[0], i ? run : 0);
+        }
+    }
+    free(c);
 }
 
 // A range of nothing has a time, between those of the tasks around it.

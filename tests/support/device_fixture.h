@@ -39,6 +39,27 @@ static inline void *piece_of(ptowsp_device *device, const char *name, uint64_t s
 #define DEVICE_TEST(name)   TEST(name)
 #endif
 
+// With a context; with a device that has so many AICPU threads, vector and cube cores.
+#define DEVICE_CONTEXT_TEST(name)                                                                  \
+    static void name##_of(ptowsp_context *context);                                                \
+    DEVICE_TEST(name) {                                                                            \
+        ptowsp_context *context = plain_context();                                                 \
+        name##_of(context);                                                                        \
+        ptowsp_context_destroy(context);                                                           \
+    }                                                                                              \
+    static void name##_of(__attribute__((unused)) ptowsp_context *context)
+
+#define DEVICE_TEST_ON(schedulers, vectors, cubes, name)                                           \
+    static void name##_of(ptowsp_context *context, ptowsp_device *device);                         \
+    DEVICE_TEST(name) {                                                                            \
+        ptowsp_context *context = plain_context();                                                 \
+        ptowsp_device *device = device_of(context, schedulers, vectors, cubes);                    \
+        name##_of(context, device);                                                                \
+        assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);                                  \
+        ptowsp_context_destroy(context);                                                           \
+    }                                                                                              \
+    static void name##_of(__attribute__((unused)) ptowsp_context *context, ptowsp_device *device)
+
 static inline void device_spend(uint32_t rounds) {
     for (volatile uint32_t i = 0; i < rounds; i++) {
     }

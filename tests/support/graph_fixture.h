@@ -42,9 +42,26 @@ static inline ptowsp_context *lanes_context(size_t kind) {
     desc.threads = desc.run_lanes         ? PTOWSP_THREADS_USER
                    : desc.lane_count == 1 ? PTOWSP_THREADS_SERIAL
                                           : PTOWSP_THREADS_OWN;
-    ptowsp_context *context = test_context(&desc);
-    return context;
+    return test_context(&desc);
 }
+
+// A test with a graph, in a context with lanes of one kind, or of each.
+#define GRAPH_TEST_KINDS(name, first, end)                                                         \
+    static void name##_of(ptowsp_context *context, ptowsp_graph *graph);                           \
+    TEST(name) {                                                                                   \
+        for (size_t kind = first; kind < (end); kind++) {                                          \
+            ptowsp_context *context = lanes_context(kind);                                         \
+            ptowsp_graph *graph;                                                                   \
+            assert_int_equal(ptowsp_graph_create(context, NULL, &graph), PTOWSP_OK);               \
+            name##_of(context, graph);                                                             \
+            ptowsp_graph_destroy(graph);                                                           \
+            ptowsp_context_destroy(context);                                                       \
+        }                                                                                          \
+    }                                                                                              \
+    static void name##_of(__attribute__((unused)) ptowsp_context *context, ptowsp_graph *graph)
+
+#define GRAPH_TEST(name)          GRAPH_TEST_KINDS(name, 0, lanes_kind_count)
+#define GRAPH_TEST_ON(kind, name) GRAPH_TEST_KINDS(name, kind, kind + 1)
 
 // -- order ----------------------------------------------------------------------------------------
 
