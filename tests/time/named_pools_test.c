@@ -1,11 +1,11 @@
-// Schedules with named pools: lanes, depths, stealing and bounds by hand, beside MIX and links; their
-// text; every refusal. A task of each kernel takes as many cycles as its argument says.
+// Schedules with named pools: bounds, searches, their text; every refusal. tests/cases/pools.case has lanes,
+// depths and stealing. A task of each kernel takes as many cycles as its argument says.
 
-#include "report_text.h"
+#include "schedule_fixture.h"
 
 #define BY_COST ", cycles by a cost function\n"
 #define HEAD                                                                                       \
-    "module m\naxis two 2\ntensor a i64 [8, 12] global\nkernel work(axes 1) vector" BY_COST        \
+    "module m\naxis two 2\ntensor data i64 [8, 12] global\nkernel work(axes 1) vector" BY_COST     \
     "kernel load(axes 1) vector" BY_COST "kernel mul(axes 1) cube" BY_COST                         \
     "kernel \"mix it\"(axes 1) mix" BY_COST                                                        \
     "kernel sum(axes 0, inout data i64 ? x ?) link, all_reduce, by ring\nworkload w\n"
@@ -14,87 +14,7 @@
     "  combine\n    task work(10)\n    task load(4)\n    task load(3)\n    task mul(5)\n"          \
     "    task work(2)\n    task mul(1)\n    task work(1)\n    task load(2)\n"
 
-typedef struct fixture {
-    test_memory memory;
-    ptowsp_context *context;
-    ptowsp_module *m;
-    ptowsp_program *program;
-    ptowsp_run *run;
-    int64_t a[8 * 12];
-    char text[8000];
-} fixture;
-
-static ptowsp_cycles first_arg(const ptowsp_task *task, void *user) {
-    (void)user;
-    return (ptowsp_cycles)ptowsp_task_axis(task, 0);
-}
-
-static void fixture_begin(fixture *f, const char *body, uint32_t lanes) {
-    static const char *const names[] = {"work", "load", "mul", "mix it"};
-    memset(f, 0, sizeof *f);
-    ptowsp_parse_kernel kernels[4] = {0};
-    ptowsp_parse_desc attach = {0};
-    ptowsp_context_desc desc = {.resize = test_resize,
-                                .resize_user = &f->memory,
-                                .threads = lanes > 1 ? PTOWSP_THREADS_OWN : PTOWSP_THREADS_SERIAL,
-                                .lane_count = lanes};
-    assert_int_equal(ptowsp_context_create(&desc, &f->context), PTOWSP_OK);
-    for (int i = 0; i < 4; i++) {
-        kernels[i].name = names[i];
-        kernels[i].fn = kernels[i].cost = first_arg;
-    }
-    attach.kernels = kernels;
-    attach.kernel_count = 4;
-    snprintf(f->text, sizeof f->text, "%s%s", HEAD, body);
-    if (ptowsp_module_parse(f->context, f->text, strlen(f->text), &attach, &f->m, NULL)) {
-        fail_msg("%s", ptowsp_context_error(f->context).text);
-    }
-}
-
-static void fixture_forget(fixture *f) {
-    ptowsp_run_destroy(f->run);
-    ptowsp_program_destroy(f->program);
-    f->run = NULL;
-    f->program = NULL;
-}
-
-static void fixture_end(fixture *f) {
-    fixture_forget(f);
-    ptowsp_module_destroy(f->m);
-    ptowsp_context_destroy(f->context);
-    assert_int_equal(f->memory.live_blocks, 0);
-}
-
-static ptowsp_status run_in(fixture *f, const ptowsp_schedule *schedule, ptowsp_run_mode mode,
-                            uint32_t lanes) {
-    fixture_forget(f);
-    ptowsp_program_desc desc = {NULL, schedule};
-    ptowsp_status status = ptowsp_program_create(f->context, f->m, &desc, &f->program);
-    status = status ? status : ptowsp_run_create(f->context, f->program, &f->run);
-    const ptowsp_buffer buffer = {.data = f->a, .size = sizeof f->a, .rank = 2, .shape = {8, 12}};
-    ptowsp_run_options options = {0};
-    ptowsp_run_ranks ranks = {.rank_count = 2,
-                              .links.inside.latency_ps = 1000000,
-                              .links.inside.bytes_per_us = 1000,
-                              .cycles_per_us = 1000};
-    options.mode = mode;
-    options.record_tasks = true;
-    options.lane_count = lanes;
-    if (status == PTOWSP_OK) {
-        (void)ptowsp_run_bind_tensor(f->run, "a", &buffer);
-        if (mode == PTOWSP_RUN_TIME_ONLY) {
-            (void)ptowsp_run_bind_ranks(f->run, &ranks);
-        }
-        status = ptowsp_run_execute(f->run, &options);
-    }
-    return status;
-}
-
-static void run(fixture *f, const ptowsp_schedule *schedule) {
-    if (run_in(f, schedule, PTOWSP_RUN_EXECUTE, 0) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(f->context).text);
-    }
-}
+static const char *const kernels[] = {"work", "load", "mul", "mix it", NULL};
 
 // Lanes 0 and 1, 2, 3 and 4.
 static const ptowsp_pool three[] = {{.name = "cores", .lane_count = 2},
@@ -106,48 +26,10 @@ static ptowsp_schedule on_pools(const ptowsp_pool *pools, uint32_t count) {
     return s;
 }
 
-// Starts and lanes of tasks.
-static void expect_tasks(const fixture *f, uint32_t count, const uint64_t *starts,
-                         const uint32_t *lanes) {
-    assert_int_equal(ptowsp_run_result(f->run)->task_count, count);
-    for (uint32_t i = 0; i < count; i++) {
-        assert_int_equal(ptowsp_run_records(f->run)[i].start, starts[i]);
-        assert_int_equal(ptowsp_run_records(f->run)[i].lane, lanes[i]);
-    }
-}
-
-// -- lanes ----------------------------------------------------------------------------------------
-
-// The links have the lane behind all pools. A ring of 2 over 768 bytes takes 2 * (1000 + 384)
-// cycles. With a depth of 1 the second sum is issued when the first has ended, and what follows too.
-TEST(pools__stand_before_the_lane_of_the_links) {
-    static const uint64_t starts[2][6] = {{0, 0, 0, 2768, 0, 7}, {0, 0, 0, 2768, 2768, 2768}};
-    static const uint32_t lanes[] = {2, 5, 3, 5, 0, 2};
-    fixture f;
-    fixture_begin(&f,
-                  "  combine\n    task load(7)\n    task sum() data=a\n    task mul(3)\n"
-                  "    task sum() data=a\n    task work(0)\n    task load(1)\n",
-                  1);
-    for (int k = 0; k < 4; k++) {
-        ptowsp_schedule s = on_pools(three, 3);
-        s.dispatch = k % 2 ? PTOWSP_DISPATCH_WORK_STEALING : PTOWSP_DISPATCH_ROUND_ROBIN;
-        s.depths[PTOWSP_DEPTH_POOL] = (uint32_t)k / 2;
-        if (run_in(&f, &s, PTOWSP_RUN_TIME_ONLY, 0) != PTOWSP_OK) {
-            fail_msg("%s", ptowsp_context_error(f.context).text);
-        }
-        expect_tasks(&f, 6, starts[k / 2], lanes);
-        ptowsp_run_bounds bounds;
-        assert_int_equal(ptowsp_run_find_bounds(f.run, &bounds), PTOWSP_OK);
-        assert_int_equal(bounds.pool_count, 3);  // without the links'
-        assert_int_equal(ptowsp_run_result(f.run)->lane_count, 6);
-        assert_int_equal(ptowsp_run_lanes(f.run)[5].busy_cycles, 2 * 2768);
-    }
-    fixture_end(&f);
-}
-
 // -- results --------------------------------------------------------------------------------------
 
-#define FIXTURE_TEST(name) TEST_MADE(name, fixture, f, fixture_begin(f, EIGHT, 1), fixture_end(f))
+#define FIXTURE_TEST(name)                                                                         \
+    TEST_MADE(name, fixture, f, fixture_begin(f, HEAD, EIGHT, kernels, 1), fixture_end(f))
 
 // 13 cycles on 2 lanes, 9 on 1, 6 on 2.
 FIXTURE_TEST(pools__are_in_bounds_reports_and_pictures) {
@@ -222,15 +104,7 @@ FIXTURE_TEST(pools__are_in_the_text_of_schedules_and_saved_programs) {
     assert_string_equal(f->text,
                         "schedule\n  issue dataflow\n  dispatch round robin over pools\n" POOLS_TEXT
                         "  dependencies structure overlap\n");
-    ptowsp_program_desc desc = {NULL, &s};
-    ptowsp_parse_desc attach = {.default_cycles = 1};
-    ptowsp_output_buffer saved = {f->text, sizeof f->text, 0};
-    assert_int_equal(ptowsp_program_save(f->context, f->m, &desc, ptowsp_output_to_buffer(&saved)),
-                     PTOWSP_OK);
-    assert_true(saved.length < sizeof f->text);
-    if (ptowsp_program_load(f->context, f->text, saved.length, &attach, &f->program, NULL)) {
-        fail_msg("%s", ptowsp_context_error(f->context).text);
-    }
+    save_and_load(f, &s);
     ptowsp_schedule read = ptowsp_program_read(f->program)->schedule;
     assert_int_equal(read.pools, PTOWSP_POOLS_NAMED);
     assert_null(read.named_pools);
@@ -241,8 +115,7 @@ FIXTURE_TEST(pools__are_in_the_text_of_schedules_and_saved_programs) {
     assert_non_null(strstr(text, POOLS_TEXT));
     assert_int_equal(ptowsp_run_create(f->context, f->program, &f->run), PTOWSP_OK);
     ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY, .record_tasks = true};
-    const ptowsp_buffer a = {.data = f->a, .size = sizeof f->a, .rank = 2, .shape = {8, 12}};
-    (void)ptowsp_run_bind_tensor(f->run, "a", &a);
+    test_bind(f->run, "data", f->data);
     assert_int_equal(ptowsp_run_execute(f->run, &options), PTOWSP_OK);
     for (int i = 0; i < 8; i++) {
         assert_int_equal(ptowsp_run_records(f->run)[i].lane, lanes[i]);
@@ -336,7 +209,7 @@ TEST(pools__that_are_wrong_are_refused_by_name) {
          "pool dma: kernel any is a choice; its variants have names of their own"},
     };
     fixture f;
-    fixture_begin(&f, EIGHT, 1);
+    fixture_begin(&f, HEAD, EIGHT, kernels, 1);
     const ptowsp_kernel load = {2};
     ptowsp_choice_desc choice = {.name = "any", .variants[0].kernel = load};
     (void)ptowsp_kernel_choice(f.m, &choice);
@@ -388,18 +261,7 @@ TEST(pools__survive_refused_allocations) {
         s.dispatch = k % 2 ? PTOWSP_DISPATCH_WORK_STEALING : PTOWSP_DISPATCH_ROUND_ROBIN;
         s.issue = k == 3 ? PTOWSP_ISSUE_IN_ORDER : PTOWSP_ISSUE_DATAFLOW;
         s.ready = k == 2 ? PTOWSP_READY_WORK_STEALING : PTOWSP_READY_FIFO;
-        for (size_t refused = 1;; refused++) {
-            fixture f;
-            fixture_begin(&f, EIGHT, 1);
-            f.memory.refuse_at = f.memory.allocations + refused;
-            ptowsp_status status = run_in(&f, &s, PTOWSP_RUN_EXECUTE, 0);
-            bool is_over = f.memory.allocations < f.memory.refuse_at;
-            assert_int_equal(status, is_over ? PTOWSP_OK : PTOWSP_OUT_OF_MEMORY);
-            fixture_end(&f);
-            if (is_over) {
-                break;
-            }
-        }
+        EACH_ALLOCATION_REFUSED(&s, fixture_begin(&f, HEAD, EIGHT, kernels, 1));
     }
 }
 

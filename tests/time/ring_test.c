@@ -2,11 +2,11 @@
 // by hand, with its marks, stalls and texts. A task of kernel `work` takes as many cycles as its
 // argument says; `make` writes a tile, `use` reads one, `pass` reads one and writes another.
 
-#include "report_text.h"
+#include "schedule_fixture.h"
 
-// x is bound, p and q are transient, of 4 rows of 64 bytes.
+// Transient tensors have 4 rows of 64 bytes.
 #define HEAD                                                                                       \
-    "module m\naxis rows 4\naxis two 2\naxis three 3\ntensor x f32 [4, 16] global\ntensor p f32 "  \
+    "module m\naxis rows 4\naxis two 2\naxis three 3\ntensor p f32 "                               \
     "[4, 16] global transient\n"                                                                   \
     "tensor q f32 [4, 16] global transient\ntensor t0 f32 [4, 16] global transient\n"              \
     "tensor t1 f32 [4, 16] global transient\ntensor t2 f32 [4, 16] global transient\n"             \
@@ -15,79 +15,7 @@
     "kernel pass(axes 1, in a f32 1 x 16, out b f32 1 x 16) vector\n"                              \
     "kernel join(axes 1, in a f32 4 x 16) vector\nworkload w\n"
 
-typedef struct fixture {
-    test_memory memory;
-    ptowsp_context *context;
-    ptowsp_module *m;
-    ptowsp_program *program;
-    ptowsp_run *run;
-    float x[64];
-    char text[8000];
-} fixture;
-
-static ptowsp_cycles first_arg(const ptowsp_task *task, void *user) {
-    (void)user;
-    return (ptowsp_cycles)ptowsp_task_axis(task, 0);
-}
-
-static void fixture_begin(fixture *f, const char *body, uint32_t lanes) {
-    memset(f, 0, sizeof *f);
-    ptowsp_context_desc desc = {.resize = test_resize,
-                                .resize_user = &f->memory,
-                                .threads = lanes > 1 ? PTOWSP_THREADS_OWN : PTOWSP_THREADS_SERIAL,
-                                .lane_count = lanes};
-    assert_int_equal(ptowsp_context_create(&desc, &f->context), PTOWSP_OK);
-    static const char *const names[] = {"work", "make", "use", "pass", "join", "mul"};
-    ptowsp_parse_kernel kernels[6] = {0};
-    for (int i = 0; i < 6; i++) {
-        kernels[i].name = names[i];
-        kernels[i].fn = kernels[i].cost = first_arg;
-    }
-    ptowsp_parse_desc attach = {.kernels = kernels, .kernel_count = 6};
-    snprintf(f->text, sizeof f->text, "%s%s", HEAD, body);
-    if (ptowsp_module_parse(f->context, f->text, strlen(f->text), &attach, &f->m, NULL)) {
-        fail_msg("%s", ptowsp_context_error(f->context).text);
-    }
-}
-
-static void fixture_forget(fixture *f) {
-    ptowsp_run_destroy(f->run);
-    ptowsp_program_destroy(f->program);
-    f->run = NULL;
-    f->program = NULL;
-}
-
-static void fixture_end(fixture *f) {
-    fixture_forget(f);
-    ptowsp_module_destroy(f->m);
-    ptowsp_context_destroy(f->context);
-    assert_int_equal(f->memory.live_blocks, 0);
-}
-
-static ptowsp_status run_on(fixture *f, const ptowsp_schedule *schedule, uint32_t lanes) {
-    fixture_forget(f);
-    ptowsp_program_desc desc = {NULL, schedule};
-    ptowsp_status status = ptowsp_program_create(f->context, f->m, &desc, &f->program);
-    status = status ? status : ptowsp_run_create(f->context, f->program, &f->run);
-    const ptowsp_buffer buffer = {.data = f->x, .size = sizeof f->x, .rank = 2, .shape = {4, 16}};
-    ptowsp_run_options options = {.record_tasks = true, .lane_count = lanes};
-    if (status == PTOWSP_OK) {
-        (void)ptowsp_run_bind_tensor(f->run, "x", &buffer);
-        status = ptowsp_run_execute(f->run, &options);
-    }
-    return status;
-}
-
-static void run(fixture *f, const ptowsp_schedule *schedule) {
-    if (run_on(f, schedule, 0) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(f->context).text);
-    }
-}
-
-static void expect_stuck(fixture *f, const ptowsp_schedule *schedule, const char *text) {
-    assert_int_equal(run_on(f, schedule, 0), PTOWSP_STUCK);
-    assert_string_equal(ptowsp_context_error(f->context).text, text);
-}
+static const char *const names[] = {"work", "make", "use", "pass", "join", "mul", NULL};
 
 static void expect_refused(fixture *f, const ptowsp_schedule *schedule, ptowsp_target target,
                            ptowsp_status status, const char *text) {
@@ -107,21 +35,7 @@ static ptowsp_schedule on_lanes(uint32_t lanes, bool by_events) {
 #define THREE "  combine\n    task work(9)\n    task work(2)\n    task work(3)\n"
 
 #define FIXTURE_TEST(name, body, lanes)                                                            \
-    TEST_MADE(name, fixture, f, fixture_begin(f, body, lanes), fixture_end(f))
-
-FIXTURE_TEST(ring__waits_for_tasks_that_never_begin_are_stuck, THREE, 1) {
-    for (int by_events = 0; by_events < 2; by_events++) {
-        ptowsp_schedule s = on_lanes(3, by_events);
-        s.start = PTOWSP_START_ALL_ISSUED;
-        s.ring_sizes[PTOWSP_RING_TASKS] = 3;
-        run(f, &s);
-        s.ring_sizes[PTOWSP_RING_TASKS] = 2;
-        expect_stuck(f, &s,
-                     "run: stuck at task 2: ring tasks of 2 has no room for 1 of "
-                     "w/combine/task work, but no task ends before all tasks have been issued, and "
-                     "2 are; a larger ring, an earlier start or no start condition would help");
-    }
-}
+    TEST_MADE(name, fixture, f, fixture_begin(f, HEAD, body, names, lanes), fixture_end(f))
 
 // -- bytes ----------------------------------------------------------------------------------------
 
@@ -332,7 +246,7 @@ TEST(ring__of_bytes_follows_the_rule_in_random_programs) {
             continue;
         }
         fixture f;
-        fixture_begin(&f, t.text, 1);
+        fixture_begin(&f, HEAD, t.text, names, 1);
         for (int k = 0; k < 6; k++) {
             ptowsp_schedule s = on_lanes((uint32_t)test_random_in(&random, 1, 4), k % 2);
             s.issue = k == 4 ? PTOWSP_ISSUE_IN_ORDER : PTOWSP_ISSUE_DATAFLOW;
@@ -352,32 +266,9 @@ TEST(ring__of_bytes_follows_the_rule_in_random_programs) {
 
 // -- depths ---------------------------------------------------------------------------------------
 
-FIXTURE_TEST(depths__are_checked_and_refused_by_name, THREE, 1) {
-    for (int by_events = 0; by_events < 2; by_events++) {
-        ptowsp_schedule s = on_lanes(3, by_events);
-        s.start = PTOWSP_START_ALL_ISSUED;
-        s.depths[PTOWSP_DEPTH_POOL] = 2;
-        expect_stuck(f, &s,
-                     "run: stuck at task 2: depth pool of 2 has no room for it, but no task ends "
-                     "before all tasks have been issued, and 2 are; a larger depth, an earlier "
-                     "start or no start "
-                     "condition would help");
-        expect_refused(f, &s, PTOWSP_TARGET_ASCEND_NPU, PTOWSP_UNSUPPORTED,
-                       "schedule: target ascend_npu does not do depth pool");
-    }
-    ptowsp_schedule s = on_lanes(2, false);
-    s.depths[PTOWSP_DEPTH_STREAM] = 1;
-    expect_refused(f, &s, PTOWSP_TARGET_CPU_SIM, PTOWSP_INVALID_PARAMS,
-                   "schedule: depth stream without a stream_key");
-    s.stream_count = 2;
-    s.stream_key = ptowsp_task_arg(f->m, 0);
-    assert_int_equal(ptowsp_schedule_check(f->m, &s, PTOWSP_TARGET_THREADS), PTOWSP_OK);
-    expect_refused(f, &s, PTOWSP_TARGET_ASCEND_NPU, PTOWSP_UNSUPPORTED,
-                   "schedule: target ascend_npu does not do depth stream");
-    s.depths[PTOWSP_DEPTH_STREAM] = 0x80000000u;
-    expect_refused(f, &s, PTOWSP_TARGET_CPU_SIM, PTOWSP_LIMIT_EXCEEDED,
-                   "schedule: depth stream of 2147483648 is more than 2147483647");
+TEST(depths__that_there_are_not_have_no_name) {
     assert_string_equal(ptowsp_depth_name(PTOWSP_DEPTH_COUNT), "unknown");
+    assert_string_equal(ptowsp_ring_name(PTOWSP_RING_COUNT), "unknown");
 }
 
 // -- everywhere -----------------------------------------------------------------------------------
@@ -397,7 +288,7 @@ static ptowsp_schedule with_rings(uint32_t lanes, bool by_events) {
 // Time is simulated in program order, so it is the same on any number of threads.
 TEST(rings__are_the_same_on_all_numbers_of_threads) {
     fixture f;
-    fixture_begin(&f, EACH THREE, 4);
+    fixture_begin(&f, HEAD, EACH THREE, names, 4);
     for (int by_events = 0; by_events < 2; by_events++) {
         ptowsp_schedule s = with_rings(2, by_events);
         ptowsp_task_record serial[11];
@@ -418,43 +309,32 @@ TEST(rings__are_the_same_on_all_numbers_of_threads) {
     fixture_end(&f);
 }
 
-FIXTURE_TEST(rings__are_checked_and_refused_by_name, THREE, 1) {
-    static const char *const refused[PTOWSP_RING_COUNT] = {
-        "schedule: target ascend_npu does not do ring tasks",
-        "schedule: target ascend_npu does not do ring bytes",
-        "schedule: target ascend_npu does not do ring dependencies",
-        "schedule: target ascend_npu does not do ring map"};
+FIXTURE_TEST(rings__of_the_largest_size_are_for_any_target_but_npus, THREE, 1) {
     for (uint32_t i = 0; i < PTOWSP_RING_COUNT; i++) {
         ptowsp_schedule s = on_lanes(2, false);
         s.ring_sizes[i] = 1;
-        expect_refused(f, &s, PTOWSP_TARGET_ASCEND_NPU, PTOWSP_UNSUPPORTED, refused[i]);
         assert_int_equal(ptowsp_schedule_check(f->m, &s, PTOWSP_TARGET_CPU_SIM), PTOWSP_OK);
         assert_int_equal(ptowsp_schedule_check(f->m, &s, PTOWSP_TARGET_THREADS), PTOWSP_OK);
         s.ring_sizes[i] = PTOWSP_SCHEDULE_RING_MAX;
         assert_int_equal(ptowsp_schedule_check(f->m, &s, PTOWSP_TARGET_CPU_SIM), PTOWSP_OK);
     }
     ptowsp_schedule s = on_lanes(2, false);
-    s.ring_sizes[PTOWSP_RING_MAP] = PTOWSP_SCHEDULE_RING_MAX + 1;
-    expect_refused(f, &s, PTOWSP_TARGET_CPU_SIM, PTOWSP_LIMIT_EXCEEDED,
-                   "schedule: ring map of 4611686018427387905 is more than 2^62");
-    s = on_lanes(2, false);
-    s.release = PTOWSP_RELEASE_IN_ORDER;
-    expect_refused(f, &s, PTOWSP_TARGET_CPU_SIM, PTOWSP_INVALID_PARAMS,
-                   "schedule: release in order without a window");
     s.window = 1;
-    expect_refused(f, &s, PTOWSP_TARGET_ASCEND_NPU, PTOWSP_UNSUPPORTED,
-                   "schedule: target ascend_npu does not do release in order");
     s.release = (ptowsp_release)2;
     expect_refused(f, &s, PTOWSP_TARGET_CPU_SIM, PTOWSP_INVALID_PARAMS,
                    "schedule: release 2 does not exist");
-    assert_string_equal(ptowsp_ring_name(PTOWSP_RING_COUNT), "unknown");
+    s.release = PTOWSP_RELEASE_IN_ORDER;
+    s.depths[PTOWSP_DEPTH_STREAM] = 1;
+    s.stream_count = 2;
+    s.stream_key = ptowsp_task_arg(f->m, 0);
+    assert_int_equal(ptowsp_schedule_check(f->m, &s, PTOWSP_TARGET_THREADS), PTOWSP_OK);
 }
 
 // -- text -----------------------------------------------------------------------------------------
 
 TEST(rings__are_in_the_text_of_schedules_and_saved_programs) {
     fixture f;
-    fixture_begin(&f, EACH THREE, 1);
+    fixture_begin(&f, HEAD, EACH THREE, names, 1);
     ptowsp_schedule s = with_rings(2, false);
     ptowsp_output_buffer buffer = {f.text, sizeof f.text, 0};
     ptowsp_schedule_print(&s, ptowsp_output_to_buffer(&buffer));
@@ -464,15 +344,7 @@ TEST(rings__are_in_the_text_of_schedules_and_saved_programs) {
         "  window stall at 5 tasks\n  release in order\n  depth pool of 3\n  ring tasks of 4\n"
         "  ring bytes of 128\n  ring dependencies of 3\n  ring map unbounded\n"
         "  dependencies structure overlap\n");
-    ptowsp_program_desc desc = {NULL, &s};
-    ptowsp_parse_desc attach = {.default_cycles = 1};
-    ptowsp_output_buffer saved = {f.text, sizeof f.text, 0};
-    assert_int_equal(ptowsp_program_save(f.context, f.m, &desc, ptowsp_output_to_buffer(&saved)),
-                     PTOWSP_OK);
-    assert_true(saved.length < sizeof f.text);
-    if (ptowsp_program_load(f.context, f.text, saved.length, &attach, &f.program, NULL)) {
-        fail_msg("%s", ptowsp_context_error(f.context).text);
-    }
+    save_and_load(&f, &s);
     ptowsp_schedule read = ptowsp_program_read(f.program)->schedule;
     assert_memory_equal(read.ring_sizes, s.ring_sizes, sizeof s.ring_sizes);
     assert_int_equal(read.release, PTOWSP_RELEASE_IN_ORDER);
@@ -501,17 +373,6 @@ FIXTURE_TEST(rings__are_in_results_reports_and_pictures, EACH, 1) {
 TEST(rings__survive_refused_allocations) {
     for (int by_events = 0; by_events < 2; by_events++) {
         ptowsp_schedule s = with_rings(2, by_events);
-        for (size_t refused = 1;; refused++) {
-            fixture f;
-            fixture_begin(&f, EACH THREE, 1);
-            f.memory.refuse_at = f.memory.allocations + refused;
-            ptowsp_status status = run_on(&f, &s, 0);
-            bool is_over = f.memory.allocations < f.memory.refuse_at;
-            assert_int_equal(status, is_over ? PTOWSP_OK : PTOWSP_OUT_OF_MEMORY);
-            fixture_end(&f);
-            if (is_over) {
-                break;
-            }
-        }
+        EACH_ALLOCATION_REFUSED(&s, fixture_begin(&f, HEAD, EACH THREE, names, 1));
     }
 }

@@ -1,0 +1,105 @@
+// A module of a text whose kernels take as many cycles as their first argument says, and a run of it with
+// records, for a schedule at a time. All memory is counted.
+
+#ifndef SCHEDULE_FIXTURE_H
+#define SCHEDULE_FIXTURE_H
+
+#include "report_text.h"
+
+typedef struct fixture {
+    test_memory memory;
+    ptowsp_context *context;
+    ptowsp_module *m;
+    ptowsp_program *program;
+    ptowsp_run *run;
+    int64_t data[8 * 12];  // of the tensor `data`, if there is one
+    char text[8000];
+} fixture;
+
+static inline ptowsp_cycles first_arg(const ptowsp_task *task, void *user) {
+    (void)user;
+    return (ptowsp_cycles)ptowsp_task_axis(task, 0);
+}
+
+// Kernels: names up to NULL.
+static inline void fixture_begin(fixture *f, const char *head, const char *body,
+                                 const char *const *names, uint32_t lanes) {
+    memset(f, 0, sizeof *f);
+    ptowsp_context_desc desc = {.resize = test_resize,
+                                .resize_user = &f->memory,
+                                .threads = lanes > 1 ? PTOWSP_THREADS_OWN : PTOWSP_THREADS_SERIAL,
+                                .lane_count = lanes};
+    ptowsp_parse_kernel kernels[8] = {0};
+    ptowsp_parse_desc attach = {.kernels = kernels};
+    assert_int_equal(ptowsp_context_create(&desc, &f->context), PTOWSP_OK);
+    while (names[attach.kernel_count]) {
+        kernels[attach.kernel_count].name = names[attach.kernel_count];
+        kernels[attach.kernel_count].fn = kernels[attach.kernel_count].cost = first_arg;
+        attach.kernel_count++;
+    }
+    snprintf(f->text, sizeof f->text, "%s%s", head, body);
+    if (ptowsp_module_parse(f->context, f->text, strlen(f->text), &attach, &f->m, NULL)) {
+        fail_msg("%s", ptowsp_context_error(f->context).text);
+    }
+}
+
+static inline void fixture_forget(fixture *f) {
+    ptowsp_run_destroy(f->run);
+    ptowsp_program_destroy(f->program);
+    f->run = NULL;
+    f->program = NULL;
+}
+
+static inline void fixture_end(fixture *f) {
+    fixture_forget(f);
+    ptowsp_module_destroy(f->m);
+    ptowsp_context_destroy(f->context);
+    assert_int_equal(f->memory.live_blocks, 0);
+}
+
+static inline ptowsp_status run_on(fixture *f, const ptowsp_schedule *schedule, uint32_t lanes) {
+    fixture_forget(f);
+    ptowsp_program_desc desc = {NULL, schedule};
+    ptowsp_status status = ptowsp_program_create(f->context, f->m, &desc, &f->program);
+    status = status ? status : ptowsp_run_create(f->context, f->program, &f->run);
+    const ptowsp_buffer buffer = {.data = f->data, .size = sizeof f->data};
+    ptowsp_run_options options = {.record_tasks = true, .lane_count = lanes};
+    if (status == PTOWSP_OK) {
+        (void)ptowsp_run_bind_tensor(f->run, "data", &buffer);
+        status = ptowsp_run_execute(f->run, &options);
+    }
+    return status;
+}
+
+static inline void run(fixture *f, const ptowsp_schedule *schedule) {
+    if (run_on(f, schedule, 0) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(f->context).text);
+    }
+}
+
+// The text of the program under a schedule, which is then loaded from it, without kernels' functions.
+static inline void save_and_load(fixture *f, const ptowsp_schedule *schedule) {
+    const ptowsp_program_desc desc = {NULL, schedule};
+    const ptowsp_parse_desc attach = {.default_cycles = 1};
+    ptowsp_output_buffer saved = {f->text, sizeof f->text, 0};
+    assert_int_equal(ptowsp_program_save(f->context, f->m, &desc, ptowsp_output_to_buffer(&saved)),
+                     PTOWSP_OK);
+    assert_true(saved.length < sizeof f->text);
+    if (ptowsp_program_load(f->context, f->text, saved.length, &attach, &f->program, NULL)) {
+        fail_msg("%s", ptowsp_context_error(f->context).text);
+    }
+}
+
+// Each allocation of compiling and running under a schedule is refused once.
+#define EACH_ALLOCATION_REFUSED(schedule, begin)                                                   \
+    for (size_t refused = 1, is_over = 0; !is_over; refused++) {                                   \
+        fixture f;                                                                                 \
+        begin;                                                                                     \
+        f.memory.refuse_at = f.memory.allocations + refused;                                       \
+        ptowsp_status status = run_on(&f, schedule, 0);                                            \
+        is_over = f.memory.allocations < f.memory.refuse_at;                                       \
+        assert_int_equal(status, is_over ? PTOWSP_OK : PTOWSP_OUT_OF_MEMORY);                      \
+        fixture_end(&f);                                                                           \
+    }
+
+#endif
