@@ -113,9 +113,8 @@ DEVICE_TEST(device_faults__a_stuck_core_is_reported_and_the_device_is_lost) {
         assert_memory_equal(error.text, "device: not closed, as core ", 28);
         uint32_t count = __atomic_load_n(&s.count, __ATOMIC_ACQUIRE);
         __atomic_store_n(&s.flag, 1, __ATOMIC_RELEASE);
-        assert_int_equal(device_close_late(device), PTOWSP_LEAKED);
-        test_error_is(context, PTOWSP_LEAKED, 1,
-                      "device: closed with 1 pieces of 4 bytes not freed: 'x' (4)");
+        test_refused(context, device_close_late(device), PTOWSP_LEAKED, 1,
+                     "device: closed with 1 pieces of 4 bytes not freed: 'x' (4)");
         assert_int_equal(s.count, count + 1);  // that task has come to its end
         // The graph is as good as new.
         assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
@@ -260,8 +259,8 @@ DEVICE_TEST(device_faults__refused_threads_are_counted_with_both_units) {
     const ptowsp_device_desc device_desc = {.vector_count = 2, .cube_count = 3};
     ptowsp_device *device;
     memory.refuse_at = memory.allocations + 2;
-    assert_int_equal(ptowsp_device_open(context, &device_desc, &device), PTOWSP_OUT_OF_MEMORY);
-    test_error_is(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "device: no memory for 5 cores");
+    test_refused(context, ptowsp_device_open(context, &device_desc, &device), PTOWSP_OUT_OF_MEMORY,
+                 PTOWSP_NO_INDEX, "device: no memory for 5 cores");
     ptowsp_context_destroy(context);
     assert_int_equal(memory.live_bytes, 0);
 }

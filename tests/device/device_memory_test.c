@@ -44,77 +44,67 @@ DEVICE_CONTEXT_TEST(device_memory__beyond_the_limit_is_refused_with_all_numbers)
                   "device: 'out' asks for 1 bytes, but 1000 of 1000 are used");
     assert_int_equal(ptowsp_device_free(device, all), PTOWSP_OK);
     all = piece_of(device, NULL, 600);
-    assert_int_equal(ptowsp_device_alloc(device, NULL, 401, &memory), PTOWSP_OUT_OF_MEMORY);
-    test_error_is(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
-                  "device: 'memory' asks for 401 bytes, but 600 of 1000 are used");
-    assert_int_equal(ptowsp_device_alloc(device, NULL, UINT64_MAX, &memory), PTOWSP_OUT_OF_MEMORY);
-    test_error_is(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
-                  "device: 'memory' asks for 18446744073709551615 bytes, but 600 of 1000 are used");
+    test_refused(context, ptowsp_device_alloc(device, NULL, 401, &memory), PTOWSP_OUT_OF_MEMORY,
+                 PTOWSP_NO_INDEX, "device: 'memory' asks for 401 bytes, but 600 of 1000 are used");
+    test_refused(context, ptowsp_device_alloc(device, NULL, UINT64_MAX, &memory),
+                 PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
+                 "device: 'memory' asks for 18446744073709551615 bytes, but 600 of 1000 are used");
     memory = piece_of(device, NULL, 400);
     assert_int_equal(ptowsp_device_free(device, all), PTOWSP_OK);
     assert_int_equal(ptowsp_device_free(device, memory), PTOWSP_OK);
     assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
     desc.memory_bytes = UINT64_MAX;
     assert_int_equal(ptowsp_device_open(context, &desc, &device), PTOWSP_OK);
-    assert_int_equal(ptowsp_device_alloc(device, NULL, UINT64_MAX, &memory), PTOWSP_OUT_OF_MEMORY);
-    test_error_is(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
-                  "device: the host has no memory for 'memory' of 18446744073709551615 bytes");
+    test_refused(context, ptowsp_device_alloc(device, NULL, UINT64_MAX, &memory),
+                 PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
+                 "device: the host has no memory for 'memory' of 18446744073709551615 bytes");
     assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
 }
 
 DEVICE_TEST_ON(1, 1, 0, device_memory__bad_pieces_and_bad_frees) {
     void *memory = NULL;
-    assert_int_equal(ptowsp_device_alloc(device, NULL, 0, &memory), PTOWSP_INVALID_PARAMS);
-    test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "device: a piece of 0 bytes");
-    assert_int_equal(ptowsp_device_alloc(device, "", 4, &memory), PTOWSP_INVALID_PARAMS);
-    test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                  "device: a piece has a bad name");
-    assert_int_equal(ptowsp_device_alloc(device, NULL, 4, NULL), PTOWSP_INVALID_PARAMS);
-    test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "device: out_memory is NULL");
+    test_refused(context, ptowsp_device_alloc(device, NULL, 0, &memory), PTOWSP_INVALID_PARAMS,
+                 PTOWSP_NO_INDEX, "device: a piece of 0 bytes");
+    test_refused(context, ptowsp_device_alloc(device, "", 4, &memory), PTOWSP_INVALID_PARAMS,
+                 PTOWSP_NO_INDEX, "device: a piece has a bad name");
+    test_refused(context, ptowsp_device_alloc(device, NULL, 4, NULL), PTOWSP_INVALID_PARAMS,
+                 PTOWSP_NO_INDEX, "device: out_memory is NULL");
     char *kv = (char *)piece_of(device, "kv", 100);
-    assert_int_equal(ptowsp_device_free(device, kv + 64), PTOWSP_INVALID_PARAMS);
-    test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                  "device: free of an address 64 bytes into 'kv'");
-    assert_int_equal(ptowsp_device_free(device, &kv), PTOWSP_INVALID_PARAMS);
-    test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                  "device: free of what is not memory of the device");
+    test_refused(context, ptowsp_device_free(device, kv + 64), PTOWSP_INVALID_PARAMS,
+                 PTOWSP_NO_INDEX, "device: free of an address 64 bytes into 'kv'");
+    test_refused(context, ptowsp_device_free(device, &kv), PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                 "device: free of what is not memory of the device");
     assert_int_equal(ptowsp_device_free(device, kv), PTOWSP_OK);
-    assert_int_equal(ptowsp_device_free(device, kv), PTOWSP_INVALID_PARAMS);
-    test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                  "device: free of 'kv' (100 bytes), which has been freed");
+    test_refused(context, ptowsp_device_free(device, kv), PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                 "device: free of 'kv' (100 bytes), which has been freed");
 }
 
 DEVICE_TEST_ON(1, 1, 0, device_memory__bad_copies_name_the_piece) {
     char *kv = (char *)piece_of(device, "kv", 100), host[300] = {0}, filled[100];
     memset(filled, 7, sizeof filled);
     assert_int_equal(ptowsp_device_copy_in(device, kv, filled, 100), PTOWSP_OK);
-    assert_int_equal(ptowsp_device_copy_in(device, kv, host, 101), PTOWSP_INVALID_PARAMS);
-    test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                  "device: copy in of 101 bytes at 0 of 'kv' (100 bytes) goes 1 beyond its end");
-    assert_int_equal(ptowsp_device_copy_out(device, host, kv + 99, UINT64_MAX),
-                     PTOWSP_INVALID_PARAMS);
-    test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                  "device: copy out of 18446744073709551615 bytes at 99 of 'kv' (100 bytes) goes "
-                  "18446744073709551614 beyond its end");
-    assert_int_equal(ptowsp_device_copy_out(device, host, kv + 100, 1), PTOWSP_INVALID_PARAMS);
-    test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                  "device: copy out of 1 bytes is at no memory of the device");
-    assert_int_equal(ptowsp_device_copy_in(device, host, kv, 4), PTOWSP_INVALID_PARAMS);
-    test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                  "device: copy in of 4 bytes is at no memory of the device");
-    assert_int_equal(ptowsp_device_copy_in(device, kv, NULL, 4), PTOWSP_INVALID_PARAMS);
-    test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                  "device: copy in of 4 bytes from NULL");
-    assert_int_equal(ptowsp_device_copy_out(device, NULL, kv, 4), PTOWSP_INVALID_PARAMS);
-    test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                  "device: copy out of 4 bytes to NULL");
+    test_refused(context, ptowsp_device_copy_in(device, kv, host, 101), PTOWSP_INVALID_PARAMS,
+                 PTOWSP_NO_INDEX,
+                 "device: copy in of 101 bytes at 0 of 'kv' (100 bytes) goes 1 beyond its end");
+    test_refused(context, ptowsp_device_copy_out(device, host, kv + 99, UINT64_MAX),
+                 PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                 "device: copy out of 18446744073709551615 bytes at 99 of 'kv' (100 bytes) goes "
+                 "18446744073709551614 beyond its end");
+    test_refused(context, ptowsp_device_copy_out(device, host, kv + 100, 1), PTOWSP_INVALID_PARAMS,
+                 PTOWSP_NO_INDEX, "device: copy out of 1 bytes is at no memory of the device");
+    test_refused(context, ptowsp_device_copy_in(device, host, kv, 4), PTOWSP_INVALID_PARAMS,
+                 PTOWSP_NO_INDEX, "device: copy in of 4 bytes is at no memory of the device");
+    test_refused(context, ptowsp_device_copy_in(device, kv, NULL, 4), PTOWSP_INVALID_PARAMS,
+                 PTOWSP_NO_INDEX, "device: copy in of 4 bytes from NULL");
+    test_refused(context, ptowsp_device_copy_out(device, NULL, kv, 4), PTOWSP_INVALID_PARAMS,
+                 PTOWSP_NO_INDEX, "device: copy out of 4 bytes to NULL");
     assert_int_equal(ptowsp_device_copy_in(device, NULL, NULL, 0), PTOWSP_OK);
     assert_int_equal(ptowsp_device_copy_out(device, host, kv, 100), PTOWSP_OK);
     assert_memory_equal(host, filled, 100);  // what was refused has changed nothing
     assert_int_equal(ptowsp_device_free(device, kv), PTOWSP_OK);
-    assert_int_equal(ptowsp_device_copy_out(device, host, kv + 4, 1), PTOWSP_INVALID_PARAMS);
-    test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                  "device: copy out of 1 bytes is at no memory of the device: 'kv' has been freed");
+    test_refused(context, ptowsp_device_copy_out(device, host, kv + 4, 1), PTOWSP_INVALID_PARAMS,
+                 PTOWSP_NO_INDEX,
+                 "device: copy out of 1 bytes is at no memory of the device: 'kv' has been freed");
 }
 
 DEVICE_TEST(device_memory__closing_reports_what_was_not_freed) {
@@ -127,10 +117,9 @@ DEVICE_TEST(device_memory__closing_reports_what_was_not_freed) {
     piece_of(device, "weights", 1000);
     piece_of(device, NULL, 20);
     assert_int_equal(ptowsp_device_free(device, gone), PTOWSP_OK);
-    assert_int_equal(ptowsp_device_close(device), PTOWSP_LEAKED);
-    test_error_is(context, PTOWSP_LEAKED, 2,
-                  "device: closed with 2 pieces of 1020 bytes not freed: 'weights' (1000), "
-                  "'memory' (20)");
+    test_refused(context, ptowsp_device_close(device), PTOWSP_LEAKED, 2,
+                 "device: closed with 2 pieces of 1020 bytes not freed: 'weights' (1000), "
+                 "'memory' (20)");
     assert_int_equal(memory.live_bytes, before);
     device = device_of(context, 1, 2, 0);
     static const char *const names[] = {"a", "b", "c", "d", "e"};
@@ -141,10 +130,9 @@ DEVICE_TEST(device_memory__closing_reports_what_was_not_freed) {
         }
         piece_of(device, names[i], i + 1);
     }
-    assert_int_equal(ptowsp_device_close(device), PTOWSP_LEAKED);
-    test_error_is(context, PTOWSP_LEAKED, 5,
-                  "device: closed with 5 pieces of 15 bytes not freed: 'a' (1), 'b' (2), "
-                  "'c' (3), ...");
+    test_refused(context, ptowsp_device_close(device), PTOWSP_LEAKED, 5,
+                 "device: closed with 5 pieces of 15 bytes not freed: 'a' (1), 'b' (2), "
+                 "'c' (3), ...");
     assert_int_equal(memory.live_bytes, before);
     assert_int_equal(ptowsp_device_close(NULL), PTOWSP_OK);
     ptowsp_context_destroy(context);

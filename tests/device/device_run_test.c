@@ -105,36 +105,31 @@ DEVICE_TEST(device_run__what_is_refused_before_any_kernel) {
     uint64_t host[ROWS * COLS];
     char *small = (char *)piece_of(device, "small", sizeof host);
     ptowsp_run *run = mixer_run(&m, host);
-    assert_int_equal(ptowsp_device_run(device, run, NULL), PTOWSP_INVALID_PARAMS);
-    test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                  "device: kernel mix_cube needs a cube core, and there is none");
+    test_refused(context, ptowsp_device_run(device, run, NULL), PTOWSP_INVALID_PARAMS,
+                 PTOWSP_NO_INDEX, "device: kernel mix_cube needs a cube core, and there is none");
     ptowsp_run_options time_only = {.mode = PTOWSP_RUN_TIME_ONLY};
-    assert_int_equal(ptowsp_device_run(device, run, &time_only), PTOWSP_INVALID_PARAMS);
-    test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                  "device: a run that only measures time does not run on it");
-    assert_int_equal(ptowsp_device_run(device, NULL, NULL), PTOWSP_INVALID_PARAMS);
-    test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "device: run is NULL");
-    assert_int_equal(ptowsp_device_run(foreign, run, NULL), PTOWSP_INVALID_PARAMS);
-    test_error_is(other, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                  "device: the run is of another context");
+    test_refused(context, ptowsp_device_run(device, run, &time_only), PTOWSP_INVALID_PARAMS,
+                 PTOWSP_NO_INDEX, "device: a run that only measures time does not run on it");
+    test_refused(context, ptowsp_device_run(device, NULL, NULL), PTOWSP_INVALID_PARAMS,
+                 PTOWSP_NO_INDEX, "device: run is NULL");
+    test_refused(other, ptowsp_device_run(foreign, run, NULL), PTOWSP_INVALID_PARAMS,
+                 PTOWSP_NO_INDEX, "device: the run is of another context");
     ptowsp_run_destroy(run);
     mixer_free(&m);
     mixer_build(&m, context, false, NULL);
     run = mixer_run(&m, host);
-    assert_int_equal(ptowsp_device_run(device, run, NULL), PTOWSP_INVALID_PARAMS);
-    test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                  "device: tensor x of 768 bytes is at no memory of the device");
+    test_refused(context, ptowsp_device_run(device, run, NULL), PTOWSP_INVALID_PARAMS,
+                 PTOWSP_NO_INDEX, "device: tensor x of 768 bytes is at no memory of the device");
     ptowsp_buffer buffer = {.data = small + 8};
     assert_int_equal(ptowsp_run_bind_tensor(run, "x", &buffer), PTOWSP_OK);
-    assert_int_equal(ptowsp_device_run(device, run, NULL), PTOWSP_INVALID_PARAMS);
-    test_error_is(
-        context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-        "device: tensor x of 768 bytes at 8 of 'small' (768 bytes) goes 8 beyond its end");
+    test_refused(context, ptowsp_device_run(device, run, NULL), PTOWSP_INVALID_PARAMS,
+                 PTOWSP_NO_INDEX,
+                 "device: tensor x of 768 bytes at 8 of 'small' (768 bytes) goes 8 beyond its end");
     ptowsp_run_options bad = {.mode = (ptowsp_run_mode)7, .lane_count = 99};
     buffer.data = small;
     assert_int_equal(ptowsp_run_bind_tensor(run, "x", &buffer), PTOWSP_OK);
-    assert_int_equal(ptowsp_device_run(device, run, &bad), PTOWSP_INVALID_PARAMS);
-    test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "run: there is no mode 7");
+    test_refused(context, ptowsp_device_run(device, run, &bad), PTOWSP_INVALID_PARAMS,
+                 PTOWSP_NO_INDEX, "run: there is no mode 7");
     bad.mode = PTOWSP_RUN_EXECUTE;
     memset(small, 0, sizeof host);
     assert_int_equal(ptowsp_device_run(device, run, &bad), PTOWSP_OK);  // lanes are not used
@@ -175,12 +170,11 @@ DEVICE_TEST_ON(1, 1, 0, device_run__only_tensors_with_data_that_are_used_have_to
         if (round == 2) {
             assert_int_equal(ptowsp_run_bind_tensor(run, "x", &buffer), PTOWSP_OK);
         }
-        assert_int_equal(round % 2 ? ptowsp_device_run(device, run, NULL)
-                                   : ptowsp_run_execute(run, NULL),
-                         PTOWSP_UNBOUND);
-        test_error_is(context, PTOWSP_UNBOUND, PTOWSP_NO_INDEX,
-                      round < 2 ? "run: tensor x is not bound"
-                                : "run: tensor x is bound without data");
+        test_refused(
+            context,
+            round % 2 ? ptowsp_device_run(device, run, NULL) : ptowsp_run_execute(run, NULL),
+            PTOWSP_UNBOUND, PTOWSP_NO_INDEX,
+            round < 2 ? "run: tensor x is not bound" : "run: tensor x is bound without data");
     }
     buffer.data = piece_of(device, "x", sizeof host);
     assert_int_equal(ptowsp_run_bind_tensor(run, "x", &buffer), PTOWSP_OK);
@@ -216,9 +210,8 @@ DEVICE_TEST(device_run__a_run_that_executes_elsewhere_is_busy) {
     e.run = f.run;
     assert_int_equal(ptowsp_run_execute(e.run, NULL), PTOWSP_OK);
     assert_int_equal(e.called, 1);
-    assert_int_equal(ptowsp_device_run(e.device, e.run, NULL), PTOWSP_INVALID_PARAMS);
-    test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                  "device: the run is of another context");
+    test_refused(context, ptowsp_device_run(e.device, e.run, NULL), PTOWSP_INVALID_PARAMS,
+                 PTOWSP_NO_INDEX, "device: the run is of another context");
     fixture_clear(&f);
     assert_int_equal(ptowsp_device_close(e.device), PTOWSP_OK);
     ptowsp_context_destroy(context);

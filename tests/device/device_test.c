@@ -22,8 +22,8 @@ CONTEXT_TEST(device__bad_descriptions_are_refused) {
         assert_null(device);
         test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, rows[i].text);
     }
-    assert_int_equal(ptowsp_device_open(context, NULL, NULL), PTOWSP_INVALID_PARAMS);
-    test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "device: out_device is NULL");
+    test_refused(context, ptowsp_device_open(context, NULL, NULL), PTOWSP_INVALID_PARAMS,
+                 PTOWSP_NO_INDEX, "device: out_device is NULL");
     ptowsp_device *device;
 #ifdef PTOWSP_NO_THREADS
     assert_int_equal(ptowsp_device_open(context, NULL, &device), PTOWSP_UNSUPPORTED);
@@ -275,34 +275,29 @@ DEVICE_TEST(device__graphs_that_it_cannot_run) {
     for (int i = 0; i < 3; i++) {
         assert_int_equal(ptowsp_graph_task_make(graph, &descs[i], NULL), PTOWSP_OK);
     }
-    assert_int_equal(ptowsp_device_run_graph(vector, graph), PTOWSP_INVALID_PARAMS);
-    test_error_is(context, PTOWSP_INVALID_PARAMS, 2,
-                  "device: task 2 'mul' needs a cube core, and there is none");
-    assert_int_equal(ptowsp_device_run_graph(cube, graph), PTOWSP_INVALID_PARAMS);
-    test_error_is(context, PTOWSP_INVALID_PARAMS, 1,
-                  "device: task 1 needs a vector core, and there is none");
+    test_refused(context, ptowsp_device_run_graph(vector, graph), PTOWSP_INVALID_PARAMS, 2,
+                 "device: task 2 'mul' needs a cube core, and there is none");
+    test_refused(context, ptowsp_device_run_graph(cube, graph), PTOWSP_INVALID_PARAMS, 1,
+                 "device: task 1 needs a vector core, and there is none");
     ptowsp_graph_clear(graph);
     ptowsp_graph_task_desc mix = {.fn = note_core, .user = &n, .unit = PTOWSP_UNIT_MIX};
     ptowsp_device *few = device_of(context, 1, 3, 2);
     assert_int_equal(ptowsp_graph_task_make(graph, &mix, NULL), PTOWSP_OK);
-    assert_int_equal(ptowsp_device_run_graph(few, graph), PTOWSP_INVALID_PARAMS);
-    test_error_is(context, PTOWSP_INVALID_PARAMS, 0,
-                  "device: task 0 needs two vector cores with each cube core, and there are fewer");
+    test_refused(context, ptowsp_device_run_graph(few, graph), PTOWSP_INVALID_PARAMS, 0,
+                 "device: task 0 needs two vector cores with each cube core, and there are fewer");
     assert_int_equal(ptowsp_device_close(few), PTOWSP_OK);
     assert_int_equal(n.count, 0);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(ptowsp_graph_task_make(graph, &descs[i + 1], NULL), PTOWSP_OK);
     }
-    assert_int_equal(ptowsp_device_run_graph(vector, foreign), PTOWSP_INVALID_PARAMS);
-    test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                  "device: the graph is of another context");
-    assert_int_equal(ptowsp_device_run_graph(vector, NULL), PTOWSP_INVALID_PARAMS);
-    test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "device: graph is NULL");
+    test_refused(context, ptowsp_device_run_graph(vector, foreign), PTOWSP_INVALID_PARAMS,
+                 PTOWSP_NO_INDEX, "device: the graph is of another context");
+    test_refused(context, ptowsp_device_run_graph(vector, NULL), PTOWSP_INVALID_PARAMS,
+                 PTOWSP_NO_INDEX, "device: graph is NULL");
     assert_int_equal(ptowsp_graph_edge_make(graph, 1, 2), PTOWSP_OK);
     assert_int_equal(ptowsp_graph_edge_make(graph, 2, 1), PTOWSP_OK);
-    assert_int_equal(ptowsp_device_run_graph(vector, graph), PTOWSP_INVALID_PARAMS);
-    test_error_is(context, PTOWSP_INVALID_PARAMS, 1,
-                  "graph: 2 tasks wait for each other in a cycle: 1 -> 2 'mul' -> 1");
+    test_refused(context, ptowsp_device_run_graph(vector, graph), PTOWSP_INVALID_PARAMS, 1,
+                 "graph: 2 tasks wait for each other in a cycle: 1 -> 2 'mul' -> 1");
     // An empty graph, and one of tasks without anything to do, need no core at all.
     ptowsp_graph_clear(graph);
     assert_int_equal(ptowsp_device_run_graph(cube, graph), PTOWSP_OK);
@@ -373,9 +368,8 @@ DEVICE_TEST_ON(2, 2, 0, device__a_cancelled_graph_starts_nothing_more) {
         ptowsp_graph_task_make(graph, i == 11 ? &range : &desc, NULL);
         assert_int_equal(i ? ptowsp_graph_edge_make(graph, i - 1, i) : PTOWSP_OK, PTOWSP_OK);
     }
-    assert_int_equal(ptowsp_device_run_graph(device, graph), PTOWSP_CANCELLED);
-    test_error_is(context, PTOWSP_CANCELLED, PTOWSP_NO_INDEX,
-                  "graph: cancelled; 11 of 30 tasks done");
+    test_refused(context, ptowsp_device_run_graph(device, graph), PTOWSP_CANCELLED, PTOWSP_NO_INDEX,
+                 "graph: cancelled; 11 of 30 tasks done");
     assert_int_equal(ptowsp_device_result(device).task_count, 11);
     ptowsp_graph_destroy(graph);
 }
@@ -485,8 +479,8 @@ DEVICE_CONTEXT_TEST(device__of_failed_instances_the_lowest_is_reported) {
                                 .instance_count = 20,
                                 .user = &count,
                                 .out_cycles = cycles};
-        assert_int_equal(ptowsp_device_launch(device, &launch), PTOWSP_UNSUPPORTED);
-        test_error_is(context, PTOWSP_UNSUPPORTED, 7, "device: instance 7 failed: UNSUPPORTED");
+        test_refused(context, ptowsp_device_launch(device, &launch), PTOWSP_UNSUPPORTED, 7,
+                     "device: instance 7 failed: UNSUPPORTED");
         assert_int_equal(count, 20);
         for (uint32_t i = 0; i < 20; i++) {
             assert_int_equal(cycles[i], i == 7 || i == 12 ? 0 : 5);
@@ -532,10 +526,10 @@ DEVICE_TEST_ON(1, 2, 0, device__bad_launches_are_refused) {
          "device: instance 0 is of kernel 0, which is NULL"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        assert_int_equal(ptowsp_device_launch(device, &rows[i].launch), PTOWSP_INVALID_PARAMS);
-        test_error_is(context, PTOWSP_INVALID_PARAMS, rows[i].index, rows[i].text);
+        test_refused(context, ptowsp_device_launch(device, &rows[i].launch), PTOWSP_INVALID_PARAMS,
+                     rows[i].index, rows[i].text);
     }
-    assert_int_equal(ptowsp_device_launch(device, NULL), PTOWSP_INVALID_PARAMS);
-    test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "device: launch is NULL");
+    test_refused(context, ptowsp_device_launch(device, NULL), PTOWSP_INVALID_PARAMS,
+                 PTOWSP_NO_INDEX, "device: launch is NULL");
     assert_int_equal(ptowsp_device_result(device).task_count, 0);
 }

@@ -545,9 +545,8 @@ DEVICE_TEST(async__calls_at_the_wrong_time_have_a_status) {
     endless_program p;
     endless_build(&p, context, TASKS_OF_C, NULL);
     ptowsp_run *run = p.run;
-    assert_int_equal(ptowsp_run_wait(run), PTOWSP_INVALID_PARAMS);
-    test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                  "run: it has not been started, or has been waited for");
+    test_refused(context, ptowsp_run_wait(run), PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                 "run: it has not been started, or has been waited for");
     assert_int_equal(ptowsp_run_poll(run), PTOWSP_INVALID_PARAMS);
     ptowsp_run_cancel(run);  // before the start: for nothing
     ptowsp_run_options wrong = {.lane_count = LANES + 1};

@@ -306,8 +306,7 @@ TEST(pace__a_task_that_fails_is_told_as_without_lanes) {
             char text[PWSP_ERROR_TEXT_MAX];
             snprintf(text, sizeof text, "%s", error.text);
             assert_int_equal(error.index, f.failing);
-            assert_int_equal(execute(&f, 1), PTOWSP_KERNEL_FAILED);
-            test_error_is(f.context, PTOWSP_KERNEL_FAILED, f.failing, text);
+            test_refused(f.context, execute(&f, 1), PTOWSP_KERNEL_FAILED, f.failing, text);
             assert_int_equal(stats.task_count, f.failing);
             assert_int_equal(ptowsp_run_result(f.run)->task_count, f.failing);
             assert_true(stats.makespan_cycles == ptowsp_run_result(f.run)->makespan_cycles);
@@ -385,8 +384,7 @@ TEST(pace__time_is_over_where_it_is_without_lanes) {
                      (unsigned long long)(huge[i] + 2));  // there was time for two, less what was
             test_error_is(f.context, PTOWSP_LIMIT_EXCEEDED, huge[i] + 2, text);
             for (int k = 0; k < 3; k++) {
-                assert_int_equal(execute(&f, 2), PTOWSP_LIMIT_EXCEEDED);
-                test_error_is(f.context, PTOWSP_LIMIT_EXCEEDED, huge[i] + 2, text);
+                test_refused(f.context, execute(&f, 2), PTOWSP_LIMIT_EXCEEDED, huge[i] + 2, text);
             }
         }
         f.huge = UINT64_MAX;

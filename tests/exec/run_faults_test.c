@@ -34,8 +34,7 @@ FIXTURE_TEST(run_faults__kernels_that_fail) {
         snprintf(text, sizeof text, "main/parallel b/task step (b = 3): task 3 failed: %s",
                  ptowsp_status_name(rows[i].status));
         const ptowsp_run_options options = {.mode = PTOWSP_RUN_EXECUTE, .record_tasks = true};
-        assert_int_equal(ptowsp_run_execute(f->run, &options), rows[i].status);
-        test_error_is(f->context, rows[i].status, 3, text);
+        test_refused(f->context, ptowsp_run_execute(f->run, &options), rows[i].status, 3, text);
         assert_int_equal(f->calls, 4);
         assert_int_equal(ptowsp_run_result(f->run)->task_count, 3);  // what was done
         assert_int_equal(ptowsp_run_result(f->run)->makespan_cycles, 3);
@@ -61,12 +60,11 @@ FIXTURE_TEST(run_faults__costs_that_fail) {
     for (int mode = 0; mode < 2; mode++) {
         const ptowsp_run_options options = {.mode = (ptowsp_run_mode)mode, .record_tasks = false};
         f->calls = 0;
-        assert_int_equal(ptowsp_run_execute(f->run, &options), PTOWSP_UNSUPPORTED_SIZE);
-        test_error_is(f->context, PTOWSP_UNSUPPORTED_SIZE, 1,
-                      mode == 0 ? "main/parallel b/task costly (b = 1): task 1 failed: "
-                                  "UNSUPPORTED_SIZE"
-                                : "main/parallel b/task costly (b = 1): task 1: the cost of costly "
-                                  "returned UNSUPPORTED_SIZE");
+        test_refused(f->context, ptowsp_run_execute(f->run, &options), PTOWSP_UNSUPPORTED_SIZE, 1,
+                     mode == 0 ? "main/parallel b/task costly (b = 1): task 1 failed: "
+                                 "UNSUPPORTED_SIZE"
+                               : "main/parallel b/task costly (b = 1): task 1: the cost of costly "
+                                 "returned UNSUPPORTED_SIZE");
         assert_int_equal(f->calls, mode == 0 ? 1 : 0);
     }
 }
@@ -125,12 +123,12 @@ FIXTURE_TEST(run_faults__what_cannot_only_be_timed_or_only_be_run) {
     fixture_parse(f, STEPS);
     compile(f, NULL);
     assert_int_equal(ptowsp_run_bind_size(f->run, "batch", 2), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_execute(f->run, &time_only), PTOWSP_UNSUPPORTED);
-    test_error_is(f->context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
-                  "run: kernel step has neither cost nor cycles, so that its time is known only by "
-                  "executing it");
-    assert_int_equal(ptowsp_run_execute(f->run, &neither), PTOWSP_INVALID_PARAMS);
-    test_error_is(f->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "run: there is no mode 2");
+    test_refused(f->context, ptowsp_run_execute(f->run, &time_only), PTOWSP_UNSUPPORTED,
+                 PTOWSP_NO_INDEX,
+                 "run: kernel step has neither cost nor cycles, so that its time is known only by "
+                 "executing it");
+    test_refused(f->context, ptowsp_run_execute(f->run, &neither), PTOWSP_INVALID_PARAMS,
+                 PTOWSP_NO_INDEX, "run: there is no mode 2");
     works(f, 2);
     fixture_parse(f, "kernel timed(axes 1) vector, 7 cycles, time only\nworkload main\n"
                      "  parallel b in batch\n    task timed(b)\n");
@@ -152,23 +150,21 @@ FIXTURE_TEST(run_faults__time_cannot_see_what_tasks_write) {
     assert_int_equal(ptowsp_run_execute(f->run, &time_only), PTOWSP_OK);  // y is not written
     ptowsp_buffer buffer = {.data = f->data};
     assert_int_equal(ptowsp_run_bind_tensor(f->run, "y", &buffer), PTOWSP_OK);  // now it is
-    assert_int_equal(ptowsp_run_execute(f->run, &time_only), PTOWSP_UNSUPPORTED);
-    test_error_is(f->context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
-                  "main/slot_load 5: it loads what a task writes, which only executing can tell");
+    test_refused(f->context, ptowsp_run_execute(f->run, &time_only), PTOWSP_UNSUPPORTED,
+                 PTOWSP_NO_INDEX,
+                 "main/slot_load 5: it loads what a task writes, which only executing can tell");
     buffer.data = NULL;
     assert_int_equal(ptowsp_run_bind_tensor(f->run, "y", &buffer), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_execute(f->run, &time_only), PTOWSP_UNBOUND);
-    test_error_is(f->context, PTOWSP_UNBOUND, PTOWSP_NO_INDEX,
-                  "run: tensor y is bound without data");
+    test_refused(f->context, ptowsp_run_execute(f->run, &time_only), PTOWSP_UNBOUND,
+                 PTOWSP_NO_INDEX, "run: tensor y is bound without data");
 }
 
 FIXTURE_TEST(run_faults__null_is_refused_where_the_header_says_so) {
     ptowsp_run *run;
     fixture_parse(f, STEPS);
     compile(f, NULL);
-    assert_int_equal(ptowsp_run_create(f->context, NULL, &run), PTOWSP_INVALID_PARAMS);
-    test_error_is(f->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                  "run: program or out_run is NULL");
+    test_refused(f->context, ptowsp_run_create(f->context, NULL, &run), PTOWSP_INVALID_PARAMS,
+                 PTOWSP_NO_INDEX, "run: program or out_run is NULL");
     assert_int_equal(ptowsp_run_create(f->context, f->program, NULL), PTOWSP_INVALID_PARAMS);
     uint64_t count = 1;
     assert_null(ptowsp_run_records(f->run));

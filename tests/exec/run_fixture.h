@@ -85,8 +85,7 @@ static inline void compile(fixture *f, const ptowsp_schedule *schedule) {
 // Asserts that a bind function has returned INVALID_PARAMS with this text.
 static inline void refused(const fixture *f, ptowsp_status returned, uint64_t index,
                            const char *text) {
-    assert_int_equal(returned, PTOWSP_INVALID_PARAMS);
-    test_error_is(f->context, PTOWSP_INVALID_PARAMS, index, text);
+    test_refused(f->context, returned, PTOWSP_INVALID_PARAMS, index, text);
 }
 
 // Executes and asserts that it fails before any kernel has been called or any data touched.
@@ -96,8 +95,7 @@ static inline void fails_before(fixture *f, ptowsp_status status, uint64_t index
     int32_t before[32], after[32];
     memcpy(before, f->data, sizeof f->data);
     memcpy(before + 16, f->other, sizeof f->other);
-    assert_int_equal(ptowsp_run_execute(f->run, NULL), status);
-    test_error_is(f->context, status, index, text);
+    test_refused(f->context, ptowsp_run_execute(f->run, NULL), status, index, text);
     memcpy(after, f->data, sizeof f->data);
     memcpy(after + 16, f->other, sizeof f->other);
     assert_memory_equal(before, after, sizeof before);

@@ -90,9 +90,8 @@ TEST_F(refused__ranks_that_are_not_there) {
         test_error_is(f->context, PTOWSP_INVALID_PARAMS, cases[i].rank, text);
     }
     ptowsp_run_ranks good = {.rank_count = 4, .links.inside.sharing = (ptowsp_link_sharing)9};
-    assert_int_equal(ptowsp_run_bind_ranks(f->run, &good), PTOWSP_INVALID_PARAMS);
-    test_error_is(f->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                  "ranks: links are shared in an unknown way");
+    test_refused(f->context, ptowsp_run_bind_ranks(f->run, &good), PTOWSP_INVALID_PARAMS,
+                 PTOWSP_NO_INDEX, "ranks: links are shared in an unknown way");
     // Bound, and not bound any more.
     const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
     good.links.inside.sharing = PTOWSP_LINK_PAIR;
@@ -123,10 +122,10 @@ TEST_F(refused__time_alone_that_depends_on_transient_data) {
     const ptowsp_parse_desc attached = {&kernel, 1, 0};
     program_make(f, transient_text, &attached, NULL);
     const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
-    assert_int_equal(ptowsp_run_execute(f->run, &options), PTOWSP_UNSUPPORTED);
-    test_error_is(f->context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
-                  "run: a slot is loaded from transient tensor mid, which only kernels write, so "
-                  "that its time is known only by executing");
+    test_refused(f->context, ptowsp_run_execute(f->run, &options), PTOWSP_UNSUPPORTED,
+                 PTOWSP_NO_INDEX,
+                 "run: a slot is loaded from transient tensor mid, which only kernels write, so "
+                 "that its time is known only by executing");
     assert_int_equal(ptowsp_run_execute(f->run, NULL), PTOWSP_OK);
     assert_int_equal(ptowsp_run_slot(f->run, 1), 1);
 }
@@ -160,9 +159,8 @@ TEST_F(refused__memory_that_is_not_there) {
     const ptowsp_parse_desc attached = {kernels, 2, 0};
     program_make(f, text, &attached, NULL);
     assert_int_equal(ptowsp_run_bind_transients(f->run, NULL, 1343), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_execute(f->run, NULL), PTOWSP_LIMIT_EXCEEDED);
-    test_error_is(
-        f->context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+    test_refused(
+        f->context, ptowsp_run_execute(f->run, NULL), PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
         "run: transient tensors take 1344 bytes, and there are 1343; most at main/task "
         "put: t5 384, t4 320, t3 256, t2 192. Smaller tiles there, or computing again what "
         "lives long, takes less");
@@ -184,9 +182,8 @@ TEST_F(refused__sizes_that_no_memory_has) {
     assert_int_equal(ptowsp_run_size_transients(f->run, &sizes), PTOWSP_OK);
     assert_true(sizes.peak == UINT64_C(1) << 61);  // 64 bytes each row, twice
     assert_int_equal(ptowsp_run_bind_size(f->run, "n", (INT64_C(1) << 54) + 1), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_size_transients(f->run, &sizes), PTOWSP_LIMIT_EXCEEDED);
-    test_error_is(f->context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
-                  "run: transient tensors, up to b, take more than 2^61 bytes");
+    test_refused(f->context, ptowsp_run_size_transients(f->run, &sizes), PTOWSP_LIMIT_EXCEEDED,
+                 PTOWSP_NO_INDEX, "run: transient tensors, up to b, take more than 2^61 bytes");
 }
 
 // On a device the block is the device's, and large enough.
@@ -199,21 +196,20 @@ TEST_F(refused__blocks_that_are_not_the_devices) {
     void *memory;
     program_make(f, transient_text, &attached, NULL);
     assert_int_equal(ptowsp_device_open(f->context, NULL, &device), PTOWSP_OK);
-    assert_int_equal(ptowsp_device_run(device, f->run, NULL), PTOWSP_INVALID_PARAMS);
-    test_error_is(f->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                  "device: the program has transient tensors: give them a block of the device's "
-                  "memory (ptowsp_run_bind_transients)");
+    test_refused(f->context, ptowsp_device_run(device, f->run, NULL), PTOWSP_INVALID_PARAMS,
+                 PTOWSP_NO_INDEX,
+                 "device: the program has transient tensors: give them a block of the device's "
+                 "memory (ptowsp_run_bind_transients)");
     assert_int_equal(ptowsp_run_bind_transients(f->run, own, sizeof own), PTOWSP_OK);
-    assert_int_equal(ptowsp_device_run(device, f->run, NULL), PTOWSP_INVALID_PARAMS);
-    test_error_is(f->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                  "device: transient tensors of 64 bytes is at no memory of the device");
+    test_refused(f->context, ptowsp_device_run(device, f->run, NULL), PTOWSP_INVALID_PARAMS,
+                 PTOWSP_NO_INDEX,
+                 "device: transient tensors of 64 bytes is at no memory of the device");
     assert_int_equal(ptowsp_device_alloc(device, "block", 64, &memory), PTOWSP_OK);
     assert_int_equal(ptowsp_run_bind_transients(f->run, memory, 128), PTOWSP_OK);
-    assert_int_equal(ptowsp_device_run(device, f->run, NULL), PTOWSP_INVALID_PARAMS);
-    test_error_is(
-        f->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-        "device: transient tensors of 128 bytes at 0 of 'block' (64 bytes) goes 64 beyond "
-        "its end");
+    test_refused(f->context, ptowsp_device_run(device, f->run, NULL), PTOWSP_INVALID_PARAMS,
+                 PTOWSP_NO_INDEX,
+                 "device: transient tensors of 128 bytes at 0 of 'block' (64 bytes) goes 64 beyond "
+                 "its end");
     // An empty block is one that is too small.
     assert_int_equal(ptowsp_run_bind_transients(f->run, memory, 0), PTOWSP_OK);
     assert_int_equal(ptowsp_device_run(device, f->run, NULL), PTOWSP_LIMIT_EXCEEDED);

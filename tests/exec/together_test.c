@@ -906,15 +906,13 @@ TEST(together__pictures_have_all_ranks) {
     const ptowsp_output output = {take_bytes, &again};
     ptowsp_run_group group = r.group;
     group.rank_count = 0;
-    assert_int_equal(ptowsp_run_group_export(r.context, &group, PTOWSP_EXPORT_SVG, NULL, output),
-                     PTOWSP_INVALID_PARAMS);
-    assert_string_equal(ptowsp_context_error(r.context).text,
-                        "export: 0 ranks: there are 1 to 16384, each with a run");
+    test_fails(r.context,
+               ptowsp_run_group_export(r.context, &group, PTOWSP_EXPORT_SVG, NULL, output),
+               PTOWSP_INVALID_PARAMS, "export: 0 ranks: there are 1 to 16384, each with a run");
     assert_int_equal(ranks_simulate(&r, false), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_group_export(r.context, &r.group, PTOWSP_EXPORT_SVG, NULL, output),
-                     PTOWSP_INVALID_PARAMS);
-    assert_string_equal(ptowsp_context_error(r.context).text,
-                        "export: rank 0 has no run that has recorded tasks");
+    test_fails(r.context,
+               ptowsp_run_group_export(r.context, &r.group, PTOWSP_EXPORT_SVG, NULL, output),
+               PTOWSP_INVALID_PARAMS, "export: rank 0 has no run that has recorded tasks");
     assert_null(again.data);
     ranks_end(&r);
 }
@@ -954,10 +952,8 @@ CONTEXT_TEST(together__measured_ranks_are_drawn_alike) {
     says(&b, "rank 1 lane 1");
     b.count = 0;
     set.rank_lanes = UINT32_MAX;
-    assert_int_equal(ptowsp_spans_export(context, &set, PTOWSP_EXPORT_TABLE, NULL, output),
-                     PTOWSP_INVALID_PARAMS);
-    assert_string_equal(ptowsp_context_error(context).text,
-                        "export: ranks of 4294967295 lanes each: at most 262143");
+    test_fails(context, ptowsp_spans_export(context, &set, PTOWSP_EXPORT_TABLE, NULL, output),
+               PTOWSP_INVALID_PARAMS, "export: ranks of 4294967295 lanes each: at most 262143");
     set.rank_lanes = 2;
     free(b.data);
     static const ptowsp_span_arrow wrong[] = {{4, 0}, {0, 4}, {3, 0}, {0, 3}};
@@ -966,20 +962,16 @@ CONTEXT_TEST(together__measured_ranks_are_drawn_alike) {
         set.arrows = &wrong[i];
         snprintf(text, sizeof text, "export: arrow 0, from span %d to %d: these did not run",
                  (int)wrong[i].from, (int)wrong[i].to);
-        assert_int_equal(ptowsp_spans_export(context, &set, PTOWSP_EXPORT_SVG, NULL, output),
-                         PTOWSP_INVALID_PARAMS);
-        assert_string_equal(ptowsp_context_error(context).text, text);
+        test_fails(context, ptowsp_spans_export(context, &set, PTOWSP_EXPORT_SVG, NULL, output),
+                   PTOWSP_INVALID_PARAMS, text);
     }
     set.arrows = NULL;
-    assert_int_equal(ptowsp_spans_export(context, &set, PTOWSP_EXPORT_SVG, NULL, output),
-                     PTOWSP_INVALID_PARAMS);
-    assert_string_equal(ptowsp_context_error(context).text, "export: the arrows are NULL");
+    test_fails(context, ptowsp_spans_export(context, &set, PTOWSP_EXPORT_SVG, NULL, output),
+               PTOWSP_INVALID_PARAMS, "export: the arrows are NULL");
     static const char *const bad_lanes[] = {"cores", NULL};
     set.lane_names = bad_lanes;
-    assert_int_equal(ptowsp_spans_export(context, &set, PTOWSP_EXPORT_SVG, NULL, output),
-                     PTOWSP_INVALID_PARAMS);
-    assert_string_equal(ptowsp_context_error(context).text,
-                        "export: the name of lane 1 is NULL, or too long");
+    test_fails(context, ptowsp_spans_export(context, &set, PTOWSP_EXPORT_SVG, NULL, output),
+               PTOWSP_INVALID_PARAMS, "export: the name of lane 1 is NULL, or too long");
 }
 
 TEST(together__every_allocation_may_be_refused) {

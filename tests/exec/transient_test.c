@@ -328,26 +328,23 @@ TEST(transient__blocks_and_limits_are_checked) {
     bind_out(&f, out);
     // a: 100 x 1 u64 = 800 -> 832 bytes; b: 4 x 2 = 64 bytes.
     assert_int_equal(ptowsp_run_bind_transients(f.run, NULL, 895), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_LIMIT_EXCEEDED);
-    test_error_is(f.context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
-                  "run: transient tensors take 896 bytes, and there are 895; most at main/task "
-                  "mix: a 832, b 64. Smaller tiles there, or computing again what lives long, "
-                  "takes less");
+    test_refused(f.context, ptowsp_run_execute(f.run, NULL), PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                 "run: transient tensors take 896 bytes, and there are 895; most at main/task "
+                 "mix: a 832, b 64. Smaller tiles there, or computing again what lives long, "
+                 "takes less");
     assert_int_equal(ptowsp_run_bind_transients(f.run, NULL, 896), PTOWSP_OK);
     assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_OK);
     size_t allocations = f.memory.allocations;
     assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_OK);
     assert_int_equal(f.memory.allocations, allocations);
 
-    assert_int_equal(ptowsp_run_bind_transients(f.run, block + 8, 4096), PTOWSP_INVALID_PARAMS);
-    test_error_is(f.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                  "bind: the block of transient tensors is not aligned to 64 bytes");
+    test_refused(f.context, ptowsp_run_bind_transients(f.run, block + 8, 4096),
+                 PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                 "bind: the block of transient tensors is not aligned to 64 bytes");
     assert_int_equal(ptowsp_run_bind_transients(f.run, block, 0), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_LIMIT_EXCEEDED);
-    test_error_is(
-        f.context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
-        "run: transient tensors take 896 bytes, and there are 0; most at main/task mix: a "
-        "832, b 64. Smaller tiles there, or computing again what lives long, takes less");
+    test_refused(f.context, ptowsp_run_execute(f.run, NULL), PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                 "run: transient tensors take 896 bytes, and there are 0; most at main/task mix: a "
+                 "832, b 64. Smaller tiles there, or computing again what lives long, takes less");
     memset(block, 0x11, sizeof block);
     assert_int_equal(ptowsp_run_bind_transients(f.run, block, 896), PTOWSP_OK);
     assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_OK);
@@ -369,14 +366,12 @@ TEST(transient__wrong_bindings_are_refused) {
     ptowsp_buffer buffer = {0};
     pair_make(&f);
     bind_out(&f, out);
-    assert_int_equal(ptowsp_run_bind_tensor(f.run, "a", &buffer), PTOWSP_INVALID_PARAMS);
-    test_error_is(f.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                  "bind: tensor a is transient: executions give it memory");
+    test_refused(f.context, ptowsp_run_bind_tensor(f.run, "a", &buffer), PTOWSP_INVALID_PARAMS,
+                 PTOWSP_NO_INDEX, "bind: tensor a is transient: executions give it memory");
     assert_int_equal(ptowsp_program_check(f.context, f.program, PTOWSP_TARGET_THREADS), PTOWSP_OK);
     assert_int_equal(ptowsp_run_bind_size(f.run, "rows", (INT64_C(1) << 58) - 1), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_LIMIT_EXCEEDED);
-    test_error_is(f.context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
-                  "run: transient tensors, up to b, take more than 2^61 bytes");
+    test_refused(f.context, ptowsp_run_execute(f.run, NULL), PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                 "run: transient tensors, up to b, take more than 2^61 bytes");
     assert_int_equal(ptowsp_run_size_transients(f.run, NULL), PTOWSP_INVALID_PARAMS);
     fixture_end(&f);
 }
@@ -426,10 +421,9 @@ TEST(transient__lifetimes_are_drawn) {
     fixture f;
     pair_make(&f);
     bind_out(&f, out);
-    assert_int_equal(ptowsp_run_export_transients(f.run, PTOWSP_EXPORT_TABLE, NULL, output),
-                     PTOWSP_INVALID_PARAMS);
-    test_error_is(f.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                  "export: no transient tensors have been placed (ptowsp_run_size_transients)");
+    test_refused(f.context, ptowsp_run_export_transients(f.run, PTOWSP_EXPORT_TABLE, NULL, output),
+                 PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                 "export: no transient tensors have been placed (ptowsp_run_size_transients)");
     assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_OK);
     assert_int_equal(ptowsp_run_export_transients(f.run, PTOWSP_EXPORT_TABLE, NULL, output),
                      PTOWSP_OK);

@@ -125,8 +125,8 @@ TEST(graph_added_faults__failures_go_up_to_the_graphs_own_tasks) {
             ptowsp_status status = run_any(kind, context, n.graph);
             ptowsp_graph_stats stats = ptowsp_graph_result(n.graph);
             if (n.parent_fails) {  // nothing that it has added runs
-                assert_int_equal(status, PTOWSP_STUCK);
-                test_error_is(context, PTOWSP_STUCK, 0, "graph: task 0 'root' failed: STUCK");
+                test_refused(context, status, PTOWSP_STUCK, 0,
+                             "graph: task 0 'root' failed: STUCK");
                 assert_true(n.ran_b == 0 && n.ran_c == 0);
                 assert_int_equal(ptowsp_graph_task_status(n.graph, n.first + 2, &cause),
                                  PTOWSP_SKIPPED);
@@ -135,9 +135,8 @@ TEST(graph_added_faults__failures_go_up_to_the_graphs_own_tasks) {
                 assert_true(stats.done_count == 0 && stats.added_count == 3);
                 continue;
             }
-            assert_int_equal(status, PTOWSP_UNSUPPORTED);
-            test_error_is(context, PTOWSP_UNSUPPORTED, 0,
-                          "graph: task 0 'root' failed in an added task 'deep': UNSUPPORTED");
+            test_refused(context, status, PTOWSP_UNSUPPORTED, 0,
+                         "graph: task 0 'root' failed in an added task 'deep': UNSUPPORTED");
             assert_true(n.ran_b == 0 && n.ran_c == 1);
             assert_int_equal(ptowsp_graph_task_status(n.graph, n.first, &cause),
                              PTOWSP_UNSUPPORTED);
@@ -243,8 +242,7 @@ TEST(graph_added_faults__bad_parts_are_refused) {
         char text[200];
         snprintf(text, sizeof text, "graph: task 0%s failed%s: %s", i % 2 ? "" : " 'outer'",
                  i % 2 ? " in an added task 'inner'" : "", rows[row].text);
-        assert_int_equal(run_any(kind, context, b.graph), PTOWSP_INVALID_PARAMS);
-        test_error_is(context, PTOWSP_INVALID_PARAMS, 0, text);
+        test_refused(context, run_any(kind, context, b.graph), PTOWSP_INVALID_PARAMS, 0, text);
         assert_int_equal(ptowsp_graph_result(b.graph).added_count, i % 2);
         ptowsp_graph_destroy(b.graph);
         ptowsp_context_destroy(context);
@@ -256,9 +254,8 @@ TEST(graph_added_faults__tasks_that_do_not_run_cannot_add) {
         ptowsp_context *context = any_context(kind);
         const ptowsp_graph_part nothing = {NULL, 0, NULL, 0};
         bad b = {.graph = growing(context, 8, 8), .part = &nothing};
-        assert_int_equal(ptowsp_graph_add(b.graph, 0, &nothing, NULL), PTOWSP_INVALID_PARAMS);
-        test_error_is(context, PTOWSP_INVALID_PARAMS, 0,
-                      "graph: tasks are added to a graph that is not running");
+        test_refused(context, ptowsp_graph_add(b.graph, 0, &nothing, NULL), PTOWSP_INVALID_PARAMS,
+                     0, "graph: tasks are added to a graph that is not running");
         // 0 (a range) -> 1, which adds to 0, to 2 after it, to none.
         const ptowsp_graph_task_desc range = {.range = succeed_range, .item_count = 5};
         assert_int_equal(ptowsp_graph_task_make(b.graph, &range, NULL), PTOWSP_OK);
@@ -361,10 +358,9 @@ TEST(graph_added_faults__bounds_that_no_graph_has) {
             add(graph, succeed, NULL, NULL);
             assert_int_equal(i ? ptowsp_graph_edge_make(graph, 0, i) : PTOWSP_OK, PTOWSP_OK);
         }
-        assert_int_equal(ptowsp_graph_seal(graph), PTOWSP_LIMIT_EXCEEDED);
-        test_error_is(context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
-                      is_edges ? "graph: more than 4294967295 edges with added_edge_max"
-                               : "graph: more than 4294967295 tasks with added_task_max");
+        test_refused(context, ptowsp_graph_seal(graph), PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                     is_edges ? "graph: more than 4294967295 edges with added_edge_max"
+                              : "graph: more than 4294967295 tasks with added_task_max");
         ptowsp_graph_destroy(graph);
     }
     ptowsp_context_destroy(context);
@@ -377,10 +373,9 @@ CONTEXT_TEST(graph_added_faults__a_device_needs_a_core_of_the_unit) {
     bad b = {.graph = growing(context, 8, 8), .part = &part, .of = PTOWSP_NO_INDEX};
     add(b.graph, add_bad, &b, NULL);
     ptowsp_device *device = device_of(context, 1, 2, 0);
-    assert_int_equal(ptowsp_device_run_graph(device, b.graph), PTOWSP_INVALID_PARAMS);
-    test_error_is(context, PTOWSP_INVALID_PARAMS, 0,
-                  "graph: task 0 failed: task 0 that it adds is of a unit of which the device has "
-                  "no core: 1");
+    test_refused(context, ptowsp_device_run_graph(device, b.graph), PTOWSP_INVALID_PARAMS, 0,
+                 "graph: task 0 failed: task 0 that it adds is of a unit of which the device has "
+                 "no core: 1");
     const ptowsp_graph_task_desc empty = {.unit = PTOWSP_UNIT_CUBE};  // needs none
     const ptowsp_graph_part nothing = {&empty, 1, NULL, 0};
     asked a = {.graph = b.graph, .part = &nothing};

@@ -306,13 +306,11 @@ TEST(trace__refuses_what_cannot_be) {
     assert_null(ptowsp_run_idle(s.run));
     assert_null(ptowsp_run_usage(s.run).busy);
     ptowsp_record_options bad = {(ptowsp_record_level)9, 0, 0, 0, false};
-    assert_int_equal(ptowsp_run_record(s.run, &bad), PTOWSP_INVALID_PARAMS);
-    test_error_is(s.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                  "run: there is no level of records 9");
+    test_refused(s.context, ptowsp_run_record(s.run, &bad), PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                 "run: there is no level of records 9");
     const ptowsp_record_options empty = {PTOWSP_RECORD_TASKS, 7, 7, 0, false};
-    assert_int_equal(ptowsp_run_record(s.run, &empty), PTOWSP_INVALID_PARAMS);
-    test_error_is(s.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                  "run: records from cycle 7 to cycle 7 would be none");
+    test_refused(s.context, ptowsp_run_record(s.run, &empty), PTOWSP_INVALID_PARAMS,
+                 PTOWSP_NO_INDEX, "run: records from cycle 7 to cycle 7 would be none");
     see_run(&s, NULL);
     assert_int_equal(ptowsp_run_trace_count(s.run), 0);
     assert_null(ptowsp_run_kernels(s.run, NULL));

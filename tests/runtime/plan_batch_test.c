@@ -258,9 +258,8 @@ FIXTURE_TEST(plan_batch__plans_and_batches_take_each_others_place) {
 // -- errors ---------------------------------------------------------------------------------------
 
 static void bind_refused(fixture *f, const ptowsp_attention_sizes *capacity, const char *text) {
-    assert_int_equal(ptowsp_run_bind_batch(f->run, "kv", &f->batch, &f->config, capacity),
-                     PTOWSP_INVALID_PARAMS);
-    test_error_is(f->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, text);
+    test_refused(f->context, ptowsp_run_bind_batch(f->run, "kv", &f->batch, &f->config, capacity),
+                 PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, text);
 }
 
 FIXTURE_TEST(plan_batch__binding_refuses_what_no_batch_can_be_planned_with) {
@@ -275,10 +274,9 @@ FIXTURE_TEST(plan_batch__binding_refuses_what_no_batch_can_be_planned_with) {
     bind_refused(f, NULL, "bind: plan kv: kv_head_count is 0");
     f->config = config;
     f->config.cost.per_unit = -1.0;
-    assert_int_equal(ptowsp_run_bind_batch(f->run, "kv", &f->batch, &f->config, NULL),
-                     PTOWSP_INVALID_PARAMS);
-    test_error_is(f->context, PTOWSP_INVALID_PARAMS, 0,
-                  "bind: plan kv: cost.per_unit is negative, NaN or out of range");
+    test_refused(f->context, ptowsp_run_bind_batch(f->run, "kv", &f->batch, &f->config, NULL),
+                 PTOWSP_INVALID_PARAMS, 0,
+                 "bind: plan kv: cost.per_unit is negative, NaN or out of range");
     f->config = config;
     f->config.shares_merges = true;
     bind_refused(f, NULL,
@@ -300,9 +298,8 @@ FIXTURE_TEST(plan_batch__binding_refuses_what_no_batch_can_be_planned_with) {
     assert_int_equal(ptowsp_attention_size(&f->batch, &f->config, &planned, NULL), PTOWSP_OK);
     assert_int_equal(ptowsp_attention_place(&planned, block, sizeof block, &plan), PTOWSP_OK);
     assert_int_equal(ptowsp_attention_generate(&f->batch, &f->config, &plan, NULL), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_plan(f->run, "kv", &plan), PTOWSP_INVALID_PARAMS);
-    test_error_is(f->context, PTOWSP_INVALID_PARAMS, 0,
-                  "bind: unit 0 of plan kv has sinks apart, which programs do not do (positions)");
+    test_refused(f->context, ptowsp_run_bind_plan(f->run, "kv", &plan), PTOWSP_INVALID_PARAMS, 0,
+                 "bind: unit 0 of plan kv has sinks apart, which programs do not do (positions)");
     f->config = config;
     f->batch.kv_lengths = NULL;
     bind_refused(f, NULL, "bind: plan kv: lengths is NULL with sequence_count 3");
@@ -318,18 +315,13 @@ FIXTURE_TEST(plan_batch__binding_refuses_what_no_batch_can_be_planned_with) {
                    : &sizes.slot_count) = UINT64_C(1) << 32;
         bind_refused(f, &sizes, "bind: the capacity of plan kv is not of its configuration");
     }
-    assert_int_equal(ptowsp_run_bind_batch(f->run, "kv", NULL, &f->config, NULL),
-                     PTOWSP_INVALID_PARAMS);
-    test_error_is(f->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                  "bind: plan kv: batch is NULL");
-    assert_int_equal(ptowsp_run_bind_batch(f->run, "kv", &f->batch, NULL, NULL),
-                     PTOWSP_INVALID_PARAMS);
-    test_error_is(f->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                  "bind: plan kv: config is NULL");
-    assert_int_equal(ptowsp_run_bind_batch(f->run, "v", &f->batch, &f->config, NULL),
-                     PTOWSP_INVALID_PARAMS);
-    test_error_is(f->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                  "bind: module decode has no plan v; it has kv");
+    test_refused(f->context, ptowsp_run_bind_batch(f->run, "kv", NULL, &f->config, NULL),
+                 PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "bind: plan kv: batch is NULL");
+    test_refused(f->context, ptowsp_run_bind_batch(f->run, "kv", &f->batch, NULL, NULL),
+                 PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "bind: plan kv: config is NULL");
+    test_refused(f->context, ptowsp_run_bind_batch(f->run, "v", &f->batch, &f->config, NULL),
+                 PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                 "bind: module decode has no plan v; it has kv");
     execute(f);  // the old binding stays
     calls_are(f, drawn, 8);
 }
@@ -371,8 +363,8 @@ FIXTURE_TEST(plan_batch__errors_of_planning_are_errors_of_the_run) {
         lengths_are(f, 3, wrong[i].lengths);
         f->queries[0] = wrong[i].queries;
         f->call_count = 0;
-        assert_int_equal(ptowsp_run_execute(f->run, NULL), wrong[i].status);
-        test_error_is(f->context, wrong[i].status, wrong[i].index, wrong[i].text);
+        test_refused(f->context, ptowsp_run_execute(f->run, NULL), wrong[i].status, wrong[i].index,
+                     wrong[i].text);
         assert_int_equal(f->call_count, 0);
         assert_false(ptowsp_run_bound_plan(f->run, f->units.id, &plan));
         lengths_are(f, 3, (const int32_t[]){250, 100, 50});
@@ -451,8 +443,8 @@ TEST(plan_batch__a_capacity_is_memory_for_good) {
         less.merge_count = small[i].merges;
         less.slot_count = small[i].slots;
         good(&f, ptowsp_run_bind_batch(f.run, "kv", &f.batch, &f.config, &less));
-        assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_BUFFER_OVERFLOW);
-        test_error_is(f.context, PTOWSP_BUFFER_OVERFLOW, PTOWSP_NO_INDEX, small[i].text);
+        test_refused(f.context, ptowsp_run_execute(f.run, NULL), PTOWSP_BUFFER_OVERFLOW,
+                     PTOWSP_NO_INDEX, small[i].text);
     }
     good(&f, ptowsp_run_bind_batch(f.run, "kv", &f.batch, &f.config, &sizes));
     execute(&f);
@@ -588,16 +580,13 @@ TEST(plan_batch__a_batch_is_planned_after_a_failed_binding) {
     good(&f, ptowsp_run_bind_batch(f.run, "kv", &f.batch, &f.config, &sizes));
     execute(&f);
     memory.refuse_at = memory.allocations + 1;
-    assert_int_equal(ptowsp_run_bind_batch(f.run, "kv", &f.batch, &f.config, &more),
-                     PTOWSP_OUT_OF_MEMORY);
-    test_error_is(f.context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
-                  "plan kv: no memory for its units");
+    test_refused(f.context, ptowsp_run_bind_batch(f.run, "kv", &f.batch, &f.config, &more),
+                 PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "plan kv: no memory for its units");
     ptowsp_attention_plan plan;
     assert_false(ptowsp_run_bound_plan(f.run, f.units.id, &plan));
     memory.refuse_at = memory.allocations + 1;  // its room, once more
-    assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_OUT_OF_MEMORY);
-    test_error_is(f.context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
-                  "plan kv: no memory for its units");
+    test_refused(f.context, ptowsp_run_execute(f.run, NULL), PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
+                 "plan kv: no memory for its units");
     execute(&f);
     calls_are(&f, drawn, 8);
     fixture_free(&f);

@@ -166,6 +166,18 @@ static inline void test_error_is(const ptowsp_context *context, ptowsp_status st
     assert_string_equal(error.text, text);
 }
 
+// Asserts that a call fails like this.
+#define test_refused(context, call, status, index, text)                                           \
+    do {                                                                                           \
+        assert_int_equal(call, status);                                                            \
+        test_error_is(context, status, index, text);                                               \
+    } while (0)
+#define test_fails(context, call, status, said)                                                    \
+    do {                                                                                           \
+        assert_int_equal(call, status);                                                            \
+        assert_string_equal(ptowsp_context_error(context).text, said);                             \
+    } while (0)
+
 // Asserts that the last failure of a context is a call while something ran.
 static inline void test_was_busy(const ptowsp_context *context) {
     test_error_is(context, PTOWSP_BUSY, PTOWSP_NO_INDEX,

@@ -205,10 +205,9 @@ TEST(control__a_search_finds_the_number_of_threads) {
     assert_non_null(strstr(text, "10 lanes, 5 AICPU threads"));
     assert_non_null(strstr(text, "10 lanes, 1 AICPU thread; idle"));
     desc.base.control = control_of(PTOWSP_CONTROL_KERNELS, 0);
-    assert_int_equal(ptowsp_schedule_search(w.context, w.m, &desc, results, 8, &summary),
-                     PTOWSP_INVALID_PARAMS);
-    assert_string_equal(ptowsp_context_error(w.context).text,
-                        "search: thread_counts are of AICPUs, but control is kernels");
+    test_fails(w.context, ptowsp_schedule_search(w.context, w.m, &desc, results, 8, &summary),
+               PTOWSP_INVALID_PARAMS,
+               "search: thread_counts are of AICPUs, but control is kernels");
     world_free(&w);
 }
 
@@ -587,10 +586,8 @@ TEST(control__that_cannot_be_is_refused_by_name) {
     world_make(&w, &r);
     assert_int_equal(ptowsp_schedule_check(w.m, &good, PTOWSP_TARGET_CPU_SIM), PTOWSP_OK);
     assert_int_equal(ptowsp_schedule_check(w.m, &good, PTOWSP_TARGET_THREADS), PTOWSP_OK);
-    assert_int_equal(ptowsp_schedule_check(w.m, &good, PTOWSP_TARGET_ASCEND_NPU),
-                     PTOWSP_UNSUPPORTED);
-    assert_string_equal(ptowsp_context_error(w.context).text,
-                        "schedule: target ascend_npu does not do control aicpu");
+    test_fails(w.context, ptowsp_schedule_check(w.m, &good, PTOWSP_TARGET_ASCEND_NPU),
+               PTOWSP_UNSUPPORTED, "schedule: target ascend_npu does not do control aicpu");
     REFUSED(s.control.threads = 0, PTOWSP_INVALID_PARAMS,
             "schedule: control aicpu: control.threads is 0; see ptowsp_control_make");
     REFUSED(s.control.threads = 65, PTOWSP_LIMIT_EXCEEDED,

@@ -79,10 +79,8 @@ FIXTURE_TEST(pools__are_kept_by_a_search) {
     assert_non_null(strstr(f->text, "5 lanes"));
     desc.lane_counts = &lane_count;
     desc.lane_count_count = 1;
-    assert_int_equal(ptowsp_schedule_search(f->context, f->m, &desc, results, 4, &summary),
-                     PTOWSP_INVALID_PARAMS);
-    assert_string_equal(ptowsp_context_error(f->context).text,
-                        "search: lane_counts are of one pool, but pools are named");
+    test_fails(f->context, ptowsp_schedule_search(f->context, f->m, &desc, results, 4, &summary),
+               PTOWSP_INVALID_PARAMS, "search: lane_counts are of one pool, but pools are named");
 }
 
 // -- text -----------------------------------------------------------------------------------------
@@ -244,15 +242,12 @@ FIXTURE_TEST(pools__beside_other_directives_are_refused) {
     s.pools = PTOWSP_POOLS_BY_UNIT;
     expect_refused(f, &s, PTOWSP_INVALID_PARAMS, "named pools are given, but pools are by unit");
     s = on_pools(three, 3);
-    assert_int_equal(ptowsp_schedule_check(f->m, &s, PTOWSP_TARGET_ASCEND_NPU), PTOWSP_UNSUPPORTED);
-    assert_string_equal(ptowsp_context_error(f->context).text,
-                        "schedule: target ascend_npu does not do pools named");
+    test_fails(f->context, ptowsp_schedule_check(f->m, &s, PTOWSP_TARGET_ASCEND_NPU),
+               PTOWSP_UNSUPPORTED, "schedule: target ascend_npu does not do pools named");
     s.lane_count = 0;
     run(f, &s);
-    assert_int_equal(ptowsp_program_check(f->context, f->program, PTOWSP_TARGET_ASCEND_NPU),
-                     PTOWSP_UNSUPPORTED);
-    assert_string_equal(ptowsp_context_error(f->context).text,
-                        "schedule: target ascend_npu does not do pools named");
+    test_fails(f->context, ptowsp_program_check(f->context, f->program, PTOWSP_TARGET_ASCEND_NPU),
+               PTOWSP_UNSUPPORTED, "schedule: target ascend_npu does not do pools named");
 }
 
 TEST(pools__survive_refused_allocations) {
