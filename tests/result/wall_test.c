@@ -31,54 +31,31 @@ static ptowsp_cycles spend(const ptowsp_task *task, void *user) {
     return 10;
 }
 
+// Cycles are known before a kernel runs, or not.
+#define STEP(cycles)                                                                               \
+    "module wall slots 8\naxis requests 40\naxis count 9\nkernel first(axes 1) vector" cycles      \
+    "\nkernel last(axes 1) vector" cycles "\nworkload step\n  parallel request in requests\n"      \
+    "    sequence\n      task first(request)\n      task last(request)\n"                          \
+    "  pipeline stages\n    channel tiles depth 2 latency 0\n"                                     \
+    "    process load produces tiles\n      for_each tile in count\n"                              \
+    "        task first(tile)\n        send tiles(tile)\n"                                         \
+    "    process compute consumes tiles\n      consume token from tiles\n"                         \
+    "        task last(token)\n"
+
 static void make(fixture *f, bool has_cost, const ptowsp_schedule *schedule) {
-    const ptowsp_module_desc module = {"wall", 8};
+    const char *text = has_cost ? STEP(", 10 cycles") : STEP("");
     memset(f, 0, sizeof *f);
     const ptowsp_context_desc context = {.threads = PTOWSP_THREADS_OWN,
                                          .lane_count = 3,
                                          .resize = test_resize,
                                          .resize_user = &f->memory};
-    assert_int_equal(ptowsp_context_create(&context, &f->context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(f->context, &module, &f->m), PTOWSP_OK);
-    ptowsp_task_desc first = {0};
-    ptowsp_task_desc last = {0};
-    ptowsp_kernel_desc desc = {.axis_count = 1, .fn = spend, .user = f};
-    desc.cycles = has_cost ? 10 : 0;  // known before it runs
-    desc.name = "first";
-    first.kernel = ptowsp_kernel_make(f->m, &desc);
-    desc.name = "last";
-    last.kernel = ptowsp_kernel_make(f->m, &desc);
-    PTOWSP_WORKLOAD(f->m, "step") {
-        PTOWSP_SEQUENCE(f->m) {
-            PTOWSP_PARALLEL(f->m, request, ptowsp_axis_dense(f->m, "requests", REQUESTS)) {
-                PTOWSP_SEQUENCE(f->m) {
-                    first.axes[0] = last.axes[0] = request;
-                    ptowsp_task_make(f->m, &first);
-                    ptowsp_task_make(f->m, &last);
-                }
-            }
-            PTOWSP_PIPELINE(f->m, "stages") {
-                ptowsp_channel_desc channel = {"tiles", 2, 0, {NULL, 0}, {NULL, 0}};
-                ptowsp_channel c = ptowsp_channel_make(f->m, &channel);
-                PTOWSP_PROCESS(f->m, "load") {
-                    ptowsp_produces(f->m, c);
-                    PTOWSP_FOR_EACH(f->m, tile, ptowsp_axis_dense(f->m, "count", TILES)) {
-                        first.axes[0] = tile;
-                        ptowsp_send_task_make(f->m, c, &first);
-                    }
-                }
-                PTOWSP_PROCESS(f->m, "compute") {
-                    ptowsp_consumes(f->m, c);
-                    PTOWSP_CONSUME(f->m, token, c) {
-                        last.axes[0] = token;
-                        ptowsp_task_make(f->m, &last);
-                    }
-                }
-            }
-        }
-    }
+    const ptowsp_parse_kernel kernels[2] = {{.name = "first", .fn = spend, .user = f},
+                                            {.name = "last", .fn = spend, .user = f}};
+    const ptowsp_parse_desc attached = {.kernels = kernels, .kernel_count = 2};
     const ptowsp_program_desc program = {NULL, schedule};
-    if (ptowsp_program_create(f->context, f->m, &program, &f->program) != PTOWSP_OK ||
+    assert_int_equal(ptowsp_context_create(&context, &f->context), PTOWSP_OK);
+    if (ptowsp_module_parse(f->context, text, strlen(text), &attached, &f->m, NULL) != PTOWSP_OK ||
+        ptowsp_program_create(f->context, f->m, &program, &f->program) != PTOWSP_OK ||
         ptowsp_run_create(f->context, f->program, &f->run) != PTOWSP_OK) {
         fail_msg("%s", ptowsp_context_error(f->context).text);
     }

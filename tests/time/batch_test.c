@@ -4,7 +4,7 @@
 
 #include "src/time/lanes.h"
 
-#include "test.h"
+#include "support/fixture.h"
 
 enum { TASKS_MAX = 3000, LANES_MAX = 70 };
 
@@ -102,22 +102,17 @@ static void check(const batch_sample *s, const batch_result *r, const ptowsp_run
 }
 
 static void check_sample(batch_sample *s) {
-    ptowsp_program *program;
+    fixture f = {.context = test_context(NULL)};
     batch_result expected;
-    ptowsp_context *context = test_context(NULL);
-    ptowsp_module *m = test_module(context, NULL);
-    const ptowsp_kernel_desc kernel = {
-        .name = "work", .axis_count = 1, .cost = task_cycles, .user = s};
-    ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(m, &kernel)};
-    PTOWSP_WORKLOAD(m, "main") {
-        PTOWSP_FOR_EACH(m, scope, ptowsp_axis_dense(m, "scopes", s->scopes)) {
-            (void)scope;
-            PTOWSP_PARALLEL(m, i, ptowsp_axis_dense(m, "n", s->task_count / s->scopes)) {
-                task.axes[0] = i;
-                ptowsp_task_make(m, &task);
-            }
-        }
-    }
+    char text[256];
+    const ptowsp_parse_kernel kernel = {.name = "work", .cost = task_cycles, .user = s};
+    const ptowsp_parse_desc attached = {.kernels = &kernel, .kernel_count = 1};
+    snprintf(text, sizeof text,
+             "module m\naxis scopes %u\naxis n %u\n"
+             "kernel work(axes 1) vector, cycles by a cost function, time only\nworkload main\n"
+             "  for_each scope in scopes\n    parallel i in n\n      task work(i)\n",
+             s->scopes, s->task_count / s->scopes);
+    module_make(&f, text, &attached);
     ptowsp_schedule schedule = {.issue =
                                     s->is_in_order ? PTOWSP_ISSUE_IN_ORDER : PTOWSP_ISSUE_DATAFLOW,
                                 .dispatch = PTOWSP_DISPATCH_ROUND_ROBIN,
@@ -126,21 +121,18 @@ static void check_sample(batch_sample *s) {
                                 .dependencies = PTOWSP_DEPENDENCIES_STRUCTURE};
     if (s->has_keys) {
         schedule.dispatch = PTOWSP_DISPATCH_AFFINITY;
-        schedule.dispatch_key = ptowsp_div(ptowsp_task_arg(m, 0), ptowsp_i64(m, 7));
+        schedule.dispatch_key = ptowsp_div(ptowsp_task_arg(f.module, 0), ptowsp_i64(f.module, 7));
     }
     const ptowsp_program_desc desc = {NULL, &schedule};
-    if (ptowsp_program_create(context, m, &desc, &program) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(context).text);
-    }
-    ptowsp_run *run = test_run_of(context, program);
+    program_make(&f, NULL, NULL, &desc);
     run_slowly(s, &expected);
     for (int has_records = 0; has_records < 2; has_records++) {
         const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY,
                                             .record_tasks = has_records == 1};
-        assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_OK);
-        check(s, &expected, run);
+        assert_int_equal(ptowsp_run_execute(f.run, &options), PTOWSP_OK);
+        check(s, &expected, f.run);
     }
-    test_destroy(run, program, m, context);
+    fixture_free(&f);
 }
 
 TEST(batch__times_are_those_of_the_rules_done_slowly) {
@@ -214,27 +206,20 @@ static void check_passed(bool is_pipeline, uint32_t window, uint32_t count) {
                                             {.name = "get", .fn = own_cycles, .cost = own_cycles},
                                             {.name = "work", .fn = own_cycles, .cost = own_cycles}};
     const ptowsp_parse_desc attached = {kernels, 3, 0};
-    ptowsp_module *m;
-    ptowsp_program *program;
     int32_t x = 0;
-    const ptowsp_buffer buffer = {.data = &x, .size = sizeof x};
-    ptowsp_context *context = test_context(NULL);
-    if (ptowsp_module_parse(context, text, strlen(text), &attached, &m, NULL) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(context).text);
-    }
+    fixture f = {.context = test_context(NULL)};
+    module_make(&f, text, &attached);
     const ptowsp_schedule schedule = {.issue = is_pipeline ? PTOWSP_ISSUE_IN_ORDER
                                                            : PTOWSP_ISSUE_DATAFLOW,
                                       .dispatch = PTOWSP_DISPATCH_AFFINITY,
-                                      .dispatch_key = ptowsp_task_tag(m, "lane"),
+                                      .dispatch_key = ptowsp_task_tag(f.module, "lane"),
                                       .lane_count = 2,
                                       .window = window,
                                       .dependencies = PTOWSP_DEPENDENCIES_OVERLAP};
     const ptowsp_program_desc desc = {NULL, &schedule};
-    if (ptowsp_program_create(context, m, &desc, &program) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(context).text);
-    }
-    ptowsp_run *run = test_run_of(context, program);
-    assert_int_equal(ptowsp_run_bind_tensor(run, "x", &buffer), PTOWSP_OK);
+    program_make(&f, NULL, NULL, &desc);
+    ptowsp_run *run = f.run;
+    test_bind(run, "x", &x);
     const uint64_t found = window - 2 < count ? window - 2 : count, full = count - found;
     const uint64_t before = is_pipeline ? 5 : 6;  // on lanes
     const uint64_t most = found + 2 < before ? before : found + 2;
@@ -251,7 +236,7 @@ static void check_passed(bool is_pipeline, uint32_t window, uint32_t count) {
         assert_int_equal(stats->stall_cycles[PTOWSP_STALL_LANE],
                          60u + (is_pipeline ? 0u : 50u) + found * 950);
     }
-    test_destroy(run, program, m, context);
+    fixture_free(&f);
 }
 
 TEST(batch__ends_that_a_load_or_a_pipeline_has_passed_have_left) {
@@ -268,23 +253,23 @@ TEST(batch__ends_that_a_load_or_a_pipeline_has_passed_have_left) {
 
 // Lane 1 is busy up to 100000 with a task that is parallel to a sequence: a loop of 100 tasks of 10 cycles
 // on lane 0, and one of 7 behind them. That one starts at 1000, whatever else lane 1 has to do.
-static void check_scope(ptowsp_context *context, ptowsp_module *m,
-                        const ptowsp_schedule *schedule) {
+static void check_scope(fixture *f, const ptowsp_schedule *schedule) {
     const ptowsp_program_desc desc = {NULL, schedule};
-    ptowsp_program *program = test_program(context, m, &desc);
-    ptowsp_run *run = test_run_of(context, program);
+    program_make(f, NULL, NULL, &desc);
     for (int has_records = 0; has_records < 2; has_records++) {
         const ptowsp_run_options options = {.record_tasks = has_records == 1};
-        assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_OK);
-        assert_int_equal(ptowsp_run_result(run)->makespan_cycles, 100000);
-        assert_int_equal(ptowsp_run_lanes(run)[0].end_cycles, 1007);
-        assert_int_equal(ptowsp_run_lanes(run)[1].end_cycles, 100000);
+        assert_int_equal(ptowsp_run_execute(f->run, &options), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_result(f->run)->makespan_cycles, 100000);
+        assert_int_equal(ptowsp_run_lanes(f->run)[0].end_cycles, 1007);
+        assert_int_equal(ptowsp_run_lanes(f->run)[1].end_cycles, 100000);
     }
-    ptowsp_run_destroy(run);
-    ptowsp_program_destroy(program);
+    ptowsp_run_destroy(f->run);
+    ptowsp_program_destroy(f->program);
+    f->run = NULL;
+    f->program = NULL;
 }
 
-TEST(batch__a_scope_ends_with_its_own_tasks) {
+TEST_F(batch__a_scope_ends_with_its_own_tasks) {
     static const char text[] = "module m\n"
                                "axis once 1\n"
                                "axis n 100\n"
@@ -298,25 +283,19 @@ TEST(batch__a_scope_ends_with_its_own_tasks) {
                                "      task work(7) tag \"lane\" = 0u\n";
     const ptowsp_parse_kernel kernel = {.name = "work", .fn = own_cycles, .cost = own_cycles};
     const ptowsp_parse_desc attached = {&kernel, 1, 0};
-    ptowsp_module *m;
-    ptowsp_context *context = test_context(NULL);
-    if (ptowsp_module_parse(context, text, strlen(text), &attached, &m, NULL) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(context).text);
-    }
+    module_make(f, text, &attached);
     for (uint32_t window = 2; window <= 128; window *= 2) {
         for (int way = 0; way < 4; way++) {
             const ptowsp_schedule schedule = {.issue = way % 2 ? PTOWSP_ISSUE_IN_ORDER
                                                                : PTOWSP_ISSUE_DATAFLOW,
                                               .dispatch = PTOWSP_DISPATCH_AFFINITY,
-                                              .dispatch_key = ptowsp_task_tag(m, "lane"),
+                                              .dispatch_key = ptowsp_task_tag(f->module, "lane"),
                                               .lane_count = way < 2 ? 2 : 40,
                                               .window = window,
                                               .dependencies = PTOWSP_DEPENDENCIES_STRUCTURE};
-            check_scope(context, m, &schedule);
+            check_scope(f, &schedule);
         }
     }
-    ptowsp_module_destroy(m);
-    ptowsp_context_destroy(context);
 }
 
 // -- memory ---------------------------------------------------------------------------------------
@@ -357,31 +336,25 @@ static void check_refused(test_memory *memory, const ptowsp_program *program,
 TEST(batch__memory_that_is_refused_leaves_what_was_done) {
     test_memory memory = {0};
     const ptowsp_context_desc with_memory = {.resize = test_resize, .resize_user = &memory};
-    const ptowsp_kernel_desc kernel = {.name = "work", .fn = ten_cycles};
+    const ptowsp_parse_kernel kernel = {.name = "work", .fn = ten_cycles};
+    const ptowsp_parse_desc attached = {.kernels = &kernel, .kernel_count = 1};
     const ptowsp_schedule schedule = {.dispatch = PTOWSP_DISPATCH_ROUND_ROBIN,
                                       .lane_count = REFUSED_LANES,
                                       .window = 1000,
                                       .dependencies = PTOWSP_DEPENDENCIES_STRUCTURE};
     const ptowsp_program_desc desc = {NULL, &schedule};
-    ptowsp_context *context = test_context(&with_memory);
-    ptowsp_module *m = test_module(context, NULL);
-    const ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(m, &kernel)};
-    PTOWSP_WORKLOAD(m, "main") {
-        PTOWSP_PARALLEL(m, i, ptowsp_axis_dense(m, "n", REFUSED_TASKS)) {
-            (void)i;
-            ptowsp_task_make(m, &task);
-        }
-    }
-    ptowsp_program *program = test_program(context, m, &desc);
+    fixture f = {.context = test_context(&with_memory)};
+    program_make(&f,
+                 "module m\naxis n 600\nkernel work(axes 0) vector\nworkload main\n"
+                 "  parallel i in n\n    task work()\n",
+                 &attached, &desc);
     bool is_done = false;
     size_t refused = 0;
     while (!is_done) {
-        check_refused(&memory, program, context, ++refused, &is_done);
+        check_refused(&memory, f.program, f.context, ++refused, &is_done);
     }
     assert_true(refused > 10);  // rings of both lanes have grown to 512
-    ptowsp_program_destroy(program);
-    ptowsp_module_destroy(m);
-    ptowsp_context_destroy(context);
+    fixture_free(&f);
     assert_int_equal(memory.live_blocks, 0);
 }
 
