@@ -167,58 +167,31 @@ static ptowsp_cycles count_call(const ptowsp_task *task, void *user) {
     return 1;
 }
 
+#define NOTES  "kernel note(axes 1) vector, 1 cycles\nworkload main\n"
+#define MANY   "module m slots 2\naxis many 1099511627776\n" NOTES "  for_each i in many\n"
+#define STAGES "module m\n" NOTES "  pipeline pipe\n    channel ring depth 3 latency 1\n"
+
 static void endless_build(endless_program *p, ptowsp_context *context, endless what,
                           const ptowsp_schedule *schedule) {
+    static const char *const texts[FEW + 1] = {
+        [TASKS_OF_C] = MANY "    task note(i + 1)\n",
+        [TASKS_PLAIN] = MANY "    task note(i)\n",
+        [NOTHING] = MANY "    slot_set 1 = i\n",
+        [FEW] = "module m\naxis many 5000\n" NOTES "  for_each i in many\n    task note(i + 1)\n",
+        [TOKENS] = STAGES "    channel back depth 3 latency 1\n"
+                          "    process one consumes back produces ring\n      send ring(1)\n"
+                          "      consume token from back\n        send ring(token)\n"
+                          "    process two consumes ring produces back\n"
+                          "      consume token from ring\n        send back(token)\n",
+        [TOKENS_IN_ONE] = STAGES "    process one consumes ring produces ring\n"
+                                 "      send ring(1)\n      consume token from ring\n"
+                                 "        send ring(token)\n"};
     memset(p, 0, sizeof *p);
-    assert_int_equal(ptowsp_module_create(context, NULL, &p->module), PTOWSP_OK);
-    ptowsp_module *mod = p->module;
-    ptowsp_kernel_desc desc = {.name = "note", .axis_count = 1, .fn = count_call, .cycles = 1};
-    desc.user = p;
-    ptowsp_kernel note = ptowsp_kernel_make(mod, &desc);
-    ptowsp_channel_desc ring = {.name = "ring", .depth = 3, .latency = 1};
-    ptowsp_channel_desc back = {.name = "back", .depth = 3, .latency = 1};
-    PTOWSP_WORKLOAD(mod, "main") {
-        if (what == TASKS_OF_C || what == TASKS_PLAIN || what == NOTHING || what == FEW) {
-            int64_t count = what == FEW ? 5000 : INT64_C(1) << 40;
-            PTOWSP_FOR_EACH(mod, i, ptowsp_axis_dense(mod, "many", count)) {
-                if (what == NOTHING) {
-                    ptowsp_slot_set_make(mod, 1, i);
-                } else {
-                    ptowsp_task_desc task = {.kernel = note};
-                    task.axes[0] = what == TASKS_PLAIN ? i : ptowsp_add(i, ptowsp_i64(mod, 1));
-                    ptowsp_task_make(mod, &task);
-                }
-            }
-        } else {
-            PTOWSP_PIPELINE(mod, "pipe") {
-                ptowsp_channel a = ptowsp_channel_make(mod, &ring);
-                ptowsp_channel b =
-                    what == TOKENS ? ptowsp_channel_make(mod, &back) : (ptowsp_channel){0};
-                PTOWSP_PROCESS(mod, "one") {
-                    ptowsp_consumes(mod, what == TOKENS ? b : a);
-                    ptowsp_produces(mod, a);
-                    ptowsp_send_make(mod, a, ptowsp_i64(mod, 1));
-                    PTOWSP_CONSUME(mod, token, what == TOKENS ? b : a) {
-                        ptowsp_send_make(mod, a, token);
-                    }
-                }
-                if (what == TOKENS) {
-                    PTOWSP_PROCESS(mod, "two") {
-                        ptowsp_consumes(mod, a);
-                        ptowsp_produces(mod, b);
-                        PTOWSP_CONSUME(mod, token, a) {
-                            ptowsp_send_make(mod, b, token);
-                        }
-                    }
-                }
-            }
-        }
-    }
-    ptowsp_program_desc program = {NULL, schedule};
-    if (ptowsp_program_create(context, mod, &program, &p->program) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(context).text);
-    }
-    assert_int_equal(ptowsp_run_create(context, p->program, &p->run), PTOWSP_OK);
+    const ptowsp_parse_kernel note = {.name = "note", .fn = count_call, .user = p};
+    const fixture f = program_of(context, texts[what], &note, 1, schedule);
+    p->module = f.module;
+    p->program = f.program;
+    p->run = f.run;
 }
 
 static void endless_free(endless_program *p) {
@@ -287,26 +260,18 @@ DEVICE_TEST(async__a_kernel_cancels_its_run_and_no_other_begins) {
 DEVICE_TEST(async__a_cost_function_cancels_a_pipeline) {
     ptowsp_context *context = three_lanes();
     endless_program p = {.cancel_at = 3};
-    assert_int_equal(ptowsp_module_create(context, NULL, &p.module), PTOWSP_OK);
-    const ptowsp_kernel_desc desc[2] = {
+    const ptowsp_parse_kernel kernels[2] = {
         {.name = "cancels", .fn = count_call, .cost = count_call, .user = &p},
-        {.name = "constant", .fn = note_call, .cycles = 5, .user = &p}};
-    PTOWSP_WORKLOAD(p.module, "main") {
-        PTOWSP_PIPELINE(p.module, "pipe") {
-            PTOWSP_PROCESS(p.module, "one") {
-                PTOWSP_FOR_EACH(p.module, i, ptowsp_axis_dense(p.module, "n", 10)) {
-                    (void)i;
-                    for (int k = 0; k < 2; k++) {
-                        const ptowsp_task_desc task = {.kernel =
-                                                           ptowsp_kernel_make(p.module, &desc[k])};
-                        ptowsp_task_make(p.module, &task);
-                    }
-                }
-            }
-        }
-    }
-    assert_int_equal(ptowsp_program_create(context, p.module, NULL, &p.program), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_create(context, p.program, &p.run), PTOWSP_OK);
+        {.name = "constant", .fn = note_call, .user = &p}};
+    const fixture f = program_of(
+        context,
+        "module m\naxis n 10\nkernel cancels(axes 0) vector, cycles by a cost function\n"
+        "kernel constant(axes 0) vector, 5 cycles\nworkload main\n  pipeline pipe\n"
+        "    process one\n      for_each i in n\n        task cancels()\n        task constant()\n",
+        kernels, 2, NULL);
+    p.module = f.module;
+    p.program = f.program;
+    p.run = f.run;
     const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
     assert_ended(context, ptowsp_run_execute(p.run, &options), PTOWSP_CANCELLED);
     assert_int_equal(p.called, 3);

@@ -141,38 +141,17 @@ static uint64_t time_limit(const bed *b) {
 // Workload tasks: `count` tasks one after another. Workload pipe: a process sends `count` tokens, and
 // another runs a task for each.
 static void make_module(bed *b) {
-    assert_int_equal(ptowsp_module_create(b->context, NULL, &b->module), PTOWSP_OK);
-    ptowsp_module *m = b->module;
-    ptowsp_kernel_desc desc = {.name = "work", .axis_count = 1, .fn = work, .cost = cost};
-    desc.user = b;
-    const ptowsp_kernel kernel = ptowsp_kernel_make(m, &desc);
-    const ptowsp_axis many = ptowsp_axis_dynamic(m, "many");
-    const ptowsp_channel_desc channel = {.name = "to", .depth = 2};
-    ptowsp_task_desc task = {.kernel = kernel};
-    PTOWSP_WORKLOAD(m, "tasks") {
-        PTOWSP_FOR_EACH(m, i, many) {
-            task.axes[0] = i;
-            ptowsp_task_make(m, &task);
-        }
-    }
-    PTOWSP_WORKLOAD(m, "pipe") {
-        PTOWSP_PIPELINE(m, "p") {
-            const ptowsp_channel to = ptowsp_channel_make(m, &channel);
-            PTOWSP_PROCESS(m, "from") {
-                ptowsp_produces(m, to);
-                PTOWSP_FOR_EACH(m, i, many) {
-                    ptowsp_send_make(m, to, i);
-                }
-            }
-            PTOWSP_PROCESS(m, "runs") {
-                ptowsp_consumes(m, to);
-                PTOWSP_CONSUME(m, token, to) {
-                    task.axes[0] = token;
-                    ptowsp_task_make(m, &task);
-                }
-            }
-        }
-    }
+    static const char text[] =
+        "module m\naxis many dynamic\nkernel work(axes 1) vector, cycles by a cost function\n"
+        "workload tasks\n  for_each i in many\n    task work(i)\n"
+        "workload pipe\n  pipeline p\n    channel to depth 2 latency 0\n"
+        "    process from produces to\n      for_each i in many\n        send to(i)\n"
+        "    process runs consumes to\n      consume token from to\n        task work(token)\n";
+    const ptowsp_parse_kernel kernel = {.name = "work", .fn = work, .cost = cost, .user = b};
+    const ptowsp_parse_desc attached = {.kernels = &kernel, .kernel_count = 1};
+    assert_int_equal(
+        ptowsp_module_parse(b->context, text, strlen(text), &attached, &b->module, NULL),
+        PTOWSP_OK);
 }
 
 static void make_run(bed *b, const char *workload) {
