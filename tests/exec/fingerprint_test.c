@@ -383,28 +383,16 @@ static ptowsp_cycles take_none(const ptowsp_task *task, void *user) {
 TEST(tensors_of_nothing_have_no_contents) {
     int32_t data[2][4] = {{1, 2, 3, 4}, {5, 6, 7, 8}};
     ptowsp_fingerprint prints[4];
+    static const char from[] =
+        "module m\naxis n dynamic\ntensor x i32 [?, 2, 2] global\ntensor y i32 [?, 2, 2] global\n"
+        "kernel take(axes 0, in from i32 2 x 2, inout to i32 2 x 2) vector\nworkload main\n"
+        "  parallel i in n\n    task take() from = x[i] to = y[i]\n";
+    const ptowsp_parse_kernel kernel = {.name = "take", .fn = take_none};
+    const ptowsp_parse_desc attached = {&kernel, 1, 0};
     ptowsp_context *context = test_context(NULL);
-    ptowsp_module *m = test_module(context, NULL);
-    ptowsp_kernel_desc kernel = {0};
-    ptowsp_task_desc task = {0};
-    ptowsp_tensor_desc tensor = {.dtype = PTOWSP_I32, .rank = 3, .shape[0] = PTOWSP_DYNAMIC};
-    tensor.shape[1] = tensor.shape[2] = 2;
-    kernel.name = "take";
-    kernel.fn = take_none;
-    for (int i = 0; i < 2; i++) {
-        const ptowsp_tile_param tile = {i ? "to" : "from", i ? PTOWSP_INOUT : PTOWSP_IN, PTOWSP_I32,
-                                        2, 2};
-        kernel.tiles[i] = tile;
-        tensor.name = i ? "y" : "x";
-        task.views[i].tensor = ptowsp_tensor_make(m, &tensor);
-    }
-    task.kernel = ptowsp_kernel_make(m, &kernel);
-    PTOWSP_WORKLOAD(m, "main") {
-        PTOWSP_PARALLEL(m, i, ptowsp_axis_dynamic(m, "n")) {
-            task.views[0].index[0] = task.views[1].index[0] = i;
-            ptowsp_task_make(m, &task);
-        }
-    }
+    ptowsp_module *m = NULL;
+    assert_int_equal(ptowsp_module_parse(context, from, strlen(from), &attached, &m, NULL),
+                     PTOWSP_OK);
     ptowsp_program *program = test_program(context, m, NULL);
     ptowsp_run *run = test_run_of(context, program);
     for (int i = 0; i < 4; i++) {  // of none, of one matrix; with other contents

@@ -7,6 +7,8 @@
 
 #include "lane_fixture.h"
 
+#include <inttypes.h>
+
 enum { ROWS = 48, COLS = 64, TASKS = 2 * ROWS * COLS, CELLS = 512 };
 
 // -- programs -------------------------------------------------------------------------------------
@@ -89,30 +91,15 @@ static void pace_reference(const fixture *f, uint64_t *data) {
     }
 }
 
-static ptowsp_expr pace_expr(fixture *f, const pace_place *at, ptowsp_expr i, ptowsp_expr j) {
-    const ptowsp_expr row = ptowsp_mul(i, ptowsp_i64(f->m, at->row));
-    const ptowsp_expr col = ptowsp_mul(j, ptowsp_i64(f->m, at->col));
-    const ptowsp_expr sum = ptowsp_add(ptowsp_add(row, col), ptowsp_i64(f->m, at->at));
-    return ptowsp_rem(sum, ptowsp_i64(f->m, CELLS));
-}
-
-static void pace_loop(fixture *f, int is_y, ptowsp_tensor tensor, ptowsp_axis axis, ptowsp_expr i) {
-    ptowsp_task_desc task = {0};
-    ptowsp_kernel_desc kernel = {.name = is_y ? "y" : "x", .fn = pace_kernel, .user = f};
-    const ptowsp_tile_param changed = {"changed", PTOWSP_INOUT, PTOWSP_U64, 1,
-                                       (uint32_t)f->places[is_y][0].size};
-    const ptowsp_tile_param read = {"read", PTOWSP_IN, PTOWSP_U64, 1,
-                                    (uint32_t)f->places[is_y][1].size};
-    kernel.tiles[0] = changed;
-    kernel.tiles[1] = read;
-    task.kernel = ptowsp_kernel_make(f->m, &kernel);
-    PTOWSP_PARALLEL(f->m, j, axis) {
-        for (int t = 0; t < 2; t++) {
-            task.views[t].tensor = tensor;
-            task.views[t].col = pace_expr(f, &f->places[is_y][t], i, j);
-        }
-        ptowsp_task_make(f->m, &task);
+// A loop of tasks at these places.
+static void pace_loop(char *text, char name, const pace_place *at) {
+    sprintf(text + strlen(text), "      parallel j in cols\n        task %c()", name);
+    for (int k = 0; k < 2; k++) {
+        sprintf(text + strlen(text),
+                " %s = data at ((0), (i * %" PRId64 " + j * %" PRId64 " + %" PRId64 ") %% %d)",
+                k ? "read" : "changed", at[k].row, at[k].col, at[k].at, CELLS);
     }
+    strcat(text, "\n");
 }
 
 // Of the fixture places and is_sequence have been set; all else is made.
@@ -120,25 +107,25 @@ static void fixture_make(fixture *f, lane_kind kind, uint32_t lane_count,
                          const ptowsp_schedule *schedule) {
     f->context = lane_context(kind, lane_count, &f->memory);
     f->failing = f->cancelling = f->huge = UINT64_MAX;
-    assert_int_equal(ptowsp_module_create(f->context, NULL, &f->m), PTOWSP_OK);
-    const ptowsp_axis rows = ptowsp_axis_dense(f->m, "rows", ROWS);
-    const ptowsp_axis cols = ptowsp_axis_dense(f->m, "cols", COLS);
-    const ptowsp_tensor_desc desc = {
-        "data", PTOWSP_U64, 2, {1, CELLS + 16, 0, 0, 0, 0, 0, 0}, PTOWSP_LOCATION_GLOBAL};
-    const ptowsp_tensor tensor = ptowsp_tensor_make(f->m, &desc);
-    PTOWSP_WORKLOAD(f->m, "main") {
-        PTOWSP_FOR_EACH(f->m, i, rows) {
-            PTOWSP_SEQUENCE(f->m) {
-                pace_loop(f, 0, tensor, cols, i);
-                pace_loop(f, 1, tensor, cols, i);
-            }
-        }
-    }
+    char text[2048];
+    const ptowsp_parse_kernel kernels[2] = {{.name = "x", .fn = pace_kernel, .user = f},
+                                            {.name = "y", .fn = pace_kernel, .user = f}};
+    const ptowsp_parse_desc attached = {.kernels = kernels, .kernel_count = 2};
     const ptowsp_program_desc program = {NULL, schedule};
-    if (ptowsp_program_create(f->context, f->m, &program, &f->program) != PTOWSP_OK) {
+    snprintf(text, sizeof text,
+             "module m\naxis rows %d\naxis cols %d\ntensor data u64 [1, %d] global\n"
+             "kernel x(axes 0, inout changed u64 1 x %d, in read u64 1 x %d) vector\n"
+             "kernel y(axes 0, inout changed u64 1 x %d, in read u64 1 x %d) vector\n"
+             "workload main\n  for_each i in rows\n    sequence\n",
+             ROWS, COLS, CELLS + 16, (int)f->places[0][0].size, (int)f->places[0][1].size,
+             (int)f->places[1][0].size, (int)f->places[1][1].size);
+    pace_loop(text, 'x', f->places[0]);
+    pace_loop(text, 'y', f->places[1]);
+    if (ptowsp_module_parse(f->context, text, strlen(text), &attached, &f->m, NULL) != PTOWSP_OK ||
+        ptowsp_program_create(f->context, f->m, &program, &f->program) != PTOWSP_OK ||
+        ptowsp_run_create(f->context, f->program, &f->run) != PTOWSP_OK) {
         fail_msg("%s", ptowsp_context_error(f->context).text);
     }
-    assert_int_equal(ptowsp_run_create(f->context, f->program, &f->run), PTOWSP_OK);
     test_bind(f->run, "data", f->data);
 }
 
