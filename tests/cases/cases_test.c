@@ -9,6 +9,7 @@
 
 #include "support/case_form.h"
 #include "support/case_ranks.h"
+#include "support/case_texts.h"
 
 enum { LANE_MAX = 3 };
 
@@ -420,7 +421,10 @@ static void test_way(const case_text *c, const case_item *way, uint32_t choice) 
     assert_int_equal(ptowsp_context_create(&desc, &s.context), PTOWSP_OK);
     case_gather(&s);
     case_attach(&s);
-    for (size_t m = 0; m < modes->count || m == 0; m++) {
+    if (c->file->has_texts) {
+        case_run_texts(&s);
+    }
+    for (size_t m = 0; !c->file->has_texts && (m < modes->count || m == 0); m++) {
         s.mode = modes->count ? &modes->items[m] : NULL;
         for (size_t which = 0; case_choose(&s, which); which++) {
             for (s.alternative = 0; s.alternative < case_part_count(s.schedule); s.alternative++) {

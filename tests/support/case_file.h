@@ -30,7 +30,7 @@ typedef struct case_file {
     case_items ways, functions;  // name, items; kernel, function
     case_items defines;          // name, text
     const char *from;
-    bool has_trees;
+    bool has_trees, has_texts;
 } case_file;
 
 typedef struct case_text {
@@ -164,8 +164,9 @@ static inline bool case_lists(const char *list, const char *name) {
 
 // Words whose rest goes to the end of the line, as it may have semicolons.
 static inline bool case_is_greedy(const char *word) {
-    static const char *const greedy[] = {"schedule", "from",    "fails",      "refused",    "says",
-                                         "never",    "reports", "unreported", "unsupported"};
+    static const char *const greedy[] = {"schedule",    "from",  "fails",   "refused",
+                                         "says",        "never", "reports", "unreported",
+                                         "unsupported", "has",   "lacks",   "shows"};
     for (size_t i = 0; i < sizeof greedy / sizeof greedy[0]; i++) {
         if (!strcmp(word, greedy[i])) {
             return true;
@@ -243,7 +244,7 @@ static inline char *case_kernel(case_reader *r, const char *text, size_t length,
                                 case_items *lowers) {
     size_t name = strcspn(text + 7, "(");
     char *kernel = case_line("", text, length);
-    while (case_begins(r->at, "  ")) {
+    while (case_begins(r->at, "  ") || case_begins(r->at, "rule ")) {
         const char *line;
         size_t line_length;
         case_next(r, &line, &line_length);
@@ -276,6 +277,29 @@ static inline void case_read_module(case_reader *r, const char *text, size_t len
     }
 }
 
+// Lines that are indented by at least 4, without these blanks.
+static inline char *case_block(case_reader *r) {
+    char *block = case_copy("", 0);
+    const char *text;
+    size_t length;
+    while (case_begins(r->at, "    ")) {
+        case_next(r, &text, &length);
+        block = case_line(block, text + 4, length - 4);
+    }
+    return block;
+}
+
+// Whether the item is one word, before lines of a text (case_texts.h).
+static inline bool case_is_block(const char *item, size_t length) {
+    static const char *const words[] = {"given", "becomes", "prints", "compiles"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (length == strlen(words[i]) && case_begins(item, words[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static inline void case_read_case(case_reader *r, const char *text, size_t length) {
     case_list *list = r->list;
     case_text *cases = (case_text *)case_alloc((list->count + 1) * sizeof *cases);
@@ -292,8 +316,11 @@ static inline void case_read_case(case_reader *r, const char *text, size_t lengt
     while (case_begins(r->at, "  ") || *r->at == '\n' || *r->at == '#') {
         case_next(r, &text, &length);
         const char *first = case_skip(text);
-        if (first < text + length && *first != '#') {
-            int line = r->line;
+        int line = r->line;
+        if (case_is_block(first, (size_t)(text + length - first))) {
+            const char *word = case_copy(first, (size_t)(text + length - first));
+            case_add(&c->items, word, case_block(r), line);
+        } else if (first < text + length && *first != '#') {
             case_split(r->file, &c->items, case_logical(r, text, length, 2), line);
         }
     }
@@ -335,6 +362,8 @@ static inline void case_read_head(case_reader *r, const char *text, size_t lengt
         r->file->from = line + 5;
     } else if (!strcmp(line, "trees")) {
         r->file->has_trees = true;
+    } else if (!strcmp(line, "texts")) {
+        r->file->has_texts = true;
     } else if (case_begins(line, "mode ")) {
         case_read_mode(r, line + 5);
     } else if (case_begins(line, "way ")) {

@@ -290,7 +290,7 @@ static inline bool case_choose(case_subject *s, size_t which) {
 
 // The last error is the one that an item has: STATUS [at INDEX] [TEXT];
 // an index "-" is none. Errors of texts have a place
-// before, which the case leaves out, as their index, the line.
+// before, which the case may leave out, as their index, the line.
 static inline void case_check_error(case_subject *s, const case_item *item, ptowsp_status status) {
     char word[64];
     const char *at = item->rest, *text = ptowsp_context_error(s->context).text;
@@ -310,7 +310,7 @@ static inline void case_check_error(case_subject *s, const case_item *item, ptow
     if (has_index || (*at && status != PTOWSP_OK && !isdigit((unsigned char)text[0]))) {
         case_check(s, "index of the error", 0, ptowsp_context_error(s->context).index, index);
     }
-    if (isdigit((unsigned char)text[0]) && strchr(text, ' ')) {
+    if (isdigit((unsigned char)text[0]) && !isdigit((unsigned char)*at) && strchr(text, ' ')) {
         text = strchr(text, ' ') + 1;
     }
     if (*at) {

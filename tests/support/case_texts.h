@@ -1,0 +1,153 @@
+// Cases of files that say `texts`: what modules are printed as, and their programs, and what is refused.
+// Nothing runs. A case is a row of modules:
+//
+//      given     the lines of a module after those before the cases; in a workload, if they end with one
+//      becomes   the statements of its last workload, as printed: so with the relayouts that it needs
+//      stays     they are the statements that were given
+//      prints    the whole module, as printed
+//      compiles  its program, as printed
+//      has, lacks PART / PART: of the module as printed; shows PART / PART: of its program
+//      refused   STATUS [at LINE] [TEXT], which may begin with its place, line:column
+//
+// What is printed is read again, and printed the same. Kernels to which nothing is attached take 1 cycle.
+
+#ifndef CASE_TEXTS_H
+#define CASE_TEXTS_H
+
+#include "case_expect.h"
+
+enum { CASE_PRINT_MAX = 1 << 16 };
+
+static inline const char *case_printed(const ptowsp_module *m, const ptowsp_program *program) {
+    char *text = case_copy("", CASE_PRINT_MAX);
+    ptowsp_output_buffer buffer = {text, CASE_PRINT_MAX, 0};
+    if (program) {
+        ptowsp_program_print(program, ptowsp_output_to_buffer(&buffer));
+    } else {
+        ptowsp_module_print(m, ptowsp_output_to_buffer(&buffer));
+    }
+    assert_true(buffer.length < CASE_PRINT_MAX);
+    return text;
+}
+
+static inline ptowsp_status case_parse_text(case_subject *s, const char *text,
+                                            ptowsp_module **out_module) {
+    const ptowsp_parse_desc desc = {s->attached, s->attached_count, 1};
+    return ptowsp_module_parse(s->context, text, strlen(text), &desc, out_module, NULL);
+}
+
+// Begins the module with these lines, which are in its last workload if it ends with one.
+static inline ptowsp_status case_give(case_subject *s, const char *lines) {
+    const char *indent = "";
+    s->text = case_copy("", 0);
+    for (const char *at = s->c->module; *at; at += strcspn(at, "\n") + 1) {
+        if (*at != '\n' && *at != '#') {
+            indent = case_begins(at, "workload ") ? "  " : case_begins(at, " ") ? indent : "";
+            s->text = case_line(s->text, at, strcspn(at, "\n"));
+        }
+    }
+    for (const char *at = lines; *at; at += strcspn(at, "\n") + 1) {
+        s->text = case_line(case_join(s->text, indent, strlen(indent)), at, strcspn(at, "\n"));
+    }
+    ptowsp_program_destroy(s->program);
+    ptowsp_module_destroy(s->module);
+    s->program = NULL;
+    s->module = NULL;
+    return case_parse_text(s, s->text, &s->module);
+}
+
+static inline void case_compile_text(case_subject *s) {
+    if (!s->program) {
+        case_ok(s, "compile", ptowsp_program_create(s->context, s->module, NULL, &s->program));
+    }
+}
+
+static inline void case_reads_again(case_subject *s, const char *printed) {
+    ptowsp_module *again = NULL;
+    case_ok(s, "read again", case_parse_text(s, printed, &again));
+    case_check_text(s, "printed again", case_printed(again, NULL), printed);
+    ptowsp_module_destroy(again);
+}
+
+// The statements of the last workload of a text, with the indentation of `given`.
+static inline const char *case_statements(const char *text) {
+    const char *at = text, *workload = text;
+    char *out = case_copy("", 0);
+    while ((at = strstr(at, "\nworkload "))) {
+        workload = ++at;
+    }
+    for (at = strchr(workload, '\n') + 1; *at; at += strcspn(at, "\n") + 1) {
+        out = case_line(out, at + 2, strcspn(at, "\n") - 2);
+    }
+    return out;
+}
+
+static inline void case_has_parts(const case_subject *s, const char *text, const char *at,
+                                  bool is_there) {
+    for (const char *part; (part = case_next_part(s, &at));) {
+        case_check_count++;
+        if ((strstr(text, part) != NULL) != is_there) {
+            CASE_FAIL(s, "\"%s\" is %s in: %s", part, is_there ? "not" : "still", text);
+        }
+    }
+}
+
+// False: nothing is compared with this word.
+static inline bool case_compare_text(case_subject *s, const case_item *item) {
+    const char *printed = case_printed(s->module, NULL);
+    if (!strcmp(item->word, "becomes") || !strcmp(item->word, "stays")) {
+        const char *given = item->word[0] == 's' ? case_statements(s->text) : item->rest;
+        case_check_text(s, "statements", case_statements(printed), given);
+        case_compile_text(s);
+    } else if (!strcmp(item->word, "prints")) {
+        case_check_text(s, "module", printed, item->rest);
+    } else if (!strcmp(item->word, "has") || !strcmp(item->word, "lacks")) {
+        case_has_parts(s, printed, item->rest, item->word[0] == 'h');
+    } else if (!strcmp(item->word, "compiles") || !strcmp(item->word, "shows")) {
+        case_compile_text(s);
+        const char *program = case_printed(NULL, s->program);
+        if (item->word[0] == 'c') {
+            case_check_text(s, "program", program, item->rest);
+        } else {
+            case_has_parts(s, program, item->rest, true);
+        }
+    } else {
+        return false;
+    }
+    case_reads_again(s, printed);
+    return true;
+}
+
+static inline void case_run_texts(case_subject *s) {
+    ptowsp_status status = PTOWSP_OK;
+    bool is_compared = true;
+    s->engine = "text";
+    for (size_t i = 0; i <= s->c->items.count; i++) {
+        const case_item *item = i < s->c->items.count ? &s->c->items.items[i] : NULL;
+        bool is_given = item && !strcmp(item->word, "given");
+        if ((!item || is_given) && !is_compared) {
+            CASE_FAIL(s, "nothing is compared");
+        }
+        s->line = item ? item->line : 0;
+        if (is_given) {
+            status = case_give(s, item->rest);
+            is_compared = false;
+        } else if (item && !strcmp(item->word, "refused")) {
+            if (status == PTOWSP_OK) {
+                status = ptowsp_program_create(s->context, s->module, NULL, &s->program);
+            }
+            case_check_error(s, item, status);
+            is_compared = true;
+        } else if (item) {
+            case_ok(s, "module", status);
+            is_compared = case_compare_text(s, item);
+            if (!is_compared) {
+                CASE_FAIL(s, "nothing is expected with %s", item->word);
+            }
+        }
+    }
+    ptowsp_program_destroy(s->program);
+    ptowsp_module_destroy(s->module);
+}
+
+#endif
