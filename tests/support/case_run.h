@@ -594,6 +594,46 @@ static inline void case_bind_tensor(case_subject *s, const char *name, const cha
     }
 }
 
+// with plan NAME LANES lanes: UNIT, UNIT, ...: MERGE, MERGE, ...
+//
+// A unit is its lane, request, head, tile, KV start, KV length, tier, flags and slot (-1: none), a merge its
+// lane, request, head, tile, first slot and slot count; both in the order of lanes.
+static inline uint32_t *case_plan_part(const case_subject *s, const char **at, uint32_t lane_count,
+                                       uint32_t fields, ptowsp_work **out_work,
+                                       uint32_t *out_count) {
+    uint64_t number_count;
+    const int64_t *numbers = case_numbers(s, at, &number_count);
+    uint32_t count = (uint32_t)number_count / fields;
+    uint32_t *begin = (uint32_t *)case_alloc((lane_count + 1) * sizeof *begin);
+    ptowsp_work *work = (ptowsp_work *)case_alloc((count + 1) * sizeof *work);
+    case_check(s, "numbers of a plan", 0, number_count % fields, 0);
+    for (uint32_t i = 0; i < count; i++, numbers += fields) {
+        bool is_merge = fields == 6;
+        work[i] =
+            ptowsp_work_of(is_merge ? i : (uint32_t)numbers[8], is_merge ? 0 : (uint8_t)numbers[6],
+                           is_merge ? 0 : (uint8_t)numbers[7], (uint32_t)numbers[1],
+                           (uint32_t)numbers[2], (uint32_t)numbers[4], (uint32_t)numbers[5]);
+        work[i].reserved = (uint16_t)numbers[3];
+        for (int64_t lane = numbers[0]; lane < lane_count; lane++) {
+            begin[lane + 1] = i + 1;
+        }
+    }
+    *out_work = work;
+    *out_count = count;
+    return begin;
+}
+
+static inline void case_bind_plan(const case_subject *s, const char *name, const char **at) {
+    ptowsp_attention_plan plan = {.lane_count = (uint32_t)case_number(s, at)};
+    case_literal(s, at, "lanes:");
+    plan.unit_begin = case_plan_part(s, at, plan.lane_count, 9, &plan.units, &plan.unit_count);
+    plan.merge_begin = case_plan_part(s, at, plan.lane_count, 6, &plan.merges, &plan.merge_count);
+    plan.unit_capacity = plan.unit_count;
+    plan.merge_capacity = plan.merge_count;
+    plan.slot_capacity = plan.slot_count = plan.unit_count;
+    case_ok(s, name, ptowsp_run_bind_plan(s->run, name, &plan));
+}
+
 // The number of a name that is one.
 static inline uint64_t case_named_number(const case_subject *s, const char *name) {
     const char *at = name;
@@ -616,6 +656,8 @@ static inline void case_bind_item(case_subject *s, const char *at) {
     } else if (!strcmp(kind, "symbol")) {
         uint64_t value = (uint64_t)case_number(s, &at);
         case_ok(s, name, ptowsp_run_bind_symbol(s->run, name, value));
+    } else if (!strcmp(kind, "plan")) {
+        case_bind_plan(s, name, &at);
     } else if (!strcmp(kind, "tokens")) {
         s->token_limit = case_named_number(s, name);
     } else if (!strcmp(kind, "slot")) {
