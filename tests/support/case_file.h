@@ -291,7 +291,7 @@ static inline char *case_block(case_reader *r) {
 
 // Whether the item is one word, before lines of a text (case_texts.h).
 static inline bool case_is_block(const char *item, size_t length) {
-    static const char *const words[] = {"given", "becomes", "prints", "compiles"};
+    static const char *const words[] = {"given", "becomes", "prints", "compiles", "reads"};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         if (length == strlen(words[i]) && case_begins(item, words[i])) {
             return true;

@@ -442,7 +442,7 @@ static inline ptowsp_status case_parse(case_subject *s) {
 // The schedule of the case in the mode at hand; `text` is the module's with it.
 static inline ptowsp_program_desc case_desc(const case_subject *s) {
     const ptowsp_program_desc desc = {s->saved.workload[0] ? s->saved.workload : NULL,
-                                      &s->saved.schedule};
+                                      s->schedule ? &s->saved.schedule : NULL};
     return desc;
 }
 

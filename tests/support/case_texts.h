@@ -1,11 +1,13 @@
 // Cases of files that say `texts`: what modules are printed as, and their programs, and what is refused.
 // Nothing runs. A case is a row of modules:
 //
+//      schedule  of the modules after it
 //      given     the lines of a module after those before the cases; in a workload, if they end with one
 //      becomes   the statements of its last workload, as printed: so with the relayouts that it needs
 //      stays     they are the statements that were given
 //      prints    the whole module, as printed
 //      compiles  its program, as printed
+//      reads     the list of statements of its program (read_say.h)
 //      has, lacks PART / PART: of the module as printed; shows PART / PART: of its program
 //      refused   STATUS [at LINE] [TEXT], which may begin with its place, line:column
 //
@@ -15,6 +17,7 @@
 #define CASE_TEXTS_H
 
 #include "case_expect.h"
+#include "read_say.h"
 
 enum { CASE_PRINT_MAX = 1 << 16 };
 
@@ -53,12 +56,17 @@ static inline ptowsp_status case_give(case_subject *s, const char *lines) {
     ptowsp_module_destroy(s->module);
     s->program = NULL;
     s->module = NULL;
-    return case_parse_text(s, s->text, &s->module);
+    if (!s->schedule) {
+        return case_parse_text(s, s->text, &s->module);
+    }
+    s->text = case_add_directives(case_line(s->text, "schedule", 8), s->schedule);
+    return case_parse(s);
 }
 
 static inline void case_compile_text(case_subject *s) {
     if (!s->program) {
-        case_ok(s, "compile", ptowsp_program_create(s->context, s->module, NULL, &s->program));
+        const ptowsp_program_desc desc = case_desc(s);
+        case_ok(s, "compile", ptowsp_program_create(s->context, s->module, &desc, &s->program));
     }
 }
 
@@ -103,6 +111,10 @@ static inline bool case_compare_text(case_subject *s, const case_item *item) {
         case_check_text(s, "module", printed, item->rest);
     } else if (!strcmp(item->word, "has") || !strcmp(item->word, "lacks")) {
         case_has_parts(s, printed, item->rest, item->word[0] == 'h');
+    } else if (!strcmp(item->word, "reads")) {
+        static read_said said;
+        case_compile_text(s);
+        case_check_text(s, "statements", read_say(&said, s->program), item->rest);
     } else if (!strcmp(item->word, "compiles") || !strcmp(item->word, "shows")) {
         case_compile_text(s);
         const char *program = case_printed(NULL, s->program);
@@ -132,6 +144,8 @@ static inline void case_run_texts(case_subject *s) {
         if (is_given) {
             status = case_give(s, item->rest);
             is_compared = false;
+        } else if (item && !strcmp(item->word, "schedule")) {
+            s->schedule = item->rest;
         } else if (item && !strcmp(item->word, "refused")) {
             if (status == PTOWSP_OK) {
                 status = ptowsp_program_create(s->context, s->module, NULL, &s->program);

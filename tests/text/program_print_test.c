@@ -1,4 +1,4 @@
-// Programs, places and decisions as text: what a reader of errors and of reports sees of the kinds that
+// Places and decisions as text: what a reader of errors and of reports sees of the kinds that
 // are rare. Expected texts are worked out on paper.
 
 #include "support/fixture.h"
@@ -33,51 +33,6 @@ static void begin_again(fixture *f) {
     void *state = f;
     teardown(&state);
     assert_int_equal(setup(&state), 0);
-}
-
-TEST_F(print__has_every_operation) {
-    ptowsp_output_buffer buffer = {printed, TEXT_MAX, 0};
-    snprintf(text, sizeof text, "%s",
-             "module m slots 2\n"
-             "axis n 4\n"
-             "axis pages sparse\n"
-             "axis p plan\n"
-             "axis p plan, its merges\n"
-             "tensor x i64 [4, 4] global\n"
-             "tensor mid i64 [4, 4] global transient\n"
-             "kernel sum(axes 0, inout data i64 ? x ?) link, all_reduce, members 4\n"
-             "kernel spread(axes 0, inout data i64 ? x ?, root i64) link, broadcast, members 4\n"
-             "kernel put(axes 0, out x i64 4 x 4) vector, 2 cycles, time only\n"
-             "kernel use(axes 1, in x i64 4 x ?) vector, 2 cycles, time only\n"
-             "workload main\n"
-             "  task sum() data = x\n"
-             "  task spread() data = x root = 0\n"
-             "  for_each i in n\n"
-             "    task put() x = mid\n"
-             "    task use(i) x = mid at (0, 0) up to i columns\n"
-             "  select e in pages[0]\n"
-             "    task use(entry(e)) x = x\n"
-             "  parallel g in merges of p\n"
-             "    task use(g) x = x\n");
-    compile(f, NULL);
-    ptowsp_program_print(f->program, ptowsp_output_to_buffer(&buffer));
-    // Of 16 elements each of 4 ranks moves all but its quarter, twice; a broadcast all of them.
-    has("moves 192 bytes");
-    has("moves 128 bytes");
-    has("release mid\n");
-    has("entry(v");
-    // The module as text is read as the same module.
-    static char again[TEXT_MAX];
-    ptowsp_output_buffer first = {printed, TEXT_MAX, 0}, second = {again, TEXT_MAX, 0};
-    ptowsp_module *read;
-    ptowsp_module_print(f->module, ptowsp_output_to_buffer(&first));
-    has("axis p plan, its merges\n");
-    has("up to i columns");
-    assert_int_equal(ptowsp_module_parse(f->context, printed, first.length, NULL, &read, NULL),
-                     PTOWSP_OK);
-    ptowsp_module_print(read, ptowsp_output_to_buffer(&second));
-    assert_string_equal(again, printed);
-    ptowsp_module_destroy(read);
 }
 
 // An array that is read behind its end, in a workload with a parameter that is a bool.
