@@ -1,6 +1,6 @@
-// What pipelines become: the module and the program as text, word by word; what is in a program's
-// tables that text does not show; which of its operations are known before kernels run; and the
-// walk of its processes. All is worked out on paper from the header and the comments of program.h.
+// What pipelines become: what is in a program's tables that text does not show (tests/cases/printed.case has the
+// text); which of its operations are known before kernels run; and the walk of its processes. All is
+// worked out on paper from the header and the comments of program.h.
 
 #include "src/workload/expand.h"
 
@@ -11,65 +11,70 @@ typedef struct fixture {
     ptowsp_context *context;
     ptowsp_module *m;
     ptowsp_program *program;
-    ptowsp_axis tiles, workers;          // dynamic, dense 2
-    ptowsp_tensor x, y, z;               // i32 [?, 8]
-    ptowsp_kernel load, step, add, mul;  // (axis, in, out), (axis), (inout), cube (axis)
-    char text[8000];
-    ptowsp_output_buffer buffer;
 } fixture;
 
-static ptowsp_tensor tensor_make(const fixture *f, const char *name) {
-    const ptowsp_tensor_desc desc = {
-        name, PTOWSP_I32, 2, {PTOWSP_DYNAMIC, 8, 0, 0, 0, 0, 0, 0}, PTOWSP_LOCATION_GLOBAL};
-    return ptowsp_tensor_make(f->m, &desc);
-}
+// Declarations of every module, by number.
+enum { TILES = 1, WORKERS };  // axes
+enum { X = 1, Y, Z };         // tensors
 
-static void fixture_make_module(fixture *f) {
-    const ptowsp_module_desc desc = {"decode", 4};
-    if (ptowsp_module_create(f->context, &desc, &f->m) != PTOWSP_OK) {
-        return;
-    }
-    f->tiles = ptowsp_axis_dynamic(f->m, "tiles");
-    f->workers = ptowsp_axis_dense(f->m, "workers", 2);
-    f->x = tensor_make(f, "x");
-    f->y = tensor_make(f, "y");
-    f->z = tensor_make(f, "z");
-    ptowsp_kernel_desc kernel = {0};
-    const ptowsp_tile_param from = {"from", PTOWSP_IN, PTOWSP_I32, 1, 8};
-    const ptowsp_tile_param to = {"to", PTOWSP_OUT, PTOWSP_I32, 1, 8};
-    kernel.axis_count = 1;
-    kernel.cycles = 10;
-    kernel.name = "step";
-    f->step = ptowsp_kernel_make(f->m, &kernel);
-    kernel.name = "mul";
-    kernel.unit = PTOWSP_UNIT_CUBE;
-    f->mul = ptowsp_kernel_make(f->m, &kernel);
-    kernel.unit = PTOWSP_UNIT_VECTOR;
-    kernel.name = "load";
-    kernel.tiles[0] = from;
-    kernel.tiles[1] = to;
-    f->load = ptowsp_kernel_make(f->m, &kernel);
-    kernel.name = "add";
-    kernel.axis_count = 0;
-    kernel.tiles[0].direction = PTOWSP_INOUT;
-    memset(&kernel.tiles[1], 0, sizeof kernel.tiles[1]);
-    f->add = ptowsp_kernel_make(f->m, &kernel);
-}
+#define HEAD                                                                                       \
+    "module decode slots 4\n"                                                                      \
+    "axis tiles dynamic\n"                                                                         \
+    "axis workers 2\n"                                                                             \
+    "symbol depth\n"                                                                               \
+    "array list i32\n"                                                                             \
+    "tensor x i32 [?, 8] global\n"                                                                 \
+    "tensor y i32 [?, 8] global\n"                                                                 \
+    "tensor z i32 [?, 8] global\n"                                                                 \
+    "kernel step(axes 1) vector, 10 cycles, time only\n"                                           \
+    "kernel mul(axes 1) cube, 10 cycles, time only\n"                                              \
+    "kernel load(axes 1, in from i32 1 x 8, out to i32 1 x 8) vector, 10 cycles, time only\n"      \
+    "kernel add(axes 0, inout from i32 1 x 8) vector, 10 cycles, time only\n"
+
+// One of each.
+static const char one_of_each[] = HEAD "workload finish(a i64)\n"
+                                       "  parallel q in workers\n"
+                                       "    task step(a + q)\n"
+                                       "workload main\n"
+                                       "  task step(0) as node 5\n"
+                                       "  pipeline double_buffer after node 5 as node 6\n"
+                                       "    channel loaded depth depth latency 50\n"
+                                       "    event go\n"
+                                       "    process load consumes go produces loaded\n"
+                                       "      wait go\n"
+                                       "      parallel i in tiles\n"
+                                       "        task load(i) from = x at (i, 0) to = y at (i, 0)\n"
+                                       "        send loaded(i)\n"
+                                       "      close loaded\n"
+                                       "    process compute replicas w in workers consumes loaded "
+                                       "produces go\n"
+                                       "      record go\n"
+                                       "      consume t from loaded\n"
+                                       "        call finish(t)\n"
+                                       "      receive u from loaded\n"
+                                       "        slot_set 0 = u + w\n"
+                                       "  task step(1) after node 6\n";
 
 static void fixture_make(fixture *f) {
     memset(f, 0, sizeof *f);
-    ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &f->memory};
-    if (ptowsp_context_create(&desc, &f->context) == PTOWSP_OK) {
-        fixture_make_module(f);
-    }
+    const ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &f->memory};
+    (void)ptowsp_context_create(&desc, &f->context);
 }
 
 static void fixture_free(fixture *f) {
-    ptowsp_program_destroy(f->program);
-    ptowsp_module_destroy(f->m);
-    ptowsp_context_destroy(f->context);
+    test_destroy(NULL, f->program, f->m, f->context);
     assert_int_equal(f->memory.live_blocks, 0);
     assert_int_equal(f->memory.live_bytes, 0);
+}
+
+// A new module, in place of the one at hand.
+static void parse(fixture *f, const char *text) {
+    test_destroy(NULL, f->program, f->m, NULL);
+    f->program = NULL;
+    f->m = NULL;
+    if (ptowsp_module_parse(f->context, text, strlen(text), NULL, &f->m, NULL) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(f->context).text);
+    }
 }
 
 static void compile(fixture *f, const ptowsp_schedule *schedule) {
@@ -79,102 +84,18 @@ static void compile(fixture *f, const ptowsp_schedule *schedule) {
     }
 }
 
-// Begins a new module.
-static void again(fixture *f) {
-    ptowsp_program_destroy(f->program);
-    f->program = NULL;
-    ptowsp_module_destroy(f->m);
-    fixture_make_module(f);
-}
-
-static ptowsp_output sink(fixture *f) {
-    f->buffer.data = f->text;
-    f->buffer.size = sizeof f->text;
-    return ptowsp_output_to_buffer(&f->buffer);
-}
-
-static ptowsp_node task_after(const fixture *f, ptowsp_kernel kernel, ptowsp_expr axis,
-                              ptowsp_node after) {
-    ptowsp_task_desc desc = {.kernel = kernel, .axes[0] = axis, .after[0] = after};
-    return ptowsp_task_make(f->m, &desc);
-}
-
-static ptowsp_node task(const fixture *f, ptowsp_kernel kernel, ptowsp_expr axis) {
-    const ptowsp_node none = {0};
-    return task_after(f, kernel, axis, none);
-}
-
-static ptowsp_task_desc load_desc(const fixture *f, ptowsp_expr i) {
-    ptowsp_task_desc desc = {.kernel = f->load,
-                             .axes[0] = i,
-                             .views[0].tensor = f->x,
-                             .views[0].row = i,
-                             .views[1].tensor = f->y,
-                             .views[1].row = i};
-    return desc;
-}
-
-static void add_to(const fixture *f, ptowsp_tensor tensor) {
-    ptowsp_task_desc desc = {.kernel = f->add, .views[0].tensor = tensor};
-    ptowsp_task_make(f->m, &desc);
-}
-
-// -- one of each ----------------------------------------------------------------------------------
-
-static void build_processes(const fixture *f, ptowsp_channel loaded, ptowsp_channel go) {
-    ptowsp_module *m = f->m;
-    PTOWSP_PROCESS(m, "load") {
-        ptowsp_produces(m, loaded);
-        ptowsp_consumes(m, go);
-        ptowsp_wait_make(m, go);
-        PTOWSP_PARALLEL(m, i, f->tiles) {
-            const ptowsp_task_desc desc = load_desc(f, i);
-            ptowsp_send_task_make(m, loaded, &desc);
-        }
-        ptowsp_close_make(m, loaded);
-    }
-    PTOWSP_REPLICATE(m, w, f->workers, "compute") {
-        ptowsp_consumes(m, loaded);
-        ptowsp_produces(m, go);
-        ptowsp_record_make(m, go);
-        PTOWSP_CONSUME(m, t, loaded) {
-            ptowsp_call_make(m, "finish", &t, 1);
-        }
-        PTOWSP_RECEIVE(m, u, loaded) {
-            ptowsp_slot_set_make(m, 0, ptowsp_add(u, w));
-        }
-    }
-}
-
-static void build(const fixture *f) {
-    ptowsp_module *m = f->m;
-    ptowsp_channel_desc desc = {0};
-    PTOWSP_WORKLOAD(m, "finish") {
-        ptowsp_expr a = ptowsp_workload_param(m, "a", PTOWSP_TYPE_I64);
-        PTOWSP_PARALLEL(m, q, f->workers) {
-            task(f, f->step, ptowsp_add(a, q));
-        }
-    }
-    PTOWSP_WORKLOAD(m, "main") {
-        ptowsp_node first = task(f, f->step, ptowsp_i64(m, 0));
-        desc.name = "loaded";
-        desc.latency = 50;
-        desc.depth_at_start = ptowsp_symbol(m, "depth");
-        ptowsp_node pipeline = ptowsp_pipeline_begin(m, "double_buffer", &first, 1);
-        ptowsp_channel loaded = ptowsp_channel_make(m, &desc);
-        memset(&desc, 0, sizeof desc);
-        ptowsp_channel go = ptowsp_event_make(m, "go");
-        build_processes(f, loaded, go);
-        ptowsp_scope_end(m);
-        task_after(f, f->step, ptowsp_i64(m, 1), pipeline);
-    }
-}
-
 #define FIXTURE_TEST(name) TEST_MADE(name, fixture, f, fixture_make(f), fixture_free(f))
 
 FIXTURE_TEST(pipeline_compile__tables_are_those_of_paper) {
-    build(f);
+    parse(f, one_of_each);
     compile(f, NULL);
+    // Places of nodes: main is 4, double_buffer 6, load 7, the loop 9, its send 11.
+    char place[100];
+    ptowsp_output_buffer buffer = {place, sizeof place, 0};
+    ptowsp_program_print_place(f->program, 11, ptowsp_output_to_buffer(&buffer));
+    assert_string_equal(place, "main/pipeline double_buffer/process load/parallel i/send loaded");
+    size_t size = ptowsp_program_size(f->program);
+    assert_true(size <= f->memory.live_bytes && size > 1000);
     ptowsp_module_destroy(f->m);  // the program has copied all
     f->m = NULL;
     const ptowsp_program *p = f->program;
@@ -201,7 +122,7 @@ FIXTURE_TEST(pipeline_compile__tables_are_those_of_paper) {
     assert_int_equal(load->axis, 0);
     assert_int_equal(p->consts.items[load->size - p->first_const], 1);
     assert_int_equal(compute->index, p->first_variable + 4);
-    assert_int_equal(compute->axis, f->workers.id);
+    assert_int_equal(compute->axis, WORKERS);
     assert_int_equal(p->consts.items[compute->size - p->first_const], 2);
     assert_int_equal(load->first_port + load->port_count, compute->first_port);
     const pwsp_send_op *sends = &p->sends.items[0];
@@ -223,17 +144,12 @@ FIXTURE_TEST(pipeline_compile__tables_are_those_of_paper) {
 
 FIXTURE_TEST(pipeline_compile__explicit_edges_end_at_the_pipeline) {
     ptowsp_schedule schedule = {.dependencies = PTOWSP_DEPENDENCIES_EXPLICIT};
-    build(f);
-    ptowsp_node first = {0};
-    PTOWSP_WORKLOAD(f->m, "more") {
-        ptowsp_call_make(f->m, "main", NULL, 0);
-        PTOWSP_PIPELINE(f->m, "p") {
-            PTOWSP_PROCESS(f->m, "run") {
-                first = task(f, f->step, ptowsp_i64(f->m, 2));
-                task_after(f, f->step, ptowsp_i64(f->m, 3), first);
-            }
-        }
-    }
+    char text[2000];
+    snprintf(text, sizeof text,
+             "%sworkload more\n  call main()\n  pipeline p\n    process run\n"
+             "      task step(2) as node 30\n      task step(3) after node 30\n",
+             one_of_each);
+    parse(f, text);
     compile(f, &schedule);
     const ptowsp_program *p = f->program;
     const pwsp_pipeline_op *pipelines = &p->pipelines.items[0];
@@ -259,40 +175,25 @@ FIXTURE_TEST(pipeline_compile__explicit_edges_end_at_the_pipeline) {
 }
 
 FIXTURE_TEST(pipeline_compile__what_it_does_to_tensors) {
-    ptowsp_module *m = f->m;
-    const ptowsp_expr none = {NULL, 0};
-    ptowsp_view view = {.tensor = f->z};
-    PTOWSP_WORKLOAD(m, "leaf") {
-        ptowsp_slot_load_make(m, 1, &view, none, none);
-    }
-    PTOWSP_WORKLOAD(m, "middle") {
-        ptowsp_call_make(m, "leaf", NULL, 0);
-        ptowsp_call_make(m, "leaf", NULL, 0);
-        add_to(f, f->x);
-    }
-    PTOWSP_WORKLOAD(m, "main") {
-        add_to(f, f->z);  // outside
-        PTOWSP_PIPELINE(m, "p") {
-            PTOWSP_PROCESS(m, "a") {
-                const ptowsp_task_desc desc = load_desc(f, ptowsp_i64(m, 0));
-                ptowsp_task_make(m, &desc);
-            }
-            PTOWSP_PROCESS(m, "b") {
-                PTOWSP_WHEN(m, ptowsp_bool(m, true)) {
-                    ptowsp_call_make(m, "middle", NULL, 0);
-                }
-            }
-        }
-        PTOWSP_PIPELINE(m, "q") {
-            PTOWSP_PROCESS(m, "a") {
-                add_to(f, f->z);
-            }
-        }
-        PTOWSP_PIPELINE(m, "r") {
-            PTOWSP_PROCESS(m, "a") {
-            }
-        }
-    }
+    parse(f, HEAD "workload leaf\n"
+                  "  slot_load 1 = z\n"
+                  "workload middle\n"
+                  "  call leaf()\n"
+                  "  call leaf()\n"
+                  "  task add() from = x\n"
+                  "workload main\n"
+                  "  task add() from = z\n"
+                  "  pipeline p\n"
+                  "    process a\n"
+                  "      task load(0) from = x to = y\n"
+                  "    process b\n"
+                  "      when true\n"
+                  "        call middle()\n"
+                  "  pipeline q\n"
+                  "    process a\n"
+                  "      task add() from = z\n"
+                  "  pipeline r\n"
+                  "    process a\n");
     compile(f, NULL);
     const ptowsp_program *p = f->program;
     // p: x is read by load, read and written by middle; y written; z loaded. q: z. r: nothing.
@@ -318,30 +219,14 @@ FIXTURE_TEST(pipeline_compile__what_it_does_to_tensors) {
 // -- processes need no lanes ----------------------------------------------------------------------
 
 // A cube task that no loop b is around: in a process, and called from one; and from outside.
-static void build_cube(const fixture *f, bool is_inside, bool is_called_outside) {
-    PTOWSP_WORKLOAD(f->m, "leaf") {
-        PTOWSP_PARALLEL(f->m, i, f->tiles) {
-            task(f, f->mul, i);
-        }
-    }
-    PTOWSP_WORKLOAD(f->m, "main") {
-        if (is_called_outside) {
-            ptowsp_call_make(f->m, "leaf", NULL, 0);
-        }
-        if (!is_inside) {
-            task(f, f->mul, ptowsp_i64(f->m, 1));
-        }
-        PTOWSP_PIPELINE(f->m, "p") {
-            PTOWSP_PROCESS(f->m, "run") {
-                ptowsp_call_make(f->m, "leaf", NULL, 0);
-                PTOWSP_PARALLEL(f->m, i, f->tiles) {
-                    PTOWSP_COMBINE(f->m) {
-                        task(f, f->mul, i);
-                    }
-                }
-            }
-        }
-    }
+static void parse_cube(fixture *f, bool is_inside, bool is_called_outside) {
+    char text[2000];
+    snprintf(text, sizeof text,
+             HEAD "workload leaf\n  parallel i in tiles\n    task mul(i)\n"
+                  "workload main\n%s%s  pipeline p\n    process run\n      call leaf()\n"
+                  "      parallel i in tiles\n        combine\n          task mul(i)\n",
+             is_called_outside ? "  call leaf()\n" : "", is_inside ? "" : "  task mul(1)\n");
+    parse(f, text);
 }
 
 FIXTURE_TEST(pipeline_compile__tasks_of_processes_need_no_lane_and_no_key) {
@@ -349,6 +234,7 @@ FIXTURE_TEST(pipeline_compile__tasks_of_processes_need_no_lane_and_no_key) {
         ptowsp_schedule schedule;
         for (int which = 0; which < 3; which++) {
             memset(&schedule, 0, sizeof schedule);
+            parse_cube(f, which != 1, which == 2);
             if (by_key) {
                 schedule.lane_count = 2;
                 schedule.dispatch = PTOWSP_DISPATCH_AFFINITY;
@@ -357,7 +243,6 @@ FIXTURE_TEST(pipeline_compile__tasks_of_processes_need_no_lane_and_no_key) {
                 schedule.pools = PTOWSP_POOLS_BY_UNIT;
                 schedule.vector_lane_count = 2;
             }
-            build_cube(f, which != 1, which == 2);
             if (which == 0) {
                 compile(f, &schedule);
                 const pwsp_task_op *tasks = &f->program->tasks.items[0];
@@ -382,14 +267,13 @@ FIXTURE_TEST(pipeline_compile__tasks_of_processes_need_no_lane_and_no_key) {
                                  PTOWSP_INVALID_PARAMS);
                 test_error_is(f->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, text);
             }
-            again(f);
         }
     }
 }
 
 // A workload that is called from both has the scopes that lanes need.
 FIXTURE_TEST(pipeline_compile__workloads_called_from_both_sides_keep_their_scopes) {
-    build_cube(f, true, true);
+    parse_cube(f, true, true);
     compile(f, NULL);
     const ptowsp_program *p = f->program;
     assert_int_equal(p->loops.count, 2);  // of the process in main, then of leaf
@@ -423,48 +307,16 @@ static void unknown_are(const fixture *f, uint32_t written, const char *expected
 // Of the program above: the wait, both receives with what follows them up to their ends, and what
 // finish does with the token.
 FIXTURE_TEST(pipeline_compile__what_is_received_is_unknown) {
-    build(f);
+    parse(f, one_of_each);
     compile(f, NULL);
     unknown_are(f, 0, "2 10 11 12 13 14 19");
 }
 
 // Two slots are loaded from z. One decides whether p runs, the other how deep the channel of q is,
-// and what is sent there: its token alone is unknown when only that is.
-static void build_loaded(const fixture *f, uint32_t of_when, uint32_t of_depth, uint32_t of_token) {
-    ptowsp_module *m = f->m;
-    const ptowsp_expr none = {NULL, 0};
-    ptowsp_channel_desc desc = {0};
-    ptowsp_view view = {.tensor = f->z};
-    desc.name = "c";
-    PTOWSP_WORKLOAD(m, "main") {
-        ptowsp_slot_load_make(m, 1, &view, none, none);              // 0
-        PTOWSP_WHEN(m, ptowsp_slot(m, of_when, PTOWSP_TYPE_BOOL)) {  // 1
-            PTOWSP_PIPELINE(m, "p") {                                // 2
-                PTOWSP_PROCESS(m, "a") {                             // its end: 4
-                    task(f, f->step, ptowsp_i64(m, 1));              // 3
-                }
-            }
-        }
-        desc.depth_at_start = ptowsp_slot(m, of_depth, PTOWSP_TYPE_U64);
-        PTOWSP_PIPELINE(m, "q") {  // 5
-            ptowsp_channel c = ptowsp_channel_make(m, &desc);
-            PTOWSP_PROCESS(m, "a") {  // its end: 8
-                ptowsp_produces(m, c);
-                ptowsp_send_make(m, c, ptowsp_slot(m, of_token, PTOWSP_TYPE_U64));  // 6
-                ptowsp_send_make(m, c, ptowsp_u64(m, 1));                           // 7
-            }
-            PTOWSP_PROCESS(m, "b") {  // its end: 10
-                ptowsp_consumes(m, c);
-                PTOWSP_RECEIVE(m, t, c) {  // 9
-                    (void)t;
-                }
-            }
-        }
-        task(f, f->step, ptowsp_i64(m, 2));  // 11
-    }
-}
-
-TEST(pipeline_compile__what_depends_on_slots_is_unknown) {
+// and what is sent there: its token alone is unknown when only that is. Operations are numbered:
+//
+//      0 slot_load   1 when   2 p   3 its task   4 its end   5 q   6, 7 sends   8 end   9 receive   10 end
+FIXTURE_TEST(pipeline_compile__what_depends_on_slots_is_unknown) {
     static const struct {
         uint32_t of_when, of_depth, of_token;
         const char *unknown;
@@ -474,16 +326,29 @@ TEST(pipeline_compile__what_depends_on_slots_is_unknown) {
         {1, 2, 2, "0 1 2 3 4 9"},
         {2, 1, 2, "0 5 6 7 8 9 10"},
     };
-    fixture f;
-    fixture_make(&f);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        build_loaded(&f, cases[i].of_when, cases[i].of_depth, cases[i].of_token);
-        compile(&f, NULL);
-        unknown_are(&f, 0, "9");  // nobody writes z
-        unknown_are(&f, 1u << f.z.id, cases[i].unknown);
-        again(&f);
+        char text[2000];
+        snprintf(text, sizeof text,
+                 HEAD "workload main\n"
+                      "  slot_load 1 = z\n"
+                      "  when slot_bool[%u]\n"
+                      "    pipeline p\n"
+                      "      process a\n"
+                      "        task step(1)\n"
+                      "  pipeline q\n"
+                      "    channel c depth slot_u64[%u] latency 0\n"
+                      "    process a produces c\n"
+                      "      send c(slot_u64[%u])\n"
+                      "      send c(1u)\n"
+                      "    process b consumes c\n"
+                      "      receive t from c\n"
+                      "  task step(2)\n",
+                 cases[i].of_when, cases[i].of_depth, cases[i].of_token);
+        parse(f, text);
+        compile(f, NULL);
+        unknown_are(f, 0, "9");  // nobody writes z
+        unknown_are(f, 1u << Z, cases[i].unknown);
     }
-    fixture_free(&f);
 }
 
 // -- walking --------------------------------------------------------------------------------------
@@ -533,7 +398,7 @@ static const pwsp_receive_op *receive_is(walk *w, uint32_t channel, uint32_t end
 }
 
 FIXTURE_TEST(pipeline_compile__processes_are_walked) {
-    build(f);
+    parse(f, one_of_each);
     compile(f, NULL);
     const ptowsp_program *p = f->program;
     static walk w;
@@ -546,7 +411,7 @@ FIXTURE_TEST(pipeline_compile__processes_are_walked) {
     assert_int_equal(pwsp_expander_next(&w.x), PWSP_EVENT_END);
     walk_begin(&w, p);  // load, on 2 tiles
     w.x.next_op = p->processes.items[0].first_op;
-    w.cells[p->first_size + f->tiles.id] = 2;
+    w.cells[p->first_size + TILES] = 2;
     assert_true(receive_is(&w, 1, 3)->is_wait);
     for (uint64_t i = 0; i < 2; i++) {
         task_is(&w, i);
@@ -574,7 +439,7 @@ FIXTURE_TEST(pipeline_compile__processes_are_walked) {
 
 // Unknown receives are passed over, with their bodies.
 FIXTURE_TEST(pipeline_compile__the_unknown_is_passed_over) {
-    build(f);
+    parse(f, one_of_each);
     compile(f, NULL);
     const ptowsp_program *p = f->program;
     static walk w;
@@ -584,7 +449,7 @@ FIXTURE_TEST(pipeline_compile__the_unknown_is_passed_over) {
     walk_begin(&w, p);
     w.x.unknown = unknown;
     w.x.next_op = p->processes.items[0].first_op;
-    w.cells[p->first_size + f->tiles.id] = 1;
+    w.cells[p->first_size + TILES] = 1;
     task_is(&w, 0);
     send_is(&w, 0, 1, 0);
     assert_int_equal(pwsp_expander_next(&w.x), PWSP_EVENT_CLOSE);
@@ -602,23 +467,13 @@ FIXTURE_TEST(pipeline_compile__the_unknown_is_passed_over) {
 }
 
 FIXTURE_TEST(pipeline_compile__a_token_that_reads_outside_an_array_is_an_error) {
-    ptowsp_module *m = f->m;
-    PTOWSP_WORKLOAD(m, "main") {
-        PTOWSP_PIPELINE(m, "p") {
-            ptowsp_channel_desc desc = {.name = "c"};
-            ptowsp_channel c = ptowsp_channel_make(m, &desc);
-            PTOWSP_REPLICATE(m, w, f->workers, "put") {
-                ptowsp_produces(m, c);
-                ptowsp_send_make(m, c, ptowsp_array_at(m, "list", PTOWSP_I32, w));
-            }
-            PTOWSP_PROCESS(m, "get") {
-                ptowsp_consumes(m, c);
-                PTOWSP_CONSUME(m, t, c) {
-                    (void)t;
-                }
-            }
-        }
-    }
+    parse(f, HEAD "workload main\n"
+                  "  pipeline p\n"
+                  "    channel c depth 0 latency 0\n"
+                  "    process put replicas w in workers produces c\n"
+                  "      send c(list[w])\n"
+                  "    process get consumes c\n"
+                  "      consume t from c\n");
     compile(f, NULL);
     static walk w;
     const int32_t list[1] = {40};
@@ -640,23 +495,16 @@ FIXTURE_TEST(pipeline_compile__a_token_that_reads_outside_an_array_is_an_error) 
 // -- memory ---------------------------------------------------------------------------------------
 
 TEST(pipeline_compile__any_allocation_may_fail) {
-    fixture f;
     size_t failed = 0;
     for (bool is_done = false; !is_done; failed += !is_done) {
-        memset(&f, 0, sizeof f);
-        ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &f.memory};
-        f.memory.refuse_at = failed + 1;
-        if (ptowsp_context_create(&desc, &f.context) != PTOWSP_OK) {
-            continue;
-        }
-        fixture_make_module(&f);
-        if (f.m) {
-            build(&f);
-            ptowsp_module_print(f.m, sink(&f));
-            assert_null(strstr(f.text, "(null)"));
-            ptowsp_schedule schedule = {.dependencies = PTOWSP_DEPENDENCIES_EXPLICIT};
-            const ptowsp_program_desc program = {NULL, &schedule};
-            ptowsp_status status = ptowsp_program_create(f.context, f.m, &program, &f.program);
+        fixture f = {.memory.refuse_at = failed + 1};
+        const ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &f.memory};
+        const ptowsp_schedule schedule = {.dependencies = PTOWSP_DEPENDENCIES_EXPLICIT};
+        const ptowsp_program_desc program = {NULL, &schedule};
+        if (ptowsp_context_create(&desc, &f.context) == PTOWSP_OK) {
+            ptowsp_status status = ptowsp_module_parse(f.context, one_of_each,
+                                                       sizeof one_of_each - 1, NULL, &f.m, NULL);
+            status = status ? status : ptowsp_program_create(f.context, f.m, &program, &f.program);
             is_done = status == PTOWSP_OK;
             if (!is_done) {
                 assert_int_equal(status, PTOWSP_OUT_OF_MEMORY);

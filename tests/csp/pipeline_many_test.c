@@ -4,6 +4,7 @@
 // well. And pipelines that come to a steady state take what is worked out on paper.
 
 #include "pipeline_check.h"
+#include "support/fixture.h"
 
 // Fewer where every access is checked.
 enum {
@@ -311,119 +312,54 @@ TEST(pipeline__of_long_loops_agrees_with_all_of_its_steps) {
 
 #define MANY (INT64_C(1) << 16)
 
-typedef struct many {
-    ptowsp_context *context;
-    ptowsp_module *m;
-    ptowsp_program *program;
-    ptowsp_run *run;
-    ptowsp_kernel work, last;
-    ptowsp_channel channel;
-} many;
-
 static ptowsp_cycles first_axis(const ptowsp_task *task, void *user) {
     (void)user;
     return (ptowsp_cycles)ptowsp_task_axis(task, 0);
 }
 
-static ptowsp_kernel make_kernel(const many *b, const char *name, ptowsp_cycles cycles) {
-    ptowsp_kernel_desc desc = {.name = name,
-                               .axis_count = 1,
-                               .fn = first_axis,
-                               .cost = cycles ? NULL : first_axis,
-                               .cycles = cycles};
-    return ptowsp_kernel_make(b->m, &desc);
+static void many_parse(fixture *f, const char *text) {
+    const ptowsp_parse_kernel last = {.name = "last", .cost = first_axis};
+    const ptowsp_parse_desc attached = {&last, 1, 0};
+    program_make(f, text, &attached, NULL);
 }
 
-static void make_task(const many *b, ptowsp_kernel kernel, ptowsp_expr value) {
-    ptowsp_task_desc task = {.kernel = kernel, .axes[0] = value};
-    ptowsp_task_make(b->m, &task);
+// `replicas` producers send so many tokens each; as many consumers take all but one of as many each, with tasks
+// of `cycles` if that is not 0, and then the rest, with tasks of as many cycles as tokens modulo `modulo`.
+static void many_make(fixture *f, uint32_t depth, ptowsp_cycles latency, uint32_t replicas,
+                      uint32_t cycles, uint32_t modulo) {
+    char text[2000];
+    snprintf(text, sizeof text,
+             "module m\naxis replicas %u\naxis sent %lld\naxis taken %lld\n"
+             "kernel work(axes 1) vector, %u cycles, time only\n"
+             "kernel last(axes 1) vector, cycles by a cost function, time only\n"
+             "workload main\n"
+             "  pipeline pipeline\n"
+             "    channel channel depth %u latency %llu\n"
+             "    process producer replicas r in replicas produces channel\n"
+             "      for_each i in sent\n"
+             "        send channel(i)\n"
+             "    process consumer replicas r in replicas consumes channel\n"
+             "      for_each i in taken\n"
+             "        receive t from channel\n%s"
+             "      consume t from channel\n"
+             "        task last(t %% %u)\n",
+             replicas, (long long)MANY, (long long)MANY - 1, cycles ? cycles : 1, depth,
+             (unsigned long long)latency, cycles ? "          task work(t)\n" : "", modulo);
+    many_parse(f, text);
 }
 
-static void many_begin(many *b) {
-    memset(b, 0, sizeof *b);
-    assert_int_equal(ptowsp_context_create(NULL, &b->context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(b->context, NULL, &b->m), PTOWSP_OK);
-}
-
-static void many_compile(many *b) {
-    if (ptowsp_program_create(b->context, b->m, NULL, &b->program) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(b->context).text);
-    }
-    assert_int_equal(ptowsp_run_create(b->context, b->program, &b->run), PTOWSP_OK);
-}
-
-static ptowsp_channel channel_make(ptowsp_module *m, const char *name, uint32_t depth,
-                                   ptowsp_cycles latency) {
-    ptowsp_channel_desc desc = {.name = name, .depth = depth, .latency = latency};
-    return ptowsp_channel_make(m, &desc);
-}
-
-// Sends the numbers below `count`, each behind its task.
-static void send_with_tasks(const many *b, ptowsp_channel channel, const char *axis,
-                            int64_t count) {
-    ptowsp_produces(b->m, channel);
-    PTOWSP_FOR_EACH(b->m, i, ptowsp_axis_dense(b->m, axis, count)) {
-        make_task(b, b->work, i);
-        ptowsp_send_make(b->m, channel, i);
-    }
-}
-
-// `replicas` producers send so many tokens each; as many consumers take `taken` each, with tasks of
-// `cycles` if that is not 0, and then the rest, with tasks of as many cycles as tokens modulo `modulo`.
-static void many_make(many *b, uint32_t depth, ptowsp_cycles latency, int64_t replicas,
-                      int64_t sent, int64_t taken, ptowsp_cycles cycles, int64_t modulo) {
-    many_begin(b);
-    ptowsp_module *m = b->m;
-    b->work = make_kernel(b, "work", cycles ? cycles : 1);
-    b->last = make_kernel(b, "last", 0);
-    ptowsp_axis count = ptowsp_axis_dense(m, "replicas", replicas);
-    PTOWSP_WORKLOAD(m, "main") {
-        PTOWSP_PIPELINE(m, "pipeline") {
-            b->channel = channel_make(m, "channel", depth, latency);
-            PTOWSP_REPLICATE(m, r, count, "producer") {
-                (void)r;
-                ptowsp_produces(m, b->channel);
-                PTOWSP_FOR_EACH(m, i, ptowsp_axis_dense(m, "sent", sent)) {
-                    ptowsp_send_make(m, b->channel, i);
-                }
-            }
-            PTOWSP_REPLICATE(m, r, count, "consumer") {
-                (void)r;
-                ptowsp_consumes(m, b->channel);
-                PTOWSP_FOR_EACH(m, i, ptowsp_axis_dense(m, "taken", taken)) {
-                    (void)i;
-                    PTOWSP_RECEIVE(m, t, b->channel) {
-                        if (cycles) {
-                            make_task(b, b->work, t);
-                        }
-                    }
-                }
-                PTOWSP_CONSUME(m, t, b->channel) {
-                    make_task(b, b->last, ptowsp_rem(t, ptowsp_i64(m, modulo)));
-                }
-            }
-        }
-    }
-    many_compile(b);
-}
-
-static ptowsp_status many_execute(const many *b, uint64_t token_limit) {
-    ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY, .token_limit = token_limit};
-    return ptowsp_run_execute(b->run, &options);
-}
-
-static void many_free(many *b) {
-    test_destroy(b->run, b->program, b->m, b->context);
+static ptowsp_status many_execute(const fixture *f, uint64_t token_limit) {
+    const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY, .token_limit = token_limit};
+    return ptowsp_run_execute(f->run, &options);
 }
 
 // Two tokens are under way at once, for 50 cycles. The last one is number 2^16 - 1, which is 535
 // modulo 1000.
-TEST(pipeline__of_many_tokens_ends) {
+TEST_F(pipeline__of_many_tokens_ends) {
     uint32_t count;
-    many b;
-    many_make(&b, 2, 50, 1, MANY, MANY - 1, 0, 1000);
-    assert_int_equal(many_execute(&b, 0), PTOWSP_OK);
-    const ptowsp_process_stats *processes = ptowsp_run_processes(b.run, &count);
+    many_make(f, 2, 50, 1, 0, 1000);
+    assert_int_equal(many_execute(f, 0), PTOWSP_OK);
+    const ptowsp_process_stats *processes = ptowsp_run_processes(f->run, &count);
     assert_int_equal(count, 2);
     assert_int_equal(processes[0].end_cycles, 25 * MANY - 50);
     assert_int_equal(processes[0].full_cycles, 25 * MANY - 50);
@@ -431,23 +367,21 @@ TEST(pipeline__of_many_tokens_ends) {
     assert_int_equal(processes[1].end_cycles, 25 * MANY + 535);
     assert_int_equal(processes[1].empty_cycles, 25 * MANY);
     assert_int_equal(processes[1].task_count, 1);
-    const ptowsp_channel_stats *channels = ptowsp_run_channels(b.run, &count);
+    const ptowsp_channel_stats *channels = ptowsp_run_channels(f->run, &count);
     assert_int_equal(channels[0].token_count, MANY);
     assert_int_equal(channels[0].pending_count, 0);
     assert_int_equal(channels[0].pending_max, 2);
     assert_int_equal(channels[0].full_cycles, 25 * MANY - 50);
     assert_int_equal(channels[0].empty_cycles, 25 * MANY);
-    many_free(&b);
 }
 
 // Producers send to as many consumers, each of which has a task of 7 cycles: all take a token every
 // 7 cycles. The last tokens take no time, so the first consumer gets them all.
-static void several_end(uint32_t replicas) {
+static void several_end(fixture *f, uint32_t replicas) {
     uint32_t count;
-    many b;
-    many_make(&b, 9, 0, replicas, MANY, MANY - 1, 7, 1);
-    assert_int_equal(many_execute(&b, 0), PTOWSP_OK);
-    const ptowsp_process_stats *processes = ptowsp_run_processes(b.run, &count);
+    many_make(f, 9, 0, replicas, 7, 1);
+    assert_int_equal(many_execute(f, 0), PTOWSP_OK);
+    const ptowsp_process_stats *processes = ptowsp_run_processes(f->run, &count);
     assert_int_equal(count, 2 * replicas);
     for (uint32_t i = replicas; i < count; i++) {
         uint64_t rest = i == replicas ? replicas : 0;
@@ -455,108 +389,92 @@ static void several_end(uint32_t replicas) {
         assert_int_equal(processes[i].busy_cycles, 7 * (MANY - 1));
         assert_int_equal(processes[i].task_count, MANY - 1 + rest);
     }
-    const ptowsp_channel_stats *channels = ptowsp_run_channels(b.run, &count);
+    const ptowsp_channel_stats *channels = ptowsp_run_channels(f->run, &count);
     assert_int_equal(channels[0].token_count, replicas * MANY);
     assert_int_equal(channels[0].pending_max, 9);
-    assert_int_equal(ptowsp_run_result(b.run)->task_count, replicas * MANY);
-    many_free(&b);
+    assert_int_equal(ptowsp_run_result(f->run)->task_count, replicas * MANY);
 }
 
-TEST(pipeline__of_several_at_a_channel_ends) {
-    several_end(3);
-    several_end(40);  // more than the few that are ready in order
+TEST_F(pipeline__of_several_at_a_channel_ends) {
+    several_end(f, 3);
+    fixture_clear(f);
+    several_end(f, 40);  // more than the few that are ready in order
 }
 
 // The limit is met at the token behind it, in the state in which a smaller limit is met, 25 cycles later for
 // each token more.
-TEST(pipeline__limit_of_tokens_is_met_at_its_token) {
+TEST_F(pipeline__limit_of_tokens_is_met_at_its_token) {
     uint32_t count;
-    many b;
-    many_make(&b, 2, 50, 1, MANY, MANY - 1, 0, 1000);
+    many_make(f, 2, 50, 1, 0, 1000);
     for (uint64_t more = 0; more < 4; more++) {
         uint64_t limit = (UINT64_C(1) << 15) + more;
         char text[160];
         snprintf(text, sizeof text,
                  "channel channel gets more than %llu tokens, the limit of this execution",
                  (unsigned long long)limit);
-        assert_int_equal(many_execute(&b, limit), PTOWSP_LIMIT_EXCEEDED);
-        assert_non_null(strstr(ptowsp_context_error(b.context).text, text));
-        const ptowsp_channel_stats *channels = ptowsp_run_channels(b.run, &count);
-        const ptowsp_process_stats *processes = ptowsp_run_processes(b.run, &count);
+        assert_int_equal(many_execute(f, limit), PTOWSP_LIMIT_EXCEEDED);
+        assert_non_null(strstr(ptowsp_context_error(f->context).text, text));
+        const ptowsp_channel_stats *channels = ptowsp_run_channels(f->run, &count);
+        const ptowsp_process_stats *processes = ptowsp_run_processes(f->run, &count);
         assert_int_equal(channels[0].token_count, limit);
         uint64_t pending = channels[0].pending_count;
         uint64_t ends[2] = {processes[0].end_cycles, processes[1].end_cycles};
-        assert_int_equal(many_execute(&b, 8 + more), PTOWSP_LIMIT_EXCEEDED);
+        assert_int_equal(many_execute(f, 8 + more), PTOWSP_LIMIT_EXCEEDED);
         assert_int_equal(channels[0].pending_count, pending);
         assert_int_equal(ends[0] - processes[0].end_cycles, 25 * (limit - 8 - more));
         assert_int_equal(ends[1] - processes[1].end_cycles, 25 * (limit - 8 - more));
     }
-    many_free(&b);
 }
 
 // A token takes 2^52 cycles, so the one at 2^63 is too late: it is number 2^11 - 1, and all before
 // have been received.
-TEST(pipeline__end_of_time_is_met_at_its_token) {
+TEST_F(pipeline__end_of_time_is_met_at_its_token) {
     uint32_t count;
-    many b;
-    many_make(&b, 1, UINT64_C(1) << 52, 1, MANY, MANY - 1, 0, 1000);
-    assert_int_equal(many_execute(&b, 0), PTOWSP_LIMIT_EXCEEDED);
-    assert_non_null(strstr(ptowsp_context_error(b.context).text,
+    many_make(f, 1, UINT64_C(1) << 52, 1, 0, 1000);
+    assert_int_equal(many_execute(f, 0), PTOWSP_LIMIT_EXCEEDED);
+    assert_non_null(strstr(ptowsp_context_error(f->context).text,
                            "a token of channel channel arrives after 2^63 - 1 cycles"));
-    const ptowsp_channel_stats *channels = ptowsp_run_channels(b.run, &count);
+    const ptowsp_channel_stats *channels = ptowsp_run_channels(f->run, &count);
     assert_int_equal(channels[0].token_count, UINT64_C(1) << 11);
     assert_int_equal(channels[0].pending_count, 1);
-    const ptowsp_process_stats *processes = ptowsp_run_processes(b.run, &count);
+    const ptowsp_process_stats *processes = ptowsp_run_processes(f->run, &count);
     assert_int_equal(processes[1].end_cycles, (UINT64_C(1) << 63) - (UINT64_C(1) << 52));
-    many_free(&b);
 }
 
 // A producer sends a token every 5 cycles while others pass tokens likewise, which keeps the walk in the
 // order of time. Its consumer takes 3000 and ends; then the channel fills: the producer is stuck with token
 // 5000, of which it has done the task.
-TEST(pipeline__channel_fills_when_its_consumer_ends) {
+TEST_F(pipeline__channel_fills_when_its_consumer_ends) {
     enum { DEPTH = 2000, TAKEN = 3000, SENT = 20000, CYCLES = 5 };
-    many b;
-    many_begin(&b);
-    ptowsp_module *m = b.m;
-    b.work = make_kernel(&b, "work", CYCLES);
-    PTOWSP_WORKLOAD(m, "main") {
-        PTOWSP_PIPELINE(m, "pipeline") {
-            const ptowsp_channel deep = channel_make(m, "deep", DEPTH, 0);
-            const ptowsp_channel shared = channel_make(m, "shared", 2, 0);
-            PTOWSP_PROCESS(m, "producer") {
-                send_with_tasks(&b, deep, "sent", SENT);
-            }
-            PTOWSP_PROCESS(m, "consumer") {
-                ptowsp_consumes(m, deep);
-                PTOWSP_FOR_EACH(m, i, ptowsp_axis_dense(m, "taken", TAKEN)) {
-                    (void)i;
-                    PTOWSP_RECEIVE(m, t, deep) {
-                        (void)t;
-                    }
-                }
-            }
-            PTOWSP_REPLICATE(m, r, ptowsp_axis_dense(m, "replicas", 2), "other_producer") {
-                (void)r;
-                send_with_tasks(&b, shared, "other_sent", SENT);
-            }
-            PTOWSP_PROCESS(m, "other_consumer") {
-                ptowsp_consumes(m, shared);
-                PTOWSP_CONSUME(m, t, shared) {
-                    (void)t;
-                }
-            }
-        }
-    }
-    many_compile(&b);
-    assert_int_equal(many_execute(&b, 0), PTOWSP_STUCK);
+    many_parse(f, "module m\n"
+                  "axis sent 20000\n"
+                  "axis taken 3000\n"
+                  "axis replicas 2\n"
+                  "kernel work(axes 1) vector, 5 cycles, time only\n"
+                  "workload main\n"
+                  "  pipeline pipeline\n"
+                  "    channel deep depth 2000 latency 0\n"
+                  "    channel shared depth 2 latency 0\n"
+                  "    process producer produces deep\n"
+                  "      for_each i in sent\n"
+                  "        task work(i)\n"
+                  "        send deep(i)\n"
+                  "    process consumer consumes deep\n"
+                  "      for_each i in taken\n"
+                  "        receive t from deep\n"
+                  "    process other_producer replicas r in replicas produces shared\n"
+                  "      for_each i in sent\n"
+                  "        task work(i)\n"
+                  "        send shared(i)\n"
+                  "    process other_consumer consumes shared\n"
+                  "      consume t from shared\n");
+    assert_int_equal(many_execute(f, 0), PTOWSP_STUCK);
     uint32_t count;
-    const ptowsp_channel_stats *channels = ptowsp_run_channels(b.run, &count);
-    const ptowsp_process_stats *processes = ptowsp_run_processes(b.run, &count);
+    const ptowsp_channel_stats *channels = ptowsp_run_channels(f->run, &count);
+    const ptowsp_process_stats *processes = ptowsp_run_processes(f->run, &count);
     assert_int_equal(channels[0].token_count, TAKEN + DEPTH);
     assert_int_equal(channels[0].pending_count, DEPTH);
     assert_int_equal(processes[0].task_count, TAKEN + DEPTH + 1);
     assert_int_equal(processes[1].end_cycles, TAKEN * CYCLES);
     assert_int_equal(channels[1].token_count, 2 * SENT);
-    many_free(&b);
 }

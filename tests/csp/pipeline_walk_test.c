@@ -9,7 +9,7 @@
 //
 // The first is the reference here; it is held against a slow one elsewhere (pipeline_random_test).
 
-#include "test.h"
+#include "support/fixture.h"
 
 enum { WALKS = 2000, STAGE_MAX = 4, REPLICA_MAX = 48 };
 
@@ -296,181 +296,30 @@ TEST(pipeline__the_way_of_walking_changes_nothing) {
     assert_met(ended > WALKS / 2 && stuck > WALKS / 50);
 }
 
-// -- ties -----------------------------------------------------------------------------------------
-
-// Channels by letter, depth 1. A line for each process: what it does, one after another.
-//
-//      !a    sends a token          ?a    receives one          #    a task of 10 cycles
-//      ?a+   does such a task if it has received one
-typedef struct tied {
-    const char *channels;
-    ptowsp_cycles latencies[4];
-    const char *processes[8];
-    ptowsp_cycles ends[8];  // on paper
-} tied;
-
-static uint32_t channel_of(const tied *t, char letter) {
-    return (uint32_t)(strchr(t->channels, letter) - t->channels);
-}
-
-static void tied_task(walk *w) {
-    ptowsp_task_desc task = {.kernel = w->costed};
-    task.axes[0] = ptowsp_i64(w->m, 1);  // which costs 10 cycles
-    ptowsp_task_make(w->m, &task);
-}
-
-static void tied_body(walk *w, const tied *t, const char *line) {
-    for (const char *c = t->channels; *c; c++) {
-        const char sends[3] = {'!', *c, 0}, receives[3] = {'?', *c, 0};
-        if (strstr(line, receives)) {
-            ptowsp_consumes(w->m, w->channels[channel_of(t, *c)]);
-        }
-        if (strstr(line, sends)) {
-            ptowsp_produces(w->m, w->channels[channel_of(t, *c)]);
-        }
-    }
-    for (const char *c = line; *c; c++) {
-        if (*c == '#') {
-            tied_task(w);
-        } else if (*c == '!') {
-            ptowsp_send_make(w->m, w->channels[channel_of(t, c[1])], ptowsp_i64(w->m, 1));
-        } else if (*c == '?') {
-            PTOWSP_RECEIVE(w->m, token, w->channels[channel_of(t, c[1])]) {
-                (void)token;
-                if (c[2] == '+') {
-                    tied_task(w);
-                }
-            }
-        }
-    }
-}
-
-static void tied_is(const tied *t) {
-    static walk w;
-    char names[8][16];
-    memset(&w, 0, sizeof w);
-    assert_int_equal(ptowsp_context_create(NULL, &w.context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(w.context, NULL, &w.m), PTOWSP_OK);
-    w.costed = make_kernel(&w, "costed", 0);
-    PTOWSP_WORKLOAD(w.m, "main") {
-        PTOWSP_PIPELINE(w.m, "pipeline") {
-            for (uint32_t i = 0; t->channels[i]; i++) {
-                const char name[2] = {t->channels[i], 0};
-                ptowsp_channel_desc desc = {.name = name, .depth = 1, .latency = t->latencies[i]};
-                w.channels[i] = ptowsp_channel_make(w.m, &desc);
-            }
-            for (int i = 0; i < 8 && t->processes[i]; i++) {
-                snprintf(names[i], sizeof names[i], "process_%d", i);
-                PTOWSP_PROCESS(w.m, names[i]) {
-                    tied_body(&w, t, t->processes[i]);
-                }
-            }
-        }
-    }
-    assert_int_equal(ptowsp_program_create(w.context, w.m, NULL, &w.program), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_create(w.context, w.program, &w.run), PTOWSP_OK);
-    for (int records = 0; records < 2; records++) {
-        ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY, .record_tasks = records == 1};
-        assert_int_equal(ptowsp_run_execute(w.run, &options), PTOWSP_OK);
-        uint32_t count;
-        const ptowsp_process_stats *processes = ptowsp_run_processes(w.run, &count);
-        for (uint32_t i = 0; i < count; i++) {
-            assert_int_equal(processes[i].end_cycles, t->ends[i]);
-        }
-    }
-    walk_free(&w);
-}
-
-// Process 0, once released by 3, sends to a and to b before those move that wait there, since its
-// turn is first. Then 1 takes both tokens and works for 10 cycles; 2, which has waited for a since
-// the beginning, sees the end of it.
-TEST(pipeline__a_sender_that_is_first_goes_on_before_those_it_wakes) {
-    const tied t = {"rab", {0, 0, 0, 0}, {"?r!a!b", "?b?a+", "?a+", "!r", NULL}, {0, 10, 0, 0}};
-    tied_is(&t);
-}
-
-// Process 2 has filled a and waits for room, which 0 makes; but 0 goes on first, and releases 1,
-// whose turn is before that of 2. So 1 has the room, and 2 that of the token that 3 takes at 10.
-TEST(pipeline__a_receiver_that_is_first_goes_on_before_those_it_wakes) {
-    const tied t = {
-        "rac", {0, 0, 0, 0}, {"?r?a!c", "?c!a", "!a!a", "#?a?a", "!r", NULL}, {0, 0, 10, 10, 0}};
-    tied_is(&t);
-}
-
-// The same, but 0 first releases 2 and then makes room, at 50, as the token takes so long. Both 2
-// and 3, which waits for the room, come before 0 now, and 2 before 3. So 2 sends at 50. Its token
-// arrives at 100, where 4 takes it and makes room for 3. That token arrives at 150.
-TEST(pipeline__a_woken_process_waits_for_those_before_it) {
-    const tied t = {"rac",
-                    {0, 50, 0, 0},
-                    {"?r!c?a", "#", "?c!a", "!a!a", "#######?a?a", "!r", NULL},
-                    {50, 10, 50, 100, 150, 0}};
-    tied_is(&t);
-}
-
-// Two processes wait for room in a. At 10 process 0, released by 3, takes the token, which wakes 1, and
-// waits for a token itself, as its turn is first. So 1 sends to a receiver that waits, while 2 stands
-// in line: the room that the receiver makes is for 2.
-TEST(pipeline__a_receive_done_for_another_still_wakes_the_next_sender) {
-    const tied t = {
-        "ra", {0, 0, 0, 0}, {"?r?a?a?a?a", "#!a!a", "#!a!a", "#!r", NULL}, {10, 10, 10, 10}};
-    tied_is(&t);
-}
-
-// The other way round: two receivers wait for a. Process 0 sends to 1 and, as its turn is first, waits
-// for room; 1 makes it, and the token that 0 sends there is for 2.
-TEST(pipeline__a_send_done_for_another_still_wakes_the_next_receiver) {
-    const tied t = {
-        "rab", {0, 0, 0, 0}, {"?r!a!a?b", "#?a", "#?a!b", "#!r", NULL}, {10, 10, 10, 10}};
-    tied_is(&t);
-}
-
 // -- tasks that are their cycles alone ------------------------------------------------------------
 
 // Ten tasks of 20 cycles, each sent on; a receiver that takes nothing for them. Tasks that nobody
 // looks at are counted all the same, and looked at when somebody asks.
-TEST(pipeline__tasks_of_known_cycles_are_still_tasks) {
-    static walk w;
-    memset(&w, 0, sizeof w);
-    assert_int_equal(ptowsp_context_create(NULL, &w.context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(w.context, NULL, &w.m), PTOWSP_OK);
-    w.constant = make_kernel(&w, "constant", 20);
-    PTOWSP_WORKLOAD(w.m, "main") {
-        PTOWSP_PIPELINE(w.m, "pipeline") {
-            ptowsp_task_desc task = {0};
-            ptowsp_channel_desc desc = {.name = "tokens", .depth = 2};
-            task.kernel = w.constant;
-            ptowsp_channel tokens = ptowsp_channel_make(w.m, &desc);
-            PTOWSP_PROCESS(w.m, "sender") {
-                ptowsp_produces(w.m, tokens);
-                PTOWSP_FOR_EACH(w.m, i, make_axis(&w, 10)) {
-                    task.axes[0] = i;
-                    ptowsp_send_task_make(w.m, tokens, &task);
-                }
-            }
-            PTOWSP_PROCESS(w.m, "receiver") {
-                ptowsp_consumes(w.m, tokens);
-                PTOWSP_CONSUME(w.m, t, tokens) {
-                    (void)t;
-                }
-            }
-        }
-    }
-    assert_int_equal(ptowsp_program_create(w.context, w.m, NULL, &w.program), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_create(w.context, w.program, &w.run), PTOWSP_OK);
-    ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
+TEST_F(pipeline__tasks_of_known_cycles_are_still_tasks) {
+    const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
+    program_make(f,
+                 "module m\naxis ten 10\nkernel constant(axes 1) vector, 20 cycles, time only\n"
+                 "workload main\n  pipeline pipeline\n    channel tokens depth 2 latency 0\n"
+                 "    process sender produces tokens\n      for_each i in ten\n"
+                 "        task constant(i)\n        send tokens(i)\n"
+                 "    process receiver consumes tokens\n      consume t from tokens\n",
+                 NULL, NULL);
     for (int level = PTOWSP_RECORD_NONE; level <= PTOWSP_RECORD_EDGES; level++) {
-        ptowsp_record_options record = {.level = (ptowsp_record_level)level};
-        assert_int_equal(ptowsp_run_record(w.run, &record), PTOWSP_OK);
-        assert_int_equal(ptowsp_run_execute(w.run, &options), PTOWSP_OK);
-        assert_int_equal(ptowsp_run_result(w.run)->makespan_cycles, 200);
-        assert_int_equal(ptowsp_run_result(w.run)->task_count, 10);
-        assert_int_equal(ptowsp_run_result(w.run)->busy_cycles, 200);
+        const ptowsp_record_options record = {.level = (ptowsp_record_level)level};
+        assert_int_equal(ptowsp_run_record(f->run, &record), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_execute(f->run, &options), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_result(f->run)->makespan_cycles, 200);
+        assert_int_equal(ptowsp_run_result(f->run)->task_count, 10);
+        assert_int_equal(ptowsp_run_result(f->run)->busy_cycles, 200);
     }
     // Asked what if they took half, after an execution without records, which it repeats.
-    ptowsp_what_if what_if = {.kernel = w.constant.id, .percent = 50};
-    assert_int_equal(ptowsp_run_record(w.run, NULL), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_what_if(w.run, &options, &what_if), PTOWSP_OK);
+    ptowsp_what_if what_if = {.kernel = 1, .percent = 50};
+    assert_int_equal(ptowsp_run_record(f->run, NULL), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_what_if(f->run, &options, &what_if), PTOWSP_OK);
     assert_int_equal(what_if.makespan_cycles, 100);
-    walk_free(&w);
 }
