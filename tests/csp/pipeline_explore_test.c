@@ -1,6 +1,6 @@
 // Orders that get stuck (ptowsp_run_explore): thousands of small pipelines at random against all
-// their interleavings, one by one (pipeline_orders.h); families of deadlocks that depend on time,
-// each with a neighbour that has none; what the report says; limits and errors.
+// their interleavings, one by one (pipeline_orders.h); families of sizes; what the report says; limits and
+// errors. Single programs are cases (tests/cases/orders.case).
 
 #include "pipeline_fixture.h"
 #include "pipeline_orders.h"
@@ -198,59 +198,6 @@ FIXTURE_TEST(pipeline_explore__says_which_order_and_what_would_help) {
     ptowsp_run_print(f->run, ptowsp_output_to_buffer(&buffer));
 }
 
-#define LOCKS(name, late, first, second)                                                           \
-    "    process " name " consumes a, b produces a, b\n      task work(" late ", " late ")\n"      \
-    "      receive t from " first "\n      receive t from " second "\n"                            \
-    "      send a(0)\n      send b(0)\n"
-
-// left takes from a, then b; right from b, then a, or in the same order.
-FIXTURE_TEST(pipeline_explore__two_locks_get_stuck_in_opposite_orders) {
-    for (int is_crossed = 0; is_crossed < 2; is_crossed++) {
-        fixture_parse(f,
-                      "axis one 1\n" MAIN "    channel a depth 1 latency 0\n"
-                      "    channel b depth 1 latency 0\n" FILL("fill a", "a", "one")
-                          FILL("fill b", "b", "one") LOCKS("left", "0", "a", "b") "%s",
-                      is_crossed ? LOCKS("right", "10", "b", "a") : LOCKS("right", "10", "a", "b"));
-        assert_int_equal(execute(f, PTOWSP_RUN_TIME_ONLY, false), PTOWSP_OK);
-        assert_int_equal(explore(f), is_crossed ? PTOWSP_STUCK : PTOWSP_OK);
-        if (is_crossed) {
-            EXPECT_PARTS(ptowsp_context_error(f->context).text,
-                         "more tokens in channel b would let left go on", "behind a token of which",
-                         "or from a and b in the same order");
-        }
-    }
-}
-
-// Two ask for an answer over one channel; the server answers the first by its number, and needs to
-// hear of the first one first.
-FIXTURE_TEST(pipeline_explore__tokens_that_decide_are_looked_at) {
-    for (uint32_t depth = 0; depth < 3; depth++) {
-        for (int is_by_number = 0; is_by_number < 2; is_by_number++) {
-            fixture_parse(
-                f,
-                MAIN "    channel asked depth %u latency 0\n"
-                     "    channel told0 depth 0 latency 0\n"
-                     "    channel told1 depth 0 latency 0\n"
-                     "    process first consumes told0 produces asked\n      task work(0, 0)\n"
-                     "      send asked(0)\n      receive t from told0\n"
-                     "    process second consumes told1 produces asked\n      task work(10, "
-                     "10)\n"
-                     "      send asked(1)\n      receive t from told1\n"
-                     "    process server consumes asked produces told0, told1\n"
-                     "      consume who from asked\n        when %s\n          send "
-                     "told0(7)\n%s"
-                     "        otherwise\n          send told1(8)\n",
-                depth, is_by_number ? "who == 0" : "true",
-                is_by_number ? "" : "          receive t from asked\n          send told1(8)\n");
-            assert_int_equal(execute(f, PTOWSP_RUN_EXECUTE, false), PTOWSP_OK);
-            // At depth 0 the second waits at asked, and would get the answer of the first; with
-            // room both can ask, and then told 0 is full for ever.
-            bool is_stuck = !is_by_number && depth == 0;
-            assert_int_equal(explore(f), is_stuck ? PTOWSP_STUCK : PTOWSP_OK);
-        }
-    }
-}
-
 // Replicas that divide `count` tokens among them, and send results through a channel of depth 1 to
 // one that receives `taken` of them.
 static void workers_parse(fixture *f, int count, int workers, int taken) {
@@ -305,83 +252,6 @@ FIXTURE_TEST(pipeline_explore__one_of_replicas_that_are_alike_is_tried) {
         assert_int_equal(stats.step_count, n % 2 && count > 1
                                                ? 3 + count + count + count * (1 + count)
                                                : 3 + 3 + count);
-    }
-}
-
-// A slot that is set from a token decides whether `use` waits for what only itself sends, in round 2
-// or in none. Where the round does not matter, all rounds have the same states.
-FIXTURE_TEST(pipeline_explore__slots_and_runs_of_a_pipeline) {
-    for (int64_t at = 2; at <= 3; at++) {
-        ptowsp_explore_stats stats;
-        fixture_parse(f,
-                      "axis rounds 3\nworkload main\n  for_each round in rounds\n"
-                      "    slot_set 4 = %s\n    pipeline p\n"
-                      "      channel a depth 2 latency 0\n      channel more depth 1 latency 0\n"
-                      "      process zero produces a\n        task work(0, 0)\n        send a(0)\n"
-                      "      process one produces a\n        task work(1, 1)\n        send a(1)\n"
-                      "      process use consumes a, more produces more\n"
-                      "        receive t from a\n          slot_set 3 = t\n"
-                      "        when slot_i64[3] == 1 && slot_bool[4]\n"
-                      "          receive u from more\n        send more(0)\n",
-                      at == 2 ? "round == 2" : "false");
-        assert_int_equal(execute(f, PTOWSP_RUN_EXECUTE, false), PTOWSP_OK);
-        assert_int_equal(ptowsp_run_explore(f->run, NULL, &stats),
-                         at == 2 ? PTOWSP_STUCK : PTOWSP_OK);
-        assert_int_equal(stats.state_count, at == 2 ? 3 : 1);
-        if (at == 2) {
-            assert_int_equal(process(f, "use", 0)->state, PTOWSP_PROCESS_EMPTY);
-            EXPECT_PARTS(
-                ptowsp_context_error(f->context).text,
-                "no token was ever sent to channel more: use has to send 1 before it first "
-                "receives");
-        }
-    }
-}
-
-// `keep` gets the one token of the pool for ever if it comes before `lend`, for which x has to have
-// room again, which `open` makes after a race that it has with another one.
-FIXTURE_TEST(pipeline_explore__one_that_waits_for_another_may_come_first) {
-    for (int gives_back = 0; gives_back < 2; gives_back++) {
-        fixture_parse(
-            f,
-            "axis one 1\naxis two 2\n" MAIN "    channel pool depth 1 latency 0\n"
-            "    channel x depth 1 latency 0\n"
-            "    channel y depth 2 latency 0\n" FILL(
-                "fill pool", "pool",
-                "one") "    process lend consumes pool produces pool\n"
-                       "      receive t from pool\n      send pool(0)\n"
-                       "    process keep consumes pool produces x, pool\n      send x(0)\n"
-                       "      send x(0)\n      receive t from pool\n      when %s\n"
-                       "        send pool(0)\n"
-                       "    process open consumes y, x\n      task work(50, 50)\n"
-                       "      receive t from y\n      receive t from x\n      receive t from "
-                       "x\n"
-                       "    process other consumes y\n      receive t from y\n" FILL("fill y", "y",
-                                                                                     "two"),
-            gives_back ? "true" : "false");
-        assert_int_equal(execute(f, PTOWSP_RUN_EXECUTE, false), PTOWSP_OK);
-        assert_int_equal(explore(f), gives_back ? PTOWSP_OK : PTOWSP_STUCK);
-    }
-}
-
-// Two states that differ only in the order of two tokens in a channel, of which the second gets
-// stuck: who reads it has a race before.
-FIXTURE_TEST(pipeline_explore__the_order_of_tokens_that_decide_is_kept) {
-    for (int bad = 2; bad <= 3; bad++) {
-        fixture_parse(
-            f,
-            "axis two 2\n" MAIN "    channel a depth 2 latency 0\n"
-            "    channel y depth 2 latency 0\n"
-            "    process one produces a\n      task work(1, 1)\n      send a(1)\n"
-            "    process two produces a\n      task work(2, 2)\n      send a(2)\n" FILL(
-                "fill", "y",
-                "two") "    process use consumes y, a produces y\n      receive t from y\n"
-                       "      receive first from a\n        when first == %d\n"
-                       "          receive u from y\n          receive v from y\n"
-                       "    process other consumes y\n      receive t from y\n",
-            bad);
-        assert_int_equal(execute(f, PTOWSP_RUN_EXECUTE, false), PTOWSP_OK);
-        assert_int_equal(explore(f), bad == 2 ? PTOWSP_STUCK : PTOWSP_OK);
     }
 }
 
@@ -476,47 +346,6 @@ FIXTURE_TEST(pipeline_explore__is_cancelled_by_another_thread) {
     assert_int_equal(status, PTOWSP_CANCELLED);
 }
 
-// A slot from what a task writes: it decides, or it is only given to a task.
-static void load_parse(fixture *f, bool decides) {
-    fixture_parse(f,
-                  MAIN
-                  "    channel a depth 1 latency 0\n"
-                  "    process ask produces a\n      task put(1, 5) tile = x at ((0), (0))\n"
-                  "      slot_load 3 = x of 1 x 1 element ((0), (0))\n"
-                  "      task work(slot_i64[3], 3)\n      when %s\n        send a(1)\n" CONSUMER(
-                      "use", "a", "1"),
-                  decides ? "slot_i64[3] == 1" : "true");
-    test_bind(f->run, "x", f->x_data);
-}
-
-FIXTURE_TEST(pipeline_explore__data_of_kernels_must_not_decide) {
-    load_parse(f, false);
-    assert_int_equal(explore(f), PTOWSP_OK);
-    load_parse(f, true);
-    assert_int_equal(explore(f), PTOWSP_UNSUPPORTED);
-    test_error_is(f->context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
-                  "main/pipeline p/process ask/slot_load 3: it loads from tensor x, which tasks "
-                  "write, and sends or receives depend on it: orders of them are known only by "
-                  "executing");
-}
-
-// `ask` loads a slot from x, which no task writes. If that is 1 it waits for what only itself sends.
-FIXTURE_TEST(pipeline_explore__a_slot_loaded_from_bound_data_decides) {
-    for (int32_t loaded = 0; loaded < 2; loaded++) {
-        fixture_parse(f, MAIN
-                      "    channel a depth 1 latency 0\n"
-                      "    process ask consumes a produces a\n"
-                      "      slot_load 3 = x of 2 x 2 element ((1), (0))\n"
-                      "      when slot_i64[3] == 1\n        receive t from a\n      send a(1)\n");
-        f->x_data[SIDE] = loaded;  // row 1
-        test_bind(f->run, "x", f->x_data);
-        assert_int_equal(explore(f), loaded ? PTOWSP_STUCK : PTOWSP_OK);
-        if (loaded) {
-            expect_steps(f, "ask", 0, "");
-        }
-    }
-}
-
 static void take(const fixture *f, ptowsp_channel from) {
     PTOWSP_RECEIVE(f->m, token, from) {
     }
@@ -568,26 +397,6 @@ TEST(pipeline_explore__tokens_that_decide_are_kept_whole) {
         assert_true(stats.state_count > 0);
         fixture_free(&f);
     }
-}
-
-// A process calls a workload with scopes, an edge and transient data, which change no order.
-FIXTURE_TEST(pipeline_explore__scopes_of_called_workloads_are_passed) {
-    fixture_parse(f, "axis four 4\naxis two 2\ntensor scratch i32 [8, 8] global transient\n"
-                     "workload called\n  parallel i in four\n    for_each k in two\n"
-                     "      task put(i, 1) tile = scratch at (i, (0)) as node 4\n"
-                     "      task sees(i, 2) tile = scratch at (i, (0)) after node 4\n"
-                     "workload main\n  call called()\n"  // before the pipeline, too
-                     "  combine\n    pipeline p\n"       // a scope around a pipeline
-                     "      channel a depth 1 latency 0\n      process put produces a\n"
-                     "        call called()\n        send a(1)\n      process get consumes a\n"
-                     "        receive t from a\n");
-    ptowsp_explore_stats stats;
-    assert_int_equal(ptowsp_run_explore(f->run, NULL, &stats), PTOWSP_OK);
-    assert_int_equal(stats.step_count, 2);  // a send and a receive
-    assert_int_equal(stats.state_count, 0);
-    assert_int_equal(execute(f, PTOWSP_RUN_EXECUTE, false), PTOWSP_OK);
-    // On one lane, and then in a process, it is one task after another.
-    assert_int_equal(makespan(f), 2 * 4 * 2 * (1 + 2));
 }
 
 FIXTURE_TEST(pipeline_explore__errors_are_those_of_executing) {

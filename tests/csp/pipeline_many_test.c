@@ -4,6 +4,7 @@
 // well. And pipelines that come to a steady state take what is worked out on paper.
 
 #include "pipeline_check.h"
+#include "run_results.h"
 #include "support/fixture.h"
 
 // Fewer where every access is checked.
@@ -244,47 +245,8 @@ TEST(pipeline__of_long_loops_agrees_with_the_slow_reference) {
 
 // -- with every step recorded ---------------------------------------------------------------------
 
-// All that an execution says, as numbers.
-typedef struct said {
-    uint64_t numbers[800];
-    uint32_t count;
-} said;
-
-static void say(said *all, uint64_t number) {
-    assert_true(all->count < sizeof all->numbers / sizeof *all->numbers);
-    all->numbers[all->count++] = number;
-}
-
-static said say_all(const ptowsp_run *run, ptowsp_status status) {
-    const ptowsp_run_stats *result = ptowsp_run_result(run);
-    uint32_t count;
-    said all = {0};
-    say(&all, (uint64_t)status);
-    say(&all, result->makespan_cycles);
-    say(&all, result->task_count);
-    say(&all, result->busy_cycles);
-    say(&all, result->stall_cycles[PTOWSP_STALL_CHANNEL]);
-    const ptowsp_process_stats *processes = ptowsp_run_processes(run, &count);
-    for (uint32_t i = 0; i < count; i++) {
-        say(&all, processes[i].state);
-        say(&all, processes[i].end_cycles);
-        say(&all, processes[i].task_count);
-        say(&all, processes[i].busy_cycles);
-        say(&all, processes[i].full_cycles);
-        say(&all, processes[i].empty_cycles);
-    }
-    const ptowsp_channel_stats *channels = ptowsp_run_channels(run, &count);
-    for (uint32_t i = 0; i < count; i++) {
-        say(&all, channels[i].token_count);
-        say(&all, channels[i].pending_count);
-        say(&all, channels[i].pending_max);
-        say(&all, channels[i].full_cycles);
-        say(&all, channels[i].empty_cycles);
-    }
-    return all;
-}
-
 TEST(pipeline__of_long_loops_agrees_with_all_of_its_steps) {
+    static results plain, recorded;
     uint64_t random = test_seed();
     for (unsigned number = 0; TEST_ROUNDS(number, LONG_PIPELINES); number++) {
         sim_sample *s = sim_sample_make("long pipeline", number);
@@ -295,12 +257,11 @@ TEST(pipeline__of_long_loops_agrees_with_all_of_its_steps) {
         sim_sample_build(s);
         ptowsp_run *run = test_run_of(s->context, s->built.program);
         sim_bind(&s->built, &s->b, run);
-        ptowsp_status status = sim_sample_execute(s, run, PTOWSP_RUN_TIME_ONLY, false);
-        said plain = say_all(run, status);
-        status = sim_sample_execute(s, run, PTOWSP_RUN_TIME_ONLY, true);
-        said recorded = say_all(run, status);
-        if (plain.count != recorded.count ||
-            memcmp(plain.numbers, recorded.numbers, sizeof recorded.numbers) != 0) {
+        const ptowsp_status status = sim_sample_execute(s, run, PTOWSP_RUN_TIME_ONLY, false);
+        results_of(run, &plain);
+        const ptowsp_status again = sim_sample_execute(s, run, PTOWSP_RUN_TIME_ONLY, true);
+        results_of(run, &recorded);
+        if (status != again || memcmp(&plain, &recorded, sizeof plain) != 0) {
             sim_complain(s, NULL, "it says something else than with its steps recorded");
         }
         ptowsp_run_destroy(run);

@@ -9,6 +9,7 @@
 //
 // The first is the reference here; it is held against a slow one elsewhere (pipeline_random_test).
 
+#include "run_results.h"
 #include "support/fixture.h"
 
 enum { WALKS = 2000, STAGE_MAX = 4, REPLICA_MAX = 48 };
@@ -198,80 +199,38 @@ static void walk_free(walk *w) {
 
 // -- results --------------------------------------------------------------------------------------
 
-enum { RESULT_MAX = 8 * (2 * STAGE_MAX * REPLICA_MAX + STAGE_MAX) + 32 };
-
-typedef struct results {
-    uint64_t numbers[RESULT_MAX];
-    uint32_t count;
+typedef struct walked {
+    results results;
     ptowsp_status status;
     char text[512];
-} results;
-
-static void add(results *r, uint64_t number) {
-    assert_true(r->count < RESULT_MAX);
-    r->numbers[r->count++] = number;
-}
+} walked;
 
 // All that a run says, with or without records.
-static void walk_execute(walk *w, ptowsp_run_mode mode, bool has_records, results *r) {
+static void walk_execute(walk *w, ptowsp_run_mode mode, bool has_records, walked *out) {
+    const ptowsp_run_options options = {.mode = mode, .record_tasks = has_records};
     uint32_t count;
-    ptowsp_run_options options = {0};
-    memset(r, 0, sizeof *r);
-    options.mode = mode;
-    options.record_tasks = has_records;
-    w->called = 0;
-    r->status = ptowsp_run_execute(w->run, &options);
-    if (r->status != PTOWSP_OK) {
-        snprintf(r->text, sizeof r->text, "%s", ptowsp_context_error(w->context).text);
-    }
-    const ptowsp_run_stats *stats = ptowsp_run_result(w->run);
-    add(r, stats->makespan_cycles);
-    add(r, stats->task_count);
-    add(r, stats->busy_cycles);
-    const ptowsp_pipeline_stats *pipelines = ptowsp_run_pipelines(w->run, &count);
-    for (uint32_t i = 0; i < count; i++) {
-        add(r, pipelines[i].run_count);
-        add(r, pipelines[i].makespan_cycles);
-        add(r, pipelines[i].total_cycles);
-    }
-    const ptowsp_process_stats *processes = ptowsp_run_processes(w->run, &count);
     uint64_t task_count = 0;
+    memset(out, 0, sizeof *out);
+    w->called = 0;
+    out->status = ptowsp_run_execute(w->run, &options);
+    if (out->status != PTOWSP_OK) {
+        snprintf(out->text, sizeof out->text, "%s", ptowsp_context_error(w->context).text);
+    }
+    results_of(w->run, &out->results);
+    const ptowsp_process_stats *processes = ptowsp_run_processes(w->run, &count);
     for (uint32_t i = 0; i < count; i++) {
-        add(r, processes[i].state);
-        add(r, processes[i].channel);
-        add(r, processes[i].end_cycles);
-        add(r, processes[i].task_count);
-        add(r, processes[i].busy_cycles);
-        add(r, processes[i].full_cycles);
-        add(r, processes[i].empty_cycles);
         task_count += processes[i].task_count;
     }
-    assert_int_equal(stats->task_count, task_count);
+    assert_int_equal(ptowsp_run_result(w->run)->task_count, task_count);
     assert_int_equal(w->called, mode == PTOWSP_RUN_EXECUTE ? task_count : 0);
-    const ptowsp_channel_stats *channels = ptowsp_run_channels(w->run, &count);
-    for (uint32_t i = 0; i < count; i++) {
-        add(r, channels[i].pending_count);
-        add(r, channels[i].token_count);
-        add(r, channels[i].pending_max);
-        add(r, channels[i].full_cycles);
-        add(r, channels[i].empty_cycles);
-    }
 }
 
-static void results_are_equal(const results *expected, const results *got, unsigned number) {
-    bool is_equal = expected->status == got->status && expected->count == got->count &&
-                    strcmp(expected->text, got->text) == 0;
-    for (uint32_t i = 0; is_equal && i < expected->count; i++) {
-        is_equal = expected->numbers[i] == got->numbers[i];
-        if (!is_equal) {
-            print_message("number %u: %llu, not %llu\n", (unsigned)i,
-                          (unsigned long long)got->numbers[i],
-                          (unsigned long long)expected->numbers[i]);
-        }
-    }
-    if (!is_equal) {
-        fail_msg("pipeline %u: %s \"%s\", not %s \"%s\"", number, ptowsp_status_name(got->status),
-                 got->text, ptowsp_status_name(expected->status), expected->text);
+static void walks_are_equal(const walked *expected, const walked *got, unsigned number) {
+    if (memcmp(expected, got, sizeof *got) != 0) {
+        fail_msg("pipeline %u: %s \"%s\", makespan %llu, not %s \"%s\", %llu", number,
+                 ptowsp_status_name(got->status), got->text,
+                 (unsigned long long)got->results.numbers[0], ptowsp_status_name(expected->status),
+                 expected->text, (unsigned long long)expected->results.numbers[0]);
     }
 }
 
@@ -280,16 +239,16 @@ TEST(pipeline__the_way_of_walking_changes_nothing) {
     unsigned ended = 0, stuck = 0;
     for (unsigned number = 0; TEST_ROUNDS(number, WALKS); number++) {
         static walk w;
-        static results expected, got;
+        static walked expected, got;
         walk_make(&w, test_random(&random));
         walk_execute(&w, PTOWSP_RUN_TIME_ONLY, true, &expected);
         assert_true(expected.status == PTOWSP_OK || expected.status == PTOWSP_STUCK);
         ended += expected.status == PTOWSP_OK;
         stuck += expected.status == PTOWSP_STUCK;
         walk_execute(&w, PTOWSP_RUN_TIME_ONLY, false, &got);
-        results_are_equal(&expected, &got, number);
+        walks_are_equal(&expected, &got, number);
         walk_execute(&w, PTOWSP_RUN_EXECUTE, false, &got);
-        results_are_equal(&expected, &got, number);
+        walks_are_equal(&expected, &got, number);
         walk_free(&w);
     }
     print_message("%u pipelines ended, %u were stuck\n", ended, stuck);

@@ -778,6 +778,34 @@ static inline const char *case_next_part(const case_subject *s, const char **at)
     return case_copy(part, end ? (size_t)(end - part) : strlen(part));
 }
 
+// explored STATUS [states N] [steps N] [PART / PART ...]: of all orders of steps, with parts of the error.
+// What comes after it is of the order that was found.
+static inline void case_expect_explored(case_subject *s, const char *at) {
+    const ptowsp_explore_options options = {0};
+    ptowsp_explore_stats stats;
+    char word[64];
+    case_word(&at, word);
+    case_check_text(s, "status of exploring",
+                    ptowsp_status_name(ptowsp_run_explore(s->run, &options, &stats)), word);
+    at = case_skip(at);
+    if (case_begins(at, "states ")) {
+        at += 7;
+        case_check(s, "states", 0, stats.state_count, (uint64_t)case_number(s, &at));
+        at = case_skip(at);
+    }
+    if (case_begins(at, "steps ")) {
+        at += 6;
+        case_check(s, "steps", 0, stats.step_count, (uint64_t)case_number(s, &at));
+        at = case_skip(at);
+    }
+    for (const char *part; (part = case_next_part(s, &at));) {
+        case_check_count++;
+        if (!strstr(ptowsp_context_error(s->context).text, part)) {
+            CASE_FAIL(s, "\"%s\" is not in: %s", part, ptowsp_context_error(s->context).text);
+        }
+    }
+}
+
 // reports PART / PART ...: parts of the report as text; unreported PART / PART ...
 static inline void case_expect_report(case_subject *s, const char *at, bool is_there) {
     static char text[1 << 18];
@@ -956,6 +984,7 @@ static const struct {
     {"waits", case_expect_waits, false},
     {"cycle", case_expect_cycle, false},
     {"says", case_expect_says, false},
+    {"explored", case_expect_explored, false},
     {"reports", case_expect_reports, false},
     {"unreported", case_expect_unreported, false},
     {"never", case_expect_never, false},

@@ -164,14 +164,16 @@ static inline void check_results(const ptowsp_run *run) {
     assert_int_equal(stats->busy_cycles, busy_cycles);
 }
 
+enum { RESULT_MAX = 4000 };
+
 // The numbers of all results but those of memory, one after another.
 typedef struct results {
-    uint64_t numbers[2000];
+    uint64_t numbers[RESULT_MAX];
     uint32_t count;
 } results;
 
 static inline void add_result(results *r, uint64_t number) {
-    assert_in_range(r->count, 0, 1999);
+    assert_in_range(r->count, 0, RESULT_MAX - 1);
     r->numbers[r->count++] = number;
 }
 
@@ -196,6 +198,7 @@ static inline void results_of(const ptowsp_run *run, results *r) {
     const ptowsp_process_stats *processes = ptowsp_run_processes(run, &count);
     for (uint32_t i = 0; i < count; i++) {
         add_result(r, (uint64_t)processes[i].state);
+        add_result(r, processes[i].channel);
         add_result(r, processes[i].end_cycles);
         add_result(r, processes[i].task_count);
         add_result(r, processes[i].busy_cycles);
