@@ -1,9 +1,7 @@
 // What options change in exports: names instead of labels, titles of any text, windows, how many lanes
 // are drawn; and what labels call the values of a task.
 
-#include "support/fixture.h"
-
-enum { TEXT_MAX = 1 << 17 };
+#include "written.h"
 
 static const char sample[] = "module m\n"
                              "axis n 3\n"
@@ -40,62 +38,31 @@ static void execute(fixture *f, ptowsp_record_level level) {
     }
 }
 
-// What was written last.
-static struct {
-    char text[TEXT_MAX];
-    size_t length;
-} written;
-
-static bool take(void *user, const void *data, size_t size) {
-    (void)user;
-    assert_true(size < TEXT_MAX - written.length);
-    memcpy(written.text + written.length, data, size);
-    written.length += size;
-    written.text[written.length] = '\0';
-    return true;
-}
-
-static const ptowsp_output output = {take, NULL};
-
-static void export_as(fixture *f, ptowsp_export_format format,
-                      const ptowsp_export_options *options) {
-    written.length = 0;
-    if (ptowsp_run_export(f->run, format, options, output) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(f->context).text);
-    }
-}
-
-static void has(bool is_there, const char *part) {
-    if (!strstr(written.text, part) == is_there) {
-        fail_msg("\"%s\" is %s\n%s", part, is_there ? "not in" : "in", written.text);
-    }
-}
-
 // A value is called after its variable or array, else by its number.
 TEST_F(options__make_bars_short) {
     static const ptowsp_export_format formats[] = {PTOWSP_EXPORT_CHROME, PTOWSP_EXPORT_TABLE};
     execute(f, PTOWSP_RECORD_EDGES);
     for (uint32_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
         ptowsp_export_options options = {0};
-        export_as(f, formats[i], &options);
-        has(true, "w order=40 axis1=1");
-        has(true, "w order=-50 axis1=2");
-        has(true, "w axis0=7 axis1=8");
+        export_run(f, formats[i], &options);
+        has("w order=40 axis1=1");
+        has("w order=-50 axis1=2");
+        has("w axis0=7 axis1=8");
         const size_t length = written.length;
         options.is_short = true;
-        export_as(f, formats[i], &options);
-        has(false, "axis1=");
-        has(true, "put");
+        export_run(f, formats[i], &options);
+        has_not("axis1=");
+        has("put");
         assert_true(written.length < length);
     }
     static const ptowsp_export_format others[] = {PTOWSP_EXPORT_SVG, PTOWSP_EXPORT_EDGES,
                                                   PTOWSP_EXPORT_DOT, PTOWSP_EXPORT_PERFETTO};
     for (uint32_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         ptowsp_export_options options = {0};
-        export_as(f, others[i], &options);
+        export_run(f, others[i], &options);
         const size_t length = written.length;
         options.is_short = true;
-        export_as(f, others[i], &options);
+        export_run(f, others[i], &options);
         assert_true(written.length < length);
     }
 }
@@ -105,17 +72,17 @@ TEST_F(options__take_any_title) {
     ptowsp_export_options options = {0};
     execute(f, PTOWSP_RECORD_EDGES);
     options.title = "a\"b\\c\x7f\x01 \xc3\xa9 \xff.";
-    export_as(f, PTOWSP_EXPORT_CHROME, &options);
-    has(true, "a\\\"b\\\\c\\u007f\\u0001 \xc3\xa9 \xef\xbf\xbd.");
+    export_run(f, PTOWSP_EXPORT_CHROME, &options);
+    has("a\\\"b\\\\c\\u007f\\u0001 \xc3\xa9 \xef\xbf\xbd.");
     options.title = "a & b < c";
-    export_as(f, PTOWSP_EXPORT_SVG, &options);
-    has(true, "a &amp; b &lt; c");
-    written.length = 0;
+    export_run(f, PTOWSP_EXPORT_SVG, &options);
+    has("a &amp; b &lt; c");
     ptowsp_transient_sizes sizes;
     assert_int_equal(ptowsp_run_size_transients(f->run, &sizes), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_export_transients(f->run, PTOWSP_EXPORT_SVG, &options, output),
-                     PTOWSP_OK);
-    has(true, "a &amp; b &lt; c");
+    assert_int_equal(
+        ptowsp_run_export_transients(f->run, PTOWSP_EXPORT_SVG, &options, written_output()),
+        PTOWSP_OK);
+    has("a &amp; b &lt; c");
 
     // One that is cut off is cut between characters, whatever stands before them.
     static char endless[2 * 4096 + 2];
@@ -125,7 +92,7 @@ TEST_F(options__take_any_title) {
             memcpy(endless + i, "\xc3\xa9", 2);
         }
         options.title = endless;
-        export_as(f, PTOWSP_EXPORT_PERFETTO, &options);
+        export_run(f, PTOWSP_EXPORT_PERFETTO, &options);
         size_t longest = 0, length = 0;
         for (size_t i = 0; i < written.length; i++) {
             const unsigned char c = (unsigned char)written.text[i];
@@ -134,21 +101,6 @@ TEST_F(options__take_any_title) {
         }
         assert_true(longest > 100);
         assert_int_equal(longest % 2, 0);
-    }
-}
-
-// What is executed and recorded of another module.
-static void execute_text(fixture *f, const char *text, const ptowsp_schedule *schedule,
-                         const ptowsp_record_options *record) {
-    const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
-    const ptowsp_program_desc desc = {NULL, schedule};
-    fixture_free(f);
-    memset(f, 0, sizeof *f);
-    assert_int_equal(ptowsp_context_create(NULL, &f->context), PTOWSP_OK);
-    program_make(f, text, NULL, &desc);
-    if (ptowsp_run_record(f->run, record) != PTOWSP_OK ||
-        ptowsp_run_execute(f->run, &options) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(f->context).text);
     }
 }
 
@@ -163,14 +115,11 @@ TEST_F(options__name_scalars) {
         "  parallel width in n\n"
         "    task w(width, width - 3) id = 18446744073709551615u step = -7 is_last = true\n"
         "  task plain()\n";
-    const ptowsp_run_options run = {.mode = PTOWSP_RUN_TIME_ONLY};
     const ptowsp_record_options record = {.level = PTOWSP_RECORD_TASKS};
-    program_make(f, text, NULL, NULL);
-    assert_int_equal(ptowsp_run_record(f->run, &record), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_execute(f->run, &run), PTOWSP_OK);
-    export_as(f, PTOWSP_EXPORT_CSV, NULL);
-    has(true, "\"w\",\"width=0 axis1=-3 id=18446744073709551615 step=-7 is_last=1\",");
-    has(true, "\"plain\",\"\",");
+    execute_text(f, text, NULL, &record, NULL);
+    export_run(f, PTOWSP_EXPORT_CSV, NULL);
+    has("\"w\",\"width=0 axis1=-3 id=18446744073709551615 step=-7 is_last=1\",");
+    has("\"plain\",\"\",");
     char line[128];
     ptowsp_output_buffer buffer = {line, sizeof line, 0};
     const ptowsp_task_trace task = ptowsp_run_trace_at(f->run, 0);
@@ -181,10 +130,10 @@ TEST_F(options__name_scalars) {
                                "kernel plain(axes 0) vector, 2 cycles, time only\n"
                                "workload main\n"
                                "  task plain()\n";
-    execute_text(f, none, NULL, &record);
-    export_as(f, PTOWSP_EXPORT_SVG, NULL);
-    has(true, "<title>plain\ntask 0: 0 to 2</title>");
-    has(true, ">2 cycles, 1 task, 1 lane, ");
+    execute_text(f, none, NULL, &record, NULL);
+    export_run(f, PTOWSP_EXPORT_SVG, NULL);
+    has("<title>plain\ntask 0: 0 to 2</title>");
+    has(">2 cycles, 1 task, 1 lane, ");
 }
 
 // A label has 1024 bytes, of which 32 are kept for a value. Names of 63 bytes: each value takes 66, so
@@ -210,11 +159,11 @@ TEST_F(options__end_labels_that_are_too_long) {
     }
     sprintf(at, "\n");
     const ptowsp_record_options record = {.level = PTOWSP_RECORD_TASKS};
-    execute_text(f, text, NULL, &record);
-    export_as(f, PTOWSP_EXPORT_SVG, NULL);
-    has(true, "x7=0 ");
-    has(true, "x5=6\ntask 0: ");
-    has(false, "x6=7");
+    execute_text(f, text, NULL, &record, NULL);
+    export_run(f, PTOWSP_EXPORT_SVG, NULL);
+    has("x7=0 ");
+    has("x5=6\ntask 0: ");
+    has_not("x6=7");
 }
 
 // Of every second task only, gaps between bars say nothing. Names of processes and kernels that are longer
@@ -236,20 +185,19 @@ TEST_F(options__draw_what_is_recorded) {
         "        task \"a kernel of a long name\"(y)\n";
     ptowsp_record_options record = {.level = PTOWSP_RECORD_TASKS};
     const ptowsp_schedule two = {.lane_count = 2};
-    execute_text(f, text, &two, &record);
-    export_as(f, PTOWSP_EXPORT_SVG, NULL);
-    has(true, " textLength=\"72\" lengthAdjust=\"spacingAndGlyphs\">producer_of_it</text>");
-    has(true,
-        " textLength=\"118\" lengthAdjust=\"spacingAndGlyphs\">a kernel of a long name</text>");
-    has(true, ">b</text>");
-    has(true, "fill=\"url(#s");  // stripes where a lane is idle
-    has(true, "task 1: 1000 to 2000");
+    execute_text(f, text, &two, &record, NULL);
+    export_run(f, PTOWSP_EXPORT_SVG, NULL);
+    has(" textLength=\"72\" lengthAdjust=\"spacingAndGlyphs\">producer_of_it</text>");
+    has(" textLength=\"118\" lengthAdjust=\"spacingAndGlyphs\">a kernel of a long name</text>");
+    has(">b</text>");
+    has("fill=\"url(#s");  // stripes where a lane is idle
+    has("task 1: 1000 to 2000");
     record.every = 2;
-    execute_text(f, text, &two, &record);
-    export_as(f, PTOWSP_EXPORT_SVG, NULL);
-    has(false, "fill=\"url(#s");
-    has(false, "task 1: ");
-    has(true, "task 2: 2000 to 3000");
+    execute_text(f, text, &two, &record, NULL);
+    export_run(f, PTOWSP_EXPORT_SVG, NULL);
+    has_not("fill=\"url(#s");
+    has_not("task 1: ");
+    has("task 2: 2000 to 3000");
 }
 
 // Titles that begin with what has to be escaped.
@@ -260,8 +208,8 @@ TEST_F(options__escape_the_first_character) {
     execute(f, PTOWSP_RECORD_TASKS);
     for (uint32_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const ptowsp_export_options options = {.title = cases[i].title};
-        export_as(f, PTOWSP_EXPORT_CHROME, &options);
-        has(true, cases[i].written);
+        export_run(f, PTOWSP_EXPORT_CHROME, &options);
+        has(cases[i].written);
     }
 }
 
@@ -274,16 +222,16 @@ TEST_F(options__have_flows_of_short_tasks) {
                                "  task w() t = x\n"
                                "  task w() t = x\n";
     const ptowsp_record_options record = {.level = PTOWSP_RECORD_EDGES};
-    execute_text(f, text, NULL, &record);
+    execute_text(f, text, NULL, &record, NULL);
     ptowsp_export_options options = {.clock_mhz = 3000};  // 1 ns each
-    export_as(f, PTOWSP_EXPORT_CHROME, &options);
-    has(true, "\"id\":1,\"pid\":1,\"tid\":1,\"ts\":0.000}");
-    has(true, "\"ph\":\"f\",\"bp\":\"e\",\"cat\":\"critical\",\"name\":\"critical\",\"id\":1,"
-              "\"pid\":1,\"tid\":1,\"ts\":0.001}");
+    export_run(f, PTOWSP_EXPORT_CHROME, &options);
+    has("\"id\":1,\"pid\":1,\"tid\":1,\"ts\":0.000}");
+    has("\"ph\":\"f\",\"bp\":\"e\",\"cat\":\"critical\",\"name\":\"critical\",\"id\":1,"
+        "\"pid\":1,\"tid\":1,\"ts\":0.001}");
     options.clock_mhz = 100000;
-    export_as(f, PTOWSP_EXPORT_CHROME, &options);
-    has(true, "\"ph\":\"f\",\"bp\":\"e\",\"cat\":\"critical\",\"name\":\"critical\",\"id\":1,"
-              "\"pid\":1,\"tid\":1,\"ts\":0.000}");
+    export_run(f, PTOWSP_EXPORT_CHROME, &options);
+    has("\"ph\":\"f\",\"bp\":\"e\",\"cat\":\"critical\",\"name\":\"critical\",\"id\":1,"
+        "\"pid\":1,\"tid\":1,\"ts\":0.000}");
 }
 
 // Tiles of tensors of three dimensions say where their matrix is; hazards are by who reads and who writes.
@@ -300,17 +248,17 @@ TEST_F(options__say_tiles_of_edges) {
                                "  when false\n"
                                "    task idle()\n";
     const ptowsp_record_options record = {.level = PTOWSP_RECORD_EDGES};
-    execute_text(f, text, NULL, &record);
-    export_as(f, PTOWSP_EXPORT_EDGES, NULL);
+    execute_text(f, text, NULL, &record, NULL);
+    export_run(f, PTOWSP_EXPORT_EDGES, NULL);
     // Two matrices of 32 elements are before it.
-    has(true, " x, 1 x 8 at (1, 0) + 64, here 1 x 8 at (1, 0) + 64, write after read\n");
-    has(true, " x, 1 x 8 at (1, 0) + 64, here 1 x 8 at (1, 0) + 64, write after write\n");
+    has(" x, 1 x 8 at (1, 0) + 64, here 1 x 8 at (1, 0) + 64, write after read\n");
+    has(" x, 1 x 8 at (1, 0) + 64, here 1 x 8 at (1, 0) + 64, write after write\n");
     // Folded, a kernel whose tasks did not run is no node.
     const ptowsp_export_options options = {.fold = PTOWSP_FOLD_KERNELS};
-    export_as(f, PTOWSP_EXPORT_DOT, &options);
-    has(true, "[label=\"put\\n2 tasks\"]");
-    has(true, "[label=\"get\\n1 task\"]");
-    has(false, "idle");
+    export_run(f, PTOWSP_EXPORT_DOT, &options);
+    has("[label=\"put\\n2 tasks\"]");
+    has("[label=\"get\\n1 task\"]");
+    has_not("idle");
 }
 
 // Bars of transient tensors: one without bytes has none, and one that is too low or too narrow for its
@@ -335,18 +283,16 @@ TEST_F(options__draw_transient_tensors) {
     assert_int_equal(ptowsp_run_bind_symbol(f->run, "rows", 0), PTOWSP_OK);
     assert_int_equal(ptowsp_run_size_transients(f->run, &sizes), PTOWSP_OK);
     assert_int_equal(sizes.peak, 32000 + 64);  // each begins at a multiple of 64
-    written.length = 0;
-    assert_int_equal(ptowsp_run_export_transients(f->run, PTOWSP_EXPORT_SVG, NULL, output),
-                     PTOWSP_OK);
-    has(true, "<title>large: 32000 bytes at ");
-    has(true, "<title>low: 64 bytes at ");
-    has(false, "<title>empty: ");
-    has(true, ">large</text>");
-    has(false, ">low</text>");
-    written.length = 0;
-    assert_int_equal(ptowsp_run_export_transients(f->run, PTOWSP_EXPORT_CSV, NULL, output),
-                     PTOWSP_OK);
-    has(true, "\"empty\",0,0,");
+    assert_int_equal(
+        ptowsp_run_export_transients(f->run, PTOWSP_EXPORT_SVG, NULL, written_output()), PTOWSP_OK);
+    has("<title>large: 32000 bytes at ");
+    has("<title>low: 64 bytes at ");
+    has_not("<title>empty: ");
+    has(">large</text>");
+    has_not(">low</text>");
+    assert_int_equal(
+        ptowsp_run_export_transients(f->run, PTOWSP_EXPORT_CSV, NULL, written_output()), PTOWSP_OK);
+    has("\"empty\",0,0,");
     // All of them may be empty.
     static const char nothing[] =
         "module m\n"
@@ -355,36 +301,34 @@ TEST_F(options__draw_transient_tensors) {
         "kernel put(axes 0, out t i32 ? x 8) vector, 2 cycles, time only\n"
         "workload main\n"
         "  task put() t = empty\n";
-    fixture_free(f);
-    memset(f, 0, sizeof *f);
-    assert_int_equal(ptowsp_context_create(NULL, &f->context), PTOWSP_OK);
+    fixture_clear(f);
     program_make(f, nothing, NULL, NULL);
     assert_int_equal(ptowsp_run_bind_symbol(f->run, "rows", 0), PTOWSP_OK);
     assert_int_equal(ptowsp_run_size_transients(f->run, &sizes), PTOWSP_OK);
-    written.length = 0;
-    assert_int_equal(ptowsp_run_export_transients(f->run, PTOWSP_EXPORT_SVG, NULL, output),
-                     PTOWSP_OK);
-    has(true, ": 0 bytes in one block, 0 each alone, 0 alive at most</text>");
-    has(false, "<title>empty: ");
+    assert_int_equal(
+        ptowsp_run_export_transients(f->run, PTOWSP_EXPORT_SVG, NULL, written_output()), PTOWSP_OK);
+    has(": 0 bytes in one block, 0 each alone, 0 alive at most</text>");
+    has_not("<title>empty: ");
 }
 
 // Kernels only are columns of a usage over time: where there are none, times alone.
 TEST_F(options__have_usage_without_kernels) {
     const ptowsp_record_options record = {.level = PTOWSP_RECORD_TOTALS};
-    execute_text(f, "module m\nworkload main\n  combine\n", NULL, &record);
-    export_as(f, PTOWSP_EXPORT_USAGE_CSV, NULL);
+    execute_text(f, "module m\nworkload main\n  combine\n", NULL, &record, NULL);
+    export_run(f, PTOWSP_EXPORT_USAGE_CSV, NULL);
     assert_string_equal(written.text, "begin,end\r\n");
     const ptowsp_export_options wall = {.time = PTOWSP_TIME_WALL};
-    assert_int_equal(ptowsp_run_export(f->run, PTOWSP_EXPORT_CHROME, &wall, output),
+    assert_int_equal(ptowsp_run_export(f->run, PTOWSP_EXPORT_CHROME, &wall, written_output()),
                      PTOWSP_INVALID_PARAMS);
     assert_string_equal(ptowsp_context_error(f->context).text,
                         "export: the run has recorded no wall clock (has_clock)");
-    assert_int_equal(ptowsp_run_export(f->run, PTOWSP_EXPORT_DOT, NULL, output),
+    assert_int_equal(ptowsp_run_export(f->run, PTOWSP_EXPORT_DOT, NULL, written_output()),
                      PTOWSP_INVALID_PARAMS);
     assert_string_equal(ptowsp_context_error(f->context).text,
                         "export: the run has recorded no edges (PTOWSP_RECORD_EDGES)");
-    assert_int_equal(ptowsp_run_export_transients(f->run, PTOWSP_EXPORT_SVG, NULL, output),
-                     PTOWSP_INVALID_PARAMS);
+    assert_int_equal(
+        ptowsp_run_export_transients(f->run, PTOWSP_EXPORT_SVG, NULL, written_output()),
+        PTOWSP_INVALID_PARAMS);
     assert_string_equal(ptowsp_context_error(f->context).text,
                         "export: there are no transient tensors");
 }
@@ -392,9 +336,9 @@ TEST_F(options__have_usage_without_kernels) {
 // Processes that are one of several have their number.
 TEST_F(options__name_each_replica) {
     execute(f, PTOWSP_RECORD_EDGES);
-    export_as(f, PTOWSP_EXPORT_CHROME, NULL);
-    has(true, "a[0]");
-    has(true, "a[1]");
+    export_run(f, PTOWSP_EXPORT_CHROME, NULL);
+    has("a[0]");
+    has("a[1]");
 }
 
 // A report draws a run that has been recorded and has as many lanes as may be drawn.
@@ -403,11 +347,10 @@ TEST_F(options__leave_pictures_out) {
     execute(f, PTOWSP_RECORD_TOTALS);
     for (uint32_t is_recorded = 0; is_recorded < 2; is_recorded++) {
         for (options.lane_max = 0; options.lane_max < 2; options.lane_max++) {
-            written.length = 0;
             assert_int_equal(
-                ptowsp_run_report(f->run, PTOWSP_REPORT_HTML, &options, NULL, 0, output),
+                ptowsp_run_report(f->run, PTOWSP_REPORT_HTML, &options, NULL, 0, written_output()),
                 PTOWSP_OK);
-            has(is_recorded && options.lane_max == 0, "<rect");
+            assert_int_equal(count_of("<rect", 5) > 0, is_recorded && options.lane_max == 0);
         }
         const ptowsp_record_options record = {.level = PTOWSP_RECORD_TASKS};
         const ptowsp_run_options run = {.mode = PTOWSP_RUN_TIME_ONLY};

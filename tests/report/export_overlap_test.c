@@ -1,40 +1,11 @@
 // Exports of what overlaps on one lane: slices of a track nest, for a reader of PERFETTO and for one of
 // CHROME that takes times as doubles; bars of an SVG do not hide each other. And texts that are not UTF-8.
 
-#include "support/fixture.h"
+#include "written.h"
 
 #include <math.h>
 
-enum { TEXT_MAX = 1 << 22, SLICE_MAX = 4096, TRACK_MAX = 1024, DEPTH_MAX = 512 };
-
-static struct {
-    char text[TEXT_MAX + 1];
-    size_t length;
-} written;
-
-static bool take(void *user, const void *data, size_t size) {
-    (void)user;
-    assert_true(size <= TEXT_MAX - written.length);
-    memcpy(written.text + written.length, data, size);
-    written.length += size;
-    written.text[written.length] = '\0';
-    return true;
-}
-
-static void begin(void) {
-    written.length = 0;
-    written.text[0] = '\0';
-}
-
-static const ptowsp_output output = {take, NULL};
-
-static uint32_t count_of(const char *part) {
-    uint32_t count = 0;
-    for (const char *at = written.text; (at = strstr(at, part)) != NULL; at++) {
-        count++;
-    }
-    return count;
-}
+enum { SLICE_MAX = 4096, TRACK_MAX = 1024, DEPTH_MAX = 512 };
 
 // What was read: a slice of a track, and the name of that.
 typedef struct slice {
@@ -260,10 +231,7 @@ static ptowsp_span_set set_of(const ptowsp_span *spans, uint64_t count) {
 
 static void export_as(fixture *f, const ptowsp_span_set *set, ptowsp_export_format format) {
     const ptowsp_export_options options = {.lane_max = 4096, .width = 4000};
-    begin();
-    if (ptowsp_spans_export(f->context, set, format, &options, output) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(f->context).text);
-    }
+    export_spans(f, set, format, &options);
 }
 
 static void check_both(fixture *f, const ptowsp_span_set *set, uint32_t wait_count) {
@@ -319,12 +287,13 @@ TEST_F(overlap__nested_spans_share_a_track) {
     assert_int_equal(seen.track_count, 2);
     assert_string_equal(seen.names[1], "lane 0 (2)");
     export_as(f, &set, PTOWSP_EXPORT_CHROME);
-    assert_int_equal(count_of("\"args\":{\"name\":\"lane 0 (2)\"}"), 1);
+    has_times(1, "\"args\":{\"name\":\"lane 0 (2)\"}");
     export_as(f, &set, PTOWSP_EXPORT_SVG);
     check_svg(3);
     const ptowsp_export_options narrow = {.lane_max = 2};
-    assert_int_equal(ptowsp_spans_export(f->context, &set, PTOWSP_EXPORT_SVG, &narrow, output),
-                     PTOWSP_LIMIT_EXCEEDED);
+    assert_int_equal(
+        ptowsp_spans_export(f->context, &set, PTOWSP_EXPORT_SVG, &narrow, written_output()),
+        PTOWSP_LIMIT_EXCEEDED);
     test_error_is(
         f->context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
         "export: a picture of 3 lanes and processes, where tasks overlap several times, but "
@@ -338,8 +307,8 @@ TEST_F(overlap__ends_as_doubles_do_not_pass_what_follows) {
     ptowsp_span_set set = set_of(spans, 5);
     check_both(f, &set, 0);
     export_as(f, &set, PTOWSP_EXPORT_CHROME);
-    assert_int_equal(count_of("\"ts\":0.000,\"dur\":0.100,"), 1);
-    assert_int_equal(count_of("\"ts\":0.100,\"dur\":0.200,"), 0);
+    has_times(1, "\"ts\":0.000,\"dur\":0.100,");
+    has_times(0, "\"ts\":0.100,\"dur\":0.200,");
     set.count = 6;
     check_both(f, &set, 0);
     // A lane of tasks one after the other, at every length of time.
@@ -440,15 +409,9 @@ TEST_F(overlap__pipelines_in_parallel_loops_are_drawn) {
                                "        task k(i)\n"
                                "        task k(i)\n";
     const ptowsp_record_options record = {PTOWSP_RECORD_TASKS, 0, 0, 0, false};
-    const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
-    program_make(f, text, NULL, NULL);
-    ptowsp_run *run = f->run;
-    assert_int_equal(ptowsp_run_record(run, &record), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_OK);
+    execute_text(f, text, NULL, &record, NULL);
     for (int format = PTOWSP_EXPORT_PERFETTO; format <= PTOWSP_EXPORT_TABLE; format++) {
-        begin();
-        assert_int_equal(ptowsp_run_export(run, (ptowsp_export_format)format, NULL, output),
-                         PTOWSP_OK);
+        export_run(f, (ptowsp_export_format)format, NULL);
         if (format == PTOWSP_EXPORT_PERFETTO) {
             read_perfetto();
             assert_int_equal(seen.count, 15);
@@ -459,14 +422,13 @@ TEST_F(overlap__pipelines_in_parallel_loops_are_drawn) {
             check_svg(15);
         }
     }
-    begin();
-    assert_int_equal(ptowsp_run_report(run, PTOWSP_REPORT_HTML, NULL, NULL, 0, output), PTOWSP_OK);
+    report_run(f, PTOWSP_REPORT_HTML, NULL, 0);
     check_svg(15);
     const ptowsp_export_options narrow = {.lane_max = 2};
-    begin();
-    assert_int_equal(ptowsp_run_report(run, PTOWSP_REPORT_HTML, &narrow, NULL, 0, output),
-                     PTOWSP_OK);
-    assert_int_equal(count_of("<svg"), 0);
+    assert_int_equal(
+        ptowsp_run_report(f->run, PTOWSP_REPORT_HTML, &narrow, NULL, 0, written_output()),
+        PTOWSP_OK);
+    has_times(0, "<svg");
 }
 
 // -- UTF-8 ----------------------------------------------------------------------------------------
@@ -494,16 +456,6 @@ static bool is_utf8(const unsigned char *text, size_t length) {
         i += size;
     }
     return true;
-}
-
-static bool has_bytes(const char *part) {
-    const size_t length = strlen(part);
-    for (size_t i = 0; i + length <= written.length; i++) {
-        if (memcmp(written.text + i, part, length) == 0) {
-            return true;
-        }
-    }
-    return false;
 }
 
 // Reads all texts of a message that is a PERFETTO trace: names 23, 2, 5, 6 of those messages.
@@ -550,7 +502,9 @@ TEST_F(overlap__texts_are_utf8_in_every_format) {
     for (int format = PTOWSP_EXPORT_PERFETTO; format <= PTOWSP_EXPORT_TABLE; format++) {
         export_as(f, &set, (ptowsp_export_format)format);
         check_utf8(format == PTOWSP_EXPORT_PERFETTO);
-        assert_true(has_bytes(good) && has_bytes("\xf0\x9f\x98\x80 \xef\xbf\xbd"));
+        assert_true(
+            count_of(good, strlen(good)) > 0 &&
+            count_of("\xf0\x9f\x98\x80 \xef\xbf\xbd", strlen("\xf0\x9f\x98\x80 \xef\xbf\xbd")) > 0);
     }
     // Names of programs are ASCII; titles are not.
     static const char text[] = "module m\n"
@@ -559,23 +513,17 @@ TEST_F(overlap__texts_are_utf8_in_every_format) {
                                "  task k()\n"
                                "  task k()\n";
     const ptowsp_record_options record = {PTOWSP_RECORD_EDGES, 0, 0, 0, false};
-    const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
     const ptowsp_export_options how = {.title = "\xfd\xc3\xa9"};
-    program_make(f, text, NULL, NULL);
-    assert_int_equal(ptowsp_run_record(f->run, &record), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_execute(f->run, &options), PTOWSP_OK);
+    execute_text(f, text, NULL, &record, NULL);
     for (int format = PTOWSP_EXPORT_PERFETTO; format <= PTOWSP_EXPORT_DOT; format++) {
-        begin();
-        assert_int_equal(ptowsp_run_export(f->run, (ptowsp_export_format)format, &how, output),
-                         PTOWSP_OK);
+        export_run(f, (ptowsp_export_format)format, &how);
         check_utf8(format == PTOWSP_EXPORT_PERFETTO);
     }
     for (int format = PTOWSP_REPORT_TEXT; format <= PTOWSP_REPORT_HTML; format++) {
-        begin();
-        assert_int_equal(
-            ptowsp_run_report(f->run, (ptowsp_report_format)format, &how, NULL, 0, output),
-            PTOWSP_OK);
+        assert_int_equal(ptowsp_run_report(f->run, (ptowsp_report_format)format, &how, NULL, 0,
+                                           written_output()),
+                         PTOWSP_OK);
         check_utf8(false);
-        assert_true(has_bytes("\xef\xbf\xbd\xc3\xa9"));
+        assert_true(count_of("\xef\xbf\xbd\xc3\xa9", strlen("\xef\xbf\xbd\xc3\xa9")) > 0);
     }
 }

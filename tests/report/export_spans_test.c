@@ -1,60 +1,9 @@
 // Spans of one's own as pictures: their order on a lane, what they wait for, arrows, narrow ones that are
 // drawn together, and times up to the last one.
 
-#include "support/fixture.h"
+#include "written.h"
 
-enum { TEXT_MAX = 1 << 18, MANY = 200 };
-
-// What was written last; the output fails behind `room` bytes.
-static struct {
-    char text[TEXT_MAX];
-    size_t length, room;
-    uint32_t failed_count;
-} written;
-
-static bool take(void *user, const void *data, size_t size) {
-    (void)user;
-    if (size > written.room - written.length) {
-        written.failed_count++;
-        return false;
-    }
-    memcpy(written.text + written.length, data, size);
-    written.length += size;
-    written.text[written.length] = '\0';
-    return true;
-}
-
-static const ptowsp_output output = {take, NULL};
-
-static ptowsp_status export_to(fixture *f, const ptowsp_span_set *set, ptowsp_export_format format,
-                               const ptowsp_export_options *options, size_t room) {
-    written.length = 0;
-    written.room = room;
-    written.failed_count = 0;
-    written.text[0] = '\0';
-    return ptowsp_spans_export(f->context, set, format, options, output);
-}
-
-static void export_as(fixture *f, const ptowsp_span_set *set, ptowsp_export_format format,
-                      const ptowsp_export_options *options) {
-    if (export_to(f, set, format, options, TEXT_MAX - 1) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(f->context).text);
-    }
-}
-
-static uint32_t count_of(const void *part, size_t size) {
-    uint32_t count = 0;
-    for (size_t i = 0; i + size <= written.length; i++) {
-        count += memcmp(written.text + i, part, size) == 0;
-    }
-    return count;
-}
-
-static void has(uint32_t count, const char *part) {
-    if (count_of(part, strlen(part)) != count) {
-        fail_msg("\"%s\" is not %u times in\n%s", part, (unsigned)count, written.text);
-    }
-}
+enum { MANY = 200 };
 
 static const char *const names[] = {"decode", "merge", ""};
 
@@ -69,7 +18,7 @@ TEST_F(spans__of_a_lane_come_in_order) {
         {10, 20, 0, 0}, {10, 15, 0, 1}, {10, 20, 0, 1}, {5, 8, 0, 0}, {10, 15, 0, 0}};
     static const int order[] = {3, 0, 2, 1, 4};
     const ptowsp_span_set set = set_of(spans, 5);
-    export_as(f, &set, PTOWSP_EXPORT_CSV, NULL);
+    export_spans(f, &set, PTOWSP_EXPORT_CSV, NULL);
     const char *at = written.text;
     for (int i = 0; i < 5; i++) {
         at = strchr(at, '\n');
@@ -91,13 +40,13 @@ TEST_F(spans__wait_for_the_one_that_begins_last) {
     ptowsp_span_set set = set_of(spans, 5);
     set.arrows = arrows;
     set.arrow_count = 4;
-    export_as(f, &set, PTOWSP_EXPORT_CHROME, NULL);
-    has(1, "\"ts\":0.500,\"dur\":0.500,\"cat\":\"rank\",\"name\":\"waits for lane 2\"}");
-    has(1, "waits for");
+    export_spans(f, &set, PTOWSP_EXPORT_CHROME, NULL);
+    has_times(1, "\"ts\":0.500,\"dur\":0.500,\"cat\":\"rank\",\"name\":\"waits for lane 2\"}");
+    has_times(1, "waits for");
     set.arrows = &late;
     set.arrow_count = 1;
-    export_as(f, &set, PTOWSP_EXPORT_CHROME, NULL);
-    has(1, "\"ts\":0.500,\"dur\":1.000,\"cat\":\"rank\",\"name\":\"waits for lane 0\"}");
+    export_spans(f, &set, PTOWSP_EXPORT_CHROME, NULL);
+    has_times(1, "\"ts\":0.500,\"dur\":1.000,\"cat\":\"rank\",\"name\":\"waits for lane 0\"}");
 }
 
 static void span_label(void *user, uint64_t i, ptowsp_output text) {
@@ -110,22 +59,22 @@ TEST_F(spans__have_no_title_and_no_label) {
     static const ptowsp_span spans[] = {{5, 10, 0, 0}, {10, 20, 0, 2}};
     ptowsp_export_options options = {0};
     ptowsp_span_set set = set_of(spans, 1);
-    export_as(f, &set, PTOWSP_EXPORT_SVG, &options);
-    has(1, "<title></title>");
-    has(1, ">5 ns, measured: 1 task, 1 lane, lanes busy 100.0 % of the time</text>");
-    has(1, "<title>decode\n");
+    export_spans(f, &set, PTOWSP_EXPORT_SVG, &options);
+    has_times(1, "<title></title>");
+    has_times(1, ">5 ns, measured: 1 task, 1 lane, lanes busy 100.0 % of the time</text>");
+    has_times(1, "<title>decode\n");
     set.label = span_label;
-    export_as(f, &set, PTOWSP_EXPORT_SVG, &options);
-    has(1, "<title>decode number=0\n");
-    has(1, ">decode number=0</text>");  // in the bar
+    export_spans(f, &set, PTOWSP_EXPORT_SVG, &options);
+    has_times(1, "<title>decode number=0\n");
+    has_times(1, ">decode number=0</text>");  // in the bar
     options.is_short = true;
-    export_as(f, &set, PTOWSP_EXPORT_SVG, &options);
-    has(0, ">decode number=0</text>");
-    has(2, ">decode</text>");  // there, and in the legend
+    export_spans(f, &set, PTOWSP_EXPORT_SVG, &options);
+    has_times(0, ">decode number=0</text>");
+    has_times(2, ">decode</text>");  // there, and in the legend
     // A kind may be called nothing at all; then its bar has no text.
     set = set_of(spans + 1, 1);
-    export_as(f, &set, PTOWSP_EXPORT_SVG, NULL);
-    has(0, "<text class=\"b m\"");
+    export_spans(f, &set, PTOWSP_EXPORT_SVG, NULL);
+    has_times(0, "<text class=\"b m\"");
 }
 
 // A pixel is 1000 ns. Spans of 100 ns are drawn as whole columns: those of pixels 10 and 11 are one, that
@@ -136,12 +85,12 @@ TEST_F(spans__that_are_narrow_become_columns) {
                                         {20000, 20100, 0, 0}, {21000, 21100, 0, 1}};
     ptowsp_export_options options = {.width = 84 + 1000 + 16};
     const ptowsp_span_set set = set_of(spans, 6);
-    export_as(f, &set, PTOWSP_EXPORT_SVG, &options);
-    has(4, "height=\"20\" fill=");
-    has(1, "<rect x=\"94\" width=\"2\" y=\"82\"");
-    has(1, "<rect x=\"104\" width=\"1\" y=\"82\"");
-    has(1, "<rect x=\"105\" width=\"1\" y=\"82\"");
-    has(1, "<rect x=\"84\" width=\"999\" y=\"106\"");
+    export_spans(f, &set, PTOWSP_EXPORT_SVG, &options);
+    has_times(4, "height=\"20\" fill=");
+    has_times(1, "<rect x=\"94\" width=\"2\" y=\"82\"");
+    has_times(1, "<rect x=\"104\" width=\"1\" y=\"82\"");
+    has_times(1, "<rect x=\"105\" width=\"1\" y=\"82\"");
+    has_times(1, "<rect x=\"84\" width=\"999\" y=\"106\"");
 }
 
 TEST_F(spans__have_arrows_in_a_window_of_time) {
@@ -154,8 +103,8 @@ TEST_F(spans__have_arrows_in_a_window_of_time) {
     set.arrow_count = 2;
     for (int i = 0; i < 4; i++) {
         ptowsp_export_options options = {.begin = windows[i][0], .end = windows[i][1]};
-        export_as(f, &set, PTOWSP_EXPORT_SVG, &options);
-        has((uint32_t)windows[i][2], "<line x1=");
+        export_spans(f, &set, PTOWSP_EXPORT_SVG, &options);
+        has_times((uint32_t)windows[i][2], "<line x1=");
     }
 }
 
@@ -165,24 +114,25 @@ TEST_F(spans__may_end_at_the_last_time_there_is) {
     ptowsp_export_options options = {.width = 320};
     ptowsp_span_set set = set_of(spans, 1);
     set.has_cycles = true;
-    export_as(f, &set, PTOWSP_EXPORT_SVG, &options);
-    has(1, ">18,446,744,073,709,551,615 cycles, 1 task, 1 lane, lanes busy 100.0 % of the time<");
-    has(1, ">18,000,000,000,000,000,000</text>");
-    has(10, "<text class=\"u m\"");
+    export_spans(f, &set, PTOWSP_EXPORT_SVG, &options);
+    has_times(
+        1, ">18,446,744,073,709,551,615 cycles, 1 task, 1 lane, lanes busy 100.0 % of the time<");
+    has_times(1, ">18,000,000,000,000,000,000</text>");
+    has_times(10, "<text class=\"u m\"");
     // How long two lanes are is no number of 64 bits.
     set.count = 2;
-    export_as(f, &set, PTOWSP_EXPORT_SVG, &options);
-    has(1, ">18,446,744,073,709,551,615 cycles, 2 tasks, 2 lanes<");
+    export_spans(f, &set, PTOWSP_EXPORT_SVG, &options);
+    has_times(1, ">18,446,744,073,709,551,615 cycles, 2 tasks, 2 lanes<");
     options.begin = UINT64_MAX - 5;
-    export_as(f, &set, PTOWSP_EXPORT_SVG, &options);
-    has(1, "; drawn: 18,446,744,073,709,551,610 to 18,446,744,073,709,551,615<");
-    has(3, "<text class=\"u m\"");  // by 2
-    has(1, ">18,446,744,073,709,551,614</text>");
+    export_spans(f, &set, PTOWSP_EXPORT_SVG, &options);
+    has_times(1, "; drawn: 18,446,744,073,709,551,610 to 18,446,744,073,709,551,615<");
+    has_times(3, "<text class=\"u m\"");  // by 2
+    has_times(1, ">18,446,744,073,709,551,614</text>");
     // As long as all time twice: no more than busy.
     static const ptowsp_span twice[] = {{0, UINT64_MAX, 0, 0}, {0, UINT64_MAX, 0, 1}};
     set = set_of(twice, 2);
-    export_as(f, &set, PTOWSP_EXPORT_SVG, NULL);
-    has(1, " 1 lane, lanes busy 100.0 % of the time<");
+    export_spans(f, &set, PTOWSP_EXPORT_SVG, NULL);
+    has_times(1, " 1 lane, lanes busy 100.0 % of the time<");
 }
 
 // In a trace of Perfetto, flows are fields 47 and 48 of 64 bits: a slice has at most 128 of each.
@@ -203,7 +153,7 @@ TEST_F(spans__have_so_many_arrows_each) {
             arrows[i].from = is_to ? i + 1 : 0;
             arrows[i].to = is_to ? 0 : i + 1;
         }
-        export_as(f, &set, PTOWSP_EXPORT_PERFETTO, NULL);
+        export_spans(f, &set, PTOWSP_EXPORT_PERFETTO, NULL);
         uint32_t from_count = 0, to_count = 0;
         for (int id = 1; id <= MANY; id++) {
             const char from[] = {'\xf9', '\x02', (char)id, 0, 0, 0, 0, 0, 0, 0};
@@ -216,10 +166,11 @@ TEST_F(spans__have_so_many_arrows_each) {
     }
     // An output that fails is not called again.
     for (int format = PTOWSP_EXPORT_PERFETTO; format <= PTOWSP_EXPORT_TABLE; format++) {
-        export_as(f, &set, (ptowsp_export_format)format, NULL);
+        export_spans(f, &set, (ptowsp_export_format)format, NULL);
         for (size_t room = 0; room < written.length; room += 1 + written.length / 40) {
             const size_t length = written.length;
-            assert_int_equal(export_to(f, &set, (ptowsp_export_format)format, NULL, room),
+            assert_int_equal(ptowsp_spans_export(f->context, &set, (ptowsp_export_format)format,
+                                                 NULL, written_within(room)),
                              PTOWSP_SYSTEM_FAILED);
             assert_int_equal(written.failed_count, 1);
             written.length = length;
@@ -238,7 +189,8 @@ TEST_F(spans__are_refused_with_wrong_options) {
                  {{.begin = 5}, "export: the window begins at 5, but the run ends at 5"}};
     const ptowsp_span_set set = set_of(&span, 1);
     for (uint32_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        assert_int_equal(export_to(f, &set, PTOWSP_EXPORT_SVG, &cases[i].options, TEXT_MAX - 1),
+        assert_int_equal(ptowsp_spans_export(f->context, &set, PTOWSP_EXPORT_SVG, &cases[i].options,
+                                             written_output()),
                          PTOWSP_INVALID_PARAMS);
         assert_string_equal(ptowsp_context_error(f->context).text, cases[i].text);
         assert_int_equal(written.length, 0);
@@ -247,7 +199,7 @@ TEST_F(spans__are_refused_with_wrong_options) {
     static char endless[1000];
     memset(endless, '\x80', sizeof endless - 1);
     const ptowsp_export_options options = {.title = endless};
-    export_as(f, &set, PTOWSP_EXPORT_PERFETTO, &options);
-    has(0, "\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80");
-    has(1, ", measured");
+    export_spans(f, &set, PTOWSP_EXPORT_PERFETTO, &options);
+    has_times(0, "\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80");
+    has_times(1, ", measured");
 }

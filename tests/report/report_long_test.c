@@ -2,11 +2,11 @@
 // a report has room for are counted instead; of times that are none, or as long as there are; and of what
 // is not in every run: collectives, a full window.
 
-#include "support/fixture.h"
+#include "written.h"
 
-enum { TEXT_MAX = 1 << 20, RING = 40 };
+enum { RING = 40 };
 
-static char text[TEXT_MAX];
+static char text[1 << 14];
 
 // Compiles the module that is in `text`, and executes it.
 static ptowsp_status execute(fixture *f, uint32_t lanes, bool has_records) {
@@ -18,24 +18,7 @@ static ptowsp_status execute(fixture *f, uint32_t lanes, bool has_records) {
 }
 
 static void print(const fixture *f) {
-    ptowsp_output_buffer buffer = {text, TEXT_MAX, 0};
-    ptowsp_run_print(f->run, ptowsp_output_to_buffer(&buffer));
-    assert_true(buffer.length < TEXT_MAX);
-}
-
-static void has(const char *part) {
-    if (!strstr(text, part)) {
-        fail_msg("\"%s\" is not in\n%s", part, text);
-    }
-}
-
-// How many lines have a part.
-static uint32_t lines_with(const char *part) {
-    uint32_t count = 0;
-    for (const char *at = text; (at = strstr(at, part)) != NULL; at++) {
-        count++;
-    }
-    return count;
+    ptowsp_run_print(f->run, written_output());
 }
 
 // Processes that hand a token round; the first begins only if `is_good`, else each waits for the one
@@ -65,13 +48,13 @@ TEST_F(report__counts_processes_channels_and_steps_beyond_its_room) {
     assert_int_equal(execute(f, 2, true), PTOWSP_OK);
     print(f);
     // 32 of 40 are listed.
-    assert_int_equal(lines_with("    process p"), 32);
+    has_times(32, "    process p");
     has("    ... 8 more processes\n");
-    assert_int_equal(lines_with("    channel c"), 32);
+    has_times(32, "    channel c");
     has("    ... 8 more channels\n");
     // The chain goes through all of them: what it has is 32 lines and a number.
     has("    critical chain of ");
-    const char *chain = strstr(text, "    critical chain of ");
+    const char *chain = strstr(written.text, "    critical chain of ");
     const unsigned long long steps = strtoull(chain + 22, NULL, 10);
     assert_true(steps >= 2 * RING);
     char more[64];
@@ -98,7 +81,7 @@ TEST_F(report__counts_lanes_and_tasks_beyond_its_room) {
     at += sprintf(at, "workload main\n  for_each i in n\n    task w(i)\n");
     assert_int_equal(execute(f, 40, true), PTOWSP_OK);
     print(f);
-    assert_int_equal(lines_with("  lane "), 32);
+    has_times(32, "  lane ");
     has("  ... 8 more lanes\n");
     // One after another: 50 tasks of 2 cycles, of which 32 are listed.
     has("run of module lanes: 100 cycles, 50 tasks, 40 lanes");
@@ -106,48 +89,15 @@ TEST_F(report__counts_lanes_and_tasks_beyond_its_room) {
     has("    ... 18 more\n");
 }
 
-static bool take(void *user, const void *data, size_t size) {
-    size_t *length = (size_t *)user;
-    assert_true(size < TEXT_MAX - *length);
-    memcpy(text + *length, data, size);
-    *length += size;
-    text[*length] = '\0';
-    return true;
-}
-
-static void report_as(const fixture *f, ptowsp_report_format format, const ptowsp_what_if *what_ifs,
-                      uint32_t count) {
-    size_t length = 0;
-    const ptowsp_output output = {take, &length};
-    if (ptowsp_run_report(f->run, format, NULL, what_ifs, count, output) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(f->context).text);
-    }
-}
-
-// Compiles a module for some lanes and executes it for time alone, with all records.
-static void execute_text(fixture *f, const char *module, const ptowsp_schedule *schedule,
-                         const ptowsp_run_ranks *ranks) {
-    const ptowsp_program_desc desc = {NULL, schedule};
-    const ptowsp_record_options record = {.level = PTOWSP_RECORD_EDGES};
-    const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
-    fixture_free(f);
-    memset(f, 0, sizeof *f);
-    assert_int_equal(ptowsp_context_create(NULL, &f->context), PTOWSP_OK);
-    program_make(f, module, NULL, &desc);
-    if (ptowsp_run_record(f->run, &record) != PTOWSP_OK ||
-        (ranks && ptowsp_run_bind_ranks(f->run, ranks) != PTOWSP_OK) ||
-        ptowsp_run_execute(f->run, &options) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(f->context).text);
-    }
-}
+static const ptowsp_record_options edges = {.level = PTOWSP_RECORD_EDGES};
 
 // Of no cycles, nothing is a part: 0 %. What would take longer than the run has a bar that ends there.
 TEST_F(report__has_shares_of_no_time_and_of_more) {
     static const char none[] = "module m\n"
                                "workload main\n"
                                "  combine\n";
-    execute_text(f, none, NULL, NULL);
-    report_as(f, PTOWSP_REPORT_TEXT, NULL, 0);
+    execute_text(f, none, NULL, &edges, NULL);
+    report_run(f, PTOWSP_REPORT_TEXT, NULL, 0);
     has("m: 0 cycles, 0 tasks, 1 lanes\n");
     has("  longest chain of dependencies                 0    0.0 %\n");
     static const char some[] = "module m\n"
@@ -156,16 +106,16 @@ TEST_F(report__has_shares_of_no_time_and_of_more) {
                                "workload main\n"
                                "  task w()\n"
                                "  task v()\n";
-    execute_text(f, some, NULL, NULL);
+    execute_text(f, some, NULL, &edges, NULL);
     const ptowsp_what_if what_ifs[] = {{1, 300, 40, 0}, {2, 50, 15, 0}};
-    report_as(f, PTOWSP_REPORT_HTML, what_ifs, 2);
+    report_run(f, PTOWSP_REPORT_HTML, what_ifs, 2);
     has("<th>w took 300 %</th><td>40</td><td>200.0 %</td><td><div style=\"width:100.0%\">");
     has("<th>v took 50 %</th><td>15</td><td>75.0 %</td><td><div style=\"width:75.0%\">");
-    report_as(f, PTOWSP_REPORT_JSON, what_ifs, 2);
+    report_run(f, PTOWSP_REPORT_JSON, what_ifs, 2);
     has("\"what_if\":[\n"
         "{\"kernel\":\"w\",\"percent\":300,\"makespan\":40},\n"
         "{\"kernel\":\"v\",\"percent\":50,\"makespan\":15}]");
-    assert_int_equal(lines_with("\"pool\":"), 1);
+    has_times(1, "\"pool\":");
 }
 
 // All lanes together may have more time than 64 bits count: as much as they count, then.
@@ -175,10 +125,10 @@ TEST_F(report__of_the_longest_time_saturates) {
                                   "workload main\n"
                                   "  task w()\n";
     const ptowsp_schedule three = {.lane_count = 3};
-    execute_text(f, longest, &three, NULL);
+    execute_text(f, longest, &three, &edges, NULL);
     print(f);
     has("run of module m: 9223372036854775807 cycles, 1 tasks, 3 lanes, 50.0 % busy\n");
-    report_as(f, PTOWSP_REPORT_TEXT, NULL, 0);
+    report_run(f, PTOWSP_REPORT_TEXT, NULL, 0);
     has("m: 9,223,372,036,854,775,807 cycles, 1 tasks, 3 lanes\n");
     has("  nothing left                     18,446,744,073,709,551,614  100.0 %\n");
 }
@@ -195,7 +145,7 @@ TEST_F(report__counts_tasks_that_found_the_window_full) {
                                       .dispatch = PTOWSP_DISPATCH_ROUND_ROBIN,
                                       .window = 2,
                                       .window_policy = PTOWSP_WINDOW_BENCHMARK};
-    execute_text(f, module, &schedule, NULL);
+    execute_text(f, module, &schedule, &edges, NULL);
     const uint64_t count = ptowsp_run_result(f->run)->window_overflow_count;
     assert_true(count > 0);
     print(f);
@@ -222,13 +172,13 @@ TEST_F(report__has_collectives_and_pools) {
                               .links.inside.latency_ps = 1000000,
                               .links.inside.bytes_per_us = 1000,
                               .cycles_per_us = 1000};
-    execute_text(f, module, &schedule, &ranks);
+    execute_text(f, module, &schedule, &edges, &ranks);
     ptowsp_run_bounds bounds;
     assert_int_equal(ptowsp_run_find_bounds(f->run, &bounds), PTOWSP_OK);
     assert_int_equal(bounds.link_cycles, 2768);
-    report_as(f, PTOWSP_REPORT_TEXT, NULL, 0);
+    report_run(f, PTOWSP_REPORT_TEXT, NULL, 0);
     has("  collectives                               2,768   58.1 %\n");  // of 4768
-    report_as(f, PTOWSP_REPORT_JSON, NULL, 0);
+    report_run(f, PTOWSP_REPORT_JSON, NULL, 0);
     has(",\"links\":2768}");
     has("\"cycles\":1000},{\"pool\":\"");
 }
