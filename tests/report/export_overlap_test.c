@@ -1,120 +1,40 @@
 // Exports of what overlaps on one lane: slices of a track nest, for a reader of PERFETTO and for one of
 // CHROME that takes times as doubles; bars of an SVG do not hide each other. And texts that are not UTF-8.
 
-#include "written.h"
+#include "trace_reader.h"
 
 #include <math.h>
 
-enum { SLICE_MAX = 4096, TRACK_MAX = 1024, DEPTH_MAX = 512 };
+enum { DEPTH_MAX = 512 };
 
 // What was read: a slice of a track, and the name of that.
-typedef struct slice {
+typedef struct seen_slice {
     uint64_t track, begin, end;
     double from, to;  // as a reader of CHROME has them
-} slice;
+} seen_slice;
 
 static struct {
-    slice slices[SLICE_MAX];
+    seen_slice slices[SLICE_MAX];
     uint32_t count, track_count;
     uint64_t tracks[TRACK_MAX];
     char names[TRACK_MAX][128];
 } seen;
 
-// -- PERFETTO -------------------------------------------------------------------------------------
-
-typedef struct field {
-    uint32_t number;
-    uint64_t value;  // of a varint or fixed64; the size of bytes
-    const unsigned char *data;
-} field;
-
-static uint64_t varint(const unsigned char **at) {
-    uint64_t value = 0;
-    for (int shift = 0;; shift += 7) {
-        const unsigned char byte = *(*at)++;
-        value |= (uint64_t)(byte & 0x7f) << shift;
-        if (byte < 0x80) {
-            return value;
-        }
-    }
-}
-
-static bool next(const unsigned char **at, const unsigned char *end, field *f) {
-    if (*at == end) {
-        return false;
-    }
-    const uint64_t key = varint(at);
-    f->number = (uint32_t)(key >> 3);
-    f->data = NULL;
-    if ((key & 7) == 1) {
-        memcpy(&f->value, *at, 8);
-        *at += 8;
-    } else {
-        f->value = varint(at);
-        if ((key & 7) == 2) {
-            f->data = *at;
-            *at += f->value;
-        }
-    }
-    assert_true(*at <= end);
-    return true;
-}
-
-// The last field of that number; value 0 and data NULL: there is none.
-static field get(field in, uint32_t number) {
-    field f, found = {0, 0, NULL};
-    const unsigned char *at = in.data;
-    while (at && next(&at, in.data + in.value, &f)) {
-        found = f.number == number ? f : found;
-    }
-    return found;
-}
-
-static void see_track(field descriptor) {
-    const field thread = get(get(descriptor, 4), 5);
-    const field name = thread.data ? thread : get(descriptor, 2);
-    if (name.data) {
-        assert_true(seen.track_count < TRACK_MAX && name.value < 128);
-        seen.tracks[seen.track_count] = get(descriptor, 1).value;
-        snprintf(seen.names[seen.track_count++], 128, "%.*s", (int)name.value, name.data);
-    }
-}
-
-// Slices begin and end as on a stack for each track, and time does not go back there.
 static void read_perfetto(void) {
-    static uint64_t tracks[TRACK_MAX], nows[TRACK_MAX];
-    static uint32_t stacks[TRACK_MAX][DEPTH_MAX], depths[TRACK_MAX];
-    const unsigned char *at = (const unsigned char *)written.text;
-    field packet;
+    static reader r;
+    read_trace(&r);
     memset(&seen, 0, sizeof seen);
-    memset(tracks, 0, sizeof tracks);
-    memset(nows, 0, sizeof nows);
-    memset(depths, 0, sizeof depths);
-    while (next(&at, (const unsigned char *)written.text + written.length, &packet)) {
-        const uint64_t s = get(packet, 10).value;
-        const field event = get(packet, 11), defaults = get(packet, 59);
-        assert_true(s < TRACK_MAX);
-        if (get(packet, 60).data) {
-            see_track(get(packet, 60));
-        } else if (defaults.data) {
-            tracks[s] = get(get(defaults, 11), 11).value;
-        } else if (event.data && get(event, 9).value != 4) {
-            const uint64_t elapsed = get(packet, 8).value;
-            assert_true(elapsed <= UINT64_MAX - nows[s]);
-            nows[s] += elapsed;
-            if (get(event, 9).value == 1) {
-                assert_true(seen.count < SLICE_MAX && depths[s] < DEPTH_MAX);
-                seen.slices[seen.count].track = tracks[s];
-                seen.slices[seen.count].begin = nows[s];
-                stacks[s][depths[s]++] = seen.count++;
-            } else {
-                assert_true(depths[s] > 0);
-                seen.slices[stacks[s][--depths[s]]].end = nows[s];
-            }
-        }
+    for (int i = 0; i < r.count; i++) {
+        assert_false(r.slices[i].is_open);
+        seen.slices[i].track = r.slices[i].track;
+        seen.slices[i].begin = r.slices[i].begin;
+        seen.slices[i].end = r.slices[i].end;
     }
-    for (int i = 0; i < TRACK_MAX; i++) {
-        assert_int_equal(depths[i], 0);
+    seen.count = (uint32_t)r.count;
+    for (int i = 0; i < r.track_count; i++) {
+        seen.tracks[seen.track_count] = r.uuids[i];
+        strcpy(seen.names[seen.track_count], r.names[i]);
+        seen.track_count += !r.is_process[i];
     }
 }
 
@@ -133,7 +53,7 @@ static double real(const char *line, const char *name) {
 }
 
 static int in_order(const void *left, const void *right) {
-    const slice *a = (const slice *)left, *b = (const slice *)right;
+    const seen_slice *a = (const seen_slice *)left, *b = (const seen_slice *)right;
     return a->track != b->track                       ? (a->track < b->track ? -1 : 1)
            : a->from != b->from                       ? (a->from < b->from ? -1 : 1)
            : (a->to == a->from) != (b->to == b->from) ? (a->to == a->from ? -1 : 1)
@@ -156,7 +76,7 @@ static void read_chrome(void) {
                              1);
         } else if (strstr(line, "\"ph\":\"X\"")) {
             assert_true(seen.count < SLICE_MAX);
-            slice *s = &seen.slices[seen.count++];
+            seen_slice *s = &seen.slices[seen.count++];
             s->track = number(line, "\"pid\":") << 32 | number(line, "\"tid\":");
             s->from = real(line, "\"ts\":");
             const double dur = real(line, "\"dur\":");
@@ -169,9 +89,9 @@ static void read_chrome(void) {
     }
     double stack[DEPTH_MAX];
     uint32_t depth = 0;
-    qsort(seen.slices, seen.count, sizeof(slice), in_order);
+    qsort(seen.slices, seen.count, sizeof(seen_slice), in_order);
     for (uint32_t i = 0; i < seen.count; i++) {
-        const slice *s = &seen.slices[i];
+        const seen_slice *s = &seen.slices[i];
         depth = i && s->track != seen.slices[i - 1].track ? 0 : depth;
         while (depth && stack[depth - 1] <= s->from) {
             depth--;
@@ -200,7 +120,7 @@ static void check_spans(const ptowsp_span_set *set, uint32_t wait_count) {
         uint32_t at = span->end ? 0 : seen.count;
         ran += span->end != 0;
         for (; at < seen.count; at++) {
-            const slice *s = &seen.slices[at];
+            const seen_slice *s = &seen.slices[at];
             if (!used[at] && s->begin == span->begin - first && s->end == span->end - first) {
                 uint32_t track = 0;
                 while (track < seen.track_count && seen.tracks[track] != s->track) {
@@ -465,10 +385,12 @@ static void check_texts(field in) {
     } texts[] = {{{11, 23}}, {{60, 2}}, {{60, 4, 5}}, {{60, 3, 6}}, {{12, 1, 2}}, {{12, 2, 2}}};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         field f = in;
-        for (int k = 0; k < 4 && texts[i].path[k]; k++) {
-            f = get(f, texts[i].path[k]);
+        for (int k = 0; k < 4 && texts[i].path[k] && f.data; k++) {
+            message m;
+            parse(f.data, f.size, &m);
+            f = m.fields[texts[i].path[k]];
         }
-        assert_true(!f.data || is_utf8(f.data, (size_t)f.value));
+        assert_true(!f.data || is_utf8(f.data, f.size));
     }
 }
 
@@ -478,7 +400,7 @@ static void check_utf8(bool is_perfetto) {
     } else {
         const unsigned char *at = (const unsigned char *)written.text;
         field packet;
-        while (next(&at, (const unsigned char *)written.text + written.length, &packet)) {
+        while (next_field(&at, (const unsigned char *)written.text + written.length, &packet)) {
             check_texts(packet);
         }
     }
