@@ -1,75 +1,44 @@
 // Verdicts of reports, on programs whose times are worked out on paper: what limits a run, what would
 // help, what cannot, and what looks like a mistake. More of them are cases (verdicts.case).
 
-#include "report_text.h"
-#include "test.h"
+#include "written.h"
 
-typedef struct verdict {
-    ptowsp_context *context;
-    ptowsp_module *m;
-    ptowsp_program *program;
-    ptowsp_run *run;
-    char text[200000];
-} verdict;
-
-static verdict v;
 static const ptowsp_attention_plan *the_plan;  // that is bound to p, if any
 
-// Makes a program of a text, binds `n`, and executes it with records of a level.
-static void make(const char *text, const ptowsp_schedule *schedule, int64_t n,
+// Makes a program of a text, or (NULL) of the module that has been built; binds `n` and tensors, and executes
+// it with records of a level.
+static void make(fixture *f, const char *text, const ptowsp_schedule *schedule, int64_t n,
                  ptowsp_record_level level) {
+    static float data[64];
     const ptowsp_program_desc desc = {NULL, schedule};
     const ptowsp_record_options records = {level, 0, 0, 0, false};
-    memset(&v, 0, sizeof v);
-    ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
-    assert_int_equal(ptowsp_context_create(NULL, &v.context), PTOWSP_OK);
-    ptowsp_status status = ptowsp_module_parse(v.context, text, strlen(text), NULL, &v.m, NULL);
-    if (status == PTOWSP_OK) {
-        status = ptowsp_program_create(v.context, v.m, &desc, &v.program);
+    const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
+    const ptowsp_buffer rows = {.data = data, .rank = 2, .shape = {n, 8}};
+    if (text) {
+        fixture_clear(f);
     }
-    if (status == PTOWSP_OK) {
-        status = ptowsp_run_create(v.context, v.program, &v.run);
-    }
-    if (status == PTOWSP_OK) {
-        status = ptowsp_run_bind_size(v.run, "n", n);
-    }
-    if (status == PTOWSP_OK && the_plan) {
-        status = ptowsp_run_bind_plan(v.run, "p", the_plan);
-    }
-    if (status == PTOWSP_OK) {
-        status = ptowsp_run_record(v.run, &records);
-    }
-    if (status == PTOWSP_OK) {
-        status = ptowsp_run_execute(v.run, &options);
-    }
-    if (status != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(v.context).text);
-    }
+    program_make(f, text, NULL, &desc);
+    (void)ptowsp_run_bind_size(f->run, "n", n);
+    (void)ptowsp_run_bind_tensor(f->run, "t", &rows);
+    (void)ptowsp_run_bind_tensor(f->run, "u", &rows);
+    written_good(f, the_plan ? ptowsp_run_bind_plan(f->run, "p", the_plan) : PTOWSP_OK);
+    written_good(f, ptowsp_run_record(f->run, &records));
+    written_good(f, ptowsp_run_execute(f->run, &options));
 }
 
-static const char *report(ptowsp_report_format format, const ptowsp_what_if *what, uint32_t count) {
-    ptowsp_output_buffer out = {v.text, sizeof v.text, 0};
-    const ptowsp_output sink = {text_take, &out};
-    v.text[0] = '\0';
-    assert_int_equal(ptowsp_run_report(v.run, format, NULL, what, count, sink), PTOWSP_OK);
-    return v.text;
+static const char *report(const fixture *f, ptowsp_report_format format, const ptowsp_what_if *what,
+                          uint32_t count) {
+    report_run(f, format, what, count);
+    return written.text;
 }
 
 // Are these the lines between the title and the table of bounds?
-static void verdict_is(const char *lines) {
-    const char *text = report(PTOWSP_REPORT_TEXT, NULL, 0);
-    const char *begin = strchr(text, '\n') + 1;
-    const char *end = strstr(text, "lower bounds, of the makespan\n");
+static void verdict_is(const fixture *f, const char *lines) {
+    char *begin = strchr(report(f, PTOWSP_REPORT_TEXT, NULL, 0), '\n') + 1;
+    char *end = strstr(begin, "lower bounds, of the makespan\n");
     assert_non_null(end);
-    char found[8192];
-    assert_true((size_t)(end - begin) < sizeof found);
-    memcpy(found, begin, (size_t)(end - begin));
-    found[end - begin] = '\0';
-    assert_string_equal(found, lines);
-}
-
-static void done(void) {
-    test_destroy(v.run, v.program, v.m, v.context);
+    *end = '\0';
+    assert_string_equal(begin, lines);
 }
 
 #define INDEPENDENT                                                                                \
@@ -82,10 +51,11 @@ static ptowsp_schedule lanes(uint32_t count) {
 }
 
 // Nine tasks of 1,000 on two lanes: 5 and 4 of them. Half of 9,000 is 4,500, 90 % of 5,000.
-TEST(verdict__full_lanes_limit) {
+TEST_F(verdict__full_lanes_limit) {
     ptowsp_schedule schedule = lanes(2);
-    make(INDEPENDENT, &schedule, 9, PTOWSP_RECORD_TASKS);
+    make(f, INDEPENDENT, &schedule, 9, PTOWSP_RECORD_TASKS);
     verdict_is(
+        f,
         "The work of the lanes takes 4,500 of 5,000 cycles (90.0 %) and limits this run. More "
         "lanes or faster kernels help.\n"
         "A better schedule of the same tasks gains 10.0 % at most (500 cycles).\n"
@@ -93,10 +63,9 @@ TEST(verdict__full_lanes_limit) {
         "Lanes have nothing left for 10.0 % of their time: the last tasks are too few or too "
         "long.\n");
     const ptowsp_what_if what[2] = {{1, 80, 4000, 0}, {1, 50, 2500, 0}};
-    assert_non_null(strstr(report(PTOWSP_REPORT_TEXT, what, 2),
-                           "With kernel a at 50 % of its cycles the run takes 2,500 cycles, 50.0 % "
-                           "less.\n"));
-    done();
+    report_run(f, PTOWSP_REPORT_TEXT, what, 2);
+    has("With kernel a at 50 % of its cycles the run takes 2,500 cycles, 50.0 % "
+        "less.\n");
 }
 
 #define PLANNED                                                                                    \
@@ -106,7 +75,7 @@ TEST(verdict__full_lanes_limit) {
 
 // Four units on lanes 0 to 3; twelve tasks beside them all go to lane 0, which works 13,000 cycles.
 // A key spreads them: 4,000 cycles on each lane.
-TEST(verdict__tasks_outside_a_plan_need_a_key) {
+TEST_F(verdict__tasks_outside_a_plan_need_a_key) {
     enum { WHOLE = PTOWSP_WORK_FIRST | PTOWSP_WORK_LAST };
     static ptowsp_work units[4] = {{PTOWSP_NO_SLOT, 0, WHOLE, 0, {0, 0, 0, 50}},
                                    {PTOWSP_NO_SLOT, 0, WHOLE, 0, {1, 0, 0, 50}},
@@ -122,38 +91,40 @@ TEST(verdict__tasks_outside_a_plan_need_a_key) {
     ptowsp_schedule schedule = lanes(4);
     schedule.dispatch = PTOWSP_DISPATCH_PLAN;
     the_plan = &plan;
-    make(PLANNED, &schedule, 12, PTOWSP_RECORD_TASKS);
+    make(f, PLANNED, &schedule, 12, PTOWSP_RECORD_TASKS);
     verdict_is(
+        f,
         "Waiting limits this run: lanes are idle for 69.2 % of their time, with no task left. Give "
         "tasks outside the plan a dispatch_key.\n"
         "A better schedule of the same tasks gains 69.2 % at most (9,000 cycles).\n"
         "Kernel a has 100.0 % of the critical path: 10 % fewer cycles shorten it by 1,300 cycles.\n"
         "12 of 16 tasks run on lane 0: dispatch by plan has no dispatch_key for tasks outside the "
         "plan.\n");
-    done();
-    make(PLANNED, &schedule, 12, PTOWSP_RECORD_TOTALS);  // without records they may be of processes
-    assert_non_null(strstr(report(PTOWSP_REPORT_TEXT, NULL, 0), "no task left. Split the last"));
-    assert_null(strstr(report(PTOWSP_REPORT_TEXT, NULL, 0), "dispatch_key"));
-    done();
-    make(PLANNED, &schedule, 1, PTOWSP_RECORD_TASKS);  // a single task has to be on some lane
-    assert_null(strstr(report(PTOWSP_REPORT_TEXT, NULL, 0), "dispatch_key"));
-    done();
+    make(f, PLANNED, &schedule, 12,
+         PTOWSP_RECORD_TOTALS);  // without records they may be of processes
+    report_run(f, PTOWSP_REPORT_TEXT, NULL, 0);
+    has("no task left. Split the last");
+    report_run(f, PTOWSP_REPORT_TEXT, NULL, 0);
+    has_not("dispatch_key");
+    make(f, PLANNED, &schedule, 1, PTOWSP_RECORD_TASKS);  // a single task has to be on some lane
+    report_run(f, PTOWSP_REPORT_TEXT, NULL, 0);
+    has_not("dispatch_key");
     the_plan = NULL;
 }
 
 // A window of one task: the lanes wait for it.
-TEST(verdict__a_small_window_is_what_lanes_wait_for) {
+TEST_F(verdict__a_small_window_is_what_lanes_wait_for) {
     ptowsp_schedule schedule = lanes(4);
     schedule.window = 1;
-    make(INDEPENDENT, &schedule, 8, PTOWSP_RECORD_TASKS);
-    assert_non_null(strstr(report(PTOWSP_REPORT_TEXT, NULL, 0),
-                           "waiting for room in the window. A larger window helps.\n"));
-    assert_non_null(strstr(report(PTOWSP_REPORT_JSON, NULL, 0), "\"limit\":\"waiting\",\n"));
-    done();
+    make(f, INDEPENDENT, &schedule, 8, PTOWSP_RECORD_TASKS);
+    report_run(f, PTOWSP_REPORT_TEXT, NULL, 0);
+    has("waiting for room in the window. A larger window helps.\n");
+    report_run(f, PTOWSP_REPORT_JSON, NULL, 0);
+    has("\"limit\":\"waiting\",\n");
 }
 
 // Each task writes a row of its own, but FOR_EACH runs them one after another.
-TEST(verdict__barriers_without_data_are_counted) {
+TEST_F(verdict__barriers_without_data_are_counted) {
     ptowsp_schedule schedule = lanes(4);
     const char *const orders[2] = {"0, 0", "i, 0"};
     for (int i = 0; i < 2; i++) {
@@ -163,34 +134,16 @@ TEST(verdict__barriers_without_data_are_counted) {
                  "kernel a(axes 1, inout x f32 1 x 8) vector, 1000 cycles, time only\n"
                  "workload w\n  for_each i in n\n    task a(i) x = t at (%s)\n",
                  orders[i]);
-        const ptowsp_program_desc desc = {NULL, &schedule};
-        const ptowsp_record_options records = {PTOWSP_RECORD_EDGES, 0, 0, 0, false};
-        memset(&v, 0, sizeof v);
-        ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
-        assert_int_equal(ptowsp_context_create(NULL, &v.context), PTOWSP_OK);
-        if (ptowsp_module_parse(v.context, text, strlen(text), NULL, &v.m, NULL) != PTOWSP_OK) {
-            fail_msg("%s", ptowsp_context_error(v.context).text);
-        }
-        assert_int_equal(ptowsp_program_create(v.context, v.m, &desc, &v.program), PTOWSP_OK);
-        assert_int_equal(ptowsp_run_create(v.context, v.program, &v.run), PTOWSP_OK);
-        assert_int_equal(ptowsp_run_bind_size(v.run, "n", 6), PTOWSP_OK);
-        static float data[6][8];
-        ptowsp_buffer buffer = {0};
-        buffer.data = data, buffer.size = sizeof data, buffer.rank = 2, buffer.dtype = PTOWSP_F32;
-        buffer.shape[0] = 6, buffer.shape[1] = 8;
-        assert_int_equal(ptowsp_run_bind_tensor(v.run, "t", &buffer), PTOWSP_OK);
-        assert_int_equal(ptowsp_run_record(v.run, &records), PTOWSP_OK);
-        assert_int_equal(ptowsp_run_execute(v.run, &options), PTOWSP_OK);
-        const char *found = strstr(report(PTOWSP_REPORT_TEXT, NULL, 0),
+        make(f, text, &schedule, 6, PTOWSP_RECORD_EDGES);
+        const char *found = strstr(report(f, PTOWSP_REPORT_TEXT, NULL, 0),
                                    "\n5 of 5 steps of the critical path wait for structure alone");
         assert_int_equal(found != NULL, i == 1);
-        done();
     }
 }
 
 // An unnamed module is called by its workload. The cycles of a tile kernel follow from the model of the
 // run's options, which the first line names.
-TEST(verdict__the_first_line_names_the_model_of_tile_kernels) {
+TEST_F(verdict__the_first_line_names_the_model_of_tile_kernels) {
     static const struct {
         ptowsp_model model;
         const char *name;
@@ -198,48 +151,31 @@ TEST(verdict__the_first_line_names_the_model_of_tile_kernels) {
                   {PTOWSP_MODEL_A2A3, "a2a3"},
                   {PTOWSP_MODEL_910B, "910b"},
                   {PTOWSP_MODEL_950PR, "950pr"}};
-    const ptowsp_record_options records = {PTOWSP_RECORD_TASKS, 0, 0, 0, false};
-    memset(&v, 0, sizeof v);
-    assert_int_equal(ptowsp_context_create(NULL, &v.context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(v.context, NULL, &v.m), PTOWSP_OK);
+    ptowsp_module *m = f->module = test_module(f->context, NULL);
     ptowsp_body_desc body = {.name = "twice"};
-    ptowsp_body *k = ptowsp_kernel_begin(v.m, &body);
+    ptowsp_body *k = ptowsp_kernel_begin(m, &body);
     ptowsp_value x = ptowsp_tile_in(k, "x", PTOWSP_F32, 8, 8);
     ptowsp_value y = ptowsp_tile_out(k, "y", PTOWSP_F32, 8, 8);
     ptowsp_tile_store(y, ptowsp_tile_add(x, x));
     const ptowsp_kernel twice = ptowsp_kernel_end(k);
-    const ptowsp_tensor_desc tensor = {
-        .name = "t", .dtype = PTOWSP_F32, .rank = 2, .shape = {8, 8}};
-    ptowsp_tensor_desc other = tensor;
-    other.name = "u";
-    const ptowsp_tensor in = ptowsp_tensor_make(v.m, &tensor),
-                        out = ptowsp_tensor_make(v.m, &other);
-    PTOWSP_WORKLOAD(v.m, "step") {
-        ptowsp_task_desc task = {.kernel = twice};
-        task.views[0] = (ptowsp_view){.tensor = in};
-        task.views[1] = (ptowsp_view){.tensor = out};
-        ptowsp_task_make(v.m, &task);
+    const ptowsp_tensor_desc tensors[] = {
+        {.name = "t", .dtype = PTOWSP_F32, .rank = 2, .shape = {8, 8}},
+        {.name = "u", .dtype = PTOWSP_F32, .rank = 2, .shape = {8, 8}}};
+    const ptowsp_task_desc task = {.kernel = twice,
+                                   .views = {{.tensor = ptowsp_tensor_make(m, &tensors[0])},
+                                             {.tensor = ptowsp_tensor_make(m, &tensors[1])}}};
+    PTOWSP_WORKLOAD(m, "step") {
+        ptowsp_task_make(m, &task);
     }
     const ptowsp_schedule schedule = lanes(2);
-    const ptowsp_program_desc desc = {NULL, &schedule};
-    if (ptowsp_program_create(v.context, v.m, &desc, &v.program) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(v.context).text);
-    }
-    assert_int_equal(ptowsp_run_create(v.context, v.program, &v.run), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_record(v.run, &records), PTOWSP_OK);
-    static float data[2][8 * 8];
-    for (int i = 0; i < 2; i++) {
-        ptowsp_buffer buffer = {.data = data[i], .size = sizeof data[i], .rank = 2};
-        buffer.dtype = PTOWSP_F32, buffer.shape[0] = 8, buffer.shape[1] = 8;
-        assert_int_equal(ptowsp_run_bind_tensor(v.run, i ? "u" : "t", &buffer), PTOWSP_OK);
-    }
+    make(f, NULL, &schedule, 8, PTOWSP_RECORD_TASKS);
     for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
         ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
         ptowsp_kernel_stats stats;
         char line[128];
         options.cost.model = models[i].model;
-        assert_int_equal(ptowsp_kernel_measure(v.m, twice, &options.cost, &stats), PTOWSP_OK);
-        assert_int_equal(ptowsp_run_execute(v.run, &options), PTOWSP_OK);
+        assert_int_equal(ptowsp_kernel_measure(m, twice, &options.cost, &stats), PTOWSP_OK);
+        assert_int_equal(ptowsp_run_execute(f->run, &options), PTOWSP_OK);
         const int cycles = (int)stats.cycles;
         assert_true(cycles < 1000000);
         const int length =
@@ -247,28 +183,28 @@ TEST(verdict__the_first_line_names_the_model_of_tile_kernels) {
                           : snprintf(line, sizeof line, "%d,%03d", cycles / 1000, cycles % 1000);
         snprintf(line + length, sizeof line - (size_t)length,
                  " cycles (model %s), 1 tasks, 2 lanes", models[i].name);
-        const char *text = report(PTOWSP_REPORT_TEXT, NULL, 0);
+        const char *text = report(f, PTOWSP_REPORT_TEXT, NULL, 0);
         assert_memory_equal(text, "step: ", 6);
         assert_memory_equal(text + 6, line, strlen(line));
-        assert_non_null(strstr(report(PTOWSP_REPORT_HTML, NULL, 0), line));
+        assert_non_null(strstr(report(f, PTOWSP_REPORT_HTML, NULL, 0), line));
         snprintf(line, sizeof line, "\"model\":\"%s\",\n", models[i].name);
-        assert_non_null(strstr(report(PTOWSP_REPORT_JSON, NULL, 0), line));
+        assert_non_null(strstr(report(f, PTOWSP_REPORT_JSON, NULL, 0), line));
     }
-    done();
     // Kernels with cycles of their own have no model. Their module has a name.
     const ptowsp_schedule two = lanes(2);
-    make(INDEPENDENT, &two, 9, PTOWSP_RECORD_TASKS);
-    assert_memory_equal(report(PTOWSP_REPORT_TEXT, NULL, 0), "m: 5,000 cycles, 9 tasks, 2 lanes\n",
-                        34);
-    assert_non_null(strstr(report(PTOWSP_REPORT_JSON, NULL, 0), "\"model\":null,\n"));
+    make(f, INDEPENDENT, &two, 9, PTOWSP_RECORD_TASKS);
+    assert_memory_equal(report(f, PTOWSP_REPORT_TEXT, NULL, 0),
+                        "m: 5,000 cycles, 9 tasks, 2 lanes\n", 34);
+    report_run(f, PTOWSP_REPORT_JSON, NULL, 0);
+    has("\"model\":null,\n");
     const ptowsp_what_if what = {1, 80, 9868, 0};
-    assert_non_null(strstr(report(PTOWSP_REPORT_TEXT, &what, 1), ":          9,868 cycles, "));
-    done();
+    assert_non_null(strstr(report(f, PTOWSP_REPORT_TEXT, &what, 1), ":          9,868 cycles, "));
 }
 
 // Three tokens through a channel of latency 1,000 and depth 1: the sender's task takes 10 cycles.
-TEST(verdict__processes_and_channels_are_named) {
-    make("module m\naxis n dynamic\nkernel load(axes 0) vector, 10 cycles, time only\n"
+TEST_F(verdict__processes_and_channels_are_named) {
+    make(f,
+         "module m\naxis n dynamic\nkernel load(axes 0) vector, 10 cycles, time only\n"
          "kernel use(axes 0) vector, 10 cycles, time only\n"
          "workload w\n  pipeline p\n    channel \"to <b>\" depth 1 latency 1000\n"
          "    process first produces \"to <b>\"\n      for_each i in n\n        task load()\n"
@@ -276,34 +212,30 @@ TEST(verdict__processes_and_channels_are_named) {
          "    process second consumes \"to <b>\"\n      consume t from \"to <b>\"\n"
          "        task use()\n",
          NULL, 50, PTOWSP_RECORD_TASKS);
-    const char *text = report(PTOWSP_REPORT_TEXT, NULL, 0);
+    const char *text = report(f, PTOWSP_REPORT_TEXT, NULL, 0);
     assert_non_null(strstr(text, "The latency of channel to <b> takes 50,000 of "));
     assert_non_null(strstr(text, " and limits this run. A deeper channel helps.\n"));
-    assert_non_null(strstr(report(PTOWSP_REPORT_HTML, NULL, 0),
-                           "<p><b>The latency of channel to &lt;b&gt; takes 50,000 of "));
-    assert_non_null(
-        strstr(report(PTOWSP_REPORT_JSON, NULL, 0),
-               "\"limit\":\"channel\",\n\"verdict\":[\n\"The latency of channel to <b> takes "));
-    done();
-    make("module m\naxis n dynamic\nkernel load(axes 0) vector, 10 cycles, time only\n"
+    report_run(f, PTOWSP_REPORT_HTML, NULL, 0);
+    has("<p><b>The latency of channel to &lt;b&gt; takes 50,000 of ");
+    report_run(f, PTOWSP_REPORT_JSON, NULL, 0);
+    has("\"limit\":\"channel\",\n\"verdict\":[\n\"The latency of channel to <b> takes ");
+    make(f,
+         "module m\naxis n dynamic\nkernel load(axes 0) vector, 10 cycles, time only\n"
          "kernel use(axes 0) vector, 100 cycles, time only\n"
          "workload w\n  pipeline p\n    channel c depth 4 latency 1\n"
          "    process first produces c\n      for_each i in n\n        task load()\n        send "
          "c(i)\n"
          "    process second consumes c\n      consume t from c\n        task use()\n",
          NULL, 50, PTOWSP_RECORD_TASKS);
-    assert_non_null(
-        strstr(report(PTOWSP_REPORT_TEXT, NULL, 0),
-               "Process second, one task at a time, takes 5,000 of 5,011 cycles (99.8 %) and "
-               "limits this run. More replicas or shorter tasks help.\n"));
-    done();
+    report_run(f, PTOWSP_REPORT_TEXT, NULL, 0);
+    has("Process second, one task at a time, takes 5,000 of 5,011 cycles (99.8 %) and "
+        "limits this run. More replicas or shorter tasks help.\n");
 }
 
 // Nothing takes time: nothing is concluded.
-TEST(verdict__of_no_time_is_empty) {
-    make(INDEPENDENT, NULL, 0, PTOWSP_RECORD_TASKS);
-    assert_non_null(
-        strstr(report(PTOWSP_REPORT_JSON, NULL, 0), "\"limit\":\"\",\n\"verdict\":[],\n"));
-    verdict_is("");
-    done();
+TEST_F(verdict__of_no_time_is_empty) {
+    make(f, INDEPENDENT, NULL, 0, PTOWSP_RECORD_TASKS);
+    report_run(f, PTOWSP_REPORT_JSON, NULL, 0);
+    has("\"limit\":\"\",\n\"verdict\":[],\n");
+    verdict_is(f, "");
 }

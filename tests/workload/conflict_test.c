@@ -1,29 +1,7 @@
 // Iterations of a parallel loop that write the same tile: what decisions and reports say, beside the time
 // that the run takes on as many lanes as there are iterations.
 
-#include "support/fixture.h"
-
-static char written[1 << 16];
-static size_t length;
-
-static bool take(void *user, const void *data, size_t size) {
-    (void)user;
-    assert_true(size < sizeof written - length);
-    memcpy(written + length, data, size);
-    length += size;
-    written[length] = '\0';
-    return true;
-}
-
-static const ptowsp_output output = {take, NULL};
-
-static uint32_t count_of(const char *part) {
-    uint32_t count = 0;
-    for (const char *at = written; (at = strstr(at, part)) != NULL; at++) {
-        count++;
-    }
-    return count;
-}
+#include "written.h"
 
 typedef struct example {
     const char *body;
@@ -60,30 +38,14 @@ static void make(fixture *f, const char *body, uint32_t hazards) {
     static char text[2000];
     ptowsp_schedule schedule = {
         .issue = PTOWSP_ISSUE_DATAFLOW, .lane_count = 8, .hazards = hazards};
-    const ptowsp_program_desc desc = {NULL, &schedule};
     snprintf(text, sizeof text,
              "module m\naxis n 8\naxis two 2\naxis one 1\ntensor x f32 [16, 8] global\n"
              "kernel k(axes 1, out o f32 2 x 8) vector, 10 cycles, time only\n"
              "kernel r(axes 1, in i f32 2 x 8) vector, 10 cycles, time only\n"
              "workload w\n%s",
              body);
-    program_make(f, text, NULL, &desc);
     const ptowsp_record_options record = {PTOWSP_RECORD_TASKS, 0, 0, 0, false};
-    const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
-    assert_int_equal(ptowsp_run_record(f->run, &record), PTOWSP_OK);
-    if (ptowsp_run_execute(f->run, &options) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(f->context).text);
-    }
-}
-
-static void end(fixture *f) {
-    test_destroy(f->run, f->program, f->module, NULL);
-    f->run = NULL, f->program = NULL, f->module = NULL;
-}
-
-static void report(fixture *f, ptowsp_report_format format) {
-    length = 0;
-    assert_int_equal(ptowsp_run_report(f->run, format, NULL, NULL, 0, output), PTOWSP_OK);
+    execute_text(f, text, &schedule, &record, NULL);
 }
 
 TEST_F(conflict__iterations_that_write_one_tile_are_named) {
@@ -94,9 +56,7 @@ TEST_F(conflict__iterations_that_write_one_tile_are_named) {
         if (ptowsp_run_result(f->run)->makespan_cycles != e->cycles) {
             fail_msg("%d cycles of\n%s", (int)ptowsp_run_result(f->run)->makespan_cycles, e->body);
         }
-        length = 0;
-        assert_int_equal(ptowsp_run_export_decisions(f->run, PTOWSP_REPORT_TEXT, output),
-                         PTOWSP_OK);
+        written_good(f, ptowsp_run_export_decisions(f->run, PTOWSP_REPORT_TEXT, written_output()));
         if (e->loop) {
             snprintf(
                 expected, sizeof expected,
@@ -104,20 +64,18 @@ TEST_F(conflict__iterations_that_write_one_tile_are_named) {
                 "same tile in each\n",
                 e->loop, e->writer);
         }
-        if (count_of(expected) != (e->loop != NULL) ||
-            count_of("conflict on") != (e->loop != NULL)) {
-            fail_msg("%s\n%s", e->body, written);
-        }
+        has_times(e->loop != NULL, expected);
+        has_times(e->loop != NULL, "conflict on");
         if (e->loop) {
             snprintf(expected, sizeof expected,
                      "iterations of %s conflict on tensor x, which %s writes in each: they run one "
                      "after another",
                      e->loop, e->writer);
         }
-        report(f, PTOWSP_REPORT_TEXT);
-        assert_int_equal(count_of(expected), e->loop != NULL);
-        report(f, PTOWSP_REPORT_HTML);
-        assert_int_equal(count_of(expected), e->loop != NULL);
+        report_run(f, PTOWSP_REPORT_TEXT, NULL, 0);
+        has_times(e->loop != NULL, expected);
+        report_run(f, PTOWSP_REPORT_HTML, NULL, 0);
+        has_times(e->loop != NULL, expected);
         if (e->loop) {
             snprintf(expected, sizeof expected,
                      "\"conflicts\":[\n{\"loop\":\"%s\",\"tensor\":\"x\",\"task\":\"%s\"}]",
@@ -125,13 +83,12 @@ TEST_F(conflict__iterations_that_write_one_tile_are_named) {
         } else {
             snprintf(expected, sizeof expected, "\"conflicts\":[]");
         }
-        report(f, PTOWSP_REPORT_JSON);
-        assert_int_equal(count_of(expected), 1);
+        report_run(f, PTOWSP_REPORT_JSON, NULL, 0);
+        has_times(1, expected);
         // Without a window there is no number of tasks in flight.
-        assert_int_equal(count_of("\"in_flight_max\":null"), 1);
-        report(f, PTOWSP_REPORT_TEXT);
-        assert_int_equal(count_of("in flight"), 0);
-        end(f);
+        has_times(1, "\"in_flight_max\":null");
+        report_run(f, PTOWSP_REPORT_TEXT, NULL, 0);
+        has_times(0, "in flight");
     }
 }
 
@@ -139,12 +96,9 @@ TEST_F(conflict__iterations_that_write_one_tile_are_named) {
 TEST_F(conflict__of_iterations_that_do_not_wait_is_said) {
     make(f, examples[0].body, PTOWSP_HAZARD_RAW);
     assert_int_equal(ptowsp_run_result(f->run)->makespan_cycles, 10);
-    report(f, PTOWSP_REPORT_TEXT);
-    assert_int_equal(
-        count_of("iterations of parallel i conflict on tensor x, which task k writes in each: "
-                 "they run in no order, as the schedule leaves this dependency out\n"),
-        1);
-    end(f);
+    report_run(f, PTOWSP_REPORT_TEXT, NULL, 0);
+    has_times(1, "iterations of parallel i conflict on tensor x, which task k writes in each: "
+                 "they run in no order, as the schedule leaves this dependency out\n");
 }
 
 static bool stop(void *user, const ptowsp_decision *decision) {
@@ -157,5 +111,4 @@ TEST_F(conflict__is_the_last_decision_of_a_visitor_that_stops_there) {
     uint32_t count = 0;
     assert_false(ptowsp_run_decisions(f->run, stop, &count));
     assert_int_equal(count, 2);  // the kernel, and the first of two conflicts
-    end(f);
 }
