@@ -2,17 +2,7 @@
 // and for plans; JSON; visitors and
 // outputs that stop.
 
-#include "test.h"
-
-typedef struct fixture {
-    test_memory memory;
-    ptowsp_context *context;
-    ptowsp_module *module;
-    ptowsp_program *program;
-    ptowsp_run *run;
-    char text[8192];
-    size_t length, room;  // the output fails behind `room` bytes
-} fixture;
+#include "written.h"
 
 static ptowsp_cycles nothing(const ptowsp_task *task, void *user) {
     (void)task;
@@ -20,52 +10,34 @@ static ptowsp_cycles nothing(const ptowsp_task *task, void *user) {
     return 10;
 }
 
+static test_memory memory;
 static bool has_cost = true;  // its source has one
 
 static void make(fixture *f, const char *text, const ptowsp_schedule *schedule) {
     memset(f, 0, sizeof *f);
-    f->room = sizeof f->text - 1;
-    ptowsp_context_desc desc = {.resize = test_resize,
-                                .resize_user = &f->memory,
-                                .threads = PTOWSP_THREADS_OWN,
-                                .lane_count = 2};
+    memset(&memory, 0, sizeof memory);
+    const ptowsp_context_desc desc = {.resize = test_resize,
+                                      .resize_user = &memory,
+                                      .threads = PTOWSP_THREADS_OWN,
+                                      .lane_count = 2};
     ptowsp_parse_kernel kernel = {.name = "use"};
     kernel.fn = kernel.cost = nothing;
     kernel.source.text = "// a source";
     kernel.source.cost = has_cost ? "cost" : NULL;
     const ptowsp_parse_desc parse = {&kernel, 1, 0};
     const ptowsp_program_desc compiled = {NULL, schedule};
-    assert_int_equal(ptowsp_context_create(&desc, &f->context), PTOWSP_OK);
-    ptowsp_status status =
-        ptowsp_module_parse(f->context, text, strlen(text), &parse, &f->module, NULL);
-    if (status != PTOWSP_OK ||
-        ptowsp_program_create(f->context, f->module, &compiled, &f->program) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(f->context).text);
-    }
-    assert_int_equal(ptowsp_run_create(f->context, f->program, &f->run), PTOWSP_OK);
+    f->context = test_context(&desc);
+    program_make(f, text, &parse, &compiled);
 }
 
 static void release(fixture *f) {
-    test_destroy(f->run, f->program, f->module, f->context);
-    assert_int_equal(f->memory.live_bytes, 0);
+    fixture_free(f);
+    assert_int_equal(memory.live_bytes, 0);
 }
 
-static bool write_some(void *user, const void *data, size_t size) {
-    fixture *f = (fixture *)user;
-    if (size > f->room - f->length) {
-        return false;
-    }
-    memcpy(f->text + f->length, data, size);
-    f->length += size;
-    f->text[f->length] = '\0';
-    return true;
-}
-
-static const char *written(fixture *f, ptowsp_report_format format) {
-    const ptowsp_output output = {write_some, f};
-    f->length = 0;
-    assert_int_equal(ptowsp_run_export_decisions(f->run, format, output), PTOWSP_OK);
-    return f->text;
+static const char *decisions_of(const fixture *f, ptowsp_report_format format) {
+    written_good(f, ptowsp_run_export_decisions(f->run, format, written_output()));
+    return written.text;
 }
 
 static const char text[] = "module m\n"
@@ -91,7 +63,7 @@ TEST(decisions__of_measuring_time_are_the_text_of_paper) {
                                 .window_policy = PTOWSP_WINDOW_BENCHMARK};
     make(&f, text, &schedule);
     // Before an execution.
-    assert_string_equal(written(&f, PTOWSP_REPORT_TEXT),
+    assert_string_equal(decisions_of(&f, PTOWSP_REPORT_TEXT),
                         "decisions of module m\n"
                         "  compile  kernel produce: time only; 30 cycles\n"
                         "  compile  kernel use: a function; its cost function says how long it "
@@ -111,7 +83,7 @@ TEST(decisions__of_measuring_time_are_the_text_of_paper) {
     options.mode = PTOWSP_RUN_TIME_ONLY;
     options.record_tasks = true;
     assert_int_equal(ptowsp_run_execute(f.run, &options), PTOWSP_OK);
-    written(&f, PTOWSP_REPORT_TEXT);
+    decisions_of(&f, PTOWSP_REPORT_TEXT);
     static const char *const lines[] = {
         "kernel produce: time only; 30 cycles (1.0 % of the tasks' cycles)\n",
         "how long it takes (99.0 % of the tasks' cycles)\n",
@@ -123,9 +95,7 @@ TEST(decisions__of_measuring_time_are_the_text_of_paper) {
         "window benchmark (100.0 % of the tasks' cycles)\n",
         "it has no source (1.0 % of the tasks' cycles)\n"};
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
-        if (!strstr(f.text, lines[i])) {
-            fail_msg("no %sin\n%s", lines[i], f.text);
-        }
+        has(lines[i]);
     }
     release(&f);
     // Nothing is recorded: in batches, and no shares. A cost lacks its source.
@@ -135,11 +105,10 @@ TEST(decisions__of_measuring_time_are_the_text_of_paper) {
     assert_int_equal(ptowsp_run_bind_tensor(f.run, "x", &x), PTOWSP_OK);
     options.record_tasks = false;
     assert_int_equal(ptowsp_run_execute(f.run, &options), PTOWSP_OK);
-    written(&f, PTOWSP_REPORT_TEXT);
-    assert_non_null(strstr(f.text, "issue: in batches; nothing is recorded, and lanes do not"));
-    assert_null(strstr(f.text, "%"));
-    assert_non_null(
-        strstr(f.text, "kernel use: refused by ascend_npu; its cost function has no source\n"));
+    decisions_of(&f, PTOWSP_REPORT_TEXT);
+    has("issue: in batches; nothing is recorded, and lanes do not");
+    has_not("%");
+    has("kernel use: refused by ascend_npu; its cost function has no source\n");
     release(&f);
 }
 
@@ -156,7 +125,7 @@ TEST(decisions__of_executing_are_the_text_of_paper) {
     make(&f, small, NULL);
     assert_int_equal(ptowsp_run_bind_work(f.run, "p", work, 4), PTOWSP_OK);
     assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_OK);
-    assert_string_equal(written(&f, PTOWSP_REPORT_TEXT),
+    assert_string_equal(decisions_of(&f, PTOWSP_REPORT_TEXT),
                         "decisions of module m\n"
                         "  compile  kernel use: a function; its cost function says how long it "
                         "takes\n"
@@ -169,18 +138,18 @@ TEST(decisions__of_executing_are_the_text_of_paper) {
                         "  target   schedule: recorded by threads; window none\n");
     options.lane_count = 2;
     assert_int_equal(ptowsp_run_execute(f.run, &options), PTOWSP_OK);
-    written(&f, PTOWSP_REPORT_TEXT);
-    assert_non_null(strstr(f.text, "  execute  tasks: on 2 lanes; lane_count\n"));
-    assert_null(strstr(f.text, "issue:"));
+    decisions_of(&f, PTOWSP_REPORT_TEXT);
+    has("  execute  tasks: on 2 lanes; lane_count\n");
+    has_not("issue:");
     ptowsp_device *device;
     assert_int_equal(ptowsp_device_open(f.context, NULL, &device), PTOWSP_OK);
     assert_int_equal(ptowsp_device_run(device, f.run, NULL), PTOWSP_OK);
-    assert_non_null(
-        strstr(written(&f, PTOWSP_REPORT_TEXT), "  execute  tasks: on the cores of a device\n"));
+    assert_non_null(strstr(decisions_of(&f, PTOWSP_REPORT_TEXT),
+                           "  execute  tasks: on the cores of a device\n"));
     assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
     assert_int_equal(ptowsp_run_execute(f.run, &options), PTOWSP_OK);
     assert_string_equal(
-        written(&f, PTOWSP_REPORT_JSON),
+        decisions_of(&f, PTOWSP_REPORT_JSON),
         "[\n"
         "  {\"stage\": \"compile\", \"subject\": \"kernel use\", \"chosen\": \"a function\", "
         "\"reason\": \"its cost function says how long it takes\"},\n"
@@ -202,7 +171,6 @@ TEST(decisions__of_executing_are_the_text_of_paper) {
 // two halves.
 TEST(decisions__name_the_cycles_of_all_kinds_of_kernels) {
     fixture f = {0};
-    f.room = sizeof f.text - 1;
     ptowsp_module *m;
     assert_int_equal(ptowsp_context_create(NULL, &f.context), PTOWSP_OK);
     assert_int_equal(ptowsp_module_create(f.context, NULL, &f.module), PTOWSP_OK);
@@ -236,20 +204,18 @@ TEST(decisions__name_the_cycles_of_all_kinds_of_kernels) {
         fail_msg("%s", ptowsp_context_error(f.context).text);
     }
     assert_int_equal(ptowsp_run_create(f.context, f.program, &f.run), PTOWSP_OK);
-    written(&f, PTOWSP_REPORT_TEXT);
+    decisions_of(&f, PTOWSP_REPORT_TEXT);
     static const char *const lines[] = {
         "  compile  kernel source: a PTO-ISA source; 7 cycles\n",
         "  compile  kernel filed: time only; 7 cycles\n",
         "  compile  kernel sum: all_reduce; the links say how long it takes\n"};
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
-        if (!strstr(f.text, lines[i])) {
-            fail_msg("no %sin\n%s", lines[i], f.text);
-        }
+        has(lines[i]);
     }
     // In a tree there are no links; the other two have sources.
-    assert_non_null(strstr(f.text, "kernel sum: refused by ascend_npu; it has no source\n"));
-    assert_null(strstr(f.text, "kernel source: refused"));
-    assert_null(strstr(f.text, "kernel filed: refused"));
+    has("kernel sum: refused by ascend_npu; it has no source\n");
+    has_not("kernel source: refused");
+    has_not("kernel filed: refused");
     test_destroy(f.run, f.program, m, f.context);
 }
 
@@ -272,16 +238,16 @@ TEST(decisions__say_where_units_of_plans_come_from) {
                                 .start = PTOWSP_START_THRESHOLD,
                                 .start_threshold = 3};
     make(&f, small, &schedule);
-    assert_null(strstr(written(&f, PTOWSP_REPORT_TEXT), "  bind "));
+    assert_null(strstr(decisions_of(&f, PTOWSP_REPORT_TEXT), "  bind "));
     ptowsp_work work[4] = {0};
     assert_int_equal(ptowsp_run_bind_work(f.run, "p", work, 4), PTOWSP_OK);
     options.mode = PTOWSP_RUN_TIME_ONLY;
     assert_int_equal(ptowsp_run_execute(f.run, &options), PTOWSP_OK);
-    written(&f, PTOWSP_REPORT_TEXT);
-    assert_non_null(strstr(f.text, "  bind     plan p: 4 units; bound as a plan\n"));
-    assert_null(strstr(f.text, "plan other"));
-    assert_non_null(strstr(f.text, "  execute  first walk: done; the schedule needs the number of "
-                                   "tasks\n"));
+    decisions_of(&f, PTOWSP_REPORT_TEXT);
+    has("  bind     plan p: 4 units; bound as a plan\n");
+    has_not("plan other");
+    has("  execute  first walk: done; the schedule needs the number of "
+        "tasks\n");
     release(&f);
 }
 
@@ -296,16 +262,15 @@ TEST(decisions__can_be_stopped) {
     make(&f, text, NULL);
     assert_false(ptowsp_run_decisions(f.run, count_two, &count));
     assert_int_equal(count, 2);
-    const ptowsp_output output = {write_some, &f}, none = {NULL, NULL};
-    assert_int_equal(ptowsp_run_export_decisions(f.run, PTOWSP_REPORT_HTML, output),
+    const ptowsp_output none = {NULL, NULL};
+    assert_int_equal(ptowsp_run_export_decisions(f.run, PTOWSP_REPORT_HTML, written_output()),
                      PTOWSP_INVALID_PARAMS);
     assert_string_equal(ptowsp_context_error(f.context).text,
                         "decisions: they are written as text or JSON");
     assert_int_equal(ptowsp_run_export_decisions(f.run, PTOWSP_REPORT_TEXT, none),
                      PTOWSP_INVALID_PARAMS);
     assert_string_equal(ptowsp_context_error(f.context).text, "decisions: no function");
-    f.room = 10;
-    assert_int_equal(ptowsp_run_export_decisions(f.run, PTOWSP_REPORT_TEXT, output),
+    assert_int_equal(ptowsp_run_export_decisions(f.run, PTOWSP_REPORT_TEXT, written_within(10)),
                      PTOWSP_SYSTEM_FAILED);
     assert_string_equal(ptowsp_context_error(f.context).text,
                         "decisions: the output failed after 0 bytes");

@@ -1,9 +1,9 @@
 // Pictures of ranks that were simulated together: which lanes they have, what of a recording is in them,
 // and which arrows.
 
-#include "support/fixture.h"
+#include "written.h"
 
-enum { RANK_MAX = 3, TEXT_MAX = 1 << 16 };
+enum { RANK_MAX = 3 };
 
 typedef struct ranks {
     ptowsp_context *context;
@@ -11,8 +11,6 @@ typedef struct ranks {
     ptowsp_program *programs[RANK_MAX];
     ptowsp_run *runs[RANK_MAX];
     ptowsp_run_group group;
-    char text[TEXT_MAX];
-    size_t length;
 } ranks;
 
 // A program for each text, and a run for each rank of the program `of` it. A link takes 1000 cycles for
@@ -56,31 +54,9 @@ static void simulate(ranks *r, bool records_tasks) {
     }
 }
 
-static bool take(void *user, const void *data, size_t size) {
-    ranks *r = (ranks *)user;
-    assert_true(size < TEXT_MAX - r->length);
-    memcpy(r->text + r->length, data, size);
-    r->length += size;
-    r->text[r->length] = '\0';
-    return true;
-}
-
 static void draw(ranks *r, const ptowsp_run_group *group, ptowsp_export_format format) {
-    const ptowsp_output output = {take, r};
-    r->length = 0;
-    if (ptowsp_run_group_export(r->context, group, format, NULL, output) != PTOWSP_OK) {
+    if (ptowsp_run_group_export(r->context, group, format, NULL, written_output()) != PTOWSP_OK) {
         fail_msg("%s", ptowsp_context_error(r->context).text);
-    }
-}
-
-static void has(const ranks *r, uint32_t count, const char *part) {
-    uint32_t found = 0;
-    for (const char *at = r->text; (at = strstr(at, part)) != NULL; at++) {
-        found++;
-    }
-    if (found != count) {
-        fail_msg("\"%s\" is %u times, not %u, in\n%s", part, (unsigned)found, (unsigned)count,
-                 r->text);
     }
 }
 
@@ -105,15 +81,15 @@ TEST(ranks__without_collectives_have_no_links) {
     ranks_begin(&r, texts, 1, of, 2);
     simulate(&r, true);
     draw(&r, &r.group, PTOWSP_EXPORT_CHROME);
-    has(&r, 2, "\"args\":{\"name\":\"lane 0\"}");
-    has(&r, 0, "links");
-    has(&r, 2, "{\"ph\":\"X\"");
-    has(&r, 0, "\"s\"");
+    has_times(2, "\"args\":{\"name\":\"lane 0\"}");
+    has_times(0, "links");
+    has_times(2, "{\"ph\":\"X\"");
+    has_times(0, "\"s\"");
     draw(&r, &r.group, PTOWSP_EXPORT_CSV);
-    has(&r, 1, "\r\n0,\"a long name\",\"\",\"\",\"rank 0 lane 0\",0,0,0,5,");
-    has(&r, 1, "\r\n2,\"a long name\",\"\",\"\",\"rank 1 lane 0\",0,0,0,5,");
-    has(&r, 1, "\r\n1,\"inner\",\"y=1\",\"\",\"-\",0,");
-    has(&r, 1, "\r\n3,\"inner\",\"y=1\",\"\",\"-\",0,");
+    has_times(1, "\r\n0,\"a long name\",\"\",\"\",\"rank 0 lane 0\",0,0,0,5,");
+    has_times(1, "\r\n2,\"a long name\",\"\",\"\",\"rank 1 lane 0\",0,0,0,5,");
+    has_times(1, "\r\n1,\"inner\",\"y=1\",\"\",\"-\",0,");
+    has_times(1, "\r\n3,\"inner\",\"y=1\",\"\",\"-\",0,");
     ranks_end(&r);
 }
 
@@ -143,27 +119,26 @@ TEST(ranks__have_arrows_between_those_that_are_drawn) {
     ranks_begin(&r, texts, 2, of, 2);
     simulate(&r, true);
     draw(&r, &r.group, PTOWSP_EXPORT_CHROME);
-    has(&r, 1,
-        "{\"ph\":\"s\",\"cat\":\"message\",\"name\":\"message\",\"id\":1,\"pid\":2,\"tid\":2,"
-        "\"ts\":1.000}");
-    has(&r, 1,
-        "{\"ph\":\"f\",\"bp\":\"e\",\"cat\":\"message\",\"name\":\"message\",\"id\":1,"
-        "\"pid\":1,\"tid\":2,\"ts\":2.999}");
-    has(&r, 1, "waits for rank 1");
+    has_times(1,
+              "{\"ph\":\"s\",\"cat\":\"message\",\"name\":\"message\",\"id\":1,\"pid\":2,\"tid\":2,"
+              "\"ts\":1.000}");
+    has_times(1, "{\"ph\":\"f\",\"bp\":\"e\",\"cat\":\"message\",\"name\":\"message\",\"id\":1,"
+                 "\"pid\":1,\"tid\":2,\"ts\":2.999}");
+    has_times(1, "waits for rank 1");
     // 836 pixels for 3000 cycles, from 108 on. The wait ends where the sender begins, two rows below.
     draw(&r, &r.group, PTOWSP_EXPORT_SVG);
-    has(&r, 1, "<line x1=\"386.66\" x2=\"386.66\" y1=\"154\" y2=\"126\"");
-    has(&r, 1, "<title>send to ");
-    has(&r, 1, "<title>receive to ");
-    has(&r, 1, ">rank 0 links</text>");
+    has_times(1, "<line x1=\"386.66\" x2=\"386.66\" y1=\"154\" y2=\"126\"");
+    has_times(1, "<title>send to ");
+    has_times(1, "<title>receive to ");
+    has_times(1, ">rank 0 links</text>");
     // Rank 0 alone: what it waits for is not there.
     ptowsp_run_group first = r.group;
     first.rank_count = 1;
     draw(&r, &first, PTOWSP_EXPORT_CHROME);
-    has(&r, 1, "{\"ph\":\"X\"");
-    has(&r, 0, "message");
-    has(&r, 0, "waits for");
-    has(&r, 1, "\"name\":\"receive to root=1 target=0\"");
+    has_times(1, "{\"ph\":\"X\"");
+    has_times(0, "message");
+    has_times(0, "waits for");
+    has_times(1, "\"name\":\"receive to root=1 target=0\"");
     ranks_end(&r);
 }
 
@@ -189,8 +164,8 @@ TEST(ranks__have_no_arrows_to_what_was_not_recorded) {
         }
         draw(&r, &r.group, PTOWSP_EXPORT_CHROME);
         // With an arrow, the wait is a bar too.
-        has(&r, (uint32_t)(cases[i].counts[0] + cases[i].counts[1]) + (i == 2), "{\"ph\":\"X\"");
-        has(&r, i == 2, "\"ph\":\"s\"");
+        has_times((uint32_t)(cases[i].counts[0] + cases[i].counts[1]) + (i == 2), "{\"ph\":\"X\"");
+        has_times(i == 2, "\"ph\":\"s\"");
         ranks_end(&r);
     }
 }

@@ -2,33 +2,14 @@
 // reports read back.
 
 #include "see_fixture.h"
+#include "written.h"
 
 static const ptowsp_record_options edges_level = {PTOWSP_RECORD_EDGES, 0, 0, 0, false};
 
-typedef struct page {
-    char text[200000];
-    size_t size;
-} page;
-
-static bool page_write(void *user, const void *data, size_t size) {
-    page *p = (page *)user;
-    if (p->size + size + 1 > sizeof p->text) {
-        return false;
-    }
-    memcpy(p->text + p->size, data, size);
-    p->size += size;
-    p->text[p->size] = '\0';
-    return true;
-}
-
-static page the_page;
-
-static ptowsp_status report_of(see *s, ptowsp_report_format format,
+static ptowsp_status report_of(const see *s, ptowsp_report_format format,
                                const ptowsp_export_options *options, const ptowsp_what_if *what,
                                uint32_t count) {
-    const ptowsp_output output = {page_write, &the_page};
-    the_page.size = 0;
-    return ptowsp_run_report(s->run, format, options, what, count, output);
+    return ptowsp_run_report(s->run, format, options, what, count, written_output());
 }
 
 static ptowsp_schedule lanes(uint32_t count) {
@@ -86,12 +67,12 @@ TEST(report__bounds_by_processes_and_channels_are_those_on_paper) {
         assert_int_equal(bounds.largest_cycles, i < 3 ? least[i] : bounds.process_cycles);
         assert_true(bounds.largest_cycles <= bounds.makespan_cycles);
         assert_int_equal(report_of(&s, PTOWSP_REPORT_TEXT, NULL, NULL, 0), PTOWSP_OK);
-        assert_non_null(strstr(the_page.text, "  work of a process  "));
-        assert_non_null(strstr(the_page.text, "  latencies of a channel  "));
+        has("  work of a process  ");
+        has("  latencies of a channel  ");
         assert_int_equal(report_of(&s, PTOWSP_REPORT_JSON, NULL, NULL, 0), PTOWSP_OK);
         char wanted[64];
         snprintf(wanted, sizeof wanted, "\"channel\":%d}", (int)least[i]);
-        assert_non_null(strstr(the_page.text, wanted));
+        has(wanted);
         see_free(&s);
     }
     see s = {0};  // no latency, so no bound; load takes 7 + 8 + 9 + 10, compute 40
@@ -154,18 +135,16 @@ TEST(report__text_says_it_all) {
     see_make(&s, &schedule, 5);
     see_run(&s, &edges_level);
     assert_int_equal(report_of(&s, PTOWSP_REPORT_TEXT, NULL, &what, 1), PTOWSP_OK);
-    assert_non_null(strstr(the_page.text, "decode: 20 cycles, 20 tasks, 40 lanes\n"));
-    assert_non_null(strstr(the_page.text,
-                           "  longest chain of dependencies                20  100.0 %\n"
-                           "  work / lanes                                  6   30.0 %\n"));
+    has("decode: 20 cycles, 20 tasks, 40 lanes\n");
+    has("  longest chain of dependencies                20  100.0 %\n"
+        "  work / lanes                                  6   30.0 %\n");
     // each task has a lane of its own: 20 lanes have nothing, merges wait 12 + 13 + ... + 16
-    assert_non_null(strstr(the_page.text,
-                           "  nothing left                                515   64.4 %\n"
-                           "  dependency                                   70    8.8 %\n"));
-    assert_non_null(strstr(the_page.text, "  attend                           15            195    "
-                                          "       16          1             16\n"));
-    assert_non_null(strstr(the_page.text, "attend                   took  50 %:             14 "
-                                          "cycles, 70.0 %\n"));
+    has("  nothing left                                515   64.4 %\n"
+        "  dependency                                   70    8.8 %\n");
+    has("  attend                           15            195    "
+        "       16          1             16\n");
+    has("attend                   took  50 %:             14 "
+        "cycles, 70.0 %\n");
     see_free(&s);
 }
 
@@ -185,10 +164,10 @@ static const char script[] =
     "assert ['longest chain of dependencies', '20', '100.0 %', ''] in rows, rows\n"
     "assert len(p.getElementsByTagName('svg')) == 1\n";
 
-static void write_page(const char *path) {
+static void write_file(const char *path, const char *text, size_t size) {
     FILE *file = fopen(path, "wb");
     assert_non_null(file);
-    assert_int_equal(fwrite(the_page.text, 1, the_page.size, file), the_page.size);
+    assert_int_equal(fwrite(text, 1, size, file), size);
     assert_int_equal(fclose(file), 0);
 }
 
@@ -200,12 +179,10 @@ TEST(report__json_and_html_are_read_back) {
     see_make(&s, &schedule, 5);
     see_run(&s, &edges_level);
     assert_int_equal(report_of(&s, PTOWSP_REPORT_JSON, &options, &what, 1), PTOWSP_OK);
-    write_page("build/report.json");
+    write_file("build/report.json", written.text, written.length);
     assert_int_equal(report_of(&s, PTOWSP_REPORT_HTML, &options, &what, 1), PTOWSP_OK);
-    write_page("build/report.html");
-    memcpy(the_page.text, script, sizeof script);
-    the_page.size = sizeof script - 1;
-    write_page("build/report_test.py");
+    write_file("build/report.html", written.text, written.length);
+    write_file("build/report_test.py", script, sizeof script - 1);
     see_free(&s);
     if (system("python3 -c 'import json' > /dev/null 2>&1") != 0) {
         skip();
