@@ -1,51 +1,26 @@
 // Reading programs: kernels with their instructions, tiles, checks and sources; what a target
 // refuses; what is bound to a run; memory that is refused.
 
-#include "test.h"
+#include "written.h"
 
-typedef struct fixture {
-    ptowsp_context *context;
-    ptowsp_module *m;
-    ptowsp_program *program;
-    char text[16384];
-    size_t length;
-} fixture;
-
-static bool write_text(void *user, const void *text, size_t length) {
-    fixture *f = (fixture *)user;
-    assert_true(f->length + length < sizeof f->text);
-    memcpy(f->text + f->length, text, length);
-    f->length += length;
-    f->text[f->length] = '\0';
-    return true;
-}
-
-static void say(fixture *f, const char *format, ...) {
-    char text[256];
+static void say(const char *format, ...) {
     va_list args;
     va_start(args, format);
-    int length = vsnprintf(text, sizeof text, format, args);
+    written.length += (size_t)vsnprintf(written.text + written.length, WRITTEN_MAX - written.length,
+                                        format, args);
     va_end(args);
-    write_text(f, text, (size_t)length);
 }
 
-static void fixture_make(fixture *f) {
-    memset(f, 0, sizeof *f);
-    assert_int_equal(ptowsp_context_create(NULL, &f->context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(f->context, NULL, &f->m), PTOWSP_OK);
-}
-
-static void fixture_free(fixture *f) {
-    ptowsp_program_destroy(f->program);
-    ptowsp_module_destroy(f->m);
-    ptowsp_context_destroy(f->context);
+static void module_make(fixture *f) {
+    fixture_clear(f);
+    f->module = test_module(f->context, NULL);
 }
 
 static void compile(fixture *f, const ptowsp_schedule *schedule) {
     ptowsp_program_desc desc = {NULL, schedule};
     ptowsp_program_destroy(f->program);
     f->program = NULL;
-    if (ptowsp_program_create(f->context, f->m, &desc, &f->program) != PTOWSP_OK) {
+    if (ptowsp_program_create(f->context, f->module, &desc, &f->program) != PTOWSP_OK) {
         fail_msg("%s", ptowsp_context_error(f->context).text);
     }
 }
@@ -60,56 +35,56 @@ static ptowsp_tensor tensor_make(ptowsp_module *m, const char *name, ptowsp_dtyp
 
 // Instructions and tiles of a kernel as ptowsp_kernel_print writes them, but without cycles and
 // what tiles are for, from what the program says.
-static void say_insn(fixture *f, uint32_t kernel, const ptowsp_kernel_info *k, uint32_t i) {
+static void say_insn(const fixture *f, uint32_t kernel, const ptowsp_kernel_info *k, uint32_t i) {
     const ptowsp_insn_info insn = ptowsp_program_read(f->program)->kernels[kernel].insns[i];
-    say(f, "  %3u  %-16s %-4s", i, ptowsp_opcode_name(insn.op), ptowsp_pipe_name(insn.pipe));
+    say("  %3u  %-16s %-4s", i, ptowsp_opcode_name(insn.op), ptowsp_pipe_name(insn.pipe));
     if (insn.op == PTOWSP_OP_SET_FLAG || insn.op == PTOWSP_OP_WAIT_FLAG) {
-        say(f, " %s -> %s event %u\n", ptowsp_pipe_name(insn.src_pipe),
+        say(" %s -> %s event %u\n", ptowsp_pipe_name(insn.src_pipe),
             ptowsp_pipe_name(insn.dst_pipe), insn.event);
         return;
     }
     if (insn.op == PTOWSP_OP_PIPE_BARRIER) {
-        say(f, " %s\n", ptowsp_pipe_name(insn.src_pipe));
+        say(" %s\n", ptowsp_pipe_name(insn.src_pipe));
         return;
     }
     const char *param = insn.param != PTOWSP_NO_PARAM ? k->tiles[insn.param].name : "";
     for (uint32_t j = 0; j < 2 && insn.dst[j]; j++) {
-        say(f, " t%u", insn.dst[j]);
+        say(" t%u", insn.dst[j]);
     }
     if (insn.dst[0] == 0) {
-        say(f, " %s <-", param);
+        say(" %s <-", param);
     } else {
-        say(f, " <-%s%s", *param ? " " : "", param);
+        say(" <-%s%s", *param ? " " : "", param);
     }
     for (uint32_t j = 0; j < 4 && insn.src[j]; j++) {
-        say(f, " t%u", insn.src[j]);
+        say(" t%u", insn.src[j]);
     }
     bool is_compared = insn.op == PTOWSP_OP_TCMP || insn.op == PTOWSP_OP_TCMPS;
     if (is_compared) {
         assert_int_equal(insn.mode, PTOWSP_LT);
-        say(f, " <");
+        say(" <");
     } else if (insn.op == PTOWSP_OP_TCVT) {
         static const char *const rounds[] = {"", " away", " floor", " ceil", " trunc"};
-        say(f, "%s", rounds[insn.mode]);
+        say("%s", rounds[insn.mode]);
     } else if (insn.row || insn.col) {
-        say(f, " %s (%u, %u)", insn.op == PTOWSP_OP_TINSERT ? "at" : "from", insn.row, insn.col);
+        say(" %s (%u, %u)", insn.op == PTOWSP_OP_TINSERT ? "at" : "from", insn.row, insn.col);
     }
     if (insn.scalar_param != PTOWSP_NO_PARAM) {
-        say(f, " %s", k->scalars[insn.scalar_param].name);
+        say(" %s", k->scalars[insn.scalar_param].name);
     } else if (is_compared || insn.op == PTOWSP_OP_TEXPANDS) {
-        say(f, " %.17g", insn.scalar);
+        say(" %.17g", insn.scalar);
     }
     if (insn.tmp) {
-        say(f, ", scratch t%u", insn.tmp);
+        say(", scratch t%u", insn.tmp);
     }
-    say(f, "\n");
+    say("\n");
 }
 
-static void say_tile(fixture *f, uint32_t kernel, uint32_t i) {
+static void say_tile(const fixture *f, uint32_t kernel, uint32_t i) {
     static const char *const layouts[] = {"", " column-major", " NZ", " ZN", " ZZ", " NN"};
     const ptowsp_tile_object tile = ptowsp_program_read(f->program)->kernels[kernel].objects[i];
     uint32_t bytes = tile.rows * tile.cols * ptowsp_dtype_size(tile.dtype);
-    say(f, "  t%-3u %s %u..%u  %s %u x %u%s\n", i, ptowsp_memory_name(tile.memory), tile.address,
+    say("  t%-3u %s %u..%u  %s %u x %u%s\n", i, ptowsp_memory_name(tile.memory), tile.address,
         tile.address + bytes, ptowsp_dtype_name(tile.dtype), tile.rows, tile.cols,
         layouts[tile.layout]);
 }
@@ -141,30 +116,30 @@ static void strip_printed(char *text) {
 }
 
 // What the program says of a kernel is what is printed of it.
-static void check_listing(fixture *f, ptowsp_kernel kernel) {
-    static char printed[sizeof f->text];
-    f->length = 0;
-    ptowsp_kernel_print(f->m, kernel, NULL, (ptowsp_output){write_text, f});
-    memcpy(printed, f->text, sizeof printed);
+static void check_listing(const fixture *f, ptowsp_kernel kernel) {
+    static char printed[16384];
+    ptowsp_kernel_print(f->module, kernel, NULL, written_output());
+    assert_true(written.length < sizeof printed);
+    memcpy(printed, written.text, written.length + 1);
     strip_printed(printed);
     const ptowsp_kernel_info info = ptowsp_program_read(f->program)->kernels[kernel.id];
-    f->length = 0;
+    written_output();
     for (uint32_t i = 0; i < info.insn_count; i++) {
         say_insn(f, kernel.id, &info, i);
     }
     for (uint32_t i = 1; i < info.tile_object_count; i++) {
         say_tile(f, kernel.id, i);
     }
-    assert_string_equal(f->text, printed);
-    assert_int_equal(info.insn_count, ptowsp_kernel_insn_count(f->m, kernel));
+    assert_string_equal(written.text, printed);
+    assert_int_equal(info.insn_count, ptowsp_kernel_insn_count(f->module, kernel));
     for (uint32_t i = 0; i < info.insn_count; i++) {
-        const ptowsp_insn shown = ptowsp_kernel_insn_at(f->m, kernel, i, NULL);
+        const ptowsp_insn shown = ptowsp_kernel_insn_at(f->module, kernel, i, NULL);
         const ptowsp_insn_info insn = ptowsp_program_read(f->program)->kernels[kernel.id].insns[i];
         assert_string_equal(shown.name, ptowsp_opcode_name(insn.op));
         assert_int_equal(shown.pipe, insn.pipe);
     }
     ptowsp_kernel_stats stats;
-    assert_int_equal(ptowsp_kernel_measure(f->m, kernel, NULL, &stats), PTOWSP_OK);
+    assert_int_equal(ptowsp_kernel_measure(f->module, kernel, NULL, &stats), PTOWSP_OK);
     assert_memory_equal(stats.memory_bytes, info.memory_bytes, sizeof stats.memory_bytes);
 }
 
@@ -210,17 +185,16 @@ static bool checks_hold(const fixture *f, uint32_t kernel, int64_t sizes[][2]) {
     return is_good;
 }
 
-TEST(read__tile_kernels_have_their_instructions) {
-    fixture *f = (fixture *)calloc(1, sizeof *f);
-    assert_non_null(f);
-    fixture_make(f);
-    ptowsp_kernel clip = make_clip(f->m), product = make_product(f->m);
-    ptowsp_tensor x = tensor_make(f->m, "x", PTOWSP_F32, 8, 24);
-    ptowsp_tensor y = tensor_make(f->m, "y", PTOWSP_F16, 8, 24);
-    PTOWSP_WORKLOAD(f->m, "w") {
-        ptowsp_task_make(f->m, &(ptowsp_task_desc){.kernel = clip,
-                                                   .views = {{.tensor = x}, {.tensor = y}},
-                                                   .scalars = {ptowsp_symbol(f->m, "scale")}});
+TEST_F(read__tile_kernels_have_their_instructions) {
+    module_make(f);
+    ptowsp_kernel clip = make_clip(f->module), product = make_product(f->module);
+    ptowsp_tensor x = tensor_make(f->module, "x", PTOWSP_F32, 8, 24);
+    ptowsp_tensor y = tensor_make(f->module, "y", PTOWSP_F16, 8, 24);
+    PTOWSP_WORKLOAD(f->module, "w") {
+        ptowsp_task_make(f->module,
+                         &(ptowsp_task_desc){.kernel = clip,
+                                             .views = {{.tensor = x}, {.tensor = y}},
+                                             .scalars = {ptowsp_symbol(f->module, "scale")}});
     }
     compile(f, NULL);
     check_listing(f, clip);
@@ -253,8 +227,6 @@ TEST(read__tile_kernels_have_their_instructions) {
     info = ptowsp_program_read(f->program)->kernels[product.id];
     assert_true(!info.is_used && info.has_products);
     assert_int_equal(info.unit, PTOWSP_UNIT_CUBE);
-    fixture_free(f);
-    free(f);
 }
 
 // -- sources --------------------------------------------------------------------------------------
@@ -276,30 +248,31 @@ static ptowsp_kernel with_source(ptowsp_module *m, const char *name, ptowsp_kern
         m, &(ptowsp_kernel_desc){.name = name, .axis_count = 1, .fn = twice, .source = source});
 }
 
-TEST(read__sources_of_kernels_are_read_back) {
-    fixture *f = (fixture *)calloc(1, sizeof *f);
-    assert_non_null(f);
-    fixture_make(f);
+TEST_F(read__sources_of_kernels_are_read_back) {
+    module_make(f);
     char copy[sizeof source_of_two], path[] = "kernels/three.c";
     memcpy(copy, source_of_two, sizeof copy);
-    ptowsp_kernel one = with_source(f->m, "twice", (ptowsp_kernel_source){.text = source_of_two});
+    ptowsp_kernel one =
+        with_source(f->module, "twice", (ptowsp_kernel_source){.text = source_of_two});
     ptowsp_kernel two = ptowsp_kernel_make(
-        f->m, &(ptowsp_kernel_desc){.name = "two",
-                                    .axis_count = 1,
-                                    .fn = twice,
-                                    .cost = thrice,
-                                    .source = {.text = copy, .fn = "twice", .cost = "thrice"}});
-    ptowsp_kernel three = with_source(f->m, "three", (ptowsp_kernel_source){.file = path});
+        f->module,
+        &(ptowsp_kernel_desc){.name = "two",
+                              .axis_count = 1,
+                              .fn = twice,
+                              .cost = thrice,
+                              .source = {.text = copy, .fn = "twice", .cost = "thrice"}});
+    ptowsp_kernel three = with_source(f->module, "three", (ptowsp_kernel_source){.file = path});
     ptowsp_kernel four =
-        with_source(f->m, "no identifier", (ptowsp_kernel_source){NULL, NULL, NULL, NULL});
+        with_source(f->module, "no identifier", (ptowsp_kernel_source){NULL, NULL, NULL, NULL});
     memset(copy, 'x', sizeof copy);
     memset(path, 'x', sizeof path);
-    PTOWSP_WORKLOAD(f->m, "w") {
-        ptowsp_task_make(f->m, &(ptowsp_task_desc){.kernel = two, .axes = {ptowsp_i64(f->m, 4)}});
+    PTOWSP_WORKLOAD(f->module, "w") {
+        ptowsp_task_make(f->module,
+                         &(ptowsp_task_desc){.kernel = two, .axes = {ptowsp_i64(f->module, 4)}});
     }
     compile(f, NULL);
-    ptowsp_module_destroy(f->m);
-    f->m = NULL;
+    ptowsp_module_destroy(f->module);
+    f->module = NULL;
     ptowsp_kernel_info info = ptowsp_program_read(f->program)->kernels[one.id];
     const char *text = info.source.text;
     assert_string_equal(text, source_of_two);
@@ -318,34 +291,32 @@ TEST(read__sources_of_kernels_are_read_back) {
     assert_null(info.source.text);
     info = ptowsp_program_read(f->program)->kernels[four.id];
     assert_null(info.source.fn);
-    fixture_free(f);
-    free(f);
 }
 
-static void check_source_fails(ptowsp_kernel_source source, const char *name, const char *text) {
-    fixture *f = (fixture *)calloc(1, sizeof *f);
-    assert_non_null(f);
-    fixture_make(f);
-    assert_int_equal(with_source(f->m, name, source).id, 0);
-    assert_int_equal(ptowsp_module_error(f->m).status, PTOWSP_INVALID_PARAMS);
-    assert_string_equal(ptowsp_module_error(f->m).text, text);
-    fixture_free(f);
-    free(f);
-}
-
-TEST(read__sources_that_are_refused) {
-    check_source_fails((ptowsp_kernel_source){.text = "x", .file = "y"}, "k",
-                       "module: kernel k: its source is both a text and a file");
-    check_source_fails((ptowsp_kernel_source){.fn = "f"}, "k",
-                       "module: kernel k: its source has names, but neither text nor file");
-    check_source_fails((ptowsp_kernel_source){.text = "x"}, "k v",
-                       "module: kernel k v: fn of its source, k v, is no identifier of C");
-    check_source_fails((ptowsp_kernel_source){.text = "x", .fn = "2nd"}, "k",
-                       "module: kernel k: fn of its source, 2nd, is no identifier of C");
-    check_source_fails((ptowsp_kernel_source){.text = "x", .fn = ""}, "k",
-                       "module: kernel k: fn of its source, as it is, is no identifier of C");
-    check_source_fails((ptowsp_kernel_source){.file = "x", .cost = "f()"}, "k",
-                       "module: kernel k: cost of its source, f(), is no identifier of C");
+TEST_F(read__sources_that_are_refused) {
+    static const struct {
+        ptowsp_kernel_source source;
+        const char *name, *text;
+    } wrong[] = {
+        {{.text = "x", .file = "y"}, "k", "kernel k: its source is both a text and a file"},
+        {{.fn = "f"}, "k", "kernel k: its source has names, but neither text nor file"},
+        {{.text = "x"}, "k v", "kernel k v: fn of its source, k v, is no identifier of C"},
+        {{.text = "x", .fn = "2nd"}, "k", "kernel k: fn of its source, 2nd, is no identifier of C"},
+        {{.text = "x", .fn = ""},
+         "k",
+         "kernel k: fn of its source, as it is, is no identifier of C"},
+        {{.file = "x", .cost = "f()"},
+         "k",
+         "kernel k: cost of its source, f(), is no identifier of C"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        char text[100];
+        snprintf(text, sizeof text, "module: %s", wrong[i].text);
+        module_make(f);
+        assert_int_equal(with_source(f->module, wrong[i].name, wrong[i].source).id, 0);
+        assert_int_equal(ptowsp_module_error(f->module).status, PTOWSP_INVALID_PARAMS);
+        assert_string_equal(ptowsp_module_error(f->module).text, text);
+    }
 }
 
 // -- targets --------------------------------------------------------------------------------------
@@ -361,23 +332,22 @@ static void check_refused(fixture *f, const ptowsp_schedule *schedule, const cha
 
 static void build_one_task(fixture *f, ptowsp_location location) {
     ptowsp_tensor x = ptowsp_tensor_make(
-        f->m, &(ptowsp_tensor_desc){
-                  .name = "x", .dtype = PTOWSP_I32, .rank = 1, .shape = {4}, .location = location});
-    ptowsp_tensor_make(f->m, &(ptowsp_tensor_desc){.name = "unused",
-                                                   .dtype = PTOWSP_I32,
-                                                   .location = PTOWSP_LOCATION_L1});
+        f->module,
+        &(ptowsp_tensor_desc){
+            .name = "x", .dtype = PTOWSP_I32, .rank = 1, .shape = {4}, .location = location});
+    ptowsp_tensor_make(f->module, &(ptowsp_tensor_desc){.name = "unused",
+                                                        .dtype = PTOWSP_I32,
+                                                        .location = PTOWSP_LOCATION_L1});
     ptowsp_kernel k = ptowsp_kernel_make(
-        f->m, &(ptowsp_kernel_desc){
-                  .name = "k", .tiles = {{"x", PTOWSP_OUT, PTOWSP_I32, 1, 4}}, .cycles = 1});
-    PTOWSP_WORKLOAD(f->m, "w") {
-        ptowsp_task_make(f->m, &(ptowsp_task_desc){.kernel = k, .views = {{.tensor = x}}});
+        f->module, &(ptowsp_kernel_desc){
+                       .name = "k", .tiles = {{"x", PTOWSP_OUT, PTOWSP_I32, 1, 4}}, .cycles = 1});
+    PTOWSP_WORKLOAD(f->module, "w") {
+        ptowsp_task_make(f->module, &(ptowsp_task_desc){.kernel = k, .views = {{.tensor = x}}});
     }
 }
 
-TEST(read__what_the_npu_refuses_is_named) {
-    fixture *f = (fixture *)calloc(1, sizeof *f);
-    assert_non_null(f);
-    fixture_make(f);
+TEST_F(read__what_the_npu_refuses_is_named) {
+    module_make(f);
     build_one_task(f, PTOWSP_LOCATION_L2);
     compile(f, NULL);
     assert_int_equal(ptowsp_program_check(f->context, f->program, PTOWSP_TARGET_ASCEND_NPU),
@@ -399,19 +369,16 @@ TEST(read__what_the_npu_refuses_is_named) {
     s = (ptowsp_schedule){.timing = PTOWSP_TIMING_INTERLEAVED,
                           .timing_cycles = 5,
                           .stream_count = 2,
-                          .stream_key = ptowsp_u64(f->m, 1)};
+                          .stream_key = ptowsp_u64(f->module, 1)};
     check_refused(f, &s, "schedule: target ascend_npu does not do timing interleaved");
-    fixture_free(f);
     static const ptowsp_location locations[] = {PTOWSP_LOCATION_UB, PTOWSP_LOCATION_L1};
     static const char *const texts[] = {"tensor x: target ascend_npu does not do location ub",
                                         "tensor x: target ascend_npu does not do location l1"};
     for (int i = 0; i < 2; i++) {
-        fixture_make(f);
+        module_make(f);
         build_one_task(f, locations[i]);
         check_refused(f, NULL, texts[i]);
-        fixture_free(f);
     }
-    free(f);
 }
 
 // -- bindings -------------------------------------------------------------------------------------
@@ -423,19 +390,21 @@ typedef struct bound_ids {
 
 static bound_ids build_bindable(fixture *f) {
     bound_ids ids;
-    ids.batch = ptowsp_axis_dynamic(f->m, "batch");
-    ids.kv = ptowsp_axis_ragged(f->m, "kv");
-    ids.pages = ptowsp_axis_sparse(f->m, "pages");
-    ids.heads = ptowsp_axis_dense(f->m, "heads", 3);
-    ids.x = ptowsp_tensor_make(
-        f->m, &(ptowsp_tensor_desc){
-                  .name = "x", .dtype = PTOWSP_I32, .rank = 3, .shape = {PTOWSP_DYNAMIC, 4, 5}});
+    ids.batch = ptowsp_axis_dynamic(f->module, "batch");
+    ids.kv = ptowsp_axis_ragged(f->module, "kv");
+    ids.pages = ptowsp_axis_sparse(f->module, "pages");
+    ids.heads = ptowsp_axis_dense(f->module, "heads", 3);
+    ids.x = ptowsp_tensor_make(f->module, &(ptowsp_tensor_desc){.name = "x",
+                                                                .dtype = PTOWSP_I32,
+                                                                .rank = 3,
+                                                                .shape = {PTOWSP_DYNAMIC, 4, 5}});
     ids.y = ptowsp_tensor_make(
-        f->m, &(ptowsp_tensor_desc){.name = "y", .dtype = PTOWSP_F16, .rank = 1, .shape = {6}});
-    ids.z = ptowsp_tensor_make(f->m, &(ptowsp_tensor_desc){.name = "z", .dtype = PTOWSP_I64});
-    ptowsp_symbol(f->m, "scale");
-    ptowsp_array_at(f->m, "order", PTOWSP_I16, ptowsp_i64(f->m, 0));
-    PTOWSP_WORKLOAD(f->m, "w") {
+        f->module,
+        &(ptowsp_tensor_desc){.name = "y", .dtype = PTOWSP_F16, .rank = 1, .shape = {6}});
+    ids.z = ptowsp_tensor_make(f->module, &(ptowsp_tensor_desc){.name = "z", .dtype = PTOWSP_I64});
+    ptowsp_symbol(f->module, "scale");
+    ptowsp_array_at(f->module, "order", PTOWSP_I16, ptowsp_i64(f->module, 0));
+    PTOWSP_WORKLOAD(f->module, "w") {
     }
     return ids;
 }
@@ -491,10 +460,8 @@ static void check_tensors(ptowsp_run *run, bound_ids ids) {
     assert_int_equal(buffer.size, 8);
 }
 
-TEST(read__what_is_bound_to_a_run) {
-    fixture *f = (fixture *)calloc(1, sizeof *f);
-    assert_non_null(f);
-    fixture_make(f);
+TEST_F(read__what_is_bound_to_a_run) {
+    module_make(f);
     bound_ids ids = build_bindable(f);
     compile(f, NULL);
     ptowsp_run *run = test_run_of(f->context, f->program);
@@ -537,8 +504,6 @@ TEST(read__what_is_bound_to_a_run) {
     assert_int_equal(ptowsp_run_bound_slot(run, 7), 77);
     check_tensors(run, ids);
     ptowsp_run_destroy(run);
-    fixture_free(f);
-    free(f);
 }
 
 // -- memory ---------------------------------------------------------------------------------------
@@ -610,15 +575,13 @@ TEST(read__the_size_of_a_program_is_all_that_it_holds) {
     fixture *f = (fixture *)calloc(1, sizeof *f);
     assert_non_null(f);
     assert_int_equal(ptowsp_context_create(&desc, &f->context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(f->context, NULL, &f->m), PTOWSP_OK);
+    assert_int_equal(ptowsp_module_create(f->context, NULL, &f->module), PTOWSP_OK);
     build_bindable(f);
     compile(f, NULL);
-    ptowsp_module_destroy(f->m);
-    f->m = NULL;
+    ptowsp_module_destroy(f->module);
+    f->module = NULL;
     size_t with = memory.live_bytes, size = ptowsp_program_size(f->program);
     ptowsp_program_destroy(f->program);
     f->program = NULL;
     assert_int_equal(with - memory.live_bytes, size);
-    fixture_free(f);
-    free(f);
 }
