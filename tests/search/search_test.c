@@ -30,36 +30,29 @@ static ptowsp_cycles cost_of(const ptowsp_task *task, void *user) {
 
 // Tasks i and j share a tile, and so an order, if i % chains == j % chains.
 static void tasks_make(tasks *t, int64_t count, int64_t chains, bool has_cost) {
-    const ptowsp_module_desc module = {"some_tasks", 8};
     ptowsp_context_desc desc = {.resize = test_resize,
                                 .resize_user = &t->memory,
                                 .threads =
                                     t->lane_count ? PTOWSP_THREADS_OWN : PTOWSP_THREADS_SERIAL,
                                 .lane_count = t->lane_count};
+    char text[600];
+    const ptowsp_parse_kernel work = {
+        .name = "work", .fn = cost_of, .cost = has_cost ? cost_of : NULL};
+    const ptowsp_parse_desc attached = {&work, 1, 0};
+    snprintf(text, sizeof text,
+             "module some_tasks slots 8\naxis count dynamic\narray priority i32\n"
+             "tensor cells f32 [%d, 1] global\n"
+             "kernel work(axes 1, inout cell f32 1 x 1) vector%s\n"
+             "workload tasks\n  parallel i in count\n"
+             "    task work(i) cell = cells at (i %% %lld, 0)\n",
+             TASKS_MAX, has_cost ? ", cycles by a cost function" : "", (long long)chains);
     t->count = count;
-    assert_int_equal(ptowsp_context_create(&desc, &t->context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(t->context, &module, &t->m), PTOWSP_OK);
-    ptowsp_module *m = t->m;
-    ptowsp_kernel_desc kernel = {0};
-    ptowsp_task_desc task = {0};
-    ptowsp_tensor_desc tensor = {0};
-    tensor.name = "cells", tensor.dtype = PTOWSP_F32, tensor.rank = 2;
-    tensor.shape[0] = TASKS_MAX, tensor.shape[1] = 1;
-    kernel.name = "work", kernel.axis_count = 1, kernel.cost = has_cost ? cost_of : NULL;
-    kernel.fn = cost_of;
-    const ptowsp_tile_param tile = {"cell", PTOWSP_INOUT, PTOWSP_F32, 1, 1};
-    kernel.tiles[0] = tile;
-    task.kernel = ptowsp_kernel_make(m, &kernel);
-    task.views[0].tensor = ptowsp_tensor_make(m, &tensor);
-    t->key = ptowsp_task_variable(m, "i");
-    t->priority = ptowsp_array_at(m, "priority", PTOWSP_I32, t->key);
-    PTOWSP_WORKLOAD(m, "tasks") {
-        PTOWSP_PARALLEL(m, i, ptowsp_axis_dynamic(m, "count")) {
-            task.axes[0] = i;
-            task.views[0].row = ptowsp_rem(i, ptowsp_i64(m, chains));
-            ptowsp_task_make(m, &task);
-        }
+    t->context = test_context(&desc);
+    if (ptowsp_module_parse(t->context, text, strlen(text), &attached, &t->m, NULL) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(t->context).text);
     }
+    t->key = ptowsp_task_variable(t->m, "i");
+    t->priority = ptowsp_array_at(t->m, "priority", PTOWSP_I32, t->key);
 }
 
 static void tasks_free(tasks *t) {
@@ -67,6 +60,16 @@ static void tasks_free(tasks *t) {
     ptowsp_context_destroy(t->context);
     assert_int_equal(t->memory.live_blocks, 0);
 }
+
+// On a context of so many lanes, or without threads.
+static void tasks_begin(tasks *t, uint32_t lane_count, int64_t count, int64_t chains) {
+    memset(t, 0, sizeof *t);
+    t->lane_count = lane_count;
+    tasks_make(t, count, chains, true);
+}
+
+#define SEARCH_TEST(name, lanes, count, chains)                                                    \
+    TEST_MADE(name, tasks, t, tasks_begin(t, lanes, count, chains), tasks_free(t))
 
 static ptowsp_status tasks_bind(void *user, ptowsp_run *run) {
     tasks *t = (tasks *)user;
@@ -105,17 +108,15 @@ static void search_is_good(tasks *t, const ptowsp_search_desc *desc, ptowsp_sear
 
 // 10, 1, 10, 1 on two lanes: in turns, and by i % 2, one lane gets both tens: 20, and the other is
 // idle for 18. The first free lane: 10 + 1 and 1 + 10. With one task in flight at a time: 22.
-TEST(search__ranks_the_schedules_of_four_tasks_as_on_paper) {
+SEARCH_TEST(search__ranks_the_schedules_of_four_tasks_as_on_paper, 0, 4, TASKS_MAX) {
     const ptowsp_cycles four[] = {10, 1, 10, 1};
     const ptowsp_dispatch dispatches[] = {PTOWSP_DISPATCH_ROUND_ROBIN, PTOWSP_DISPATCH_AFFINITY,
                                           PTOWSP_DISPATCH_WORK_STEALING};
     const ptowsp_ready orders[] = {PTOWSP_READY_FIFO};
     const uint32_t windows[] = {1, 0}, lanes[] = {2};
     const uint64_t makespans[] = {11, 20, 20, 22, 22, 22}, places[] = {5, 1, 3, 0, 2, 4};
-    tasks t = {0};
-    tasks_make(&t, 4, TASKS_MAX, true);
     cycles_are(four, 4);
-    ptowsp_search_desc desc = desc_of(&t);
+    ptowsp_search_desc desc = desc_of(t);
     desc.dispatches = dispatches, desc.dispatch_count = 3;
     desc.orders = orders, desc.order_count = 1;
     desc.windows = windows, desc.window_count = 2;
@@ -123,7 +124,7 @@ TEST(search__ranks_the_schedules_of_four_tasks_as_on_paper) {
     desc.has_path = true;
     ptowsp_search_result results[8];
     ptowsp_search_summary summary;
-    search_is_good(&t, &desc, results, 8, &summary);
+    search_is_good(t, &desc, results, 8, &summary);
     assert_int_equal(summary.space_count, 6);
     assert_int_equal(summary.evaluation_count, 6);
     assert_int_equal(summary.refused_count + summary.failed_count, 0);
@@ -155,12 +156,11 @@ TEST(search__ranks_the_schedules_of_four_tasks_as_on_paper) {
     assert_non_null(
         strstr(text, "            22    2.000   50.0 %  dataflow, round robin, fifo, window 1, "
                      "2 lanes; idle: nothing left 2.3 %, window 47.7 %\n"));
-    tasks_free(&t);
 }
 
 // 1, 1, 1, 5 on two lanes: by issue 1 + 1 and 1 + 5; the largest first: 5, and 1 + 1 + 1. On three
 // lanes 1 + 5 and 5, on four 5. Three lanes are as good as four, and two as good as these.
-TEST(search__prefers_fewer_lanes_among_equals) {
+SEARCH_TEST(search__prefers_fewer_lanes_among_equals, 0, 4, TASKS_MAX) {
     const ptowsp_cycles four[] = {1, 1, 1, 5};
     const uint32_t lanes[] = {4, 3, 2, 1};
     const ptowsp_dispatch dispatches[] = {PTOWSP_DISPATCH_WORK_STEALING};
@@ -173,16 +173,14 @@ TEST(search__prefers_fewer_lanes_among_equals) {
                     {5, 4, PTOWSP_READY_FIFO},     {5, 4, PTOWSP_READY_PRIORITY},
                     {6, 2, PTOWSP_READY_FIFO},     {6, 3, PTOWSP_READY_FIFO},
                     {8, 1, PTOWSP_READY_FIFO},     {8, 1, PTOWSP_READY_PRIORITY}};
-    tasks t = {0};
-    tasks_make(&t, 4, TASKS_MAX, true);
     cycles_are(four, 4);
-    ptowsp_search_desc desc = desc_of(&t);
+    ptowsp_search_desc desc = desc_of(t);
     desc.dispatches = dispatches, desc.dispatch_count = 1;
     desc.orders = orders, desc.order_count = 2;
     desc.lane_counts = lanes, desc.lane_count_count = 4;
     ptowsp_search_result results[8];
     ptowsp_search_summary summary;
-    search_is_good(&t, &desc, results, 8, &summary);
+    search_is_good(t, &desc, results, 8, &summary);
     assert_int_equal(summary.result_count, 8);
     for (int i = 0; i < 8; i++) {
         assert_int_equal(results[i].makespan_cycles, expected[i].makespan);
@@ -190,22 +188,19 @@ TEST(search__prefers_fewer_lanes_among_equals) {
         assert_int_equal(results[i].schedule.ready, expected[i].ready);
         assert_false(results[i].bounds.has_path);
     }
-    tasks_free(&t);
 }
 
 // The same tasks; at first in turns, 1 in flight, 2 lanes: 22, whatever the dispatch. 2 in flight: 20,
 // as without a window. One lane: 22. Then by the first free lane, 2 in flight: the second 10 starts at
 // 1, the last 1 at 10: 11. These are 1 + 2 + 2 + 1 + 2 executions of 18; in order it is the 15th.
-TEST(search__spends_a_small_budget_on_one_list_after_another) {
+SEARCH_TEST(search__spends_a_small_budget_on_one_list_after_another, 0, 4, TASKS_MAX) {
     const ptowsp_cycles four[] = {10, 1, 10, 1};
     const ptowsp_dispatch dispatches[] = {PTOWSP_DISPATCH_ROUND_ROBIN, PTOWSP_DISPATCH_AFFINITY,
                                           PTOWSP_DISPATCH_WORK_STEALING};
     const ptowsp_ready orders[] = {PTOWSP_READY_FIFO};
     const uint32_t windows[] = {1, 2, 0}, lanes[] = {2, 1};
-    tasks t = {0};
-    tasks_make(&t, 4, TASKS_MAX, true);
     cycles_are(four, 4);
-    ptowsp_search_desc desc = desc_of(&t);
+    ptowsp_search_desc desc = desc_of(t);
     desc.dispatches = dispatches, desc.dispatch_count = 3;
     desc.orders = orders, desc.order_count = 1;
     desc.windows = windows, desc.window_count = 3;
@@ -214,7 +209,7 @@ TEST(search__spends_a_small_budget_on_one_list_after_another) {
     ptowsp_search_summary summary;
     for (uint64_t budget = 1; budget <= 20; budget++) {
         desc.evaluation_max = budget;
-        search_is_good(&t, &desc, results, 18, &summary);
+        search_is_good(t, &desc, results, 18, &summary);
         assert_int_equal(summary.evaluation_count, budget < 18 ? budget : 18);
         assert_int_equal(summary.is_complete, budget >= 18);
         assert_int_equal(results[0].makespan_cycles, budget < 4 ? 22 : budget < 8 ? 20 : 11);
@@ -223,22 +218,19 @@ TEST(search__spends_a_small_budget_on_one_list_after_another) {
             assert_int_equal(results[0].schedule.window, 2);
         }
     }
-    tasks_free(&t);
 }
 
 // A start at 3 tasks in a window of 2 can never begin. It is ranked last, with its status.
-TEST(search__ranks_schedules_that_fail_last) {
+SEARCH_TEST(search__ranks_schedules_that_fail_last, 0, 4, TASKS_MAX) {
     const ptowsp_cycles four[] = {1, 1, 1, 5};
     const uint32_t windows[] = {2, 0};
-    tasks t = {0};
-    tasks_make(&t, 4, TASKS_MAX, true);
     cycles_are(four, 4);
-    ptowsp_search_desc desc = desc_of(&t);
+    ptowsp_search_desc desc = desc_of(t);
     desc.windows = windows, desc.window_count = 2;
     desc.base.start = PTOWSP_START_THRESHOLD, desc.base.start_threshold = 3;
     ptowsp_search_result results[40];
     ptowsp_search_summary summary;
-    search_is_good(&t, &desc, results, 40, &summary);
+    search_is_good(t, &desc, results, 40, &summary);
     // round robin, work stealing, affinity, hash; fifo, work stealing, priority; lanes: 1
     assert_int_equal(summary.space_count, 4 * 3 * 2);
     assert_int_equal(summary.failed_count, 12);
@@ -253,11 +245,10 @@ TEST(search__ranks_schedules_that_fail_last) {
     ptowsp_search_print(results, &summary, ptowsp_output_to_buffer(&buffer));
     assert_non_null(strstr(text, ptowsp_status_name(PTOWSP_STUCK)));
     desc.window_count = 1;  // now nothing is left
-    assert_int_equal(ptowsp_schedule_search(t.context, t.m, &desc, results, 40, &summary),
+    assert_int_equal(ptowsp_schedule_search(t->context, t->m, &desc, results, 40, &summary),
                      PTOWSP_STUCK);
     assert_int_equal(summary.failed_count, 12);
     assert_int_equal(summary.result_count, 12);
-    tasks_free(&t);
 }
 
 // -- brute force ----------------------------------------------------------------------------------
@@ -453,15 +444,13 @@ static void check_at_once(tasks *t, const ptowsp_search_desc *desc) {
     }
 }
 
-TEST(search__finds_the_same_on_any_number_of_lanes) {
+SEARCH_TEST(search__finds_the_same_on_any_number_of_lanes, 4, 20, 7) {
     const uint32_t windows[] = {0, 1, 2, 6}, lanes[] = {3, 2, 5};
-    tasks t = {.lane_count = 4};
-    tasks_make(&t, 20, 7, true);
     for (int i = 0; i < TASKS_MAX; i++) {
         task_cycles[i] = (ptowsp_cycles)(i * 37 % 23);
         task_priorities[i] = i % 5;
     }
-    ptowsp_search_desc desc = desc_of(&t), good;
+    ptowsp_search_desc desc = desc_of(t), good;
     desc.issues = all_issues, desc.issue_count = 2;
     desc.windows = windows, desc.window_count = 4;
     desc.lane_counts = lanes, desc.lane_count_count = 3;
@@ -469,22 +458,21 @@ TEST(search__finds_the_same_on_any_number_of_lanes) {
     for (uint64_t budget = 1; budget < 400; budget = 2 * budget + 1) {
         desc.evaluation_max = budget;
         desc.has_path = budget % 4 == 3;
-        check_at_once(&t, &desc);
+        check_at_once(t, &desc);
     }
     desc.base.start = PTOWSP_START_THRESHOLD, desc.base.start_threshold = 3;
-    check_at_once(&t, &desc);  // with windows of 1 and 2 all are stuck
+    check_at_once(t, &desc);  // with windows of 1 and 2 all are stuck
     desc.windows = windows + 1, desc.window_count = 2;
-    check_at_once(&t, &desc);  // and nothing is left
+    check_at_once(t, &desc);  // and nothing is left
     desc = good;
     desc.bind = NULL;
-    check_at_once(&t, &desc);  // an error that ends it
+    check_at_once(t, &desc);  // an error that ends it
     desc = good;
     desc.workload = "other";
-    check_at_once(&t, &desc);  // all are refused
-    t.bind_status = PTOWSP_SYSTEM_FAILED;
+    check_at_once(t, &desc);  // all are refused
+    t->bind_status = PTOWSP_SYSTEM_FAILED;
     desc = good;
-    check_at_once(&t, &desc);
-    tasks_free(&t);
+    check_at_once(t, &desc);
 }
 
 // Lanes of the context that execute: the first one waits in `bind` until the other has executed the
@@ -519,17 +507,15 @@ static ptowsp_status ender_bind(void *user, ptowsp_run *run) {
     return tasks_bind(e->t, run);
 }
 
-TEST(search__ranks_what_had_ended_behind_what_had_not) {
+SEARCH_TEST(search__ranks_what_had_ended_behind_what_had_not, 2, 6, TASKS_MAX) {
     static const ptowsp_dispatch dispatch = PTOWSP_DISPATCH_ROUND_ROBIN;
     static const ptowsp_ready order = PTOWSP_READY_FIFO;
     static const uint32_t lanes[] = {1, 2, 3, 4};
-    tasks t = {.lane_count = 2};
-    tasks_make(&t, 6, TASKS_MAX, true);
     for (int i = 0; i < TASKS_MAX; i++) {
         task_cycles[i] = 10;
     }
-    ender e = {&t, 0, 0, false};
-    ptowsp_search_desc desc = desc_of(&t);
+    ender e = {t, 0, 0, false};
+    ptowsp_search_desc desc = desc_of(t);
     ptowsp_search_result results[4];
     ptowsp_search_summary summary;
     desc.dispatches = &dispatch, desc.dispatch_count = 1;
@@ -538,10 +524,10 @@ TEST(search__ranks_what_had_ended_behind_what_had_not) {
     desc.at_once = 2;
     desc.bind = ender_bind;
     desc.user = &e;
-    assert_int_equal(ptowsp_schedule_search(t.context, t.m, &desc, results, 4, &summary),
+    assert_int_equal(ptowsp_schedule_search(t->context, t->m, &desc, results, 4, &summary),
                      PTOWSP_CANCELLED);
     assert_false(e.is_late);
-    assert_string_equal(ptowsp_context_error(t.context).text,
+    assert_string_equal(ptowsp_context_error(t->context).text,
                         "search: cancelled; 2 of 4 schedules executed");
     assert_true(summary.is_cut && !summary.is_complete);
     assert_int_equal(summary.evaluation_count, 2);
@@ -550,26 +536,22 @@ TEST(search__ranks_what_had_ended_behind_what_had_not) {
     assert_int_equal(results[0].makespan_cycles, 20);
     assert_int_equal(results[1].schedule.lane_count, 1);
     assert_int_equal(results[1].makespan_cycles, 60);
-    tasks_free(&t);
 }
 
 // A dispatch that does not exist is refused like any other schedule, and the others are ranked.
-TEST(search__refuses_choices_that_do_not_exist) {
+SEARCH_TEST(search__refuses_choices_that_do_not_exist, 0, 4, TASKS_MAX) {
     const ptowsp_dispatch dispatches[] = {PTOWSP_DISPATCH_ROUND_ROBIN, (ptowsp_dispatch)99};
     const ptowsp_ready order = PTOWSP_READY_FIFO;
-    tasks t = {0};
-    tasks_make(&t, 4, TASKS_MAX, true);
-    ptowsp_search_desc desc = desc_of(&t);
+    ptowsp_search_desc desc = desc_of(t);
     ptowsp_search_result results[2];
     ptowsp_search_summary summary;
     desc.dispatches = dispatches, desc.dispatch_count = 2;
     desc.orders = &order, desc.order_count = 1;
-    search_is_good(&t, &desc, results, 2, &summary);
+    search_is_good(t, &desc, results, 2, &summary);
     assert_int_equal(summary.space_count, 2);
     assert_int_equal(summary.refused_count, 1);
     assert_int_equal(summary.result_count, 1);
     assert_int_equal(results[0].schedule.dispatch, PTOWSP_DISPATCH_ROUND_ROBIN);
-    tasks_free(&t);
 }
 
 // What a list without elements has: the value of the base, and of dispatches and orders all that the keys
@@ -629,14 +611,11 @@ static void search_inside(void *user, uint64_t begin, uint64_t end, uint32_t lan
     inner->has_run = summary.evaluation_count > 0;
 }
 
-TEST(search__on_lanes_is_refused_inside_a_job) {
-    tasks t = {.lane_count = 2};
-    tasks_make(&t, 4, TASKS_MAX, true);
-    inner_search inner = {&t, PTOWSP_OK, true};
-    assert_int_equal(ptowsp_parallel_for(t.context, 1, 1, search_inside, &inner), PTOWSP_OK);
+SEARCH_TEST(search__on_lanes_is_refused_inside_a_job, 2, 4, TASKS_MAX) {
+    inner_search inner = {t, PTOWSP_OK, true};
+    assert_int_equal(ptowsp_parallel_for(t->context, 1, 1, search_inside, &inner), PTOWSP_OK);
     assert_int_equal(inner.status, PTOWSP_BUSY);
     assert_false(inner.has_run);
-    tasks_free(&t);
 }
 
 // -- what goes wrong ------------------------------------------------------------------------------

@@ -101,18 +101,20 @@ static size_t sealed(const char *text, size_t length, char *out) {
     return (size_t)head + length;
 }
 
-static ptowsp_context *context_make(test_memory *memory) {
-    ptowsp_context_desc desc = {0};
-    memset(memory, 0, sizeof *memory);
-    desc.resize = test_resize;
-    desc.resize_user = memory;
-    ptowsp_context *context = test_context(&desc);
-    return context;
-}
+// A test with a context of which nothing is left.
+#define MEMORY_TEST(name)                                                                          \
+    static void name##_of(ptowsp_context *context, test_memory *memory);                           \
+    TEST(name) {                                                                                   \
+        test_memory memory = {0};                                                                  \
+        const ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};          \
+        ptowsp_context *context = test_context(&desc);                                             \
+        name##_of(context, &memory);                                                               \
+        ptowsp_context_destroy(context);                                                           \
+        assert_int_equal(memory.live_bytes, 0);                                                    \
+    }                                                                                              \
+    static void name##_of(ptowsp_context *context, __attribute__((unused)) test_memory *memory)
 
-TEST(save__writes_what_it_reads) {
-    test_memory memory;
-    ptowsp_context *context = context_make(&memory);
+MEMORY_TEST(save__writes_what_it_reads) {
     ptowsp_program *program;
     ptowsp_text_place place = {7, 7};
     size_t length = sealed(body, sizeof body - 1, saved);
@@ -178,13 +180,9 @@ TEST(save__writes_what_it_reads) {
     assert_non_null(strstr(printed, "task k"));
     ptowsp_program_destroy(program);
     ptowsp_module_destroy(module);
-    ptowsp_context_destroy(context);
-    assert_int_equal(memory.live_bytes, 0);
 }
 
-TEST(save__keys_have_names_of_any_kind) {
-    test_memory memory;
-    ptowsp_context *context = context_make(&memory);
+MEMORY_TEST(save__keys_have_names_of_any_kind) {
     static const char *const names[] = {
         "i",
         "args",
@@ -238,13 +236,9 @@ TEST(save__keys_have_names_of_any_kind) {
         ptowsp_program_destroy(program);
         ptowsp_module_destroy(module);
     }
-    ptowsp_context_destroy(context);
-    assert_int_equal(memory.live_bytes, 0);
 }
 
-TEST(save__refuses_what_text_cannot_say) {
-    test_memory memory;
-    ptowsp_context *context = context_make(&memory);
+MEMORY_TEST(save__refuses_what_text_cannot_say) {
     ptowsp_module *module = test_module(context, NULL);
     ptowsp_task_desc task = {0};
     ptowsp_kernel_desc kernel = {.name = "k", .axis_count = 1, .cycles = 1};
@@ -264,8 +258,6 @@ TEST(save__refuses_what_text_cannot_say) {
                            "i is both a symbol and a variable here; rename one"));
     assert_int_equal(buffer.length, 0);
     ptowsp_module_destroy(module);
-    ptowsp_context_destroy(context);
-    assert_int_equal(memory.live_bytes, 0);
 }
 
 // -- refusals -------------------------------------------------------------------------------------
@@ -280,9 +272,7 @@ static void refused(ptowsp_context *context, const char *text, size_t length, pt
     }
 }
 
-TEST(load__refuses_every_damage) {
-    test_memory memory;
-    ptowsp_context *context = context_make(&memory);
+MEMORY_TEST(load__refuses_every_damage) {
     const size_t length = sealed(body, sizeof body - 1, saved);
     for (size_t cut = 0; cut < length; cut++) {
         ptowsp_program *program;
@@ -318,8 +308,6 @@ TEST(load__refuses_every_damage) {
     assert_int_equal(ptowsp_program_load(context, saved, length, NULL, NULL, NULL),
                      PTOWSP_INVALID_PARAMS);
     assert_string_equal(ptowsp_context_error(context).text, "load: data or out_program is NULL");
-    ptowsp_context_destroy(context);
-    assert_int_equal(memory.live_bytes, 0);
 }
 
 // A text with a good first line, in which `from` is replaced.
@@ -341,9 +329,7 @@ static void changed(ptowsp_context *context, const char *from, const char *to, u
     }
 }
 
-TEST(load__says_where_an_error_is) {
-    test_memory memory;
-    ptowsp_context *context = context_make(&memory);
+MEMORY_TEST(load__says_where_an_error_is) {
     changed(context, "axis n 4", "axis n what", 3, 8, "a number is missing here");
     changed(context, "issue dataflow", "issue data", 16, 9, "there is no such issue");
     changed(context, "issue dataflow", "issue dataflows", 16, 9, "there is no such issue");
@@ -366,14 +352,10 @@ TEST(load__says_where_an_error_is) {
             "window_policy stall needs window: it is 0");
     changed(context, "affinity of u64(home[task.i]) + cut", "affinity", 0, 0,
             "dispatch by a key, but dispatch_key is missing");
-    ptowsp_context_destroy(context);
-    assert_int_equal(memory.live_bytes, 0);
 }
 
-TEST(load__survives_any_change_with_a_good_checksum) {
+MEMORY_TEST(load__survives_any_change_with_a_good_checksum) {
     const uint64_t seed = test_seed();
-    test_memory memory;
-    ptowsp_context *context = context_make(&memory);
     uint64_t loaded = 0, rounds = test_rounds(20000);
     for (uint64_t i = 0; i < rounds; i++) {
         uint64_t random = seed + i;
@@ -402,38 +384,32 @@ TEST(load__survives_any_change_with_a_good_checksum) {
         }
     }
     assert_met(loaded > 0 && loaded < rounds);
-    ptowsp_context_destroy(context);
-    assert_int_equal(memory.live_bytes, 0);
 }
 
-TEST(save_and_load__survive_every_allocation_that_fails) {
-    test_memory memory;
-    ptowsp_context *context = context_make(&memory);
+MEMORY_TEST(save_and_load__survive_every_allocation_that_fails) {
     const size_t length = sealed(body, sizeof body - 1, saved);
     size_t module_length = (size_t)(strstr(body, "program part") - body);
     ptowsp_module *module;
     assert_int_equal(ptowsp_module_parse(context, body, module_length, NULL, &module, NULL),
                      PTOWSP_OK);
-    const size_t before = memory.live_bytes;
+    const size_t before = memory->live_bytes;
     for (int is_saved = 0; is_saved < 2; is_saved++) {
         ptowsp_status status = PTOWSP_OUT_OF_MEMORY;
         for (size_t i = 1; status == PTOWSP_OUT_OF_MEMORY; i++) {
             ptowsp_program *program = NULL;
             ptowsp_output_buffer buffer = {again, SAVED_MAX, 0};
             ptowsp_output sink = ptowsp_output_to_buffer(&buffer);
-            memory.refuse_at = memory.allocations + i;
+            memory->refuse_at = memory->allocations + i;
             status = is_saved ? ptowsp_program_save(context, module, NULL, sink)
                               : ptowsp_program_load(context, saved, length, NULL, &program, NULL);
-            memory.refuse_at = 0;
+            memory->refuse_at = 0;
             assert_true(status == PTOWSP_OK || buffer.length == 0);
             ptowsp_program_destroy(program);
             if (module) {
-                assert_int_equal(memory.live_bytes, before);
+                assert_int_equal(memory->live_bytes, before);
             }
         }
         assert_int_equal(status, PTOWSP_OK);
     }
     ptowsp_module_destroy(module);
-    ptowsp_context_destroy(context);
-    assert_int_equal(memory.live_bytes, 0);
 }

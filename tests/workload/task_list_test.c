@@ -276,13 +276,10 @@ static bool count_explicit(void *user, const ptowsp_edge *edge) {
 static void run_it(const world *w, const ptowsp_schedule *schedule, outcome *o) {
     ptowsp_program *program = NULL;
     ptowsp_run *run = NULL;
-    ptowsp_program_desc desc = {0};
-    ptowsp_run_options options = {0};
-    ptowsp_record_options record = {0};
+    const ptowsp_program_desc desc = {.schedule = schedule};
+    const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
+    const ptowsp_record_options record = {.level = PTOWSP_RECORD_EDGES};
     memset(o, 0, sizeof *o);
-    desc.schedule = schedule;
-    options.mode = PTOWSP_RUN_TIME_ONLY;
-    record.level = PTOWSP_RECORD_EDGES;
     o->status = ptowsp_program_create(w->context, w->m, &desc, &program);
     if (o->status == PTOWSP_OK) {
         assert_int_equal(ptowsp_run_create(w->context, program, &run), PTOWSP_OK);
@@ -303,6 +300,19 @@ static void run_it(const world *w, const ptowsp_schedule *schedule, outcome *o) 
     }
     ptowsp_run_destroy(run);
     ptowsp_program_destroy(program);
+}
+
+// The tasks of a recipe as a list, in a world of their own, under a schedule without keys.
+static void run_recipe(const recipe *r, const ptowsp_schedule *schedule, outcome *o) {
+    world w;
+    arrays a;
+    world_make(&w);
+    make_list(&w, r, &a);
+    PTOWSP_WORKLOAD(w.m, "all") {
+        ptowsp_task_list_make(w.m, &a.list);
+    }
+    run_it(&w, schedule, o);
+    world_free(&w);
 }
 
 TEST(list__equals_the_same_tasks_as_a_tree) {
@@ -408,17 +418,10 @@ TEST(list__starts_tasks_when_all_before_them_have_ended) {
     uint64_t seed = test_seed();
     for (uint64_t round = 0; TEST_ROUNDS(round, 1000); round++) {
         recipe r;
-        arrays a;
-        world w;
         outcome o;
         ptowsp_schedule schedule = {.lane_count = (uint32_t)test_random_in(&seed, 1, 5)};
-        world_make(&w);
         random_recipe(&seed, &r, true);
-        make_list(&w, &r, &a);
-        PTOWSP_WORKLOAD(w.m, "all") {
-            ptowsp_task_list_make(w.m, &a.list);
-        }
-        run_it(&w, &schedule, &o);
+        run_recipe(&r, &schedule, &o);
         assert_int_equal(o.status, PTOWSP_OK);
         uint64_t ends[ENTRIES] = {0}, free_at[5] = {0}, index = 0, makespan = 0;
         for (uint32_t i = 0; i < r.count; i++) {
@@ -444,7 +447,6 @@ TEST(list__starts_tasks_when_all_before_them_have_ended) {
         }
         assert_int_equal(o.stats.task_count, index);
         assert_int_equal(o.stats.makespan_cycles, makespan);
-        world_free(&w);
     }
 }
 
@@ -453,7 +455,6 @@ TEST(list__starts_tasks_when_all_before_them_have_ended) {
 // Load a and b, then add: 10 and 20 cycles on two lanes, then 5. With a join in between the same.
 TEST(list__of_three_tasks_takes_25_cycles) {
     for (uint32_t joins = 0; joins < 2; joins++) {
-        world w;
         outcome o;
         recipe r = {{{WORK, 10, 0, 0, 0, 0, 0, 0, {0}},
                      {WORK, 20, 0, 0, 0, 0, 0, 0, {0}},
@@ -462,20 +463,13 @@ TEST(list__of_three_tasks_takes_25_cycles) {
                     {{0, 0, false}},
                     3 + joins,
                     0};
-        arrays a;
         ptowsp_schedule schedule = {.lane_count = 2};
-        world_make(&w);
-        make_list(&w, &r, &a);
-        PTOWSP_WORKLOAD(w.m, "all") {
-            ptowsp_task_list_make(w.m, &a.list);
-        }
-        run_it(&w, &schedule, &o);
+        run_recipe(&r, &schedule, &o);
         assert_int_equal(o.stats.makespan_cycles, 25);
         assert_int_equal(o.stats.task_count, 3);
         assert_int_equal(o.bounds.path_cycles, 25);
         assert_int_equal(o.records[2].cause, 1);
         assert_int_equal(o.records[2].stall, PTOWSP_STALL_DEPENDENCY);
-        world_free(&w);
     }
 }
 
@@ -488,7 +482,6 @@ TEST(list__joins_wait_for_their_own_entries_alone) {
         {.lane_count = 4, .issue = PTOWSP_ISSUE_DATAFLOW, .ready = PTOWSP_READY_WORK_STEALING},
     };
     for (size_t i = 0; i < sizeof schedules / sizeof schedules[0]; i++) {
-        world w;
         outcome o;
         recipe r = {{{WORK, 10, 0, 0, 0, 0, 0, 0, {0}},
                      {WORK, 20, 0, 0, 0, 0, 0, 0, {0}},
@@ -500,18 +493,11 @@ TEST(list__joins_wait_for_their_own_entries_alone) {
                     {{0, 0, false}},
                     7,
                     0};
-        arrays a;
-        world_make(&w);
-        make_list(&w, &r, &a);
-        PTOWSP_WORKLOAD(w.m, "all") {
-            ptowsp_task_list_make(w.m, &a.list);
-        }
-        run_it(&w, &schedules[i], &o);
+        run_recipe(&r, &schedules[i], &o);
         assert_int_equal(o.status, PTOWSP_OK);
         assert_int_equal(o.stats.task_count, 5);
         assert_int_equal(o.records[3].start, 20);
         assert_int_equal(o.records[4].start, 100);
-        world_free(&w);
     }
 }
 
@@ -559,16 +545,16 @@ static ptowsp_cycles square_row(const ptowsp_task *task, void *user) {
 }
 
 CONTEXT_TEST(list__runs_its_kernels) {
-    ptowsp_module *m = test_module(context, NULL);
-    const ptowsp_kernel_desc desc = {.name = "square",
-                                     .tiles = {{"from", PTOWSP_IN, PTOWSP_I32, 1, PTOWSP_DYNAMIC},
-                                               {"to", PTOWSP_OUT, PTOWSP_I32, 1, PTOWSP_DYNAMIC}},
-                                     .scalars = {{"plus", PTOWSP_TYPE_I64}},
-                                     .fn = square_row};
-    const ptowsp_kernel square = ptowsp_kernel_make(m, &desc);
-    const ptowsp_tensor_desc a = {"a", PTOWSP_I32, 3, {2, 2, 3}, PTOWSP_LOCATION_GLOBAL};
-    const ptowsp_tensor_desc b = {"b", PTOWSP_I32, 2, {4, 3}, PTOWSP_LOCATION_GLOBAL};
-    const ptowsp_tensor from = ptowsp_tensor_make(m, &a), to = ptowsp_tensor_make(m, &b);
+    static const char text[] =
+        "module m\ntensor a i32 [2, 2, 3] global\ntensor b i32 [4, 3] global\n"
+        "kernel square(axes 0, in from i32 1 x ?, out to i32 1 x ?, plus i64) vector\n";
+    const ptowsp_parse_kernel square_fn = {.name = "square", .fn = square_row};
+    const ptowsp_parse_desc attached = {&square_fn, 1, 0};
+    const ptowsp_tensor from = {1}, to = {2};
+    const ptowsp_kernel square = {1};
+    ptowsp_module *m;
+    assert_int_equal(ptowsp_module_parse(context, text, sizeof text - 1, &attached, &m, NULL),
+                     PTOWSP_OK);
     ptowsp_kernel kernels[4];
     ptowsp_list_view views[8];
     uint64_t scalars[4];
@@ -594,10 +580,8 @@ CONTEXT_TEST(list__runs_its_kernels) {
     for (int i = 0; i < 12; i++) {
         in[i] = i - 5;
     }
-    ptowsp_buffer buffer = {.data = in};
-    assert_int_equal(ptowsp_run_bind_tensor(run, "a", &buffer), PTOWSP_OK);
-    buffer.data = out;
-    assert_int_equal(ptowsp_run_bind_tensor(run, "b", &buffer), PTOWSP_OK);
+    test_bind(run, "a", in);
+    test_bind(run, "b", out);
     assert_int_equal(ptowsp_run_execute(run, NULL), PTOWSP_OK);
     for (int i = 0; i < 12; i++) {
         assert_int_equal(out[i], (i - 5) * (i - 5) + i / 3);

@@ -477,59 +477,47 @@ TEST(choice__names_decide_between_equal_scores) {
     }
 }
 
-TEST(choice__wrong_declarations_are_refused) {
-    fixture f;
+FIXTURE_TEST(choice__wrong_declarations_are_refused) {
     ptowsp_choice_desc desc = {.name = "c"};
-    fixture_begin(&f);
-    module_says(&f, &desc, "choices: choice c: it has no variants");
+    module_says(f, &desc, "choices: choice c: it has no variants");
     desc.name = "small";
-    desc.variants[0].kernel = f.large;
-    module_says(&f, &desc, "choices: kernel small: there is a kernel of this name already");
+    desc.variants[0].kernel = f->large;
+    module_says(f, &desc, "choices: kernel small: there is a kernel of this name already");
     desc.variants[0].kernel.id = 99;
-    module_says(&f, &desc, "choices: choice c: variant 0 is no kernel of this module");
-    desc.variants[0].kernel = choice_make(&f);
-    module_says(&f, &desc, "choices: choice c: variant 0 is itself a choice");
-    desc.variants[0].kernel = desc.variants[1].kernel = f.large;
-    module_says(&f, &desc, "choices: choice c: large is there twice");
-    desc.variants[0].kernel = f.large;
-    desc.variants[0].condition = ptowsp_i64(f.m, 1);
-    module_says(&f, &desc,
+    module_says(f, &desc, "choices: choice c: variant 0 is no kernel of this module");
+    desc.variants[0].kernel = choice_make(f);
+    module_says(f, &desc, "choices: choice c: variant 0 is itself a choice");
+    desc.variants[0].kernel = desc.variants[1].kernel = f->large;
+    module_says(f, &desc, "choices: choice c: large is there twice");
+    desc.variants[0].kernel = f->large;
+    desc.variants[0].condition = ptowsp_i64(f->m, 1);
+    module_says(f, &desc,
                 "choices: choice c: the condition of large is not bool, or of another module");
     ptowsp_kernel_desc other = {.name = "other", .cycles = 1};
-    desc.variants[0].kernel = f.large;
-    desc.variants[1].kernel = ptowsp_kernel_make(f.m, &other);
-    module_says(&f, &desc, "choices: choice c: other takes other arguments than large");
-    ptowsp_kernel_choice(f.m, NULL);
-    assert_string_equal(ptowsp_module_error(f.m).text, "choices: choice: desc is NULL");
-    fixture_end(&f);
+    desc.variants[0].kernel = f->large;
+    desc.variants[1].kernel = ptowsp_kernel_make(f->m, &other);
+    module_says(f, &desc, "choices: choice c: other takes other arguments than large");
+    ptowsp_kernel_choice(f->m, NULL);
+    assert_string_equal(ptowsp_module_error(f->m).text, "choices: choice: desc is NULL");
 }
 
-TEST(choice__wrong_tasks_are_refused) {
-    fixture f;
-    ptowsp_choice_desc desc = {0};
-    fixture_begin(&f);
-    desc.name = "c";
-    desc.variants[0].kernel = f.small;
-    desc.variants[0].condition = is_small(&f);
-    ptowsp_kernel choice = ptowsp_kernel_choice(f.m, &desc);
-    PTOWSP_WORKLOAD(f.m, "main") {
-        task_make(&f, choice, f.x, 17, none, first);
+FIXTURE_TEST(choice__wrong_tasks_are_refused) {
+    static const char *const texts[2] = {
+        "main: choice c: no variant fits this task (ptowsp_kernel_explain says more)",
+        "main: choice c: no variant is left where the conditions of all are false "
+        "(ptowsp_kernel_explain says more)"};
+    for (int is_open = 0; is_open < 2; is_open++) {
+        const ptowsp_choice_desc desc = {
+            .name = "c", .variants = {{.kernel = f->small, .condition = is_small(f)}}};
+        ptowsp_kernel choice = ptowsp_kernel_choice(f->m, &desc);
+        PTOWSP_WORKLOAD(f->m, "main") {
+            task_make(f, choice, f->x, 17, is_open ? ptowsp_slot(f->m, 0, PTOWSP_TYPE_I64) : none,
+                      first);
+        }
+        assert_string_equal(ptowsp_module_error(f->m).text, texts[is_open]);
+        fixture_end(f);
+        fixture_begin(f);
     }
-    assert_string_equal(ptowsp_module_error(f.m).text,
-                        "main: choice c: no variant fits this task (ptowsp_kernel_explain says "
-                        "more)");
-    fixture_end(&f);
-    fixture_begin(&f);
-    desc.variants[0].kernel = f.small;
-    desc.variants[0].condition = is_small(&f);
-    choice = ptowsp_kernel_choice(f.m, &desc);
-    PTOWSP_WORKLOAD(f.m, "main") {
-        task_make(&f, choice, f.x, 17, ptowsp_slot(f.m, 0, PTOWSP_TYPE_I64), first);
-    }
-    assert_string_equal(ptowsp_module_error(f.m).text,
-                        "main: choice c: no variant is left where the conditions of all are false "
-                        "(ptowsp_kernel_explain says more)");
-    fixture_end(&f);
 }
 
 TEST(memory__each_allocation_may_be_refused) {
