@@ -56,7 +56,9 @@ static inline ptowsp_status case_give(case_subject *s, const char *lines) {
     ptowsp_module_destroy(s->module);
     s->program = NULL;
     s->module = NULL;
-    if (!s->schedule) {
+    if (strstr(s->text, "\nschedule\n")) {
+        return case_parse(s);
+    } else if (!s->schedule) {
         return case_parse_text(s, s->text, &s->module);
     }
     s->text = case_add_directives(case_line(s->text, "schedule", 8), s->schedule);
@@ -75,6 +77,35 @@ static inline void case_reads_again(case_subject *s, const char *printed) {
     case_ok(s, "read again", case_parse_text(s, printed, &again));
     case_check_text(s, "printed again", case_printed(again, NULL), printed);
     ptowsp_module_destroy(again);
+}
+
+// A text that is refused, cut off after any byte, is one more that is refused, or a module. Nothing is read
+// behind its end.
+static inline void case_cut_text(case_subject *s) {
+    for (size_t length = 0; length < strlen(s->text); length++) {
+        char *cut = (char *)malloc(length ? length : 1);  // of just this size
+        ptowsp_module *module = NULL;
+        pwsp_parse_saved saved = {0};
+        const ptowsp_parse_desc none = {NULL, 0, 0};
+        bool is_saved = strstr(s->text, "\nschedule\n") != NULL;
+        assert_non_null(cut);
+        memcpy(cut, s->text, length);
+        ptowsp_status status = pwsp_parse_text(s->context, cut, length, 1, &none,
+                                               is_saved ? &saved : NULL, &module, NULL);
+        case_check(s, "a module without an error", 0, module != NULL, status == PTOWSP_OK);
+        ptowsp_module_destroy(module);
+        free(cut);
+    }
+}
+
+// The error is as the item says; one with a place has its line as the index.
+static inline void case_refused_text(case_subject *s, const case_item *item, ptowsp_status status) {
+    const ptowsp_error error = ptowsp_context_error(s->context);
+    case_check_error(s, item, status);
+    if (isdigit((unsigned char)error.text[0])) {
+        case_check(s, "line", 0, error.index, strtoull(error.text, NULL, 10));
+        case_cut_text(s);
+    }
 }
 
 // The statements of the last workload of a text, with the indentation of `given`.
@@ -150,7 +181,7 @@ static inline void case_run_texts(case_subject *s) {
             if (status == PTOWSP_OK) {
                 status = ptowsp_program_create(s->context, s->module, NULL, &s->program);
             }
-            case_check_error(s, item, status);
+            case_refused_text(s, item, status);
             is_compared = true;
         } else if (item) {
             case_ok(s, "module", status);
