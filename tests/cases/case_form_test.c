@@ -142,6 +142,29 @@ static const form_row rows[] = {
      "schedule hazards raw\n  with tensor x = 5*4; elements x 5*4\n"
      "  schedule hazards war\n  elements x 5*4",
      "element 0 of x is 0, not 5"},
+    // Exploring, and texts.
+    {"", "count 2; explored OK", NULL, "count 2; explored STUCK", "status of exploring"},
+    {"", "count 2; explored OK", NULL, "count 2; explored OK rubbish", "\"rubbish\" is not in"},
+    {"texts", "given\n    when true\n  stays", NULL, "given\n    when true", "nothing is compared"},
+    {"texts", "given\n    when true\n  stays", NULL,
+     "given\n    when true && true\n  becomes\n    x", "not x"},
+    {"texts", "given\n    when true\n  has when / true", NULL,
+     "given\n    when true\n  has when / otherwise", "\"otherwise\" is not in"},
+    {"texts", "given\n    when true\n  has when", NULL, "given\n    when true\n  has",
+     "nothing is compared"},
+    {"texts", "given\n    when true\n  lacks otherwise", NULL, "given\n    when true\n  lacks when",
+     "\"when\" is still in"},
+    {"texts", "given\n    when 1\n  refused INVALID_PARAMS", NULL,
+     "given\n    when true\n  refused INVALID_PARAMS", "OK"},
+    {"texts",
+     "given\n    when 1\n  refused INVALID_PARAMS 8:3: main: the condition of a when is i64, not "
+     "bool",
+     NULL,
+     "given\n    when 1\n  refused INVALID_PARAMS 8:4: main: the condition of a when is i64, not "
+     "bool",
+     "not 8:4:"},
+    {"texts", "given\n    when true\n  stays", NULL, "given\n    when true\n  makespan 7",
+     "nothing is expected with makespan"},
 };
 
 // Runs a file in a process. Its output is then in `output`; false if it has failed.

@@ -207,6 +207,12 @@ static size_t fail_each_allocation(int schedule, bool has_records) {
             assert_int_equal(error.status, PTOWSP_OUT_OF_MEMORY);
             assert_non_null(strstr(error.text, "out of memory"));
         }
+        if (w.f.m) {  // as far as it was built
+            static char text[40000];
+            ptowsp_output_buffer buffer = {text, sizeof text, 0};
+            ptowsp_module_print(w.f.m, ptowsp_output_to_buffer(&buffer));
+            assert_null(strstr(text, "(null)"));
+        }
         bool is_built = w.f.m && ptowsp_module_error(w.f.m).status == PTOWSP_OK;
         if (status != PTOWSP_OK && is_built) {  // what has failed works now
             running += w.f.run != NULL;

@@ -43,7 +43,7 @@ static inline ptowsp_status case_parse_text(case_subject *s, const char *text,
 static inline ptowsp_status case_give(case_subject *s, const char *lines) {
     const char *indent = "";
     s->text = case_copy("", 0);
-    for (const char *at = s->c->module; *at; at += strcspn(at, "\n") + 1) {
+    for (const char *at = case_module_text(s); *at; at += strcspn(at, "\n") + 1) {
         if (*at != '\n' && *at != '#') {
             indent = case_begins(at, "workload ") ? "  " : case_begins(at, " ") ? indent : "";
             s->text = case_line(s->text, at, strcspn(at, "\n"));
@@ -123,6 +123,9 @@ static inline const char *case_statements(const char *text) {
 
 static inline void case_has_parts(const case_subject *s, const char *text, const char *at,
                                   bool is_there) {
+    if (!*at) {
+        CASE_FAIL(s, "nothing is compared");
+    }
     for (const char *part; (part = case_next_part(s, &at));) {
         case_check_count++;
         if ((strstr(text, part) != NULL) != is_there) {
