@@ -211,6 +211,10 @@ static inline double ref_binary_float(ptoisa_op op, double a, double b) {
     case PTOISA_TREM: return ref_rem(a, b);
     case PTOISA_TFMOD: return fmod(a, b);
     case PTOISA_TPOW: return pow(a, b);
+    case PTOISA_TSDIV: return b / a;
+    case PTOISA_TROWEXPANDEXPDIF: return exp((float)(a - b));
+    case PTOISA_TLRELU: return a > 0 ? a : a * b;
+    case PTOISA_TSUBRELU: return a - b < 0 ? 0 : a - b;
     default: return (double)NAN;
     }
 }
@@ -226,6 +230,15 @@ static inline uint64_t ref_power(int64_t base, int64_t exponent) {
     return product;
 }
 
+// Negative numbers go towards minus infinity; by as many bits as there are, or more, all of them go.
+static inline uint64_t ref_shift(ptoisa_op op, ptoisa_dtype dtype, int64_t a, int64_t b) {
+    const bool is_left = op == PTOISA_TSHL;
+    if (b < 0 || b >= 8 * (int64_t)ref_size(dtype)) {
+        return is_left || a >= 0 ? 0 : UINT64_MAX;
+    }
+    return is_left ? (uint64_t)a << b : a < 0 ? ~(~(uint64_t)a >> b) : (uint64_t)a >> b;
+}
+
 // Integers, exact and then wrapped to the type. A division by 0 is 0, and so is its remainder.
 static inline double ref_binary_int(ptoisa_op op, ptoisa_dtype dtype, int64_t a, int64_t b) {
     uint64_t ua = (uint64_t)a, ub = (uint64_t)b, result = 0;
@@ -234,6 +247,7 @@ static inline double ref_binary_int(ptoisa_op op, ptoisa_dtype dtype, int64_t a,
     case PTOISA_TSUB: result = ua - ub; break;
     case PTOISA_TMUL: result = ua * ub; break;
     case PTOISA_TDIV: result = b == 0 ? 0 : (uint64_t)(a / b); break;
+    case PTOISA_TSDIV: result = a == 0 ? 0 : (uint64_t)(b / a); break;
     case PTOISA_TMAX: result = a > b ? ua : ub; break;
     case PTOISA_TMIN: result = a < b ? ua : ub; break;
     case PTOISA_TREM: {
@@ -246,11 +260,8 @@ static inline double ref_binary_int(ptoisa_op op, ptoisa_dtype dtype, int64_t a,
     case PTOISA_TAND: result = ua & ub; break;
     case PTOISA_TOR: result = ua | ub; break;
     case PTOISA_TXOR: result = ua ^ ub; break;
-    case PTOISA_TSHL: result = ua << (ub & 63); break;
-    case PTOISA_TSHR:
-        // Negative numbers: towards minus infinity.
-        result = a < 0 ? ~(~ua >> (ub & 63)) : ua >> (ub & 63);
-        break;
+    case PTOISA_TSHL:
+    case PTOISA_TSHR: result = ref_shift(op, dtype, a, b); break;
     default: break;
     }
     return ref_wrap(dtype, result);
@@ -260,6 +271,25 @@ static inline double ref_binary_int(ptoisa_op op, ptoisa_dtype dtype, int64_t a,
 static inline double ref_binary(ptoisa_op op, ptoisa_dtype dtype, double a, double b) {
     return ref_is_float(dtype) ? ref_binary_float(op, a, b)
                                : ref_binary_int(op, dtype, (int64_t)a, (int64_t)b);
+}
+
+// Of three elements; z is what the destination held where an instruction reads that. Floats are rounded
+// to f32 after each step, and a multiplication and an addition are one step.
+static inline double ref_ternary(ptoisa_op op, ptoisa_dtype dtype, double a, double b, double z) {
+    const bool is_float = ref_is_float(dtype);
+    float fused;
+    switch (op) {
+    case PTOISA_TADDC: a = is_float ? (float)(a + b) : a + b; break;
+    case PTOISA_TSUBC: a = is_float ? (float)(a - b) : a - b; break;
+    case PTOISA_TAXPY:
+    case PTOISA_TMULADDDST: return fmaf((float)a, (float)b, (float)z);
+    case PTOISA_TFUSEDMULADD: return fmaf((float)a, (float)z, (float)b);
+    case PTOISA_TFUSEDMULADDRELU:
+        fused = fmaf((float)a, (float)z, (float)b);
+        return fused < 0 ? 0 : fused;
+    default: return ref_binary(op, dtype, a, b);
+    }
+    return is_float ? (float)(a + z) : ref_wrap(dtype, (uint64_t)(int64_t)(a + z));
 }
 
 static inline double ref_unary(ptoisa_op op, ptoisa_dtype dtype, double a) {
@@ -278,11 +308,11 @@ static inline double ref_unary(ptoisa_op op, ptoisa_dtype dtype, double a) {
     case PTOISA_TEXP: return exp(a);
     case PTOISA_TLOG: return log(a);
     case PTOISA_TSQRT: return sqrt(a);
-    case PTOISA_TRSQRT: return 1 / sqrt(a);
+    case PTOISA_TRSQRT: return 1 / (float)sqrt(a);
     case PTOISA_TRECIP: return 1 / a;
     case PTOISA_TABS: return fabs(a);
     case PTOISA_TNEG: return -a;
-    case PTOISA_TRELU: return ref_max(a, 0);
+    case PTOISA_TRELU: return a < 0 ? 0 : a;
     default: return (double)NAN;
     }
 }
