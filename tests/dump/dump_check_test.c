@@ -116,11 +116,9 @@ static void random_arg(uint64_t *seed, program *p, int task, arg *a, int *lives)
 
 static void close_order(program *p) {
     memcpy(p->before, p->edges, sizeof p->before);
-    for (int k = 0; k < TASKS; k++) {
-        for (int i = 0; i < TASKS; i++) {
-            for (int j = 0; j < TASKS; j++) {
-                p->before[i][j] |= p->before[i][k] && p->before[k][j];
-            }
+    TEST_GRID(int, k, TASKS, i, TASKS) {
+        for (int j = 0; j < TASKS; j++) {
+            p->before[i][j] |= p->before[i][k] && p->before[k][j];
         }
     }
 }
@@ -133,22 +131,20 @@ static bool same_memory(const arg *a, const arg *b) {
 static unsigned hazards(const program *p, int a, int b, bool *out_near) {
     unsigned found = 0;
     *out_near = false;
-    for (int i = 0; i < p->arg_count[a]; i++) {
-        for (int k = 0; k < p->arg_count[b]; k++) {
-            const arg *x = &p->args[a][i], *y = &p->args[b][k];
-            bool shares = false, is_near = false;
-            for (int at = 0; at < BYTES && same_memory(x, y); at++) {
-                shares |= x->bytes[at] && y->bytes[at];
-                for (int other = at / LINE * LINE; x->bytes[at] && other < at / LINE * LINE + LINE;
-                     other++) {
-                    is_near |= y->bytes[other];
-                }
+    TEST_GRID(int, i, p->arg_count[a], k, p->arg_count[b]) {
+        const arg *x = &p->args[a][i], *y = &p->args[b][k];
+        bool shares = false, is_near = false;
+        for (int at = 0; at < BYTES && same_memory(x, y); at++) {
+            shares |= x->bytes[at] && y->bytes[at];
+            for (int other = at / LINE * LINE; x->bytes[at] && other < at / LINE * LINE + LINE;
+                 other++) {
+                is_near |= y->bytes[other];
             }
-            *out_near |= is_near && !shares && writes(x) && writes(y);
-            found |= shares && writes(x) && reads(y) ? PTOWSP_DUMP_RAW : 0;
-            found |= shares && writes(x) && writes(y) ? PTOWSP_DUMP_WAW : 0;
-            found |= shares && reads(x) && writes(y) ? PTOWSP_DUMP_WAR : 0;
         }
+        *out_near |= is_near && !shares && writes(x) && writes(y);
+        found |= shares && writes(x) && reads(y) ? PTOWSP_DUMP_RAW : 0;
+        found |= shares && writes(x) && writes(y) ? PTOWSP_DUMP_WAW : 0;
+        found |= shares && reads(x) && writes(y) ? PTOWSP_DUMP_WAR : 0;
     }
     return found;
 }
@@ -245,14 +241,12 @@ static bool has_no_dep(const program *p, int task) {
 
 // Whether two tasks share bytes that one of them writes, of the same life or of two.
 static bool shares_written(const program *p, int a, int b) {
-    for (int i = 0; i < p->arg_count[a]; i++) {
-        for (int k = 0; k < p->arg_count[b]; k++) {
-            const arg *x = &p->args[a][i], *y = &p->args[b][k];
-            const bool counts = (writes(x) || writes(y)) && (x->life >= 0) == (y->life >= 0);
-            for (int at = 0; at < BYTES && counts; at++) {
-                if (x->bytes[at] && y->bytes[at]) {
-                    return true;
-                }
+    TEST_GRID(int, i, p->arg_count[a], k, p->arg_count[b]) {
+        const arg *x = &p->args[a][i], *y = &p->args[b][k];
+        const bool counts = (writes(x) || writes(y)) && (x->life >= 0) == (y->life >= 0);
+        for (int at = 0; at < BYTES && counts; at++) {
+            if (x->bytes[at] && y->bytes[at]) {
+                return true;
             }
         }
     }
@@ -505,11 +499,9 @@ TEST(dump_check__finds_the_same_in_programs_of_many_blocks) {
         ptowsp_dump_report report;
         assert_int_equal(ptowsp_dump_check(dump, &report), PTOWSP_OK);
         uint64_t expected[2] = {0, 0};
-        for (int b = 0; b < p.task_count; b++) {
-            for (int a = 0; a < b; a++) {
-                expected[0] += large_races(&p, a, b);
-                expected[1] += large_redundant(&p, a, b);
-            }
+        TEST_GRID(int, b, p.task_count, a, b) {
+            expected[0] += large_races(&p, a, b);
+            expected[1] += large_redundant(&p, a, b);
         }
         assert_int_equal(report.counts[PTOWSP_DUMP_RACE], expected[0]);
         assert_int_equal(report.counts[PTOWSP_DUMP_REDUNDANT], expected[1]);

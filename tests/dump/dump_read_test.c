@@ -136,17 +136,15 @@ TEST(dump_read__survives_every_byte_changed) {
     static const char others[] = "\0 \"\\[]{},:-9ax\x1f\xff";
     ptowsp_context *context = dw_context();
     for (int i = 0; i < 4; i++) {
-        for (size_t at = 0; at < whole[i].size; at++) {
-            for (size_t k = 0; k < sizeof others - 1; k++) {
-                ptowsp_dump_file files[4];
-                memcpy(files, whole, sizeof files);
-                files[i] = dw_exact(whole[i].text, whole[i].size);
-                ((char *)(uintptr_t)files[i].text)[at] = others[k];
-                const ptowsp_status status = use(context, files);
-                assert_true(status == PTOWSP_OK || status == PTOWSP_INVALID_PARAMS ||
-                            status == PTOWSP_DIFFERENT || status == PTOWSP_LIMIT_EXCEEDED);
-                free((void *)(uintptr_t)files[i].text);
-            }
+        TEST_GRID(size_t, at, whole[i].size, k, sizeof others - 1) {
+            ptowsp_dump_file files[4];
+            memcpy(files, whole, sizeof files);
+            files[i] = dw_exact(whole[i].text, whole[i].size);
+            ((char *)(uintptr_t)files[i].text)[at] = others[k];
+            const ptowsp_status status = use(context, files);
+            assert_true(status == PTOWSP_OK || status == PTOWSP_INVALID_PARAMS ||
+                        status == PTOWSP_DIFFERENT || status == PTOWSP_LIMIT_EXCEEDED);
+            free((void *)(uintptr_t)files[i].text);
         }
     }
     ptowsp_context_destroy(context);

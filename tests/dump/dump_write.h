@@ -45,9 +45,7 @@ static inline ptowsp_context *dw_context(void) {
 // Opens the text of deps.json alone.
 static inline ptowsp_status dw_open(ptowsp_context *context, const char *deps, size_t size,
                                     ptowsp_dump **out_dump) {
-    ptowsp_dump_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.deps = dw_exact(deps, size);
+    ptowsp_dump_desc desc = {.deps = dw_exact(deps, size)};
     const ptowsp_status status = ptowsp_dump_open(context, &desc, out_dump);
     free((void *)(uintptr_t)desc.deps.text);
     return status;

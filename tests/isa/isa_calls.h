@@ -7,63 +7,6 @@
 #include "isa_test.h"
 #include "isa_window.h"
 
-// Operands of a call, the destination first. Sizes are r x c valid elements unless said otherwise.
-typedef enum call_form {
-    FORM_1,            // d
-    FORM_2,            // d, s
-    FORM_3,            // d, s, s
-    FORM_4,            // d, s, s, s
-    FORM_2T,           // d, s, scratch
-    FORM_3T,           // d, s, s, scratch
-    FORM_LINE,         // d of one row
-    FORM_ROW,          // column d, s, scratch
-    FORM_ROW_ARG,      // column d of u32, s, scratch
-    FORM_ROW_VALUES,   // column d, column of u32, s, scratch
-    FORM_COL_ARG,      // row d of u32, s, scratch
-    FORM_COL,          // row d, s
-    FORM_COL_T,        // row d, s, scratch
-    FORM_BY_ROW_2,     // d, column s
-    FORM_BY_ROW,       // d, s, column s
-    FORM_BY_COL_2,     // d, row s
-    FORM_BY_COL,       // d, s, row s
-    FORM_TRANS,        // d of c x r, s, scratch
-    FORM_CONCAT,       // d of r x 2c, s, s
-    FORM_PAIRS,        // d, d, s, s
-    FORM_PART,         // d, s, s of half the rows
-    FORM_CMP,          // mask, s, s
-    FORM_CMPS,         // mask, s
-    FORM_SEL,          // d, mask, s, s, scratch
-    FORM_SELS,         // d, mask, s, scratch
-    FORM_SORT,         // d of r x 2c, s, indices; c a multiple of 32
-    FORM_MERGE,        // d, s of one row; c a multiple of 256
-    FORM_LISTS,        // d of 1 x 2c, scratch, s, s of one row; c even
-    FORM_PACKED,       // the same; s may have less
-    FORM_INDEX,        // d, s, indices, scratch
-    FORM_SCATTER,      // d, s, indices
-    FORM_BLOCKS,       // d, s of 3 x 8, offsets
-    FORM_ELEMENTS,     // d, indices, and a table
-    FORM_TABLE,        // d, indices of one row, and a table
-    FORM_WINDOW,       // d or s, and a window
-    FORM_ACC,          // s in Acc, and a window of f32
-    FORM_ACC_I8,       // s in Acc, and a window of i8
-    FORM_ACC_FP,       // s in Acc, scales, and a window of i8
-    FORM_TO_LEFT,      // d in Left, s in Mat
-    FORM_TO_BIAS,      // d in Bias, s in Mat, one row
-    FORM_FROM_ACC,     // d in Mat of f16, s in Acc
-    FORM_FROM_ACC_I8,  // d in Mat of i8, s in Acc
-    FORM_FROM_ACC_FP,  // the same, and scales
-    FORM_NARROW,       // d of f16, s
-    FORM_SYM,          // d of i8, s, column
-    FORM_ASYM,         // d of u8, s, column, column
-    FORM_DEQUANT,      // d, s of i8, column, column
-    FORM_MATMUL,       // c, a, b: r x c, r x 5, 5 x c
-    FORM_ADDED,        // c, c, a, b
-    FORM_BIASED,       // c, a, b, bias
-    FORM_GEMV,         // the same with r = 1
-    FORM_GEMV_ADDED,
-    FORM_GEMV_BIASED
-} call_form;
-
 enum { CALL_TILES_MAX = 5, CALL_DEPTH = 5 };
 
 typedef enum call_need {
@@ -72,6 +15,141 @@ typedef enum call_need {
     NEED_COLS = 2,
     NEED_BOTH = 3
 } call_need;
+
+// Sizes of an operand of a call of r x c elements.
+typedef enum call_size {
+    ONE,
+    THREE,
+    DEPTH,
+    EIGHT,
+    THIRTY,
+    WHOLE_BLOCK,
+    R,
+    HALF_R,
+    C,
+    TWO_C,
+    C_BY_8
+} call_size;
+
+typedef enum call_kind {
+    IS_VEC,      // row-major in UB
+    IS_COLUMN,   // of r elements
+    IS_MASK,     // a bit for each element
+    IS_SCRATCH,  // in UB
+    IS_LIKE,     // scratch as the operand before
+    IS_ACROSS,   // scratch for a transposition
+    IS_INDEX,    // numbers below `more`, or below r for 0
+    IS_BOXED,    // in memory `more`, in the layout that it has there
+    IS_LINES,    // row-major in memory `more`
+    IS_SCALES,   // of each column, for the fixpipe
+    IS_WINDOW    // in global memory
+} call_kind;
+
+typedef struct call_operand {
+    call_kind kind;
+    ptoisa_dtype dtype;  // 0: the call's
+    call_size rows, cols;
+    call_need need;
+    uint32_t more;
+    bool is_there;
+} call_operand;
+
+// clang-format off
+#define OPERAND(kind, dtype, rows, cols, need, more) \
+    {IS_##kind, (ptoisa_dtype)(dtype), rows, cols, NEED_##need, more, true}
+#define VEC(rows, cols, need)           OPERAND(VEC, 0, rows, cols, need, 0)
+#define OF(dtype, need)                 OPERAND(VEC, PTOISA_##dtype, R, C, need, 0)
+#define COLUMN(dtype, need)             OPERAND(COLUMN, dtype, R, ONE, need, 0)
+#define MASK(need)                      OPERAND(MASK, 0, R, C, need, 0)
+#define SCRATCH(dtype, rows, cols)      OPERAND(SCRATCH, dtype, rows, cols, NOTHING, 0)
+#define LIKE                            OPERAND(LIKE, 0, R, C, NOTHING, 0)
+#define ACROSS                          OPERAND(ACROSS, 0, R, C, NOTHING, 0)
+#define INDEX(rows, cols, below)        OPERAND(INDEX, PTOISA_U32, rows, cols, BOTH, below)
+#define IN(memory, dtype, rows, cols, need) OPERAND(BOXED, dtype, rows, cols, need, PTOISA_##memory)
+#define LINES(memory, dtype, rows, need)    OPERAND(LINES, dtype, rows, C, need, PTOISA_##memory)
+#define SCALES                          OPERAND(SCALES, 0, ONE, C, COLS, 0)
+#define WINDOW(dtype, rows)             OPERAND(WINDOW, dtype, rows, C, NOTHING, 0)
+#define D VEC(R, C, NOTHING)
+#define S VEC(R, C, BOTH)
+#define ACC(need) IN(ACC, PTOISA_F32, R, C, need)
+#define FACTORS   IN(LEFT, 0, R, DEPTH, BOTH), IN(RIGHT, 0, DEPTH, C, BOTH)
+#define BIAS      LINES(BIAS, PTOISA_F32, ONE, BOTH)
+
+// The operands of each form, the destination first.
+#define FORMS(FORM) \
+    FORM(FORM_1, D) \
+    FORM(FORM_2, D, S) \
+    FORM(FORM_3, D, S, S) \
+    FORM(FORM_4, D, S, S, S) \
+    FORM(FORM_2T, D, S, SCRATCH(0, R, C)) \
+    FORM(FORM_3T, D, S, S, SCRATCH(0, R, C)) \
+    FORM(FORM_LINE, VEC(ONE, C, NOTHING)) \
+    FORM(FORM_ROW, COLUMN(0, NOTHING), VEC(R, C, ROWS), LIKE) \
+    FORM(FORM_ROW_ARG, COLUMN(PTOISA_U32, NOTHING), VEC(R, C, ROWS), LIKE) \
+    FORM(FORM_ROW_VALUES, COLUMN(0, NOTHING), COLUMN(PTOISA_U32, NOTHING), VEC(R, C, ROWS), LIKE) \
+    FORM(FORM_COL_ARG, OPERAND(VEC, PTOISA_U32, ONE, C, NOTHING, 0), VEC(R, C, COLS), LIKE) \
+    FORM(FORM_COL, VEC(ONE, C, NOTHING), VEC(R, C, COLS)) \
+    FORM(FORM_COL_T, VEC(ONE, C, NOTHING), VEC(R, C, COLS), LIKE) \
+    FORM(FORM_BY_ROW_2, D, COLUMN(0, BOTH)) \
+    FORM(FORM_BY_ROW, D, S, COLUMN(0, BOTH)) \
+    FORM(FORM_BY_COL_2, D, VEC(ONE, C, BOTH)) \
+    FORM(FORM_BY_COL, D, S, VEC(ONE, C, BOTH)) \
+    FORM(FORM_TRANS, VEC(C, R, NOTHING), VEC(R, C, NOTHING), ACROSS) \
+    FORM(FORM_CONCAT, VEC(R, TWO_C, NOTHING), S, S) \
+    FORM(FORM_PAIRS, D, D, S, S) \
+    FORM(FORM_PART, D, S, VEC(HALF_R, C, NOTHING)) \
+    FORM(FORM_CMP, MASK(NOTHING), D, S) \
+    FORM(FORM_CMPS, MASK(NOTHING), D) \
+    FORM(FORM_SEL, D, MASK(BOTH), S, S, SCRATCH(PTOISA_U8, ONE, WHOLE_BLOCK)) \
+    FORM(FORM_SELS, D, MASK(BOTH), S, SCRATCH(PTOISA_U8, ONE, WHOLE_BLOCK)) \
+    FORM(FORM_SORT, VEC(R, TWO_C, NOTHING), D, INDEX(R, C, UINT32_MAX)) \
+    FORM(FORM_MERGE, VEC(ONE, C, NOTHING), VEC(ONE, C, BOTH)) \
+    FORM(FORM_LISTS, VEC(ONE, TWO_C, NOTHING), SCRATCH(0, ONE, TWO_C), VEC(ONE, C, NOTHING), VEC(ONE, C, NOTHING)) \
+    FORM(FORM_PACKED, LINES(VEC, 0, R, NOTHING), VEC(R, TWO_C, NOTHING)) \
+    FORM(FORM_INDEX, D, VEC(THREE, EIGHT, NOTHING), INDEX(R, C, 24), SCRATCH(PTOISA_U32, R, C)) \
+    FORM(FORM_SCATTER, D, D, INDEX(R, C, 0)) \
+    FORM(FORM_BLOCKS, D, VEC(THREE, EIGHT, NOTHING), INDEX(R, C_BY_8, 65)) \
+    FORM(FORM_ELEMENTS, D, INDEX(R, C, 30), WINDOW(0, THIRTY)) \
+    FORM(FORM_TABLE, D, INDEX(ONE, R, 30), WINDOW(0, THIRTY)) \
+    FORM(FORM_WINDOW, S, WINDOW(0, R)) \
+    FORM(FORM_ACC, IN(ACC, 0, R, C, BOTH), WINDOW(PTOISA_F32, R)) \
+    FORM(FORM_ACC_I8, IN(ACC, 0, R, C, BOTH), WINDOW(PTOISA_I8, R)) \
+    FORM(FORM_ACC_FP, IN(ACC, 0, R, C, BOTH), SCALES, WINDOW(PTOISA_I8, R)) \
+    FORM(FORM_TO_LEFT, IN(LEFT, 0, R, C, NOTHING), IN(MAT, 0, R, C, BOTH)) \
+    FORM(FORM_TO_BIAS, LINES(BIAS, 0, ONE, NOTHING), LINES(MAT, 0, ONE, BOTH)) \
+    FORM(FORM_FROM_ACC, IN(MAT, PTOISA_F16, R, C, NOTHING), IN(ACC, 0, R, C, BOTH)) \
+    FORM(FORM_FROM_ACC_I8, IN(MAT, PTOISA_I8, R, C, NOTHING), IN(ACC, 0, R, C, BOTH)) \
+    FORM(FORM_FROM_ACC_FP, IN(MAT, PTOISA_I8, R, C, NOTHING), IN(ACC, 0, R, C, BOTH), SCALES) \
+    FORM(FORM_NARROW, OF(F16, NOTHING), S) \
+    FORM(FORM_SYM, OF(I8, NOTHING), S, COLUMN(0, ROWS)) \
+    FORM(FORM_ASYM, OF(U8, NOTHING), S, COLUMN(0, ROWS), COLUMN(0, ROWS)) \
+    FORM(FORM_DEQUANT, D, OF(I8, BOTH), COLUMN(0, ROWS), COLUMN(0, ROWS)) \
+    FORM(FORM_MATMUL, ACC(NOTHING), FACTORS) \
+    FORM(FORM_ADDED, ACC(NOTHING), ACC(BOTH), FACTORS) \
+    FORM(FORM_BIASED, ACC(NOTHING), FACTORS, BIAS) \
+    FORM(FORM_GEMV, ACC(NOTHING), FACTORS) \
+    FORM(FORM_GEMV_ADDED, ACC(NOTHING), ACC(BOTH), FACTORS) \
+    FORM(FORM_GEMV_BIASED, ACC(NOTHING), FACTORS, BIAS)
+// clang-format on
+
+typedef enum call_form {
+#define FORM_ID(name, ...) name,
+    FORMS(FORM_ID)
+#undef FORM_ID
+} call_form;
+
+static const call_operand call_forms[][CALL_TILES_MAX] = {
+#define FORM_OPERANDS(name, ...) {__VA_ARGS__},
+    FORMS(FORM_OPERANDS)
+#undef FORM_OPERANDS
+};
+
+#undef D
+#undef S
+#undef IN
+#undef OF
+#undef ACC
+#undef VEC
 
 // name for messages, prefix of its faults, form, type, cycles, the call
 #define CALLS(CALL)                                                                                \
@@ -319,23 +397,6 @@ static inline void call_indices(test_bench *bench, test_call *call, uint64_t row
     }
 }
 
-static inline void call_matrices(test_bench *bench, test_call *call, call_form form,
-                                 ptoisa_family family) {
-    ptoisa_layout left = family == PTOISA_A5 ? PTOISA_NZ : PTOISA_ZZ;
-    call_boxed(bench, call, PTOISA_F32, PTOISA_ACC, PTOISA_NZ, call->r, call->c, NEED_NOTHING);
-    if (form == FORM_ADDED || form == FORM_GEMV_ADDED) {
-        call_boxed(bench, call, PTOISA_F32, PTOISA_ACC, PTOISA_NZ, call->r, call->c, NEED_BOTH);
-    }
-    call_boxed(bench, call, call->dtype, PTOISA_LEFT, left, call->r, CALL_DEPTH, NEED_BOTH);
-    call_boxed(bench, call, call->dtype, PTOISA_RIGHT, PTOISA_ZN, CALL_DEPTH, call->c, NEED_BOTH);
-    if (form == FORM_BIASED || form == FORM_GEMV_BIASED) {
-        test_tile *bias = test_tile_make(bench, PTOISA_F32, PTOISA_BIAS, PTOISA_ROW_MAJOR, 1,
-                                         (uint32_t)(call->c + 31) / 32 * 32, 1, (uint32_t)call->c);
-        test_fill(bench, bias, TEST_PLAIN);
-        call_add(call, bias, NEED_BOTH);
-    }
-}
-
 static inline void call_window(test_bench *bench, test_call *call, ptoisa_dtype dtype,
                                uint64_t rows) {
     call->window = test_window_make(bench, dtype, (uint32_t)rows, (uint32_t)call->c, true, false);
@@ -350,87 +411,6 @@ static inline void call_mask(test_bench *bench, test_call *call, ptoisa_family f
              need);
 }
 
-// Operands of instructions on vectors.
-static inline void call_operands_vector(test_bench *bench, test_call *call, ptoisa_family family) {
-    uint64_t r = call->r, c = call->c;
-    uint32_t rows = (uint32_t)r, cols = (uint32_t)c;
-    ptoisa_dtype dtype = call->dtype;
-    switch (call->form) {
-    case FORM_LINE: call_vec(bench, call, dtype, 1, c, NEED_NOTHING); break;
-    case FORM_ROW:
-    case FORM_ROW_ARG:
-        call_column(bench, call, call->form == FORM_ROW ? dtype : PTOISA_U32, NEED_NOTHING);
-        call_vec(bench, call, dtype, r, c, NEED_ROWS);
-        call_scratch_like(bench, call, call->tiles[1]);
-        break;
-    case FORM_ROW_VALUES:
-        call_column(bench, call, dtype, NEED_NOTHING);
-        call_column(bench, call, PTOISA_U32, NEED_NOTHING);
-        call_vec(bench, call, dtype, r, c, NEED_ROWS);
-        call_scratch_like(bench, call, call->tiles[2]);
-        break;
-    case FORM_COL:
-    case FORM_COL_T:
-    case FORM_COL_ARG:
-        call_vec(bench, call, call->form == FORM_COL_ARG ? PTOISA_U32 : dtype, 1, c, NEED_NOTHING);
-        call_vec(bench, call, dtype, r, c, NEED_COLS);
-        if (call->form != FORM_COL) {
-            call_scratch_like(bench, call, call->tiles[1]);
-        }
-        break;
-    case FORM_TRANS:
-        call_vec(bench, call, dtype, c, r, NEED_NOTHING);
-        call_vec(bench, call, dtype, r, c, NEED_NOTHING);
-        call_scratch(bench, call, dtype, cols + 32, (rows + 47) / 16 * 16);
-        break;
-    case FORM_CONCAT:
-        call_vec(bench, call, dtype, r, 2 * c, NEED_NOTHING);
-        call_vec(bench, call, dtype, r, c, NEED_BOTH);
-        call_vec(bench, call, dtype, r, c, NEED_BOTH);
-        break;
-    case FORM_PAIRS:
-        call_vec(bench, call, dtype, r, c, NEED_NOTHING);
-        call_vec(bench, call, dtype, r, c, NEED_NOTHING);
-        call_vec(bench, call, dtype, r, c, NEED_BOTH);
-        call_vec(bench, call, dtype, r, c, NEED_BOTH);
-        break;
-    case FORM_CMP:
-    case FORM_CMPS:
-        call_mask(bench, call, family, NEED_NOTHING);
-        call_vec(bench, call, dtype, r, c, NEED_NOTHING);
-        if (call->form == FORM_CMP) {
-            call_vec(bench, call, dtype, r, c, NEED_BOTH);
-        }
-        break;
-    case FORM_SEL:
-    case FORM_SELS:
-        call_vec(bench, call, dtype, r, c, NEED_NOTHING);
-        call_mask(bench, call, family, NEED_BOTH);
-        call_vec(bench, call, dtype, r, c, NEED_BOTH);
-        if (call->form == FORM_SEL) {
-            call_vec(bench, call, dtype, r, c, NEED_BOTH);
-        }
-        call_scratch(bench, call, PTOISA_U8, 1, 32);
-        break;
-    case FORM_SORT:
-        call_vec(bench, call, dtype, r, 2 * c, NEED_NOTHING);
-        call_vec(bench, call, dtype, r, c, NEED_NOTHING);
-        call_indices(bench, call, r, c, UINT32_MAX);
-        break;
-    case FORM_MERGE:
-        call_vec(bench, call, dtype, 1, c, NEED_NOTHING);
-        call_vec(bench, call, dtype, 1, c, NEED_BOTH);
-        break;
-    case FORM_LISTS:
-        call_vec(bench, call, dtype, 1, 2 * c, NEED_NOTHING);
-        call_scratch(bench, call, dtype, 1, 2 * cols);
-        call_vec(bench, call, dtype, 1, c, NEED_NOTHING);
-        call_vec(bench, call, dtype, 1, c, NEED_NOTHING);
-        break;
-    default: break;
-    }
-}
-
 static inline void call_scales(test_bench *bench, test_call *call) {
     uint32_t cols = (uint32_t)call->c;
     test_tile *t = test_tile_make(bench, PTOISA_U64, PTOISA_SCALING, PTOISA_ROW_MAJOR, 1,
@@ -441,145 +421,59 @@ static inline void call_scales(test_bench *bench, test_call *call) {
     }
 }
 
-// Operands that are more or less alike, and those of moves and products.
-static inline void call_operands(test_bench *bench, test_call *call, ptoisa_family family) {
-    uint64_t r = call->r, c = call->c;
-    uint32_t rows = (uint32_t)r, cols = (uint32_t)c;
-    ptoisa_dtype dtype = call->dtype;
-    switch (call->form) {
-    case FORM_1: call_vec(bench, call, dtype, r, c, NEED_NOTHING); break;
-    case FORM_2:
-    case FORM_3:
-    case FORM_4:
-    case FORM_2T:
-    case FORM_3T: {
-        uint32_t sources = call->form <= FORM_4 ? call->form : call->form - FORM_2T + 1;
-        call_vec(bench, call, dtype, r, c, NEED_NOTHING);
-        for (uint32_t i = 0; i < sources; i++) {
-            call_vec(bench, call, dtype, r, c, NEED_BOTH);
-        }
-        if (call->form >= FORM_2T) {
-            call_scratch(bench, call, dtype, rows, cols);
-        }
-        break;
+static inline uint32_t call_size_of(const test_call *call, call_size size) {
+    const uint32_t r = (uint32_t)call->r, c = (uint32_t)call->c;
+    switch (size) {
+    case ONE: return 1;
+    case THREE: return 3;
+    case DEPTH: return CALL_DEPTH;
+    case EIGHT: return 8;
+    case THIRTY: return 30;
+    case WHOLE_BLOCK: return 32;
+    case R: return r;
+    case HALF_R: return r / 2;
+    case C: return c;
+    case TWO_C: return 2 * c;
+    default: return (c + 7) / 8;
     }
-    case FORM_PART:
-        call_vec(bench, call, dtype, r, c, NEED_NOTHING);
-        call_vec(bench, call, dtype, r, c, NEED_BOTH);
-        call_vec(bench, call, dtype, r / 2, c, NEED_NOTHING);
+}
+
+// The layout of matrices in a memory.
+static inline ptoisa_layout call_layout(ptoisa_memory memory, ptoisa_family family) {
+    return memory == PTOISA_RIGHT                           ? PTOISA_ZN
+           : memory == PTOISA_LEFT && family == PTOISA_A2A3 ? PTOISA_ZZ
+                                                            : PTOISA_NZ;
+}
+
+static inline void call_lines(test_bench *bench, test_call *call, ptoisa_dtype dtype,
+                              ptoisa_memory memory, uint32_t rows, uint32_t cols, call_need need) {
+    uint32_t all = memory == PTOISA_VEC ? cols : (cols + 31) / 32 * 32;
+    call_add(call, test_tile_make(bench, dtype, memory, PTOISA_ROW_MAJOR, rows, all, rows, cols),
+             need);
+    if (dtype == PTOISA_F32) {
+        test_fill(bench, call->tiles[call->tile_count - 1], TEST_PLAIN);
+    }
+}
+
+static inline void call_operand_add(test_bench *bench, test_call *call, const call_operand *o,
+                                    ptoisa_family family) {
+    const ptoisa_dtype dtype = o->dtype ? o->dtype : call->dtype;
+    const uint32_t rows = call_size_of(call, o->rows), cols = call_size_of(call, o->cols);
+    const ptoisa_memory memory = (ptoisa_memory)o->more;
+    switch (o->kind) {
+    case IS_VEC: call_vec(bench, call, dtype, rows, cols, o->need); break;
+    case IS_COLUMN: call_column(bench, call, dtype, o->need); break;
+    case IS_MASK: call_mask(bench, call, family, o->need); break;
+    case IS_SCRATCH: call_scratch(bench, call, dtype, rows, cols); break;
+    case IS_LIKE: call_scratch_like(bench, call, call->tiles[call->tile_count - 1]); break;
+    case IS_ACROSS: call_scratch(bench, call, dtype, cols + 32, (rows + 47) / 16 * 16); break;
+    case IS_INDEX: call_indices(bench, call, rows, cols, o->more ? o->more : rows); break;
+    case IS_BOXED:
+        call_boxed(bench, call, dtype, memory, call_layout(memory, family), rows, cols, o->need);
         break;
-    case FORM_BY_ROW:
-    case FORM_BY_ROW_2:
-        call_vec(bench, call, dtype, r, c, NEED_NOTHING);
-        if (call->form == FORM_BY_ROW) {
-            call_vec(bench, call, dtype, r, c, NEED_BOTH);
-        }
-        call_column(bench, call, dtype, NEED_BOTH);
-        break;
-    case FORM_BY_COL:
-    case FORM_BY_COL_2:
-        call_vec(bench, call, dtype, r, c, NEED_NOTHING);
-        if (call->form == FORM_BY_COL) {
-            call_vec(bench, call, dtype, r, c, NEED_BOTH);
-        }
-        call_vec(bench, call, dtype, 1, c, NEED_BOTH);
-        break;
-    case FORM_PACKED:
-        call_add(call,
-                 test_tile_make(bench, dtype, PTOISA_VEC, PTOISA_ROW_MAJOR, rows, cols, rows, cols),
-                 NEED_NOTHING);
-        call_vec(bench, call, dtype, r, 2 * c,
-                 call->form == FORM_PACKED ? NEED_NOTHING : NEED_BOTH);
-        break;
-    case FORM_INDEX:
-        call_vec(bench, call, dtype, r, c, NEED_NOTHING);
-        call_vec(bench, call, dtype, 3, 8, NEED_NOTHING);
-        call_indices(bench, call, r, c, 24);
-        call_scratch(bench, call, PTOISA_U32, rows, cols);
-        break;
-    case FORM_SCATTER:
-        call_vec(bench, call, dtype, r, c, NEED_NOTHING);
-        call_vec(bench, call, dtype, r, c, NEED_NOTHING);
-        call_indices(bench, call, r, c, rows);
-        break;
-    case FORM_BLOCKS:
-        call_vec(bench, call, dtype, r, c, NEED_NOTHING);
-        call_vec(bench, call, dtype, 3, 8, NEED_NOTHING);
-        call_indices(bench, call, r, (c + 7) / 8, 65);
-        break;
-    case FORM_ELEMENTS:
-        call_vec(bench, call, dtype, r, c, NEED_NOTHING);
-        call_indices(bench, call, r, c, 30);
-        call_window(bench, call, dtype, 30);
-        break;
-    case FORM_TABLE:
-        call_vec(bench, call, dtype, r, c, NEED_NOTHING);
-        call_indices(bench, call, 1, r, 30);
-        call_window(bench, call, dtype, 30);
-        break;
-    case FORM_WINDOW:
-        call_vec(bench, call, dtype, r, c, NEED_BOTH);
-        call_window(bench, call, dtype, r);
-        break;
-    case FORM_ACC:
-    case FORM_ACC_I8:
-    case FORM_ACC_FP:
-        call_boxed(bench, call, dtype, PTOISA_ACC, PTOISA_NZ, r, c, NEED_BOTH);
-        if (call->form == FORM_ACC_FP) {
-            call_scales(bench, call);
-        }
-        call_window(bench, call, call->form == FORM_ACC ? PTOISA_F32 : PTOISA_I8, r);
-        break;
-    case FORM_TO_LEFT:
-        call_boxed(bench, call, dtype, PTOISA_LEFT, family == PTOISA_A5 ? PTOISA_NZ : PTOISA_ZZ, r,
-                   c, NEED_NOTHING);
-        call_boxed(bench, call, dtype, PTOISA_MAT, PTOISA_NZ, r, c, NEED_BOTH);
-        break;
-    case FORM_TO_BIAS:
-        for (uint32_t i = 0; i < 2; i++) {
-            call_add(call,
-                     test_tile_make(bench, dtype, i ? PTOISA_MAT : PTOISA_BIAS, PTOISA_ROW_MAJOR, 1,
-                                    (cols + 31) / 32 * 32, 1, cols),
-                     i ? NEED_BOTH : NEED_NOTHING);
-        }
-        break;
-    case FORM_FROM_ACC_I8:
-    case FORM_FROM_ACC_FP:
-        call_boxed(bench, call, PTOISA_I8, PTOISA_MAT, PTOISA_NZ, r, c, NEED_NOTHING);
-        call_boxed(bench, call, dtype, PTOISA_ACC, PTOISA_NZ, r, c, NEED_BOTH);
-        if (call->form == FORM_FROM_ACC_FP) {
-            call_scales(bench, call);
-        }
-        break;
-    case FORM_FROM_ACC:
-        call_boxed(bench, call, PTOISA_F16, PTOISA_MAT, PTOISA_NZ, r, c, NEED_NOTHING);
-        call_boxed(bench, call, dtype, PTOISA_ACC, PTOISA_NZ, r, c, NEED_BOTH);
-        break;
-    case FORM_NARROW:
-        call_vec(bench, call, PTOISA_F16, r, c, NEED_NOTHING);
-        call_vec(bench, call, dtype, r, c, NEED_BOTH);
-        break;
-    case FORM_SYM:
-    case FORM_ASYM:
-    case FORM_DEQUANT:
-        call_vec(bench, call,
-                 call->form == FORM_SYM    ? PTOISA_I8
-                 : call->form == FORM_ASYM ? PTOISA_U8
-                                           : dtype,
-                 r, c, NEED_NOTHING);
-        call_vec(bench, call, call->form == FORM_DEQUANT ? PTOISA_I8 : dtype, r, c, NEED_BOTH);
-        call_column(bench, call, dtype, NEED_ROWS);
-        if (call->form != FORM_SYM) {
-            call_column(bench, call, dtype, NEED_ROWS);
-        }
-        break;
-    case FORM_MATMUL:
-    case FORM_ADDED:
-    case FORM_BIASED:
-    case FORM_GEMV:
-    case FORM_GEMV_ADDED:
-    case FORM_GEMV_BIASED: call_matrices(bench, call, call->form, family); break;
-    default: call_operands_vector(bench, call, family); break;
+    case IS_LINES: call_lines(bench, call, dtype, memory, rows, cols, o->need); break;
+    case IS_SCALES: call_scales(bench, call); break;
+    case IS_WINDOW: call_window(bench, call, dtype, rows); break;
     }
 }
 
@@ -624,7 +518,10 @@ static inline test_call call_make(test_bench *bench, call_id id, ptoisa_family f
     call.c = c;
     family = call.form == FORM_PAIRS ? PTOISA_A5 : family;  // A2/A3 has none
     test_begin(bench, family, call.name);
-    call_operands(bench, &call, family);
+    for (const call_operand *o = call_forms[call.form];
+         o < call_forms[call.form] + CALL_TILES_MAX && o->is_there; o++) {
+        call_operand_add(bench, &call, o, family);
+    }
     if (id == CALL_TINSERT || id == CALL_TINSERT_QUANT || id == CALL_TFILLPAD ||
         id == CALL_TFILLPAD_EXPAND) {
         call.needs[1] = NEED_NOTHING;  // what is valid there decides where d is written, or filled

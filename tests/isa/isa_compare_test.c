@@ -46,12 +46,10 @@ static bool bit_was(const test_tile *mask, uint32_t r, uint32_t c) {
 
 // Few distinct numbers, so that equal ones are frequent; and special ones.
 static void fill(test_bench *bench, test_tile *t) {
-    for (uint32_t r = 0; r < t->tile.valid_rows; r++) {
-        for (uint32_t c = 0; c < t->tile.valid_cols; c++) {
-            double x = test_in(bench, 0, 3);
-            bool is_special = test_chance(bench, 8);
-            test_put(t, r, c, is_special ? test_special(bench, (ptoisa_dtype)t->tile.dtype) : x);
-        }
+    TEST_GRID(uint32_t, r, t->tile.valid_rows, c, t->tile.valid_cols) {
+        double x = test_in(bench, 0, 3);
+        bool is_special = test_chance(bench, 8);
+        test_put(t, r, c, is_special ? test_special(bench, (ptoisa_dtype)t->tile.dtype) : x);
     }
 }
 
@@ -121,8 +119,7 @@ BENCH_TEST(compare__of_nan_is_false_but_for_ne) {
         ptoisa_dtype dtype = round / 6 % 2 ? PTOISA_F16 : PTOISA_F32;
         test_begin(bench, PTOISA_A2A3, "compare NaN");
         test_tile *a = test_vec(bench, dtype, 1, 40), *b = test_vec(bench, dtype, 1, 40);
-        test_tile *mask = mask_make(bench, PTOISA_A2A3, 1, 40);
-        mask->role = TEST_WRITTEN;
+        test_tile *mask = test_written(mask_make(bench, PTOISA_A2A3, 1, 40));
         for (uint32_t i = 0; i < 40; i++) {
             test_put(a, 0, i, i % 2 ? 1 : (double)NAN);
             test_put(b, 0, i, (double)NAN);
@@ -151,12 +148,12 @@ BENCH_TEST(select__takes_one_or_the_other) {
         // Valid elements are random bits: NaN of any kind must come through.
         test_tile *a = test_vec(bench, dtype, rows, cols), *b = test_vec(bench, dtype, rows, cols);
         test_tile *mask = mask_make(bench, family, rows, cols);
-        test_tile *t = test_tile_make(bench, PTOISA_U8, PTOISA_VEC, PTOISA_ROW_MAJOR, 1, 32, 1, 32);
+        test_tile *t = test_scratch(
+            test_tile_make(bench, PTOISA_U8, PTOISA_VEC, PTOISA_ROW_MAJOR, 1, 32, 1, 32));
         uint32_t where = test_in(bench, 0, 3);
         test_tile *d = where == 0                 ? a
                        : where == 1 && !is_scalar ? b
                                                   : test_vec(bench, dtype, rows, cols);
-        t->role = TEST_SCRATCH;
         d->role = TEST_WRITTEN;
         double x = test_number(bench, dtype, TEST_ANY);
         test_run(bench);
@@ -165,15 +162,13 @@ BENCH_TEST(select__takes_one_or_the_other) {
         } else {
             ptoisa_tsel(&bench->core, &d->tile, &mask->tile, &a->tile, &b->tile, &t->tile);
         }
-        for (uint32_t r = 0; r < rows; r++) {
-            for (uint32_t c = 0; c < cols; c++) {
-                if (bit_was(mask, r, c)) {
-                    test_expect_bits(bench, d, r, c, ref_was_bits(a, r, c));
-                } else if (is_scalar) {
-                    test_expect(bench, d, r, c, x, 0);
-                } else {
-                    test_expect_bits(bench, d, r, c, ref_was_bits(b, r, c));
-                }
+        TEST_GRID(uint32_t, r, rows, c, cols) {
+            if (bit_was(mask, r, c)) {
+                test_expect_bits(bench, d, r, c, ref_was_bits(a, r, c));
+            } else if (is_scalar) {
+                test_expect(bench, d, r, c, x, 0);
+            } else {
+                test_expect_bits(bench, d, r, c, ref_was_bits(b, r, c));
             }
         }
         test_end(bench);
@@ -188,21 +183,18 @@ BENCH_TEST(select__undoes_a_comparison_with_a_tail) {
         ptoisa_family family = test_chance(bench, 2) ? PTOISA_A5 : PTOISA_A2A3;
         test_begin(bench, family, "TCMP, TSEL");
         test_tile *a = test_vec(bench, dtype, rows, cols), *b = test_vec(bench, dtype, rows, cols);
-        test_tile *mask = mask_make(bench, family, rows, cols),
-                  *d = test_vec(bench, dtype, rows, cols);
-        test_tile *t = test_tile_make(bench, PTOISA_U8, PTOISA_VEC, PTOISA_ROW_MAJOR, 1, 32, 1, 32);
+        test_tile *mask = test_written(mask_make(bench, family, rows, cols)),
+                  *d = test_written(test_vec(bench, dtype, rows, cols));
+        test_tile *t = test_scratch(
+            test_tile_make(bench, PTOISA_U8, PTOISA_VEC, PTOISA_ROW_MAJOR, 1, 32, 1, 32));
         fill(bench, a);
         fill(bench, b);
-        mask->role = d->role = TEST_WRITTEN;
-        t->role = TEST_SCRATCH;
         test_run(bench);
         ptoisa_tcmp(&bench->core, &mask->tile, &a->tile, &b->tile, PTOISA_GT);
         ptoisa_tsel(&bench->core, &d->tile, &mask->tile, &a->tile, &b->tile, &t->tile);
-        for (uint32_t r = 0; r < rows; r++) {
-            for (uint32_t c = 0; c < cols; c++) {
-                bool is_greater = ref_was(a, r, c) > ref_was(b, r, c);
-                test_expect_bits(bench, d, r, c, ref_was_bits(is_greater ? a : b, r, c));
-            }
+        TEST_GRID(uint32_t, r, rows, c, cols) {
+            bool is_greater = ref_was(a, r, c) > ref_was(b, r, c);
+            test_expect_bits(bench, d, r, c, ref_was_bits(is_greater ? a : b, r, c));
         }
         test_end(bench);
     }
@@ -214,8 +206,7 @@ BENCH_TEST(compare__gives_the_bits_of_paper) {
     for (uint32_t i = 0; i < 6; i++) {
         test_begin(bench, PTOISA_A2A3, "TCMPS by hand");
         test_tile *s = test_vec(bench, PTOISA_F32, 1, 16),
-                  *mask = mask_make(bench, PTOISA_A2A3, 1, 16);
-        mask->role = TEST_WRITTEN;
+                  *mask = test_written(mask_make(bench, PTOISA_A2A3, 1, 16));
         for (uint32_t c = 0; c < 16; c++) {
             test_put(s, 0, c, 1 + c);
         }

@@ -125,8 +125,7 @@ BENCH_TEST(cvt__every_pair_and_mode_equals_the_reference) {
         uint32_t rows = test_size(bench, 5), cols = test_size(bench, 120);
         test_begin(bench, PTOISA_A2A3, "TCVT");
         test_tile *s = test_vec(bench, p->from, rows, cols),
-                  *d = test_vec(bench, p->to, rows, cols);
-        d->role = TEST_WRITTEN;
+                  *d = test_written(test_vec(bench, p->to, rows, cols));
         for (uint32_t i = 0; i < rows * cols; i++) {
             ref_put_bits(s->tile.data, p->from, ref_offset(&s->tile, i / cols, i % cols),
                          source_bits(bench, p));
@@ -160,8 +159,8 @@ BENCH_TEST(cvt__every_half_equals_the_reference) {
             ptoisa_round mode = rounds[(part + i) % 7];
             bool saturate = part / 7 % 2;
             test_begin(bench, PTOISA_A2A3, "TCVT of every half");
-            test_tile *s = test_vec(bench, p->from, 1, 4096), *d = test_vec(bench, p->to, 1, 4096);
-            d->role = TEST_WRITTEN;
+            test_tile *s = test_vec(bench, p->from, 1, 4096),
+                      *d = test_written(test_vec(bench, p->to, 1, 4096));
             for (uint32_t c = 0; c < 4096; c++) {
                 // Each part has numbers of all sizes.
                 ref_put_bits(s->tile.data, p->from, c, c * 16 + part);
@@ -182,8 +181,7 @@ BENCH_TEST(cvt__f32_to_f16_rounds_once_around_every_half) {
     for (uint32_t part = 0; part < 31; part++) {
         test_begin(bench, PTOISA_A2A3, "TCVT around every half");
         test_tile *s = test_vec(bench, PTOISA_F32, 1, 8192);
-        test_tile *d = test_vec(bench, PTOISA_F16, 1, 8192);
-        d->role = TEST_WRITTEN;
+        test_tile *d = test_written(test_vec(bench, PTOISA_F16, 1, 8192));
         for (uint32_t c = 0; c < 8192; c++) {
             double x = ref_decode(PTOISA_F16, part << 10 | c / 8);
             double y = ref_decode(PTOISA_F16, (part << 10 | c / 8) + 1);
@@ -210,8 +208,8 @@ BENCH_TEST(cvt__rounds_as_on_paper) {
     static const ptoisa_dtype to[3] = {PTOISA_I32, PTOISA_I16, PTOISA_F32};
     for (uint32_t i = 0; i < 21; i++) {
         test_begin(bench, PTOISA_A2A3, "TCVT by hand");
-        test_tile *s = test_vec(bench, PTOISA_F32, 1, 8), *d = test_vec(bench, to[i / 7], 1, 8);
-        d->role = TEST_WRITTEN;
+        test_tile *s = test_vec(bench, PTOISA_F32, 1, 8),
+                  *d = test_written(test_vec(bench, to[i / 7], 1, 8));
         for (uint32_t c = 0; c < 8; c++) {
             test_put(s, 0, c, x[c]);
         }
@@ -251,8 +249,7 @@ BENCH_TEST(cvt__wraps_by_default_and_saturates_on_demand) {
         bool saturate = i % 2;
         test_begin(bench, PTOISA_A2A3, "TCVT wraps");
         test_tile *s = test_vec(bench, cases[i / 2].from, 1, 37);
-        test_tile *d = test_vec(bench, cases[i / 2].to, 1, 37);
-        d->role = TEST_WRITTEN;
+        test_tile *d = test_written(test_vec(bench, cases[i / 2].to, 1, 37));
         for (uint32_t c = 0; c < 37; c++) {
             test_put(s, 0, c, cases[i / 2].x);
         }
@@ -284,10 +281,9 @@ BENCH_TEST(quant__by_row_equals_the_reference) {
         bool is_sym = round % 2;
         uint32_t rows = test_size(bench, 20), cols = test_size(bench, 100);
         test_begin(bench, PTOISA_A2A3, is_sym ? "TQUANT INT8_SYM" : "TQUANT INT8_ASYM");
-        test_tile *s = test_vec(bench, PTOISA_F32, rows, cols);
+        test_tile *s = test_written(test_vec(bench, PTOISA_F32, rows, cols));
         test_tile *scale = per_row(bench, rows, true), *offset = per_row(bench, rows, false);
-        test_tile *d = test_vec(bench, is_sym ? PTOISA_I8 : PTOISA_U8, rows, cols);
-        d->role = TEST_WRITTEN;
+        test_tile *d = test_written(test_vec(bench, is_sym ? PTOISA_I8 : PTOISA_U8, rows, cols));
         for (uint32_t i = 0; i < rows * cols; i++) {
             double x = ((double)test_in(bench, 0, 512) - 256) / 16;
             bool is_end = test_chance(bench, 20);
@@ -300,7 +296,6 @@ BENCH_TEST(quant__by_row_equals_the_reference) {
                         : NULL;
         if (has_scratch) {
             scratch->role = TEST_SCRATCH;
-            s->role = TEST_WRITTEN;
         }
         test_run(bench);
         if (has_scratch) {
@@ -311,16 +306,13 @@ BENCH_TEST(quant__by_row_equals_the_reference) {
         } else {
             ptoisa_tquant_asym(&bench->core, &d->tile, &s->tile, &scale->tile, &offset->tile);
         }
-        for (uint32_t r = 0; r < rows; r++) {
-            for (uint32_t c = 0; c < cols; c++) {
-                double x = ref_was(s, r, c) * ref_was(scale, r, 0);
-                if (has_scratch) {
-                    test_expect_value(bench, s, r, c, x);
-                }
-                x += is_sym ? 0 : ref_was(offset, r, 0);
-                test_expect_value(bench, d, r, c,
-                                  ref_clamp((ptoisa_dtype)d->tile.dtype, nearbyint(x)));
+        TEST_GRID(uint32_t, r, rows, c, cols) {
+            double x = ref_was(s, r, c) * ref_was(scale, r, 0);
+            if (has_scratch) {
+                test_expect_value(bench, s, r, c, x);
             }
+            x += is_sym ? 0 : ref_was(offset, r, 0);
+            test_expect_value(bench, d, r, c, ref_clamp((ptoisa_dtype)d->tile.dtype, nearbyint(x)));
         }
         test_end(bench);
     }
@@ -334,15 +326,12 @@ BENCH_TEST(dequant__by_row_equals_the_reference) {
         test_tile *s = test_vec(bench, dtype, rows, cols);
         test_fill(bench, s, TEST_ANY);
         test_tile *scale = per_row(bench, rows, true), *offset = per_row(bench, rows, false);
-        test_tile *d = test_vec(bench, PTOISA_F32, rows, cols);
-        d->role = TEST_WRITTEN;
+        test_tile *d = test_written(test_vec(bench, PTOISA_F32, rows, cols));
         test_run(bench);
         ptoisa_tdequant(&bench->core, &d->tile, &s->tile, &scale->tile, &offset->tile);
-        for (uint32_t r = 0; r < rows; r++) {
-            for (uint32_t c = 0; c < cols; c++) {
-                double x = (ref_was(s, r, c) - ref_was(offset, r, 0)) * ref_was(scale, r, 0);
-                test_expect_value(bench, d, r, c, x);
-            }
+        TEST_GRID(uint32_t, r, rows, c, cols) {
+            double x = (ref_was(s, r, c) - ref_was(offset, r, 0)) * ref_was(scale, r, 0);
+            test_expect_value(bench, d, r, c, x);
         }
         test_end(bench);
     }

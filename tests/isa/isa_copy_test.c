@@ -172,12 +172,10 @@ TEST_F(tstore_add__adds_and_tinsert_places) {
     memset(f->b, 0, BYTES_MAX);
     ptoisa_tinsert(&f->core, &mat, &acc, 16, 32);
     expect_no_fault();
-    for (uint32_t r = 0; r < 64; r++) {
-        for (uint32_t c = 0; c < 96; c++) {
-            bool is_in = r >= 16 && r < 36 && c >= 32 && c < 65;
-            float x = is_in ? (float)ptoisa_get(&acc, r - 16, c - 32) : 0;
-            assert_true(ptoisa_get(&mat, r, c) == x);
-        }
+    TEST_GRID(uint32_t, r, 64, c, 96) {
+        bool is_in = r >= 16 && r < 36 && c >= 32 && c < 65;
+        float x = is_in ? (float)ptoisa_get(&acc, r - 16, c - 32) : 0;
+        assert_true(ptoisa_get(&mat, r, c) == x);
     }
     // A bias row of halves widens on its way into the bias table.
     ptoisa_tile row = ptoisa_tile_make(f->b, PTOISA_F16, PTOISA_MAT, PTOISA_ROW_MAJOR, 1, 48);
@@ -391,25 +389,20 @@ TEST_F(quantising__follows_its_formulas) {
                 ptoisa_tquant_asym(&f->core, &d, &s, &scale, &offset);
             }
             expect_no_fault();
-            for (uint32_t r = 0; r < s.valid_rows; r++) {
-                for (uint32_t c = 0; c < s.valid_cols; c++) {
-                    volatile float x =
-                        (float)ptoisa_get(&s, r, c) * (float)ptoisa_get(&scale, r, 0);
-                    x += form ? (float)ptoisa_get(&offset, r, 0) : 0;
-                    double want = fmin(fmax(rint(x), form ? 0 : -128), form ? 255 : 127);
-                    assert_true(ptoisa_get(&d, r, c) == want);
-                }
+            TEST_GRID(uint32_t, r, s.valid_rows, c, s.valid_cols) {
+                volatile float x = (float)ptoisa_get(&s, r, c) * (float)ptoisa_get(&scale, r, 0);
+                x += form ? (float)ptoisa_get(&offset, r, 0) : 0;
+                double want = fmin(fmax(rint(x), form ? 0 : -128), form ? 255 : 127);
+                assert_true(ptoisa_get(&d, r, c) == want);
             }
         }
         d.dtype = PTOISA_I8;
         ptoisa_tdequant(&f->core, &s, &d, &scale, &offset);
         expect_no_fault();
-        for (uint32_t r = 0; r < s.valid_rows; r++) {
-            for (uint32_t c = 0; c < s.valid_cols; c++) {
-                volatile float x = (float)ptoisa_get(&d, r, c) - (float)ptoisa_get(&offset, r, 0);
-                x *= (float)ptoisa_get(&scale, r, 0);
-                assert_true(ptoisa_get(&s, r, c) == x);
-            }
+        TEST_GRID(uint32_t, r, s.valid_rows, c, s.valid_cols) {
+            volatile float x = (float)ptoisa_get(&d, r, c) - (float)ptoisa_get(&offset, r, 0);
+            x *= (float)ptoisa_get(&scale, r, 0);
+            assert_true(ptoisa_get(&s, r, c) == x);
         }
     }
 }

@@ -31,8 +31,7 @@ BENCH_TEST(ramp__of_floats_goes_down_and_up) {
     for (uint32_t i = 0; i < 4; i++) {
         const bool is_down = i % 2;
         test_begin(bench, PTOISA_A5, "TCI");
-        test_tile *d = test_vec(bench, dtypes[i / 2], 1, 21);
-        d->role = TEST_WRITTEN;
+        test_tile *d = test_written(test_vec(bench, dtypes[i / 2], 1, 21));
         test_run(bench);
         ptoisa_tci(&bench->core, &d->tile, 1.5, is_down);
         for (uint32_t c = 0; c < 21; c++) {

@@ -128,10 +128,8 @@ static bool has_form(const instruction *it, form f) {
 // Small exponents, for powers of integers.
 static void fill_exponents(test_bench *bench, test_tile *t) {
     double low = ref_least((ptoisa_dtype)t->tile.dtype) < 0 ? -3 : 0;
-    for (uint32_t r = 0; r < t->tile.valid_rows; r++) {
-        for (uint32_t c = 0; c < t->tile.valid_cols; c++) {
-            test_put(t, r, c, low + test_in(bench, 0, 12));
-        }
+    TEST_GRID(uint32_t, r, t->tile.valid_rows, c, t->tile.valid_cols) {
+        test_put(t, r, c, low + test_in(bench, 0, 12));
     }
 }
 
@@ -230,19 +228,16 @@ static void check_form(test_bench *bench, const instruction *it, form f, ptoisa_
     test_tile *d = is_distinct(it, f) || is_wider
                        ? test_vec(bench, dtype, rows, cols)
                        : destination(bench, dtype, rows, cols, a, f == BINARY ? b : a);
-    test_tile *scratch = test_vec(bench, dtype, rows, cols);
+    test_tile *scratch = test_scratch(test_vec(bench, dtype, rows, cols));
     if (d != a && d != b) {
         test_fill(bench, d, TEST_ANY);
     }
     d->role = TEST_WRITTEN;
-    scratch->role = TEST_SCRATCH;
     test_run(bench);
     run_form(bench, it, f, &d->tile, &a->tile, b, &scratch->tile);
-    for (uint32_t r = 0; r < rows; r++) {
-        for (uint32_t c = 0; c < cols; c++) {
-            double y = ref_was(b, f == SCALAR || f == COL ? 0 : r, f == SCALAR || f == ROW ? 0 : c);
-            expect_of(bench, d, it->op, r, c, ref_was(a, r, c), y, ref_was(d, r, c));
-        }
+    TEST_GRID(uint32_t, r, rows, c, cols) {
+        double y = ref_was(b, f == SCALAR || f == COL ? 0 : r, f == SCALAR || f == ROW ? 0 : c);
+        expect_of(bench, d, it->op, r, c, ref_was(a, r, c), y, ref_was(d, r, c));
     }
     assert_int_equal(ptoisa_cycles(&bench->core), rows * cols);
     test_end(bench);
@@ -264,8 +259,8 @@ BENCH_TEST(scalar__is_rounded_to_the_tiles_type) {
     for (uint32_t round = 0; round < 40; round++) {
         ptoisa_dtype dtype = round % 2 ? PTOISA_F32 : PTOISA_F16;
         test_begin(bench, PTOISA_A2A3, "scalar");
-        test_tile *a = source(bench, dtype, 2, 19, TEST_PLAIN), *d = test_vec(bench, dtype, 2, 19);
-        d->role = TEST_WRITTEN;
+        test_tile *a = source(bench, dtype, 2, 19, TEST_PLAIN),
+                  *d = test_written(test_vec(bench, dtype, 2, 19));
         double x = (double)(test_random(bench) >> 11) * 0x1p-53 * 8 - 4;
         test_run(bench);
         bool is_product = round % 4 < 2;
@@ -301,14 +296,11 @@ BENCH_TEST(part__copies_where_one_source_ends) {
         test_run(bench);
         runs[which](&bench->core, &d->tile, is_first ? &full->tile : &part->tile,
                     is_first ? &part->tile : &full->tile);
-        for (uint32_t r = 0; r < rows; r++) {
-            for (uint32_t c = 0; c < cols; c++) {
-                if (r < part_rows && c < part_cols) {
-                    expect_of(bench, d, ops[which], r, c, ref_was(full, r, c), ref_was(part, r, c),
-                              0);
-                } else {
-                    test_expect(bench, d, r, c, ref_was(full, r, c), 0);
-                }
+        TEST_GRID(uint32_t, r, rows, c, cols) {
+            if (r < part_rows && c < part_cols) {
+                expect_of(bench, d, ops[which], r, c, ref_was(full, r, c), ref_was(part, r, c), 0);
+            } else {
+                test_expect(bench, d, r, c, ref_was(full, r, c), 0);
             }
         }
         test_end(bench);
@@ -324,26 +316,23 @@ BENCH_TEST(unary__is_accurate_over_the_whole_range) {
     static const char *const names[4] = {"TEXP", "TLOG", "TRSQRT", "TRECIP"};
     static const ptoisa_op ops[4] = {PTOISA_TEXP, PTOISA_TLOG, PTOISA_TRSQRT, PTOISA_TRECIP};
     static const unary_fn runs[4] = {ptoisa_texp, ptoisa_tlog, ptoisa_trsqrt, ptoisa_trecip};
-    for (uint32_t which = 0; which < 4; which++) {
-        for (uint32_t round = 0; round < 8; round++) {
-            test_begin(bench, PTOISA_A2A3, names[which]);
-            test_tile *a = test_vec(bench, PTOISA_F32, 4, 1000);
-            test_tile *d = test_vec(bench, PTOISA_F32, 4, 1000);
-            d->role = TEST_WRITTEN;
-            for (uint32_t i = 0; i < 4000; i++) {
-                double unit = (double)(test_random(bench) >> 11) * 0x1p-53;
-                double x = low[which] + (high[which] - low[which]) * unit;
-                x = which == 0 ? x : i % 4 == 0 ? 1 + (unit - 0.5) * 0.01 : exp2(x);
-                test_put(a, i / 1000, i % 1000, ref_round(PTOISA_F32, x));
-            }
-            test_run(bench);
-            runs[which](&bench->core, &d->tile, &a->tile);
-            for (uint32_t i = 0; i < 4000; i++) {
-                double x = ref_was(a, i / 1000, i % 1000);
-                test_expect(bench, d, i / 1000, i % 1000, ref_unary(ops[which], PTOISA_F32, x), 3);
-            }
-            test_end(bench);
+    TEST_GRID(uint32_t, which, 4, round, 8) {
+        test_begin(bench, PTOISA_A2A3, names[which]);
+        test_tile *a = test_vec(bench, PTOISA_F32, 4, 1000);
+        test_tile *d = test_written(test_vec(bench, PTOISA_F32, 4, 1000));
+        for (uint32_t i = 0; i < 4000; i++) {
+            double unit = (double)(test_random(bench) >> 11) * 0x1p-53;
+            double x = low[which] + (high[which] - low[which]) * unit;
+            x = which == 0 ? x : i % 4 == 0 ? 1 + (unit - 0.5) * 0.01 : exp2(x);
+            test_put(a, i / 1000, i % 1000, ref_round(PTOISA_F32, x));
         }
+        test_run(bench);
+        runs[which](&bench->core, &d->tile, &a->tile);
+        for (uint32_t i = 0; i < 4000; i++) {
+            double x = ref_was(a, i / 1000, i % 1000);
+            test_expect(bench, d, i / 1000, i % 1000, ref_unary(ops[which], PTOISA_F32, x), 3);
+        }
+        test_end(bench);
     }
 }
 
@@ -369,11 +358,9 @@ BENCH_TEST(ternary__adds_and_subtracts) {
         case 2: ptoisa_taddsc(&bench->core, dt, at, x, et); break;
         default: ptoisa_tsubsc(&bench->core, dt, at, x, et); break;
         }
-        for (uint32_t r = 0; r < rows; r++) {
-            for (uint32_t c = 0; c < cols; c++) {
-                expect_of(bench, d, which % 2 ? PTOISA_TSUBC : PTOISA_TADDC, r, c, ref_was(a, r, c),
-                          which < 2 ? ref_was(b, r, c) : x, ref_was(e, r, c));
-            }
+        TEST_GRID(uint32_t, r, rows, c, cols) {
+            expect_of(bench, d, which % 2 ? PTOISA_TSUBC : PTOISA_TADDC, r, c, ref_was(a, r, c),
+                      which < 2 ? ref_was(b, r, c) : x, ref_was(e, r, c));
         }
         test_end(bench);
     }
@@ -382,8 +369,8 @@ BENCH_TEST(ternary__adds_and_subtracts) {
 // 0.1 as f16 is 0x1.998p-4.
 BENCH_TEST(ternary__axpy_rounds_its_scalar_to_the_type_that_it_takes) {
     test_begin(bench, PTOISA_A2A3, "TAXPY");
-    test_tile *a = test_vec(bench, PTOISA_F16, 1, 16), *d = test_vec(bench, PTOISA_F32, 1, 16);
-    d->role = TEST_WRITTEN;
+    test_tile *a = test_vec(bench, PTOISA_F16, 1, 16),
+              *d = test_written(test_vec(bench, PTOISA_F32, 1, 16));
     for (uint32_t i = 0; i < 16; i++) {
         test_put(a, 0, i, i);
         test_put(d, 0, i, 0.25);
@@ -403,8 +390,7 @@ static void expect_row(test_bench *bench, ptoisa_dtype dtype, const char *name, 
                        uint32_t count, const double *a, const double *b, const double *want) {
     test_begin(bench, PTOISA_A5, name);
     test_tile *ta = test_vec(bench, dtype, 1, count), *tb = test_vec(bench, dtype, 1, count);
-    test_tile *d = test_vec(bench, dtype, 1, count);
-    d->role = TEST_WRITTEN;
+    test_tile *d = test_written(test_vec(bench, dtype, 1, count));
     for (uint32_t i = 0; i < count; i++) {
         test_put(ta, 0, i, a[i]);
         test_put(tb, 0, i, b[i]);
@@ -464,9 +450,9 @@ BENCH_TEST(special__integers_divided_by_nothing_are_nothing) {
     const double by[3] = {0, -1, 2}, quotient[3][2] = {{0, 0}, {-7, least}, {3, -1073741824.0}};
     for (uint32_t i = 0; i < 3; i++) {
         test_begin(bench, PTOISA_A2A3, "TDIVS");
-        test_tile *s = test_vec(bench, PTOISA_I32, 1, 2), *d = test_vec(bench, PTOISA_I32, 1, 2);
-        test_tile *e = test_vec(bench, PTOISA_I32, 1, 2);
-        d->role = e->role = TEST_WRITTEN;
+        test_tile *s = test_vec(bench, PTOISA_I32, 1, 2),
+                  *d = test_written(test_vec(bench, PTOISA_I32, 1, 2));
+        test_tile *e = test_written(test_vec(bench, PTOISA_I32, 1, 2));
         test_put(s, 0, 0, by[i] == 0 ? 0 : 7);
         test_put(s, 0, 1, least);
         test_run(bench);
@@ -496,26 +482,24 @@ BENCH_TEST(special__values_are_those_of_paper) {
                                      ptoisa_trecip, ptoisa_tabs, ptoisa_tneg,  ptoisa_trelu};
     static const char *const names[8] = {"TEXP",   "TLOG", "TSQRT", "TRSQRT",
                                          "TRECIP", "TABS", "TNEG",  "TRELU"};
-    for (uint32_t which = 0; which < 8; which++) {
-        for (uint32_t half = 0; half < 2; half++) {
-            ptoisa_dtype dtype = half ? PTOISA_F16 : PTOISA_F32;
-            test_begin(bench, PTOISA_A2A3, names[which]);
-            test_tile *a = test_vec(bench, dtype, 1, 9), *d = test_vec(bench, dtype, 1, 9);
-            d->role = TEST_WRITTEN;
-            for (uint32_t i = 0; i < 9; i++) {
-                test_put(a, 0, i, x[i]);
-            }
-            test_run(bench);
-            runs[which](&bench->core, &d->tile, &a->tile);
-            for (uint32_t i = 0; i < 9; i++) {
-                // 1 / sqrt(-0) and max(-0, 0) may have either sign.
-                bool is_free = (which == 3 || which == 7) && i == 1;
-                test_expect(bench, d, 0, i,
-                            is_free ? copysign(want[which][i], ref_now(d, 0, 1)) : want[which][i],
-                            which < 5 && which != 2 && want[which][i] != 0 ? 3 : 0);
-            }
-            test_end(bench);
+    TEST_GRID(uint32_t, which, 8, half, 2) {
+        ptoisa_dtype dtype = half ? PTOISA_F16 : PTOISA_F32;
+        test_begin(bench, PTOISA_A2A3, names[which]);
+        test_tile *a = test_vec(bench, dtype, 1, 9),
+                  *d = test_written(test_vec(bench, dtype, 1, 9));
+        for (uint32_t i = 0; i < 9; i++) {
+            test_put(a, 0, i, x[i]);
         }
+        test_run(bench);
+        runs[which](&bench->core, &d->tile, &a->tile);
+        for (uint32_t i = 0; i < 9; i++) {
+            // 1 / sqrt(-0) and max(-0, 0) may have either sign.
+            bool is_free = (which == 3 || which == 7) && i == 1;
+            test_expect(bench, d, 0, i,
+                        is_free ? copysign(want[which][i], ref_now(d, 0, 1)) : want[which][i],
+                        which < 5 && which != 2 && want[which][i] != 0 ? 3 : 0);
+        }
+        test_end(bench);
     }
 }
 
@@ -530,12 +514,11 @@ BENCH_TEST(simulator__integers_have_slopes_and_logarithms) {
         bench->core.is_as_simulator = true;
         test_tile *s = test_vec(bench, dtype, rows, cols),
                   *slope = test_vec(bench, dtype, rows, cols);
-        test_tile *d = test_vec(bench, dtype, rows, cols), *t = test_vec(bench, dtype, 1, 1);
+        test_tile *d = test_written(test_vec(bench, dtype, rows, cols)),
+                  *t = test_scratch(test_vec(bench, dtype, 1, 1));
         test_fill(bench, s, TEST_ANY);
         test_fill(bench, slope, TEST_ANY);
         double x = test_number(bench, dtype, TEST_ANY);
-        d->role = TEST_WRITTEN;
-        t->role = TEST_SCRATCH;
         test_run(bench);
         switch (which) {
         case 0: ptoisa_tlrelu(&bench->core, &d->tile, &s->tile, x); break;

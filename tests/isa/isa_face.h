@@ -55,10 +55,8 @@ template <typename T> struct face_matrix {
         return static_cast<double>(at(r, c));
     }
     void fill(uint64_t *seed, double scale = 1) {
-        for (size_t r = 0; r < rows; r++) {
-            for (size_t c = 0; c < cols; c++) {
-                at(r, c) = static_cast<T>(scale * face_uniform(seed));
-            }
+        TEST_GRID(size_t, r, rows, c, cols) {
+            at(r, c) = static_cast<T>(scale * face_uniform(seed));
         }
     }
     bool is_guarded() const {
@@ -93,6 +91,27 @@ struct face_faults {
     bool has(const char *part) const {
         return text.find(part) != std::string::npos;
     }
+    // There was one with this part in its text; there was none; the lines of all.
+    void refused(const char *part) {
+        assert_true(has(part));
+        text.clear();
+    }
+    void none() const {
+        assert_string_equal(text.c_str(), "");
+    }
+    void are(const char *lines) {
+        assert_string_equal(text.c_str(), lines);
+        text.clear();
+    }
 };
+
+// Binds tiles to offsets of their memories: an offset, its tile, the next offset, ...
+template <typename At, typename T, typename... Rest>
+static void bind_all(At at, T &tile, Rest &&...rest) {
+    TASSIGN(tile, at);
+    if constexpr (sizeof...(rest) > 0) {
+        bind_all(std::forward<Rest>(rest)...);
+    }
+}
 
 #endif

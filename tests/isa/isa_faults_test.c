@@ -129,13 +129,11 @@ static bool spoiled_call(test_bench *bench, call_id id, ptoisa_family family, ui
 }
 
 BENCH_TEST(operand__spoiled_in_every_way_is_refused) {
-    for (uint32_t id = 0; id < CALL_COUNT; id++) {
-        for (uint32_t how = 0; how < SPOIL_COUNT; how++) {
-            for (uint32_t family = 0; family < 2; family++) {
-                for (uint32_t operand = 0; spoiled_call(bench, (call_id)id, (ptoisa_family)family,
-                                                        operand, (spoil)how);) {
-                    operand++;
-                }
+    TEST_GRID(uint32_t, id, CALL_COUNT, how, SPOIL_COUNT) {
+        for (uint32_t family = 0; family < 2; family++) {
+            for (uint32_t operand = 0;
+                 spoiled_call(bench, (call_id)id, (ptoisa_family)family, operand, (spoil)how);) {
+                operand++;
             }
         }
     }

@@ -41,6 +41,13 @@ static void keep_fault(ptoisa_core *, const char *text) {
     faults.push_back(text);
 }
 
+static void is_without_faults(bool is_good) {
+    for (const std::string &fault : faults) {
+        print_message("%s\n", fault.c_str());
+    }
+    assert_true(is_good && faults.empty());
+}
+
 static void reset(ptoisa_model model) {
     ptoisa_core_init(&ptoisa_this_core(), model, NULL);
     ptoisa_this_core().is_checked = true;
@@ -251,11 +258,8 @@ struct Relay {
         uint32_t i = pushes[0]++;
         ptoisa_tile acc = ptoisa_tile_valid(tile_in(PTOISA_ACC, PTOISA_F32, rows, cols, chip[0][0]),
                                             valid_rows, valid_cols);
-        for (uint32_t r = 0; r < rows; r++) {
-            for (uint32_t c = 0; c < cols; c++) {
-                reinterpret_cast<float *>(chip[0][0])[ptoisa_offset(&acc, r, c)] =
-                    sent[at(i, r, c)];
-            }
+        TEST_GRID(uint32_t, r, rows, c, cols) {
+            reinterpret_cast<float *>(chip[0][0])[ptoisa_offset(&acc, r, c)] = sent[at(i, r, c)];
         }
         push_as(core, &fifos[0], &acc, split, dtype);
     }
@@ -264,10 +268,8 @@ struct Relay {
         ptoisa_tile mat = ptoisa_tile_valid(tile_in(PTOISA_MAT, dtype, rows, cols, chip[0][1]),
                                             valid_rows, valid_cols);
         ptoisa_fifo_pop(core, &fifos[1], 0, &mat, split);
-        for (uint32_t r = 0; r < valid_rows; r++) {
-            for (uint32_t c = 0; c < valid_cols; c++) {
-                back[at(i, r, c)] = ptoisa_get(&mat, r, c);
-            }
+        TEST_GRID(uint32_t, r, valid_rows, c, valid_cols) {
+            back[at(i, r, c)] = ptoisa_get(&mat, r, c);
         }
     }
 
@@ -322,26 +324,21 @@ struct Relay {
     }
 
     void check() {
-        for (const std::string &fault : faults) {
-            print_message("%s\n", fault.c_str());
-        }
-        assert_true(faults.empty());
+        is_without_faults(true);
         for (uint32_t i = 0; i < 2; i++) {
             assert_true(ptoisa_fifo_finish(three->cores[0], &fifos[i]));
         }
         for (size_t i = gm.size() - 64; i < gm.size(); i++) {
             assert_int_equal(gm[i], 0xa5);
         }
-        for (uint32_t i = 0; i < count; i++) {
-            for (uint32_t r = 0; r < valid_rows; r++) {
-                for (uint32_t c = 0; c < valid_cols; c++) {
-                    float x = sent[at(i, r, c)];
-                    float half = ptoisa_f32_from_f16(ptoisa_f16_from_f32(x)) + 1;
-                    assert_true(back[at(i, r, c)] ==
-                                (dtype == PTOISA_F32
-                                     ? (double)(x + 1)
-                                     : (double)ptoisa_f32_from_f16(ptoisa_f16_from_f32(half))));
-                }
+        TEST_GRID(uint32_t, i, count, r, valid_rows) {
+            for (uint32_t c = 0; c < valid_cols; c++) {
+                float x = sent[at(i, r, c)];
+                float half = ptoisa_f32_from_f16(ptoisa_f16_from_f32(x)) + 1;
+                assert_true(back[at(i, r, c)] ==
+                            (dtype == PTOISA_F32
+                                 ? (double)(x + 1)
+                                 : (double)ptoisa_f32_from_f16(ptoisa_f16_from_f32(half))));
             }
         }
     }
@@ -697,10 +694,7 @@ TEST(fifo__the_face_moves_by_tile_and_by_address) {
     uint64_t cycles, again;
     std::vector<float> gm;
     bool is_good = face_run(Wrong::Nothing, 3, back, &cycles, &gm);
-    for (const std::string &fault : faults) {
-        print_message("%s\n", fault.c_str());
-    }
-    assert_true(is_good && faults.empty());
+    is_without_faults(is_good);
     for (int c = 0; c < 32 * 32; c++) {
         assert_true(back[c] == (float)(8006 + 6 * c));
     }
@@ -750,9 +744,7 @@ TEST(fifo__a_deadlock_is_reported_with_where_each_core_is) {
                               TileAcc<float, 16, 16> acc;
                               TileLeft<half, 16, 16> left;
                               TileRight<half, 16, 16> right;
-                              TASSIGN(acc, 0);
-                              TASSIGN(left, 0);
-                              TASSIGN(right, 0);
+                              bind_all(0, acc, 0, left, 0, right);
                               TMATMUL(acc, left, right);
                           }));
     assert_true(has_fault("block: vector core 1 ran an instruction of the cube core's pipes"));
@@ -924,10 +916,7 @@ template <typename S, typename D, ReluPreMode Relu, bool IsQuant> static void fi
                 out.data() + get_subblockid() * 16 * 32);
             TSTORE(to, half_tile);
         });
-    for (const std::string &fault : faults) {
-        print_message("%s\n", fault.c_str());
-    }
-    assert_true(is_good && faults.empty());
+    is_without_faults(is_good);
     for (int i = 0; i < 32 * 32; i++) {
         double x = (i - 500) * unit;
         x = Relu == ReluPreMode::NormalRelu && x < 0 ? 0 : x;
@@ -1073,10 +1062,7 @@ static void attention_run(Attention &a, int rows, int keys, int cols, ptoisa_mod
                                                       a.v.data(), a.out.data(), rows, keys, cols);
         },
         &a.cycles);
-    for (const std::string &fault : faults) {
-        print_message("%s\n", fault.c_str());
-    }
-    assert_true(is_good && faults.empty());
+    is_without_faults(is_good);
     ptoisa_core_finish(&ptoisa_this_core());
     assert_true(faults.empty());
 }

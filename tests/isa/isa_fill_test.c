@@ -23,18 +23,15 @@ BENCH_TEST(trans__swaps_rows_and_columns) {
         ptoisa_dtype dtype = test_dtype(bench, set_any);
         uint32_t rows = test_size(bench, SIDE), cols = test_size(bench, SIDE);
         test_begin(bench, PTOISA_A2A3, "TTRANS");
-        test_tile *s = test_vec(bench, dtype, rows, cols), *d = test_vec(bench, dtype, cols, rows);
+        test_tile *s = test_vec(bench, dtype, rows, cols),
+                  *d = test_written(test_vec(bench, dtype, cols, rows));
         uint32_t across = (s->tile.rows + 31) / 32 * 32;
-        test_tile *t = test_tile_make(bench, dtype, PTOISA_VEC, PTOISA_ROW_MAJOR, s->tile.cols,
-                                      across, s->tile.cols, across);
-        d->role = TEST_WRITTEN;
-        t->role = TEST_SCRATCH;
+        test_tile *t = test_scratch(test_tile_make(bench, dtype, PTOISA_VEC, PTOISA_ROW_MAJOR,
+                                                   s->tile.cols, across, s->tile.cols, across));
         test_run(bench);
         ptoisa_ttrans(&bench->core, &d->tile, &s->tile, &t->tile);
-        for (uint32_t r = 0; r < cols; r++) {
-            for (uint32_t c = 0; c < rows; c++) {
-                test_expect_bits(bench, d, r, c, ref_was_bits(s, c, r));
-            }
+        TEST_GRID(uint32_t, r, cols, c, rows) {
+            test_expect_bits(bench, d, r, c, ref_was_bits(s, c, r));
         }
         test_end(bench);
     }
@@ -53,10 +50,8 @@ BENCH_TEST(expands__fills_the_valid_region) {
         double x = test_number(bench, dtype, TEST_ANY);
         test_run(bench);
         ptoisa_texpands(&bench->core, &d->tile, x);
-        for (uint32_t r = 0; r < d->tile.valid_rows; r++) {
-            for (uint32_t c = 0; c < d->tile.valid_cols; c++) {
-                test_expect(bench, d, r, c, x, 0);
-            }
+        TEST_GRID(uint32_t, r, d->tile.valid_rows, c, d->tile.valid_cols) {
+            test_expect(bench, d, r, c, x, 0);
         }
         test_end(bench);
     }
@@ -68,14 +63,12 @@ static void expect_filled(const test_bench *bench, const test_tile *d, const tes
                           uint32_t rows, uint32_t cols) {
     ptoisa_dtype dtype = (ptoisa_dtype)d->tile.dtype;
     uint64_t pad = ref_encode(dtype, pad_value((ptoisa_pad)d->tile.pad, dtype));
-    for (uint32_t r = 0; r < d->tile.rows; r++) {
-        for (uint32_t c = 0; c < d->tile.cols; c++) {
-            bool is_free = r >= d->tile.valid_rows || c >= d->tile.valid_cols;
-            if (r < rows && c < cols) {
-                test_expect_bits(bench, d, r, c, ref_was_bits(s, r, c));
-            } else if (!is_free || ref_now_bits(d, r, c) != ref_was_bits(d, r, c)) {
-                test_expect_bits(bench, d, r, c, pad);
-            }
+    TEST_GRID(uint32_t, r, d->tile.rows, c, d->tile.cols) {
+        bool is_free = r >= d->tile.valid_rows || c >= d->tile.valid_cols;
+        if (r < rows && c < cols) {
+            test_expect_bits(bench, d, r, c, ref_was_bits(s, r, c));
+        } else if (!is_free || ref_now_bits(d, r, c) != ref_was_bits(d, r, c)) {
+            test_expect_bits(bench, d, r, c, pad);
         }
     }
 }
@@ -129,8 +122,8 @@ BENCH_TEST(fillpad__pads_equal_the_reference_in_every_type) {
         test_begin(bench, PTOISA_A2A3, "TFILLPAD by hand");
         ptoisa_dtype dtype = cases[i / 3].dtype;
         test_tile *s = test_tile_make(bench, dtype, PTOISA_VEC, PTOISA_ROW_MAJOR, 1, 64, 1, 63);
-        test_tile *d = test_tile_make(bench, dtype, PTOISA_VEC, PTOISA_ROW_MAJOR, 1, 64, 1, 64);
-        d->role = TEST_WRITTEN;
+        test_tile *d =
+            test_written(test_tile_make(bench, dtype, PTOISA_VEC, PTOISA_ROW_MAJOR, 1, 64, 1, 64));
         d->tile.pad = (uint8_t)(PTOISA_PAD_ZERO + i % 3);
         test_run(bench);
         ptoisa_tfillpad(&bench->core, &d->tile, &s->tile);
@@ -148,16 +141,13 @@ BENCH_TEST(concat__joins_columns) {
         test_begin(bench, PTOISA_A2A3, "TCONCAT");
         test_tile *a = test_vec(bench, dtype, rows, left);
         test_tile *b = test_vec(bench, dtype, rows, right ? right : 1);
-        test_tile *d = test_vec(bench, dtype, rows, left + right);
+        test_tile *d = test_written(test_vec(bench, dtype, rows, left + right));
         const ptoisa_tile joined = ptoisa_tile_valid(b->tile, rows, right);
-        d->role = TEST_WRITTEN;
         test_run(bench);
         ptoisa_tconcat(&bench->core, &d->tile, &a->tile, &joined);
-        for (uint32_t r = 0; r < rows; r++) {
-            for (uint32_t c = 0; c < left + right; c++) {
-                test_expect_bits(bench, d, r, c,
-                                 c < left ? ref_was_bits(a, r, c) : ref_was_bits(b, r, c - left));
-            }
+        TEST_GRID(uint32_t, r, rows, c, left + right) {
+            test_expect_bits(bench, d, r, c,
+                             c < left ? ref_was_bits(a, r, c) : ref_was_bits(b, r, c - left));
         }
         test_end(bench);
     }
@@ -176,21 +166,18 @@ BENCH_TEST(interleave__and_back_is_the_same) {
         uint32_t rows = test_size(bench, 20), n = test_size(bench, SIDE);
         test_begin(bench, PTOISA_A5, is_inverse ? "TDEINTERLEAVE" : "TINTERLEAVE");
         test_tile *a = test_vec(bench, dtype, rows, n), *b = test_vec(bench, dtype, rows, n);
-        test_tile *d = test_vec(bench, dtype, rows, n), *e = test_vec(bench, dtype, rows, n);
-        d->role = e->role = TEST_WRITTEN;
+        test_tile *d = test_written(test_vec(bench, dtype, rows, n)),
+                  *e = test_written(test_vec(bench, dtype, rows, n));
         test_run(bench);
         (is_inverse ? ptoisa_tdeinterleave : ptoisa_tinterleave)(&bench->core, &d->tile, &e->tile,
                                                                  &a->tile, &b->tile);
-        for (uint32_t r = 0; r < rows; r++) {
-            for (uint32_t c = 0; c < n; c++) {
-                if (is_inverse) {
-                    test_expect_bits(bench, d, r, c, was_pair(a, b, n, r, 2 * c));
-                    test_expect_bits(bench, e, r, c, was_pair(a, b, n, r, 2 * c + 1));
-                } else {
-                    test_expect_bits(bench, d, r, c, ref_was_bits(c % 2 ? b : a, r, c / 2));
-                    test_expect_bits(bench, e, r, c,
-                                     ref_was_bits((n + c) % 2 ? b : a, r, (n + c) / 2));
-                }
+        TEST_GRID(uint32_t, r, rows, c, n) {
+            if (is_inverse) {
+                test_expect_bits(bench, d, r, c, was_pair(a, b, n, r, 2 * c));
+                test_expect_bits(bench, e, r, c, was_pair(a, b, n, r, 2 * c + 1));
+            } else {
+                test_expect_bits(bench, d, r, c, ref_was_bits(c % 2 ? b : a, r, c / 2));
+                test_expect_bits(bench, e, r, c, ref_was_bits((n + c) % 2 ? b : a, r, (n + c) / 2));
             }
         }
         test_end(bench);
@@ -203,8 +190,7 @@ BENCH_TEST(ci__counts_up_or_down) {
         uint32_t cols = test_in(bench, 1, 300);
         bool is_descending = test_chance(bench, 2);
         test_begin(bench, PTOISA_A2A3, "TCI");
-        test_tile *d = test_vec(bench, dtype, 1, cols);
-        d->role = TEST_WRITTEN;
+        test_tile *d = test_written(test_vec(bench, dtype, 1, cols));
         double start = test_in(bench, 300, 32767);  // I16 wraps
         start = ref_is_signed(dtype) && test_chance(bench, 2) ? -start : start;
         test_run(bench);
@@ -228,16 +214,13 @@ BENCH_TEST(tri__is_one_on_one_side_of_the_diagonal) {
                    : test_chance(bench, 40) ? (round % 2 ? INT32_MAX : INT32_MIN)
                                             : diagonal;
         test_begin(bench, PTOISA_A2A3, "TTRI");
-        test_tile *d = test_vec(bench, dtype, rows, cols);
-        d->role = TEST_WRITTEN;
+        test_tile *d = test_written(test_vec(bench, dtype, rows, cols));
         test_run(bench);
         ptoisa_ttri(&bench->core, &d->tile, is_upper, diagonal);
-        for (uint32_t r = 0; r < rows; r++) {
-            for (uint32_t c = 0; c < cols; c++) {
-                int64_t right = (int64_t)c - (int64_t)r;
-                bool is_one = is_upper ? right >= diagonal : right <= diagonal;
-                test_expect(bench, d, r, c, is_one, 0);
-            }
+        TEST_GRID(uint32_t, r, rows, c, cols) {
+            int64_t right = (int64_t)c - (int64_t)r;
+            bool is_one = is_upper ? right >= diagonal : right <= diagonal;
+            test_expect(bench, d, r, c, is_one, 0);
         }
         test_end(bench);
     }
@@ -258,20 +241,16 @@ BENCH_TEST(subview__shows_a_part) {
         assert_int_equal(ptoisa_cycles(&bench->core), 0);
         assert_int_equal(view.valid_rows, view_rows);
         assert_int_equal(view.valid_cols, view_cols);
-        for (uint32_t r = 0; r < view_rows; r++) {
-            for (uint32_t c = 0; c < view_cols; c++) {
-                uint64_t bits = ref_get_bits(view.data, PTOISA_F32, ref_offset(&view, r, c));
-                assert_true(bits == ref_was_bits(s, row + r, col + c));
-            }
+        TEST_GRID(uint32_t, r, view_rows, c, view_cols) {
+            uint64_t bits = ref_get_bits(view.data, PTOISA_F32, ref_offset(&view, r, c));
+            assert_true(bits == ref_was_bits(s, row + r, col + c));
         }
         s->role = TEST_CHECKED;
         ptoisa_texpands(&bench->core, &view, 7);
-        for (uint32_t r = 0; r < rows; r++) {
-            for (uint32_t c = 0; c < cols; c++) {
-                bool is_in = r - row < view_rows && c - col < view_cols;
-                test_expect_bits(bench, s, r, c,
-                                 is_in ? ref_encode(PTOISA_F32, 7) : ref_was_bits(s, r, c));
-            }
+        TEST_GRID(uint32_t, r, rows, c, cols) {
+            bool is_in = r - row < view_rows && c - col < view_cols;
+            test_expect_bits(bench, s, r, c,
+                             is_in ? ref_encode(PTOISA_F32, 7) : ref_was_bits(s, r, c));
         }
         test_end(bench);
     }

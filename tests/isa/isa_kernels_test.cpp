@@ -48,9 +48,7 @@ extern "C" AICORE void k_add(__gm__ const uint64_t *args) {
             int vr = less(64, rows - r0), vc = less(64, cols - c0), slot = step++ % 2;
             event_t id = (event_t)slot;
             TileT ta(vr, vc), tb(vr, vc), to(vr, vc);
-            TASSIGN(ta, slot * 0xc000);
-            TASSIGN(tb, slot * 0xc000 + 0x4000);
-            TASSIGN(to, slot * 0xc000 + 0x8000);
+            bind_all(slot * 0xc000, ta, slot * 0xc000 + 0x4000, tb, slot * 0xc000 + 0x8000, to);
             Window<float> ga = window(a + r0 * pitch + c0, vr, vc, pitch);
             Window<float> gb = window(b + r0 * pitch + c0, vr, vc, pitch);
             Window<float> go = window(out + r0 * pitch + c0, vr, vc, pitch);
@@ -79,10 +77,8 @@ TEST(kernels__vector_add_is_exact) {
         b.fill(&seed);
         uint64_t args[] = {arg(a.data()), arg(b.data()), arg(out.data()), rows, cols, out.pitch};
         k_add(args);
-        for (size_t r = 0; r < rows; r++) {
-            for (size_t c = 0; c < cols; c++) {
-                assert_true(out.at(r, c) == a.at(r, c) + b.at(r, c));
-            }
+        TEST_GRID(size_t, r, rows, c, cols) {
+            assert_true(out.at(r, c) == a.at(r, c) + b.at(r, c));
         }
         assert_true(out.is_guarded());
         assert_true(ptoisa_core_finish(&ptoisa_this_core()));
@@ -116,10 +112,8 @@ TEST(kernels__events_order_as_flags_do) {
         TSYNC(stored);
         TSYNC<Op::TADD>();
     }
-    for (size_t r = 0; r < 64; r++) {
-        for (size_t c = 0; c < 64; c++) {
-            assert_true(out.at(r, c) == (a.at(r, c) + b.at(r, c)) * a.at(r, c));
-        }
+    TEST_GRID(size_t, r, 64, c, 64) {
+        assert_true(out.at(r, c) == (a.at(r, c) + b.at(r, c)) * a.at(r, c));
     }
     assert_true(out.is_guarded());
     assert_true(ptoisa_core_finish(&ptoisa_this_core()));
@@ -151,11 +145,7 @@ extern "C" AICORE void k_rmsnorm(__gm__ const uint64_t *args) {
         Full tx(vr, cols), sq(vr, cols), tmp(vr, cols), y(vr, cols);
         Col s_col(vr), r_col(vr);
         Row s_row(vr), r_row(vr);
-        TASSIGN(tx, kX);
-        TASSIGN(sq, kSq);
-        TASSIGN(tmp, kTmp);
-        TASSIGN(y, kY);
-        TASSIGN(s_col, kS);
+        bind_all(kX, tx, kSq, sq, kTmp, tmp, kY, y, kS, s_col);
         TRESHAPE(s_row, s_col);
         TASSIGN(r_col, kR);
         TASSIGN(r_row, kR);
@@ -250,9 +240,7 @@ AICORE void k_matmul(__gm__ const uint64_t *args) {
     TileAcc<float, M, N, -1, -1> acc(m, n);
     TASSIGN(mat_a, 0x0);
     TASSIGN(mat_b, M * K * sizeof(In));
-    TASSIGN(left, 0x0);
-    TASSIGN(right, 0x0);
-    TASSIGN(acc, 0x0);
+    bind_all(0x0, left, 0x0, right, 0x0, acc);
     Window<In> ga = window(a, m, k, (int)args[6]);
     typename B::Global gb = B::global(b, k, n, (int)args[7]);
     Window<Out> gc = window(c, m, n, (int)args[8]);
@@ -326,14 +314,12 @@ static double matmul_error(AICORE void (*kernel)(__gm__ const uint64_t *), size_
                        a.pitch,       b.pitch,       c.pitch};
     kernel(args);
     double worst = 0;
-    for (size_t i = 0; i < m; i++) {
-        for (size_t j = 0; j < n; j++) {
-            double want = 0;
-            for (size_t x = 0; x < k; x++) {
-                want += a.get(i, x) * (is_transposed ? b.get(j, x) : b.get(x, j));
-            }
-            worst = fmax(worst, fabs(c.get(i, j) - want) / fmax(1, fabs(want)));
+    TEST_GRID(size_t, i, m, j, n) {
+        double want = 0;
+        for (size_t x = 0; x < k; x++) {
+            want += a.get(i, x) * (is_transposed ? b.get(j, x) : b.get(x, j));
         }
+        worst = fmax(worst, fabs(c.get(i, j) - want) / fmax(1, fabs(want)));
     }
     assert_true(c.is_guarded());
     assert_true(ptoisa_core_finish(&ptoisa_this_core()));
@@ -403,18 +389,8 @@ extern "C" AICORE void k_attention(__gm__ const uint64_t *args) {
     Line tq, acc, pv;
     One m, l, mb, mn, al, lb;
     OneCol mn_col, al_col, l_col;
-    TASSIGN(tq, kQ);
-    TASSIGN(acc, kAcc);
-    TASSIGN(pv, kPv);
-    TASSIGN(m, kM);
-    TASSIGN(l, kL);
-    TASSIGN(mb, kMb);
-    TASSIGN(mn, kMn);
-    TASSIGN(al, kAl);
-    TASSIGN(lb, kLb);
-    TASSIGN(mn_col, kMn);
-    TASSIGN(al_col, kAl);
-    TASSIGN(l_col, kL);
+    bind_all(kQ, tq, kAcc, acc, kPv, pv, kM, m, kL, l, kMb, mb, kMn, mn, kAl, al, kLb, lb, kMn,
+             mn_col, kAl, al_col, kL, l_col);
     Vector gq(q), gacc(state + 16), gout(out);
     Cell gm(state), gl(state + 8);
     TLOAD(tq, gq);
@@ -427,14 +403,8 @@ extern "C" AICORE void k_attention(__gm__ const uint64_t *args) {
         Block kv(vr), prod(vr), tmp(vr);
         Col score_col(vr), p_col(vr);
         Row score_row(vr), p_row(vr), tmp_row(vr);
-        TASSIGN(kv, kKv);
-        TASSIGN(prod, kProd);
-        TASSIGN(tmp, kTmp);
-        TASSIGN(score_col, kScore);
-        TASSIGN(score_row, kScore);
-        TASSIGN(p_col, kP);
-        TASSIGN(p_row, kP);
-        TASSIGN(tmp_row, kTmpRow);
+        bind_all(kKv, kv, kProd, prod, kTmp, tmp, kScore, score_col, kScore, score_row, kP, p_col,
+                 kP, p_row, kTmpRow, tmp_row);
         Window<float> gk = window(k + s * D, vr, D, D), gv = window(v + s * D, vr, D, D);
         sync(PIPE_V, PIPE_MTE2, EVENT_ID0);
         TLOAD(kv, gk);
@@ -555,17 +525,8 @@ extern "C" AICORE void k_topk(__gm__ const uint64_t *args) {
     Pairs runs, longer, sorted, tmp;
     HalfPairs low, high;
     PairBits bits;
-    TASSIGN(scores, 0x0);
-    TASSIGN(indices, 0x400);
-    TASSIGN(runs, 0x800);
-    TASSIGN(longer, 0x1000);
-    TASSIGN(low, 0x1000);
-    TASSIGN(high, 0x1400);
-    TASSIGN(sorted, 0x1800);
-    TASSIGN(bits, 0x1800);
-    TASSIGN(tmp, 0x2000);
-    TASSIGN(values, 0x2800);
-    TASSIGN(order, 0x2c00);
+    bind_all(0x0, scores, 0x400, indices, 0x800, runs, 0x1000, longer, 0x1000, low, 0x1400, high,
+             0x1800, sorted, 0x1800, bits, 0x2000, tmp, 0x2800, values, 0x2c00, order);
     Vector g_scores(pointer<float>(args[0])), g_values(pointer<float>(args[1]));
     IndexVector g_order(pointer<uint32_t>(args[2]));
     TLOAD(scores, g_scores);

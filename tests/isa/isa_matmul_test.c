@@ -49,22 +49,20 @@ static operands operands_make(test_bench *bench, ptoisa_family family, const pto
 // c = a b + what `start` holds: nothing, an accumulator, or one row for all.
 static void expect_product(const test_bench *bench, const operands *o, const test_tile *start) {
     ptoisa_dtype dtype = (ptoisa_dtype)o->c->tile.dtype;
-    for (uint32_t r = 0; r < o->m; r++) {
-        for (uint32_t c = 0; c < o->n; c++) {
-            double sum = 0, magnitude = 0;
-            for (uint32_t i = 0; i < o->k; i++) {
-                double product = ref_was(o->a, r, i) * ref_was(o->b, i, c);
-                sum += product;
-                magnitude += fabs(product);
-            }
-            double first = start ? ref_was(start, start == o->bias ? 0 : r, c) : 0;
-            if (dtype == PTOISA_I32) {
-                test_expect(bench, o->c, r, c,
-                            ref_wrap(dtype, (uint64_t)((int64_t)sum + (int64_t)first)), 0);
-            } else {
-                double error = (o->k * magnitude + fabs(sum + first)) * 0x1p-24;
-                test_expect_near(bench, o->c, r, c, sum + first, 1e-9, error);
-            }
+    TEST_GRID(uint32_t, r, o->m, c, o->n) {
+        double sum = 0, magnitude = 0;
+        for (uint32_t i = 0; i < o->k; i++) {
+            double product = ref_was(o->a, r, i) * ref_was(o->b, i, c);
+            sum += product;
+            magnitude += fabs(product);
+        }
+        double first = start ? ref_was(start, start == o->bias ? 0 : r, c) : 0;
+        if (dtype == PTOISA_I32) {
+            test_expect(bench, o->c, r, c,
+                        ref_wrap(dtype, (uint64_t)((int64_t)sum + (int64_t)first)), 0);
+        } else {
+            double error = (o->k * magnitude + fabs(sum + first)) * 0x1p-24;
+            test_expect_near(bench, o->c, r, c, sum + first, 1e-9, error);
         }
     }
 }
@@ -142,14 +140,12 @@ BENCH_TEST(matmul__of_whole_numbers_is_exact) {
         }
         test_run(bench);
         run(bench, &o, 0, false);
-        for (uint32_t r = 0; r < m; r++) {
-            for (uint32_t c = 0; c < n; c++) {
-                double sum = 0;
-                for (uint32_t i = 0; i < k; i++) {
-                    sum += ref_was(o.a, r, i) * ref_was(o.b, i, c);
-                }
-                test_expect_value(bench, o.c, r, c, sum);
+        TEST_GRID(uint32_t, r, m, c, n) {
+            double sum = 0;
+            for (uint32_t i = 0; i < k; i++) {
+                sum += ref_was(o.a, r, i) * ref_was(o.b, i, c);
             }
+            test_expect_value(bench, o.c, r, c, sum);
         }
         test_end(bench);
     }

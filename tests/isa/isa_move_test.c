@@ -39,9 +39,9 @@ static test_tile *tile_in(test_bench *bench, ptoisa_dtype dtype, ptoisa_memory m
 // The same place and sizes as another tile, in another memory and layout.
 static test_tile *tile_like(test_bench *bench, const test_tile *s, ptoisa_dtype dtype,
                             ptoisa_memory memory, ptoisa_layout layout) {
-    test_tile *t = test_tile_make(bench, dtype, memory, layout, s->tile.rows, s->tile.cols,
-                                  s->tile.valid_rows, s->tile.valid_cols);
-    t->role = TEST_WRITTEN;
+    test_tile *t =
+        test_written(test_tile_make(bench, dtype, memory, layout, s->tile.rows, s->tile.cols,
+                                    s->tile.valid_rows, s->tile.valid_cols));
     return t;
 }
 
@@ -101,13 +101,11 @@ BENCH_TEST(load__fills_the_whole_tile) {
         }
         test_run(bench);
         ptoisa_tload(&bench->core, &d->tile, &w.global);
-        for (uint32_t r = 0; r < d->tile.rows; r++) {
-            for (uint32_t c = 0; c < d->tile.cols; c++) {
-                bool is_valid = r < rows && c < cols;
-                test_expect_bits(bench, d, r, c,
-                                 is_valid ? test_window_was(&w, r, c)
-                                          : pad_bits((ptoisa_pad)d->tile.pad, dtype));
-            }
+        TEST_GRID(uint32_t, r, d->tile.rows, c, d->tile.cols) {
+            bool is_valid = r < rows && c < cols;
+            test_expect_bits(bench, d, r, c,
+                             is_valid ? test_window_was(&w, r, c)
+                                      : pad_bits((ptoisa_pad)d->tile.pad, dtype));
         }
         test_end(bench);
     }
@@ -134,12 +132,10 @@ static double convert_scaled(double x, double scale, ptoisa_dtype to) {
 static void expect_stored(const test_bench *bench, const test_window *w, const test_tile *s,
                           convert_fn convert, const double *scales, bool is_relu) {
     ptoisa_dtype to = (ptoisa_dtype)w->global.dtype;
-    for (uint32_t r = 0; r < s->tile.valid_rows; r++) {
-        for (uint32_t c = 0; c < s->tile.valid_cols; c++) {
-            double x = ref_was(s, r, c);
-            double want = convert(is_relu && !(x > 0) ? 0 : x, scales ? scales[c] : 1, to);
-            test_expect_value(bench, w->buffer, 0, test_window_at(w, r, c), want);
-        }
+    TEST_GRID(uint32_t, r, s->tile.valid_rows, c, s->tile.valid_cols) {
+        double x = ref_was(s, r, c);
+        double want = convert(is_relu && !(x > 0) ? 0 : x, scales ? scales[c] : 1, to);
+        test_expect_value(bench, w->buffer, 0, test_window_at(w, r, c), want);
     }
 }
 
@@ -155,11 +151,8 @@ BENCH_TEST(store__writes_the_valid_region) {
         w.buffer->role = TEST_CHECKED;
         test_run(bench);
         ptoisa_tstore(&bench->core, &w.global, &s->tile);
-        for (uint32_t r = 0; r < rows; r++) {
-            for (uint32_t c = 0; c < cols; c++) {
-                test_expect_bits(bench, w.buffer, 0, test_window_at(&w, r, c),
-                                 ref_was_bits(s, r, c));
-            }
+        TEST_GRID(uint32_t, r, rows, c, cols) {
+            test_expect_bits(bench, w.buffer, 0, test_window_at(&w, r, c), ref_was_bits(s, r, c));
         }
         test_window_rest_is_untouched(bench, &w);
         test_end(bench);
@@ -208,12 +201,10 @@ BENCH_TEST(store__adds) {
         w.buffer->role = TEST_CHECKED;
         test_run(bench);
         ptoisa_tstore_add(&bench->core, &w.global, &s->tile);
-        for (uint32_t r = 0; r < rows; r++) {
-            for (uint32_t c = 0; c < cols; c++) {
-                double old = ref_decode(dtype, test_window_was(&w, r, c));
-                double want = ref_binary(PTOISA_TADD, dtype, old, ref_was(s, r, c));
-                test_expect(bench, w.buffer, 0, test_window_at(&w, r, c), want, 0);
-            }
+        TEST_GRID(uint32_t, r, rows, c, cols) {
+            double old = ref_decode(dtype, test_window_was(&w, r, c));
+            double want = ref_binary(PTOISA_TADD, dtype, old, ref_was(s, r, c));
+            test_expect(bench, w.buffer, 0, test_window_at(&w, r, c), want, 0);
         }
         test_window_rest_is_untouched(bench, &w);
         test_end(bench);
@@ -295,14 +286,11 @@ static const path move_paths[] = {
 static void expect_moved(const test_bench *bench, const test_tile *d, uint32_t d_row,
                          uint32_t d_col, const test_tile *s, uint32_t s_row, uint32_t s_col,
                          uint32_t rows, uint32_t cols) {
-    for (uint32_t r = 0; r < rows; r++) {
-        for (uint32_t c = 0; c < cols; c++) {
-            if (d->tile.dtype == s->tile.dtype) {
-                test_expect_bits(bench, d, d_row + r, d_col + c,
-                                 ref_was_bits(s, s_row + r, s_col + c));
-            } else {
-                test_expect(bench, d, d_row + r, d_col + c, ref_was(s, s_row + r, s_col + c), 0);
-            }
+    TEST_GRID(uint32_t, r, rows, c, cols) {
+        if (d->tile.dtype == s->tile.dtype) {
+            test_expect_bits(bench, d, d_row + r, d_col + c, ref_was_bits(s, s_row + r, s_col + c));
+        } else {
+            test_expect(bench, d, d_row + r, d_col + c, ref_was(s, s_row + r, s_col + c), 0);
         }
     }
 }
@@ -354,9 +342,8 @@ BENCH_TEST(extract__takes_a_panel) {
         uint32_t d_rows = unit * test_in(bench, 1, rows / unit);
         uint32_t d_cols = unit * test_in(bench, 1, cols / unit);
         uint32_t valid_rows = test_in(bench, 1, d_rows), valid_cols = test_in(bench, 1, d_cols);
-        test_tile *d = test_tile_make(bench, dtype, p->to, p->to_layout, d_rows, d_cols, valid_rows,
-                                      valid_cols);
-        d->role = TEST_WRITTEN;
+        test_tile *d = test_written(test_tile_make(bench, dtype, p->to, p->to_layout, d_rows,
+                                                   d_cols, valid_rows, valid_cols));
         uint32_t row = 16 * test_in(bench, 0, (rows - d_rows) / 16);
         uint32_t col = 32 * test_in(bench, 0, (cols - d_cols) / 32);
         test_run(bench);
@@ -392,11 +379,9 @@ BENCH_TEST(insert__writes_a_panel) {
         test_run(bench);
         ptoisa_tinsert(&bench->core, &d->tile, &s->tile, row, col);
         expect_moved(bench, d, row, col, s, 0, 0, valid_rows, valid_cols);
-        for (uint32_t r = 0; r < rows; r++) {
-            for (uint32_t c = 0; c < cols; c++) {
-                if (r - row >= valid_rows || c - col >= valid_cols) {
-                    test_expect_bits(bench, d, r, c, ref_was_bits(d, r, c));
-                }
+        TEST_GRID(uint32_t, r, rows, c, cols) {
+            if (r - row >= valid_rows || c - col >= valid_cols) {
+                test_expect_bits(bench, d, r, c, ref_was_bits(d, r, c));
             }
         }
         test_end(bench);

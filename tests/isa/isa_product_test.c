@@ -80,18 +80,16 @@ static void tile_set(const ptoisa_tile *tile, uint32_t r, uint32_t c, double x) 
 
 // kind 0: uniform in [-1, 1); 1: small integers (exact sums); 2: of very different sizes.
 static void tile_fill(const ptoisa_tile *tile, int kind) {
-    for (uint32_t r = 0; r < tile->valid_rows; r++) {
-        for (uint32_t c = 0; c < tile->valid_cols; c++) {
-            double x = (double)(next_random() >> 11) * 0x1p-52 - 1;
-            if (tile->dtype == PTOISA_I8 || kind == 1) {
-                x = floor(x * 128);
-            } else if (tile->dtype == PTOISA_I32) {
-                x = floor(x * 2147483648.0);
-            } else if (kind == 2) {
-                x = ldexp(x, (int)random_in(0, 20) - (tile->dtype == PTOISA_F32 ? 70 : 10));
-            }
-            tile_set(tile, r, c, x);
+    TEST_GRID(uint32_t, r, tile->valid_rows, c, tile->valid_cols) {
+        double x = (double)(next_random() >> 11) * 0x1p-52 - 1;
+        if (tile->dtype == PTOISA_I8 || kind == 1) {
+            x = floor(x * 128);
+        } else if (tile->dtype == PTOISA_I32) {
+            x = floor(x * 2147483648.0);
+        } else if (kind == 2) {
+            x = ldexp(x, (int)random_in(0, 20) - (tile->dtype == PTOISA_F32 ? 70 : 10));
         }
+        tile_set(tile, r, c, x);
     }
 }
 
@@ -126,43 +124,41 @@ static void check_product(const ptoisa_mm_task *task, const ptoisa_tile *c_in, c
     const ptoisa_tile *c = task->c, *a = task->a, *b = task->b;
     uint8_t *touched = (uint8_t *)calloc(1, (size_t)c->rows * c->cols);
     assert_non_null(touched);
-    for (uint32_t i = 0; i < c->valid_rows; i++) {
-        for (uint32_t j = 0; j < c->valid_cols; j++) {
-            uint64_t at = ptoisa_offset(c, i, j);
-            touched[at] = 1;
-            if (c->dtype == PTOISA_I32) {
-                uint32_t sum = 0;
-                for (uint32_t k = 0; k < a->valid_cols; k++) {
-                    sum += (uint32_t)((int32_t)ptoisa_get(a, i, k) * (int32_t)ptoisa_get(b, k, j));
-                }
-                if (c_in) {
-                    sum += (uint32_t)(int32_t)ptoisa_get(c_in, task->is_bias ? 0 : i, j);
-                }
-                assert_int_equal(((const uint32_t *)c->data)[at], sum);
-                continue;
-            }
-            float sum = 0;
-            double exact = 0, size = 0;
+    TEST_GRID(uint32_t, i, c->valid_rows, j, c->valid_cols) {
+        uint64_t at = ptoisa_offset(c, i, j);
+        touched[at] = 1;
+        if (c->dtype == PTOISA_I32) {
+            uint32_t sum = 0;
             for (uint32_t k = 0; k < a->valid_cols; k++) {
-                double x = ptoisa_get(a, i, k), y = ptoisa_get(b, k, j);
-                sum = fmaf((float)x, (float)y, sum);
-                exact += x * y;
-                size += fabs(x * y);
+                sum += (uint32_t)((int32_t)ptoisa_get(a, i, k) * (int32_t)ptoisa_get(b, k, j));
             }
             if (c_in) {
-                double x = ptoisa_get(c_in, task->is_bias ? 0 : i, j);
-                sum += (float)x;
-                exact += x;
-                size += fabs(x);
+                sum += (uint32_t)(int32_t)ptoisa_get(c_in, task->is_bias ? 0 : i, j);
             }
-            float got = ((const float *)c->data)[at];
-            if (memcmp(&got, &sum, 4) != 0) {
-                fail_msg("(%u, %u) is %a, not %a: m %u k %u n %u", i, j, (double)got, (double)sum,
-                         c->valid_rows, a->valid_cols, c->valid_cols);
-            }
-            double error = size * a->valid_cols * 0x1p-24 + 0x1p-149 * a->valid_cols;
-            assert_true(fabs(got - exact) <= error + size * 0x1p-24);
+            assert_int_equal(((const uint32_t *)c->data)[at], sum);
+            continue;
         }
+        float sum = 0;
+        double exact = 0, size = 0;
+        for (uint32_t k = 0; k < a->valid_cols; k++) {
+            double x = ptoisa_get(a, i, k), y = ptoisa_get(b, k, j);
+            sum = fmaf((float)x, (float)y, sum);
+            exact += x * y;
+            size += fabs(x * y);
+        }
+        if (c_in) {
+            double x = ptoisa_get(c_in, task->is_bias ? 0 : i, j);
+            sum += (float)x;
+            exact += x;
+            size += fabs(x);
+        }
+        float got = ((const float *)c->data)[at];
+        if (memcmp(&got, &sum, 4) != 0) {
+            fail_msg("(%u, %u) is %a, not %a: m %u k %u n %u", i, j, (double)got, (double)sum,
+                     c->valid_rows, a->valid_cols, c->valid_cols);
+        }
+        double error = size * a->valid_cols * 0x1p-24 + 0x1p-149 * a->valid_cols;
+        assert_true(fabs(got - exact) <= error + size * 0x1p-24);
     }
     for (uint64_t i = 0; i < (uint64_t)c->rows * c->cols; i++) {
         if (!touched[i]) {
@@ -234,18 +230,16 @@ TEST(matmul__equals_the_reference_in_all_small_sizes) {
 
 TEST(matmul__equals_the_reference_in_all_layouts) {
     start_random();
-    for (uint32_t a = 0; a < PTOISA_LAYOUT_COUNT; a++) {
-        for (uint32_t b = 0; b < PTOISA_LAYOUT_COUNT; b++) {
-            for (uint32_t c = 0; c < PTOISA_LAYOUT_COUNT; c++) {
-                for (int type = 0; type < 4; type++) {
-                    if (!is_tried()) {
-                        continue;
-                    }
-                    layouts l = {(ptoisa_layout)a, (ptoisa_layout)b, (ptoisa_layout)c,
-                                 (ptoisa_layout)random_in(0, PTOISA_LAYOUT_COUNT - 1)};
-                    try_one(random_in(1, 40), random_in(1, 70), random_in(1, 70), types[type], l,
-                            (int)random_in(0, 3), (int)random_in(0, 2));
+    TEST_GRID(uint32_t, a, PTOISA_LAYOUT_COUNT, b, PTOISA_LAYOUT_COUNT) {
+        for (uint32_t c = 0; c < PTOISA_LAYOUT_COUNT; c++) {
+            for (int type = 0; type < 4; type++) {
+                if (!is_tried()) {
+                    continue;
                 }
+                layouts l = {(ptoisa_layout)a, (ptoisa_layout)b, (ptoisa_layout)c,
+                             (ptoisa_layout)random_in(0, PTOISA_LAYOUT_COUNT - 1)};
+                try_one(random_in(1, 40), random_in(1, 70), random_in(1, 70), types[type], l,
+                        (int)random_in(0, 3), (int)random_in(0, 2));
             }
         }
     }
@@ -400,11 +394,8 @@ static void check_ranges(const ranges *of, uint32_t m, uint32_t k, uint32_t n) {
     }
     float *sums = (float *)calloc((size_t)m * n, sizeof *sums);
     assert_non_null(sums);
-    for (uint32_t i = 0; i < m * n; i++) {
-        for (uint32_t j = 0; j < k; j++) {
-            sums[i] =
-                fmaf((float)ptoisa_get(&a, i / n, j), (float)ptoisa_get(&b, j, i % n), sums[i]);
-        }
+    TEST_GRID(uint32_t, i, m * n, j, k) {
+        sums[i] = fmaf((float)ptoisa_get(&a, i / n, j), (float)ptoisa_get(&b, j, i % n), sums[i]);
     }
     for (int x = 0; x < CODES; x++) {
         ptoisa_mm_code code;

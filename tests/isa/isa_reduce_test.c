@@ -61,13 +61,11 @@ static void fill(test_bench *bench, test_tile *t, kind k) {
         test_fill(bench, t, test_chance(bench, 3) ? TEST_PLAIN : TEST_ANY);
         return;
     }
-    for (uint32_t r = 0; r < t->tile.valid_rows; r++) {
-        for (uint32_t c = 0; c < t->tile.valid_cols; c++) {
-            double x = test_number(bench, (ptoisa_dtype)t->tile.dtype, TEST_PLAIN);
-            // Factors around 1, so that products stay in range.
-            x = k == PROD ? (1 + x / 64) * (x < 0 ? -1 : 1) : x;
-            test_put(t, r, c, x);
-        }
+    TEST_GRID(uint32_t, r, t->tile.valid_rows, c, t->tile.valid_cols) {
+        double x = test_number(bench, (ptoisa_dtype)t->tile.dtype, TEST_PLAIN);
+        // Factors around 1, so that products stay in range.
+        x = k == PROD ? (1 + x / 64) * (x < 0 ? -1 : 1) : x;
+        test_put(t, r, c, x);
     }
 }
 
@@ -127,22 +125,19 @@ BENCH_TEST(row__reduction_of_nothing_is_the_identity) {
 
 // NaN is greater and less than everything, wherever it stands in a row.
 BENCH_TEST(row__nan_is_kept_wherever_it_stands) {
-    for (uint32_t at = 0; at < 70; at++) {
-        for (uint32_t which = 0; which < 4; which++) {
-            ptoisa_dtype dtype = which % 2 ? PTOISA_F16 : PTOISA_F32;
-            test_begin(bench, PTOISA_A2A3, which < 2 ? "TROWMAX" : "TROWMIN");
-            test_tile *s = test_vec(bench, dtype, 2, 70);
-            test_fill(bench, s, TEST_PLAIN);
-            test_put(s, 0, at, (double)NAN);
-            test_put(s, 1, at, which < 2 ? (double)INFINITY : -(double)INFINITY);
-            test_tile *t = scratch_like(bench, s), *d = row_result(bench, dtype, 2);
-            test_run(bench);
-            (which < 2 ? ptoisa_trowmax : ptoisa_trowmin)(&bench->core, &d->tile, &s->tile,
-                                                          &t->tile);
-            test_expect(bench, d, 0, 0, (double)NAN, 0);
-            test_expect(bench, d, 1, 0, which < 2 ? (double)INFINITY : -(double)INFINITY, 0);
-            test_end(bench);
-        }
+    TEST_GRID(uint32_t, at, 70, which, 4) {
+        ptoisa_dtype dtype = which % 2 ? PTOISA_F16 : PTOISA_F32;
+        test_begin(bench, PTOISA_A2A3, which < 2 ? "TROWMAX" : "TROWMIN");
+        test_tile *s = test_vec(bench, dtype, 2, 70);
+        test_fill(bench, s, TEST_PLAIN);
+        test_put(s, 0, at, (double)NAN);
+        test_put(s, 1, at, which < 2 ? (double)INFINITY : -(double)INFINITY);
+        test_tile *t = scratch_like(bench, s), *d = row_result(bench, dtype, 2);
+        test_run(bench);
+        (which < 2 ? ptoisa_trowmax : ptoisa_trowmin)(&bench->core, &d->tile, &s->tile, &t->tile);
+        test_expect(bench, d, 0, 0, (double)NAN, 0);
+        test_expect(bench, d, 1, 0, which < 2 ? (double)INFINITY : -(double)INFINITY, 0);
+        test_end(bench);
     }
 }
 
@@ -227,20 +222,18 @@ BENCH_TEST(row__neighbours_are_added) {
         ptoisa_dtype dtype = test_dtype(bench, PTOISA_SET(PTOISA_F16) | PTOISA_SET(PTOISA_F32));
         uint32_t rows = test_size(bench, 20), cols = test_size(bench, round % 8 ? 70 : 700);
         test_begin(bench, PTOISA_A2A3, "TPAIRREDUCESUM");
-        test_tile *s = test_vec(bench, dtype, rows, cols), *d = test_vec(bench, dtype, rows, cols);
+        test_tile *s = test_vec(bench, dtype, rows, cols),
+                  *d = test_written(test_vec(bench, dtype, rows, cols));
         test_fill(bench, s, TEST_ANY);
-        d->role = TEST_WRITTEN;
         test_run(bench);
         ptoisa_tpairreducesum(&bench->core, &d->tile, &s->tile);
-        for (uint32_t r = 0; r < rows; r++) {
-            for (uint32_t c = 0; c < cols; c++) {
-                if (c >= (cols + 1) / 2) {
-                    test_expect(bench, d, r, c, ref_was(d, r, c), 0);
-                } else if (2 * c + 1 < cols) {
-                    test_expect(bench, d, r, c, ref_was(s, r, 2 * c) + ref_was(s, r, 2 * c + 1), 0);
-                } else {
-                    test_expect(bench, d, r, c, ref_was(s, r, 2 * c), 0);
-                }
+        TEST_GRID(uint32_t, r, rows, c, cols) {
+            if (c >= (cols + 1) / 2) {
+                test_expect(bench, d, r, c, ref_was(d, r, c), 0);
+            } else if (2 * c + 1 < cols) {
+                test_expect(bench, d, r, c, ref_was(s, r, 2 * c) + ref_was(s, r, 2 * c + 1), 0);
+            } else {
+                test_expect(bench, d, r, c, ref_was(s, r, 2 * c), 0);
             }
         }
         test_end(bench);
@@ -255,8 +248,7 @@ static void col_round(test_bench *bench, kind k, uint32_t rows, uint32_t cols) {
     test_begin(bench, PTOISA_A2A3, names[k]);
     test_tile *s = test_vec(bench, dtype, rows, cols);
     fill(bench, s, k);
-    test_tile *t = scratch_like(bench, s), *d = test_vec(bench, dtype, 1, cols);
-    d->role = TEST_WRITTEN;
+    test_tile *t = scratch_like(bench, s), *d = test_written(test_vec(bench, dtype, 1, cols));
     test_run(bench);
     const ptoisa_tile *dt = &d->tile, *st = &s->tile;
     switch (k) {
@@ -298,11 +290,11 @@ BENCH_TEST(col__arguments_are_the_first_extremes) {
         ptoisa_dtype index = test_chance(bench, 2) ? PTOISA_U32 : PTOISA_I32;
         uint32_t rows = test_size(bench, 30), cols = test_size(bench, round % 10 ? SIDE : 700);
         test_begin(bench, PTOISA_A2A3, is_max ? "TCOLARGMAX" : "TCOLARGMIN");
-        test_tile *s = test_vec(bench, dtype, rows, cols), *d = test_vec(bench, index, 1, cols);
+        test_tile *s = test_vec(bench, dtype, rows, cols),
+                  *d = test_written(test_vec(bench, index, 1, cols));
         test_fill(bench, s, test_chance(bench, 2) ? TEST_ANY : TEST_PLAIN);
         s->tile.valid_rows = round % 50 == 0 ? 0 : rows;
         test_tile *t = scratch_like(bench, s);
-        d->role = TEST_WRITTEN;
         test_run(bench);
         (is_max ? ptoisa_tcolargmax : ptoisa_tcolargmin)(&bench->core, &d->tile, &s->tile,
                                                          &t->tile);
@@ -329,15 +321,12 @@ BENCH_TEST(expand__copies_bits) {
         test_tile *s = is_col                  ? test_vec(bench, dtype, 1, cols)
                        : test_chance(bench, 2) ? test_column(bench, dtype, rows)
                                                : test_vec(bench, dtype, rows, 1);
-        test_tile *d = test_vec(bench, dtype, rows, cols);
-        d->role = TEST_WRITTEN;
+        test_tile *d = test_written(test_vec(bench, dtype, rows, cols));
         test_run(bench);
         (is_col ? ptoisa_tcolexpand : ptoisa_trowexpand)(&bench->core, &d->tile, &s->tile);
-        for (uint32_t r = 0; r < rows; r++) {
-            for (uint32_t c = 0; c < cols; c++) {
-                test_expect_bits(bench, d, r, c,
-                                 is_col ? ref_was_bits(s, 0, c) : ref_was_bits(s, r, 0));
-            }
+        TEST_GRID(uint32_t, r, rows, c, cols) {
+            test_expect_bits(bench, d, r, c,
+                             is_col ? ref_was_bits(s, 0, c) : ref_was_bits(s, r, 0));
         }
         test_end(bench);
     }
@@ -352,8 +341,7 @@ BENCH_TEST(expand__moves_words_and_no_floats) {
         for (uint32_t i = 0; i < 13; i++) {
             test_put(s, is_col ? 0 : i, is_col ? i : 0, (double)(0x7f800001 + (int32_t)i));
         }
-        test_tile *d = test_vec(bench, PTOISA_I32, 13, 13);
-        d->role = TEST_WRITTEN;
+        test_tile *d = test_written(test_vec(bench, PTOISA_I32, 13, 13));
         test_run(bench);
         (is_col ? ptoisa_tcolexpand : ptoisa_trowexpand)(&bench->core, &d->tile, &s->tile);
         for (uint32_t i = 0; i < 13 * 13; i++) {
@@ -390,8 +378,7 @@ BENCH_TEST(row__reductions_are_those_of_paper) {
     for (uint32_t c = 0; c < 4096; c++) {
         test_put(s, 0, c, 1);
     }
-    test_tile *t = scratch_like(bench, s), *d = test_vec(bench, PTOISA_F16, 1, 1);
-    d->role = TEST_WRITTEN;
+    test_tile *t = scratch_like(bench, s), *d = test_written(test_vec(bench, PTOISA_F16, 1, 1));
     test_run(bench);
     ptoisa_trowsum(&bench->core, &d->tile, &s->tile, &t->tile);
     test_expect(bench, d, 0, 0, 4096, 0);

@@ -66,4 +66,8 @@ static inline void taken(rule_bench *b) {
     b->core->sum = 0;
 }
 
+// A call that is refused in these words, and one that is taken.
+#define REFUSED(text, call) ((call), refused(b, text))
+#define TAKEN(call)         ((call), taken(b))
+
 #endif

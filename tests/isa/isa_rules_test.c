@@ -15,40 +15,32 @@ RULE_TEST(load__windows_and_tiles_that_break_a_rule_are_refused) {
     b->core->is_dry = true;
     ptoisa_tile d = vec(b, PTOISA_F32, 4, 8);
     ptoisa_global g = window(PTOISA_F32, 4, 8);
-    ptoisa_tload(b->core, &d, &g);
-    taken(b);
+    TAKEN(ptoisa_tload(b->core, &d, &g));
     g.dtype = 0;
-    ptoisa_tload(b->core, &d, &g);
-    refused(b, "TLOAD: g is no window");
+    REFUSED("TLOAD: g is no window", ptoisa_tload(b->core, &d, &g));
     g = window(PTOISA_F16, 4, 8);
-    ptoisa_tload(b->core, &d, &g);
-    refused(b, "TLOAD: g is f16, d is f32");
+    REFUSED("TLOAD: g is f16, d is f32", ptoisa_tload(b->core, &d, &g));
 
     d = vec(b, PTOISA_F32, 4096, 8);
     g = window(PTOISA_F32, 4096, 8);
-    ptoisa_tload(b->core, &d, &g);
-    refused(b, "TLOAD: d has 4096 rows, more than 4095");
+    REFUSED("TLOAD: d has 4096 rows, more than 4095", ptoisa_tload(b->core, &d, &g));
     d = tile_in(b, PTOISA_MAT, PTOISA_ROW_MAJOR, PTOISA_F32, 4096, 8);
-    ptoisa_tload(b->core, &d, &g);
-    refused(b, "TLOAD: g has 4096 rows, more than 4095");
+    REFUSED("TLOAD: g has 4096 rows, more than 4095", ptoisa_tload(b->core, &d, &g));
     d.valid_rows = 4095;
     g = window(PTOISA_F32, 4095, 8);
-    ptoisa_tload(b->core, &d, &g);
-    taken(b);
+    TAKEN(ptoisa_tload(b->core, &d, &g));
 
     d = boxed(b, PTOISA_MAT, PTOISA_I64, 16, 16);
     g = window(PTOISA_I64, 16, 16);
-    ptoisa_tload(b->core, &d, &g);
-    refused(b, "TLOAD: d is i64 and boxed");
+    REFUSED("TLOAD: d is i64 and boxed", ptoisa_tload(b->core, &d, &g));
     d = boxed(b, PTOISA_MAT, PTOISA_F16, 32, 16);
     g = window(PTOISA_F16, 16, 16);
     g.shape[2] = 2;
-    ptoisa_tload(b->core, &d, &g);
-    refused(b, "TLOAD: g has shape 1 x 1 x 2 outside its matrix, not 1");
+    REFUSED("TLOAD: g has shape 1 x 1 x 2 outside its matrix, not 1",
+            ptoisa_tload(b->core, &d, &g));
     d = boxed(b, PTOISA_LEFT, PTOISA_F16, 32, 16);
     g = window(PTOISA_F16, 32, 16);
-    ptoisa_tload(b->core, &d, &g);
-    refused(b, "TLOAD: d is in L0A, not in UB or L1");
+    REFUSED("TLOAD: d is in L0A, not in UB or L1", ptoisa_tload(b->core, &d, &g));
 }
 
 RULE_TEST(store__memories_and_types_that_break_a_rule_are_refused) {
@@ -56,37 +48,29 @@ RULE_TEST(store__memories_and_types_that_break_a_rule_are_refused) {
     b->core->is_dry = true;
     ptoisa_tile s = vec(b, PTOISA_F32, 4, 8);
     ptoisa_global g = window(PTOISA_U32, 4, 8);
-    ptoisa_tstore_add(b->core, &g, &s);
-    refused(b, "TSTORE: g is u32, which cannot be added to");
+    REFUSED("TSTORE: g is u32, which cannot be added to", ptoisa_tstore_add(b->core, &g, &s));
     g.dtype = PTOISA_I32;
-    ptoisa_tstore(b->core, &g, &s);
-    taken(b);
-    ptoisa_tstore_add(b->core, &g, &s);
-    refused(b, "TSTORE: s is f32, g is i32");
+    TAKEN(ptoisa_tstore(b->core, &g, &s));
+    REFUSED("TSTORE: s is f32, g is i32", ptoisa_tstore_add(b->core, &g, &s));
 
     s = vec(b, PTOISA_F32, 4096, 8);
     g = window(PTOISA_F32, 4096, 8);
-    ptoisa_tstore(b->core, &g, &s);
-    refused(b, "TSTORE: s has 4096 rows, more than 4095");
+    REFUSED("TSTORE: s has 4096 rows, more than 4095", ptoisa_tstore(b->core, &g, &s));
     static const uint32_t large[2][2] = {{8208, 16}, {16, 4096}};
     static const char *const texts[2] = {"TSTORE: s has 8208 x 16 elements, more than 8192 x 4095",
                                          "TSTORE: s has 16 x 4096 elements, more than 8192 x 4095"};
     for (uint32_t i = 0; i < 2; i++) {
         s = boxed(b, PTOISA_ACC, PTOISA_F32, large[i][0], large[i][1]);
         g = window(PTOISA_F32, large[i][0], large[i][1]);
-        ptoisa_tstore(b->core, &g, &s);
-        refused(b, texts[i]);
+        REFUSED(texts[i], ptoisa_tstore(b->core, &g, &s));
     }
     s = boxed(b, PTOISA_MAT, PTOISA_I64, 16, 16);
     g = window(PTOISA_I64, 16, 16);
-    ptoisa_tstore(b->core, &g, &s);
-    refused(b, "TSTORE: s is i64 and boxed");
+    REFUSED("TSTORE: s is i64 and boxed", ptoisa_tstore(b->core, &g, &s));
     s = boxed(b, PTOISA_LEFT, PTOISA_F16, 16, 16);
     g = window(PTOISA_F16, 16, 16);
-    ptoisa_tstore(b->core, &g, &s);
-    refused(b, "TSTORE: s is in L0A, not in L0C, UB or L1");
-    ptoisa_tstore_relu(b->core, &g, &s);
-    refused(b, "TSTORE: s is in L0A, not in L0C");
+    REFUSED("TSTORE: s is in L0A, not in L0C, UB or L1", ptoisa_tstore(b->core, &g, &s));
+    REFUSED("TSTORE: s is in L0A, not in L0C", ptoisa_tstore_relu(b->core, &g, &s));
 
     // L1 is stored by A2/A3 only.
     for (uint32_t i = 0; i < 2; i++) {
@@ -107,19 +91,16 @@ RULE_TEST(move__into_l0_and_the_tables_that_breaks_a_rule_is_refused) {
     begin(b, PTOISA_A2A3);
     ptoisa_tile d = boxed(b, PTOISA_LEFT, PTOISA_U32, 16, 16);
     ptoisa_tile s = boxed(b, PTOISA_MAT, PTOISA_U32, 16, 16);
-    ptoisa_tmov(b->core, &d, &s);
-    refused(b, "TMOV: d is u32, which is not multiplied");
+    REFUSED("TMOV: d is u32, which is not multiplied", ptoisa_tmov(b->core, &d, &s));
     d = boxed(b, PTOISA_RIGHT, PTOISA_F16, 16, 16);
     s = tile_in(b, PTOISA_MAT, PTOISA_ROW_MAJOR, PTOISA_F16, 16, 16);
-    ptoisa_tmov(b->core, &d, &s);
-    refused(b, "TMOV: s is in L1 without boxes");
+    REFUSED("TMOV: s is in L1 without boxes", ptoisa_tmov(b->core, &d, &s));
     d.layout = PTOISA_ZZ;
-    ptoisa_tmov(b->core, &d, &s);
-    refused(b, "TMOV: d is in L0B of 910B and not ZN");
+    REFUSED("TMOV: d is in L0B of 910B and not ZN", ptoisa_tmov(b->core, &d, &s));
     d = boxed(b, PTOISA_RIGHT, PTOISA_F16, 32, 16);
     s = boxed(b, PTOISA_MAT, PTOISA_F16, 16, 16);
-    ptoisa_tmov(b->core, &d, &s);
-    refused(b, "TMOV: d has 32 x 16 of 32 x 16 elements, s 16 x 16 of 16 x 16");
+    REFUSED("TMOV: d has 32 x 16 of 32 x 16 elements, s 16 x 16 of 16 x 16",
+            ptoisa_tmov(b->core, &d, &s));
 
     static const ptoisa_memory tables[2] = {PTOISA_BIAS, PTOISA_SCALING};
     static const char *const texts[2][3] = {
@@ -133,20 +114,16 @@ RULE_TEST(move__into_l0_and_the_tables_that_breaks_a_rule_is_refused) {
         ptoisa_dtype dtype = i ? PTOISA_U64 : PTOISA_F32;
         d = tile_in(b, tables[i], PTOISA_ROW_MAJOR, PTOISA_I16, 1, 64);
         s = tile_in(b, PTOISA_MAT, PTOISA_ROW_MAJOR, PTOISA_I16, 1, 64);
-        ptoisa_tmov(b->core, &d, &s);
-        refused(b, texts[i][0]);
+        REFUSED(texts[i][0], ptoisa_tmov(b->core, &d, &s));
         d = tile_in(b, tables[i], PTOISA_ROW_MAJOR, dtype, 2, 64);
         s = tile_in(b, PTOISA_MAT, PTOISA_ROW_MAJOR, dtype, 2, 64);
-        ptoisa_tmov(b->core, &d, &s);
-        refused(b, texts[i][1]);
+        REFUSED(texts[i][1], ptoisa_tmov(b->core, &d, &s));
         d = tile_in(b, tables[i], PTOISA_ROW_MAJOR, dtype, 1, 8);
         s = tile_in(b, PTOISA_MAT, PTOISA_ROW_MAJOR, dtype, 1, 8);
-        ptoisa_tmov(b->core, &d, &s);
-        refused(b, texts[i][2]);
+        REFUSED(texts[i][2], ptoisa_tmov(b->core, &d, &s));
         d = tile_in(b, tables[i], PTOISA_ROW_MAJOR, dtype, 1, 64);
         s = tile_in(b, PTOISA_MAT, PTOISA_ROW_MAJOR, dtype, 1, 64);
-        ptoisa_tmov(b->core, &d, &s);
-        taken(b);
+        TAKEN(ptoisa_tmov(b->core, &d, &s));
     }
 }
 
@@ -154,27 +131,24 @@ RULE_TEST(move__out_of_l0c_that_breaks_a_rule_is_refused) {
     begin(b, PTOISA_A2A3);
     ptoisa_tile s = boxed(b, PTOISA_ACC, PTOISA_F32, 16, 16);
     ptoisa_tile d = boxed(b, PTOISA_MAT, PTOISA_F32, 16, 16);
-    ptoisa_tmov(b->core, &d, &s);
-    refused(b, "TMOV: f32 goes from L0C to L1 as f16 or bf16 on 910B");
+    REFUSED("TMOV: f32 goes from L0C to L1 as f16 or bf16 on 910B", ptoisa_tmov(b->core, &d, &s));
     d = boxed(b, PTOISA_MAT, PTOISA_I16, 16, 16);
-    ptoisa_tmov(b->core, &d, &s);
-    refused(b, "TMOV: f32 out of L0C does not become i16");
+    REFUSED("TMOV: f32 out of L0C does not become i16", ptoisa_tmov(b->core, &d, &s));
     d = boxed(b, PTOISA_MAT, PTOISA_I8, 32, 32);
-    ptoisa_tmov_quant(b->core, &d, &s, 1, false);
-    refused(b, "TMOV: 32 x 32 elements from (0, 0) do not lie in the valid part of s of 16 x 16");
+    REFUSED("TMOV: 32 x 32 elements from (0, 0) do not lie in the valid part of s of 16 x 16",
+            ptoisa_tmov_quant(b->core, &d, &s, 1, false));
     d.valid_rows = d.valid_cols = 16;
-    ptoisa_tmov_quant(b->core, &d, &s, 1, false);
-    refused(b, "TMOV: d has 32 x 32 elements, s 16 x 16");
+    REFUSED("TMOV: d has 32 x 32 elements, s 16 x 16",
+            ptoisa_tmov_quant(b->core, &d, &s, 1, false));
     d = boxed(b, PTOISA_VEC, PTOISA_I8, 32, 32);
-    ptoisa_tmov_quant(b->core, &d, &s, 1, false);
-    refused(b, "TMOV: the way from L0C to UB is not on 910B, only on A5");
+    REFUSED("TMOV: the way from L0C to UB is not on 910B, only on A5",
+            ptoisa_tmov_quant(b->core, &d, &s, 1, false));
     d = boxed(b, PTOISA_LEFT, PTOISA_I8, 32, 32);
-    ptoisa_tmov_quant(b->core, &d, &s, 1, false);
-    refused(b, "TMOV: there is no way from L0C (s) to L0A (d)");
+    REFUSED("TMOV: there is no way from L0C (s) to L0A (d)",
+            ptoisa_tmov_quant(b->core, &d, &s, 1, false));
     s.layout = PTOISA_ZZ;
     d = boxed(b, PTOISA_MAT, PTOISA_F16, 16, 16);
-    ptoisa_tmov(b->core, &d, &s);
-    refused(b, "TMOV: s is in L0C and not NZ");
+    REFUSED("TMOV: s is in L0C and not NZ", ptoisa_tmov(b->core, &d, &s));
 }
 
 // -- products, lists ------------------------------------------------------------------------------
@@ -185,14 +159,14 @@ RULE_TEST(matmul__what_is_added_has_its_size) {
     ptoisa_tile add = boxed(b, PTOISA_ACC, PTOISA_F32, 32, 16);
     ptoisa_tile left = boxed(b, PTOISA_LEFT, PTOISA_F16, 16, 16);
     ptoisa_tile right = boxed(b, PTOISA_RIGHT, PTOISA_F16, 16, 16);
-    ptoisa_tmatmul_acc(b->core, &c, &add, &left, &right);
-    refused(b, "TMATMUL_ACC: c_in has 32 x 16 valid elements, not 16 x 16");
+    REFUSED("TMATMUL_ACC: c_in has 32 x 16 valid elements, not 16 x 16",
+            ptoisa_tmatmul_acc(b->core, &c, &add, &left, &right));
     add = boxed(b, PTOISA_ACC, PTOISA_F32, 16, 32);
-    ptoisa_tmatmul_acc(b->core, &c, &add, &left, &right);
-    refused(b, "TMATMUL_ACC: c_in has 16 x 32 valid elements, not 16 x 16");
+    REFUSED("TMATMUL_ACC: c_in has 16 x 32 valid elements, not 16 x 16",
+            ptoisa_tmatmul_acc(b->core, &c, &add, &left, &right));
     ptoisa_tile bias = tile_in(b, PTOISA_BIAS, PTOISA_ROW_MAJOR, PTOISA_F32, 1, 32);
-    ptoisa_tmatmul_bias(b->core, &c, &left, &right, &bias);
-    refused(b, "TMATMUL_BIAS: bias has 1 x 32 valid elements, not 1 x 16");
+    REFUSED("TMATMUL_BIAS: bias has 1 x 32 valid elements, not 1 x 16",
+            ptoisa_tmatmul_bias(b->core, &c, &left, &right, &bias));
 }
 
 RULE_TEST(sort__lists_are_rows_of_pairs) {
@@ -202,28 +176,27 @@ RULE_TEST(sort__lists_are_rows_of_pairs) {
     t.memory = PTOISA_MAT;
     uint16_t executed[4];
     const ptoisa_tile *lists[2] = {&s0, &two};
-    ptoisa_tmrgsort_lists(b->core, &d, NULL, lists, 2, executed, false);
-    refused(b, "TMRGSORT: s1 has 2 valid rows, not 1");
+    REFUSED("TMRGSORT: s1 has 2 valid rows, not 1",
+            ptoisa_tmrgsort_lists(b->core, &d, NULL, lists, 2, executed, false));
     lists[1] = &s1;
-    ptoisa_tmrgsort_lists(b->core, &d, &t, lists, 2, executed, false);
-    refused(b, "TMRGSORT: t is in L1, not in UB");
+    REFUSED("TMRGSORT: t is in L1, not in UB",
+            ptoisa_tmrgsort_lists(b->core, &d, &t, lists, 2, executed, false));
     s0.valid_cols = 7;
-    ptoisa_tmrgsort_lists(b->core, &d, NULL, lists, 2, executed, false);
-    refused(b, "TMRGSORT: s0: 7 valid columns are not 0 to 65535 pairs of 2");
+    REFUSED("TMRGSORT: s0: 7 valid columns are not 0 to 65535 pairs of 2",
+            ptoisa_tmrgsort_lists(b->core, &d, NULL, lists, 2, executed, false));
     // Pairs of f16 have four elements.
     ptoisa_tile half = vec(b, PTOISA_F16, 1, 16), of_half = vec(b, PTOISA_F16, 1, 32);
     half.valid_cols = 6;
     lists[0] = lists[1] = &half;
-    ptoisa_tmrgsort_lists(b->core, &of_half, NULL, lists, 2, executed, false);
-    refused(b, "TMRGSORT: s0: 6 valid columns are not 0 to 65535 pairs of 4");
+    REFUSED("TMRGSORT: s0: 6 valid columns are not 0 to 65535 pairs of 4",
+            ptoisa_tmrgsort_lists(b->core, &of_half, NULL, lists, 2, executed, false));
     // More than 255 groups of runs.
     b->core->is_dry = true;
     ptoisa_tile from = vec(b, PTOISA_F32, 1, 256 * 256), to = vec(b, PTOISA_F32, 1, 256 * 256);
-    ptoisa_tmrgsort(b->core, &to, &from, 64);
-    refused(b, "TMRGSORT: 65536 valid columns are not 1 to 255 groups of 256");
+    REFUSED("TMRGSORT: 65536 valid columns are not 1 to 255 groups of 256",
+            ptoisa_tmrgsort(b->core, &to, &from, 64));
     from.valid_cols = to.valid_cols = 255 * 256;
-    ptoisa_tmrgsort(b->core, &to, &from, 64);
-    taken(b);
+    TAKEN(ptoisa_tmrgsort(b->core, &to, &from, 64));
 }
 
 // -- pipes and addresses --------------------------------------------------------------------------
@@ -231,8 +204,7 @@ RULE_TEST(sort__lists_are_rows_of_pairs) {
 RULE_TEST(core__pipes_and_memories_that_are_none) {
     begin(b, PTOISA_A2A3);
     ptoisa_tile tile = vec(b, PTOISA_F32, 1, 8);
-    ptoisa_pipe_barrier(b->core, (ptoisa_pipe)9);
-    refused(b, "PIPE_BARRIER: pipe 9");
+    REFUSED("PIPE_BARRIER: pipe 9", ptoisa_pipe_barrier(b->core, (ptoisa_pipe)9));
     static const struct {
         int src, dst;
         uint32_t event;
@@ -242,13 +214,11 @@ RULE_TEST(core__pipes_and_memories_that_are_none) {
                  {PTOISA_PIPE_V, PTOISA_PIPE_V, 0, "WAIT_FLAG: pipes 1 and 1, event 0"},
                  {PTOISA_PIPE_V, PTOISA_PIPE_M, 8, "WAIT_FLAG: pipes 1 and 2, event 8"}};
     for (uint32_t i = 0; i < 4; i++) {
-        ptoisa_wait_flag(b->core, (ptoisa_pipe)waits[i].src, (ptoisa_pipe)waits[i].dst,
-                         waits[i].event);
-        refused(b, waits[i].text);
+        REFUSED(waits[i].text, ptoisa_wait_flag(b->core, (ptoisa_pipe)waits[i].src,
+                                                (ptoisa_pipe)waits[i].dst, waits[i].event));
     }
     tile.memory = 99;
-    ptoisa_tassign(b->core, &tile, 0);
-    refused(b, "TASSIGN: there is no memory 99");
+    REFUSED("TASSIGN: there is no memory 99", ptoisa_tassign(b->core, &tile, 0));
 }
 
 // -- FIFOs ----------------------------------------------------------------------------------------
@@ -256,37 +226,34 @@ RULE_TEST(core__pipes_and_memories_that_are_none) {
 RULE_TEST(fifo__wrong_slots_and_parts_are_refused) {
     begin(b, PTOISA_A2A3);
     ptoisa_fifo fifo;
-    assert_false(ptoisa_fifo_init(b->core, &fifo, PTOISA_C2V, 2, 0, 2, rooms[6], 0));
-    refused(b, "TPIPE: slots of 0 bytes, no multiple of 32");
-    assert_false(ptoisa_fifo_init(b->core, &fifo, PTOISA_C2V, 2, 48, 2, rooms[6], 0));
-    refused(b, "TPIPE: slots of 48 bytes, no multiple of 32");
+    REFUSED("TPIPE: slots of 0 bytes, no multiple of 32",
+            assert_false(ptoisa_fifo_init(b->core, &fifo, PTOISA_C2V, 2, 0, 2, rooms[6], 0)));
+    REFUSED("TPIPE: slots of 48 bytes, no multiple of 32",
+            assert_false(ptoisa_fifo_init(b->core, &fifo, PTOISA_C2V, 2, 48, 2, rooms[6], 0)));
     assert_true(ptoisa_fifo_init(b->core, &fifo, PTOISA_C2V, 2, 4096, 2, rooms[6], 0));
     ptoisa_tile half = vec(b, PTOISA_F32, 16, 16);
-    ptoisa_fifo_pop(b->core, &fifo, 2, &half, PTOISA_UP_DOWN);
-    refused(b, "TPOP: FIFO 2 (cube to vector) is not read by core 2");
+    REFUSED("TPOP: FIFO 2 (cube to vector) is not read by core 2",
+            ptoisa_fifo_pop(b->core, &fifo, 2, &half, PTOISA_UP_DOWN));
     ptoisa_tile acc = boxed(b, PTOISA_ACC, PTOISA_F32, 32, 16);
-    ptoisa_fifo_push(b->core, &fifo, 0, &acc, PTOISA_LEFT_RIGHT_ODD);
-    refused(b, "TPUSH: FIFO 2: 16 columns are not odd (LEFT_RIGHT_ODD)");
-    ptoisa_fifo_push(b->core, &fifo, 0, &acc, PTOISA_UP_DOWN_ODD);
-    refused(b, "TPUSH: FIFO 2: 32 rows are not odd (UP_DOWN_ODD)");
-    ptoisa_fifo_push(b->core, &fifo, 0, &acc, PTOISA_NO_SPLIT);
-    taken(b);
-    ptoisa_fifo_pop(b->core, &fifo, 0, &half, PTOISA_UP_DOWN);
-    refused(b, "TPOP: FIFO 2: pushed NO_SPLIT, popped UP_DOWN");
-    ptoisa_fifo_commit(b->core, &fifo, 2);
-    refused(b, "TPUSH: FIFO 2: no slot was allocated (TALLOC)");
-    ptoisa_fifo_release(b->core, &fifo, 2);
-    refused(b, "TFREE: FIFO 2: no slot was popped");
-    assert_false(ptoisa_fifo_finish(b->core, &fifo));
-    refused(b, "FIFO 2 (cube to vector): 1 and 1 tiles were pushed, 1 and 0 popped");
+    REFUSED("TPUSH: FIFO 2: 16 columns are not odd (LEFT_RIGHT_ODD)",
+            ptoisa_fifo_push(b->core, &fifo, 0, &acc, PTOISA_LEFT_RIGHT_ODD));
+    REFUSED("TPUSH: FIFO 2: 32 rows are not odd (UP_DOWN_ODD)",
+            ptoisa_fifo_push(b->core, &fifo, 0, &acc, PTOISA_UP_DOWN_ODD));
+    TAKEN(ptoisa_fifo_push(b->core, &fifo, 0, &acc, PTOISA_NO_SPLIT));
+    REFUSED("TPOP: FIFO 2: pushed NO_SPLIT, popped UP_DOWN",
+            ptoisa_fifo_pop(b->core, &fifo, 0, &half, PTOISA_UP_DOWN));
+    REFUSED("TPUSH: FIFO 2: no slot was allocated (TALLOC)", ptoisa_fifo_commit(b->core, &fifo, 2));
+    REFUSED("TFREE: FIFO 2: no slot was popped", ptoisa_fifo_release(b->core, &fifo, 2));
+    REFUSED("FIFO 2 (cube to vector): 1 and 1 tiles were pushed, 1 and 0 popped",
+            assert_false(ptoisa_fifo_finish(b->core, &fifo)));
 
     assert_true(ptoisa_fifo_init(b->core, &fifo, PTOISA_V2C, 4, 4096, 2, rooms[6], 0));
     ptoisa_tile mat = tile_in(b, PTOISA_MAT, PTOISA_ROW_MAJOR, PTOISA_F32, 16, 16);
-    ptoisa_fifo_pop(b->core, &fifo, 0, &mat, PTOISA_UP_DOWN);
-    refused(b, "TPOP: FIFO 4: a tile in L1 that is not NZ");
+    REFUSED("TPOP: FIFO 4: a tile in L1 that is not NZ",
+            ptoisa_fifo_pop(b->core, &fifo, 0, &mat, PTOISA_UP_DOWN));
     mat = boxed(b, PTOISA_MAT, PTOISA_F32, 16, 16);
-    ptoisa_fifo_pop(b->core, &fifo, 1, &mat, PTOISA_UP_DOWN);
-    refused(b, "TPOP: FIFO 4 (vector to cube) is not read by core 1");
+    REFUSED("TPOP: FIFO 4 (vector to cube) is not read by core 1",
+            ptoisa_fifo_pop(b->core, &fifo, 1, &mat, PTOISA_UP_DOWN));
 }
 
 // -- names and numbers ----------------------------------------------------------------------------

@@ -97,8 +97,7 @@ BENCH_TEST(sort__every_32_columns_fall) {
         test_begin(bench, PTOISA_A2A3, "TSORT32");
         test_tile *s = test_vec(bench, dtype, rows, cols);
         test_tile *index = test_vec(bench, PTOISA_U32, rows, cols);
-        test_tile *d = test_vec(bench, dtype, rows, cols * pair_elements(dtype));
-        d->role = TEST_WRITTEN;
+        test_tile *d = test_written(test_vec(bench, dtype, rows, cols * pair_elements(dtype)));
         for (uint32_t i = 0; i < rows * cols; i++) {
             test_put(s, i / cols, i % cols, value_of(bench, dtype, kinds));
             test_put(index, i / cols, i % cols, (double)(uint32_t)test_random(bench));
@@ -150,8 +149,7 @@ BENCH_TEST(merge__groups_of_four_runs) {
         uint32_t count = 4 * run * groups;
         test_begin(bench, PTOISA_A2A3, "TMRGSORT");
         test_tile *s = test_vec(bench, dtype, 1, count * each);
-        test_tile *d = test_vec(bench, dtype, 1, count * each);
-        d->role = TEST_WRITTEN;
+        test_tile *d = test_written(test_vec(bench, dtype, 1, count * each));
         all.count = 0;
         fill_runs(bench, s, run, count, &all);
         test_run(bench);
@@ -212,10 +210,8 @@ BENCH_TEST(merge__two_to_four_lists) {
             lists[i] = &s->tile;
             total += counts[i];
         }
-        test_tile *d = test_vec(bench, dtype, 1, total * each);
-        test_tile *t = test_vec(bench, dtype, 1, total * each);
-        d->role = TEST_WRITTEN;
-        t->role = TEST_SCRATCH;
+        test_tile *d = test_written(test_vec(bench, dtype, 1, total * each));
+        test_tile *t = test_scratch(test_vec(bench, dtype, 1, total * each));
         uint16_t executed[4] = {7, 7, 7, 7};
         test_run(bench);
         bool exhausted = test_chance(bench, 3);
@@ -324,11 +320,9 @@ BENCH_TEST(gather__by_index_equals_the_reference) {
         test_tile *s = test_tile_make(bench, dtype, PTOISA_VEC, PTOISA_ROW_MAJOR, s_rows, s_cols,
                                       s_rows, s_cols);
         test_tile *index = test_vec(bench, word, rows, cols);
-        test_tile *t = test_tile_make(bench, word, PTOISA_VEC, PTOISA_ROW_MAJOR, index->tile.rows,
-                                      index->tile.cols, rows, cols);
-        test_tile *d = test_vec(bench, dtype, rows, cols);
-        t->role = TEST_SCRATCH;
-        d->role = TEST_WRITTEN;
+        test_tile *t = test_scratch(test_tile_make(bench, word, PTOISA_VEC, PTOISA_ROW_MAJOR,
+                                                   index->tile.rows, index->tile.cols, rows, cols));
+        test_tile *d = test_written(test_vec(bench, dtype, rows, cols));
         for (uint32_t i = 0; i < rows * cols; i++) {
             test_put(index, i / cols, i % cols, test_in(bench, 0, s_rows * s_cols - 1));
         }
@@ -466,19 +460,17 @@ BENCH_TEST(gather__places_outside_of_a_table_follow_their_mode) {
         }
         test_run(bench);
         ptoisa_mgather_by(&bench->core, &t->tile, &w.global, &index->tile, is_elements, outside);
-        for (uint32_t r = 0; r < rows; r++) {
-            for (uint32_t c = 0; c < cols; c++) {
-                int64_t at = (int64_t)ref_was(index, r, is_elements ? c : 0);
-                bool is_zero = outside == PTOISA_OUTSIDE_ZERO && (at < 0 || at >= size);
-                if (outside == PTOISA_OUTSIDE_CLAMP) {
-                    at = at < 0 ? 0 : at >= size ? size - 1 : at;
-                } else {
-                    at = (at % size + size) % size;
-                }
-                uint32_t row = (uint32_t)(is_elements ? at / table_cols : at);
-                uint32_t col = is_elements ? (uint32_t)(at % table_cols) : c;
-                test_expect_bits(bench, t, r, c, is_zero ? 0 : test_window_was(&w, row, col));
+        TEST_GRID(uint32_t, r, rows, c, cols) {
+            int64_t at = (int64_t)ref_was(index, r, is_elements ? c : 0);
+            bool is_zero = outside == PTOISA_OUTSIDE_ZERO && (at < 0 || at >= size);
+            if (outside == PTOISA_OUTSIDE_CLAMP) {
+                at = at < 0 ? 0 : at >= size ? size - 1 : at;
+            } else {
+                at = (at % size + size) % size;
             }
+            uint32_t row = (uint32_t)(is_elements ? at / table_cols : at);
+            uint32_t col = is_elements ? (uint32_t)(at % table_cols) : c;
+            test_expect_bits(bench, t, r, c, is_zero ? 0 : test_window_was(&w, row, col));
         }
         test_end(bench);
     }
@@ -541,18 +533,15 @@ BENCH_TEST(gather__blocks_by_their_byte) {
         test_begin(bench, PTOISA_A2A3, "TGATHERB");
         test_tile *s = test_vec(bench, dtype, test_size(bench, 9), test_size(bench, 90));
         test_tile *offsets = test_vec(bench, PTOISA_U32, rows, blocks);
-        test_tile *d = test_vec(bench, dtype, rows, cols);
+        test_tile *d = test_written(test_vec(bench, dtype, rows, cols));
         for (uint32_t i = 0; i < rows * blocks; i++) {
             test_put(offsets, i / blocks, i % blocks, test_in(bench, 0, (uint32_t)s->bytes - 32));
         }
-        d->role = TEST_WRITTEN;
         test_run(bench);
         ptoisa_tgatherb(&bench->core, &d->tile, &s->tile, &offsets->tile);
-        for (uint32_t r = 0; r < rows; r++) {
-            for (uint32_t c = 0; c < cols; c++) {
-                uint32_t at = (uint32_t)ref_was(offsets, r, c * size / 32) + c * size % 32;
-                test_expect_bits(bench, d, r, c, ref_get_bits(s->before + at, dtype, 0));
-            }
+        TEST_GRID(uint32_t, r, rows, c, cols) {
+            uint32_t at = (uint32_t)ref_was(offsets, r, c * size / 32) + c * size % 32;
+            test_expect_bits(bench, d, r, c, ref_get_bits(s->before + at, dtype, 0));
         }
         test_end(bench);
     }

@@ -232,16 +232,24 @@ static inline test_tile *test_column(test_bench *bench, ptoisa_dtype dtype, uint
     return test_tile_make(bench, dtype, PTOISA_VEC, PTOISA_COL_MAJOR, rows, 1, valid_rows, 1);
 }
 
+static inline test_tile *test_written(test_tile *t) {
+    t->role = TEST_WRITTEN;
+    return t;
+}
+
+static inline test_tile *test_scratch(test_tile *t) {
+    t->role = TEST_SCRATCH;
+    return t;
+}
+
 static inline void test_put(test_tile *t, uint32_t r, uint32_t c, double value) {
     ref_put_bits(t->tile.data, (ptoisa_dtype)t->tile.dtype, ref_offset(&t->tile, r, c),
                  ref_encode((ptoisa_dtype)t->tile.dtype, value));
 }
 
 static inline void test_fill(test_bench *bench, test_tile *t, test_numbers numbers) {
-    for (uint32_t r = 0; r < t->tile.valid_rows; r++) {
-        for (uint32_t c = 0; c < t->tile.valid_cols; c++) {
-            test_put(t, r, c, test_number(bench, (ptoisa_dtype)t->tile.dtype, numbers));
-        }
+    TEST_GRID(uint32_t, r, t->tile.valid_rows, c, t->tile.valid_cols) {
+        test_put(t, r, c, test_number(bench, (ptoisa_dtype)t->tile.dtype, numbers));
     }
 }
 

@@ -69,10 +69,8 @@ static inline void test_window_rest_is_untouched(const test_bench *bench, const 
                                w->global.shape[3]);
     bool *is_in = (bool *)calloc(size, sizeof(bool));
     assert_non_null(is_in);
-    for (uint32_t r = 0; r < rows; r++) {
-        for (uint32_t c = 0; c < w->global.shape[4]; c++) {
-            is_in[test_window_at(w, r, c)] = true;
-        }
+    TEST_GRID(uint32_t, r, rows, c, w->global.shape[4]) {
+        is_in[test_window_at(w, r, c)] = true;
     }
     for (uint32_t i = 0; i < size; i++) {
         if (!is_in[i]) {

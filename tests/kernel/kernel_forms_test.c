@@ -69,10 +69,8 @@ static void scene_rows(kt *t, int which) {
     kt_value column = kt_in(t, PTOWSP_F32, x.rows, 1);
     kt_value d = made(t, PTOWSP_F32, which == 0 ? 8 : 16, 1, PTOWSP_LAYOUT_COL_MAJOR, column);
     tell(t, "TROWSUM", d, s.v, none, none, tmp.v);
-    for (int64_t r = 0; r < d.valid_rows; r++) {
-        for (int64_t c = 0; c < x.valid_cols; c++) {
-            d.x[r] += x.x[KT_AT(x, r, c)];
-        }
+    TEST_GRID(int64_t, r, d.valid_rows, c, x.valid_cols) {
+        d.x[r] += x.x[KT_AT(x, r, c)];
     }
     keep(t, d, x.rows, 1);
 }
@@ -125,10 +123,8 @@ static void scene_bf16(kt *t, int which) {
     d = made(t, PTOWSP_F32, 8, 1, PTOWSP_LAYOUT_COL_MAJOR, column);
     kt_value tmp = made(t, PTOWSP_BF16, 8, 16, PTOWSP_LAYOUT_ROW_MAJOR, x);
     tell(t, "TROWSUM", d, x.v, none, none, tmp.v);
-    for (int64_t r = 0; r < d.valid_rows; r++) {
-        for (int64_t c = 0; c < x.valid_cols; c++) {
-            d.x[r] += x.x[KT_AT(x, r, c)];
-        }
+    TEST_GRID(int64_t, r, d.valid_rows, c, x.valid_cols) {
+        d.x[r] += x.x[KT_AT(x, r, c)];
     }
     kt_keep(t, d);
     t->refusal = t->config.machine ? "TROWSUM: " : NULL;  // A5 has bf16, and then no other result

@@ -122,23 +122,20 @@ static ptowsp_status attempt(test_memory *memory, build_fn body, uint32_t which,
 TEST(growth__may_fail_at_every_step_of_a_kernel) {
     static const build_fn bodies[] = {build_mixed, build_shared_stores, build_shared_loads,
                                       build_loop, build_forms};
-    for (uint32_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++) {
-        for (uint32_t which = 0; which < 4; which++) {
-            // All steps on one machine; on the others, a few.
-            for (uint32_t pads = 0; pads < (test_is_tight() ? 1 : PAD_MAX);
-                 pads += which == 1 ? 1 : 7) {
-                test_memory memory = {0};
-                assert_int_equal(attempt(&memory, bodies[i], which, pads), PTOWSP_OK);
+    TEST_GRID(uint32_t, i, sizeof bodies / sizeof bodies[0], which, 4) {
+        // All steps on one machine; on the others, a few.
+        for (uint32_t pads = 0; pads < (test_is_tight() ? 1 : PAD_MAX);
+             pads += which == 1 ? 1 : 7) {
+            test_memory memory = {0};
+            assert_int_equal(attempt(&memory, bodies[i], which, pads), PTOWSP_OK);
+            assert_int_equal(memory.live_blocks, 0);
+            const size_t count = memory.allocations;
+            for (size_t n = 1; n <= count; n++) {
+                memset(&memory, 0, sizeof memory);
+                memory.refuse_at = n;
+                assert_int_equal(attempt(&memory, bodies[i], which, pads), PTOWSP_OUT_OF_MEMORY);
+                assert_int_equal(memory.live_bytes, 0);
                 assert_int_equal(memory.live_blocks, 0);
-                const size_t count = memory.allocations;
-                for (size_t n = 1; n <= count; n++) {
-                    memset(&memory, 0, sizeof memory);
-                    memory.refuse_at = n;
-                    assert_int_equal(attempt(&memory, bodies[i], which, pads),
-                                     PTOWSP_OUT_OF_MEMORY);
-                    assert_int_equal(memory.live_bytes, 0);
-                    assert_int_equal(memory.live_blocks, 0);
-                }
             }
         }
     }

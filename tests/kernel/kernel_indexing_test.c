@@ -118,15 +118,13 @@ TEST(ops__merge_sort_and_topk_of_many_runs) {
     config.is_integer = true;
     config.low = -40;
     config.high = 40;
-    for (int which = 0; which < 32; which++) {
-        for (int i = 0; i < 8; i++) {
-            config.seed++;
-            config.strides = (kt_strides)(i % 4);
-            config.is_partial = i / 4 != 0;
-            kt t = kt_begin(config);
-            scene_merge(&t, which);
-            kt_end(&t);
-        }
+    TEST_GRID(int, which, 32, i, 8) {
+        config.seed++;
+        config.strides = (kt_strides)(i % 4);
+        config.is_partial = i / 4 != 0;
+        kt t = kt_begin(config);
+        scene_merge(&t, which);
+        kt_end(&t);
     }
 }
 

@@ -70,14 +70,12 @@ TEST(loop__keeps_the_elements_that_a_next_value_does_not_have) {
         lp_lower(&t);
         assert_int_equal(kt_execute(&t), PTOWSP_OK);
         const kt_param *p = &t.params[1];
-        for (int64_t r = 0; r < ROWS; r++) {
-            for (int64_t c = 0; c < 8; c++) {
-                double want = 3;
-                for (int64_t i = 0; r < VALID && i < COLS; i += 8) {
-                    want += x.x[KT_AT(x, r, c + i)];
-                }
-                assert_true(kt_get(PTOWSP_F32, p->block + kt_element(p, r, c) * 4) == want);
+        TEST_GRID(int64_t, r, ROWS, c, 8) {
+            double want = 3;
+            for (int64_t i = 0; r < VALID && i < COLS; i += 8) {
+                want += x.x[KT_AT(x, r, c + i)];
             }
+            assert_true(kt_get(PTOWSP_F32, p->block + kt_element(p, r, c) * 4) == want);
         }
         kt_free(&t);
     }

@@ -174,18 +174,16 @@ enum { SPECIAL_COUNT = sizeof specials / sizeof specials[0] };
 
 // Everything against everything.
 TEST(ops__max_and_min_of_nan_are_nan) {
-    for (int which = 0; which < FLOAT_COUNT; which++) {
-        for (int kind = 0; kind < KT_BINARY_COUNT; kind++) {
-            kt t = kt_begin(kt_any(1));
-            kt_value x = kt_in(&t, floats[which], SPECIAL_COUNT, SPECIAL_COUNT);
-            kt_value y = kt_in(&t, floats[which], SPECIAL_COUNT, SPECIAL_COUNT);
-            KT_EACH(x, r, c) {
-                kt_fill(&t, x, r, c, specials[r]);
-                kt_fill(&t, y, r, c, specials[c]);
-            }
-            kt_keep(&t, kt_binary(&t, (kt_binary_kind)kind, x, y));
-            kt_end(&t);
+    TEST_GRID(int, which, FLOAT_COUNT, kind, KT_BINARY_COUNT) {
+        kt t = kt_begin(kt_any(1));
+        kt_value x = kt_in(&t, floats[which], SPECIAL_COUNT, SPECIAL_COUNT);
+        kt_value y = kt_in(&t, floats[which], SPECIAL_COUNT, SPECIAL_COUNT);
+        KT_EACH(x, r, c) {
+            kt_fill(&t, x, r, c, specials[r]);
+            kt_fill(&t, y, r, c, specials[c]);
         }
+        kt_keep(&t, kt_binary(&t, (kt_binary_kind)kind, x, y));
+        kt_end(&t);
     }
 }
 
@@ -239,21 +237,19 @@ TEST(ops__reductions_take_the_valid_part) {
 }
 
 TEST(ops__reductions_meet_nan_and_infinity) {
-    for (int kind = 0; kind < 8; kind++) {
-        for (int which = 0; which < FLOAT_COUNT; which++) {
-            for (int i = 0; i < 6; i++) {
-                kt t = kt_begin(kt_any((uint64_t)i));
-                kt_value x = kt_in(&t, floats[which], 19, 45);
-                KT_EACH(x, r, c) {
-                    kt_fill(&t, x, r, c, (double)((r * 7 + c * 3) % 11) - 5);
-                }
-                double odd = i % 3 == 0 ? NAN : i % 3 == 1 ? INFINITY : -INFINITY;
-                kt_fill(&t, x, 3, 40, odd);
-                kt_fill(&t, x, 18, 0, odd);
-                kt_fill(&t, x, 3, 2, i > 2 ? -odd : 1);
-                kt_keep(&t, reduce(&t, kind, x));
-                kt_end(&t);
+    TEST_GRID(int, kind, 8, which, FLOAT_COUNT) {
+        for (int i = 0; i < 6; i++) {
+            kt t = kt_begin(kt_any((uint64_t)i));
+            kt_value x = kt_in(&t, floats[which], 19, 45);
+            KT_EACH(x, r, c) {
+                kt_fill(&t, x, r, c, (double)((r * 7 + c * 3) % 11) - 5);
             }
+            double odd = i % 3 == 0 ? NAN : i % 3 == 1 ? INFINITY : -INFINITY;
+            kt_fill(&t, x, 3, 40, odd);
+            kt_fill(&t, x, 18, 0, odd);
+            kt_fill(&t, x, 3, 2, i > 2 ? -odd : 1);
+            kt_keep(&t, reduce(&t, kind, x));
+            kt_end(&t);
         }
     }
 }

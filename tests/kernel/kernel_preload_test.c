@@ -92,9 +92,7 @@ static bool any_run(fixture *f, uint64_t number, int64_t side, int64_t ahead, fl
     uint64_t seed = 7;
     fixture_clear(f);
     assert_int_equal(ptowsp_module_create(f->context, NULL, &f->module), PTOWSP_OK);
-    ptowsp_task_desc task;
-    memset(&task, 0, sizeof task);
-    task.kernel = any_kernel(f->module, number, side, ahead);
+    ptowsp_task_desc task = {.kernel = any_kernel(f->module, number, side, ahead)};
     const ptowsp_status status = ptowsp_module_error(f->module).status;
     if (status != PTOWSP_OK) {
         assert_true(ahead && (status == PTOWSP_UNSUPPORTED || status == PTOWSP_LIMIT_EXCEEDED));
@@ -205,9 +203,7 @@ static void begin_refusing(scene *s, int64_t ahead, mistake wrong, size_t refuse
     assert_int_equal(ptowsp_module_create(s->context, NULL, &s->m), PTOWSP_OK);
     s->before = s->memory.allocations;
     s->memory.refuse_at = refused ? s->before + refused : 0;
-    ptowsp_body_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = "attend";
+    ptowsp_body_desc desc = {.name = "attend"};
     ptowsp_body *k = ptowsp_kernel_begin(s->m, &desc);
     const ptowsp_value none = {NULL, 0}, zero = ptowsp_tile_const(k, 0);
     ptowsp_value q = ptowsp_tile_in(k, "q", PTOWSP_F16, SIDE, SIDE);

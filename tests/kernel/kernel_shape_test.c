@@ -134,16 +134,14 @@ static void scene_matmul_long(kt *t, int which) {
 
 TEST(ops__matmul_deeper_than_l0_computes_as_the_reference) {
     kt_config config = kt_any(test_seed());
-    for (int which = 0; which < 24; which++) {
-        for (int i = 0; i < 4; i++) {
-            config.seed++;
-            config.is_partial = i % 2 != 0;
-            config.is_fused = i / 2 != 0;
-            config.is_integer = which % 2 != 0;
-            kt t = kt_begin(config);
-            scene_matmul_long(&t, which);
-            kt_end(&t);
-        }
+    TEST_GRID(int, which, 24, i, 4) {
+        config.seed++;
+        config.is_partial = i % 2 != 0;
+        config.is_fused = i / 2 != 0;
+        config.is_integer = which % 2 != 0;
+        kt t = kt_begin(config);
+        scene_matmul_long(&t, which);
+        kt_end(&t);
     }
 }
 

@@ -149,14 +149,12 @@ static void check(const rule *r, ptowsp_dtype dtype, bool is_a5, bool is_param) 
 }
 
 TEST(legal__every_instruction_takes_the_types_of_its_machine) {
-    for (int i = 0; i < RULE_COUNT; i++) {
-        for (int d = 0; d < DTYPE_COUNT; d++) {
-            check(&rules[i], dtypes[d], false, false);
-            check(&rules[i], dtypes[d], true, false);
-            if (rules[i].shape == SCALAR) {
-                check(&rules[i], dtypes[d], false, true);
-                check(&rules[i], dtypes[d], true, true);
-            }
+    TEST_GRID(int, i, RULE_COUNT, d, DTYPE_COUNT) {
+        check(&rules[i], dtypes[d], false, false);
+        check(&rules[i], dtypes[d], true, false);
+        if (rules[i].shape == SCALAR) {
+            check(&rules[i], dtypes[d], false, true);
+            check(&rules[i], dtypes[d], true, true);
         }
     }
 }

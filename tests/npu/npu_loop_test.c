@@ -121,9 +121,7 @@ TEST(emitted_loops__that_preload_are_those_of_the_library) {
 // Kernel `name` of a module: 16 x 16 products of products, in three iterations.
 static ptowsp_kernel weigh_make(ptowsp_module *m, const char *name, int64_t ahead) {
     enum { SIDE = 16 };
-    ptowsp_body_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.name = name;
+    ptowsp_body_desc desc = {.name = name};
     ptowsp_body *k = ptowsp_kernel_begin(m, &desc);
     ptowsp_value x = ptowsp_tile_in(k, "x", PTOWSP_F32, SIDE, SIDE);
     ptowsp_value y = ptowsp_tile_out(k, "y", PTOWSP_F32, SIDE, SIDE), sum = x;
@@ -156,11 +154,7 @@ TEST(emitted_trees__have_the_slots_of_their_kernels) {
         ptowsp_module *m;
         ptowsp_program *program;
         char text[512] = "";
-        ptowsp_tensor_desc tensor;
-        memset(&tensor, 0, sizeof tensor);
-        tensor.name = "t";
-        tensor.dtype = PTOWSP_F32;
-        tensor.rank = 2;
+        ptowsp_tensor_desc tensor = {.name = "t", .dtype = PTOWSP_F32, .rank = 2};
         tensor.shape[0] = tensor.shape[1] = 16;
         assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
         assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
@@ -187,10 +181,8 @@ TEST(emitted_trees__have_the_slots_of_their_kernels) {
                                           : "kernel two has FIFOs of 2 slots, kernel one of 6"));
         }
         if (i == 1) {  // PTO Runtime has FIFOs of two slots
-            ptowsp_npu_desc desc;
-            memset(&desc, 0, sizeof desc);
-            desc.directory = "/tmp/ptowsp_npu_loop_test_is_never_written";
-            desc.runtime = PTOWSP_NPU_SIMPLER;
+            ptowsp_npu_desc desc = {.directory = "/tmp/ptowsp_npu_loop_test_is_never_written",
+                                    .runtime = PTOWSP_NPU_SIMPLER};
             assert_int_equal(ptowsp_npu_emit(context, program, &desc), PTOWSP_UNSUPPORTED);
             assert_non_null(strstr(ptowsp_context_error(context).text,
                                    "no kernel one for PTO Runtime: it preloads"));

@@ -46,8 +46,7 @@ static ptowsp_tensor tensor_make(const fixture *t, const char *name, int64_t row
 
 static ptowsp_view view_of(const fixture *t, ptowsp_tensor tensor, ptowsp_expr i, int64_t rows,
                            int64_t cols) {
-    ptowsp_view view = {.tensor = tensor};
-    view.row = ptowsp_mul(i, ptowsp_i64(t->f.m, rows));
+    ptowsp_view view = {.tensor = tensor, .row = ptowsp_mul(i, ptowsp_i64(t->f.m, rows))};
     view.col = ptowsp_mul(i, ptowsp_i64(t->f.m, cols));
     return view;
 }

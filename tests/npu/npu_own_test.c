@@ -175,11 +175,9 @@ static void memory_bind(ptowsp_run *run, memory *data) {
     uint32_t state = 7;
     float *const inputs[] = {data->a, data->b, data->x, data->gamma, data->left, data->right};
     const int counts[] = {TOTAL, TOTAL, ROWS * PITCH, COLS, M * K, K * N};
-    for (int i = 0; i < 6; i++) {
-        for (int j = 0; j < counts[i]; j++) {
-            state = state * 1664525u + 1013904223u;
-            inputs[i][j] = (float)(int32_t)(state >> 8) / (1 << 23) - 1.0f;
-        }
+    TEST_GRID(int, i, 6, j, counts[i]) {
+        state = state * 1664525u + 1013904223u;
+        inputs[i][j] = (float)(int32_t)(state >> 8) / (1 << 23) - 1.0f;
     }
     uint16_t *const halves[] = {data->q, data->k, data->v};
     const int half_counts[] = {QUERIES * HEAD, KEYS * HEAD, KEYS * HEAD};
@@ -234,14 +232,12 @@ static void memory_check(const memory *data) {
             near(data->y[r * PITCH + c], wanted, 4);
         }
     }
-    for (int r = 0; r < M; r++) {
-        for (int c = 0; c < N; c++) {
-            double sum = 0;
-            for (int k = 0; k < K; k++) {
-                sum += (double)data->left[r * K + k] * data->right[k * N + c];
-            }
-            near(data->product[r * N + c], sum, K);
+    TEST_GRID(int, r, M, c, N) {
+        double sum = 0;
+        for (int k = 0; k < K; k++) {
+            sum += (double)data->left[r * K + k] * data->right[k * N + c];
         }
+        near(data->product[r * N + c], sum, K);
     }
 }
 

@@ -121,11 +121,9 @@ void run_random(wsp_task *task) {
     const uint64_t value = scalar(*task, 0), what = scalar(*task, 1);
     uint64_t sum = value;
     for (uint32_t i = 0; i + 1 < task->tile_count; i++) {
-        for (int64_t r = 0; r < rows(*task, i); r++) {
-            for (int64_t c = 0; c < cols(*task, i); c++) {
-                sum = hash(sum, *word_at(task->tiles[i], r, c));
-                the_case->touched[task->index].push_back(word_at(task->tiles[i], r, c));
-            }
+        TEST_GRID(int64_t, r, rows(*task, i), c, cols(*task, i)) {
+            sum = hash(sum, *word_at(task->tiles[i], r, c));
+            the_case->touched[task->index].push_back(word_at(task->tiles[i], r, c));
         }
     }
     for (uint64_t i = 0; the_case->has_spins && i < value % 4000; i++) {
@@ -133,13 +131,11 @@ void run_random(wsp_task *task) {
     }
     if (task->tile_count > 0) {
         const uint32_t i = task->tile_count - 1;
-        for (int64_t r = 0; r < rows(*task, i); r++) {
-            for (int64_t c = 0; c < cols(*task, i); c++) {
-                uint64_t *at = word_at(task->tiles[i], r, c);
-                the_case->touched[task->index].push_back(at);
-                the_case->written[task->index].push_back(at);
-                *at = hash(sum, what == OVERWRITE ? static_cast<uint64_t>(r * 100 + c) : *at);
-            }
+        TEST_GRID(int64_t, r, rows(*task, i), c, cols(*task, i)) {
+            uint64_t *at = word_at(task->tiles[i], r, c);
+            the_case->touched[task->index].push_back(at);
+            the_case->written[task->index].push_back(at);
+            *at = hash(sum, what == OVERWRITE ? static_cast<uint64_t>(r * 100 + c) : *at);
         }
     }
     stamps.core = task->core;

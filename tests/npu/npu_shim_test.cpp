@@ -192,25 +192,23 @@ TEST(shim__cycles_may_be_given) {
 // the first fault of all.
 TEST(shim__faults_end_a_task) {
     wsp_task task = wsp_task();
-    for (int is_own = 0; is_own < 2; is_own++) {
-        for (int time = 0; time < 2; time++) {
-            assert_string_equal(wsp::own_fault(),
-                                is_own && time ? "SET_FLAG: MTE2 to V: a flag was never waited for"
-                                               : "");
-            begin(&task);
-            if (is_own) {
-                wsp::begin_own(false);
-            }
-            if (time) {
-                set_flag(PIPE_V, PIPE_MTE3, EVENT_ID0);
-            } else {
-                set_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);
-            }
-            wsp::end_tiles(&task);
-            assert_int_equal(task.status, PTOWSP_KERNEL_FAILED);
-            assert_int_equal(task.fault, wsp::FAULT_OF_SHIM);
-            assert_int_equal(task.cycles, 0);
+    TEST_GRID(int, is_own, 2, time, 2) {
+        assert_string_equal(wsp::own_fault(),
+                            is_own && time ? "SET_FLAG: MTE2 to V: a flag was never waited for"
+                                           : "");
+        begin(&task);
+        if (is_own) {
+            wsp::begin_own(false);
         }
+        if (time) {
+            set_flag(PIPE_V, PIPE_MTE3, EVENT_ID0);
+        } else {
+            set_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);
+        }
+        wsp::end_tiles(&task);
+        assert_int_equal(task.status, PTOWSP_KERNEL_FAILED);
+        assert_int_equal(task.fault, wsp::FAULT_OF_SHIM);
+        assert_int_equal(task.cycles, 0);
     }
 }
 

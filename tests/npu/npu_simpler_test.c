@@ -269,8 +269,7 @@ static void random_count(random_program *r, ptowsp_expr by) {
 }
 
 static void random_load(random_program *r, uint32_t slot) {
-    ptowsp_view view = {.tensor = r->counts};
-    view.row = ptowsp_i64(r->f.m, 6 + below(r, 4));
+    ptowsp_view view = {.tensor = r->counts, .row = ptowsp_i64(r->f.m, 6 + below(r, 4))};
     view.col = ptowsp_i64(r->f.m, 6 + below(r, 4));
     ptowsp_slot_load_make(r->f.m, slot, &view, ptowsp_i64(r->f.m, 0), ptowsp_i64(r->f.m, 0));
 }

@@ -87,9 +87,8 @@ int main(int argc, char **argv) {
         }
         PTOWSP_PARALLEL(m, i, ptowsp_axis_dynamic(m, "rows")) {
             for (unsigned k = 0; k < count; k++) {
-                ptowsp_task_desc task = {.kernel = kernels[k]};
-                task.views[0].tensor = tensor;
-                task.views[0].row = i;
+                ptowsp_task_desc task = {
+                    .kernel = kernels[k], .views[0].tensor = tensor, .views[0].row = i};
                 ptowsp_task_make(m, &task);
             }
         }

@@ -86,4 +86,9 @@ extern
         alarm(limit);                                                                              \
     }
 
+// Each element of a grid, row by row. A `break` ends a row.
+#define TEST_GRID(type, row, rows, col, cols)                                                      \
+    for (type row = 0; row < (rows); row++)                                                        \
+        for (type col = 0; col < (cols); col++)
+
 #endif
