@@ -89,7 +89,16 @@ static inline void expect(fixture *f, ptowsp_value value, ptowsp_status status, 
         expect(f, last, PTOWSP_##status, text);                                                    \
     } while (0)
 
+// Of ptowsp_tile_<call>, by status.
+#define INVALID(text, call)     FAULT(INVALID_PARAMS, text, ptowsp_tile_##call)
+#define UNSUPPORTED(text, call) FAULT(UNSUPPORTED, text, ptowsp_tile_##call)
+#define TOO_MUCH(text, call)    FAULT(LIMIT_EXCEEDED, text, ptowsp_tile_##call)
+
 #define VOID(call) ((call), none)
+
+// Of a call that has no value, and of any other expression.
+#define INVALID_STORE(text, call) FAULT(INVALID_PARAMS, text, VOID(ptowsp_tile_##call))
+#define REFUSED(text, value)      FAULT(INVALID_PARAMS, text, value)
 
 // Ends a kernel that stores x to both of the fixture's outputs.
 static inline ptowsp_kernel good_end(fixture *f) {

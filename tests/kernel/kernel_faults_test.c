@@ -6,35 +6,26 @@
 // -- operands -------------------------------------------------------------------------------------
 
 TEST(faults__wrong_operands_are_refused) {
-    FAULT(INVALID_PARAMS, "add: operand 2 is no value", ptowsp_tile_add(f->x, none));
-    FAULT(INVALID_PARAMS, "add: operand 1 is no value", ptowsp_tile_add(none, f->x));
+    INVALID("add: operand 2 is no value", add(f->x, none));
+    INVALID("add: operand 1 is no value", add(none, f->x));
     ptowsp_value lost = none;
-    FAULT(INVALID_PARAMS, "mul: operand 2 is no value",
-          (lost = f->x, lost.id = 4000, ptowsp_tile_mul(f->x, lost)));
-    FAULT(INVALID_PARAMS, "add: o is an out parameter and cannot be read",
-          ptowsp_tile_add(f->x, f->o));
-    FAULT(INVALID_PARAMS, "exp: o is an out parameter and cannot be read", ptowsp_tile_exp(f->o));
-    FAULT(INVALID_PARAMS, "matmul: o is an out parameter and cannot be read",
-          ptowsp_tile_matmul(f->o, f->x));
-    FAULT(INVALID_PARAMS, "load: o is an out parameter and cannot be read", ptowsp_tile_load(f->o));
-    FAULT(INVALID_PARAMS, "slice: o is an out parameter and cannot be read",
-          ptowsp_tile_slice(f->o, 0, 0, 1, 1));
-    FAULT(INVALID_PARAMS, "exp: operand 1 is a scalar, not a tile", ptowsp_tile_exp(f->s));
-    FAULT(INVALID_PARAMS, "rowsum: operand 1 is a scalar, not a tile",
-          ptowsp_tile_rowsum(ptowsp_tile_const(f->k, 1)));
-    FAULT(INVALID_PARAMS, "matmul: operand 2 is a scalar, not a tile",
-          ptowsp_tile_matmul(f->x, f->s));
-    FAULT(INVALID_PARAMS, "transpose: operand 1 is a scalar, not a tile",
-          ptowsp_tile_transpose(f->s));
-    FAULT(INVALID_PARAMS, "compare: operand 1 is a scalar, not a tile",
-          ptowsp_tile_compare(f->s, PTOWSP_LT, f->x));
-    FAULT(INVALID_PARAMS, "store: operand 2 is a scalar, not a tile",
-          VOID(ptowsp_tile_store(f->o, f->s)));
-    FAULT(INVALID_PARAMS, "add: neither operand is a tile", ptowsp_tile_add(f->s, f->s));
-    FAULT(INVALID_PARAMS, "mul: neither operand is a tile",
-          ptowsp_tile_mul(ptowsp_tile_const(f->k, 1), f->s));
-    FAULT(UNSUPPORTED, "sub: its left operand is a scalar parameter", ptowsp_tile_sub(f->s, f->x));
-    FAULT(UNSUPPORTED, "div: its left operand is a scalar parameter", ptowsp_tile_div(f->s, f->x));
+    REFUSED("mul: operand 2 is no value",
+            (lost = f->x, lost.id = 4000, ptowsp_tile_mul(f->x, lost)));
+    INVALID("add: o is an out parameter and cannot be read", add(f->x, f->o));
+    INVALID("exp: o is an out parameter and cannot be read", exp(f->o));
+    INVALID("matmul: o is an out parameter and cannot be read", matmul(f->o, f->x));
+    INVALID("load: o is an out parameter and cannot be read", load(f->o));
+    INVALID("slice: o is an out parameter and cannot be read", slice(f->o, 0, 0, 1, 1));
+    INVALID("exp: operand 1 is a scalar, not a tile", exp(f->s));
+    INVALID("rowsum: operand 1 is a scalar, not a tile", rowsum(ptowsp_tile_const(f->k, 1)));
+    INVALID("matmul: operand 2 is a scalar, not a tile", matmul(f->x, f->s));
+    INVALID("transpose: operand 1 is a scalar, not a tile", transpose(f->s));
+    INVALID("compare: operand 1 is a scalar, not a tile", compare(f->s, PTOWSP_LT, f->x));
+    INVALID_STORE("store: operand 2 is a scalar, not a tile", store(f->o, f->s));
+    INVALID("add: neither operand is a tile", add(f->s, f->s));
+    INVALID("mul: neither operand is a tile", mul(ptowsp_tile_const(f->k, 1), f->s));
+    UNSUPPORTED("sub: its left operand is a scalar parameter", sub(f->s, f->x));
+    UNSUPPORTED("div: its left operand is a scalar parameter", div(f->s, f->x));
 }
 
 // Values of another kernel, of one that has ended, and of none.
@@ -80,30 +71,29 @@ TEST(faults__values_of_other_bodies_are_refused) {
 // -- parameters -----------------------------------------------------------------------------------
 
 TEST(faults__wrong_parameters_are_refused) {
-    FAULT(INVALID_PARAMS, "parameter: tile z is 0 x 16; sizes are 1 to 16384",
-          PARAM("z", PTOWSP_F32, 0, 16));
-    FAULT(INVALID_PARAMS, "parameter: tile z is 1 x 16385; sizes are 1 to 16384",
-          PARAM("z", PTOWSP_F32, 1, 16385));
-    FAULT(INVALID_PARAMS, "parameter: tile z is -1 x 16; sizes are 1 to 16384",
-          PARAM("z", PTOWSP_F32, PTOWSP_DYNAMIC, 16));
-    FAULT(UNSUPPORTED, "parameter: tile z is f64, which no instruction loads",
-          PARAM("z", PTOWSP_F64, 1, 16));
-    FAULT(UNSUPPORTED, "parameter: tile z is i64, which no instruction loads",
-          PARAM("z", PTOWSP_I64, 1, 16));
-    FAULT(UNSUPPORTED, "parameter: tile z is bool, which no instruction loads",
-          PARAM("z", PTOWSP_BOOL, 1, 16));
-    FAULT(UNSUPPORTED, "parameter: tile z is none, which no instruction loads",
-          PARAM("z", (ptowsp_dtype)999, 1, 16));
-    FAULT(INVALID_PARAMS, "parameter: two are called x", PARAM("x", PTOWSP_F32, 1, 16));
-    FAULT(INVALID_PARAMS, "parameter: two are called s", PARAM("s", PTOWSP_F32, 1, 16));
-    FAULT(INVALID_PARAMS, "parameter: two are called x", ptowsp_tile_scalar(f->k, "x", PTOWSP_F32));
-    FAULT(INVALID_PARAMS, "parameter: its name has 0 characters", PARAM("", PTOWSP_F32, 1, 16));
-    FAULT(INVALID_PARAMS, "parameter: its name has 0 characters", PARAM(NULL, PTOWSP_F32, 1, 16));
-    FAULT(INVALID_PARAMS, "parameter: its name has 64 characters",
-          PARAM("0123456789012345678901234567890123456789012345678901234567890123", PTOWSP_F32, 1,
-                1));
-    FAULT(UNSUPPORTED, "parameter: scalar t is i32, not bool, i64, u64, f32 or f64",
-          ptowsp_tile_scalar(f->k, "t", PTOWSP_I32));
+    INVALID("parameter: tile z is 0 x 16; sizes are 1 to 16384", in(f->k, "z", PTOWSP_F32, 0, 16));
+    INVALID("parameter: tile z is 1 x 16385; sizes are 1 to 16384",
+            in(f->k, "z", PTOWSP_F32, 1, 16385));
+    INVALID("parameter: tile z is -1 x 16; sizes are 1 to 16384",
+            in(f->k, "z", PTOWSP_F32, PTOWSP_DYNAMIC, 16));
+    UNSUPPORTED("parameter: tile z is f64, which no instruction loads",
+                in(f->k, "z", PTOWSP_F64, 1, 16));
+    UNSUPPORTED("parameter: tile z is i64, which no instruction loads",
+                in(f->k, "z", PTOWSP_I64, 1, 16));
+    UNSUPPORTED("parameter: tile z is bool, which no instruction loads",
+                in(f->k, "z", PTOWSP_BOOL, 1, 16));
+    UNSUPPORTED("parameter: tile z is none, which no instruction loads",
+                in(f->k, "z", (ptowsp_dtype)999, 1, 16));
+    INVALID("parameter: two are called x", in(f->k, "x", PTOWSP_F32, 1, 16));
+    INVALID("parameter: two are called s", in(f->k, "s", PTOWSP_F32, 1, 16));
+    INVALID("parameter: two are called x", scalar(f->k, "x", PTOWSP_F32));
+    INVALID("parameter: its name has 0 characters", in(f->k, "", PTOWSP_F32, 1, 16));
+    INVALID("parameter: its name has 0 characters", in(f->k, NULL, PTOWSP_F32, 1, 16));
+    INVALID("parameter: its name has 64 characters",
+            in(f->k, "0123456789012345678901234567890123456789012345678901234567890123", PTOWSP_F32,
+               1, 1));
+    UNSUPPORTED("parameter: scalar t is i32, not bool, i64, u64, f32 or f64",
+                scalar(f->k, "t", PTOWSP_I32));
     fixture f;
     begin(&f);
     char name[8];
@@ -122,25 +112,24 @@ TEST(faults__wrong_parameters_are_refused) {
 }
 
 TEST(faults__wrong_stores_are_refused) {
-    FAULT(INVALID_PARAMS, "store: x is an in parameter", VOID(ptowsp_tile_store(f->x, f->y)));
-    FAULT(INVALID_PARAMS, "store: o is stored twice",
-          (ptowsp_tile_store(f->o, f->x), VOID(ptowsp_tile_store(f->o, f->y))));
-    FAULT(INVALID_PARAMS, "store_add: o is stored twice",
-          (ptowsp_tile_store(f->o, f->x), VOID(ptowsp_tile_store_add(f->o, f->y))));
-    FAULT(INVALID_PARAMS, "store_at: o is stored twice",
-          (ptowsp_tile_store(f->o, f->x), VOID(ptowsp_tile_store_at(f->o, none, none, f->v))));
-    FAULT(INVALID_PARAMS, "store: o is stored twice",
-          (ptowsp_tile_store_at(f->o, none, none, f->v), VOID(ptowsp_tile_store(f->o, f->x))));
-    FAULT(INVALID_PARAMS, "store: its destination is no parameter",
-          VOID(ptowsp_tile_store(ptowsp_tile_exp(f->x), f->y)));
-    FAULT(INVALID_PARAMS, "store: 1 x 16 into o of 8 x 16", VOID(ptowsp_tile_store(f->o, f->v)));
-    FAULT(INVALID_PARAMS, "store: i32 into o of f32", VOID(ptowsp_tile_store(f->o, f->i)));
-    FAULT(INVALID_PARAMS, "store: operand 1 is no value", VOID(ptowsp_tile_store(none, f->x)));
-    FAULT(INVALID_PARAMS, "store: operand 2 is no value", VOID(ptowsp_tile_store(f->o, none)));
-    FAULT(INVALID_PARAMS, "store: operand 2 is a mask",
-          VOID(ptowsp_tile_store(f->o, ptowsp_tile_compare(f->x, PTOWSP_LT, f->y))));
-    FAULT(INVALID_PARAMS, "store: f16 into o of f32",
-          VOID(ptowsp_tile_store(f->o, ptowsp_tile_cvt(f->x, PTOWSP_F16, PTOWSP_ROUND_NEAREST))));
+    INVALID_STORE("store: x is an in parameter", store(f->x, f->y));
+    REFUSED("store: o is stored twice",
+            (ptowsp_tile_store(f->o, f->x), VOID(ptowsp_tile_store(f->o, f->y))));
+    REFUSED("store_add: o is stored twice",
+            (ptowsp_tile_store(f->o, f->x), VOID(ptowsp_tile_store_add(f->o, f->y))));
+    REFUSED("store_at: o is stored twice",
+            (ptowsp_tile_store(f->o, f->x), VOID(ptowsp_tile_store_at(f->o, none, none, f->v))));
+    REFUSED("store: o is stored twice",
+            (ptowsp_tile_store_at(f->o, none, none, f->v), VOID(ptowsp_tile_store(f->o, f->x))));
+    INVALID_STORE("store: its destination is no parameter", store(ptowsp_tile_exp(f->x), f->y));
+    INVALID_STORE("store: 1 x 16 into o of 8 x 16", store(f->o, f->v));
+    INVALID_STORE("store: i32 into o of f32", store(f->o, f->i));
+    INVALID_STORE("store: operand 1 is no value", store(none, f->x));
+    INVALID_STORE("store: operand 2 is no value", store(f->o, none));
+    INVALID_STORE("store: operand 2 is a mask",
+                  store(f->o, ptowsp_tile_compare(f->x, PTOWSP_LT, f->y)));
+    INVALID_STORE("store: f16 into o of f32",
+                  store(f->o, ptowsp_tile_cvt(f->x, PTOWSP_F16, PTOWSP_ROUND_NEAREST)));
     fixture f;
     begin(&f);
     ptowsp_value q = ptowsp_tile_out(f.k, "q", PTOWSP_BF16, 8, 16);
@@ -164,105 +153,79 @@ static ptowsp_value byte_of(fixture *f) {
 
 // What loads where it stands may not stand behind the store.
 TEST(faults__loads_after_stores_are_refused) {
-    FAULT(INVALID_PARAMS, "load: io is loaded after it was stored",
-          (ptowsp_tile_store(f->io, f->x), ptowsp_tile_load(f->io)));
-    FAULT(INVALID_PARAMS, "slice: io is loaded after it was stored",
-          (ptowsp_tile_store_add(f->io, f->x), ptowsp_tile_slice(f->io, 0, 0, 1, 1)));
-    FAULT(INVALID_PARAMS, "matmul: io is loaded after it was stored",
-          (ptowsp_tile_store(f->io, f->x), ptowsp_tile_matmul(f->io, ptowsp_tile_transpose(f->x))));
+    REFUSED("load: io is loaded after it was stored",
+            (ptowsp_tile_store(f->io, f->x), ptowsp_tile_load(f->io)));
+    REFUSED("slice: io is loaded after it was stored",
+            (ptowsp_tile_store_add(f->io, f->x), ptowsp_tile_slice(f->io, 0, 0, 1, 1)));
+    REFUSED(
+        "matmul: io is loaded after it was stored",
+        (ptowsp_tile_store(f->io, f->x), ptowsp_tile_matmul(f->io, ptowsp_tile_transpose(f->x))));
 }
 
 TEST(faults__wrong_shapes_and_types_are_refused) {
-    FAULT(INVALID_PARAMS, "add: 8 x 16 and 3 x 16",
-          ptowsp_tile_add(f->x, PARAM("z", PTOWSP_F32, 3, 16)));
-    FAULT(INVALID_PARAMS, "sub: 1 x 16 and 8 x 16: only the second operand may be a vector",
-          ptowsp_tile_sub(f->v, f->x));
-    FAULT(INVALID_PARAMS, "add: 8 x 16 and 16 x 8",
-          ptowsp_tile_add(f->x, PARAM("z", PTOWSP_F32, 16, 8)));
-    FAULT(INVALID_PARAMS, "max: f32 and i32; ptowsp_tile_cvt makes operand 2 f32",
-          ptowsp_tile_max(f->x, f->i));
-    FAULT(INVALID_PARAMS, "add: f32 and f16; ptowsp_tile_cvt makes operand 2 f32",
-          ptowsp_tile_add(f->x, half_of(f)));
-    FAULT(INVALID_PARAMS, "div: f16 and f32; ptowsp_tile_cvt makes operand 1 f32",
-          ptowsp_tile_div(half_of(f), f->x));
-    FAULT(INVALID_PARAMS, "sub: i32 and f16; ptowsp_tile_cvt makes operand 1 f16",
-          ptowsp_tile_sub(f->i, half_of(f)));
-    FAULT(INVALID_PARAMS, "min: f16 and i16; ptowsp_tile_cvt makes operand 2 f16",
-          ptowsp_tile_min(half_of(f), PARAM("s16", PTOWSP_I16, 8, 16)));
-    FAULT(INVALID_PARAMS, "mul: i16 and i32; ptowsp_tile_cvt makes operand 2 i16",
-          ptowsp_tile_mul(PARAM("s16", PTOWSP_I16, 8, 16), f->i));
-    FAULT(INVALID_PARAMS, "add: bf16 and f32; ptowsp_tile_cvt makes operand 1 f32",
-          ptowsp_tile_add(PARAM("b16", PTOWSP_BF16, 8, 16), f->x));
-    FAULT(INVALID_PARAMS, "mul: bf16 and i32; ptowsp_tile_cvt makes both f32",
-          ptowsp_tile_mul(PARAM("b16", PTOWSP_BF16, 8, 16), f->i));
-    FAULT(INVALID_PARAMS, "max: f16 and bf16; ptowsp_tile_cvt makes both f32",
-          ptowsp_tile_max(half_of(f), PARAM("b16", PTOWSP_BF16, 8, 16)));
-    FAULT(INVALID_PARAMS, "sub: i16 and bf16; ptowsp_tile_cvt makes both f32",
-          ptowsp_tile_sub(PARAM("s16", PTOWSP_I16, 8, 16), PARAM("b16", PTOWSP_BF16, 8, 16)));
+    INVALID("add: 8 x 16 and 3 x 16", add(f->x, PARAM("z", PTOWSP_F32, 3, 16)));
+    INVALID("sub: 1 x 16 and 8 x 16: only the second operand may be a vector", sub(f->v, f->x));
+    INVALID("add: 8 x 16 and 16 x 8", add(f->x, PARAM("z", PTOWSP_F32, 16, 8)));
+    INVALID("max: f32 and i32; ptowsp_tile_cvt makes operand 2 f32", max(f->x, f->i));
+    INVALID("add: f32 and f16; ptowsp_tile_cvt makes operand 2 f32", add(f->x, half_of(f)));
+    INVALID("div: f16 and f32; ptowsp_tile_cvt makes operand 1 f32", div(half_of(f), f->x));
+    INVALID("sub: i32 and f16; ptowsp_tile_cvt makes operand 1 f16", sub(f->i, half_of(f)));
+    INVALID("min: f16 and i16; ptowsp_tile_cvt makes operand 2 f16",
+            min(half_of(f), PARAM("s16", PTOWSP_I16, 8, 16)));
+    INVALID("mul: i16 and i32; ptowsp_tile_cvt makes operand 2 i16",
+            mul(PARAM("s16", PTOWSP_I16, 8, 16), f->i));
+    INVALID("add: bf16 and f32; ptowsp_tile_cvt makes operand 1 f32",
+            add(PARAM("b16", PTOWSP_BF16, 8, 16), f->x));
+    INVALID("mul: bf16 and i32; ptowsp_tile_cvt makes both f32",
+            mul(PARAM("b16", PTOWSP_BF16, 8, 16), f->i));
+    INVALID("max: f16 and bf16; ptowsp_tile_cvt makes both f32",
+            max(half_of(f), PARAM("b16", PTOWSP_BF16, 8, 16)));
+    INVALID("sub: i16 and bf16; ptowsp_tile_cvt makes both f32",
+            sub(PARAM("s16", PTOWSP_I16, 8, 16), PARAM("b16", PTOWSP_BF16, 8, 16)));
     FAULT(UNSUPPORTED, "add: operand 1 is i8, which it does not take",
           (byte_of(f), ptowsp_tile_add(f->x, f->x),
            ptowsp_tile_add(PARAM("b", PTOWSP_I8, 8, 16), f->x)));
-    FAULT(UNSUPPORTED, "min: operand 2 is u32, which it does not take",
-          ptowsp_tile_min(f->x, PARAM("b", PTOWSP_U32, 8, 16)));
-    FAULT(UNSUPPORTED, "exp: operand 1 is i32, which it does not take", ptowsp_tile_exp(f->i));
-    FAULT(UNSUPPORTED, "abs: operand 1 is i32, which it does not take", ptowsp_tile_abs(f->i));
-    FAULT(UNSUPPORTED, "rowmean: operand 1 is i32, which it does not take",
-          ptowsp_tile_rowmean(f->i));
-    FAULT(UNSUPPORTED, "colsum: operand 1 is i8, which it does not take",
-          ptowsp_tile_colsum(byte_of(f)));
-    FAULT(INVALID_PARAMS, "row_broadcast: 1 x 16 is no vector of 8 values",
-          ptowsp_tile_row_broadcast(f->x, f->v));
-    FAULT(INVALID_PARAMS, "col_broadcast: 8 x 16 is no vector of 16 values",
-          ptowsp_tile_col_broadcast(f->x, f->y));
-    FAULT(INVALID_PARAMS,
-          "matmul: 8 x 16 times 8 x 16: 16 columns on the left, 8 rows on the right",
-          ptowsp_tile_matmul(f->x, f->y));
-    FAULT(INVALID_PARAMS, "matmul: f32 and f16",
-          ptowsp_tile_matmul(f->x, ptowsp_tile_transpose(half_of(f))));
-    FAULT(UNSUPPORTED, "matmul: operand 1 is i32, which it does not take",
-          ptowsp_tile_matmul(f->i, f->i));
-    FAULT(LIMIT_EXCEEDED, "matmul: m 4096, k 1, n 16; they are 1 to 4095",
-          ptowsp_tile_matmul(PARAM("a", PTOWSP_F32, 4096, 1), f->v));
-    FAULT(LIMIT_EXCEEDED, "matmul: m 1, k 4096, n 1; they are 1 to 4095",
-          ptowsp_tile_matmul(PARAM("a", PTOWSP_F32, 1, 4096), PARAM("b", PTOWSP_F32, 4096, 1)));
-    FAULT(INVALID_PARAMS, "matmul_acc: acc is 8 x 16, not 8 x 8",
-          ptowsp_tile_matmul_acc(f->x, f->x, ptowsp_tile_transpose(f->y)));
-    FAULT(INVALID_PARAMS, "matmul_bias: bias is 1 x 16, not 1 x 8",
-          ptowsp_tile_matmul_bias(f->x, ptowsp_tile_transpose(f->y), f->v));
-    FAULT(UNSUPPORTED, "matmul_bias: operand 3 is i32, which it does not take",
-          ptowsp_tile_matmul_bias(f->x, ptowsp_tile_transpose(f->y), f->i));
-    FAULT(INVALID_PARAMS, "slice: 8 x 16 from (0, 1) of 8 x 16",
-          ptowsp_tile_slice(f->x, 0, 1, 8, 16));
-    FAULT(INVALID_PARAMS, "slice: 0 x 1 from (0, 0) of 8 x 16",
-          ptowsp_tile_slice(f->x, 0, 0, 0, 1));
-    FAULT(INVALID_PARAMS, "slice: 1 x 1 from (-1, 0) of 8 x 16",
-          ptowsp_tile_slice(f->x, -1, 0, 1, 1));
-    FAULT(INVALID_PARAMS, "slice: 9223372036854775807 x 1 from (9223372036854775807, 0) of 8 x 16",
-          ptowsp_tile_slice(f->x, INT64_MAX, 0, INT64_MAX, 1));
-    FAULT(INVALID_PARAMS, "load: its operand is no parameter",
-          ptowsp_tile_load(ptowsp_tile_exp(f->x)));
-    FAULT(UNSUPPORTED, "cvt: TCVT has no f32 to i8",
-          ptowsp_tile_cvt(f->x, PTOWSP_I8, PTOWSP_ROUND_NEAREST));
-    FAULT(UNSUPPORTED, "cvt: TCVT has no f32 to none",
-          ptowsp_tile_cvt(f->x, (ptowsp_dtype)1000, PTOWSP_ROUND_NEAREST));
-    FAULT(INVALID_PARAMS, "cvt: 5 is no rounding",
-          ptowsp_tile_cvt(f->x, PTOWSP_I32, (ptowsp_round)5));
-    FAULT(INVALID_PARAMS, "quantize: 1 x 16 is no vector of 8 values",
-          ptowsp_tile_quantize(f->x, f->v));
-    FAULT(UNSUPPORTED, "quantize: operand 1 is i32, which it does not take",
-          ptowsp_tile_quantize(f->i, f->v));
-    FAULT(UNSUPPORTED, "dequantize: operand 1 is f32, which it does not take",
-          ptowsp_tile_dequantize(f->x, f->v, f->v));
-    FAULT(UNSUPPORTED, "full: bool is no type of tiles",
-          ptowsp_tile_full(f->k, PTOWSP_BOOL, 1, 1, 0));
-    FAULT(UNSUPPORTED, "full: i64 is no type of tiles",
-          ptowsp_tile_full(f->k, PTOWSP_I64, 1, 1, 0));
-    FAULT(INVALID_PARAMS, "full: 0 x 1; sizes are 1 to 16384",
-          ptowsp_tile_full(f->k, PTOWSP_F32, 0, 1, 0));
-    FAULT(UNSUPPORTED, "iota: f32 is not i16, u16, i32 or u32",
-          ptowsp_tile_iota(f->k, PTOWSP_F32, 8, 0));
-    FAULT(INVALID_PARAMS, "iota: 1 x 16385; sizes are 1 to 16384",
-          ptowsp_tile_iota(f->k, PTOWSP_I32, 16385, 0));
+    UNSUPPORTED("min: operand 2 is u32, which it does not take",
+                min(f->x, PARAM("b", PTOWSP_U32, 8, 16)));
+    UNSUPPORTED("exp: operand 1 is i32, which it does not take", exp(f->i));
+    UNSUPPORTED("abs: operand 1 is i32, which it does not take", abs(f->i));
+    UNSUPPORTED("rowmean: operand 1 is i32, which it does not take", rowmean(f->i));
+    UNSUPPORTED("colsum: operand 1 is i8, which it does not take", colsum(byte_of(f)));
+    INVALID("row_broadcast: 1 x 16 is no vector of 8 values", row_broadcast(f->x, f->v));
+    INVALID("col_broadcast: 8 x 16 is no vector of 16 values", col_broadcast(f->x, f->y));
+    INVALID("matmul: 8 x 16 times 8 x 16: 16 columns on the left, 8 rows on the right",
+            matmul(f->x, f->y));
+    INVALID("matmul: f32 and f16", matmul(f->x, ptowsp_tile_transpose(half_of(f))));
+    UNSUPPORTED("matmul: operand 1 is i32, which it does not take", matmul(f->i, f->i));
+    TOO_MUCH("matmul: m 4096, k 1, n 16; they are 1 to 4095",
+             matmul(PARAM("a", PTOWSP_F32, 4096, 1), f->v));
+    TOO_MUCH("matmul: m 1, k 4096, n 1; they are 1 to 4095",
+             matmul(PARAM("a", PTOWSP_F32, 1, 4096), PARAM("b", PTOWSP_F32, 4096, 1)));
+    INVALID("matmul_acc: acc is 8 x 16, not 8 x 8",
+            matmul_acc(f->x, f->x, ptowsp_tile_transpose(f->y)));
+    INVALID("matmul_bias: bias is 1 x 16, not 1 x 8",
+            matmul_bias(f->x, ptowsp_tile_transpose(f->y), f->v));
+    UNSUPPORTED("matmul_bias: operand 3 is i32, which it does not take",
+                matmul_bias(f->x, ptowsp_tile_transpose(f->y), f->i));
+    INVALID("slice: 8 x 16 from (0, 1) of 8 x 16", slice(f->x, 0, 1, 8, 16));
+    INVALID("slice: 0 x 1 from (0, 0) of 8 x 16", slice(f->x, 0, 0, 0, 1));
+    INVALID("slice: 1 x 1 from (-1, 0) of 8 x 16", slice(f->x, -1, 0, 1, 1));
+    INVALID("slice: 9223372036854775807 x 1 from (9223372036854775807, 0) of 8 x 16",
+            slice(f->x, INT64_MAX, 0, INT64_MAX, 1));
+    INVALID("load: its operand is no parameter", load(ptowsp_tile_exp(f->x)));
+    UNSUPPORTED("cvt: TCVT has no f32 to i8", cvt(f->x, PTOWSP_I8, PTOWSP_ROUND_NEAREST));
+    UNSUPPORTED("cvt: TCVT has no f32 to none",
+                cvt(f->x, (ptowsp_dtype)1000, PTOWSP_ROUND_NEAREST));
+    INVALID("cvt: 5 is no rounding", cvt(f->x, PTOWSP_I32, (ptowsp_round)5));
+    INVALID("quantize: 1 x 16 is no vector of 8 values", quantize(f->x, f->v));
+    UNSUPPORTED("quantize: operand 1 is i32, which it does not take", quantize(f->i, f->v));
+    UNSUPPORTED("dequantize: operand 1 is f32, which it does not take",
+                dequantize(f->x, f->v, f->v));
+    UNSUPPORTED("full: bool is no type of tiles", full(f->k, PTOWSP_BOOL, 1, 1, 0));
+    UNSUPPORTED("full: i64 is no type of tiles", full(f->k, PTOWSP_I64, 1, 1, 0));
+    INVALID("full: 0 x 1; sizes are 1 to 16384", full(f->k, PTOWSP_F32, 0, 1, 0));
+    UNSUPPORTED("iota: f32 is not i16, u16, i32 or u32", iota(f->k, PTOWSP_F32, 8, 0));
+    INVALID("iota: 1 x 16385; sizes are 1 to 16384", iota(f->k, PTOWSP_I32, 16385, 0));
 }
 
 static ptowsp_value mask_of(fixture *f) {
@@ -286,31 +249,24 @@ static ptowsp_value mode_of(fixture *f, const char *name, uint32_t mode) {
 }
 
 TEST(faults__wrong_modes_are_refused) {
-    FAULT(INVALID_PARAMS, "TCVT: it has no mode 5", mode_of(f, "TCVT", 5));
-    FAULT(INVALID_PARAMS, "TABS: it has no mode 256", mode_of(f, "TABS", 256));
-    FAULT(INVALID_PARAMS, "instruction: there is no instruction TWRONG", mode_of(f, "TWRONG", 0));
-    FAULT(INVALID_PARAMS, "instruction: there is no instruction without a name",
-          mode_of(f, NULL, 0));
+    REFUSED("TCVT: it has no mode 5", mode_of(f, "TCVT", 5));
+    REFUSED("TABS: it has no mode 256", mode_of(f, "TABS", 256));
+    REFUSED("instruction: there is no instruction TWRONG", mode_of(f, "TWRONG", 0));
+    REFUSED("instruction: there is no instruction without a name", mode_of(f, NULL, 0));
 }
 
 TEST(faults__wrong_picking_are_refused) {
-    FAULT(INVALID_PARAMS, "compare: 6 is no comparison",
-          ptowsp_tile_compare(f->x, (ptowsp_compare)6, f->y));
-    FAULT(UNSUPPORTED, "compare: i32 is compared with EQ only",
-          ptowsp_tile_compare(f->i, PTOWSP_LT, f->i));
-    FAULT(INVALID_PARAMS, "compare: 8 x 16 f32 and 1 x 16 f32",
-          ptowsp_tile_compare(f->x, PTOWSP_LT, f->v));
-    FAULT(INVALID_PARAMS, "select: operand 1 is no mask", ptowsp_tile_select(f->x, f->x, f->y));
-    FAULT(INVALID_PARAMS, "select: a mask of 8 x 16 for 1 x 16",
-          ptowsp_tile_select(mask_of(f), f->v, f->v));
-    FAULT(INVALID_PARAMS, "select: 8 x 16 f32 and 8 x 16 i32",
-          ptowsp_tile_select(mask_of(f), f->x, f->i));
-    FAULT(INVALID_PARAMS, "add: operand 1 is a mask", ptowsp_tile_add(mask_of(f), f->x));
-    FAULT(INVALID_PARAMS, "transpose: operand 1 is a mask", ptowsp_tile_transpose(mask_of(f)));
-    FAULT(UNSUPPORTED, "sort32: operand 1 is i32, which it does not take",
-          ptowsp_tile_sort32(f->i, f->i));
-    FAULT(INVALID_PARAMS, "sort32: 8 x 16 scores and 1 x 32 indices",
-          ptowsp_tile_sort32(f->x, ptowsp_tile_iota(f->k, PTOWSP_U32, 32, 0)));
+    INVALID("compare: 6 is no comparison", compare(f->x, (ptowsp_compare)6, f->y));
+    UNSUPPORTED("compare: i32 is compared with EQ only", compare(f->i, PTOWSP_LT, f->i));
+    INVALID("compare: 8 x 16 f32 and 1 x 16 f32", compare(f->x, PTOWSP_LT, f->v));
+    INVALID("select: operand 1 is no mask", select(f->x, f->x, f->y));
+    INVALID("select: a mask of 8 x 16 for 1 x 16", select(mask_of(f), f->v, f->v));
+    INVALID("select: 8 x 16 f32 and 8 x 16 i32", select(mask_of(f), f->x, f->i));
+    INVALID("add: operand 1 is a mask", add(mask_of(f), f->x));
+    INVALID("transpose: operand 1 is a mask", transpose(mask_of(f)));
+    UNSUPPORTED("sort32: operand 1 is i32, which it does not take", sort32(f->i, f->i));
+    INVALID("sort32: 8 x 16 scores and 1 x 32 indices",
+            sort32(f->x, ptowsp_tile_iota(f->k, PTOWSP_U32, 32, 0)));
     FAULT(LIMIT_EXCEEDED, "sort32: 8193 scores in a row; of f32 8192 at most",
           pairs_of(f, 1, 8193));
     FAULT(LIMIT_EXCEEDED, "sort32: 4097 scores in a row; of f16 4096 at most",
@@ -318,50 +274,40 @@ TEST(faults__wrong_picking_are_refused) {
     FAULT(UNSUPPORTED, "sort32: operand 1 is bf16, which it does not take",
           pairs_as(f, PTOWSP_BF16, 1, 32));
     FAULT(UNSUPPORTED, "sort32: rows of one score", pairs_of(f, 8, 1));
-    FAULT(INVALID_PARAMS, "merge_sort: its operand is not sorted pairs",
-          ptowsp_tile_merge_sort(f->v, 32));
-    FAULT(UNSUPPORTED, "merge_sort: 2 rows; TMRGSORT merges one",
-          ptowsp_tile_merge_sort(pairs_of(f, 2, 128), 32));
-    FAULT(INVALID_PARAMS, "merge_sort: 128 pairs in runs of 48, which are whole multiples of 32",
-          ptowsp_tile_merge_sort(pairs_of(f, 1, 128), 48));
-    FAULT(INVALID_PARAMS, "merge_sort: 128 pairs in runs of 0, which are whole multiples of 32",
-          ptowsp_tile_merge_sort(pairs_of(f, 1, 128), 0));
+    INVALID("merge_sort: its operand is not sorted pairs", merge_sort(f->v, 32));
+    UNSUPPORTED("merge_sort: 2 rows; TMRGSORT merges one", merge_sort(pairs_of(f, 2, 128), 32));
+    INVALID("merge_sort: 128 pairs in runs of 48, which are whole multiples of 32",
+            merge_sort(pairs_of(f, 1, 128), 48));
+    INVALID("merge_sort: 128 pairs in runs of 0, which are whole multiples of 32",
+            merge_sort(pairs_of(f, 1, 128), 0));
     // A pair of f16 takes four columns.
-    FAULT(UNSUPPORTED, "merge_sort: 2 rows; TMRGSORT merges one",
-          ptowsp_tile_merge_sort(pairs_as(f, PTOWSP_F16, 2, 128), 32));
-    FAULT(INVALID_PARAMS, "merge_sort: 128 pairs in runs of 48, which are whole multiples of 32",
-          ptowsp_tile_merge_sort(pairs_as(f, PTOWSP_F16, 1, 128), 48));
-    FAULT(INVALID_PARAMS, "merge_sort: 1 runs; it merges 2, 3, or a multiple of 4",
-          ptowsp_tile_merge_sort(pairs_as(f, PTOWSP_F16, 1, 128), 128));
-    FAULT(INVALID_PARAMS, "topk_values: the first 33 of 32",
-          ptowsp_tile_topk_values(pairs_as(f, PTOWSP_F16, 1, 32), 33));
-    FAULT(INVALID_PARAMS, "topk_indices: its operand is not sorted pairs",
-          ptowsp_tile_topk_indices(PARAM("half", PTOWSP_F16, 1, 128), 3));
-    FAULT(INVALID_PARAMS, "merge_sort: 5 runs; it merges 2, 3, or a multiple of 4",
-          ptowsp_tile_merge_sort(pairs_of(f, 1, 160), 32));
-    FAULT(INVALID_PARAMS, "merge_sort: 1 runs; it merges 2, 3, or a multiple of 4",
-          ptowsp_tile_merge_sort(pairs_of(f, 1, 128), 128));
-    FAULT(INVALID_PARAMS, "topk_values: the first 0 of 32",
-          ptowsp_tile_topk_values(pairs_of(f, 1, 32), 0));
-    FAULT(INVALID_PARAMS, "topk_indices: the first 33 of 32",
-          ptowsp_tile_topk_indices(pairs_of(f, 1, 32), 33));
-    FAULT(INVALID_PARAMS, "topk_values: its operand is not sorted pairs",
-          ptowsp_tile_topk_values(f->x, 3));
-    FAULT(UNSUPPORTED, "gather: rows of 12 f32 are no whole blocks of 32 bytes",
-          ptowsp_tile_gather(PARAM("z", PTOWSP_F32, 2, 12), f->i));
-    FAULT(UNSUPPORTED, "gather: operand 2 is f32, which it does not take",
-          ptowsp_tile_gather(f->x, f->y));
-    FAULT(UNSUPPORTED, "gather: operand 1 is i8, which it does not take",
-          ptowsp_tile_gather(byte_of(f), f->i));
-    FAULT(UNSUPPORTED,
-          "interleave: TINTERLEAVE of f32: 910B (A2/A3) has no such instruction (rule: element "
-          "types)",
-          ptowsp_tile_interleave(f->x, f->y));
-    FAULT(INVALID_PARAMS, "interleave: 8 x 16 f32 and 8 x 16 i32",
-          ptowsp_tile_interleave(f->x, f->i));
-    FAULT(INVALID_PARAMS, "deinterleave: part 2 of 16 columns", ptowsp_tile_deinterleave(f->x, 2));
-    FAULT(INVALID_PARAMS, "deinterleave: part 0 of 15 columns",
-          ptowsp_tile_deinterleave(PARAM("z", PTOWSP_F32, 8, 15), 0));
+    UNSUPPORTED("merge_sort: 2 rows; TMRGSORT merges one",
+                merge_sort(pairs_as(f, PTOWSP_F16, 2, 128), 32));
+    INVALID("merge_sort: 128 pairs in runs of 48, which are whole multiples of 32",
+            merge_sort(pairs_as(f, PTOWSP_F16, 1, 128), 48));
+    INVALID("merge_sort: 1 runs; it merges 2, 3, or a multiple of 4",
+            merge_sort(pairs_as(f, PTOWSP_F16, 1, 128), 128));
+    INVALID("topk_values: the first 33 of 32", topk_values(pairs_as(f, PTOWSP_F16, 1, 32), 33));
+    INVALID("topk_indices: its operand is not sorted pairs",
+            topk_indices(PARAM("half", PTOWSP_F16, 1, 128), 3));
+    INVALID("merge_sort: 5 runs; it merges 2, 3, or a multiple of 4",
+            merge_sort(pairs_of(f, 1, 160), 32));
+    INVALID("merge_sort: 1 runs; it merges 2, 3, or a multiple of 4",
+            merge_sort(pairs_of(f, 1, 128), 128));
+    INVALID("topk_values: the first 0 of 32", topk_values(pairs_of(f, 1, 32), 0));
+    INVALID("topk_indices: the first 33 of 32", topk_indices(pairs_of(f, 1, 32), 33));
+    INVALID("topk_values: its operand is not sorted pairs", topk_values(f->x, 3));
+    UNSUPPORTED("gather: rows of 12 f32 are no whole blocks of 32 bytes",
+                gather(PARAM("z", PTOWSP_F32, 2, 12), f->i));
+    UNSUPPORTED("gather: operand 2 is f32, which it does not take", gather(f->x, f->y));
+    UNSUPPORTED("gather: operand 1 is i8, which it does not take", gather(byte_of(f), f->i));
+    UNSUPPORTED(
+        "interleave: TINTERLEAVE of f32: 910B (A2/A3) has no such instruction (rule: element "
+        "types)",
+        interleave(f->x, f->y));
+    INVALID("interleave: 8 x 16 f32 and 8 x 16 i32", interleave(f->x, f->i));
+    INVALID("deinterleave: part 2 of 16 columns", deinterleave(f->x, 2));
+    INVALID("deinterleave: part 0 of 15 columns", deinterleave(PARAM("z", PTOWSP_F32, 8, 15), 0));
 }
 
 // Interleaves x with itself and takes the first half, so many times: valid columns are those of the
@@ -397,67 +343,54 @@ TEST(faults__wrong_interleaving_are_refused) {
 // Where one of several sizes or types is wrong, and all others are right.
 TEST(faults__each_wrong_size_and_type_is_refused_by_itself) {
     const ptowsp_dtype f32 = PTOWSP_F32;
-    FAULT(INVALID_PARAMS, "exp: operand 1 is no value", ptowsp_tile_exp((ptowsp_value){f->k, 0}));
-    FAULT(UNSUPPORTED, "full: none is no type of tiles",
-          ptowsp_tile_full(f->k, PTOWSP_DTYPE_NONE, 1, 1, 0));
-    FAULT(INVALID_PARAMS, "full: 1 x 0; sizes are 1 to 16384",
-          ptowsp_tile_full(f->k, f32, 1, 0, 0));
-    FAULT(INVALID_PARAMS, "full: 16385 x 1; sizes are 1 to 16384",
-          ptowsp_tile_full(f->k, f32, 16385, 1, 0));
-    FAULT(INVALID_PARAMS, "parameter: tile z is 1 x 0; sizes are 1 to 16384",
-          PARAM("z", f32, 1, 0));
-    FAULT(INVALID_PARAMS, "parameter: tile z is 16385 x 1; sizes are 1 to 16384",
-          PARAM("z", f32, 16385, 1));
-    FAULT(INVALID_PARAMS, "slice: 1 x 1 from (0, -1) of 8 x 16",
-          ptowsp_tile_slice(f->x, 0, -1, 1, 1));
-    FAULT(INVALID_PARAMS, "slice: 1 x 0 from (0, 0) of 8 x 16",
-          ptowsp_tile_slice(f->x, 0, 0, 1, 0));
-    FAULT(INVALID_PARAMS, "slice_at: operand 1 is a scalar, not a tile",
-          ptowsp_tile_slice_at(f->s, none, none, 1, 1));
-    FAULT(INVALID_PARAMS, "slice_at: 0 x 16 of 8 x 16",
-          ptowsp_tile_slice_at(f->x, none, none, 0, 16));
-    FAULT(INVALID_PARAMS, "slice_at: 8 x 17 of 8 x 16",
-          ptowsp_tile_slice_at(f->x, none, none, 8, 17));
-    FAULT(INVALID_PARAMS, "store_at: 8 x 32 into o of 8 x 16",
-          VOID(ptowsp_tile_store_at(f->o, none, none, ptowsp_tile_full(f->k, f32, 8, 32, 0))));
-    FAULT(INVALID_PARAMS, "store: 8 x 32 into o of 8 x 16",
-          VOID(ptowsp_tile_store(f->o, ptowsp_tile_full(f->k, f32, 8, 32, 0))));
-    FAULT(LIMIT_EXCEEDED, "matmul: m 8, k 16, n 4096; they are 1 to 4095",
-          ptowsp_tile_matmul(f->x, ptowsp_tile_full(f->k, f32, 16, 4096, 0)));
-    FAULT(INVALID_PARAMS, "matmul_acc: acc is 4 x 16, not 8 x 16",
-          ptowsp_tile_matmul_acc(ptowsp_tile_full(f->k, f32, 4, 16, 0), f->x,
-                                 ptowsp_tile_full(f->k, f32, 16, 16, 0)));
-    FAULT(UNSUPPORTED, "quantize: rows of one element",
-          ptowsp_tile_quantize(ptowsp_tile_full(f->k, f32, 8, 1, 0), f->v));
-    FAULT(INVALID_PARAMS, "interleave: 8 x 16 f32 and 4 x 16 f32",
-          ptowsp_tile_interleave(f->x, ptowsp_tile_full(f->k, f32, 4, 16, 0)));
-    FAULT(INVALID_PARAMS, "interleave: 8 x 16 f32 and 8 x 8 f32",
-          ptowsp_tile_interleave(f->x, ptowsp_tile_full(f->k, f32, 8, 8, 0)));
-    FAULT(INVALID_PARAMS, "interleave: operand 2 is a scalar, not a tile",
-          ptowsp_tile_interleave(f->x, f->s));
-    FAULT(INVALID_PARAMS, "compare: 8 x 16 f32 and 8 x 8 f32",
-          ptowsp_tile_compare(f->x, PTOWSP_LT, ptowsp_tile_full(f->k, f32, 8, 8, 0)));
-    FAULT(INVALID_PARAMS, "compare: 8 x 16 f32 and 8 x 16 i32",
-          ptowsp_tile_compare(f->x, PTOWSP_LT, f->i));
-    FAULT(INVALID_PARAMS, "select: a mask of 8 x 16 for 8 x 8",
-          ptowsp_tile_select(ptowsp_tile_compare(f->x, PTOWSP_LT, f->y),
-                             ptowsp_tile_full(f->k, f32, 8, 8, 0), f->y));
-    FAULT(INVALID_PARAMS, "select: 8 x 16 f32 and 4 x 16 f32",
-          ptowsp_tile_select(ptowsp_tile_compare(f->x, PTOWSP_LT, f->y), f->x,
-                             ptowsp_tile_full(f->k, f32, 4, 16, 0)));
-    FAULT(INVALID_PARAMS, "select: 8 x 16 f32 and 8 x 8 f32",
-          ptowsp_tile_select(ptowsp_tile_compare(f->x, PTOWSP_LT, f->y), f->x,
-                             ptowsp_tile_full(f->k, f32, 8, 8, 0)));
-    FAULT(INVALID_PARAMS, "sort32: 8 x 16 scores and 2 x 16 indices",
-          ptowsp_tile_sort32(f->x, ptowsp_tile_full(f->k, PTOWSP_U32, 2, 16, 0)));
-    FAULT(INVALID_PARAMS, "merge_sort: 96 pairs in runs of 64, which are whole multiples of 32",
-          ptowsp_tile_merge_sort(ptowsp_tile_sort32(ptowsp_tile_full(f->k, f32, 1, 96, 0),
-                                                    ptowsp_tile_iota(f->k, PTOWSP_U32, 96, 0)),
-                                 64));
-    FAULT(INVALID_PARAMS, "alloc: 8 x 8 for a value of 8 x 16",
-          ptowsp_tile_alloc(f->k, (&(ptowsp_alloc_desc){.dtype = f32, .cols = 8, .like = f->x})));
-    FAULT(INVALID_PARAMS, "instruction: there is no instruction without a name",
-          VOID(ptowsp_instruction(f->k, NULL)));
+    INVALID("exp: operand 1 is no value", exp((ptowsp_value){f->k, 0}));
+    UNSUPPORTED("full: none is no type of tiles", full(f->k, PTOWSP_DTYPE_NONE, 1, 1, 0));
+    INVALID("full: 1 x 0; sizes are 1 to 16384", full(f->k, f32, 1, 0, 0));
+    INVALID("full: 16385 x 1; sizes are 1 to 16384", full(f->k, f32, 16385, 1, 0));
+    INVALID("parameter: tile z is 1 x 0; sizes are 1 to 16384", in(f->k, "z", f32, 1, 0));
+    INVALID("parameter: tile z is 16385 x 1; sizes are 1 to 16384", in(f->k, "z", f32, 16385, 1));
+    INVALID("slice: 1 x 1 from (0, -1) of 8 x 16", slice(f->x, 0, -1, 1, 1));
+    INVALID("slice: 1 x 0 from (0, 0) of 8 x 16", slice(f->x, 0, 0, 1, 0));
+    INVALID("slice_at: operand 1 is a scalar, not a tile", slice_at(f->s, none, none, 1, 1));
+    INVALID("slice_at: 0 x 16 of 8 x 16", slice_at(f->x, none, none, 0, 16));
+    INVALID("slice_at: 8 x 17 of 8 x 16", slice_at(f->x, none, none, 8, 17));
+    INVALID_STORE("store_at: 8 x 32 into o of 8 x 16",
+                  store_at(f->o, none, none, ptowsp_tile_full(f->k, f32, 8, 32, 0)));
+    INVALID_STORE("store: 8 x 32 into o of 8 x 16",
+                  store(f->o, ptowsp_tile_full(f->k, f32, 8, 32, 0)));
+    TOO_MUCH("matmul: m 8, k 16, n 4096; they are 1 to 4095",
+             matmul(f->x, ptowsp_tile_full(f->k, f32, 16, 4096, 0)));
+    INVALID("matmul_acc: acc is 4 x 16, not 8 x 16",
+            matmul_acc(ptowsp_tile_full(f->k, f32, 4, 16, 0), f->x,
+                       ptowsp_tile_full(f->k, f32, 16, 16, 0)));
+    UNSUPPORTED("quantize: rows of one element",
+                quantize(ptowsp_tile_full(f->k, f32, 8, 1, 0), f->v));
+    INVALID("interleave: 8 x 16 f32 and 4 x 16 f32",
+            interleave(f->x, ptowsp_tile_full(f->k, f32, 4, 16, 0)));
+    INVALID("interleave: 8 x 16 f32 and 8 x 8 f32",
+            interleave(f->x, ptowsp_tile_full(f->k, f32, 8, 8, 0)));
+    INVALID("interleave: operand 2 is a scalar, not a tile", interleave(f->x, f->s));
+    INVALID("compare: 8 x 16 f32 and 8 x 8 f32",
+            compare(f->x, PTOWSP_LT, ptowsp_tile_full(f->k, f32, 8, 8, 0)));
+    INVALID("compare: 8 x 16 f32 and 8 x 16 i32", compare(f->x, PTOWSP_LT, f->i));
+    INVALID("select: a mask of 8 x 16 for 8 x 8",
+            select(ptowsp_tile_compare(f->x, PTOWSP_LT, f->y), ptowsp_tile_full(f->k, f32, 8, 8, 0),
+                   f->y));
+    INVALID("select: 8 x 16 f32 and 4 x 16 f32",
+            select(ptowsp_tile_compare(f->x, PTOWSP_LT, f->y), f->x,
+                   ptowsp_tile_full(f->k, f32, 4, 16, 0)));
+    INVALID("select: 8 x 16 f32 and 8 x 8 f32", select(ptowsp_tile_compare(f->x, PTOWSP_LT, f->y),
+                                                       f->x, ptowsp_tile_full(f->k, f32, 8, 8, 0)));
+    INVALID("sort32: 8 x 16 scores and 2 x 16 indices",
+            sort32(f->x, ptowsp_tile_full(f->k, PTOWSP_U32, 2, 16, 0)));
+    INVALID("merge_sort: 96 pairs in runs of 64, which are whole multiples of 32",
+            merge_sort(ptowsp_tile_sort32(ptowsp_tile_full(f->k, f32, 1, 96, 0),
+                                          ptowsp_tile_iota(f->k, PTOWSP_U32, 96, 0)),
+                       64));
+    INVALID("alloc: 8 x 8 for a value of 8 x 16",
+            alloc(f->k, (&(ptowsp_alloc_desc){.dtype = f32, .cols = 8, .like = f->x})));
+    REFUSED("instruction: there is no instruction without a name",
+            VOID(ptowsp_instruction(f->k, NULL)));
     static const struct {
         ptowsp_dtype from, to;
         const char *text;

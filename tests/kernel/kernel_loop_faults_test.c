@@ -14,28 +14,26 @@ static ptowsp_value open_loop(fixture *f) {
 // -- while they are built ------------------------------------------------------------------------
 
 TEST(loop__refuses_bounds_that_are_none) {
-    FAULT(INVALID_PARAMS, "loop: operand 1 is no value",
-          ptowsp_tile_loop_begin(f->k, none, number(f, 1), 1));
-    FAULT(INVALID_PARAMS, "loop: its end is no constant, scalar of i64 or u64, or size of a tile",
-          ptowsp_tile_loop_begin(f->k, number(f, 0), f->x, 1));
-    FAULT(INVALID_PARAMS, "loop: its end is no constant, scalar of i64 or u64, or size of a tile",
-          ptowsp_tile_loop_begin(f->k, number(f, 0), f->s, 1));
-    FAULT(INVALID_PARAMS, "loop: its begin is -1, not a whole number from 0 to 2^30",
-          ptowsp_tile_loop_begin(f->k, number(f, -1), number(f, 1), 1));
-    FAULT(INVALID_PARAMS, "loop: its end is 1.5, not a whole number from 0 to 2^30",
-          ptowsp_tile_loop_begin(f->k, number(f, 0), number(f, 1.5), 1));
-    FAULT(INVALID_PARAMS, "loop: its end is 1073741825, not a whole number from 0 to 2^30",
-          ptowsp_tile_loop_begin(f->k, number(f, 0), number(f, 0x1p30 + 1), 1));
-    FAULT(INVALID_PARAMS, "loop: its end is nan, not a whole number from 0 to 2^30",
-          ptowsp_tile_loop_begin(f->k, number(f, 0), number(f, NAN), 1));
-    FAULT(INVALID_PARAMS, "loop: its step is 0; steps are 1 to 2^30",
-          ptowsp_tile_loop_begin(f->k, number(f, 0), number(f, 1), 0));
-    FAULT(INVALID_PARAMS, "loop: its step is 1073741825; steps are 1 to 2^30",
-          ptowsp_tile_loop_begin(f->k, number(f, 0), number(f, 1), (1 << 30) + 1));
-    FAULT(INVALID_PARAMS, "size: its operand is no parameter", ptowsp_tile_rows(f->s));
-    FAULT(INVALID_PARAMS, "size: its operand is no parameter",
-          ptowsp_tile_cols(ptowsp_tile_exp(f->x)));
-    FAULT(INVALID_PARAMS, "loop_end: no loop is open", VOID(ptowsp_tile_loop_end(f->k)));
+    INVALID("loop: operand 1 is no value", loop_begin(f->k, none, number(f, 1), 1));
+    INVALID("loop: its end is no constant, scalar of i64 or u64, or size of a tile",
+            loop_begin(f->k, number(f, 0), f->x, 1));
+    INVALID("loop: its end is no constant, scalar of i64 or u64, or size of a tile",
+            loop_begin(f->k, number(f, 0), f->s, 1));
+    INVALID("loop: its begin is -1, not a whole number from 0 to 2^30",
+            loop_begin(f->k, number(f, -1), number(f, 1), 1));
+    INVALID("loop: its end is 1.5, not a whole number from 0 to 2^30",
+            loop_begin(f->k, number(f, 0), number(f, 1.5), 1));
+    INVALID("loop: its end is 1073741825, not a whole number from 0 to 2^30",
+            loop_begin(f->k, number(f, 0), number(f, 0x1p30 + 1), 1));
+    INVALID("loop: its end is nan, not a whole number from 0 to 2^30",
+            loop_begin(f->k, number(f, 0), number(f, NAN), 1));
+    INVALID("loop: its step is 0; steps are 1 to 2^30",
+            loop_begin(f->k, number(f, 0), number(f, 1), 0));
+    INVALID("loop: its step is 1073741825; steps are 1 to 2^30",
+            loop_begin(f->k, number(f, 0), number(f, 1), (1 << 30) + 1));
+    INVALID("size: its operand is no parameter", rows(f->s));
+    INVALID("size: its operand is no parameter", cols(ptowsp_tile_exp(f->x)));
+    INVALID_STORE("loop_end: no loop is open", loop_end(f->k));
 }
 
 static ptowsp_value preload(fixture *f, int64_t iterations, int times) {
@@ -54,14 +52,12 @@ static ptowsp_value preload_outer(fixture *f) {
 }
 
 TEST(loop__refuses_preloads_that_are_none) {
-    FAULT(INVALID_PARAMS, "preload: its operand is no index of the innermost loop",
-          VOID(ptowsp_tile_preload(f->x, 1)));
-    FAULT(INVALID_PARAMS, "preload: its operand is no index of the innermost loop",
-          preload_outer(f));
-    FAULT(INVALID_PARAMS, "preload: 0 iterations, not 1 to 8", preload(f, 0, 1));
-    FAULT(INVALID_PARAMS, "preload: 9 iterations, not 1 to 8", preload(f, 9, 1));
-    FAULT(INVALID_PARAMS, "preload: -1 iterations, not 1 to 8", preload(f, -1, 1));
-    FAULT(INVALID_PARAMS, "preload: loop 1 preloads 8 already", preload(f, 8, 2));
+    INVALID_STORE("preload: its operand is no index of the innermost loop", preload(f->x, 1));
+    REFUSED("preload: its operand is no index of the innermost loop", preload_outer(f));
+    REFUSED("preload: 0 iterations, not 1 to 8", preload(f, 0, 1));
+    REFUSED("preload: 9 iterations, not 1 to 8", preload(f, 9, 1));
+    REFUSED("preload: -1 iterations, not 1 to 8", preload(f, -1, 1));
+    REFUSED("preload: loop 1 preloads 8 already", preload(f, 8, 2));
 }
 
 static ptowsp_value too_many(fixture *f, int count, bool is_nested) {
@@ -155,21 +151,20 @@ static ptowsp_value tile_of_instructions(fixture *f, bool is_next) {
 }
 
 TEST(loop__refuses_values_where_they_are_not) {
-    FAULT(INVALID_PARAMS, "exp: operand 1 is a value of loop 1, which has ended", after(f, 0));
-    FAULT(INVALID_PARAMS, "slice_at: operand 2 is a value of loop 1, which has ended", after(f, 1));
-    FAULT(INVALID_PARAMS, "loop_end: a carried value of loop 1 has no next value", after(f, 2));
-    FAULT(INVALID_PARAMS, "carry: its initial value is made in loop 1", after(f, 3));
-    FAULT(INVALID_PARAMS, "next: operand 1 is no carried value", after(f, 4));
-    FAULT(INVALID_PARAMS, "next: it has a next value already", after(f, 5));
-    FAULT(INVALID_PARAMS, "next: it is of loop 1, not of the innermost one", after(f, 6));
-    FAULT(INVALID_PARAMS, "next: 1 x 16 f32 after 8 x 16 f32", after(f, 7));
-    FAULT(INVALID_PARAMS, "next: 8 x 16 i32 after 8 x 16 f32", after(f, 8));
-    FAULT(INVALID_PARAMS, "store: o is stored as a whole in a loop; see ptowsp_tile_store_at",
-          after(f, 9));
-    FAULT(INVALID_PARAMS, "add: operand 2 is no value", after(f, 10));
-    FAULT(INVALID_PARAMS, "carry: operand 1 is a scalar, not a tile", after(f, 11));
-    FAULT(INVALID_PARAMS, "carry: o is an out parameter and cannot be read", after(f, 12));
-    FAULT(INVALID_PARAMS, "carry: no loop is open", ptowsp_tile_carry(f->x));
+    REFUSED("exp: operand 1 is a value of loop 1, which has ended", after(f, 0));
+    REFUSED("slice_at: operand 2 is a value of loop 1, which has ended", after(f, 1));
+    REFUSED("loop_end: a carried value of loop 1 has no next value", after(f, 2));
+    REFUSED("carry: its initial value is made in loop 1", after(f, 3));
+    REFUSED("next: operand 1 is no carried value", after(f, 4));
+    REFUSED("next: it has a next value already", after(f, 5));
+    REFUSED("next: it is of loop 1, not of the innermost one", after(f, 6));
+    REFUSED("next: 1 x 16 f32 after 8 x 16 f32", after(f, 7));
+    REFUSED("next: 8 x 16 i32 after 8 x 16 f32", after(f, 8));
+    REFUSED("store: o is stored as a whole in a loop; see ptowsp_tile_store_at", after(f, 9));
+    REFUSED("add: operand 2 is no value", after(f, 10));
+    REFUSED("carry: operand 1 is a scalar, not a tile", after(f, 11));
+    REFUSED("carry: o is an out parameter and cannot be read", after(f, 12));
+    INVALID("carry: no loop is open", carry(f->x));
     FAULT(UNSUPPORTED, "carry: sorted pairs", pairs(f, false));
     FAULT(UNSUPPORTED, "next: sorted pairs", pairs(f, true));
     FAULT(UNSUPPORTED, "carry: a tile that instructions write", tile_of_instructions(f, false));
@@ -190,25 +185,21 @@ TEST(loop__refuses_values_where_they_are_not) {
 }
 
 TEST(loop__refuses_windows_that_do_not_fit) {
-    FAULT(INVALID_PARAMS, "slice_at: its operand is no parameter",
-          ptowsp_tile_slice_at(ptowsp_tile_exp(f->x), none, none, 1, 1));
-    FAULT(INVALID_PARAMS, "slice_at: 9 x 16 of 8 x 16",
-          ptowsp_tile_slice_at(f->x, none, none, 9, 16));
-    FAULT(INVALID_PARAMS, "slice_at: 1 x 0 of 8 x 16",
-          ptowsp_tile_slice_at(f->x, none, none, 1, 0));
-    FAULT(INVALID_PARAMS, "slice_at: it begins at 1; there is room for 0 to 0",
-          ptowsp_tile_slice_at(f->x, number(f, 1), none, 8, 16));
-    FAULT(INVALID_PARAMS, "slice_at: it begins at 0.5; there is room for 0 to 15",
-          ptowsp_tile_slice_at(f->x, none, number(f, 0.5), 8, 1));
-    FAULT(INVALID_PARAMS, "slice_at: operand 2 is no constant or index of a loop",
-          ptowsp_tile_slice_at(f->x, f->y, none, 8, 1));
-    FAULT(INVALID_PARAMS, "store_at: 8 x 16 into small of 4 x 16",
-          VOID(ptowsp_tile_store_at(ptowsp_tile_out(f->k, "small", PTOWSP_F32, 4, 16), none, none,
-                                    f->x)));
-    FAULT(INVALID_PARAMS, "store_at: it begins at 8; there is room for 0 to 7",
-          VOID(ptowsp_tile_store_at(f->o, number(f, 8), none, f->v)));
-    FAULT(INVALID_PARAMS, "store_at: x is an in parameter",
-          VOID(ptowsp_tile_store_at(f->x, none, none, f->v)));
+    INVALID("slice_at: its operand is no parameter",
+            slice_at(ptowsp_tile_exp(f->x), none, none, 1, 1));
+    INVALID("slice_at: 9 x 16 of 8 x 16", slice_at(f->x, none, none, 9, 16));
+    INVALID("slice_at: 1 x 0 of 8 x 16", slice_at(f->x, none, none, 1, 0));
+    INVALID("slice_at: it begins at 1; there is room for 0 to 0",
+            slice_at(f->x, number(f, 1), none, 8, 16));
+    INVALID("slice_at: it begins at 0.5; there is room for 0 to 15",
+            slice_at(f->x, none, number(f, 0.5), 8, 1));
+    INVALID("slice_at: operand 2 is no constant or index of a loop",
+            slice_at(f->x, f->y, none, 8, 1));
+    INVALID_STORE("store_at: 8 x 16 into small of 4 x 16",
+                  store_at(ptowsp_tile_out(f->k, "small", PTOWSP_F32, 4, 16), none, none, f->x));
+    INVALID_STORE("store_at: it begins at 8; there is room for 0 to 7",
+                  store_at(f->o, number(f, 8), none, f->v));
+    INVALID_STORE("store_at: x is an in parameter", store_at(f->x, none, none, f->v));
 }
 
 // -- tasks ----------------------------------------------------------------------------------------

@@ -197,62 +197,54 @@ static ptowsp_value tell(fixture *f, const char *name, ptowsp_value dst, ptowsp_
 TEST(misuse__wrong_alloc_are_refused) {
     const ptowsp_alloc_desc zero = {PTOWSP_MEMORY_UB, PTOWSP_F32, PTOWSP_LAYOUT_ROW_MAJOR, 0, 0,
                                     {NULL, 0}};
-    FAULT(INVALID_PARAMS, "alloc: desc is NULL", ptowsp_tile_alloc(f->k, NULL));
-    FAULT(INVALID_PARAMS, "alloc: 0 x 0; sizes are 1 to 16384", alloc_as(f, zero));
+    INVALID("alloc: desc is NULL", alloc(f->k, NULL));
+    REFUSED("alloc: 0 x 0; sizes are 1 to 16384", alloc_as(f, zero));
     FAULT(UNSUPPORTED, "alloc: bool is no type of tiles", alloc(f, PTOWSP_BOOL, 8, 16));
     FAULT(UNSUPPORTED, "alloc: none is no type of tiles", alloc(f, (ptowsp_dtype)77, 8, 16));
-    FAULT(INVALID_PARAMS, "alloc: 8 x 16385; sizes are 1 to 16384", alloc(f, PTOWSP_F32, 8, 16385));
+    REFUSED("alloc: 8 x 16385; sizes are 1 to 16384", alloc(f, PTOWSP_F32, 8, 16385));
     ptowsp_alloc_desc desc = zero;
     desc.memory = (ptowsp_memory)PTOWSP_MEMORY_COUNT;
-    FAULT(INVALID_PARAMS, "alloc: no such memory or layout", alloc_as(f, desc));
+    REFUSED("alloc: no such memory or layout", alloc_as(f, desc));
     desc = zero;
     desc.layout = (ptowsp_layout)77;
-    FAULT(INVALID_PARAMS, "alloc: no such memory or layout", alloc_as(f, desc));
+    REFUSED("alloc: no such memory or layout", alloc_as(f, desc));
     desc = zero;
     desc.rows = 4;
-    FAULT(INVALID_PARAMS, "alloc: 4 x 16 for a value of 8 x 16",
-          (desc.like = f->x, alloc_as(f, desc)));
-    FAULT(INVALID_PARAMS, "alloc: `like` is no tile", (desc.like = f->s, alloc_as(f, desc)));
+    REFUSED("alloc: 4 x 16 for a value of 8 x 16", (desc.like = f->x, alloc_as(f, desc)));
+    REFUSED("alloc: `like` is no tile", (desc.like = f->s, alloc_as(f, desc)));
 }
 
 TEST(misuse__wrong_instructions_are_refused) {
-    FAULT(INVALID_PARAMS, "instruction: there is no instruction without a name",
-          tell(f, NULL, none, none, none, none, none));
-    FAULT(INVALID_PARAMS, "instruction: there is no instruction TFOO",
-          tell(f, "TFOO", T, f->x, none, none, none));
-    FAULT(INVALID_PARAMS, "instruction: there is no instruction tadd",
-          tell(f, "tadd", T, f->x, f->y, none, none));
-    FAULT(INVALID_PARAMS, "instruction: there is no instruction SET_FLAG",
-          tell(f, "SET_FLAG", none, none, none, none, none));
-    FAULT(INVALID_PARAMS, "instruction: there is no instruction PIPE_BARRIER",
-          tell(f, "PIPE_BARRIER", none, none, none, none, none));
-    FAULT(INVALID_PARAMS, "TADD: operand 1 is no value",
-          tell(f, "TADD", none, f->x, f->y, none, none));
-    FAULT(INVALID_PARAMS, "TADD: operand 2 is no value",
-          tell(f, "TADD", T, f->x, none, none, none));
-    FAULT(INVALID_PARAMS, "TEXP: it has 1 sources", tell(f, "TEXP", T, f->x, f->y, none, none));
-    FAULT(INVALID_PARAMS, "TADD: its destination was not made by ptowsp_tile_alloc",
-          tell(f, "TADD", f->x, f->x, f->y, none, none));
-    FAULT(INVALID_PARAMS, "TADD: its destination was not made by ptowsp_tile_alloc",
-          tell(f, "TADD", ptowsp_tile_exp(f->x), f->x, f->y, none, none));
-    FAULT(INVALID_PARAMS, "TADD: o is an out parameter and cannot be read",
-          tell(f, "TADD", T, f->x, f->o, none, none));
-    FAULT(INVALID_PARAMS, "TADD: operand 2 is not a tile",
-          tell(f, "TADD", T, f->x, f->s, none, none));
-    FAULT(INVALID_PARAMS, "TADD: it has no scratch tile", tell(f, "TADD", T, f->x, f->y, T, none));
-    FAULT(INVALID_PARAMS, "TADD: it has no scalar", tell(f, "TADD", T, f->x, f->y, none, f->s));
-    FAULT(INVALID_PARAMS, "TADDS: its scalar is a tile",
-          tell(f, "TADDS", T, f->x, none, none, f->y));
-    FAULT(INVALID_PARAMS, "TADDS: operand 2 is no value",
-          tell(f, "TADDS", T, f->x, none, none, none));
-    FAULT(INVALID_PARAMS, "TLOAD: its source is no tile parameter",
-          tell(f, "TLOAD", T, T, none, none, none));
-    FAULT(INVALID_PARAMS, "TSTORE: its destination is no tile parameter",
-          tell(f, "TSTORE", T, T, none, none, none));
-    FAULT(INVALID_PARAMS, "TSTORE: x is an in parameter",
-          tell(f, "TSTORE", f->x, T, none, none, none));
-    FAULT(INVALID_PARAMS, "TLOAD: o is an out parameter and cannot be read",
-          tell(f, "TLOAD", T, f->o, none, none, none));
+    REFUSED("instruction: there is no instruction without a name",
+            tell(f, NULL, none, none, none, none, none));
+    REFUSED("instruction: there is no instruction TFOO",
+            tell(f, "TFOO", T, f->x, none, none, none));
+    REFUSED("instruction: there is no instruction tadd",
+            tell(f, "tadd", T, f->x, f->y, none, none));
+    REFUSED("instruction: there is no instruction SET_FLAG",
+            tell(f, "SET_FLAG", none, none, none, none, none));
+    REFUSED("instruction: there is no instruction PIPE_BARRIER",
+            tell(f, "PIPE_BARRIER", none, none, none, none, none));
+    REFUSED("TADD: operand 1 is no value", tell(f, "TADD", none, f->x, f->y, none, none));
+    REFUSED("TADD: operand 2 is no value", tell(f, "TADD", T, f->x, none, none, none));
+    REFUSED("TEXP: it has 1 sources", tell(f, "TEXP", T, f->x, f->y, none, none));
+    REFUSED("TADD: its destination was not made by ptowsp_tile_alloc",
+            tell(f, "TADD", f->x, f->x, f->y, none, none));
+    REFUSED("TADD: its destination was not made by ptowsp_tile_alloc",
+            tell(f, "TADD", ptowsp_tile_exp(f->x), f->x, f->y, none, none));
+    REFUSED("TADD: o is an out parameter and cannot be read",
+            tell(f, "TADD", T, f->x, f->o, none, none));
+    REFUSED("TADD: operand 2 is not a tile", tell(f, "TADD", T, f->x, f->s, none, none));
+    REFUSED("TADD: it has no scratch tile", tell(f, "TADD", T, f->x, f->y, T, none));
+    REFUSED("TADD: it has no scalar", tell(f, "TADD", T, f->x, f->y, none, f->s));
+    REFUSED("TADDS: its scalar is a tile", tell(f, "TADDS", T, f->x, none, none, f->y));
+    REFUSED("TADDS: operand 2 is no value", tell(f, "TADDS", T, f->x, none, none, none));
+    REFUSED("TLOAD: its source is no tile parameter", tell(f, "TLOAD", T, T, none, none, none));
+    REFUSED("TSTORE: its destination is no tile parameter",
+            tell(f, "TSTORE", T, T, none, none, none));
+    REFUSED("TSTORE: x is an in parameter", tell(f, "TSTORE", f->x, T, none, none, none));
+    REFUSED("TLOAD: o is an out parameter and cannot be read",
+            tell(f, "TLOAD", T, f->o, none, none, none));
 }
 
 // An instruction whose operands the device does not take: found when the kernel ends. All its
