@@ -14,9 +14,11 @@ static ptowsp_cycles scale(const ptowsp_task *task, void *user) {
     int64_t rows = ptowsp_task_rows(task, 0);
     int64_t cols = ptowsp_task_cols(task, 0);
     (void)user;
-    TEST_GRID(int64_t, r, rows, c, cols) {
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t c = 0; c < cols; c++) {
             ((int32_t *)x->data)[r * x->row_stride + c] *= (int32_t)ptowsp_task_scalar(task, 0);
         }
+    }
     return 10 + (ptowsp_cycles)(rows * cols);
 }
 

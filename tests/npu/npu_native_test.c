@@ -16,10 +16,12 @@ PTOWSP_SOURCE(native_source,
         int64_t rows = ptowsp_task_rows(task, 0), cols = ptowsp_task_cols(task, 0);
         char c = ';', brace = '}', quote = '\'';
         (void)user;
-        TEST_GRID(int64_t, r, rows, k, cols) {
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t k = 0; k < cols; k++) {
                 float *at = &x[r * task->tiles[0].row_stride + k * task->tiles[0].col_stride];
                 if (r == k) { *at += table[r % 2][k % 2]; } else if (r < k) { *at -= 1; } else { *at *= 2; }
             }
+        }
         int64_t n = 0;
         do { n++; } while (n < ptowsp_task_axis(task, 0));
         x[0] = (float)(marks[1] + (c == ';') + (brace == '}') + (quote == '\'') + n) + (float)ptowsp_task_scalar(task, 0);

@@ -18,10 +18,13 @@ PTOWSP_SOURCE(
         (void)user;
         for (uint32_t i = 0; i <= last; i++) {
             const ptowsp_tile *tile = &task->tiles[i];
-            TEST_GRID(int64_t, r, ptowsp_task_rows(task, i), c, ptowsp_task_cols(task, i)) {
-                int64_t *at = (int64_t *)tile->data + r * tile->row_stride + c * tile->col_stride;
-                sum = i < last ? sum * 31 + (uint64_t)*at : sum * 37 + 11;
-                *at = i < last ? *at : (int64_t)sum;
+            for (int64_t r = 0; r < ptowsp_task_rows(task, i); r++) {
+                for (int64_t c = 0; c < ptowsp_task_cols(task, i); c++) {
+                    int64_t *at =
+                        (int64_t *)tile->data + r * tile->row_stride + c * tile->col_stride;
+                    sum = i < last ? sum * 31 + (uint64_t)*at : sum * 37 + 11;
+                    *at = i < last ? *at : (int64_t)sum;
+                }
             }
         }
         return 7 + (ptowsp_cycles)ptowsp_task_rows(task, last);
