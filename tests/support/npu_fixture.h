@@ -72,6 +72,19 @@ static inline void npu_fixture_compile(npu_fixture *f, const ptowsp_schedule *sc
     }
 }
 
+#define NPU_SCALE_KERNEL(of)                                                                       \
+    {                                                                                              \
+        .name = of, .fn = npu_scale, .source = {.text = NPU_SCALE_TEXT, .fn = "scale" }            \
+    }
+
+static inline void npu_parse(npu_fixture *f, const char *text, const ptowsp_parse_kernel *kernels,
+                             uint32_t count) {
+    const ptowsp_parse_desc desc = {kernels, count, 0};
+    if (ptowsp_module_parse(f->context, text, strlen(text), &desc, &f->m, NULL) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(f->context).text);
+    }
+}
+
 // For each of a dynamic axis, if its length is not too large, a task of a C function; then some for
 // each of a ragged one.
 static inline void npu_program_make(npu_fixture *f, const npu_names_of *names, const char *text) {
