@@ -68,67 +68,75 @@ static const scene scenes[] = {
 };
 // clang-format on
 
-// -- the program ----------------------------------------------------------------------------------
+// -- programs -------------------------------------------------------------------------------------
 
-static ptowsp_node make_task_after(ptowsp_module *m, ptowsp_kernel kernel, ptowsp_tensor tensor,
-                                   ptowsp_expr axis, ptowsp_expr row, ptowsp_expr scalar,
-                                   ptowsp_node after) {
-    ptowsp_task_desc desc = {.kernel = kernel,
-                             .axes[0] = axis,
-                             .views[0].tensor = tensor,
-                             .views[0].row = row,
-                             .scalars[0] = scalar,
-                             .after[0] = after};
-    return ptowsp_task_make(m, &desc);
-}
+static const ptowsp_parse_kernel step_kernel = {
+    .name = "step", .fn = step, .source.text = step_source};
 
-static ptowsp_node make_task(ptowsp_module *m, ptowsp_kernel kernel, ptowsp_tensor tensor,
-                             ptowsp_expr axis, ptowsp_expr row, ptowsp_expr scalar) {
-    const ptowsp_node none = {0};
-    return make_task_after(m, kernel, tensor, axis, row, scalar, none);
-}
-
-static ptowsp_tensor make_tensor(ptowsp_module *m, const char *name, int64_t rows, int64_t cols) {
-    const ptowsp_tensor_desc desc = {
-        name, PTOWSP_I32, 2, {rows, cols, 0, 0, 0, 0, 0, 0}, PTOWSP_LOCATION_GLOBAL};
-    return ptowsp_tensor_make(m, &desc);
-}
-
-static ptowsp_kernel make_kernel(ptowsp_module *m) {
-    ptowsp_kernel_desc desc = {0};
-    const ptowsp_tile_param tile = {"tile", PTOWSP_INOUT, PTOWSP_I32, 2, 2};
-    const ptowsp_scalar_param scalar = {"what", PTOWSP_TYPE_I64};
-    desc.name = "step";
-    desc.axis_count = 1;
-    desc.tiles[0] = tile;
-    desc.scalars[0] = scalar;
-    desc.fn = step;
-    desc.source.text = step_source;
-    return ptowsp_kernel_make(m, &desc);
-}
+#define STEP_KERNEL "kernel step(axes 1, inout tile i32 2 x 2, what i64) vector\n"
 
 // For each of a batch: tasks for its row of kv, then for its row of pages; then a slot is loaded.
-static void make_module(ptowsp_module *m) {
-    ptowsp_axis batch = ptowsp_axis_dynamic(m, "batch"), kv = ptowsp_axis_ragged(m, "kv");
-    ptowsp_axis pages = ptowsp_axis_sparse(m, "pages");
-    ptowsp_tensor x = make_tensor(m, "x", ROWS, 4), d = make_tensor(m, "d", PTOWSP_DYNAMIC, 4);
-    ptowsp_kernel kernel = make_kernel(m);
-    ptowsp_expr row = ptowsp_cast(ptowsp_symbol(m, "row"), PTOWSP_TYPE_I64);
-    ptowsp_expr at = ptowsp_cast(ptowsp_symbol(m, "at"), PTOWSP_TYPE_I64), zero = ptowsp_i64(m, 0);
-    PTOWSP_WORKLOAD(m, "main") {
-        ptowsp_expr b = ptowsp_parallel_begin(m, "b", batch);
-        ptowsp_expr k = ptowsp_for_each_begin(m, "k", ptowsp_axis_row(m, kv, b));
-        ptowsp_expr size = ptowsp_array_at(m, "sizes", PTOWSP_I64, ptowsp_add(at, k));
-        make_task(m, kernel, x, k, ptowsp_add(row, b), size);
-        ptowsp_scope_end(m);
-        ptowsp_expr p = ptowsp_select_begin(m, "p", ptowsp_axis_row(m, pages, b));
-        make_task(m, kernel, d, p, p, zero);
-        ptowsp_scope_end(m);
-        ptowsp_scope_end(m);
-        ptowsp_view view = {.tensor = d, .row = ptowsp_i64(m, 2)};
-        view.rows = view.cols = 1;
-        ptowsp_slot_load_make(m, 0, &view, zero, zero);
+static const char batch_module[] = "module module\n"
+                                   "axis batch dynamic\n"
+                                   "axis kv ragged\n"
+                                   "axis pages sparse\n"
+                                   "symbol row\n"
+                                   "symbol at\n"
+                                   "array sizes i64\n"
+                                   "tensor x i32 [8, 4] global\n"
+                                   "tensor d i32 [?, 4] global\n" STEP_KERNEL "workload main\n"
+                                   "  parallel b in batch\n"
+                                   "    for_each k in kv[b]\n"
+                                   "      task step(k) tile = x at (i64(row) + b, 0)"
+                                   " what = sizes[i64(at) + k]\n"
+                                   "    select p in pages[b]\n"
+                                   "      task step(p) tile = d at (p, 0) what = 0\n"
+                                   "  slot_load 0 = d at (2, 0) of 1 x 1 element (0, 0)\n";
+
+// A program, and its tree.
+typedef struct tree {
+    ptowsp_context *context;
+    ptowsp_module *m;
+    ptowsp_program *program;
+    ptowsp_npu *npu;
+} tree;
+
+static tree tree_make(const char *name, const char *text, const ptowsp_parse_kernel *kernel,
+                      const ptowsp_schedule *schedule) {
+    tree t = {.context = test_context(NULL)};
+    const ptowsp_parse_desc attached = {kernel, 1, 0};
+    const ptowsp_program_desc desc = {NULL, schedule};
+    snprintf(npu_now.doing, sizeof npu_now.doing, "%s", name);
+    if (ptowsp_module_parse(t.context, text, strlen(text), &attached, &t.m, NULL) != PTOWSP_OK ||
+        ptowsp_program_create(t.context, t.m, &desc, &t.program) != PTOWSP_OK) {
+        NPU_FAIL("%s", ptowsp_context_error(t.context).text);
     }
+    t.npu = npu_build(t.context, t.program);
+    return t;
+}
+
+static void tree_free(const tree *t) {
+    ptowsp_npu_destroy(t->npu);
+    test_destroy(NULL, t->program, t->m, t->context);
+}
+
+// The library's status is this one, and the tree's is the same, with memory x and d (or NULL).
+static void status_is(const tree *t, ptowsp_run *run, uint32_t slot_count, int32_t *x, int32_t *d,
+                      ptowsp_status status) {
+    npu_subject subject = {.context = t->context,
+                           .run = run,
+                           .npu = t->npu,
+                           .model = PTOWSP_MODEL_UNIT,
+                           .slot_count = slot_count};
+    npu_block_add(&subject, x, ROWS * 4 * sizeof *x);
+    if (d) {
+        npu_block_add(&subject, d, 16 * sizeof *d);
+    }
+    npu_subject_check(&subject);
+    if (subject.status != status) {
+        NPU_FAIL("the library says %s: %s", ptowsp_status_name(subject.status), subject.error_text);
+    }
+    ptowsp_run_destroy(run);
 }
 
 // -- scenes ---------------------------------------------------------------------------------------
@@ -137,85 +145,52 @@ static bool is_bound(const scene *now, const char *name) {
     return !now->unbound || strcmp(now->unbound, name) != 0;
 }
 
+#define IS_OK(call) assert_int_equal(call, PTOWSP_OK)
+
 static void bind_scene(ptowsp_run *run, const scene *now, int32_t *x, int32_t *d) {
     const ptowsp_csr csr = {PTOWSP_I32, now->indptr, now->indices, 2, 2};
-    uint64_t lengths = now->length_count ? (uint64_t)now->length_count : 2;
-    ptowsp_buffer buffer = {0};
+    const uint64_t lengths = now->length_count ? (uint64_t)now->length_count : 2;
+    const int64_t rows = now->column_rows ? now->column_rows : 4;
+    const ptowsp_buffer of_x = {.data = x, .size = ROWS * 4 * sizeof *x};
+    const ptowsp_buffer of_d = {
+        .data = d, .size = (uint64_t)rows * 4 * sizeof *d, .rank = 2, .shape = {rows, 4}};
     if (is_bound(now, "batch")) {
-        assert_int_equal(ptowsp_run_bind_size(run, "batch", now->batch), PTOWSP_OK);
+        IS_OK(ptowsp_run_bind_size(run, "batch", now->batch));
     }
     if (is_bound(now, "kv")) {
-        assert_int_equal(ptowsp_run_bind_lengths(run, "kv", PTOWSP_I64, now->lengths, lengths),
-                         PTOWSP_OK);
+        IS_OK(ptowsp_run_bind_lengths(run, "kv", PTOWSP_I64, now->lengths, lengths));
     }
     if (is_bound(now, "pages")) {
-        assert_int_equal(ptowsp_run_bind_csr(run, "pages", &csr), PTOWSP_OK);
+        IS_OK(ptowsp_run_bind_csr(run, "pages", &csr));
     }
-    assert_int_equal(ptowsp_run_bind_symbol(run, "row", (uint64_t)now->row), PTOWSP_OK);
+    IS_OK(ptowsp_run_bind_symbol(run, "row", (uint64_t)now->row));
     if (is_bound(now, "at")) {
-        assert_int_equal(ptowsp_run_bind_symbol(run, "at", (uint64_t)now->at), PTOWSP_OK);
+        IS_OK(ptowsp_run_bind_symbol(run, "at", (uint64_t)now->at));
     }
     if (is_bound(now, "sizes")) {
-        assert_int_equal(ptowsp_run_bind_array(run, "sizes", PTOWSP_I64, now->sizes, SIZES),
-                         PTOWSP_OK);
+        IS_OK(ptowsp_run_bind_array(run, "sizes", PTOWSP_I64, now->sizes, SIZES));
     }
-    buffer.data = x;
-    buffer.size = ROWS * 4 * sizeof *x;
     if (is_bound(now, "x")) {
-        assert_int_equal(ptowsp_run_bind_tensor(run, "x", &buffer), PTOWSP_OK);
+        IS_OK(ptowsp_run_bind_tensor(run, "x", &of_x));
     }
-    buffer.data = d;
-    buffer.rank = 2;
-    buffer.shape[0] = now->column_rows ? now->column_rows : 4;
-    buffer.shape[1] = 4;
-    buffer.size = (uint64_t)buffer.shape[0] * 4 * sizeof *d;
     if (is_bound(now, "d")) {
-        assert_int_equal(ptowsp_run_bind_tensor(run, "d", &buffer), PTOWSP_OK);
+        IS_OK(ptowsp_run_bind_tensor(run, "d", &of_d));
     }
-}
-
-static void check_scene(ptowsp_context *context, const ptowsp_program *program, ptowsp_npu *npu,
-                        const scene *now) {
-    int32_t x[ROWS * 4], d[16];
-    npu_subject subject = {0};
-    snprintf(npu_now.doing, sizeof npu_now.doing, "%s", now->name);
-    for (int i = 0; i < ROWS * 4; i++) {
-        x[i] = d[i % 16] = i;
-    }
-    ptowsp_run *run = test_run_of(context, program);
-    bind_scene(run, now, x, d);
-    subject.context = context;
-    subject.run = run;
-    subject.npu = npu;
-    subject.model = PTOWSP_MODEL_UNIT;
-    subject.slot_count = 1;
-    npu_block_add(&subject, x, sizeof x);
-    npu_block_add(&subject, d, sizeof d);
-    npu_subject_check(&subject);
-    if (subject.status != now->status) {
-        NPU_FAIL("the library says %s: %s", ptowsp_status_name(subject.status), subject.error_text);
-    }
-    ptowsp_run_destroy(run);
 }
 
 static void check_all(const ptowsp_schedule *schedule, const char *name) {
-    ptowsp_program *program = NULL;
-    const ptowsp_program_desc desc = {NULL, schedule};
-    ptowsp_context *context = test_context(NULL);
-    ptowsp_module *m = test_module(context, NULL);
-    make_module(m);
-    snprintf(npu_now.doing, sizeof npu_now.doing, "%s", name);
-    if (ptowsp_program_create(context, m, &desc, &program) != PTOWSP_OK) {
-        NPU_FAIL("%s", ptowsp_context_error(context).text);
+    const tree t = tree_make(name, batch_module, &step_kernel, schedule);
+    for (size_t i = 0; t.npu && i < sizeof scenes / sizeof scenes[0]; i++) {
+        int32_t x[ROWS * 4], d[16];
+        snprintf(npu_now.doing, sizeof npu_now.doing, "%s", scenes[i].name);
+        for (int k = 0; k < ROWS * 4; k++) {
+            x[k] = d[k % 16] = k;
+        }
+        ptowsp_run *run = test_run_of(t.context, t.program);
+        bind_scene(run, &scenes[i], x, d);
+        status_is(&t, run, 1, x, d, scenes[i].status);
     }
-    ptowsp_npu *npu = npu_build(context, program);
-    for (size_t i = 0; npu && i < sizeof scenes / sizeof scenes[0]; i++) {
-        check_scene(context, program, npu, &scenes[i]);
-    }
-    ptowsp_npu_destroy(npu);
-    ptowsp_program_destroy(program);
-    ptowsp_module_destroy(m);
-    ptowsp_context_destroy(context);
+    tree_free(&t);
 }
 
 static void npu__errors_of_trees_are_those_of_the_library(void **state) {
@@ -256,106 +231,58 @@ static const process_scene process_scenes[] = {
 };
 
 // What a process calls, and the program does, too: in parallel two tasks, of which the second waits for
-// the first; then a slot is loaded.
-static void make_process_body(ptowsp_module *m, ptowsp_kernel kernel, ptowsp_tensor x) {
-    ptowsp_expr token = ptowsp_workload_param(m, "token", PTOWSP_TYPE_I64);
-    ptowsp_expr row = ptowsp_cast(ptowsp_symbol(m, "row"), PTOWSP_TYPE_I64);
-    ptowsp_expr at = ptowsp_cast(ptowsp_symbol(m, "at"), PTOWSP_TYPE_I64);
-    ptowsp_expr size = ptowsp_array_at(m, "sizes", PTOWSP_I64, ptowsp_add(at, token));
-    PTOWSP_PARALLEL(m, i, ptowsp_axis_dense(m, "two", 2)) {
-        ptowsp_node first = make_task(m, kernel, x, i, row, size);
-        make_task_after(m, kernel, x, token, row, size, first);
-    }
-    ptowsp_view view = {.tensor = x};
-    view.rows = view.cols = 2;
-    ptowsp_slot_load_make(m, 1, &view, ptowsp_cast(ptowsp_symbol(m, "element"), PTOWSP_TYPE_I64),
-                          ptowsp_i64(m, 0));
-    make_task(m, kernel, x, ptowsp_slot(m, 1, PTOWSP_TYPE_I64), row, size);
-}
-
-// A task; a pipeline that waits for it, with a token for each element of `sizes`; a task behind it.
-static void make_processes(ptowsp_module *m) {
-    ptowsp_kernel kernel = make_kernel(m);
-    ptowsp_tensor x = make_tensor(m, "x", ROWS, 4);
-    ptowsp_channel_desc channel = {.name = "tokens"};
-    ptowsp_expr zero = ptowsp_i64(m, 0);
-    ptowsp_expr first = ptowsp_cast(ptowsp_symbol(m, "first"), PTOWSP_TYPE_I64);
-    PTOWSP_WORKLOAD(m, "body") {
-        make_process_body(m, kernel, x);
-    }
-    PTOWSP_WORKLOAD(m, "main") {
-        ptowsp_node before = make_task(m, kernel, x, zero, zero, first);
-        ptowsp_node pipeline = ptowsp_pipeline_begin(m, "pipeline", &before, 1);
-        ptowsp_channel tokens = ptowsp_channel_make(m, &channel);
-        PTOWSP_PROCESS(m, "send") {
-            ptowsp_produces(m, tokens);
-            PTOWSP_FOR_EACH(m, i, ptowsp_axis_dense(m, "three", 3)) {
-                ptowsp_send_make(m, tokens, i);
-            }
-        }
-        PTOWSP_PROCESS(m, "work") {
-            ptowsp_consumes(m, tokens);
-            PTOWSP_CONSUME(m, t, tokens) {
-                ptowsp_call_make(m, "body", &t, 1);
-            }
-        }
-        ptowsp_scope_end(m);
-        make_task_after(m, kernel, x, zero, zero, zero, pipeline);
-        ptowsp_call_make(m, "body", &zero, 1);
-    }
-}
-
-static void check_process_scene(ptowsp_context *context, const ptowsp_program *program,
-                                ptowsp_npu *npu, const process_scene *now) {
-    int32_t x[ROWS * 4];
-    npu_subject subject = {0};
-    ptowsp_buffer buffer = {0};
-    snprintf(npu_now.doing, sizeof npu_now.doing, "%s", now->name);
-    for (int i = 0; i < ROWS * 4; i++) {
-        x[i] = i;
-    }
-    buffer.data = x;
-    ptowsp_run *run = test_run_of(context, program);
-    assert_int_equal(ptowsp_run_bind_tensor(run, "x", &buffer), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_array(run, "sizes", PTOWSP_I64, now->sizes, 3), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_symbol(run, "first", (uint64_t)now->first), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_symbol(run, "row", (uint64_t)now->row), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_symbol(run, "element", (uint64_t)now->element), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_symbol(run, "at", now->at), PTOWSP_OK);
-    subject.context = context;
-    subject.run = run;
-    subject.npu = npu;
-    subject.model = PTOWSP_MODEL_UNIT;
-    subject.slot_count = 2;
-    npu_block_add(&subject, x, sizeof x);
-    npu_subject_check(&subject);
-    if (subject.status != now->status) {
-        NPU_FAIL("the library says %s: %s", ptowsp_status_name(subject.status), subject.error_text);
-    }
-    ptowsp_run_destroy(run);
-}
+// the first; then a slot is loaded. Around it: a task; a pipeline that waits for it, with a token for
+// each element of `sizes`; a task behind it.
+static const char process_module[] =
+    "module module\n"
+    "axis two 2\n"
+    "axis three 3\n"
+    "symbol first\n"
+    "symbol row\n"
+    "symbol at\n"
+    "symbol element\n"
+    "array sizes i64\n"
+    "tensor x i32 [8, 4] global\n" STEP_KERNEL "workload body(token i64)\n"
+    "  parallel i in two\n"
+    "    task step(i) tile = x at (i64(row), 0) what = sizes[i64(at) + token] as node 3\n"
+    "    task step(token) tile = x at (i64(row), 0) what = sizes[i64(at) + token] after node 3\n"
+    "  slot_load 1 = x of 2 x 2 element (i64(element), 0)\n"
+    "  task step(slot_i64[1]) tile = x at (i64(row), 0) what = sizes[i64(at) + token]\n"
+    "workload main\n"
+    "  task step(0) tile = x at (0, 0) what = i64(first) as node 8\n"
+    "  pipeline pipeline after node 8 as node 9\n"
+    "    channel tokens depth 0 latency 0\n"
+    "    process send produces tokens\n"
+    "      for_each i in three\n"
+    "        send tokens(i)\n"
+    "    process work consumes tokens\n"
+    "      consume t from tokens\n"
+    "        call body(t)\n"
+    "  task step(0) tile = x at (0, 0) what = 0 after node 9\n"
+    "  call body(0)\n";
 
 static void npu__errors_of_processes_are_those_of_the_library(void **state) {
     (void)state;
-    ptowsp_schedule schedule = {
+    const ptowsp_schedule schedule = {
         .lane_count = 3, .dependencies = PTOWSP_DEPENDENCIES_HYBRID | PTOWSP_DEPENDENCIES_EXPLICIT};
-    const ptowsp_program_desc desc = {NULL, &schedule};
-    ptowsp_program *program = NULL;
-    ptowsp_context *context = test_context(NULL);
-    ptowsp_module *m = test_module(context, NULL);
-    make_processes(m);
-    snprintf(npu_now.doing, sizeof npu_now.doing, "errors of processes");
-    if (ptowsp_program_create(context, m, &desc, &program) != PTOWSP_OK) {
-        NPU_FAIL("%s", ptowsp_context_error(context).text);
+    const tree t = tree_make("errors of processes", process_module, &step_kernel, &schedule);
+    for (size_t i = 0; t.npu && i < sizeof process_scenes / sizeof process_scenes[0]; i++) {
+        const process_scene *now = &process_scenes[i];
+        int32_t x[ROWS * 4];
+        snprintf(npu_now.doing, sizeof npu_now.doing, "%s", now->name);
+        for (int k = 0; k < ROWS * 4; k++) {
+            x[k] = k;
+        }
+        ptowsp_run *run = test_run_of(t.context, t.program);
+        test_bind(run, "x", x);
+        IS_OK(ptowsp_run_bind_array(run, "sizes", PTOWSP_I64, now->sizes, 3));
+        IS_OK(ptowsp_run_bind_symbol(run, "first", (uint64_t)now->first));
+        IS_OK(ptowsp_run_bind_symbol(run, "row", (uint64_t)now->row));
+        IS_OK(ptowsp_run_bind_symbol(run, "element", (uint64_t)now->element));
+        IS_OK(ptowsp_run_bind_symbol(run, "at", now->at));
+        status_is(&t, run, 2, x, NULL, now->status);
     }
-    ptowsp_npu *npu = npu_build(context, program);
-    for (size_t i = 0; npu && i < sizeof process_scenes / sizeof process_scenes[0]; i++) {
-        check_process_scene(context, program, npu, &process_scenes[i]);
-    }
-    ptowsp_npu_destroy(npu);
-    ptowsp_program_destroy(program);
-    ptowsp_module_destroy(m);
-    ptowsp_context_destroy(context);
+    tree_free(&t);
 }
 
 // -- replicas -------------------------------------------------------------------------------------
@@ -366,75 +293,52 @@ static ptowsp_cycles count(const ptowsp_task *task, void *user) {
     return 7;
 }
 
-// A task, and then a pipeline with a process for each worker.
-static void make_workers(ptowsp_module *m) {
-    const ptowsp_tile_param tile = {"x", PTOWSP_INOUT, PTOWSP_I32, 1, 1};
-    ptowsp_kernel_desc kernel_desc = {
-        .name = "count",
-        .fn = count,
-        .tiles[0] = tile,
-        .source.text = "static ptowsp_cycles count(const ptowsp_task *task, void *) {\n"
-                       "    ++*(int32_t *)task->tiles[0].data;\n    return 7;\n}\n"};
-    ptowsp_tensor_desc tensor_desc = {.name = "x", .dtype = PTOWSP_I32};
-    ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(m, &kernel_desc)};
-    task.views[0].tensor = ptowsp_tensor_make(m, &tensor_desc);
-    ptowsp_channel_desc channel_desc = {.name = "tokens"};
-    ptowsp_axis workers = ptowsp_axis_dynamic(m, "workers");
-    PTOWSP_WORKLOAD(m, "main") {
-        ptowsp_task_make(m, &task);
-        // Also where the pipeline would not run.
-        PTOWSP_WHEN(m, ptowsp_slot(m, 0, PTOWSP_TYPE_BOOL)) {
-            PTOWSP_PIPELINE(m, "pipeline") {
-                ptowsp_channel tokens = ptowsp_channel_make(m, &channel_desc);
-                PTOWSP_PROCESS(m, "send") {
-                    ptowsp_produces(m, tokens);
-                    ptowsp_send_make(m, tokens, ptowsp_i64(m, 1));
-                }
-                PTOWSP_REPLICATE(m, w, workers, "work") {
-                    ptowsp_consumes(m, tokens);
-                    PTOWSP_CONSUME(m, t, tokens) {
-                        ptowsp_task_make(m, &task);
-                    }
-                }
-            }
-        }
-    }
-}
+// A task, and then a pipeline with a process for each worker; also where the pipeline would not run.
+static const char worker_module[] = "module module\n"
+                                    "axis workers dynamic\n"
+                                    "tensor x i32 [] global\n"
+                                    "kernel count(axes 0, inout x i32 1 x 1) vector\n"
+                                    "workload main\n"
+                                    "  task count() x = x\n"
+                                    "  when slot_bool[0]\n"
+                                    "    pipeline pipeline\n"
+                                    "      channel tokens depth 0 latency 0\n"
+                                    "      process send produces tokens\n"
+                                    "        send tokens(1)\n"
+                                    "      process work replicas w in workers consumes tokens\n"
+                                    "        consume t from tokens\n"
+                                    "          task count() x = x\n";
 
 static void npu__replicas_of_no_size_are_refused_before_anything_runs(void **state) {
     (void)state;
-    ptowsp_context *context = test_context(NULL);
-    ptowsp_module *m = test_module(context, NULL);
-    make_workers(m);
-    snprintf(npu_now.doing, sizeof npu_now.doing, "replicas");
-    ptowsp_program *program = test_program(context, m, NULL);
-    ptowsp_npu *npu = npu_build(context, program);
-    for (int i = 0; npu && i < 4; i++) {
+    static const ptowsp_parse_kernel kernel = {
+        .name = "count",
+        .fn = count,
+        .source.text = "static ptowsp_cycles count(const ptowsp_task *task, void *) {\n"
+                       "    ++*(int32_t *)task->tiles[0].data;\n    return 7;\n}\n"};
+    const tree t = tree_make("replicas", worker_module, &kernel, NULL);
+    for (int i = 0; t.npu && i < 4; i++) {
         const int64_t workers = i % 2 ? 3 : 0;
         const bool is_running = i >= 2;
-        int32_t x = 0;
-        ptowsp_buffer buffer = {.data = &x};
-        ptowsp_run *run = test_run_of(context, program);
-        assert_int_equal(ptowsp_run_bind_size(run, "workers", workers), PTOWSP_OK);
-        assert_int_equal(ptowsp_run_bind_tensor(run, "x", &buffer), PTOWSP_OK);
-        assert_int_equal(ptowsp_run_bind_slot(run, 0, is_running), PTOWSP_OK);
         const ptowsp_status status = workers ? PTOWSP_OK : PTOWSP_INVALID_PARAMS;
+        int32_t x = 0;
         char text[300] = "";
+        ptowsp_run *run = test_run_of(t.context, t.program);
+        IS_OK(ptowsp_run_bind_size(run, "workers", workers));
+        test_bind(run, "x", &x);
+        IS_OK(ptowsp_run_bind_slot(run, 0, is_running));
         assert_int_equal(ptowsp_run_execute(run, NULL), status);
-        snprintf(text, sizeof text, "%s", ptowsp_context_error(context).text);
+        snprintf(text, sizeof text, "%s", ptowsp_context_error(t.context).text);
         x = 0;
-        assert_int_equal(ptowsp_npu_execute(npu, run, NULL, NULL, 0, NULL), status);
+        assert_int_equal(ptowsp_npu_execute(t.npu, run, NULL, NULL, 0, NULL), status);
         assert_int_equal(x, workers ? 1 + is_running : 0);
         if (!workers) {
             assert_non_null(strstr(text, "axis workers has size 0"));
-            assert_string_equal(ptowsp_context_error(context).text, text);
+            assert_string_equal(ptowsp_context_error(t.context).text, text);
         }
         ptowsp_run_destroy(run);
     }
-    ptowsp_npu_destroy(npu);
-    ptowsp_program_destroy(program);
-    ptowsp_module_destroy(m);
-    ptowsp_context_destroy(context);
+    tree_free(&t);
 }
 
 int main(void) {
