@@ -8,6 +8,8 @@
 
 #include "npu_fixture.h"
 
+#include <stdarg.h>
+
 enum { ROWS = 3, COLS = 8, TEXT_MAX = 4096 };
 
 // A run of two loops: rows of x whose length is at most 5 are multiplied by a symbol, and a kernel
@@ -36,68 +38,64 @@ static ptowsp_cycles note(const ptowsp_task *task, void *user) {
     return 2;
 }
 
-static void build(record *r, const char *symbol) {
-    npu_fixture *f = &r->f;
-    npu_module_make(f, "recorded");
-    const ptowsp_tensor_desc x = {
-        "x", PTOWSP_F32, 2, {PTOWSP_DYNAMIC, COLS, 0, 0, 0, 0, 0, 0}, PTOWSP_LOCATION_GLOBAL};
-    ptowsp_tensor tensor = ptowsp_tensor_make(f->m, &x);
-    ptowsp_axis rows = ptowsp_axis_dynamic(f->m, "rows");
-    ptowsp_axis entries = ptowsp_axis_sparse(f->m, "entries");
-    ptowsp_kernel_desc desc = {.name = "multiply", .axis_count = 1};
-    const ptowsp_tile_param tile = {"data", PTOWSP_INOUT, PTOWSP_F32, 1, COLS};
-    desc.tiles[0] = tile;
-    desc.scalars[0].name = "by";
-    desc.scalars[0].type = PTOWSP_TYPE_U64;
-    desc.fn = multiply;
-    desc.source.text = "// elsewhere\n";
-    desc.source.fn = "multiply";
-    ptowsp_kernel kernel = ptowsp_kernel_make(f->m, &desc);
-    memset(&desc, 0, sizeof desc);
-    desc.name = "note";
-    desc.axis_count = 1;
-    desc.fn = note;
-    desc.source.text = "// elsewhere\n";
-    desc.source.fn = "note";
-    ptowsp_kernel without = ptowsp_kernel_make(f->m, &desc);
-    PTOWSP_WORKLOAD(f->m, "main") {
-        PTOWSP_FOR_EACH(f->m, i, rows) {
-            ptowsp_expr length = ptowsp_array_at(f->m, "lengths", PTOWSP_I32, i);
-            PTOWSP_WHEN(f->m, ptowsp_le(length, ptowsp_i64(f->m, 5))) {
-                npu_task_make(f, kernel, tensor, i, ptowsp_symbol(f->m, symbol));
-            }
-        }
-        PTOWSP_FOR_EACH(f->m, k, entries) {
-            ptowsp_task_desc task = {.kernel = without, .axes[0] = k};
-            ptowsp_task_make(f->m, &task);
-        }
-    }
-    npu_fixture_compile(f, NULL);
+static const ptowsp_parse_kernel kernels[] = {
+    {.name = "multiply", .fn = multiply, .source = {.text = "// elsewhere\n", .fn = "multiply"}},
+    {.name = "note", .fn = note, .source = {.text = "// elsewhere\n", .fn = "note"}}};
+
+#define MULTIPLY_KERNEL "kernel multiply(axes 1, inout data f32 1 x 8, by u64) vector\n"
+
+// The program of a text, in which %1$s, %2$s and so on are names; kernel note is in some.
+static void record_make(record *r, uint32_t kernel_count, const char *format, ...) {
+    char text[2000];
+    va_list names;
+    va_start(names, format);
+    vsnprintf(text, sizeof text, format, names);
+    va_end(names);
+    memset(r, 0, sizeof *r);
+    npu_fixture_begin(&r->f);
+    snprintf(r->path, sizeof r->path, "%s/recording", r->f.directory);
+    npu_parse(&r->f, text, kernels, kernel_count);
+    npu_fixture_compile(&r->f, NULL);
+    r->run = test_run_of(r->f.context, r->f.program);
+}
+
+#define IS_OK(call) assert_int_equal(call, PTOWSP_OK)
+
+static void bind_rows(const record *r, const char *name, float *data, int64_t row_count) {
+    const ptowsp_buffer buffer = {.data = data, .rank = 2, .shape = {row_count, COLS}};
+    IS_OK(ptowsp_run_bind_tensor(r->run, name, &buffer));
 }
 
 static void record_begin(record *r, const char *symbol) {
-    memset(r, 0, sizeof *r);
-    npu_fixture_begin(&r->f);
-    build(r, symbol);
-    snprintf(r->path, sizeof r->path, "%s/recording", r->f.directory);
+    record_make(r, 2,
+                "module recorded slots 8\n"
+                "axis rows dynamic\n"
+                "axis entries sparse\n"
+                "symbol %1$s\n"
+                "array lengths i32\n"
+                "tensor x f32 [?, 8] global\n" MULTIPLY_KERNEL "kernel note(axes 1) vector\n"
+                "workload main\n"
+                "  for_each i in rows\n"
+                "    when lengths[i] <= 5\n"
+                "      task multiply(i) data = x at (i, 0) by = %1$s\n"
+                "  for_each k in entries\n"
+                "    task note(k)\n",
+                symbol);
+    const int32_t lengths[ROWS] = {4, 9, 5};
+    const uint32_t indptr[3] = {0, 2, 3}, indices[3] = {1, 4, 0};
     for (int i = 0; i < ROWS * COLS; i++) {
         r->x[i] = (float)i;
     }
-    const int32_t lengths[ROWS] = {4, 9, 5};
-    const uint32_t indptr[3] = {0, 2, 3}, indices[3] = {1, 4, 0};
     memcpy(r->lengths, lengths, sizeof lengths);
     memcpy(r->indptr, indptr, sizeof indptr);
     memcpy(r->indices, indices, sizeof indices);
-    assert_int_equal(ptowsp_run_create(r->f.context, r->f.program, &r->run), PTOWSP_OK);
-    ptowsp_buffer buffer = {.data = r->x, .rank = 2, .shape[0] = ROWS, .shape[1] = COLS};
     const ptowsp_csr csr = {PTOWSP_U32, r->indptr, r->indices, 2, 3};
-    assert_int_equal(ptowsp_run_bind_tensor(r->run, "x", &buffer), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_size(r->run, "rows", ROWS), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_csr(r->run, "entries", &csr), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_array(r->run, "lengths", PTOWSP_I32, r->lengths, ROWS),
-                     PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_symbol(r->run, symbol, 3), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_slot(r->run, 2, 99), PTOWSP_OK);
+    bind_rows(r, "x", r->x, ROWS);
+    IS_OK(ptowsp_run_bind_size(r->run, "rows", ROWS));
+    IS_OK(ptowsp_run_bind_csr(r->run, "entries", &csr));
+    IS_OK(ptowsp_run_bind_array(r->run, "lengths", PTOWSP_I32, r->lengths, ROWS));
+    IS_OK(ptowsp_run_bind_symbol(r->run, *symbol == '"' ? "a=b" : symbol, 3));
+    IS_OK(ptowsp_run_bind_slot(r->run, 2, 99));
 }
 
 static void record_end(record *r) {
@@ -177,18 +175,13 @@ RECORD_TEST(record__has_what_was_bound_and_what_came_of_it) {
 RECORD_TEST(record__views_have_strides) {
     char got[TEXT_MAX];
     float after[2 * 4];
-    ptowsp_buffer buffer = {0};
     // Two rows of eight columns, every element twice as far: the second one first.
     float wide[2 * 2 * COLS];
     for (int i = 0; i < 2 * 2 * COLS; i++) {
         wide[i] = (float)i;
     }
-    buffer.data = wide + 2 * COLS;
-    buffer.rank = 2;
-    buffer.shape[0] = 2;
-    buffer.shape[1] = COLS;
-    buffer.strides[0] = -2 * COLS;
-    buffer.strides[1] = 2;
+    const ptowsp_buffer buffer = {
+        .data = wide + 2 * COLS, .rank = 2, .shape = {2, COLS}, .strides = {-2 * COLS, 2}};
     assert_int_equal(ptowsp_run_bind_tensor(r->run, "x", &buffer), PTOWSP_OK);
     assert_int_equal(ptowsp_run_bind_size(r->run, "rows", 1), PTOWSP_OK);
     assert_int_equal(ptowsp_npu_record(r->f.context, r->run, NULL, r->path), PTOWSP_OK);
@@ -244,7 +237,7 @@ RECORD_TEST(record__refuses_what_trees_cannot_check) {
     assert_int_not_equal(ptowsp_npu_record(r->f.context, r->run, NULL, r->path), PTOWSP_OK);
     assert_int_equal(npu_entries(r->f.directory), 0);
     record_end(r);
-    record_begin(r, "a=b");
+    record_begin(r, "\"a=b\"");
     refused(r, r->run, NULL, r->path, PTOWSP_UNSUPPORTED,
             "emit: recording: a line cannot have the name a=b");
 }
@@ -260,52 +253,7 @@ RECORD_TEST(record__does_not_replace_a_directory) {
 
 // -- several tensors ------------------------------------------------------------------------------
 
-static ptowsp_tensor tensor_of(const npu_fixture *f, const char *name) {
-    const ptowsp_tensor_desc desc = {
-        name, PTOWSP_F32, 2, {PTOWSP_DYNAMIC, COLS, 0, 0, 0, 0, 0, 0}, PTOWSP_LOCATION_GLOBAL};
-    return ptowsp_tensor_make(f->m, &desc);
-}
-
 // Tasks over two tensors and a plan; others over a tensor without elements; one that nobody uses.
-static void build_many(record *r) {
-    npu_fixture *f = &r->f;
-    npu_module_make(f, "many");
-    ptowsp_tensor x = tensor_of(f, "x"), y = tensor_of(f, "y"), z = tensor_of(f, "z");
-    tensor_of(f, "unused");
-    ptowsp_axis rows = ptowsp_axis_dynamic(f->m, "rows"), none = ptowsp_axis_dynamic(f->m, "none");
-    ptowsp_axis units = ptowsp_axis_plan(f->m, "kv"), lanes = ptowsp_axis_plan_lanes(f->m, "kv");
-    ptowsp_kernel_desc desc = {.name = "multiply", .axis_count = 1};
-    const ptowsp_tile_param tile = {"data", PTOWSP_INOUT, PTOWSP_F32, 1, COLS};
-    desc.tiles[0] = tile;
-    desc.scalars[0].name = "by";
-    desc.scalars[0].type = PTOWSP_TYPE_U64;
-    desc.fn = multiply;
-    desc.source.text = "// elsewhere\n";
-    desc.source.fn = "multiply";
-    ptowsp_kernel kernel = ptowsp_kernel_make(f->m, &desc);
-    PTOWSP_WORKLOAD(f->m, "main") {
-        PTOWSP_FOR_EACH(f->m, i, rows) {
-            npu_task_make(f, kernel, x, i, ptowsp_u64(f->m, 2));
-            npu_task_make(f, kernel, y, i, ptowsp_u64(f->m, 1));
-        }
-        PTOWSP_FOR_EACH(f->m, n, none) {
-            npu_task_make(f, kernel, z, n, ptowsp_u64(f->m, 1));
-        }
-        PTOWSP_FOR_EACH(f->m, l, lanes) {
-            PTOWSP_FOR_EACH(f->m, u, ptowsp_axis_row(f->m, units, l)) {
-                npu_task_make(f, kernel, x, ptowsp_i64(f->m, 0), ptowsp_u64(f->m, 1));
-            }
-        }
-    }
-    npu_fixture_compile(f, NULL);
-    assert_int_equal(ptowsp_run_create(f->context, f->program, &r->run), PTOWSP_OK);
-}
-
-static void bind_rows(const record *r, const char *name, float *data, int64_t row_count) {
-    ptowsp_buffer buffer = {.data = data, .rank = 2, .shape[0] = row_count, .shape[1] = COLS};
-    assert_int_equal(ptowsp_run_bind_tensor(r->run, name, &buffer), PTOWSP_OK);
-}
-
 typedef struct many {
     record r;
     _Alignas(8) float both[5 * COLS];  // x is rows 0 to 2, y 2 to 4
@@ -315,9 +263,24 @@ typedef struct many {
 
 static void many_begin(many *m) {
     memset(m, 0, sizeof *m);
-    npu_fixture_begin(&m->r.f);
-    snprintf(m->r.path, sizeof m->r.path, "%s/recording", m->r.f.directory);
-    build_many(&m->r);
+    record_make(&m->r, 1,
+                "module many slots 8\n"
+                "axis rows dynamic\n"
+                "axis none dynamic\n"
+                "axis kv plan\n"
+                "axis kv plan, its lanes\n"
+                "tensor x f32 [?, 8] global\n"
+                "tensor y f32 [?, 8] global\n"
+                "tensor z f32 [?, 8] global\n"
+                "tensor unused f32 [?, 8] global\n" MULTIPLY_KERNEL "workload main\n"
+                "  for_each i in rows\n"
+                "    task multiply(i) data = x at (i, 0) by = 2u\n"
+                "    task multiply(i) data = y at (i, 0) by = 1u\n"
+                "  for_each n in none\n"
+                "    task multiply(n) data = z at (n, 0) by = 1u\n"
+                "  for_each l in lanes of kv\n"
+                "    for_each u in kv[l]\n"
+                "      task multiply(0) data = x at (0, 0) by = 1u\n");
     for (int i = 0; i < 5 * COLS; i++) {
         m->both[i] = (float)i;
     }
@@ -327,17 +290,18 @@ static void many_begin(many *m) {
         m->units[i].params[1] = 4 + i;
         m->begin[i + 1] = i + 1;
     }
-    ptowsp_attention_plan plan = {.units = m->units};
-    plan.unit_capacity = plan.unit_count = 2;
-    plan.unit_begin = m->begin;
-    plan.lane_count = 2;
-    plan.merge_begin = m->merge_begin;
+    const ptowsp_attention_plan plan = {.units = m->units,
+                                        .unit_capacity = 2,
+                                        .unit_count = 2,
+                                        .unit_begin = m->begin,
+                                        .lane_count = 2,
+                                        .merge_begin = m->merge_begin};
     bind_rows(&m->r, "x", m->both, 3);
     bind_rows(&m->r, "y", m->both + 2 * COLS, 3);
     bind_rows(&m->r, "z", m->both, 0);
-    assert_int_equal(ptowsp_run_bind_size(m->r.run, "rows", 3), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_size(m->r.run, "none", 0), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_plan(m->r.run, "kv", &plan), PTOWSP_OK);
+    IS_OK(ptowsp_run_bind_size(m->r.run, "rows", 3));
+    IS_OK(ptowsp_run_bind_size(m->r.run, "none", 0));
+    IS_OK(ptowsp_run_bind_plan(m->r.run, "kv", &plan));
 }
 
 // Tensors that share memory are views of one block; a plan is the arrays that it has.
@@ -378,79 +342,52 @@ enum { NAMED_SIZE, NAMED_CSR, NAMED_LENGTHS, NAMED_ARRAY, NAMED_PLAN, NAMED_TENS
 
 // A program with one thing of each kind, some more that nothing uses, and rows of axes, which have no
 // names; thing `named` has one with "=".
-static void named_build(record *r, int named) {
-    npu_fixture *f = &r->f;
-    const char *const plain[NAMED_COUNT] = {"rows", "routes", "pages", "sizes", "work", "x"};
-    const char *names[NAMED_COUNT];
-    for (int i = 0; i < NAMED_COUNT; i++) {
-        names[i] = i == named ? "a=b" : plain[i];
-    }
-    npu_module_make(f, "named");
-    const ptowsp_tensor far = tensor_of(f, "far"), x = tensor_of(f, names[NAMED_TENSOR]);
-    const ptowsp_axis rows = ptowsp_axis_dynamic(f->m, names[NAMED_SIZE]);
-    const ptowsp_axis routes = ptowsp_axis_sparse(f->m, names[NAMED_CSR]);
-    const ptowsp_axis pages = ptowsp_axis_ragged(f->m, names[NAMED_LENGTHS]);
-    ptowsp_axis_dynamic(f->m, "idle rows");
-    ptowsp_axis_sparse(f->m, "idle routes");
-    ptowsp_axis_plan(f->m, "idle work");
-    ptowsp_symbol(f->m, "idle symbol");
-    ptowsp_array_at(f->m, "idle array", PTOWSP_I32, ptowsp_i64(f->m, 0));
-    ptowsp_kernel_desc desc = {.name = "multiply", .axis_count = 1};
-    const ptowsp_tile_param tile = {"data", PTOWSP_INOUT, PTOWSP_F32, 1, COLS};
-    desc.tiles[0] = tile;
-    desc.scalars[0].name = "by";
-    desc.scalars[0].type = PTOWSP_TYPE_U64;
-    desc.fn = multiply;
-    desc.source.text = "// elsewhere\n";
-    desc.source.fn = "multiply";
-    const ptowsp_kernel kernel = ptowsp_kernel_make(f->m, &desc);
-    PTOWSP_WORKLOAD(f->m, "main") {
-        PTOWSP_FOR_EACH(f->m, i, rows) {
-            PTOWSP_FOR_EACH(f->m, p, ptowsp_axis_row(f->m, pages, i)) {
-                npu_task_make(f, kernel, x, i, ptowsp_u64(f->m, 2));
-            }
-            ptowsp_slot_set_make(f->m, 0, ptowsp_array_at(f->m, names[NAMED_ARRAY], PTOWSP_I32, i));
-        }
-        PTOWSP_FOR_EACH(f->m, e, routes) {
-            npu_task_make(f, kernel, far, ptowsp_i64(f->m, 0), ptowsp_u64(f->m, 3));
-        }
-        PTOWSP_FOR_EACH(f->m, u, ptowsp_axis_plan(f->m, names[NAMED_PLAN])) {
-            ptowsp_slot_set_make(f->m, 1, u);
-        }
-    }
-    npu_fixture_compile(f, NULL);
-    assert_int_equal(ptowsp_run_create(f->context, f->program, &r->run), PTOWSP_OK);
-}
-
 static void named_begin(record *r, int named) {
     static const uint32_t indptr[] = {0, 1}, indices[] = {0};
     static const int32_t lengths[ROWS] = {1, 0, 2}, sizes[ROWS] = {4, 5, 6};
     static ptowsp_work units[2];
     static _Alignas(8) float blocks[3 * ROWS * COLS];
-    memset(r, 0, sizeof *r);
-    npu_fixture_begin(&r->f);
-    snprintf(r->path, sizeof r->path, "%s/recording", r->f.directory);
-    named_build(r, named);
+    const char *names[NAMED_COUNT] = {"rows", "routes", "pages", "sizes", "work", "x"};
+    const char *quoted[NAMED_COUNT];
+    for (int i = 0; i < NAMED_COUNT; i++) {
+        names[i] = i == named ? "a=b" : names[i];
+        quoted[i] = i == named ? "\"a=b\"" : names[i];
+    }
+    record_make(r, 1,
+                "module named slots 8\n"
+                "axis %1$s dynamic\n"
+                "axis %2$s sparse\n"
+                "axis %3$s ragged\n"
+                "axis \"idle rows\" dynamic\n"
+                "axis \"idle routes\" sparse\n"
+                "axis \"idle work\" plan\n"
+                "axis %5$s plan\n"
+                "symbol \"idle symbol\"\n"
+                "array \"idle array\" i32\n"
+                "array %4$s i32\n"
+                "tensor far f32 [?, 8] global\n"
+                "tensor %6$s f32 [?, 8] global\n" MULTIPLY_KERNEL "workload main\n"
+                "  for_each i in %1$s\n"
+                "    for_each p in %3$s[i]\n"
+                "      task multiply(i) data = %6$s at (i, 0) by = 2u\n"
+                "    slot_set 0 = %4$s[i]\n"
+                "  for_each e in %2$s\n"
+                "    task multiply(0) data = far at (0, 0) by = 3u\n"
+                "  for_each u in %5$s\n"
+                "    slot_set 1 = u\n",
+                quoted[0], quoted[1], quoted[2], quoted[3], quoted[4], quoted[5]);
     for (int i = 0; i < 3 * ROWS * COLS; i++) {
         blocks[i] = 1;
     }
     const ptowsp_csr csr = {PTOWSP_U32, indptr, indices, 1, 1};
-    const char *const name = "a=b";
     // Two blocks of memory, the second of which is declared first.
     bind_rows(r, "far", blocks + 2 * ROWS * COLS, ROWS);
-    bind_rows(r, named == NAMED_TENSOR ? name : "x", blocks, ROWS);
-    assert_int_equal(ptowsp_run_bind_size(r->run, named == NAMED_SIZE ? name : "rows", ROWS),
-                     PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_csr(r->run, named == NAMED_CSR ? name : "routes", &csr),
-                     PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_lengths(r->run, named == NAMED_LENGTHS ? name : "pages",
-                                             PTOWSP_I32, lengths, ROWS),
-                     PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_array(r->run, named == NAMED_ARRAY ? name : "sizes",
-                                           PTOWSP_I32, sizes, ROWS),
-                     PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_work(r->run, named == NAMED_PLAN ? name : "work", units, 2),
-                     PTOWSP_OK);
+    bind_rows(r, names[NAMED_TENSOR], blocks, ROWS);
+    IS_OK(ptowsp_run_bind_size(r->run, names[NAMED_SIZE], ROWS));
+    IS_OK(ptowsp_run_bind_csr(r->run, names[NAMED_CSR], &csr));
+    IS_OK(ptowsp_run_bind_lengths(r->run, names[NAMED_LENGTHS], PTOWSP_I32, lengths, ROWS));
+    IS_OK(ptowsp_run_bind_array(r->run, names[NAMED_ARRAY], PTOWSP_I32, sizes, ROWS));
+    IS_OK(ptowsp_run_bind_work(r->run, names[NAMED_PLAN], units, 2));
 }
 
 TEST(record__names_are_parts_of_lines) {
