@@ -274,30 +274,3 @@ TEST(clause__machines_are_equal_if_all_of_them_is) {
         emitted_free(&e);
     }
 }
-
-// -- limits ---------------------------------------------------------------------------------------
-
-// Of each table, one entry more than a tree can have; entry 0 is none.
-TEST(clause__tables_have_a_limit) {
-    static const char *const whats[][2] = {
-        {"axes", "axis n%u dynamic\n"}, {"arrays", "array n%u i32\n"}, {"symbols", "symbol n%u\n"}};
-    static char module[65535 * 24];
-    for (int which = 0; which < 3; which++) {
-        emitted e = {0};
-        char text[100];
-        size_t at = (size_t)sprintf(module, "module clauses slots 8\n");
-        for (unsigned i = 0; i < 65535; i++) {
-            at += (size_t)sprintf(module + at, whats[which][1], i);
-        }
-        sprintf(module + at, "workload main\n  slot_set 0 = 1\n");
-        npu_fixture_begin(&e.f);
-        npu_parse(&e.f, module, NULL, 0);
-        npu_fixture_compile(&e.f, NULL);
-        assert_int_equal(ptowsp_npu_emit_files(e.f.context, e.f.program, take, &e),
-                         PTOWSP_LIMIT_EXCEEDED);
-        snprintf(text, sizeof text, "emit: the program has 65536 %s; a tree has at most 65535",
-                 whats[which][0]);
-        test_error_is(e.f.context, PTOWSP_LIMIT_EXCEEDED, 65536, text);
-        emitted_free(&e);
-    }
-}

@@ -86,31 +86,29 @@ static inline void npu_parse(npu_fixture *f, const char *text, const ptowsp_pars
 }
 
 // For each of a dynamic axis, if its length is not too large, a task of a C function; then some for
-// each of a ragged one.
-static inline void npu_program_make(npu_fixture *f, const npu_names_of *names, const char *text) {
-    npu_module_make(f, names->module);
-    ptowsp_tensor_desc tensor_desc = {.name = names->tensor,
-                                      .dtype = PTOWSP_F32,
-                                      .rank = 2,
-                                      .shape[0] = PTOWSP_DYNAMIC,
-                                      .shape[1] = 8};
-    ptowsp_tensor tensor = ptowsp_tensor_make(f->m, &tensor_desc);
-    ptowsp_axis axis = ptowsp_axis_dynamic(f->m, names->axis);
-    ptowsp_axis lengths = ptowsp_axis_ragged(f->m, "kv lengths of all");
-    ptowsp_kernel kernel = npu_native_make(f, names->kernel, text);
-    PTOWSP_WORKLOAD(f->m, names->workload) {
-        ptowsp_expr i = ptowsp_parallel_begin(f->m, names->loop, axis);
-        ptowsp_expr length = ptowsp_array_at(f->m, names->array, PTOWSP_I32, i);
-        PTOWSP_WHEN(f->m, ptowsp_le(length, ptowsp_i64(f->m, 2048))) {
-            npu_task_make(f, kernel, tensor, ptowsp_mul(i, ptowsp_i64(f->m, 8)),
-                          ptowsp_symbol(f->m, names->symbol));
-        }
-        // A row is no axis of its own: the table of axes has a gap.
-        ptowsp_parallel_begin(f->m, "position", ptowsp_axis_row(f->m, lengths, i));
-        npu_task_make(f, kernel, tensor, i, ptowsp_u64(f->m, 1));
-        ptowsp_scope_end(f->m);
-        ptowsp_scope_end(f->m);
-    }
+// each of a ragged one, whose row is no axis of its own: the table of axes has a gap.
+static inline void npu_program_make(npu_fixture *f, const npu_names_of *n, const char *text) {
+    const ptowsp_parse_kernel kernel = {
+        .name = n->kernel, .fn = npu_scale, .source = {.text = text, .fn = text ? "scale" : NULL}};
+    char module[2000];
+    snprintf(module, sizeof module,
+             "module \"%s\" slots 8\n"
+             "tensor \"%s\" f32 [?, 8] global\n"
+             "axis \"%s\" dynamic\n"
+             "axis \"kv lengths of all\" ragged\n"
+             "array \"%s\" i32\n"
+             "symbol \"%s\"\n"
+             "kernel \"%s\"(axes 1, inout data f32 8 x 8, by u64) vector\n"
+             "workload \"%s\"\n"
+             "  parallel \"%s\" in \"%s\"\n"
+             "    when \"%s\"[\"%s\"] <= 2048\n"
+             "      task \"%s\"(\"%s\" * 8) data = \"%s\" at (\"%s\" * 8, 0) by = \"%s\"\n"
+             "    parallel position in \"kv lengths of all\"[\"%s\"]\n"
+             "      task \"%s\"(\"%s\") data = \"%s\" at (\"%s\", 0) by = 1u\n",
+             n->module, n->tensor, n->axis, n->array, n->symbol, n->kernel, n->workload, n->loop,
+             n->axis, n->array, n->loop, n->kernel, n->loop, n->tensor, n->loop, n->symbol, n->loop,
+             n->kernel, n->loop, n->tensor, n->loop);
+    npu_parse(f, module, &kernel, 1);
     npu_fixture_compile(f, NULL);
 }
 
