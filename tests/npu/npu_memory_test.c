@@ -80,32 +80,15 @@ TEST(memory__of_kernels_may_be_refused_at_every_point) {
 
 // -- other programs -------------------------------------------------------------------------------
 
-static ptowsp_kernel kernel_of(const npu_fixture *f, const char *name, ptowsp_kernel_fn fn,
-                               const char *text, const ptowsp_pto_source *pto) {
-    ptowsp_kernel_desc desc = {.name = name};
-    const ptowsp_tile_param tile = {"data", PTOWSP_INOUT, PTOWSP_F32, 8, 8};
-    desc.tiles[0] = tile;
-    desc.tiles[0].direction = strcmp(name, "make") == 0 ? PTOWSP_OUT : PTOWSP_INOUT;
-    desc.fn = fn;
-    desc.source.text = text;
-    desc.source.fn = text ? "scale" : NULL;
-    desc.pto = pto;
-    return ptowsp_kernel_make(f->m, &desc);
-}
-
-static ptowsp_tensor tensor_of(const npu_fixture *f, const char *name) {
-    const ptowsp_tensor_desc desc = {
-        name, PTOWSP_F32, 2, {16, 8, 0, 0, 0, 0, 0, 0}, PTOWSP_LOCATION_GLOBAL};
-    return ptowsp_tensor_make(f->m, &desc);
-}
-
-static void task_of(const npu_fixture *f, ptowsp_kernel kernel, ptowsp_tensor tensor) {
-    ptowsp_task_desc task = {.kernel = kernel, .views[0].tensor = tensor};
-    ptowsp_task_make(f->m, &task);
-}
-
 #define NPU_FIXTURE_TEST(name)                                                                     \
     TEST_MADE(name, npu_fixture, f, npu_fixture_begin(f), npu_fixture_free(f))
+
+static void sweep_text(npu_fixture *f, const ptowsp_parse_kernel *kernels, uint32_t count,
+                       const char *text) {
+    npu_parse(f, text, kernels, count);
+    npu_fixture_compile(f, NULL);
+    sweep(f->context, f->program);
+}
 
 // C functions in lines and in one line, and a PTO-ISA source with a header.
 NPU_FIXTURE_TEST(memory__of_sources_may_be_refused_at_every_point) {
@@ -115,108 +98,90 @@ NPU_FIXTURE_TEST(memory__of_sources_may_be_refused_at_every_point) {
     assert_non_null(file);
     assert_true(fputs("int one;\n", file) >= 0);
     assert_int_equal(fclose(file), 0);
-    npu_module_make(f, "sources");
-    ptowsp_pto_source pto = {.text =
-                                 "#include \"one.hpp\"\n#include <cstdint>\nvoid own(float *) {}",
-                             .include_dirs[0] = f->directory};
-    const ptowsp_kernel kernels[] = {
-        kernel_of(f, "lines", npu_scale, NPU_SCALE_TEXT, NULL),
-        kernel_of(f, "line", npu_scale,
-                  "static ptowsp_cycles scale(const ptowsp_task *t, void *u) { return 7; }", NULL),
-        kernel_of(f, "own", NULL, NULL, &pto)};
-    const ptowsp_tensor x = tensor_of(f, "x");
-    PTOWSP_WORKLOAD(f->m, "main") {
-        for (int i = 0; i < 3; i++) {
-            task_of(f, kernels[i], x);
-        }
-    }
-    npu_fixture_compile(f, NULL);
-    sweep(f->context, f->program);
+    const ptowsp_pto_source pto = {
+        .text = "#include \"one.hpp\"\n#include <cstdint>\nvoid own(float *) {}",
+        .include_dirs[0] = f->directory};
+    const ptowsp_parse_kernel kernels[] = {
+        NPU_SCALE_KERNEL("lines"),
+        {.name = "line",
+         .fn = npu_scale,
+         .source.text = "static ptowsp_cycles scale(const ptowsp_task *t, void *u) { return 7; }",
+         .source.fn = "scale"},
+        {.name = "own", .pto = &pto}};
+    sweep_text(f, kernels, 3,
+               "module sources\n"
+               "tensor x f32 [16, 8] global\n"
+               "kernel lines(axes 0, inout data f32 8 x 8) vector\n"
+               "kernel line(axes 0, inout data f32 8 x 8) vector\n"
+               "kernel own(axes 0, inout data f32 8 x 8) vector, a PTO-ISA source\n"
+               "workload main\n"
+               "  task lines() data = x\n"
+               "  task line() data = x\n"
+               "  task own() data = x\n");
 }
 
 // Loops of each kind, a transient tensor, calls, and a pipeline.
 NPU_FIXTURE_TEST(memory__of_statements_may_be_refused_at_every_point) {
-    npu_module_make(f, "statements");
-    ptowsp_module *m = f->m;
-    const ptowsp_kernel kernel = kernel_of(f, "scale", npu_scale, NPU_SCALE_TEXT, NULL);
-    const ptowsp_kernel make = kernel_of(f, "make", npu_scale, NPU_SCALE_TEXT, NULL);
-    const ptowsp_tensor x = tensor_of(f, "x");
-    const ptowsp_axis rows = ptowsp_axis_dynamic(m, "rows"), pages = ptowsp_axis_ragged(m, "pages");
-    const ptowsp_axis routes = ptowsp_axis_sparse(m, "routes"), plan = ptowsp_axis_plan(m, "kv");
-    const ptowsp_axis lanes = ptowsp_axis_plan_lanes(m, "kv");
-    const ptowsp_tensor_desc made = {
-        "made", PTOWSP_F32, 2, {PTOWSP_DYNAMIC, 8, 0, 0, 0, 0, 0, 0}, PTOWSP_LOCATION_GLOBAL};
-    ptowsp_channel_desc channel = {.name = "tokens", .depth = 2};
-    PTOWSP_WORKLOAD(m, "main") {
-        ptowsp_expr sizes[PTOWSP_TENSOR_RANK_MAX] = {0};
-        sizes[0] = ptowsp_mul(ptowsp_axis_size(m, rows), ptowsp_i64(m, 8));
-        const ptowsp_tensor transient = ptowsp_tensor_transient(m, &made, sizes);
-        task_of(f, make, transient);
-        PTOWSP_PARALLEL(m, i, rows) {
-            task_of(f, kernel, transient);
-            PTOWSP_FOR_EACH(m, j, ptowsp_axis_row(m, pages, i)) {
-                ptowsp_slot_set_make(m, 0, ptowsp_array_at(m, "sizes", PTOWSP_I32, j));
-            }
-            PTOWSP_FOR_EACH(m, k, ptowsp_axis_row(m, routes, i)) {
-                ptowsp_slot_set_make(m, 1, ptowsp_add(k, ptowsp_slot(m, 0, PTOWSP_TYPE_I64)));
-            }
-        }
-        PTOWSP_FOR_EACH(m, lane, lanes) {
-            PTOWSP_FOR_EACH(m, unit, ptowsp_axis_row(m, plan, lane)) {
-                ptowsp_slot_set_make(m, 2, unit);
-            }
-        }
-        PTOWSP_PIPELINE(m, "pipeline") {
-            const ptowsp_channel tokens = ptowsp_channel_make(m, &channel);
-            PTOWSP_PROCESS(m, "send") {
-                ptowsp_produces(m, tokens);
-                ptowsp_send_make(m, tokens,
-                                 ptowsp_cast(ptowsp_symbol(m, "first"), PTOWSP_TYPE_I64));
-            }
-            PTOWSP_REPLICATE(m, w, rows, "work") {
-                ptowsp_consumes(m, tokens);
-                PTOWSP_CONSUME(m, t, tokens) {
-                    task_of(f, kernel, x);
-                }
-            }
-        }
-    }
-    npu_fixture_compile(f, NULL);
-    sweep(f->context, f->program);
+    const ptowsp_parse_kernel kernels[] = {NPU_SCALE_KERNEL("scale"), NPU_SCALE_KERNEL("make")};
+    sweep_text(f, kernels, 2,
+               "module statements slots 8\n"
+               "axis rows dynamic\n"
+               "axis pages ragged\n"
+               "axis routes sparse\n"
+               "axis kv plan\n"
+               "axis kv plan, its lanes\n"
+               "symbol first\n"
+               "array sizes i32\n"
+               "tensor x f32 [16, 8] global\n"
+               "tensor made f32 [size(rows) * 8, 8] global transient\n"
+               "kernel scale(axes 0, inout data f32 8 x 8) vector\n"
+               "kernel make(axes 0, out data f32 8 x 8) vector\n"
+               "workload main\n"
+               "  task make() data = made\n"
+               "  parallel i in rows\n"
+               "    task scale() data = made\n"
+               "    for_each j in pages[i]\n"
+               "      slot_set 0 = sizes[j]\n"
+               "    for_each k in routes[i]\n"
+               "      slot_set 1 = k + slot_i64[0]\n"
+               "  for_each lane in lanes of kv\n"
+               "    for_each unit in kv[lane]\n"
+               "      slot_set 2 = unit\n"
+               "  pipeline pipeline\n"
+               "    channel tokens depth 2 latency 0\n"
+               "    process send produces tokens\n"
+               "      send tokens(i64(first))\n"
+               "    process work replicas w in rows consumes tokens\n"
+               "      consume t from tokens\n"
+               "        task scale() data = x\n");
 }
 
 // Its sizes of transient tensors are asked for while files are made, and its run is recorded.
 NPU_FIXTURE_TEST(memory__of_trees_for_pto_runtime_may_be_refused_at_every_point) {
     char path[128];
     float data[2][16 * 8] = {{0}};
-    npu_module_make(f, "runtime");
-    ptowsp_npu_desc tree = {0};
-    ptowsp_body_desc twice = {.name = "twice"};
-    ptowsp_body *body = ptowsp_kernel_begin(f->m, &twice);
-    const ptowsp_value in = ptowsp_tile_in(body, "x", PTOWSP_F32, 16, 8);
-    ptowsp_tile_store(ptowsp_tile_out(body, "y", PTOWSP_F32, 16, 8), ptowsp_tile_add(in, in));
-    const ptowsp_kernel kernel = ptowsp_kernel_end(body);
-    const ptowsp_tensor x = tensor_of(f, "x"), y = tensor_of(f, "y");
-    const ptowsp_tensor_desc made = {
-        "made", PTOWSP_F32, 2, {16, 8, 0, 0, 0, 0, 0, 0}, PTOWSP_LOCATION_GLOBAL};
-    PTOWSP_WORKLOAD(f->m, "runtime") {
-        const ptowsp_tensor between = ptowsp_tensor_transient(f->m, &made, NULL);
-        for (int i = 0; i < 2; i++) {
-            ptowsp_task_desc task = {.kernel = kernel,
-                                     .views[0].tensor = i ? between : x,
-                                     .views[1].tensor = i ? y : between};
-            ptowsp_task_make(f->m, &task);
-        }
-    }
+    npu_parse(f,
+              "module runtime\n"
+              "tensor x f32 [16, 8] global\n"
+              "tensor y f32 [16, 8] global\n"
+              "tensor made f32 [16, 8] global transient\n"
+              "kernel twice(axes 0, in x f32 16 x 8, out y f32 16 x 8) vector, 9 instructions\n"
+              "  machine \"910B\"\n"
+              "  %1 = parameter x\n"
+              "  %2 = add %1, %1 : f32 16 x 8\n"
+              "  %3 = parameter y\n"
+              "  store %3, %2\n"
+              "workload runtime\n"
+              "  task twice() x = x y = made\n"
+              "  task twice() x = made y = y\n",
+              NULL, 0);
     npu_fixture_compile(f, NULL);
-    assert_int_equal(ptowsp_run_create(f->context, f->program, &tree.run), PTOWSP_OK);
-    for (int i = 0; i < 2; i++) {
-        ptowsp_buffer buffer = {.dtype = PTOWSP_F32, .data = data[i]};
-        assert_int_equal(ptowsp_run_bind_tensor(tree.run, i ? "y" : "x", &buffer), PTOWSP_OK);
-    }
     snprintf(path, sizeof path, "%s/tree", f->directory);
-    tree.directory = path;
-    tree.runtime = PTOWSP_NPU_SIMPLER;
+    const ptowsp_npu_desc tree = {.directory = path,
+                                  .runtime = PTOWSP_NPU_SIMPLER,
+                                  .run = test_run_of(f->context, f->program)};
+    test_bind(tree.run, "x", data[0]);
+    test_bind(tree.run, "y", data[1]);
     memset(&hooks, 0, sizeof hooks);
     for (size_t n = 1;; n++) {
         hooks.allocations = 0;
