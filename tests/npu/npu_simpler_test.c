@@ -5,6 +5,7 @@
 
 #include "npu_fixture.h"
 
+#include <stdarg.h>
 #include <stdlib.h>
 
 enum { SIZE = 16, TILES = 5 };
@@ -19,44 +20,53 @@ static ptowsp_tensor tensor_of(npu_fixture *f, const char *name, ptowsp_dtype dt
 }
 
 // y = x + x
-static ptowsp_kernel twice_make(npu_fixture *f) {
-    ptowsp_body_desc desc = {.name = "twice"};
-    ptowsp_body *body = ptowsp_kernel_begin(f->m, &desc);
-    ptowsp_value x = ptowsp_tile_in(body, "x", PTOWSP_F32, SIZE, SIZE);
-    ptowsp_value y = ptowsp_tile_out(body, "y", PTOWSP_F32, SIZE, SIZE);
-    ptowsp_tile_store(y, ptowsp_tile_add(x, x));
-    return ptowsp_kernel_end(body);
+#define TWICE_KERNEL                                                                               \
+    "kernel twice(axes 0, in x f32 16 x 16, out y f32 16 x 16) vector, 9 instructions\n"           \
+    "  machine \"910B\"\n"                                                                         \
+    "  %%1 = parameter x\n"                                                                        \
+    "  %%2 = add %%1, %%1 : f32 16 x 16\n"                                                         \
+    "  %%3 = parameter y\n"                                                                        \
+    "  store %%3, %%2\n"
+
+// The program of a text, in which %s and so on are the arguments.
+static void program_make(npu_fixture *f, const ptowsp_parse_kernel *kernel, const char *format,
+                         ...) {
+    static char text[65536];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    npu_fixture_begin(f);
+    npu_parse(f, text, kernel, kernel ? 1 : 0);
+    npu_fixture_compile(f, NULL);
 }
 
-static ptowsp_task_desc task_of(ptowsp_kernel kernel, ptowsp_tensor x, ptowsp_tensor y,
-                                ptowsp_expr row) {
-    ptowsp_task_desc desc = {.kernel = kernel,
-                             .views[0].tensor = x,
-                             .views[0].row = row,
-                             .views[1].tensor = y,
-                             .views[1].row = row};
-    return desc;
-}
-
-// TILES tasks of one kernel, of `rows` rows all together.
-static void doubles_make(npu_fixture *f, int64_t rows) {
-    npu_module_make(f, "doubles");
-    ptowsp_kernel twice = twice_make(f);
-    ptowsp_tensor x = tensor_of(f, "x", PTOWSP_F32, rows, SIZE);
-    ptowsp_tensor y = tensor_of(f, "y", PTOWSP_F32, rows, SIZE);
-    PTOWSP_WORKLOAD(f->m, "doubles") {
-        ptowsp_expr i = ptowsp_parallel_begin(f->m, "i", ptowsp_axis_dense(f->m, "tiles", TILES));
-        const ptowsp_task_desc task = task_of(twice, x, y, ptowsp_mul(i, ptowsp_i64(f->m, SIZE)));
-        ptowsp_task_make(f->m, &task);
-        ptowsp_scope_end(f->m);
+// TILES tasks of one kernel, of `rows` rows all together; keys of a schedule are 1.
+static void doubles_make(npu_fixture *f, int64_t rows, const ptowsp_schedule *given) {
+    char text[1000];
+    ptowsp_schedule schedule = {0};
+    snprintf(text, sizeof text,
+             "module doubles slots 8\n"
+             "axis tiles 5\n"
+             "tensor x f32 [%d, 16] global\n"
+             "tensor y f32 [%d, 16] global\n" TWICE_KERNEL "workload doubles\n"
+             "  parallel i in tiles\n"
+             "    task twice() x = x at (i * 16, 0) y = y at (i * 16, 0)\n",
+             (int)rows, (int)rows);
+    npu_fixture_begin(f);
+    npu_parse(f, text, NULL, 0);
+    if (given) {
+        const ptowsp_expr none = schedule.dispatch_key, one = ptowsp_u64(f->m, 1);
+        schedule = *given;
+        schedule.dispatch_key = given->dispatch == PTOWSP_DISPATCH_AFFINITY ? one : none;
+        schedule.priority_key = given->ready == PTOWSP_READY_PRIORITY ? one : none;
     }
+    npu_fixture_compile(f, &schedule);
 }
 
 static ptowsp_npu_desc simpler_desc(const npu_fixture *f, char path[128]) {
-    ptowsp_npu_desc desc = {0};
+    const ptowsp_npu_desc desc = {.directory = path, .runtime = PTOWSP_NPU_SIMPLER};
     snprintf(path, 128, "%s/tree", f->directory);
-    desc.directory = path;
-    desc.runtime = PTOWSP_NPU_SIMPLER;
     return desc;
 }
 
@@ -110,9 +120,7 @@ static ptowsp_status compare(void *user, const char *path, const char *text, siz
 TEST(simpler__sources_of_a_program_are_those_of_its_other_tree) {
     npu_fixture f;
     char path[128];
-    npu_fixture_begin(&f);
-    doubles_make(&f, TILES * SIZE);
-    npu_fixture_compile(&f, NULL);
+    doubles_make(&f, TILES * SIZE, NULL);
     const ptowsp_npu_desc desc = simpler_desc(&f, path);
     assert_int_equal(ptowsp_npu_emit(f.context, f.program, &desc), PTOWSP_OK);
     compared c = {&f, 0};
@@ -125,9 +133,7 @@ TEST(simpler__sources_of_a_program_are_those_of_its_other_tree) {
 TEST(simpler__orchestration_is_golden) {
     npu_fixture f;
     char path[128];
-    npu_fixture_begin(&f);
-    doubles_make(&f, TILES * SIZE);
-    npu_fixture_compile(&f, NULL);
+    doubles_make(&f, TILES * SIZE, NULL);
     ptowsp_npu_desc desc = simpler_desc(&f, path);
     desc.task_window = 64;
     desc.block_max = 3;
@@ -153,18 +159,14 @@ TEST(simpler__run_is_recorded_beside_the_test) {
     npu_fixture f;
     char path[128];
     float x[TILES * SIZE * SIZE] = {0}, y[TILES * SIZE * SIZE] = {0};
-    npu_fixture_begin(&f);
-    doubles_make(&f, TILES * SIZE);
-    npu_fixture_compile(&f, NULL);
+    doubles_make(&f, TILES * SIZE, NULL);
     ptowsp_run *run = test_run_of(f.context, f.program);
     ptowsp_npu_desc desc = simpler_desc(&f, path);
     desc.run = run;
     assert_int_equal(ptowsp_npu_emit(f.context, f.program, &desc), PTOWSP_UNBOUND);
     assert_int_equal(npu_entries(f.directory), 0);
-    ptowsp_buffer buffer = {.dtype = PTOWSP_F32, .data = x};
-    ptowsp_run_bind_tensor(run, "x", &buffer);
-    buffer.data = y;
-    ptowsp_run_bind_tensor(run, "y", &buffer);
+    test_bind(run, "x", x);
+    test_bind(run, "y", y);
     x[3] = 2.5f;
     assert_int_equal(ptowsp_npu_emit(f.context, f.program, &desc), PTOWSP_OK);
     assert_true(y[3] == 5.0f);
@@ -473,9 +475,7 @@ TEST(simpler__strides_below_1_are_written_for_the_orchestration_to_refuse) {
     float data[2][TILES * SIZE * SIZE] = {{0}};
     npu_fixture f;
     char path[512];
-    npu_fixture_begin(&f);
-    doubles_make(&f, TILES * SIZE);
-    npu_fixture_compile(&f, NULL);
+    doubles_make(&f, TILES * SIZE, NULL);
     ptowsp_npu_desc desc = simpler_desc(&f, path);
     if (kept) {
         snprintf(path, sizeof path, "%s/refused", kept);
@@ -512,126 +512,82 @@ static void refuses_program(npu_fixture *f, ptowsp_status status, const char *te
     npu_fixture_free(f);
 }
 
-static void refuses_schedule(void (*set)(ptowsp_module *m, ptowsp_schedule *schedule),
-                             const char *text) {
-    npu_fixture f;
-    ptowsp_schedule schedule = {0};
-    npu_fixture_begin(&f);
-    doubles_make(&f, TILES * SIZE);
-    set(f.m, &schedule);
-    npu_fixture_compile(&f, &schedule);
-    refuses_program(&f, PTOWSP_UNSUPPORTED, text);
-}
-
-static void set_affinity(ptowsp_module *m, ptowsp_schedule *schedule) {
-    schedule->dispatch = PTOWSP_DISPATCH_AFFINITY;
-    schedule->dispatch_key = ptowsp_u64(m, 1);
-    schedule->lane_count = 2;
-}
-static void set_priority(ptowsp_module *m, ptowsp_schedule *schedule) {
-    schedule->ready = PTOWSP_READY_PRIORITY;
-    schedule->priority_key = ptowsp_u64(m, 1);
-}
-static void set_in_order(ptowsp_module *m, ptowsp_schedule *schedule) {
-    (void)m;
-    schedule->issue = PTOWSP_ISSUE_IN_ORDER;
-}
-static void set_start(ptowsp_module *m, ptowsp_schedule *schedule) {
-    (void)m;
-    schedule->start = PTOWSP_START_THRESHOLD;
-    schedule->start_threshold = 2;
-}
-static void set_timing(ptowsp_module *m, ptowsp_schedule *schedule) {
-    (void)m;
-    schedule->timing = PTOWSP_TIMING_BATCHED;
-    schedule->timing_count = 2;
-}
-
 TEST(simpler__directives_that_it_has_not_got_are_refused) {
-    refuses_schedule(set_affinity, "emit: no dispatch by a key or a plan for PTO Runtime: it gives "
-                                   "a ready task to any free core");
-    refuses_schedule(set_in_order,
-                     "emit: no issue in order for PTO Runtime: it runs tasks once they are ready");
-    refuses_schedule(set_priority, "emit: no order of ready tasks but fifo for PTO Runtime");
-    refuses_schedule(set_start, "schedule: target ascend_npu does not do start threshold");
-    refuses_schedule(set_timing, "schedule: target ascend_npu does not do timing batched");
-}
-
-TEST(simpler__kernels_that_are_not_of_tiles_are_refused) {
-    npu_fixture f;
-    npu_fixture_make(&f);
-    refuses_program(&f, PTOWSP_UNSUPPORTED,
-                    "emit: no kernel scale for PTO Runtime: it is a C function, and not a tile "
-                    "kernel");
-    ptowsp_kernel_desc kernel = {0};
-    ptowsp_pto_source pto = {.file = "tests/npu/own/add.cpp", .entry = "kernel_entry"};
-    const ptowsp_pto_arg args[] = {{PTOWSP_PTO_DATA, 0, 0},
-                                   {PTOWSP_PTO_DATA, 0, 0},
-                                   {PTOWSP_PTO_DATA, 0, 0},
-                                   {PTOWSP_PTO_COLS, 0, 0}};
-    memcpy(pto.args, args, sizeof args);
-    kernel.name = "own";
-    kernel.pto = &pto;
-    const ptowsp_tile_param tile = {"data", PTOWSP_INOUT, PTOWSP_F32, PTOWSP_DYNAMIC,
-                                    PTOWSP_DYNAMIC};
-    kernel.tiles[0] = tile;
-    npu_fixture_begin(&f);
-    npu_module_make(&f, "own");
-    ptowsp_tensor x = tensor_of(&f, "x", PTOWSP_F32, SIZE, SIZE);
-    ptowsp_kernel own = ptowsp_kernel_make(f.m, &kernel);
-    PTOWSP_WORKLOAD(f.m, "own") {
-        ptowsp_task_desc task = {.kernel = own, .views[0].tensor = x};
-        ptowsp_task_make(f.m, &task);
+    static const struct {
+        ptowsp_schedule schedule;
+        const char *text;
+    } cases[] = {
+        {{.dispatch = PTOWSP_DISPATCH_AFFINITY, .lane_count = 2},
+         "emit: no dispatch by a key or a plan for PTO Runtime: it gives a ready task to any free "
+         "core"},
+        {{.issue = PTOWSP_ISSUE_IN_ORDER},
+         "emit: no issue in order for PTO Runtime: it runs tasks once they are ready"},
+        {{.ready = PTOWSP_READY_PRIORITY},
+         "emit: no order of ready tasks but fifo for PTO Runtime"},
+        {{.start = PTOWSP_START_THRESHOLD, .start_threshold = 2},
+         "schedule: target ascend_npu does not do start threshold"},
+        {{.timing = PTOWSP_TIMING_BATCHED, .timing_count = 2},
+         "schedule: target ascend_npu does not do timing batched"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        npu_fixture f;
+        doubles_make(&f, TILES * SIZE, &cases[i].schedule);
+        refuses_program(&f, PTOWSP_UNSUPPORTED, cases[i].text);
     }
-    npu_fixture_compile(&f, NULL);
-    refuses_program(&f, PTOWSP_UNSUPPORTED,
-                    "emit: no kernel own for PTO Runtime: it is a PTO-ISA source, and not a tile "
-                    "kernel");
 }
 
-TEST(simpler__pipelines_are_refused) {
+// What it has not got: kernels that are not of tiles, pipelines, types and sizes of tensors.
+TEST(simpler__programs_that_it_has_not_got_are_refused) {
+    const ptowsp_pto_source pto = {.file = "tests/npu/own/add.cpp",
+                                   .entry = "kernel_entry",
+                                   .args = {{PTOWSP_PTO_DATA, 0, 0},
+                                            {PTOWSP_PTO_DATA, 0, 0},
+                                            {PTOWSP_PTO_DATA, 0, 0},
+                                            {PTOWSP_PTO_COLS, 0, 0}}};
+    const struct {
+        ptowsp_parse_kernel kernel;
+        const char *module, *text;
+    } cases[] = {
+        {NPU_SCALE_KERNEL("scale"),
+         "module native\n"
+         "tensor x f32 [8, 8] global\n"
+         "kernel scale(axes 0, inout data f32 8 x 8) vector\n"
+         "workload native\n"
+         "  task scale() data = x\n",
+         "emit: no kernel scale for PTO Runtime: it is a C function, and not a tile kernel"},
+        {{.name = "own", .pto = &pto},
+         "module own\n"
+         "tensor x f32 [16, 16] global\n"
+         "kernel own(axes 0, inout data f32 ? x ?) vector, a PTO-ISA source\n"
+         "workload own\n"
+         "  task own() data = x\n",
+         "emit: no kernel own for PTO Runtime: it is a PTO-ISA source, and not a tile kernel"},
+        {{.name = NULL},
+         "module piped\n"
+         "workload piped\n"
+         "  pipeline two\n"
+         "    event c\n"
+         "    process first produces c\n"
+         "      record c\n"
+         "    process second consumes c\n"
+         "      wait c\n",
+         "emit: no pipeline two for PTO Runtime"},
+        {NPU_SCALE_KERNEL("scale"),
+         "module double\n"
+         "tensor exact f64 [8, 8] global\n"
+         "kernel scale(axes 0, inout data f64 8 x 8) vector\n"
+         "workload double\n"
+         "  task scale() data = exact\n",
+         "emit: no tensor exact for PTO Runtime: it has no type for f64"},
+    };
     npu_fixture f;
-    npu_fixture_begin(&f);
-    npu_module_make(&f, "piped");
-    PTOWSP_WORKLOAD(f.m, "piped") {
-        PTOWSP_PIPELINE(f.m, "two") {
-            ptowsp_channel channel = ptowsp_event_make(f.m, "c");
-            PTOWSP_PROCESS(f.m, "first") {
-                ptowsp_produces(f.m, channel);
-                ptowsp_record_make(f.m, channel);
-            }
-            PTOWSP_PROCESS(f.m, "second") {
-                ptowsp_consumes(f.m, channel);
-                ptowsp_wait_make(f.m, channel);
-            }
-        }
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        program_make(&f, cases[i].kernel.name ? &cases[i].kernel : NULL, "%s", cases[i].module);
+        refuses_program(&f, PTOWSP_UNSUPPORTED, cases[i].text);
     }
-    npu_fixture_compile(&f, NULL);
-    refuses_program(&f, PTOWSP_UNSUPPORTED, "emit: no pipeline two for PTO Runtime");
-}
-
-TEST(simpler__tensors_beyond_its_own_are_refused) {
-    npu_fixture f;
-    npu_fixture_begin(&f);
-    doubles_make(&f, (int64_t)1 << 28);
-    npu_fixture_compile(&f, NULL);
+    doubles_make(&f, (int64_t)1 << 28, NULL);
     refuses_program(&f, PTOWSP_LIMIT_EXCEEDED,
                     "emit: tensor x has 2^32 elements or more, beyond PTO Runtime's tensors");
-    npu_fixture_begin(&f);
-    npu_module_make(&f, "double");
-    ptowsp_kernel_desc desc = {
-        .name = "scale", .fn = npu_scale, .source.text = NPU_SCALE_TEXT, .source.fn = "scale"};
-    const ptowsp_tile_param tile = {"data", PTOWSP_INOUT, PTOWSP_F64, 8, 8};
-    desc.tiles[0] = tile;
-    ptowsp_kernel scale = ptowsp_kernel_make(f.m, &desc);
-    ptowsp_tensor x = tensor_of(&f, "exact", PTOWSP_F64, 8, 8);
-    PTOWSP_WORKLOAD(f.m, "double") {
-        ptowsp_task_desc task = {.kernel = scale, .views[0].tensor = x};
-        ptowsp_task_make(f.m, &task);
-    }
-    npu_fixture_compile(&f, NULL);
-    refuses_program(&f, PTOWSP_UNSUPPORTED,
-                    "emit: no tensor exact for PTO Runtime: it has no type for f64");
 }
 
 TEST(simpler__windows_beyond_its_ring_are_refused) {
@@ -640,10 +596,8 @@ TEST(simpler__windows_beyond_its_ring_are_refused) {
     npu_fixture f;
     ptowsp_schedule schedule = {0};
     for (int i = 0; i < 4; i++) {
-        npu_fixture_begin(&f);
-        doubles_make(&f, TILES * SIZE);
         schedule.window = i < 3 ? windows[i][0] : 100000;
-        npu_fixture_compile(&f, &schedule);
+        doubles_make(&f, TILES * SIZE, &schedule);
         ptowsp_npu_desc desc = simpler_desc(&f, path);
         desc.task_window = i < 3 ? 0 : 128;  // in its place
         assert_int_equal(ptowsp_npu_emit(f.context, f.program, &desc), PTOWSP_OK);
@@ -654,9 +608,7 @@ TEST(simpler__windows_beyond_its_ring_are_refused) {
         free(test);
         npu_fixture_free(&f);
     }
-    npu_fixture_begin(&f);
-    doubles_make(&f, TILES * SIZE);
-    npu_fixture_compile(&f, &schedule);
+    doubles_make(&f, TILES * SIZE, &schedule);
     refuses_program(&f, PTOWSP_LIMIT_EXCEEDED,
                     "emit: the schedule's window of 100000 tasks for PTO Runtime: a task window of "
                     "65536 holds 65535 (task_window takes its place)");
@@ -667,28 +619,18 @@ TEST(simpler__kernels_for_simulators_name_no_device) {
     for (int i = 0; i < 2; i++) {
         npu_fixture f;
         char path[128];
-        ptowsp_body_desc body = {0};
-        ptowsp_alloc_desc alloc = {0};
-        ptowsp_instruction_desc sum = {0};
-        ptowsp_task_desc task = {0};
-        npu_fixture_begin(&f);
-        npu_module_make(&f, "carries");
-        body.name = "sum";
-        ptowsp_body *k = ptowsp_kernel_begin(f.m, &body);
-        const ptowsp_value x = ptowsp_tile_inout(k, "x", PTOWSP_F32, SIZE, SIZE);
-        alloc.dtype = PTOWSP_F32;
-        alloc.rows = alloc.cols = SIZE;
-        sum.name = i ? "TADDC" : "TSUBC";
-        sum.dst[0] = ptowsp_tile_alloc(k, &alloc);
-        sum.src[0] = sum.src[1] = sum.src[2] = x;
-        ptowsp_instruction(k, &sum);
-        ptowsp_tile_store(x, sum.dst[0]);
-        task.kernel = ptowsp_kernel_end(k);
-        task.views[0].tensor = tensor_of(&f, "x", PTOWSP_F32, SIZE, SIZE);
-        PTOWSP_WORKLOAD(f.m, "carries") {
-            ptowsp_task_make(f.m, &task);
-        }
-        npu_fixture_compile(&f, NULL);
+        program_make(&f, NULL,
+                     "module carries\n"
+                     "tensor x f32 [16, 16] global\n"
+                     "kernel sum(axes 0, inout x f32 16 x 16) vector, 9 instructions\n"
+                     "  machine \"910B\"\n"
+                     "  %%1 = parameter x\n"
+                     "  %%2 = alloc UB row_major : f32 16 x 16\n"
+                     "  instruction %s (%%2) (%%1, %%1, %%1)\n"
+                     "  store %%1, %%2\n"
+                     "workload carries\n"
+                     "  task sum() x = x\n",
+                     i ? "TADDC" : "TSUBC");
         ptowsp_npu_desc desc = simpler_desc(&f, path);
         if (i) {
             refuses(&f, &desc, PTOWSP_UNSUPPORTED,
@@ -707,75 +649,60 @@ TEST(simpler__kernels_for_simulators_name_no_device) {
 
 // Both axes of a plan share its four arguments; an array that nothing reads is passed when it is bound.
 static void plans_make(npu_fixture *f, int tensor_count, bool is_read) {
-    npu_module_make(f, "plans");
-    ptowsp_kernel twice = twice_make(f);
-    const ptowsp_axis kv = ptowsp_axis_plan(f->m, "kv"), lanes = ptowsp_axis_plan_lanes(f->m, "kv");
-    ptowsp_expr unused = ptowsp_array_at(f->m, "unused", PTOWSP_I32, ptowsp_i64(f->m, 0));
-    PTOWSP_WORKLOAD(f->m, "plans") {
-        PTOWSP_FOR_EACH(f->m, lane, lanes) {
-            PTOWSP_FOR_EACH(f->m, unit, ptowsp_axis_row(f->m, kv, lane)) {
-                ptowsp_slot_set_make(f->m, 0, unit);
-            }
-        }
-        if (is_read) {
-            ptowsp_slot_set_make(f->m, 1, unused);
-        }
-        for (int i = 0; i < tensor_count; i++) {
-            char name[16];
-            snprintf(name, sizeof name, "x%d", i);
-            ptowsp_tensor x = tensor_of(f, name, PTOWSP_F32, 2 * SIZE, SIZE);
-            const ptowsp_task_desc task = task_of(twice, x, x, ptowsp_i64(f->m, 0));
-            ptowsp_task_make(f->m, &task);
-        }
+    static char tensors[16000], tasks[16000];
+    size_t tensors_at = 0, tasks_at = 0;
+    for (int i = 0; i < tensor_count; i++) {
+        tensors_at += (size_t)sprintf(tensors + tensors_at, "tensor x%d f32 [32, 16] global\n", i);
+        tasks_at += (size_t)sprintf(tasks + tasks_at, "  task twice() x = x%d y = x%d\n", i, i);
     }
-    npu_fixture_compile(f, NULL);
+    program_make(f, NULL,
+                 "module plans slots 8\n"
+                 "axis kv plan\n"
+                 "axis kv plan, its lanes\n"
+                 "array unused i32\n"
+                 "%s" TWICE_KERNEL "workload plans\n"
+                 "  for_each lane in lanes of kv\n"
+                 "    for_each unit in kv[lane]\n"
+                 "      slot_set 0 = unit\n"
+                 "%s%s",
+                 tensors, is_read ? "  slot_set 1 = unused[0]\n" : "", tasks);
 }
+
+static const char too_many[] =
+    "emit: the program has 256 bound tensors and arrays; PTO Runtime takes 255";
 
 TEST(simpler__arguments_are_counted_as_they_are_passed) {
     for (int is_read = 0; is_read < 2; is_read++) {
         npu_fixture f;
         char path[128];
-        npu_fixture_begin(&f);
         plans_make(&f, 250, is_read);  // and 4, and 1
         const ptowsp_npu_desc desc = simpler_desc(&f, path);
         assert_int_equal(ptowsp_npu_emit(f.context, f.program, &desc), PTOWSP_OK);
         npu_fixture_free(&f);
-        npu_fixture_begin(&f);
         plans_make(&f, 251, is_read);
-        refuses_program(
-            &f, PTOWSP_LIMIT_EXCEEDED,
-            "emit: the program has 256 bound tensors and arrays; PTO Runtime takes 255");
+        refuses_program(&f, PTOWSP_LIMIT_EXCEEDED, too_many);
     }
 }
 
 TEST(simpler__256_bound_tensors_are_refused) {
     npu_fixture f;
-    npu_fixture_begin(&f);
-    npu_module_make(&f, "many");
-    ptowsp_kernel twice = twice_make(&f);
-    PTOWSP_WORKLOAD(f.m, "many") {
-        for (int i = 0; i < 128; i++) {
-            char x[16], y[16];
-            snprintf(x, sizeof x, "x%d", i);
-            snprintf(y, sizeof y, "y%d", i);
-            const ptowsp_task_desc task =
-                task_of(twice, tensor_of(&f, x, PTOWSP_F32, SIZE, SIZE),
-                        tensor_of(&f, y, PTOWSP_F32, SIZE, SIZE), ptowsp_i64(f.m, 0));
-            ptowsp_task_make(f.m, &task);
-        }
+    char text[20000] = "module many\n";
+    for (int i = 0; i < 256; i++) {
+        sprintf(text + strlen(text), "tensor x%d f32 [16, 16] global\n", i);
     }
-    npu_fixture_compile(&f, NULL);
-    refuses_program(&f, PTOWSP_LIMIT_EXCEEDED,
-                    "emit: the program has 256 bound tensors and arrays; PTO Runtime takes 255");
+    sprintf(text + strlen(text), TWICE_KERNEL "workload many\n");
+    for (int i = 0; i < 256; i += 2) {
+        sprintf(text + strlen(text), "  task twice() x = x%d y = x%d\n", i, i + 1);
+    }
+    program_make(&f, NULL, "%s", text);
+    refuses_program(&f, PTOWSP_LIMIT_EXCEEDED, too_many);
 }
 
 TEST(simpler__descriptions_that_are_wrong_are_refused) {
     static const uint32_t windows[] = {1, 8, 24, 131072};
     npu_fixture f, other;
     char path[128], text[160];
-    npu_fixture_begin(&f);
-    doubles_make(&f, TILES * SIZE);
-    npu_fixture_compile(&f, NULL);
+    doubles_make(&f, TILES * SIZE, NULL);
     ptowsp_npu_desc desc = simpler_desc(&f, path);
     for (size_t i = 0; i < sizeof windows / sizeof *windows; i++) {
         desc.task_window = windows[i];
@@ -787,9 +714,7 @@ TEST(simpler__descriptions_that_are_wrong_are_refused) {
     desc = simpler_desc(&f, path);
     desc.runtime = (ptowsp_npu_runtime)7;
     refuses(&f, &desc, PTOWSP_INVALID_PARAMS, "emit: there is no runtime 7");
-    npu_fixture_begin(&other);
-    doubles_make(&other, TILES * SIZE);
-    npu_fixture_compile(&other, NULL);
+    doubles_make(&other, TILES * SIZE, NULL);
     desc = simpler_desc(&f, path);
     assert_int_equal(ptowsp_run_create(other.context, other.program, &desc.run), PTOWSP_OK);
     refuses(&f, &desc, PTOWSP_INVALID_PARAMS, "emit: the run to record is of another program");
