@@ -7,7 +7,7 @@
 
 #include "kernel_loop.h"
 #include "kernel_reference.h"
-#include "npu_calls.h"
+#include "npu_fixture.h"
 
 static ptowsp_status count_bytes(void *user, const char *path, const char *text, size_t size) {
     (void)path;
