@@ -556,7 +556,7 @@ uint64_t run_once(uint64_t seed, uint64_t how, bool has_failures) {
     return result.makespan_cycles;
 }
 
-void random__tasks_leave_memory_as_if_one_had_run_after_another(void **) {
+TEST(random__tasks_leave_memory_as_if_one_had_run_after_another) {
     Random random = {test_seed()};
     for (uint32_t i = 0; TEST_ROUNDS(i, 600); i++) {
         alarm(60);  // nothing hangs
@@ -668,7 +668,7 @@ Failure run_late(Random &random, uint32_t thread_count, int32_t task_count, Slow
     return scheduler.failure();
 }
 
-void blocks__each_core_has_a_part_of_a_task_of_mix(void **) {
+TEST(blocks__each_core_has_a_part_of_a_task_of_mix) {
     Random random = {test_seed()};
     for (uint32_t i = 0; TEST_ROUNDS(i, 100); i++) {
         alarm(60);
@@ -680,7 +680,7 @@ void blocks__each_core_has_a_part_of_a_task_of_mix(void **) {
     alarm(0);
 }
 
-void time_limit__names_the_core_and_what_it_has_not_ended(void **) {
+TEST(time_limit__names_the_core_and_what_it_has_not_ended) {
     Random random = {test_seed()};
     uint32_t late_count = 0;
     for (uint32_t i = 0; i < 40 && late_count < 4; i++) {
@@ -775,7 +775,7 @@ bool run_after_loss(uint32_t unit) {
            taken[1] == std::vector<uint64_t>{0, 1};
 }
 
-void time_limit__a_lost_core_has_no_other_task(void **) {
+TEST(time_limit__a_lost_core_has_no_other_task) {
     for (const uint32_t unit : {PTOWSP_UNIT_VECTOR, PTOWSP_UNIT_MIX}) {
         alarm(60);
         while (!run_after_loss(unit)) {
@@ -785,7 +785,7 @@ void time_limit__a_lost_core_has_no_other_task(void **) {
 }
 
 // Which of the tasks that wait for a core has it next: task 0 has it until all are there.
-void order__ready_tasks_go_by_priority_and_then_as_they_came(void **) {
+TEST(order__ready_tasks_go_by_priority_and_then_as_they_came) {
     static const int64_t priorities[] = {0, 1, 7, -2, 7, 3};
     static const uint64_t wanted[][6] = {{0, 1, 2, 3, 4, 5}, {0, 2, 4, 5, 1, 3}};
     const wsp_kernel kernels[] = {{"", 0, 0, 0, 0, {}}, {"k", PTOWSP_UNIT_VECTOR, 0, 0, 0, {}}};
@@ -832,7 +832,7 @@ void order__ready_tasks_go_by_priority_and_then_as_they_came(void **) {
     }
 }
 
-void random__the_first_failure_in_program_order_decides(void **) {
+TEST(random__the_first_failure_in_program_order_decides) {
     Random random = {test_seed() + 1};
     for (uint32_t i = 0; TEST_ROUNDS(i, 600); i++) {
         alarm(60);
@@ -946,7 +946,7 @@ Region random_region(Random &random) {
 // Regions one after another, each first met and then added. Tensors 2, 4 and 8 are plain: what is
 // met there is what overlaps and was not hidden by a write. Elsewhere the map may meet more, and
 // what it does not meet must be behind something that it has met (random programs test that).
-void regions__of_plain_tensors_meet_exactly_what_overlaps(void **) {
+TEST(regions__of_plain_tensors_meet_exactly_what_overlaps) {
     Random random = {test_seed() + 2};
     for (uint32_t run = 0; run < 50; run++) {
         Tables tables(random);
@@ -984,7 +984,7 @@ void regions__of_plain_tensors_meet_exactly_what_overlaps(void **) {
 }
 
 // As many as the ring may hold. (Were each to look at all before it, this would take seconds.)
-void regions__many_readers_of_one_tile_wait_for_its_writer_and_the_next_writer_for_them(void **) {
+TEST(regions__many_readers_of_one_tile_wait_for_its_writer_and_the_next_writer_for_them) {
     Random random = {test_seed() + 3};
     Tables tables(random);
     std::vector<uint64_t> words(WORD_COUNT);
@@ -1100,7 +1100,7 @@ void sample_expected(uint32_t batch, const Sample &s, std::vector<double> &x,
     }
 }
 
-void sample__gives_the_same_on_any_threads_and_rings(void **) {
+TEST(sample__gives_the_same_on_any_threads_and_rings) {
     for (uint32_t aicpu_count = 1; aicpu_count <= 4; aicpu_count++) {
         for (uint32_t ring_size : {1u, 2u, 3u, 7u, 0u}) {
             alarm(60);
@@ -1137,67 +1137,56 @@ void expect_failure(Sample &sample, ptowsp_status status, uint64_t index, const 
     alarm(0);
 }
 
-void sample__errors_of_the_walk_name_place_and_index(void **) {
-    {
+TEST(sample__errors_of_the_walk_name_place_and_index) {
+    const struct {
+        void (*spoil)(Sample &s);
+        uint64_t index;
+        const char *text;
+    } cases[] = {
+        {[](Sample &s) { s.pages[0] = 5; },  // the fifth page begins behind the last row
+         8,
+         "sample/parallel b/for_each p/when/task add: in: row 8 of tensor X is outside of its 8 "
+         "rows"},
+        {[](Sample &s) { wsp_runner_bind_array(s.runner, "weight", PTOWSP_I16, s.weights, 2); }, 2,
+         "sample/parallel b/for_each p/when/task add: array weight is read at 2; it has 2 "
+         "elements"},
+        {[](Sample &s) {
+             s.pages[0] = 0;
+             wsp_runner_bind_array(s.runner, "weight", PTOWSP_I16, s.weights, 0);
+         },
+         0,
+         "sample/parallel b/task total: a key of the schedule reads array weight at 0; it has 0 "
+         "elements"},
+        {[](Sample &s) { wsp_runner_bind_array(s.runner, "flag", PTOWSP_BOOL, s.flags, 0); }, 0,
+         "sample/parallel b/for_each p/when: array flag is read at 0; it has 0 elements"},
+        {[](Sample &s) { wsp_runner_bind_lengths(s.runner, "pages", PTOWSP_I32, s.pages, 1); }, 1,
+         "sample/parallel b/for_each p/when: row 1 of axis pages, which has 1"},
+        {[](Sample &s) {
+             s.csr.row_count = 2;
+             wsp_runner_bind_csr(s.runner, "experts", &s.csr);
+         },
+         2, "sample/for_each b/select e/task add: row 2 of axis experts, which has 2"},
+        {[](Sample &s) {
+             s.x_buffer.shape[0] = 2;
+             wsp_runner_bind_tensor(s.runner, "X", &s.x_buffer);
+         },
+         2, "sample/parallel b/task fill: out: index 0 of tensor X is 2, outside of its size 2"},
+        {[](Sample &s) {
+             s.sum_buffer.shape[0] = 2;
+             wsp_runner_bind_tensor(s.runner, "sum", &s.sum_buffer);
+         },
+         2,
+         "sample/parallel b/task total: total: column 2 of tensor sum is outside of its 2 "
+         "columns"},
+    };
+    for (const auto &spoiled : cases) {
         Sample sample(3);
-        sample.pages[0] = 5;  // the fifth page begins behind the last row
-        expect_failure(
-            sample, PTOWSP_INVALID_PARAMS, 8,
-            "sample/parallel b/for_each p/when/task add: in: row 8 of tensor X is outside "
-            "of its 8 rows");
-    }
-    {
-        Sample sample(3);
-        wsp_runner_bind_array(sample.runner, "weight", PTOWSP_I16, sample.weights, 2);
-        expect_failure(sample, PTOWSP_INVALID_PARAMS, 2,
-                       "sample/parallel b/for_each p/when/task add: array weight is read at 2; it "
-                       "has 2 elements");
-        sample.pages[0] = 0;
-        wsp_runner_bind_array(sample.runner, "weight", PTOWSP_I16, sample.weights, 0);
-        expect_failure(
-            sample, PTOWSP_INVALID_PARAMS, 0,
-            "sample/parallel b/task total: a key of the schedule reads array weight at 0; "
-            "it has 0 elements");
-    }
-    {
-        Sample sample(3);
-        wsp_runner_bind_array(sample.runner, "flag", PTOWSP_BOOL, sample.flags, 0);
-        expect_failure(sample, PTOWSP_INVALID_PARAMS, 0,
-                       "sample/parallel b/for_each p/when: array flag is read at 0; it has 0 "
-                       "elements");
-    }
-    {
-        Sample sample(3);
-        wsp_runner_bind_lengths(sample.runner, "pages", PTOWSP_I32, sample.pages, 1);
-        expect_failure(sample, PTOWSP_INVALID_PARAMS, 1,
-                       "sample/parallel b/for_each p/when: row 1 of axis pages, which has 1");
-    }
-    {
-        Sample sample(3);
-        sample.csr.row_count = 2;
-        wsp_runner_bind_csr(sample.runner, "experts", &sample.csr);
-        expect_failure(sample, PTOWSP_INVALID_PARAMS, 2,
-                       "sample/for_each b/select e/task add: row 2 of axis experts, which has 2");
-    }
-    {
-        Sample sample(3);
-        sample.x_buffer.shape[0] = 2;
-        wsp_runner_bind_tensor(sample.runner, "X", &sample.x_buffer);
-        expect_failure(sample, PTOWSP_INVALID_PARAMS, 2,
-                       "sample/parallel b/task fill: out: index 0 of tensor X is 2, outside of its "
-                       "size 2");
-    }
-    {
-        Sample sample(3);
-        sample.sum_buffer.shape[0] = 2;
-        wsp_runner_bind_tensor(sample.runner, "sum", &sample.sum_buffer);
-        expect_failure(sample, PTOWSP_INVALID_PARAMS, 2,
-                       "sample/parallel b/task total: total: column 2 of tensor sum is outside of "
-                       "its 2 columns");
+        spoiled.spoil(sample);
+        expect_failure(sample, PTOWSP_INVALID_PARAMS, spoiled.index, spoiled.text);
     }
 }
 
-void sample__failing_kernels_tell_their_task(void **) {
+TEST(sample__failing_kernels_tell_their_task) {
     Sample sample(4);  // the last task fails when 4 slots have been loaded
     sample.pages[0] = 0;
     sample.pages[2] = 0;
@@ -1214,101 +1203,88 @@ void sample__failing_kernels_tell_their_task(void **) {
 
 #define EXPECT_ERROR(call, expected_status, expected_text)                                         \
     do {                                                                                           \
-        assert_int_equal(call, expected_status);                                                   \
+        assert_int_equal(wsp_runner_##call, expected_status);                                      \
         assert_string_equal(wsp_runner_error(s.runner).text, expected_text);                       \
     } while (0)
+#define BAD(call, text) EXPECT_ERROR(call, PTOWSP_INVALID_PARAMS, text)
+#define UNBOUND(text)   EXPECT_ERROR(run(s.runner, nullptr, nullptr), PTOWSP_UNBOUND, text)
 
-void bind__refuses_what_cannot_be(void **) {
+TEST(bind__refuses_what_cannot_be) {
     Sample s(3);
-    const ptowsp_status bad = PTOWSP_INVALID_PARAMS;
-    EXPECT_ERROR(wsp_runner_bind_size(s.runner, "bach", 1), bad,
-                 "bind: module sample has no dynamic axis bach");
-    EXPECT_ERROR(wsp_runner_bind_size(s.runner, "pages", 1), bad,
-                 "bind: module sample has no dynamic axis pages");
-    EXPECT_ERROR(wsp_runner_bind_size(s.runner, nullptr, 1), bad,
-                 "bind: module sample has no dynamic axis NULL");
-    EXPECT_ERROR(wsp_runner_bind_symbol(s.runner, "a\nb", 1), bad,
-                 "bind: module sample has no symbol of such a name");
-    EXPECT_ERROR(wsp_runner_bind_size(s.runner, "batch", -1), bad,
-                 "bind: size -1 of axis batch is negative");
-    EXPECT_ERROR(wsp_runner_bind_slot(s.runner, 2, 1), bad, "bind: slot 2, but there are 2");
-    EXPECT_ERROR(wsp_runner_bind_array(s.runner, "weight", PTOWSP_I32, s.pages, 3), bad,
-                 "bind: weight is i32; it is declared i16");
-    EXPECT_ERROR(wsp_runner_bind_array(s.runner, "weight", PTOWSP_I16, nullptr, 3), bad,
-                 "bind: weight has 3 elements at NULL");
-    EXPECT_ERROR(wsp_runner_bind_array(s.runner, "weight", PTOWSP_I16,
-                                       reinterpret_cast<const char *>(s.weights) + 1, 3),
-                 bad, "bind: weight is not aligned to its elements of 2 bytes");
-    EXPECT_ERROR(wsp_runner_bind_array(s.runner, "weight", PTOWSP_I16, s.weights, UINT64_MAX), bad,
-                 "bind: weight has 18446744073709551615 elements, which cannot be");
-    EXPECT_ERROR(wsp_runner_bind_lengths(s.runner, "weight", PTOWSP_I16, s.weights, 1), bad,
-                 "bind: weight is an array, not a ragged axis");
-    EXPECT_ERROR(wsp_runner_bind_lengths(s.runner, "pages", PTOWSP_I16, s.weights, 1), bad,
-                 "bind: lengths of pages are i16; they are i32, i64, u32 or u64");
-    EXPECT_ERROR(wsp_runner_bind_csr(s.runner, "experts", nullptr), bad,
-                 "bind: the csr of axis experts is NULL");
+    BAD(bind_size(s.runner, "bach", 1), "bind: module sample has no dynamic axis bach");
+    BAD(bind_size(s.runner, "pages", 1), "bind: module sample has no dynamic axis pages");
+    BAD(bind_size(s.runner, nullptr, 1), "bind: module sample has no dynamic axis NULL");
+    BAD(bind_symbol(s.runner, "a\nb", 1), "bind: module sample has no symbol of such a name");
+    BAD(bind_size(s.runner, "batch", -1), "bind: size -1 of axis batch is negative");
+    BAD(bind_slot(s.runner, 2, 1), "bind: slot 2, but there are 2");
+    BAD(bind_array(s.runner, "weight", PTOWSP_I32, s.pages, 3),
+        "bind: weight is i32; it is declared i16");
+    BAD(bind_array(s.runner, "weight", PTOWSP_I16, nullptr, 3),
+        "bind: weight has 3 elements at NULL");
+    BAD(bind_array(s.runner, "weight", PTOWSP_I16, reinterpret_cast<const char *>(s.weights) + 1,
+                   3),
+        "bind: weight is not aligned to its elements of 2 bytes");
+    BAD(bind_array(s.runner, "weight", PTOWSP_I16, s.weights, UINT64_MAX),
+        "bind: weight has 18446744073709551615 elements, which cannot be");
+    BAD(bind_lengths(s.runner, "weight", PTOWSP_I16, s.weights, 1),
+        "bind: weight is an array, not a ragged axis");
+    BAD(bind_lengths(s.runner, "pages", PTOWSP_I16, s.weights, 1),
+        "bind: lengths of pages are i16; they are i32, i64, u32 or u64");
+    BAD(bind_csr(s.runner, "experts", nullptr), "bind: the csr of axis experts is NULL");
     s.csr.dtype = PTOWSP_F32;
-    EXPECT_ERROR(wsp_runner_bind_csr(s.runner, "experts", &s.csr), bad,
-                 "bind: arrays of axis experts are f32; they are i32, i64, u32 or u64");
-    EXPECT_ERROR(wsp_runner_bind_tensor(s.runner, "X", nullptr), bad,
-                 "bind: the buffer of tensor X is NULL");
+    BAD(bind_csr(s.runner, "experts", &s.csr),
+        "bind: arrays of axis experts are f32; they are i32, i64, u32 or u64");
+    BAD(bind_tensor(s.runner, "X", nullptr), "bind: the buffer of tensor X is NULL");
     s.x_buffer.dtype = PTOWSP_F32;
-    EXPECT_ERROR(wsp_runner_bind_tensor(s.runner, "X", &s.x_buffer), bad,
-                 "bind: tensor X is f32; it is declared f64");
+    BAD(bind_tensor(s.runner, "X", &s.x_buffer), "bind: tensor X is f32; it is declared f64");
     s.x_buffer.dtype = PTOWSP_F64;
     s.x_buffer.rank = 2;
-    EXPECT_ERROR(wsp_runner_bind_tensor(s.runner, "X", &s.x_buffer), bad,
-                 "bind: tensor X has rank 2; it is declared with 3");
+    BAD(bind_tensor(s.runner, "X", &s.x_buffer),
+        "bind: tensor X has rank 2; it is declared with 3");
     s.x_buffer.rank = 0;
-    EXPECT_ERROR(wsp_runner_bind_tensor(s.runner, "X", &s.x_buffer), bad,
-                 "bind: dimension 0 of tensor X needs a size, not -1");
+    BAD(bind_tensor(s.runner, "X", &s.x_buffer),
+        "bind: dimension 0 of tensor X needs a size, not -1");
     s.x_buffer.rank = 3;
     s.x_buffer.shape[1] = 9;
-    EXPECT_ERROR(wsp_runner_bind_tensor(s.runner, "X", &s.x_buffer), bad,
-                 "bind: dimension 1 of tensor X is 9; it is declared 8");
+    BAD(bind_tensor(s.runner, "X", &s.x_buffer),
+        "bind: dimension 1 of tensor X is 9; it is declared 8");
     s.x_buffer.shape[1] = 8;
     s.x_buffer.size -= 8;
-    EXPECT_ERROR(wsp_runner_bind_tensor(s.runner, "X", &s.x_buffer), bad,
-                 "bind: tensor X spans elements 0 to 143, which are not all in its 1144 bytes");
+    BAD(bind_tensor(s.runner, "X", &s.x_buffer),
+        "bind: tensor X spans elements 0 to 143, which are not all in its 1144 bytes");
     s.x_buffer.shape[0] = INT64_MAX;
-    EXPECT_ERROR(wsp_runner_bind_tensor(s.runner, "X", &s.x_buffer), bad,
-                 "bind: tensor X spans more than 2^61 bytes");
+    BAD(bind_tensor(s.runner, "X", &s.x_buffer), "bind: tensor X spans more than 2^61 bytes");
     s.x_buffer.shape[0] = 0;
     s.x_buffer.data = reinterpret_cast<char *>(s.x.data()) + 2;  // i686 aligns to 4
-    EXPECT_ERROR(wsp_runner_bind_tensor(s.runner, "X", &s.x_buffer), bad,
-                 "bind: tensor X is not aligned to its elements of 8 bytes");
+    BAD(bind_tensor(s.runner, "X", &s.x_buffer),
+        "bind: tensor X is not aligned to its elements of 8 bytes");
     assert_int_equal(wsp_runner_run(s.runner, nullptr, nullptr), PTOWSP_OK);  // as it was before
 }
 
-void run__wants_all_bound_and_well_formed(void **) {
+TEST(run__wants_all_bound_and_well_formed) {
     const wsp_runner_options options = {1, 0, 4, 0, 0, nullptr, 0, 0};
     Sample s(3);
-    const ptowsp_status bad = PTOWSP_INVALID_PARAMS;
     s.pages[1] = -2;
-    EXPECT_ERROR(wsp_runner_run(s.runner, &options, nullptr), bad,
-                 "run: length 1 of axis pages is -2");
+    BAD(run(s.runner, &options, nullptr), "run: length 1 of axis pages is -2");
     s.pages[1] = 0;
     s.indptr[0] = 1;
-    EXPECT_ERROR(wsp_runner_run(s.runner, &options, nullptr), bad,
-                 "run: indptr 0 of axis experts is 1, not 0");
+    BAD(run(s.runner, &options, nullptr), "run: indptr 0 of axis experts is 1, not 0");
     s.indptr[0] = 0;
     s.indptr[2] = 1;
-    EXPECT_ERROR(wsp_runner_run(s.runner, &options, nullptr), bad,
-                 "run: indptr 2 of axis experts is 1, less than the 2 before");
+    BAD(run(s.runner, &options, nullptr),
+        "run: indptr 2 of axis experts is 1, less than the 2 before");
     s.indptr[2] = 4;
-    EXPECT_ERROR(wsp_runner_run(s.runner, &options, nullptr), bad,
-                 "run: indptr 2 of axis experts is 4, but there are 3 indices");
+    BAD(run(s.runner, &options, nullptr),
+        "run: indptr 2 of axis experts is 4, but there are 3 indices");
     s.indptr[2] = -4;
-    EXPECT_ERROR(wsp_runner_run(s.runner, &options, nullptr), bad,
-                 "run: indptr 2 of axis experts is -4");
+    BAD(run(s.runner, &options, nullptr), "run: indptr 2 of axis experts is -4");
     s.indptr[2] = 2;
     s.indices[2] = -1;
-    EXPECT_ERROR(wsp_runner_run(s.runner, &options, nullptr), bad,
-                 "run: index 2 of axis experts is -1");
+    BAD(run(s.runner, &options, nullptr), "run: index 2 of axis experts is -1");
     s.indices[2] = 3;
     s.y_buffer.data = nullptr;
     wsp_runner_bind_tensor(s.runner, "Y", &s.y_buffer);
-    EXPECT_ERROR(wsp_runner_run(s.runner, &options, nullptr), PTOWSP_UNBOUND,
+    EXPECT_ERROR(run(s.runner, &options, nullptr), PTOWSP_UNBOUND,
                  "run: tensor Y is bound without data");
     const wsp_runner_options too_many = {17, 0, 0, 0, 0, nullptr, 0, 0},
                              cores = {0, 73, 0, 0, 0, nullptr, 0, 0},
@@ -1316,21 +1292,17 @@ void run__wants_all_bound_and_well_formed(void **) {
                              long_wait = {0, 0, 0, 0, 2147483648u, nullptr, 0, 0},
                              driver = {0, 0, 0, 0, 0, nullptr, 0, 2},
                              many = {2, 0, 0, 0, 0, nullptr, 0, PTOWSP_DRIVER_HOST};
-    EXPECT_ERROR(wsp_runner_run(s.runner, &too_many, nullptr), bad,
-                 "run: aicpu_count is 17; it is at most 16");
-    EXPECT_ERROR(wsp_runner_run(s.runner, &cores, nullptr), bad,
-                 "run: core_count is 73; it is at most 72");
-    EXPECT_ERROR(wsp_runner_run(s.runner, &model, nullptr), bad,
-                 "run: there is no cost model 3 in a tree");
-    EXPECT_ERROR(wsp_runner_run(s.runner, &long_wait, nullptr), bad,
-                 "run: time_limit_ms is 2147483648; it is at most 2147483647");
-    EXPECT_ERROR(wsp_runner_run(s.runner, &driver, nullptr), bad, "run: there is no driver 2");
-    EXPECT_ERROR(
-        wsp_runner_run(s.runner, &many, nullptr), bad,
+    BAD(run(s.runner, &too_many, nullptr), "run: aicpu_count is 17; it is at most 16");
+    BAD(run(s.runner, &cores, nullptr), "run: core_count is 73; it is at most 72");
+    BAD(run(s.runner, &model, nullptr), "run: there is no cost model 3 in a tree");
+    BAD(run(s.runner, &long_wait, nullptr),
+        "run: time_limit_ms is 2147483648; it is at most 2147483647");
+    BAD(run(s.runner, &driver, nullptr), "run: there is no driver 2");
+    BAD(run(s.runner, &many, nullptr),
         "run: aicpu_count is 2, and the host is the driver, which schedules on one thread");
 }
 
-void run__names_the_first_thing_that_is_not_bound(void **) {
+TEST(run__names_the_first_thing_that_is_not_bound) {
     struct {
         wsp_runner *runner;
     } s;
@@ -1342,24 +1314,18 @@ void run__names_the_first_thing_that_is_not_bound(void **) {
     buffer.shape[1] = 8;
     buffer.shape[2] = 6;
     is_sample = true;
-    EXPECT_ERROR(wsp_runner_run(s.runner, nullptr, nullptr), PTOWSP_UNBOUND,
-                 "run: the size of axis batch is not bound");
+    UNBOUND("run: the size of axis batch is not bound");
     wsp_runner_bind_size(s.runner, "batch", 0);
-    EXPECT_ERROR(wsp_runner_run(s.runner, nullptr, nullptr), PTOWSP_UNBOUND,
-                 "run: sparse axis experts is not bound");
+    UNBOUND("run: sparse axis experts is not bound");
     wsp_runner_bind_csr(s.runner, "experts", &csr);
-    EXPECT_ERROR(wsp_runner_run(s.runner, nullptr, nullptr), PTOWSP_UNBOUND,
-                 "run: symbol scale is not bound");
+    UNBOUND("run: symbol scale is not bound");
     wsp_runner_bind_symbol(s.runner, "scale", 1);
-    EXPECT_ERROR(wsp_runner_run(s.runner, nullptr, nullptr), PTOWSP_UNBOUND,
-                 "run: ragged axis pages is not bound");
+    UNBOUND("run: ragged axis pages is not bound");
     wsp_runner_bind_array(s.runner, "pages", PTOWSP_I64, numbers, 0);
-    EXPECT_ERROR(wsp_runner_run(s.runner, nullptr, nullptr), PTOWSP_UNBOUND,
-                 "run: array weight is not bound");
+    UNBOUND("run: array weight is not bound");
     wsp_runner_bind_array(s.runner, "weight", PTOWSP_I16, numbers, 0);
     wsp_runner_bind_array(s.runner, "flag", PTOWSP_BOOL, numbers, 0);
-    EXPECT_ERROR(wsp_runner_run(s.runner, nullptr, nullptr), PTOWSP_UNBOUND,
-                 "run: tensor X is not bound");
+    UNBOUND("run: tensor X is not bound");
     wsp_runner_bind_tensor(s.runner, "X", &buffer);
     wsp_runner_bind_tensor(s.runner, "Y", &buffer);
     buffer.rank = 1;
@@ -1395,25 +1361,4 @@ wsp_launcher wsp_launcher_of(uint32_t) {
 
 const char *wsp_core_fault_text(uint32_t kernel, uint32_t fault) {
     return is_sample ? sample_core_fault_text(kernel, fault) : "";
-}
-
-int main() {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sample__gives_the_same_on_any_threads_and_rings),
-        cmocka_unit_test(sample__errors_of_the_walk_name_place_and_index),
-        cmocka_unit_test(sample__failing_kernels_tell_their_task),
-        cmocka_unit_test(bind__refuses_what_cannot_be),
-        cmocka_unit_test(run__wants_all_bound_and_well_formed),
-        cmocka_unit_test(run__names_the_first_thing_that_is_not_bound),
-        cmocka_unit_test(regions__of_plain_tensors_meet_exactly_what_overlaps),
-        cmocka_unit_test(
-            regions__many_readers_of_one_tile_wait_for_its_writer_and_the_next_writer_for_them),
-        cmocka_unit_test(random__tasks_leave_memory_as_if_one_had_run_after_another),
-        cmocka_unit_test(time_limit__a_lost_core_has_no_other_task),
-        cmocka_unit_test(order__ready_tasks_go_by_priority_and_then_as_they_came),
-        cmocka_unit_test(random__the_first_failure_in_program_order_decides),
-        cmocka_unit_test(blocks__each_core_has_a_part_of_a_task_of_mix),
-        cmocka_unit_test(time_limit__names_the_core_and_what_it_has_not_ended),
-    };
-    return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
