@@ -60,7 +60,7 @@ TEST(arena__pieces_are_zeroed_aligned_and_apart) {
     assert_int_equal(memory.allocations, 0);
     static arena_piece pieces[600];
     for (int round = 0; round < 4; round++) {
-        size_t count = sizeof pieces / sizeof pieces[0];
+        size_t count = COUNT_OF(pieces);
         for (size_t i = 0; i < count; i++) {
             size_t align = (size_t)1 << test_random_in(&random, 0, i % 50 == 0 ? 13 : 6);
             size_t size = (size_t)test_random_in(&random, 0, i % 100 == 0 ? 20000 : 300);
@@ -143,7 +143,7 @@ TEST(arena__huge_sizes_are_refused_and_change_nothing) {
         pwsp_arena arena;
         pwsp_arena_init(&arena, &hook);
         unsigned char *data = used ? (unsigned char *)pwsp_arena_alloc(&arena, 100, 4) : NULL;
-        for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        for (size_t i = 0; i < COUNT_OF(sizes); i++) {
             for (size_t align = 1; align <= 4096; align *= 64) {
                 limited.largest = 0;
                 size_t allocated = arena.allocated;

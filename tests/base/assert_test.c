@@ -271,7 +271,7 @@ TEST(assert__a_context_is_destroyed_after_all_that_was_made_from_it) {
                                leaves_descriptors, destroys_a_program_before_its_run};
     ptowsp_context *context = test_context(NULL);
     destroys_all_in_order(context);
-    for (size_t i = 0; HAS_ASSERTIONS && i < sizeof faults / sizeof *faults; i++) {
+    for (size_t i = 0; HAS_ASSERTIONS && i < COUNT_OF(faults); i++) {
         if (!is_aborted(faults[i])) {
             fail_msg("fault %zu is not found", i);
         }
@@ -282,7 +282,7 @@ TEST(assert__merging_without_memory_does_nothing) {
     const breaking faults[] = {merges_parts_without_numbers, merges_into_nothing, merges_no_states,
                                adds_a_part_without_numbers, finishes_into_nothing};
     assert_false(is_aborted(merges_no_numbers));
-    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+    for (size_t i = 0; i < COUNT_OF(faults); i++) {
         if (is_aborted(faults[i])) {
             fail_msg("fault %zu aborts", i);
         }

@@ -38,7 +38,7 @@ static const struct {
     {PTOWSP_RANK_FAILED, -17, "RANK_FAILED"},
 };
 
-#define STATUS_COUNT (sizeof statuses / sizeof statuses[0])
+#define STATUS_COUNT (COUNT_OF(statuses))
 
 TEST(base__status_values_and_names_never_change) {
     for (size_t i = 0; i < STATUS_COUNT; i++) {
@@ -71,7 +71,7 @@ TEST(base__status_texts_are_distinct_lines) {
 
 TEST(base__other_values_have_the_name_unknown_and_some_text) {
     const int others[] = {1, 2, -99, -100, 1000, 0x7fffffff, INT32_MIN};
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(others); i++) {
         assert_string_equal(ptowsp_status_name((ptowsp_status)others[i]), "UNKNOWN");
         const char *text = ptowsp_status_text((ptowsp_status)others[i]);
         assert_true(strlen(text) > 0);
@@ -115,7 +115,7 @@ TEST(base__hash_gives_the_published_fnv1a_vectors) {
         {"\xd5\x6b\xb9\x53\x42\x87\x08\x36", 8, 0},  // the shortest text that hashes to zero
         {"\xff\x00\x00\x01", 4, UINT64_C(0x6961196491cc682d)},  // bytes are not signed
     };
-    for (size_t i = 0; i < sizeof vectors / sizeof vectors[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(vectors); i++) {
         assert_true(ptowsp_hash(PTOWSP_HASH_START, vectors[i].text, vectors[i].size) ==
                     vectors[i].hash);
     }
@@ -162,7 +162,7 @@ static void write_letters(ptowsp_output text, const size_t *pieces, size_t piece
 TEST(text__buffer_keeps_what_fits_and_counts_everything) {
     static const size_t splits[][10] = {{10},      {1, 9},  {5, 5},
                                         {3, 3, 4}, {0, 10}, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1}};
-    for (size_t split = 0; split < sizeof splits / sizeof splits[0]; split++) {
+    for (size_t split = 0; split < COUNT_OF(splits); split++) {
         for (size_t size = 0; size <= 13; size++) {
             char *data = (char *)malloc(size ? size : 1);  // exactly, for the address sanitizer
             assert_non_null(data);
@@ -252,8 +252,7 @@ TEST(text__pieces_need_no_terminator) {
     assert_non_null(piece);
     memcpy(piece, "xyz", 3);
     char data[8];
-    ptowsp_output_buffer buffer = {data, sizeof data, 0};
-    ptowsp_output text = ptowsp_output_to_buffer(&buffer);
+    ptowsp_output text = TEST_TEXT(data);
     text.write(text.user, piece, 3);
     assert_string_equal(data, "xyz");
     free(piece);
@@ -360,7 +359,7 @@ TEST(base__mul_fits_says_whether_64_bits_hold_the_product) {
                              UINT64_MAX / 3,
                              UINT64_MAX - 1,
                              UINT64_MAX};
-    const size_t end_count = sizeof ends / sizeof ends[0];
+    const size_t end_count = COUNT_OF(ends);
     for (size_t i = 0; i < end_count; i++) {
         for (size_t j = 0; j < end_count; j++) {
             check_product(ends[i], ends[j]);

@@ -63,7 +63,7 @@ static const struct {
      "none", NULL, "unknown"},
 };
 
-enum { KIND_COUNT = sizeof kinds / sizeof kinds[0], FORCE_INT = 0x7fffffff };
+enum { KIND_COUNT = COUNT_OF(kinds), FORCE_INT = 0x7fffffff };
 
 TEST(enums__each_has_a_name_of_its_own) {
     for (uint32_t i = 0; i < KIND_COUNT; i++) {
@@ -117,12 +117,11 @@ TEST(enums__actions_of_rails_have_names) {
                  {PTOWSP_RAILS_REFUSE, "7: refuse 2\n"},
                  {1000, "7: unknown 1 -> 2\n"},
                  {FORCE_INT, "7: unknown 1 -> 2\n"}};
-    for (uint32_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (uint32_t i = 0; i < COUNT_OF(cases); i++) {
         ptowsp_rails_decision decision = {
             .time = 7, .action = (ptowsp_rails_action)cases[i].action, .from = 1, .to = 2};
         char text[128];
-        ptowsp_output_buffer buffer = {text, sizeof text, 0};
-        ptowsp_rails_print(&decision, NULL, ptowsp_output_to_buffer(&buffer));
+        ptowsp_rails_print(&decision, NULL, TEST_TEXT(text));
         assert_string_equal(text, cases[i].text);
     }
 }

@@ -73,18 +73,18 @@ TEST(fork__a_child_does_not_end_its_parents_rank) {
     const ptowsp_hub_desc desc = {2, 64, true};
     ptowsp_hub *hub;
     ptowsp_context *context = test_context(NULL);
-    assert_int_equal(ptowsp_hub_create(context, &desc, &hub), PTOWSP_OK);
+    assert_ok(ptowsp_hub_create(context, &desc, &hub));
     ptowsp_transport a = ptowsp_hub_transport(hub, 0), b = ptowsp_hub_transport(hub, 1);
     in_child(leave_hub, &a);
     int sent = 5, received = 0;
     uint64_t tag = 0, size = 0;
     bool is_done = false;
-    assert_int_equal(b.receive(b.user, 0, &received, sizeof received), PTOWSP_OK);
-    assert_int_equal(b.test(b.user, 0, false, &is_done, &tag, &size), PTOWSP_OK);
+    assert_ok(b.receive(b.user, 0, &received, sizeof received));
+    assert_ok(b.test(b.user, 0, false, &is_done, &tag, &size));
     assert_false(is_done);
-    assert_int_equal(a.send(a.user, 1, 7, &sent, sizeof sent), PTOWSP_OK);
-    assert_int_equal(a.test(a.user, 1, true, &is_done, &tag, &size), PTOWSP_OK);
-    assert_int_equal(b.test(b.user, 0, false, &is_done, &tag, &size), PTOWSP_OK);
+    assert_ok(a.send(a.user, 1, 7, &sent, sizeof sent));
+    assert_ok(a.test(a.user, 1, true, &is_done, &tag, &size));
+    assert_ok(b.test(b.user, 0, false, &is_done, &tag, &size));
     assert_true(is_done && received == 5 && tag == 7 && size == sizeof sent);
     a.close(a.user, false);
     b.close(b.user, false);
@@ -162,7 +162,7 @@ static void fork_twice(void *user) {
 TEST(fork__a_child_starts_the_threads_of_an_idle_context_again) {
     static void (*const uses[])(void *) = {destroy_context, use_and_destroy_context, fork_twice};
     for (uint32_t lane_count = 1; lane_count <= LANES; lane_count++) {
-        for (size_t i = 0; i < sizeof uses / sizeof uses[0]; i++) {
+        for (size_t i = 0; i < COUNT_OF(uses); i++) {
             for (int how = 0; how < 4;
                  how++) {  // as it is; all asleep; and their locks held; awake
                 ptowsp_context *context = context_of(lane_count);
@@ -228,24 +228,24 @@ static things things_of(void) {
 static ptowsp_graph *graph_of(things *t) {
     ptowsp_graph *graph;
     const ptowsp_graph_task_desc desc = {.fn = task, .user = t};
-    assert_int_equal(ptowsp_graph_create(t->context, NULL, &graph), PTOWSP_OK);
+    assert_ok(ptowsp_graph_create(t->context, NULL, &graph));
     for (int i = 0; i < 8; i++) {
-        assert_int_equal(ptowsp_graph_task_make(graph, &desc, NULL), PTOWSP_OK);
+        assert_ok(ptowsp_graph_task_make(graph, &desc, NULL));
     }
     return graph;
 }
 
 static void make_run(things *t) {
     const ptowsp_kernel_desc desc = {.name = "k", .fn = kernel, .user = t};
-    assert_int_equal(ptowsp_module_create(t->context, NULL, &t->module), PTOWSP_OK);
+    assert_ok(ptowsp_module_create(t->context, NULL, &t->module));
     const ptowsp_task_desc one = {.kernel = ptowsp_kernel_make(t->module, &desc)};
     PTOWSP_WORKLOAD(t->module, "w") {
         for (int i = 0; i < 8; i++) {
             ptowsp_task_make(t->module, &one);
         }
     }
-    assert_int_equal(ptowsp_program_create(t->context, t->module, NULL, &t->program), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_create(t->context, t->program, &t->run), PTOWSP_OK);
+    assert_ok(ptowsp_program_create(t->context, t->module, NULL, &t->program));
+    assert_ok(ptowsp_run_create(t->context, t->program, &t->run));
 }
 
 static ptowsp_status start_run(things *t) {
@@ -260,7 +260,7 @@ static void begin(things *t, uint32_t place) {
     t->context = context_of(LANES);
     if (place == ON_DEVICE) {
         const ptowsp_device_desc desc = {.vector_count = 2};
-        assert_int_equal(ptowsp_device_open(t->context, &desc, &t->device), PTOWSP_OK);
+        assert_ok(ptowsp_device_open(t->context, &desc, &t->device));
     }
     make_run(t);
     t->graph = graph_of(t);
@@ -308,10 +308,10 @@ TEST(fork__a_child_starts_idle_runs_and_graphs_again) {
         for (int how = 0; how < 4; how++) {
             things t;
             begin(&t, place);
-            assert_int_equal(start_run(&t), PTOWSP_OK);
-            assert_int_equal(ptowsp_run_wait(t.run), PTOWSP_OK);
-            assert_int_equal(ptowsp_graph_start(t.graph), PTOWSP_OK);
-            assert_int_equal(ptowsp_graph_wait(t.graph), PTOWSP_OK);
+            assert_ok(start_run(&t));
+            assert_ok(ptowsp_run_wait(t.run));
+            assert_ok(ptowsp_graph_start(t.graph));
+            assert_ok(ptowsp_graph_wait(t.graph));
             pwsp_start *start = t.run->start;
             if (how >= 2) {
                 pwsp_mutex_lock(&start->asked.mutex);
@@ -363,11 +363,11 @@ TEST(fork__a_child_can_only_destroy_a_run_that_executes) {
             things t;
             begin(&t, place);
             hold(&t, true);
-            assert_int_equal(start_run(&t), PTOWSP_OK);
+            assert_ok(start_run(&t));
             await_entered(&t);
             in_child(how ? lose_run : only_end, &t);
             hold(&t, false);
-            assert_int_equal(ptowsp_run_wait(t.run), PTOWSP_OK);
+            assert_ok(ptowsp_run_wait(t.run));
             end(&t);
         }
     }
@@ -398,13 +398,13 @@ TEST(fork__a_child_can_only_destroy_a_graph_that_executes) {
         things t;
         begin(&t, ON_ONE);
         hold(&t, true);
-        assert_int_equal(ptowsp_graph_start(t.graph), PTOWSP_OK);
+        assert_ok(ptowsp_graph_start(t.graph));
         await_entered(&t);
         pwsp_mutex_lock(&t.graph->engine.sleepers.mutex);
         in_child(how ? lose_graph : only_end, &t);
         pwsp_mutex_unlock(&t.graph->engine.sleepers.mutex);
         hold(&t, false);
-        assert_int_equal(ptowsp_graph_wait(t.graph), PTOWSP_OK);
+        assert_ok(ptowsp_graph_wait(t.graph));
         end(&t);
     }
 }
@@ -422,12 +422,12 @@ TEST(fork__a_child_has_the_results_of_what_has_ended) {
     for (uint32_t place = 0; place < PLACES; place++) {
         things t;
         begin(&t, place);
-        assert_int_equal(start_run(&t), PTOWSP_OK);
+        assert_ok(start_run(&t));
         while (pwsp_load_seq_cst(&t.run->start->state) != PWSP_START_DONE) {
             usleep(50);
         }
         in_child(wait_for_both, &t);
-        assert_int_equal(ptowsp_run_wait(t.run), PTOWSP_OK);
+        assert_ok(ptowsp_run_wait(t.run));
         end(&t);
     }
 }
@@ -470,7 +470,7 @@ TEST(fork__a_child_closes_its_parents_device_and_opens_another) {
             pwsp_mutex_unlock(&t.device->cores.host.mutex);
             pwsp_mutex_unlock(&t.device->cores.mutex);
         }
-        assert_int_equal(ptowsp_device_run_graph(t.device, t.graph), PTOWSP_OK);
+        assert_ok(ptowsp_device_run_graph(t.device, t.graph));
         end(&t);
     }
 }

@@ -141,7 +141,7 @@ TEST(growth__may_fail_at_every_statement) {
     for (uint32_t pads = 0; pads < (test_is_tight() ? 1 : PAD_MAX); pads++) {
         const size_t length = text_of(text, pads);
         test_memory memory = {0};
-        assert_int_equal(do_everything(&memory, text, length, printed), PTOWSP_OK);
+        assert_ok(do_everything(&memory, text, length, printed));
         const size_t count = memory.allocations;
         for (size_t n = 1; n <= count; n++) {
             memset(&memory, 0, sizeof memory);
@@ -344,7 +344,7 @@ TEST(growth__four_times_as_many_declarations_take_at_most_twelve_times_as_long) 
         declare_fn declare;
     } kinds[] = {{"axes", many_axes},   {"plans", many_plans},       {"kernels", many_kernels},
                  {"ports", many_ports}, {"receives", many_receives}, {"symbols", many_symbols}};
-    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+    for (size_t k = 0; k < COUNT_OF(kinds); k++) {
         double few = 1e9, many = 1e9;
         for (uint32_t i = 0; i < TIME_ROUNDS && (i == 0 || many > 12 * few); i++) {
             const double a = time_of(kinds[k].declare, MANY);

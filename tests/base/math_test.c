@@ -47,7 +47,7 @@ TEST(math__exp_is_within_one_ulp_where_it_is_neither_0_nor_infinity) {
     }
     // Around the ends of the normal, denormal and finite range, float by float.
     const float ends[] = {-87.33654785f, -103.27892990f, -103.97208405f, 88.72283905f, 0.0f};
-    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(ends); i++) {
         float x = ends[i];
         for (int step = 0; step < 2000; step++) {
             x = nextafterf(x, -INFINITY);

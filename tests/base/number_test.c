@@ -217,11 +217,11 @@ TEST(number__is_all_of_its_text) {
     static const char bad[][8] = {"",     "-",   ".",   "e5", "1e", "1e+", "0x10", "1,5",
                                   "1..2", "inf", "nan", " 1", "1 ", "--1", "1e5.", "1.2.3"};
     double number;
-    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(good); i++) {
         assert_true(pwsp_number_read(good[i], strlen(good[i]), false, &number));
         assert_same(number, strtod(good[i], NULL));
     }
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
         assert_false(pwsp_number_read(bad[i], strlen(bad[i]), false, &number));
     }
     assert_true(pwsp_number_read("12,5", 2, false, &number));

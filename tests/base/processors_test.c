@@ -87,7 +87,7 @@ static void write_file(const file *f) {
 }
 
 TEST(processors__the_smallest_quota_counts_in_both_versions) {
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         snprintf(root, sizeof root, "/tmp/ptowsp_processors_XXXXXX");
         assert_non_null(mkdtemp(root));
         for (int k = 0; k < FILE_MAX && cases[i].files[k].path; k++) {

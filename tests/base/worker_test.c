@@ -315,10 +315,10 @@ static void worker__graphs_keep_their_edges(void **state) {
         memset(&s, 0, sizeof s);
         ptowsp_context *context = context_make(WORKERS);
         s.worker_count = workers, s.fails = TASKS;
-        assert_int_equal(ptowsp_graph_create(context, NULL, &s.graph), PTOWSP_OK);
+        assert_ok(ptowsp_graph_create(context, NULL, &s.graph));
         for (uint32_t i = 0; i < TASKS; i++) {
             const ptowsp_graph_task_desc desc = {.fn = sum_task, .user = &s};
-            assert_int_equal(ptowsp_graph_task_make(s.graph, &desc, NULL), PTOWSP_OK);
+            assert_ok(ptowsp_graph_task_make(s.graph, &desc, NULL));
         }
         for (uint32_t i = 0; i < TASKS; i++) {
             if (i >= 3) {
@@ -416,9 +416,7 @@ static void worker__moe_plans_run_as_jobs(void **state) {
     ptowsp_work units[16];
     uint32_t begin[8], progress[512] = {0};
     ptowsp_moe_plan plan = {.units = units, .unit_begin = begin, .unit_capacity = 16};
-    assert_int_equal(
-        ptowsp_moe_generate(&(ptowsp_moe_batch){.counts = counts}, &config, &plan, NULL),
-        PTOWSP_OK);
+    assert_ok(ptowsp_moe_generate(&(ptowsp_moe_batch){.counts = counts}, &config, &plan, NULL));
     const ptowsp_attention_plan as_units = ptowsp_moe_plan_units(&plan);
     const ptowsp_work_fn table[1] = {moe_kernel};
     assert_true(ptowsp_attention_progress_size(&as_units) <= 512);
@@ -427,7 +425,7 @@ static void worker__moe_plans_run_as_jobs(void **state) {
         m.job.plan = &as_units;
         m.job.table = table, m.job.table_count = 1;
         m.job.progress = progress, m.job.user = &m, m.job.is_stealing = stealing;
-        assert_int_equal(ptowsp_attention_job_check(&m.job, NULL), PTOWSP_OK);
+        assert_ok(ptowsp_attention_job_check(&m.job, NULL));
         engine_run(WORKERS, 5, op_moe, &m);
         for (uint32_t e = 0; e < 3; e++) {
             for (uint32_t t = 0; t < 8; t++) {
@@ -474,30 +472,27 @@ static void worker__that_is_wrong_is_refused(void **state) {
     const ptowsp_status invalid = PTOWSP_INVALID_PARAMS;
     for (int round = 0; round < 3; round++) {  // a new one begins when all have returned
         pthread_t second;
-        assert_int_equal(ptowsp_context_run_worker(m.context, 0, 1, lead_nothing, &m), PTOWSP_OK);
+        assert_ok(ptowsp_context_run_worker(m.context, 0, 1, lead_nothing, &m));
         assert_int_equal(pthread_create(&second, NULL, second_main, &m), 0);
         ptowsp_status status;
         do {  // worker 1 of 2 has begun the session, or comes to it
             status = ptowsp_context_run_worker(m.context, 0, 2, lead_misuse, &m);
         } while (status == PTOWSP_BUSY);
-        assert_int_equal(status, PTOWSP_OK);
+        assert_ok(status);
         pthread_join(second, NULL);
     }
-    assert_int_equal(ptowsp_context_run_worker(m.context, 0, 0, lead_nothing, &m), invalid);
-    test_error_is(m.context, invalid, PTOWSP_NO_INDEX,
-                  "workers: worker_count 0 is not in 1 to 3, the context's lanes");
+    test_refused(m.context, ptowsp_context_run_worker(m.context, 0, 0, lead_nothing, &m), invalid,
+                 PTOWSP_NO_INDEX, "workers: worker_count 0 is not in 1 to 3, the context's lanes");
     assert_int_equal(ptowsp_context_run_worker(m.context, 0, 4, lead_nothing, &m), invalid);
-    assert_int_equal(ptowsp_context_run_worker(m.context, 2, 2, lead_nothing, &m), invalid);
-    test_error_is(m.context, invalid, PTOWSP_NO_INDEX,
-                  "workers: worker 2 is not below worker_count 2");
-    assert_int_equal(ptowsp_context_run_worker(m.context, 0, 1, NULL, &m), invalid);
-    test_error_is(m.context, invalid, PTOWSP_NO_INDEX, "workers: lead is NULL");
+    test_refused(m.context, ptowsp_context_run_worker(m.context, 2, 2, lead_nothing, &m), invalid,
+                 PTOWSP_NO_INDEX, "workers: worker 2 is not below worker_count 2");
+    test_refused(m.context, ptowsp_context_run_worker(m.context, 0, 1, NULL, &m), invalid,
+                 PTOWSP_NO_INDEX, "workers: lead is NULL");
     ptowsp_context_destroy(m.context);
-    assert_int_equal(ptowsp_context_create(NULL, &m.context), PTOWSP_OK);
-    assert_int_equal(ptowsp_context_run_worker(m.context, 0, 1, lead_nothing, &m), PTOWSP_OK);
-    assert_int_equal(ptowsp_context_run_worker(m.context, 0, 2, lead_nothing, &m), invalid);
-    test_error_is(m.context, invalid, PTOWSP_NO_INDEX,
-                  "workers: the context's threads are not PTOWSP_THREADS_WORKERS");
+    assert_ok(ptowsp_context_create(NULL, &m.context));
+    assert_ok(ptowsp_context_run_worker(m.context, 0, 1, lead_nothing, &m));
+    test_refused(m.context, ptowsp_context_run_worker(m.context, 0, 2, lead_nothing, &m), invalid,
+                 PTOWSP_NO_INDEX, "workers: the context's threads are not PTOWSP_THREADS_WORKERS");
     ptowsp_context_destroy(m.context);
     ptowsp_context_desc desc = {.threads = PTOWSP_THREADS_WORKERS};
     assert_int_equal(ptowsp_context_create(&desc, &m.context), invalid);
@@ -540,8 +535,7 @@ static void worker__that_is_refused_does_not_disturb_a_session(void **state) {
     (void)state;
     strange s = {.context = context_make(2)};
     assert_int_equal(ptowsp_context_run_worker(s.context, 0, 1, NULL, &s), PTOWSP_INVALID_PARAMS);
-    assert_int_equal(ptowsp_context_run_worker(s.context, 0, 1, lead_beside_stranger, &s),
-                     PTOWSP_OK);
+    assert_ok(ptowsp_context_run_worker(s.context, 0, 1, lead_beside_stranger, &s));
     assert_int_equal(s.refused_count, STRANGE_CALLS);
     assert_int_equal(s.failed_jobs, 0);
     test_error_is(s.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "workers: lead is NULL");

@@ -33,7 +33,7 @@ static double bytes_per_cycle(double rate, double mhz) {
 static ptowsp_attention_cost cost_of(const ptowsp_machine *machine,
                                      const ptowsp_attention_shape *shape) {
     ptowsp_attention_cost cost;
-    assert_int_equal(ptowsp_attention_cost_of(machine, shape, &cost), PTOWSP_OK);
+    assert_ok(ptowsp_attention_cost_of(machine, shape, &cost));
     return cost;
 }
 
@@ -73,7 +73,7 @@ TEST(attention_cost__follows_the_shape) {
                 {PTOWSP_F16, 512.0, 4096.0},
                 {PTOWSP_BF16, 512.0, 4096.0},
                 {PTOWSP_I8, 256.0, 8192.0}};
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
         ptowsp_attention_shape one = {
             .dim = 128, .kv_dtype = rows[i].dtype, .kv_bytes_per_cycle = 32.0};
         cost = cost_of(&machine, &one);
@@ -118,7 +118,7 @@ TEST(attention_cost__refuses_what_has_no_cost) {
     wrong.kv_dtype = (ptowsp_dtype)99;
     refused(&machine, &wrong);
     static const double rates[] = {-1.0, INFINITY, NAN, -DBL_MIN};
-    for (size_t i = 0; i < sizeof rates / sizeof rates[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(rates); i++) {
         wrong = shape;
         wrong.kv_bytes_per_cycle = rates[i];
         refused(&machine, &wrong);
@@ -128,7 +128,7 @@ TEST(attention_cost__refuses_what_has_no_cost) {
     refused(&none, &shape);
     static const ptowsp_path paths[] = {PTOWSP_PATH_GM_TO_L1, PTOWSP_PATH_GM_TO_UB,
                                         PTOWSP_PATH_UB_TO_GM};
-    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(paths); i++) {
         none = machine;
         none.rates[paths[i]] = 0;
         refused(&none, &shape);

@@ -79,13 +79,13 @@ TEST(column__code_of_several_operations_equals_single_elements) {
         array.count = 50;
         array.dtype = PTOWSP_I32;
         array.is_bound = true;
-        uint32_t count = (uint32_t)test_random_in(&random, 1, CODE_MAX);
+        uint32_t count = test_random_u32(&random, 1, CODE_MAX);
         for (uint32_t k = 0; k < count; k++) {
-            code[k].opcode = (uint32_t)test_random_in(&random, 0, OPERATIONS);  // the last reads
-            code[k].out = (uint32_t)test_random_in(&random, 1, COLUMNS - 1);
-            code[k].a = (uint32_t)test_random_in(&random, 0, COLUMNS - 1);
-            code[k].b = (uint32_t)test_random_in(&random, 0, COLUMNS - 1);
-            code[k].c = (uint32_t)test_random_in(&random, 0, COLUMNS - 1);
+            code[k].opcode = test_random_u32(&random, 0, OPERATIONS);  // the last reads
+            code[k].out = test_random_u32(&random, 1, COLUMNS - 1);
+            code[k].a = test_random_u32(&random, 0, COLUMNS - 1);
+            code[k].b = test_random_u32(&random, 0, COLUMNS - 1);
+            code[k].c = test_random_u32(&random, 0, COLUMNS - 1);
             if (code[k].opcode == PWSP_OPCODE_READ) {
                 code[k].a = code[k].c = 0;  // column 0 has indices, which nothing writes
             }
@@ -94,7 +94,7 @@ TEST(column__code_of_several_operations_equals_single_elements) {
         for (uint32_t i = 0; i < PWSP_COLUMN_MAX; i++) {
             columns[i] %= 50;
         }
-        check(code, count, &array, columns, (uint32_t)test_random_in(&random, 1, PWSP_COLUMN_MAX));
+        check(code, count, &array, columns, test_random_u32(&random, 1, PWSP_COLUMN_MAX));
     }
 }
 

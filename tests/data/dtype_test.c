@@ -186,7 +186,7 @@ static uint64_t load(const unsigned char *at, ptowsp_dtype dtype) {
 static uint64_t convert(ptowsp_dtype out, ptowsp_dtype in, uint64_t bits) {
     unsigned char from[8], to[8];
     store(from, in, bits);
-    assert_int_equal(ptowsp_convert(to, out, from, in, 1), PTOWSP_OK);
+    assert_ok(ptowsp_convert(to, out, from, in, 1));
     return load(to, out);
 }
 
@@ -246,7 +246,7 @@ TEST(f16__known_patterns_convert_exactly) {
         {0x1.002p0f, 0x3c00},   {0x1.002002p0f, 0x3c01}, {0x1.006p0f, 0x3c02},
         {0.333333343f, 0x3555}, {0x1.ffep0f, 0x4000},    {-0x1.ffdffep0f, 0xbfff},
     };
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(known); i++) {
         assert_int_equal(ptowsp_f16_from_f32(known[i].value), known[i].bits);
         assert_int_equal(test_half_of(PTOWSP_F16, (double)known[i].value), known[i].bits);
     }
@@ -275,7 +275,7 @@ TEST(bf16__known_patterns_convert_exactly) {
         {0x1p-134f, 0x0000},     {0x1.0002p-134f, 0x0001},
         {0x1p-149f, 0x0000},     {0x1.fep-127f, 0x0080},
     };
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(known); i++) {
         assert_int_equal(ptowsp_bf16_from_f32(known[i].value), known[i].bits);
         assert_int_equal(test_half_of(PTOWSP_BF16, (double)known[i].value), known[i].bits);
     }
@@ -503,7 +503,7 @@ TEST(convert__floats_to_integers_go_towards_zero_and_saturate) {
         {-1e300, -128, -32768, INT32_MIN, INT64_MIN, 0, 0, 0, 0},
         {1e-320, 0, 0, 0, 0, 0, 0, 0, 0},
     };
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(known); i++) {
         uint64_t bits = bits_of_f64(known[i].value);
         assert_true((int8_t)convert(PTOWSP_I8, PTOWSP_F64, bits) == known[i].i8);
         assert_true((int16_t)convert(PTOWSP_I16, PTOWSP_F64, bits) == known[i].i16);
@@ -656,9 +656,7 @@ TEST(convert__arrays_are_their_elements_at_any_alignment) {
                     in[i] = (unsigned char)test_random(&random);
                 }
                 memset(out, 0xa5, sizeof out);
-                assert_int_equal(
-                    ptowsp_convert(out + out_at, out_dtype, in + in_at, in_dtype, count),
-                    PTOWSP_OK);
+                assert_ok(ptowsp_convert(out + out_at, out_dtype, in + in_at, in_dtype, count));
                 for (uint64_t i = 0; i < count; i++) {
                     uint64_t bits = load(in + in_at + i * in_size, in_dtype);
                     assert_true(load(out + out_at + i * out_size, out_dtype) ==
@@ -691,9 +689,9 @@ TEST(convert__refuses_what_is_no_type_or_no_array) {
     assert_int_equal(ptowsp_convert(NULL, PTOWSP_F32, in, PTOWSP_F32, 1), PTOWSP_INVALID_PARAMS);
     assert_int_equal(ptowsp_convert(out, PTOWSP_F32, NULL, PTOWSP_F32, 1), PTOWSP_INVALID_PARAMS);
     assert_true(out[0] == 7 && out[1] == 7);
-    assert_int_equal(ptowsp_convert(NULL, PTOWSP_F16, NULL, PTOWSP_F32, 0), PTOWSP_OK);
-    assert_int_equal(ptowsp_convert(NULL, PTOWSP_I8, NULL, PTOWSP_I8, 0), PTOWSP_OK);
-    assert_int_equal(ptowsp_convert(out, PTOWSP_F16, in, PTOWSP_F32, 2), PTOWSP_OK);
+    assert_ok(ptowsp_convert(NULL, PTOWSP_F16, NULL, PTOWSP_F32, 0));
+    assert_ok(ptowsp_convert(NULL, PTOWSP_I8, NULL, PTOWSP_I8, 0));
+    assert_ok(ptowsp_convert(out, PTOWSP_F16, in, PTOWSP_F32, 2));
     assert_true(out[0] == 0x3c00 && out[1] == 0x4000);
 }
 

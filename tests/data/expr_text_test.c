@@ -59,7 +59,7 @@ TEST(expr_text__expressions_read_as_in_c) {
         {ptowsp_add(ptowsp_task_variable(m, "b"), ptowsp_task_arg(m, 2)), "task.b + task.args[2]"},
         {ptowsp_task_tag(m, "level"), "task.tag(level)"},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
         assert_string_equal(printed(rows[i].expr), rows[i].text);
     }
     fixture_free(&f);
@@ -234,7 +234,7 @@ static value parse_binary(parser *p, int level) {
         return parse_unary(p);
     }
     value left = parse_binary(p, level + 1);
-    for (size_t i = 0; i < sizeof binary / sizeof binary[0];) {
+    for (size_t i = 0; i < COUNT_OF(binary);) {
         if (binary[i].level != level || !accept_text(p, binary[i].text)) {
             i++;
             continue;
@@ -387,7 +387,7 @@ static void bind_environment(const evaluator *e, const environment *env) {
         ptowsp_run_bind_symbol(e->run, name, env->symbols[i]);  // may not be used
     }
     for (uint32_t i = 0; i < CELL_COUNT; i++) {
-        assert_int_equal(ptowsp_run_bind_slot(e->run, i, env->slots[i]), PTOWSP_OK);
+        assert_ok(ptowsp_run_bind_slot(e->run, i, env->slots[i]));
     }
     ptowsp_run_bind_array(e->run, "ai", PTOWSP_I32, env->ai, CELL_COUNT);
     ptowsp_run_bind_array(e->run, "au", PTOWSP_U8, env->au, CELL_COUNT);

@@ -13,7 +13,7 @@ static spread_data one, two, three;
 
 static uint32_t rank_count_of(const ptowsp_mesh *mesh) {
     uint32_t count = 0;
-    assert_int_equal(ptowsp_mesh_check(NULL, mesh, &count), PTOWSP_OK);
+    assert_ok(ptowsp_mesh_check(NULL, mesh, &count));
     assert_in_range(count, 1, RANKS);
     return count;
 }
@@ -147,7 +147,7 @@ TEST(layout__parts_are_those_worked_out_on_paper) {
     assert_int_equal(ptowsp_mesh_coordinate(&grid, 6, 1), 2);
     ptowsp_mesh_layout nested = matrix_of(16, 3, dim(0), dim(0));
     ptowsp_mesh_layout_part part;
-    assert_int_equal(ptowsp_mesh_layout_part_of(NULL, &grid, &nested, 6, &part), PTOWSP_OK);
+    assert_ok(ptowsp_mesh_layout_part_of(NULL, &grid, &nested, 6, &part));
     assert_int_equal(part.offsets[0], 12);  // the second half, and of it the third quarter
     assert_int_equal(part.sizes[0], 2);
     assert_int_equal(part.offsets[1], 0);
@@ -158,7 +158,7 @@ TEST(layout__parts_are_those_worked_out_on_paper) {
     ptowsp_mesh_layout uneven = matrix_of(7, 2, kind_of(PTOWSP_PARTIAL_SUM), by_cuts);
     const int64_t sizes[4] = {5, 0, 1, 1};
     for (uint32_t r = 0; r < 8; r++) {
-        assert_int_equal(ptowsp_mesh_layout_part_of(NULL, &grid, &uneven, r, &part), PTOWSP_OK);
+        assert_ok(ptowsp_mesh_layout_part_of(NULL, &grid, &uneven, r, &part));
         assert_int_equal(part.offsets[0], cuts[r % 4]);
         assert_int_equal(part.bytes, sizes[r % 4] * 8);
     }
@@ -236,11 +236,9 @@ TEST(layout__products_join_outer_dimensions_and_equal_cuts_alone) {
     ptowsp_mesh_layout a = {"a", 2, 3, {4, 6, 8}, {dim(0), dim(2)}}, c;
     ptowsp_mesh_layout b = {"b", 2, 3, {4, 8, 5}, {dim(0), dim(1)}};
     a.spreads[1].cuts = b.spreads[1].cuts = cuts[0];
-    assert_int_equal(ptowsp_mesh_layout_join(NULL, &grid, PTOWSP_JOIN_MATMUL, &a, &b, "c", &c),
-                     PTOWSP_OK);
+    assert_ok(ptowsp_mesh_layout_join(NULL, &grid, PTOWSP_JOIN_MATMUL, &a, &b, "c", &c));
     char text[80];
-    ptowsp_output_buffer buffer = {text, sizeof text, 0};
-    ptowsp_mesh_layout_print(&grid, &c, ptowsp_output_to_buffer(&buffer));
+    ptowsp_mesh_layout_print(&grid, &c, TEST_TEXT(text));
     assert_string_equal(text, "c[4 x 6 x 5] {dp: dim 0, tp: partial sum}");
     b.spreads[1].cuts = cuts[1];
     assert_int_equal(ptowsp_mesh_layout_join(NULL, &grid, PTOWSP_JOIN_MATMUL, &a, &b, "c", &c),
@@ -338,13 +336,13 @@ TEST(layout__relayouts_of_random_layouts_move_the_data_there) {
         values[c] = (int64_t)(test_random(&random) % 1000);
     }
     for (uint32_t round = 0; TEST_ROUNDS(round, 6000); round++) {
-        ptowsp_mesh mesh = {(uint32_t)test_random_in(&random, 1, 4), {"a", "b", "c", "d"}, {0}};
+        ptowsp_mesh mesh = {test_random_u32(&random, 1, 4), {"a", "b", "c", "d"}, {0}};
         for (uint32_t a = 0; a < mesh.axis_count; a++) {
-            mesh.sizes[a] = (uint32_t)test_random_in(&random, 1, mesh.axis_count > 2 ? 2 : 4);
+            mesh.sizes[a] = test_random_u32(&random, 1, mesh.axis_count > 2 ? 2 : 4);
         }
         ptowsp_mesh_layout layouts[2] = {{"t", 2, 0, {0}, {{PTOWSP_REPLICATED, 0, NULL}}},
                                          {"t", 2, 0, {0}, {{PTOWSP_REPLICATED, 0, NULL}}}};
-        layouts[0].rank = layouts[1].rank = (uint32_t)test_random_in(&random, 1, 2);
+        layouts[0].rank = layouts[1].rank = test_random_u32(&random, 1, 2);
         for (uint32_t d = 0; d < layouts[0].rank; d++) {
             layouts[0].shape[d] = layouts[1].shape[d] = sizes[test_random(&random) % 6];
         }
@@ -381,7 +379,7 @@ TEST(layout__relayouts_of_random_layouts_move_the_data_there) {
             assert_int_equal(step->before.kind, now.spreads[step->axis].kind);
             assert_ptr_equal(step->before.cuts, now.spreads[step->axis].cuts);
             now.spreads[step->axis] = step->after;
-            assert_int_equal(ptowsp_mesh_layout_check(NULL, &mesh, &now), PTOWSP_OK);
+            assert_ok(ptowsp_mesh_layout_check(NULL, &mesh, &now));
             assert_int_equal(take_step(&mesh, &now, step, &one) * 2, step->bytes);
             bytes += step->bytes;
             kinds[step->kind]++;
@@ -408,11 +406,11 @@ TEST(layout__relayout_takes_the_collective_of_the_table) {
                 {dim(0), dim(1), PTOWSP_RELAYOUT_ALL_TO_ALL, 24},
                 {sum, r, PTOWSP_RELAYOUT_ALL_REDUCE, 192},
                 {dim(1), r, PTOWSP_RELAYOUT_ALL_GATHER, 96}};
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
         ptowsp_mesh_layout from = matrix_of(8, 4, r, rows[i].from);
         ptowsp_mesh_layout to = matrix_of(8, 4, r, rows[i].to);
         ptowsp_relayout plan;
-        assert_int_equal(ptowsp_mesh_layout_relayout(NULL, &grid, &from, &to, &plan), PTOWSP_OK);
+        assert_ok(ptowsp_mesh_layout_relayout(NULL, &grid, &from, &to, &plan));
         assert_int_equal(plan.step_count, 1);
         assert_int_equal(plan.steps[0].axis, 1);
         assert_int_equal(plan.steps[0].kind, rows[i].kind);
@@ -456,7 +454,7 @@ CONTEXT_TEST(layout__meshes_that_cannot_be_are_refused) {
     assert_int_equal(ptowsp_mesh_check(NULL, NULL, NULL), PTOWSP_INVALID_PARAMS);
     assert_int_equal(count, 7);
     mesh.names[1] = "b";
-    assert_int_equal(ptowsp_mesh_check(context, &mesh, &count), PTOWSP_OK);
+    assert_ok(ptowsp_mesh_check(context, &mesh, &count));
     assert_int_equal(count, 65536);
 }
 

@@ -4,7 +4,7 @@
 
 static ptowsp_linear random_linear(uint64_t *random, uint32_t in_bits, uint32_t out_bits) {
     ptowsp_linear linear;
-    assert_int_equal(ptowsp_linear_identity(0, &linear), PTOWSP_OK);
+    assert_ok(ptowsp_linear_identity(0, &linear));
     linear.in_bits = in_bits;
     linear.out_bits = out_bits;
     for (uint32_t i = 0; i < in_bits; i++) {
@@ -17,20 +17,20 @@ static ptowsp_linear random_linear(uint64_t *random, uint32_t in_bits, uint32_t 
 TEST(linear__makers_are_right_on_every_index) {
     ptowsp_linear l;
     for (uint32_t x = 0; x < 256; x++) {
-        assert_int_equal(ptowsp_linear_identity(8, &l), PTOWSP_OK);
+        assert_ok(ptowsp_linear_identity(8, &l));
         assert_int_equal(ptowsp_linear_apply(&l, x), x);
-        assert_int_equal(ptowsp_linear_strided(8, 3, &l), PTOWSP_OK);
+        assert_ok(ptowsp_linear_strided(8, 3, &l));
         assert_int_equal(ptowsp_linear_apply(&l, x), x * 8);
         for (uint32_t owners = 0; owners <= 8; owners++) {
             for (uint32_t block = 0; block + owners <= 8; block++) {
-                assert_int_equal(ptowsp_linear_blocked(8, owners, block, &l), PTOWSP_OK);
+                assert_ok(ptowsp_linear_blocked(8, owners, block, &l));
                 const uint32_t each = 256u >> owners, position = x % each, owner = x / each;
                 const uint32_t size = 1u << block, turn = position / size;
                 assert_int_equal(ptowsp_linear_apply(&l, x),
                                  (turn * (1u << owners) + owner) * size + position % size);
             }
         }
-        assert_int_equal(ptowsp_linear_swizzle(4, 4, 1, 3, &l), PTOWSP_OK);
+        assert_ok(ptowsp_linear_swizzle(4, 4, 1, 3, &l));
         assert_int_equal(ptowsp_linear_apply(&l, x), x / 16 * 16 + ((x % 16) ^ (x / 32 % 8)));
     }
 }
@@ -39,12 +39,12 @@ TEST(linear__algebra_is_right_on_every_index) {
     uint64_t random = test_seed();
     uint32_t inverses = 0;
     for (uint32_t round = 0; TEST_ROUNDS(round, 2000); round++) {
-        const uint32_t in = (uint32_t)test_random_in(&random, 0, 7);
-        const uint32_t middle = (uint32_t)test_random_in(&random, 0, 7);
+        const uint32_t in = test_random_u32(&random, 0, 7);
+        const uint32_t middle = test_random_u32(&random, 0, 7);
         ptowsp_linear a = random_linear(&random, in, middle), both, turned, inverse;
-        ptowsp_linear b = random_linear(&random, middle, (uint32_t)test_random_in(&random, 0, 7));
-        assert_int_equal(ptowsp_linear_compose(&b, &a, &both), PTOWSP_OK);
-        assert_int_equal(ptowsp_linear_transpose(&a, &turned), PTOWSP_OK);
+        ptowsp_linear b = random_linear(&random, middle, test_random_u32(&random, 0, 7));
+        assert_ok(ptowsp_linear_compose(&b, &a, &both));
+        assert_ok(ptowsp_linear_transpose(&a, &turned));
         bool seen[128] = {false};
         uint32_t images = 0;
         for (uint32_t x = 0; x < 1u << in; x++) {
@@ -66,14 +66,14 @@ TEST(linear__algebra_is_right_on_every_index) {
             }
             inverses += status == PTOWSP_OK;
         }
-        uint32_t first = (uint32_t)test_random_in(&random, 0, 4), banks = 2, words[128] = {0};
+        uint32_t first = test_random_u32(&random, 0, 4), banks = 2, words[128] = {0};
         uint64_t most = 0, fullest = 0;
         for (uint32_t y = 0; y < 128; y++) {
             const uint32_t bank = y >> first & ((1u << banks) - 1);
             words[bank] += seen[y];
             fullest = words[bank] > fullest ? words[bank] : fullest;
         }
-        assert_int_equal(ptowsp_linear_conflicts(&a, first, banks, &most), PTOWSP_OK);
+        assert_ok(ptowsp_linear_conflicts(&a, first, banks, &most));
         assert_int_equal(most, fullest);
     }
     assert_met(inverses > 20);
@@ -83,13 +83,13 @@ TEST(linear__algebra_is_right_on_every_index) {
 TEST(linear__swizzle_frees_columns_of_conflicts) {
     ptowsp_linear column, swizzle, both;
     uint64_t accesses = 0;
-    assert_int_equal(ptowsp_linear_strided(5, 5, &column), PTOWSP_OK);
-    assert_int_equal(ptowsp_linear_conflicts(&column, 0, 5, &accesses), PTOWSP_OK);
+    assert_ok(ptowsp_linear_strided(5, 5, &column));
+    assert_ok(ptowsp_linear_conflicts(&column, 0, 5, &accesses));
     assert_int_equal(accesses, 32);
     for (uint32_t count = 0; count <= 5; count++) {
-        assert_int_equal(ptowsp_linear_swizzle(5, 5, 0, count, &swizzle), PTOWSP_OK);
-        assert_int_equal(ptowsp_linear_compose(&swizzle, &column, &both), PTOWSP_OK);
-        assert_int_equal(ptowsp_linear_conflicts(&both, 0, 5, &accesses), PTOWSP_OK);
+        assert_ok(ptowsp_linear_swizzle(5, 5, 0, count, &swizzle));
+        assert_ok(ptowsp_linear_compose(&swizzle, &column, &both));
+        assert_ok(ptowsp_linear_conflicts(&both, 0, 5, &accesses));
         assert_int_equal(accesses, 32 >> count);
     }
 }
@@ -97,18 +97,18 @@ TEST(linear__swizzle_frees_columns_of_conflicts) {
 TEST(linear__64_bits_work_and_more_are_refused) {
     uint64_t random = test_seed(), accesses = 0;
     ptowsp_linear l, inverse, both, identity;
-    assert_int_equal(ptowsp_linear_identity(64, &identity), PTOWSP_OK);
+    assert_ok(ptowsp_linear_identity(64, &identity));
     for (uint32_t found = 0; found < 20;) {
         l = random_linear(&random, 64, 64);
         assert_int_equal(ptowsp_linear_inverse(&l, &inverse) == PTOWSP_OK,
                          ptowsp_linear_rank(&l) == 64);
         if (ptowsp_linear_rank(&l) == 64) {
-            assert_int_equal(ptowsp_linear_compose(&l, &inverse, &both), PTOWSP_OK);
+            assert_ok(ptowsp_linear_compose(&l, &inverse, &both));
             assert_memory_equal(&both, &identity, sizeof both);
             found++;
         }
     }
-    assert_int_equal(ptowsp_linear_conflicts(&identity, 0, 64, &accesses), PTOWSP_OK);
+    assert_ok(ptowsp_linear_conflicts(&identity, 0, 64, &accesses));
     assert_int_equal(accesses, 1);
     assert_int_equal(ptowsp_linear_conflicts(&identity, 64, 0, &accesses), PTOWSP_LIMIT_EXCEEDED);
     assert_int_equal(ptowsp_linear_conflicts(&identity, 60, 5, &accesses), PTOWSP_INVALID_PARAMS);

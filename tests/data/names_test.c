@@ -83,7 +83,7 @@ TEST(names__names_have_one_to_63_plain_characters) {
         "0123456789012345678901234567890123456789012345678901234567890123";  // 64
     const char *const bad[] = {"", long_name, "a\"b", "a'b", "a\\b", "a\nb", "\xc3\xa9", "\x7f"};
     for (int kind = 0; kind < 16; kind++) {
-        for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        for (size_t i = 0; i < COUNT_OF(bad); i++) {
             fixture f;
             char text[160];
             fixture_make(&f);
@@ -116,11 +116,10 @@ TEST(names__a_module_has_a_name_of_the_same_kind) {
                   "backslash");
     desc.name = "big";
     desc.slot_count = PTOWSP_SLOT_COUNT_MAX + 1;
-    assert_int_equal(ptowsp_module_create(f.context, &desc, &m), PTOWSP_INVALID_PARAMS);
-    test_error_is(f.context, PTOWSP_INVALID_PARAMS, 65537,
-                  "module big: 65537 slots are more than 65536");
-    assert_int_equal(ptowsp_module_create(f.context, &desc, NULL), PTOWSP_INVALID_PARAMS);
-    test_error_is(f.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "module: out_module is NULL");
+    test_refused(f.context, ptowsp_module_create(f.context, &desc, &m), PTOWSP_INVALID_PARAMS,
+                 65537, "module big: 65537 slots are more than 65536");
+    test_refused(f.context, ptowsp_module_create(f.context, &desc, NULL), PTOWSP_INVALID_PARAMS,
+                 PTOWSP_NO_INDEX, "module: out_module is NULL");
     fixture_free(&f);
 }
 
@@ -157,9 +156,9 @@ TEST(names__two_names_with_one_hash_are_an_error) {
     declare(&f, 13, twins[1]);  // a call finds the one that is there under another name
     ptowsp_scope_end(f.m);
     ptowsp_program *program;
-    assert_int_equal(ptowsp_program_create(f.context, f.m, NULL, &program), PTOWSP_INVALID_PARAMS);
-    test_error_is(f.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                  "main/call GReLUrM4wMqfg9yzV3KQ: there is no such workload");
+    test_refused(f.context, ptowsp_program_create(f.context, f.m, NULL, &program),
+                 PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                 "main/call GReLUrM4wMqfg9yzV3KQ: there is no such workload");
     fixture_renew(&f);
     declare(&f, 4, twins[0]);  // kinds of names that do not meet
     declare(&f, 7, twins[1]);
@@ -167,9 +166,9 @@ TEST(names__two_names_with_one_hash_are_an_error) {
     module_error_is(&f, PTOWSP_OK, "");
     fixture_renew(&f);
     evaluator e = evaluator_make(&f, ptowsp_symbol(f.m, twins[0]));
-    assert_int_equal(ptowsp_run_bind_symbol(e.run, twins[1], 1), PTOWSP_INVALID_PARAMS);
-    test_error_is(f.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                  "bind: module has no symbol GReLUrM4wMqfg9yzV3KQ; it has 8yn0iYCKYHlIj4-BwPqk");
+    test_refused(f.context, ptowsp_run_bind_symbol(e.run, twins[1], 1), PTOWSP_INVALID_PARAMS,
+                 PTOWSP_NO_INDEX,
+                 "bind: module has no symbol GReLUrM4wMqfg9yzV3KQ; it has 8yn0iYCKYHlIj4-BwPqk");
     evaluator_free(&e);
     fixture_free(&f);
 }
@@ -179,10 +178,9 @@ TEST(names__a_failed_declaration_prints_as_an_error_only) {
     for (int kind = 0; kind < 16; kind++) {
         fixture f;
         char text[1000];
-        ptowsp_output_buffer buffer = {text, sizeof text, 0};
         fixture_make(&f);
         declare(&f, kind, "");
-        ptowsp_module_print(f.m, ptowsp_output_to_buffer(&buffer));
+        ptowsp_module_print(f.m, TEST_TEXT(text));
         assert_null(strstr(text, "(null)"));
         assert_non_null(strstr(text, "error INVALID_PARAMS: m"));
         fixture_free(&f);

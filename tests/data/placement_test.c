@@ -130,14 +130,14 @@ TEST(placement__is_the_one_on_paper) {
 
 static void random_sample(sample *s, uint64_t *random) {
     memset(s, 0, sizeof *s);
-    for (uint32_t count = (uint32_t)test_random_in(random, 0, ITEMS); s->count < count;) {
+    for (uint32_t count = test_random_u32(random, 0, ITEMS); s->count < count;) {
         add_item(s, (uint64_t)test_random_in(random, 0, 20) * 64);
-        uint32_t first = (uint32_t)test_random_in(random, 0, POINTS - 1);
+        uint32_t first = test_random_u32(random, 0, POINTS - 1);
         for (int64_t j = test_random_in(random, 0, 3); j > 0 && first < POINTS; j--) {
             const uint32_t end = first + 6 < POINTS ? first + 6 : POINTS - 1;
-            const uint32_t last = (uint32_t)test_random_in(random, first, end);
+            const uint32_t last = test_random_u32(random, first, end);
             add_lifetime(s, first, last);
-            first = last + (uint32_t)test_random_in(random, 1, 4);
+            first = last + test_random_u32(random, 1, 4);
         }
         s->count++;
     }

@@ -260,8 +260,8 @@ static pwsp_region random_region(uint64_t *random, int kind, const pwsp_region *
     static const int64_t primes[8] = {13, 17, 29, 37, 53, 71, 89, 97};
     // One statement for each draw, as the order of arguments is up to the compiler.
     pwsp_region region = tile(0, 1, 0, 1, 0, 1);
-    region.rows = (uint32_t)test_random_in(random, 1, 9);
-    region.cols = (uint32_t)test_random_in(random, 1, 9);
+    region.rows = test_random_u32(random, 1, 9);
+    region.cols = test_random_u32(random, 1, 9);
     region.row_stride = test_random_in(random, -100, 100);
     region.col_stride = test_random_in(random, -30, 30);
     region.size = UINT32_C(1) << test_random_in(random, 0, 3);
@@ -284,7 +284,7 @@ static pwsp_region random_region(uint64_t *random, int kind, const pwsp_region *
     case LARGE_COPRIME:
         region.row_stride = primes[test_random_in(random, 0, 7)];
         region.col_stride = primes[test_random_in(random, 0, 7)];
-        region.size = (uint32_t)test_random_in(random, 1, 2);
+        region.size = test_random_u32(random, 1, 2);
         break;
     case INTERLEAVED:
         region.col_stride = (int64_t)region.size * 2;
@@ -294,7 +294,7 @@ static pwsp_region random_region(uint64_t *random, int kind, const pwsp_region *
         region.rows = 1;
         region.col_stride = test_random_in(random, -60, 60);
         break;
-    default: region.size = (uint32_t)test_random_in(random, 1, 9);
+    default: region.size = test_random_u32(random, 1, 9);
     }
     return region;
 }
@@ -407,11 +407,11 @@ TEST(region__agrees_with_pairs_of_elements_for_large_strides) {
         for (int i = 0; i < 2; i++) {
             // At most 6 * 2^58 on either side of the middle of the address space, and twice.
             region[i] = tile(UINT64_C(1) << 63, 1, 0, 1, 0, 1);
-            region[i].rows = (uint32_t)test_random_in(&random, 1, SIDE_MAX);
-            region[i].cols = (uint32_t)test_random_in(&random, 1, SIDE_MAX);
+            region[i].rows = test_random_u32(&random, 1, SIDE_MAX);
+            region[i].cols = test_random_u32(&random, 1, SIDE_MAX);
             region[i].row_stride = random_stride(&random);
             region[i].col_stride = random_stride(&random);
-            region[i].size = (uint32_t)test_random_in(&random, 1, 1 << 16);
+            region[i].size = test_random_u32(&random, 1, 1 << 16);
         }
         // Move b so that two elements nearly meet.
         pwsp_region *a = &region[0], *b = &region[1];
@@ -556,7 +556,7 @@ TEST(layout__agrees_with_counting) {
     for (int round = 0; TEST_ROUNDS(round, 20000); round++) {
         static unsigned char seen[2048];
         int64_t shape[4] = {1, 1, 1, 1}, strides[4] = {0, 0, 0, 0}, low = 0, high = 0;
-        uint32_t rank = (uint32_t)test_random_in(&random, 0, 4);
+        uint32_t rank = test_random_u32(&random, 0, 4);
         for (uint32_t i = 0; i < rank; i++) {
             shape[i] = test_random_in(&random, test_random_in(&random, 0, 9) > 0, 4);
             strides[i] = test_random_in(&random, -40, 40);

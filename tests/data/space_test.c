@@ -139,8 +139,7 @@ TEST(space__ranks_are_counted_from_1_to_8) {
 // -- getting and setting --------------------------------------------------------------------------
 
 TEST(space__zeroed_struct_has_dynamic_sizes_of_zero) {
-    decode_space space;
-    memset(&space, 0, sizeof space);
+    decode_space space = {0};
     assert_true(decode_space_get_batch(&space) == 0);
     assert_true(decode_space_get_head(&space) == 8);
     assert_true(decode_space_get_chunk(&space) == 0);
@@ -151,20 +150,20 @@ TEST(space__zeroed_struct_has_dynamic_sizes_of_zero) {
 
 TEST(space__set_and_get_every_dynamic_dimension) {
     decode_space space = {0, 0};
-    assert_int_equal(decode_space_set_batch(&space, 5), PTOWSP_OK);
-    assert_int_equal(decode_space_set_chunk(&space, INT64_C(1) << 40), PTOWSP_OK);
+    assert_ok(decode_space_set_batch(&space, 5));
+    assert_ok(decode_space_set_chunk(&space, INT64_C(1) << 40));
     assert_true(decode_space_get_batch(&space) == 5);
     assert_true(decode_space_get_chunk(&space) == INT64_C(1) << 40);
     assert_true(space.batch == 5 && space.chunk == INT64_C(1) << 40);
     assert_true(decode_space_get_head(&space) == 8);
-    assert_int_equal(decode_space_set_batch(&space, INT64_MAX), PTOWSP_OK);
+    assert_ok(decode_space_set_batch(&space, INT64_MAX));
     assert_true(decode_space_get_batch(&space) == INT64_MAX);
-    assert_int_equal(decode_space_set_batch(&space, 0), PTOWSP_OK);
+    assert_ok(decode_space_set_batch(&space, 0));
     assert_true(decode_space_get_batch(&space) == 0);
 
     spelled_space spelled = {0, 0};
-    assert_int_equal(spelled_space_set_dynamic(&spelled, 11), PTOWSP_OK);
-    assert_int_equal(spelled_space_set_also_dynamic(&spelled, 12), PTOWSP_OK);
+    assert_ok(spelled_space_set_dynamic(&spelled, 11));
+    assert_ok(spelled_space_set_also_dynamic(&spelled, 12));
     assert_true(spelled.dynamic == 11 && spelled.also_dynamic == 12);
     assert_true(spelled_space_get_literal(&spelled) == 3);
     assert_true(spelled_space_get_macro(&spelled) == 8);
@@ -181,7 +180,7 @@ TEST(space__set_and_get_every_dynamic_dimension) {
 TEST(space__negative_sizes_are_refused_and_change_nothing) {
     const int64_t negative[] = {-1, PTOWSP_DYNAMIC, -2, INT32_MIN, INT64_MIN};
     decode_space space = {3, 4};
-    for (size_t i = 0; i < sizeof negative / sizeof negative[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(negative); i++) {
         assert_int_equal(decode_space_set_batch(&space, negative[i]), PTOWSP_INVALID_PARAMS);
         assert_int_equal(decode_space_set_chunk(&space, negative[i]), PTOWSP_INVALID_PARAMS);
         assert_true(space.batch == 3 && space.chunk == 4);
@@ -205,10 +204,9 @@ TEST(space__dimension_0_varies_fastest) {
         uint64_t index;
     } points[] = {{{0, 0, 0}, 0},  {{1, 0, 0}, 1},  {{3, 0, 0}, 3},  {{0, 1, 0}, 4},
                   {{3, 2, 0}, 11}, {{0, 0, 1}, 12}, {{2, 1, 1}, 18}, {{3, 2, 1}, 23}};
-    static_3 space;
-    memset(&space, 0, sizeof space);
+    static_3 space = {0};
     assert_true(static_3_total(&space) == 24);
-    for (size_t i = 0; i < sizeof points / sizeof points[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(points); i++) {
         assert_true(static_3_index(&space, points[i].coord) == points[i].index);
         static_3_coord coord = static_3_at(&space, points[i].index);
         assert_memory_equal(&coord, &points[i].coord, sizeof coord);
@@ -231,8 +229,7 @@ TEST(space__decode_example_worked_out_by_hand) {
 }
 
 TEST(space__static_space_of_rank_8_round_trips) {
-    static_8 space;
-    memset(&space, 0, sizeof space);
+    static_8 space = {0};
     static_8_coord c;
     uint64_t expected = 0;
     // Nested loops, dimension 0 innermost: the index counts their turns.
@@ -311,7 +308,7 @@ TEST(space__run_time_spaces_of_every_rank_round_trip) {
             }
             ptowsp_space space;
             memset(&space, 0xa5, sizeof space);
-            assert_int_equal(ptowsp_space_make(sizes, rank, &space), PTOWSP_OK);
+            assert_ok(ptowsp_space_make(sizes, rank, &space));
             assert_int_equal(space.rank, rank);
             assert_memory_equal(space.sizes, sizes, rank * sizeof sizes[0]);
             assert_true(ptowsp_space_total(&space) == points);
@@ -354,7 +351,7 @@ TEST(space__an_array_of_rank_values_is_all_that_is_touched) {
             sizes[i] = 2;
         }
         ptowsp_space space = {0, {0}};
-        assert_int_equal(ptowsp_space_make(sizes, rank, &space), PTOWSP_OK);
+        assert_ok(ptowsp_space_make(sizes, rank, &space));
         for (uint32_t i = rank; i < PTOWSP_SPACE_RANK_MAX; i++) {
             space.sizes[i] = -7;  // "those from rank on are not looked at"
         }
@@ -404,7 +401,7 @@ TEST(space__totals_are_exact_products_or_saturated) {
     uint64_t random = test_seed();
     for (int round = 0; TEST_ROUNDS(round, 20000); round++) {
         int64_t sizes[8];
-        uint32_t rank = (uint32_t)test_random_in(&random, 1, 8);
+        uint32_t rank = test_random_u32(&random, 1, 8);
         wide exact = wide_of_u64(1);
         for (uint32_t i = 0; i < rank; i++) {
             sizes[i] = (int64_t)(test_random(&random) >> test_random_in(&random, 1, 63));
@@ -420,7 +417,7 @@ TEST(space__totals_are_exact_products_or_saturated) {
         }
         uint64_t expected = has_zero ? 0 : exact.high ? UINT64_MAX : exact.low;
         ptowsp_space space = {0, {0}};
-        assert_int_equal(ptowsp_space_make(sizes, rank, &space), PTOWSP_OK);
+        assert_ok(ptowsp_space_make(sizes, rank, &space));
         assert_true(ptowsp_space_total(&space) == expected);
         if (rank == 8) {
             dynamic_8 same = {sizes[0], sizes[1], sizes[2], sizes[3],
@@ -445,8 +442,7 @@ TEST(space__multiply_saturates) {
 }
 
 TEST(space__static_size_of_zero_makes_an_empty_space) {
-    empty_space space;
-    memset(&space, 0, sizeof space);
+    empty_space space = {0};
     assert_int_equal(empty_space_none_size, 0);
     assert_int_equal(empty_space_none_dynamic, 0);
     assert_true(empty_space_get_none(&space) == 0);
@@ -456,7 +452,7 @@ TEST(space__static_size_of_zero_makes_an_empty_space) {
 TEST(space__rank_0_has_one_point) {
     ptowsp_space space;
     memset(&space, 0xa5, sizeof space);
-    assert_int_equal(ptowsp_space_make(NULL, 0, &space), PTOWSP_OK);
+    assert_ok(ptowsp_space_make(NULL, 0, &space));
     assert_int_equal(space.rank, 0);
     assert_true(ptowsp_space_total(&space) == 1);
     int64_t nothing = 99;
@@ -475,10 +471,10 @@ TEST(space__make_refuses_what_it_cannot_hold_and_changes_nothing) {
     assert_int_equal(ptowsp_space_make(NULL, 9, &space), PTOWSP_INVALID_PARAMS);
     assert_memory_equal(&space, &before, sizeof space);
     assert_int_equal(ptowsp_space_make(sizes, 1, NULL), PTOWSP_INVALID_PARAMS);
-    assert_int_equal(ptowsp_space_make(sizes, 8, &space), PTOWSP_OK);
+    assert_ok(ptowsp_space_make(sizes, 8, &space));
     assert_int_equal(space.rank, 8);
     const int64_t extremes[2] = {0, INT64_MAX};
-    assert_int_equal(ptowsp_space_make(extremes, 2, &space), PTOWSP_OK);
+    assert_ok(ptowsp_space_make(extremes, 2, &space));
     assert_true(space.sizes[0] == 0 && space.sizes[1] == INT64_MAX);
 }
 
@@ -490,8 +486,7 @@ TEST(space__runtime_conversion_has_all_sizes) {
     const int64_t sizes[8] = {11, 2, 12, 3, 13, 2, 14, 2};
     assert_int_equal(runtime.rank, 8);
     assert_memory_equal(runtime.sizes, sizes, sizeof sizes);
-    static_1 small;
-    memset(&small, 0, sizeof small);
+    static_1 small = {0};
     runtime = static_1_runtime(&small);
     assert_int_equal(runtime.rank, 1);
     assert_true(runtime.sizes[0] == 7);
@@ -528,15 +523,15 @@ TEST(space__predeclared_spaces_are_all_dynamic) {
     assert_int_equal(ptowsp_moe_space_batch_dynamic, 1);
     assert_int_equal(ptowsp_moe_space_expert_dynamic, 1);
     ptowsp_attention_space attention = {0, 0, 0};
-    assert_int_equal(ptowsp_attention_space_set_batch(&attention, 2), PTOWSP_OK);
-    assert_int_equal(ptowsp_attention_space_set_head(&attention, 3), PTOWSP_OK);
-    assert_int_equal(ptowsp_attention_space_set_chunk(&attention, 5), PTOWSP_OK);
+    assert_ok(ptowsp_attention_space_set_batch(&attention, 2));
+    assert_ok(ptowsp_attention_space_set_head(&attention, 3));
+    assert_ok(ptowsp_attention_space_set_chunk(&attention, 5));
     assert_true(ptowsp_attention_space_total(&attention) == 30);
     ptowsp_attention_space_coord coord = {1, 2, 4};  // 1 + 2 * (2 + 3 * 4) = 29
     assert_true(ptowsp_attention_space_index(&attention, coord) == 29);
     ptowsp_moe_space moe = {0, 0};
-    assert_int_equal(ptowsp_moe_space_set_batch(&moe, 4), PTOWSP_OK);
-    assert_int_equal(ptowsp_moe_space_set_expert(&moe, 64), PTOWSP_OK);
+    assert_ok(ptowsp_moe_space_set_batch(&moe, 4));
+    assert_ok(ptowsp_moe_space_set_expert(&moe, 64));
     assert_true(ptowsp_moe_space_total(&moe) == 256);
     ptowsp_moe_space_coord at = ptowsp_moe_space_at(&moe, 7);  // 7 = 3 + 4 * 1
     assert_true(at.batch == 3 && at.expert == 1);
@@ -546,9 +541,9 @@ TEST(space__predeclared_spaces_are_all_dynamic) {
 
 TEST(space__dimensions_may_have_the_names_of_the_code_around_them) {
     names_space space = {0, 0, 0};
-    assert_int_equal(names_space_set_size(&space, 2), PTOWSP_OK);
-    assert_int_equal(names_space_set_space(&space, 3), PTOWSP_OK);
-    assert_int_equal(names_space_set_total(&space, 2), PTOWSP_OK);
+    assert_ok(names_space_set_size(&space, 2));
+    assert_ok(names_space_set_space(&space, 3));
+    assert_ok(names_space_set_total(&space, 2));
     assert_true(names_space_total(&space) == 2 * 2 * 3 * 3 * 2 * 2 * 2 * 2);
     for (uint64_t index = 0; index < names_space_total(&space); index++) {
         assert_true(names_space_index(&space, names_space_at(&space, index)) == index);

@@ -8,8 +8,8 @@
 #include "moe_sample.h"
 
 static void sort(uint64_t *random) {
-    const uint32_t tokens = (uint32_t)test_random_in(random, 0, 40);
-    const uint32_t top_k = (uint32_t)test_random_in(random, 1, 9);
+    const uint32_t tokens = test_random_u32(random, 0, 40);
+    const uint32_t top_k = test_random_u32(random, 1, 9);
     const uint32_t experts =
         (uint32_t)(test_random(random) % 16 ? test_random_in(random, 1, 40) : 600);
     const uint32_t block = (uint32_t)(test_random(random) % 2 ? test_random_in(random, 1, 20) : 0);

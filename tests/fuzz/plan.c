@@ -81,8 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     ptowsp_plan_info info;
     ptowsp_status status = ptowsp_plan_chunk_size(&batch, &config, &chunk, &info);
     char text[200] = "";
-    ptowsp_output_buffer buffer = {text, sizeof text, 0};
-    ptowsp_plan_explain(&info, ptowsp_output_to_buffer(&buffer));
+    ptowsp_plan_explain(&info, TEST_TEXT(text));
     REQUIRE(status == status_of_fault(info.fault));
     if (status == PTOWSP_OK) {
         REQUIRE(reference_bad_sequence(&batch, &full) == batch.sequence_count);

@@ -16,11 +16,11 @@ static inline aplan plan_make(const abatch *batch, const aconfig *config) {
     ptowsp_attention_sizes sizes;
     ptowsp_plan_info info;
     aplan plan;
-    assert_int_equal(ptowsp_attention_size(batch, config, &sizes, &info), PTOWSP_OK);
+    assert_ok(ptowsp_attention_size(batch, config, &sizes, &info));
     void *block = malloc((size_t)sizes.block_bytes);
-    assert_int_equal(ptowsp_attention_place(&sizes, block, sizes.block_bytes, &plan), PTOWSP_OK);
+    assert_ok(ptowsp_attention_place(&sizes, block, sizes.block_bytes, &plan));
     ptowsp_status status = ptowsp_attention_generate(batch, config, &plan, &info);
-    assert_int_equal(status, PTOWSP_OK);
+    assert_ok(status);
     assert_int_equal(plan.unit_count, sizes.unit_count);
     assert_int_equal(plan.merge_count, sizes.merge_count);
     assert_int_equal(plan.slot_count, sizes.slot_count);
@@ -39,7 +39,7 @@ static inline void plan_check(const abatch *batch, const aconfig *config, const 
         fail_msg("%s", verdict.text);
     }
     ptowsp_plan_info info;
-    assert_int_equal(ptowsp_attention_check(batch, config, plan, &info), PTOWSP_OK);
+    assert_ok(ptowsp_attention_check(batch, config, plan, &info));
     assert_int_equal(info.fault, PTOWSP_FAULT_NONE);
 }
 

@@ -49,17 +49,17 @@ static void setting_make(setting *s, uint64_t *random, ptowsp_attention_mode mod
     memset(s, 0, sizeof *s);
     ptowsp_attention_config *config = &s->config;
     config->mode = mode;
-    config->kv_head_count = (uint32_t)test_random_in(random, 1, 3);
-    config->group = (uint32_t)test_random_in(random, 1, 5);
+    config->kv_head_count = test_random_u32(random, 1, 3);
+    config->group = test_random_u32(random, 1, 5);
     config->lane_count = 1;
     config->is_causal = random_one_in(random, 2);
     config->window = random_one_in(random, 2) ? 0 : (uint32_t)random_scaled(random, 9);
     config->page_size = UINT32_C(1) << test_random_in(random, 0, 5);
-    config->chunk = config->page_size * (uint32_t)test_random_in(random, 1, 8);
+    config->chunk = config->page_size * test_random_u32(random, 1, 8);
     config->chunk += config->chunk < 16 ? 16 * config->page_size : 0;
-    config->tile_rows = (uint32_t)test_random_in(random, 1, 40);
+    config->tile_rows = test_random_u32(random, 1, 40);
     s->rules = reference_rules_of(config);
-    s->dim = (uint32_t)test_random_in(random, 1, DIM_MAX);
+    s->dim = test_random_u32(random, 1, DIM_MAX);
     for (uint32_t i = 0; i < POOL_MAX; i++) {
         sequence *one = &s->pool[i];
         one->kv = (int32_t)test_random_in(random, 0, random_one_in(random, 3) ? 60 : KV_MAX);
@@ -243,15 +243,15 @@ static void run_job(run *r, int way, uint32_t threads, ptowsp_context *context) 
     ptowsp_attention_job job = {r->plan,  table,        1,    merge, r,
                                 progress, way % 2 == 0, NULL, NULL,  NULL};
     uint64_t index = 0;
-    assert_int_equal(ptowsp_attention_job_check(&job, &index), PTOWSP_OK);
+    assert_ok(ptowsp_attention_job_check(&job, &index));
     for (int i = 0; i < 2; i++) {
         worker w = {r->plan, &job, r, 0, threads, false};
         switch (way) {
         case 1:
-        case 2: assert_int_equal(ptowsp_attention_run_serial(&job, &index), PTOWSP_OK); break;
+        case 2: assert_ok(ptowsp_attention_run_serial(&job, &index)); break;
         case 3:
         case 4: on_threads(worker_job, w); break;
-        default: assert_int_equal(ptowsp_attention_run(context, &job), PTOWSP_OK); break;
+        default: assert_ok(ptowsp_attention_run(context, &job)); break;
         }
         for (size_t j = 0; j < size; j++) {
             assert_int_equal(progress[j], 0);
@@ -308,9 +308,9 @@ static void run_batch(const setting *s, const uint32_t *numbers, uint32_t count,
     }
     const ptowsp_attention_batch batch = {kv, queries, count};
     ptowsp_attention_sizes sizes;
-    assert_int_equal(ptowsp_attention_size(&batch, config, &sizes, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_attention_size(&batch, config, &sizes, NULL));
     plan_buffer b = plan_buffer_of(&sizes, 0, true);
-    assert_int_equal(ptowsp_attention_generate(&batch, config, &b.plan, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_attention_generate(&batch, config, &b.plan, NULL));
     r->plan = &b.plan;
     run_plan(r, way, threads, context);
     plan_buffer_free(&b);
@@ -325,14 +325,14 @@ static void run_free(run *r) {
 // Any sequences of the pool, in any order, some of them twice; any lanes.
 static uint32_t any_batch(uint64_t *random, uint32_t *numbers, ptowsp_attention_config *config,
                           uint32_t *speeds) {
-    uint32_t count = (uint32_t)test_random_in(random, 1, BATCH_MAX);
+    uint32_t count = test_random_u32(random, 1, BATCH_MAX);
     for (uint32_t i = 0; i < count; i++) {
         numbers[i] = (uint32_t)(test_random(random) % POOL_MAX);
     }
-    config->lane_count = (uint32_t)test_random_in(random, 1, 24);
+    config->lane_count = test_random_u32(random, 1, 24);
     config->lane_speeds = random_one_in(random, 3) ? speeds : NULL;
     for (uint32_t i = 0; i < config->lane_count; i++) {
-        speeds[i] = (uint32_t)test_random_in(random, i > 0 ? 0 : 1, 3);
+        speeds[i] = test_random_u32(random, i > 0 ? 0 : 1, 3);
     }
     return count;
 }
@@ -363,7 +363,7 @@ TEST(attention__bits_do_not_depend_on_neighbours_batch_lanes_or_threads) {
             uint32_t numbers[BATCH_MAX], speeds[24];
             ptowsp_attention_config config = s.config;
             uint32_t count = any_batch(&random, numbers, &config, speeds);
-            uint32_t threads = (uint32_t)test_random_in(&random, 1, THREADS_MAX);
+            uint32_t threads = test_random_u32(&random, 1, THREADS_MAX);
             run_batch(&s, numbers, count, &config, other % WAY_COUNT, threads, context, &r);
             for (uint32_t i = 0; i < count; i++) {
                 const result *expected = &alone[numbers[i]].results[0];
@@ -454,7 +454,7 @@ TEST(attention__numbers_are_those_of_double_precision) {
         uint32_t count = any_batch(&random, numbers, &config, speeds);
         run first, r;
         for (int way = 0; way < WAY_COUNT; way++) {
-            uint32_t threads = (uint32_t)test_random_in(&random, 1, THREADS_MAX);
+            uint32_t threads = test_random_u32(&random, 1, THREADS_MAX);
             run_batch(&s, numbers, count, &config, way, threads, context, way ? &r : &first);
             for (uint32_t i = 0; i < count; i++) {
                 if (way == 0) {
@@ -493,10 +493,10 @@ TEST(attention__chunks_may_cost_more_than_all_that_is_seen) {
         .units = units, .merges = merges, .unit_begin = unit_begin, .merge_begin = merge_begin};
     plan.unit_capacity = plan.slot_capacity = 2;
     plan.merge_capacity = 1;
-    assert_int_equal(ptowsp_attention_generate(&batch, &c, &plan, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_attention_generate(&batch, &c, &plan, NULL));
     assert_int_equal(unit_begin[1], 1);
     assert_int_equal(units[0].params[2], (1 << 24) - 1);
     assert_int_equal(units[0].params[3], 1);
     assert_int_equal(units[1].params[3], 1);
-    assert_int_equal(ptowsp_attention_check(&batch, &c, &plan, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_attention_check(&batch, &c, &plan, NULL));
 }

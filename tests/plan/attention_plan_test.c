@@ -222,7 +222,7 @@ TEST(attention_plan__bounds_are_those_of_paper) {
     ptowsp_attention_limits limits = {256, 10000, 0, 0, 0};
     aconfig c = config_of(8, 264);
     c.group = 4;
-    assert_int_equal(ptowsp_attention_bound(&c, &limits, &sizes, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_attention_bound(&c, &limits, &sizes, NULL));
     assert_int_equal(sizes.unit_count, 256 * 8 + 263);
     assert_int_equal(sizes.merge_count, 263);
     assert_int_equal(sizes.slot_count, 2 * 263);
@@ -230,21 +230,21 @@ TEST(attention_plan__bounds_are_those_of_paper) {
     assert_int_equal(sizes.lane_count, 264);
     assert_int_equal(sizes.block_bytes, 24 * (2048 + 263 + 263) + 8 * 264 + 8 * 265);
     limits.query_length_max = 100;  // tiles of 16 tokens: 7
-    assert_int_equal(ptowsp_attention_bound(&c, &limits, &sizes, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_attention_bound(&c, &limits, &sizes, NULL));
     assert_int_equal(sizes.unit_count, 7 * 256 * 8 + 263);
     assert_int_equal(sizes.slot_rows, 64);
     limits.query_token_count_max = 160;  // at most 160 sequences of one: 160 tiles, no more
-    assert_int_equal(ptowsp_attention_bound(&c, &limits, &sizes, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_attention_bound(&c, &limits, &sizes, NULL));
     assert_int_equal(sizes.unit_count, 160 * 8 + 263);
     c.mode = PTOWSP_ATTENTION_INVARIANT;  // chunks of 1,024: 10
     limits.query_length_max = 0;
     limits.query_token_count_max = 0;
-    assert_int_equal(ptowsp_attention_bound(&c, &limits, &sizes, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_attention_bound(&c, &limits, &sizes, NULL));
     assert_int_equal(sizes.unit_count, 256 * 8 * 10);
     assert_int_equal(sizes.slot_count, 256 * 8 * 10);
     assert_int_equal(sizes.merge_count, 256 * 8);
     limits.kv_token_count_max = 10240;  // 10 chunks, and one more for each sequence but whole ones
-    assert_int_equal(ptowsp_attention_bound(&c, &limits, &sizes, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_attention_bound(&c, &limits, &sizes, NULL));
     assert_in_range(sizes.unit_count, 8 * 256, 8 * (10 + 256));
     limits.sequence_count_max = UINT32_MAX / 2;  // 2^31 of one token: 2^31 * 8 units
     limits.kv_token_count_max = 0;
@@ -253,7 +253,7 @@ TEST(attention_plan__bounds_are_those_of_paper) {
     assert_int_equal(info.fault, PTOWSP_FAULT_UNITS_EXCEEDED);
     assert_int_equal(sizes.unit_count, 0);
     c = config_of(1, 1);
-    assert_int_equal(ptowsp_attention_bound(&c, &limits, &sizes, &info), PTOWSP_OK);
+    assert_ok(ptowsp_attention_bound(&c, &limits, &sizes, &info));
     assert_int_equal(sizes.unit_count, UINT32_MAX / 2);
 }
 
@@ -262,7 +262,7 @@ TEST(attention_plan__place_puts_all_arrays_into_the_block) {
     PWSP_ALIGNAS(8) char block[24 * 7 + 8 * 7 + 8 * 8 + 8];
     aplan plan;
     const uint64_t bytes = sizes.block_bytes;
-    assert_int_equal(ptowsp_attention_place(&sizes, block, bytes, &plan), PTOWSP_OK);
+    assert_ok(ptowsp_attention_place(&sizes, block, bytes, &plan));
     const char *at[] = {(char *)plan.units, (char *)plan.merges, (char *)plan.unit_begin,
                         (char *)plan.merge_begin, (char *)plan.lane_costs};
     const size_t length[] = {5 * 24, 2 * 24, 8 * 4, 8 * 4, 7 * 8};
@@ -302,15 +302,15 @@ TEST(attention_plan__large_batches_are_balanced) {
     uint64_t random = test_seed();
     static int32_t lengths[5000];
     for (int round = 0; TEST_ROUNDS(round, 200); round++) {
-        const abatch batch = {lengths, NULL, 200 + (uint32_t)test_random_in(&random, 0, 4800)};
+        const abatch batch = {lengths, NULL, 200 + test_random_u32(&random, 0, 4800)};
         for (uint32_t i = 0; i < batch.sequence_count; i++) {
             lengths[i] =
                 (int32_t)test_random_in(&random, 0, test_random(&random) % 20 == 0 ? 20000 : 2000);
         }
-        const uint32_t heads = 1 + (uint32_t)test_random_in(&random, 0, 7);
-        aconfig c = config_of(heads, 100 + (uint32_t)test_random_in(&random, 0, 200));
+        const uint32_t heads = 1 + test_random_u32(&random, 0, 7);
+        aconfig c = config_of(heads, 100 + test_random_u32(&random, 0, 200));
         c.page_size = 16;
-        c.group = 1 + (uint32_t)test_random_in(&random, 0, 7);
+        c.group = 1 + test_random_u32(&random, 0, 7);
         aplan plan = plan_make(&batch, &c);
         plan_check(&batch, &c, &plan);
         // Half a page and a split more than the mean, where lanes have several tiles; a thousandth
@@ -325,7 +325,7 @@ TEST(attention_plan__large_batches_are_balanced) {
         roomy.merge_capacity = c.lane_count;
         roomy.merges = (ptowsp_work *)malloc(c.lane_count * sizeof *roomy.merges);
         roomy.slot_capacity = 2 * c.lane_count;
-        assert_int_equal(ptowsp_attention_generate(&batch, &c, &roomy, NULL), PTOWSP_OK);
+        assert_ok(ptowsp_attention_generate(&batch, &c, &roomy, NULL));
         plan_check(&batch, &c, &roomy);
         assert_int_equal(roomy.unit_count, plan.unit_count);
         assert_memory_equal(roomy.units, plan.units, plan.unit_count * sizeof *plan.units);
@@ -394,8 +394,7 @@ TEST(attention_plan__print_of_nothing_has_no_ratio) {
     const aconfig c = config_of(2, 1);
     aplan plan = plan_make(&batch, &c);
     char text[1024];
-    ptowsp_output_buffer buffer = {text, sizeof text, 0};
-    ptowsp_attention_print(&plan, ptowsp_output_to_buffer(&buffer));
+    ptowsp_attention_print(&plan, TEST_TEXT(text));
     assert_non_null(strstr(text, "cost: largest 0, mean 0\n"));
     plan_free(&plan);
 }
@@ -408,7 +407,7 @@ TEST(attention_plan__export_gives_the_arrays_of_others) {
     aplan plan = plan_make(&batch, &c);
     int32_t request[6], piece[6], o[7], merge[3];
     ptowsp_attention_arrays arrays = {request, piece, o, merge};
-    assert_int_equal(ptowsp_attention_export(&plan, &arrays), PTOWSP_OK);
+    assert_ok(ptowsp_attention_export(&plan, &arrays));
     const int32_t requests[] = {0, 0, 0, 1, 1, 2}, pieces[] = {0, 1, 2, 0, 1, 0};
     const int32_t os[] = {0, 3, 5, 6}, merges[] = {0, 3, 5};
     assert_memory_equal(request, requests, sizeof requests);
@@ -416,7 +415,7 @@ TEST(attention_plan__export_gives_the_arrays_of_others) {
     assert_memory_equal(o, os, sizeof os);
     assert_memory_equal(merge, merges, sizeof merges);
     const ptowsp_attention_arrays none = {NULL, NULL, NULL, NULL};
-    assert_int_equal(ptowsp_attention_export(&plan, &none), PTOWSP_OK);
+    assert_ok(ptowsp_attention_export(&plan, &none));
     assert_int_equal(ptowsp_attention_export(&plan, NULL), PTOWSP_INVALID_PARAMS);
     assert_int_equal(ptowsp_attention_export(NULL, &arrays), PTOWSP_INVALID_PARAMS);
     plan.tile_count = 2;  // but three begin
@@ -447,7 +446,7 @@ TEST(attention_plan__export_fills_the_arrays_to_capacity) {
     const ptowsp_attention_sizes sizes = {UNITS, MERGES, UNITS, 1, 4, 0};
     ptowsp_work block[UNITS + MERGES + 8];
     aplan plan;
-    assert_int_equal(ptowsp_attention_place(&sizes, block, sizeof block, &plan), PTOWSP_OK);
+    assert_ok(ptowsp_attention_place(&sizes, block, sizeof block, &plan));
     for (int step = 0; step < 3; step++) {
         const abatch batch = {steps[step], NULL, 3};
         int32_t got[4][UNITS + 2];
@@ -455,8 +454,8 @@ TEST(attention_plan__export_fills_the_arrays_to_capacity) {
             got[i / (UNITS + 2)][i % (UNITS + 2)] = MARK;
         }
         const ptowsp_attention_arrays arrays = {got[0], got[1], got[2], got[3]};
-        assert_int_equal(ptowsp_attention_generate(&batch, &c, &plan, NULL), PTOWSP_OK);
-        assert_int_equal(ptowsp_attention_export(&plan, &arrays), PTOWSP_OK);
+        assert_ok(ptowsp_attention_generate(&batch, &c, &plan, NULL));
+        assert_ok(ptowsp_attention_export(&plan, &arrays));
         assert_memory_equal(got[0], requests[step], sizeof requests[step]);
         assert_memory_equal(got[1], pieces[step], sizeof pieces[step]);
         assert_memory_equal(got[2], os[step], sizeof os[step]);
@@ -482,7 +481,7 @@ TEST(attention_plan__first_pieces_start_at_the_grain) {
         {1, 300, 1, {900, 899}},    // as given: the window itself
         {1, 256, 256, {768, 768}},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         aconfig c = config_of(1, 1);
         c.mode = PTOWSP_ATTENTION_INVARIANT;
         c.is_causal = true;
@@ -591,7 +590,7 @@ TEST(attention_plan__one_long_sequence_uses_all_lanes) {
                           .page_size = 64,
                           .shares_merges = true};
         aplan plan = plan_make(&batch, &config);
-        assert_int_equal(ptowsp_attention_check(&batch, &config, &plan, NULL), PTOWSP_OK);
+        assert_ok(ptowsp_attention_check(&batch, &config, &plan, NULL));
         // A token of 128 rows costs 3. A lane has a unit, and of each part as many rows in all.
         const double even = cases[i].sequences * 3.0 * cases[i].length / cases[i].lanes + 64 + 128;
         assert_true(plan.cost_max / plan.cost_mean <= 1.05);

@@ -35,8 +35,7 @@ typedef struct plan_buffer {
 
 static inline plan_buffer plan_buffer_make(uint64_t units, uint64_t merges, uint64_t slots,
                                            uint32_t lanes, bool has_costs) {
-    plan_buffer b;
-    memset(&b, 0, sizeof b);
+    plan_buffer b = {0};
     const size_t ranges = ((size_t)lanes + 1) * sizeof(uint32_t);
     b.sizes[0] = (size_t)units * sizeof(ptowsp_work);
     b.sizes[1] = (size_t)merges * sizeof(ptowsp_work);
@@ -173,7 +172,7 @@ static inline void sample_speeds(sample *s) {
     }
     bool any = false;
     for (uint32_t i = 0; i < lanes; i++) {
-        uint32_t speed = (uint32_t)test_random_in(&s->random, 1, 4);
+        uint32_t speed = test_random_u32(&s->random, 1, 4);
         speed = kind == 1 && random_one_in(&s->random, 2) ? 0 : speed;
         speed = kind == 2 ? (uint32_t)(random_scaled(&s->random, 32) - 1) : speed;
         speed = kind == 3 ? 7 : speed;
@@ -188,7 +187,7 @@ static inline void sample_tiers(sample *s) {
     if (!random_one_in(&s->random, 4)) {
         return;
     }
-    uint32_t count = 0, inner = (uint32_t)test_random_in(&s->random, 0, SAMPLE_TIERS_MAX - 1);
+    uint32_t count = 0, inner = test_random_u32(&s->random, 0, SAMPLE_TIERS_MAX - 1);
     while (count < inner) {
         s->tiers[count].id = (uint8_t)test_random_in(&s->random, 0, 255);
         s->tiers[count].length_min = (int32_t)random_scaled(&s->random, 14);
@@ -211,7 +210,7 @@ static inline void sample_config(sample *s) {
     config->group = random_one_in(random, 16) ? (uint32_t)random_scaled(random, 8) : config->group;
     config->lane_count = (uint32_t)random_scaled(random, random_one_in(random, 4) ? 8 : 5);
     config->lane_count =
-        random_one_in(random, 32) ? (uint32_t)test_random_in(random, 1, 300) : config->lane_count;
+        random_one_in(random, 32) ? test_random_u32(random, 1, 300) : config->lane_count;
     sample_speeds(s);
     config->mode =
         random_one_in(random, 3) ? PTOWSP_ATTENTION_INVARIANT : PTOWSP_ATTENTION_BALANCED;
@@ -421,8 +420,7 @@ static inline void require_good(const sample *s, const ptowsp_attention_plan *pl
     ptowsp_status status = ptowsp_attention_check(&s->batch, &s->config, plan, &info);
     if (status != PTOWSP_OK || info.fault != PTOWSP_FAULT_NONE) {
         char text[200];
-        ptowsp_output_buffer buffer = {text, sizeof text, 0};
-        ptowsp_plan_explain(&info, ptowsp_output_to_buffer(&buffer));
+        ptowsp_plan_explain(&info, TEST_TEXT(text));
         sample_print(s);
         fail_msg("check refuses a good plan: %s", text);
     }

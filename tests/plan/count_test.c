@@ -59,7 +59,7 @@ TEST(count__divide_is_plain_division_below_2_to_the_31) {
             check_divide((uint32_t)INT32_MAX - n, d, divisor);
         }
         for (int k = 0; k < 2000; k++) {
-            check_divide((uint32_t)test_random_in(&random, 0, INT32_MAX), d, divisor);
+            check_divide(test_random_u32(&random, 0, INT32_MAX), d, divisor);
             check_divide((uint32_t)(test_random(&random) >> test_random_in(&random, 33, 63)), d,
                          divisor);
             // Around a multiple of d, where a rounded multiplier would go wrong first.
@@ -95,7 +95,7 @@ TEST(count__wide_divide_is_plain_division) {
         const uint64_t multiple = test_random(&random) / by * by;
         const uint64_t numbers[] = {0,        by - 1,       by,         multiple - 1,
                                     multiple, multiple + 1, UINT64_MAX, UINT64_MAX / by * by};
-        for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        for (size_t i = 0; i < COUNT_OF(numbers); i++) {
             uint64_t rest;
             assert_true(pwsp_wide_divide(numbers[i], &divisor, &rest) == numbers[i] / by);
             assert_true(rest == numbers[i] % by);
@@ -210,7 +210,7 @@ static int32_t length_random(uint64_t *random, bool negative_allowed) {
 // Counts of lengths: all from 0 to 70, then around vector sizes and blocks, and some thousands.
 static const uint64_t counts_large[] = {79,  80,  81,  127, 128,  129,  255,  256,
                                         257, 511, 512, 513, 1000, 4095, 4099, 20011};
-#define COUNT_CASES (71 + sizeof counts_large / sizeof counts_large[0])
+#define COUNT_CASES (71 + COUNT_OF(counts_large))
 
 static uint64_t count_case(size_t i) {
     return i <= 70 ? i : counts_large[i - 71];
@@ -247,7 +247,7 @@ TEST(count__scan_sees_one_odd_length_at_every_place) {
             lengths[i] = 7;
         }
         for (uint64_t place = 0; place < count; place++) {
-            for (size_t k = 0; k < sizeof odd / sizeof odd[0]; k++) {
+            for (size_t k = 0; k < COUNT_OF(odd); k++) {
                 lengths[place] = odd[k];
                 for (size_t v = 0; v < variant_count; v++) {
                     check_scan(&variants[v], lengths, count);
@@ -263,7 +263,7 @@ TEST(count__scan_of_equal_lengths) {
     const int32_t values[] = {INT32_MIN, INT32_MIN + 1, -5, -1, 0, 1, 5, INT32_MAX - 1, INT32_MAX};
     variant variants[VARIANT_COUNT_MAX];
     size_t variant_count = variants_make(variants);
-    for (size_t k = 0; k < sizeof values / sizeof values[0]; k++) {
+    for (size_t k = 0; k < COUNT_OF(values); k++) {
         for (uint64_t count = 0; count <= 70; count++) {
             int32_t lengths[70];
             for (uint64_t i = 0; i < count; i++) {

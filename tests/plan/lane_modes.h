@@ -26,8 +26,7 @@ static inline void run_lanes_forwards(void *user, uint32_t lane_count, ptowsp_la
 static inline ptowsp_context *context_make(ptowsp_threads threads, uint32_t lane_count,
                                            ptowsp_run_lanes_fn run_lanes) {
     ptowsp_context_desc desc = {NULL, NULL, threads, lane_count, run_lanes, NULL};
-    ptowsp_context *context = test_context(&desc);
-    return context;
+    return test_context(&desc);
 }
 
 static const struct {
@@ -48,10 +47,22 @@ static const struct {
 #endif
 };
 
-#define MODE_COUNT (sizeof modes / sizeof modes[0])
+#define MODE_COUNT (COUNT_OF(modes))
 
 static inline ptowsp_context *context_of_mode(size_t mode) {
     return context_make(modes[mode].threads, modes[mode].lane_count, modes[mode].run_lanes);
 }
+
+// A test with a context of each kind.
+#define MODES_TEST(name)                                                                           \
+    static void name##_of(ptowsp_context *context, size_t mode);                                   \
+    TEST(name) {                                                                                   \
+        for (size_t mode = 0; mode < MODE_COUNT; mode++) {                                         \
+            ptowsp_context *context = context_of_mode(mode);                                       \
+            name##_of(context, mode);                                                              \
+            ptowsp_context_destroy(context);                                                       \
+        }                                                                                          \
+    }                                                                                              \
+    static void name##_of(ptowsp_context *context, __attribute__((unused)) size_t mode)
 
 #endif

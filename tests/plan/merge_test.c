@@ -92,7 +92,7 @@ static void sequence_make(sequence *seq, uint64_t *random, scores_kind kind, uin
                           uint32_t dim) {
     seq->part_count = part_count;
     seq->dim = dim;
-    seq->token_count = (uint32_t)test_random_in(random, part_count, 2 * part_count + 100);
+    seq->token_count = test_random_u32(random, part_count, 2 * part_count + 100);
     assert_true(seq->token_count <= TOKEN_MAX && dim <= DIM_MAX && part_count <= PART_COUNT_MAX);
     seq->values = (float *)malloc((size_t)seq->token_count * dim * sizeof(float));
     assert_non_null(seq->values);
@@ -259,8 +259,8 @@ TEST(merge__gives_whole_attention_for_every_part_count) {
     uint64_t random = test_seed();
     for (uint32_t part_count = 1; part_count <= PART_COUNT_MAX; part_count++) {
         scores_kind kind = (scores_kind)(part_count % SCORES_KIND_COUNT);
-        uint32_t dim = (uint32_t)test_random_in(&random, 1, 130);
-        check_rows(&random, kind, part_count, dim, (uint32_t)test_random_in(&random, 1, 4));
+        uint32_t dim = test_random_u32(&random, 1, 130);
+        check_rows(&random, kind, part_count, dim, test_random_u32(&random, 1, 4));
     }
 }
 
@@ -268,8 +268,8 @@ TEST(merge__gives_whole_attention_for_every_dim) {
     uint64_t random = test_seed();
     for (uint32_t dim = 1; dim <= DIM_MAX; dim++) {
         scores_kind kind = (scores_kind)(dim % SCORES_KIND_COUNT);
-        uint32_t part_count = (uint32_t)test_random_in(&random, 1, 20);
-        check_rows(&random, kind, part_count, dim, (uint32_t)test_random_in(&random, 1, 4));
+        uint32_t part_count = test_random_u32(&random, 1, 20);
+        check_rows(&random, kind, part_count, dim, test_random_u32(&random, 1, 4));
     }
 }
 
@@ -278,7 +278,7 @@ TEST(merge__gives_whole_attention_for_every_kind_of_scores) {
     // Around the number of parts that are summed at once (64), too.
     const uint32_t part_counts[] = {1, 2, 3, 5, 17, 63, 64, 65, 127, 128, 129, 192, 193, 200};
     for (int kind = 0; kind < SCORES_KIND_COUNT; kind++) {
-        for (size_t i = 0; i < sizeof part_counts / sizeof part_counts[0]; i++) {
+        for (size_t i = 0; i < COUNT_OF(part_counts); i++) {
             for (uint32_t dim = 31; dim <= 64; dim += 11) {
                 check_rows(&random, (scores_kind)kind, part_counts[i], dim, 1 + (uint32_t)i % 3);
             }
@@ -291,8 +291,8 @@ TEST(merge__empty_parts_anywhere_change_no_bit) {
     uint64_t random = test_seed();
     for (int round = 0; TEST_ROUNDS(round, 200); round++) {
         static sequence seq;
-        uint32_t dim = (uint32_t)test_random_in(&random, 1, 70);
-        sequence_make(&seq, &random, SCORES_NARROW, (uint32_t)test_random_in(&random, 1, 70), dim);
+        uint32_t dim = test_random_u32(&random, 1, 70);
+        sequence_make(&seq, &random, SCORES_NARROW, test_random_u32(&random, 1, 70), dim);
         ptowsp_partial packed[PART_COUNT_MAX], spread[3 * PART_COUNT_MAX];
         float *packed_accs = floats_make((size_t)PART_COUNT_MAX * dim);
         float *spread_accs = floats_make((size_t)3 * PART_COUNT_MAX * dim);
@@ -330,9 +330,8 @@ TEST(merge__normalised_rows_with_their_lse_are_states) {
                                  SCORES_RISING};
     for (int round = 0; TEST_ROUNDS(round, 100); round++) {
         static sequence seq;
-        uint32_t dim = (uint32_t)test_random_in(&random, 1, 150);
-        sequence_make(&seq, &random, kinds[round % 5], (uint32_t)test_random_in(&random, 1, 90),
-                      dim);
+        uint32_t dim = test_random_u32(&random, 1, 150);
+        sequence_make(&seq, &random, kinds[round % 5], test_random_u32(&random, 1, 90), dim);
         ptowsp_partial states[PART_COUNT_MAX];
         float *accs = floats_make((size_t)seq.part_count * dim);
         double lse_max = 0.0;
@@ -508,8 +507,8 @@ TEST(merge__nan_in_a_state_shows_up) {
     uint64_t random = test_seed();
     for (int round = 0; TEST_ROUNDS(round, 600); round++) {
         static sequence seq;
-        uint32_t dim = (uint32_t)test_random_in(&random, 1, 80);
-        uint32_t part_count = (uint32_t)test_random_in(&random, 1, 70);
+        uint32_t dim = test_random_u32(&random, 1, 80);
+        uint32_t part_count = test_random_u32(&random, 1, 70);
         scores_kind kind = round % 2 ? SCORES_WIDE : SCORES_RISING;  // weights may be 0
         sequence_make(&seq, &random, kind, part_count, dim);
         ptowsp_partial states[PART_COUNT_MAX];
@@ -517,7 +516,7 @@ TEST(merge__nan_in_a_state_shows_up) {
         for (uint32_t p = 0; p < part_count; p++) {
             part_state(&seq, p, &states[p], &accs[(size_t)p * dim]);
         }
-        uint32_t part = (uint32_t)test_random_in(&random, 0, part_count - 1);
+        uint32_t part = test_random_u32(&random, 0, part_count - 1);
         while (states[part].m == -INFINITY) {  // there is one that is not empty
             part = (part + 1) % part_count;
         }
@@ -525,7 +524,7 @@ TEST(merge__nan_in_a_state_shows_up) {
         for (uint32_t p = 0; p < part_count; p++) {
             full_count += states[p].m > -INFINITY;
         }
-        uint32_t at = (uint32_t)test_random_in(&random, 0, dim - 1);
+        uint32_t at = test_random_u32(&random, 0, dim - 1);
         nan_place place = (nan_place)(round % NAN_PLACE_COUNT);
         *(place == NAN_IN_M   ? &states[part].m
           : place == NAN_IN_L ? &states[part].l
@@ -602,7 +601,7 @@ TEST(merge__every_variant_of_the_sum_is_a_plain_sum) {
     print_message("%u variants\n", (unsigned)sum_count);
     for (uint32_t dim = 0; dim <= 140; dim++) {
         pwsp_merge_parts parts;
-        parts.count = (uint32_t)test_random_in(&random, 0, PWSP_MERGE_PARTS);
+        parts.count = test_random_u32(&random, 0, PWSP_MERGE_PARTS);
         float *rows = floats_make((size_t)parts.count * dim), *start = floats_make(dim);
         for (size_t i = 0; i < (size_t)parts.count * dim; i++) {
             rows[i] = (float)(2.0 * random_unit(&random) - 1.0);
@@ -701,7 +700,7 @@ TEST(join__rows_have_all_segments_above_them) {
     static deep_join j;
     uint64_t random = test_seed();
     const uint32_t depths[] = {1, 2, 63, 64, 65, 66, 128, 129, DEEP_MAX};
-    for (size_t i = 0; i < sizeof depths / sizeof *depths; i++) {
+    for (size_t i = 0; i < COUNT_OF(depths); i++) {
         deep_make(&j, depths[i], &random);
         const ptowsp_attention_scratch scratch = {j.states, j.accs, 1, DEEP_DIM};
         const ptowsp_work join = ptowsp_work_of(0, 0, 0, 0, 0, 0, depths[i]);

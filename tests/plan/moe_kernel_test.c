@@ -47,8 +47,8 @@ static void sample_make(sample *s, uint64_t *random) {
     moe_product *p = &s->product;
     p->type = test_random(random) % 2 ? MOE_F16 : MOE_Q8_0;
     p->expert_count = EXPERTS;
-    p->column_count = (uint32_t)test_random_in(random, 1, COLUMNS_MAX);
-    p->depth = 32 * (uint32_t)test_random_in(random, 1, DEPTH_MAX / 32);
+    p->column_count = test_random_u32(random, 1, COLUMNS_MAX);
+    p->depth = 32 * test_random_u32(random, 1, DEPTH_MAX / 32);
     p->weights = s->weights, p->inputs = s->inputs, p->outputs = s->outputs;
     p->top_k = TOP_K, p->column_parts = 1;
     unsigned char *at = s->weights;
@@ -117,15 +117,11 @@ static void moe_kernel__groups_are_right_in_each_instruction_set(void **state) {
         sample_make(&s, &random);
         const moe_product *p = &s.product;
         const uint32_t expert = (uint32_t)(test_random(&random) % EXPERTS);
-        const uint32_t begin = (uint32_t)test_random_in(&random, 0, p->column_count);
+        const uint32_t begin = test_random_u32(&random, 0, p->column_count);
         const size_t row = moe_row_bytes(p->type, p->depth);
-        const moe_group g = {p->type,
-                             s.weights + expert * p->column_count * row,
-                             row,
-                             begin,
-                             (uint32_t)test_random_in(&random, begin, p->column_count),
-                             p->depth};
-        const uint32_t count = (uint32_t)test_random_in(&random, 1, 8);
+        const moe_group g = {p->type, s.weights + expert * p->column_count * row,       row,
+                             begin,   test_random_u32(&random, begin, p->column_count), p->depth};
+        const uint32_t count = test_random_u32(&random, 1, 8);
         for (uint32_t v = 0; v < variants; v++) {
             memset(s.outputs, 0x5a, sizeof s.outputs);
             const float *inputs[8];
@@ -166,8 +162,8 @@ static void moe_kernel__computes_the_units_of_a_plan(void **state) {
         for (uint32_t i = 0; i < TOKENS * TOP_K; i++) {
             ids[i] = (int32_t)test_random_in(&random, -1, EXPERTS - 1);
         }
-        const uint32_t tokens = (uint32_t)test_random_in(&random, 0, TOKENS);
-        const uint32_t block = (uint32_t)test_random_in(&random, 1, 5);
+        const uint32_t tokens = test_random_u32(&random, 0, TOKENS);
+        const uint32_t block = test_random_u32(&random, 1, 5);
         const ptowsp_moe_routes routes = {ids, tokens, TOP_K, EXPERTS, block};
         uint32_t counts[EXPERTS], offsets[EXPERTS + 1], pairs[ROWS], rows[TOKENS * TOP_K];
         uint32_t begin[8];
@@ -176,22 +172,20 @@ static void moe_kernel__computes_the_units_of_a_plan(void **state) {
                                   .pairs = pairs,
                                   .rows = rows,
                                   .row_capacity = ROWS};
-        assert_int_equal(ptowsp_moe_sort(&routes, &order, NULL), PTOWSP_OK);
+        assert_ok(ptowsp_moe_sort(&routes, &order, NULL));
         // Units of whole blocks, padding included: the kernel leaves it out.
         uint32_t padded[EXPERTS];
         for (uint32_t e = 0; e < EXPERTS; e++) {
             padded[e] = offsets[e + 1] - offsets[e];
         }
         ptowsp_moe_config config = {0};
-        config.expert_count = EXPERTS, config.lane_count = (uint32_t)test_random_in(&random, 1, 7);
-        config.block_rows = block, config.column_parts = (uint32_t)test_random_in(&random, 0, 6);
+        config.expert_count = EXPERTS, config.lane_count = test_random_u32(&random, 1, 7);
+        config.block_rows = block, config.column_parts = test_random_u32(&random, 0, 6);
         static ptowsp_work units[ROWS * 6];
         ptowsp_moe_plan plan = {0};
         plan.units = units, plan.unit_begin = begin, plan.unit_capacity = ROWS * 6;
-        assert_int_equal(
-            ptowsp_moe_generate(&(ptowsp_moe_batch){.counts = padded, .offsets = offsets}, &config,
-                                &plan, NULL),
-            PTOWSP_OK);
+        assert_ok(ptowsp_moe_generate(&(ptowsp_moe_batch){.counts = padded, .offsets = offsets},
+                                      &config, &plan, NULL));
         p->pairs = pairs, p->row_count = order.row_count, p->column_parts = plan.column_parts;
         if (test_random(&random) % 4 == 0) {
             p->pairs = NULL;  // inputs by row

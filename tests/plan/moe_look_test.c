@@ -1,16 +1,9 @@
 // Combining beside doubles and on any division of tokens; balances and histories on paper; generated
 // routes: what each pattern promises, counted.
 
-#include "test.h"
+#include "plan_text.h"
 
 #include <math.h>
-
-static void assert_text(const ptowsp_plan_info *info, const char *text) {
-    char line[160];
-    ptowsp_output_buffer buffer = {line, sizeof line, 0};
-    ptowsp_plan_explain(info, ptowsp_output_to_buffer(&buffer));
-    assert_string_equal(line, text);
-}
 
 // -- combining ------------------------------------------------------------------------------------
 
@@ -35,8 +28,8 @@ TEST(moe_combine__adds_in_order_with_the_same_bits_on_any_lanes) {
     float gates[TOKENS * TOP_K];
     uint32_t rows[TOKENS * TOP_K];
     for (int round = 0; TEST_ROUNDS(round, 60); round++) {
-        const uint32_t dim = (uint32_t)test_random_in(&random, 0, DIM);
-        const uint32_t top_k = (uint32_t)test_random_in(&random, 1, TOP_K);
+        const uint32_t dim = test_random_u32(&random, 0, DIM);
+        const uint32_t top_k = test_random_u32(&random, 1, TOP_K);
         for (uint32_t i = 0; i < TOKENS * top_k; i++) {
             rows[i] = test_random(&random) % 5 == 0
                           ? PTOWSP_MOE_NO_ROW
@@ -63,13 +56,10 @@ TEST(moe_combine__adds_in_order_with_the_same_bits_on_any_lanes) {
             }
         }
         for (uint32_t n = 1; n <= 4; n *= 2) {
-            ptowsp_context_desc desc = test_lanes_desc(n);
-            ptowsp_context *context = test_context(&desc);
+            ptowsp_context *context = test_lanes(n);
             combine_range c = {rows, gate, made, lanes, top_k, dim};
             memset(lanes, 0x7f, sizeof lanes);
-            assert_int_equal(
-                ptowsp_parallel_for(context, TOKENS, (uint64_t)round % 4, combine_some, &c),
-                PTOWSP_OK);
+            assert_ok(ptowsp_parallel_for(context, TOKENS, (uint64_t)round % 4, combine_some, &c));
             assert_memory_equal(one, lanes, TOKENS * dim * sizeof *one);
             ptowsp_context_destroy(context);
         }
@@ -107,7 +97,7 @@ TEST(moe_combine__adds_whole_strips) {
 TEST(moe_look__counts_what_paper_does) {
     const uint32_t counts[6] = {4, 0, 9, 1, 0, 0};
     ptowsp_moe_balance b;
-    assert_int_equal(ptowsp_moe_look(counts, 6, 3, 4, &b, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_moe_look(counts, 6, 3, 4, &b, NULL));
     assert_int_equal(b.total, 14);
     assert_int_equal(b.expert_max, 9);
     assert_int_equal(b.expert_busiest, 2);
@@ -120,53 +110,49 @@ TEST(moe_look__counts_what_paper_does) {
     assert_true(fabs(b.rank_ratio - 10.0 * 3 / 14) < 1e-12);
     assert_true(fabs(b.padding_share - 6.0 / 20) < 1e-12);  // 4 + 12 + 4 rows
     const uint32_t equal[4] = {0, 3, 3, 0};                 // the first of the busiest
-    assert_int_equal(ptowsp_moe_look(equal, 4, 2, 0, &b, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_moe_look(equal, 4, 2, 0, &b, NULL));
     assert_int_equal(b.expert_busiest, 1);
     assert_int_equal(b.rank_busiest, 0);
     const uint32_t none[2] = {0, 0};
-    assert_int_equal(ptowsp_moe_look(none, 2, 1, 0, &b, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_moe_look(none, 2, 1, 0, &b, NULL));
     assert_true(b.total == 0 && b.expert_ratio <= 0 && b.rank_ratio <= 0 && b.padding_share <= 0);
     assert_int_equal(b.expert_idle, 2);
 }
+
+#define NOT_SEEN(text, ...)                                                                        \
+    fault_is(ptowsp_moe_look(__VA_ARGS__, &info), PTOWSP_INVALID_PARAMS, &info, "plan: " text)
 
 TEST(moe_look__refuses_what_is_wrong) {
     const uint32_t counts[6] = {1, 1, 1, 1, 1, 1};
     ptowsp_moe_balance b;
     ptowsp_plan_info info;
-    const ptowsp_status invalid = PTOWSP_INVALID_PARAMS;
-    assert_int_equal(ptowsp_moe_look(counts, 6, 3, 0, NULL, &info), invalid);
-    assert_text(&info, "plan: out_balance is NULL");
-    assert_int_equal(ptowsp_moe_look(NULL, 6, 3, 0, &b, &info), invalid);
-    assert_text(&info, "plan: counts is NULL");
-    assert_int_equal(ptowsp_moe_look(counts, 0, 3, 0, &b, &info), invalid);
-    assert_text(&info, "plan: 0 experts or replicas are not in 1 to 65536");
-    assert_int_equal(ptowsp_moe_look(counts, 6, 0, 0, &b, &info), invalid);
-    assert_text(&info, "plan: 6 experts or replicas cannot be divided among 0 ranks");
-    assert_int_equal(ptowsp_moe_look(counts, 6, 4, 0, &b, &info), invalid);
-    assert_text(&info, "plan: 6 experts or replicas cannot be divided among 4 ranks");
+    NOT_SEEN("out_balance is NULL", counts, 6, 3, 0, NULL);
+    NOT_SEEN("counts is NULL", NULL, 6, 3, 0, &b);
+    NOT_SEEN("0 experts or replicas are not in 1 to 65536", counts, 0, 3, 0, &b);
+    NOT_SEEN("6 experts or replicas cannot be divided among 0 ranks", counts, 6, 0, 0, &b);
+    NOT_SEEN("6 experts or replicas cannot be divided among 4 ranks", counts, 6, 4, 0, &b);
 }
 
 TEST(moe_history__decays) {
     float loads[2] = {16, 0};
     const uint32_t counts[2] = {4, 8}, none[2] = {0, 0};
-    assert_int_equal(ptowsp_moe_history_add(loads, 2, counts, 0.5, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_moe_history_add(loads, 2, counts, 0.5, NULL));
     assert_true(loads[0] >= 12 && loads[0] <= 12 && loads[1] >= 8 && loads[1] <= 8);
-    assert_int_equal(ptowsp_moe_history_add(loads, 2, none, 0.25, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_moe_history_add(loads, 2, none, 0.25, NULL));
     assert_true(loads[0] >= 3 && loads[0] <= 3 && loads[1] >= 2 && loads[1] <= 2);
-    assert_int_equal(ptowsp_moe_history_add(loads, 2, counts, 0, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_moe_history_add(loads, 2, counts, 0, NULL));
     assert_true(loads[0] >= 4 && loads[0] <= 4);
-    assert_int_equal(ptowsp_moe_history_add(NULL, 0, NULL, 1, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_moe_history_add(NULL, 0, NULL, 1, NULL));
     ptowsp_plan_info info;
     const double wrong[3] = {-0.1, 1.1, (double)NAN};
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(ptowsp_moe_history_add(loads, 2, counts, wrong[i], &info),
-                         PTOWSP_INVALID_PARAMS);
-        assert_text(&info, "plan: decay is not in 0 to 1");
+        fault_is(ptowsp_moe_history_add(loads, 2, counts, wrong[i], &info), PTOWSP_INVALID_PARAMS,
+                 &info, "plan: decay is not in 0 to 1");
     }
-    assert_int_equal(ptowsp_moe_history_add(NULL, 2, counts, 1, &info), PTOWSP_INVALID_PARAMS);
-    assert_text(&info, "plan: loads is NULL");
-    assert_int_equal(ptowsp_moe_history_add(loads, 2, NULL, 1, &info), PTOWSP_INVALID_PARAMS);
-    assert_text(&info, "plan: counts is NULL");
+    fault_is(ptowsp_moe_history_add(NULL, 2, counts, 1, &info), PTOWSP_INVALID_PARAMS, &info,
+             "plan: loads is NULL");
+    fault_is(ptowsp_moe_history_add(loads, 2, NULL, 1, &info), PTOWSP_INVALID_PARAMS, &info,
+             "plan: counts is NULL");
 }
 
 // -- generated routes -----------------------------------------------------------------------------
@@ -177,9 +163,12 @@ static int32_t generated[TOKENS * TOP_K], generated_again[TOKENS * TOP_K];
 static uint32_t generated_counts[EXPERTS];
 
 static ptowsp_moe_traffic traffic_of(ptowsp_moe_pattern pattern, uint64_t seed) {
-    ptowsp_moe_traffic t = {.pattern = pattern};
-    t.token_count = TOKENS, t.top_k = TOP_K, t.expert_count = EXPERTS, t.rank_count = RANKS;
-    t.seed = seed;
+    const ptowsp_moe_traffic t = {.pattern = pattern,
+                                  .token_count = TOKENS,
+                                  .top_k = TOP_K,
+                                  .expert_count = EXPERTS,
+                                  .rank_count = RANKS,
+                                  .seed = seed};
     return t;
 }
 
@@ -187,7 +176,7 @@ static ptowsp_moe_traffic traffic_of(ptowsp_moe_pattern pattern, uint64_t seed) 
 static ptowsp_moe_balance generate(const ptowsp_moe_traffic *t) {
     uint64_t scratch[EXPERTS + 2];
     scratch[EXPERTS + 1] = 0x5a5a;
-    assert_int_equal(ptowsp_moe_routes_generate(t, scratch, generated, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_moe_routes_generate(t, scratch, generated, NULL));
     assert_int_equal(scratch[EXPERTS + 1], 0x5a5a);
     memset(generated_counts, 0, sizeof generated_counts);
     for (uint32_t i = 0; i < TOKENS; i++) {
@@ -205,7 +194,7 @@ static ptowsp_moe_balance generate(const ptowsp_moe_traffic *t) {
         }
     }
     ptowsp_moe_balance b;
-    assert_int_equal(ptowsp_moe_look(generated_counts, EXPERTS, RANKS, 0, &b, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_moe_look(generated_counts, EXPERTS, RANKS, 0, &b, NULL));
     return b;
 }
 
@@ -318,20 +307,20 @@ TEST(moe_routes__differ_within_a_token) {
     for (int round = 0; TEST_ROUNDS(round, 3000); round++) {
         ptowsp_moe_traffic t = traffic_of((ptowsp_moe_pattern)(round % PTOWSP_MOE_PATTERN_COUNT),
                                           test_random(&random));
-        t.rank_count = (uint32_t)test_random_in(&random, 1, 4);
-        t.expert_count = t.rank_count * (uint32_t)test_random_in(&random, 1, 8);
-        t.token_count = (uint32_t)test_random_in(&random, 0, 20);
+        t.rank_count = test_random_u32(&random, 1, 4);
+        t.expert_count = t.rank_count * test_random_u32(&random, 1, 8);
+        t.token_count = test_random_u32(&random, 0, 20);
         uint32_t most = t.expert_count;
         most -= t.pattern == PTOWSP_MOE_ZERO_RANK ? t.expert_count / t.rank_count : 0;
         if (most == 0) {
             continue;
         }
-        t.top_k = (uint32_t)test_random_in(&random, 1, most);
+        t.top_k = test_random_u32(&random, 1, most);
         const double share = (double)(test_random(&random) % 1001) / 1000;
         t.skew = 1 + share * ((double)t.expert_count / t.top_k - 1);
         uint64_t scratch[33];
         int32_t ids[20 * 32];
-        assert_int_equal(ptowsp_moe_routes_generate(&t, scratch, ids, NULL), PTOWSP_OK);
+        assert_ok(ptowsp_moe_routes_generate(&t, scratch, ids, NULL));
         for (uint32_t i = 0; i < t.token_count; i++) {
             uint64_t seen = 0;
             for (uint32_t k = 0; k < t.top_k; k++) {
@@ -349,55 +338,46 @@ static void refused(const ptowsp_moe_traffic *t, ptowsp_status status, const cha
     uint64_t scratch[EXPERTS + 1];
     int32_t ids[1] = {77};
     ptowsp_plan_info info;
-    assert_int_equal(ptowsp_moe_routes_generate(t, scratch, ids, &info), status);
-    assert_text(&info, text);
+    fault_is(ptowsp_moe_routes_generate(t, scratch, ids, &info), status, &info, text);
     assert_int_equal(ids[0], 77);
 }
+
+// Changes good traffic, which is then refused.
+#define WRONG(change, status, text) (t = good, change, refused(&t, status, text))
 
 TEST(moe_routes__refuse_what_is_wrong) {
     const ptowsp_status invalid = PTOWSP_INVALID_PARAMS;
     refused(NULL, invalid, "plan: traffic is NULL");
     const ptowsp_moe_traffic good = traffic_of(PTOWSP_MOE_SKEWED, 1);
-    ptowsp_moe_traffic t = good;
-    t.pattern = PTOWSP_MOE_PATTERN_COUNT;
-    refused(&t, invalid, "plan: pattern has the unknown value 9");
-    t = good;
-    t.expert_count = 0;
-    refused(&t, invalid, "plan: 0 experts or replicas are not in 1 to 65536");
-    t = good;
-    t.rank_count = 7;
-    refused(&t, invalid, "plan: 64 experts or replicas cannot be divided among 7 ranks");
-    t = good;
-    t.top_k = 0;
-    refused(&t, invalid, "plan: top_k 0 is not in 1 to 64");
-    t.top_k = 65;
-    refused(&t, invalid, "plan: top_k 65 is not in 1 to 64");
-    t.pattern = PTOWSP_MOE_ZERO_RANK;
-    t.top_k = 57;
-    refused(&t, invalid, "plan: top_k 57 is not in 1 to 56");
-    t = good;
-    t.token_count = UINT32_MAX;
-    refused(&t, PTOWSP_LIMIT_EXCEEDED, "plan: 17179869180 pairs or rows are more than 4294967294");
+    ptowsp_moe_traffic t;
+    WRONG(t.pattern = PTOWSP_MOE_PATTERN_COUNT, invalid, "plan: pattern has the unknown value 9");
+    WRONG(t.expert_count = 0, invalid, "plan: 0 experts or replicas are not in 1 to 65536");
+    WRONG(t.rank_count = 7, invalid,
+          "plan: 64 experts or replicas cannot be divided among 7 ranks");
+    WRONG(t.top_k = 0, invalid, "plan: top_k 0 is not in 1 to 64");
+    WRONG(t.top_k = 65, invalid, "plan: top_k 65 is not in 1 to 64");
+    WRONG((t.pattern = PTOWSP_MOE_ZERO_RANK, t.top_k = 57), invalid,
+          "plan: top_k 57 is not in 1 to 56");
+    WRONG(t.token_count = UINT32_MAX, PTOWSP_LIMIT_EXCEEDED,
+          "plan: 17179869180 pairs or rows are more than 4294967294");
     const double wrong[4] = {0.5, 16.1, -1, (double)NAN};
     for (int i = 0; i < 4; i++) {
-        t = good;
-        t.skew = wrong[i];
-        refused(&t, invalid, "plan: skew is not in 1 to expert_count / top_k");
+        WRONG(t.skew = wrong[i], invalid, "plan: skew is not in 1 to expert_count / top_k");
     }
     uint64_t scratch[EXPERTS + 1];
     ptowsp_plan_info info;
-    assert_int_equal(ptowsp_moe_routes_generate(&good, NULL, generated, &info), invalid);
-    assert_text(&info, "plan: scratch is NULL");
-    assert_int_equal(ptowsp_moe_routes_generate(&good, scratch, NULL, &info), invalid);
-    assert_text(&info, "plan: out_ids is NULL");
+    fault_is(ptowsp_moe_routes_generate(&good, NULL, generated, &info), invalid, &info,
+             "plan: scratch is NULL");
+    fault_is(ptowsp_moe_routes_generate(&good, scratch, NULL, &info), invalid, &info,
+             "plan: out_ids is NULL");
     t = good;
     t.token_count = 0;  // no ids need no array
-    assert_int_equal(ptowsp_moe_routes_generate(&t, scratch, NULL, &info), PTOWSP_OK);
+    assert_ok(ptowsp_moe_routes_generate(&t, scratch, NULL, &info));
     t = good;
     t.rank_count = 0;  // one
-    assert_int_equal(ptowsp_moe_routes_generate(&t, scratch, generated, &info), PTOWSP_OK);
+    assert_ok(ptowsp_moe_routes_generate(&t, scratch, generated, &info));
     // Where each token has all experts none can be busier than others, whatever the default skew.
     t.token_count = 1, t.top_k = t.expert_count = 2, t.skew = 0;
-    assert_int_equal(ptowsp_moe_routes_generate(&t, scratch, generated, &info), PTOWSP_OK);
+    assert_ok(ptowsp_moe_routes_generate(&t, scratch, generated, &info));
     assert_int_equal(generated[0] + generated[1], 1);
 }

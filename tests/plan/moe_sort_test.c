@@ -2,6 +2,7 @@
 // and on several; with padding; and what is refused.
 
 #include "moe_sample.h"
+#include "plan_text.h"
 
 TEST(moe_sort__puts_the_pairs_of_the_header_in_order) {
     sort_case c = case_of(4, 2, 3, 0);
@@ -10,7 +11,7 @@ TEST(moe_sort__puts_the_pairs_of_the_header_in_order) {
     const uint32_t pairs[7] = {1, 4, 3, 0, 2, 5, 6};
     const uint32_t rows[8] = {3, 0, 4, 2, 1, 5, 6, PTOWSP_MOE_NO_ROW};
     memcpy(c.ids, ids, sizeof ids);
-    assert_int_equal(ptowsp_moe_sort(&c.routes, &c.order, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_moe_sort(&c.routes, &c.order, NULL));
     assert_memory_equal(c.order.counts, counts, sizeof counts);
     assert_memory_equal(c.order.offsets, offsets, sizeof offsets);
     assert_memory_equal(c.order.pairs, pairs, sizeof pairs);
@@ -25,7 +26,7 @@ TEST(moe_sort__pads_rows_to_blocks) {
         c.ids[i] = 2;
     }
     assert_int_equal(ptowsp_moe_row_bound(&c.routes), 5 + 4 * 3);
-    assert_int_equal(ptowsp_moe_sort(&c.routes, &c.order, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_moe_sort(&c.routes, &c.order, NULL));
     assert_int_equal(c.order.row_count, 8);
     assert_int_equal(c.order.block_count, 2);
     assert_int_equal(c.order.row_capacity / 4, 4);  // blocks of nobody up to there
@@ -38,17 +39,16 @@ TEST(moe_sort__pads_rows_to_blocks) {
 TEST(moe_sort__equals_a_stable_sort) {
     uint64_t random = test_seed();
     for (int round = 0; TEST_ROUNDS(round, 3000); round++) {
-        const uint32_t experts = round % 16 == 0  ? (uint32_t)test_random_in(&random, 500, 600)
-                                 : round % 16 < 4 ? (uint32_t)test_random_in(&random, 190, 260)
-                                                  : (uint32_t)test_random_in(&random, 1, 40);
+        const uint32_t experts = round % 16 == 0  ? test_random_u32(&random, 500, 600)
+                                 : round % 16 < 4 ? test_random_u32(&random, 190, 260)
+                                                  : test_random_u32(&random, 1, 40);
         const int64_t tokens = round % 32 == 1 ? 1500 : 60;
-        sort_case c = case_of((uint32_t)test_random_in(&random, 0, tokens),
-                              (uint32_t)test_random_in(&random, 1, 9), experts,
-                              (uint32_t)test_random_in(&random, 0, 1) *
-                                  (uint32_t)test_random_in(&random, 1, 20));
+        sort_case c =
+            case_of(test_random_u32(&random, 0, tokens), test_random_u32(&random, 1, 9), experts,
+                    test_random_u32(&random, 0, 1) * test_random_u32(&random, 1, 20));
         case_fill(&c, (int)(test_random(&random) % KIND_COUNT), &random);
         ptowsp_plan_info info;
-        assert_int_equal(ptowsp_moe_sort(&c.routes, &c.order, &info), PTOWSP_OK);
+        assert_ok(ptowsp_moe_sort(&c.routes, &c.order, &info));
         assert_int_equal(info.fault, PTOWSP_FAULT_NONE);
         require_sorted(&c);
         // The inverse is not needed; and exactly as many rows fit as there are.
@@ -58,7 +58,7 @@ TEST(moe_sort__equals_a_stable_sort) {
         order.rows = NULL;
         order.block_experts = NULL;
         order.row_capacity = order.row_count;
-        assert_int_equal(ptowsp_moe_sort(&c.routes, &order, NULL), PTOWSP_OK);
+        assert_ok(ptowsp_moe_sort(&c.routes, &order, NULL));
         assert_memory_equal(pairs, c.order.pairs, order.row_count * sizeof *pairs);
         require_sorted(&c);
         free(pairs);
@@ -66,10 +66,13 @@ TEST(moe_sort__equals_a_stable_sort) {
     }
 }
 
-static ptowsp_context *context_of(uint32_t lanes) {
-    ptowsp_context_desc desc = test_lanes_desc(lanes);
-    ptowsp_context *context = test_context(&desc);
-    return context;
+// Serially, or on the lanes of a context.
+static ptowsp_status sort(bool is_parallel, ptowsp_context *context,
+                          const ptowsp_moe_routes *routes, ptowsp_moe_order *order,
+                          uint32_t *scratch, uint64_t scratch_count, ptowsp_plan_info *info) {
+    return is_parallel
+               ? ptowsp_moe_sort_parallel(context, routes, order, scratch, scratch_count, info)
+               : ptowsp_moe_sort(routes, order, info);
 }
 
 static void require_same(const sort_case *a, const sort_case *b) {
@@ -87,7 +90,7 @@ TEST(moe_sort__has_the_same_bits_on_any_lanes) {
     uint64_t random = test_seed();
     const uint32_t lane_counts[3] = {1, 2, 4};
     for (int l = 0; l < 3; l++) {
-        ptowsp_context *context = context_of(lane_counts[l]);
+        ptowsp_context *context = test_lanes(lane_counts[l]);
         for (int kind = 0; kind < KIND_COUNT; kind++) {
             for (uint32_t experts = 7; experts < 2000; experts *= 16) {
                 sort_case a =
@@ -97,13 +100,12 @@ TEST(moe_sort__has_the_same_bits_on_any_lanes) {
                 case_arrays(&b);
                 const uint64_t room = 4 * (uint64_t)(experts + 1);
                 uint32_t *scratch = fresh(room);
-                assert_int_equal(ptowsp_moe_sort(&a.routes, &a.order, NULL), PTOWSP_OK);
+                assert_ok(ptowsp_moe_sort(&a.routes, &a.order, NULL));
                 // With room for all lanes, for two of them, for one, and without.
                 for (uint64_t count = room; count > 0; count /= 2) {
                     memset(b.order.pairs, 1, a.order.row_count * sizeof(uint32_t));
-                    assert_int_equal(ptowsp_moe_sort_parallel(context, &b.routes, &b.order, scratch,
-                                                              count, NULL),
-                                     PTOWSP_OK);
+                    assert_ok(ptowsp_moe_sort_parallel(context, &b.routes, &b.order, scratch, count,
+                                                       NULL));
                     require_same(&a, &b);
                     count = count < experts ? 1 : count;
                 }
@@ -118,17 +120,10 @@ TEST(moe_sort__has_the_same_bits_on_any_lanes) {
     }
 }
 
-static void assert_text(const ptowsp_plan_info *info, const char *text) {
-    char line[160];
-    ptowsp_output_buffer buffer = {line, sizeof line, 0};
-    ptowsp_plan_explain(info, ptowsp_output_to_buffer(&buffer));
-    assert_string_equal(line, text);
-}
-
 // Both refuse it with this text, and write nothing.
 static void refused(const ptowsp_moe_routes *routes, ptowsp_moe_order *order, ptowsp_status status,
                     uint64_t index, const char *text) {
-    ptowsp_context *context = context_of(2);
+    ptowsp_context *context = test_lanes(2);
     uint32_t scratch[64], before[4] = {0, 0, 0, 0};
     if (order && order->counts) {
         memcpy(before, order->counts, sizeof before);
@@ -136,12 +131,9 @@ static void refused(const ptowsp_moe_routes *routes, ptowsp_moe_order *order, pt
     for (int call = 0; call < 2; call++) {
         ptowsp_plan_info info;
         memset(&info, 0x55, sizeof info);
-        assert_int_equal(call == 0
-                             ? ptowsp_moe_sort(routes, order, &info)
-                             : ptowsp_moe_sort_parallel(context, routes, order, scratch, 64, &info),
-                         status);
+        assert_int_equal(sort(call, context, routes, order, scratch, 64, &info), status);
         assert_int_equal(info.index, index);
-        assert_text(&info, text);
+        fault_text_is(&info, text);
         if (order && order->counts) {
             assert_memory_equal(before, order->counts, sizeof before);
         }
@@ -150,29 +142,24 @@ static void refused(const ptowsp_moe_routes *routes, ptowsp_moe_order *order, pt
     ptowsp_context_destroy(context);
 }
 
+// Changes good routes, which are then refused.
+#define WRONG(change, status, index, text)                                                         \
+    (r = c.routes, change, refused(&r, &c.order, status, index, text))
+
 TEST(moe_sort__refuses_what_is_wrong) {
     const uint64_t none = PTOWSP_NO_INDEX;
+    const ptowsp_status invalid = PTOWSP_INVALID_PARAMS;
     sort_case c = case_of(4, 2, 4, 4);
-    refused(NULL, &c.order, PTOWSP_INVALID_PARAMS, 0, "plan: routes is NULL");
-    refused(&c.routes, NULL, PTOWSP_INVALID_PARAMS, none, "plan: order is NULL");
-    ptowsp_moe_routes r = c.routes;
-    r.top_k = 0;
-    refused(&r, &c.order, PTOWSP_INVALID_PARAMS, none, "plan: top_k 0 is not in 1 to 4294967295");
-    r = c.routes;
-    r.expert_count = 0;
-    refused(&r, &c.order, PTOWSP_INVALID_PARAMS, none,
-            "plan: 0 experts or replicas are not in 1 to 65536");
+    refused(NULL, &c.order, invalid, 0, "plan: routes is NULL");
+    refused(&c.routes, NULL, invalid, none, "plan: order is NULL");
+    ptowsp_moe_routes r;
+    WRONG(r.top_k = 0, invalid, none, "plan: top_k 0 is not in 1 to 4294967295");
+    WRONG(r.expert_count = 0, invalid, none, "plan: 0 experts or replicas are not in 1 to 65536");
     r.expert_count = PTOWSP_MOE_EXPERT_MAX + 1;
-    refused(&r, &c.order, PTOWSP_INVALID_PARAMS, none,
-            "plan: 65537 experts or replicas are not in 1 to 65536");
-    r = c.routes;
-    r.ids = NULL;
-    refused(&r, &c.order, PTOWSP_INVALID_PARAMS, 1, "plan: routes.ids is NULL");
-    r = c.routes;
-    r.token_count = UINT32_MAX;
-    r.top_k = 1;
-    refused(&r, &c.order, PTOWSP_LIMIT_EXCEEDED, none,
-            "plan: 4294967295 pairs or rows are more than 4294967294");
+    refused(&r, &c.order, invalid, none, "plan: 65537 experts or replicas are not in 1 to 65536");
+    WRONG(r.ids = NULL, invalid, 1, "plan: routes.ids is NULL");
+    WRONG((r.token_count = UINT32_MAX, r.top_k = 1), PTOWSP_LIMIT_EXCEEDED, none,
+          "plan: 4294967295 pairs or rows are more than 4294967294");
     r = c.routes;
     r.block_rows = UINT32_MAX;
     c.ids[0] = 1;
@@ -181,8 +168,7 @@ TEST(moe_sort__refuses_what_is_wrong) {
     c.ids[0] = 0;
     c.ids[5] = 4;
     c.ids[6] = INT32_MAX;
-    refused(&c.routes, &c.order, PTOWSP_INVALID_PARAMS, 5,
-            "plan: pair 5 has expert 4, which is not below 4");
+    refused(&c.routes, &c.order, invalid, 5, "plan: pair 5 has expert 4, which is not below 4");
     c.ids[5] = c.ids[6] = 1;
     ptowsp_moe_order o = c.order;
     o.row_capacity = 11;  // 6 and 2 pairs: 12 rows
@@ -194,40 +180,39 @@ TEST(moe_sort__refuses_what_is_wrong) {
         *(i == 0 ? &o.counts : i == 1 ? &o.offsets : &o.pairs) = NULL;
         char text[64];
         snprintf(text, sizeof text, "plan: order.%s is NULL", names[i]);
-        refused(&c.routes, &o, PTOWSP_INVALID_PARAMS, (uint64_t)i + 8, text);
+        refused(&c.routes, &o, invalid, (uint64_t)i + 8, text);
     }
-    ptowsp_context *context = context_of(2);
+    ptowsp_context *context = test_lanes(2);
     assert_int_equal(ptowsp_moe_sort_parallel(context, &c.routes, &c.order, NULL, 9, NULL),
-                     PTOWSP_INVALID_PARAMS);
+                     invalid);
     assert_string_equal(ptowsp_context_error(context).text, "plan: scratch is NULL");
     ptowsp_context_destroy(context);
     case_free(&c);
 }
 
 TEST(moe_sort__refuses_ids_and_rows_beyond_few_experts_and_on_lanes) {
-    ptowsp_context *context = context_of(2);
+    ptowsp_context *context = test_lanes(2);
     for (uint32_t experts = 16; experts < 2000; experts *= 64) {
         sort_case c = case_of(PTOWSP_MOE_SORT_PARALLEL_MIN, 1, experts, 8);
         uint32_t *scratch = fresh(4 * experts);
         ptowsp_plan_info info;
         c.ids[70] = (int32_t)experts;
-        assert_int_equal(ptowsp_moe_sort(&c.routes, &c.order, &info), PTOWSP_INVALID_PARAMS);
-        assert_int_equal(info.index, 70);
-        assert_int_equal(
-            ptowsp_moe_sort_parallel(context, &c.routes, &c.order, scratch, 4 * experts, &info),
-            PTOWSP_INVALID_PARAMS);
-        assert_int_equal(info.index, 70);
+        for (int call = 0; call < 2; call++) {
+            assert_int_equal(sort(call, context, &c.routes, &c.order, scratch, 4 * experts, &info),
+                             PTOWSP_INVALID_PARAMS);
+            assert_int_equal(info.index, 70);
+        }
         assert_int_equal(ptowsp_context_error(context).index, 70);
         c.ids[70] = 1;
         c.order.row_capacity = PTOWSP_MOE_SORT_PARALLEL_MIN + 7;  // one too few
-        assert_int_equal(ptowsp_moe_sort(&c.routes, &c.order, &info), PTOWSP_BUFFER_OVERFLOW);
-        assert_int_equal(info.value, PTOWSP_MOE_SORT_PARALLEL_MIN + 8);
-        assert_int_equal(
-            ptowsp_moe_sort_parallel(context, &c.routes, &c.order, scratch, 4 * experts, &info),
-            PTOWSP_BUFFER_OVERFLOW);
+        for (int call = 0; call < 2; call++) {
+            assert_int_equal(sort(call, context, &c.routes, &c.order, scratch, 4 * experts, &info),
+                             PTOWSP_BUFFER_OVERFLOW);
+            assert_int_equal(info.value, PTOWSP_MOE_SORT_PARALLEL_MIN + 8);
+        }
         assert_true(c.order.pairs[0] == 0x5a5a5a5a && c.order.counts[0] == 0x5a5a5a5a);
         c.order.row_capacity++;
-        assert_int_equal(ptowsp_moe_sort(&c.routes, &c.order, &info), PTOWSP_OK);
+        assert_ok(ptowsp_moe_sort(&c.routes, &c.order, &info));
         free(scratch);
         case_free(&c);
     }
@@ -238,12 +223,9 @@ TEST(moe_sort__takes_an_empty_step_without_arrays) {
     uint32_t counts[3] = {9, 9, 9}, offsets[4] = {9, 9, 9, 9};
     const ptowsp_moe_routes routes = {NULL, 0, 2, 3, 4};
     ptowsp_moe_order order = {counts, offsets, NULL, NULL, NULL, 0, 9, 9, 9, 9};
-    ptowsp_context *context = context_of(2);
+    ptowsp_context *context = test_lanes(2);
     for (int call = 0; call < 2; call++) {
-        assert_int_equal(call == 0
-                             ? ptowsp_moe_sort(&routes, &order, NULL)
-                             : ptowsp_moe_sort_parallel(context, &routes, &order, NULL, 0, NULL),
-                         PTOWSP_OK);
+        assert_ok(sort(call, context, &routes, &order, NULL, 0, NULL));
         for (int e = 0; e < 3; e++) {
             assert_int_equal(counts[e] + offsets[e + 1], 0);
         }
@@ -271,9 +253,9 @@ static void sort_inside(void *user, uint64_t begin, uint64_t end, uint32_t lane)
 
 TEST(moe_sort__writes_nothing_on_lanes_that_are_busy) {
     sort_case c = case_of(PTOWSP_MOE_SORT_PARALLEL_MIN, 1, 7, 0);
-    ptowsp_context *context = context_of(2);
+    ptowsp_context *context = test_lanes(2);
     nested_sort n = {context, &c, fresh(16), 16};
-    assert_int_equal(ptowsp_parallel_for(context, 1, 1, sort_inside, &n), PTOWSP_OK);
+    assert_ok(ptowsp_parallel_for(context, 1, 1, sort_inside, &n));
     assert_true(c.order.rows[0] == 0x5a5a5a5a && c.order.counts[0] == 0x5a5a5a5a);
     ptowsp_context_destroy(context);
     free(n.scratch);

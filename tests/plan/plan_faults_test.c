@@ -117,7 +117,7 @@ static const struct mistake {
      IN_CAPACITY,
      {PTOWSP_FAULT_BUFFER_SMALL, NONE, 5, 4, "5 work units do not fit the buffer, which holds 4"}},
 };
-#define MISTAKE_COUNT ((int)(sizeof mistakes / sizeof mistakes[0]))
+#define MISTAKE_COUNT ((int)(COUNT_OF(mistakes)))
 
 // Makes the mistake in a request.
 static void request_spoil(request *r, ptowsp_plan_fault fault) {
@@ -165,12 +165,11 @@ TEST(plan__the_request_to_be_spoiled_is_good) {
         request_init(&r, buffer.work);
         ptowsp_context *context = serial_context();
         ptowsp_plan_info info = info_with_rubbish();
-        assert_int_equal(plan_call_run(&r.call, function, context, &info), PTOWSP_OK);
+        assert_ok(plan_call_run(&r.call, function, context, &info));
         assert_true(info.work_count == (function & TAKE_CHUNK ? 5 : 0));
         assert_true(info.index == NONE && info.value == 0 && info.limit == 0);
         char text[64];
-        ptowsp_output_buffer line = {text, sizeof text, 0};
-        ptowsp_plan_explain(&info, ptowsp_output_to_buffer(&line));
+        ptowsp_plan_explain(&info, TEST_TEXT(text));
         assert_string_equal(text, "plan: no fault");
         guarded_assert_guards(&buffer);
         guarded_free(&buffer);
@@ -208,13 +207,13 @@ TEST(plan__ignores_what_it_does_not_take) {
                  {PTOWSP_FAULT_LIMITS_NULL, TAKE_BATCH},
                  {PTOWSP_FAULT_TOTAL_OVERFLOW, CHUNK_SIZE},  // nothing fits: the largest chunk
                  {PTOWSP_FAULT_WORK_NULL, TOTAL_WORK}};
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         request_init(&r, buffer.work);
         request_spoil(&r, cases[i].fault);
         ptowsp_context *context = serial_context();
         for (int function = 1; function < FUNCTION_END; function *= 2) {
             if ((cases[i].functions & function) != 0) {
-                assert_int_equal(plan_call_run(&r.call, function, context, NULL), PTOWSP_OK);
+                assert_ok(plan_call_run(&r.call, function, context, NULL));
             }
         }
         ptowsp_context_destroy(context);
@@ -311,7 +310,7 @@ TEST(plan__refuses_bad_configs) {
          range,
          {PTOWSP_FAULT_CHUNK_ALIGN, NONE, half, UINT32_MAX, NULL}},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         refuse_untouched(plan_call_of(&small_batch, &cases[i].config, NULL, 8), cases[i].functions,
                          &cases[i].expected);
     }
@@ -382,10 +381,10 @@ TEST(plan__refuses_lengths_that_no_tier_covers) {
     }
     ptowsp_plan_info info;
     lengths[299] = 131072;  // the last length that the standard tiers cover
-    assert_int_equal(ptowsp_plan_total_work(&batch, NULL, 1, &info), PTOWSP_OK);
+    assert_ok(ptowsp_plan_total_work(&batch, NULL, 1, &info));
     lengths[299] = 9;  // next to the gap
     lengths[298] = 11;
-    assert_int_equal(ptowsp_plan_total_work(&batch, &config, 1, &info), PTOWSP_OK);
+    assert_ok(ptowsp_plan_total_work(&batch, &config, 1, &info));
 }
 
 TEST(plan__names_the_lowest_of_several_bad_sequences) {
@@ -396,8 +395,8 @@ TEST(plan__names_the_lowest_of_several_bad_sequences) {
         for (int i = 0; i < 100; i++) {
             lengths[i] = 131072;
         }
-        uint32_t low = (uint32_t)test_random_in(&random, 0, 98);
-        uint32_t high = (uint32_t)test_random_in(&random, low + 1, 99);
+        uint32_t low = test_random_u32(&random, 0, 98);
+        uint32_t high = test_random_u32(&random, low + 1, 99);
         lengths[low] = round % 2 ? 131073 : -7;
         lengths[high] = round % 2 ? -7 : 131073;
         const fault_case expected = {round % 2 ? PTOWSP_FAULT_LENGTH_UNCOVERED
@@ -423,7 +422,7 @@ TEST(plan__refuses_totals_past_63_bits) {
     const ptowsp_plan_config config = {.tiers = any_length, .tier_count = 1};
     const fault_case expected = {PTOWSP_FAULT_TOTAL_OVERFLOW, NONE, 0, 0,
                                  "the number of work units exceeds 63 bits"};
-    for (size_t i = 0; i < sizeof batches / sizeof batches[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(batches); i++) {
         refuse_untouched(plan_call_of(&batches[i], &config, NULL, 8), TAKE_CHUNK, &expected);
         refuse_untouched(plan_call_of(&batches[i], &config, NULL, UINT64_MAX), WRITERS, &expected);
     }
@@ -487,7 +486,7 @@ TEST(plan__refuses_a_buffer_that_is_one_too_small) {
     refuse(&call, WRITERS, &none);  // without a buffer this asks for the size
 
     guarded buffer = guarded_make(8, 0);
-    assert_int_equal(ptowsp_plan_generate(&eight, NULL, 3, buffer.work, 8, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_plan_generate(&eight, NULL, 3, buffer.work, 8, NULL));
     guarded_assert_guards(&buffer);
     guarded_free(&buffer);
 }
@@ -518,8 +517,8 @@ TEST(plan__refuses_ranges_outside_the_batch) {
         call.count = ranges[i][1];
         refuse_untouched(call, GENERATE_RANGE, &expected);
     }
-    assert_int_equal(ptowsp_plan_generate_range(&small_batch, NULL, 1, 5, 0, 0, NULL, 0, NULL),
-                     PTOWSP_OK);  // nothing, at the end
+    assert_ok(ptowsp_plan_generate_range(&small_batch, NULL, 1, 5, 0, 0, NULL, 0,
+                                         NULL));  // nothing, at the end
 }
 
 TEST(plan__range_faults_name_the_sequence_of_the_batch) {
@@ -537,8 +536,7 @@ TEST(plan__range_faults_name_the_sequence_of_the_batch) {
         refuse_untouched(call, GENERATE_RANGE, &cases[i]);
     }
     guarded buffer = guarded_make(1, 0);  // only the lengths in the range are looked at
-    assert_int_equal(ptowsp_plan_generate_range(&batch, NULL, 1, 0, 1, 0, buffer.work, 1, NULL),
-                     PTOWSP_OK);
+    assert_ok(ptowsp_plan_generate_range(&batch, NULL, 1, 0, 1, 0, buffer.work, 1, NULL));
     guarded_assert_guards(&buffer);
     guarded_free(&buffer);
 }

@@ -82,9 +82,8 @@ static void check_parallel(ptowsp_context *context) {
             assert_true(reference_generate(&batch, &config, chunk, expected) == total);
             guarded buffer = guarded_make(total, test_random(&random));
             ptowsp_plan_info info = info_with_rubbish();
-            assert_int_equal(ptowsp_plan_generate_parallel(context, &batch, &config, chunk,
-                                                           buffer.work, total, &info),
-                             PTOWSP_OK);
+            assert_ok(ptowsp_plan_generate_parallel(context, &batch, &config, chunk, buffer.work,
+                                                    total, &info));
             assert_true(info.work_count == total && info.fault == PTOWSP_FAULT_NONE);
             assert_same_work(buffer.work, expected, total);
             guarded_assert_guards(&buffer);
@@ -92,7 +91,7 @@ static void check_parallel(ptowsp_context *context) {
             free(expected);
         }
     }
-    assert_int_equal(ptowsp_context_error(context).status, PTOWSP_OK);
+    assert_ok(ptowsp_context_error(context).status);
 }
 
 TEST(plan__parallel_generation_equals_the_reference_on_own_threads) {
@@ -140,9 +139,8 @@ TEST(plan__the_lanes_are_asked_from_50000_descriptors_on) {
     for (uint32_t count = 49999; count <= 50000; count++) {
         const ptowsp_batch batch = {lengths, count, 1};
         ptowsp_plan_info info = info_with_rubbish();
-        assert_int_equal(
-            ptowsp_plan_generate_parallel(context, &batch, NULL, 1, buffer.work, 50000, &info),
-            PTOWSP_OK);
+        assert_ok(
+            ptowsp_plan_generate_parallel(context, &batch, NULL, 1, buffer.work, 50000, &info));
         assert_true(info.work_count == count && info.fault == PTOWSP_FAULT_NONE);
         assert_int_equal(run_count, count == 50000);
     }
@@ -201,22 +199,19 @@ TEST(plan__long_parallel_plans_are_refused_untouched) {
     assert_true(info.work_count == total);
     lengths[4999] = 200000;
     lengths[4000] = -1;
-    assert_int_equal(
+    test_refused(
+        context,
         ptowsp_plan_generate_parallel(context, &batch, NULL, 100, buffer.work, total, &info),
-        PTOWSP_INVALID_PARAMS);
-    test_error_is(context, PTOWSP_INVALID_PARAMS, 4000,
-                  "plan: sequence 4000 has the negative length -1");
+        PTOWSP_INVALID_PARAMS, 4000, "plan: sequence 4000 has the negative length -1");
     lengths[4000] = 1;
-    assert_int_equal(
+    test_refused(
+        context,
         ptowsp_plan_generate_parallel(context, &batch, NULL, 100, buffer.work, total, NULL),
-        PTOWSP_UNSUPPORTED_SIZE);
-    test_error_is(context, PTOWSP_UNSUPPORTED_SIZE, 4999,
-                  "plan: sequence 4999 has length 200000, which no tier covers");
+        PTOWSP_UNSUPPORTED_SIZE, 4999,
+        "plan: sequence 4999 has length 200000, which no tier covers");
     guarded_assert_untouched(&buffer);
     lengths[4999] = 1300;
-    assert_int_equal(
-        ptowsp_plan_generate_parallel(context, &batch, NULL, 100, buffer.work, total, NULL),
-        PTOWSP_OK);
+    assert_ok(ptowsp_plan_generate_parallel(context, &batch, NULL, 100, buffer.work, total, NULL));
     test_error_is(context, PTOWSP_UNSUPPORTED_SIZE, 4999,  // success does not clear it
                   "plan: sequence 4999 has length 200000, which no tier covers");
     guarded_free(&buffer);
@@ -250,7 +245,7 @@ static void plan_inside_a_job(void *user, uint64_t begin, uint64_t end, uint32_t
 TEST(plan__parallel_generation_is_refused_inside_a_job) {
     nested_job job = {serial_context(), guarded_make(5, 0), info_with_rubbish(), PTOWSP_OK,
                       PTOWSP_OK};
-    assert_int_equal(ptowsp_parallel_for(job.context, 2, 1, plan_inside_a_job, &job), PTOWSP_OK);
+    assert_ok(ptowsp_parallel_for(job.context, 2, 1, plan_inside_a_job, &job));
     assert_int_equal(job.planned, PTOWSP_BUSY);
     assert_int_equal(job.ran, PTOWSP_BUSY);
     assert_true(job.info.work_count == 0);
@@ -258,8 +253,8 @@ TEST(plan__parallel_generation_is_refused_inside_a_job) {
     guarded_assert_untouched(&job.buffer);
 
     plan_inside_a_job(&job, 0, 1, 0);  // and after it
-    assert_int_equal(job.planned, PTOWSP_OK);
-    assert_int_equal(job.ran, PTOWSP_OK);
+    assert_ok(job.planned);
+    assert_ok(job.ran);
     assert_true(job.info.work_count == 5);
     guarded_assert_guards(&job.buffer);
     guarded_free(&job.buffer);

@@ -26,7 +26,7 @@ static void sample_tiers(sample *s) {
     if (test_random_in(&s->random, 0, 2) == 0) {
         return;  // the standard ones
     }
-    uint32_t count = (uint32_t)test_random_in(&s->random, 1, SAMPLE_TIERS_MAX - 1);
+    uint32_t count = test_random_u32(&s->random, 1, SAMPLE_TIERS_MAX - 1);
     for (uint32_t i = 0; i < count; i++) {
         int64_t low = test_random_in(&s->random, 0, 9) ? random_scaled(&s->random, 30) : INT32_MIN;
         int64_t high = low + random_scaled(&s->random, 30) - 1;
@@ -91,14 +91,13 @@ static int32_t sample_length(sample *s, uint64_t shape) {
 
 // One head, which is written differently, as often as any other number.
 static uint32_t sample_heads(sample *s) {
-    return test_random(&s->random) % 2 ? 1 : (uint32_t)test_random_in(&s->random, 1, 40);
+    return test_random(&s->random) % 2 ? 1 : test_random_u32(&s->random, 1, 40);
 }
 
 static void sample_make(sample *s, uint64_t seed, uint64_t number) {
     s->random = seed + number * 1000003;
     sample_config(s);
-    uint32_t count =
-        (uint32_t)test_random_in(&s->random, 0, test_random(&s->random) % 4 ? 40 : 300);
+    uint32_t count = test_random_u32(&s->random, 0, test_random(&s->random) % 4 ? 40 : 300);
     s->lengths = (int32_t *)malloc(count ? count * sizeof(int32_t) : 1);
     assert_non_null(s->lengths);
     uint64_t shape = test_random(&s->random) % 16;  // 11 and up: a mix
@@ -136,7 +135,7 @@ static uint32_t sample_any_chunk(sample *s) {
 
 static void check_chunk(sample *s, uint32_t *out_chunk) {
     ptowsp_plan_info info = info_with_rubbish();
-    assert_int_equal(ptowsp_plan_chunk_size(&s->batch, &s->config, out_chunk, &info), PTOWSP_OK);
+    assert_ok(ptowsp_plan_chunk_size(&s->batch, &s->config, out_chunk, &info));
     assert_int_equal(info.fault, PTOWSP_FAULT_NONE);
     assert_true(reference_chunk_is(&s->batch, &s->full, *out_chunk));
     uint64_t candidates = (s->full.chunk_max - s->full.chunk_min) / s->full.align + 1;
@@ -151,7 +150,7 @@ static void check_chunk(sample *s, uint32_t *out_chunk) {
 static void check_generate(sample *s, uint32_t chunk, uint64_t written_max) {
     ptowsp_plan_info info = info_with_rubbish();
     uint64_t total = reference_total(&s->batch, chunk);
-    assert_int_equal(ptowsp_plan_total_work(&s->batch, &s->config, chunk, &info), PTOWSP_OK);
+    assert_ok(ptowsp_plan_total_work(&s->batch, &s->config, chunk, &info));
     assert_true(info.work_count == total);
     assert_int_equal(info.fault, PTOWSP_FAULT_NONE);
     if (total <= written_max) {
@@ -160,9 +159,8 @@ static void check_generate(sample *s, uint32_t chunk, uint64_t written_max) {
         ptowsp_work *expected = (ptowsp_work *)malloc(total ? total * sizeof *expected : 1);
         assert_non_null(expected);
         info = info_with_rubbish();
-        assert_int_equal(
-            ptowsp_plan_generate(&s->batch, &s->config, chunk, buffer.work, buffer.capacity, &info),
-            PTOWSP_OK);
+        assert_ok(ptowsp_plan_generate(&s->batch, &s->config, chunk, buffer.work, buffer.capacity,
+                                       &info));
         assert_true(info.work_count == total && info.fault == PTOWSP_FAULT_NONE);
         assert_true(reference_generate(&s->batch, &s->full, chunk, expected) == total);
         assert_same_work(buffer.work, expected, total);
@@ -220,7 +218,7 @@ TEST(plan__counts_are_exact_next_to_multiples_of_the_chunk) {
     int32_t lengths[67];
     for (int round = 0; TEST_ROUNDS(round, 50000); round++) {
         uint32_t chunk = (uint32_t)random_scaled(&random, 31), picked = 0;
-        ptowsp_batch batch = {lengths, (uint32_t)test_random_in(&random, 1, 67), 1};
+        ptowsp_batch batch = {lengths, test_random_u32(&random, 1, 67), 1};
         for (uint32_t i = 0; i < batch.sequence_count; i++) {
             int64_t pieces = random_scaled(&random, 31);
             int64_t length = chunk * pieces + test_random_in(&random, -1, 1);
@@ -236,9 +234,9 @@ TEST(plan__counts_are_exact_next_to_multiples_of_the_chunk) {
         config.max_work_units = limit < UINT32_MAX ? (uint32_t)limit : UINT32_MAX;
         ptowsp_plan_config full = reference_config(&config);
         ptowsp_plan_info info;
-        assert_int_equal(ptowsp_plan_total_work(&batch, &config, chunk, &info), PTOWSP_OK);
+        assert_ok(ptowsp_plan_total_work(&batch, &config, chunk, &info));
         assert_true(info.work_count == total);
-        assert_int_equal(ptowsp_plan_chunk_size(&batch, &config, &picked, NULL), PTOWSP_OK);
+        assert_ok(ptowsp_plan_chunk_size(&batch, &config, &picked, NULL));
         assert_true(reference_chunk_is(&batch, &full, picked));
     }
 }
@@ -258,8 +256,7 @@ TEST(plan__covers_every_token_exactly_once) {
         }
         ptowsp_batch batch = {&length, 1, 1};
         guarded buffer = guarded_make(count, 0);
-        assert_int_equal(ptowsp_plan_generate(&batch, &config, chunk, buffer.work, count, NULL),
-                         PTOWSP_OK);
+        assert_ok(ptowsp_plan_generate(&batch, &config, chunk, buffer.work, count, NULL));
         uint32_t next = 0, shortest = UINT32_MAX, longest = 0;
         for (uint64_t i = 0; i < count; i++) {
             uint32_t size = ptowsp_work_kv_len(&buffer.work[i]);
@@ -287,14 +284,13 @@ TEST(plan__fixed_boundaries_do_not_depend_on_the_rest_of_the_batch) {
         for (int i = 0; i < 20; i++) {
             lengths[i] = (int32_t)random_scaled(&random, 13);
         }
-        uint32_t mine = (uint32_t)test_random_in(&random, 0, 19);
+        uint32_t mine = test_random_u32(&random, 0, 19);
         const ptowsp_batch all = {lengths, 20, 2}, alone = {&lengths[mine], 1, 2};
-        const uint32_t chunk = (uint32_t)test_random_in(&random, 50, 300);
+        const uint32_t chunk = test_random_u32(&random, 50, 300);
         static ptowsp_work work[8000], work_alone[400];
         ptowsp_plan_info info, info_alone;
-        assert_int_equal(ptowsp_plan_generate(&all, &config, chunk, work, 8000, &info), PTOWSP_OK);
-        assert_int_equal(ptowsp_plan_generate(&alone, &config, chunk, work_alone, 400, &info_alone),
-                         PTOWSP_OK);
+        assert_ok(ptowsp_plan_generate(&all, &config, chunk, work, 8000, &info));
+        assert_ok(ptowsp_plan_generate(&alone, &config, chunk, work_alone, 400, &info_alone));
         uint64_t found = 0;
         for (uint64_t i = 0; i < info.work_count; i++) {
             if (ptowsp_work_request(&work[i]) == mine) {
@@ -313,7 +309,7 @@ static void check_ranges(sample *s, uint32_t chunk) {
     uint64_t id = 0;
     for (uint32_t first = 0, count = 0; first < s->batch.sequence_count; first += count) {
         uint32_t left = s->batch.sequence_count - first;
-        count = (uint32_t)test_random_in(&s->random, 0, left < 150 ? left : 150);
+        count = test_random_u32(&s->random, 0, left < 150 ? left : 150);
         ptowsp_batch part = {s->lengths + first, count, s->batch.kv_head_count};
         uint64_t total = reference_total(&part, chunk), expected_count = 0;
         ptowsp_work *expected = (ptowsp_work *)malloc(total ? total * sizeof *expected : 1);
@@ -331,9 +327,8 @@ static void check_ranges(sample *s, uint32_t chunk) {
             assert_true(info.work_count == total);
             guarded_assert_untouched(&buffer);
         }
-        assert_int_equal(ptowsp_plan_generate_range(&s->batch, &s->config, chunk, first, count, id,
-                                                    buffer.work, total, &info),
-                         PTOWSP_OK);
+        assert_ok(ptowsp_plan_generate_range(&s->batch, &s->config, chunk, first, count, id,
+                                             buffer.work, total, &info));
         assert_true(info.work_count == total && info.fault == PTOWSP_FAULT_NONE);
         assert_same_work(buffer.work, expected, total);
         guarded_assert_guards(&buffer);
@@ -375,8 +370,8 @@ typedef struct seen {
 
 // 1 to 20 tiers that overlap, and one after another cover all lengths up to the longest.
 static void few_pieces_tiers(sample *s, int32_t longest) {
-    uint32_t count = (uint32_t)test_random_in(&s->random, 1, 20);
-    uint32_t all = (uint32_t)test_random_in(&s->random, 0, count - 1);
+    uint32_t count = test_random_u32(&s->random, 1, 20);
+    uint32_t all = test_random_u32(&s->random, 0, count - 1);
     for (uint32_t i = 0; i < count; i++) {
         int64_t low = i == all ? 1 : test_random_in(&s->random, 0, longest);
         int64_t high = i == all ? longest : test_random_in(&s->random, low, longest);
@@ -394,10 +389,10 @@ static uint32_t few_pieces_make(sample *s, uint64_t seed, uint64_t number) {
                                          {126, 130}, {250, 260}, {1, 400}};
     memset(s, 0, sizeof *s);
     s->random = seed + number * 1000003;
-    uint32_t align = number % 2 ? (uint32_t)test_random_in(&s->random, 2, 64) : 1;
+    uint32_t align = number % 2 ? test_random_u32(&s->random, 2, 64) : 1;
     uint32_t chunk = align * (uint32_t)random_scaled(&s->random, 8);
     const uint32_t *range = counts[test_random(&s->random) % 6];
-    uint32_t count = (uint32_t)test_random_in(&s->random, range[0], range[1]);
+    uint32_t count = test_random_u32(&s->random, range[0], range[1]);
     s->config.align = align;
     s->config.chunks = number / 2 % 2 ? PTOWSP_CHUNKS_FIXED : PTOWSP_CHUNKS_BALANCED;
     few_pieces_tiers(s, (int32_t)(20 * chunk));
@@ -496,7 +491,7 @@ static void check_vector_code(const int32_t *lengths, uint64_t count, uint32_t c
 TEST(plan__all_vector_code_counts_alike) {
     uint64_t random = test_seed();
     for (int round = 0; TEST_ROUNDS(round, 20000); round++) {
-        uint32_t count = (uint32_t)test_random_in(&random, 0, 70);
+        uint32_t count = test_random_u32(&random, 0, 70);
         int64_t bits = test_random_in(&random, 0, 31);
         int32_t *lengths = (int32_t *)malloc(count ? count * sizeof *lengths : 1);
         assert_non_null(lengths);
@@ -507,7 +502,7 @@ TEST(plan__all_vector_code_counts_alike) {
             }
         }
         uint32_t chunk = round % 3 ? (uint32_t)random_scaled(&random, 31)
-                                   : (uint32_t)test_random_in(&random, 1, UINT32_MAX);
+                                   : test_random_u32(&random, 1, UINT32_MAX);
         check_vector_code(lengths, count, chunk);
         free(lengths);
     }

@@ -13,9 +13,9 @@ static uint32_t chunk_of(const int32_t *lengths, uint32_t count, uint32_t heads,
     ptowsp_batch batch = {lengths, count, heads};
     ptowsp_plan_info info = info_with_rubbish();
     uint32_t chunk = 0, again = 0;
-    assert_int_equal(ptowsp_plan_chunk_size(&batch, config, &chunk, &info), PTOWSP_OK);
+    assert_ok(ptowsp_plan_chunk_size(&batch, config, &chunk, &info));
     assert_int_equal(info.fault, PTOWSP_FAULT_NONE);
-    assert_int_equal(ptowsp_plan_chunk_size(&batch, config, &again, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_plan_chunk_size(&batch, config, &again, NULL));
     assert_int_equal(chunk, again);
     return chunk;
 }
@@ -144,8 +144,7 @@ static void assert_pieces(int32_t length, uint32_t chunk, const ptowsp_plan_conf
     ptowsp_batch batch = {&length, 1, 1};
     ptowsp_plan_info info = info_with_rubbish();
     guarded buffer = guarded_make(count, 1);
-    assert_int_equal(ptowsp_plan_generate(&batch, config, chunk, buffer.work, count, &info),
-                     PTOWSP_OK);
+    assert_ok(ptowsp_plan_generate(&batch, config, chunk, buffer.work, count, &info));
     assert_int_equal(info.fault, PTOWSP_FAULT_NONE);
     assert_true(info.work_count == count);
     uint32_t start = 0;
@@ -221,7 +220,7 @@ TEST(plan__descriptors_come_by_sequence_then_head_then_chunk) {
     };
     guarded buffer = guarded_make(16, 0);
     ptowsp_plan_info info = info_with_rubbish();
-    assert_int_equal(ptowsp_plan_generate(&batch, NULL, 1024, buffer.work, 16, &info), PTOWSP_OK);
+    assert_ok(ptowsp_plan_generate(&batch, NULL, 1024, buffer.work, 16, &info));
     assert_true(info.work_count == 16);
     assert_int_equal(info.fault, PTOWSP_FAULT_NONE);
     assert_same_work(buffer.work, expected, 16);
@@ -238,8 +237,7 @@ TEST(plan__the_first_tier_that_covers_the_whole_sequence_wins) {
     const ptowsp_batch batch = {lengths, 9, 1};
     ptowsp_plan_config config = {.tiers = tiers, .tier_count = 4};
     guarded buffer = guarded_make(8, 0);
-    assert_int_equal(ptowsp_plan_generate(&batch, &config, INT32_MAX, buffer.work, 8, NULL),
-                     PTOWSP_OK);
+    assert_ok(ptowsp_plan_generate(&batch, &config, INT32_MAX, buffer.work, 8, NULL));
     for (int i = 0; i < 8; i++) {
         assert_int_equal(buffer.work[i].tier, ids[i]);
         assert_int_equal(buffer.work[i].flags, PTOWSP_WORK_FIRST | PTOWSP_WORK_LAST);
@@ -258,19 +256,16 @@ TEST(plan__empty_and_all_zero_batches_have_no_work) {
             guarded buffer = guarded_make(2, 0);
             ptowsp_work *work = with_buffer ? buffer.work : NULL;
             ptowsp_plan_info info = info_with_rubbish();
-            assert_int_equal(ptowsp_plan_total_work(&batch, NULL, 1, &info), PTOWSP_OK);
+            assert_ok(ptowsp_plan_total_work(&batch, NULL, 1, &info));
             assert_true(info.work_count == 0 && info.fault == PTOWSP_FAULT_NONE);
             info = info_with_rubbish();
-            assert_int_equal(ptowsp_plan_generate(&batch, NULL, 1, work, 0, &info), PTOWSP_OK);
+            assert_ok(ptowsp_plan_generate(&batch, NULL, 1, work, 0, &info));
             assert_true(info.work_count == 0 && info.fault == PTOWSP_FAULT_NONE);
             info = info_with_rubbish();
-            assert_int_equal(
-                ptowsp_plan_generate_range(&batch, NULL, 1, 0, counts[i], 5, work, 0, &info),
-                PTOWSP_OK);
+            assert_ok(ptowsp_plan_generate_range(&batch, NULL, 1, 0, counts[i], 5, work, 0, &info));
             assert_true(info.work_count == 0 && info.fault == PTOWSP_FAULT_NONE);
             info = info_with_rubbish();
-            assert_int_equal(
-                ptowsp_plan_generate_parallel(context, &batch, NULL, 1, work, 0, &info), PTOWSP_OK);
+            assert_ok(ptowsp_plan_generate_parallel(context, &batch, NULL, 1, work, 0, &info));
             assert_true(info.work_count == 0 && info.fault == PTOWSP_FAULT_NONE);
             guarded_assert_untouched(&buffer);
             guarded_free(&buffer);
@@ -285,7 +280,7 @@ static uint64_t total_of(const int32_t *lengths, uint32_t count, uint32_t heads,
     ptowsp_batch batch = {lengths, count, heads};
     ptowsp_plan_config config = {.tiers = any_length, .tier_count = 1};
     ptowsp_plan_info info = info_with_rubbish();
-    assert_int_equal(ptowsp_plan_total_work(&batch, &config, chunk, &info), PTOWSP_OK);
+    assert_ok(ptowsp_plan_total_work(&batch, &config, chunk, &info));
     assert_int_equal(info.fault, PTOWSP_FAULT_NONE);
     return info.work_count;
 }
@@ -374,9 +369,7 @@ TEST(plan__ranges_take_ids_up_to_the_last_one) {
     const ptowsp_batch batch = {lengths, 3, 1};
     const uint64_t ids = UINT64_C(1) << 32;
     guarded buffer = guarded_make(4, 0);
-    assert_int_equal(
-        ptowsp_plan_generate_range(&batch, NULL, 1, 1, 2, ids - 4, buffer.work, 4, NULL),
-        PTOWSP_OK);
+    assert_ok(ptowsp_plan_generate_range(&batch, NULL, 1, 1, 2, ids - 4, buffer.work, 4, NULL));
     for (uint32_t i = 0; i < 4; i++) {
         assert_int_equal(buffer.work[i].work_id, UINT32_MAX - 3 + i);
         assert_int_equal(buffer.work[i].params[0], i < 3 ? 1 : 2);
@@ -387,8 +380,7 @@ TEST(plan__ranges_take_ids_up_to_the_last_one) {
     // No work needs no ids: behind the last one there is room for empty sequences.
     const int32_t zeros[] = {0, 0};
     const ptowsp_batch empty = {zeros, 2, 1};
-    assert_int_equal(ptowsp_plan_generate_range(&empty, NULL, 1, 0, 2, ids, NULL, 0, NULL),
-                     PTOWSP_OK);
+    assert_ok(ptowsp_plan_generate_range(&empty, NULL, 1, 0, 2, ids, NULL, 0, NULL));
 }
 
 // -- the bound ------------------------------------------------------------------------------------
@@ -396,10 +388,10 @@ TEST(plan__ranges_take_ids_up_to_the_last_one) {
 static uint64_t bound_of(const ptowsp_plan_config *config, const ptowsp_plan_limits *limits) {
     uint64_t count = 77, again = 77;
     ptowsp_plan_info info = info_with_rubbish();
-    assert_int_equal(ptowsp_plan_work_bound(config, limits, &count, &info), PTOWSP_OK);
+    assert_ok(ptowsp_plan_work_bound(config, limits, &count, &info));
     assert_int_equal(info.fault, PTOWSP_FAULT_NONE);
     assert_true(info.work_count == 0 && info.index == NONE && info.value == 0 && info.limit == 0);
-    assert_int_equal(ptowsp_plan_work_bound(config, limits, &again, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_plan_work_bound(config, limits, &again, NULL));
     assert_true(count == again);
     return count;
 }
@@ -425,7 +417,7 @@ TEST(plan__work_bound_has_the_values_from_paper) {
         {{8, 8, 0, 0}, 0},
         {{8, 65537, 1, 0}, 8 * 65537},  // more heads than work units
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         assert_int_equal(bound_of(NULL, &cases[i].limits), cases[i].count);
     }
     // The longest length that has a tier counts, wherever the tier is: 600 tokens, 3 chunks of 256.
@@ -457,7 +449,7 @@ TEST(plan__work_bound_counts_with_63_bits) {
     };
     const fault_case expected = {PTOWSP_FAULT_TOTAL_OVERFLOW, NONE, 0, 0,
                                  "the number of work units exceeds 63 bits"};
-    for (size_t i = 0; i < sizeof past / sizeof past[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(past); i++) {
         plan_call call = plan_call_of(NULL, &config, NULL, 0);
         call.limits = &past[i];
         refuse(&call, WORK_BOUND, &expected);
@@ -467,7 +459,7 @@ TEST(plan__work_bound_counts_with_63_bits) {
 // The count of the chunk that is picked for a batch.
 static uint64_t picked_count(const ptowsp_batch *batch, const ptowsp_plan_config *config) {
     uint32_t chunk = 0;
-    assert_int_equal(ptowsp_plan_chunk_size(batch, config, &chunk, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_plan_chunk_size(batch, config, &chunk, NULL));
     return reference_total(batch, chunk);
 }
 
@@ -497,13 +489,13 @@ TEST(plan__work_bound_holds_for_all_batches_within_small_limits) {
     uint64_t random = test_seed();
     for (int round = 0; TEST_ROUNDS(round, 3000); round++) {
         const ptowsp_tier tier[] = {{0, 1, (int32_t)test_random_in(&random, 1, 9)}};
-        ptowsp_plan_config config = {.chunk_min = (uint32_t)test_random_in(&random, 1, 5)};
-        config.chunk_max = config.chunk_min + (uint32_t)test_random_in(&random, 2, 6);
-        config.max_work_units = (uint32_t)test_random_in(&random, 1, 30);
-        config.align = (uint32_t)test_random_in(&random, 0, 3);
-        ptowsp_plan_limits limits = {
-            (uint32_t)test_random_in(&random, 1, 3), (uint32_t)test_random_in(&random, 1, 3),
-            (int32_t)test_random_in(&random, 1, 9), (uint64_t)test_random_in(&random, 1, 25)};
+        ptowsp_plan_config config = {.chunk_min = test_random_u32(&random, 1, 5)};
+        config.chunk_max = config.chunk_min + test_random_u32(&random, 2, 6);
+        config.max_work_units = test_random_u32(&random, 1, 30);
+        config.align = test_random_u32(&random, 0, 3);
+        ptowsp_plan_limits limits = {test_random_u32(&random, 1, 3), test_random_u32(&random, 1, 3),
+                                     (int32_t)test_random_in(&random, 1, 9),
+                                     (uint64_t)test_random_in(&random, 1, 25)};
         int32_t length_max = limits.length_max;
         if (round % 3 == 0) {
             config.tiers = tier;
@@ -539,17 +531,16 @@ TEST(plan__work_bound_is_never_exceeded) {
         ptowsp_plan_config config = {.chunk_min = (uint32_t)random_scaled(&random, 10)};
         config.chunk_max = config.chunk_min + (uint32_t)random_scaled(&random, 12);
         config.max_work_units = round % 4 ? (uint32_t)random_scaled(&random, 16) : 0;
-        config.align = (uint32_t)test_random_in(&random, 0, config.chunk_max - config.chunk_min);
-        ptowsp_plan_limits limits = {(uint32_t)test_random_in(&random, 0, 200),
-                                     (uint32_t)test_random_in(&random, 1, 40),
+        config.align = test_random_u32(&random, 0, config.chunk_max - config.chunk_min);
+        ptowsp_plan_limits limits = {test_random_u32(&random, 0, 200),
+                                     test_random_u32(&random, 1, 40),
                                      (int32_t)test_random_in(&random, 0, 131072), 0};
         limits.token_count_max = round % 3 ? (uint64_t)random_scaled(&random, 24) : 0;
         uint64_t bound = bound_of(&config, &limits);
         for (int i = 0; i < 8; i++) {
             int32_t lengths[200];
-            uint32_t count = i == 0
-                                 ? limits.sequence_count_max
-                                 : (uint32_t)test_random_in(&random, 0, limits.sequence_count_max);
+            uint32_t count = i == 0 ? limits.sequence_count_max
+                                    : test_random_u32(&random, 0, limits.sequence_count_max);
             bounded_lengths(&limits, &random, lengths, count);
             ptowsp_batch batch = {lengths, count, limits.kv_head_count};
             assert_true(picked_count(&batch, &config) <= bound);
@@ -569,8 +560,8 @@ TEST(plan__leaves_slots_behind_its_units_as_they_are) {
     ptowsp_context *context = test_context(NULL);
     memset(old, 0xa5, sizeof old);
     for (uint32_t sample = 0; sample < 3000; sample++) {
-        uint32_t count = (uint32_t)test_random_in(&random, 0, LENGTHS);
-        ptowsp_batch batch = {lengths, count, (uint32_t)test_random_in(&random, 1, 3)};
+        uint32_t count = test_random_u32(&random, 0, LENGTHS);
+        ptowsp_batch batch = {lengths, count, test_random_u32(&random, 1, 3)};
         ptowsp_plan_config config = {.chunks =
                                          sample % 2 ? PTOWSP_CHUNKS_FIXED : PTOWSP_CHUNKS_BALANCED};
         for (uint32_t i = 0; i < count; i++) {
@@ -588,7 +579,7 @@ TEST(plan__leaves_slots_behind_its_units_as_they_are) {
             status =
                 ptowsp_plan_generate_parallel(context, &batch, &config, 64, work, CAPACITY, &info);
         }
-        assert_int_equal(status, PTOWSP_OK);
+        assert_ok(status);
         assert_true(info.work_count <= CAPACITY - 70);
         size_t behind = (CAPACITY - info.work_count) * sizeof work[0];
         assert_memory_equal(work + info.work_count, old, behind);

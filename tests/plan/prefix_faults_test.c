@@ -20,58 +20,45 @@ typedef struct faults_case {
 
 // Four requests of two blocks, of which the first is the same in three.
 static void case_make(faults_case *f) {
-    memset(f, 0, sizeof *f);
-    const uint64_t ids[8] = {1, 2, 1, 3, 1, 4, 5, 6}, begin[COUNT + 1] = {0, 2, 4, 6, 8};
-    memcpy(f->ids, ids, sizeof ids);
-    memcpy(f->begin, begin, sizeof begin);
-    for (int i = 0; i < COUNT; i++) {
-        f->kv[i] = 200;
-        f->queries[i] = 1;
-    }
-    const ptowsp_prefix_batch batch = {{f->kv, NULL, COUNT}, f->ids, f->begin, 100};
-    f->batch = batch;
-    f->config.kv_head_count = 2;
-    f->config.lane_count = 2;
-    f->config.cost.per_token = 1;
-    const uint32_t parents[3] = {PTOWSP_NO_NODE, 0, 1}, tokens[3] = {100, 50, 50};
-    const uint32_t nodes[COUNT] = {0, 1, 2, 2};
-    memcpy(f->parents, parents, sizeof parents);
-    memcpy(f->tokens, tokens, sizeof tokens);
-    memcpy(f->nodes, nodes, sizeof nodes);
-    const ptowsp_prefix_given given = {{f->kv, NULL, COUNT}, f->parents, f->tokens, 3, f->nodes};
-    f->given = given;
+    const faults_case made = {.kv = {200, 200, 200, 200},
+                              .queries = {1, 1, 1, 1},
+                              .ids = {1, 2, 1, 3, 1, 4, 5, 6},
+                              .begin = {0, 2, 4, 6, 8},
+                              .batch = {{f->kv, NULL, COUNT}, f->ids, f->begin, 100},
+                              .config = {.kv_head_count = 2, .lane_count = 2, .cost.per_token = 1},
+                              .parents = {PTOWSP_NO_NODE, 0, 1},
+                              .tokens = {100, 50, 50},
+                              .nodes = {0, 1, 2, 2},
+                              .given = {{f->kv, NULL, COUNT}, f->parents, f->tokens, 3, f->nodes}};
+    *f = made;
     const ptowsp_prefix_limits limits = {COUNT, 3};
-    assert_int_equal(ptowsp_prefix_tree_place(&limits, f->block, sizeof f->block, &f->tree),
-                     PTOWSP_OK);
-    assert_int_equal(ptowsp_prefix_build(&f->batch, &f->tree, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_prefix_tree_place(&limits, f->block, sizeof f->block, &f->tree));
+    assert_ok(ptowsp_prefix_build(&f->batch, &f->tree, NULL));
     ptowsp_prefix_sizes sizes;
-    assert_int_equal(ptowsp_prefix_size(&f->batch.attention, &f->config, &f->tree, &sizes, NULL),
-                     PTOWSP_OK);
+    assert_ok(ptowsp_prefix_size(&f->batch.attention, &f->config, &f->tree, &sizes, NULL));
     sizes.join_count++, sizes.attention.unit_count++;  // one each that is INVALID
     sizes.block_bytes += 2 * sizeof(ptowsp_work);
-    assert_int_equal(ptowsp_prefix_place(&sizes, f->plan_block, sizeof f->plan_block, &f->plan),
-                     PTOWSP_OK);
-    assert_int_equal(
-        ptowsp_prefix_generate(&f->batch.attention, &f->config, &f->tree, &f->plan, NULL),
-        PTOWSP_OK);
+    assert_ok(ptowsp_prefix_place(&sizes, f->plan_block, sizeof f->plan_block, &f->plan));
+    assert_ok(ptowsp_prefix_generate(&f->batch.attention, &f->config, &f->tree, &f->plan, NULL));
     assert_int_equal(f->plan.shared_count, 1);
     assert_int_equal(f->plan.join_count, 6);
 }
 
 static void refused_at(int line, const faults_case *f, ptowsp_status status, const char *text) {
     char got[200];
-    ptowsp_output_buffer buffer = {got, sizeof got, 0};
-    ptowsp_plan_explain(&f->info, ptowsp_output_to_buffer(&buffer));
+    ptowsp_plan_explain(&f->info, TEST_TEXT(got));
     if (status >= 0 || strcmp(got, text) != 0) {
         fail_msg("line %d: \"%s\", not \"%s\"", line, got, text);
     }
 }
 
 #define REFUSED(f, call, text) refused_at(__LINE__, &(f), call, "plan: " text)
-#define BUILD(f)               ptowsp_prefix_build(&(f).batch, &(f).tree, &(f).info)
-#define GIVEN(f)               ptowsp_prefix_build_given(&(f).given, &(f).tree, &(f).info)
-#define ADD(f, request)        ptowsp_prefix_add(&(f).batch, request, &(f).tree, &(f).info)
-#define REMOVE(f, request)     ptowsp_prefix_remove(request, &(f).tree, &(f).info)
+// Changes one thing of the case, which is then refused.
+#define WRONG(f, change, call, text) (case_make(&(f)), change, REFUSED(f, call, text))
+#define BUILD(f)                     ptowsp_prefix_build(&(f).batch, &(f).tree, &(f).info)
+#define GIVEN(f)                     ptowsp_prefix_build_given(&(f).given, &(f).tree, &(f).info)
+#define ADD(f, request)              ptowsp_prefix_add(&(f).batch, request, &(f).tree, &(f).info)
+#define REMOVE(f, request)           ptowsp_prefix_remove(request, &(f).tree, &(f).info)
 #define PLAN(f)                                                                                    \
     ptowsp_prefix_generate(&(f).batch.attention, &(f).config, &(f).tree, &(f).plan, &(f).info)
 #define CHECK(f)                                                                                   \
@@ -82,69 +69,53 @@ TEST(prefix_faults__of_blocks) {
     case_make(&f);
     REFUSED(f, ptowsp_prefix_build(NULL, &f.tree, &f.info), "batch is NULL");
     REFUSED(f, ptowsp_prefix_build(&f.batch, NULL, &f.info), "tree is NULL: was the tree placed?");
-    case_make(&f), f.tree.nodes = NULL;
-    REFUSED(f, BUILD(f), "tree.nodes is NULL: was the tree placed?");
-    case_make(&f), f.batch.attention.kv_lengths = NULL;
-    REFUSED(f, BUILD(f), "lengths is NULL with sequence_count 4");
-    case_make(&f), f.batch.block_ids = NULL;
-    REFUSED(f, BUILD(f), "block_ids is NULL");
-    case_make(&f), f.batch.block_begin = NULL;
-    REFUSED(f, BUILD(f), "block_begin is NULL");
-    case_make(&f), f.batch.block_tokens = 0;
-    REFUSED(f, BUILD(f), "block_tokens is 0");
+    WRONG(f, f.tree.nodes = NULL, BUILD(f), "tree.nodes is NULL: was the tree placed?");
+    WRONG(f, f.batch.attention.kv_lengths = NULL, BUILD(f),
+          "lengths is NULL with sequence_count 4");
+    WRONG(f, f.batch.block_ids = NULL, BUILD(f), "block_ids is NULL");
+    WRONG(f, f.batch.block_begin = NULL, BUILD(f), "block_begin is NULL");
+    WRONG(f, f.batch.block_tokens = 0, BUILD(f), "block_tokens is 0");
     assert_int_equal(f.tree.request_count, 0);
-    case_make(&f), f.tree.request_capacity = 3;
-    REFUSED(f, BUILD(f), "4 requests do not fit the tree, which holds 3");
-    case_make(&f), f.kv[2] = -7;
-    REFUSED(f, BUILD(f), "sequence 2 has the negative length -7");
-    case_make(&f), f.batch.attention.query_lengths = f.queries, f.queries[1] = -1;
-    REFUSED(f, BUILD(f), "sequence 1 has the negative query length -1");
-    case_make(&f), f.begin[2] = 1;
-    REFUSED(f, BUILD(f), "the blocks of request 1 end at 1, before they begin");
-    case_make(&f), f.kv[3] = 100;
-    REFUSED(f, BUILD(f), "request 3 has 2 blocks, where its KV fills 1");
+    WRONG(f, f.tree.request_capacity = 3, BUILD(f),
+          "4 requests do not fit the tree, which holds 3");
+    WRONG(f, f.kv[2] = -7, BUILD(f), "sequence 2 has the negative length -7");
+    WRONG(f, (f.batch.attention.query_lengths = f.queries, f.queries[1] = -1), BUILD(f),
+          "sequence 1 has the negative query length -1");
+    WRONG(f, f.begin[2] = 1, BUILD(f), "the blocks of request 1 end at 1, before they begin");
+    WRONG(f, f.kv[3] = 100, BUILD(f), "request 3 has 2 blocks, where its KV fills 1");
     f.kv[3] = 101;
-    assert_int_equal(BUILD(f), PTOWSP_OK);
-    case_make(&f), f.tree.block_capacity = 1;
-    REFUSED(f, BUILD(f), "request 0 has 2 blocks, the tree has room for 1");
-    case_make(&f), f.ids[3] = 1;
-    REFUSED(f, BUILD(f), "request 1 has the same id at blocks 0 and 1");
+    assert_ok(BUILD(f));
+    WRONG(f, f.tree.block_capacity = 1, BUILD(f),
+          "request 0 has 2 blocks, the tree has room for 1");
+    WRONG(f, f.ids[3] = 1, BUILD(f), "request 1 has the same id at blocks 0 and 1");
     assert_int_equal(f.tree.request_count, 0);
 }
 
 TEST(prefix_faults__wrong_given_trees_are_refused) {
     faults_case f;
     case_make(&f);
-    assert_int_equal(GIVEN(f), PTOWSP_OK);
+    assert_ok(GIVEN(f));
     REFUSED(f, ptowsp_prefix_build_given(NULL, &f.tree, &f.info), "batch is NULL");
-    case_make(&f), f.given.attention.kv_lengths = NULL;
-    REFUSED(f, GIVEN(f), "lengths is NULL with sequence_count 4");
+    WRONG(f, f.given.attention.kv_lengths = NULL, GIVEN(f),
+          "lengths is NULL with sequence_count 4");
     assert_int_equal(f.tree.request_count, 0);  // nothing is left of the tree before
     assert_int_equal(f.tree.node_count, 0);
-    case_make(&f), f.given.parents = NULL;
-    REFUSED(f, GIVEN(f), "parents is NULL");
-    case_make(&f), f.given.node_tokens = NULL;
-    REFUSED(f, GIVEN(f), "node_tokens is NULL");
-    case_make(&f), f.given.request_nodes = NULL;
-    REFUSED(f, GIVEN(f), "request_nodes is NULL");
-    case_make(&f), f.tree.request_capacity = 3;
-    REFUSED(f, GIVEN(f), "4 requests do not fit the tree, which holds 3");
-    case_make(&f), f.tree.block_capacity = 2;
-    REFUSED(f, GIVEN(f), "3 nodes are more than the 2 that the tree has room for");
-    case_make(&f), f.parents[2] = 3;
-    REFUSED(f, GIVEN(f), "node 2 has the parent 3, of 3 nodes");
-    case_make(&f), f.parents[1] = 1;
-    REFUSED(f, GIVEN(f), "node 1 is above itself");
-    case_make(&f), f.parents[1] = 2;  // 1 and 2 are above each other
-    REFUSED(f, GIVEN(f), "node 2 is above itself");
-    case_make(&f), f.parents[0] = 2;  // no root at all
-    REFUSED(f, GIVEN(f), "node 0 is above itself");
-    case_make(&f), f.nodes[3] = 3;
-    REFUSED(f, GIVEN(f), "request 3 is at node 3, of 3 nodes");
-    case_make(&f), f.tokens[2] = 51;
-    REFUSED(f, GIVEN(f), "request 2 has 201 tokens in nodes, of 200 that can be shared");
-    case_make(&f), f.given.attention.query_lengths = f.queries, f.queries[3] = 2;
-    REFUSED(f, GIVEN(f), "request 3 has 200 tokens in nodes, of 198 that can be shared");
+    WRONG(f, f.given.parents = NULL, GIVEN(f), "parents is NULL");
+    WRONG(f, f.given.node_tokens = NULL, GIVEN(f), "node_tokens is NULL");
+    WRONG(f, f.given.request_nodes = NULL, GIVEN(f), "request_nodes is NULL");
+    WRONG(f, f.tree.request_capacity = 3, GIVEN(f),
+          "4 requests do not fit the tree, which holds 3");
+    WRONG(f, f.tree.block_capacity = 2, GIVEN(f),
+          "3 nodes are more than the 2 that the tree has room for");
+    WRONG(f, f.parents[2] = 3, GIVEN(f), "node 2 has the parent 3, of 3 nodes");
+    WRONG(f, f.parents[1] = 1, GIVEN(f), "node 1 is above itself");
+    WRONG(f, f.parents[1] = 2, GIVEN(f), "node 2 is above itself");  // as 2 is above 1
+    WRONG(f, f.parents[0] = 2, GIVEN(f), "node 0 is above itself");  // no root at all
+    WRONG(f, f.nodes[3] = 3, GIVEN(f), "request 3 is at node 3, of 3 nodes");
+    WRONG(f, f.tokens[2] = 51, GIVEN(f),
+          "request 2 has 201 tokens in nodes, of 200 that can be shared");
+    WRONG(f, (f.given.attention.query_lengths = f.queries, f.queries[3] = 2), GIVEN(f),
+          "request 3 has 200 tokens in nodes, of 198 that can be shared");
     f.queries[3] = -2;
     REFUSED(f, GIVEN(f), "sequence 3 has the negative query length -2");
     f.kv[0] = -2;
@@ -159,14 +130,14 @@ TEST(prefix_faults__wrong_requests_to_add_and_remove_are_refused) {
     REFUSED(f, REMOVE(f, 4), "request 4 is not in the tree");
     REFUSED(f, ptowsp_prefix_remove(4, NULL, &f.info), "tree is NULL: was the tree placed?");
     assert_int_equal(f.tree.request_count, 4);
-    assert_int_equal(REMOVE(f, 1), PTOWSP_OK);
+    assert_ok(REMOVE(f, 1));
     REFUSED(f, REMOVE(f, 1), "request 1 is not in the tree");
     f.ids[3] = 1;
     REFUSED(f, ADD(f, 1), "request 1 has the same id at blocks 0 and 1");
     assert_int_equal(f.tree.request_count, 3);
     f.ids[3] = 3;
-    assert_int_equal(ADD(f, 1), PTOWSP_OK);
-    assert_int_equal(REMOVE(f, 0), PTOWSP_OK);
+    assert_ok(ADD(f, 1));
+    assert_ok(REMOVE(f, 0));
     f.tree.request_capacity = 3;
     REFUSED(f, ADD(f, 0), "4 requests do not fit the tree, which holds 3");
     f.batch.attention.sequence_count = 3;  // 3 is in the tree
@@ -185,42 +156,32 @@ TEST(prefix_faults__wrong_arguments_of_plans_are_refused) {
             "plan is NULL");
     REFUSED(f, ptowsp_prefix_size(&f.batch.attention, &f.config, &f.tree, NULL, &f.info),
             "out_sizes is NULL");
-    case_make(&f), f.batch.attention.kv_lengths = NULL;
-    REFUSED(f, PLAN(f), "lengths is NULL with sequence_count 4");
-    case_make(&f), f.config.window = 5;
-    REFUSED(f, PLAN(f), "prefix plans have no window, and config.window is 5");
+    WRONG(f, f.batch.attention.kv_lengths = NULL, PLAN(f), "lengths is NULL with sequence_count 4");
+    WRONG(f, f.config.window = 5, PLAN(f), "prefix plans have no window, and config.window is 5");
     const ptowsp_attention_positions positions = {COUNT, f.queries, NULL, NULL,
                                                   NULL,  NULL,      NULL, NULL};
-    case_make(&f), f.config.positions = &positions;
-    REFUSED(f, PLAN(f), "prefix plans have no positions");
+    WRONG(f, f.config.positions = &positions, PLAN(f), "prefix plans have no positions");
     const ptowsp_attention_positions none = {0, NULL, NULL, NULL, NULL, NULL, NULL, NULL};
     const ptowsp_attention_limits limits = {4, 200, 1, 0, 0};
     ptowsp_prefix_sizes sizes;
     f.config.positions = &none;  // no arrays: as without
-    assert_int_equal(PLAN(f), PTOWSP_OK);
-    assert_int_equal(ptowsp_prefix_bound(&f.config, &limits, &sizes, &f.info), PTOWSP_OK);
-    case_make(&f), f.config.shares_merges = true;
-    REFUSED(f, PLAN(f), "prefix plans have no shared merges");
-    case_make(&f), f.batch.attention.sequence_count = 3;
-    REFUSED(f, PLAN(f), "request 3 is not one of the 3 of the batch");
+    assert_ok(PLAN(f));
+    assert_ok(ptowsp_prefix_bound(&f.config, &limits, &sizes, &f.info));
+    WRONG(f, f.config.shares_merges = true, PLAN(f), "prefix plans have no shared merges");
+    WRONG(f, f.batch.attention.sequence_count = 3, PLAN(f),
+          "request 3 is not one of the 3 of the batch");
     f.batch.attention.sequence_count = 5;
     REFUSED(f, PLAN(f), "5 requests do not fit the tree, which holds 4");
-    case_make(&f), f.kv[1] = 99;
-    REFUSED(f, PLAN(f), "position 1 shares 100 tokens, of 99 that can be shared");
+    WRONG(f, f.kv[1] = 99, PLAN(f), "position 1 shares 100 tokens, of 99 that can be shared");
     f.kv[3] = -1;
     REFUSED(f, PLAN(f), "sequence 3 has the negative length -1");
-    case_make(&f), f.plan.requests = NULL;
-    REFUSED(f, PLAN(f), "plan.requests is NULL: was the plan placed?");
-    case_make(&f), f.plan.attention.units = NULL;
-    REFUSED(f, PLAN(f), "plan.units is NULL: was the plan placed?");
-    case_make(&f), f.plan.segment_capacity = 4;
-    REFUSED(f, PLAN(f), "5 segments do not fit the plan, which holds 4");
-    case_make(&f), f.plan.request_capacity = 3;
-    REFUSED(f, PLAN(f), "4 requests do not fit the plan, which holds 3");
-    case_make(&f), f.plan.token_capacity = 3;
-    REFUSED(f, PLAN(f), "4 query tokens do not fit the plan, which holds 3");
-    case_make(&f), f.plan.join_capacity = 5;
-    REFUSED(f, PLAN(f), "6 joins do not fit the plan, which holds 5");
+    WRONG(f, f.plan.requests = NULL, PLAN(f), "plan.requests is NULL: was the plan placed?");
+    WRONG(f, f.plan.attention.units = NULL, PLAN(f), "plan.units is NULL: was the plan placed?");
+    WRONG(f, f.plan.segment_capacity = 4, PLAN(f), "5 segments do not fit the plan, which holds 4");
+    WRONG(f, f.plan.request_capacity = 3, PLAN(f), "4 requests do not fit the plan, which holds 3");
+    WRONG(f, f.plan.token_capacity = 3, PLAN(f),
+          "4 query tokens do not fit the plan, which holds 3");
+    WRONG(f, f.plan.join_capacity = 5, PLAN(f), "6 joins do not fit the plan, which holds 5");
     f.plan.join_capacity = 6, f.plan.attention.merge_capacity = 0;
     const ptowsp_status status = PLAN(f);
     assert_int_equal(status, PTOWSP_BUFFER_OVERFLOW);
@@ -246,7 +207,7 @@ TEST(prefix_faults__name_requests_not_positions) {
         case_make(&f);
         f.ids[0] = 9;
         f.batch.attention.query_lengths = f.queries;
-        assert_int_equal(BUILD(f), PTOWSP_OK);
+        assert_ok(BUILD(f));
         assert_int_equal(f.tree.order[3], 0);
         switch (i) {
         case 0:
@@ -294,8 +255,7 @@ TEST(prefix_faults__of_more_lanes_than_were_placed) {
     faults_case f;
     case_make(&f);
     ptowsp_prefix_sizes sizes;
-    assert_int_equal(ptowsp_prefix_size(&f.batch.attention, &f.config, &f.tree, &sizes, NULL),
-                     PTOWSP_OK);
+    assert_ok(ptowsp_prefix_size(&f.batch.attention, &f.config, &f.tree, &sizes, NULL));
     const size_t extra = 3 * 300 * sizeof(ptowsp_work);  // units, merges and joins for all lanes
     const size_t bytes = (size_t)sizes.block_bytes + extra;
     sizes.attention.unit_count += 300, sizes.attention.merge_count += 300;
@@ -304,7 +264,7 @@ TEST(prefix_faults__of_more_lanes_than_were_placed) {
     unsigned char *before = (unsigned char *)malloc(bytes + GUARD);
     memset(block, 0xa5, bytes + GUARD);
     memcpy(before, block, bytes + GUARD);
-    assert_int_equal(ptowsp_prefix_place(&sizes, block, bytes, &f.plan), PTOWSP_OK);
+    assert_ok(ptowsp_prefix_place(&sizes, block, bytes, &f.plan));
     assert_int_equal(f.plan.attention.lane_capacity, 2);
     f.config.lane_count = 3;
     REFUSED(f, PLAN(f), "3 lanes do not fit the plan, which has room for 2");
@@ -315,7 +275,7 @@ TEST(prefix_faults__of_more_lanes_than_were_placed) {
     assert_int_equal(f.info.fault, PTOWSP_FAULT_LANES_SMALL);
     assert_memory_equal(before, block, bytes + GUARD);
     f.config.lane_count = 2;
-    assert_int_equal(PLAN(f), PTOWSP_OK);
+    assert_ok(PLAN(f));
     assert_memory_equal(before + bytes, block + bytes, GUARD);
     free(block);
     free(before);
@@ -323,16 +283,13 @@ TEST(prefix_faults__of_more_lanes_than_were_placed) {
 
 TEST(prefix_faults__of_arrays_that_are_not_there) {
     faults_case f;
-    case_make(&f), f.plan.segments = NULL;
-    REFUSED(f, PLAN(f), "plan.segments is NULL: was the plan placed?");
+    WRONG(f, f.plan.segments = NULL, PLAN(f), "plan.segments is NULL: was the plan placed?");
     f.plan.segment_capacity = 0;
     REFUSED(f, PLAN(f), "5 segments do not fit the plan, which holds 0");
-    case_make(&f), f.plan.tokens = NULL;
-    REFUSED(f, PLAN(f), "plan.tokens is NULL: was the plan placed?");
+    WRONG(f, f.plan.tokens = NULL, PLAN(f), "plan.tokens is NULL: was the plan placed?");
     f.plan.token_capacity = 0;
     REFUSED(f, PLAN(f), "4 query tokens do not fit the plan, which holds 0");
-    case_make(&f), f.plan.joins = NULL;
-    REFUSED(f, PLAN(f), "plan.joins is NULL: was the plan placed?");
+    WRONG(f, f.plan.joins = NULL, PLAN(f), "plan.joins is NULL: was the plan placed?");
     f.plan.join_capacity = 0;
     REFUSED(f, PLAN(f), "6 joins do not fit the plan, which holds 0");
     case_make(&f);
@@ -340,20 +297,20 @@ TEST(prefix_faults__of_arrays_that_are_not_there) {
     REFUSED(f, ptowsp_prefix_add(&f.batch, 0, NULL, &f.info), "tree is NULL: was the tree placed?");
     REFUSED(f, ptowsp_prefix_build_given(&f.given, NULL, &f.info),
             "tree is NULL: was the tree placed?");
-    assert_int_equal(REMOVE(f, 2), PTOWSP_OK);
+    assert_ok(REMOVE(f, 2));
     f.kv[2] = -5;
     REFUSED(f, ADD(f, 2), "sequence 2 has the negative length -5");
     assert_int_equal(f.tree.request_count, 3);
     // Nothing needs no arrays.
     const ptowsp_prefix_given nothing = {{NULL, NULL, 0}, NULL, NULL, 0, NULL};
-    assert_int_equal(ptowsp_prefix_build_given(&nothing, &f.tree, &f.info), PTOWSP_OK);
+    assert_ok(ptowsp_prefix_build_given(&nothing, &f.tree, &f.info));
     assert_int_equal(f.tree.request_count + f.tree.node_count, 0);
     // Nor do requests without blocks need ids.
     memset(f.begin, 0, sizeof f.begin);
     f.batch.block_ids = NULL;
     f.kv[2] = 200;
     for (uint32_t r = 0; r < COUNT; r++) {
-        assert_int_equal(ADD(f, r), PTOWSP_OK);
+        assert_ok(ADD(f, r));
     }
     assert_int_equal(f.tree.request_count, COUNT);
     assert_int_equal(f.tree.node_count, 0);
@@ -384,13 +341,11 @@ TEST(prefix_faults__of_sums_that_are_too_large_to_choose) {
     for (int r = 0; r < COUNT; r++) {
         f.kv[r] = INT32_MAX;
     }
-    assert_int_equal(BUILD(f), PTOWSP_OK);
-    assert_int_equal(ptowsp_prefix_size(&f.batch.attention, &f.config, &f.tree, &sizes, &f.info),
-                     PTOWSP_OK);
+    assert_ok(BUILD(f));
+    assert_ok(ptowsp_prefix_size(&f.batch.attention, &f.config, &f.tree, &sizes, &f.info));
     assert_int_equal(sizes.segment_count, COUNT + 1);
     f.config.cost.per_unit = 1e9;
-    assert_int_equal(ptowsp_prefix_size(&f.batch.attention, &f.config, &f.tree, &sizes, &f.info),
-                     PTOWSP_OK);
+    assert_ok(ptowsp_prefix_size(&f.batch.attention, &f.config, &f.tree, &sizes, &f.info));
     assert_int_equal(sizes.segment_count, COUNT);
 }
 
@@ -399,12 +354,11 @@ TEST(prefix_faults__are_none_where_nothing_is_read) {
     case_make(&f);
     memset(f.kv, 0, sizeof f.kv);
     memset(f.begin, 0, sizeof f.begin);
-    assert_int_equal(BUILD(f), PTOWSP_OK);
-    assert_int_equal(PLAN(f), PTOWSP_OK);
-    assert_int_equal(CHECK(f), PTOWSP_OK);
+    assert_ok(BUILD(f));
+    assert_ok(PLAN(f));
+    assert_ok(CHECK(f));
     char text[600];
-    ptowsp_output_buffer buffer = {text, sizeof text, 0};
-    ptowsp_prefix_print(&f.plan, ptowsp_output_to_buffer(&buffer));
+    ptowsp_prefix_print(&f.plan, TEST_TEXT(text));
     const char *begins = "prefix plan: 4 requests, 0 shared segments, 0 joins\n"
                          "kv tokens read: 0, flat 0\npredicted: cost 0, flat 0; time 0, flat 0\n";
     assert_memory_equal(text, begins, strlen(begins));
@@ -437,18 +391,12 @@ TEST(prefix_faults__wrong_arguments_of_bounds_are_refused) {
     assert_int_equal(sizes.attention.unit_count + sizes.segment_count + sizes.block_bytes, 0);
 }
 
-// Changes one number of a plan, and expects the text.
-#define FOUND(f, change, text)                                                                     \
-    do {                                                                                           \
-        case_make(&(f));                                                                           \
-        change;                                                                                    \
-        REFUSED(f, CHECK(f), text);                                                                \
-    } while (0)
+#define FOUND(f, change, text) WRONG(f, change, CHECK(f), text)
 
 TEST(prefix_faults__that_the_check_finds) {
     faults_case f;
     case_make(&f);
-    assert_int_equal(CHECK(f), PTOWSP_OK);
+    assert_ok(CHECK(f));
     FOUND(f, f.plan.request_count = 3, "the plan says 3 where 4 belongs");
     FOUND(f, f.plan.token_count = 3, "the plan says 3 where 4 belongs");
     FOUND(f, f.plan.shared_count = 2, "the plan says 5 where 6 belongs");

@@ -10,25 +10,23 @@ typedef struct small {
 } small;
 
 static void small_make(small *s, uint32_t requests, uint64_t blocks) {
-    memset(s, 0, sizeof *s);
-    s->limits.request_count_max = requests;
-    s->limits.block_count_max = blocks;
+    const small made = {.limits = {requests, blocks}};
+    *s = made;
     const uint64_t bytes = ptowsp_prefix_tree_bytes(&s->limits);
     s->block = malloc((size_t)bytes);
-    assert_int_equal(ptowsp_prefix_tree_place(&s->limits, s->block, bytes, &s->tree), PTOWSP_OK);
+    assert_ok(ptowsp_prefix_tree_place(&s->limits, s->block, bytes, &s->tree));
 }
 
 static void small_plan(small *s, const ptowsp_attention_batch *batch,
                        const ptowsp_attention_config *config) {
     ptowsp_prefix_sizes sizes;
     ptowsp_plan_info info;
-    assert_int_equal(ptowsp_prefix_size(batch, config, &s->tree, &sizes, &info), PTOWSP_OK);
+    assert_ok(ptowsp_prefix_size(batch, config, &s->tree, &sizes, &info));
     free(s->plan_block);
     s->plan_block = malloc((size_t)sizes.block_bytes);
-    assert_int_equal(ptowsp_prefix_place(&sizes, s->plan_block, sizes.block_bytes, &s->plan),
-                     PTOWSP_OK);
-    assert_int_equal(ptowsp_prefix_generate(batch, config, &s->tree, &s->plan, &info), PTOWSP_OK);
-    assert_int_equal(ptowsp_prefix_check(batch, config, &s->tree, &s->plan, &info), PTOWSP_OK);
+    assert_ok(ptowsp_prefix_place(&sizes, s->plan_block, sizes.block_bytes, &s->plan));
+    assert_ok(ptowsp_prefix_generate(batch, config, &s->tree, &s->plan, &info));
+    assert_ok(ptowsp_prefix_check(batch, config, &s->tree, &s->plan, &info));
 }
 
 static void small_free(small *s) {
@@ -45,7 +43,7 @@ static const ptowsp_prefix_batch drawn = {{drawn_kv, NULL, 5}, drawn_ids, drawn_
 TEST(prefix__tree_is_the_one_of_the_header) {
     small s;
     small_make(&s, 5, 4);
-    assert_int_equal(ptowsp_prefix_build(&drawn, &s.tree, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_prefix_build(&drawn, &s.tree, NULL));
     const uint32_t order[5] = {3, 0, 2, 4, 1}, common[5] = {0, 0, 200, 300, 0};
     const uint32_t owners[5] = {PTOWSP_NO_NODE, 1, 0, 0, PTOWSP_NO_NODE};
     assert_memory_equal(s.tree.order, order, sizeof order);
@@ -66,11 +64,11 @@ TEST(prefix__plan_is_the_one_of_the_header) {
     small s;
     small_make(&s, 5, 4);
     ptowsp_prefix_build(&drawn, &s.tree, NULL);
-    ptowsp_attention_config config = {0};
-    config.kv_head_count = config.lane_count = 1;
-    config.cost.per_unit = 90;
-    config.cost.per_token = 1;
-    config.cost.per_merged_row = 10;
+    ptowsp_attention_config config = {.kv_head_count = 1,
+                                      .lane_count = 1,
+                                      .cost.per_unit = 90,
+                                      .cost.per_token = 1,
+                                      .cost.per_merged_row = 10};
     small_plan(&s, &drawn.attention, &config);
     assert_int_equal(s.tree.nodes[0].is_shared, 0);
     assert_int_equal(s.tree.nodes[1].is_shared, 1);
@@ -103,8 +101,7 @@ TEST(prefix__plan_is_the_one_of_the_header) {
     assert_int_equal(s.plan.joins[1].params[3], 2);
 
     char text[2000];
-    ptowsp_output_buffer buffer = {text, sizeof text, 0};
-    ptowsp_prefix_print(&s.plan, ptowsp_output_to_buffer(&buffer));
+    ptowsp_prefix_print(&s.plan, TEST_TEXT(text));
     const char *head = "prefix plan: 5 requests, 1 shared segments, 3 joins\n"
                        "kv tokens read: 1100, flat 1500, ratio 0.7333\n"
                        "predicted: cost 1700, flat 1950; time 1700, flat 1950\n"
@@ -130,12 +127,11 @@ TEST(prefix__equal_requests_need_no_slots) {
     const ptowsp_prefix_batch batch = {{kv, NULL, 4}, ids, begin, 100};
     small s;
     small_make(&s, 4, 2);
-    assert_int_equal(ptowsp_prefix_build(&batch, &s.tree, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_prefix_build(&batch, &s.tree, NULL));
     for (uint32_t p = 0; p < 4; p++) {
         assert_int_equal(s.tree.order[p], p);  // ties by number
     }
-    ptowsp_attention_config config = {0};
-    config.kv_head_count = 2, config.lane_count = 1;
+    ptowsp_attention_config config = {.kv_head_count = 2, .lane_count = 1};
     small_plan(&s, &batch.attention, &config);
     assert_int_equal(s.plan.shared_count, 1);
     assert_int_equal(s.plan.join_count, 0);
@@ -154,12 +150,12 @@ TEST(prefix__a_longer_time_than_the_flat_plan_s_shares_nothing) {
     const ptowsp_prefix_batch batch = {{kv, NULL, 4}, ids, begin, 100};
     small s;
     small_make(&s, 4, 2);
-    assert_int_equal(ptowsp_prefix_build(&batch, &s.tree, NULL), PTOWSP_OK);
-    ptowsp_attention_config config = {0};
-    config.kv_head_count = 1, config.lane_count = 4;
-    config.piece_min = 200;
-    config.cost.per_token = 1;
-    config.cost.per_row_token = 0.125;
+    assert_ok(ptowsp_prefix_build(&batch, &s.tree, NULL));
+    ptowsp_attention_config config = {.kv_head_count = 1,
+                                      .lane_count = 4,
+                                      .piece_min = 200,
+                                      .cost.per_token = 1,
+                                      .cost.per_row_token = 0.125};
     small_plan(&s, &batch.attention, &config);
     assert_int_equal(s.plan.shared_count, 0);
     assert_true(s.plan.time >= 225 && s.plan.time <= 226);
@@ -176,7 +172,7 @@ TEST(prefix__what_is_equal_in_the_middle_alone_is_not_shared) {
     const ptowsp_prefix_batch batch = {{kv, NULL, 2}, ids, begin, 1000};
     small s;
     small_make(&s, 2, 3);
-    assert_int_equal(ptowsp_prefix_build(&batch, &s.tree, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_prefix_build(&batch, &s.tree, NULL));
     assert_int_equal(s.tree.node_count, 0);
     small_free(&s);
 }
@@ -187,17 +183,16 @@ TEST(prefix__requests_without_blocks_share_nothing) {
     const ptowsp_prefix_batch batch = {{kv, NULL, 3}, NULL, begin, 16};
     small s;
     small_make(&s, 3, 1);
-    assert_int_equal(ptowsp_prefix_build(&batch, &s.tree, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_prefix_build(&batch, &s.tree, NULL));
     assert_int_equal(s.tree.node_count, 0);
-    ptowsp_attention_config config = {0};
-    config.kv_head_count = config.lane_count = 1;
+    ptowsp_attention_config config = {.kv_head_count = 1, .lane_count = 1};
     small_plan(&s, &batch.attention, &config);
     assert_int_equal(s.plan.attention.unit_count, 2);
     small_free(&s);
     // And no requests at all.
     const ptowsp_prefix_batch none = {{NULL, NULL, 0}, NULL, NULL, 16};
     small_make(&s, 0, 0);
-    assert_int_equal(ptowsp_prefix_build(&none, &s.tree, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_prefix_build(&none, &s.tree, NULL));
     small_plan(&s, &none.attention, &config);
     assert_int_equal(s.plan.attention.unit_count, 0);
     small_free(&s);
@@ -215,7 +210,7 @@ TEST(prefix__chains_of_a_million_need_no_stack) {
     const ptowsp_prefix_batch batch = {{kv, NULL, 2}, ids, begin, 1};
     small s;
     small_make(&s, 2, count);
-    assert_int_equal(ptowsp_prefix_build(&batch, &s.tree, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_prefix_build(&batch, &s.tree, NULL));
     assert_int_equal(s.tree.node_count, 1);
     assert_int_equal(s.tree.nodes[0].kv_end, count);
     small_free(&s);
@@ -235,13 +230,12 @@ TEST(prefix__chains_of_a_million_need_no_stack) {
     }
     ptowsp_prefix_given given = {{lengths, NULL, 1000}, parents, tokens, count, nodes};
     small_make(&s, 1000, count);
-    assert_int_equal(ptowsp_prefix_build_given(&given, &s.tree, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_prefix_build_given(&given, &s.tree, NULL));
     assert_int_equal(s.tree.node_count, 999);
     for (uint32_t p = 1; p < 1000; p++) {
         assert_int_equal(s.tree.common[p], p * 1000);
     }
-    ptowsp_attention_config config = {0};
-    config.kv_head_count = config.lane_count = 1;
+    ptowsp_attention_config config = {.kv_head_count = 1, .lane_count = 1};
     small_plan(&s, &given.attention, &config);
     assert_true(s.plan.kv_token_reads < s.plan.flat_kv_token_reads / 20);
     small_free(&s);
@@ -257,13 +251,13 @@ TEST(prefix__given_trees_are_walked_depth_first) {
     const ptowsp_prefix_given given = {{kv, NULL, 7}, parents, tokens, 4, nodes};
     small s;
     small_make(&s, 7, 4);
-    assert_int_equal(ptowsp_prefix_build_given(&given, &s.tree, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_prefix_build_given(&given, &s.tree, NULL));
     const uint32_t order[7] = {5, 3, 0, 4, 1, 6, 2}, common[7] = {0, 100, 100, 150, 0, 10, 0};
     assert_memory_equal(s.tree.order, order, sizeof order);
     assert_memory_equal(s.tree.common, common, sizeof common);
     assert_int_equal(s.tree.node_count, 3);
     s.tree.is_ordered = true;
-    assert_int_equal(ptowsp_prefix_build_given(&given, &s.tree, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_prefix_build_given(&given, &s.tree, NULL));
     const uint32_t kept[7] = {0, 1, 2, 3, 4, 5, 6}, shared[7] = {0, 0, 0, 0, 100, 100, 0};
     assert_memory_equal(s.tree.order, kept, sizeof kept);
     assert_memory_equal(s.tree.common, shared, sizeof shared);
@@ -273,12 +267,11 @@ TEST(prefix__given_trees_are_walked_depth_first) {
 // A tile is a token here. On paper: the nodes of a chain of 4 requests have 4, 3 and 2 tokens, and
 // each request has one of its own. Of 4 pages at most, INVARIANT plans have 16 in any tree.
 TEST(prefix__bounds_are_those_of_a_chain) {
-    ptowsp_attention_config config = {0};
-    config.kv_head_count = 2, config.group = 3, config.lane_count = 5, config.tile_rows = 3;
-    config.page_size = 16;
+    ptowsp_attention_config config = {
+        .kv_head_count = 2, .group = 3, .lane_count = 5, .tile_rows = 3, .page_size = 16};
     ptowsp_attention_limits limits = {4, 64, 0, 0, 0};
     ptowsp_prefix_sizes sizes;
-    assert_int_equal(ptowsp_prefix_bound(&config, &limits, &sizes, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_prefix_bound(&config, &limits, &sizes, NULL));
     assert_int_equal(sizes.attention.unit_count, 2 * (9 + 4) + 4);
     assert_int_equal(sizes.attention.slot_rows, 3);
     assert_int_equal(sizes.segment_count, 7);
@@ -286,13 +279,13 @@ TEST(prefix__bounds_are_those_of_a_chain) {
     assert_int_equal(sizes.token_count, 4);
     assert_int_equal(sizes.join_count, 8);
     config.mode = PTOWSP_ATTENTION_INVARIANT, config.chunk = 16;
-    assert_int_equal(ptowsp_prefix_bound(&config, &limits, &sizes, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_prefix_bound(&config, &limits, &sizes, NULL));
     assert_int_equal(sizes.attention.unit_count, 2 * 16);
     limits.sequence_count_max = 1;  // nobody to share with
-    assert_int_equal(ptowsp_prefix_bound(&config, &limits, &sizes, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_prefix_bound(&config, &limits, &sizes, NULL));
     assert_int_equal(sizes.join_count, 0);
     limits.sequence_count_max = 0;
-    assert_int_equal(ptowsp_prefix_bound(&config, &limits, &sizes, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_prefix_bound(&config, &limits, &sizes, NULL));
     assert_int_equal(sizes.segment_count, 0);
 }
 
@@ -303,7 +296,7 @@ TEST(prefix__places_refuse_what_does_not_fit) {
     const uint64_t bytes = ptowsp_prefix_tree_bytes(&limits);
     assert_true(bytes <= sizeof block);
     assert_int_equal(ptowsp_prefix_tree_bytes(NULL), 0);
-    assert_int_equal(ptowsp_prefix_tree_place(&limits, block, bytes, &tree), PTOWSP_OK);
+    assert_ok(ptowsp_prefix_tree_place(&limits, block, bytes, &tree));
     assert_int_equal(ptowsp_prefix_tree_place(&limits, block, bytes - 1, &tree),
                      PTOWSP_BUFFER_OVERFLOW);
     assert_int_equal(ptowsp_prefix_tree_place(&limits, (char *)block + 4, bytes, &tree),
@@ -316,7 +309,7 @@ TEST(prefix__places_refuse_what_does_not_fit) {
     ptowsp_prefix_sizes sizes = {.attention.lane_count = 1};
     sizes.segment_count = sizes.request_count = sizes.token_count = 1;
     ptowsp_prefix_plan plan;
-    assert_int_equal(ptowsp_prefix_place(&sizes, block, sizeof block, &plan), PTOWSP_OK);
+    assert_ok(ptowsp_prefix_place(&sizes, block, sizeof block, &plan));
     assert_int_equal(ptowsp_prefix_place(&sizes, block, 30, &plan), PTOWSP_BUFFER_OVERFLOW);
     assert_int_equal(ptowsp_prefix_place(&sizes, NULL, 30, &plan), PTOWSP_INVALID_PARAMS);
     assert_int_equal(ptowsp_prefix_place(NULL, block, 30, &plan), PTOWSP_INVALID_PARAMS);

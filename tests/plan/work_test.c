@@ -137,7 +137,7 @@ TEST(work__is_created_zeroed_and_aligned) {
     ptowsp_work *work[8];
     for (int i = 0; i < 8; i++) {
         work[i] = NULL;
-        assert_int_equal(ptowsp_work_create(context, counts[i], &work[i]), PTOWSP_OK);
+        assert_ok(ptowsp_work_create(context, counts[i], &work[i]));
         assert_non_null(work[i]);
         assert_int_equal((uintptr_t)work[i] % 64, 0);
         const unsigned char *bytes = (const unsigned char *)work[i];
@@ -160,13 +160,13 @@ TEST(work__is_created_zeroed_and_aligned) {
 CONTEXT_TEST(work__comes_from_the_default_allocator_too) {
     for (uint64_t count = 1; count < 200; count++) {
         ptowsp_work *work = NULL;
-        assert_int_equal(ptowsp_work_create(context, count, &work), PTOWSP_OK);
+        assert_ok(ptowsp_work_create(context, count, &work));
         assert_int_equal((uintptr_t)work % 64, 0);
         memset(work, 0xff, count * sizeof *work);
         ptowsp_work_destroy(context, work);
     }
     ptowsp_error error = ptowsp_context_error(context);
-    assert_int_equal(error.status, PTOWSP_OK);
+    assert_ok(error.status);
     assert_string_equal(error.text, "");
 }
 
@@ -197,8 +197,8 @@ TEST(work__refuses_counts_out_of_range) {
 TEST(work__refuses_a_missing_output) {
     test_memory memory = {0, 0, 0, 0};
     ptowsp_context *context = context_over(&memory, PTOWSP_THREADS_SERIAL, 0);
-    assert_int_equal(ptowsp_work_create(context, 1, NULL), PTOWSP_INVALID_PARAMS);
-    test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "work_create: out_work is NULL");
+    test_refused(context, ptowsp_work_create(context, 1, NULL), PTOWSP_INVALID_PARAMS,
+                 PTOWSP_NO_INDEX, "work_create: out_work is NULL");
     ptowsp_context_destroy(context);
     assert_int_equal(memory.live_blocks, 0);
 }
@@ -220,7 +220,7 @@ TEST(work__reports_missing_memory) {
         assert_int_equal(memory.live_bytes, bytes_before);
     }
     ptowsp_work *work = NULL;  // the context is none the worse
-    assert_int_equal(ptowsp_work_create(context, 12345, &work), PTOWSP_OK);
+    assert_ok(ptowsp_work_create(context, 12345, &work));
     test_error_is(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, texts[2 - (sizeof(size_t) != 8)]);
     ptowsp_work_destroy(context, work);
     ptowsp_context_destroy(context);

@@ -31,7 +31,7 @@ void soak_device_launches(ptowsp_context *context, ptowsp_device *device, uint64
         const soak_fault fault = faults[test_random(random) % 3];
         ptowsp_launch launch = {.kernels = kernels,
                                 .kernel_count = 1,
-                                .instance_count = (uint32_t)test_random_in(random, 1, INSTANCES),
+                                .instance_count = test_random_u32(random, 1, INSTANCES),
                                 .user = &l,
                                 .out_cycles = cycles};
         const uint64_t at = test_random(random) % launch.instance_count;
@@ -67,10 +67,10 @@ void soak_device_memory(ptowsp_device *device, soak_memory *memory, uint64_t *ra
     for (int step = 0; step < 3 * PIECES; step++) {
         const uint64_t i = test_random(random) % PIECES;
         if (pieces[i]) {
-            assert_int_equal(ptowsp_device_copy_out(device, read, pieces[i], sizes[i]), PTOWSP_OK);
+            assert_ok(ptowsp_device_copy_out(device, read, pieces[i], sizes[i]));
             memset(filled, (int)i + 1, sizeof filled);
             assert_memory_equal(read, filled, sizes[i]);
-            assert_int_equal(ptowsp_device_free(device, pieces[i]), PTOWSP_OK);
+            assert_ok(ptowsp_device_free(device, pieces[i]));
             pieces[i] = NULL;
             (*out_left)--;
             continue;
@@ -90,12 +90,12 @@ void soak_device_memory(ptowsp_device *device, soak_memory *memory, uint64_t *ra
         }
         (*out_left)++;
         memset(filled, (int)i + 1, sizeof filled);
-        assert_int_equal(ptowsp_device_copy_in(device, pieces[i], filled, sizes[i]), PTOWSP_OK);
+        assert_ok(ptowsp_device_copy_in(device, pieces[i], filled, sizes[i]));
     }
     // Some stay, which closing has to find.
     for (uint64_t i = 0; i < PIECES && test_random(random) % 8 != 0; i++) {
         *out_left -= pieces[i] != NULL;
-        assert_int_equal(ptowsp_device_free(device, pieces[i]), PTOWSP_OK);
+        assert_ok(ptowsp_device_free(device, pieces[i]));
     }
 }
 
@@ -104,9 +104,9 @@ void soak_device_memory(ptowsp_device *device, soak_memory *memory, uint64_t *ra
 // A device, after ones that did not open, or did all the same.
 ptowsp_device *soak_device(ptowsp_context *context, soak_memory *memory, uint64_t *random) {
     ptowsp_device *device = NULL;
-    ptowsp_device_desc desc = {.scheduler_count = (uint32_t)test_random_in(random, 1, 3)};
-    desc.vector_count = (uint32_t)test_random_in(random, 1, 5);
-    desc.cube_count = (uint32_t)test_random_in(random, 1, 3);
+    ptowsp_device_desc desc = {.scheduler_count = test_random_u32(random, 1, 3)};
+    desc.vector_count = test_random_u32(random, 1, 5);
+    desc.cube_count = test_random_u32(random, 1, 3);
     for (int i = 0; i < 3; i++) {
         const soak_fault faults[] = {SOAK_BY_none, SOAK_BY_memory, SOAK_BY_thread};
         const soak_fault fault = i < 2 ? faults[test_random(random) % 3] : SOAK_BY_none;
@@ -124,7 +124,7 @@ ptowsp_device *soak_device(ptowsp_context *context, soak_memory *memory, uint64_
                     (fault == SOAK_BY_thread && status == PTOWSP_SYSTEM_FAILED));
         assert_true((status == PTOWSP_OK) == (device != NULL));
         if (i < 2) {
-            assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+            assert_ok(ptowsp_device_close(device));
             device = NULL;
         }
     }

@@ -54,7 +54,7 @@ void soak_run_records(uint64_t seed) {
     ptowsp_tuning *tuning = NULL;
     ptowsp_context *context = soak_context(&memory, 1, &random);
     snprintf(path, sizeof path, "/tmp/ptowsp_soak_%ld", (long)getpid());
-    assert_int_equal(ptowsp_tuning_create(context, path, &tuning), PTOWSP_OK);
+    assert_ok(ptowsp_tuning_create(context, path, &tuning));
     for (int i = 0; i < STEPS; i++) {
         const uint64_t k = test_random(&random) % KEYS;
         ptowsp_tuning_key key = {.kernel = k + 1, .machine = "910b3"};
@@ -73,7 +73,7 @@ void soak_run_records(uint64_t seed) {
         counts[k] += !is_compacted && status == PTOWSP_OK;
     }
     ptowsp_tuning_destroy(tuning);
-    assert_int_equal(ptowsp_tuning_create(context, path, &tuning), PTOWSP_OK);
+    assert_ok(ptowsp_tuning_create(context, path, &tuning));
     for (uint64_t k = 0; k < KEYS; k++) {
         ptowsp_tuning_value value;
         ptowsp_tuning_key key = {.kernel = k + 1, .machine = "910b3"};

@@ -79,7 +79,7 @@ static void run_case(uint64_t seed, bool has_device) {
     uint64_t random = seed;
     soak_memory memory;
     ptowsp_graph *graph = NULL;
-    const uint32_t lane_count = (uint32_t)test_random_in(&random, 1, 8);
+    const uint32_t lane_count = test_random_u32(&random, 1, 8);
     ptowsp_context *context = soak_context(&memory, lane_count, &random);
     ptowsp_device *device = has_device ? soak_device(context, &memory, &random) : NULL;
     random_graph *g = (random_graph *)malloc(sizeof *g);
@@ -88,7 +88,7 @@ static void run_case(uint64_t seed, bool has_device) {
     make_shape(g, &random);
     sort_edges(g);
     const uint64_t first_failed = reference(g);
-    ptowsp_graph_desc desc = {.cube_lane_count = (uint32_t)test_random_in(&random, 0, 2)};
+    ptowsp_graph_desc desc = {.cube_lane_count = test_random_u32(&random, 0, 2)};
     for (int i = 0; i < 2; i++) {
         soak_refuse_memory(&memory, &random, 24);
         ptowsp_status status = ptowsp_graph_create(context, &desc, &graph);
@@ -100,7 +100,7 @@ static void run_case(uint64_t seed, bool has_device) {
         assert_true(status == PTOWSP_OK || status == PTOWSP_OUT_OF_MEMORY);
         soak_count(SOAK_BY_memory, status != PTOWSP_OK);
     }
-    assert_int_equal(ptowsp_graph_create(context, &desc, &graph), PTOWSP_OK);
+    assert_ok(ptowsp_graph_create(context, &desc, &graph));
     build(graph, g, tasks, test_random(&random) % 2, &random);
     for (int i = 0; i < ROUNDS; i++) {
         const soak_fault faults[] = {SOAK_BY_none, SOAK_BY_cancel, SOAK_BY_thread};

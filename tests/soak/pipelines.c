@@ -15,7 +15,7 @@ void soak_run_pipeline(uint64_t seed) {
     assert_int_equal(s->built.status, compiled);
     for (int i = 0; i < ROUNDS && compiled == PTOWSP_OK; i++) {
         ptowsp_run *run = NULL;
-        assert_int_equal(ptowsp_run_create(s->context, s->built.program, &run), PTOWSP_OK);
+        assert_ok(ptowsp_run_create(s->context, s->built.program, &run));
         sim_bind(&s->built, &s->b, run);
         // The first execution is the one that allocates.
         const bool is_refused = test_random(&random) % 4 != 0;

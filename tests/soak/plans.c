@@ -10,12 +10,11 @@ void soak_run_plan(uint64_t seed) {
     sample s;
     ptowsp_plan_info info;
     sample_make(&s, test_random(&random), REQUESTS);
-    assert_int_equal(ptowsp_prefix_build(&s.batch, &s.tree, &info), PTOWSP_OK);
+    assert_ok(ptowsp_prefix_build(&s.batch, &s.tree, &info));
     require_tree(&s, &s.tree, s.count);
     planned p = plan_make(&s);
     require_numbers(&s, &p.plan);
-    ptowsp_context *context =
-        soak_context(&memory, (uint32_t)test_random_in(&random, 1, 8), &random);
+    ptowsp_context *context = soak_context(&memory, test_random_u32(&random, 1, 8), &random);
     for (uint64_t way = 0; way < RUN_WAYS; way++) {
         plan_run run;
         run_make(&run, &s, &p.plan.attention, &p.plan);

@@ -106,7 +106,7 @@ static void run_badly(program_case *c, ptowsp_run *run, soak_fault fault, uint64
 static void run_rounds(program_case *c, const ptowsp_program *program, uint64_t *random) {
     ptowsp_run *run = NULL;
     sample *s = c->s;
-    c->lane_count = (uint32_t)test_random_in(random, 1, 8);
+    c->lane_count = test_random_u32(random, 1, 8);
     s->run_context = soak_context(&c->memory, c->lane_count, random);
     s->lane_count = c->lane_count;
     s->module.watch.lanes = &c->watch;
@@ -149,7 +149,7 @@ void soak_run_program(uint64_t seed) {
     sample_expect(s);
     ptowsp_status status = sample_compile(s, &s->module, &program);
     if (status == PTOWSP_OK) {
-        assert_int_equal(ptowsp_run_create(s->context, program, &run), PTOWSP_OK);
+        assert_ok(ptowsp_run_create(s->context, program, &run));
         outcome *first = outcome_of(run, check_execution(s, run));
         c.first = first;
         lane_watch_begin(&c.watch, REF_TASK_MAX);
@@ -209,10 +209,8 @@ void soak_run_saved(uint64_t seed) {
         for (int i = 0; i < ROUNDS; i++) {
             load_badly(&attached, saved, buffer.length, &random);
         }
-        assert_int_equal(
-            ptowsp_program_load(s->context, saved, buffer.length, &attached, &loaded, NULL),
-            PTOWSP_OK);
-        assert_int_equal(ptowsp_run_create(s->context, loaded, &run), PTOWSP_OK);
+        assert_ok(ptowsp_program_load(s->context, saved, buffer.length, &attached, &loaded, NULL));
+        assert_ok(ptowsp_run_create(s->context, loaded, &run));
         check_execution(s, run);
         ptowsp_run_destroy(run);
         ptowsp_program_destroy(loaded);

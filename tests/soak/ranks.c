@@ -44,7 +44,7 @@ static ptowsp_collective any_collective(const ranks_case *c, uint64_t *random) {
     } while (!collective_has(made.kind, made.algorithm));
     if (made.algorithm == PTOWSP_ALGORITHM_HIERARCHICAL) {
         do {
-            made.node_size = (uint32_t)test_random_in(random, 1, c->count);
+            made.node_size = test_random_u32(random, 1, c->count);
         } while (c->count % made.node_size != 0);
     }
     made.members = c->count;
@@ -198,8 +198,8 @@ void soak_run_ranks(uint64_t seed) {
     ptowsp_hub *hub = NULL;
     static const soak_fault of_threads[] = {SOAK_BY_none, SOAK_BY_memory, SOAK_BY_cancel};
     static const soak_fault of_processes[] = {SOAK_BY_none, SOAK_BY_death, SOAK_BY_cancel};
-    ranks_case c = {.count = (uint32_t)test_random_in(&random, 1, P_MAX)};
-    c.call_count = (uint32_t)test_random_in(&random, 1, CALL_MAX);
+    ranks_case c = {.count = test_random_u32(&random, 1, P_MAX)};
+    c.call_count = test_random_u32(&random, 1, CALL_MAX);
     c.seed = test_random(&random);
     c.victim = (uint32_t)(test_random(&random) % c.count);
     c.call = (uint32_t)(test_random(&random) % c.call_count);
@@ -209,7 +209,7 @@ void soak_run_ranks(uint64_t seed) {
     c.time_limit_ns = c.fault == SOAK_BY_death ? UINT64_C(5000000000) : 0;
     ptowsp_context *context = soak_context(&memory, 1, &random);
     const ptowsp_hub_desc desc = {c.count, UINT32_C(64) << test_random(&random) % 7, is_shared};
-    assert_int_equal(ptowsp_hub_create(context, &desc, &hub), PTOWSP_OK);
+    assert_ok(ptowsp_hub_create(context, &desc, &hub));
     if (is_shared) {
         run_processes(&c, hub, &random);
     } else {

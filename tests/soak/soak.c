@@ -159,7 +159,7 @@ ptowsp_context *soak_context(soak_memory *memory, uint32_t lane_count, uint64_t 
     if (test_random(random) % 4 == 0) {
         make_badly(&desc, memory, random);
     }
-    assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+    assert_ok(ptowsp_context_create(&desc, &context));
     return context;
 }
 
@@ -182,7 +182,7 @@ static soak_kind kind_of(uint64_t seed) {
                                        SOAK_graph,   SOAK_pipeline, SOAK_graph,   SOAK_saved,
                                        SOAK_device,  SOAK_device,   SOAK_ranks,   SOAK_ranks,
                                        SOAK_plan,    SOAK_plan,     SOAK_records};
-    static const uint64_t other_count = sizeof others / sizeof others[0];
+    static const uint64_t other_count = COUNT_OF(others);
     uint64_t state = seed;
     const uint64_t number = test_splitmix(&state);
     return number % 64 == 0 ? SOAK_emission : others[number / 64 % other_count];

@@ -33,13 +33,13 @@ TEST(watch__is_patient_with_sleepers_for_so_long_and_no_longer) {
                                  {1002, 7, 9, false},                       // the next case
                                  {1003, 7, 9, false}, {1005, 7, 9, false},  // 3 after 1002
                                  {1006, 7, 9, true}};
-    check(looks, sizeof looks / sizeof looks[0], 3);
+    check(looks, COUNT_OF(looks), 3);
 }
 
 TEST(watch__a_tick_of_work_or_a_case_begins_the_patience_anew) {
     static const look looks[] = {{50, 0, 1, false}, {53, 1, 1, false}, {56, 2, 1, false},
                                  {59, 2, 2, false}, {62, 2, 2, false}, {63, 2, 2, true}};
-    check(looks, sizeof looks / sizeof looks[0], 3);
+    check(looks, COUNT_OF(looks), 3);
 }
 
 TEST(watch__a_case_that_computes_has_so_much_processor_time) {
@@ -49,14 +49,14 @@ TEST(watch__a_case_that_computes_has_so_much_processor_time) {
                                  {12, 105, 2, false},
                                  {13, 108, 2, false},
                                  {14, 109, 2, true}};
-    check(looks, sizeof looks / sizeof looks[0], 3);
+    check(looks, COUNT_OF(looks), 3);
 }
 
 TEST(watch__a_rank_that_ended_during_a_look_takes_nothing_away) {
     // Its 40 are missing once, and are its parent's then: no more is spent than 100 + 40 + 3.
     static const look looks[] = {
         {10, 140, 1, false}, {11, 100, 1, false}, {12, 143, 1, false}, {13, 144, 1, true}};
-    check(looks, sizeof looks / sizeof looks[0], 3);
+    check(looks, COUNT_OF(looks), 3);
 }
 
 TEST(watch__a_busy_machine_makes_nothing_stuck) {

@@ -40,13 +40,11 @@ typedef struct reference_rules {
 } reference_rules;
 
 static inline reference_rules reference_rules_of(const ptowsp_attention_config *config) {
-    reference_rules rules;
-    memset(&rules, 0, sizeof rules);
-    rules.kv_head_count = config->kv_head_count;
-    rules.group = config->group ? config->group : 1;
-    rules.lane_count = config->lane_count;
-    rules.window = config->window;
-    rules.page_size = config->page_size ? config->page_size : 1;
+    reference_rules rules = {.kv_head_count = config->kv_head_count,
+                             .group = config->group ? config->group : 1,
+                             .lane_count = config->lane_count,
+                             .window = config->window,
+                             .page_size = config->page_size ? config->page_size : 1};
     uint64_t tile_rows = config->tile_rows ? config->tile_rows : PTOWSP_ATTENTION_TILE_ROWS_DEFAULT;
     rules.tile_tokens = tile_rows / rules.group ? tile_rows / rules.group : 1;
     uint64_t piece_min = config->piece_min ? config->piece_min : 1;
@@ -162,8 +160,7 @@ static inline reference_tile reference_tile_of(const ptowsp_attention_batch *bat
 
 static inline reference_tiles reference_tiles_of(const ptowsp_attention_batch *batch,
                                                  const reference_rules *rules) {
-    reference_tiles all;
-    memset(&all, 0, sizeof all);
+    reference_tiles all = {0};
     uint32_t n = batch->sequence_count;
     all.sequence_count = n;
     all.tiles =
@@ -604,12 +601,8 @@ static inline reference_verdict reference_judge(const ptowsp_attention_batch *ba
                                                 const ptowsp_attention_config *config,
                                                 const ptowsp_attention_plan *plan,
                                                 double *out_cost_max) {
-    reference_proof p;
-    memset(&p, 0, sizeof p);
-    p.batch = batch;
-    p.config = config;
-    p.plan = plan;
-    p.rules = reference_rules_of(config);
+    reference_proof p = {
+        .batch = batch, .config = config, .plan = plan, .rules = reference_rules_of(config)};
     if (!reference_prove_counts(&p)) {
         return p.verdict;
     }

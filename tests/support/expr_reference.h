@@ -15,8 +15,8 @@ typedef struct fixture {
 } fixture;
 
 static inline void fixture_make(fixture *f) {
-    assert_int_equal(ptowsp_context_create(NULL, &f->context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(f->context, NULL, &f->m), PTOWSP_OK);
+    assert_ok(ptowsp_context_create(NULL, &f->context));
+    assert_ok(ptowsp_module_create(f->context, NULL, &f->m));
 }
 
 static inline void fixture_free(fixture *f) {
@@ -57,7 +57,7 @@ static inline evaluator evaluator_make(const fixture *f, ptowsp_expr expr) {
     if (ptowsp_program_create(f->context, f->m, NULL, &e.program) != PTOWSP_OK) {
         fail_msg("%s", ptowsp_context_error(f->context).text);
     }
-    assert_int_equal(ptowsp_run_create(f->context, e.program, &e.run), PTOWSP_OK);
+    assert_ok(ptowsp_run_create(f->context, e.program, &e.run));
     return e;
 }
 
@@ -67,7 +67,7 @@ static inline void evaluator_free(const evaluator *e) {
 }
 
 static inline uint64_t evaluator_value(const evaluator *e) {
-    assert_int_equal(ptowsp_run_execute(e->run, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_run_execute(e->run, NULL));
     return ptowsp_run_slot(e->run, VALUE_SLOT);
 }
 
@@ -225,6 +225,6 @@ static const uint64_t values[] = {
     (uint64_t)INT64_MIN, (uint64_t)INT64_MIN + 1, INT64_MAX, INT64_MAX - 1, UINT64_C(1) << 32,
     UINT64_C(0x123456789abcdef)};
 // clang-format on
-enum { VALUE_COUNT = sizeof values / sizeof values[0] };
+enum { VALUE_COUNT = COUNT_OF(values) };
 
 #endif

@@ -50,9 +50,7 @@ static inline void case_arrays(sort_case *c) {
 
 static inline sort_case case_of(uint32_t tokens, uint32_t top_k, uint32_t experts,
                                 uint32_t block_rows) {
-    sort_case c;
-    memset(&c, 0, sizeof c);
-    c.pair_count = (uint64_t)tokens * top_k;
+    sort_case c = {.pair_count = (uint64_t)tokens * top_k};
     c.ids = (int32_t *)calloc((size_t)c.pair_count + 1, sizeof *c.ids);
     const ptowsp_moe_routes routes = {c.ids, tokens, top_k, experts, block_rows};
     c.routes = routes;
@@ -127,6 +125,8 @@ static inline void case_fill(sort_case *c, int kind, uint64_t *random) {
 }
 
 // -- units ----------------------------------------------------------------------------------------
+
+#define BATCH(...) (&(ptowsp_moe_batch){__VA_ARGS__})
 
 enum { BATCH_MAX = 3, EXPERT_MAX = 9, LANE_MAX = 6, PLACE_MAX = 400, PARTED_MAX = 60 };
 
@@ -289,18 +289,14 @@ static inline void require_costs(const units_case *c, const ptowsp_moe_plan *pla
 // The check passes the plan, and finds any other byte in it.
 static inline void require_checked(const units_case *c, ptowsp_moe_plan *plan, uint64_t *random) {
     const uint32_t *offsets = c->has_offsets ? c->offsets : NULL;
-    assert_int_equal(ptowsp_moe_check(&(ptowsp_moe_batch){.counts = c->counts, .offsets = offsets},
-                                      &c->config, plan, NULL),
-                     PTOWSP_OK);
+    assert_ok(ptowsp_moe_check(BATCH(c->counts, offsets), &c->config, plan, NULL));
     for (int i = 0; i < 8 && plan->unit_count > 0; i++) {
         ptowsp_work *unit = &plan->units[test_random(random) % plan->unit_count];
         unsigned char *byte = (unsigned char *)unit + test_random(random) % sizeof *unit;
         const unsigned char before = *byte;
         *byte = (unsigned char)(before ^ (1 + test_random(random) % 255));
-        assert_int_equal(
-            ptowsp_moe_check(&(ptowsp_moe_batch){.counts = c->counts, .offsets = offsets},
-                             &c->config, plan, NULL),
-            PTOWSP_INVALID_PARAMS);
+        assert_int_equal(ptowsp_moe_check(BATCH(c->counts, offsets), &c->config, plan, NULL),
+                         PTOWSP_INVALID_PARAMS);
         *byte = before;
     }
 }
@@ -308,9 +304,9 @@ static inline void require_checked(const units_case *c, ptowsp_moe_plan *plan, u
 static inline void case_random(units_case *c, uint64_t *random) {
     memset(c, 0, sizeof *c);
     ptowsp_moe_config *config = &c->config;
-    config->batch_count = (uint32_t)test_random_in(random, 0, BATCH_MAX);
-    config->expert_count = (uint32_t)test_random_in(random, 1, EXPERT_MAX);
-    config->lane_count = (uint32_t)test_random_in(random, 1, LANE_MAX);
+    config->batch_count = test_random_u32(random, 0, BATCH_MAX);
+    config->expert_count = test_random_u32(random, 1, EXPERT_MAX);
+    config->lane_count = test_random_u32(random, 1, LANE_MAX);
     config->block_rows =
         (uint32_t)(test_random(random) % 3 ? test_random(random) % 2 : test_random(random) % 9);
     config->unit_tokens = (uint32_t)(test_random(random) % 2 ? test_random(random) % 13 : 0);

@@ -317,8 +317,7 @@ static inline ptowsp_status status_of_fault(ptowsp_plan_fault fault) {
 
 static inline void assert_fault(const ptowsp_plan_info *info, const fault_case *expected) {
     char text[160], expected_text[160];
-    ptowsp_output_buffer buffer = {text, sizeof text, 0};
-    ptowsp_plan_explain(info, ptowsp_output_to_buffer(&buffer));
+    ptowsp_plan_explain(info, TEST_TEXT(text));
     if (expected->text) {
         snprintf(expected_text, sizeof expected_text, "plan: %s", expected->text);
         assert_string_equal(text, expected_text);
@@ -349,8 +348,7 @@ static inline void refuse(const plan_call *call, int functions, const fault_case
             assert_fault(&info, expected);
             if (context) {
                 char text[160];
-                ptowsp_output_buffer buffer = {text, sizeof text, 0};
-                ptowsp_plan_explain(&info, ptowsp_output_to_buffer(&buffer));
+                ptowsp_plan_explain(&info, TEST_TEXT(text));
                 test_error_is(context, status, expected->index, text);
             }
             ptowsp_context_destroy(context);

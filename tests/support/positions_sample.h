@@ -96,18 +96,18 @@ static inline void positions_make(positions_sample *s, int64_t kv_max, int64_t q
     memset(s, 0, sizeof *s);
     s->batch.kv_lengths = s->kv;
     s->batch.query_lengths = test_random_in(state, 0, 3) ? s->queries : NULL;
-    s->batch.sequence_count = (uint32_t)test_random_in(state, 1, POSITIONS_SEQUENCES);
+    s->batch.sequence_count = test_random_u32(state, 1, POSITIONS_SEQUENCES);
     ptowsp_attention_config *c = &s->config;
-    c->kv_head_count = (uint32_t)test_random_in(state, 1, 3);
-    c->group = (uint32_t)test_random_in(state, 1, 3);
-    c->lane_count = (uint32_t)test_random_in(state, 1, 16);
+    c->kv_head_count = test_random_u32(state, 1, 3);
+    c->group = test_random_u32(state, 1, 3);
+    c->lane_count = test_random_u32(state, 1, 16);
     c->mode = test_random_in(state, 0, 1) ? PTOWSP_ATTENTION_INVARIANT : PTOWSP_ATTENTION_BALANCED;
     c->is_causal = test_random_in(state, 0, 1);
-    c->window = test_random_in(state, 0, 2) ? 0 : (uint32_t)test_random_in(state, 1, kv_max);
-    c->page_size = (uint32_t)test_random_in(state, 1, 4);
-    c->tile_rows = (uint32_t)test_random_in(state, 1, 20);
-    c->grain = c->page_size * (uint32_t)test_random_in(state, 1, 4);
-    c->chunk = c->grain * (uint32_t)test_random_in(state, 1, 4);
+    c->window = test_random_in(state, 0, 2) ? 0 : test_random_u32(state, 1, kv_max);
+    c->page_size = test_random_u32(state, 1, 4);
+    c->tile_rows = test_random_u32(state, 1, 20);
+    c->grain = c->page_size * test_random_u32(state, 1, 4);
+    c->chunk = c->grain * test_random_u32(state, 1, 4);
     c->piece_min = (uint32_t)positions_some(state, 0, 20);
     c->shares_merges = test_random_in(state, 0, 1);
     c->cost.per_unit = (double)test_random_in(state, 0, 3);
@@ -115,7 +115,7 @@ static inline void positions_make(positions_sample *s, int64_t kv_max, int64_t q
     c->cost.per_merged_row = (double)test_random_in(state, 0, 2) / 4.0;
     if (test_random_in(state, 0, 3) == 0) {
         for (uint32_t lane = 0; lane < c->lane_count; lane++) {
-            s->speeds[lane] = (uint32_t)test_random_in(state, lane == 0, 3);
+            s->speeds[lane] = test_random_u32(state, lane == 0, 3);
         }
         c->lane_speeds = s->speeds;
     }

@@ -343,9 +343,7 @@ typedef struct planned {
 // The bound is enough for the batch, whose limits are as tight as can be, or without totals.
 static inline void require_bound(const sample *s, const ptowsp_prefix_sizes *sizes) {
     const ptowsp_attention_batch *batch = &s->batch.attention;
-    ptowsp_attention_limits limits;
-    memset(&limits, 0, sizeof limits);
-    limits.sequence_count_max = batch->sequence_count;
+    ptowsp_attention_limits limits = {.sequence_count_max = batch->sequence_count};
     for (uint32_t i = 0; i < batch->sequence_count; i++) {
         const int32_t queries = batch->query_lengths ? batch->query_lengths[i] : 1;
         const int32_t kv = batch->kv_lengths[i];
@@ -387,8 +385,7 @@ static inline planned plan_make(sample *s) {
     require(s, p.plan.join_count == sizes.join_count);
     if (ptowsp_prefix_check(batch, &s->config, &s->tree, &p.plan, &info) != PTOWSP_OK) {
         char text[200];
-        ptowsp_output_buffer buffer = {text, sizeof text, 0};
-        ptowsp_plan_explain(&info, ptowsp_output_to_buffer(&buffer));
+        ptowsp_plan_explain(&info, TEST_TEXT(text));
         fail_msg("seed %llu: %s", (unsigned long long)s->seed, text);
     }
     return p;

@@ -31,7 +31,7 @@ typedef struct sample {
     } while (0)
 
 static inline uint32_t sample_in(sample *s, uint32_t low, uint32_t high) {
-    return (uint32_t)test_random_in(&s->random, low, high);
+    return test_random_u32(&s->random, low, high);
 }
 
 // Requests continue others from any block on, with ids of which there are few: so they are shared at

@@ -48,6 +48,11 @@ static inline uint64_t test_seed(void) {
     return seed;
 }
 
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+// A call that must succeed.
+#define assert_ok(call) assert_int_equal(call, PTOWSP_OK)
+
 // Rounds of random tests: PTOWSP_SCALE from the environment is a percentage of those in the source,
 // which are what every change passes. A release passes 300.
 static inline uint64_t test_percent(void) {
@@ -114,6 +119,10 @@ static inline int64_t test_random_in(uint64_t *state, int64_t low, int64_t high)
     return low + (int64_t)(test_random(state) % ((uint64_t)(high - low) + 1));
 }
 
+static inline uint32_t test_random_u32(uint64_t *state, int64_t low, int64_t high) {
+    return (uint32_t)test_random_in(state, low, high);
+}
+
 // An allocator that checks the sizes it is told, counts what is live, and can refuse one
 // allocation.
 typedef struct test_memory {
@@ -166,17 +175,15 @@ static inline void test_error_is(const ptowsp_context *context, ptowsp_status st
     assert_string_equal(error.text, text);
 }
 
-// Asserts that a call fails like this.
-#define test_refused(context, call, status, index, text)                                           \
-    do {                                                                                           \
-        assert_int_equal(call, status);                                                            \
-        test_error_is(context, status, index, text);                                               \
-    } while (0)
+// Asserts that a call is refused, and that the context says so.
+#define test_refused(context, call, refusal, index, text)                                          \
+    (assert_int_equal(call, refusal), test_error_is(context, refusal, index, text))
+
+// An output into an array of characters.
+#define TEST_TEXT(array) ptowsp_output_to_buffer(&(ptowsp_output_buffer){array, sizeof(array), 0})
+
 #define test_fails(context, call, status, said)                                                    \
-    do {                                                                                           \
-        assert_int_equal(call, status);                                                            \
-        assert_string_equal(ptowsp_context_error(context).text, said);                             \
-    } while (0)
+    (assert_int_equal(call, status), assert_string_equal(ptowsp_context_error(context).text, said))
 
 // Asserts that the last failure of a context is a call while something ran.
 static inline void test_was_busy(const ptowsp_context *context) {
@@ -293,6 +300,11 @@ static inline ptowsp_context_desc test_lanes_desc(uint32_t lane_count) {
 #endif
     desc.lane_count = lane_count;
     return desc;
+}
+
+static inline ptowsp_context *test_lanes(uint32_t lane_count) {
+    const ptowsp_context_desc desc = test_lanes_desc(lane_count);
+    return test_context(&desc);
 }
 
 #endif
