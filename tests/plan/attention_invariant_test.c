@@ -5,13 +5,14 @@
 // bounds of its roundings, and do not depend on the way of running either.
 
 #include "attention_sample.h"
+#include "lane_modes.h"
 
 #define DIM_MAX     24
 #define POOL_MAX    6
 #define BATCH_MAX   12
 #define KV_MAX      900
 #define QUERY_MAX   40
-#define THREADS_MAX 4
+#define THREADS_MAX 12
 #define WAY_COUNT   7
 #define ULP         0x1p-24
 
@@ -240,8 +241,14 @@ static void run_job(run *r, int way, uint32_t threads, ptowsp_context *context) 
     uint32_t *progress = (uint32_t *)calloc(size + 1, sizeof(uint32_t));
     assert_non_null(progress);
     progress[size] = 0xabcdef01u;
-    ptowsp_attention_job job = {r->plan,  table,        1,    merge, r,
-                                progress, way % 2 == 0, NULL, NULL,  NULL};
+    const ptowsp_attention_job job = {.plan = r->plan,
+                                      .table = table,
+                                      .table_count = 1,
+                                      .merge = merge,
+                                      .user = r,
+                                      .progress = progress,
+                                      .is_stealing = way % 2 == 0};
+
     uint64_t index = 0;
     assert_ok(ptowsp_attention_job_check(&job, &index));
     for (int i = 0; i < 2; i++) {
@@ -337,23 +344,13 @@ static uint32_t any_batch(uint64_t *random, uint32_t *numbers, ptowsp_attention_
     return count;
 }
 
-static ptowsp_context *threads_make(void) {
-    ptowsp_context_desc desc = {0};
-#if !defined(PTOWSP_NO_THREADS)
-    desc.threads = PTOWSP_THREADS_OWN;
-    desc.lane_count = THREADS_MAX;
-#endif
-    ptowsp_context *context = test_context(&desc);
-    return context;
-}
-
 // -- bits -----------------------------------------------------------------------------------------
 
 TEST(attention__bits_do_not_depend_on_neighbours_batch_lanes_or_threads) {
     uint64_t random = test_seed(), split = 0;
-    ptowsp_context *context = threads_make();
     for (int round = 0; TEST_ROUNDS(round, 25); round++) {
         setting s;
+        ptowsp_context *context = context_of_mode(test_random(&random) % MODE_COUNT);
         setting_make(&s, &random, PTOWSP_ATTENTION_INVARIANT);
         run alone[POOL_MAX], r;
         for (uint32_t i = 0; i < POOL_MAX; i++) {
@@ -377,9 +374,9 @@ TEST(attention__bits_do_not_depend_on_neighbours_batch_lanes_or_threads) {
             run_free(&alone[i]);
         }
         setting_free(&s);
+        ptowsp_context_destroy(context);
     }
     assert_met(split > 100);
-    ptowsp_context_destroy(context);
 }
 
 // -- numbers --------------------------------------------------------------------------------------
@@ -444,9 +441,9 @@ static void require_numbers(const setting *s, const sequence *one, const result 
 
 TEST(attention__numbers_are_those_of_double_precision) {
     uint64_t random = test_seed() + 1;
-    ptowsp_context *context = threads_make();
     for (int round = 0; TEST_ROUNDS(round, 60); round++) {
         setting s;
+        ptowsp_context *context = context_of_mode(test_random(&random) % MODE_COUNT);
         setting_make(&s, &random,
                      round % 4 ? PTOWSP_ATTENTION_BALANCED : PTOWSP_ATTENTION_INVARIANT);
         uint32_t numbers[BATCH_MAX], speeds[24];
@@ -470,8 +467,8 @@ TEST(attention__numbers_are_those_of_double_precision) {
         }
         run_free(&first);
         setting_free(&s);
+        ptowsp_context_destroy(context);
     }
-    ptowsp_context_destroy(context);
 }
 
 // A window of two tokens on both sides of a chunk's end. A whole chunk costs 2^24 * 2^30 of the least

@@ -3,8 +3,8 @@
 //
 // Plans are made here, by random contiguous cuts of random tiles. Kernels note what they did by
 // plain writes: what runs twice at once, or merges before a part is there, is a race to the thread
-// sanitizer as well. Expected values: which unit has to run, and how often, follows from the plan;
-// attention is compared with plain loops in double precision, and its bits between all ways to run.
+// sanitizer as well. Expected values: which unit has to run, and how often, follows from the plan.
+// attention_invariant_test.c has the numbers of attention that is run so, and their bits.
 
 #define _DEFAULT_SOURCE  // alarm, usleep, pthread_barrier_t
 
@@ -160,14 +160,14 @@ static void end_request(sample *s, uint32_t request) {
 
 static void sample_start(sample *s, uint32_t lane_count) {
     memset(s, 0, sizeof *s);
-    s->plan.units = s->units;
-    s->plan.merges = s->merges;
-    s->plan.unit_begin = s->unit_begin;
-    s->plan.merge_begin = s->merge_begin;
-    s->plan.unit_capacity = UNIT_MAX;
-    s->plan.merge_capacity = TILE_MAX;
-    s->plan.lane_count = lane_count;
-    s->plan.slot_rows = 1;
+    s->plan = (ptowsp_attention_plan){.units = s->units,
+                                      .merges = s->merges,
+                                      .unit_begin = s->unit_begin,
+                                      .merge_begin = s->merge_begin,
+                                      .unit_capacity = UNIT_MAX,
+                                      .merge_capacity = TILE_MAX,
+                                      .lane_count = lane_count,
+                                      .slot_rows = 1};
 }
 
 // Ends a plan: what is behind its units and merges is INVALID; and makes its job.
@@ -182,8 +182,12 @@ static void sample_end(sample *s) {
         s->progress_size = ptowsp_attention_progress_size(&s->plan);
         uint32_t *progress = (uint32_t *)calloc((size_t)s->progress_size, sizeof *progress);
         assert_non_null(progress);
-        ptowsp_attention_job job = {&s->plan, kernels, TIER_COUNT, merge_kernel, s,
-                                    progress, false,   NULL,       NULL,         NULL};
+        const ptowsp_attention_job job = {.plan = &s->plan,
+                                          .table = kernels,
+                                          .table_count = TIER_COUNT,
+                                          .merge = merge_kernel,
+                                          .user = s,
+                                          .progress = progress};
         s->job = job;
     }
 }
@@ -374,45 +378,42 @@ static void sample_drawn(sample *s) {
     sample_end(s);
 }
 
+// A test of it.
+#define DRAWN_TEST(name) TEST_MADE(name, sample, s, sample_drawn(s), sample_free(s))
+
 SUITE_SECONDS(300)  // a deadlock ends here
 
-TEST(serial__merges_follow_the_last_part_of_their_tile_at_once) {
-    static sample s;
-    sample_drawn(&s);
+DRAWN_TEST(serial__merges_follow_the_last_part_of_their_tile_at_once) {
     uint64_t index = 77;
-    round_start(&s, 1);
-    assert_ok(ptowsp_attention_run_serial(&s.job, &index));
+    round_start(s, 1);
+    assert_ok(ptowsp_attention_run_serial(&s->job, &index));
     assert_true(index == PTOWSP_NO_INDEX);
-    round_check(&s);
+    round_check(s);
     // By hand: units 0 1 2, merge 0, units 3 4, merge 1, unit 5.
     static const uint32_t unit_order[] = {0, 1, 2, 4, 5, 7}, merge_order[] = {3, 6};
     for (uint32_t i = 0; i < 6; i++) {
-        assert_int_equal(s.unit_notes[i].order, unit_order[i]);
+        assert_int_equal(s->unit_notes[i].order, unit_order[i]);
     }
     for (uint32_t i = 0; i < 2; i++) {
-        assert_int_equal(s.merge_notes[i].order, merge_order[i]);
+        assert_int_equal(s->merge_notes[i].order, merge_order[i]);
     }
-    sample_free(&s);
 }
 
-TEST(worker__runs_its_own_block_of_lanes_in_order) {
-    static sample s;
-    sample_drawn(&s);
+DRAWN_TEST(worker__runs_its_own_block_of_lanes_in_order) {
     // 4 lanes on 3 workers: 0; 1; 2 and 3. The last part of tile 0 comes first, then the others.
     static const uint32_t unit_worker[] = {0, 1, 2, 2, 2, 2};
-    round_start(&s, 3);
+    round_start(s, 3);
     for (uint32_t worker = 3; worker > 0; worker--) {
-        ptowsp_attention_run_worker(&s.job, worker - 1, 3);
+        ptowsp_attention_run_worker(&s->job, worker - 1, 3);
     }
-    round_check(&s);
+    round_check(s);
     for (uint32_t i = 0; i < 6; i++) {
-        assert_int_equal(s.unit_notes[i].lane, unit_worker[i]);
-        assert_true(i == 0 || s.unit_notes[i].lane != s.unit_notes[i - 1].lane ||
-                    s.unit_notes[i].order > s.unit_notes[i - 1].order);
+        assert_int_equal(s->unit_notes[i].lane, unit_worker[i]);
+        assert_true(i == 0 || s->unit_notes[i].lane != s->unit_notes[i - 1].lane ||
+                    s->unit_notes[i].order > s->unit_notes[i - 1].order);
     }
-    assert_int_equal(s.merge_notes[0].lane, 0);
-    assert_int_equal(s.merge_notes[1].lane, 2);
-    sample_free(&s);
+    assert_int_equal(s->merge_notes[0].lane, 0);
+    assert_int_equal(s->merge_notes[1].lane, 2);
 }
 
 TEST(worker__each_has_the_lane_of_its_number_where_there_are_as_many) {
@@ -519,47 +520,40 @@ TEST(worker__goes_on_to_another_job_without_a_barrier) {
     }
 }
 
-TEST(run__every_kind_of_lanes_runs_all_once) {
+MODES_TEST(run__every_kind_of_lanes_runs_all_once) {
     static sample s;
-    uint64_t random = test_seed();
-    for (size_t mode = 0; mode < MODE_COUNT; mode++) {
-        ptowsp_context *context = context_of_mode(mode);
-        for (uint32_t round = 0; TEST_ROUNDS(round, 60); round++) {
-            sample_random(&s, &random);
-            s.delays = round % 3;
-            for (uint32_t again = 0; again < 4; again++) {
-                s.job.is_stealing = test_random_in(&random, 0, 1);
-                round_start(&s, modes[mode].lane_count);
-                assert_ok(ptowsp_attention_run(context, &s.job));
-                round_check(&s);
-            }
-            sample_free(&s);
+    uint64_t random = test_seed() + mode;
+    for (uint32_t round = 0; TEST_ROUNDS(round, 60); round++) {
+        sample_random(&s, &random);
+        s.delays = round % 3;
+        for (uint32_t again = 0; again < 4; again++) {
+            s.job.is_stealing = test_random_in(&random, 0, 1);
+            round_start(&s, modes[mode].lane_count);
+            assert_ok(ptowsp_attention_run(context, &s.job));
+            round_check(&s);
         }
-        ptowsp_context_destroy(context);
+        sample_free(&s);
     }
 }
 
-TEST(run__threads_begin_with_their_own_lists) {
-    static sample s;
-    sample_drawn(&s);
+DRAWN_TEST(run__threads_begin_with_their_own_lists) {
     ptowsp_context *context = context_make(PTOWSP_THREADS_USER, 4, run_lanes_forwards);
     for (int is_stealing = 0; is_stealing < 2; is_stealing++) {
-        s.job.is_stealing = is_stealing;
-        round_start(&s, 4);
-        assert_ok(ptowsp_attention_run(context, &s.job));
-        round_check(&s);
+        s->job.is_stealing = is_stealing;
+        round_start(s, 4);
+        assert_ok(ptowsp_attention_run(context, &s->job));
+        round_check(s);
         // Lane 0 has its own list first, and then all others, backwards; the rest find nothing:
         // units 0, 4, 5, 2, 3, merge 1, unit 1, merge 0.
         static const uint32_t unit_order[] = {0, 6, 3, 4, 1, 2};
         for (uint32_t i = 0; i < 6; i++) {
-            assert_int_equal(s.unit_notes[i].lane, 0);
-            assert_int_equal(s.unit_notes[i].order, unit_order[i]);
+            assert_int_equal(s->unit_notes[i].lane, 0);
+            assert_int_equal(s->unit_notes[i].order, unit_order[i]);
         }
-        assert_int_equal(s.merge_notes[1].order, 5);
-        assert_int_equal(s.merge_notes[0].order, 7);
+        assert_int_equal(s->merge_notes[1].order, 5);
+        assert_int_equal(s->merge_notes[0].order, 7);
     }
     ptowsp_context_destroy(context);
-    sample_free(&s);
 }
 
 TEST(run__ways_may_take_turns_on_one_job_and_plans_change) {
@@ -622,24 +616,21 @@ TEST(run__nothing_to_do_needs_nothing) {
     ptowsp_context_destroy(context);
 }
 
-TEST(run__all_invalid_runs_nothing_and_needs_no_kernel) {
-    static sample s;
-    sample_drawn(&s);
+DRAWN_TEST(run__all_invalid_runs_nothing_and_needs_no_kernel) {
     for (uint32_t request = 0; request < 3; request++) {
-        end_request(&s, request);
+        end_request(s, request);
     }
-    s.job.table_count = 0;
+    s->job.table_count = 0;
     for (int is_stealing = 0; is_stealing < 2; is_stealing++) {
-        s.job.is_stealing = is_stealing;
-        round_start(&s, 1);
-        assert_ok(ptowsp_attention_run_serial(&s.job, NULL));
-        round_check(&s);
-        round_start(&s, 2);
-        ptowsp_attention_run_worker(&s.job, 0, 2);
-        ptowsp_attention_run_worker(&s.job, 1, 2);
-        round_check(&s);
+        s->job.is_stealing = is_stealing;
+        round_start(s, 1);
+        assert_ok(ptowsp_attention_run_serial(&s->job, NULL));
+        round_check(s);
+        round_start(s, 2);
+        ptowsp_attention_run_worker(&s->job, 0, 2);
+        ptowsp_attention_run_worker(&s->job, 1, 2);
+        round_check(s);
     }
-    sample_free(&s);
 }
 
 static struct { uint32_t calls, lane; } counted;
@@ -649,52 +640,51 @@ static void kernel_counts(const ptowsp_work *unit, uint32_t lane, void *user) {
     counted.calls += lane == counted.lane;
 }
 
-TEST(run__as_many_lanes_and_workers_as_there_may_be) {
-    static sample s;
-    sample_drawn(&s);
+DRAWN_TEST(run__as_many_lanes_and_workers_as_there_may_be) {
     uint32_t *begin = (uint32_t *)malloc((PTOWSP_ATTENTION_LANE_MAX + 1) * sizeof *begin);
     assert_non_null(begin);
     for (uint32_t i = 0; i <= PTOWSP_ATTENTION_LANE_MAX; i++) {
         begin[i] = i < 40000 ? 0 : 6;
     }
-    s.plan.unit_begin = begin;
-    s.plan.lane_count = PTOWSP_ATTENTION_LANE_MAX;
-    s.progress_size = ptowsp_attention_progress_size(&s.plan);
-    free(s.job.progress);
-    s.job.progress = (uint32_t *)calloc((size_t)s.progress_size, sizeof(uint32_t));
-    assert_non_null(s.job.progress);
+    s->plan.unit_begin = begin;
+    s->plan.lane_count = PTOWSP_ATTENTION_LANE_MAX;
+    s->progress_size = ptowsp_attention_progress_size(&s->plan);
+    free(s->job.progress);
+    s->job.progress = (uint32_t *)calloc((size_t)s->progress_size, sizeof(uint32_t));
+    assert_non_null(s->job.progress);
     for (int is_stealing = 0; is_stealing < 2; is_stealing++) {
-        s.job.is_stealing = is_stealing;
-        round_start(&s, 2);
-        ptowsp_attention_run_worker(&s.job, 1, 2);
-        ptowsp_attention_run_worker(&s.job, 0, 2);
-        round_check(&s);
-        assert_int_equal(s.unit_notes[0].lane, 1);
+        s->job.is_stealing = is_stealing;
+        round_start(s, 2);
+        ptowsp_attention_run_worker(&s->job, 1, 2);
+        ptowsp_attention_run_worker(&s->job, 0, 2);
+        round_check(s);
+        assert_int_equal(s->unit_notes[0].lane, 1);
     }
     // Lane 39,999 is that of the last worker w with w * lanes < 40,000 * workers; few have any.
     const ptowsp_work_fn table[] = {kernel_counts};
-    s.job.table = table;
-    s.job.merge = kernel_counts;
-    s.job.is_stealing = false;
+    s->job.table = table;
+    s->job.merge = kernel_counts;
+    s->job.is_stealing = false;
     uint64_t worker = (UINT64_C(40000) * UINT32_MAX - 1) / PTOWSP_ATTENTION_LANE_MAX;
     counted.calls = 0;
     counted.lane = (uint32_t)worker;
-    ptowsp_attention_run_worker(&s.job, (uint32_t)worker - 1, UINT32_MAX);
-    ptowsp_attention_run_worker(&s.job, (uint32_t)worker + 1, UINT32_MAX);
-    ptowsp_attention_run_worker(&s.job, UINT32_MAX - 1, UINT32_MAX);
+    ptowsp_attention_run_worker(&s->job, (uint32_t)worker - 1, UINT32_MAX);
+    ptowsp_attention_run_worker(&s->job, (uint32_t)worker + 1, UINT32_MAX);
+    ptowsp_attention_run_worker(&s->job, UINT32_MAX - 1, UINT32_MAX);
     assert_int_equal(counted.calls, 0);
-    ptowsp_attention_run_worker(&s.job, (uint32_t)worker, UINT32_MAX);
+    ptowsp_attention_run_worker(&s->job, (uint32_t)worker, UINT32_MAX);
     assert_int_equal(counted.calls, 8);  // six units and two merges
-    assert_true(is_progress_zero(&s));
+    assert_true(is_progress_zero(s));
     free(begin);
-    sample_free(&s);
 }
 
 // -- errors ---------------------------------------------------------------------------------------
 
 // Expects a job to be refused by all that check it, with this text, and to run nothing.
-static void expect_refused(ptowsp_context *context, sample *s, const ptowsp_attention_job *job,
-                           uint64_t index, const char *text) {
+static void expect_refused(sample *s, const ptowsp_attention_job *job, uint64_t index,
+                           const char *text) {
+    ptowsp_context *context = test_context(NULL);
+    round_start(s, 1);
     uint64_t got = 77;
     assert_int_equal(ptowsp_attention_job_check(job, &got), PTOWSP_INVALID_PARAMS);
     assert_true(got == index);
@@ -705,125 +695,91 @@ static void expect_refused(ptowsp_context *context, sample *s, const ptowsp_atte
     test_refused(context, ptowsp_attention_run(context, job), PTOWSP_INVALID_PARAMS, index, text);
     assert_int_equal(s->lane_order[0], 0);
     assert_true(is_progress_zero(s));
+    ptowsp_context_destroy(context);
 }
 
-TEST(check__missing_pointers_are_named) {
-    static sample s;
-    sample_drawn(&s);
-    round_start(&s, 1);
-    ptowsp_context *c = context_make(PTOWSP_THREADS_SERIAL, 1, NULL);
+// Changes the job or its plan, which are then refused.
+#define REFUSED(change, index, text)                                                               \
+    (job = s->job, plan = s->plan, change, expect_refused(s, &job, index, "attention: " text))
+
+DRAWN_TEST(check__missing_pointers_are_named) {
+    ptowsp_attention_plan plan;
+    ptowsp_attention_job job;
     const uint64_t none = PTOWSP_NO_INDEX;
-    expect_refused(c, &s, NULL, none, "attention: the job is NULL");
-    ptowsp_attention_job job = s.job;
-    job.plan = NULL;
-    expect_refused(c, &s, &job, none, "attention: the job's plan is NULL");
-    job = s.job;
-    job.progress = NULL;
-    expect_refused(c, &s, &job, none, "attention: the job's progress is NULL");
-    job = s.job;
-    job.table = NULL;
-    expect_refused(c, &s, &job, none, "attention: the job's table is NULL");
-    job = s.job;
-    job.merge = NULL;
-    expect_refused(c, &s, &job, none, "attention: the job's merge is NULL");
-    ptowsp_attention_plan plan = s.plan;
-    job = s.job;
-    job.plan = &plan;
-    plan.units = NULL;
-    expect_refused(c, &s, &job, none, "attention: the plan's units is NULL");
-    plan = s.plan;
-    plan.unit_begin = NULL;
-    expect_refused(c, &s, &job, none, "attention: the plan's unit_begin is NULL");
-    plan = s.plan;
-    plan.merges = NULL;
-    expect_refused(c, &s, &job, none, "attention: the plan's merges is NULL");
-    ptowsp_context_destroy(c);
-    sample_free(&s);
+    expect_refused(s, NULL, none, "attention: the job is NULL");
+    REFUSED(job.plan = NULL, none, "the job's plan is NULL");
+    REFUSED(job.progress = NULL, none, "the job's progress is NULL");
+    REFUSED(job.table = NULL, none, "the job's table is NULL");
+    REFUSED(job.merge = NULL, none, "the job's merge is NULL");
+    REFUSED((job.plan = &plan, plan.units = NULL), none, "the plan's units is NULL");
+    REFUSED((job.plan = &plan, plan.unit_begin = NULL), none, "the plan's unit_begin is NULL");
+    REFUSED((job.plan = &plan, plan.merges = NULL), none, "the plan's merges is NULL");
 }
 
-TEST(check__a_prefix_plan_must_be_that_of_the_job) {
-    static sample s;
-    sample_drawn(&s);
-    round_start(&s, 1);
-    ptowsp_context *c = context_make(PTOWSP_THREADS_SERIAL, 1, NULL);
+DRAWN_TEST(check__a_prefix_plan_must_be_that_of_the_job) {
     ptowsp_prefix_plan prefix = {0};
-    ptowsp_attention_job job = s.job;
+    ptowsp_attention_job job = s->job;
     job.prefix = &prefix;
-    expect_refused(c, &s, &job, PTOWSP_NO_INDEX,
-                   "attention: the job's plan is not its prefix plan's");
-    prefix.attention = s.plan;
+    expect_refused(s, &job, PTOWSP_NO_INDEX, "attention: the job's plan is not its prefix plan's");
+    prefix.attention = s->plan;
     job.plan = &prefix.attention;
     uint32_t first = 0;
-    while (!ptowsp_work_is_valid(&s.plan.units[first])) {
+    while (!ptowsp_work_is_valid(&s->plan.units[first])) {
         first++;
     }
     char text[80];
     snprintf(text, sizeof text, "attention: unit %u has segment %u of 0", (unsigned)first,
-             (unsigned)s.plan.units[first].params[0]);
-    expect_refused(c, &s, &job, first, text);
+             (unsigned)s->plan.units[first].params[0]);
+    expect_refused(s, &job, first, text);
     prefix.join_count = 1;
-    expect_refused(c, &s, &job, PTOWSP_NO_INDEX, "attention: the job's join is NULL");
-    ptowsp_context_destroy(c);
-    sample_free(&s);
+    expect_refused(s, &job, PTOWSP_NO_INDEX, "attention: the job's join is NULL");
 }
 
-TEST(check__lists_must_have_all_units_once) {
-    static sample s;
-    sample_drawn(&s);
-    round_start(&s, 1);
-    ptowsp_context *c = context_make(PTOWSP_THREADS_SERIAL, 1, NULL);
+DRAWN_TEST(check__lists_must_have_all_units_once) {
     const uint64_t none = PTOWSP_NO_INDEX;
-    s.plan.lane_count = 0;
-    expect_refused(c, &s, &s.job, none, "attention: the plan has 0 lanes, not 1 to 65536");
-    s.plan.lane_count = PTOWSP_ATTENTION_LANE_MAX + 1;
-    expect_refused(c, &s, &s.job, none, "attention: the plan has 65537 lanes, not 1 to 65536");
-    s.plan.lane_count = 3;
-    expect_refused(c, &s, &s.job, none, "attention: lanes have 4 of 6 units");
-    s.plan.lane_count = 4;
-    s.plan.unit_count = 5;
-    expect_refused(c, &s, &s.job, none,
+    s->plan.lane_count = 0;
+    expect_refused(s, &s->job, none, "attention: the plan has 0 lanes, not 1 to 65536");
+    s->plan.lane_count = PTOWSP_ATTENTION_LANE_MAX + 1;
+    expect_refused(s, &s->job, none, "attention: the plan has 65537 lanes, not 1 to 65536");
+    s->plan.lane_count = 3;
+    expect_refused(s, &s->job, none, "attention: lanes have 4 of 6 units");
+    s->plan.lane_count = 4;
+    s->plan.unit_count = 5;
+    expect_refused(s, &s->job, none,
                    "attention: lane 3 has units 4 to 6 of 5, after those of lanes below");
-    s.plan.unit_count = 6;
-    s.unit_begin[0] = 1;
-    expect_refused(c, &s, &s.job, none,
+    s->plan.unit_count = 6;
+    s->unit_begin[0] = 1;
+    expect_refused(s, &s->job, none,
                    "attention: lane 0 has units 1 to 1 of 6, after those of lanes below");
-    s.unit_begin[0] = 0;
-    s.unit_begin[2] = 0;
-    expect_refused(c, &s, &s.job, none,
+    s->unit_begin[0] = 0;
+    s->unit_begin[2] = 0;
+    expect_refused(s, &s->job, none,
                    "attention: lane 1 has units 1 to 0 of 6, after those of lanes below");
-    ptowsp_context_destroy(c);
-    sample_free(&s);
 }
 
-TEST(check__a_unit_without_kernel_or_merge_is_named) {
-    static sample s;
-    sample_drawn(&s);
-    round_start(&s, 1);
-    ptowsp_context *c = context_make(PTOWSP_THREADS_SERIAL, 1, NULL);
-    s.units[5].tier = 4;
-    expect_refused(c, &s, &s.job, 5,
+DRAWN_TEST(check__a_unit_without_kernel_or_merge_is_named) {
+    s->units[5].tier = 4;
+    expect_refused(s, &s->job, 5,
                    "attention: unit 5 has tier 4, for which the table has no kernel");
     const ptowsp_work_fn holes[] = {kernel_0, NULL, kernel_2};
-    s.job.table = holes;
-    s.job.table_count = 3;
-    s.units[5].tier = 0;
-    s.units[3].tier = 1;
-    expect_refused(c, &s, &s.job, 3,
+    s->job.table = holes;
+    s->job.table_count = 3;
+    s->units[5].tier = 0;
+    s->units[3].tier = 1;
+    expect_refused(s, &s->job, 3,
                    "attention: unit 3 has tier 1, for which the table has no kernel");
-    s.units[3].tier = 2;
-    assert_ok(ptowsp_attention_job_check(&s.job, NULL));
-    s.units[4].work_id = 5;
-    expect_refused(c, &s, &s.job, 4, "attention: unit 4 has slot 5, which is of no merge");
-    s.units[4].work_id = 4;
-    s.merges[0].params[2] = 1;
-    expect_refused(c, &s, &s.job, 0, "attention: unit 0 has slot 0, which is of no merge");
-    s.merges[0].params[2] = 0;
-    s.merges[1].flags = PTOWSP_WORK_INVALID;
-    expect_refused(c, &s, &s.job, 3, "attention: unit 3 has slot 3, which is of no merge");
-    s.plan.merge_count = 0;
-    expect_refused(c, &s, &s.job, 0, "attention: unit 0 has slot 0, which is of no merge");
-    ptowsp_context_destroy(c);
-    sample_free(&s);
+    s->units[3].tier = 2;
+    assert_ok(ptowsp_attention_job_check(&s->job, NULL));
+    s->units[4].work_id = 5;
+    expect_refused(s, &s->job, 4, "attention: unit 4 has slot 5, which is of no merge");
+    s->units[4].work_id = 4;
+    s->merges[0].params[2] = 1;
+    expect_refused(s, &s->job, 0, "attention: unit 0 has slot 0, which is of no merge");
+    s->merges[0].params[2] = 0;
+    s->merges[1].flags = PTOWSP_WORK_INVALID;
+    expect_refused(s, &s->job, 3, "attention: unit 3 has slot 3, which is of no merge");
+    s->plan.merge_count = 0;
+    expect_refused(s, &s->job, 0, "attention: unit 0 has slot 0, which is of no merge");
 }
 
 static ptowsp_context *busy_context;
@@ -835,22 +791,19 @@ static void kernel_reenters(const ptowsp_work *unit, uint32_t lane, void *user) 
     busy_count += ptowsp_attention_run(busy_context, busy_job) == PTOWSP_BUSY;
 }
 
-TEST(run__inside_a_job_is_busy) {
-    static sample s;
-    sample_drawn(&s);
+DRAWN_TEST(run__inside_a_job_is_busy) {
     const ptowsp_work_fn table[] = {kernel_reenters};
-    s.job.table = table;
-    s.job.table_count = 1;
-    s.job.merge = kernel_reenters;
+    s->job.table = table;
+    s->job.table_count = 1;
+    s->job.merge = kernel_reenters;
     busy_context = context_make(PTOWSP_THREADS_SERIAL, 1, NULL);
-    busy_job = &s.job;
+    busy_job = &s->job;
     busy_count = 0;
     ptowsp_context_fail(busy_context, PTOWSP_CANCELLED, 3, "as before");
-    assert_ok(ptowsp_attention_run(busy_context, &s.job));
+    assert_ok(ptowsp_attention_run(busy_context, &s->job));
     assert_int_equal(busy_count, 8);  // six units and two merges
     test_was_busy(busy_context);
     ptowsp_context_destroy(busy_context);
-    sample_free(&s);
 }
 
 TEST(run__a_lane_left_out_is_an_error_though_the_work_is_done) {
@@ -874,197 +827,23 @@ TEST(run__a_lane_left_out_is_an_error_though_the_work_is_done) {
     ptowsp_context_destroy(context);
 }
 
-TEST(run__allocates_nothing) {
-    static sample s;
-    sample_drawn(&s);
+DRAWN_TEST(run__allocates_nothing) {
     test_memory memory = {0, 0, 0, 0};
     ptowsp_context_desc desc = {test_resize,        &memory, PTOWSP_THREADS_USER, 3,
                                 run_lanes_forwards, NULL};
     ptowsp_context *context = test_context(&desc);
     size_t allocations = memory.allocations;
     for (int i = 0; i < 4; i++) {
-        s.job.is_stealing = i % 2;
-        round_start(&s, 3);
-        assert_ok(ptowsp_attention_run(context, &s.job));
-        round_check(&s);
+        s->job.is_stealing = i % 2;
+        round_start(s, 3);
+        assert_ok(ptowsp_attention_run(context, &s->job));
+        round_check(s);
     }
     assert_int_equal(memory.allocations, allocations);
     ptowsp_context_destroy(context);
-    sample_free(&s);
 }
 
 // -- numbers --------------------------------------------------------------------------------------
-
-enum { DIM = 8, ROWS = 3, KV_MAX = 16 * PIECE_MAX };
-
-// Attention of ROWS queries to at most KV_MAX tokens in each tile.
-typedef struct numbers {
-    sample *s;
-    float queries[TILE_MAX][ROWS][DIM];
-    float keys[TILE_MAX][KV_MAX][DIM], values[TILE_MAX][KV_MAX][DIM];
-    float out[TILE_MAX][ROWS][DIM], lse[TILE_MAX][ROWS];
-    ptowsp_partial states[UNIT_MAX][ROWS];
-    float accs[UNIT_MAX][ROWS][DIM];
-    ptowsp_attention_scratch scratch;
-} numbers;
-
-static void attend(const ptowsp_work *unit, uint32_t lane, void *user) {
-    numbers *n = (numbers *)user;
-    uint32_t tile = ptowsp_work_request(unit), slot = ptowsp_work_slot(unit);
-    delay(n->s, (uint32_t)(unit - n->s->units), lane);
-    for (uint32_t row = 0; row < ROWS; row++) {
-        ptowsp_partial whole;
-        float whole_acc[DIM];
-        bool is_whole = slot == PTOWSP_NO_SLOT;
-        ptowsp_partial *to = is_whole ? &whole : ptowsp_attention_states(&n->scratch, slot) + row;
-        float *acc = is_whole ? whole_acc : ptowsp_attention_accs(&n->scratch, slot) + row * DIM;
-        ptowsp_merge_clear(to, acc, DIM);
-        for (uint32_t t = ptowsp_work_kv_start(unit); t < ptowsp_work_kv_end(unit); t++) {
-            ptowsp_partial token = {0.0f, 1.0f};
-            for (uint32_t d = 0; d < DIM; d++) {
-                token.m += n->queries[tile][row][d] * n->keys[tile][t][d];
-            }
-            ptowsp_merge_add(to, acc, &token, n->values[tile][t], DIM);
-        }
-        if (is_whole) {
-            n->lse[tile][row] = ptowsp_merge_finish(to, acc, DIM, n->out[tile][row]);
-        }
-    }
-}
-
-static void attend_merge(const ptowsp_work *merge, uint32_t lane, void *user) {
-    numbers *n = (numbers *)user;
-    (void)lane;
-    uint32_t tile = ptowsp_work_request(merge);
-    for (uint32_t row = 0; row < ROWS; row++) {
-        n->lse[tile][row] = ptowsp_attention_merge_row(&n->scratch, merge, row, n->out[tile][row]);
-    }
-}
-
-static void attend_reference(const numbers *n, uint32_t tile, uint32_t row, uint32_t kv_count,
-                             double *out, double *lse) {
-    double scores[KV_MAX], m = -INFINITY, l = 0;
-    for (uint32_t t = 0; t < kv_count; t++) {
-        scores[t] = 0;
-        for (uint32_t d = 0; d < DIM; d++) {
-            scores[t] += (double)n->queries[tile][row][d] * (double)n->keys[tile][t][d];
-        }
-        m = scores[t] > m ? scores[t] : m;
-    }
-    memset(out, 0, DIM * sizeof *out);
-    for (uint32_t t = 0; t < kv_count; t++) {
-        l += exp(scores[t] - m);
-        for (uint32_t d = 0; d < DIM; d++) {
-            out[d] += exp(scores[t] - m) * (double)n->values[tile][t][d];
-        }
-    }
-    for (uint32_t d = 0; d < DIM; d++) {
-        out[d] /= l;
-    }
-    *lse = m + log(l);
-}
-
-static void numbers_start(numbers *n, sample *s, uint64_t *random) {
-    memset(n, 0, sizeof *n);
-    n->s = s;
-    ptowsp_attention_scratch scratch = {&n->states[0][0], &n->accs[0][0][0], ROWS, DIM};
-    n->scratch = scratch;
-    sample_start(s, test_random_u32(random, 1, LANE_MAX));
-    uint32_t tile_count = test_random_u32(random, 1, TILE_MAX);
-    for (uint32_t t = 0; t < tile_count; t++) {
-        add_tile(s, t, test_random_u32(random, 1, PIECE_MAX), 0);
-    }
-    cut(random, s->unit_begin, s->plan.lane_count, s->plan.unit_count);
-    sample_end(s);
-    static const ptowsp_work_fn table[] = {attend};
-    ptowsp_attention_job job = {&s->plan,        table, 1,    attend_merge, n,
-                                s->job.progress, false, NULL, NULL,         NULL};
-    s->job = job;
-    float *const fields[] = {&n->queries[0][0][0], &n->keys[0][0][0], &n->values[0][0][0]};
-    const size_t sizes[] = {sizeof n->queries, sizeof n->keys, sizeof n->values};
-    for (int f = 0; f < 3; f++) {
-        for (size_t i = 0; i < sizes[f] / sizeof(float); i++) {
-            fields[f][i] = (float)test_random_in(random, -2000, 2000) / 1000.0f;
-        }
-    }
-}
-
-static void expect_bits(numbers *n, const numbers *expected) {
-    assert_memory_equal(n->out, expected->out, sizeof n->out);
-    assert_memory_equal(n->lse, expected->lse, sizeof n->lse);
-    assert_true(is_progress_zero(n->s));
-    memset(n->out, 0, sizeof n->out);
-    memset(n->lse, 0, sizeof n->lse);
-    memset(n->states, 0x7f, sizeof n->states);
-    memset(n->accs, 0x7f, sizeof n->accs);
-}
-
-typedef struct numbers_worker {
-    const ptowsp_attention_job *job;
-    uint32_t worker, worker_count;
-} numbers_worker;
-
-static void *numbers_main(void *arg) {
-    const numbers_worker *w = (const numbers_worker *)arg;
-    ptowsp_attention_run_worker(w->job, w->worker, w->worker_count);
-    return NULL;
-}
-
-TEST(run__bits_of_attention_do_not_depend_on_the_way) {
-    static sample s;
-    numbers *n = (numbers *)malloc(sizeof *n), *expected = (numbers *)malloc(sizeof *n);
-    assert_true(n && expected);
-    uint64_t random = test_seed();
-    for (uint32_t round = 0; TEST_ROUNDS(round, 10); round++) {
-        numbers_start(n, &s, &random);
-        assert_ok(ptowsp_attention_run_serial(&s.job, NULL));
-        *expected = *n;
-        for (uint32_t tile = 0; tile < s.plan.tile_count; tile++) {
-            uint32_t kv_count = 0;
-            for (uint32_t i = 0; i < s.plan.unit_count; i++) {
-                kv_count +=
-                    ptowsp_work_request(&s.units[i]) == tile ? ptowsp_work_kv_len(&s.units[i]) : 0;
-            }
-            for (uint32_t row = 0; row < ROWS; row++) {
-                double out[DIM], lse;
-                attend_reference(n, tile, row, kv_count, out, &lse);
-                assert_true(fabs(lse - (double)n->lse[tile][row]) < 1e-4);
-                for (uint32_t d = 0; d < DIM; d++) {
-                    assert_true(fabs(out[d] - (double)n->out[tile][row][d]) < 1e-4);
-                }
-            }
-        }
-        expect_bits(n, expected);
-        for (uint32_t worker_count = 1; worker_count <= 2 * s.plan.lane_count; worker_count++) {
-            pthread_t threads[WORKER_MAX];
-            numbers_worker workers[WORKER_MAX];
-            s.job.is_stealing = worker_count % 2 == round % 2;
-            s.delays = DELAY_UNEVEN;
-            s.round = worker_count;
-            for (uint32_t i = 0; i < worker_count; i++) {
-                numbers_worker w = {&s.job, i, worker_count};
-                workers[i] = w;
-                assert_int_equal(pthread_create(&threads[i], NULL, numbers_main, &workers[i]), 0);
-            }
-            for (uint32_t i = 0; i < worker_count; i++) {
-                pthread_join(threads[i], NULL);
-            }
-            expect_bits(n, expected);
-        }
-        for (size_t mode = 0; mode < MODE_COUNT; mode++) {
-            ptowsp_context *context = context_of_mode(mode);
-            for (int is_stealing = 0; is_stealing < 2; is_stealing++) {
-                s.job.is_stealing = is_stealing;
-                assert_ok(ptowsp_attention_run(context, &s.job));
-                expect_bits(n, expected);
-            }
-            ptowsp_context_destroy(context);
-        }
-        sample_free(&s);
-    }
-    free(n);
-    free(expected);
-}
 
 TEST(merge_row__takes_the_slots_of_the_merge_in_order) {
     // Slots 1 and 2 of 4, row 1 of 2. By hand: m = 0, l = 1 + 3, acc = {2 + 6, 4 - 8}.
