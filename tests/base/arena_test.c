@@ -48,6 +48,18 @@ static pwsp_arena arena_of(test_memory *memory) {
     return arena;
 }
 
+// A test with an arena, which gives back all its memory.
+#define ARENA_TEST(name)                                                                           \
+    static void name##_of(pwsp_arena *arena, test_memory *memory);                                 \
+    TEST(name) {                                                                                   \
+        test_memory memory = {0, 0, 0, 0};                                                         \
+        pwsp_arena arena = arena_of(&memory);                                                      \
+        name##_of(&arena, &memory);                                                                \
+        pwsp_arena_free(&arena);                                                                   \
+        assert_int_equal(memory.live_blocks, 0);                                                   \
+    }                                                                                              \
+    static void name##_of(pwsp_arena *arena, __attribute__((unused)) test_memory *memory)
+
 typedef struct arena_piece {
     unsigned char *data;
     size_t size;
@@ -85,49 +97,37 @@ TEST(arena__pieces_are_zeroed_aligned_and_apart) {
     assert_int_equal(arena.allocated, 0);
 }
 
-TEST(arena__blocks_double_so_there_are_few) {
+ARENA_TEST(arena__blocks_double_so_there_are_few) {
     if (test_is_tight()) {
         skip();
     }
-    test_memory memory = {0, 0, 0, 0};
-    pwsp_arena arena = arena_of(&memory);
     for (int i = 0; i < 100000; i++) {
-        assert_non_null(pwsp_arena_alloc(&arena, 40, 8));
+        assert_non_null(pwsp_arena_alloc(arena, 40, 8));
     }
     // 4 MB in blocks of 4 KiB, 8 KiB, ...: 4 KiB * (2^10 - 1) is just above 4,000,000 bytes.
-    assert_in_range(memory.allocations, 9, 11);
-    assert_true(memory.live_bytes < 2 * 4000000 + 8192);
-    pwsp_arena_free(&arena);
-    assert_int_equal(memory.live_blocks, 0);
+    assert_in_range(memory->allocations, 9, 11);
+    assert_true(memory->live_bytes < 2 * 4000000 + 8192);
 }
 
-TEST(arena__a_request_larger_than_a_block_gets_its_own) {
-    test_memory memory = {0, 0, 0, 0};
-    pwsp_arena arena = arena_of(&memory);
+ARENA_TEST(arena__a_request_larger_than_a_block_gets_its_own) {
     for (size_t align = 1; align <= 4096; align *= 2) {
-        unsigned char *data = (unsigned char *)pwsp_arena_alloc(&arena, 1000003, align);
+        unsigned char *data = (unsigned char *)pwsp_arena_alloc(arena, 1000003, align);
         assert_non_null(data);
         assert_int_equal((uintptr_t)data & (align - 1), 0);
         memset(data, 0xff, 1000003);
     }
-    pwsp_arena_free(&arena);
-    assert_int_equal(memory.live_blocks, 0);
 }
 
-TEST(arena__size_zero_is_valid_at_any_time) {
-    test_memory memory = {0, 0, 0, 0};
-    pwsp_arena arena = arena_of(&memory);
+ARENA_TEST(arena__size_zero_is_valid_at_any_time) {
     for (size_t align = 1; align <= 64; align *= 2) {
-        void *data = pwsp_arena_alloc(&arena, 0, align);
+        void *data = pwsp_arena_alloc(arena, 0, align);
         assert_non_null(data);
         assert_int_equal((uintptr_t)data & (align - 1), 0);
     }
     for (int i = 0; i < 5000; i++) {  // also at the very end of a block
-        assert_non_null(pwsp_arena_alloc(&arena, 1, 1));
-        assert_non_null(pwsp_arena_alloc(&arena, 0, 1));
+        assert_non_null(pwsp_arena_alloc(arena, 1, 1));
+        assert_non_null(pwsp_arena_alloc(arena, 0, 1));
     }
-    pwsp_arena_free(&arena);
-    assert_int_equal(memory.live_blocks, 0);
 }
 
 TEST(arena__huge_sizes_are_refused_and_change_nothing) {
@@ -161,26 +161,22 @@ TEST(arena__huge_sizes_are_refused_and_change_nothing) {
     }
 }
 
-TEST(arena__reset_keeps_every_block) {
-    test_memory memory = {0, 0, 0, 0};
-    pwsp_arena arena = arena_of(&memory);
-    pwsp_arena_reset(&arena);  // of an unused arena
-    assert_int_equal(memory.allocations, 0);
+ARENA_TEST(arena__reset_keeps_every_block) {
+    pwsp_arena_reset(arena);  // of an unused arena
+    assert_int_equal(memory->allocations, 0);
     for (int i = 0; i < 300; i++) {
-        assert_non_null(pwsp_arena_alloc(&arena, 100, 8));
+        assert_non_null(pwsp_arena_alloc(arena, 100, 8));
     }
-    size_t bytes = memory.live_bytes, blocks = memory.live_blocks;
+    size_t bytes = memory->live_bytes, blocks = memory->live_blocks;
     assert_true(blocks > 1);
-    assert_int_equal(arena.allocated, bytes);
-    pwsp_arena_reset(&arena);
-    assert_int_equal(memory.live_blocks, blocks);
-    assert_int_equal(arena.allocated, bytes);
-    pwsp_arena_free(&arena);
-    assert_int_equal(memory.live_blocks, 0);
-    pwsp_arena_free(&arena);                           // twice does no harm
-    assert_non_null(pwsp_arena_alloc(&arena, 10, 1));  // and it can be used again
-    pwsp_arena_free(&arena);
-    assert_int_equal(memory.live_blocks, 0);
+    assert_int_equal(arena->allocated, bytes);
+    pwsp_arena_reset(arena);
+    assert_int_equal(memory->live_blocks, blocks);
+    assert_int_equal(arena->allocated, bytes);
+    pwsp_arena_free(arena);
+    assert_int_equal(memory->live_blocks, 0);
+    pwsp_arena_free(arena);                           // twice does no harm
+    assert_non_null(pwsp_arena_alloc(arena, 10, 1));  // and it can be used again
 }
 
 // base.h: "Reset keeps the blocks, so asking for the same again allocates nothing."
@@ -231,74 +227,65 @@ TEST(arena__begin_makes_one_block_for_all_that_is_known) {
 }
 
 // Blocks behind the first are a quarter of it. Begun again, it has one block that is large enough.
-TEST(arena__begun_again_gives_back_what_is_too_small) {
+ARENA_TEST(arena__begun_again_gives_back_what_is_too_small) {
     if (test_is_tight()) {
         skip();
     }
-    test_memory memory = {0, 0, 0, 0};
-    pwsp_arena arena = arena_of(&memory);
-    assert_true(pwsp_arena_begin(&arena, 400000));
-    assert_true(arena.allocated >= 400000 && arena.allocated < 401000);
-    assert_non_null(pwsp_arena_take(&arena, 400000, 1));
+    assert_true(pwsp_arena_begin(arena, 400000));
+    assert_true(arena->allocated >= 400000 && arena->allocated < 401000);
+    assert_non_null(pwsp_arena_take(arena, 400000, 1));
     for (int i = 0; i < 5; i++) {
-        assert_non_null(pwsp_arena_take(&arena, 90000, 1));
+        assert_non_null(pwsp_arena_take(arena, 90000, 1));
     }
-    assert_int_equal(memory.live_blocks, 6);
-    assert_true(arena.allocated >= 900000 && arena.allocated < 901000);
-    assert_true(pwsp_arena_begin(&arena, 300000));  // empty, as it is
-    assert_int_equal(memory.live_blocks, 6);
-    assert_non_null(pwsp_arena_take(&arena, 400000, 1));
-    assert_int_equal(memory.live_blocks, 6);
-    assert_true(pwsp_arena_begin(&arena, 500000));
-    assert_int_equal(memory.live_blocks, 1);
-    assert_true(arena.allocated >= 500000 && arena.allocated < 501000);
-    memory.refuse_at = memory.allocations + 1;
-    assert_false(pwsp_arena_begin(&arena, 600000));
-    assert_int_equal(memory.live_blocks, 0);
-    pwsp_arena_free(&arena);
+    assert_int_equal(memory->live_blocks, 6);
+    assert_true(arena->allocated >= 900000 && arena->allocated < 901000);
+    assert_true(pwsp_arena_begin(arena, 300000));  // empty, as it is
+    assert_int_equal(memory->live_blocks, 6);
+    assert_non_null(pwsp_arena_take(arena, 400000, 1));
+    assert_int_equal(memory->live_blocks, 6);
+    assert_true(pwsp_arena_begin(arena, 500000));
+    assert_int_equal(memory->live_blocks, 1);
+    assert_true(arena->allocated >= 500000 && arena->allocated < 501000);
+    memory->refuse_at = memory->allocations + 1;
+    assert_false(pwsp_arena_begin(arena, 600000));
+    assert_int_equal(memory->live_blocks, 0);
 }
 
-TEST(arena__goes_back_to_a_mark) {
-    test_memory memory = {0, 0, 0, 0};
-    pwsp_arena arena = arena_of(&memory);
-    const pwsp_arena_mark none = pwsp_arena_here(&arena);
-    char *kept = (char *)pwsp_arena_take(&arena, 100, 1);
+ARENA_TEST(arena__goes_back_to_a_mark) {
+    const pwsp_arena_mark none = pwsp_arena_here(arena);
+    char *kept = (char *)pwsp_arena_take(arena, 100, 1);
     assert_non_null(kept);
     memset(kept, 7, 100);
-    const pwsp_arena_mark mark = pwsp_arena_here(&arena);
+    const pwsp_arena_mark mark = pwsp_arena_here(arena);
     char *small = NULL, *large = NULL;
     size_t blocks = 0;
     for (int round = 0; round < 3; round++) {
-        char *a = (char *)pwsp_arena_alloc(&arena, 50, 1), *b = NULL;
+        char *a = (char *)pwsp_arena_alloc(arena, 50, 1), *b = NULL;
         for (int i = 0; i < 10; i++) {
-            b = (char *)pwsp_arena_alloc(&arena, 10000, 1);
+            b = (char *)pwsp_arena_alloc(arena, 10000, 1);
             assert_non_null(b);
             memset(b, 1, 10000);
         }
-        assert_true(round == 0 || (a == small && b == large && memory.live_blocks == blocks));
-        small = a, large = b, blocks = memory.live_blocks;
-        pwsp_arena_back(&arena, mark);
+        assert_true(round == 0 || (a == small && b == large && memory->live_blocks == blocks));
+        small = a, large = b, blocks = memory->live_blocks;
+        pwsp_arena_back(arena, mark);
     }
     assert_true(kept[0] == 7 && kept[99] == 7);
-    pwsp_arena_back(&arena, none);
-    assert_true(pwsp_arena_take(&arena, 100, 1) == kept);
-    assert_int_equal(memory.live_blocks, blocks);
-    pwsp_arena_free(&arena);
-    assert_int_equal(memory.live_blocks, 0);
+    pwsp_arena_back(arena, none);
+    assert_true(pwsp_arena_take(arena, 100, 1) == kept);
+    assert_int_equal(memory->live_blocks, blocks);
 }
 
-TEST(arena__arrays_keep_their_items_as_they_grow) {
+ARENA_TEST(arena__arrays_keep_their_items_as_they_grow) {
     if (test_is_tight()) {
         skip();
     }
-    test_memory memory = {0, 0, 0, 0};
-    pwsp_arena arena = arena_of(&memory);
     void *items = NULL;
     uint64_t capacity = 0, lengths[] = {16, 32, 64, 128, 256, 512, 1024};
     uint32_t grown = 0;
     for (uint32_t i = 0; i < 1000; i++) {
         void *before = items;
-        assert_true(pwsp_arena_extend(&arena, &items, &capacity, i + 1, sizeof(uint32_t)));
+        assert_true(pwsp_arena_extend(arena, &items, &capacity, i + 1, sizeof(uint32_t)));
         grown += items != before;
         assert_int_equal(capacity, lengths[grown - 1]);
         assert_int_equal((uintptr_t)items % 8, 0);
@@ -308,20 +295,16 @@ TEST(arena__arrays_keep_their_items_as_they_grow) {
     void *before = items;
     const uint64_t huge[] = {UINT64_MAX, UINT64_MAX / 4, SIZE_MAX / 4};
     for (int i = 0; i < 3; i++) {
-        assert_false(pwsp_arena_extend(&arena, &items, &capacity, huge[i], sizeof(uint32_t)));
+        assert_false(pwsp_arena_extend(arena, &items, &capacity, huge[i], sizeof(uint32_t)));
         assert_true(items == before && capacity == 1024);
     }
     for (uint32_t i = 0; i < 1000; i++) {
         assert_int_equal(((uint32_t *)items)[i], i);
     }
-    pwsp_arena_free(&arena);
-    assert_int_equal(memory.live_blocks, 0);
 }
 
-TEST(arena__memory_of_it_dies_with_it) {
-    test_memory memory = {0, 0, 0, 0};
-    pwsp_arena arena = arena_of(&memory);
-    pwsp_memory of = pwsp_arena_memory(&arena);
+ARENA_TEST(arena__memory_of_it_dies_with_it) {
+    pwsp_memory of = pwsp_arena_memory(arena);
     void *items = NULL;
     uint64_t capacity = 0;
     for (uint32_t i = 0; i < 100; i++) {
@@ -331,31 +314,26 @@ TEST(arena__memory_of_it_dies_with_it) {
     for (uint32_t i = 0; i < 100; i++) {
         assert_int_equal(((uint64_t *)items)[i], i);
     }
-    size_t bytes = memory.live_bytes;
+    size_t bytes = memory->live_bytes;
     pwsp_memory_free(&of, items, (size_t)capacity * sizeof(uint64_t));
     assert_int_equal(((uint64_t *)items)[99], 99);  // it stays where it is
-    assert_int_equal(memory.live_bytes, bytes);
-    pwsp_arena_free(&arena);
-    assert_int_equal(memory.live_blocks, 0);
+    assert_int_equal(memory->live_bytes, bytes);
 }
 
 // An array of more bytes than there are addresses is refused before memory is asked for.
-TEST(memory__has_no_arrays_beyond_all_addresses) {
+ARENA_TEST(memory__has_no_arrays_beyond_all_addresses) {
     static const uint64_t counts[] = {SIZE_MAX / 8, SIZE_MAX / 16 + 1, UINT64_MAX};
-    test_memory memory = {0, 0, 0, 0};
-    pwsp_arena arena = arena_of(&memory);
     for (uint32_t i = 0; i < 3; i++) {
         void *items = NULL;
         uint64_t capacity = 0;
-        assert_false(pwsp_memory_grow(&arena.memory, &items, &capacity, counts[i], 8));
-        assert_false(pwsp_memory_grow_little(&arena.memory, &items, &capacity, counts[i], 8));
-        assert_false(pwsp_memory_room(&arena.memory, &items, &capacity, counts[i], 8));
-        assert_false(pwsp_arena_extend(&arena, &items, &capacity, counts[i], 8));
+        assert_false(pwsp_memory_grow(&arena->memory, &items, &capacity, counts[i], 8));
+        assert_false(pwsp_memory_grow_little(&arena->memory, &items, &capacity, counts[i], 8));
+        assert_false(pwsp_memory_room(&arena->memory, &items, &capacity, counts[i], 8));
+        assert_false(pwsp_arena_extend(arena, &items, &capacity, counts[i], 8));
         assert_null(items);
         assert_int_equal(capacity, 0);
     }
-    assert_int_equal(memory.allocations, 0);
-    pwsp_arena_free(&arena);
+    assert_int_equal(memory->allocations, 0);
 }
 
 TEST(arena__every_allocation_may_be_refused) {

@@ -11,6 +11,15 @@
 
 typedef void (*breaking)(ptowsp_context *context);
 
+// One of these functions, and a call there that succeeds.
+#define BREAKS(name) static void name(__attribute__((unused)) ptowsp_context *context)
+
+static void must(ptowsp_status status) {
+    if (status != PTOWSP_OK) {
+        _exit(1);
+    }
+}
+
 // Runs a function in a child, and says whether that was aborted.
 static bool is_aborted(breaking breaks) {
     ptowsp_context *context = test_context(NULL);
@@ -32,30 +41,24 @@ static bool is_aborted(breaking breaks) {
     return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
 }
 
-static void some_module(ptowsp_context *context, ptowsp_module **out_module) {
-    if (ptowsp_module_create(context, NULL, out_module) != PTOWSP_OK) {
-        _exit(1);
-    }
-}
-
-static void destroys_the_context_first(ptowsp_context *context) {
+BREAKS(destroys_the_context_first) {
     ptowsp_module *module;
-    some_module(context, &module);
+    must(ptowsp_module_create(context, NULL, &module));
     ptowsp_context_destroy(context);
 }
 
-static void destroys_the_context_between(ptowsp_context *context) {
+BREAKS(destroys_the_context_between) {
     ptowsp_module *first, *second;
-    some_module(context, &first);
-    some_module(context, &second);
+    must(ptowsp_module_create(context, NULL, &first));
+    must(ptowsp_module_create(context, NULL, &second));
     ptowsp_module_destroy(first);
     ptowsp_context_destroy(context);
 }
 
-static void destroys_the_context_last(ptowsp_context *context) {
+BREAKS(destroys_the_context_last) {
     const ptowsp_module_desc bad = {"\n", 0};
     ptowsp_module *first, *second;
-    some_module(context, &first);
+    must(ptowsp_module_create(context, NULL, &first));
     ptowsp_module_create(context, &bad, &second);  // refused: it does not count
     ptowsp_module_destroy(first);
     ptowsp_module_destroy(NULL);
@@ -66,102 +69,82 @@ static void destroys_the_context_last(ptowsp_context *context) {
 static ptowsp_program *some_program(ptowsp_context *context) {
     ptowsp_module *module;
     ptowsp_program *program;
-    ptowsp_kernel_desc kernel = {0};
-    ptowsp_task_desc task = {0};
-    some_module(context, &module);
-    kernel.name = "k";
-    kernel.cycles = 1;
-    task.kernel = ptowsp_kernel_make(module, &kernel);
+    const ptowsp_kernel_desc kernel = {.name = "k", .cycles = 1};
+    must(ptowsp_module_create(context, NULL, &module));
+    const ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(module, &kernel)};
     PTOWSP_WORKLOAD(module, "w") {
         ptowsp_task_make(module, &task);
     }
-    if (ptowsp_program_create(context, module, NULL, &program) != PTOWSP_OK) {
-        _exit(1);
-    }
+    must(ptowsp_program_create(context, module, NULL, &program));
     ptowsp_module_destroy(module);
     return program;
 }
 
 static ptowsp_run *some_run(ptowsp_context *context, const ptowsp_program *program) {
     ptowsp_run *run;
-    if (ptowsp_run_create(context, program, &run) != PTOWSP_OK) {
-        _exit(1);
-    }
+    must(ptowsp_run_create(context, program, &run));
     return run;
 }
 
-static void leaves_a_program(ptowsp_context *context) {
+BREAKS(leaves_a_program) {
     some_program(context);
     ptowsp_context_destroy(context);
 }
 
 // The program is of another context, which is there still.
-static void leaves_a_run(ptowsp_context *context) {
+BREAKS(leaves_a_run) {
     ptowsp_context *other;
-    if (ptowsp_context_create(NULL, &other) != PTOWSP_OK) {
-        _exit(1);
-    }
+    must(ptowsp_context_create(NULL, &other));
     some_run(other, some_program(context));
     ptowsp_context_destroy(other);
 }
 
-static void leaves_a_graph(ptowsp_context *context) {
+BREAKS(leaves_a_graph) {
     ptowsp_graph *graph;
-    if (ptowsp_graph_create(context, NULL, &graph) != PTOWSP_OK) {
-        _exit(1);
-    }
+    must(ptowsp_graph_create(context, NULL, &graph));
     ptowsp_context_destroy(context);
 }
 
-static void leaves_a_device(ptowsp_context *context) {
+BREAKS(leaves_a_device) {
     ptowsp_device *device;
-    if (ptowsp_device_open(context, NULL, &device) != PTOWSP_OK) {
-        _exit(1);
-    }
+    must(ptowsp_device_open(context, NULL, &device));
     ptowsp_context_destroy(context);
 }
 
-static void leaves_descriptors(ptowsp_context *context) {
+BREAKS(leaves_descriptors) {
     ptowsp_work *work;
-    if (ptowsp_work_create(context, 1, &work) != PTOWSP_OK) {
-        _exit(1);
-    }
+    must(ptowsp_work_create(context, 1, &work));
     ptowsp_context_destroy(context);
 }
 
-static void destroys_a_program_before_its_run(ptowsp_context *context) {
+BREAKS(destroys_a_program_before_its_run) {
     ptowsp_program *program = some_program(context);
     some_run(context, program);
     ptowsp_program_destroy(program);
 }
 
-static void destroys_all_in_order(ptowsp_context *context) {
+BREAKS(destroys_all_in_order) {
     ptowsp_program *program = some_program(context);
     ptowsp_run *first = some_run(context, program), *second = some_run(context, program);
     ptowsp_graph *graph;
     ptowsp_device *device;
     ptowsp_work *work;
-    if (ptowsp_graph_create(context, NULL, &graph) != PTOWSP_OK ||
-        ptowsp_device_open(context, NULL, &device) != PTOWSP_OK ||
-        ptowsp_work_create(context, 1, &work) != PTOWSP_OK) {
-        _exit(1);
-    }
+    must(ptowsp_graph_create(context, NULL, &graph) != PTOWSP_OK ||
+         ptowsp_device_open(context, NULL, &device) != PTOWSP_OK ||
+         ptowsp_work_create(context, 1, &work));
     ptowsp_run_destroy(first);
     ptowsp_work_destroy(context, work);
     ptowsp_run_destroy(second);
     ptowsp_graph_destroy(graph);
     ptowsp_program_destroy(program);
-    if (ptowsp_device_close(device) != PTOWSP_OK) {
-        _exit(1);
-    }
+    must(ptowsp_device_close(device));
     ptowsp_context_destroy(context);
 }
 
 static const ptowsp_partial whole_state = {0.0f, 1.0f};
 
-static void merges_no_numbers(ptowsp_context *context) {
+BREAKS(merges_no_numbers) {
     ptowsp_partial state;
-    (void)context;
     // Without numbers there is nothing to point at.
     ptowsp_merge_clear(&state, NULL, 0);
     ptowsp_merge_add(&state, NULL, &whole_state, NULL, 0);
@@ -173,51 +156,43 @@ static void merges_no_numbers(ptowsp_context *context) {
     }
 }
 
-static void merges_parts_without_numbers(ptowsp_context *context) {
+BREAKS(merges_parts_without_numbers) {
     float out[1];
-    (void)context;
     ptowsp_merge_partials(&whole_state, NULL, 1, 1, 1, out);
 }
 
-static void merges_into_nothing(ptowsp_context *context) {
+BREAKS(merges_into_nothing) {
     const float acc[1] = {1};
-    (void)context;
     ptowsp_merge_partials(&whole_state, acc, 1, 1, 1, NULL);
 }
 
-static void merges_no_states(ptowsp_context *context) {
-    (void)context;
+BREAKS(merges_no_states) {
     ptowsp_merge_partials(NULL, NULL, 1, 1, 0, NULL);
 }
 
-static void adds_a_part_without_numbers(ptowsp_context *context) {
+BREAKS(adds_a_part_without_numbers) {
     ptowsp_partial state = whole_state;
     float acc[1] = {1};
-    (void)context;
     ptowsp_merge_add(&state, acc, &whole_state, NULL, 1);
 }
 
-static void finishes_into_nothing(ptowsp_context *context) {
+BREAKS(finishes_into_nothing) {
     const float acc[1] = {1};
-    (void)context;
     ptowsp_merge_finish(&whole_state, acc, 1, NULL);
 }
 
-static void prints_into_a_buffer_without_data(ptowsp_context *context) {
+BREAKS(prints_into_a_buffer_without_data) {
     ptowsp_output_buffer buffer = {NULL, 8, 0};
-    (void)context;
     ptowsp_output_to_buffer(&buffer);
 }
 
-static void prints_into_nothing(ptowsp_context *context) {
+BREAKS(prints_into_nothing) {
     const ptowsp_output nothing = {NULL, NULL};
-    (void)context;
     ptowsp_capability_print(nothing);
 }
 
-static void explains_into_nothing(ptowsp_context *context) {
+BREAKS(explains_into_nothing) {
     const ptowsp_output nothing = {NULL, NULL};
-    (void)context;
     ptowsp_plan_info info = {0};
     ptowsp_plan_explain(&info, nothing);
 }
@@ -225,29 +200,21 @@ static void explains_into_nothing(ptowsp_context *context) {
 // A job without units, for as many workers as there may be.
 static void runs_worker(uint32_t worker, uint32_t worker_count) {
     static uint32_t unit_begin[2], progress[256];
-    ptowsp_attention_job job = {0};
-    ptowsp_attention_plan plan = {.lane_count = 1, .unit_begin = unit_begin};
-    job.plan = &plan;
-    job.progress = progress;
-    if (ptowsp_attention_progress_size(&plan) > 256 ||
-        ptowsp_attention_job_check(&job, NULL) != PTOWSP_OK) {
-        _exit(1);
-    }
+    const ptowsp_attention_plan plan = {.lane_count = 1, .unit_begin = unit_begin};
+    const ptowsp_attention_job job = {.plan = &plan, .progress = progress};
+    must(ptowsp_attention_progress_size(&plan) > 256 || ptowsp_attention_job_check(&job, NULL));
     ptowsp_attention_run_worker(&job, worker, worker_count);
 }
 
-static void runs_the_last_worker(ptowsp_context *context) {
-    (void)context;
+BREAKS(runs_the_last_worker) {
     runs_worker(2, 3);
 }
 
-static void runs_a_worker_behind_the_last(ptowsp_context *context) {
-    (void)context;
+BREAKS(runs_a_worker_behind_the_last) {
     runs_worker(3, 3);
 }
 
-static void runs_a_worker_of_none(ptowsp_context *context) {
-    (void)context;
+BREAKS(runs_a_worker_of_none) {
     runs_worker(0, 0);
 }
 

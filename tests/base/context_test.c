@@ -92,6 +92,18 @@ static void threads_reset(uint32_t refuse_at) {
 
 typedef enum kind { SERIAL, OWN, USER_BACKWARDS, USER_THREADS, KIND_COUNT } kind;
 
+// A test of each kind that there is.
+#define KINDS_TEST(name)                                                                           \
+    static void name##_of(kind which);                                                             \
+    TEST(name) {                                                                                   \
+        for (int which = 0; which < KIND_COUNT; which++) {                                         \
+            if (kind_is_here((kind)which)) {                                                       \
+                name##_of((kind)which);                                                            \
+            }                                                                                      \
+        }                                                                                          \
+    }                                                                                              \
+    static void name##_of(kind which)
+
 static bool kind_is_here(kind which) {
     return which != OWN || PWSP_HAS_THREADS;
 }
@@ -104,6 +116,13 @@ static ptowsp_context_desc desc_of(kind which, uint32_t lane_count) {
                                 .run_lanes = which == USER_BACKWARDS ? test_run_lanes_backwards
                                              : which == USER_THREADS ? test_run_lanes_on_threads
                                                                      : NULL};
+    return desc;
+}
+
+static ptowsp_context_desc desc_over(test_memory *memory, kind which, uint32_t lane_count) {
+    ptowsp_context_desc desc = desc_of(which, lane_count);
+    desc.resize = test_resize;
+    desc.resize_user = memory;
     return desc;
 }
 
@@ -231,56 +250,42 @@ TEST(context__as_many_lanes_as_the_limit_are_accepted) {
     ptowsp_context_destroy(context);
 }
 
-TEST(context__is_two_blocks_and_frees_them) {
-    for (int which = 0; which < KIND_COUNT; which++) {
-        if (!kind_is_here((kind)which)) {
-            continue;
-        }
-        for (uint32_t lane_count = 1; lane_count <= (which == SERIAL ? 1 : 9); lane_count++) {
-            test_memory memory = {0, 0, 0, 0};
-            ptowsp_context_desc desc = desc_of((kind)which, lane_count);
-            desc.resize = test_resize;
-            desc.resize_user = &memory;
-            ptowsp_context *context = test_context(&desc);
-            assert_int_equal(memory.allocations,
-                             2);  // "one block for the context, one for its pool"
-            assert_int_equal(memory.live_blocks, 2);
-            ptowsp_context_destroy(context);
-            assert_int_equal(memory.live_blocks, 0);
-            assert_int_equal(memory.live_bytes, 0);
-            assert_int_equal(memory.allocations, 2);
-        }
+KINDS_TEST(context__is_two_blocks_and_frees_them) {
+    for (uint32_t lane_count = 1; lane_count <= (which == SERIAL ? 1 : 9); lane_count++) {
+        test_memory memory = {0, 0, 0, 0};
+        ptowsp_context_desc desc = desc_over(&memory, which, lane_count);
+        ptowsp_context *context = test_context(&desc);
+        assert_int_equal(memory.allocations,
+                         2);  // "one block for the context, one for its pool"
+        assert_int_equal(memory.live_blocks, 2);
+        ptowsp_context_destroy(context);
+        assert_int_equal(memory.live_blocks, 0);
+        assert_int_equal(memory.live_bytes, 0);
+        assert_int_equal(memory.allocations, 2);
     }
 }
 
-TEST(context__every_allocation_may_be_refused) {
-    for (int which = 0; which < KIND_COUNT; which++) {
-        if (!kind_is_here((kind)which)) {
-            continue;
-        }
-        ptowsp_status status = PTOWSP_OUT_OF_MEMORY;
-        size_t refuse_at = 0;
-        while (status != PTOWSP_OK) {
-            threads_reset(0);
-            test_memory memory = {0, 0, 0, ++refuse_at};
-            ptowsp_context_desc desc = desc_of((kind)which, which == SERIAL ? 1 : 3);
-            desc.resize = test_resize;
-            desc.resize_user = &memory;
-            ptowsp_context *context = (ptowsp_context *)(void *)&desc;
-            status = ptowsp_context_create(&desc, &context);
-            if (status != PTOWSP_OK) {
-                assert_int_equal(status, PTOWSP_OUT_OF_MEMORY);
-                assert_null(context);
-                assert_int_equal(memory.allocations, refuse_at);
-                assert_int_equal(memory.live_blocks, 0);
-                assert_int_equal(threads_started, atomic_load(&threads_ended));
-            }
-            ptowsp_context_destroy(context);
+KINDS_TEST(context__every_allocation_may_be_refused) {
+    ptowsp_status status = PTOWSP_OUT_OF_MEMORY;
+    size_t refuse_at = 0;
+    while (status != PTOWSP_OK) {
+        threads_reset(0);
+        test_memory memory = {0, 0, 0, ++refuse_at};
+        ptowsp_context_desc desc = desc_over(&memory, which, which == SERIAL ? 1 : 3);
+        ptowsp_context *context = (ptowsp_context *)(void *)&desc;
+        status = ptowsp_context_create(&desc, &context);
+        if (status != PTOWSP_OK) {
+            assert_int_equal(status, PTOWSP_OUT_OF_MEMORY);
+            assert_null(context);
+            assert_int_equal(memory.allocations, refuse_at);
             assert_int_equal(memory.live_blocks, 0);
-            assert_int_equal(memory.live_bytes, 0);
+            assert_int_equal(threads_started, atomic_load(&threads_ended));
         }
-        assert_int_equal(refuse_at, 3);  // two blocks, and the third was not asked for
+        ptowsp_context_destroy(context);
+        assert_int_equal(memory.live_blocks, 0);
+        assert_int_equal(memory.live_bytes, 0);
     }
+    assert_int_equal(refuse_at, 3);  // two blocks, and the third was not asked for
 }
 
 TEST(context__any_thread_that_cannot_be_started_fails_and_leaks_nothing) {
@@ -290,9 +295,7 @@ TEST(context__any_thread_that_cannot_be_started_fails_and_leaks_nothing) {
     for (uint32_t refuse_at = 1; refuse_at <= 8; refuse_at++) {
         threads_reset(refuse_at);
         test_memory memory = {0, 0, 0, 0};
-        ptowsp_context_desc desc = desc_of(OWN, 8);
-        desc.resize = test_resize;
-        desc.resize_user = &memory;
+        ptowsp_context_desc desc = desc_over(&memory, OWN, 8);
         ptowsp_context *context = (ptowsp_context *)(void *)&desc;
         ptowsp_status status = ptowsp_context_create(&desc, &context);
         if (refuse_at < 8) {
@@ -326,9 +329,7 @@ static int create_in_little_room(void) {
         return ROOM_IS_LARGE;
     }
     test_memory memory = {0, 0, 0, 0};
-    ptowsp_context_desc desc = desc_of(OWN, 1000);
-    desc.resize = test_resize;
-    desc.resize_user = &memory;
+    ptowsp_context_desc desc = desc_over(&memory, OWN, 1000);
     ptowsp_context *context = (ptowsp_context *)(void *)&desc;
     if (ptowsp_context_create(&desc, &context) != PTOWSP_SYSTEM_FAILED) {
         return 2;
@@ -406,6 +407,15 @@ typedef struct cover {
     atomic_uint faults;
 } cover;
 
+static void cover_start(cover *job, const ptowsp_context *context, uint64_t item_count,
+                        uint64_t grain) {
+    memset(job, 0, sizeof *job);
+    job->item_count = item_count;
+    job->grain = grain;
+    job->lane_count = ptowsp_context_lane_count(context);
+    job->caller = pthread_self();
+}
+
 static void cover_run(void *user, uint64_t begin, uint64_t end, uint32_t lane) {
     cover *job = (cover *)user;
     bool good = lane < job->lane_count && begin < end && end <= job->item_count;
@@ -438,11 +448,7 @@ static int cover_range_compare(const void *a, const void *b) {
 static ptowsp_status cover_check(ptowsp_context *context, kind which, uint64_t item_count,
                                  uint64_t grain) {
     static cover job;
-    memset(&job, 0, sizeof job);
-    job.item_count = item_count;
-    job.grain = grain;
-    job.lane_count = ptowsp_context_lane_count(context);
-    job.caller = pthread_self();
+    cover_start(&job, context, item_count, grain);
     job.lane_0_is_caller = which == SERIAL || which == OWN;
     ptowsp_status status = ptowsp_parallel_for(context, item_count, grain, cover_run, &job);
     assert_int_equal(atomic_load(&job.faults), 0);
@@ -524,11 +530,7 @@ TEST(parallel_for__huge_counts_do_not_overflow) {
             for (size_t i = 0; i < COUNT_OF(counts); i++) {
                 for (uint64_t grain = UINT64_MAX / 16; grain > UINT64_MAX / 1000; grain /= 3) {
                     static cover job;
-                    memset(&job, 0, sizeof job);
-                    job.item_count = counts[i];
-                    job.grain = grain;
-                    job.lane_count = lane_counts[l];
-                    job.caller = pthread_self();
+                    cover_start(&job, context, counts[i], grain);
                     ptowsp_status status =
                         ptowsp_parallel_for(context, counts[i], grain, cover_run, &job);
                     assert_ok(status);
@@ -551,10 +553,8 @@ TEST(parallel_for__huge_counts_do_not_overflow) {
 TEST(parallel_for__grain_0_takes_few_ranges_and_ends_with_small_ones) {
     // A million items on one lane: guided self-scheduling takes about 8 ln(n / 8) = 94 ranges.
     static cover job;
-    memset(&job, 0, sizeof job);
-    job.item_count = 1000000;
-    job.lane_count = 1;
     ptowsp_context *context = context_of(SERIAL, 1);
+    cover_start(&job, context, 1000000, 0);
     assert_ok(ptowsp_parallel_for(context, 1000000, 0, cover_run, &job));
     uint32_t range_count = atomic_load(&job.range_count);
     assert_in_range(range_count, 2, 1000);
@@ -628,27 +628,22 @@ static void nested_outer(void *user, uint64_t begin, uint64_t end, uint32_t lane
     }
 }
 
-TEST(parallel_for__inside_a_job_is_busy_and_leaves_the_error_alone) {
+KINDS_TEST(parallel_for__inside_a_job_is_busy_and_leaves_the_error_alone) {
     threads_reset(0);
-    for (int which = 0; which < KIND_COUNT; which++) {
-        if (!kind_is_here((kind)which)) {
-            continue;
-        }
-        ptowsp_context *context = context_of((kind)which, which == SERIAL ? 1 : 4);
-        nested_job job = {.context = context};
-        assert_ok(ptowsp_parallel_for(context, 20, 1, nested_outer, &job));
-        assert_int_equal(atomic_load(&job.busy_count), 20);
-        assert_int_equal(atomic_load(&job.wrong), 0);
-        assert_int_equal(atomic_load(&job.inner_calls), 0);  // "it does nothing then"
-        test_was_busy(context);
-        // With an error from before, which BUSY replaces.
-        assert_int_equal(ptowsp_parallel_for(context, 5, 0, NULL, NULL), PTOWSP_INVALID_PARAMS);
-        assert_ok(ptowsp_parallel_for(context, 20, 1, nested_outer, &job));
-        test_was_busy(context);
-        // And the context works on.
-        assert_ok(cover_check(context, (kind)which, 100, 0));
-        ptowsp_context_destroy(context);
-    }
+    ptowsp_context *context = context_of(which, which == SERIAL ? 1 : 4);
+    nested_job job = {.context = context};
+    assert_ok(ptowsp_parallel_for(context, 20, 1, nested_outer, &job));
+    assert_int_equal(atomic_load(&job.busy_count), 20);
+    assert_int_equal(atomic_load(&job.wrong), 0);
+    assert_int_equal(atomic_load(&job.inner_calls), 0);  // "it does nothing then"
+    test_was_busy(context);
+    // With an error from before, which BUSY replaces.
+    assert_int_equal(ptowsp_parallel_for(context, 5, 0, NULL, NULL), PTOWSP_INVALID_PARAMS);
+    assert_ok(ptowsp_parallel_for(context, 20, 1, nested_outer, &job));
+    test_was_busy(context);
+    // And the context works on.
+    assert_ok(cover_check(context, which, 100, 0));
+    ptowsp_context_destroy(context);
 }
 
 TEST(parallel_for__another_context_may_run_inside_a_job) {
@@ -712,68 +707,54 @@ static ptowsp_status check_executor(const lane_list *list) {
     return status;
 }
 
-TEST(executor__any_order_of_lanes_is_fine) {
-    const lane_list lists[] = {{4, {0, 1, 2, 3}}, {4, {3, 2, 1, 0}}, {4, {2, 0, 3, 1}}};
-    for (size_t i = 0; i < COUNT_OF(lists); i++) {
-        assert_ok(check_executor(&lists[i]));
+// Expects one of two statuses, which may be the same, of each list.
+static void check_executors(const lane_list *lists, size_t count, ptowsp_status a,
+                            ptowsp_status b) {
+    for (size_t i = 0; i < count; i++) {
+        const ptowsp_status status = check_executor(&lists[i]);
+        assert_true(status == a || status == b);
     }
+}
+
+#define EXECUTORS(a, b, ...)                                                                       \
+    check_executors((const lane_list[]){__VA_ARGS__},                                              \
+                    COUNT_OF(((const lane_list[]){__VA_ARGS__})), a, b)
+#define ARE_FINE(...) EXECUTORS(PTOWSP_OK, PTOWSP_OK, __VA_ARGS__)
+#define FAIL(...)     EXECUTORS(PTOWSP_SYSTEM_FAILED, PTOWSP_SYSTEM_FAILED, __VA_ARGS__)
+// No lane is left out, which is what the header calls an error; whether "once" is checked, too, it does
+// not say. check_executor sees that status and text agree and the work is right.
+#define DO_NO_HARM(...) EXECUTORS(PTOWSP_OK, PTOWSP_SYSTEM_FAILED, __VA_ARGS__)
+
+TEST(executor__any_order_of_lanes_is_fine) {
+    ARE_FINE({4, {0, 1, 2, 3}}, {4, {3, 2, 1, 0}}, {4, {2, 0, 3, 1}});
 }
 
 TEST(executor__lanes_left_out_are_an_error_though_the_work_is_done) {
-    const lane_list lists[] = {{3, {0, 1, 2}}, {3, {1, 2, 3}}, {1, {0}}, {1, {3}}, {2, {1, 2}}};
-    for (size_t i = 0; i < COUNT_OF(lists); i++) {
-        assert_int_equal(check_executor(&lists[i]), PTOWSP_SYSTEM_FAILED);
-    }
+    FAIL({3, {0, 1, 2}}, {3, {1, 2, 3}}, {1, {0}}, {1, {3}}, {2, {1, 2}});
 }
 
 TEST(executor__no_lane_called_is_an_error_though_the_work_is_done) {
-    const lane_list none = {0, {0}};
-    assert_int_equal(check_executor(&none), PTOWSP_SYSTEM_FAILED);
+    FAIL({0, {0}});
 }
 
 TEST(executor__lanes_called_twice_do_the_work_once) {
-    const lane_list lists[] = {
-        {8, {0, 0, 1, 1, 2, 2, 3, 3}}, {5, {0, 1, 2, 3, 0}}, {5, {3, 3, 2, 1, 0}}};
-    for (size_t i = 0; i < COUNT_OF(lists); i++) {
-        // No lane is left out, which is what the header calls an error; whether "once" is checked,
-        // too, it does not say. check_executor sees that status and text agree and the work is
-        // right.
-        ptowsp_status status = check_executor(&lists[i]);
-        assert_true(status == PTOWSP_OK || status == PTOWSP_SYSTEM_FAILED);
-    }
+    DO_NO_HARM({8, {0, 0, 1, 1, 2, 2, 3, 3}}, {5, {0, 1, 2, 3, 0}}, {5, {3, 3, 2, 1, 0}});
 }
 
 TEST(executor__a_lane_called_twice_does_not_make_up_for_one_left_out) {
-    const lane_list lists[] = {{4, {0, 0, 1, 2}}, {4, {3, 3, 3, 3}}, {4, {0, 1, 1, 3}}};
-    for (size_t i = 0; i < COUNT_OF(lists); i++) {
-        assert_int_equal(check_executor(&lists[i]), PTOWSP_SYSTEM_FAILED);
-    }
+    FAIL({4, {0, 0, 1, 2}}, {4, {3, 3, 3, 3}}, {4, {0, 1, 1, 3}});
 }
 
 TEST(executor__lanes_out_of_range_do_not_make_up_for_ones_left_out) {
-    const lane_list lists[] = {{4, {0, 1, 2, 4}},
-                               {4, {1, 2, 3, 4}},  // lanes counted from 1
-                               {4, {0, 1, 2, UINT32_MAX}},
-                               {2, {4, 5}}};
-    for (size_t i = 0; i < COUNT_OF(lists); i++) {
-        assert_int_equal(check_executor(&lists[i]), PTOWSP_SYSTEM_FAILED);
-    }
+    FAIL({4, {0, 1, 2, 4}}, {4, {1, 2, 3, 4}}, {4, {0, 1, 2, UINT32_MAX}}, {2, {4, 5}});
 }
 
 TEST(executor__only_lanes_out_of_range_still_have_the_work_done) {
-    const lane_list lists[] = {{4, {4, 5, 6, 7}}, {4, {1024, 4096, UINT32_MAX, 4}}};
-    for (size_t i = 0; i < COUNT_OF(lists); i++) {
-        assert_int_equal(check_executor(&lists[i]), PTOWSP_SYSTEM_FAILED);
-    }
+    FAIL({4, {4, 5, 6, 7}}, {4, {1024, 4096, UINT32_MAX, 4}});
 }
 
 TEST(executor__lanes_out_of_range_beside_all_others_do_no_harm) {
-    const lane_list lists[] = {{5, {0, 1, 2, 3, 4}}, {6, {UINT32_MAX, 3, 2, 1, 0, 1024}}};
-    for (size_t i = 0; i < COUNT_OF(lists); i++) {
-        // As with lanes called twice, the header leaves the status open.
-        ptowsp_status status = check_executor(&lists[i]);
-        assert_true(status == PTOWSP_OK || status == PTOWSP_SYSTEM_FAILED);
-    }
+    DO_NO_HARM({5, {0, 1, 2, 3, 4}}, {6, {UINT32_MAX, 3, 2, 1, 0, 1024}});
 }
 
 typedef struct executor_seen {
@@ -925,25 +906,20 @@ TEST(pool__can_be_destroyed_right_after_a_job) {
     }
 }
 
-TEST(pool__memory_is_asked_for_on_the_calling_thread_and_not_by_jobs) {
-    for (int which = 0; which < KIND_COUNT; which++) {
-        if (!kind_is_here((kind)which)) {
-            continue;
-        }
-        thread_memory memory = {{0, 0, 0, 0}, pthread_self(), false};
-        ptowsp_context_desc desc = desc_of((kind)which, which == SERIAL ? 1 : 4);
-        desc.resize = thread_resize;
-        desc.resize_user = &memory;
-        ptowsp_context *context = test_context(&desc);
-        size_t allocations = memory.memory.allocations;
-        for (uint64_t item_count = 0; item_count < 100; item_count++) {
-            assert_ok(cover_check(context, (kind)which, item_count, 0));
-        }
-        assert_int_equal(memory.memory.allocations, allocations);
-        ptowsp_context_destroy(context);
-        assert_false(memory.elsewhere);
-        assert_int_equal(memory.memory.live_blocks, 0);
+KINDS_TEST(pool__memory_is_asked_for_on_the_calling_thread_and_not_by_jobs) {
+    thread_memory memory = {{0, 0, 0, 0}, pthread_self(), false};
+    ptowsp_context_desc desc = desc_of(which, which == SERIAL ? 1 : 4);
+    desc.resize = thread_resize;
+    desc.resize_user = &memory;
+    ptowsp_context *context = test_context(&desc);
+    size_t allocations = memory.memory.allocations;
+    for (uint64_t item_count = 0; item_count < 100; item_count++) {
+        assert_ok(cover_check(context, which, item_count, 0));
     }
+    assert_int_equal(memory.memory.allocations, allocations);
+    ptowsp_context_destroy(context);
+    assert_false(memory.elsewhere);
+    assert_int_equal(memory.memory.live_blocks, 0);
 }
 
 // -- several threads that use the library ---------------------------------------------------------

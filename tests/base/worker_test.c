@@ -12,12 +12,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#if !defined(PTOWSP_NO_THREADS)
+
 enum { WORKERS = 4, ITEMS = 1000 };
 
 static ptowsp_context *context_make(uint32_t lane_count) {
     ptowsp_context_desc desc = {.threads = PTOWSP_THREADS_WORKERS, .lane_count = lane_count};
-    ptowsp_context *context = test_context(&desc);
-    return context;
+    return test_context(&desc);
 }
 
 // -- an engine ------------------------------------------------------------------------------------
@@ -48,8 +49,7 @@ static void engine_run(uint32_t count, uint32_t rounds, void (*op)(void *, uint3
                        void *user) {
     pthread_t threads[WORKERS];
     engine_thread args[WORKERS];
-    engine e = {0};
-    e.count = count, e.rounds = rounds, e.op = op, e.user = user;
+    engine e = {.count = count, .rounds = rounds, .op = op, .user = user};
     assert_int_equal(pthread_barrier_init(&e.barrier, NULL, count), 0);
     for (uint32_t i = 0; i < count; i++) {
         args[i].of = &e, args[i].worker = i;
@@ -124,8 +124,7 @@ static void session_make(session *s, uint32_t lanes, uint32_t workers) {
     }
 }
 
-static void worker__runs_everything_of_a_session_once(void **state) {
-    (void)state;
+TEST(worker__runs_everything_of_a_session_once) {
     for (uint32_t workers = 1; workers <= WORKERS; workers++) {
         for (uint32_t late = 0; late <= WORKERS; late++) {
             static session s;
@@ -173,8 +172,7 @@ static void op_long(void *user, uint32_t worker, uint32_t round) {
     (void)ptowsp_context_run_worker(job->context, worker, WORKERS, lead_long, job);
 }
 
-static void worker__all_of_them_work(void **state) {
-    (void)state;
+TEST(worker__all_of_them_work) {
     long_job job = {context_make(WORKERS), 0};
     engine_run(WORKERS, 1, op_long, &job);
     assert_int_equal(atomic_load(&job.lanes), 15);
@@ -227,8 +225,7 @@ static void op_short(void *user, uint32_t worker, uint32_t round) {
     }
 }
 
-static void worker__0_runs_jobs_while_others_leave(void **state) {
-    (void)state;
+TEST(worker__0_runs_jobs_while_others_leave) {
     short_sessions s = {.context = context_make(2)};
     engine_run(2, SHORT_SESSIONS, op_short, &s);
     assert_int_equal(atomic_load(&s.wrong_count), 0);
@@ -252,8 +249,7 @@ static void session_in_child(session *s) {
     test_exit(0);
 }
 
-static void worker__of_a_child_of_fork_is_a_thread_of_the_child(void **state) {
-    (void)state;
+TEST(worker__of_a_child_of_fork_is_a_thread_of_the_child) {
     for (uint32_t sessions = 0; sessions < 2; sessions++) {  // before the fork
         static session s;
         session_make(&s, WORKERS, WORKERS);
@@ -308,8 +304,7 @@ static void op_graph(void *user, uint32_t worker, uint32_t round) {
     }
 }
 
-static void worker__graphs_keep_their_edges(void **state) {
-    (void)state;
+TEST(worker__graphs_keep_their_edges) {
     for (uint32_t workers = 1; workers <= WORKERS; workers++) {
         static sums s;
         memset(&s, 0, sizeof s);
@@ -356,8 +351,7 @@ static void op_program(void *user, uint32_t worker, uint32_t round) {
 }
 
 // Task i adds 1 to 4 elements of the rows i % 5 and i % 5 + 1: 60 tasks make 12 24 24 24 24 12.
-static void worker__programs_keep_the_order_of_data(void **state) {
-    (void)state;
+TEST(worker__programs_keep_the_order_of_data) {
     for (uint32_t workers = 1; workers <= WORKERS; workers++) {
         static lp p;
         const uint32_t rounds = 10;
@@ -408,8 +402,7 @@ static void op_moe(void *user, uint32_t worker, uint32_t round) {
     ptowsp_attention_run_worker(&((moe_job *)user)->job, worker, WORKERS);
 }
 
-static void worker__moe_plans_run_as_jobs(void **state) {
-    (void)state;
+TEST(worker__moe_plans_run_as_jobs) {
     static moe_job m;
     const uint32_t counts[3] = {5, 0, 8};
     const ptowsp_moe_config config = {.expert_count = 3, .lane_count = 7, .cost = {.per_token = 1}};
@@ -422,9 +415,12 @@ static void worker__moe_plans_run_as_jobs(void **state) {
     assert_true(ptowsp_attention_progress_size(&as_units) <= 512);
     for (int stealing = 0; stealing < 2; stealing++) {
         memset(&m, 0, sizeof m);
-        m.job.plan = &as_units;
-        m.job.table = table, m.job.table_count = 1;
-        m.job.progress = progress, m.job.user = &m, m.job.is_stealing = stealing;
+        m.job = (ptowsp_attention_job){.plan = &as_units,
+                                       .table = table,
+                                       .table_count = 1,
+                                       .user = &m,
+                                       .progress = progress,
+                                       .is_stealing = stealing};
         assert_ok(ptowsp_attention_job_check(&m.job, NULL));
         engine_run(WORKERS, 5, op_moe, &m);
         for (uint32_t e = 0; e < 3; e++) {
@@ -466,8 +462,11 @@ static ptowsp_status lead_nothing(void *user) {
     return PTOWSP_OK;
 }
 
-static void worker__that_is_wrong_is_refused(void **state) {
-    (void)state;
+#define WRONG(worker, worker_count, lead, text)                                                    \
+    test_refused(m.context, ptowsp_context_run_worker(m.context, worker, worker_count, lead, &m),  \
+                 invalid, PTOWSP_NO_INDEX, "workers: " text)
+
+TEST(worker__that_is_wrong_is_refused) {
     misuse m = {context_make(3), 0};
     const ptowsp_status invalid = PTOWSP_INVALID_PARAMS;
     for (int round = 0; round < 3; round++) {  // a new one begins when all have returned
@@ -481,18 +480,14 @@ static void worker__that_is_wrong_is_refused(void **state) {
         assert_ok(status);
         pthread_join(second, NULL);
     }
-    test_refused(m.context, ptowsp_context_run_worker(m.context, 0, 0, lead_nothing, &m), invalid,
-                 PTOWSP_NO_INDEX, "workers: worker_count 0 is not in 1 to 3, the context's lanes");
+    WRONG(0, 0, lead_nothing, "worker_count 0 is not in 1 to 3, the context's lanes");
     assert_int_equal(ptowsp_context_run_worker(m.context, 0, 4, lead_nothing, &m), invalid);
-    test_refused(m.context, ptowsp_context_run_worker(m.context, 2, 2, lead_nothing, &m), invalid,
-                 PTOWSP_NO_INDEX, "workers: worker 2 is not below worker_count 2");
-    test_refused(m.context, ptowsp_context_run_worker(m.context, 0, 1, NULL, &m), invalid,
-                 PTOWSP_NO_INDEX, "workers: lead is NULL");
+    WRONG(2, 2, lead_nothing, "worker 2 is not below worker_count 2");
+    WRONG(0, 1, NULL, "lead is NULL");
     ptowsp_context_destroy(m.context);
     assert_ok(ptowsp_context_create(NULL, &m.context));
     assert_ok(ptowsp_context_run_worker(m.context, 0, 1, lead_nothing, &m));
-    test_refused(m.context, ptowsp_context_run_worker(m.context, 0, 2, lead_nothing, &m), invalid,
-                 PTOWSP_NO_INDEX, "workers: the context's threads are not PTOWSP_THREADS_WORKERS");
+    WRONG(0, 2, lead_nothing, "the context's threads are not PTOWSP_THREADS_WORKERS");
     ptowsp_context_destroy(m.context);
     ptowsp_context_desc desc = {.threads = PTOWSP_THREADS_WORKERS};
     assert_int_equal(ptowsp_context_create(&desc, &m.context), invalid);
@@ -531,8 +526,7 @@ static ptowsp_status lead_beside_stranger(void *user) {
     return PTOWSP_OK;
 }
 
-static void worker__that_is_refused_does_not_disturb_a_session(void **state) {
-    (void)state;
+TEST(worker__that_is_refused_does_not_disturb_a_session) {
     strange s = {.context = context_make(2)};
     assert_int_equal(ptowsp_context_run_worker(s.context, 0, 1, NULL, &s), PTOWSP_INVALID_PARAMS);
     assert_ok(ptowsp_context_run_worker(s.context, 0, 1, lead_beside_stranger, &s));
@@ -542,21 +536,4 @@ static void worker__that_is_refused_does_not_disturb_a_session(void **state) {
     ptowsp_context_destroy(s.context);
 }
 
-int main(void) {
-#if defined(PTOWSP_NO_THREADS)
-    print_message("worker: such contexts need threads\n");
-    return 0;
 #endif
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(worker__runs_everything_of_a_session_once),
-        cmocka_unit_test(worker__all_of_them_work),
-        cmocka_unit_test(worker__0_runs_jobs_while_others_leave),
-        cmocka_unit_test(worker__of_a_child_of_fork_is_a_thread_of_the_child),
-        cmocka_unit_test(worker__graphs_keep_their_edges),
-        cmocka_unit_test(worker__programs_keep_the_order_of_data),
-        cmocka_unit_test(worker__moe_plans_run_as_jobs),
-        cmocka_unit_test(worker__that_is_wrong_is_refused),
-        cmocka_unit_test(worker__that_is_refused_does_not_disturb_a_session),
-    };
-    return cmocka_run_group_tests_name("worker", tests, NULL, NULL);
-}

@@ -231,11 +231,31 @@ TEST(dtype__names_and_sizes_are_those_of_the_manual) {
 
 // -- f16 and bf16 ---------------------------------------------------------------------------------
 
+// Their functions, the pattern of infinity, and the bit that makes a NaN quiet.
+typedef struct half {
+    ptowsp_dtype dtype;
+    uint16_t (*narrow)(float);
+    float (*widen)(uint16_t);
+    uint32_t infinity, quiet;
+} half;
+
+static const half f16 = {PTOWSP_F16, ptowsp_f16_from_f32, ptowsp_f32_from_f16, 0x7c00, 0x200};
+static const half bf16 = {PTOWSP_BF16, ptowsp_bf16_from_f32, ptowsp_f32_from_bf16, 0x7f80, 0x40};
+
+typedef struct known_half {
+    float value;
+    uint16_t bits;
+} known_half;
+
+static void knows(half h, const known_half *known, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(h.narrow(known[i].value), known[i].bits);
+        assert_int_equal(test_half_of(h.dtype, (double)known[i].value), known[i].bits);
+    }
+}
+
 TEST(f16__known_patterns_convert_exactly) {
-    static const struct {
-        float value;
-        uint16_t bits;
-    } known[] = {
+    static const known_half known[] = {
         {0.0f, 0x0000},         {-0.0f, 0x8000},         {1.0f, 0x3c00},
         {-2.0f, 0xc000},        {0.5f, 0x3800},          {65504.0f, 0x7bff},
         {65519.996f, 0x7bff},   {65520.0f, 0x7c00},      {-65520.0f, 0xfc00},
@@ -246,10 +266,7 @@ TEST(f16__known_patterns_convert_exactly) {
         {0x1.002p0f, 0x3c00},   {0x1.002002p0f, 0x3c01}, {0x1.006p0f, 0x3c02},
         {0.333333343f, 0x3555}, {0x1.ffep0f, 0x4000},    {-0x1.ffdffep0f, 0xbfff},
     };
-    for (size_t i = 0; i < COUNT_OF(known); i++) {
-        assert_int_equal(ptowsp_f16_from_f32(known[i].value), known[i].bits);
-        assert_int_equal(test_half_of(PTOWSP_F16, (double)known[i].value), known[i].bits);
-    }
+    knows(f16, known, COUNT_OF(known));
     assert_int_equal(ptowsp_f16_from_f32(INFINITY), 0x7c00);
     assert_int_equal(test_half_of(PTOWSP_F16, -(double)INFINITY), 0xfc00);
     assert_int_equal(test_half_of(PTOWSP_F16, 1e300), 0x7c00);
@@ -261,10 +278,7 @@ TEST(f16__known_patterns_convert_exactly) {
 }
 
 TEST(bf16__known_patterns_convert_exactly) {
-    static const struct {
-        float value;
-        uint16_t bits;
-    } known[] = {
+    static const known_half known[] = {
         {0.0f, 0x0000},          {-0.0f, 0x8000},
         {1.0f, 0x3f80},          {-2.0f, 0xc000},
         {3.140625f, 0x4049},     {0x1.01p0f, 0x3f80},
@@ -275,10 +289,7 @@ TEST(bf16__known_patterns_convert_exactly) {
         {0x1p-134f, 0x0000},     {0x1.0002p-134f, 0x0001},
         {0x1p-149f, 0x0000},     {0x1.fep-127f, 0x0080},
     };
-    for (size_t i = 0; i < COUNT_OF(known); i++) {
-        assert_int_equal(ptowsp_bf16_from_f32(known[i].value), known[i].bits);
-        assert_int_equal(test_half_of(PTOWSP_BF16, (double)known[i].value), known[i].bits);
-    }
+    knows(bf16, known, COUNT_OF(known));
     assert_int_equal(ptowsp_bf16_from_f32(-INFINITY), 0xff80);
     assert_int_equal(test_half_of(PTOWSP_BF16, (double)INFINITY), 0x7f80);
     assert_int_equal(test_half_of(PTOWSP_BF16, 1e300), 0x7f80);
@@ -300,85 +311,60 @@ static uint32_t returned(uint32_t bits) {
 #endif
 }
 
-TEST(f16__every_pattern_widens_exactly_and_returns) {
-    for (uint32_t h = 0; h <= 0xffff; h++) {
-        uint16_t bits = (uint16_t)h;
-        uint32_t wide = bits_of_f32(ptowsp_f32_from_f16(bits));
-        if (reference_is_nan(PTOWSP_F16, bits)) {
-            uint32_t expected = (h & 0x8000) << 16 | 0x7f800000 | (h & 0x3ff) << 13;
-            assert_int_equal(wide, returned(expected));
-            assert_int_equal(ptowsp_f16_from_f32(f32_of(wide)), h | 0x200);
-            uint64_t wider = convert(PTOWSP_F64, PTOWSP_F16, bits);
-            assert_int_equal(test_half_of(PTOWSP_F16, f64_of(wider)), h | 0x200);
-        } else {
-            int exponent = (int)(h >> 10 & 31);
-            float value = exponent == 0    ? ldexpf((float)(h & 0x3ff), -24)
-                          : exponent == 31 ? INFINITY
-                                           : ldexpf((float)(1024 + (h & 0x3ff)), exponent - 25);
-            assert_int_equal(wide, bits_of_f32(h >> 15 ? -value : value));
-            assert_int_equal(ptowsp_f16_from_f32(f32_of(wide)), h);
-            assert_int_equal(test_half_of(PTOWSP_F16, (double)f32_of(wide)), h);
-        }
+static void widens_and_returns(half h) {
+    for (uint32_t bits = 0; bits <= 0xffff; bits++) {
+        const bool is_nan = reference_is_nan(h.dtype, bits);
+        const uint32_t expected = (uint32_t)reference_convert(PTOWSP_F32, h.dtype, bits);
+        const uint32_t back = is_nan ? bits | h.quiet : bits;
+        assert_int_equal(bits_of_f32(h.widen((uint16_t)bits)), returned(expected));
+        assert_int_equal(h.narrow(f32_of(expected)), back);
+        assert_int_equal(test_half_of(h.dtype, f64_of(convert(PTOWSP_F64, h.dtype, bits))), back);
     }
 }
 
+TEST(f16__every_pattern_widens_exactly_and_returns) {
+    widens_and_returns(f16);
+}
+
 TEST(bf16__every_pattern_widens_exactly_and_returns) {
-    for (uint32_t h = 0; h <= 0xffff; h++) {
-        uint16_t bits = (uint16_t)h;
-        bool is_nan = reference_is_nan(PTOWSP_BF16, bits);
-        uint32_t wide = bits_of_f32(ptowsp_f32_from_bf16(bits));
-        assert_int_equal(wide, returned(h << 16));
-        assert_int_equal(ptowsp_bf16_from_f32(f32_of(wide)), is_nan ? h | 0x40 : h);
-        uint64_t wider = convert(PTOWSP_F64, PTOWSP_BF16, bits);
-        assert_int_equal(test_half_of(PTOWSP_BF16, f64_of(wider)), is_nan ? h | 0x40 : h);
-    }
+    widens_and_returns(bf16);
 }
 
 // For all neighbours: the tie goes to the even one, what is next to it goes to its side. Also when
 // next to it means so near that f32 could not tell, and through f32 half of them would go wrong.
-TEST(f16__every_boundary_is_where_it_should_be) {
+static void rounds_at_boundaries(half h) {
     uint32_t wrong_through_f32 = 0;
-    for (uint32_t h = 0; h < 0x7c00; h++) {
-        uint32_t even = h + (h & 1);
-        float low = ptowsp_f32_from_f16((uint16_t)h);
-        float high = h == 0x7bff ? 65536.0f : ptowsp_f32_from_f16((uint16_t)(h + 1));
-        float tie = (low + high) / 2, under = nextafterf(tie, 0.0f), over = nextafterf(tie, high);
-        double near_under = nextafter((double)tie, 0.0), near_over = nextafter((double)tie, 1e9);
-        assert_true(low < tie && tie < high);
+    for (uint32_t bits = 0; bits < h.infinity; bits++) {
+        const uint32_t even = bits + (bits & 1);
+        const double low = (double)h.widen((uint16_t)bits);
+        const double high = bits + 1 < h.infinity ? (double)h.widen((uint16_t)(bits + 1))
+                                                  : ldexp(1, h.dtype == PTOWSP_F16 ? 16 : 128);
+        const float tie = (float)((low + high) / 2), under = nextafterf(tie, 0.0f);
+        const float over = nextafterf(tie, INFINITY);
+        const double near_under = nextafter((double)tie, 0.0),
+                     near_over = nextafter((double)tie, 1e300);
+        assert_true(low < (double)tie && (double)tie < high);
         for (uint32_t sign = 0; sign <= 0x8000; sign += 0x8000) {
-            float s = sign ? -1.0f : 1.0f;
-            assert_int_equal(ptowsp_f16_from_f32(s * tie), even | sign);
-            assert_int_equal(ptowsp_f16_from_f32(s * under), h | sign);
-            assert_int_equal(ptowsp_f16_from_f32(s * over), (h + 1) | sign);
-            assert_int_equal(test_half_of(PTOWSP_F16, (double)(s * tie)), even | sign);
-            assert_int_equal(test_half_of(PTOWSP_F16, (double)s * near_under), h | sign);
-            assert_int_equal(test_half_of(PTOWSP_F16, (double)s * near_over), (h + 1) | sign);
+            const float s = sign ? -1.0f : 1.0f;
+            assert_int_equal(h.narrow(s * tie), even | sign);
+            assert_int_equal(h.narrow(s * under), bits | sign);
+            assert_int_equal(h.narrow(s * over), (bits + 1) | sign);
+            assert_int_equal(test_half_of(h.dtype, (double)(s * tie)), even | sign);
+            assert_int_equal(test_half_of(h.dtype, (double)s * near_under), bits | sign);
+            assert_int_equal(test_half_of(h.dtype, (double)s * near_over), (bits + 1) | sign);
         }
-        wrong_through_f32 += ptowsp_f16_from_f32((float)near_under) != h;
-        wrong_through_f32 += ptowsp_f16_from_f32((float)near_over) != h + 1;
+        wrong_through_f32 += h.narrow((float)near_under) != bits;
+        wrong_through_f32 += h.narrow((float)near_over) != bits + 1;
     }
-    assert_int_equal(wrong_through_f32, 0x7c00);
+    assert_int_equal(wrong_through_f32, h.infinity);
+}
+
+TEST(f16__every_boundary_is_where_it_should_be) {
+    rounds_at_boundaries(f16);
 }
 
 TEST(bf16__every_boundary_is_where_it_should_be) {
-    uint32_t wrong_through_f32 = 0;
-    for (uint32_t h = 0; h < 0x7f80; h++) {
-        uint32_t even = h + (h & 1), tie = h << 16 | 0x8000;
-        double near_under = nextafter((double)f32_of(tie), 0.0);
-        double near_over = nextafter((double)f32_of(tie), (double)INFINITY);
-        for (uint32_t sign = 0; sign <= 0x8000; sign += 0x8000) {
-            double s = sign ? -1.0 : 1.0;
-            assert_int_equal(ptowsp_bf16_from_f32(f32_of(tie | sign << 16)), even | sign);
-            assert_int_equal(ptowsp_bf16_from_f32(f32_of((tie - 1) | sign << 16)), h | sign);
-            assert_int_equal(ptowsp_bf16_from_f32(f32_of((tie + 1) | sign << 16)), (h + 1) | sign);
-            assert_int_equal(test_half_of(PTOWSP_BF16, s * (double)f32_of(tie)), even | sign);
-            assert_int_equal(test_half_of(PTOWSP_BF16, s * near_under), h | sign);
-            assert_int_equal(test_half_of(PTOWSP_BF16, s * near_over), (h + 1) | sign);
-        }
-        wrong_through_f32 += ptowsp_bf16_from_f32((float)near_under) != h;
-        wrong_through_f32 += ptowsp_bf16_from_f32((float)near_over) != h + 1;
-    }
-    assert_int_equal(wrong_through_f32, 0x7f80);
+    rounds_at_boundaries(bf16);
 }
 
 TEST(f16__and_bf16_agree_with_the_reference_over_all_of_f32) {

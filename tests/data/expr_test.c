@@ -65,8 +65,6 @@ TEST(expr__operators_mean_the_same_folded_and_compiled) {
     }
 }
 
-#define FIXTURE_TEST(name) TEST_MADE(name, fixture, f, fixture_make(f), fixture_free(f))
-
 // The sentences of section 16, one by one.
 FIXTURE_TEST(expr__arithmetic_never_traps) {
     ptowsp_module *m = f->m;
@@ -137,7 +135,7 @@ static ptowsp_expr guarded(ptowsp_module *m, int which) {
     }
 }
 
-TEST(expr__select_and_or_look_right_only_when_needed) {
+FIXTURE_TEST(expr__select_and_or_look_right_only_when_needed) {
     static const struct {
         int which;
         int64_t values[5];  // for i = -1, 0, 1, 2, 3
@@ -146,18 +144,16 @@ TEST(expr__select_and_or_look_right_only_when_needed) {
                 {6, {10, 10, 999, 30, 10}}};  // 999: table[-20 / 15 = -1] is outside
     for (size_t r = 0; r < COUNT_OF(rows); r++) {
         for (int64_t i = -1; i <= 3; i++) {
-            fixture f;
             uint64_t value;
-            fixture_make(&f);
-            ptowsp_status status = value_at(&f, guarded(f.m, rows[r].which), i, &value);
+            fixture_renew(f);
+            ptowsp_status status = value_at(f, guarded(f->m, rows[r].which), i, &value);
             if (rows[r].values[i + 1] == 999) {
-                test_error_is(f.context, PTOWSP_INVALID_PARAMS, PTOWSP_NEGATIVE_INDEX,
+                test_error_is(f->context, PTOWSP_INVALID_PARAMS, PTOWSP_NEGATIVE_INDEX,
                               "main/slot_set 9: array table is read at -1; it has 3 elements");
             } else {
                 assert_ok(status);
                 assert_int_equal((int64_t)value, rows[r].values[i + 1]);
             }
-            fixture_free(&f);
         }
     }
 }
@@ -232,9 +228,7 @@ static void check_operator_in_loop(op o, ptowsp_type type) {
         expected =
             expected * MIX + (is_unary ? meaning(o, type, fixed, 0) : meaning(o, type, y, fixed));
     }
-    evaluator e;
-    assert_ok(ptowsp_program_create(f.context, m, NULL, &e.program));
-    assert_ok(ptowsp_run_create(f.context, e.program, &e.run));
+    evaluator e = evaluator_of(&f);
     const void *data_a = is_bool ? (const void *)is_a : a,
                *data_b = is_bool ? (const void *)is_b : b;
     assert_ok(ptowsp_run_bind_array(e.run, "a", dtype, data_a, PAIRS));
@@ -313,9 +307,7 @@ static void check_quotients(op o, ptowsp_type type, uint32_t bits, bool has_zero
         const uint64_t rest = b[i] == 0 ? 0 : is_signed ? (uint64_t)(x % y) : a[i] % b[i];
         expected = expected * MIX + (o == DIV ? quotient : rest);
     }
-    evaluator e;
-    assert_ok(ptowsp_program_create(f.context, m, NULL, &e.program));
-    assert_ok(ptowsp_run_create(f.context, e.program, &e.run));
+    evaluator e = evaluator_of(&f);
     assert_ok(ptowsp_run_bind_array(e.run, "a", dtype, a, QUOTIENTS));
     assert_ok(ptowsp_run_bind_array(e.run, "b", dtype, b, QUOTIENTS));
     assert_ok(ptowsp_run_execute(e.run, NULL));
@@ -372,9 +364,7 @@ TEST(expr__reads_in_loops_fault_where_an_iteration_needs_them) {
                     }
                 }
             }
-            evaluator e;
-            assert_ok(ptowsp_program_create(f.context, m, NULL, &e.program));
-            assert_ok(ptowsp_run_create(f.context, e.program, &e.run));
+            evaluator e = evaluator_of(&f);
             assert_ok(ptowsp_run_bind_array(e.run, "table", PTOWSP_I64, numbers, 200));
             assert_ok(
                 ptowsp_run_bind_symbol(e.run, "end", which == 2 && end == 200 ? 0 : (uint64_t)end));
@@ -441,30 +431,21 @@ TEST(expr__arrays_of_every_dtype_are_extended_to_cells) {
 }
 
 FIXTURE_TEST(expr__arrays_of_floats_or_with_other_indices_are_refused) {
-    ptowsp_array_at(f->m, "w", PTOWSP_F32, ptowsp_i64(f->m, 0));
-    module_error_is(f, PTOWSP_INVALID_PARAMS,
-                    "module: array w: elements of type f32, index of type i64; elements are "
-                    "integers or bool, an index is i64");
-    fixture_renew(f);
-    ptowsp_array_at(f->m, "w", PTOWSP_I32, ptowsp_u64(f->m, 0));
-    module_error_is(f, PTOWSP_INVALID_PARAMS,
-                    "module: array w: elements of type i32, index of type u64; elements are "
-                    "integers or bool, an index is i64");
-    fixture_renew(f);
+    REFUSED(f, ptowsp_array_at(f->m, "w", PTOWSP_F32, ptowsp_i64(f->m, 0)),
+            "module: array w: elements of type f32, index of type i64; elements are "
+            "integers or bool, an index is i64");
+    REFUSED(f, ptowsp_array_at(f->m, "w", PTOWSP_I32, ptowsp_u64(f->m, 0)),
+            "module: array w: elements of type i32, index of type u64; elements are "
+            "integers or bool, an index is i64");
     ptowsp_array_at(f->m, "w", PTOWSP_I32, ptowsp_i64(f->m, 0));
-    ptowsp_array_at(f->m, "w", PTOWSP_I64, ptowsp_i64(f->m, 0));
-    module_error_is(f, PTOWSP_INVALID_PARAMS,
-                    "module: array w: read as i64 here and as i32 before");
-    fixture_renew(f);
+    REFUSED(f, ptowsp_array_at(f->m, "w", PTOWSP_I64, ptowsp_i64(f->m, 0)),
+            "module: array w: read as i64 here and as i32 before");
     ptowsp_expr none = {f->m, 0};
-    ptowsp_array_at(f->m, "w", PTOWSP_I32, none);
-    module_error_is(f, PTOWSP_INVALID_PARAMS, "module: array_at: an operand is no expression");
-    fixture_renew(f);
+    REFUSED(f, ptowsp_array_at(f->m, "w", PTOWSP_I32, none),
+            "module: array_at: an operand is no expression");
     ptowsp_axis_ragged(f->m, "kv");
-    ptowsp_array_at(f->m, "kv", PTOWSP_I8, ptowsp_i64(f->m, 0));
-    module_error_is(f, PTOWSP_INVALID_PARAMS,
-                    "module: array kv: lengths are i32, i64, u32 or u64, not i8");
-    fixture_renew(f);
+    REFUSED(f, ptowsp_array_at(f->m, "kv", PTOWSP_I8, ptowsp_i64(f->m, 0)),
+            "module: array kv: lengths are i32, i64, u32 or u64, not i8");
     ptowsp_array_at(f->m, "kv", PTOWSP_BOOL, ptowsp_i64(f->m, 0));
     ptowsp_axis_ragged(f->m, "kv");
     module_error_is(f, PTOWSP_INVALID_PARAMS,
@@ -521,12 +502,9 @@ TEST(expr__operands_that_are_none_or_of_another_module_are_refused) {
     assert_int_equal(ptowsp_expr_type(none), PTOWSP_TYPE_NONE);
     assert_string_equal(printed(none), "none");
     assert_int_equal(ptowsp_add(none, none).id, 0);  // of no module: nobody to tell
-    ptowsp_add(ptowsp_i64(f.m, 1), none);
-    module_error_is(&f, PTOWSP_INVALID_PARAMS, "module: add: an operand is no expression");
-    fixture_renew(&f);
-    ptowsp_select(none, none, ptowsp_i64(f.m, 1));
-    module_error_is(&f, PTOWSP_INVALID_PARAMS, "module: select: an operand is no expression");
-    fixture_renew(&f);
+    REFUSED(&f, ptowsp_add(ptowsp_i64(f.m, 1), none), "module: add: an operand is no expression");
+    REFUSED(&f, ptowsp_select(none, none, ptowsp_i64(f.m, 1)),
+            "module: select: an operand is no expression");
     ptowsp_mul(ptowsp_i64(f.m, 1), ptowsp_i64(other.m, 1));
     module_error_is(&f, PTOWSP_INVALID_PARAMS,
                     "module: mul: an operand is no expression of this module");
@@ -557,10 +535,8 @@ FIXTURE_TEST(expr__leaves_that_are_not_there_are_refused) {
     module_error_is(f, PTOWSP_INVALID_PARAMS, "module: slot 7: 0 is no type");
     fixture_renew(f);
     const ptowsp_axis none = {0};
-    ptowsp_axis_size(f->m, none);
-    module_error_is(f, PTOWSP_INVALID_PARAMS,
-                    "module: axis_size: axis 0 is not dense, dynamic or of a plan");
-    fixture_renew(f);
+    REFUSED(f, ptowsp_axis_size(f->m, none),
+            "module: axis_size: axis 0 is not dense, dynamic or of a plan");
     ptowsp_axis_size(f->m, ptowsp_axis_ragged(f->m, "kv"));
     module_error_is(f, PTOWSP_INVALID_PARAMS,
                     "module: axis_size: axis kv is not dense, dynamic or of a plan");

@@ -6,10 +6,8 @@
 
 // -- printing -------------------------------------------------------------------------------------
 
-TEST(expr_text__expressions_read_as_in_c) {
-    fixture f;
-    fixture_make(&f);
-    ptowsp_module *m = f.m;
+FIXTURE_TEST(expr_text__expressions_read_as_in_c) {
+    ptowsp_module *m = f->m;
     ptowsp_expr a = ptowsp_symbol(m, "a"), b = ptowsp_symbol(m, "b"), c = ptowsp_symbol(m, "c");
     ptowsp_expr x = ptowsp_slot(m, 0, PTOWSP_TYPE_I64), p = ptowsp_slot(m, 1, PTOWSP_TYPE_BOOL),
                 q = ptowsp_slot(m, 2, PTOWSP_TYPE_BOOL);
@@ -62,7 +60,6 @@ TEST(expr_text__expressions_read_as_in_c) {
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         assert_string_equal(printed(rows[i].expr), rows[i].text);
     }
-    fixture_free(&f);
 }
 
 enum { SYMBOL_COUNT = 3, CELL_COUNT = 8 };
@@ -161,6 +158,17 @@ static value parse_number(parser *p) {
 }
 
 static value parse_primary(parser *p) {
+    static const struct {
+        const char *text;
+        op o;
+    } calls[] = {
+        {"min(", MIN}, {"max(", MAX}, {"i64(", TO_I64}, {"u64(", TO_U64}, {"bool(", TO_BOOL}};
+    static const struct {
+        const char *text;
+        ptowsp_type type;
+    } slots[] = {{"slot_i64[", PTOWSP_TYPE_I64},
+                 {"slot_u64[", PTOWSP_TYPE_U64},
+                 {"slot_bool[", PTOWSP_TYPE_BOOL}};
     const value yes = {PTOWSP_TYPE_BOOL, 1}, no = {PTOWSP_TYPE_BOOL, 0};
     value result;
     if (accept_text(p, "(")) {
@@ -168,33 +176,27 @@ static value parse_primary(parser *p) {
         expect_text(p, ")");
         return result;
     }
+    for (size_t i = 0; i < COUNT_OF(calls); i++) {
+        if (accept_text(p, calls[i].text)) {
+            return parse_call(p, calls[i].o);
+        }
+    }
+    for (size_t i = 0; i < COUNT_OF(slots); i++) {
+        if (accept_text(p, slots[i].text)) {
+            const uint64_t cell = p->env->slots[parse_index(p)];
+            result.type = slots[i].type;
+            result.cell = result.type == PTOWSP_TYPE_BOOL ? cell != 0 : cell;
+            return result;
+        }
+    }
     if (accept_text(p, "true")) {
         return yes;
     } else if (accept_text(p, "false")) {
         return no;
-    } else if (accept_text(p, "min(")) {
-        return parse_call(p, MIN);
-    } else if (accept_text(p, "max(")) {
-        return parse_call(p, MAX);
-    } else if (accept_text(p, "i64(")) {
-        return parse_call(p, TO_I64);
-    } else if (accept_text(p, "u64(")) {
-        return parse_call(p, TO_U64);
-    } else if (accept_text(p, "bool(")) {
-        return parse_call(p, TO_BOOL);
     } else if (accept_text(p, "ai[")) {
         return parse_read(p, true);
     } else if (accept_text(p, "au[")) {
         return parse_read(p, false);
-    } else if (accept_text(p, "slot_i64[")) {
-        result.type = PTOWSP_TYPE_I64;
-        result.cell = p->env->slots[parse_index(p)];
-    } else if (accept_text(p, "slot_u64[")) {
-        result.type = PTOWSP_TYPE_U64;
-        result.cell = p->env->slots[parse_index(p)];
-    } else if (accept_text(p, "slot_bool[")) {
-        result.type = PTOWSP_TYPE_BOOL;
-        result.cell = p->env->slots[parse_index(p)] != 0;
     } else if (*p->at == 's') {
         result.type = PTOWSP_TYPE_U64;
         result.cell = p->env->symbols[p->at[1] - '0'];

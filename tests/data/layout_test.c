@@ -426,31 +426,31 @@ static void refused(ptowsp_context *context, ptowsp_status got, ptowsp_status st
     assert_string_equal(ptowsp_context_error(context).text, text);
 }
 
+#define MESH(status, text)                                                                         \
+    refused(context, ptowsp_mesh_check(context, &mesh, &count), status, "mesh: " text)
+#define BAD(layout, status, text)                                                                  \
+    (bad = layout,                                                                                 \
+     refused(context, ptowsp_mesh_layout_check(context, &grid, &bad), status, "layout: " text))
+
 CONTEXT_TEST(layout__meshes_that_cannot_be_are_refused) {
     ptowsp_mesh mesh = {0, {"a", "b", "c", "d"}, {2, 2, 2, 2}};
     uint32_t count = 7;
-    refused(context, ptowsp_mesh_check(context, &mesh, &count), PTOWSP_INVALID_PARAMS,
-            "mesh: 0 axes; it has 1 to 4");
+    MESH(PTOWSP_INVALID_PARAMS, "0 axes; it has 1 to 4");
     mesh.axis_count = 5;
-    refused(context, ptowsp_mesh_check(context, &mesh, &count), PTOWSP_INVALID_PARAMS,
-            "mesh: 5 axes; it has 1 to 4");
+    MESH(PTOWSP_INVALID_PARAMS, "5 axes; it has 1 to 4");
     mesh.axis_count = 2;
     mesh.sizes[1] = 0;
-    refused(context, ptowsp_mesh_check(context, &mesh, &count), PTOWSP_INVALID_PARAMS,
-            "mesh: axis 'b' has size 0");
+    MESH(PTOWSP_INVALID_PARAMS, "axis 'b' has size 0");
     mesh.sizes[0] = 65536;
     mesh.sizes[1] = UINT32_MAX;
-    refused(context, ptowsp_mesh_check(context, &mesh, &count), PTOWSP_LIMIT_EXCEEDED,
-            "mesh: more than 65536 ranks with axis 'b' of 4294967295");
+    MESH(PTOWSP_LIMIT_EXCEEDED, "more than 65536 ranks with axis 'b' of 4294967295");
     mesh.sizes[1] = 2;
     assert_int_equal(ptowsp_mesh_check(NULL, &mesh, &count), PTOWSP_LIMIT_EXCEEDED);
     mesh.names[1] = "a";
     mesh.sizes[1] = 1;
-    refused(context, ptowsp_mesh_check(context, &mesh, &count), PTOWSP_INVALID_PARAMS,
-            "mesh: axis 'a' is there twice");
+    MESH(PTOWSP_INVALID_PARAMS, "axis 'a' is there twice");
     mesh.names[1] = NULL;
-    refused(context, ptowsp_mesh_check(context, &mesh, &count), PTOWSP_INVALID_PARAMS,
-            "mesh: axis 1 has no valid name");
+    MESH(PTOWSP_INVALID_PARAMS, "axis 1 has no valid name");
     assert_int_equal(ptowsp_mesh_check(NULL, NULL, NULL), PTOWSP_INVALID_PARAMS);
     assert_int_equal(count, 7);
     mesh.names[1] = "b";
@@ -460,34 +460,26 @@ CONTEXT_TEST(layout__meshes_that_cannot_be_are_refused) {
 
 CONTEXT_TEST(layout__errors_name_tensor_dimension_and_layouts) {
     const ptowsp_spread r = kind_of(PTOWSP_REPLICATED), sum = kind_of(PTOWSP_PARTIAL_SUM);
-    ptowsp_mesh_layout bad = matrix_of(12, 4, dim(0), dim(0)), made;
-    refused(context, ptowsp_mesh_layout_check(context, &grid, &bad), PTOWSP_UNSUPPORTED_SIZE,
-            "layout: dimension 0 of tensor 'w', of 12, is not divided by 8 pieces with axis 'tp'");
-    bad = matrix_of(8, 4, sum, kind_of(PTOWSP_PARTIAL_MAX));
-    refused(context, ptowsp_mesh_layout_check(context, &grid, &bad), PTOWSP_INVALID_PARAMS,
-            "layout: tensor 'w' is both a partial sum and a partial maximum with axis 'tp'");
-    bad = matrix_of(8, 4, r, dim(2));
-    refused(context, ptowsp_mesh_layout_check(context, &grid, &bad), PTOWSP_INVALID_PARAMS,
-            "layout: tensor 'w' of 2 dimensions along axis 'tp': kind 1, dimension 2");
-    bad = matrix_of(INT64_MAX, 4, r, r);
-    refused(context, ptowsp_mesh_layout_check(context, &grid, &bad), PTOWSP_LIMIT_EXCEEDED,
-            "layout: the bytes of tensor 'w' do not fit 63 bits");
+    ptowsp_mesh_layout bad, made;
+    BAD(matrix_of(12, 4, dim(0), dim(0)), PTOWSP_UNSUPPORTED_SIZE,
+        "dimension 0 of tensor 'w', of 12, is not divided by 8 pieces with axis 'tp'");
+    BAD(matrix_of(8, 4, sum, kind_of(PTOWSP_PARTIAL_MAX)), PTOWSP_INVALID_PARAMS,
+        "tensor 'w' is both a partial sum and a partial maximum with axis 'tp'");
+    BAD(matrix_of(8, 4, r, dim(2)), PTOWSP_INVALID_PARAMS,
+        "tensor 'w' of 2 dimensions along axis 'tp': kind 1, dimension 2");
+    BAD(matrix_of(INT64_MAX, 4, r, r), PTOWSP_LIMIT_EXCEEDED,
+        "the bytes of tensor 'w' do not fit 63 bits");
     bad = matrix_of(INT64_C(1) << 62, 2, r, r);  // 63 bits are one too few
     bad.element_bytes = 1;
-    refused(context, ptowsp_mesh_layout_check(context, &grid, &bad), PTOWSP_LIMIT_EXCEEDED,
-            "layout: the bytes of tensor 'w' do not fit 63 bits");
-    bad = matrix_of(8, -1, r, r);
-    refused(context, ptowsp_mesh_layout_check(context, &grid, &bad), PTOWSP_INVALID_PARAMS,
-            "layout: dimension 1 of tensor 'w' has size -1");
+    BAD(bad, PTOWSP_LIMIT_EXCEEDED, "the bytes of tensor 'w' do not fit 63 bits");
+    BAD(matrix_of(8, -1, r, r), PTOWSP_INVALID_PARAMS, "dimension 1 of tensor 'w' has size -1");
     const int64_t falling[5] = {0, 3, 2, 4, 8};
     ptowsp_spread cuts = {PTOWSP_SHARDED, 0, falling};
-    bad = matrix_of(8, 4, r, cuts);
-    refused(context, ptowsp_mesh_layout_check(context, &grid, &bad), PTOWSP_INVALID_PARAMS,
-            "layout: cuts of dimension 0 of tensor 'w' along axis 'tp' do not rise from 0 to 8");
-    bad = matrix_of(8, 4, dim(0), cuts);
-    refused(context, ptowsp_mesh_layout_check(context, &grid, &bad), PTOWSP_INVALID_PARAMS,
-            "layout: dimension 0 of tensor 'w' is cut by axis 'tp' at given places, and by axis "
-            "'dp' too");
+    BAD(matrix_of(8, 4, r, cuts), PTOWSP_INVALID_PARAMS,
+        "cuts of dimension 0 of tensor 'w' along axis 'tp' do not rise from 0 to 8");
+    BAD(matrix_of(8, 4, dim(0), cuts), PTOWSP_INVALID_PARAMS,
+        "dimension 0 of tensor 'w' is cut by axis 'tp' at given places, and by axis "
+        "'dp' too");
     ptowsp_mesh_layout a = matrix_of(8, 8, r, dim(0)), b = matrix_of(8, 8, sum, dim(1));
     b.name = "v";
     refused(context, ptowsp_mesh_layout_join(context, &grid, PTOWSP_JOIN_ADD, &a, &b, "c", &made),

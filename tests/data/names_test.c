@@ -62,7 +62,7 @@ static void declare(const fixture *f, int kind, const char *name) {
     }
 }
 
-TEST(names__names_have_one_to_63_plain_characters) {
+FIXTURE_TEST(names__names_have_one_to_63_plain_characters) {
     static const char *const what[16] = {"axis",
                                          "axis",
                                          "axis",
@@ -84,105 +84,92 @@ TEST(names__names_have_one_to_63_plain_characters) {
     const char *const bad[] = {"", long_name, "a\"b", "a'b", "a\\b", "a\nb", "\xc3\xa9", "\x7f"};
     for (int kind = 0; kind < 16; kind++) {
         for (size_t i = 0; i < COUNT_OF(bad); i++) {
-            fixture f;
             char text[160];
-            fixture_make(&f);
+            fixture_renew(f);
             bool is_inside = kind >= 11 && kind <= 13;
             snprintf(text, sizeof text,
                      "%s: the name of this %s is not 1 to 63 printable ASCII characters without "
                      "quotes and backslash",
                      is_inside ? "main" : "module", what[kind]);
-            declare(&f, kind, bad[i]);
-            module_error_is(&f, PTOWSP_INVALID_PARAMS, text);
-            fixture_free(&f);
+            declare(f, kind, bad[i]);
+            module_error_is(f, PTOWSP_INVALID_PARAMS, text);
         }
-        fixture f;
-        fixture_make(&f);
-        declare(&f, kind, long_name + 1);  // 63
-        module_error_is(&f, PTOWSP_OK, "");
-        fixture_free(&f);
+        fixture_renew(f);
+        declare(f, kind, long_name + 1);  // 63
+        module_error_is(f, PTOWSP_OK, "");
     }
 }
 
-TEST(names__a_module_has_a_name_of_the_same_kind) {
-    fixture f;
-    fixture_make(&f);
+FIXTURE_TEST(names__a_module_has_a_name_of_the_same_kind) {
     ptowsp_module *m;
     ptowsp_module_desc desc = {"a\nb", 0};
-    assert_int_equal(ptowsp_module_create(f.context, &desc, &m), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_module_create(f->context, &desc, &m), PTOWSP_INVALID_PARAMS);
     assert_null(m);
-    test_error_is(f.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+    test_error_is(f->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                   "module: its name is not 1 to 63 printable ASCII characters without quotes and "
                   "backslash");
     desc.name = "big";
     desc.slot_count = PTOWSP_SLOT_COUNT_MAX + 1;
-    test_refused(f.context, ptowsp_module_create(f.context, &desc, &m), PTOWSP_INVALID_PARAMS,
+    test_refused(f->context, ptowsp_module_create(f->context, &desc, &m), PTOWSP_INVALID_PARAMS,
                  65537, "module big: 65537 slots are more than 65536");
-    test_refused(f.context, ptowsp_module_create(f.context, &desc, NULL), PTOWSP_INVALID_PARAMS,
+    test_refused(f->context, ptowsp_module_create(f->context, &desc, NULL), PTOWSP_INVALID_PARAMS,
                  PTOWSP_NO_INDEX, "module: out_module is NULL");
-    fixture_free(&f);
 }
 
-TEST(names__two_names_with_one_hash_are_an_error) {
+FIXTURE_TEST(names__two_names_with_one_hash_are_an_error) {
     assert_true(ptowsp_hash(PTOWSP_HASH_START, twins[0], 20) ==
                 ptowsp_hash(PTOWSP_HASH_START, twins[1], 20));
     for (int first = 0; first <= 6; first++) {  // all that is bound shares one space
         for (int second = 0; second <= 6; second++) {
-            fixture f;
-            fixture_make(&f);
-            declare(&f, first, twins[0]);
-            declare(&f, second, twins[1]);
-            module_error_is(&f, PTOWSP_INVALID_PARAMS,
+            fixture_renew(f);
+            declare(f, first, twins[0]);
+            declare(f, second, twins[1]);
+            module_error_is(f, PTOWSP_INVALID_PARAMS,
                             "module: the names 8yn0iYCKYHlIj4-BwPqk and GReLUrM4wMqfg9yzV3KQ have "
                             "the same hash; rename one");
-            fixture_free(&f);
         }
     }
-    fixture f;
-    fixture_make(&f);
-    declare(&f, 7, twins[0]);
-    declare(&f, 7, twins[1]);
-    module_error_is(&f, PTOWSP_INVALID_PARAMS,
+    fixture_renew(f);
+    declare(f, 7, twins[0]);
+    declare(f, 7, twins[1]);
+    module_error_is(f, PTOWSP_INVALID_PARAMS,
                     "module: kernel GReLUrM4wMqfg9yzV3KQ: its name has the hash of another "
                     "kernel's");
-    fixture_renew(&f);
-    declare(&f, 8, twins[0]);
-    declare(&f, 8, twins[1]);
-    module_error_is(&f, PTOWSP_INVALID_PARAMS,
+    fixture_renew(f);
+    declare(f, 8, twins[0]);
+    declare(f, 8, twins[1]);
+    module_error_is(f, PTOWSP_INVALID_PARAMS,
                     "module: workload GReLUrM4wMqfg9yzV3KQ: its name has the hash of another "
                     "workload's");
-    fixture_renew(&f);
-    declare(&f, 8, twins[0]);
-    declare(&f, 13, twins[1]);  // a call finds the one that is there under another name
-    ptowsp_scope_end(f.m);
+    fixture_renew(f);
+    declare(f, 8, twins[0]);
+    declare(f, 13, twins[1]);  // a call finds the one that is there under another name
+    ptowsp_scope_end(f->m);
     ptowsp_program *program;
-    test_refused(f.context, ptowsp_program_create(f.context, f.m, NULL, &program),
+    test_refused(f->context, ptowsp_program_create(f->context, f->m, NULL, &program),
                  PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                  "main/call GReLUrM4wMqfg9yzV3KQ: there is no such workload");
-    fixture_renew(&f);
-    declare(&f, 4, twins[0]);  // kinds of names that do not meet
-    declare(&f, 7, twins[1]);
-    declare(&f, 8, twins[0]);
-    module_error_is(&f, PTOWSP_OK, "");
-    fixture_renew(&f);
-    evaluator e = evaluator_make(&f, ptowsp_symbol(f.m, twins[0]));
-    test_refused(f.context, ptowsp_run_bind_symbol(e.run, twins[1], 1), PTOWSP_INVALID_PARAMS,
+    fixture_renew(f);
+    declare(f, 4, twins[0]);  // kinds of names that do not meet
+    declare(f, 7, twins[1]);
+    declare(f, 8, twins[0]);
+    module_error_is(f, PTOWSP_OK, "");
+    fixture_renew(f);
+    evaluator e = evaluator_make(f, ptowsp_symbol(f->m, twins[0]));
+    test_refused(f->context, ptowsp_run_bind_symbol(e.run, twins[1], 1), PTOWSP_INVALID_PARAMS,
                  PTOWSP_NO_INDEX,
                  "bind: module has no symbol GReLUrM4wMqfg9yzV3KQ; it has 8yn0iYCKYHlIj4-BwPqk");
     evaluator_free(&e);
-    fixture_free(&f);
 }
 
 // A module that has failed can be printed; what has no name is left out.
-TEST(names__a_failed_declaration_prints_as_an_error_only) {
+FIXTURE_TEST(names__a_failed_declaration_prints_as_an_error_only) {
     for (int kind = 0; kind < 16; kind++) {
-        fixture f;
         char text[1000];
-        fixture_make(&f);
-        declare(&f, kind, "");
-        ptowsp_module_print(f.m, TEST_TEXT(text));
+        fixture_renew(f);
+        declare(f, kind, "");
+        ptowsp_module_print(f->m, TEST_TEXT(text));
         assert_null(strstr(text, "(null)"));
         assert_non_null(strstr(text, "error INVALID_PARAMS: m"));
-        fixture_free(&f);
     }
 }

@@ -228,33 +228,29 @@ TEST(space__decode_example_worked_out_by_hand) {
     assert_true(coord.batch == 1 && coord.head == 1 && coord.chunk == 4);
 }
 
+// Steps a coordinate to the next point, dimension 0 first, as an odometer does.
+static void coord_step(int64_t *coord, const int64_t *sizes, uint32_t rank) {
+    for (uint32_t i = 0; i < rank; i++) {
+        if (++coord[i] < sizes[i]) {
+            return;
+        }
+        coord[i] = 0;
+    }
+}
+
 TEST(space__static_space_of_rank_8_round_trips) {
     static_8 space = {0};
-    static_8_coord c;
+    const int64_t sizes[8] = {1, 2, 3, 1, 2, 2, 3, 2};
+    int64_t members[8] = {0};
     uint64_t expected = 0;
-    // Nested loops, dimension 0 innermost: the index counts their turns.
-    for (c.h = 0; c.h < 2; c.h++) {
-        for (c.g = 0; c.g < 3; c.g++) {
-            for (c.f = 0; c.f < 2; c.f++) {
-                for (c.e = 0; c.e < 2; c.e++) {
-                    for (c.d = 0; c.d < 1; c.d++) {
-                        for (c.c = 0; c.c < 3; c.c++) {
-                            for (c.b = 0; c.b < 2; c.b++) {
-                                for (c.a = 0; c.a < 1; c.a++) {
-                                    assert_true(static_8_index(&space, c) == expected);
-                                    static_8_coord at = static_8_at(&space, expected);
-                                    assert_memory_equal(&at, &c, sizeof c);
-                                    expected++;
-                                }
-                            }
-                        }
-                    }
-                }
-            }
-        }
+    for (; expected < 144; expected++) {
+        static_8_coord c, at = static_8_at(&space, expected);
+        memcpy(&c, members, sizeof c);
+        assert_true(static_8_index(&space, c) == expected);
+        assert_memory_equal(&at, &c, sizeof c);
+        coord_step(members, sizes, 8);
     }
-    assert_true(expected == 144);  // 1 * 2 * 3 * 1 * 2 * 2 * 3 * 2
-    assert_true(static_8_total(&space) == 144);
+    assert_true(static_8_total(&space) == expected);  // 1 * 2 * 3 * 1 * 2 * 2 * 3 * 2
 }
 
 TEST(space__mixed_space_round_trips_for_all_small_sizes) {
@@ -283,16 +279,6 @@ TEST(space__mixed_space_round_trips_for_all_small_sizes) {
             assert_true(decode_space_total(&space) == expected);
             assert_true(ptowsp_space_total(&runtime) == expected);
         }
-    }
-}
-
-// Steps a coordinate to the next point, dimension 0 first, as an odometer does.
-static void coord_step(int64_t *coord, const int64_t *sizes, uint32_t rank) {
-    for (uint32_t i = 0; i < rank; i++) {
-        if (++coord[i] < sizes[i]) {
-            return;
-        }
-        coord[i] = 0;
     }
 }
 

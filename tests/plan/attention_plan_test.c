@@ -16,18 +16,27 @@ static void assert_unit(const aplan *plan, uint32_t i, uint32_t request, uint32_
     assert_int_equal(ptowsp_work_slot(unit), slot);
 }
 
+// The batch of the header's drawing, and its configuration.
+static const int32_t drawn_lengths[] = {250, 100, 50};
+static const abatch drawn = {drawn_lengths, NULL, 3};
+static const aconfig drawn_config = {.kv_head_count = 1, .lane_count = 4, .cost.per_token = 1};
+
+enum { INVALID = PTOWSP_INVALID_PARAMS };
+
 static aconfig config_of(uint32_t heads, uint32_t lanes) {
     aconfig c = {.kv_head_count = heads, .lane_count = lanes};
     return c;
 }
 
+// Another plan in place of one.
+static void plan_again(aplan *plan, const abatch *batch, const aconfig *config) {
+    plan_free(plan);
+    *plan = plan_make(batch, config);
+}
+
 TEST(attention_plan__gives_the_drawing_of_the_header) {
-    const int32_t lengths[] = {250, 100, 50};
-    const abatch batch = {lengths, NULL, 3};
-    aconfig c = config_of(1, 4);
-    c.cost.per_token = 1;
-    aplan plan = plan_make(&batch, &c);
-    plan_check(&batch, &c, &plan);
+    aplan plan = plan_make(&drawn, &drawn_config);
+    plan_check(&drawn, &drawn_config, &plan);
     const uint32_t begin[5] = {0, 1, 2, 4, 6}, merge_begin[5] = {0, 1, 1, 2, 2};
     assert_memory_equal(plan.unit_begin, begin, sizeof begin);
     assert_memory_equal(plan.merge_begin, merge_begin, sizeof merge_begin);
@@ -55,29 +64,27 @@ TEST(attention_plan__gives_the_drawing_of_the_header) {
 TEST(attention_plan__the_lane_that_merges_computes_less) {
     const int32_t lengths[] = {1000};
     const abatch batch = {lengths, NULL, 1};
-    aconfig c = config_of(1, 2);
-    c.group = 8;
-    c.cost.per_unit = 10;
-    c.cost.per_token = 1;
-    c.cost.per_merged_row = 2;
+    aconfig c = {.kv_head_count = 1,
+                 .lane_count = 2,
+                 .group = 8,
+                 .cost.per_unit = 10,
+                 .cost.per_token = 1,
+                 .cost.per_merged_row = 2};
     aplan plan = plan_make(&batch, &c);
     assert_int_equal(plan.unit_count, 2);
     assert_in_range(plan.units[0].params[3], 483, 485);
     assert_int_equal(plan.merge_begin[1], 1);
-    plan_free(&plan);
     c.page_size = 16;
-    plan = plan_make(&batch, &c);
+    plan_again(&plan, &batch, &c);
     assert_int_equal(plan.units[0].params[3], 480);
     assert_true(plan.lane_costs[0] == 10 + 480 + 32 && plan.lane_costs[1] == 10 + 520);
-    plan_free(&plan);
     c.piece_min = 497;  // 512 in pages, and 1,000 is less than two
-    plan = plan_make(&batch, &c);
+    plan_again(&plan, &batch, &c);
     assert_int_equal(plan.unit_count, 1);
     assert_int_equal(plan.slot_count, 0);
-    plan_free(&plan);
     c.piece_min = 0;
     c.cost.per_merged_row = 70;  // two slots cost 1,120: more than the split saves
-    plan = plan_make(&batch, &c);
+    plan_again(&plan, &batch, &c);
     assert_int_equal(plan.unit_count, 1);
     plan_free(&plan);
 }
@@ -87,36 +94,30 @@ TEST(attention_plan__the_lane_that_merges_computes_less) {
 TEST(attention_plan__tiles_see_what_the_header_says) {
     const int32_t lengths[] = {250}, queries[] = {100};
     const abatch batch = {lengths, queries, 1};
-    aconfig c = config_of(1, 1);
-    c.group = 4;
-    c.tile_rows = 35;
+    aconfig c = {.kv_head_count = 1, .lane_count = 1, .group = 4, .tile_rows = 35};
     aplan plan = plan_make(&batch, &c);
     assert_int_equal(plan.tile_count, 13);
     assert_int_equal(plan.tile_tokens, 8);
     assert_int_equal(plan.slot_rows, 32);
     assert_unit(&plan, 12, 0, 0, 12, 0, 250, PTOWSP_NO_SLOT);
-    plan_free(&plan);
     c.is_causal = true;
-    plan = plan_make(&batch, &c);
+    plan_again(&plan, &batch, &c);
     assert_unit(&plan, 0, 0, 0, 0, 0, 158, PTOWSP_NO_SLOT);
     assert_unit(&plan, 11, 0, 0, 11, 0, 246, PTOWSP_NO_SLOT);
     assert_unit(&plan, 12, 0, 0, 12, 0, 250, PTOWSP_NO_SLOT);  // 4 tokens
-    plan_free(&plan);
     c.window = 20;  // the first of tile 0 sees 131 to 150
-    plan = plan_make(&batch, &c);
+    plan_again(&plan, &batch, &c);
     assert_unit(&plan, 0, 0, 0, 0, 131, 27, PTOWSP_NO_SLOT);
     assert_unit(&plan, 12, 0, 0, 12, 227, 23, PTOWSP_NO_SLOT);
-    plan_free(&plan);
     c.mode = PTOWSP_ATTENTION_INVARIANT;
     c.chunk = 50;  // tile 0: 131 to 158 is cut at 150
     c.grain = 1;
-    plan = plan_make(&batch, &c);
+    plan_again(&plan, &batch, &c);
     assert_unit(&plan, 0, 0, 0, 0, 131, 19, 0);
     assert_unit(&plan, 1, 0, 0, 0, 150, 8, 1);
     assert_unit(&plan, 2, 0, 0, 1, 139, 11, 2);
-    plan_free(&plan);
     c.grain = 25;  // 125 to 158, then 125 to 166
-    plan = plan_make(&batch, &c);
+    plan_again(&plan, &batch, &c);
     assert_unit(&plan, 0, 0, 0, 0, 125, 25, 0);
     assert_unit(&plan, 1, 0, 0, 0, 150, 8, 1);
     assert_unit(&plan, 2, 0, 0, 1, 125, 25, 2);
@@ -176,9 +177,7 @@ TEST(attention_plan__lanes_get_work_by_their_speed) {
     const int32_t lengths[] = {600};
     const abatch batch = {lengths, NULL, 1};
     const uint32_t speeds[] = {0, 3, 0, 2, 1, 0};
-    aconfig c = config_of(1, 6);
-    c.lane_speeds = speeds;
-    c.cost.per_token = 1;
+    aconfig c = {.kv_head_count = 1, .lane_count = 6, .lane_speeds = speeds, .cost.per_token = 1};
     aplan plan = plan_make(&batch, &c);
     plan_check(&batch, &c, &plan);
     assert_unit(&plan, 0, 0, 0, 0, 0, 300, 0);
@@ -195,10 +194,11 @@ TEST(attention_plan__lanes_get_work_by_their_speed) {
 TEST(attention_plan__few_long_sequences_are_not_shredded) {
     const int32_t lengths[] = {100000};
     const abatch batch = {lengths, NULL, 1};
-    aconfig c = config_of(1, 264);
-    c.group = 8;
-    c.cost.per_token = 1;
-    c.cost.per_merged_row = 1;
+    aconfig c = {.kv_head_count = 1,
+                 .lane_count = 264,
+                 .group = 8,
+                 .cost.per_token = 1,
+                 .cost.per_merged_row = 1};
     aplan plan = plan_make(&batch, &c);
     plan_check(&batch, &c, &plan);
     assert_in_range(plan.unit_count, 90, 140);
@@ -277,11 +277,10 @@ TEST(attention_plan__place_puts_all_arrays_into_the_block) {
     assert_int_equal(plan.slot_capacity, 4);
     assert_int_equal(ptowsp_attention_place(&sizes, block, bytes - 1, &plan),
                      PTOWSP_BUFFER_OVERFLOW);
-    assert_int_equal(ptowsp_attention_place(&sizes, block + 4, bytes, &plan),
-                     PTOWSP_INVALID_PARAMS);
-    assert_int_equal(ptowsp_attention_place(NULL, block, bytes, &plan), PTOWSP_INVALID_PARAMS);
-    assert_int_equal(ptowsp_attention_place(&sizes, NULL, bytes, &plan), PTOWSP_INVALID_PARAMS);
-    assert_int_equal(ptowsp_attention_place(&sizes, block, bytes, NULL), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_attention_place(&sizes, block + 4, bytes, &plan), INVALID);
+    assert_int_equal(ptowsp_attention_place(NULL, block, bytes, &plan), INVALID);
+    assert_int_equal(ptowsp_attention_place(&sizes, NULL, bytes, &plan), INVALID);
+    assert_int_equal(ptowsp_attention_place(&sizes, block, bytes, NULL), INVALID);
     ptowsp_attention_sizes large;
     uint64_t *const counts[] = {&large.unit_count, &large.merge_count, &large.slot_count};
     for (int i = 0; i < 3; i++) {
@@ -292,7 +291,7 @@ TEST(attention_plan__place_puts_all_arrays_into_the_block) {
     }
     large = sizes;
     large.lane_count = 0;
-    assert_int_equal(ptowsp_attention_place(&large, block, bytes, &plan), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_attention_place(&large, block, bytes, &plan), INVALID);
 }
 
 // -- balance --------------------------------------------------------------------------------------
@@ -338,11 +337,7 @@ TEST(attention_plan__large_batches_are_balanced) {
 // -- text and arrays ------------------------------------------------------------------------------
 
 TEST(attention_plan__print_writes_a_table) {
-    const int32_t lengths[] = {250, 100, 50};
-    const abatch batch = {lengths, NULL, 3};
-    aconfig c = config_of(1, 4);
-    c.cost.per_token = 1;
-    aplan plan = plan_make(&batch, &c);
+    aplan plan = plan_make(&drawn, &drawn_config);
     char text[4096];
     ptowsp_output_buffer buffer = {text, sizeof text, 0};
     ptowsp_attention_print(&plan, ptowsp_output_to_buffer(&buffer));
@@ -373,9 +368,10 @@ TEST(attention_plan__print_writes_a_table) {
                            "                     2                     2                     1\n"));
     plan.lane_costs = costs;
     plan_free(&plan);
+    aconfig c = drawn_config;
     c.lane_count = 1000;  // lines stand for lanes
     c.cost.per_unit = 20;
-    plan = plan_make(&batch, &c);
+    plan = plan_make(&drawn, &c);
     buffer.length = 0;
     ptowsp_attention_print(&plan, ptowsp_output_to_buffer(&buffer));
     uint32_t lines = 0;
@@ -400,11 +396,7 @@ TEST(attention_plan__print_of_nothing_has_no_ratio) {
 }
 
 TEST(attention_plan__export_gives_the_arrays_of_others) {
-    const int32_t lengths[] = {250, 100, 50};
-    const abatch batch = {lengths, NULL, 3};
-    aconfig c = config_of(1, 4);
-    c.cost.per_token = 1;
-    aplan plan = plan_make(&batch, &c);
+    aplan plan = plan_make(&drawn, &drawn_config);
     int32_t request[6], piece[6], o[7], merge[3];
     ptowsp_attention_arrays arrays = {request, piece, o, merge};
     assert_ok(ptowsp_attention_export(&plan, &arrays));
@@ -416,15 +408,15 @@ TEST(attention_plan__export_gives_the_arrays_of_others) {
     assert_memory_equal(merge, merges, sizeof merges);
     const ptowsp_attention_arrays none = {NULL, NULL, NULL, NULL};
     assert_ok(ptowsp_attention_export(&plan, &none));
-    assert_int_equal(ptowsp_attention_export(&plan, NULL), PTOWSP_INVALID_PARAMS);
-    assert_int_equal(ptowsp_attention_export(NULL, &arrays), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_attention_export(&plan, NULL), INVALID);
+    assert_int_equal(ptowsp_attention_export(NULL, &arrays), INVALID);
     plan.tile_count = 2;  // but three begin
     o[3] = 77;
-    assert_int_equal(ptowsp_attention_export(&plan, &arrays), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_attention_export(&plan, &arrays), INVALID);
     assert_int_equal(o[3], 77);
     plan.tile_count = 3;
     plan.units[5].flags = PTOWSP_WORK_INVALID;
-    assert_int_equal(ptowsp_attention_export(&plan, &arrays), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(ptowsp_attention_export(&plan, &arrays), INVALID);
     plan_free(&plan);
 }
 

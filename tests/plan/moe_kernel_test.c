@@ -19,8 +19,7 @@ static double half_value(uint32_t half) {
     return half & 0x8000 ? -size : size;
 }
 
-static void moe_kernel__halves_are_exact(void **state) {
-    (void)state;
+TEST(moe_kernel__halves_are_exact) {
     for (uint32_t half = 0; half < 65536; half++) {
         const unsigned char bytes[2] = {(unsigned char)(half & 255), (unsigned char)(half >> 8)};
         const double expected = half_value(half), got = (double)half_at(bytes);
@@ -94,6 +93,7 @@ static void require_output(const sample *s, uint32_t expert, uint32_t column, co
 }
 
 static uint32_t groups_here(moe_group_fn groups[3]) {
+    print_message("moe_kernel: %s\n", moe_variant());
     uint32_t count = 0;
     groups[count++] = portable_group;
 #if MOE_HAS_X86
@@ -107,8 +107,7 @@ static uint32_t groups_here(moe_group_fn groups[3]) {
     return count;
 }
 
-static void moe_kernel__groups_are_right_in_each_instruction_set(void **state) {
-    (void)state;
+TEST(moe_kernel__groups_are_right_in_each_instruction_set) {
     uint64_t random = test_seed();
     static sample s;
     moe_group_fn groups[3];
@@ -151,8 +150,7 @@ static void moe_kernel__groups_are_right_in_each_instruction_set(void **state) {
     }
 }
 
-static void moe_kernel__computes_the_units_of_a_plan(void **state) {
-    (void)state;
+TEST(moe_kernel__computes_the_units_of_a_plan) {
     uint64_t random = test_seed();
     static sample s;
     for (int round = 0; TEST_ROUNDS(round, 300); round++) {
@@ -208,8 +206,7 @@ static void moe_kernel__computes_the_units_of_a_plan(void **state) {
     }
 }
 
-static void moe_kernel__refuses_what_is_wrong(void **state) {
-    (void)state;
+TEST(moe_kernel__refuses_what_is_wrong) {
     uint64_t random = test_seed();
     static sample s;
     sample_make(&s, &random);
@@ -245,15 +242,4 @@ static void moe_kernel__refuses_what_is_wrong(void **state) {
     assert_false(moe_compute(&s.product, &unit));
     unit = good, unit.reserved = 1;  // part 1 of 1
     assert_false(moe_compute(&s.product, &unit));
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(moe_kernel__halves_are_exact),
-        cmocka_unit_test(moe_kernel__groups_are_right_in_each_instruction_set),
-        cmocka_unit_test(moe_kernel__computes_the_units_of_a_plan),
-        cmocka_unit_test(moe_kernel__refuses_what_is_wrong),
-    };
-    print_message("moe_kernel: %s\n", moe_variant());
-    return cmocka_run_group_tests_name("moe_kernel", tests, NULL, NULL);
 }

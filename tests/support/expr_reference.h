@@ -49,16 +49,21 @@ typedef struct evaluator {
     ptowsp_run *run;
 } evaluator;
 
-static inline evaluator evaluator_make(const fixture *f, ptowsp_expr expr) {
+// A run of the module as it is.
+static inline evaluator evaluator_of(const fixture *f) {
     evaluator e;
-    PTOWSP_WORKLOAD(f->m, "main") {
-        ptowsp_slot_set_make(f->m, VALUE_SLOT, expr);
-    }
     if (ptowsp_program_create(f->context, f->m, NULL, &e.program) != PTOWSP_OK) {
         fail_msg("%s", ptowsp_context_error(f->context).text);
     }
     assert_ok(ptowsp_run_create(f->context, e.program, &e.run));
     return e;
+}
+
+static inline evaluator evaluator_make(const fixture *f, ptowsp_expr expr) {
+    PTOWSP_WORKLOAD(f->m, "main") {
+        ptowsp_slot_set_make(f->m, VALUE_SLOT, expr);
+    }
+    return evaluator_of(f);
 }
 
 static inline void evaluator_free(const evaluator *e) {
@@ -226,5 +231,10 @@ static const uint64_t values[] = {
     UINT64_C(0x123456789abcdef)};
 // clang-format on
 enum { VALUE_COUNT = COUNT_OF(values) };
+
+// A test with a module; and a call after which the module has this error, and there is another one.
+#define FIXTURE_TEST(name) TEST_MADE(name, fixture, f, fixture_make(f), fixture_free(f))
+#define REFUSED(f, call, text)                                                                     \
+    (call, module_error_is(f, PTOWSP_INVALID_PARAMS, text), fixture_renew(f))
 
 #endif
