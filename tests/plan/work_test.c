@@ -4,14 +4,19 @@
 
 #include "test.h"
 
-static ptowsp_context *context_over(test_memory *memory, ptowsp_threads threads,
-                                    uint32_t lane_count) {
-    ptowsp_context_desc desc = {
-        .resize = test_resize, .resize_user = memory, .threads = threads, .lane_count = lane_count};
-    ptowsp_context *context = test_context(&desc);
-    assert_non_null(context);
-    return context;
-}
+// A test with a context over counted memory, all of which comes back.
+#define MEMORY_TEST(name)                                                                          \
+    static void name##_of(ptowsp_context *context, test_memory *memory);                           \
+    TEST(name) {                                                                                   \
+        test_memory memory = {0, 0, 0, 0};                                                         \
+        const ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};          \
+        ptowsp_context *context = test_context(&desc);                                             \
+        name##_of(context, &memory);                                                               \
+        ptowsp_context_destroy(context);                                                           \
+        assert_int_equal(memory.live_bytes, 0);                                                    \
+        assert_int_equal(memory.live_blocks, 0);                                                   \
+    }                                                                                              \
+    static void name##_of(ptowsp_context *context, __attribute__((unused)) test_memory *memory)
 
 // -- layout ---------------------------------------------------------------------------------------
 
@@ -129,10 +134,8 @@ TEST(work__print_is_cut_off_at_the_end_of_a_buffer) {
 
 // -- create and destroy ---------------------------------------------------------------------------
 
-TEST(work__is_created_zeroed_and_aligned) {
-    test_memory memory = {0, 0, 0, 0};
-    ptowsp_context *context = context_over(&memory, PTOWSP_THREADS_SERIAL, 0);
-    size_t bytes_before = memory.live_bytes, blocks_before = memory.live_blocks;
+MEMORY_TEST(work__is_created_zeroed_and_aligned) {
+    size_t bytes_before = memory->live_bytes, blocks_before = memory->live_blocks;
     const uint64_t counts[] = {1, 2, 3, 7, 8, 100, 4096, 100003};
     ptowsp_work *work[8];
     for (int i = 0; i < 8; i++) {
@@ -150,11 +153,8 @@ TEST(work__is_created_zeroed_and_aligned) {
         ptowsp_work_destroy(context, work[(i * 5 + 3) % 8]);  // in another order
     }
     ptowsp_work_destroy(context, NULL);
-    assert_int_equal(memory.live_bytes, bytes_before);
-    assert_int_equal(memory.live_blocks, blocks_before);
-    ptowsp_context_destroy(context);
-    assert_int_equal(memory.live_bytes, 0);
-    assert_int_equal(memory.live_blocks, 0);
+    assert_int_equal(memory->live_bytes, bytes_before);
+    assert_int_equal(memory->live_blocks, blocks_before);
 }
 
 CONTEXT_TEST(work__comes_from_the_default_allocator_too) {
@@ -172,10 +172,8 @@ CONTEXT_TEST(work__comes_from_the_default_allocator_too) {
 
 // Counts that need more bytes than size_t holds must not wrap around to small ones. The limit in
 // the texts is that of 64-bit machines.
-TEST(work__refuses_counts_out_of_range) {
-    test_memory memory = {0, 0, 0, 0};
-    ptowsp_context *context = context_over(&memory, PTOWSP_THREADS_SERIAL, 0);
-    size_t allocations = memory.allocations;
+MEMORY_TEST(work__refuses_counts_out_of_range) {
+    size_t allocations = memory->allocations;
     const uint64_t counts[] = {0, 768614336404564651u, UINT64_MAX};  // 24 of the second wrap to 8
     const char *texts[] = {
         "work_create: count 0 is not in 1 to 384307168202282325",
@@ -189,42 +187,32 @@ TEST(work__refuses_counts_out_of_range) {
             test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, texts[i]);
         }
     }
-    assert_int_equal(memory.allocations, allocations);  // nothing was asked for
-    ptowsp_context_destroy(context);
-    assert_int_equal(memory.live_blocks, 0);
+    assert_int_equal(memory->allocations, allocations);  // nothing was asked for
 }
 
-TEST(work__refuses_a_missing_output) {
-    test_memory memory = {0, 0, 0, 0};
-    ptowsp_context *context = context_over(&memory, PTOWSP_THREADS_SERIAL, 0);
+MEMORY_TEST(work__refuses_a_missing_output) {
     test_refused(context, ptowsp_work_create(context, 1, NULL), PTOWSP_INVALID_PARAMS,
                  PTOWSP_NO_INDEX, "work_create: out_work is NULL");
-    ptowsp_context_destroy(context);
-    assert_int_equal(memory.live_blocks, 0);
 }
 
-TEST(work__reports_missing_memory) {
-    test_memory memory = {0, 0, 0, 0};
-    ptowsp_context *context = context_over(&memory, PTOWSP_THREADS_SERIAL, 0);
-    size_t bytes_before = memory.live_bytes;
+MEMORY_TEST(work__reports_missing_memory) {
+    size_t bytes_before = memory->live_bytes;
     const uint64_t counts[] = {1, 12345, UINT64_C(1) << 40};  // the last is never really allocated
     const char *texts[] = {"work_create: no memory for 1 descriptors",
                            "work_create: no memory for 12345 descriptors",
                            "work_create: no memory for 1099511627776 descriptors"};
     for (int i = 0; i < (sizeof(size_t) == 8 ? 3 : 2); i++) {
-        memory.refuse_at = memory.allocations + 1;
+        memory->refuse_at = memory->allocations + 1;
         ptowsp_work local, *work = &local;
         assert_int_equal(ptowsp_work_create(context, counts[i], &work), PTOWSP_OUT_OF_MEMORY);
         assert_null(work);
         test_error_is(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, texts[i]);
-        assert_int_equal(memory.live_bytes, bytes_before);
+        assert_int_equal(memory->live_bytes, bytes_before);
     }
     ptowsp_work *work = NULL;  // the context is none the worse
     assert_ok(ptowsp_work_create(context, 12345, &work));
     test_error_is(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, texts[2 - (sizeof(size_t) != 8)]);
     ptowsp_work_destroy(context, work);
-    ptowsp_context_destroy(context);
-    assert_int_equal(memory.live_bytes, 0);
 }
 
 // Creates a context and work twice, with one allocation refused. Returns whether all went well.

@@ -54,7 +54,9 @@ static inline void guarded_assert_untouched(const guarded *buffer) {
     assert_pattern(buffer->block, buffer->block_size);
 }
 
+// Frees a buffer whose guards are as they were.
 static inline void guarded_free(guarded *buffer) {
+    guarded_assert_guards(buffer);
     free(buffer->block);
 }
 
@@ -331,8 +333,7 @@ static inline void assert_fault(const ptowsp_plan_info *info, const fault_case *
 }
 
 static inline ptowsp_context *serial_context(void) {
-    ptowsp_context *context = test_context(NULL);
-    return context;
+    return test_context(NULL);
 }
 
 // Each of the functions refuses the call, with and without an info. Parallel generation says the

@@ -236,10 +236,7 @@ static inline void join_kernel(const ptowsp_work *join, uint32_t lane, void *use
 
 static inline void run_make(plan_run *run, const sample *s, const ptowsp_attention_plan *attention,
                             const ptowsp_prefix_plan *plan) {
-    memset(run, 0, sizeof *run);
-    run->s = s;
-    run->plan = plan;
-    run->attention = attention;
+    *run = (plan_run){.s = s, .plan = plan, .attention = attention};
     uint32_t tokens = 0;
     for (uint32_t r = 0; r < s->count; r++) {
         run->first[r] = tokens;
@@ -271,9 +268,15 @@ static inline void run_plan(plan_run *run, uint64_t way, ptowsp_context *threads
                                     : ptowsp_attention_progress_size(run->attention);
     uint32_t *progress = (uint32_t *)calloc((size_t)size, sizeof *progress);
     const ptowsp_work_fn table[1] = {unit_kernel};
-    ptowsp_attention_job job = {
-        run->attention,    table,     1,           merge_kernel, run, progress,
-        way != RUN_SERIAL, run->plan, join_kernel, NULL};
+    const ptowsp_attention_job job = {.plan = run->attention,
+                                      .table = table,
+                                      .table_count = 1,
+                                      .merge = merge_kernel,
+                                      .user = run,
+                                      .progress = progress,
+                                      .is_stealing = way != RUN_SERIAL,
+                                      .prefix = run->plan,
+                                      .join = join_kernel};
     uint64_t index;
     require(run->s, ptowsp_attention_job_check(&job, &index) == PTOWSP_OK);
     if (way == RUN_THREADS) {
