@@ -10,7 +10,7 @@
 
 // -- a batch with its cache -----------------------------------------------------------------------
 
-enum { REQUESTS_MAX = 4, HEADS_MAX = 3, GROUP_MAX = 128 };
+enum { REQUESTS_MAX = 4, HEADS_MAX = 3, GROUP_MAX = 128, LENGTH_MAX = 300 };
 
 typedef enum layout {
     LAYOUT_BLOCKS,      // [page][head][K or V][slot][dim]
@@ -52,12 +52,6 @@ typedef struct batch {
 
 static float random_unit(uint64_t *state) {
     return (float)test_random_in(state, -1000000, 1000000) / 1000000.0f;
-}
-
-static void *allocate(size_t count, size_t size) {
-    void *memory = calloc(count > 0 ? count : 1, size);
-    assert_non_null(memory);
-    return memory;
 }
 
 // Where an element lies, by the layout's definition.
@@ -212,9 +206,9 @@ static void make_pages(batch *b, uint64_t *state) {
                                      : (s->lengths[r] + s->page_size - 1) / s->page_size);
     }
     b->page_count = b->page_starts[s->request_count];
-    b->pages = (uint32_t *)allocate(b->page_count, sizeof *b->pages);
+    b->pages = (uint32_t *)test_alloc(b->page_count, sizeof *b->pages);
     for (uint32_t i = 0; i < b->page_count; i++) {
-        uint32_t k = (uint32_t)test_random_in(state, 0, i);
+        uint32_t k = test_random_u32(state, 0, i);
         b->pages[i] = b->pages[k];
         b->pages[k] = i;
     }
@@ -228,124 +222,105 @@ static void make_mask(batch *b, uint64_t *state) {
     const shape *s = &b->s;
     const uint32_t rows = b->query_starts[s->request_count];
     const bool is_dense = test_random(state) % 2;
-    b->mask_words = (uint32_t)test_random_in(state, 1, 8);
-    b->mask = (uint32_t *)allocate((size_t)rows * b->mask_words, sizeof *b->mask);
+    b->mask_words = test_random_u32(state, 1, 8);
+    b->mask = (uint32_t *)test_alloc((size_t)rows * b->mask_words, sizeof *b->mask);
     for (uint32_t i = 0; i < rows * b->mask_words; i++) {
         const uint32_t some = (uint32_t)(test_random(state) & test_random(state));
         b->mask[i] = test_random(state) % 3 == 0 ? UINT32_MAX : is_dense ? ~some : some;
     }
     for (uint32_t r = 0; r < s->request_count; r++) {
-        b->mask_starts[r] = (uint32_t)test_random_in(state, 0, s->lengths[r]);
+        b->mask_starts[r] = test_random_u32(state, 0, s->lengths[r]);
     }
 }
 
 // Arrays have exact sizes: what reads past them is seen by ASan.
-static batch make_batch(const shape *s, uint64_t seed) {
-    batch b = {.s = *s};
+static void make_batch(batch *b, const shape *s, uint64_t seed) {
+    *b = (batch){.s = *s};
     uint64_t state = seed;
-    make_pages(&b, &state);
-    size_t tokens = b.token_starts[s->request_count];
-    size_t slots = s->layout == LAYOUT_CONTIGUOUS ? tokens : (size_t)b.page_count * s->page_size;
+    make_pages(b, &state);
+    size_t tokens = b->token_starts[s->request_count];
+    size_t slots = s->layout == LAYOUT_CONTIGUOUS ? tokens : (size_t)b->page_count * s->page_size;
     size_t both = s->key_dim > s->value_dim ? s->key_dim : s->value_dim;
-    b.cache[0] = allocate(
+    b->cache[0] = test_alloc(
         ptowsp_attend_bytes(s->type, slots * s->heads *
                                          (s->layout == LAYOUT_BLOCKS ? 2 * both : s->key_dim)),
         1);
-    b.cache[1] = allocate(ptowsp_attend_bytes(s->type, slots * s->heads * s->value_dim), 1);
-    b.scales[0] = (float *)allocate(slots * s->heads, sizeof(float));
-    b.scales[1] = (float *)allocate(slots * s->heads, sizeof(float));
-    b.keys = (double *)allocate(tokens * s->heads * s->key_dim, sizeof(double));
-    b.values = (double *)allocate(tokens * s->heads * s->value_dim, sizeof(double));
-    make_strides(&b);
-    fill_cache(&b, seed);
+    b->cache[1] = test_alloc(ptowsp_attend_bytes(s->type, slots * s->heads * s->value_dim), 1);
+    b->scales[0] = (float *)test_alloc(slots * s->heads, sizeof(float));
+    b->scales[1] = (float *)test_alloc(slots * s->heads, sizeof(float));
+    b->keys = (double *)test_alloc(tokens * s->heads * s->key_dim, sizeof(double));
+    b->values = (double *)test_alloc(tokens * s->heads * s->value_dim, sizeof(double));
+    make_strides(b);
+    fill_cache(b, seed);
 
-    size_t rows = (size_t)b.query_starts[s->request_count] * s->heads * s->group;
-    b.queries = (float *)allocate(rows * s->key_dim, sizeof(float));
-    b.outputs = (float *)allocate(rows * s->value_dim, sizeof(float));
-    b.lse = (float *)allocate(rows, sizeof(float));
+    size_t rows = (size_t)b->query_starts[s->request_count] * s->heads * s->group;
+    b->queries = (float *)test_alloc(rows * s->key_dim, sizeof(float));
+    b->outputs = (float *)test_alloc(rows * s->value_dim, sizeof(float));
+    b->lse = (float *)test_alloc(rows, sizeof(float));
     state = seed + 1;
     for (size_t i = 0; i < rows * s->key_dim; i++) {
-        b.queries[i] = random_unit(&state) * s->magnitude;
+        b->queries[i] = random_unit(&state) * s->magnitude;
     }
-    make_mask(&b, &state);
+    make_mask(b, &state);
     for (size_t i = 0; i < HEADS_MAX * GROUP_MAX; i++) {
-        b.slopes[i] = 1.0f / (float)(2 << i % 8);
-        b.sinks[i] = i % 7 == 3 ? -INFINITY : 6.0f * random_unit(&state);
+        b->slopes[i] = 1.0f / (float)(2 << i % 8);
+        b->sinks[i] = i % 7 == 3 ? -INFINITY : 6.0f * random_unit(&state);
     }
-    b.step.queries = b.queries;
-    b.step.query_head_stride = s->key_dim;
-    b.step.query_token_stride = (size_t)s->key_dim * s->heads * s->group;
-    b.step.outputs = b.outputs;
-    b.step.output_head_stride = s->value_dim;
-    b.step.output_token_stride = (size_t)s->value_dim * s->heads * s->group;
-    b.step.lse = b.lse;
-    b.step.lse_head_stride = 1;
-    b.step.lse_token_stride = (size_t)s->heads * s->group;
-    b.step.pages = b.pages;
-    b.config.group = s->group;
-    b.step.scale = s->scale;
-    b.step.cap = s->cap;
-    b.config.window = s->window;
-    b.config.is_causal = s->is_causal;
-    return b;
-}
-
-// The arrays inside of a batch, once it has its place.
-static void settle(batch *b) {
+    b->step.queries = b->queries;
+    b->step.query_head_stride = s->key_dim;
+    b->step.query_token_stride = (size_t)s->key_dim * s->heads * s->group;
+    b->step.outputs = b->outputs;
+    b->step.output_head_stride = s->value_dim;
+    b->step.output_token_stride = (size_t)s->value_dim * s->heads * s->group;
+    b->step.lse = b->lse;
+    b->step.lse_head_stride = 1;
+    b->step.lse_token_stride = (size_t)s->heads * s->group;
+    b->step.pages = b->pages;
+    b->config.group = s->group;
+    b->step.scale = s->scale;
+    b->step.cap = s->cap;
+    b->config.window = s->window;
+    b->config.is_causal = s->is_causal;
     b->step.query_starts = b->query_starts;
     b->of.kv_lengths = b->kv_lengths;
     b->of.query_lengths = b->query_lengths;
-    b->of.sequence_count = b->s.request_count;
+    b->of.sequence_count = s->request_count;
     b->step.batch = &b->of;
     b->step.config = &b->config;
     b->step.page_starts = b->page_starts;
-    b->step.sinks = b->s.has_sinks ? b->sinks : NULL;
-    b->step.slopes = b->s.has_slopes ? b->slopes : NULL;
-    b->step.mask = b->s.has_mask ? b->mask : NULL;
+    b->step.sinks = s->has_sinks ? b->sinks : NULL;
+    b->step.slopes = s->has_slopes ? b->slopes : NULL;
+    b->step.mask = s->has_mask ? b->mask : NULL;
     b->step.mask_stride = b->mask_words;
     b->step.mask_starts = b->mask_starts;
 }
 
-static void free_batch(batch *b) {
-    free(b->pages);
-    free(b->mask);
-    free(b->keys);
-    free(b->values);
-    for (int i = 0; i < 2; i++) {
-        free(b->cache[i]);
-        free(b->scales[i]);
-    }
-    free(b->queries);
-    free(b->outputs);
-    free(b->lse);
-}
-
 // All variants of this machine, the fastest last: portable code or NEON, AVX2, AVX-512.
-static uint32_t variants(const pwsp_attend_variant **out) {
-    static pwsp_attend_variant made[3];
-    uint32_t count = 1;
+static pwsp_attend_variant variants[3];
+static uint32_t variant_count;
+
+static int variants_make(void **state) {
+    (void)state;
 #if PWSP_NEON
-    pwsp_attend_neon(&made[0]);
+    pwsp_attend_neon(&variants[variant_count++]);
 #else
-    pwsp_attend_portable(&made[0]);
+    pwsp_attend_portable(&variants[variant_count++]);
 #endif
 #if PWSP_X86
     if (pwsp_cpu_has_avx2()) {
-        pwsp_attend_avx2(&made[count++]);
+        pwsp_attend_avx2(&variants[variant_count++]);
     }
     if (pwsp_cpu_has_avx512()) {
-        pwsp_attend_avx512(&made[count++]);
+        pwsp_attend_avx512(&variants[variant_count++]);
     }
 #endif
-    for (uint32_t i = 0; i < count; i++) {
-        out[i] = &made[i];
-    }
-    return count;
+    return 0;
 }
 
+SUITE_AROUND(variants_make, NULL)
+
 static const pwsp_attend_variant *fastest(void) {
-    const pwsp_attend_variant *list[4];
-    return list[variants(list) - 1];
+    return &variants[variant_count - 1];
 }
 
 // -- the reference --------------------------------------------------------------------------------
@@ -359,7 +334,8 @@ static double reference_row(const batch *b, uint32_t request, uint32_t query, ui
     const float *q =
         b->queries +
         ((size_t)(b->query_starts[request] + query) * s->heads * s->group + head) * s->key_dim;
-    double *scores = (double *)allocate(end, sizeof *scores);
+    static double scores[LENGTH_MAX];
+    assert_true(end <= LENGTH_MAX);
     double top = -INFINITY, total = 0.0, largest = 0.0;
     double scale = s->scale != 0.0f ? (double)s->scale : 1.0 / sqrt((double)s->key_dim);
     int64_t position = (int64_t)s->lengths[request] - s->queries[request] + query;
@@ -415,7 +391,6 @@ static double reference_row(const batch *b, uint32_t request, uint32_t query, ui
     for (uint32_t d = 0; d < s->value_dim && total > 0.0; d++) {
         out[d] /= total;
     }
-    free(scores);
     const double ulp = 1.0 / (1 << 24);
     *out_tolerance = (32.0 + 8.0 * largest + 16.0 * (double)s->cap) * ulp;
     return total > 0.0 ? top + log(total) : -INFINITY;
@@ -445,12 +420,13 @@ static void check_pieces(const pwsp_attend_variant *variant, batch *b, ptowsp_at
     const shape *s = &b->s;
     uint32_t rows = ptowsp_attend_unit_rows(&b->step, &unit), piece_count = 0;
     uint32_t start = unit.kv_start, end = unit.kv_start + unit.kv_len;
-    ptowsp_partial *states = (ptowsp_partial *)allocate(8 * rows, sizeof *states);
-    float *accs = (float *)allocate((size_t)8 * rows * s->value_dim, sizeof *accs);
-    float *out = (float *)allocate(s->value_dim, sizeof *out);
+    const size_t held = test_held.count;
+    ptowsp_partial *states = (ptowsp_partial *)test_alloc(8 * rows, sizeof *states);
+    float *accs = (float *)test_alloc((size_t)8 * rows * s->value_dim, sizeof *accs);
+    float *out = (float *)test_alloc(s->value_dim, sizeof *out);
     while (piece_count == 0 || unit.kv_start < end) {
-        unit.kv_len = piece_count == 7 ? end - unit.kv_start
-                                       : (uint32_t)test_random_in(state, 0, end - unit.kv_start);
+        unit.kv_len =
+            piece_count == 7 ? end - unit.kv_start : test_random_u32(state, 0, end - unit.kv_start);
         pwsp_attend_compute(variant, &b->kv, &b->step, &unit, states + piece_count * rows,
                             accs + (size_t)piece_count * rows * s->value_dim);
         unit.kv_start += unit.kv_len;
@@ -462,9 +438,7 @@ static void check_pieces(const pwsp_attend_variant *variant, batch *b, ptowsp_at
         check_row(b, unit.request, unit.query_start + r / s->group,
                   unit.kv_head * s->group + r % s->group, start, end, false, out, lse);
     }
-    free(states);
-    free(accs);
-    free(out);
+    test_release_to(held);
 }
 
 // Every row of a batch, in tiles of `tile` query tokens (0: all), whole and in pieces.
@@ -495,22 +469,22 @@ static shape random_shape(uint64_t *state) {
     static const uint32_t groups[] = {1, 2, 3, 4, 5, 7, 8, 16};
     shape s = {.type = (ptowsp_attend_type)test_random_in(state, 0, PTOWSP_ATTEND_TYPE_COUNT - 1)};
     s.layout = (layout)test_random_in(state, 0, LAYOUT_COUNT - 1);
-    s.key_dim = 8 * (uint32_t)test_random_in(state, 1, 18);
-    s.value_dim = test_random(state) % 2 ? s.key_dim : 8 * (uint32_t)test_random_in(state, 1, 18);
+    s.key_dim = 8 * test_random_u32(state, 1, 18);
+    s.value_dim = test_random(state) % 2 ? s.key_dim : 8 * test_random_u32(state, 1, 18);
     s.value_dim = s.layout == LAYOUT_LATENT && s.value_dim > s.key_dim ? s.key_dim : s.value_dim;
     if (s.type >= PTOWSP_ATTEND_Q8_0) {
         s.key_dim = (s.key_dim + 31) / 32 * 32;
         s.value_dim = (s.value_dim + 31) / 32 * 32;
     }
-    s.page_size = (uint32_t)test_random_in(state, 1, 40);
-    s.heads = s.layout == LAYOUT_LATENT ? 1 : (uint32_t)test_random_in(state, 1, HEADS_MAX);
+    s.page_size = test_random_u32(state, 1, 40);
+    s.heads = s.layout == LAYOUT_LATENT ? 1 : test_random_u32(state, 1, HEADS_MAX);
     s.group = groups[test_random(state) % 8];
-    s.request_count = (uint32_t)test_random_in(state, 1, 3);
+    s.request_count = test_random_u32(state, 1, 3);
     for (uint32_t r = 0; r < s.request_count; r++) {  // decode and prefill mixed
-        s.queries[r] = test_random(state) % 2 ? 1 : (uint32_t)test_random_in(state, 1, 40);
-        s.lengths[r] = s.queries[r] + (uint32_t)test_random_in(state, 0, 200);
+        s.queries[r] = test_random(state) % 2 ? 1 : test_random_u32(state, 1, 40);
+        s.lengths[r] = s.queries[r] + test_random_u32(state, 0, 200);
     }
-    s.window = test_random(state) % 3 ? 0 : (uint32_t)test_random_in(state, 1, 150);
+    s.window = test_random(state) % 3 ? 0 : test_random_u32(state, 1, 150);
     s.cap = test_random(state) % 4 ? 0.0f : 20.0f;
     s.scale = test_random(state) % 2 ? 0.0f : 0.3f;
     s.magnitude = test_random(state) % 4 ? 3.0f : 100.0f;
@@ -523,21 +497,19 @@ static shape random_shape(uint64_t *state) {
 }
 
 static void check_shape(const shape *s, uint32_t tile, uint64_t *state) {
-    const pwsp_attend_variant *list[4];
-    uint32_t count = variants(list);
-    batch b = make_batch(s, *state);
-    settle(&b);
-    for (uint32_t i = 0; i < count; i++) {
-        check_batch(list[i], &b, tile, state);
+    batch b;
+    make_batch(&b, s, *state);
+    for (uint32_t i = 0; i < variant_count; i++) {
+        check_batch(&variants[i], &b, tile, state);
     }
-    free_batch(&b);
+    test_release();
 }
 
 TEST(attend__agrees_with_double_precision_in_every_variant) {
     uint64_t state = test_seed();
     for (int i = 0; TEST_ROUNDS(i, 40); i++) {
         shape s = random_shape(&state);
-        uint32_t tile = test_random(&state) % 2 ? 0 : (uint32_t)test_random_in(&state, 1, 20);
+        uint32_t tile = test_random(&state) % 2 ? 0 : test_random_u32(&state, 1, 20);
         check_shape(&s, tile, &state);
     }
 }
@@ -636,15 +608,10 @@ typedef struct result {
 static result compute(const pwsp_attend_variant *variant, const batch *b,
                       const ptowsp_attend_step *step, ptowsp_attend_unit unit) {
     result out = {NULL, NULL, ptowsp_attend_unit_rows(step, &unit), b->s.value_dim};
-    out.states = (ptowsp_partial *)allocate(out.rows, sizeof *out.states);
-    out.accs = (float *)allocate((size_t)out.rows * out.dim, sizeof *out.accs);
+    out.states = (ptowsp_partial *)test_alloc(out.rows, sizeof *out.states);
+    out.accs = (float *)test_alloc((size_t)out.rows * out.dim, sizeof *out.accs);
     pwsp_attend_compute(variant, &b->kv, step, &unit, out.states, out.accs);
     return out;
-}
-
-static void free_result(result *r) {
-    free(r->states);
-    free(r->accs);
 }
 
 // Row `a` of x and row `b` of y have the same bits.
@@ -656,26 +623,22 @@ static void same_row(const result *x, uint32_t a, const result *y, uint32_t b) {
 
 static ptowsp_attend_unit random_piece(const batch *b, uint64_t *state) {
     const shape *s = &b->s;
-    uint32_t request = (uint32_t)test_random_in(state, 0, s->request_count - 1);
-    ptowsp_attend_unit unit = {request, (uint32_t)test_random_in(state, 0, s->heads - 1),
-                               0,       s->queries[request],
-                               0,       0,
-                               NULL,    0};
-    unit.kv_start = (uint32_t)test_random_in(state, 0, s->lengths[request] - 1);
-    unit.kv_len = (uint32_t)test_random_in(state, 1, s->lengths[request] - unit.kv_start);
+    uint32_t request = test_random_u32(state, 0, s->request_count - 1);
+    ptowsp_attend_unit unit = {
+        request, test_random_u32(state, 0, s->heads - 1), 0, s->queries[request], 0, 0, NULL, 0};
+    unit.kv_start = test_random_u32(state, 0, s->lengths[request] - 1);
+    unit.kv_len = test_random_u32(state, 1, s->lengths[request] - unit.kv_start);
     return unit;
 }
 
 TEST(attend__row_has_the_bits_that_it_has_alone) {
-    const pwsp_attend_variant *list[4];
-    uint32_t count = variants(list);
     uint64_t state = test_seed();
     for (int i = 0; TEST_ROUNDS(i, 60); i++) {
         shape s = random_shape(&state);
-        batch b = make_batch(&s, state);
-        settle(&b);
+        batch b;
+        make_batch(&b, &s, state);
         ptowsp_attend_unit unit = random_piece(&b, &state);
-        const pwsp_attend_variant *variant = list[test_random(&state) % count];
+        const pwsp_attend_variant *variant = &variants[test_random(&state) % variant_count];
         result tile = compute(variant, &b, &b.step, unit);
         for (uint32_t r = 0; r < tile.rows; r++) {  // as a group of one head
             ptowsp_attend_step step = b.step;
@@ -691,10 +654,8 @@ TEST(attend__row_has_the_bits_that_it_has_alone) {
             one.query_count = 1;
             result alone = compute(variant, &b, &step, one);
             same_row(&tile, r, &alone, 0);
-            free_result(&alone);
         }
-        free_result(&tile);
-        free_batch(&b);
+        test_release();
     }
 }
 
@@ -704,19 +665,17 @@ TEST(attend__row_depends_on_the_tokens_it_sees_alone) {
     for (int i = 0; TEST_ROUNDS(i, 20); i++) {
         shape s = plain_shape(PTOWSP_ATTEND_F16, 4, 30, 150);
         s.window = i % 2 ? 70 : 0;
-        batch b = make_batch(&s, state++);
-        settle(&b);
+        batch b;
+        make_batch(&b, &s, state++);
         const pwsp_attend_variant *variant = fastest();
-        ptowsp_attend_unit unit = {0,   0,    0, 30, (uint32_t)test_random_in(&state, 0, 110),
-                                   150, NULL, 0};
+        ptowsp_attend_unit unit = {0, 0, 0, 30, test_random_u32(&state, 0, 110), 150, NULL, 0};
         result whole = compute(variant, &b, &b.step, unit);
-        uint32_t query = (uint32_t)test_random_in(&state, 0, 29);
+        uint32_t query = test_random_u32(&state, 0, 29);
         unit.kv_len = 150 - 30 + query + 1 - unit.kv_start;  // up to what this query sees
         result cut = compute(variant, &b, &b.step, unit);
         for (uint32_t r = 0; r < (query + 1) * 4; r++) {
             same_row(&whole, r, &cut, r);
         }
-        free_result(&cut);
         for (uint32_t r = 0; s.window > 0 && r < 30; r++) {  // from where each query's window is
             const uint32_t begin = 150 - 30 + r + 1 - s.window;
             const uint32_t start = unit.kv_start > begin ? unit.kv_start : begin;
@@ -725,10 +684,8 @@ TEST(attend__row_depends_on_the_tokens_it_sees_alone) {
             for (uint32_t g = 0; g < 4; g++) {
                 same_row(&whole, r * 4 + g, &seen, r * 4 + g);
             }
-            free_result(&seen);
         }
-        free_result(&whole);
-        free_batch(&b);
+        test_release();
     }
 }
 
@@ -739,44 +696,37 @@ TEST(attend__layout_of_the_cache_changes_no_bit) {
         s.value_dim = s.key_dim;
         result results[3];
         ptowsp_attend_unit unit = {0, 0, 0, s.queries[0], 0, 0, NULL, 0};
-        unit.kv_start = (uint32_t)test_random_in(&state, 0, s.lengths[0] - 1);
+        unit.kv_start = test_random_u32(&state, 0, s.lengths[0] - 1);
         unit.kv_len = s.lengths[0];
         uint64_t seed = state;
         for (uint32_t k = 0; k < 3; k++) {
             s.layout = (layout)k;
-            s.page_size = (uint32_t)test_random_in(&state, 1, 100);
-            batch b = make_batch(&s, seed);
-            settle(&b);
+            s.page_size = test_random_u32(&state, 1, 100);
+            batch b;
+            make_batch(&b, &s, seed);
             results[k] = compute(fastest(), &b, &b.step, unit);
-            free_batch(&b);
         }
         for (uint32_t r = 0; r < results[0].rows; r++) {
             same_row(&results[0], r, &results[1], r);
             same_row(&results[0], r, &results[2], r);
         }
-        for (uint32_t k = 0; k < 3; k++) {
-            free_result(&results[k]);
-        }
+        test_release();
     }
 }
 
 TEST(attend__vector_variants_give_the_same_bits) {
-    const pwsp_attend_variant *list[4];
-    uint32_t count = variants(list);
     uint64_t state = test_seed();
-    for (int i = 0; count == 3 && TEST_ROUNDS(i, 40); i++) {
+    for (int i = 0; variant_count == 3 && TEST_ROUNDS(i, 40); i++) {
         shape s = random_shape(&state);
-        batch b = make_batch(&s, state);
-        settle(&b);
+        batch b;
+        make_batch(&b, &s, state);
         ptowsp_attend_unit unit = random_piece(&b, &state);
-        result first = compute(list[1], &b, &b.step, unit);
-        result second = compute(list[2], &b, &b.step, unit);
+        result first = compute(&variants[1], &b, &b.step, unit);
+        result second = compute(&variants[2], &b, &b.step, unit);
         for (uint32_t r = 0; r < first.rows; r++) {
             same_row(&first, r, &second, r);
         }
-        free_result(&first);
-        free_result(&second);
-        free_batch(&b);
+        test_release();
     }
 }
 
@@ -785,12 +735,12 @@ TEST(attend__finished_row_is_its_finished_state) {
     for (int i = 0; TEST_ROUNDS(i, 20); i++) {
         shape s = random_shape(&state);
         s.has_sinks = false;
-        batch b = make_batch(&s, state);
-        settle(&b);
+        batch b;
+        make_batch(&b, &s, state);
         ptowsp_attend_unit unit = {0, s.heads - 1, 0, s.queries[0], 0, s.lengths[0], NULL, 0};
         result parts = compute(fastest(), &b, &b.step, unit);
         ptowsp_attend_compute(&b.kv, &b.step, &unit, NULL, NULL);
-        float *out = (float *)allocate(s.value_dim, sizeof *out);
+        float *out = (float *)test_alloc(s.value_dim, sizeof *out);
         for (uint32_t r = 0; r < parts.rows; r++) {
             size_t at = ((size_t)(r / s.group) * s.heads + s.heads - 1) * s.group + r % s.group;
             float lse = ptowsp_merge_finish(&parts.states[r], parts.accs + (size_t)r * s.value_dim,
@@ -798,9 +748,7 @@ TEST(attend__finished_row_is_its_finished_state) {
             assert_memory_equal(out, b.outputs + at * s.value_dim, s.value_dim * sizeof *out);
             assert_memory_equal(&lse, &b.lse[at], sizeof lse);
         }
-        free(out);
-        free_result(&parts);
-        free_batch(&b);
+        test_release();
     }
 }
 
@@ -809,40 +757,35 @@ TEST(attend__finished_row_is_its_finished_state) {
 TEST(attend__rows_that_see_nothing_are_empty) {
     shape s = plain_shape(PTOWSP_ATTEND_F32, 2, 10, 100);
     s.window = 20;
-    batch b = make_batch(&s, 1);
-    settle(&b);
-    const pwsp_attend_variant *list[4];
-    uint32_t count = variants(list);
-    for (uint32_t i = 0; i < count; i++) {
+    batch b;
+    make_batch(&b, &s, 1);
+    for (uint32_t i = 0; i < variant_count; i++) {
         // Queries stand at 90 to 99. Of tokens 78 and 79 query j sees those from 71 + j on.
         ptowsp_attend_unit unit = {0, 0, 0, 10, 78, 2, NULL, 0};
-        result r = compute(list[i], &b, &b.step, unit);
+        result r = compute(&variants[i], &b, &b.step, unit);
         for (uint32_t row = 0; row < r.rows; row++) {
             bool is_empty = 71 + row / 2 > 79;
             assert_true((r.states[row].m == -INFINITY) == is_empty);
             assert_true((r.states[row].l == 0.0f) == is_empty);
             assert_true((r.accs[row * s.value_dim] == 0.0f) == is_empty);
         }
-        free_result(&r);
         unit.kv_start = 95;  // the first five queries stand before it
         unit.kv_len = 5;
         b.step.lse_head_stride = 1;
-        pwsp_attend_compute(list[i], &b.kv, &b.step, &unit, NULL, NULL);
+        pwsp_attend_compute(&variants[i], &b.kv, &b.step, &unit, NULL, NULL);
         for (uint32_t row = 0; row < 20; row++) {
             assert_true((b.lse[row] == -INFINITY) == (row / 2 < 5));
             assert_true((b.outputs[row * s.value_dim] == 0.0f) == (row / 2 < 5));
         }
         unit.kv_len = 0;
-        r = compute(list[i], &b, &b.step, unit);
+        r = compute(&variants[i], &b, &b.step, unit);
         assert_true(r.states[0].m == -INFINITY && r.states[19].m == -INFINITY);
-        free_result(&r);
         unit.kv_start = 200;  // behind the sequence
         unit.kv_len = 10;
-        r = compute(list[i], &b, &b.step, unit);
+        r = compute(&variants[i], &b, &b.step, unit);
         assert_true(r.states[0].m == -INFINITY && r.states[19].m == -INFINITY);
-        free_result(&r);
     }
-    free_batch(&b);
+    test_release();
 }
 
 // Pages that a window has left behind may be gone.
@@ -851,8 +794,8 @@ TEST(attend__tokens_that_no_row_sees_are_not_read) {
         shape s = plain_shape((ptowsp_attend_type)type, 4, 3, 120);
         s.value_dim = 96;
         s.window = 30;  // queries stand at 117 to 119, so the first token seen is 88, in page 11
-        batch b = make_batch(&s, 1);
-        settle(&b);
+        batch b;
+        make_batch(&b, &s, 1);
         ptowsp_attend_unit unit = {0, 0, 0, 3, 0, 120, NULL, 0};
         result before = compute(fastest(), &b, &b.step, unit);
         for (uint32_t page = 0; page < 11; page++) {
@@ -862,53 +805,46 @@ TEST(attend__tokens_that_no_row_sees_are_not_read) {
         for (uint32_t r = 0; r < before.rows; r++) {
             same_row(&before, r, &after, r);
         }
-        free_result(&before);
-        free_result(&after);
-        free_batch(&b);
+        test_release();
     }
 }
 
 TEST(attend__nan_of_a_token_stays_in_the_rows_that_see_it) {
-    const pwsp_attend_variant *list[4];
-    uint32_t count = variants(list);
     for (uint32_t is_value = 0; is_value < 2; is_value++) {
         shape s = plain_shape(PTOWSP_ATTEND_F32, 3, 20, 100);
-        batch b = make_batch(&s, 1);
-        settle(&b);
+        batch b;
+        make_batch(&b, &s, 1);
         uint32_t dim = is_value ? s.value_dim : s.key_dim;
         for (uint32_t d = 0; d < dim; d++) {  // token 90 is that of query 10
             ((float *)b.cache[is_value])[cache_index(&b, is_value, 0, 90, 0, d)] = NAN;
         }
-        for (uint32_t i = 0; i < count; i++) {
+        for (uint32_t i = 0; i < variant_count; i++) {
             ptowsp_attend_unit unit = {0, 0, 0, 20, 0, 100, NULL, 0};
-            pwsp_attend_compute(list[i], &b.kv, &b.step, &unit, NULL, NULL);
+            pwsp_attend_compute(&variants[i], &b.kv, &b.step, &unit, NULL, NULL);
             for (uint32_t row = 0; row < 60; row++) {
                 float out = b.outputs[(size_t)row * s.value_dim];
                 assert_true((out != out) == (row / 3 >= 10));
             }
             unit.kv_start = 90;  // it alone, as a partial state: merged, it is not lost
             unit.kv_len = 1;
-            result r = compute(list[i], &b, &b.step, unit);
+            result r = compute(&variants[i], &b, &b.step, unit);
             float merged[96];
             ptowsp_merge_partials(&r.states[30], r.accs + (size_t)30 * s.value_dim, 1, 1,
                                   s.value_dim, merged);
             assert_true(merged[0] != merged[0]);
-            free_result(&r);
         }
-        free_batch(&b);
+        test_release();
     }
 }
 
 // Hidden keys and values that are NaN change nothing: of 16 drafts each sees the prompt, itself and the
 // drafts whose number halves to it.
 TEST(attend__tokens_that_a_mask_hides_change_nothing) {
-    const pwsp_attend_variant *list[4];
-    uint32_t count = variants(list);
     for (uint32_t is_value = 0; is_value < 2; is_value++) {
         shape s = plain_shape(PTOWSP_ATTEND_F32, 3, 16, 130);
         s.has_mask = true;
-        batch b = make_batch(&s, 1);
-        settle(&b);
+        batch b;
+        make_batch(&b, &s, 1);
         b.mask_starts[0] = 114;
         b.mask_words = 1;
         b.step.mask_stride = 1;
@@ -921,8 +857,8 @@ TEST(attend__tokens_that_a_mask_hides_change_nothing) {
         }
         b.step.mask = mask;
         ptowsp_attend_unit unit = {0, 0, 0, 16, 0, 130, NULL, 0};
-        for (uint32_t i = 0; i < count; i++) {
-            result before = compute(list[i], &b, &b.step, unit);
+        for (uint32_t i = 0; i < variant_count; i++) {
+            result before = compute(&variants[i], &b, &b.step, unit);
             const uint32_t dim = is_value ? s.value_dim : s.key_dim;
             float *row = (float *)b.cache[is_value] + cache_index(&b, is_value, 0, 114 + 4, 0, 0);
             float kept[80];
@@ -930,7 +866,7 @@ TEST(attend__tokens_that_a_mask_hides_change_nothing) {
             for (uint32_t d = 0; d < dim; d++) {  // draft 4, node 5: above nodes 10 and 11 alone
                 row[d] = NAN;
             }
-            result after = compute(list[i], &b, &b.step, unit);
+            result after = compute(&variants[i], &b, &b.step, unit);
             for (uint32_t r = 0; r < before.rows; r++) {
                 if (r / 3 == 4 || r / 3 == 9 || r / 3 == 10) {
                     assert_true(after.accs[(size_t)r * s.value_dim] !=
@@ -940,10 +876,8 @@ TEST(attend__tokens_that_a_mask_hides_change_nothing) {
                 }
             }
             memcpy(row, kept, dim * sizeof *kept);
-            free_result(&before);
-            free_result(&after);
         }
-        free_batch(&b);
+        test_release();
     }
 }
 
@@ -977,18 +911,16 @@ TEST(attend__work_names_the_tile) {
 // -- number formats -------------------------------------------------------------------------------
 
 TEST(attend__converts_every_half_exactly) {
-    const pwsp_attend_variant *list[4];
-    uint32_t count = variants(list);
-    uint16_t *halves = (uint16_t *)allocate(65536, sizeof *halves);
-    float *f16 = (float *)allocate(65536, sizeof(float));
-    float *bf16 = (float *)allocate(65536, sizeof(float));
+    uint16_t *halves = (uint16_t *)test_alloc(65536, sizeof *halves);
+    float *f16 = (float *)test_alloc(65536, sizeof(float));
+    float *bf16 = (float *)test_alloc(65536, sizeof(float));
     for (uint32_t i = 0; i < 65536; i++) {
         halves[i] = (uint16_t)i;
     }
-    for (uint32_t v = 0; v < count; v++) {
+    for (uint32_t v = 0; v < variant_count; v++) {
         const char *from = (const char *)halves;
-        list[v]->convert(PTOWSP_ATTEND_F16, &from, 1, 65536, f16);
-        list[v]->convert(PTOWSP_ATTEND_BF16, &from, 1, 65536, bf16);
+        variants[v].convert(PTOWSP_ATTEND_F16, &from, 1, 65536, f16);
+        variants[v].convert(PTOWSP_ATTEND_BF16, &from, 1, 65536, bf16);
         for (uint32_t half = 0; half < 65536; half++) {
             uint32_t exponent = (half >> 10) & 31, fraction = half & 0x3ff;
             if (exponent == 31 && fraction != 0) {
@@ -1007,9 +939,6 @@ TEST(attend__converts_every_half_exactly) {
             assert_int_equal(bits | quiet, half << 16 | quiet);
         }
     }
-    free(halves);
-    free(f16);
-    free(bf16);
 }
 
 TEST(attend__converts_any_number_of_elements) {

@@ -95,8 +95,7 @@ TEST_F(measure__names_what_is_missing) {
     ptowsp_kernel kernel = ptowsp_kernel_end(b), none = {kernel.id + 1};
     test_refused(f->context, ptowsp_kernel_measure(f->module, none, NULL, &stats),
                  PTOWSP_INVALID_PARAMS, none.id, "measure: there is no tile kernel 2");
-    assert_int_equal(ptowsp_kernel_measure(f->module, kernel, &cost, &stats),
-                     PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_kernel_measure(f->module, kernel, &cost, &stats));
     char text[100];
     snprintf(text, sizeof text, "measure: there is no cost model %d, or it lacks its function",
              (int)PTOWSP_MODEL_USER);
@@ -113,8 +112,7 @@ TEST_F(policy__that_is_unknown_is_named_so) {
     cluster.expert_count = cluster.replica_count = 2;
     cluster.rank_count = 1;
     cluster.policy = (ptowsp_moe_policy)9;
-    assert_int_equal(ptowsp_moe_rebalance(&cluster, NULL, 1, NULL, 0, &placement, &info),
-                     PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_moe_rebalance(&cluster, NULL, 1, NULL, 0, &placement, &info));
     ptowsp_plan_explain(&info, TEST_TEXT(text));
     assert_string_equal(text, "plan: cluster.policy has the unknown value 9");
 }

@@ -235,7 +235,7 @@ TEST(context__every_wrong_description_is_refused) {
     check_refused(own, 1024, NULL, PTOWSP_UNSUPPORTED);
 #endif
     assert_int_equal(PTOWSP_LANE_COUNT_MAX, 1024);
-    assert_int_equal(ptowsp_context_create(NULL, NULL), PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_context_create(NULL, NULL));
 }
 
 TEST(context__as_many_lanes_as_the_limit_are_accepted) {
@@ -573,7 +573,7 @@ TEST(parallel_for__no_function_is_an_error_with_a_text) {
     // Success does not clear it.
     assert_ok(cover_check(context, SERIAL, 5, 0));
     test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "parallel_for: fn is NULL");
-    assert_int_equal(ptowsp_parallel_for(context, 0, 0, NULL, NULL), PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_parallel_for(context, 0, 0, NULL, NULL));
     ptowsp_context_destroy(context);
 }
 
@@ -638,7 +638,7 @@ KINDS_TEST(parallel_for__inside_a_job_is_busy_and_leaves_the_error_alone) {
     assert_int_equal(atomic_load(&job.inner_calls), 0);  // "it does nothing then"
     test_was_busy(context);
     // With an error from before, which BUSY replaces.
-    assert_int_equal(ptowsp_parallel_for(context, 5, 0, NULL, NULL), PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_parallel_for(context, 5, 0, NULL, NULL));
     assert_ok(ptowsp_parallel_for(context, 20, 1, nested_outer, &job));
     test_was_busy(context);
     // And the context works on.

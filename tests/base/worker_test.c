@@ -528,7 +528,7 @@ static ptowsp_status lead_beside_stranger(void *user) {
 
 TEST(worker__that_is_refused_does_not_disturb_a_session) {
     strange s = {.context = context_make(2)};
-    assert_int_equal(ptowsp_context_run_worker(s.context, 0, 1, NULL, &s), PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_context_run_worker(s.context, 0, 1, NULL, &s));
     assert_ok(ptowsp_context_run_worker(s.context, 0, 1, lead_beside_stranger, &s));
     assert_int_equal(s.refused_count, STRANGE_CALLS);
     assert_int_equal(s.failed_jobs, 0);

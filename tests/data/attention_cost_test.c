@@ -102,7 +102,7 @@ static void refused(const ptowsp_machine *machine, const ptowsp_attention_shape 
     static const ptowsp_attention_cost zero;
     ptowsp_attention_cost cost;
     memset(&cost, 0x5a, sizeof cost);
-    assert_int_equal(ptowsp_attention_cost_of(machine, shape, &cost), PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_attention_cost_of(machine, shape, &cost));
     assert_memory_equal(&cost, &zero, sizeof cost);
 }
 
@@ -111,7 +111,7 @@ TEST(attention_cost__refuses_what_has_no_cost) {
     const ptowsp_attention_shape shape = {.dim = 128};
     refused(NULL, &shape);
     refused(&machine, NULL);
-    assert_int_equal(ptowsp_attention_cost_of(&machine, &shape, NULL), PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_attention_cost_of(&machine, &shape, NULL));
     ptowsp_attention_shape wrong = {.dim = 0, .value_dim = 64};
     refused(&machine, &wrong);
     wrong = shape;

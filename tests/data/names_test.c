@@ -103,7 +103,7 @@ FIXTURE_TEST(names__names_have_one_to_63_plain_characters) {
 FIXTURE_TEST(names__a_module_has_a_name_of_the_same_kind) {
     ptowsp_module *m;
     ptowsp_module_desc desc = {"a\nb", 0};
-    assert_int_equal(ptowsp_module_create(f->context, &desc, &m), PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_module_create(f->context, &desc, &m));
     assert_null(m);
     test_error_is(f->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                   "module: its name is not 1 to 63 printable ASCII characters without quotes and "

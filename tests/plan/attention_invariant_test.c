@@ -38,8 +38,7 @@ typedef struct setting {
 } setting;
 
 static float *random_floats(uint64_t *random, size_t count, double scale) {
-    float *numbers = (float *)malloc(count * sizeof(float) + 1);
-    assert_non_null(numbers);
+    float *numbers = (float *)test_alloc(count, sizeof(float));
     for (size_t i = 0; i < count; i++) {
         numbers[i] = (float)(scale * (2 * random_unit(random) - 1));
     }
@@ -74,14 +73,6 @@ static void setting_make(setting *s, uint64_t *random, ptowsp_attention_mode mod
         one->queries = random_floats(random, rows * s->dim, 3);
         one->keys = random_floats(random, kv, 1);
         one->values = random_floats(random, kv, 1);
-    }
-}
-
-static void setting_free(setting *s) {
-    for (uint32_t i = 0; i < POOL_MAX; i++) {
-        free(s->pool[i].queries);
-        free(s->pool[i].keys);
-        free(s->pool[i].values);
     }
 }
 
@@ -238,8 +229,7 @@ static void on_threads(void *(*fn)(void *), worker w) {
 static void run_job(run *r, int way, uint32_t threads, ptowsp_context *context) {
     static const ptowsp_work_fn table[1] = {attend};
     size_t size = (size_t)ptowsp_attention_progress_size(r->plan);
-    uint32_t *progress = (uint32_t *)calloc(size + 1, sizeof(uint32_t));
-    assert_non_null(progress);
+    uint32_t *progress = (uint32_t *)test_alloc(size + 1, sizeof(uint32_t));
     progress[size] = 0xabcdef01u;
     const ptowsp_attention_job job = {.plan = r->plan,
                                       .table = table,
@@ -265,15 +255,13 @@ static void run_job(run *r, int way, uint32_t threads, ptowsp_context *context) 
         }
     }
     assert_true(progress[size] == 0xabcdef01u);
-    free(progress);
 }
 
 // Runs the plan of a batch in one of the ways: by lists, then as a job, with stealing if even.
 static void run_plan(run *r, int way, uint32_t threads, ptowsp_context *context) {
     size_t rows = (size_t)r->plan->slot_count * r->plan->slot_rows;
-    r->scratch.states = (ptowsp_partial *)malloc(rows * sizeof(ptowsp_partial) + 1);
-    r->scratch.accs = (float *)malloc(rows * r->s->dim * sizeof(float) + 1);
-    assert_true(r->scratch.states && r->scratch.accs);
+    r->scratch.states = (ptowsp_partial *)test_alloc(rows, sizeof(ptowsp_partial));
+    r->scratch.accs = (float *)test_alloc(rows * r->s->dim, sizeof(float));
     memset(r->scratch.states, 0xff, rows * sizeof(ptowsp_partial));  // not a number
     memset(r->scratch.accs, 0xff, rows * r->s->dim * sizeof(float));
     r->scratch.rows = r->plan->slot_rows;
@@ -286,16 +274,13 @@ static void run_plan(run *r, int way, uint32_t threads, ptowsp_context *context)
     } else {
         run_job(r, way, threads, context);
     }
-    free(r->scratch.states);
-    free(r->scratch.accs);
 }
 
 static result result_make(const setting *s, const sequence *one) {
     result made;
     made.count =
         (size_t)one->query_count * (size_t)(s->rules.kv_head_count * s->rules.group) * (s->dim + 1);
-    made.rows = (float *)malloc(made.count * sizeof(float) + 1);
-    assert_non_null(made.rows);
+    made.rows = (float *)test_alloc(made.count, sizeof(float));
     memset(made.rows, 0xff, made.count * sizeof(float));
     return made;
 }
@@ -321,12 +306,6 @@ static void run_batch(const setting *s, const uint32_t *numbers, uint32_t count,
     r->plan = &b.plan;
     run_plan(r, way, threads, context);
     plan_buffer_free(&b);
-}
-
-static void run_free(run *r) {
-    for (uint32_t i = 0; i < BATCH_MAX; i++) {
-        free(r->results[i].rows);
-    }
 }
 
 // Any sequences of the pool, in any order, some of them twice; any lanes.
@@ -368,12 +347,8 @@ TEST(attention__bits_do_not_depend_on_neighbours_batch_lanes_or_threads) {
                                     expected->count * sizeof(float));
                 split += (uint64_t)s.pool[numbers[i]].kv > s.rules.chunk;
             }
-            run_free(&r);
         }
-        for (uint32_t i = 0; i < POOL_MAX; i++) {
-            run_free(&alone[i]);
-        }
-        setting_free(&s);
+        test_release();
         ptowsp_context_destroy(context);
     }
     assert_met(split > 100);
@@ -461,12 +436,8 @@ TEST(attention__numbers_are_those_of_double_precision) {
                                         first.results[i].count * sizeof(float));
                 }
             }
-            if (way > 0) {
-                run_free(&r);
-            }
         }
-        run_free(&first);
-        setting_free(&s);
+        test_release();
         ptowsp_context_destroy(context);
     }
 }

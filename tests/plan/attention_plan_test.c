@@ -546,7 +546,7 @@ TEST(attention_plan__lanes_share_a_merge_by_rows) {
     }
     plan.merges[1].work_id = 1 | 3 << 16;  // row 1 again
     ptowsp_plan_info info;
-    assert_int_equal(ptowsp_attention_check(&batch, &config, &plan, &info), PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_attention_check(&batch, &config, &plan, &info));
     assert_int_equal(info.fault, PTOWSP_FAULT_MERGE_WRONG);
     plan_free(&plan);
 }

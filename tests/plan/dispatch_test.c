@@ -181,11 +181,9 @@ TEST(serial__missing_kernels_name_the_first_descriptor_and_run_nothing) {
         work_of_tiers(cases[c].tiers, 6, work);
         log_book *book = log_open(work, 1);
         uint64_t index = 77;
-        assert_int_equal(ptowsp_dispatch_serial(work, 6, holed, cases[c].table_count, book, &index),
-                         PTOWSP_INVALID_PARAMS);
+        assert_invalid(ptowsp_dispatch_serial(work, 6, holed, cases[c].table_count, book, &index));
         assert_true(index == cases[c].index);
-        assert_int_equal(ptowsp_dispatch_serial(work, 6, holed, cases[c].table_count, book, NULL),
-                         PTOWSP_INVALID_PARAMS);
+        assert_invalid(ptowsp_dispatch_serial(work, 6, holed, cases[c].table_count, book, NULL));
         log_expect_nothing(book);
     }
 }
@@ -208,10 +206,9 @@ TEST(serial__nothing_to_do_needs_nothing) {
 TEST(serial__null_work_or_table_is_refused) {
     ptowsp_work work[1] = {ptowsp_work_of(0, 0, 0, 0, 0, 0, 0)};
     log_book *book = log_open(work, 1);
-    assert_int_equal(ptowsp_dispatch_serial(NULL, 1, kernels, KERNEL_COUNT, book, NULL),
-                     PTOWSP_INVALID_PARAMS);
-    assert_int_equal(ptowsp_dispatch_serial(work, 1, NULL, 1, book, NULL), PTOWSP_INVALID_PARAMS);
-    assert_int_equal(ptowsp_dispatch_serial(work, 1, NULL, 0, book, NULL), PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_dispatch_serial(NULL, 1, kernels, KERNEL_COUNT, book, NULL));
+    assert_invalid(ptowsp_dispatch_serial(work, 1, NULL, 1, book, NULL));
+    assert_invalid(ptowsp_dispatch_serial(work, 1, NULL, 0, book, NULL));
     log_expect_nothing(book);
 }
 
@@ -231,8 +228,7 @@ TEST(serial__tables_may_have_all_256_tiers_and_more) {
     }
     log_book *book = log_open(work, 1);
     uint64_t index = 77;
-    assert_int_equal(ptowsp_dispatch_serial(work, 256, table, 255, book, &index),
-                     PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_dispatch_serial(work, 256, table, 255, book, &index));
     assert_true(index == 0);  // tier 255 comes first
     log_expect_nothing(book);
 }
@@ -274,7 +270,7 @@ MODES_TEST(spmd__missing_kernels_are_errors_with_index_and_text) {
     HAS_NO_KERNEL(0, 9, ptowsp_dispatch_spmd(context, work + 3, 1, holed, 4, book));
     HAS_NO_KERNEL(1, 2, ptowsp_dispatch_spmd(context, work, 5, holed, 2, book));
     HAS_NO_KERNEL(0, 0, ptowsp_dispatch_spmd(context, work, 5, holed, 0, book));
-    assert_int_equal(ptowsp_dispatch_spmd(context, work, 5, NULL, 0, book), PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_dispatch_spmd(context, work, 5, NULL, 0, book));
     log_expect_nothing(book);
     // What comes before the hole is fine by itself, and the context works on.
     assert_ok(ptowsp_dispatch_spmd(context, work, 2, holed, 4, book));
@@ -301,7 +297,7 @@ TEST(spmd__the_missing_kernel_is_the_first_in_descriptor_order) {
             assert_ok(status);
             log_expect_each_once(book, work_count);
         } else {
-            assert_int_equal(status, PTOWSP_INVALID_PARAMS);
+            assert_invalid(status);
             assert_true(ptowsp_context_error(context).index == expected);
             log_expect_nothing(book);
         }
@@ -321,8 +317,8 @@ TEST(spmd__null_work_or_table_is_refused) {
     test_refused(context, ptowsp_dispatch_spmd(context, NULL, 3, kernels, KERNEL_COUNT, book),
                  PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                  "dispatch: work is NULL with work_count 3");
-    assert_int_equal(ptowsp_dispatch_spmd(context, work, 1, NULL, 4, book), PTOWSP_INVALID_PARAMS);
-    assert_int_equal(ptowsp_context_error(context).status, PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_dispatch_spmd(context, work, 1, NULL, 4, book));
+    assert_invalid(ptowsp_context_error(context).status);
     assert_non_null(strstr(ptowsp_context_error(context).text, "is NULL with table_count 4"));
     log_expect_nothing(book);
     ptowsp_context_destroy(context);
@@ -434,9 +430,9 @@ TEST(mpmd__wrong_groups_are_errors_and_run_nothing) {
     ptowsp_lane_group groups[3] = {fine, fine, fine};
     // no groups
     WRONG(work, 0, PTOWSP_NO_INDEX, "dispatch: group_count 0 is not in 1 to 255");
-    assert_int_equal(ptowsp_dispatch_mpmd(context, work, 1, NULL, 2, book), PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_dispatch_mpmd(context, work, 1, NULL, 2, book));
     assert_non_null(strstr(ptowsp_context_error(context).text, "groups is NULL"));
-    assert_int_equal(ptowsp_dispatch_mpmd(context, work, 1, NULL, 0, book), PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_dispatch_mpmd(context, work, 1, NULL, 0, book));
     // a group without lanes
     groups[1].lane_count = 0;
     WRONG(work, 3, 1, "dispatch: group 1 has 0 lanes; at least 1 each and at most 1024 in all");
@@ -444,12 +440,10 @@ TEST(mpmd__wrong_groups_are_errors_and_run_nothing) {
     groups[1].lane_count = 1025;
     WRONG(work, 3, 1, "dispatch: group 1 has 1025 lanes; at least 1 each and at most 1024 in all");
     groups[1].lane_count = 1021;
-    assert_int_equal(ptowsp_dispatch_mpmd(context, work, 1, groups, 3, book),
-                     PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_dispatch_mpmd(context, work, 1, groups, 3, book));
     assert_true(ptowsp_context_error(context).index == 2);
     groups[1].lane_count = UINT32_MAX - 1;
-    assert_int_equal(ptowsp_dispatch_mpmd(context, work, 1, groups, 3, book),
-                     PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_dispatch_mpmd(context, work, 1, groups, 3, book));
     assert_true(ptowsp_context_error(context).index == 1);
     // a table that is not there
     groups[1] = fine;
@@ -460,8 +454,7 @@ TEST(mpmd__wrong_groups_are_errors_and_run_nothing) {
     WRONG(NULL, 3, PTOWSP_NO_INDEX, "dispatch: work is NULL with work_count 1");
     log_expect_nothing(book);
     // groups are checked even when there is nothing to run
-    assert_int_equal(ptowsp_dispatch_mpmd(context, NULL, 0, groups, 0, book),
-                     PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_dispatch_mpmd(context, NULL, 0, groups, 0, book));
     // lanes at the limit
     groups[1].lane_count = 1020;
     assert_ok(ptowsp_dispatch_mpmd(context, work, 1, groups, 3, book));
@@ -479,8 +472,7 @@ MODES_TEST(mpmd__missing_kernels_are_errors_with_index_and_text) {
     log_book *book = log_open(work, 6);
     HAS_NO_KERNEL(3, 3, ptowsp_dispatch_mpmd(context, work, 6, groups, 3, book));
     HAS_NO_KERNEL(0, 200, ptowsp_dispatch_mpmd(context, work + 4, 2, groups, 3, book));
-    assert_int_equal(ptowsp_dispatch_mpmd(context, work, 6, groups + 2, 1, book),
-                     PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_dispatch_mpmd(context, work, 6, groups + 2, 1, book));
     assert_true(ptowsp_context_error(context).index == 0);
     log_expect_nothing(book);
     const uint32_t owner_of_tier[3] = {0, 1, 0};

@@ -94,8 +94,7 @@ static void sequence_make(sequence *seq, uint64_t *random, scores_kind kind, uin
     seq->dim = dim;
     seq->token_count = test_random_u32(random, part_count, 2 * part_count + 100);
     assert_true(seq->token_count <= TOKEN_MAX && dim <= DIM_MAX && part_count <= PART_COUNT_MAX);
-    seq->values = (float *)malloc((size_t)seq->token_count * dim * sizeof(float));
-    assert_non_null(seq->values);
+    seq->values = (float *)test_alloc((size_t)seq->token_count * dim, sizeof(float));
     for (uint32_t i = 0; i < seq->token_count; i++) {
         seq->scores[i] = random_score(random, kind, i, seq->token_count);
         for (uint32_t d = 0; d < dim; d++) {
@@ -123,11 +122,6 @@ static void sequence_make(sequence *seq, uint64_t *random, scores_kind kind, uin
         }
     }
     sequence_attend(seq);
-}
-
-static void sequence_free(sequence *seq) {
-    free(seq->values);
-    seq->values = NULL;
 }
 
 // The state that a kernel leaves for one part. What an empty state holds besides m is garbage.
@@ -188,8 +182,7 @@ static void expect_row(const sequence *seq, const float *out, float lse, double 
 }
 
 static float *floats_make(size_t count) {
-    float *floats = (float *)malloc(count ? count * sizeof *floats : 1);
-    assert_non_null(floats);
+    float *floats = (float *)test_alloc(count, sizeof *floats);
     for (size_t i = 0; i < count; i++) {
         floats[i] = NAN;  // whoever reads before writing shows it
     }
@@ -209,7 +202,6 @@ static void merge_chain(const sequence *seq, const ptowsp_partial *states, const
     float in_place_lse = ptowsp_merge_finish(&state, acc, seq->dim, acc);  // out may be acc
     assert_memory_equal(acc, out, seq->dim * sizeof *acc);
     assert_memory_equal(&in_place_lse, out_lse, sizeof in_place_lse);
-    free(acc);
 }
 
 // Lays out states[part][row] and accs[part][row][dim] for `stride` sequences of equal shape, merges
@@ -218,9 +210,9 @@ static void check_rows(uint64_t *random, scores_kind kind, uint32_t part_count, 
                        uint32_t stride) {
     static sequence rows[4];
     assert_true(stride <= 4);
-    ptowsp_partial *states = (ptowsp_partial *)malloc((size_t)part_count * stride * sizeof *states);
+    ptowsp_partial *states =
+        (ptowsp_partial *)test_alloc((size_t)part_count * stride, sizeof *states);
     float *accs = floats_make((size_t)part_count * stride * dim);
-    assert_non_null(states);
     for (uint32_t row = 0; row < stride; row++) {
         sequence_make(&rows[row], random, kind, part_count, dim);
         for (uint32_t p = 0; p < part_count; p++) {
@@ -243,14 +235,8 @@ static void check_rows(uint64_t *random, scores_kind kind, uint32_t part_count, 
         merge_chain(&rows[row], states + row, accs + (size_t)row * dim, stride, again, &lse_again);
         assert_memory_equal(out, again, dim * sizeof *out);
         assert_memory_equal(&lse, &lse_again, sizeof lse);
-        free(again);
-        free(out);
     }
-    for (uint32_t row = 0; row < stride; row++) {
-        sequence_free(&rows[row]);
-    }
-    free(accs);
-    free(states);
+    test_release();
 }
 
 // -- against whole attention ----------------------------------------------------------------------
@@ -316,11 +302,7 @@ TEST(merge__empty_parts_anywhere_change_no_bit) {
             ptowsp_merge_partials(spread, spread_accs, spread_count, 1, dim, spread_out);
         assert_memory_equal(&lse, &spread_lse, sizeof lse);
         assert_memory_equal(packed_out, spread_out, dim * sizeof *packed_out);
-        free(spread_out);
-        free(packed_out);
-        free(spread_accs);
-        free(packed_accs);
-        sequence_free(&seq);
+        test_release();
     }
 }
 
@@ -354,9 +336,7 @@ TEST(merge__normalised_rows_with_their_lse_are_states) {
         expect_row(&seq, out, lse, 8.0 + 4.0 * lse_max);
         merge_chain(&seq, states, accs, 1, out, &lse);
         expect_row(&seq, out, lse, 8.0 + 4.0 * lse_max);
-        free(out);
-        free(accs);
-        sequence_free(&seq);
+        test_release();
     }
 }
 
@@ -397,7 +377,7 @@ TEST(merge__clear_makes_the_empty_state) {
         for (uint32_t d = 0; d < dim; d++) {
             assert_true(acc[d] == 0.0f && !signbit(acc[d]));
         }
-        free(acc);
+        test_release();
     }
 }
 
@@ -438,8 +418,7 @@ TEST(merge__all_empty_gives_zeros_and_minus_infinity) {
             for (uint32_t d = 0; d < dim; d++) {
                 assert_true(out[d] == 0.0f && !signbit(out[d]));
             }
-            free(out);
-            free(accs);
+            test_release();
         }
     }
 }
@@ -539,10 +518,7 @@ TEST(merge__nan_in_a_state_shows_up) {
         }
         lse = ptowsp_merge_finish(&whole, acc, dim, out);
         expect_nan(place, out, lse, dim, at, full_count == 1);
-        free(acc);
-        free(out);
-        free(accs);
-        sequence_free(&seq);
+        test_release();
     }
 }
 
@@ -559,8 +535,8 @@ TEST(merge__bits_do_not_depend_on_where_arrays_lie) {
             part_state(&seq, p, &states[p], &accs[(size_t)p * dim]);
         }
         float lse = ptowsp_merge_partials(states, accs, 70, 1, dim, expected);
-        for (size_t offset = 1; offset < 16;
-             offset++) {  // in floats: any alignment that floats have
+        // In floats: any alignment that floats have.
+        for (size_t offset = 1; offset < 16; offset++) {
             float *moved = floats_make((size_t)70 * dim + offset), *out = floats_make(dim + offset);
             memcpy(moved + offset, accs, (size_t)70 * dim * sizeof *accs);
             float again = ptowsp_merge_partials(states, moved + offset, 70, 1, dim, out + offset);
@@ -569,12 +545,8 @@ TEST(merge__bits_do_not_depend_on_where_arrays_lie) {
             for (size_t i = 0; i < offset; i++) {
                 assert_true(isnan(out[i]));  // nothing was written before the row
             }
-            free(out);
-            free(moved);
         }
-        free(expected);
-        free(accs);
-        sequence_free(&seq);
+        test_release();
     }
 }
 
@@ -627,10 +599,8 @@ TEST(merge__every_variant_of_the_sum_is_a_plain_sum) {
                 assert_true(fabs((double)sum[d] - expected) <=
                             (parts.count + 1) * UNIT * magnitude);
             }
-            free(sum);
         }
-        free(start);
-        free(rows);
+        test_release();
     }
 }
 

@@ -299,11 +299,10 @@ TEST(prefix__places_refuse_what_does_not_fit) {
     assert_ok(ptowsp_prefix_tree_place(&limits, block, bytes, &tree));
     assert_int_equal(ptowsp_prefix_tree_place(&limits, block, bytes - 1, &tree),
                      PTOWSP_BUFFER_OVERFLOW);
-    assert_int_equal(ptowsp_prefix_tree_place(&limits, (char *)block + 4, bytes, &tree),
-                     PTOWSP_INVALID_PARAMS);
-    assert_int_equal(ptowsp_prefix_tree_place(NULL, block, bytes, &tree), PTOWSP_INVALID_PARAMS);
-    assert_int_equal(ptowsp_prefix_tree_place(&limits, NULL, bytes, &tree), PTOWSP_INVALID_PARAMS);
-    assert_int_equal(ptowsp_prefix_tree_place(&limits, block, bytes, NULL), PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_prefix_tree_place(&limits, (char *)block + 4, bytes, &tree));
+    assert_invalid(ptowsp_prefix_tree_place(NULL, block, bytes, &tree));
+    assert_invalid(ptowsp_prefix_tree_place(&limits, NULL, bytes, &tree));
+    assert_invalid(ptowsp_prefix_tree_place(&limits, block, bytes, NULL));
     const ptowsp_prefix_limits endless = {UINT32_MAX, UINT64_MAX};
     assert_true(ptowsp_prefix_tree_bytes(&endless) == UINT64_MAX);
     ptowsp_prefix_sizes sizes = {.attention.lane_count = 1};
@@ -311,9 +310,9 @@ TEST(prefix__places_refuse_what_does_not_fit) {
     ptowsp_prefix_plan plan;
     assert_ok(ptowsp_prefix_place(&sizes, block, sizeof block, &plan));
     assert_int_equal(ptowsp_prefix_place(&sizes, block, 30, &plan), PTOWSP_BUFFER_OVERFLOW);
-    assert_int_equal(ptowsp_prefix_place(&sizes, NULL, 30, &plan), PTOWSP_INVALID_PARAMS);
-    assert_int_equal(ptowsp_prefix_place(NULL, block, 30, &plan), PTOWSP_INVALID_PARAMS);
-    assert_int_equal(ptowsp_prefix_place(&sizes, block, 30, NULL), PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_prefix_place(&sizes, NULL, 30, &plan));
+    assert_invalid(ptowsp_prefix_place(NULL, block, 30, &plan));
+    assert_invalid(ptowsp_prefix_place(&sizes, block, 30, NULL));
     sizes.join_count = UINT32_MAX + UINT64_C(1);
     assert_int_equal(ptowsp_prefix_place(&sizes, block, sizeof block, &plan),
                      PTOWSP_LIMIT_EXCEEDED);

@@ -50,8 +50,9 @@ static inline uint64_t test_seed(void) {
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-// A call that must succeed.
-#define assert_ok(call) assert_int_equal(call, PTOWSP_OK)
+// A call that must succeed, and one of wrong arguments.
+#define assert_ok(call)      assert_int_equal(call, PTOWSP_OK)
+#define assert_invalid(call) assert_int_equal(call, PTOWSP_INVALID_PARAMS)
 
 // Rounds of random tests: PTOWSP_SCALE from the environment is a percentage of those in the source,
 // which are what every change passes. A release passes 300.
@@ -121,6 +122,35 @@ static inline int64_t test_random_in(uint64_t *state, int64_t low, int64_t high)
 
 static inline uint32_t test_random_u32(uint64_t *state, int64_t low, int64_t high) {
     return (uint32_t)test_random_in(state, low, high);
+}
+
+// Memory of a test, until it is released: each block of exactly its size, so that a sanitizer sees what
+// lies outside. All bytes are 0.
+static struct {
+    void **blocks;
+    size_t count;
+} test_held;
+
+static inline void *test_alloc(size_t count, size_t size) {
+    void *blocks = realloc(test_held.blocks, (test_held.count + 1) * sizeof *test_held.blocks);
+    void *memory = calloc(count > 0 ? count : 1, size);
+    assert_true(blocks && memory);
+    test_held.blocks = (void **)blocks;
+    test_held.blocks[test_held.count++] = memory;
+    return memory;
+}
+
+// All of it, or what has come since there were `count` blocks.
+static inline void test_release_to(size_t count) {
+    while (test_held.count > count) {
+        free(test_held.blocks[--test_held.count]);
+    }
+}
+
+static inline void test_release(void) {
+    test_release_to(0);
+    free(test_held.blocks);
+    test_held.blocks = NULL;
 }
 
 // An allocator that checks the sizes it is told, counts what is live, and can refuse one
