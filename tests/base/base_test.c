@@ -282,17 +282,19 @@ TEST(text__what_prints_gives_a_callback_and_a_buffer_the_same) {
     ptowsp_work_print(&work, sink);
     assert_string_equal(all.data, expected);
     assert_true(all.calls > 0);
-    for (size_t size = 0; size < 60; size++) {
-        char *data = (char *)malloc(size ? size : 1), cut[64];
-        assert_non_null(data);
-        ptowsp_output_buffer buffer = {data, size, 0};
+    for (size_t size = 0; size < 60; size++) {  // cut off where the buffer ends, and nothing beyond
+        char data[60], cut[64];
+        memset(data, 0x5a, sizeof data);
+        ptowsp_output_buffer buffer = {data, size, 99};
         ptowsp_work_print(&work, ptowsp_output_to_buffer(&buffer));
         assert_int_equal(buffer.length, strlen(expected));
         if (size > 0) {
             snprintf(cut, size, "%s", expected);
             assert_string_equal(data, cut);
         }
-        free(data);
+        for (size_t i = size; i < sizeof data; i++) {
+            assert_int_equal(data[i], 0x5a);
+        }
     }
 }
 

@@ -192,9 +192,29 @@ enum { PAIRS = VALUE_COUNT * VALUE_COUNT };
 
 static const uint64_t MIX = 31;
 
-// hash = hash * 31 + x, and the value of `a` beside `b` for pair `i`, of arrays or with s0 fixed.
-static void check_operator_in_loop(op o, ptowsp_type type) {
-    static uint64_t a[PAIRS], b[PAIRS];
+// hash = hash * 31 + a[i] op b[i], then hash * 31 + b[i] op s, or op s, over all i.
+static void build_loop(ptowsp_module *m, op o, ptowsp_type type, ptowsp_dtype dtype,
+                       uint32_t count) {
+    const bool is_unary = arity(o) == 1;
+    PTOWSP_WORKLOAD(m, "main") {
+        PTOWSP_FOR_EACH(m, i, ptowsp_axis_dense(m, "pairs", count)) {
+            ptowsp_expr x = ptowsp_array_at(m, "a", dtype, i),
+                        y = ptowsp_array_at(m, "b", dtype, i);
+            ptowsp_expr s = ptowsp_cast(ptowsp_symbol(m, "s"), type);
+            ptowsp_expr hash = ptowsp_slot(m, 1, PTOWSP_TYPE_U64);
+            ptowsp_slot_set_make(m, 0, to_u64(is_unary ? ops[o].unary(x) : ops[o].binary(x, y)));
+            ptowsp_slot_set_make(m, 2, to_u64(is_unary ? ops[o].unary(s) : ops[o].binary(y, s)));
+            for (uint32_t slot = 0; slot <= 2; slot += 2) {
+                hash = ptowsp_add(ptowsp_mul(hash, ptowsp_u64(m, MIX)),
+                                  ptowsp_slot(m, slot, PTOWSP_TYPE_U64));
+            }
+            ptowsp_slot_set_make(m, 1, hash);
+        }
+    }
+}
+
+static void check_loop(op o, ptowsp_type type, const uint64_t *a, const uint64_t *b,
+                       uint32_t count) {
     static uint8_t is_a[PAIRS], is_b[PAIRS];
     bool is_bool = type == PTOWSP_TYPE_BOOL, is_unary = arity(o) == 1;
     ptowsp_dtype dtype = is_bool ? PTOWSP_BOOL : type == PTOWSP_TYPE_I64 ? PTOWSP_I64 : PTOWSP_U64;
@@ -202,27 +222,12 @@ static void check_operator_in_loop(op o, ptowsp_type type) {
     uint64_t expected = 0;
     fixture f;
     fixture_make(&f);
-    ptowsp_module *m = f.m;
-    PTOWSP_WORKLOAD(m, "main") {
-        PTOWSP_FOR_EACH(m, i, ptowsp_axis_dense(m, "pairs", PAIRS)) {
-            ptowsp_expr x = ptowsp_array_at(m, "a", dtype, i),
-                        y = ptowsp_array_at(m, "b", dtype, i);
-            ptowsp_expr s = ptowsp_cast(ptowsp_symbol(m, "s"), type);
-            ptowsp_expr hash = ptowsp_slot(m, 1, PTOWSP_TYPE_U64);
-            ptowsp_slot_set_make(m, 0, to_u64(is_unary ? ops[o].unary(x) : ops[o].binary(x, y)));
-            ptowsp_slot_set_make(m, 2, to_u64(is_unary ? ops[o].unary(s) : ops[o].binary(y, s)));
-            hash = ptowsp_add(ptowsp_mul(hash, ptowsp_u64(m, MIX)),
-                              ptowsp_slot(m, 0, PTOWSP_TYPE_U64));
-            hash = ptowsp_add(ptowsp_mul(hash, ptowsp_u64(m, MIX)),
-                              ptowsp_slot(m, 2, PTOWSP_TYPE_U64));
-            ptowsp_slot_set_make(m, 1, hash);
+    build_loop(f.m, o, type, dtype, count);
+    for (uint32_t i = 0; i < count; i++) {
+        if (is_bool) {
+            is_a[i] = a[i] != 0;
+            is_b[i] = b[i] != 0;
         }
-    }
-    for (int i = 0; i < PAIRS; i++) {
-        a[i] = values[i / VALUE_COUNT];
-        b[i] = values[i % VALUE_COUNT];
-        is_a[i] = a[i] != 0;
-        is_b[i] = b[i] != 0;
         const uint64_t x = is_bool ? is_a[i] : a[i], y = is_bool ? is_b[i] : b[i];
         expected = expected * MIX + meaning(o, type, x, y);
         expected =
@@ -231,8 +236,8 @@ static void check_operator_in_loop(op o, ptowsp_type type) {
     evaluator e = evaluator_of(&f);
     const void *data_a = is_bool ? (const void *)is_a : a,
                *data_b = is_bool ? (const void *)is_b : b;
-    assert_ok(ptowsp_run_bind_array(e.run, "a", dtype, data_a, PAIRS));
-    assert_true(ptowsp_run_bind_array(e.run, "b", dtype, data_b, PAIRS) == PTOWSP_OK || is_unary);
+    assert_ok(ptowsp_run_bind_array(e.run, "a", dtype, data_a, count));
+    assert_true(ptowsp_run_bind_array(e.run, "b", dtype, data_b, count) == PTOWSP_OK || is_unary);
     assert_ok(ptowsp_run_bind_symbol(e.run, "s", fixed));
     assert_ok(ptowsp_run_execute(e.run, NULL));
     if (ptowsp_run_slot(e.run, 1) != expected) {
@@ -243,11 +248,16 @@ static void check_operator_in_loop(op o, ptowsp_type type) {
 }
 
 TEST(expr__operators_mean_the_same_in_loops) {
+    static uint64_t a[PAIRS], b[PAIRS];
+    for (int i = 0; i < PAIRS; i++) {
+        a[i] = values[i / VALUE_COUNT];
+        b[i] = values[i % VALUE_COUNT];
+    }
     for (int o = 0; o < SELECT; o++) {
         for (int type = PTOWSP_TYPE_BOOL; type <= PTOWSP_TYPE_U64; type++) {
             ptowsp_type t = (ptowsp_type)type;
             if (result_type((op)o, t, t, PTOWSP_TYPE_NONE) != PTOWSP_TYPE_NONE) {
-                check_operator_in_loop((op)o, t);
+                check_loop((op)o, t, a, b, PAIRS);
             }
         }
     }
@@ -279,54 +289,15 @@ static void quotients_random(uint64_t *a, uint64_t *b, ptowsp_type type, uint32_
     b[QUOTIENTS - 3] = has_zero ? 0 : (uint64_t)(most - 1);
 }
 
-// In loops, divisions of small numbers are not those of single ones: compares with C's.
-static void check_quotients(op o, ptowsp_type type, uint32_t bits, bool has_zero,
-                            uint64_t *random) {
-    static uint64_t a[QUOTIENTS], b[QUOTIENTS];
-    const ptowsp_dtype dtype = type == PTOWSP_TYPE_I64 ? PTOWSP_I64 : PTOWSP_U64;
-    uint64_t expected = 0;
-    fixture f;
-    fixture_make(&f);
-    ptowsp_module *m = f.m;
-    quotients_random(a, b, type, bits, has_zero, random);
-    PTOWSP_WORKLOAD(m, "main") {
-        PTOWSP_FOR_EACH(m, i, ptowsp_axis_dense(m, "pairs", QUOTIENTS)) {
-            ptowsp_expr x = ptowsp_array_at(m, "a", dtype, i),
-                        y = ptowsp_array_at(m, "b", dtype, i);
-            ptowsp_expr hash = ptowsp_slot(m, 1, PTOWSP_TYPE_U64);
-            ptowsp_slot_set_make(m, 0, to_u64(ops[o].binary(x, y)));
-            hash = ptowsp_add(ptowsp_mul(hash, ptowsp_u64(m, MIX)),
-                              ptowsp_slot(m, 0, PTOWSP_TYPE_U64));
-            ptowsp_slot_set_make(m, 1, hash);
-        }
-    }
-    for (int i = 0; i < QUOTIENTS; i++) {
-        const int64_t x = (int64_t)a[i], y = (int64_t)b[i];
-        const bool is_signed = type == PTOWSP_TYPE_I64;
-        const uint64_t quotient = b[i] == 0 ? 0 : is_signed ? (uint64_t)(x / y) : a[i] / b[i];
-        const uint64_t rest = b[i] == 0 ? 0 : is_signed ? (uint64_t)(x % y) : a[i] % b[i];
-        expected = expected * MIX + (o == DIV ? quotient : rest);
-    }
-    evaluator e = evaluator_of(&f);
-    assert_ok(ptowsp_run_bind_array(e.run, "a", dtype, a, QUOTIENTS));
-    assert_ok(ptowsp_run_bind_array(e.run, "b", dtype, b, QUOTIENTS));
-    assert_ok(ptowsp_run_execute(e.run, NULL));
-    if (ptowsp_run_slot(e.run, 1) != expected) {
-        fail_msg("%s of %d, %d bits: not what it means", ops[o].name, (int)type, (int)bits);
-    }
-    evaluator_free(&e);
-    fixture_free(&f);
-}
-
+// In loops, divisions of small numbers are not those of single ones.
 TEST(expr__quotients_in_loops_are_exact_up_to_where_doubles_are) {
+    static uint64_t a[QUOTIENTS], b[QUOTIENTS];
     uint64_t random = test_seed();
     for (uint32_t sample = 0; TEST_ROUNDS(sample, 12); sample++) {
-        for (uint32_t bits = 49; bits < 55; bits++) {
-            const bool has_zero = sample % 4 == 3;
-            check_quotients(DIV, PTOWSP_TYPE_I64, bits, has_zero, &random);
-            check_quotients(DIV, PTOWSP_TYPE_U64, bits, has_zero, &random);
-            check_quotients(REM, PTOWSP_TYPE_I64, bits, has_zero, &random);
-            check_quotients(REM, PTOWSP_TYPE_U64, bits, has_zero, &random);
+        for (uint32_t k = 0; k < 4 * 6; k++) {
+            const ptowsp_type type = k % 2 ? PTOWSP_TYPE_U64 : PTOWSP_TYPE_I64;
+            quotients_random(a, b, type, 49 + k / 4, sample % 4 == 3, &random);
+            check_loop(k % 4 < 2 ? DIV : REM, type, a, b, QUOTIENTS);
         }
     }
 }

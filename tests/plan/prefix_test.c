@@ -34,6 +34,14 @@ static void small_free(small *s) {
     free(s->plan_block);
 }
 
+// With the tree of a batch.
+static small small_of(const ptowsp_prefix_batch *batch, uint64_t blocks) {
+    small s;
+    small_make(&s, batch->attention.sequence_count, blocks);
+    assert_ok(ptowsp_prefix_build(batch, &s.tree, NULL));
+    return s;
+}
+
 // The example of the header.
 static const uint64_t drawn_ids[] = {7, 3, 1, 9, 5, 7, 3, 8, 2, 4, 3, 7, 3, 8, 6};
 static const uint64_t drawn_begin[6] = {0, 3, 5, 9, 11, 15};
@@ -41,9 +49,7 @@ static const int32_t drawn_kv[5] = {300, 200, 400, 200, 400};
 static const ptowsp_prefix_batch drawn = {{drawn_kv, NULL, 5}, drawn_ids, drawn_begin, 100};
 
 TEST(prefix__tree_is_the_one_of_the_header) {
-    small s;
-    small_make(&s, 5, 4);
-    assert_ok(ptowsp_prefix_build(&drawn, &s.tree, NULL));
+    small s = small_of(&drawn, 4);
     const uint32_t order[5] = {3, 0, 2, 4, 1}, common[5] = {0, 0, 200, 300, 0};
     const uint32_t owners[5] = {PTOWSP_NO_NODE, 1, 0, 0, PTOWSP_NO_NODE};
     assert_memory_equal(s.tree.order, order, sizeof order);
@@ -61,9 +67,7 @@ TEST(prefix__tree_is_the_one_of_the_header) {
 //      [8], so [7 3 8]   300 - 4 m - u                 170               -20               260
 //      both              500 - 8 m - 2 u               240              -140               420
 TEST(prefix__plan_is_the_one_of_the_header) {
-    small s;
-    small_make(&s, 5, 4);
-    ptowsp_prefix_build(&drawn, &s.tree, NULL);
+    small s = small_of(&drawn, 4);
     ptowsp_attention_config config = {.kv_head_count = 1,
                                       .lane_count = 1,
                                       .cost.per_unit = 90,
@@ -121,13 +125,13 @@ TEST(prefix__plan_is_the_one_of_the_header) {
     small_free(&s);
 }
 
+// Four requests of the same two blocks.
+static const uint64_t equal_ids[] = {5, 6, 5, 6, 5, 6, 5, 6}, equal_begin[5] = {0, 2, 4, 6, 8};
+
 TEST(prefix__equal_requests_need_no_slots) {
-    static const uint64_t ids[] = {5, 6, 5, 6, 5, 6, 5, 6}, begin[5] = {0, 2, 4, 6, 8};
     static const int32_t kv[4] = {150, 150, 150, 150};
-    const ptowsp_prefix_batch batch = {{kv, NULL, 4}, ids, begin, 100};
-    small s;
-    small_make(&s, 4, 2);
-    assert_ok(ptowsp_prefix_build(&batch, &s.tree, NULL));
+    const ptowsp_prefix_batch batch = {{kv, NULL, 4}, equal_ids, equal_begin, 100};
+    small s = small_of(&batch, 2);
     for (uint32_t p = 0; p < 4; p++) {
         assert_int_equal(s.tree.order[p], p);  // ties by number
     }
@@ -145,12 +149,9 @@ TEST(prefix__equal_requests_need_no_slots) {
 TEST(prefix__a_longer_time_than_the_flat_plan_s_shares_nothing) {
     // Reading [5 6] once saves half; but pieces of one unit are at least all of it, and the four
     // lanes have nothing else to do.
-    static const uint64_t ids[] = {5, 6, 5, 6, 5, 6, 5, 6}, begin[5] = {0, 2, 4, 6, 8};
     static const int32_t kv[4] = {200, 200, 200, 200};
-    const ptowsp_prefix_batch batch = {{kv, NULL, 4}, ids, begin, 100};
-    small s;
-    small_make(&s, 4, 2);
-    assert_ok(ptowsp_prefix_build(&batch, &s.tree, NULL));
+    const ptowsp_prefix_batch batch = {{kv, NULL, 4}, equal_ids, equal_begin, 100};
+    small s = small_of(&batch, 2);
     ptowsp_attention_config config = {.kv_head_count = 1,
                                       .lane_count = 4,
                                       .piece_min = 200,
@@ -170,9 +171,7 @@ TEST(prefix__what_is_equal_in_the_middle_alone_is_not_shared) {
     static const uint64_t ids[] = {1, 3, 4, 2, 3, 4}, begin[3] = {0, 3, 6};
     static const int32_t kv[2] = {3000, 3000};
     const ptowsp_prefix_batch batch = {{kv, NULL, 2}, ids, begin, 1000};
-    small s;
-    small_make(&s, 2, 3);
-    assert_ok(ptowsp_prefix_build(&batch, &s.tree, NULL));
+    small s = small_of(&batch, 3);
     assert_int_equal(s.tree.node_count, 0);
     small_free(&s);
 }
@@ -181,9 +180,7 @@ TEST(prefix__requests_without_blocks_share_nothing) {
     static const uint64_t begin[4] = {0, 0, 0, 0};
     static const int32_t kv[3] = {100, 0, 100};
     const ptowsp_prefix_batch batch = {{kv, NULL, 3}, NULL, begin, 16};
-    small s;
-    small_make(&s, 3, 1);
-    assert_ok(ptowsp_prefix_build(&batch, &s.tree, NULL));
+    small s = small_of(&batch, 1);
     assert_int_equal(s.tree.node_count, 0);
     ptowsp_attention_config config = {.kv_head_count = 1, .lane_count = 1};
     small_plan(&s, &batch.attention, &config);
@@ -208,9 +205,7 @@ TEST(prefix__chains_of_a_million_need_no_stack) {
     const uint64_t begin[3] = {0, count, 2 * (uint64_t)count};
     const int32_t kv[2] = {1000000, 1000000};
     const ptowsp_prefix_batch batch = {{kv, NULL, 2}, ids, begin, 1};
-    small s;
-    small_make(&s, 2, count);
-    assert_ok(ptowsp_prefix_build(&batch, &s.tree, NULL));
+    small s = small_of(&batch, count);
     assert_int_equal(s.tree.node_count, 1);
     assert_int_equal(s.tree.nodes[0].kv_end, count);
     small_free(&s);

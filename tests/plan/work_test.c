@@ -112,26 +112,6 @@ TEST(work__prints_as_one_line) {
         "[2147483648, 6147483648)");
 }
 
-TEST(work__print_is_cut_off_at_the_end_of_a_buffer) {
-    const char *expected = "#7 tier 1 first (3, 0) [0, 1024)";
-    const ptowsp_work work = ptowsp_work_of(7, 1, PTOWSP_WORK_FIRST, 3, 0, 0, 1024);
-    for (size_t size = 0; size < 50; size++) {
-        char text[50];
-        memset(text, 0x5a, sizeof text);
-        ptowsp_output_buffer buffer = {text, size, 99};
-        ptowsp_work_print(&work, ptowsp_output_to_buffer(&buffer));
-        assert_int_equal(buffer.length, strlen(expected));
-        size_t kept = size == 0 ? 0 : size - 1 < strlen(expected) ? size - 1 : strlen(expected);
-        assert_memory_equal(text, expected, kept);
-        if (size > 0) {
-            assert_int_equal(text[kept], '\0');
-        }
-        for (size_t i = size; i < sizeof text; i++) {
-            assert_int_equal(text[i], 0x5a);
-        }
-    }
-}
-
 // -- create and destroy ---------------------------------------------------------------------------
 
 MEMORY_TEST(work__is_created_zeroed_and_aligned) {
