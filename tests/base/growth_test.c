@@ -173,6 +173,13 @@ static void say(growing_text *text, const char *format, ...) {
     assert_true(text->length < text->size);
 }
 
+// For each number from `first` on, which the format may have up to three times.
+static void say_each(growing_text *text, uint32_t first, uint32_t n, const char *format) {
+    for (uint32_t i = first; i < n; i++) {
+        say(text, format, i, i, i);
+    }
+}
+
 static void many_axes(growing_text *text, uint32_t n) {
     for (uint32_t i = 0; i < n; i++) {
         say(text, "axis a%u %s\n", i,
@@ -188,12 +195,8 @@ static void many_axes(growing_text *text, uint32_t n) {
 }
 
 static void many_plans(growing_text *text, uint32_t n) {
-    for (uint32_t i = 0; i < n; i++) {
-        say(text, "axis a%u plan\n", i);
-    }
-    for (uint32_t i = 0; i < n; i++) {
-        say(text, "axis a%u plan, its merges\n", i);
-    }
+    say_each(text, 0, n, "axis a%u plan\n");
+    say_each(text, 0, n, "axis a%u plan, its merges\n");
     say(text, "kernel k0(axes 1) vector, 7 cycles\nworkload main\n");
     for (uint32_t i = 0; i < n; i++) {
         say(text, "  for_each v in a%u\n    task k0(i64(a%u.kv_len[v]) + i64(a%u.kv_start[v]))\n",
@@ -202,36 +205,22 @@ static void many_plans(growing_text *text, uint32_t n) {
 }
 
 static void many_kernels(growing_text *text, uint32_t n) {
-    for (uint32_t i = 0; i < n; i++) {
-        say(text, "kernel k%u(axes 1) vector, 7 cycles\n", i);
-    }
+    say_each(text, 0, n, "kernel k%u(axes 1) vector, 7 cycles\n");
     say(text, "workload main\n");
-    for (uint32_t i = 0; i < n; i++) {
-        say(text, "  task k%u(1)\n", i);
-    }
+    say_each(text, 0, n, "  task k%u(1)\n");
 }
 
 static void many_ports(growing_text *text, uint32_t n) {
     say(text, "kernel k0(axes 1) vector, 7 cycles\nworkload main\n  pipeline p\n");
-    for (uint32_t i = 0; i < n; i++) {
-        say(text, "    channel c%u depth 2 latency 1\n", i);
-    }
+    say_each(text, 0, n, "    channel c%u depth 2 latency 1\n");
     say(text, "    process a produces c0");
-    for (uint32_t i = 1; i < n; i++) {
-        say(text, ", c%u", i);
-    }
+    say_each(text, 1, n, ", c%u");
     say(text, "\n");
-    for (uint32_t i = 0; i < n; i++) {
-        say(text, "      send c%u(1u)\n", i);
-    }
+    say_each(text, 0, n, "      send c%u(1u)\n");
     say(text, "    process b consumes c0");
-    for (uint32_t i = 1; i < n; i++) {
-        say(text, ", c%u", i);
-    }
+    say_each(text, 1, n, ", c%u");
     say(text, "\n");
-    for (uint32_t i = 0; i < n; i++) {
-        say(text, "      receive x from c%u\n        task k0(i64(x))\n", i);
-    }
+    say_each(text, 0, n, "      receive x from c%u\n        task k0(i64(x))\n");
 }
 
 // Those of replicas are their own. The channel has room for all, as each change of the process costs as much
@@ -239,13 +228,9 @@ static void many_ports(growing_text *text, uint32_t n) {
 static void many_receives(growing_text *text, uint32_t n) {
     say(text, "axis one 1\nkernel k0(axes 1) vector, 7 cycles\nworkload main\n  pipeline p\n");
     say(text, "    channel c depth %u latency 0\n    process a produces c\n", n);
-    for (uint32_t i = 0; i < n; i++) {
-        say(text, "      send c(1u)\n");
-    }
+    say_each(text, 0, n, "      send c(1u)\n");
     say(text, "    process b replicas r in one consumes c\n");
-    for (uint32_t i = 0; i < n; i++) {
-        say(text, "      receive x from c\n        task k0(i64(x))\n");
-    }
+    say_each(text, 0, n, "      receive x from c\n        task k0(i64(x))\n");
 }
 
 static void many_symbols(growing_text *text, uint32_t n) {

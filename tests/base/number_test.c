@@ -174,6 +174,12 @@ TEST(number__in_the_middle_is_read_as_the_even_one) {
 
 // -- known values ---------------------------------------------------------------------------------
 
+static void reads(const char *text, bool is_f32, double expected) {
+    double number = 1;
+    assert_true(pwsp_number_read(text, strlen(text), is_f32, &number));
+    assert_same(number, expected);
+}
+
 TEST(number__of_known_values_has_the_shortest_text) {
     assert_string_equal(pwsp_shortest(0.1, false).text, "0.1");
     assert_string_equal(pwsp_shortest((double)0.1f, true).text, "0.1");
@@ -193,23 +199,14 @@ TEST(number__of_known_values_has_the_shortest_text) {
     assert_string_equal(pwsp_general((double)INFINITY, 6).text, "inf");
     assert_string_equal(pwsp_general((double)-INFINITY, 6).text, "-inf");
     assert_string_equal(pwsp_general(double_of(UINT64_C(0x7ff8000000000000)), 6).text, "nan");
-    double number = 1;
-    assert_true(pwsp_number_read("9007199254740993", 16, false, &number));  // 2^53 + 1
-    assert_same(number, 9007199254740992.0);
-    assert_true(pwsp_number_read("2.4703282292062327e-324", 23, false, &number));  // below 2^-1075
-    assert_same(number, 0.0);
-    assert_true(pwsp_number_read("2.4703282292062328e-324", 23, false, &number));
-    assert_same(number, 5e-324);
-    assert_true(pwsp_number_read("-1e99999999999999999999999", 26, false, &number));
-    assert_same(number, -(double)INFINITY);
-    assert_true(pwsp_number_read("0e99999999999999999999999", 25, false, &number));
-    assert_same(number, 0.0);
-    assert_true(pwsp_number_read("1e-99999999999999999999999", 26, true, &number));
-    assert_same(number, 0.0);
-    assert_true(pwsp_number_read("3.4028235677973367e38", 21, true, &number));  // FLT_MAX and half
-    assert_same(number, (double)INFINITY);
-    assert_true(pwsp_number_read("3.4028235677973366e38", 21, true, &number));
-    assert_same(number, (double)FLT_MAX);
+    reads("9007199254740993", false, 9007199254740992.0);  // 2^53 + 1
+    reads("2.4703282292062327e-324", false, 0.0);          // below 2^-1075
+    reads("2.4703282292062328e-324", false, 5e-324);
+    reads("-1e99999999999999999999999", false, -(double)INFINITY);
+    reads("0e99999999999999999999999", false, 0.0);
+    reads("1e-99999999999999999999999", true, 0.0);
+    reads("3.4028235677973367e38", true, (double)INFINITY);  // FLT_MAX and half
+    reads("3.4028235677973366e38", true, (double)FLT_MAX);
 }
 
 TEST(number__is_all_of_its_text) {

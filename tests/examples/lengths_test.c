@@ -17,6 +17,30 @@ static trace parse(const char *text) {
     return result;
 }
 
+// A request as it must be read.
+typedef struct read_request {
+    double seconds;
+    int32_t input, output;
+} read_request;
+
+static trace parse_as(const char *text, const char *format, const read_request *expected,
+                      size_t count) {
+    trace t = parse(text);
+    assert_string_equal(t.format, format);
+    assert_int_equal(t.count, count);
+    for (size_t i = 0; i < count; i++) {
+        assert_true(fabs(t.requests[i].arrival_seconds - expected[i].seconds) < 1e-5);
+        assert_int_equal(t.requests[i].input_tokens, expected[i].input);
+        assert_int_equal(t.requests[i].output_tokens, expected[i].output);
+    }
+    return t;
+}
+
+// Reads a text as requests of {seconds, input, output}.
+#define READS(text, format, ...)                                                                   \
+    parse_as(text, format, (const read_request[]){__VA_ARGS__},                                    \
+             COUNT_OF(((const read_request[]){__VA_ARGS__})))
+
 static int compare_lengths(const void *a, const void *b) {
     int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
     return (x > y) - (x < y);
@@ -47,33 +71,24 @@ TEST(lengths__depend_on_the_seed_alone) {
 }
 
 TEST(trace__reads_azure_lines_with_or_without_a_last_newline) {
-    trace t = parse(AZURE_HEADER "2023-11-16 18:15:46.6805900,374,44\r\n"
+    trace t = READS(AZURE_HEADER "2023-11-16 18:15:46.6805900,374,44\r\n"
                                  "2023-11-16 18:15:50.9951690,396,109\n"
-                                 "2023-11-17 00:00:00,879,55");
-    assert_int_equal(t.count, 3);
-    assert_string_equal(t.format, "Azure CSV");
-    assert_int_equal(t.requests[0].input_tokens, 374);
-    assert_int_equal(t.requests[1].output_tokens, 109);
+                                 "2023-11-17 00:00:00,879,55",
+                    "Azure CSV", {0, 374, 44}, {4.314579, 396, 109},
+                    {5 * 3600 + 44 * 60 + 13.31941, 879, 55});
     assert_true(t.requests[0].arrival_seconds == 0.0);
-    assert_true(fabs(t.requests[1].arrival_seconds - 4.314579) < 1e-6);
-    assert_true(fabs(t.requests[2].arrival_seconds - (5 * 3600 + 44 * 60 + 13.31941)) < 1e-5);
     trace_free(&t);
 }
 
 // As in Azure's trace of 2024. Clocks that are ahead show the same moment as a later time.
 TEST(trace__reads_azure_time_stamps_with_a_zone) {
-    trace t = parse(AZURE_HEADER "2024-05-10 00:00:00.009930+00:00,2162,5\n"
+    trace t = READS(AZURE_HEADER "2024-05-10 00:00:00.009930+00:00,2162,5\n"
                                  "2024-05-10 00:00:01.009930+00:00,2399,6\n"
                                  "2024-05-10 05:30:02.009930+05:30,76,15\n"
                                  "2024-05-09 20:00:03.009930-04:00,76,15\n"
-                                 "2024-05-10 00:00:04Z,76,15\n");
-    assert_int_equal(t.count, 5);
-    assert_int_equal(t.requests[0].input_tokens, 2162);
-    assert_int_equal(t.requests[1].output_tokens, 6);
-    for (int i = 0; i < 4; i++) {
-        assert_true(fabs(t.requests[i].arrival_seconds - i) < 1e-5);
-    }
-    assert_true(fabs(t.requests[4].arrival_seconds - (4 - 0.00993)) < 1e-5);
+                                 "2024-05-10 00:00:04Z,76,15\n",
+                    "Azure CSV", {0, 2162, 5}, {1, 2399, 6}, {2, 76, 15}, {3, 76, 15},
+                    {4 - 0.00993, 76, 15});
     trace_free(&t);
 }
 
@@ -89,14 +104,10 @@ TEST(trace__knows_the_calendar) {
 
 TEST(trace__reads_mooncake_members_in_any_order) {
     trace t =
-        parse("{\"timestamp\": 500, \"input_length\": 6758, \"output_length\": 500, "
+        READS("{\"timestamp\": 500, \"input_length\": 6758, \"output_length\": 500, "
               "\"hash_ids\": [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13]}\n"
-              "{\"hash_ids\":[],\"output_length\":9,\"input_length\":130,\"timestamp\":2500}\n");
-    assert_int_equal(t.count, 2);
-    assert_string_equal(t.format, "Mooncake JSONL");
-    assert_int_equal(t.requests[0].input_tokens, 6758);
-    assert_int_equal(t.requests[1].output_tokens, 9);
-    assert_true(t.requests[1].arrival_seconds == 2.0);
+              "{\"hash_ids\":[],\"output_length\":9,\"input_length\":130,\"timestamp\":2500}\n",
+              "Mooncake JSONL", {0, 6758, 500}, {2, 130, 9});
     trace_free(&t);
 }
 
@@ -130,20 +141,16 @@ TEST(trace__keeps_the_block_ids_of_mooncake_lines) {
 
 TEST(trace__reads_numbers_as_json_writes_them) {
     trace t =
-        parse("{\"timestamp\": 0, \"input_length\": 1e3, \"output_length\": 1000.0}\n"
+        READS("{\"timestamp\": 0, \"input_length\": 1e3, \"output_length\": 1000.0}\n"
               "{\"timestamp\": 1.5E+3, \"input_length\": 12e0, \"output_length\": 700e-2, "
               "\"hash_ids\": [1e3, 7], \"y\": [-2.5, 0.25e-400, 1e999999999999], \"x\": -1.5}\n"
               "{\"timestamp\": 2e3, \"input_length\": 0.000021e6, "
               "\"output_length\": 0e99999999999999999999}\n"
               "{\"timestamp\": 92233720368547758, \"input_length\": 2.147483647e9, "
-              "\"output_length\": 0.000e-7}\n");
-    static const int32_t inputs[] = {1000, 12, 21, INT32_MAX}, outputs[] = {1000, 7, 0, 0};
-    static const double seconds[] = {0.0, 1.5, 2.0, 92233720368547.758};
-    assert_int_equal(t.count, 4);
+              "\"output_length\": 0.000e-7}\n",
+              "Mooncake JSONL", {0, 1000, 1000}, {1.5, 12, 7}, {2, 21, 0},
+              {92233720368547.758, INT32_MAX, 0});
     for (int i = 0; i < 4; i++) {
-        assert_int_equal(t.requests[i].input_tokens, inputs[i]);
-        assert_int_equal(t.requests[i].output_tokens, outputs[i]);
-        assert_true(t.requests[i].arrival_seconds == seconds[i]);
         assert_int_equal(t.requests[i].id_count, i == 1 ? 2 : 0);
     }
     assert_int_equal(t.id_count, 2);
@@ -189,32 +196,19 @@ TEST(trace__refuses_numbers_that_are_not_whole_or_not_json) {
 
 // Times count from the first request. The newer form of the trace has more columns, in another order.
 TEST(trace__reads_burstgpt_columns_by_name) {
-    trace t = parse(BURST_HEADER "5,ChatGPT,472,18,490,Conversation log\n"
-                                 "45.25,GPT-4,1087,0,1087,API log\r\n");
-    assert_string_equal(t.format, "BurstGPT CSV");
-    assert_int_equal(t.count, 2);
-    assert_true(t.requests[0].arrival_seconds == 0.0 && t.requests[1].arrival_seconds == 40.25);
-    assert_int_equal(t.requests[0].input_tokens, 472);
-    assert_int_equal(t.requests[0].output_tokens, 18);
-    assert_int_equal(t.requests[1].input_tokens, 1087);
-    assert_int_equal(t.requests[1].output_tokens, 0);
+    trace t = READS(BURST_HEADER "5,ChatGPT,472,18,490,Conversation log\n"
+                                 "45.25,GPT-4,1087,0,1087,API log\r\n",
+                    "BurstGPT CSV", {0, 472, 18}, {40.25, 1087, 0});
     assert_int_equal(t.id_count, 0);
     trace_free(&t);
-    t = parse(
+    t = READS(
         "Timestamp,Session ID,Elapsed time,Model,Response tokens,\"Log, Type\",Request tokens\n"
         "1.5,,0.75,ChatGPT,7,\"a, b\",3\n"
-        "1.75,-1,x,,9,,4\n");
-    assert_int_equal(t.count, 2);
-    assert_true(t.requests[1].arrival_seconds == 0.25);
-    assert_int_equal(t.requests[0].input_tokens, 3);
-    assert_int_equal(t.requests[0].output_tokens, 7);
-    assert_int_equal(t.requests[1].input_tokens, 4);
-    assert_int_equal(t.requests[1].output_tokens, 9);
+        "1.75,-1,x,,9,,4\n",
+        "BurstGPT CSV", {0, 3, 7}, {0.25, 4, 9});
     trace_free(&t);
-    t = parse("GeneratedTokens,TIMESTAMP,ContextTokens\n44,2023-11-16 18:15:46.68,374\n");
-    assert_string_equal(t.format, "Azure CSV");
-    assert_int_equal(t.requests[0].input_tokens, 374);
-    assert_int_equal(t.requests[0].output_tokens, 44);
+    t = READS("GeneratedTokens,TIMESTAMP,ContextTokens\n44,2023-11-16 18:15:46.68,374\n",
+              "Azure CSV", {0, 374, 44});
     trace_free(&t);
 }
 

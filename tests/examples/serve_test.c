@@ -79,6 +79,9 @@ static serve_time cost_of(const serve_setup *s, serve_plan plan, const int32_t *
     return time;
 }
 
+// Units of 10, 1 for a token and 0.5 for each of its rows, 1 for a merged row.
+static const ptowsp_attention_cost paper_costs = {10.0, 1.0, 0.5, 1.0};
+
 // One lane does all: units of 10 and 1.5 for a token of one row. Two KV heads of one query head each,
 // 240 and 100 tokens: 2 * (10 + 360 + 10 + 150) = 1060 cycles of 2 ns, in 3 layers.
 TEST(serve_cost__of_attention_is_that_of_its_units) {
@@ -86,10 +89,7 @@ TEST(serve_cost__of_attention_is_that_of_its_units) {
     serve_setup s = free_setup();
     s.model.layers = 3, s.model.heads = s.model.kv_heads = 2;
     s.machine.clock_hz = 5e8;
-    s.machine.attention.per_unit = 10.0;
-    s.machine.attention.per_token = 1.0;
-    s.machine.attention.per_row_token = 0.5;
-    s.machine.attention.per_merged_row = 1.0;
+    s.machine.attention = paper_costs;
     for (int k = 0; k < 2; k++) {
         serve_plan plan = k ? SERVE_CHUNKS : SERVE_BALANCED;
         assert_near(cost_of(&s, plan, kv, queries, 2, 0).attention_ns, 3.0 * 1060.0 * 2.0);
@@ -110,10 +110,7 @@ TEST(serve_cost__of_a_prompt_is_that_of_its_tiles) {
     s.model.layers = 1, s.model.heads = s.model.kv_heads = 1;
     s.tile_rows = 16;
     s.machine.clock_hz = 1e9;
-    s.machine.attention.per_unit = 10.0;
-    s.machine.attention.per_token = 1.0;
-    s.machine.attention.per_row_token = 0.5;
-    s.machine.attention.per_merged_row = 1.0;
+    s.machine.attention = paper_costs;
     assert_near(cost_of(&s, SERVE_CHUNKS, kv, queries, 1, 0).attention_ns, 226.0 + 370.0);
     assert_near(cost_of(&s, SERVE_BALANCED, kv, queries, 1, 0).attention_ns, 226.0 + 370.0);
     // On two lanes the chunk plan has the larger tile on one; a balanced plan splits.
@@ -248,6 +245,11 @@ static serve_result run_arrivals(const arrival *arrivals, uint32_t count, serve_
     return r;
 }
 
+static void run_free(serve_result *r, serve_load *load) {
+    serve_result_free(r);
+    serve_load_free(load);
+}
+
 static void assert_times(const serve_result *r, uint32_t request, uint64_t first_us,
                          uint64_t done_us) {
     assert_int_equal(r->records[request].first_ns, first_us * 1000);
@@ -275,8 +277,7 @@ TEST(serve_run__is_a_single_server_queue_for_one_sequence) {
     assert_near(t.summaries[SERVE_TOKEN][SERVE_CLASS_SHORT].p90, 1e-6);
     assert_int_equal(t.summaries[SERVE_TOKEN][SERVE_CLASS_ALL].count, 2);
     assert_near(t.output_per_s, 6.0 / 11e-6);
-    serve_result_free(&r);
-    serve_load_free(&load);
+    run_free(&r, &load);
 }
 
 // Prompts of 20 and 12 tokens in steps of 16: 16; 4 and 12; then both decode.
@@ -289,16 +290,14 @@ TEST(serve_run__fills_steps_with_chunks_of_prompts) {
     assert_times(&r, 1, 2, 4);
     assert_int_equal(r.computed_tokens, 32);
     assert_int_equal(r.decoded_tokens, 3);
-    serve_result_free(&r);
-    serve_load_free(&load);
+    run_free(&r, &load);
     // Two decode in step 3, which leaves 14 tokens; one in step 4, which leaves 15, then the last.
     r = run_arrivals(arrivals, 3, SERVE_FCFS, 16, 4, 1000, 8, &load);
     assert_times(&r, 0, 2, 3);
     assert_times(&r, 1, 2, 4);
     assert_times(&r, 2, 5, 5);
     assert_int_equal(r.steps, 5);
-    serve_result_free(&r);
-    serve_load_free(&load);
+    run_free(&r, &load);
 }
 
 TEST(serve_run__takes_the_shortest_prompt_first) {
@@ -311,8 +310,7 @@ TEST(serve_run__takes_the_shortest_prompt_first) {
     assert_times(&r, 3, 3, 3);
     assert_times(&r, 0, 4, 4);
     assert_int_equal(r.waiting_max, 4);
-    serve_result_free(&r);
-    serve_load_free(&load);
+    run_free(&r, &load);
 }
 
 // Four pages of 4 tokens; prompts of 7 with 4 tokens of output. In step 3 both need a third page, so
@@ -329,8 +327,7 @@ TEST(serve_run__preempts_the_last_and_computes_it_again) {
     assert_int_equal(r.pages_max, 4);
     assert_times(&r, 0, 1, 4);
     assert_times(&r, 1, 1, 6);
-    serve_result_free(&r);
-    serve_load_free(&load);
+    run_free(&r, &load);
 }
 
 // 200 pages of 4 tokens, of which 190 are taken: 9 are too many, as 2 are left over while others run.
@@ -340,13 +337,11 @@ TEST(serve_run__leaves_a_page_in_a_hundred) {
     serve_result r = run_arrivals(arrivals, 2, SERVE_FCFS, 10000, 4, 800, 8, &load);
     assert_times(&r, 0, 1, 10);
     assert_times(&r, 1, 11, 11);
-    serve_result_free(&r);
-    serve_load_free(&load);
+    run_free(&r, &load);
     arrivals[1].input = 32;
     r = run_arrivals(arrivals, 2, SERVE_FCFS, 10000, 4, 800, 8, &load);
     assert_times(&r, 1, 1, 1);
-    serve_result_free(&r);
-    serve_load_free(&load);
+    run_free(&r, &load);
 }
 
 // The first runs for 2,500 us, in three intervals of a millisecond, the second after 100 s.
@@ -358,8 +353,7 @@ TEST(serve_run__stretches_intervals_and_keeps_their_sums) {
     assert_int_equal(r.interval_ns, 256000000);
     assert_true(r.intervals[0].running_ns == 2500e3);
     assert_true(r.intervals[100000 / 256].running_ns == 7e3);
-    serve_result_free(&r);
-    serve_load_free(&load);
+    run_free(&r, &load);
 }
 
 // 16 tokens: 13 + 3 stored is all, 13 + 4 is too much, as is no input. No output is an end without a
@@ -378,8 +372,7 @@ TEST(serve_run__refuses_what_never_fits) {
     assert_times(&r, 4, 5, 5);
     assert_int_equal(r.output_tokens, 4);
     assert_true(r.records[1].is_refused && r.records[2].is_refused && r.records[3].is_refused);
-    serve_result_free(&r);
-    serve_load_free(&load);
+    run_free(&r, &load);
 }
 
 // Blocks of 512: the second request has the first block of the first, the third is just two blocks,
@@ -394,21 +387,18 @@ TEST(serve_run__takes_equal_first_blocks_from_the_cache) {
     serve_result r = run_arrivals(arrivals, 5, SERVE_FCFS, 2000, 64, 100000, 8, &load);
     assert_int_equal(r.reused_tokens, 0 + 512 + 512 + 0 + 1024);
     assert_int_equal(r.computed_tokens, 1100 + 588 + 512 + 1100 + 76);
-    serve_result_free(&r);
-    serve_load_free(&load);
+    run_free(&r, &load);
     // A page that is no part of a block: nothing is shared.
     r = run_arrivals(arrivals, 5, SERVE_FCFS, 2000, 100, 100000, 8, &load);
     assert_int_equal(r.reused_tokens, 0);
-    serve_result_free(&r);
-    serve_load_free(&load);
+    run_free(&r, &load);
     // Room for 2,048 tokens: the third request evicts, and the fourth finds nothing of the first.
     static const arrival small[] = {
         {0, 1100, 1, {1, 2}, 2}, {5, 1100, 1, {3, 4}, 2}, {9, 1100, 1, {1, 2}, 2}};
     r = run_arrivals(small, 3, SERVE_FCFS, 2000, 64, 2048, 8, &load);
     assert_int_equal(r.reused_tokens, 512);  // the last block of a prefix goes first
     assert_true(r.evictions > 0);
-    serve_result_free(&r);
-    serve_load_free(&load);
+    run_free(&r, &load);
 }
 
 TEST(serve_stats__are_nearest_ranks_by_class) {
@@ -490,8 +480,7 @@ TEST(serve_run__keeps_its_sums_at_random) {
         assert_true(sum == (double)expected_ns);
         preemptions += r.preemptions;
         evictions += r.evictions;
-        serve_result_free(&r);
-        serve_load_free(&load);
+        run_free(&r, &load);
     }
     assert_met(preemptions > 0 && evictions > 0);
 }

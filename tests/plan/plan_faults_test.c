@@ -53,107 +53,76 @@ enum {
     IN_CAPACITY = 16384
 };
 
-// In the order of the header's list. `alone` is what is reported when nothing else is wrong.
-static const struct mistake {
-    int functions;  // that have to find it
-    int places;
+// In the order of the header's list: the fault, the functions that have to find it, what the mistake
+// changes, what is reported when nothing else is wrong, and the mistake. The total is 3 (2^31 - 2) (2^32 - 1),
+// and that of the bound 4 (2^31 - 2) (2^32 - 1).
+#define MISTAKES(MISTAKE)                                                                          \
+    MISTAKE(OUT_NULL, CHUNK_SIZE | WORK_BOUND, IN_OUT, NONE, 0, 0, "the output pointer is NULL",   \
+            (r->call.is_out_null = true))                                                          \
+    MISTAKE(CHUNKS_UNKNOWN, TAKE_CONFIG, IN_CHUNKS, NONE, 2, 0,                                    \
+            "config.chunks has the unknown value 2", (r->config.chunks = (ptowsp_chunks)2))        \
+    MISTAKE(CHUNK_ORDER, TAKE_CONFIG, IN_RANGE_OF_CHUNKS, NONE, 9, 8,                              \
+            "chunk_min 9 is greater than chunk_max 8",                                             \
+            (r->config.chunk_min = 9, r->config.chunk_max = 8))                                    \
+    MISTAKE(TIERS_NULL, TAKE_CONFIG, IN_TIERS, NONE, 3, 0, "tiers is NULL with tier_count 3",      \
+            (r->config.tiers = NULL, r->config.tier_count = 3))                                    \
+    MISTAKE(TIERS_EMPTY, TAKE_CONFIG, IN_TIERS, NONE, 0, 0, "tiers is given with tier_count 0",    \
+            (r->config.tier_count = 0))                                                            \
+    MISTAKE(TIER_ORDER, TAKE_CONFIG, IN_TIERS, 0, 5, 4,                                            \
+            "tier at 0 has length_min 5 above its length_max 4",                                   \
+            (r->tier.length_min = 5, r->tier.length_max = 4))                                      \
+    MISTAKE(CHUNK_ALIGN, CHUNK_SIZE | WORK_BOUND, IN_ALIGN, NONE, 2, 1,                            \
+            "no multiple of align 2 is in chunk_min to chunk_max 1", (r->config.align = 2))        \
+    MISTAKE(CHUNK_INVALID, TAKE_CHUNK, IN_CHUNK, NONE, 0, 1,                                       \
+            "chunk 0 is not a positive multiple of align 1", (r->call.chunk = 0))                  \
+    MISTAKE(BATCH_NULL, TAKE_BATCH, IN_HEADS | IN_LENGTHS, NONE, 0, 0, "batch is NULL",            \
+            (r->call.batch = NULL))                                                                \
+    MISTAKE(LIMITS_NULL, WORK_BOUND, IN_HEADS | IN_LENGTH_MAX, NONE, 0, 0, "limits is NULL",       \
+            (r->call.limits = NULL))                                                               \
+    MISTAKE(LENGTHS_NULL, TAKE_BATCH, IN_LENGTHS, NONE, 5, 0,                                      \
+            "lengths is NULL with sequence_count 5", (r->batch.lengths = NULL))                    \
+    MISTAKE(HEADS_ZERO, TAKE_CONFIG, IN_HEADS, NONE, 0, 0, "kv_head_count is 0",                   \
+            (r->batch.kv_head_count = r->limits.kv_head_count = 0))                                \
+    MISTAKE(LIMITS_LENGTH, WORK_BOUND, IN_LENGTH_MAX, NONE, -1, 0,                                 \
+            "a largest length in limits is -1", (r->limits.length_max = -1))                       \
+    MISTAKE(RANGE, GENERATE_RANGE, IN_RANGE, 0, 6, 5,                                              \
+            "sequences from 0, 6 of them, lie outside the batch of 5", (r->call.count = 6))        \
+    MISTAKE(LENGTH_NEGATIVE, TAKE_BATCH, IN_LENGTH_0, 0, -8, 0,                                    \
+            "sequence 0 has the negative length -8", (r->lengths[0] = -8))                         \
+    MISTAKE(LENGTH_UNCOVERED, TAKE_BATCH, IN_LENGTH_1, 1, INT32_MAX, 0,                            \
+            "sequence 1 has length 2147483647, which no tier covers", (r->lengths[1] = INT32_MAX)) \
+    MISTAKE(TOTAL_OVERFLOW, TAKE_CHUNK | WORK_BOUND, IN_HEADS | IN_LENGTH_2, NONE, 0, 0,           \
+            "the number of work units exceeds 63 bits",                                            \
+            (r->batch.kv_head_count = r->limits.kv_head_count = UINT32_MAX,                        \
+             r->lengths[2] = r->lengths[3] = r->lengths[4] = INT32_MAX - 1))                       \
+    MISTAKE(IDS_EXHAUSTED, GENERATE_RANGE, IN_IDS, NONE, 4294967297, 4294967296,                   \
+            "4294967297 work units exceed the 4294967296 work ids",                                \
+            (r->call.first_work_id = (UINT64_C(1) << 32) - 4))                                     \
+    MISTAKE(WORK_NULL, WRITERS, IN_WORK, NONE, 8, 0, "work is NULL with capacity 8",               \
+            (r->call.work = NULL))                                                                 \
+    MISTAKE(BUFFER_SMALL, WRITERS, IN_CAPACITY, NONE, 5, 4,                                        \
+            "5 work units do not fit the buffer, which holds 4", (r->call.capacity = 4))
+
+typedef struct mistake {
+    int functions, places;
     fault_case alone;
-} mistakes[] = {
-    {CHUNK_SIZE | WORK_BOUND,
-     IN_OUT,
-     {PTOWSP_FAULT_OUT_NULL, NONE, 0, 0, "the output pointer is NULL"}},
-    {TAKE_CONFIG,
-     IN_CHUNKS,
-     {PTOWSP_FAULT_CHUNKS_UNKNOWN, NONE, 2, 0, "config.chunks has the unknown value 2"}},
-    {TAKE_CONFIG,
-     IN_RANGE_OF_CHUNKS,
-     {PTOWSP_FAULT_CHUNK_ORDER, NONE, 9, 8, "chunk_min 9 is greater than chunk_max 8"}},
-    {TAKE_CONFIG,
-     IN_TIERS,
-     {PTOWSP_FAULT_TIERS_NULL, NONE, 3, 0, "tiers is NULL with tier_count 3"}},
-    {TAKE_CONFIG,
-     IN_TIERS,
-     {PTOWSP_FAULT_TIERS_EMPTY, NONE, 0, 0, "tiers is given with tier_count 0"}},
-    {TAKE_CONFIG,
-     IN_TIERS,
-     {PTOWSP_FAULT_TIER_ORDER, 0, 5, 4, "tier at 0 has length_min 5 above its length_max 4"}},
-    {CHUNK_SIZE | WORK_BOUND,
-     IN_ALIGN,
-     {PTOWSP_FAULT_CHUNK_ALIGN, NONE, 2, 1,
-      "no multiple of align 2 is in chunk_min to chunk_max 1"}},
-    {TAKE_CHUNK,
-     IN_CHUNK,
-     {PTOWSP_FAULT_CHUNK_INVALID, NONE, 0, 1, "chunk 0 is not a positive multiple of align 1"}},
-    {TAKE_BATCH, IN_HEADS | IN_LENGTHS, {PTOWSP_FAULT_BATCH_NULL, NONE, 0, 0, "batch is NULL"}},
-    {WORK_BOUND,
-     IN_HEADS | IN_LENGTH_MAX,
-     {PTOWSP_FAULT_LIMITS_NULL, NONE, 0, 0, "limits is NULL"}},
-    {TAKE_BATCH,
-     IN_LENGTHS,
-     {PTOWSP_FAULT_LENGTHS_NULL, NONE, 5, 0, "lengths is NULL with sequence_count 5"}},
-    {TAKE_CONFIG, IN_HEADS, {PTOWSP_FAULT_HEADS_ZERO, NONE, 0, 0, "kv_head_count is 0"}},
-    {WORK_BOUND,
-     IN_LENGTH_MAX,
-     {PTOWSP_FAULT_LIMITS_LENGTH, NONE, -1, 0, "a largest length in limits is -1"}},
-    {GENERATE_RANGE,
-     IN_RANGE,
-     {PTOWSP_FAULT_RANGE, 0, 6, 5, "sequences from 0, 6 of them, lie outside the batch of 5"}},
-    {TAKE_BATCH,
-     IN_LENGTH_0,
-     {PTOWSP_FAULT_LENGTH_NEGATIVE, 0, -8, 0, "sequence 0 has the negative length -8"}},
-    {TAKE_BATCH,
-     IN_LENGTH_1,
-     {PTOWSP_FAULT_LENGTH_UNCOVERED, 1, INT32_MAX, 0,
-      "sequence 1 has length 2147483647, which no tier covers"}},
-    {TAKE_CHUNK | WORK_BOUND,
-     IN_HEADS | IN_LENGTH_2,
-     {PTOWSP_FAULT_TOTAL_OVERFLOW, NONE, 0, 0, "the number of work units exceeds 63 bits"}},
-    {GENERATE_RANGE,
-     IN_IDS,
-     {PTOWSP_FAULT_IDS_EXHAUSTED, NONE, 4294967297, 4294967296,
-      "4294967297 work units exceed the 4294967296 work ids"}},
-    {WRITERS, IN_WORK, {PTOWSP_FAULT_WORK_NULL, NONE, 8, 0, "work is NULL with capacity 8"}},
-    {WRITERS,
-     IN_CAPACITY,
-     {PTOWSP_FAULT_BUFFER_SMALL, NONE, 5, 4, "5 work units do not fit the buffer, which holds 4"}},
+} mistake;
+
+static const mistake mistakes[] = {
+#define MISTAKE(fault, functions, places, index, value, limit, text, change)                       \
+    {functions, places, {PTOWSP_FAULT_##fault, index, value, limit, text}},
+    MISTAKES(MISTAKE)
+#undef MISTAKE
 };
-#define MISTAKE_COUNT ((int)(COUNT_OF(mistakes)))
+enum { MISTAKE_COUNT = COUNT_OF(mistakes) };
 
 // Makes the mistake in a request.
 static void request_spoil(request *r, ptowsp_plan_fault fault) {
     switch ((int)fault) {
-    case PTOWSP_FAULT_OUT_NULL: r->call.is_out_null = true; break;
-    case PTOWSP_FAULT_CHUNKS_UNKNOWN: r->config.chunks = (ptowsp_chunks)2; break;
-    case PTOWSP_FAULT_CHUNK_ORDER:
-        r->config.chunk_min = 9;
-        r->config.chunk_max = 8;
-        break;
-    case PTOWSP_FAULT_TIERS_NULL:
-        r->config.tiers = NULL;
-        r->config.tier_count = 3;
-        break;
-    case PTOWSP_FAULT_TIERS_EMPTY: r->config.tier_count = 0; break;
-    case PTOWSP_FAULT_TIER_ORDER:
-        r->tier.length_min = 5;
-        r->tier.length_max = 4;
-        break;
-    case PTOWSP_FAULT_CHUNK_ALIGN: r->config.align = 2; break;
-    case PTOWSP_FAULT_CHUNK_INVALID: r->call.chunk = 0; break;
-    case PTOWSP_FAULT_BATCH_NULL: r->call.batch = NULL; break;
-    case PTOWSP_FAULT_LIMITS_NULL: r->call.limits = NULL; break;
-    case PTOWSP_FAULT_LENGTHS_NULL: r->batch.lengths = NULL; break;
-    case PTOWSP_FAULT_HEADS_ZERO: r->batch.kv_head_count = r->limits.kv_head_count = 0; break;
-    case PTOWSP_FAULT_LIMITS_LENGTH: r->limits.length_max = -1; break;
-    case PTOWSP_FAULT_RANGE: r->call.count = 6; break;
-    case PTOWSP_FAULT_LENGTH_NEGATIVE: r->lengths[0] = -8; break;
-    case PTOWSP_FAULT_LENGTH_UNCOVERED: r->lengths[1] = INT32_MAX; break;
-    case PTOWSP_FAULT_TOTAL_OVERFLOW:  // 3 (2^31 - 2) (2^32 - 1); the bound's 4 (2^31 - 2) too
-        r->batch.kv_head_count = r->limits.kv_head_count = UINT32_MAX;
-        r->lengths[2] = r->lengths[3] = r->lengths[4] = INT32_MAX - 1;
-        break;
-    case PTOWSP_FAULT_IDS_EXHAUSTED: r->call.first_work_id = (UINT64_C(1) << 32) - 4; break;
-    case PTOWSP_FAULT_WORK_NULL: r->call.work = NULL; break;
-    case PTOWSP_FAULT_BUFFER_SMALL: r->call.capacity = 4; break;
+#define MISTAKE(fault, functions, places, index, value, limit, text, change)                       \
+    case PTOWSP_FAULT_##fault: change; break;
+        MISTAKES(MISTAKE)
+#undef MISTAKE
     default: fail();
     }
 }
