@@ -129,9 +129,9 @@ BREAKS(destroys_all_in_order) {
     ptowsp_graph *graph;
     ptowsp_device *device;
     ptowsp_work *work;
-    must(ptowsp_graph_create(context, NULL, &graph) != PTOWSP_OK ||
-         ptowsp_device_open(context, NULL, &device) != PTOWSP_OK ||
-         ptowsp_work_create(context, 1, &work));
+    must(ptowsp_graph_create(context, NULL, &graph));
+    must(ptowsp_device_open(context, NULL, &device));
+    must(ptowsp_work_create(context, 1, &work));
     ptowsp_run_destroy(first);
     ptowsp_work_destroy(context, work);
     ptowsp_run_destroy(second);

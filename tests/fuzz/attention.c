@@ -206,7 +206,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     ptowsp_plan_info info;
     ptowsp_status status = ptowsp_attention_size(&s.batch, &s.config, &sizes, &info);
     char text[300];
-    ptowsp_plan_explain(&info, TEST_TEXT(text));
+    ptowsp_output_buffer buffer = {text, sizeof text, 0};
+    ptowsp_plan_explain(&info, ptowsp_output_to_buffer(&buffer));
     REQUIRE((status == PTOWSP_OK) == (info.fault == PTOWSP_FAULT_NONE));
     require_bound(&s, &sizes, status == PTOWSP_OK);
     if (status != PTOWSP_OK) {

@@ -122,7 +122,7 @@ static bool is_keyword(const char *word, size_t length) {
         "true",     "typedef",  "typename", "union",   "unsigned", "using",     "virtual",
         "void",     "volatile", "while",    "and",     "or",       "not",       "xor",
         "compl",    "bitand",   "bitor",    "concept", "requires", "co_await",  "export"};
-    for (size_t i = 0; i < COUNT_OF(all); i++) {
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         if (strlen(all[i]) == length && memcmp(all[i], word, length) == 0) {
             return true;
         }

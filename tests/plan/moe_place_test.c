@@ -693,8 +693,8 @@ TEST(moe_place__refuses_loads_and_arrays) {
         if (i == 1) {
             snprintf(text, sizeof text, "plan: scratch is NULL");
         }
-        void *scratch = i == 0 ? (void *)scratch : i == 1 ? NULL : (void *)((char *)scratch + 4);
-        fault_is(ptowsp_moe_rebalance(&c, loads, 1, scratch, i == 0 ? bytes - 1 : bytes, &placement,
+        void *given = i == 0 ? (void *)scratch : i == 1 ? NULL : (void *)((char *)scratch + 4);
+        fault_is(ptowsp_moe_rebalance(&c, loads, 1, given, i == 0 ? bytes - 1 : bytes, &placement,
                                       &info),
                  i == 1 ? PTOWSP_INVALID_PARAMS : PTOWSP_BUFFER_OVERFLOW, &info, text);
     }
