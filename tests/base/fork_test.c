@@ -94,10 +94,16 @@ TEST(fork__a_child_does_not_end_its_parents_rank) {
 
 #if PWSP_HAS_THREADS
 
-static ptowsp_context *context_of(uint32_t lane_count) {
-    const ptowsp_context_desc desc = test_lanes_desc(lane_count);
-    ptowsp_context *context = test_context(&desc);
-    return context;
+// Holds locks at the fork, and releases them in the parent alone.
+static void in_child_locked(void (*fn)(void *user), void *user, pwsp_mutex *const *locks,
+                            size_t lock_count) {
+    for (size_t i = 0; i < lock_count; i++) {
+        pwsp_mutex_lock(locks[i]);
+    }
+    in_child(fn, user);
+    for (size_t i = lock_count; i > 0; i--) {
+        pwsp_mutex_unlock(locks[i - 1]);
+    }
 }
 
 // -- pools ----------------------------------------------------------------------------------------
@@ -163,24 +169,17 @@ TEST(fork__a_child_starts_the_threads_of_an_idle_context_again) {
     static void (*const uses[])(void *) = {destroy_context, use_and_destroy_context, fork_twice};
     for (uint32_t lane_count = 1; lane_count <= LANES; lane_count++) {
         for (size_t i = 0; i < COUNT_OF(uses); i++) {
-            for (int how = 0; how < 4;
-                 how++) {  // as it is; all asleep; and their locks held; awake
-                ptowsp_context *context = context_of(lane_count);
+            // As it is; all asleep; and their locks held; awake.
+            for (int how = 0; how < 4; how++) {
+                ptowsp_context *context = test_lanes(lane_count);
                 pwsp_pool *pool = context->pool;
                 use_lanes(context);
                 are_awake = how == 3;
                 while (how > 0 && pwsp_load_seq_cst(&pool->wake.count) != pool->started_count) {
                     usleep(100);
                 }
-                if (how == 2) {
-                    pwsp_mutex_lock(&pool->wake.mutex);
-                    pwsp_mutex_lock(&pool->done.mutex);
-                }
-                in_child(uses[i], context);
-                if (how == 2) {
-                    pwsp_mutex_unlock(&pool->done.mutex);
-                    pwsp_mutex_unlock(&pool->wake.mutex);
-                }
+                pwsp_mutex *const locks[] = {&pool->wake.mutex, &pool->done.mutex};
+                in_child_locked(uses[i], context, locks, how == 2 ? COUNT_OF(locks) : 0);
                 use_lanes(context);
                 ptowsp_context_destroy(context);
             }
@@ -220,11 +219,6 @@ static ptowsp_status task(void *user, uint64_t index, uint32_t lane) {
     return kernel(NULL, user) == 1 ? PTOWSP_OK : PTOWSP_KERNEL_FAILED;
 }
 
-static things things_of(void) {
-    things t = {0};
-    return t;
-}
-
 static ptowsp_graph *graph_of(things *t) {
     ptowsp_graph *graph;
     const ptowsp_graph_task_desc desc = {.fn = task, .user = t};
@@ -255,9 +249,7 @@ static ptowsp_status start_run(things *t) {
 }
 
 static void begin(things *t, uint32_t place) {
-    *t = things_of();
-    t->place = place;
-    t->context = context_of(LANES);
+    *t = (things){.context = test_lanes(LANES), .place = place};
     if (place == ON_DEVICE) {
         const ptowsp_device_desc desc = {.vector_count = 2};
         assert_ok(ptowsp_device_open(t->context, &desc, &t->device));
@@ -312,16 +304,9 @@ TEST(fork__a_child_starts_idle_runs_and_graphs_again) {
             assert_ok(ptowsp_run_wait(t.run));
             assert_ok(ptowsp_graph_start(t.graph));
             assert_ok(ptowsp_graph_wait(t.graph));
-            pwsp_start *start = t.run->start;
-            if (how >= 2) {
-                pwsp_mutex_lock(&start->asked.mutex);
-                pwsp_mutex_lock(&start->done.mutex);
-            }
-            in_child(how % 2 ? start_again : only_end, &t);
-            if (how >= 2) {
-                pwsp_mutex_unlock(&start->done.mutex);
-                pwsp_mutex_unlock(&start->asked.mutex);
-            }
+            pwsp_mutex *const locks[] = {&t.run->start->asked.mutex, &t.run->start->done.mutex};
+            in_child_locked(how % 2 ? start_again : only_end, &t, locks,
+                            how >= 2 ? COUNT_OF(locks) : 0);
             end(&t);
         }
     }
@@ -400,9 +385,8 @@ TEST(fork__a_child_can_only_destroy_a_graph_that_executes) {
         hold(&t, true);
         assert_ok(ptowsp_graph_start(t.graph));
         await_entered(&t);
-        pwsp_mutex_lock(&t.graph->engine.sleepers.mutex);
-        in_child(how ? lose_graph : only_end, &t);
-        pwsp_mutex_unlock(&t.graph->engine.sleepers.mutex);
+        pwsp_mutex *const lock = &t.graph->engine.sleepers.mutex;
+        in_child_locked(how ? lose_graph : only_end, &t, &lock, 1);
         hold(&t, false);
         assert_ok(ptowsp_graph_wait(t.graph));
         end(&t);
@@ -457,19 +441,10 @@ TEST(fork__a_child_closes_its_parents_device_and_opens_another) {
     for (int how = 0; how < 4; how++) {
         things t;
         begin(&t, ON_DEVICE);
-        if (how >= 2) {
-            pwsp_mutex_lock(&t.device->cores.mutex);
-            pwsp_mutex_lock(&t.device->cores.host.mutex);
-            pwsp_mutex_lock(&t.device->cores.cores[0].own.mutex);
-            pwsp_mutex_lock(&t.device->cores.aicpus[0].own.mutex);
-        }
-        in_child(how % 2 ? use_device : only_end, &t);
-        if (how >= 2) {
-            pwsp_mutex_unlock(&t.device->cores.aicpus[0].own.mutex);
-            pwsp_mutex_unlock(&t.device->cores.cores[0].own.mutex);
-            pwsp_mutex_unlock(&t.device->cores.host.mutex);
-            pwsp_mutex_unlock(&t.device->cores.mutex);
-        }
+        pwsp_mutex *const locks[] = {&t.device->cores.mutex, &t.device->cores.host.mutex,
+                                     &t.device->cores.cores[0].own.mutex,
+                                     &t.device->cores.aicpus[0].own.mutex};
+        in_child_locked(how % 2 ? use_device : only_end, &t, locks, how >= 2 ? COUNT_OF(locks) : 0);
         assert_ok(ptowsp_device_run_graph(t.device, t.graph));
         end(&t);
     }

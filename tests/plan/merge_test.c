@@ -189,6 +189,15 @@ static float *floats_make(size_t count) {
     return floats;
 }
 
+// The states of all parts, and their rows.
+static float *parts_make(const sequence *seq, ptowsp_partial *states) {
+    float *accs = floats_make((size_t)seq->part_count * seq->dim);
+    for (uint32_t p = 0; p < seq->part_count; p++) {
+        part_state(seq, p, &states[p], &accs[(size_t)p * seq->dim]);
+    }
+    return accs;
+}
+
 // Adds the parts one by one to a cleared state.
 static void merge_chain(const sequence *seq, const ptowsp_partial *states, const float *accs,
                         size_t stride, float *out, float *out_lse) {
@@ -315,12 +324,11 @@ TEST(merge__normalised_rows_with_their_lse_are_states) {
         uint32_t dim = test_random_u32(&random, 1, 150);
         sequence_make(&seq, &random, kinds[round % 5], test_random_u32(&random, 1, 90), dim);
         ptowsp_partial states[PART_COUNT_MAX];
-        float *accs = floats_make((size_t)seq.part_count * dim);
+        float *accs = parts_make(&seq, states);
         double lse_max = 0.0;
         for (uint32_t p = 0; p < seq.part_count; p++) {
-            float *acc = &accs[(size_t)p * dim];
-            part_state(&seq, p, &states[p], acc);
             if (states[p].m > -INFINITY) {  // normalise, in double precision
+                float *acc = &accs[(size_t)p * dim];
                 double l = (double)states[p].l;
                 for (uint32_t d = 0; d < dim; d++) {
                     acc[d] = (float)((double)acc[d] / l);
@@ -491,10 +499,7 @@ TEST(merge__nan_in_a_state_shows_up) {
         scores_kind kind = round % 2 ? SCORES_WIDE : SCORES_RISING;  // weights may be 0
         sequence_make(&seq, &random, kind, part_count, dim);
         ptowsp_partial states[PART_COUNT_MAX];
-        float *accs = floats_make((size_t)part_count * dim), *out = floats_make(dim);
-        for (uint32_t p = 0; p < part_count; p++) {
-            part_state(&seq, p, &states[p], &accs[(size_t)p * dim]);
-        }
+        float *accs = parts_make(&seq, states), *out = floats_make(dim);
         uint32_t part = test_random_u32(&random, 0, part_count - 1);
         while (states[part].m == -INFINITY) {  // there is one that is not empty
             part = (part + 1) % part_count;
@@ -510,13 +515,7 @@ TEST(merge__nan_in_a_state_shows_up) {
                               : &accs[(size_t)part * dim + at]) = NAN;
         float lse = ptowsp_merge_partials(states, accs, part_count, 1, dim, out);
         expect_nan(place, out, lse, dim, at, full_count == 1);
-        ptowsp_partial whole = {0.0f, 0.0f};
-        float *acc = floats_make(dim);
-        ptowsp_merge_clear(&whole, acc, dim);
-        for (uint32_t p = 0; p < part_count; p++) {
-            ptowsp_merge_add(&whole, acc, &states[p], &accs[(size_t)p * dim], dim);
-        }
-        lse = ptowsp_merge_finish(&whole, acc, dim, out);
+        merge_chain(&seq, states, accs, 1, out, &lse);
         expect_nan(place, out, lse, dim, at, full_count == 1);
         test_release();
     }
@@ -530,10 +529,7 @@ TEST(merge__bits_do_not_depend_on_where_arrays_lie) {
     for (uint32_t dim = 1; dim <= 150; dim += 7) {
         sequence_make(&seq, &random, SCORES_NARROW, 70, dim);
         ptowsp_partial states[PART_COUNT_MAX];
-        float *accs = floats_make((size_t)70 * dim), *expected = floats_make(dim);
-        for (uint32_t p = 0; p < 70; p++) {
-            part_state(&seq, p, &states[p], &accs[(size_t)p * dim]);
-        }
+        float *accs = parts_make(&seq, states), *expected = floats_make(dim);
         float lse = ptowsp_merge_partials(states, accs, 70, 1, dim, expected);
         // In floats: any alignment that floats have.
         for (size_t offset = 1; offset < 16; offset++) {
