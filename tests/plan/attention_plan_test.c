@@ -21,8 +21,6 @@ static const int32_t drawn_lengths[] = {250, 100, 50};
 static const abatch drawn = {drawn_lengths, NULL, 3};
 static const aconfig drawn_config = {.kv_head_count = 1, .lane_count = 4, .cost.per_token = 1};
 
-enum { INVALID = PTOWSP_INVALID_PARAMS };
-
 static aconfig config_of(uint32_t heads, uint32_t lanes) {
     aconfig c = {.kv_head_count = heads, .lane_count = lanes};
     return c;
@@ -125,10 +123,8 @@ TEST(attention_plan__tiles_see_what_the_header_says) {
     // Without is_causal queries may be beyond the KV: at positions from -50 on.
     const int32_t few[] = {50};
     const abatch beyond = {few, queries, 1};
-    c = config_of(1, 1);
-    c.group = 4;
-    c.tile_rows = 32;
-    c.window = 20;  // tile 12 has positions 46 to 49
+    // Tile 12 has positions 46 to 49.
+    c = (aconfig){.kv_head_count = 1, .lane_count = 1, .group = 4, .tile_rows = 32, .window = 20};
     plan = plan_make(&beyond, &c);
     assert_unit(&plan, 0, 0, 0, 0, 0, 50, PTOWSP_NO_SLOT);
     assert_unit(&plan, 12, 0, 0, 12, 27, 23, PTOWSP_NO_SLOT);
@@ -140,14 +136,12 @@ TEST(attention_plan__windows_beyond_all_kv_are_none) {
     const abatch batch = {lengths, NULL, 2};
     const uint32_t windows[] = {0, 2147483647, 2147483648u, UINT32_MAX};
     for (int i = 0; i < 4; i++) {
-        aconfig c = config_of(1, 1);
-        c.window = windows[i];
+        const aconfig c = {.kv_head_count = 1, .lane_count = 1, .window = windows[i]};
         aplan plan = plan_make(&batch, &c);
         assert_unit(&plan, 0, 0, 0, 0, 0, 2147483647, PTOWSP_NO_SLOT);
         plan_free(&plan);
     }
-    aconfig c = config_of(1, 1);
-    c.window = 1;
+    const aconfig c = {.kv_head_count = 1, .lane_count = 1, .window = 1};
     aplan plan = plan_make(&batch, &c);
     assert_unit(&plan, 0, 0, 0, 0, 2147483646, 1, PTOWSP_NO_SLOT);
     plan_free(&plan);
@@ -277,10 +271,10 @@ TEST(attention_plan__place_puts_all_arrays_into_the_block) {
     assert_int_equal(plan.slot_capacity, 4);
     assert_int_equal(ptowsp_attention_place(&sizes, block, bytes - 1, &plan),
                      PTOWSP_BUFFER_OVERFLOW);
-    assert_int_equal(ptowsp_attention_place(&sizes, block + 4, bytes, &plan), INVALID);
-    assert_int_equal(ptowsp_attention_place(NULL, block, bytes, &plan), INVALID);
-    assert_int_equal(ptowsp_attention_place(&sizes, NULL, bytes, &plan), INVALID);
-    assert_int_equal(ptowsp_attention_place(&sizes, block, bytes, NULL), INVALID);
+    assert_invalid(ptowsp_attention_place(&sizes, block + 4, bytes, &plan));
+    assert_invalid(ptowsp_attention_place(NULL, block, bytes, &plan));
+    assert_invalid(ptowsp_attention_place(&sizes, NULL, bytes, &plan));
+    assert_invalid(ptowsp_attention_place(&sizes, block, bytes, NULL));
     ptowsp_attention_sizes large;
     uint64_t *const counts[] = {&large.unit_count, &large.merge_count, &large.slot_count};
     for (int i = 0; i < 3; i++) {
@@ -291,7 +285,7 @@ TEST(attention_plan__place_puts_all_arrays_into_the_block) {
     }
     large = sizes;
     large.lane_count = 0;
-    assert_int_equal(ptowsp_attention_place(&large, block, bytes, &plan), INVALID);
+    assert_invalid(ptowsp_attention_place(&large, block, bytes, &plan));
 }
 
 // -- balance --------------------------------------------------------------------------------------
@@ -408,15 +402,15 @@ TEST(attention_plan__export_gives_the_arrays_of_others) {
     assert_memory_equal(merge, merges, sizeof merges);
     const ptowsp_attention_arrays none = {NULL, NULL, NULL, NULL};
     assert_ok(ptowsp_attention_export(&plan, &none));
-    assert_int_equal(ptowsp_attention_export(&plan, NULL), INVALID);
-    assert_int_equal(ptowsp_attention_export(NULL, &arrays), INVALID);
+    assert_invalid(ptowsp_attention_export(&plan, NULL));
+    assert_invalid(ptowsp_attention_export(NULL, &arrays));
     plan.tile_count = 2;  // but three begin
     o[3] = 77;
-    assert_int_equal(ptowsp_attention_export(&plan, &arrays), INVALID);
+    assert_invalid(ptowsp_attention_export(&plan, &arrays));
     assert_int_equal(o[3], 77);
     plan.tile_count = 3;
     plan.units[5].flags = PTOWSP_WORK_INVALID;
-    assert_int_equal(ptowsp_attention_export(&plan, &arrays), INVALID);
+    assert_invalid(ptowsp_attention_export(&plan, &arrays));
     plan_free(&plan);
 }
 
@@ -433,8 +427,7 @@ TEST(attention_plan__export_fills_the_arrays_to_capacity) {
     const int32_t os[3][UNITS + 1] = {
         {0, 3, 5, 6, 6, 6, 6, 6, 6}, {0, 4, 5, 5, 5, 5, 5, 5, 5}, {0, 0, 0, 0, 0, 0, 0, 0, 0}};
     const int32_t merges[3][MERGES + 1] = {{0, 3, 5, 5, 5}, {0, 4, 4, 4, 4}, {0, 0, 0, 0, 0}};
-    aconfig c = config_of(1, 4);
-    c.cost.per_token = 1;
+    const aconfig c = {.kv_head_count = 1, .lane_count = 4, .cost.per_token = 1};
     const ptowsp_attention_sizes sizes = {UNITS, MERGES, UNITS, 1, 4, 0};
     ptowsp_work block[UNITS + MERGES + 8];
     aplan plan;
@@ -474,13 +467,14 @@ TEST(attention_plan__first_pieces_start_at_the_grain) {
         {1, 256, 256, {768, 768}},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        aconfig c = config_of(1, 1);
-        c.mode = PTOWSP_ATTENTION_INVARIANT;
-        c.is_causal = true;
-        c.window = 100;
-        c.page_size = cases[i].page;
-        c.chunk = cases[i].chunk;
-        c.grain = cases[i].grain;
+        const aconfig c = {.kv_head_count = 1,
+                           .lane_count = 1,
+                           .mode = PTOWSP_ATTENTION_INVARIANT,
+                           .is_causal = true,
+                           .window = 100,
+                           .page_size = cases[i].page,
+                           .chunk = cases[i].chunk,
+                           .grain = cases[i].grain};
         for (int is_two = 0; is_two < 2; is_two++) {
             const abatch batch = {kv, is_two ? queries : NULL, 1};
             aplan plan = plan_make(&batch, &c);
@@ -557,11 +551,12 @@ TEST(attention_plan__lanes_of_unlike_speeds_share_merges) {
     const int32_t kv[] = {10000, 10000};
     const uint32_t speeds[] = {4, 1000};
     const abatch batch = {kv, NULL, 2};
-    aconfig config = config_of(1, 2);
-    config.group = 128;
-    config.tile_rows = 128;
-    config.lane_speeds = speeds;
-    config.shares_merges = true;
+    const aconfig config = {.kv_head_count = 1,
+                            .lane_count = 2,
+                            .group = 128,
+                            .tile_rows = 128,
+                            .lane_speeds = speeds,
+                            .shares_merges = true};
     aplan plan = plan_make(&batch, &config);
     plan_check(&batch, &config, &plan);
     plan_free(&plan);
