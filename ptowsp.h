@@ -269,28 +269,28 @@
 //
 // CONTENTS
 //
-//    1. Build configuration                 350    18. Schedules                          3860
-//    2. Status and errors                   457    19. Modules as text                    4354
-//    3. Contexts and threads                523    20. Programs                           4406
-//    4. Sinks                               689    21. Runs                               4485
-//    5. Work and tiers                      718    22. Seeing runs                        5168
-//    6. Chunk plans                         871    23. Graphs                             5721
-//    7. Dispatch                           1205    24. Tile kernels                       5974
-//    8. Merging                            1275    25. Pipelines                          6620
-//    9. Attention plans                    1324    26. Ranks                              6806
-//   10. Attention kernels                  1835    27. Layouts                            7350
-//   11. MoE plans                          2103    28. Devices                            7667
-//   12. Prefix trees                       2589    29. Tuning                             7829
-//   13. Data types and tensors             2878    30. Emitting                           8154
-//   14. Modules                            2963    31. Dumps of PTO Runtime               8384
-//   15. Kernels                            3174    32. Spaces                             8635
-//   16. Scalar expressions                 3490    33. Utilities                          8694
-//   17. Workloads                          3591
+//    1. Build configuration                 352    18. Schedules                          3894
+//    2. Status and errors                   459    19. Modules as text                    4388
+//    3. Contexts and threads                525    20. Programs                           4440
+//    4. Sinks                               691    21. Runs                               4519
+//    5. Work and tiers                      720    22. Seeing runs                        5203
+//    6. Chunk plans                         873    23. Graphs                             5756
+//    7. Dispatch                           1212    24. Tile kernels                       6009
+//    8. Merging                            1282    25. Pipelines                          6655
+//    9. Attention plans                    1331    26. Ranks                              6841
+//   10. Attention kernels                  1842    27. Layouts                            7385
+//   11. MoE plans                          2133    28. Devices                            7702
+//   12. Prefix trees                       2619    29. Tuning                             7864
+//   13. Data types and tensors             2908    30. Emitting                           8189
+//   14. Modules                            2993    31. Dumps of PTO Runtime               8419
+//   15. Kernels                            3208    32. Spaces                             8670
+//   16. Scalar expressions                 3524    33. Utilities                          8729
+//   17. Workloads                          3625
 //
-//   Appendix A. Reading programs                   8708
-//   Appendix B. The grammar of modules as text     9237
-//   Appendix C. Macros                             9324
-//   Appendix D. Index of functions                 9547
+//   Appendix A. Reading programs                   8743
+//   Appendix B. The grammar of modules as text     9272
+//   Appendix C. Macros                             9359
+//   Appendix D. Index of functions                 9582
 //
 // WORDS
 //
@@ -9582,141 +9582,141 @@ PTOWSP_DEFINE_SPACE(ptowsp_moe_space, PTOWSP_MOE_DIMS)
 // Appendix D. Index of functions
 // -------------------------------------------------------------------------------------------------
 //
-//      ptowsp_              add 3549, algorithm_name 6922, and 3573, array_at 3519,
-//                           bf16_from_f32 2930, bitand 3556, bitnot 3562, bitor 3557, bitxor 3558,
-//                           bool 3510, call_make 3763, cast 3582, channel_make 6772, clock_ns 8703,
-//                           close_make 6795, combine_begin 3655, consume_begin 6760, consumes 6779,
-//                           convert 2938, core_timing_of 6579, cost_check 6584, decode_tiers 868,
-//                           depth_name 4013, div 3552, edge_reason_name 5314, eq 3565,
-//                           event_make 6801, f16_from_f32 2928, fingerprint_print 5164,
-//                           for_each_begin 3649, ge 3570, gt 3569, hash 8700, i64 3508,
-//                           instruction 6511, le 3568, links_make 7048, location_name 2922,
-//                           lt 3567, max 3555, memory_name 6051, min 3554, mul 3551, ne 3566,
-//                           neg 3561, not 3575, opcode_name 9077, or 3574, otherwise_begin 3654,
-//                           pipe_name 6052, pipeline_begin 6755, process_begin 6757,
-//                           processor_count 626, produces 6780, receive_begin 6762,
-//                           record_make 6802, rem 3553, replicate_begin 6758, ring_name 3996,
-//                           scope_end 3657, search_print 5717, sequence_begin 3656,
-//                           shared_memory_of 4228, shl 3559, shr 3560, spans_export 5492,
-//                           stall_name 4909, sub 3550, support_name 4338, symbol 3514,
-//                           target_name 4337, tier_find 859, u64 3509, unit_name 3263, version 440,
-//                           wait_make 6803, when_begin 3653
-//      ptowsp_attend_       bytes 2097, check 2018, compute 2085, convert 2092, join 2056,
-//                           merge 2052, place 2008, run 2039, run_worker 2032, size 2001,
-//                           unit_of 2074, unit_rows 2078, variant 2100, work 2048
-//      ptowsp_attention_    accs 1747, bound 1622, check 1677, cost_of 6129, export 1728,
-//                           generate 1655, is_invariant 1685, job_check 1819, lane_merges 1694,
-//                           lane_units 1689, merge_row 1752, place 1640, print 1732,
-//                           progress_size 1795, run 1831, run_serial 1823, run_worker 1811,
-//                           see 1668, size 1629, states 1743, unit_rows 1702
-//      ptowsp_axis_         dense 3055, dynamic 3056, plan 3102, plan_lanes 3104, plan_merges 3103,
-//                           ragged 3057, row 3063, size 3524, sparse 3058
-//      ptowsp_capability_   at 4335, count 4334, print 4336
-//      ptowsp_collective_   choose 7078, name 6921, plan 6968, print 6975, time 7068
-//      ptowsp_context_      create 603, destroy 609, error 612, fail 616, lane_count 619,
-//                           run_worker 676
-//      ptowsp_control_      cost_name 4136, make 4178
-//      ptowsp_device_       alloc 7745, cancel 7813, close 7738, copy_in 7756, copy_out 7758,
-//                           core_tasks 7826, free 7750, launch 7808, open 7729, result 7822,
-//                           run 7779, run_graph 7770, start 7784
-//      ptowsp_dispatch_     mpmd 1269, serial 1238, spmd 1249
-//      ptowsp_dtype_        name 2919, size 2918
-//      ptowsp_dump_         check 8499, close 8493, explain 8511, open 8491, print 8504,
-//                           replay_export 8626, replay_print 8620, replay_run 8613,
-//                           rings_least 8548, rings_try 8553
-//      ptowsp_expr_         print 3588, type 3585
-//      ptowsp_f32_          from_bf16 2931, from_f16 2929
-//      ptowsp_graph_        add 5939, cancel 5881, clear 5818, create 5812, destroy 5814,
-//                           edge_make 5836, lanes 5971, limit 5887, poll 5898, record 5874,
-//                           result 5970, run 5862, run_worker 5866, seal 5847, start 5896,
-//                           task_cycles 5952, task_make 5827, task_status 5947, wait 5897
-//      ptowsp_hub_          create 7123, destroy 7127, transport 7131
-//      ptowsp_kernel_       begin 6155, choice 3739, collective 7237, end 6161, explain 3751,
-//                           hash 3444, insn_at 6607, insn_count 6606, make 3437, measure 6600,
-//                           print 6614, rule 7645
-//      ptowsp_linear_       apply 7544, blocked 7529, compose 7534, conflicts 7552, identity 7526,
-//                           inverse 7539, rank 7545, strided 7527, swizzle 7531, transpose 7537
-//      ptowsp_loop_         entry 3528, field 3534
-//      ptowsp_machine_      910b 6093, 950pr 6094
-//      ptowsp_measure_      (itself) 7995, samples 8000
-//      ptowsp_merge_        add 1303, clear 1300, finish 1309, partials 1319
-//      ptowsp_mesh_         check 7405, coordinate 7409, layout_check 7417, layout_join 7459,
-//                           layout_part_of 7428, layout_print 7434, layout_relayout 7497
-//      ptowsp_module_       create 3027, destroy 3032, error 3036, mesh 7573, parse 4400,
-//                           print 3043
-//      ptowsp_moe_          bound 2330, check 2362, column_begin 2371, column_end 2378,
-//                           combine 2239, generate 2354, history_add 2424, index 2517, look 2415,
-//                           move 2508, place 2344, plan_units 2397, print 2393, rebalance 2483,
-//                           routes_generate 2579, row_bound 2207, scratch_bytes 2474, share 2527,
-//                           size 2336, sort 2215, sort_parallel 2225, unit_rows 2385
-//      ptowsp_npu_          build 8295, build_run 8347, destroy 8299, directory 8302, emit 8251,
-//                           emit_files 8259, execute 8341, measure 8377, record 8271,
-//                           was_cached 8300
-//      ptowsp_output_       to_buffer 712, to_file 715
-//      ptowsp_parallel_     begin 3647, for 640
-//      ptowsp_plan_         chunk_size 1139, explain 1202, generate 1162, generate_parallel 1180,
-//                           generate_range 1170, is_invariant 1686, total_work 1147,
-//                           work_bound 1196
-//      ptowsp_prefix_       add 2793, bound 2804, build 2776, build_given 2784, check 2842,
-//                           generate 2831, join_row 2867, place 2821, print 2849,
-//                           progress_size 2873, remove 2796, size 2811, tree_bytes 2766,
-//                           tree_place 2767, unit_tokens 2855
-//      ptowsp_program_      check 9190, create 4425, destroy 4430, kernel_name 4436,
-//                           lane_count 9183, load 4479, print 4443, print_place 4439,
-//                           print_point 4785, print_schedule 9186, prove 9203, read 9180,
-//                           save 4469, size 4433
-//      ptowsp_rails_        fail 8141, init 8122, print 8148, propose 8136, reason_text 8144,
-//                           sample 8128, tick 8132
-//      ptowsp_ranks_        count 7160, create 7153, destroy 7157, poll 7181, rank 7159,
-//                           relayout 7661, run 7173, start 7178, wait 7182
-//      ptowsp_run_          bind 4631, bind_array 4650, bind_batch 4717, bind_csr 4668,
-//                           bind_lengths 4659, bind_plan 4690, bind_ranks 7274, bind_size 4639,
-//                           bind_slot 4790, bind_symbol 4644, bind_tensor 4674,
-//                           bind_transients 4749, bind_work 4696, bound_array 9220,
-//                           bound_batch 9226, bound_csr 9223, bound_plan 9224, bound_size 9217,
-//                           bound_slot 9234, bound_symbol 9218, bound_tensor 9230,
-//                           bound_transients 9232, cancel 4854, channels 5042, clock_at 5238,
-//                           create 4565, critical_path 4981, critical_steps 5074, decisions 5598,
-//                           destroy 4567, edges 5337, execute 4842, execute_worker 4847,
-//                           expect 5161, explore 5124, export 5442, export_decisions 5602,
-//                           export_transients 5451, find_bounds 5529, fingerprint 5154,
-//                           group_export 7343, group_simulate 7318, idle 5262, kernels 5257,
-//                           lanes 4973, lifetime_at 4782, pipelines 5038, poll 4873, print 5129,
-//                           print_stuck 5080, print_task 5244, processes 5040, program 9216,
-//                           rank_waits 7334, record 5212, records 4976, report 5571, result 4972,
-//                           size_transients 4772, slot 4796, start 4864, steps 5069, trace_at 5225,
-//                           trace_count 5224, trace_find 5228, usage 5272, wait 4872, what_if 5545
-//      ptowsp_schedule_     check 4345, print 4351, search 5705, search_cancel 5713
-//      ptowsp_select_       (itself) 3578, begin 3651
-//      ptowsp_send_         make 6785, task_make 6790
-//      ptowsp_slot_         (itself) 3538, load_make 3773, set_make 3767
-//      ptowsp_space_        at 8684, index 8682, make 8677, multiply 9331, total 8681
-//      ptowsp_status_       name 505, text 506
-//      ptowsp_task_         arg 3545, axis 3215, cols 3221, fail 3232, list_make 3857, make 3696,
-//                           rows 3218, scalar 3224, tag 3546, variable 3544
-//      ptowsp_tensor_       layout 7588, make 3142, spread 7582, transient 3169
-//      ptowsp_tile_         abs 6249, add 6226, alloc 6510, carry 6452, col_broadcast 6265,
-//                           colmax 6260, colmin 6261, cols 6455, colsum 6259, compare 6311,
-//                           const 6177, cos 6244, cvt 6287, deinterleave 6344, dequantize 6293,
-//                           div 6229, exp 6236, full 6180, gather 6333, gelu 6246, in 6165,
-//                           inout 6169, interleave 6343, iota 6182, load 6186, log 6237,
-//                           loop_begin 6448, loop_end 6450, matmul 6270, matmul_acc 6271,
-//                           matmul_bias 6272, max 6230, merge_sort 6327, min 6231, mul 6228,
-//                           neg 6248, next 6453, out 6167, preload 6451, quantize 6292, recip 6240,
-//                           relu 6245, row_broadcast 6264, rowmax 6256, rowmean 6258, rowmin 6257,
-//                           rows 6454, rowsum 6254, rowsum_f32 6255, rsqrt 6239, scalar 6174,
-//                           select 6312, sigmoid 6242, silu 6247, sin 6243, slice 6338,
-//                           slice_at 6456, sort32 6326, sqrt 6238, store 6191, store_add 6194,
-//                           store_at 6458, sub 6227, tanh 6241, topk_indices 6329,
-//                           topk_values 6328, transpose 6296
-//      ptowsp_tuning_       add 7918, bucket 7883, compact 7963, count 7950, create 7898,
-//                           destroy 7900, find 7932, record_at 7953, refresh 7907
-//      ptowsp_work_         batch 776, column_part 794, create 844, destroy 848, expert 779,
-//                           head 764, is_first 821, is_last 824, is_valid 814, is_whole 817,
-//                           kv_end 773, kv_len 770, kv_start 767, merge_rows 808, of 830,
-//                           print 839, request 761, slot 797, slot_count 803, slot_first 800,
-//                           tile 791, token_count 785, token_end 788, token_start 782
-//      ptowsp_workload_     begin 3646, param 3756
+//      ptowsp_              add 3583, algorithm_name 6957, and 3607, array_at 3553,
+//                           bf16_from_f32 2960, bitand 3590, bitnot 3596, bitor 3591, bitxor 3592,
+//                           bool 3544, call_make 3797, cast 3616, channel_make 6807, clock_ns 8738,
+//                           close_make 6830, combine_begin 3689, consume_begin 6795, consumes 6814,
+//                           convert 2968, core_timing_of 6614, cost_check 6619, decode_tiers 870,
+//                           depth_name 4047, div 3586, edge_reason_name 5349, eq 3599,
+//                           event_make 6836, f16_from_f32 2958, fingerprint_print 5199,
+//                           for_each_begin 3683, ge 3604, gt 3603, hash 8735, i64 3542,
+//                           instruction 6546, le 3602, links_make 7083, location_name 2952,
+//                           lt 3601, max 3589, memory_name 6086, min 3588, mul 3585, ne 3600,
+//                           neg 3595, not 3609, opcode_name 9112, or 3608, otherwise_begin 3688,
+//                           pipe_name 6087, pipeline_begin 6790, process_begin 6792,
+//                           processor_count 628, produces 6815, receive_begin 6797,
+//                           record_make 6837, rem 3587, replicate_begin 6793, ring_name 4030,
+//                           scope_end 3691, search_print 5752, sequence_begin 3690,
+//                           shared_memory_of 4262, shl 3593, shr 3594, spans_export 5527,
+//                           stall_name 4944, sub 3584, support_name 4372, symbol 3548,
+//                           target_name 4371, tier_find 861, u64 3543, unit_name 3297, version 442,
+//                           wait_make 6838, when_begin 3687
+//      ptowsp_attend_       bytes 2127, check 2047, compute 2115, convert 2122, join 2085,
+//                           merge 2081, place 2037, run 2068, run_worker 2061, size 2030,
+//                           unit_of 2104, unit_rows 2108, variant 2130, work 2077
+//      ptowsp_attention_    accs 1754, bound 1629, check 1684, cost_of 6164, export 1735,
+//                           generate 1662, is_invariant 1692, job_check 1826, lane_merges 1701,
+//                           lane_units 1696, merge_row 1759, place 1647, print 1739,
+//                           progress_size 1802, run 1838, run_serial 1830, run_worker 1818,
+//                           see 1675, size 1636, states 1750, unit_rows 1709
+//      ptowsp_axis_         dense 3085, dynamic 3086, plan 3136, plan_lanes 3138, plan_merges 3137,
+//                           ragged 3087, row 3093, size 3558, sparse 3088
+//      ptowsp_capability_   at 4369, count 4368, print 4370
+//      ptowsp_collective_   choose 7113, name 6956, plan 7003, print 7010, time 7103
+//      ptowsp_context_      create 605, destroy 611, error 614, fail 618, lane_count 621,
+//                           run_worker 678
+//      ptowsp_control_      cost_name 4170, make 4212
+//      ptowsp_device_       alloc 7780, cancel 7848, close 7773, copy_in 7791, copy_out 7793,
+//                           core_tasks 7861, free 7785, launch 7843, open 7764, result 7857,
+//                           run 7814, run_graph 7805, start 7819
+//      ptowsp_dispatch_     mpmd 1276, serial 1245, spmd 1256
+//      ptowsp_dtype_        name 2949, size 2948
+//      ptowsp_dump_         check 8534, close 8528, explain 8546, open 8526, print 8539,
+//                           replay_export 8661, replay_print 8655, replay_run 8648,
+//                           rings_least 8583, rings_try 8588
+//      ptowsp_expr_         print 3622, type 3619
+//      ptowsp_f32_          from_bf16 2961, from_f16 2959
+//      ptowsp_graph_        add 5974, cancel 5916, clear 5853, create 5847, destroy 5849,
+//                           edge_make 5871, lanes 6006, limit 5922, poll 5933, record 5909,
+//                           result 6005, run 5897, run_worker 5901, seal 5882, start 5931,
+//                           task_cycles 5987, task_make 5862, task_status 5982, wait 5932
+//      ptowsp_hub_          create 7158, destroy 7162, transport 7166
+//      ptowsp_kernel_       begin 6190, choice 3773, collective 7272, end 6196, explain 3785,
+//                           hash 3478, insn_at 6642, insn_count 6641, make 3471, measure 6635,
+//                           print 6649, rule 7680
+//      ptowsp_linear_       apply 7579, blocked 7564, compose 7569, conflicts 7587, identity 7561,
+//                           inverse 7574, rank 7580, strided 7562, swizzle 7566, transpose 7572
+//      ptowsp_loop_         entry 3562, field 3568
+//      ptowsp_machine_      910b 6128, 950pr 6129
+//      ptowsp_measure_      (itself) 8030, samples 8035
+//      ptowsp_merge_        add 1310, clear 1307, finish 1316, partials 1326
+//      ptowsp_mesh_         check 7440, coordinate 7444, layout_check 7452, layout_join 7494,
+//                           layout_part_of 7463, layout_print 7469, layout_relayout 7532
+//      ptowsp_module_       create 3057, destroy 3062, error 3066, mesh 7608, parse 4434,
+//                           print 3073
+//      ptowsp_moe_          bound 2360, check 2392, column_begin 2401, column_end 2408,
+//                           combine 2269, generate 2384, history_add 2454, index 2547, look 2445,
+//                           move 2538, place 2374, plan_units 2427, print 2423, rebalance 2513,
+//                           routes_generate 2609, row_bound 2237, scratch_bytes 2504, share 2557,
+//                           size 2366, sort 2245, sort_parallel 2255, unit_rows 2415
+//      ptowsp_npu_          build 8330, build_run 8382, destroy 8334, directory 8337, emit 8286,
+//                           emit_files 8294, execute 8376, measure 8412, record 8306,
+//                           was_cached 8335
+//      ptowsp_output_       to_buffer 714, to_file 717
+//      ptowsp_parallel_     begin 3681, for 642
+//      ptowsp_plan_         chunk_size 1146, explain 1209, generate 1169, generate_parallel 1187,
+//                           generate_range 1177, is_invariant 1693, total_work 1154,
+//                           work_bound 1203
+//      ptowsp_prefix_       add 2823, bound 2834, build 2806, build_given 2814, check 2872,
+//                           generate 2861, join_row 2897, place 2851, print 2879,
+//                           progress_size 2903, remove 2826, size 2841, tree_bytes 2796,
+//                           tree_place 2797, unit_tokens 2885
+//      ptowsp_program_      check 9225, create 4459, destroy 4464, kernel_name 4470,
+//                           lane_count 9218, load 4513, print 4477, print_place 4473,
+//                           print_point 4820, print_schedule 9221, prove 9238, read 9215,
+//                           save 4503, size 4467
+//      ptowsp_rails_        fail 8176, init 8157, print 8183, propose 8171, reason_text 8179,
+//                           sample 8163, tick 8167
+//      ptowsp_ranks_        count 7195, create 7188, destroy 7192, poll 7216, rank 7194,
+//                           relayout 7696, run 7208, start 7213, wait 7217
+//      ptowsp_run_          bind 4665, bind_array 4684, bind_batch 4752, bind_csr 4702,
+//                           bind_lengths 4693, bind_plan 4724, bind_ranks 7309, bind_size 4673,
+//                           bind_slot 4825, bind_symbol 4678, bind_tensor 4708,
+//                           bind_transients 4784, bind_work 4730, bound_array 9255,
+//                           bound_batch 9261, bound_csr 9258, bound_plan 9259, bound_size 9252,
+//                           bound_slot 9269, bound_symbol 9253, bound_tensor 9265,
+//                           bound_transients 9267, cancel 4889, channels 5077, clock_at 5273,
+//                           create 4599, critical_path 5016, critical_steps 5109, decisions 5633,
+//                           destroy 4601, edges 5372, execute 4877, execute_worker 4882,
+//                           expect 5196, explore 5159, export 5477, export_decisions 5637,
+//                           export_transients 5486, find_bounds 5564, fingerprint 5189,
+//                           group_export 7378, group_simulate 7353, idle 5297, kernels 5292,
+//                           lanes 5008, lifetime_at 4817, pipelines 5073, poll 4908, print 5164,
+//                           print_stuck 5115, print_task 5279, processes 5075, program 9251,
+//                           rank_waits 7369, record 5247, records 5011, report 5606, result 5007,
+//                           size_transients 4807, slot 4831, start 4899, steps 5104, trace_at 5260,
+//                           trace_count 5259, trace_find 5263, usage 5307, wait 4907, what_if 5580
+//      ptowsp_schedule_     check 4379, print 4385, search 5740, search_cancel 5748
+//      ptowsp_select_       (itself) 3612, begin 3685
+//      ptowsp_send_         make 6820, task_make 6825
+//      ptowsp_slot_         (itself) 3572, load_make 3807, set_make 3801
+//      ptowsp_space_        at 8719, index 8717, make 8712, multiply 9366, total 8716
+//      ptowsp_status_       name 507, text 508
+//      ptowsp_task_         arg 3579, axis 3249, cols 3255, fail 3266, list_make 3891, make 3730,
+//                           rows 3252, scalar 3258, tag 3580, variable 3578
+//      ptowsp_tensor_       layout 7623, make 3176, spread 7617, transient 3203
+//      ptowsp_tile_         abs 6284, add 6261, alloc 6545, carry 6487, col_broadcast 6300,
+//                           colmax 6295, colmin 6296, cols 6490, colsum 6294, compare 6346,
+//                           const 6212, cos 6279, cvt 6322, deinterleave 6379, dequantize 6328,
+//                           div 6264, exp 6271, full 6215, gather 6368, gelu 6281, in 6200,
+//                           inout 6204, interleave 6378, iota 6217, load 6221, log 6272,
+//                           loop_begin 6483, loop_end 6485, matmul 6305, matmul_acc 6306,
+//                           matmul_bias 6307, max 6265, merge_sort 6362, min 6266, mul 6263,
+//                           neg 6283, next 6488, out 6202, preload 6486, quantize 6327, recip 6275,
+//                           relu 6280, row_broadcast 6299, rowmax 6291, rowmean 6293, rowmin 6292,
+//                           rows 6489, rowsum 6289, rowsum_f32 6290, rsqrt 6274, scalar 6209,
+//                           select 6347, sigmoid 6277, silu 6282, sin 6278, slice 6373,
+//                           slice_at 6491, sort32 6361, sqrt 6273, store 6226, store_add 6229,
+//                           store_at 6493, sub 6262, tanh 6276, topk_indices 6364,
+//                           topk_values 6363, transpose 6331
+//      ptowsp_tuning_       add 7953, bucket 7918, compact 7998, count 7985, create 7933,
+//                           destroy 7935, find 7967, record_at 7988, refresh 7942
+//      ptowsp_work_         batch 778, column_part 796, create 846, destroy 850, expert 781,
+//                           head 766, is_first 823, is_last 826, is_valid 816, is_whole 819,
+//                           kv_end 775, kv_len 772, kv_start 769, merge_rows 810, of 832,
+//                           print 841, request 763, slot 799, slot_count 805, slot_first 802,
+//                           tile 793, token_count 787, token_end 790, token_start 784
+//      ptowsp_workload_     begin 3680, param 3790
 
 #ifdef __cplusplus
 }

@@ -1608,6 +1608,10 @@ PWSP_INTERNAL void pwsp_text_format(ptowsp_output text, const char *format, ...)
 PWSP_INTERNAL void pwsp_text_vformat(ptowsp_output text, const char *format, va_list args)
     PWSP_PRINTF(2, 0);
 
+// Formats into room of so many bytes, truncated to it and terminated.
+PWSP_INTERNAL void pwsp_text_into(char *room, size_t size, const char *format, ...)
+    PWSP_PRINTF(3, 4);
+
 // Extends *hash by the written text; see ptowsp_hash.
 PWSP_INTERNAL ptowsp_output pwsp_text_to_hash(uint64_t *hash);
 
@@ -1698,6 +1702,14 @@ PWSP_INTERNAL void pwsp_text_format(ptowsp_output text, const char *format, ...)
     va_list args;
     va_start(args, format);
     pwsp_text_vformat(text, format, args);
+    va_end(args);
+}
+
+PWSP_INTERNAL void pwsp_text_into(char *room, size_t size, const char *format, ...) {
+    ptowsp_output_buffer buffer = {room, size, 0};
+    va_list args;
+    va_start(args, format);
+    pwsp_text_vformat(ptowsp_output_to_buffer(&buffer), format, args);
     va_end(args);
 }
 
@@ -4992,20 +5004,24 @@ PWSP_INTERNAL ptowsp_status pwsp_positions_configure(ptowsp_attention_config *co
 
 // Checks `count` positions of a sequence: of its queries, or of its KV.
 static ptowsp_status pwsp_positions_line_check(const PTOWSP_GM int32_t *firsts,
-                                               const PTOWSP_GM int32_t *strides, int64_t count,
-                                               uint32_t sequence, ptowsp_plan_info *info) {
+                                               const PTOWSP_GM int32_t *strides, bool is_kv,
+                                               int64_t count, uint32_t sequence,
+                                               ptowsp_plan_info *info) {
     const int64_t first = pwsp_position_of(firsts, sequence, 0);
     const int64_t stride = pwsp_position_of(strides, sequence, 1);
     if (first < 0) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_POSITION_FIRST, sequence, first, 0);
+        return pwsp_plan_fail(info, is_kv ? PTOWSP_FAULT_KV_FIRST : PTOWSP_FAULT_QUERY_FIRST,
+                              sequence, first, 0);
     }
     if (stride < 1) {
-        return pwsp_plan_fail(info, PTOWSP_FAULT_POSITION_STRIDE, sequence, stride, 1);
+        return pwsp_plan_fail(info, is_kv ? PTOWSP_FAULT_KV_STRIDE : PTOWSP_FAULT_QUERY_STRIDE,
+                              sequence, stride, 1);
     }
     const int64_t last = first + (count - 1) * stride;
     return last <= INT32_MAX
                ? PTOWSP_OK
-               : pwsp_plan_fail(info, PTOWSP_FAULT_POSITION_LARGE, sequence, last, INT32_MAX);
+               : pwsp_plan_fail(info, is_kv ? PTOWSP_FAULT_KV_LARGE : PTOWSP_FAULT_QUERY_LARGE,
+                                sequence, last, INT32_MAX);
 }
 
 PWSP_INTERNAL ptowsp_status pwsp_positions_check(const pwsp_attention *a, uint32_t sequence,
@@ -5014,9 +5030,9 @@ PWSP_INTERNAL ptowsp_status pwsp_positions_check(const pwsp_attention *a, uint32
     const int64_t kv = a->kv_lengths[sequence], queries = pwsp_query_length(a, sequence);
     const int64_t sinks = pwsp_position_of(p->sinks, sequence, 0);
     ptowsp_status status =
-        pwsp_positions_line_check(p->query_first, p->query_stride, queries, sequence, info);
+        pwsp_positions_line_check(p->query_first, p->query_stride, false, queries, sequence, info);
     if (status == PTOWSP_OK) {
-        status = pwsp_positions_line_check(p->kv_first, p->kv_stride, kv, sequence, info);
+        status = pwsp_positions_line_check(p->kv_first, p->kv_stride, true, kv, sequence, info);
     }
     if (status == PTOWSP_OK && (sinks < 0 || sinks > kv)) {
         status = pwsp_plan_fail(info, PTOWSP_FAULT_SINKS_RANGE, sequence, sinks, kv);
@@ -12836,14 +12852,13 @@ typedef struct pwsp_attend_bits {
     int64_t start;
 } pwsp_attend_bits;
 
-// Rows that are needed soon. Computing on keys asks for the values of the same tokens, and on values
-// for the keys of the next block: memory is busy all the time only if it is asked while computing, not
-// only while reading. Tiles of scores ask for the first rows of a part and packing for the others.
+// Rows that are needed soon, of which cache lines are asked for in order, each once. Computing on keys asks
+// for the values of the same tokens, and on values for the keys of the next block: memory is busy all the
+// time only if it is asked while computing, not only while reading.
 typedef struct pwsp_attend_ahead {
-    const char *const *rows;
-    uint32_t first;  // rows that tiles of scores ask for
-    size_t element;  // bytes of one
-    size_t size;     // bytes of a row; 0: no rows
+    const char *const *rows;  // not begun yet
+    size_t row_count, size;   // how many, and bytes of each
+    const char *at, *end;     // what is left of the one begun
 } pwsp_attend_ahead;
 
 // The loops of attend_body.h.
@@ -12851,18 +12866,18 @@ typedef struct pwsp_attend_variant {
     const char *name;
     uint32_t score_rows, value_rows;  // of tiles of f32, at most
     uint32_t type_rows;  // of tiles of other types, at most these, too; 0: no such tiles
-    void (*pack)(ptowsp_attend_type type, const char *const *rows, const pwsp_attend_ahead *ahead,
-                 size_t dim, char *out, float *scales);
+    void (*pack)(ptowsp_attend_type type, const char *const *rows, size_t dim, char *out,
+                 float *scales);
     void (*unpack)(ptowsp_attend_type type, const char *packed, const float *scales, size_t dim,
                    float *out);
     void (*convert)(ptowsp_attend_type type, const char *const *rows, size_t row_count, size_t dim,
                     float *to);
     void (*scores)(ptowsp_attend_type type, size_t row_count, const float *const *queries,
-                   const char *keys, const float *scales, const pwsp_attend_ahead *ahead,
-                   size_t dim, float *scores);
+                   const char *keys, const float *scales, pwsp_attend_ahead *ahead, size_t dim,
+                   float *scores);
     void (*values)(ptowsp_attend_type type, size_t row_count, const char *const *rows, size_t count,
-                   const pwsp_attend_ahead *ahead, const float *weights, const float *factors,
-                   size_t dim, float *const *accs);
+                   pwsp_attend_ahead *ahead, const float *weights, const float *factors, size_t dim,
+                   float *const *accs);
     void (*softmax)(const pwsp_attend_scoring *how, const pwsp_attend_bias *biases, float *products,
                     size_t low, size_t high, size_t row_count, ptowsp_partial *states,
                     float *factors);
@@ -12931,6 +12946,7 @@ typedef struct pwsp_attend_chunk {
 
     // The current block:
     const pwsp_attend_rows *rows, *next;           // of this block and the next, NULL in the last
+    pwsp_attend_ahead ahead;                       // what is asked for
     bool is_full;                                  // all rows see all of it; otherwise:
     pwsp_attend_range in_block[PWSP_ATTEND_ROWS];  // the tokens that each sees
     uint32_t row_first, row_end;                   // rows that see some of it
@@ -12999,14 +13015,32 @@ PWSP_INLINE uint32_t pwsp_attend_query_first(const ptowsp_attend_step *step, uin
 #ifndef PWSP_ATTEND_SIMD_H
 #define PWSP_ATTEND_SIMD_H
 
-// Rows of f32 fill the first-level cache, so they are asked into the second.
-#define PWSP_ATTEND_ASK(p, bytes) __builtin_prefetch(p, 0, (bytes) < 4 ? 3 : 2)
-
 #if defined(__clang__)
 #define PWSP_UNROLL _Pragma("clang loop unroll(full)")
 #else
 #define PWSP_UNROLL _Pragma("GCC unroll 16")
 #endif
+
+// Asks for as many lines as `elements` of so many bytes fill. They go into the second-level cache, as only
+// few lines can be on their way to the first. Single bytes are slower to compute on than to read, and
+// their rows may begin inside a line: they go to the first.
+#define PWSP_ATTEND_ASK(ahead, bytes, elements)                                                    \
+    PWSP_UNROLL for (size_t line = 0; line < ((elements) * (bytes) + 63) / 64; line++) {           \
+        __builtin_prefetch(pwsp_attend_ask(ahead), 0, (bytes) == 1 ? 3 : 2);                       \
+    }
+
+// The next line, or one asked for before.
+PWSP_FORCE_INLINE const char *pwsp_attend_ask(pwsp_attend_ahead *a) {
+    const char *at = a->at;
+    a->at += a->at < a->end ? 64 : 0;
+    if (a->at >= a->end && a->row_count > 0) {
+        const char *row = *a->rows++;
+        a->row_count--;
+        a->at = row == a->end ? a->at : row - (uintptr_t)row % 64;
+        a->end = row + a->size;
+    }
+    return at;
+}
 
 // e^x for x <= 0: x = n ln 2 + r with |r| <= ln 2 / 2, the Taylor series of e^r to r^7 (remainder
 // below 6e-9), times 2^n. Adding PWSP_EXP_ROUND rounds to a whole number, which is then in the low
@@ -13087,12 +13121,11 @@ static const float pwsp_attend_counts[PWSP_ATTEND_BLOCK] PWSP_UNUSED = {
 
 // Tiles of scores and values take `row_count` rows, a constant.
 //
-//      score     scores[r][t] = queries[r] . keys[t] for PWSP_ATTEND_PART packed tokens; asks for a cache
-//                line with each step
+//      score     scores[r][t] = queries[r] . keys[t] for PWSP_ATTEND_PART packed tokens
 //      value     accs[r][d] = accs[r][d] * factors[r] + sum over tokens of weights[r][t] *
-//                rows[t][d], for `vectors` vectors from d on; asks for as much of the rows ahead: of
-//                two-byte elements whole rows in order, as processors stream lines in sequence, which
-//                reads f16 from memory a fifth faster
+//                rows[t][d], for `vectors` vectors from d on
+//
+// Both ask for as many lines ahead as they read, where those have as many bytes.
 //
 // KEY(p, scale) is a vector of packed keys. VALUE(p, in, at) is one of values, `at` elements from where p
 // and `in` are: p is at byte base(d) of a row, and of blocks, `in` is the place in the block, which
@@ -13100,10 +13133,9 @@ static const float pwsp_attend_counts[PWSP_ATTEND_BLOCK] PWSP_UNUSED = {
 #define PWSP_V_TILES(suffix, bytes, base, PWSP_V_KEY, PWSP_V_VALUE)                                \
     PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(score_##suffix)(                              \
         const float *const *queries, const char *keys, const float *scales,                        \
-        const pwsp_attend_ahead *ahead, size_t dim, size_t row_count, float *scores) {             \
+        pwsp_attend_ahead *ahead, size_t dim, size_t row_count, float *scores) {                   \
         const float *rows[PWSP_V_SCORE_ROWS];                                                      \
-        const char *const *ahead_row = ahead->rows, *const *ahead_end = ahead_row + ahead->first;  \
-        size_t ahead_at = 0;                                                                       \
+        pwsp_attend_ahead ask = *ahead;                                                            \
         for (size_t r = 0; r < row_count; r++) {                                                   \
             rows[r] = queries[r];                                                                  \
         }                                                                                          \
@@ -13122,14 +13154,7 @@ static const float pwsp_attend_counts[PWSP_ATTEND_BLOCK] PWSP_UNUSED = {
                     k[n] =                                                                         \
                         PWSP_V_KEY(keys + n * PWSP_V_LANES * (bytes), scale + n * PWSP_V_LANES);   \
                 }                                                                                  \
-                if (ahead_row != ahead_end) {                                                      \
-                    PWSP_ATTEND_ASK(*ahead_row + ahead_at, bytes);                                 \
-                    ahead_at += 64;                                                                \
-                    if (ahead_at >= ahead->size) {                                                 \
-                        ahead_at = 0;                                                              \
-                        ahead_row++;                                                               \
-                    }                                                                              \
-                }                                                                                  \
+                PWSP_ATTEND_ASK(&ask, bytes, 4 * PWSP_V_LANES)                                     \
                 PWSP_UNROLL for (size_t r = 0; r < row_count; r++) {                               \
                     PWSP_V q = PWSP_V_SET_QUAD(rows[r] + d);                                       \
                     PWSP_UNROLL for (size_t n = 0; n < 4; n++) {                                   \
@@ -13143,19 +13168,15 @@ static const float pwsp_attend_counts[PWSP_ATTEND_BLOCK] PWSP_UNUSED = {
                              PWSP_V_REDUCE4(sums[r][0], sums[r][1], sums[r][2], sums[r][3]));      \
             }                                                                                      \
         }                                                                                          \
+        *ahead = ask;                                                                              \
     }                                                                                              \
     PWSP_V_TARGET PWSP_FORCE_INLINE void PWSP_V_NAME(value_##suffix)(                              \
-        const char *const *rows, size_t count, const pwsp_attend_ahead *ahead,                     \
-        const float *weights, const float *factors, size_t row_count, size_t d, size_t vectors,    \
-        float *const *accs) {                                                                      \
+        const char *const *rows, size_t count, pwsp_attend_ahead *ahead, const float *weights,     \
+        const float *factors, size_t row_count, size_t d, size_t vectors, float *const *accs) {    \
         PWSP_V sums[PWSP_ATTEND_TILE][8];                                                          \
         const size_t in = vectors * PWSP_V_LANES >= 32 ? 0 : d % 32;                               \
-        const size_t strip = d * ahead->element, whole = ahead->size;                              \
-        size_t strip_end = (d + vectors * PWSP_V_LANES) * ahead->element, ask_at = 0;              \
-        strip_end = strip_end < whole ? strip_end : whole;                                         \
-        const char *const *ask = ahead->rows, *const *ask_end = ask + count;                       \
-        ask += (bytes) == 2 && strip < strip_end ? count * strip / whole : 0;                      \
-        (void)in, (void)ask_end, (void)ask_at;                                                     \
+        pwsp_attend_ahead ask = *ahead;                                                            \
+        (void)in;                                                                                  \
         PWSP_UNROLL for (size_t r = 0; r < row_count; r++) {                                       \
             PWSP_UNROLL for (size_t i = 0; i < vectors; i++) {                                     \
                 sums[r][i] = PWSP_V_MUL(PWSP_V_LOAD(accs[r] + d + i * PWSP_V_LANES),               \
@@ -13164,14 +13185,7 @@ static const float pwsp_attend_counts[PWSP_ATTEND_BLOCK] PWSP_UNUSED = {
         }                                                                                          \
         for (size_t t = 0; t < count; t++) {                                                       \
             const char *row = rows[t] + base(d);                                                   \
-            for (size_t i = strip; (bytes) != 2 && i < strip_end; i += 64) {                       \
-                PWSP_ATTEND_ASK(ask[t] + i, bytes);                                                \
-            }                                                                                      \
-            for (size_t i = strip; (bytes) == 2 && i < strip_end && ask < ask_end; i += 64) {      \
-                PWSP_ATTEND_ASK(*ask + ask_at, bytes);                                             \
-                ask_at = ask_at + 64 < whole ? ask_at + 64 : 0;                                    \
-                ask += ask_at == 0;                                                                \
-            }                                                                                      \
+            PWSP_ATTEND_ASK(&ask, bytes, vectors *PWSP_V_LANES)                                    \
             PWSP_V v[8];                                                                           \
             PWSP_UNROLL for (size_t i = 0; i < vectors; i++) {                                     \
                 v[i] = PWSP_V_VALUE(row, in, i * PWSP_V_LANES);                                    \
@@ -13188,6 +13202,7 @@ static const float pwsp_attend_counts[PWSP_ATTEND_BLOCK] PWSP_UNUSED = {
                 PWSP_V_STORE(accs[r] + d + i * PWSP_V_LANES, sums[r][i]);                          \
             }                                                                                      \
         }                                                                                          \
+        *ahead = ask;                                                                              \
     }
 
 #define PWSP_V_LOAD_F32(p)           PWSP_V_LOAD((const float *)(const void *)(p))
@@ -13511,17 +13526,13 @@ static void PWSP_V_NAME(convert)(ptowsp_attend_type type, const char *const *row
 
 // Packs the keys of PWSP_ATTEND_PART rows as they are. Dimension d is at byte offset(d) of a row.
 #define PWSP_V_PACK(suffix, PWSP_V_PACK_16, bytes, offset)                                         \
-    PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(pack_##suffix)(                            \
-        const char *const *rows, const pwsp_attend_ahead *ahead, size_t dim, char *out) {          \
+    PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(pack_##suffix)(const char *const *rows,    \
+                                                                       size_t dim, char *out) {    \
         for (size_t at = 0; at < PWSP_ATTEND_PART; at += PWSP_V_LANES) {                           \
             for (size_t n = 0; n < 4; n++) {                                                       \
                 const char *from[PWSP_V_QUADS];                                                    \
                 PWSP_UNROLL for (size_t q = 0; q < PWSP_V_QUADS; q++) {                            \
                     from[q] = rows[at + n + 4 * q];                                                \
-                    size_t turn = at + n * PWSP_V_QUADS + q;                                       \
-                    for (size_t i = 0; turn >= ahead->first && i < ahead->size; i += 64) {         \
-                        PWSP_ATTEND_ASK(ahead->rows[turn] + i, bytes);                             \
-                    }                                                                              \
                 }                                                                                  \
                 char *to = out + (at * dim + n * PWSP_V_LANES) * (bytes);                          \
                 size_t d = 0;                                                                      \
@@ -13600,18 +13611,17 @@ PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(scale_packed)(const char *by
     }
 }
 
-static void PWSP_V_NAME(pack)(ptowsp_attend_type type, const char *const *rows,
-                              const pwsp_attend_ahead *ahead, size_t dim, char *out,
-                              float *scales) {
+static void PWSP_V_NAME(pack)(ptowsp_attend_type type, const char *const *rows, size_t dim,
+                              char *out, float *scales) {
     switch (type) {
     case PTOWSP_ATTEND_F16:
-    case PTOWSP_ATTEND_BF16: PWSP_V_NAME(pack_half)(rows, ahead, dim, out); break;
-    case PTOWSP_ATTEND_I8: PWSP_V_NAME(pack_i8)(rows, ahead, dim, out); break;
+    case PTOWSP_ATTEND_BF16: PWSP_V_NAME(pack_half)(rows, dim, out); break;
+    case PTOWSP_ATTEND_I8: PWSP_V_NAME(pack_i8)(rows, dim, out); break;
     case PTOWSP_ATTEND_Q8_0:
-        PWSP_V_NAME(pack_q8_0)(rows, ahead, dim, out);
+        PWSP_V_NAME(pack_q8_0)(rows, dim, out);
         PWSP_V_NAME(pack_scales)(rows, dim, scales);
         break;
-    default: PWSP_V_NAME(pack_f32)(rows, ahead, dim, out); break;
+    default: PWSP_V_NAME(pack_f32)(rows, dim, out); break;
     }
 }
 
@@ -13638,7 +13648,7 @@ PWSP_V_TILES(q8_0, 1, PWSP_V_BASE_Q8_0, PWSP_V_KEY_Q8_0, PWSP_V_VALUE_Q8_0)
 #define PWSP_V_SCORES(suffix, row_count)                                                           \
     PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(scores_##suffix##_##row_count)(            \
         const float *const *queries, const char *keys, const float *scales,                        \
-        const pwsp_attend_ahead *ahead, size_t dim, float *scores) {                               \
+        pwsp_attend_ahead *ahead, size_t dim, float *scores) {                                     \
         PWSP_V_NAME(score_##suffix)(queries, keys, scales, ahead, dim, row_count, scores);         \
     }
 
@@ -13654,8 +13664,8 @@ PWSP_V_TILES(q8_0, 1, PWSP_V_BASE_Q8_0, PWSP_V_KEY_Q8_0, PWSP_V_VALUE_Q8_0)
 
 #define PWSP_V_VALUES(suffix, row_count)                                                           \
     PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(values_##suffix##_##row_count)(            \
-        const char *const *rows, size_t count, const pwsp_attend_ahead *ahead,                     \
-        const float *weights, const float *factors, size_t d, size_t dim, float *const *accs) {    \
+        const char *const *rows, size_t count, pwsp_attend_ahead *ahead, const float *weights,     \
+        const float *factors, size_t d, size_t dim, float *const *accs) {                          \
         PWSP_V_VALUE_LOOP(suffix, row_count, 8, (row_count) <= 2)                                  \
         PWSP_V_VALUE_LOOP(suffix, row_count, 4, true)                                              \
         PWSP_V_VALUE_LOOP(suffix, row_count, 2, 4 * (row_count) > PWSP_V_VALUE_VECTORS)            \
@@ -13710,7 +13720,7 @@ PWSP_V_EACH_4(PWSP_V_VALUES, q8_0)
 
 static void PWSP_V_NAME(scores)(ptowsp_attend_type type, size_t row_count,
                                 const float *const *queries, const char *keys, const float *scales,
-                                const pwsp_attend_ahead *ahead, size_t dim, float *scores) {
+                                pwsp_attend_ahead *ahead, size_t dim, float *scores) {
     switch ((uint32_t)type * 8 + row_count) {
         PWSP_V_SCORE_EACH(PWSP_V_SCORE_CASE, f32)
 #if PWSP_V_TYPE_ROWS > 0
@@ -13724,7 +13734,7 @@ static void PWSP_V_NAME(scores)(ptowsp_attend_type type, size_t row_count,
 }
 
 static void PWSP_V_NAME(values)(ptowsp_attend_type type, size_t row_count, const char *const *rows,
-                                size_t count, const pwsp_attend_ahead *ahead, const float *weights,
+                                size_t count, pwsp_attend_ahead *ahead, const float *weights,
                                 const float *factors, size_t dim, float *const *accs) {
     switch ((uint32_t)type * 8 + row_count) {
         PWSP_V_VALUE_EACH(PWSP_V_VALUE_CASE, f32)
@@ -14118,17 +14128,13 @@ static void PWSP_V_NAME(convert)(ptowsp_attend_type type, const char *const *row
     }
 }
 #define PWSP_V_PACK(suffix, PWSP_V_PACK_16, bytes, offset)                                         \
-    PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(pack_##suffix)(                            \
-        const char *const *rows, const pwsp_attend_ahead *ahead, size_t dim, char *out) {          \
+    PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(pack_##suffix)(const char *const *rows,    \
+                                                                       size_t dim, char *out) {    \
         for (size_t at = 0; at < PWSP_ATTEND_PART; at += PWSP_V_LANES) {                           \
             for (size_t n = 0; n < 4; n++) {                                                       \
                 const char *from[PWSP_V_QUADS];                                                    \
                 PWSP_UNROLL for (size_t q = 0; q < PWSP_V_QUADS; q++) {                            \
                     from[q] = rows[at + n + 4 * q];                                                \
-                    size_t turn = at + n * PWSP_V_QUADS + q;                                       \
-                    for (size_t i = 0; turn >= ahead->first && i < ahead->size; i += 64) {         \
-                        PWSP_ATTEND_ASK(ahead->rows[turn] + i, bytes);                             \
-                    }                                                                              \
                 }                                                                                  \
                 char *to = out + (at * dim + n * PWSP_V_LANES) * (bytes);                          \
                 size_t d = 0;                                                                      \
@@ -14197,18 +14203,17 @@ PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(scale_packed)(const char *by
         }
     }
 }
-static void PWSP_V_NAME(pack)(ptowsp_attend_type type, const char *const *rows,
-                              const pwsp_attend_ahead *ahead, size_t dim, char *out,
-                              float *scales) {
+static void PWSP_V_NAME(pack)(ptowsp_attend_type type, const char *const *rows, size_t dim,
+                              char *out, float *scales) {
     switch (type) {
     case PTOWSP_ATTEND_F16:
-    case PTOWSP_ATTEND_BF16: PWSP_V_NAME(pack_half)(rows, ahead, dim, out); break;
-    case PTOWSP_ATTEND_I8: PWSP_V_NAME(pack_i8)(rows, ahead, dim, out); break;
+    case PTOWSP_ATTEND_BF16: PWSP_V_NAME(pack_half)(rows, dim, out); break;
+    case PTOWSP_ATTEND_I8: PWSP_V_NAME(pack_i8)(rows, dim, out); break;
     case PTOWSP_ATTEND_Q8_0:
-        PWSP_V_NAME(pack_q8_0)(rows, ahead, dim, out);
+        PWSP_V_NAME(pack_q8_0)(rows, dim, out);
         PWSP_V_NAME(pack_scales)(rows, dim, scales);
         break;
-    default: PWSP_V_NAME(pack_f32)(rows, ahead, dim, out); break;
+    default: PWSP_V_NAME(pack_f32)(rows, dim, out); break;
     }
 }
 static void PWSP_V_NAME(unpack)(ptowsp_attend_type type, const char *packed, const float *scales,
@@ -14229,7 +14234,7 @@ PWSP_V_TILES(q8_0, 1, PWSP_V_BASE_Q8_0, PWSP_V_KEY_Q8_0, PWSP_V_VALUE_Q8_0)
 #define PWSP_V_SCORES(suffix, row_count)                                                           \
     PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(scores_##suffix##_##row_count)(            \
         const float *const *queries, const char *keys, const float *scales,                        \
-        const pwsp_attend_ahead *ahead, size_t dim, float *scores) {                               \
+        pwsp_attend_ahead *ahead, size_t dim, float *scores) {                                     \
         PWSP_V_NAME(score_##suffix)(queries, keys, scales, ahead, dim, row_count, scores);         \
     }
 #define PWSP_V_VALUE_LOOP(suffix, row_count, vectors, is_used)                                     \
@@ -14241,8 +14246,8 @@ PWSP_V_TILES(q8_0, 1, PWSP_V_BASE_Q8_0, PWSP_V_KEY_Q8_0, PWSP_V_VALUE_Q8_0)
     }
 #define PWSP_V_VALUES(suffix, row_count)                                                           \
     PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(values_##suffix##_##row_count)(            \
-        const char *const *rows, size_t count, const pwsp_attend_ahead *ahead,                     \
-        const float *weights, const float *factors, size_t d, size_t dim, float *const *accs) {    \
+        const char *const *rows, size_t count, pwsp_attend_ahead *ahead, const float *weights,     \
+        const float *factors, size_t d, size_t dim, float *const *accs) {                          \
         PWSP_V_VALUE_LOOP(suffix, row_count, 8, (row_count) <= 2)                                  \
         PWSP_V_VALUE_LOOP(suffix, row_count, 4, true)                                              \
         PWSP_V_VALUE_LOOP(suffix, row_count, 2, 4 * (row_count) > PWSP_V_VALUE_VECTORS)            \
@@ -14292,7 +14297,7 @@ PWSP_V_EACH_4(PWSP_V_VALUES, q8_0)
         break;
 static void PWSP_V_NAME(scores)(ptowsp_attend_type type, size_t row_count,
                                 const float *const *queries, const char *keys, const float *scales,
-                                const pwsp_attend_ahead *ahead, size_t dim, float *scores) {
+                                pwsp_attend_ahead *ahead, size_t dim, float *scores) {
     switch ((uint32_t)type * 8 + row_count) {
         PWSP_V_SCORE_EACH(PWSP_V_SCORE_CASE, f32)
 #if PWSP_V_TYPE_ROWS > 0
@@ -14305,7 +14310,7 @@ static void PWSP_V_NAME(scores)(ptowsp_attend_type type, size_t row_count,
     }
 }
 static void PWSP_V_NAME(values)(ptowsp_attend_type type, size_t row_count, const char *const *rows,
-                                size_t count, const pwsp_attend_ahead *ahead, const float *weights,
+                                size_t count, pwsp_attend_ahead *ahead, const float *weights,
                                 const float *factors, size_t dim, float *const *accs) {
     switch ((uint32_t)type * 8 + row_count) {
         PWSP_V_VALUE_EACH(PWSP_V_VALUE_CASE, f32)
@@ -14555,32 +14560,23 @@ PWSP_ATTEND_AVX512 PWSP_FORCE_INLINE void pwsp_attend_avx512_quads_f32(const cha
     _mm512_storeu_ps(to + 768, _mm512_maskz_shuffle_f32x4(PWSP_ALL_16, ab_high, cd_high, 0xdd));
 }
 
-// 32 bytes of one row and of another.
-PWSP_ATTEND_AVX512 PWSP_FORCE_INLINE __m512i pwsp_attend_avx512_pair(const char *a, const char *b) {
-    const __m256i low = _mm256_loadu_si256((const __m256i *)(const void *)a);
-    return _mm512_maskz_inserti64x4(PWSP_ALL_8, _mm512_castsi256_si512(low),
-                                    _mm256_loadu_si256((const __m256i *)(const void *)b), 1);
-}
-
-PWSP_ATTEND_AVX512 PWSP_FORCE_INLINE void pwsp_attend_avx512_store_pair(char *to, __m512i a) {
-    _mm256_storeu_si256((__m256i *)(void *)to, _mm512_castsi512_si256(a));
-    _mm256_storeu_si256((__m256i *)(void *)(to + 128),
-                        _mm512_maskz_extracti64x4_epi64(PWSP_ALL_8, a, 1));
-}
-
-// A quad is 8 bytes.
-PWSP_ATTEND_AVX512 PWSP_FORCE_INLINE void pwsp_attend_avx512_quads_half(const char *const *from,
-                                                                        size_t at, char *to) {
-    const __m512i ab = pwsp_attend_avx512_pair(from[0] + at, from[1] + at);
-    const __m512i cd = pwsp_attend_avx512_pair(from[2] + at, from[3] + at);
-    const __m512i first = _mm512_set_epi64(13, 9, 5, 1, 12, 8, 4, 0);
-    const __m512i last = _mm512_set_epi64(15, 11, 7, 3, 14, 10, 6, 2);
-    pwsp_attend_avx512_store_pair(to, _mm512_permutex2var_epi64(ab, first, cd));
-    pwsp_attend_avx512_store_pair(to + 256, _mm512_permutex2var_epi64(ab, last, cd));
-}
-
 PWSP_ATTEND_AVX512 PWSP_FORCE_INLINE __m128i pwsp_attend_avx512_load_16(const char *at) {
     return _mm_loadu_si128((const __m128i *)(const void *)at);
+}
+
+// A quad is 8 bytes. Memory as operand saves a shuffle.
+PWSP_ATTEND_AVX512 PWSP_FORCE_INLINE void pwsp_attend_avx512_quads_half(const char *const *from,
+                                                                        size_t at, char *to) {
+    PWSP_UNROLL for (size_t i = 0; i < 2; i++, at += 16, to += 256) {
+        const __m256i ac = _mm256_inserti128_si256(
+            _mm256_castsi128_si256(pwsp_attend_avx512_load_16(from[0] + at)),
+            pwsp_attend_avx512_load_16(from[2] + at), 1);
+        const __m256i bd = _mm256_inserti128_si256(
+            _mm256_castsi128_si256(pwsp_attend_avx512_load_16(from[1] + at)),
+            pwsp_attend_avx512_load_16(from[3] + at), 1);
+        _mm256_storeu_si256((__m256i *)(void *)to, _mm256_unpacklo_epi64(ac, bd));
+        _mm256_storeu_si256((__m256i *)(void *)(to + 128), _mm256_unpackhi_epi64(ac, bd));
+    }
 }
 
 PWSP_ATTEND_AVX512 PWSP_FORCE_INLINE void pwsp_attend_avx512_store_16(char *to, __m128i a) {
@@ -14590,16 +14586,16 @@ PWSP_ATTEND_AVX512 PWSP_FORCE_INLINE void pwsp_attend_avx512_store_16(char *to, 
 // A quad is 4 bytes.
 PWSP_ATTEND_AVX512 PWSP_FORCE_INLINE void pwsp_attend_avx512_quads_i8(const char *const *from,
                                                                       size_t at, char *to) {
-    const __m512i order = _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0);
-    __m512i all = _mm512_castsi128_si512(pwsp_attend_avx512_load_16(from[0] + at));
-    all = _mm512_maskz_inserti32x4(PWSP_ALL_16, all, pwsp_attend_avx512_load_16(from[1] + at), 1);
-    all = _mm512_maskz_inserti32x4(PWSP_ALL_16, all, pwsp_attend_avx512_load_16(from[2] + at), 2);
-    all = _mm512_maskz_inserti32x4(PWSP_ALL_16, all, pwsp_attend_avx512_load_16(from[3] + at), 3);
-    all = _mm512_maskz_permutexvar_epi32(PWSP_ALL_16, order, all);
-    pwsp_attend_avx512_store_16(to, _mm512_castsi512_si128(all));
-    pwsp_attend_avx512_store_16(to + 64, _mm512_maskz_extracti32x4_epi32(15, all, 1));
-    pwsp_attend_avx512_store_16(to + 128, _mm512_maskz_extracti32x4_epi32(15, all, 2));
-    pwsp_attend_avx512_store_16(to + 192, _mm512_maskz_extracti32x4_epi32(15, all, 3));
+    const __m128i a = pwsp_attend_avx512_load_16(from[0] + at),
+                  b = pwsp_attend_avx512_load_16(from[1] + at);
+    const __m128i c = pwsp_attend_avx512_load_16(from[2] + at),
+                  d = pwsp_attend_avx512_load_16(from[3] + at);
+    const __m128i ab_low = _mm_unpacklo_epi32(a, b), ab_high = _mm_unpackhi_epi32(a, b);
+    const __m128i cd_low = _mm_unpacklo_epi32(c, d), cd_high = _mm_unpackhi_epi32(c, d);
+    pwsp_attend_avx512_store_16(to, _mm_unpacklo_epi64(ab_low, cd_low));
+    pwsp_attend_avx512_store_16(to + 64, _mm_unpackhi_epi64(ab_low, cd_low));
+    pwsp_attend_avx512_store_16(to + 128, _mm_unpacklo_epi64(ab_high, cd_high));
+    pwsp_attend_avx512_store_16(to + 192, _mm_unpackhi_epi64(ab_high, cd_high));
 }
 
 PWSP_ATTEND_AVX512 PWSP_FORCE_INLINE __m512 pwsp_attend_avx512_reduce4(__m512 a, __m512 b, __m512 c,
@@ -14746,17 +14742,13 @@ static void PWSP_V_NAME(convert)(ptowsp_attend_type type, const char *const *row
     }
 }
 #define PWSP_V_PACK(suffix, PWSP_V_PACK_16, bytes, offset)                                         \
-    PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(pack_##suffix)(                            \
-        const char *const *rows, const pwsp_attend_ahead *ahead, size_t dim, char *out) {          \
+    PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(pack_##suffix)(const char *const *rows,    \
+                                                                       size_t dim, char *out) {    \
         for (size_t at = 0; at < PWSP_ATTEND_PART; at += PWSP_V_LANES) {                           \
             for (size_t n = 0; n < 4; n++) {                                                       \
                 const char *from[PWSP_V_QUADS];                                                    \
                 PWSP_UNROLL for (size_t q = 0; q < PWSP_V_QUADS; q++) {                            \
                     from[q] = rows[at + n + 4 * q];                                                \
-                    size_t turn = at + n * PWSP_V_QUADS + q;                                       \
-                    for (size_t i = 0; turn >= ahead->first && i < ahead->size; i += 64) {         \
-                        PWSP_ATTEND_ASK(ahead->rows[turn] + i, bytes);                             \
-                    }                                                                              \
                 }                                                                                  \
                 char *to = out + (at * dim + n * PWSP_V_LANES) * (bytes);                          \
                 size_t d = 0;                                                                      \
@@ -14825,18 +14817,17 @@ PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(scale_packed)(const char *by
         }
     }
 }
-static void PWSP_V_NAME(pack)(ptowsp_attend_type type, const char *const *rows,
-                              const pwsp_attend_ahead *ahead, size_t dim, char *out,
-                              float *scales) {
+static void PWSP_V_NAME(pack)(ptowsp_attend_type type, const char *const *rows, size_t dim,
+                              char *out, float *scales) {
     switch (type) {
     case PTOWSP_ATTEND_F16:
-    case PTOWSP_ATTEND_BF16: PWSP_V_NAME(pack_half)(rows, ahead, dim, out); break;
-    case PTOWSP_ATTEND_I8: PWSP_V_NAME(pack_i8)(rows, ahead, dim, out); break;
+    case PTOWSP_ATTEND_BF16: PWSP_V_NAME(pack_half)(rows, dim, out); break;
+    case PTOWSP_ATTEND_I8: PWSP_V_NAME(pack_i8)(rows, dim, out); break;
     case PTOWSP_ATTEND_Q8_0:
-        PWSP_V_NAME(pack_q8_0)(rows, ahead, dim, out);
+        PWSP_V_NAME(pack_q8_0)(rows, dim, out);
         PWSP_V_NAME(pack_scales)(rows, dim, scales);
         break;
-    default: PWSP_V_NAME(pack_f32)(rows, ahead, dim, out); break;
+    default: PWSP_V_NAME(pack_f32)(rows, dim, out); break;
     }
 }
 static void PWSP_V_NAME(unpack)(ptowsp_attend_type type, const char *packed, const float *scales,
@@ -14857,7 +14848,7 @@ PWSP_V_TILES(q8_0, 1, PWSP_V_BASE_Q8_0, PWSP_V_KEY_Q8_0, PWSP_V_VALUE_Q8_0)
 #define PWSP_V_SCORES(suffix, row_count)                                                           \
     PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(scores_##suffix##_##row_count)(            \
         const float *const *queries, const char *keys, const float *scales,                        \
-        const pwsp_attend_ahead *ahead, size_t dim, float *scores) {                               \
+        pwsp_attend_ahead *ahead, size_t dim, float *scores) {                                     \
         PWSP_V_NAME(score_##suffix)(queries, keys, scales, ahead, dim, row_count, scores);         \
     }
 #define PWSP_V_VALUE_LOOP(suffix, row_count, vectors, is_used)                                     \
@@ -14869,8 +14860,8 @@ PWSP_V_TILES(q8_0, 1, PWSP_V_BASE_Q8_0, PWSP_V_KEY_Q8_0, PWSP_V_VALUE_Q8_0)
     }
 #define PWSP_V_VALUES(suffix, row_count)                                                           \
     PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(values_##suffix##_##row_count)(            \
-        const char *const *rows, size_t count, const pwsp_attend_ahead *ahead,                     \
-        const float *weights, const float *factors, size_t d, size_t dim, float *const *accs) {    \
+        const char *const *rows, size_t count, pwsp_attend_ahead *ahead, const float *weights,     \
+        const float *factors, size_t d, size_t dim, float *const *accs) {                          \
         PWSP_V_VALUE_LOOP(suffix, row_count, 8, (row_count) <= 2)                                  \
         PWSP_V_VALUE_LOOP(suffix, row_count, 4, true)                                              \
         PWSP_V_VALUE_LOOP(suffix, row_count, 2, 4 * (row_count) > PWSP_V_VALUE_VECTORS)            \
@@ -14920,7 +14911,7 @@ PWSP_V_EACH_4(PWSP_V_VALUES, q8_0)
         break;
 static void PWSP_V_NAME(scores)(ptowsp_attend_type type, size_t row_count,
                                 const float *const *queries, const char *keys, const float *scales,
-                                const pwsp_attend_ahead *ahead, size_t dim, float *scores) {
+                                pwsp_attend_ahead *ahead, size_t dim, float *scores) {
     switch ((uint32_t)type * 8 + row_count) {
         PWSP_V_SCORE_EACH(PWSP_V_SCORE_CASE, f32)
 #if PWSP_V_TYPE_ROWS > 0
@@ -14933,7 +14924,7 @@ static void PWSP_V_NAME(scores)(ptowsp_attend_type type, size_t row_count,
     }
 }
 static void PWSP_V_NAME(values)(ptowsp_attend_type type, size_t row_count, const char *const *rows,
-                                size_t count, const pwsp_attend_ahead *ahead, const float *weights,
+                                size_t count, pwsp_attend_ahead *ahead, const float *weights,
                                 const float *factors, size_t dim, float *const *accs) {
     switch ((uint32_t)type * 8 + row_count) {
         PWSP_V_VALUE_EACH(PWSP_V_VALUE_CASE, f32)
@@ -15304,17 +15295,13 @@ static void PWSP_V_NAME(convert)(ptowsp_attend_type type, const char *const *row
     }
 }
 #define PWSP_V_PACK(suffix, PWSP_V_PACK_16, bytes, offset)                                         \
-    PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(pack_##suffix)(                            \
-        const char *const *rows, const pwsp_attend_ahead *ahead, size_t dim, char *out) {          \
+    PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(pack_##suffix)(const char *const *rows,    \
+                                                                       size_t dim, char *out) {    \
         for (size_t at = 0; at < PWSP_ATTEND_PART; at += PWSP_V_LANES) {                           \
             for (size_t n = 0; n < 4; n++) {                                                       \
                 const char *from[PWSP_V_QUADS];                                                    \
                 PWSP_UNROLL for (size_t q = 0; q < PWSP_V_QUADS; q++) {                            \
                     from[q] = rows[at + n + 4 * q];                                                \
-                    size_t turn = at + n * PWSP_V_QUADS + q;                                       \
-                    for (size_t i = 0; turn >= ahead->first && i < ahead->size; i += 64) {         \
-                        PWSP_ATTEND_ASK(ahead->rows[turn] + i, bytes);                             \
-                    }                                                                              \
                 }                                                                                  \
                 char *to = out + (at * dim + n * PWSP_V_LANES) * (bytes);                          \
                 size_t d = 0;                                                                      \
@@ -15383,18 +15370,17 @@ PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(scale_packed)(const char *by
         }
     }
 }
-static void PWSP_V_NAME(pack)(ptowsp_attend_type type, const char *const *rows,
-                              const pwsp_attend_ahead *ahead, size_t dim, char *out,
-                              float *scales) {
+static void PWSP_V_NAME(pack)(ptowsp_attend_type type, const char *const *rows, size_t dim,
+                              char *out, float *scales) {
     switch (type) {
     case PTOWSP_ATTEND_F16:
-    case PTOWSP_ATTEND_BF16: PWSP_V_NAME(pack_half)(rows, ahead, dim, out); break;
-    case PTOWSP_ATTEND_I8: PWSP_V_NAME(pack_i8)(rows, ahead, dim, out); break;
+    case PTOWSP_ATTEND_BF16: PWSP_V_NAME(pack_half)(rows, dim, out); break;
+    case PTOWSP_ATTEND_I8: PWSP_V_NAME(pack_i8)(rows, dim, out); break;
     case PTOWSP_ATTEND_Q8_0:
-        PWSP_V_NAME(pack_q8_0)(rows, ahead, dim, out);
+        PWSP_V_NAME(pack_q8_0)(rows, dim, out);
         PWSP_V_NAME(pack_scales)(rows, dim, scales);
         break;
-    default: PWSP_V_NAME(pack_f32)(rows, ahead, dim, out); break;
+    default: PWSP_V_NAME(pack_f32)(rows, dim, out); break;
     }
 }
 static void PWSP_V_NAME(unpack)(ptowsp_attend_type type, const char *packed, const float *scales,
@@ -15415,7 +15401,7 @@ PWSP_V_TILES(q8_0, 1, PWSP_V_BASE_Q8_0, PWSP_V_KEY_Q8_0, PWSP_V_VALUE_Q8_0)
 #define PWSP_V_SCORES(suffix, row_count)                                                           \
     PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(scores_##suffix##_##row_count)(            \
         const float *const *queries, const char *keys, const float *scales,                        \
-        const pwsp_attend_ahead *ahead, size_t dim, float *scores) {                               \
+        pwsp_attend_ahead *ahead, size_t dim, float *scores) {                                     \
         PWSP_V_NAME(score_##suffix)(queries, keys, scales, ahead, dim, row_count, scores);         \
     }
 #define PWSP_V_VALUE_LOOP(suffix, row_count, vectors, is_used)                                     \
@@ -15427,8 +15413,8 @@ PWSP_V_TILES(q8_0, 1, PWSP_V_BASE_Q8_0, PWSP_V_KEY_Q8_0, PWSP_V_VALUE_Q8_0)
     }
 #define PWSP_V_VALUES(suffix, row_count)                                                           \
     PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(values_##suffix##_##row_count)(            \
-        const char *const *rows, size_t count, const pwsp_attend_ahead *ahead,                     \
-        const float *weights, const float *factors, size_t d, size_t dim, float *const *accs) {    \
+        const char *const *rows, size_t count, pwsp_attend_ahead *ahead, const float *weights,     \
+        const float *factors, size_t d, size_t dim, float *const *accs) {                          \
         PWSP_V_VALUE_LOOP(suffix, row_count, 8, (row_count) <= 2)                                  \
         PWSP_V_VALUE_LOOP(suffix, row_count, 4, true)                                              \
         PWSP_V_VALUE_LOOP(suffix, row_count, 2, 4 * (row_count) > PWSP_V_VALUE_VECTORS)            \
@@ -15478,7 +15464,7 @@ PWSP_V_EACH_4(PWSP_V_VALUES, q8_0)
         break;
 static void PWSP_V_NAME(scores)(ptowsp_attend_type type, size_t row_count,
                                 const float *const *queries, const char *keys, const float *scales,
-                                const pwsp_attend_ahead *ahead, size_t dim, float *scores) {
+                                pwsp_attend_ahead *ahead, size_t dim, float *scores) {
     switch ((uint32_t)type * 8 + row_count) {
         PWSP_V_SCORE_EACH(PWSP_V_SCORE_CASE, f32)
 #if PWSP_V_TYPE_ROWS > 0
@@ -15491,7 +15477,7 @@ static void PWSP_V_NAME(scores)(ptowsp_attend_type type, size_t row_count,
     }
 }
 static void PWSP_V_NAME(values)(ptowsp_attend_type type, size_t row_count, const char *const *rows,
-                                size_t count, const pwsp_attend_ahead *ahead, const float *weights,
+                                size_t count, pwsp_attend_ahead *ahead, const float *weights,
                                 const float *factors, size_t dim, float *const *accs) {
     switch ((uint32_t)type * 8 + row_count) {
         PWSP_V_VALUE_EACH(PWSP_V_VALUE_CASE, f32)
@@ -15828,36 +15814,12 @@ static uint32_t pwsp_attend_tile(uint32_t left, uint32_t most) {
     return (left + tiles - 1) / tiles;
 }
 
-// Asks for nothing; rows are there all the same.
-static pwsp_attend_ahead pwsp_attend_nothing_ahead(const pwsp_attend_chunk *c) {
-    pwsp_attend_ahead ahead = {c->rows->values, 0, 0, 0};
-    return ahead;
-}
-
-// Bytes of an element, or one where they are fewer or not whole.
-static size_t pwsp_attend_element(ptowsp_attend_type type) {
-    return pwsp_attend_block_of(type) > 1 ? 1 : pwsp_attend_span(type, 1);
-}
-
-// For a part of keys that begins at token t of the block.
-static pwsp_attend_ahead pwsp_attend_ahead_of_keys(const pwsp_attend_chunk *c, uint32_t t) {
-    pwsp_attend_ahead ahead = {c->rows->values + t, PWSP_ATTEND_PART,
-                               pwsp_attend_element(c->cache->type),
-                               pwsp_attend_span(c->cache->type, c->cache->value_dim)};
-    size_t lines = (ahead.size + 63) / 64, first = c->cache->key_dim / 4 / lines;
-    ahead.first = first < PWSP_ATTEND_PART ? (uint32_t)first : PWSP_ATTEND_PART;
-    return ahead;
-}
-
-// For tokens of values from t on.
-static pwsp_attend_ahead pwsp_attend_ahead_of_values(const pwsp_attend_chunk *c, uint32_t t) {
-    pwsp_attend_ahead ahead = pwsp_attend_nothing_ahead(c);
-    if (c->next) {
-        ahead.rows = c->next->keys + t;
-        ahead.element = pwsp_attend_element(c->cache->type);
-        ahead.size = pwsp_attend_span(c->cache->type, c->cache->key_dim);
-    }
-    return ahead;
+// Begins to ask for keys or values, of tokens `seen`.
+static void pwsp_attend_look_ahead(pwsp_attend_chunk *c, const char *const *rows,
+                                   pwsp_attend_range seen, uint32_t dim) {
+    const pwsp_attend_ahead ahead = {rows + seen.first, seen.end - seen.first,
+                                     pwsp_attend_span(c->cache->type, dim), NULL, NULL};
+    c->ahead = ahead;
 }
 
 // Writes rows of Q4_0 as Q8_0: the same numbers, which tiles load.
@@ -15872,8 +15834,7 @@ static void pwsp_attend_widen(pwsp_attend_chunk *c, const char *const *rows, uin
 }
 
 // Packs the keys of a part that begins at token t of the block, as elements of tiles.
-static const char *pwsp_attend_pack_keys(pwsp_attend_chunk *c, uint32_t t,
-                                         const pwsp_attend_ahead *ahead) {
+static const char *pwsp_attend_pack_keys(pwsp_attend_chunk *c, uint32_t t) {
     const uint32_t dim = c->cache->key_dim;
     const char *const *rows = c->rows->keys + t, *wide[PWSP_ATTEND_PART];
     char *packed = (char *)c->packed;
@@ -15883,7 +15844,7 @@ static const char *pwsp_attend_pack_keys(pwsp_attend_chunk *c, uint32_t t,
         rows = wide;
         type = PTOWSP_ATTEND_Q8_0;
     }
-    c->variant.pack(type, rows, ahead, dim, packed, c->packed_scales);
+    c->variant.pack(type, rows, dim, packed, c->packed_scales);
     if (c->tile_type == type) {
         return packed;
     }
@@ -15894,17 +15855,15 @@ static const char *pwsp_attend_pack_keys(pwsp_attend_chunk *c, uint32_t t,
 static void pwsp_attend_score(pwsp_attend_chunk *c) {
     pwsp_attend_range all = c->rows->seen;
     uint32_t dim = c->cache->key_dim;
-    const pwsp_attend_ahead nothing = pwsp_attend_nothing_ahead(c);
+    pwsp_attend_look_ahead(c, c->rows->values, all, c->cache->value_dim);
     for (uint32_t t = all.first / PWSP_ATTEND_PART * PWSP_ATTEND_PART; t < all.end;
          t += PWSP_ATTEND_PART) {
-        const pwsp_attend_ahead part_ahead = pwsp_attend_ahead_of_keys(c, t), *ahead = &part_ahead;
-        const char *keys = pwsp_attend_pack_keys(c, t, ahead);
+        const char *keys = pwsp_attend_pack_keys(c, t);
         for (uint32_t r = c->row_first, count; r < c->row_end; r += count) {
             count = pwsp_attend_tile(c->row_end - r, c->score_rows);
             if (!pwsp_attend_is_empty(pwsp_attend_some(c, r, r + count, t, PWSP_ATTEND_PART))) {
                 c->variant.scores(c->tile_type, count, c->queries + r, keys, c->packed_scales,
-                                  ahead, dim, c->scores + (size_t)r * PWSP_ATTEND_BLOCK + t);
-                ahead = &nothing;  // once
+                                  &c->ahead, dim, c->scores + (size_t)r * PWSP_ATTEND_BLOCK + t);
             }
         }
     }
@@ -15912,11 +15871,9 @@ static void pwsp_attend_score(pwsp_attend_chunk *c) {
 
 // Adds the weighted values of tokens `seen` of the part that begins at `at` to rows [first, end).
 static void pwsp_attend_add(pwsp_attend_chunk *c, const char *const *values, pwsp_attend_range seen,
-                            uint32_t at, bool is_ahead, uint32_t first, uint32_t end) {
-    pwsp_attend_ahead ahead =
-        is_ahead ? pwsp_attend_ahead_of_values(c, at + seen.first) : pwsp_attend_nothing_ahead(c);
-    c->variant.values(c->tile_type, end - first, values + seen.first, seen.end - seen.first, &ahead,
-                      c->scores + (size_t)first * PWSP_ATTEND_BLOCK + at + seen.first,
+                            uint32_t at, uint32_t first, uint32_t end) {
+    c->variant.values(c->tile_type, end - first, values + seen.first, seen.end - seen.first,
+                      &c->ahead, c->scores + (size_t)first * PWSP_ATTEND_BLOCK + at + seen.first,
                       c->factors + first, c->cache->value_dim, c->accs + first);
     for (uint32_t r = first; r < end; r++) {
         c->factors[r] = 1.0f;
@@ -15934,7 +15891,7 @@ static void pwsp_attend_add_runs(pwsp_attend_chunk *c, const char *const *values
             run.end++;
         }
         if (!pwsp_attend_is_empty(run)) {
-            pwsp_attend_add(c, values, run, at, false, r, r + 1);
+            pwsp_attend_add(c, values, run, at, r, r + 1);
         }
         t = run.end + 1;
     }
@@ -15950,17 +15907,17 @@ static void pwsp_attend_add_tile(pwsp_attend_chunk *c, const char *const *values
         pwsp_attend_range before = pwsp_attend_clip(c->in_block[r], at, count);
         before.end = has_common ? common.first : before.end;
         if (!pwsp_attend_is_empty(before)) {
-            pwsp_attend_add(c, values, before, at, false, r, r + 1);
+            pwsp_attend_add(c, values, before, at, r, r + 1);
         }
     }
     if (has_common) {
-        pwsp_attend_add(c, values, common, at, first == c->row_first, first, end);
+        pwsp_attend_add(c, values, common, at, first, end);
     }
     for (uint32_t r = first; r < end && has_common && !c->is_full; r++) {
         pwsp_attend_range after = pwsp_attend_clip(c->in_block[r], at, count);
         after.first = common.end;
         if (!pwsp_attend_is_empty(after)) {
-            pwsp_attend_add(c, values, after, at, false, r, r + 1);
+            pwsp_attend_add(c, values, after, at, r, r + 1);
         }
     }
 }
@@ -15968,6 +15925,9 @@ static void pwsp_attend_add_tile(pwsp_attend_chunk *c, const char *const *values
 static void pwsp_attend_value(pwsp_attend_chunk *c) {
     pwsp_attend_range all = c->rows->seen;
     uint32_t part = c->part_tokens, dim = c->cache->value_dim;
+    if (c->next) {
+        pwsp_attend_look_ahead(c, c->next->keys, c->next->seen, c->cache->key_dim);
+    }
     for (uint32_t t = all.first / part * part, count; t < all.end; t += count) {
         count = all.end - t < part ? all.end - t : part;
         const char *const *values = c->rows->values + t;
@@ -16253,6 +16213,9 @@ PWSP_INTERNAL ptowsp_status pwsp_attend_step_check(const ptowsp_attend_cache *ca
     if (cache->page_size > 0 && page % cache->page_size != 0) {
         return PWSP_ATTEND_FAIL(info, STEP_PAGE, cache->page_size, page);
     }
+    if (step->prefix && config->window > 0) {
+        return pwsp_plan_fail(info, PTOWSP_FAULT_TREE_WINDOW, PTOWSP_NO_INDEX, config->window, 0);
+    }
     if (step->prefix && pwsp_positions_of(config)) {
         return pwsp_plan_fail(info, PTOWSP_FAULT_TREE_POSITIONS, PTOWSP_NO_INDEX, 1, 0);
     }
@@ -16529,7 +16492,8 @@ static bool pwsp_attend_unit_is_good(const ptowsp_attend_step *step,
         return false;
     }
     ptowsp_plan_info spare;
-    if (unit->sinks > unit->kv_start || (unit->tokens && pwsp_positions_of(step->config)) ||
+    const bool has_window = step->config->window > 0 || pwsp_positions_of(step->config);
+    if (unit->sinks > unit->kv_start || (unit->tokens && has_window) ||
         pwsp_positions_count_check(step->config, step->batch, &spare) != PTOWSP_OK) {
         return false;
     }
@@ -16881,11 +16845,25 @@ static ptowsp_status pwsp_attend_mask_check(const ptowsp_attend_step *step,
     return PTOWSP_OK;
 }
 
+// Without pages the strides of pages lead to the first row of a request.
+static ptowsp_status pwsp_attend_first_check(const ptowsp_attend_job *job, ptowsp_plan_info *info) {
+    const ptowsp_attend_step *step = job->step;
+    const bool has_strides = job->cache->key_strides.page > 0 && job->cache->value_strides.page > 0;
+    for (uint32_t i = 0; !has_strides && i < step->batch->sequence_count; i++) {
+        const size_t at = step->page_starts ? step->page_starts[i] : i * step->page_stride;
+        if (job->cache->page_size == 0 && step->batch->kv_lengths[i] > 0 && step->pages[at] > 0) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_ATTEND_STRIDE_PAGE, i, step->pages[at], 0);
+        }
+    }
+    return PTOWSP_OK;
+}
+
 ptowsp_status ptowsp_attend_check(const ptowsp_attend_job *job, ptowsp_plan_info *out_info) {
     ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
     ptowsp_status status = pwsp_attend_job_check(job, info);
     status = status == PTOWSP_OK ? pwsp_attend_plan_check(job, info) : status;
     status = status == PTOWSP_OK ? pwsp_attend_mask_check(job->step, info) : status;
+    status = status == PTOWSP_OK ? pwsp_attend_first_check(job, info) : status;
     if (status != PTOWSP_OK || job->step->query_starts) {
         return status;
     }

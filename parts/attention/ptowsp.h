@@ -1,6 +1,9 @@
 // ptowsp: plans dynamic LLM workloads, describes them once, runs them, and computes beforehand how
 // many cycles of an accelerator they take. Two files, C11 or C++17, MIT licence.
 //
+// THIS IS A PART of it, for engines: sections 1 to 12, 32 and 33, without pthreads. Section 9 plans
+// attention, section 10 computes it on CPUs.
+//
 // WHAT IT IS
 //
 // Serving a language model is dynamic work: every decode step has a different batch and different
@@ -15,32 +18,16 @@
 // Planning costs microseconds and allocates nothing. It can run before every step, on any thread,
 // or on the scheduler core of an accelerator.
 //
-// Larger work (layers, routing, conditions, pipelines of kernels) is described as a workload: a
-// typed tree of loops, conditions and tasks over tensors, compiled once into a small program. Each
-// step binds sizes, lengths and memory to the program and runs its kernels. The same run simulates
-// the step's time on any number of lanes, under a schedule of your choice. The result is
-// deterministic:
-//
-//      module               program              run
-//      axes, tensors,       flat, immutable,     bind sizes and data  ->  outputs
-//      kernels, loops  ->   a few kilobytes  ->  execute              ->  makespan, lanes,
-//      + schedule           shared by runs       (or time only)           stalls, critical path
-//
-// Kernels are C functions, or operations on tiles that are lowered to PTO-ISA instructions. The
-// instructions run on the CPU, with the valid sizes of tiles at the edges of tensors, and are
-// counted in an accelerator's cycles.
-//
 // WHAT IT DOES NOT DO
 //
 // It does not own your threads unless you ask, keep global state, allocate while it plans, compile
 // kernels at run time, print, or write files other than the tuning records you name. It needs a
-// POSIX libc and, optionally, pthreads; nothing else. Its implementation compiles with gcc and
-// clang. Floats have the same bits on every machine. So compiling it with -ffast-math, or with a
-// part of it that the compiler reports, is an error. Do not link programs with -ffast-math either:
-// their start-up code then flushes subnormal numbers to 0. On 32-bit x86 without SSE the same bits
-// need C in an ISO mode (-std=c11): otherwise compilers keep more bits there than a float has. (Two
-// optional files do more: ptowsp_npu_emit.c writes and compiles source trees, ptowsp_dump.c reads
-// dumps of PTO Runtime.)
+// POSIX libc (planning and attention alone: any) and, optionally, pthreads; nothing else. Its
+// implementation compiles with gcc and clang. Floats have the same bits on every machine. So
+// compiling it with -ffast-math, or with a part of it that the compiler reports, is an error. Do not
+// link programs with -ffast-math either: their start-up code then flushes subnormal numbers to 0. On
+// 32-bit x86 without SSE the same bits need C in an ISO mode (-std=c11): otherwise compilers keep
+// more bits there than a float has.
 //
 // HOW TO ADD IT
 //
@@ -50,10 +37,8 @@
 //      #define PTOWSP_IMPLEMENTATION
 //      #include "ptowsp.h"
 //
-// To emit NPU code, compile ptowsp_npu_emit.c as well; to check dumps of PTO Runtime, ptowsp_dump.c.
-// Link with -pthread, and with -ldl for the emitter where the C library needs it. The following
-// macros change the build. Define them before the header in every file that includes it, and for
-// ptowsp.c:
+// The following macros change the build. Define them before the header in every file that includes
+// it, and for ptowsp.c:
 //
 //      PTOWSP_STATIC         everything becomes private to the one file that has the implementation
 //      PTOWSP_NO_THREADS     no pthreads: PTOWSP_THREADS_OWN is refused, the other modes work
@@ -72,7 +57,7 @@
 //                            qualifiers for kernels, for scheduler functions and for pointers to
 //                            global memory; empty on a CPU
 //
-// SIX PATHS, A PROGRAM EACH
+// A PROGRAM
 //
 // Most programs need one of these paths and the sections named with it. The programs compile as C11
 // and as C++17. They set the fields of zeroed (static) descriptions, as zero means the default; C
@@ -115,16 +100,16 @@
 //
 // CONTENTS
 //
-//    1. Build configuration                 190     8. Merging                            1115
-//    2. Status and errors                   297     9. Attention plans                    1164
-//    3. Contexts and threads                363    10. Attention kernels                  1675
-//    4. Sinks                               529    11. MoE plans                          1943
-//    5. Work and tiers                      558    12. Prefix trees                       2375
-//    6. Chunk plans                         711    32. Spaces                             2662
-//    7. Dispatch                           1045    33. Utilities                          2721
+//    1. Build configuration                 154     8. Merging                            1084
+//    2. Status and errors                   261     9. Attention plans                    1133
+//    3. Contexts and threads                327    10. Attention kernels                  1644
+//    4. Sinks                               493    11. MoE plans                          1935
+//    5. Work and tiers                      522    12. Prefix trees                       2367
+//    6. Chunk plans                         675    32. Spaces                             2654
+//    7. Dispatch                           1014    33. Utilities                          2713
 //
-//   Appendix C. Macros                             2733
-//   Appendix D. Index of functions                 2941
+//   Appendix C. Macros                             2725
+//   Appendix D. Index of functions                 2933
 //
 // WORDS
 //
@@ -136,29 +121,8 @@
 //      tile          in plans: query tokens that a unit computes together; in kernels: rows x columns
 //      slot          in plans: room for a part's state until it is merged; in workloads: a 64-bit
 //                    cell by which tasks are counted or chosen
-//      layout        in tensors: the mesh axes over which each dimension is spread; in tile kernels:
-//                    the order of a tile's elements
-//      record        of a run: the times and lane of a task or step; of an event: a statement that
-//                    ends a wait; in tuning: a measured time
 //      merge         parts of one softmax to the whole, by their maxima and sums
 //      cost          of a plan: any unit that is the same for all work, such as cycles or KV tokens
-//      module        axes, tensors, kernels and workloads, as they are built or read from text
-//      axis          the iterations of a loop: a fixed number, bound, ragged or sparse
-//      kernel        the work of a task: a C function, operations on tiles, or a source
-//      task          a call of a kernel on views of tensors
-//      view          the part of a tensor that a task reads or writes
-//      workload      a tree of loops, branches and tasks
-//      schedule      the lane of each task, its dependences, and how many tasks are in flight
-//      program       a workload with its schedule, compiled: immutable, shared by runs
-//      run           a program with its bindings (sizes, lengths, memory), and its results
-//      window        the largest number of tasks in flight
-//      process       a branch of a pipeline, with a time of its own
-//      channel       a bounded queue of tokens between processes
-//      rank          one of many machines that run the same workload on their parts of tensors
-//      cycles        of the machine that a cost model stands for
-//      makespan      cycles from the start of a run to the end of its last task
-//
-// Names that end in _make, _begin and _end build: they add to a module or a graph, and run nothing.
 //
 // CONVENTIONS
 //
@@ -907,9 +871,12 @@ typedef struct ptowsp_plan_config {
     FAULT(POSITIONS_ALONE, INVALID_PARAMS,                                                         \
           "positions.%v{|query_stride|kv_first|kv_stride} is given without query_first")           \
     FAULT(POSITIONS_AFTER, INVALID_PARAMS, "positions.after is given, and config.is_causal")       \
-    FAULT(POSITION_FIRST, INVALID_PARAMS, "sequence %i begins at the negative position %v")        \
-    FAULT(POSITION_STRIDE, INVALID_PARAMS, "sequence %i has positions with the stride %v")         \
-    FAULT(POSITION_LARGE, INVALID_PARAMS, "sequence %i ends at position %v, beyond %l")            \
+    FAULT(QUERY_FIRST, INVALID_PARAMS, "sequence %i has the negative query_first %v")              \
+    FAULT(QUERY_STRIDE, INVALID_PARAMS, "sequence %i has the query_stride %v, below %l")           \
+    FAULT(QUERY_LARGE, INVALID_PARAMS, "queries of sequence %i end at position %v, beyond %l")     \
+    FAULT(KV_FIRST, INVALID_PARAMS, "sequence %i has the negative kv_first %v")                    \
+    FAULT(KV_STRIDE, INVALID_PARAMS, "sequence %i has the kv_stride %v, below %l")                 \
+    FAULT(KV_LARGE, INVALID_PARAMS, "the KV of sequence %i ends at position %v, beyond %l")        \
     FAULT(SINKS_RANGE, INVALID_PARAMS, "sequence %i has %v sinks, of %l KV tokens")                \
     FAULT(TREE_POSITIONS, INVALID_PARAMS, "prefix plans have no positions")                        \
     FAULT(ATTEND_JOB_NULL, INVALID_PARAMS, "the job, its cache or its step is NULL")               \
@@ -947,6 +914,8 @@ typedef struct ptowsp_plan_config {
     FAULT(ATTEND_UNIT_FOREIGN, INVALID_PARAMS, "unit %i of the plan is not of the step")           \
     FAULT(ATTEND_STRIDE, INVALID_PARAMS,                                                           \
           "a stride is %v elements, not a multiple of a block's %l")                               \
+    FAULT(ATTEND_STRIDE_PAGE, INVALID_PARAMS,                                                      \
+          "request %i begins at row %v, and without pages a stride of pages is %l")                \
     FAULT(ATTEND_MASK, INVALID_PARAMS,                                                             \
           "the mask of request %i begins or ends at %v of its %l tokens")
 
@@ -1677,19 +1646,39 @@ PTOWSP_API ptowsp_status ptowsp_attention_run(ptowsp_context *context,
 //
 // Attention over a KV cache on CPUs: decode, prefill, and batches of both. A step is planned as in
 // section 9 or 12. A job is a step, its cache and memory for partial states. The threads of an
-// engine, inside its operator, each call
+// engine, inside its operator, each call ptowsp_attend_run_worker; when all have returned, the
+// outputs are complete. Here three workers compute a decode step of two requests, whose KV tokens
+// begin at 0 and 600. Scores are 0, so an output is the mean of the values:
 //
-//      ptowsp_attend_run_worker(&job, worker, worker_count, &info);
+//    #include "ptowsp.h"
+//    #include <stdio.h>
+//    enum { HEADS = 2, GROUP = 4, DIM = 8, ROW = HEADS * GROUP * DIM, ALL = 700 * HEADS * DIM };
+//    static float keys[ALL], values[ALL], queries[2 * ROW], outputs[2 * ROW];  // [token][head][dim]
+//    static ptowsp_attention_batch batch; static ptowsp_attention_config config;  // zero: defaults
+//    static ptowsp_attend_cache cache; static ptowsp_attend_step step; static ptowsp_attend_job job;
+//    static ptowsp_attend_limits limits; static uint64_t block[64], memory[512]; ptowsp_plan_info info;
+//    int main(void) {
+//        int32_t kv[] = {600, 100}; uint32_t first[] = {0, 600}; ptowsp_attention_plan plan;
+//        for (int i = 0; i < ALL; i++) values[i] = (float)(i / (HEADS * DIM));
+//        batch.kv_lengths = kv, batch.sequence_count = 2, config.kv_head_count = HEADS;
+//        config.group = GROUP, config.lane_count = limits.worker_count = 3, step.page_stride = 1;
+//        ptowsp_attention_size(&batch, &config, &limits.plan, &info);  // each has a status
+//        ptowsp_attention_place(&limits.plan, block, sizeof block, &plan);
+//        if (ptowsp_attention_generate(&batch, &config, &plan, &info)) return 1;
+//        limits.value_dim = cache.key_dim = cache.value_dim = DIM, step.pages = first;
+//        if (ptowsp_attend_place(&limits, memory, sizeof memory, &job.memory, &info)) return 1;
+//        const ptowsp_attend_strides strides = {HEADS * DIM, HEADS * DIM, DIM};  // no pages
+//        cache.keys = keys, cache.values = values, cache.key_strides = cache.value_strides = strides;
+//        step.batch = &batch, step.config = &config, step.plan = &plan, step.queries = queries;
+//        step.outputs = outputs, step.query_token_stride = step.output_token_stride = ROW;
+//        step.query_head_stride = step.output_head_stride = DIM, job.cache = &cache, job.step = &step;
+//        if (ptowsp_attend_check(&job, &info)) return 1;  // ptowsp_plan_explain has the text
+//        for (uint32_t i = 0; i < 3; i++) ptowsp_attend_run_worker(&job, i, 3, &info);
+//        printf("%u units, means %g and %g\n", plan.unit_count, outputs[0], outputs[ROW]); }
 //
-// and when all have returned, the outputs are complete. Before that, once for each step:
+// It prints:
 //
-//      ptowsp_attend_limits limits = {.plan = sizes, .value_dim = 128, .worker_count = worker_count};
-//      uint64_t bytes;
-//      ptowsp_attend_size(&limits, &bytes, &info);
-//      ptowsp_attend_place(&limits, malloc(bytes), bytes, &job.memory, &info);
-//      job.cache = &cache;  // where keys and values are
-//      job.step = &step;    // the batch, config and plan; queries, outputs, page tables
-//      if (ptowsp_attend_check(&job, &info)) ptowsp_plan_explain(&info, output);
+//    6 units, means 299.5 and 649.5
 //
 // Size memory for the largest plan, by the sizes of ptowsp_attention_bound, and place it once. Tiles,
 // slots and lists are read from the plan; lengths, group, window and mask from the batch and the
@@ -1702,7 +1691,8 @@ PTOWSP_API ptowsp_status ptowsp_attention_run(ptowsp_context *context,
 //          up to p if is_causal, otherwise all of them, and with a window only from p - window + 1
 //          on. With config.positions see Positions there.
 // Empty    A row that sees nothing has the empty state (section 8); finished it is zeros, and its
-//          log-sum-exp is -INFINITY, or its sink.
+//          log-sum-exp is -INFINITY, or its sink. Rows of a request without KV are not written, unless
+//          positions are given.
 // Bits     A row's state is a function of its query and of the tokens of the unit that it sees, with
 //          their positions. Tokens of the unit before and after these do not matter. Neither do
 //          other rows of the tile, the layout of the cache, workers, or the rest of the batch. A
@@ -1800,7 +1790,8 @@ typedef struct ptowsp_attend_step {
     const float *slopes;
     // A mask of bits, as of the drafts of a tree: [query token of the batch][mask_stride] words. Bit
     // t % 32 of word t / 32 says that the query sees KV token mask_starts[request] + t, if Mask above
-    // lets it. A mask hides none of the tokens before and after its bits. NULL: none.
+    // lets it. A mask hides none of the tokens before and after its bits; ptowsp_attend_check refuses
+    // one that begins after a request's tokens, or ends before their end. NULL: none.
     const uint32_t *mask;
     size_t mask_stride;
     const uint32_t *mask_starts;  // [request] NULL: 0
@@ -1852,7 +1843,7 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_place(const ptowsp_attend_li
 
 // Checks all of a job: as ptowsp_attend_run_worker does, and query lengths, masks, and the plan, as
 // ptowsp_attention_check does. (Of a prefix plan only the lists; ptowsp_prefix_check proves it.) Page
-// tables and strides are taken as they are.
+// tables, strides and query_starts are taken as they are.
 // Errors   INVALID_PARAMS, BUFFER_OVERFLOW (memory for fewer slots, rows or lanes).
 // Cost     O(units + requests).
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_check(const ptowsp_attend_job *job,
@@ -1905,7 +1896,8 @@ typedef struct ptowsp_attend_unit {
     uint32_t kv_start, kv_len;          // tokens from the request's length on are ignored
     // Segments of prefix plans that requests share: the query tokens of the batch, [query_count].
     // All of them see all of the KV of `request`; query_start is where they lie in
-    // the tokens of step->prefix, and read with slopes or a mask only. NULL: the request's own.
+    // the tokens of step->prefix, and read with slopes or a mask only. Without a window, and without
+    // positions. NULL: the request's own.
     const uint32_t *tokens;
     uint32_t sinks;  // tokens [0, sinks) that the unit has besides; at most kv_start
 } ptowsp_attend_unit;
@@ -2941,40 +2933,39 @@ PTOWSP_DEFINE_SPACE(ptowsp_moe_space, PTOWSP_MOE_DIMS)
 // Appendix D. Index of functions
 // -------------------------------------------------------------------------------------------------
 //
-//      ptowsp_              clock_ns 2730, decode_tiers 708, hash 2727, parallel_for 480,
-//                           processor_count 466, tier_find 699, version 280
-//      ptowsp_attend_       bytes 1937, check 1858, compute 1925, convert 1932, join 1896,
-//                           merge 1892, place 1848, run 1879, run_worker 1872, size 1841,
-//                           unit_of 1914, unit_rows 1918, variant 1940, work 1888
-//      ptowsp_attention_    accs 1587, bound 1462, check 1517, export 1568, generate 1495,
-//                           is_invariant 1525, job_check 1659, lane_merges 1534, lane_units 1529,
-//                           merge_row 1592, place 1480, print 1572, progress_size 1635, run 1671,
-//                           run_serial 1663, run_worker 1651, see 1508, size 1469, states 1583,
-//                           unit_rows 1542
-//      ptowsp_context_      create 443, destroy 449, error 452, fail 456, lane_count 459,
-//                           run_worker 516
-//      ptowsp_dispatch_     mpmd 1109, serial 1078, spmd 1089
-//      ptowsp_merge_        add 1143, clear 1140, finish 1149, partials 1159
-//      ptowsp_moe_          bound 2170, check 2202, column_begin 2211, column_end 2218,
-//                           combine 2079, generate 2194, history_add 2264, index 2357, look 2255,
-//                           move 2348, place 2184, plan_units 2237, print 2233, rebalance 2323,
-//                           row_bound 2047, scratch_bytes 2314, share 2367, size 2176, sort 2055,
-//                           sort_parallel 2065, unit_rows 2225
-//      ptowsp_output_       to_buffer 552, to_file 555
-//      ptowsp_plan_         chunk_size 979, explain 1042, generate 1002, generate_parallel 1020,
-//                           generate_range 1010, is_invariant 1526, total_work 987,
-//                           work_bound 1036
-//      ptowsp_prefix_       add 2579, bound 2590, build 2562, build_given 2570, check 2628,
-//                           generate 2617, join_row 2653, place 2607, print 2635,
-//                           progress_size 2659, remove 2582, size 2597, tree_bytes 2552,
-//                           tree_place 2553, unit_tokens 2641
-//      ptowsp_space_        at 2711, index 2709, make 2704, multiply 2740, total 2708
-//      ptowsp_status_       name 345, text 346
-//      ptowsp_work_         batch 616, column_part 634, create 684, destroy 688, expert 619,
-//                           head 604, is_first 661, is_last 664, is_valid 654, is_whole 657,
-//                           kv_end 613, kv_len 610, kv_start 607, merge_rows 648, of 670,
-//                           print 679, request 601, slot 637, slot_count 643, slot_first 640,
-//                           tile 631, token_count 625, token_end 628, token_start 622
+//      ptowsp_              clock_ns 2722, decode_tiers 672, hash 2719, parallel_for 444,
+//                           processor_count 430, tier_find 663, version 244
+//      ptowsp_attend_       bytes 1929, check 1849, compute 1917, convert 1924, join 1887,
+//                           merge 1883, place 1839, run 1870, run_worker 1863, size 1832,
+//                           unit_of 1906, unit_rows 1910, variant 1932, work 1879
+//      ptowsp_attention_    accs 1556, bound 1431, check 1486, export 1537, generate 1464,
+//                           is_invariant 1494, job_check 1628, lane_merges 1503, lane_units 1498,
+//                           merge_row 1561, place 1449, print 1541, progress_size 1604, run 1640,
+//                           run_serial 1632, run_worker 1620, see 1477, size 1438, states 1552,
+//                           unit_rows 1511
+//      ptowsp_context_      create 407, destroy 413, error 416, fail 420, lane_count 423,
+//                           run_worker 480
+//      ptowsp_dispatch_     mpmd 1078, serial 1047, spmd 1058
+//      ptowsp_merge_        add 1112, clear 1109, finish 1118, partials 1128
+//      ptowsp_moe_          bound 2162, check 2194, column_begin 2203, column_end 2210,
+//                           combine 2071, generate 2186, history_add 2256, index 2349, look 2247,
+//                           move 2340, place 2176, plan_units 2229, print 2225, rebalance 2315,
+//                           row_bound 2039, scratch_bytes 2306, share 2359, size 2168, sort 2047,
+//                           sort_parallel 2057, unit_rows 2217
+//      ptowsp_output_       to_buffer 516, to_file 519
+//      ptowsp_plan_         chunk_size 948, explain 1011, generate 971, generate_parallel 989,
+//                           generate_range 979, is_invariant 1495, total_work 956, work_bound 1005
+//      ptowsp_prefix_       add 2571, bound 2582, build 2554, build_given 2562, check 2620,
+//                           generate 2609, join_row 2645, place 2599, print 2627,
+//                           progress_size 2651, remove 2574, size 2589, tree_bytes 2544,
+//                           tree_place 2545, unit_tokens 2633
+//      ptowsp_space_        at 2703, index 2701, make 2696, multiply 2732, total 2700
+//      ptowsp_status_       name 309, text 310
+//      ptowsp_work_         batch 580, column_part 598, create 648, destroy 652, expert 583,
+//                           head 568, is_first 625, is_last 628, is_valid 618, is_whole 621,
+//                           kv_end 577, kv_len 574, kv_start 571, merge_rows 612, of 634,
+//                           print 643, request 565, slot 601, slot_count 607, slot_first 604,
+//                           tile 595, token_count 589, token_end 592, token_start 586
 
 #ifdef __cplusplus
 }
