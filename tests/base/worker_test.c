@@ -357,13 +357,8 @@ TEST(worker__programs_keep_the_order_of_data) {
         const uint32_t rounds = 10;
         const ptowsp_schedule schedule = lp_schedule(PTOWSP_DEPENDENCIES_EXPLICIT);
         lp_begin(&p, LANE_WORKERS, workers);
-        PTOWSP_WORKLOAD(p.m, "main") {
-            PTOWSP_COMBINE(p.m) {
-                for (uint32_t i = 0; i < 60; i++) {
-                    lp_task(&p, p.touch, i % 5, 0, 2, 4);
-                }
-            }
-        }
+        lp_parse(&p, "axis tasks 60\nworkload main\n  combine\n    parallel i in tasks\n"
+                     "      task touch(1) tile = x at (i % 5, 0) of 2 x 4\n");
         lp_compile(&p, &schedule);
         for (uint32_t round = 0; round < rounds; round++) {
             lane_watch_restart(&p.watch, workers, round);

@@ -13,12 +13,12 @@ static ptowsp_output sink(void) {
     return ptowsp_output_to_buffer(&buffer);
 }
 
-static void module_make(fixture *f, const char *name) {
+static void module_begin(fixture *f, const char *name) {
     f->module = test_module(f->context, &(ptowsp_module_desc){name, 8});
 }
 
 TEST_F(print__a_module_that_failed_ends_with_its_error) {
-    module_make(f, "m");
+    module_begin(f, "m");
     ptowsp_axis_dense(f->module, "n", 3);
     ptowsp_axis_dense(f->module, "n", 4);
     ptowsp_module_print(f->module, sink());
@@ -29,7 +29,7 @@ TEST_F(print__a_module_that_failed_ends_with_its_error) {
 }
 
 TEST_F(print__expressions_have_the_names_of_the_user) {
-    module_make(f, "m");
+    module_begin(f, "m");
     PTOWSP_WORKLOAD(f->module, "main") {
         PTOWSP_PARALLEL(f->module, b, ptowsp_axis_dynamic(f->module, "batch")) {
             ptowsp_expr next = ptowsp_add(b, ptowsp_i64(f->module, 1));
@@ -47,7 +47,7 @@ TEST_F(print__expressions_have_the_names_of_the_user) {
 // -- schedules ------------------------------------------------------------------------------------
 
 TEST_F(print__a_schedule_shows_its_directives) {
-    module_make(f, "m");
+    module_begin(f, "m");
     ptowsp_schedule s;
     ptowsp_schedule_print(NULL, sink());
     assert_string_equal(text, "schedule\n"
@@ -96,7 +96,7 @@ TEST_F(print__a_schedule_shows_its_directives) {
 }
 
 TEST_F(print__capabilities_are_a_table) {
-    module_make(f, "m");
+    module_begin(f, "m");
     ptowsp_capability_print(sink());
     static const char *const lines[] = {
         "directive     value          cpu_sim     threads     ascend_npu ",
@@ -176,7 +176,7 @@ TEST_F(print__a_text_that_does_not_fit_is_cut_and_counted) {
     static const char module_text[] = "module m slots 8\naxis batch dynamic\n";
     char small[20];
     ptowsp_output_buffer buffer = {small, sizeof small, 0};
-    module_make(f, "m");
+    module_begin(f, "m");
     ptowsp_axis_dynamic(f->module, "batch");
     ptowsp_module_print(f->module, ptowsp_output_to_buffer(&buffer));
     assert_int_equal(buffer.length, sizeof module_text - 1);

@@ -11,7 +11,7 @@ static void say(const char *format, ...) {
     va_end(args);
 }
 
-static void module_make(fixture *f) {
+static void module_begin(fixture *f) {
     fixture_clear(f);
     f->module = test_module(f->context, NULL);
 }
@@ -186,7 +186,7 @@ static bool checks_hold(const fixture *f, uint32_t kernel, int64_t sizes[][2]) {
 }
 
 TEST_F(read__tile_kernels_have_their_instructions) {
-    module_make(f);
+    module_begin(f);
     ptowsp_kernel clip = make_clip(f->module), product = make_product(f->module);
     ptowsp_tensor x = tensor_make(f->module, "x", PTOWSP_F32, 8, 24);
     ptowsp_tensor y = tensor_make(f->module, "y", PTOWSP_F16, 8, 24);
@@ -249,7 +249,7 @@ static ptowsp_kernel with_source(ptowsp_module *m, const char *name, ptowsp_kern
 }
 
 TEST_F(read__sources_of_kernels_are_read_back) {
-    module_make(f);
+    module_begin(f);
     char copy[sizeof source_of_two], path[] = "kernels/three.c";
     memcpy(copy, source_of_two, sizeof copy);
     ptowsp_kernel one =
@@ -312,7 +312,7 @@ TEST_F(read__sources_that_are_refused) {
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         char text[100];
         snprintf(text, sizeof text, "module: %s", wrong[i].text);
-        module_make(f);
+        module_begin(f);
         assert_int_equal(with_source(f->module, wrong[i].name, wrong[i].source).id, 0);
         assert_int_equal(ptowsp_module_error(f->module).status, PTOWSP_INVALID_PARAMS);
         assert_string_equal(ptowsp_module_error(f->module).text, text);
@@ -347,7 +347,7 @@ static void build_one_task(fixture *f, ptowsp_location location) {
 }
 
 TEST_F(read__what_the_npu_refuses_is_named) {
-    module_make(f);
+    module_begin(f);
     build_one_task(f, PTOWSP_LOCATION_L2);
     compile(f, NULL);
     assert_int_equal(ptowsp_program_check(f->context, f->program, PTOWSP_TARGET_ASCEND_NPU),
@@ -375,7 +375,7 @@ TEST_F(read__what_the_npu_refuses_is_named) {
     static const char *const texts[] = {"tensor x: target ascend_npu does not do location ub",
                                         "tensor x: target ascend_npu does not do location l1"};
     for (int i = 0; i < 2; i++) {
-        module_make(f);
+        module_begin(f);
         build_one_task(f, locations[i]);
         check_refused(f, NULL, texts[i]);
     }
@@ -461,7 +461,7 @@ static void check_tensors(ptowsp_run *run, bound_ids ids) {
 }
 
 TEST_F(read__what_is_bound_to_a_run) {
-    module_make(f);
+    module_begin(f);
     bound_ids ids = build_bindable(f);
     compile(f, NULL);
     ptowsp_run *run = test_run_of(f->context, f->program);
