@@ -37,7 +37,8 @@
     FEATURE(PAGE, 3)     /* 1, 4, 16 tokens */                                                     \
     FEATURE(TIERS, 2)    /* none; two */                                                           \
     FEATURE(WORKERS, 6)  /* see workers */                                                         \
-    FEATURE(STEALING, 2) /* no; yes */
+    FEATURE(STEALING, 2) /* no; yes */                                                             \
+    FEATURE(PREFIX, 2)   /* a plan of section 9; of section 12, with KV that requests share */
 
 typedef enum feature {
 #define FEATURE_ENUM(name, levels) name,
@@ -83,7 +84,11 @@ static inline bool pair_is_refused(feature f, uint32_t a, feature g, uint32_t b)
            (f == DIMS && g == LAYOUT && dims[a][1] > dims[a][0] && b == LAYOUT_LATENT) ||
            (f == LAYOUT && g == HEADS && a == LAYOUT_LATENT && b == 1) ||
            (f == CAUSAL && g == AFTER && a == 1 && b == 1) ||
-           (f == QUERY_AT && g == KV_AT && a == 0 && b > 0);
+           (f == QUERY_AT && g == KV_AT && a == 0 && b > 0) ||
+           (f == LAYOUT && g == PREFIX && a == LAYOUT_PLAIN && b == 1) ||
+           ((f == WINDOW || f == AFTER || f == FIRST || f == QUERY_AT || f == KV_AT ||
+             f == SHARES) &&
+            g == PREFIX && a > 0 && b == 1);
 }
 
 static inline bool is_allowed(const levels_of *c) {
@@ -100,6 +105,7 @@ static inline bool is_allowed(const levels_of *c) {
 // -- a case ---------------------------------------------------------------------------------------
 
 enum { SEQUENCES = 4, KV_MAX = 150, QUERY_MAX = 20, MASK_WORDS = 6, ROWS_MAX = 80 };
+enum { SHARED = 64 };  // tokens of a prefix, which all requests with KV have
 
 typedef struct scene {
     levels_of at;
@@ -142,7 +148,8 @@ static inline void make_batch(scene *c, uint64_t *state) {
     s->batch.query_lengths = at[QUERIES] > 0 ? s->queries : NULL;
     s->batch.sequence_count = s->positions.sequence_count = SEQUENCES;
     for (uint32_t i = 0; i < SEQUENCES; i++) {
-        const int64_t kv = i == 2 ? 0 : test_random_in(state, i == 0 ? 90 : 1, KV_MAX);
+        const int64_t least = i == 0 || at[PREFIX] ? 90 : 1;
+        const int64_t kv = i == 2 ? 0 : test_random_in(state, least, KV_MAX);
         const int64_t queries = test_random_in(state, 1, most[at[QUERIES]]);
         s->kv[i] = (int32_t)kv;
         s->queries[i] = (int32_t)(queries < kv || kv == 0 ? queries : kv);
@@ -208,6 +215,10 @@ static inline void make_tables(scene *c, uint64_t *state) {
     }
     for (uint32_t i = 0; i < c->page_starts[SEQUENCES]; i++) {
         c->pages[i] = is_plain ? c->kv_begin[i] : c->page_starts[SEQUENCES] - 1 - i;
+    }
+    for (uint32_t i = 1; i < SEQUENCES && c->at.at[PREFIX]; i++) {
+        const uint32_t count = c->s.kv[i] > 0 ? SHARED / page : 0;
+        memcpy(c->pages + c->page_starts[i], c->pages, count * sizeof *c->pages);
     }
     c->query_tokens = c->query_starts[SEQUENCES];
     c->tokens = c->kv_begin[SEQUENCES];
@@ -328,6 +339,12 @@ static inline void make_cache(scene *c, uint64_t *state) {
                 const size_t row = (size_t)(c->kv_begin[i] + t) * heads + head;
                 const size_t scale = place_of(c, &kv->scale_strides, i, t, head);
                 double *key = c->keys + row * c->key_dim, *value = c->values + row * c->value_dim;
+                if (c->at.at[PREFIX] && i > 0 && t < SHARED) {  // as in the first request
+                    const size_t first = (size_t)t * heads + head;
+                    memcpy(key, c->keys + first * c->key_dim, c->key_dim * sizeof *key);
+                    memcpy(value, c->values + first * c->value_dim, c->value_dim * sizeof *value);
+                    continue;
+                }
                 put_row(kv->type,
                         c->cache[0] + ptowsp_attend_bytes(
                                           kv->type, place_of(c, &kv->key_strides, i, t, head)),
@@ -446,6 +463,7 @@ static inline void run_on_context(const ptowsp_attend_job *job) {
 // Merges of a tile that lanes share have some of its rows each.
 static inline void run_launch(const ptowsp_attend_job *job) {
     const ptowsp_attention_plan *plan = job->step->plan;
+    const ptowsp_prefix_plan *prefix = job->step->prefix;
     uint32_t count;
     for (uint32_t i = 0; i < 2 * plan->lane_count; i++) {
         const bool is_merge = i >= plan->lane_count;
@@ -453,10 +471,15 @@ static inline void run_launch(const ptowsp_attend_job *job) {
             is_merge ? ptowsp_attention_lane_merges(plan, i - plan->lane_count, &count)
                      : ptowsp_attention_lane_units(plan, i, &count);
         for (uint32_t k = 0; k < count; k++) {
-            assert_int_equal(is_merge ? ptowsp_attend_merge(job, &work[k])
-                                      : ptowsp_attend_work(job, &work[k]),
-                             PTOWSP_OK);
+            if (!is_merge) {
+                assert_int_equal(ptowsp_attend_work(job, &work[k]), PTOWSP_OK);
+            } else if (!prefix || prefix->segments[ptowsp_work_request(&work[k])].is_whole) {
+                assert_int_equal(ptowsp_attend_merge(job, &work[k]), PTOWSP_OK);
+            }  // other merges are lists for joins
         }
+    }
+    for (uint32_t i = 0; prefix && i < prefix->join_count; i++) {
+        assert_int_equal(ptowsp_attend_join(job, &prefix->joins[i]), PTOWSP_OK);
     }
 }
 
@@ -470,29 +493,72 @@ static inline void fail_plan(const ptowsp_plan_info *info) {
 // A job of a step, with its plan and memory.
 typedef struct made_job {
     ptowsp_attend_job job;
-    ptowsp_attention_plan plan;
+    ptowsp_attend_limits limits;
+    ptowsp_attention_plan plan;  // of section 9
+    ptowsp_prefix_plan prefix;   // of section 12
     void *block, *memory;
 } made_job;
 
-static inline void make_job(const scene *c, ptowsp_attend_step *step, made_job *out) {
-    ptowsp_attend_limits limits = {.value_dim = c->value_dim, .worker_count = WORKERS_MAX};
+static inline void make_plan(const ptowsp_attend_step *step, made_job *out) {
     ptowsp_plan_info info;
-    uint64_t bytes;
-    memset(out, 0, sizeof *out);
-    if (ptowsp_attention_size(step->batch, step->config, &limits.plan, &info)) {
+    if (ptowsp_attention_size(step->batch, step->config, &out->limits.plan, &info)) {
         fail_plan(&info);
     }
-    bytes = limits.plan.block_bytes;
+    const uint64_t bytes = out->limits.plan.block_bytes;
     out->block = room(1, (size_t)bytes);
-    assert_int_equal(ptowsp_attention_place(&limits.plan, out->block, bytes, &out->plan),
+    assert_int_equal(ptowsp_attention_place(&out->limits.plan, out->block, bytes, &out->plan),
                      PTOWSP_OK);
     assert_int_equal(ptowsp_attention_generate(step->batch, step->config, &out->plan, NULL),
                      PTOWSP_OK);
-    assert_int_equal(ptowsp_attend_size(&limits, &bytes, NULL), PTOWSP_OK);
-    out->memory = room(1, (size_t)bytes);
-    assert_int_equal(ptowsp_attend_place(&limits, out->memory, bytes, &out->job.memory, NULL),
+}
+
+static uint32_t shared_segments;  // of all prefix plans that were made
+
+// The requests that have KV share the first block of it.
+static inline void make_prefix_plan(const ptowsp_attend_step *step, made_job *out) {
+    static const uint64_t ids[] = {7, 7, 7}, begin[SEQUENCES + 1] = {0, 1, 2, 2, 3};
+    const ptowsp_prefix_batch batch = {*step->batch, ids, begin, SHARED};
+    const ptowsp_prefix_limits limits = {SEQUENCES, SEQUENCES};
+    const uint64_t bytes = ptowsp_prefix_tree_bytes(&limits);
+    ptowsp_prefix_tree tree;
+    ptowsp_prefix_sizes sizes;
+    ptowsp_plan_info info;
+    void *block = room(1, (size_t)bytes);
+    assert_int_equal(ptowsp_prefix_tree_place(&limits, block, bytes, &tree), PTOWSP_OK);
+    if (ptowsp_prefix_build(&batch, &tree, &info) ||
+        ptowsp_prefix_size(step->batch, step->config, &tree, &sizes, &info)) {
+        fail_plan(&info);
+    }
+    out->limits.plan = sizes.attention;
+    out->limits.join_count = sizes.join_count;
+    out->block = room(1, (size_t)sizes.block_bytes);
+    assert_int_equal(ptowsp_prefix_place(&sizes, out->block, sizes.block_bytes, &out->prefix),
                      PTOWSP_OK);
-    step->plan = &out->plan;
+    if (ptowsp_prefix_generate(step->batch, step->config, &tree, &out->prefix, &info) ||
+        ptowsp_prefix_check(step->batch, step->config, &tree, &out->prefix, &info)) {
+        fail_plan(&info);
+    }
+    shared_segments += out->prefix.shared_count;  // none, where sharing is not faster
+    free(block);
+}
+
+static inline void make_job(const scene *c, ptowsp_attend_step *step, bool is_prefix,
+                            made_job *out) {
+    uint64_t bytes;
+    memset(out, 0, sizeof *out);
+    if (is_prefix) {
+        make_prefix_plan(step, out);
+    } else {
+        make_plan(step, out);
+    }
+    out->limits.value_dim = c->value_dim;
+    out->limits.worker_count = WORKERS_MAX;
+    assert_int_equal(ptowsp_attend_size(&out->limits, &bytes, NULL), PTOWSP_OK);
+    out->memory = room(1, (size_t)bytes);
+    assert_int_equal(ptowsp_attend_place(&out->limits, out->memory, bytes, &out->job.memory, NULL),
+                     PTOWSP_OK);
+    step->plan = is_prefix ? &out->prefix.attention : &out->plan;
+    step->prefix = is_prefix ? &out->prefix : NULL;
     out->job.cache = &c->kv;
     out->job.step = step;
 }
@@ -503,11 +569,12 @@ static inline void free_job(made_job *made) {
 }
 
 // Plans and runs a step as WORKERS says. Returns the slots of the plan.
-static inline uint32_t run(const scene *c, ptowsp_attend_step step, workers how, bool is_stealing) {
+static inline uint32_t run(const scene *c, ptowsp_attend_step step, bool is_prefix, workers how,
+                           bool is_stealing) {
     static const uint32_t counts[] = {1, 2, WORKERS_MAX};
     ptowsp_plan_info info;
     made_job made;
-    make_job(c, &step, &made);
+    make_job(c, &step, is_prefix, &made);
     made.job.is_stealing = is_stealing;
     if (ptowsp_attend_check(&made.job, &info)) {
         fail_plan(&info);
@@ -523,7 +590,7 @@ static inline uint32_t run(const scene *c, ptowsp_attend_step step, workers how,
         run_launch(&made.job);
     }
     free_job(&made);
-    return made.plan.slot_count;
+    return is_prefix ? made.prefix.attention.slot_count : made.plan.slot_count;
 }
 
 // -- the reference --------------------------------------------------------------------------------
