@@ -1716,7 +1716,8 @@ PTOWSP_INLINE uint32_t ptowsp_attention_unit_rows(const ptowsp_attention_batch *
 }
 
 // The plan in arrays of the form that FlashInfer's kernels read. Any may be NULL. Arrays are filled
-// up to the plan's capacities, as the plan itself is: a captured launch may read all elements.
+// up to the plan's capacities, as the plan itself is: a captured launch may read all elements. KV
+// ranges, and sinks beside them (Positions), are in the units alone.
 typedef struct ptowsp_attention_arrays {
     int32_t *request_indices;  // [unit_capacity] sequence of each unit; then -1
     int32_t *kv_tile_indices;  // [unit_capacity] ordinal of each unit among the pieces of its tile;

@@ -713,9 +713,11 @@ class Context:
 
     @property
     def lanes(self):
+        """The number of lanes: of threads, with the one that calls."""
         return _lib.context_lane_count(_context_core(self).handle)
 
     def close(self):
+        """Ends the threads; nothing can be run on it any more. A `with` statement does it at its end."""
         self._core = None
 
     def __enter__(self):
@@ -1135,10 +1137,12 @@ class AttentionPlan(_Shown):
 
     @property
     def units(self):
+        """UNIT [unit_count]: all_units without those that fill it up."""
         return self.all_units[: self._c.unit_count]
 
     @property
     def merges(self):
+        """MERGE [merge_count]: all_merges without those that fill it up."""
         return self.all_merges[: self._c.merge_count]
 
     def lane_units(self, lane):
@@ -1644,10 +1648,16 @@ class AttendJob(_Runs):
                 raise ValueError(f"{name} has {len(kept[name])} sequences, and the plan {len(kv)}")
         if isinstance(plan, PrefixPlan):
             plan.check()
+        if self._cache.page_size == 0:
+            self._check_pages(kv, counts)
+            if not self._cache.key_strides.page and not self._cache.value_strides.page:  # all have the same KV
+                self._starts[1][:] = 0
+                step.pages = _at(self._starts[1])
         _plan(_lib.attend_check, self._c)
         starts = kept.get("query_starts", self._starts[0])[: len(kv)].astype(np.int64)
         self._refuse((counts > 0) & (starts + counts > self._tokens), f"query tokens outside of {self._tokens}")
-        self._check_pages(kv, counts)
+        if self._cache.page_size:
+            self._check_pages(kv, counts)
         self._block.lend(self)
 
     def _check_pages(self, kv, counts):
@@ -2265,6 +2275,7 @@ class PrefixPlan(AttentionPlan):
         self.joins = self._array_at(w.joins, JOIN, w.join_count)
 
     def update(self, kv_lengths, query_lengths=None):
+        """Refused: make a plan of the tree for the new lengths."""
         raise TypeError("a prefix plan is made anew each step")
 
     def unit_tokens(self, unit):
@@ -2280,9 +2291,11 @@ class PrefixPlan(AttentionPlan):
         _plan(_lib.prefix_check, self._batch, self._config, self._tree._c, self._whole)
 
     def job(self, kernel, merge=None, join=None, *, stealing=False):
+        """A Job; join(join, lane) merges the parts of a request and KV head, from all its segments."""
         return Job(self, kernel, merge, join, stealing)
 
     def run(self, kernel, merge=None, join=None, *, context=None, stealing=False):
+        """Runs a job once: job(...).run(context)."""
         self.job(kernel, merge, join, stealing=stealing).run(context)
 
     def _query_tokens(self):
@@ -2599,6 +2612,7 @@ class Run(_Shown):
         self._native.core.check(status)
 
     def close(self):
+        """Frees it now, and not when it is collected."""
         self._native = None
 
     # -- binding
@@ -2771,6 +2785,7 @@ class Run(_Shown):
 
     @property
     def task_count(self):
+        """The tasks of the last execution."""
         return self._stats().task_count
 
     @property

@@ -1229,6 +1229,9 @@ class KernelInput(Case):
         wrong(ValueError, "sequence 0 has KV", keys=rows[:, :19], values=rows[:, :19], pages=None)
         wrong(ValueError, "KV tokens outside of keys, (2, 20)", keys=rows, values=rows, pages=[0, 2])
         wrong(ValueError, "sequence 1 has KV", keys=rows[:1], values=rows[:1], pages=None)
+        same = np.broadcast_to(rows[:1], rows.shape)  # the KV of all sequences
+        for pages in (None, [0, 1], [1, 1]):
+            self.same(self.plan.attend(self.good["queries"], same, same, pages=pages), 1)
 
     def test_outputs(self):
         wrong, shape = self.wrong, (3, 4, 32)
