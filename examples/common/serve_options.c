@@ -10,7 +10,7 @@
 static const char help_text[] =
     "usage: serve_trace [options]\n"
     "load\n"
-    "  --trace FILE       requests of a trace: Azure or BurstGPT CSV, Mooncake JSONL (generated ones)\n"
+    "  --trace FILE       requests of a trace: Azure, BurstGPT CSV, Mooncake JSONL (generated)\n"
     "  --requests N       at most so many (2000 generated, all of a trace)\n"
     "  --rate X           generated requests a second (3)\n"
     "  --seed N           of the generated ones (1)\n"
