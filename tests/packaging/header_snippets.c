@@ -563,7 +563,6 @@ int main(void) {
                                           section_29,
                                           section_23,
                                           section_30,
-                                          section_10,
                                           section_31,
                                           appendix_a};
     for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++) {
