@@ -322,7 +322,7 @@
 //      channel       a bounded queue of tokens between processes
 //      rank          one of many machines that run the same workload on their parts of tensors
 //      cycles        of the machine that a cost model stands for
-//      makespan      cycles from the start of a run to the end of its last task
+//      makespan      cycles from the start of a run to the end of its last task or pipeline
 //
 // Names that end in _make, _begin and _end build: they add to a module or a graph, and run nothing.
 //
@@ -3957,8 +3957,8 @@ PTOWSP_API void ptowsp_task_list_make(ptowsp_module *module, const ptowsp_task_l
 //                    the tensor's scope (the innermost block around all its uses) ends, and the last
 //                    task that uses the tensor in this pass has retired; and until all bytes that
 //                    were taken before them are released
-//      DEPENDENCIES  for dependencies that have not ended by then, until it retires: 1 for all of its
-//                    waits by structure, 1 for each statement in `after`, 1 for its stream, and 1
+//      DEPENDENCIES  for dependencies that have not ended when timing, window and depths let it be
+//                    issued, until it retires: 1 for all of its waits by structure, 1 for each statement in `after`, 1 for its stream, and 1
 //                    for each earlier task that it waits for by data
 //      MAP           1 for each tile, if dependencies look at data, until it retires
 //
