@@ -25,7 +25,6 @@
 #ifndef PWSP_ENGINE_H
 #define PWSP_ENGINE_H
 
-#include "../base/base.h"
 #include "../base/sleeper.h"
 #include "deque.h"
 #include "policy.h"
@@ -66,11 +65,10 @@ typedef enum pwsp_engine_more {
 // The owner's duties.
 typedef struct pwsp_engine_job {
     void *user;
-    uint32_t (*find)(void *user,
-                     pwsp_engine_lane *lane);  // a task, or NONE, when there is something
-    void (*run)(void *user, pwsp_engine_lane *lane,
-                uint32_t task);                           // the task, and its consequences
-    bool (*is_over)(void *user, pwsp_engine_lane *lane);  // for a lane that has found nothing
+    // A task, or NONE, when there is something; runs it, with its consequences; for a lane without one.
+    uint32_t (*find)(void *user, pwsp_engine_lane *lane);
+    void (*run)(void *user, pwsp_engine_lane *lane, uint32_t task);
+    bool (*is_over)(void *user, pwsp_engine_lane *lane);
     pwsp_engine_more (*more)(void *user, const pwsp_engine_lane *lane);
     // Without stealing: the task's group, or NONE; and with priorities its key, the smaller one goes first.
     uint32_t (*group_of)(void *user, uint32_t task, uint64_t *out_key);

@@ -60,17 +60,11 @@ PWSP_INLINE pwsp_lane_rule pwsp_dispatch_rule(ptowsp_dispatch dispatch) {
     return (pwsp_lane_rule)rules[(uint32_t)dispatch < sizeof rules ? (uint32_t)dispatch : 0];
 }
 
-// Ready policies, of simulated lanes, of cores and of lanes that are threads. Enumerator; does the entry of
-// the largest priority go first; does a worker without entries take those of others; does it run its newest
-// entry first, whose inputs are still in its cache. `with` is handed to each row.
-//
-//                lanes of programs       lanes of graphs              simulated lanes, cores
-//      FIFO      dispatch by a key                                    by schedule
-//      PRIORITY                          with priorities or units     by schedule
-//      STEALING  any other dispatch                                   by schedule
-//      NEWEST                            others
-//
-// Where lanes steal, each keeps its entries in a deque. Where they do not, all entries stand in queues.
+// Ready policies: does the entry of the largest priority go first; does a worker without entries take those
+// of others; does it run its newest entry first, whose inputs are still in its cache. Simulated lanes and
+// cores have the schedule's. Lanes that are threads have FIFO where dispatch chooses them by a key, and else
+// WORK_STEALING; in graphs PRIORITY with priorities or units, and else NEWEST. Where they steal, each keeps
+// its entries in a deque; where they do not, all entries stand in queues.
 #define PWSP_READIES(ROW, with)                                                                    \
     ROW(with, FIFO, false, false, false)                                                           \
     ROW(with, PRIORITY, true, false, false)                                                        \
@@ -113,8 +107,8 @@ typedef struct pwsp_policy {
 PWSP_INLINE pwsp_policy pwsp_policy_of(const ptowsp_schedule *schedule) {
     const pwsp_ready_policy ready = pwsp_ready_policy_of((pwsp_ready)schedule->ready);
     const pwsp_lane_rule rule = pwsp_dispatch_rule(schedule->dispatch);
-    const bool is_in_order = schedule->issue == PTOWSP_ISSUE_IN_ORDER;
-    const pwsp_policy policy = {rule, rule == PWSP_LANE_ANY, is_in_order, ready.has_priority,
+    const pwsp_policy policy = {rule, rule == PWSP_LANE_ANY,
+                                schedule->issue == PTOWSP_ISSUE_IN_ORDER, ready.has_priority,
                                 ready.steals};
     return policy;
 }

@@ -64,7 +64,7 @@ static uint32_t pwsp_ready_pool_better(const pwsp_ready_pool *pool, pwsp_ready_l
 PWSP_INTERNAL uint32_t pwsp_ready_pool_best(const pwsp_ready_pool *pool, pwsp_ready_links links,
                                             uint32_t worker, pwsp_may_begin_fn may_begin,
                                             void *user) {
-    const uint32_t of = pwsp_ready_pool_of(pool, worker), none = PWSP_READY_NONE;
+    const uint32_t of = pwsp_pool_of(pool->pools, pool->pool_count, worker), none = PWSP_READY_NONE;
     const uint32_t own = pwsp_ready_pool_better(pool, links, may_begin, user, none, worker);
     const uint32_t best =
         pwsp_ready_pool_better(pool, links, may_begin, user, own, pwsp_ready_pool_common(pool, of));

@@ -8,8 +8,8 @@
 // workers, the one with the smallest number.
 //
 // Workers are numbered, pool after pool; their queues have the same numbers, and those of pools follow.
-// The owner has the links, says which workers are idle, and has the lock, if others look as well. Lanes
-// that are threads have a lock for each queue, and deques besides: see engine.h.
+// The owner has the links, knows which workers are idle, and has the lock, if there is one. Lanes that are
+// threads have a lock for each queue, and deques besides: see engine.h.
 
 #ifndef PWSP_READY_POOL_H
 #define PWSP_READY_POOL_H
@@ -36,11 +36,6 @@ PWSP_INTERNAL bool pwsp_ready_pool_init(pwsp_ready_pool *pool, const pwsp_memory
 PWSP_INTERNAL void pwsp_ready_pool_free(pwsp_ready_pool *pool, const pwsp_memory *memory);
 PWSP_INTERNAL void pwsp_ready_pool_begin(pwsp_ready_pool *pool, bool steals);
 
-// The pool of a worker.
-PWSP_INLINE uint32_t pwsp_ready_pool_of(const pwsp_ready_pool *pool, uint32_t worker) {
-    return pwsp_pool_of(pool->pools, pool->pool_count, worker);
-}
-
 // The queue of entries without a home.
 PWSP_INLINE uint32_t pwsp_ready_pool_common(const pwsp_ready_pool *pool, uint32_t of) {
     PTOWSP_ASSERT(of < pool->pool_count);
@@ -57,7 +52,7 @@ PWSP_FORCE_INLINE void pwsp_ready_pool_note(pwsp_ready_pool *pool, pwsp_ready_li
     const uint64_t bit = UINT64_C(1) << queue % 64, filled = pool->filled[queue / 64] & ~bit;
     pool->filled[queue / 64] = first == PWSP_READY_NONE ? filled : filled | bit;
     if (pool->steals) {
-        const uint32_t of = pwsp_ready_pool_of(pool, queue);
+        const uint32_t of = pwsp_pool_of(pool->pools, pool->pool_count, queue);
         pwsp_earliest_set(&pool->oldest[of], queue - pool->pools[of].first,
                           first == PWSP_READY_NONE ? PWSP_EARLIEST_NONE
                                                    : pwsp_ready_at(links, first)->number);

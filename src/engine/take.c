@@ -32,42 +32,35 @@ static void pwsp_engine_note_first(const pwsp_engine *engine, pwsp_engine_group 
                                               : 0);
 }
 
-// Puts the first task of the lane's excess into the queue of its group; with stealing all of them.
-static void pwsp_engine_enqueue(pwsp_engine *engine, pwsp_engine_lane *lane) {
-    const pwsp_engine_job *job = &engine->job;
-    uint64_t key = 0;
-    uint32_t to =
-        engine->policy.steals ? lane->group : job->group_of(job->user, lane->excess.head, &key);
-    to = to == PWSP_ENGINE_NONE ? lane->group : to;
-    PTOWSP_ASSERT(to < engine->group_count);
-    pwsp_engine_group *group = pwsp_engine_group_at(engine, to);
-    pwsp_mutex_lock(&group->mutex);
-    if (engine->policy.steals) {
-        group->count += lane->excess_count;
-        lane->excess_count = 0;
-        pwsp_ready_append_all(&group->queue, job->links, &lane->excess);
-    } else {
-        const uint32_t task = pwsp_ready_pop(&lane->excess, job->links);
-        lane->excess_count--;
-        group->count++;
-        if (engine->policy.has_priority) {
-            pwsp_ready_link *link = pwsp_ready_at(job->links, task);
-            link->key = key;
-            link->number = group->number++;
-            pwsp_ready_push(&group->queue, job->links, task);
-        } else {
-            pwsp_ready_append(&group->queue, job->links, task);
-        }
-    }
-    pwsp_engine_note_first(engine, group);
-    pwsp_mutex_unlock(&group->mutex);
-}
-
-// Moves the lane's excess to queues; returns how many tasks.
+// Moves the lane's excess to queues: with stealing at once, as it is, else task by task. Returns how many.
 static uint32_t pwsp_engine_flush(pwsp_engine *engine, pwsp_engine_lane *lane) {
-    const uint32_t count = lane->excess_count;
+    const pwsp_engine_job *job = &engine->job;
+    const uint32_t count = lane->excess_count, step = engine->policy.steals ? count : 1;
     while (lane->excess_count > 0) {
-        pwsp_engine_enqueue(engine, lane);
+        uint64_t key = 0;
+        uint32_t to =
+            engine->policy.steals ? lane->group : job->group_of(job->user, lane->excess.head, &key);
+        to = to == PWSP_ENGINE_NONE ? lane->group : to;
+        PTOWSP_ASSERT(to < engine->group_count);
+        pwsp_engine_group *group = pwsp_engine_group_at(engine, to);
+        pwsp_mutex_lock(&group->mutex);
+        if (engine->policy.steals) {
+            pwsp_ready_append_all(&group->queue, job->links, &lane->excess);
+        } else {
+            const uint32_t task = pwsp_ready_pop(&lane->excess, job->links);
+            if (engine->policy.has_priority) {
+                pwsp_ready_link *link = pwsp_ready_at(job->links, task);
+                link->key = key;
+                link->number = group->number++;
+                pwsp_ready_push(&group->queue, job->links, task);
+            } else {
+                pwsp_ready_append(&group->queue, job->links, task);
+            }
+        }
+        lane->excess_count -= step;
+        group->count += step;
+        pwsp_engine_note_first(engine, group);
+        pwsp_mutex_unlock(&group->mutex);
     }
     return count;
 }

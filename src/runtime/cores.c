@@ -8,10 +8,12 @@
 
 // -- memory ---------------------------------------------------------------------------------------
 
-// The AICPU thread of a core. The cores of a block have the same one.
+// The AICPU thread of a core. The cores of a block have the same one, by its number; vector cores after the
+// blocks' have the numbers of further blocks.
 static uint32_t pwsp_cores_owner(const pwsp_cores *cores, uint32_t core) {
     uint32_t first = cores->desc.is_host && cores->desc.aicpu_count > 1;
-    uint32_t number = cores->block_count ? pwsp_cores_block_of(cores, core) : core;
+    uint32_t block = pwsp_block_of(cores->desc.vector_count, core);
+    uint32_t number = block < cores->block_count ? block : core - cores->block_count;
     return first + number % (cores->desc.aicpu_count - first);
 }
 

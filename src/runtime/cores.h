@@ -157,15 +157,7 @@ PWSP_INTERNAL bool pwsp_cores_init(pwsp_cores *cores, const pwsp_memory *memory,
                                    const pwsp_cores_desc *desc);
 PWSP_INTERNAL void pwsp_cores_free(pwsp_cores *cores);
 
-// The block of a core, and vector core i of a cube core's. Vector cores after the blocks' have the numbers
-// of further blocks.
-PWSP_INLINE uint32_t pwsp_cores_block_of(const pwsp_cores *cores, uint32_t core) {
-    const uint32_t block = pwsp_block_of(cores->desc.vector_count, core);
-    return core < cores->desc.vector_count && block >= cores->block_count
-               ? core - cores->block_count
-               : block;
-}
-
+// Vector core i of a cube core's block.
 PWSP_INLINE pwsp_core *pwsp_cores_vector(pwsp_cores *cores, const pwsp_core *cube, uint32_t i) {
     PTOWSP_ASSERT(cube->unit == PTOWSP_UNIT_CUBE && cores->block_count > 0);
     return &cores->cores[pwsp_block_vector(cores->desc.vector_count, cube->index, i)];

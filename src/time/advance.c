@@ -7,17 +7,10 @@
 
 // -- lanes and their queues -----------------------------------------------------------------------
 
-// In order, if the first free lane takes a task: since when lanes of a pool are idle. Otherwise NULL.
-static pwsp_earliest *pwsp_events_earliest(const pwsp_events *events, uint32_t pool) {
-    return pool < PTOWSP_SCHEDULE_POOL_MAX && events->sim->earliest[pool].times
-               ? &events->sim->earliest[pool]
-               : NULL;
-}
-
 PWSP_INTERNAL void pwsp_events_note_idle(pwsp_events *events, uint32_t lane, uint64_t since) {
-    const uint32_t pool = pwsp_ready_pool_of(&events->pool, lane);
-    pwsp_earliest *earliest = pwsp_events_earliest(events, pool);
-    if (earliest) {
+    const uint32_t pool = pwsp_pool_of(events->pool.pools, events->pool.pool_count, lane);
+    pwsp_earliest *earliest = &events->sim->earliest[pool];
+    if (earliest->times) {
         pwsp_earliest_set(earliest, lane - events->sim->pools[pool].first, since);
     }
 }
@@ -58,10 +51,10 @@ PWSP_INTERNAL void pwsp_events_make_ready(pwsp_events *events, uint32_t id) {
 PWSP_FORCE_INLINE uint32_t pwsp_events_idle_lane(const pwsp_events *events, uint32_t pool,
                                                  uint32_t from) {
     const pwsp_pool_lanes *of = &events->sim->pools[pool];
-    if (PWSP_LIKELY(!events->policy.is_in_order) || !pwsp_events_earliest(events, pool)) {
+    const pwsp_earliest *earliest = &events->sim->earliest[pool];
+    if (PWSP_LIKELY(!events->policy.is_in_order) || !earliest->times) {
         return pwsp_worker_next(events->idle, events->idle, from, of->first + of->count);
     }
-    const pwsp_earliest *earliest = pwsp_events_earliest(events, pool);
     return pwsp_earliest_time(earliest) == PWSP_EARLIEST_NONE
                ? of->first + of->count
                : of->first + pwsp_earliest_lane(earliest);

@@ -30,13 +30,14 @@ PWSP_INTERNAL bool pwsp_control_init(pwsp_control_threads *control, const pwsp_s
     control->ahead = costs[PTOWSP_CONTROL_DISPATCH] + costs[PTOWSP_CONTROL_DELIVER] +
                      costs[PTOWSP_CONTROL_SWITCH];
     PTOWSP_ASSERT(control->count <= PTOWSP_CONTROL_THREAD_MAX);
-    uint32_t *lanes = NULL;
-    const bool is_good = !control->is_on || PWSP_ALLOC(memory, lanes, sim->timed->lane_count);
-    control->lanes.first = lanes;
-    control->lanes.stride = sizeof *lanes;
-    return is_good &&
-           (control->count == 0 || (PWSP_ALLOC(memory, control->jobs, control->count) &&
-                                    pwsp_earliest_init(&control->ends, memory, control->count)));
+    uint32_t *words = NULL;
+    const bool is_good =
+        (!control->is_on || PWSP_ALLOC(memory, words, sim->timed->lane_count)) &&
+        (control->count == 0 || (PWSP_ALLOC(memory, control->jobs, control->count) &&
+                                 pwsp_earliest_init(&control->ends, memory, control->count)));
+    const pwsp_ready_links lanes = {words, sizeof *words};
+    control->lanes = lanes;
+    return is_good;
 }
 
 PWSP_INTERNAL void pwsp_control_begin(pwsp_control_threads *control) {

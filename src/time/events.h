@@ -55,9 +55,8 @@ typedef struct pwsp_events_link {
 // Of a lane, where lanes share memory: how far the task that it has taken is.
 typedef struct pwsp_events_progress {
     uint32_t missing;  // until it begins: vector lanes that still run, and its delivery
-    uint32_t
-        holder;  // of a vector lane that is not idle: the cube lane whose block takes it + 1, or 0
-    bool has_ended;  // and is not complete
+    uint32_t holder;   // of a vector lane that runs: the cube lane whose block takes it + 1, or 0
+    bool has_ended;    // and is not complete
 } pwsp_events_progress;
 
 typedef struct pwsp_events {

@@ -81,8 +81,8 @@ typedef struct pwsp_sim {
     ptowsp_lane_stats *lane_stats;
     pwsp_pool_lanes pools[PWSP_POOL_MAX];
     // When lanes are free, if the first one takes a task in order: of each pool but that of the
-    // links, and of blocks. Those of the task dispatched last are brought up to date by the next one.
-    pwsp_earliest earliest[PTOWSP_SCHEDULE_POOL_MAX], blocks;
+    // links, which has no times, and of blocks. Those of the task dispatched last are brought up to date by the next one.
+    pwsp_earliest earliest[PWSP_POOL_MAX], blocks;
     uint32_t last_lanes[PWSP_BLOCK_LANES], last_count;
     uint64_t *turns;              // interleaved, by stream: the first turn that is not taken
     pwsp_pipeline_start *starts;  // by pipeline
