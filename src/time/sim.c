@@ -243,6 +243,7 @@ PWSP_INTERNAL void pwsp_sim_begin(pwsp_sim *sim) {
     sim->clock = clock;
     sim->task_count = 0;
     sim->issue_count = 0;
+    sim->deps.access_max = 0;
     sim->batch_clock = 0;
     if (sim->rings.is_used) {
         pwsp_rings_begin(&sim->rings);
