@@ -3,11 +3,6 @@
 
 #include "frontend.h"
 
-// Is there anything to evaluate except a zero?
-static bool pwsp_code_is_any(pwsp_code code) {
-    return code.begin != code.end || code.cell != 0;
-}
-
 // Lists the variables around each task, and finds the largest word count. False when memory is out.
 static bool pwsp_frontend_list_variables(pwsp_frontend *front, uint32_t *out_word_count) {
     const ptowsp_program *program = front->walk->program;
@@ -35,8 +30,7 @@ static bool pwsp_frontend_list_variables(pwsp_frontend *front, uint32_t *out_wor
             }
         }
         variables->count = (uint32_t)count - variables->first;
-        front->has_keys = front->has_keys || pwsp_code_is_any(task->dispatch) ||
-                          pwsp_code_is_any(task->priority) || pwsp_code_is_any(task->stream);
+        front->has_keys = front->has_keys || task->has_keys;
         uint32_t words = task->axis_count + task->scalar_count + variables->count + 3;
         *out_word_count = words > *out_word_count ? words : *out_word_count;
     }

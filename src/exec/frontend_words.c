@@ -56,10 +56,7 @@ PWSP_INTERNAL ptowsp_task pwsp_frontend_task_of(const pwsp_frontend *front,
         const pwsp_tile_at at = pwsp_entry_tile_at(&kept[i], views[i].tensor, views[i].access);
         *arg++ = at.rows;
         *arg++ = at.cols;
-        tiles[i].data =
-            tensor->data + pwsp_tile_offset(tensor, &at) * (int64_t)tensor->element_size;
-        tiles[i].row_stride = tensor->row_stride;
-        tiles[i].col_stride = tensor->col_stride;
+        tiles[i] = pwsp_expander_tile_of(tensor, &at);
     }
     for (uint32_t i = 0; i < op->scalar_count; i++) {
         *arg++ = words[op->axis_count + i];

@@ -188,6 +188,10 @@ PWSP_INLINE ptowsp_cycles pwsp_walk_scaled(const pwsp_walk *walk, ptowsp_cycles 
 
 // The keys of a task; false with the expander's error.
 PWSP_FORCE_INLINE bool pwsp_walk_keys(pwsp_expander *x, pwsp_arrival *arrival) {
+    if (!x->task_op->has_keys) {
+        arrival->dispatch_key = arrival->priority_key = arrival->stream_key = 0;
+        return true;
+    }
     arrival->dispatch_key = pwsp_expander_value(x, x->task_op->dispatch);
     arrival->priority_key = pwsp_expander_value(x, x->task_op->priority);
     arrival->stream_key = pwsp_expander_value(x, x->task_op->stream);

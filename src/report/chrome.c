@@ -174,8 +174,7 @@ static void pwsp_chrome_task(pwsp_picture *picture, uint64_t slot) {
     pwsp_json_print(out, ",\n{'ph':'X'");
     pwsp_chrome_slot_row(picture, slot);
     pwsp_chrome_slice(picture, start, pwsp_picture_ns(picture, record->end));
-    pwsp_picture_label(picture, slot,
-                       picture->options->is_short ? PWSP_LABEL_KERNEL : PWSP_LABEL_FULL, label);
+    pwsp_picture_label(picture, slot, pwsp_picture_detail(picture), label);
     pwsp_json_print(out, ",'cat':'%s','name':'%s'", pwsp_picture_kernel(picture, record->kernel),
                     label);
     if (!picture->options->is_short) {

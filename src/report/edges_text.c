@@ -149,8 +149,7 @@ static bool pwsp_edges_folded(pwsp_edge_writer *writer, bool is_dot) {
 
 static void pwsp_edge_write_label(pwsp_picture *picture, uint64_t task) {
     char label[PWSP_LABEL_MAX];
-    pwsp_picture_label(picture, task,
-                       picture->options->is_short ? PWSP_LABEL_KERNEL : PWSP_LABEL_FULL, label);
+    pwsp_picture_label(picture, task, pwsp_picture_detail(picture), label);
     pwsp_out_text(picture->out, label);
 }
 

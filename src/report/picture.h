@@ -152,6 +152,11 @@ typedef enum pwsp_label_detail {
     PWSP_LABEL_KERNEL  // attend
 } pwsp_label_detail;
 
+// As much as the options ask for.
+PWSP_INLINE pwsp_label_detail pwsp_picture_detail(const pwsp_picture *picture) {
+    return picture->options->is_short ? PWSP_LABEL_KERNEL : PWSP_LABEL_FULL;
+}
+
 // Writes the label of a task into room; returns its length.
 #define PWSP_LABEL_MAX 1024
 PWSP_INTERNAL size_t pwsp_picture_label(const pwsp_picture *picture, uint64_t slot,

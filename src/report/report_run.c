@@ -28,32 +28,26 @@ static void pwsp_facts_add_bounds(pwsp_facts *facts) {
     for (uint32_t i = 0; i < bounds->pool_count; i++) {
         pwsp_facts_add(facts, PWSP_LIMIT_WORK, i, "work / lanes", bounds->work_cycles[i]);
     }
-    if (bounds->link_cycles) {
-        pwsp_facts_add(facts, PWSP_LIMIT_LINKS, 0, "collectives", bounds->link_cycles);
-    }
-    if (bounds->process_cycles) {
-        pwsp_facts_add(facts, PWSP_LIMIT_PROCESS, 0, "work of a process", bounds->process_cycles);
-    }
-    if (bounds->channel_cycles) {
-        pwsp_facts_add(facts, PWSP_LIMIT_CHANNEL, 0, "latencies of a channel",
-                       bounds->channel_cycles);
-    }
-    if (bounds->control_cycles) {
-        pwsp_facts_add(facts, PWSP_LIMIT_THREADS, 0, "work / AICPU threads",
-                       bounds->control_cycles);
-    }
-    if (bounds->submit_cycles) {
-        const ptowsp_control *control = &facts->picture->program->schedule.control;
-        const bool is_host = control->by == PTOWSP_CONTROL_HOST;
-        pwsp_facts_add(facts, is_host ? PWSP_LIMIT_LAUNCHES : PWSP_LIMIT_SUBMIT, 0,
-                       is_host ? "launches by the host" : "submission of tasks",
-                       bounds->submit_cycles);
-    }
-    if (bounds->hbm_cycles) {
-        pwsp_facts_add(facts, PWSP_LIMIT_MEMORY, 0, "bytes from HBM / rate", bounds->hbm_cycles);
-    }
-    if (bounds->l2_cycles) {
-        pwsp_facts_add(facts, PWSP_LIMIT_MEMORY, 1, "bytes from L2 / rate", bounds->l2_cycles);
+    const bool is_host = facts->picture->program->schedule.control.by == PTOWSP_CONTROL_HOST;
+    const struct {
+        uint64_t cycles;
+        pwsp_limit_kind kind;
+        uint32_t pool;
+        const char *name;
+    } others[] = {
+        {bounds->link_cycles, PWSP_LIMIT_LINKS, 0, "collectives"},
+        {bounds->process_cycles, PWSP_LIMIT_PROCESS, 0, "work of a process"},
+        {bounds->channel_cycles, PWSP_LIMIT_CHANNEL, 0, "latencies of a channel"},
+        {bounds->control_cycles, PWSP_LIMIT_THREADS, 0, "work / AICPU threads"},
+        {bounds->submit_cycles, is_host ? PWSP_LIMIT_LAUNCHES : PWSP_LIMIT_SUBMIT, 0,
+         is_host ? "launches by the host" : "submission of tasks"},
+        {bounds->hbm_cycles, PWSP_LIMIT_MEMORY, 0, "bytes from HBM / rate"},
+        {bounds->l2_cycles, PWSP_LIMIT_MEMORY, 1, "bytes from L2 / rate"},
+    };
+    for (uint32_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        if (others[i].cycles) {
+            pwsp_facts_add(facts, others[i].kind, others[i].pool, others[i].name, others[i].cycles);
+        }
     }
 }
 

@@ -68,9 +68,7 @@ PWSP_INTERNAL void pwsp_export_table(pwsp_picture *picture) {
                         pwsp_picture_task(picture, slot).index, record->start, record->end, track,
                         ptowsp_stall_name(record->stall), pwsp_cause_text(record->cause, cause));
         pwsp_out_utf8(out, label,
-                      pwsp_picture_label(
-                          picture, slot,
-                          picture->options->is_short ? PWSP_LABEL_KERNEL : PWSP_LABEL_FULL, label));
+                      pwsp_picture_label(picture, slot, pwsp_picture_detail(picture), label));
         pwsp_out_text(out, "\n");
     }
 }

@@ -184,16 +184,16 @@ PWSP_INTERNAL ptowsp_status pwsp_result_find_bounds(const pwsp_result *result,
         out_bounds->link_cycles = result->lanes[timed->lane_count - 1].busy_cycles;
     }
     pwsp_result_bound_control(result, out_bounds);
-    uint64_t largest = pwsp_max_u64(out_bounds->process_cycles, out_bounds->channel_cycles);
-    largest = pwsp_max_u64(largest, out_bounds->control_cycles);
-    largest = pwsp_max_u64(largest, out_bounds->submit_cycles);
-    largest = pwsp_max_u64(largest, out_bounds->link_cycles);
-    largest = pwsp_max_u64(largest, out_bounds->path_cycles);
     const ptowsp_shared_memory *shared = &timed->schedule.shared;
     out_bounds->hbm_cycles = pwsp_bound_of_bytes(result->stats->hbm_bytes, shared->hbm_rate);
     out_bounds->l2_cycles = pwsp_bound_of_bytes(result->stats->l2_bytes, shared->l2_rate);
-    largest = pwsp_max_u64(largest, pwsp_max_u64(out_bounds->hbm_cycles, out_bounds->l2_cycles));
-    out_bounds->largest_cycles = pwsp_max_u64(largest, out_bounds->largest_cycles);
+    const uint64_t all[] = {out_bounds->process_cycles, out_bounds->channel_cycles,
+                            out_bounds->control_cycles, out_bounds->submit_cycles,
+                            out_bounds->link_cycles,    out_bounds->path_cycles,
+                            out_bounds->hbm_cycles,     out_bounds->l2_cycles};
+    for (uint32_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        out_bounds->largest_cycles = pwsp_max_u64(out_bounds->largest_cycles, all[i]);
+    }
     return PTOWSP_OK;
 }
 

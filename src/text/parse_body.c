@@ -414,8 +414,7 @@ PWSP_INTERNAL bool pwsp_parse_body_begin(pwsp_parser *p, const ptowsp_kernel_des
         return pwsp_parse_built(p, p->line, p->start);
     }
     if (!p->body) {
-        p->body =
-            (struct pwsp_parse_body *)pwsp_arena_alloc(&p->arena, sizeof *p->body, sizeof(void *));
+        p->body = PWSP_ARENA_ARRAY(&p->arena, struct pwsp_parse_body, 1);
     }
     if (!p->body) {
         return pwsp_parse_no_memory(p);

@@ -18,8 +18,7 @@ static bool pwsp_parse_declare(pwsp_parser *p, const char *name, ptowsp_expr exp
     if (!pwsp_parse_built(p, p->line, p->start)) {
         return false;
     }
-    pwsp_parse_variable *variable =
-        (pwsp_parse_variable *)pwsp_arena_alloc(&p->arena, sizeof *variable, sizeof(void *));
+    pwsp_parse_variable *variable = PWSP_ARENA_ARRAY(&p->arena, pwsp_parse_variable, 1);
     const char *copy = variable ? pwsp_arena_copy(&p->arena, name) : NULL;
     if (!copy) {
         return pwsp_parse_no_memory(p);

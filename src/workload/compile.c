@@ -369,6 +369,11 @@ static uint32_t pwsp_compiler_dispatch_key(const pwsp_compiler *c, uint32_t id) 
     return lane ? lane : c->schedule->dispatch_key.id;
 }
 
+// Is there anything to evaluate except a zero?
+static bool pwsp_code_is_any(const pwsp_code *code) {
+    return code->begin != code->end || code->cell != 0;
+}
+
 // Compiles a task's keys; false with an error.
 static bool pwsp_compiler_keys(pwsp_compiler *c, uint32_t id, pwsp_task_op *task) {
     c->key_task = id;
@@ -376,6 +381,9 @@ static bool pwsp_compiler_keys(pwsp_compiler *c, uint32_t id, pwsp_task_op *task
                    pwsp_compiler_code(c, c->schedule->priority_key.id, &task->priority) &&
                    pwsp_compiler_code(c, c->schedule->stream_key.id, &task->stream);
     c->key_task = 0;
+    task->has_keys =
+        is_good && (pwsp_code_is_any(&task->dispatch) || pwsp_code_is_any(&task->priority) ||
+                    pwsp_code_is_any(&task->stream));
     return is_good;
 }
 

@@ -30,11 +30,10 @@ PWSP_INTERNAL pwsp_event pwsp_expander_fail(pwsp_expander *x, ptowsp_status stat
 }
 
 PWSP_INTERNAL pwsp_event pwsp_expander_fail_halt(pwsp_expander *x, const pwsp_halt *halt) {
-    ptowsp_output_buffer buffer = {x->text, sizeof x->text, 0};
     x->status = pwsp_halt_status(halt);
     x->index = PTOWSP_NO_INDEX;
     PTOWSP_ASSERT(x->status != PTOWSP_OK);
-    pwsp_text_format(ptowsp_output_to_buffer(&buffer), "%s", ptowsp_status_text(x->status));
+    pwsp_text_into(x->text, sizeof x->text, "%s", ptowsp_status_text(x->status));
     return PWSP_EVENT_ERROR;
 }
 
@@ -127,12 +126,7 @@ static inline pwsp_event pwsp_expander_make_task(pwsp_expander *x, const pwsp_op
         }
         args[next++] = at->rows;
         args[next++] = at->cols;
-        ptowsp_tile *tile = &x->tiles[i];
-        tile->data = tensor->data ? tensor->data +
-                                        pwsp_tile_offset(tensor, at) * (int64_t)tensor->element_size
-                                  : NULL;
-        tile->row_stride = tensor->row_stride;
-        tile->col_stride = tensor->col_stride;
+        x->tiles[i] = pwsp_expander_tile_of(tensor, at);
     }
     for (uint32_t i = 0; i < task->scalar_count; i++) {
         args[next++] = pwsp_expander_value(x, codes[task->axis_count + i]);

@@ -121,4 +121,13 @@ PWSP_INLINE uint64_t pwsp_expander_value(pwsp_expander *x, pwsp_code code) {
                            x->arrays, &x->fault);
 }
 
+// The tile of a place as kernels get it; without data where its tensor has none.
+PWSP_FORCE_INLINE ptowsp_tile pwsp_expander_tile_of(const pwsp_bound_tensor *tensor,
+                                                    const pwsp_tile_at *at) {
+    const int64_t offset = pwsp_tile_offset(tensor, at) * (int64_t)tensor->element_size;
+    const ptowsp_tile tile = {tensor->data ? tensor->data + offset : NULL, tensor->row_stride,
+                              tensor->col_stride};
+    return tile;
+}
+
 #endif

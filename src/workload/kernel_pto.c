@@ -110,8 +110,7 @@ PTOWSP_STATIC_ASSERT(PTOWSP_TASK_TILE_MAX + PTOWSP_TASK_SCALAR_MAX <= PTOWSP_PTO
 
 PWSP_INTERNAL bool pwsp_pto_copy(pwsp_arena *arena, const ptowsp_pto_source *from,
                                  const ptowsp_pto_source **out_copy) {
-    ptowsp_pto_source *to =
-        (ptowsp_pto_source *)pwsp_arena_alloc(arena, sizeof *to, sizeof(uint64_t));
+    ptowsp_pto_source *to = PWSP_ARENA_ARRAY(arena, ptowsp_pto_source, 1);
     if (!to) {
         return false;
     }
@@ -149,8 +148,5 @@ PWSP_INTERNAL bool pwsp_kernel_set_pto(ptowsp_module *module, const ptowsp_kerne
     if (pto.block.value == PTOWSP_PTO_NONE) {
         pto.block.value = PTOWSP_PTO_NUMBER;
     }
-    if (!pwsp_pto_copy(&module->arena, &pto, &info->pto)) {
-        return pwsp_module_no_memory(module);
-    }
-    return true;
+    return pwsp_pto_copy(&module->arena, &pto, &info->pto) || pwsp_module_no_memory(module);
 }

@@ -340,11 +340,9 @@ PWSP_INTERNAL bool pwsp_compiler_scopes(pwsp_compiler *c) {
     }
     PWSP_ZERO(pwsp_liver, liver);
     liver.c = c;
-    p->tensor_scopes = (uint32_t *)pwsp_arena_alloc(
-        &p->arena, (size_t)c->module->tensors.count * sizeof(uint32_t), sizeof(uint32_t));
+    p->tensor_scopes = PWSP_ARENA_ARRAY(&p->arena, uint32_t, c->module->tensors.count);
     bool is_good = pwsp_liver_alloc(&liver, &p->memory) && p->tensor_scopes;
     if (is_good) {
-        memset(p->tensor_scopes, 0, (size_t)c->module->tensors.count * sizeof(uint32_t));
         pwsp_liver_find_scopes(&liver);
         for (uint32_t i = 0; i < liver.live_count; i++) {
             p->tensor_scopes[liver.lives[i].tensor] = liver.lives[i].scope;

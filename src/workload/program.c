@@ -56,10 +56,9 @@ static bool pwsp_compiler_table(pwsp_compiler *c, void *items, uint64_t *count, 
 // The parameters of a kernel, which have names.
 static bool pwsp_compiler_kernel_params(pwsp_compiler *c, pwsp_kernel_info *kernel) {
     pwsp_arena *arena = &c->program->arena;
-    ptowsp_tile_param *tiles = (ptowsp_tile_param *)pwsp_arena_alloc(
-        arena, kernel->tile_count * sizeof(ptowsp_tile_param), sizeof(uint64_t));
-    ptowsp_scalar_param *scalars = (ptowsp_scalar_param *)pwsp_arena_alloc(
-        arena, kernel->scalar_count * sizeof(ptowsp_scalar_param), sizeof(uint64_t));
+    ptowsp_tile_param *tiles = PWSP_ARENA_ARRAY(arena, ptowsp_tile_param, kernel->tile_count);
+    ptowsp_scalar_param *scalars =
+        PWSP_ARENA_ARRAY(arena, ptowsp_scalar_param, kernel->scalar_count);
     if (!tiles || !scalars) {
         return pwsp_module_no_memory(c->module);
     }

@@ -98,6 +98,7 @@ typedef struct pwsp_task_op {
     pwsp_code dispatch, priority, stream;  // keys, where the schedule has them
     uint32_t first_in, in_count;           // explicit edges that end here
     uint32_t first_out, out_count;         // in the list of edges by source
+    bool has_keys;                         // any that is not a zero
     bool has_cycles;                       // its list has the cycles of each task
 } pwsp_task_op;
 

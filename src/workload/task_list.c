@@ -336,8 +336,7 @@ PWSP_INTERNAL bool pwsp_compiler_list(pwsp_compiler *c, uint32_t id) {
     made.has_edges = made.given.edge_begins &&
                      (p->schedule.dependencies &
                       (PTOWSP_DEPENDENCIES_STRUCTURE | PTOWSP_DEPENDENCIES_EXPLICIT)) != 0;
-    uint32_t *ops = (uint32_t *)pwsp_arena_alloc(
-        &p->arena, (size_t)m->kernels.count * sizeof(uint32_t), sizeof(uint32_t));
+    uint32_t *ops = PWSP_ARENA_ARRAY(&p->arena, uint32_t, m->kernels.count);
     made.ops = ops;
     if (!ops) {
         pwsp_module_no_memory(c->module);

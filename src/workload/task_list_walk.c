@@ -70,12 +70,7 @@ static bool pwsp_task_list_tile(pwsp_expander *x, const ptowsp_list_view *view, 
         pwsp_task_list_fail_view(x, view, param->name, &size, !is_lead);
         return false;
     }
-    ptowsp_tile *tile = &x->tiles[i];
-    tile->data = tensor->data
-                     ? tensor->data + pwsp_tile_offset(tensor, at) * (int64_t)tensor->element_size
-                     : NULL;
-    tile->row_stride = tensor->row_stride;
-    tile->col_stride = tensor->col_stride;
+    x->tiles[i] = pwsp_expander_tile_of(tensor, at);
     return true;
 }
 
