@@ -1,7 +1,7 @@
 // Binds names of a program to sizes, symbols, arrays and memory.
 //
 // The binding itself (type, shape, layout, pointers) is checked once, by the rules of
-// runtime/binding_check.h. What belongs to the caller and may have changed, as the contents of arrays, is
+// runtime/binding_check.h. Data of the caller that may have changed, as the contents of arrays, is
 // checked whenever a run executes, before it walks its program.
 
 #include "transient.h"

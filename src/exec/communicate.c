@@ -73,7 +73,7 @@ PWSP_INTERNAL ptowsp_status pwsp_comm_bind(pwsp_comm *comm, const ptowsp_run_ran
 // -- before an execution --------------------------------------------------------------------------
 
 static uint32_t pwsp_comm_members(const pwsp_comm *comm, const pwsp_collective_info *info) {
-    const uint32_t stride = info->stride ? info->stride : 1;
+    const uint32_t stride = pwsp_stride(info->stride);
     return info->members ? info->members : comm->bound.rank_count / stride;
 }
 
@@ -81,7 +81,7 @@ static ptowsp_status pwsp_comm_check_kernel(pwsp_comm *comm, const ptowsp_progra
                                             const pwsp_kernel_info *kernel) {
     const pwsp_collective_info *info = &kernel->collective;
     const uint64_t members = pwsp_comm_members(comm, info);
-    const uint64_t stride = info->stride ? info->stride : 1;
+    const uint64_t stride = pwsp_stride(info->stride);
     if (members == 0 || comm->bound.rank_count % (members * stride)) {
         return pwsp_fail(comm->context, PTOWSP_UNSUPPORTED_SIZE, members,
                          "run: kernel %s: groups of %" PRIu64 " ranks, each %" PRIu64
@@ -277,7 +277,7 @@ PWSP_INTERNAL bool pwsp_comm_resolve(const pwsp_comm *comm, const pwsp_kernel_in
                                      const uint64_t *args, uint64_t *counts, ptowsp_collective *c,
                                      bool *out_is_part, pwsp_error *error) {
     const pwsp_collective_info *info = &kernel->collective;
-    const uint32_t stride = info->stride ? info->stride : 1;
+    const uint32_t stride = pwsp_stride(info->stride);
     memset(c, 0, sizeof *c);
     c->kind = info->kind;
     c->algorithm = info->algorithm;

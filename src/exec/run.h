@@ -41,8 +41,8 @@ struct ptowsp_run {
     bool has_kept;                 // as it did when the last execution ended
     pwsp_result result;            // of the last execution
     ptowsp_record_options record;  // of the next one
-    bool is_strict;                // it is compared with a fingerprint,
-    ptowsp_fingerprint expected;   // of which the parts that are not 0 are compared
+    bool is_strict;                // it is compared with a fingerprint:
+    ptowsp_fingerprint expected;   // with its parts that are not 0
     // A started execution.
     pwsp_start *start;
     ptowsp_run_options started;

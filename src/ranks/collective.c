@@ -59,7 +59,7 @@ PWSP_INTERNAL ptowsp_status pwsp_collective_check(ptowsp_context *context,
     if (c->members == 0) {
         return pwsp_ranks_fail(context, bad, PTOWSP_NO_INDEX, "%s: no members", name);
     }
-    const uint64_t stride = c->stride ? c->stride : 1;
+    const uint64_t stride = pwsp_stride(c->stride);
     if (c->members > PTOWSP_RANK_COUNT_MAX ||
         c->first + (c->members - 1) * stride >= PTOWSP_RANK_COUNT_MAX) {
         return pwsp_ranks_fail(context, PTOWSP_LIMIT_EXCEEDED, c->members,

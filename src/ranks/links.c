@@ -99,7 +99,7 @@ static ptowsp_status pwsp_links_simulate(ptowsp_context *context, const ptowsp_c
     pwsp_traffic t;
     const uint32_t count = starts ? c->members : pwsp_traffic_symmetry(links, c);
     bool has_memory = pwsp_traffic_init(&t, &context->memory, links, unit, c->first,
-                                        c->stride ? c->stride : 1, count);
+                                        pwsp_stride(c->stride), count);
     pwsp_flow *flow = has_memory ? pwsp_flow_make(&t, c, count) : NULL;
     has_memory = flow != NULL;
     if (has_memory) {
@@ -157,7 +157,7 @@ PWSP_INTERNAL ptowsp_status pwsp_collective_time_beside(ptowsp_context *context,
                                                         const ptowsp_collective *collective,
                                                         const ptowsp_links *links, uint64_t unit,
                                                         uint32_t rank_count, uint64_t *ends) {
-    const uint32_t stride = collective->stride ? collective->stride : 1;
+    const uint32_t stride = pwsp_stride(collective->stride);
     const uint32_t block = collective->members * stride;
     PTOWSP_ASSERT(rank_count % block == 0);
     pwsp_traffic t;
@@ -200,7 +200,7 @@ PWSP_INTERNAL ptowsp_status pwsp_collective_time_beside(ptowsp_context *context,
 // -- the choice -----------------------------------------------------------------------------------
 
 PWSP_INTERNAL uint32_t pwsp_links_inner(const ptowsp_collective *c, const ptowsp_links *links) {
-    const uint32_t stride = c->stride ? c->stride : 1;
+    const uint32_t stride = pwsp_stride(c->stride);
     const uint32_t size = links->axis_count == 0   ? links->node_size
                           : links->axis_count == 1 ? 0
                                                    : links->axis_sizes[links->axis_count - 1];

@@ -311,7 +311,7 @@ PWSP_INTERNAL uint64_t pwsp_collective_hash(const ptowsp_collective *c) {
                               c->count,
                               c->members,
                               c->first,
-                              c->stride ? c->stride : 1,
+                              pwsp_stride(c->stride),
                               c->node_size,
                               c->root,
                               c->target};
@@ -338,10 +338,9 @@ static ptowsp_status pwsp_ranks_check(ptowsp_ranks *r, const ptowsp_collective *
         return status;
     }
     const char *name = ptowsp_collective_name(c->kind);
-    const uint32_t stride = c->stride ? c->stride : 1, behind = r->rank - c->first;
-    *out_member = behind / stride;
-    if (r->rank < c->first || behind % stride || *out_member >= c->members ||
-        pwsp_collective_rank(c, c->members - 1) >= r->count) {
+    *out_member = pwsp_collective_member(c, r->rank);
+    if (r->rank < c->first || pwsp_collective_rank(c, *out_member) != r->rank ||
+        *out_member >= c->members || pwsp_collective_rank(c, c->members - 1) >= r->count) {
         return pwsp_ranks_fail(r->context, PTOWSP_INVALID_PARAMS, r->rank,
                                "%s: rank %" PRIu32 " of %" PRIu32 " is not a member, or members "
                                "are not ranks",

@@ -31,8 +31,17 @@ PWSP_INLINE bool pwsp_collective_reduces(const ptowsp_collective *collective) {
     return collective->kind == PTOWSP_ALL_REDUCE || collective->kind == PTOWSP_REDUCE_SCATTER;
 }
 
+// From a member's rank to the next: 1 where none is given.
+PWSP_INLINE uint32_t pwsp_stride(uint32_t stride) {
+    return stride ? stride : 1;
+}
+
 PWSP_INLINE uint32_t pwsp_collective_rank(const ptowsp_collective *collective, uint32_t member) {
-    return collective->first + member * (collective->stride ? collective->stride : 1);
+    return collective->first + member * pwsp_stride(collective->stride);
+}
+
+PWSP_INLINE uint32_t pwsp_collective_member(const ptowsp_collective *collective, uint32_t rank) {
+    return (rank - collective->first) / pwsp_stride(collective->stride);
 }
 
 // Where part i of count elements begins, of so many parts; i may be `parts`.

@@ -150,8 +150,7 @@ static void pwsp_flow_visit(void *user, const ptowsp_collective_step *step) {
     if (step->kind == PTOWSP_MOVE_SEND) {
         pwsp_traffic_send *send = &flow->sends[flow->send_count++];
         const uint32_t from = pwsp_collective_rank(c, maker->me);
-        const uint32_t stride = c->stride ? c->stride : 1;
-        send->to = (step->peer - c->first) / stride % flow->member_count;
+        send->to = pwsp_collective_member(c, step->peer) % flow->member_count;
         send->round = step->round;
         send->bytes = bytes;
         send->level = pwsp_traffic_level_of(maker->t, from, step->peer);
@@ -379,8 +378,7 @@ PWSP_INTERNAL bool pwsp_traffic_step(pwsp_traffic *t) {
     const uint32_t slot = pwsp_traffic_heap_pop(t, t->heap, t->heap_count--);
     const uint64_t key = t->keys[slot];
     pwsp_flow *flow = t->flows[slot];
-    const uint32_t stride = flow->collective.stride ? flow->collective.stride : 1;
-    const uint32_t member = (pwsp_traffic_rank(t, slot) - flow->collective.first) / stride;
+    const uint32_t member = pwsp_collective_member(&flow->collective, pwsp_traffic_rank(t, slot));
     pwsp_traffic_member *m = &flow->members[member];
     const pwsp_traffic_send *send =
         m->send_begin < m->send_end ? &flow->sends[m->send_begin] : NULL;

@@ -24,11 +24,6 @@ static uint32_t pwsp_search_element(const pwsp_search *search, uint32_t list, ui
     return element;
 }
 
-static void pwsp_search_add_default(pwsp_search *search, uint32_t list, uint32_t element) {
-    PTOWSP_ASSERT(search->counts[list] < PWSP_SEARCH_DEFAULT_MAX);
-    search->defaults[list][search->counts[list]++] = element;
-}
-
 static bool pwsp_search_has_plans(const ptowsp_module *module) {
     for (uint32_t i = 1; i < module->axes.count; i++) {
         if (PWSP_AXIS(module, i)->kind >= PWSP_AXIS_PLAN) {
@@ -39,40 +34,35 @@ static bool pwsp_search_has_plans(const ptowsp_module *module) {
 }
 
 // Fills in the lists without elements.
-static void pwsp_search_set_defaults(pwsp_search *search) {
+static void pwsp_search_set_defaults(pwsp_search *search, const uint32_t *counts) {
     const ptowsp_schedule *base = &search->base;
-    if (search->counts[PWSP_SEARCH_ISSUES] == 0) {
-        pwsp_search_add_default(search, PWSP_SEARCH_ISSUES, (uint32_t)base->issue);
-    }
-    if (search->counts[PWSP_SEARCH_DISPATCHES] == 0) {
-        pwsp_search_add_default(search, PWSP_SEARCH_DISPATCHES, PTOWSP_DISPATCH_ROUND_ROBIN);
-        pwsp_search_add_default(search, PWSP_SEARCH_DISPATCHES, PTOWSP_DISPATCH_WORK_STEALING);
-        if (base->dispatch_key.id) {
-            pwsp_search_add_default(search, PWSP_SEARCH_DISPATCHES, PTOWSP_DISPATCH_AFFINITY);
-            pwsp_search_add_default(search, PWSP_SEARCH_DISPATCHES, PTOWSP_DISPATCH_HASH);
+    const bool has_key = base->dispatch_key.id != 0;
+    ptowsp_schedule plain = *base;
+    plain.dispatch = PTOWSP_DISPATCH_DEFAULT;  // which has a default for lanes
+    const struct {
+        pwsp_search_list list;
+        uint32_t element;
+        bool is_in;
+    } defaults[] = {
+        {PWSP_SEARCH_ISSUES, (uint32_t)base->issue, true},
+        {PWSP_SEARCH_DISPATCHES, PTOWSP_DISPATCH_ROUND_ROBIN, true},
+        {PWSP_SEARCH_DISPATCHES, PTOWSP_DISPATCH_WORK_STEALING, true},
+        {PWSP_SEARCH_DISPATCHES, PTOWSP_DISPATCH_AFFINITY, has_key},
+        {PWSP_SEARCH_DISPATCHES, PTOWSP_DISPATCH_HASH, has_key},
+        {PWSP_SEARCH_DISPATCHES, PTOWSP_DISPATCH_PLAN, pwsp_search_has_plans(search->module)},
+        {PWSP_SEARCH_ORDERS, PTOWSP_READY_FIFO, true},
+        {PWSP_SEARCH_ORDERS, PTOWSP_READY_WORK_STEALING, true},
+        {PWSP_SEARCH_ORDERS, PTOWSP_READY_PRIORITY, base->priority_key.id != 0},
+        {PWSP_SEARCH_WINDOWS, base->window, true},
+        {PWSP_SEARCH_LANES, pwsp_schedule_resolve(&plain).lane_count, true},
+        {PWSP_SEARCH_THREADS, base->control.threads, true},
+    };
+    for (size_t i = 0; i < sizeof defaults / sizeof defaults[0]; i++) {
+        const pwsp_search_list list = defaults[i].list;
+        if (defaults[i].is_in && counts[list] == 0) {
+            PTOWSP_ASSERT(search->counts[list] < PWSP_SEARCH_DEFAULT_MAX);
+            search->defaults[list][search->counts[list]++] = defaults[i].element;
         }
-        if (pwsp_search_has_plans(search->module)) {
-            pwsp_search_add_default(search, PWSP_SEARCH_DISPATCHES, PTOWSP_DISPATCH_PLAN);
-        }
-    }
-    if (search->counts[PWSP_SEARCH_ORDERS] == 0) {
-        pwsp_search_add_default(search, PWSP_SEARCH_ORDERS, PTOWSP_READY_FIFO);
-        pwsp_search_add_default(search, PWSP_SEARCH_ORDERS, PTOWSP_READY_WORK_STEALING);
-        if (base->priority_key.id) {
-            pwsp_search_add_default(search, PWSP_SEARCH_ORDERS, PTOWSP_READY_PRIORITY);
-        }
-    }
-    if (search->counts[PWSP_SEARCH_WINDOWS] == 0) {
-        pwsp_search_add_default(search, PWSP_SEARCH_WINDOWS, base->window);
-    }
-    if (search->counts[PWSP_SEARCH_LANES] == 0) {
-        ptowsp_schedule plain = *base;
-        plain.dispatch = PTOWSP_DISPATCH_DEFAULT;  // which has a default for lanes
-        pwsp_search_add_default(search, PWSP_SEARCH_LANES,
-                                pwsp_schedule_resolve(&plain).lane_count);
-    }
-    if (search->counts[PWSP_SEARCH_THREADS] == 0) {
-        pwsp_search_add_default(search, PWSP_SEARCH_THREADS, base->control.threads);
     }
 }
 
@@ -99,7 +89,7 @@ static ptowsp_status pwsp_search_begin(pwsp_search *search, uint32_t capacity) {
                          pwsp_schedule_word("control", (uint32_t)desc->base.control.by));
     }
     memcpy(search->counts, counts, sizeof counts);
-    pwsp_search_set_defaults(search);
+    pwsp_search_set_defaults(search, counts);
     search->summary.space_count = 1;
     for (uint32_t i = 0; i < PWSP_SEARCH_LISTS; i++) {
         search->lists[i] = counts[i] ? lists[i] : search->defaults[i];
