@@ -278,7 +278,7 @@ PWSP_V_TILES(q8_0, 1, PWSP_V_BASE_Q8_0, PWSP_V_KEY_Q8_0, PWSP_V_VALUE_Q8_0)
         PWSP_V_VALUE_LOOP(suffix, row_count, 8, (row_count) <= 2)                                  \
         PWSP_V_VALUE_LOOP(suffix, row_count, 4, true)                                              \
         PWSP_V_VALUE_LOOP(suffix, row_count, 2, 4 * (row_count) > PWSP_V_VALUE_VECTORS)            \
-        PWSP_V_VALUE_LOOP(suffix, row_count, 1, true)                                              \
+        PWSP_V_VALUE_LOOP(suffix, row_count, 1, PWSP_V_LANES < 16)                                 \
         PWSP_V_VALUE_8(suffix, row_count)                                                          \
     }
 
