@@ -267,8 +267,9 @@ static void run_read(void *user) {
 
 // What reads the KV once and has all multiply-adds of `group` rows, on all lanes: the slower of the two.
 static bench_limit decode_limit(cache_bench *b, double token_bytes, double read_gb, double gb) {
-    bench_limit limit = {HAS_PEAK ? "reading, multiply-adds" : NULL, read_gb, 0.0};
-    if (HAS_PEAK) {
+    const bool is_there = HAS_PEAK && !is_counting;
+    bench_limit limit = {is_there ? "reading, multiply-adds" : NULL, read_gb, 0.0};
+    if (is_there) {
         const bench_times t = measure(run_multiply, run_multiply, b, 1, 5);
         const double token_flops =
             2.0 * b->kv_heads * b->config.group * (b->kv.key_dim + b->kv.value_dim);

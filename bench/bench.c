@@ -393,7 +393,7 @@ static void bench_scale_group(ptowsp_context *context) {
 }
 
 static void bench_decode_group(ptowsp_context *context) {
-    bench_decode(context, kv_mib);
+    bench_decode(context, is_counting ? 8 : kv_mib);
 }
 
 // Those that take no context of the benchmark's own.

@@ -143,9 +143,13 @@ static uint32_t pwsp_attend_tile(uint32_t left, uint32_t most) {
     return (left + tiles - 1) / tiles;
 }
 
-// Begins to ask for keys or values, of tokens `seen`.
+// Begins to ask for keys or values, of tokens `seen`, when what is left of the rows before is asked for:
+// those of blocks are more lines than tiles ask for.
 static void pwsp_attend_look_ahead(pwsp_attend_chunk *c, const char *const *rows,
                                    pwsp_attend_range seen, uint32_t dim) {
+    while (c->ahead.row_count > 0 || c->ahead.at < c->ahead.end) {
+        PWSP_ATTEND_ASK(&c->ahead, 1, 64);
+    }
     const pwsp_attend_ahead ahead = {rows + seen.first, seen.end - seen.first,
                                      pwsp_attend_span(c->cache->type, dim), NULL, NULL};
     c->ahead = ahead;
@@ -354,6 +358,8 @@ PWSP_INTERNAL void pwsp_attend_run_chunk(pwsp_attend_chunk *c) {
     if (pwsp_attend_is_empty(all)) {
         return;
     }
+    const pwsp_attend_ahead nothing = {NULL, 0, 0, NULL, NULL};
+    c->ahead = nothing;
     pwsp_attend_rows rows[2];
     uint32_t token = all.first / PWSP_ATTEND_BLOCK * PWSP_ATTEND_BLOCK, turn = 0;
     pwsp_attend_find_rows(c->cache, c->pages, c->kv_head, token,

@@ -15,7 +15,7 @@
 // few lines can be on their way to the first. Single bytes are slower to compute on than to read, and
 // their rows may begin inside a line: they go to the first.
 #define PWSP_ATTEND_ASK(ahead, bytes, elements)                                                    \
-    for (size_t line = 0; line < ((elements) * (bytes) + 63) / 64; line++) {                       \
+    PWSP_UNROLL for (size_t line = 0; line < ((elements) * (bytes) + 63) / 64; line++) {           \
         __builtin_prefetch(pwsp_attend_ask(ahead), 0, (bytes) == 1 ? 3 : 2);                       \
     }
 

@@ -12,7 +12,7 @@ BUILD=${BUILD:-build}
 OUT=${OUT:-$BUILD/check/counts}
 CC=${CC:-gcc}
 TABLE=bench/counts.txt
-GROUPS="plan merge time pipeline kernel"
+GROUPS="plan merge decode time pipeline kernel"
 
 compiler="# $CC $($CC -dumpfullversion) -O2, $(uname -m), instructions per unit by callgrind"
 if ! command -v valgrind > /dev/null; then
