@@ -142,9 +142,7 @@ static ptowsp_status execute(fixture *f, uint32_t lane_count) {
 }
 
 static void executes(fixture *f, uint32_t lane_count, const uint64_t *expected) {
-    if (execute(f, lane_count) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(f->context).text);
-    }
+    test_ok(f->context, execute(f, lane_count));
     assert_int_equal(f->calls, TASKS);
     assert_int_equal(f->early, 0);
     assert_memory_equal(f->data, expected, sizeof f->data);

@@ -157,9 +157,7 @@ static void make_module(bed *b) {
 static void make_run(bed *b, const char *workload) {
     const ptowsp_program_desc desc = {workload, NULL};
     make_module(b);
-    if (ptowsp_program_create(b->context, b->module, &desc, &b->program) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(b->context).text);
-    }
+    test_ok(b->context, ptowsp_program_create(b->context, b->module, &desc, &b->program));
     assert_int_equal(ptowsp_run_create(b->context, b->program, &b->run), PTOWSP_OK);
 }
 

@@ -28,9 +28,8 @@ static void parse(fixture *f, const char *text) {
     };
     const ptowsp_parse_desc attached = {.kernels = kernels, .kernel_count = 3};
     fixture_clear(f);
-    if (ptowsp_module_parse(f->context, text, strlen(text), &attached, &f->module, NULL)) {
-        fail_msg("%s", ptowsp_context_error(f->context).text);
-    }
+    test_ok(f->context,
+            ptowsp_module_parse(f->context, text, strlen(text), &attached, &f->module, NULL));
 }
 
 // Compiles with a schedule; nothing is bound yet.

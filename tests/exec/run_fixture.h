@@ -64,17 +64,14 @@ static inline void fixture_parse(fixture *f, const char *more) {
     test_destroy(f->run, f->program, f->m, NULL);
     f->run = NULL;
     f->program = NULL;
-    if (ptowsp_module_parse(f->context, text, strlen(text), &attached, &f->m, NULL)) {
-        fail_msg("%s", ptowsp_context_error(f->context).text);
-    }
+    test_ok(f->context,
+            ptowsp_module_parse(f->context, text, strlen(text), &attached, &f->m, NULL));
 }
 
 // Compiles what has been built and makes a run, with x and y bound if they are used.
 static inline void compile(fixture *f, const ptowsp_schedule *schedule) {
     const ptowsp_program_desc desc = {NULL, schedule};
-    if (ptowsp_program_create(f->context, f->m, &desc, &f->program) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(f->context).text);
-    }
+    test_ok(f->context, ptowsp_program_create(f->context, f->m, &desc, &f->program));
     assert_int_equal(ptowsp_run_create(f->context, f->program, &f->run), PTOWSP_OK);
     ptowsp_buffer buffer = {.data = f->data, .size = sizeof f->data};
     assert_int_equal(ptowsp_run_bind_tensor(f->run, "x", &buffer), PTOWSP_OK);
@@ -111,9 +108,7 @@ static inline void invalid_before(fixture *f, uint64_t index, const char *text) 
 // Executes and asserts that so many kernels are called.
 static inline void works(fixture *f, uint64_t task_count) {
     uint64_t calls = f->calls;
-    if (ptowsp_run_execute(f->run, NULL) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(f->context).text);
-    }
+    test_ok(f->context, ptowsp_run_execute(f->run, NULL));
     assert_int_equal(f->calls - calls, task_count);
     assert_int_equal(ptowsp_run_result(f->run)->task_count, task_count);
 }

@@ -443,9 +443,7 @@ TEST(run_lanes__tile_kernels_take_as_long_as_their_sizes_say) {
                                               mode == 2 ? PTOWSP_RUN_TIME_ONLY : PTOWSP_RUN_EXECUTE,
                                           .lane_count = mode == 1 ? 2 : 1};
             memset(y, 0, sizeof y);
-            if (ptowsp_run_execute(p.run, &options) != PTOWSP_OK) {
-                fail_msg("%s", ptowsp_context_error(p.context).text);
-            }
+            test_ok(p.context, ptowsp_run_execute(p.run, &options));
             makespans[mode] = ptowsp_run_result(p.run)->makespan_cycles;
             assert_true(makespans[mode] == makespans[0] && makespans[0] > 0);
             for (int t = 0; t < PIECES && mode < 2; t++) {

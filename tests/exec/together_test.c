@@ -157,9 +157,7 @@ static void ranks_add_text(ranks *r, const char *text, const ptowsp_parse_kernel
              "module m\ntensor a i64 [4096, 1] global\ntensor b i64 [4096, 1] global\n"
              "kernel sum(axes 0, inout data i64 ? x ?) link, all_reduce, by ring\n%s",
              text);
-    if (ptowsp_module_parse(r->context, all, strlen(all), &attached, &m, NULL) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(r->context).text);
-    }
+    test_ok(r->context, ptowsp_module_parse(r->context, all, strlen(all), &attached, &m, NULL));
     ranks_add(r, m, schedule);
 }
 

@@ -135,9 +135,7 @@ static void fixture_end(fixture *f) {
 static void compile(fixture *f) {
     ptowsp_error error = ptowsp_module_error(f->m);
     assert_string_equal(error.text, "");
-    if (ptowsp_program_create(f->context, f->m, NULL, &f->program) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(f->context).text);
-    }
+    test_ok(f->context, ptowsp_program_create(f->context, f->m, NULL, &f->program));
     assert_int_equal(ptowsp_run_create(f->context, f->program, &f->run), PTOWSP_OK);
 }
 
@@ -247,9 +245,7 @@ TEST(transient__random_programs_give_the_same_in_one_block) {
         for (uint32_t lanes = 0; lanes <= 4; lanes += 2) {
             const ptowsp_run_options options = {.lane_count = lanes};
             bind_out(&f, shared);
-            if (ptowsp_run_execute(f.run, &options) != PTOWSP_OK) {
-                fail_msg("%s", ptowsp_context_error(f.context).text);
-            }
+            test_ok(f.context, ptowsp_run_execute(f.run, &options));
             assert_memory_equal(shared, alone, sizeof alone);
             assert_true(ptowsp_run_result(f.run)->busy_cycles == busy);
         }

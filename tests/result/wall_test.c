@@ -118,9 +118,7 @@ TEST(wall__tells_when_and_where_kernels_ran) {
             memset(f.seen, 0, sizeof f.seen);
             record(&f, every, true);
             uint64_t before = ptowsp_clock_ns();
-            if (ptowsp_run_execute(f.run, &options) != PTOWSP_OK) {
-                fail_msg("%s", ptowsp_context_error(f.context).text);
-            }
+            test_ok(f.context, ptowsp_run_execute(f.run, &options));
             check(&f, every, before, ptowsp_clock_ns());
         }
         record(&f, 1, false);
@@ -178,9 +176,7 @@ TEST(wall__tells_which_core_of_a_device) {
     make(&f, true, NULL);
     ptowsp_device *device;
     const ptowsp_device_desc desc = {.vector_count = 3};
-    if (ptowsp_device_open(f.context, &desc, &device) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(f.context).text);
-    }
+    test_ok(f.context, ptowsp_device_open(f.context, &desc, &device));
     record(&f, 1, true);
     uint64_t before = ptowsp_clock_ns();
     assert_int_equal(ptowsp_device_run(device, f.run, NULL), PTOWSP_OK);

@@ -533,9 +533,7 @@ static double bytes_for_each(ptowsp_schedule schedule, bool is_chained) {
         schedule.priority_key = ptowsp_task_arg(m, 0);
     }
     const ptowsp_program_desc desc = {NULL, &schedule};
-    if (ptowsp_program_create(context, m, &desc, &program) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(context).text);
-    }
+    test_ok(context, ptowsp_program_create(context, m, &desc, &program));
     ptowsp_run *run = test_run_of(context, program);
     const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
     assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_OK);
@@ -602,9 +600,7 @@ TEST(batches__tasks_are_collected_by_the_number_of_their_tiles) {
     }
     const ptowsp_schedule schedule = {.lane_count = 2};
     const ptowsp_program_desc desc = {NULL, &schedule};
-    if (ptowsp_program_create(context, m, &desc, &program) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(context).text);
-    }
+    test_ok(context, ptowsp_program_create(context, m, &desc, &program));
     ptowsp_run *run = test_run_of(context, program);
     for (int has_records = 0; has_records < 2; has_records++) {
         const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY,

@@ -40,9 +40,8 @@ static inline int teardown(void **state) {
 }
 
 static inline void module_make(fixture *f, const char *text, const ptowsp_parse_desc *attached) {
-    if (ptowsp_module_parse(f->context, text, strlen(text), attached, &f->module, NULL)) {
-        fail_msg("%s", ptowsp_context_error(f->context).text);
-    }
+    test_ok(f->context,
+            ptowsp_module_parse(f->context, text, strlen(text), attached, &f->module, NULL));
 }
 
 // Makes program and run of a module: of the one in the text, or (NULL) the one that has been made.
@@ -60,9 +59,7 @@ static inline void program_make(fixture *f, const char *text, const ptowsp_parse
 // Executes with records; the kernels of the program have functions or are tile kernels.
 static inline void fixture_run(const fixture *f) {
     const ptowsp_run_options options = {.record_tasks = true};
-    if (ptowsp_run_execute(f->run, &options) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(f->context).text);
-    }
+    test_ok(f->context, ptowsp_run_execute(f->run, &options));
 }
 
 // A call has failed like this: the status, and a part of the text, or NULL.

@@ -83,9 +83,8 @@ static inline void lp_parse(lp *p, const char *workloads) {
              "kernel touch(axes 1, inout tile i32 ? x ?) vector\n"
              "kernel known(axes 1) vector, 10 cycles\n%s",
              workloads);
-    if (ptowsp_module_parse(p->context, text, strlen(text), &attached, &p->m, NULL) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(p->context).text);
-    }
+    test_ok(p->context,
+            ptowsp_module_parse(p->context, text, strlen(text), &attached, &p->m, NULL));
 }
 
 // A schedule of dataflow issue that waits for this beside data.
@@ -106,9 +105,7 @@ static inline ptowsp_status lp_try_compile(lp *p, const ptowsp_schedule *schedul
 }
 
 static inline void lp_compile(lp *p, const ptowsp_schedule *schedule) {
-    if (lp_try_compile(p, schedule) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(p->context).text);
-    }
+    test_ok(p->context, lp_try_compile(p, schedule));
 }
 
 static inline void lp_end(lp *p) {
@@ -132,9 +129,7 @@ static inline ptowsp_status lp_execute(lp *p, uint32_t lane_count) {
 
 // All tasks run, each once.
 static inline void lp_works(lp *p, uint64_t task_count) {
-    if (lp_execute(p, p->lane_count) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(p->context).text);
-    }
+    test_ok(p->context, lp_execute(p, p->lane_count));
     assert_int_equal(ptowsp_run_result(p->run)->task_count, task_count);
     for (uint64_t i = 0; i < task_count && i < LP_TASK_MAX; i++) {
         assert_int_equal(p->watch.calls[i], 1);

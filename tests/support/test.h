@@ -212,6 +212,14 @@ static inline void test_error_is(const ptowsp_context *context, ptowsp_status st
 // An output into an array of characters.
 #define TEST_TEXT(array) ptowsp_output_to_buffer(&(ptowsp_output_buffer){array, sizeof(array), 0})
 
+// What a test needs: without it the test fails, with the text of the error.
+#define test_ok(context, call)                                                                     \
+    do {                                                                                           \
+        if ((call) != PTOWSP_OK) {                                                                 \
+            fail_msg("%s", ptowsp_context_error(context).text);                                    \
+        }                                                                                          \
+    } while (0)
+
 #define test_fails(context, call, status, said)                                                    \
     (assert_int_equal(call, status), assert_string_equal(ptowsp_context_error(context).text, said))
 

@@ -35,9 +35,7 @@ static ptowsp_status execute(fixture *f, const ptowsp_schedule *schedule) {
 }
 
 static uint64_t makespan_of(fixture *f, const ptowsp_schedule *schedule) {
-    if (execute(f, schedule) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(f->context).text);
-    }
+    test_ok(f->context, execute(f, schedule));
     return ptowsp_run_result(f->run)->makespan_cycles;
 }
 

@@ -38,9 +38,8 @@ static inline void fixture_begin(fixture *f, const char *head, const char *body,
         attach.kernel_count++;
     }
     snprintf(f->text, sizeof f->text, "%s%s", head, body);
-    if (ptowsp_module_parse(f->context, f->text, strlen(f->text), &attach, &f->m, NULL)) {
-        fail_msg("%s", ptowsp_context_error(f->context).text);
-    }
+    test_ok(f->context,
+            ptowsp_module_parse(f->context, f->text, strlen(f->text), &attach, &f->m, NULL));
 }
 
 static inline void fixture_forget(fixture *f) {
@@ -72,9 +71,7 @@ static inline ptowsp_status run_on(fixture *f, const ptowsp_schedule *schedule, 
 }
 
 static inline void run(fixture *f, const ptowsp_schedule *schedule) {
-    if (run_on(f, schedule, 0) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(f->context).text);
-    }
+    test_ok(f->context, run_on(f, schedule, 0));
 }
 
 // The text of the program under a schedule, which is then loaded from it, without kernels' functions.
@@ -85,9 +82,8 @@ static inline void save_and_load(fixture *f, const ptowsp_schedule *schedule) {
     assert_int_equal(ptowsp_program_save(f->context, f->m, &desc, ptowsp_output_to_buffer(&saved)),
                      PTOWSP_OK);
     assert_true(saved.length < sizeof f->text);
-    if (ptowsp_program_load(f->context, f->text, saved.length, &attach, &f->program, NULL)) {
-        fail_msg("%s", ptowsp_context_error(f->context).text);
-    }
+    test_ok(f->context,
+            ptowsp_program_load(f->context, f->text, saved.length, &attach, &f->program, NULL));
 }
 
 // Each allocation of compiling and running under a schedule is refused once.
