@@ -31,6 +31,8 @@ static inline ptowsp_context *any_context(size_t kind) {
 #define ANY_KIND_COUNT (lanes_kind_count + 1)
 #endif
 
+#define ANY_KIND_TEST(name) CONTEXTS_TEST(name, ANY_KIND_COUNT, any_context)
+
 // Runs the graph: the last kind is a device of 2 AICPU threads, 3 vector cores and a cube core.
 static inline ptowsp_status run_any(size_t kind, ptowsp_context *context, ptowsp_graph *graph) {
     if (kind < lanes_kind_count) {

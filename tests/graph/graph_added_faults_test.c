@@ -4,67 +4,59 @@
 
 // -- cancelled, late and failed ------------------------------------------------------------------
 
-TEST(graph_added_faults__cancelled_and_late_runs_leave_the_rest_out_and_can_be_repeated) {
-    for (size_t kind = 0; kind < ANY_KIND_COUNT; kind++) {
-        ptowsp_context *context = any_context(kind);
-        wide w = {.graph = growing(context, WIDE, 0)};
-        uint64_t parent = add(w.graph, wide_parent, &w, NULL);
-        uint64_t after = add(w.graph, wide_child, &w, NULL);
-        assert_int_equal(ptowsp_graph_edge_make(w.graph, parent, after), PTOWSP_OK);
-        for (int run = 0; run < 2; run++) {
-            w.ran = 0;
-            w.cancel_at = 10;
-            assert_int_equal(run_any(kind, context, w.graph), PTOWSP_CANCELLED);
-            assert_true(w.ran >= 10 && w.ran < 10 + 8);
-            uint64_t cause = 7;
-            assert_int_equal(ptowsp_graph_task_status(w.graph, parent, &cause), PTOWSP_SKIPPED);
-            assert_true(cause == PTOWSP_NO_INDEX);
-            assert_int_equal(ptowsp_graph_task_status(w.graph, after, NULL), PTOWSP_SKIPPED);
-            assert_int_equal(ptowsp_graph_result(w.graph).done_count, w.ran);
-            w.ran = 0;
-            w.cancel_at = 0;
-            assert_int_equal(run_any(kind, context, w.graph), PTOWSP_OK);
-            assert_int_equal(w.ran, WIDE + 1);
-        }
-        assert_int_equal(ptowsp_graph_limit(w.graph, 1), PTOWSP_OK);
-        assert_int_equal(run_any(kind, context, w.graph), PTOWSP_TIMED_OUT);
-        assert_int_equal(ptowsp_graph_limit(w.graph, 0), PTOWSP_OK);
+ANY_KIND_TEST(graph_added_faults__cancelled_and_late_runs_leave_the_rest_out_and_can_be_repeated) {
+    wide w = {.graph = growing(context, WIDE, 0)};
+    uint64_t parent = add(w.graph, wide_parent, &w, NULL);
+    uint64_t after = add(w.graph, wide_child, &w, NULL);
+    assert_int_equal(ptowsp_graph_edge_make(w.graph, parent, after), PTOWSP_OK);
+    for (int run = 0; run < 2; run++) {
+        w.ran = 0;
+        w.cancel_at = 10;
+        assert_int_equal(run_any(kind, context, w.graph), PTOWSP_CANCELLED);
+        assert_true(w.ran >= 10 && w.ran < 10 + 8);
+        uint64_t cause = 7;
+        assert_int_equal(ptowsp_graph_task_status(w.graph, parent, &cause), PTOWSP_SKIPPED);
+        assert_true(cause == PTOWSP_NO_INDEX);
+        assert_int_equal(ptowsp_graph_task_status(w.graph, after, NULL), PTOWSP_SKIPPED);
+        assert_int_equal(ptowsp_graph_result(w.graph).done_count, w.ran);
+        w.ran = 0;
+        w.cancel_at = 0;
         assert_int_equal(run_any(kind, context, w.graph), PTOWSP_OK);
-        ptowsp_graph_destroy(w.graph);
-        ptowsp_context_destroy(context);
+        assert_int_equal(w.ran, WIDE + 1);
     }
+    assert_int_equal(ptowsp_graph_limit(w.graph, 1), PTOWSP_OK);
+    assert_int_equal(run_any(kind, context, w.graph), PTOWSP_TIMED_OUT);
+    assert_int_equal(ptowsp_graph_limit(w.graph, 0), PTOWSP_OK);
+    assert_int_equal(run_any(kind, context, w.graph), PTOWSP_OK);
+    ptowsp_graph_destroy(w.graph);
 }
 
 // Children 7, 14, ... fail, with -100 - number: their parent is -107, whatever runs first.
-TEST(graph_added_faults__a_parent_fails_as_the_first_of_its_added_tasks_that_fail) {
-    for (size_t kind = 0; kind < ANY_KIND_COUNT; kind++) {
-        ptowsp_context *context = any_context(kind);
-        wide w = {.graph = growing(context, WIDE, 0), .fails = 7};
-        uint64_t parent = add(w.graph, wide_parent, &w, "wide");
-        uint64_t after = add(w.graph, wide_child, &w, NULL), cause;
-        uint64_t alone = add(w.graph, NULL, NULL, NULL);
-        assert_int_equal(ptowsp_graph_edge_make(w.graph, parent, after), PTOWSP_OK);
-        for (int run = 0; run < 5; run++) {
-            w.ran = 0;
-            assert_int_equal(run_any(kind, context, w.graph), -107);
-            test_error_is(context, (ptowsp_status)-107, parent,
-                          "graph: task 0 'wide' failed in an added task: UNKNOWN");
-            assert_int_equal(w.ran, WIDE);
-            assert_int_equal(ptowsp_graph_task_status(w.graph, parent, &cause), -107);
-            assert_int_equal(cause, parent);
-            assert_int_equal(ptowsp_graph_task_status(w.graph, after, &cause), PTOWSP_SKIPPED);
-            assert_int_equal(cause, parent);
-            assert_int_equal(ptowsp_graph_task_status(w.graph, alone, NULL), PTOWSP_OK);
-            assert_int_equal(ptowsp_graph_task_status(w.graph, w.first + 14, &cause), -114);
-            assert_int_equal(cause, w.first + 14);
-            ptowsp_graph_stats stats = ptowsp_graph_result(w.graph);
-            assert_int_equal(stats.failed_count, (WIDE - 1) / 7 + 1);
-            assert_int_equal(stats.skipped_count, 1);
-            assert_int_equal(stats.done_count, WIDE + 3 - stats.failed_count - 1);
-        }
-        ptowsp_graph_destroy(w.graph);
-        ptowsp_context_destroy(context);
+ANY_KIND_TEST(graph_added_faults__a_parent_fails_as_the_first_of_its_added_tasks_that_fail) {
+    wide w = {.graph = growing(context, WIDE, 0), .fails = 7};
+    uint64_t parent = add(w.graph, wide_parent, &w, "wide");
+    uint64_t after = add(w.graph, wide_child, &w, NULL), cause;
+    uint64_t alone = add(w.graph, NULL, NULL, NULL);
+    assert_int_equal(ptowsp_graph_edge_make(w.graph, parent, after), PTOWSP_OK);
+    for (int run = 0; run < 5; run++) {
+        w.ran = 0;
+        assert_int_equal(run_any(kind, context, w.graph), -107);
+        test_error_is(context, (ptowsp_status)-107, parent,
+                      "graph: task 0 'wide' failed in an added task: UNKNOWN");
+        assert_int_equal(w.ran, WIDE);
+        assert_int_equal(ptowsp_graph_task_status(w.graph, parent, &cause), -107);
+        assert_int_equal(cause, parent);
+        assert_int_equal(ptowsp_graph_task_status(w.graph, after, &cause), PTOWSP_SKIPPED);
+        assert_int_equal(cause, parent);
+        assert_int_equal(ptowsp_graph_task_status(w.graph, alone, NULL), PTOWSP_OK);
+        assert_int_equal(ptowsp_graph_task_status(w.graph, w.first + 14, &cause), -114);
+        assert_int_equal(cause, w.first + 14);
+        ptowsp_graph_stats stats = ptowsp_graph_result(w.graph);
+        assert_int_equal(stats.failed_count, (WIDE - 1) / 7 + 1);
+        assert_int_equal(stats.skipped_count, 1);
+        assert_int_equal(stats.done_count, WIDE + 3 - stats.failed_count - 1);
     }
+    ptowsp_graph_destroy(w.graph);
 }
 
 // -- failures, nested -----------------------------------------------------------------------------
@@ -113,45 +105,38 @@ static ptowsp_status nest_root(void *user, uint64_t task, uint32_t lane) {
     return n->parent_fails ? PTOWSP_STUCK : status;
 }
 
-TEST(graph_added_faults__failures_go_up_to_the_graphs_own_tasks) {
-    for (size_t kind = 0; kind < ANY_KIND_COUNT; kind++) {
-        ptowsp_context *context = any_context(kind);
-        nest n = {.graph = growing(context, 4, 1)};
-        uint64_t cause;
-        add(n.graph, nest_root, &n, "root");
-        for (int run = 0; run < 4; run++) {
-            n.parent_fails = run % 2 == 1;
-            n.ran_b = n.ran_c = 0;
-            ptowsp_status status = run_any(kind, context, n.graph);
-            ptowsp_graph_stats stats = ptowsp_graph_result(n.graph);
-            if (n.parent_fails) {  // nothing that it has added runs
-                test_refused(context, status, PTOWSP_STUCK, 0,
-                             "graph: task 0 'root' failed: STUCK");
-                assert_true(n.ran_b == 0 && n.ran_c == 0);
-                assert_int_equal(ptowsp_graph_task_status(n.graph, n.first + 2, &cause),
-                                 PTOWSP_SKIPPED);
-                assert_int_equal(cause, 0);
-                assert_true(stats.failed_count == 1 && stats.skipped_count == 3);
-                assert_true(stats.done_count == 0 && stats.added_count == 3);
-                continue;
-            }
-            test_refused(context, status, PTOWSP_UNSUPPORTED, 0,
-                         "graph: task 0 'root' failed in an added task 'deep': UNSUPPORTED");
-            assert_true(n.ran_b == 0 && n.ran_c == 1);
-            assert_int_equal(ptowsp_graph_task_status(n.graph, n.first, &cause),
-                             PTOWSP_UNSUPPORTED);
-            assert_int_equal(ptowsp_graph_task_status(n.graph, n.first + 1, &cause),
+ANY_KIND_TEST(graph_added_faults__failures_go_up_to_the_graphs_own_tasks) {
+    nest n = {.graph = growing(context, 4, 1)};
+    uint64_t cause;
+    add(n.graph, nest_root, &n, "root");
+    for (int run = 0; run < 4; run++) {
+        n.parent_fails = run % 2 == 1;
+        n.ran_b = n.ran_c = 0;
+        ptowsp_status status = run_any(kind, context, n.graph);
+        ptowsp_graph_stats stats = ptowsp_graph_result(n.graph);
+        if (n.parent_fails) {  // nothing that it has added runs
+            test_refused(context, status, PTOWSP_STUCK, 0, "graph: task 0 'root' failed: STUCK");
+            assert_true(n.ran_b == 0 && n.ran_c == 0);
+            assert_int_equal(ptowsp_graph_task_status(n.graph, n.first + 2, &cause),
                              PTOWSP_SKIPPED);
-            assert_int_equal(cause, n.first);
-            assert_int_equal(ptowsp_graph_task_status(n.graph, n.first + 2, &cause), PTOWSP_OK);
-            assert_int_equal(ptowsp_graph_task_status(n.graph, n.d, &cause), PTOWSP_UNSUPPORTED);
-            assert_int_equal(stats.failed_count, 3);
-            assert_int_equal(stats.skipped_count, 1);
-            assert_int_equal(stats.done_count, 1);
+            assert_int_equal(cause, 0);
+            assert_true(stats.failed_count == 1 && stats.skipped_count == 3);
+            assert_true(stats.done_count == 0 && stats.added_count == 3);
+            continue;
         }
-        ptowsp_graph_destroy(n.graph);
-        ptowsp_context_destroy(context);
+        test_refused(context, status, PTOWSP_UNSUPPORTED, 0,
+                     "graph: task 0 'root' failed in an added task 'deep': UNSUPPORTED");
+        assert_true(n.ran_b == 0 && n.ran_c == 1);
+        assert_int_equal(ptowsp_graph_task_status(n.graph, n.first, &cause), PTOWSP_UNSUPPORTED);
+        assert_int_equal(ptowsp_graph_task_status(n.graph, n.first + 1, &cause), PTOWSP_SKIPPED);
+        assert_int_equal(cause, n.first);
+        assert_int_equal(ptowsp_graph_task_status(n.graph, n.first + 2, &cause), PTOWSP_OK);
+        assert_int_equal(ptowsp_graph_task_status(n.graph, n.d, &cause), PTOWSP_UNSUPPORTED);
+        assert_int_equal(stats.failed_count, 3);
+        assert_int_equal(stats.skipped_count, 1);
+        assert_int_equal(stats.done_count, 1);
     }
+    ptowsp_graph_destroy(n.graph);
 }
 
 // -- bad parts ------------------------------------------------------------------------------------
@@ -249,32 +234,28 @@ TEST(graph_added_faults__bad_parts_are_refused) {
     }
 }
 
-TEST(graph_added_faults__tasks_that_do_not_run_cannot_add) {
-    for (size_t kind = 0; kind < ANY_KIND_COUNT; kind++) {
-        ptowsp_context *context = any_context(kind);
-        const ptowsp_graph_part nothing = {NULL, 0, NULL, 0};
-        bad b = {.graph = growing(context, 8, 8), .part = &nothing};
-        test_refused(context, ptowsp_graph_add(b.graph, 0, &nothing, NULL), PTOWSP_INVALID_PARAMS,
-                     0, "graph: tasks are added to a graph that is not running");
-        // 0 (a range) -> 1, which adds to 0, to 2 after it, to none.
-        const ptowsp_graph_task_desc range = {.range = succeed_range, .item_count = 5};
-        assert_int_equal(ptowsp_graph_task_make(b.graph, &range, NULL), PTOWSP_OK);
-        add(b.graph, add_bad, &b, NULL);
-        add(b.graph, succeed, NULL, NULL);
-        assert_int_equal(ptowsp_graph_edge_make(b.graph, 0, 1), PTOWSP_OK);
-        assert_int_equal(ptowsp_graph_edge_make(b.graph, 1, 2), PTOWSP_OK);
-        for (b.of = 0; b.of < 6; b.of++) {
-            b.of += b.of == 1;
-            assert_int_equal(run_any(kind, context, b.graph), PTOWSP_INVALID_PARAMS);
-            char text[100];
-            snprintf(text, sizeof text,
-                     "graph: tasks were added to task %u, whose function was not running",
-                     (unsigned)b.of);
-            test_error_is(context, PTOWSP_INVALID_PARAMS, b.of, text);
-        }
-        ptowsp_graph_destroy(b.graph);
-        ptowsp_context_destroy(context);
+ANY_KIND_TEST(graph_added_faults__tasks_that_do_not_run_cannot_add) {
+    const ptowsp_graph_part nothing = {NULL, 0, NULL, 0};
+    bad b = {.graph = growing(context, 8, 8), .part = &nothing};
+    test_refused(context, ptowsp_graph_add(b.graph, 0, &nothing, NULL), PTOWSP_INVALID_PARAMS, 0,
+                 "graph: tasks are added to a graph that is not running");
+    // 0 (a range) -> 1, which adds to 0, to 2 after it, to none.
+    const ptowsp_graph_task_desc range = {.range = succeed_range, .item_count = 5};
+    assert_int_equal(ptowsp_graph_task_make(b.graph, &range, NULL), PTOWSP_OK);
+    add(b.graph, add_bad, &b, NULL);
+    add(b.graph, succeed, NULL, NULL);
+    assert_int_equal(ptowsp_graph_edge_make(b.graph, 0, 1), PTOWSP_OK);
+    assert_int_equal(ptowsp_graph_edge_make(b.graph, 1, 2), PTOWSP_OK);
+    for (b.of = 0; b.of < 6; b.of++) {
+        b.of += b.of == 1;
+        assert_int_equal(run_any(kind, context, b.graph), PTOWSP_INVALID_PARAMS);
+        char text[100];
+        snprintf(text, sizeof text,
+                 "graph: tasks were added to task %u, whose function was not running",
+                 (unsigned)b.of);
+        test_error_is(context, PTOWSP_INVALID_PARAMS, b.of, text);
     }
+    ptowsp_graph_destroy(b.graph);
 }
 
 static ptowsp_status add_bad_and_fail(void *user, uint64_t task, uint32_t lane) {
@@ -285,18 +266,14 @@ static ptowsp_status add_bad_and_fail(void *user, uint64_t task, uint32_t lane) 
 }
 
 // A task that fails by itself keeps its status, whatever it has asked for.
-TEST(graph_added_faults__a_status_of_its_own_stays) {
-    for (size_t kind = 0; kind < ANY_KIND_COUNT; kind++) {
-        ptowsp_context *context = any_context(kind);
-        bad b = {.graph = growing(context, 8, 8)};
-        const uint64_t task = add(b.graph, add_bad_and_fail, &b, NULL);
-        assert_int_equal(run_any(kind, context, b.graph), -42);
-        test_error_is(context, (ptowsp_status)-42, 0,
-                      "graph: task 0 failed: it adds tasks, but part is NULL");
-        assert_int_equal(ptowsp_graph_task_status(b.graph, task, NULL), -42);
-        ptowsp_graph_destroy(b.graph);
-        ptowsp_context_destroy(context);
-    }
+ANY_KIND_TEST(graph_added_faults__a_status_of_its_own_stays) {
+    bad b = {.graph = growing(context, 8, 8)};
+    const uint64_t task = add(b.graph, add_bad_and_fail, &b, NULL);
+    assert_int_equal(run_any(kind, context, b.graph), -42);
+    test_error_is(context, (ptowsp_status)-42, 0,
+                  "graph: task 0 failed: it adds tasks, but part is NULL");
+    assert_int_equal(ptowsp_graph_task_status(b.graph, task, NULL), -42);
+    ptowsp_graph_destroy(b.graph);
 }
 
 typedef struct asked {

@@ -241,35 +241,31 @@ static ptowsp_status cancel_at(void *user, uint64_t task, uint32_t lane) {
     return PTOWSP_OK;
 }
 
-TEST(graph_faults__cancelling_inside_a_task_starts_nothing_more) {
-    for (size_t k = 0; k < lanes_kind_count; k++) {
-        ptowsp_context *context = lanes_context(k);
-        canceller c = {graph_of(context), 100, 0};
-        ptowsp_graph_task_desc desc = {.fn = cancel_at, .user = &c};
-        for (uint64_t i = 0; i < 1000; i++) {
-            assert_int_equal(ptowsp_graph_task_make(c.graph, &desc, NULL), PTOWSP_OK);
-            assert_int_equal(i ? ptowsp_graph_edge_make(c.graph, i - 1, i) : PTOWSP_OK, PTOWSP_OK);
-        }
-        ptowsp_graph_cancel(c.graph);  // nothing runs
-        for (int run = 0; run < 3; run++) {
-            c.count = 0;
-            c.at = 100;
-            test_refused(context, ptowsp_graph_run(c.graph), PTOWSP_CANCELLED, PTOWSP_NO_INDEX,
-                         "graph: cancelled; 101 of 1000 tasks done");
-            assert_int_equal(c.count, 101);
-            for (uint64_t i = 0; i < 1000; i++) {
-                uint64_t cause;
-                assert_int_equal(ptowsp_graph_task_status(c.graph, i, &cause),
-                                 i <= 100 ? PTOWSP_OK : PTOWSP_SKIPPED);
-                assert_true(cause == PTOWSP_NO_INDEX);
-            }
-            c.at = 5000;
-            assert_int_equal(ptowsp_graph_run(c.graph), PTOWSP_OK);
-            assert_int_equal(c.count, 1101);
-        }
-        ptowsp_graph_destroy(c.graph);
-        ptowsp_context_destroy(context);
+LANES_TEST(graph_faults__cancelling_inside_a_task_starts_nothing_more) {
+    canceller c = {graph_of(context), 100, 0};
+    ptowsp_graph_task_desc desc = {.fn = cancel_at, .user = &c};
+    for (uint64_t i = 0; i < 1000; i++) {
+        assert_int_equal(ptowsp_graph_task_make(c.graph, &desc, NULL), PTOWSP_OK);
+        assert_int_equal(i ? ptowsp_graph_edge_make(c.graph, i - 1, i) : PTOWSP_OK, PTOWSP_OK);
     }
+    ptowsp_graph_cancel(c.graph);  // nothing runs
+    for (int run = 0; run < 3; run++) {
+        c.count = 0;
+        c.at = 100;
+        test_refused(context, ptowsp_graph_run(c.graph), PTOWSP_CANCELLED, PTOWSP_NO_INDEX,
+                     "graph: cancelled; 101 of 1000 tasks done");
+        assert_int_equal(c.count, 101);
+        for (uint64_t i = 0; i < 1000; i++) {
+            uint64_t cause;
+            assert_int_equal(ptowsp_graph_task_status(c.graph, i, &cause),
+                             i <= 100 ? PTOWSP_OK : PTOWSP_SKIPPED);
+            assert_true(cause == PTOWSP_NO_INDEX);
+        }
+        c.at = 5000;
+        assert_int_equal(ptowsp_graph_run(c.graph), PTOWSP_OK);
+        assert_int_equal(c.count, 1101);
+    }
+    ptowsp_graph_destroy(c.graph);
 }
 
 static void *cancel_main(void *arg) {
@@ -291,24 +287,20 @@ static ptowsp_status count_up(void *user, uint64_t task, uint32_t lane) {
     return PTOWSP_OK;
 }
 
-TEST(graph_faults__another_thread_can_cancel) {
-    for (size_t k = 0; k < lanes_kind_count; k++) {
-        ptowsp_context *context = lanes_context(k);
-        canceller c = {graph_of(context), 0, 0};
-        ptowsp_graph_task_desc desc = {.fn = count_up, .user = &c};
-        for (uint64_t i = 0; i < 100000; i++) {
-            assert_int_equal(ptowsp_graph_task_make(c.graph, &desc, NULL), PTOWSP_OK);
-            assert_int_equal(i ? ptowsp_graph_edge_make(c.graph, i - 1, i) : PTOWSP_OK, PTOWSP_OK);
-        }
-        pthread_t thread;
-        assert_int_equal(pthread_create(&thread, NULL, cancel_main, &c), 0);
-        assert_int_equal(ptowsp_graph_run(c.graph), PTOWSP_CANCELLED);
-        pthread_join(thread, NULL);
-        assert_int_equal(ptowsp_graph_result(c.graph).done_count, c.count);
-        assert_int_equal(ptowsp_graph_result(c.graph).skipped_count, 100000 - c.count);
-        ptowsp_graph_destroy(c.graph);
-        ptowsp_context_destroy(context);
+LANES_TEST(graph_faults__another_thread_can_cancel) {
+    canceller c = {graph_of(context), 0, 0};
+    ptowsp_graph_task_desc desc = {.fn = count_up, .user = &c};
+    for (uint64_t i = 0; i < 100000; i++) {
+        assert_int_equal(ptowsp_graph_task_make(c.graph, &desc, NULL), PTOWSP_OK);
+        assert_int_equal(i ? ptowsp_graph_edge_make(c.graph, i - 1, i) : PTOWSP_OK, PTOWSP_OK);
     }
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, cancel_main, &c), 0);
+    assert_int_equal(ptowsp_graph_run(c.graph), PTOWSP_CANCELLED);
+    pthread_join(thread, NULL);
+    assert_int_equal(ptowsp_graph_result(c.graph).done_count, c.count);
+    assert_int_equal(ptowsp_graph_result(c.graph).skipped_count, 100000 - c.count);
+    ptowsp_graph_destroy(c.graph);
 }
 
 // -- calls at the wrong time ----------------------------------------------------------------------
@@ -351,22 +343,18 @@ static ptowsp_status run_on_thread(void *user, uint64_t task, uint32_t lane) {
     return result ? PTOWSP_OK : PTOWSP_UNSUPPORTED;
 }
 
-TEST(graph_faults__a_running_graph_is_busy) {
-    for (size_t k = 0; k < lanes_kind_count; k++) {
-        ptowsp_context *context = lanes_context(k);
-        meddler m = {context, graph_of(context), graph_of(context)};
-        ptowsp_graph_task_desc desc = {.fn = meddle, .user = &m};
-        for (uint64_t i = 0; i < 20; i++) {
-            desc.fn = i % 2 ? run_on_thread : meddle;
-            assert_int_equal(ptowsp_graph_task_make(m.graph, &desc, NULL), PTOWSP_OK);
-        }
-        assert_int_equal(ptowsp_graph_edge_make(m.graph, 0, 1), PTOWSP_OK);
-        assert_int_equal(ptowsp_graph_run(m.graph), PTOWSP_OK);
-        assert_int_equal(ptowsp_graph_result(m.graph).done_count, 20);
-        ptowsp_graph_destroy(m.graph);
-        ptowsp_graph_destroy(m.other);
-        ptowsp_context_destroy(context);
+LANES_TEST(graph_faults__a_running_graph_is_busy) {
+    meddler m = {context, graph_of(context), graph_of(context)};
+    ptowsp_graph_task_desc desc = {.fn = meddle, .user = &m};
+    for (uint64_t i = 0; i < 20; i++) {
+        desc.fn = i % 2 ? run_on_thread : meddle;
+        assert_int_equal(ptowsp_graph_task_make(m.graph, &desc, NULL), PTOWSP_OK);
     }
+    assert_int_equal(ptowsp_graph_edge_make(m.graph, 0, 1), PTOWSP_OK);
+    assert_int_equal(ptowsp_graph_run(m.graph), PTOWSP_OK);
+    assert_int_equal(ptowsp_graph_result(m.graph).done_count, 20);
+    ptowsp_graph_destroy(m.graph);
+    ptowsp_graph_destroy(m.other);
 }
 
 GRAPH_TEST_ON(0, graph_faults__what_has_not_been_started_is_not_waited_for) {

@@ -45,6 +45,20 @@ static inline ptowsp_context *lanes_context(size_t kind) {
     return test_context(&desc);
 }
 
+// A test in a context with lanes of each kind.
+#define CONTEXTS_TEST(name, count, context_of)                                                     \
+    static void name##_of(size_t kind, ptowsp_context *context);                                   \
+    TEST(name) {                                                                                   \
+        for (size_t kind = 0; kind < (count); kind++) {                                            \
+            ptowsp_context *context = context_of(kind);                                            \
+            name##_of(kind, context);                                                              \
+            ptowsp_context_destroy(context);                                                       \
+        }                                                                                          \
+    }                                                                                              \
+    static void name##_of(__attribute__((unused)) size_t kind, ptowsp_context *context)
+
+#define LANES_TEST(name) CONTEXTS_TEST(name, lanes_kind_count, lanes_context)
+
 // A test with a graph, in a context with lanes of one kind, or of each.
 #define GRAPH_TEST_KINDS(name, first, end)                                                         \
     static void name##_of(ptowsp_context *context, ptowsp_graph *graph);                           \
