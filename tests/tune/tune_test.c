@@ -97,6 +97,15 @@ static size_t seal(char *line, const char *text) {
     return (size_t)sprintf(line, "%s%016llx\n", text, (unsigned long long)hash);
 }
 
+// A call has failed, and this is its error without "tuning: "; `at` stands for the format's %s.
+static void refused(const ptowsp_context *context, ptowsp_status returned, ptowsp_status status,
+                    const char *format, const char *at) {
+    char text[512] = "tuning: ";
+    snprintf(text + 8, sizeof text - 8, format, at);
+    assert_int_equal(returned, status);
+    test_error_is(context, status, PTOWSP_NO_INDEX, text);
+}
+
 #define TUNE_TEST(name) TEST_MADE(name, tune, t, *t = tune_make(), tune_remove(t))
 
 static void add(tune *t, ptowsp_tuning_key key, double value) {
@@ -605,52 +614,43 @@ TUNE_TEST(tuning__compacts_to_good_lines_as_they_were) {
 // -- errors ---------------------------------------------------------------------------------------
 
 TUNE_TEST(tuning__refuses_files_with_reasons) {
-    char text[512], other[160], *path;
+    char other[160], long_path[4002] = "";
     ptowsp_tuning *tuning = NULL;
-    ptowsp_tuning_key key = key_of(1, "m", 1);
-    t->context = tune_context(&t->memory);
-    assert_int_equal(ptowsp_tuning_create(t->context, "x", NULL), PTOWSP_INVALID_PARAMS);
-    test_error_is(t->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "tuning: out_tuning is NULL");
-    ptowsp_tuning_create(t->context, "", &tuning);
-    test_error_is(t->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                  "tuning: a path of 0 bytes; it has 1 to 4000");
-    path = (char *)calloc(1, 4002);
-    memset(path, 'x', 4001);
-    assert_int_equal(ptowsp_tuning_create(t->context, path, &tuning), PTOWSP_INVALID_PARAMS);
-    test_error_is(t->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                  "tuning: a path of 4001 bytes; it has 1 to 4000");
-    path[4000] = '\0';  // one name of 4,000 bytes: the system refuses it
-    assert_int_equal(ptowsp_tuning_create(t->context, path, &tuning), PTOWSP_SYSTEM_FAILED);
-    assert_non_null(strstr(ptowsp_context_error(t->context).text, "File name too long"));
-    free(path);
-    assert_int_equal(ptowsp_tuning_create(t->context, t->directory, &tuning),
-                     PTOWSP_INVALID_PARAMS);
-    snprintf(text, sizeof text, "tuning: cannot open %s: Is a directory", t->directory);
-    test_error_is(t->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, text);
+    const ptowsp_tuning_key key = key_of(1, "m", 1);
+    ptowsp_context *context = t->context = tune_context(&t->memory);
+    refused(context, ptowsp_tuning_create(context, "x", NULL), PTOWSP_INVALID_PARAMS,
+            "out_tuning is NULL", NULL);
+    refused(context, ptowsp_tuning_create(context, "", &tuning), PTOWSP_INVALID_PARAMS,
+            "a path of 0 bytes; it has 1 to 4000", NULL);
+    memset(long_path, 'x', 4001);
+    refused(context, ptowsp_tuning_create(context, long_path, &tuning), PTOWSP_INVALID_PARAMS,
+            "a path of 4001 bytes; it has 1 to 4000", NULL);
+    long_path[4000] = '\0';  // one name of 4,000 bytes: the system refuses it
+    assert_int_equal(ptowsp_tuning_create(context, long_path, &tuning), PTOWSP_SYSTEM_FAILED);
+    assert_non_null(strstr(ptowsp_context_error(context).text, "File name too long"));
+    refused(context, ptowsp_tuning_create(context, t->directory, &tuning), PTOWSP_INVALID_PARAMS,
+            "cannot open %s: Is a directory", t->directory);
     assert_null(tuning);
     assert_int_equal(mkfifo(t->path, 0600), 0);
-    assert_int_equal(ptowsp_tuning_create(t->context, t->path, &tuning), PTOWSP_INVALID_PARAMS);
-    snprintf(text, sizeof text, "tuning: cannot open %s: it is no file", t->path);
-    test_error_is(t->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, text);
+    refused(context, ptowsp_tuning_create(context, t->path, &tuning), PTOWSP_INVALID_PARAMS,
+            "cannot open %s: it is no file", t->path);
     unlink(t->path);
     // A folder that is not there: there are no records, and none can be added.
     snprintf(other, sizeof other, "%s/none/records", t->directory);
-    assert_int_equal(ptowsp_tuning_create(t->context, other, &tuning), PTOWSP_OK);
-    assert_int_equal(ptowsp_tuning_add(tuning, &key, 1, NULL), PTOWSP_SYSTEM_FAILED);
-    snprintf(text, sizeof text, "tuning: cannot open %s: No such file or directory", other);
-    test_error_is(t->context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX, text);
+    assert_int_equal(ptowsp_tuning_create(context, other, &tuning), PTOWSP_OK);
+    refused(context, ptowsp_tuning_add(tuning, &key, 1, NULL), PTOWSP_SYSTEM_FAILED,
+            "cannot open %s: No such file or directory", other);
     ptowsp_tuning_destroy(tuning);
     // A full disk, and a device that takes all.
-    assert_int_equal(ptowsp_tuning_create(t->context, "/dev/full", &tuning), PTOWSP_OK);
-    assert_int_equal(ptowsp_tuning_add(tuning, &key, 1, NULL), PTOWSP_SYSTEM_FAILED);
-    test_error_is(t->context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX,
-                  "tuning: cannot write to /dev/full: No space left on device");
+    assert_int_equal(ptowsp_tuning_create(context, "/dev/full", &tuning), PTOWSP_OK);
+    refused(context, ptowsp_tuning_add(tuning, &key, 1, NULL), PTOWSP_SYSTEM_FAILED,
+            "cannot write to /dev/full: No space left on device", NULL);
     ptowsp_tuning_destroy(tuning);
-    assert_int_equal(ptowsp_tuning_create(t->context, "/dev/null", &tuning), PTOWSP_OK);
+    assert_int_equal(ptowsp_tuning_create(context, "/dev/null", &tuning), PTOWSP_OK);
     assert_int_equal(ptowsp_tuning_add(tuning, &key, 1, NULL), PTOWSP_OK);
     assert_int_equal(ptowsp_tuning_count(tuning).record_count, 0);
     ptowsp_tuning_destroy(tuning);
-    ptowsp_context_destroy(t->context);
+    ptowsp_context_destroy(context);
 }
 
 // In a process without rights: exits with 0 if reading and writing are refused.
@@ -710,14 +710,11 @@ TUNE_TEST(tuning__refuses_what_is_no_measurement) {
     static const struct {
         double value;
         const char *text;
-    } values[] = {{-1, "tuning: a value is from 0 to 1e+15, not -1"},
-                  {(double)INFINITY, "tuning: a value is from 0 to 1e+15, not inf"},
-                  {-(double)INFINITY, "tuning: a value is from 0 to 1e+15, not -inf"},
-                  {1.5e15, "tuning: a value is from 0 to 1e+15, not 1.5e+15"}};
+    } values[] = {
+        {-1, "-1"}, {(double)INFINITY, "inf"}, {-(double)INFINITY, "-inf"}, {1.5e15, "1.5e+15"}};
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
-        assert_int_equal(ptowsp_tuning_add(t->tuning, &key, values[i].value, NULL),
-                         PTOWSP_INVALID_PARAMS);
-        test_error_is(t->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, values[i].text);
+        refused(t->context, ptowsp_tuning_add(t->tuning, &key, values[i].value, NULL),
+                PTOWSP_INVALID_PARAMS, "a value is from 0 to 1e+15, not %s", values[i].text);
     }
     assert_int_equal(ptowsp_tuning_add(t->tuning, &key, (double)NAN, NULL), PTOWSP_INVALID_PARAMS);
     assert_non_null(strstr(ptowsp_context_error(t->context).text, "nan"));
@@ -726,19 +723,17 @@ TUNE_TEST(tuning__refuses_what_is_no_measurement) {
         "tab\t", "\x80",      "a123456789012345678901234567890123456789012345678901234567890123"};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         ptowsp_tuning_key bad = key_of(1, words[i], 1);
-        ptowsp_tuning_add(t->tuning, &bad, 1, NULL);
-        test_error_is(t->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                      "tuning: the machine of a key is a word of 1 to 63 printable characters");
-        ptowsp_tuning_add(t->tuning, &key, 1, words[i]);
-        test_error_is(t->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                      "tuning: a label is a word of 1 to 63 printable characters");
+        refused(t->context, ptowsp_tuning_add(t->tuning, &bad, 1, NULL), PTOWSP_INVALID_PARAMS,
+                "%s is a word of 1 to 63 printable characters", "the machine of a key");
+        refused(t->context, ptowsp_tuning_add(t->tuning, &key, 1, words[i]), PTOWSP_INVALID_PARAMS,
+                "%s is a word of 1 to 63 printable characters", "a label");
     }
     assert_int_equal(ptowsp_tuning_add(t->tuning, NULL, 1, NULL), PTOWSP_INVALID_PARAMS);
     key.machine = NULL;
     assert_int_equal(ptowsp_tuning_add(t->tuning, &key, 1, NULL), PTOWSP_INVALID_PARAMS);
     key.machine = "m", key.unit = PTOWSP_TUNING_UNIT_COUNT;
-    ptowsp_tuning_add(t->tuning, &key, 1, NULL);
-    test_error_is(t->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "tuning: there is no unit 2");
+    refused(t->context, ptowsp_tuning_add(t->tuning, &key, 1, NULL), PTOWSP_INVALID_PARAMS,
+            "there is no unit 2", NULL);
     assert_int_not_equal(access(t->path, F_OK), 0);  // nothing was made
     tune_close(t);
 }
@@ -789,7 +784,7 @@ TEST(tuning__says_that_there_are_too_many_records) {
 }
 
 TUNE_TEST(tuning__does_not_compact_what_it_must_not_replace) {
-    char text[512], link_path[160], *real = t->path;
+    char link_path[160], *real = t->path;
     snprintf(link_path, sizeof link_path, "%s/link", t->directory);
     tune_open(t);
     ptowsp_tuning *tuning = NULL;
@@ -797,43 +792,36 @@ TUNE_TEST(tuning__does_not_compact_what_it_must_not_replace) {
     assert_int_equal(symlink(real, link_path), 0);
     assert_int_equal(ptowsp_tuning_create(t->context, link_path, &tuning), PTOWSP_OK);
     assert_int_equal(ptowsp_tuning_count(tuning).record_count, 1);
-    assert_int_equal(ptowsp_tuning_compact(tuning, 0), PTOWSP_UNSUPPORTED);
-    snprintf(text, sizeof text, "tuning: %s is a symbolic link, which is not compacted", link_path);
-    test_error_is(t->context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX, text);
+    refused(t->context, ptowsp_tuning_compact(tuning, 0), PTOWSP_UNSUPPORTED,
+            "%s is a symbolic link, which is not compacted", link_path);
     ptowsp_tuning_destroy(tuning);
     unlink(link_path);
     assert_int_equal(link(real, link_path), 0);
-    assert_int_equal(ptowsp_tuning_compact(t->tuning, 0), PTOWSP_UNSUPPORTED);
-    snprintf(text, sizeof text, "tuning: %s is a file with other links, which is not compacted",
-             real);
-    test_error_is(t->context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX, text);
+    refused(t->context, ptowsp_tuning_compact(t->tuning, 0), PTOWSP_UNSUPPORTED,
+            "%s is a file with other links, which is not compacted", real);
     unlink(link_path);
     assert_int_equal(ptowsp_tuning_create(t->context, "/dev/null", &tuning), PTOWSP_OK);
-    assert_int_equal(ptowsp_tuning_compact(tuning, 0), PTOWSP_UNSUPPORTED);
-    test_error_is(t->context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
-                  "tuning: /dev/null is a device, which is not compacted");
+    refused(t->context, ptowsp_tuning_compact(tuning, 0), PTOWSP_UNSUPPORTED,
+            "/dev/null is a device, which is not compacted", NULL);
     ptowsp_tuning_destroy(tuning);
     assert_int_equal(ptowsp_tuning_create(t->context, NULL, &tuning), PTOWSP_OK);
     ptowsp_tuning_key key = key_of(1, "m", 1);
     assert_int_equal(ptowsp_tuning_add(tuning, &key, 1, NULL), PTOWSP_OK);
     assert_int_equal(ptowsp_tuning_refresh(tuning), PTOWSP_OK);
     assert_int_equal(ptowsp_tuning_count(tuning).record_count, 1);
-    assert_int_equal(ptowsp_tuning_compact(tuning, 0), PTOWSP_INVALID_PARAMS);
-    test_error_is(t->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                  "tuning: a table without a file is not compacted");
+    refused(t->context, ptowsp_tuning_compact(tuning, 0), PTOWSP_INVALID_PARAMS,
+            "a table without a file is not compacted", NULL);
     ptowsp_tuning_destroy(tuning);
     write_file(real, "a diary\nof two lines\n", 21);
-    assert_int_equal(ptowsp_tuning_compact(t->tuning, 0), PTOWSP_INVALID_PARAMS);
-    snprintf(text, sizeof text, "tuning: %s has 2 lines, and none is a record", real);
-    test_error_is(t->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, text);
+    refused(t->context, ptowsp_tuning_compact(t->tuning, 0), PTOWSP_INVALID_PARAMS,
+            "%s has 2 lines, and none is a record", real);
     // A folder where the new file would be.
     write_file(real, "", 0);
     add(t, key_of(1, "m", 1), 1);
     snprintf(link_path, sizeof link_path, "%s.compact", real);
     assert_int_equal(mkdir(link_path, 0700), 0);
-    assert_int_equal(ptowsp_tuning_compact(t->tuning, 0), PTOWSP_INVALID_PARAMS);
-    snprintf(text, sizeof text, "tuning: cannot make %s: Is a directory", link_path);
-    test_error_is(t->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, text);
+    refused(t->context, ptowsp_tuning_compact(t->tuning, 0), PTOWSP_INVALID_PARAMS,
+            "cannot make %s: Is a directory", link_path);
     rmdir(link_path);
     assert_int_equal(ptowsp_tuning_refresh(t->tuning), PTOWSP_OK);
     assert_int_equal(ptowsp_tuning_count(t->tuning).record_count, 1);
