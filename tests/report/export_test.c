@@ -96,13 +96,11 @@ TEST(export__perfetto_has_labels_of_any_length) {
     }
 }
 
-TEST(export__perfetto_has_processes) {
+TEST_MADE(export__perfetto_has_processes, see, s, see_make_pipeline(s), see_free(s)) {
     static reader r;
-    see s = {0};
-    see_make_pipeline(&s);
-    see_run_tasks(&s);
-    check_perfetto(&s, false);
-    assert_int_equal(export_to(&s, PTOWSP_EXPORT_PERFETTO, NULL), PTOWSP_OK);
+    see_run_tasks(s);
+    check_perfetto(s, false);
+    assert_int_equal(export_to(s, PTOWSP_EXPORT_PERFETTO, NULL), PTOWSP_OK);
     read_trace(&r);
     int loads = 0;
     for (int i = 0; i < r.count; i++) {
@@ -110,7 +108,6 @@ TEST(export__perfetto_has_processes) {
         loads += is_load && strcmp(track_name(&r, r.slices[i].track), "load") == 0;
     }
     assert_int_equal(loads, 4);
-    see_free(&s);
 }
 
 // -- python ---------------------------------------------------------------------------------------
@@ -265,13 +262,10 @@ TEST(export__json_csv_table_and_svg_say_what_the_run_did) {
 }
 
 // The bytes of each bin and kernel add up to those of the run.
-TEST(export__usage_adds_up) {
-    see s = {0};
+SEE_TEST(export__usage_adds_up, 3, 200) {
     const ptowsp_record_options totals = {PTOWSP_RECORD_TOTALS, 0, 0, 0, false};
-    ptowsp_schedule schedule = lanes(3);
-    see_make(&s, &schedule, 200);
-    see_run(&s, &totals);
-    assert_int_equal(export_to(&s, PTOWSP_EXPORT_USAGE_CSV, NULL), PTOWSP_OK);
+    see_run(s, &totals);
+    assert_int_equal(export_to(s, PTOWSP_EXPORT_USAGE_CSV, NULL), PTOWSP_OK);
     char *line = strstr(written.text, "\r\n");
     assert_int_equal(strncmp(written.text, "begin,end,\"attend\",\"merge\"\r\n", 28), 0);
     unsigned long long end = 0, from, to, attend, merge, sums[2] = {0, 0};
@@ -284,15 +278,14 @@ TEST(export__usage_adds_up) {
         sums[1] += merge;
         rows++;
     }
-    assert_int_equal(end, ptowsp_run_result(s.run)->makespan_cycles);
+    assert_int_equal(end, ptowsp_run_result(s->run)->makespan_cycles);
     assert_int_equal(sums[0], 200 * 33 + 3 * 19900);
     assert_int_equal(sums[1], 800);
     assert_in_range(rows, 256, 512);
-    assert_int_equal(export_to(&s, PTOWSP_EXPORT_PERFETTO, NULL), PTOWSP_OK);
-    assert_int_equal(export_to(&s, PTOWSP_EXPORT_SVG, NULL), PTOWSP_INVALID_PARAMS);
-    test_error_is(s.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+    assert_int_equal(export_to(s, PTOWSP_EXPORT_PERFETTO, NULL), PTOWSP_OK);
+    assert_int_equal(export_to(s, PTOWSP_EXPORT_SVG, NULL), PTOWSP_INVALID_PARAMS);
+    test_error_is(s->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                   "export: the run has recorded no tasks (PTOWSP_RECORD_TASKS)");
-    see_free(&s);
 }
 
 // Every edge is a line of DOT and of text; folded, their numbers are the same.
@@ -409,48 +402,44 @@ TEST(export__spans_are_drawn_as_tasks_are) {
     ptowsp_context_destroy(s.context);
 }
 
-TEST(export__edges_are_lines_of_dot_and_text) {
-    see s = {0};
-    ptowsp_schedule schedule = lanes(2);
+SEE_TEST(export__edges_are_lines_of_dot_and_text, 2, 5) {
     unsigned counts[PTOWSP_EDGE_COUNT] = {0};
     const ptowsp_record_options edges = {PTOWSP_RECORD_EDGES, 0, 0, 0, false};
     ptowsp_export_options options = {.title = "\"quoted\" \\"};
-    see_make(&s, &schedule, 5);
-    see_run(&s, &edges);
-    assert_true(ptowsp_run_edges(s.run, PTOWSP_NO_INDEX, count_edge, counts));
+    see_run(s, &edges);
+    assert_true(ptowsp_run_edges(s->run, PTOWSP_NO_INDEX, count_edge, counts));
     assert_int_equal(counts[PTOWSP_EDGE_STRUCTURE], 15);
     assert_int_equal(counts[PTOWSP_EDGE_TENSOR], 15);
-    assert_int_equal(export_to(&s, PTOWSP_EXPORT_DOT, &options), PTOWSP_OK);
+    assert_int_equal(export_to(s, PTOWSP_EXPORT_DOT, &options), PTOWSP_OK);
     assert_int_equal(strncmp(written.text, "digraph \"\\\"quoted\\\" \\\\\" {", 25), 0);
     has_times(20, "[label=");
     has_times(15, "tooltip=\"tensor\"");
     has_times(15, "tooltip=\"structure\"");
     has_times(counts[PTOWSP_EDGE_LANE], "tooltip=\"lane\"");
     has("t17 -> t19 [tooltip=\"tensor\"");
-    assert_int_equal(export_to(&s, PTOWSP_EXPORT_EDGES, NULL), PTOWSP_OK);
+    assert_int_equal(export_to(s, PTOWSP_EXPORT_EDGES, NULL), PTOWSP_OK);
     has("task 19, merge axis0=47\n"
         "  waits for task 18, attend request=4 head=2 scale=-3: structure\n");
     has("  waits for task 16, attend request=4 head=0 scale=-3: tensor o, 1 x 2 "
         "at (4, 0), here 1 x 6 at (4, 0), read after write, write after write");
     options.fold = PTOWSP_FOLD_KERNELS;
-    assert_int_equal(export_to(&s, PTOWSP_EXPORT_EDGES, &options), PTOWSP_OK);
+    assert_int_equal(export_to(s, PTOWSP_EXPORT_EDGES, &options), PTOWSP_OK);
     has("merge waits for attend: structure, 15 times\n"
         "merge waits for attend: tensor, 15 times\n");
-    assert_int_equal(export_to(&s, PTOWSP_EXPORT_DOT, &options), PTOWSP_OK);
+    assert_int_equal(export_to(s, PTOWSP_EXPORT_DOT, &options), PTOWSP_OK);
     has("k1 [label=\"attend\\n15 tasks\"]");
     has("k1 -> k2 [label=\"tensor 15\"");
     options.fold = PTOWSP_FOLD_LOOPS;
-    assert_int_equal(export_to(&s, PTOWSP_EXPORT_EDGES, &options), PTOWSP_OK);
+    assert_int_equal(export_to(s, PTOWSP_EXPORT_EDGES, &options), PTOWSP_OK);
     assert_non_null(strstr(
         written.text, "step/parallel request waits for step/parallel request/sequence/parallel "
                       "head: structure, 15 times\n"
                       "step/parallel request waits for step/parallel request/sequence/parallel "
                       "head: tensor, 15 times\n"));
-    assert_int_equal(export_to(&s, PTOWSP_EXPORT_DOT, &options), PTOWSP_OK);
+    assert_int_equal(export_to(s, PTOWSP_EXPORT_DOT, &options), PTOWSP_OK);
     has("k2 [label=\"step/parallel request\\n5 tasks\"]");
-    see_run_tasks(&s);
-    assert_int_equal(export_to(&s, PTOWSP_EXPORT_DOT, NULL), PTOWSP_INVALID_PARAMS);
-    see_free(&s);
+    see_run_tasks(s);
+    assert_int_equal(export_to(s, PTOWSP_EXPORT_DOT, NULL), PTOWSP_INVALID_PARAMS);
 }
 
 // A clock of 500 MHz has 2 ns in a cycle, one of 3000 MHz a third. The first task takes 10 cycles, the
@@ -480,7 +469,7 @@ TEST(export__cycles_become_the_time_of_a_clock) {
 }
 
 // U+FFFD stands for each byte that is no part of a character, and for what XML or JSON cannot have.
-TEST(export__titles_are_escaped_byte_by_byte) {
+SEE_TEST(export__titles_are_escaped_byte_by_byte, 1, 1) {
 #define BAD "\xef\xbf\xbd"
     static const char *const titles[][2] = {
         {"<\t\n\r\"&>\x01", "&lt;&#9;&#10;&#13;&quot;&amp;&gt;" BAD},
@@ -493,46 +482,39 @@ TEST(export__titles_are_escaped_byte_by_byte) {
          "four \xf0\x9f\x98\x80, " BAD BAD BAD BAD ", " BAD},
     };
 #undef BAD
-    see s = {0};
     ptowsp_export_options options = {0};
-    see_make(&s, NULL, 1);
-    see_run_tasks(&s);
+    see_run_tasks(s);
     for (size_t i = 0; i < sizeof titles / sizeof titles[0]; i++) {
         options.title = titles[i][0];
-        assert_int_equal(export_to(&s, PTOWSP_EXPORT_SVG, &options), PTOWSP_OK);
+        assert_int_equal(export_to(s, PTOWSP_EXPORT_SVG, &options), PTOWSP_OK);
         assert_non_null(strstr(written.text, titles[i][1]));
     }
-    see_free(&s);
 }
 
 // -- bad input ------------------------------------------------------------------------------------
 
-TEST(export__outputs_that_fail_are_told_and_not_called_again) {
-    see s = {0};
-    ptowsp_schedule schedule = lanes(2);
-    see_make(&s, &schedule, 100);
+SEE_TEST(export__outputs_that_fail_are_told_and_not_called_again, 2, 100) {
     const ptowsp_record_options edges = {PTOWSP_RECORD_EDGES, 0, 0, 0, false};
-    see_run(&s, &edges);
+    see_run(s, &edges);
     for (int format = 0; format <= PTOWSP_EXPORT_DOT; format++) {
-        assert_int_equal(export_to(&s, (ptowsp_export_format)format, NULL), PTOWSP_OK);
+        assert_int_equal(export_to(s, (ptowsp_export_format)format, NULL), PTOWSP_OK);
         const size_t size = written.length;
         char *all = (char *)malloc(size);
         assert_non_null(all);
         memcpy(all, written.text, size);
         for (size_t limit = 0; limit < size; limit += size / 50 + 1) {
             char text[100];
-            assert_int_equal(
-                ptowsp_run_export(s.run, (ptowsp_export_format)format, NULL, written_within(limit)),
-                PTOWSP_SYSTEM_FAILED);
+            assert_int_equal(ptowsp_run_export(s->run, (ptowsp_export_format)format, NULL,
+                                               written_within(limit)),
+                             PTOWSP_SYSTEM_FAILED);
             snprintf(text, sizeof text, "export: the output failed after %zu bytes",
                      written.length);
-            test_error_is(s.context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX, text);
+            test_error_is(s->context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX, text);
             assert_int_equal(written.failed_count, 1);
             assert_memory_equal(written.text, all, written.length);
         }
         free(all);
     }
-    see_free(&s);
 }
 
 static void refused(see *s, const ptowsp_export_options *options, ptowsp_status status,
@@ -561,16 +543,13 @@ TEST(export__refuses_what_it_cannot_draw) {
     see_free(&many);
 }
 
-TEST(export__zero_tasks_are_a_picture_of_nothing) {
-    see s = {0};
-    see_make(&s, NULL, 0);
-    see_run_tasks(&s);
-    write_expected(&s, NULL);
-    check_perfetto(&s, false);
-    check_python(&s, "json", PTOWSP_EXPORT_CHROME, NULL, "");
-    check_python(&s, "csv", PTOWSP_EXPORT_CSV, NULL, "");
-    check_python(&s, "svg", PTOWSP_EXPORT_SVG, NULL, "decode");
-    see_free(&s);
+SEE_TEST(export__zero_tasks_are_a_picture_of_nothing, 1, 0) {
+    see_run_tasks(s);
+    write_expected(s, NULL);
+    check_perfetto(s, false);
+    check_python(s, "json", PTOWSP_EXPORT_CHROME, NULL, "");
+    check_python(s, "csv", PTOWSP_EXPORT_CSV, NULL, "");
+    check_python(s, "svg", PTOWSP_EXPORT_SVG, NULL, "decode");
 }
 
 // A run that ends at the last cycle there is. (As doubles of microseconds its times are not exact,
@@ -598,19 +577,15 @@ TEST(export__times_are_exact_up_to_the_last_cycle) {
     see_free(&s);
 }
 
-TEST(export__a_picture_of_a_window_has_the_tasks_in_it) {
-    see s = {0};
-    ptowsp_schedule schedule = lanes(3);
+SEE_TEST(export__a_picture_of_a_window_has_the_tasks_in_it, 3, 12) {
     ptowsp_export_options options = {0};
-    see_make(&s, &schedule, 12);
-    see_run_tasks(&s);
+    see_run_tasks(s);
     for (uint64_t begin = 1; begin < 60; begin += 7) {
         options.begin = begin;
         options.end = begin + 23;
-        write_expected_in(&s, NULL, options.begin, options.end);
-        check_python(&s, "svg", PTOWSP_EXPORT_SVG, &options, "'drawn: '");
+        write_expected_in(s, NULL, options.begin, options.end);
+        check_python(s, "svg", PTOWSP_EXPORT_SVG, &options, "'drawn: '");
     }
-    see_free(&s);
 }
 
 // Lanes choose, and the window is full before all are issued.
@@ -659,26 +634,18 @@ TEST(export__tasks_may_take_no_cycles) {
 }
 
 // 20,000 tasks in 320 pixels: what is narrow is drawn together, so the picture stays small.
-TEST(export__a_picture_of_many_tasks_stays_small) {
-    see s = {0};
-    ptowsp_schedule schedule = lanes(4);
-    see_make(&s, &schedule, 4000);
-    see_run_tasks(&s);
-    assert_int_equal(export_to(&s, PTOWSP_EXPORT_SVG, NULL), PTOWSP_OK);
+SEE_TEST(export__a_picture_of_many_tasks_stays_small, 4, 4000) {
+    see_run_tasks(s);
+    assert_int_equal(export_to(s, PTOWSP_EXPORT_SVG, NULL), PTOWSP_OK);
     assert_in_range(written.length, 1000, 400000);
-    see_free(&s);
 }
 
 // Tasks of two places take turns; each row has its own.
-TEST(export__rows_have_the_place_of_their_task) {
-    see s = {0};
-    ptowsp_schedule schedule = lanes(2);
-    see_make(&s, &schedule, 4);
-    see_run_tasks(&s);
-    assert_int_equal(export_to(&s, PTOWSP_EXPORT_CSV, NULL), PTOWSP_OK);
+SEE_TEST(export__rows_have_the_place_of_their_task, 2, 4) {
+    see_run_tasks(s);
+    assert_int_equal(export_to(s, PTOWSP_EXPORT_CSV, NULL), PTOWSP_OK);
     has_times(4, "/sequence/task merge\"");
     has_times(4 * SEE_HEADS, "/sequence/parallel head/task attend\"");
-    see_free(&s);
 }
 
 // Against the C library, at every number of digits.

@@ -128,13 +128,10 @@ TEST(report__what_ifs_are_runs_with_other_costs) {
     see_free(&p);
 }
 
-TEST(report__text_says_it_all) {
-    see s = {0};
-    ptowsp_schedule schedule = lanes(40);
+SEE_TEST(report__text_says_it_all, 40, 5) {
     const ptowsp_what_if what = {1, 50, 14, 0};
-    see_make(&s, &schedule, 5);
-    see_run(&s, &edges_level);
-    assert_int_equal(report_of(&s, PTOWSP_REPORT_TEXT, NULL, &what, 1), PTOWSP_OK);
+    see_run(s, &edges_level);
+    assert_int_equal(report_of(s, PTOWSP_REPORT_TEXT, NULL, &what, 1), PTOWSP_OK);
     has("decode: 20 cycles, 20 tasks, 40 lanes\n");
     has("  longest chain of dependencies                20  100.0 %\n"
         "  work / lanes                                  6   30.0 %\n");
@@ -145,7 +142,6 @@ TEST(report__text_says_it_all) {
         "       16          1             16\n");
     has("attend                   took  50 %:             14 "
         "cycles, 70.0 %\n");
-    see_free(&s);
 }
 
 static const char script[] =
@@ -190,17 +186,14 @@ TEST(report__json_and_html_are_read_back) {
     assert_int_equal(system("python3 build/report_test.py"), 0);
 }
 
-TEST(report__refuses) {
-    see s = {0};
+SEE_TEST(report__refuses, 1, 1) {
     const ptowsp_what_if bad = {7, 50, 14, 0};
-    see_make(&s, NULL, 1);
-    assert_int_equal(report_of(&s, PTOWSP_REPORT_TEXT, NULL, NULL, 0), PTOWSP_INVALID_PARAMS);
-    test_error_is(s.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+    assert_int_equal(report_of(s, PTOWSP_REPORT_TEXT, NULL, NULL, 0), PTOWSP_INVALID_PARAMS);
+    test_error_is(s->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                   "export: the run has recorded nothing (ptowsp_run_record)");
-    assert_int_equal(report_of(&s, (ptowsp_report_format)9, NULL, NULL, 0), PTOWSP_INVALID_PARAMS);
-    test_error_is(s.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+    assert_int_equal(report_of(s, (ptowsp_report_format)9, NULL, NULL, 0), PTOWSP_INVALID_PARAMS);
+    test_error_is(s->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                   "export: there is no format 9 of reports");
-    assert_int_equal(report_of(&s, PTOWSP_REPORT_TEXT, NULL, &bad, 1), PTOWSP_INVALID_PARAMS);
-    test_error_is(s.context, PTOWSP_INVALID_PARAMS, 0, "export: what if 0 is about no kernel");
-    see_free(&s);
+    assert_int_equal(report_of(s, PTOWSP_REPORT_TEXT, NULL, &bad, 1), PTOWSP_INVALID_PARAMS);
+    test_error_is(s->context, PTOWSP_INVALID_PARAMS, 0, "export: what if 0 is about no kernel");
 }

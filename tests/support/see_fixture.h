@@ -137,4 +137,13 @@ static inline void see_run_tasks(see *s) {
     see_run(s, &tasks);
 }
 
+// A test with the run that see_make makes on so many lanes.
+static inline void see_make_lanes(see *s, uint32_t lanes, int64_t requests) {
+    const ptowsp_schedule schedule = {.lane_count = lanes};
+    see_make(s, &schedule, requests);
+}
+
+#define SEE_TEST(name, lanes, requests)                                                            \
+    TEST_MADE(name, see, s, see_make_lanes(s, lanes, requests), see_free(s))
+
 #endif
