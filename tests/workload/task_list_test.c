@@ -602,100 +602,86 @@ CONTEXT_TEST(list__runs_its_kernels) {
 
 // -- bad input ------------------------------------------------------------------------------------
 
-// Makes the list of an otherwise good world after `spoil` has changed it.
-static void refused(void (*spoil)(world *w, arrays *a, recipe *r), ptowsp_status status,
-                    uint64_t index, const char *text) {
+// An otherwise good world, whose list a fault changes.
+typedef struct spoiled {
     world w;
+    recipe r;
     arrays a;
-    recipe r = {{{WORK, 10, 0, 0, 0, 0, 0, 0, {0}},
-                 {READS, 20, 0, 0, 0, 1, 1, 1, {0}},
-                 {JOIN, 0, 0, 0, 0, 0, 0, 1, {1}}},
-                {{0, 3, false}, {1, 1, true}},
-                3,
-                2};
-    world_make(&w);
-    make_list(&w, &r, &a);
-    spoil(&w, &a, &r);
-    ptowsp_workload_begin(w.m, "all");
-    ptowsp_task_list_make(w.m, a.list.task_count == UINT32_MAX ? NULL : &a.list);
-    ptowsp_scope_end(w.m);
-    ptowsp_program *program = NULL;
-    assert_int_equal(ptowsp_program_create(w.context, w.m, NULL, &program), status);
-    ptowsp_program_destroy(program);
-    if (status != PTOWSP_OK) {
-        test_error_is(w.context, status, index, text);
-    }
-    world_free(&w);
+} spoiled;
+
+static void spoiled_make(spoiled *s) {
+    static const recipe good = {{{WORK, 10, 0, 0, 0, 0, 0, 0, {0}},
+                                 {READS, 20, 0, 0, 0, 1, 1, 1, {0}},
+                                 {JOIN, 0, 0, 0, 0, 0, 0, 1, {1}}},
+                                {{0, 3, false}, {1, 1, true}},
+                                3,
+                                2};
+    s->r = good;
+    world_make(&s->w);
+    make_list(&s->w, &s->r, &s->a);
 }
 
-#define SPOIL(name, change)                                                                        \
-    static void spoil_##name(world *w, arrays *a, recipe *r) {                                     \
-        (void)w;                                                                                   \
-        (void)a;                                                                                   \
-        (void)r;                                                                                   \
-        change;                                                                                    \
+// Compiling it ends with this status, index and text.
+static void spoiled_refuse(spoiled *s, const ptowsp_task_list *list, ptowsp_status status,
+                           uint64_t index, const char *text) {
+    char all[200];
+    ptowsp_program *program = NULL;
+    snprintf(all, sizeof all, "all: list: %s", text);
+    PTOWSP_WORKLOAD(s->w.m, "all") {
+        ptowsp_task_list_make(s->w.m, list);
     }
-SPOIL(nothing, (void)0)
-SPOIL(null, a->list.task_count = UINT32_MAX)
-SPOIL(kernels, a->list.kernels = NULL)
-SPOIL(count, a->list.task_count = 0)
-SPOIL(huge, a->list.task_count = PTOWSP_LIST_TASK_MAX + 1)
-SPOIL(many, a->list.edge_count = UINT64_MAX)
-SPOIL(kernel, a->kernels[1].id = 1000)
-SPOIL(short_axes, a->list.axis_count = 3)
-SPOIL(no_axes, a->list.axes = NULL)
-SPOIL(no_views, a->list.view_count = 0)
-SPOIL(tensor, a->views[0].tensor.id = 2)
-SPOIL(negative, a->views[0].row = -1)
-SPOIL(cycles, a->cycles[1] = PTOWSP_CYCLES_MAX - 9)
-SPOIL(self, a->edges[1] = 2)
-SPOIL(later, a->edges[0] = 2)
-SPOIL(missing, a->edges[0] = 3)
-SPOIL(edges, a->list.edges = NULL)
-SPOIL(begins, a->list.edge_begins = NULL)
-SPOIL(backwards, a->begins[1] = 2)
-SPOIL(end, a->begins[3] = 1)
-SPOIL(empty, r->scopes[1].count = 0)
-SPOIL(order, r->scopes[0].first = 2; r->scopes[0].count = 1)
-SPOIL(beyond, r->scopes[1].count = UINT32_MAX)
-SPOIL(overlap, r->scopes[0].count = 2; r->scopes[1].count = 2)
+    assert_int_equal(ptowsp_program_create(s->w.context, s->w.m, NULL, &program), status);
+    ptowsp_program_destroy(program);
+    if (status != PTOWSP_OK) {
+        test_error_is(s->w.context, status, index, all);
+    }
+    world_free(&s->w);
+}
+
+#define SPOILED(change, status, index, text)                                                       \
+    do {                                                                                           \
+        spoiled s;                                                                                 \
+        const ptowsp_task_list *list = &s.a.list;                                                  \
+        spoiled_make(&s);                                                                          \
+        change;                                                                                    \
+        spoiled_refuse(&s, list, status, index, text);                                             \
+    } while (0)
 
 TEST(list__refuses_what_is_wrong_by_name) {
     const ptowsp_status bad = PTOWSP_INVALID_PARAMS, much = PTOWSP_LIMIT_EXCEEDED;
     const uint64_t no = PTOWSP_NO_INDEX;
-    refused(spoil_nothing, PTOWSP_OK, 0, "");
-    refused(spoil_null, bad, no, "all: list: list is NULL");
-    refused(spoil_kernels, bad, no, "all: list: kernels is NULL");
-    refused(spoil_count, bad, 0, "all: list: it has no tasks");
-    refused(spoil_huge, much, no,
-            "all: list: 16777217 tasks and 2 edges; at most 16777216 and 2147483647");
-    refused(spoil_many, much, no,
-            "all: list: 3 tasks and 18446744073709551615 edges; at most 16777216 and 2147483647");
-    refused(spoil_kernel, bad, 1, "all: list: task 1 has a kernel that is not there");
-    refused(spoil_short_axes, bad, 3,
-            "all: list: axes has 3 elements; the kernels of its tasks take 4");
-    refused(spoil_no_axes, bad, 4, "all: list: axes is NULL, with 4 elements of 4");
-    refused(spoil_no_views, bad, 0,
-            "all: list: views has 0 elements; the kernels of its tasks take 1");
-    refused(spoil_tensor, bad, 1, "all: list: task 1 has a view of a tensor that is not there");
-    refused(spoil_negative, bad, 1, "all: list: task 1 has a view that begins before 0");
-    refused(spoil_cycles, bad, 1,
-            "all: list: task 1 and those before it take more than 2^63 - 1 cycles");
-    refused(spoil_self, bad, 1, "all: list: edge 1 lets task 2 wait for task 2, which is itself");
-    refused(spoil_later, bad, 0,
-            "all: list: edge 0 lets task 1 wait for task 2, which comes after it");
-    refused(spoil_missing, bad, 0,
-            "all: list: edge 0 lets task 1 wait for task 3, which is not there");
-    refused(spoil_edges, bad, no, "all: list: edges is NULL");
-    refused(spoil_begins, bad, no, "all: list: edge_begins is NULL");
-    refused(spoil_backwards, bad, 0,
-            "all: list: edge 0 lets task 0 wait for task 0, which is itself");
-    refused(spoil_end, bad, 3,
-            "all: list: edge_begins 3 is not 0 at the start and edge_count at the end");
-    refused(spoil_empty, bad, 1, "all: list: scope 1 is empty");
-    refused(spoil_order, bad, 1, "all: list: scope 1 begins before the one before it");
-    refused(spoil_beyond, bad, 1, "all: list: scope 1 reaches beyond the last task");
-    refused(spoil_overlap, bad, 1, "all: list: scope 1 overlaps one that it is not in");
+    SPOILED((void)0, PTOWSP_OK, 0, "");
+    SPOILED(list = NULL, bad, no, "list is NULL");
+    SPOILED(s.a.list.kernels = NULL, bad, no, "kernels is NULL");
+    SPOILED(s.a.list.task_count = 0, bad, 0, "it has no tasks");
+    SPOILED(s.a.list.task_count = PTOWSP_LIST_TASK_MAX + 1, much, no,
+            "16777217 tasks and 2 edges; at most 16777216 and 2147483647");
+    SPOILED(s.a.list.edge_count = UINT64_MAX, much, no,
+            "3 tasks and 18446744073709551615 edges; at most 16777216 and 2147483647");
+    SPOILED(s.a.kernels[1].id = 1000, bad, 1, "task 1 has a kernel that is not there");
+    SPOILED(s.a.list.axis_count = 3, bad, 3,
+            "axes has 3 elements; the kernels of its tasks take 4");
+    SPOILED(s.a.list.axes = NULL, bad, 4, "axes is NULL, with 4 elements of 4");
+    SPOILED(s.a.list.view_count = 0, bad, 0,
+            "views has 0 elements; the kernels of its tasks take 1");
+    SPOILED(s.a.views[0].tensor.id = 2, bad, 1, "task 1 has a view of a tensor that is not there");
+    SPOILED(s.a.views[0].row = -1, bad, 1, "task 1 has a view that begins before 0");
+    SPOILED(s.a.cycles[1] = PTOWSP_CYCLES_MAX - 9, bad, 1,
+            "task 1 and those before it take more than 2^63 - 1 cycles");
+    SPOILED(s.a.edges[1] = 2, bad, 1, "edge 1 lets task 2 wait for task 2, which is itself");
+    SPOILED(s.a.edges[0] = 2, bad, 0, "edge 0 lets task 1 wait for task 2, which comes after it");
+    SPOILED(s.a.edges[0] = 3, bad, 0, "edge 0 lets task 1 wait for task 3, which is not there");
+    SPOILED(s.a.list.edges = NULL, bad, no, "edges is NULL");
+    SPOILED(s.a.list.edge_begins = NULL, bad, no, "edge_begins is NULL");
+    SPOILED(s.a.begins[1] = 2, bad, 0, "edge 0 lets task 0 wait for task 0, which is itself");
+    SPOILED(s.a.begins[3] = 1, bad, 3,
+            "edge_begins 3 is not 0 at the start and edge_count at the end");
+    SPOILED(s.r.scopes[1].count = 0, bad, 1, "scope 1 is empty");
+    SPOILED((s.r.scopes[0].first = 2, s.r.scopes[0].count = 1), bad, 1,
+            "scope 1 begins before the one before it");
+    SPOILED(s.r.scopes[1].count = UINT32_MAX, bad, 1, "scope 1 reaches beyond the last task");
+    SPOILED((s.r.scopes[0].count = 2, s.r.scopes[1].count = 2), bad, 1,
+            "scope 1 overlaps one that it is not in");
 }
 
 // -- what comes for free --------------------------------------------------------------------------
@@ -703,11 +689,6 @@ TEST(list__refuses_what_is_wrong_by_name) {
 static bool collect(void *user, const void *data, size_t size) {
     (void)data;
     *(size_t *)user += size;
-    return true;
-}
-
-static bool collect_bytes(void *user, const void *data, size_t size) {
-    collect(user, (const char *)data, size);
     return true;
 }
 
@@ -747,14 +728,14 @@ TEST(list__is_drawn_reported_and_searched) {
     assert_int_equal(ptowsp_run_result(run)->makespan_cycles, results[0].makespan_cycles);
     for (int format = 0; format <= PTOWSP_EXPORT_DOT; format++) {
         size_t size = 0;
-        const ptowsp_output output = {collect_bytes, &size};
+        const ptowsp_output output = {collect, &size};
         assert_int_equal(ptowsp_run_export(run, (ptowsp_export_format)format, NULL, output),
                          PTOWSP_OK);
         assert_true(size > 0);
     }
     for (int format = 0; format <= PTOWSP_REPORT_HTML; format++) {
         size_t size = 0;
-        const ptowsp_output output = {collect_bytes, &size};
+        const ptowsp_output output = {collect, &size};
         assert_int_equal(
             ptowsp_run_report(run, (ptowsp_report_format)format, NULL, NULL, 0, output), PTOWSP_OK);
         assert_true(size > 0);
