@@ -4,7 +4,7 @@
 #include "npu_cache.h"
 #include "npu_fixture.h"
 
-enum { TASKS = 7, GROUP = 8, DIM = 16, CACHE = 64, CHUNK = 16 };
+enum { TASKS = 7, GROUP = 8, DIM = 16, CACHE = 64 };
 
 typedef struct fixture {
     npu_fixture f;
@@ -16,40 +16,38 @@ typedef struct fixture {
 } fixture;
 
 // out = the sum over tokens t < length of exp(q k_t) v_t.
-static ptowsp_kernel kernel_make(const fixture *t) {
-    ptowsp_body_desc desc = {.name = "weigh"};
-    ptowsp_body *k = ptowsp_kernel_begin(t->f.m, &desc);
-    ptowsp_value query = ptowsp_tile_in(k, "q", PTOWSP_F32, GROUP, DIM);
-    ptowsp_value keys = ptowsp_tile_in(k, "k", PTOWSP_F32, DIM, CACHE);
-    ptowsp_value values = ptowsp_tile_in(k, "v", PTOWSP_F32, CACHE, DIM);
-    ptowsp_value out = ptowsp_tile_out(k, "out", PTOWSP_F32, GROUP, DIM);
-    ptowsp_value length = ptowsp_tile_scalar(k, "length", PTOWSP_I64);
-    ptowsp_value zero = ptowsp_tile_full(k, PTOWSP_F32, GROUP, DIM, 0);
-    ptowsp_value none = {NULL, 0}, sum = none;
-    PTOWSP_TILE_LOOP(k, i, ptowsp_tile_const(k, 0), length, CHUNK) {
-        sum = ptowsp_tile_carry(zero);
-        ptowsp_value scores =
-            ptowsp_tile_matmul(query, ptowsp_tile_slice_at(keys, none, i, DIM, CHUNK));
-        ptowsp_value part = ptowsp_tile_matmul(ptowsp_tile_exp(scores),
-                                               ptowsp_tile_slice_at(values, i, none, CHUNK, DIM));
-        ptowsp_tile_next(sum, ptowsp_tile_add(sum, part));
-    }
-    ptowsp_tile_store(out, sum);
-    return ptowsp_kernel_end(k);
-}
-
-static ptowsp_tensor tensor_make(const fixture *t, const char *name, int64_t rows, int64_t cols) {
-    ptowsp_tensor_desc desc = {
-        .name = name, .dtype = PTOWSP_F32, .rank = 2, .shape[0] = rows, .shape[1] = cols};
-    return ptowsp_tensor_make(t->f.m, &desc);
-}
-
-static ptowsp_view view_of(const fixture *t, ptowsp_tensor tensor, ptowsp_expr i, int64_t rows,
-                           int64_t cols) {
-    ptowsp_view view = {.tensor = tensor, .row = ptowsp_mul(i, ptowsp_i64(t->f.m, rows))};
-    view.col = ptowsp_mul(i, ptowsp_i64(t->f.m, cols));
-    return view;
-}
+static const char module[] =
+    "module loops slots 8\n"
+    "axis tasks 7\n"
+    "array lengths i32\n"
+    "tensor q f32 [56, 16] global\n"
+    "tensor k f32 [16, 448] global\n"
+    "tensor v f32 [448, 16] global\n"
+    "tensor out f32 [56, 16] global\n"
+    "kernel weigh(axes 0, in q f32 8 x 16, in k f32 16 x 64, in v f32 64 x 16, out out f32 8 x 16,"
+    " length i64) mix, 90 instructions\n"
+    "  machine \"910B\"\n"
+    "  %1 = parameter q\n"
+    "  %2 = parameter k\n"
+    "  %3 = parameter v\n"
+    "  %4 = parameter out\n"
+    "  %5 = scalar length : i64\n"
+    "  %6 = full 0 : f32 8 x 16\n"
+    "  %7 = const 0\n"
+    "  %8 = loop %7, %5, 16\n"
+    "    %9 = carry %6 : f32 8 x 16\n"
+    "    %10 = slice %2 at (0, %8) : f32 16 x 16\n"
+    "    %11 = matmul %1, %10 : f32 8 x 16\n"
+    "    %12 = slice %3 at (%8, 0) : f32 16 x 16\n"
+    "    %13 = exp %11 : f32 8 x 16\n"
+    "    %14 = matmul %13, %12 : f32 8 x 16\n"
+    "    %15 = add %9, %14 : f32 8 x 16\n"
+    "    next %9, %15\n"
+    "  store %4, %9\n"
+    "workload w\n"
+    "  parallel i in tasks\n"
+    "    task weigh() q = q at (i * 8, 0) k = k at (0, i * 64) v = v at (i * 64, 0)"
+    " out = out at (i * 8, 0) length = lengths[i]\n";
 
 static void bind(fixture *t) {
     static const char *const names[] = {"q", "k", "v", "out"};
@@ -68,23 +66,7 @@ static void bind(fixture *t) {
 static void make(fixture *t) {
     memset(t, 0, sizeof *t);
     npu_fixture_begin(&t->f);
-    npu_module_make(&t->f, "loops");
-    ptowsp_task_desc task = {.kernel = kernel_make(t)};
-    ptowsp_tensor q = tensor_make(t, "q", TASKS * GROUP, DIM);
-    ptowsp_tensor k = tensor_make(t, "k", DIM, TASKS * CACHE);
-    ptowsp_tensor v = tensor_make(t, "v", TASKS * CACHE, DIM);
-    ptowsp_tensor out = tensor_make(t, "out", TASKS * GROUP, DIM);
-    ptowsp_axis tasks = ptowsp_axis_dense(t->f.m, "tasks", TASKS);
-    PTOWSP_WORKLOAD(t->f.m, "w") {
-        PTOWSP_PARALLEL(t->f.m, i, tasks) {
-            task.views[0] = view_of(t, q, i, GROUP, 0);
-            task.views[1] = view_of(t, k, i, 0, CACHE);
-            task.views[2] = view_of(t, v, i, CACHE, 0);
-            task.views[3] = view_of(t, out, i, GROUP, 0);
-            task.scalars[0] = ptowsp_array_at(t->f.m, "lengths", PTOWSP_I32, i);
-            ptowsp_task_make(t->f.m, &task);
-        }
-    }
+    npu_parse(&t->f, module, NULL, 0);
     npu_fixture_compile(&t->f, NULL);
     assert_int_equal(ptowsp_run_create(t->f.context, t->f.program, &t->run), PTOWSP_OK);
     const ptowsp_npu_build_desc desc = {npu_cache, NULL, npu_cache_options()};

@@ -17,141 +17,126 @@ static const char *const tile_names[] = {"softmax_tiles", "gemm_tiles", "gemm_ex
 typedef struct program {
     npu_fixture f;
     ptowsp_family family;
-    ptowsp_kernel tiles[KIND_COUNT];
     ptowsp_npu *npu;
 } program;
 
 static float x[M * K], y[M * K], c[M * N], slots[SLOTS];
 static uint16_t a[M * K], b[K * N];
 
-// -- the kernels, as tile operations --------------------------------------------------------------
+// -- the kernels, as tile operations and as sources -----------------------------------------------
 
-static ptowsp_kernel tile_kernel(const program *p, which kind) {
-    const ptowsp_machine machine =
-        p->family == PTOWSP_FAMILY_A5 ? ptowsp_machine_950pr() : ptowsp_machine_910b();
-    ptowsp_body_desc desc = {.name = tile_names[kind], .machine = &machine};
-    ptowsp_body *k = ptowsp_kernel_begin(p->f.m, &desc);
-    if (kind == SOFTMAX) {
-        ptowsp_value out = ptowsp_tile_out(k, "y", PTOWSP_F32, M, K);
-        ptowsp_value in = ptowsp_tile_in(k, "x", PTOWSP_F32, M, K);
-        ptowsp_value e = ptowsp_tile_exp(ptowsp_tile_sub(in, ptowsp_tile_rowmax(in)));
-        ptowsp_tile_store(out, ptowsp_tile_div(e, ptowsp_tile_rowsum(e)));
-        return ptowsp_kernel_end(k);
-    }
-    ptowsp_value out = ptowsp_tile_out(k, "c", PTOWSP_F32, M, N);
-    ptowsp_value left = ptowsp_tile_in(k, "a", PTOWSP_F16, M, K);
-    ptowsp_value product = ptowsp_tile_matmul(left, ptowsp_tile_in(k, "b", PTOWSP_F16, K, N));
-    ptowsp_tile_store(out, kind == GEMM ? product : ptowsp_tile_exp(product));
-    return ptowsp_kernel_end(k);
-}
+#define TENSORS                                                                                    \
+    "module measured\n"                                                                            \
+    "tensor y f32 [64, 128] global\n"                                                              \
+    "tensor x f32 [64, 128] global\n"                                                              \
+    "tensor c f32 [64, 64] global\n"                                                               \
+    "tensor a f16 [64, 128] global\n"                                                              \
+    "tensor b f16 [128, 64] global\n"                                                              \
+    "tensor slots f32 [1, 8192] global\n"
+#define SOFTMAX_PARAMS "(axes 0, out y f32 64 x 128, in x f32 64 x 128"
+#define GEMM_PARAMS    "(axes 0, out c f32 64 x 64, in a f16 64 x 128, in b f16 128 x 64"
+#define SOFTMAX_AND_GEMM(machine)                                                                  \
+    "kernel native(axes 1, inout data f32 8 x 8, by u64) vector\n"                                 \
+    "kernel broken" SOFTMAX_PARAMS ") vector, a PTO-ISA source\n"                                  \
+    "kernel softmax_tiles" SOFTMAX_PARAMS ") vector, 17 instructions\n"                            \
+    "  machine \"" machine "\"\n"                                                                  \
+    "  %1 = parameter y\n"                                                                         \
+    "  %2 = parameter x\n"                                                                         \
+    "  %3 = rowmax %2 : f32 64 x 1\n"                                                              \
+    "  %4 = sub %2, %3 : f32 64 x 128\n"                                                           \
+    "  %5 = exp %4 : f32 64 x 128\n"                                                               \
+    "  %6 = rowsum %5 : f32 64 x 1\n"                                                              \
+    "  %7 = div %5, %6 : f32 64 x 128\n"                                                           \
+    "  store %1, %7\n"                                                                             \
+    "kernel softmax_own" SOFTMAX_PARAMS ") vector, 7 cycles, a PTO-ISA source\n"                   \
+    "kernel gemm_tiles" GEMM_PARAMS ") cube, 16 instructions\n"                                    \
+    "  machine \"" machine "\"\n"                                                                  \
+    "  %1 = parameter c\n"                                                                         \
+    "  %2 = parameter a\n"                                                                         \
+    "  %3 = parameter b\n"                                                                         \
+    "  %4 = matmul %2, %3 : f32 64 x 64\n"                                                         \
+    "  store %1, %4\n"                                                                             \
+    "kernel gemm_own" GEMM_PARAMS ") cube, 7 cycles, a PTO-ISA source\n"
+#define TASKS                                                                                      \
+    "workload measured\n"                                                                          \
+    "  task broken() y = y x = x\n"                                                                \
+    "  task softmax_tiles() y = y x = x\n"                                                         \
+    "  task softmax_own() y = y x = x\n"                                                           \
+    "  task gemm_tiles() c = c a = a b = b\n"                                                      \
+    "  task gemm_own() c = c a = a b = b\n"                                                        \
+    "  task native(0) data = y at (0, 0) by = 1u\n"
 
-// -- and as sources -------------------------------------------------------------------------------
+// Every kernel as tile operations and as a source, in one tree; measuring does not take its 7 cycles. A5
+// has no halves of A2/A3's kind.
+static const char *const modules[] = {
+    TENSORS SOFTMAX_AND_GEMM(
+        "910B") "kernel gemm_exp_tiles" GEMM_PARAMS ") mix, 23 instructions\n"
+                "  machine \"910B\"\n"
+                "  %1 = parameter c\n"
+                "  %2 = parameter a\n"
+                "  %3 = parameter b\n"
+                "  %4 = matmul %2, %3 : f32 64 x 64\n"
+                "  %5 = exp %4 : f32 64 x 64\n"
+                "  store %1, %5\n"
+                "kernel gemm_exp_own" GEMM_PARAMS
+                ", inout slots f32 1 x 8192) mix, 7 cycles, a PTO-ISA source\n" TASKS
+                "  task gemm_exp_tiles() c = c a = a b = b\n"
+                "  task gemm_exp_own() c = c a = a b = b slots = slots\n",
+    TENSORS SOFTMAX_AND_GEMM("950PR") TASKS};
 
-static void tile_param(ptowsp_kernel_desc *desc, uint32_t i, const char *name, ptowsp_direction is,
-                       ptowsp_dtype dtype, int64_t rows, int64_t cols) {
-    const ptowsp_tile_param param = {name, is, dtype, rows, cols};
-    desc->tiles[i] = param;
-}
-
-static ptowsp_kernel own_kernel(const program *p, which kind) {
-    static const ptowsp_pto_arg softmax[] = {{PTOWSP_PTO_DATA, 0, 0},
+static void program_begin(program *p, ptowsp_family family) {
+    ptowsp_pto_source softmax = {.include_dirs[0] = "tests/npu/own",
+                                 .entry = "softmax",
+                                 .family = family,
+                                 .args = {{PTOWSP_PTO_DATA, 0, 0},
+                                          {PTOWSP_PTO_DATA, 1, 0},
+                                          {PTOWSP_PTO_ROWS, 1, 0},
+                                          {PTOWSP_PTO_COLS, 1, 0},
+                                          {PTOWSP_PTO_ROW_STRIDE, 1, 0}}};
+    const ptowsp_pto_source gemm = {.file = "tests/npu/own/gemm.hpp",
+                                    .entry = "gemm",
+                                    .family = family,
+                                    .args = {{PTOWSP_PTO_DATA, 0, 0},
                                              {PTOWSP_PTO_DATA, 1, 0},
+                                             {PTOWSP_PTO_DATA, 2, 0},
                                              {PTOWSP_PTO_ROWS, 1, 0},
                                              {PTOWSP_PTO_COLS, 1, 0},
-                                             {PTOWSP_PTO_ROW_STRIDE, 1, 0}};
-    static const ptowsp_pto_arg gemm[] = {{PTOWSP_PTO_DATA, 0, 0}, {PTOWSP_PTO_DATA, 1, 0},
-                                          {PTOWSP_PTO_DATA, 2, 0}, {PTOWSP_PTO_ROWS, 1, 0},
-                                          {PTOWSP_PTO_COLS, 1, 0}, {PTOWSP_PTO_COLS, 2, 0}};
-    ptowsp_pto_source pto = {0};
-    ptowsp_kernel_desc desc = {.name = own_names[kind]};
-    desc.cycles = 7;  // measuring does not take them
-    desc.pto = &pto;
-    pto.family = p->family;
-    if (kind == SOFTMAX) {
-        pto.file = p->family == PTOWSP_FAMILY_A2A3 ? "tests/npu/own/softmax.cpp" : NULL;
-        pto.text = pto.file ? NULL : "#define SOFTMAX_IS_A5\n#include \"softmax.cpp\"\n";
-        pto.include_dirs[0] = "tests/npu/own";
-        pto.entry = "softmax";
-        memcpy(pto.args, softmax, sizeof softmax);
-        tile_param(&desc, 0, "y", PTOWSP_OUT, PTOWSP_F32, M, K);
-        tile_param(&desc, 1, "x", PTOWSP_IN, PTOWSP_F32, M, K);
-        return ptowsp_kernel_make(p->f.m, &desc);
-    }
-    tile_param(&desc, 0, "c", PTOWSP_OUT, PTOWSP_F32, M, N);
-    tile_param(&desc, 1, "a", PTOWSP_IN, PTOWSP_F16, M, K);
-    tile_param(&desc, 2, "b", PTOWSP_IN, PTOWSP_F16, K, N);
-    pto.is_mixed = kind == GEMM_EXP;
-    memcpy(pto.args, gemm, sizeof gemm);
-    if (pto.is_mixed) {
-        pto.text = "#define GEMM_IS_MIXED\n#include \"gemm.hpp\"\n// gemm_exp\n";
-        pto.include_dirs[0] = "tests/npu/own";
-        pto.entry = "gemm_exp";
-        memmove(pto.args + 2, pto.args, sizeof gemm);
-        const ptowsp_pto_arg ffts = {PTOWSP_PTO_NUMBER, 0, 0}, fifo = {PTOWSP_PTO_DATA, 3, 0};
-        pto.args[0] = ffts;
-        pto.args[1] = fifo;
-        tile_param(&desc, 3, "slots", PTOWSP_INOUT, PTOWSP_F32, 1, SLOTS);
+                                             {PTOWSP_PTO_COLS, 2, 0}}};
+    const ptowsp_pto_source gemm_exp = {
+        .text = "#define GEMM_IS_MIXED\n#include \"gemm.hpp\"\n// gemm_exp\n",
+        .include_dirs[0] = "tests/npu/own",
+        .entry = "gemm_exp",
+        .family = family,
+        .is_mixed = true,
+        .args = {{PTOWSP_PTO_NUMBER, 0, 0},  // flags between cores
+                 {PTOWSP_PTO_DATA, 3, 0},
+                 {PTOWSP_PTO_DATA, 0, 0},
+                 {PTOWSP_PTO_DATA, 1, 0},
+                 {PTOWSP_PTO_DATA, 2, 0},
+                 {PTOWSP_PTO_ROWS, 1, 0},
+                 {PTOWSP_PTO_COLS, 1, 0},
+                 {PTOWSP_PTO_COLS, 2, 0}}};
+    // Sets a flag that nobody waits for.
+    const ptowsp_pto_source broken = {
+        .text = "#include <pto/pto-inst.hpp>\n"
+                "void broken(float *, float *) { set_flag(PIPE_V, PIPE_MTE3, EVENT_ID3); }\n",
+        .family = family};
+    if (family == PTOWSP_FAMILY_A2A3) {
+        softmax.file = "tests/npu/own/softmax.cpp";
     } else {
-        pto.file = "tests/npu/own/gemm.hpp";
-        pto.entry = "gemm";
-        desc.unit = PTOWSP_UNIT_CUBE;
+        softmax.text = "#define SOFTMAX_IS_A5\n#include \"softmax.cpp\"\n";
     }
-    return ptowsp_kernel_make(p->f.m, &desc);
-}
-
-// Sets a flag that nobody waits for.
-static ptowsp_kernel broken_kernel(const program *p) {
-    ptowsp_pto_source pto = {0};
-    ptowsp_kernel_desc desc = {.name = "broken", .pto = &pto};
-    pto.family = p->family;
-    pto.text = "#include <pto/pto-inst.hpp>\n"
-               "void broken(float *, float *) { set_flag(PIPE_V, PIPE_MTE3, EVENT_ID3); }\n";
-    tile_param(&desc, 0, "y", PTOWSP_OUT, PTOWSP_F32, M, K);
-    tile_param(&desc, 1, "x", PTOWSP_IN, PTOWSP_F32, M, K);
-    return ptowsp_kernel_make(p->f.m, &desc);
-}
-
-static void task_make(const program *p, ptowsp_kernel kernel, const ptowsp_tensor *tensors,
-                      uint32_t count) {
-    ptowsp_task_desc task = {.kernel = kernel};
-    for (uint32_t i = 0; i < count; i++) {
-        task.views[i].tensor = tensors[i];
-    }
-    ptowsp_task_make(p->f.m, &task);
-}
-
-// Every kernel as tile operations and as a source, in one tree. A5 has no halves of A2/A3's kind.
-static void program_begin(program *p, ptowsp_family family) {
-    memset(p, 0, sizeof *p);
-    npu_fixture_begin(&p->f);
-    npu_module_make(&p->f, "measured");
-    p->family = family;
-    const int64_t shapes[][2] = {{M, K}, {M, K}, {M, N}, {M, K}, {K, N}, {1, SLOTS}};
-    const char *const names[] = {"y", "x", "c", "a", "b", "slots"};
-    ptowsp_tensor tensors[6];
-    for (int i = 0; i < 6; i++) {
-        ptowsp_tensor_desc desc = {
-            .name = names[i], .dtype = i == 3 || i == 4 ? PTOWSP_F16 : PTOWSP_F32, .rank = 2};
-        memcpy(desc.shape, shapes[i], sizeof shapes[i]);
-        tensors[i] = ptowsp_tensor_make(p->f.m, &desc);
-    }
-    const int kinds = family == PTOWSP_FAMILY_A5 ? GEMM_EXP : KIND_COUNT;
-    ptowsp_kernel own[KIND_COUNT], native = npu_native_make(&p->f, "native", NPU_SCALE_TEXT);
-    for (int i = 0; i < kinds; i++) {
-        p->tiles[i] = tile_kernel(p, (which)i);
-        own[i] = own_kernel(p, (which)i);
-    }
-    const ptowsp_kernel broken = broken_kernel(p);
-    PTOWSP_WORKLOAD(p->f.m, "measured") {
-        task_make(p, broken, tensors, 2);
-        for (int i = 0; i < kinds; i++) {
-            task_make(p, p->tiles[i], tensors + (i == SOFTMAX ? 0 : 2), i == SOFTMAX ? 2 : 3);
-            task_make(p, own[i], tensors + (i == SOFTMAX ? 0 : 2), (uint32_t)i + 2);
-        }
-        npu_task_make(&p->f, native, tensors[0], ptowsp_i64(p->f.m, 0), ptowsp_u64(p->f.m, 1));
-    }
-    npu_fixture_compile(&p->f, NULL);
+    const ptowsp_parse_kernel kernels[] = {NPU_SCALE_KERNEL("native"),
+                                           {.name = "softmax_own", .pto = &softmax},
+                                           {.name = "gemm_own", .pto = &gemm},
+                                           {.name = "gemm_exp_own", .pto = &gemm_exp},
+                                           {.name = "broken", .pto = &broken}};
     const ptowsp_npu_build_desc desc = {npu_cache, NULL, npu_cache_options()};
+    memset(p, 0, sizeof *p);
+    p->family = family;
+    npu_fixture_begin(&p->f);
+    npu_parse(&p->f, modules[family], kernels, 5);
+    npu_fixture_compile(&p->f, NULL);
     if (ptowsp_npu_build(p->f.context, p->f.program, &desc, &p->npu) != PTOWSP_OK) {
         fail_msg("%s", ptowsp_context_error(p->f.context).text);
     }
@@ -261,7 +246,8 @@ static void measured_under(program *p, const ptowsp_cost *cost) {
     const int kinds = p->family == PTOWSP_FAMILY_A5 ? GEMM_EXP : KIND_COUNT;
     for (int i = 0; i < kinds; i++) {
         ptowsp_kernel_stats wanted;
-        assert_int_equal(ptowsp_kernel_measure(p->f.m, p->tiles[i], cost, &wanted), PTOWSP_OK);
+        const ptowsp_kernel kernel = {3 + 2 * (uint32_t)i};  // as the text has them
+        assert_int_equal(ptowsp_kernel_measure(p->f.m, kernel, cost, &wanted), PTOWSP_OK);
         ptowsp_kernel_stats tiles = measured(p, tile_names[i], (which)i, false, cost);
         ptowsp_kernel_stats own = measured(p, own_names[i], (which)i, true, cost);
         bool is_unit = !cost || cost->model == PTOWSP_MODEL_UNIT;

@@ -35,52 +35,29 @@ typedef struct subject {
     int64_t sums[2];
 } subject;
 
-static void add_task(const subject *s, ptowsp_kernel kernel, ptowsp_tensor sums, int64_t row,
-                     ptowsp_expr value) {
-    ptowsp_task_desc task = {.kernel = kernel, .scalars = {value}};
-    task.views[0].tensor = sums;
-    task.views[0].row = ptowsp_i64(s->f.m, row);
-    ptowsp_task_make(s->f.m, &task);
-}
+// Without lanes (work), and with them. A unit's lane is the one whose list it is in: its difference adds
+// nothing.
+#define HEAD                                                                                       \
+    "module plans slots 8\n"                                                                       \
+    "axis kv plan\n"                                                                               \
+    "axis kv plan, its merges\n"                                                                   \
+    "axis kv plan, its lanes\n"                                                                    \
+    "tensor sums i64 [2, 1] global\n"                                                              \
+    "kernel add(axes 0, inout sum i64 1 x 1, value i64) vector, 1 cycles\n"                        \
+    "workload main\n"
+#define WEIGHT "(kv.request[u] + kv.expert[u] + 1) * kv.token_count[u]"
 
-static ptowsp_expr weight_of(const subject *s, ptowsp_expr unit) {
-    ptowsp_expr number = ptowsp_add(ptowsp_loop_field(unit, PTOWSP_PLAN_REQUEST),
-                                    ptowsp_loop_field(unit, PTOWSP_PLAN_EXPERT));
-    return ptowsp_mul(ptowsp_add(number, ptowsp_i64(s->f.m, 1)),
-                      ptowsp_loop_field(unit, PTOWSP_PLAN_TOKEN_COUNT));
-}
+static const char *const modules[] = {
+    HEAD "  parallel u in kv\n"
+         "    task add() sum = sums at (0, 0) value = " WEIGHT "\n",
+    HEAD "  for_each lane in lanes of kv\n"
+         "    for_each u in kv[lane]\n"
+         "      task add() sum = sums at (0, 0) value = " WEIGHT " + (kv.lane[u] - lane)\n"
+         "    for_each x in merges of kv[lane]\n"
+         "      task add() sum = sums at (1, 0) value = 1 + (kv.merges.lane[x] - lane)\n"};
 
-static void program_make(subject *s) {
-    ptowsp_module *m = s->f.m;
-    ptowsp_axis units = ptowsp_axis_plan(m, "kv"), merges = ptowsp_axis_plan_merges(m, "kv"),
-                lanes = ptowsp_axis_plan_lanes(m, "kv");
-    ptowsp_tensor_desc tensor = {"sums", PTOWSP_I64, 2, {2, 1}, PTOWSP_LOCATION_GLOBAL};
-    ptowsp_tensor sums = ptowsp_tensor_make(m, &tensor);
-    ptowsp_kernel_desc desc = {
-        .name = "add", .fn = add, .cycles = 1, .source = {.text = optional_source, .fn = "add"}};
-    desc.tiles[0] = (ptowsp_tile_param){"sum", PTOWSP_INOUT, PTOWSP_I64, 1, 1};
-    desc.scalars[0] = (ptowsp_scalar_param){"value", PTOWSP_TYPE_I64};
-    ptowsp_kernel kernel = ptowsp_kernel_make(m, &desc);
-    PTOWSP_WORKLOAD(m, "main") {
-        if (!s->has_lanes) {
-            PTOWSP_PARALLEL(m, u, units) {
-                add_task(s, kernel, sums, 0, weight_of(s, u));
-            }
-        } else {
-            PTOWSP_FOR_EACH(m, lane, lanes) {
-                PTOWSP_FOR_EACH(m, u, ptowsp_axis_row(m, units, lane)) {
-                    // A unit's lane is the one whose list it is in: this adds nothing.
-                    ptowsp_expr other = ptowsp_sub(ptowsp_loop_field(u, PTOWSP_PLAN_LANE), lane);
-                    add_task(s, kernel, sums, 0, ptowsp_add(weight_of(s, u), other));
-                }
-                PTOWSP_FOR_EACH(m, x, ptowsp_axis_row(m, merges, lane)) {
-                    ptowsp_expr other = ptowsp_sub(ptowsp_loop_field(x, PTOWSP_PLAN_LANE), lane);
-                    add_task(s, kernel, sums, 1, ptowsp_add(ptowsp_i64(m, 1), other));
-                }
-            }
-        }
-    }
-}
+static const ptowsp_parse_kernel add_kernel = {
+    .name = "add", .fn = add, .source = {.text = optional_source, .fn = "add"}};
 
 static void good(const subject *s, ptowsp_status status) {
     if (status != PTOWSP_OK) {
@@ -91,8 +68,7 @@ static void good(const subject *s, ptowsp_status status) {
 static void saved_and_loaded(subject *s) {
     static char text[16384];
     ptowsp_output_buffer buffer = {text, sizeof text, 0};
-    const ptowsp_parse_kernel kernel = {.name = "add", .fn = add};
-    const ptowsp_parse_desc desc = {.kernels = &kernel, .kernel_count = 1};
+    const ptowsp_parse_desc desc = {.kernels = &add_kernel, .kernel_count = 1};
     good(s, ptowsp_program_save(s->f.context, s->f.m, NULL, ptowsp_output_to_buffer(&buffer)));
     good(s, ptowsp_program_load(s->f.context, text, buffer.length, &desc, &s->loaded, NULL));
     assert_int_equal(ptowsp_run_create(s->f.context, s->loaded, &s->loaded_run), PTOWSP_OK);
@@ -134,8 +110,7 @@ static void subject_make(subject *s, bool has_lanes) {
     const ptowsp_context_desc context = {.threads = PTOWSP_THREADS_OWN, .lane_count = LANES};
     assert_int_equal(ptowsp_context_create(&context, &s->f.context), PTOWSP_OK);
     s->has_lanes = has_lanes;
-    npu_module_make(&s->f, "plans");
-    program_make(s);
+    npu_parse(&s->f, modules[has_lanes], &add_kernel, 1);
     npu_fixture_compile(&s->f, NULL);
     assert_int_equal(ptowsp_run_create(s->f.context, s->f.program, &s->run), PTOWSP_OK);
     saved_and_loaded(s);

@@ -519,31 +519,26 @@ static void npu_plan__readers_of_a_tree_see_the_loops_over_the_plan(void **state
     (void)state;
     static char text[8192];
     static subject s;
+    static const char module[] = "module plans slots 1\n"
+                                 "axis kv plan\n"
+                                 "axis kv plan, its lanes\n"
+                                 "kernel note(axes 0, n i64) vector, 1 cycles\n"
+                                 "workload main\n"
+                                 "  parallel lane in lanes of kv\n"
+                                 "    parallel u in kv[lane]\n"
+                                 "      when (kv.flags[u] & 3) == 3\n"
+                                 "        task note() n = kv.kv_len[u]\n";
+    const ptowsp_parse_kernel note = {
+        .name = "note", .fn = plan_unit, .source = {.text = plan_source, .fn = "plan_unit"}};
+    const ptowsp_parse_desc attached = {&note, 1, 0};
+    const ptowsp_schedule schedule = {.dispatch = PTOWSP_DISPATCH_PLAN, .lane_count = 2};
+    const ptowsp_program_desc program = {NULL, &schedule};
     memset(&s, 0, sizeof s);
-    ptowsp_module_desc desc = {"plans", 1};
-    assert_int_equal(ptowsp_context_create(NULL, &s.context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(s.context, &desc, &s.m), PTOWSP_OK);
-    ptowsp_kernel_desc kernel = {.name = "note",
-                                 .cycles = 1,
-                                 .fn = plan_unit,
-                                 .source = {.text = plan_source, .fn = "plan_unit"}};
-    kernel.scalars[0] = (ptowsp_scalar_param){"n", PTOWSP_TYPE_I64};
-    ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(s.m, &kernel)};
-    s.units = ptowsp_axis_plan(s.m, "kv");
-    s.lanes = ptowsp_axis_plan_lanes(s.m, "kv");
-    PTOWSP_WORKLOAD(s.m, "main") {
-        PTOWSP_PARALLEL(s.m, lane, s.lanes) {
-            PTOWSP_PARALLEL(s.m, u, ptowsp_axis_row(s.m, s.units, lane)) {
-                PTOWSP_WHEN(s.m, field(u, PTOWSP_PLAN_IS_WHOLE)) {
-                    task.scalars[0] = field(u, PTOWSP_PLAN_KV_LEN);
-                    ptowsp_task_make(s.m, &task);
-                }
-            }
-        }
-    }
-    ptowsp_schedule schedule = {.dispatch = PTOWSP_DISPATCH_PLAN, .lane_count = 2};
-    ptowsp_program_desc program = {NULL, &schedule};
-    assert_int_equal(ptowsp_program_create(s.context, s.m, &program, &s.program), PTOWSP_OK);
+    s.context = test_context(NULL);
+    assert_int_equal(
+        ptowsp_module_parse(s.context, module, sizeof module - 1, &attached, &s.m, NULL),
+        PTOWSP_OK);
+    s.program = test_program(s.context, s.m, &program);
     assert_int_equal(ptowsp_npu_emit_files(s.context, s.program, keep_expand, text), PTOWSP_OK);
     static const char *const lines[] = {
         "const i64 v_kv_lanes = run.size(AXIS_kv_lanes);\n",
