@@ -38,51 +38,25 @@ typedef struct fixture {
     int64_t batch;
 } fixture;
 
-static ptowsp_kernel kernel_make(const fixture *t, const char *name, ptowsp_kernel_fn fn) {
-    ptowsp_kernel_desc desc = {.name = name, .axis_count = 1};
-    const ptowsp_tile_param tile = {"tile", PTOWSP_INOUT, PTOWSP_I32, 4, COLS};
-    desc.tiles[0] = tile;
-    desc.scalars[0].name = "by";
-    desc.scalars[0].type = PTOWSP_TYPE_I64;
-    desc.fn = fn;
-    desc.source.text = kernels_source;
-    return ptowsp_kernel_make(t->f.m, &desc);
-}
-
-static void task_make(const fixture *t, ptowsp_kernel kernel, ptowsp_tensor x, ptowsp_expr i,
-                      ptowsp_expr by) {
-    ptowsp_task_desc desc = {.kernel = kernel, .axes[0] = i, .views[0].tensor = x};
-    desc.views[0].row = ptowsp_mul(i, ptowsp_i64(t->f.m, 4));
-    desc.scalars[0] = by;
-    ptowsp_task_make(t->f.m, &desc);
-}
-
-// for each of a batch whose length is small enough, scales its tile; then the first tile again by
-// what is in it by now, and each tile as often as its ragged row is long.
-static void workload_make(const fixture *t, ptowsp_kernel kernel, ptowsp_tensor x) {
-    ptowsp_module *m = t->f.m;
-    ptowsp_axis batch = ptowsp_axis_dynamic(m, "batch"), times = ptowsp_axis_ragged(m, "times");
-    ptowsp_view first = {.tensor = x};
-    PTOWSP_WORKLOAD(m, "work") {
-        PTOWSP_COMBINE(m) {
-            PTOWSP_PARALLEL(m, i, batch) {
-                ptowsp_expr length = ptowsp_array_at(m, "times", PTOWSP_I32, i);
-                ptowsp_expr limit = ptowsp_cast(ptowsp_symbol(m, "limit"), PTOWSP_TYPE_I64);
-                PTOWSP_WHEN(m, ptowsp_le(length, limit)) {
-                    task_make(t, kernel, x, i,
-                              ptowsp_cast(ptowsp_symbol(m, "factor"), PTOWSP_TYPE_I64));
-                }
-            }
-            ptowsp_slot_load_make(m, 1, &first, ptowsp_i64(m, 0), ptowsp_i64(m, 0));
-            task_make(t, kernel, x, ptowsp_i64(m, 0), ptowsp_slot(m, 1, PTOWSP_TYPE_I64));
-            PTOWSP_PARALLEL(m, k, batch) {
-                PTOWSP_FOR_EACH(m, n, ptowsp_axis_row(m, times, k)) {
-                    task_make(t, kernel, x, k, ptowsp_add(n, ptowsp_slot(m, 0, PTOWSP_TYPE_I64)));
-                }
-            }
-        }
-    }
-}
+// For each of a batch whose length is small enough, scales its tile; then the first tile again by
+// what is in it by now, and each tile as often as its ragged row is long. A kernel does it.
+static const char module[] = "module work slots 8\n"
+                             "axis batch dynamic\n"
+                             "axis times ragged i32\n"
+                             "symbol limit\n"
+                             "symbol factor\n"
+                             "tensor x i32 [?, 8] global\n"
+                             "kernel %s(axes 1, inout tile i32 4 x 8, by i64) vector\n"
+                             "workload work\n"
+                             "  combine\n"
+                             "    parallel i in batch\n"
+                             "      when times[i] <= i64(limit)\n"
+                             "        task %s(i) tile = x at (i * 4, 0) by = i64(factor)\n"
+                             "    slot_load 1 = x element (0, 0)\n"
+                             "    task %s(0) tile = x at (0, 0) by = slot_i64[1]\n"
+                             "    parallel k in batch\n"
+                             "      for_each n in times[k]\n"
+                             "        task %s(k) tile = x at (k * 4, 0) by = n + slot_i64[0]\n";
 
 static void bind(fixture *t, int64_t batch, uint64_t factor, uint64_t limit, uint64_t slot) {
     ptowsp_buffer buffer = {.data = t->x, .rank = 2, .shape[0] = batch * 4, .shape[1] = COLS};
@@ -113,13 +87,12 @@ static ptowsp_npu *build(const fixture *t) {
 }
 
 static void make(fixture *t, const char *kernel, ptowsp_kernel_fn fn) {
+    const ptowsp_parse_kernel attached = {.name = kernel, .fn = fn, .source.text = kernels_source};
+    char text[1000];
+    snprintf(text, sizeof text, module, kernel, kernel, kernel, kernel);
     memset(t, 0, sizeof *t);
     npu_fixture_begin(&t->f);
-    npu_module_make(&t->f, "work");
-    ptowsp_tensor_desc desc = {
-        .name = "x", .dtype = PTOWSP_I32, .rank = 2, .shape[0] = PTOWSP_DYNAMIC, .shape[1] = COLS};
-    ptowsp_tensor x = ptowsp_tensor_make(t->f.m, &desc);
-    workload_make(t, kernel_make(t, kernel, fn), x);
+    npu_parse(&t->f, text, &attached, 1);
     npu_fixture_compile(&t->f, NULL);
     assert_int_equal(ptowsp_run_create(t->f.context, t->f.program, &t->run), PTOWSP_OK);
     t->npu = build(t);

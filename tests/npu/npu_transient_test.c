@@ -31,18 +31,38 @@ PTOWSP_SOURCE(
     })
 
 // -- the program ----------------------------------------------------------------------------------
-//
-//      for i over rounds
-//          h = make; t = mix h; u = mix t          h is dead when u begins, and may be where u is
-//          slot 0 = u[1, 1]
-//          parallel r over rows: w[r] = mix u      one point
-//          out[i] = mix w (slot 0)
-//      v = make; out[5] = mix v
+
+// h is dead when u begins, and may be where u is; rows of w are written by one point.
+static const char module[] =
+    "module transients slots 1\n"
+    "axis rows dynamic\n"
+    "axis rounds 4\n"
+    "axis kv plan\n"
+    "symbol more\n"
+    "array widths i64\n"
+    "tensor out i64 [6, 1] global\n"
+    "tensor \"h (in)\" i64 [size(rows) * 3, 4] global transient\n"
+    "tensor t i64 [widths[size(rows) - 1], 2] global transient\n"
+    "tensor u i64 [5, 4] global transient\n"
+    "tensor w i64 [size(rows), 8] global transient\n"
+    "tensor v i64 [size(kv) + i64(more), 2] global transient\n"
+    "kernel make(axes 0, out out i64 ? x ?, salt i64) vector\n"
+    "kernel mix(axes 0, in in i64 ? x ?, out out i64 ? x ?, salt i64) vector\n"
+    "workload main\n"
+    "  for_each i in rounds\n"
+    "    task make() out = \"h (in)\" salt = i\n"
+    "    task mix() in = \"h (in)\" out = t salt = i\n"
+    "    task mix() in = t out = u salt = i\n"
+    "    slot_load 0 = u of 2 x 2 element (1, 1)\n"
+    "    parallel r in rows\n"
+    "      task mix() in = u out = w at (r, 0) of 1 x edge salt = r\n"
+    "    task mix() in = w out = out at (i, 0) of 1 x edge salt = slot_i64[0]\n"
+    "  task make() out = v salt = 77\n"
+    "  task mix() in = v out = out at (5, 0) of 1 x edge salt = 78\n";
 
 typedef struct subject {
     ptowsp_context *context;
     ptowsp_module *m;
-    ptowsp_kernel make, mix;
     ptowsp_program *program;
     ptowsp_run *run;
     ptowsp_npu *npu;
@@ -50,94 +70,26 @@ typedef struct subject {
     int32_t lengths[REQUESTS];
 } subject;
 
-static ptowsp_kernel kernel_of(ptowsp_module *m, const char *name, bool has_input) {
-    ptowsp_kernel_desc desc = {.name = name,
-                               .source = {.text = transient_source, .fn = "transient_mix"}};
-    uint32_t i = 0;
-    if (has_input) {
-        desc.tiles[i++] =
-            (ptowsp_tile_param){"in", PTOWSP_IN, PTOWSP_I64, PTOWSP_DYNAMIC, PTOWSP_DYNAMIC};
-    }
-    desc.tiles[i] =
-        (ptowsp_tile_param){"out", PTOWSP_OUT, PTOWSP_I64, PTOWSP_DYNAMIC, PTOWSP_DYNAMIC};
-    desc.scalars[0] = (ptowsp_scalar_param){"salt", PTOWSP_TYPE_I64};
-    desc.fn = transient_mix;
-    return ptowsp_kernel_make(m, &desc);
-}
-
-// A size of 0 is the expression.
-static ptowsp_tensor transient_of(subject *s, const char *name, int64_t rows, ptowsp_expr size,
-                                  int64_t cols) {
-    ptowsp_tensor_desc desc = {
-        name, PTOWSP_I64, 2, {rows ? rows : PTOWSP_DYNAMIC, cols}, PTOWSP_LOCATION_GLOBAL};
-    ptowsp_expr sizes[2] = {{0}};
-    sizes[0] = rows ? sizes[1] : size;
-    return ptowsp_tensor_transient(s->m, &desc, sizes);
-}
-
-static void task(const subject *s, const ptowsp_view *in, ptowsp_view out, ptowsp_expr salt) {
-    ptowsp_task_desc desc = {.kernel = in ? s->mix : s->make, .scalars = {salt}};
-    desc.views[0] = in ? *in : out;
-    if (in) {
-        desc.views[1] = out;
-    }
-    ptowsp_task_make(s->m, &desc);
-}
-
-static void statements(subject *s) {
-    ptowsp_module *m = s->m;
-    ptowsp_axis rows = ptowsp_axis_dynamic(m, "rows"), rounds = ptowsp_axis_dense(m, "rounds", 4);
-    ptowsp_axis units = ptowsp_axis_plan(m, "kv");
-    ptowsp_tensor_desc desc = {"out", PTOWSP_I64, 2, {OUT, 1}, PTOWSP_LOCATION_GLOBAL};
-    ptowsp_tensor out = ptowsp_tensor_make(m, &desc);
-    ptowsp_expr size = ptowsp_axis_size(m, rows), none = {0};
-    ptowsp_tensor h = transient_of(s, "h (in)", 0, ptowsp_mul(size, ptowsp_i64(m, 3)), 4);
-    ptowsp_tensor t = transient_of(
-        s, "t", 0, ptowsp_array_at(m, "widths", PTOWSP_I64, ptowsp_sub(size, ptowsp_i64(m, 1))), 2);
-    ptowsp_tensor u = transient_of(s, "u", 5, none, 4);
-    ptowsp_tensor w = transient_of(s, "w", 0, size, 8);
-    ptowsp_tensor v =
-        transient_of(s, "v", 0,
-                     ptowsp_add(ptowsp_axis_size(m, units),
-                                ptowsp_cast(ptowsp_symbol(m, "more"), PTOWSP_TYPE_I64)),
-                     2);
-    PTOWSP_FOR_EACH(m, i, rounds) {
-        const ptowsp_view of_h = {.tensor = h}, of_t = {.tensor = t}, of_u = {.tensor = u},
-                          of_w = {.tensor = w};
-        task(s, NULL, of_h, i);
-        task(s, &of_h, of_t, i);
-        task(s, &of_t, of_u, i);
-        const ptowsp_view corner = {.tensor = u, .rows = 2, .cols = 2};
-        ptowsp_slot_load_make(m, 0, &corner, ptowsp_i64(m, 1), ptowsp_i64(m, 1));
-        PTOWSP_PARALLEL(m, r, rows) {
-            const ptowsp_view row = {.tensor = w, .row = r, .rows = 1};
-            task(s, &of_u, row, r);
-        }
-        const ptowsp_view at = {.tensor = out, .row = i, .rows = 1};
-        task(s, &of_w, at, ptowsp_slot(m, 0, PTOWSP_TYPE_I64));
-    }
-    const ptowsp_view of_v = {.tensor = v},
-                      last = {.tensor = out, .row = ptowsp_i64(m, 5), .rows = 1};
-    task(s, NULL, of_v, ptowsp_i64(m, 77));
-    task(s, &of_v, last, ptowsp_i64(m, 78));
-}
-
 static void subject_make(subject *s) {
     const ptowsp_schedule schedule = {.lane_count = 3, .window = 5};
-    memset(s, 0, sizeof *s);
-    assert_int_equal(ptowsp_context_create(NULL, &s->context), PTOWSP_OK);
-    const ptowsp_module_desc module = {.name = "transients", .slot_count = 1};
-    assert_int_equal(ptowsp_module_create(s->context, &module, &s->m), PTOWSP_OK);
-    s->make = kernel_of(s->m, "make", false);
-    s->mix = kernel_of(s->m, "mix", true);
-    PTOWSP_WORKLOAD(s->m, "main") {
-        statements(s);
+#define KERNEL(of)                                                                                 \
+    {                                                                                              \
+        .name = of, .fn = transient_mix, .source = {                                               \
+            .text = transient_source,                                                              \
+            .fn = "transient_mix"                                                                  \
+        }                                                                                          \
     }
-    ptowsp_program_desc desc = {NULL, &schedule};
-    if (ptowsp_program_create(s->context, s->m, &desc, &s->program) != PTOWSP_OK) {
+    const ptowsp_parse_kernel kernels[] = {KERNEL("make"), KERNEL("mix")};
+    const ptowsp_parse_desc attached = {kernels, 2, 0};
+    const ptowsp_program_desc desc = {NULL, &schedule};
+    memset(s, 0, sizeof *s);
+    s->context = test_context(NULL);
+    if (ptowsp_module_parse(s->context, module, sizeof module - 1, &attached, &s->m, NULL) !=
+            PTOWSP_OK ||
+        ptowsp_program_create(s->context, s->m, &desc, &s->program) != PTOWSP_OK) {
         NPU_FAIL("%s", ptowsp_context_error(s->context).text);
     }
-    assert_int_equal(ptowsp_run_create(s->context, s->program, &s->run), PTOWSP_OK);
+    s->run = test_run_of(s->context, s->program);
     s->npu = npu_build(s->context, s->program);
 }
 
