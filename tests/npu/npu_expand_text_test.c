@@ -51,13 +51,13 @@ static ptowsp_kernel kernel(const fixture *f, ptowsp_kernel_desc desc) {
 static void parse(fixture *f, const char *text) {
     static const char *const names[] = {"append",  "attend_short", "attend_chunk", "merge",
                                         "count",   "expert ffn",   "sum",          "load",
-                                        "compute", "step"};
-    ptowsp_parse_kernel kernels[10] = {0};
-    for (int i = 0; i < 10; i++) {
+                                        "compute", "step",         "add"};
+    ptowsp_parse_kernel kernels[11] = {0};
+    for (int i = 0; i < 11; i++) {
         kernels[i].name = names[i];
         kernels[i].fn = kernel_fn;
     }
-    const ptowsp_parse_desc attached = {.kernels = kernels, .kernel_count = 10};
+    const ptowsp_parse_desc attached = {.kernels = kernels, .kernel_count = 11};
     ptowsp_module_destroy(f->m);
     if (ptowsp_module_parse(f->context, text, strlen(text), &attached, &f->m, NULL) != PTOWSP_OK) {
         fail_msg("%s", ptowsp_context_error(f->context).text);
@@ -567,47 +567,28 @@ TEST(text__errors_of_expressions_are_told_where_a_run_tells_them) {
 }
 
 // Conditions on slots around tasks alone are words; others are evaluated.
-static void when_task(const fixture *f, ptowsp_kernel add, ptowsp_tensor x, ptowsp_expr condition) {
-    const ptowsp_task_desc task = {.kernel = add, .views = {{.tensor = x}}};
-    PTOWSP_WHEN(f->m, condition) {
-        ptowsp_task_make(f->m, &task);
-        ptowsp_task_make(f->m, &task);
-    }
-}
+#define TWO_TASKS "    task add() x = x\n    task add() x = x\n"
 
-TEST(text__of_conditions_on_slots_is_golden) {
-    fixture f;
-    fixture_make(&f, "conditions");
-    ptowsp_module *m = f.m;
-    const ptowsp_tensor x = ptowsp_tensor_make(
-        m, &(ptowsp_tensor_desc){.name = "x", .dtype = PTOWSP_I32, .rank = 2, .shape = {16, 16}});
-    const ptowsp_kernel_desc desc = {.name = "add",
-                                     .tiles = {{"x", PTOWSP_INOUT, PTOWSP_I32, 16, 16}}};
-    const ptowsp_kernel add = kernel(&f, desc);
-    const ptowsp_expr slot = ptowsp_slot(m, 0, PTOWSP_TYPE_I64),
-                      flag = ptowsp_slot(m, 1, PTOWSP_TYPE_BOOL),
-                      symbol = ptowsp_cast(ptowsp_symbol(m, "limit"), PTOWSP_TYPE_I64);
-    const ptowsp_view view = {.tensor = x};
-    PTOWSP_WORKLOAD(m, "conditions") {
-        ptowsp_slot_load_make(m, 0, &view, number(&f, 3), number(&f, 5));
-        when_task(&f, add, x, ptowsp_gt(slot, number(&f, -1)));
-        when_task(&f, add, x, ptowsp_gt(symbol, slot));
-        when_task(&f, add, x, ptowsp_ge(number(&f, 7), slot));
-        when_task(&f, add, x, ptowsp_eq(slot, ptowsp_slot(m, 2, PTOWSP_TYPE_I64)));
-        when_task(&f, add, x, flag);
-        when_task(&f, add, x, ptowsp_not(flag));
-        when_task(&f, add, x, ptowsp_and(flag, ptowsp_lt(slot, symbol)));  // more than a comparison
-        when_task(&f, add, x, ptowsp_lt(ptowsp_add(slot, symbol), number(&f, 3)));
-        when_task(&f, add, x, ptowsp_ne(slot, symbol));
-        PTOWSP_OTHERWISE(m) {
-            ptowsp_slot_set_make(m, 1, slot);
-        }
-        PTOWSP_WHEN(m, ptowsp_le(slot, symbol)) {  // not around tasks alone
-            ptowsp_slot_set_make(m, 0, symbol);
-        }
-    }
-    compile(&f, "conditions", NULL);
-    text_is_golden(&f, "conditions");
-    text_compiles(&f);
-    fixture_free(&f);
+FIXTURE_TEST(text__of_conditions_on_slots_is_golden, "conditions") {
+    parse(f, "module conditions slots 8\n"
+             "symbol limit\n"
+             "tensor x i32 [16, 16] global\n"
+             "kernel add(axes 0, inout x i32 16 x 16) vector\n"
+             "workload conditions\n"
+             "  slot_load 0 = x element (3, 5)\n"
+             "  when slot_i64[0] > -1\n" TWO_TASKS                                              //
+             "  when i64(limit) > slot_i64[0]\n" TWO_TASKS                                      //
+             "  when 7 >= slot_i64[0]\n" TWO_TASKS                                              //
+             "  when slot_i64[0] == slot_i64[2]\n" TWO_TASKS "  when slot_bool[1]\n" TWO_TASKS  //
+             "  when !slot_bool[1]\n" TWO_TASKS  // more than a comparison:
+             "  when slot_bool[1] && slot_i64[0] < i64(limit)\n" TWO_TASKS
+             "  when slot_i64[0] + i64(limit) < 3\n" TWO_TASKS
+             "  when slot_i64[0] != i64(limit)\n" TWO_TASKS  //
+             "  otherwise\n"
+             "    slot_set 1 = slot_i64[0]\n"
+             "  when slot_i64[0] <= i64(limit)\n"  // not around tasks alone
+             "    slot_set 0 = i64(limit)\n");
+    compile(f, "conditions", NULL);
+    text_is_golden(f, "conditions");
+    text_compiles(f);
 }

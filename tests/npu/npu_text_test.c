@@ -229,40 +229,37 @@ TEST(names__become_identifiers_with_the_prefix_of_users) {
 TEST(names__that_clash_get_numbers_in_the_order_of_the_tables) {
     npu_fixture f;
     npu_fixture_begin(&f);
-    npu_module_make(&f, "clashes");
-    ptowsp_axis a = ptowsp_axis_dynamic(f.m, "a-b");
-    ptowsp_axis b = ptowsp_axis_dynamic(f.m, "a b");
-    ptowsp_axis c = ptowsp_axis_dynamic(f.m, "a_b");
-    ptowsp_axis rows = ptowsp_axis_ragged(f.m, "rows");
-    npu_native_make(&f, "Mul", NPU_SCALE_TEXT);
-    npu_native_make(&f, "mul", NPU_SCALE_TEXT);
-    npu_native_make(&f, "for", NPU_SCALE_TEXT);
-    npu_native_make(&f, "for ", NPU_SCALE_TEXT);
-    const ptowsp_kernel_desc desc = {
-        .name = "step", .cycles = 1, .source.text = "", .fn = npu_scale};
-    ptowsp_kernel step = ptowsp_kernel_make(f.m, &desc);
-    const ptowsp_task_desc task = {.kernel = step};
-    PTOWSP_WORKLOAD(f.m, "a+b") {
-        ptowsp_parallel_begin(f.m, "i", a);
-        ptowsp_parallel_begin(f.m, "i.", b);
-        ptowsp_task_make(f.m, &task);
-        ptowsp_scope_end(f.m);
-        ptowsp_scope_end(f.m);
-        ptowsp_expr i = ptowsp_parallel_begin(f.m, "i", c);
-        ptowsp_parallel_begin(f.m, "a_b", ptowsp_axis_row(f.m, rows, i));
-        ptowsp_task_make(f.m, &task);
-        ptowsp_scope_end(f.m);
-        ptowsp_scope_end(f.m);
-    }
+    const ptowsp_parse_kernel kernels[] = {NPU_SCALE_KERNEL("Mul"), NPU_SCALE_KERNEL("mul"),
+                                           NPU_SCALE_KERNEL("for"), NPU_SCALE_KERNEL("for "),
+                                           NPU_SCALE_KERNEL("step")};
+    npu_parse(&f,
+              "module clashes slots 8\n"
+              "axis \"a-b\" dynamic\n"
+              "axis \"a b\" dynamic\n"
+              "axis a_b dynamic\n"
+              "axis rows ragged\n"
+              "kernel Mul(axes 0) vector\n"
+              "kernel mul(axes 0) vector\n"
+              "kernel \"for\"(axes 0) vector\n"
+              "kernel \"for \"(axes 0) vector\n"
+              "kernel step(axes 0) vector, 1 cycles\n"
+              "workload \"a+b\"\n"
+              "  parallel i in \"a-b\"\n"
+              "    parallel \"i.\" in \"a b\"\n"
+              "      task step()\n"
+              "  parallel i in a_b\n"
+              "    parallel a_b in rows[i]\n"
+              "      task step()\n",
+              kernels, 5);
     npu_fixture_compile(&f, NULL);
     npu_emitter emitter = {
         .context = f.context, .program = f.program, .tables = ptowsp_program_read(f.program)};
     npu_names_make(&emitter);
     assert_int_equal(emitter.status, PTOWSP_OK);
-    assert_string_equal(npu_name(&emitter, NPU_AXIS, a.id), "a_b");
-    assert_string_equal(npu_name(&emitter, NPU_AXIS, b.id), "a_b_2");
-    assert_string_equal(npu_name(&emitter, NPU_AXIS, c.id), "a_b_3");
-    assert_string_equal(npu_name(&emitter, NPU_AXIS, rows.id), "rows");
+    assert_string_equal(npu_name(&emitter, NPU_AXIS, 1), "a_b");
+    assert_string_equal(npu_name(&emitter, NPU_AXIS, 2), "a_b_2");
+    assert_string_equal(npu_name(&emitter, NPU_AXIS, 3), "a_b_3");
+    assert_string_equal(npu_name(&emitter, NPU_AXIS, 4), "rows");
     assert_string_equal(npu_name(&emitter, NPU_ARRAY, 1), "rows");
     assert_string_equal(npu_name(&emitter, NPU_KERNEL, 1), "Mul");
     assert_string_equal(npu_name(&emitter, NPU_KERNEL, 2), "mul_2");
