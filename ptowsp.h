@@ -3958,8 +3958,9 @@ PTOWSP_API void ptowsp_task_list_make(ptowsp_module *module, const ptowsp_task_l
 //                    task that uses the tensor in this pass has retired; and until all bytes that
 //                    were taken before them are released
 //      DEPENDENCIES  for dependencies that have not ended when timing, window and depths let it be
-//                    issued, until it retires: 1 for all of its waits by structure, 1 for each statement in `after`, 1 for its stream, and 1
-//                    for each earlier task that it waits for by data
+//                    issued, until it retires: 1 for all of its waits by structure, 1 for each
+//                    statement in `after`, 1 for its stream, and 1 for each earlier task that it
+//                    waits for by data
 //      MAP           1 for each tile, if dependencies look at data, until it retires
 //
 // The task is issued once all rings have room for this. Until then the clock moves, and the first
