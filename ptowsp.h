@@ -269,28 +269,28 @@
 //
 // CONTENTS
 //
-//    1. Build configuration                 352    18. Schedules                          3894
-//    2. Status and errors                   459    19. Modules as text                    4388
-//    3. Contexts and threads                525    20. Programs                           4440
-//    4. Sinks                               691    21. Runs                               4519
-//    5. Work and tiers                      720    22. Seeing runs                        5203
-//    6. Chunk plans                         873    23. Graphs                             5756
-//    7. Dispatch                           1212    24. Tile kernels                       6009
-//    8. Merging                            1282    25. Pipelines                          6655
-//    9. Attention plans                    1331    26. Ranks                              6841
-//   10. Attention kernels                  1842    27. Layouts                            7385
-//   11. MoE plans                          2133    28. Devices                            7702
-//   12. Prefix trees                       2619    29. Tuning                             7864
-//   13. Data types and tensors             2908    30. Emitting                           8189
-//   14. Modules                            2993    31. Dumps of PTO Runtime               8419
-//   15. Kernels                            3208    32. Spaces                             8670
-//   16. Scalar expressions                 3524    33. Utilities                          8729
-//   17. Workloads                          3625
+//    1. Build configuration                 352    18. Schedules                          3895
+//    2. Status and errors                   459    19. Modules as text                    4390
+//    3. Contexts and threads                525    20. Programs                           4442
+//    4. Sinks                               691    21. Runs                               4521
+//    5. Work and tiers                      720    22. Seeing runs                        5205
+//    6. Chunk plans                         873    23. Graphs                             5758
+//    7. Dispatch                           1212    24. Tile kernels                       6011
+//    8. Merging                            1282    25. Pipelines                          6657
+//    9. Attention plans                    1331    26. Ranks                              6843
+//   10. Attention kernels                  1843    27. Layouts                            7387
+//   11. MoE plans                          2134    28. Devices                            7704
+//   12. Prefix trees                       2620    29. Tuning                             7866
+//   13. Data types and tensors             2909    30. Emitting                           8191
+//   14. Modules                            2994    31. Dumps of PTO Runtime               8421
+//   15. Kernels                            3209    32. Spaces                             8672
+//   16. Scalar expressions                 3525    33. Utilities                          8731
+//   17. Workloads                          3626
 //
-//   Appendix A. Reading programs                   8743
-//   Appendix B. The grammar of modules as text     9272
-//   Appendix C. Macros                             9359
-//   Appendix D. Index of functions                 9582
+//   Appendix A. Reading programs                   8745
+//   Appendix B. The grammar of modules as text     9274
+//   Appendix C. Macros                             9361
+//   Appendix D. Index of functions                 9584
 //
 // WORDS
 //
@@ -9584,141 +9584,141 @@ PTOWSP_DEFINE_SPACE(ptowsp_moe_space, PTOWSP_MOE_DIMS)
 // Appendix D. Index of functions
 // -------------------------------------------------------------------------------------------------
 //
-//      ptowsp_              add 3583, algorithm_name 6957, and 3607, array_at 3553,
-//                           bf16_from_f32 2960, bitand 3590, bitnot 3596, bitor 3591, bitxor 3592,
-//                           bool 3544, call_make 3797, cast 3616, channel_make 6807, clock_ns 8738,
-//                           close_make 6830, combine_begin 3689, consume_begin 6795, consumes 6814,
-//                           convert 2968, core_timing_of 6614, cost_check 6619, decode_tiers 870,
-//                           depth_name 4047, div 3586, edge_reason_name 5349, eq 3599,
-//                           event_make 6836, f16_from_f32 2958, fingerprint_print 5199,
-//                           for_each_begin 3683, ge 3604, gt 3603, hash 8735, i64 3542,
-//                           instruction 6546, le 3602, links_make 7083, location_name 2952,
-//                           lt 3601, max 3589, memory_name 6086, min 3588, mul 3585, ne 3600,
-//                           neg 3595, not 3609, opcode_name 9112, or 3608, otherwise_begin 3688,
-//                           pipe_name 6087, pipeline_begin 6790, process_begin 6792,
-//                           processor_count 628, produces 6815, receive_begin 6797,
-//                           record_make 6837, rem 3587, replicate_begin 6793, ring_name 4030,
-//                           scope_end 3691, search_print 5752, sequence_begin 3690,
-//                           shared_memory_of 4262, shl 3593, shr 3594, spans_export 5527,
-//                           stall_name 4944, sub 3584, support_name 4372, symbol 3548,
-//                           target_name 4371, tier_find 861, u64 3543, unit_name 3297, version 442,
-//                           wait_make 6838, when_begin 3687
-//      ptowsp_attend_       bytes 2127, check 2047, compute 2115, convert 2122, join 2085,
-//                           merge 2081, place 2037, run 2068, run_worker 2061, size 2030,
-//                           unit_of 2104, unit_rows 2108, variant 2130, work 2077
-//      ptowsp_attention_    accs 1754, bound 1629, check 1684, cost_of 6164, export 1735,
-//                           generate 1662, is_invariant 1692, job_check 1826, lane_merges 1701,
-//                           lane_units 1696, merge_row 1759, place 1647, print 1739,
-//                           progress_size 1802, run 1838, run_serial 1830, run_worker 1818,
-//                           see 1675, size 1636, states 1750, unit_rows 1709
-//      ptowsp_axis_         dense 3085, dynamic 3086, plan 3136, plan_lanes 3138, plan_merges 3137,
-//                           ragged 3087, row 3093, size 3558, sparse 3088
-//      ptowsp_capability_   at 4369, count 4368, print 4370
-//      ptowsp_collective_   choose 7113, name 6956, plan 7003, print 7010, time 7103
+//      ptowsp_              add 3584, algorithm_name 6959, and 3608, array_at 3554,
+//                           bf16_from_f32 2961, bitand 3591, bitnot 3597, bitor 3592, bitxor 3593,
+//                           bool 3545, call_make 3798, cast 3617, channel_make 6809, clock_ns 8740,
+//                           close_make 6832, combine_begin 3690, consume_begin 6797, consumes 6816,
+//                           convert 2969, core_timing_of 6616, cost_check 6621, decode_tiers 870,
+//                           depth_name 4049, div 3587, edge_reason_name 5351, eq 3600,
+//                           event_make 6838, f16_from_f32 2959, fingerprint_print 5201,
+//                           for_each_begin 3684, ge 3605, gt 3604, hash 8737, i64 3543,
+//                           instruction 6548, le 3603, links_make 7085, location_name 2953,
+//                           lt 3602, max 3590, memory_name 6088, min 3589, mul 3586, ne 3601,
+//                           neg 3596, not 3610, opcode_name 9114, or 3609, otherwise_begin 3689,
+//                           pipe_name 6089, pipeline_begin 6792, process_begin 6794,
+//                           processor_count 628, produces 6817, receive_begin 6799,
+//                           record_make 6839, rem 3588, replicate_begin 6795, ring_name 4032,
+//                           scope_end 3692, search_print 5754, sequence_begin 3691,
+//                           shared_memory_of 4264, shl 3594, shr 3595, spans_export 5529,
+//                           stall_name 4946, sub 3585, support_name 4374, symbol 3549,
+//                           target_name 4373, tier_find 861, u64 3544, unit_name 3298, version 442,
+//                           wait_make 6840, when_begin 3688
+//      ptowsp_attend_       bytes 2128, check 2048, compute 2116, convert 2123, join 2086,
+//                           merge 2082, place 2038, run 2069, run_worker 2062, size 2031,
+//                           unit_of 2105, unit_rows 2109, variant 2131, work 2078
+//      ptowsp_attention_    accs 1755, bound 1629, check 1684, cost_of 6166, export 1736,
+//                           generate 1662, is_invariant 1692, job_check 1827, lane_merges 1701,
+//                           lane_units 1696, merge_row 1760, place 1647, print 1740,
+//                           progress_size 1803, run 1839, run_serial 1831, run_worker 1819,
+//                           see 1675, size 1636, states 1751, unit_rows 1709
+//      ptowsp_axis_         dense 3086, dynamic 3087, plan 3137, plan_lanes 3139, plan_merges 3138,
+//                           ragged 3088, row 3094, size 3559, sparse 3089
+//      ptowsp_capability_   at 4371, count 4370, print 4372
+//      ptowsp_collective_   choose 7115, name 6958, plan 7005, print 7012, time 7105
 //      ptowsp_context_      create 605, destroy 611, error 614, fail 618, lane_count 621,
 //                           run_worker 678
-//      ptowsp_control_      cost_name 4170, make 4212
-//      ptowsp_device_       alloc 7780, cancel 7848, close 7773, copy_in 7791, copy_out 7793,
-//                           core_tasks 7861, free 7785, launch 7843, open 7764, result 7857,
-//                           run 7814, run_graph 7805, start 7819
+//      ptowsp_control_      cost_name 4172, make 4214
+//      ptowsp_device_       alloc 7782, cancel 7850, close 7775, copy_in 7793, copy_out 7795,
+//                           core_tasks 7863, free 7787, launch 7845, open 7766, result 7859,
+//                           run 7816, run_graph 7807, start 7821
 //      ptowsp_dispatch_     mpmd 1276, serial 1245, spmd 1256
-//      ptowsp_dtype_        name 2949, size 2948
-//      ptowsp_dump_         check 8534, close 8528, explain 8546, open 8526, print 8539,
-//                           replay_export 8661, replay_print 8655, replay_run 8648,
-//                           rings_least 8583, rings_try 8588
-//      ptowsp_expr_         print 3622, type 3619
-//      ptowsp_f32_          from_bf16 2961, from_f16 2959
-//      ptowsp_graph_        add 5974, cancel 5916, clear 5853, create 5847, destroy 5849,
-//                           edge_make 5871, lanes 6006, limit 5922, poll 5933, record 5909,
-//                           result 6005, run 5897, run_worker 5901, seal 5882, start 5931,
-//                           task_cycles 5987, task_make 5862, task_status 5982, wait 5932
-//      ptowsp_hub_          create 7158, destroy 7162, transport 7166
-//      ptowsp_kernel_       begin 6190, choice 3773, collective 7272, end 6196, explain 3785,
-//                           hash 3478, insn_at 6642, insn_count 6641, make 3471, measure 6635,
-//                           print 6649, rule 7680
-//      ptowsp_linear_       apply 7579, blocked 7564, compose 7569, conflicts 7587, identity 7561,
-//                           inverse 7574, rank 7580, strided 7562, swizzle 7566, transpose 7572
-//      ptowsp_loop_         entry 3562, field 3568
-//      ptowsp_machine_      910b 6128, 950pr 6129
-//      ptowsp_measure_      (itself) 8030, samples 8035
+//      ptowsp_dtype_        name 2950, size 2949
+//      ptowsp_dump_         check 8536, close 8530, explain 8548, open 8528, print 8541,
+//                           replay_export 8663, replay_print 8657, replay_run 8650,
+//                           rings_least 8585, rings_try 8590
+//      ptowsp_expr_         print 3623, type 3620
+//      ptowsp_f32_          from_bf16 2962, from_f16 2960
+//      ptowsp_graph_        add 5976, cancel 5918, clear 5855, create 5849, destroy 5851,
+//                           edge_make 5873, lanes 6008, limit 5924, poll 5935, record 5911,
+//                           result 6007, run 5899, run_worker 5903, seal 5884, start 5933,
+//                           task_cycles 5989, task_make 5864, task_status 5984, wait 5934
+//      ptowsp_hub_          create 7160, destroy 7164, transport 7168
+//      ptowsp_kernel_       begin 6192, choice 3774, collective 7274, end 6198, explain 3786,
+//                           hash 3479, insn_at 6644, insn_count 6643, make 3472, measure 6637,
+//                           print 6651, rule 7682
+//      ptowsp_linear_       apply 7581, blocked 7566, compose 7571, conflicts 7589, identity 7563,
+//                           inverse 7576, rank 7582, strided 7564, swizzle 7568, transpose 7574
+//      ptowsp_loop_         entry 3563, field 3569
+//      ptowsp_machine_      910b 6130, 950pr 6131
+//      ptowsp_measure_      (itself) 8032, samples 8037
 //      ptowsp_merge_        add 1310, clear 1307, finish 1316, partials 1326
-//      ptowsp_mesh_         check 7440, coordinate 7444, layout_check 7452, layout_join 7494,
-//                           layout_part_of 7463, layout_print 7469, layout_relayout 7532
-//      ptowsp_module_       create 3057, destroy 3062, error 3066, mesh 7608, parse 4434,
-//                           print 3073
-//      ptowsp_moe_          bound 2360, check 2392, column_begin 2401, column_end 2408,
-//                           combine 2269, generate 2384, history_add 2454, index 2547, look 2445,
-//                           move 2538, place 2374, plan_units 2427, print 2423, rebalance 2513,
-//                           routes_generate 2609, row_bound 2237, scratch_bytes 2504, share 2557,
-//                           size 2366, sort 2245, sort_parallel 2255, unit_rows 2415
-//      ptowsp_npu_          build 8330, build_run 8382, destroy 8334, directory 8337, emit 8286,
-//                           emit_files 8294, execute 8376, measure 8412, record 8306,
-//                           was_cached 8335
+//      ptowsp_mesh_         check 7442, coordinate 7446, layout_check 7454, layout_join 7496,
+//                           layout_part_of 7465, layout_print 7471, layout_relayout 7534
+//      ptowsp_module_       create 3058, destroy 3063, error 3067, mesh 7610, parse 4436,
+//                           print 3074
+//      ptowsp_moe_          bound 2361, check 2393, column_begin 2402, column_end 2409,
+//                           combine 2270, generate 2385, history_add 2455, index 2548, look 2446,
+//                           move 2539, place 2375, plan_units 2428, print 2424, rebalance 2514,
+//                           routes_generate 2610, row_bound 2238, scratch_bytes 2505, share 2558,
+//                           size 2367, sort 2246, sort_parallel 2256, unit_rows 2416
+//      ptowsp_npu_          build 8332, build_run 8384, destroy 8336, directory 8339, emit 8288,
+//                           emit_files 8296, execute 8378, measure 8414, record 8308,
+//                           was_cached 8337
 //      ptowsp_output_       to_buffer 714, to_file 717
-//      ptowsp_parallel_     begin 3681, for 642
+//      ptowsp_parallel_     begin 3682, for 642
 //      ptowsp_plan_         chunk_size 1146, explain 1209, generate 1169, generate_parallel 1187,
 //                           generate_range 1177, is_invariant 1693, total_work 1154,
 //                           work_bound 1203
-//      ptowsp_prefix_       add 2823, bound 2834, build 2806, build_given 2814, check 2872,
-//                           generate 2861, join_row 2897, place 2851, print 2879,
-//                           progress_size 2903, remove 2826, size 2841, tree_bytes 2796,
-//                           tree_place 2797, unit_tokens 2885
-//      ptowsp_program_      check 9225, create 4459, destroy 4464, kernel_name 4470,
-//                           lane_count 9218, load 4513, print 4477, print_place 4473,
-//                           print_point 4820, print_schedule 9221, prove 9238, read 9215,
-//                           save 4503, size 4467
-//      ptowsp_rails_        fail 8176, init 8157, print 8183, propose 8171, reason_text 8179,
-//                           sample 8163, tick 8167
-//      ptowsp_ranks_        count 7195, create 7188, destroy 7192, poll 7216, rank 7194,
-//                           relayout 7696, run 7208, start 7213, wait 7217
-//      ptowsp_run_          bind 4665, bind_array 4684, bind_batch 4752, bind_csr 4702,
-//                           bind_lengths 4693, bind_plan 4724, bind_ranks 7309, bind_size 4673,
-//                           bind_slot 4825, bind_symbol 4678, bind_tensor 4708,
-//                           bind_transients 4784, bind_work 4730, bound_array 9255,
-//                           bound_batch 9261, bound_csr 9258, bound_plan 9259, bound_size 9252,
-//                           bound_slot 9269, bound_symbol 9253, bound_tensor 9265,
-//                           bound_transients 9267, cancel 4889, channels 5077, clock_at 5273,
-//                           create 4599, critical_path 5016, critical_steps 5109, decisions 5633,
-//                           destroy 4601, edges 5372, execute 4877, execute_worker 4882,
-//                           expect 5196, explore 5159, export 5477, export_decisions 5637,
-//                           export_transients 5486, find_bounds 5564, fingerprint 5189,
-//                           group_export 7378, group_simulate 7353, idle 5297, kernels 5292,
-//                           lanes 5008, lifetime_at 4817, pipelines 5073, poll 4908, print 5164,
-//                           print_stuck 5115, print_task 5279, processes 5075, program 9251,
-//                           rank_waits 7369, record 5247, records 5011, report 5606, result 5007,
-//                           size_transients 4807, slot 4831, start 4899, steps 5104, trace_at 5260,
-//                           trace_count 5259, trace_find 5263, usage 5307, wait 4907, what_if 5580
-//      ptowsp_schedule_     check 4379, print 4385, search 5740, search_cancel 5748
-//      ptowsp_select_       (itself) 3612, begin 3685
-//      ptowsp_send_         make 6820, task_make 6825
-//      ptowsp_slot_         (itself) 3572, load_make 3807, set_make 3801
-//      ptowsp_space_        at 8719, index 8717, make 8712, multiply 9366, total 8716
+//      ptowsp_prefix_       add 2824, bound 2835, build 2807, build_given 2815, check 2873,
+//                           generate 2862, join_row 2898, place 2852, print 2880,
+//                           progress_size 2904, remove 2827, size 2842, tree_bytes 2797,
+//                           tree_place 2798, unit_tokens 2886
+//      ptowsp_program_      check 9227, create 4461, destroy 4466, kernel_name 4472,
+//                           lane_count 9220, load 4515, print 4479, print_place 4475,
+//                           print_point 4822, print_schedule 9223, prove 9240, read 9217,
+//                           save 4505, size 4469
+//      ptowsp_rails_        fail 8178, init 8159, print 8185, propose 8173, reason_text 8181,
+//                           sample 8165, tick 8169
+//      ptowsp_ranks_        count 7197, create 7190, destroy 7194, poll 7218, rank 7196,
+//                           relayout 7698, run 7210, start 7215, wait 7219
+//      ptowsp_run_          bind 4667, bind_array 4686, bind_batch 4754, bind_csr 4704,
+//                           bind_lengths 4695, bind_plan 4726, bind_ranks 7311, bind_size 4675,
+//                           bind_slot 4827, bind_symbol 4680, bind_tensor 4710,
+//                           bind_transients 4786, bind_work 4732, bound_array 9257,
+//                           bound_batch 9263, bound_csr 9260, bound_plan 9261, bound_size 9254,
+//                           bound_slot 9271, bound_symbol 9255, bound_tensor 9267,
+//                           bound_transients 9269, cancel 4891, channels 5079, clock_at 5275,
+//                           create 4601, critical_path 5018, critical_steps 5111, decisions 5635,
+//                           destroy 4603, edges 5374, execute 4879, execute_worker 4884,
+//                           expect 5198, explore 5161, export 5479, export_decisions 5639,
+//                           export_transients 5488, find_bounds 5566, fingerprint 5191,
+//                           group_export 7380, group_simulate 7355, idle 5299, kernels 5294,
+//                           lanes 5010, lifetime_at 4819, pipelines 5075, poll 4910, print 5166,
+//                           print_stuck 5117, print_task 5281, processes 5077, program 9253,
+//                           rank_waits 7371, record 5249, records 5013, report 5608, result 5009,
+//                           size_transients 4809, slot 4833, start 4901, steps 5106, trace_at 5262,
+//                           trace_count 5261, trace_find 5265, usage 5309, wait 4909, what_if 5582
+//      ptowsp_schedule_     check 4381, print 4387, search 5742, search_cancel 5750
+//      ptowsp_select_       (itself) 3613, begin 3686
+//      ptowsp_send_         make 6822, task_make 6827
+//      ptowsp_slot_         (itself) 3573, load_make 3808, set_make 3802
+//      ptowsp_space_        at 8721, index 8719, make 8714, multiply 9368, total 8718
 //      ptowsp_status_       name 507, text 508
-//      ptowsp_task_         arg 3579, axis 3249, cols 3255, fail 3266, list_make 3891, make 3730,
-//                           rows 3252, scalar 3258, tag 3580, variable 3578
-//      ptowsp_tensor_       layout 7623, make 3176, spread 7617, transient 3203
-//      ptowsp_tile_         abs 6284, add 6261, alloc 6545, carry 6487, col_broadcast 6300,
-//                           colmax 6295, colmin 6296, cols 6490, colsum 6294, compare 6346,
-//                           const 6212, cos 6279, cvt 6322, deinterleave 6379, dequantize 6328,
-//                           div 6264, exp 6271, full 6215, gather 6368, gelu 6281, in 6200,
-//                           inout 6204, interleave 6378, iota 6217, load 6221, log 6272,
-//                           loop_begin 6483, loop_end 6485, matmul 6305, matmul_acc 6306,
-//                           matmul_bias 6307, max 6265, merge_sort 6362, min 6266, mul 6263,
-//                           neg 6283, next 6488, out 6202, preload 6486, quantize 6327, recip 6275,
-//                           relu 6280, row_broadcast 6299, rowmax 6291, rowmean 6293, rowmin 6292,
-//                           rows 6489, rowsum 6289, rowsum_f32 6290, rsqrt 6274, scalar 6209,
-//                           select 6347, sigmoid 6277, silu 6282, sin 6278, slice 6373,
-//                           slice_at 6491, sort32 6361, sqrt 6273, store 6226, store_add 6229,
-//                           store_at 6493, sub 6262, tanh 6276, topk_indices 6364,
-//                           topk_values 6363, transpose 6331
-//      ptowsp_tuning_       add 7953, bucket 7918, compact 7998, count 7985, create 7933,
-//                           destroy 7935, find 7967, record_at 7988, refresh 7942
+//      ptowsp_task_         arg 3580, axis 3250, cols 3256, fail 3267, list_make 3892, make 3731,
+//                           rows 3253, scalar 3259, tag 3581, variable 3579
+//      ptowsp_tensor_       layout 7625, make 3177, spread 7619, transient 3204
+//      ptowsp_tile_         abs 6286, add 6263, alloc 6547, carry 6489, col_broadcast 6302,
+//                           colmax 6297, colmin 6298, cols 6492, colsum 6296, compare 6348,
+//                           const 6214, cos 6281, cvt 6324, deinterleave 6381, dequantize 6330,
+//                           div 6266, exp 6273, full 6217, gather 6370, gelu 6283, in 6202,
+//                           inout 6206, interleave 6380, iota 6219, load 6223, log 6274,
+//                           loop_begin 6485, loop_end 6487, matmul 6307, matmul_acc 6308,
+//                           matmul_bias 6309, max 6267, merge_sort 6364, min 6268, mul 6265,
+//                           neg 6285, next 6490, out 6204, preload 6488, quantize 6329, recip 6277,
+//                           relu 6282, row_broadcast 6301, rowmax 6293, rowmean 6295, rowmin 6294,
+//                           rows 6491, rowsum 6291, rowsum_f32 6292, rsqrt 6276, scalar 6211,
+//                           select 6349, sigmoid 6279, silu 6284, sin 6280, slice 6375,
+//                           slice_at 6493, sort32 6363, sqrt 6275, store 6228, store_add 6231,
+//                           store_at 6495, sub 6264, tanh 6278, topk_indices 6366,
+//                           topk_values 6365, transpose 6333
+//      ptowsp_tuning_       add 7955, bucket 7920, compact 8000, count 7987, create 7935,
+//                           destroy 7937, find 7969, record_at 7990, refresh 7944
 //      ptowsp_work_         batch 778, column_part 796, create 846, destroy 850, expert 781,
 //                           head 766, is_first 823, is_last 826, is_valid 816, is_whole 819,
 //                           kv_end 775, kv_len 772, kv_start 769, merge_rows 810, of 832,
 //                           print 841, request 763, slot 799, slot_count 805, slot_first 802,
 //                           tile 793, token_count 787, token_end 790, token_start 784
-//      ptowsp_workload_     begin 3680, param 3790
+//      ptowsp_workload_     begin 3681, param 3791
 
 #ifdef __cplusplus
 }

@@ -13669,7 +13669,7 @@ PWSP_V_TILES(q8_0, 1, PWSP_V_BASE_Q8_0, PWSP_V_KEY_Q8_0, PWSP_V_VALUE_Q8_0)
         PWSP_V_VALUE_LOOP(suffix, row_count, 8, (row_count) <= 2)                                  \
         PWSP_V_VALUE_LOOP(suffix, row_count, 4, true)                                              \
         PWSP_V_VALUE_LOOP(suffix, row_count, 2, 4 * (row_count) > PWSP_V_VALUE_VECTORS)            \
-        PWSP_V_VALUE_LOOP(suffix, row_count, 1, true)                                              \
+        PWSP_V_VALUE_LOOP(suffix, row_count, 1, PWSP_V_LANES < 16)                                 \
         PWSP_V_VALUE_8(suffix, row_count)                                                          \
     }
 
@@ -14251,7 +14251,7 @@ PWSP_V_TILES(q8_0, 1, PWSP_V_BASE_Q8_0, PWSP_V_KEY_Q8_0, PWSP_V_VALUE_Q8_0)
         PWSP_V_VALUE_LOOP(suffix, row_count, 8, (row_count) <= 2)                                  \
         PWSP_V_VALUE_LOOP(suffix, row_count, 4, true)                                              \
         PWSP_V_VALUE_LOOP(suffix, row_count, 2, 4 * (row_count) > PWSP_V_VALUE_VECTORS)            \
-        PWSP_V_VALUE_LOOP(suffix, row_count, 1, true)                                              \
+        PWSP_V_VALUE_LOOP(suffix, row_count, 1, PWSP_V_LANES < 16)                                 \
         PWSP_V_VALUE_8(suffix, row_count)                                                          \
     }
 #define PWSP_V_EACH_2(EACH, suffix) EACH(suffix, 1) EACH(suffix, 2)
@@ -14865,7 +14865,7 @@ PWSP_V_TILES(q8_0, 1, PWSP_V_BASE_Q8_0, PWSP_V_KEY_Q8_0, PWSP_V_VALUE_Q8_0)
         PWSP_V_VALUE_LOOP(suffix, row_count, 8, (row_count) <= 2)                                  \
         PWSP_V_VALUE_LOOP(suffix, row_count, 4, true)                                              \
         PWSP_V_VALUE_LOOP(suffix, row_count, 2, 4 * (row_count) > PWSP_V_VALUE_VECTORS)            \
-        PWSP_V_VALUE_LOOP(suffix, row_count, 1, true)                                              \
+        PWSP_V_VALUE_LOOP(suffix, row_count, 1, PWSP_V_LANES < 16)                                 \
         PWSP_V_VALUE_8(suffix, row_count)                                                          \
     }
 #define PWSP_V_EACH_2(EACH, suffix) EACH(suffix, 1) EACH(suffix, 2)
@@ -15418,7 +15418,7 @@ PWSP_V_TILES(q8_0, 1, PWSP_V_BASE_Q8_0, PWSP_V_KEY_Q8_0, PWSP_V_VALUE_Q8_0)
         PWSP_V_VALUE_LOOP(suffix, row_count, 8, (row_count) <= 2)                                  \
         PWSP_V_VALUE_LOOP(suffix, row_count, 4, true)                                              \
         PWSP_V_VALUE_LOOP(suffix, row_count, 2, 4 * (row_count) > PWSP_V_VALUE_VECTORS)            \
-        PWSP_V_VALUE_LOOP(suffix, row_count, 1, true)                                              \
+        PWSP_V_VALUE_LOOP(suffix, row_count, 1, PWSP_V_LANES < 16)                                 \
         PWSP_V_VALUE_8(suffix, row_count)                                                          \
     }
 #define PWSP_V_EACH_2(EACH, suffix) EACH(suffix, 1) EACH(suffix, 2)
@@ -15814,9 +15814,13 @@ static uint32_t pwsp_attend_tile(uint32_t left, uint32_t most) {
     return (left + tiles - 1) / tiles;
 }
 
-// Begins to ask for keys or values, of tokens `seen`.
+// Begins to ask for keys or values, of tokens `seen`, when what is left of the rows before is asked for:
+// those of blocks are more lines than tiles ask for.
 static void pwsp_attend_look_ahead(pwsp_attend_chunk *c, const char *const *rows,
                                    pwsp_attend_range seen, uint32_t dim) {
+    while (c->ahead.row_count > 0 || c->ahead.at < c->ahead.end) {
+        PWSP_ATTEND_ASK(&c->ahead, 1, 64);
+    }
     const pwsp_attend_ahead ahead = {rows + seen.first, seen.end - seen.first,
                                      pwsp_attend_span(c->cache->type, dim), NULL, NULL};
     c->ahead = ahead;
@@ -16025,6 +16029,8 @@ PWSP_INTERNAL void pwsp_attend_run_chunk(pwsp_attend_chunk *c) {
     if (pwsp_attend_is_empty(all)) {
         return;
     }
+    const pwsp_attend_ahead nothing = {NULL, 0, 0, NULL, NULL};
+    c->ahead = nothing;
     pwsp_attend_rows rows[2];
     uint32_t token = all.first / PWSP_ATTEND_BLOCK * PWSP_ATTEND_BLOCK, turn = 0;
     pwsp_attend_find_rows(c->cache, c->pages, c->kv_head, token,

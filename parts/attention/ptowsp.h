@@ -102,14 +102,14 @@
 //
 //    1. Build configuration                 154     8. Merging                            1084
 //    2. Status and errors                   261     9. Attention plans                    1133
-//    3. Contexts and threads                327    10. Attention kernels                  1644
-//    4. Sinks                               493    11. MoE plans                          1935
-//    5. Work and tiers                      522    12. Prefix trees                       2367
-//    6. Chunk plans                         675    32. Spaces                             2654
-//    7. Dispatch                           1014    33. Utilities                          2713
+//    3. Contexts and threads                327    10. Attention kernels                  1645
+//    4. Sinks                               493    11. MoE plans                          1936
+//    5. Work and tiers                      522    12. Prefix trees                       2368
+//    6. Chunk plans                         675    32. Spaces                             2655
+//    7. Dispatch                           1014    33. Utilities                          2714
 //
-//   Appendix C. Macros                             2725
-//   Appendix D. Index of functions                 2933
+//   Appendix C. Macros                             2726
+//   Appendix D. Index of functions                 2934
 //
 // WORDS
 //
@@ -1518,7 +1518,8 @@ PTOWSP_INLINE uint32_t ptowsp_attention_unit_rows(const ptowsp_attention_batch *
 }
 
 // The plan in arrays of the form that FlashInfer's kernels read. Any may be NULL. Arrays are filled
-// up to the plan's capacities, as the plan itself is: a captured launch may read all elements.
+// up to the plan's capacities, as the plan itself is: a captured launch may read all elements. KV
+// ranges, and sinks beside them (Positions), are in the units alone.
 typedef struct ptowsp_attention_arrays {
     int32_t *request_indices;  // [unit_capacity] sequence of each unit; then -1
     int32_t *kv_tile_indices;  // [unit_capacity] ordinal of each unit among the pieces of its tile;
@@ -2933,33 +2934,33 @@ PTOWSP_DEFINE_SPACE(ptowsp_moe_space, PTOWSP_MOE_DIMS)
 // Appendix D. Index of functions
 // -------------------------------------------------------------------------------------------------
 //
-//      ptowsp_              clock_ns 2722, decode_tiers 672, hash 2719, parallel_for 444,
+//      ptowsp_              clock_ns 2723, decode_tiers 672, hash 2720, parallel_for 444,
 //                           processor_count 430, tier_find 663, version 244
-//      ptowsp_attend_       bytes 1929, check 1849, compute 1917, convert 1924, join 1887,
-//                           merge 1883, place 1839, run 1870, run_worker 1863, size 1832,
-//                           unit_of 1906, unit_rows 1910, variant 1932, work 1879
-//      ptowsp_attention_    accs 1556, bound 1431, check 1486, export 1537, generate 1464,
-//                           is_invariant 1494, job_check 1628, lane_merges 1503, lane_units 1498,
-//                           merge_row 1561, place 1449, print 1541, progress_size 1604, run 1640,
-//                           run_serial 1632, run_worker 1620, see 1477, size 1438, states 1552,
+//      ptowsp_attend_       bytes 1930, check 1850, compute 1918, convert 1925, join 1888,
+//                           merge 1884, place 1840, run 1871, run_worker 1864, size 1833,
+//                           unit_of 1907, unit_rows 1911, variant 1933, work 1880
+//      ptowsp_attention_    accs 1557, bound 1431, check 1486, export 1538, generate 1464,
+//                           is_invariant 1494, job_check 1629, lane_merges 1503, lane_units 1498,
+//                           merge_row 1562, place 1449, print 1542, progress_size 1605, run 1641,
+//                           run_serial 1633, run_worker 1621, see 1477, size 1438, states 1553,
 //                           unit_rows 1511
 //      ptowsp_context_      create 407, destroy 413, error 416, fail 420, lane_count 423,
 //                           run_worker 480
 //      ptowsp_dispatch_     mpmd 1078, serial 1047, spmd 1058
 //      ptowsp_merge_        add 1112, clear 1109, finish 1118, partials 1128
-//      ptowsp_moe_          bound 2162, check 2194, column_begin 2203, column_end 2210,
-//                           combine 2071, generate 2186, history_add 2256, index 2349, look 2247,
-//                           move 2340, place 2176, plan_units 2229, print 2225, rebalance 2315,
-//                           row_bound 2039, scratch_bytes 2306, share 2359, size 2168, sort 2047,
-//                           sort_parallel 2057, unit_rows 2217
+//      ptowsp_moe_          bound 2163, check 2195, column_begin 2204, column_end 2211,
+//                           combine 2072, generate 2187, history_add 2257, index 2350, look 2248,
+//                           move 2341, place 2177, plan_units 2230, print 2226, rebalance 2316,
+//                           row_bound 2040, scratch_bytes 2307, share 2360, size 2169, sort 2048,
+//                           sort_parallel 2058, unit_rows 2218
 //      ptowsp_output_       to_buffer 516, to_file 519
 //      ptowsp_plan_         chunk_size 948, explain 1011, generate 971, generate_parallel 989,
 //                           generate_range 979, is_invariant 1495, total_work 956, work_bound 1005
-//      ptowsp_prefix_       add 2571, bound 2582, build 2554, build_given 2562, check 2620,
-//                           generate 2609, join_row 2645, place 2599, print 2627,
-//                           progress_size 2651, remove 2574, size 2589, tree_bytes 2544,
-//                           tree_place 2545, unit_tokens 2633
-//      ptowsp_space_        at 2703, index 2701, make 2696, multiply 2732, total 2700
+//      ptowsp_prefix_       add 2572, bound 2583, build 2555, build_given 2563, check 2621,
+//                           generate 2610, join_row 2646, place 2600, print 2628,
+//                           progress_size 2652, remove 2575, size 2590, tree_bytes 2545,
+//                           tree_place 2546, unit_tokens 2634
+//      ptowsp_space_        at 2704, index 2702, make 2697, multiply 2733, total 2701
 //      ptowsp_status_       name 309, text 310
 //      ptowsp_work_         batch 580, column_part 598, create 648, destroy 652, expert 583,
 //                           head 568, is_first 625, is_last 628, is_valid 618, is_whole 621,
