@@ -41,9 +41,9 @@ typedef struct pwsp_attend_bits {
     int64_t start;
 } pwsp_attend_bits;
 
-// Rows that are needed soon, of which cache lines are asked for in order, each once. Computing on keys asks
-// for the values of the same tokens, and on values for the keys of the next block: memory is busy all the
-// time only if it is asked while computing, not only while reading.
+// Rows that are needed soon. Their cache lines are prefetched in order, each once. Computing on keys
+// prefetches the values of the same tokens, and on values the keys of the next block: memory is busy
+// all the time only if it is asked while computing, too.
 typedef struct pwsp_attend_ahead {
     const char *const *rows;  // not begun yet
     size_t row_count, size;   // how many, and bytes of each

@@ -143,8 +143,8 @@ static uint32_t pwsp_attend_tile(uint32_t left, uint32_t most) {
     return (left + tiles - 1) / tiles;
 }
 
-// Begins to ask for keys or values, of tokens `seen`, when what is left of the rows before is asked for:
-// those of blocks are more lines than tiles ask for.
+// Begins to prefetch keys or values of tokens `seen`, after the rest of the rows before: rows of blocks
+// with scales have more lines than tiles ask for.
 static void pwsp_attend_look_ahead(pwsp_attend_chunk *c, const char *const *rows,
                                    pwsp_attend_range seen, uint32_t dim) {
     while (c->ahead.row_count > 0 || c->ahead.at < c->ahead.end) {

@@ -11,9 +11,9 @@
 #define PWSP_UNROLL _Pragma("GCC unroll 16")
 #endif
 
-// Asks for as many lines as `elements` of so many bytes fill. They go into the second-level cache, as only
-// few lines can be on their way to the first. Single bytes are slower to compute on than to read, and
-// their rows may begin inside a line: they go to the first.
+// Prefetches as many lines as `elements` of so many bytes fill. They go into the second-level cache,
+// since only few lines can be on their way to the first. Single bytes go to the first: computing on
+// them is slower than reading, and their rows may begin inside a line.
 #define PWSP_ATTEND_ASK(ahead, bytes, elements)                                                    \
     PWSP_UNROLL for (size_t line = 0; line < ((elements) * (bytes) + 63) / 64; line++) {           \
         __builtin_prefetch(pwsp_attend_ask(ahead), 0, (bytes) == 1 ? 3 : 2);                       \
