@@ -12852,9 +12852,9 @@ typedef struct pwsp_attend_bits {
     int64_t start;
 } pwsp_attend_bits;
 
-// Rows that are needed soon, of which cache lines are asked for in order, each once. Computing on keys asks
-// for the values of the same tokens, and on values for the keys of the next block: memory is busy all the
-// time only if it is asked while computing, not only while reading.
+// Rows that are needed soon. Their cache lines are prefetched in order, each once. Computing on keys
+// prefetches the values of the same tokens, and on values the keys of the next block: memory is busy
+// all the time only if it is asked while computing, too.
 typedef struct pwsp_attend_ahead {
     const char *const *rows;  // not begun yet
     size_t row_count, size;   // how many, and bytes of each
@@ -13021,9 +13021,9 @@ PWSP_INLINE uint32_t pwsp_attend_query_first(const ptowsp_attend_step *step, uin
 #define PWSP_UNROLL _Pragma("GCC unroll 16")
 #endif
 
-// Asks for as many lines as `elements` of so many bytes fill. They go into the second-level cache, as only
-// few lines can be on their way to the first. Single bytes are slower to compute on than to read, and
-// their rows may begin inside a line: they go to the first.
+// Prefetches as many lines as `elements` of so many bytes fill. They go into the second-level cache,
+// since only few lines can be on their way to the first. Single bytes go to the first: computing on
+// them is slower than reading, and their rows may begin inside a line.
 #define PWSP_ATTEND_ASK(ahead, bytes, elements)                                                    \
     PWSP_UNROLL for (size_t line = 0; line < ((elements) * (bytes) + 63) / 64; line++) {           \
         __builtin_prefetch(pwsp_attend_ask(ahead), 0, (bytes) == 1 ? 3 : 2);                       \
@@ -15814,8 +15814,8 @@ static uint32_t pwsp_attend_tile(uint32_t left, uint32_t most) {
     return (left + tiles - 1) / tiles;
 }
 
-// Begins to ask for keys or values, of tokens `seen`, when what is left of the rows before is asked for:
-// those of blocks are more lines than tiles ask for.
+// Begins to prefetch keys or values of tokens `seen`, after the rest of the rows before: rows of blocks
+// with scales have more lines than tiles ask for.
 static void pwsp_attend_look_ahead(pwsp_attend_chunk *c, const char *const *rows,
                                    pwsp_attend_range seen, uint32_t dim) {
     while (c->ahead.row_count > 0 || c->ahead.at < c->ahead.end) {
