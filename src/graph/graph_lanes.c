@@ -118,18 +118,19 @@ static bool pwsp_graph_take_sources(ptowsp_graph *graph, pwsp_graph_lane *lane) 
 }
 
 // The next of the lane's own tasks: from its deque, its sources, and the shared cursor of sources; or,
-// where tasks have ranks, from the queues.
-static uint32_t pwsp_graph_own(ptowsp_graph *graph, pwsp_graph_lane *lane) {
-    if (pwsp_deque_held(&lane->base.deque) > 0 || lane->source == lane->source_end) {
-        uint32_t task = pwsp_engine_own(&graph->engine, &lane->base, lane->grab);
-        if (task != PWSP_GRAPH_NONE) {
-            return task;
-        }
-    }
-    if (lane->source != lane->source_end || pwsp_graph_take_sources(graph, lane)) {
+// where tasks have ranks, from the queues. Apart, so that the usual case needs few registers.
+static PWSP_NOINLINE uint32_t pwsp_graph_own_other(ptowsp_graph *graph, pwsp_graph_lane *lane) {
+    const uint32_t task = pwsp_engine_own(&graph->engine, &lane->base, lane->grab);
+    if (task == PWSP_GRAPH_NONE && pwsp_graph_take_sources(graph, lane)) {
         return graph->arrays.sources[lane->source++];
     }
-    return graph->is_classed ? pwsp_engine_take(&graph->engine, &lane->base) : PWSP_GRAPH_NONE;
+    const bool takes = task == PWSP_GRAPH_NONE && graph->is_classed;
+    return takes ? pwsp_engine_take(&graph->engine, &lane->base) : task;
+}
+static uint32_t pwsp_graph_own(ptowsp_graph *graph, pwsp_graph_lane *lane) {
+    return pwsp_deque_held(&lane->base.deque) == 0 && lane->source != lane->source_end
+               ? graph->arrays.sources[lane->source++]
+               : pwsp_graph_own_other(graph, lane);
 }
 
 // The next task, after one has become ready, or after none has (NONE): where tasks stand in queues,
