@@ -7,7 +7,7 @@
 //
 // A task is a number of the owner's, who has a link for each, by which tasks that stand in no deque
 // are queued (ready.h). There is a queue for each group of lanes. A lane takes from the queue of its own
-// group, and from that of another group only while no lane of that group has come: threads wake late,
+// group, and from another group's only while no lane of that group has come: threads wake late,
 // executors may run lanes one after another, and no task may wait for a lane that never comes.
 //
 // The policy is a row of PWSP_READIES (policy.h). Lanes that steal are one group, and put tasks into its

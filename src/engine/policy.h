@@ -1,4 +1,4 @@
-// Who takes a task, by policies: tables of dispatch, which chooses a lane, and of what is ready, for
+// Who takes a task, by policies: tables of dispatch, which chooses a lane, and of ready tasks, for
 // simulated time and real execution alike. And the workers: pools of them, and blocks.
 
 #ifndef PWSP_POLICY_H
@@ -71,7 +71,7 @@ PWSP_INLINE pwsp_lane_rule pwsp_dispatch_rule(ptowsp_dispatch dispatch) {
     ROW(with, WORK_STEALING, false, true, false)                                                   \
     ROW(with, NEWEST, false, true, true)
 
-// The rows by number: those of schedules first.
+// The rows by number: the policies of schedules come first.
 #define PWSP_READY_ENUM(with, name, has_priority, steals, is_newest_first) PWSP_READY_BY_##name,
 typedef enum pwsp_ready { PWSP_READIES(PWSP_READY_ENUM, ) PWSP_READY_COUNT } pwsp_ready;
 #undef PWSP_READY_ENUM

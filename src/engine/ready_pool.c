@@ -1,4 +1,4 @@
-// Memory of the queues of workers, and what a worker takes; see ready_pool.h.
+// Memory of the queues of workers, and the entry that a worker takes; see ready_pool.h.
 
 #include "ready_pool.h"
 

@@ -7,7 +7,7 @@
 // have none and the policy steals, it takes, of the entries that are first in the queues of its pool's
 // workers, the one with the smallest number.
 //
-// Workers are numbered, pool after pool; their queues have the same numbers, and those of pools follow.
+// Workers are numbered, pool after pool; their queues have the same numbers, and the queues of pools follow.
 // The owner has the links, knows which workers are idle, and has the lock, if there is one. Lanes that are
 // threads have a lock for each queue, and deques besides: see engine.h.
 

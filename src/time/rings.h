@@ -66,7 +66,7 @@ PWSP_INLINE uint64_t pwsp_rings_in_flight(const pwsp_rings *rings) {
 // When the oldest task ends; UINT64_MAX if that is not known, or without tasks.
 PWSP_INTERNAL uint64_t pwsp_rings_first_end(const pwsp_rings *rings);
 
-// Retires what can be retired by a time.
+// Retires the tasks that can be retired by a time.
 PWSP_INTERNAL void pwsp_rings_retire(pwsp_rings *rings, uint64_t now);
 
 // How many tasks of a stream or a pool may be in flight; 0: any number.
