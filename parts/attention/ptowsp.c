@@ -12858,7 +12858,7 @@ typedef struct pwsp_attend_bits {
 typedef struct pwsp_attend_ahead {
     const char *const *rows;  // not begun yet
     size_t row_count, size;   // how many, and bytes of each
-    const char *at, *end;     // what is left of the one begun
+    const char *at, *end;     // the rest of the row that is begun
 } pwsp_attend_ahead;
 
 // The loops of attend_body.h.
@@ -12946,7 +12946,7 @@ typedef struct pwsp_attend_chunk {
 
     // The current block:
     const pwsp_attend_rows *rows, *next;           // of this block and the next, NULL in the last
-    pwsp_attend_ahead ahead;                       // what is asked for
+    pwsp_attend_ahead ahead;                       // asked for while computing
     bool is_full;                                  // all rows see all of it; otherwise:
     pwsp_attend_range in_block[PWSP_ATTEND_ROWS];  // the tokens that each sees
     uint32_t row_first, row_end;                   // rows that see some of it
