@@ -421,9 +421,9 @@ TEST(attend_job__each_fault_has_a_text) {
         {PTOWSP_INVALID_PARAMS,
          "attend: the mask of request 0 begins or ends at 328 of its 600 tokens"},
         {PTOWSP_INVALID_PARAMS,
-         "attend: request 1 begins at row 38, and without pages a stride of pages is 0"},
+         "attend: request 1 begins at row 38 without pages, and a page stride of the cache is 0"},
         {PTOWSP_INVALID_PARAMS,
-         "attend: request 1 begins at row 38, and without pages a stride of pages is 0"},
+         "attend: request 1 begins at row 38 without pages, and a page stride of the cache is 0"},
     };
     static const uint32_t starts[2][REQUESTS] = {{0, 0, 0, 40}, {40, 40, 40, 33}};
     for (uint32_t i = 1; i < sizeof wanted / sizeof *wanted; i++) {
