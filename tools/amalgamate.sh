@@ -281,7 +281,6 @@ src/base/os.h src/base/os.c
 src/base/number.h
 src/base/sleeper.h src/base/sleeper.c
 src/base/earliest.h src/base/earliest.c
-src/base/lookup.h
 src/base/text.h src/base/text.c
 src/base/error.h src/base/error.c
 src/data/dtype_names.c

@@ -3,8 +3,6 @@
 
 #include "nodes.h"
 
-#include <inttypes.h>
-
 // -- lanes and their queues -----------------------------------------------------------------------
 
 PWSP_INTERNAL void pwsp_events_note_idle(pwsp_events *events, uint32_t lane, uint64_t since) {
@@ -218,7 +216,7 @@ static bool pwsp_events_run(pwsp_events *events, uint32_t lane, uint32_t queue) 
     const uint64_t end = start + node->cycles;
     pwsp_ready_pool_take(&events->pool, pwsp_events_links(events), queue);
     if (start > PTOWSP_CYCLES_MAX || end > PTOWSP_CYCLES_MAX) {
-        return pwsp_events_fail_time(events, node->link.number);
+        return pwsp_sim_fail_time(events->sim, node->link.number);
     }
     if (PWSP_UNLIKELY(events->contention.is_used)) {
         pwsp_events_claim(events, lane, id, dispatched);
@@ -345,14 +343,14 @@ static uint64_t pwsp_events_first_timer(const pwsp_events *events) {
 static PWSP_COLD bool pwsp_events_fail_late(pwsp_events *events) {
     const pwsp_control_threads *control = &events->control;
     if (pwsp_control_next(control) > events->now && pwsp_ready_is_empty(&control->ended)) {
-        return pwsp_events_fail_time(events, events->sim->task_count);
+        return pwsp_sim_fail_time(events->sim, events->sim->task_count);
     }
     // A thread that dispatches is over in time, as the task would not start else.
     const uint32_t lane = pwsp_control_next(control) <= events->now
                               ? control->jobs[pwsp_earliest_lane(&control->ends)]
                               : control->ended.head;
     PTOWSP_ASSERT(lane < events->pool.worker_count);
-    return pwsp_events_fail_time(events, events->nodes[events->tasks[lane]].link.number);
+    return pwsp_sim_fail_time(events->sim, events->nodes[events->tasks[lane]].link.number);
 }
 
 PWSP_INTERNAL bool pwsp_events_step(pwsp_events *events, uint64_t until, bool *out_moved) {
@@ -370,7 +368,7 @@ PWSP_INTERNAL bool pwsp_events_step(pwsp_events *events, uint64_t until, bool *o
         if (is_shared && next > PTOWSP_CYCLES_MAX && next == first) {
             const uint32_t lane = first == bound ? pwsp_contention_first(&events->contention)
                                                  : pwsp_earliest_lane(&events->running);
-            return pwsp_events_fail_time(events, events->nodes[events->tasks[lane]].link.number);
+            return pwsp_sim_fail_time(events->sim, events->nodes[events->tasks[lane]].link.number);
         }
         events->now = next;
         if (is_shared) {

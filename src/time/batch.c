@@ -116,7 +116,7 @@ static bool pwsp_lanes_batch_run(pwsp_lanes *lanes, const pwsp_batch *batch,
         clock - sim->clock.now - (is_in_order ? waited_ready : 0);
     sim->clock.now = clock;
     sim->stats.stall_cycles[PTOWSP_STALL_LANE] += waited_lane;
-    return has_memory ? fits || pwsp_lanes_fail_time(sim) : pwsp_sim_no_memory(sim);
+    return has_memory ? fits || pwsp_sim_fail_time(sim, sim->task_count) : pwsp_sim_no_memory(sim);
 }
 
 // -- bulks ----------------------------------------------------------------------------------------

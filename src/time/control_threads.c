@@ -116,7 +116,7 @@ PWSP_INTERNAL bool pwsp_control_submit(pwsp_events *events) {
     }
     *submitted = 0;
     if (events->now > PTOWSP_CYCLES_MAX) {
-        return pwsp_events_fail_time(events, sim->task_count);
+        return pwsp_sim_fail_time(events->sim, sim->task_count);
     }
     sim->stats.submit_cycles += cycles;
     pwsp_sim_move_clock(sim, events->now, PTOWSP_STALL_CONTROL, sim->clock.cause);

@@ -30,8 +30,6 @@
 
 #include "nodes.h"
 
-#include <inttypes.h>
-
 // -- life -----------------------------------------------------------------------------------------
 
 PWSP_INTERNAL bool pwsp_events_init(pwsp_events *events, pwsp_sim *sim) {
@@ -110,11 +108,6 @@ PWSP_INTERNAL PWSP_COLD bool pwsp_events_fail(pwsp_events *events) {
                ? pwsp_sim_fail_pipeline(events->sim,
                                         events->pipelines[events->nodes[events->late].cycles].node)
                : pwsp_sim_no_memory(events->sim);
-}
-
-PWSP_INTERNAL PWSP_COLD bool pwsp_events_fail_time(pwsp_events *events, uint64_t number) {
-    return pwsp_sim_fail(events->sim, PTOWSP_LIMIT_EXCEEDED, number,
-                         "run: task %" PRIu64 " ends after 2^63 - 1 cycles", number);
 }
 
 // -- issuing --------------------------------------------------------------------------------------

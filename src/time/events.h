@@ -106,9 +106,6 @@ PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events);
 // False with an error in sim, each of them. Errors found elsewhere are reported there:
 PWSP_INTERNAL bool pwsp_events_fail(pwsp_events *events);
 
-// Task `number` ends too late: the error.
-PWSP_INTERNAL bool pwsp_events_fail_time(pwsp_events *events, uint64_t number);
-
 PWSP_INLINE bool pwsp_events_check(pwsp_events *events) {
     return PWSP_LIKELY(!events->late && !events->is_out_of_memory) || pwsp_events_fail(events);
 }

@@ -13,8 +13,6 @@
 
 #include "lanes.h"
 
-#include <inttypes.h>
-
 // -- memory of the window -------------------------------------------------------------------------
 
 // A ring for each lane, which doubles when it is full. So memory follows the work and not the worst
@@ -284,11 +282,6 @@ static bool pwsp_lanes_wait_rings(pwsp_lanes *lanes, const pwsp_arrival *arrival
 
 // -- tasks ----------------------------------------------------------------------------------------
 
-PWSP_INTERNAL bool pwsp_lanes_fail_time(pwsp_sim *sim) {
-    return pwsp_sim_fail(sim, PTOWSP_LIMIT_EXCEEDED, sim->task_count,
-                         "run: task %" PRIu64 " ends after 2^63 - 1 cycles", sim->task_count);
-}
-
 // Moves the clock to where the task may be issued. False with an error.
 PWSP_FORCE_INLINE bool pwsp_lanes_issue(pwsp_lanes *lanes, const pwsp_arrival *arrival,
                                         const pwsp_token *ready) {
@@ -407,7 +400,7 @@ PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arriva
     const uint64_t able = pwsp_max_u64(due, lane->free);
     const uint64_t start = place.start, end = start + cycles;
     if (end > PTOWSP_CYCLES_MAX) {
-        return pwsp_lanes_fail_time(sim);
+        return pwsp_sim_fail_time(sim, sim->task_count);
     }
     PTOWSP_ASSERT(start >= place.ready.time && start >= lane->free && end >= start);
     if (sim->has_records &&

@@ -177,9 +177,6 @@ PWSP_INTERNAL void pwsp_lanes_begin(pwsp_lanes *lanes);
 // Issues a task; its end is then known. False with an error in sim.
 PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arrival);
 
-// The next task would end too late: the error. Returns false.
-PWSP_INTERNAL bool pwsp_lanes_fail_time(pwsp_sim *sim);
-
 // Issues a pipeline, which takes no lane and no place in the window. False with an error in sim.
 PWSP_INTERNAL bool pwsp_lanes_pipeline(pwsp_lanes *lanes, const pwsp_pipeline_arrival *arrival);
 

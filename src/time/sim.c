@@ -90,6 +90,11 @@ PWSP_INTERNAL bool pwsp_sim_fail_pipeline(pwsp_sim *sim, uint32_t node) {
                          "%s: the pipeline ends after 2^63 - 1 cycles", place);
 }
 
+PWSP_INTERNAL PWSP_COLD bool pwsp_sim_fail_time(pwsp_sim *sim, uint64_t number) {
+    return pwsp_sim_fail(sim, PTOWSP_LIMIT_EXCEEDED, number,
+                         "run: task %" PRIu64 " ends after 2^63 - 1 cycles", number);
+}
+
 // -- life -----------------------------------------------------------------------------------------
 
 static bool pwsp_sim_has_turns(const pwsp_sim *sim) {

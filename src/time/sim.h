@@ -162,6 +162,8 @@ PWSP_INLINE ptowsp_stall pwsp_ring_stall(ptowsp_ring ring) {
 
 // A pipeline ends after PTOWSP_CYCLES_MAX.
 PWSP_INTERNAL bool pwsp_sim_fail_pipeline(pwsp_sim *sim, uint32_t node);
+// Task `number` ends too late.
+PWSP_INTERNAL bool pwsp_sim_fail_time(pwsp_sim *sim, uint64_t number);
 
 // Completes the statistics of a run, once.
 PWSP_INTERNAL void pwsp_sim_end(pwsp_sim *sim);
