@@ -915,7 +915,7 @@ typedef struct ptowsp_plan_config {
     FAULT(ATTEND_STRIDE, INVALID_PARAMS,                                                           \
           "a stride is %v elements, not a multiple of a block's %l")                               \
     FAULT(ATTEND_STRIDE_PAGE, INVALID_PARAMS,                                                      \
-          "request %i begins at row %v, and without pages a stride of pages is %l")                \
+          "request %i begins at row %v without pages, and a page stride of the cache is %l")       \
     FAULT(ATTEND_MASK, INVALID_PARAMS,                                                             \
           "the mask of request %i begins or ends at %v of its %l tokens")
 
