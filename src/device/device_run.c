@@ -2,7 +2,7 @@
 // device's cores run the ready tasks. Entries are places of the reorder buffer.
 //
 // A core leaves the kernel's result in its own line, and the AICPU thread copies it into the entry.
-// So a stuck core that returns after the run is over never touches the run.
+// So a stuck core that returns after the run is over writes nothing of the run.
 
 #include "device.h"
 

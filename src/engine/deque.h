@@ -23,7 +23,7 @@
 // one it has read. If the owner reclaims, overwrites and publishes meanwhile, the tag differs; so a
 // successful CAS means that the slots read are valid. (1) releases to (2) the slots and all that
 // led to their tasks. (4) acquires from (3): a slot is rewritten only after the thief has read it.
-// (1) is sequentially consistent as well: see the sleeping of lanes in graph_lanes.c.
+// (1) is sequentially consistent as well: see the sleeping of lanes in engine.h.
 //
 // Unlike the deque of Chase and Lev (2005), popping costs no fence and thieves take half at once.
 // As in the split deques of Dinan et al. (2009), work must be made public before it can be stolen.

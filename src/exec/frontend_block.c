@@ -111,11 +111,13 @@ static bool pwsp_frontend_join_tile(pwsp_tile_at *tile, const pwsp_tile_at *othe
     }
     const bool is_row = tile->row == other->row && tile->rows == other->rows;
     const bool is_col = tile->col == other->col && tile->cols == other->cols;
-    if (is_row && !is_col && other->col == tile->col + tile->cols) {
+    if (is_row && !is_col && other->col == tile->col + tile->cols &&
+        other->cols <= UINT32_MAX - tile->cols) {
         tile->cols += other->cols;
         return true;
     }
-    if (is_col && !is_row && other->row == tile->row + tile->rows) {
+    if (is_col && !is_row && other->row == tile->row + tile->rows &&
+        other->rows <= UINT32_MAX - tile->rows) {
         tile->rows += other->rows;
         return true;
     }

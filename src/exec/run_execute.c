@@ -4,7 +4,8 @@
 //      walk 1   -> every view in bounds?      skips what depends on data that tasks write
 //      walk 2   -> kernel, then time          for each task, in program order
 //
-// When nothing is executed, the first walk is left out: there is no data to protect. Both walks use
+// When nothing is executed, the first walk is left out, as there is no data to protect, unless the number
+// of tasks must be known before the second. Both walks use
 // the same machine (the expander). On lanes, and on a device, a front end issues the tasks of the
 // second walk, and time accounts for them as they retire.
 

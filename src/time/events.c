@@ -96,6 +96,7 @@ PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events) {
     events->is_out_of_memory = false;
     events->has_ended = false;
     events->ordered = events->entering = 0;
+    events->has_asked = false;
     if (events->contention.is_used) {
         pwsp_events_begin_shared(events);
     }
@@ -307,11 +308,16 @@ static bool pwsp_events_enter(pwsp_events *events, const pwsp_arrival *arrival) 
     if (!sim->rings.is_used) {
         return true;
     }
-    if (!pwsp_events_wait_depths(events, arrival)) {
-        return false;
+    // Once, though a task that is held comes again: dependences that end while it waits for rings count.
+    if (!events->has_asked) {
+        if (!pwsp_events_wait_depths(events, arrival)) {
+            return false;
+        }
+        pwsp_sim_ask_rings(sim, arrival, pwsp_events_token_is_open, events);
+        events->has_asked = true;
     }
-    pwsp_sim_ask_rings(sim, arrival, pwsp_events_token_is_open, events);
-    return pwsp_events_wait_rings(events, arrival);
+    events->has_asked = !pwsp_events_wait_rings(events, arrival);
+    return !events->has_asked;
 }
 
 // Begins the record of a task. False when memory is out.

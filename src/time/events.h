@@ -1,4 +1,4 @@
-// Time where lanes choose among tasks that are ready: work stealing and priorities.
+// Time event by event: where lanes choose among ready tasks, share memory, or wait for control.
 
 #ifndef PWSP_EVENTS_H
 #define PWSP_EVENTS_H
@@ -96,6 +96,7 @@ typedef struct pwsp_events {
     bool has_ended;     // all tasks are issued
     uint32_t ordered;   // in order: the node of a task or pipeline that waits for its dependences
     uint32_t entering;  // the node of a task that waits for rings, and may be held there
+    bool has_asked;     // what that task needs of rings is known
 } pwsp_events;
 
 PWSP_INTERNAL bool pwsp_events_init(pwsp_events *events, pwsp_sim *sim);

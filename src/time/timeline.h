@@ -1,5 +1,5 @@
 // Simulated time, behind one front. In order, a task's times follow from earlier tasks;
-// event-driven, lanes choose among ready tasks. The schedule selects one.
+// event-driven, lanes choose among ready tasks, share memory or wait for control. The schedule selects one.
 
 #ifndef PWSP_TIMELINE_H
 #define PWSP_TIMELINE_H

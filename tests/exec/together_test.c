@@ -484,6 +484,7 @@ static ptowsp_schedule random_schedule(uint64_t *seed, ptowsp_module *m) {
         schedule.window_policy = PTOWSP_WINDOW_STALL;
     } else if (below(seed, 2)) {
         schedule.ring_sizes[PTOWSP_RING_TASKS] = 1 + below(seed, 3);
+        schedule.ring_sizes[PTOWSP_RING_DEPENDENCIES] = below(seed, 2) * (4 + below(seed, 3));
     }
     if (schedule.ready == PTOWSP_READY_FIFO && below(seed, 2)) {
         schedule.issue = PTOWSP_ISSUE_IN_ORDER;
@@ -572,7 +573,7 @@ static ptowsp_schedule any_schedule(uint64_t *seed, ptowsp_module *m, ptowsp_exp
         schedule.start_threshold = 1 + below(seed, 14);
         schedule.window = 0;  // which would not have room for as many
         schedule.window_policy = PTOWSP_WINDOW_DEFAULT;
-        schedule.ring_sizes[PTOWSP_RING_TASKS] = 0;
+        schedule.ring_sizes[PTOWSP_RING_TASKS] = schedule.ring_sizes[PTOWSP_RING_DEPENDENCIES] = 0;
     }
     return schedule;
 }
