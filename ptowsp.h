@@ -2042,7 +2042,8 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_place(const ptowsp_attend_li
 
 // Checks all of a job: as ptowsp_attend_run_worker does, and query lengths, masks, and the plan, as
 // ptowsp_attention_check does. (Of a prefix plan only the lists; ptowsp_prefix_check proves it.) Page
-// tables, strides and query_starts are taken as they are.
+// tables, strides and query_starts are taken as they are, but strides that cannot lead to the first
+// row of a request without pages are refused: of keys and values both 0, or of scales 0.
 // Errors   INVALID_PARAMS, BUFFER_OVERFLOW (memory for fewer slots, rows or lanes).
 // Cost     O(units + requests).
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_check(const ptowsp_attend_job *job,

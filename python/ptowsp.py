@@ -1650,7 +1650,8 @@ class AttendJob(_Runs):
             plan.check()
         if self._cache.page_size == 0:
             self._check_pages(kv, counts)
-            if not self._cache.key_strides.page and not self._cache.value_strides.page:  # all have the same KV
+            cache = self._cache
+            if not (cache.key_strides.page or cache.value_strides.page or cache.scale_strides.page):  # all have the same KV
                 self._starts[1][:] = 0
                 step.pages = _at(self._starts[1])
         _plan(_lib.attend_check, self._c)

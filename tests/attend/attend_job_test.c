@@ -457,8 +457,15 @@ TEST(attend_job__each_fault_has_a_text) {
         case 20: s->cache.type = PTOWSP_ATTEND_I8; break;
         case 21: s->cache.type = PTOWSP_ATTEND_Q8_0, s->cache.key_dim = 48; break;
         case 22: s->cache.type = PTOWSP_ATTEND_Q4_0, s->cache.value_strides.token = 80; break;
-        case 25: s->cache.page_size = 0, s->cache.key_strides.page = 0; break;
-        case 26: s->cache.page_size = 0, s->cache.value_strides.page = 0; break;
+        case 25:
+            s->cache.page_size = 0;
+            s->cache.key_strides.page = s->cache.value_strides.page = 0;
+            break;
+        case 26:
+            s->cache.page_size = 0, s->cache.type = PTOWSP_ATTEND_I8;
+            s->cache.key_scales = s->cache.value_scales = (const float *)s->cache.keys;
+            s->cache.scale_strides.page = 0;
+            break;
         default:
             s->step.mask = query_starts;
             s->step.mask_starts = starts[i - 23];
