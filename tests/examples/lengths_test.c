@@ -23,13 +23,15 @@ typedef struct read_request {
     int32_t input, output;
 } read_request;
 
+// Times of Azure's traces are differences of dates in seconds; those of the others are exact.
 static trace parse_as(const char *text, const char *format, const read_request *expected,
                       size_t count) {
+    const double allowed = strcmp(format, "Azure CSV") == 0 ? 1e-6 : 0;
     trace t = parse(text);
     assert_string_equal(t.format, format);
     assert_int_equal(t.count, count);
     for (size_t i = 0; i < count; i++) {
-        assert_true(fabs(t.requests[i].arrival_seconds - expected[i].seconds) < 1e-5);
+        assert_true(fabs(t.requests[i].arrival_seconds - expected[i].seconds) <= allowed);
         assert_int_equal(t.requests[i].input_tokens, expected[i].input);
         assert_int_equal(t.requests[i].output_tokens, expected[i].output);
     }

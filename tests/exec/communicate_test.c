@@ -717,6 +717,13 @@ TEST_F(communicate__executing_takes_a_communicator_and_no_device) {
                     "kernel sum: target ascend_npu does not do tasks of a collective");
     static matrix data;
     test_bind(f->run, "a", data);
+    const ptowsp_run_options time_only = {.mode = PTOWSP_RUN_TIME_ONLY};
+    const ptowsp_run_options *const options[] = {&time_only, NULL};
+    for (int i = 0; i < 2; i++) {
+        fixture_refused(
+            f, ptowsp_run_execute(f->run, options[i]), PTOWSP_INVALID_PARAMS,
+            "run: kernel sum communicates, and no ranks are bound (ptowsp_run_bind_ranks)");
+    }
     ptowsp_run_ranks ranks = {0};
     fixture_refused(
         f, ptowsp_run_bind_ranks(f->run, &ranks), PTOWSP_INVALID_PARAMS,

@@ -7,6 +7,30 @@
 
 #define FIXTURE_TEST(name) TEST_MADE(name, fixture, f, fixture_make(f), fixture_free(f))
 
+// -- views ----------------------------------------------------------------------------------------
+
+FIXTURE_TEST(run_faults__an_empty_tensor_has_no_index) {
+    int32_t d[12] = {0};
+    fixture_parse(f, "workload main\n  task fill(0) tile = d[slot_i64[0]] at (0, 0)\n");
+    compile(f, NULL);
+    ptowsp_buffer buffer = {.data = d, .rank = 3, .shape[0] = 2, .shape[1] = 3, .shape[2] = 2};
+    assert_ok(ptowsp_run_bind_tensor(f->run, "d", &buffer));
+    ptowsp_run_bind_slot(f->run, 0, 1);
+    works(f, 1);
+    assert_int_equal(d[6], 100);
+    buffer.shape[0] = 0;
+    assert_ok(ptowsp_run_bind_tensor(f->run, "d", &buffer));
+    for (uint64_t index = 0; index < 2; index++) {
+        char text[100];
+        ptowsp_run_bind_slot(f->run, 0, index);
+        snprintf(text, sizeof text,
+                 "main/task fill: tile: index 0 of tensor d is %d, outside of its size 0",
+                 (int)index);
+        invalid_before(f, index, text);
+    }
+    assert_int_equal(d[0], 0);
+}
+
 // -- kernels --------------------------------------------------------------------------------------
 
 FIXTURE_TEST(run_faults__kernels_that_fail) {

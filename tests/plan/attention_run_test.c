@@ -11,7 +11,6 @@
 #include "lane_modes.h"
 
 #include <math.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
@@ -43,18 +42,8 @@ typedef struct sample {
 } sample;
 
 static void delay(const sample *s, uint32_t index, uint32_t lane) {
-    uint64_t random = (uint64_t)index * 77 + s->round;
-    if (s->delays == DELAY_NONE) {
-        return;
-    }
-    uint64_t turns = test_random(&random) % 200;
-    if (s->delays == DELAY_UNEVEN && lane % 2 == 0) {
-        turns *= 20;
-    }
-    for (volatile uint64_t i = 0; i < turns; i++) {
-    }
-    if (test_random(&random) % 16 == 0) {
-        sched_yield();
+    if (s->delays != DELAY_NONE) {
+        lane_delay(index * 77 + s->round, s->delays == DELAY_UNEVEN && lane % 2 == 0);
     }
 }
 

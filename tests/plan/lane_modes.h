@@ -5,6 +5,18 @@
 
 #include "test.h"
 
+#include <sched.h>
+
+// Delays a call by a random time, or by 20 times as much.
+static inline void lane_delay(uint64_t seed, bool is_long) {
+    const uint64_t turns = test_random(&seed) % 200 * (is_long ? 20 : 1);
+    for (volatile uint64_t i = 0; i < turns; i++) {
+    }
+    if (test_random(&seed) % 16 == 0) {
+        sched_yield();
+    }
+}
+
 // An executor that never calls the last lane.
 static inline void run_lanes_but_one(void *user, uint32_t lane_count, ptowsp_lane_fn lane,
                                      void *job) {
