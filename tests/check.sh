@@ -222,11 +222,13 @@ check() {
 
 # -- what a release passes ------------------------------------------------------------------------
 
-# All that clang can say, but what forbids C as it is written here: pointers to arrays, declarations beside
-# their use, casts of what a function returns, comparisons of floats that are exact, switches that name some
-# values of an enum or all without a default, padding; vectors loaded from bytes; macros of tables, and
-# functions of headers, that one of the three files does not use; what clang does not follow, such as values
-# set by a call that succeeds, and formats handed on by functions that are declared to take one.
+# Every clang warning except those against our style:
+#   - pointers into arrays, declarations beside their use, casts of a function's result, exact comparisons of
+#     floats, padding, vectors loaded from bytes;
+#   - switches that name only some values of an enum, or all of them without a default;
+#   - table macros and header functions that one of the three files does not use;
+#   - false alarms: a variable set only by a call that succeeds, a format passed on by a function that is
+#     declared to take one.
 EVERYTHING=$(command -v clang-19 || echo clang)
 OFF="-Wno-unknown-warning-option"
 for warning in unsafe-buffer-usage declaration-after-statement bad-function-cast float-equal double-promotion \

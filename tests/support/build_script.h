@@ -3,8 +3,8 @@
 //      "workload main; pipeline p; channel a; process put; send a 1"
 //
 // Each word is a call, in the order of the script; what the calls take follows it. Modules as texts
-// (ptowsp.h, section 19) do not do: they have no scopes that are left open, ids that are not there or
-// calls in the wrong place.
+// (ptowsp.h, section 19) cannot express this: they have no scopes that are left open, ids that are not
+// there or calls in the wrong place.
 //
 //      name         a word, or in single quotes; NULL
 //      thing        the name of an axis, tensor, kernel or channel; of several, the last one; #7: the id 7
@@ -429,8 +429,8 @@ static inline void script_free(script *s) {
     test_destroy(NULL, NULL, s->m, s->context);
 }
 
-// A call gives nothing, as the module has failed like this. It stays so, can be printed and not compiled. The
-// next module begins.
+// The last call returned nothing: the module failed with this error. The error stays; the module can be
+// printed, but not compiled. The next module begins.
 static inline void refused_as(script *s, ptowsp_status status, uint64_t index, const char *text) {
     char printed[4096];
     ptowsp_output_buffer buffer = {printed, sizeof printed, 0};
