@@ -5,7 +5,7 @@
 #ifndef CASE_FORM_H
 #define CASE_FORM_H
 
-#include "case_expect.h"
+#include "case_ranks.h"
 
 // Words that are not results.
 static const struct {
@@ -27,8 +27,32 @@ static inline void case_check_modes(case_subject *s, const char *list) {
     }
 }
 
+// What a case with `ranks` compares, which a program alone does not, and the other way round. `ranks` is
+// NULL without them.
+static inline void case_check_ranks(case_subject *s, const case_item *whole, const case_item *item,
+                                    const case_group *ranks) {
+    size_t e = CASE_EXPECTATION_COUNT;
+    if (!strcmp(whole->word, "rank")) {
+        const char *at = whole->rest;
+        const uint64_t rank = (uint64_t)case_number(s, &at);
+        if (!ranks || rank < ranks->first || rank >= ranks->end) {
+            CASE_FAIL(s, "rank %llu is never compared: it does not run", (unsigned long long)rank);
+        }
+    }
+    const bool is_of_all = !strcmp(item->word, "group") || !strcmp(item->word, "rank_waits");
+    if (is_of_all && (!ranks || !ranks->is_together)) {
+        CASE_FAIL(s, "%s is never compared: ranks do not run together", item->word);
+    }
+    const bool is_data = case_find_result(item->word, &e) && e < CASE_EXPECTATION_COUNT &&
+                         case_expectations[e].is_data;
+    if (is_data && ranks) {
+        CASE_FAIL(s, "%s is never compared: ranks are not executed", item->word);
+    }
+}
+
 // Whether the item is a result.
-static inline bool case_check_word(case_subject *s, const case_item *whole, bool is_refused) {
+static inline bool case_check_word(case_subject *s, const case_item *whole, bool is_refused,
+                                   const case_group *ranks) {
     enum { COUNT = sizeof case_settings / sizeof case_settings[0] };
     case_item own;
     const case_item *item = &own;
@@ -45,14 +69,21 @@ static inline bool case_check_word(case_subject *s, const case_item *whole, bool
     } else if (i < COUNT && case_settings[i].is_alone) {
         case_end(s, item->rest);
     }
+    case_check_ranks(s, whole, item, ranks);
     return is_result || !strcmp(item->word, "fails");
 }
 
 // All items of the schedule and mode at hand.
 static inline void case_check_form(case_subject *s) {
     bool is_refused = case_said(s, "refused") != NULL;
+    const bool has_ranks = !is_refused && case_find(&s->items, "ranks");
+    case_group ranks;
     size_t result_count = 0;
     s->engine = "form";
+    if (has_ranks) {
+        case_group_read(s, &ranks);
+        s->rank_count = 0;
+    }
     for (size_t i = 0; i <= s->items.count; i++) {
         const case_item *item = i < s->items.count ? &s->items.items[i] : NULL;
         s->line = item ? item->line : 0;
@@ -64,7 +95,7 @@ static inline void case_check_form(case_subject *s) {
             case_check_modes(s, item->modes);
         }
         if (item && case_applies(s, item)) {
-            result_count += case_check_word(s, item, is_refused);
+            result_count += case_check_word(s, item, is_refused, has_ranks ? &ranks : NULL);
         }
     }
     s->line = 0;

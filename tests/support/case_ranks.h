@@ -78,6 +78,9 @@ static inline void case_group_read(case_subject *s, case_group *g) {
     } else if (!g->is_together) {
         case_check_text(s, "who is alone", alone->rest, "each");
     }
+    if (g->first >= s->rank_count) {
+        CASE_FAIL(s, "there is no rank %u", g->first);
+    }
     for (size_t i = 0; i < s->items.count; i++) {
         if (!strcmp(s->items.items[i].word, "links") && case_applies(s, &s->items.items[i])) {
             case_links_item(s, &g->group.links, s->items.items[i].rest);
