@@ -75,7 +75,7 @@ static inline bool case_check_word(case_subject *s, const case_item *whole, bool
 
 // All items of the schedule and mode at hand.
 static inline void case_check_form(case_subject *s) {
-    bool is_refused = case_said(s, "refused") != NULL;
+    bool is_refused = case_said(s, "refused") != NULL, has_failed = false;
     const bool has_ranks = !is_refused && case_find(&s->items, "ranks");
     case_group ranks;
     size_t result_count = 0;
@@ -90,11 +90,18 @@ static inline void case_check_form(case_subject *s) {
         if ((!item || !strcmp(item->word, "then")) && !is_refused && result_count == 0) {
             CASE_FAIL(s, "nothing is compared");
         }
-        result_count = item && !strcmp(item->word, "then") ? 0 : result_count;
+        if (has_ranks && has_failed && result_count > 1) {
+            CASE_FAIL(s, "results are never compared: the ranks fail");
+        }
+        if (item && !strcmp(item->word, "then")) {
+            result_count = 0;
+            has_failed = false;
+        }
         if (item && item->modes) {
             case_check_modes(s, item->modes);
         }
         if (item && case_applies(s, item)) {
+            has_failed = has_failed || !strcmp(item->word, "fails");
             result_count += case_check_word(s, item, is_refused, has_ranks ? &ranks : NULL);
         }
     }

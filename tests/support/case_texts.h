@@ -164,22 +164,27 @@ static inline bool case_compare_text(case_subject *s, const case_item *item) {
     return true;
 }
 
-static inline void case_run_texts(case_subject *s) {
+// Returns the number of modules.
+static inline uint32_t case_run_texts(case_subject *s) {
     ptowsp_status status = PTOWSP_OK;
-    bool is_compared = true;
+    bool is_compared = false;
+    uint32_t given_count = 0;
     s->engine = "text";
     for (size_t i = 0; i <= s->c->items.count; i++) {
         const case_item *item = i < s->c->items.count ? &s->c->items.items[i] : NULL;
         bool is_given = item && !strcmp(item->word, "given");
-        if ((!item || is_given) && !is_compared) {
+        if ((!item || (is_given && given_count > 0)) && !is_compared) {
             CASE_FAIL(s, "nothing is compared");
         }
         s->line = item ? item->line : 0;
         if (is_given) {
             status = case_give(s, item->rest);
             is_compared = false;
+            given_count++;
         } else if (item && !strcmp(item->word, "schedule")) {
             s->schedule = item->rest;
+        } else if (item && given_count == 0) {
+            CASE_FAIL(s, "nothing is given before %s", item->word);
         } else if (item && !strcmp(item->word, "refused")) {
             if (status == PTOWSP_OK) {
                 status = ptowsp_program_create(s->context, s->module, NULL, &s->program);
@@ -196,6 +201,7 @@ static inline void case_run_texts(case_subject *s) {
     }
     ptowsp_program_destroy(s->program);
     ptowsp_module_destroy(s->module);
+    return given_count;
 }
 
 #endif
