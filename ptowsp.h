@@ -269,28 +269,28 @@
 //
 // CONTENTS
 //
-//    1. Build configuration                 352    18. Schedules                          3895
-//    2. Status and errors                   459    19. Modules as text                    4390
-//    3. Contexts and threads                525    20. Programs                           4442
-//    4. Sinks                               691    21. Runs                               4521
-//    5. Work and tiers                      720    22. Seeing runs                        5205
-//    6. Chunk plans                         873    23. Graphs                             5758
-//    7. Dispatch                           1212    24. Tile kernels                       6011
-//    8. Merging                            1282    25. Pipelines                          6657
-//    9. Attention plans                    1331    26. Ranks                              6843
-//   10. Attention kernels                  1843    27. Layouts                            7387
-//   11. MoE plans                          2134    28. Devices                            7704
-//   12. Prefix trees                       2620    29. Tuning                             7866
-//   13. Data types and tensors             2909    30. Emitting                           8191
-//   14. Modules                            2994    31. Dumps of PTO Runtime               8421
-//   15. Kernels                            3209    32. Spaces                             8672
-//   16. Scalar expressions                 3525    33. Utilities                          8731
-//   17. Workloads                          3626
+//    1. Build configuration                 352    18. Schedules                          3896
+//    2. Status and errors                   459    19. Modules as text                    4391
+//    3. Contexts and threads                525    20. Programs                           4443
+//    4. Sinks                               691    21. Runs                               4522
+//    5. Work and tiers                      720    22. Seeing runs                        5206
+//    6. Chunk plans                         873    23. Graphs                             5759
+//    7. Dispatch                           1212    24. Tile kernels                       6012
+//    8. Merging                            1282    25. Pipelines                          6658
+//    9. Attention plans                    1331    26. Ranks                              6844
+//   10. Attention kernels                  1843    27. Layouts                            7388
+//   11. MoE plans                          2135    28. Devices                            7705
+//   12. Prefix trees                       2621    29. Tuning                             7867
+//   13. Data types and tensors             2910    30. Emitting                           8192
+//   14. Modules                            2995    31. Dumps of PTO Runtime               8422
+//   15. Kernels                            3210    32. Spaces                             8673
+//   16. Scalar expressions                 3526    33. Utilities                          8732
+//   17. Workloads                          3627
 //
-//   Appendix A. Reading programs                   8745
-//   Appendix B. The grammar of modules as text     9274
-//   Appendix C. Macros                             9361
-//   Appendix D. Index of functions                 9584
+//   Appendix A. Reading programs                   8746
+//   Appendix B. The grammar of modules as text     9275
+//   Appendix C. Macros                             9362
+//   Appendix D. Index of functions                 9585
 //
 // WORDS
 //
@@ -9585,141 +9585,141 @@ PTOWSP_DEFINE_SPACE(ptowsp_moe_space, PTOWSP_MOE_DIMS)
 // Appendix D. Index of functions
 // -------------------------------------------------------------------------------------------------
 //
-//      ptowsp_              add 3584, algorithm_name 6959, and 3608, array_at 3554,
-//                           bf16_from_f32 2961, bitand 3591, bitnot 3597, bitor 3592, bitxor 3593,
-//                           bool 3545, call_make 3798, cast 3617, channel_make 6809, clock_ns 8740,
-//                           close_make 6832, combine_begin 3690, consume_begin 6797, consumes 6816,
-//                           convert 2969, core_timing_of 6616, cost_check 6621, decode_tiers 870,
-//                           depth_name 4049, div 3587, edge_reason_name 5351, eq 3600,
-//                           event_make 6838, f16_from_f32 2959, fingerprint_print 5201,
-//                           for_each_begin 3684, ge 3605, gt 3604, hash 8737, i64 3543,
-//                           instruction 6548, le 3603, links_make 7085, location_name 2953,
-//                           lt 3602, max 3590, memory_name 6088, min 3589, mul 3586, ne 3601,
-//                           neg 3596, not 3610, opcode_name 9114, or 3609, otherwise_begin 3689,
-//                           pipe_name 6089, pipeline_begin 6792, process_begin 6794,
-//                           processor_count 628, produces 6817, receive_begin 6799,
-//                           record_make 6839, rem 3588, replicate_begin 6795, ring_name 4032,
-//                           scope_end 3692, search_print 5754, sequence_begin 3691,
-//                           shared_memory_of 4264, shl 3594, shr 3595, spans_export 5529,
-//                           stall_name 4946, sub 3585, support_name 4374, symbol 3549,
-//                           target_name 4373, tier_find 861, u64 3544, unit_name 3298, version 442,
-//                           wait_make 6840, when_begin 3688
-//      ptowsp_attend_       bytes 2128, check 2048, compute 2116, convert 2123, join 2086,
-//                           merge 2082, place 2038, run 2069, run_worker 2062, size 2031,
-//                           unit_of 2105, unit_rows 2109, variant 2131, work 2078
-//      ptowsp_attention_    accs 1755, bound 1629, check 1684, cost_of 6166, export 1736,
+//      ptowsp_              add 3585, algorithm_name 6960, and 3609, array_at 3555,
+//                           bf16_from_f32 2962, bitand 3592, bitnot 3598, bitor 3593, bitxor 3594,
+//                           bool 3546, call_make 3799, cast 3618, channel_make 6810, clock_ns 8741,
+//                           close_make 6833, combine_begin 3691, consume_begin 6798, consumes 6817,
+//                           convert 2970, core_timing_of 6617, cost_check 6622, decode_tiers 870,
+//                           depth_name 4050, div 3588, edge_reason_name 5352, eq 3601,
+//                           event_make 6839, f16_from_f32 2960, fingerprint_print 5202,
+//                           for_each_begin 3685, ge 3606, gt 3605, hash 8738, i64 3544,
+//                           instruction 6549, le 3604, links_make 7086, location_name 2954,
+//                           lt 3603, max 3591, memory_name 6089, min 3590, mul 3587, ne 3602,
+//                           neg 3597, not 3611, opcode_name 9115, or 3610, otherwise_begin 3690,
+//                           pipe_name 6090, pipeline_begin 6793, process_begin 6795,
+//                           processor_count 628, produces 6818, receive_begin 6800,
+//                           record_make 6840, rem 3589, replicate_begin 6796, ring_name 4033,
+//                           scope_end 3693, search_print 5755, sequence_begin 3692,
+//                           shared_memory_of 4265, shl 3595, shr 3596, spans_export 5530,
+//                           stall_name 4947, sub 3586, support_name 4375, symbol 3550,
+//                           target_name 4374, tier_find 861, u64 3545, unit_name 3299, version 442,
+//                           wait_make 6841, when_begin 3689
+//      ptowsp_attend_       bytes 2129, check 2049, compute 2117, convert 2124, join 2087,
+//                           merge 2083, place 2038, run 2070, run_worker 2063, size 2031,
+//                           unit_of 2106, unit_rows 2110, variant 2132, work 2079
+//      ptowsp_attention_    accs 1755, bound 1629, check 1684, cost_of 6167, export 1736,
 //                           generate 1662, is_invariant 1692, job_check 1827, lane_merges 1701,
 //                           lane_units 1696, merge_row 1760, place 1647, print 1740,
 //                           progress_size 1803, run 1839, run_serial 1831, run_worker 1819,
 //                           see 1675, size 1636, states 1751, unit_rows 1709
-//      ptowsp_axis_         dense 3086, dynamic 3087, plan 3137, plan_lanes 3139, plan_merges 3138,
-//                           ragged 3088, row 3094, size 3559, sparse 3089
-//      ptowsp_capability_   at 4371, count 4370, print 4372
-//      ptowsp_collective_   choose 7115, name 6958, plan 7005, print 7012, time 7105
+//      ptowsp_axis_         dense 3087, dynamic 3088, plan 3138, plan_lanes 3140, plan_merges 3139,
+//                           ragged 3089, row 3095, size 3560, sparse 3090
+//      ptowsp_capability_   at 4372, count 4371, print 4373
+//      ptowsp_collective_   choose 7116, name 6959, plan 7006, print 7013, time 7106
 //      ptowsp_context_      create 605, destroy 611, error 614, fail 618, lane_count 621,
 //                           run_worker 678
-//      ptowsp_control_      cost_name 4172, make 4214
-//      ptowsp_device_       alloc 7782, cancel 7850, close 7775, copy_in 7793, copy_out 7795,
-//                           core_tasks 7863, free 7787, launch 7845, open 7766, result 7859,
-//                           run 7816, run_graph 7807, start 7821
+//      ptowsp_control_      cost_name 4173, make 4215
+//      ptowsp_device_       alloc 7783, cancel 7851, close 7776, copy_in 7794, copy_out 7796,
+//                           core_tasks 7864, free 7788, launch 7846, open 7767, result 7860,
+//                           run 7817, run_graph 7808, start 7822
 //      ptowsp_dispatch_     mpmd 1276, serial 1245, spmd 1256
-//      ptowsp_dtype_        name 2950, size 2949
-//      ptowsp_dump_         check 8536, close 8530, explain 8548, open 8528, print 8541,
-//                           replay_export 8663, replay_print 8657, replay_run 8650,
-//                           rings_least 8585, rings_try 8590
-//      ptowsp_expr_         print 3623, type 3620
-//      ptowsp_f32_          from_bf16 2962, from_f16 2960
-//      ptowsp_graph_        add 5976, cancel 5918, clear 5855, create 5849, destroy 5851,
-//                           edge_make 5873, lanes 6008, limit 5924, poll 5935, record 5911,
-//                           result 6007, run 5899, run_worker 5903, seal 5884, start 5933,
-//                           task_cycles 5989, task_make 5864, task_status 5984, wait 5934
-//      ptowsp_hub_          create 7160, destroy 7164, transport 7168
-//      ptowsp_kernel_       begin 6192, choice 3774, collective 7274, end 6198, explain 3786,
-//                           hash 3479, insn_at 6644, insn_count 6643, make 3472, measure 6637,
-//                           print 6651, rule 7682
-//      ptowsp_linear_       apply 7581, blocked 7566, compose 7571, conflicts 7589, identity 7563,
-//                           inverse 7576, rank 7582, strided 7564, swizzle 7568, transpose 7574
-//      ptowsp_loop_         entry 3563, field 3569
-//      ptowsp_machine_      910b 6130, 950pr 6131
-//      ptowsp_measure_      (itself) 8032, samples 8037
+//      ptowsp_dtype_        name 2951, size 2950
+//      ptowsp_dump_         check 8537, close 8531, explain 8549, open 8529, print 8542,
+//                           replay_export 8664, replay_print 8658, replay_run 8651,
+//                           rings_least 8586, rings_try 8591
+//      ptowsp_expr_         print 3624, type 3621
+//      ptowsp_f32_          from_bf16 2963, from_f16 2961
+//      ptowsp_graph_        add 5977, cancel 5919, clear 5856, create 5850, destroy 5852,
+//                           edge_make 5874, lanes 6009, limit 5925, poll 5936, record 5912,
+//                           result 6008, run 5900, run_worker 5904, seal 5885, start 5934,
+//                           task_cycles 5990, task_make 5865, task_status 5985, wait 5935
+//      ptowsp_hub_          create 7161, destroy 7165, transport 7169
+//      ptowsp_kernel_       begin 6193, choice 3775, collective 7275, end 6199, explain 3787,
+//                           hash 3480, insn_at 6645, insn_count 6644, make 3473, measure 6638,
+//                           print 6652, rule 7683
+//      ptowsp_linear_       apply 7582, blocked 7567, compose 7572, conflicts 7590, identity 7564,
+//                           inverse 7577, rank 7583, strided 7565, swizzle 7569, transpose 7575
+//      ptowsp_loop_         entry 3564, field 3570
+//      ptowsp_machine_      910b 6131, 950pr 6132
+//      ptowsp_measure_      (itself) 8033, samples 8038
 //      ptowsp_merge_        add 1310, clear 1307, finish 1316, partials 1326
-//      ptowsp_mesh_         check 7442, coordinate 7446, layout_check 7454, layout_join 7496,
-//                           layout_part_of 7465, layout_print 7471, layout_relayout 7534
-//      ptowsp_module_       create 3058, destroy 3063, error 3067, mesh 7610, parse 4436,
-//                           print 3074
-//      ptowsp_moe_          bound 2361, check 2393, column_begin 2402, column_end 2409,
-//                           combine 2270, generate 2385, history_add 2455, index 2548, look 2446,
-//                           move 2539, place 2375, plan_units 2428, print 2424, rebalance 2514,
-//                           routes_generate 2610, row_bound 2238, scratch_bytes 2505, share 2558,
-//                           size 2367, sort 2246, sort_parallel 2256, unit_rows 2416
-//      ptowsp_npu_          build 8332, build_run 8384, destroy 8336, directory 8339, emit 8288,
-//                           emit_files 8296, execute 8378, measure 8414, record 8308,
-//                           was_cached 8337
+//      ptowsp_mesh_         check 7443, coordinate 7447, layout_check 7455, layout_join 7497,
+//                           layout_part_of 7466, layout_print 7472, layout_relayout 7535
+//      ptowsp_module_       create 3059, destroy 3064, error 3068, mesh 7611, parse 4437,
+//                           print 3075
+//      ptowsp_moe_          bound 2362, check 2394, column_begin 2403, column_end 2410,
+//                           combine 2271, generate 2386, history_add 2456, index 2549, look 2447,
+//                           move 2540, place 2376, plan_units 2429, print 2425, rebalance 2515,
+//                           routes_generate 2611, row_bound 2239, scratch_bytes 2506, share 2559,
+//                           size 2368, sort 2247, sort_parallel 2257, unit_rows 2417
+//      ptowsp_npu_          build 8333, build_run 8385, destroy 8337, directory 8340, emit 8289,
+//                           emit_files 8297, execute 8379, measure 8415, record 8309,
+//                           was_cached 8338
 //      ptowsp_output_       to_buffer 714, to_file 717
-//      ptowsp_parallel_     begin 3682, for 642
+//      ptowsp_parallel_     begin 3683, for 642
 //      ptowsp_plan_         chunk_size 1146, explain 1209, generate 1169, generate_parallel 1187,
 //                           generate_range 1177, is_invariant 1693, total_work 1154,
 //                           work_bound 1203
-//      ptowsp_prefix_       add 2824, bound 2835, build 2807, build_given 2815, check 2873,
-//                           generate 2862, join_row 2898, place 2852, print 2880,
-//                           progress_size 2904, remove 2827, size 2842, tree_bytes 2797,
-//                           tree_place 2798, unit_tokens 2886
-//      ptowsp_program_      check 9227, create 4461, destroy 4466, kernel_name 4472,
-//                           lane_count 9220, load 4515, print 4479, print_place 4475,
-//                           print_point 4822, print_schedule 9223, prove 9240, read 9217,
-//                           save 4505, size 4469
-//      ptowsp_rails_        fail 8178, init 8159, print 8185, propose 8173, reason_text 8181,
-//                           sample 8165, tick 8169
-//      ptowsp_ranks_        count 7197, create 7190, destroy 7194, poll 7218, rank 7196,
-//                           relayout 7698, run 7210, start 7215, wait 7219
-//      ptowsp_run_          bind 4667, bind_array 4686, bind_batch 4754, bind_csr 4704,
-//                           bind_lengths 4695, bind_plan 4726, bind_ranks 7311, bind_size 4675,
-//                           bind_slot 4827, bind_symbol 4680, bind_tensor 4710,
-//                           bind_transients 4786, bind_work 4732, bound_array 9257,
-//                           bound_batch 9263, bound_csr 9260, bound_plan 9261, bound_size 9254,
-//                           bound_slot 9271, bound_symbol 9255, bound_tensor 9267,
-//                           bound_transients 9269, cancel 4891, channels 5079, clock_at 5275,
-//                           create 4601, critical_path 5018, critical_steps 5111, decisions 5635,
-//                           destroy 4603, edges 5374, execute 4879, execute_worker 4884,
-//                           expect 5198, explore 5161, export 5479, export_decisions 5639,
-//                           export_transients 5488, find_bounds 5566, fingerprint 5191,
-//                           group_export 7380, group_simulate 7355, idle 5299, kernels 5294,
-//                           lanes 5010, lifetime_at 4819, pipelines 5075, poll 4910, print 5166,
-//                           print_stuck 5117, print_task 5281, processes 5077, program 9253,
-//                           rank_waits 7371, record 5249, records 5013, report 5608, result 5009,
-//                           size_transients 4809, slot 4833, start 4901, steps 5106, trace_at 5262,
-//                           trace_count 5261, trace_find 5265, usage 5309, wait 4909, what_if 5582
-//      ptowsp_schedule_     check 4381, print 4387, search 5742, search_cancel 5750
-//      ptowsp_select_       (itself) 3613, begin 3686
-//      ptowsp_send_         make 6822, task_make 6827
-//      ptowsp_slot_         (itself) 3573, load_make 3808, set_make 3802
-//      ptowsp_space_        at 8721, index 8719, make 8714, multiply 9368, total 8718
+//      ptowsp_prefix_       add 2825, bound 2836, build 2808, build_given 2816, check 2874,
+//                           generate 2863, join_row 2899, place 2853, print 2881,
+//                           progress_size 2905, remove 2828, size 2843, tree_bytes 2798,
+//                           tree_place 2799, unit_tokens 2887
+//      ptowsp_program_      check 9228, create 4462, destroy 4467, kernel_name 4473,
+//                           lane_count 9221, load 4516, print 4480, print_place 4476,
+//                           print_point 4823, print_schedule 9224, prove 9241, read 9218,
+//                           save 4506, size 4470
+//      ptowsp_rails_        fail 8179, init 8160, print 8186, propose 8174, reason_text 8182,
+//                           sample 8166, tick 8170
+//      ptowsp_ranks_        count 7198, create 7191, destroy 7195, poll 7219, rank 7197,
+//                           relayout 7699, run 7211, start 7216, wait 7220
+//      ptowsp_run_          bind 4668, bind_array 4687, bind_batch 4755, bind_csr 4705,
+//                           bind_lengths 4696, bind_plan 4727, bind_ranks 7312, bind_size 4676,
+//                           bind_slot 4828, bind_symbol 4681, bind_tensor 4711,
+//                           bind_transients 4787, bind_work 4733, bound_array 9258,
+//                           bound_batch 9264, bound_csr 9261, bound_plan 9262, bound_size 9255,
+//                           bound_slot 9272, bound_symbol 9256, bound_tensor 9268,
+//                           bound_transients 9270, cancel 4892, channels 5080, clock_at 5276,
+//                           create 4602, critical_path 5019, critical_steps 5112, decisions 5636,
+//                           destroy 4604, edges 5375, execute 4880, execute_worker 4885,
+//                           expect 5199, explore 5162, export 5480, export_decisions 5640,
+//                           export_transients 5489, find_bounds 5567, fingerprint 5192,
+//                           group_export 7381, group_simulate 7356, idle 5300, kernels 5295,
+//                           lanes 5011, lifetime_at 4820, pipelines 5076, poll 4911, print 5167,
+//                           print_stuck 5118, print_task 5282, processes 5078, program 9254,
+//                           rank_waits 7372, record 5250, records 5014, report 5609, result 5010,
+//                           size_transients 4810, slot 4834, start 4902, steps 5107, trace_at 5263,
+//                           trace_count 5262, trace_find 5266, usage 5310, wait 4910, what_if 5583
+//      ptowsp_schedule_     check 4382, print 4388, search 5743, search_cancel 5751
+//      ptowsp_select_       (itself) 3614, begin 3687
+//      ptowsp_send_         make 6823, task_make 6828
+//      ptowsp_slot_         (itself) 3574, load_make 3809, set_make 3803
+//      ptowsp_space_        at 8722, index 8720, make 8715, multiply 9369, total 8719
 //      ptowsp_status_       name 507, text 508
-//      ptowsp_task_         arg 3580, axis 3250, cols 3256, fail 3267, list_make 3892, make 3731,
-//                           rows 3253, scalar 3259, tag 3581, variable 3579
-//      ptowsp_tensor_       layout 7625, make 3177, spread 7619, transient 3204
-//      ptowsp_tile_         abs 6286, add 6263, alloc 6547, carry 6489, col_broadcast 6302,
-//                           colmax 6297, colmin 6298, cols 6492, colsum 6296, compare 6348,
-//                           const 6214, cos 6281, cvt 6324, deinterleave 6381, dequantize 6330,
-//                           div 6266, exp 6273, full 6217, gather 6370, gelu 6283, in 6202,
-//                           inout 6206, interleave 6380, iota 6219, load 6223, log 6274,
-//                           loop_begin 6485, loop_end 6487, matmul 6307, matmul_acc 6308,
-//                           matmul_bias 6309, max 6267, merge_sort 6364, min 6268, mul 6265,
-//                           neg 6285, next 6490, out 6204, preload 6488, quantize 6329, recip 6277,
-//                           relu 6282, row_broadcast 6301, rowmax 6293, rowmean 6295, rowmin 6294,
-//                           rows 6491, rowsum 6291, rowsum_f32 6292, rsqrt 6276, scalar 6211,
-//                           select 6349, sigmoid 6279, silu 6284, sin 6280, slice 6375,
-//                           slice_at 6493, sort32 6363, sqrt 6275, store 6228, store_add 6231,
-//                           store_at 6495, sub 6264, tanh 6278, topk_indices 6366,
-//                           topk_values 6365, transpose 6333
-//      ptowsp_tuning_       add 7955, bucket 7920, compact 8000, count 7987, create 7935,
-//                           destroy 7937, find 7969, record_at 7990, refresh 7944
+//      ptowsp_task_         arg 3581, axis 3251, cols 3257, fail 3268, list_make 3893, make 3732,
+//                           rows 3254, scalar 3260, tag 3582, variable 3580
+//      ptowsp_tensor_       layout 7626, make 3178, spread 7620, transient 3205
+//      ptowsp_tile_         abs 6287, add 6264, alloc 6548, carry 6490, col_broadcast 6303,
+//                           colmax 6298, colmin 6299, cols 6493, colsum 6297, compare 6349,
+//                           const 6215, cos 6282, cvt 6325, deinterleave 6382, dequantize 6331,
+//                           div 6267, exp 6274, full 6218, gather 6371, gelu 6284, in 6203,
+//                           inout 6207, interleave 6381, iota 6220, load 6224, log 6275,
+//                           loop_begin 6486, loop_end 6488, matmul 6308, matmul_acc 6309,
+//                           matmul_bias 6310, max 6268, merge_sort 6365, min 6269, mul 6266,
+//                           neg 6286, next 6491, out 6205, preload 6489, quantize 6330, recip 6278,
+//                           relu 6283, row_broadcast 6302, rowmax 6294, rowmean 6296, rowmin 6295,
+//                           rows 6492, rowsum 6292, rowsum_f32 6293, rsqrt 6277, scalar 6212,
+//                           select 6350, sigmoid 6280, silu 6285, sin 6281, slice 6376,
+//                           slice_at 6494, sort32 6364, sqrt 6276, store 6229, store_add 6232,
+//                           store_at 6496, sub 6265, tanh 6279, topk_indices 6367,
+//                           topk_values 6366, transpose 6334
+//      ptowsp_tuning_       add 7956, bucket 7921, compact 8001, count 7988, create 7936,
+//                           destroy 7938, find 7970, record_at 7991, refresh 7945
 //      ptowsp_work_         batch 778, column_part 796, create 846, destroy 850, expert 781,
 //                           head 766, is_first 823, is_last 826, is_valid 816, is_whole 819,
 //                           kv_end 775, kv_len 772, kv_start 769, merge_rows 810, of 832,
 //                           print 841, request 763, slot 799, slot_count 805, slot_first 802,
 //                           tile 793, token_count 787, token_end 790, token_start 784
-//      ptowsp_workload_     begin 3681, param 3791
+//      ptowsp_workload_     begin 3682, param 3792
 
 #ifdef __cplusplus
 }

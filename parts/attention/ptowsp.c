@@ -16851,13 +16851,17 @@ static ptowsp_status pwsp_attend_mask_check(const ptowsp_attend_step *step,
     return PTOWSP_OK;
 }
 
-// Without pages the strides of pages lead to the first row of a request.
+// Without pages the strides of pages lead to the first row of a request. Requests may share keys or values,
+// whose stride is 0 then; but not both, or the scales of I8.
 static ptowsp_status pwsp_attend_first_check(const ptowsp_attend_job *job, ptowsp_plan_info *info) {
     const ptowsp_attend_step *step = job->step;
-    const bool has_strides = job->cache->key_strides.page > 0 && job->cache->value_strides.page > 0;
+    const ptowsp_attend_cache *cache = job->cache;
+    const bool is_i8 = cache->type == PTOWSP_ATTEND_I8;
+    const bool has_strides = is_i8 ? cache->scale_strides.page > 0
+                                   : cache->key_strides.page > 0 || cache->value_strides.page > 0;
     for (uint32_t i = 0; !has_strides && i < step->batch->sequence_count; i++) {
         const size_t at = step->page_starts ? step->page_starts[i] : i * step->page_stride;
-        if (job->cache->page_size == 0 && step->batch->kv_lengths[i] > 0 && step->pages[at] > 0) {
+        if (cache->page_size == 0 && step->batch->kv_lengths[i] > 0 && step->pages[at] > 0) {
             return pwsp_plan_fail(info, PTOWSP_FAULT_ATTEND_STRIDE_PAGE, i, step->pages[at], 0);
         }
     }

@@ -103,13 +103,13 @@
 //    1. Build configuration                 154     8. Merging                            1084
 //    2. Status and errors                   261     9. Attention plans                    1133
 //    3. Contexts and threads                327    10. Attention kernels                  1645
-//    4. Sinks                               493    11. MoE plans                          1936
-//    5. Work and tiers                      522    12. Prefix trees                       2368
-//    6. Chunk plans                         675    32. Spaces                             2655
-//    7. Dispatch                           1014    33. Utilities                          2714
+//    4. Sinks                               493    11. MoE plans                          1937
+//    5. Work and tiers                      522    12. Prefix trees                       2369
+//    6. Chunk plans                         675    32. Spaces                             2656
+//    7. Dispatch                           1014    33. Utilities                          2715
 //
-//   Appendix C. Macros                             2726
-//   Appendix D. Index of functions                 2934
+//   Appendix C. Macros                             2727
+//   Appendix D. Index of functions                 2935
 //
 // WORDS
 //
@@ -1844,7 +1844,8 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_place(const ptowsp_attend_li
 
 // Checks all of a job: as ptowsp_attend_run_worker does, and query lengths, masks, and the plan, as
 // ptowsp_attention_check does. (Of a prefix plan only the lists; ptowsp_prefix_check proves it.) Page
-// tables, strides and query_starts are taken as they are.
+// tables, strides and query_starts are taken as they are, but strides that cannot lead to the first
+// row of a request without pages are refused: of keys and values both 0, or of scales 0.
 // Errors   INVALID_PARAMS, BUFFER_OVERFLOW (memory for fewer slots, rows or lanes).
 // Cost     O(units + requests).
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_check(const ptowsp_attend_job *job,
@@ -2934,11 +2935,11 @@ PTOWSP_DEFINE_SPACE(ptowsp_moe_space, PTOWSP_MOE_DIMS)
 // Appendix D. Index of functions
 // -------------------------------------------------------------------------------------------------
 //
-//      ptowsp_              clock_ns 2723, decode_tiers 672, hash 2720, parallel_for 444,
+//      ptowsp_              clock_ns 2724, decode_tiers 672, hash 2721, parallel_for 444,
 //                           processor_count 430, tier_find 663, version 244
-//      ptowsp_attend_       bytes 1930, check 1850, compute 1918, convert 1925, join 1888,
-//                           merge 1884, place 1840, run 1871, run_worker 1864, size 1833,
-//                           unit_of 1907, unit_rows 1911, variant 1933, work 1880
+//      ptowsp_attend_       bytes 1931, check 1851, compute 1919, convert 1926, join 1889,
+//                           merge 1885, place 1840, run 1872, run_worker 1865, size 1833,
+//                           unit_of 1908, unit_rows 1912, variant 1934, work 1881
 //      ptowsp_attention_    accs 1557, bound 1431, check 1486, export 1538, generate 1464,
 //                           is_invariant 1494, job_check 1629, lane_merges 1503, lane_units 1498,
 //                           merge_row 1562, place 1449, print 1542, progress_size 1605, run 1641,
@@ -2948,19 +2949,19 @@ PTOWSP_DEFINE_SPACE(ptowsp_moe_space, PTOWSP_MOE_DIMS)
 //                           run_worker 480
 //      ptowsp_dispatch_     mpmd 1078, serial 1047, spmd 1058
 //      ptowsp_merge_        add 1112, clear 1109, finish 1118, partials 1128
-//      ptowsp_moe_          bound 2163, check 2195, column_begin 2204, column_end 2211,
-//                           combine 2072, generate 2187, history_add 2257, index 2350, look 2248,
-//                           move 2341, place 2177, plan_units 2230, print 2226, rebalance 2316,
-//                           row_bound 2040, scratch_bytes 2307, share 2360, size 2169, sort 2048,
-//                           sort_parallel 2058, unit_rows 2218
+//      ptowsp_moe_          bound 2164, check 2196, column_begin 2205, column_end 2212,
+//                           combine 2073, generate 2188, history_add 2258, index 2351, look 2249,
+//                           move 2342, place 2178, plan_units 2231, print 2227, rebalance 2317,
+//                           row_bound 2041, scratch_bytes 2308, share 2361, size 2170, sort 2049,
+//                           sort_parallel 2059, unit_rows 2219
 //      ptowsp_output_       to_buffer 516, to_file 519
 //      ptowsp_plan_         chunk_size 948, explain 1011, generate 971, generate_parallel 989,
 //                           generate_range 979, is_invariant 1495, total_work 956, work_bound 1005
-//      ptowsp_prefix_       add 2572, bound 2583, build 2555, build_given 2563, check 2621,
-//                           generate 2610, join_row 2646, place 2600, print 2628,
-//                           progress_size 2652, remove 2575, size 2590, tree_bytes 2545,
-//                           tree_place 2546, unit_tokens 2634
-//      ptowsp_space_        at 2704, index 2702, make 2697, multiply 2733, total 2701
+//      ptowsp_prefix_       add 2573, bound 2584, build 2556, build_given 2564, check 2622,
+//                           generate 2611, join_row 2647, place 2601, print 2629,
+//                           progress_size 2653, remove 2576, size 2591, tree_bytes 2546,
+//                           tree_place 2547, unit_tokens 2635
+//      ptowsp_space_        at 2705, index 2703, make 2698, multiply 2734, total 2702
 //      ptowsp_status_       name 309, text 310
 //      ptowsp_work_         batch 580, column_part 598, create 648, destroy 652, expert 583,
 //                           head 568, is_first 625, is_last 628, is_valid 618, is_whole 621,
