@@ -255,10 +255,13 @@ PWSP_INTERNAL uint32_t pwsp_traffic_symmetry(const ptowsp_links *links,
         return c->members;
     }
     uint32_t period = pwsp_traffic_period(t, c);
-    if (period == 1 && t->levels[t->level_count - 1].link->sharing == PTOWSP_LINK_NODE) {
-        return c->members;  // all of one node, or of parts of nodes, share its link
+    const bool is_hierarchical = c->algorithm == PTOWSP_ALGORITHM_HIERARCHICAL;
+    if (t->levels[t->level_count - 1].link->sharing == PTOWSP_LINK_NODE &&
+        (period == 1 || is_hierarchical)) {
+        return c
+            ->members;  // members share the link of a node, and those that come at once go by rank
     }
-    if (c->algorithm == PTOWSP_ALGORITHM_HIERARCHICAL && c->node_size) {
+    if (is_hierarchical && c->node_size) {
         period = period == 1 ? c->node_size : period;
         period = period % c->node_size ? c->members : period;
     }
