@@ -64,7 +64,7 @@ TEST_LIBS = $(LDFLAGS) -pthread -lcmocka -lm -ldl
 # instructions, which are in their tests, and slow references as the library is.
 TEST_LEVEL ?= -O0
 $(BUILD)/tests/isa/%.o $(addprefix $(BUILD)/tests/,$(addsuffix _test.o,runtime/deps kernel/list_verify kernel/list_loops \
-    data/dtype attend/attend_kernel attend/attend_bits $(addprefix plan/,attention_plan attention_random \
+    kernel/list_waits base/number dump/dump_rings data/dtype attend/attend_kernel attend/attend_bits $(addprefix plan/,attention_plan attention_random \
     attention_invariant moe_units moe_place))): TEST_LEVEL =
 $(addprefix $(BUILD)/tests/isa/isa_,$(addsuffix _test.o,cost edges face faults fifo kernels map rules rules_vector timed)): TEST_LEVEL = -O0
 
