@@ -175,7 +175,7 @@ static void pwsp_svg_label(pwsp_svg *svg, uint64_t slot, uint64_t x, uint64_t wi
         return;
     }
     size_t room = (size_t)((width - margin) / letter);
-    int detail = pwsp_picture_detail(svg->picture);
+    int detail = (int)pwsp_picture_detail(svg->picture);
     const int last = PWSP_LABEL_KERNEL;
     for (length = room + 1; detail <= last && length > room; detail++) {
         length = pwsp_picture_label(svg->picture, slot, (pwsp_label_detail)detail, label);
