@@ -13032,7 +13032,7 @@ PWSP_INLINE uint32_t pwsp_attend_query_first(const ptowsp_attend_step *step, uin
 // The next line, or one asked for before.
 PWSP_FORCE_INLINE const char *pwsp_attend_ask(pwsp_attend_ahead *a) {
     const char *at = a->at;
-    a->at += a->at < a->end ? 64 : 0;
+    a->at = a->at < a->end ? a->at + 64 : a->at;
     if (a->at >= a->end && a->row_count > 0) {
         const char *row = *a->rows++;
         a->row_count--;
