@@ -22,7 +22,7 @@
 enum { CASE_PRINT_MAX = 1 << 16 };
 
 static inline const char *case_printed(const ptowsp_module *m, const ptowsp_program *program) {
-    char *text = case_copy("", CASE_PRINT_MAX);
+    char *text = (char *)case_alloc(CASE_PRINT_MAX);
     ptowsp_output_buffer buffer = {text, CASE_PRINT_MAX, 0};
     if (program) {
         ptowsp_program_print(program, ptowsp_output_to_buffer(&buffer));
