@@ -584,4 +584,6 @@ TEST(read__the_size_of_a_program_is_all_that_it_holds) {
     ptowsp_program_destroy(f->program);
     f->program = NULL;
     assert_int_equal(with - memory.live_bytes, size);
+    ptowsp_context_destroy(f->context);
+    free(f);
 }
