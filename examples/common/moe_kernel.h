@@ -3,8 +3,8 @@
 //      outputs[row][column] = sum over d of weights[expert][column][d] * inputs[token of row][d]
 //
 // A unit's rows are taken in groups of up to four tokens, which share each weight that is read and
-// converted; of its columns it has those of its part, 24 for all rows before the next 24. So weights are read
-// once per group, from memory once per unit if 24 columns stay in the second-level cache.
+// converted. Of the columns of its part, 24 are computed for all rows before the next 24. So weights are read
+// once per group, and from memory once per unit if 24 columns stay in the second-level cache.
 //
 //      F16     IEEE halves
 //      Q8_0    blocks of 32: an f16 scale, then 32 signed bytes; 34 bytes, as in files of ggml

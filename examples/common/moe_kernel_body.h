@@ -26,7 +26,7 @@ MOE_TARGET MOE_INLINE static inline void MOE_NAME(add)(
 }
 
 // A tile: `count` columns from `first` on are written, numbers of columns and tokens are known where this
-// is inlined. Rows repeat the last one; `ahead` is where those of the next tile are.
+// is inlined. Rows repeat the last one; `ahead` bytes further on the next tile has its rows.
 MOE_TARGET MOE_INLINE static inline void MOE_NAME(tile)(moe_type type, const moe_group *g,
                                                         const unsigned char *first, size_t ahead,
                                                         size_t count, size_t columns,

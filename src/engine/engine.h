@@ -5,8 +5,8 @@
 //        |           v
 //        '------> excess -------- offer, under a lock -------> queues: lanes take from them
 //
-// A task is a number of the owner's, who has a link for each, by which tasks that stand in no deque
-// are queued (ready.h). There is a queue for each group of lanes. A lane takes from the queue of its own
+// A task is a number of the owner's, who has a link for each: tasks that are in no deque are queued
+// through it (ready.h). There is a queue for each group of lanes. A lane takes from the queue of its own
 // group, and from another group's only while no lane of that group has come: threads wake late,
 // executors may run lanes one after another, and no task may wait for a lane that never comes.
 //
