@@ -50,6 +50,8 @@ OPERATOR = re.compile(r"(?<= )(<=|>=|==|!=|&&|\|\||<<|\+=|-=|<|>|\+|-|\*|%|\|)(?
 CONSTANT = re.compile(r"(?<![\w.])(\d+)(?=[uU]?\b(?![.x\w]))")
 CALL = re.compile(r"^ +(?!return|PTOWSP_ASSERT|PWSP_ASSERT|assert)[a-z_][\w.>-]*\(.*\);$")
 SIMPLE = re.compile(r"^ +[a-z_][\w.>\[\]+-]*(\(.*\)| [-+|]?= .*|\+\+);$")
+# What this machine cannot execute: AVX-512 without it.
+BEYOND = re.compile("(?!)" if "avx512f" in open("/proc/cpuinfo", encoding="utf-8").read() else "_mm512|__m512")
 UNTOUCHED = re.compile(r"ASSERT|assert\(|NEVER|ALWAYS|PWSP_ZERO|destroy|_free\(|^\s*#|^\s*//|^\s*(static )?const char|^typedef|case ")
 
 
@@ -65,10 +67,26 @@ def is_ordered(first, second):
     return bool(match and re.search(r"(?<![\w.>])" + re.escape(match.group(1)) + r"(?!\w)", second.split(" = ")[-1]))
 
 
+def compiled_lines(path):
+    """The lines of a file that the preprocessor keeps on this machine: not those of another one's vectors."""
+    out = subprocess.run(["cc", *FLAGS, "-E", "-I.", "-iquote", os.path.dirname(path), path], capture_output=True, check=True)
+    kept, here, number = set(), False, 0
+    for line in out.stdout.decode().split("\n"):
+        marker = re.match(r'# (\d+) "(.*?)"', line)
+        if marker:
+            number, here = int(marker.group(1)) - 1, marker.group(2) == path
+            continue
+        if here and line.strip():
+            kept.add(number)
+        number += 1
+    return kept
+
+
 def mutants_of(path):
     """(line number, new lines from there, what) of every change of a file."""
     lines = open(path, encoding="utf-8").read().split("\n")
     code = code_of(lines)
+    compiled = compiled_lines(path)
     in_function = False
     in_macro = False
     for i, line in enumerate(code):
@@ -79,7 +97,7 @@ def mutants_of(path):
             in_function = False
         if not in_function and not re.match(r" .*[;{]$", line) or was_macro or in_macro or UNTOUCHED.search(lines[i]):
             continue
-        if not line.startswith("    "):
+        if not line.startswith("    ") or i not in compiled or BEYOND.search(line):
             continue
         for match in OPERATOR.finditer(line):
             a, b = match.span()
@@ -114,7 +132,7 @@ def chosen(rooms, seed, count):
     for room in rooms:
         ranked = []
         for path in sorted(glob.glob(f"src/{room}/*.c")):
-            if re.search("avx512|_neon|_simd", path):  # this machine may not have them
+            if re.search("avx512|_simd", path):  # this machine may not have them
                 continue
             for mutant in mutants_of(path):
                 key = key_of(path, mutant)
