@@ -92,17 +92,14 @@ static void pwsp_moe_lengths_skewed(const pwsp_moe_router *r) {
     uint64_t before = 0;
     for (uint32_t i = 0; i < experts; i++) {
         sum += busiest * high / (i + high);
-        uint64_t end = pwsp_min_u64((uint64_t)sum, all);
-        end = i + 1 == experts ? all : end;
-        end = pwsp_min_u64(end, before + PWSP_MOE_ONE);
+        const uint64_t end = pwsp_min_u64(pwsp_min_u64((uint64_t)sum, all), before + PWSP_MOE_ONE);
         r->ends[i] = before = end;
     }
     // What rounding left over goes to the last ones.
-    for (uint32_t i = experts; i-- > 0;) {
-        const uint64_t after = i + 1 < experts ? r->ends[i + 1] : all;
-        r->ends[i] = i + 1 == experts
-                         ? all
-                         : pwsp_max_u64(r->ends[i], after - pwsp_min_u64(after, PWSP_MOE_ONE));
+    r->ends[experts - 1] = all;
+    for (uint32_t i = experts - 1; i-- > 0;) {
+        const uint64_t after = r->ends[i + 1];
+        r->ends[i] = pwsp_max_u64(r->ends[i], after - pwsp_min_u64(after, PWSP_MOE_ONE));
     }
 }
 

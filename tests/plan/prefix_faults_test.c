@@ -42,6 +42,8 @@ static void case_make(faults_case *f) {
     assert_ok(ptowsp_prefix_generate(&f->batch.attention, &f->config, &f->tree, &f->plan, NULL));
     assert_int_equal(f->plan.shared_count, 1);
     assert_int_equal(f->plan.join_count, 6);
+    const ptowsp_work none = ptowsp_work_of(PTOWSP_NO_SLOT, 0, PTOWSP_WORK_INVALID, 0, 0, 0, 0);
+    assert_memory_equal(&f->plan.joins[6], &none, sizeof none);
 }
 
 static void refused_at(int line, const faults_case *f, ptowsp_status status, const char *text) {
