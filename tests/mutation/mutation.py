@@ -213,7 +213,6 @@ class Judge:
                                   capture_output=True, check=False)
             if made.returncode != 0:
                 return "the compiler"
-            subprocess.run(["ar", "rcs", f"{work}/libmutant.a", f"{work}/mutant.o"], check=True)
             for program in sorted(programs_of(room), key=self.took.get):
                 name = os.path.basename(program)[:-2]
                 test = f"{self.build}/{program[:-2]}.o"
@@ -225,8 +224,11 @@ class Judge:
                 if name.startswith("npu_clock"):
                     extra = [f"{self.build}/tests/npu/npu_clock.o", f"{self.build}/tree/aicpu/wsp_clock.o",
                              f"{self.build}/tree/aicpu/wsp_core.o", "-lstdc++"]
-                linked = subprocess.run(["cc", test, *extra, f"{self.build}/tests/support/vectors.o", f"{work}/libmutant.a",
-                                         f"{self.build}/libtested.a", "-o", f"{work}/{name}", *LIBRARIES], capture_output=True, check=False)
+                # Of what is defined twice the first one counts: of a test that includes the file, or the mutant's. As an
+                # object, not in an archive, of which a linker takes only what it misses at that point.
+                linked = subprocess.run(["cc", test, *extra, f"{self.build}/tests/support/vectors.o", f"{work}/mutant.o",
+                                         f"{self.build}/libtested.a", "-Wl,-z,muldefs", "-o", f"{work}/{name}", *LIBRARIES],
+                                        capture_output=True, check=False)
                 if linked.returncode != 0:
                     return f"the linker, {name}: {linked.stderr.decode()[-300:]}"
                 status = self.run(f"{work}/{name}", self.took[program])
