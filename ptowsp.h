@@ -9313,7 +9313,8 @@ PTOWSP_API uint64_t ptowsp_run_bound_slot(const ptowsp_run *run, uint32_t slot);
 //                  | ( "slot_u64" | "slot_i64" | "slot_bool" ) "[" int "]"
 //      name        = letters, digits, "_" and "."; or any name in double quotes
 //
-// In a pair, a bare 0 means not given, and (0) the number. A symbol hidden by a variable, and the
+// In a pair, a bare 0 means not given, and (0) the number. The word kv.slot is a field of plan kv;
+// an array of that name is read in quotes. A symbol hidden by a variable, and the
 // size of a plan with several axes, are refused. The text has no functions of kernels: they are
 // attached by the kernel's name. Nor has it choices: their tasks are branches.
 //

@@ -165,6 +165,16 @@ static void pwsp_exprs_print_const(const pwsp_expr_node *node, ptowsp_output tex
     }
 }
 
+// An array whose name ends as those of fields do is in quotes: the word would be read as the field.
+static void pwsp_exprs_print_array(const pwsp_expr_node *node, ptowsp_output text) {
+    const bool is_field = node->value != 0;
+    if (is_field || pwsp_name_field(node->name) == PTOWSP_PLAN_FIELD_COUNT) {
+        pwsp_text_put(text, pwsp_quoted(node->name).text);
+    } else {
+        pwsp_text_format(text, "\"%s\"", node->name);
+    }
+}
+
 // Prints a leaf, or a read of an array; false if it is an operator.
 static bool pwsp_exprs_print_leaf(const pwsp_exprs *exprs, const pwsp_expr_node *node,
                                   ptowsp_output text) {
@@ -179,7 +189,8 @@ static bool pwsp_exprs_print_leaf(const pwsp_exprs *exprs, const pwsp_expr_node 
         pwsp_text_format(text, "size(%s)", pwsp_quoted(node->name).text);
         return true;
     case PWSP_EXPR_ARRAY:
-        pwsp_text_format(text, "%s[", pwsp_quoted(node->name).text);
+        pwsp_exprs_print_array(node, text);
+        pwsp_text_format(text, "[");
         pwsp_exprs_print(exprs, node->a, text);
         pwsp_text_format(text, "]");
         return true;

@@ -95,7 +95,7 @@ typedef struct pwsp_expr_node {
     uint32_t size;      // operators and leaves of the tree
     uint32_t a, b, c;
     const char *name;  // of a leaf
-    uint64_t value;    // of a constant
+    uint64_t value;    // of a constant; of the read of an array, whether it is a plan's field
 } pwsp_expr_node;
 
 // Expressions of a module; operands come before their uses. Index 0 means none.

@@ -17,6 +17,24 @@ PWSP_INTERNAL bool pwsp_name_is_valid(const char *text) {
     return length > 0;
 }
 
+PWSP_INTERNAL ptowsp_plan_field pwsp_name_field(const char *text) {
+    static const struct {
+        char text[16];
+        uint32_t flags;
+    } fields[] = {
+#define PWSP_NAME_FIELD(name, text, dtype, byte, flags, units, merges) {text, flags},
+        PTOWSP_PLAN_FIELDS(PWSP_NAME_FIELD)
+#undef PWSP_NAME_FIELD
+    };
+    const char *last = strrchr(text, '.');
+    uint32_t i = last ? 0 : PTOWSP_PLAN_FIELD_COUNT;
+    while (i < PTOWSP_PLAN_FIELD_COUNT &&
+           (fields[i].flags || strcmp(fields[i].text, last + 1) != 0)) {
+        i++;
+    }
+    return (ptowsp_plan_field)i;
+}
+
 #define PWSP_NAMES_HASH(of, hash)     (hash)
 #define PWSP_NAMES_HASH_AT(of, place) ((of)->items[place].hash)
 #define PWSP_NAMES_IS_SAME(of, a, b)  ((a) == (b))

@@ -39,6 +39,10 @@ PWSP_INTERNAL bool pwsp_names_add(pwsp_names *names, const pwsp_memory *memory, 
                                   uint32_t kind, uint32_t index);
 PWSP_INTERNAL void pwsp_names_free(pwsp_names *names, const pwsp_memory *memory);
 
+// The field of a plan's descriptors that the last part of a name is, "kv.merges.slot_count"; those that
+// are bits of another field have no name. PTOWSP_PLAN_FIELD_COUNT: none.
+PWSP_INTERNAL ptowsp_plan_field pwsp_name_field(const char *text);
+
 // The characters of words in texts: letters, digits, _ and the dot of a plan's fields.
 PWSP_INLINE bool pwsp_name_is_word_part(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||

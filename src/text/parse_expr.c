@@ -66,30 +66,36 @@ static bool pwsp_parse_named(pwsp_parser *p, const char *name, ptowsp_expr *out_
     return true;
 }
 
-// A field of a plan's descriptors, "kv.merges.slot_count": its last part says which.
-static bool pwsp_parse_field(pwsp_parser *p, const char *name, ptowsp_expr index,
-                             ptowsp_expr *out_expr) {
-    static const struct {
-        char text[16];
-        uint32_t flags;
-    } fields[] = {
-#define PWSP_PARSE_FIELD(name, text, dtype, byte, flags, units, merges) {text, flags},
-        PTOWSP_PLAN_FIELDS(PWSP_PARSE_FIELD)
-#undef PWSP_PARSE_FIELD
-    };
-    const char *last = strrchr(name, '.');
-    for (uint32_t i = 0; last && i < PTOWSP_PLAN_FIELD_COUNT; i++) {
-        if (fields[i].flags == 0 && strcmp(fields[i].text, last + 1) == 0) {
-            *out_expr = ptowsp_loop_field(index, (ptowsp_plan_field)i);
-            const char *made = out_expr->id ? p->module->exprs.nodes[out_expr->id].name : name;
-            return strcmp(made, name) == 0 ||
-                   pwsp_parse_fail(p, "%s is no field here, but %s would be", name, made);
+// Is it a field of a plan that has been declared: "kv.slot", "kv.merges.slot_count"?
+static bool pwsp_parse_is_field(const pwsp_parser *p, const char *name) {
+    char plan[PTOWSP_NAME_MAX + 1] = "";
+    const pwsp_name *found = NULL;
+    if (pwsp_name_field(name) < PTOWSP_PLAN_FIELD_COUNT) {
+        memcpy(plan, name, (size_t)(strrchr(name, '.') - name));
+        found = pwsp_names_get(&p->module->bindables, plan);
+        char *last = strrchr(plan, '.');
+        if (!found && last && strcmp(last, ".merges") == 0) {
+            *last = '\0';
+            found = pwsp_names_get(&p->module->bindables, plan);
         }
     }
-    return pwsp_parse_fail(p, "there is no array %s", name);
+    return found && found->kind == PWSP_BIND_PLAN;
 }
 
-static bool pwsp_parse_read(pwsp_parser *p, const char *name, uint64_t column,
+static bool pwsp_parse_field(pwsp_parser *p, const char *name, ptowsp_expr index,
+                             ptowsp_expr *out_expr) {
+    const ptowsp_plan_field field = pwsp_name_field(name);
+    if (field == PTOWSP_PLAN_FIELD_COUNT) {
+        return pwsp_parse_fail(p, "there is no array %s", name);
+    }
+    *out_expr = ptowsp_loop_field(index, field);
+    const char *made = out_expr->id ? p->module->exprs.nodes[out_expr->id].name : name;
+    return strcmp(made, name) == 0 ||
+           pwsp_parse_fail(p, "%s is no field here, but %s would be", name, made);
+}
+
+// A word that is a field is none of the names that are bound; these are in quotes.
+static bool pwsp_parse_read(pwsp_parser *p, const char *name, bool is_word, uint64_t column,
                             ptowsp_expr *out_expr) {
     ptowsp_expr index;
     pwsp_parse_next(p);
@@ -97,7 +103,7 @@ static bool pwsp_parse_read(pwsp_parser *p, const char *name, uint64_t column,
         return false;
     }
     const pwsp_name *found = pwsp_names_find(&p->module->bindables, name);
-    if (!found) {
+    if (!found || (is_word && pwsp_parse_is_field(p, name))) {
         return pwsp_parse_field(p, name, index, out_expr) && pwsp_parse_built(p, p->line, column);
     }
     if (found->kind != PWSP_BIND_ARRAY || strcmp(found->text, name) != 0) {
@@ -232,7 +238,7 @@ static bool pwsp_parse_word(pwsp_parser *p, ptowsp_expr *out_expr) {
                pwsp_parse_built(p, p->line, column);
     }
     if (pwsp_parse_is(p, "[")) {
-        return pwsp_parse_read(p, name, column, out_expr);
+        return pwsp_parse_read(p, name, is_word, column, out_expr);
     }
     return pwsp_parse_named(p, name, out_expr) && pwsp_parse_built(p, p->line, column);
 }

@@ -163,6 +163,7 @@ static ptowsp_expr pwsp_expr_read(ptowsp_module *module, uint32_t array, ptowsp_
     node.a = index;
     node.b = array;
     node.name = PWSP_ARRAY(module, array)->name;
+    node.value = PWSP_ARRAY(module, array)->plan_axis != 0;
     return pwsp_expr_added(module, pwsp_exprs_add(&module->exprs, &module->memory, &node));
 }
 
