@@ -443,3 +443,50 @@ TEST(pace__long_tasks_are_not_kept_twice_in_a_row) {
     pwsp_blocks_free(&blocks);
     assert_int_equal(counted.live_blocks, 0);
 }
+
+// -- tiles of blocks ------------------------------------------------------------------------------
+
+// Rows and columns of tiles have 32 bits: neighbours that are larger together stay apart. (Joined, they
+// would be small, and what touches either of them would not be seen.)
+TEST(blocks__neighbouring_tiles_are_joined_up_to_the_largest_tile_and_not_beyond) {
+    enum { ROWS_JOINED = 1, COLS_JOINED };
+    static const struct {
+        pwsp_tile_at tile, other;  // tensor, rows, cols, access, lead, row, col
+        int joined;
+        uint32_t size;
+    } rows[] = {
+        {{1, 4, 8, PWSP_TILE_READ, 0, 0, 0}, {1, 4, 8, PWSP_TILE_READ, 0, 0, 8}, COLS_JOINED, 16},
+        {{1, 4, 8, PWSP_TILE_READ, 0, 2, 8}, {1, 3, 8, PWSP_TILE_READ, 0, 6, 8}, ROWS_JOINED, 7},
+        {{1, 4, 8, PWSP_TILE_READ, 0, 2, 8}, {1, 4, 8, PWSP_TILE_READ, 0, 2, 8}, COLS_JOINED, 8},
+        // Up to 2^32 - 1, and one more.
+        {{1, 1, 0x80000000u, PWSP_TILE_WRITTEN, 0, 0, 0},
+         {1, 1, 0x7fffffffu, PWSP_TILE_WRITTEN, 0, 0, 0x80000000},
+         COLS_JOINED,
+         0xffffffffu},
+        {{1, 1, 0x80000000u, PWSP_TILE_WRITTEN, 0, 0, 0},
+         {1, 1, 0x80000000u, PWSP_TILE_WRITTEN, 0, 0, 0x80000000},
+         0,
+         0},
+        {{1, 0xfffffff0u, 1, PWSP_TILE_WRITTEN, 0, 5, 0},
+         {1, 15, 1, PWSP_TILE_WRITTEN, 0, 0xfffffff5, 0},
+         ROWS_JOINED,
+         0xffffffffu},
+        {{1, 0xfffffff0u, 1, PWSP_TILE_WRITTEN, 0, 5, 0},
+         {1, 16, 1, PWSP_TILE_WRITTEN, 0, 0xfffffff5, 0},
+         0,
+         0},
+        // Apart: a gap, a corner, another tensor, access or matrix.
+        {{1, 4, 8, PWSP_TILE_READ, 0, 0, 0}, {1, 4, 8, PWSP_TILE_READ, 0, 0, 9}, 0, 0},
+        {{1, 4, 8, PWSP_TILE_READ, 0, 0, 0}, {1, 4, 8, PWSP_TILE_READ, 0, 4, 8}, 0, 0},
+        {{1, 4, 8, PWSP_TILE_READ, 0, 0, 0}, {2, 4, 8, PWSP_TILE_READ, 0, 0, 8}, 0, 0},
+        {{1, 4, 8, PWSP_TILE_READ, 0, 0, 0}, {1, 4, 8, PWSP_TILE_WRITTEN, 0, 0, 8}, 0, 0},
+        {{1, 4, 8, PWSP_TILE_READ, 0, 0, 0}, {1, 4, 8, PWSP_TILE_READ, 64, 0, 8}, 0, 0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        pwsp_tile_at tile = rows[i].tile, expected = rows[i].tile;
+        expected.rows = rows[i].joined == ROWS_JOINED ? rows[i].size : expected.rows;
+        expected.cols = rows[i].joined == COLS_JOINED ? rows[i].size : expected.cols;
+        assert_int_equal(pwsp_frontend_join_tile(&tile, &rows[i].other), rows[i].joined != 0);
+        assert_memory_equal(&tile, &expected, sizeof tile);
+    }
+}
