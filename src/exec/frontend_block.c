@@ -78,29 +78,29 @@ PWSP_INTERNAL void pwsp_frontend_begin_blocks(pwsp_frontend *front) {
 
 // -- issuing --------------------------------------------------------------------------------------
 
-PWSP_INTERNAL bool pwsp_frontend_has_room(pwsp_frontend *front, uint32_t task_count) {
+// Waits for the oldest entry, and retires it. False after a failure.
+static bool pwsp_frontend_retire_oldest(pwsp_frontend *front) {
     pwsp_issue *issue = &front->issue;
-    const pwsp_reorder *reorder = &issue->reorder;
-    while (front->block_extra > 0 &&
+    return pwsp_issue_await(issue, pwsp_reorder_entry(&issue->reorder, issue->reorder.head)) &&
+           pwsp_issue_retire(issue);
+}
+
+PWSP_INTERNAL bool pwsp_frontend_has_room(pwsp_frontend *front, uint32_t task_count) {
+    const pwsp_issue *issue = &front->issue;
+    bool is_good = true;
+    while (is_good && front->block_extra > 0 &&
            front->block_extra + issue->task_count + task_count > issue->desc.task_max) {
-        if (!pwsp_issue_await(issue, pwsp_reorder_entry(reorder, reorder->head)) ||
-            !pwsp_issue_retire(issue)) {
-            return false;
-        }
+        is_good = pwsp_frontend_retire_oldest(front);
     }
-    return true;
+    return is_good;
 }
 
 static bool pwsp_frontend_has_records(pwsp_frontend *front, uint32_t count) {
-    pwsp_issue *issue = &front->issue;
-    const pwsp_reorder *reorder = &issue->reorder;
-    while (front->record_tail - front->record_head + count > front->record_count) {
-        if (!pwsp_issue_await(issue, pwsp_reorder_entry(reorder, reorder->head)) ||
-            !pwsp_issue_retire(issue)) {
-            return false;
-        }
+    bool is_good = true;
+    while (is_good && front->record_tail - front->record_head + count > front->record_count) {
+        is_good = pwsp_frontend_retire_oldest(front);
     }
-    return true;
+    return is_good;
 }
 
 // Makes a tile larger by another one, if both together are a tile.

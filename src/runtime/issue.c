@@ -129,49 +129,56 @@ static void pwsp_issue_help(const pwsp_issue *issue, uint32_t ticket) {
     issue->reorder.executor.help(issue->reorder.executor.user, ticket);
 }
 
+// A wait of the issuing thread; zeros: it begins.
+typedef struct pwsp_issue_wait {
+    uint32_t turn, ticket;
+} pwsp_issue_wait;
+
+// A turn of a wait: retires what is done; from the third on, helps first, until an entry is done that was not
+// in the turn before. All lanes write the count of completions: the first turn does not read it. False after a
+// failure.
+static bool pwsp_issue_turn(pwsp_issue *issue, pwsp_issue_wait *wait) {
+    if (wait->turn == 2) {
+        pwsp_issue_help(issue, wait->ticket);
+    }
+    if (wait->turn > 0) {
+        wait->ticket = pwsp_reorder_ticket(&issue->reorder);
+    }
+    wait->turn += wait->turn < 2;
+    return pwsp_issue_retire(issue);
+}
+
 // Retires until there is room for another entry.
 static bool pwsp_issue_room(pwsp_issue *issue, bool is_task) {
-    // All lanes write the count of completions: it is read only when room is short.
-    for (bool has_ticket = false;; has_ticket = true) {
-        uint32_t ticket = has_ticket ? pwsp_reorder_ticket(&issue->reorder) : 0;
-        if (!pwsp_issue_retire(issue)) {
-            return false;
-        }
+    pwsp_issue_wait wait = {0, 0};
+    while (pwsp_issue_turn(issue, &wait)) {
         if (!pwsp_reorder_is_full(&issue->reorder) &&
             !(is_task && issue->task_count == issue->desc.task_max)) {
             return true;
         }
-        if (has_ticket) {
-            pwsp_issue_help(issue, ticket);
-        }
     }
+    return false;
 }
 
 PWSP_INTERNAL bool pwsp_issue_settle(pwsp_issue *issue) {
-    for (;;) {
-        uint32_t ticket = pwsp_reorder_ticket(&issue->reorder);
-        if (!pwsp_issue_retire(issue)) {
-            return false;
-        }
+    pwsp_issue_wait wait = {0, 0};
+    while (pwsp_issue_turn(issue, &wait)) {
         if (issue->reorder.head == issue->reorder.tail) {
             PTOWSP_ASSERT(issue->task_count == 0);
             return true;
         }
-        pwsp_issue_help(issue, ticket);
     }
+    return false;
 }
 
 PWSP_INTERNAL bool pwsp_issue_await(pwsp_issue *issue, const pwsp_entry *entry) {
-    for (;;) {
-        uint32_t ticket = pwsp_reorder_ticket(&issue->reorder);
-        if (!pwsp_issue_retire(issue)) {
-            return false;
-        }
+    pwsp_issue_wait wait = {0, 0};
+    while (pwsp_issue_turn(issue, &wait)) {
         if (pwsp_entry_is_done(entry)) {
             return !pwsp_load_relaxed(&entry->fan.is_poisoned) || pwsp_issue_settle(issue);
         }
-        pwsp_issue_help(issue, ticket);
     }
+    return false;
 }
 
 PWSP_INTERNAL void pwsp_issue_drain(pwsp_issue *issue) {
