@@ -57,8 +57,8 @@ PWSP_INTERNAL void pwsp_precedence_set(pwsp_precedence *order, pwsp_token *token
 
 // Times need only a maximum. Of other tokens, none and duplicates are left out: an empty scope
 // passes on the token that it waited for.
-static void pwsp_precedence_merge(pwsp_precedence *order, pwsp_token *into,
-                                  const pwsp_token *other) {
+PWSP_INTERNAL void pwsp_precedence_merge(pwsp_precedence *order, pwsp_token *into,
+                                         const pwsp_token *other) {
     if (!order->ops.merge) {
         pwsp_token_later(into, other);
     } else if (into->task == PTOWSP_NO_INDEX) {
@@ -69,16 +69,6 @@ static void pwsp_precedence_merge(pwsp_precedence *order, pwsp_token *into,
 }
 
 // -- structure ------------------------------------------------------------------------------------
-
-// Makes a token stand for the end of a child of the open scope.
-static void pwsp_precedence_child(pwsp_precedence *order, const pwsp_token *token) {
-    pwsp_open_scope *scope = &order->scopes[order->depth - 1];
-    if (scope->is_parallel) {
-        pwsp_precedence_merge(order, &scope->done, token);
-    } else {
-        pwsp_precedence_set(order, &scope->ready, token);
-    }
-}
 
 static void pwsp_precedence_scope_begin(pwsp_precedence *order, bool is_parallel) {
     PTOWSP_ASSERT(order->depth > 0 && order->depth < order->scope_depth);
@@ -92,7 +82,7 @@ static void pwsp_precedence_scope_begin(pwsp_precedence *order, bool is_parallel
 static void pwsp_precedence_scope_end(pwsp_precedence *order) {
     PTOWSP_ASSERT(order->depth > 1);
     const pwsp_open_scope scope = order->scopes[--order->depth];
-    pwsp_precedence_child(order, scope.is_parallel ? &scope.done : &scope.ready);
+    pwsp_precedence_tell_child(order, scope.is_parallel ? &scope.done : &scope.ready, false);
     pwsp_precedence_drop(order, &scope.done);
     pwsp_precedence_drop(order, &scope.ready);
 }
@@ -135,44 +125,35 @@ PWSP_INTERNAL void pwsp_precedence_wait(pwsp_precedence *order, const pwsp_arriv
     if (order->has_structure) {
         ops->visit(ops->user, &order->scopes[order->depth - 1].ready);
     }
-    for (uint32_t i = 0; i < arrival->after_count; i++) {
-        PTOWSP_ASSERT(arrival->after[i] < order->edge_count);
-        ops->visit(ops->user, &order->edges[arrival->after[i]]);
-    }
-    if (has_stream && order->streams) {
-        ops->visit(ops->user, &order->streams[pwsp_precedence_stream(order, arrival)]);
-    }
-    if (pwsp_precedence_is_link(order, arrival, has_stream)) {
-        ops->visit(ops->user, &order->link);
-    }
+    pwsp_precedence_each(order, arrival, has_stream, true, ops->visit, ops->user);
 }
 
 PWSP_INTERNAL void pwsp_precedence_tell(pwsp_precedence *order, const pwsp_arrival *arrival,
                                         bool has_stream, const pwsp_token *token) {
-    for (uint32_t i = 0; i < arrival->before_count; i++) {
-        PTOWSP_ASSERT(arrival->before[i] < order->edge_count);
-        pwsp_precedence_merge(order, &order->edges[arrival->before[i]], token);
-    }
-    if (has_stream && order->streams) {
-        pwsp_precedence_set(order, &order->streams[pwsp_precedence_stream(order, arrival)], token);
-    }
-    if (pwsp_precedence_is_link(order, arrival, has_stream)) {
-        pwsp_precedence_set(order, &order->link, token);
-    }
+    pwsp_precedence_tell_task(order, arrival, has_stream, token, false);
     if (order->has_structure) {
-        pwsp_precedence_child(order, token);
+        pwsp_precedence_tell_child(order, token, false);
     }
+}
+
+typedef struct pwsp_open_count {
+    bool (*is_open)(const void *user, const pwsp_token *token);
+    const void *user;
+    uint64_t count;
+} pwsp_open_count;
+
+static void pwsp_precedence_visit_open(void *user, const pwsp_token *token) {
+    pwsp_open_count *open = (pwsp_open_count *)user;
+    open->count += open->is_open(open->user, token);
 }
 
 PWSP_INTERNAL uint64_t pwsp_precedence_count(
     const pwsp_precedence *order, const pwsp_arrival *arrival, bool has_stream,
     bool (*is_open)(const void *user, const pwsp_token *token), const void *user) {
-    uint64_t count = order->has_structure && is_open(user, &order->scopes[order->depth - 1].ready);
-    for (uint32_t i = 0; i < arrival->after_count; i++) {
-        count += is_open(user, &order->edges[arrival->after[i]]);
+    pwsp_open_count open = {is_open, user, 0};
+    if (order->has_structure) {
+        pwsp_precedence_visit_open(&open, &order->scopes[order->depth - 1].ready);
     }
-    if (has_stream && order->streams) {
-        count += is_open(user, &order->streams[pwsp_precedence_stream(order, arrival)]);
-    }
-    return count;
+    pwsp_precedence_each(order, arrival, has_stream, false, pwsp_precedence_visit_open, &open);
+    return open.count;
 }

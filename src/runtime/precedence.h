@@ -47,24 +47,13 @@ PWSP_INTERNAL void pwsp_precedence_mark(pwsp_precedence *order, const pwsp_mark 
 PWSP_INTERNAL void pwsp_precedence_set(pwsp_precedence *order, pwsp_token *token,
                                        const pwsp_token *other);
 
-// -- tokens that are visited ----------------------------------------------------------------------
+// Makes a held token stand for another one, too.
+PWSP_INTERNAL void pwsp_precedence_merge(pwsp_precedence *order, pwsp_token *into,
+                                         const pwsp_token *other);
 
-// Visits the dependences of a task by structure, edges, its stream and the links. A pipeline has
-// neither stream nor links: !has_stream.
-PWSP_INTERNAL void pwsp_precedence_wait(pwsp_precedence *order, const pwsp_arrival *arrival,
-                                        bool has_stream);
-
-// Registers a task's token for its successors.
-PWSP_INTERNAL void pwsp_precedence_tell(pwsp_precedence *order, const pwsp_arrival *arrival,
-                                        bool has_stream, const pwsp_token *token);
-
-// How many of structure, each edge and its stream a task waits for. is_done says of a token: has
-// not everything it stands for ended?
-PWSP_INTERNAL uint64_t
-pwsp_precedence_count(const pwsp_precedence *order, const pwsp_arrival *arrival, bool has_stream,
-                      bool (*is_open)(const void *user, const pwsp_token *token), const void *user);
-
-// -- times ----------------------------------------------------------------------------------------
+// -- the rules, for all kinds of tokens -----------------------------------------------------------
+//
+// A pipeline has neither stream nor links: !has_stream. Tokens that are times need no calls (is_time).
 
 PWSP_FORCE_INLINE uint32_t pwsp_precedence_stream(const pwsp_precedence *order,
                                                   const pwsp_arrival *arrival) {
@@ -82,48 +71,96 @@ PWSP_FORCE_INLINE bool pwsp_precedence_is_structure(const pwsp_precedence *order
     return order->has_structure && !order->streams && !order->edges && !order->has_link;
 }
 
-// The time until which a task waits by structure.
+// Visits the tokens that a task awaits by edges, its stream and, if asked for, the links.
+PWSP_FORCE_INLINE void pwsp_precedence_each(const pwsp_precedence *order,
+                                            const pwsp_arrival *arrival, bool has_stream,
+                                            bool has_links,
+                                            void (*visit)(void *user, const pwsp_token *token),
+                                            void *user) {
+    for (uint32_t i = 0; i < arrival->after_count; i++) {
+        PTOWSP_ASSERT(arrival->after[i] < order->edge_count);
+        visit(user, &order->edges[arrival->after[i]]);
+    }
+    if (has_stream && order->streams) {
+        visit(user, &order->streams[pwsp_precedence_stream(order, arrival)]);
+    }
+    if (has_links && pwsp_precedence_is_link(order, arrival, has_stream)) {
+        visit(user, &order->link);
+    }
+}
+
+PWSP_FORCE_INLINE void pwsp_precedence_put(pwsp_precedence *order, pwsp_token *token,
+                                           const pwsp_token *other, bool is_time) {
+    if (is_time) {
+        *token = *other;
+    } else {
+        pwsp_precedence_set(order, token, other);
+    }
+}
+
+PWSP_FORCE_INLINE void pwsp_precedence_add(pwsp_precedence *order, pwsp_token *into,
+                                           const pwsp_token *other, bool is_time) {
+    if (is_time) {
+        pwsp_token_later(into, other);
+    } else {
+        pwsp_precedence_merge(order, into, other);
+    }
+}
+
+// Registers the token of a task for its edges, its stream and the links.
+PWSP_FORCE_INLINE void pwsp_precedence_tell_task(pwsp_precedence *order,
+                                                 const pwsp_arrival *arrival, bool has_stream,
+                                                 const pwsp_token *token, bool is_time) {
+    for (uint32_t i = 0; i < arrival->before_count; i++) {
+        PTOWSP_ASSERT(arrival->before[i] < order->edge_count);
+        pwsp_precedence_add(order, &order->edges[arrival->before[i]], token, is_time);
+    }
+    if (has_stream && order->streams) {
+        pwsp_token *stream = &order->streams[pwsp_precedence_stream(order, arrival)];
+        pwsp_precedence_put(order, stream, token, is_time);
+    }
+    if (pwsp_precedence_is_link(order, arrival, has_stream)) {
+        pwsp_precedence_put(order, &order->link, token, is_time);
+    }
+}
+
+// The token of a child of the open scope, for its siblings or for the end of the scope.
+PWSP_FORCE_INLINE void pwsp_precedence_tell_child(pwsp_precedence *order, const pwsp_token *token,
+                                                  bool is_time) {
+    pwsp_open_scope *scope = &order->scopes[order->depth - 1];
+    if (scope->is_parallel) {
+        pwsp_precedence_add(order, &scope->done, token, is_time);
+    } else {
+        pwsp_precedence_put(order, &scope->ready, token, is_time);
+    }
+}
+
+// -- tokens that are visited ----------------------------------------------------------------------
+
+// Visits the dependences of a task by structure, edges, its stream and the links.
+PWSP_INTERNAL void pwsp_precedence_wait(pwsp_precedence *order, const pwsp_arrival *arrival,
+                                        bool has_stream);
+
+// Registers a task's token for its successors.
+PWSP_INTERNAL void pwsp_precedence_tell(pwsp_precedence *order, const pwsp_arrival *arrival,
+                                        bool has_stream, const pwsp_token *token);
+
+// How many of structure, each edge and its stream a task waits for. is_open says of a token: has
+// not everything it stands for ended?
+PWSP_INTERNAL uint64_t
+pwsp_precedence_count(const pwsp_precedence *order, const pwsp_arrival *arrival, bool has_stream,
+                      bool (*is_open)(const void *user, const pwsp_token *token), const void *user);
+
+// -- times ----------------------------------------------------------------------------------------
+
+// A task waits by structure until this time; _each finds the rest, with _visit_time.
 PWSP_FORCE_INLINE pwsp_token pwsp_precedence_ready(const pwsp_precedence *order) {
     return order->has_structure ? order->scopes[order->depth - 1].ready : pwsp_token_none();
 }
 
-// The same with edges, its stream and the links, if these are later.
-PWSP_FORCE_INLINE void pwsp_precedence_later(const pwsp_precedence *order,
-                                             const pwsp_arrival *arrival, bool has_stream,
-                                             pwsp_token *ready) {
-    for (uint32_t i = 0; i < arrival->after_count; i++) {
-        pwsp_token_later(ready, &order->edges[arrival->after[i]]);
-    }
-    if (has_stream && order->streams) {
-        pwsp_token_later(ready, &order->streams[pwsp_precedence_stream(order, arrival)]);
-    }
-    if (pwsp_precedence_is_link(order, arrival, has_stream)) {
-        pwsp_token_later(ready, &order->link);
-    }
-}
-
-// A child of the open scope ends.
-PWSP_FORCE_INLINE void pwsp_precedence_child_ends(pwsp_precedence *order, const pwsp_token *end) {
-    pwsp_open_scope *scope = &order->scopes[order->depth - 1];
-    if (scope->is_parallel) {
-        pwsp_token_later(&scope->done, end);
-    } else {
-        scope->ready = *end;
-    }
-}
-
-// A task ends, for edges, its stream and the links.
-PWSP_FORCE_INLINE void pwsp_precedence_ends(pwsp_precedence *order, const pwsp_arrival *arrival,
-                                            bool has_stream, const pwsp_token *end) {
-    for (uint32_t i = 0; i < arrival->before_count; i++) {
-        pwsp_token_later(&order->edges[arrival->before[i]], end);
-    }
-    if (has_stream && order->streams) {
-        order->streams[pwsp_precedence_stream(order, arrival)] = *end;
-    }
-    if (pwsp_precedence_is_link(order, arrival, has_stream)) {
-        order->link = *end;
-    }
+// A visitor that finds the latest time.
+PWSP_FORCE_INLINE void pwsp_precedence_visit_time(void *latest, const pwsp_token *time) {
+    pwsp_token_later((pwsp_token *)latest, time);
 }
 
 #endif

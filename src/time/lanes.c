@@ -157,14 +157,14 @@ static bool pwsp_lanes_wait(pwsp_lanes *lanes, const pwsp_arrival *arrival, pwsp
         }
         *ready = sim->deps.latest;
     }
-    pwsp_precedence_later(&sim->order, arrival, true, ready);
+    pwsp_precedence_each(&sim->order, arrival, true, true, pwsp_precedence_visit_time, ready);
     return true;
 }
 
 // Tells possible waiters of a task its end.
 static bool pwsp_lanes_tell(pwsp_lanes *lanes, const pwsp_arrival *arrival, const pwsp_token *end) {
     pwsp_sim *sim = lanes->sim;
-    pwsp_precedence_ends(&sim->order, arrival, true, end);
+    pwsp_precedence_tell_task(&sim->order, arrival, true, end, true);
     sim->deps.clock = sim->clock.now;
     return arrival->tile_count == 0 || end->time < sim->clock.now ||
            pwsp_deps_add(&sim->deps, arrival->tiles, arrival->tile_count, end) ||
@@ -433,7 +433,7 @@ PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arriva
         stats->in_flight_max = pwsp_max_u64(stats->in_flight_max, lanes->window.count);
     }
     const pwsp_token token = {end, sim->task_count};
-    pwsp_precedence_child_ends(&sim->order, &token);
+    pwsp_precedence_tell_child(&sim->order, &token, true);
     if (pwsp_lanes_has_more(sim, arrival) && !pwsp_lanes_tell(lanes, arrival, &token)) {
         return false;
     }
@@ -456,7 +456,7 @@ static bool pwsp_lanes_wait_pipeline(pwsp_lanes *lanes, const pwsp_pipeline_arri
         return pwsp_sim_no_memory(sim);
     }
     *ready = sim->deps.latest;
-    pwsp_precedence_later(&sim->order, whole, false, ready);
+    pwsp_precedence_each(&sim->order, whole, false, true, pwsp_precedence_visit_time, ready);
     return true;
 }
 
@@ -483,8 +483,8 @@ PWSP_INTERNAL bool pwsp_lanes_pipeline(pwsp_lanes *lanes, const pwsp_pipeline_ar
     PTOWSP_ASSERT(arrival->pipeline < sim->timed->pipeline_count);
     pwsp_sim_start_pipeline(sim, arrival->pipeline, arrival->run, start);
     pwsp_token token = {end, arrival->end_task != PTOWSP_NO_INDEX ? arrival->end_task : cause};
-    pwsp_precedence_ends(&sim->order, whole, false, &token);
-    pwsp_precedence_child_ends(&sim->order, &token);
+    pwsp_precedence_tell_task(&sim->order, whole, false, &token, true);
+    pwsp_precedence_tell_child(&sim->order, &token, true);
     sim->deps.clock = sim->clock.now;
     return whole->tile_count == 0 ||
            pwsp_deps_add(&sim->deps, whole->tiles, whole->tile_count, &token) ||
