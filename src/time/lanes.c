@@ -312,24 +312,23 @@ PWSP_FORCE_INLINE bool pwsp_lanes_issue(pwsp_lanes *lanes, const pwsp_arrival *a
     return true;
 }
 
-static bool pwsp_lanes_record(pwsp_sim *sim, const pwsp_arrival *arrival, const pwsp_token *ready,
-                              uint32_t lane, uint64_t issue, uint64_t start, uint64_t end) {
+static bool pwsp_lanes_record(pwsp_sim *sim, const pwsp_arrival *arrival,
+                              const pwsp_lanes_place *place, uint64_t end) {
     ptowsp_task_record *record = sim->recorder.add(sim->recorder.user, arrival);
     if (!record) {
         return pwsp_sim_no_memory(sim);
     }
-    record->ready = ready->time;
+    record->ready = place->ready.time;
     record->issue = sim->clock.now;
-    record->start = start;
+    record->start = place->start;
     record->end = end;
-    record->lane = lane;
+    record->lane = place->lane;
     record->kernel = arrival->kernel;
     record->node = arrival->node;
-    const pwsp_lane *last = pwsp_sim_last_ended(sim, arrival->unit, lane);
-    const uint64_t known = pwsp_max_u64(pwsp_max_u64(issue, ready->time), sim->gate_time);
+    const pwsp_lane *last = pwsp_sim_last_ended(sim, arrival->unit, place->lane);
     const uint64_t could =
-        pwsp_max_u64(pwsp_max_u64(known, record->issue), pwsp_lane_end(sim, last));
-    record->stall = pwsp_sim_cause(sim, ready, last, issue, could, &record->cause);
+        pwsp_max_u64(pwsp_max_u64(place->due, sim->gate_time), pwsp_lane_end(sim, last));
+    record->stall = pwsp_sim_cause(sim, &place->ready, last, place->issue, could, &record->cause);
     pwsp_sim_record_start(sim, sim->task_count, record, arrival->unit, could);
     return true;
 }
@@ -360,9 +359,10 @@ PWSP_FORCE_INLINE bool pwsp_lanes_find_place(pwsp_lanes *lanes, const pwsp_arriv
                                     arrival->dispatch_key);
     PTOWSP_ASSERT(place->lane < sim->timed->lane_count);
     const uint64_t free = pwsp_sim_last_lane(sim, arrival->unit, place->lane)->free;
-    const uint64_t known = pwsp_max_u64(sim->clock.now, ready.time);
-    const uint64_t able = pwsp_max_u64(pwsp_max_u64(place->issue, known), free);
-    place->start = pwsp_max_u64(able, sim->gate_time);
+    place->known = pwsp_max_u64(sim->clock.now, ready.time);
+    place->due = pwsp_max_u64(place->issue, place->known);
+    place->able = pwsp_max_u64(place->due, free);
+    place->start = pwsp_max_u64(place->able, sim->gate_time);
     return true;
 }
 
@@ -393,33 +393,28 @@ PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arriva
     } else if (!pwsp_lanes_find_place(lanes, arrival, &place)) {
         return false;
     }
-    const uint32_t lane_index = place.lane;
-    const pwsp_lane *lane = pwsp_sim_last_lane(sim, arrival->unit, lane_index);
-    const uint64_t known = pwsp_max_u64(sim->clock.now, place.ready.time);
-    const uint64_t due = pwsp_max_u64(place.issue, known);
-    const uint64_t able = pwsp_max_u64(due, lane->free);
+    const uint32_t lane = place.lane;
     const uint64_t start = place.start, end = start + cycles;
     if (end > PTOWSP_CYCLES_MAX) {
         return pwsp_sim_fail_time(sim, sim->task_count);
     }
-    PTOWSP_ASSERT(start >= place.ready.time && start >= lane->free && end >= start);
-    if (sim->has_records &&
-        !pwsp_lanes_record(sim, arrival, &place.ready, lane_index, place.issue, start, end)) {
+    PTOWSP_ASSERT(start >= place.ready.time && end >= start);
+    if (sim->has_records && !pwsp_lanes_record(sim, arrival, &place, end)) {
         return false;
     }
     ptowsp_run_stats *stats = &sim->stats;
-    stats->stall_cycles[PTOWSP_STALL_DEPENDENCY] += known - sim->clock.now;
-    stats->stall_cycles[PTOWSP_STALL_TIMING] += due - known;
+    stats->stall_cycles[PTOWSP_STALL_DEPENDENCY] += place.known - sim->clock.now;
+    stats->stall_cycles[PTOWSP_STALL_TIMING] += place.due - place.known;
     const uint64_t could =
         PWSP_UNLIKELY(sim->has_starts)
-            ? pwsp_max_u64(due,
-                           pwsp_lane_end(sim, pwsp_sim_last_ended(sim, arrival->unit, lane_index)))
-            : able;
-    stats->stall_cycles[PTOWSP_STALL_LANE] += could - due;
-    stats->stall_cycles[PTOWSP_STALL_CONTROL] += able - could;
-    stats->stall_cycles[PTOWSP_STALL_START] += start - able;
+            ? pwsp_max_u64(place.due,
+                           pwsp_lane_end(sim, pwsp_sim_last_ended(sim, arrival->unit, lane)))
+            : place.able;
+    stats->stall_cycles[PTOWSP_STALL_LANE] += could - place.due;
+    stats->stall_cycles[PTOWSP_STALL_CONTROL] += place.able - could;
+    stats->stall_cycles[PTOWSP_STALL_START] += start - place.able;
     stats->makespan_cycles = pwsp_max_u64(stats->makespan_cycles, end);
-    pwsp_sim_start(sim, arrival->unit, lane_index, sim->task_count, cycles, start);
+    pwsp_sim_start(sim, arrival->unit, lane, sim->task_count, cycles, start);
     if (!pwsp_sim_take_rings(sim, arrival, end)) {
         return false;
     }
@@ -427,7 +422,7 @@ PWSP_INTERNAL bool pwsp_lanes_task(pwsp_lanes *lanes, const pwsp_arrival *arriva
         stats->in_flight_max =
             pwsp_max_u64(stats->in_flight_max, pwsp_rings_in_flight(&sim->rings));
     } else if (schedule->window && (end > sim->clock.now || !pwsp_sim_is_open(sim))) {
-        if (!pwsp_window_push(&lanes->window, &sim->memory, lane_index, end, sim->task_count)) {
+        if (!pwsp_window_push(&lanes->window, &sim->memory, lane, end, sim->task_count)) {
             return pwsp_sim_no_memory(sim);
         }
         stats->in_flight_max = pwsp_max_u64(stats->in_flight_max, lanes->window.count);

@@ -158,7 +158,9 @@ PWSP_INLINE void pwsp_window_leave(pwsp_window *window, uint64_t time) {
 typedef struct pwsp_lanes_place {
     pwsp_token ready;  // when its dependences are done
     uint64_t issue;    // its turn
-    uint64_t start;
+    // One after the other: its dependences are done, its turn has come, its lanes are free, and tasks
+    // start.
+    uint64_t known, due, able, start;
     uint32_t lane;
 } pwsp_lanes_place;
 

@@ -338,14 +338,7 @@ PWSP_INTERNAL uint64_t pwsp_sim_idle(const pwsp_sim *sim, ptowsp_unit unit, uint
 
 PWSP_INTERNAL const pwsp_lane *pwsp_sim_last_ended(const pwsp_sim *sim, ptowsp_unit unit,
                                                    uint32_t lane) {
-    uint32_t lanes[PWSP_BLOCK_LANES];
-    const uint32_t count = pwsp_sim_lanes(sim, unit, lane, lanes);
-    const pwsp_lane *last = &sim->lanes[lane];
-    for (uint32_t i = 1; i < count; i++) {
-        const pwsp_lane *other = &sim->lanes[lanes[i]];
-        last = pwsp_lane_end(sim, other) > pwsp_lane_end(sim, last) ? other : last;
-    }
-    return last;
+    return pwsp_sim_last_of(sim, unit, lane, true);
 }
 
 PWSP_INTERNAL void pwsp_sim_record_start(const pwsp_sim *sim, uint64_t index,

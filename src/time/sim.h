@@ -262,24 +262,31 @@ PWSP_INLINE uint32_t pwsp_sim_lanes(const pwsp_sim *sim, ptowsp_unit unit, uint3
     return PWSP_BLOCK_LANES;
 }
 
-// The lane of a task that is free last, the task's own among equals.
-PWSP_INLINE const pwsp_lane *pwsp_sim_last_lane(const pwsp_sim *sim, ptowsp_unit unit,
-                                                uint32_t lane) {
-    uint32_t lanes[PWSP_BLOCK_LANES];
-    const uint32_t count = pwsp_sim_lanes(sim, unit, lane, lanes);
-    const pwsp_lane *last = &sim->lanes[lane];
-    for (uint32_t i = 1; i < count; i++) {
-        last = sim->lanes[lanes[i]].free > last->free ? &sim->lanes[lanes[i]] : last;
-    }
-    return last;
-}
-
 // The end of a lane's last task, or 0: until its core starts, control is in its way.
 PWSP_INLINE uint64_t pwsp_lane_end(const pwsp_sim *sim, const pwsp_lane *lane) {
     return sim->has_starts && lane->last_task == PTOWSP_NO_INDEX ? 0 : lane->free;
 }
 
-// The lane of a task whose last task ends last, the task's own among equals.
+// The lane of a task that is free last, or whose last task ends last: the task's own among equals.
+PWSP_INLINE const pwsp_lane *pwsp_sim_last_of(const pwsp_sim *sim, ptowsp_unit unit, uint32_t lane,
+                                              bool by_end) {
+    uint32_t lanes[PWSP_BLOCK_LANES];
+    const uint32_t count = pwsp_sim_lanes(sim, unit, lane, lanes);
+    const pwsp_lane *last = &sim->lanes[lane];
+    for (uint32_t i = 1; i < count; i++) {
+        const pwsp_lane *other = &sim->lanes[lanes[i]];
+        const bool is_later = by_end ? pwsp_lane_end(sim, other) > pwsp_lane_end(sim, last)
+                                     : other->free > last->free;
+        last = is_later ? other : last;
+    }
+    return last;
+}
+
+PWSP_INLINE const pwsp_lane *pwsp_sim_last_lane(const pwsp_sim *sim, ptowsp_unit unit,
+                                                uint32_t lane) {
+    return pwsp_sim_last_of(sim, unit, lane, false);
+}
+
 PWSP_INTERNAL const pwsp_lane *pwsp_sim_last_ended(const pwsp_sim *sim, ptowsp_unit unit,
                                                    uint32_t lane);
 
