@@ -28,11 +28,6 @@ static uint64_t pwsp_device_part_begin(const pwsp_graph_range *range, uint32_t c
     return range->item_count / count * part + range->item_count % count * part / count;
 }
 
-static bool pwsp_graph_is_unwanted(ptowsp_graph *graph, uint32_t task) {
-    return pwsp_halt_is(&graph->halt) ||
-           pwsp_load_relaxed(&graph->arrays.kinds[task]) == PWSP_GRAPH_SKIPPED;
-}
-
 // Does the task have a function to call?
 static bool pwsp_graph_has_call(const ptowsp_graph *graph, uint32_t task) {
     const pwsp_graph_range *range = pwsp_graph_range_of(graph, task);
@@ -50,10 +45,7 @@ static void pwsp_device_sort_ready(ptowsp_device *device, uint32_t by, uint32_t 
     }
     pwsp_graph_range *range = pwsp_graph_range_of(graph, task);
     if (range) {
-        range->queue.cursor = 0;
-        range->done = 0;
-        range->failed_begin = UINT64_MAX;
-        range->is_cut = 0;
+        pwsp_graph_range_begin(range);
     }
     pwsp_cores_ready(&device->cores, by, task);
 }
@@ -131,10 +123,9 @@ static void pwsp_device_task_returned(ptowsp_device *device, uint32_t by, uint32
 static void pwsp_device_part_over(ptowsp_device *device, uint32_t by, pwsp_graph_range *range) {
     uint32_t count = pwsp_device_part_count(device, range);
     if (pwsp_fetch_add_seq_cst(&range->done, UINT64_C(1)) + 1 == count) {
-        bool has_failed = range->failed_begin != UINT64_MAX;
-        pwsp_device_task_over(device, by, range->task,
-                              has_failed ? range->failed_status : PTOWSP_OK,
-                              !has_failed && pwsp_load_relaxed(&range->is_cut));
+        bool is_cut;
+        const ptowsp_status status = pwsp_graph_range_end(range, &is_cut);
+        pwsp_device_task_over(device, by, range->task, status, is_cut);
     }
 }
 
@@ -215,12 +206,7 @@ static void pwsp_device_graph_done(void *user, const pwsp_core_result *result, u
             pwsp_mutex_unlock(&graph->engine.sleepers.mutex);
         }
         if (result->status < 0) {
-            pwsp_mutex_lock(&graph->engine.sleepers.mutex);
-            if (begin < range->failed_begin) {
-                range->failed_begin = begin;
-                range->failed_status = result->status;
-            }
-            pwsp_mutex_unlock(&graph->engine.sleepers.mutex);
+            pwsp_graph_range_failed(graph, range, begin, result->status);
         }
         pwsp_device_part_over(device, by, range);
         return;

@@ -369,6 +369,27 @@ PWSP_INTERNAL bool pwsp_graph_leave(ptowsp_graph *graph, uint32_t *task, ptowsp_
 
 // -- shared by both ways to run -------------------------------------------------------------------
 
+// Must the task not run: is the run cancelled, or has one failed that leads to it?
+PWSP_INLINE bool pwsp_graph_is_unwanted(ptowsp_graph *graph, uint32_t task) {
+    return pwsp_halt_is(&graph->halt) ||
+           pwsp_load_relaxed(&graph->arrays.kinds[task]) == PWSP_GRAPH_SKIPPED;
+}
+
+// A range before its first item; its items from `begin` on have failed; and how it ended.
+PWSP_INLINE void pwsp_graph_range_begin(pwsp_graph_range *range) {
+    range->queue.cursor = 0;
+    range->done = 0;
+    range->failed_begin = UINT64_MAX;
+    range->is_cut = 0;
+}
+PWSP_INTERNAL void pwsp_graph_range_failed(ptowsp_graph *graph, pwsp_graph_range *range,
+                                           uint64_t begin, ptowsp_status status);
+PWSP_INLINE ptowsp_status pwsp_graph_range_end(const pwsp_graph_range *range, bool *out_is_cut) {
+    const bool has_failed = range->failed_begin != UINT64_MAX;
+    *out_is_cut = !has_failed && pwsp_load_relaxed(&range->is_cut);
+    return has_failed ? range->failed_status : PTOWSP_OK;
+}
+
 // Records how a task ended, and tells its successors if they must not run.
 PWSP_INTERNAL void pwsp_graph_mark(ptowsp_graph *graph, pwsp_graph_tally *tally, uint32_t task,
                                    ptowsp_status status, bool is_skipped);

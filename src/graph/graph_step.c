@@ -60,8 +60,8 @@ PWSP_INTERNAL uint32_t pwsp_graph_finish(ptowsp_graph *graph, pwsp_graph_lane *l
 
 // -- ranges ---------------------------------------------------------------------------------------
 
-static void pwsp_graph_range_failed(ptowsp_graph *graph, pwsp_graph_range *range, uint64_t begin,
-                                    ptowsp_status status) {
+PWSP_INTERNAL void pwsp_graph_range_failed(ptowsp_graph *graph, pwsp_graph_range *range,
+                                           uint64_t begin, ptowsp_status status) {
     pwsp_mutex_lock(&graph->engine.sleepers.mutex);
     if (begin < range->failed_begin) {
         range->failed_begin = begin;
@@ -96,25 +96,21 @@ static uint32_t pwsp_graph_range_done(ptowsp_graph *graph, pwsp_graph_lane *lane
     if (pwsp_fetch_add_seq_cst(&range->done, count) + count < range->item_count) {
         return PWSP_GRAPH_NONE;
     }
-    bool has_failed = range->failed_begin != UINT64_MAX;
+    bool is_cut;
+    const ptowsp_status status = pwsp_graph_range_end(range, &is_cut);
     ptowsp_span *span = pwsp_graph_span(graph, range->task);
     if (span) {
         span->end = pwsp_ticks();
     }
-    return pwsp_graph_finish(graph, lane, range->task,
-                             has_failed ? range->failed_status : PTOWSP_OK,
-                             !has_failed && pwsp_load_relaxed(&range->is_cut));
+    return pwsp_graph_finish(graph, lane, range->task, status, is_cut);
 }
 
 static uint32_t pwsp_graph_range_open(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t index) {
     pwsp_graph_range *range = &graph->arrays.ranges[index];
-    range->queue.cursor = 0;
+    pwsp_graph_range_begin(range);
     range->queue.item_count = range->item_count;
     range->queue.grain = range->grain;
     range->queue.lane_count = graph->lane_count;
-    range->done = 0;
-    range->failed_begin = UINT64_MAX;
-    range->is_cut = 0;
     if (range->item_count == 0) {
         ptowsp_span *span = pwsp_graph_span(graph, range->task);
         if (span) {
@@ -198,8 +194,7 @@ static uint32_t pwsp_graph_end(ptowsp_graph *graph, pwsp_graph_lane *lane, uint3
 }
 
 PWSP_INTERNAL uint32_t pwsp_graph_step(ptowsp_graph *graph, pwsp_graph_lane *lane, uint32_t task) {
-    if (pwsp_halt_is(&graph->halt) ||
-        pwsp_load_relaxed(&graph->arrays.kinds[task]) == PWSP_GRAPH_SKIPPED) {
+    if (pwsp_graph_is_unwanted(graph, task)) {
         return pwsp_graph_finish(graph, lane, task, PTOWSP_OK, true);
     }
     const pwsp_graph_node *node = &graph->arrays.nodes[task];
