@@ -47,8 +47,29 @@ PWSP_INTERNAL void pwsp_module_print_step(const ptowsp_module *module, uint32_t 
     }
 }
 
-// Writes the place of a node: "attention/parallel b/when/task attn"; of a long one the first and
-// the last steps: "attention/.../task attn".
+PWSP_INTERNAL void pwsp_print_path(const void *owner, pwsp_print_step print_step,
+                                   const uint32_t *path, uint32_t count, ptowsp_output text) {
+    uint32_t shown = 0;
+    for (size_t length = 0; shown < count; shown++) {
+        ptowsp_output_buffer step = {NULL, 0, 0};
+        print_step(owner, path[shown], ptowsp_output_to_buffer(&step));
+        length += step.length + 1;
+        if (shown > 0 && length > PWSP_PLACE_TEXT_MAX) {
+            print_step(owner, path[count - 1], text);
+            pwsp_text_format(text, "/%s", shown + 1 < count ? ".../" : "");
+            break;
+        }
+    }
+    for (uint32_t i = shown; i > 0; i--) {
+        print_step(owner, path[i - 1], text);
+        pwsp_text_format(text, "%s", i > 1 ? "/" : "");
+    }
+}
+
+static void pwsp_module_print_step_of(const void *module, uint32_t node, ptowsp_output text) {
+    pwsp_module_print_step((const ptowsp_module *)module, node, text);
+}
+
 static void pwsp_module_print_place(const ptowsp_module *module, uint32_t node,
                                     ptowsp_output text) {
     uint32_t path[PTOWSP_MODULE_NEST_MAX + 2];
@@ -56,21 +77,7 @@ static void pwsp_module_print_place(const ptowsp_module *module, uint32_t node,
     for (uint32_t at = node; at; at = PWSP_NODE(module, at)->parent) {
         path[count++] = at;
     }
-    uint32_t shown = 0;
-    for (size_t length = 0; shown < count; shown++) {
-        ptowsp_output_buffer step = {NULL, 0, 0};
-        pwsp_module_print_step(module, path[shown], ptowsp_output_to_buffer(&step));
-        length += step.length + 1;
-        if (shown > 0 && length > PWSP_PLACE_TEXT_MAX) {
-            pwsp_module_print_step(module, path[count - 1], text);
-            pwsp_text_format(text, "/%s", shown + 1 < count ? ".../" : "");
-            break;
-        }
-    }
-    for (uint32_t i = shown; i > 0; i--) {
-        pwsp_module_print_step(module, path[i - 1], text);
-        pwsp_text_format(text, "%s", i > 1 ? "/" : "");
-    }
+    pwsp_print_path(module, pwsp_module_print_step_of, path, count, text);
 }
 
 static void pwsp_module_set_error(ptowsp_module *module, uint32_t place, ptowsp_status status,

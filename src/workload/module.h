@@ -417,6 +417,12 @@ PWSP_INTERNAL uint32_t pwsp_kernel_register(ptowsp_module *module, const pwsp_ke
 PWSP_INTERNAL void pwsp_module_print_step(const ptowsp_module *module, uint32_t node,
                                           ptowsp_output text);
 
+// Writes a place from its steps, the last one first: "attention/parallel b/when/task attn"; of a long one
+// the first and the last steps: "attention/.../task attn".
+typedef void (*pwsp_print_step)(const void *owner, uint32_t step, ptowsp_output text);
+PWSP_INTERNAL void pwsp_print_path(const void *owner, pwsp_print_step print_step,
+                                   const uint32_t *path, uint32_t count, ptowsp_output text);
+
 // An operator over one or two operands (b is not read over one), as the function of its name makes it.
 PWSP_INTERNAL ptowsp_expr pwsp_expr_call(pwsp_expr_op op, ptowsp_expr a, ptowsp_expr b);
 

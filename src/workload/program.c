@@ -467,24 +467,18 @@ static void pwsp_print_variables(const ptowsp_program *program, const uint32_t *
     }
 }
 
+static void pwsp_program_print_step_of(const void *program, uint32_t place, ptowsp_output text) {
+    pwsp_text_put(text, PWSP_PLACE_AT((const ptowsp_program *)program, place)->step);
+}
+
 PWSP_INTERNAL void pwsp_program_print_place(const ptowsp_program *program, uint32_t node,
                                             const uint64_t *cells, ptowsp_output text) {
     uint32_t path[PTOWSP_MODULE_NEST_MAX + 2];
-    uint32_t count = 0, shown = 0;
+    uint32_t count = 0;
     for (uint32_t at = node; at; at = PWSP_PLACE_AT(program, at)->parent) {
         path[count++] = at;
     }
-    for (size_t length = 0; shown < count; shown++) {
-        length += strlen(PWSP_PLACE_AT(program, path[shown])->step) + 1;
-        if (shown > 0 && length > PWSP_PLACE_TEXT_MAX) {
-            pwsp_text_format(text, "%s/%s", PWSP_PLACE_AT(program, path[count - 1])->step,
-                             shown + 1 < count ? ".../" : "");
-            break;
-        }
-    }
-    for (uint32_t i = shown; i > 0; i--) {
-        pwsp_text_format(text, "%s%s", PWSP_PLACE_AT(program, path[i - 1])->step, i > 1 ? "/" : "");
-    }
+    pwsp_print_path(program, pwsp_program_print_step_of, path, count, text);
     if (cells) {
         char variables[PWSP_VARIABLES_TEXT_MAX + 1];
         ptowsp_output_buffer buffer = {variables, sizeof variables, 0};
