@@ -120,6 +120,7 @@ src/plan/moe_routes.c
 src/base/block_list.h src/base/block_list.c
 src/base/arena.h src/base/arena.c
 src/base/earliest.h src/base/earliest.c
+src/base/free_list.h
 src/base/lookup.h
 src/data/dtype_names.c src/data/dtype.c
 src/data/array.h src/data/array.c
@@ -276,7 +277,7 @@ src/csp/channel.c src/csp/exchange.c src/csp/deadlock.c
 CORE_FILES="
 src/base/base.h src/base/base.c
 src/base/block_list.h src/base/block_list.c
-src/base/atomic.h src/base/heap.h src/base/lookup.h
+src/base/atomic.h src/base/heap.h src/base/free_list.h src/base/lookup.h
 src/base/os.h src/base/os.c
 src/base/number.h
 src/base/sleeper.h src/base/sleeper.c

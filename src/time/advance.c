@@ -322,11 +322,10 @@ static void pwsp_events_end_timer(pwsp_events *events, uint32_t id) {
         pwsp_events_make_ready(events, id);
         return;
     }
-    const uint64_t at = node->cycles;
+    const uint32_t at = (uint32_t)node->cycles;
     node->time = events->now;
     pwsp_events_set_cause(events, id, events->pipelines[at].end_task);
-    events->pipelines[at].next_free = events->free_pipeline;
-    events->free_pipeline = (uint32_t)at + 1;
+    pwsp_events_pipelines_give(events->pipelines, &events->pipeline_list, at);
     PTOWSP_ASSERT(events->pipeline_count > 0 && node->kind == PWSP_EVENTS_PIPELINE);
     events->pipeline_count--;
     pwsp_events_done(events, id);

@@ -67,10 +67,10 @@ PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events) {
     const uint32_t lane_count = events->sim->timed->lane_count;
     const size_t words = ((size_t)lane_count + 63) / 64;
     events->now = events->sim->clock.now;
-    events->node_count = events->link_count = 1;  // index 0 is reserved
     events->has_details = events->sim->has_records || events->sim->turns || events->last_issued;
-    events->free_node = events->free_link = events->free_pipeline = 0;
-    events->pipeline_node_count = 0;
+    pwsp_free_list_begin(&events->node_list);
+    pwsp_free_list_begin(&events->link_list);
+    pwsp_free_list_begin(&events->pipeline_list);
     pwsp_ready_init(&events->timers);
     pwsp_ready_pool_begin(&events->pool, events->policy.steals);
     memset(events->idle, 0, words * sizeof(uint64_t));
@@ -409,14 +409,9 @@ PWSP_INTERNAL bool pwsp_events_task(pwsp_events *events, const pwsp_arrival *arr
 // The part of a pipeline that its node has no room for. False when memory is out.
 static bool pwsp_events_pipeline_node_new(pwsp_events *events, const pwsp_pipeline_arrival *arrival,
                                           uint64_t *out_at) {
-    uint64_t at = events->pipeline_node_count;
-    if (events->free_pipeline) {
-        at = events->free_pipeline - 1;
-        events->free_pipeline = events->pipelines[at].next_free;
-    } else if (at < UINT32_MAX && PWSP_GROW(&events->sim->memory, events->pipelines,
-                                            events->pipeline_capacity, at + 1)) {
-        events->pipeline_node_count = at + 1;
-    } else {
+    const uint32_t at = pwsp_events_pipelines_take(&events->sim->memory, &events->pipelines,
+                                                   &events->pipeline_list);
+    if (at == 0) {
         return false;
     }
     const pwsp_events_pipeline_node more = {arrival->task_count,

@@ -4,12 +4,12 @@
 #define PWSP_EVENTS_H
 
 #include "../engine/ready_pool.h"
+#include "../base/free_list.h"
 #include "contention.h"
 #include "control_threads.h"
 #include "sim.h"
 
-#define PWSP_EVENTS_NONE     PTOWSP_NO_INDEX      // no node
-#define PWSP_EVENTS_ID_LIMIT (UINT32_C(1) << 31)  // of nodes and of links
+#define PWSP_EVENTS_NONE PTOWSP_NO_INDEX  // no node
 
 // An open join may gain dependences: it is closed when a node waits for it, or its holder drops it.
 typedef enum pwsp_events_kind {
@@ -45,7 +45,7 @@ typedef struct pwsp_events_pipeline_node {
     uint64_t task_count, end_task;
     uint64_t cycles;
     uint32_t node, pipeline, run;
-    uint32_t next_free;  // + 1
+    uint32_t next_free;
 } pwsp_events_pipeline_node;
 
 typedef struct pwsp_events_link {
@@ -63,16 +63,15 @@ typedef struct pwsp_events {
     pwsp_sim *sim;
     uint64_t now;
     pwsp_events_node *nodes;  // from 1
-    uint64_t node_count, node_capacity;
+    pwsp_free_list node_list;
     pwsp_events_detail *details;  // by node, if has_details
     uint64_t detail_capacity;
     bool has_details;
     pwsp_events_link *links;  // from 1
-    uint64_t link_count, link_capacity;
-    pwsp_events_pipeline_node *pipelines;  // issued and not done
-    uint64_t pipeline_node_count, pipeline_capacity;
-    uint32_t free_node, free_link, free_pipeline;  // the last one + 1
-    pwsp_ready_pool pool;                          // ready tasks: lanes are its workers
+    pwsp_free_list link_list;
+    pwsp_events_pipeline_node *pipelines;  // from 1, issued and not done
+    pwsp_free_list pipeline_list;
+    pwsp_ready_pool pool;     // ready tasks: lanes are its workers
     pwsp_ready_queue timers;  // by time: tasks until their turns, pipelines until their ends
     uint64_t pipeline_count;  // issued and not done
     uint32_t late;            // a pipeline that would end too late, or 0

@@ -6,20 +6,11 @@
 // -- nodes ----------------------------------------------------------------------------------------
 
 PWSP_INTERNAL uint32_t pwsp_events_node_new(pwsp_events *events, pwsp_events_kind kind) {
-    uint32_t id = events->free_node;
-    if (id) {
-        events->free_node = events->nodes[id].link.next;
-    } else if (events->node_count < events->node_capacity ||
-               (events->node_count < PWSP_EVENTS_ID_LIMIT &&
-                PWSP_GROW_LITTLE(&events->sim->memory, events->nodes, events->node_capacity,
-                                 events->node_count + 1))) {
-        id = (uint32_t)events->node_count++;
-    } else {
-        events->is_out_of_memory = true;
-        return 0;
-    }
-    if (events->has_details && !PWSP_GROW_LITTLE(&events->sim->memory, events->details,
-                                                 events->detail_capacity, id + UINT64_C(1))) {
+    const pwsp_memory *memory = &events->sim->memory;
+    const uint32_t id = pwsp_events_nodes_take(memory, &events->nodes, &events->node_list);
+    if (id == 0 ||
+        (events->has_details &&
+         !PWSP_GROW_LITTLE(memory, events->details, events->detail_capacity, id + UINT64_C(1)))) {
         events->is_out_of_memory = true;
         return 0;
     }
@@ -38,8 +29,7 @@ PWSP_INTERNAL uint32_t pwsp_events_node_new(pwsp_events *events, pwsp_events_kin
 PWSP_INTERNAL void pwsp_events_unref(pwsp_events *events, uint64_t id) {
     if (id != PWSP_EVENTS_NONE && --events->nodes[id].refs == 0) {
         PTOWSP_ASSERT(events->nodes[id].kind == PWSP_EVENTS_DONE);
-        events->nodes[id].link.next = events->free_node;
-        events->free_node = (uint32_t)id;
+        pwsp_events_nodes_give(events->nodes, &events->node_list, (uint32_t)id);
     }
 }
 
@@ -56,15 +46,9 @@ PWSP_INLINE void pwsp_events_later(pwsp_events *events, uint32_t waiter, uint64_
 
 // A link to a waiter, in front of a list. False when memory is out.
 static bool pwsp_events_link_new(pwsp_events *events, uint32_t waiter, uint32_t *list) {
-    uint32_t id = events->free_link;
-    if (id) {
-        events->free_link = events->links[id].next;
-    } else if (events->link_count < events->link_capacity ||
-               (events->link_count < PWSP_EVENTS_ID_LIMIT &&
-                PWSP_GROW_LITTLE(&events->sim->memory, events->links, events->link_capacity,
-                                 events->link_count + 1))) {
-        id = (uint32_t)events->link_count++;
-    } else {
+    const uint32_t id =
+        pwsp_events_waiters_take(&events->sim->memory, &events->links, &events->link_list);
+    if (id == 0) {
         events->is_out_of_memory = true;
         return false;
     }
@@ -78,8 +62,7 @@ static bool pwsp_events_link_new(pwsp_events *events, uint32_t waiter, uint32_t 
 PWSP_INLINE uint32_t pwsp_events_unlink(pwsp_events *events, uint32_t *list) {
     const uint32_t id = *list;
     const pwsp_events_link link = events->links[id];
-    events->links[id].next = events->free_link;
-    events->free_link = id;
+    pwsp_events_waiters_give(events->links, &events->link_list, id);
     *list = link.next;
     return link.node;
 }

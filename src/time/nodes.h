@@ -10,6 +10,10 @@ PWSP_INLINE pwsp_ready_links pwsp_events_links(const pwsp_events *events) {
     return links;
 }
 
+PWSP_FREE_LIST(pwsp_events_nodes, pwsp_events_node, link.next)
+PWSP_FREE_LIST(pwsp_events_waiters, pwsp_events_link, next)
+PWSP_FREE_LIST(pwsp_events_pipelines, pwsp_events_pipeline_node, next_free)
+
 // -- nodes ----------------------------------------------------------------------------------------
 
 // A node that waits until all its dependences are known, with one reference; 0 when memory is out. An
