@@ -313,13 +313,9 @@ static ptowsp_status pwsp_check_sizes(pwsp_bindings *bindings) {
     pwsp_error error;
     for (uint32_t i = 1; i < p->axes.count && status == PTOWSP_OK; i++) {
         const pwsp_axis_info *axis = &p->axes.items[i];
-        if (p->axis_is_used[i] && axis->kind == PWSP_AXIS_DYNAMIC) {
-            status = pwsp_verify_size(&error, axis->name, bindings->is_bound[p->first_size + i]);
-        } else if (p->axis_is_used[i] && axis->kind >= PWSP_AXIS_PLAN &&
-                   !bindings->is_bound[p->first_size + i]) {
-            status = pwsp_verify_fail_unbound(&error, "plan", axis->name);
-        } else if (p->axis_is_used[i] && axis->kind == PWSP_AXIS_SPARSE) {
-            status = pwsp_verify_csr(&error, axis->name, &bindings->csrs[i]);
+        if (p->axis_is_used[i]) {
+            status = pwsp_verify_axis(&error, axis->name, (ptowsp_axis_kind)axis->kind,
+                                      bindings->is_bound[p->first_size + i], &bindings->csrs[i]);
         }
     }
     for (uint32_t i = 1; i < p->symbols.count && status == PTOWSP_OK; i++) {

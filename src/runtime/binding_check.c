@@ -240,14 +240,11 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_check_tensor(pwsp_error *error,
 
 // -- before a run ---------------------------------------------------------------------------------
 
-PWSP_INTERNAL ptowsp_status pwsp_verify_fail_unbound(pwsp_error *error, const char *what,
-                                                     const char *name) {
+// `what` is a kind: "ragged axis".
+static ptowsp_status pwsp_verify_fail_unbound(pwsp_error *error, const char *what,
+                                              const char *name) {
     return pwsp_error_set(error, PTOWSP_UNBOUND, PTOWSP_NO_INDEX, "run: %s %s is not bound", what,
                           name);
-}
-
-PWSP_INTERNAL ptowsp_status pwsp_verify_size(pwsp_error *error, const char *axis, bool is_bound) {
-    return is_bound ? PTOWSP_OK : pwsp_verify_fail_unbound(error, "the size of axis", axis);
 }
 
 PWSP_INTERNAL ptowsp_status pwsp_verify_symbol(pwsp_error *error, const char *symbol,
@@ -298,8 +295,7 @@ PWSP_INTERNAL ptowsp_status pwsp_verify_array(pwsp_error *error, const pwsp_arra
     return PTOWSP_OK;
 }
 
-PWSP_INTERNAL ptowsp_status pwsp_verify_csr(pwsp_error *error, const char *axis,
-                                            pwsp_bound_csr *csr) {
+static ptowsp_status pwsp_verify_csr(pwsp_error *error, const char *axis, pwsp_bound_csr *csr) {
     uint64_t last = 0;
     if (!csr->is_bound) {
         return pwsp_verify_fail_unbound(error, "sparse axis", axis);
@@ -335,6 +331,18 @@ PWSP_INTERNAL ptowsp_status pwsp_verify_csr(pwsp_error *error, const char *axis,
         }
     }
     return PTOWSP_OK;
+}
+
+PWSP_INTERNAL ptowsp_status pwsp_verify_axis(pwsp_error *error, const char *axis,
+                                             ptowsp_axis_kind kind, bool is_bound,
+                                             pwsp_bound_csr *csr) {
+    const bool is_plan = kind >= PTOWSP_AXIS_PLAN;
+    if (kind == PTOWSP_AXIS_SPARSE) {
+        return pwsp_verify_csr(error, axis, csr);
+    }
+    return is_bound || !(is_plan || kind == PTOWSP_AXIS_DYNAMIC)
+               ? PTOWSP_OK
+               : pwsp_verify_fail_unbound(error, is_plan ? "plan" : "the size of axis", axis);
 }
 
 PWSP_INTERNAL ptowsp_status pwsp_verify_tensor(pwsp_error *error, const char *name,

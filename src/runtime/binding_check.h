@@ -37,21 +37,17 @@ PWSP_INTERNAL ptowsp_status pwsp_bind_check_tensor(pwsp_error *error,
 //
 // Everything that the program uses is bound and well-formed.
 
-// `what` is a kind: "ragged axis".
-PWSP_INTERNAL ptowsp_status pwsp_verify_fail_unbound(pwsp_error *error, const char *what,
-                                                     const char *name);
-
-PWSP_INTERNAL ptowsp_status pwsp_verify_size(pwsp_error *error, const char *axis, bool is_bound);
+// An axis of any kind: is_bound is about its size or its plan, the csr about the rows of a sparse axis, whose
+// entry_count is filled in.
+PWSP_INTERNAL ptowsp_status pwsp_verify_axis(pwsp_error *error, const char *axis,
+                                             ptowsp_axis_kind kind, bool is_bound,
+                                             pwsp_bound_csr *csr);
 PWSP_INTERNAL ptowsp_status pwsp_verify_symbol(pwsp_error *error, const char *symbol,
                                                bool is_bound);
 
 // Stores the sum of lengths, of any other array nothing. out_sum may be NULL.
 PWSP_INTERNAL ptowsp_status pwsp_verify_array(pwsp_error *error, const pwsp_array_info *info,
                                               const pwsp_array *array, int64_t *out_sum);
-
-// Fills in its entry_count.
-PWSP_INTERNAL ptowsp_status pwsp_verify_csr(pwsp_error *error, const char *axis,
-                                            pwsp_bound_csr *csr);
 
 // It has data, or no elements.
 PWSP_INTERNAL ptowsp_status pwsp_verify_tensor(pwsp_error *error, const char *name,

@@ -262,12 +262,9 @@ ptowsp_status Bindings::verify_sizes() {
     ptowsp_status status = PTOWSP_OK;
     for (uint32_t i = 1; i < program_.axis_count && status == PTOWSP_OK; i++) {
         const wsp_axis_decl &axis = program_.axes[i];
-        if (axis.is_used && axis.kind >= PTOWSP_AXIS_PLAN && !is_size_bound_[i]) {
-            status = pwsp_verify_fail_unbound(&failure, "plan", axis.name);
-        } else if (axis.is_used && is_axis(i, PTOWSP_AXIS_DYNAMIC)) {
-            status = pwsp_verify_size(&failure, axis.name, is_size_bound_[i]);
-        } else if (axis.is_used && is_axis(i, PTOWSP_AXIS_SPARSE)) {
-            status = pwsp_verify_csr(&failure, axis.name, &csrs_[i]);
+        if (axis.is_used) {
+            status = pwsp_verify_axis(&failure, axis.name, static_cast<ptowsp_axis_kind>(axis.kind),
+                                      is_size_bound_[i], &csrs_[i]);
         }
     }
     for (uint32_t i = 1; i < program_.symbol_count && status == PTOWSP_OK; i++) {
