@@ -31,20 +31,24 @@ static bool pwsp_taint_code(void *user, pwsp_code *code) {
     return pwsp_code_reads(((const pwsp_taint *)user)->program, code, pwsp_taint_cell, user);
 }
 
+// Does the op have a value that only the run knows, whatever its own operands are?
+static bool pwsp_taint_begins(const ptowsp_program *p, const pwsp_op *op, const bool *is_written) {
+    return op->kind == PWSP_OP_RECEIVE ||
+           (op->kind == PWSP_OP_SLOT_LOAD && is_written[p->slot_ops.items[op->at].view.tensor]);
+}
+
 // One op inside a region that is run or not as `is_tainted` control decides, or (is_called) in a
 // workload that a different call may run: then only its slots are tainted, as regions under tainted
 // control are not walked.
 static void pwsp_taint_op(pwsp_taint *taint, uint32_t i, bool is_tainted, bool is_called) {
     const ptowsp_program *p = taint->program;
     const pwsp_op *op = PWSP_OP_AT(p, i);
-    is_tainted =
-        is_tainted || (op->kind != PWSP_OP_CALL && pwsp_op_codes(p, op, pwsp_taint_code, taint));
+    is_tainted = is_tainted || pwsp_taint_begins(p, op, taint->is_written) ||
+                 (op->kind != PWSP_OP_CALL && pwsp_op_codes(p, op, pwsp_taint_code, taint));
     switch (op->kind) {
     case PWSP_OP_SLOT_SET:
     case PWSP_OP_SLOT_LOAD: {
         const pwsp_slot_op *slot = &p->slot_ops.items[op->at];
-        is_tainted =
-            is_tainted || (op->kind == PWSP_OP_SLOT_LOAD && taint->is_written[slot->view.tensor]);
         if (is_tainted || is_called) {
             pwsp_taint_mark(taint, &taint->cells[slot->cell]);
         }
@@ -61,7 +65,6 @@ static void pwsp_taint_op(pwsp_taint *taint, uint32_t i, bool is_tainted, bool i
     }
     case PWSP_OP_RECEIVE: {
         const pwsp_receive_op *receive = &p->receives.items[op->at];
-        is_tainted = true;
         if (!receive->is_wait) {
             pwsp_taint_mark(taint, &taint->cells[receive->cell]);
         }
@@ -108,13 +111,19 @@ static void pwsp_taint_pass(pwsp_taint *taint) {
 PWSP_INTERNAL bool pwsp_program_find_tainted(const ptowsp_program *program,
                                              const pwsp_memory *memory, const bool *is_written,
                                              uint8_t *out_tainted) {
-    pwsp_taint taint = {program, is_written, out_tainted, NULL, NULL, true};
+    pwsp_taint taint = {program, is_written, out_tainted, NULL, NULL, false};
     size_t size = program->cell_count + (size_t)program->ops.count;
+    memset(out_tainted, 0, (size_t)program->ops.count);
+    for (uint32_t i = 0; i < program->ops.count && !taint.has_changed; i++) {
+        taint.has_changed = pwsp_taint_begins(program, PWSP_OP_AT(program, i), is_written);
+    }
+    if (!taint.has_changed) {
+        return true;  // as of most programs
+    }
     if (!PWSP_ALLOC(memory, taint.cells, size)) {
         return false;
     }
     taint.called = taint.cells + program->cell_count;
-    memset(out_tainted, 0, (size_t)program->ops.count);
     while (taint.has_changed) {
         taint.has_changed = false;
         pwsp_taint_pass(&taint);
