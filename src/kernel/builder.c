@@ -83,6 +83,17 @@ const pwsp_kop *pwsp_builder_tile(pwsp_builder *b, ptowsp_value value, uint32_t 
     return op && pwsp_builder_check(b, op, dtypes) ? op : NULL;
 }
 
+bool pwsp_builder_match(pwsp_builder *b, const pwsp_kop *left, const pwsp_kop *right) {
+    const bool is_same =
+        left->rows == right->rows && left->cols == right->cols && left->dtype == right->dtype;
+    if (!is_same) {
+        PWSP_BUILDER_FAIL(b, PTOWSP_INVALID_PARAMS, "%u x %u %s and %u x %u %s", left->rows,
+                          left->cols, ptowsp_dtype_name((ptowsp_dtype)left->dtype), right->rows,
+                          right->cols, ptowsp_dtype_name((ptowsp_dtype)right->dtype));
+    }
+    return is_same;
+}
+
 void pwsp_builder_shape(pwsp_builder *b, const pwsp_kop *like, uint8_t dtype) {
     b->op.rows = like->rows;
     b->op.cols = like->cols;

@@ -31,6 +31,9 @@ PWSP_INTERNAL const pwsp_kop *pwsp_builder_value(pwsp_builder *b, ptowsp_value v
 // Can the last operand be read, and is it of one of the types?
 PWSP_INTERNAL bool pwsp_builder_check(pwsp_builder *b, const pwsp_kop *op, uint32_t dtypes);
 
+// Are two operands of one shape and type?
+PWSP_INTERNAL bool pwsp_builder_match(pwsp_builder *b, const pwsp_kop *left, const pwsp_kop *right);
+
 // Takes a tile operand of one of the types.
 PWSP_INTERNAL const pwsp_kop *pwsp_builder_tile(pwsp_builder *b, ptowsp_value value,
                                                 uint32_t dtypes);

@@ -22,12 +22,8 @@ ptowsp_value ptowsp_tile_compare(ptowsp_value x, ptowsp_compare op, ptowsp_value
         PWSP_BUILDER_FAIL(&b, PTOWSP_INVALID_PARAMS, "%d is no comparison", (int)op);
     } else if (left->dtype == PTOWSP_I32 && op != PTOWSP_EQ) {
         PWSP_BUILDER_FAIL(&b, PTOWSP_UNSUPPORTED, "i32 is compared with EQ only");
-    } else if (!pwsp_kop_is_scalar(right) && pwsp_builder_check(&b, right, dtypes) &&
-               (right->rows != left->rows || right->cols != left->cols ||
-                right->dtype != left->dtype)) {
-        PWSP_BUILDER_FAIL(&b, PTOWSP_INVALID_PARAMS, "%u x %u %s and %u x %u %s", left->rows,
-                          left->cols, ptowsp_dtype_name((ptowsp_dtype)left->dtype), right->rows,
-                          right->cols, ptowsp_dtype_name((ptowsp_dtype)right->dtype));
+    } else if (!pwsp_kop_is_scalar(right) && pwsp_builder_check(&b, right, dtypes)) {
+        pwsp_builder_match(&b, left, right);
     }
     pwsp_builder_shape(&b, left, PTOWSP_U8);
     b.op.is_mask = true;
@@ -53,12 +49,8 @@ ptowsp_value ptowsp_tile_select(ptowsp_value mask, ptowsp_value x, ptowsp_value 
     } else if (bits->rows != left->rows || bits->cols != left->cols) {
         PWSP_BUILDER_FAIL(&b, PTOWSP_INVALID_PARAMS, "a mask of %u x %u for %u x %u", bits->rows,
                           bits->cols, left->rows, left->cols);
-    } else if (!is_scalar && pwsp_builder_check(&b, right, dtypes) &&
-               (right->rows != left->rows || right->cols != left->cols ||
-                right->dtype != left->dtype)) {
-        PWSP_BUILDER_FAIL(&b, PTOWSP_INVALID_PARAMS, "%u x %u %s and %u x %u %s", left->rows,
-                          left->cols, ptowsp_dtype_name((ptowsp_dtype)left->dtype), right->rows,
-                          right->cols, ptowsp_dtype_name((ptowsp_dtype)right->dtype));
+    } else if (!is_scalar && pwsp_builder_check(&b, right, dtypes)) {
+        pwsp_builder_match(&b, left, right);
     }
     pwsp_builder_shape(&b, left, left->dtype);
     if (!is_scalar) {

@@ -522,12 +522,8 @@ ptowsp_value ptowsp_tile_interleave(ptowsp_value x, ptowsp_value y) {
     uint32_t dtypes = PWSP_DTYPES_BIN | PTOISA_SET(PTOWSP_U16) | PTOISA_SET(PTOWSP_U32);
     const pwsp_kop *even = pwsp_builder_tile(&b, x, dtypes);
     const pwsp_kop *odd = pwsp_builder_tile(&b, y, dtypes);
-    if (even && odd) {
-        if (even->rows != odd->rows || even->cols != odd->cols || even->dtype != odd->dtype) {
-            PWSP_BUILDER_FAIL(&b, PTOWSP_INVALID_PARAMS, "%u x %u %s and %u x %u %s", even->rows,
-                              even->cols, ptowsp_dtype_name((ptowsp_dtype)even->dtype), odd->rows,
-                              odd->cols, ptowsp_dtype_name((ptowsp_dtype)odd->dtype));
-        } else if (even->cols > PTOWSP_TILE_SIZE_MAX / 2) {
+    if (even && odd && pwsp_builder_match(&b, even, odd)) {
+        if (even->cols > PTOWSP_TILE_SIZE_MAX / 2) {
             PWSP_BUILDER_FAIL(&b, PTOWSP_LIMIT_EXCEEDED, "2 x %u columns", even->cols);
         } else if (even->cols * ptowsp_dtype_size((ptowsp_dtype)even->dtype) % 32 != 0) {
             PWSP_BUILDER_FAIL(&b, PTOWSP_UNSUPPORTED,

@@ -343,19 +343,27 @@ static pwsp_moe_sorter pwsp_moe_sorter_of(const ptowsp_moe_routes *routes,
     return s;
 }
 
+// Sorts all pairs as one slice.
+static ptowsp_status pwsp_moe_sort_slice(const pwsp_moe_sorter *s, ptowsp_plan_info *info) {
+    uint64_t dropped;
+    pwsp_moe_slice_count(s, 0);
+    const ptowsp_status status = pwsp_moe_counts_check(s, &dropped, info);
+    if (status == PTOWSP_OK) {
+        pwsp_moe_offsets_write(s, dropped);
+        pwsp_moe_slice_write(s, 0);
+    }
+    return status;
+}
+
 // Many experts: one slice, whose table is `offsets` of the order. Writing uses it up, so it is made
 // again from the counts.
 static ptowsp_status pwsp_moe_sort_large(const ptowsp_moe_routes *routes, ptowsp_moe_order *order,
                                          ptowsp_plan_info *info) {
     const pwsp_moe_sorter s = pwsp_moe_sorter_of(routes, order);
-    uint64_t dropped;
-    pwsp_moe_slice_count(&s, 0);
-    ptowsp_status status = pwsp_moe_counts_check(&s, &dropped, info);
+    const ptowsp_status status = pwsp_moe_sort_slice(&s, info);
     if (status != PTOWSP_OK) {
         return status;
     }
-    pwsp_moe_offsets_write(&s, dropped);
-    pwsp_moe_slice_write(&s, 0);
     uint32_t row = 0;
     for (uint32_t e = 0; e < routes->expert_count; e++) {
         order->offsets[e] = row;
@@ -369,16 +377,8 @@ static ptowsp_status pwsp_moe_sort_small(const ptowsp_moe_routes *routes, ptowsp
                                          ptowsp_plan_info *info) {
     uint32_t table[PWSP_MOE_TABLE_MAX + 1];
     pwsp_moe_sorter s = pwsp_moe_sorter_of(routes, order);
-    uint64_t dropped;
     s.tables = table;
-    pwsp_moe_slice_count(&s, 0);
-    ptowsp_status status = pwsp_moe_counts_check(&s, &dropped, info);
-    if (status != PTOWSP_OK) {
-        return status;
-    }
-    pwsp_moe_offsets_write(&s, dropped);
-    pwsp_moe_slice_write(&s, 0);
-    return PTOWSP_OK;
+    return pwsp_moe_sort_slice(&s, info);
 }
 
 uint64_t ptowsp_moe_row_bound(const ptowsp_moe_routes *routes) {
