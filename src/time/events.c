@@ -68,9 +68,9 @@ PWSP_INTERNAL void pwsp_events_begin(pwsp_events *events) {
     const size_t words = ((size_t)lane_count + 63) / 64;
     events->now = events->sim->clock.now;
     events->has_details = events->sim->has_records || events->sim->turns || events->last_issued;
-    pwsp_free_list_begin(&events->node_list);
-    pwsp_free_list_begin(&events->link_list);
-    pwsp_free_list_begin(&events->pipeline_list);
+    pwsp_free_list_begin(&events->node_list, &events->sim->memory);
+    pwsp_free_list_begin(&events->link_list, &events->sim->memory);
+    pwsp_free_list_begin(&events->pipeline_list, &events->sim->memory);
     pwsp_ready_init(&events->timers);
     pwsp_ready_pool_begin(&events->pool, events->policy.steals);
     memset(events->idle, 0, words * sizeof(uint64_t));
@@ -409,8 +409,7 @@ PWSP_INTERNAL bool pwsp_events_task(pwsp_events *events, const pwsp_arrival *arr
 // The part of a pipeline that its node has no room for. False when memory is out.
 static bool pwsp_events_pipeline_node_new(pwsp_events *events, const pwsp_pipeline_arrival *arrival,
                                           uint64_t *out_at) {
-    const uint32_t at = pwsp_events_pipelines_take(&events->sim->memory, &events->pipelines,
-                                                   &events->pipeline_list);
+    const uint32_t at = pwsp_events_pipelines_take(&events->pipelines, &events->pipeline_list);
     if (at == 0) {
         return false;
     }

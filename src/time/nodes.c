@@ -6,11 +6,10 @@
 // -- nodes ----------------------------------------------------------------------------------------
 
 PWSP_INTERNAL uint32_t pwsp_events_node_new(pwsp_events *events, pwsp_events_kind kind) {
-    const pwsp_memory *memory = &events->sim->memory;
-    const uint32_t id = pwsp_events_nodes_take(memory, &events->nodes, &events->node_list);
+    const uint32_t id = pwsp_events_nodes_take(&events->nodes, &events->node_list);
     if (id == 0 ||
-        (events->has_details &&
-         !PWSP_GROW_LITTLE(memory, events->details, events->detail_capacity, id + UINT64_C(1)))) {
+        (events->has_details && !PWSP_GROW_LITTLE(&events->sim->memory, events->details,
+                                                  events->detail_capacity, id + UINT64_C(1)))) {
         events->is_out_of_memory = true;
         return 0;
     }
@@ -29,7 +28,7 @@ PWSP_INTERNAL uint32_t pwsp_events_node_new(pwsp_events *events, pwsp_events_kin
 PWSP_INTERNAL void pwsp_events_unref(pwsp_events *events, uint64_t id) {
     if (id != PWSP_EVENTS_NONE && --events->nodes[id].refs == 0) {
         PTOWSP_ASSERT(events->nodes[id].kind == PWSP_EVENTS_DONE);
-        pwsp_events_nodes_give(events->nodes, &events->node_list, (uint32_t)id);
+        pwsp_events_nodes_give(events->nodes, &events->node_list, id);
     }
 }
 
@@ -46,8 +45,7 @@ PWSP_INLINE void pwsp_events_later(pwsp_events *events, uint32_t waiter, uint64_
 
 // A link to a waiter, in front of a list. False when memory is out.
 static bool pwsp_events_link_new(pwsp_events *events, uint32_t waiter, uint32_t *list) {
-    const uint32_t id =
-        pwsp_events_waiters_take(&events->sim->memory, &events->links, &events->link_list);
+    const uint32_t id = pwsp_events_waiters_take(&events->links, &events->link_list);
     if (id == 0) {
         events->is_out_of_memory = true;
         return false;
