@@ -160,12 +160,12 @@ ptowsp_status Bindings::bind_checked(const char *name, const ptowsp_attention_pl
             status = pwsp_plan_has_axis(&failure, name, &plan,
                                         static_cast<ptowsp_axis_kind>(program_.axes[i].kind));
         }
-    }
-    for (uint32_t i = 0; i < program_.field_count && status == PTOWSP_OK; i++) {
-        const wsp_field_decl &field = program_.fields[i];
-        if (program_.arrays[field.array].is_used && is_of_plan(field.axis, name)) {
-            status = pwsp_plan_has_field(&failure, name, &plan,
-                                         static_cast<ptowsp_plan_field>(field.field));
+        for (uint32_t j = 0; j < program_.field_count && status == PTOWSP_OK; j++) {
+            const wsp_field_decl &field = program_.fields[j];
+            if (field.axis == i && program_.arrays[field.array].is_used && is_of_plan(i, name)) {
+                status = pwsp_plan_has_field(&failure, name, &plan,
+                                             static_cast<ptowsp_plan_field>(field.field));
+            }
         }
     }
     if (status == PTOWSP_OK) {
