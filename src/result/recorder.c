@@ -219,11 +219,12 @@ static void pwsp_recorder_use(pwsp_recorder *recorder, const ptowsp_task_record 
     }
 }
 
+// A task that ends at `begin` has run before it; one of no cycles runs at its start.
 static bool pwsp_recorder_keeps(const pwsp_recorder *recorder, uint64_t index,
                                 const ptowsp_task_record *record) {
     const ptowsp_record_options *options = &recorder->options;
-    bool is_in_time =
-        record->end >= options->begin && (options->end == 0 || record->start < options->end);
+    bool is_over = record->end <= options->begin && record->start < options->begin;
+    bool is_in_time = !is_over && (options->end == 0 || record->start < options->end);
     return options->level >= PTOWSP_RECORD_TASKS && is_in_time &&
            (options->every <= 1 || index % options->every == 0);
 }

@@ -451,6 +451,10 @@ PWSP_INTERNAL uint64_t pwsp_sim_place_records(pwsp_sim *sim, uint64_t first, uin
         record->ready += start;
         record->start += start;
         record->end += start;
+        if (record->start == 0) {  // also behind a task of no cycles
+            record->stall = PTOWSP_STALL_NONE;
+            record->cause = PTOWSP_NO_INDEX;
+        }
         const pwsp_idle_part none = {0, PTOWSP_STALL_NONE};
         sim->recorder.done(sim->recorder.user, i, 0, none);
     }

@@ -157,7 +157,8 @@ TEST(trace__a_window_and_every_nth_keep_the_same_records) {
         for (uint64_t i = 0; i < ptowsp_run_trace_count(all.run); i++) {
             ptowsp_task_trace kept, one = ptowsp_run_trace_at(all.run, i);
             const ptowsp_task_record *record = one.record;
-            bool is_in = record->end >= some.begin && (!some.end || record->start < some.end) &&
+            bool is_in = (record->end > some.begin || record->start >= some.begin) &&
+                         (!some.end || record->start < some.end) &&
                          (some.every == 0 || i % some.every == 0);
             assert_int_equal(ptowsp_run_trace_find(s.run, i, &kept), is_in);
             if (!is_in) {
