@@ -4394,11 +4394,11 @@ PTOWSP_API void ptowsp_schedule_print(const ptowsp_schedule *schedule, ptowsp_ou
 // The text that ptowsp_module_print writes can be read again: a declaration or a statement on each
 // line, in scopes by indentation, two spaces for each. "#" begins a comment.
 //      module decode
-//        axis batch dynamic
-//        kernel attend(axes 1) cube, 2000 cycles
-//        workload step
-//          parallel b in batch
-//            task attend(b)
+//      axis batch dynamic
+//      kernel attend(axes 1) cube, 2000 cycles
+//      workload step
+//        parallel b in batch
+//          task attend(b)
 //
 // Appendix B has the grammar.
 
@@ -4486,7 +4486,7 @@ PTOWSP_API void ptowsp_program_print(const ptowsp_program *program, ptowsp_outpu
 //
 //      ptowsp program 1, 1234 bytes, 0123456789abcdef
 //      module decode                                       as ptowsp_module_print writes it
-//        ...
+//      ...
 //      program step                                        the first workload
 //      schedule                                            as ptowsp_schedule_print writes it
 //        issue dataflow
@@ -4819,12 +4819,12 @@ typedef struct ptowsp_lifetime {
 } ptowsp_lifetime;
 PTOWSP_API ptowsp_lifetime ptowsp_run_lifetime_at(const ptowsp_run *run, uint32_t i);
 
-// Writes the place of a point: "decode/for_each layer/parallel head".
+// Writes the place of a point: "decode/for_each layer/parallel head". Requires that it exists.
 PTOWSP_API void ptowsp_program_print_point(const ptowsp_program *program, uint32_t point,
                                            ptowsp_output output);
 
 // bind_slot sets the value that a slot has when a run begins (default: 0). run_slot returns its
-// value at the end of the last run.
+// value at the end of the last run, and requires that the module has the slot.
 PTOWSP_INLINE ptowsp_status ptowsp_run_bind_slot(ptowsp_run *run, uint32_t slot, uint64_t value) {
     ptowsp_binding b = pwsp_binding_of(PTOWSP_BIND_SLOT, PWSP_NULL);
     b.slot = slot;
@@ -5258,7 +5258,7 @@ typedef struct ptowsp_task_trace {
     uint64_t bytes_read, bytes_written;  // of its tiles; an inout tile counts in both
 } ptowsp_task_trace;
 
-// The tasks that the last execution kept, in ascending order of their indices.
+// The tasks that the last execution kept, in ascending order of their indices. Requires i < count.
 PTOWSP_API uint64_t ptowsp_run_trace_count(const ptowsp_run *run);
 PTOWSP_API ptowsp_task_trace ptowsp_run_trace_at(const ptowsp_run *run, uint64_t i);
 
@@ -5270,7 +5270,7 @@ PTOWSP_API bool ptowsp_run_trace_find(const ptowsp_run *run, uint64_t index,
 // record in nanoseconds since the execution began. ready (and issue): from then until start the
 // task waited only for a lane; lane: of the context, or the core; cause and stall have no meaning.
 // A task whose kernel did not run has PTOWSP_NO_LANE. NULL: this was not recorded, or nothing was
-// executed (TIME_ONLY).
+// executed (TIME_ONLY). Requires i < ptowsp_run_trace_count.
 //
 // Times are taken on the lanes, from the time stamp counter on x86-64, else from the clock.
 PTOWSP_API const ptowsp_task_record *ptowsp_run_clock_at(const ptowsp_run *run, uint64_t i);
