@@ -286,7 +286,8 @@ PWSP_INTERNAL bool pwsp_edges_task(pwsp_edges *edges, const pwsp_arrival *arriva
         edges->tiles[edges->tile_count++] = arrival->tiles[i];
     }
     edges->task_count++;
-    bool is_good = pwsp_edges_explicit(edges, arrival, task) &&
+    // A process orders its tasks, also where a workload that it calls has edges for other callers.
+    bool is_good = (edges->pipeline || pwsp_edges_explicit(edges, arrival, task)) &&
                    pwsp_edges_stream(edges, arrival, task) &&
                    pwsp_edges_data(edges, arrival, bound, task);
     edges->tasks[task + 1].first_kept = edges->kept_count;
