@@ -110,12 +110,13 @@ static ptowsp_status pwsp_device_walk(void *user, ptowsp_run *run) {
 static ptowsp_status pwsp_device_check_tensors(ptowsp_device *device, const ptowsp_run *run) {
     const ptowsp_program *program = run->program;
     const pwsp_transients *transients = &run->bindings.transients;
-    if (program->transients.count && !transients->block) {
+    const bool has_transients = program->lifetimes.count > 0;  // that a statement uses
+    if (has_transients && !transients->block) {
         return PWSP_REFUSE(device->context,
                            "device: the program has transient tensors: give them a block of the "
                            "device's memory (ptowsp_run_bind_transients)");
     }
-    if (program->transients.count && transients->size > 0) {  // else it is refused as too small
+    if (has_transients && transients->size > 0) {  // else it is refused as too small
         ptowsp_status status = pwsp_device_memory_check(&device->memory, transients->block,
                                                         transients->size, "transient tensors");
         if (status != PTOWSP_OK) {

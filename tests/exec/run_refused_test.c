@@ -187,6 +187,28 @@ TEST_F(refused__sizes_that_no_memory_has) {
 }
 
 // On a device the block is the device's, and large enough.
+// One that no statement uses needs no memory, as with bound tensors.
+TEST_F(refused__no_device_for_a_transient_tensor_without_use) {
+#ifndef PTOWSP_NO_THREADS
+    ptowsp_device *device;
+    const ptowsp_parse_kernel kernel = {.name = "put", .fn = put_one};
+    const ptowsp_parse_desc attached = {&kernel, 1, 0};
+    program_make(f,
+                 "module m\n"
+                 "tensor mid i32 [1, 8] global transient\n"
+                 "kernel put(axes 0) vector\n"
+                 "workload w\n"
+                 "  slot_set 1 = 3\n",
+                 &attached, NULL);
+    assert_int_equal(ptowsp_device_open(f->context, NULL, &device), PTOWSP_OK);
+    assert_int_equal(ptowsp_device_run(device, f->run, NULL), PTOWSP_OK);
+    assert_int_equal(ptowsp_run_slot(f->run, 1), 3);
+    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+#else
+    (void)f;
+#endif
+}
+
 TEST_F(refused__blocks_that_are_not_the_devices) {
 #ifndef PTOWSP_NO_THREADS
     const ptowsp_parse_kernel kernel = {.name = "put", .fn = put_one};
