@@ -289,8 +289,8 @@
 //
 //   Appendix A. Reading programs                   8746
 //   Appendix B. The grammar of modules as text     9275
-//   Appendix C. Macros                             9362
-//   Appendix D. Index of functions                 9585
+//   Appendix C. Macros                             9372
+//   Appendix D. Index of functions                 9595
 //
 // WORDS
 //
@@ -9280,12 +9280,20 @@ PTOWSP_API uint64_t ptowsp_run_bound_slot(const ptowsp_run *run, uint32_t slot);
 //                                | "plan" [ "," "its" ( "merges" | "lanes" ) ] )
 //                  | "symbol" name | "array" name dtype
 //                  | "tensor" name dtype "[" [ size { "," size } ] "]" location [ "transient" ]
-//                  | "kernel" name "(" "axes" int { "," parameter } ")" unit [ time ] [ source ]
-//                    [ body ]
+//                    [ "spread" spread { "," spread } ]
+//                  | "kernel" name "(" "axes" int { "," parameter } ")" unit [ time ] [ bytes ]
+//                    [ source ] [ body ]
+//                  | "kernel" name "(" "axes" int { "," parameter } ")" "link" "," collective
+//                    { "," option }
+//                  | "mesh" name int { "," name int } [ "by" algorithm ] | "rule" name name
 //      size        = int | "?" | expr, of a transient tensor
 //      parameter   = ( "in" | "out" | "inout" ) name dtype size "x" size | name type
 //      time        = "," ( int ( "cycles" | "instructions" ) | "cycles by a cost function" )
+//      bytes       = "," ( int "bytes" | "bytes of its tiles" )
 //      source      = "," ( "time only" | "a PTO-ISA source" )
+//      spread      = name ( "dim" int | "sum" | "max" )        an axis of the mesh
+//      option      = "sum" | "max" | "min" | "by" algorithm | "members" int | "stride" int
+//                  | "counts" name | ( "in" | "out" ) "columns"
 //      workload    = "workload" name [ "(" name type { "," name type } ")" ]
 //      statement   = ( "parallel" | "for_each" | "select" ) name "in" axis
 //                  | "when" expr | "otherwise" | "combine" | "sequence"
@@ -9316,7 +9324,9 @@ PTOWSP_API uint64_t ptowsp_run_bound_slot(const ptowsp_run *run, uint32_t slot);
 // In a pair, a bare 0 means not given, and (0) the number. The word kv.slot is a field of plan kv;
 // an array of that name is read in quotes. A symbol hidden by a variable, and the size of a plan
 // with several axes, are refused. The text has no functions of kernels: they are attached by the
-// kernel's name. Nor has it choices: their tasks are branches.
+// kernel's name. Nor has it choices: their tasks are branches. The parameters of a kernel of the
+// unit link are those of its collective (section 26), for whose words see PTOWSP_COLLECTIVES and
+// PTOWSP_ALGORITHMS.
 //
 // A tile kernel has its operations below its line, in the order in which they were built (section
 // 24), indented by two spaces, and by two more inside a loop. Reading calls the same functions
@@ -9694,7 +9704,7 @@ PTOWSP_DEFINE_SPACE(ptowsp_moe_space, PTOWSP_MOE_DIMS)
 //      ptowsp_select_       (itself) 3614, begin 3687
 //      ptowsp_send_         make 6823, task_make 6828
 //      ptowsp_slot_         (itself) 3574, load_make 3809, set_make 3803
-//      ptowsp_space_        at 8722, index 8720, make 8715, multiply 9369, total 8719
+//      ptowsp_space_        at 8722, index 8720, make 8715, multiply 9379, total 8719
 //      ptowsp_status_       name 507, text 508
 //      ptowsp_task_         arg 3581, axis 3251, cols 3257, fail 3268, list_make 3893, make 3732,
 //                           rows 3254, scalar 3260, tag 3582, variable 3580
