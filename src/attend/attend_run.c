@@ -342,22 +342,32 @@ static ptowsp_status pwsp_attend_first_check(const ptowsp_attend_job *job, ptows
     return PTOWSP_OK;
 }
 
+// Without query_starts each request has one query token. Segments of a prefix plan name the query tokens
+// of requests in order, so query_starts are in order, too.
+static ptowsp_status pwsp_attend_starts_check(const ptowsp_attend_step *step,
+                                              ptowsp_plan_info *info) {
+    uint64_t first = 0;
+    for (uint32_t i = 0; i < step->batch->sequence_count; i++) {
+        const uint32_t count = pwsp_attend_query_count(step, i);
+        if (!step->query_starts && count != 1) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_ATTEND_STEP_QUERIES, i, count, 0);
+        }
+        if (step->query_starts && step->prefix && count > 0 && step->query_starts[i] != first) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_ATTEND_STARTS, i, step->query_starts[i],
+                                  pwsp_info_value(first));
+        }
+        first += count;
+    }
+    return PTOWSP_OK;
+}
+
 ptowsp_status ptowsp_attend_check(const ptowsp_attend_job *job, ptowsp_plan_info *out_info) {
     ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
     ptowsp_status status = pwsp_attend_job_check(job, info);
     status = status == PTOWSP_OK ? pwsp_attend_plan_check(job, info) : status;
     status = status == PTOWSP_OK ? pwsp_attend_mask_check(job->step, info) : status;
     status = status == PTOWSP_OK ? pwsp_attend_first_check(job, info) : status;
-    if (status != PTOWSP_OK || job->step->query_starts) {
-        return status;
-    }
-    for (uint32_t i = 0; i < job->step->batch->sequence_count; i++) {
-        const uint32_t count = pwsp_attend_query_count(job->step, i);
-        if (count != 1) {
-            return pwsp_plan_fail(info, PTOWSP_FAULT_ATTEND_STEP_QUERIES, i, count, 0);
-        }
-    }
-    return PTOWSP_OK;
+    return status == PTOWSP_OK ? pwsp_attend_starts_check(job->step, info) : status;
 }
 
 // Begins a run of so many workers, or joins it; false if another is under way.

@@ -265,6 +265,15 @@ TEST(attend_job__runs_on_the_lanes_of_a_context) {
     ptowsp_context_destroy(context);
 }
 
+static void expect(ptowsp_status status, const ptowsp_plan_info *info, ptowsp_status wanted,
+                   const char *text) {
+    char line[256];
+    ptowsp_output_buffer buffer = {line, sizeof line, 0};
+    ptowsp_plan_explain(info, ptowsp_output_to_buffer(&buffer));
+    assert_string_equal(line, text);
+    assert_int_equal(status, wanted);
+}
+
 // -- prefix plans ---------------------------------------------------------------------------------
 
 enum { TREE_REQUESTS = 5, TREE_KV = 500, TREE_BLOCK = 64, TREE_QUERIES = 2 };
@@ -367,6 +376,13 @@ TEST(attend_job__prefix_plans_have_the_bits_of_flat_plans) {
         assert_memory_equal(flat, tree, sizeof flat);
         assert_memory_equal(flat_lse, tree_lse, sizeof flat_lse);
     }
+
+    // A prefix plan counts query tokens in the order of requests, so no other order is computed.
+    ptowsp_plan_info info;
+    assert_true(t.queries[0] > 0 && t.starts[0] == 0);
+    t.starts[0] = 5;
+    expect(ptowsp_attend_check(&s->job, &info), &info, PTOWSP_INVALID_PARAMS,
+           "attend: the queries of request 0 begin at 5, and those of the prefix plan at 0");
     free(blocks[0]);
     free(blocks[1]);
     free(tree_block);
@@ -374,15 +390,6 @@ TEST(attend_job__prefix_plans_have_the_bits_of_flat_plans) {
 }
 
 // -- what is refused ------------------------------------------------------------------------------
-
-static void expect(ptowsp_status status, const ptowsp_plan_info *info, ptowsp_status wanted,
-                   const char *text) {
-    char line[256];
-    ptowsp_output_buffer buffer = {line, sizeof line, 0};
-    ptowsp_plan_explain(info, ptowsp_output_to_buffer(&buffer));
-    assert_string_equal(line, text);
-    assert_int_equal(status, wanted);
-}
 
 TEST(attend_job__each_fault_has_a_text) {
     uint64_t random = 1;
