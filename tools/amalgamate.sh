@@ -203,7 +203,7 @@ src/workload/reads.c
 src/workload/compile.c src/workload/task_list.c
 src/workload/compile_pipeline.c src/workload/lifetime.c src/workload/blocks.c src/workload/program.c
 src/workload/taint.c src/workload/conflict.c src/workload/control.h src/workload/control.c
-src/workload/read_exprs.c src/workload/read_statements.c src/workload/read_program.c
+src/workload/read_exprs.c src/workload/read_program.c
 src/text/print_module.c src/text/print_program.c
 src/text/parse.h src/text/lexer.c src/text/parse_expr.c src/text/parse_tree.c
 src/text/parse_schedule.c src/text/parse_collective.c src/text/parse_spread.c src/text/parse_module.c src/text/save.c

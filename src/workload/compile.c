@@ -8,6 +8,9 @@
 //                                         5  loop end                   -> 1
 //                                         6  return
 //
+// Emitters and viewers read the same program as a tree, whose statements are made beside the ops:
+// WORKLOAD, LOOP, WHEN, TASK, OTHERWISE, TASK, END, END, END here.
+//
 // Nested scopes of the same kind become one: a parallel loop in a parallel loop starts and ends
 // with its surroundings, so only a change from parallel to sequential, or back, is an operation in
 // time. A when adds no scope. The body of a workload is sequential; a call opens that scope if
@@ -195,6 +198,37 @@ PWSP_INTERNAL bool pwsp_compiler_op(pwsp_compiler *c, pwsp_op_kind kind, uint32_
     return PWSP_ADD_ITEM(c, ops, &index, op);
 }
 
+PWSP_INTERNAL ptowsp_statement pwsp_statement(ptowsp_statement_kind kind, uint32_t node) {
+    PWSP_ZERO(ptowsp_statement, made);
+    made.kind = kind;
+    made.node = node;
+    return made;
+}
+
+// Ends a statement with its OTHERWISE, or with an END at its own node.
+static bool pwsp_compiler_close_by(pwsp_compiler *c, uint32_t begin, ptowsp_statement_kind kind,
+                                   uint32_t node, uint32_t *out_index) {
+    ptowsp_statement made = pwsp_statement(kind, node);
+    made.begin = begin;
+    c->program->statements.items[begin].end = (uint32_t)c->program->statements.count;
+    return PWSP_ADD_ITEM(c, statements, out_index, made);
+}
+
+PWSP_INTERNAL bool pwsp_compiler_end(pwsp_compiler *c, uint32_t begin) {
+    uint32_t index;
+    return pwsp_compiler_close_by(c, begin, PTOWSP_STATEMENT_END,
+                                  c->program->statements.items[begin].node, &index);
+}
+
+PWSP_INTERNAL bool pwsp_compiler_reset(pwsp_compiler *c, pwsp_range range, uint32_t node) {
+    ptowsp_statement reset = pwsp_statement(PTOWSP_STATEMENT_RESET, node);
+    reset.first = range.first;
+    reset.count = range.count;
+    uint32_t index;
+    return PWSP_ADD_OP(c, resets, &index, range, PWSP_OP_RESET, 0, node) &&
+           PWSP_ADD_ITEM(c, statements, &index, reset);
+}
+
 PWSP_INTERNAL uint32_t pwsp_compiler_here(const pwsp_compiler *c) {
     return (uint32_t)c->program->ops.count;
 }
@@ -226,13 +260,8 @@ static bool pwsp_compiler_body(pwsp_compiler *c, uint32_t node, bool is_parallel
     if (has_edges && !pwsp_compiler_edges(c, node, PWSP_EDGE_SCOPE, &range.first, &range.count)) {
         return false;
     }
-    if (has_edges && range.count) {
-        uint32_t index;
-        if (!PWSP_ADD_OP(c, resets, &index, range, PWSP_OP_RESET, 0, node)) {
-            return false;
-        }
-    }
-    if (!pwsp_compiler_children(c, node, is_parallel)) {
+    if ((has_edges && range.count && !pwsp_compiler_reset(c, range, node)) ||
+        !pwsp_compiler_children(c, node, is_parallel)) {
         return false;
     }
     for (uint32_t i = 1; c->program->tensor_scopes && i < c->program->tensors.count; i++) {
@@ -276,11 +305,19 @@ static bool pwsp_compiler_loop(pwsp_compiler *c, uint32_t id, bool is_parallel) 
         !pwsp_coder_const(&c->coder, (uint64_t)axis->size, &made.size)) {
         return pwsp_module_no_memory(c->module);
     }
-    uint32_t index, op = pwsp_compiler_here(c);
-    if (!pwsp_compiler_code(c, axis->row, &made.row) ||
-        !PWSP_ADD_OP(c, loops, &index, made, PWSP_OP_LOOP, 0, id) ||
+    if (!pwsp_compiler_code(c, axis->row, &made.row)) {
+        return false;
+    }
+    ptowsp_statement loop = pwsp_statement(PTOWSP_STATEMENT_LOOP, id);
+    loop.variable = node->variable;
+    loop.axis = axis->declared;
+    loop.row = made.row.expr;
+    loop.scope = (ptowsp_scope)made.scope;
+    uint32_t index, begin, op = pwsp_compiler_here(c);
+    if (!PWSP_ADD_OP(c, loops, &index, made, PWSP_OP_LOOP, 0, id) ||
+        !PWSP_ADD_ITEM(c, statements, &begin, loop) ||
         !pwsp_compiler_body(c, id, body_is_parallel) ||
-        !pwsp_compiler_op(c, PWSP_OP_LOOP_END, index, op + 1, id)) {
+        !pwsp_compiler_op(c, PWSP_OP_LOOP_END, index, op + 1, id) || !pwsp_compiler_end(c, begin)) {
         return false;
     }
     pwsp_compiler_land(c, op);
@@ -293,14 +330,20 @@ static bool pwsp_compiler_when(pwsp_compiler *c, uint32_t id, bool is_parallel) 
     uint32_t otherwise = node->next;
     bool has_otherwise = otherwise && PWSP_NODE(c->module, otherwise)->kind == PWSP_NODE_OTHERWISE;
     pwsp_branch made = {{0, 0, 0, 0, 0}, 0};
-    uint32_t index, op = pwsp_compiler_here(c);
-    if (!pwsp_compiler_code(c, node->expr, &made.condition) ||
-        !PWSP_ADD_OP(c, branches, &index, made, PWSP_OP_BRANCH, 0, id) ||
-        !pwsp_compiler_body(c, id, is_parallel)) {
+    if (!pwsp_compiler_code(c, node->expr, &made.condition)) {
+        return false;
+    }
+    ptowsp_statement when = pwsp_statement(PTOWSP_STATEMENT_WHEN, id);
+    when.value = made.condition.expr;
+    uint32_t index, begin, op = pwsp_compiler_here(c);
+    if (!PWSP_ADD_OP(c, branches, &index, made, PWSP_OP_BRANCH, 0, id) ||
+        !PWSP_ADD_ITEM(c, statements, &begin, when) || !pwsp_compiler_body(c, id, is_parallel)) {
         return false;
     }
     uint32_t jump = pwsp_compiler_here(c);
-    if (has_otherwise && !pwsp_compiler_op(c, PWSP_OP_JUMP, 0, 0, otherwise)) {
+    if (has_otherwise &&
+        (!pwsp_compiler_op(c, PWSP_OP_JUMP, 0, 0, otherwise) ||
+         !pwsp_compiler_close_by(c, begin, PTOWSP_STATEMENT_OTHERWISE, otherwise, &begin))) {
         return false;
     }
     pwsp_compiler_land(c, op);
@@ -311,16 +354,22 @@ static bool pwsp_compiler_when(pwsp_compiler *c, uint32_t id, bool is_parallel) 
         pwsp_compiler_land(c, jump);
     }
     c->program->branches.items[index].end = pwsp_compiler_here(c);
-    return true;
+    return pwsp_compiler_end(c, begin);
 }
 
 static bool pwsp_compiler_group(pwsp_compiler *c, uint32_t id, bool is_parallel) {
     bool body_is_parallel = PWSP_NODE(c->module, id)->kind == PWSP_NODE_COMBINE;
     pwsp_scope scope = pwsp_scope_between(c, is_parallel, body_is_parallel);
-    return (scope == PWSP_SCOPE_SAME ||
-            pwsp_compiler_op(c, PWSP_OP_SCOPE, (uint32_t)scope, 0, id)) &&
+    ptowsp_statement made = pwsp_statement(PTOWSP_STATEMENT_SCOPE, id);
+    made.scope = (ptowsp_scope)scope;
+    uint32_t begin;
+    if (scope == PWSP_SCOPE_SAME) {
+        return pwsp_compiler_body(c, id, body_is_parallel);
+    }
+    return pwsp_compiler_op(c, PWSP_OP_SCOPE, (uint32_t)scope, 0, id) &&
+           PWSP_ADD_ITEM(c, statements, &begin, made) &&
            pwsp_compiler_body(c, id, body_is_parallel) &&
-           (scope == PWSP_SCOPE_SAME || pwsp_compiler_op(c, PWSP_OP_SCOPE_END, 0, 0, id));
+           pwsp_compiler_op(c, PWSP_OP_SCOPE_END, 0, 0, id) && pwsp_compiler_end(c, begin);
 }
 
 static bool pwsp_compiler_call(pwsp_compiler *c, uint32_t id, bool is_parallel) {
@@ -328,11 +377,19 @@ static bool pwsp_compiler_call(pwsp_compiler *c, uint32_t id, bool is_parallel) 
     const pwsp_name *found = pwsp_names_find(&c->module->workload_names, call->name);
     const pwsp_node *callee = PWSP_NODE(c->module, found->index);
     uint32_t index;
-    pwsp_call_op made = {0, 0, call->arg_count, c->program->first_variable + callee->first_param,
+    pwsp_call_op made = {0, call->arg_count, c->program->first_variable + callee->first_param,
                          pwsp_scope_between(c, is_parallel, false)};
-    // The target is the workload for now: its first operation may not be known yet.
-    return pwsp_compiler_codes(c, call->args, call->arg_count, &made.first_code) &&
-           PWSP_ADD_OP(c, calls, &index, made, PWSP_OP_CALL, found->index, id);
+    if (!pwsp_compiler_codes(c, call->args, call->arg_count, &made.first_code)) {
+        return false;
+    }
+    // The targets are the workload for now: its beginning may not be known yet.
+    ptowsp_statement statement = pwsp_statement(PTOWSP_STATEMENT_CALL, id);
+    statement.target = found->index;
+    statement.scope = (ptowsp_scope)made.scope;
+    statement.first = made.first_code;
+    statement.count = made.arg_count;
+    return PWSP_ADD_OP(c, calls, &index, made, PWSP_OP_CALL, found->index, id) &&
+           PWSP_ADD_ITEM(c, statements, &index, statement);
 }
 
 static bool pwsp_compiler_slot(pwsp_compiler *c, uint32_t id) {
@@ -354,9 +411,15 @@ static bool pwsp_compiler_slot(pwsp_compiler *c, uint32_t id) {
     } else if (!pwsp_compiler_code(c, node->expr, &made.value)) {
         return false;
     }
+    ptowsp_statement slot =
+        pwsp_statement(is_load ? PTOWSP_STATEMENT_SLOT_LOAD : PTOWSP_STATEMENT_SLOT_SET, id);
+    slot.slot = node->slot;
+    slot.value = made.value.expr;
+    slot.load = is_load ? (uint32_t)c->program->slot_ops.count : 0;
     uint32_t index;
     return PWSP_ADD_OP(c, slot_ops, &index, made, is_load ? PWSP_OP_SLOT_LOAD : PWSP_OP_SLOT_SET, 0,
-                       id);
+                       id) &&
+           PWSP_ADD_ITEM(c, statements, &index, slot);
 }
 
 // The expression that chooses the lane of a task: the schedule's key, or the plan's lane.
@@ -457,10 +520,10 @@ PWSP_INTERNAL bool pwsp_compiler_task(pwsp_compiler *c, uint32_t id) {
          !pwsp_compiler_edges(c, id, PWSP_EDGE_SOURCE, &made.first_out, &made.out_count))) {
         return false;
     }
-    if (!PWSP_ADD_ITEM(c, tasks, &index, made)) {
-        return false;
-    }
-    return pwsp_compiler_op(c, is_listed ? PWSP_OP_LISTED : PWSP_OP_TASK, index, 0, id);
+    ptowsp_statement task = pwsp_statement(PTOWSP_STATEMENT_TASK, id);
+    task.task = (uint32_t)c->program->tasks.count;
+    return PWSP_ADD_OP(c, tasks, &index, made, is_listed ? PWSP_OP_LISTED : PWSP_OP_TASK, 0, id) &&
+           (is_listed || PWSP_ADD_ITEM(c, statements, &index, task));
 }
 
 static bool pwsp_compiler_child(pwsp_compiler *c, uint32_t id, bool is_parallel) {
@@ -551,25 +614,39 @@ PWSP_INTERNAL bool pwsp_compiler_workloads(pwsp_compiler *c) {
     }
     p->edge_count = (uint32_t)c->edges.count;
     for (uint32_t i = 1; i < c->checker.reached.count; i++) {
-        uint32_t *first_op = PWSP_TABLE_ADD(c, c->first_ops);
-        if (!first_op) {
+        const pwsp_reached *reached = &c->checker.reached.items[i];
+        const pwsp_place *place = PWSP_PLACE_AT(p, reached->node);
+        pwsp_first *first = PWSP_TABLE_ADD(c, c->firsts);
+        uint32_t begin;
+        if (!first) {
             return false;
         }
-        *first_op = pwsp_compiler_here(c);
-        const pwsp_reached *reached = &c->checker.reached.items[i];
-        uint32_t node = reached->node;
+        first->op = pwsp_compiler_here(c);
+        first->statement = (uint32_t)p->statements.count;
+        ptowsp_statement workload = pwsp_statement(PTOWSP_STATEMENT_WORKLOAD, reached->node);
+        workload.name = place->step;
+        workload.first = place->first_param;
+        workload.count = place->param_count;
         c->is_in_process = !reached->is_outside;
-        if (!pwsp_compiler_body(c, node, false) ||
-            !pwsp_compiler_op(c, PWSP_OP_RETURN, 0, 0, node)) {
+        if (!PWSP_ADD_ITEM(c, statements, &begin, workload) ||
+            !pwsp_compiler_body(c, reached->node, false) ||
+            !pwsp_compiler_op(c, PWSP_OP_RETURN, 0, 0, reached->node) ||
+            !pwsp_compiler_end(c, begin)) {
             return false;
         }
     }
     for (uint32_t i = 0; i < p->ops.count; i++) {
         pwsp_op *op = &p->ops.items[i];
         if (op->kind == PWSP_OP_CALL) {
-            uint32_t index = pwsp_checker_find(&c->checker, op->target);
-            op->target = c->first_ops.items[index - 1];
-            p->calls.items[op->at].workload = index - 1;
+            op->target = c->firsts.items[pwsp_checker_find(&c->checker, op->target) - 1].op;
+        }
+    }
+    for (uint32_t i = 0; i < p->statements.count; i++) {
+        ptowsp_statement *at = &p->statements.items[i];
+        if (at->kind == PTOWSP_STATEMENT_CALL) {
+            at->target = c->firsts.items[pwsp_checker_find(&c->checker, at->target) - 1].statement;
+        } else if (at->kind == PTOWSP_STATEMENT_PIPELINE) {
+            at->task += (uint32_t)p->tasks.count;  // as read_program.c has them
         }
     }
     return true;

@@ -14,6 +14,11 @@ typedef struct pwsp_edge {
     uint32_t next[3];  // index + 1
 } pwsp_edge;
 
+// Where a workload begins.
+typedef struct pwsp_first {
+    uint32_t op, statement;
+} pwsp_first;
+
 typedef struct pwsp_compiler {
     ptowsp_module *module;
     ptowsp_program *program;
@@ -24,7 +29,7 @@ typedef struct pwsp_compiler {
     uint32_t sized_tensor;            // the transient tensor whose sizes are being compiled, or 0
     PWSP_TABLE(pwsp_edge) edges;      // from 0
     PWSP_TABLE(uint32_t) edge_lists;  // 3 for each node: the first edge with it as that end, + 1
-    PWSP_TABLE(uint32_t) first_ops;   // of each reached workload; then its statement
+    PWSP_TABLE(pwsp_first) firsts;    // of each reached workload
     PWSP_TABLE(uint32_t) expr_ids;    // by expression of the module: the one in the program, or 0
     // Processes, and workloads that only processes call, have no scopes, edges or keys.
     bool is_in_process;
@@ -89,6 +94,15 @@ PWSP_INTERNAL bool pwsp_compiler_op(pwsp_compiler *c, pwsp_op_kind kind, uint32_
                                     uint32_t target, uint32_t node);
 PWSP_INTERNAL uint32_t pwsp_compiler_here(const pwsp_compiler *c);
 PWSP_INTERNAL void pwsp_compiler_land(pwsp_compiler *c, uint32_t op);
+
+// A statement of a kind and a node; its maker sets the other fields and adds it after its op.
+PWSP_INTERNAL ptowsp_statement pwsp_statement(ptowsp_statement_kind kind, uint32_t node);
+
+// Adds the END of a statement that contains others.
+PWSP_INTERNAL bool pwsp_compiler_end(pwsp_compiler *c, uint32_t begin);
+
+// Adds a reset of explicit edges, as an op and as a statement.
+PWSP_INTERNAL bool pwsp_compiler_reset(pwsp_compiler *c, pwsp_range range, uint32_t node);
 
 // Lists the explicit edges that have a node as this end.
 PWSP_INTERNAL bool pwsp_compiler_edges(pwsp_compiler *c, uint32_t node, pwsp_edge_end end,

@@ -255,9 +255,15 @@ static bool pwsp_compiler_process(pwsp_compiler *c, uint32_t id, const pwsp_pipe
     if (!process) {
         return false;
     }
-    uint32_t first_receive = (uint32_t)c->program->receives.count;
-    if (!pwsp_compiler_children(c, id, false) ||
-        !pwsp_compiler_op(c, PWSP_OP_PROCESS_END, index, 0, id) ||
+    ptowsp_statement statement = pwsp_statement(PTOWSP_STATEMENT_PROCESS, id);
+    statement.name = made.name;
+    statement.variable = PWSP_NODE(c->module, id)->variable;
+    statement.axis = made.axis;
+    statement.first = made.first_port;
+    statement.count = made.port_count;
+    uint32_t begin, first_receive = (uint32_t)c->program->receives.count;
+    if (!PWSP_ADD_ITEM(c, statements, &begin, statement) || !pwsp_compiler_children(c, id, false) ||
+        !pwsp_compiler_op(c, PWSP_OP_PROCESS_END, index, 0, id) || !pwsp_compiler_end(c, begin) ||
         !pwsp_compiler_privates(c, id, pipeline, first_receive, &made)) {
         return false;
     }
@@ -280,7 +286,7 @@ PWSP_INTERNAL bool pwsp_compiler_pipeline(pwsp_compiler *c, uint32_t id) {
     PWSP_ZERO(pwsp_pipeline_op, made);
     made.name = pwsp_compiler_text(c, PWSP_NODE(c->module, id)->name);
     made.first_process = (uint32_t)c->program->processes.count;
-    uint32_t index, op = pwsp_compiler_here(c);
+    uint32_t index, begin, op = pwsp_compiler_here(c);
     if (!made.name || !pwsp_compiler_pipeline_reserve(c) || !pwsp_compiler_channels(c, id, &made) ||
         !pwsp_compiler_footprint(c, id, &made)) {
         return false;
@@ -291,7 +297,13 @@ PWSP_INTERNAL bool pwsp_compiler_pipeline(pwsp_compiler *c, uint32_t id) {
                               &made.task.out_count))) {
         return false;
     }
-    if (!PWSP_ADD_OP(c, pipelines, &index, made, PWSP_OP_PIPELINE, 0, id)) {
+    ptowsp_statement statement = pwsp_statement(PTOWSP_STATEMENT_PIPELINE, id);
+    statement.name = made.name;
+    statement.task = (uint32_t)c->program->pipelines.count;  // after all tasks
+    statement.first = made.first_channel;
+    statement.count = made.channel_count;
+    if (!PWSP_ADD_OP(c, pipelines, &index, made, PWSP_OP_PIPELINE, 0, id) ||
+        !PWSP_ADD_ITEM(c, statements, &begin, statement)) {
         return false;
     }
     c->is_in_process = true;
@@ -304,7 +316,7 @@ PWSP_INTERNAL bool pwsp_compiler_pipeline(pwsp_compiler *c, uint32_t id) {
     c->program->pipelines.items[index].process_count =
         (uint32_t)c->program->processes.count - made.first_process;
     pwsp_compiler_land(c, op);
-    return true;
+    return pwsp_compiler_end(c, begin);
 }
 
 // -- statements of processes ----------------------------------------------------------------------
@@ -322,14 +334,20 @@ PWSP_INTERNAL bool pwsp_compiler_receive(pwsp_compiler *c, uint32_t id) {
     made.cell = is_wait ? c->program->first_temp : c->program->first_variable + node->variable;
     made.is_loop = is_loop;
     made.is_wait = is_wait;
-    uint32_t index, op = pwsp_compiler_here(c);
+    ptowsp_statement statement = pwsp_statement(is_wait   ? PTOWSP_STATEMENT_WAIT
+                                                : is_loop ? PTOWSP_STATEMENT_CONSUME
+                                                          : PTOWSP_STATEMENT_RECEIVE,
+                                                id);
+    statement.channel = made.channel;
+    statement.variable = node->variable;
+    uint32_t index, begin, op = pwsp_compiler_here(c);
     if (!PWSP_ADD_OP(c, receives, &index, made, PWSP_OP_RECEIVE, 0, id) ||
-        !pwsp_compiler_children(c, id, false) ||
+        !PWSP_ADD_ITEM(c, statements, &begin, statement) || !pwsp_compiler_children(c, id, false) ||
         (is_loop && !pwsp_compiler_op(c, PWSP_OP_JUMP, 0, op, id))) {
         return false;
     }
     pwsp_compiler_land(c, op);
-    return true;
+    return is_wait || pwsp_compiler_end(c, begin);
 }
 
 PWSP_INTERNAL bool pwsp_compiler_send(pwsp_compiler *c, uint32_t id) {
@@ -337,13 +355,24 @@ PWSP_INTERNAL bool pwsp_compiler_send(pwsp_compiler *c, uint32_t id) {
     PWSP_ZERO(pwsp_send_op, made);
     made.channel = pwsp_compiler_channel(c, node->channel);
     made.port = pwsp_compiler_port(c, id);
+    if (!pwsp_compiler_code(c, node->expr, &made.token)) {
+        return false;
+    }
+    ptowsp_statement statement = pwsp_statement(
+        node->kind == PWSP_NODE_RECORD ? PTOWSP_STATEMENT_RECORD : PTOWSP_STATEMENT_SEND, id);
+    statement.channel = made.channel;
+    statement.value = made.token.expr;
     uint32_t index;
-    return pwsp_compiler_code(c, node->expr, &made.token) &&
-           PWSP_ADD_OP(c, sends, &index, made, PWSP_OP_SEND, 0, id);
+    return PWSP_ADD_OP(c, sends, &index, made, PWSP_OP_SEND, 0, id) &&
+           PWSP_ADD_ITEM(c, statements, &index, statement);
 }
 
 PWSP_INTERNAL bool pwsp_compiler_close(pwsp_compiler *c, uint32_t id) {
-    uint32_t port = pwsp_compiler_port(c, id);
+    const uint32_t port = pwsp_compiler_port(c, id);
+    ptowsp_statement statement = pwsp_statement(PTOWSP_STATEMENT_CLOSE, id);
+    statement.channel = c->program->ports.items[port].channel;
     c->program->ports.items[port].is_closed_early = true;
-    return pwsp_compiler_op(c, PWSP_OP_CLOSE, port, 0, id);
+    uint32_t index;
+    return pwsp_compiler_op(c, PWSP_OP_CLOSE, port, 0, id) &&
+           PWSP_ADD_ITEM(c, statements, &index, statement);
 }

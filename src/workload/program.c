@@ -334,8 +334,7 @@ static bool pwsp_compiler_run(pwsp_compiler *c, uint32_t entry) {
     }
     p->lane_count += p->has_link;
     p->pool_count += p->has_link;
-    if (!pwsp_compiler_lifetimes(c) || !pwsp_read_statements(c) ||
-        !pwsp_compiler_schedule_text(c)) {
+    if (!pwsp_compiler_lifetimes(c) || !pwsp_compiler_schedule_text(c)) {
         return false;
     }
     p->cell_count = p->first_const + (uint32_t)c->coder.const_count;
@@ -398,7 +397,7 @@ ptowsp_status ptowsp_program_create(ptowsp_context *context, ptowsp_module *modu
         pwsp_checker_free(&compiler.checker);
         PWSP_TABLE_FREE(&program->memory, compiler.edges);
         PWSP_TABLE_FREE(&program->memory, compiler.edge_lists);
-        PWSP_TABLE_FREE(&program->memory, compiler.first_ops);
+        PWSP_TABLE_FREE(&program->memory, compiler.firsts);
         PWSP_TABLE_FREE(&program->memory, compiler.expr_ids);
         if (is_good) {
             *out_program = program;

@@ -122,7 +122,6 @@ typedef struct pwsp_slot_op {
 } pwsp_slot_op;
 
 typedef struct pwsp_call_op {
-    uint32_t workload;  // which one, in the order in which they are compiled, from 0
     uint32_t first_code, arg_count;
     uint32_t first_cell;  // of the parameters
     pwsp_scope scope;

@@ -13,7 +13,4 @@ PWSP_INTERNAL bool pwsp_read_begin(pwsp_compiler *c);
 // to as it is for the task whose keys are being compiled.
 PWSP_INTERNAL bool pwsp_read_expr(pwsp_compiler *c, uint32_t expr, uint32_t *out_expr);
 
-// Makes the table of statements from all operations of the program.
-PWSP_INTERNAL bool pwsp_read_statements(pwsp_compiler *c);
-
 #endif

@@ -323,8 +323,7 @@ static bool pwsp_task_list_compile_edges(pwsp_compiler *c, uint32_t id, pwsp_tas
     p->edges.count = first + count + edge_count;
     p->edge_count = first_edge + (uint32_t)count;
     const pwsp_range reset = {(uint32_t)first, (uint32_t)count};
-    uint32_t index;
-    return PWSP_ADD_OP(c, resets, &index, reset, PWSP_OP_RESET, 0, id);
+    return pwsp_compiler_reset(c, reset, id);
 }
 
 PWSP_INTERNAL bool pwsp_compiler_list(pwsp_compiler *c, uint32_t id) {
@@ -341,13 +340,16 @@ PWSP_INTERNAL bool pwsp_compiler_list(pwsp_compiler *c, uint32_t id) {
     if (!ops) {
         pwsp_module_no_memory(c->module);
     }
-    uint32_t index, op;
+    uint32_t index;
     pwsp_task_list_op *list = ops ? PWSP_ADD(c, lists, &index) : NULL;
     if (!list || (made.has_edges && !pwsp_task_list_compile_edges(c, id, &made))) {
         return false;
     }
-    op = pwsp_compiler_here(c);
-    if (!pwsp_compiler_op(c, PWSP_OP_LIST, index, 0, id)) {
+    ptowsp_statement statement = pwsp_statement(PTOWSP_STATEMENT_LIST, id);
+    statement.count = made.given.task_count;
+    uint32_t said, op = pwsp_compiler_here(c);
+    if (!pwsp_compiler_op(c, PWSP_OP_LIST, index, 0, id) ||
+        !PWSP_ADD_ITEM(c, statements, &said, statement)) {
         return false;
     }
     for (uint32_t child = PWSP_NODE(m, id)->first; child; child = PWSP_NODE(m, child)->next) {
