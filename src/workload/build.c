@@ -80,6 +80,18 @@ PWSP_INTERNAL ptowsp_expr pwsp_variable_expr(ptowsp_module *module, uint32_t var
     return expr;
 }
 
+PWSP_INTERNAL ptowsp_expr pwsp_scope_open_variable(ptowsp_module *module, uint32_t node,
+                                                   const char *variable) {
+    ptowsp_expr none = {module, 0};
+    uint32_t id = node ? pwsp_variable_add(module, variable, PTOWSP_TYPE_I64, node) : 0;
+    if (id == 0) {
+        return none;
+    }
+    PWSP_NODE(module, node)->variable = id;
+    pwsp_scope_open(module, node);
+    return pwsp_module_is_good(module) ? pwsp_variable_expr(module, id) : none;
+}
+
 PWSP_INTERNAL bool pwsp_variable_is_taken(const ptowsp_module *module, const char *name) {
     for (uint32_t at = module->open; at; at = PWSP_NODE(module, at)->parent) {
         const pwsp_node *node = PWSP_NODE(module, at);

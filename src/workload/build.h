@@ -16,6 +16,10 @@ PWSP_INTERNAL uint32_t pwsp_variable_add(ptowsp_module *module, const char *name
                                          uint32_t node);
 PWSP_INTERNAL ptowsp_expr pwsp_variable_expr(ptowsp_module *module, uint32_t variable);
 
+// Opens the scope of a node that was just added (0 after an error) with its variable, an i64.
+PWSP_INTERNAL ptowsp_expr pwsp_scope_open_variable(ptowsp_module *module, uint32_t node,
+                                                   const char *variable);
+
 // Is a variable of this name open? Two would read alike in texts and in emitted code.
 PWSP_INTERNAL bool pwsp_variable_is_taken(const ptowsp_module *module, const char *name);
 

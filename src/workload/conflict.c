@@ -42,13 +42,9 @@ static bool pwsp_conflicts_has(const ptowsp_program *p, uint32_t loop, pwsp_op_k
 
 // The op that follows a region which may not run in every iteration, or a pipeline; 0: the next op.
 static uint32_t pwsp_conflicts_skip(pwsp_conflicts *c, const pwsp_op *op) {
-    const ptowsp_program *p = c->program;
-    if (op->kind == PWSP_OP_BRANCH) {
-        return p->branches.items[op->at].end;
-    }
-    pwsp_loop *inner = op->kind == PWSP_OP_LOOP ? &p->loops.items[op->at] : NULL;
-    bool skips = inner && inner->is_row && pwsp_conflicts_reads(c, &inner->row);
-    return skips || op->kind == PWSP_OP_PIPELINE ? op->target : 0;
+    pwsp_loop *inner = op->kind == PWSP_OP_LOOP ? &c->program->loops.items[op->at] : NULL;
+    bool is_walked = inner && (!inner->is_row || !pwsp_conflicts_reads(c, &inner->row));
+    return is_walked ? 0 : pwsp_op_end(c->program, op);
 }
 
 static bool pwsp_conflicts_loop(const ptowsp_program *p, uint32_t loop,

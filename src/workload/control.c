@@ -44,8 +44,8 @@ static bool pwsp_control_matters(pwsp_control *control, uint32_t i) {
     const ptowsp_program *p = control->program;
     const pwsp_op *op = PWSP_OP_AT(p, i);
     switch (op->kind) {
-    case PWSP_OP_LOOP: return control->next[i + 1] < op->target;
-    case PWSP_OP_BRANCH: return control->next[i + 1] < p->branches.items[op->at].end;
+    case PWSP_OP_LOOP:
+    case PWSP_OP_BRANCH: return control->next[i + 1] < pwsp_op_end(p, op);
     case PWSP_OP_SLOT_SET:
     case PWSP_OP_SLOT_LOAD: return control->cells[p->slot_ops.items[op->at].cell] != 0;
     case PWSP_OP_CALL:

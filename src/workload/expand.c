@@ -135,13 +135,7 @@ static inline pwsp_event pwsp_expander_make_task(pwsp_expander *x, const pwsp_op
         return pwsp_expander_fail_fault(x, false);
     }
     PTOWSP_ASSERT(next <= p->arg_count && task->view_count <= PTOWSP_TASK_TILE_MAX);
-    x->task.arg_count = next;
-    x->task.axis_arg_count = next - task->scalar_count;
-    x->task.user_axis_count = task->axis_count;
-    x->task.tile_count = task->view_count;
-    x->task.index = x->task_count++;
-    x->task.kernel_name = x->kernel->name;
-    return PWSP_EVENT_TASK;
+    return pwsp_expander_made_task(x, next);
 }
 
 // -- loops ----------------------------------------------------------------------------------------
@@ -432,13 +426,9 @@ PWSP_INTERNAL pwsp_event pwsp_expander_task(pwsp_expander *x, uint32_t op) {
 // Passes over an op whose effect is not known yet.
 static void pwsp_expander_skip(pwsp_expander *x, const pwsp_op *op) {
     x->has_skipped = x->has_skipped || op->kind == PWSP_OP_LOOP || op->kind == PWSP_OP_BRANCH;
-    if (op->kind == PWSP_OP_LOOP || op->kind == PWSP_OP_PIPELINE || op->kind == PWSP_OP_RECEIVE) {
-        x->next_op = op->target;
-    } else if (op->kind == PWSP_OP_BRANCH) {
-        x->next_op = x->program->branches.items[op->at].end;
-    } else if (op->kind == PWSP_OP_TASK) {
-        x->task_count++;
-    }
+    const uint32_t end = pwsp_op_end(x->program, op);
+    x->next_op = end ? end : x->next_op;
+    x->task_count += op->kind == PWSP_OP_TASK;
 }
 
 // Continues with the next iteration of the innermost loop. True after the last one, when a scope ends.

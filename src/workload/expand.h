@@ -121,6 +121,17 @@ PWSP_INLINE uint64_t pwsp_expander_value(pwsp_expander *x, pwsp_code code) {
                            x->arrays, &x->fault);
 }
 
+// The present task, whose op, kernel and arguments are set, is the next one.
+PWSP_FORCE_INLINE pwsp_event pwsp_expander_made_task(pwsp_expander *x, uint32_t arg_count) {
+    x->task.arg_count = arg_count;
+    x->task.axis_arg_count = arg_count - x->task_op->scalar_count;
+    x->task.user_axis_count = x->task_op->axis_count;
+    x->task.tile_count = x->task_op->view_count;
+    x->task.index = x->task_count++;
+    x->task.kernel_name = x->kernel->name;
+    return PWSP_EVENT_TASK;
+}
+
 // The tile of a place as kernels get it; without data where its tensor has none.
 PWSP_FORCE_INLINE ptowsp_tile pwsp_expander_tile_of(const pwsp_bound_tensor *tensor,
                                                     const pwsp_tile_at *at) {

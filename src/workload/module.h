@@ -448,4 +448,8 @@ PWSP_INTERNAL ptowsp_node pwsp_task_choose(ptowsp_module *module, const ptowsp_t
 PWSP_INTERNAL uint32_t pwsp_module_use(ptowsp_module *module, ptowsp_expr expr, ptowsp_type type,
                                        const char *what);
 
+// The same of an expression that may be left out, with *out_id 0; false with an error.
+PWSP_INTERNAL bool pwsp_module_use_given(ptowsp_module *module, ptowsp_expr expr, ptowsp_type type,
+                                         const char *what, uint32_t *out_id);
+
 #endif

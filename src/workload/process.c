@@ -107,19 +107,6 @@ void ptowsp_process_begin(ptowsp_module *module, const char *name) {
     }
 }
 
-// Opens the scope of a node that was just added (0 after an error) with its variable.
-static ptowsp_expr pwsp_scope_open_variable(ptowsp_module *module, uint32_t node,
-                                            const char *variable) {
-    ptowsp_expr none = {module, 0};
-    uint32_t id = node ? pwsp_variable_add(module, variable, PTOWSP_TYPE_I64, node) : 0;
-    if (id == 0) {
-        return none;
-    }
-    PWSP_NODE(module, node)->variable = id;
-    pwsp_scope_open(module, node);
-    return pwsp_module_is_good(module) ? pwsp_variable_expr(module, id) : none;
-}
-
 ptowsp_expr ptowsp_replicate_begin(ptowsp_module *module, const char *variable, ptowsp_axis axis,
                                    const char *name) {
     ptowsp_expr none = {module, 0};
@@ -185,14 +172,9 @@ static uint32_t pwsp_channel_pipeline(ptowsp_module *module, const char *what, c
 // false with an error.
 static bool pwsp_channel_expr(ptowsp_module *module, const char *name, const char *what,
                               ptowsp_expr expr, uint32_t *out_id) {
-    *out_id = 0;
-    if (expr.id == 0 && !expr.module) {
-        return true;
-    }
     char text[PTOWSP_NAME_MAX + 48];
     pwsp_text_into(text, sizeof text, "channel %s: its %s at start", name, what);
-    *out_id = pwsp_module_use(module, expr, PTOWSP_TYPE_U64, text);
-    return *out_id != 0;
+    return pwsp_module_use_given(module, expr, PTOWSP_TYPE_U64, text, out_id);
 }
 
 static ptowsp_channel pwsp_channel_add(ptowsp_module *module, const pwsp_channel_info *info) {

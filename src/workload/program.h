@@ -295,6 +295,9 @@ PWSP_INTERNAL uint64_t pwsp_task_list_hash(const ptowsp_task_list *list);
 PWSP_INTERNAL void pwsp_program_print_place(const ptowsp_program *program, uint32_t node,
                                             const uint64_t *cells, ptowsp_output text);
 
+// The op after those that an op decides about: loops, branches, pipelines and receives; 0 for others.
+PWSP_INTERNAL uint32_t pwsp_op_end(const ptowsp_program *program, const pwsp_op *op);
+
 // Visits the expressions of an op, or of a view, until visit returns true; returns whether it did.
 // Those that it does not have are visited too: they have no instructions, and cell 0.
 typedef bool (*pwsp_code_fn)(void *user, pwsp_code *code);

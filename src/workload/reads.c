@@ -1,7 +1,17 @@
-// The expressions that operations evaluate, and the cells that these read: for the taint, control,
-// conflicts and blocks (taint.c, control.c, conflict.c, blocks.c).
+// The operations that operations decide about, the expressions that they evaluate, and the cells that
+// these read: for the taint, control, conflicts and blocks (taint.c, control.c, conflict.c, blocks.c).
 
 #include "program.h"
+
+PWSP_INTERNAL uint32_t pwsp_op_end(const ptowsp_program *program, const pwsp_op *op) {
+    switch (op->kind) {
+    case PWSP_OP_LOOP:
+    case PWSP_OP_PIPELINE:
+    case PWSP_OP_RECEIVE: return op->target;
+    case PWSP_OP_BRANCH: return program->branches.items[op->at].end;
+    default: return 0;
+    }
+}
 
 // Operands that an instruction does not have are cell 0. In place of the operand c, some have an
 // array or a place.

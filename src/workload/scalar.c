@@ -486,3 +486,10 @@ PWSP_INTERNAL uint32_t pwsp_module_use(ptowsp_module *module, ptowsp_expr expr, 
     }
     return pwsp_module_use_leaves(module, expr.id, what) ? expr.id : 0;
 }
+
+PWSP_INTERNAL bool pwsp_module_use_given(ptowsp_module *module, ptowsp_expr expr, ptowsp_type type,
+                                         const char *what, uint32_t *out_id) {
+    const bool is_given = expr.id || expr.module;
+    *out_id = is_given ? pwsp_module_use(module, expr, type, what) : 0;
+    return !is_given || *out_id;
+}

@@ -77,18 +77,6 @@ static void pwsp_taint_op(pwsp_taint *taint, uint32_t i, bool is_tainted, bool i
     }
 }
 
-// Behind the region that an tainted op decides about, or 0 if it decides about none.
-static uint32_t pwsp_taint_end(const ptowsp_program *p, uint32_t i) {
-    const pwsp_op *op = PWSP_OP_AT(p, i);
-    switch (op->kind) {
-    case PWSP_OP_LOOP:
-    case PWSP_OP_PIPELINE:
-    case PWSP_OP_RECEIVE: return op->target;
-    case PWSP_OP_BRANCH: return p->branches.items[op->at].end;
-    default: return 0;
-    }
-}
-
 static void pwsp_taint_pass(pwsp_taint *taint) {
     const ptowsp_program *p = taint->program;
     uint32_t end = 0;  // ops before are under tainted control
@@ -99,9 +87,8 @@ static void pwsp_taint_pass(pwsp_taint *taint) {
         }
         bool is_under = i < end;
         pwsp_taint_op(taint, i, is_under, is_called);
-        if (taint->ops[i] && pwsp_taint_end(p, i) > end) {
-            end = pwsp_taint_end(p, i);
-        }
+        const uint32_t own_end = pwsp_op_end(p, PWSP_OP_AT(p, i));
+        end = taint->ops[i] && own_end > end ? own_end : end;
         if (PWSP_OP_AT(p, i)->kind == PWSP_OP_CALL && (is_under || is_called)) {
             pwsp_taint_mark(taint, &taint->called[PWSP_OP_AT(p, i)->target]);
         }

@@ -102,13 +102,7 @@ static pwsp_event pwsp_task_list_task(pwsp_expander *x, uint32_t kernel) {
     at->axis += axis_count;
     at->view += view_count;
     at->scalar += at->task.scalar_count;
-    x->task.arg_count = next;
-    x->task.axis_arg_count = next - at->task.scalar_count;
-    x->task.user_axis_count = axis_count;
-    x->task.tile_count = view_count;
-    x->task.index = x->task_count++;
-    x->task.kernel_name = x->kernel->name;
-    return PWSP_EVENT_TASK;
+    return pwsp_expander_made_task(x, next);
 }
 
 PWSP_INTERNAL pwsp_event pwsp_task_list_next(pwsp_expander *x) {

@@ -69,13 +69,7 @@ static ptowsp_expr pwsp_loop_begin(ptowsp_module *module, pwsp_node_kind kind, c
     if (id) {
         PWSP_NODE(module, id)->axis = axis.id;
     }
-    uint32_t variable_id = id ? pwsp_variable_add(module, name, PTOWSP_TYPE_I64, id) : 0;
-    if (variable_id) {
-        PWSP_NODE(module, id)->variable = variable_id;
-        pwsp_scope_open(module, id);
-    }
-    ptowsp_expr value =
-        pwsp_module_is_good(module) ? pwsp_variable_expr(module, variable_id) : none;
+    ptowsp_expr value = pwsp_scope_open_variable(module, id, name);
     if (pwsp_module_is_good(module) && PWSP_AXIS(module, axis.id)->kind >= PWSP_AXIS_PLAN) {
         bool is_work = pwsp_axis_is_work(PWSP_AXIS(module, axis.id)->kind);
         ptowsp_expr lane = is_work ? ptowsp_loop_field(value, PTOWSP_PLAN_LANE) : value;
@@ -255,14 +249,10 @@ static void pwsp_view_check_const(ptowsp_module *module, const char *tensor, con
 // An offset of a view's tile: its expression, or 0 for none given; false with an error.
 static bool pwsp_view_offset(ptowsp_module *module, const ptowsp_tensor_desc *tensor,
                              ptowsp_expr expr, uint32_t which, const char *what, uint32_t *out_id) {
-    *out_id = 0;
-    if (expr.id == 0 && !expr.module) {
-        return true;
-    }
-    *out_id = pwsp_module_use(module, expr, PTOWSP_TYPE_I64, what);
-    int64_t value, extent = pwsp_view_extent(tensor, which);
-    if (*out_id && pwsp_view_const(module, *out_id, &value)) {
-        pwsp_view_check_const(module, tensor->name, what, value, extent);
+    int64_t value;
+    if (pwsp_module_use_given(module, expr, PTOWSP_TYPE_I64, what, out_id) && *out_id &&
+        pwsp_view_const(module, *out_id, &value)) {
+        pwsp_view_check_const(module, tensor->name, what, value, pwsp_view_extent(tensor, which));
     }
     return pwsp_module_is_good(module);
 }
@@ -270,13 +260,9 @@ static bool pwsp_view_offset(ptowsp_module *module, const ptowsp_tensor_desc *te
 // A limit of a view's rows or columns: its expression, or 0 for none given; false with an error.
 static bool pwsp_view_limit(ptowsp_module *module, const char *tensor, ptowsp_expr expr,
                             const char *what, uint32_t *out_id) {
-    *out_id = 0;
-    if (expr.id == 0 && !expr.module) {
-        return true;
-    }
-    *out_id = pwsp_module_use(module, expr, PTOWSP_TYPE_I64, what);
     int64_t value;
-    if (*out_id && pwsp_view_const(module, *out_id, &value) && value < 1) {
+    if (pwsp_module_use_given(module, expr, PTOWSP_TYPE_I64, what, out_id) && *out_id &&
+        pwsp_view_const(module, *out_id, &value) && value < 1) {
         pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, pwsp_error_index(value),
                          "%s of tensor %s is %" PRId64, what, tensor, value);
     }
@@ -368,17 +354,11 @@ void ptowsp_slot_load_make(ptowsp_module *module, uint32_t slot, const ptowsp_vi
                            tensor->name, ptowsp_dtype_name(tensor->dtype));
         return;
     }
-    uint32_t cells[2] = {0, 0};
-    ptowsp_expr given[2] = {row, col};
-    for (uint32_t i = 0; i < 2; i++) {
-        if (given[i].id == 0 && !given[i].module) {
-            continue;
-        }
-        cells[i] = pwsp_module_use(module, given[i], PTOWSP_TYPE_I64,
-                                   i ? "the column of a slot load" : "the row of a slot load");
-        if (cells[i] == 0) {
-            return;
-        }
+    uint32_t row_id, col_id;
+    if (!pwsp_module_use_given(module, row, PTOWSP_TYPE_I64, "the row of a slot load", &row_id) ||
+        !pwsp_module_use_given(module, col, PTOWSP_TYPE_I64, "the column of a slot load",
+                               &col_id)) {
+        return;
     }
     const pwsp_view_info *copy = PWSP_MODULE_COPY(module, pwsp_view_info, &info, 1);
     uint32_t id = pwsp_node_add(module, PWSP_NODE_SLOT_LOAD);
@@ -386,8 +366,8 @@ void ptowsp_slot_load_make(ptowsp_module *module, uint32_t slot, const ptowsp_vi
         pwsp_node *node = PWSP_NODE(module, id);
         node->slot = slot;
         node->view = copy;
-        node->expr = cells[0];
-        node->col = cells[1];
+        node->expr = row_id;
+        node->col = col_id;
     }
 }
 
