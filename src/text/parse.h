@@ -22,20 +22,11 @@
 //      source      = "," ( "time" "only" | "a" "PTO" "-" "ISA" "source" )
 //      workload    = "workload" name [ "(" name type { "," name type } ")" ]
 //                    with its statements below, each level two spaces further right
-//      statement   = ( "parallel" | "for_each" | "select" ) name "in" axis
-//                  | "when" expr | "otherwise" | "combine" | "sequence"
-//                  | "task" name exprs { name "=" view } { name "=" expr } { "tag" name "=" expr }
-//                    after
-//                  | "call" name exprs
-//                  | "slot_set" int "=" expr
-//                  | "slot_load" int "=" view [ "element" pair ]
-//                  | "pipeline" name after
+//      statement   = word parts, by the table of statements (PWSP_STATEMENTS, workload/module.h)
 //                  | "channel" name "depth" ( int | expr ) "latency" ( int | expr )
 //                  | "event" name
-//                  | "process" name [ "replicas" name "in" axis ]
-//                    [ "consumes" names ] [ "produces" names ]
-//                  | ( "consume" | "receive" ) name "from" name
-//                  | "send" name "(" expr ")" | ( "close" | "record" | "wait" ) name
+//      task        = name exprs { name "=" view } { name "=" expr } { "tag" name "=" expr }
+//      process     = name [ "replicas" name "in" axis ] [ "consumes" names ] [ "produces" names ]
 //      axis        = [ ( "merges" | "lanes" ) "of" ] name [ "[" expr "]" ]
 //      exprs       = "(" [ expr { "," expr } ] ")"
 //      pair        = "(" expr "," expr ")"

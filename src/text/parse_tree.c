@@ -251,14 +251,11 @@ static bool pwsp_parse_tags(pwsp_parser *p, ptowsp_tag *tags) {
     return true;
 }
 
-static bool pwsp_parse_task(pwsp_parser *p, pwsp_node_kind kind) {
+// The name of a kernel, its arguments, and tags.
+static bool pwsp_parse_task(pwsp_parser *p, ptowsp_task_desc *desc) {
     char name[PTOWSP_NAME_MAX + 1];
     const uint64_t column = p->column;
-    ptowsp_task_desc desc;
     uint32_t count;
-    uint64_t label = 0;
-    (void)kind;
-    memset(&desc, 0, sizeof desc);
     if (!pwsp_parse_name(p, "a kernel", name)) {
         return false;
     }
@@ -266,112 +263,21 @@ static bool pwsp_parse_task(pwsp_parser *p, pwsp_node_kind kind) {
     if (!found) {
         return pwsp_parse_fail_at(p, column, "there is no kernel %s", name);
     }
-    desc.kernel.id = found->index;
+    desc->kernel.id = found->index;
     const pwsp_kernel_info kernel = *PWSP_KERNEL(p->module, found->index);
-    bool is_good = pwsp_parse_exprs(p, PTOWSP_TASK_AXIS_MAX, desc.axes, &count);
+    bool is_good = pwsp_parse_exprs(p, PTOWSP_TASK_AXIS_MAX, desc->axes, &count);
     for (uint32_t i = 0; is_good && i < kernel.tile_count; i++) {
         is_good =
-            pwsp_parse_argument(p, kernel.tiles[i].name) && pwsp_parse_view(p, &desc.views[i]);
+            pwsp_parse_argument(p, kernel.tiles[i].name) && pwsp_parse_view(p, &desc->views[i]);
     }
     for (uint32_t i = 0; is_good && i < kernel.scalar_count; i++) {
         is_good =
-            pwsp_parse_argument(p, kernel.scalars[i].name) && pwsp_parse_expr(p, &desc.scalars[i]);
+            pwsp_parse_argument(p, kernel.scalars[i].name) && pwsp_parse_expr(p, &desc->scalars[i]);
     }
-    if (!is_good || !pwsp_parse_tags(p, desc.tags) || !pwsp_parse_after(p, desc.after, &count) ||
-        !pwsp_parse_as(p, &label)) {
-        return false;
-    }
-    return pwsp_parse_made(p, label, ptowsp_task_make(p->module, &desc));
-}
-
-// -- statements -----------------------------------------------------------------------------------
-
-static bool pwsp_parse_loop(pwsp_parser *p, pwsp_node_kind kind) {
-    char name[PTOWSP_NAME_MAX + 1];
-    ptowsp_axis axis;
-    if (!pwsp_parse_name(p, "a variable", name) || !pwsp_parse_expect(p, "in") ||
-        !pwsp_parse_axis(p, &axis)) {
-        return false;
-    }
-    ptowsp_expr variable = kind == PWSP_NODE_PARALLEL ? ptowsp_parallel_begin(p->module, name, axis)
-                           : kind == PWSP_NODE_FOR_EACH
-                               ? ptowsp_for_each_begin(p->module, name, axis)
-                               : ptowsp_select_begin(p->module, name, axis);
-    return pwsp_parse_open(p) && pwsp_parse_declare(p, name, variable);
-}
-
-static bool pwsp_parse_when(pwsp_parser *p, pwsp_node_kind kind) {
-    ptowsp_expr condition;
-    (void)kind;
-    if (!pwsp_parse_expr(p, &condition)) {
-        return false;
-    }
-    ptowsp_when_begin(p->module, condition);
-    return pwsp_parse_open(p);
-}
-
-static bool pwsp_parse_scope(pwsp_parser *p, pwsp_node_kind kind) {
-    if (kind == PWSP_NODE_OTHERWISE) {
-        ptowsp_otherwise_begin(p->module);
-    } else if (kind == PWSP_NODE_COMBINE) {
-        ptowsp_combine_begin(p->module);
-    } else {
-        ptowsp_sequence_begin(p->module);
-    }
-    return pwsp_parse_open(p);
-}
-
-static bool pwsp_parse_call(pwsp_parser *p, pwsp_node_kind kind) {
-    char name[PTOWSP_NAME_MAX + 1];
-    ptowsp_expr args[PTOWSP_CALL_ARG_MAX];
-    uint32_t count;
-    (void)kind;
-    if (!pwsp_parse_name(p, "a workload", name) ||
-        !pwsp_parse_exprs(p, PTOWSP_CALL_ARG_MAX, args, &count)) {
-        return false;
-    }
-    ptowsp_call_make(p->module, name, args, count);
-    return pwsp_parse_built(p, p->line, p->start);
-}
-
-static bool pwsp_parse_slot(pwsp_parser *p, pwsp_node_kind kind) {
-    uint64_t slot = 0;
-    if (!pwsp_parse_number(p, UINT32_MAX, &slot) || !pwsp_parse_expect(p, "=")) {
-        return false;
-    }
-    if (kind == PWSP_NODE_SLOT_SET) {
-        ptowsp_expr value;
-        if (!pwsp_parse_expr(p, &value)) {
-            return false;
-        }
-        ptowsp_slot_set_make(p->module, (uint32_t)slot, value);
-    } else {
-        ptowsp_view view;
-        ptowsp_expr row = {NULL, 0}, col = {NULL, 0};
-        if (!pwsp_parse_view(p, &view) ||
-            (pwsp_parse_try(p, "element") && !pwsp_parse_pair(p, &row, &col))) {
-            return false;
-        }
-        ptowsp_slot_load_make(p->module, (uint32_t)slot, &view, row, col);
-    }
-    return pwsp_parse_built(p, p->line, p->start);
+    return is_good && pwsp_parse_tags(p, desc->tags);
 }
 
 // -- pipelines ------------------------------------------------------------------------------------
-
-static bool pwsp_parse_pipeline(pwsp_parser *p, pwsp_node_kind kind) {
-    char name[PTOWSP_NAME_MAX + 1];
-    ptowsp_node after[PTOWSP_TASK_AFTER_MAX];
-    uint32_t count;
-    uint64_t label = 0;
-    (void)kind;
-    if (!pwsp_parse_name(p, "a pipeline", name) || !pwsp_parse_after(p, after, &count) ||
-        !pwsp_parse_as(p, &label)) {
-        return false;
-    }
-    ptowsp_node node = ptowsp_pipeline_begin(p->module, name, after, count);
-    return pwsp_parse_made(p, label, node) && pwsp_parse_open(p);
-}
 
 // The depth or latency of a channel: a number, or an expression for when the pipeline starts.
 static bool pwsp_parse_depth(pwsp_parser *p, uint64_t max, uint64_t *out_number,
@@ -404,9 +310,8 @@ static bool pwsp_parse_channel(pwsp_parser *p, bool is_event) {
     return pwsp_parse_built(p, p->line, p->start);
 }
 
-static bool pwsp_parse_process(pwsp_parser *p, pwsp_node_kind kind) {
+static bool pwsp_parse_process(pwsp_parser *p) {
     char name[PTOWSP_NAME_MAX + 1], variable[PTOWSP_NAME_MAX + 1];
-    (void)kind;
     if (!pwsp_parse_name(p, "a process", name)) {
         return false;
     }
@@ -448,44 +353,72 @@ static bool pwsp_parse_process(pwsp_parser *p, pwsp_node_kind kind) {
     return true;
 }
 
-static bool pwsp_parse_take(pwsp_parser *p, pwsp_node_kind kind) {
+// -- statements -----------------------------------------------------------------------------------
+
+// The parts of a statement's line.
+typedef struct pwsp_parse_parts {
     char name[PTOWSP_NAME_MAX + 1];
+    ptowsp_axis axis;
     ptowsp_channel channel;
-    if (!pwsp_parse_name(p, "a variable", name) || !pwsp_parse_expect(p, "from") ||
-        !pwsp_parse_channel_name(p, &channel)) {
-        return false;
+    ptowsp_expr exprs[PTOWSP_CALL_ARG_MAX];  // the one; the row and column of an element; arguments
+    uint32_t slot, count, after_count;
+    ptowsp_view view;
+    ptowsp_task_desc task;
+    uint64_t label;        // of the node, or 0
+    ptowsp_node node;      // that has been made, if it may have a label
+    ptowsp_expr variable;  // that has been declared
+} pwsp_parse_parts;
+
+static bool pwsp_parse_part(pwsp_parser *p, char part, pwsp_parse_parts *a) {
+    switch (part) {
+    case 'v': return pwsp_parse_name(p, "a variable", a->name);
+    case 'w': return pwsp_parse_name(p, "a workload", a->name);
+    case 'p': return pwsp_parse_name(p, "a pipeline", a->name);
+    case 'c': return pwsp_parse_channel_name(p, &a->channel);
+    case 's': return pwsp_parse_count(p, &a->slot);
+    case 'i': return pwsp_parse_expect(p, "in") && pwsp_parse_axis(p, &a->axis);
+    case 'f': return pwsp_parse_expect(p, "from") && pwsp_parse_channel_name(p, &a->channel);
+    case '=': return pwsp_parse_expect(p, "=");
+    case 'e': return pwsp_parse_expr(p, &a->exprs[0]);
+    case '(': return pwsp_parse_exprs(p, PTOWSP_CALL_ARG_MAX, a->exprs, &a->count);
+    case 't':
+        return pwsp_parse_expect(p, "(") && pwsp_parse_expr(p, &a->exprs[0]) &&
+               pwsp_parse_expect(p, ")");
+    case 'V': return pwsp_parse_view(p, &a->view);
+    case 'l':
+        return !pwsp_parse_try(p, "element") || pwsp_parse_pair(p, &a->exprs[0], &a->exprs[1]);
+    case 'a':
+        return pwsp_parse_after(p, a->task.after, &a->after_count) && pwsp_parse_as(p, &a->label);
+    case 'T': return pwsp_parse_task(p, &a->task);
+    case 'P': return pwsp_parse_process(p);
+    case 'L':
+        return pwsp_parse_fail(p, "lists of tasks are given as arrays; their text has no tasks");
+    default: return true;  // a scope is opened when the statement is made
     }
-    ptowsp_expr variable = kind == PWSP_NODE_CONSUME
-                               ? ptowsp_consume_begin(p->module, name, channel)
-                               : ptowsp_receive_begin(p->module, name, channel);
-    return pwsp_parse_open(p) && pwsp_parse_declare(p, name, variable);
 }
 
-static bool pwsp_parse_send(pwsp_parser *p, pwsp_node_kind kind) {
-    ptowsp_channel channel;
-    ptowsp_expr token;
-    if (!pwsp_parse_channel_name(p, &channel)) {
-        return false;
+static void pwsp_parse_make(ptowsp_module *m, pwsp_node_kind kind, pwsp_parse_parts *a) {
+    switch (kind) {
+#define PWSP_STATEMENT_MAKE(kind, word, form, make)                                                \
+    case PWSP_NODE_##kind: make; break;
+        PWSP_STATEMENTS(PWSP_STATEMENT_MAKE)
+#undef PWSP_STATEMENT_MAKE
+    default: break;
     }
-    if (kind == PWSP_NODE_SEND) {
-        if (!pwsp_parse_expect(p, "(") || !pwsp_parse_expr(p, &token) ||
-            !pwsp_parse_expect(p, ")")) {
+}
+
+// The rest of a statement's line, after its word.
+static bool pwsp_parse_parts_of(pwsp_parser *p, pwsp_node_kind kind) {
+    const char *form = pwsp_statement_form(kind);
+    PWSP_ZERO(pwsp_parse_parts, a);
+    for (const char *part = form; *part; part++) {
+        if (!pwsp_parse_part(p, *part, &a)) {
             return false;
         }
-        ptowsp_send_make(p->module, channel, token);
-    } else if (kind == PWSP_NODE_CLOSE) {
-        ptowsp_close_make(p->module, channel);
-    } else if (kind == PWSP_NODE_RECORD) {
-        ptowsp_record_make(p->module, channel);
-    } else {
-        ptowsp_wait_make(p->module, channel);
     }
-    return pwsp_parse_built(p, p->line, p->start);
-}
-
-static bool pwsp_parse_list(pwsp_parser *p, pwsp_node_kind kind) {
-    (void)kind;
-    return pwsp_parse_fail(p, "lists of tasks are given as arrays; their text has no tasks");
+    pwsp_parse_make(p->module, kind, &a);
+    return pwsp_parse_made(p, a.label, a.node) && (!strchr(form, '{') || pwsp_parse_open(p)) &&
+           (form[0] != 'v' || pwsp_parse_declare(p, a.name, a.variable));
 }
 
 // -- lines ----------------------------------------------------------------------------------------
@@ -519,9 +452,9 @@ PWSP_INTERNAL bool pwsp_parse_statement(pwsp_parser *p) {
         pwsp_parse_next(p);
         return pwsp_parse_channel(p, is_event);
     }
-#define PWSP_PARSE_STATEMENT(kind, word, parse)                                                    \
+#define PWSP_PARSE_STATEMENT(kind, word, form, make)                                               \
     if (pwsp_parse_try(p, word)) {                                                                 \
-        return parse(p, PWSP_NODE_##kind);                                                         \
+        return pwsp_parse_parts_of(p, PWSP_NODE_##kind);                                           \
     }
     PWSP_STATEMENTS(PWSP_PARSE_STATEMENT)
 #undef PWSP_PARSE_STATEMENT

@@ -162,6 +162,12 @@ static void pwsp_print_declarations(const ptowsp_module *m, ptowsp_output text) 
 
 // -- the tree -------------------------------------------------------------------------------------
 
+static void pwsp_print_expr(const ptowsp_module *m, const char *before, uint32_t expr,
+                            ptowsp_output text) {
+    pwsp_text_put(text, before);
+    pwsp_exprs_print(&m->exprs, expr, text);
+}
+
 // 0 where none is given; a 0 that is given is in parentheses, as it is an expression of the program.
 static void pwsp_print_offset(const ptowsp_module *m, uint32_t expr, ptowsp_output text) {
     bool is_zero =
@@ -173,6 +179,18 @@ static void pwsp_print_offset(const ptowsp_module *m, uint32_t expr, ptowsp_outp
     pwsp_text_format(text, is_zero ? ")" : "");
 }
 
+// A row and a column, " at (1, 2)", if any is given.
+static void pwsp_print_pair(const ptowsp_module *m, const char *before, uint32_t row, uint32_t col,
+                            ptowsp_output text) {
+    if (row || col) {
+        pwsp_text_put(text, before);
+        pwsp_print_offset(m, row, text);
+        pwsp_text_put(text, ", ");
+        pwsp_print_offset(m, col, text);
+        pwsp_text_put(text, ")");
+    }
+}
+
 // `is_open`: the size of the tile is the view's, and not known from elsewhere.
 static void pwsp_print_view(const ptowsp_module *m, const pwsp_view_info *view, bool is_open,
                             ptowsp_output text) {
@@ -180,22 +198,14 @@ static void pwsp_print_view(const ptowsp_module *m, const pwsp_view_info *view, 
     pwsp_text_put(text, pwsp_quoted(tensor->name).text);
     uint32_t lead = tensor->rank > 2 ? tensor->rank - 2 : 0;
     for (uint32_t i = 0; i < lead; i++) {
-        pwsp_text_format(text, "%s", i ? ", " : "[");
-        pwsp_exprs_print(&m->exprs, view->index[i], text);
+        pwsp_print_expr(m, i ? ", " : "[", view->index[i], text);
     }
     pwsp_text_format(text, "%s", lead ? "]" : "");
-    if (view->row || view->col) {
-        pwsp_text_format(text, " at (");
-        pwsp_print_offset(m, view->row, text);
-        pwsp_text_format(text, ", ");
-        pwsp_print_offset(m, view->col, text);
-        pwsp_text_format(text, ")");
-    }
+    pwsp_print_pair(m, " at (", view->row, view->col, text);
     const uint32_t limits[2] = {view->row_count, view->col_count};
     for (uint32_t i = 0; i < 2; i++) {
         if (limits[i]) {
-            pwsp_text_format(text, " up to ");
-            pwsp_exprs_print(&m->exprs, limits[i], text);
+            pwsp_print_expr(m, " up to ", limits[i], text);
             pwsp_text_format(text, "%s", i ? " columns" : " rows");
         }
     }
@@ -210,8 +220,7 @@ static void pwsp_print_exprs(const ptowsp_module *m, const uint32_t *exprs, uint
                              ptowsp_output text) {
     pwsp_text_format(text, "(");
     for (uint32_t i = 0; i < count; i++) {
-        pwsp_text_format(text, "%s", i ? ", " : "");
-        pwsp_exprs_print(&m->exprs, exprs[i], text);
+        pwsp_print_expr(m, i ? ", " : "", exprs[i], text);
     }
     pwsp_text_format(text, ")");
 }
@@ -227,8 +236,8 @@ static void pwsp_print_after(const ptowsp_module *m, uint32_t id, ptowsp_output 
     }
 }
 
-static void pwsp_print_task(const ptowsp_module *m, uint32_t id, ptowsp_output text) {
-    const pwsp_task_info *task = PWSP_NODE(m, id)->task;
+static void pwsp_print_task(const ptowsp_module *m, const pwsp_task_info *task,
+                            ptowsp_output text) {
     const pwsp_kernel_info *kernel = PWSP_KERNEL(m, task->kernel);
     pwsp_print_exprs(m, task->axes, kernel->axis_count, text);
     for (uint32_t i = 0; i < kernel->tile_count; i++) {
@@ -245,7 +254,6 @@ static void pwsp_print_task(const ptowsp_module *m, uint32_t id, ptowsp_output t
         pwsp_text_format(text, " tag %s = ", pwsp_quoted(task->tags[i].name).text);
         pwsp_exprs_print(&m->exprs, task->tags[i].value, text);
     }
-    pwsp_print_after(m, id, text);
 }
 
 // The axis of a process, and the channels that it consumes and produces.
@@ -274,11 +282,10 @@ static void pwsp_print_process(const ptowsp_module *m, const pwsp_node *process,
 // An expression, or without one a number.
 static void pwsp_print_given(const ptowsp_module *m, const char *before, uint32_t expr,
                              uint64_t number, ptowsp_output text) {
-    pwsp_text_put(text, before);
     if (expr) {
-        pwsp_exprs_print(&m->exprs, expr, text);
+        pwsp_print_expr(m, before, expr, text);
     } else {
-        pwsp_text_format(text, "%" PRIu64, number);
+        pwsp_text_format(text, "%s%" PRIu64, before, number);
     }
 }
 
@@ -298,68 +305,52 @@ static void pwsp_print_channels(const ptowsp_module *m, uint32_t pipeline, uint3
     }
 }
 
-// The rest of a node's line, after its step.
-static void pwsp_print_node(const ptowsp_module *m, uint32_t id, ptowsp_output text) {
+static void pwsp_print_params(const ptowsp_module *m, const pwsp_node *workload,
+                              ptowsp_output text) {
+    for (uint32_t i = 0; i < workload->param_count; i++) {
+        const pwsp_variable_info *param = PWSP_VARIABLE(m, workload->first_param + i);
+        pwsp_text_format(text, "%s%s %s%s", i ? ", " : "(", pwsp_quoted(param->name).text,
+                         pwsp_type_name(param->type), i + 1 == workload->param_count ? ")" : "");
+    }
+}
+
+// An axis of a loop, "in axis[row]".
+static void pwsp_print_loop_axis(const ptowsp_module *m, uint32_t id, ptowsp_output text) {
+    const pwsp_axis_info *axis = PWSP_AXIS(m, id);
+    pwsp_text_put(text, " in ");
+    pwsp_print_axis_name(axis, text);
+    if (axis->row) {
+        pwsp_print_expr(m, "[", axis->row, text);
+        pwsp_text_put(text, "]");
+    }
+}
+
+// A part of a node's line; names are in its step.
+static void pwsp_print_part(const ptowsp_module *m, uint32_t id, char part, ptowsp_output text) {
     const pwsp_node *node = PWSP_NODE(m, id);
-    switch (node->kind) {
-    case PWSP_NODE_WORKLOAD:
-        for (uint32_t i = 0; i < node->param_count; i++) {
-            const pwsp_variable_info *param = PWSP_VARIABLE(m, node->first_param + i);
-            pwsp_text_format(text, "%s%s %s%s", i ? ", " : "(", pwsp_quoted(param->name).text,
-                             pwsp_type_name(param->type), i + 1 == node->param_count ? ")" : "");
-        }
-        break;
-    case PWSP_NODE_PARALLEL:
-    case PWSP_NODE_FOR_EACH:
-    case PWSP_NODE_SELECT:
-        pwsp_text_format(text, " in ");
-        pwsp_print_axis_name(PWSP_AXIS(m, node->axis), text);
-        if (PWSP_AXIS(m, node->axis)->row) {
-            pwsp_text_format(text, "[");
-            pwsp_exprs_print(&m->exprs, PWSP_AXIS(m, node->axis)->row, text);
-            pwsp_text_format(text, "]");
-        }
-        break;
-    case PWSP_NODE_WHEN:
-        pwsp_text_format(text, " ");
-        pwsp_exprs_print(&m->exprs, node->expr, text);
-        break;
-    case PWSP_NODE_TASK: pwsp_print_task(m, id, text); break;
-    case PWSP_NODE_CALL: pwsp_print_exprs(m, node->call->args, node->call->arg_count, text); break;
-    case PWSP_NODE_SLOT_SET:
-        pwsp_text_format(text, " = ");
-        pwsp_exprs_print(&m->exprs, node->expr, text);
-        break;
-    case PWSP_NODE_SLOT_LOAD:
-        pwsp_text_format(text, " = ");
+    switch (part) {
+    case 'i': pwsp_print_loop_axis(m, node->axis, text); break;
+    case '=': pwsp_text_put(text, " ="); break;
+    case 'e': pwsp_print_expr(m, " ", node->expr, text); break;
+    case '(': pwsp_print_exprs(m, node->call->args, node->call->arg_count, text); break;
+    case 't': pwsp_print_exprs(m, &node->expr, 1, text); break;
+    case 'V':
+        pwsp_text_put(text, " ");
         pwsp_print_view(m, node->view, node->view->rows != 1 || node->view->cols != 1, text);
-        if (node->expr || node->col) {
-            uint32_t cells[2] = {node->expr, node->col};
-            pwsp_text_format(text, " element (");
-            for (uint32_t i = 0; i < 2; i++) {
-                pwsp_print_offset(m, cells[i], text);
-                pwsp_text_format(text, "%s", i ? ")" : ", ");
-            }
-        }
         break;
-    case PWSP_NODE_PIPELINE: pwsp_print_after(m, id, text); break;
-    case PWSP_NODE_PROCESS: pwsp_print_process(m, node, text); break;
-    case PWSP_NODE_CONSUME:
-    case PWSP_NODE_RECEIVE:
+    case 'l': pwsp_print_pair(m, " element (", node->expr, node->col, text); break;
+    case 'f':
         pwsp_text_format(text, " from %s", pwsp_quoted(PWSP_CHANNEL(m, node->channel)->name).text);
         break;
-    case PWSP_NODE_SEND: pwsp_print_exprs(m, &node->expr, 1, text); break;
-    case PWSP_NODE_LIST:
-        pwsp_text_format(text, " of %u tasks", node->list->given.task_count);
+    case 'a': pwsp_print_after(m, id, text); break;
+    case 'T': pwsp_print_task(m, node->task, text); break;
+    case 'P': pwsp_print_process(m, node, text); break;
+    case 'L':
+        if (node->list) {
+            pwsp_text_format(text, " of %u tasks", node->list->given.task_count);
+        }
         break;
-    case PWSP_NODE_LISTED:
-    case PWSP_NODE_OTHERWISE:
-    case PWSP_NODE_COMBINE:
-    case PWSP_NODE_SEQUENCE:
-    case PWSP_NODE_CLOSE:
-    case PWSP_NODE_RECORD:
-    case PWSP_NODE_WAIT:
-    case PWSP_NODE_NONE: break;
+    default: break;
     }
 }
 
@@ -372,10 +363,14 @@ void ptowsp_module_print(const ptowsp_module *module, ptowsp_output output) {
             depth++;
         }
         pwsp_text_format(output, "%*s%s", (int)depth * 2, "", depth ? "" : "workload ");
+        const pwsp_node *node = PWSP_NODE(module, id);
         pwsp_module_print_step(module, id, output);
-        pwsp_print_node(module, id, output);
+        pwsp_print_params(module, node, output);
+        for (const char *part = pwsp_statement_form(node->kind); *part; part++) {
+            pwsp_print_part(module, id, *part, output);
+        }
         pwsp_text_format(output, "\n");
-        if (PWSP_NODE(module, id)->kind == PWSP_NODE_PIPELINE) {
+        if (node->kind == PWSP_NODE_PIPELINE) {
             pwsp_print_channels(module, id, depth + 1, output);
         }
     }

@@ -16,12 +16,19 @@
 
 // -- errors ---------------------------------------------------------------------------------------
 
-// Words of nodes, by their kind.
-static const char pwsp_statement_words[][12] = {"", "",
-#define PWSP_STATEMENT_WORD(kind, word, parse) word,
-                                                PWSP_STATEMENTS(PWSP_STATEMENT_WORD)
-#undef PWSP_STATEMENT_WORD
+// Words and forms of nodes, by their kind.
+static const struct {
+    char word[12], form[8];
+} pwsp_statement_rows[] = {{"", ""},
+                           {"", ""},
+#define PWSP_STATEMENT_ROW(kind, word, form, make) {word, form},
+                           PWSP_STATEMENTS(PWSP_STATEMENT_ROW)
+#undef PWSP_STATEMENT_ROW
 };
+
+PWSP_INTERNAL const char *pwsp_statement_form(pwsp_node_kind kind) {
+    return pwsp_statement_rows[kind].form;
+}
 
 PWSP_INTERNAL void pwsp_module_print_step(const ptowsp_module *module, uint32_t id,
                                           ptowsp_output text) {
@@ -39,7 +46,7 @@ PWSP_INTERNAL void pwsp_module_print_step(const ptowsp_module *module, uint32_t 
     case PWSP_NODE_PROCESS: name = node->name; break;
     default: break;
     }
-    pwsp_text_put(text, pwsp_statement_words[node->kind]);
+    pwsp_text_put(text, pwsp_statement_rows[node->kind].word);
     if (node->kind == PWSP_NODE_SLOT_SET || node->kind == PWSP_NODE_SLOT_LOAD) {
         pwsp_text_format(text, " %u", node->slot);
     } else if (name) {

@@ -169,30 +169,41 @@ typedef struct pwsp_port_info {
     uint32_t place;  // in the program that is being compiled
 } pwsp_port_info;
 
-// Statements, in the order of their kinds: the kind, its word in texts, the function of the parser
-// that reads the rest of the line.
+// Statements, in the order of their kinds: the kind, its word in texts, the parts that follow on the
+// line, and what the parser makes of them (m: the module, a: the parts; text/parse_tree.c).
+//
+//      v   the name of a variable     =   "="                    V       a view
+//      w   the name of a workload     e   an expression          l       [ "element" pair ]
+//      p   the name of a pipeline     (   arguments              T P L   a task, process, list
+//      c   the name of a channel      t   "(" expression ")"     a       [ "after" nodes ] [ "as" node ]
+//      s   the number of a slot       i   "in" axis              {       a scope is opened
+//      f   "from" channel
+// clang-format off
 #define PWSP_STATEMENTS(WORD)                                                                      \
-    WORD(PARALLEL, "parallel", pwsp_parse_loop)                                                    \
-    WORD(FOR_EACH, "for_each", pwsp_parse_loop)                                                    \
-    WORD(SELECT, "select", pwsp_parse_loop)                                                        \
-    WORD(WHEN, "when", pwsp_parse_when)                                                            \
-    WORD(OTHERWISE, "otherwise", pwsp_parse_scope)                                                 \
-    WORD(COMBINE, "combine", pwsp_parse_scope)                                                     \
-    WORD(SEQUENCE, "sequence", pwsp_parse_scope)                                                   \
-    WORD(TASK, "task", pwsp_parse_task)                                                            \
-    WORD(CALL, "call", pwsp_parse_call)                                                            \
-    WORD(SLOT_SET, "slot_set", pwsp_parse_slot)                                                    \
-    WORD(SLOT_LOAD, "slot_load", pwsp_parse_slot)                                                  \
-    WORD(PIPELINE, "pipeline", pwsp_parse_pipeline)                                                \
-    WORD(PROCESS, "process", pwsp_parse_process)                                                   \
-    WORD(CONSUME, "consume", pwsp_parse_take)                                                      \
-    WORD(RECEIVE, "receive", pwsp_parse_take)                                                      \
-    WORD(SEND, "send", pwsp_parse_send)                                                            \
-    WORD(CLOSE, "close", pwsp_parse_send)                                                          \
-    WORD(RECORD, "record", pwsp_parse_send)                                                        \
-    WORD(WAIT, "wait", pwsp_parse_send)                                                            \
-    WORD(LIST, "list", pwsp_parse_list)                                                            \
-    WORD(LISTED, "listed", pwsp_parse_list)
+    WORD(PARALLEL, "parallel", "vi{", a->variable = ptowsp_parallel_begin(m, a->name, a->axis))    \
+    WORD(FOR_EACH, "for_each", "vi{", a->variable = ptowsp_for_each_begin(m, a->name, a->axis))    \
+    WORD(SELECT, "select", "vi{", a->variable = ptowsp_select_begin(m, a->name, a->axis))          \
+    WORD(WHEN, "when", "e{", ptowsp_when_begin(m, a->exprs[0]))                                    \
+    WORD(OTHERWISE, "otherwise", "{", ptowsp_otherwise_begin(m))                                   \
+    WORD(COMBINE, "combine", "{", ptowsp_combine_begin(m))                                         \
+    WORD(SEQUENCE, "sequence", "{", ptowsp_sequence_begin(m))                                      \
+    WORD(TASK, "task", "Ta", a->node = ptowsp_task_make(m, &a->task))                              \
+    WORD(CALL, "call", "w(", ptowsp_call_make(m, a->name, a->exprs, a->count))                     \
+    WORD(SLOT_SET, "slot_set", "s=e", ptowsp_slot_set_make(m, a->slot, a->exprs[0]))               \
+    WORD(SLOT_LOAD, "slot_load", "s=Vl",                                                           \
+         ptowsp_slot_load_make(m, a->slot, &a->view, a->exprs[0], a->exprs[1]))                    \
+    WORD(PIPELINE, "pipeline", "pa{",                                                              \
+         a->node = ptowsp_pipeline_begin(m, a->name, a->task.after, a->after_count))               \
+    WORD(PROCESS, "process", "P", (void)m)                                                         \
+    WORD(CONSUME, "consume", "vf{", a->variable = ptowsp_consume_begin(m, a->name, a->channel))    \
+    WORD(RECEIVE, "receive", "vf{", a->variable = ptowsp_receive_begin(m, a->name, a->channel))    \
+    WORD(SEND, "send", "ct", ptowsp_send_make(m, a->channel, a->exprs[0]))                         \
+    WORD(CLOSE, "close", "c", ptowsp_close_make(m, a->channel))                                    \
+    WORD(RECORD, "record", "c", ptowsp_record_make(m, a->channel))                                 \
+    WORD(WAIT, "wait", "c", ptowsp_wait_make(m, a->channel))                                       \
+    WORD(LIST, "list", "L", (void)m)                                                               \
+    WORD(LISTED, "listed", "L", (void)m)
+// clang-format on
 
 typedef enum pwsp_node_kind {
     PWSP_NODE_NONE,
@@ -412,6 +423,9 @@ PWSP_INTERNAL uint64_t pwsp_kernel_info_hash(const pwsp_kernel_info *info);
 // Adds a kernel whose name must be new, and returns its id; 0 with an error. The code of a tile
 // kernel is the module's from then on, if there is an id.
 PWSP_INTERNAL uint32_t pwsp_kernel_register(ptowsp_module *module, const pwsp_kernel_info *info);
+
+// The parts of a statement's line, by the table; none of a workload.
+PWSP_INTERNAL const char *pwsp_statement_form(pwsp_node_kind kind);
 
 // Writes one step of a place: "parallel b".
 PWSP_INTERNAL void pwsp_module_print_step(const ptowsp_module *module, uint32_t node,
