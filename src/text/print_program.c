@@ -106,7 +106,7 @@ static void pwsp_print_tile_view(const ptowsp_program *p, const pwsp_tile_view *
 
 static void pwsp_print_load(const ptowsp_program *p, const pwsp_slot_op *load, ptowsp_output text) {
     pwsp_print_tile_view(p, &load->view, text);
-    if (load->has_row || load->has_col) {
+    if (load->row.expr || load->col.expr) {
         pwsp_text_format(text, " element (%s, %s)", pwsp_value(p, &load->row).text,
                          pwsp_value(p, &load->col).text);
     }
@@ -116,7 +116,7 @@ static void pwsp_print_load(const ptowsp_program *p, const pwsp_slot_op *load, p
 static uint64_t pwsp_print_elements(const ptowsp_program *p, const pwsp_tile_view *view) {
     const ptowsp_tensor_desc *tensor = &p->tensors.items[view->tensor];
     const int64_t given[2] = {view->rows, view->cols};
-    const bool is_moved[2] = {view->has_row, view->has_col};
+    const bool is_moved[2] = {view->row.expr != 0, view->col.expr != 0};
     uint64_t elements = view->has_limit ? 0 : 1;
     for (uint32_t i = 0; i < 2; i++) {
         const int64_t size = tensor->rank + i >= 2 ? tensor->shape[tensor->rank + i - 2] : 1;

@@ -173,8 +173,6 @@ static bool pwsp_compiler_view(pwsp_compiler *c, const pwsp_view_info *info, pws
     c->program->tensor_is_used[info->tensor] = true;
     view->tensor = info->tensor;
     view->lead = tensor->rank > 2 ? tensor->rank - 2 : 0;
-    view->has_row = info->row != 0;
-    view->has_col = info->col != 0;
     view->rows = info->rows;
     view->cols = info->cols;
     for (uint32_t i = 0; i < view->lead; i++) {
@@ -398,8 +396,6 @@ static bool pwsp_compiler_slot(pwsp_compiler *c, uint32_t id) {
     PWSP_ZERO(pwsp_slot_op, made);
     made.slot = node->slot;
     made.cell = c->program->first_slot + node->slot;
-    made.has_row = is_load && node->expr;
-    made.has_col = is_load && node->col;
     if (is_load) {
         c->program->tensor_is_loaded[node->view->tensor] = true;
         if (!pwsp_compiler_view(c, node->view, &made.view) ||

@@ -51,14 +51,18 @@ PWSP_INTERNAL pwsp_event pwsp_expander_fail_fault(pwsp_expander *x, bool is_key)
 
 // -- tiles ----------------------------------------------------------------------------------------
 
+// The value of an expression; `otherwise` without one.
+static inline int64_t pwsp_expander_given(pwsp_expander *x, const pwsp_code *code,
+                                          int64_t otherwise) {
+    return code->expr ? (int64_t)pwsp_expander_value(x, *code) : otherwise;
+}
+
 // The size of a view's tile.
 static inline pwsp_view_size pwsp_expander_size(pwsp_expander *x, const pwsp_tile_view *view) {
     pwsp_view_size size = {view->rows, view->cols, INT64_MAX, INT64_MAX};
-    if (view->has_limit && view->row_count.expr) {
-        size.row_max = (int64_t)pwsp_expander_value(x, view->row_count);
-    }
-    if (view->has_limit && view->col_count.expr) {
-        size.col_max = (int64_t)pwsp_expander_value(x, view->col_count);
+    if (view->has_limit) {
+        size.row_max = pwsp_expander_given(x, &view->row_count, INT64_MAX);
+        size.col_max = pwsp_expander_given(x, &view->col_count, INT64_MAX);
     }
     return size;
 }
@@ -77,8 +81,8 @@ static pwsp_event pwsp_expander_fail_view(pwsp_expander *x, const pwsp_tile_view
         is_found = pwsp_view_fail_lead(&error, param, name, tensor, i, value);
     }
     if (!is_found) {
-        int64_t row = view->has_row ? (int64_t)pwsp_expander_value(x, view->row) : 0;
-        int64_t col = view->has_col ? (int64_t)pwsp_expander_value(x, view->col) : 0;
+        int64_t row = pwsp_expander_given(x, &view->row, 0);
+        int64_t col = pwsp_expander_given(x, &view->col, 0);
         pwsp_view_size size = pwsp_expander_size(x, view);
         pwsp_view_fail(&error, param, name, tensor, row, col, &size);
     }
@@ -94,8 +98,8 @@ static inline bool pwsp_expander_tile(pwsp_expander *x, const pwsp_tile_view *vi
         int64_t value = (int64_t)pwsp_expander_value(x, view->index[i]);
         is_inside &= pwsp_view_lead(tensor, i, value, &lead);
     }
-    int64_t row = view->has_row ? (int64_t)pwsp_expander_value(x, view->row) : 0;
-    int64_t col = view->has_col ? (int64_t)pwsp_expander_value(x, view->col) : 0;
+    int64_t row = pwsp_expander_given(x, &view->row, 0);
+    int64_t col = pwsp_expander_given(x, &view->col, 0);
     at->tensor = view->tensor;
     at->access = view->access;
     at->lead = lead;
@@ -374,8 +378,8 @@ static pwsp_event pwsp_expander_slot_load(pwsp_expander *x, const pwsp_op *op) {
     if (!pwsp_expander_tile(x, &load->view, tensor, &x->load_at)) {
         return pwsp_expander_fail_view(x, &load->view, "the view", tensor);
     }
-    int64_t row = load->has_row ? (int64_t)pwsp_expander_value(x, load->row) : 0;
-    int64_t col = load->has_col ? (int64_t)pwsp_expander_value(x, load->col) : 0;
+    int64_t row = pwsp_expander_given(x, &load->row, 0);
+    int64_t col = pwsp_expander_given(x, &load->col, 0);
     if (x->fault.is_set) {
         return pwsp_expander_fail_fault(x, false);
     }

@@ -82,10 +82,9 @@ typedef struct pwsp_tile_view {
     uint32_t tensor;
     uint32_t lead;    // how many indices
     uint32_t access;  // PWSP_TILE_READ, ...
-    bool has_row, has_col;
-    bool has_limit;  // of rows or columns
+    bool has_limit;   // of rows or columns
     pwsp_code index[PWSP_TENSOR_LEAD_MAX];
-    pwsp_code row, col;
+    pwsp_code row, col;              // or without expr: the start
     pwsp_code row_count, col_count;  // limits, or without expr
     int64_t rows, cols;              // of the tile; 0: up to the edge
 } pwsp_tile_view;
@@ -117,8 +116,7 @@ typedef struct pwsp_slot_op {
     uint32_t slot;
     pwsp_code value;      // set
     pwsp_tile_view view;  // load
-    pwsp_code row, col;   // load
-    bool has_row, has_col;
+    pwsp_code row, col;   // load; or without expr: the start
 } pwsp_slot_op;
 
 typedef struct pwsp_call_op {

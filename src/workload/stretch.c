@@ -64,8 +64,6 @@ static bool pwsp_stretch_begin_view(const pwsp_expander *x, const pwsp_stretch *
     const pwsp_bound_tensor *tensor = at->tensor;
     const pwsp_code *codes[4] = {&view->row, &view->col, &view->row_count, &view->col_count};
     pwsp_source *const sources[4] = {&at->row, &at->col, &at->row_count, &at->col_count};
-    const bool has[4] = {view->has_row, view->has_col, view->has_limit && view->row_count.expr,
-                         view->has_limit && view->col_count.expr};
     const uint64_t lows[4] = {0, 0, 1, 1};
     const uint64_t sizes[4] = {(uint64_t)tensor->rows, (uint64_t)tensor->cols, INT64_MAX,
                                INT64_MAX};
@@ -77,11 +75,12 @@ static bool pwsp_stretch_begin_view(const pwsp_expander *x, const pwsp_stretch *
     for (uint32_t i = 0; is_good && i < 4; i++) {
         sources[i]->at = NULL;
         sources[i]->step = 0;
-        is_good = has[i] ? pwsp_stretch_source(x, stretch->loop, codes[i], sources[i]) &&
-                               pwsp_stretch_is_within(stretch, *sources[i], lows[i], sizes[i])
-                         : i >= 2 || sizes[i] > 0;
+        is_good = codes[i]->expr
+                      ? pwsp_stretch_source(x, stretch->loop, codes[i], sources[i]) &&
+                            pwsp_stretch_is_within(stretch, *sources[i], lows[i], sizes[i])
+                      : i >= 2 || sizes[i] > 0;
     }
-    at->is_fixed = !view->has_row && !view->has_col && !view->has_limit;
+    at->is_fixed = !view->row.expr && !view->col.expr && !view->has_limit;
     return is_good;
 }
 
