@@ -152,7 +152,8 @@ static bool pwsp_parse_tensor_line(pwsp_parser *p) {
 
 // -- kernels --------------------------------------------------------------------------------------
 
-static const char pwsp_directions[][8] = {"in", "out", "inout"};
+PWSP_PARSE_ONE_OF(static, pwsp_parse_try_direction, ptowsp_direction, pwsp_direction_name,
+                  PTOWSP_IN, PTOWSP_INOUT, false)
 
 static bool pwsp_parse_param_name(pwsp_parser *p, const char **out_name) {
     char name[PTOWSP_NAME_MAX + 1];
@@ -166,11 +167,8 @@ static bool pwsp_parse_param_name(pwsp_parser *p, const char **out_name) {
 static bool pwsp_parse_params(pwsp_parser *p, ptowsp_kernel_desc *desc) {
     uint32_t tiles = 0, scalars = 0;
     while (pwsp_parse_try(p, ",")) {
-        uint32_t direction = 0;
-        while (direction < 3 && !pwsp_parse_try(p, pwsp_directions[direction])) {
-            direction++;
-        }
-        if (direction == 3) {
+        ptowsp_direction direction = PTOWSP_IN;
+        if (!pwsp_parse_try_direction(p, &direction)) {
             if (scalars == PTOWSP_TASK_SCALAR_MAX) {
                 return pwsp_parse_fail(p, "more than %d scalars", PTOWSP_TASK_SCALAR_MAX);
             }
@@ -185,7 +183,7 @@ static bool pwsp_parse_params(pwsp_parser *p, ptowsp_kernel_desc *desc) {
             return pwsp_parse_fail(p, "more than %d tiles", PTOWSP_TASK_TILE_MAX);
         }
         ptowsp_tile_param *tile = &desc->tiles[tiles++];
-        tile->direction = (ptowsp_direction)(PTOWSP_IN + (int)direction);
+        tile->direction = direction;
         if (!pwsp_parse_param_name(p, &tile->name) || !pwsp_parse_dtype(p, &tile->dtype) ||
             !pwsp_parse_size(p, &tile->rows) || !pwsp_parse_expect(p, "x") ||
             !pwsp_parse_size(p, &tile->cols)) {

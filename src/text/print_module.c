@@ -13,13 +13,6 @@ static void pwsp_print_size(int64_t size, ptowsp_output text) {
     pwsp_text_format(text, size == PTOWSP_DYNAMIC ? "?" : "%" PRId64, size);
 }
 
-// Lengths that expressions read have a data type.
-static void pwsp_print_ragged(const ptowsp_module *m, const pwsp_axis_info *axis,
-                              ptowsp_output text) {
-    ptowsp_dtype dtype = PWSP_ARRAY(m, axis->array)->dtype;
-    pwsp_text_format(text, "ragged%s%s\n", dtype ? " " : "", dtype ? ptowsp_dtype_name(dtype) : "");
-}
-
 // An axis where it is used: a plan has up to three of one name.
 static void pwsp_print_axis_name(const pwsp_axis_info *axis, ptowsp_output text) {
     pwsp_text_format(text, "%s%s",
@@ -29,26 +22,26 @@ static void pwsp_print_axis_name(const pwsp_axis_info *axis, ptowsp_output text)
                      pwsp_quoted(axis->name).text);
 }
 
+// Lengths that expressions read have a data type.
 static void pwsp_print_axes(const ptowsp_module *m, ptowsp_output text) {
+    static const char kinds[][20] = {"",     "dynamic",          "ragged",         "sparse",
+                                     "plan", "plan, its merges", "plan, its lanes"};
     for (uint32_t i = 1; i < m->axes.count; i++) {
         const pwsp_axis_info *axis = PWSP_AXIS(m, i);
         if (axis->declared != i) {
             continue;  // a row of another
         }
-        pwsp_text_format(text, "axis %s ", pwsp_quoted(axis->name).text);
-        switch (axis->kind) {
-        case PWSP_AXIS_DENSE: pwsp_text_format(text, "%" PRId64 "\n", axis->size); break;
-        case PWSP_AXIS_DYNAMIC: pwsp_text_format(text, "dynamic\n"); break;
-        case PWSP_AXIS_RAGGED: pwsp_print_ragged(m, axis, text); break;
-        case PWSP_AXIS_SPARSE: pwsp_text_format(text, "sparse\n"); break;
-        case PWSP_AXIS_PLAN: pwsp_text_format(text, "plan\n"); break;
-        case PWSP_AXIS_PLAN_MERGES: pwsp_text_format(text, "plan, its merges\n"); break;
-        case PWSP_AXIS_PLAN_LANES: pwsp_text_format(text, "plan, its lanes\n"); break;
+        pwsp_text_format(text, "axis %s %s", pwsp_quoted(axis->name).text, kinds[axis->kind]);
+        if (axis->kind == PWSP_AXIS_DENSE) {
+            pwsp_text_format(text, "%" PRId64, axis->size);
+        } else if (axis->kind == PWSP_AXIS_RAGGED && PWSP_ARRAY(m, axis->array)->dtype) {
+            pwsp_text_format(text, " %s", ptowsp_dtype_name(PWSP_ARRAY(m, axis->array)->dtype));
         }
+        pwsp_text_format(text, "\n");
     }
 }
 
-static const char *pwsp_direction_name(ptowsp_direction direction) {
+PWSP_INTERNAL const char *pwsp_direction_name(ptowsp_direction direction) {
     return direction == PTOWSP_IN ? "in" : direction == PTOWSP_OUT ? "out" : "inout";
 }
 

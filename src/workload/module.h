@@ -358,6 +358,10 @@ PWSP_INTERNAL uint32_t pwsp_module_add(ptowsp_module *module, void *items, uint6
 PWSP_INTERNAL const pwsp_transient_info *pwsp_module_transient(const ptowsp_module *module,
                                                                uint32_t tensor);
 
+// How many pieces the axes of the module's mesh make of a dimension.
+PWSP_INTERNAL int64_t pwsp_spread_pieces(const ptowsp_module *module, const ptowsp_spread *axes,
+                                         uint32_t dim);
+
 // The layout of a tensor over the module's mesh: sizes that are dynamic are below 0.
 PWSP_INTERNAL ptowsp_mesh_layout pwsp_tensor_layout(const ptowsp_module *module, uint32_t tensor);
 
@@ -416,6 +420,9 @@ PWSP_INTERNAL bool pwsp_pto_copy(pwsp_arena *arena, const ptowsp_pto_source *fro
 PWSP_INTERNAL void pwsp_collective_info_print(const ptowsp_module *module,
                                               const pwsp_collective_info *info, ptowsp_output text);
 PWSP_INTERNAL const char *pwsp_reduction_name(ptowsp_reduction reduction);
+
+// The word of a direction: "in", "out", "inout" (text/print_module.c).
+PWSP_INTERNAL const char *pwsp_direction_name(ptowsp_direction direction);
 
 // ptowsp_kernel_hash of it, without the module.
 PWSP_INTERNAL uint64_t pwsp_kernel_info_hash(const pwsp_kernel_info *info);

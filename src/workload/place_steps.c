@@ -16,15 +16,6 @@ static ptowsp_expr pwsp_target_size(ptowsp_module *m, uint32_t expr, int64_t pie
     return new_pieces == 1 ? size : ptowsp_div(size, ptowsp_i64(m, new_pieces));
 }
 
-static int64_t pwsp_layout_pieces(const ptowsp_mesh *mesh, const ptowsp_spread *axes,
-                                  uint32_t dim) {
-    int64_t pieces = 1;
-    for (uint32_t a = 0; a < mesh->axis_count; a++) {
-        pieces *= axes[a].kind == PTOWSP_SHARDED && axes[a].dim == dim ? mesh->sizes[a] : 1;
-    }
-    return pieces;
-}
-
 static uint32_t pwsp_target_make(pwsp_placer *p, uint32_t source, const ptowsp_spread *axes) {
     ptowsp_module *m = p->module;
     const ptowsp_mesh_layout layout = pwsp_tensor_layout(m, source);
@@ -36,9 +27,9 @@ static uint32_t pwsp_target_make(pwsp_placer *p, uint32_t source, const ptowsp_s
     for (uint32_t d = 0; d < desc.rank; d++) {
         desc.shape[d] = layout.shape[d];
         if (layout.shape[d] < 0) {
-            sizes[d] = pwsp_target_size(m, transient->sizes[d],
-                                        pwsp_layout_pieces(p->mesh, layout.spreads, d),
-                                        pwsp_layout_pieces(p->mesh, axes, d));
+            sizes[d] =
+                pwsp_target_size(m, transient->sizes[d], pwsp_spread_pieces(m, layout.spreads, d),
+                                 pwsp_spread_pieces(m, axes, d));
         }
     }
     for (uint32_t i = 1;; i++) {

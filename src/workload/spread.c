@@ -48,9 +48,8 @@ void ptowsp_module_mesh(ptowsp_module *module, const ptowsp_mesh *mesh,
 
 // -- tensors --------------------------------------------------------------------------------------
 
-// How many pieces the axes of the mesh make of a dimension.
-static int64_t pwsp_spread_pieces(const ptowsp_module *module, const ptowsp_spread *axes,
-                                  uint32_t dim) {
+PWSP_INTERNAL int64_t pwsp_spread_pieces(const ptowsp_module *module, const ptowsp_spread *axes,
+                                         uint32_t dim) {
     int64_t pieces = 1;
     for (uint32_t a = 0; a < module->mesh->mesh.axis_count; a++) {
         const bool is_cut = axes[a].kind == PTOWSP_SHARDED && axes[a].dim == dim;
