@@ -195,6 +195,13 @@ PWSP_INTERNAL bool pwsp_parse_name(pwsp_parser *p, const char *what, char *out_n
     return true;
 }
 
+PWSP_INTERNAL bool pwsp_parse_kept_name(pwsp_parser *p, pwsp_arena *arena, const char *what,
+                                        const char **out_name) {
+    char name[PTOWSP_NAME_MAX + 1];
+    *out_name = pwsp_parse_name(p, what, name) ? pwsp_arena_copy(arena, name) : NULL;
+    return *out_name || (!p->is_failed && pwsp_parse_no_memory(p));
+}
+
 PWSP_INTERNAL bool pwsp_parse_number(pwsp_parser *p, uint64_t max, uint64_t *out_number) {
     if (p->token != PWSP_TOKEN_NUMBER) {
         return pwsp_parse_fail(p, "a number is missing here");

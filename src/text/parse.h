@@ -159,6 +159,10 @@ PWSP_INTERNAL bool pwsp_parse_expect(pwsp_parser *p, const char *word);
 // Copies a name of at most PTOWSP_NAME_MAX characters; `what` for the error.
 PWSP_INTERNAL bool pwsp_parse_name(pwsp_parser *p, const char *what, char *out_name);
 
+// The same for a name that lives as long as an arena.
+PWSP_INTERNAL bool pwsp_parse_kept_name(pwsp_parser *p, pwsp_arena *arena, const char *what,
+                                        const char **out_name);
+
 // A number without suffix, at most `max`.
 PWSP_INTERNAL bool pwsp_parse_number(pwsp_parser *p, uint64_t max, uint64_t *out_number);
 

@@ -155,15 +155,6 @@ static bool pwsp_parse_tensor_line(pwsp_parser *p) {
 PWSP_PARSE_ONE_OF(static, pwsp_parse_try_direction, ptowsp_direction, pwsp_direction_name,
                   PTOWSP_IN, PTOWSP_INOUT, false)
 
-static bool pwsp_parse_param_name(pwsp_parser *p, const char **out_name) {
-    char name[PTOWSP_NAME_MAX + 1];
-    if (!pwsp_parse_name(p, "a parameter", name)) {
-        return false;
-    }
-    *out_name = pwsp_arena_copy(&p->arena, name);
-    return *out_name || pwsp_parse_no_memory(p);
-}
-
 static bool pwsp_parse_params(pwsp_parser *p, ptowsp_kernel_desc *desc) {
     uint32_t tiles = 0, scalars = 0;
     while (pwsp_parse_try(p, ",")) {
@@ -172,7 +163,7 @@ static bool pwsp_parse_params(pwsp_parser *p, ptowsp_kernel_desc *desc) {
             if (scalars == PTOWSP_TASK_SCALAR_MAX) {
                 return pwsp_parse_fail(p, "more than %d scalars", PTOWSP_TASK_SCALAR_MAX);
             }
-            if (!pwsp_parse_param_name(p, &desc->scalars[scalars].name) ||
+            if (!pwsp_parse_kept_name(p, &p->arena, "a parameter", &desc->scalars[scalars].name) ||
                 !pwsp_parse_type(p, &desc->scalars[scalars].type)) {
                 return false;
             }
@@ -184,9 +175,9 @@ static bool pwsp_parse_params(pwsp_parser *p, ptowsp_kernel_desc *desc) {
         }
         ptowsp_tile_param *tile = &desc->tiles[tiles++];
         tile->direction = direction;
-        if (!pwsp_parse_param_name(p, &tile->name) || !pwsp_parse_dtype(p, &tile->dtype) ||
-            !pwsp_parse_size(p, &tile->rows) || !pwsp_parse_expect(p, "x") ||
-            !pwsp_parse_size(p, &tile->cols)) {
+        if (!pwsp_parse_kept_name(p, &p->arena, "a parameter", &tile->name) ||
+            !pwsp_parse_dtype(p, &tile->dtype) || !pwsp_parse_size(p, &tile->rows) ||
+            !pwsp_parse_expect(p, "x") || !pwsp_parse_size(p, &tile->cols)) {
             return false;
         }
     }

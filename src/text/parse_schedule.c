@@ -88,23 +88,14 @@ static bool pwsp_parse_dispatch(pwsp_parser *p, ptowsp_schedule *schedule) {
            pwsp_parse_expect(p, "lanes");
 }
 
-// A name that lives as long as the module.
-static bool pwsp_parse_kept_name(pwsp_parser *p, const char *what, const char **out_name) {
-    char name[PTOWSP_NAME_MAX + 1];
-    if (!pwsp_parse_name(p, what, name)) {
-        return false;
-    }
-    *out_name = pwsp_arena_copy(&p->module->arena, name);
-    return *out_name || pwsp_parse_no_memory(p);
-}
-
 static bool pwsp_parse_pool(pwsp_parser *p, ptowsp_schedule *schedule) {
     if (schedule->pool_count == PTOWSP_SCHEDULE_POOL_MAX) {
         return pwsp_parse_fail(p, "more than %d pools", PTOWSP_SCHEDULE_POOL_MAX);
     }
+    pwsp_arena *arena = &p->module->arena;
     ptowsp_pool *pool = &p->saved->pools[schedule->pool_count++];
     schedule->named_pools = p->saved->pools;
-    if (!pwsp_parse_kept_name(p, "a pool", &pool->name) || !pwsp_parse_expect(p, "of") ||
+    if (!pwsp_parse_kept_name(p, arena, "a pool", &pool->name) || !pwsp_parse_expect(p, "of") ||
         !pwsp_parse_count(p, &pool->lane_count) || !pwsp_parse_expect(p, "lanes") ||
         (pwsp_parse_try(p, "depth") && !pwsp_parse_count(p, &pool->depth))) {
         return false;
@@ -114,7 +105,7 @@ static bool pwsp_parse_pool(pwsp_parser *p, ptowsp_schedule *schedule) {
         if (count == PTOWSP_POOL_KERNEL_MAX) {
             return pwsp_parse_fail(p, "more than %d kernels", PTOWSP_POOL_KERNEL_MAX);
         }
-        if (!pwsp_parse_kept_name(p, "a kernel", &pool->kernels[count++])) {
+        if (!pwsp_parse_kept_name(p, arena, "a kernel", &pool->kernels[count++])) {
             return false;
         }
     }

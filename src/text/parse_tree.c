@@ -235,17 +235,12 @@ static bool pwsp_parse_argument(pwsp_parser *p, const char *name) {
 
 static bool pwsp_parse_tags(pwsp_parser *p, ptowsp_tag *tags) {
     for (uint32_t i = 0; pwsp_parse_try(p, "tag"); i++) {
-        char name[PTOWSP_NAME_MAX + 1];
         if (i == PTOWSP_TASK_TAG_MAX) {
             return pwsp_parse_fail(p, "more than %d tags", PTOWSP_TASK_TAG_MAX);
         }
-        if (!pwsp_parse_name(p, "a tag", name) || !pwsp_parse_expect(p, "=") ||
-            !pwsp_parse_expr(p, &tags[i].value)) {
+        if (!pwsp_parse_kept_name(p, &p->arena, "a tag", &tags[i].name) ||
+            !pwsp_parse_expect(p, "=") || !pwsp_parse_expr(p, &tags[i].value)) {
             return false;
-        }
-        tags[i].name = pwsp_arena_copy(&p->arena, name);
-        if (!tags[i].name) {
-            return pwsp_parse_no_memory(p);
         }
     }
     return true;

@@ -239,8 +239,11 @@ static void pwsp_print_op(const ptowsp_program *p, const pwsp_op *op, ptowsp_out
         break;
     }
     case PWSP_OP_LOOP_END: pwsp_text_format(text, "end of %s -> %u", step, op->target); break;
-    case PWSP_OP_SCOPE: pwsp_text_format(text, "%s", step); break;
-    case PWSP_OP_SCOPE_END: pwsp_text_format(text, "end of %s", step); break;
+    case PWSP_OP_SCOPE:
+    case PWSP_OP_CLOSE:
+    case PWSP_OP_LISTED: pwsp_text_put(text, step); break;
+    case PWSP_OP_SCOPE_END:
+    case PWSP_OP_PROCESS_END: pwsp_text_format(text, "end of %s", step); break;
     case PWSP_OP_TASK:
         pwsp_text_format(text, "%s", step);
         pwsp_print_task_op(p, &p->tasks.items[op->at], text);
@@ -274,18 +277,15 @@ static void pwsp_print_op(const ptowsp_program *p, const pwsp_op *op, ptowsp_out
         pwsp_text_format(text, "%s", step);
         pwsp_print_pipeline_op(p, &p->pipelines.items[op->at], op->target, text);
         break;
-    case PWSP_OP_PROCESS_END: pwsp_text_format(text, "end of %s", step); break;
     case PWSP_OP_SEND:
         pwsp_text_format(text, "%s(%s)", step, pwsp_value(p, &p->sends.items[op->at].token).text);
         break;
     case PWSP_OP_RECEIVE: pwsp_print_receive_op(p, op, text); break;
-    case PWSP_OP_CLOSE: pwsp_text_format(text, "%s", step); break;
     case PWSP_OP_LIST:
         pwsp_text_format(text, "%s of %u tasks, contents %016" PRIx64 " -> %u", step,
                          p->lists.items[op->at].given.task_count,
                          pwsp_task_list_hash(&p->lists.items[op->at].given), op->target);
         break;
-    case PWSP_OP_LISTED: pwsp_text_format(text, "%s", step); break;
     case PWSP_OP_LIST_NEXT: pwsp_text_format(text, "next of %s", step); break;
     }
     pwsp_text_format(text, "\n");
