@@ -92,19 +92,20 @@ PWSP_INTERNAL ptowsp_expr pwsp_scope_open_variable(ptowsp_module *module, uint32
     return pwsp_module_is_good(module) ? pwsp_variable_expr(module, id) : none;
 }
 
-PWSP_INTERNAL bool pwsp_variable_is_taken(const ptowsp_module *module, const char *name) {
-    for (uint32_t at = module->open; at; at = PWSP_NODE(module, at)->parent) {
-        const pwsp_node *node = PWSP_NODE(module, at);
-        if (node->variable && strcmp(PWSP_VARIABLE(module, node->variable)->name, name) == 0) {
-            return true;
+PWSP_INTERNAL uint32_t pwsp_variable_find(const ptowsp_module *module, uint32_t node,
+                                          const char *name) {
+    for (; node; node = PWSP_NODE(module, node)->parent) {
+        const pwsp_node *at = PWSP_NODE(module, node);
+        if (at->variable && strcmp(PWSP_VARIABLE(module, at->variable)->name, name) == 0) {
+            return at->variable;
         }
-        for (uint32_t i = 0; i < node->param_count; i++) {
-            if (strcmp(PWSP_VARIABLE(module, node->first_param + i)->name, name) == 0) {
-                return true;
+        for (uint32_t i = 0; i < at->param_count; i++) {
+            if (strcmp(PWSP_VARIABLE(module, at->first_param + i)->name, name) == 0) {
+                return at->first_param + i;
             }
         }
     }
-    return false;
+    return 0;
 }
 
 // -- around nodes ---------------------------------------------------------------------------------

@@ -20,8 +20,14 @@ PWSP_INTERNAL ptowsp_expr pwsp_variable_expr(ptowsp_module *module, uint32_t var
 PWSP_INTERNAL ptowsp_expr pwsp_scope_open_variable(ptowsp_module *module, uint32_t node,
                                                    const char *variable);
 
+// The variable of a name that a node, or one around it, has: a loop's or a parameter; 0 for none.
+PWSP_INTERNAL uint32_t pwsp_variable_find(const ptowsp_module *module, uint32_t node,
+                                          const char *name);
+
 // Is a variable of this name open? Two would read alike in texts and in emitted code.
-PWSP_INTERNAL bool pwsp_variable_is_taken(const ptowsp_module *module, const char *name);
+PWSP_INLINE bool pwsp_variable_is_taken(const ptowsp_module *module, const char *name) {
+    return pwsp_variable_find(module, module->open, name) != 0;
+}
 
 // The process that contains or is a node; 0 for none.
 PWSP_INTERNAL uint32_t pwsp_node_process(const ptowsp_module *module, uint32_t node);

@@ -41,19 +41,8 @@ PWSP_INTERNAL bool pwsp_compiler_add(pwsp_compiler *c, void *items, uint64_t *co
 
 PWSP_INTERNAL uint32_t pwsp_compiler_task_variable(const ptowsp_module *module, uint32_t task,
                                                    const char *name) {
-    for (uint32_t at = task; at; at = PWSP_NODE(module, at)->parent) {
-        const pwsp_node *node = PWSP_NODE(module, at);
-        if (node->variable && strcmp(PWSP_VARIABLE(module, node->variable)->name, name) == 0) {
-            return node->variable;
-        }
-        for (uint32_t i = 0; i < node->param_count; i++) {
-            const pwsp_variable_info *param = PWSP_VARIABLE(module, node->first_param + i);
-            if (param->type == PTOWSP_TYPE_I64 && strcmp(param->name, name) == 0) {
-                return node->first_param + i;
-            }
-        }
-    }
-    return 0;
+    const uint32_t variable = pwsp_variable_find(module, task, name);
+    return variable && PWSP_VARIABLE(module, variable)->type == PTOWSP_TYPE_I64 ? variable : 0;
 }
 
 // A leaf that only the key of a schedule can have: a part of its task.
