@@ -323,7 +323,7 @@ src/npu/npu_text.c
 src/npu/hash.c
 src/npu/npu_names.c
 src/npu/files.c
-src/npu/npu_expand.h src/npu/npu_expr.c src/npu/npu_expand_names.c src/npu/npu_expand_text.c
+src/npu/npu_expand.h src/npu/npu_expr.c src/npu/npu_expand_text.c
 src/npu/npu_expand_pipeline.c src/npu/npu_expand.c
 src/npu/kernels.h src/npu/kernel_parts.c src/npu/kernel_declare.c src/npu/kernel_insns.c src/npu/kernel_halves.c src/npu/native.c
 src/npu/launches.c src/npu/own.c src/npu/npu_dispatch.c src/npu/npu_strides.c src/npu/kernels.c

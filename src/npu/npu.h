@@ -110,8 +110,7 @@ NPU_INTERNAL void npu_print_u64(npu_text *text, uint64_t value);
 //      WORKLOAD, by its statement                     a function in expand.cpp
 //      VARIABLE                                       a variable in expand.cpp
 //
-// Names used directly in expand.cpp (dynamic axes, arrays that are read, symbols, channels,
-// workloads) differ there as well; and no variable has the name of one of these, or of a variable
+// The last three are names of expand.cpp, and differ there from each other: a variable from those
 // around it. A name that is taken gets a number, in the order of the tables: b_2.
 typedef enum npu_kind {
     NPU_AXIS = 0,
@@ -126,22 +125,6 @@ typedef enum npu_kind {
 } npu_kind;
 
 #define NPU_NAME_MAX 40  // characters of a name that identifiers keep
-
-// Names that are taken, each in one of several spaces, with scopes: the last ones can be given back.
-// Names that collide in 64 bits of hash count as the same: one then gets a number, which does no
-// harm.
-typedef struct npu_taken {
-    uint64_t *names;  // hashes, in the order in which they were taken
-    uint32_t *slots;  // by hash: 1 + the place in names, 0: free
-    uint32_t count, capacity, slot_count;
-} npu_taken;
-
-NPU_INTERNAL bool npu_taken_has(const npu_taken *taken, uint32_t space, const char *name);
-// False when memory is out.
-NPU_INTERNAL bool npu_taken_add(npu_taken *taken, uint32_t space, const char *name);
-// Gives back all but the first `count`.
-NPU_INTERNAL void npu_taken_drop(npu_taken *taken, uint32_t count);
-NPU_INTERNAL void npu_taken_free(npu_taken *taken);
 
 typedef struct npu_names {
     npu_text text;                 // all identifiers, each terminated

@@ -1,12 +1,16 @@
 // aicpu/expand.cpp: the statements of a program as C++, in terms of wsp_expand.h. Workloads are
 // functions, loops are loops, scopes are objects that live as long as a block:
 //
-//      parallel b over batch                   {
-//          when kv_len[b] <= 2048                  Scope scope(run, PARALLEL);
-//              task attend                         for (i64 b = 0; b < batch && run.good(); b++) {
-//                                                      if (kv_len[b] <= 2048) {
-//                                                          Task task(run, KERNEL_attend, 4);
-//                                                          ...
+//      parallel b over batch     {
+//          when kv_len[b] <= 2048    Scope scope_2(run, PARALLEL);
+//              task attend           for (i64 v_b = 0; v_b < run.size(AXIS_batch) && run.good(); v_b++) {
+//                                        if (run.array_i64(ARRAY_kv_len, v_b) <= 2048) {
+//                                            Task task(run, KERNEL_attend, 4);
+//                                            ...
+//
+// Names. Variables, channels and workloads have theirs from npu_names.c, which makes them differ where
+// they meet. Other names cannot meet these: r_load is the run of process load, e_c the end of the loop of
+// c; parts and scopes have numbers.
 //
 // Statements come as a list, so one pass over them prints the file; open blocks are on a stack.
 // Blocks with very many statements are split into functions, because compilers take minutes for
@@ -41,23 +45,6 @@ NPU_INTERNAL void npu_edges(npu_expand *x, const char *call, const uint32_t *edg
     npu_line(x, "});");
 }
 
-NPU_INTERNAL bool npu_is_walked(const npu_expand *x, uint32_t begin, uint32_t end) {
-    for (uint32_t i = begin; i < end; i++) {
-        const ptowsp_statement *s = &x->tables->statements[i];
-        bool is_condition = s->kind == PTOWSP_STATEMENT_WHEN &&
-                            !npu_expr_has(x, s->value, PTOWSP_EXPR_ARRAY) &&
-                            !npu_expr_has(x, s->value, PTOWSP_EXPR_SLOT);
-        if (s->kind != PTOWSP_STATEMENT_END && s->kind != PTOWSP_STATEMENT_OTHERWISE &&
-            s->kind != PTOWSP_STATEMENT_SCOPE && !is_condition) {
-            return true;
-        }
-        if (s->kind == PTOWSP_STATEMENT_SCOPE && s->scope) {
-            return true;
-        }
-    }
-    return false;
-}
-
 NPU_INTERNAL void npu_before_exprs(npu_expand *x, uint32_t node, const uint32_t *exprs,
                                    uint32_t count) {
     bool reads = false;
@@ -81,33 +68,26 @@ NPU_INTERNAL uint32_t npu_view_exprs(const ptowsp_view_info *view,
 }
 
 static void npu_scope(npu_expand *x, ptowsp_scope scope) {
-    char name[NPU_LOCAL_NAME_MAX];
-    npu_open_name_of(x, "scope", name);
-    npu_line(x, "Scope %s(%s, %s);", name, x->walker,
+    npu_line(x, "Scope scope_%u(%s, %s);", x->depth, x->walker,
              scope == PTOWSP_SCOPE_PARALLEL ? "PARALLEL" : "SEQUENTIAL");
 }
 
 // -- loops ----------------------------------------------------------------------------------------
 
-static void npu_add_bound(npu_expand *x, uint32_t axis) {
-    const ptowsp_axis_info *info = &x->tables->axes[axis];
-    if (info->kind == PTOWSP_AXIS_DENSE) {
-        npu_print_i64(&x->line, info->size);
-    } else {
-        npu_add(x, "%s", npu_local_name(x, NPU_LOCAL_SIZE, axis));
-    }
+NPU_INTERNAL void npu_add_variable(npu_expand *x, uint32_t variable) {
+    npu_add(x, "%s", npu_user_name(x->emitter, NPU_VARIABLE, variable));
 }
 
 NPU_INTERNAL void npu_add_counted_for(npu_expand *x, uint32_t variable, uint32_t axis) {
-    npu_add(x, "for (i64 ");
-    npu_add_variable(x, variable);
-    npu_add(x, " = 0; ");
-    npu_add_variable(x, variable);
-    npu_add(x, " < ");
-    npu_add_bound(x, axis);
-    npu_add(x, " && %s.good(); ", x->walker);
-    npu_add_variable(x, variable);
-    npu_add(x, "++) ");
+    const ptowsp_axis_info *info = &x->tables->axes[axis];
+    const char *name = npu_user_name(x->emitter, NPU_VARIABLE, variable);
+    npu_add(x, "for (i64 %s = 0; %s < ", name, name);
+    if (info->kind == PTOWSP_AXIS_DENSE) {
+        npu_print_i64(&x->line, info->size);
+    } else {
+        npu_add(x, "%s.size(AXIS_%s)", x->walker, npu_name(x->emitter, NPU_AXIS, axis));
+    }
+    npu_add(x, " && %s.good(); %s++) ", x->walker, name);
 }
 
 // ", b, 5": the row of a loop, and its place; nothing of a loop over all rows.
@@ -119,46 +99,21 @@ static void npu_add_row(npu_expand *x, const ptowsp_statement *s) {
     }
 }
 
-// for (i64 c = 0, c_end = run.length(ARRAY_chunks, b, 5); c < c_end && run.good(); c++)
+// for (i64 v_c = 0, e_c = run.length(ARRAY_chunks, v_b, 5); v_c < e_c && run.good(); v_c++)
 static void npu_add_ragged_for(npu_expand *x, const ptowsp_statement *s, uint32_t array) {
-    char base[NPU_LOCAL_NAME_MAX], end[NPU_LOCAL_NAME_MAX];
-    snprintf(base, sizeof base, "%s_end", npu_user_name(x->emitter, NPU_VARIABLE, s->variable));
-    npu_open_name_of(x, base, end);
-    npu_add(x, "for (i64 ");
-    npu_add_variable(x, s->variable);
-    npu_add(x, " = 0, %s = %s.length", end, x->walker);
-    npu_add(x, "%s(ARRAY_%s", s->row ? "" : "_sum", npu_name(x->emitter, NPU_ARRAY, array));
+    const char *name = npu_name(x->emitter, NPU_VARIABLE, s->variable);
+    npu_add(x, "for (i64 v_%s = 0, e_%s = %s.length%s(ARRAY_%s", name, name, x->walker,
+            s->row ? "" : "_sum", npu_name(x->emitter, NPU_ARRAY, array));
     npu_add_row(x, s);
-    npu_add(x, "); ");
-    npu_add_variable(x, s->variable);
-    npu_add(x, " < %s && %s.good(); ", end, x->walker);
-    npu_add_variable(x, s->variable);
-    npu_add(x, "++) ");
+    npu_add(x, "); v_%s < e_%s && %s.good(); v_%s++) ", name, name, x->walker, name);
 }
 
-static void npu_sparse_for(npu_expand *x, const ptowsp_statement *s) {
-    uint8_t uses = x->variable_uses[s->variable];
-    npu_name_entry(x, s->variable);
-    npu_add(x, "for (%sconst Entry &", uses ? "" : "[[maybe_unused]] ");
-    npu_add_entry(x, s->variable);
-    npu_add(x, " : %s.entries(AXIS_%s", x->walker, npu_name(x->emitter, NPU_AXIS, s->axis));
-    npu_add_row(x, s);
-    npu_add(x, ")) ");
-    npu_open(x);
-    if (uses & NPU_USES_VARIABLE) {
-        npu_add(x, "const i64 ");
-        npu_add_variable(x, s->variable);
-        npu_add(x, " = ");
-        npu_add_entry(x, s->variable);
-        npu_line(x, ".index;");
-    }
-}
-
-// for (const i64 u : run.units(AXIS_kv, lane, 5))
-static void npu_add_units_for(npu_expand *x, const ptowsp_statement *s) {
-    npu_add(x, "for (%sconst i64 ", x->variable_uses[s->variable] ? "" : "[[maybe_unused]] ");
+// for (const Entry &v_e : run.entries(AXIS_routes, v_t, 5)), for (const i64 &v_u : run.units(AXIS_kv))
+static void npu_add_items_for(npu_expand *x, const ptowsp_statement *s, const char *type,
+                              const char *items) {
+    npu_add(x, "for (const %s &", type);
     npu_add_variable(x, s->variable);
-    npu_add(x, " : %s.units(AXIS_%s", x->walker, npu_name(x->emitter, NPU_AXIS, s->axis));
+    npu_add(x, " : %s.%s(AXIS_%s", x->walker, items, npu_name(x->emitter, NPU_AXIS, s->axis));
     npu_add_row(x, s);
     npu_add(x, ")) ");
 }
@@ -170,15 +125,13 @@ static void npu_loop(npu_expand *x, const ptowsp_statement *s) {
         npu_open(x);
         npu_scope(x, s->scope);
     }
-    npu_name_variable(x, s->variable);
+    x->is_entry[s->variable] = axis->kind == PTOWSP_AXIS_SPARSE;
     if (axis->kind == PTOWSP_AXIS_SPARSE) {
-        npu_sparse_for(x, s);
-        return;
-    }
-    if (axis->kind == PTOWSP_AXIS_RAGGED) {
+        npu_add_items_for(x, s, "Entry", "entries");
+    } else if (axis->kind == PTOWSP_AXIS_RAGGED) {
         npu_add_ragged_for(x, s, axis->array);
     } else if (axis->kind == PTOWSP_AXIS_PLAN || axis->kind == PTOWSP_AXIS_PLAN_MERGES) {
-        npu_add_units_for(x, s);
+        npu_add_items_for(x, s, "i64", "units");
     } else {
         npu_add_counted_for(x, s->variable, s->axis);
     }
@@ -301,7 +254,6 @@ static void npu_task_lines(npu_expand *x, const ptowsp_statement *s) {
 // A task has its own block, unless it is the only statement of the enclosing block.
 static void npu_task(npu_expand *x, uint32_t i, const ptowsp_statement *s) {
     bool is_alone = x->tables->statements[i - 1].end == i + 1;
-    uint32_t names = x->names.count;
     npu_place_comment(x, s->node);
     if (!is_alone) {
         npu_open(x);
@@ -310,7 +262,6 @@ static void npu_task(npu_expand *x, uint32_t i, const ptowsp_statement *s) {
     if (!is_alone) {
         npu_close(x, "");
     }
-    npu_close_names(x, names);
 }
 
 static void npu_slot_set(npu_expand *x, const ptowsp_statement *s) {
@@ -334,13 +285,13 @@ static void npu_slot_load(npu_expand *x, const ptowsp_statement *s) {
 }
 
 static void npu_reset(npu_expand *x, const ptowsp_statement *s) {
-    char call[NPU_LOCAL_NAME_MAX + 8];
+    char call[sizeof x->walker + 8];
     snprintf(call, sizeof call, "%s.reset", x->walker);
     npu_edges(x, call, x->tables->edges + s->first, s->count);
 }
 
 static void npu_call(npu_expand *x, const ptowsp_statement *s) {
-    const uint32_t *args = x->tables->values + s->first, names = x->names.count;
+    const uint32_t *args = x->tables->values + s->first;
     npu_before_exprs(x, s->node, args, s->count);
     if (s->scope) {
         npu_open(x);
@@ -353,41 +304,29 @@ static void npu_call(npu_expand *x, const ptowsp_statement *s) {
     if (s->scope) {
         npu_close(x, "");
     }
-    npu_close_names(x, names);
 }
 
 // -- workloads ------------------------------------------------------------------------------------
 
-// void attend(Run &run, i64 b, bool /* is_last */): with the names of parameters that are used.
-static void npu_add_signature(npu_expand *x, uint32_t i, const ptowsp_statement *s,
-                              bool is_definition) {
-    bool is_walked = npu_is_walked(x, i + 1, s->end) || x->function.count > 0;
-    npu_add(x, "void %s(Run &", npu_user_name(x->emitter, NPU_WORKLOAD, i));
-    npu_add(x, is_walked || !is_definition ? "%s" : "/* %s */", NPU_WALKER);
+// void v_attend(Run &run, i64 v_b, bool v_is_last)
+static void npu_add_signature(npu_expand *x, uint32_t i, const ptowsp_statement *s) {
+    npu_add(x, "void %s(Run &run", npu_user_name(x->emitter, NPU_WORKLOAD, i));
     for (uint32_t j = 0; j < s->count; j++) {
         uint32_t variable = x->tables->params[s->first + j];
-        bool is_used = !is_definition || x->variable_uses[variable];
         npu_add(x, ", %s ", npu_type(x->tables->variables[variable].type));
-        npu_add(x, "%s", is_used ? "" : "/* ");
         npu_add_variable(x, variable);
-        npu_add(x, "%s", is_used ? "" : " */");
     }
     npu_add(x, ")");
 }
 
 static void npu_workload(npu_expand *x, uint32_t i, const ptowsp_statement *s) {
     npu_end_line(x);
-    npu_collect_function(x, i + 1, s->end);
-    for (uint32_t j = 0; j < s->count; j++) {
-        npu_name_variable(x, x->tables->params[s->first + j]);
-    }
     npu_add(x, "workload ");
     npu_print_comment(&x->line, s->name);
     npu_end_comment(x);
-    npu_add_signature(x, i, s, true);
+    npu_add_signature(x, i, s);
     npu_add(x, " ");
     npu_open(x);
-    npu_print_locals(x, &x->function);
 }
 
 // -- all ------------------------------------------------------------------------------------------
@@ -418,7 +357,7 @@ static bool npu_block_is_large(const npu_expand *x, uint32_t begin, uint32_t end
 static void npu_function_end(npu_expand *x, npu_block *block) {
     if (block->weight) {
         npu_close(x, ";");
-        npu_line(x, "%s();", block->function);
+        npu_line(x, "part_%u();", block->function);
         block->weight = 0;
     }
 }
@@ -432,8 +371,8 @@ static void npu_function_step(npu_expand *x, npu_block *block, uint32_t i) {
         npu_function_end(x, block);
     }
     if (!block->weight) {
-        npu_open_name_of(x, "part", block->function);
-        npu_add(x, "const auto %s = [&]() __attribute__((noinline)) ", block->function);
+        block->function = ++x->function_count;
+        npu_add(x, "const auto part_%u = [&]() __attribute__((noinline)) ", block->function);
         npu_open(x);
     }
     block->weight += weight;
@@ -445,7 +384,6 @@ static void npu_block_begin(npu_expand *x, uint32_t i, const ptowsp_statement *s
     } else {
         npu_block *block = &x->blocks[x->block_count++];
         memset(block, 0, sizeof *block);
-        block->name_count = x->names.count;
         block->is_split = npu_block_is_large(x, i + 1, s->end);
     }
 }
@@ -463,19 +401,13 @@ static void npu_end(npu_expand *x, const ptowsp_statement *end) {
     if (begin->kind == PTOWSP_STATEMENT_LOOP && begin->scope) {
         npu_close(x, "");
     }
-    if (begin->kind == PTOWSP_STATEMENT_WORKLOAD) {
-        npu_forget_locals(&x->function);
-    }
-    if (x->block_count > 0) {
-        npu_close_names(x, x->blocks[--x->block_count].name_count);
-    }
+    x->block_count -= x->block_count > 0;
 }
 
 static void npu_otherwise(npu_expand *x, uint32_t i, const ptowsp_statement *s) {
     if (x->block_count > 0) {
         npu_block *block = &x->blocks[x->block_count - 1];
         npu_function_end(x, block);
-        npu_close_names(x, block->name_count);
         block->is_split = npu_block_is_large(x, i + 1, s->end);
     }
     x->depth--;
@@ -513,22 +445,17 @@ static void npu_statement(npu_expand *x, uint32_t i) {
     }
 }
 
+// All workloads but the first, which has no caller.
 static void npu_prototypes(npu_expand *x) {
-    bool has_any = false;
-    for (uint32_t i = 0; i < x->tables->statement_count; i++) {
-        const ptowsp_statement *s = &x->tables->statements[i];
-        PTOWSP_ASSERT(s->kind == PTOWSP_STATEMENT_WORKLOAD);
-        char name[NPU_LOCAL_NAME_MAX];
-        npu_open_name_of(x, npu_user_name(x->emitter, NPU_WORKLOAD, i), name);
-        if (i > 0) {  // the first has no caller
-            if (!has_any) {
-                npu_end_line(x);
-            }
-            has_any = true;
-            npu_add_signature(x, i, s, false);
-            npu_line(x, ";");
-        }
-        i = s->end;
+    const ptowsp_statement *all = x->tables->statements;
+    const uint32_t second = all[0].end + 1, count = x->tables->statement_count;
+    if (second < count) {
+        npu_end_line(x);
+    }
+    for (uint32_t i = second; i < count; i = all[i].end + 1) {
+        PTOWSP_ASSERT(all[i].kind == PTOWSP_STATEMENT_WORKLOAD);
+        npu_add_signature(x, i, &all[i]);
+        npu_line(x, ";");
     }
 }
 
@@ -536,7 +463,8 @@ static void npu_prototypes(npu_expand *x) {
 static void npu_check_replicas(npu_expand *x) {
     for (uint32_t i = 0; i < x->tables->statement_count; i++) {
         const ptowsp_statement *s = &x->tables->statements[i];
-        if (s->kind == PTOWSP_STATEMENT_PROCESS && s->axis && npu_axis_is_counted(x, s->axis)) {
+        if (s->kind == PTOWSP_STATEMENT_PROCESS && s->axis &&
+            x->tables->axes[s->axis].kind != PTOWSP_AXIS_DENSE) {
             npu_print(x->out, "    run.check_replicas(AXIS_%s, %u);\n",
                       npu_name(x->emitter, NPU_AXIS, s->axis), npu_place(x->emitter, s->node));
         }
@@ -546,14 +474,8 @@ static void npu_check_replicas(npu_expand *x) {
 // The sizes of transient tensors, which read bound sizes, symbols and arrays.
 static void npu_sizes(npu_expand *x) {
     uint32_t count = x->tables->transient_count;
-    for (uint32_t i = 0; i < count; i++) {
-        const ptowsp_transient_info *transient = &x->tables->transients[i];
-        npu_collect_values(x, transient->sizes, x->tables->tensors[transient->tensor].desc.rank);
-    }
-    bool is_walked = x->function.count > 0;
-    npu_add(x, "void wsp_sizes(wsp::Run &%s, wsp::Sizes &sizes) ", is_walked ? "run" : "/* run */");
+    npu_add(x, "void wsp_sizes(wsp::Run &run, wsp::Sizes &sizes) ");
     npu_open(x);
-    npu_print_locals(x, &x->function);
     for (uint32_t i = 0; i < count; i++) {
         const ptowsp_transient_info *transient = &x->tables->transients[i];
         ptowsp_tensor_desc desc = x->tables->tensors[transient->tensor].desc;
@@ -575,7 +497,6 @@ static void npu_sizes(npu_expand *x) {
         npu_line(x, "});");
     }
     npu_close(x, "");
-    npu_forget_locals(&x->function);
 }
 
 static void npu_expand_file(npu_expand *x) {
@@ -584,7 +505,10 @@ static void npu_expand_file(npu_expand *x) {
     npu_add(x, ", in program order, from the sizes, symbols, arrays and slots of the moment.");
     npu_end_comment(x);
     npu_print(x->out,
-              "\n#include \"program.h\"\n#include \"wsp_expand.h\"\n%s"
+              "\n#include \"program.h\"\n#include \"wsp_expand.h\"\n%s\n"
+              "// Not all parameters and variables are used.\n"
+              "#pragma GCC diagnostic ignored \"-Wunused-parameter\"\n"
+              "#pragma GCC diagnostic ignored \"-Wunused-variable\"\n"
               "\nnamespace {\n\nusing namespace wsp;\n",
               x->emitter->pipeline_count ? "#include \"wsp_pipeline.h\"\n" : "");
     npu_prototypes(x);
@@ -602,35 +526,15 @@ static void npu_expand_file(npu_expand *x) {
 
 // Makes the tables, in one block. False when memory is out.
 static bool npu_expand_tables(npu_expand *x) {
-    size_t variables = x->tables->variable_count;
-    size_t channels = x->tables->channel_count;
-    size_t tensors = x->tables->tensor_count;
-    size_t locals[NPU_LOCAL_KIND_COUNT], words = 2 * variables + channels;
-    for (uint32_t i = 0; i < NPU_LOCAL_KIND_COUNT; i++) {
-        locals[i] = i == NPU_LOCAL_SIZE     ? x->tables->axis_count
-                    : i == NPU_LOCAL_SYMBOL ? x->tables->symbol_count
-                                            : x->tables->array_count;
-        words += 2 * locals[i];
-    }
-    size_t size = words * sizeof(uint32_t) + variables + tensors + x->tables->statement_count;
-    uint32_t *table = (uint32_t *)npu_resize(NULL, size + 1);
-    if (!table) {
+    const ptowsp_program_tables *t = x->tables;
+    const size_t size = (size_t)t->variable_count + t->tensor_count + t->statement_count;
+    x->is_entry = (uint8_t *)npu_resize(NULL, size + 1);
+    if (!x->is_entry) {
         return false;
     }
-    memset(table, 0, size + 1);
-    x->storage = table;
-    x->variable_suffixes = table;
-    x->entry_suffixes = table + variables;
-    x->channel_suffixes = x->entry_suffixes + variables;
-    table = x->channel_suffixes + channels;
-    for (uint32_t i = 0; i < NPU_LOCAL_KIND_COUNT; i++) {
-        x->function.of[i] = table;
-        x->process.of[i] = table + locals[i];
-        table += 2 * locals[i];
-    }
-    x->variable_uses = (uint8_t *)table;
-    x->tensors = x->variable_uses + variables;
-    x->seen = x->tensors + tensors;
+    memset(x->is_entry, 0, size + 1);
+    x->tensors = x->is_entry + t->variable_count;
+    x->seen = x->tensors + t->tensor_count;
     return true;
 }
 
@@ -640,7 +544,7 @@ NPU_INTERNAL void npu_expand_emit(npu_emitter *emitter, npu_text *out) {
     x.emitter = emitter;
     x.tables = emitter->tables;
     x.out = out;
-    x.walker = NPU_WALKER;
+    snprintf(x.walker, sizeof x.walker, NPU_WALKER);
     if (npu_expand_tables(&x)) {
         npu_expand_file(&x);
     } else {
@@ -650,10 +554,7 @@ NPU_INTERNAL void npu_expand_emit(npu_emitter *emitter, npu_text *out) {
                             x.line.is_out_of_memory || x.place.is_out_of_memory;
     npu_text_free(&x.line);
     npu_text_free(&x.place);
-    npu_resize(x.storage, 0);
-    npu_resize(x.function.items, 0);
-    npu_resize(x.process.items, 0);
-    npu_taken_free(&x.names);
+    npu_resize(x.is_entry, 0);
     npu_resize(x.blocks, 0);
     npu_resize(x.parts, 0);
 }

@@ -3,6 +3,8 @@
 
 #include "npu_expand.h"
 
+#include <stdio.h>
+
 // -- loads of processes ---------------------------------------------------------------------------
 
 // Marks the tensors that slots are loaded from, in statements [begin, end) and their callees.
@@ -32,23 +34,14 @@ static void npu_add_loads(npu_expand *x, uint32_t begin, uint32_t end) {
 
 // -- pipelines ------------------------------------------------------------------------------------
 
-static void npu_add_channel_name(npu_expand *x, uint32_t channel) {
-    npu_add(x, "%s", npu_user_name(x->emitter, NPU_CHANNEL, channel));
-    if (x->channel_suffixes[channel]) {
-        npu_add(x, "_%u", x->channel_suffixes[channel]);
-    }
-}
-
 static void npu_channel(npu_expand *x, uint32_t channel) {
     const ptowsp_channel_info *info = &x->tables->channels[channel];
-    const char *base = npu_user_name(x->emitter, NPU_CHANNEL, channel);
-    char name[NPU_LOCAL_NAME_MAX];
+    const char *name = npu_name(x->emitter, NPU_CHANNEL, channel);
     x->part_count = 0;
     npu_prepare_expr(x, info->depth_at_start);
     npu_prepare_expr(x, info->latency_at_start);
-    x->channel_suffixes[channel] = npu_open_name_of(x, base, name);
-    npu_print_cpp(&x->line, "Channel %s = pipeline.channel('%s', CHANNEL_%s, ", name, info->name,
-                  npu_name(x->emitter, NPU_CHANNEL, channel));
+    npu_print_cpp(&x->line, "Channel v_%s = pipeline.channel('%s', CHANNEL_%s, ", name, info->name,
+                  name);
     if (info->depth_at_start) {
         npu_add_expr(x, info->depth_at_start, NPU_LITERAL_PLAIN);
     } else {
@@ -86,80 +79,61 @@ static void npu_pipeline_begin(npu_expand *x, uint32_t i, const ptowsp_statement
 
 // -- processes ------------------------------------------------------------------------------------
 
-static void npu_process_begin(npu_expand *x, uint32_t i, const ptowsp_statement *s) {
+static void npu_process_begin(npu_expand *x, const ptowsp_statement *s) {
     char name[NPU_NAME_MAX + 3];
-    bool has_index = s->variable && (x->variable_uses[s->variable] & NPU_USES_VARIABLE);
     if (s->axis) {
-        npu_name_variable(x, s->variable);
         npu_add_counted_for(x, s->variable, s->axis);
         npu_open(x);
     }
-    npu_mangle(s->name, name);
-    npu_open_name_of(x, name, x->process_name);
     npu_print_cpp(&x->line, "pipeline.process('%s', %u, {", s->name,
                   npu_place(x->emitter, s->node));
     for (uint32_t j = 0; j < s->count; j++) {
         const ptowsp_port_info *port = &x->tables->ports[s->first + j];
-        npu_add(x, "%s%s(", j ? ", " : "", port->is_produced ? "produces" : "consumes");
-        npu_add_channel_name(x, port->channel);
-        npu_add(x, ")");
+        npu_add(x, "%s%s(%s)", j ? ", " : "", port->is_produced ? "produces" : "consumes",
+                npu_user_name(x->emitter, NPU_CHANNEL, port->channel));
     }
-    npu_add(x, "}, [&");
-    if (has_index) {
-        npu_add(x, ", ");
-        npu_add_variable(x, s->variable);
-    }
-    npu_add(x, "](Run &");
-    npu_add(x, npu_is_walked(x, i + 1, s->end) ? "%s) " : "/* %s */) ", x->process_name);
+    npu_mangle(s->name, name);
+    snprintf(x->walker, sizeof x->walker, "r_%s", name + 2);
+    npu_add(x, "}, [=](Run &%s) ", x->walker);
     npu_open(x);
-    x->walker = x->process_name;
-    x->is_in_process = true;
-    npu_collect_process(x, i + 1, s->end);
-    npu_print_locals(x, &x->process);
 }
 
 static void npu_process_end(npu_expand *x, const ptowsp_statement *s) {
-    npu_forget_locals(&x->process);
     npu_close(x, ");");
     if (s->axis) {
         npu_close(x, "");
     }
-    x->walker = NPU_WALKER;
-    x->is_in_process = false;
+    snprintf(x->walker, sizeof x->walker, NPU_WALKER);
 }
 
 // -- statements of processes ----------------------------------------------------------------------
 
 static void npu_receive(npu_expand *x, const ptowsp_statement *s) {
     bool is_loop = s->kind == PTOWSP_STATEMENT_CONSUME;
-    npu_name_variable(x, s->variable);
-    npu_add(x, is_loop ? "for (i64 " : "if (i64 ");
-    npu_add_variable(x, s->variable);
-    npu_add(x, "; ");
-    npu_add_channel_name(x, s->channel);
-    npu_add(x, is_loop ? ".receive(%s, " : ".receive_one(%s, ", x->walker);
-    npu_add_variable(x, s->variable);
-    npu_add(x, ", %u)%s) ", npu_place(x->emitter, s->node), is_loop ? ";" : "");
+    const char *name = npu_user_name(x->emitter, NPU_VARIABLE, s->variable);
+    npu_add(x, is_loop ? "for (i64 %s; " : "if (i64 %s; ", name);
+    npu_add(x, "%s.receive%s(%s, %s, %u)%s) ", npu_user_name(x->emitter, NPU_CHANNEL, s->channel),
+            is_loop ? "" : "_one", x->walker, name, npu_place(x->emitter, s->node),
+            is_loop ? ";" : "");
     npu_open(x);
 }
 
 static void npu_send(npu_expand *x, const ptowsp_statement *s) {
     npu_before_exprs(x, s->node, &s->value, 1);
-    npu_add_channel_name(x, s->channel);
-    npu_add(x, ".send(%s, ", x->walker);
+    npu_add(x, "%s.send(%s, ", npu_user_name(x->emitter, NPU_CHANNEL, s->channel), x->walker);
     npu_add_expr(x, s->value, NPU_LITERAL_TYPED);
     npu_line(x, ", %u);", npu_place(x->emitter, s->node));
 }
 
 static void npu_channel_word(npu_expand *x, const ptowsp_statement *s, const char *word) {
-    npu_add_channel_name(x, s->channel);
-    npu_line(x, ".%s(%s, %u);", word, x->walker, npu_place(x->emitter, s->node));
+    npu_line(x, "%s.%s(%s, %u);", npu_user_name(x->emitter, NPU_CHANNEL, s->channel), word,
+             x->walker, npu_place(x->emitter, s->node));
 }
 
 NPU_INTERNAL void npu_pipeline_statement(npu_expand *x, uint32_t i, const ptowsp_statement *s) {
     switch (s->kind) {
     case PTOWSP_STATEMENT_PIPELINE: npu_pipeline_begin(x, i, s); break;
-    case PTOWSP_STATEMENT_PROCESS: npu_process_begin(x, i, s); break;
+    case PTOWSP_STATEMENT_PROCESS: npu_process_begin(x, s); break;
     case PTOWSP_STATEMENT_CONSUME:
     case PTOWSP_STATEMENT_RECEIVE: npu_receive(x, s); break;
     case PTOWSP_STATEMENT_SEND: npu_send(x, s); break;

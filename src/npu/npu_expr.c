@@ -122,7 +122,9 @@ static bool npu_is_literal(const npu_expand *x, uint32_t expr) {
     return x->tables->exprs[expr].kind == PTOWSP_EXPR_CONST;
 }
 
-NPU_INTERNAL bool npu_expr_is_tautology(const npu_expand *x, const ptowsp_expr_info *e) {
+// Is it a bool variable compared with itself? Compilers warn about that, so its value is printed,
+// true or false.
+static bool npu_expr_is_tautology(const npu_expand *x, const ptowsp_expr_info *e) {
     if (e->kind != PTOWSP_EXPR_EQ && e->kind != PTOWSP_EXPR_NE) {
         return false;
     }
@@ -171,25 +173,33 @@ static void npu_add_operator(npu_expand *x, const ptowsp_expr_info *e) {
 static void npu_add_node(npu_expand *x, uint32_t expr, npu_literal literal) {
     for (uint32_t i = 0; i < x->part_count; i++) {
         if (x->parts[i].expr == expr) {
-            npu_add(x, "%s()", x->parts[i].name);
+            npu_add(x, "part_%u()", x->parts[i].number);
             return;
         }
     }
     const ptowsp_expr_info *e = &x->tables->exprs[expr];
     switch (e->kind) {
     case PTOWSP_EXPR_CONST: npu_add_literal(x, e, literal); break;
-    case PTOWSP_EXPR_VARIABLE: npu_add_variable(x, e->id); break;
+    case PTOWSP_EXPR_VARIABLE:
+        npu_add_variable(x, e->id);
+        npu_add(x, "%s", x->is_entry[e->id] ? ".index" : "");
+        break;
     case PTOWSP_EXPR_ENTRY:
-        npu_add_entry(x, e->id);
+        npu_add_variable(x, e->id);
         npu_add(x, ".entry");
         break;
     // The size of a dense axis is a literal.
-    case PTOWSP_EXPR_SIZE: npu_add(x, "%s", npu_local_name(x, NPU_LOCAL_SIZE, e->id)); break;
-    case PTOWSP_EXPR_SYMBOL: npu_add(x, "%s", npu_local_name(x, NPU_LOCAL_SYMBOL, e->id)); break;
+    case PTOWSP_EXPR_SIZE:
+        npu_add(x, "%s.size(AXIS_%s)", x->walker, npu_name(x->emitter, NPU_AXIS, e->id));
+        break;
+    case PTOWSP_EXPR_SYMBOL:
+        npu_add(x, "%s.symbol(SYMBOL_%s)", x->walker, npu_name(x->emitter, NPU_SYMBOL, e->id));
+        break;
     case PTOWSP_EXPR_ARRAY:
-        npu_add(x, "%s[", npu_local_name(x, npu_array_local(e->type), e->id));
+        npu_add(x, "%s.array_%s(ARRAY_%s, ", x->walker, npu_type(e->type),
+                npu_name(x->emitter, NPU_ARRAY, e->id));
         npu_add_node(x, e->a, NPU_LITERAL_PLAIN);
-        npu_add(x, "]");
+        npu_add(x, ")");
         break;
     case PTOWSP_EXPR_SLOT: npu_add(x, "%s.slot_%s(%u)", x->walker, npu_type(e->type), e->id); break;
     case PTOWSP_EXPR_TASK_ARG: npu_add(x, "task.arg(%u)", e->id); break;
@@ -211,12 +221,6 @@ NPU_INTERNAL void npu_add_exprs(npu_expand *x, const uint32_t *exprs, uint32_t c
         npu_add(x, "%s", i ? ", " : "");
         npu_add_expr(x, exprs[i], literal);
     }
-}
-
-NPU_INTERNAL npu_local_kind npu_array_local(ptowsp_type type) {
-    return type == PTOWSP_TYPE_I64   ? NPU_LOCAL_ARRAY
-           : type == PTOWSP_TYPE_U64 ? NPU_LOCAL_ARRAY_U64
-                                     : NPU_LOCAL_ARRAY_BOOL;
 }
 
 NPU_INTERNAL bool npu_expr_has(const npu_expand *x, uint32_t expr, ptowsp_expr_kind kind) {
@@ -249,10 +253,8 @@ static uint32_t npu_expr_brackets(npu_expand *x, uint32_t expr) {
     if (most < NPU_BRACKETS_MAX) {
         return most + 1;
     }
-    npu_part part;
-    part.expr = expr;
-    npu_open_name_of(x, "part", part.name);
-    npu_add(x, "const auto %s = [&] { return ", part.name);
+    const npu_part part = {expr, ++x->function_count};
+    npu_add(x, "const auto part_%u = [&] { return ", part.number);
     npu_add_node(x, expr, NPU_LITERAL_TYPED);
     npu_line(x, "; };");
     if (NPU_ROOM(x->parts, x->part_capacity, (uint64_t)x->part_count + 1)) {

@@ -8,7 +8,8 @@
 // name of the runtime or of a header that trees include does (tests/npu/npu_names_test.c compares), so
 // no name is reserved: users may call things task, for or errno.
 //
-//      v_              variables, tiles, functions of workloads; namespaces of kernels
+//      v_              variables, channels, tiles, functions of workloads; namespaces of kernels
+//      r_, e_          runs of processes, ends of loops
 //      wsp_kernel_, wsp_tasks_, wsp_launch_, run_kernel_            functions of kernels
 //      AXIS_, ARRAY_, SYMBOL_, TENSOR_, KERNEL_, CHANNEL_           indices
 
@@ -43,7 +44,16 @@ NPU_INTERNAL void npu_mangle(const char *name, char out[NPU_NAME_MAX + 3]) {
 
 // -- taken names ----------------------------------------------------------------------------------
 
-// The name spaces: the kinds, and one for local names.
+// Names that are taken, each in one of several spaces, with scopes: the last ones can be given back.
+// Names that collide in 64 bits of hash count as the same: one then gets a number, which does no
+// harm.
+typedef struct npu_taken {
+    uint64_t *names;  // hashes, in the order in which they were taken
+    uint32_t *slots;  // by hash: 1 + the place in names, 0: free
+    uint32_t count, capacity, slot_count;
+} npu_taken;
+
+// The name spaces: the kinds, and one for the names of expand.cpp.
 enum { NPU_SPACE_LOCAL = NPU_KIND_COUNT };
 
 static uint64_t npu_taken_hash(uint32_t space, const char *name) {
@@ -66,11 +76,12 @@ static uint32_t *npu_taken_slot(const npu_taken *taken, uint64_t hash) {
     return &taken->slots[i];
 }
 
-NPU_INTERNAL bool npu_taken_has(const npu_taken *taken, uint32_t space, const char *name) {
+static bool npu_taken_has(const npu_taken *taken, uint32_t space, const char *name) {
     return taken->slot_count && *npu_taken_slot(taken, npu_taken_hash(space, name));
 }
 
-NPU_INTERNAL bool npu_taken_add(npu_taken *taken, uint32_t space, const char *name) {
+// False when memory is out.
+static bool npu_taken_add(npu_taken *taken, uint32_t space, const char *name) {
     if (!NPU_ROOM(taken->names, taken->capacity, (uint64_t)taken->count + 1)) {
         return false;
     }
@@ -93,14 +104,15 @@ NPU_INTERNAL bool npu_taken_add(npu_taken *taken, uint32_t space, const char *na
     return true;
 }
 
-NPU_INTERNAL void npu_taken_drop(npu_taken *taken, uint32_t count) {
+// Gives back all but the first `count`.
+static void npu_taken_drop(npu_taken *taken, uint32_t count) {
     while (taken->count > count) {
         *npu_taken_slot(taken, taken->names[taken->count - 1]) = 0;
         taken->count--;
     }
 }
 
-NPU_INTERNAL void npu_taken_free(npu_taken *taken) {
+static void npu_taken_free(npu_taken *taken) {
     npu_resize(taken->names, 0);
     npu_resize(taken->slots, 0);
 }
@@ -113,25 +125,22 @@ typedef struct npu_namer {
     npu_taken open;  // names of variables that are in use here
 } npu_namer;
 
-// Gives a thing its identifier. A local one is a name of its own in expand.cpp.
-static void npu_name_give(npu_namer *namer, npu_kind kind, uint32_t index, const char *original,
-                          bool is_local) {
+// Gives a thing its identifier. One of a variable is taken until its statement ends.
+static void npu_name_give(npu_namer *namer, npu_kind kind, uint32_t index, const char *original) {
+    const bool is_local = kind >= NPU_CHANNEL;
+    npu_taken *taken = kind == NPU_VARIABLE ? &namer->open : &namer->taken;
     npu_names *names = &namer->emitter->names;
     char base[NPU_NAME_MAX + 3], name[NPU_NAME_MAX + 16];
     npu_mangle(original ? original : "", base);
     snprintf(name, sizeof name, "%s", base);
-    for (uint32_t number = 2;; number++) {
-        bool is_taken =
-            npu_taken_has(kind == NPU_VARIABLE ? &namer->open : &namer->taken, kind, name);
-        if (!is_taken && !(is_local && npu_taken_has(&namer->taken, NPU_SPACE_LOCAL, name))) {
-            break;
-        }
+    for (uint32_t number = 2; npu_taken_has(taken, kind, name) ||
+                              (is_local && npu_taken_has(&namer->taken, NPU_SPACE_LOCAL, name));
+         number++) {
         snprintf(name, sizeof name, "%s_%u", base, (unsigned)number);
     }
-    bool is_added = kind == NPU_VARIABLE
-                        ? npu_taken_add(&namer->open, kind, name)
-                        : npu_taken_add(&namer->taken, kind, name) &&
-                              (!is_local || npu_taken_add(&namer->taken, NPU_SPACE_LOCAL, name));
+    bool is_added =
+        npu_taken_add(taken, kind, name) &&
+        (!is_local || taken == &namer->open || npu_taken_add(taken, NPU_SPACE_LOCAL, name));
     names->at[kind][index] = (uint32_t)names->text.size;
     npu_write(&names->text, name, strlen(name) + 1);
     if (!is_added || names->text.is_out_of_memory) {
@@ -168,33 +177,30 @@ static void npu_names_declared(npu_namer *namer) {
                                                                       : "";
             char name[PTOWSP_NAME_MAX + 16];
             snprintf(name, sizeof name, "%s%s", axis->name, part);
-            npu_name_give(namer, NPU_AXIS, i, name,
-                          axis->kind == PTOWSP_AXIS_DYNAMIC || axis->kind >= PTOWSP_AXIS_PLAN);
+            npu_name_give(namer, NPU_AXIS, i, name);
         }
     }
     for (uint32_t i = 1; i < names->count[NPU_ARRAY]; i++) {
-        const ptowsp_array_info *array = &t->arrays[i];
-        npu_name_give(namer, NPU_ARRAY, i, array->name,
-                      !array->is_lengths || array->dtype != PTOWSP_DTYPE_NONE);
+        npu_name_give(namer, NPU_ARRAY, i, t->arrays[i].name);
     }
     for (uint32_t i = 1; i < names->count[NPU_SYMBOL]; i++) {
-        npu_name_give(namer, NPU_SYMBOL, i, t->symbols[i].name, true);
+        npu_name_give(namer, NPU_SYMBOL, i, t->symbols[i].name);
     }
     for (uint32_t i = 1; i < names->count[NPU_TENSOR]; i++) {
-        npu_name_give(namer, NPU_TENSOR, i, t->tensors[i].desc.name, false);
+        npu_name_give(namer, NPU_TENSOR, i, t->tensors[i].desc.name);
     }
     for (uint32_t i = 1; i < names->count[NPU_KERNEL]; i++) {
-        npu_name_give(namer, NPU_KERNEL, i, t->kernels[i].name, false);
+        npu_name_give(namer, NPU_KERNEL, i, t->kernels[i].name);
     }
     for (uint32_t i = 0; i < names->count[NPU_CHANNEL]; i++) {
-        npu_name_give(namer, NPU_CHANNEL, i, t->channels[i].name, true);
+        npu_name_give(namer, NPU_CHANNEL, i, t->channels[i].name);
     }
 }
 
 // Names a variable in use from here to the end of its statement.
 static void npu_variable_open(npu_namer *namer, uint32_t variable) {
     const char *name = namer->emitter->tables->variables[variable].name;
-    npu_name_give(namer, NPU_VARIABLE, variable, name, true);
+    npu_name_give(namer, NPU_VARIABLE, variable, name);
 }
 
 // Workloads come first, as all their functions are declared before the first one is defined. Then
@@ -205,7 +211,7 @@ static void npu_names_statements(npu_namer *namer) {
     for (uint32_t i = 0; i < count; i++) {
         const ptowsp_statement *statement = &t->statements[i];
         if (statement->kind == PTOWSP_STATEMENT_WORKLOAD) {
-            npu_name_give(namer, NPU_WORKLOAD, i, statement->name, true);
+            npu_name_give(namer, NPU_WORKLOAD, i, statement->name);
         }
     }
     for (uint32_t i = 0; i < count; i++) {

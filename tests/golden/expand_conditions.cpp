@@ -4,13 +4,16 @@
 #include "program.h"
 #include "wsp_expand.h"
 
+// Not all parameters and variables are used.
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#pragma GCC diagnostic ignored "-Wunused-variable"
+
 namespace {
 
 using namespace wsp;
 
 // workload conditions
 void v_conditions(Run &run) {
-    const u64 v_limit = run.symbol(SYMBOL_limit);
     run.load_slot(1, 0, TENSOR_x, {}, 0, 1, 0, 1, 3, 5);
     if (const When when{run, 0, GT, -1}) {
         // conditions/when/task add
@@ -26,7 +29,7 @@ void v_conditions(Run &run) {
             task.submit();
         }
     }
-    if (const When when{run, 0, LT, to_i64(v_limit)}) {
+    if (const When when{run, 0, LT, to_i64(run.symbol(SYMBOL_limit))}) {
         // conditions/when/task add
         {
             Task task(run, KERNEL_add, 4);
@@ -96,7 +99,7 @@ void v_conditions(Run &run) {
             task.submit();
         }
     }
-    if (run.slot_bool(1) && run.slot_i64(0) < to_i64(v_limit)) {
+    if (run.slot_bool(1) && run.slot_i64(0) < to_i64(run.symbol(SYMBOL_limit))) {
         // conditions/when/task add
         {
             Task task(run, KERNEL_add, 14);
@@ -110,7 +113,7 @@ void v_conditions(Run &run) {
             task.submit();
         }
     }
-    if (run.slot_i64(0) + to_i64(v_limit) < 3) {
+    if (run.slot_i64(0) + to_i64(run.symbol(SYMBOL_limit)) < 3) {
         // conditions/when/task add
         {
             Task task(run, KERNEL_add, 16);
@@ -124,7 +127,7 @@ void v_conditions(Run &run) {
             task.submit();
         }
     }
-    if (run.slot_i64(0) != to_i64(v_limit)) {
+    if (run.slot_i64(0) != to_i64(run.symbol(SYMBOL_limit))) {
         // conditions/when/task add
         {
             Task task(run, KERNEL_add, 18);
@@ -140,8 +143,8 @@ void v_conditions(Run &run) {
     } else {
         run.set_slot(1, run.slot_i64(0));
     }
-    if (run.slot_i64(0) <= to_i64(v_limit)) {
-        run.set_slot(0, to_i64(v_limit));
+    if (run.slot_i64(0) <= to_i64(run.symbol(SYMBOL_limit))) {
+        run.set_slot(0, to_i64(run.symbol(SYMBOL_limit)));
     }
 }
 

@@ -4,6 +4,10 @@
 #include "program.h"
 #include "wsp_expand.h"
 
+// Not all parameters and variables are used.
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#pragma GCC diagnostic ignored "-Wunused-variable"
+
 namespace {
 
 using namespace wsp;
@@ -26,9 +30,8 @@ void v_moe(Run &run) {
         v_layer(run, v_layer_2, run.slot_u64(3), v_layer_2 == 1);
     }
     {
-        Scope scope(run, PARALLEL);
-        for (i64 v_i = 0, v_i_end = run.length_sum(ARRAY_lengths); v_i < v_i_end && run.good();
-                v_i++) {
+        Scope scope_2(run, PARALLEL);
+        for (i64 v_i = 0, e_i = run.length_sum(ARRAY_lengths); v_i < e_i && run.good(); v_i++) {
             // moe/parallel i/task sum
             Task task(run, KERNEL_sum, 3);
             task.axis(v_i);
@@ -41,26 +44,22 @@ void v_moe(Run &run) {
 
 // workload layer
 void v_layer(Run &run, i64 v_layer_2, u64 v_capacity, bool v_is_last) {
-    const i64 v_tokens = run.size(AXIS_tokens);
-    const u64 v_seed = run.symbol(SYMBOL_seed);
-    const Array<u64> v_gates(run, ARRAY_gates);
     {
-        Scope scope(run, PARALLEL);
-        for (i64 v_token = 0; v_token < v_tokens && run.good(); v_token++) {
+        Scope scope_2(run, PARALLEL);
+        for (i64 v_token = 0; v_token < run.size(AXIS_tokens) && run.good(); v_token++) {
             run.reset({0});
-            for (const Entry &v_chosen_entry : run.entries(AXIS_routes, v_token, 4)) {
-                const i64 v_chosen = v_chosen_entry.index;
+            for (const Entry &v_chosen : run.entries(AXIS_routes, v_token, 4)) {
                 // layer/parallel token/select chosen/when
                 run.at(5);
-                if ((v_gates[v_chosen_entry.entry] < v_capacity && !v_is_last) || (v_seed & 3) == 0)
-                        {
+                if ((run.array_u64(ARRAY_gates, v_chosen.entry) < v_capacity && !v_is_last) ||
+                        (run.symbol(SYMBOL_seed) & 3) == 0) {
                     // layer/parallel token/select chosen/when/task "expert ffn"
                     Task task(run, KERNEL_expert_ffn, 6);
                     task.axis(v_token);
-                    task.axis(v_chosen);
+                    task.axis(v_chosen.index);
                     task.tile(TENSOR_x, READ, {}, v_token, 1, 0, 64);
-                    task.tile(TENSOR_y, READ_WRITE, {v_token}, v_chosen, 1, 0, 64);
-                    task.scalar(v_gates[v_chosen_entry.entry] + run.slot_u64(4));
+                    task.tile(TENSOR_y, READ_WRITE, {v_token}, v_chosen.index, 1, 0, 64);
+                    task.scalar(run.array_u64(ARRAY_gates, v_chosen.entry) + run.slot_u64(4));
                     task.scalar(v_is_last);
                     task.stream(task.arg(0));
                     task.before({0});

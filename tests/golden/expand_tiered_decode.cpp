@@ -4,55 +4,57 @@
 #include "program.h"
 #include "wsp_expand.h"
 
+// Not all parameters and variables are used.
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#pragma GCC diagnostic ignored "-Wunused-variable"
+
 namespace {
 
 using namespace wsp;
 
 // workload decode
 void v_decode(Run &run) {
-    const i64 v_requests = run.size(AXIS_requests);
-    const Array<i64> v_kv_start(run, ARRAY_kv_start);
-    const Array<i64> v_kv_length(run, ARRAY_kv_length);
-    const Array<i64> v_chunks(run, ARRAY_chunks);
     {
-        Scope scope(run, PARALLEL);
-        for (i64 v_request = 0; v_request < v_requests && run.good(); v_request++) {
+        Scope scope_2(run, PARALLEL);
+        for (i64 v_request = 0; v_request < run.size(AXIS_requests) && run.good(); v_request++) {
             // decode/parallel request/task append
             {
                 Task task(run, KERNEL_append, 1);
                 task.axis(v_request);
                 task.tile(TENSOR_fresh, READ, {}, v_request, 1, 0, 64);
-                task.tile(TENSOR_kv, WRITE, {}, v_kv_start[v_request] +
-                        (v_kv_length[v_request] - 1), 1, 0, 64);
+                task.tile(TENSOR_kv, WRITE, {}, run.array_i64(ARRAY_kv_start, v_request) +
+                        (run.array_i64(ARRAY_kv_length, v_request) - 1), 1, 0, 64);
                 task.dispatch(task.arg(0));
                 task.priority(task.arg(1));
                 task.submit();
             }
             // decode/parallel request/when
             run.at(2);
-            if (v_kv_length[v_request] <= 1024) {
+            if (run.array_i64(ARRAY_kv_length, v_request) <= 1024) {
                 // decode/parallel request/when/task attend_short
                 Task task(run, KERNEL_attend_short, 3);
                 task.axis(v_request);
                 task.tile(TENSOR_queries, READ, {v_request}, 0, 4, 0, 32);
-                task.tile(TENSOR_kv, READ, {}, v_kv_start[v_request], 1024, 0, 64);
+                task.tile(TENSOR_kv, READ, {}, run.array_i64(ARRAY_kv_start, v_request), 1024, 0,
+                        64);
                 task.tile(TENSOR_outputs, WRITE, {v_request}, 0, 4, 0, 32);
-                task.scalar(v_kv_length[v_request]);
+                task.scalar(run.array_i64(ARRAY_kv_length, v_request));
                 task.dispatch(task.arg(0));
                 task.priority(task.arg(1));
                 task.submit();
             } else {
-                for (i64 v_chunk = 0, v_chunk_end = run.length(ARRAY_chunks, v_request, 4);
-                        v_chunk < v_chunk_end && run.good(); v_chunk++) {
+                for (i64 v_chunk = 0, e_chunk = run.length(ARRAY_chunks, v_request, 4);
+                        v_chunk < e_chunk && run.good(); v_chunk++) {
                     // decode/parallel request/otherwise/parallel chunk/task attend_chunk
                     Task task(run, KERNEL_attend_chunk, 5);
                     task.axis(v_request);
                     task.tile(TENSOR_queries, READ, {v_request}, 0, 4, 0, 32);
-                    task.tile(TENSOR_kv, READ, {}, v_kv_start[v_request] + v_chunk * 1024, 1024, 0,
-                            64);
+                    task.tile(TENSOR_kv, READ, {}, run.array_i64(ARRAY_kv_start, v_request) +
+                            v_chunk * 1024, 1024, 0, 64);
                     task.tile(TENSOR_states, WRITE, {v_request}, v_chunk * 4, 4, 0, 2);
                     task.tile(TENSOR_accs, WRITE, {v_request}, v_chunk * 4, 4, 0, 32);
-                    task.scalar(min(1024, v_kv_length[v_request] - v_chunk * 1024));
+                    task.scalar(min(1024, run.array_i64(ARRAY_kv_length, v_request) - v_chunk *
+                            1024));
                     task.dispatch(task.arg(0));
                     task.priority(task.arg(1));
                     task.submit();
@@ -64,7 +66,7 @@ void v_decode(Run &run) {
                     task.tile(TENSOR_states, READ, {v_request}, 0, 0, 0, 2);
                     task.tile(TENSOR_accs, READ, {v_request}, 0, 0, 0, 32);
                     task.tile(TENSOR_outputs, WRITE, {v_request}, 0, 4, 0, 32);
-                    task.scalar(v_chunks[v_request]);
+                    task.scalar(run.array_i64(ARRAY_chunks, v_request));
                     task.dispatch(task.arg(0));
                     task.priority(task.arg(1));
                     task.submit();

@@ -53,18 +53,16 @@ void expand(Run &run) {
         indices = indices + e.index;
     }
     for (i64 lane = 0; lane < lane_count && run.good(); lane++) {
-        for (const i64 u : run.units(KV, lane, 2)) {
+        for (const i64 &u : run.units(KV, lane, 2)) {
             units = units + u + 1;
         }
     }
-    const Array<u64> wide(run, WIDE);
-    const Array<bool> flags(run, FLAGS);
     run.set_slot(0, run.length_sum(LENGTHS));
     run.set_slot(1, indices);
     run.set_slot(2, units);
     run.at(1);
-    run.set_slot(3, wide[1]);
-    run.set_slot(4, flags[0]);
+    run.set_slot(3, run.array_u64(WIDE, 1));
+    run.set_slot(4, run.array_bool(FLAGS, 0));
     run.set_slot(5, run.slot_bool(4));
     Task task(run, 1, 1);
     task.axis(run.size(ROWS));

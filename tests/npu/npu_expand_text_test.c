@@ -307,8 +307,8 @@ TEST(text__compiles_whatever_things_are_called) {
     fixture_free(&f);
 }
 
-// The entry of a sparse loop has a name that nobody gave: what is called so inside gets a number.
-FIXTURE_TEST(text__names_that_are_taken_inside_get_a_number, "numbers") {
+// Entries, ends of loops and runs of processes: no name of a user is theirs, so that none gets a number.
+FIXTURE_TEST(text__names_that_nobody_gave_are_nobodys, "numbers") {
     parse(f, "module numbers slots 8\naxis rows dynamic\naxis adj sparse\n"
              "kernel step(axes 2) vector\nworkload main\n  for_each r in rows\n"
              "    select x in adj[r]\n      for_each x_entry in rows\n"
@@ -320,12 +320,14 @@ FIXTURE_TEST(text__names_that_are_taken_inside_get_a_number, "numbers") {
     compile(f, "main", NULL);
     npu_text text = words_emit(f->context, f->program, false);
     static const char *const parts[] = {
-        "for (const Entry &v_x_entry : run.entries(AXIS_adj, v_r, ",
-        "for (i64 v_x_entry_2 = 0; v_x_entry_2 < v_rows && run.good(); v_x_entry_2++)",
-        "task.axis(v_x_entry_2);",
-        "for (const Entry &v_y_entry : run.entries(AXIS_adj, v_r, ",
-        "Channel v_y_entry_2 = pipeline.channel(\"y_entry\", CHANNEL_y_entry, ",
-        "v_y_entry_2.send(v_send, v_y, "};
+        "for (const Entry &v_x : run.entries(AXIS_adj, v_r, ",
+        "for (i64 v_x_entry = 0; v_x_entry < run.size(AXIS_rows) && run.good();",
+        "task.axis(v_x.entry);",
+        "task.axis(v_x_entry);",
+        "for (const Entry &v_y : run.entries(AXIS_adj, v_r, ",
+        "Channel v_y_entry = pipeline.channel(\"y_entry\", CHANNEL_y_entry, ",
+        "{produces(v_y_entry)}, [=](Run &r_send) {",
+        "v_y_entry.send(r_send, v_y.index, "};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         if (!strstr(text.data, parts[i])) {
             fail_msg("there is no %s in\n%s", parts[i], text.data);
@@ -374,12 +376,12 @@ FIXTURE_TEST(text__deep_expressions_that_are_used_twice_have_parts_once, "twice"
     }
     compile(f, NULL, NULL);
     npu_text text = words_emit(f->context, f->program, false);
-    const char *first = strstr(text.data, "const auto part = [&] { return ");
+    const char *first = strstr(text.data, "const auto part_1 = [&] { return ");
     assert_non_null(first);
     assert_null(strstr(first + 1, "const auto part"));
-    const char *use = strstr(first, "part()");
+    const char *use = strstr(first, "part_1()");
     assert_non_null(use);
-    assert_non_null(strstr(use + 1, "part()"));
+    assert_non_null(strstr(use + 1, "part_1()"));
     npu_text_free(&text);
     text_compiles(f);
 }

@@ -132,7 +132,7 @@ TEST(expr__random_ones_have_the_value_of_a_run) {
 
 // -- text -----------------------------------------------------------------------------------------
 
-// What is between the parentheses of run.set_slot(0, ...).
+// What is between the parentheses of run.set_slot(0, ...): on one line, symbols by their names alone.
 static void text_is(const fixture *f, ptowsp_expr expr, const char *expected) {
     static int number;
     char name[32];
@@ -149,7 +149,16 @@ static void text_is(const fixture *f, ptowsp_expr expr, const char *expected) {
     const char *end = strstr(begin, ");\n");
     assert_non_null(end);
     char got[256];
-    snprintf(got, sizeof got, "%.*s", (int)(end - begin), begin);
+    size_t size = 0;
+    static const char symbol[] = "run.symbol(SYMBOL_";
+    while (begin < end) {
+        const bool is_symbol = strncmp(begin, symbol, sizeof symbol - 1) == 0;
+        begin += is_symbol ? sizeof symbol - 1 : 0;
+        const size_t blanks = strspn(begin, "\n ");
+        got[size++] = blanks ? ' ' : *begin;
+        begin += is_symbol ? 2 : blanks ? blanks : 1;  // "a)"
+    }
+    got[size] = '\0';
     assert_string_equal(got, expected);
     npu_text_free(&text);
     ptowsp_program_destroy(program);
@@ -162,34 +171,31 @@ TEST(expr__parentheses_stand_where_they_are_needed) {
     ptowsp_expr a = ptowsp_symbol(m, "a"), b = ptowsp_symbol(m, "b"), c = ptowsp_symbol(m, "c");
     ptowsp_expr p = ptowsp_slot(m, 1, PTOWSP_TYPE_BOOL), q = ptowsp_slot(m, 2, PTOWSP_TYPE_BOOL),
                 r = ptowsp_lt(a, b);
-    text_is(&f, ptowsp_add(ptowsp_add(a, b), c), "v_a + v_b + v_c");
-    text_is(&f, ptowsp_add(a, ptowsp_add(b, c)), "v_a + (v_b + v_c)");
-    text_is(&f, ptowsp_sub(a, ptowsp_mul(b, c)), "v_a - v_b * v_c");
-    text_is(&f, ptowsp_mul(a, ptowsp_sub(b, c)), "v_a * (v_b - v_c)");
-    text_is(&f, ptowsp_rem(ptowsp_div(a, b), c), "v_a / v_b % v_c");
-    text_is(&f, ptowsp_div(a, ptowsp_rem(b, c)), "v_a / (v_b % v_c)");
-    text_is(&f, ptowsp_shl(ptowsp_add(a, b), c), "(v_a + v_b) << v_c");
-    text_is(&f, ptowsp_add(a, ptowsp_shr(b, c)), "v_a + (v_b >> v_c)");
-    text_is(&f, ptowsp_bitor(ptowsp_bitor(a, b), c), "v_a | v_b | v_c");
-    text_is(&f, ptowsp_bitor(a, ptowsp_bitand(b, c)), "v_a | (v_b & v_c)");
-    text_is(&f, ptowsp_bitxor(ptowsp_add(a, b), c), "(v_a + v_b) ^ v_c");
-    text_is(&f, ptowsp_le(ptowsp_bitand(a, b), ptowsp_add(b, c)), "(v_a & v_b) <= v_b + v_c");
-    text_is(&f, ptowsp_and(ptowsp_and(r, p), q),
-            "v_a < v_b && run.slot_bool(1) && run.slot_bool(2)");
-    text_is(&f, ptowsp_or(ptowsp_and(r, p), q),
-            "(v_a < v_b && run.slot_bool(1)) || run.slot_bool(2)");
-    text_is(&f, ptowsp_and(r, ptowsp_or(p, q)),
-            "v_a < v_b && (run.slot_bool(1) || run.slot_bool(2))");
-    text_is(&f, ptowsp_eq(r, ptowsp_not(p)), "(v_a < v_b) == (!run.slot_bool(1))");
-    text_is(&f, ptowsp_not(r), "!(v_a < v_b)");
-    text_is(&f, ptowsp_neg(ptowsp_neg(ptowsp_cast(a, PTOWSP_TYPE_I64))), "-(-to_i64(v_a))");
-    text_is(&f, ptowsp_bitnot(ptowsp_neg(a)), "~(-v_a)");
+    text_is(&f, ptowsp_add(ptowsp_add(a, b), c), "a + b + c");
+    text_is(&f, ptowsp_add(a, ptowsp_add(b, c)), "a + (b + c)");
+    text_is(&f, ptowsp_sub(a, ptowsp_mul(b, c)), "a - b * c");
+    text_is(&f, ptowsp_mul(a, ptowsp_sub(b, c)), "a * (b - c)");
+    text_is(&f, ptowsp_rem(ptowsp_div(a, b), c), "a / b % c");
+    text_is(&f, ptowsp_div(a, ptowsp_rem(b, c)), "a / (b % c)");
+    text_is(&f, ptowsp_shl(ptowsp_add(a, b), c), "(a + b) << c");
+    text_is(&f, ptowsp_add(a, ptowsp_shr(b, c)), "a + (b >> c)");
+    text_is(&f, ptowsp_bitor(ptowsp_bitor(a, b), c), "a | b | c");
+    text_is(&f, ptowsp_bitor(a, ptowsp_bitand(b, c)), "a | (b & c)");
+    text_is(&f, ptowsp_bitxor(ptowsp_add(a, b), c), "(a + b) ^ c");
+    text_is(&f, ptowsp_le(ptowsp_bitand(a, b), ptowsp_add(b, c)), "(a & b) <= b + c");
+    text_is(&f, ptowsp_and(ptowsp_and(r, p), q), "a < b && run.slot_bool(1) && run.slot_bool(2)");
+    text_is(&f, ptowsp_or(ptowsp_and(r, p), q), "(a < b && run.slot_bool(1)) || run.slot_bool(2)");
+    text_is(&f, ptowsp_and(r, ptowsp_or(p, q)), "a < b && (run.slot_bool(1) || run.slot_bool(2))");
+    text_is(&f, ptowsp_eq(r, ptowsp_not(p)), "(a < b) == (!run.slot_bool(1))");
+    text_is(&f, ptowsp_not(r), "!(a < b)");
+    text_is(&f, ptowsp_neg(ptowsp_neg(ptowsp_cast(a, PTOWSP_TYPE_I64))), "-(-to_i64(a))");
+    text_is(&f, ptowsp_bitnot(ptowsp_neg(a)), "~(-a)");
     text_is(&f, ptowsp_select(r, a, ptowsp_select(p, b, c)),
-            "v_a < v_b ? v_a : run.slot_bool(1) ? v_b : v_c");
+            "a < b ? a : run.slot_bool(1) ? b : c");
     text_is(&f, ptowsp_select(r, ptowsp_select(p, a, b), c),
-            "v_a < v_b ? (run.slot_bool(1) ? v_a : v_b) : v_c");
-    text_is(&f, ptowsp_add(ptowsp_select(r, a, b), c), "(v_a < v_b ? v_a : v_b) + v_c");
-    text_is(&f, ptowsp_min(ptowsp_add(a, b), c), "min(v_a + v_b, v_c)");
+            "a < b ? (run.slot_bool(1) ? a : b) : c");
+    text_is(&f, ptowsp_add(ptowsp_select(r, a, b), c), "(a < b ? a : b) + c");
+    text_is(&f, ptowsp_min(ptowsp_add(a, b), c), "min(a + b, c)");
     fixture_free(&f);
 }
 

@@ -120,9 +120,9 @@ static void words_collect(void) {
 
 // -- prefixes -------------------------------------------------------------------------------------
 
-static const char *const prefixes[] = {"v_",      "wsp_kernel_", "wsp_tasks_", "wsp_launch_",
-                                       "AXIS_",   "ARRAY_",      "SYMBOL_",    "TENSOR_",
-                                       "KERNEL_", "CHANNEL_",    "run_kernel_"};
+static const char *const prefixes[] = {
+    "v_",     "r_",      "e_",      "wsp_kernel_", "wsp_tasks_", "wsp_launch_", "AXIS_",
+    "ARRAY_", "SYMBOL_", "TENSOR_", "KERNEL_",     "CHANNEL_",   "run_kernel_"};
 
 static void is_emitted(npu_fixture *f, const char *path) {
     const ptowsp_npu_desc desc = {path, true, true, PTOWSP_NPU_OWN, 0, 0, NULL};

@@ -541,12 +541,11 @@ static void npu_plan__readers_of_a_tree_see_the_loops_over_the_plan(void **state
     s.program = test_program(s.context, s.m, &program);
     assert_int_equal(ptowsp_npu_emit_files(s.context, s.program, keep_expand, text), PTOWSP_OK);
     static const char *const lines[] = {
-        "const i64 v_kv_lanes = run.size(AXIS_kv_lanes);\n",
-        "for (i64 v_lane = 0; v_lane < v_kv_lanes && run.good(); v_lane++) {\n",
-        "for (const i64 v_u : run.units(AXIS_kv, v_lane, ",
-        "if ((v_kv_flags[v_u] & 3) == 3) {\n",
-        "task.scalar(v_kv_kv_len[v_u]);\n",
-        "task.dispatch(v_kv_lane[v_u]);\n"};
+        "for (i64 v_lane = 0; v_lane < run.size(AXIS_kv_lanes) && run.good(); v_lane++) {\n",
+        "for (const i64 &v_u : run.units(AXIS_kv, v_lane, ",
+        "if ((run.array_i64(ARRAY_kv_flags, v_u) & 3) == 3) {\n",
+        "task.scalar(run.array_i64(ARRAY_kv_kv_len, v_u));\n",
+        "task.dispatch(run.array_i64(ARRAY_kv_lane, v_u));\n"};
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         if (!strstr(text, lines[i])) {
             fail_msg("no \"%s\" in\n%s", lines[i], text);

@@ -11,12 +11,9 @@ using namespace wsp;
 
 // workload sample
 void sample(Run &run) {
-    const i64 batch = run.size(AXIS_batch);
-    const Array<i64> weight(run, ARRAY_weight);
-    const Array<bool> flag(run, ARRAY_flag);
     {
         Scope parallel(run, PARALLEL);
-        for (i64 b = 0; b < batch && run.good(); b++) {
+        for (i64 b = 0; b < run.size(AXIS_batch) && run.good(); b++) {
             Scope sequential(run, SEQUENTIAL);
             {
                 Task task(run, KERNEL_fill, PLACE_fill);
@@ -29,11 +26,11 @@ void sample(Run &run) {
             const i64 pages = run.length(ARRAY_pages, b, PLACE_when);
             for (i64 p = 0; p < pages && run.good(); p++) {
                 run.at(PLACE_when);
-                if (flag[b]) {
+                if (run.array_bool(ARRAY_flag, b)) {
                     Task task(run, KERNEL_add, PLACE_add);
                     task.tile(TENSOR_X, READ, {b}, p * 2, 3, 0, 4);
                     task.tile(TENSOR_Y, READ_WRITE, {b}, p * 2, 3, 1, 4);
-                    task.scalar(weight[b + p]);
+                    task.scalar(run.array_i64(ARRAY_weight, b + p));
                     task.dispatch(p);
                     task.submit();
                 }
@@ -42,20 +39,19 @@ void sample(Run &run) {
                 Task task(run, KERNEL_total, PLACE_total);
                 task.tile(TENSOR_Y, READ, {b}, 0, 0, 0, 0);
                 task.tile(TENSOR_sum, WRITE, {}, 0, 0, b, 1);
-                task.dispatch(weight[b]);
+                task.dispatch(run.array_i64(ARRAY_weight, b));
                 task.submit();
             }
         }
     }
-    for (i64 b = 0; b < batch && run.good(); b++) {
+    for (i64 b = 0; b < run.size(AXIS_batch) && run.good(); b++) {
         Scope sequential(run, SEQUENTIAL);
         run.load_slot(PLACE_load, SLOT_total, TENSOR_sum, {}, 0, 0, 0, 0, 0, b);
         run.set_slot(SLOT_count, run.slot_i64(SLOT_count) + 1);
         for (const Entry &e : run.entries(AXIS_experts, b, PLACE_route)) {
-            const i64 row = e.index;
             Task task(run, KERNEL_add, PLACE_route);
-            task.tile(TENSOR_Y, READ, {b}, row, 1, 0, 0);
-            task.tile(TENSOR_X, READ_WRITE, {b}, row, 1, 0, 0);
+            task.tile(TENSOR_Y, READ, {b}, e.index, 1, 0, 0);
+            task.tile(TENSOR_X, READ_WRITE, {b}, e.index, 1, 0, 0);
             task.scalar(run.slot_i64(SLOT_total) + e.entry);
             task.submit();
         }

@@ -46,6 +46,15 @@ class Run {
         }
         return value;
     }
+    u64 array_u64(uint32_t array, i64 index) {
+        return element(array, index);
+    }
+    i64 array_i64(uint32_t array, i64 index) {
+        return i64::of_bits(element(array, index));
+    }
+    bool array_bool(uint32_t array, i64 index) {
+        return element(array, index) != 0;
+    }
     i64 length(uint32_t array, i64 row, uint32_t place) {
         at(place);
         return i64::of_bits(element(array, row));
@@ -207,31 +216,6 @@ inline Run::Entries Run::entries(uint32_t axis, i64 row, uint32_t place) {
     const int64_t value = row.value();
     return Entries(*this, axis, &value);
 }
-
-inline void element_as(uint64_t bits, i64 &out) {
-    out = i64::of_bits(bits);
-}
-inline void element_as(uint64_t bits, u64 &out) {
-    out = bits;
-}
-inline void element_as(uint64_t bits, bool &out) {
-    out = bits != 0;
-}
-
-template <typename T> class Array {
-  public:
-    Array(Run &run, uint32_t array) : run_(run), array_(array) {
-    }
-    T operator[](i64 index) const {
-        T value;
-        element_as(run_.element(array_, index), value);
-        return value;
-    }
-
-  private:
-    Run &run_;
-    uint32_t array_;
-};
 
 enum ScopeKind { PARALLEL, SEQUENTIAL };
 

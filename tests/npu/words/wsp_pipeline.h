@@ -38,17 +38,17 @@ class Channel {
   public:
     Channel(Meeting &meeting, Queue &queue) : meeting_(meeting), queue_(queue) {
     }
-    void send(Run &process, i64 token, uint32_t place) {
+    void send(Run &process, i64 token, uint32_t place) const {
         send_bits(process, token.bits(), place);
     }
-    void send(Run &process, u64 token, uint32_t place) {
+    void send(Run &process, u64 token, uint32_t place) const {
         send_bits(process, token.value(), place);
     }
-    void send(Run &process, bool token, uint32_t place) {
+    void send(Run &process, bool token, uint32_t place) const {
         send_bits(process, token, place);
     }
-    template <typename T> void send(Run &process, T token, uint32_t place) = delete;
-    bool receive(Run &process, i64 &token, uint32_t place) {
+    template <typename T> void send(Run &process, T token, uint32_t place) const = delete;
+    bool receive(Run &process, i64 &token, uint32_t place) const {
         process.at(place);
         std::unique_lock<std::mutex> lock(meeting_.mutex);
         meeting_.changed.wait(lock,
@@ -62,17 +62,17 @@ class Channel {
         meeting_.changed.notify_all();
         return true;
     }
-    bool receive_one(Run &process, i64 &token, uint32_t place) {
+    bool receive_one(Run &process, i64 &token, uint32_t place) const {
         return receive(process, token, place);
     }
-    void close(Run &process, uint32_t place) {
+    void close(Run &process, uint32_t place) const {
         process.at(place);
         process.close(queue_.id);
     }
-    void record(Run &process, uint32_t place) {
+    void record(Run &process, uint32_t place) const {
         send_bits(process, 0, place);
     }
-    void wait(Run &process, uint32_t place) {
+    void wait(Run &process, uint32_t place) const {
         i64 token;
         receive(process, token, place);
     }
@@ -81,7 +81,7 @@ class Channel {
     }
 
   private:
-    void send_bits(Run &process, uint64_t token, uint32_t place) {
+    void send_bits(Run &process, uint64_t token, uint32_t place) const {
         process.at(place);
         std::unique_lock<std::mutex> lock(meeting_.mutex);
         const uint64_t number = queue_.sent++;

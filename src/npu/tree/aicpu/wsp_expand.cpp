@@ -186,14 +186,6 @@ uint64_t Run::read(uint32_t array, i64 index) {
     return 0;
 }
 
-i64 Run::size(uint32_t axis) const {
-    return reinterpret_cast<const int64_t *>(bindings_->sizes)[axis];
-}
-
-u64 Run::symbol(uint32_t symbol) const {
-    return reinterpret_cast<const uint64_t *>(bindings_->symbols)[symbol];
-}
-
 i64 Run::length(uint32_t array, i64 row, uint32_t place) {
     pwsp_error error;
     int64_t length = 0;

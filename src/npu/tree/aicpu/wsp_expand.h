@@ -2,11 +2,11 @@
 // the types of the workload's expressions: i64 and u64 of wsp_number.h, whose arithmetic wraps and
 // never traps.
 //
-//      for (i64 b = 0; b < batch && run.good(); b++) {
-//          if (kv_len[b] <= 2048) {
+//      for (i64 v_b = 0; v_b < run.size(AXIS_batch) && run.good(); v_b++) {
+//          if (run.array_i64(ARRAY_kv_len, v_b) <= 2048) {
 //              Task task(run, KERNEL_attend, 4);
-//              task.axis(b);
-//              task.tile(TENSOR_Q, READ, {b}, 0, 0, 0, 0);
+//              task.axis(v_b);
+//              task.tile(TENSOR_Q, READ, {v_b}, 0, 0, 0, 0);
 //              task.submit();
 //          }
 //      }
@@ -17,7 +17,7 @@
 // run.at(place) sets it where a statement's own expressions may fail:
 //
 //      run.at(3);  // decode/parallel b/when
-//      if (kv_len[b] <= 2048) {
+//      if (run.array_i64(ARRAY_kv_len, v_b) <= 2048) {
 
 #ifndef WSP_EXPAND_H
 #define WSP_EXPAND_H
@@ -35,19 +35,6 @@
 namespace wsp {
 
 class Run;
-
-// A bound typed array. Reading outside of it is an error of the run at its current place, and gives
-// 0. T is i64, u64 or bool.
-template <typename T> class Array {
-  public:
-    Array(Run &run, uint32_t array) : run_(&run), array_(array) {
-    }
-    T operator[](i64 index) const;
-
-  private:
-    Run *run_;
-    uint32_t array_;
-};
 
 // The iterations of a loop that are looked up as it goes. Ends early after an error.
 template <typename Item> class Items {
@@ -92,14 +79,14 @@ template <typename Item> class Items {
     uint64_t first_, end_;
 };
 
-// The entries of a sparse loop: for (const Entry &e : run.entries(AXIS_x, row, place)).
+// The entries of a sparse loop: for (const Entry &v_e : run.entries(AXIS_x, row, place)).
 struct Entry {
     i64 index;  // the column
     i64 entry;  // its position in the indices
 };
 using Entries = Items<Entry>;
 
-// The units or merges of a plan that are valid, by index: for (const i64 u : run.units(AXIS_x)).
+// The units or merges of a plan that are valid, by index: for (const i64 &v_u : run.units(AXIS_x)).
 using Units = Items<i64>;
 
 // The rows or columns of a tile: a number, or 0 for all up to the tensor's edge; and at most `most`.
@@ -128,8 +115,22 @@ class Run {
     }
 
     // Bindings.
-    i64 size(uint32_t axis) const;  // of a dynamic axis, or one of a plan
-    u64 symbol(uint32_t symbol) const;
+    i64 size(uint32_t axis) const {  // of a dynamic axis, or one of a plan
+        return reinterpret_cast<const int64_t *>(bindings_->sizes)[axis];
+    }
+    u64 symbol(uint32_t symbol) const {
+        return reinterpret_cast<const uint64_t *>(bindings_->symbols)[symbol];
+    }
+    // An element. Reading outside of the array is an error of the run at its current place, and gives 0.
+    u64 array_u64(uint32_t array, i64 index) {
+        return read(array, index);
+    }
+    i64 array_i64(uint32_t array, i64 index) {
+        return i64::of_bits(read(array, index));
+    }
+    bool array_bool(uint32_t array, i64 index) {
+        return read(array, index) != 0;
+    }
     i64 length(uint32_t array, i64 row, uint32_t place);  // of a ragged axis' row
     i64 length_sum(uint32_t array);                       // of all its rows
     Entries entries(uint32_t axis);                       // of all rows of a sparse axis
@@ -191,7 +192,6 @@ class Run {
     }
 
   private:
-    template <typename T> friend class Array;
     template <typename Item> friend class Items;
     friend class Task;
     friend class When;
@@ -215,16 +215,6 @@ class Run {
     List<i64> length_sums_;       // by array, at the start of the run
     Submission *task_ = nullptr;  // the task being made
 };
-
-template <> inline i64 Array<i64>::operator[](i64 index) const {
-    return i64::of_bits(run_->read(array_, index));
-}
-template <> inline u64 Array<u64>::operator[](i64 index) const {
-    return run_->read(array_, index);
-}
-template <> inline bool Array<bool>::operator[](i64 index) const {
-    return run_->read(array_, index) != 0;
-}
 
 // Sizes of the transient tensors, in the order of their table, as expand.cpp evaluates them; up to
 // the first that reads outside of an array.

@@ -71,11 +71,11 @@ Port consumes(const Channel &channel) {
     return {channel.number_, false};
 }
 
-void Channel::put(Run &process, u64 token, uint32_t place) {
+void Channel::put(Run &process, u64 token, uint32_t place) const {
     network_.send(process_of(process), number_, token.value(), place);
 }
 
-bool Channel::receive(Run &process, i64 &token, uint32_t place, bool is_loop) {
+bool Channel::receive(Run &process, i64 &token, uint32_t place, bool is_loop) const {
     uint64_t bits = 0;
     if (!network_.receive(process_of(process), number_, &bits, place, is_loop)) {
         return false;
@@ -84,23 +84,23 @@ bool Channel::receive(Run &process, i64 &token, uint32_t place, bool is_loop) {
     return true;
 }
 
-bool Channel::receive(Run &process, i64 &token, uint32_t place) {
+bool Channel::receive(Run &process, i64 &token, uint32_t place) const {
     return receive(process, token, place, true);
 }
 
-bool Channel::receive_one(Run &process, i64 &token, uint32_t place) {
+bool Channel::receive_one(Run &process, i64 &token, uint32_t place) const {
     return receive(process, token, place, false);
 }
 
-void Channel::close(Run &process, uint32_t) {
+void Channel::close(Run &process, uint32_t) const {
     network_.close(process_of(process), number_);
 }
 
-void Channel::record(Run &process, uint32_t place) {
+void Channel::record(Run &process, uint32_t place) const {
     network_.send(process_of(process), number_, 0, place);
 }
 
-void Channel::wait(Run &process, uint32_t place) {
+void Channel::wait(Run &process, uint32_t place) const {
     uint64_t bits = 0;
     network_.receive(process_of(process), number_, &bits, place);
 }

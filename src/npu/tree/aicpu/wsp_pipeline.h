@@ -2,18 +2,18 @@
 //
 //      Pipeline pipeline(run, 0, 7);                  // which pipeline, its place
 //      pipeline.tile(TENSOR_x, READ);                 // whole tensors that its tasks touch
-//      Channel loaded = pipeline.channel("loaded", CHANNEL_loaded, 2, 50, false);
-//      pipeline.process("load", 8, {produces(loaded)}, [&](Run &load) {
-//          for (i64 i = 0; i < tiles && load.good(); i++) {
-//              Task task(load, KERNEL_load, 9);
+//      Channel v_loaded = pipeline.channel("loaded", CHANNEL_loaded, 2, 50, false);
+//      pipeline.process("load", 8, {produces(v_loaded)}, [=](Run &r_load) {
+//          for (i64 v_i = 0; v_i < r_load.size(AXIS_tiles) && r_load.good(); v_i++) {
+//              Task task(r_load, KERNEL_load, 9);
 //              ...
 //              task.submit();                        // returns when it is done: its process' time
-//              loaded.send(load, i, 10);             // has moved
+//              v_loaded.send(r_load, v_i, 10);       // has moved
 //          }
 //      });
-//      for (i64 w = 0; w < workers; w++) {
-//          pipeline.process("compute", 11, {consumes(loaded)}, [&, w](Run &compute) {
-//              for (i64 t; loaded.receive(compute, t, 12);) {  // `if (i64 t; ...receive_one(...))`
+//      for (i64 v_w = 0; v_w < run.size(AXIS_workers) && run.good(); v_w++) {
+//          pipeline.process("compute", 11, {consumes(v_loaded)}, [=](Run &r_compute) {
+//              for (i64 v_t; v_loaded.receive(r_compute, v_t, 12);) {  // `if (...receive_one(...))`
 //                  ...
 //              }
 //          });
@@ -45,15 +45,15 @@ namespace wsp {
 class Channel {
   public:
     // A token is i64, u64 or bool.
-    template <typename T> void send(Run &process, T token, uint32_t place) {
+    template <typename T> void send(Run &process, T token, uint32_t place) const {
         put(process, to_u64(token), place);
     }
     // False: the end of the stream, which the first of these waits for.
-    bool receive(Run &process, i64 &token, uint32_t place);
-    bool receive_one(Run &process, i64 &token, uint32_t place);
-    void close(Run &process, uint32_t place);
-    void record(Run &process, uint32_t place);  // events
-    void wait(Run &process, uint32_t place);
+    bool receive(Run &process, i64 &token, uint32_t place) const;
+    bool receive_one(Run &process, i64 &token, uint32_t place) const;
+    void close(Run &process, uint32_t place) const;
+    void record(Run &process, uint32_t place) const;  // events
+    void wait(Run &process, uint32_t place) const;
 
   private:
     friend class Pipeline;
@@ -62,8 +62,8 @@ class Channel {
 
     Channel(Network &network, uint32_t number) : network_(network), number_(number) {
     }
-    void put(Run &process, u64 token, uint32_t place);
-    bool receive(Run &process, i64 &token, uint32_t place, bool is_loop);
+    void put(Run &process, u64 token, uint32_t place) const;
+    bool receive(Run &process, i64 &token, uint32_t place, bool is_loop) const;
 
     Network &network_;
     uint32_t number_;
