@@ -9191,11 +9191,14 @@ typedef struct ptowsp_program_tables {
     const char *name;          // of its module
     ptowsp_schedule schedule;  // with its defaults filled in; its keys are not set: tasks have them
     bool is_priority_signed;
+    bool has_streams;     // by a key
     uint32_t lane_count;  // ptowsp_program_lane_count
     uint32_t slot_count;
     uint32_t latency_symbol;  // overrides the latency of channels; 0 in programs without pipelines
     uint32_t point_count;     // points between which tensors live
-    uint32_t edge_count;      // of edges; `edges` are lists of them
+    uint32_t pipeline_count;
+    uint32_t scope_depth;  // the most scopes that are open at once, with the outermost
+    uint32_t edge_count;   // of edges; `edges` are lists of them
     uint32_t axis_count, array_count, symbol_count, tensor_count, variable_count, expr_count,
         kernel_count;              // entries 1 .. count - 1
     const ptowsp_axis_info *axes;  // has gaps, with name NULL

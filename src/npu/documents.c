@@ -95,7 +95,7 @@ static void npu_readme_part(const npu_emitter *emitter, const char *word, npu_te
         npu_print(text, "%s", PTOWSP_VERSION);
     } else if (strcmp(word, "pipelines") == 0) {
         npu_print(text, "%s",
-                  emitter->pipeline_count
+                  emitter->tables->pipeline_count
                       ? "| `aicpu/wsp_pipeline.*` | its vocabulary of pipelines: "
                         "processes and channels |\n"
                       : "");

@@ -121,7 +121,7 @@ static void npu_print_without(npu_text *out, const char *source, const char *lin
 static void npu_core_emit(npu_emitter *emitter, const npu_fixed *fixed) {
     npu_text text = {NULL, 0, 0, false}, all = {NULL, 0, 0, false};
     npu_print_without(&text, fixed->data,
-                      emitter->pipeline_count ? NULL : "#define WSP_CORE_PIPELINES\n");
+                      emitter->tables->pipeline_count ? NULL : "#define WSP_CORE_PIPELINES\n");
     npu_print_without(&all, text.data ? text.data : "",
                       npu_has_plans(emitter) ? NULL : "#define WSP_CORE_PLANS\n");
     npu_text_end(&all, &text);
@@ -141,7 +141,7 @@ NPU_INTERNAL void npu_fixed_emit(npu_emitter *emitter) {
             npu_readme_emit(emitter, fixed.data);
             continue;
         }
-        if ((emitter->pipeline_count > 0 ||
+        if ((emitter->tables->pipeline_count > 0 ||
              strncmp(fixed.path, pipelines, sizeof pipelines - 1) != 0) &&
             (has_merges || strncmp(fixed.path, merges, sizeof merges - 1) != 0) &&
             strncmp(fixed.path, simpler, sizeof simpler - 1) != 0) {

@@ -200,7 +200,7 @@ static void npu_manifest_schedule(const npu_emitter *emitter, npu_text *text) {
     npu_manifest_set(text, &is_first, "hazards", s->hazards);
     npu_manifest_directive(text, &is_first, "ready", (uint32_t)s->ready);
     npu_manifest_directive(text, &is_first, "start", (uint32_t)s->start);
-    npu_manifest_directive(text, &is_first, "streams", emitter->has_streams);
+    npu_manifest_directive(text, &is_first, "streams", emitter->tables->has_streams);
     npu_manifest_directive(text, &is_first, "timing", (uint32_t)s->timing);
     npu_print(text, "\n    ]\n  },\n");
 }

@@ -147,9 +147,7 @@ typedef struct npu_emitter {
     ptowsp_context *context;
     const ptowsp_program *program;
     const ptowsp_program_tables *tables;  // of the program
-    uint32_t pipeline_count;
-    bool has_streams;    // by a key
-    bool is_for_device;  // tasks must be able to run there
+    bool is_for_device;                   // tasks must be able to run there
     npu_names names;
     uint32_t *place_nodes;  // [place_count]: their nodes; [0] is unused
     uint32_t place_count, place_capacity;
@@ -201,7 +199,7 @@ NPU_INTERNAL void npu_hash(const void *data, size_t size, char hash[NPU_HASH_SIZ
 NPU_INTERNAL void npu_hash_sources(npu_emitter *emitter, char hash[NPU_HASH_SIZE]);
 NPU_INTERNAL void npu_files_free(npu_emitter *emitter);
 
-// Sets the tables of the program, and all facts derived from its statements. False with an error.
+// Sets the program and its tables. False with an error.
 NPU_INTERNAL bool npu_read(npu_emitter *emitter, const ptowsp_program *program);
 
 // -- parts ----------------------------------------------------------------------------------------

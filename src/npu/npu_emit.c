@@ -105,12 +105,6 @@ NPU_INTERNAL bool npu_read(npu_emitter *emitter, const ptowsp_program *program) 
     }
     emitter->program = program;
     emitter->tables = t;
-    for (uint32_t i = 0; i < t->statement_count; i++) {
-        const ptowsp_statement *s = &t->statements[i];
-        emitter->pipeline_count += s->kind == PTOWSP_STATEMENT_PIPELINE;
-        emitter->has_streams = emitter->has_streams || (s->kind == PTOWSP_STATEMENT_TASK &&
-                                                        t->tasks[s->task].stream_key != 0);
-    }
     return true;
 }
 

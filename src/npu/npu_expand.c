@@ -510,7 +510,7 @@ static void npu_expand_file(npu_expand *x) {
               "#pragma GCC diagnostic ignored \"-Wunused-parameter\"\n"
               "#pragma GCC diagnostic ignored \"-Wunused-variable\"\n"
               "\nnamespace {\n\nusing namespace wsp;\n",
-              x->emitter->pipeline_count ? "#include \"wsp_pipeline.h\"\n" : "");
+              x->tables->pipeline_count ? "#include \"wsp_pipeline.h\"\n" : "");
     npu_prototypes(x);
     for (uint32_t i = 0; i < x->tables->statement_count; i++) {
         npu_statement(x, i);

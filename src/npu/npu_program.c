@@ -260,53 +260,6 @@ static void npu_schedule_emit(const npu_emitter *emitter, npu_text *text) {
                     "        {},  // memory that lanes share: the device's own\n    },\n");
 }
 
-// The largest number of scopes open at once in a workload and in the workloads it calls, as far as
-// that is known.
-static uint32_t npu_workload_depth(const npu_emitter *emitter, const uint32_t *depths, uint32_t at,
-                                   uint32_t end) {
-    uint32_t open = 0, most = 0;
-    for (uint32_t i = at; i < end; i++) {
-        const ptowsp_statement *statement = &emitter->tables->statements[i];
-        if (statement->kind == PTOWSP_STATEMENT_END) {
-            const ptowsp_statement *begin = &emitter->tables->statements[statement->begin];
-            open -= begin->scope != PTOWSP_SCOPE_NONE;
-            continue;
-        }
-        uint32_t inside = open + (statement->scope != PTOWSP_SCOPE_NONE);
-        if (statement->kind == PTOWSP_STATEMENT_CALL) {
-            inside += depths[statement->target];
-        } else {
-            open = inside;
-        }
-        most = inside > most ? inside : most;
-    }
-    return most;
-}
-
-// Of the whole program, including the outermost scope. Called workloads mostly follow their
-// callers, so going backwards finds most at once.
-static uint32_t npu_scope_depth(npu_emitter *emitter) {
-    uint32_t *depths = NULL, capacity = 0;
-    if (!NPU_ROOM(depths, capacity, (uint64_t)emitter->tables->statement_count + 1)) {
-        npu_out_of_memory(emitter);
-        return 0;
-    }
-    for (bool is_changed = true; is_changed;) {
-        is_changed = false;
-        for (uint32_t i = emitter->tables->statement_count; i-- > 0;) {
-            const ptowsp_statement *statement = &emitter->tables->statements[i];
-            if (statement->kind == PTOWSP_STATEMENT_WORKLOAD) {
-                uint32_t depth = npu_workload_depth(emitter, depths, i, statement->end);
-                is_changed = is_changed || depth != depths[i];
-                depths[i] = depth;
-            }
-        }
-    }
-    uint32_t depth = depths[0] + 1;
-    npu_resize(depths, 0);
-    return depth;
-}
-
 static const char npu_hash_line[] = "    \"--------------------------------\",  // hash\n";
 
 NPU_INTERNAL void npu_program_emit(npu_emitter *emitter) {
@@ -328,7 +281,6 @@ NPU_INTERNAL void npu_program_emit(npu_emitter *emitter) {
     npu_transients_emit(emitter, &text);
     npu_kernel_table_emit(emitter, &text);
     npu_places_emit(emitter, &text);
-    const uint32_t scope_depth = npu_scope_depth(emitter);
     npu_print(&text, "}  // namespace\n\n"
                      "const wsp_program wsp_the_program = {\n"
                      "    WSP_ABI_VERSION,\n    ");
@@ -348,8 +300,8 @@ NPU_INTERNAL void npu_program_emit(npu_emitter *emitter) {
     npu_print(&text,
               "    %u,  // lanes\n    %d,  // is_priority_signed\n    %d,  // has_streams\n"
               "    %u,  // edges\n    %u,  // scope_depth\n    %u,  // pipelines\n    ",
-              (unsigned)t->lane_count, t->is_priority_signed, emitter->has_streams,
-              (unsigned)t->edge_count, (unsigned)scope_depth, (unsigned)emitter->pipeline_count);
+              (unsigned)t->lane_count, t->is_priority_signed, t->has_streams,
+              (unsigned)t->edge_count, (unsigned)t->scope_depth, (unsigned)t->pipeline_count);
     uint32_t latency = t->latency_symbol;
     npu_print(
         &text,

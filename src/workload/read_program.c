@@ -207,10 +207,13 @@ static bool pwsp_read_tables(const ptowsp_program *p, pwsp_arena *arena, ptowsp_
     t->name = p->name;
     t->schedule = p->schedule;
     t->is_priority_signed = p->is_priority_signed;
+    t->has_streams = p->has_streams;
     t->lane_count = ptowsp_program_lane_count(p);
     t->slot_count = p->slot_count;
     t->latency_symbol = p->pipelines.count ? p->latency_symbol : 0;
     t->point_count = (uint32_t)p->points.count;
+    t->pipeline_count = (uint32_t)p->pipelines.count;
+    t->scope_depth = p->scope_depth;
     t->expr_count = (uint32_t)p->exprs.count;
     t->exprs = p->exprs.items;
     t->statement_count = (uint32_t)p->statements.count;

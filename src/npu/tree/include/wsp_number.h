@@ -14,168 +14,113 @@
 
 #include <stdint.h>
 
+#include <type_traits>
+
 namespace wsp {
 
-// An operator of two numbers, and the comparisons of a class.
-#define WSP_OPERATOR(type, op, result)                                                             \
-    friend constexpr type operator op(type a, type b) {                                            \
-        return result;                                                                             \
-    }
-#define WSP_COMPARE(type, op)                                                                      \
-    friend constexpr bool operator op(type a, type b) {                                            \
-        return a.value_ op b.value_;                                                               \
-    }
-#define WSP_COMPARISONS(type)                                                                      \
-    WSP_COMPARE(type, ==)                                                                          \
-    WSP_COMPARE(type, !=)                                                                          \
-    WSP_COMPARE(type, <)                                                                           \
-    WSP_COMPARE(type, <=)                                                                          \
-    WSP_COMPARE(type, >)                                                                           \
-    WSP_COMPARE(type, >=)
+// T is int64_t or uint64_t. All computes in uint64_t, where nothing overflows, unless the sign matters;
+// the way back keeps the bits.
+template <typename T> class Number {
+    static constexpr bool is_signed = std::is_signed<T>::value;
+    using Long = typename std::conditional<is_signed, long, unsigned long>::type;
+    using LongLong = typename std::conditional<is_signed, long long, unsigned long long>::type;
 
-class u64 {
   public:
-    constexpr u64() : value_(0) {
+    constexpr Number() : value_(0) {
     }
-    constexpr u64(int literal) : value_(static_cast<uint64_t>(literal)) {
+    constexpr Number(int literal) : value_(static_cast<T>(literal)) {
     }
-    constexpr u64(unsigned value) : value_(value) {
+    constexpr Number(unsigned value) : value_(value) {
     }
-    constexpr u64(unsigned long value) : value_(value) {
+    constexpr Number(Long value) : value_(static_cast<T>(value)) {
     }
-    constexpr u64(unsigned long long value) : value_(value) {
+    constexpr Number(LongLong value) : value_(static_cast<T>(value)) {
     }
-    u64(bool) = delete;
+    Number(bool) = delete;
 
-    constexpr uint64_t value() const {
-        return value_;
-    }
-
-    constexpr u64 &operator++() {
-        value_++;
-        return *this;
-    }
-    constexpr u64 operator++(int) {
-        return u64(value_++);
-    }
-    friend constexpr u64 operator-(u64 a) {
-        return 0 - a.value_;
-    }
-    friend constexpr u64 operator~(u64 a) {
-        return ~a.value_;
-    }
-    WSP_OPERATOR(u64, +, a.value_ + b.value_)
-    WSP_OPERATOR(u64, -, a.value_ - b.value_)
-    WSP_OPERATOR(u64, *, a.value_ *b.value_)
-    WSP_OPERATOR(u64, /, b.value_ ? a.value_ / b.value_ : 0)
-    WSP_OPERATOR(u64, %, b.value_ ? a.value_ % b.value_ : 0)
-    WSP_OPERATOR(u64, &, a.value_ &b.value_)
-    WSP_OPERATOR(u64, |, a.value_ | b.value_)
-    WSP_OPERATOR(u64, ^, a.value_ ^ b.value_)
-    WSP_OPERATOR(u64, <<, a.value_ << (b.value_ & 63))
-    WSP_OPERATOR(u64, >>, a.value_ >> (b.value_ & 63))
-    WSP_COMPARISONS(u64)
-
-  private:
-    uint64_t value_;
-};
-
-// Computes in uint64_t, where nothing overflows; the way back keeps the bits.
-class i64 {
-  public:
-    constexpr i64() : value_(0) {
-    }
-    constexpr i64(int value) : value_(value) {
-    }
-    constexpr i64(unsigned value) : value_(value) {
-    }
-    constexpr i64(long value) : value_(value) {
-    }
-    constexpr i64(long long value) : value_(value) {
-    }
-    i64(bool) = delete;
-
-    static constexpr i64 of_bits(uint64_t bits) {
-        return static_cast<int64_t>(bits);
+    static constexpr Number of_bits(uint64_t bits) {
+        return static_cast<T>(bits);
     }
     constexpr uint64_t bits() const {
         return static_cast<uint64_t>(value_);
     }
-    constexpr int64_t value() const {
+    constexpr T value() const {
         return value_;
     }
 
-    constexpr i64 &operator++() {
+    constexpr Number &operator++() {
         return *this = of_bits(bits() + 1);
     }
-    constexpr i64 operator++(int) {
-        const i64 before = *this;
+    constexpr Number operator++(int) {
+        const Number before = *this;
         ++*this;
         return before;
     }
-    friend constexpr i64 operator-(i64 a) {
+    friend constexpr Number operator-(Number a) {
         return of_bits(0 - a.bits());
     }
-    friend constexpr i64 operator~(i64 a) {
-        return ~a.value_;
+    friend constexpr Number operator~(Number a) {
+        return of_bits(~a.bits());
     }
-    WSP_OPERATOR(i64, +, of_bits(a.bits() + b.bits()))
-    WSP_OPERATOR(i64, -, of_bits(a.bits() - b.bits()))
-    WSP_OPERATOR(i64, *, of_bits(a.bits() * b.bits()))
-    WSP_OPERATOR(i64, /, b.value_ == 0 ? 0 : b.value_ == -1 ? (-a).value_ : a.value_ / b.value_)
-    WSP_OPERATOR(i64, %, b.value_ == 0 || b.value_ == -1 ? 0 : a.value_ % b.value_)
-    WSP_OPERATOR(i64, &, a.value_ &b.value_)
-    WSP_OPERATOR(i64, |, a.value_ | b.value_)
-    WSP_OPERATOR(i64, ^, a.value_ ^ b.value_)
-    WSP_OPERATOR(i64, <<, of_bits(a.bits() << (b.bits() & 63)))
-    WSP_OPERATOR(i64, >>, a.value_ >> (b.bits() & 63))
-    WSP_COMPARISONS(i64)
+
+#define WSP_OPERATOR(type, op, result)                                                             \
+    friend constexpr type operator op(Number a, Number b) {                                        \
+        return result;                                                                             \
+    }
+    WSP_OPERATOR(Number, +, of_bits(a.bits() + b.bits()))
+    WSP_OPERATOR(Number, -, of_bits(a.bits() - b.bits()))
+    WSP_OPERATOR(Number, *, of_bits(a.bits() * b.bits()))
+    WSP_OPERATOR(Number, /,
+                 b.bits() == 0      ? Number()
+                 : b.is_minus_one() ? -a
+                                    : Number(a.value_ / b.value_))
+    WSP_OPERATOR(Number, %,
+                 b.bits() == 0 || b.is_minus_one() ? Number() : Number(a.value_ % b.value_))
+    WSP_OPERATOR(Number, &, of_bits(a.bits() & b.bits()))
+    WSP_OPERATOR(Number, |, of_bits(a.bits() | b.bits()))
+    WSP_OPERATOR(Number, ^, of_bits(a.bits() ^ b.bits()))
+    WSP_OPERATOR(Number, <<, of_bits(a.bits() << (b.bits() & 63)))
+    WSP_OPERATOR(Number, >>, Number(a.value_ >> (b.bits() & 63)))
+    WSP_OPERATOR(bool, ==, a.value_ == b.value_)
+    WSP_OPERATOR(bool, !=, a.value_ != b.value_)
+    WSP_OPERATOR(bool, <, a.value_ < b.value_)
+    WSP_OPERATOR(bool, <=, a.value_ <= b.value_)
+    WSP_OPERATOR(bool, >, a.value_ > b.value_)
+    WSP_OPERATOR(bool, >=, a.value_ >= b.value_)
+#undef WSP_OPERATOR
+
+    friend constexpr Number min(Number a, Number b) {
+        return b < a ? b : a;
+    }
+    friend constexpr Number max(Number a, Number b) {
+        return a < b ? b : a;
+    }
 
   private:
-    int64_t value_;
+    constexpr bool is_minus_one() const {
+        return is_signed && bits() == UINT64_MAX;
+    }
+    T value_;
 };
 
-#undef WSP_OPERATOR
-#undef WSP_COMPARE
-#undef WSP_COMPARISONS
-
-constexpr i64 min(i64 a, i64 b) {
-    return b < a ? b : a;
-}
-constexpr u64 min(u64 a, u64 b) {
-    return b < a ? b : a;
-}
-constexpr i64 max(i64 a, i64 b) {
-    return a < b ? b : a;
-}
-constexpr u64 max(u64 a, u64 b) {
-    return a < b ? b : a;
-}
+using i64 = Number<int64_t>;
+using u64 = Number<uint64_t>;
 
 // Between i64 and u64 the bits stay; a bool is 0 or 1; to_bool is "not 0".
-constexpr i64 to_i64(i64 x) {
-    return x;
+template <typename T> constexpr i64 to_i64(Number<T> x) {
+    return i64::of_bits(x.bits());
 }
-constexpr i64 to_i64(u64 x) {
-    return i64::of_bits(x.value());
+template <typename T> constexpr u64 to_u64(Number<T> x) {
+    return x.bits();
+}
+template <typename T> constexpr bool to_bool(Number<T> x) {
+    return x.bits() != 0;
 }
 constexpr i64 to_i64(bool x) {
     return x ? 1 : 0;
 }
-constexpr u64 to_u64(i64 x) {
-    return x.bits();
-}
-constexpr u64 to_u64(u64 x) {
-    return x;
-}
 constexpr u64 to_u64(bool x) {
     return x ? 1 : 0;
-}
-constexpr bool to_bool(i64 x) {
-    return x != 0;
-}
-constexpr bool to_bool(u64 x) {
-    return x != 0;
 }
 constexpr bool to_bool(bool x) {
     return x;
