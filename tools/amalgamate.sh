@@ -376,7 +376,7 @@ aicpu/wsp_aicpu.h        aicore/wsp_worker.h aicpu/wsp_clock.h aicpu/wsp_schedul
 aicpu/wsp_expand.h       include/wsp_number.h aicpu/wsp_walk.h aicpu/wsp_expand.h
 aicpu/wsp_pipeline.cpp   aicpu/wsp_pipeline_network.cpp aicpu/wsp_pipeline_turns.cpp aicpu/wsp_pipeline.cpp
 aicpu/wsp_pipeline.h     aicpu/wsp_pipeline_network.h aicpu/wsp_pipeline.h
-host/main.cpp            host/elements.h host/bindable.h host/recording.h host/replay.h host/timeline.h host/main.cpp
+host/main.cpp            host/elements.h host/binding_text.h host/bindable.h host/recording.h host/replay.h host/timeline.h host/main.cpp
 host/wsp_host.cpp        host/wsp_transients.h host/wsp_bindings.h host/wsp_run.h host/wsp_launch.h host/wsp_ascend.h host/wsp_transients.cpp host/wsp_bindings.cpp host/wsp_launch.cpp host/wsp_run.cpp host/wsp_ascend.cpp host/wsp_ascend_launch.cpp host/wsp_runner.cpp
 host/wsp_runner.h        host/wsp_runner.h
 include/wsp_abi.h        include/wsp_abi.h include/wsp_device.h
@@ -384,7 +384,7 @@ include/wsp_list.h       include/wsp_list.h
 simpler/wsp_recording.py
 simpler/wsp_simpler_kernel.h simpler/wsp_simpler_kernel.h
 simpler/wsp_simpler_target.h simpler/wsp_simpler_target.h
-simpler/wsp_walk.cpp     aicpu/wsp_expand.cpp host/wsp_transients.h host/wsp_bindings.h host/wsp_transients.cpp host/wsp_bindings.cpp simpler/wsp_words.h simpler/wsp_ancestors.h simpler/wsp_submits.h
+simpler/wsp_walk.cpp     aicpu/wsp_expand.cpp host/wsp_transients.h host/wsp_bindings.h host/wsp_transients.cpp host/wsp_bindings.cpp host/elements.h host/binding_text.h simpler/wsp_ancestors.h simpler/wsp_submits.h
 "
 
 start=$PWD

@@ -240,7 +240,6 @@ typedef struct npu_simpler_ids {
     uint32_t slot_bytes;  // of its FIFOs; 0: it has none
 } npu_simpler_ids;
 NPU_INTERNAL npu_simpler_ids npu_simpler_kernel_ids(const npu_emitter *emitter, uint32_t kernel);
-NPU_INTERNAL bool npu_simpler_is_first_axis(const npu_emitter *emitter, uint32_t axis);
 // test_PROGRAM.py; transient_bytes UINT64_MAX: not known.
 NPU_INTERNAL void npu_simpler_print_test(const npu_emitter *emitter, uint32_t task_window,
                                          uint64_t transient_bytes, bool is_recorded, npu_text *out);

@@ -17,8 +17,8 @@
 //      file m1.bin 20480 8a3c...                  size, FNV-1a-64
 //      end 7d1e...                                of all lines before
 //
-// The reader is src/npu/tree/host/recording.h, where run --record writes the same. Files have the
-// bytes of memory, in the byte order of the machine that recorded.
+// Trees read it in src/npu/tree/host: files in recording.h, where run --record writes the same, bindings
+// in binding_text.h. Files have the bytes of memory, in the byte order of the machine that recorded.
 
 #include "npu.h"
 

@@ -96,7 +96,7 @@ static bool npu_simpler_check_tensor(npu_emitter *emitter, uint32_t i) {
 }
 
 // The first axis of its name: a plan has several.
-NPU_INTERNAL bool npu_simpler_is_first_axis(const npu_emitter *emitter, uint32_t i) {
+static bool npu_simpler_is_first_axis(const npu_emitter *emitter, uint32_t i) {
     const ptowsp_axis_info *axes = emitter->tables->axes;
     bool is_first = axes[i].name != NULL;
     for (uint32_t k = 1; is_first && k < i; k++) {

@@ -6,59 +6,20 @@
 
 #define NPU_SIMPLER_REVISION "6ebaf77 of 2026-08-22"
 
-// 'name': as a string of Python, which has the same escapes as JSON.
-static void npu_python_name(npu_text *out, const char *name) {
-    npu_print_json(out, "'%s'", name);
-}
-
-// -- bindings -------------------------------------------------------------------------------------
-
-// A row of a dictionary: "name": 3, or "name": (3, "f32").
-static void npu_python_row(npu_text *out, const char *name, uint32_t index, ptowsp_dtype dtype) {
-    npu_print(out, "        ");
-    npu_python_name(out, name);
-    if (dtype) {
-        npu_print(out, ": (%u, \"%s\"),\n", index, ptowsp_dtype_name(dtype));
-    } else {
-        npu_print(out, ": (%u, None),\n", index);
-    }
-}
-
-static void npu_python_axes(const npu_emitter *emitter, npu_text *out) {
-    const ptowsp_program_tables *t = emitter->tables;
-    npu_print(out, "    axes={\n");
-    for (uint32_t i = 1; i < emitter->names.count[NPU_AXIS]; i++) {
-        const ptowsp_axis_info *axis = &t->axes[i];
-        if (axis->kind != PTOWSP_AXIS_DENSE && axis->kind != PTOWSP_AXIS_RAGGED &&
-            npu_simpler_is_first_axis(emitter, i)) {
-            npu_python_row(out, axis->name, i, PTOWSP_DTYPE_NONE);
-        }
-    }
-    npu_print(out, "    },\n");
-}
-
-static void npu_python_program(const npu_emitter *emitter, npu_text *out) {
-    const ptowsp_program_tables *t = emitter->tables;
-    npu_print(out, "PROGRAM = wsp_recording.Program(\n    hash=\"%s\",\n", emitter->hash);
-    npu_python_axes(emitter, out);
-    npu_print(out, "    arrays={\n");
-    for (uint32_t i = 1; i < emitter->names.count[NPU_ARRAY]; i++) {
-        if (!t->arrays[i].plan_axis) {
-            npu_python_row(out, t->arrays[i].name, i, t->arrays[i].dtype);
-        }
-    }
-    npu_print(out, "    },\n    symbols={\n");
-    for (uint32_t i = 1; i < emitter->names.count[NPU_SYMBOL]; i++) {
-        npu_python_row(out, t->symbols[i].name, i, PTOWSP_DTYPE_NONE);
-    }
-    npu_print(out, "    },\n    tensors={\n");
+// The recording, with the types of the tensors that it may have.
+static void npu_python_recording(const npu_emitter *emitter, npu_text *out) {
+    npu_print(out,
+              "RECORDING = wsp_recording.Recording(\n"
+              "    os.path.join(HERE, \"recording\"),\n    hash=\"%s\",\n    tensors={\n",
+              emitter->hash);
     for (uint32_t i = 1; i < emitter->names.count[NPU_TENSOR]; i++) {
-        const ptowsp_tensor_info *tensor = &t->tensors[i];
-        if (tensor->is_used && !tensor->is_transient) {
-            npu_python_row(out, tensor->desc.name, i, tensor->desc.dtype);
+        const ptowsp_tensor_info *tensor = &emitter->tables->tensors[i];
+        if (tensor->is_used && !tensor->is_transient) {  // JSON's strings are Python's, too
+            npu_print_json(out, "        '%s': '%s',\n", tensor->desc.name,
+                           ptowsp_dtype_name(tensor->desc.dtype));
         }
     }
-    npu_print(out, "    },\n)\n");
+    npu_print(out, "    },\n)\n\n");
 }
 
 // -- the test -------------------------------------------------------------------------------------
@@ -157,9 +118,7 @@ NPU_INTERNAL void npu_simpler_print_test(const npu_emitter *emitter, uint32_t ta
               NPU_SIMPLER_REVISION, name, platform,
               is_recorded ? "what it binds, and what tasks then wrote"
                           : "it comes from ptowsp_npu_record");
-    npu_python_program(emitter, out);
-    npu_print(
-        out, "RECORDING = wsp_recording.Recording(os.path.join(HERE, \"recording\"), PROGRAM)\n\n");
+    npu_python_recording(emitter, out);
     npu_python_rings(emitter, task_window, transient_bytes, out);
     npu_print(out, "\n\n@scene_test(level=2, runtime=\"tensormap_and_ringbuffer\")\nclass ");
     npu_python_class(name, out);

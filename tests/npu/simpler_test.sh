@@ -35,7 +35,7 @@ inf, nan = float("inf"), float("nan")
 
 
 def pack(dtype, value):
-    return struct.pack("<f", value)[2:] if dtype == "bf16" else struct.pack("<" + w.DTYPES[dtype][2], value)
+    return struct.pack("<f", value)[2:] if dtype == "bf16" else struct.pack("<" + w.DTYPES[dtype][1], value)
 
 
 def is_near(dtype, wanted, got):

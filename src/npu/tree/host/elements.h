@@ -1,10 +1,9 @@
-// Numbers, elements and files as a command line gives them: text to bits, and bits to elements.
+// Numbers and elements as a command line gives them: text to bits, and bits to elements.
 
 #ifndef WSP_ELEMENTS_H
 #define WSP_ELEMENTS_H
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,11 +15,6 @@
 namespace {
 
 // -- text -----------------------------------------------------------------------------------------
-
-bool fail_usage(const std::string &what) {
-    fprintf(stderr, "run: %s\n", what.c_str());
-    return false;
-}
 
 // A whole text as a number: decimal, 0x..., with a sign. Bits of i64, or u64 beyond that.
 bool parse_number(const std::string &text, uint64_t *out_bits) {
@@ -97,20 +91,21 @@ bool fits(uint64_t bits, bool is_negative, uint32_t dtype) {
     return !is_negative && (width == 64 || bits >> width == 0);
 }
 
-// Bound data: it lives as long as the command.
+// Bytes that bindings refer to: memory of its own, or of others.
 struct Data {
     std::string name;           // of a tensor
     uint64_t *words = nullptr;  // aligned for any element
     size_t size = 0;            // bytes
+    bool is_own = true;
 
     Data() = default;
     ~Data() {
-        free(words);
+        free(is_own ? words : nullptr);
     }
     Data(const Data &) = delete;
     Data &operator=(const Data &) = delete;
 
-    void *bytes() {
+    void *bytes() const {
         return words;
     }
     // Zeros. False when memory is out: a typed size may be anything.
@@ -118,9 +113,13 @@ struct Data {
         free(words);
         words = static_cast<uint64_t *>(calloc(bytes_count / 8 + 1, 8));
         size = words ? bytes_count : 0;
-        return words ? true : fail_usage("no memory for " + std::to_string(bytes_count) + " bytes");
+        return words != nullptr;
     }
 };
+
+inline std::string no_memory_for(size_t bytes) {
+    return "no memory for " + std::to_string(bytes) + " bytes";
+}
 
 // Writes a number to an element, from the low bytes of the bits.
 void store(Data *data, size_t i, uint32_t dtype, uint64_t bits) {
@@ -134,70 +133,6 @@ void store(Data *data, size_t i, uint32_t dtype, uint64_t bits) {
     case 4: memcpy(at, &b32, 4); break;
     default: memcpy(at, &bits, 8); break;
     }
-}
-
-// Appends a file's bytes. False with errno.
-bool read_text(const std::string &path, std::string *out) {
-    FILE *file = fopen(path.c_str(), "rb");
-    char buffer[65536];
-    for (size_t count; file && (count = fread(buffer, 1, sizeof buffer, file)) > 0;) {
-        out->append(buffer, count);
-    }
-    const bool is_good = file && !ferror(file);
-    const int error = errno;
-    if (file) {
-        fclose(file);
-    }
-    errno = error;
-    return is_good;
-}
-
-bool read_file(const std::string &path, Data *out_data) {
-    std::string bytes;
-    if (!read_text(path, &bytes)) {
-        return fail_usage(path + ": " + strerror(errno));
-    }
-    if (!out_data->resize(bytes.size())) {
-        return false;
-    }
-    memcpy(out_data->words, bytes.data(), bytes.size());
-    return true;
-}
-
-bool write_file(const std::string &path, const Data &data) {
-    FILE *file = fopen(path.c_str(), "wb");
-    bool is_good = file && fwrite(data.words, 1, data.size, file) == data.size;
-    is_good = file && fclose(file) == 0 && is_good;
-    return is_good ? true : fail_usage(path + ": " + strerror(errno));
-}
-
-// A list of numbers, or of a file's elements.
-bool read_elements(const std::string &what, const std::string &text, uint32_t dtype, Data *data,
-                   uint64_t *out_count) {
-    if (!text.empty() && text[0] == '@') {
-        if (!read_file(text.substr(1), data)) {
-            return false;
-        }
-        *out_count = data->size / size_of(dtype);
-        return data->size % size_of(dtype) == 0
-                   ? true
-                   : fail_usage(what + ": " + text.substr(1) + " has " +
-                                std::to_string(data->size) +
-                                " bytes, which are no whole elements of " + name_of(dtype));
-    }
-    const wsp::List<std::string> parts = text.empty() ? wsp::List<std::string>() : split(text, ',');
-    if (!data->resize(parts.size() * size_of(dtype))) {
-        return false;
-    }
-    for (size_t i = 0; i < parts.size(); i++) {
-        uint64_t bits = 0;
-        if (!parse_number(parts[i], &bits) || !fits(bits, parts[i][0] == '-', dtype)) {
-            return fail_usage(what + ": \"" + parts[i] + "\" is no " + name_of(dtype));
-        }
-        store(data, i, dtype, bits);
-    }
-    *out_count = parts.size();
-    return true;
 }
 
 }  // namespace

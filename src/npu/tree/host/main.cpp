@@ -17,11 +17,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <deque>
 #include <string>
 
 #include "bindable.h"
-#include "elements.h"
+#include "binding_text.h"
 #include "recording.h"
 #include "replay.h"
 #include "timeline.h"
@@ -93,9 +92,11 @@ const char *const MODELS[] = {
 
 // -- the command ----------------------------------------------------------------------------------
 
-class Command {
+class Command final : public BindingText {
   public:
-    ~Command() {
+    Command() : BindingText(*wsp_runner_program()) {
+    }
+    ~Command() override {
         wsp_runner_destroy(runner_);
     }
 
@@ -107,15 +108,19 @@ class Command {
         std::string tensor, path;
     };
 
+    bool read(const std::string &file, Data *out_data) override {
+        return read_file(file, out_data);
+    }
+    bool put(const std::string &what, const ptowsp_binding &binding) override {
+        return check(what, wsp_runner_bind(runner_, &binding, 1));
+    }
+    bool fail(const std::string &what) override {
+        return fail_usage(what);
+    }
     bool take(const std::string &option, const std::string &value);
     bool take_number(const std::string &option, const std::string &value, uint64_t max,
                      uint32_t *out_number);
     bool take_model(const std::string &value);
-    bool bind(const std::string &option, const std::string &name, const std::string &value);
-    bool bind_array(const std::string &name, const std::string &value, bool is_lengths);
-    bool bind_csr(const std::string &name, const std::string &value);
-    bool bind_plan(const std::string &name, const std::string &value);
-    bool bind_batch(const std::string &name, const std::string &value);
     bool bind_tensor(const std::string &name, const std::string &value);
     bool record_inputs();
     bool record_results(const wsp_runner_result &result);
@@ -126,10 +131,8 @@ class Command {
     }
     bool write_tensors();
 
-    const wsp_program &program_ = *wsp_runner_program();
     wsp_runner *runner_ = nullptr;
     wsp_runner_options options_ = wsp_runner_options();
-    std::deque<Data> data_;  // which does not move them
     wsp::List<Data *> tensors_;
     wsp::List<Write> writes_;
 
@@ -147,178 +150,9 @@ class Command {
     Recorder recorder_;
 };
 
-bool Command::bind_array(const std::string &name, const std::string &value, bool is_lengths) {
-    const std::string what = (is_lengths ? "--lengths " : "--array ") + name;
-    uint32_t dtype = is_lengths ? PTOWSP_I64 : PTOWSP_DTYPE_NONE;
-    std::string prefix, path, text = value;
-    for (uint32_t i = 1; i < program_.array_count && !is_lengths; i++) {
-        if (program_.arrays[i].name && !program_.arrays[i].is_lengths &&
-            !wsp::is_field(program_, i) && name == program_.arrays[i].name) {
-            dtype = program_.arrays[i].dtype;
-        }
-    }
-    if (cut(value, '@', &prefix, &path) && !prefix.empty() && is_lengths) {
-        dtype = index_dtype(prefix);
-        text = "@" + path;
-        if (dtype == PTOWSP_DTYPE_NONE) {
-            return fail_usage(what + ": \"" + prefix + "\" is none of i32, i64, u32, u64");
-        }
-    }
-    if (dtype == PTOWSP_DTYPE_NONE) {
-        return fail_usage(what + ": there is no such array");
-    }
-    uint64_t count = 0;
-    data_.emplace_back();
-    if (!read_elements(what, text, dtype, &data_.back(), &count)) {
-        return false;
-    }
-    const void *bytes = data_.back().bytes();
-    const ptowsp_dtype type = static_cast<ptowsp_dtype>(dtype);
-    return check(what, is_lengths
-                           ? wsp_runner_bind_lengths(runner_, name.c_str(), type, bytes, count)
-                           : wsp_runner_bind_array(runner_, name.c_str(), type, bytes, count));
-}
-
-bool Command::bind_csr(const std::string &name, const std::string &value) {
-    const std::string what = "--csr " + name;
-    std::string prefix, rest, indptr, indices;
-    if (!cut(value, '@', &prefix, &rest) || !cut(rest, ',', &indptr, &indices) ||
-        indices[0] != '@') {
-        return fail_usage(what + ": is to be @INDPTR,@INDICES, two files");
-    }
-    ptowsp_csr csr = ptowsp_csr();
-    csr.dtype = prefix.empty() ? PTOWSP_I64 : index_dtype(prefix);
-    if (csr.dtype == PTOWSP_DTYPE_NONE) {
-        return fail_usage(what + ": \"" + prefix + "\" is none of i32, i64, u32, u64");
-    }
-    data_.emplace_back();
-    Data *first = &data_.back();
-    data_.emplace_back();
-    Data *second = &data_.back();
-    uint64_t row_end = 0;
-    if (!read_elements(what, "@" + indptr, csr.dtype, first, &row_end) ||
-        !read_elements(what, indices, csr.dtype, second, &csr.entry_count)) {
-        return false;
-    }
-    if (row_end == 0) {
-        return fail_usage(what + ": " + indptr + " is empty; it has one element more than rows");
-    }
-    csr.indptr = first->bytes();
-    csr.indices = second->bytes();
-    csr.row_count = row_end - 1;
-    return check(what, wsp_runner_bind_csr(runner_, name.c_str(), &csr));
-}
-
-// Descriptors are read as numbers of 64 bits, three each, which aligns them.
-bool Command::bind_plan(const std::string &name, const std::string &value) {
-    const std::string what = "--plan " + name;
-    const wsp::List<std::string> files = split(value, ',');
-    const uint32_t dtypes[4] = {PTOWSP_U64, PTOWSP_U32, PTOWSP_U64, PTOWSP_U32};
-    uint64_t counts[4] = {0, 0, 0, 0};
-    void *bytes[4] = {nullptr, nullptr, nullptr, nullptr};
-    if (files.size() > 4 || files.size() == 3) {
-        return fail_usage(what +
-                          ": is to be @UNITS, @UNITS,@BEGIN or @UNITS,@BEGIN,@MERGES,@BEGIN");
-    }
-    for (size_t i = 0; i < files.size(); i++) {
-        data_.emplace_back();
-        if (files[i].empty() || files[i][0] != '@') {
-            return fail_usage(what + ": \"" + files[i] + "\" is to be @FILE");
-        }
-        if (!read_elements(what, files[i], dtypes[i], &data_.back(), &counts[i])) {
-            return false;
-        }
-        bytes[i] = data_.back().bytes();
-        if (i % 2 == 0 && counts[i] % 3 != 0) {
-            return fail_usage(what + ": " + files[i].substr(1) +
-                              " has no whole descriptors of 24 bytes");
-        }
-    }
-    if (files.size() == 1) {
-        return check(what,
-                     wsp_runner_bind_work(runner_, name.c_str(),
-                                          static_cast<ptowsp_work *>(bytes[0]), counts[0] / 3));
-    }
-    counts[3] = files.size() == 2 ? counts[1] : counts[3];  // no merges
-    if (counts[1] != counts[3] || counts[1] < 2 || counts[1] > PTOWSP_ATTENTION_LANE_MAX + 1 ||
-        counts[0] / 3 > UINT32_MAX || counts[2] / 3 > UINT32_MAX) {
-        return fail_usage(what + ": the two lists of lanes differ, or there are too many or none");
-    }
-    ptowsp_attention_plan plan = ptowsp_attention_plan();
-    plan.units = static_cast<ptowsp_work *>(bytes[0]);
-    plan.unit_begin = static_cast<uint32_t *>(bytes[1]);
-    plan.merges = static_cast<ptowsp_work *>(bytes[2]);
-    plan.merge_begin = static_cast<uint32_t *>(bytes[3]);
-    plan.unit_count = plan.unit_capacity = static_cast<uint32_t>(counts[0] / 3);
-    plan.merge_count = plan.merge_capacity = static_cast<uint32_t>(counts[2] / 3);
-    plan.lane_count = static_cast<uint32_t>(counts[1] - 1);
-    return check(what, wsp_runner_bind_plan(runner_, name.c_str(), &plan));
-}
-
-bool Command::bind_batch(const std::string &name, const std::string &value) {
-    const std::string what = "--batch " + name;
-    const wsp::List<std::string> parts = split(value, ':');
-    ptowsp_attention_config config = ptowsp_attention_config();
-    uint32_t is_causal = 0, mode = 0;
-    const struct {
-        const char *name;
-        uint32_t *number;
-    } fields[] = {{"lanes", &config.lane_count},
-                  {"heads", &config.kv_head_count},
-                  {"query_heads", &config.query_head_count},
-                  {"group", &config.group},
-                  {"window", &config.window},
-                  {"page_size", &config.page_size},
-                  {"tile_rows", &config.tile_rows},
-                  {"piece_min", &config.piece_min},
-                  {"chunk", &config.chunk},
-                  {"grain", &config.grain},
-                  {"is_causal", &is_causal},
-                  {"mode", &mode}};
-    if (parts.size() != 2 && parts.size() != 3) {
-        return fail_usage(what + ": is to be KV:FIELDS, or KV:QUERIES:FIELDS");
-    }
-    for (const std::string &field : split(parts.back(), ',')) {
-        std::string key, text;
-        uint64_t number = 0;
-        bool is_known = false;
-        cut(field, '=', &key, &text);
-        for (const auto &known : fields) {
-            if (key == known.name && parse_count(text, UINT32_MAX, &number)) {
-                *known.number = static_cast<uint32_t>(number);
-                is_known = true;
-            }
-        }
-        if (!is_known) {
-            return fail_usage(what + ": \"" + field + "\" is no FIELD=N; see --help");
-        }
-    }
-    config.is_causal = is_causal != 0;
-    config.mode = mode ? PTOWSP_ATTENTION_INVARIANT : PTOWSP_ATTENTION_BALANCED;
-    uint64_t counts[2] = {0, 0};
-    const int32_t *lengths[2] = {nullptr, nullptr};
-    for (size_t i = 0; i + 1 < parts.size(); i++) {
-        data_.emplace_back();
-        if (!read_elements(what, parts[i], PTOWSP_I32, &data_.back(), &counts[i])) {
-            return false;
-        }
-        lengths[i] = static_cast<int32_t *>(data_.back().bytes());
-    }
-    if (counts[0] > UINT32_MAX || (lengths[1] && counts[1] != counts[0])) {
-        return fail_usage(what + ": there are too many lengths, or not as many of queries");
-    }
-    const ptowsp_attention_batch batch = {lengths[0], lengths[1], static_cast<uint32_t>(counts[0])};
-    return check(what, wsp_runner_bind_batch(runner_, name.c_str(), &batch, &config, nullptr));
-}
-
 bool Command::bind_tensor(const std::string &name, const std::string &value) {
     const std::string what = "--tensor " + name;
-    const wsp_tensor_decl *decl = nullptr;
-    for (uint32_t i = 1; i < program_.tensor_count; i++) {
-        if (program_.tensors[i].name && name == program_.tensors[i].name) {
-            decl = &program_.tensors[i];
-        }
-    }
+    const wsp_tensor_decl *decl = tensor_named(name);
     if (!decl) {
         return fail_usage(what + ": there is no such tensor");
     }
@@ -353,7 +187,8 @@ bool Command::bind_tensor(const std::string &name, const std::string &value) {
     data_.emplace_back();
     Data *data = &data_.back();
     data->name = name;
-    if (!(has_file ? read_file(path, data) : data->resize(bytes))) {
+    if (!(has_file ? read_file(path, data)
+                   : data->resize(bytes) || fail_usage(no_memory_for(bytes)))) {
         return false;
     }
     if (data->size != bytes) {
@@ -363,41 +198,14 @@ bool Command::bind_tensor(const std::string &name, const std::string &value) {
     buffer.data = data->bytes();
     buffer.size = data->size;
     tensors_.push_back(data);
-    replay_.views.push_back({name, buffer});
-    replay_.views.back().buffer.dtype = static_cast<ptowsp_dtype>(decl->dtype);
+    views_.push_back({name, buffer});
+    views_.back().buffer.dtype = static_cast<ptowsp_dtype>(decl->dtype);
     int64_t stride = 1;
     for (uint32_t i = buffer.rank; i > 0; i--) {
-        replay_.views.back().buffer.strides[i - 1] = stride;
+        views_.back().buffer.strides[i - 1] = stride;
         stride *= buffer.shape[i - 1];
     }
     return check(what, wsp_runner_bind_tensor(runner_, name.c_str(), &buffer));
-}
-
-bool Command::bind(const std::string &option, const std::string &name, const std::string &value) {
-    uint64_t bits = 0, slot = 0;
-    if (option == "--array" || option == "--lengths") {
-        return bind_array(name, value, option == "--lengths");
-    } else if (option == "--csr") {
-        return bind_csr(name, value);
-    } else if (option == "--plan") {
-        return bind_plan(name, value);
-    } else if (option == "--batch") {
-        return bind_batch(name, value);
-    } else if (option == "--tensor") {
-        return bind_tensor(name, value);
-    }
-    const std::string what = option + " " + name;
-    if (!parse_number(value, &bits) ||
-        (option == "--size" && !fits(bits, value[0] == '-', PTOWSP_I64))) {
-        return fail_usage(what + ": \"" + value + "\" is no number");
-    } else if (option == "--size") {
-        return check(what, wsp_runner_bind_size(runner_, name.c_str(), static_cast<int64_t>(bits)));
-    } else if (option == "--symbol") {
-        return check(what, wsp_runner_bind_symbol(runner_, name.c_str(), bits));
-    }
-    return parse_count(name, UINT32_MAX, &slot)
-               ? check(what, wsp_runner_bind_slot(runner_, static_cast<uint32_t>(slot), bits))
-               : fail_usage(what + ": is no number of a slot");
 }
 
 bool Command::take_number(const std::string &option, const std::string &value, uint64_t max,
@@ -487,7 +295,7 @@ bool Command::take(const std::string &option, const std::string &value) {
         return fail_usage(option + ": \"" + value + "\" is to be NAME=VALUE");
     }
     const size_t data_begin = data_.size();
-    if (!bind(option, name, rest)) {
+    if (!(option == "--tensor" ? bind_tensor(name, rest) : bind(option, name, rest))) {
         return false;
     }
     if (option != "--tensor") {
@@ -528,8 +336,8 @@ bool Command::record_inputs() {
         }
         recorder_.line(bound.option, bound.name + "=" + (has_data ? value : bound.value));
     }
-    for (size_t i = 0; i < replay_.views.size(); i++) {
-        const ptowsp_buffer &buffer = replay_.views[i].buffer;
+    for (size_t i = 0; i < views_.size(); i++) {
+        const ptowsp_buffer &buffer = views_[i].buffer;
         std::string shape, strides;
         for (uint32_t k = 0; k < buffer.rank; k++) {
             shape += (k ? "x" : "") + std::to_string(buffer.shape[k]);
@@ -537,8 +345,7 @@ bool Command::record_inputs() {
         }
         const std::string number = std::to_string(i + 1);
         recorder_.line("--memory", number + "=" + recorder_.file('m', buffer.data, buffer.size));
-        recorder_.line("--view",
-                       replay_.views[i].name + "=" + shape + strides + "@" + number + "+0");
+        recorder_.line("--view", views_[i].name + "=" + shape + strides + "@" + number + "+0");
     }
     return recorder_.is_good();
 }
@@ -548,7 +355,7 @@ bool Command::record_results(const wsp_runner_result &result) {
     for (uint32_t i = 1; i < program_.tensor_count; i++) {
         const wsp_tensor_decl &tensor = program_.tensors[i];
         const View *last = nullptr;
-        for (const View &view : replay_.views) {
+        for (const View &view : views_) {
             last = tensor.name && view.name == tensor.name ? &view : last;
         }
         if (last && tensor.is_used && tensor.is_written) {
@@ -582,9 +389,12 @@ bool Command::load(const std::string &directory) {
             value += c == '@' && !is_name && line.option != "--view" ? directory + "/" : "";
             is_name = is_name && c != '=';
         }
-        bool is_option = false;
-        if (!replay_.take(runner_, line.option, value, &is_option) ||
-            (is_option && !take(line.option, value))) {
+        std::string name, rest;
+        const bool is_in_memory = line.option == "--memory" || line.option == "--view";
+        cut(value, '=', &name, &rest);
+        if (!(line.option.compare(0, 8, "--expect") == 0 ? replay_.take(line.option, value)
+              : is_in_memory                             ? bind(line.option, name, rest)
+                                                         : take(line.option, value))) {
             return false;
         }
     }
@@ -654,7 +464,7 @@ int Command::run(int argc, char **argv) {
         fprintf(stderr, "run: %s cannot be written\n", timeline_.c_str());
         return 1;
     }
-    return (!is_checking_ || replay_.compare(runner_, result)) &&
+    return (!is_checking_ || replay_.compare(views_, runner_, result)) &&
                    (record_.empty() || record_results(result)) && write_tensors()
                ? 0
                : 1;

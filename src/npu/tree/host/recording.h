@@ -21,6 +21,50 @@
 
 namespace {
 
+bool fail_usage(const std::string &what) {
+    fprintf(stderr, "run: %s\n", what.c_str());
+    return false;
+}
+
+// -- files ----------------------------------------------------------------------------------------
+
+// Appends a file's bytes. False with errno.
+bool read_text(const std::string &path, std::string *out) {
+    FILE *file = fopen(path.c_str(), "rb");
+    char buffer[65536];
+    for (size_t count; file && (count = fread(buffer, 1, sizeof buffer, file)) > 0;) {
+        out->append(buffer, count);
+    }
+    const bool is_good = file && !ferror(file);
+    const int error = errno;
+    if (file) {
+        fclose(file);
+    }
+    errno = error;
+    return is_good;
+}
+
+bool read_file(const std::string &path, Data *out_data) {
+    std::string bytes;
+    if (!read_text(path, &bytes)) {
+        return fail_usage(path + ": " + strerror(errno));
+    }
+    if (!out_data->resize(bytes.size())) {
+        return fail_usage(no_memory_for(bytes.size()));
+    }
+    memcpy(out_data->words, bytes.data(), bytes.size());
+    return true;
+}
+
+bool write_file(const std::string &path, const Data &data) {
+    FILE *file = fopen(path.c_str(), "wb");
+    bool is_good = file && fwrite(data.words, 1, data.size, file) == data.size;
+    is_good = file && fclose(file) == 0 && is_good;
+    return is_good ? true : fail_usage(path + ": " + strerror(errno));
+}
+
+// -- reading --------------------------------------------------------------------------------------
+
 struct RecordedLine {
     std::string option, value;
 };

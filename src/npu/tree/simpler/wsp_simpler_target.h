@@ -234,24 +234,81 @@ class SimplerTarget final : public Submits {
 
 // -- the entry ------------------------------------------------------------------------------------
 
-// The first argument has the bindings as words (wsp_words.h); the others are memory that these name.
-class SimplerArgs final : public WordArgs {
+namespace {
+
+// A recorded run (recording.h): its lines are the first argument, and the files that these name, but for
+// the expected ones, are the others, in the order of the lines.
+class SimplerRecording final : public BindingText {
   public:
-    explicit SimplerArgs(const ChipTaskArgs &args) : args_(args) {
+    SimplerRecording(const ChipTaskArgs &args, Bindings *bindings)
+        : BindingText(wsp_the_program), args_(args), bindings_(*bindings) {
+        if (args.tensor_count() > 0) {
+            text_.assign(data_of(0), size_of_arg(0));
+        }
     }
-    uint64_t count() const override {
-        return static_cast<uint64_t>(args_.tensor_count());
-    }
-    char *data(uint64_t i) const override {
-        return args_.tensor(static_cast<int>(i)).ref().data_as<char>();
-    }
-    uint64_t size(uint64_t i) const override {
-        return args_.tensor(static_cast<int>(i)).ref().buffer.size;
+
+    bool bind_all() {
+        const std::string head = "ptowsp recording 1\nprogram ", ours = head + program_.hash + "\n";
+        if (text_.compare(0, head.size(), head) != 0) {
+            return fail("argument 0 has no bindings");
+        } else if (text_.compare(0, ours.size(), ours) != 0) {
+            return fail("the bindings are those of another program, or version");
+        } else if (text_.find("\nend ") == std::string::npos) {
+            return fail("the bindings are cut off");
+        }
+        for (const std::string &line : split(text_, '\n')) {
+            std::string option, value, name, rest;
+            cut(line, ' ', &option, &value);
+            cut(value, '=', &name, &rest);
+            const bool is_binding = option.compare(0, 2, "--") == 0 && option != "--model" &&
+                                    option.compare(0, 8, "--expect") != 0;
+            if (is_binding && !bind(option, name, rest)) {
+                return false;
+            }
+        }
+        return true;
     }
 
   private:
+    const char *data_of(uint32_t i) const {
+        return args_.tensor(static_cast<int>(i)).ref().data_as<char>();
+    }
+    uint64_t size_of_arg(uint32_t i) const {
+        return args_.tensor(static_cast<int>(i)).ref().buffer.size;
+    }
+
+    // An argument may be longer than its file, whose size has a line.
+    bool read(const std::string &file, Data *out_data) override {
+        const size_t line = text_.find("\nfile " + file + " ");
+        std::string size, rest;
+        uint64_t count = 0;
+        if (line != std::string::npos) {
+            cut(text_.substr(line + file.size() + 7, 21), ' ', &size, &rest);
+        }
+        if (++last_ >= static_cast<uint32_t>(args_.tensor_count()) ||
+            !parse_count(size, size_of_arg(last_), &count)) {
+            return fail("an argument is not there, or is too short");
+        }
+        out_data->words = reinterpret_cast<uint64_t *>(const_cast<char *>(data_of(last_)));
+        out_data->size = count;
+        out_data->is_own = false;
+        return true;
+    }
+    bool put(const std::string &, const ptowsp_binding &binding) override {
+        return bindings_.bind(binding) == PTOWSP_OK;
+    }
+    bool fail(const std::string &what) override {
+        bindings_.fail(PTOWSP_INVALID_PARAMS, last_, "bind: %s", what.c_str());
+        return false;
+    }
+
     const ChipTaskArgs &args_;
+    Bindings &bindings_;
+    std::string text_;
+    uint32_t last_ = 0;  // of the arguments that are taken
 };
+
+}  // namespace
 
 inline PTO2OrchestrationConfig simpler_config(const ChipTaskArgs &args) {
     PTO2OrchestrationConfig config = PTO2OrchestrationConfig();
@@ -295,9 +352,8 @@ inline void simpler_run(const ChipTaskArgs &args, const SimplerKernel *kernels,
     SimplerTarget target(program, kernels, options);
     // Placed at an arbitrary address, to find the size of the block.
     char *nowhere = reinterpret_cast<char *>(static_cast<uintptr_t>(PTOWSP_TRANSIENT_ALIGN));
-    const SimplerArgs words(args);
-    if (!Words(program, words, &bindings).bind() ||
-        bindings.bind_transients(nowhere, UINT64_MAX) != PTOWSP_OK ||
+    SimplerRecording recording(args, &bindings);
+    if (!recording.bind_all() || bindings.bind_transients(nowhere, UINT64_MAX) != PTOWSP_OK ||
         bindings.verify(PTOWSP_MODEL_UNIT) != PTOWSP_OK) {
         rt_report_fatal(9, "%s", bindings.failure.text);
         return;
