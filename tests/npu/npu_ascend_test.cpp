@@ -294,7 +294,16 @@ const uint32_t speeds[2] = {3, 4};
 const ptowsp_tier tiers[1] = {{5, 0, 4096}};
 const int32_t indptr[3] = {0, 1, 3}, indices[3] = {4, 5, 6};
 
+ptowsp_binding binding_of(ptowsp_bind_kind kind, const char *name, const void *data) {
+    ptowsp_binding binding = pwsp_binding_of(kind, name);
+    binding.data = data;
+    return binding;
+}
+
 void bind_all(wsp::Bindings *bindings) {
+    const auto bind = [bindings](ptowsp_bind_kind kind, const char *name, const void *data) {
+        return bindings->bind(binding_of(kind, name, data));
+    };
     for (int i = 0; i < 12; i++) {
         numbers[i] = i;
     }
@@ -306,26 +315,37 @@ void bind_all(wsp::Bindings *bindings) {
     }
     ptowsp_buffer buffer = ptowsp_buffer();
     buffer.data = numbers;
-    assert_int_equal(bindings->bind_tensor(1, &buffer), PTOWSP_OK);
+    assert_int_equal(bind(PTOWSP_BIND_TENSOR, "x", &buffer), PTOWSP_OK);
     buffer.data = numbers + 4;
-    assert_int_equal(bindings->bind_tensor(2, &buffer), PTOWSP_OK);
+    assert_int_equal(bind(PTOWSP_BIND_TENSOR, "y", &buffer), PTOWSP_OK);
     buffer.data = backwards + 3;
     buffer.rank = 1;
     buffer.shape[0] = 4;
     buffer.strides[0] = -1;
-    assert_int_equal(bindings->bind_tensor(3, &buffer), PTOWSP_OK);
+    assert_int_equal(bind(PTOWSP_BIND_TENSOR, "z", &buffer), PTOWSP_OK);
     buffer.rank = 2;
     buffer.shape[0] = 0;
     buffer.shape[1] = 4;
     buffer.strides[0] = 100;
     buffer.strides[1] = 1;
-    assert_int_equal(bindings->bind_tensor(4, &buffer), PTOWSP_OK);
-    assert_int_equal(bindings->bind_array(1, false, PTOWSP_I64, elements, 3), PTOWSP_OK);
+    assert_int_equal(bind(PTOWSP_BIND_TENSOR, "e", &buffer), PTOWSP_OK);
+    ptowsp_binding array = binding_of(PTOWSP_BIND_ARRAY, "n", elements);
+    array.dtype = PTOWSP_I64;
+    array.count = 3;
+    assert_int_equal(bindings->bind(array), PTOWSP_OK);
     const ptowsp_csr csr = {PTOWSP_I32, indptr, indices, 2, 3};
-    assert_int_equal(bindings->bind_csr(3, &csr), PTOWSP_OK);
-    assert_int_equal(bindings->bind_size(1, 77), PTOWSP_OK);
-    assert_int_equal(bindings->bind_symbol(1, 88), PTOWSP_OK);
-    assert_int_equal(bindings->bind_slot(0, 5), PTOWSP_OK);
+    assert_int_equal(bind(PTOWSP_BIND_CSR, "adj", &csr), PTOWSP_OK);
+    const struct {
+        ptowsp_bind_kind kind;
+        const char *name;
+        uint64_t value;
+    } numbers_of[] = {
+        {PTOWSP_BIND_SIZE, "m", 77}, {PTOWSP_BIND_SYMBOL, "s", 88}, {PTOWSP_BIND_SLOT, nullptr, 5}};
+    for (const auto &it : numbers_of) {
+        ptowsp_binding number = binding_of(it.kind, it.name, nullptr);
+        number.value = it.value;
+        assert_int_equal(bindings->bind(number), PTOWSP_OK);
+    }
     const ptowsp_attention_batch batch = {lengths, queries, 3};
     ptowsp_attention_config config = ptowsp_attention_config();
     config.kv_head_count = 1;
@@ -333,8 +353,10 @@ void bind_all(wsp::Bindings *bindings) {
     config.lane_speeds = speeds;
     config.tiers = tiers;
     config.tier_count = 1;
-    assert_int_equal(bindings->bind_batch(2, &batch, &config, nullptr), PTOWSP_OK);
-    assert_int_equal(bindings->bind_tensor(6, &buffer), PTOWSP_INVALID_PARAMS);
+    ptowsp_binding planned = binding_of(PTOWSP_BIND_BATCH, "kv", &batch);
+    planned.config = &config;
+    assert_int_equal(bindings->bind(planned), PTOWSP_OK);
+    assert_int_equal(bind(PTOWSP_BIND_TENSOR, "u", &buffer), PTOWSP_INVALID_PARAMS);
     assert_string_equal(bindings->failure.text,
                         "bind: tensor u is transient: executions give it memory");
     assert_int_equal(bindings->bind_transients(transient_block + 1, 9), PTOWSP_INVALID_PARAMS);

@@ -216,14 +216,19 @@ ptowsp_status run_once(const wsp_runner_options &options = OPTIONS, wsp_expand_f
     Bindings bindings(program);
     ptowsp_buffer buffer = ptowsp_buffer();
     buffer.data = x;
-    assert_int_equal(bindings.bind_tensor(TENSOR_x, &buffer), PTOWSP_OK);
+    ptowsp_binding tensor = pwsp_binding_of(PTOWSP_BIND_TENSOR, "x");
+    tensor.data = &buffer;
+    assert_int_equal(bindings.bind(tensor), PTOWSP_OK);
     const ptowsp_attention_batch batch = {lengths, nullptr, 2};
     ptowsp_attention_config config = ptowsp_attention_config();
     config.kv_head_count = 1;
     config.lane_count = 2;
     config.mode = PTOWSP_ATTENTION_INVARIANT;
     config.chunk = 100;  // 3 units, and 1
-    assert_int_equal(bindings.bind_batch(AXIS_kv, &batch, &config, nullptr), PTOWSP_OK);
+    ptowsp_binding planned = pwsp_binding_of(PTOWSP_BIND_BATCH, "kv");
+    planned.data = &batch;
+    planned.config = &config;
+    assert_int_equal(bindings.bind(planned), PTOWSP_OK);
     result = wsp_runner_result();
     ptowsp_status status = bindings.verify(PTOWSP_MODEL_UNIT);
     status = status == PTOWSP_OK ? run_program(program, &bindings, options, &result) : status;

@@ -378,7 +378,9 @@ void bind_random(Bindings &bindings, uint64_t *words) {
         if (i == 8) {  // begins at its end
             buffer.data = words + shapes[i].first + 25;
         }
-        assert_int_equal(bindings.bind_tensor(i, &buffer), PTOWSP_OK);
+        ptowsp_binding tensor = pwsp_binding_of(PTOWSP_BIND_TENSOR, tensor_names[i]);
+        tensor.data = &buffer;
+        assert_int_equal(bindings.bind(tensor), PTOWSP_OK);
     }
 }
 

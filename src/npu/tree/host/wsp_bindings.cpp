@@ -1,9 +1,8 @@
-// Binding by name and index, by the library's rules and with its errors.
+// Binding by name, by the library's rules and with its errors.
 
 #include "wsp_bindings.h"
 
 #include <algorithm>
-#include <cinttypes>
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
@@ -36,16 +35,10 @@ ptowsp_status Bindings::fail(ptowsp_status status, uint64_t index, const char *f
     return pwsp_error_set(&failure, status, index, "%s", text);
 }
 
-ptowsp_status Bindings::fail_index(const char *what, uint32_t index) {
-    return fail(PTOWSP_INVALID_PARAMS, index, "bind: module %s has no %s %" PRIu32, program_.name,
-                what, index);
-}
-
 // -- names ----------------------------------------------------------------------------------------
 
 bool Bindings::is_axis(uint32_t axis, ptowsp_axis_kind kind) const {
-    return axis > 0 && axis < program_.axis_count && program_.axes[axis].name &&
-           program_.axes[axis].kind == static_cast<uint32_t>(kind);
+    return program_.axes[axis].name && program_.axes[axis].kind == static_cast<uint32_t>(kind);
 }
 
 // The index of the thing that a binding names: for a plan the index of its first axis. 0: not found.
@@ -75,37 +68,6 @@ uint32_t Bindings::find(const ptowsp_binding &b) const {
     }
 }
 
-// -- binding --------------------------------------------------------------------------------------
-
-ptowsp_status Bindings::bind_size(uint32_t axis, int64_t size) {
-    if (!is_axis(axis, PTOWSP_AXIS_DYNAMIC)) {
-        return fail_index("dynamic axis", axis);
-    }
-    const ptowsp_status status = pwsp_bind_check_size(&failure, program_.axes[axis].name, size);
-    if (status == PTOWSP_OK) {
-        sizes_[axis] = size;
-        is_size_bound_[axis] = 1;
-    }
-    return status;
-}
-
-ptowsp_status Bindings::bind_symbol(uint32_t symbol, uint64_t value) {
-    if (symbol == 0 || symbol >= program_.symbol_count) {
-        return fail_index("symbol", symbol);
-    }
-    symbols_[symbol] = value;
-    is_symbol_bound_[symbol] = 1;
-    return PTOWSP_OK;
-}
-
-ptowsp_status Bindings::bind_slot(uint32_t slot, uint64_t value) {
-    const ptowsp_status status = pwsp_bind_check_slot(&failure, slot, program_.slot_count);
-    if (status == PTOWSP_OK) {
-        initial_slots_[slot] = value;
-    }
-    return status;
-}
-
 pwsp_array_info Bindings::array_info(uint32_t array) const {
     const wsp_array_decl &decl = program_.arrays[array];
     return {decl.name,
@@ -117,34 +79,6 @@ pwsp_array_info Bindings::array_info(uint32_t array) const {
             0};
 }
 
-ptowsp_status Bindings::bind_array(uint32_t array, bool is_lengths, ptowsp_dtype dtype,
-                                   const void *data, uint64_t count) {
-    if (array == 0 || array >= program_.array_count) {
-        return fail_index(is_lengths ? "ragged axis" : "array", array);
-    }
-    if (is_field(program_, array)) {
-        return fail_index("array", array);
-    }
-    const pwsp_array_info info = array_info(array);
-    return pwsp_bind_check_array(&failure, &info, is_lengths, dtype, data, count, &arrays_[array]);
-}
-
-ptowsp_status Bindings::bind_csr(uint32_t axis, const ptowsp_csr *csr) {
-    return is_axis(axis, PTOWSP_AXIS_SPARSE)
-               ? pwsp_bind_check_csr(&failure, program_.axes[axis].name, csr, &csrs_[axis])
-               : fail_index("sparse axis", axis);
-}
-
-ptowsp_status Bindings::bind_tensor(uint32_t tensor, const ptowsp_buffer *buffer) {
-    if (tensor == 0 || tensor >= program_.tensor_count) {
-        return fail_index("tensor", tensor);
-    }
-    const ptowsp_tensor_desc desc = desc_of(program_.tensors[tensor]);
-    return program_.tensors[tensor].is_transient
-               ? pwsp_bind_fail_transient(&failure, desc.name)
-               : pwsp_bind_check_tensor(&failure, &desc, buffer, &tensors_[tensor]);
-}
-
 // -- plans ----------------------------------------------------------------------------------------
 
 // Axes of one plan have its name. A field belongs to an axis.
@@ -153,24 +87,30 @@ bool Bindings::is_of_plan(uint32_t axis, const char *plan) const {
     return decl.name && decl.kind >= PTOWSP_AXIS_PLAN && strcmp(decl.name, plan) == 0;
 }
 
-ptowsp_status Bindings::bind_checked(const char *name, const ptowsp_attention_plan &plan) {
-    ptowsp_status status = PTOWSP_OK;
+ptowsp_status Bindings::bind_plan(const ptowsp_binding &b) {
+    ptowsp_attention_plan plan = ptowsp_attention_plan();
+    ptowsp_status status =
+        b.kind == PTOWSP_BIND_PLAN
+            ? pwsp_bind_check_plan(&failure, b.name,
+                                   static_cast<const ptowsp_attention_plan *>(b.data), &plan)
+            : pwsp_bind_check_work(&failure, b.name, static_cast<const ptowsp_work *>(b.data),
+                                   b.count, &plan);
     for (uint32_t i = 1; i < program_.axis_count && status == PTOWSP_OK; i++) {
-        if (program_.axes[i].is_used && is_of_plan(i, name)) {
-            status = pwsp_plan_has_axis(&failure, name, &plan,
+        if (program_.axes[i].is_used && is_of_plan(i, b.name)) {
+            status = pwsp_plan_has_axis(&failure, b.name, &plan,
                                         static_cast<ptowsp_axis_kind>(program_.axes[i].kind));
         }
         for (uint32_t j = 0; j < program_.field_count && status == PTOWSP_OK; j++) {
             const wsp_field_decl &field = program_.fields[j];
-            if (field.axis == i && program_.arrays[field.array].is_used && is_of_plan(i, name)) {
-                status = pwsp_plan_has_field(&failure, name, &plan,
+            if (field.axis == i && program_.arrays[field.array].is_used && is_of_plan(i, b.name)) {
+                status = pwsp_plan_has_field(&failure, b.name, &plan,
                                              static_cast<ptowsp_plan_field>(field.field));
             }
         }
     }
     if (status == PTOWSP_OK) {
-        batches_[find(pwsp_binding_of(PTOWSP_BIND_PLAN, name))] = pwsp_plan_batch();
-        enter(name, plan);
+        batches_[find(b)] = pwsp_plan_batch();
+        enter(b.name, plan);
     }
     return status;
 }
@@ -182,45 +122,56 @@ void Bindings::enter(const char *name, const ptowsp_attention_plan &plan) {
     }
 }
 
-ptowsp_status Bindings::bind_plan(uint32_t axis, const ptowsp_attention_plan *plan) {
-    ptowsp_attention_plan checked = ptowsp_attention_plan();
-    if (!is_plan(axis)) {
-        return fail_index("plan", axis);
-    }
-    const char *name = program_.axes[axis].name;
-    const ptowsp_status status = pwsp_bind_check_plan(&failure, name, plan, &checked);
-    return status == PTOWSP_OK ? bind_checked(name, checked) : status;
-}
-
-ptowsp_status Bindings::bind_work(uint32_t axis, const ptowsp_work *work, uint64_t count) {
-    ptowsp_attention_plan checked = ptowsp_attention_plan();
-    if (!is_plan(axis)) {
-        return fail_index("plan", axis);
-    }
-    const char *name = program_.axes[axis].name;
-    const ptowsp_status status = pwsp_bind_check_work(&failure, name, work, count, &checked);
-    return status == PTOWSP_OK ? bind_checked(name, checked) : status;
-}
-
 // The AICPU makes the plan; until then it has 0 units.
-ptowsp_status Bindings::bind_batch(uint32_t axis, const ptowsp_attention_batch *batch,
-                                   const ptowsp_attention_config *config,
-                                   const ptowsp_attention_sizes *capacity) {
+ptowsp_status Bindings::bind_batch(const ptowsp_binding &b) {
     pwsp_plan_batch checked = pwsp_plan_batch();
-    if (!is_plan(axis)) {
-        return fail_index("plan", axis);
-    }
-    const char *name = program_.axes[axis].name;
     const ptowsp_status status =
-        pwsp_bind_check_batch(&failure, name, batch, config, capacity, &checked);
+        pwsp_bind_check_batch(&failure, b.name, static_cast<const ptowsp_attention_batch *>(b.data),
+                              b.config, b.capacity, &checked);
     if (status == PTOWSP_OK) {
-        enter(name, ptowsp_attention_plan());
-        batches_[find(pwsp_binding_of(PTOWSP_BIND_PLAN, name))] = checked;
+        enter(b.name, ptowsp_attention_plan());
+        batches_[find(b)] = checked;
     }
     return status;
 }
 
 // -- all ------------------------------------------------------------------------------------------
+
+ptowsp_status Bindings::bind_found(const ptowsp_binding &b, uint32_t i) {
+    ptowsp_status status = PTOWSP_OK;
+    switch (b.kind) {
+    case PTOWSP_BIND_SIZE:
+        status = pwsp_bind_check_size(&failure, b.name, static_cast<int64_t>(b.value));
+        if (status == PTOWSP_OK) {
+            sizes_[i] = static_cast<int64_t>(b.value);
+            is_size_bound_[i] = 1;
+        }
+        return status;
+    case PTOWSP_BIND_SYMBOL:
+        symbols_[i] = b.value;
+        is_symbol_bound_[i] = 1;
+        return status;
+    case PTOWSP_BIND_ARRAY:
+    case PTOWSP_BIND_LENGTHS: {
+        const pwsp_array_info info = array_info(i);
+        return pwsp_bind_check_array(&failure, &info, b.kind == PTOWSP_BIND_LENGTHS, b.dtype,
+                                     b.data, b.count, &arrays_[i]);
+    }
+    case PTOWSP_BIND_CSR:
+        return pwsp_bind_check_csr(&failure, b.name, static_cast<const ptowsp_csr *>(b.data),
+                                   &csrs_[i]);
+    case PTOWSP_BIND_TENSOR: {
+        const ptowsp_tensor_desc desc = desc_of(program_.tensors[i]);
+        return program_.tensors[i].is_transient
+                   ? pwsp_bind_fail_transient(&failure, b.name)
+                   : pwsp_bind_check_tensor(
+                         &failure, &desc, static_cast<const ptowsp_buffer *>(b.data), &tensors_[i]);
+    }
+    case PTOWSP_BIND_PLAN:
+    case PTOWSP_BIND_WORK: return bind_plan(b);
+    default: return bind_batch(b);
+    }
+}
 
 ptowsp_status Bindings::bind(const ptowsp_binding &b) {
     static const char *const what[] = {
@@ -229,7 +180,11 @@ ptowsp_status Bindings::bind(const ptowsp_binding &b) {
 #undef WSP_WHAT
     };
     if (b.kind == PTOWSP_BIND_SLOT) {
-        return bind_slot(b.slot, b.value);
+        const ptowsp_status status = pwsp_bind_check_slot(&failure, b.slot, program_.slot_count);
+        if (status == PTOWSP_OK) {
+            initial_slots_[b.slot] = b.value;
+        }
+        return status;
     } else if (b.kind == PTOWSP_BIND_TRANSIENTS) {
         return bind_transients(b.block, b.count);
     } else if (static_cast<uint32_t>(b.kind) >= PTOWSP_BIND_KIND_COUNT || !*what[b.kind]) {
@@ -237,23 +192,8 @@ ptowsp_status Bindings::bind(const ptowsp_binding &b) {
                     "bind: a tree has no kind of binding %d", static_cast<int>(b.kind));
     }
     const uint32_t i = find(b);
-    if (!i) {
-        return pwsp_bind_fail_name(&failure, program_.name, what[b.kind], b.name, "");
-    }
-    switch (b.kind) {
-    case PTOWSP_BIND_SIZE: return bind_size(i, static_cast<int64_t>(b.value));
-    case PTOWSP_BIND_SYMBOL: return bind_symbol(i, b.value);
-    case PTOWSP_BIND_ARRAY:
-    case PTOWSP_BIND_LENGTHS:
-        return bind_array(i, b.kind == PTOWSP_BIND_LENGTHS, b.dtype, b.data, b.count);
-    case PTOWSP_BIND_CSR: return bind_csr(i, static_cast<const ptowsp_csr *>(b.data));
-    case PTOWSP_BIND_TENSOR: return bind_tensor(i, static_cast<const ptowsp_buffer *>(b.data));
-    case PTOWSP_BIND_PLAN: return bind_plan(i, static_cast<const ptowsp_attention_plan *>(b.data));
-    case PTOWSP_BIND_WORK: return bind_work(i, static_cast<const ptowsp_work *>(b.data), b.count);
-    default:
-        return bind_batch(i, static_cast<const ptowsp_attention_batch *>(b.data), b.config,
-                          b.capacity);
-    }
+    return i ? bind_found(b, i)
+             : pwsp_bind_fail_name(&failure, program_.name, what[b.kind], b.name, "");
 }
 
 // -- before a run ---------------------------------------------------------------------------------

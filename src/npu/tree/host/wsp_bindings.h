@@ -15,14 +15,6 @@ class Bindings {
     // Binds the thing that a binding names, as ptowsp_run_bind does.
     ptowsp_status bind(const ptowsp_binding &binding);
 
-    // By index.
-    ptowsp_status bind_size(uint32_t axis, int64_t size);
-    ptowsp_status bind_symbol(uint32_t symbol, uint64_t value);
-    ptowsp_status bind_array(uint32_t array, bool is_lengths, ptowsp_dtype dtype, const void *data,
-                             uint64_t count);
-    ptowsp_status bind_csr(uint32_t axis, const ptowsp_csr *csr);
-    ptowsp_status bind_tensor(uint32_t tensor, const ptowsp_buffer *buffer);
-    ptowsp_status bind_slot(uint32_t slot, uint64_t value);
     ptowsp_status bind_transients(void *block, uint64_t size) {
         return transients_.bind(&failure, block, size);
     }
@@ -30,13 +22,6 @@ class Bindings {
     uint64_t transient_bytes() const {
         return transients_.peak();
     }
-    // By the index of any axis of the plan.
-    ptowsp_status bind_plan(uint32_t axis, const ptowsp_attention_plan *plan);
-    ptowsp_status bind_work(uint32_t axis, const ptowsp_work *work, uint64_t count);
-    ptowsp_status bind_batch(uint32_t axis, const ptowsp_attention_batch *batch,
-                             const ptowsp_attention_config *config,
-                             const ptowsp_attention_sizes *capacity);
-
     // Are all needed things bound, and arrays well-formed? Then table() is for a run.
     ptowsp_status verify(uint32_t model);
     const wsp_bindings &table() const {
@@ -55,15 +40,15 @@ class Bindings {
 
   private:
     uint32_t find(const ptowsp_binding &binding) const;
-    ptowsp_status fail_index(const char *what, uint32_t index);
     bool is_plan(uint32_t axis) const {
-        return axis > 0 && axis < program_.axis_count &&
-               program_.axes[axis].kind >= PTOWSP_AXIS_PLAN;
+        return program_.axes[axis].kind >= PTOWSP_AXIS_PLAN;
     }
     bool is_axis(uint32_t axis, ptowsp_axis_kind kind) const;
     pwsp_array_info array_info(uint32_t array) const;
     bool is_of_plan(uint32_t axis, const char *plan) const;
-    ptowsp_status bind_checked(const char *name, const ptowsp_attention_plan &plan);
+    ptowsp_status bind_plan(const ptowsp_binding &binding);
+    ptowsp_status bind_batch(const ptowsp_binding &binding);
+    ptowsp_status bind_found(const ptowsp_binding &binding, uint32_t index);
     void enter(const char *name, const ptowsp_attention_plan &plan);
     ptowsp_status verify_sizes();
     ptowsp_status verify_arrays();
