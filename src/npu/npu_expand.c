@@ -14,8 +14,8 @@
 //
 // Statements come as a list, so one pass over them prints the file; open blocks are on a stack.
 // Blocks with very many statements are split into functions, because compilers take minutes for
-// large ones. The file walks the program exactly as the library does (src/workload/expand.c): bounds
-// and rows are evaluated once, when a loop begins, and arguments of calls before the callee.
+// large ones. The file walks the program exactly as the library does (src/workload/expand.c): rows are
+// evaluated once, when a loop begins, and arguments of calls before the callee.
 
 #include "npu_expand.h"
 

@@ -109,7 +109,7 @@ class Command final : public BindingText {
     };
 
     bool read(const std::string &file, Data *out_data) override {
-        return read_file(file, out_data);
+        return read_file(directory_ + file, out_data);
     }
     bool put(const std::string &what, const ptowsp_binding &binding) override {
         return check(what, wsp_runner_bind(runner_, &binding, 1));
@@ -142,6 +142,7 @@ class Command final : public BindingText {
         size_t data_begin, data_end;  // of data_
     };
     bool is_checking_ = false;
+    std::string directory_;  // of files: of the recording that is read, or here
     Replay replay_;
     wsp::List<Bound> bound_;
     std::string record_;  // a directory, or empty
@@ -381,24 +382,19 @@ bool Command::load(const std::string &directory) {
         return false;
     }
     is_checking_ = true;
+    directory_ = directory + "/";
+    bool is_good = true;
     for (const RecordedLine &line : lines) {
-        std::string value;
-        bool is_name = true;
-        for (char c : line.value) {
-            value += c;
-            value += c == '@' && !is_name && line.option != "--view" ? directory + "/" : "";
-            is_name = is_name && c != '=';
-        }
-        std::string name, rest;
         const bool is_in_memory = line.option == "--memory" || line.option == "--view";
-        cut(value, '=', &name, &rest);
-        if (!(line.option.compare(0, 8, "--expect") == 0 ? replay_.take(line.option, value)
-              : is_in_memory                             ? bind(line.option, name, rest)
-                                                         : take(line.option, value))) {
-            return false;
-        }
+        std::string name, rest;
+        cut(line.value, '=', &name, &rest);
+        is_good = is_good && (line.option.compare(0, 8, "--expect") == 0
+                                  ? replay_.take(directory_, line.option, line.value)
+                              : is_in_memory ? bind(line.option, name, rest)
+                                             : take(line.option, line.value));
     }
-    return true;
+    directory_.clear();
+    return is_good;
 }
 
 bool Command::write_tensors() {

@@ -69,12 +69,9 @@ struct RecordedLine {
     std::string option, value;
 };
 
-// FNV-1a in hexadecimal digits.
+// ptowsp_hash in hexadecimal digits.
 std::string hash_of(const char *bytes, size_t size) {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    for (size_t i = 0; i < size; i++) {
-        hash = (hash ^ static_cast<uint8_t>(bytes[i])) * UINT64_C(0x100000001b3);
-    }
+    const uint64_t hash = ptowsp_hash(PTOWSP_HASH_START, bytes, size);
     char text[17];
     snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
     return text;

@@ -29,7 +29,7 @@ constexpr double WSP_TOLERANCE = 0;
 class Replay {
   public:
     // Takes a line with an expectation. False with an error.
-    bool take(const std::string &option, const std::string &value);
+    bool take(const std::string &directory, const std::string &option, const std::string &value);
     // `views`: the tensors of the run.
     bool compare(const wsp::List<View> &views, const wsp_runner *runner,
                  const wsp_runner_result &result) const;
@@ -50,13 +50,14 @@ class Replay {
     wsp::List<Expected> expected_;
 };
 
-bool Replay::take(const std::string &option, const std::string &value) {
+bool Replay::take(const std::string &directory, const std::string &option,
+                  const std::string &value) {
     std::string name, rest;
     cut(value, '=', &name, &rest);
     if (option == "--expect") {
         data_.emplace_back();
         expected_.push_back({option, name, &data_.back(), 0});
-        return read_file(rest.substr(rest[0] == '@'), &data_.back());
+        return read_file(directory + rest.substr(rest[0] == '@'), &data_.back());
     }
     expected_.push_back({option, name, nullptr, 0});
     return parse_number(option == "--expect-slot" ? rest : name, &expected_.back().number)
