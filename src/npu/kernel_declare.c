@@ -324,6 +324,16 @@ NPU_INTERNAL void npu_kernel_add_loop_sizes(npu_kernel *k) {
     }
 }
 
+// The turn of late instructions.
+static void npu_print_late_turn(const npu_kernel *k, uint32_t loop, uint32_t indent,
+                                npu_text *out) {
+    const uint32_t late_of = k->info->loops[loop].late_of;
+    if (late_of) {
+        npu_print(out, "%*sconst int n_%u = n_%u - %u;\n", (int)indent, "", loop, late_of,
+                  k->info->loops[late_of].preload);
+    }
+}
+
 // The index of a loop. A phase without an iteration in a turn has its nearest one: nothing uses that.
 static void npu_print_index(const npu_kernel *k, uint32_t loop, uint32_t indent, npu_text *out) {
     const ptowsp_loop_info *of = &k->info->loops[loop];
@@ -332,8 +342,6 @@ static void npu_print_index(const npu_kernel *k, uint32_t loop, uint32_t indent,
     if (of->preload) {
         snprintf(turn, sizeof turn, "wsp::least(n_%u, loop_%u.count - 1)", loop, loop);
     } else if (of->late_of) {
-        npu_print(out, "%*sconst int n_%u = n_%u - %u;\n", (int)indent, "", loop, of->late_of,
-                  k->info->loops[of->late_of].preload);
         snprintf(turn, sizeof turn, "n_%u < 0 ? 0 : n_%u", loop, loop);
     }
     npu_print(out, "%*s[[maybe_unused]] const int i_%u = loop_%u.at(%s);\n", (int)indent, "", loop,
@@ -343,6 +351,10 @@ static void npu_print_index(const npu_kernel *k, uint32_t loop, uint32_t indent,
 static void npu_print_loop_declarations(npu_kernel *k, uint32_t loop, uint32_t indent,
                                         npu_text *out) {
     npu_text tiles = {NULL, 0, 0, false};
+    npu_print_late_turn(k, loop, indent, out);
+    if (k->half == NPU_HALF_SECOND) {
+        return;
+    }
     npu_print_tiles_of(k, loop, indent, &tiles);
     npu_print_index(k, loop, indent, out);
     for (uint32_t i = 0; i < k->size_count; i++) {
@@ -354,8 +366,12 @@ static void npu_print_loop_declarations(npu_kernel *k, uint32_t loop, uint32_t i
     npu_append(out, &tiles);
 }
 
-NPU_INTERNAL void npu_kernel_print_loop_declarations(npu_kernel *k, uint32_t loop, npu_text *out) {
-    uint32_t indent = 4, late = npu_kernel_late(k, loop);
+NPU_INTERNAL void npu_kernel_print_loop_declarations(npu_kernel *k, uint32_t loop, uint32_t indent,
+                                                     npu_text *out) {
+    uint32_t late = k->info->loops[loop].preload ? k->info->loop_count : 0;
+    while (late && k->info->loops[late].late_of != loop) {
+        late--;
+    }
     for (uint32_t at = loop; at; at = k->info->loops[at].parent) {
         indent += 4;
     }

@@ -39,13 +39,8 @@
 
 #include <stdio.h>
 
-static const char npu_fifo_names[][12] = {"to_vector", "to_cube"};
 static const char npu_fifo_types[][12] = {"ToVector", "ToCube"};
 static const char npu_half_names[][12] = {"", "cube", "vector"};
-
-static bool npu_is_fifo(const ptowsp_insn_info *insn) {
-    return insn->op == PTOWSP_OP_TPUSH || insn->op == PTOWSP_OP_TPOP;
-}
 
 // -- the head of the file -------------------------------------------------------------------------
 
@@ -75,7 +70,7 @@ static void npu_print_words(const npu_kernel *k, npu_half half, npu_text *out) {
         if (word) {
             bool is_fifo = npu_is_fifo(insn);
             npu_print(out, " %s%s%s%s", word, is_fifo ? "(" : "",
-                      is_fifo ? npu_fifo_names[insn->fifo] : "", is_fifo ? ")" : "");
+                      is_fifo ? npu_fifo_name(insn->fifo) : "", is_fifo ? ")" : "");
         }
     }
     npu_print(out, "\n");
@@ -89,7 +84,7 @@ NPU_INTERNAL void npu_halves_print_heading(const npu_kernel *k, npu_text *out) {
         const ptowsp_fifo *fifo = &k->info->fifos[i];
         if (fifo->slot_bytes) {
             npu_print(out, "//      %-10s %-16s %u slots of %u bytes, flags %u and %u\n",
-                      npu_fifo_names[i], i ? "vector -> cube" : "cube -> vector", fifo->slot_count,
+                      npu_fifo_name(i), i ? "vector -> cube" : "cube -> vector", fifo->slot_count,
                       fifo->slot_bytes, fifo->flag, fifo->flag + 1);
         }
     }
@@ -120,54 +115,19 @@ static void npu_print_fifo_types(const npu_kernel *k, npu_text *out) {
 static void npu_print_fifos(const npu_kernel *k, bool is_shared, npu_text *out) {
     for (uint32_t i = 0; i < 2; i++) {
         if (k->info->fifos[i].slot_bytes) {
-            npu_print(out, "    %s %s(pipes%s);\n", npu_fifo_types[i], npu_fifo_names[i],
+            npu_print(out, "    %s %s(pipes%s);\n", npu_fifo_types[i], npu_fifo_name(i),
                       is_shared ? ", mine" : "");
         }
     }
 }
 
-// Does a loop push or pop?
-static bool npu_has_fifo(const npu_kernel *k, uint32_t loop) {
-    bool is_inside = false, has_any = false;
-    for (uint32_t i = 0; i < k->info->insn_count; i++) {
-        const ptowsp_insn_info *insn = &k->info->insns[i];
-        bool is_mark = insn->op == PTOWSP_OP_LOOP || insn->op == PTOWSP_OP_END;
-        is_inside = is_mark && insn->loop == loop ? !is_inside : is_inside;
-        has_any = has_any || (is_inside && npu_is_fifo(insn));
-    }
-    return has_any;
-}
-
 // The code of the second vector core when the two share no rows: it only passes the FIFOs.
-static void npu_print_second(const npu_kernel *k, npu_text *out) {
+static void npu_print_second(npu_kernel *k, npu_text *out) {
     npu_print(out, "\n    // The second vector core frees and fills slots alone.\n"
                    "    if (!wsp::is_first()) {\n");
-    int indent = 8;
-    for (uint32_t i = 0; i < k->info->insn_count; i++) {
-        const ptowsp_insn_info *insn = &k->info->insns[i];
-        bool is_loop = insn->op == PTOWSP_OP_LOOP, is_end = insn->op == PTOWSP_OP_END;
-        if (is_loop && npu_has_fifo(k, insn->loop)) {
-            uint32_t late = npu_kernel_late(k, insn->loop);
-            npu_kernel_print_turns(k, insn->loop, (uint32_t)indent, out);
-            indent += 4;
-            if (late) {
-                npu_print(out, "%*sconst int n_%u = n_%u - %u;\n", indent, "", late, insn->loop,
-                          k->info->loops[insn->loop].preload);
-            }
-        } else if (is_end && npu_has_fifo(k, insn->loop)) {
-            indent -= 4;
-            npu_print(out, "%*s}\n", indent, "");
-        } else if (npu_is_fifo(insn) && insn->side == PTOWSP_SIDE_VECTOR) {
-            if (insn->phase) {
-                npu_kernel_print_phase(k, insn->phase, (uint32_t)indent, out);
-            }
-            npu_print(out, "%*s%s.pass();\n", insn->phase ? indent + 4 : indent, "",
-                      npu_fifo_names[insn->fifo]);
-            if (insn->phase) {
-                npu_print(out, "%*s}\n", indent, "");
-            }
-        }
-    }
+    k->half = NPU_HALF_SECOND;
+    npu_kernel_print_body(k, 8, out);
+    k->half = NPU_HALF_VECTOR;
     npu_print(out, "        return;\n    }\n");
 }
 
@@ -181,7 +141,7 @@ static void npu_print_half_function(npu_kernel *k, npu_half half, npu_text *out)
     npu_text body = {NULL, 0, 0, false}, begin = {NULL, 0, 0, false}, made = {NULL, 0, 0, false};
     bool is_vector = half == NPU_HALF_VECTOR, is_shared = is_vector && k->info->is_split;
     npu_kernel_begin_half(k, half);
-    npu_kernel_print_body(k, &body);  // first: it finds sizes and windows
+    npu_kernel_print_body(k, 4, &body);  // first: it finds sizes and windows
     npu_kernel_print_loops(k, 0, &begin);
     if (is_shared) {
         char rows[NPU_LOCAL_MAX];

@@ -323,6 +323,14 @@ static bool npu_print_right(npu_kernel *k, const ptowsp_insn_info *insn, npu_tex
     return true;
 }
 
+NPU_INTERNAL bool npu_is_fifo(const ptowsp_insn_info *insn) {
+    return insn->op == PTOWSP_OP_TPUSH || insn->op == PTOWSP_OP_TPOP;
+}
+
+NPU_INTERNAL const char *npu_fifo_name(uint32_t fifo) {
+    return fifo ? "to_cube" : "to_vector";
+}
+
 static void npu_print_call(npu_kernel *k, const ptowsp_insn_info *insn, npu_text *out) {
     const uint32_t tile = insn->dst[0] ? insn->dst[0] : insn->src[0];
     const bool is_to_vector = tile && k->tiles[tile].object.memory == PTOWSP_MEMORY_UB;
@@ -330,10 +338,9 @@ static void npu_print_call(npu_kernel *k, const ptowsp_insn_info *insn, npu_text
         npu_print_global(k, insn, out);
     } else if (insn->op == PTOWSP_OP_PIPE_BARRIER && insn->src_pipe == PTOWSP_PIPE_V) {
         npu_print(out, "WSP_BARRIER_V()");
-    } else if (insn->op == PTOWSP_OP_TPUSH || insn->op == PTOWSP_OP_TPOP) {
-        npu_print(out, "%s.%s<%u>(%s)", insn->fifo ? "to_cube" : "to_vector",
-                  insn->dst[0] ? "pop" : "push", k->tiles[tile].object.valid_cols.max,
-                  npu_kernel_tile(k, tile));
+    } else if (npu_is_fifo(insn)) {
+        npu_print(out, "%s.%s<%u>(%s)", npu_fifo_name(insn->fifo), insn->dst[0] ? "pop" : "push",
+                  k->tiles[tile].object.valid_cols.max, npu_kernel_tile(k, tile));
     } else if (insn->op == PTOWSP_OP_TMOV && npu_kernel_half(k, insn) == NPU_HALF_BOTH) {
         const char *at = k->tiles[k->tiles[k->tiles[tile].first].address].name;
         npu_print(out, is_to_vector ? "WSP_CROSS(%u, %s_at, 0" : "WSP_CROSS(%u, 0, %s_at",
@@ -455,6 +462,10 @@ static void npu_print_beginning(npu_kernel *k, const ptowsp_insn_info *insn, npu
 
 NPU_INTERNAL void npu_kernel_print_insn(npu_kernel *k, const ptowsp_insn_info *insn,
                                         npu_text *out) {
+    if (k->half == NPU_HALF_SECOND) {
+        npu_print(out, "%*s%s.pass();\n", (int)k->indent, "", npu_fifo_name(insn->fifo));
+        return;
+    }
     if (insn->begins) {
         npu_print_beginning(k, insn, out);
         return;
@@ -466,7 +477,7 @@ NPU_INTERNAL void npu_kernel_print_insn(npu_kernel *k, const ptowsp_insn_info *i
     npu_print_call(k, insn, &call);
     npu_print(&call, insn->is_implied ? ");" : ";");
     // A FIFO is pushed and popped even if the tile is empty, as the other core does the opposite.
-    if (insn->op != PTOWSP_OP_TPUSH && insn->op != PTOWSP_OP_TPOP) {
+    if (!npu_is_fifo(insn)) {
         npu_print_operands(k, insn, &operands);
     }
     if (!npu_print_product(k, insn, &call, out)) {

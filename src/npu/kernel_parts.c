@@ -269,7 +269,8 @@ NPU_INTERNAL void npu_kernel_begin_half(npu_kernel *k, npu_half half) {
 }
 
 NPU_INTERNAL bool npu_kernel_has_memory(const npu_kernel *k, ptowsp_memory memory) {
-    return k->half == NPU_HALF_ANY || (k->half == NPU_HALF_VECTOR) == (memory == PTOWSP_MEMORY_UB);
+    const bool is_vector = k->half == NPU_HALF_VECTOR || k->half == NPU_HALF_SECOND;
+    return k->half == NPU_HALF_ANY || is_vector == (memory == PTOWSP_MEMORY_UB);
 }
 
 NPU_INTERNAL bool npu_kernel_is_shared(const npu_kernel *k, uint32_t tile) {
@@ -285,12 +286,10 @@ NPU_INTERNAL void npu_kernel_share(char text[NPU_SIZE_TEXT_MAX]) {
     memcpy(text + sizeof before - 1 + length, after, sizeof after);
 }
 
-NPU_INTERNAL uint32_t npu_kernel_late(const npu_kernel *k, uint32_t loop) {
-    uint32_t late = k->info->loops[loop].preload ? k->info->loop_count : 0;
-    while (late && k->info->loops[late].late_of != loop) {
-        late--;
-    }
-    return late;
+NPU_INTERNAL bool npu_kernel_has(const npu_kernel *k, const ptowsp_insn_info *insn) {
+    return k->half == NPU_HALF_ANY      ? true
+           : k->half == NPU_HALF_SECOND ? npu_is_fifo(insn) && insn->side == PTOWSP_SIDE_VECTOR
+                                        : npu_kernel_half(k, insn) == k->half;
 }
 
 NPU_INTERNAL bool npu_kernel_has_loop(const npu_kernel *k, uint32_t loop) {
@@ -302,7 +301,7 @@ NPU_INTERNAL bool npu_kernel_has_loop(const npu_kernel *k, uint32_t loop) {
         if (is_mark && insn->loop == loop) {
             is_inside = !is_inside;
         }
-        has_any = is_inside && !is_mark && npu_kernel_half(k, insn) == k->half;
+        has_any = is_inside && !is_mark && npu_kernel_has(k, insn);
     }
     return has_any;
 }

@@ -138,24 +138,6 @@ static const char *npu_half_condition(npu_half half) {
                                      : "WSP_HAS_CUBE && WSP_HAS_VECTOR";
 }
 
-NPU_INTERNAL void npu_kernel_print_turns(const npu_kernel *k, uint32_t loop, uint32_t indent,
-                                         npu_text *out) {
-    char turns[32];
-    snprintf(turns, sizeof turns, k->info->loops[loop].preload ? "turns(%u)" : "count",
-             k->info->loops[loop].preload);
-    npu_print(out, "%*sfor (int n_%u = 0; n_%u < loop_%u.%s; n_%u++) {\n", (int)indent, "", loop,
-              loop, loop, turns, loop);
-}
-
-NPU_INTERNAL void npu_kernel_print_phase(const npu_kernel *k, uint32_t phase, uint32_t indent,
-                                         npu_text *out) {
-    if (k->info->loops[phase].late_of) {
-        npu_print(out, "%*sif (n_%u >= 0) {\n", (int)indent, "", phase);
-    } else {
-        npu_print(out, "%*sif (n_%u < loop_%u.count) {\n", (int)indent, "", phase, phase);
-    }
-}
-
 // Opens and closes the block for turns that have an iteration of a phase.
 static void npu_print_phase(npu_kernel *k, uint32_t *open, uint32_t phase, npu_text *out) {
     if (phase == *open) {
@@ -166,7 +148,10 @@ static void npu_print_phase(npu_kernel *k, uint32_t *open, uint32_t phase, npu_t
         npu_print(out, "%*s}\n", (int)k->indent, "");
     }
     if (phase) {
-        npu_kernel_print_phase(k, phase, k->indent, out);
+        npu_print(out,
+                  k->info->loops[phase].late_of ? "%*sif (n_%u >= 0) {\n"
+                                                : "%*sif (n_%u < loop_%u.count) {\n",
+                  (int)k->indent, "", phase, phase);
         k->indent += 4;
     }
     *open = phase;
@@ -175,7 +160,11 @@ static void npu_print_phase(npu_kernel *k, uint32_t *open, uint32_t phase, npu_t
 // The beginning or end of a loop's body. False: the instruction is neither.
 static bool npu_print_mark(npu_kernel *k, const ptowsp_insn_info *insn, npu_text *out) {
     if (insn->op == PTOWSP_OP_LOOP) {
-        npu_kernel_print_turns(k, insn->loop, k->indent, out);
+        const uint32_t loop = insn->loop, preload = k->info->loops[loop].preload;
+        char turns[32];
+        snprintf(turns, sizeof turns, preload ? "turns(%u)" : "count", preload);
+        npu_print(out, "%*sfor (int n_%u = 0; n_%u < loop_%u.%s; n_%u++) {\n", (int)k->indent, "",
+                  loop, loop, loop, turns, loop);
         k->loop_at[insn->loop] = out->size;
         k->indent += 4;
         return true;
@@ -189,7 +178,7 @@ static bool npu_print_mark(npu_kernel *k, const ptowsp_insn_info *insn, npu_text
 }
 
 // The body, with the declarations of each loop at its beginning.
-static void npu_write_body(npu_kernel *k, const npu_text *body, npu_text *out) {
+static void npu_write_body(npu_kernel *k, uint32_t indent, const npu_text *body, npu_text *out) {
     size_t at = 0;
     npu_kernel_add_loop_sizes(k);
     for (uint32_t loop = 1; loop <= k->info->loop_count && body->data; loop++) {
@@ -198,7 +187,7 @@ static void npu_write_body(npu_kernel *k, const npu_text *body, npu_text *out) {
             continue;
         }
         npu_write(out, body->data + at, k->loop_at[loop] - at);
-        npu_kernel_print_loop_declarations(k, loop, out);
+        npu_kernel_print_loop_declarations(k, loop, indent, out);
         at = k->loop_at[loop];
     }
     npu_write(out, body->data ? body->data + at : "", body->size - at);
@@ -216,22 +205,20 @@ static void npu_print_half(npu_half *open, npu_half half, npu_text *out) {
     }
 }
 
-NPU_INTERNAL void npu_kernel_print_body(npu_kernel *k, npu_text *out) {
+NPU_INTERNAL void npu_kernel_print_body(npu_kernel *k, uint32_t indent, npu_text *out) {
     npu_text body = {NULL, 0, 0, false};
     npu_half open = NPU_HALF_ANY;
     uint32_t phase = 0;
-    k->indent = 4;
+    k->indent = indent;
     memset(k->loop_at, 0, sizeof k->loop_at);
     for (uint32_t i = 0; i < k->info->insn_count; i++) {
         const ptowsp_insn_info *insn = &k->info->insns[i];
-        npu_half half = npu_kernel_half(k, insn);
         bool is_mark = insn->op == PTOWSP_OP_LOOP || insn->op == PTOWSP_OP_END;
-        if (is_mark ? !npu_kernel_has_loop(k, insn->loop)
-                    : k->half != NPU_HALF_ANY && half != k->half) {
+        if (!(is_mark ? npu_kernel_has_loop(k, insn->loop) : npu_kernel_has(k, insn))) {
             continue;
         }
         if (k->half == NPU_HALF_ANY) {
-            npu_print_half(&open, half, &body);
+            npu_print_half(&open, npu_kernel_half(k, insn), &body);
         }
         npu_print_phase(k, &phase, insn->phase, &body);
         if (!npu_print_mark(k, insn, &body)) {
@@ -239,7 +226,7 @@ NPU_INTERNAL void npu_kernel_print_body(npu_kernel *k, npu_text *out) {
         }
     }
     npu_print_half(&open, NPU_HALF_ANY, &body);
-    npu_write_body(k, &body, out);
+    npu_write_body(k, indent, &body, out);
     npu_text_end(out, &body);
 }
 
@@ -265,7 +252,7 @@ static bool npu_check_zeros(const npu_kernel *k) {
 // A kernel that is one function: its constants, then itself.
 static void npu_print_function(npu_kernel *k, npu_text *out) {
     npu_text body = {NULL, 0, 0, false}, checks = {NULL, 0, 0, false}, made = {NULL, 0, 0, false};
-    npu_kernel_print_body(k, &body);  // first: it finds sizes and windows
+    npu_kernel_print_body(k, 4, &body);  // first: it finds sizes and windows
     npu_kernel_print_checks(k, &checks);
     npu_kernel_print_declarations(k, &checks, &made);
     const char *name = npu_name(k->emitter, NPU_KERNEL, k->kernel);

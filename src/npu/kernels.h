@@ -76,6 +76,7 @@ typedef enum npu_half {
     NPU_HALF_ANY = 0,  // kernels of one kind of core
     NPU_HALF_CUBE,
     NPU_HALF_VECTOR,
+    NPU_HALF_SECOND,   // the second vector core, if it shares no rows: it only passes the FIFOs
     NPU_HALF_BOTH,     // a move between the halves
     NPU_HALF_BETWEEN,  // flags around such a move: only where one core is both
 } npu_half;
@@ -141,16 +142,8 @@ NPU_INTERNAL bool npu_kernel_is_shared(const npu_kernel *k, uint32_t tile);
 // The part of a size that a vector core has.
 NPU_INTERNAL void npu_kernel_share(char text[NPU_SIZE_TEXT_MAX]);
 
-// The loop that stands for the late instructions of a loop that preloads, or 0.
-NPU_INTERNAL uint32_t npu_kernel_late(const npu_kernel *k, uint32_t loop);
-
-// Opens a loop over turns, and the block for turns that have an iteration of the open phase.
-NPU_INTERNAL void npu_kernel_print_turns(const npu_kernel *k, uint32_t loop, uint32_t indent,
-                                         npu_text *out);
-NPU_INTERNAL void npu_kernel_print_phase(const npu_kernel *k, uint32_t phase, uint32_t indent,
-                                         npu_text *out);
-
-// Does a loop have instructions of the function?
+// Is an instruction part of the function, and does a loop have such instructions?
+NPU_INTERNAL bool npu_kernel_has(const npu_kernel *k, const ptowsp_insn_info *insn);
 NPU_INTERNAL bool npu_kernel_has_loop(const npu_kernel *k, uint32_t loop);
 
 // The variable of a tile.
@@ -206,7 +199,8 @@ NPU_INTERNAL void npu_kernel_print_declarations(npu_kernel *k, npu_text *checks,
 // adds the sizes of the tiles of all loops. A size in an inner loop that depends only on a loop around
 // it is declared in the outer loop.
 NPU_INTERNAL void npu_kernel_add_loop_sizes(npu_kernel *k);
-NPU_INTERNAL void npu_kernel_print_loop_declarations(npu_kernel *k, uint32_t loop, npu_text *out);
+NPU_INTERNAL void npu_kernel_print_loop_declarations(npu_kernel *k, uint32_t loop, uint32_t indent,
+                                                     npu_text *out);
 
 // Writes a tile's address.
 NPU_INTERNAL void npu_kernel_print_address(const npu_kernel *k, uint32_t tile, npu_text *out);
@@ -220,6 +214,9 @@ NPU_INTERNAL void npu_kernel_print_extent(const npu_kernel *k, const ptowsp_exte
                                           npu_text *out);
 
 // -- kernel_insns.c -------------------------------------------------------------------------------
+
+NPU_INTERNAL bool npu_is_fifo(const ptowsp_insn_info *insn);  // does it push or pop?
+NPU_INTERNAL const char *npu_fifo_name(uint32_t fifo);
 
 // Writes an instruction as a statement.
 NPU_INTERNAL void npu_kernel_print_insn(npu_kernel *k, const ptowsp_insn_info *insn, npu_text *out);
@@ -290,7 +287,7 @@ NPU_INTERNAL bool npu_strides_check(const npu_kernel *k);
 NPU_INTERNAL void npu_kernel_print_checks(npu_kernel *k, npu_text *out);
 
 // Writes the instructions of the function, with the declarations of each loop at its beginning.
-NPU_INTERNAL void npu_kernel_print_body(npu_kernel *k, npu_text *out);
+NPU_INTERNAL void npu_kernel_print_body(npu_kernel *k, uint32_t indent, npu_text *out);
 
 NPU_INTERNAL bool npu_kernel_is_on_a5(const npu_emitter *emitter);  // are the tile kernels?
 
