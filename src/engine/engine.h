@@ -129,7 +129,7 @@ PWSP_INTERNAL void pwsp_engine_offer(pwsp_engine *engine, pwsp_engine_lane *lane
 // `grab` of them back.
 PWSP_INTERNAL uint32_t pwsp_engine_own(pwsp_engine *engine, pwsp_engine_lane *lane, uint32_t grab);
 
-// A task for a lane that has no private ones, by the policy.
+// A task by the policy, for a lane whose newest task is not the next, or that has none.
 PWSP_INTERNAL uint32_t pwsp_engine_take(pwsp_engine *engine, pwsp_engine_lane *lane);
 
 // Is there a task that a lane without tasks may take?

@@ -28,7 +28,7 @@ import time
 # The suites that claim a room: folders of tests/, and single programs.
 SUITES = {
     "plan": ["plan/*", "attend/*", "runtime/plan_batch"],
-    "engine": ["exec/run_lanes*", "exec/lane_*", "graph/*", "device/device_run", "engine/ready*", "cases/cases"],
+    "engine": ["exec/run_lanes*", "exec/lane_*", "graph/*", "device/device_run", "engine/ready*", "engine/take", "cases/cases"],
     "time": ["time/*", "cases/cases", "exec/run_faults", "exec/together", "exec/limits", "result/*", "workload/stretch",
              "workload/task_list", "workload/workload_random", "npu/npu_clock_cases"],
     "kernel": ["kernel/*", "cases/cases", "text/print", "workload/read_kernel", "plan/moe_kernel"],
