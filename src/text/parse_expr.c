@@ -258,36 +258,51 @@ static bool pwsp_parse_constant(pwsp_parser *p, bool is_negative, ptowsp_expr *o
 
 // -- the tree -------------------------------------------------------------------------------------
 
-static bool pwsp_parse_unary(pwsp_parser *p, ptowsp_expr *out_expr) {
-    const uint64_t column = p->column;
-    const pwsp_parse_row *row = pwsp_parse_operator_at(p, 1, false);
-    bool is_good = false;
+static bool pwsp_parse_unary(pwsp_parser *p, ptowsp_expr *out_expr);
+
+// One more parenthesis or operator around what follows.
+static bool pwsp_parse_deeper(pwsp_parser *p) {
     if (p->depth == PWSP_PARSE_DEPTH_MAX) {
         return pwsp_parse_fail(p, "an expression of more than %d levels", PWSP_PARSE_DEPTH_MAX);
     }
     p->depth++;
-    if (row) {
-        pwsp_parse_next(p);
-        if (row->op == PWSP_EXPR_NEG && p->token == PWSP_TOKEN_NUMBER) {
-            is_good = pwsp_parse_constant(p, true, out_expr);
-        } else {
-            is_good = pwsp_parse_unary(p, out_expr);
-            if (is_good) {
-                *out_expr = pwsp_expr_call(row->op, *out_expr, *out_expr);
-                is_good = pwsp_parse_built(p, p->line, column);
-            }
-        }
-    } else if (p->token == PWSP_TOKEN_NUMBER || p->token == PWSP_TOKEN_UNSIGNED) {
-        is_good = pwsp_parse_constant(p, false, out_expr);
-    } else if (p->token == PWSP_TOKEN_WORD || p->token == PWSP_TOKEN_NAME) {
-        is_good = pwsp_parse_word(p, out_expr);
-    } else if (pwsp_parse_try(p, "(")) {
-        is_good = pwsp_parse_expr(p, out_expr) && pwsp_parse_expect(p, ")");
-    } else {
-        pwsp_parse_fail(p, "an expression is missing here");
+    return true;
+}
+
+// An operator, and what it stands before.
+static bool pwsp_parse_prefixed(pwsp_parser *p, const pwsp_parse_row *row, ptowsp_expr *out_expr) {
+    const uint64_t column = p->column;
+    pwsp_parse_next(p);
+    if (row->op == PWSP_EXPR_NEG && p->token == PWSP_TOKEN_NUMBER) {
+        return pwsp_parse_constant(p, true, out_expr);
     }
-    p->depth--;
-    return is_good;
+    if (!pwsp_parse_unary(p, out_expr)) {
+        return false;
+    }
+    *out_expr = pwsp_expr_call(row->op, *out_expr, *out_expr);
+    return pwsp_parse_built(p, p->line, column);
+}
+
+static bool pwsp_parse_unary(pwsp_parser *p, ptowsp_expr *out_expr) {
+    const pwsp_parse_row *row = pwsp_parse_operator_at(p, 1, false);
+    if (row) {
+        if (!pwsp_parse_deeper(p)) {
+            return false;
+        }
+        bool is_good = pwsp_parse_prefixed(p, row, out_expr);
+        p->depth--;
+        return is_good;
+    }
+    if (p->token == PWSP_TOKEN_NUMBER || p->token == PWSP_TOKEN_UNSIGNED) {
+        return pwsp_parse_constant(p, false, out_expr);
+    }
+    if (p->token == PWSP_TOKEN_WORD || p->token == PWSP_TOKEN_NAME) {
+        return pwsp_parse_word(p, out_expr);
+    }
+    if (pwsp_parse_try(p, "(")) {
+        return pwsp_parse_expr(p, out_expr) && pwsp_parse_expect(p, ")");
+    }
+    return pwsp_parse_fail(p, "an expression is missing here");
 }
 
 static bool pwsp_parse_binary(pwsp_parser *p, uint32_t precedence, ptowsp_expr *out_expr) {
@@ -312,10 +327,9 @@ static bool pwsp_parse_binary(pwsp_parser *p, uint32_t precedence, ptowsp_expr *
 }
 
 PWSP_INTERNAL bool pwsp_parse_expr(pwsp_parser *p, ptowsp_expr *out_expr) {
-    if (p->depth == PWSP_PARSE_DEPTH_MAX) {
-        return pwsp_parse_fail(p, "an expression of more than %d levels", PWSP_PARSE_DEPTH_MAX);
+    if (!pwsp_parse_deeper(p)) {
+        return false;
     }
-    p->depth++;
     bool is_good = pwsp_parse_binary(p, 2, out_expr);
     const uint64_t column = p->column;
     if (is_good && pwsp_parse_try(p, "?")) {

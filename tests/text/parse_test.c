@@ -216,6 +216,35 @@ TEST(parse__takes_words_of_the_grammar_as_names) {
     ptowsp_context_destroy(context);
 }
 
+// Each operation is printed with a parenthesis and an operator at most, and 2 x 200 levels are read.
+CONTEXT_TEST(parse__reads_expressions_as_deep_as_they_are_built) {
+    for (int kind = 0; kind < 6; kind++) {
+        ptowsp_module *module, *read;
+        assert_ok(ptowsp_module_create(context, NULL, &module));
+        ptowsp_workload_begin(module, "w");
+        ptowsp_expr v = ptowsp_parallel_begin(module, "i", ptowsp_axis_dense(module, "n", 3)),
+                    is = ptowsp_lt(v, ptowsp_i64(module, 1)), e = v;
+        for (int depth = 1; depth < PTOWSP_EXPR_DEPTH_MAX; depth++) {
+            e = kind == 0   ? ptowsp_neg(e)
+                : kind == 1 ? ptowsp_sub(v, e)
+                : kind == 2 ? ptowsp_select(is, v, e)
+                : kind == 3 ? ptowsp_min(e, v)
+                : kind == 4 ? ptowsp_array_at(module, "a", PTOWSP_I64, e)
+                            : ptowsp_neg(ptowsp_sub(v, e));
+            depth += kind == 5;
+        }
+        ptowsp_slot_set_make(module, 0, e);
+        ptowsp_scope_end(module);
+        ptowsp_scope_end(module);
+        print_module(module, printed);
+        assert_ok(ptowsp_module_parse(context, printed, strlen(printed), NULL, &read, NULL));
+        print_module(read, again);
+        assert_string_equal(again, printed);
+        ptowsp_module_destroy(read);
+        ptowsp_module_destroy(module);
+    }
+}
+
 CONTEXT_TEST(parse__refuses_deep_nesting) {
     static const char *const deep[] = {"(", "!", "min(", "true ? ", "~"};
     for (int i = 0; i < 5; i++) {
