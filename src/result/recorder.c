@@ -203,11 +203,16 @@ static void pwsp_recorder_widen(pwsp_recorder *recorder) {
     recorder->bin_cycles *= 2;
 }
 
-static void pwsp_recorder_use(pwsp_recorder *recorder, const ptowsp_task_record *record) {
-    size_t kernels = pwsp_recorder_kernels(recorder);
-    while (record->end / PWSP_USAGE_BINS >= recorder->bin_cycles) {
+// Makes bins so long that they reach to a time.
+static void pwsp_recorder_reach(pwsp_recorder *recorder, uint64_t time) {
+    while (time / PWSP_USAGE_BINS >= recorder->bin_cycles) {
         pwsp_recorder_widen(recorder);
     }
+}
+
+static void pwsp_recorder_use(pwsp_recorder *recorder, const ptowsp_task_record *record) {
+    size_t kernels = pwsp_recorder_kernels(recorder);
+    pwsp_recorder_reach(recorder, record->end);
     uint64_t at = record->start, width = recorder->bin_cycles;
     while (at < record->end) {
         uint64_t bin = at / width;
@@ -295,6 +300,9 @@ PWSP_INTERNAL void pwsp_recorder_end(pwsp_recorder *recorder) {
         pwsp_recorder_compact(recorder);
     }
     pwsp_recorder_end_clocks(recorder);
+    if (recorder->options.level) {  // a pipeline, or control, may end later than the last task
+        pwsp_recorder_reach(recorder, sim->stats.makespan_cycles);
+    }
     for (uint32_t i = 0; recorder->options.level && i < sim->timed->lane_count; i++) {
         ptowsp_cycles *idle = &recorder->idle[PTOWSP_STALL_NONE];
         *idle =

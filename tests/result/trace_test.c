@@ -297,6 +297,43 @@ TEST(trace__without_memory_is_an_error) {
     }
 }
 
+// Its task ends at 1, the pipeline at 2001, with a receive: bins of 4 cycles reach there, of 2 do not.
+TEST(trace__use_reaches_the_end_of_a_pipeline_that_waits) {
+    static const char text[] = "module m\n"
+                               "kernel k(axes 0) vector, 1 cycles, time only\n"
+                               "workload w\n"
+                               "  pipeline p\n"
+                               "    channel c depth 1 latency 2000\n"
+                               "    process load produces c\n"
+                               "      task k()\n"
+                               "      send c(1)\n"
+                               "    process use consumes c\n"
+                               "      receive t from c\n";
+    const ptowsp_parse_desc alone = {NULL, 0, 1};
+    const ptowsp_record_options totals = {PTOWSP_RECORD_TOTALS, 0, 0, 0, false};
+    const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
+    ptowsp_context *context = test_context(NULL);
+    ptowsp_module *module;
+    ptowsp_program *program;
+    ptowsp_run *run;
+    assert_ok(ptowsp_module_parse(context, text, sizeof text - 1, &alone, &module, NULL));
+    assert_ok(ptowsp_program_create(context, module, NULL, &program));
+    assert_ok(ptowsp_run_create(context, program, &run));
+    assert_ok(ptowsp_run_record(run, &totals));
+    assert_ok(ptowsp_run_execute(run, &options));
+    ptowsp_usage usage = ptowsp_run_usage(run);
+    assert_int_equal(usage.bin_cycles, 4);
+    assert_int_equal(usage.bin_count, 501);
+    assert_int_equal(usage.busy[1], 1);
+    for (uint32_t i = 1; i < usage.bin_count; i++) {
+        assert_int_equal(usage.busy[i * usage.kernel_count + 1], 0);
+    }
+    ptowsp_run_destroy(run);
+    ptowsp_program_destroy(program);
+    ptowsp_module_destroy(module);
+    ptowsp_context_destroy(context);
+}
+
 TEST(trace__refuses_what_cannot_be) {
     see s = {0};
     see_make(&s, NULL, 1);
