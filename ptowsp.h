@@ -1580,7 +1580,7 @@ typedef struct ptowsp_attention_config {
     const ptowsp_tier *tiers;  // NULL: none. Otherwise every KV length with units needs one
     uint32_t tier_count;
     bool shares_merges;                           // see Shared merges
-    const ptowsp_attention_positions *positions;  // NULL: see Queries
+    const ptowsp_attention_positions *positions;  // NULL, or all of its arrays are: see Queries
 } ptowsp_attention_config;
 
 // Numbers of elements that a plan needs; block_bytes is for all its arrays together.
@@ -2526,7 +2526,7 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_rebalance(const ptowsp_moe_clus
 // The result of ptowsp_moe_move, in loads of the busiest rank; replicas of an expert share its
 // load.
 typedef struct ptowsp_moe_moved {
-    uint32_t move_count;  // replicas that became another expert
+    uint32_t move_count;  // of the steps taken; a replica that two of them change counts twice
     double load_before, load_after, load_mean;
 } ptowsp_moe_moved;
 
