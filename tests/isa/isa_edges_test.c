@@ -23,6 +23,41 @@ BENCH_TEST(dry__instructions_cost_time_and_write_nothing) {
     }
 }
 
+// Tiles and windows without memory, of 128 elements.
+BENCH_TEST(dry__loads_and_stores_need_no_memory) {
+    test_begin(bench, PTOISA_A2A3, "dry");
+    bench->core.is_dry = true;
+    const ptoisa_tile none = ptoisa_tile_vec(NULL, PTOISA_F32, 8, 16);
+    const ptoisa_global g = ptoisa_global_make(NULL, PTOISA_F32, 8, 16, 16, 1);
+    ptoisa_tload(&bench->core, &none, &g);
+    ptoisa_tstore(&bench->core, &g, &none);
+    assert_int_equal(ptoisa_cycles(&bench->core), 256);
+    test_end(bench);
+}
+
+BENCH_TEST(empty__regions_cost_nothing_and_nothing_is_written) {
+    test_begin(bench, PTOISA_A2A3, "no valid elements");
+    static const ptoisa_dtype types[4] = {PTOISA_F32, PTOISA_F32, PTOISA_F16, PTOISA_I8};
+    test_tile *tiles[4];
+    for (int i = 0; i < 4; i++) {
+        tiles[i] = test_tile_make(bench, types[i], PTOISA_VEC, PTOISA_ROW_MAJOR, 8, 32, 0, 0);
+    }
+    test_tile *scale = test_column(bench, PTOISA_F32, 8);
+    ptoisa_core *core = &bench->core;
+    const ptoisa_tile *s = &tiles[0]->tile, *d = &tiles[1]->tile;
+    test_run(bench);
+    ptoisa_tmov(core, d, s);
+    ptoisa_tcvt(core, &tiles[2]->tile, s, PTOISA_CAST_NONE, false);
+    ptoisa_ttrans(core, d, s, s);
+    ptoisa_texpands(core, d, 1);
+    ptoisa_tconcat(core, d, s, s);
+    ptoisa_tci(core, d, 0, false);
+    ptoisa_ttri(core, d, false, 0);
+    ptoisa_tquant_sym(core, &tiles[3]->tile, s, &scale->tile);
+    assert_int_equal(ptoisa_cycles(core), 0);
+    test_end(bench);
+}
+
 // -- the ends of ranges ---------------------------------------------------------------------------
 
 // 1.5, 0.5, -0.5, -1.5: numbers of f16 and of f32.

@@ -1,6 +1,6 @@
-// Matrix products: every triple of types, random sizes with garbage around what is valid, against
-// three loops in double. Products of f16 and bf16 are exact in f32, so an error comes from sums
-// only.
+// The instructions of matrix products: every triple of types, random sizes with garbage around what is
+// valid, against three loops in double. Products of f16 and bf16 are exact in f32, so an error comes from
+// sums only. isa_product_test.c has the code under them, bit by bit, in all sizes and to the ends of types.
 
 #include "isa_test.h"
 
@@ -109,48 +109,6 @@ BENCH_TEST(matmul__matches_three_loops) {
     }
 }
 
-// Every remainder of a block of rows, columns and depth that an implementation might have.
-BENCH_TEST(matmul__of_every_small_size_equals_the_reference) {
-    for (uint32_t i = 0; i < 70; i++) {
-        product_round(bench, i, 1 + i % 23, 1 + i * 7 % 19, 1 + i);
-        product_round(bench, i + 1, 1 + i, 1 + i % 5, 1 + i * 5 % 17);
-        product_round(bench, i + 2, 1 + i % 3, 1 + 3 * i, 1 + i % 11);
-    }
-}
-
-BENCH_TEST(matmul__of_the_longest_sides_equals_the_reference) {
-    for (uint32_t i = 0; i < 4; i++) {
-        product_round(bench, i, 1, 4095, 3);
-        product_round(bench, i + 4, 3, 2, 4095);
-        product_round(bench, i + 8, 4095, 1, 2);
-    }
-}
-
-// Small whole numbers have exact products and sums, so every type must be exact.
-BENCH_TEST(matmul__of_whole_numbers_is_exact) {
-    for (uint32_t round = 0; round < 40; round++) {
-        uint32_t m = test_size(bench, 40), k = test_size(bench, 200), n = test_size(bench, 70);
-        test_begin(bench, PTOISA_A2A3, "TMATMUL of whole numbers");
-        operands o = operands_make(bench, PTOISA_A2A3, triples[round % 4], m, k, n);
-        for (uint32_t i = 0; i < m * k; i++) {
-            test_put(o.a, i / k, i % k, (double)test_in(bench, 0, 16) - 8);
-        }
-        for (uint32_t i = 0; i < k * n; i++) {
-            test_put(o.b, i / n, i % n, (double)test_in(bench, 0, 16) - 8);
-        }
-        test_run(bench);
-        run(bench, &o, 0, false);
-        TEST_GRID(uint32_t, r, m, c, n) {
-            double sum = 0;
-            for (uint32_t i = 0; i < k; i++) {
-                sum += ref_was(o.a, r, i) * ref_was(o.b, i, c);
-            }
-            test_expect_value(bench, o.c, r, c, sum);
-        }
-        test_end(bench);
-    }
-}
-
 // NaN and infinities spoil their own row or column, and garbage outside the valid region nothing.
 BENCH_TEST(matmul__keeps_nan_in_its_row) {
     for (uint32_t round = 0; round < 12; round++) {
@@ -195,19 +153,4 @@ BENCH_TEST(matmul__gives_the_product_of_paper) {
         }
         test_end(bench);
     }
-}
-
-// 128 * 128 * k is beyond i32 only for sums that wrap: the old accumulator makes one.
-BENCH_TEST(matmul__integers_wrap) {
-    test_begin(bench, PTOISA_A2A3, "TMATMUL_ACC wraps");
-    operands o = operands_make(bench, PTOISA_A2A3, triples[3], 1, 64, 1);
-    for (uint32_t i = 0; i < 64; i++) {
-        test_put(o.a, 0, i, -128);
-        test_put(o.b, i, 0, -128);
-    }
-    test_put(o.old, 0, 0, 2147483647);
-    test_run(bench);
-    run(bench, &o, 2, false);
-    test_expect(bench, o.c, 0, 0, -2147483648.0 + 64 * 16384 - 1, 0);
-    test_end(bench);
 }

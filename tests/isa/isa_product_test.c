@@ -525,43 +525,6 @@ static void note_fault(ptoisa_core *core, const char *text) {
     snprintf(last_fault, sizeof last_fault, "%s", text);
 }
 
-TEST(matmul__instructions_charge_and_compute) {
-    start_random();
-    ptoisa_core core;
-    ptoisa_core_init(&core, PTOISA_MODEL_UNIT, NULL);
-    ptoisa_tile a = tile_new(PTOISA_F16, PTOISA_LEFT, PTOISA_ZZ, 1, 20);
-    ptoisa_tile b = tile_new(PTOISA_F16, PTOISA_RIGHT, PTOISA_ZN, 20, 30);
-    ptoisa_tile c = tile_new(PTOISA_F32, PTOISA_ACC, PTOISA_NZ, 1, 30);
-    ptoisa_tile bias = tile_new(PTOISA_F32, PTOISA_BIAS, PTOISA_ROW_MAJOR, 1, 30);
-    tile_fill(&a, 1);
-    tile_fill(&b, 1);
-    tile_fill(&bias, 1);
-    double product = 0;
-    for (uint32_t k = 0; k < 20; k++) {
-        product += ptoisa_get(&a, 0, k) * ptoisa_get(&b, k, 17);
-    }
-    ptoisa_tmatmul(&core, &c, &a, &b);
-    assert_true(ptoisa_get(&c, 0, 17) == product);
-    assert_int_equal(ptoisa_cycles(&core), 600);
-    ptoisa_tgemv_acc(&core, &c, &c, &a, &b);
-    assert_true(ptoisa_get(&c, 0, 17) == 2 * product);
-    ptoisa_tmatmul_acc(&core, &c, &c, &a, &b);
-    assert_true(ptoisa_get(&c, 0, 17) == 3 * product);
-    ptoisa_tgemv(&core, &c, &a, &b);
-    assert_true(ptoisa_get(&c, 0, 17) == product);
-    ptoisa_tgemv_bias(&core, &c, &a, &b, &bias);
-    assert_true(ptoisa_get(&c, 0, 17) == product + ptoisa_get(&bias, 0, 17));
-    ptoisa_tmatmul_bias(&core, &c, &a, &b, &bias);
-    assert_int_equal(ptoisa_cycles(&core), 6 * 600);
-    core.is_dry = true;
-    a.data = (free(a.data), (void *)NULL);
-    ptoisa_tmatmul(&core, &c, &a, &b);
-    assert_int_equal(ptoisa_cycles(&core), 7 * 600);
-    free(b.data);
-    free(c.data);
-    free(bias.data);
-}
-
 #define FAULT(text, call)                                                                          \
     do {                                                                                           \
         last_fault[0] = 0;                                                                         \

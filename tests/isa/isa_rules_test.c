@@ -20,6 +20,8 @@ RULE_TEST(load__windows_and_tiles_that_break_a_rule_are_refused) {
     REFUSED("TLOAD: g is no window", ptoisa_tload(b->core, &d, &g));
     g = window(PTOISA_F16, 4, 8);
     REFUSED("TLOAD: g is f16, d is f32", ptoisa_tload(b->core, &d, &g));
+    g = window(PTOISA_F32, 4, 7);
+    REFUSED("TLOAD: g has 4 x 7 elements, d 4 x 8 valid ones", ptoisa_tload(b->core, &d, &g));
 
     d = vec(b, PTOISA_F32, 4096, 8);
     g = window(PTOISA_F32, 4096, 8);
@@ -52,6 +54,11 @@ RULE_TEST(store__memories_and_types_that_break_a_rule_are_refused) {
     g.dtype = PTOISA_I32;
     TAKEN(ptoisa_tstore(b->core, &g, &s));
     REFUSED("TSTORE: s is f32, g is i32", ptoisa_tstore_add(b->core, &g, &s));
+    g.shape[2] = 0;
+    REFUSED("TSTORE: g has shape 0 in dimension 2", ptoisa_tstore(b->core, &g, &s));
+    ptoisa_tile acc = boxed(b, PTOISA_ACC, PTOISA_F32, 16, 16);
+    g = window(PTOISA_I8, 16, 16);
+    REFUSED("TSTORE: f32 out of L0C does not become i8", ptoisa_tstore(b->core, &g, &acc));
 
     s = vec(b, PTOISA_F32, 4096, 8);
     g = window(PTOISA_F32, 4096, 8);
@@ -97,6 +104,14 @@ RULE_TEST(move__into_l0_and_the_tables_that_breaks_a_rule_is_refused) {
     REFUSED("TMOV: s is in L1 without boxes", ptoisa_tmov(b->core, &d, &s));
     d.layout = PTOISA_ZZ;
     REFUSED("TMOV: d is in L0B of 910B and not ZN", ptoisa_tmov(b->core, &d, &s));
+    d.memory = PTOISA_LEFT, d.layout = PTOISA_NZ;
+    s.layout = PTOISA_NZ;
+    REFUSED("TMOV: d is in L0A of 910B and not ZZ", ptoisa_tmov(b->core, &d, &s));
+    d.layout = PTOISA_ZZ;
+    REFUSED("TEXTRACT: 16 x 16 elements from (0, 8) do not lie in s of 16 x 16",
+            ptoisa_textract(b->core, &d, &s, 0, 8));
+    d = vec(b, PTOISA_F16, 16, 16);
+    REFUSED("TMOV: there is no way from L1 (s) to UB (d)", ptoisa_tmov(b->core, &d, &s));
     d = boxed(b, PTOISA_RIGHT, PTOISA_F16, 32, 16);
     s = boxed(b, PTOISA_MAT, PTOISA_F16, 16, 16);
     REFUSED("TMOV: d has 32 x 16 of 32 x 16 elements, s 16 x 16 of 16 x 16",
@@ -190,13 +205,42 @@ RULE_TEST(sort__lists_are_rows_of_pairs) {
     lists[0] = lists[1] = &half;
     REFUSED("TMRGSORT: s0: 6 valid columns are not 0 to 65535 pairs of 4",
             ptoisa_tmrgsort_lists(b->core, &of_half, NULL, lists, 2, executed, false));
-    // More than 255 groups of runs.
     b->core->is_dry = true;
+    const ptoisa_tile *few[5] = {&s0, &s1, &s1, &s1, &s1};
+    s0.valid_cols = 8;
+    d.valid_cols = 16;
+    TAKEN(ptoisa_tmrgsort_lists(b->core, &d, NULL, few, 2, executed, true));
+    assert_int_equal(executed[1], 4);
+    REFUSED("TMRGSORT: d has 16 valid columns for 24 of the lists",
+            ptoisa_tmrgsort_lists(b->core, &d, NULL, few, 3, executed, true));
+    REFUSED("TMRGSORT: 5 lists: 2 to 4 can be merged",
+            ptoisa_tmrgsort_lists(b->core, &d, NULL, few, 5, executed, true));
+    // More than 255 groups of runs.
     ptoisa_tile from = vec(b, PTOISA_F32, 1, 256 * 256), to = vec(b, PTOISA_F32, 1, 256 * 256);
     REFUSED("TMRGSORT: 65536 valid columns are not 1 to 255 groups of 256",
             ptoisa_tmrgsort(b->core, &to, &from, 64));
     from.valid_cols = to.valid_cols = 255 * 256;
     TAKEN(ptoisa_tmrgsort(b->core, &to, &from, 64));
+    REFUSED("TMRGSORT: runs of 32 elements: no multiple of 64",
+            ptoisa_tmrgsort(b->core, &to, &from, 32));
+    from.valid_rows = from.rows = to.valid_rows = to.rows = 2;
+    REFUSED("TMRGSORT: s has 2 valid rows, not 1", ptoisa_tmrgsort(b->core, &to, &from, 64));
+}
+
+RULE_TEST(sort__results_are_pairs_of_what_is_sorted) {
+    begin(b, PTOISA_A2A3);
+    b->core->is_dry = true;
+    ptoisa_tile s = vec(b, PTOISA_F32, 1, 512), idx = vec(b, PTOISA_U32, 1, 512);
+    ptoisa_tile d = vec(b, PTOISA_F32, 1, 1024), half = vec(b, PTOISA_F16, 1, 512);
+    ptoisa_tile short_half = vec(b, PTOISA_F16, 1, 1024);
+    ptoisa_tsort32(b->core, &d, &s, &idx);
+    assert_int_equal(ptoisa_cycles(b->core), 5 * 512);
+    taken(b);
+    REFUSED("TSORT32: d has 1 x 512 valid elements, and 1 x 1024 are read",
+            ptoisa_tsort32(b->core, &s, &s, &idx));
+    REFUSED("TSORT32: d has 1 x 1024 valid elements, and 1 x 2048 are read",
+            ptoisa_tsort32(b->core, &short_half, &half, &idx));
+    REFUSED("TSORT32: d is f32, which it does not take", ptoisa_tsort32(b->core, &d, &half, &idx));
 }
 
 // -- pipes and addresses --------------------------------------------------------------------------

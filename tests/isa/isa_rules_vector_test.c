@@ -31,8 +31,15 @@ RULE_TEST(shape__transposes) {
 RULE_TEST(shape__fills) {
     begin(b, PTOISA_A2A3);
     ptoisa_tile d = vec(b, PTOISA_F32, 8, 16), s = vec(b, PTOISA_F32, 8, 16), bad;
+    REFUSED("TFILLPAD: d's pad value is Null", ptoisa_tfillpad(b->core, &d, &s));
     d.pad = PTOISA_PAD_ZERO;
     TAKEN(ptoisa_tfillpad(b->core, &d, &s));
+    ptoisa_tfillpad_inplace(b->core, &d, &s);
+    assert_int_equal(b->bench.fault_count, 1);
+    assert_non_null(strstr(b->bench.fault, "in place"));
+    b->bench.fault_count = 0;
+    bad = vec(b, PTOISA_U8, 8, 32);
+    REFUSED("TEXPANDS: 256 is no u8", ptoisa_texpands(b->core, &bad, 256));
     REFUSED("TFILLPAD: s is i32, d is f32",
             ptoisa_tfillpad(b->core, &d, (bad = vec(b, PTOISA_I32, 8, 16), &bad)));
     REFUSED("TFILLPAD: s is not row-major",
@@ -252,8 +259,40 @@ RULE_TEST(vector__scratch_that_breaks_a_rule_is_refused) {
             ptoisa_tcmp(b->core, &mask, &s, &s, (ptoisa_compare)(PTOISA_GE + 1)));
 }
 
+RULE_TEST(vector__comparisons_and_selections_that_break_a_rule_are_refused) {
+    begin(b, PTOISA_A2A3);
+    b->core->is_dry = true;
+    ptoisa_tile s = vec(b, PTOISA_I32, 4, 64), i16 = vec(b, PTOISA_I16, 4, 64);
+    ptoisa_tile f32 = vec(b, PTOISA_F32, 4, 64), mask = vec(b, PTOISA_U8, 4, 32);
+    ptoisa_tcmp(b->core, &mask, &s, &s, PTOISA_EQ);
+    assert_int_equal(ptoisa_cycles(b->core), 256);
+    taken(b);
+    REFUSED("TCMP: i32 has no comparison but EQ on A2/A3",
+            ptoisa_tcmp(b->core, &mask, &s, &s, PTOISA_LT));
+    REFUSED("TCMP: s0 is i16, which it does not take",
+            ptoisa_tcmp(b->core, &mask, &i16, &i16, PTOISA_EQ));
+    TAKEN(ptoisa_tcmps(b->core, &mask, &i16, 1, PTOISA_LT));
+    REFUSED("TSEL: s1 is f32, which it does not take",
+            ptoisa_tsel(b->core, &s, &mask, &s, &f32, NULL));
+    mask.valid_cols = 7;
+    REFUSED("TCMPS: mask has 4 x 7 valid elements, and 4 x 8 are read",
+            ptoisa_tcmps(b->core, &mask, &s, 1, PTOISA_EQ));
+    mask = tile_in(b, PTOISA_VEC, PTOISA_COL_MAJOR, PTOISA_U8, 32, 32);
+    REFUSED("TSELS: mask is not row-major", ptoisa_tsels(b->core, &s, &mask, &s, NULL, 0));
+}
+
 RULE_TEST(vector__conversions_that_break_a_rule_are_refused) {
     begin(b, PTOISA_A2A3);
+    ptoisa_tile half = vec(b, PTOISA_F16, 4, 64), word = half, bytes = vec(b, PTOISA_U8, 4, 64);
+    word.dtype = PTOISA_F32;
+    REFUSED("TCVT: d is at the address of s, and its elements are larger",
+            ptoisa_tcvt(b->core, &word, &half, PTOISA_CAST_NONE, false));
+    REFUSED("TCVT: s is f32, which becomes u8 (d) only on A5",
+            ptoisa_tcvt(b->core, &bytes, &word, PTOISA_CAST_RINT, false));
+    ptoisa_tinterleave(b->core, &half, &half, &half, &half);
+    assert_int_equal(b->bench.fault_count, 1);
+    assert_non_null(strstr(b->bench.fault, "only on A5"));
+    b->bench.fault_count = 0;
     ptoisa_tile d = vec(b, PTOISA_BF16, 4, 16), s = vec(b, PTOISA_I8, 4, 32);
     s.valid_cols = 16;
     REFUSED("TCVT: s is i8, which does not become bf16 (d)",

@@ -278,26 +278,33 @@ BENCH_TEST(sort__top_of_256_scores_equals_the_reference) {
 
 // -- gathers --------------------------------------------------------------------------------------
 
+// What is taken of all rows lies together; what is behind it stays.
 BENCH_TEST(gather__by_mask_equals_the_reference) {
     static const ptoisa_pattern patterns[7] = {PTOISA_P0101, PTOISA_P1010, PTOISA_P0001,
                                                PTOISA_P0010, PTOISA_P0100, PTOISA_P1000,
                                                PTOISA_P1111};
     static const uint32_t firsts[7] = {0, 1, 0, 1, 2, 3, 0}, steps[7] = {2, 2, 4, 4, 4, 4, 1};
     for (uint32_t round = 0; round < ROUNDS; round++) {
-        uint32_t which = round % 7;
+        const uint32_t which = round % 7, rows = test_size(bench, 12);
         ptoisa_dtype dtype = test_dtype(bench, set_24);
-        uint32_t block = 32 / ref_size(dtype);
-        uint32_t rows = test_size(bench, 12), cols = block * test_in(bench, 1, 4);
+        const uint32_t block = 32 / ref_size(dtype), cols = block * test_in(bench, 1, 4);
+        uint32_t from = cols * steps[which];
+        from = test_chance(bench, 2) ? from : test_in(bench, 1, from);
         test_begin(bench, PTOISA_A2A3, "TGATHER by mask");
-        test_tile *s = test_vec(bench, dtype, rows, cols * steps[which]);
+        test_tile *s = test_vec(bench, dtype, rows, from);
         test_tile *d =
             test_tile_make(bench, dtype, PTOISA_VEC, PTOISA_ROW_MAJOR, rows, cols, rows, cols);
-        d->role = TEST_WRITTEN;
+        d->role = TEST_CHECKED;
         test_run(bench);
         ptoisa_tgather_mask(&bench->core, &d->tile, &s->tile, patterns[which]);
-        for (uint32_t i = 0; i < rows * cols; i++) {
-            uint32_t from = i % cols * steps[which] + firsts[which];
-            test_expect_bits(bench, d, i / cols, i % cols, ref_was_bits(s, i / cols, from));
+        uint32_t at = 0;
+        for (uint32_t r = 0; r < rows; r++) {
+            for (uint32_t c = firsts[which]; c < from; c += steps[which], at++) {
+                test_expect_bits(bench, d, at / cols, at % cols, ref_was_bits(s, r, c));
+            }
+        }
+        for (; at < rows * cols; at++) {
+            test_expect_bits(bench, d, at / cols, at % cols, ref_was_bits(d, at / cols, at % cols));
         }
         test_end(bench);
     }
@@ -427,6 +434,41 @@ BENCH_TEST(gather__rows_of_a_table_equal_the_reference) {
             test_window_rest_is_untouched(bench, &w);
         }
         test_end(bench);
+    }
+}
+
+// A core that checks refuses an index outside and writes nothing; one that does not reads 0.
+BENCH_TEST(gather__an_index_outside_faults_or_reads_zero) {
+    for (int is_checked = 0; is_checked <= PTOISA_CHECKED_DEFAULT; is_checked++) {
+        static _Alignas(32) float s[16], d[16];
+        static _Alignas(32) int32_t at[16];
+        for (int i = 0; i < 16; i++) {
+            s[i] = (float)(i + 1);
+            d[i] = -1;
+            at[i] = i;
+        }
+        at[9] = 16;
+        at[10] = -1;
+        test_begin(bench, PTOISA_A5, "indices outside");
+        bench->core.is_checked = is_checked;
+        const ptoisa_tile from = ptoisa_tile_vec(s, PTOISA_F32, 2, 8);
+        const ptoisa_tile to = ptoisa_tile_vec(d, PTOISA_F32, 2, 8);
+        const ptoisa_tile idx = ptoisa_tile_vec(at, PTOISA_I32, 2, 8);
+        const ptoisa_tile rows = ptoisa_tile_valid(ptoisa_tile_vec(at + 8, PTOISA_I32, 2, 8), 1, 2);
+        const ptoisa_global table = ptoisa_global_make(s, PTOISA_F32, 2, 8, 8, 1);
+        ptoisa_tgather(&bench->core, &to, &from, &idx, NULL);
+        assert_string_equal(bench->fault, is_checked ? "TGATHER: idx at (1, 1) is 16, of 16" : "");
+        assert_true(d[8] == (is_checked ? -1 : 9) && d[9] == (is_checked ? -1 : 0));
+        ptoisa_tscatter(&bench->core, &to, &from, &idx);
+        assert_string_equal(bench->fault, is_checked ? "TSCATTER: idx at (1, 1) is 16, of 16" : "");
+        assert_true(d[10] == (is_checked ? -1 : 0));
+        at[8] = 1;
+        at[9] = -2;
+        ptoisa_mgather(&bench->core, &to, &table, &rows);
+        assert_string_equal(bench->fault, is_checked ? "MGATHER: idx at (0, 1) is -2, of 2" : "");
+        assert_true(d[7] == (is_checked ? -1 : 16) && d[8] == (is_checked ? -1 : 0));
+        ptoisa_mscatter(&bench->core, &table, &to, &rows);
+        assert_string_equal(bench->fault, is_checked ? "MSCATTER: idx at (0, 1) is -2, of 2" : "");
     }
 }
 
