@@ -2,7 +2,7 @@
 // are, by the reference, which reads the same numbers. Strides, page tables and the rows of queries are
 // taken as they are, and not changed here.
 
-#include "attend_scene.h"
+#include "attend_levels.h"
 
 #include <stdio.h>
 
@@ -43,14 +43,14 @@ static uint32_t numbers_of(scene *c, ptowsp_attend_job *job, ptowsp_attention_pl
                             NUMBER(job->memory.scratch.dim)};
     uint32_t count = sizeof fixed / sizeof *fixed;
     memcpy(out, fixed, sizeof fixed);
-    for (uint32_t i = 0; i < SEQUENCES; i++) {
+    for (uint32_t i = 0; i < c->s.batch.sequence_count; i++) {
         positions_sample *s = &c->s;
         const number of[] = {
             NUMBER(s->kv[i]),       NUMBER(s->query_first[i]), NUMBER(s->query_stride[i]),
             NUMBER(s->kv_first[i]), NUMBER(s->kv_stride[i]),   NUMBER(s->before[i]),
             NUMBER(s->after[i]),    NUMBER(s->sinks[i]),       NUMBER(c->mask_starts[i])};
         memcpy(out + count, of, sizeof of);
-        count += c->at.at[MASK] < 2 ? 8 : 9;  // then without starts of masks
+        count += c->has_mask_starts ? 9 : 8;  // then without starts of masks
     }
     for (uint32_t i = 0; i < plan->lane_count; i++) {
         const number of[] = {NUMBER(plan->unit_begin[i + 1]), NUMBER(plan->merge_begin[i + 1])};
@@ -106,9 +106,7 @@ static void check_text(const ptowsp_plan_info *info) {
 static levels_of some_case(uint64_t *state) {
     levels_of c;
     do {
-        for (uint32_t i = 0; i < COUNT; i++) {
-            c.at[i] = (uint8_t)test_random_in(state, 0, levels[i] - 1);
-        }
+        c = random_levels(state);
         c.at[DIMS] = c.at[TYPE] < PTOWSP_ATTEND_Q8_0 ? c.at[DIMS] % 3 : 2;  // small ones
         c.at[GROUP] %= 3;
         c.at[PREFIX] = 0;  // the check of a job cannot prove such a plan
@@ -121,7 +119,7 @@ TEST(attend_faults__a_number_that_is_wrong_is_refused_with_a_text_or_harmless) {
     uint32_t refused = 0, harmless = 0;
     for (uint32_t round = 0; TEST_ROUNDS(round, 1500); round++) {
         const levels_of at = some_case(&state);
-        scene *c = make_scene(&at, &state);
+        scene *c = levels_make(&at, false, &state);
         made_job made;
         make_job(c, &c->step, false, &made);
         number numbers[NUMBERS_MAX];
@@ -134,7 +132,6 @@ TEST(attend_faults__a_number_that_is_wrong_is_refused_with_a_text_or_harmless) {
         ptowsp_plan_info info;
         const ptowsp_status status = ptowsp_attend_check(&made.job, &info);
         if (status == PTOWSP_OK) {
-            clear(c);
             assert_int_equal(ptowsp_attend_run_worker(&made.job, 0, 1, &info), PTOWSP_OK);
             check_values(c);
             harmless++;
@@ -142,8 +139,7 @@ TEST(attend_faults__a_number_that_is_wrong_is_refused_with_a_text_or_harmless) {
             check_text(&info);
             refused++;
         }
-        free_job(&made);
-        free_scene(c);
+        test_release();
     }
     printf("%u refused, %u harmless\n", refused, harmless);
     assert_met(refused > 100 && harmless > 100);

@@ -3,7 +3,7 @@
 // pairs of a query and a token, with the same bits for any workers, and in INVARIANT mode for each
 // sequence alone. Cases are found greedily: the next one has the most pairs that are missing yet.
 
-#include "attend_scene.h"
+#include "attend_levels.h"
 
 #include <stdio.h>
 
@@ -28,9 +28,7 @@ static uint32_t new_pairs(const levels_of *c, bool is_noted) {
 static levels_of case_with(uint32_t f, uint32_t a, uint32_t g, uint32_t b, uint64_t *state) {
     levels_of c;
     do {
-        for (uint32_t i = 0; i < COUNT; i++) {
-            c.at[i] = (uint8_t)test_random_in(state, 0, levels[i] - 1);
-        }
+        c = random_levels(state);
         c.at[f] = (uint8_t)a;
         c.at[g] = (uint8_t)b;
     } while (!is_allowed(&c));
@@ -62,74 +60,26 @@ static bool next_case(levels_of *out, uint64_t *state) {
 
 // -- bits -----------------------------------------------------------------------------------------
 
-// The step of one sequence alone.
-typedef struct alone {
-    ptowsp_attention_batch batch;
-    ptowsp_attention_config config;
-    ptowsp_attention_positions positions;
-    ptowsp_attend_step step;
-} alone;
-
-#define FROM(array, i) ((array) ? (array) + (i) : NULL)
-
-// By other tiles, on other lanes.
-static void make_alone(const scene *c, uint32_t i, alone *out) {
-    const ptowsp_attention_positions *p = &c->s.positions;
-    out->batch = c->s.batch;
-    out->batch.kv_lengths = FROM(c->s.batch.kv_lengths, i);
-    out->batch.query_lengths = FROM(c->s.batch.query_lengths, i);
-    out->batch.sequence_count = 1;
-    const ptowsp_attention_positions positions = {1,
-                                                  FROM(p->query_first, i),
-                                                  FROM(p->query_stride, i),
-                                                  FROM(p->kv_first, i),
-                                                  FROM(p->kv_stride, i),
-                                                  FROM(p->before, i),
-                                                  FROM(p->after, i),
-                                                  FROM(p->sinks, i)};
-    out->positions = positions;
-    out->config = c->s.config;
-    out->config.positions = &out->positions;
-    out->config.lane_count = 2;
-    out->config.lane_speeds = NULL;
-    out->config.tile_rows = 5 * c->s.config.group;
-    out->config.shares_merges = !c->s.config.shares_merges;
-    out->step = c->step;
-    out->step.batch = &out->batch;
-    out->step.config = &out->config;
-    out->step.query_starts = c->query_starts + i;
-    out->step.page_starts = c->page_starts + i;
-    out->step.mask_starts = FROM(c->step.mask_starts, i);
-}
-
 // The same bits by one worker, and in INVARIANT mode for each sequence alone.
-static void check_bits(scene *c) {
-    const size_t all = c->query_tokens * c->rows;
-    float *outputs = c->outputs, *lse = c->lse;
-    c->outputs = (float *)room(all * c->value_dim, sizeof(float));
-    c->lse = (float *)room(all, sizeof(float));
-    c->step.outputs = c->outputs;
-    c->step.lse = c->lse;
-    for (uint32_t pass = 0; pass < 1u + c->at.at[MODE]; pass++) {
-        clear(c);
-        for (uint32_t i = 0; i < SEQUENCES && pass == 1; i++) {
+static void check_bits(scene *c, const levels_of *at) {
+    const float *outputs = c->outputs, *lse = c->lse;
+    scene_outputs(c);
+    run(c, c->step, at->at[PREFIX], WORKERS_ONE, false);
+    same_outputs(c, outputs, lse);
+    if (at->at[MODE]) {
+        scene_outputs(c);
+        for (uint32_t i = 0; i < c->s.batch.sequence_count; i++) {
             alone one;
-            make_alone(c, i, &one);
+            make_alone(c, i, 0, queries_of(c, i), &one);
             run(c, one.step, false, WORKERS_ONE, false);
         }
-        if (pass == 0) {
-            run(c, c->step, c->at.at[PREFIX], WORKERS_ONE, false);
-        }
-        assert_memory_equal(outputs, c->outputs, all * c->value_dim * sizeof(float));
-        assert_memory_equal(lse, c->lse, all * sizeof(float));
+        same_outputs(c, outputs, lse);
     }
-    free(outputs);
-    free(lse);
 }
 
 TEST(attend_pairs__every_two_features_together_have_right_values_and_bits) {
     uint64_t state = test_seed();
-    uint32_t cases = 0, pairs = 0, refused = 0, possible = 0, slots = 0;
+    uint32_t cases = 0, pairs = 0, refused = 0, possible = 0, slots = 0, shared = 0;
     levels_of at;
     memset(&at, 0, sizeof at);
     memset(met, 0, sizeof met);
@@ -142,19 +92,21 @@ TEST(attend_pairs__every_two_features_together_have_right_values_and_bits) {
         }
     }
     while (next_case(&at, &state)) {
-        scene *c = make_scene(&at, &state);
-        clear(c);
-        slots += run(c, c->step, at.at[PREFIX], (workers)at.at[WORKERS], at.at[STEALING]);
+        scene *c = levels_make(&at, true, &state);
+        const made_job made =
+            run(c, c->step, at.at[PREFIX], (workers)at.at[WORKERS], at.at[STEALING]);
+        slots += made.plan.slot_count + made.prefix.attention.slot_count;
+        shared += made.prefix.shared_count;  // none, where sharing is not faster
         check_values(c);
-        check_bits(c);
-        free_scene(c);
+        check_bits(c, &at);
+        test_release();
         pairs += new_pairs(&at, true);
         cases++;
     }
     printf("%u cases have all %u pairs of levels of %u features; %u more are refused\n", cases,
            pairs, (unsigned)COUNT, refused);
     assert_int_equal(pairs + refused, possible);
-    assert_true(slots > cases && shared_segments > 5);  // there are merges and joins
+    assert_true(slots > cases && shared > 5);  // there are merges and joins
 }
 
 // Each pair that is left out of the cases is refused by the library, or has no meaning (a latent cache has
@@ -163,7 +115,7 @@ TEST(attend_pairs__pairs_that_are_left_out_are_refused) {
     uint64_t state = 1;
     for (uint32_t i = 0; i < 4; i++) {
         const levels_of plain = {{0}};
-        scene *c = make_scene(&plain, &state);
+        scene *c = levels_make(&plain, false, &state);
         ptowsp_attention_sizes sizes;
         ptowsp_attention_plan plan = {.tile_tokens = 64, .group = 1, .lane_count = 1};
         ptowsp_plan_info info;
@@ -182,6 +134,6 @@ TEST(attend_pairs__pairs_that_are_left_out_are_refused) {
             assert_int_equal(info.fault,
                              i == 2 ? PTOWSP_FAULT_POSITIONS_AFTER : PTOWSP_FAULT_POSITIONS_ALONE);
         }
-        free_scene(c);
+        test_release();
     }
 }
