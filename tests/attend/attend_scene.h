@@ -532,7 +532,8 @@ static inline void check_part(const scene *c, uint32_t i, uint32_t j, uint32_t h
             out[d] += weight * value[d];
         }
     }
-    const double tolerance = (64.0 + 8.0 * largest + 16.0 * (double)c->cap) / (1 << 24);
+    const double tolerance =
+        (64.0 + 8.0 * largest + 16.0 * fmin((double)c->cap, largest)) / (1 << 24);
     if (sum == 0) {
         assert_true(lse == -INFINITY);
     } else {
