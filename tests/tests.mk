@@ -65,7 +65,7 @@ TEST_LIBS = $(LDFLAGS) -pthread -lcmocka -lm -ldl
 TEST_LEVEL ?= -O0
 $(BUILD)/tests/isa/%.o $(addprefix $(BUILD)/tests/,$(addsuffix _test.o,runtime/deps kernel/list_verify kernel/list_loops \
     kernel/list_waits base/number dump/dump_rings data/dtype attend/attend_kernel attend/attend_bits $(addprefix plan/,attention_plan attention_random \
-    attention_invariant moe_units moe_place))): TEST_LEVEL =
+    moe_units moe_place))): TEST_LEVEL =
 $(addprefix $(BUILD)/tests/isa/isa_,$(addsuffix _test.o,cost edges face faults fifo kernels map rules rules_vector timed)): TEST_LEVEL = -O0
 
 # Headers of a test's own folder, those that are shared, and files of other folders by their path in tests/.

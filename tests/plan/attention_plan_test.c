@@ -604,3 +604,30 @@ TEST(attention_plan__rows_of_units) {
     assert_int_equal(ptowsp_attention_unit_rows(&batch, &plan, &plan.units[1]), 3);
     plan_free(&plan);
 }
+
+// A window of two tokens on both sides of a chunk's end. A whole chunk costs 2^24 * 2^30 of the least
+// cost, which is 2^10 of the grid: 2^64.
+TEST(attention__chunks_may_cost_more_than_all_that_is_seen) {
+    const int32_t lengths[] = {(1 << 24) + 1};
+    const ptowsp_attention_batch batch = {lengths, NULL, 1};
+    ptowsp_attention_config c = {.kv_head_count = 1,
+                                 .lane_count = 2,
+                                 .mode = PTOWSP_ATTENTION_INVARIANT,
+                                 .window = 2,
+                                 .chunk = 1 << 24,
+                                 .grain = 1,
+                                 .cost.per_token = 1 << 30,
+                                 .cost.per_merged_row = 1};
+    ptowsp_work units[2], merges[1];
+    uint32_t unit_begin[3], merge_begin[3];
+    ptowsp_attention_plan plan = {
+        .units = units, .merges = merges, .unit_begin = unit_begin, .merge_begin = merge_begin};
+    plan.unit_capacity = plan.slot_capacity = 2;
+    plan.merge_capacity = 1;
+    assert_ok(ptowsp_attention_generate(&batch, &c, &plan, NULL));
+    assert_int_equal(unit_begin[1], 1);
+    assert_int_equal(units[0].params[2], (1 << 24) - 1);
+    assert_int_equal(units[0].params[3], 1);
+    assert_int_equal(units[1].params[3], 1);
+    assert_ok(ptowsp_attention_check(&batch, &c, &plan, NULL));
+}

@@ -4,7 +4,7 @@
 // Plans are made here, by random contiguous cuts of random tiles. Kernels note what they did by
 // plain writes: what runs twice at once, or merges before a part is there, is a race to the thread
 // sanitizer as well. Expected values: which unit has to run, and how often, follows from the plan.
-// attention_invariant_test.c has the numbers of attention that is run so, and their bits.
+// attend/attend_bits_test.c has the numbers of attention that is run so, and their bits.
 
 #define _DEFAULT_SOURCE  // alarm, usleep, pthread_barrier_t
 
