@@ -349,3 +349,76 @@ TEST(loop__random_kernels_are_what_they_are_unrolled) {
         lp_play(lp_random, i, config);
     }
 }
+
+// -- what is measured and read ----------------------------------------------------------------------
+
+enum { ROWS = 64, COLS = 16, STEP = 16 };
+
+// y = 2 x in chunks of rows, from row `from` on.
+static ptowsp_kernel chunks(ptowsp_module *m) {
+    ptowsp_body *k = ptowsp_kernel_begin(m, &(ptowsp_body_desc){.name = "twice"});
+    ptowsp_value x = ptowsp_tile_in(k, "x", PTOWSP_F32, ROWS, COLS);
+    ptowsp_value y = ptowsp_tile_out(k, "y", PTOWSP_F32, ROWS, COLS);
+    ptowsp_value from = ptowsp_tile_scalar(k, "from", PTOWSP_I64);
+    PTOWSP_TILE_LOOP(k, i, from, ptowsp_tile_rows(x), STEP) {
+        ptowsp_value part = ptowsp_tile_slice_at(x, i, lp_none, STEP, COLS);
+        ptowsp_tile_store_at(y, i, lp_none, ptowsp_tile_mul(part, ptowsp_tile_const(k, 2)));
+    }
+    return ptowsp_kernel_end(k);
+}
+
+CONTEXT_TEST(loop__overlaps_a_chunk_with_the_next_load) {
+    ptowsp_module *m = test_module(context, NULL);
+    ptowsp_kernel_stats stats;
+    const ptowsp_cost cost = {.model = PTOWSP_MODEL_A2A3};
+    assert_ok(ptowsp_kernel_measure(m, chunks(m), &cost, &stats));
+    const ptowsp_cycles *busy = stats.busy_cycles;
+    assert_true(stats.cycles <  // one after another it would be as much
+                busy[PTOWSP_PIPE_V] + busy[PTOWSP_PIPE_MTE2] + busy[PTOWSP_PIPE_MTE3]);
+    assert_int_equal(stats.memory_bytes[PTOWSP_MEMORY_UB], 2 * STEP * COLS * 4);  // two buffers
+    ptowsp_module_destroy(m);
+}
+
+// What readers of a program see of it: the bounds, two places of the tile, windows at the index.
+CONTEXT_TEST(loop__is_there_for_readers) {
+    ptowsp_module *m = test_module(context, NULL);
+    ptowsp_task_desc task = {.kernel = chunks(m)};
+    for (int i = 0; i < 2; i++) {
+        const ptowsp_tensor_desc tensor = {
+            .name = i ? "y" : "x", .dtype = PTOWSP_F32, .rank = 2, .shape = {ROWS, COLS}};
+        task.views[i].tensor = ptowsp_tensor_make(m, &tensor);
+    }
+    task.scalars[0] = ptowsp_i64(m, 0);
+    PTOWSP_WORKLOAD(m, "w") {
+        ptowsp_task_make(m, &task);
+    }
+    ptowsp_program *program = test_program(context, m, NULL);
+    const ptowsp_kernel_info *info = &ptowsp_program_read(program)->kernels[1];
+    assert_int_equal(info->loop_count, 1);
+    const ptowsp_loop_info *loop = &info->loops[1];
+    assert_int_equal(loop->begin.scalar, 0);
+    assert_int_equal(loop->begin.tile, PTOWSP_NO_PARAM);
+    assert_int_equal(loop->end.scalar, PTOWSP_NO_PARAM);
+    assert_int_equal(loop->end.tile, 0);
+    assert_int_equal(loop->end.axis, 0);
+    assert_int_equal(loop->step, STEP);
+    assert_int_equal(loop->parent, 0);
+    uint32_t begin = 0, end = 0, windows = 0, rotating = 0;
+    for (uint32_t i = 0; i < info->insn_count; i++) {
+        const ptowsp_insn_info *insn = &info->insns[i];
+        begin = insn->op == PTOWSP_OP_LOOP ? i : begin;
+        end = insn->op == PTOWSP_OP_END ? i : end;
+        windows += insn->row_loop == 1 && insn->col_loop == 0;
+        bool is_flag = insn->op == PTOWSP_OP_SET_FLAG || insn->op == PTOWSP_OP_WAIT_FLAG;
+        rotating += is_flag && insn->loop == 1;
+    }
+    assert_int_equal(end - begin + 1, loop->insn_count);
+    assert_int_equal(windows, 2);  // a load and a store
+    assert_true(rotating >= 4);
+    const ptowsp_tile_object *tile = &info->objects[1];
+    assert_int_equal(tile->loop, 1);
+    assert_int_equal(tile->step, STEP * COLS * 4);
+    assert_int_equal(tile->valid_rows.loop, 1);
+    assert_int_equal(tile->valid_cols.loop, 0);
+    test_destroy(NULL, program, m, NULL);
+}

@@ -277,22 +277,79 @@ FIXTURE_TEST(user__may_say_less_than_2_to_the_43) {
                      PTOWSP_LIMIT_EXCEEDED);
 }
 
+static ptowsp_cycles one_cycle(const ptowsp_task *task, void *user) {
+    (void)task, (void)user;
+    return 1;
+}
+
+static bool count_text(void *user, const void *text, size_t length) {
+    (void)text;
+    *(size_t *)user += length;
+    return true;
+}
+
 FIXTURE_TEST(measure__refuses_what_is_no_tile_kernel) {
+    const ptowsp_kernel kernels[] = {
+        {0},
+        {99},
+        ptowsp_kernel_make(f->module, &(ptowsp_kernel_desc){.name = "timed", .cycles = 5}),
+        ptowsp_kernel_make(f->module, &(ptowsp_kernel_desc){.name = "function", .fn = one_cycle})};
     ptowsp_kernel_stats stats;
-    ptowsp_cost none = {.model = PTOWSP_MODEL_USER}, odd = {.model = (ptowsp_model)9};
-    ptowsp_kernel nothing = {0}, beyond = {99};
-    ptowsp_kernel native =
-        ptowsp_kernel_make(f->module, &(ptowsp_kernel_desc){.name = "c", .cycles = 5});
-    assert_int_equal(ptowsp_kernel_measure(f->module, nothing, NULL, &stats),
-                     PTOWSP_INVALID_PARAMS);
-    assert_int_equal(ptowsp_kernel_measure(f->module, beyond, NULL, &stats), PTOWSP_INVALID_PARAMS);
-    assert_int_equal(ptowsp_kernel_measure(f->module, native, NULL, &stats), PTOWSP_INVALID_PARAMS);
-    assert_int_equal(ptowsp_kernel_measure(f->module, f->scale, &none, &stats),
-                     PTOWSP_INVALID_PARAMS);
-    assert_int_equal(ptowsp_kernel_measure(f->module, f->scale, &odd, &stats),
-                     PTOWSP_INVALID_PARAMS);
-    assert_int_equal(ptowsp_kernel_measure(f->module, f->scale, NULL, NULL), PTOWSP_INVALID_PARAMS);
-    assert_int_equal(ptowsp_kernel_insn_count(f->module, native), 0);
+    ptowsp_cycles cycles;
+    size_t length = 0;
+    const ptowsp_output text = {count_text, &length};
+    for (size_t i = 0; i < COUNT_OF(kernels); i++) {
+        assert_invalid(ptowsp_kernel_measure(f->module, kernels[i], NULL, &stats));
+        assert_int_equal(ptowsp_kernel_insn_count(f->module, kernels[i]), 0);
+        cycles = 99;
+        assert_string_equal(ptowsp_kernel_insn_at(f->module, kernels[i], 0, &cycles).name, "none");
+        assert_int_equal(cycles, 0);
+        ptowsp_kernel_insn_at(f->module, kernels[i], 0, NULL);
+        ptowsp_kernel_print(f->module, kernels[i], NULL, text);
+    }
+    assert_int_equal(length, 0);
+    assert_invalid(ptowsp_kernel_measure(f->module, f->scale, NULL, NULL));
+    assert_invalid(ptowsp_kernel_measure(NULL, f->scale, NULL, &stats));
+    const uint32_t count = ptowsp_kernel_insn_count(f->module, f->scale);
+    assert_int_equal(count, measure(f, f->scale, (ptowsp_cost){0}).insn_count);
+    cycles = 99;
+    assert_string_equal(ptowsp_kernel_insn_at(f->module, f->scale, count, &cycles).name, "none");
+    assert_int_equal(cycles, 0);
+    ptowsp_kernel_print(f->module, f->scale, NULL, text);
+    assert_true(length > 0);
+    assert_string_equal(ptowsp_module_error(f->module).text, "");
+}
+
+// Of measuring, and of a run, which then writes nothing.
+FIXTURE_TEST(measure__refuses_what_is_no_cost_model) {
+    float data[2][8 * 64] = {{1}};
+    ptowsp_task_desc task = {.kernel = f->scale};
+    for (int i = 0; i < 2; i++) {
+        const ptowsp_tensor_desc tensor = {
+            .name = i ? "y" : "x", .dtype = PTOWSP_F32, .rank = 2, .shape = {8, 64}};
+        task.views[i].tensor = ptowsp_tensor_make(f->module, &tensor);
+    }
+    PTOWSP_WORKLOAD(f->module, "w") {
+        ptowsp_task_make(f->module, &task);
+    }
+    ptowsp_program *program = test_program(f->context, f->module, NULL);
+    ptowsp_run *run = test_run_of(f->context, program);
+    test_bind(run, "x", data[0]);
+    test_bind(run, "y", data[1]);
+    ptowsp_kernel_stats stats;
+    ptowsp_run_options options = {.cost.model = PTOWSP_MODEL_USER};  // without a function
+    assert_invalid(ptowsp_kernel_measure(f->module, f->scale, &options.cost, &stats));
+    test_refused(f->context, ptowsp_run_execute(run, &options), PTOWSP_INVALID_PARAMS,
+                 PTOWSP_NO_INDEX, "run: there is no cost model 3, or it lacks its function");
+    options.cost.model = (ptowsp_model)9;
+    assert_invalid(ptowsp_kernel_measure(f->module, f->scale, &options.cost, &stats));
+    test_refused(f->context, ptowsp_run_execute(run, &options), PTOWSP_INVALID_PARAMS,
+                 PTOWSP_NO_INDEX, "run: there is no cost model 9, or it lacks its function");
+    assert_true(data[1][0] == 0);
+    options.cost.model = PTOWSP_MODEL_A5;
+    assert_ok(ptowsp_run_execute(run, &options));
+    assert_true(data[1][0] == 2);
+    test_destroy(run, program, NULL, NULL);
 }
 
 TEST(timing__a_measured_machine_is_data) {
@@ -338,70 +395,35 @@ FIXTURE_TEST(timing__own_times_are_what_counts) {
     assert_true(measure(f, f->scale, cost).cycles < before.cycles);
 }
 
+#define TIMING_IS_REFUSED(change, said)                                                            \
+    do {                                                                                           \
+        ptowsp_core_timing own = ptowsp_core_timing_of(PTOWSP_MODEL_910B);                         \
+        ptowsp_cost cost = {.model = PTOWSP_MODEL_910B, .timing = &own};                           \
+        change;                                                                                    \
+        ptowsp_kernel_stats stats;                                                                 \
+        assert_invalid(ptowsp_kernel_measure(f->module, f->scale, &cost, &stats));                 \
+        assert_non_null(strstr(ptowsp_context_error(f->context).text, said));                      \
+    } while (0)
+
 FIXTURE_TEST(timing__refuses_what_is_no_machine) {
-    const ptowsp_core_timing good = ptowsp_core_timing_of(PTOWSP_MODEL_910B);
-    for (int i = 0; i < 13; i++) {
-        ptowsp_core_timing own = good;
-        ptowsp_cost cost = {.model = PTOWSP_MODEL_910B, .timing = &own};
-        const char *text = NULL;
-        switch (i) {
-        case 0:
-            own.clock_mhz = 0;
-            text = "clocks are 0 and 1800 MHz, not 1 to 131072";
-            break;
-        case 1:
-            own.memory_mhz = 0;
-            text = "clocks are 1800 and 0 MHz, not 1 to 131072";
-            break;
-        case 2:
-            own.clock_mhz = 131073;
-            text = "clocks are 131073 and 1800 MHz";
-            break;
-        case 3:
-            own.transposed_rate = 0;
-            text = "transposed_rate is 0, not 1 to 1073741824";
-            break;
-        case 4:
-            own.paths[PTOWSP_PATH_UB_TO_GM].rate = 0;
-            text = "the rate of path 2 is 0";
-            break;
-        case 5:
-            own.paths[11].rate = UINT32_MAX;
-            text = "the rate of path 11 is 4294967295";
-            break;
-        case 6:
-            own.paths[0].latency = UINT32_MAX;
-            text = "path 0 has a latency of 4294967295 and a setup of";
-            break;
-        case 7:
-            own.paths[1].setup = (1u << 20) + 1;
-            text = "a setup of 1048577, above 1048576 cycles";
-            break;
-        case 8:
-            own.paths[3].burst = UINT32_MAX;
-            text = "path 3 has bursts of 4294967295 cycles, above 1024";
-            break;
-        case 9:
-            own.family = PTOWSP_FAMILY_A5;
-            text = "family 1 does not belong to cost model 4";
-            break;
-        case 11:
-            own.memory_mhz = 28;
-            text = "clock_mhz is 1800, 64 times memory_mhz (28) or more";
-            break;
-        case 10:
-            cost.model = PTOWSP_MODEL_A2A3;
-            text = "cost model 1 has no timing";
-            break;
-        default: cost.model = PTOWSP_MODEL_950PR; text = "family 0 does not belong to cost model 5";
-        }
-        ptowsp_kernel_stats stats;
-        assert_int_equal(ptowsp_kernel_measure(f->module, f->scale, &cost, &stats),
-                         PTOWSP_INVALID_PARAMS);
-        assert_non_null(strstr(ptowsp_context_error(f->context).text, text));
-    }
+    TIMING_IS_REFUSED(own.clock_mhz = 0, "clocks are 0 and 1800 MHz, not 1 to 131072");
+    TIMING_IS_REFUSED(own.memory_mhz = 0, "clocks are 1800 and 0 MHz, not 1 to 131072");
+    TIMING_IS_REFUSED(own.clock_mhz = 131073, "clocks are 131073 and 1800 MHz");
+    TIMING_IS_REFUSED(own.transposed_rate = 0, "transposed_rate is 0, not 1 to 1073741824");
+    TIMING_IS_REFUSED(own.paths[PTOWSP_PATH_UB_TO_GM].rate = 0, "the rate of path 2 is 0");
+    TIMING_IS_REFUSED(own.paths[11].rate = UINT32_MAX, "the rate of path 11 is 4294967295");
+    TIMING_IS_REFUSED(own.paths[0].latency = UINT32_MAX,
+                      "path 0 has a latency of 4294967295 and a setup of");
+    TIMING_IS_REFUSED(own.paths[1].setup = (1u << 20) + 1,
+                      "a setup of 1048577, above 1048576 cycles");
+    TIMING_IS_REFUSED(own.paths[3].burst = UINT32_MAX,
+                      "path 3 has bursts of 4294967295 cycles, above 1024");
+    TIMING_IS_REFUSED(own.family = PTOWSP_FAMILY_A5, "family 1 does not belong to cost model 4");
+    TIMING_IS_REFUSED(own.memory_mhz = 28, "clock_mhz is 1800, 64 times memory_mhz (28) or more");
+    TIMING_IS_REFUSED(cost.model = PTOWSP_MODEL_A2A3, "cost model 1 has no timing");
+    TIMING_IS_REFUSED(cost.model = PTOWSP_MODEL_950PR, "family 0 does not belong to cost model 5");
     // The greatest that are taken do not wrap.
-    ptowsp_core_timing own = good;
+    ptowsp_core_timing own = ptowsp_core_timing_of(PTOWSP_MODEL_910B);
     ptowsp_cost cost = {.model = PTOWSP_MODEL_910B, .timing = &own};
     for (int i = 0; i < PTOWSP_PATH_COUNT; i++) {
         ptowsp_path_timing path = {1u << 20, 1u << 20, 1u << 10, 1};

@@ -14,7 +14,7 @@ typedef struct fixture {
 
 static const char *const names[] = {"a", "b", "bias", "out"};
 
-// A kernel with products, functions, reductions, masks, a sort and instructions.
+// A kernel with products, functions, reductions, masks, a loop, a sort and instructions.
 static ptowsp_kernel build_kernel(ptowsp_module *m, const char *name, bool is_fused) {
     ptowsp_body_desc desc = {.name = name, .is_fused = is_fused};
     ptowsp_body *k = ptowsp_kernel_begin(m, &desc);
@@ -23,6 +23,7 @@ static ptowsp_kernel build_kernel(ptowsp_module *m, const char *name, bool is_fu
     ptowsp_value bias = ptowsp_tile_in(k, "bias", PTOWSP_F32, 1, 32);
     ptowsp_value out = ptowsp_tile_out(k, "out", PTOWSP_F32, 32, 32);
     ptowsp_value scale = ptowsp_tile_scalar(k, "scale", PTOWSP_F32);
+    const ptowsp_value none = {NULL, 0};
     ptowsp_value x = ptowsp_tile_matmul_bias(a, b, bias);
     x = ptowsp_tile_gelu(ptowsp_tile_mul(ptowsp_tile_transpose(x), scale));
     ptowsp_value mask = ptowsp_tile_compare(x, PTOWSP_GT, a);
@@ -30,6 +31,12 @@ static ptowsp_kernel build_kernel(ptowsp_module *m, const char *name, bool is_fu
     // A source that is copied: 10 of 20 columns fill rows of 16.
     x = ptowsp_tile_add(
         x, ptowsp_tile_rowsum(ptowsp_tile_deinterleave(ptowsp_tile_slice(x, 0, 0, 32, 20), 0)));
+    PTOWSP_TILE_LOOP(k, i, ptowsp_tile_const(k, 0), ptowsp_tile_rows(a), 16) {
+        ptowsp_value sum = ptowsp_tile_carry(x);
+        ptowsp_tile_next(sum, ptowsp_tile_add(sum, ptowsp_tile_colsum(
+                                                       ptowsp_tile_slice_at(a, i, none, 16, 32))));
+        x = sum;
+    }
     ptowsp_value pairs = ptowsp_tile_sort32(x, ptowsp_tile_iota(k, PTOWSP_U32, 32, 0));
     ptowsp_alloc_desc alloc = {.dtype = PTOWSP_F32, .like = x};
     ptowsp_value t = ptowsp_tile_alloc(k, &alloc);
