@@ -2,41 +2,24 @@
 // unit, by a list of all pairs; nothing else is planned than tiles need; bits of positions that say
 // what is so anyway; the pairs of context parallelism, tree drafts, compressed KV; and bad input.
 
+#include "plan_text.h"
 #include "positions_sample.h"
 
-#include <stdio.h>
-
 typedef ptowsp_attention_plan aplan;
-
-static char explained[200];
-
-static const char *explain(const ptowsp_plan_info *info) {
-    ptowsp_output_buffer buffer = {explained, sizeof explained, 0};
-    ptowsp_plan_explain(info, ptowsp_output_to_buffer(&buffer));
-    return explained;
-}
 
 static aplan make(const ptowsp_attention_batch *batch, const ptowsp_attention_config *config,
                   ptowsp_attention_sizes *out_sizes) {
     ptowsp_plan_info info;
     aplan plan;
-    if (ptowsp_attention_size(batch, config, out_sizes, &info) != PTOWSP_OK) {
-        fail_msg("%s", explain(&info));
-    }
+    assert_ok(ptowsp_attention_size(batch, config, out_sizes, &info));
     void *block = malloc((size_t)out_sizes->block_bytes);
-    assert_non_null(block);
-    assert_int_equal(ptowsp_attention_place(out_sizes, block, out_sizes->block_bytes, &plan),
-                     PTOWSP_OK);
-    if (ptowsp_attention_generate(batch, config, &plan, &info) != PTOWSP_OK) {
-        fail_msg("%s", explain(&info));
-    }
+    assert_ok(ptowsp_attention_place(out_sizes, block, out_sizes->block_bytes, &plan));
+    assert_ok(ptowsp_attention_generate(batch, config, &plan, &info));
     assert_int_equal(plan.unit_count, out_sizes->unit_count);
     assert_int_equal(plan.merge_count, out_sizes->merge_count);
     assert_int_equal(plan.slot_count, out_sizes->slot_count);
     assert_int_equal(plan.slot_rows, out_sizes->slot_rows);
-    if (ptowsp_attention_check(batch, config, &plan, &info) != PTOWSP_OK) {
-        fail_msg("check: %s", explain(&info));
-    }
+    assert_ok(ptowsp_attention_check(batch, config, &plan, &info));
     return plan;
 }
 
@@ -250,8 +233,8 @@ TEST(positions__bounds_hold_for_all_arrays_of_the_same_names) {
             limits.query_token_count_max += (uint64_t)queries;
         }
         for (int pass = 0; pass < 2; pass++) {  // with totals, and without
-            assert_int_equal(ptowsp_attention_bound(&s.config, &limits, &bound, NULL), PTOWSP_OK);
-            assert_int_equal(ptowsp_attention_size(&s.batch, &s.config, &sizes, NULL), PTOWSP_OK);
+            assert_ok(ptowsp_attention_bound(&s.config, &limits, &bound, NULL));
+            assert_ok(ptowsp_attention_size(&s.batch, &s.config, &sizes, NULL));
             assert_true(sizes.unit_count <= bound.unit_count);
             assert_true(sizes.merge_count <= bound.merge_count);
             assert_true(sizes.slot_count <= bound.slot_count);
@@ -306,7 +289,7 @@ TEST(positions__export_counts_pieces) {
         int32_t *requests = (int32_t *)calloc(most, 4), *pieces = (int32_t *)calloc(most, 4);
         int32_t *tiles = (int32_t *)calloc(most, 4), *merges = (int32_t *)calloc(most, 4);
         const ptowsp_attention_arrays arrays = {requests, pieces, tiles, merges};
-        assert_int_equal(ptowsp_attention_export(&plan, &arrays), PTOWSP_OK);
+        assert_ok(ptowsp_attention_export(&plan, &arrays));
         uint32_t tile = 0;
         for (uint32_t u = 0; u < plan.unit_count; u++) {
             const ptowsp_work *unit = &plan.units[u];
@@ -340,8 +323,7 @@ TEST(positions__check_finds_units_of_other_tokens) {
             const uint32_t field = (uint32_t)test_random_in(&seed, 2, 3);
             ptowsp_work *unit = &plan.units[test_random_in(&seed, 0, plan.unit_count - 1)];
             unit->params[field] += test_random_in(&seed, 0, 1) ? 1u : UINT32_MAX;
-            assert_int_equal(ptowsp_attention_check(&s.batch, &s.config, &plan, NULL),
-                             PTOWSP_INVALID_PARAMS);
+            assert_invalid(ptowsp_attention_check(&s.batch, &s.config, &plan, NULL));
         }
         free(plan.units);
     }
@@ -454,7 +436,7 @@ TEST(positions__sequences_without_kv_have_units) {
             const ptowsp_work whole = {PTOWSP_NO_SLOT, 3, 0x13, 0, {u / 2, u % 2, 0, 0}};
             assert_memory_equal(&plan.units[u], &whole, sizeof whole);
         }
-        assert_int_equal(ptowsp_attention_bound(&config, &limits, &bound, NULL), PTOWSP_OK);
+        assert_ok(ptowsp_attention_bound(&config, &limits, &bound, NULL));
         assert_true(sizes.unit_count <= bound.unit_count && bound.slot_rows == 1);
         free(plan.units);
     }
@@ -603,150 +585,112 @@ typedef struct bad {
 } bad;
 
 static void bad_start(bad *b) {
-    static const bad good = {.kv = {5, 9},
-                             .queries = {2, 3},
-                             .first = {3, 6},
-                             .stride = {1, 1},
-                             .kv_stride = {1, 1},
-                             .sinks = {5, 9},
-                             .before = {3, UINT32_MAX},
-                             .after = {0, (uint32_t)INT32_MAX + 1}};
-    *b = good;
-    const ptowsp_attention_positions all = {
-        2, b->first, b->stride, b->kv_first, b->kv_stride, b->before, b->after, b->sinks};
-    b->positions = all;
-    b->batch.kv_lengths = b->kv;
-    b->batch.query_lengths = b->queries;
-    b->batch.sequence_count = 2;
-    b->config.kv_head_count = b->config.lane_count = 1;
-    b->config.positions = &b->positions;
+    *b = (bad){.kv = {5, 9},
+               .queries = {2, 3},
+               .first = {3, 6},
+               .stride = {1, 1},
+               .kv_stride = {1, 1},
+               .sinks = {5, 9},
+               .before = {3, UINT32_MAX},
+               .after = {0, (uint32_t)INT32_MAX + 1},
+               .positions = {2, b->first, b->stride, b->kv_first, b->kv_stride, b->before, b->after,
+                             b->sinks},
+               .batch = {b->kv, b->queries, 2},
+               .config = {.kv_head_count = 1, .lane_count = 1, .positions = &b->positions}};
 }
+
+#define BAD_TEST(name) TEST_MADE(name, bad, b, bad_start(b), (void)0)
 
 // Every function that reads the arrays refuses them, with this text.
-static void assert_refused(const bad *b, uint64_t index, const char *text) {
+static void refused(const bad *b, uint64_t index, const char *text) {
     ptowsp_attention_sizes sizes;
-    ptowsp_plan_info info;
+    ptowsp_plan_info info[3];
     char block[4096];
     aplan plan = {0};
+    const ptowsp_attention_sizes room = {8, 8, 8, 64, 1, sizeof block};
+    assert_ok(ptowsp_attention_place(&room, block, sizeof block, &plan));
+    assert_invalid(ptowsp_attention_size(&b->batch, &b->config, &sizes, &info[0]));
+    assert_invalid(ptowsp_attention_generate(&b->batch, &b->config, &plan, &info[1]));
+    assert_invalid(ptowsp_attention_check(&b->batch, &b->config, &plan, &info[2]));
     for (int call = 0; call < 3; call++) {
-        ptowsp_status status;
-        if (call == 0) {
-            status = ptowsp_attention_size(&b->batch, &b->config, &sizes, &info);
-        } else if (call == 1) {
-            const ptowsp_attention_sizes room = {8, 8, 8, 64, 1, sizeof block};
-            assert_int_equal(ptowsp_attention_place(&room, block, sizeof block, &plan), PTOWSP_OK);
-            status = ptowsp_attention_generate(&b->batch, &b->config, &plan, &info);
-        } else {
-            status = ptowsp_attention_check(&b->batch, &b->config, &plan, &info);
-        }
-        assert_int_equal(status, PTOWSP_INVALID_PARAMS);
-        assert_int_equal(info.index, index);
-        assert_string_equal(explain(&info), text);
+        fault_text_is(&info[call], text);
+        assert_int_equal(info[call].index, index);
     }
 }
 
-TEST(positions__bad_arrays_are_refused_by_name) {
-    bad b;
+// Changes some of what is good, which is then refused for a sequence, or all; or good.
+#define WRONG(index, change, text) (bad_start(b), change, refused(b, index, "plan: " text))
+#define WRONG_ALL(change, text)    WRONG(PTOWSP_NO_INDEX, change, text)
+#define GOOD(change)                                                                               \
+    (bad_start(b), change, assert_ok(ptowsp_attention_size(&b->batch, &b->config, &sizes, NULL)))
+
+BAD_TEST(positions__bad_arrays_are_refused_by_name) {
     ptowsp_attention_sizes sizes;
-    bad_start(&b);  // windows beyond INT32_MAX are all, and all of the KV may be sinks
-    assert_int_equal(ptowsp_attention_size(&b.batch, &b.config, &sizes, NULL), PTOWSP_OK);
-    b.first[1] = -1;
-    assert_refused(&b, 1, "plan: sequence 1 has the negative query_first -1");
-    bad_start(&b);
-    b.kv_first[0] = INT32_MIN;
-    assert_refused(&b, 0, "plan: sequence 0 has the negative kv_first -2147483648");
-    bad_start(&b);
-    b.stride[0] = 0;
-    assert_refused(&b, 0, "plan: sequence 0 has the query_stride 0, below 1");
-    bad_start(&b);
-    b.kv_stride[1] = -4;
-    assert_refused(&b, 1, "plan: sequence 1 has the kv_stride -4, below 1");
-    bad_start(&b);
-    b.sinks[1] = 10;
-    assert_refused(&b, 1, "plan: sequence 1 has 10 sinks, of 9 KV tokens");
-    b.sinks[1] = -1;
-    assert_refused(&b, 1, "plan: sequence 1 has -1 sinks, of 9 KV tokens");
+    GOOD((void)0);  // windows beyond INT32_MAX are all, and all of the KV may be sinks
+    WRONG(1, b->first[1] = -1, "sequence 1 has the negative query_first -1");
+    WRONG(0, b->kv_first[0] = INT32_MIN, "sequence 0 has the negative kv_first -2147483648");
+    WRONG(0, b->stride[0] = 0, "sequence 0 has the query_stride 0, below 1");
+    WRONG(1, b->kv_stride[1] = -4, "sequence 1 has the kv_stride -4, below 1");
+    WRONG(1, b->sinks[1] = 10, "sequence 1 has 10 sinks, of 9 KV tokens");
+    WRONG(1, b->sinks[1] = -1, "sequence 1 has -1 sinks, of 9 KV tokens");
 }
 
-TEST(positions__end_at_int32_max) {
-    bad b;
+BAD_TEST(positions__end_at_int32_max) {
     ptowsp_attention_sizes sizes;
-    bad_start(&b);
-    b.first[1] = INT32_MAX - 2;  // 3 queries
-    b.kv_first[0] = INT32_MAX - 4;
-    assert_int_equal(ptowsp_attention_size(&b.batch, &b.config, &sizes, NULL), PTOWSP_OK);
-    b.first[1]++;
-    assert_refused(&b, 1,
-                   "plan: queries of sequence 1 end at position 2147483648, beyond 2147483647");
-    bad_start(&b);
-    b.kv_stride[0] = INT32_MAX / 4;  // times 4: INT32_MAX - 3
-    assert_int_equal(ptowsp_attention_size(&b.batch, &b.config, &sizes, NULL), PTOWSP_OK);
-    b.kv_first[0] = 4;
-    assert_refused(&b, 0,
-                   "plan: the KV of sequence 0 ends at position 2147483648, beyond 2147483647");
+    GOOD((b->first[1] = INT32_MAX - 2, b->kv_first[0] = INT32_MAX - 4));  // 3 queries, 5 tokens
+    WRONG(1, b->first[1] = INT32_MAX - 1,
+          "queries of sequence 1 end at position 2147483648, beyond 2147483647");
+    GOOD(b->kv_stride[0] = INT32_MAX / 4);  // times 4: INT32_MAX - 3
+    WRONG(0, (b->kv_stride[0] = INT32_MAX / 4, b->kv_first[0] = 4),
+          "the KV of sequence 0 ends at position 2147483648, beyond 2147483647");
 }
 
-TEST(positions__arrays_that_do_not_go_together_are_refused) {
-    bad b;
-    bad_start(&b);
-    b.positions.sequence_count = 1;
-    assert_refused(&b, PTOWSP_NO_INDEX, "plan: positions are of 1 sequences, and the batch has 2");
-    bad_start(&b);
-    b.config.is_causal = true;
-    assert_refused(&b, PTOWSP_NO_INDEX, "plan: positions.after is given, and config.is_causal");
-    for (int i = 0; i < 3; i++) {
-        static const char *const texts[3] = {
-            "plan: positions.query_stride is given without query_first",
-            "plan: positions.kv_first is given without query_first",
-            "plan: positions.kv_stride is given without query_first"};
-        bad_start(&b);
-        b.positions.query_first = NULL;
-        b.positions.query_stride = i == 0 ? b.stride : NULL;
-        b.positions.kv_first = i == 1 ? b.kv_first : NULL;
-        b.positions.kv_stride = i == 2 ? b.kv_stride : NULL;
-        assert_refused(&b, PTOWSP_NO_INDEX, texts[i]);
-    }
+BAD_TEST(positions__arrays_that_do_not_go_together_are_refused) {
+    WRONG_ALL(b->positions.sequence_count = 1, "positions are of 1 sequences, and the batch has 2");
+    WRONG_ALL(b->config.is_causal = true, "positions.after is given, and config.is_causal");
+    ptowsp_attention_positions *p = &b->positions;
+#define WITHOUT_QUERY_FIRST(query_strides, kv_firsts, kv_strides)                                  \
+    (p->query_first = NULL, p->query_stride = query_strides, p->kv_first = kv_firsts,              \
+     p->kv_stride = kv_strides)
+    WRONG_ALL(WITHOUT_QUERY_FIRST(b->stride, NULL, NULL),
+              "positions.query_stride is given without query_first");
+    WRONG_ALL(WITHOUT_QUERY_FIRST(NULL, b->kv_first, NULL),
+              "positions.kv_first is given without query_first");
+    WRONG_ALL(WITHOUT_QUERY_FIRST(NULL, NULL, b->kv_stride),
+              "positions.kv_stride is given without query_first");
     const ptowsp_attention_limits limits = {2, 9, 3, 0, 0};
     ptowsp_attention_sizes sizes;
     ptowsp_plan_info info;
-    assert_int_equal(ptowsp_attention_bound(&b.config, &limits, &sizes, &info),
-                     PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_attention_bound(&b->config, &limits, &sizes, &info));
     assert_int_equal(info.fault, PTOWSP_FAULT_POSITIONS_ALONE);
 }
 
 // Sequences without queries have no positions that could be wrong, those without KV have; and more
 // queries than KV are none too many where they stand elsewhere.
-TEST(positions__of_sequences_without_queries_are_not_read) {
-    bad b;
+BAD_TEST(positions__of_sequences_without_queries_are_not_read) {
     ptowsp_attention_sizes sizes;
-    bad_start(&b);
-    b.kv[0] = b.queries[0] = b.queries[1] = 0;
-    b.stride[0] = b.kv_stride[1] = 0;
-    b.sinks[1] = 100;
-    assert_int_equal(ptowsp_attention_size(&b.batch, &b.config, &sizes, NULL), PTOWSP_OK);
+#define NO_QUERIES                                                                                 \
+    (b->kv[0] = b->queries[0] = b->queries[1] = 0, b->stride[0] = b->kv_stride[1] = 0,             \
+     b->sinks[1] = 100)
+    GOOD(NO_QUERIES);
     assert_int_equal(sizes.unit_count, 0);
-    b.queries[0] = 2;
-    b.stride[0] = 1;
-    assert_refused(&b, 0, "plan: sequence 0 has 5 sinks, of 0 KV tokens");
-    bad_start(&b);
-    b.positions.after = NULL;
-    b.config.is_causal = true;
-    b.queries[0] = 50;
-    assert_int_equal(ptowsp_attention_size(&b.batch, &b.config, &sizes, NULL), PTOWSP_OK);
-    b.positions.query_first = b.positions.query_stride = NULL;
-    b.positions.kv_first = b.positions.kv_stride = NULL;
-    assert_refused(&b, 0, "plan: sequence 0 has 50 queries for 5 KV tokens, under is_causal");
+    WRONG(0, (NO_QUERIES, b->queries[0] = 2, b->stride[0] = 1),
+          "sequence 0 has 5 sinks, of 0 KV tokens");
+#define MANY_QUERIES (b->positions.after = NULL, b->config.is_causal = true, b->queries[0] = 50)
+    GOOD(MANY_QUERIES);
+    WRONG(0,
+          (MANY_QUERIES, b->positions.query_first = b->positions.query_stride = NULL,
+           b->positions.kv_first = b->positions.kv_stride = NULL),
+          "sequence 0 has 50 queries for 5 KV tokens, under is_causal");
 }
 
-TEST(positions__see_says_nothing_of_what_is_not_there) {
-    bad b;
-    bad_start(&b);
+BAD_TEST(positions__see_says_nothing_of_what_is_not_there) {
     const ptowsp_attention_seen none = {0, 0, 0};
     const ptowsp_attention_seen seen[5] = {
-        ptowsp_attention_see(NULL, &b.config, 0, 0), ptowsp_attention_see(&b.batch, NULL, 0, 0),
-        ptowsp_attention_see(&b.batch, &b.config, 2, 0),
-        ptowsp_attention_see(&b.batch, &b.config, 0, 2),
-        ptowsp_attention_see(&b.batch, &b.config, 0, UINT32_MAX)};
+        ptowsp_attention_see(NULL, &b->config, 0, 0), ptowsp_attention_see(&b->batch, NULL, 0, 0),
+        ptowsp_attention_see(&b->batch, &b->config, 2, 0),
+        ptowsp_attention_see(&b->batch, &b->config, 0, 2),
+        ptowsp_attention_see(&b->batch, &b->config, 0, UINT32_MAX)};
     for (int i = 0; i < 5; i++) {
         assert_memory_equal(&seen[i], &none, sizeof none);
     }
