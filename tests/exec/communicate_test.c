@@ -9,26 +9,33 @@
 #include <inttypes.h>
 #include <sched.h>
 
-enum { RANK_MAX = 4, TENSOR_COUNT = 4, ROWS = 8, COLS = 12, STEP_MAX = 14 };
+enum { RANK_MAX = 4, TENSOR_COUNT = 4, ROWS = 8, COLS = 12, STEP_MAX = 14, TEXT_MAX = 8192 };
 
 typedef int64_t matrix[ROWS][COLS];
 
+#define ALL   "(axes 0, inout data i64 ? x ?) link, "
+#define PARTS "(axes 0, in in i64 ? x ?, out out i64 ? x ?) link, "
+
 static const struct {
-    const char *name;
+    const char *name, *text;
     ptowsp_collective_kind kind;
     ptowsp_reduction reduction;
-    ptowsp_algorithm algorithm;
-    const char *counts;
+    bool is_ragged;
 } collectives[] = {
-    {"sum", PTOWSP_ALL_REDUCE, PTOWSP_REDUCTION_SUM, PTOWSP_ALGORITHM_AUTO, NULL},
-    {"ring max", PTOWSP_ALL_REDUCE, PTOWSP_REDUCTION_MAX, PTOWSP_ALGORITHM_RING, NULL},
-    {"nodes min", PTOWSP_ALL_REDUCE, PTOWSP_REDUCTION_MIN, PTOWSP_ALGORITHM_HIERARCHICAL, NULL},
-    {"scatter", PTOWSP_REDUCE_SCATTER, PTOWSP_REDUCTION_MIN, PTOWSP_ALGORITHM_AUTO, NULL},
-    {"gather", PTOWSP_ALL_GATHER, PTOWSP_REDUCTION_SUM, PTOWSP_ALGORITHM_DOUBLING, NULL},
-    {"swap", PTOWSP_ALL_TO_ALL, PTOWSP_REDUCTION_SUM, PTOWSP_ALGORITHM_AUTO, NULL},
-    {"ragged", PTOWSP_ALL_TO_ALL, PTOWSP_REDUCTION_SUM, PTOWSP_ALGORITHM_RING, "counts"},
-    {"spread", PTOWSP_BROADCAST, PTOWSP_REDUCTION_SUM, PTOWSP_ALGORITHM_AUTO, NULL},
-    {"post", PTOWSP_SEND, PTOWSP_REDUCTION_SUM, PTOWSP_ALGORITHM_AUTO, NULL},
+    {"sum", ALL "all_reduce", PTOWSP_ALL_REDUCE, PTOWSP_REDUCTION_SUM, false},
+    {"\"ring max\"", ALL "all_reduce, max, by ring", PTOWSP_ALL_REDUCE, PTOWSP_REDUCTION_MAX,
+     false},
+    {"nodes", ALL "all_reduce, min, by hierarchical", PTOWSP_ALL_REDUCE, PTOWSP_REDUCTION_MIN,
+     false},
+    {"scatter", PARTS "reduce_scatter, min", PTOWSP_REDUCE_SCATTER, PTOWSP_REDUCTION_MIN, false},
+    {"gather", PARTS "all_gather, by doubling", PTOWSP_ALL_GATHER, PTOWSP_REDUCTION_SUM, false},
+    {"swap", PARTS "all_to_all", PTOWSP_ALL_TO_ALL, PTOWSP_REDUCTION_SUM, false},
+    {"ragged", PARTS "all_to_all, by ring, counts counts", PTOWSP_ALL_TO_ALL, PTOWSP_REDUCTION_SUM,
+     true},
+    {"spread", "(axes 0, inout data i64 ? x ?, root i64) link, broadcast", PTOWSP_BROADCAST,
+     PTOWSP_REDUCTION_SUM, false},
+    {"post", "(axes 0, inout data i64 ? x ?, root i64, target i64) link, send", PTOWSP_SEND,
+     PTOWSP_REDUCTION_SUM, false},
 };
 enum { COLLECTIVE_COUNT = sizeof collectives / sizeof collectives[0], MIX = COLLECTIVE_COUNT };
 
@@ -79,7 +86,7 @@ static plan plan_random(uint64_t *seed) {
         const uint32_t most = ROWS / p.group, k = 1 + below(seed, most);
         const ptowsp_collective_kind kind =
             s->kind < MIX ? collectives[s->kind].kind : PTOWSP_ALL_REDUCE;
-        const bool is_ragged = s->kind < MIX && collectives[s->kind].counts;
+        const bool is_ragged = s->kind < MIX && collectives[s->kind].is_ragged;
         s->rows[0] = is_ragged ? ROWS : kind == PTOWSP_ALL_GATHER ? k : k * p.group;
         s->rows[1] = is_ragged ? ROWS : kind == PTOWSP_REDUCE_SCATTER ? k : k * p.group;
         for (uint32_t t = 0; t < 2; t++) {
@@ -146,7 +153,7 @@ static void refer_group(const plan *p, const step *s, matrix *of[RANK_MAX]) {
             break;
         case PTOWSP_ALL_TO_ALL:
             for (uint32_t k = 0; k < p->group; k++) {
-                const bool is_ragged = collectives[s->kind].counts != NULL;
+                const bool is_ragged = collectives[s->kind].is_ragged;
                 const uint64_t n =
                     is_ragged ? (uint64_t)p->counts[k * p->group + m] * s->cols : part;
                 for (uint64_t e = 0; e < n; e++) {
@@ -199,66 +206,48 @@ static ptowsp_cycles mix_fn(const ptowsp_task *task, void *user) {
     return 0;
 }
 
-static ptowsp_module *module_of(ptowsp_context *context, const plan *p) {
-    ptowsp_module *m = test_module(context, NULL);
-    ptowsp_kernel kernels[COLLECTIVE_COUNT + 1];
-    for (uint32_t i = 0; i < COLLECTIVE_COUNT; i++) {
-        ptowsp_collective_desc desc = {.name = collectives[i].name,
-                                       .kind = collectives[i].kind,
-                                       .algorithm = collectives[i].algorithm,
-                                       .reduction = collectives[i].reduction,
-                                       .dtype = PTOWSP_I64,
-                                       .members = p->group == p->rank_count ? 0 : p->group,
-                                       .stride = p->stride,
-                                       .counts = collectives[i].counts};
-        kernels[i] = ptowsp_kernel_collective(m, &desc);
-    }
-    ptowsp_kernel_desc desc = {.name = "mix"};
-    const ptowsp_tile_param x = {"x", PTOWSP_INOUT, PTOWSP_I64, PTOWSP_DYNAMIC, PTOWSP_DYNAMIC};
-    const ptowsp_tile_param y = {"y", PTOWSP_IN, PTOWSP_I64, PTOWSP_DYNAMIC, PTOWSP_DYNAMIC};
-    desc.tiles[0] = x;
-    desc.tiles[1] = y;
-    desc.fn = mix_fn;
-    desc.cycles = 1000;
-    kernels[MIX] = ptowsp_kernel_make(m, &desc);
-    ptowsp_tensor tensors[TENSOR_COUNT];
+// The program of a plan as text.
+static const char *text_of(const plan *p, char text[TEXT_MAX]) {
+    static const char *const one[] = {"data", NULL}, *const two[] = {"in", "out"},
+                             *const mix[] = {"x", "y"};
+    size_t n = 0;
+#define ADD(...) (n += (size_t)snprintf(text + n, TEXT_MAX - n, __VA_ARGS__))
+    ADD("module m\n");
     for (uint32_t i = 0; i < TENSOR_COUNT; i++) {
-        const char name[2] = {(char)('a' + i), '\0'};
-        ptowsp_tensor_desc tensor = {
-            .name = name, .dtype = PTOWSP_I64, .rank = 2, .shape[0] = ROWS, .shape[1] = COLS};
-        tensors[i] = ptowsp_tensor_make(m, &tensor);
+        ADD("tensor %c i64 [%d, %d] global\n", 'a' + (int)i, ROWS, COLS);
     }
-    ptowsp_workload_begin(m, "steps");
-    if (p->is_parallel) {
-        ptowsp_combine_begin(m);
+    ADD("kernel mix(axes 0, inout x i64 ? x ?, in y i64 ? x ?) vector, 1000 cycles\n");
+    for (uint32_t i = 0; i < COLLECTIVE_COUNT; i++) {
+        ADD("kernel %s%s", collectives[i].name, collectives[i].text);
+        if (p->group != p->rank_count) {
+            ADD(", members %u, stride %u", p->group, p->stride);
+        }
+        ADD("\n");
     }
+    ADD("workload steps\n%s", p->is_parallel ? "  combine\n" : "");
     for (uint32_t i = 0; i < p->step_count; i++) {
         const step *s = &p->steps[i];
-        const ptowsp_collective_kind kind =
-            s->kind < MIX ? collectives[s->kind].kind : PTOWSP_REDUCE_SCATTER;
+        const ptowsp_collective_kind kind = s->kind < MIX ? collectives[s->kind].kind : 0;
         const bool has_root = kind == PTOWSP_BROADCAST || kind == PTOWSP_SEND;
-        ptowsp_task_desc task = {.kernel = kernels[s->kind]};
-        for (uint32_t t = 0; t < (has_root || kind == PTOWSP_ALL_REDUCE ? 1 : 2); t++) {
-            task.views[t].tensor = tensors[s->tensors[t]];
-            task.views[t].row = ptowsp_i64(m, s->row[t]);
-            task.views[t].col = ptowsp_i64(m, s->col);
-            task.views[t].rows = s->kind == MIX ? s->rows[0] : s->rows[t];
-            task.views[t].cols = s->cols;
+        const bool is_one = s->kind < MIX && (has_root || kind == PTOWSP_ALL_REDUCE);
+        const char *const *names = s->kind == MIX ? mix : is_one ? one : two;
+        ADD("%s  task %s()", p->is_parallel ? "  " : "",
+            s->kind == MIX ? "mix" : collectives[s->kind].name);
+        for (uint32_t t = 0; t < 2 && names[t]; t++) {
+            ADD(" %s = %c at (%u, %u) of %u x %u", names[t], 'a' + (int)s->tensors[t], s->row[t],
+                s->col, s->rows[s->kind == MIX ? 0 : t], s->cols);
         }
         if (has_root) {
-            task.scalars[0] = ptowsp_i64(m, s->root);
+            ADD(" root = %u", s->root);
         }
         if (kind == PTOWSP_SEND) {
-            task.scalars[1] = ptowsp_i64(m, s->target);
+            ADD(" target = %u", s->target);
         }
-        ptowsp_task_make(m, &task);
+        ADD("\n");
     }
-    if (p->is_parallel) {
-        ptowsp_scope_end(m);
-    }
-    ptowsp_scope_end(m);
-    assert_string_equal(ptowsp_module_error(m).text, "");
-    return m;
+#undef ADD
+    assert_true(n < TEXT_MAX);
+    return text;
 }
 
 // -- ranks ----------------------------------------------------------------------------------------
@@ -280,11 +269,10 @@ static void bind_all(ptowsp_run *run, const rank_job *job) {
     for (uint32_t i = 0; i < TENSOR_COUNT; i++) {
         const char name[2] = {(char)('a' + i), '\0'};
         ptowsp_buffer buffer = {.data = job->data[i], .size = sizeof(matrix)};
-        assert_int_equal(ptowsp_run_bind_tensor(run, name, &buffer), PTOWSP_OK);
+        assert_ok(ptowsp_run_bind_tensor(run, name, &buffer));
     }
-    assert_int_equal(ptowsp_run_bind_array(run, "counts", PTOWSP_I64, job->p->counts,
-                                           (uint64_t)job->p->group * job->p->group),
-                     PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_array(run, "counts", PTOWSP_I64, job->p->counts,
+                                    (uint64_t)job->p->group * job->p->group));
 }
 
 static ptowsp_cycles time_of(ptowsp_run *run, ptowsp_status *status) {
@@ -305,20 +293,23 @@ static void *rank_main(void *user) {
                               .transport = ptowsp_hub_transport(job->hub, job->rank)};
     ptowsp_ranks *ranks = NULL;
     job->status = ptowsp_ranks_create(context, &desc, &ranks);
-    ptowsp_module *m = module_of(context, job->p);
-    ptowsp_program *program = test_program(context, m, NULL);
-    ptowsp_run *run = test_run_of(context, program);
+    fixture f = {.context = context};
+    char text[TEXT_MAX];
+    const ptowsp_parse_kernel mix = {.name = "mix", .fn = mix_fn};
+    const ptowsp_parse_desc attached = {.kernels = &mix, .kernel_count = 1};
+    program_make(&f, text_of(job->p, text), &attached, NULL);
+    ptowsp_run *run = f.run;
     bind_all(run, job);
     ptowsp_run_ranks bound = {.rank = job->rank, .rank_count = job->p->rank_count};
-    assert_int_equal(ptowsp_run_bind_ranks(run, &bound), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_ranks(run, &bound));
     job->alone = time_of(run, &job->status);
     bound.ranks = ranks;
-    assert_int_equal(ptowsp_run_bind_ranks(run, &bound), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_ranks(run, &bound));
     job->together = time_of(run, &job->status);
     ptowsp_run_options options = {.lane_count = job->lane_count};
     const ptowsp_record_options clocked = {PTOWSP_RECORD_TASKS, 0, 0, 0, true};
     if (job->is_clocked) {
-        assert_int_equal(ptowsp_run_record(run, &clocked), PTOWSP_OK);
+        assert_ok(ptowsp_run_record(run, &clocked));
     }
     if (job->status == PTOWSP_OK && job->is_started) {
         job->status = ptowsp_run_start(run, &options);
@@ -338,10 +329,10 @@ static void *rank_main(void *user) {
         assert_true(job->lane_count == 1 || clock->lane == PTOWSP_NO_LANE ||
                     is_link == (clock->lane == job->lane_count));
     }
-    assert_int_equal(ptowsp_run_record(run, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_run_record(run, NULL));
     job->again = time_of(run, &job->status);
     snprintf(job->text, sizeof job->text, "%s", ptowsp_context_error(context).text);
-    test_destroy(run, program, m, NULL);
+    fixture_clear(&f);
     ptowsp_ranks_destroy(ranks);
     ptowsp_context_destroy(context);
     return NULL;
@@ -373,7 +364,7 @@ TEST(communicate__random_programs_do_what_a_plain_loop_does) {
         ptowsp_hub_desc hub_desc = {.rank_count = p.rank_count,
                                     .ring_bytes = 64u << below(&seed, 8)};
         ptowsp_hub *hub = NULL;
-        assert_int_equal(ptowsp_hub_create(context, &hub_desc, &hub), PTOWSP_OK);
+        assert_ok(ptowsp_hub_create(context, &hub_desc, &hub));
         rank_job jobs[RANK_MAX] = {0};
         for (uint32_t r = 0; r < p.rank_count; r++) {
             jobs[r].p = &p;
@@ -390,7 +381,7 @@ TEST(communicate__random_programs_do_what_a_plain_loop_does) {
         }
         for (uint32_t r = 0; r < p.rank_count; r++) {
             assert_string_equal(jobs[r].text, "");
-            assert_int_equal(jobs[r].status, PTOWSP_OK);
+            assert_ok(jobs[r].status);
             assert_int_equal(jobs[r].together, jobs[r].again);
         }
         if (memcmp(wanted, found, sizeof(matrix) * TENSOR_COUNT * p.rank_count) != 0) {
@@ -417,6 +408,7 @@ TEST(communicate__random_programs_do_what_a_plain_loop_does) {
     "module m\ntensor a i64 [8, 12] global\ntensor b i64 [8, 12] global\n"                         \
     "tensor c i64 [8, 12] global\n"
 #define SUM(options) "kernel sum(axes 0, inout data i64 ? x ?) link, all_reduce" options "\n"
+#define SEND         "kernel send(axes 0, inout data i64 ? x ?, root i64, target i64) link, send\n"
 #define MIX_OF(cycles)                                                                             \
     "kernel mix(axes 0, inout x i64 ? x ?) vector, " cycles " cycles, time only\n"
 
@@ -450,13 +442,9 @@ static void *late_main(void *user) {
     ptowsp_ranks_create(f.context, &desc, &bound.ranks);
     char text[512];
     snprintf(text, sizeof text,
-             TENSORS MIX_OF("%s")
-                 SUM(", by ring") "symbol rank\n"
-                                  "kernel send(axes 0, inout data i64 ? x ?, root i64, target i64) "
-                                  "link, send\n"
-                                  "workload steps\n  when rank == 1u\n    task mix() x = a\n  %s\n",
-             job->slow,
-             job->is_send ? "task send() data = a root = 0 target = 1" : "task sum() data = a");
+             TENSORS MIX_OF("%s") SUM(", by ring") SEND
+             "symbol rank\nworkload steps\n  when rank == 1u\n    task mix() x = a\n  task %s\n",
+             job->slow, job->is_send ? "send() data = a root = 0 target = 1" : "sum() data = a");
     ptowsp_schedule schedule = {.ready = job->is_events ? PTOWSP_READY_WORK_STEALING
                                                         : PTOWSP_READY_FIFO};
     const ptowsp_program_desc program_desc = {NULL, &schedule};
@@ -481,7 +469,7 @@ static void late_run(const fixture *f, late_job jobs[2], bool is_send, bool is_e
                      const char *slow) {
     ptowsp_hub_desc desc = {2, 0, false};
     ptowsp_hub *hub = NULL;
-    assert_int_equal(ptowsp_hub_create(f->context, &desc, &hub), PTOWSP_OK);
+    assert_ok(ptowsp_hub_create(f->context, &desc, &hub));
     for (uint32_t i = 0; i < 2; i++) {
         jobs[i] = (late_job){
             .hub = hub, .rank = i, .is_send = is_send, .is_events = is_events, .slow = slow};
@@ -499,7 +487,7 @@ TEST_F(communicate__ranks_find_the_time_of_all_of_them_together) {
         // Halves of 384 bytes. Rank 0 sends at 0, rank 1 at 5000, which comes at 5000 + 384 + 1000; then
         // rank 0 sends its sum, which comes at 6384 + 1384. Rank 1 has sent its own at 5384.
         late_run(f, jobs, false, is_events, "5000");
-        assert_int_equal(jobs[0].status, PTOWSP_OK);
+        assert_ok(jobs[0].status);
         assert_int_equal(jobs[0].end, 6768);
         assert_int_equal(jobs[0].alone, 2768);
         assert_int_equal(jobs[1].end, 7768);
@@ -532,6 +520,10 @@ static ptowsp_cycles change(const ptowsp_task *task, void *user) {
     return 1;
 }
 
+#define EXCHANGE                                                                                   \
+    "kernel exchange(axes 0, in in i64 ? x ?, out out i64 ? x ?) link, all_to_all, by ring, "      \
+    "counts counts\n"
+
 typedef struct changed_case {
     bool is_time_only, is_before, closes, is_on_lanes;
     ptowsp_status status;
@@ -545,33 +537,28 @@ static void changed_run(const changed_case *c) {
     static matrix data[2];
     const ptowsp_hub_desc hub_desc = {1, 0, false};
     const ptowsp_context_desc lanes = {.threads = PTOWSP_THREADS_OWN, .lane_count = 2};
-    assert_int_equal(ptowsp_context_create(&lanes, &f->context), PTOWSP_OK);
-    assert_int_equal(ptowsp_hub_create(f->context, &hub_desc, &hub), PTOWSP_OK);
+    assert_ok(ptowsp_context_create(&lanes, &f->context));
+    assert_ok(ptowsp_hub_create(f->context, &hub_desc, &hub));
     ptowsp_ranks_desc ranks_desc = {.rank_count = 1, .transport = ptowsp_hub_transport(hub, 0)};
     ptowsp_run_ranks bound = {0};
-    assert_int_equal(ptowsp_ranks_create(f->context, &ranks_desc, &bound.ranks), PTOWSP_OK);
+    assert_ok(ptowsp_ranks_create(f->context, &ranks_desc, &bound.ranks));
     char text[1024];
-    snprintf(
-        text, sizeof text,
-        TENSORS MIX_OF(
-            "1000") "kernel exchange(axes 0, in in i64 ? x ?, out out i64 ? x ?) link, all_to_all, "
-                    "by ring, counts counts\nkernel change(axes 0) vector, cycles by a cost "
-                    "function\n"
-                    "workload steps\n  %s\n  task exchange() in = a out = b\n%s",
-        c->is_before ? "task change()" : "task mix() x = a",
-        c->is_before ? "" : "  task change()\n");
+    snprintf(text, sizeof text,
+             TENSORS MIX_OF("1000") EXCHANGE
+             "kernel change(axes 0) vector, cycles by a cost function\n"
+             "workload steps\n  task %s\n  task exchange() in = a out = b\n%s",
+             c->is_before ? "change()" : "mix() x = a", c->is_before ? "" : "  task change()\n");
     const ptowsp_parse_kernel own = {
         .name = "change", .fn = change, .cost = change, .user = &changes};
     const ptowsp_parse_desc attached = {.kernels = &own, .kernel_count = 1};
     ptowsp_schedule schedule = {.ready = PTOWSP_READY_WORK_STEALING};
     const ptowsp_program_desc program_desc = {NULL, &schedule};
     program_make(f, text, &attached, &program_desc);
-    assert_int_equal(ptowsp_run_bind_array(f->run, "counts", PTOWSP_I64, changes.counts, 1),
-                     PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_array(f->run, "counts", PTOWSP_I64, changes.counts, 1));
     for (int i = 0; i < 2; i++) {
         test_bind(f->run, i ? "b" : "a", data[i]);
     }
-    assert_int_equal(ptowsp_run_bind_ranks(f->run, &bound), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_ranks(f->run, &bound));
     changes.closed = c->closes ? bound.ranks : NULL;
     ptowsp_run_options options = {.mode =
                                       c->is_time_only ? PTOWSP_RUN_TIME_ONLY : PTOWSP_RUN_EXECUTE,
@@ -606,58 +593,6 @@ TEST(communicate__what_changes_until_a_task_begins_is_found) {
     }
 }
 
-// -- text -----------------------------------------------------------------------------------------
-
-TEST(communicate__texts_of_modules_have_collectives) {
-    uint64_t seed = 5;
-    ptowsp_context *context = test_context(NULL);
-    plan p = plan_random(&seed);
-    p.rank_count = 4;
-    p.group = p.stride = 2;
-    ptowsp_module *m = module_of(context, &p);
-    char text[8192], again[8192];
-    ptowsp_output_buffer first = {text, sizeof text, 0}, second = {again, sizeof again, 0};
-    ptowsp_module_print(m, ptowsp_output_to_buffer(&first));
-    assert_non_null(strstr(text, "kernel sum(axes 0, inout data i64 ? x ?) link, all_reduce, "
-                                 "members 2, stride 2\n"));
-    assert_non_null(strstr(text, "kernel \"ring max\"(axes 0, inout data i64 ? x ?) link, "
-                                 "all_reduce, max, by ring, members 2, stride 2\n"));
-    assert_non_null(strstr(text, "kernel ragged(axes 0, in in i64 ? x ?, out out i64 ? x ?) link, "
-                                 "all_to_all, by ring, members 2, stride 2, counts counts\n"));
-    const ptowsp_parse_kernel mix = {"mix", mix_fn, NULL, NULL, {NULL, NULL, NULL, NULL},
-                                     NULL,  NULL};
-    ptowsp_parse_desc parse = {.kernels = &mix, .kernel_count = 1};
-    ptowsp_module *read = NULL;
-    const ptowsp_status status =
-        ptowsp_module_parse(context, text, first.length, &parse, &read, NULL);
-    assert_string_equal(ptowsp_context_error(context).text, "");
-    assert_int_equal(status, PTOWSP_OK);
-    ptowsp_module_print(read, ptowsp_output_to_buffer(&second));
-    assert_string_equal(text, again);
-    ptowsp_module_destroy(read);
-    ptowsp_module_destroy(m);
-
-    static const char *const bad[][2] = {
-        {"link", ": , is missing here"},
-        {"link, reduce", ": a collective is missing here: all_reduce, reduce_scatter, "
-                         "all_gather, all_to_all, broadcast, send or slice"},
-        {"link, send, by hand", ": an algorithm is missing here: direct, doubling, hierarchical "
-                                "or ring"},
-        {"link, all_reduce, mean", ": a collective has no such option: sum, max, min, by, "
-                                   "members, stride, counts, in, out"},
-        {"link, all_reduce max", ": the line goes on behind what it says"},
-        {"link, all_gather", ": kernel k: all_gather has other parameters"},
-    };
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        const int length = snprintf(
-            text, sizeof text, "module m\nkernel k(axes 0, inout data i64 ? x ?) %s\n", bad[i][0]);
-        assert_int_not_equal(ptowsp_module_parse(context, text, (size_t)length, NULL, &read, NULL),
-                             PTOWSP_OK);
-        assert_non_null(strstr(ptowsp_context_error(context).text, bad[i][1]));
-    }
-    ptowsp_context_destroy(context);
-}
-
 // -- what is refused ------------------------------------------------------------------------------
 
 // A description like a good one, but for some fields.
@@ -669,7 +604,7 @@ TEST(communicate__texts_of_modules_have_collectives) {
 
 static void kernel_is_refused(fixture *f, const ptowsp_collective_desc *desc, const char *text) {
     fixture_clear(f);
-    assert_int_equal(ptowsp_module_create(f->context, NULL, &f->module), PTOWSP_OK);
+    assert_ok(ptowsp_module_create(f->context, NULL, &f->module));
     assert_int_equal(ptowsp_kernel_collective(f->module, desc).id, 0);
     assert_string_equal(ptowsp_module_error(f->module).text, text);
 }
@@ -698,7 +633,7 @@ TEST_F(communicate__wrong_kernels_are_refused) {
 
     // In a choice.
     fixture_clear(f);
-    assert_int_equal(ptowsp_module_create(f->context, NULL, &f->module), PTOWSP_OK);
+    assert_ok(ptowsp_module_create(f->context, NULL, &f->module));
     const ptowsp_collective_desc good = {.name = "k", .dtype = PTOWSP_F32};
     ptowsp_choice_desc choice = {.name = "choice",
                                  .variants[0].kernel = ptowsp_kernel_collective(f->module, &good)};
@@ -710,8 +645,7 @@ TEST_F(communicate__wrong_kernels_are_refused) {
 TEST_F(communicate__executing_takes_a_communicator_and_no_device) {
     program_make(f, TENSORS SUM("") "workload steps\n  task sum() data = a\n", NULL, NULL);
     assert_int_equal(ptowsp_program_lane_count(f->program), 1);  // without that of the links
-    assert_int_equal(ptowsp_program_check(f->context, f->program, PTOWSP_TARGET_THREADS),
-                     PTOWSP_OK);
+    assert_ok(ptowsp_program_check(f->context, f->program, PTOWSP_TARGET_THREADS));
     fixture_refused(f, ptowsp_program_check(f->context, f->program, PTOWSP_TARGET_ASCEND_NPU),
                     PTOWSP_UNSUPPORTED,
                     "kernel sum: target ascend_npu does not do tasks of a collective");
@@ -730,16 +664,16 @@ TEST_F(communicate__executing_takes_a_communicator_and_no_device) {
         "run: rank 0 of 0, 1850 cycles each us: there are 1 to 16384 ranks, and at most "
         "10^6 cycles");
     ranks.rank_count = 2;
-    assert_int_equal(ptowsp_run_bind_ranks(f->run, &ranks), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_ranks(f->run, &ranks));
     fixture_refused(f, ptowsp_run_execute(f->run, NULL), PTOWSP_INVALID_PARAMS,
                     "run: kernel sum communicates, and no communicator is bound "
                     "(ptowsp_run_bind_ranks)");
     ptowsp_device_desc device_desc = {.vector_count = 1};
     ptowsp_device *device = NULL;
-    assert_int_equal(ptowsp_device_open(f->context, &device_desc, &device), PTOWSP_OK);
+    assert_ok(ptowsp_device_open(f->context, &device_desc, &device));
     fixture_refused(f, ptowsp_device_run(device, f->run, NULL), PTOWSP_UNSUPPORTED,
                     "device: kernel sum communicates with other ranks, which cores do not");
-    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+    assert_ok(ptowsp_device_close(device));
 }
 
 // -- ranks that fail ------------------------------------------------------------------------------
@@ -847,7 +781,7 @@ static void fail_run(fail_job jobs[3], uint64_t limit_ms) {
     ptowsp_hub_desc desc = {3, 64, false};
     ptowsp_hub *hub = NULL;
     uint32_t executed = 0;
-    assert_int_equal(ptowsp_hub_create(context, &desc, &hub), PTOWSP_OK);
+    assert_ok(ptowsp_hub_create(context, &desc, &hub));
     for (uint32_t i = 0; i < 3; i++) {
         jobs[i].hub = hub;
         jobs[i].rank = i;
@@ -866,8 +800,8 @@ static void fail_run(fail_job jobs[3], uint64_t limit_ms) {
 
 TEST(communicate__a_rank_that_fails_ends_the_runs_of_all) {
     for (uint32_t lanes = 1; lanes <= 3; lanes++) {
-        fail_job jobs[3] = {0};
-        jobs[0].lane_count = jobs[1].lane_count = jobs[2].lane_count = lanes;
+        const fail_job good = {.lane_count = lanes};
+        fail_job jobs[3] = {good, good, good};
         jobs[1].fails = true;
         const uint64_t begin = ptowsp_clock_ns();
         fail_run(jobs, 20000);
@@ -879,31 +813,28 @@ TEST(communicate__a_rank_that_fails_ends_the_runs_of_all) {
         assert_non_null(strstr(jobs[0].text, "steps/task sum: task "));
         assert_non_null(strstr(jobs[0].text, ": ranks: all_reduce: "));
         assert_non_null(strstr(jobs[0].text, ", a rank failed or has ended"));
+    }
+}
 
-        memset(jobs, 0, sizeof jobs);
-        jobs[0].lane_count = jobs[1].lane_count = jobs[2].lane_count = lanes;
-        jobs[2].is_late = true;
+// Rank 2 never comes, whom the others wait for until their limit, or until rank 0 is cut short; also where
+// they ask for time alone.
+TEST(communicate__a_rank_that_does_not_come_is_waited_for_until_a_limit) {
+    for (uint32_t lanes = 1; lanes <= 3; lanes++) {
+        const fail_job good = {.lane_count = lanes}, late = {.lane_count = lanes, .is_late = true};
+        fail_job jobs[3] = {good, good, late};
         fail_run(jobs, 200);
         for (int i = 0; i < 2; i++) {
             assert_true(jobs[i].status == PTOWSP_TIMED_OUT || jobs[i].status == PTOWSP_RANK_FAILED);
         }
-
-        memset(jobs, 0, sizeof jobs);
-        jobs[0].lane_count = jobs[1].lane_count = jobs[2].lane_count = lanes;
-        jobs[2].is_late = jobs[0].is_cut = true;
-        fail_run(jobs, 20000);
-        assert_int_equal(jobs[0].status, PTOWSP_TIMED_OUT);
-        assert_string_equal(jobs[0].text, "run: its time limit is over; 0 tasks accounted for");
-        assert_true(jobs[1].status == PTOWSP_TIMED_OUT || jobs[1].status == PTOWSP_RANK_FAILED);
-
-        memset(jobs, 0, sizeof jobs);
-        jobs[0].lane_count = jobs[1].lane_count = jobs[2].lane_count = lanes;
-        jobs[0].is_timed = jobs[1].is_timed = true;
-        jobs[2].is_late = jobs[0].is_cut = true;
-        fail_run(jobs, 20000);
-        assert_int_equal(jobs[0].status, PTOWSP_TIMED_OUT);
-        assert_string_equal(jobs[0].text, "run: its time limit is over; 0 tasks accounted for");
-        assert_true(jobs[1].status == PTOWSP_TIMED_OUT || jobs[1].status == PTOWSP_RANK_FAILED);
+        for (int is_timed = 0; is_timed < 2; is_timed++) {
+            fail_job cut[3] = {good, good, late};
+            cut[0].is_cut = true;
+            cut[0].is_timed = cut[1].is_timed = is_timed;
+            fail_run(cut, 20000);
+            assert_int_equal(cut[0].status, PTOWSP_TIMED_OUT);
+            assert_string_equal(cut[0].text, "run: its time limit is over; 0 tasks accounted for");
+            assert_true(cut[1].status == PTOWSP_TIMED_OUT || cut[1].status == PTOWSP_RANK_FAILED);
+        }
     }
 }
 
