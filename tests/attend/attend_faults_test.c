@@ -132,7 +132,7 @@ TEST(attend_faults__a_number_that_is_wrong_is_refused_with_a_text_or_harmless) {
         ptowsp_plan_info info;
         const ptowsp_status status = ptowsp_attend_check(&made.job, &info);
         if (status == PTOWSP_OK) {
-            assert_int_equal(ptowsp_attend_run_worker(&made.job, 0, 1, &info), PTOWSP_OK);
+            assert_ok(ptowsp_attend_run_worker(&made.job, 0, 1, &info));
             check_values(c);
             harmless++;
         } else {

@@ -97,12 +97,12 @@ DEVICE_TEST(async__cancelled_at_any_time_a_run_can_be_repeated) {
         memcpy(expected, begin, sizeof begin);
         ptowsp_run *reference = mixer_run(&m, expected), *run = mixer_run(&m, data);
         ptowsp_run_options options = {.record_tasks = test_random_in(&random, 0, 1) == 1};
-        assert_int_equal(ptowsp_run_execute(reference, &options), PTOWSP_OK);
+        assert_ok(ptowsp_run_execute(reference, &options));
         for (int i = 0; i < 9; i++) {
             int place = i % PLACES;
             canceller c = {.run = run, .delay = (uint32_t)test_random_in(&random, 0, 120000)};
             memcpy(data, begin, sizeof begin);
-            assert_int_equal(start_at(place, run, device, &options), PTOWSP_OK);
+            assert_ok(start_at(place, run, device, &options));
             cancel_begin(&c);
             ptowsp_status status = ptowsp_run_wait(run);
             cancel_end(&c);
@@ -121,8 +121,8 @@ DEVICE_TEST(async__cancelled_at_any_time_a_run_can_be_repeated) {
         ptowsp_run_destroy(reference);
         ptowsp_run_destroy(run);
         mixer_free(&m);
-        assert_int_equal(ptowsp_device_free(device, data), PTOWSP_OK);
-        assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+        assert_ok(ptowsp_device_free(device, data));
+        assert_ok(ptowsp_device_close(device));
         ptowsp_context_destroy(context);
     }
     print_message("cancelled %u, %u, %u; done %u\n", cancelled[0], cancelled[1], cancelled[2],
@@ -212,7 +212,7 @@ DEVICE_TEST(async__what_has_no_end_is_ended) {
         ptowsp_run_options options = {.mode = place == 3 ? PTOWSP_RUN_TIME_ONLY : 0,
                                       .time_limit_ns = is_limited ? 4000000 : 0};
         canceller c = {.run = p.run, .delay = (uint32_t)test_random_in(&random, 0, 400000)};
-        assert_int_equal(start_at(place, p.run, device, &options), PTOWSP_OK);
+        assert_ok(start_at(place, p.run, device, &options));
         if (is_limited) {
             assert_ended(context, ptowsp_run_wait(p.run), PTOWSP_TIMED_OUT);
         } else {
@@ -226,11 +226,11 @@ DEVICE_TEST(async__what_has_no_end_is_ended) {
         assert_true(place != 3 || called == 0);
         // A limit beyond the end of all clocks is none: cancelled before it.
         options.time_limit_ns = UINT64_MAX;
-        assert_int_equal(start_at(place, p.run, device, &options), PTOWSP_OK);
+        assert_ok(start_at(place, p.run, device, &options));
         ptowsp_run_cancel(p.run);
         assert_ended(context, ptowsp_run_wait(p.run), PTOWSP_CANCELLED);
         endless_free(&p);
-        assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+        assert_ok(ptowsp_device_close(device));
         ptowsp_context_destroy(context);
     }
 }
@@ -251,7 +251,7 @@ DEVICE_TEST(async__a_kernel_cancels_its_run_and_no_other_begins) {
         assert_true(place != ON_ONE || ptowsp_run_result(p.run)->task_count == p.cancel_at);
     }
     endless_free(&p);
-    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+    assert_ok(ptowsp_device_close(device));
     ptowsp_context_destroy(context);
 }
 
@@ -278,15 +278,14 @@ DEVICE_TEST(async__a_cost_function_cancels_a_pipeline) {
     assert_int_equal(ptowsp_run_result(p.run)->task_count, 5);  // 1 + 5, 1 + 5, 1 cycles
     assert_int_equal(ptowsp_run_result(p.run)->makespan_cycles, 13);
     p.cancel_at = 0;
-    assert_int_equal(ptowsp_run_execute(p.run, &options), PTOWSP_OK);
+    assert_ok(ptowsp_run_execute(p.run, &options));
     assert_int_equal(ptowsp_run_result(p.run)->makespan_cycles, 60);
     endless_free(&p);
     ptowsp_context_destroy(context);
 }
 
 static void bind_left(ptowsp_run *run, const mixer *m) {
-    assert_int_equal(ptowsp_run_bind_array(run, "left", PTOWSP_I64, m->left, STEPS * TASKS),
-                     PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_array(run, "left", PTOWSP_I64, m->left, STEPS * TASKS));
 }
 
 DEVICE_TEST(async__the_next_step_is_bound_while_this_one_runs) {
@@ -313,17 +312,17 @@ DEVICE_TEST(async__the_next_step_is_bound_while_this_one_runs) {
             // The step before is at work, while this one is bound.
             bind_left(run, now);
             bind_left(alone[step % 2], now);
-            assert_int_equal(ptowsp_run_bind_size(run, "nothing", 1), PTOWSP_INVALID_PARAMS);
+            assert_invalid(ptowsp_run_bind_size(run, "nothing", 1));
             if (step > 0 && lanes > 1) {
                 assert_int_equal(ptowsp_run_execute(alone[step % 2], NULL), PTOWSP_BUSY);
                 assert_int_equal(ptowsp_run_start(run, &options), PTOWSP_BUSY);
                 assert_ended(context, ptowsp_run_wait(other_run), PTOWSP_OK);
             }
-            assert_int_equal(ptowsp_run_execute(alone[step % 2], NULL), PTOWSP_OK);
+            assert_ok(ptowsp_run_execute(alone[step % 2], NULL));
             if (step > 0 && lanes == 1) {  // it has been executed beside the started one
                 assert_ended(context, ptowsp_run_wait(other_run), PTOWSP_OK);
             }
-            assert_int_equal(ptowsp_run_start(run, &options), PTOWSP_OK);
+            assert_ok(ptowsp_run_start(run, &options));
         }
         assert_ended(context, ptowsp_run_wait(runs[1]), PTOWSP_OK);
         assert_memory_equal(data, expected, sizeof data);
@@ -366,13 +365,13 @@ static ptowsp_graph *counted_graph(ptowsp_context *context, counted *c, bool is_
     for (uint64_t i = 0; i < GRAPH_TASKS; i++) {
         ptowsp_graph_task_desc task = {
             .fn = sum_before, .user = c, .priority = is_classed ? (uint32_t)i % 3 : 0};
-        assert_int_equal(ptowsp_graph_task_make(graph, &task, NULL), PTOWSP_OK);
+        assert_ok(ptowsp_graph_task_make(graph, &task, NULL));
         if (i >= 7) {
-            assert_int_equal(ptowsp_graph_edge_make(graph, i - 7, i), PTOWSP_OK);
+            assert_ok(ptowsp_graph_edge_make(graph, i - 7, i));
         }
     }
     ptowsp_graph_task_desc range = {.range = count_items, .user = c, .item_count = 500, .grain = 5};
-    assert_int_equal(ptowsp_graph_task_make(graph, &range, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_graph_task_make(graph, &range, NULL));
     return graph;
 }
 
@@ -397,7 +396,7 @@ DEVICE_TEST(async__graphs_are_started_cancelled_and_limited) {
         c.delay = (uint32_t)test_random_in(&random, 0, 300);
         uint64_t limit = round % 4 < 2 ? (uint64_t)test_random_in(&random, 1, 2000000) : 0;
         limit = round % 16 == 0 ? 1 : limit;  // too short for all, however fast
-        assert_int_equal(ptowsp_graph_limit(graph, limit), PTOWSP_OK);
+        assert_ok(ptowsp_graph_limit(graph, limit));
         canceller who = {.graph = graph, .delay = (uint32_t)test_random_in(&random, 0, 900000)};
         const bool is_late = round % 8 == 2;  // cancelled when it has ended
         ptowsp_status status;
@@ -405,14 +404,14 @@ DEVICE_TEST(async__graphs_are_started_cancelled_and_limited) {
             is_late ? (void)0 : cancel_begin(&who);
             status = ptowsp_device_run_graph(device, graph);
         } else {
-            assert_int_equal(ptowsp_graph_start(graph), PTOWSP_OK);
+            assert_ok(ptowsp_graph_start(graph));
             assert_int_equal(ptowsp_graph_start(graph), PTOWSP_BUSY);
             assert_int_equal(ptowsp_graph_limit(graph, 1), PTOWSP_BUSY);
             is_late ? (void)0 : cancel_begin(&who);
             while (round % 2 && (status = ptowsp_graph_poll(graph)) == PTOWSP_BUSY) {
             }
             status = round % 2 ? status : ptowsp_graph_wait(graph);
-            assert_int_equal(ptowsp_graph_wait(graph), PTOWSP_INVALID_PARAMS);
+            assert_invalid(ptowsp_graph_wait(graph));
         }
         is_late ? cancel_begin(&who) : (void)0;
         cancel_end(&who);
@@ -426,15 +425,15 @@ DEVICE_TEST(async__graphs_are_started_cancelled_and_limited) {
                     stats.done_count + stats.skipped_count == GRAPH_TASKS + 1);
         memset(c.sums, 0, sizeof c.sums);
         c.items = 0;
-        assert_int_equal(ptowsp_graph_limit(graph, UINT64_MAX), PTOWSP_OK);
+        assert_ok(ptowsp_graph_limit(graph, UINT64_MAX));
         status = is_on_device ? ptowsp_device_run_graph(device, graph) : ptowsp_graph_run(graph);
         assert_ended(context, status, PTOWSP_OK);
         assert_counted(&c);
         if (!is_on_device) {
-            assert_int_equal(ptowsp_graph_start(graph), PTOWSP_OK);  // and left to its end
+            assert_ok(ptowsp_graph_start(graph));  // and left to its end
         }
         ptowsp_graph_destroy(graph);
-        assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+        assert_ok(ptowsp_device_close(device));
         ptowsp_context_destroy(context);
     }
     print_message("cancelled %u, timed out %u, done %u\n", cancelled, timed_out, done);
@@ -498,7 +497,7 @@ DEVICE_TEST(async__launches_are_cancelled_and_limited) {
     assert_ended(context, ptowsp_device_launch(l.device, &launch), PTOWSP_OK);
     assert_true(l.called == 100);
     ptowsp_device_cancel(l.device);  // after the end
-    assert_int_equal(ptowsp_device_close(l.device), PTOWSP_OK);
+    assert_ok(ptowsp_device_close(l.device));
     ptowsp_context_destroy(context);
 }
 
@@ -512,18 +511,18 @@ DEVICE_TEST(async__calls_at_the_wrong_time_have_a_status) {
     ptowsp_run *run = p.run;
     test_refused(context, ptowsp_run_wait(run), PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                  "run: it has not been started, or has been waited for");
-    assert_int_equal(ptowsp_run_poll(run), PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_run_poll(run));
     ptowsp_run_cancel(run);  // before the start: for nothing
     ptowsp_run_options wrong = {.lane_count = LANES + 1};
-    assert_int_equal(ptowsp_run_start(run, &wrong), PTOWSP_INVALID_PARAMS);
-    assert_int_equal(ptowsp_device_start(device, NULL, NULL), PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_run_start(run, &wrong));
+    assert_invalid(ptowsp_device_start(device, NULL, NULL));
     wrong.lane_count = 0;
     wrong.mode = PTOWSP_RUN_TIME_ONLY;
-    assert_int_equal(ptowsp_device_start(device, run, &wrong), PTOWSP_INVALID_PARAMS);
-    assert_int_equal(ptowsp_run_wait(run), PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_device_start(device, run, &wrong));
+    assert_invalid(ptowsp_run_wait(run));
     for (int place = 0; place < PLACES; place++) {
         ptowsp_run_options options = {.mode = PTOWSP_RUN_EXECUTE};
-        assert_int_equal(start_at(place, run, device, &options), PTOWSP_OK);
+        assert_ok(start_at(place, run, device, &options));
         assert_int_equal(start_at(place, run, device, &options), PTOWSP_BUSY);
         assert_int_equal(execute_at(place, run, device, &options), PTOWSP_BUSY);
         assert_int_equal(ptowsp_run_bind_size(run, "many", 1), PTOWSP_BUSY);
@@ -542,19 +541,19 @@ DEVICE_TEST(async__calls_at_the_wrong_time_have_a_status) {
         }
         assert_ended(context, status, PTOWSP_CANCELLED);
         ptowsp_run_cancel(run);  // after the end
-        assert_int_equal(ptowsp_run_poll(run), PTOWSP_INVALID_PARAMS);
+        assert_invalid(ptowsp_run_poll(run));
     }
     // A run that waits to be destroyed is cancelled, on a device too.
     ptowsp_run *others[2];
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(ptowsp_run_create(context, p.program, &others[i]), PTOWSP_OK);
+        assert_ok(ptowsp_run_create(context, p.program, &others[i]));
         ptowsp_run_options options = {.mode = PTOWSP_RUN_EXECUTE};
         assert_int_equal(start_at(i ? ON_DEVICE : ON_LANES, others[i], device, &options),
                          PTOWSP_OK);
         ptowsp_run_destroy(others[i]);
     }
     endless_free(&p);
-    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+    assert_ok(ptowsp_device_close(device));
     ptowsp_context_destroy(context);
 }
 
@@ -574,7 +573,7 @@ DEVICE_TEST(async__threads_and_memory_may_be_refused) {
         mixer_build(&m, context, true, NULL);
         ptowsp_run *run = mixer_run(&m, data);
         ptowsp_run_options options = {.lane_count = LANES};
-        assert_int_equal(ptowsp_graph_seal(graph), PTOWSP_OK);
+        assert_ok(ptowsp_graph_seal(graph));
         memory.refuse_at = refuse_at ? memory.allocations + refuse_at : 0;
         size_t least = memory.allocations;
         threads_are_refused = refuse_at == 0;
@@ -594,9 +593,9 @@ DEVICE_TEST(async__threads_and_memory_may_be_refused) {
             memset(data, 0, sizeof data);
             memset(c.sums, 0, sizeof c.sums);
             c.items = 0;
-            assert_int_equal(ptowsp_run_start(run, &options), PTOWSP_OK);
+            assert_ok(ptowsp_run_start(run, &options));
             assert_ended(context, ptowsp_run_wait(run), PTOWSP_OK);
-            assert_int_equal(ptowsp_graph_start(graph), PTOWSP_OK);
+            assert_ok(ptowsp_graph_start(graph));
             status = ptowsp_graph_wait(graph);
         }
         assert_ended(context, status, PTOWSP_OK);

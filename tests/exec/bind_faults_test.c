@@ -51,12 +51,12 @@ FIXTURE_TEST(bind_faults__names_that_no_statement_uses_can_be_bound) {
                      "  task step(i64(elsewhere))\nworkload main\n  task step(0)\n");
     compile(f, NULL);
     works(f, 1);
-    assert_int_equal(ptowsp_run_bind_symbol(f->run, "scale", 1), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_symbol(f->run, "elsewhere", 2), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_array(f->run, "list", PTOWSP_I64, lengths, 2), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_size(f->run, "batch", 3), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_lengths(f->run, "kv", PTOWSP_I64, lengths, 2), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_csr(f->run, "pages", &csr), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_symbol(f->run, "scale", 1));
+    assert_ok(ptowsp_run_bind_symbol(f->run, "elsewhere", 2));
+    assert_ok(ptowsp_run_bind_array(f->run, "list", PTOWSP_I64, lengths, 2));
+    assert_ok(ptowsp_run_bind_size(f->run, "batch", 3));
+    assert_ok(ptowsp_run_bind_lengths(f->run, "kv", PTOWSP_I64, lengths, 2));
+    assert_ok(ptowsp_run_bind_csr(f->run, "pages", &csr));
     works(f, 1);
 }
 
@@ -162,8 +162,8 @@ FIXTURE_TEST(bind_faults__tensors_that_cannot_be_bound) {
 FIXTURE_TEST(bind_faults__a_refused_binding_leaves_the_old_one) {
     fixture_parse(f, "workload main\n  parallel b in batch\n    task step(b)\n");
     compile(f, NULL);
-    assert_int_equal(ptowsp_run_bind_size(f->run, "batch", 3), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_size(f->run, "batch", -3), PTOWSP_INVALID_PARAMS);
+    assert_ok(ptowsp_run_bind_size(f->run, "batch", 3));
+    assert_invalid(ptowsp_run_bind_size(f->run, "batch", -3));
     works(f, 3);
 }
 
@@ -176,21 +176,21 @@ FIXTURE_TEST(bind_faults__everything_that_is_used_must_be_bound) {
     int32_t d[6] = {0, 0, 0, 0, 0, 0};
     make_one_of_everything(f);
     fails_before(f, PTOWSP_UNBOUND, PTOWSP_NO_INDEX, "run: the size of axis batch is not bound");
-    assert_int_equal(ptowsp_run_bind_size(f->run, "batch", 2), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_size(f->run, "batch", 2));
     fails_before(f, PTOWSP_UNBOUND, PTOWSP_NO_INDEX, "run: sparse axis pages is not bound");
-    assert_int_equal(ptowsp_run_bind_csr(f->run, "pages", &csr), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_csr(f->run, "pages", &csr));
     fails_before(f, PTOWSP_UNBOUND, PTOWSP_NO_INDEX, "run: symbol scale is not bound");
-    assert_int_equal(ptowsp_run_bind_symbol(f->run, "scale", 5), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_symbol(f->run, "scale", 5));
     fails_before(f, PTOWSP_UNBOUND, PTOWSP_NO_INDEX, "run: ragged axis kv is not bound");
-    assert_int_equal(ptowsp_run_bind_lengths(f->run, "kv", PTOWSP_I32, lengths, 2), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_lengths(f->run, "kv", PTOWSP_I32, lengths, 2));
     fails_before(f, PTOWSP_UNBOUND, PTOWSP_NO_INDEX, "run: array list is not bound");
-    assert_int_equal(ptowsp_run_bind_array(f->run, "list", PTOWSP_I16, list, 2), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_array(f->run, "list", PTOWSP_I16, list, 2));
     fails_before(f, PTOWSP_UNBOUND, PTOWSP_NO_INDEX, "run: tensor d is not bound");
     ptowsp_buffer buffer = {.rank = 3, .shape[0] = 1, .shape[1] = 3, .shape[2] = 2};
-    assert_int_equal(ptowsp_run_bind_tensor(f->run, "d", &buffer), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_tensor(f->run, "d", &buffer));
     fails_before(f, PTOWSP_UNBOUND, PTOWSP_NO_INDEX, "run: tensor d is bound without data");
     buffer.data = d;
-    assert_int_equal(ptowsp_run_bind_tensor(f->run, "d", &buffer), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_tensor(f->run, "d", &buffer));
     works(f, 1 + 2 + 1 + 1 + 1);
     assert_int_equal(d[0], 100);
 }
@@ -201,7 +201,7 @@ FIXTURE_TEST(bind_faults__unsigned_lengths_beyond_63_bits_are_refused) {
     const uint64_t lengths[] = {UINT64_C(1) << 63};
     fixture_parse(f, "workload main\n  parallel i in kv\n    task step(i)\n");
     compile(f, NULL);
-    assert_int_equal(ptowsp_run_bind_lengths(f->run, "kv", PTOWSP_U64, lengths, 1), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_lengths(f->run, "kv", PTOWSP_U64, lengths, 1));
     fails_before(f, PTOWSP_INVALID_PARAMS, 0, "run: length 0 of axis kv is 9223372036854775808");
 }
 
@@ -223,7 +223,7 @@ TEST(bind_faults__sizes_beside_a_zero_are_any) {
         ptowsp_buffer buffer = {.data = f.data, .rank = 3};
         memcpy(buffer.shape, cases[i].shape, sizeof cases[i].shape);
         if (cases[i].fits) {
-            assert_int_equal(ptowsp_run_bind_tensor(f.run, "cube", &buffer), PTOWSP_OK);
+            assert_ok(ptowsp_run_bind_tensor(f.run, "cube", &buffer));
         } else {
             refused(&f, ptowsp_run_bind_tensor(f.run, "cube", &buffer), PTOWSP_NO_INDEX,
                     "bind: tensor cube spans more than 2^61 bytes");
@@ -261,7 +261,7 @@ TEST(bind_faults__a_whole_step_ends_at_its_first_error) {
     make_one_of_everything(&f);
     refused(&f, ptowsp_run_bind(f.run, NULL, 3), PTOWSP_NO_INDEX,
             "bind: bindings is NULL with count 3");
-    assert_int_equal(ptowsp_run_bind(f.run, NULL, 0), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind(f.run, NULL, 0));
     step_of[COUNT - 1].kind = PTOWSP_BIND_KIND_COUNT;
     refused(&f, ptowsp_run_bind(f.run, step_of, COUNT), PTOWSP_NO_INDEX,
             "bind: there is no kind of binding 12");
@@ -273,10 +273,10 @@ TEST(bind_faults__a_whole_step_ends_at_its_first_error) {
             "bind: module decode has no symbol batch; it has scale");
     assert_int_equal(ptowsp_run_bound_slot(f.run, 3), 9);  // what comes behind it is not
     step_of[3].name = "scale";
-    assert_int_equal(ptowsp_run_bind(f.run, step_of, COUNT), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind(f.run, step_of, COUNT));
     assert_int_equal(ptowsp_run_bound_slot(f.run, 3), 10);
     f.calls = 0;
-    assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_run_execute(f.run, NULL));
     assert_int_equal(f.calls, 3);  // a token of kv, an entry of pages, and fill
     fixture_free(&f);
 }

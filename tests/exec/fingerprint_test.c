@@ -76,15 +76,15 @@ static void bind(fixture *f) {
     f->lengths[0] = 2, f->lengths[1] = 1;
     f->indptr[0] = 0, f->indptr[1] = 1, f->indptr[2] = 3;
     f->indices[0] = 4, f->indices[1] = 5, f->indices[2] = 6;
-    assert_int_equal(ptowsp_run_bind_size(f->run, "n", 2), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_symbol(f->run, "bias", 7), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_slot(f->run, 0, 3), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_slot(f->run, 1, 0), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_array(f->run, "order", PTOWSP_I32, f->order, 2), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_lengths(f->run, "kv", PTOWSP_I32, f->lengths, 2), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_csr(f->run, "pages", &f->csr), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_tensor(f->run, "x", &x), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_tensor(f->run, "y", &y), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_size(f->run, "n", 2));
+    assert_ok(ptowsp_run_bind_symbol(f->run, "bias", 7));
+    assert_ok(ptowsp_run_bind_slot(f->run, 0, 3));
+    assert_ok(ptowsp_run_bind_slot(f->run, 1, 0));
+    assert_ok(ptowsp_run_bind_array(f->run, "order", PTOWSP_I32, f->order, 2));
+    assert_ok(ptowsp_run_bind_lengths(f->run, "kv", PTOWSP_I32, f->lengths, 2));
+    assert_ok(ptowsp_run_bind_csr(f->run, "pages", &f->csr));
+    assert_ok(ptowsp_run_bind_tensor(f->run, "x", &x));
+    assert_ok(ptowsp_run_bind_tensor(f->run, "y", &y));
 }
 
 // The program of a text, with a schedule and a kernel of this source.
@@ -100,15 +100,14 @@ static void make(fixture *f, const char *from, const ptowsp_schedule *schedule) 
                                    .resize_user = &f->memory,
                                    .threads = PTOWSP_THREADS_OWN,
                                    .lane_count = 2};
-    assert_int_equal(ptowsp_context_create(&context, &f->context), PTOWSP_OK);
+    assert_ok(ptowsp_context_create(&context, &f->context));
     ptowsp_status status =
         ptowsp_module_parse(f->context, from, strlen(from), &desc, &f->module, NULL);
     if (status != PTOWSP_OK) {
         fail_msg("%s", ptowsp_context_error(f->context).text);
     }
-    assert_int_equal(ptowsp_program_create(f->context, f->module, &program, &f->program),
-                     PTOWSP_OK);
-    assert_int_equal(ptowsp_run_create(f->context, f->program, &f->run), PTOWSP_OK);
+    assert_ok(ptowsp_program_create(f->context, f->module, &program, &f->program));
+    assert_ok(ptowsp_run_create(f->context, f->program, &f->run));
     bind(f);
 }
 
@@ -119,12 +118,12 @@ static void release(fixture *f) {
 
 static ptowsp_fingerprint found(fixture *f) {
     ptowsp_fingerprint fingerprint;
-    assert_int_equal(ptowsp_run_fingerprint(f->run, &fingerprint), PTOWSP_OK);
+    assert_ok(ptowsp_run_fingerprint(f->run, &fingerprint));
     return fingerprint;
 }
 
 static ptowsp_fingerprint executed(fixture *f) {
-    assert_int_equal(ptowsp_run_execute(f->run, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_run_execute(f->run, NULL));
     return found(f);
 }
 
@@ -212,17 +211,16 @@ TEST(nothing_else_changes_any) {
     for (int i = 0; i < 60; i++) {
         apart[(59 - i) * 2] = f.x[i];
     }
-    assert_int_equal(ptowsp_run_bind_tensor(f.run, "x", &x), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_tensor(f.run, "x", &x));
     now = executed(&f);
     assert_string_equal(differing(&first, &now), "");
     // Two lanes, wider integers, what no statement uses, and a binding that is not used any more.
     ptowsp_run_options options = {.lane_count = 2};
     int64_t lengths[] = {2, 1};
     const ptowsp_buffer spare = buffer_of(f.x);
-    assert_int_equal(ptowsp_run_bind_lengths(f.run, "kv", PTOWSP_I64, lengths, 2),
-                     PTOWSP_INVALID_PARAMS);
-    assert_int_equal(ptowsp_run_bind_tensor(f.run, "spare", &spare), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_execute(f.run, &options), PTOWSP_OK);
+    assert_invalid(ptowsp_run_bind_lengths(f.run, "kv", PTOWSP_I64, lengths, 2));
+    assert_ok(ptowsp_run_bind_tensor(f.run, "spare", &spare));
+    assert_ok(ptowsp_run_execute(f.run, &options));
     now = found(&f);
     assert_string_equal(differing(&first, &now), "");
     // What lies in the memory of transient tensors.
@@ -231,18 +229,18 @@ TEST(nothing_else_changes_any) {
         PWSP_ALIGNAS(PTOWSP_TRANSIENT_ALIGN) char aligned[1];
     } block;
     ptowsp_fingerprint none[2];
-    assert_int_equal(ptowsp_run_bind_transients(f.run, &block, sizeof block), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_size(f.run, "n", 0), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_transients(f.run, &block, sizeof block));
+    assert_ok(ptowsp_run_bind_size(f.run, "n", 0));
     for (int i = 0; i < 2; i++) {
         memset(&block, i, sizeof block);
         none[i] = executed(&f);
     }
     assert_string_equal(differing(&none[0], &none[1]), "");
-    assert_int_equal(ptowsp_run_bind_size(f.run, "n", 2), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_size(f.run, "n", 2));
     // Time alone has no contents.
     memset(&options, 0, sizeof options);
     options.mode = PTOWSP_RUN_TIME_ONLY;
-    assert_int_equal(ptowsp_run_execute(f.run, &options), PTOWSP_OK);
+    assert_ok(ptowsp_run_execute(f.run, &options));
     now = found(&f);
     assert_string_equal(differing(&first, &now), "iR");
     assert_true(now.inputs == 0 && now.results == 0);
@@ -258,8 +256,8 @@ TEST(strict_runs_are_refused) {
     fixture f;
     make(&f, text, NULL);
     ptowsp_fingerprint expected = executed(&f), wrong;
-    assert_int_equal(ptowsp_run_expect(f.run, &expected), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_run_expect(f.run, &expected));
+    assert_ok(ptowsp_run_execute(f.run, NULL));
     uint64_t calls = f.calls;
 
     static const char *const names[] = {"program", "bindings", "inputs", "results", "time"};
@@ -276,26 +274,26 @@ TEST(strict_runs_are_refused) {
         snprintf(line, sizeof line,
                  "run: the fingerprint of its %s is %016llx, 0000000000000123 is expected",
                  names[i], (unsigned long long)right);
-        assert_int_equal(ptowsp_run_expect(f.run, &wrong), PTOWSP_OK);
+        assert_ok(ptowsp_run_expect(f.run, &wrong));
         test_fails(f.context, ptowsp_run_execute(f.run, NULL), PTOWSP_DIFFERENT, line);
         calls += i < 3 ? 0 : 4;
         assert_int_equal(f.calls, calls);
         *part = 0;  // is not compared
-        assert_int_equal(ptowsp_run_expect(f.run, &wrong), PTOWSP_OK);
-        assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_OK);
+        assert_ok(ptowsp_run_expect(f.run, &wrong));
+        assert_ok(ptowsp_run_execute(f.run, NULL));
         calls += 4;
     }
     // Another binding than the one that is expected: refused before a kernel is called, and good again.
-    assert_int_equal(ptowsp_run_expect(f.run, &expected), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_symbol(f.run, "bias", 8), PTOWSP_OK);
+    assert_ok(ptowsp_run_expect(f.run, &expected));
+    assert_ok(ptowsp_run_bind_symbol(f.run, "bias", 8));
     assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_DIFFERENT);
     assert_non_null(
         strstr(ptowsp_context_error(f.context).text, "run: the fingerprint of its bindings is "));
     assert_int_equal(f.calls, calls);
     bind(&f);
-    assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_run_execute(f.run, NULL));
     // What a kernel does otherwise than before is seen; the results are there.
-    assert_int_equal(ptowsp_run_expect(f.run, &expected), PTOWSP_OK);
+    assert_ok(ptowsp_run_expect(f.run, &expected));
     f.drift = 1;
     assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_DIFFERENT);
     assert_non_null(strstr(ptowsp_context_error(f.context).text, "results"));
@@ -304,15 +302,15 @@ TEST(strict_runs_are_refused) {
     // Started, and on lanes.
     ptowsp_run_options options = {.lane_count = 2};
     assert_int_equal(ptowsp_run_execute(f.run, &options), PTOWSP_DIFFERENT);
-    assert_int_equal(ptowsp_run_start(f.run, &options), PTOWSP_OK);
+    assert_ok(ptowsp_run_start(f.run, &options));
     assert_int_equal(ptowsp_run_wait(f.run), PTOWSP_DIFFERENT);
     assert_non_null(strstr(ptowsp_context_error(f.context).text, "results"));
     // An execution that measures time compares no contents.
     memset(&options, 0, sizeof options);
     options.mode = PTOWSP_RUN_TIME_ONLY;
-    assert_int_equal(ptowsp_run_execute(f.run, &options), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_expect(f.run, NULL), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_run_execute(f.run, &options));
+    assert_ok(ptowsp_run_expect(f.run, NULL));
+    assert_ok(ptowsp_run_execute(f.run, NULL));
     release(&f);
 }
 
@@ -341,7 +339,7 @@ TEST(wrong_calls_have_a_status) {
     // An execution that fails leaves no results.
     executed(&f);
     f.order[1] = 2;
-    assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_run_execute(f.run, NULL));
     f.order[1] = 0;
     fingerprint = found(&f);
     assert_true(fingerprint.inputs && !fingerprint.results && !fingerprint.time);
@@ -352,12 +350,11 @@ TEST(wrong_calls_have_a_status) {
     const ptowsp_parse_desc desc = {&kernel, 1, 0};
     memset(&f, 0, sizeof f);
     inside = &f;
-    assert_int_equal(ptowsp_context_create(NULL, &f.context), PTOWSP_OK);
-    assert_int_equal(
-        ptowsp_module_parse(f.context, small, sizeof small - 1, &desc, &f.module, NULL), PTOWSP_OK);
-    assert_int_equal(ptowsp_program_create(f.context, f.module, NULL, &f.program), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_create(f.context, f.program, &f.run), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_context_create(NULL, &f.context));
+    assert_ok(ptowsp_module_parse(f.context, small, sizeof small - 1, &desc, &f.module, NULL));
+    assert_ok(ptowsp_program_create(f.context, f.module, NULL, &f.program));
+    assert_ok(ptowsp_run_create(f.context, f.program, &f.run));
+    assert_ok(ptowsp_run_execute(f.run, NULL));
     // Without tensors there is a fingerprint as well.
     fingerprint = found(&f);
     assert_true(fingerprint.inputs && fingerprint.results && fingerprint.bindings);
@@ -391,8 +388,7 @@ TEST(tensors_of_nothing_have_no_contents) {
     const ptowsp_parse_desc attached = {&kernel, 1, 0};
     ptowsp_context *context = test_context(NULL);
     ptowsp_module *m = NULL;
-    assert_int_equal(ptowsp_module_parse(context, from, strlen(from), &attached, &m, NULL),
-                     PTOWSP_OK);
+    assert_ok(ptowsp_module_parse(context, from, strlen(from), &attached, &m, NULL));
     ptowsp_program *program = test_program(context, m, NULL);
     ptowsp_run *run = test_run_of(context, program);
     for (int i = 0; i < 4; i++) {  // of none, of one matrix; with other contents
@@ -404,10 +400,10 @@ TEST(tensors_of_nothing_have_no_contents) {
             buffer.shape[1] = buffer.shape[2] = 2;
             assert_int_equal(ptowsp_run_bind_tensor(run, t ? "y" : "x", &buffer), PTOWSP_OK);
         }
-        assert_int_equal(ptowsp_run_bind_size(run, "n", i / 2), PTOWSP_OK);
+        assert_ok(ptowsp_run_bind_size(run, "n", i / 2));
         data[0][0] = data[1][3] = i;
-        assert_int_equal(ptowsp_run_execute(run, NULL), PTOWSP_OK);
-        assert_int_equal(ptowsp_run_fingerprint(run, &prints[i]), PTOWSP_OK);
+        assert_ok(ptowsp_run_execute(run, NULL));
+        assert_ok(ptowsp_run_fingerprint(run, &prints[i]));
     }
     assert_memory_equal(&prints[0], &prints[1], sizeof prints[0]);
     assert_true(prints[2].inputs != prints[3].inputs && prints[2].results != prints[3].results);
@@ -441,18 +437,15 @@ static ptowsp_fingerprint fingerprint_kept(ptowsp_context *context, ptowsp_modul
     if (ptowsp_module_error(module).status != PTOWSP_OK) {
         fail_msg("%s", ptowsp_module_error(module).text);
     }
-    assert_int_equal(ptowsp_program_create(context, module, NULL, &programs[0]), PTOWSP_OK);
-    assert_int_equal(ptowsp_program_save(context, module, NULL, ptowsp_output_to_buffer(&buffer)),
-                     PTOWSP_OK);
-    assert_int_equal(
-        ptowsp_program_load(context, saved, buffer.length, &attached, &programs[1], NULL),
-        PTOWSP_OK);
+    assert_ok(ptowsp_program_create(context, module, NULL, &programs[0]));
+    assert_ok(ptowsp_program_save(context, module, NULL, ptowsp_output_to_buffer(&buffer)));
+    assert_ok(ptowsp_program_load(context, saved, buffer.length, &attached, &programs[1], NULL));
     for (int i = 0; i < 2; i++) {
         ptowsp_run *run = test_run_of(context, programs[i]);
         (void)ptowsp_run_bind_work(run, "kv", work, 2);
         (void)ptowsp_run_bind_array(run, "order", PTOWSP_I32, order, 3);
-        assert_int_equal(ptowsp_run_execute(run, NULL), PTOWSP_OK);
-        assert_int_equal(ptowsp_run_fingerprint(run, &found[i]), PTOWSP_OK);
+        assert_ok(ptowsp_run_execute(run, NULL));
+        assert_ok(ptowsp_run_fingerprint(run, &found[i]));
         ptowsp_run_destroy(run);
         ptowsp_program_destroy(programs[i]);
     }

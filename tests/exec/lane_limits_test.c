@@ -36,7 +36,7 @@ static void fixture_make(fixture *f, ptowsp_run_lanes_fn run_lanes) {
                                 .threads = PTOWSP_THREADS_USER,
                                 .lane_count = 4,
                                 .run_lanes = run_lanes};
-    assert_int_equal(ptowsp_context_create(&desc, &f->context), PTOWSP_OK);
+    assert_ok(ptowsp_context_create(&desc, &f->context));
 }
 
 static void fixture_free(fixture *f) {
@@ -99,7 +99,7 @@ TEST(lane_limits__no_task_begins_a_window_before_the_oldest_has_ended) {
         fixture_make(&f, test_run_lanes_on_threads);
         program_make(&f, LOOP("i"), watch_window, windows[i]);
         bind(&f);
-        assert_int_equal(execute(&f, PTOWSP_RUN_EXECUTE, 4), PTOWSP_OK);
+        assert_ok(execute(&f, PTOWSP_RUN_EXECUTE, 4));
         assert_int_equal(f.is_far, 0);
         fixture_free(&f);
     }
@@ -137,7 +137,7 @@ TEST(lane_limits__a_failure_comes_before_memory_that_is_missing_behind_it) {
             failed += is_reached;
         }
         f.failing = UINT64_MAX;
-        assert_int_equal(execute(&f, PTOWSP_RUN_EXECUTE, 3), PTOWSP_OK);
+        assert_ok(execute(&f, PTOWSP_RUN_EXECUTE, 3));
         fixture_free(&f);
         if (!is_reached) {
             break;
@@ -181,8 +181,8 @@ TEST(lane_limits__time_alone_takes_no_notice_of_lanes) {
     fixture_make(&f, run_forwards);
     program_make(&f, "module m\nkernel k(axes 0) vector, 7 cycles\nworkload main\n  task k()\n",
                  fail_late, 0);
-    assert_int_equal(execute(&f, PTOWSP_RUN_EXECUTE, 5), PTOWSP_INVALID_PARAMS);
-    assert_int_equal(execute(&f, PTOWSP_RUN_TIME_ONLY, 5), PTOWSP_OK);
+    assert_invalid(execute(&f, PTOWSP_RUN_EXECUTE, 5));
+    assert_ok(execute(&f, PTOWSP_RUN_TIME_ONLY, 5));
     assert_int_equal(f.call_count, 0);
     assert_int_equal(ptowsp_run_result(f.run)->makespan_cycles, 7);
     fixture_free(&f);

@@ -280,7 +280,7 @@ TEST(pace__a_task_that_fails_is_told_as_without_lanes) {
         fixture_make(&f, LANE_OWN, 3, &schedule);
         f.ns[0] = f.ns[1] = lengths[l];
         for (int i = 0; i < 2; i++) {  // until it knows the pace
-            assert_int_equal(execute(&f, 2), PTOWSP_OK);
+            assert_ok(execute(&f, 2));
         }
         for (int i = 0; TEST_ROUNDS(i, LANE_IS_CHECKED ? 6 : 12); i++) {
             f.failing = i < 4 ? (uint64_t)i : test_random(&random) % TASKS;
@@ -336,7 +336,7 @@ TEST(pace__memory_may_be_missing) {
         const bool is_reached = f.memory.allocations >= f.memory.refuse_at;
         assert_true(status == PTOWSP_OK || (is_reached && status == PTOWSP_OUT_OF_MEMORY));
         f.memory.refuse_at = 0;
-        assert_int_equal(execute(&f, 2), PTOWSP_OK);
+        assert_ok(execute(&f, 2));
         fixture_free(&f);
         if (!is_reached) {
             break;
@@ -357,7 +357,7 @@ TEST(pace__time_is_over_where_it_is_without_lanes) {
         f.is_unrecorded = way >= 2;
         f.ns[0] = f.ns[1] = way >= 4 ? 500 : 0;  // in blocks
         for (int i = 0; i < 2; i++) {            // until it knows the pace
-            assert_int_equal(execute(&f, 2), PTOWSP_OK);
+            assert_ok(execute(&f, 2));
         }
         static const uint64_t huge[] = {TASKS - 4, TASKS - COLS - 3, TASKS - 2 * COLS - 4,
                                         TASKS / 2};
@@ -373,7 +373,7 @@ TEST(pace__time_is_over_where_it_is_without_lanes) {
             }
         }
         f.huge = UINT64_MAX;
-        assert_int_equal(execute(&f, 2), PTOWSP_OK);
+        assert_ok(execute(&f, 2));
         fixture_free(&f);
     }
 }

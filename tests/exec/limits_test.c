@@ -149,16 +149,14 @@ static void make_module(bed *b) {
         "    process runs consumes to\n      consume token from to\n        task work(token)\n";
     const ptowsp_parse_kernel kernel = {.name = "work", .fn = work, .cost = cost, .user = b};
     const ptowsp_parse_desc attached = {.kernels = &kernel, .kernel_count = 1};
-    assert_int_equal(
-        ptowsp_module_parse(b->context, text, strlen(text), &attached, &b->module, NULL),
-        PTOWSP_OK);
+    assert_ok(ptowsp_module_parse(b->context, text, strlen(text), &attached, &b->module, NULL));
 }
 
 static void make_run(bed *b, const char *workload) {
     const ptowsp_program_desc desc = {workload, NULL};
     make_module(b);
     test_ok(b->context, ptowsp_program_create(b->context, b->module, &desc, &b->program));
-    assert_int_equal(ptowsp_run_create(b->context, b->program, &b->run), PTOWSP_OK);
+    assert_ok(ptowsp_run_create(b->context, b->program, &b->run));
 }
 
 static void make_tasks(bed *b) {
@@ -172,7 +170,7 @@ static void make_pipe(bed *b) {
 static ptowsp_run_options options_of(const bed *b) {
     ptowsp_run_options options = {.time_limit_ns = time_limit(b),
                                   .token_limit = b->limit == BY_AMOUNT ? FEW - 1 : 0};
-    assert_int_equal(ptowsp_run_bind_size(b->run, "many", b->count), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_size(b->run, "many", b->count));
     return options;
 }
 
@@ -206,7 +204,7 @@ static ptowsp_status run_on_device(bed *b) {
 static ptowsp_status started(bed *b, uint32_t lane_count) {
     ptowsp_run_options options = options_of(b);
     options.lane_count = lane_count;
-    assert_int_equal(ptowsp_run_start(b->run, &options), PTOWSP_OK);
+    assert_ok(ptowsp_run_start(b->run, &options));
     return ptowsp_run_wait(b->run);
 }
 
@@ -220,7 +218,7 @@ static ptowsp_status start_on_lanes(bed *b) {
 
 static ptowsp_status start_on_device(bed *b) {
     const ptowsp_run_options options = options_of(b);
-    assert_int_equal(ptowsp_device_start(b->device, b->run, &options), PTOWSP_OK);
+    assert_ok(ptowsp_device_start(b->device, b->run, &options));
     return ptowsp_run_wait(b->run);
 }
 
@@ -251,7 +249,7 @@ static ptowsp_status run_explore(bed *b) {
     ptowsp_explore_options options = {.time_limit_ns = time_limit(b),
                                       .step_limit = b->limit == BY_AMOUNT ? 5 : UINT64_MAX,
                                       .state_limit = UINT32_MAX};
-    assert_int_equal(ptowsp_run_bind_size(b->run, "many", b->count), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_size(b->run, "many", b->count));
     return ptowsp_run_explore(b->run, &options, &b->explored);
 }
 
@@ -314,7 +312,7 @@ static void make_graph_of(bed *b, bool is_classed) {
     for (uint32_t i = 0; i < FEW; i++) {
         ptowsp_graph_task_desc task = {
             .fn = graph_work, .user = b, .priority = is_classed ? i % 3 : 0};
-        assert_int_equal(ptowsp_graph_task_make(b->graph, &task, NULL), PTOWSP_OK);
+        assert_ok(ptowsp_graph_task_make(b->graph, &task, NULL));
     }
 }
 
@@ -335,7 +333,7 @@ static void make_range_graph(bed *b) {
     const ptowsp_graph_task_desc range = {
         .range = range_work, .user = b, .item_count = FEW, .grain = 1};
     b->graph = graph_of(b->context);
-    assert_int_equal(ptowsp_graph_task_make(b->graph, &range, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_graph_task_make(b->graph, &range, NULL));
 }
 
 // Its one task adds all others: within the limit of amounts, one too many.
@@ -354,23 +352,23 @@ static ptowsp_status add_work(void *user, uint64_t task, uint32_t lane) {
 static void make_growing_graph(bed *b) {
     const ptowsp_graph_desc desc = {.added_task_max = FEW};
     const ptowsp_graph_task_desc task = {.fn = add_work, .user = b};
-    assert_int_equal(ptowsp_graph_create(b->context, &desc, &b->graph), PTOWSP_OK);
-    assert_int_equal(ptowsp_graph_task_make(b->graph, &task, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_graph_create(b->context, &desc, &b->graph));
+    assert_ok(ptowsp_graph_task_make(b->graph, &task, NULL));
 }
 
 static ptowsp_status run_graph(bed *b) {
-    assert_int_equal(ptowsp_graph_limit(b->graph, time_limit(b)), PTOWSP_OK);
+    assert_ok(ptowsp_graph_limit(b->graph, time_limit(b)));
     return ptowsp_graph_run(b->graph);
 }
 
 static ptowsp_status start_graph(bed *b) {
-    assert_int_equal(ptowsp_graph_limit(b->graph, time_limit(b)), PTOWSP_OK);
-    assert_int_equal(ptowsp_graph_start(b->graph), PTOWSP_OK);
+    assert_ok(ptowsp_graph_limit(b->graph, time_limit(b)));
+    assert_ok(ptowsp_graph_start(b->graph));
     return ptowsp_graph_wait(b->graph);
 }
 
 static ptowsp_status run_graph_on_device(bed *b) {
-    assert_int_equal(ptowsp_graph_limit(b->graph, time_limit(b)), PTOWSP_OK);
+    assert_ok(ptowsp_graph_limit(b->graph, time_limit(b)));
     return ptowsp_device_run_graph(b->device, b->graph);
 }
 
@@ -507,7 +505,7 @@ static void bed_make(bed *b, const kind *k) {
     desc.resize = test_resize;
     desc.resize_user = &b->memory;
     b->kind = k;
-    assert_int_equal(ptowsp_context_create(&desc, &b->context), PTOWSP_OK);
+    assert_ok(ptowsp_context_create(&desc, &b->context));
     b->device = device_of(b->context, 1, CORES, 0);
     k->make(b);
 }
@@ -523,7 +521,7 @@ static void bed_free(bed *b) {
     if (b->graph) {
         ptowsp_graph_destroy(b->graph);
     }
-    assert_int_equal(ptowsp_device_close(b->device), PTOWSP_OK);
+    assert_ok(ptowsp_device_close(b->device));
     ptowsp_context_destroy(b->context);
     assert_true(b->memory.live_blocks == 0 && b->memory.live_bytes == 0);
 }

@@ -47,7 +47,7 @@ static ptowsp_status execute(fixture *f, ptowsp_run_mode mode, bool record_tasks
 }
 
 static void executes(fixture *f, ptowsp_run_mode mode) {
-    assert_int_equal(execute(f, mode, false), PTOWSP_OK);
+    assert_ok(execute(f, mode, false));
 }
 
 static ptowsp_schedule lanes(uint32_t lane_count) {
@@ -65,11 +65,11 @@ TEST_F(run__forgets_its_results_when_it_fails_to_begin) {
     int64_t value;
     int32_t length = 3;
     test_bind(f->run, "x", &value);
-    assert_int_equal(ptowsp_run_bind_lengths(f->run, "lengths", PTOWSP_I32, &length, 1), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_lengths(f->run, "lengths", PTOWSP_I32, &length, 1));
     executes(f, PTOWSP_RUN_EXECUTE);
     assert_int_equal(ptowsp_run_result(f->run)->region_max, 1);
     length = -1;
-    assert_int_equal(execute(f, PTOWSP_RUN_EXECUTE, false), PTOWSP_INVALID_PARAMS);
+    assert_invalid(execute(f, PTOWSP_RUN_EXECUTE, false));
     assert_int_equal(ptowsp_run_result(f->run)->task_count, 0);
     assert_int_equal(ptowsp_run_result(f->run)->region_max, 0);
 }
@@ -88,7 +88,7 @@ TEST_F(bind__a_csr_is_refused_for_what_is_wrong_with_it) {
     fixture_refused(f, ptowsp_run_bind_csr(f->run, "route", &csr), PTOWSP_INVALID_PARAMS,
                     "arrays of axis route are i16; they are i32, i64, u32 or u64");
     csr.dtype = PTOWSP_I32;
-    assert_int_equal(ptowsp_run_bind_csr(f->run, "route", &csr), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_csr(f->run, "route", &csr));
 }
 
 // Two tensors that are only imagined, one of 8 TiB: nothing that is written to one is in the other,
@@ -104,16 +104,16 @@ TEST_F(time_only__tensors_without_data_are_apart_however_large) {
     for (int64_t sign = -1; sign <= 1; sign += 2) {
         buffer.strides[0] = sign * (1 << 20);
         buffer.strides[1] = sign;
-        assert_int_equal(ptowsp_run_bind_tensor(f->run, "x", &buffer), PTOWSP_OK);
-        assert_int_equal(ptowsp_run_bind_tensor(f->run, "y", &buffer), PTOWSP_OK);
+        assert_ok(ptowsp_run_bind_tensor(f->run, "x", &buffer));
+        assert_ok(ptowsp_run_bind_tensor(f->run, "y", &buffer));
         executes(f, PTOWSP_RUN_TIME_ONLY);
         assert_int_equal(ptowsp_run_result(f->run)->makespan_cycles, 1);
     }
     buffer.shape[0] = buffer.shape[1] = 2;  // almost 2^62 bytes each
     buffer.strides[0] = -(INT64_C(1) << 58) + 2;
     buffer.strides[1] = (INT64_C(1) << 58) - 2;
-    assert_int_equal(ptowsp_run_bind_tensor(f->run, "x", &buffer), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_tensor(f->run, "y", &buffer), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_tensor(f->run, "x", &buffer));
+    assert_ok(ptowsp_run_bind_tensor(f->run, "y", &buffer));
     fixture_refused(f, execute(f, PTOWSP_RUN_TIME_ONLY, false), PTOWSP_LIMIT_EXCEEDED,
                     "tensors without data, up to y, span more than 2^62 bytes");
 }
@@ -170,7 +170,7 @@ TEST_F(deps__groups_are_those_of_comparing_all_pairs) {
             buffer.shape[0] = test_random_in(&seed, 0, 1 << test_random_in(&seed, 0, 9));
             char name[16];
             snprintf(name, sizeof name, "t%u", i - 1);
-            assert_int_equal(ptowsp_run_bind_tensor(f->run, name, &buffer), PTOWSP_OK);
+            assert_ok(ptowsp_run_bind_tensor(f->run, name, &buffer));
             low[i] = (uint64_t)(uintptr_t)buffer.data;
             high[i] = low[i] + (uint64_t)buffer.shape[0];
             group[i] = i;
@@ -217,7 +217,7 @@ static uint64_t layers_of(fixture *f, bool is_packed, ptowsp_cycles *out_makespa
         ptowsp_buffer buffer = {.data = memory + (is_packed ? i * COLS : i * ROWS * COLS),
                                 .strides[0] = is_packed ? 3 * COLS : COLS,
                                 .strides[1] = 1};
-        assert_int_equal(ptowsp_run_bind_tensor(f->run, names[i], &buffer), PTOWSP_OK);
+        assert_ok(ptowsp_run_bind_tensor(f->run, names[i], &buffer));
     }
     executes(f, PTOWSP_RUN_TIME_ONLY);
     uint64_t begin = ptowsp_clock_ns();

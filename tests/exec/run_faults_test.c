@@ -49,7 +49,7 @@ FIXTURE_TEST(run_faults__kernels_that_fail) {
     assert_true(ptowsp_task_fail(PTOWSP_OK) == rows[0].returned);
     fixture_parse(f, STEPS);
     compile(f, NULL);
-    assert_int_equal(ptowsp_run_bind_size(f->run, "batch", 5), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_size(f->run, "batch", 5));
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char text[100];
         f->calls = 0;
@@ -80,7 +80,7 @@ FIXTURE_TEST(run_faults__costs_that_fail) {
     fixture_parse(f, "kernel costly(axes 1) vector, cycles by a cost function\nworkload main\n"
                      "  parallel b in batch\n    task costly(b)\n");
     compile(f, NULL);
-    assert_int_equal(ptowsp_run_bind_size(f->run, "batch", 3), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_size(f->run, "batch", 3));
     for (int mode = 0; mode < 2; mode++) {
         const ptowsp_run_options options = {.mode = (ptowsp_run_mode)mode, .record_tasks = false};
         f->calls = 0;
@@ -110,7 +110,7 @@ static void bind_and_execute(fixture *f) {
 FIXTURE_TEST(run_faults__a_run_is_busy_inside_of_its_kernels) {
     fixture_parse(f, STEPS);
     compile(f, NULL);
-    assert_int_equal(ptowsp_run_bind_size(f->run, "batch", 2), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_size(f->run, "batch", 2));
     f->inside = bind_and_execute;
     works(f, 2);
     test_was_busy(f->context);
@@ -127,8 +127,8 @@ static void execute_in_a_job(void *user, uint64_t begin, uint64_t end, uint32_t 
 FIXTURE_TEST(run_faults__a_run_is_busy_inside_of_a_job_of_its_context) {
     fixture_parse(f, STEPS);
     compile(f, NULL);
-    assert_int_equal(ptowsp_run_bind_size(f->run, "batch", 2), PTOWSP_OK);
-    assert_int_equal(ptowsp_parallel_for(f->context, 1, 0, execute_in_a_job, f), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_size(f->run, "batch", 2));
+    assert_ok(ptowsp_parallel_for(f->context, 1, 0, execute_in_a_job, f));
     works(f, 2);
 }
 
@@ -146,7 +146,7 @@ FIXTURE_TEST(run_faults__what_cannot_only_be_timed_or_only_be_run) {
     const ptowsp_run_options neither = {.mode = (ptowsp_run_mode)2, .record_tasks = false};
     fixture_parse(f, STEPS);
     compile(f, NULL);
-    assert_int_equal(ptowsp_run_bind_size(f->run, "batch", 2), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_size(f->run, "batch", 2));
     test_refused(f->context, ptowsp_run_execute(f->run, &time_only), PTOWSP_UNSUPPORTED,
                  PTOWSP_NO_INDEX,
                  "run: kernel step has neither cost nor cycles, so that its time is known only by "
@@ -157,10 +157,10 @@ FIXTURE_TEST(run_faults__what_cannot_only_be_timed_or_only_be_run) {
     fixture_parse(f, "kernel timed(axes 1) vector, 7 cycles, time only\nworkload main\n"
                      "  parallel b in batch\n    task timed(b)\n");
     compile(f, NULL);
-    assert_int_equal(ptowsp_run_bind_size(f->run, "batch", 2), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_size(f->run, "batch", 2));
     fails_before(f, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
                  "run: kernel timed has no fn, so that only its time can be measured");
-    assert_int_equal(ptowsp_run_execute(f->run, &time_only), PTOWSP_OK);
+    assert_ok(ptowsp_run_execute(f->run, &time_only));
     assert_int_equal(ptowsp_run_result(f->run)->makespan_cycles, 14);
 }
 
@@ -170,15 +170,15 @@ FIXTURE_TEST(run_faults__time_cannot_see_what_tasks_write) {
                      "workload main\n  for_each b in batch\n    task both(b) tile = x at (b, b)\n"
                      "  slot_load 5 = y of 2 x 2\n");
     compile(f, NULL);
-    assert_int_equal(ptowsp_run_bind_size(f->run, "batch", 2), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_execute(f->run, &time_only), PTOWSP_OK);  // y is not written
+    assert_ok(ptowsp_run_bind_size(f->run, "batch", 2));
+    assert_ok(ptowsp_run_execute(f->run, &time_only));  // y is not written
     ptowsp_buffer buffer = {.data = f->data};
-    assert_int_equal(ptowsp_run_bind_tensor(f->run, "y", &buffer), PTOWSP_OK);  // now it is
+    assert_ok(ptowsp_run_bind_tensor(f->run, "y", &buffer));  // now it is
     test_refused(f->context, ptowsp_run_execute(f->run, &time_only), PTOWSP_UNSUPPORTED,
                  PTOWSP_NO_INDEX,
                  "main/slot_load 5: it loads what a task writes, which only executing can tell");
     buffer.data = NULL;
-    assert_int_equal(ptowsp_run_bind_tensor(f->run, "y", &buffer), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_tensor(f->run, "y", &buffer));
     test_refused(f->context, ptowsp_run_execute(f->run, &time_only), PTOWSP_UNBOUND,
                  PTOWSP_NO_INDEX, "run: tensor y is bound without data");
 }
@@ -189,7 +189,7 @@ FIXTURE_TEST(run_faults__null_is_refused_where_the_header_says_so) {
     compile(f, NULL);
     test_refused(f->context, ptowsp_run_create(f->context, NULL, &run), PTOWSP_INVALID_PARAMS,
                  PTOWSP_NO_INDEX, "run: program or out_run is NULL");
-    assert_int_equal(ptowsp_run_create(f->context, f->program, NULL), PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_run_create(f->context, f->program, NULL));
     uint64_t count = 1;
     assert_null(ptowsp_run_records(f->run));
     assert_null(ptowsp_run_critical_path(f->run, &count));
@@ -242,7 +242,7 @@ FIXTURE_TEST(run_faults__two_threads_run_one_program) {
     const ptowsp_schedule schedule =
         schedule_of(PTOWSP_ISSUE_DATAFLOW, PTOWSP_READY_WORK_STEALING, 3);
     const ptowsp_program_desc program = {NULL, &schedule};
-    assert_int_equal(ptowsp_program_create(f->context, f->m, &program, &f->program), PTOWSP_OK);
+    assert_ok(ptowsp_program_create(f->context, f->m, &program, &f->program));
     memset(racers, 0, sizeof racers);
     racers[0].program = racers[1].program = f->program;
     assert_int_equal(pthread_create(&thread, NULL, race, &racers[1]), 0);

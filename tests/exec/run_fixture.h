@@ -38,7 +38,7 @@ static inline void fixture_make(fixture *f) {
     memset(f, 0, sizeof *f);
     f->result = 1;
     f->failing_task = UINT64_MAX;
-    assert_int_equal(ptowsp_context_create(NULL, &f->context), PTOWSP_OK);
+    assert_ok(ptowsp_context_create(NULL, &f->context));
 }
 
 static inline void fixture_free(fixture *f) {
@@ -72,11 +72,11 @@ static inline void fixture_parse(fixture *f, const char *more) {
 static inline void compile(fixture *f, const ptowsp_schedule *schedule) {
     const ptowsp_program_desc desc = {NULL, schedule};
     test_ok(f->context, ptowsp_program_create(f->context, f->m, &desc, &f->program));
-    assert_int_equal(ptowsp_run_create(f->context, f->program, &f->run), PTOWSP_OK);
+    assert_ok(ptowsp_run_create(f->context, f->program, &f->run));
     ptowsp_buffer buffer = {.data = f->data, .size = sizeof f->data};
-    assert_int_equal(ptowsp_run_bind_tensor(f->run, "x", &buffer), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_tensor(f->run, "x", &buffer));
     buffer.data = f->other;
-    assert_int_equal(ptowsp_run_bind_tensor(f->run, "y", &buffer), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_tensor(f->run, "y", &buffer));
 }
 
 // Asserts that a bind function has returned INVALID_PARAMS with this text.

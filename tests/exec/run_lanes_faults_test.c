@@ -29,7 +29,7 @@ LP_TEST(run_lanes_faults__the_first_in_program_order_is_told, LANE_OWN, 3) {
     lp_parse(p, "workload main\n  parallel i in batch\n    parallel k in batch\n"
                 "      task step(0)\n");
     lp_compile(p, NULL);
-    assert_int_equal(ptowsp_run_bind_size(p->run, "batch", 5), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_size(p->run, "batch", 5));
     p->result[7] = ptowsp_task_fail(PTOWSP_KERNEL_FAILED);
     p->result[9] = ptowsp_task_fail(PTOWSP_INVALID_PARAMS);
     p->result[23] = ptowsp_task_fail(PTOWSP_UNBOUND);
@@ -125,7 +125,7 @@ LP_TEST(run_lanes_faults__nothing_begins_behind_a_failure_in_a_long_chain, LANE_
     ptowsp_schedule schedule = lp_schedule(PTOWSP_DEPENDENCIES_STRUCTURE);
     schedule.window = 8;
     lp_compile(p, &schedule);
-    assert_int_equal(ptowsp_run_bind_size(p->run, "batch", 200), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_size(p->run, "batch", 200));
     for (uint64_t failing = 3; failing < 200; failing += 49) {
         p->result[failing] = ptowsp_task_fail(PTOWSP_KERNEL_FAILED);
         fails_alike(p, PTOWSP_KERNEL_FAILED, failing);
@@ -196,7 +196,7 @@ TEST(run_lanes_faults__what_is_issued_after_a_failure_does_not_run) {
 LP_TEST(run_lanes_faults__what_does_not_depend_on_it_still_runs, LANE_IN_ORDER, 2) {
     lp_parse(p, "workload main\n  parallel i in batch\n    task step(0)\n");
     lp_compile(p, NULL);
-    assert_int_equal(ptowsp_run_bind_size(p->run, "batch", 7), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_size(p->run, "batch", 7));
     p->result[3] = ptowsp_task_fail(PTOWSP_KERNEL_FAILED);
     fails_alike(p, PTOWSP_KERNEL_FAILED, 3);
     for (int i = 0; i < 7; i++) {
@@ -215,7 +215,7 @@ LP_TEST(run_lanes_faults__an_error_of_the_walk_comes_after_all_before_it, LANE_O
     lp_compile(p, NULL);
     p->is_slow[1] = true;
     lp_works(p, 3);
-    assert_int_equal(ptowsp_run_bind_slot(p->run, 1, 99), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_slot(p->run, 1, 99));
     fails_alike(p, PTOWSP_INVALID_PARAMS, 100);
     assert_int_equal(p->watch.calls[1], 1);
     p->result[1] = ptowsp_task_fail(PTOWSP_KERNEL_FAILED);
@@ -242,7 +242,7 @@ TEST(run_lanes_faults__time_ends_where_it_does_without_lanes) {
         schedule.start_threshold = what == 3 ? 20 : 0;
         schedule.window = what == 2 ? 5 : schedule.window;
         lp_compile(&p, &schedule);
-        assert_int_equal(ptowsp_run_bind_size(p.run, "batch", 40), PTOWSP_OK);
+        assert_ok(ptowsp_run_bind_size(p.run, "batch", 40));
         p.is_slow[1] = true;
         if (what == 0) {  // two of these are too much on one lane
             p.result[30] = p.result[33] = PTOWSP_CYCLES_MAX - 100;
@@ -288,10 +288,10 @@ TEST(run_lanes_faults__pipelines_that_are_stuck_after_tasks) {
         lp p;
         line_begin(&p, is_known);
         p.is_slow[0] = p.is_slow[4] = true;
-        assert_int_equal(ptowsp_run_bind_size(p.run, "batch", 5), PTOWSP_OK);
+        assert_ok(ptowsp_run_bind_size(p.run, "batch", 5));
         lp_works(&p, 10);
         assert_false(is_stuck_text(p.run));
-        assert_int_equal(ptowsp_run_bind_size(p.run, "batch", 6), PTOWSP_OK);
+        assert_ok(ptowsp_run_bind_size(p.run, "batch", 6));
         fails_alike(&p, PTOWSP_STUCK,
                     lp_execute(&p, 0) ? ptowsp_context_error(p.context).index : 0);
         assert_true(is_stuck_text(p.run));
@@ -323,7 +323,7 @@ TEST(run_lanes_faults__a_kernel_that_fails_in_a_pipeline) {
     for (int is_known = 0; is_known < 2; is_known++) {
         lp p;
         line_begin(&p, is_known);
-        assert_int_equal(ptowsp_run_bind_size(p.run, "batch", 5), PTOWSP_OK);
+        assert_ok(ptowsp_run_bind_size(p.run, "batch", 5));
         lp_works(&p, 10);
         for (uint64_t failing = 0; failing < 10; failing++) {
             p.is_slow[failing] = failing % 2;
@@ -357,7 +357,7 @@ TEST(run_lanes_faults__tokens_beyond_a_limit_come_after_kernels) {
     for (int is_known = 0; is_known < 2; is_known++) {
         lp p;
         line_begin(&p, is_known);
-        assert_int_equal(ptowsp_run_bind_size(p.run, "batch", 5), PTOWSP_OK);
+        assert_ok(ptowsp_run_bind_size(p.run, "batch", 5));
         p.token_limit = 2;
         p.is_slow[0] = p.is_slow[2] = true;
         assert_int_equal(lp_execute(&p, 0), PTOWSP_LIMIT_EXCEEDED);
@@ -382,9 +382,9 @@ LP_TEST(run_lanes_faults__a_key_that_reads_beyond_an_array, LANE_OWN, 2) {
     schedule.dispatch_key = ptowsp_task_tag(p->m, "core");
     schedule.lane_count = 2;
     lp_compile(p, &schedule);
-    assert_int_equal(ptowsp_run_bind_array(p->run, "keys", PTOWSP_U64, keys, 3), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_array(p->run, "keys", PTOWSP_U64, keys, 3));
     lp_works(p, 3);
-    assert_int_equal(ptowsp_run_bind_slot(p->run, 1, 2), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_slot(p->run, 1, 2));
     fails_alike(p, PTOWSP_INVALID_PARAMS, 3);
     assert_non_null(strstr(ptowsp_context_error(p->context).text, "array keys"));
     assert_int_equal(p->watch.calls[1], 1);
@@ -426,7 +426,7 @@ TEST(run_lanes_faults__a_tile_kernel_that_cannot_be_counted) {
                              : "main/task double: task 1: its cost function says "
                                "9223372036854775808 cycles");
             memset(&options.cost, 0, sizeof options.cost);
-            assert_int_equal(ptowsp_run_execute(p.run, &options), PTOWSP_OK);
+            assert_ok(ptowsp_run_execute(p.run, &options));
         }
         lp_end(&p);
     }

@@ -10,7 +10,7 @@ static void build_steps(lp *p, lane_kind kind, uint32_t lane_count) {
     lp_parse(p, "workload main\n  parallel i in batch\n    task touch(1) tile = x of 2 x 2\n"
                 "    task step(0)\n");
     lp_compile(p, NULL);
-    assert_int_equal(ptowsp_run_bind_size(p->run, "batch", 20), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_size(p->run, "batch", 20));
 }
 
 TEST(run_lanes_misuse__more_lanes_than_there_are) {
@@ -20,7 +20,7 @@ TEST(run_lanes_misuse__more_lanes_than_there_are) {
     test_refused(p.context, ptowsp_run_execute(p.run, &options), PTOWSP_INVALID_PARAMS,
                  PTOWSP_NO_INDEX, "run: lane_count is 4, but the context has 3 lanes");
     options.lane_count = UINT32_MAX;
-    assert_int_equal(ptowsp_run_execute(p.run, &options), PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_run_execute(p.run, &options));
     assert_int_equal(p.watch.clock, 0);
     lp_works(&p, 40);
     lp_end(&p);
@@ -88,7 +88,7 @@ TEST(run_lanes_misuse__of_two_threads_one_is_busy) {
         build_steps(&p, LANE_OWN, 2);
         ptowsp_run *other = test_run_of(p.context, p.program);
         test_bind(other, "x", p.data);
-        assert_int_equal(ptowsp_run_bind_size(other, "batch", 20), PTOWSP_OK);
+        assert_ok(ptowsp_run_bind_size(other, "batch", 20));
         p.inside = wait_for_refusal;
         p.watch.lane_count = 2;
         rival rivals[2] = {{&p, p.run, PTOWSP_OK, 2},
@@ -137,11 +137,11 @@ TEST(run_lanes_misuse__executors_that_break_their_contract) {
             .threads = PTOWSP_THREADS_USER, .lane_count = 3, .run_lanes = executors[i]};
         ptowsp_context *context = NULL, *own = p.context;
         ptowsp_run *run = p.run;
-        assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
-        assert_int_equal(ptowsp_run_create(context, p.program, &p.run), PTOWSP_OK);
+        assert_ok(ptowsp_context_create(&desc, &context));
+        assert_ok(ptowsp_run_create(context, p.program, &p.run));
         p.context = context;
         test_bind(p.run, "x", p.data);
-        assert_int_equal(ptowsp_run_bind_size(p.run, "batch", 20), PTOWSP_OK);
+        assert_ok(ptowsp_run_bind_size(p.run, "batch", 20));
         for (int round = 0; round < 3; round++) {
             bool fails = round == 1;
             p.result[5] = fails ? ptowsp_task_fail(PTOWSP_UNBOUND) : 0;
@@ -212,11 +212,11 @@ LP_TEST(run_lanes_misuse__one_program_runs_on_lanes_of_several_contexts, LANE_IN
 LP_TEST(run_lanes_misuse__measuring_takes_no_notice, LANE_OWN, 3) {
     lp_parse(p, "workload main\n  parallel i in batch\n    task known(i)\n");
     lp_compile(p, NULL);
-    assert_int_equal(ptowsp_run_bind_size(p->run, "batch", 30), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_size(p->run, "batch", 30));
     lp_works(p, 30);
     const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY, .lane_count = 3};
     lane_watch_restart(&p->watch, 3, 0);
-    assert_int_equal(ptowsp_run_execute(p->run, &options), PTOWSP_OK);
+    assert_ok(ptowsp_run_execute(p->run, &options));
     assert_int_equal(ptowsp_run_result(p->run)->makespan_cycles, 30 * LP_CYCLES);
     assert_int_equal(p->watch.clock, 0);
 }
@@ -260,7 +260,7 @@ static ptowsp_status compile_all(lp *p, float *y) {
 
 static void all_is_right(lp *p, float *y) {
     y[0] = 1;
-    assert_int_equal(lp_execute(p, 2), PTOWSP_OK);
+    assert_ok(lp_execute(p, 2));
     bool has_pipeline = ptowsp_run_pipelines(p->run, NULL) != NULL;
     assert_true(y[0] == (has_pipeline ? 0x1p60f : 0x1p30f));
     assert_int_equal(p->data[0], has_pipeline ? 60 : 30);
@@ -307,7 +307,7 @@ LP_TEST(run_lanes_misuse__memory_may_end_while_tasks_wait, LANE_IN_ORDER, 2) {
     size_t refused = 0;
     ptowsp_status status = PTOWSP_OUT_OF_MEMORY;
     for (int64_t batch = 4; batch <= 24; batch += 4) {
-        assert_int_equal(ptowsp_run_bind_size(p->run, "batch", batch), PTOWSP_OK);
+        assert_ok(ptowsp_run_bind_size(p->run, "batch", batch));
         do {
             // One more each time: what has been allocated before stays.
             p->memory.refuse_at = p->memory.allocations + 1;
@@ -316,7 +316,7 @@ LP_TEST(run_lanes_misuse__memory_may_end_while_tasks_wait, LANE_IN_ORDER, 2) {
             if (status != PTOWSP_OK) {
                 assert_int_equal(status, PTOWSP_OUT_OF_MEMORY);
                 refused++;
-                assert_int_equal(lp_execute(p, 2), PTOWSP_OK);
+                assert_ok(lp_execute(p, 2));
                 assert_int_equal(p->data[0], batch);
             }
         } while (status != PTOWSP_OK);
@@ -341,7 +341,7 @@ LP_TEST(run_lanes_misuse__memory_may_end_in_a_process, LANE_IN_ORDER, 2) {
     size_t refused = 0;
     ptowsp_status status = PTOWSP_OK;
     for (int64_t batch = 4; batch <= LP_SIDE; batch += 4) {
-        assert_int_equal(ptowsp_run_bind_size(p->run, "batch", batch), PTOWSP_OK);
+        assert_ok(ptowsp_run_bind_size(p->run, "batch", batch));
         do {
             // One more each time: what has been allocated before stays.
             p->memory.refuse_at = p->memory.allocations + 1;
@@ -351,7 +351,7 @@ LP_TEST(run_lanes_misuse__memory_may_end_in_a_process, LANE_IN_ORDER, 2) {
                 assert_int_equal(status, PTOWSP_OUT_OF_MEMORY);
                 assert_non_null(strstr(ptowsp_context_error(p->context).text, "out of memory"));
                 refused++;
-                assert_int_equal(lp_execute(p, 2), PTOWSP_OK);
+                assert_ok(lp_execute(p, 2));
                 assert_int_equal(p->data[0], 2);
             }
         } while (status != PTOWSP_OK);

@@ -21,7 +21,7 @@ LP_TEST(run_lanes__a_write_waits_for_all_readers_of_its_tile, LANE_OWN, 3) {
                 "    task put(1) tile = x\n");                     // 11
     const ptowsp_schedule schedule = lp_schedule(PTOWSP_DEPENDENCIES_EXPLICIT);
     lp_compile(p, &schedule);
-    assert_int_equal(ptowsp_run_bind_size(p->run, "batch", 5), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_size(p->run, "batch", 5));
     for (uint64_t i = 1; i <= 5; i++) {
         lp_waits(p, 12, 0, i);
         lp_waits(p, 12, i, 8);
@@ -86,7 +86,7 @@ LP_TEST(run_lanes__sequential_scopes_order_tasks_that_share_nothing, LANE_OWN, 3
                 "    parallel i in batch\n      task step(7)\n    sequence\n  task step(6)\n");
     const ptowsp_schedule schedule = lp_schedule(PTOWSP_DEPENDENCIES_STRUCTURE);
     lp_compile(p, &schedule);
-    assert_int_equal(ptowsp_run_bind_size(p->run, "batch", 0), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_size(p->run, "batch", 0));
     static const uint64_t waits[][2] = {{0, 1}, {0, 2}, {0, 3}, {3, 4}, {1, 5},
                                         {2, 5}, {3, 5}, {4, 5}, {5, 6}, {0, 6}};
     for (size_t i = 0; i < sizeof waits / sizeof waits[0]; i++) {
@@ -98,7 +98,7 @@ LP_TEST(run_lanes__for_each_orders_its_iterations, LANE_OWN, 3) {
     lp_parse(p, "workload main\n  for_each i in batch\n    combine\n      task step(0)\n"
                 "      task step(1)\n");
     lp_compile(p, NULL);
-    assert_int_equal(ptowsp_run_bind_size(p->run, "batch", 50), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_size(p->run, "batch", 50));
     for (uint64_t slow = 0; slow < 100; slow += 9) {
         p->is_slow[slow] = true;
         lp_works(p, 100);
@@ -115,7 +115,7 @@ LP_TEST(run_lanes__explicit_edges_order_tasks, LANE_OWN, 3) {
                 "    task step(1) as node 2\n    task step(2) after node 1, node 2\n");
     const ptowsp_schedule schedule = lp_schedule(PTOWSP_DEPENDENCIES_EXPLICIT);
     lp_compile(p, &schedule);
-    assert_int_equal(ptowsp_run_bind_size(p->run, "batch", 3), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_size(p->run, "batch", 3));
     for (uint64_t i = 0; i < 9; i += 3) {
         lp_waits(p, 9, i, i + 2);
         lp_waits(p, 9, i + 1, i + 2);
@@ -147,7 +147,7 @@ LP_TEST(run_lanes__tasks_in_flight_are_no_more_than_the_window, LANE_OWN, 3) {
     ptowsp_schedule schedule = lp_schedule(PTOWSP_DEPENDENCIES_STRUCTURE);
     schedule.window = 4;
     lp_compile(p, &schedule);
-    assert_int_equal(ptowsp_run_bind_size(p->run, "batch", 100), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_size(p->run, "batch", 100));
     for (uint64_t slow = 0; slow < 100; slow += 9) {
         p->is_slow[slow] = true;
     }
@@ -216,7 +216,7 @@ static void affinity_is(ptowsp_dispatch dispatch, uint32_t simulated) {
     schedule.dispatch_key = ptowsp_task_arg(p.m, 0);
     schedule.lane_count = simulated;
     lp_compile(&p, &schedule);
-    assert_int_equal(ptowsp_run_bind_array(p.run, "keys", PTOWSP_I64, keys, TASKS), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_array(p.run, "keys", PTOWSP_I64, keys, TASKS));
     p.inside = come;
     bool is_exact = false;
     for (int round = 0; round < 20 && !is_exact; round++) {
@@ -272,7 +272,7 @@ static void tiles_compile(lp *p, tiles *data, bool in_pipeline) {
                                      "    task soften() x = a at (i * 32, 0) y = b at (i * 32, 0)\n"
                                      "    task add() x = b at (i * 32, 0) y = c\n");
     lp_compile(p, NULL);
-    assert_int_equal(ptowsp_run_bind_size(p->run, "batch", TILES), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_size(p->run, "batch", TILES));
     static const char *const names[] = {"a", "b", "c"};
     void *const memory[] = {data->x, data->y, data->sum};
     for (int i = 0; i < 3; i++) {
@@ -296,14 +296,14 @@ TEST(run_lanes__tile_kernels_give_the_same_bits) {
             lp_begin(&p, (lane_kind)kind, 3);
             tiles_compile(&p, &data, in_pipeline);
             tiles_fill(&data);
-            assert_int_equal(lp_execute(&p, 0), PTOWSP_OK);
+            assert_ok(lp_execute(&p, 0));
             expected = data;
             ptowsp_run_stats stats = *ptowsp_run_result(p.run);
             assert_true(expected.sum[0][0] != 0 && stats.task_count == 2 * TILES);
             for (uint32_t lane_count = 2; lane_count <= 3; lane_count++) {
                 for (int round = 0; round < 3; round++) {
                     tiles_fill(&data);
-                    assert_int_equal(lp_execute(&p, lane_count), PTOWSP_OK);
+                    assert_ok(lp_execute(&p, lane_count));
                     assert_memory_equal(&data, &expected, sizeof data);
                     assert_true(ptowsp_run_result(p.run)->makespan_cycles == stats.makespan_cycles);
                 }
@@ -318,8 +318,8 @@ TEST(run_lanes__tile_kernels_give_the_same_bits) {
 // Two streams of tasks on two tiles, and tasks without tiles.
 static size_t bytes_of(lp *p, int64_t count) {
     ptowsp_run_options options = {.lane_count = 2};
-    assert_int_equal(ptowsp_run_bind_size(p->run, "batch", count), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_execute(p->run, &options), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_size(p->run, "batch", count));
+    assert_ok(ptowsp_run_execute(p->run, &options));
     assert_int_equal(ptowsp_run_result(p->run)->task_count, 2 * count);
     assert_true(ptowsp_run_result(p->run)->memory_bytes == p->memory.live_bytes - p->count);
     return ptowsp_run_result(p->run)->memory_bytes;
@@ -348,7 +348,7 @@ LP_TEST(run_lanes__memory_does_not_grow_with_the_number_of_tasks, LANE_OWN, 2) {
     ptowsp_run_destroy(p->run);
     p->count = p->memory.live_bytes;  // all that is not the run's
     assert_true(p->count > before);
-    assert_int_equal(ptowsp_run_create(p->context, p->program, &p->run), PTOWSP_OK);
+    assert_ok(ptowsp_run_create(p->context, p->program, &p->run));
     test_bind(p->run, "x", p->data);
     size_t few = bytes_of(p, 200000 / (LANE_IS_CHECKED ? 100 : 1));
     size_t bytes = bytes_of(p, many);
@@ -385,18 +385,17 @@ TEST(run_lanes__a_task_in_flight_takes_no_more_than_256_bytes) {
     const ptowsp_parse_kernel kernel = {.name = "k", .fn = nothing};
     const ptowsp_parse_desc attached = {.kernels = &kernel, .kernel_count = 1};
     ptowsp_module *m = NULL;
-    assert_int_equal(ptowsp_module_parse(context, text, strlen(text), &attached, &m, NULL),
-                     PTOWSP_OK);
+    assert_ok(ptowsp_module_parse(context, text, strlen(text), &attached, &m, NULL));
     ptowsp_program *program = test_program(context, m, NULL);
     ptowsp_run *run = test_run_of(context, program);
     size_t bytes[2];
     for (uint32_t lanes = 1; lanes <= 2; lanes++) {
         for (int i = 0; i < 2; i++) {
             const ptowsp_buffer buffer = {.data = data[i]};
-            assert_int_equal(ptowsp_run_bind_tensor(run, names[i], &buffer), PTOWSP_OK);
+            assert_ok(ptowsp_run_bind_tensor(run, names[i], &buffer));
         }
         const ptowsp_run_options options = {.lane_count = lanes};
-        assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_OK);
+        assert_ok(ptowsp_run_execute(run, &options));
         bytes[lanes - 1] = ptowsp_run_result(run)->memory_bytes;
     }
     assert_true(bytes[1] > bytes[0]);

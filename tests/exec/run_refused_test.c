@@ -43,7 +43,7 @@ TEST_F(refused__all_changes_while_it_runs) {
     const ptowsp_parse_desc attached = {&kernel, 1, 0};
     program_make(f, "module m\nkernel meddle(axes 0) vector\nworkload w\n  task meddle()\n",
                  &attached, NULL);
-    assert_int_equal(ptowsp_run_execute(f->run, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_run_execute(f->run, NULL));
     assert_int_equal(busy_count, 15);
     assert_int_equal(ptowsp_run_result(f->run)->task_count, 1);
 }
@@ -56,14 +56,14 @@ TEST_F(refused__what_ifs_of_no_kernel) {
     char text[128];
     for (uint32_t i = 0; i < 3; i++) {
         ptowsp_what_if what_if = {cases[i].kernel, cases[i].percent, 0, 0};
-        assert_int_equal(ptowsp_run_what_if(f->run, NULL, &what_if), PTOWSP_INVALID_PARAMS);
+        assert_invalid(ptowsp_run_what_if(f->run, NULL, &what_if));
         snprintf(text, sizeof text,
                  "run: what if kernel %u took %u percent: no such kernel, or over 1000",
                  (unsigned)cases[i].kernel, (unsigned)cases[i].percent);
         test_error_is(f->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, text);
     }
     ptowsp_what_if what_if = {1, 1000, 0, 0};
-    assert_int_equal(ptowsp_run_what_if(f->run, NULL, &what_if), PTOWSP_OK);
+    assert_ok(ptowsp_run_what_if(f->run, NULL, &what_if));
     assert_int_equal(what_if.makespan_cycles, 40);  // ten times 4
 }
 
@@ -80,7 +80,7 @@ TEST_F(refused__ranks_that_are_not_there) {
         char text[200];
         ptowsp_run_ranks ranks = {
             .rank = cases[i].rank, .rank_count = cases[i].count, .cycles_per_us = cases[i].cycles};
-        assert_int_equal(ptowsp_run_bind_ranks(f->run, &ranks), PTOWSP_INVALID_PARAMS);
+        assert_invalid(ptowsp_run_bind_ranks(f->run, &ranks));
         snprintf(
             text, sizeof text,
             "run: rank %u of %u, %llu cycles each us: there are 1 to %d ranks, and at most 10^6 "
@@ -95,10 +95,10 @@ TEST_F(refused__ranks_that_are_not_there) {
     // Bound, and not bound any more.
     const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
     good.links.inside.sharing = PTOWSP_LINK_PAIR;
-    assert_int_equal(ptowsp_run_bind_ranks(f->run, &good), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_execute(f->run, &options), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_ranks(f->run, NULL), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_execute(f->run, &options), PTOWSP_INVALID_PARAMS);
+    assert_ok(ptowsp_run_bind_ranks(f->run, &good));
+    assert_ok(ptowsp_run_execute(f->run, &options));
+    assert_ok(ptowsp_run_bind_ranks(f->run, NULL));
+    assert_invalid(ptowsp_run_execute(f->run, &options));
     assert_non_null(strstr(ptowsp_context_error(f->context).text, "rank"));
 }
 
@@ -126,7 +126,7 @@ TEST_F(refused__time_alone_that_depends_on_transient_data) {
                  PTOWSP_NO_INDEX,
                  "run: a slot is loaded from transient tensor mid, which only kernels write, so "
                  "that its time is known only by executing");
-    assert_int_equal(ptowsp_run_execute(f->run, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_run_execute(f->run, NULL));
     assert_int_equal(ptowsp_run_slot(f->run, 1), 1);
 }
 
@@ -158,14 +158,14 @@ TEST_F(refused__memory_that_is_not_there) {
                                             {.name = "use", .fn = put_one}};
     const ptowsp_parse_desc attached = {kernels, 2, 0};
     program_make(f, text, &attached, NULL);
-    assert_int_equal(ptowsp_run_bind_transients(f->run, NULL, 1343), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_transients(f->run, NULL, 1343));
     test_refused(
         f->context, ptowsp_run_execute(f->run, NULL), PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
         "run: transient tensors take 1344 bytes, and there are 1343; most at main/task "
         "put: t5 384, t4 320, t3 256, t2 192. Smaller tiles there, or computing again what "
         "lives long, takes less");
-    assert_int_equal(ptowsp_run_bind_transients(f->run, NULL, 1344), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_execute(f->run, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_transients(f->run, NULL, 1344));
+    assert_ok(ptowsp_run_execute(f->run, NULL));
 }
 
 TEST_F(refused__sizes_that_no_memory_has) {
@@ -178,10 +178,10 @@ TEST_F(refused__sizes_that_no_memory_has) {
                  "workload w\n  task put() x = a\n  task put() x = b\n  task use() x = a y = b\n",
                  NULL, NULL);
     ptowsp_transient_sizes sizes;
-    assert_int_equal(ptowsp_run_bind_size(f->run, "n", INT64_C(1) << 54), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_size_transients(f->run, &sizes), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_size(f->run, "n", INT64_C(1) << 54));
+    assert_ok(ptowsp_run_size_transients(f->run, &sizes));
     assert_true(sizes.peak == UINT64_C(1) << 61);  // 64 bytes each row, twice
-    assert_int_equal(ptowsp_run_bind_size(f->run, "n", (INT64_C(1) << 54) + 1), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_size(f->run, "n", (INT64_C(1) << 54) + 1));
     test_refused(f->context, ptowsp_run_size_transients(f->run, &sizes), PTOWSP_LIMIT_EXCEEDED,
                  PTOWSP_NO_INDEX, "run: transient tensors, up to b, take more than 2^61 bytes");
 }
@@ -217,31 +217,31 @@ TEST_F(refused__blocks_that_are_not_the_devices) {
     ptowsp_device *device;
     void *memory;
     program_make(f, transient_text, &attached, NULL);
-    assert_int_equal(ptowsp_device_open(f->context, NULL, &device), PTOWSP_OK);
+    assert_ok(ptowsp_device_open(f->context, NULL, &device));
     test_refused(f->context, ptowsp_device_run(device, f->run, NULL), PTOWSP_INVALID_PARAMS,
                  PTOWSP_NO_INDEX,
                  "device: the program has transient tensors: give them a block of the device's "
                  "memory (ptowsp_run_bind_transients)");
-    assert_int_equal(ptowsp_run_bind_transients(f->run, own, sizeof own), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_transients(f->run, own, sizeof own));
     test_refused(f->context, ptowsp_device_run(device, f->run, NULL), PTOWSP_INVALID_PARAMS,
                  PTOWSP_NO_INDEX,
                  "device: transient tensors of 64 bytes is at no memory of the device");
-    assert_int_equal(ptowsp_device_alloc(device, "block", 64, &memory), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_transients(f->run, memory, 128), PTOWSP_OK);
+    assert_ok(ptowsp_device_alloc(device, "block", 64, &memory));
+    assert_ok(ptowsp_run_bind_transients(f->run, memory, 128));
     test_refused(f->context, ptowsp_device_run(device, f->run, NULL), PTOWSP_INVALID_PARAMS,
                  PTOWSP_NO_INDEX,
                  "device: transient tensors of 128 bytes at 0 of 'block' (64 bytes) goes 64 beyond "
                  "its end");
     // An empty block is one that is too small.
-    assert_int_equal(ptowsp_run_bind_transients(f->run, memory, 0), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_transients(f->run, memory, 0));
     assert_int_equal(ptowsp_device_run(device, f->run, NULL), PTOWSP_LIMIT_EXCEEDED);
     assert_non_null(strstr(ptowsp_context_error(f->context).text,
                            "run: transient tensors take 64 bytes, and there are 0"));
-    assert_int_equal(ptowsp_run_bind_transients(f->run, memory, 64), PTOWSP_OK);
-    assert_int_equal(ptowsp_device_run(device, f->run, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_transients(f->run, memory, 64));
+    assert_ok(ptowsp_device_run(device, f->run, NULL));
     assert_int_equal(ptowsp_run_slot(f->run, 1), 1);
-    assert_int_equal(ptowsp_device_free(device, memory), PTOWSP_OK);
-    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+    assert_ok(ptowsp_device_free(device, memory));
+    assert_ok(ptowsp_device_close(device));
 #else
 #endif
 }

@@ -114,7 +114,7 @@ typedef struct ranks {
 
 static void ranks_begin(ranks *r, uint32_t count, const ptowsp_links *links) {
     memset(r, 0, sizeof *r);
-    assert_int_equal(ptowsp_context_create(NULL, &r->context), PTOWSP_OK);
+    assert_ok(ptowsp_context_create(NULL, &r->context));
     r->count = count;
     r->modules = (ptowsp_module **)calloc(count, sizeof *r->modules);
     r->programs = (ptowsp_program **)calloc(count, sizeof *r->programs);
@@ -131,8 +131,8 @@ static void ranks_add(ranks *r, ptowsp_module *m, const ptowsp_schedule *schedul
     const ptowsp_program_desc desc = {NULL, schedule};
     assert_string_equal(ptowsp_module_error(m).text, "");
     r->modules[i] = m;
-    assert_int_equal(ptowsp_program_create(r->context, m, &desc, &r->programs[i]), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_create(r->context, r->programs[i], &r->runs[i]), PTOWSP_OK);
+    assert_ok(ptowsp_program_create(r->context, m, &desc, &r->programs[i]));
+    assert_ok(ptowsp_run_create(r->context, r->programs[i], &r->runs[i]));
 }
 
 static void ranks_add_steps(ranks *r, const step *steps, uint32_t step_count,
@@ -244,7 +244,7 @@ static void slow_begin(slow *s, uint32_t rank) {
         }
         const ptowsp_collective c = slow_collective(s, rank, t);
         ptowsp_collective_size size;
-        assert_int_equal(ptowsp_collective_plan(NULL, &c, me, r->moves, 4096, &size), PTOWSP_OK);
+        assert_ok(ptowsp_collective_plan(NULL, &c, me, r->moves, 4096, &size));
         r->move_count = size.step_count;
         r->sent = 0;
         r->round = 0;
@@ -533,7 +533,7 @@ TEST(together__random_groups_end_as_in_a_slow_simulator) {
         slow_simulate(s);
         const ptowsp_status status = ranks_simulate(&r, below(&seed, 2) == 0);
         assert_string_equal(ptowsp_context_error(r.context).text, "");
-        assert_int_equal(status, PTOWSP_OK);
+        assert_ok(status);
         for (uint32_t i = 0; i < count; i++) {
             if (end_of(&r, i) != s->ranks[i].clock) {
                 fail_msg("round %d, rank %u of %u ends at %" PRIu64 ", not at %" PRIu64, round, i,
@@ -542,7 +542,7 @@ TEST(together__random_groups_end_as_in_a_slow_simulator) {
         }
         waits += r.result.wait_cycles;
         const ptowsp_run_group_result first = r.result;
-        assert_int_equal(ranks_simulate(&r, false), PTOWSP_OK);  // once more
+        assert_ok(ranks_simulate(&r, false));  // once more
         assert_int_equal(first.makespan_cycles, r.result.makespan_cycles);
         assert_int_equal(first.wait_cycles, r.result.wait_cycles);
         ranks_end(&r);
@@ -622,11 +622,11 @@ TEST(together__ranks_that_do_the_same_are_as_one_alone) {
         const ptowsp_program_desc desc = {NULL, &schedule};
         ptowsp_status status = ptowsp_program_create(r.context, m, &desc, &r.programs[0]);
         for (uint32_t i = 0; i <= count && status == PTOWSP_OK; i++) {
-            assert_int_equal(ptowsp_run_create(r.context, r.programs[0], &r.runs[i]), PTOWSP_OK);
+            assert_ok(ptowsp_run_create(r.context, r.programs[0], &r.runs[i]));
         }
         if (status == PTOWSP_OK) {
             ptowsp_run_ranks bound = {.rank_count = count, .links = links, .cycles_per_us = 1000};
-            assert_int_equal(ptowsp_run_bind_ranks(r.runs[count], &bound), PTOWSP_OK);
+            assert_ok(ptowsp_run_bind_ranks(r.runs[count], &bound));
             status = ptowsp_run_execute(r.runs[count], &options);
             assert_int_equal(ranks_simulate(&r, true), status);
         }
@@ -663,8 +663,7 @@ CONTEXT_TEST(together__the_first_size_of_a_mesh_changes_no_time) {
         ptowsp_collective_cost costs[2];
         for (uint32_t size = 1; size <= 16; size *= 2) {
             links.axis_sizes[0] = size;
-            assert_int_equal(ptowsp_collective_time(context, &gather, &links, &costs[size > 1]),
-                             PTOWSP_OK);
+            assert_ok(ptowsp_collective_time(context, &gather, &links, &costs[size > 1]));
             assert_memory_equal(&costs[0], &costs[size > 1], sizeof costs[0]);
         }
     }
@@ -687,15 +686,15 @@ TEST(together__symmetry_changes_no_time) {
         c.stride = 1 + below(&seed, 3);
         c.count = c.members * below(&seed, 40);
         c.node_size = pwsp_links_inner(&c, &links);
-        assert_int_equal(pwsp_collective_time_from(context, &c, &links, 7, NULL, one), PTOWSP_OK);
-        assert_int_equal(pwsp_collective_time_from(context, &c, &links, 7, starts, all), PTOWSP_OK);
+        assert_ok(pwsp_collective_time_from(context, &c, &links, 7, NULL, one));
+        assert_ok(pwsp_collective_time_from(context, &c, &links, 7, starts, all));
         assert_memory_equal(one, all, c.members * sizeof one[0]);
         ptowsp_collective_cost cost;
-        assert_int_equal(ptowsp_collective_time(context, &c, &links, &cost), PTOWSP_OK);
+        assert_ok(ptowsp_collective_time(context, &c, &links, &cost));
         ptowsp_collective_size size;
         uint64_t sent = 0;
         for (uint32_t i = 0; i < c.members; i++) {
-            assert_int_equal(ptowsp_collective_plan(context, &c, i, NULL, 0, &size), PTOWSP_OK);
+            assert_ok(ptowsp_collective_plan(context, &c, i, NULL, 0, &size));
             sent += size.send_count * 4;
         }
         assert_int_equal(cost.sent_bytes, sent);
@@ -725,14 +724,14 @@ TEST(together__two_thousand_stages_are_simulated_one_by_one) {
                    NULL, NULL);
     for (uint32_t i = 0; i < STAGES; i++) {
         if (i > 0) {
-            assert_int_equal(ptowsp_run_create(r.context, r.programs[0], &r.runs[i]), PTOWSP_OK);
+            assert_ok(ptowsp_run_create(r.context, r.programs[0], &r.runs[i]));
         }
-        assert_int_equal(ptowsp_run_bind_symbol(r.runs[i], "rank", i), PTOWSP_OK);
+        assert_ok(ptowsp_run_bind_symbol(r.runs[i], "rank", i));
     }
     const uint64_t begin = ptowsp_clock_ns();
     const ptowsp_status status = ranks_simulate(&r, false);
     assert_string_equal(ptowsp_context_error(r.context).text, "");
-    assert_int_equal(status, PTOWSP_OK);
+    assert_ok(status);
     print_message("%d ranks: %.1f ms, %.1f KB each\n", STAGES,
                   (double)(ptowsp_clock_ns() - begin) / 1e6,
                   (double)r.result.memory_bytes / STAGES / 1000);
@@ -791,7 +790,7 @@ TEST(together__wrong_groups_are_refused) {
                   PTOWSP_NO_INDEX, "ranks: links are shared in an unknown way");
     // They are as good as before.
     r.group.links = links;
-    assert_int_equal(ranks_simulate(&r, false), PTOWSP_OK);
+    assert_ok(ranks_simulate(&r, false));
     ranks_end(&r);
 }
 
@@ -832,8 +831,7 @@ static void says(const bytes *b, const char *text) {
 static bytes drawn(const ranks *r, ptowsp_export_format format) {
     bytes b = {NULL, 0, 0};
     const ptowsp_output output = {take_bytes, &b};
-    assert_int_equal(ptowsp_run_group_export(r->context, &r->group, format, NULL, output),
-                     PTOWSP_OK);
+    assert_ok(ptowsp_run_group_export(r->context, &r->group, format, NULL, output));
     return b;
 }
 
@@ -854,7 +852,7 @@ static void ranks_begin_three(ranks *r) {
 TEST(together__pictures_have_all_ranks) {
     ranks r;
     ranks_begin_three(&r);
-    assert_int_equal(ranks_simulate(&r, true), PTOWSP_OK);
+    assert_ok(ranks_simulate(&r, true));
     assert_int_equal(r.result.makespan_cycles, 3000);
 
     bytes b = drawn(&r, PTOWSP_EXPORT_CHROME);
@@ -908,7 +906,7 @@ TEST(together__pictures_have_all_ranks) {
     test_fails(r.context,
                ptowsp_run_group_export(r.context, &group, PTOWSP_EXPORT_SVG, NULL, output),
                PTOWSP_INVALID_PARAMS, "export: 0 ranks: there are 1 to 16384, each with a run");
-    assert_int_equal(ranks_simulate(&r, false), PTOWSP_OK);
+    assert_ok(ranks_simulate(&r, false));
     test_fails(r.context,
                ptowsp_run_group_export(r.context, &r.group, PTOWSP_EXPORT_SVG, NULL, output),
                PTOWSP_INVALID_PARAMS, "export: rank 0 has no run that has recorded tasks");
@@ -934,20 +932,17 @@ CONTEXT_TEST(together__measured_ranks_are_drawn_alike) {
                            .arrow_count = 1};
     bytes b = {NULL, 0, 0};
     const ptowsp_output output = {take_bytes, &b};
-    assert_int_equal(ptowsp_spans_export(context, &set, PTOWSP_EXPORT_CHROME, NULL, output),
-                     PTOWSP_OK);
+    assert_ok(ptowsp_spans_export(context, &set, PTOWSP_EXPORT_CHROME, NULL, output));
     says(&b, "{\"ph\":\"X\",\"pid\":2,\"tid\":2,\"ts\":0.500,\"dur\":1.500,\"cat\":\"rank\","
              "\"name\":\"waits for rank 0\"}");
     says(&b, "\"thread_name\",\"pid\":2,\"tid\":1,\"args\":{\"name\":\"cores\"}");
     b.count = 0;
-    assert_int_equal(ptowsp_spans_export(context, &set, PTOWSP_EXPORT_SVG, NULL, output),
-                     PTOWSP_OK);
+    assert_ok(ptowsp_spans_export(context, &set, PTOWSP_EXPORT_SVG, NULL, output));
     says(&b, "4,000 ns, measured: 3 tasks, 4 lanes of 2 ranks");
     says(&b, ">rank 1 links</text>");
     set.lane_names = NULL;
     b.count = 0;
-    assert_int_equal(ptowsp_spans_export(context, &set, PTOWSP_EXPORT_TABLE, NULL, output),
-                     PTOWSP_OK);
+    assert_ok(ptowsp_spans_export(context, &set, PTOWSP_EXPORT_TABLE, NULL, output));
     says(&b, "rank 1 lane 1");
     b.count = 0;
     set.rank_lanes = UINT32_MAX;
@@ -1153,8 +1148,7 @@ TEST(together__counts_that_change_until_a_task_begins_are_found) {
                        "  task exchange() in = a of 1000 x 1 out = b of 1000 x 1\n"
                        "  task change()\n",
                        &change, &schedule);
-        assert_int_equal(ptowsp_run_bind_array(r.runs[k], "counts", PTOWSP_I64, counts[k], 4),
-                         PTOWSP_OK);
+        assert_ok(ptowsp_run_bind_array(r.runs[k], "counts", PTOWSP_I64, counts[k], 4));
     }
     assert_int_equal(ranks_simulate(&r, false), PTOWSP_UNSUPPORTED_SIZE);
     assert_string_equal(ptowsp_context_error(r.context).text,

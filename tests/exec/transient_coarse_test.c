@@ -90,7 +90,7 @@ TEST(coarse__lifetimes_share_no_memory) {
         const uint32_t depth = i ? DEPTH : 2;
         compile(&f, depth, i ? 1 : 0);  // the slot is 0: those of the larger tree are not called
         assert_int_equal(ptowsp_program_read(f.program)->transient_count, 3);
-        assert_int_equal(ptowsp_run_size_transients(f.run, &sizes), PTOWSP_OK);
+        assert_ok(ptowsp_run_size_transients(f.run, &sizes));
         // a and b live together, and c where a was; or all three do.
         assert_int_equal(sizes.peak, i ? 3 * BYTES : 2 * BYTES);
         assert_int_equal(sizes.low, sizes.peak);
@@ -107,7 +107,7 @@ TEST(coarse__lifetimes_share_no_memory) {
             assert_int_equal(at.first, 0);
             assert_int_equal(at.last, 0);
         }
-        assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_OK);
+        assert_ok(ptowsp_run_execute(f.run, NULL));
         assert_int_equal(f.calls, i ? 0 : 4);
         fixture_free(&f);
     }

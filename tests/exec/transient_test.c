@@ -119,8 +119,8 @@ static void fixture_begin(fixture *f) {
     ptowsp_context_desc desc = test_lanes_desc(4);
     desc.resize = test_resize;
     desc.resize_user = &f->memory;
-    assert_int_equal(ptowsp_context_create(&desc, &f->context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(f->context, &module, &f->m), PTOWSP_OK);
+    assert_ok(ptowsp_context_create(&desc, &f->context));
+    assert_ok(ptowsp_module_create(f->context, &module, &f->m));
     f->rows = ptowsp_axis_dynamic(f->m, "rows");
     f->make = kernel_make(f, "make", 0, PTOWSP_OUT);
     f->mix = kernel_make(f, "mix", 2, PTOWSP_OUT);
@@ -136,7 +136,7 @@ static void compile(fixture *f) {
     ptowsp_error error = ptowsp_module_error(f->m);
     assert_string_equal(error.text, "");
     test_ok(f->context, ptowsp_program_create(f->context, f->m, NULL, &f->program));
-    assert_int_equal(ptowsp_run_create(f->context, f->program, &f->run), PTOWSP_OK);
+    assert_ok(ptowsp_run_create(f->context, f->program, &f->run));
 }
 
 static void tensors_make(fixture *f, bool is_transient) {
@@ -211,13 +211,13 @@ static void random_program(fixture *f, uint64_t random, bool is_transient) {
         random_block(f, &random, 0, 1, &budget, has_call);
     }
     compile(f);
-    assert_int_equal(ptowsp_run_bind_size(f->run, "rows", 3), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_size(f->run, "rows", 3));
 }
 
 static void bind_out(fixture *f, uint64_t *out) {
     const ptowsp_buffer buffer = {.data = out, .size = 15 * sizeof *out};
     memset(out, 0, 15 * sizeof *out);
-    assert_int_equal(ptowsp_run_bind_tensor(f->run, "out", &buffer), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_tensor(f->run, "out", &buffer));
 }
 
 // The out tensor, which all sinks of a program add to, is compared.
@@ -234,10 +234,10 @@ TEST(transient__random_programs_give_the_same_in_one_block) {
                                           .rank = 2,
                                           .shape = {i % 3 ? 4 : 3 * (1 + i % 4), 1 + i % 4}};
             const char name[2] = {(char)('a' + i), '\0'};
-            assert_int_equal(ptowsp_run_bind_tensor(f.run, name, &buffer), PTOWSP_OK);
+            assert_ok(ptowsp_run_bind_tensor(f.run, name, &buffer));
         }
         bind_out(&f, alone);
-        assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_OK);
+        assert_ok(ptowsp_run_execute(f.run, NULL));
         ptowsp_cycles busy = ptowsp_run_result(f.run)->busy_cycles;
         fixture_end(&f);
 
@@ -251,10 +251,10 @@ TEST(transient__random_programs_give_the_same_in_one_block) {
         }
         const ptowsp_run_options time_only = {.mode = PTOWSP_RUN_TIME_ONLY};
         ptowsp_cycles makespan = ptowsp_run_result(f.run)->makespan_cycles;
-        assert_int_equal(ptowsp_run_execute(f.run, &time_only), PTOWSP_OK);
+        assert_ok(ptowsp_run_execute(f.run, &time_only));
         assert_true(ptowsp_run_result(f.run)->makespan_cycles == makespan);
         ptowsp_transient_sizes sizes;
-        assert_int_equal(ptowsp_run_size_transients(f.run, &sizes), PTOWSP_OK);
+        assert_ok(ptowsp_run_size_transients(f.run, &sizes));
         saved += sizes.sum - sizes.peak;
         fixture_end(&f);
     }
@@ -276,7 +276,7 @@ static void pair_build(fixture *f) {
 static void pair_make(fixture *f) {
     pair_build(f);
     compile(f);
-    assert_int_equal(ptowsp_run_bind_size(f->run, "rows", 100), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_size(f->run, "rows", 100));
 }
 
 // A run that is cancelled or fails at any call can be repeated, with the results as before, on lanes too; it
@@ -290,12 +290,12 @@ TEST(transient__cancelled_and_failed_runs_can_be_repeated) {
         fixture f;
         random_program(&f, test_random(&random), true);
         bind_out(&f, expected);
-        assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_OK);
+        assert_ok(ptowsp_run_execute(f.run, NULL));
         uint64_t count = ptowsp_run_result(f.run)->task_count;
         for (int i = 0; i < 12; i++) {
             const ptowsp_run_options options = {.lane_count = (uint32_t)(i % 3) * 2};
             bind_out(&f, out);  // an execution with as many lanes has what it needs
-            assert_int_equal(ptowsp_run_execute(f.run, &options), PTOWSP_OK);
+            assert_ok(ptowsp_run_execute(f.run, &options));
             size_t live = f.memory.live_bytes;
             ending.cancels = i % 2 ? f.run : NULL;
             ending.calls = 0;
@@ -307,7 +307,7 @@ TEST(transient__cancelled_and_failed_runs_can_be_repeated) {
             met[i % 2] += status == statuses[i % 2];
             assert_true(options.lane_count || f.memory.live_bytes == live);
             bind_out(&f, out);
-            assert_int_equal(ptowsp_run_execute(f.run, &options), PTOWSP_OK);
+            assert_ok(ptowsp_run_execute(f.run, &options));
             assert_memory_equal(out, expected, sizeof out);
             assert_true(options.lane_count || f.memory.live_bytes == live);
         }
@@ -323,35 +323,35 @@ TEST(transient__blocks_and_limits_are_checked) {
     pair_make(&f);
     bind_out(&f, out);
     // a: 100 x 1 u64 = 800 -> 832 bytes; b: 4 x 2 = 64 bytes.
-    assert_int_equal(ptowsp_run_bind_transients(f.run, NULL, 895), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_transients(f.run, NULL, 895));
     test_refused(f.context, ptowsp_run_execute(f.run, NULL), PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
                  "run: transient tensors take 896 bytes, and there are 895; most at main/task "
                  "mix: a 832, b 64. Smaller tiles there, or computing again what lives long, "
                  "takes less");
-    assert_int_equal(ptowsp_run_bind_transients(f.run, NULL, 896), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_transients(f.run, NULL, 896));
+    assert_ok(ptowsp_run_execute(f.run, NULL));
     size_t allocations = f.memory.allocations;
-    assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_run_execute(f.run, NULL));
     assert_int_equal(f.memory.allocations, allocations);
 
     test_refused(f.context, ptowsp_run_bind_transients(f.run, block + 8, 4096),
                  PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                  "bind: the block of transient tensors is not aligned to 64 bytes");
-    assert_int_equal(ptowsp_run_bind_transients(f.run, block, 0), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_transients(f.run, block, 0));
     test_refused(f.context, ptowsp_run_execute(f.run, NULL), PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
                  "run: transient tensors take 896 bytes, and there are 0; most at main/task mix: a "
                  "832, b 64. Smaller tiles there, or computing again what lives long, takes less");
     memset(block, 0x11, sizeof block);
-    assert_int_equal(ptowsp_run_bind_transients(f.run, block, 896), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_transients(f.run, block, 896));
+    assert_ok(ptowsp_run_execute(f.run, NULL));
     for (uint32_t i = 0; i < sizeof block; i++) {
         assert_true(i < 896 || block[i] == 0x11);
     }
     assert_true(block[0] != 0x11 || block[1] != 0x11);
     // Sizes that change are placed anew; of nothing, nothing.
-    assert_int_equal(ptowsp_run_bind_size(f.run, "rows", 0), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_size(f.run, "rows", 0));
     ptowsp_transient_sizes sizes;
-    assert_int_equal(ptowsp_run_size_transients(f.run, &sizes), PTOWSP_OK);
+    assert_ok(ptowsp_run_size_transients(f.run, &sizes));
     assert_int_equal(sizes.peak, 64);
     fixture_end(&f);
 }
@@ -364,11 +364,11 @@ TEST(transient__wrong_bindings_are_refused) {
     bind_out(&f, out);
     test_refused(f.context, ptowsp_run_bind_tensor(f.run, "a", &buffer), PTOWSP_INVALID_PARAMS,
                  PTOWSP_NO_INDEX, "bind: tensor a is transient: executions give it memory");
-    assert_int_equal(ptowsp_program_check(f.context, f.program, PTOWSP_TARGET_THREADS), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_size(f.run, "rows", (INT64_C(1) << 58) - 1), PTOWSP_OK);
+    assert_ok(ptowsp_program_check(f.context, f.program, PTOWSP_TARGET_THREADS));
+    assert_ok(ptowsp_run_bind_size(f.run, "rows", (INT64_C(1) << 58) - 1));
     test_refused(f.context, ptowsp_run_execute(f.run, NULL), PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
                  "run: transient tensors, up to b, take more than 2^61 bytes");
-    assert_int_equal(ptowsp_run_size_transients(f.run, NULL), PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_run_size_transients(f.run, NULL));
     fixture_end(&f);
 }
 
@@ -381,7 +381,7 @@ TEST(memory__each_allocation_may_be_refused) {
         ptowsp_status status = ptowsp_program_create(f.context, f.m, NULL, &f.program);
         status = status ? status : ptowsp_run_create(f.context, f.program, &f.run);
         if (status == PTOWSP_OK) {
-            assert_int_equal(ptowsp_run_bind_size(f.run, "rows", 5), PTOWSP_OK);
+            assert_ok(ptowsp_run_bind_size(f.run, "rows", 5));
             bind_out(&f, out);
             status = ptowsp_run_execute(f.run, NULL);
         }
@@ -420,9 +420,8 @@ TEST(transient__lifetimes_are_drawn) {
     test_refused(f.context, ptowsp_run_export_transients(f.run, PTOWSP_EXPORT_TABLE, NULL, output),
                  PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                  "export: no transient tensors have been placed (ptowsp_run_size_transients)");
-    assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_export_transients(f.run, PTOWSP_EXPORT_TABLE, NULL, output),
-                     PTOWSP_OK);
+    assert_ok(ptowsp_run_execute(f.run, NULL));
+    assert_ok(ptowsp_run_export_transients(f.run, PTOWSP_EXPORT_TABLE, NULL, output));
     assert_string_equal(text,
                         "transient tensors: 896 bytes in one block, 896 each alone, 896 alive at "
                         "most\n"
@@ -432,23 +431,19 @@ TEST(transient__lifetimes_are_drawn) {
                         "b                                 832           64  1 main/task mix to 2 "
                         "main/task mix\n");
     buffer.length = 0;
-    assert_int_equal(ptowsp_run_export_transients(f.run, PTOWSP_EXPORT_CSV, NULL, output),
-                     PTOWSP_OK);
+    assert_ok(ptowsp_run_export_transients(f.run, PTOWSP_EXPORT_CSV, NULL, output));
     assert_string_equal(text, "tensor,offset,bytes,first,last,from,to\r\n"
                               "\"a\",0,832,0,1,\"main/task make\",\"main/task mix\"\r\n"
                               "\"b\",832,64,1,2,\"main/task mix\",\"main/task mix\"\r\n");
     buffer.length = 0;
-    assert_int_equal(ptowsp_run_export_transients(f.run, PTOWSP_EXPORT_SVG, NULL, output),
-                     PTOWSP_OK);
+    assert_ok(ptowsp_run_export_transients(f.run, PTOWSP_EXPORT_SVG, NULL, output));
     assert_non_null(strstr(text, "<title>a: 832 bytes at 0</title>"));
     assert_non_null(strstr(text, "<title>b: 64 bytes at 832</title>"));
     assert_string_equal(text + buffer.length - 7, "</svg>\n");
     assert_int_equal(ptowsp_run_export_transients(f.run, PTOWSP_EXPORT_SVG, NULL, failing),
                      PTOWSP_SYSTEM_FAILED);
-    assert_int_equal(ptowsp_run_export_transients(f.run, PTOWSP_EXPORT_SVG, NULL, missing),
-                     PTOWSP_INVALID_PARAMS);
-    assert_int_equal(ptowsp_run_export_transients(f.run, PTOWSP_EXPORT_DOT, NULL, output),
-                     PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_run_export_transients(f.run, PTOWSP_EXPORT_SVG, NULL, missing));
+    assert_invalid(ptowsp_run_export_transients(f.run, PTOWSP_EXPORT_DOT, NULL, output));
     buffer.length = 0;
     char printed[4000];
     ptowsp_output_buffer module = {printed, sizeof printed, 0};

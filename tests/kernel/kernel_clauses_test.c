@@ -24,8 +24,8 @@ static void instruction(fixture *f, ptowsp_instruction_desc desc) {
 static void build(fixture *f) {
     const ptowsp_machine machine = ptowsp_machine_950pr();
     const ptowsp_body_desc desc = {.name = "k", .machine = &machine};
-    assert_int_equal(ptowsp_context_create(NULL, &f->context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(f->context, NULL, &f->m), PTOWSP_OK);
+    assert_ok(ptowsp_context_create(NULL, &f->context));
+    assert_ok(ptowsp_module_create(f->context, NULL, &f->m));
     f->k = ptowsp_kernel_begin(f->m, &desc);
     ptowsp_value x = ptowsp_tile_load(ptowsp_tile_in(f->k, "x", PTOWSP_F32, 32, 32));
     ptowsp_value y = ptowsp_tile_out(f->k, "y", PTOWSP_F32, 64, 64);
@@ -86,8 +86,7 @@ static void refused(fixture *f, const char *part, const char *other, const char 
     assert_non_null(at);
     const int length = snprintf(changed, sizeof changed, "%.*s%s%s", (int)(at - kernel_text),
                                 kernel_text, other, at + strlen(part));
-    assert_int_equal(ptowsp_module_parse(f->context, changed, (size_t)length, NULL, &read, NULL),
-                     PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_module_parse(f->context, changed, (size_t)length, NULL, &read, NULL));
     assert_null(read);
     const char *error = ptowsp_context_error(f->context).text;
     if (!strstr(error, text)) {

@@ -71,7 +71,7 @@ static void expect(fixture *f, ptowsp_value value, ptowsp_status status, const c
     assert_int_equal(ptowsp_tile_in(f->k, "z", PTOWSP_F32, 1, 1).id, 0);
     ptowsp_tile_store(f->o, f->x);
     ptowsp_instruction(f->k, NULL);
-    assert_int_equal(ptowsp_module_error(f->m).status, PTOWSP_OK);  // not yet
+    assert_ok(ptowsp_module_error(f->m).status);  // not yet
     ptowsp_kernel kernel = ptowsp_kernel_end(f->k);
     assert_int_equal(kernel.id, 0);
     assert_int_equal(ptowsp_kernel_insn_count(f->m, kernel), 0);
@@ -149,7 +149,7 @@ TEST(faults__values_of_other_bodies_are_refused) {
     assert_int_equal(ptowsp_tile_exp(f.x).id, 0);  // ended: nothing happens
     assert_int_equal(ptowsp_tile_in(f.k, "late", PTOWSP_F32, 1, 1).id, 0);
     assert_int_equal(ptowsp_kernel_end(f.k).id, 0);
-    assert_int_equal(ptowsp_module_error(f.m).status, PTOWSP_OK);
+    assert_ok(ptowsp_module_error(f.m).status);
     memset(&desc, 0, sizeof desc);
     desc.name = "second";
     second = ptowsp_kernel_begin(f.m, &desc);
@@ -773,7 +773,7 @@ TEST(misuse__a_kernel_that_never_ends) {
     PTOWSP_WORKLOAD(f.m, "w") {
     }
     ptowsp_program *program = NULL;
-    assert_int_equal(ptowsp_program_create(f.context, f.m, NULL, &program), PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_program_create(f.context, f.m, NULL, &program));
     assert_null(program);
     test_error_is(f.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                   "module: kernel k has not been ended");

@@ -127,7 +127,7 @@ TEST(growth__may_fail_at_every_step_of_a_kernel) {
         for (uint32_t pads = 0; pads < (test_is_tight() ? 1 : PAD_MAX);
              pads += which == 1 ? 1 : 7) {
             test_memory memory = {0};
-            assert_int_equal(attempt(&memory, bodies[i], which, pads), PTOWSP_OK);
+            assert_ok(attempt(&memory, bodies[i], which, pads));
             assert_int_equal(memory.live_blocks, 0);
             const size_t count = memory.allocations;
             for (size_t n = 1; n <= count; n++) {
@@ -185,7 +185,7 @@ TEST(growth__making_takes_some_times_what_is_made) {
             }
             ptowsp_tile_store(y, kind == 2 ? sum : x);
             ptowsp_kernel_end(k);
-            assert_int_equal(ptowsp_module_error(module).status, PTOWSP_OK);
+            assert_ok(ptowsp_module_error(module).status);
             const size_t made = peak.memory.live_bytes - before, most = peak.most - before;
             print_message("%u operations, kind %u: %zu KB at most, of which %zu KB stay\n", length,
                           kind, most >> 10, made >> 10);

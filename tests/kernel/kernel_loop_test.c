@@ -68,7 +68,7 @@ TEST(loop__keeps_the_elements_that_a_next_value_does_not_have) {
         }
         ptowsp_tile_store(out, sum);
         lp_lower(&t);
-        assert_int_equal(kt_execute(&t), PTOWSP_OK);
+        assert_ok(kt_execute(&t));
         const kt_param *p = &t.params[1];
         TEST_GRID(int64_t, r, ROWS, c, 8) {
             double want = 3;

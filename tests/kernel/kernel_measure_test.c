@@ -12,8 +12,8 @@ typedef struct fixture {
 
 // y = x * 2 over 8 x 64 f32, and c = a * b over 32 x 48 by 48 x 16 f16.
 static void fixture_make(fixture *f, const ptowsp_machine *machine) {
-    assert_int_equal(ptowsp_context_create(NULL, &f->context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(f->context, NULL, &f->module), PTOWSP_OK);
+    assert_ok(ptowsp_context_create(NULL, &f->context));
+    assert_ok(ptowsp_module_create(f->context, NULL, &f->module));
     ptowsp_body *k =
         ptowsp_kernel_begin(f->module, &(ptowsp_body_desc){.name = "scale", .machine = machine});
     ptowsp_value x = ptowsp_tile_in(k, "x", PTOWSP_F32, 8, 64);
@@ -36,7 +36,7 @@ static void fixture_free(fixture *f) {
 
 static ptowsp_kernel_stats measure(const fixture *f, ptowsp_kernel kernel, ptowsp_cost cost) {
     ptowsp_kernel_stats stats;
-    assert_int_equal(ptowsp_kernel_measure(f->module, kernel, &cost, &stats), PTOWSP_OK);
+    assert_ok(ptowsp_kernel_measure(f->module, kernel, &cost, &stats));
     return stats;
 }
 
@@ -44,7 +44,7 @@ static ptowsp_kernel_stats measure(const fixture *f, ptowsp_kernel kernel, ptows
 
 FIXTURE_TEST(unit__is_the_sum_of_elements) {
     ptowsp_kernel_stats stats;
-    assert_int_equal(ptowsp_kernel_measure(f->module, f->scale, NULL, &stats), PTOWSP_OK);
+    assert_ok(ptowsp_kernel_measure(f->module, f->scale, NULL, &stats));
     assert_int_equal(stats.cycles, 3 * 8 * 64);  // TLOAD, TMULS, TSTORE
     assert_int_equal(stats.busy_cycles[PTOWSP_PIPE_MTE2], 512);
     assert_int_equal(stats.busy_cycles[PTOWSP_PIPE_V], 512);
@@ -52,7 +52,7 @@ FIXTURE_TEST(unit__is_the_sum_of_elements) {
     assert_int_equal(stats.busy_cycles[PTOWSP_PIPE_S], 0);
     assert_int_equal(stats.memory_bytes[PTOWSP_MEMORY_UB], 8 * 64 * 4);  // in place
     assert_int_equal(stats.memory_bytes[PTOWSP_MEMORY_L1], 0);
-    assert_int_equal(ptowsp_kernel_measure(f->module, f->product, NULL, &stats), PTOWSP_OK);
+    assert_ok(ptowsp_kernel_measure(f->module, f->product, NULL, &stats));
     assert_int_equal(stats.cycles, 32 * 48 + 48 * 16 + 32 * 48 * 16 + 32 * 16);
     assert_int_equal(stats.busy_cycles[PTOWSP_PIPE_M], 32 * 48 * 16);
     assert_int_equal(stats.busy_cycles[PTOWSP_PIPE_MTE1], 0);  // TLOAD has paid
@@ -474,8 +474,8 @@ TEST(machine__is_data) {
     assert_int_equal(stats.busy_cycles[PTOWSP_PIPE_MTE2], 69 + 1);
     fixture_free(&f);
     b.memory_bytes[PTOWSP_MEMORY_UB] = 2048 - 32;
-    assert_int_equal(ptowsp_context_create(NULL, &f.context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(f.context, NULL, &f.module), PTOWSP_OK);
+    assert_ok(ptowsp_context_create(NULL, &f.context));
+    assert_ok(ptowsp_module_create(f.context, NULL, &f.module));
     ptowsp_body *k =
         ptowsp_kernel_begin(f.module, &(ptowsp_body_desc){.name = "copy", .machine = &b});
     ptowsp_value x = ptowsp_tile_in(k, "x", PTOWSP_F32, 8, 64);

@@ -123,7 +123,7 @@ static fixture *make_fixture(void) {
 
 TEST(memory__every_allocation_may_fail) {
     fixture *f = make_fixture();
-    assert_int_equal(attempt(f), PTOWSP_OK);
+    assert_ok(attempt(f));
     finish(f);
     size_t count = f->memory.allocations;
     float *want = (float *)malloc(sizeof f->data[3]);
@@ -137,7 +137,7 @@ TEST(memory__every_allocation_may_fail) {
     }
     f->memory.allocations = 0;
     f->memory.refuse_at = count + 1;
-    assert_int_equal(attempt(f), PTOWSP_OK);
+    assert_ok(attempt(f));
     assert_memory_equal(want, f->data[3], sizeof f->data[3]);
     finish(f);
     print_message("%zu allocations\n", count);
@@ -175,8 +175,8 @@ TEST(memory__lists_may_lack_memory_wherever_they_are_full) {
         for (size_t n = 1; !is_done; n++) {
             fixture f = {0};
             ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &f.memory};
-            assert_int_equal(ptowsp_context_create(&desc, &f.context), PTOWSP_OK);
-            assert_int_equal(ptowsp_module_create(f.context, NULL, &f.m), PTOWSP_OK);
+            assert_ok(ptowsp_context_create(&desc, &f.context));
+            assert_ok(ptowsp_module_create(f.context, NULL, &f.m));
             ptowsp_body *k = build_longer(f.m, round / 2, round % 2);
             f.memory.refuse_at = f.memory.allocations + n;
             ptowsp_kernel_end(k);
@@ -193,16 +193,16 @@ TEST(memory__lists_may_lack_memory_wherever_they_are_full) {
 
 TEST(memory__running_again_allocates_nothing) {
     fixture *f = make_fixture();
-    assert_int_equal(attempt(f), PTOWSP_OK);
+    assert_ok(attempt(f));
     size_t count = f->memory.allocations, bytes = f->memory.live_bytes;
-    assert_int_equal(execute(f), PTOWSP_OK);
+    assert_ok(execute(f));
     ptowsp_run_options options = {0};
     for (int model = 0; model < 3; model++) {
         options.cost.model = (ptowsp_model)model;
         options.mode = PTOWSP_RUN_EXECUTE;
-        assert_int_equal(ptowsp_run_execute(f->run, &options), PTOWSP_OK);
+        assert_ok(ptowsp_run_execute(f->run, &options));
         options.mode = PTOWSP_RUN_TIME_ONLY;
-        assert_int_equal(ptowsp_run_execute(f->run, &options), PTOWSP_OK);
+        assert_ok(ptowsp_run_execute(f->run, &options));
     }
     assert_int_equal(f->memory.allocations, count);
     assert_int_equal(f->memory.live_bytes, bytes);
@@ -213,7 +213,7 @@ TEST(memory__running_again_allocates_nothing) {
 // What a run says that it holds is what it holds: UB, L1 and L0 among it.
 TEST(memory__a_run_counts_its_memories) {
     fixture *f = make_fixture();
-    assert_int_equal(attempt(f), PTOWSP_OK);
+    assert_ok(attempt(f));
     size_t with = f->memory.live_bytes, said = ptowsp_run_result(f->run)->memory_bytes;
     ptowsp_run_destroy(f->run);
     f->run = NULL;
@@ -224,17 +224,17 @@ TEST(memory__a_run_counts_its_memories) {
 
 TEST(memory__a_program_outlives_its_module) {
     fixture *f = make_fixture();
-    assert_int_equal(attempt(f), PTOWSP_OK);
+    assert_ok(attempt(f));
     float want = f->data[3][77];
     ptowsp_module_destroy(f->m);
     f->m = NULL;
     memset(f->data[3], 0, sizeof f->data[3]);
-    assert_int_equal(execute(f), PTOWSP_OK);
+    assert_ok(execute(f));
     assert_true(f->data[3][77] == want && want != 0);
     ptowsp_run_destroy(f->run);
-    assert_int_equal(ptowsp_run_create(f->context, f->program, &f->run), PTOWSP_OK);
+    assert_ok(ptowsp_run_create(f->context, f->program, &f->run));
     f->data[3][77] = 0;
-    assert_int_equal(execute(f), PTOWSP_OK);
+    assert_ok(execute(f));
     assert_true(f->data[3][77] == want);
     finish(f);
     free(f);
@@ -244,7 +244,7 @@ TEST(memory__a_program_outlives_its_module) {
 TEST(memory__bodies_die_with_their_module) {
     for (int which = 0; which < 2; which++) {
         fixture *f = make_fixture();
-        assert_int_equal(attempt(f), PTOWSP_OK);
+        assert_ok(attempt(f));
         ptowsp_body_desc desc = {.name = "late"};
         ptowsp_body *k = ptowsp_kernel_begin(f->m, &desc);
         ptowsp_value x = ptowsp_tile_in(k, "x", PTOWSP_F32, 8, 8);

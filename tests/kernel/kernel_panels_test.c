@@ -78,8 +78,8 @@ static ptowsp_tensor tensor_make(ptowsp_module *m, const char *name, ptowsp_dtyp
 }
 
 static void fixture_make(fixture *f, const product *p, int64_t depth) {
-    assert_int_equal(ptowsp_context_create(NULL, &f->context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(f->context, NULL, &f->module), PTOWSP_OK);
+    assert_ok(ptowsp_context_create(NULL, &f->context));
+    assert_ok(ptowsp_module_create(f->context, NULL, &f->module));
     ptowsp_module *m = f->module;
     f->kernel = kernel_make(m, p);
     ptowsp_task_desc task = {.kernel = f->kernel,
@@ -109,7 +109,7 @@ static void fixture_free(fixture *f) {
 
 static void bind(const fixture *f, const char *name, void *data, int64_t rows, int64_t cols) {
     ptowsp_buffer buffer = {.data = data, .rank = 2, .shape = {rows, cols}};
-    assert_int_equal(ptowsp_run_bind_tensor(f->run, name, &buffer), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_tensor(f->run, name, &buffer));
 }
 
 // Small integers, whose products and sums are exact.
@@ -170,10 +170,10 @@ TEST(panels__multiply_as_sums_in_double_do) {
                      .is_turned = way & 1,
                      .has_pieces = way & 2,
                      .machine = way & 4 ? &a5 : NULL};
-        assert_int_equal(run(&p, 256, 512, 384, 384, 256, text), PTOWSP_OK);
-        assert_int_equal(run(&p, 200, 300, 330, 330, 200, text), PTOWSP_OK);  // ends inside pieces
-        assert_int_equal(run(&p, 129, 257, 129, 129, 129, text), PTOWSP_OK);
-        assert_int_equal(run(&p, 1, 1, 1, 1, 1, text), PTOWSP_OK);
+        assert_ok(run(&p, 256, 512, 384, 384, 256, text));
+        assert_ok(run(&p, 200, 300, 330, 330, 200, text));  // ends inside pieces
+        assert_ok(run(&p, 129, 257, 129, 129, 129, text));
+        assert_ok(run(&p, 1, 1, 1, 1, 1, text));
     }
 }
 
@@ -181,24 +181,24 @@ TEST(panels__pieces_may_be_transposed_one_by_one) {
     char text[512];
     product p = {.m = 256, .n = 256, .k = 384, .panel = 128};
     p.is_turned = p.has_pieces = p.turns_pieces = true;
-    assert_int_equal(run(&p, 200, 200, 330, 330, 200, text), PTOWSP_OK);
+    assert_ok(run(&p, 200, 200, 330, 330, 200, text));
 }
 
 // A loop over k that may not run begins with zeros.
 TEST(panels__sums_without_products_are_zero) {
     char text[512];
     product p = {.m = 256, .n = 256, .k = 384, .panel = 128, .has_scalar_k = true};
-    assert_int_equal(run(&p, 140, 200, 384, 0, 140, text), PTOWSP_OK);
-    assert_int_equal(run(&p, 140, 200, 384, 256, 140, text), PTOWSP_OK);
+    assert_ok(run(&p, 140, 200, 384, 0, 140, text));
+    assert_ok(run(&p, 140, 200, 384, 256, 140, text));
 }
 
 // The sum begins as its first product, so a store must not want more than that has.
 TEST(panels__stores_have_the_sizes_of_their_products) {
     char text[512];
     product p = {.m = 256, .n = 256, .k = 128, .panel = 128};
-    assert_int_equal(run(&p, 100, 200, 128, 128, 90, text), PTOWSP_INVALID_PARAMS);
+    assert_invalid(run(&p, 100, 200, 128, 128, 90, text));
     assert_non_null(strstr(text, "store: 90 and 100 valid rows"));
-    assert_int_equal(run(&p, 100, 200, 128, 128, 110, text), PTOWSP_OK);  // the loop ends at 100
+    assert_ok(run(&p, 100, 200, 128, 128, 110, text));  // the loop ends at 100
 }
 
 TEST(panels__stay_in_l1) {
@@ -212,7 +212,7 @@ TEST(panels__stay_in_l1) {
         fixture f;
         fixture_make(&f, &p, 0);
         ptowsp_kernel_stats stats;
-        assert_int_equal(ptowsp_kernel_measure(f.module, f.kernel, NULL, &stats), PTOWSP_OK);
+        assert_ok(ptowsp_kernel_measure(f.module, f.kernel, NULL, &stats));
         // Two places for each panel, and for each piece; all f16.
         assert_int_equal(stats.memory_bytes[PTOWSP_MEMORY_L1],
                          2 * 256 * (TILE_ROWS + TILE_COLS) * 2);
@@ -259,7 +259,7 @@ TEST(panels__keep_the_slowest_pipe_busy) {
             }
             ptowsp_cost cost = {.model = PTOWSP_MODEL_USER, .fn = cycles_by, .user = cycles};
             ptowsp_kernel_stats stats;
-            assert_int_equal(ptowsp_kernel_measure(f.module, f.kernel, &cost, &stats), PTOWSP_OK);
+            assert_ok(ptowsp_kernel_measure(f.module, f.kernel, &cost, &stats));
             uint64_t busy = 100 * rows[i].insns;
             assert_int_equal(stats.busy_cycles[rows[i].pipe], busy);
             assert_true(stats.cycles >= busy);

@@ -16,8 +16,8 @@ typedef struct kernel {
 
 static kernel begin_as(bool is_fused, const ptowsp_machine *machine) {
     kernel k = {0};
-    assert_int_equal(ptowsp_context_create(NULL, &k.context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(k.context, NULL, &k.m), PTOWSP_OK);
+    assert_ok(ptowsp_context_create(NULL, &k.context));
+    assert_ok(ptowsp_module_create(k.context, NULL, &k.m));
     ptowsp_body_desc desc = {.name = "k", .is_fused = is_fused, .machine = machine};
     k.k = ptowsp_kernel_begin(k.m, &desc);
     return k;
@@ -68,7 +68,7 @@ static void expect(kernel *k, const char *text) {
     }
     assert_string_equal(k->text, text);
     ptowsp_kernel_stats stats;
-    assert_int_equal(ptowsp_kernel_measure(k->m, k->id, NULL, &stats), PTOWSP_OK);
+    assert_ok(ptowsp_kernel_measure(k->m, k->id, NULL, &stats));
     assert_int_equal(stats.cycles, sum);
     finish(k);
 }
@@ -230,7 +230,7 @@ TEST(lower__f16_keeps_its_type_along_rows) {
         k.id = ptowsp_kernel_end(k.k);
         assert_string_equal(ptowsp_module_error(k.m).text, "");
         ptowsp_kernel_stats stats;
-        assert_int_equal(ptowsp_kernel_measure(k.m, k.id, NULL, &stats), PTOWSP_OK);
+        assert_ok(ptowsp_kernel_measure(k.m, k.id, NULL, &stats));
         assert_int_equal(stats.cycles, 294);
         for (uint32_t j = 0; j < ptowsp_kernel_insn_count(k.m, k.id); j++) {
             assert_string_not_equal(ptowsp_kernel_insn_at(k.m, k.id, j, NULL).name, "TCVT");
@@ -430,7 +430,7 @@ TEST(fuse__leaves_what_it_cannot_join) {
 static uint32_t ub_bytes(kernel *k) {
     ptowsp_kernel_stats stats;
     k->id = ptowsp_kernel_end(k->k);
-    assert_int_equal(ptowsp_kernel_measure(k->m, k->id, NULL, &stats), PTOWSP_OK);
+    assert_ok(ptowsp_kernel_measure(k->m, k->id, NULL, &stats));
     finish(k);
     return stats.memory_bytes[PTOWSP_MEMORY_UB];
 }

@@ -91,7 +91,7 @@ static bool any_run(fixture *f, uint64_t number, int64_t side, int64_t ahead, fl
     static uint16_t halves[3][CHUNKS * FULL * FULL];
     uint64_t seed = 7;
     fixture_clear(f);
-    assert_int_equal(ptowsp_module_create(f->context, NULL, &f->module), PTOWSP_OK);
+    assert_ok(ptowsp_module_create(f->context, NULL, &f->module));
     ptowsp_task_desc task = {.kernel = any_kernel(f->module, number, side, ahead)};
     const ptowsp_status status = ptowsp_module_error(f->module).status;
     if (status != PTOWSP_OK) {
@@ -117,9 +117,9 @@ static bool any_run(fixture *f, uint64_t number, int64_t side, int64_t ahead, fl
         const ptowsp_buffer buffer = {.data = i < 3 ? (void *)halves[i]
                                                     : (void *)(out + (i - 3) * side * side),
                                       .dtype = i < 3 ? PTOWSP_F16 : PTOWSP_F32};
-        assert_int_equal(ptowsp_run_bind_tensor(f->run, names[i], &buffer), PTOWSP_OK);
+        assert_ok(ptowsp_run_bind_tensor(f->run, names[i], &buffer));
     }
-    assert_int_equal(ptowsp_run_execute(f->run, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_run_execute(f->run, NULL));
     return true;
 }
 
@@ -199,8 +199,8 @@ static void begin_refusing(scene *s, int64_t ahead, mistake wrong, size_t refuse
     memset(&memory, 0, sizeof memory);
     memory.resize = test_resize;
     memory.resize_user = &s->memory;
-    assert_int_equal(ptowsp_context_create(&memory, &s->context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(s->context, NULL, &s->m), PTOWSP_OK);
+    assert_ok(ptowsp_context_create(&memory, &s->context));
+    assert_ok(ptowsp_module_create(s->context, NULL, &s->m));
     s->before = s->memory.allocations;
     s->memory.refuse_at = refused ? s->before + refused : 0;
     ptowsp_body_desc desc = {.name = "attend"};
@@ -257,7 +257,7 @@ static pwsp_tile_code *code_of(const scene *s) {
 static ptowsp_cycles cycles_of(const scene *s) {
     const ptowsp_cost cost = {.model = PTOWSP_MODEL_910B};
     ptowsp_kernel_stats stats;
-    assert_int_equal(ptowsp_kernel_measure(s->m, s->kernel, &cost, &stats), PTOWSP_OK);
+    assert_ok(ptowsp_kernel_measure(s->m, s->kernel, &cost, &stats));
     return stats.cycles;
 }
 

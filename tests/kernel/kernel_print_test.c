@@ -66,7 +66,7 @@ static const char golden[] =
     "UB: 2592 of 188416 bytes\n";
 
 static ptowsp_module *module_make(ptowsp_context **out_context) {
-    assert_int_equal(ptowsp_context_create(NULL, out_context), PTOWSP_OK);
+    assert_ok(ptowsp_context_create(NULL, out_context));
     ptowsp_module *m = test_module(*out_context, NULL);
     return m;
 }
@@ -163,7 +163,7 @@ static void require_busy(ptowsp_module *m, ptowsp_kernel kernel, const ptowsp_co
     assert_non_null(out);
     ptowsp_kernel_print(m, kernel, cost, (ptowsp_output){write_text, out});
     ptowsp_kernel_stats stats;
-    assert_int_equal(ptowsp_kernel_measure(m, kernel, cost, &stats), PTOWSP_OK);
+    assert_ok(ptowsp_kernel_measure(m, kernel, cost, &stats));
     char total[64];
     snprintf(total, sizeof total, ": %llu until the last has ended\n",
              (unsigned long long)stats.cycles);

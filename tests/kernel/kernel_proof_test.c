@@ -31,8 +31,8 @@ static void begin(fixture *f, bool is_mixed) {
     enum { SIDE = 16 };
     const ptowsp_machine machine = ptowsp_machine_910b();
     memset(f, 0, sizeof *f);
-    assert_int_equal(ptowsp_context_create(NULL, &f->context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(f->context, NULL, &f->module), PTOWSP_OK);
+    assert_ok(ptowsp_context_create(NULL, &f->context));
+    assert_ok(ptowsp_module_create(f->context, NULL, &f->module));
     ptowsp_body_desc desc = {.name = "sum", .machine = &machine};
     ptowsp_body *k = ptowsp_kernel_begin(f->module, &desc);
     const char *const names[] = {"x", "y", "out"};
@@ -74,16 +74,16 @@ static ptowsp_status count_file(void *user, const char *path, const char *text, 
 FIXTURE_TEST(kernel_proof__is_no_part_of_making_a_kernel_without_assertions, false) {
     unsigned files = 0;
     assert_int_equal(proof_count, 0);
-    assert_int_equal(ptowsp_program_prove(f->context, f->program), PTOWSP_OK);
+    assert_ok(ptowsp_program_prove(f->context, f->program));
     assert_int_equal(proof_count, 1);
-    assert_int_equal(ptowsp_npu_emit_files(f->context, f->program, count_file, &files), PTOWSP_OK);
+    assert_ok(ptowsp_npu_emit_files(f->context, f->program, count_file, &files));
     assert_int_equal(proof_count, 2);
     assert_true(files > 0);
 }
 
 FIXTURE_TEST(kernel_proof__decides_how_a_kernel_of_both_cores_is_cut, true) {
     assert_true(proof_count > 0);
-    assert_int_equal(ptowsp_program_prove(f->context, f->program), PTOWSP_OK);
+    assert_ok(ptowsp_program_prove(f->context, f->program));
 }
 
 // A tile of the kernel is moved by a byte.
@@ -94,13 +94,12 @@ FIXTURE_TEST(kernel_proof__refuses_a_wrong_kernel_when_asked_and_before_emission
     pwsp_list_tile *tile = (pwsp_list_tile *)(uintptr_t)&code->tiles[code->tile_count - 1];
     tile = (pwsp_list_tile *)(uintptr_t)&code->tiles[tile->root];
     tile->address += 1;
-    assert_int_equal(ptowsp_program_prove(f->context, f->program), PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_program_prove(f->context, f->program));
     snprintf(asked, sizeof asked, "%s", ptowsp_context_error(f->context).text);
     assert_non_null(strstr(asked, "prove: kernel sum: verify: "));
-    assert_int_equal(ptowsp_npu_emit_files(f->context, f->program, count_file, &files),
-                     PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_npu_emit_files(f->context, f->program, count_file, &files));
     assert_string_equal(ptowsp_context_error(f->context).text, asked);
     assert_int_equal(files, 0);
     tile->address -= 1;
-    assert_int_equal(ptowsp_program_prove(f->context, f->program), PTOWSP_OK);
+    assert_ok(ptowsp_program_prove(f->context, f->program));
 }

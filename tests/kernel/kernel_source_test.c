@@ -12,8 +12,8 @@ typedef struct fixture {
 static void begin(fixture *f, size_t refuse_at) {
     memset(f, 0, sizeof *f);
     const ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &f->memory};
-    assert_int_equal(ptowsp_context_create(&desc, &f->context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(f->context, NULL, &f->m), PTOWSP_OK);
+    assert_ok(ptowsp_context_create(&desc, &f->context));
+    assert_ok(ptowsp_module_create(f->context, NULL, &f->m));
     f->memory.refuse_at = refuse_at ? f->memory.allocations + refuse_at : 0;
 }
 
@@ -50,7 +50,7 @@ static void refused(ptowsp_kernel_desc desc, const ptowsp_pto_source *pto, const
     begin(&f, 0);
     desc.pto = pto;
     assert_int_equal(ptowsp_kernel_make(f.m, &desc).id, 0);
-    assert_int_equal(ptowsp_module_error(f.m).status, PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_module_error(f.m).status);
     if (!strstr(ptowsp_module_error(f.m).text, text)) {
         fail_msg("\"%s\" does not say \"%s\"", ptowsp_module_error(f.m).text, text);
     }

@@ -474,8 +474,7 @@ TEST(text__says_where_an_error_is) {
         ptowsp_module *m;
         ptowsp_text_place place;
         snprintf(printed, sizeof printed, HEAD "9 instructions\n%s", machines[i].text);
-        assert_int_equal(ptowsp_module_parse(context, printed, strlen(printed), NULL, &m, &place),
-                         PTOWSP_INVALID_PARAMS);
+        assert_invalid(ptowsp_module_parse(context, printed, strlen(printed), NULL, &m, &place));
         const char *text = ptowsp_context_error(context).text;
         if (place.line != 3 || place.column != machines[i].column ||
             !strstr(text, machines[i].part)) {
@@ -491,8 +490,7 @@ TEST(text__is_refused_for_another_unit) {
     static const char text[] =
         "module m\nkernel k(axes 0, inout x f32 8 x 8) cube, 9 instructions\n"
         "  %1 = parameter x\n  %2 = exp %1\n  store %1, %2\n";
-    assert_int_equal(ptowsp_module_parse(context, text, sizeof text - 1, NULL, &m, NULL),
-                     PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_module_parse(context, text, sizeof text - 1, NULL, &m, NULL));
     test_error_is(context, PTOWSP_INVALID_PARAMS, 2, "2:1: kernel k: it is for vector, not cube");
     ptowsp_context_destroy(context);
 }
@@ -521,7 +519,7 @@ TEST(text__of_too_much_is_refused) {
     for (int i = 0; i < 100; i++) {
         at += (size_t)sprintf(text + at, " (");
     }
-    assert_int_equal(ptowsp_module_parse(context, text, at, NULL, &m, NULL), PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_module_parse(context, text, at, NULL, &m, NULL));
     assert_non_null(
         strstr(ptowsp_context_error(context).text, "the name of an instruction is missing"));
     ptowsp_context_destroy(context);
@@ -567,7 +565,7 @@ CONTEXT_TEST(text__is_passed_over_where_a_function_makes_the_kernel) {
         ptowsp_kernel_stats stats;
         const ptowsp_kernel kernel = {1};
         print(m);
-        assert_int_equal(ptowsp_kernel_measure(m, kernel, NULL, &stats), PTOWSP_OK);
+        assert_ok(ptowsp_kernel_measure(m, kernel, NULL, &stats));
         assert_true((strstr(printed, "  %8 = exp %7 : f32 8 x 8\n") != NULL) == (i < 2));
         assert_non_null(strstr(printed, "axis n 3\n"));
         assert_non_null(strstr(printed, "workload w\n  for_each i in n\n"));
@@ -596,8 +594,7 @@ TEST(text__of_a_saved_program_needs_no_functions) {
     if (ptowsp_program_save(context, m, NULL, ptowsp_output_to_buffer(&buffer)) != PTOWSP_OK) {
         fail_msg("%s", ptowsp_context_error(context).text);
     }
-    assert_int_equal(ptowsp_program_load(context, printed, buffer.length, NULL, &loaded, NULL),
-                     PTOWSP_OK);
+    assert_ok(ptowsp_program_load(context, printed, buffer.length, NULL, &loaded, NULL));
     float numbers[2][64];
     for (int i = 0; i < 2; i++) {
         ptowsp_buffer bound = {.data = numbers[i], .dtype = PTOWSP_F32};
@@ -606,7 +603,7 @@ TEST(text__of_a_saved_program_needs_no_functions) {
         }
         ptowsp_run *run = test_run_of(context, i ? loaded : program);
         ptowsp_run_bind_tensor(run, "t", &bound);
-        assert_int_equal(ptowsp_run_execute(run, NULL), PTOWSP_OK);
+        assert_ok(ptowsp_run_execute(run, NULL));
         assert_true(numbers[i][63] == 63.5f);
         ptowsp_run_destroy(run);
     }

@@ -105,8 +105,7 @@ TEST(place__tile_kernels_and_variants_have_rules) {
     assert_non_null(strstr(out, "    task other() x = x.1 of 8 x edge y = y of 8 x 16\n"));
     const ptowsp_parse_desc attach = {NULL, 0, 1};
     ptowsp_module *read = NULL;
-    assert_int_equal(ptowsp_module_parse(context, out, strlen(out), &attach, &read, NULL),
-                     PTOWSP_OK);
+    assert_ok(ptowsp_module_parse(context, out, strlen(out), &attach, &read, NULL));
     print_of(read, again);
     assert_string_equal(again, out);
     ptowsp_module_destroy(read);
@@ -175,7 +174,7 @@ TEST(place__tensors_have_layouts) {
     const ptowsp_tensor r = {1};
     ptowsp_mesh_layout layout;
     memset(&layout, 0xff, sizeof layout);
-    assert_int_equal(ptowsp_tensor_layout(m, r, &layout), PTOWSP_OK);
+    assert_ok(ptowsp_tensor_layout(m, r, &layout));
     assert_string_equal(layout.name, "r");
     assert_int_equal(layout.rank, 2);
     assert_int_equal(layout.element_bytes, 4);
@@ -285,7 +284,7 @@ TEST(place__wrong_calls_are_refused) {
         }
         assert_string_equal(ptowsp_module_error(m).text, wanted[i]);
         ptowsp_mesh_layout layout;
-        assert_int_equal(ptowsp_tensor_layout(m, none, &layout), PTOWSP_INVALID_PARAMS);
+        assert_invalid(ptowsp_tensor_layout(m, none, &layout));
         ptowsp_module_destroy(m);
     }
     ptowsp_context_destroy(context);
@@ -311,12 +310,10 @@ TEST(place__programs_are_saved_timed_and_not_emitted) {
     assert_non_null(strstr(text, "task all_reduce.tp.f32() s[0, 0] s.1[0, 0], moves 1536 bytes\n"));
     ptowsp_program_destroy(program);
     buffer.length = 0;
-    assert_int_equal(ptowsp_program_save(context, m, NULL, ptowsp_output_to_buffer(&buffer)),
-                     PTOWSP_OK);
+    assert_ok(ptowsp_program_save(context, m, NULL, ptowsp_output_to_buffer(&buffer)));
     const ptowsp_parse_desc attach = {NULL, 0, 1};
-    assert_int_equal(ptowsp_program_load(context, text, buffer.length, &attach, &loaded, NULL),
-                     PTOWSP_OK);
-    assert_int_equal(ptowsp_program_create(context, m, NULL, &program), PTOWSP_OK);
+    assert_ok(ptowsp_program_load(context, text, buffer.length, &attach, &loaded, NULL));
+    assert_ok(ptowsp_program_create(context, m, NULL, &program));
 
     // An all-reduce of 1 KiB, directly: each sends parts of 256 bytes to three others at 1 byte a ns
     // through one port, and twice: 2 * (3 * 256 ns + 1000 ns) = 3536 ns; then the task of 1 cycle.
@@ -327,13 +324,13 @@ TEST(place__programs_are_saved_timed_and_not_emitted) {
     ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
     for (int i = 0; i < 2; i++) {
         assert_int_equal(ptowsp_run_create(context, i ? loaded : program, &run), PTOWSP_OK);
-        assert_int_equal(ptowsp_run_bind_ranks(run, &ranks), PTOWSP_OK);
-        assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_OK);
+        assert_ok(ptowsp_run_bind_ranks(run, &ranks));
+        assert_ok(ptowsp_run_execute(run, &options));
         assert_int_equal(ptowsp_run_result(run)->makespan_cycles, 3537);
         assert_int_equal(ptowsp_run_result(run)->task_count, 2);
         ranks.rank_count = 8;
-        assert_int_equal(ptowsp_run_bind_ranks(run, &ranks), PTOWSP_OK);
-        assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_INVALID_PARAMS);
+        assert_ok(ptowsp_run_bind_ranks(run, &ranks));
+        assert_invalid(ptowsp_run_execute(run, &options));
         assert_string_equal(ptowsp_context_error(context).text,
                             "run: 8 ranks are bound, and the module's mesh has 4");
         ranks.rank_count = 4;
@@ -369,12 +366,12 @@ TEST(place__columns_that_do_not_divide_are_refused_by_the_run) {
     ptowsp_run_options options = {0};
     ptowsp_run_ranks ranks = {.rank_count = 4};
     options.mode = PTOWSP_RUN_TIME_ONLY;
-    assert_int_equal(ptowsp_run_bind_ranks(run, &ranks), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_ranks(run, &ranks));
     for (int i = 0; i < 3; i++) {
         ptowsp_buffer buffer = {.rank = 2, .shape[0] = 4, .shape[1] = cases[i].in};
-        assert_int_equal(ptowsp_run_bind_tensor(run, "a", &buffer), PTOWSP_OK);
+        assert_ok(ptowsp_run_bind_tensor(run, "a", &buffer));
         buffer.shape[1] = cases[i].out;
-        assert_int_equal(ptowsp_run_bind_tensor(run, "b", &buffer), PTOWSP_OK);
+        assert_ok(ptowsp_run_bind_tensor(run, "b", &buffer));
         const ptowsp_status status = ptowsp_run_execute(run, &options);
         assert_int_equal(status, cases[i].why[0] ? PTOWSP_UNSUPPORTED_SIZE : PTOWSP_OK);
         if (cases[i].why[0]) {

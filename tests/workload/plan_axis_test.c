@@ -174,7 +174,7 @@ static void compile(fixture *f, const ptowsp_schedule *schedule) {
     if (ptowsp_program_create(f->context, f->m, &desc, &f->program) != PTOWSP_OK) {
         fail_msg("%s", ptowsp_context_error(f->context).text);
     }
-    assert_int_equal(ptowsp_run_create(f->context, f->program, &f->run), PTOWSP_OK);
+    assert_ok(ptowsp_run_create(f->context, f->program, &f->run));
 }
 
 static void good(const fixture *f, ptowsp_status status) {
@@ -259,7 +259,7 @@ PLAN_TEST(plan_axis__runs_over_the_units_of_a_moe_plan,
     uint32_t begin[MOE_LANES + 1];
     ptowsp_moe_plan plan = {items, begin, NULL, 8, 0, 0, 0, 0, 0, 0};
     const ptowsp_moe_batch batch = {.counts = counts, .offsets = offsets};
-    assert_int_equal(ptowsp_moe_generate(&batch, &config, &plan, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_moe_generate(&batch, &config, &plan, NULL));
     const ptowsp_attention_plan units = ptowsp_moe_plan_units(&plan);
     good(f, ptowsp_run_bind_plan(f->run, "kv", &units));
     execute(f, NULL);
@@ -411,7 +411,7 @@ DEVICE_TEST(plan_axis__a_decode_step_runs_on_threads_and_devices) {
     ptowsp_context_desc desc = {.threads = PTOWSP_THREADS_OWN, .lane_count = 3};
     ptowsp_run *serial = f.run;
     ptowsp_context *context = test_context(&desc);
-    assert_int_equal(ptowsp_run_create(context, f.program, &f.run), PTOWSP_OK);
+    assert_ok(ptowsp_run_create(context, f.program, &f.run));
     decode_data(f.kv);
     for (uint32_t lanes = 1; lanes <= 3; lanes++) {
         ptowsp_run_options options = {.lane_count = lanes};
@@ -425,15 +425,15 @@ DEVICE_TEST(plan_axis__a_decode_step_runs_on_threads_and_devices) {
     ptowsp_context_destroy(context);
     ptowsp_device *device = device_of(f.context, 2, LANES, 0);
     int64_t *memory = (int64_t *)piece_of(device, "all", 408 * sizeof(int64_t));
-    assert_int_equal(ptowsp_device_copy_in(device, memory, f.kv, sizeof f.kv), PTOWSP_OK);
+    assert_ok(ptowsp_device_copy_in(device, memory, f.kv, sizeof f.kv));
     decode_bind(&f, memory);
     f.call_count = 0;
     good(&f, ptowsp_device_run(device, f.run, NULL));
     assert_true(ptowsp_run_result(f.run)->makespan_cycles == 130);
-    assert_int_equal(ptowsp_device_copy_out(device, f.out, memory + 405, sizeof f.out), PTOWSP_OK);
+    assert_ok(ptowsp_device_copy_out(device, f.out, memory + 405, sizeof f.out));
     decode_check(&f);
-    assert_int_equal(ptowsp_device_free(device, memory), PTOWSP_OK);
-    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+    assert_ok(ptowsp_device_free(device, memory));
+    assert_ok(ptowsp_device_close(device));
     fixture_free(&f);
 }
 
@@ -652,8 +652,8 @@ DEVICE_TEST(plan_axis__random_plans_are_walked_like_plain_loops) {
         }
         ptowsp_run_options options = {.lane_count = 3};
         flat.call_count = 0;
-        assert_int_equal(ptowsp_run_bind_plan(threaded, "kv", &r.plan), PTOWSP_OK);
-        assert_int_equal(ptowsp_run_execute(threaded, &options), PTOWSP_OK);
+        assert_ok(ptowsp_run_bind_plan(threaded, "kv", &r.plan));
+        assert_ok(ptowsp_run_execute(threaded, &options));
         assert_int_equal(flat.call_count, count);
         qsort(flat.calls, count, sizeof flat.calls[0], by_args);
         qsort(expected, count, sizeof expected[0], by_args);
@@ -702,10 +702,10 @@ TEST(plan_axis__lanes_are_busy_for_what_the_plan_predicts) {
                                           .cost = {64, 1, 0, 1}};
         ptowsp_attention_sizes sizes;
         ptowsp_attention_plan plan;
-        assert_int_equal(ptowsp_attention_size(&batch, &config, &sizes, NULL), PTOWSP_OK);
+        assert_ok(ptowsp_attention_size(&batch, &config, &sizes, NULL));
         assert_true(sizes.block_bytes <= sizeof block);
-        assert_int_equal(ptowsp_attention_place(&sizes, block, sizeof block, &plan), PTOWSP_OK);
-        assert_int_equal(ptowsp_attention_generate(&batch, &config, &plan, NULL), PTOWSP_OK);
+        assert_ok(ptowsp_attention_place(&sizes, block, sizeof block, &plan));
+        assert_ok(ptowsp_attention_generate(&batch, &config, &plan, NULL));
         for (uint32_t i = 0; i < plan.merge_count; i++) {
             waits += 4 * plan.merges[i].params[3];
         }
@@ -764,8 +764,8 @@ static bool all_of_it(test_memory *memory) {
         for (uint32_t i = 0; i < 3; i++) {  // again, and with another plan
             f.plan.unit_count = UNITS - i;
             f.unit_begin[LANES] = UNITS - i;
-            assert_int_equal(ptowsp_run_bind_plan(f.run, "kv", &f.plan), PTOWSP_OK);
-            assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_OK);
+            assert_ok(ptowsp_run_bind_plan(f.run, "kv", &f.plan));
+            assert_ok(ptowsp_run_execute(f.run, NULL));
         }
         assert_int_equal(memory->allocations, allocations);
     } else {
@@ -821,7 +821,7 @@ TEST_MADE(plan_axis__modules_refuse_what_makes_no_sense, fixture, f, fixture_mak
         snprintf(text, sizeof text, "decode: %s", wrong[i].text);
         ptowsp_axis_dynamic(f->m, "n");
         ptowsp_axis_plan(f->m, FORTY);
-        assert_int_equal(ptowsp_module_error(f->m).status, PTOWSP_OK);
+        assert_ok(ptowsp_module_error(f->m).status);
         wrong[i].make(f->m, wrong[i].name);
         refused(f, text);
     }
@@ -1020,7 +1020,7 @@ PLAN_TEST(plan_axis__lists_of_lanes_are_checked_before_a_run, all_text) {
         memcpy(f->merge_begin, wrong[i].merge_begin, sizeof f->merge_begin);
         snprintf(text, sizeof text, "run: %s, in order", wrong[i].text);
         good(f, ptowsp_run_bind_plan(f->run, "kv", &f->plan));
-        assert_int_equal(ptowsp_run_execute(f->run, NULL), PTOWSP_INVALID_PARAMS);
+        assert_invalid(ptowsp_run_execute(f->run, NULL));
         test_error_is(f->context, PTOWSP_INVALID_PARAMS, wrong[i].index, text);
         assert_int_equal(f->call_count, 0);
     }
@@ -1035,7 +1035,7 @@ PLAN_TEST(plan_axis__lists_that_change_during_a_run_are_found,
                     "    parallel u in kv[lane]\n"
                     "      task note(u)\n") {
     good(f, ptowsp_run_bind_plan(f->run, "kv", &f->plan));
-    assert_int_equal(ptowsp_run_execute(f->run, NULL), PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_run_execute(f->run, NULL));
     test_error_is(f->context, PTOWSP_INVALID_PARAMS, 2,
                   "main/parallel lane/parallel u (lane = 2): lane 2 of plan kv was changed during "
                   "the run, and is malformed now");

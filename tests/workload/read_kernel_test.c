@@ -139,7 +139,7 @@ static void check_listing(const fixture *f, ptowsp_kernel kernel) {
         assert_int_equal(shown.pipe, insn.pipe);
     }
     ptowsp_kernel_stats stats;
-    assert_int_equal(ptowsp_kernel_measure(f->module, kernel, NULL, &stats), PTOWSP_OK);
+    assert_ok(ptowsp_kernel_measure(f->module, kernel, NULL, &stats));
     assert_memory_equal(stats.memory_bytes, info.memory_bytes, sizeof stats.memory_bytes);
 }
 
@@ -314,7 +314,7 @@ TEST_F(read__sources_that_are_refused) {
         snprintf(text, sizeof text, "module: %s", wrong[i].text);
         module_begin(f);
         assert_int_equal(with_source(f->module, wrong[i].name, wrong[i].source).id, 0);
-        assert_int_equal(ptowsp_module_error(f->module).status, PTOWSP_INVALID_PARAMS);
+        assert_invalid(ptowsp_module_error(f->module).status);
         assert_string_equal(ptowsp_module_error(f->module).text, text);
     }
 }
@@ -323,8 +323,7 @@ TEST_F(read__sources_that_are_refused) {
 
 static void check_refused(fixture *f, const ptowsp_schedule *schedule, const char *text) {
     compile(f, schedule);
-    assert_int_equal(ptowsp_program_check(f->context, f->program, PTOWSP_TARGET_CPU_SIM),
-                     PTOWSP_OK);
+    assert_ok(ptowsp_program_check(f->context, f->program, PTOWSP_TARGET_CPU_SIM));
     assert_int_equal(ptowsp_program_check(f->context, f->program, PTOWSP_TARGET_ASCEND_NPU),
                      PTOWSP_UNSUPPORTED);
     test_error_is(f->context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX, text);
@@ -350,10 +349,8 @@ TEST_F(read__what_the_npu_refuses_is_named) {
     module_begin(f);
     build_one_task(f, PTOWSP_LOCATION_L2);
     compile(f, NULL);
-    assert_int_equal(ptowsp_program_check(f->context, f->program, PTOWSP_TARGET_ASCEND_NPU),
-                     PTOWSP_OK);
-    assert_int_equal(ptowsp_program_check(f->context, f->program, PTOWSP_TARGET_COUNT),
-                     PTOWSP_INVALID_PARAMS);
+    assert_ok(ptowsp_program_check(f->context, f->program, PTOWSP_TARGET_ASCEND_NPU));
+    assert_invalid(ptowsp_program_check(f->context, f->program, PTOWSP_TARGET_COUNT));
     ptowsp_schedule s = {.window = 3, .window_policy = PTOWSP_WINDOW_ABORT};
     check_refused(f, &s, "schedule: target ascend_npu does not do window abort");
     s.window_policy = PTOWSP_WINDOW_BENCHMARK;
@@ -435,7 +432,7 @@ static void check_tensors(ptowsp_run *run, bound_ids ids) {
     static uint16_t y[16];
     static int64_t z[1];
     ptowsp_buffer buffer = {.data = x, .rank = 3, .shape = {2, 4, 5}};
-    assert_int_equal(ptowsp_run_bind_tensor(run, "x", &buffer), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_tensor(run, "x", &buffer));
     assert_true(ptowsp_run_bound_tensor(run, ids.x.id, &buffer));
     assert_ptr_equal(buffer.data, x);
     assert_int_equal(buffer.size, sizeof x);
@@ -444,17 +441,17 @@ static void check_tensors(ptowsp_run *run, bound_ids ids) {
     const int64_t shape[] = {2, 4, 5}, strides[] = {20, 5, 1};
     assert_memory_equal(buffer.shape, shape, sizeof shape);
     assert_memory_equal(buffer.strides, strides, sizeof strides);
-    assert_int_equal(ptowsp_run_bind_tensor(run, "x", &buffer), PTOWSP_OK);  // as it is
+    assert_ok(ptowsp_run_bind_tensor(run, "x", &buffer));  // as it is
     // Backwards: nothing can be said of bytes from the first element on.
     buffer = (ptowsp_buffer){.data = &y[15], .strides = {-3}};
-    assert_int_equal(ptowsp_run_bind_tensor(run, "y", &buffer), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_tensor(run, "y", &buffer));
     assert_true(ptowsp_run_bound_tensor(run, ids.y.id, &buffer));
     assert_int_equal(buffer.rank, 1);
     assert_int_equal(buffer.shape[0], 6);
     assert_int_equal(buffer.strides[0], -3);
     assert_int_equal(buffer.size, 0);
     buffer = (ptowsp_buffer){.data = z};
-    assert_int_equal(ptowsp_run_bind_tensor(run, "z", &buffer), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_tensor(run, "z", &buffer));
     assert_true(ptowsp_run_bound_tensor(run, ids.z.id, &buffer));
     assert_int_equal(buffer.rank, 0);
     assert_int_equal(buffer.size, 8);
@@ -470,13 +467,13 @@ TEST_F(read__what_is_bound_to_a_run) {
     static const int32_t lengths[] = {4, 0, 2}, indptr[] = {0, 1, 1, 3}, indices[] = {5, 1, 0, 9};
     static const int16_t order[] = {3, 1};
     const ptowsp_csr given = {PTOWSP_I32, indptr, indices, 3, 4};
-    assert_int_equal(ptowsp_run_bind_size(run, "batch", 6), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_symbol(run, "scale", UINT64_MAX), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_lengths(run, "kv", PTOWSP_I32, lengths, 3), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_array(run, "order", PTOWSP_I16, order, 2), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_csr(run, "pages", &given), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_slot(run, 7, 77), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_execute(run, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_size(run, "batch", 6));
+    assert_ok(ptowsp_run_bind_symbol(run, "scale", UINT64_MAX));
+    assert_ok(ptowsp_run_bind_lengths(run, "kv", PTOWSP_I32, lengths, 3));
+    assert_ok(ptowsp_run_bind_array(run, "order", PTOWSP_I16, order, 2));
+    assert_ok(ptowsp_run_bind_csr(run, "pages", &given));
+    assert_ok(ptowsp_run_bind_slot(run, 7, 77));
+    assert_ok(ptowsp_run_execute(run, NULL));
     int64_t size;
     uint64_t value, count;
     ptowsp_dtype dtype;
@@ -574,8 +571,8 @@ TEST(read__the_size_of_a_program_is_all_that_it_holds) {
     ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};
     fixture *f = (fixture *)calloc(1, sizeof *f);
     assert_non_null(f);
-    assert_int_equal(ptowsp_context_create(&desc, &f->context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(f->context, NULL, &f->module), PTOWSP_OK);
+    assert_ok(ptowsp_context_create(&desc, &f->context));
+    assert_ok(ptowsp_module_create(f->context, NULL, &f->module));
     build_bindable(f);
     compile(f, NULL);
     ptowsp_module_destroy(f->module);

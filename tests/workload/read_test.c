@@ -83,8 +83,7 @@ TEST_F(read__lists_have_no_tiles) {
     const ptowsp_list_view view = {.tensor = {1}};
     const ptowsp_task_list list = {.task_count = 1, .kernels = &k, .views = &view, .view_count = 1};
     const ptowsp_task_desc task = {.kernel = k, .views = {{.tensor = {2}}}};
-    assert_int_equal(ptowsp_module_parse(f->context, text, sizeof text - 1, NULL, &f->module, NULL),
-                     PTOWSP_OK);
+    assert_ok(ptowsp_module_parse(f->context, text, sizeof text - 1, NULL, &f->module, NULL));
     PTOWSP_WORKLOAD(f->module, "w") {
         ptowsp_task_list_make(f->module, &list);
         ptowsp_task_make(f->module, &task);
@@ -172,9 +171,9 @@ TEST_F(read__pipelines_are_walked_like_they_run) {
     const ptowsp_program_tables *t = ptowsp_program_read(f->program);
     assert_string_equal(t->symbols[t->latency_symbol].name, PTOWSP_CHANNEL_LATENCY_SYMBOL);
     assert_int_equal(t->channel_count, 3);
-    assert_int_equal(ptowsp_run_bind_symbol(f->run, "d", 3), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_symbol(f->run, "d", 3));
     test_bind(f->run, "x", data);
-    assert_int_equal(ptowsp_run_execute(f->run, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_run_execute(f->run, NULL));
     memset(&w, 0, sizeof w);
     w.program = f->program;
     w.run = f->run;
@@ -196,9 +195,7 @@ TEST_F(read__keys_are_there_once) {
                                  "workload w\n  parallel b in batch\n"
                                  "    task k(b) tag level = u64(b + 1)\n"
                                  "  parallel b in heads\n    task k(b)\n";
-    assert_int_equal(
-        ptowsp_module_parse(f->context, module, sizeof module - 1, NULL, &f->module, NULL),
-        PTOWSP_OK);
+    assert_ok(ptowsp_module_parse(f->context, module, sizeof module - 1, NULL, &f->module, NULL));
     ptowsp_module *m = f->module;
     const ptowsp_schedule schedule = {
         .lane_count = 3,

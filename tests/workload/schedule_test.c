@@ -9,7 +9,7 @@ static ptowsp_cycles first_arg(const ptowsp_task *task, void *user) {
 }
 
 static ptowsp_task_desc begin(fixture *f) {
-    assert_int_equal(ptowsp_module_create(f->context, NULL, &f->module), PTOWSP_OK);
+    assert_ok(ptowsp_module_create(f->context, NULL, &f->module));
     const ptowsp_kernel_desc work = {.name = "work", .axis_count = 2, .fn = first_arg};
     const ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(f->module, &work),
                                    .axes = {ptowsp_i64(f->module, 1), ptowsp_i64(f->module, 0)}};

@@ -65,7 +65,7 @@ TEST_F(stretch__tasks_get_what_is_worked_out_by_hand) {
             .dependencies = way % 2 ? PTOWSP_DEPENDENCIES_STRUCTURE : PTOWSP_DEPENDENCIES_OVERLAP,
             .dispatch = way < 2 ? PTOWSP_DISPATCH_ROUND_ROBIN : PTOWSP_DISPATCH_WORK_STEALING,
             .lane_count = 1};
-        assert_int_equal(loop_run(f, &schedule, PTOWSP_RUN_EXECUTE), PTOWSP_OK);
+        assert_ok(loop_run(f, &schedule, PTOWSP_RUN_EXECUTE));
         assert_int_equal(calls, TASKS);
         assert_int_equal(ptowsp_run_result(f->run)->task_count, TASKS);
         // one lane: 1 + 2 + ... + 334
@@ -110,7 +110,7 @@ TEST_F(stretch__arguments_that_do_not_change_stay) {
                  x.is_worked_out ? "j * 3" : "j", x.is_worked_out ? "i + j" : "i");
         fixture_clear(f);
         program_make(f, text, &attached, &desc);
-        assert_int_equal(ptowsp_run_execute(f->run, &options), PTOWSP_OK);
+        assert_ok(ptowsp_run_execute(f->run, &options));
         assert_int_equal(x.calls, 1500);
     }
 }
@@ -161,7 +161,7 @@ TEST_F(stretch__one_iteration_outside_is_found_wherever_it_is) {
             "w/parallel at/task none (at = %d): a: row 1000 of tensor x is outside of its 1000 "
             "rows",
             i);
-        assert_int_equal(loop_run(f, &schedule, PTOWSP_RUN_TIME_ONLY), PTOWSP_INVALID_PARAMS);
+        assert_invalid(loop_run(f, &schedule, PTOWSP_RUN_TIME_ONLY));
         assert_string_equal(ptowsp_context_error(f->context).text, text);
     }
 }
@@ -183,7 +183,7 @@ TEST_F(stretch__an_entry_in_a_cell_is_checked_to_the_end) {
         parse(f, text);
         program_make(f, NULL, NULL, NULL);
         test_bind(f->run, way < 2 ? "x" : "v", data);
-        assert_int_equal(ptowsp_run_bind_csr(f->run, "s", &csr), PTOWSP_OK);
+        assert_ok(ptowsp_run_bind_csr(f->run, "s", &csr));
         const ptowsp_status status = ptowsp_run_execute(f->run, NULL);
         assert_int_equal(status, way % 2 ? PTOWSP_INVALID_PARAMS : PTOWSP_OK);
         if (status == PTOWSP_OK) {

@@ -57,8 +57,8 @@ static void world_declare(world *w) {
 
 static void world_make(world *w) {
     memset(w, 0, sizeof *w);
-    assert_int_equal(ptowsp_context_create(NULL, &w->context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(w->context, NULL, &w->m), PTOWSP_OK);
+    assert_ok(ptowsp_context_create(NULL, &w->context));
+    assert_ok(ptowsp_module_create(w->context, NULL, &w->m));
     world_declare(w);
 }
 
@@ -282,15 +282,15 @@ static void run_it(const world *w, const ptowsp_schedule *schedule, outcome *o) 
     memset(o, 0, sizeof *o);
     o->status = ptowsp_program_create(w->context, w->m, &desc, &program);
     if (o->status == PTOWSP_OK) {
-        assert_int_equal(ptowsp_run_create(w->context, program, &run), PTOWSP_OK);
-        assert_int_equal(ptowsp_run_record(run, &record), PTOWSP_OK);
+        assert_ok(ptowsp_run_create(w->context, program, &run));
+        assert_ok(ptowsp_run_record(run, &record));
         o->status = ptowsp_run_execute(run, &options);
         o->stats = *ptowsp_run_result(run);
         o->stats.memory_bytes = 0;
     }
     snprintf(o->error, sizeof o->error, "%s", ptowsp_context_error(w->context).text);
     if (o->status == PTOWSP_OK) {
-        assert_int_equal(ptowsp_run_find_bounds(run, &o->bounds), PTOWSP_OK);
+        assert_ok(ptowsp_run_find_bounds(run, &o->bounds));
         assert_true(o->stats.task_count <= ENTRIES);
         ptowsp_run_edges(run, PTOWSP_NO_INDEX, count_explicit, &o->explicit_count);
         if (o->stats.task_count) {
@@ -422,7 +422,7 @@ TEST(list__starts_tasks_when_all_before_them_have_ended) {
         ptowsp_schedule schedule = {.lane_count = (uint32_t)test_random_in(&seed, 1, 5)};
         random_recipe(&seed, &r, true);
         run_recipe(&r, &schedule, &o);
-        assert_int_equal(o.status, PTOWSP_OK);
+        assert_ok(o.status);
         uint64_t ends[ENTRIES] = {0}, free_at[5] = {0}, index = 0, makespan = 0;
         for (uint32_t i = 0; i < r.count; i++) {
             bool is_in[ENTRIES];
@@ -494,7 +494,7 @@ TEST(list__joins_wait_for_their_own_entries_alone) {
                     7,
                     0};
         run_recipe(&r, &schedules[i], &o);
-        assert_int_equal(o.status, PTOWSP_OK);
+        assert_ok(o.status);
         assert_int_equal(o.stats.task_count, 5);
         assert_int_equal(o.records[3].start, 20);
         assert_int_equal(o.records[4].start, 100);
@@ -553,8 +553,7 @@ CONTEXT_TEST(list__runs_its_kernels) {
     const ptowsp_tensor from = {1}, to = {2};
     const ptowsp_kernel square = {1};
     ptowsp_module *m;
-    assert_int_equal(ptowsp_module_parse(context, text, sizeof text - 1, &attached, &m, NULL),
-                     PTOWSP_OK);
+    assert_ok(ptowsp_module_parse(context, text, sizeof text - 1, &attached, &m, NULL));
     ptowsp_kernel kernels[4];
     ptowsp_list_view views[8];
     uint64_t scalars[4];
@@ -582,19 +581,19 @@ CONTEXT_TEST(list__runs_its_kernels) {
     }
     test_bind(run, "a", in);
     test_bind(run, "b", out);
-    assert_int_equal(ptowsp_run_execute(run, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_run_execute(run, NULL));
     for (int i = 0; i < 12; i++) {
         assert_int_equal(out[i], (i - 5) * (i - 5) + i / 3);
     }
     assert_int_equal(ptowsp_run_result(run)->makespan_cycles, 12);  // one lane
     views[5].row = 4;                                               // of 4 rows
-    assert_int_equal(ptowsp_run_execute(run, NULL), PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_run_execute(run, NULL));
     test_error_is(context, PTOWSP_INVALID_PARAMS, 4,
                   "all/list/listed square: task 2 of the list: to: row 4 of tensor b is outside of "
                   "its 4 rows");
     views[5].row = 2;
     views[4].matrix = 2;
-    assert_int_equal(ptowsp_run_execute(run, NULL), PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_run_execute(run, NULL));
     test_error_is(context, PTOWSP_INVALID_PARAMS, 2,
                   "all/list/listed square: task 2 of the list: from: tensor a has no matrix 2");
     test_destroy(run, program, m, NULL);
@@ -712,8 +711,7 @@ TEST(list__is_drawn_reported_and_searched) {
                                  .lane_count_count = 3,
                                  .base.priority_key = ptowsp_task_arg(w.m, 1),
                                  .has_path = true};
-    assert_int_equal(ptowsp_schedule_search(w.context, w.m, &search, results, 16, &summary),
-                     PTOWSP_OK);
+    assert_ok(ptowsp_schedule_search(w.context, w.m, &search, results, 16, &summary));
     assert_true(summary.result_count > 4);
     assert_true(results[0].makespan_cycles <= results[summary.result_count - 1].makespan_cycles);
     assert_true(results[0].makespan_cycles >= results[0].bounds.largest_cycles);
@@ -723,21 +721,19 @@ TEST(list__is_drawn_reported_and_searched) {
     const ptowsp_program_desc desc = {.schedule = &results[0].schedule};
     ptowsp_program *program = test_program(w.context, w.m, &desc);
     ptowsp_run *run = test_run_of(w.context, program);
-    assert_int_equal(ptowsp_run_record(run, &record), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_OK);
+    assert_ok(ptowsp_run_record(run, &record));
+    assert_ok(ptowsp_run_execute(run, &options));
     assert_int_equal(ptowsp_run_result(run)->makespan_cycles, results[0].makespan_cycles);
     for (int format = 0; format <= PTOWSP_EXPORT_DOT; format++) {
         size_t size = 0;
         const ptowsp_output output = {collect, &size};
-        assert_int_equal(ptowsp_run_export(run, (ptowsp_export_format)format, NULL, output),
-                         PTOWSP_OK);
+        assert_ok(ptowsp_run_export(run, (ptowsp_export_format)format, NULL, output));
         assert_true(size > 0);
     }
     for (int format = 0; format <= PTOWSP_REPORT_HTML; format++) {
         size_t size = 0;
         const ptowsp_output output = {collect, &size};
-        assert_int_equal(
-            ptowsp_run_report(run, (ptowsp_report_format)format, NULL, NULL, 0, output), PTOWSP_OK);
+        assert_ok(ptowsp_run_report(run, (ptowsp_report_format)format, NULL, NULL, 0, output));
         assert_true(size > 0);
     }
     size_t size = 0;
@@ -746,13 +742,13 @@ TEST(list__is_drawn_reported_and_searched) {
     ptowsp_module_print(w.m, text);
     assert_true(size > 100);
     ptowsp_fingerprint before_change, after_change;
-    assert_int_equal(ptowsp_run_fingerprint(run, &before_change), PTOWSP_OK);
+    assert_ok(ptowsp_run_fingerprint(run, &before_change));
     a.cycles[3]++;
-    assert_int_equal(ptowsp_run_fingerprint(run, &after_change), PTOWSP_OK);
+    assert_ok(ptowsp_run_fingerprint(run, &after_change));
     a.cycles[3]--;
     assert_true(before_change.program != after_change.program);
     ptowsp_what_if what_if = {w.kernels[WORK].id, 50, 0, 0};
-    assert_int_equal(ptowsp_run_what_if(run, &options, &what_if), PTOWSP_OK);
+    assert_ok(ptowsp_run_what_if(run, &options, &what_if));
     ptowsp_run_destroy(run);
     ptowsp_program_destroy(program);
     world_free(&w);
@@ -781,8 +777,7 @@ TEST(list__runs_on_the_calling_thread_alone) {
     ptowsp_output_buffer buffer = {text, sizeof text, 0};
     ptowsp_module_print(m, ptowsp_output_to_buffer(&buffer));
     assert_non_null(strstr(text, "list of 1 tasks"));
-    assert_int_equal(ptowsp_module_parse(context, text, strlen(text), NULL, &read, NULL),
-                     PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_module_parse(context, text, strlen(text), NULL, &read, NULL));
     assert_non_null(
         strstr(ptowsp_context_error(context).text, "lists of tasks are given as arrays"));
     test_destroy(run, program, m, context);

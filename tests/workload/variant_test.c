@@ -56,8 +56,8 @@ static void fixture_begin(fixture *f) {
     ptowsp_context_desc desc = test_lanes_desc(2);
     desc.resize = test_resize;
     desc.resize_user = &f->memory;
-    assert_int_equal(ptowsp_context_create(&desc, &f->context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(f->context, &module, &f->m), PTOWSP_OK);
+    assert_ok(ptowsp_context_create(&desc, &f->context));
+    assert_ok(ptowsp_module_create(f->context, &module, &f->m));
     f->x = tensor_make(f, "x", PTOWSP_F32);
     f->y = tensor_make(f, "y", PTOWSP_F16);
     f->small = kernel_make(f, "small", PTOWSP_F32, count_small, 5);
@@ -180,11 +180,10 @@ TEST(choice__tasks_take_what_a_branch_by_hand_takes) {
             ptowsp_output_buffer out = {text[by_hand], sizeof text[0], 0};
             ptowsp_program_print(f.program, ptowsp_output_to_buffer(&out));
             ptowsp_run *run = test_run_of(f.context, f.program);
-            assert_int_equal(ptowsp_run_bind_array(run, "rows", PTOWSP_I32, rows, ITEMS),
-                             PTOWSP_OK);
-            assert_int_equal(ptowsp_run_bind_tensor(run, "x", &buffer), PTOWSP_OK);
+            assert_ok(ptowsp_run_bind_array(run, "rows", PTOWSP_I32, rows, ITEMS));
+            assert_ok(ptowsp_run_bind_tensor(run, "x", &buffer));
             const ptowsp_run_options options = {.lane_count = (uint32_t)(round % 2) * 2};
-            assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_OK);
+            assert_ok(ptowsp_run_execute(run, &options));
             makespan[by_hand] = ptowsp_run_result(run)->makespan_cycles;
             assert_int_equal(ptowsp_run_result(run)->task_count, ITEMS);
             assert_int_equal(f.calls[0], small);
@@ -216,14 +215,14 @@ TEST(choice__a_task_after_it_waits_for_the_variant_that_ran) {
             }
         }
         const ptowsp_program_desc desc = {.schedule = &schedule};
-        assert_int_equal(ptowsp_program_create(f.context, f.m, &desc, &f.program), PTOWSP_OK);
+        assert_ok(ptowsp_program_create(f.context, f.m, &desc, &f.program));
         ptowsp_run *run = test_run_of(f.context, f.program);
         const ptowsp_buffer x = {.data = data, .size = sizeof data};
         const ptowsp_buffer y = {.data = halves, .size = sizeof halves};
-        assert_int_equal(ptowsp_run_bind_array(run, "rows", PTOWSP_I32, &rows, 1), PTOWSP_OK);
-        assert_int_equal(ptowsp_run_bind_tensor(run, "x", &x), PTOWSP_OK);
-        assert_int_equal(ptowsp_run_bind_tensor(run, "y", &y), PTOWSP_OK);
-        assert_int_equal(ptowsp_run_execute(run, NULL), PTOWSP_OK);
+        assert_ok(ptowsp_run_bind_array(run, "rows", PTOWSP_I32, &rows, 1));
+        assert_ok(ptowsp_run_bind_tensor(run, "x", &x));
+        assert_ok(ptowsp_run_bind_tensor(run, "y", &y));
+        assert_ok(ptowsp_run_execute(run, NULL));
         // 5 or 50, then 3; without the edge it would be 5 or 50.
         assert_int_equal(ptowsp_run_result(run)->makespan_cycles, rows <= 16 ? 8 : 53);
         ptowsp_run_destroy(run);
@@ -324,7 +323,7 @@ FIXTURE_TEST(choice__conditions_read_arrays) {
     desc.variants[0].kernel = ptowsp_kernel_end(k);
     ptowsp_kernel_stats stats;
     choice = ptowsp_kernel_choice(f->m, &desc);
-    assert_int_equal(ptowsp_kernel_measure(f->m, desc.variants[0].kernel, NULL, &stats), PTOWSP_OK);
+    assert_ok(ptowsp_kernel_measure(f->m, desc.variants[0].kernel, NULL, &stats));
     // Of one tile in UB at least, and nothing elsewhere.
     assert_true(stats.memory_bytes[PTOWSP_MEMORY_UB] >= 8 * 16 * 4);
     char expected[200];
@@ -438,7 +437,7 @@ FIXTURE_TEST(choice__sizes_decide_and_wrong_ones_are_refused) {
     assert_string_equal(text, "d: variants in the order in which they are asked\n"
                               "  small                priority 0, cost 5: wrong\n"
                               "  otherwise            no variant: an error\n");
-    assert_int_equal(ptowsp_module_error(f->m).status, PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_module_error(f->m).status);
     ptowsp_kernel_explain(f->m, choice, NULL, ptowsp_output_to_buffer(&buffer));
     fixture_end(f);
     fixture_begin(f);

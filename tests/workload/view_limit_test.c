@@ -77,7 +77,7 @@ static void compile(fixture *f, const char *size, const char *more,
 static void bind(ptowsp_run *run, void *x) {
     static const char *const names[4] = {"row", "col", "rows", "cols"};
     for (int i = 0; i < 4; i++) {
-        assert_int_equal(ptowsp_run_bind_array(run, names[i], PTOWSP_I64, at[i], CASES), PTOWSP_OK);
+        assert_ok(ptowsp_run_bind_array(run, names[i], PTOWSP_I64, at[i], CASES));
     }
     test_bind(run, "x", x);
 }
@@ -101,7 +101,7 @@ TEST_F(view_limit__kernels_see_the_least_of_size_limit_and_edge) {
             }
         }
         bind(f->run, data);
-        assert_int_equal(ptowsp_run_execute(f->run, NULL), PTOWSP_OK);
+        assert_ok(ptowsp_run_execute(f->run, NULL));
         for (int i = 0; i < COUNT; i++) {
             assert_int_equal(seen[i][0], cases[i][is_static ? 6 : 4]);
             assert_int_equal(seen[i][1], cases[i][is_static ? 7 : 5]);
@@ -124,7 +124,7 @@ TEST_F(view_limit__tasks_wait_only_for_what_they_touch) {
     for (int mode = 0; mode < 2; mode++) {
         ptowsp_run_options options = {.mode = mode ? PTOWSP_RUN_TIME_ONLY : PTOWSP_RUN_EXECUTE,
                                       .record_tasks = true};
-        assert_int_equal(ptowsp_run_execute(f->run, &options), PTOWSP_OK);
+        assert_ok(ptowsp_run_execute(f->run, &options));
         const ptowsp_task_record *records = ptowsp_run_records(f->run);
         for (int i = 0; i < 4; i++) {
             assert_true(records[i].start == (i < 3 ? 0 : 10));
@@ -134,7 +134,7 @@ TEST_F(view_limit__tasks_wait_only_for_what_they_touch) {
     for (int i = 0; i < 4; i++) {
         at[2][i] = ROWS;
     }
-    assert_int_equal(ptowsp_run_execute(f->run, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_run_execute(f->run, NULL));
     assert_true(ptowsp_run_result(f->run)->makespan_cycles == 40);
 }
 
@@ -188,11 +188,11 @@ TEST_F(view_limit__random_tiles_are_the_same_on_lanes) {
         test_bind(f->run, "y", other);
         test_bind(many, "y", other);
         bind(f->run, data);
-        assert_int_equal(ptowsp_run_execute(f->run, NULL), PTOWSP_OK);
+        assert_ok(ptowsp_run_execute(f->run, NULL));
         assert_memory_equal(data, expected, sizeof expected);
         bind(many, other_data);
         ptowsp_run_options options = {.lane_count = 3};
-        assert_int_equal(ptowsp_run_execute(many, &options), PTOWSP_OK);
+        assert_ok(ptowsp_run_execute(many, &options));
         assert_memory_equal(other_data, expected, sizeof expected);
         assert_true(ptowsp_run_result(many)->makespan_cycles ==
                     ptowsp_run_result(f->run)->makespan_cycles);
@@ -225,14 +225,14 @@ TEST_F(view_limit__less_than_one_row_or_column_is_an_error) {
         snprintf(text, sizeof text,
                  "main/parallel i/task note (i = 1): tile: the tile of tensor x has %s",
                  cases[i].text);
-        assert_int_equal(ptowsp_run_execute(f->run, NULL), PTOWSP_INVALID_PARAMS);
+        assert_invalid(ptowsp_run_execute(f->run, NULL));
         test_error_is(f->context, PTOWSP_INVALID_PARAMS, cases[i].index, text);
         assert_int_equal(seen[0][0], 0);  // found before any kernel
     }
     at[2][1] = 1;
     at[3][1] = 1;
-    assert_int_equal(ptowsp_run_bind_array(f->run, "rows", PTOWSP_I64, at[2], 1), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_execute(f->run, NULL), PTOWSP_INVALID_PARAMS);
+    assert_ok(ptowsp_run_bind_array(f->run, "rows", PTOWSP_I64, at[2], 1));
+    assert_invalid(ptowsp_run_execute(f->run, NULL));
     test_error_is(f->context, PTOWSP_INVALID_PARAMS, 1,
                   "main/parallel i/task note (i = 1): array rows is read at 1; it has 1 elements");
 }
@@ -271,13 +271,13 @@ TEST_F(view_limit__slot_loads_and_texts_know_the_limit) {
     at[2][0] = 3;
     at[0][0] = 2;
     ptowsp_buffer x = {.data = data};
-    assert_int_equal(ptowsp_run_bind_array(f->run, "row", PTOWSP_I64, at[0], 1), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_array(f->run, "rows", PTOWSP_I64, at[2], 1), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_tensor(f->run, "x", &x), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_execute(f->run, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_array(f->run, "row", PTOWSP_I64, at[0], 1));
+    assert_ok(ptowsp_run_bind_array(f->run, "rows", PTOWSP_I64, at[2], 1));
+    assert_ok(ptowsp_run_bind_tensor(f->run, "x", &x));
+    assert_ok(ptowsp_run_execute(f->run, NULL));
     assert_true(ptowsp_run_slot(f->run, 1) == 100 + 4 * COLS);
     at[0][0] = 3;
-    assert_int_equal(ptowsp_run_execute(f->run, NULL), PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_run_execute(f->run, NULL));
     test_error_is(f->context, PTOWSP_INVALID_PARAMS, 3,
                   "main/slot_load 1: element (3, 0) of a tile of 3 x 6");
 }

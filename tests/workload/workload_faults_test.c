@@ -186,7 +186,7 @@ FAULTS_TEST(workload_faults__too_many_and_too_deep_are_refused) {
     for (int i = 1; i < PTOWSP_MODULE_NEST_MAX; i++) {
         ptowsp_combine_begin(s->m);
     }
-    assert_int_equal(ptowsp_module_error(s->m).status, PTOWSP_OK);
+    assert_ok(ptowsp_module_error(s->m).status);
     ptowsp_combine_begin(s->m);
     for (int i = 0; i < 160 / 8; i++) {  // of a long place the first and the last steps
         strcat(text, "/combine");
@@ -198,7 +198,7 @@ FAULTS_TEST(workload_faults__too_many_and_too_deep_are_refused) {
     for (int i = 1; i < PTOWSP_MODULE_NODE_MAX; i++) {
         ptowsp_slot_set_make(s->m, 0, zero);
     }
-    assert_int_equal(ptowsp_module_error(s->m).status, PTOWSP_OK);
+    assert_ok(ptowsp_module_error(s->m).status);
     ptowsp_slot_set_make(s->m, 0, zero);
     refused_as(s, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX, "main: more than 1000000 nodes");
 }
@@ -320,11 +320,10 @@ static void not_compiled(const script *s, const char *workload, const char *text
 
 FAULTS_TEST(workload_faults__where_to_begin) {
     ptowsp_program *program;
-    assert_int_equal(ptowsp_program_create(s->context, NULL, NULL, &program),
-                     PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_program_create(s->context, NULL, NULL, &program));
     test_error_is(s->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                   "program: module or out_program is NULL");
-    assert_int_equal(ptowsp_program_create(s->context, s->m, NULL, NULL), PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_program_create(s->context, s->m, NULL, NULL));
     not_compiled(s, NULL, "decode: there is no workload to begin with");
     not_compiled(s, "prefill", "decode: there is no workload prefill to begin with");
     script_run(s, "workload callee; param n 2; end");
@@ -521,14 +520,14 @@ FAULTS_TEST(workload_faults__a_unit_without_lanes_is_refused) {
 }
 
 FAULTS_TEST(workload_faults__wrong_targets_are_refused) {
-    assert_int_equal(ptowsp_schedule_check(s->m, NULL, PTOWSP_TARGET_THREADS), PTOWSP_OK);
-    assert_int_equal(ptowsp_schedule_check(s->m, NULL, PTOWSP_TARGET_ASCEND_NPU), PTOWSP_OK);
+    assert_ok(ptowsp_schedule_check(s->m, NULL, PTOWSP_TARGET_THREADS));
+    assert_ok(ptowsp_schedule_check(s->m, NULL, PTOWSP_TARGET_ASCEND_NPU));
     ptowsp_schedule schedule = {.start = PTOWSP_START_ALL_ISSUED};
     assert_int_equal(ptowsp_schedule_check(s->m, &schedule, PTOWSP_TARGET_ASCEND_NPU),
                      PTOWSP_UNSUPPORTED);
     test_error_is(s->context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
                   "schedule: target ascend_npu does not do start all issued");
-    assert_int_equal(ptowsp_schedule_check(s->m, NULL, PTOWSP_TARGET_COUNT), PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_schedule_check(s->m, NULL, PTOWSP_TARGET_COUNT));
     test_error_is(s->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                   "schedule: there is no target 3");
     assert_string_equal(ptowsp_target_name(PTOWSP_TARGET_COUNT), "none");
@@ -568,11 +567,10 @@ FAULTS_TEST(workload_faults__things_that_the_module_does_not_have) {
     refused_as(s, PTOWSP_INVALID_PARAMS, 1000, "decode: rule: there is no kernel 1000, or no rule");
     ptowsp_kernel_rule(s->m, work, NULL);
     refused_as(s, PTOWSP_INVALID_PARAMS, 1, "decode: rule: there is no kernel 1, or no rule");
-    assert_int_equal(ptowsp_tensor_layout(NULL, x, &layout), PTOWSP_INVALID_PARAMS);
-    assert_int_equal(ptowsp_tensor_layout(s->m, tensor, &layout), PTOWSP_INVALID_PARAMS);
-    assert_int_equal(ptowsp_tensor_layout(s->m, (ptowsp_tensor){0}, &layout),
-                     PTOWSP_INVALID_PARAMS);
-    assert_int_equal(ptowsp_tensor_layout(s->m, x, NULL), PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_tensor_layout(NULL, x, &layout));
+    assert_invalid(ptowsp_tensor_layout(s->m, tensor, &layout));
+    assert_invalid(ptowsp_tensor_layout(s->m, (ptowsp_tensor){0}, &layout));
+    assert_invalid(ptowsp_tensor_layout(s->m, x, NULL));
 }
 
 // After the first error every call that builds something gives nothing, and changes nothing.

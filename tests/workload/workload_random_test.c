@@ -45,7 +45,7 @@ static void check_fresh(sample *s, const outcome *first) {
     *old = s->module;
     ref_module_build(&s->module, s->context, &s->program);
     ptowsp_program *program = NULL;
-    assert_int_equal(sample_compile(s, &s->module, &program), PTOWSP_OK);
+    assert_ok(sample_compile(s, &s->module, &program));
     ptowsp_run *run = test_run_of(s->context, program);
     check_same(s, first, run, check_execution(s, run), "a fresh program differs");
     ptowsp_run_destroy(run);
@@ -64,11 +64,9 @@ static void check_saved(sample *s, const outcome *first) {
     const ptowsp_parse_desc attached = sample_attach(s, &kernels);
     const ptowsp_program_desc desc = sample_desc(s, &s->module, &schedule);
     ptowsp_output_buffer buffer = {saved, sizeof saved, 0};
-    assert_int_equal(
-        ptowsp_program_save(s->context, s->module.module, &desc, ptowsp_output_to_buffer(&buffer)),
-        PTOWSP_OK);
-    assert_int_equal(
-        ptowsp_program_load(s->context, saved, buffer.length, &attached, &loaded, NULL), PTOWSP_OK);
+    assert_ok(
+        ptowsp_program_save(s->context, s->module.module, &desc, ptowsp_output_to_buffer(&buffer)));
+    assert_ok(ptowsp_program_load(s->context, saved, buffer.length, &attached, &loaded, NULL));
     ptowsp_run *run = test_run_of(s->context, loaded);
     sample_expect(s);
     check_same(s, first, run, check_execution(s, run), "a saved program differs");

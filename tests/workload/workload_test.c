@@ -42,9 +42,9 @@ static void run_sparse(bool by_row, bool record, seen *out) {
     ptowsp_program *program = test_program(context, m, NULL);
     ptowsp_run *run = test_run_of(context, program);
     const ptowsp_csr csr = {PTOWSP_I32, indptr, indices, 3, 5};
-    assert_int_equal(ptowsp_run_bind_csr(run, "routes", &csr), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_csr(run, "routes", &csr));
     const ptowsp_run_options options = {.mode = PTOWSP_RUN_EXECUTE, .record_tasks = record};
-    assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_OK);
+    assert_ok(ptowsp_run_execute(run, &options));
     test_destroy(run, program, m, context);
 }
 
@@ -79,7 +79,7 @@ CONTEXT_TEST(workload__an_entry_is_that_of_a_sparse_loop) {
                         "main/for_each i: loop_entry: it is not the variable of a loop over a "
                         "sparse axis");
     ptowsp_module_destroy(m);
-    assert_int_equal(ptowsp_module_create(context, NULL, &m), PTOWSP_OK);
+    assert_ok(ptowsp_module_create(context, NULL, &m));
     ptowsp_expr kept = {NULL, 0};
     PTOWSP_WORKLOAD(m, "main") {
         PTOWSP_SELECT(m, e, ptowsp_axis_sparse(m, "s")) {
@@ -110,7 +110,7 @@ CONTEXT_TEST(workload__records_are_named_by_the_program) {
     ptowsp_module_destroy(m);
     ptowsp_run *run = test_run_of(context, program);
     const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY, .record_tasks = true};
-    assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_OK);
+    assert_ok(ptowsp_run_execute(run, &options));
     const ptowsp_task_record *record = &ptowsp_run_records(run)[1];
     assert_string_equal(ptowsp_program_kernel_name(program, record->kernel), "k");
     assert_null(ptowsp_program_kernel_name(program, 0));
