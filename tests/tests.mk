@@ -132,32 +132,50 @@ SAMPLE := $(patsubst tests/%.cpp,$(BUILD)/tests/%.o,$(wildcard tests/npu/sample/
 $(SAMPLE) $(BUILD)/tests/npu/npu_runtime_test.o: TREE_PATHS += -Itests/npu/sample
 $(BUILD)/npu_runtime_test: $(SAMPLE)
 
-# Trees are built without optimisation, with precompiled headers, which the text of the first has, a
-# pipeline. What is the same in all of them is compiled for that one, and its objects are given to the
-# tests.
-TREE_OPTIONS := -O0 -include $(abspath $(BUILD))/npu/headers.h $(TREE_CFLAGS)
-FIRST_TREE    = NPU_EQUAL_COUNT=1 NPU_EQUAL_JOBS=1 NPU_EQUAL_KIND=pipelines $(1) \
-    $(abspath $(BUILD))/npu_equal_test > $@.log 2>&1 || cat $@.log
+# Emitted trees and kernels are built without optimisation, with precompiled headers, which are those of a
+# tree with a tile kernel. What is the same in all of them is compiled once: the functions of the shim, and
+# the objects of the first tree, a pipeline, which are given to the tests.
+NPU          := $(abspath $(BUILD))/npu
 TREE_FLAGS   := $(shell sed -n '/define NPU_FLAGS/,/"$$/s/.*"\(.*\)"$$/\1/p' src/npu/npu_build.h)
-TREE_TESTS   := $(patsubst %,$(BUILD)/npu_%_test.passed,cases equal error execute loop_tree own plan \
-    transient)
+TREE_LEVEL    = -O0 -DPTOISA_SIMULATOR_TYPES $(TREE_CFLAGS)
+TREE_OPTIONS  = -include $(NPU)/headers.h -Wl,$(NPU)/libshim.a $(TREE_LEVEL)
+TREE_TESTS   := $(patsubst %,$(BUILD)/npu_%_test.passed,cases equal error execute halves indexing instruction \
+    kernel loop loop_tree measure native ops optional own plan shape transient)
+COMPILE_TREE  = cd $(NPU)/text/tree && $(CXX) $(TREE_FLAGS) $(TREE_LEVEL) $(addprefix -I,include aicpu aicore host shim)
 
-$(BUILD)/npu/headers.h.gch: tests/npu/npu_headers.h $(BUILD)/npu_equal_test
-	@mkdir -p $(@D)/text
-	@$(call FIRST_TREE,NPU_EQUAL_TREES=$(abspath $(@D))/text)
-	cp $< $(@D)/headers.h
-	cd $(@D)/text/* && $(CXX) $(TREE_FLAGS) -O0 $(TREE_CFLAGS) $(addprefix -I,include aicpu aicore host) \
-	    -x c++-header $(abspath $(@D))/headers.h -o $(abspath $@)
+$(BUILD)/npu/emit: $(BUILD)/tests/npu/npu_tree.o $(BUILD)/libtested.a
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $^ -o $@ $(TEST_LIBS)
 
-$(BUILD)/npu/first: $(BUILD)/npu/headers.h.gch
+$(BUILD)/npu/headers.h: tests/npu/npu_headers.h $(BUILD)/npu/emit
+	@mkdir -p $(@D)/text $(@D)/plain
+	$(@D)/emit $(@D)/text/tree 1
+	{ echo '#define WSP_TARGET_A5'; cat $<; } > $(@D)/headers_a5.h
+	cp $< $(@D)/plain/headers.h
+	cp $< $@
+
+$(BUILD)/npu/headers.h.gch: $(BUILD)/npu/headers.h
+	$(COMPILE_TREE) -x c++-header $(NPU)/headers.h -o $(NPU)/headers.h.gch
+
+$(BUILD)/npu/headers_a5.h.gch: $(BUILD)/npu/headers.h
+	$(COMPILE_TREE) -std=c++20 -x c++-header $(NPU)/headers_a5.h -o $(NPU)/headers_a5.h.gch
+
+$(BUILD)/npu/libshim.a: $(BUILD)/npu/headers.h
+	$(COMPILE_TREE) -DNPU_HEADERS_BODIES -x c++ -c $(NPU)/plain/headers.h -o $(NPU)/shim.o
+	rm -f $@
+	$(AR) rcs $@ $(@D)/shim.o
+
+$(BUILD)/npu/first: $(BUILD)/npu_equal_test $(addprefix $(BUILD)/npu/,headers.h.gch headers_a5.h.gch libshim.a)
 	@mkdir -p -m 700 $(@D)/cache
-	@$(call FIRST_TREE,NPU_EQUAL_OPTIONS='$(TREE_OPTIONS)' PTOWSP_TEST_OBJECTS= \
-	    PTOWSP_TEST_CACHE=$(abspath $(@D))/cache)
+	@NPU_EQUAL_COUNT=1 NPU_EQUAL_JOBS=1 NPU_EQUAL_KIND=pipelines NPU_EQUAL_OPTIONS='$(TREE_OPTIONS)' \
+	    CXX='$(CXX)' PTOWSP_TEST_OBJECTS= PTOWSP_TEST_CACHE=$(NPU)/cache $(abspath $<) > $@.log 2>&1 || cat $@.log
 	@touch $@
 
 $(TREE_TESTS): $(BUILD)/npu/first
 $(TREE_TESTS): export NPU_EQUAL_OPTIONS ?= $(TREE_OPTIONS)
-$(TREE_TESTS): export PTOWSP_TEST_OBJECTS = $(abspath $(BUILD))/npu/cache
+$(TREE_TESTS): export PTOWSP_TEST_OBJECTS = $(NPU)/cache
+$(TREE_TESTS): export PTOWSP_TEST_HEADERS = $(NPU)
+$(TREE_TESTS): export CXX := $(CXX)
 
 # A program that has passed is not run again until it changes, or a seed or a scale is given.
 PASSED := $(TESTS:%=$(BUILD)/%.passed)

@@ -33,14 +33,20 @@
 #endif
 
 #define PTOISA_UNUSED      __attribute__((unused))
-#define PTOISA_INLINE      static inline PTOISA_UNUSED
 #define PTOISA_ALWAYS      static inline __attribute__((always_inline, unused))
 #define PTOISA_LIKELY(x)   __builtin_expect(!!(x), 1)
 #define PTOISA_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
-// At -O0 gcc compiles static functions that nobody calls, unless they are inline: 2 s for each file
-// that includes all instructions.
-#if defined(__GNUC__) && !defined(__OPTIMIZE__)
+// Small functions, and others. A program of many files that include all instructions may define both
+// before it includes this file: to a declaration (extern inline with gnu_inline) in all files but one,
+// and to nothing there. At -O0 gcc compiles static functions that nobody calls, unless they are inline:
+// 2 s for each file.
+#ifndef PTOISA_INLINE
+#define PTOISA_INLINE static inline PTOISA_UNUSED
+#endif
+#ifdef PTOISA_FN
+#define PTOISA_ONCE
+#elif defined(__GNUC__) && !defined(__OPTIMIZE__)
 #define PTOISA_FN PTOISA_INLINE
 #define PTOISA_ONCE
 #else

@@ -579,6 +579,31 @@ template <typename T> inline std::enable_if_t<is_global_v<T>, ptoisa_global> vie
     return made;
 }
 
+// Where a tile at this offset of its memory begins, or NULL after a fault. An offset that is an address
+// of the thread's memories is one.
+inline void *memory_at(ptoisa_tile made, uint64_t offset) {
+    Thread &mine = thread();
+    bind_memories(mine);
+    const uint64_t block = reinterpret_cast<uintptr_t>(mine.block);
+    if (offset >= block && offset - block < mine.block_size) {
+        return mine.block + (offset - block);
+    }
+    made.data = NULL;
+    if (offset > UINT32_MAX) {
+        ptoisa_fault(&mine.core, PTOISA_NOP, "TASSIGN: %p is no address of this thread's %s",
+                     reinterpret_cast<void *>(static_cast<uintptr_t>(offset)),
+                     ptoisa_memory_name(static_cast<ptoisa_memory>(made.memory)));
+    } else if (offset + ptoisa_tile_bytes(&made) > mine.memory_size[made.memory] &&
+               offset < mine.core.machine->memory_size[made.memory]) {
+        ptoisa_fault(&mine.core, PTOISA_NOP, "TASSIGN: a tile ends at %llu of %llu bytes",
+                     static_cast<unsigned long long>(offset + ptoisa_tile_bytes(&made)),
+                     static_cast<unsigned long long>(mine.memory_size[made.memory]));
+    } else {
+        ptoisa_tassign(&mine.core, &made, offset);
+    }
+    return made.data;
+}
+
 constexpr uint64_t capacity_of(TileType memory) {
     constexpr bool is_a5 = default_arch == NPUArch::A5;
     switch (memory) {
@@ -612,29 +637,7 @@ inline std::enable_if_t<shim::is_tile_v<T>> TASSIGN(T &tile, Address address) {
     if constexpr (std::is_pointer<Address>::value) {
         tile.assignData(const_cast<void *>(static_cast<const volatile void *>(address)));
     } else {
-        shim::Thread &mine = shim::thread();
-        shim::bind_memories(mine);
-        uint64_t offset = static_cast<uint64_t>(address);
-        uint64_t block = reinterpret_cast<uintptr_t>(mine.block);
-        if (offset >= block && offset - block < mine.block_size) {
-            tile.assignData(mine.block + (offset - block));
-            return;
-        }
-        ptoisa_tile made = shim::view(tile);
-        made.data = NULL;
-        if (offset > UINT32_MAX) {
-            ptoisa_fault(&mine.core, PTOISA_NOP, "TASSIGN: %p is no address of this thread's %s",
-                         reinterpret_cast<void *>(static_cast<uintptr_t>(offset)),
-                         ptoisa_memory_name(static_cast<ptoisa_memory>(made.memory)));
-        } else if (offset + ptoisa_tile_bytes(&made) > mine.memory_size[made.memory] &&
-                   offset < mine.core.machine->memory_size[made.memory]) {
-            ptoisa_fault(&mine.core, PTOISA_NOP, "TASSIGN: a tile ends at %llu of %llu bytes",
-                         static_cast<unsigned long long>(offset + ptoisa_tile_bytes(&made)),
-                         static_cast<unsigned long long>(mine.memory_size[made.memory]));
-        } else {
-            ptoisa_tassign(&mine.core, &made, offset);
-        }
-        tile.assignData(made.data);
+        tile.assignData(shim::memory_at(shim::view(tile), static_cast<uint64_t>(address)));
     }
 }
 

@@ -128,7 +128,7 @@ TEST(halves__are_those_of_the_library_for_all_rows) {
         assert_int_equal(info.is_split, scenes[i].is_split);
         npu_object_add(&o, kernels[i].context, programs[i], false);
     }
-    npu_object_build(&o, "-std=c++17 -O0");
+    npu_object_build(&o, "");
     uint32_t refused = 0;
     for (int i = 0; i < SCENE_COUNT; i++) {
         for (int64_t rows = 1; rows <= ROWS; rows++) {
@@ -171,7 +171,7 @@ TEST(halves__of_random_kernels_are_those_of_the_library) {
         }
     }
     assert_int_equal(split_count, 10);
-    batch_play(&b, "-std=c++17 -O0");
+    batch_play(&b, "");
 }
 
 // A vector core has no rows of a tile that has all of them, if the task has none of those that are shared:
@@ -272,7 +272,7 @@ TEST(halves__damage_of_a_line_is_seen) {
         snprintf(path, sizeof path, "%s/%d/aicore/kernels/k.cpp", o.directory, which);
         damage_file(path, which);
     }
-    npu_object_build(&o, "-std=c++17 -O0");
+    npu_object_build(&o, "");
     for (int which = 0; which < DAMAGE_COUNT; which++) {
         bool is_seen = !is_same(&t, program, npu_object_run(&o, (uint32_t)which), ROWS);
         if (is_seen == (which == 0)) {

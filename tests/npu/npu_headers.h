@@ -1,9 +1,19 @@
-// Headers that all emitted trees include, precompiled by make: most of what a tree takes to compile
-// without optimisation is reading these. They are included before a tree's own files (-include), in
-// which they then add nothing. Those of kernels are not here, as they differ from machine to machine.
+// Headers that emitted trees include, precompiled by make: most of what a tree takes to compile without
+// optimisation is reading these. They are included before a tree's own files (-include), in which they
+// then add nothing. Kernels are for one machine: headers_a5.h, which make writes, is this for A5.
+//
+// The functions of the shim are compiled once, from this file with NPU_HEADERS_BODIES, and linked to
+// trees (libshim.a); elsewhere they are only declared.
 
 #ifndef PTOWSP_NPU_HEADERS_H
 #define PTOWSP_NPU_HEADERS_H
+
+#ifdef NPU_HEADERS_BODIES
+#define PTOISA_INLINE __attribute__((unused))
+#else
+#define PTOISA_INLINE extern inline __attribute__((gnu_inline, unused))
+#endif
+#define PTOISA_FN PTOISA_INLINE
 
 #include <algorithm>
 #include <cinttypes>
@@ -23,6 +33,8 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
+
+#include "wsp_kernel.h"
 
 #include "wsp_abi.h"
 #include "wsp_list.h"

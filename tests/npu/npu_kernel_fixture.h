@@ -4,10 +4,14 @@
 // Emitted files of many programs go into one directory and one shared object, each program's in a
 // namespace of its own: compiling the shim's templates once for all of them is most of the saving.
 //
-//      npu_object o = npu_object_begin("name");
+//      npu_object o = npu_object_begin();
 //      npu_object_add(&o, context, program);        // any number of them
-//      npu_object_build(&o, "-O1");                 // run_0, run_1, ... are wsp_core_run of each
+//      npu_object_build(&o, "");                    // run_0, run_1, ... are wsp_core_run of each
 //      npu_object_end(&o);
+//
+// Files are compiled without optimisation, with the precompiled headers and the functions of the shim that
+// make has put into the directory PTOWSP_TEST_HEADERS; without that, or with options that have a level, as
+// a user compiles them.
 
 #ifndef NPU_KERNEL_FIXTURE_H
 #define NPU_KERNEL_FIXTURE_H
@@ -28,6 +32,7 @@ typedef struct npu_object {
     char prefix[16];  // where the files of the program that is added go: "3/"
     FILE *unit;       // of all programs
     uint32_t count;
+    bool is_a5;  // all programs are
     void *library;
 } npu_object;
 
@@ -88,6 +93,7 @@ static inline ptowsp_status npu_object_file(void *user, const char *path, const 
 static inline void npu_object_add(npu_object *o, ptowsp_context *context,
                                   const ptowsp_program *program, bool is_a5) {
     if (o->count == 0) {
+        o->is_a5 = is_a5;
         fprintf(o->unit,
                 "%s#include \"wsp_kernel.h\"\n#include \"wsp_native.h\"\n"
                 "#include <math.h>\n#include <string.h>\n",
@@ -127,17 +133,37 @@ static inline void npu_object_add(npu_object *o, ptowsp_context *context,
             number, number, number, number);
 }
 
-// Compiles what was added, and loads it.
+// Options for the headers that make has compiled, and the shim's functions; macros are not known to those
+// that are precompiled.
+static inline void npu_object_headers(const npu_object *o, bool has_macros, char text[1024]) {
+    const char *headers = getenv("PTOWSP_TEST_HEADERS");
+    text[0] = '\0';
+    if (headers && *headers) {
+        snprintf(text, 1024, "-include %s/%s.h -Wl,%s/libshim.a", headers,
+                 o->is_a5     ? "headers_a5"
+                 : has_macros ? "plain/headers"
+                              : "headers",
+                 headers);
+    }
+}
+
+// Compiles what was added, and loads it. A5 needs C++20 for PTO-ISA's own headers, and may have it here.
 static inline void npu_object_build(npu_object *o, const char *options) {
     assert_int_equal(fclose(o->unit), 0);
     o->unit = NULL;
     const char *more = getenv("PTOWSP_NPU_OPTIONS");  // sanitizers, for instance
+    char headers[1024] = "";
+    if (!more && !strstr(options, "-O")) {
+        npu_object_headers(o, *options != '\0', headers);
+    }
     npu_shell(
-        "%s %s %s -DPTOISA_SIMULATOR_TYPES -Wall -Wextra -Werror -fPIC -shared -fvisibility=hidden "
-        "-I%s -I%s/0/aicore -I%s/0/include -I%s/0/shim -I%s/0/aicpu %s/all.cpp "
-        "$(ls %s/*/aicore/wsp_merge.cpp 2> /dev/null | head -n 1) -o %s/all.so",
-        npu_compiler(), options, more ? more : "", o->directory, o->directory, o->directory,
-        o->directory, o->directory, o->directory, o->directory, o->directory);
+        "%s -std=c++%d -O0 -DPTOISA_SIMULATOR_TYPES -Wall -Wextra -Werror -fPIC -shared -pthread "
+        "-ffp-contract=off -fvisibility=hidden -fvisibility-inlines-hidden %s %s "
+        "-I%s -I%s/0/aicore -I%s/0/include -I%s/0/shim -I%s/0/aicpu -I%s/0/host %s/all.cpp "
+        "$(ls %s/*/aicore/wsp_merge.cpp 2> /dev/null | head -n 1) -o %s/all.so %s",
+        npu_compiler(), o->is_a5 ? 20 : 17, options, more ? more : "", o->directory, o->directory,
+        o->directory, o->directory, o->directory, o->directory, o->directory, o->directory,
+        o->directory, headers);
     char path[128];
     snprintf(path, sizeof path, "%s/all.so", o->directory);
     o->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);

@@ -58,7 +58,7 @@ static void stored_again(kt *t, bool is_looped, int which) {
     ptowsp_tile_store_at(out, zero, zero, three);
 }
 
-static void play(bool is_a5, const char *options) {
+static void play(bool is_a5) {
     if (!npu_compiler()) {
         print_message("there is no C++ compiler: skipped\n");
         return;
@@ -91,15 +91,15 @@ static void play(bool is_a5, const char *options) {
         ptowsp_kernel_info info = ptowsp_program_read(kt_compile(&b.kernels[i]))->kernels[1];
         assert_int_equal(info.is_split, !is_a5);
     }
-    batch_play(&b, options);
+    batch_play(&b, "");
 }
 
 TEST(emitted_loops__are_those_of_the_library_on_a2a3) {
-    play(false, "-std=c++17 -O0");
+    play(false);
 }
 
 TEST(emitted_loops__are_those_of_the_library_on_a5) {
-    play(true, "-std=c++20 -O0");
+    play(true);
 }
 
 // Loops that begin two iterations ahead, whose FIFOs have six slots.
@@ -115,7 +115,7 @@ TEST(emitted_loops__that_preload_are_those_of_the_library) {
         add(&b, lp_attention, which, test_random(&seed), false);
     }
     lp_preload = 0;
-    batch_play(&b, "-std=c++17 -O0 -DWSP_FIFO_SLOT_COUNT=6u");
+    batch_play(&b, "-DWSP_FIFO_SLOT_COUNT=6u");
 }
 
 // Kernel `name` of a module: 16 x 16 products of products, in three iterations.
@@ -260,6 +260,6 @@ TEST(emitted_kernels__move_data_as_a_device_does) {
         strict_add(&b, strict_empty, which % 4, &seed);
     }
     compare_is_strict = true;
-    batch_play(&b, "-std=c++17 -O0 -DWSP_HAS_STRIDES=0");
+    batch_play(&b, "-DWSP_HAS_STRIDES=0");
     compare_is_strict = false;
 }

@@ -201,7 +201,7 @@ TEST(native__kernels_do_what_they_do_in_the_library) {
         native_compile(&all[i], &descs[i]);
         npu_object_add(&o, all[i].context, all[i].program, false);
     }
-    npu_object_build(&o, "-std=c++17 -O2");
+    npu_object_build(&o, "-O2");
     for (uint32_t i = 0; i < 6; i++) {
         native_compare(&o, i, &all[i]);
     }

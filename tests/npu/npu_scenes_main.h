@@ -20,20 +20,20 @@ static bool scenes_keep(const kt *t) {
     return true;
 }
 
-static void scenes_play(batch *b, const char *options) {
+static void scenes_play(batch *b) {
     if (!npu_compiler()) {
         print_message("there is no C++ compiler: skipped\n");
     } else if (b->count) {
-        batch_play(b, options);
+        batch_play(b, "");
     }
 }
 
 TEST(scenes__are_those_of_the_library_on_a2a3) {
-    scenes_play(&scenes_batches[0], "-std=c++17 -O0");
+    scenes_play(&scenes_batches[0]);
 }
 
 TEST(scenes__are_those_of_the_library_on_a5) {
-    scenes_play(&scenes_batches[1], "-std=c++20 -O0");
+    scenes_play(&scenes_batches[1]);
 }
 
 #endif

@@ -5,6 +5,8 @@
 //      NPU_EQUAL_OPTIONS    of the compiler; default: -O0
 //      PTOWSP_TEST_CACHE    where what is built stays; default: a directory that is removed
 //      PTOWSP_TEST_OBJECTS  a cache whose objects are taken
+//
+// and make says NPU_EQUAL_OPTIONS and PTOWSP_TEST_OBJECTS to all that build trees (tests.mk).
 
 #ifndef PTOWSP_NPU_CACHE_H
 #define PTOWSP_NPU_CACHE_H
