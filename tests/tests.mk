@@ -134,24 +134,26 @@ $(BUILD)/npu_runtime_test: $(SAMPLE)
 
 # Emitted trees and kernels are built without optimisation, with precompiled headers, which are those of a
 # tree with a tile kernel. What is the same in all of them is compiled once: the functions of the shim, and
-# the objects of the first tree, a pipeline, which are given to the tests.
+# the objects of the first trees, which are given to the tests.
 NPU          := $(abspath $(BUILD))/npu
 TREE_FLAGS   := $(shell sed -n '/define NPU_FLAGS/,/"$$/s/.*"\(.*\)"$$/\1/p' src/npu/npu_build.h)
 TREE_LEVEL    = -O0 -DPTOISA_SIMULATOR_TYPES $(TREE_CFLAGS)
 TREE_OPTIONS  = -include $(NPU)/headers.h -Wl,$(NPU)/libshim.a $(TREE_LEVEL)
+A5_OPTIONS    = -std=c++20 $(subst headers.h,headers_a5.h,$(TREE_OPTIONS))
 TREE_TESTS   := $(patsubst %,$(BUILD)/npu_%_test.passed,cases equal error execute halves indexing instruction \
-    kernel loop loop_tree measure native ops optional own plan shape transient)
+    kernel loop loop_tree measure ops optional own plan shape transient)
 COMPILE_TREE  = cd $(NPU)/text/tree && $(CXX) $(TREE_FLAGS) $(TREE_LEVEL) $(addprefix -I,include aicpu aicore host shim)
 
-$(BUILD)/npu/emit: $(BUILD)/tests/npu/npu_tree.o $(BUILD)/libtested.a
+$(BUILD)/npu/npu_first: $(BUILD)/tests/npu/npu_first.o $(BUILD)/libtested.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $^ -o $@ $(TEST_LIBS)
 
-$(BUILD)/npu/headers.h: tests/npu/npu_headers.h $(BUILD)/npu/emit
+$(BUILD)/npu/headers.h: tests/npu/npu_headers.h $(BUILD)/npu/npu_first
 	@mkdir -p $(@D)/text $(@D)/plain
-	$(@D)/emit $(@D)/text/tree 1
-	{ echo '#define WSP_TARGET_A5'; cat $<; } > $(@D)/headers_a5.h
+	$(@D)/npu_first write $(@D)/text/tree
+	{ echo '#define WSP_TARGET_A5'; cat $<; } > $(@D)/plain/headers_a5.h
 	cp $< $(@D)/plain/headers.h
+	cp $(@D)/plain/headers_a5.h $(@D)
 	cp $< $@
 
 $(BUILD)/npu/headers.h.gch: $(BUILD)/npu/headers.h
@@ -165,14 +167,14 @@ $(BUILD)/npu/libshim.a: $(BUILD)/npu/headers.h
 	rm -f $@
 	$(AR) rcs $@ $(@D)/shim.o
 
-$(BUILD)/npu/first: $(BUILD)/npu_equal_test $(addprefix $(BUILD)/npu/,headers.h.gch headers_a5.h.gch libshim.a)
+$(BUILD)/npu/first: $(addprefix $(BUILD)/npu/,npu_first headers.h.gch headers_a5.h.gch libshim.a)
 	@mkdir -p -m 700 $(@D)/cache
-	@NPU_EQUAL_COUNT=1 NPU_EQUAL_JOBS=1 NPU_EQUAL_KIND=pipelines NPU_EQUAL_OPTIONS='$(TREE_OPTIONS)' \
-	    CXX='$(CXX)' PTOWSP_TEST_OBJECTS= PTOWSP_TEST_CACHE=$(NPU)/cache $(abspath $<) > $@.log 2>&1 || cat $@.log
+	@CXX='$(CXX)' $< build $(NPU)/cache '$(TREE_OPTIONS)'
 	@touch $@
 
 $(TREE_TESTS): $(BUILD)/npu/first
 $(TREE_TESTS): export NPU_EQUAL_OPTIONS ?= $(TREE_OPTIONS)
+$(TREE_TESTS): export NPU_EQUAL_OPTIONS_A5 ?= $(A5_OPTIONS)
 $(TREE_TESTS): export PTOWSP_TEST_OBJECTS = $(NPU)/cache
 $(TREE_TESTS): export PTOWSP_TEST_HEADERS = $(NPU)
 $(TREE_TESTS): export CXX := $(CXX)

@@ -133,17 +133,14 @@ static inline void npu_object_add(npu_object *o, ptowsp_context *context,
             number, number, number, number);
 }
 
-// Options for the headers that make has compiled, and the shim's functions; macros are not known to those
-// that are precompiled.
-static inline void npu_object_headers(const npu_object *o, bool has_macros, char text[1024]) {
+// Options for the headers that make has compiled, or, besides other options, for their text; and for the
+// shim's functions.
+static inline void npu_object_headers(const npu_object *o, bool is_text, char options[1024]) {
     const char *headers = getenv("PTOWSP_TEST_HEADERS");
-    text[0] = '\0';
+    options[0] = '\0';
     if (headers && *headers) {
-        snprintf(text, 1024, "-include %s/%s.h -Wl,%s/libshim.a", headers,
-                 o->is_a5     ? "headers_a5"
-                 : has_macros ? "plain/headers"
-                              : "headers",
-                 headers);
+        snprintf(options, 1024, "-include %s/%sheaders%s.h -Wl,%s/libshim.a", headers,
+                 is_text ? "plain/" : "", o->is_a5 ? "_a5" : "", headers);
     }
 }
 

@@ -24,7 +24,7 @@ static void play(bool is_a5, uint32_t kernels) {
         kt_lower(&t);
         batch_add(&b, &t);
     }
-    batch_play(&b, "");
+    batch_play(&b, is_a5 ? "-std=c++17" : "");
 }
 
 TEST(emitted_kernels__are_those_of_the_library_on_a2a3) {

@@ -131,7 +131,8 @@ static void program_begin(program *p, ptowsp_family family) {
                                            {.name = "gemm_own", .pto = &gemm},
                                            {.name = "gemm_exp_own", .pto = &gemm_exp},
                                            {.name = "broken", .pto = &broken}};
-    const ptowsp_npu_build_desc desc = {npu_cache, NULL, npu_cache_options()};
+    const ptowsp_npu_build_desc desc = {npu_cache, NULL,
+                                        npu_cache_options_for(family == PTOWSP_FAMILY_A5)};
     memset(p, 0, sizeof *p);
     p->family = family;
     npu_fixture_begin(&p->f);

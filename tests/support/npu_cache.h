@@ -2,11 +2,11 @@
 // objects of the files that are the same in all trees, if these have been compiled before. The
 // environment says
 //
-//      NPU_EQUAL_OPTIONS    of the compiler; default: -O0
+//      NPU_EQUAL_OPTIONS    of the compiler; default: -O0. For kernels of A5: NPU_EQUAL_OPTIONS_A5
 //      PTOWSP_TEST_CACHE    where what is built stays; default: a directory that is removed
 //      PTOWSP_TEST_OBJECTS  a cache whose objects are taken
 //
-// and make says NPU_EQUAL_OPTIONS and PTOWSP_TEST_OBJECTS to all that build trees (tests.mk).
+// make gives them to all programs that build trees (tests.mk).
 
 #ifndef PTOWSP_NPU_CACHE_H
 #define PTOWSP_NPU_CACHE_H
@@ -20,9 +20,13 @@
 // One for all tests of a program, as they use the same trees.
 static char npu_cache[128];
 
-static inline const char *npu_cache_options(void) {
-    const char *options = getenv("NPU_EQUAL_OPTIONS");
+static inline const char *npu_cache_options_for(bool is_a5) {
+    const char *options = getenv(is_a5 ? "NPU_EQUAL_OPTIONS_A5" : "NPU_EQUAL_OPTIONS");
     return options && *options ? options : "-O0";
+}
+
+static inline const char *npu_cache_options(void) {
+    return npu_cache_options_for(false);
 }
 
 static inline bool npu_cache_is_kept(void) {
