@@ -1,37 +1,9 @@
-// Tests of building trees: a compiler that only pretends, and a cache of the test's own.
+// Tests of building trees: a compiler that only pretends (fake/compiler.c), and a cache of the test's own.
 
 #ifndef PTOWSP_NPU_BUILD_FIXTURE_H
 #define PTOWSP_NPU_BUILD_FIXTURE_H
 
 #include "npu_fixture.h"
-
-// The compiler. Beside it lie: calls, a line for each of its calls; mode, what it does; stub.so,
-// what it links. In mode slow it says that it is at work (started) and waits for a file (go).
-// Objects are checked when they are linked.
-static const char script[] =
-    "#!/bin/sh\n"
-    "here=$(dirname \"$0\")\n"
-    "mode=$(cat \"$here/mode\")\n"
-    "echo \"$*\" >> \"$here/calls\"\n"
-    "case \"$*\" in *--version*) cat \"$here/version\"; [ $mode != mute ]; exit;; esac\n"
-    "out=\n"
-    "for arg in \"$@\"; do [ \"$out\" != next ] || out=$arg; [ \"$arg\" != -o ] || out=next; done\n"
-    "case $mode in\n"
-    "slow) : > \"$here/started\"; while [ ! -e \"$here/go\" ]; do sleep 0.02; done;;\n"
-    "fail) echo 'a.cpp:1: note: at work'; echo 'a.cpp:2:3: error: no semicolon'; exit 1;;\n"
-    "silent) exit 0;;\n"
-    "die) kill -9 $$;;\n"
-    "esac\n"
-    "case \"$*\" in\n"
-    "*-shared*)\n"
-    "    for arg in \"$@\"; do\n"
-    "        case $arg in *.o) [ \"$(cat \"$arg\")\" = object ] || { echo 'error: bad object'; "
-    "exit 1; };; "
-    "esac\n"
-    "    done\n"
-    "    cp \"$here/stub.so\" \"$out\";;\n"
-    "*) echo object > \"$out\";;\n"
-    "esac\n";
 
 // What a tree's library offers, without a tree.
 static const char stub[] =
@@ -80,22 +52,66 @@ static inline void mode(const build *b, const char *text) {
     write_file(b->fake, "mode", text);
 }
 
-static inline void build_make(build *b) {
+static inline void run_cc(const char *format, ...) {
     char command[1024];
     const char *cc = getenv("CC");
+    size_t at = (size_t)snprintf(command, sizeof command, "%s -w ", cc ? cc : "cc");
+    va_list args;
+    va_start(args, format);
+    vsnprintf(command + at, sizeof command - at, format, args);
+    va_end(args);
+    assert_int_equal(system(command), 0);
+}
+
+// The compiler, and the library that it makes: both are compiled once for all tests of a program.
+typedef struct binary {
+    char data[1 << 18];
+    size_t size;
+} binary;
+
+static binary fake_compiler, fake_library;
+
+static inline void read_binary(binary *made, const char *directory, const char *name) {
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    made->size = fread(made->data, 1, sizeof made->data, file);
+    assert_in_range(made->size, 1, sizeof made->data - 1);
+    assert_int_equal(fclose(file), 0);
+}
+
+static inline void write_binary(const binary *made, const char *directory, const char *name) {
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(made->data, 1, made->size, file), made->size);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(chmod(path, 0755), 0);
+}
+
+static inline void fake_make(const char *directory) {
+    if (fake_compiler.size == 0) {
+        write_file(directory, "stub.c", stub);
+        run_cc("tests/npu/fake/compiler.c -o %s/c++", directory);
+        run_cc("-shared -fPIC %s/stub.c -o %s/stub.so", directory, directory);
+        read_binary(&fake_compiler, directory, "c++");
+        read_binary(&fake_library, directory, "stub.so");
+    }
+    write_binary(&fake_compiler, directory, "c++");
+    write_binary(&fake_library, directory, "stub.so");
+}
+
+static inline void build_make(build *b) {
     npu_fixture_make(&b->f);
     snprintf(b->fake, sizeof b->fake, "%s/fake", b->f.directory);
     snprintf(b->cache, sizeof b->cache, "%s/cache", b->f.directory);
     snprintf(b->compiler, sizeof b->compiler, "%s/c++", b->fake);
     assert_int_equal(mkdir(b->fake, 0755), 0);
-    write_file(b->fake, "c++", script);
+    fake_make(b->fake);
     write_file(b->fake, "version", "pretended 1.0\n");
-    write_file(b->fake, "stub.c", stub);
     mode(b, "work");
-    assert_int_equal(chmod(b->compiler, 0755), 0);
-    snprintf(command, sizeof command, "%s -w -shared -fPIC %s/stub.c -o %s/stub.so", cc ? cc : "cc",
-             b->fake, b->fake);
-    assert_int_equal(system(command), 0);
     const ptowsp_npu_build_desc desc = {b->cache, b->compiler, "-O7 -g"};
     b->desc = desc;
     b->npu = NULL;
