@@ -6,6 +6,8 @@
 
 #include "test.h"
 
+#include "scratch.h"
+
 #include "words/host.h"
 
 #include "read_walk.h"
@@ -123,8 +125,9 @@ static inline void words_command(const char *directory, const char *compiler, co
 
 // Compiles what has been added, without a warning, and loads it.
 static inline void words_unit_build(words_unit *unit) {
-    char directory[] = "/tmp/ptowsp_words_XXXXXX", path[64], options[128];
+    char directory[64], path[96], options[160];
     const char *compiler = words_compiler();
+    snprintf(directory, sizeof directory, "%s/ptowsp_words_XXXXXX", scratch_root());
     assert_non_null(mkdtemp(directory));
     npu_print(&unit->text, "\nextern \"C\" void words_run(uint32_t number, words_host *host);\n"
                            "void words_run(uint32_t number, words_host *host) {\n"

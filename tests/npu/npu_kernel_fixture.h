@@ -18,6 +18,8 @@
 
 #include "test.h"
 
+#include "scratch.h"
+
 #include "src/npu/tree/include/wsp_abi.h"
 
 #include <dlfcn.h>
@@ -58,7 +60,7 @@ static inline void npu_shell(const char *format, ...) {
 
 static inline npu_object npu_object_begin(void) {
     npu_object o = {0};
-    snprintf(o.directory, sizeof o.directory, "/tmp/ptowsp_npu_XXXXXX");
+    snprintf(o.directory, sizeof o.directory, "%s/ptowsp_npu_XXXXXX", scratch_root());
     assert_non_null(mkdtemp(o.directory));
     char path[128];
     snprintf(path, sizeof path, "%s/all.cpp", o.directory);

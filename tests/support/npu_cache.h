@@ -17,6 +17,8 @@
 
 #include "test.h"
 
+#include "scratch.h"
+
 // One for all tests of a program, as they use the same trees.
 static char npu_cache[128];
 
@@ -39,8 +41,9 @@ static inline int npu_cache_begin(void **state) {
     (void)state;
     const char *objects = getenv("PTOWSP_TEST_OBJECTS");
     char command[1024];
-    snprintf(npu_cache, sizeof npu_cache, "%s",
-             npu_cache_is_kept() ? getenv("PTOWSP_TEST_CACHE") : "/tmp/ptowsp-npu-XXXXXX");
+    snprintf(npu_cache, sizeof npu_cache, "%s%s",
+             npu_cache_is_kept() ? getenv("PTOWSP_TEST_CACHE") : scratch_root(),
+             npu_cache_is_kept() ? "" : "/ptowsp-npu-XXXXXX");
     if (!npu_cache_is_kept() && !mkdtemp(npu_cache)) {
         print_error("no directory for what is built\n");
         return 1;

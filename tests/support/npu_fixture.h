@@ -10,6 +10,8 @@
 
 #include "test.h"
 
+#include "scratch.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <sys/stat.h>
@@ -119,7 +121,8 @@ static inline void npu_fixture_begin(npu_fixture *f) {
     memset(f, 0, sizeof *f);
     assert_int_equal(ptowsp_context_create(NULL, &f->context), PTOWSP_OK);
     for (unsigned i = 0; i < 1000; i++) {
-        snprintf(f->directory, sizeof f->directory, "/tmp/ptowsp-test-%ld-%u", (long)getpid(), i);
+        snprintf(f->directory, sizeof f->directory, "%s/ptowsp-test-%ld-%u", scratch_root(),
+                 (long)getpid(), i);
         if (mkdir(f->directory, 0755) == 0) {
             return;
         }
