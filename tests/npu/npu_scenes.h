@@ -1,6 +1,6 @@
-// The scenes of another test of kernels, as emitted C++ against the library. That test is included
-// and runs as ever; kernels that it makes are kept, one in KEEP_EVERY and KEEP_MAX at most for each
-// machine, or a share of these (test_share), and compared (npu_kernel_compare.h).
+// The scenes of another test of kernels, as emitted C++ against the library. That test is included. Of
+// the kernels that it makes, one in KEEP_EVERY and KEEP_MAX at most for each machine, or a share of these
+// (test_share), are run, kept and compared (npu_kernel_compare.h).
 //
 //      #define KEEP_EVERY 7
 //      #define KEEP_MAX   60
@@ -14,7 +14,9 @@
 #include <stdbool.h>
 
 struct kt;
+static bool scenes_want(const struct kt *t);
 static bool scenes_keep(const struct kt *t);
+#define KT_RUNS(t)  scenes_want(t)
 #define KT_KEEPS(t) scenes_keep(t)
 
 #endif

@@ -7,15 +7,19 @@
 
 static batch scenes_batches[2];  // of A2/A3, of A5
 
-static bool scenes_keep(const kt *t) {
+static batch *scenes_batch(const kt *t) {
+    return &scenes_batches[t->config.machine && t->config.machine->family == PTOWSP_FAMILY_A5];
+}
+
+static bool scenes_want(const kt *t) {
     static uint32_t number;
-    bool is_a5 = t->config.machine && t->config.machine->family == PTOWSP_FAMILY_A5;
-    batch *b = &scenes_batches[is_a5];
-    uint32_t share = (uint32_t)test_share(KEEP_MAX);
-    if (number++ % (KEEP_EVERY * KEEP_MAX / share) != 0 || b->count >= share) {
-        return false;
-    }
-    b->is_a5 = is_a5;
+    const uint32_t share = (uint32_t)test_share(KEEP_MAX);
+    return number++ % (KEEP_EVERY * KEEP_MAX / share) == 0 && scenes_batch(t)->count < share;
+}
+
+static bool scenes_keep(const kt *t) {
+    batch *b = scenes_batch(t);
+    b->is_a5 = b == &scenes_batches[1];
     batch_add(b, t);
     return true;
 }

@@ -518,8 +518,9 @@ static inline void kt_refused(kt *t) {
     }
 }
 
-// Whether someone else wants the kernel, and frees it (npu_kernel_compare.h).
+// Whether the kernel is run, and whether someone else has it then, and frees it (npu_scenes.h).
 #ifndef KT_KEEPS
+#define KT_RUNS(t)  true
 #define KT_KEEPS(t) false
 #endif
 
@@ -527,6 +528,10 @@ static inline void kt_refused(kt *t) {
 static inline ptowsp_cycles kt_end(kt *t) {
     if (t->refusal) {
         kt_refused(t);
+        kt_free(t);
+        return 0;
+    }
+    if (!KT_RUNS(t)) {
         kt_free(t);
         return 0;
     }
