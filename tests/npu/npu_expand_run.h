@@ -74,6 +74,8 @@ static inline npu_text words_emit(ptowsp_context *context, const ptowsp_program 
 #define WORDS_FLAGS                                                                                \
     "-Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wundef -Wcast-qual -Werror"
 
+#define WORDS_OPTIONS "-std=c++17 -O0 -pthread -fPIC"  // as in tests.mk
+
 // Several programs in one file.
 typedef struct words_unit {
     npu_text text;
@@ -125,7 +127,7 @@ static inline void words_command(const char *directory, const char *compiler, co
 
 // Compiles what has been added, without a warning, and loads it.
 static inline void words_unit_build(words_unit *unit) {
-    char directory[64], path[96], options[160];
+    char directory[64], path[96], options[1024];
     const char *compiler = words_compiler();
     snprintf(directory, sizeof directory, "%s/ptowsp_words_XXXXXX", scratch_root());
     assert_non_null(mkdtemp(directory));
@@ -141,8 +143,11 @@ static inline void words_unit_build(words_unit *unit) {
     assert_non_null(file);
     assert_true(fwrite(unit->text.data, 1, unit->text.size, file) == unit->text.size);
     assert_int_equal(fclose(file), 0);
-    snprintf(options, sizeof options, "-std=c++17 -O0 -pthread -shared -fPIC -o %s/expand.so",
-             directory);
+    const char *headers = getenv("PTOWSP_TEST_HEADERS");  // precompiled by make
+    const bool has_headers = headers && *headers;
+    snprintf(options, sizeof options, WORDS_OPTIONS " -shared -o %s/expand.so %s%s%s", directory,
+             has_headers ? "-include " : "", has_headers ? headers : "",
+             has_headers ? "/words.h" : "");
     words_command(directory, compiler, options);
     snprintf(path, sizeof path, "%s/expand.so", directory);
     unit->object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
