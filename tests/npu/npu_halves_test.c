@@ -113,10 +113,6 @@ static sizes sizes_of(const kt *t, int64_t rows) {
 }
 
 TEST(halves__are_those_of_the_library_for_all_rows) {
-    if (!npu_compiler()) {
-        print_message("there is no C++ compiler: skipped\n");
-        return;
-    }
     static kt kernels[SCENE_COUNT];
     ptowsp_program *programs[SCENE_COUNT];
     npu_object o = npu_object_begin();
@@ -146,10 +142,6 @@ TEST(halves__are_those_of_the_library_for_all_rows) {
 
 // Random kernels (kernel_random.h): those that are cut, most of them with shared rows.
 TEST(halves__of_random_kernels_are_those_of_the_library) {
-    if (!npu_compiler()) {
-        print_message("there is no C++ compiler: skipped\n");
-        return;
-    }
     static batch b;
     const ptowsp_machine a5 = ptowsp_machine_950pr();
     uint64_t seed = test_seed() + 77;
@@ -259,10 +251,6 @@ static bool is_same(kt *t, const ptowsp_program *program, npu_run_fn run, int64_
 }
 
 TEST(halves__damage_of_a_line_is_seen) {
-    if (!npu_compiler()) {
-        print_message("there is no C++ compiler: skipped\n");
-        return;
-    }
     kt t = make(scene_block, test_seed());
     const ptowsp_program *program = kt_compile(&t);
     npu_object o = npu_object_begin();

@@ -58,8 +58,12 @@ static inline void npu_shell(const char *format, ...) {
     }
 }
 
+// Skips the test if there is no compiler.
 static inline npu_object npu_object_begin(void) {
     npu_object o = {0};
+    if (!npu_compiler()) {
+        skip();
+    }
     snprintf(o.directory, sizeof o.directory, "%s/ptowsp_npu_XXXXXX", scratch_root());
     assert_non_null(mkdtemp(o.directory));
     char path[128];

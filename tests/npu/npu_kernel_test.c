@@ -6,10 +6,6 @@
 #include "npu_kernel_compare.h"
 
 static void play(bool is_a5, uint32_t kernels) {
-    if (!npu_compiler()) {
-        print_message("there is no C++ compiler: skipped\n");
-        return;
-    }
     static batch b;
     const ptowsp_machine a5 = ptowsp_machine_950pr();
     const char *only = getenv("PTOWSP_KERNEL");
@@ -38,10 +34,6 @@ TEST(emitted_kernels__are_those_of_the_library_on_a5) {
 // A machine of the user's own, with more UB than any, and other rates, between two others. It is compiled
 // as a user does it.
 TEST(emitted_kernels__of_another_machine_have_its_memories_and_rates) {
-    if (!npu_compiler()) {
-        print_message("there is no C++ compiler: skipped\n");
-        return;
-    }
     static batch b;
     ptowsp_machine large = ptowsp_machine_910b();
     snprintf(large.name, sizeof large.name, "large");

@@ -59,10 +59,6 @@ static void stored_again(kt *t, bool is_looped, int which) {
 }
 
 static void play(bool is_a5) {
-    if (!npu_compiler()) {
-        print_message("there is no C++ compiler: skipped\n");
-        return;
-    }
     static batch b;
     uint64_t seed = test_seed() + is_a5;
     b.is_a5 = is_a5;
@@ -104,10 +100,6 @@ TEST(emitted_loops__are_those_of_the_library_on_a5) {
 
 // Loops that begin two iterations ahead, whose FIFOs have six slots.
 TEST(emitted_loops__that_preload_are_those_of_the_library) {
-    if (!npu_compiler()) {
-        print_message("there is no C++ compiler: skipped\n");
-        return;
-    }
     static batch b;
     uint64_t seed = test_seed() + 2;
     lp_preload = 2;
@@ -248,10 +240,6 @@ static void strict_add(batch *b, void (*scene)(kt *t, int which), int which, uin
 }
 
 TEST(emitted_kernels__move_data_as_a_device_does) {
-    if (!npu_compiler()) {
-        print_message("there is no C++ compiler: skipped\n");
-        return;
-    }
     static batch b;
     uint64_t seed = test_seed() + 7;
     for (int which = 0; which < 8; which++) {

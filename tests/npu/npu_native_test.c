@@ -162,10 +162,6 @@ static void native_compare(npu_object *o, uint32_t number, native *n) {
 }
 
 TEST(native__kernels_do_what_they_do_in_the_library) {
-    if (!npu_compiler()) {
-        print_message("there is no C++ compiler: skipped\n");
-        return;
-    }
     npu_object o = npu_object_begin();
     char file[128];
     snprintf(file, sizeof file, "%s/of_file.c", o.directory);

@@ -25,9 +25,7 @@ static bool scenes_keep(const kt *t) {
 }
 
 static void scenes_play(batch *b) {
-    if (!npu_compiler()) {
-        print_message("there is no C++ compiler: skipped\n");
-    } else if (b->count) {
+    if (b->count) {
         batch_play(b, "");
     }
 }
