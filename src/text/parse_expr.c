@@ -260,7 +260,7 @@ static bool pwsp_parse_constant(pwsp_parser *p, bool is_negative, ptowsp_expr *o
 
 static bool pwsp_parse_unary(pwsp_parser *p, ptowsp_expr *out_expr);
 
-// One more parenthesis or operator around what follows.
+// Enters a parenthesis, or the operand of an operator.
 static bool pwsp_parse_deeper(pwsp_parser *p) {
     if (p->depth == PWSP_PARSE_DEPTH_MAX) {
         return pwsp_parse_fail(p, "an expression of more than %d levels", PWSP_PARSE_DEPTH_MAX);
@@ -269,7 +269,7 @@ static bool pwsp_parse_deeper(pwsp_parser *p) {
     return true;
 }
 
-// An operator, and what it stands before.
+// An operator with its operand.
 static bool pwsp_parse_prefixed(pwsp_parser *p, const pwsp_parse_row *row, ptowsp_expr *out_expr) {
     const uint64_t column = p->column;
     pwsp_parse_next(p);

@@ -451,7 +451,7 @@ PWSP_INTERNAL uint64_t pwsp_sim_place_records(pwsp_sim *sim, uint64_t first, uin
         record->ready += start;
         record->start += start;
         record->end += start;
-        if (record->start == 0) {  // also behind a task of no cycles
+        if (record->start == 0) {  // also after a task of no cycles
             record->stall = PTOWSP_STALL_NONE;
             record->cause = PTOWSP_NO_INDEX;
         }
