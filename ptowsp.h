@@ -9332,8 +9332,8 @@ PTOWSP_API uint64_t ptowsp_run_bound_slot(const ptowsp_run *run, uint32_t slot);
 // In a pair, a bare 0 means not given, and (0) the number. The word kv.slot is a field of plan kv;
 // an array of that name is read in quotes. A symbol hidden by a variable, and the size of a plan
 // with several axes, are refused. The text has no functions of kernels: they are attached by the
-// kernel's name. Nor has it choices: their tasks are branches. The parameters of a kernel of the
-// unit link are those of its collective (section 26), for whose words see PTOWSP_COLLECTIVES and
+// kernel's name. Nor has it choices: their tasks are branches. A kernel of the unit link has the
+// parameters of its collective (section 26); for its words see PTOWSP_COLLECTIVES and
 // PTOWSP_ALGORITHMS.
 //
 // A tile kernel has its operations below its line, in the order in which they were built (section
