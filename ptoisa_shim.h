@@ -384,14 +384,20 @@ PWSP_NUMBER_API pwsp_number_text pwsp_shortest(double number, bool is_f32) {
 #endif
 
 #define PTOISA_UNUSED      __attribute__((unused))
-#define PTOISA_INLINE      static inline PTOISA_UNUSED
 #define PTOISA_ALWAYS      static inline __attribute__((always_inline, unused))
 #define PTOISA_LIKELY(x)   __builtin_expect(!!(x), 1)
 #define PTOISA_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
-// At -O0 gcc compiles static functions that nobody calls, unless they are inline: 2 s for each file
-// that includes all instructions.
-#if defined(__GNUC__) && !defined(__OPTIMIZE__)
+// Small functions, and others. A program of many files that include all instructions may define both
+// before it includes this file: to a declaration (extern inline with gnu_inline) in all files but one,
+// and to nothing there. At -O0 gcc compiles static functions that nobody calls, unless they are inline:
+// 2 s for each file.
+#ifndef PTOISA_INLINE
+#define PTOISA_INLINE static inline PTOISA_UNUSED
+#endif
+#ifdef PTOISA_FN
+#define PTOISA_ONCE
+#elif defined(__GNUC__) && !defined(__OPTIMIZE__)
 #define PTOISA_FN PTOISA_INLINE
 #define PTOISA_ONCE
 #else
@@ -12634,6 +12640,31 @@ template <typename T> inline std::enable_if_t<is_global_v<T>, ptoisa_global> vie
     return made;
 }
 
+// Where a tile at this offset of its memory begins, or NULL after a fault. An offset that is an address
+// of the thread's memories is one.
+inline void *memory_at(ptoisa_tile made, uint64_t offset) {
+    Thread &mine = thread();
+    bind_memories(mine);
+    const uint64_t block = reinterpret_cast<uintptr_t>(mine.block);
+    if (offset >= block && offset - block < mine.block_size) {
+        return mine.block + (offset - block);
+    }
+    made.data = NULL;
+    if (offset > UINT32_MAX) {
+        ptoisa_fault(&mine.core, PTOISA_NOP, "TASSIGN: %p is no address of this thread's %s",
+                     reinterpret_cast<void *>(static_cast<uintptr_t>(offset)),
+                     ptoisa_memory_name(static_cast<ptoisa_memory>(made.memory)));
+    } else if (offset + ptoisa_tile_bytes(&made) > mine.memory_size[made.memory] &&
+               offset < mine.core.machine->memory_size[made.memory]) {
+        ptoisa_fault(&mine.core, PTOISA_NOP, "TASSIGN: a tile ends at %llu of %llu bytes",
+                     static_cast<unsigned long long>(offset + ptoisa_tile_bytes(&made)),
+                     static_cast<unsigned long long>(mine.memory_size[made.memory]));
+    } else {
+        ptoisa_tassign(&mine.core, &made, offset);
+    }
+    return made.data;
+}
+
 constexpr uint64_t capacity_of(TileType memory) {
     constexpr bool is_a5 = default_arch == NPUArch::A5;
     switch (memory) {
@@ -12667,29 +12698,7 @@ inline std::enable_if_t<shim::is_tile_v<T>> TASSIGN(T &tile, Address address) {
     if constexpr (std::is_pointer<Address>::value) {
         tile.assignData(const_cast<void *>(static_cast<const volatile void *>(address)));
     } else {
-        shim::Thread &mine = shim::thread();
-        shim::bind_memories(mine);
-        uint64_t offset = static_cast<uint64_t>(address);
-        uint64_t block = reinterpret_cast<uintptr_t>(mine.block);
-        if (offset >= block && offset - block < mine.block_size) {
-            tile.assignData(mine.block + (offset - block));
-            return;
-        }
-        ptoisa_tile made = shim::view(tile);
-        made.data = NULL;
-        if (offset > UINT32_MAX) {
-            ptoisa_fault(&mine.core, PTOISA_NOP, "TASSIGN: %p is no address of this thread's %s",
-                         reinterpret_cast<void *>(static_cast<uintptr_t>(offset)),
-                         ptoisa_memory_name(static_cast<ptoisa_memory>(made.memory)));
-        } else if (offset + ptoisa_tile_bytes(&made) > mine.memory_size[made.memory] &&
-                   offset < mine.core.machine->memory_size[made.memory]) {
-            ptoisa_fault(&mine.core, PTOISA_NOP, "TASSIGN: a tile ends at %llu of %llu bytes",
-                         static_cast<unsigned long long>(offset + ptoisa_tile_bytes(&made)),
-                         static_cast<unsigned long long>(mine.memory_size[made.memory]));
-        } else {
-            ptoisa_tassign(&mine.core, &made, offset);
-        }
-        tile.assignData(made.data);
+        tile.assignData(shim::memory_at(shim::view(tile), static_cast<uint64_t>(address)));
     }
 }
 

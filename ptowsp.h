@@ -269,28 +269,28 @@
 //
 // CONTENTS
 //
-//    1. Build configuration                 352    18. Schedules                          3896
-//    2. Status and errors                   459    19. Modules as text                    4391
-//    3. Contexts and threads                525    20. Programs                           4443
-//    4. Sinks                               691    21. Runs                               4522
-//    5. Work and tiers                      720    22. Seeing runs                        5206
-//    6. Chunk plans                         873    23. Graphs                             5759
-//    7. Dispatch                           1212    24. Tile kernels                       6012
-//    8. Merging                            1282    25. Pipelines                          6658
-//    9. Attention plans                    1331    26. Ranks                              6844
-//   10. Attention kernels                  1843    27. Layouts                            7388
-//   11. MoE plans                          2135    28. Devices                            7705
-//   12. Prefix trees                       2621    29. Tuning                             7867
-//   13. Data types and tensors             2910    30. Emitting                           8192
-//   14. Modules                            2995    31. Dumps of PTO Runtime               8422
-//   15. Kernels                            3210    32. Spaces                             8673
-//   16. Scalar expressions                 3526    33. Utilities                          8732
-//   17. Workloads                          3627
+//    1. Build configuration                 352    18. Schedules                          3901
+//    2. Status and errors                   459    19. Modules as text                    4396
+//    3. Contexts and threads                525    20. Programs                           4448
+//    4. Sinks                               691    21. Runs                               4527
+//    5. Work and tiers                      720    22. Seeing runs                        5211
+//    6. Chunk plans                         873    23. Graphs                             5764
+//    7. Dispatch                           1214    24. Tile kernels                       6017
+//    8. Merging                            1284    25. Pipelines                          6663
+//    9. Attention plans                    1333    26. Ranks                              6849
+//   10. Attention kernels                  1845    27. Layouts                            7393
+//   11. MoE plans                          2140    28. Devices                            7710
+//   12. Prefix trees                       2626    29. Tuning                             7872
+//   13. Data types and tensors             2915    30. Emitting                           8197
+//   14. Modules                            3000    31. Dumps of PTO Runtime               8427
+//   15. Kernels                            3215    32. Spaces                             8678
+//   16. Scalar expressions                 3531    33. Utilities                          8737
+//   17. Workloads                          3632
 //
-//   Appendix A. Reading programs                   8746
-//   Appendix B. The grammar of modules as text     9275
-//   Appendix C. Macros                             9372
-//   Appendix D. Index of functions                 9595
+//   Appendix A. Reading programs                   8751
+//   Appendix B. The grammar of modules as text     9283
+//   Appendix C. Macros                             9381
+//   Appendix D. Index of functions                 9604
 //
 // WORDS
 //
@@ -9604,141 +9604,141 @@ PTOWSP_DEFINE_SPACE(ptowsp_moe_space, PTOWSP_MOE_DIMS)
 // Appendix D. Index of functions
 // -------------------------------------------------------------------------------------------------
 //
-//      ptowsp_              add 3585, algorithm_name 6960, and 3609, array_at 3555,
-//                           bf16_from_f32 2962, bitand 3592, bitnot 3598, bitor 3593, bitxor 3594,
-//                           bool 3546, call_make 3799, cast 3618, channel_make 6810, clock_ns 8741,
-//                           close_make 6833, combine_begin 3691, consume_begin 6798, consumes 6817,
-//                           convert 2970, core_timing_of 6617, cost_check 6622, decode_tiers 870,
-//                           depth_name 4050, div 3588, edge_reason_name 5352, eq 3601,
-//                           event_make 6839, f16_from_f32 2960, fingerprint_print 5202,
-//                           for_each_begin 3685, ge 3606, gt 3605, hash 8738, i64 3544,
-//                           instruction 6549, le 3604, links_make 7086, location_name 2954,
-//                           lt 3603, max 3591, memory_name 6089, min 3590, mul 3587, ne 3602,
-//                           neg 3597, not 3611, opcode_name 9115, or 3610, otherwise_begin 3690,
-//                           pipe_name 6090, pipeline_begin 6793, process_begin 6795,
-//                           processor_count 628, produces 6818, receive_begin 6800,
-//                           record_make 6840, rem 3589, replicate_begin 6796, ring_name 4033,
-//                           scope_end 3693, search_print 5755, sequence_begin 3692,
-//                           shared_memory_of 4265, shl 3595, shr 3596, spans_export 5530,
-//                           stall_name 4947, sub 3586, support_name 4375, symbol 3550,
-//                           target_name 4374, tier_find 861, u64 3545, unit_name 3299, version 442,
-//                           wait_make 6841, when_begin 3689
-//      ptowsp_attend_       bytes 2129, check 2049, compute 2117, convert 2124, join 2087,
-//                           merge 2083, place 2038, run 2070, run_worker 2063, size 2031,
-//                           unit_of 2106, unit_rows 2110, variant 2132, work 2079
-//      ptowsp_attention_    accs 1755, bound 1629, check 1684, cost_of 6167, export 1736,
-//                           generate 1662, is_invariant 1692, job_check 1827, lane_merges 1701,
-//                           lane_units 1696, merge_row 1760, place 1647, print 1740,
-//                           progress_size 1803, run 1839, run_serial 1831, run_worker 1819,
-//                           see 1675, size 1636, states 1751, unit_rows 1709
-//      ptowsp_axis_         dense 3087, dynamic 3088, plan 3138, plan_lanes 3140, plan_merges 3139,
-//                           ragged 3089, row 3095, size 3560, sparse 3090
-//      ptowsp_capability_   at 4372, count 4371, print 4373
-//      ptowsp_collective_   choose 7116, name 6959, plan 7006, print 7013, time 7106
+//      ptowsp_              add 3590, algorithm_name 6965, and 3614, array_at 3560,
+//                           bf16_from_f32 2967, bitand 3597, bitnot 3603, bitor 3598, bitxor 3599,
+//                           bool 3551, call_make 3804, cast 3623, channel_make 6815, clock_ns 8746,
+//                           close_make 6838, combine_begin 3696, consume_begin 6803, consumes 6822,
+//                           convert 2975, core_timing_of 6622, cost_check 6627, decode_tiers 870,
+//                           depth_name 4055, div 3593, edge_reason_name 5357, eq 3606,
+//                           event_make 6844, f16_from_f32 2965, fingerprint_print 5207,
+//                           for_each_begin 3690, ge 3611, gt 3610, hash 8743, i64 3549,
+//                           instruction 6554, le 3609, links_make 7091, location_name 2959,
+//                           lt 3608, max 3596, memory_name 6094, min 3595, mul 3592, ne 3607,
+//                           neg 3602, not 3616, opcode_name 9120, or 3615, otherwise_begin 3695,
+//                           pipe_name 6095, pipeline_begin 6798, process_begin 6800,
+//                           processor_count 628, produces 6823, receive_begin 6805,
+//                           record_make 6845, rem 3594, replicate_begin 6801, ring_name 4038,
+//                           scope_end 3698, search_print 5760, sequence_begin 3697,
+//                           shared_memory_of 4270, shl 3600, shr 3601, spans_export 5535,
+//                           stall_name 4952, sub 3591, support_name 4380, symbol 3555,
+//                           target_name 4379, tier_find 861, u64 3550, unit_name 3304, version 442,
+//                           wait_make 6846, when_begin 3694
+//      ptowsp_attend_       bytes 2134, check 2054, compute 2122, convert 2129, join 2092,
+//                           merge 2088, place 2042, run 2075, run_worker 2068, size 2035,
+//                           unit_of 2111, unit_rows 2115, variant 2137, work 2084
+//      ptowsp_attention_    accs 1757, bound 1631, check 1686, cost_of 6172, export 1738,
+//                           generate 1664, is_invariant 1694, job_check 1829, lane_merges 1703,
+//                           lane_units 1698, merge_row 1762, place 1649, print 1742,
+//                           progress_size 1805, run 1841, run_serial 1833, run_worker 1821,
+//                           see 1677, size 1638, states 1753, unit_rows 1711
+//      ptowsp_axis_         dense 3092, dynamic 3093, plan 3143, plan_lanes 3145, plan_merges 3144,
+//                           ragged 3094, row 3100, size 3565, sparse 3095
+//      ptowsp_capability_   at 4377, count 4376, print 4378
+//      ptowsp_collective_   choose 7121, name 6964, plan 7011, print 7018, time 7111
 //      ptowsp_context_      create 605, destroy 611, error 614, fail 618, lane_count 621,
 //                           run_worker 678
-//      ptowsp_control_      cost_name 4173, make 4215
-//      ptowsp_device_       alloc 7783, cancel 7851, close 7776, copy_in 7794, copy_out 7796,
-//                           core_tasks 7864, free 7788, launch 7846, open 7767, result 7860,
-//                           run 7817, run_graph 7808, start 7822
-//      ptowsp_dispatch_     mpmd 1276, serial 1245, spmd 1256
-//      ptowsp_dtype_        name 2951, size 2950
-//      ptowsp_dump_         check 8537, close 8531, explain 8549, open 8529, print 8542,
-//                           replay_export 8664, replay_print 8658, replay_run 8651,
-//                           rings_least 8586, rings_try 8591
-//      ptowsp_expr_         print 3624, type 3621
-//      ptowsp_f32_          from_bf16 2963, from_f16 2961
-//      ptowsp_graph_        add 5977, cancel 5919, clear 5856, create 5850, destroy 5852,
-//                           edge_make 5874, lanes 6009, limit 5925, poll 5936, record 5912,
-//                           result 6008, run 5900, run_worker 5904, seal 5885, start 5934,
-//                           task_cycles 5990, task_make 5865, task_status 5985, wait 5935
-//      ptowsp_hub_          create 7161, destroy 7165, transport 7169
-//      ptowsp_kernel_       begin 6193, choice 3775, collective 7275, end 6199, explain 3787,
-//                           hash 3480, insn_at 6645, insn_count 6644, make 3473, measure 6638,
-//                           print 6652, rule 7683
-//      ptowsp_linear_       apply 7582, blocked 7567, compose 7572, conflicts 7590, identity 7564,
-//                           inverse 7577, rank 7583, strided 7565, swizzle 7569, transpose 7575
-//      ptowsp_loop_         entry 3564, field 3570
-//      ptowsp_machine_      910b 6131, 950pr 6132
-//      ptowsp_measure_      (itself) 8033, samples 8038
-//      ptowsp_merge_        add 1310, clear 1307, finish 1316, partials 1326
-//      ptowsp_mesh_         check 7443, coordinate 7447, layout_check 7455, layout_join 7497,
-//                           layout_part_of 7466, layout_print 7472, layout_relayout 7535
-//      ptowsp_module_       create 3059, destroy 3064, error 3068, mesh 7611, parse 4437,
-//                           print 3075
-//      ptowsp_moe_          bound 2362, check 2394, column_begin 2403, column_end 2410,
-//                           combine 2271, generate 2386, history_add 2456, index 2549, look 2447,
-//                           move 2540, place 2376, plan_units 2429, print 2425, rebalance 2515,
-//                           routes_generate 2611, row_bound 2239, scratch_bytes 2506, share 2559,
-//                           size 2368, sort 2247, sort_parallel 2257, unit_rows 2417
-//      ptowsp_npu_          build 8333, build_run 8385, destroy 8337, directory 8340, emit 8289,
-//                           emit_files 8297, execute 8379, measure 8415, record 8309,
-//                           was_cached 8338
+//      ptowsp_control_      cost_name 4178, make 4220
+//      ptowsp_device_       alloc 7788, cancel 7856, close 7781, copy_in 7799, copy_out 7801,
+//                           core_tasks 7869, free 7793, launch 7851, open 7772, result 7865,
+//                           run 7822, run_graph 7813, start 7827
+//      ptowsp_dispatch_     mpmd 1278, serial 1247, spmd 1258
+//      ptowsp_dtype_        name 2956, size 2955
+//      ptowsp_dump_         check 8542, close 8536, explain 8554, open 8534, print 8547,
+//                           replay_export 8669, replay_print 8663, replay_run 8656,
+//                           rings_least 8591, rings_try 8596
+//      ptowsp_expr_         print 3629, type 3626
+//      ptowsp_f32_          from_bf16 2968, from_f16 2966
+//      ptowsp_graph_        add 5982, cancel 5924, clear 5861, create 5855, destroy 5857,
+//                           edge_make 5879, lanes 6014, limit 5930, poll 5941, record 5917,
+//                           result 6013, run 5905, run_worker 5909, seal 5890, start 5939,
+//                           task_cycles 5995, task_make 5870, task_status 5990, wait 5940
+//      ptowsp_hub_          create 7166, destroy 7170, transport 7174
+//      ptowsp_kernel_       begin 6198, choice 3780, collective 7280, end 6204, explain 3792,
+//                           hash 3485, insn_at 6650, insn_count 6649, make 3478, measure 6643,
+//                           print 6657, rule 7688
+//      ptowsp_linear_       apply 7587, blocked 7572, compose 7577, conflicts 7595, identity 7569,
+//                           inverse 7582, rank 7588, strided 7570, swizzle 7574, transpose 7580
+//      ptowsp_loop_         entry 3569, field 3575
+//      ptowsp_machine_      910b 6136, 950pr 6137
+//      ptowsp_measure_      (itself) 8038, samples 8043
+//      ptowsp_merge_        add 1312, clear 1309, finish 1318, partials 1328
+//      ptowsp_mesh_         check 7448, coordinate 7452, layout_check 7460, layout_join 7502,
+//                           layout_part_of 7471, layout_print 7477, layout_relayout 7540
+//      ptowsp_module_       create 3064, destroy 3069, error 3073, mesh 7616, parse 4442,
+//                           print 3080
+//      ptowsp_moe_          bound 2367, check 2399, column_begin 2408, column_end 2415,
+//                           combine 2276, generate 2391, history_add 2461, index 2554, look 2452,
+//                           move 2545, place 2381, plan_units 2434, print 2430, rebalance 2520,
+//                           routes_generate 2616, row_bound 2244, scratch_bytes 2511, share 2564,
+//                           size 2373, sort 2252, sort_parallel 2262, unit_rows 2422
+//      ptowsp_npu_          build 8338, build_run 8390, destroy 8342, directory 8345, emit 8294,
+//                           emit_files 8302, execute 8384, measure 8420, record 8314,
+//                           was_cached 8343
 //      ptowsp_output_       to_buffer 714, to_file 717
-//      ptowsp_parallel_     begin 3683, for 642
-//      ptowsp_plan_         chunk_size 1146, explain 1209, generate 1169, generate_parallel 1187,
-//                           generate_range 1177, is_invariant 1693, total_work 1154,
-//                           work_bound 1203
-//      ptowsp_prefix_       add 2825, bound 2836, build 2808, build_given 2816, check 2874,
-//                           generate 2863, join_row 2899, place 2853, print 2881,
-//                           progress_size 2905, remove 2828, size 2843, tree_bytes 2798,
-//                           tree_place 2799, unit_tokens 2887
-//      ptowsp_program_      check 9228, create 4462, destroy 4467, kernel_name 4473,
-//                           lane_count 9221, load 4516, print 4480, print_place 4476,
-//                           print_point 4823, print_schedule 9224, prove 9241, read 9218,
-//                           save 4506, size 4470
-//      ptowsp_rails_        fail 8179, init 8160, print 8186, propose 8174, reason_text 8182,
-//                           sample 8166, tick 8170
-//      ptowsp_ranks_        count 7198, create 7191, destroy 7195, poll 7219, rank 7197,
-//                           relayout 7699, run 7211, start 7216, wait 7220
-//      ptowsp_run_          bind 4668, bind_array 4687, bind_batch 4755, bind_csr 4705,
-//                           bind_lengths 4696, bind_plan 4727, bind_ranks 7312, bind_size 4676,
-//                           bind_slot 4828, bind_symbol 4681, bind_tensor 4711,
-//                           bind_transients 4787, bind_work 4733, bound_array 9258,
-//                           bound_batch 9264, bound_csr 9261, bound_plan 9262, bound_size 9255,
-//                           bound_slot 9272, bound_symbol 9256, bound_tensor 9268,
-//                           bound_transients 9270, cancel 4892, channels 5080, clock_at 5276,
-//                           create 4602, critical_path 5019, critical_steps 5112, decisions 5636,
-//                           destroy 4604, edges 5375, execute 4880, execute_worker 4885,
-//                           expect 5199, explore 5162, export 5480, export_decisions 5640,
-//                           export_transients 5489, find_bounds 5567, fingerprint 5192,
-//                           group_export 7381, group_simulate 7356, idle 5300, kernels 5295,
-//                           lanes 5011, lifetime_at 4820, pipelines 5076, poll 4911, print 5167,
-//                           print_stuck 5118, print_task 5282, processes 5078, program 9254,
-//                           rank_waits 7372, record 5250, records 5014, report 5609, result 5010,
-//                           size_transients 4810, slot 4834, start 4902, steps 5107, trace_at 5263,
-//                           trace_count 5262, trace_find 5266, usage 5310, wait 4910, what_if 5583
-//      ptowsp_schedule_     check 4382, print 4388, search 5743, search_cancel 5751
-//      ptowsp_select_       (itself) 3614, begin 3687
-//      ptowsp_send_         make 6823, task_make 6828
-//      ptowsp_slot_         (itself) 3574, load_make 3809, set_make 3803
-//      ptowsp_space_        at 8722, index 8720, make 8715, multiply 9379, total 8719
+//      ptowsp_parallel_     begin 3688, for 642
+//      ptowsp_plan_         chunk_size 1148, explain 1211, generate 1171, generate_parallel 1189,
+//                           generate_range 1179, is_invariant 1695, total_work 1156,
+//                           work_bound 1205
+//      ptowsp_prefix_       add 2830, bound 2841, build 2813, build_given 2821, check 2879,
+//                           generate 2868, join_row 2904, place 2858, print 2886,
+//                           progress_size 2910, remove 2833, size 2848, tree_bytes 2803,
+//                           tree_place 2804, unit_tokens 2892
+//      ptowsp_program_      check 9236, create 4467, destroy 4472, kernel_name 4478,
+//                           lane_count 9229, load 4521, print 4485, print_place 4481,
+//                           print_point 4828, print_schedule 9232, prove 9249, read 9226,
+//                           save 4511, size 4475
+//      ptowsp_rails_        fail 8184, init 8165, print 8191, propose 8179, reason_text 8187,
+//                           sample 8171, tick 8175
+//      ptowsp_ranks_        count 7203, create 7196, destroy 7200, poll 7224, rank 7202,
+//                           relayout 7704, run 7216, start 7221, wait 7225
+//      ptowsp_run_          bind 4673, bind_array 4692, bind_batch 4760, bind_csr 4710,
+//                           bind_lengths 4701, bind_plan 4732, bind_ranks 7317, bind_size 4681,
+//                           bind_slot 4833, bind_symbol 4686, bind_tensor 4716,
+//                           bind_transients 4792, bind_work 4738, bound_array 9266,
+//                           bound_batch 9272, bound_csr 9269, bound_plan 9270, bound_size 9263,
+//                           bound_slot 9280, bound_symbol 9264, bound_tensor 9276,
+//                           bound_transients 9278, cancel 4897, channels 5085, clock_at 5281,
+//                           create 4607, critical_path 5024, critical_steps 5117, decisions 5641,
+//                           destroy 4609, edges 5380, execute 4885, execute_worker 4890,
+//                           expect 5204, explore 5167, export 5485, export_decisions 5645,
+//                           export_transients 5494, find_bounds 5572, fingerprint 5197,
+//                           group_export 7386, group_simulate 7361, idle 5305, kernels 5300,
+//                           lanes 5016, lifetime_at 4825, pipelines 5081, poll 4916, print 5172,
+//                           print_stuck 5123, print_task 5287, processes 5083, program 9262,
+//                           rank_waits 7377, record 5255, records 5019, report 5614, result 5015,
+//                           size_transients 4815, slot 4839, start 4907, steps 5112, trace_at 5268,
+//                           trace_count 5267, trace_find 5271, usage 5315, wait 4915, what_if 5588
+//      ptowsp_schedule_     check 4387, print 4393, search 5748, search_cancel 5756
+//      ptowsp_select_       (itself) 3619, begin 3692
+//      ptowsp_send_         make 6828, task_make 6833
+//      ptowsp_slot_         (itself) 3579, load_make 3814, set_make 3808
+//      ptowsp_space_        at 8727, index 8725, make 8720, multiply 9388, total 8724
 //      ptowsp_status_       name 507, text 508
-//      ptowsp_task_         arg 3581, axis 3251, cols 3257, fail 3268, list_make 3893, make 3732,
-//                           rows 3254, scalar 3260, tag 3582, variable 3580
-//      ptowsp_tensor_       layout 7626, make 3178, spread 7620, transient 3205
-//      ptowsp_tile_         abs 6287, add 6264, alloc 6548, carry 6490, col_broadcast 6303,
-//                           colmax 6298, colmin 6299, cols 6493, colsum 6297, compare 6349,
-//                           const 6215, cos 6282, cvt 6325, deinterleave 6382, dequantize 6331,
-//                           div 6267, exp 6274, full 6218, gather 6371, gelu 6284, in 6203,
-//                           inout 6207, interleave 6381, iota 6220, load 6224, log 6275,
-//                           loop_begin 6486, loop_end 6488, matmul 6308, matmul_acc 6309,
-//                           matmul_bias 6310, max 6268, merge_sort 6365, min 6269, mul 6266,
-//                           neg 6286, next 6491, out 6205, preload 6489, quantize 6330, recip 6278,
-//                           relu 6283, row_broadcast 6302, rowmax 6294, rowmean 6296, rowmin 6295,
-//                           rows 6492, rowsum 6292, rowsum_f32 6293, rsqrt 6277, scalar 6212,
-//                           select 6350, sigmoid 6280, silu 6285, sin 6281, slice 6376,
-//                           slice_at 6494, sort32 6364, sqrt 6276, store 6229, store_add 6232,
-//                           store_at 6496, sub 6265, tanh 6279, topk_indices 6367,
-//                           topk_values 6366, transpose 6334
-//      ptowsp_tuning_       add 7956, bucket 7921, compact 8001, count 7988, create 7936,
-//                           destroy 7938, find 7970, record_at 7991, refresh 7945
+//      ptowsp_task_         arg 3586, axis 3256, cols 3262, fail 3273, list_make 3898, make 3737,
+//                           rows 3259, scalar 3265, tag 3587, variable 3585
+//      ptowsp_tensor_       layout 7631, make 3183, spread 7625, transient 3210
+//      ptowsp_tile_         abs 6292, add 6269, alloc 6553, carry 6495, col_broadcast 6308,
+//                           colmax 6303, colmin 6304, cols 6498, colsum 6302, compare 6354,
+//                           const 6220, cos 6287, cvt 6330, deinterleave 6387, dequantize 6336,
+//                           div 6272, exp 6279, full 6223, gather 6376, gelu 6289, in 6208,
+//                           inout 6212, interleave 6386, iota 6225, load 6229, log 6280,
+//                           loop_begin 6491, loop_end 6493, matmul 6313, matmul_acc 6314,
+//                           matmul_bias 6315, max 6273, merge_sort 6370, min 6274, mul 6271,
+//                           neg 6291, next 6496, out 6210, preload 6494, quantize 6335, recip 6283,
+//                           relu 6288, row_broadcast 6307, rowmax 6299, rowmean 6301, rowmin 6300,
+//                           rows 6497, rowsum 6297, rowsum_f32 6298, rsqrt 6282, scalar 6217,
+//                           select 6355, sigmoid 6285, silu 6290, sin 6286, slice 6381,
+//                           slice_at 6499, sort32 6369, sqrt 6281, store 6234, store_add 6237,
+//                           store_at 6501, sub 6270, tanh 6284, topk_indices 6372,
+//                           topk_values 6371, transpose 6339
+//      ptowsp_tuning_       add 7961, bucket 7926, compact 8006, count 7993, create 7941,
+//                           destroy 7943, find 7975, record_at 7996, refresh 7950
 //      ptowsp_work_         batch 778, column_part 796, create 846, destroy 850, expert 781,
 //                           head 766, is_first 823, is_last 826, is_valid 816, is_whole 819,
 //                           kv_end 775, kv_len 772, kv_start 769, merge_rows 810, of 832,
 //                           print 841, request 763, slot 799, slot_count 805, slot_first 802,
 //                           tile 793, token_count 787, token_end 790, token_start 784
-//      ptowsp_workload_     begin 3682, param 3792
+//      ptowsp_workload_     begin 3687, param 3797
 
 #ifdef __cplusplus
 }

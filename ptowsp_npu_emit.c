@@ -539,8 +539,7 @@ NPU_INTERNAL void npu_print_u64(npu_text *text, uint64_t value);
 //      WORKLOAD, by its statement                     a function in expand.cpp
 //      VARIABLE                                       a variable in expand.cpp
 //
-// Names used directly in expand.cpp (dynamic axes, arrays that are read, symbols, channels,
-// workloads) differ there as well; and no variable has the name of one of these, or of a variable
+// The last three are names of expand.cpp, and differ there from each other: a variable from those
 // around it. A name that is taken gets a number, in the order of the tables: b_2.
 typedef enum npu_kind {
     NPU_AXIS = 0,
@@ -555,22 +554,6 @@ typedef enum npu_kind {
 } npu_kind;
 
 #define NPU_NAME_MAX 40  // characters of a name that identifiers keep
-
-// Names that are taken, each in one of several spaces, with scopes: the last ones can be given back.
-// Names that collide in 64 bits of hash count as the same: one then gets a number, which does no
-// harm.
-typedef struct npu_taken {
-    uint64_t *names;  // hashes, in the order in which they were taken
-    uint32_t *slots;  // by hash: 1 + the place in names, 0: free
-    uint32_t count, capacity, slot_count;
-} npu_taken;
-
-NPU_INTERNAL bool npu_taken_has(const npu_taken *taken, uint32_t space, const char *name);
-// False when memory is out.
-NPU_INTERNAL bool npu_taken_add(npu_taken *taken, uint32_t space, const char *name);
-// Gives back all but the first `count`.
-NPU_INTERNAL void npu_taken_drop(npu_taken *taken, uint32_t count);
-NPU_INTERNAL void npu_taken_free(npu_taken *taken);
 
 typedef struct npu_names {
     npu_text text;                 // all identifiers, each terminated
@@ -593,9 +576,7 @@ typedef struct npu_emitter {
     ptowsp_context *context;
     const ptowsp_program *program;
     const ptowsp_program_tables *tables;  // of the program
-    uint32_t pipeline_count;
-    bool has_streams;    // by a key
-    bool is_for_device;  // tasks must be able to run there
+    bool is_for_device;                   // tasks must be able to run there
     npu_names names;
     uint32_t *place_nodes;  // [place_count]: their nodes; [0] is unused
     uint32_t place_count, place_capacity;
@@ -647,7 +628,7 @@ NPU_INTERNAL void npu_hash(const void *data, size_t size, char hash[NPU_HASH_SIZ
 NPU_INTERNAL void npu_hash_sources(npu_emitter *emitter, char hash[NPU_HASH_SIZE]);
 NPU_INTERNAL void npu_files_free(npu_emitter *emitter);
 
-// Sets the tables of the program, and all facts derived from its statements. False with an error.
+// Sets the program and its tables. False with an error.
 NPU_INTERNAL bool npu_read(npu_emitter *emitter, const ptowsp_program *program);
 
 // -- parts ----------------------------------------------------------------------------------------
@@ -688,7 +669,6 @@ typedef struct npu_simpler_ids {
     uint32_t slot_bytes;  // of its FIFOs; 0: it has none
 } npu_simpler_ids;
 NPU_INTERNAL npu_simpler_ids npu_simpler_kernel_ids(const npu_emitter *emitter, uint32_t kernel);
-NPU_INTERNAL bool npu_simpler_is_first_axis(const npu_emitter *emitter, uint32_t axis);
 // test_PROGRAM.py; transient_bytes UINT64_MAX: not known.
 NPU_INTERNAL void npu_simpler_print_test(const npu_emitter *emitter, uint32_t task_window,
                                          uint64_t transient_bytes, bool is_recorded, npu_text *out);
@@ -1028,7 +1008,8 @@ NPU_INTERNAL void npu_hash(const void *data, size_t size, char hash[NPU_HASH_SIZ
 // name of the runtime or of a header that trees include does (tests/npu/npu_names_test.c compares), so
 // no name is reserved: users may call things task, for or errno.
 //
-//      v_              variables, tiles, functions of workloads; namespaces of kernels
+//      v_              variables, channels, tiles, functions of workloads; namespaces of kernels
+//      r_, e_          runs of processes, ends of loops
 //      wsp_kernel_, wsp_tasks_, wsp_launch_, run_kernel_            functions of kernels
 //      AXIS_, ARRAY_, SYMBOL_, TENSOR_, KERNEL_, CHANNEL_           indices
 
@@ -1061,7 +1042,16 @@ NPU_INTERNAL void npu_mangle(const char *name, char out[NPU_NAME_MAX + 3]) {
 
 // -- taken names ----------------------------------------------------------------------------------
 
-// The name spaces: the kinds, and one for local names.
+// Names that are taken, each in one of several spaces, with scopes: the last ones can be given back.
+// Names that collide in 64 bits of hash count as the same: one then gets a number, which does no
+// harm.
+typedef struct npu_taken {
+    uint64_t *names;  // hashes, in the order in which they were taken
+    uint32_t *slots;  // by hash: 1 + the place in names, 0: free
+    uint32_t count, capacity, slot_count;
+} npu_taken;
+
+// The name spaces: the kinds, and one for the names of expand.cpp.
 enum { NPU_SPACE_LOCAL = NPU_KIND_COUNT };
 
 static uint64_t npu_taken_hash(uint32_t space, const char *name) {
@@ -1084,11 +1074,12 @@ static uint32_t *npu_taken_slot(const npu_taken *taken, uint64_t hash) {
     return &taken->slots[i];
 }
 
-NPU_INTERNAL bool npu_taken_has(const npu_taken *taken, uint32_t space, const char *name) {
+static bool npu_taken_has(const npu_taken *taken, uint32_t space, const char *name) {
     return taken->slot_count && *npu_taken_slot(taken, npu_taken_hash(space, name));
 }
 
-NPU_INTERNAL bool npu_taken_add(npu_taken *taken, uint32_t space, const char *name) {
+// False when memory is out.
+static bool npu_taken_add(npu_taken *taken, uint32_t space, const char *name) {
     if (!NPU_ROOM(taken->names, taken->capacity, (uint64_t)taken->count + 1)) {
         return false;
     }
@@ -1111,14 +1102,15 @@ NPU_INTERNAL bool npu_taken_add(npu_taken *taken, uint32_t space, const char *na
     return true;
 }
 
-NPU_INTERNAL void npu_taken_drop(npu_taken *taken, uint32_t count) {
+// Gives back all but the first `count`.
+static void npu_taken_drop(npu_taken *taken, uint32_t count) {
     while (taken->count > count) {
         *npu_taken_slot(taken, taken->names[taken->count - 1]) = 0;
         taken->count--;
     }
 }
 
-NPU_INTERNAL void npu_taken_free(npu_taken *taken) {
+static void npu_taken_free(npu_taken *taken) {
     npu_resize(taken->names, 0);
     npu_resize(taken->slots, 0);
 }
@@ -1131,25 +1123,22 @@ typedef struct npu_namer {
     npu_taken open;  // names of variables that are in use here
 } npu_namer;
 
-// Gives a thing its identifier. A local one is a name of its own in expand.cpp.
-static void npu_name_give(npu_namer *namer, npu_kind kind, uint32_t index, const char *original,
-                          bool is_local) {
+// Gives a thing its identifier. One of a variable is taken until its statement ends.
+static void npu_name_give(npu_namer *namer, npu_kind kind, uint32_t index, const char *original) {
+    const bool is_local = kind >= NPU_CHANNEL;
+    npu_taken *taken = kind == NPU_VARIABLE ? &namer->open : &namer->taken;
     npu_names *names = &namer->emitter->names;
     char base[NPU_NAME_MAX + 3], name[NPU_NAME_MAX + 16];
     npu_mangle(original ? original : "", base);
     snprintf(name, sizeof name, "%s", base);
-    for (uint32_t number = 2;; number++) {
-        bool is_taken =
-            npu_taken_has(kind == NPU_VARIABLE ? &namer->open : &namer->taken, kind, name);
-        if (!is_taken && !(is_local && npu_taken_has(&namer->taken, NPU_SPACE_LOCAL, name))) {
-            break;
-        }
+    for (uint32_t number = 2; npu_taken_has(taken, kind, name) ||
+                              (is_local && npu_taken_has(&namer->taken, NPU_SPACE_LOCAL, name));
+         number++) {
         snprintf(name, sizeof name, "%s_%u", base, (unsigned)number);
     }
-    bool is_added = kind == NPU_VARIABLE
-                        ? npu_taken_add(&namer->open, kind, name)
-                        : npu_taken_add(&namer->taken, kind, name) &&
-                              (!is_local || npu_taken_add(&namer->taken, NPU_SPACE_LOCAL, name));
+    bool is_added =
+        npu_taken_add(taken, kind, name) &&
+        (!is_local || taken == &namer->open || npu_taken_add(taken, NPU_SPACE_LOCAL, name));
     names->at[kind][index] = (uint32_t)names->text.size;
     npu_write(&names->text, name, strlen(name) + 1);
     if (!is_added || names->text.is_out_of_memory) {
@@ -1186,33 +1175,30 @@ static void npu_names_declared(npu_namer *namer) {
                                                                       : "";
             char name[PTOWSP_NAME_MAX + 16];
             snprintf(name, sizeof name, "%s%s", axis->name, part);
-            npu_name_give(namer, NPU_AXIS, i, name,
-                          axis->kind == PTOWSP_AXIS_DYNAMIC || axis->kind >= PTOWSP_AXIS_PLAN);
+            npu_name_give(namer, NPU_AXIS, i, name);
         }
     }
     for (uint32_t i = 1; i < names->count[NPU_ARRAY]; i++) {
-        const ptowsp_array_info *array = &t->arrays[i];
-        npu_name_give(namer, NPU_ARRAY, i, array->name,
-                      !array->is_lengths || array->dtype != PTOWSP_DTYPE_NONE);
+        npu_name_give(namer, NPU_ARRAY, i, t->arrays[i].name);
     }
     for (uint32_t i = 1; i < names->count[NPU_SYMBOL]; i++) {
-        npu_name_give(namer, NPU_SYMBOL, i, t->symbols[i].name, true);
+        npu_name_give(namer, NPU_SYMBOL, i, t->symbols[i].name);
     }
     for (uint32_t i = 1; i < names->count[NPU_TENSOR]; i++) {
-        npu_name_give(namer, NPU_TENSOR, i, t->tensors[i].desc.name, false);
+        npu_name_give(namer, NPU_TENSOR, i, t->tensors[i].desc.name);
     }
     for (uint32_t i = 1; i < names->count[NPU_KERNEL]; i++) {
-        npu_name_give(namer, NPU_KERNEL, i, t->kernels[i].name, false);
+        npu_name_give(namer, NPU_KERNEL, i, t->kernels[i].name);
     }
     for (uint32_t i = 0; i < names->count[NPU_CHANNEL]; i++) {
-        npu_name_give(namer, NPU_CHANNEL, i, t->channels[i].name, true);
+        npu_name_give(namer, NPU_CHANNEL, i, t->channels[i].name);
     }
 }
 
 // Names a variable in use from here to the end of its statement.
 static void npu_variable_open(npu_namer *namer, uint32_t variable) {
     const char *name = namer->emitter->tables->variables[variable].name;
-    npu_name_give(namer, NPU_VARIABLE, variable, name, true);
+    npu_name_give(namer, NPU_VARIABLE, variable, name);
 }
 
 // Workloads come first, as all their functions are declared before the first one is defined. Then
@@ -1223,7 +1209,7 @@ static void npu_names_statements(npu_namer *namer) {
     for (uint32_t i = 0; i < count; i++) {
         const ptowsp_statement *statement = &t->statements[i];
         if (statement->kind == PTOWSP_STATEMENT_WORKLOAD) {
-            npu_name_give(namer, NPU_WORKLOAD, i, statement->name, true);
+            npu_name_give(namer, NPU_WORKLOAD, i, statement->name);
         }
     }
     for (uint32_t i = 0; i < count; i++) {
@@ -1396,7 +1382,7 @@ static void npu_print_without(npu_text *out, const char *source, const char *lin
 static void npu_core_emit(npu_emitter *emitter, const npu_fixed *fixed) {
     npu_text text = {NULL, 0, 0, false}, all = {NULL, 0, 0, false};
     npu_print_without(&text, fixed->data,
-                      emitter->pipeline_count ? NULL : "#define WSP_CORE_PIPELINES\n");
+                      emitter->tables->pipeline_count ? NULL : "#define WSP_CORE_PIPELINES\n");
     npu_print_without(&all, text.data ? text.data : "",
                       npu_has_plans(emitter) ? NULL : "#define WSP_CORE_PLANS\n");
     npu_text_end(&all, &text);
@@ -1416,7 +1402,7 @@ NPU_INTERNAL void npu_fixed_emit(npu_emitter *emitter) {
             npu_readme_emit(emitter, fixed.data);
             continue;
         }
-        if ((emitter->pipeline_count > 0 ||
+        if ((emitter->tables->pipeline_count > 0 ||
              strncmp(fixed.path, pipelines, sizeof pipelines - 1) != 0) &&
             (has_merges || strncmp(fixed.path, merges, sizeof merges - 1) != 0) &&
             strncmp(fixed.path, simpler, sizeof simpler - 1) != 0) {
@@ -1468,46 +1454,19 @@ NPU_INTERNAL void npu_files_free(npu_emitter *emitter) {
 #ifndef NPU_EXPAND_H
 #define NPU_EXPAND_H
 
-#define NPU_LINE_MAX       100                  // columns that have spaces to break at
-#define NPU_LOCAL_NAME_MAX (NPU_NAME_MAX + 32)  // with its number
-
-// A value that a function reads often, as a local at its top.
-typedef enum npu_local_kind {
-    NPU_LOCAL_SIZE = 0,  // of a dynamic axis
-    NPU_LOCAL_SYMBOL,
-    NPU_LOCAL_ARRAY,  // read as i64, u64, bool
-    NPU_LOCAL_ARRAY_U64,
-    NPU_LOCAL_ARRAY_BOOL,
-    NPU_LOCAL_KIND_COUNT
-} npu_local_kind;
-
-typedef struct npu_local {
-    npu_local_kind kind;
-    uint32_t id;
-    char name[NPU_LOCAL_NAME_MAX];
-} npu_local;
-
-typedef struct npu_locals {
-    npu_local *items;
-    uint32_t count, capacity;
-    uint32_t *of[NPU_LOCAL_KIND_COUNT];  // by id: its item + 1, or 0
-} npu_locals;
+#define NPU_LINE_MAX 100  // columns that have spaces to break at
 
 // Parts of an expression that is too deep for one: functions before its statement.
 typedef struct npu_part {
-    uint32_t expr;
-    char name[NPU_LOCAL_NAME_MAX];
+    uint32_t expr, number;
 } npu_part;
 
 // Statements that contain others, up to their end.
 typedef struct npu_block {
-    uint32_t name_count;                // number of names visible before
-    bool is_split;                      // its statements are in several functions
-    uint32_t weight;                    // of statements in the open function; 0: none is open
-    char function[NPU_LOCAL_NAME_MAX];  // the open function
+    bool is_split;      // its statements are in several functions
+    uint32_t weight;    // of statements in the open function; 0: none is open
+    uint32_t function;  // the number of the open function
 } npu_block;
-
-enum { NPU_USES_VARIABLE = 1, NPU_USES_ENTRY = 2 };
 
 typedef struct npu_expand {
     npu_emitter *emitter;
@@ -1515,23 +1474,17 @@ typedef struct npu_expand {
     npu_text *out;
     npu_text line;  // being built
     npu_text place;
-    uint32_t depth;           // of braces
-    const char *walker;       // the walking object: run, or the process
-    uint32_t pipeline_count;  // so far
-    bool is_in_process;
-    char process_name[NPU_LOCAL_NAME_MAX];
-    npu_locals function, process;  // locals: of a process its arrays, all else of the function
-    uint8_t *variable_uses;        // by variable
-    uint32_t *variable_suffixes, *entry_suffixes;  // by variable: of its name; 0: no suffix
-    uint32_t *channel_suffixes;                    // by channel
-    uint32_t *storage;                             // of these and of the locals' tables
-    uint8_t *tensors;   // by tensor: loaded by the processes of a pipeline
-    uint8_t *seen;      // by statement: its workload has been searched for loads
-    npu_taken names;    // that are visible here
-    npu_block *blocks;  // that are open
+    uint32_t depth;                  // of braces
+    char walker[NPU_NAME_MAX + 16];  // the walking object: run, or the process'
+    uint32_t pipeline_count;         // so far
+    uint8_t *is_entry;               // by variable: of a sparse loop; the others are in its block
+    uint8_t *tensors;                // by tensor: loaded by the processes of a pipeline
+    uint8_t *seen;                   // by statement: its workload has been searched for loads
+    npu_block *blocks;               // that are open
     uint32_t block_count, block_capacity;
     npu_part *parts;
     uint32_t part_count, part_capacity;
+    uint32_t function_count;  // of parts and blocks, so far
     bool is_out_of_memory;
 } npu_expand;
 
@@ -1551,32 +1504,6 @@ NPU_INTERNAL void npu_close(npu_expand *x, const char *behind);
 // A comment with a statement's place.
 NPU_INTERNAL void npu_place_comment(npu_expand *x, uint32_t node);
 
-// -- names (npu_expand_names.c) -------------------------------------------------------------------
-
-// Makes a name that differs from all visible ones, and makes it visible: base, base_2, ... Returns
-// the number that was added, 0 if none was. Names are visible until npu_close_names leaves as many
-// as there were before.
-NPU_INTERNAL uint32_t npu_open_name_of(npu_expand *x, const char *base,
-                                       char out_name[NPU_LOCAL_NAME_MAX]);
-NPU_INTERNAL void npu_close_names(npu_expand *x, uint32_t count);
-NPU_INTERNAL void npu_add_variable(npu_expand *x, uint32_t variable);
-NPU_INTERNAL void npu_add_entry(npu_expand *x, uint32_t variable);
-
-// Do loops over an axis count to a bound size?
-NPU_INTERNAL bool npu_axis_is_counted(const npu_expand *x, uint32_t axis);
-NPU_INTERNAL void npu_name_variable(npu_expand *x, uint32_t variable);
-NPU_INTERNAL void npu_name_entry(npu_expand *x, uint32_t variable);
-// The name of a collected local.
-NPU_INTERNAL const char *npu_local_name(const npu_expand *x, npu_local_kind kind, uint32_t id);
-// Collects the locals of statements [begin, end): of a function, without arrays that are read in
-// processes; or of a process, these arrays. npu_print_locals gives them names.
-NPU_INTERNAL void npu_collect_function(npu_expand *x, uint32_t begin, uint32_t end);
-NPU_INTERNAL void npu_collect_process(npu_expand *x, uint32_t begin, uint32_t end);
-// The same for expressions.
-NPU_INTERNAL void npu_collect_values(npu_expand *x, const uint32_t *exprs, uint32_t count);
-NPU_INTERNAL void npu_print_locals(npu_expand *x, npu_locals *locals);
-NPU_INTERNAL void npu_forget_locals(npu_locals *locals);
-
 // -- expressions (npu_expr.c) ---------------------------------------------------------------------
 
 // The context of a literal: its type is known (b + 1, task.axis(1)), or it stands alone.
@@ -1589,11 +1516,7 @@ NPU_INTERNAL void npu_add_exprs(npu_expand *x, const uint32_t *exprs, uint32_t c
                                 npu_literal literal);
 // A literal beside a u64, or where one is expected.
 NPU_INTERNAL void npu_add_u64(npu_expand *x, uint64_t value);
-NPU_INTERNAL npu_local_kind npu_array_local(ptowsp_type type);
 NPU_INTERNAL bool npu_expr_has(const npu_expand *x, uint32_t expr, ptowsp_expr_kind kind);
-// Is it a bool variable compared with itself? Compilers warn about that, so its value is printed,
-// true or false.
-NPU_INTERNAL bool npu_expr_is_tautology(const npu_expand *x, const ptowsp_expr_info *e);
 // Prints the parts that an expression needs before its statement. Call it before the line begins.
 NPU_INTERNAL void npu_prepare_expr(npu_expand *x, uint32_t expr);
 
@@ -1612,10 +1535,10 @@ NPU_INTERNAL void npu_before_exprs(npu_expand *x, uint32_t node, const uint32_t 
                                    uint32_t count);
 // call({0, 1}); of edges.
 NPU_INTERNAL void npu_edges(npu_expand *x, const char *call, const uint32_t *edges, uint32_t count);
-// Adds `for (i64 b = 0; b < batch && run.good(); b++) `.
+// Adds a variable's name.
+NPU_INTERNAL void npu_add_variable(npu_expand *x, uint32_t variable);
+// Adds `for (i64 b = 0; b < run.size(AXIS_batch) && run.good(); b++) `.
 NPU_INTERNAL void npu_add_counted_for(npu_expand *x, uint32_t variable, uint32_t axis);
-// Do statements [begin, end) use the walking object?
-NPU_INTERNAL bool npu_is_walked(const npu_expand *x, uint32_t begin, uint32_t end);
 
 // Statements of pipelines and processes, and the ends of both.
 NPU_INTERNAL void npu_pipeline_statement(npu_expand *x, uint32_t i, const ptowsp_statement *s);
@@ -1746,7 +1669,9 @@ static bool npu_is_literal(const npu_expand *x, uint32_t expr) {
     return x->tables->exprs[expr].kind == PTOWSP_EXPR_CONST;
 }
 
-NPU_INTERNAL bool npu_expr_is_tautology(const npu_expand *x, const ptowsp_expr_info *e) {
+// Is it a bool variable compared with itself? Compilers warn about that, so its value is printed,
+// true or false.
+static bool npu_expr_is_tautology(const npu_expand *x, const ptowsp_expr_info *e) {
     if (e->kind != PTOWSP_EXPR_EQ && e->kind != PTOWSP_EXPR_NE) {
         return false;
     }
@@ -1795,25 +1720,33 @@ static void npu_add_operator(npu_expand *x, const ptowsp_expr_info *e) {
 static void npu_add_node(npu_expand *x, uint32_t expr, npu_literal literal) {
     for (uint32_t i = 0; i < x->part_count; i++) {
         if (x->parts[i].expr == expr) {
-            npu_add(x, "%s()", x->parts[i].name);
+            npu_add(x, "part_%u()", x->parts[i].number);
             return;
         }
     }
     const ptowsp_expr_info *e = &x->tables->exprs[expr];
     switch (e->kind) {
     case PTOWSP_EXPR_CONST: npu_add_literal(x, e, literal); break;
-    case PTOWSP_EXPR_VARIABLE: npu_add_variable(x, e->id); break;
+    case PTOWSP_EXPR_VARIABLE:
+        npu_add_variable(x, e->id);
+        npu_add(x, "%s", x->is_entry[e->id] ? ".index" : "");
+        break;
     case PTOWSP_EXPR_ENTRY:
-        npu_add_entry(x, e->id);
+        npu_add_variable(x, e->id);
         npu_add(x, ".entry");
         break;
     // The size of a dense axis is a literal.
-    case PTOWSP_EXPR_SIZE: npu_add(x, "%s", npu_local_name(x, NPU_LOCAL_SIZE, e->id)); break;
-    case PTOWSP_EXPR_SYMBOL: npu_add(x, "%s", npu_local_name(x, NPU_LOCAL_SYMBOL, e->id)); break;
+    case PTOWSP_EXPR_SIZE:
+        npu_add(x, "%s.size(AXIS_%s)", x->walker, npu_name(x->emitter, NPU_AXIS, e->id));
+        break;
+    case PTOWSP_EXPR_SYMBOL:
+        npu_add(x, "%s.symbol(SYMBOL_%s)", x->walker, npu_name(x->emitter, NPU_SYMBOL, e->id));
+        break;
     case PTOWSP_EXPR_ARRAY:
-        npu_add(x, "%s[", npu_local_name(x, npu_array_local(e->type), e->id));
+        npu_add(x, "%s.array_%s(ARRAY_%s, ", x->walker, npu_type(e->type),
+                npu_name(x->emitter, NPU_ARRAY, e->id));
         npu_add_node(x, e->a, NPU_LITERAL_PLAIN);
-        npu_add(x, "]");
+        npu_add(x, ")");
         break;
     case PTOWSP_EXPR_SLOT: npu_add(x, "%s.slot_%s(%u)", x->walker, npu_type(e->type), e->id); break;
     case PTOWSP_EXPR_TASK_ARG: npu_add(x, "task.arg(%u)", e->id); break;
@@ -1835,12 +1768,6 @@ NPU_INTERNAL void npu_add_exprs(npu_expand *x, const uint32_t *exprs, uint32_t c
         npu_add(x, "%s", i ? ", " : "");
         npu_add_expr(x, exprs[i], literal);
     }
-}
-
-NPU_INTERNAL npu_local_kind npu_array_local(ptowsp_type type) {
-    return type == PTOWSP_TYPE_I64   ? NPU_LOCAL_ARRAY
-           : type == PTOWSP_TYPE_U64 ? NPU_LOCAL_ARRAY_U64
-                                     : NPU_LOCAL_ARRAY_BOOL;
 }
 
 NPU_INTERNAL bool npu_expr_has(const npu_expand *x, uint32_t expr, ptowsp_expr_kind kind) {
@@ -1873,10 +1800,8 @@ static uint32_t npu_expr_brackets(npu_expand *x, uint32_t expr) {
     if (most < NPU_BRACKETS_MAX) {
         return most + 1;
     }
-    npu_part part;
-    part.expr = expr;
-    npu_open_name_of(x, "part", part.name);
-    npu_add(x, "const auto %s = [&] { return ", part.name);
+    const npu_part part = {expr, ++x->function_count};
+    npu_add(x, "const auto part_%u = [&] { return ", part.number);
     npu_add_node(x, expr, NPU_LITERAL_TYPED);
     npu_line(x, "; };");
     if (NPU_ROOM(x->parts, x->part_capacity, (uint64_t)x->part_count + 1)) {
@@ -1889,247 +1814,6 @@ static uint32_t npu_expr_brackets(npu_expand *x, uint32_t expr) {
 
 NPU_INTERNAL void npu_prepare_expr(npu_expand *x, uint32_t expr) {
     npu_expr_brackets(x, expr);
-}
-
-// == src/npu/npu_expand_names.c ====================================================================
-// Names in aicpu/expand.cpp, and the locals of its functions.
-//
-// Things keep the names that npu_user_name gives them, unless the same name is already visible; then a
-// number is appended. A function begins with locals for the sizes, symbols and arrays that it uses. So
-// does a process for its arrays: read errors belong to the reader.
-
-#include <stdio.h>
-
-// -- names ----------------------------------------------------------------------------------------
-
-NPU_INTERNAL void npu_close_names(npu_expand *x, uint32_t count) {
-    npu_taken_drop(&x->names, count);
-}
-
-NPU_INTERNAL uint32_t npu_open_name_of(npu_expand *x, const char *base,
-                                       char out_name[NPU_LOCAL_NAME_MAX]) {
-    uint32_t suffix = 0;
-    snprintf(out_name, NPU_LOCAL_NAME_MAX, "%s", base);
-    while (npu_taken_has(&x->names, NPU_VARIABLE, out_name)) {
-        suffix = suffix ? suffix + 1 : 2;
-        snprintf(out_name, NPU_LOCAL_NAME_MAX, "%s_%u", base, suffix);
-    }
-    if (!npu_taken_add(&x->names, NPU_VARIABLE, out_name)) {
-        x->is_out_of_memory = true;
-    }
-    return suffix;
-}
-
-static void npu_add_suffix(npu_expand *x, uint32_t suffix) {
-    if (suffix) {
-        npu_add(x, "_%u", suffix);
-    }
-}
-
-NPU_INTERNAL void npu_add_variable(npu_expand *x, uint32_t variable) {
-    npu_add(x, "%s", npu_user_name(x->emitter, NPU_VARIABLE, variable));
-    npu_add_suffix(x, x->variable_suffixes[variable]);
-}
-
-NPU_INTERNAL void npu_add_entry(npu_expand *x, uint32_t variable) {
-    npu_add(x, "%s_entry", npu_user_name(x->emitter, NPU_VARIABLE, variable));
-    npu_add_suffix(x, x->entry_suffixes[variable]);
-}
-
-NPU_INTERNAL void npu_name_variable(npu_expand *x, uint32_t variable) {
-    char name[NPU_LOCAL_NAME_MAX];
-    x->variable_suffixes[variable] =
-        npu_open_name_of(x, npu_user_name(x->emitter, NPU_VARIABLE, variable), name);
-}
-
-NPU_INTERNAL void npu_name_entry(npu_expand *x, uint32_t variable) {
-    char base[NPU_LOCAL_NAME_MAX], name[NPU_LOCAL_NAME_MAX];
-    snprintf(base, sizeof base, "%s_entry", npu_user_name(x->emitter, NPU_VARIABLE, variable));
-    x->entry_suffixes[variable] = npu_open_name_of(x, base, name);
-}
-
-// -- locals ---------------------------------------------------------------------------------------
-
-NPU_INTERNAL const char *npu_local_name(const npu_expand *x, npu_local_kind kind, uint32_t id) {
-    const npu_locals *locals =
-        x->is_in_process && kind >= NPU_LOCAL_ARRAY ? &x->process : &x->function;
-    uint32_t item = locals->of[kind][id];
-    return item ? locals->items[item - 1].name : "";  // out of memory
-}
-
-static void npu_collect(npu_expand *x, npu_locals *locals, npu_local_kind kind, uint32_t id) {
-    if (locals->of[kind][id]) {
-        return;
-    }
-    if (!NPU_ROOM(locals->items, locals->capacity, (uint64_t)locals->count + 1)) {
-        x->is_out_of_memory = true;
-    } else {
-        npu_local *local = &locals->items[locals->count++];
-        local->kind = kind;
-        local->id = id;
-        locals->of[kind][id] = locals->count;
-    }
-}
-
-// The locals to collect: in a function all except arrays that processes read, in a process those arrays.
-typedef struct npu_collector {
-    npu_expand *x;
-    npu_locals *locals;
-    bool has_arrays, has_others;
-} npu_collector;
-
-static void npu_collect_expr(const npu_collector *c, uint32_t expr) {
-    npu_expand *x = c->x;
-    if (!expr) {
-        return;
-    }
-    const ptowsp_expr_info *e = &x->tables->exprs[expr];
-    if (e->kind == PTOWSP_EXPR_VARIABLE) {
-        x->variable_uses[e->id] |= NPU_USES_VARIABLE;
-    } else if (e->kind == PTOWSP_EXPR_ENTRY) {
-        x->variable_uses[e->id] |= NPU_USES_ENTRY;
-    } else if (e->kind == PTOWSP_EXPR_ARRAY && c->has_arrays) {
-        npu_collect(x, c->locals, npu_array_local(e->type), e->id);
-    } else if (e->kind == PTOWSP_EXPR_SYMBOL && c->has_others) {
-        npu_collect(x, c->locals, NPU_LOCAL_SYMBOL, e->id);
-    } else if (e->kind == PTOWSP_EXPR_SIZE && c->has_others) {
-        npu_collect(x, c->locals, NPU_LOCAL_SIZE, e->id);
-    }
-    if (npu_expr_is_tautology(x, e)) {
-        return;
-    }
-    npu_collect_expr(c, e->a);
-    npu_collect_expr(c, e->b);
-    npu_collect_expr(c, e->c);
-}
-
-NPU_INTERNAL bool npu_axis_is_counted(const npu_expand *x, uint32_t axis) {
-    const ptowsp_axis_kind kind = x->tables->axes[axis].kind;
-    return kind == PTOWSP_AXIS_DYNAMIC || kind == PTOWSP_AXIS_PLAN_LANES;
-}
-
-static void npu_collect_axis(const npu_collector *c, uint32_t axis) {
-    if (axis && c->has_others && npu_axis_is_counted(c->x, axis)) {
-        npu_collect(c->x, c->locals, NPU_LOCAL_SIZE, axis);
-    }
-}
-
-static void npu_collect_exprs(const npu_collector *c, const uint32_t *exprs, uint32_t count) {
-    for (uint32_t i = 0; i < count; i++) {
-        npu_collect_expr(c, exprs[i]);
-    }
-}
-
-static void npu_collect_view(const npu_collector *c, const ptowsp_view_info *view) {
-    uint32_t exprs[NPU_VIEW_EXPR_MAX];
-    npu_collect_exprs(c, exprs, npu_view_exprs(view, exprs));
-}
-
-static void npu_collect_task(const npu_collector *c, const ptowsp_task_info *task) {
-    const uint32_t keys[] = {task->dispatch_key, task->priority_key, task->stream_key};
-    npu_collect_exprs(c, task->axes, task->axis_count);
-    for (uint32_t j = 0; j < task->tile_count; j++) {
-        npu_collect_view(c, &task->tiles[j]);
-    }
-    npu_collect_exprs(c, task->scalars, task->scalar_count);
-    npu_collect_exprs(c, keys, 3);
-}
-
-static void npu_collect_statement(const npu_collector *c, const ptowsp_statement *s) {
-    const ptowsp_program_tables *t = c->x->tables;
-    switch (s->kind) {
-    case PTOWSP_STATEMENT_LOOP:
-        npu_collect_axis(c, s->axis);
-        npu_collect_expr(c, s->row);
-        break;
-    case PTOWSP_STATEMENT_PROCESS: npu_collect_axis(c, s->axis); break;
-    case PTOWSP_STATEMENT_WHEN:
-    case PTOWSP_STATEMENT_SLOT_SET:
-    case PTOWSP_STATEMENT_SEND: npu_collect_expr(c, s->value); break;
-    case PTOWSP_STATEMENT_CALL: npu_collect_exprs(c, t->values + s->first, s->count); break;
-    case PTOWSP_STATEMENT_TASK: npu_collect_task(c, &t->tasks[s->task]); break;
-    case PTOWSP_STATEMENT_SLOT_LOAD:
-        npu_collect_view(c, &t->loads[s->load].view);
-        npu_collect_expr(c, t->loads[s->load].row);
-        npu_collect_expr(c, t->loads[s->load].col);
-        break;
-    case PTOWSP_STATEMENT_PIPELINE:
-        for (uint32_t j = 0; j < s->count; j++) {
-            npu_collect_expr(c, t->channels[s->first + j].depth_at_start);
-            npu_collect_expr(c, t->channels[s->first + j].latency_at_start);
-        }
-        break;
-    default: break;
-    }
-}
-
-NPU_INTERNAL void npu_collect_values(npu_expand *x, const uint32_t *exprs, uint32_t count) {
-    const npu_collector c = {x, &x->function, true, true};
-    npu_collect_exprs(&c, exprs, count);
-}
-
-NPU_INTERNAL void npu_collect_function(npu_expand *x, uint32_t begin, uint32_t end) {
-    npu_collector c = {x, &x->function, true, true};
-    for (uint32_t i = begin; i < end; i++) {
-        const ptowsp_statement *s = &x->tables->statements[i];
-        npu_collect_statement(&c, s);
-        if (s->kind == PTOWSP_STATEMENT_PROCESS) {
-            c.has_arrays = false;
-        } else if (s->kind == PTOWSP_STATEMENT_END) {
-            const ptowsp_statement *of = &x->tables->statements[s->begin];
-            c.has_arrays = c.has_arrays || of->kind == PTOWSP_STATEMENT_PROCESS;
-        }
-    }
-}
-
-NPU_INTERNAL void npu_collect_process(npu_expand *x, uint32_t begin, uint32_t end) {
-    const npu_collector c = {x, &x->process, true, false};
-    for (uint32_t i = begin; i < end; i++) {
-        const ptowsp_statement *s = &x->tables->statements[i];
-        npu_collect_statement(&c, s);
-    }
-}
-
-static void npu_print_local(npu_expand *x, npu_local *local) {
-    npu_kind kind = local->kind == NPU_LOCAL_SIZE     ? NPU_AXIS
-                    : local->kind == NPU_LOCAL_SYMBOL ? NPU_SYMBOL
-                                                      : NPU_ARRAY;
-    const char *base = npu_name(x->emitter, kind, local->id);
-    npu_open_name_of(x, npu_user_name(x->emitter, kind, local->id), local->name);
-    switch (local->kind) {
-    case NPU_LOCAL_SIZE:
-        npu_add(x, "const i64 %s = %s.size(AXIS_%s);", local->name, x->walker, base);
-        break;
-    case NPU_LOCAL_SYMBOL:
-        npu_add(x, "const u64 %s = %s.symbol(SYMBOL_%s);", local->name, x->walker, base);
-        break;
-    default:
-        npu_add(x, "const Array<%s> %s(%s, ARRAY_%s);",
-                local->kind == NPU_LOCAL_ARRAY       ? "i64"
-                : local->kind == NPU_LOCAL_ARRAY_U64 ? "u64"
-                                                     : "bool",
-                local->name, x->walker, base);
-        break;
-    }
-    npu_end_line(x);
-}
-
-NPU_INTERNAL void npu_print_locals(npu_expand *x, npu_locals *locals) {
-    for (int group = NPU_LOCAL_SIZE; group <= NPU_LOCAL_ARRAY; group++) {
-        for (uint32_t i = 0; i < locals->count; i++) {
-            int kind = (int)locals->items[i].kind;
-            if (kind == group || (kind > NPU_LOCAL_ARRAY && group == NPU_LOCAL_ARRAY)) {
-                npu_print_local(x, &locals->items[i]);
-            }
-        }
-    }
-}
-
-NPU_INTERNAL void npu_forget_locals(npu_locals *locals) {
-    for (uint32_t i = 0; i < locals->count; i++) {
-        locals->of[locals->items[i].kind][locals->items[i].id] = 0;
-    }
-    locals->count = 0;
 }
 
 // == src/npu/npu_expand_text.c =====================================================================
@@ -2255,6 +1939,8 @@ NPU_INTERNAL void npu_place_comment(npu_expand *x, uint32_t node) {
 // Pipelines in aicpu/expand.cpp: processes are functions that capture their surroundings, and walk
 // with a Run of their own, which has their name.
 
+#include <stdio.h>
+
 // -- loads of processes ---------------------------------------------------------------------------
 
 // Marks the tensors that slots are loaded from, in statements [begin, end) and their callees.
@@ -2284,23 +1970,14 @@ static void npu_add_loads(npu_expand *x, uint32_t begin, uint32_t end) {
 
 // -- pipelines ------------------------------------------------------------------------------------
 
-static void npu_add_channel_name(npu_expand *x, uint32_t channel) {
-    npu_add(x, "%s", npu_user_name(x->emitter, NPU_CHANNEL, channel));
-    if (x->channel_suffixes[channel]) {
-        npu_add(x, "_%u", x->channel_suffixes[channel]);
-    }
-}
-
 static void npu_channel(npu_expand *x, uint32_t channel) {
     const ptowsp_channel_info *info = &x->tables->channels[channel];
-    const char *base = npu_user_name(x->emitter, NPU_CHANNEL, channel);
-    char name[NPU_LOCAL_NAME_MAX];
+    const char *name = npu_name(x->emitter, NPU_CHANNEL, channel);
     x->part_count = 0;
     npu_prepare_expr(x, info->depth_at_start);
     npu_prepare_expr(x, info->latency_at_start);
-    x->channel_suffixes[channel] = npu_open_name_of(x, base, name);
-    npu_print_cpp(&x->line, "Channel %s = pipeline.channel('%s', CHANNEL_%s, ", name, info->name,
-                  npu_name(x->emitter, NPU_CHANNEL, channel));
+    npu_print_cpp(&x->line, "Channel v_%s = pipeline.channel('%s', CHANNEL_%s, ", name, info->name,
+                  name);
     if (info->depth_at_start) {
         npu_add_expr(x, info->depth_at_start, NPU_LITERAL_PLAIN);
     } else {
@@ -2338,80 +2015,61 @@ static void npu_pipeline_begin(npu_expand *x, uint32_t i, const ptowsp_statement
 
 // -- processes ------------------------------------------------------------------------------------
 
-static void npu_process_begin(npu_expand *x, uint32_t i, const ptowsp_statement *s) {
+static void npu_process_begin(npu_expand *x, const ptowsp_statement *s) {
     char name[NPU_NAME_MAX + 3];
-    bool has_index = s->variable && (x->variable_uses[s->variable] & NPU_USES_VARIABLE);
     if (s->axis) {
-        npu_name_variable(x, s->variable);
         npu_add_counted_for(x, s->variable, s->axis);
         npu_open(x);
     }
-    npu_mangle(s->name, name);
-    npu_open_name_of(x, name, x->process_name);
     npu_print_cpp(&x->line, "pipeline.process('%s', %u, {", s->name,
                   npu_place(x->emitter, s->node));
     for (uint32_t j = 0; j < s->count; j++) {
         const ptowsp_port_info *port = &x->tables->ports[s->first + j];
-        npu_add(x, "%s%s(", j ? ", " : "", port->is_produced ? "produces" : "consumes");
-        npu_add_channel_name(x, port->channel);
-        npu_add(x, ")");
+        npu_add(x, "%s%s(%s)", j ? ", " : "", port->is_produced ? "produces" : "consumes",
+                npu_user_name(x->emitter, NPU_CHANNEL, port->channel));
     }
-    npu_add(x, "}, [&");
-    if (has_index) {
-        npu_add(x, ", ");
-        npu_add_variable(x, s->variable);
-    }
-    npu_add(x, "](Run &");
-    npu_add(x, npu_is_walked(x, i + 1, s->end) ? "%s) " : "/* %s */) ", x->process_name);
+    npu_mangle(s->name, name);
+    snprintf(x->walker, sizeof x->walker, "r_%s", name + 2);
+    npu_add(x, "}, [=](Run &%s) ", x->walker);
     npu_open(x);
-    x->walker = x->process_name;
-    x->is_in_process = true;
-    npu_collect_process(x, i + 1, s->end);
-    npu_print_locals(x, &x->process);
 }
 
 static void npu_process_end(npu_expand *x, const ptowsp_statement *s) {
-    npu_forget_locals(&x->process);
     npu_close(x, ");");
     if (s->axis) {
         npu_close(x, "");
     }
-    x->walker = NPU_WALKER;
-    x->is_in_process = false;
+    snprintf(x->walker, sizeof x->walker, NPU_WALKER);
 }
 
 // -- statements of processes ----------------------------------------------------------------------
 
 static void npu_receive(npu_expand *x, const ptowsp_statement *s) {
     bool is_loop = s->kind == PTOWSP_STATEMENT_CONSUME;
-    npu_name_variable(x, s->variable);
-    npu_add(x, is_loop ? "for (i64 " : "if (i64 ");
-    npu_add_variable(x, s->variable);
-    npu_add(x, "; ");
-    npu_add_channel_name(x, s->channel);
-    npu_add(x, is_loop ? ".receive(%s, " : ".receive_one(%s, ", x->walker);
-    npu_add_variable(x, s->variable);
-    npu_add(x, ", %u)%s) ", npu_place(x->emitter, s->node), is_loop ? ";" : "");
+    const char *name = npu_user_name(x->emitter, NPU_VARIABLE, s->variable);
+    npu_add(x, is_loop ? "for (i64 %s; " : "if (i64 %s; ", name);
+    npu_add(x, "%s.receive%s(%s, %s, %u)%s) ", npu_user_name(x->emitter, NPU_CHANNEL, s->channel),
+            is_loop ? "" : "_one", x->walker, name, npu_place(x->emitter, s->node),
+            is_loop ? ";" : "");
     npu_open(x);
 }
 
 static void npu_send(npu_expand *x, const ptowsp_statement *s) {
     npu_before_exprs(x, s->node, &s->value, 1);
-    npu_add_channel_name(x, s->channel);
-    npu_add(x, ".send(%s, ", x->walker);
+    npu_add(x, "%s.send(%s, ", npu_user_name(x->emitter, NPU_CHANNEL, s->channel), x->walker);
     npu_add_expr(x, s->value, NPU_LITERAL_TYPED);
     npu_line(x, ", %u);", npu_place(x->emitter, s->node));
 }
 
 static void npu_channel_word(npu_expand *x, const ptowsp_statement *s, const char *word) {
-    npu_add_channel_name(x, s->channel);
-    npu_line(x, ".%s(%s, %u);", word, x->walker, npu_place(x->emitter, s->node));
+    npu_line(x, "%s.%s(%s, %u);", npu_user_name(x->emitter, NPU_CHANNEL, s->channel), word,
+             x->walker, npu_place(x->emitter, s->node));
 }
 
 NPU_INTERNAL void npu_pipeline_statement(npu_expand *x, uint32_t i, const ptowsp_statement *s) {
     switch (s->kind) {
     case PTOWSP_STATEMENT_PIPELINE: npu_pipeline_begin(x, i, s); break;
-    case PTOWSP_STATEMENT_PROCESS: npu_process_begin(x, i, s); break;
+    case PTOWSP_STATEMENT_PROCESS: npu_process_begin(x, s); break;
     case PTOWSP_STATEMENT_CONSUME:
     case PTOWSP_STATEMENT_RECEIVE: npu_receive(x, s); break;
     case PTOWSP_STATEMENT_SEND: npu_send(x, s); break;
@@ -2434,17 +2092,21 @@ NPU_INTERNAL void npu_pipeline_end(npu_expand *x, const ptowsp_statement *begin)
 // aicpu/expand.cpp: the statements of a program as C++, in terms of wsp_expand.h. Workloads are
 // functions, loops are loops, scopes are objects that live as long as a block:
 //
-//      parallel b over batch                   {
-//          when kv_len[b] <= 2048                  Scope scope(run, PARALLEL);
-//              task attend                         for (i64 b = 0; b < batch && run.good(); b++) {
-//                                                      if (kv_len[b] <= 2048) {
-//                                                          Task task(run, KERNEL_attend, 4);
-//                                                          ...
+//      parallel b over batch     {
+//          when kv_len[b] <= 2048    Scope scope_2(run, PARALLEL);
+//              task attend           for (i64 v_b = 0; v_b < run.size(AXIS_batch) && run.good(); v_b++) {
+//                                        if (run.array_i64(ARRAY_kv_len, v_b) <= 2048) {
+//                                            Task task(run, KERNEL_attend, 4);
+//                                            ...
+//
+// Names. Variables, channels and workloads have theirs from npu_names.c, which makes them differ where
+// they meet. Other names cannot meet these: r_load is the run of process load, e_c the end of the loop of
+// c; parts and scopes have numbers.
 //
 // Statements come as a list, so one pass over them prints the file; open blocks are on a stack.
 // Blocks with very many statements are split into functions, because compilers take minutes for
-// large ones. The file walks the program exactly as the library does (src/workload/expand.c): bounds
-// and rows are evaluated once, when a loop begins, and arguments of calls before the callee.
+// large ones. The file walks the program exactly as the library does (src/workload/expand.c): rows are
+// evaluated once, when a loop begins, and arguments of calls before the callee.
 
 #include <stdio.h>
 
@@ -2472,23 +2134,6 @@ NPU_INTERNAL void npu_edges(npu_expand *x, const char *call, const uint32_t *edg
     npu_line(x, "});");
 }
 
-NPU_INTERNAL bool npu_is_walked(const npu_expand *x, uint32_t begin, uint32_t end) {
-    for (uint32_t i = begin; i < end; i++) {
-        const ptowsp_statement *s = &x->tables->statements[i];
-        bool is_condition = s->kind == PTOWSP_STATEMENT_WHEN &&
-                            !npu_expr_has(x, s->value, PTOWSP_EXPR_ARRAY) &&
-                            !npu_expr_has(x, s->value, PTOWSP_EXPR_SLOT);
-        if (s->kind != PTOWSP_STATEMENT_END && s->kind != PTOWSP_STATEMENT_OTHERWISE &&
-            s->kind != PTOWSP_STATEMENT_SCOPE && !is_condition) {
-            return true;
-        }
-        if (s->kind == PTOWSP_STATEMENT_SCOPE && s->scope) {
-            return true;
-        }
-    }
-    return false;
-}
-
 NPU_INTERNAL void npu_before_exprs(npu_expand *x, uint32_t node, const uint32_t *exprs,
                                    uint32_t count) {
     bool reads = false;
@@ -2512,33 +2157,26 @@ NPU_INTERNAL uint32_t npu_view_exprs(const ptowsp_view_info *view,
 }
 
 static void npu_scope(npu_expand *x, ptowsp_scope scope) {
-    char name[NPU_LOCAL_NAME_MAX];
-    npu_open_name_of(x, "scope", name);
-    npu_line(x, "Scope %s(%s, %s);", name, x->walker,
+    npu_line(x, "Scope scope_%u(%s, %s);", x->depth, x->walker,
              scope == PTOWSP_SCOPE_PARALLEL ? "PARALLEL" : "SEQUENTIAL");
 }
 
 // -- loops ----------------------------------------------------------------------------------------
 
-static void npu_add_bound(npu_expand *x, uint32_t axis) {
-    const ptowsp_axis_info *info = &x->tables->axes[axis];
-    if (info->kind == PTOWSP_AXIS_DENSE) {
-        npu_print_i64(&x->line, info->size);
-    } else {
-        npu_add(x, "%s", npu_local_name(x, NPU_LOCAL_SIZE, axis));
-    }
+NPU_INTERNAL void npu_add_variable(npu_expand *x, uint32_t variable) {
+    npu_add(x, "%s", npu_user_name(x->emitter, NPU_VARIABLE, variable));
 }
 
 NPU_INTERNAL void npu_add_counted_for(npu_expand *x, uint32_t variable, uint32_t axis) {
-    npu_add(x, "for (i64 ");
-    npu_add_variable(x, variable);
-    npu_add(x, " = 0; ");
-    npu_add_variable(x, variable);
-    npu_add(x, " < ");
-    npu_add_bound(x, axis);
-    npu_add(x, " && %s.good(); ", x->walker);
-    npu_add_variable(x, variable);
-    npu_add(x, "++) ");
+    const ptowsp_axis_info *info = &x->tables->axes[axis];
+    const char *name = npu_user_name(x->emitter, NPU_VARIABLE, variable);
+    npu_add(x, "for (i64 %s = 0; %s < ", name, name);
+    if (info->kind == PTOWSP_AXIS_DENSE) {
+        npu_print_i64(&x->line, info->size);
+    } else {
+        npu_add(x, "%s.size(AXIS_%s)", x->walker, npu_name(x->emitter, NPU_AXIS, axis));
+    }
+    npu_add(x, " && %s.good(); %s++) ", x->walker, name);
 }
 
 // ", b, 5": the row of a loop, and its place; nothing of a loop over all rows.
@@ -2550,46 +2188,21 @@ static void npu_add_row(npu_expand *x, const ptowsp_statement *s) {
     }
 }
 
-// for (i64 c = 0, c_end = run.length(ARRAY_chunks, b, 5); c < c_end && run.good(); c++)
+// for (i64 v_c = 0, e_c = run.length(ARRAY_chunks, v_b, 5); v_c < e_c && run.good(); v_c++)
 static void npu_add_ragged_for(npu_expand *x, const ptowsp_statement *s, uint32_t array) {
-    char base[NPU_LOCAL_NAME_MAX], end[NPU_LOCAL_NAME_MAX];
-    snprintf(base, sizeof base, "%s_end", npu_user_name(x->emitter, NPU_VARIABLE, s->variable));
-    npu_open_name_of(x, base, end);
-    npu_add(x, "for (i64 ");
-    npu_add_variable(x, s->variable);
-    npu_add(x, " = 0, %s = %s.length", end, x->walker);
-    npu_add(x, "%s(ARRAY_%s", s->row ? "" : "_sum", npu_name(x->emitter, NPU_ARRAY, array));
+    const char *name = npu_name(x->emitter, NPU_VARIABLE, s->variable);
+    npu_add(x, "for (i64 v_%s = 0, e_%s = %s.length%s(ARRAY_%s", name, name, x->walker,
+            s->row ? "" : "_sum", npu_name(x->emitter, NPU_ARRAY, array));
     npu_add_row(x, s);
-    npu_add(x, "); ");
-    npu_add_variable(x, s->variable);
-    npu_add(x, " < %s && %s.good(); ", end, x->walker);
-    npu_add_variable(x, s->variable);
-    npu_add(x, "++) ");
+    npu_add(x, "); v_%s < e_%s && %s.good(); v_%s++) ", name, name, x->walker, name);
 }
 
-static void npu_sparse_for(npu_expand *x, const ptowsp_statement *s) {
-    uint8_t uses = x->variable_uses[s->variable];
-    npu_name_entry(x, s->variable);
-    npu_add(x, "for (%sconst Entry &", uses ? "" : "[[maybe_unused]] ");
-    npu_add_entry(x, s->variable);
-    npu_add(x, " : %s.entries(AXIS_%s", x->walker, npu_name(x->emitter, NPU_AXIS, s->axis));
-    npu_add_row(x, s);
-    npu_add(x, ")) ");
-    npu_open(x);
-    if (uses & NPU_USES_VARIABLE) {
-        npu_add(x, "const i64 ");
-        npu_add_variable(x, s->variable);
-        npu_add(x, " = ");
-        npu_add_entry(x, s->variable);
-        npu_line(x, ".index;");
-    }
-}
-
-// for (const i64 u : run.units(AXIS_kv, lane, 5))
-static void npu_add_units_for(npu_expand *x, const ptowsp_statement *s) {
-    npu_add(x, "for (%sconst i64 ", x->variable_uses[s->variable] ? "" : "[[maybe_unused]] ");
+// for (const Entry &v_e : run.entries(AXIS_routes, v_t, 5)), for (const i64 &v_u : run.units(AXIS_kv))
+static void npu_add_items_for(npu_expand *x, const ptowsp_statement *s, const char *type,
+                              const char *items) {
+    npu_add(x, "for (const %s &", type);
     npu_add_variable(x, s->variable);
-    npu_add(x, " : %s.units(AXIS_%s", x->walker, npu_name(x->emitter, NPU_AXIS, s->axis));
+    npu_add(x, " : %s.%s(AXIS_%s", x->walker, items, npu_name(x->emitter, NPU_AXIS, s->axis));
     npu_add_row(x, s);
     npu_add(x, ")) ");
 }
@@ -2601,15 +2214,13 @@ static void npu_loop(npu_expand *x, const ptowsp_statement *s) {
         npu_open(x);
         npu_scope(x, s->scope);
     }
-    npu_name_variable(x, s->variable);
+    x->is_entry[s->variable] = axis->kind == PTOWSP_AXIS_SPARSE;
     if (axis->kind == PTOWSP_AXIS_SPARSE) {
-        npu_sparse_for(x, s);
-        return;
-    }
-    if (axis->kind == PTOWSP_AXIS_RAGGED) {
+        npu_add_items_for(x, s, "Entry", "entries");
+    } else if (axis->kind == PTOWSP_AXIS_RAGGED) {
         npu_add_ragged_for(x, s, axis->array);
     } else if (axis->kind == PTOWSP_AXIS_PLAN || axis->kind == PTOWSP_AXIS_PLAN_MERGES) {
-        npu_add_units_for(x, s);
+        npu_add_items_for(x, s, "i64", "units");
     } else {
         npu_add_counted_for(x, s->variable, s->axis);
     }
@@ -2732,7 +2343,6 @@ static void npu_task_lines(npu_expand *x, const ptowsp_statement *s) {
 // A task has its own block, unless it is the only statement of the enclosing block.
 static void npu_task(npu_expand *x, uint32_t i, const ptowsp_statement *s) {
     bool is_alone = x->tables->statements[i - 1].end == i + 1;
-    uint32_t names = x->names.count;
     npu_place_comment(x, s->node);
     if (!is_alone) {
         npu_open(x);
@@ -2741,7 +2351,6 @@ static void npu_task(npu_expand *x, uint32_t i, const ptowsp_statement *s) {
     if (!is_alone) {
         npu_close(x, "");
     }
-    npu_close_names(x, names);
 }
 
 static void npu_slot_set(npu_expand *x, const ptowsp_statement *s) {
@@ -2765,13 +2374,13 @@ static void npu_slot_load(npu_expand *x, const ptowsp_statement *s) {
 }
 
 static void npu_reset(npu_expand *x, const ptowsp_statement *s) {
-    char call[NPU_LOCAL_NAME_MAX + 8];
+    char call[sizeof x->walker + 8];
     snprintf(call, sizeof call, "%s.reset", x->walker);
     npu_edges(x, call, x->tables->edges + s->first, s->count);
 }
 
 static void npu_call(npu_expand *x, const ptowsp_statement *s) {
-    const uint32_t *args = x->tables->values + s->first, names = x->names.count;
+    const uint32_t *args = x->tables->values + s->first;
     npu_before_exprs(x, s->node, args, s->count);
     if (s->scope) {
         npu_open(x);
@@ -2784,41 +2393,29 @@ static void npu_call(npu_expand *x, const ptowsp_statement *s) {
     if (s->scope) {
         npu_close(x, "");
     }
-    npu_close_names(x, names);
 }
 
 // -- workloads ------------------------------------------------------------------------------------
 
-// void attend(Run &run, i64 b, bool /* is_last */): with the names of parameters that are used.
-static void npu_add_signature(npu_expand *x, uint32_t i, const ptowsp_statement *s,
-                              bool is_definition) {
-    bool is_walked = npu_is_walked(x, i + 1, s->end) || x->function.count > 0;
-    npu_add(x, "void %s(Run &", npu_user_name(x->emitter, NPU_WORKLOAD, i));
-    npu_add(x, is_walked || !is_definition ? "%s" : "/* %s */", NPU_WALKER);
+// void v_attend(Run &run, i64 v_b, bool v_is_last)
+static void npu_add_signature(npu_expand *x, uint32_t i, const ptowsp_statement *s) {
+    npu_add(x, "void %s(Run &run", npu_user_name(x->emitter, NPU_WORKLOAD, i));
     for (uint32_t j = 0; j < s->count; j++) {
         uint32_t variable = x->tables->params[s->first + j];
-        bool is_used = !is_definition || x->variable_uses[variable];
         npu_add(x, ", %s ", npu_type(x->tables->variables[variable].type));
-        npu_add(x, "%s", is_used ? "" : "/* ");
         npu_add_variable(x, variable);
-        npu_add(x, "%s", is_used ? "" : " */");
     }
     npu_add(x, ")");
 }
 
 static void npu_workload(npu_expand *x, uint32_t i, const ptowsp_statement *s) {
     npu_end_line(x);
-    npu_collect_function(x, i + 1, s->end);
-    for (uint32_t j = 0; j < s->count; j++) {
-        npu_name_variable(x, x->tables->params[s->first + j]);
-    }
     npu_add(x, "workload ");
     npu_print_comment(&x->line, s->name);
     npu_end_comment(x);
-    npu_add_signature(x, i, s, true);
+    npu_add_signature(x, i, s);
     npu_add(x, " ");
     npu_open(x);
-    npu_print_locals(x, &x->function);
 }
 
 // -- all ------------------------------------------------------------------------------------------
@@ -2849,7 +2446,7 @@ static bool npu_block_is_large(const npu_expand *x, uint32_t begin, uint32_t end
 static void npu_function_end(npu_expand *x, npu_block *block) {
     if (block->weight) {
         npu_close(x, ";");
-        npu_line(x, "%s();", block->function);
+        npu_line(x, "part_%u();", block->function);
         block->weight = 0;
     }
 }
@@ -2863,8 +2460,8 @@ static void npu_function_step(npu_expand *x, npu_block *block, uint32_t i) {
         npu_function_end(x, block);
     }
     if (!block->weight) {
-        npu_open_name_of(x, "part", block->function);
-        npu_add(x, "const auto %s = [&]() __attribute__((noinline)) ", block->function);
+        block->function = ++x->function_count;
+        npu_add(x, "const auto part_%u = [&]() __attribute__((noinline)) ", block->function);
         npu_open(x);
     }
     block->weight += weight;
@@ -2876,7 +2473,6 @@ static void npu_block_begin(npu_expand *x, uint32_t i, const ptowsp_statement *s
     } else {
         npu_block *block = &x->blocks[x->block_count++];
         memset(block, 0, sizeof *block);
-        block->name_count = x->names.count;
         block->is_split = npu_block_is_large(x, i + 1, s->end);
     }
 }
@@ -2894,19 +2490,13 @@ static void npu_end(npu_expand *x, const ptowsp_statement *end) {
     if (begin->kind == PTOWSP_STATEMENT_LOOP && begin->scope) {
         npu_close(x, "");
     }
-    if (begin->kind == PTOWSP_STATEMENT_WORKLOAD) {
-        npu_forget_locals(&x->function);
-    }
-    if (x->block_count > 0) {
-        npu_close_names(x, x->blocks[--x->block_count].name_count);
-    }
+    x->block_count -= x->block_count > 0;
 }
 
 static void npu_otherwise(npu_expand *x, uint32_t i, const ptowsp_statement *s) {
     if (x->block_count > 0) {
         npu_block *block = &x->blocks[x->block_count - 1];
         npu_function_end(x, block);
-        npu_close_names(x, block->name_count);
         block->is_split = npu_block_is_large(x, i + 1, s->end);
     }
     x->depth--;
@@ -2944,22 +2534,17 @@ static void npu_statement(npu_expand *x, uint32_t i) {
     }
 }
 
+// All workloads but the first, which has no caller.
 static void npu_prototypes(npu_expand *x) {
-    bool has_any = false;
-    for (uint32_t i = 0; i < x->tables->statement_count; i++) {
-        const ptowsp_statement *s = &x->tables->statements[i];
-        PTOWSP_ASSERT(s->kind == PTOWSP_STATEMENT_WORKLOAD);
-        char name[NPU_LOCAL_NAME_MAX];
-        npu_open_name_of(x, npu_user_name(x->emitter, NPU_WORKLOAD, i), name);
-        if (i > 0) {  // the first has no caller
-            if (!has_any) {
-                npu_end_line(x);
-            }
-            has_any = true;
-            npu_add_signature(x, i, s, false);
-            npu_line(x, ";");
-        }
-        i = s->end;
+    const ptowsp_statement *all = x->tables->statements;
+    const uint32_t second = all[0].end + 1, count = x->tables->statement_count;
+    if (second < count) {
+        npu_end_line(x);
+    }
+    for (uint32_t i = second; i < count; i = all[i].end + 1) {
+        PTOWSP_ASSERT(all[i].kind == PTOWSP_STATEMENT_WORKLOAD);
+        npu_add_signature(x, i, &all[i]);
+        npu_line(x, ";");
     }
 }
 
@@ -2967,7 +2552,8 @@ static void npu_prototypes(npu_expand *x) {
 static void npu_check_replicas(npu_expand *x) {
     for (uint32_t i = 0; i < x->tables->statement_count; i++) {
         const ptowsp_statement *s = &x->tables->statements[i];
-        if (s->kind == PTOWSP_STATEMENT_PROCESS && s->axis && npu_axis_is_counted(x, s->axis)) {
+        if (s->kind == PTOWSP_STATEMENT_PROCESS && s->axis &&
+            x->tables->axes[s->axis].kind != PTOWSP_AXIS_DENSE) {
             npu_print(x->out, "    run.check_replicas(AXIS_%s, %u);\n",
                       npu_name(x->emitter, NPU_AXIS, s->axis), npu_place(x->emitter, s->node));
         }
@@ -2977,14 +2563,8 @@ static void npu_check_replicas(npu_expand *x) {
 // The sizes of transient tensors, which read bound sizes, symbols and arrays.
 static void npu_sizes(npu_expand *x) {
     uint32_t count = x->tables->transient_count;
-    for (uint32_t i = 0; i < count; i++) {
-        const ptowsp_transient_info *transient = &x->tables->transients[i];
-        npu_collect_values(x, transient->sizes, x->tables->tensors[transient->tensor].desc.rank);
-    }
-    bool is_walked = x->function.count > 0;
-    npu_add(x, "void wsp_sizes(wsp::Run &%s, wsp::Sizes &sizes) ", is_walked ? "run" : "/* run */");
+    npu_add(x, "void wsp_sizes(wsp::Run &run, wsp::Sizes &sizes) ");
     npu_open(x);
-    npu_print_locals(x, &x->function);
     for (uint32_t i = 0; i < count; i++) {
         const ptowsp_transient_info *transient = &x->tables->transients[i];
         ptowsp_tensor_desc desc = x->tables->tensors[transient->tensor].desc;
@@ -3006,7 +2586,6 @@ static void npu_sizes(npu_expand *x) {
         npu_line(x, "});");
     }
     npu_close(x, "");
-    npu_forget_locals(&x->function);
 }
 
 static void npu_expand_file(npu_expand *x) {
@@ -3015,9 +2594,12 @@ static void npu_expand_file(npu_expand *x) {
     npu_add(x, ", in program order, from the sizes, symbols, arrays and slots of the moment.");
     npu_end_comment(x);
     npu_print(x->out,
-              "\n#include \"program.h\"\n#include \"wsp_expand.h\"\n%s"
+              "\n#include \"program.h\"\n#include \"wsp_expand.h\"\n%s\n"
+              "// Not all parameters and variables are used.\n"
+              "#pragma GCC diagnostic ignored \"-Wunused-parameter\"\n"
+              "#pragma GCC diagnostic ignored \"-Wunused-variable\"\n"
               "\nnamespace {\n\nusing namespace wsp;\n",
-              x->emitter->pipeline_count ? "#include \"wsp_pipeline.h\"\n" : "");
+              x->tables->pipeline_count ? "#include \"wsp_pipeline.h\"\n" : "");
     npu_prototypes(x);
     for (uint32_t i = 0; i < x->tables->statement_count; i++) {
         npu_statement(x, i);
@@ -3033,35 +2615,15 @@ static void npu_expand_file(npu_expand *x) {
 
 // Makes the tables, in one block. False when memory is out.
 static bool npu_expand_tables(npu_expand *x) {
-    size_t variables = x->tables->variable_count;
-    size_t channels = x->tables->channel_count;
-    size_t tensors = x->tables->tensor_count;
-    size_t locals[NPU_LOCAL_KIND_COUNT], words = 2 * variables + channels;
-    for (uint32_t i = 0; i < NPU_LOCAL_KIND_COUNT; i++) {
-        locals[i] = i == NPU_LOCAL_SIZE     ? x->tables->axis_count
-                    : i == NPU_LOCAL_SYMBOL ? x->tables->symbol_count
-                                            : x->tables->array_count;
-        words += 2 * locals[i];
-    }
-    size_t size = words * sizeof(uint32_t) + variables + tensors + x->tables->statement_count;
-    uint32_t *table = (uint32_t *)npu_resize(NULL, size + 1);
-    if (!table) {
+    const ptowsp_program_tables *t = x->tables;
+    const size_t size = (size_t)t->variable_count + t->tensor_count + t->statement_count;
+    x->is_entry = (uint8_t *)npu_resize(NULL, size + 1);
+    if (!x->is_entry) {
         return false;
     }
-    memset(table, 0, size + 1);
-    x->storage = table;
-    x->variable_suffixes = table;
-    x->entry_suffixes = table + variables;
-    x->channel_suffixes = x->entry_suffixes + variables;
-    table = x->channel_suffixes + channels;
-    for (uint32_t i = 0; i < NPU_LOCAL_KIND_COUNT; i++) {
-        x->function.of[i] = table;
-        x->process.of[i] = table + locals[i];
-        table += 2 * locals[i];
-    }
-    x->variable_uses = (uint8_t *)table;
-    x->tensors = x->variable_uses + variables;
-    x->seen = x->tensors + tensors;
+    memset(x->is_entry, 0, size + 1);
+    x->tensors = x->is_entry + t->variable_count;
+    x->seen = x->tensors + t->tensor_count;
     return true;
 }
 
@@ -3071,7 +2633,7 @@ NPU_INTERNAL void npu_expand_emit(npu_emitter *emitter, npu_text *out) {
     x.emitter = emitter;
     x.tables = emitter->tables;
     x.out = out;
-    x.walker = NPU_WALKER;
+    snprintf(x.walker, sizeof x.walker, NPU_WALKER);
     if (npu_expand_tables(&x)) {
         npu_expand_file(&x);
     } else {
@@ -3081,10 +2643,7 @@ NPU_INTERNAL void npu_expand_emit(npu_emitter *emitter, npu_text *out) {
                             x.line.is_out_of_memory || x.place.is_out_of_memory;
     npu_text_free(&x.line);
     npu_text_free(&x.place);
-    npu_resize(x.storage, 0);
-    npu_resize(x.function.items, 0);
-    npu_resize(x.process.items, 0);
-    npu_taken_free(&x.names);
+    npu_resize(x.is_entry, 0);
     npu_resize(x.blocks, 0);
     npu_resize(x.parts, 0);
 }
@@ -3165,6 +2724,7 @@ typedef enum npu_half {
     NPU_HALF_ANY = 0,  // kernels of one kind of core
     NPU_HALF_CUBE,
     NPU_HALF_VECTOR,
+    NPU_HALF_SECOND,   // the second vector core, if it shares no rows: it only passes the FIFOs
     NPU_HALF_BOTH,     // a move between the halves
     NPU_HALF_BETWEEN,  // flags around such a move: only where one core is both
 } npu_half;
@@ -3230,16 +2790,8 @@ NPU_INTERNAL bool npu_kernel_is_shared(const npu_kernel *k, uint32_t tile);
 // The part of a size that a vector core has.
 NPU_INTERNAL void npu_kernel_share(char text[NPU_SIZE_TEXT_MAX]);
 
-// The loop that stands for the late instructions of a loop that preloads, or 0.
-NPU_INTERNAL uint32_t npu_kernel_late(const npu_kernel *k, uint32_t loop);
-
-// Opens a loop over turns, and the block for turns that have an iteration of the open phase.
-NPU_INTERNAL void npu_kernel_print_turns(const npu_kernel *k, uint32_t loop, uint32_t indent,
-                                         npu_text *out);
-NPU_INTERNAL void npu_kernel_print_phase(const npu_kernel *k, uint32_t phase, uint32_t indent,
-                                         npu_text *out);
-
-// Does a loop have instructions of the function?
+// Is an instruction part of the function, and does a loop have such instructions?
+NPU_INTERNAL bool npu_kernel_has(const npu_kernel *k, const ptowsp_insn_info *insn);
 NPU_INTERNAL bool npu_kernel_has_loop(const npu_kernel *k, uint32_t loop);
 
 // The variable of a tile.
@@ -3295,7 +2847,8 @@ NPU_INTERNAL void npu_kernel_print_declarations(npu_kernel *k, npu_text *checks,
 // adds the sizes of the tiles of all loops. A size in an inner loop that depends only on a loop around
 // it is declared in the outer loop.
 NPU_INTERNAL void npu_kernel_add_loop_sizes(npu_kernel *k);
-NPU_INTERNAL void npu_kernel_print_loop_declarations(npu_kernel *k, uint32_t loop, npu_text *out);
+NPU_INTERNAL void npu_kernel_print_loop_declarations(npu_kernel *k, uint32_t loop, uint32_t indent,
+                                                     npu_text *out);
 
 // Writes a tile's address.
 NPU_INTERNAL void npu_kernel_print_address(const npu_kernel *k, uint32_t tile, npu_text *out);
@@ -3309,6 +2862,9 @@ NPU_INTERNAL void npu_kernel_print_extent(const npu_kernel *k, const ptowsp_exte
                                           npu_text *out);
 
 // -- kernel_insns.c -------------------------------------------------------------------------------
+
+NPU_INTERNAL bool npu_is_fifo(const ptowsp_insn_info *insn);  // does it push or pop?
+NPU_INTERNAL const char *npu_fifo_name(uint32_t fifo);
 
 // Writes an instruction as a statement.
 NPU_INTERNAL void npu_kernel_print_insn(npu_kernel *k, const ptowsp_insn_info *insn, npu_text *out);
@@ -3379,7 +2935,7 @@ NPU_INTERNAL bool npu_strides_check(const npu_kernel *k);
 NPU_INTERNAL void npu_kernel_print_checks(npu_kernel *k, npu_text *out);
 
 // Writes the instructions of the function, with the declarations of each loop at its beginning.
-NPU_INTERNAL void npu_kernel_print_body(npu_kernel *k, npu_text *out);
+NPU_INTERNAL void npu_kernel_print_body(npu_kernel *k, uint32_t indent, npu_text *out);
 
 NPU_INTERNAL bool npu_kernel_is_on_a5(const npu_emitter *emitter);  // are the tile kernels?
 
@@ -3655,7 +3211,8 @@ NPU_INTERNAL void npu_kernel_begin_half(npu_kernel *k, npu_half half) {
 }
 
 NPU_INTERNAL bool npu_kernel_has_memory(const npu_kernel *k, ptowsp_memory memory) {
-    return k->half == NPU_HALF_ANY || (k->half == NPU_HALF_VECTOR) == (memory == PTOWSP_MEMORY_UB);
+    const bool is_vector = k->half == NPU_HALF_VECTOR || k->half == NPU_HALF_SECOND;
+    return k->half == NPU_HALF_ANY || is_vector == (memory == PTOWSP_MEMORY_UB);
 }
 
 NPU_INTERNAL bool npu_kernel_is_shared(const npu_kernel *k, uint32_t tile) {
@@ -3671,12 +3228,10 @@ NPU_INTERNAL void npu_kernel_share(char text[NPU_SIZE_TEXT_MAX]) {
     memcpy(text + sizeof before - 1 + length, after, sizeof after);
 }
 
-NPU_INTERNAL uint32_t npu_kernel_late(const npu_kernel *k, uint32_t loop) {
-    uint32_t late = k->info->loops[loop].preload ? k->info->loop_count : 0;
-    while (late && k->info->loops[late].late_of != loop) {
-        late--;
-    }
-    return late;
+NPU_INTERNAL bool npu_kernel_has(const npu_kernel *k, const ptowsp_insn_info *insn) {
+    return k->half == NPU_HALF_ANY      ? true
+           : k->half == NPU_HALF_SECOND ? npu_is_fifo(insn) && insn->side == PTOWSP_SIDE_VECTOR
+                                        : npu_kernel_half(k, insn) == k->half;
 }
 
 NPU_INTERNAL bool npu_kernel_has_loop(const npu_kernel *k, uint32_t loop) {
@@ -3688,7 +3243,7 @@ NPU_INTERNAL bool npu_kernel_has_loop(const npu_kernel *k, uint32_t loop) {
         if (is_mark && insn->loop == loop) {
             is_inside = !is_inside;
         }
-        has_any = is_inside && !is_mark && npu_kernel_half(k, insn) == k->half;
+        has_any = is_inside && !is_mark && npu_kernel_has(k, insn);
     }
     return has_any;
 }
@@ -4372,6 +3927,16 @@ NPU_INTERNAL void npu_kernel_add_loop_sizes(npu_kernel *k) {
     }
 }
 
+// The turn of late instructions.
+static void npu_print_late_turn(const npu_kernel *k, uint32_t loop, uint32_t indent,
+                                npu_text *out) {
+    const uint32_t late_of = k->info->loops[loop].late_of;
+    if (late_of) {
+        npu_print(out, "%*sconst int n_%u = n_%u - %u;\n", (int)indent, "", loop, late_of,
+                  k->info->loops[late_of].preload);
+    }
+}
+
 // The index of a loop. A phase without an iteration in a turn has its nearest one: nothing uses that.
 static void npu_print_index(const npu_kernel *k, uint32_t loop, uint32_t indent, npu_text *out) {
     const ptowsp_loop_info *of = &k->info->loops[loop];
@@ -4380,8 +3945,6 @@ static void npu_print_index(const npu_kernel *k, uint32_t loop, uint32_t indent,
     if (of->preload) {
         snprintf(turn, sizeof turn, "wsp::least(n_%u, loop_%u.count - 1)", loop, loop);
     } else if (of->late_of) {
-        npu_print(out, "%*sconst int n_%u = n_%u - %u;\n", (int)indent, "", loop, of->late_of,
-                  k->info->loops[of->late_of].preload);
         snprintf(turn, sizeof turn, "n_%u < 0 ? 0 : n_%u", loop, loop);
     }
     npu_print(out, "%*s[[maybe_unused]] const int i_%u = loop_%u.at(%s);\n", (int)indent, "", loop,
@@ -4391,6 +3954,10 @@ static void npu_print_index(const npu_kernel *k, uint32_t loop, uint32_t indent,
 static void npu_print_loop_declarations(npu_kernel *k, uint32_t loop, uint32_t indent,
                                         npu_text *out) {
     npu_text tiles = {NULL, 0, 0, false};
+    npu_print_late_turn(k, loop, indent, out);
+    if (k->half == NPU_HALF_SECOND) {
+        return;
+    }
     npu_print_tiles_of(k, loop, indent, &tiles);
     npu_print_index(k, loop, indent, out);
     for (uint32_t i = 0; i < k->size_count; i++) {
@@ -4402,8 +3969,12 @@ static void npu_print_loop_declarations(npu_kernel *k, uint32_t loop, uint32_t i
     npu_append(out, &tiles);
 }
 
-NPU_INTERNAL void npu_kernel_print_loop_declarations(npu_kernel *k, uint32_t loop, npu_text *out) {
-    uint32_t indent = 4, late = npu_kernel_late(k, loop);
+NPU_INTERNAL void npu_kernel_print_loop_declarations(npu_kernel *k, uint32_t loop, uint32_t indent,
+                                                     npu_text *out) {
+    uint32_t late = k->info->loops[loop].preload ? k->info->loop_count : 0;
+    while (late && k->info->loops[late].late_of != loop) {
+        late--;
+    }
     for (uint32_t at = loop; at; at = k->info->loops[at].parent) {
         indent += 4;
     }
@@ -4769,6 +4340,14 @@ static bool npu_print_right(npu_kernel *k, const ptowsp_insn_info *insn, npu_tex
     return true;
 }
 
+NPU_INTERNAL bool npu_is_fifo(const ptowsp_insn_info *insn) {
+    return insn->op == PTOWSP_OP_TPUSH || insn->op == PTOWSP_OP_TPOP;
+}
+
+NPU_INTERNAL const char *npu_fifo_name(uint32_t fifo) {
+    return fifo ? "to_cube" : "to_vector";
+}
+
 static void npu_print_call(npu_kernel *k, const ptowsp_insn_info *insn, npu_text *out) {
     const uint32_t tile = insn->dst[0] ? insn->dst[0] : insn->src[0];
     const bool is_to_vector = tile && k->tiles[tile].object.memory == PTOWSP_MEMORY_UB;
@@ -4776,10 +4355,9 @@ static void npu_print_call(npu_kernel *k, const ptowsp_insn_info *insn, npu_text
         npu_print_global(k, insn, out);
     } else if (insn->op == PTOWSP_OP_PIPE_BARRIER && insn->src_pipe == PTOWSP_PIPE_V) {
         npu_print(out, "WSP_BARRIER_V()");
-    } else if (insn->op == PTOWSP_OP_TPUSH || insn->op == PTOWSP_OP_TPOP) {
-        npu_print(out, "%s.%s<%u>(%s)", insn->fifo ? "to_cube" : "to_vector",
-                  insn->dst[0] ? "pop" : "push", k->tiles[tile].object.valid_cols.max,
-                  npu_kernel_tile(k, tile));
+    } else if (npu_is_fifo(insn)) {
+        npu_print(out, "%s.%s<%u>(%s)", npu_fifo_name(insn->fifo), insn->dst[0] ? "pop" : "push",
+                  k->tiles[tile].object.valid_cols.max, npu_kernel_tile(k, tile));
     } else if (insn->op == PTOWSP_OP_TMOV && npu_kernel_half(k, insn) == NPU_HALF_BOTH) {
         const char *at = k->tiles[k->tiles[k->tiles[tile].first].address].name;
         npu_print(out, is_to_vector ? "WSP_CROSS(%u, %s_at, 0" : "WSP_CROSS(%u, 0, %s_at",
@@ -4901,6 +4479,10 @@ static void npu_print_beginning(npu_kernel *k, const ptowsp_insn_info *insn, npu
 
 NPU_INTERNAL void npu_kernel_print_insn(npu_kernel *k, const ptowsp_insn_info *insn,
                                         npu_text *out) {
+    if (k->half == NPU_HALF_SECOND) {
+        npu_print(out, "%*s%s.pass();\n", (int)k->indent, "", npu_fifo_name(insn->fifo));
+        return;
+    }
     if (insn->begins) {
         npu_print_beginning(k, insn, out);
         return;
@@ -4912,7 +4494,7 @@ NPU_INTERNAL void npu_kernel_print_insn(npu_kernel *k, const ptowsp_insn_info *i
     npu_print_call(k, insn, &call);
     npu_print(&call, insn->is_implied ? ");" : ";");
     // A FIFO is pushed and popped even if the tile is empty, as the other core does the opposite.
-    if (insn->op != PTOWSP_OP_TPUSH && insn->op != PTOWSP_OP_TPOP) {
+    if (!npu_is_fifo(insn)) {
         npu_print_operands(k, insn, &operands);
     }
     if (!npu_print_product(k, insn, &call, out)) {
@@ -4967,13 +4549,8 @@ NPU_INTERNAL void npu_kernel_print_insn(npu_kernel *k, const ptowsp_insn_info *i
 
 #include <stdio.h>
 
-static const char npu_fifo_names[][12] = {"to_vector", "to_cube"};
 static const char npu_fifo_types[][12] = {"ToVector", "ToCube"};
 static const char npu_half_names[][12] = {"", "cube", "vector"};
-
-static bool npu_is_fifo(const ptowsp_insn_info *insn) {
-    return insn->op == PTOWSP_OP_TPUSH || insn->op == PTOWSP_OP_TPOP;
-}
 
 // -- the head of the file -------------------------------------------------------------------------
 
@@ -5003,7 +4580,7 @@ static void npu_print_words(const npu_kernel *k, npu_half half, npu_text *out) {
         if (word) {
             bool is_fifo = npu_is_fifo(insn);
             npu_print(out, " %s%s%s%s", word, is_fifo ? "(" : "",
-                      is_fifo ? npu_fifo_names[insn->fifo] : "", is_fifo ? ")" : "");
+                      is_fifo ? npu_fifo_name(insn->fifo) : "", is_fifo ? ")" : "");
         }
     }
     npu_print(out, "\n");
@@ -5017,7 +4594,7 @@ NPU_INTERNAL void npu_halves_print_heading(const npu_kernel *k, npu_text *out) {
         const ptowsp_fifo *fifo = &k->info->fifos[i];
         if (fifo->slot_bytes) {
             npu_print(out, "//      %-10s %-16s %u slots of %u bytes, flags %u and %u\n",
-                      npu_fifo_names[i], i ? "vector -> cube" : "cube -> vector", fifo->slot_count,
+                      npu_fifo_name(i), i ? "vector -> cube" : "cube -> vector", fifo->slot_count,
                       fifo->slot_bytes, fifo->flag, fifo->flag + 1);
         }
     }
@@ -5048,54 +4625,19 @@ static void npu_print_fifo_types(const npu_kernel *k, npu_text *out) {
 static void npu_print_fifos(const npu_kernel *k, bool is_shared, npu_text *out) {
     for (uint32_t i = 0; i < 2; i++) {
         if (k->info->fifos[i].slot_bytes) {
-            npu_print(out, "    %s %s(pipes%s);\n", npu_fifo_types[i], npu_fifo_names[i],
+            npu_print(out, "    %s %s(pipes%s);\n", npu_fifo_types[i], npu_fifo_name(i),
                       is_shared ? ", mine" : "");
         }
     }
 }
 
-// Does a loop push or pop?
-static bool npu_has_fifo(const npu_kernel *k, uint32_t loop) {
-    bool is_inside = false, has_any = false;
-    for (uint32_t i = 0; i < k->info->insn_count; i++) {
-        const ptowsp_insn_info *insn = &k->info->insns[i];
-        bool is_mark = insn->op == PTOWSP_OP_LOOP || insn->op == PTOWSP_OP_END;
-        is_inside = is_mark && insn->loop == loop ? !is_inside : is_inside;
-        has_any = has_any || (is_inside && npu_is_fifo(insn));
-    }
-    return has_any;
-}
-
 // The code of the second vector core when the two share no rows: it only passes the FIFOs.
-static void npu_print_second(const npu_kernel *k, npu_text *out) {
+static void npu_print_second(npu_kernel *k, npu_text *out) {
     npu_print(out, "\n    // The second vector core frees and fills slots alone.\n"
                    "    if (!wsp::is_first()) {\n");
-    int indent = 8;
-    for (uint32_t i = 0; i < k->info->insn_count; i++) {
-        const ptowsp_insn_info *insn = &k->info->insns[i];
-        bool is_loop = insn->op == PTOWSP_OP_LOOP, is_end = insn->op == PTOWSP_OP_END;
-        if (is_loop && npu_has_fifo(k, insn->loop)) {
-            uint32_t late = npu_kernel_late(k, insn->loop);
-            npu_kernel_print_turns(k, insn->loop, (uint32_t)indent, out);
-            indent += 4;
-            if (late) {
-                npu_print(out, "%*sconst int n_%u = n_%u - %u;\n", indent, "", late, insn->loop,
-                          k->info->loops[insn->loop].preload);
-            }
-        } else if (is_end && npu_has_fifo(k, insn->loop)) {
-            indent -= 4;
-            npu_print(out, "%*s}\n", indent, "");
-        } else if (npu_is_fifo(insn) && insn->side == PTOWSP_SIDE_VECTOR) {
-            if (insn->phase) {
-                npu_kernel_print_phase(k, insn->phase, (uint32_t)indent, out);
-            }
-            npu_print(out, "%*s%s.pass();\n", insn->phase ? indent + 4 : indent, "",
-                      npu_fifo_names[insn->fifo]);
-            if (insn->phase) {
-                npu_print(out, "%*s}\n", indent, "");
-            }
-        }
-    }
+    k->half = NPU_HALF_SECOND;
+    npu_kernel_print_body(k, 8, out);
+    k->half = NPU_HALF_VECTOR;
     npu_print(out, "        return;\n    }\n");
 }
 
@@ -5109,7 +4651,7 @@ static void npu_print_half_function(npu_kernel *k, npu_half half, npu_text *out)
     npu_text body = {NULL, 0, 0, false}, begin = {NULL, 0, 0, false}, made = {NULL, 0, 0, false};
     bool is_vector = half == NPU_HALF_VECTOR, is_shared = is_vector && k->info->is_split;
     npu_kernel_begin_half(k, half);
-    npu_kernel_print_body(k, &body);  // first: it finds sizes and windows
+    npu_kernel_print_body(k, 4, &body);  // first: it finds sizes and windows
     npu_kernel_print_loops(k, 0, &begin);
     if (is_shared) {
         char rows[NPU_LOCAL_MAX];
@@ -6509,24 +6051,6 @@ static const char *npu_half_condition(npu_half half) {
                                      : "WSP_HAS_CUBE && WSP_HAS_VECTOR";
 }
 
-NPU_INTERNAL void npu_kernel_print_turns(const npu_kernel *k, uint32_t loop, uint32_t indent,
-                                         npu_text *out) {
-    char turns[32];
-    snprintf(turns, sizeof turns, k->info->loops[loop].preload ? "turns(%u)" : "count",
-             k->info->loops[loop].preload);
-    npu_print(out, "%*sfor (int n_%u = 0; n_%u < loop_%u.%s; n_%u++) {\n", (int)indent, "", loop,
-              loop, loop, turns, loop);
-}
-
-NPU_INTERNAL void npu_kernel_print_phase(const npu_kernel *k, uint32_t phase, uint32_t indent,
-                                         npu_text *out) {
-    if (k->info->loops[phase].late_of) {
-        npu_print(out, "%*sif (n_%u >= 0) {\n", (int)indent, "", phase);
-    } else {
-        npu_print(out, "%*sif (n_%u < loop_%u.count) {\n", (int)indent, "", phase, phase);
-    }
-}
-
 // Opens and closes the block for turns that have an iteration of a phase.
 static void npu_print_phase(npu_kernel *k, uint32_t *open, uint32_t phase, npu_text *out) {
     if (phase == *open) {
@@ -6537,7 +6061,10 @@ static void npu_print_phase(npu_kernel *k, uint32_t *open, uint32_t phase, npu_t
         npu_print(out, "%*s}\n", (int)k->indent, "");
     }
     if (phase) {
-        npu_kernel_print_phase(k, phase, k->indent, out);
+        npu_print(out,
+                  k->info->loops[phase].late_of ? "%*sif (n_%u >= 0) {\n"
+                                                : "%*sif (n_%u < loop_%u.count) {\n",
+                  (int)k->indent, "", phase, phase);
         k->indent += 4;
     }
     *open = phase;
@@ -6546,7 +6073,11 @@ static void npu_print_phase(npu_kernel *k, uint32_t *open, uint32_t phase, npu_t
 // The beginning or end of a loop's body. False: the instruction is neither.
 static bool npu_print_mark(npu_kernel *k, const ptowsp_insn_info *insn, npu_text *out) {
     if (insn->op == PTOWSP_OP_LOOP) {
-        npu_kernel_print_turns(k, insn->loop, k->indent, out);
+        const uint32_t loop = insn->loop, preload = k->info->loops[loop].preload;
+        char turns[32];
+        snprintf(turns, sizeof turns, preload ? "turns(%u)" : "count", preload);
+        npu_print(out, "%*sfor (int n_%u = 0; n_%u < loop_%u.%s; n_%u++) {\n", (int)k->indent, "",
+                  loop, loop, loop, turns, loop);
         k->loop_at[insn->loop] = out->size;
         k->indent += 4;
         return true;
@@ -6560,7 +6091,7 @@ static bool npu_print_mark(npu_kernel *k, const ptowsp_insn_info *insn, npu_text
 }
 
 // The body, with the declarations of each loop at its beginning.
-static void npu_write_body(npu_kernel *k, const npu_text *body, npu_text *out) {
+static void npu_write_body(npu_kernel *k, uint32_t indent, const npu_text *body, npu_text *out) {
     size_t at = 0;
     npu_kernel_add_loop_sizes(k);
     for (uint32_t loop = 1; loop <= k->info->loop_count && body->data; loop++) {
@@ -6569,7 +6100,7 @@ static void npu_write_body(npu_kernel *k, const npu_text *body, npu_text *out) {
             continue;
         }
         npu_write(out, body->data + at, k->loop_at[loop] - at);
-        npu_kernel_print_loop_declarations(k, loop, out);
+        npu_kernel_print_loop_declarations(k, loop, indent, out);
         at = k->loop_at[loop];
     }
     npu_write(out, body->data ? body->data + at : "", body->size - at);
@@ -6587,22 +6118,20 @@ static void npu_print_half(npu_half *open, npu_half half, npu_text *out) {
     }
 }
 
-NPU_INTERNAL void npu_kernel_print_body(npu_kernel *k, npu_text *out) {
+NPU_INTERNAL void npu_kernel_print_body(npu_kernel *k, uint32_t indent, npu_text *out) {
     npu_text body = {NULL, 0, 0, false};
     npu_half open = NPU_HALF_ANY;
     uint32_t phase = 0;
-    k->indent = 4;
+    k->indent = indent;
     memset(k->loop_at, 0, sizeof k->loop_at);
     for (uint32_t i = 0; i < k->info->insn_count; i++) {
         const ptowsp_insn_info *insn = &k->info->insns[i];
-        npu_half half = npu_kernel_half(k, insn);
         bool is_mark = insn->op == PTOWSP_OP_LOOP || insn->op == PTOWSP_OP_END;
-        if (is_mark ? !npu_kernel_has_loop(k, insn->loop)
-                    : k->half != NPU_HALF_ANY && half != k->half) {
+        if (!(is_mark ? npu_kernel_has_loop(k, insn->loop) : npu_kernel_has(k, insn))) {
             continue;
         }
         if (k->half == NPU_HALF_ANY) {
-            npu_print_half(&open, half, &body);
+            npu_print_half(&open, npu_kernel_half(k, insn), &body);
         }
         npu_print_phase(k, &phase, insn->phase, &body);
         if (!npu_print_mark(k, insn, &body)) {
@@ -6610,7 +6139,7 @@ NPU_INTERNAL void npu_kernel_print_body(npu_kernel *k, npu_text *out) {
         }
     }
     npu_print_half(&open, NPU_HALF_ANY, &body);
-    npu_write_body(k, &body, out);
+    npu_write_body(k, indent, &body, out);
     npu_text_end(out, &body);
 }
 
@@ -6636,7 +6165,7 @@ static bool npu_check_zeros(const npu_kernel *k) {
 // A kernel that is one function: its constants, then itself.
 static void npu_print_function(npu_kernel *k, npu_text *out) {
     npu_text body = {NULL, 0, 0, false}, checks = {NULL, 0, 0, false}, made = {NULL, 0, 0, false};
-    npu_kernel_print_body(k, &body);  // first: it finds sizes and windows
+    npu_kernel_print_body(k, 4, &body);  // first: it finds sizes and windows
     npu_kernel_print_checks(k, &checks);
     npu_kernel_print_declarations(k, &checks, &made);
     const char *name = npu_name(k->emitter, NPU_KERNEL, k->kernel);
@@ -7034,53 +6563,6 @@ static void npu_schedule_emit(const npu_emitter *emitter, npu_text *text) {
                     "        {},  // memory that lanes share: the device's own\n    },\n");
 }
 
-// The largest number of scopes open at once in a workload and in the workloads it calls, as far as
-// that is known.
-static uint32_t npu_workload_depth(const npu_emitter *emitter, const uint32_t *depths, uint32_t at,
-                                   uint32_t end) {
-    uint32_t open = 0, most = 0;
-    for (uint32_t i = at; i < end; i++) {
-        const ptowsp_statement *statement = &emitter->tables->statements[i];
-        if (statement->kind == PTOWSP_STATEMENT_END) {
-            const ptowsp_statement *begin = &emitter->tables->statements[statement->begin];
-            open -= begin->scope != PTOWSP_SCOPE_NONE;
-            continue;
-        }
-        uint32_t inside = open + (statement->scope != PTOWSP_SCOPE_NONE);
-        if (statement->kind == PTOWSP_STATEMENT_CALL) {
-            inside += depths[statement->target];
-        } else {
-            open = inside;
-        }
-        most = inside > most ? inside : most;
-    }
-    return most;
-}
-
-// Of the whole program, including the outermost scope. Called workloads mostly follow their
-// callers, so going backwards finds most at once.
-static uint32_t npu_scope_depth(npu_emitter *emitter) {
-    uint32_t *depths = NULL, capacity = 0;
-    if (!NPU_ROOM(depths, capacity, (uint64_t)emitter->tables->statement_count + 1)) {
-        npu_out_of_memory(emitter);
-        return 0;
-    }
-    for (bool is_changed = true; is_changed;) {
-        is_changed = false;
-        for (uint32_t i = emitter->tables->statement_count; i-- > 0;) {
-            const ptowsp_statement *statement = &emitter->tables->statements[i];
-            if (statement->kind == PTOWSP_STATEMENT_WORKLOAD) {
-                uint32_t depth = npu_workload_depth(emitter, depths, i, statement->end);
-                is_changed = is_changed || depth != depths[i];
-                depths[i] = depth;
-            }
-        }
-    }
-    uint32_t depth = depths[0] + 1;
-    npu_resize(depths, 0);
-    return depth;
-}
-
 static const char npu_hash_line[] = "    \"--------------------------------\",  // hash\n";
 
 NPU_INTERNAL void npu_program_emit(npu_emitter *emitter) {
@@ -7102,7 +6584,6 @@ NPU_INTERNAL void npu_program_emit(npu_emitter *emitter) {
     npu_transients_emit(emitter, &text);
     npu_kernel_table_emit(emitter, &text);
     npu_places_emit(emitter, &text);
-    const uint32_t scope_depth = npu_scope_depth(emitter);
     npu_print(&text, "}  // namespace\n\n"
                      "const wsp_program wsp_the_program = {\n"
                      "    WSP_ABI_VERSION,\n    ");
@@ -7122,8 +6603,8 @@ NPU_INTERNAL void npu_program_emit(npu_emitter *emitter) {
     npu_print(&text,
               "    %u,  // lanes\n    %d,  // is_priority_signed\n    %d,  // has_streams\n"
               "    %u,  // edges\n    %u,  // scope_depth\n    %u,  // pipelines\n    ",
-              (unsigned)t->lane_count, t->is_priority_signed, emitter->has_streams,
-              (unsigned)t->edge_count, (unsigned)scope_depth, (unsigned)emitter->pipeline_count);
+              (unsigned)t->lane_count, t->is_priority_signed, t->has_streams,
+              (unsigned)t->edge_count, (unsigned)t->scope_depth, (unsigned)t->pipeline_count);
     uint32_t latency = t->latency_symbol;
     npu_print(
         &text,
@@ -7344,7 +6825,7 @@ static void npu_manifest_schedule(const npu_emitter *emitter, npu_text *text) {
     npu_manifest_set(text, &is_first, "hazards", s->hazards);
     npu_manifest_directive(text, &is_first, "ready", (uint32_t)s->ready);
     npu_manifest_directive(text, &is_first, "start", (uint32_t)s->start);
-    npu_manifest_directive(text, &is_first, "streams", emitter->has_streams);
+    npu_manifest_directive(text, &is_first, "streams", emitter->tables->has_streams);
     npu_manifest_directive(text, &is_first, "timing", (uint32_t)s->timing);
     npu_print(text, "\n    ]\n  },\n");
 }
@@ -7483,7 +6964,7 @@ static void npu_readme_part(const npu_emitter *emitter, const char *word, npu_te
         npu_print(text, "%s", PTOWSP_VERSION);
     } else if (strcmp(word, "pipelines") == 0) {
         npu_print(text, "%s",
-                  emitter->pipeline_count
+                  emitter->tables->pipeline_count
                       ? "| `aicpu/wsp_pipeline.*` | its vocabulary of pipelines: "
                         "processes and channels |\n"
                       : "");
@@ -7872,59 +7353,20 @@ NPU_INTERNAL void npu_tree_write(npu_emitter *emitter, const ptowsp_npu_desc *de
 
 #define NPU_SIMPLER_REVISION "6ebaf77 of 2026-08-22"
 
-// 'name': as a string of Python, which has the same escapes as JSON.
-static void npu_python_name(npu_text *out, const char *name) {
-    npu_print_json(out, "'%s'", name);
-}
-
-// -- bindings -------------------------------------------------------------------------------------
-
-// A row of a dictionary: "name": 3, or "name": (3, "f32").
-static void npu_python_row(npu_text *out, const char *name, uint32_t index, ptowsp_dtype dtype) {
-    npu_print(out, "        ");
-    npu_python_name(out, name);
-    if (dtype) {
-        npu_print(out, ": (%u, \"%s\"),\n", index, ptowsp_dtype_name(dtype));
-    } else {
-        npu_print(out, ": (%u, None),\n", index);
-    }
-}
-
-static void npu_python_axes(const npu_emitter *emitter, npu_text *out) {
-    const ptowsp_program_tables *t = emitter->tables;
-    npu_print(out, "    axes={\n");
-    for (uint32_t i = 1; i < emitter->names.count[NPU_AXIS]; i++) {
-        const ptowsp_axis_info *axis = &t->axes[i];
-        if (axis->kind != PTOWSP_AXIS_DENSE && axis->kind != PTOWSP_AXIS_RAGGED &&
-            npu_simpler_is_first_axis(emitter, i)) {
-            npu_python_row(out, axis->name, i, PTOWSP_DTYPE_NONE);
-        }
-    }
-    npu_print(out, "    },\n");
-}
-
-static void npu_python_program(const npu_emitter *emitter, npu_text *out) {
-    const ptowsp_program_tables *t = emitter->tables;
-    npu_print(out, "PROGRAM = wsp_recording.Program(\n    hash=\"%s\",\n", emitter->hash);
-    npu_python_axes(emitter, out);
-    npu_print(out, "    arrays={\n");
-    for (uint32_t i = 1; i < emitter->names.count[NPU_ARRAY]; i++) {
-        if (!t->arrays[i].plan_axis) {
-            npu_python_row(out, t->arrays[i].name, i, t->arrays[i].dtype);
-        }
-    }
-    npu_print(out, "    },\n    symbols={\n");
-    for (uint32_t i = 1; i < emitter->names.count[NPU_SYMBOL]; i++) {
-        npu_python_row(out, t->symbols[i].name, i, PTOWSP_DTYPE_NONE);
-    }
-    npu_print(out, "    },\n    tensors={\n");
+// The recording, with the types of the tensors that it may have.
+static void npu_python_recording(const npu_emitter *emitter, npu_text *out) {
+    npu_print(out,
+              "RECORDING = wsp_recording.Recording(\n"
+              "    os.path.join(HERE, \"recording\"),\n    hash=\"%s\",\n    tensors={\n",
+              emitter->hash);
     for (uint32_t i = 1; i < emitter->names.count[NPU_TENSOR]; i++) {
-        const ptowsp_tensor_info *tensor = &t->tensors[i];
-        if (tensor->is_used && !tensor->is_transient) {
-            npu_python_row(out, tensor->desc.name, i, tensor->desc.dtype);
+        const ptowsp_tensor_info *tensor = &emitter->tables->tensors[i];
+        if (tensor->is_used && !tensor->is_transient) {  // JSON's strings are Python's, too
+            npu_print_json(out, "        '%s': '%s',\n", tensor->desc.name,
+                           ptowsp_dtype_name(tensor->desc.dtype));
         }
     }
-    npu_print(out, "    },\n)\n");
+    npu_print(out, "    },\n)\n\n");
 }
 
 // -- the test -------------------------------------------------------------------------------------
@@ -8023,9 +7465,7 @@ NPU_INTERNAL void npu_simpler_print_test(const npu_emitter *emitter, uint32_t ta
               NPU_SIMPLER_REVISION, name, platform,
               is_recorded ? "what it binds, and what tasks then wrote"
                           : "it comes from ptowsp_npu_record");
-    npu_python_program(emitter, out);
-    npu_print(
-        out, "RECORDING = wsp_recording.Recording(os.path.join(HERE, \"recording\"), PROGRAM)\n\n");
+    npu_python_recording(emitter, out);
     npu_python_rings(emitter, task_window, transient_bytes, out);
     npu_print(out, "\n\n@scene_test(level=2, runtime=\"tensormap_and_ringbuffer\")\nclass ");
     npu_python_class(name, out);
@@ -8157,7 +7597,7 @@ static bool npu_simpler_check_tensor(npu_emitter *emitter, uint32_t i) {
 }
 
 // The first axis of its name: a plan has several.
-NPU_INTERNAL bool npu_simpler_is_first_axis(const npu_emitter *emitter, uint32_t i) {
+static bool npu_simpler_is_first_axis(const npu_emitter *emitter, uint32_t i) {
     const ptowsp_axis_info *axes = emitter->tables->axes;
     bool is_first = axes[i].name != NULL;
     for (uint32_t k = 1; is_first && k < i; k++) {
@@ -8559,12 +7999,6 @@ NPU_INTERNAL bool npu_read(npu_emitter *emitter, const ptowsp_program *program) 
     }
     emitter->program = program;
     emitter->tables = t;
-    for (uint32_t i = 0; i < t->statement_count; i++) {
-        const ptowsp_statement *s = &t->statements[i];
-        emitter->pipeline_count += s->kind == PTOWSP_STATEMENT_PIPELINE;
-        emitter->has_streams = emitter->has_streams || (s->kind == PTOWSP_STATEMENT_TASK &&
-                                                        t->tasks[s->task].stream_key != 0);
-    }
     return true;
 }
 
@@ -8691,8 +8125,8 @@ ptowsp_status ptowsp_npu_emit(ptowsp_context *context, const ptowsp_program *pro
 //      file m1.bin 20480 8a3c...                  size, FNV-1a-64
 //      end 7d1e...                                of all lines before
 //
-// The reader is src/npu/tree/host/recording.h, where run --record writes the same. Files have the
-// bytes of memory, in the byte order of the machine that recorded.
+// Trees read it in src/npu/tree/host: files in recording.h, where run --record writes the same, bindings
+// in binding_text.h. Files have the bytes of memory, in the byte order of the machine that recorded.
 
 #include <stdlib.h>
 
@@ -13652,14 +13086,6 @@ static const char npu_fixed_8[] =
     "    return 0;\n"
     "}\n"
     "\n"
-    "i64 Run::size(uint32_t axis) const {\n"
-    "    return reinterpret_cast<const int64_t *>(bindings_->sizes)[axis];\n"
-    "}\n"
-    "\n"
-    "u64 Run::symbol(uint32_t symbol) const {\n"
-    "    return reinterpret_cast<const uint64_t *>(bindings_->symbols)[symbol];\n"
-    "}\n"
-    "\n"
     "i64 Run::length(uint32_t array, i64 row, uint32_t place) {\n"
     "    pwsp_error error;\n"
     "    int64_t length = 0;\n"
@@ -14434,168 +13860,113 @@ static const char npu_fixed_10[] =
     "\n"
     "#include <stdint.h>\n"
     "\n"
+    "#include <type_traits>\n"
+    "\n"
     "namespace wsp {\n"
     "\n"
-    "// An operator of two numbers, and the comparisons of a class.\n"
-    "#define WSP_OPERATOR(type, op, result)                                                             \\\n"
-    "    friend constexpr type operator op(type a, type b) {                                            \\\n"
-    "        return result;                                                                             \\\n"
-    "    }\n"
-    "#define WSP_COMPARE(type, op)                                                                      \\\n"
-    "    friend constexpr bool operator op(type a, type b) {                                            \\\n"
-    "        return a.value_ op b.value_;                                                               \\\n"
-    "    }\n"
-    "#define WSP_COMPARISONS(type)                                                                      \\\n"
-    "    WSP_COMPARE(type, ==)                                                                          \\\n"
-    "    WSP_COMPARE(type, !=)                                                                          \\\n"
-    "    WSP_COMPARE(type, <)                                                                           \\\n"
-    "    WSP_COMPARE(type, <=)                                                                          \\\n"
-    "    WSP_COMPARE(type, >)                                                                           \\\n"
-    "    WSP_COMPARE(type, >=)\n"
+    "// T is int64_t or uint64_t. All computes in uint64_t, where nothing overflows, unless the sign matters;\n"
+    "// the way back keeps the bits.\n"
+    "template <typename T> class Number {\n"
+    "    static constexpr bool is_signed = std::is_signed<T>::value;\n"
+    "    using Long = typename std::conditional<is_signed, long, unsigned long>::type;\n"
+    "    using LongLong = typename std::conditional<is_signed, long long, unsigned long long>::type;\n"
     "\n"
-    "class u64 {\n"
     "  public:\n"
-    "    constexpr u64() : value_(0) {\n"
+    "    constexpr Number() : value_(0) {\n"
     "    }\n"
-    "    constexpr u64(int literal) : value_(static_cast<uint64_t>(literal)) {\n"
+    "    constexpr Number(int literal) : value_(static_cast<T>(literal)) {\n"
     "    }\n"
-    "    constexpr u64(unsigned value) : value_(value) {\n"
+    "    constexpr Number(unsigned value) : value_(value) {\n"
     "    }\n"
-    "    constexpr u64(unsigned long value) : value_(value) {\n"
+    "    constexpr Number(Long value) : value_(static_cast<T>(value)) {\n"
     "    }\n"
-    "    constexpr u64(unsigned long long value) : value_(value) {\n"
+    "    constexpr Number(LongLong value) : value_(static_cast<T>(value)) {\n"
     "    }\n"
-    "    u64(bool) = delete;\n"
+    "    Number(bool) = delete;\n"
     "\n"
-    "    constexpr uint64_t value() const {\n"
-    "        return value_;\n"
-    "    }\n"
-    "\n"
-    "    constexpr u64 &operator++() {\n"
-    "        value_++;\n"
-    "        return *this;\n"
-    "    }\n"
-    "    constexpr u64 operator++(int) {\n"
-    "        return u64(value_++);\n"
-    "    }\n"
-    "    friend constexpr u64 operator-(u64 a) {\n"
-    "        return 0 - a.value_;\n"
-    "    }\n"
-    "    friend constexpr u64 operator~(u64 a) {\n"
-    "        return ~a.value_;\n"
-    "    }\n"
-    "    WSP_OPERATOR(u64, +, a.value_ + b.value_)\n"
-    "    WSP_OPERATOR(u64, -, a.value_ - b.value_)\n"
-    "    WSP_OPERATOR(u64, *, a.value_ *b.value_)\n"
-    "    WSP_OPERATOR(u64, /, b.value_ ? a.value_ / b.value_ : 0)\n"
-    "    WSP_OPERATOR(u64, %, b.value_ ? a.value_ % b.value_ : 0)\n"
-    "    WSP_OPERATOR(u64, &, a.value_ &b.value_)\n"
-    "    WSP_OPERATOR(u64, |, a.value_ | b.value_)\n"
-    "    WSP_OPERATOR(u64, ^, a.value_ ^ b.value_)\n"
-    "    WSP_OPERATOR(u64, <<, a.value_ << (b.value_ & 63))\n"
-    "    WSP_OPERATOR(u64, >>, a.value_ >> (b.value_ & 63))\n"
-    "    WSP_COMPARISONS(u64)\n"
-    "\n"
-    "  private:\n"
-    "    uint64_t value_;\n"
-    "};\n"
-    "\n"
-    "// Computes in uint64_t, where nothing overflows; the way back keeps the bits.\n"
-    "class i64 {\n"
-    "  public:\n"
-    "    constexpr i64() : value_(0) {\n"
-    "    }\n"
-    "    constexpr i64(int value) : value_(value) {\n"
-    "    }\n"
-    "    constexpr i64(unsigned value) : value_(value) {\n"
-    "    }\n"
-    "    constexpr i64(long value) : value_(value) {\n"
-    "    }\n"
-    "    constexpr i64(long long value) : value_(value) {\n"
-    "    }\n"
-    "    i64(bool) = delete;\n"
-    "\n"
-    "    static constexpr i64 of_bits(uint64_t bits) {\n"
-    "        return static_cast<int64_t>(bits);\n"
+    "    static constexpr Number of_bits(uint64_t bits) {\n"
+    "        return static_cast<T>(bits);\n"
     "    }\n"
     "    constexpr uint64_t bits() const {\n"
     "        return static_cast<uint64_t>(value_);\n"
     "    }\n"
-    "    constexpr int64_t value() const {\n"
+    "    constexpr T value() const {\n"
     "        return value_;\n"
     "    }\n"
     "\n"
-    "    constexpr i64 &operator++() {\n"
+    "    constexpr Number &operator++() {\n"
     "        return *this = of_bits(bits() + 1);\n"
     "    }\n"
-    "    constexpr i64 operator++(int) {\n"
-    "        const i64 before = *this;\n"
+    "    constexpr Number operator++(int) {\n"
+    "        const Number before = *this;\n"
     "        ++*this;\n"
     "        return before;\n"
     "    }\n"
-    "    friend constexpr i64 operator-(i64 a) {\n"
+    "    friend constexpr Number operator-(Number a) {\n"
     "        return of_bits(0 - a.bits());\n"
     "    }\n"
-    "    friend constexpr i64 operator~(i64 a) {\n"
-    "        return ~a.value_;\n"
+    "    friend constexpr Number operator~(Number a) {\n"
+    "        return of_bits(~a.bits());\n"
     "    }\n"
-    "    WSP_OPERATOR(i64, +, of_bits(a.bits() + b.bits()))\n"
-    "    WSP_OPERATOR(i64, -, of_bits(a.bits() - b.bits()))\n"
-    "    WSP_OPERATOR(i64, *, of_bits(a.bits() * b.bits()))\n"
-    "    WSP_OPERATOR(i64, /, b.value_ == 0 ? 0 : b.value_ == -1 ? (-a).value_ : a.value_ / b.value_)\n"
-    "    WSP_OPERATOR(i64, %, b.value_ == 0 || b.value_ == -1 ? 0 : a.value_ % b.value_)\n"
-    "    WSP_OPERATOR(i64, &, a.value_ &b.value_)\n"
-    "    WSP_OPERATOR(i64, |, a.value_ | b.value_)\n"
-    "    WSP_OPERATOR(i64, ^, a.value_ ^ b.value_)\n"
-    "    WSP_OPERATOR(i64, <<, of_bits(a.bits() << (b.bits() & 63)))\n"
-    "    WSP_OPERATOR(i64, >>, a.value_ >> (b.bits() & 63))\n"
-    "    WSP_COMPARISONS(i64)\n"
+    "\n"
+    "#define WSP_OPERATOR(type, op, result)                                                             \\\n"
+    "    friend constexpr type operator op(Number a, Number b) {                                        \\\n"
+    "        return result;                                                                             \\\n"
+    "    }\n"
+    "    WSP_OPERATOR(Number, +, of_bits(a.bits() + b.bits()))\n"
+    "    WSP_OPERATOR(Number, -, of_bits(a.bits() - b.bits()))\n"
+    "    WSP_OPERATOR(Number, *, of_bits(a.bits() * b.bits()))\n"
+    "    WSP_OPERATOR(Number, /,\n"
+    "                 b.bits() == 0      ? Number()\n"
+    "                 : b.is_minus_one() ? -a\n"
+    "                                    : Number(a.value_ / b.value_))\n"
+    "    WSP_OPERATOR(Number, %,\n"
+    "                 b.bits() == 0 || b.is_minus_one() ? Number() : Number(a.value_ % b.value_))\n"
+    "    WSP_OPERATOR(Number, &, of_bits(a.bits() & b.bits()))\n"
+    "    WSP_OPERATOR(Number, |, of_bits(a.bits() | b.bits()))\n"
+    "    WSP_OPERATOR(Number, ^, of_bits(a.bits() ^ b.bits()))\n"
+    "    WSP_OPERATOR(Number, <<, of_bits(a.bits() << (b.bits() & 63)))\n"
+    "    WSP_OPERATOR(Number, >>, Number(a.value_ >> (b.bits() & 63)))\n"
+    "    WSP_OPERATOR(bool, ==, a.value_ == b.value_)\n"
+    "    WSP_OPERATOR(bool, !=, a.value_ != b.value_)\n"
+    "    WSP_OPERATOR(bool, <, a.value_ < b.value_)\n"
+    "    WSP_OPERATOR(bool, <=, a.value_ <= b.value_)\n"
+    "    WSP_OPERATOR(bool, >, a.value_ > b.value_)\n"
+    "    WSP_OPERATOR(bool, >=, a.value_ >= b.value_)\n"
+    "#undef WSP_OPERATOR\n"
+    "\n"
+    "    friend constexpr Number min(Number a, Number b) {\n"
+    "        return b < a ? b : a;\n"
+    "    }\n"
+    "    friend constexpr Number max(Number a, Number b) {\n"
+    "        return a < b ? b : a;\n"
+    "    }\n"
     "\n"
     "  private:\n"
-    "    int64_t value_;\n"
+    "    constexpr bool is_minus_one() const {\n"
+    "        return is_signed && bits() == UINT64_MAX;\n"
+    "    }\n"
+    "    T value_;\n"
     "};\n"
     "\n"
-    "#undef WSP_OPERATOR\n"
-    "#undef WSP_COMPARE\n"
-    "#undef WSP_COMPARISONS\n"
-    "\n"
-    "constexpr i64 min(i64 a, i64 b) {\n"
-    "    return b < a ? b : a;\n"
-    "}\n"
-    "constexpr u64 min(u64 a, u64 b) {\n"
-    "    return b < a ? b : a;\n"
-    "}\n"
-    "constexpr i64 max(i64 a, i64 b) {\n"
-    "    return a < b ? b : a;\n"
-    "}\n"
-    "constexpr u64 max(u64 a, u64 b) {\n"
-    "    return a < b ? b : a;\n"
-    "}\n"
+    "using i64 = Number<int64_t>;\n"
+    "using u64 = Number<uint64_t>;\n"
     "\n"
     "// Between i64 and u64 the bits stay; a bool is 0 or 1; to_bool is \"not 0\".\n"
-    "constexpr i64 to_i64(i64 x) {\n"
-    "    return x;\n"
+    "template <typename T> constexpr i64 to_i64(Number<T> x) {\n"
+    "    return i64::of_bits(x.bits());\n"
     "}\n"
-    "constexpr i64 to_i64(u64 x) {\n"
-    "    return i64::of_bits(x.value());\n"
+    "template <typename T> constexpr u64 to_u64(Number<T> x) {\n"
+    "    return x.bits();\n"
+    "}\n"
+    "template <typename T> constexpr bool to_bool(Number<T> x) {\n"
+    "    return x.bits() != 0;\n"
     "}\n"
     "constexpr i64 to_i64(bool x) {\n"
     "    return x ? 1 : 0;\n"
     "}\n"
-    "constexpr u64 to_u64(i64 x) {\n"
-    "    return x.bits();\n"
-    "}\n"
-    "constexpr u64 to_u64(u64 x) {\n"
-    "    return x;\n"
-    "}\n"
     "constexpr u64 to_u64(bool x) {\n"
     "    return x ? 1 : 0;\n"
-    "}\n"
-    "constexpr bool to_bool(i64 x) {\n"
-    "    return x != 0;\n"
-    "}\n"
-    "constexpr bool to_bool(u64 x) {\n"
-    "    return x != 0;\n"
     "}\n"
     "constexpr bool to_bool(bool x) {\n"
     "    return x;\n"
@@ -14764,11 +14135,11 @@ static const char npu_fixed_10[] =
     "// the types of the workload's expressions: i64 and u64 of wsp_number.h, whose arithmetic wraps and\n"
     "// never traps.\n"
     "//\n"
-    "//      for (i64 b = 0; b < batch && run.good(); b++) {\n"
-    "//          if (kv_len[b] <= 2048) {\n"
+    "//      for (i64 v_b = 0; v_b < run.size(AXIS_batch) && run.good(); v_b++) {\n"
+    "//          if (run.array_i64(ARRAY_kv_len, v_b) <= 2048) {\n"
     "//              Task task(run, KERNEL_attend, 4);\n"
-    "//              task.axis(b);\n"
-    "//              task.tile(TENSOR_Q, READ, {b}, 0, 0, 0, 0);\n"
+    "//              task.axis(v_b);\n"
+    "//              task.tile(TENSOR_Q, READ, {v_b}, 0, 0, 0, 0);\n"
     "//              task.submit();\n"
     "//          }\n"
     "//      }\n"
@@ -14779,7 +14150,7 @@ static const char npu_fixed_10[] =
     "// run.at(place) sets it where a statement's own expressions may fail:\n"
     "//\n"
     "//      run.at(3);  // decode/parallel b/when\n"
-    "//      if (kv_len[b] <= 2048) {\n"
+    "//      if (run.array_i64(ARRAY_kv_len, v_b) <= 2048) {\n"
     "\n"
     "#ifndef WSP_EXPAND_H\n"
     "#define WSP_EXPAND_H\n"
@@ -14795,19 +14166,6 @@ static const char npu_fixed_10[] =
     "namespace wsp {\n"
     "\n"
     "class Run;\n"
-    "\n"
-    "// A bound typed array. Reading outside of it is an error of the run at its current place, and gives\n"
-    "// 0. T is i64, u64 or bool.\n"
-    "template <typename T> class Array {\n"
-    "  public:\n"
-    "    Array(Run &run, uint32_t array) : run_(&run), array_(array) {\n"
-    "    }\n"
-    "    T operator[](i64 index) const;\n"
-    "\n"
-    "  private:\n"
-    "    Run *run_;\n"
-    "    uint32_t array_;\n"
-    "};\n"
     "\n"
     "// The iterations of a loop that are looked up as it goes. Ends early after an error.\n"
     "template <typename Item> class Items {\n"
@@ -14852,14 +14210,14 @@ static const char npu_fixed_10[] =
     "    uint64_t first_, end_;\n"
     "};\n"
     "\n"
-    "// The entries of a sparse loop: for (const Entry &e : run.entries(AXIS_x, row, place)).\n"
+    "// The entries of a sparse loop: for (const Entry &v_e : run.entries(AXIS_x, row, place)).\n"
     "struct Entry {\n"
     "    i64 index;  // the column\n"
     "    i64 entry;  // its position in the indices\n"
     "};\n"
     "using Entries = Items<Entry>;\n"
     "\n"
-    "// The units or merges of a plan that are valid, by index: for (const i64 u : run.units(AXIS_x)).\n"
+    "// The units or merges of a plan that are valid, by index: for (const i64 &v_u : run.units(AXIS_x)).\n"
     "using Units = Items<i64>;\n"
     "\n"
     "// The rows or columns of a tile: a number, or 0 for all up to the tensor's edge; and at most `most`.\n"
@@ -14888,8 +14246,22 @@ static const char npu_fixed_10[] =
     "    }\n"
     "\n"
     "    // Bindings.\n"
-    "    i64 size(uint32_t axis) const;  // of a dynamic axis, or one of a plan\n"
-    "    u64 symbol(uint32_t symbol) const;\n"
+    "    i64 size(uint32_t axis) const {  // of a dynamic axis, or one of a plan\n"
+    "        return reinterpret_cast<const int64_t *>(bindings_->sizes)[axis];\n"
+    "    }\n"
+    "    u64 symbol(uint32_t symbol) const {\n"
+    "        return reinterpret_cast<const uint64_t *>(bindings_->symbols)[symbol];\n"
+    "    }\n"
+    "    // An element. Reading outside of the array is an error of the run at its current place, and gives 0.\n"
+    "    u64 array_u64(uint32_t array, i64 index) {\n"
+    "        return read(array, index);\n"
+    "    }\n"
+    "    i64 array_i64(uint32_t array, i64 index) {\n"
+    "        return i64::of_bits(read(array, index));\n"
+    "    }\n"
+    "    bool array_bool(uint32_t array, i64 index) {\n"
+    "        return read(array, index) != 0;\n"
+    "    }\n"
     "    i64 length(uint32_t array, i64 row, uint32_t place);  // of a ragged axis' row\n"
     "    i64 length_sum(uint32_t array);                       // of all its rows\n"
     "    Entries entries(uint32_t axis);                       // of all rows of a sparse axis\n"
@@ -14951,7 +14323,6 @@ static const char npu_fixed_10[] =
     "    }\n"
     "\n"
     "  private:\n"
-    "    template <typename T> friend class Array;\n"
     "    template <typename Item> friend class Items;\n"
     "    friend class Task;\n"
     "    friend class When;\n"
@@ -14975,16 +14346,6 @@ static const char npu_fixed_10[] =
     "    List<i64> length_sums_;       // by array, at the start of the run\n"
     "    Submission *task_ = nullptr;  // the task being made\n"
     "};\n"
-    "\n"
-    "template <> inline i64 Array<i64>::operator[](i64 index) const {\n"
-    "    return i64::of_bits(run_->read(array_, index));\n"
-    "}\n"
-    "template <> inline u64 Array<u64>::operator[](i64 index) const {\n"
-    "    return run_->read(array_, index);\n"
-    "}\n"
-    "template <> inline bool Array<bool>::operator[](i64 index) const {\n"
-    "    return run_->read(array_, index) != 0;\n"
-    "}\n"
     "\n"
     "// Sizes of the transient tensors, in the order of their table, as expand.cpp evaluates them; up to\n"
     "// the first that reads outside of an array.\n"
@@ -15588,11 +14949,11 @@ static const char npu_fixed_11[] =
     "    return {channel.number_, false};\n"
     "}\n"
     "\n"
-    "void Channel::put(Run &process, u64 token, uint32_t place) {\n"
+    "void Channel::put(Run &process, u64 token, uint32_t place) const {\n"
     "    network_.send(process_of(process), number_, token.value(), place);\n"
     "}\n"
     "\n"
-    "bool Channel::receive(Run &process, i64 &token, uint32_t place, bool is_loop) {\n"
+    "bool Channel::receive(Run &process, i64 &token, uint32_t place, bool is_loop) const {\n"
     "    uint64_t bits = 0;\n"
     "    if (!network_.receive(process_of(process), number_, &bits, place, is_loop)) {\n"
     "        return false;\n"
@@ -15601,23 +14962,23 @@ static const char npu_fixed_11[] =
     "    return true;\n"
     "}\n"
     "\n"
-    "bool Channel::receive(Run &process, i64 &token, uint32_t place) {\n"
+    "bool Channel::receive(Run &process, i64 &token, uint32_t place) const {\n"
     "    return receive(process, token, place, true);\n"
     "}\n"
     "\n"
-    "bool Channel::receive_one(Run &process, i64 &token, uint32_t place) {\n"
+    "bool Channel::receive_one(Run &process, i64 &token, uint32_t place) const {\n"
     "    return receive(process, token, place, false);\n"
     "}\n"
     "\n"
-    "void Channel::close(Run &process, uint32_t) {\n"
+    "void Channel::close(Run &process, uint32_t) const {\n"
     "    network_.close(process_of(process), number_);\n"
     "}\n"
     "\n"
-    "void Channel::record(Run &process, uint32_t place) {\n"
+    "void Channel::record(Run &process, uint32_t place) const {\n"
     "    network_.send(process_of(process), number_, 0, place);\n"
     "}\n"
     "\n"
-    "void Channel::wait(Run &process, uint32_t place) {\n"
+    "void Channel::wait(Run &process, uint32_t place) const {\n"
     "    uint64_t bits = 0;\n"
     "    network_.receive(process_of(process), number_, &bits, place);\n"
     "}\n"
@@ -15910,18 +15271,18 @@ static const char npu_fixed_12[] =
     "//\n"
     "//      Pipeline pipeline(run, 0, 7);                  // which pipeline, its place\n"
     "//      pipeline.tile(TENSOR_x, READ);                 // whole tensors that its tasks touch\n"
-    "//      Channel loaded = pipeline.channel(\"loaded\", CHANNEL_loaded, 2, 50, false);\n"
-    "//      pipeline.process(\"load\", 8, {produces(loaded)}, [&](Run &load) {\n"
-    "//          for (i64 i = 0; i < tiles && load.good(); i++) {\n"
-    "//              Task task(load, KERNEL_load, 9);\n"
+    "//      Channel v_loaded = pipeline.channel(\"loaded\", CHANNEL_loaded, 2, 50, false);\n"
+    "//      pipeline.process(\"load\", 8, {produces(v_loaded)}, [=](Run &r_load) {\n"
+    "//          for (i64 v_i = 0; v_i < r_load.size(AXIS_tiles) && r_load.good(); v_i++) {\n"
+    "//              Task task(r_load, KERNEL_load, 9);\n"
     "//              ...\n"
     "//              task.submit();                        // returns when it is done: its process' time\n"
-    "//              loaded.send(load, i, 10);             // has moved\n"
+    "//              v_loaded.send(r_load, v_i, 10);       // has moved\n"
     "//          }\n"
     "//      });\n"
-    "//      for (i64 w = 0; w < workers; w++) {\n"
-    "//          pipeline.process(\"compute\", 11, {consumes(loaded)}, [&, w](Run &compute) {\n"
-    "//              for (i64 t; loaded.receive(compute, t, 12);) {  // `if (i64 t; ...receive_one(...))`\n"
+    "//      for (i64 v_w = 0; v_w < run.size(AXIS_workers) && run.good(); v_w++) {\n"
+    "//          pipeline.process(\"compute\", 11, {consumes(v_loaded)}, [=](Run &r_compute) {\n"
+    "//              for (i64 v_t; v_loaded.receive(r_compute, v_t, 12);) {  // `if (...receive_one(...))`\n"
     "//                  ...\n"
     "//              }\n"
     "//          });\n"
@@ -15952,15 +15313,15 @@ static const char npu_fixed_12[] =
     "class Channel {\n"
     "  public:\n"
     "    // A token is i64, u64 or bool.\n"
-    "    template <typename T> void send(Run &process, T token, uint32_t place) {\n"
+    "    template <typename T> void send(Run &process, T token, uint32_t place) const {\n"
     "        put(process, to_u64(token), place);\n"
     "    }\n"
     "    // False: the end of the stream, which the first of these waits for.\n"
-    "    bool receive(Run &process, i64 &token, uint32_t place);\n"
-    "    bool receive_one(Run &process, i64 &token, uint32_t place);\n"
-    "    void close(Run &process, uint32_t place);\n"
-    "    void record(Run &process, uint32_t place);  // events\n"
-    "    void wait(Run &process, uint32_t place);\n"
+    "    bool receive(Run &process, i64 &token, uint32_t place) const;\n"
+    "    bool receive_one(Run &process, i64 &token, uint32_t place) const;\n"
+    "    void close(Run &process, uint32_t place) const;\n"
+    "    void record(Run &process, uint32_t place) const;  // events\n"
+    "    void wait(Run &process, uint32_t place) const;\n"
     "\n"
     "  private:\n"
     "    friend class Pipeline;\n"
@@ -15969,8 +15330,8 @@ static const char npu_fixed_12[] =
     "\n"
     "    Channel(Network &network, uint32_t number) : network_(network), number_(number) {\n"
     "    }\n"
-    "    void put(Run &process, u64 token, uint32_t place);\n"
-    "    bool receive(Run &process, i64 &token, uint32_t place, bool is_loop);\n"
+    "    void put(Run &process, u64 token, uint32_t place) const;\n"
+    "    bool receive(Run &process, i64 &token, uint32_t place, bool is_loop) const;\n"
     "\n"
     "    Network &network_;\n"
     "    uint32_t number_;\n"
@@ -16013,6 +15374,7 @@ static const char npu_fixed_13[] =
     "// Generated by tools/amalgamate.sh of ptowsp from files of its src/npu/tree/:\n"
     "//\n"
     "//      host/elements.h\n"
+    "//      host/binding_text.h\n"
     "//      host/bindable.h\n"
     "//      host/recording.h\n"
     "//      host/replay.h\n"
@@ -16022,13 +15384,12 @@ static const char npu_fixed_13[] =
     "// The same in every tree of this version. MIT licence, see LICENSE.\n"
     "\n"
     "// == src/npu/tree/host/elements.h ==================================================================\n"
-    "// Numbers, elements and files as a command line gives them: text to bits, and bits to elements.\n"
+    "// Numbers and elements as a command line gives them: text to bits, and bits to elements.\n"
     "\n"
     "#ifndef WSP_ELEMENTS_H\n"
     "#define WSP_ELEMENTS_H\n"
     "\n"
     "#include <errno.h>\n"
-    "#include <stdio.h>\n"
     "#include <stdlib.h>\n"
     "#include <string.h>\n"
     "\n"
@@ -16040,11 +15401,6 @@ static const char npu_fixed_13[] =
     "namespace {\n"
     "\n"
     "// -- text -----------------------------------------------------------------------------------------\n"
-    "\n"
-    "bool fail_usage(const std::string &what) {\n"
-    "    fprintf(stderr, \"run: %s\\n\", what.c_str());\n"
-    "    return false;\n"
-    "}\n"
     "\n"
     "// A whole text as a number: decimal, 0x..., with a sign. Bits of i64, or u64 beyond that.\n"
     "bool parse_number(const std::string &text, uint64_t *out_bits) {\n"
@@ -16121,20 +15477,21 @@ static const char npu_fixed_13[] =
     "    return !is_negative && (width == 64 || bits >> width == 0);\n"
     "}\n"
     "\n"
-    "// Bound data: it lives as long as the command.\n"
+    "// Bytes that bindings refer to: memory of its own, or of others.\n"
     "struct Data {\n"
     "    std::string name;           // of a tensor\n"
     "    uint64_t *words = nullptr;  // aligned for any element\n"
     "    size_t size = 0;            // bytes\n"
+    "    bool is_own = true;\n"
     "\n"
     "    Data() = default;\n"
     "    ~Data() {\n"
-    "        free(words);\n"
+    "        free(is_own ? words : nullptr);\n"
     "    }\n"
     "    Data(const Data &) = delete;\n"
     "    Data &operator=(const Data &) = delete;\n"
     "\n"
-    "    void *bytes() {\n"
+    "    void *bytes() const {\n"
     "        return words;\n"
     "    }\n"
     "    // Zeros. False when memory is out: a typed size may be anything.\n"
@@ -16142,9 +15499,13 @@ static const char npu_fixed_13[] =
     "        free(words);\n"
     "        words = static_cast<uint64_t *>(calloc(bytes_count / 8 + 1, 8));\n"
     "        size = words ? bytes_count : 0;\n"
-    "        return words ? true : fail_usage(\"no memory for \" + std::to_string(bytes_count) + \" bytes\");\n"
+    "        return words != nullptr;\n"
     "    }\n"
     "};\n"
+    "\n"
+    "inline std::string no_memory_for(size_t bytes) {\n"
+    "    return \"no memory for \" + std::to_string(bytes) + \" bytes\";\n"
+    "}\n"
     "\n"
     "// Writes a number to an element, from the low bytes of the bits.\n"
     "void store(Data *data, size_t i, uint32_t dtype, uint64_t bits) {\n"
@@ -16160,73 +15521,355 @@ static const char npu_fixed_13[] =
     "    }\n"
     "}\n"
     "\n"
-    "// Appends a file's bytes. False with errno.\n"
-    "bool read_text(const std::string &path, std::string *out) {\n"
-    "    FILE *file = fopen(path.c_str(), \"rb\");\n"
-    "    char buffer[65536];\n"
-    "    for (size_t count; file && (count = fread(buffer, 1, sizeof buffer, file)) > 0;) {\n"
-    "        out->append(buffer, count);\n"
-    "    }\n"
-    "    const bool is_good = file && !ferror(file);\n"
-    "    const int error = errno;\n"
-    "    if (file) {\n"
-    "        fclose(file);\n"
-    "    }\n"
-    "    errno = error;\n"
-    "    return is_good;\n"
-    "}\n"
+    "}  // namespace\n"
     "\n"
-    "bool read_file(const std::string &path, Data *out_data) {\n"
-    "    std::string bytes;\n"
-    "    if (!read_text(path, &bytes)) {\n"
-    "        return fail_usage(path + \": \" + strerror(errno));\n"
-    "    }\n"
-    "    if (!out_data->resize(bytes.size())) {\n"
-    "        return false;\n"
-    "    }\n"
-    "    memcpy(out_data->words, bytes.data(), bytes.size());\n"
-    "    return true;\n"
-    "}\n"
+    "#endif  // WSP_ELEMENTS_H\n"
     "\n"
-    "bool write_file(const std::string &path, const Data &data) {\n"
-    "    FILE *file = fopen(path.c_str(), \"wb\");\n"
-    "    bool is_good = file && fwrite(data.words, 1, data.size, file) == data.size;\n"
-    "    is_good = file && fclose(file) == 0 && is_good;\n"
-    "    return is_good ? true : fail_usage(path + \": \" + strerror(errno));\n"
+    "// == src/npu/tree/host/binding_text.h ==============================================================\n"
+    "// Bindings as text: options of the command line, and lines of a recorded run (recording.h).\n"
+    "//\n"
+    "//      --size AXIS=N    --symbol NAME=N    --slot I=N\n"
+    "//      --array NAME=DATA    --lengths AXIS=DATA    DATA: 1,2,3, or @FILE; of lengths i32@FILE as well\n"
+    "//      --csr AXIS=@INDPTR,@INDICES    --plan PLAN=@UNITS,@BEGIN,@MERGES,@BEGIN    --batch PLAN=...\n"
+    "//      --memory 1=@FILE    --view TENSOR=64x80/1x64@1+0    shape, strides in elements, memory, bytes\n"
+    "//\n"
+    "// Where the bytes of a file are, and who binds, differs: the command line reads files (main.cpp), a test\n"
+    "// of PTO Runtime passes them as arguments (wsp_simpler_target.h).\n"
+    "\n"
+    "#ifndef WSP_BINDING_TEXT_H\n"
+    "#define WSP_BINDING_TEXT_H\n"
+    "\n"
+    "#include <deque>\n"
+    "#include <string>\n"
+    "\n"
+    "#include \"wsp_abi.h\"\n"
+    "#include \"wsp_list.h\"\n"
+    "\n"
+    "namespace {\n"
+    "\n"
+    "// A tensor as it was bound; of one name the last counts.\n"
+    "struct View {\n"
+    "    std::string name;\n"
+    "    ptowsp_buffer buffer;\n"
+    "};\n"
+    "\n"
+    "class BindingText {\n"
+    "  public:\n"
+    "    explicit BindingText(const wsp_program &program) : program_(program) {\n"
+    "    }\n"
+    "    virtual ~BindingText() = default;\n"
+    "\n"
+    "    // False with an error.\n"
+    "    bool bind(const std::string &option, const std::string &name, const std::string &value);\n"
+    "\n"
+    "  protected:\n"
+    "    virtual bool read(const std::string &file, Data *out_data) = 0;\n"
+    "    virtual bool put(const std::string &what, const ptowsp_binding &binding) = 0;\n"
+    "    virtual bool fail(const std::string &what) = 0;  // returns false\n"
+    "\n"
+    "    const wsp_tensor_decl *tensor_named(const std::string &name) const;\n"
+    "\n"
+    "    const wsp_program &program_;\n"
+    "    std::deque<Data> data_;  // which does not move them\n"
+    "    wsp::List<View> views_;\n"
+    "\n"
+    "  private:\n"
+    "    bool read_elements(const std::string &what, const std::string &text, uint32_t dtype,\n"
+    "                       const void **out_data, uint64_t *out_count);\n"
+    "    bool bind_array(const std::string &name, const std::string &value, bool is_lengths);\n"
+    "    bool bind_csr(const std::string &name, const std::string &value);\n"
+    "    bool bind_plan(const std::string &name, const std::string &value);\n"
+    "    bool bind_batch(const std::string &name, const std::string &value);\n"
+    "    bool bind_view(const std::string &name, const std::string &value);\n"
+    "    bool bind_number(const std::string &option, const std::string &name, const std::string &value);\n"
+    "\n"
+    "    wsp::List<const Data *> memories_;\n"
+    "};\n"
+    "\n"
+    "const wsp_tensor_decl *BindingText::tensor_named(const std::string &name) const {\n"
+    "    const wsp_tensor_decl *found = nullptr;\n"
+    "    for (uint32_t i = 1; i < program_.tensor_count; i++) {\n"
+    "        const wsp_tensor_decl &decl = program_.tensors[i];\n"
+    "        found = decl.name && name == decl.name ? &decl : found;\n"
+    "    }\n"
+    "    return found;\n"
     "}\n"
     "\n"
     "// A list of numbers, or of a file's elements.\n"
-    "bool read_elements(const std::string &what, const std::string &text, uint32_t dtype, Data *data,\n"
-    "                   uint64_t *out_count) {\n"
+    "bool BindingText::read_elements(const std::string &what, const std::string &text, uint32_t dtype,\n"
+    "                                const void **out_data, uint64_t *out_count) {\n"
+    "    data_.emplace_back();\n"
+    "    Data *data = &data_.back();\n"
     "    if (!text.empty() && text[0] == '@') {\n"
-    "        if (!read_file(text.substr(1), data)) {\n"
+    "        if (!read(text.substr(1), data)) {\n"
     "            return false;\n"
     "        }\n"
+    "        *out_data = data->bytes();\n"
     "        *out_count = data->size / size_of(dtype);\n"
     "        return data->size % size_of(dtype) == 0\n"
     "                   ? true\n"
-    "                   : fail_usage(what + \": \" + text.substr(1) + \" has \" +\n"
-    "                                std::to_string(data->size) +\n"
-    "                                \" bytes, which are no whole elements of \" + name_of(dtype));\n"
+    "                   : fail(what + \": \" + text.substr(1) + \" has \" + std::to_string(data->size) +\n"
+    "                          \" bytes, which are no whole elements of \" + name_of(dtype));\n"
     "    }\n"
     "    const wsp::List<std::string> parts = text.empty() ? wsp::List<std::string>() : split(text, ',');\n"
     "    if (!data->resize(parts.size() * size_of(dtype))) {\n"
-    "        return false;\n"
+    "        return fail(no_memory_for(parts.size() * size_of(dtype)));\n"
     "    }\n"
     "    for (size_t i = 0; i < parts.size(); i++) {\n"
     "        uint64_t bits = 0;\n"
     "        if (!parse_number(parts[i], &bits) || !fits(bits, parts[i][0] == '-', dtype)) {\n"
-    "            return fail_usage(what + \": \\\"\" + parts[i] + \"\\\" is no \" + name_of(dtype));\n"
+    "            return fail(what + \": \\\"\" + parts[i] + \"\\\" is no \" + name_of(dtype));\n"
     "        }\n"
     "        store(data, i, dtype, bits);\n"
     "    }\n"
+    "    *out_data = data->bytes();\n"
     "    *out_count = parts.size();\n"
     "    return true;\n"
     "}\n"
     "\n"
+    "bool BindingText::bind_array(const std::string &name, const std::string &value, bool is_lengths) {\n"
+    "    const std::string what = (is_lengths ? \"--lengths \" : \"--array \") + name;\n"
+    "    ptowsp_binding b =\n"
+    "        pwsp_binding_of(is_lengths ? PTOWSP_BIND_LENGTHS : PTOWSP_BIND_ARRAY, name.c_str());\n"
+    "    b.dtype = is_lengths ? PTOWSP_I64 : PTOWSP_DTYPE_NONE;\n"
+    "    std::string prefix, path, text = value;\n"
+    "    for (uint32_t i = 1; i < program_.array_count && !is_lengths; i++) {\n"
+    "        if (program_.arrays[i].name && !program_.arrays[i].is_lengths &&\n"
+    "            !wsp::is_field(program_, i) && name == program_.arrays[i].name) {\n"
+    "            b.dtype = static_cast<ptowsp_dtype>(program_.arrays[i].dtype);\n"
+    "        }\n"
+    "    }\n"
+    "    if (cut(value, '@', &prefix, &path) && !prefix.empty() && is_lengths) {\n"
+    "        b.dtype = index_dtype(prefix);\n"
+    "        text = \"@\" + path;\n"
+    "        if (b.dtype == PTOWSP_DTYPE_NONE) {\n"
+    "            return fail(what + \": \\\"\" + prefix + \"\\\" is none of i32, i64, u32, u64\");\n"
+    "        }\n"
+    "    }\n"
+    "    if (b.dtype == PTOWSP_DTYPE_NONE) {\n"
+    "        return fail(what + \": there is no such array\");\n"
+    "    }\n"
+    "    return read_elements(what, text, b.dtype, &b.data, &b.count) && put(what, b);\n"
+    "}\n"
+    "\n"
+    "bool BindingText::bind_csr(const std::string &name, const std::string &value) {\n"
+    "    const std::string what = \"--csr \" + name;\n"
+    "    std::string prefix, rest, indptr, indices;\n"
+    "    if (!cut(value, '@', &prefix, &rest) || !cut(rest, ',', &indptr, &indices) ||\n"
+    "        indices[0] != '@') {\n"
+    "        return fail(what + \": is to be @INDPTR,@INDICES, two files\");\n"
+    "    }\n"
+    "    ptowsp_csr csr = ptowsp_csr();\n"
+    "    csr.dtype = prefix.empty() ? PTOWSP_I64 : index_dtype(prefix);\n"
+    "    if (csr.dtype == PTOWSP_DTYPE_NONE) {\n"
+    "        return fail(what + \": \\\"\" + prefix + \"\\\" is none of i32, i64, u32, u64\");\n"
+    "    }\n"
+    "    uint64_t row_end = 0;\n"
+    "    if (!read_elements(what, \"@\" + indptr, csr.dtype, &csr.indptr, &row_end) ||\n"
+    "        !read_elements(what, indices, csr.dtype, &csr.indices, &csr.entry_count)) {\n"
+    "        return false;\n"
+    "    }\n"
+    "    if (row_end == 0) {\n"
+    "        return fail(what + \": \" + indptr + \" is empty; it has one element more than rows\");\n"
+    "    }\n"
+    "    csr.row_count = row_end - 1;\n"
+    "    ptowsp_binding b = pwsp_binding_of(PTOWSP_BIND_CSR, name.c_str());\n"
+    "    b.data = &csr;\n"
+    "    return put(what, b);\n"
+    "}\n"
+    "\n"
+    "// Descriptors are read as numbers of 64 bits, three each, which aligns them.\n"
+    "bool BindingText::bind_plan(const std::string &name, const std::string &value) {\n"
+    "    const std::string what = \"--plan \" + name;\n"
+    "    const wsp::List<std::string> files = split(value, ',');\n"
+    "    const uint32_t dtypes[4] = {PTOWSP_U64, PTOWSP_U32, PTOWSP_U64, PTOWSP_U32};\n"
+    "    uint64_t counts[4] = {0, 0, 0, 0};\n"
+    "    const void *bytes[4] = {nullptr, nullptr, nullptr, nullptr};\n"
+    "    if (files.size() > 4 || files.size() == 3) {\n"
+    "        return fail(what + \": is to be @UNITS, @UNITS,@BEGIN or @UNITS,@BEGIN,@MERGES,@BEGIN\");\n"
+    "    }\n"
+    "    for (size_t i = 0; i < files.size(); i++) {\n"
+    "        if (files[i].empty() || files[i][0] != '@') {\n"
+    "            return fail(what + \": \\\"\" + files[i] + \"\\\" is to be @FILE\");\n"
+    "        }\n"
+    "        if (!read_elements(what, files[i], dtypes[i], &bytes[i], &counts[i])) {\n"
+    "            return false;\n"
+    "        }\n"
+    "        if (i % 2 == 0 && counts[i] % 3 != 0) {\n"
+    "            return fail(what + \": \" + files[i].substr(1) + \" has no whole descriptors of 24 bytes\");\n"
+    "        }\n"
+    "    }\n"
+    "    ptowsp_binding b = pwsp_binding_of(PTOWSP_BIND_WORK, name.c_str());\n"
+    "    if (files.size() == 1) {\n"
+    "        b.data = bytes[0];\n"
+    "        b.count = counts[0] / 3;\n"
+    "        return put(what, b);\n"
+    "    }\n"
+    "    counts[3] = files.size() == 2 ? counts[1] : counts[3];  // no merges\n"
+    "    if (counts[1] != counts[3] || counts[1] < 2 || counts[1] > PTOWSP_ATTENTION_LANE_MAX + 1 ||\n"
+    "        counts[0] / 3 > UINT32_MAX || counts[2] / 3 > UINT32_MAX) {\n"
+    "        return fail(what + \": the two lists of lanes differ, or there are too many or none\");\n"
+    "    }\n"
+    "    ptowsp_attention_plan plan = ptowsp_attention_plan();\n"
+    "    plan.units = static_cast<ptowsp_work *>(const_cast<void *>(bytes[0]));\n"
+    "    plan.unit_begin = static_cast<uint32_t *>(const_cast<void *>(bytes[1]));\n"
+    "    plan.merges = static_cast<ptowsp_work *>(const_cast<void *>(bytes[2]));\n"
+    "    plan.merge_begin = static_cast<uint32_t *>(const_cast<void *>(bytes[3]));\n"
+    "    plan.unit_count = plan.unit_capacity = static_cast<uint32_t>(counts[0] / 3);\n"
+    "    plan.merge_count = plan.merge_capacity = static_cast<uint32_t>(counts[2] / 3);\n"
+    "    plan.lane_count = static_cast<uint32_t>(counts[1] - 1);\n"
+    "    b.kind = PTOWSP_BIND_PLAN;\n"
+    "    b.data = &plan;\n"
+    "    return put(what, b);\n"
+    "}\n"
+    "\n"
+    "bool BindingText::bind_batch(const std::string &name, const std::string &value) {\n"
+    "    const std::string what = \"--batch \" + name;\n"
+    "    const wsp::List<std::string> parts = split(value, ':');\n"
+    "    ptowsp_attention_config config = ptowsp_attention_config();\n"
+    "    uint32_t is_causal = 0, mode = 0;\n"
+    "    const struct {\n"
+    "        const char *name;\n"
+    "        uint32_t *number;\n"
+    "    } fields[] = {{\"lanes\", &config.lane_count},\n"
+    "                  {\"heads\", &config.kv_head_count},\n"
+    "                  {\"query_heads\", &config.query_head_count},\n"
+    "                  {\"group\", &config.group},\n"
+    "                  {\"window\", &config.window},\n"
+    "                  {\"page_size\", &config.page_size},\n"
+    "                  {\"tile_rows\", &config.tile_rows},\n"
+    "                  {\"piece_min\", &config.piece_min},\n"
+    "                  {\"chunk\", &config.chunk},\n"
+    "                  {\"grain\", &config.grain},\n"
+    "                  {\"is_causal\", &is_causal},\n"
+    "                  {\"mode\", &mode}};\n"
+    "    if (parts.size() != 2 && parts.size() != 3) {\n"
+    "        return fail(what + \": is to be KV:FIELDS, or KV:QUERIES:FIELDS\");\n"
+    "    }\n"
+    "    for (const std::string &field : split(parts.back(), ',')) {\n"
+    "        std::string key, text;\n"
+    "        uint64_t number = 0;\n"
+    "        bool is_known = false;\n"
+    "        cut(field, '=', &key, &text);\n"
+    "        for (const auto &known : fields) {\n"
+    "            if (key == known.name && parse_count(text, UINT32_MAX, &number)) {\n"
+    "                *known.number = static_cast<uint32_t>(number);\n"
+    "                is_known = true;\n"
+    "            }\n"
+    "        }\n"
+    "        if (!is_known) {\n"
+    "            return fail(what + \": \\\"\" + field + \"\\\" is no FIELD=N; see --help\");\n"
+    "        }\n"
+    "    }\n"
+    "    config.is_causal = is_causal != 0;\n"
+    "    config.mode = mode ? PTOWSP_ATTENTION_INVARIANT : PTOWSP_ATTENTION_BALANCED;\n"
+    "    uint64_t counts[2] = {0, 0};\n"
+    "    const void *lengths[2] = {nullptr, nullptr};\n"
+    "    for (size_t i = 0; i + 1 < parts.size(); i++) {\n"
+    "        if (!read_elements(what, parts[i], PTOWSP_I32, &lengths[i], &counts[i])) {\n"
+    "            return false;\n"
+    "        }\n"
+    "    }\n"
+    "    if (counts[0] > UINT32_MAX || (lengths[1] && counts[1] != counts[0])) {\n"
+    "        return fail(what + \": there are too many lengths, or not as many of queries\");\n"
+    "    }\n"
+    "    const ptowsp_attention_batch batch = {static_cast<const int32_t *>(lengths[0]),\n"
+    "                                          static_cast<const int32_t *>(lengths[1]),\n"
+    "                                          static_cast<uint32_t>(counts[0])};\n"
+    "    ptowsp_binding b = pwsp_binding_of(PTOWSP_BIND_BATCH, name.c_str());\n"
+    "    b.data = &batch;\n"
+    "    b.config = &config;\n"
+    "    return put(what, b);\n"
+    "}\n"
+    "\n"
+    "// A tensor in memory of the recording.\n"
+    "bool BindingText::bind_view(const std::string &name, const std::string &value) {\n"
+    "    std::string sizes, place, shape, strides, memory, offset;\n"
+    "    uint64_t number = 0, at = 0, size = 0, stride = 0;\n"
+    "    ptowsp_buffer buffer = ptowsp_buffer();\n"
+    "    const wsp_tensor_decl *decl = tensor_named(name);\n"
+    "    bool is_good = decl && cut(value, '@', &sizes, &place) && cut(sizes, '/', &shape, &strides) &&\n"
+    "                   cut(place, '+', &memory, &offset) && parse_count(offset, INT64_MAX / 2, &at) &&\n"
+    "                   parse_count(memory, memories_.size(), &number) && number > 0;\n"
+    "    const wsp::List<std::string> all = split(shape, 'x'), steps = split(strides, 'x');\n"
+    "    is_good = is_good && all.size() == steps.size() && all.size() <= PTOWSP_TENSOR_RANK_MAX;\n"
+    "    const int64_t most = is_good ? static_cast<int64_t>(memories_[number - 1]->size) : 0;\n"
+    "    int64_t low = 0, high = 1;  // in elements\n"
+    "    bool is_empty = false, is_long = false;\n"
+    "    for (size_t i = 0; is_good && i < all.size(); i++) {\n"
+    "        is_good = parse_count(all[i], UINT32_MAX, &size) && parse_number(steps[i], &stride);\n"
+    "        const int64_t count = static_cast<int64_t>(size), step = static_cast<int64_t>(stride);\n"
+    "        is_good = is_good && step > -INT64_C(0x80000000) && step < INT64_C(0x80000000);\n"
+    "        buffer.shape[i] = count;\n"
+    "        buffer.strides[i] = step;\n"
+    "        // No longer than the memory, or sums and products of them could overflow.\n"
+    "        const bool is_short =\n"
+    "            is_good && (step == 0 || count <= most / (step < 0 ? -step : step) + 1);\n"
+    "        (step < 0 ? low : high) += is_short && count ? (count - 1) * step : 0;\n"
+    "        is_long = is_long || !is_short;\n"
+    "        is_empty = is_empty || count == 0;\n"
+    "    }\n"
+    "    low = is_empty ? 0 : low;\n"
+    "    high = is_empty ? 0 : high;\n"
+    "    const int64_t width = decl ? size_of(decl->dtype) : 0, first = static_cast<int64_t>(at);\n"
+    "    is_good = is_good && (is_empty || !is_long) && first + low * width >= 0 &&\n"
+    "              first + high * width <= most;\n"
+    "    if (!is_good) {\n"
+    "        return fail(\"--check: the view \" + name + \"=\" + value + \" is outside of its memory\");\n"
+    "    }\n"
+    "    buffer.dtype = static_cast<ptowsp_dtype>(decl->dtype);\n"
+    "    buffer.rank = static_cast<uint32_t>(all.size());\n"
+    "    buffer.data = static_cast<char *>(memories_[number - 1]->bytes()) + at;\n"
+    "    views_.push_back({name, buffer});\n"
+    "    ptowsp_binding b = pwsp_binding_of(PTOWSP_BIND_TENSOR, name.c_str());\n"
+    "    b.data = &buffer;\n"
+    "    return put(\"--view \" + name, b);\n"
+    "}\n"
+    "\n"
+    "bool BindingText::bind_number(const std::string &option, const std::string &name,\n"
+    "                              const std::string &value) {\n"
+    "    const std::string what = option + \" \" + name;\n"
+    "    uint64_t bits = 0, slot = 0;\n"
+    "    ptowsp_binding b = pwsp_binding_of(option == \"--size\"     ? PTOWSP_BIND_SIZE\n"
+    "                                       : option == \"--symbol\" ? PTOWSP_BIND_SYMBOL\n"
+    "                                                              : PTOWSP_BIND_SLOT,\n"
+    "                                       name.c_str());\n"
+    "    if (!parse_number(value, &bits) ||\n"
+    "        (option == \"--size\" && !fits(bits, value[0] == '-', PTOWSP_I64))) {\n"
+    "        return fail(what + \": \\\"\" + value + \"\\\" is no number\");\n"
+    "    } else if (option == \"--slot\" && !parse_count(name, UINT32_MAX, &slot)) {\n"
+    "        return fail(what + \": is no number of a slot\");\n"
+    "    }\n"
+    "    b.value = bits;\n"
+    "    b.slot = static_cast<uint32_t>(slot);\n"
+    "    return put(what, b);\n"
+    "}\n"
+    "\n"
+    "bool BindingText::bind(const std::string &option, const std::string &name,\n"
+    "                       const std::string &value) {\n"
+    "    if (option == \"--array\" || option == \"--lengths\") {\n"
+    "        return bind_array(name, value, option == \"--lengths\");\n"
+    "    } else if (option == \"--csr\") {\n"
+    "        return bind_csr(name, value);\n"
+    "    } else if (option == \"--plan\") {\n"
+    "        return bind_plan(name, value);\n"
+    "    } else if (option == \"--batch\") {\n"
+    "        return bind_batch(name, value);\n"
+    "    } else if (option == \"--view\") {\n"
+    "        return bind_view(name, value);\n"
+    "    } else if (option == \"--size\" || option == \"--symbol\" || option == \"--slot\") {\n"
+    "        return bind_number(option, name, value);\n"
+    "    } else if (option != \"--memory\") {\n"
+    "        return fail(\"there is no option \" + option + \"; see --help\");\n"
+    "    }\n"
+    "    data_.emplace_back();\n"
+    "    memories_.push_back(&data_.back());\n"
+    "    return read(value.substr(value[0] == '@'), &data_.back());\n"
+    "}\n"
+    "\n"
     "}  // namespace\n"
     "\n"
-    "#endif  // WSP_ELEMENTS_H\n"
+    "#endif  // WSP_BINDING_TEXT_H\n"
     "\n"
     "// == src/npu/tree/host/bindable.h ==================================================================\n"
     "// The things that the command line of a tree can bind, as run --list prints them.\n"
@@ -16323,16 +15966,57 @@ static const char npu_fixed_13[] =
     "\n"
     "namespace {\n"
     "\n"
+    "bool fail_usage(const std::string &what) {\n"
+    "    fprintf(stderr, \"run: %s\\n\", what.c_str());\n"
+    "    return false;\n"
+    "}\n"
+    "\n"
+    "// -- files ----------------------------------------------------------------------------------------\n"
+    "\n"
+    "// Appends a file's bytes. False with errno.\n"
+    "bool read_text(const std::string &path, std::string *out) {\n"
+    "    FILE *file = fopen(path.c_str(), \"rb\");\n"
+    "    char buffer[65536];\n"
+    "    for (size_t count; file && (count = fread(buffer, 1, sizeof buffer, file)) > 0;) {\n"
+    "        out->append(buffer, count);\n"
+    "    }\n"
+    "    const bool is_good = file && !ferror(file);\n"
+    "    const int error = errno;\n"
+    "    if (file) {\n"
+    "        fclose(file);\n"
+    "    }\n"
+    "    errno = error;\n"
+    "    return is_good;\n"
+    "}\n"
+    "\n"
+    "bool read_file(const std::string &path, Data *out_data) {\n"
+    "    std::string bytes;\n"
+    "    if (!read_text(path, &bytes)) {\n"
+    "        return fail_usage(path + \": \" + strerror(errno));\n"
+    "    }\n"
+    "    if (!out_data->resize(bytes.size())) {\n"
+    "        return fail_usage(no_memory_for(bytes.size()));\n"
+    "    }\n"
+    "    memcpy(out_data->words, bytes.data(), bytes.size());\n"
+    "    return true;\n"
+    "}\n"
+    "\n"
+    "bool write_file(const std::string &path, const Data &data) {\n"
+    "    FILE *file = fopen(path.c_str(), \"wb\");\n"
+    "    bool is_good = file && fwrite(data.words, 1, data.size, file) == data.size;\n"
+    "    is_good = file && fclose(file) == 0 && is_good;\n"
+    "    return is_good ? true : fail_usage(path + \": \" + strerror(errno));\n"
+    "}\n"
+    "\n"
+    "// -- reading --------------------------------------------------------------------------------------\n"
+    "\n"
     "struct RecordedLine {\n"
     "    std::string option, value;\n"
     "};\n"
     "\n"
-    "// FNV-1a in hexadecimal digits.\n"
+    "// ptowsp_hash in hexadecimal digits.\n"
     "std::string hash_of(const char *bytes, size_t size) {\n"
-    "    uint64_t hash = UINT64_C(0xcbf29ce484222325);\n"
-    "    for (size_t i = 0; i < size; i++) {\n"
-    "        hash = (hash ^ static_cast<uint8_t>(bytes[i])) * UINT64_C(0x100000001b3);\n"
-    "    }\n"
+    "    const uint64_t hash = ptowsp_hash(PTOWSP_HASH_START, bytes, size);\n"
     "    char text[17];\n"
     "    snprintf(text, sizeof text, \"%016llx\", static_cast<unsigned long long>(hash));\n"
     "    return text;\n"
@@ -16546,8 +16230,7 @@ static const char npu_fixed_13[] =
     "#endif\n"
     "\n"
     "// == src/npu/tree/host/replay.h ====================================================================\n"
-    "// A recorded run, run again: its tensors are views of recorded memory, and its results are compared\n"
-    "// with the recorded ones.\n"
+    "// The results of a recorded run, compared with those of running it again.\n"
     "\n"
     "#ifndef WSP_REPLAY_H\n"
     "#define WSP_REPLAY_H\n"
@@ -16573,20 +16256,14 @@ static const char npu_fixed_13[] =
     "#endif\n"
     "#define WSP_TOLERANCE_TEXT \"5e-6\"  // where it is not 0\n"
     "\n"
-    "// A tensor as it was bound; of one name the last counts.\n"
-    "struct View {\n"
-    "    std::string name;\n"
-    "    ptowsp_buffer buffer;\n"
-    "};\n"
-    "\n"
     "class Replay {\n"
     "  public:\n"
-    "    // A line that is not an option of the command: a file of memory or of outputs, a view, a number.\n"
-    "    bool take(wsp_runner *runner, const std::string &option, const std::string &value,\n"
-    "              bool *out_is_option);\n"
-    "    bool compare(const wsp_runner *runner, const wsp_runner_result &result) const;\n"
+    "    // Takes a line with an expectation. False with an error.\n"
+    "    bool take(const std::string &directory, const std::string &option, const std::string &value);\n"
+    "    // `views`: the tensors of the run.\n"
+    "    bool compare(const wsp::List<View> &views, const wsp_runner *runner,\n"
+    "                 const wsp_runner_result &result) const;\n"
     "\n"
-    "    wsp::List<View> views;\n"
     "    double tolerance = WSP_TOLERANCE;\n"
     "\n"
     "  private:\n"
@@ -16596,91 +16273,30 @@ static const char npu_fixed_13[] =
     "        uint64_t number;\n"
     "    };\n"
     "\n"
-    "    bool bind_view(wsp_runner *runner, const std::string &name, const std::string &value);\n"
-    "    bool compare_tensor(const std::string &name, const Data &wanted) const;\n"
+    "    bool compare_tensor(const wsp::List<View> &views, const std::string &name,\n"
+    "                        const Data &wanted) const;\n"
     "\n"
     "    std::deque<Data> data_;  // which does not move them\n"
-    "    wsp::List<Data *> memories_;\n"
     "    wsp::List<Expected> expected_;\n"
     "};\n"
     "\n"
-    "// A tensor in memory of the recording: 64x80/1x64@1+0, shape, strides, memory, bytes.\n"
-    "bool Replay::bind_view(wsp_runner *runner, const std::string &name, const std::string &value) {\n"
-    "    const wsp_program &program = *wsp_runner_program();\n"
-    "    std::string sizes, place, shape, strides, memory, offset;\n"
-    "    uint64_t number = 0, at = 0, size = 0, stride = 0;\n"
-    "    ptowsp_buffer buffer = ptowsp_buffer();\n"
-    "    for (uint32_t i = 1; i < program.tensor_count; i++) {\n"
-    "        if (program.tensors[i].name && name == program.tensors[i].name) {\n"
-    "            buffer.dtype = static_cast<ptowsp_dtype>(program.tensors[i].dtype);\n"
-    "        }\n"
-    "    }\n"
-    "    bool is_good = cut(value, '@', &sizes, &place) && cut(sizes, '/', &shape, &strides) &&\n"
-    "                   cut(place, '+', &memory, &offset) && parse_count(offset, INT64_MAX / 2, &at) &&\n"
-    "                   parse_count(memory, memories_.size(), &number) && number > 0 && buffer.dtype;\n"
-    "    const wsp::List<std::string> all = split(shape, 'x'), steps = split(strides, 'x');\n"
-    "    is_good = is_good && all.size() == steps.size() && all.size() <= PTOWSP_TENSOR_RANK_MAX;\n"
-    "    const int64_t most = is_good ? static_cast<int64_t>(memories_[number - 1]->size) : 0;\n"
-    "    int64_t low = 0, high = 1;  // in elements\n"
-    "    bool is_empty = false, is_long = false;\n"
-    "    for (size_t i = 0; is_good && i < all.size(); i++) {\n"
-    "        is_good = parse_count(all[i], UINT32_MAX, &size) && parse_number(steps[i], &stride);\n"
-    "        const int64_t count = static_cast<int64_t>(size), step = static_cast<int64_t>(stride);\n"
-    "        is_good = is_good && step > -INT64_C(0x80000000) && step < INT64_C(0x80000000);\n"
-    "        buffer.shape[i] = count;\n"
-    "        buffer.strides[i] = step;\n"
-    "        // No longer than the memory, or sums and products of them could overflow.\n"
-    "        const bool is_short =\n"
-    "            is_good && (step == 0 || count <= most / (step < 0 ? -step : step) + 1);\n"
-    "        (step < 0 ? low : high) += is_short && count ? (count - 1) * step : 0;\n"
-    "        is_long = is_long || !is_short;\n"
-    "        is_empty = is_empty || count == 0;\n"
-    "    }\n"
-    "    low = is_empty ? 0 : low;\n"
-    "    high = is_empty ? 0 : high;\n"
-    "    const int64_t width = size_of(buffer.dtype), offset_bytes = static_cast<int64_t>(at);\n"
-    "    is_good = is_good && (is_empty || !is_long) && offset_bytes + low * width >= 0 &&\n"
-    "              offset_bytes + high * width <= static_cast<int64_t>(memories_[number - 1]->size);\n"
-    "    if (!is_good) {\n"
-    "        return fail_usage(\"--check: the view \" + name + \"=\" + value + \" is outside of its memory\");\n"
-    "    }\n"
-    "    buffer.rank = static_cast<uint32_t>(all.size());\n"
-    "    buffer.data = static_cast<char *>(memories_[number - 1]->bytes()) + at;\n"
-    "    views.push_back({name, buffer});\n"
-    "    return wsp_runner_bind_tensor(runner, name.c_str(), &buffer) == PTOWSP_OK\n"
-    "               ? true\n"
-    "               : fail_usage(\"--view \" + name + \": \" + wsp_runner_error(runner).text);\n"
-    "}\n"
-    "\n"
-    "bool Replay::take(wsp_runner *runner, const std::string &option, const std::string &value,\n"
-    "                  bool *out_is_option) {\n"
+    "bool Replay::take(const std::string &directory, const std::string &option,\n"
+    "                  const std::string &value) {\n"
     "    std::string name, rest;\n"
-    "    *out_is_option = false;\n"
     "    cut(value, '=', &name, &rest);\n"
-    "    if (option == \"--view\") {\n"
-    "        return bind_view(runner, name, rest);\n"
-    "    } else if (option == \"--memory\" || option == \"--expect\") {\n"
+    "    if (option == \"--expect\") {\n"
     "        data_.emplace_back();\n"
-    "        if (!read_file(rest.substr(rest[0] == '@'), &data_.back())) {\n"
-    "            return false;\n"
-    "        } else if (option == \"--memory\") {\n"
-    "            memories_.push_back(&data_.back());\n"
-    "        } else {\n"
-    "            expected_.push_back({option, name, &data_.back(), 0});\n"
-    "        }\n"
-    "        return true;\n"
-    "    } else if (option == \"--expect-slot\" || option == \"--expect-cycles\") {\n"
-    "        const bool is_slot = option == \"--expect-slot\";\n"
-    "        expected_.push_back({option, name, nullptr, 0});\n"
-    "        return parse_number(is_slot ? rest : name, &expected_.back().number)\n"
-    "                   ? true\n"
-    "                   : fail_usage(\"--check: \" + option + \" has no number\");\n"
+    "        expected_.push_back({option, name, &data_.back(), 0});\n"
+    "        return read_file(directory + rest.substr(rest[0] == '@'), &data_.back());\n"
     "    }\n"
-    "    *out_is_option = true;\n"
-    "    return true;\n"
+    "    expected_.push_back({option, name, nullptr, 0});\n"
+    "    return parse_number(option == \"--expect-slot\" ? rest : name, &expected_.back().number)\n"
+    "               ? true\n"
+    "               : fail_usage(\"--check: \" + option + \" has no number\");\n"
     "}\n"
     "\n"
-    "bool Replay::compare_tensor(const std::string &name, const Data &wanted) const {\n"
+    "bool Replay::compare_tensor(const wsp::List<View> &views, const std::string &name,\n"
+    "                            const Data &wanted) const {\n"
     "    for (size_t last = views.size(); last > 0; last--) {\n"
     "        const View &view = views[last - 1];\n"
     "        const ptowsp_buffer &buffer = view.buffer;\n"
@@ -16732,12 +16348,13 @@ static const char npu_fixed_13[] =
     "    return fail_usage(\"--check: there is no tensor \" + name);\n"
     "}\n"
     "\n"
-    "bool Replay::compare(const wsp_runner *runner, const wsp_runner_result &result) const {\n"
+    "bool Replay::compare(const wsp::List<View> &views, const wsp_runner *runner,\n"
+    "                     const wsp_runner_result &result) const {\n"
     "    bool is_good = true;\n"
     "    for (const Expected &expected : expected_) {\n"
     "        uint64_t got = result.makespan_cycles, slot = 0;\n"
     "        if (expected.data) {\n"
-    "            is_good = compare_tensor(expected.name, *expected.data) && is_good;\n"
+    "            is_good = compare_tensor(views, expected.name, *expected.data) && is_good;\n"
     "            continue;\n"
     "        } else if (expected.option == \"--expect-slot\") {\n"
     "            parse_number(expected.name, &slot);\n"
@@ -16841,7 +16458,6 @@ static const char npu_fixed_13[] =
     "#include <stdlib.h>\n"
     "#include <string.h>\n"
     "\n"
-    "#include <deque>\n"
     "#include <string>\n"
     "\n"
     "#include \"wsp_core.h\"\n"
@@ -16912,9 +16528,11 @@ static const char npu_fixed_13[] =
     "\n"
     "// -- the command ----------------------------------------------------------------------------------\n"
     "\n"
-    "class Command {\n"
+    "class Command final : public BindingText {\n"
     "  public:\n"
-    "    ~Command() {\n"
+    "    Command() : BindingText(*wsp_runner_program()) {\n"
+    "    }\n"
+    "    ~Command() override {\n"
     "        wsp_runner_destroy(runner_);\n"
     "    }\n"
     "\n"
@@ -16926,15 +16544,19 @@ static const char npu_fixed_13[] =
     "        std::string tensor, path;\n"
     "    };\n"
     "\n"
+    "    bool read(const std::string &file, Data *out_data) override {\n"
+    "        return read_file(directory_ + file, out_data);\n"
+    "    }\n"
+    "    bool put(const std::string &what, const ptowsp_binding &binding) override {\n"
+    "        return check(what, wsp_runner_bind(runner_, &binding, 1));\n"
+    "    }\n"
+    "    bool fail(const std::string &what) override {\n"
+    "        return fail_usage(what);\n"
+    "    }\n"
     "    bool take(const std::string &option, const std::string &value);\n"
     "    bool take_number(const std::string &option, const std::string &value, uint64_t max,\n"
     "                     uint32_t *out_number);\n"
     "    bool take_model(const std::string &value);\n"
-    "    bool bind(const std::string &option, const std::string &name, const std::string &value);\n"
-    "    bool bind_array(const std::string &name, const std::string &value, bool is_lengths);\n"
-    "    bool bind_csr(const std::string &name, const std::string &value);\n"
-    "    bool bind_plan(const std::string &name, const std::string &value);\n"
-    "    bool bind_batch(const std::string &name, const std::string &value);\n"
     "    bool bind_tensor(const std::string &name, const std::string &value);\n"
     "    bool record_inputs();\n"
     "    bool record_results(const wsp_runner_result &result);\n"
@@ -16945,10 +16567,8 @@ static const char npu_fixed_13[] =
     "    }\n"
     "    bool write_tensors();\n"
     "\n"
-    "    const wsp_program &program_ = *wsp_runner_program();\n"
     "    wsp_runner *runner_ = nullptr;\n"
     "    wsp_runner_options options_ = wsp_runner_options();\n"
-    "    std::deque<Data> data_;  // which does not move them\n"
     "    wsp::List<Data *> tensors_;\n"
     "    wsp::List<Write> writes_;\n"
     "\n"
@@ -16958,6 +16578,7 @@ static const char npu_fixed_13[] =
     "        size_t data_begin, data_end;  // of data_\n"
     "    };\n"
     "    bool is_checking_ = false;\n"
+    "    std::string directory_;  // of files: of the recording that is read, or here\n"
     "    Replay replay_;\n"
     "    wsp::List<Bound> bound_;\n"
     "    std::string record_;  // a directory, or empty\n"
@@ -16966,178 +16587,9 @@ static const char npu_fixed_13[] =
     "    Recorder recorder_;\n"
     "};\n"
     "\n"
-    "bool Command::bind_array(const std::string &name, const std::string &value, bool is_lengths) {\n"
-    "    const std::string what = (is_lengths ? \"--lengths \" : \"--array \") + name;\n"
-    "    uint32_t dtype = is_lengths ? PTOWSP_I64 : PTOWSP_DTYPE_NONE;\n"
-    "    std::string prefix, path, text = value;\n"
-    "    for (uint32_t i = 1; i < program_.array_count && !is_lengths; i++) {\n"
-    "        if (program_.arrays[i].name && !program_.arrays[i].is_lengths &&\n"
-    "            !wsp::is_field(program_, i) && name == program_.arrays[i].name) {\n"
-    "            dtype = program_.arrays[i].dtype;\n"
-    "        }\n"
-    "    }\n"
-    "    if (cut(value, '@', &prefix, &path) && !prefix.empty() && is_lengths) {\n"
-    "        dtype = index_dtype(prefix);\n"
-    "        text = \"@\" + path;\n"
-    "        if (dtype == PTOWSP_DTYPE_NONE) {\n"
-    "            return fail_usage(what + \": \\\"\" + prefix + \"\\\" is none of i32, i64, u32, u64\");\n"
-    "        }\n"
-    "    }\n"
-    "    if (dtype == PTOWSP_DTYPE_NONE) {\n"
-    "        return fail_usage(what + \": there is no such array\");\n"
-    "    }\n"
-    "    uint64_t count = 0;\n"
-    "    data_.emplace_back();\n"
-    "    if (!read_elements(what, text, dtype, &data_.back(), &count)) {\n"
-    "        return false;\n"
-    "    }\n"
-    "    const void *bytes = data_.back().bytes();\n"
-    "    const ptowsp_dtype type = static_cast<ptowsp_dtype>(dtype);\n"
-    "    return check(what, is_lengths\n"
-    "                           ? wsp_runner_bind_lengths(runner_, name.c_str(), type, bytes, count)\n"
-    "                           : wsp_runner_bind_array(runner_, name.c_str(), type, bytes, count));\n"
-    "}\n"
-    "\n"
-    "bool Command::bind_csr(const std::string &name, const std::string &value) {\n"
-    "    const std::string what = \"--csr \" + name;\n"
-    "    std::string prefix, rest, indptr, indices;\n"
-    "    if (!cut(value, '@', &prefix, &rest) || !cut(rest, ',', &indptr, &indices) ||\n"
-    "        indices[0] != '@') {\n"
-    "        return fail_usage(what + \": is to be @INDPTR,@INDICES, two files\");\n"
-    "    }\n"
-    "    ptowsp_csr csr = ptowsp_csr();\n"
-    "    csr.dtype = prefix.empty() ? PTOWSP_I64 : index_dtype(prefix);\n"
-    "    if (csr.dtype == PTOWSP_DTYPE_NONE) {\n"
-    "        return fail_usage(what + \": \\\"\" + prefix + \"\\\" is none of i32, i64, u32, u64\");\n"
-    "    }\n"
-    "    data_.emplace_back();\n"
-    "    Data *first = &data_.back();\n"
-    "    data_.emplace_back();\n"
-    "    Data *second = &data_.back();\n"
-    "    uint64_t row_end = 0;\n"
-    "    if (!read_elements(what, \"@\" + indptr, csr.dtype, first, &row_end) ||\n"
-    "        !read_elements(what, indices, csr.dtype, second, &csr.entry_count)) {\n"
-    "        return false;\n"
-    "    }\n"
-    "    if (row_end == 0) {\n"
-    "        return fail_usage(what + \": \" + indptr + \" is empty; it has one element more than rows\");\n"
-    "    }\n"
-    "    csr.indptr = first->bytes();\n"
-    "    csr.indices = second->bytes();\n"
-    "    csr.row_count = row_end - 1;\n"
-    "    return check(what, wsp_runner_bind_csr(runner_, name.c_str(), &csr));\n"
-    "}\n"
-    "\n"
-    "// Descriptors are read as numbers of 64 bits, three each, which aligns them.\n"
-    "bool Command::bind_plan(const std::string &name, const std::string &value) {\n"
-    "    const std::string what = \"--plan \" + name;\n"
-    "    const wsp::List<std::string> files = split(value, ',');\n"
-    "    const uint32_t dtypes[4] = {PTOWSP_U64, PTOWSP_U32, PTOWSP_U64, PTOWSP_U32};\n"
-    "    uint64_t counts[4] = {0, 0, 0, 0};\n"
-    "    void *bytes[4] = {nullptr, nullptr, nullptr, nullptr};\n"
-    "    if (files.size() > 4 || files.size() == 3) {\n"
-    "        return fail_usage(what +\n"
-    "                          \": is to be @UNITS, @UNITS,@BEGIN or @UNITS,@BEGIN,@MERGES,@BEGIN\");\n"
-    "    }\n"
-    "    for (size_t i = 0; i < files.size(); i++) {\n"
-    "        data_.emplace_back();\n"
-    "        if (files[i].empty() || files[i][0] != '@') {\n"
-    "            return fail_usage(what + \": \\\"\" + files[i] + \"\\\" is to be @FILE\");\n"
-    "        }\n"
-    "        if (!read_elements(what, files[i], dtypes[i], &data_.back(), &counts[i])) {\n"
-    "            return false;\n"
-    "        }\n"
-    "        bytes[i] = data_.back().bytes();\n"
-    "        if (i % 2 == 0 && counts[i] % 3 != 0) {\n"
-    "            return fail_usage(what + \": \" + files[i].substr(1) +\n"
-    "                              \" has no whole descriptors of 24 bytes\");\n"
-    "        }\n"
-    "    }\n"
-    "    if (files.size() == 1) {\n"
-    "        return check(what,\n"
-    "                     wsp_runner_bind_work(runner_, name.c_str(),\n"
-    "                                          static_cast<ptowsp_work *>(bytes[0]), counts[0] / 3));\n"
-    "    }\n"
-    "    counts[3] = files.size() == 2 ? counts[1] : counts[3];  // no merges\n"
-    "    if (counts[1] != counts[3] || counts[1] < 2 || counts[1] > PTOWSP_ATTENTION_LANE_MAX + 1 ||\n"
-    "        counts[0] / 3 > UINT32_MAX || counts[2] / 3 > UINT32_MAX) {\n"
-    "        return fail_usage(what + \": the two lists of lanes differ, or there are too many or none\");\n"
-    "    }\n"
-    "    ptowsp_attention_plan plan = ptowsp_attention_plan();\n"
-    "    plan.units = static_cast<ptowsp_work *>(bytes[0]);\n"
-    "    plan.unit_begin = static_cast<uint32_t *>(bytes[1]);\n"
-    "    plan.merges = static_cast<ptowsp_work *>(bytes[2]);\n"
-    "    plan.merge_begin = static_cast<uint32_t *>(bytes[3]);\n"
-    "    plan.unit_count = plan.unit_capacity = static_cast<uint32_t>(counts[0] / 3);\n"
-    "    plan.merge_count = plan.merge_capacity = static_cast<uint32_t>(counts[2] / 3);\n"
-    "    plan.lane_count = static_cast<uint32_t>(counts[1] - 1);\n"
-    "    return check(what, wsp_runner_bind_plan(runner_, name.c_str(), &plan));\n"
-    "}\n"
-    "\n"
-    "bool Command::bind_batch(const std::string &name, const std::string &value) {\n"
-    "    const std::string what = \"--batch \" + name;\n"
-    "    const wsp::List<std::string> parts = split(value, ':');\n"
-    "    ptowsp_attention_config config = ptowsp_attention_config();\n"
-    "    uint32_t is_causal = 0, mode = 0;\n"
-    "    const struct {\n"
-    "        const char *name;\n"
-    "        uint32_t *number;\n"
-    "    } fields[] = {{\"lanes\", &config.lane_count},\n"
-    "                  {\"heads\", &config.kv_head_count},\n"
-    "                  {\"query_heads\", &config.query_head_count},\n"
-    "                  {\"group\", &config.group},\n"
-    "                  {\"window\", &config.window},\n"
-    "                  {\"page_size\", &config.page_size},\n"
-    "                  {\"tile_rows\", &config.tile_rows},\n"
-    "                  {\"piece_min\", &config.piece_min},\n"
-    "                  {\"chunk\", &config.chunk},\n"
-    "                  {\"grain\", &config.grain},\n"
-    "                  {\"is_causal\", &is_causal},\n"
-    "                  {\"mode\", &mode}};\n"
-    "    if (parts.size() != 2 && parts.size() != 3) {\n"
-    "        return fail_usage(what + \": is to be KV:FIELDS, or KV:QUERIES:FIELDS\");\n"
-    "    }\n"
-    "    for (const std::string &field : split(parts.back(), ',')) {\n"
-    "        std::string key, text;\n"
-    "        uint64_t number = 0;\n"
-    "        bool is_known = false;\n"
-    "        cut(field, '=', &key, &text);\n"
-    "        for (const auto &known : fields) {\n"
-    "            if (key == known.name && parse_count(text, UINT32_MAX, &number)) {\n"
-    "                *known.number = static_cast<uint32_t>(number);\n"
-    "                is_known = true;\n"
-    "            }\n"
-    "        }\n"
-    "        if (!is_known) {\n"
-    "            return fail_usage(what + \": \\\"\" + field + \"\\\" is no FIELD=N; see --help\");\n"
-    "        }\n"
-    "    }\n"
-    "    config.is_causal = is_causal != 0;\n"
-    "    config.mode = mode ? PTOWSP_ATTENTION_INVARIANT : PTOWSP_ATTENTION_BALANCED;\n"
-    "    uint64_t counts[2] = {0, 0};\n"
-    "    const int32_t *lengths[2] = {nullptr, nullptr};\n"
-    "    for (size_t i = 0; i + 1 < parts.size(); i++) {\n"
-    "        data_.emplace_back();\n"
-    "        if (!read_elements(what, parts[i], PTOWSP_I32, &data_.back(), &counts[i])) {\n"
-    "            return false;\n"
-    "        }\n"
-    "        lengths[i] = static_cast<int32_t *>(data_.back().bytes());\n"
-    "    }\n"
-    "    if (counts[0] > UINT32_MAX || (lengths[1] && counts[1] != counts[0])) {\n"
-    "        return fail_usage(what + \": there are too many lengths, or not as many of queries\");\n"
-    "    }\n"
-    "    const ptowsp_attention_batch batch = {lengths[0], lengths[1], static_cast<uint32_t>(counts[0])};\n"
-    "    return check(what, wsp_runner_bind_batch(runner_, name.c_str(), &batch, &config, nullptr));\n"
-    "}\n"
-    "\n"
     "bool Command::bind_tensor(const std::string &name, const std::string &value) {\n"
     "    const std::string what = \"--tensor \" + name;\n"
-    "    const wsp_tensor_decl *decl = nullptr;\n"
-    "    for (uint32_t i = 1; i < program_.tensor_count; i++) {\n"
-    "        if (program_.tensors[i].name && name == program_.tensors[i].name) {\n"
-    "            decl = &program_.tensors[i];\n"
-    "        }\n"
-    "    }\n"
+    "    const wsp_tensor_decl *decl = tensor_named(name);\n"
     "    if (!decl) {\n"
     "        return fail_usage(what + \": there is no such tensor\");\n"
     "    }\n"
@@ -17172,7 +16624,8 @@ static const char npu_fixed_13[] =
     "    data_.emplace_back();\n"
     "    Data *data = &data_.back();\n"
     "    data->name = name;\n"
-    "    if (!(has_file ? read_file(path, data) : data->resize(bytes))) {\n"
+    "    if (!(has_file ? read_file(path, data)\n"
+    "                   : data->resize(bytes) || fail_usage(no_memory_for(bytes)))) {\n"
     "        return false;\n"
     "    }\n"
     "    if (data->size != bytes) {\n"
@@ -17182,41 +16635,14 @@ static const char npu_fixed_13[] =
     "    buffer.data = data->bytes();\n"
     "    buffer.size = data->size;\n"
     "    tensors_.push_back(data);\n"
-    "    replay_.views.push_back({name, buffer});\n"
-    "    replay_.views.back().buffer.dtype = static_cast<ptowsp_dtype>(decl->dtype);\n"
+    "    views_.push_back({name, buffer});\n"
+    "    views_.back().buffer.dtype = static_cast<ptowsp_dtype>(decl->dtype);\n"
     "    int64_t stride = 1;\n"
     "    for (uint32_t i = buffer.rank; i > 0; i--) {\n"
-    "        replay_.views.back().buffer.strides[i - 1] = stride;\n"
+    "        views_.back().buffer.strides[i - 1] = stride;\n"
     "        stride *= buffer.shape[i - 1];\n"
     "    }\n"
     "    return check(what, wsp_runner_bind_tensor(runner_, name.c_str(), &buffer));\n"
-    "}\n"
-    "\n"
-    "bool Command::bind(const std::string &option, const std::string &name, const std::string &value) {\n"
-    "    uint64_t bits = 0, slot = 0;\n"
-    "    if (option == \"--array\" || option == \"--lengths\") {\n"
-    "        return bind_array(name, value, option == \"--lengths\");\n"
-    "    } else if (option == \"--csr\") {\n"
-    "        return bind_csr(name, value);\n"
-    "    } else if (option == \"--plan\") {\n"
-    "        return bind_plan(name, value);\n"
-    "    } else if (option == \"--batch\") {\n"
-    "        return bind_batch(name, value);\n"
-    "    } else if (option == \"--tensor\") {\n"
-    "        return bind_tensor(name, value);\n"
-    "    }\n"
-    "    const std::string what = option + \" \" + name;\n"
-    "    if (!parse_number(value, &bits) ||\n"
-    "        (option == \"--size\" && !fits(bits, value[0] == '-', PTOWSP_I64))) {\n"
-    "        return fail_usage(what + \": \\\"\" + value + \"\\\" is no number\");\n"
-    "    } else if (option == \"--size\") {\n"
-    "        return check(what, wsp_runner_bind_size(runner_, name.c_str(), static_cast<int64_t>(bits)));\n"
-    "    } else if (option == \"--symbol\") {\n"
-    "        return check(what, wsp_runner_bind_symbol(runner_, name.c_str(), bits));\n"
-    "    }\n"
-    "    return parse_count(name, UINT32_MAX, &slot)\n"
-    "               ? check(what, wsp_runner_bind_slot(runner_, static_cast<uint32_t>(slot), bits))\n"
-    "               : fail_usage(what + \": is no number of a slot\");\n"
     "}\n"
     "\n"
     "bool Command::take_number(const std::string &option, const std::string &value, uint64_t max,\n"
@@ -17306,7 +16732,7 @@ static const char npu_fixed_13[] =
     "        return fail_usage(option + \": \\\"\" + value + \"\\\" is to be NAME=VALUE\");\n"
     "    }\n"
     "    const size_t data_begin = data_.size();\n"
-    "    if (!bind(option, name, rest)) {\n"
+    "    if (!(option == \"--tensor\" ? bind_tensor(name, rest) : bind(option, name, rest))) {\n"
     "        return false;\n"
     "    }\n"
     "    if (option != \"--tensor\") {\n"
@@ -17347,8 +16773,8 @@ static const char npu_fixed_13[] =
     "        }\n"
     "        recorder_.line(bound.option, bound.name + \"=\" + (has_data ? value : bound.value));\n"
     "    }\n"
-    "    for (size_t i = 0; i < replay_.views.size(); i++) {\n"
-    "        const ptowsp_buffer &buffer = replay_.views[i].buffer;\n"
+    "    for (size_t i = 0; i < views_.size(); i++) {\n"
+    "        const ptowsp_buffer &buffer = views_[i].buffer;\n"
     "        std::string shape, strides;\n"
     "        for (uint32_t k = 0; k < buffer.rank; k++) {\n"
     "            shape += (k ? \"x\" : \"\") + std::to_string(buffer.shape[k]);\n"
@@ -17356,8 +16782,7 @@ static const char npu_fixed_13[] =
     "        }\n"
     "        const std::string number = std::to_string(i + 1);\n"
     "        recorder_.line(\"--memory\", number + \"=\" + recorder_.file('m', buffer.data, buffer.size));\n"
-    "        recorder_.line(\"--view\",\n"
-    "                       replay_.views[i].name + \"=\" + shape + strides + \"@\" + number + \"+0\");\n"
+    "        recorder_.line(\"--view\", views_[i].name + \"=\" + shape + strides + \"@\" + number + \"+0\");\n"
     "    }\n"
     "    return recorder_.is_good();\n"
     "}\n"
@@ -17367,7 +16792,7 @@ static const char npu_fixed_13[] =
     "    for (uint32_t i = 1; i < program_.tensor_count; i++) {\n"
     "        const wsp_tensor_decl &tensor = program_.tensors[i];\n"
     "        const View *last = nullptr;\n"
-    "        for (const View &view : replay_.views) {\n"
+    "        for (const View &view : views_) {\n"
     "            last = tensor.name && view.name == tensor.name ? &view : last;\n"
     "        }\n"
     "        if (last && tensor.is_used && tensor.is_written) {\n"
@@ -17393,21 +16818,19 @@ static const char npu_fixed_13[] =
     "        return false;\n"
     "    }\n"
     "    is_checking_ = true;\n"
+    "    directory_ = directory + \"/\";\n"
+    "    bool is_good = true;\n"
     "    for (const RecordedLine &line : lines) {\n"
-    "        std::string value;\n"
-    "        bool is_name = true;\n"
-    "        for (char c : line.value) {\n"
-    "            value += c;\n"
-    "            value += c == '@' && !is_name && line.option != \"--view\" ? directory + \"/\" : \"\";\n"
-    "            is_name = is_name && c != '=';\n"
-    "        }\n"
-    "        bool is_option = false;\n"
-    "        if (!replay_.take(runner_, line.option, value, &is_option) ||\n"
-    "            (is_option && !take(line.option, value))) {\n"
-    "            return false;\n"
-    "        }\n"
+    "        const bool is_in_memory = line.option == \"--memory\" || line.option == \"--view\";\n"
+    "        std::string name, rest;\n"
+    "        cut(line.value, '=', &name, &rest);\n"
+    "        is_good = is_good && (line.option.compare(0, 8, \"--expect\") == 0\n"
+    "                                  ? replay_.take(directory_, line.option, line.value)\n"
+    "                              : is_in_memory ? bind(line.option, name, rest)\n"
+    "                                             : take(line.option, line.value));\n"
     "    }\n"
-    "    return true;\n"
+    "    directory_.clear();\n"
+    "    return is_good;\n"
     "}\n"
     "\n"
     "bool Command::write_tensors() {\n"
@@ -17473,7 +16896,7 @@ static const char npu_fixed_13[] =
     "        fprintf(stderr, \"run: %s cannot be written\\n\", timeline_.c_str());\n"
     "        return 1;\n"
     "    }\n"
-    "    return (!is_checking_ || replay_.compare(runner_, result)) &&\n"
+    "    return (!is_checking_ || replay_.compare(views_, runner_, result)) &&\n"
     "                   (record_.empty() || record_results(result)) && write_tensors()\n"
     "               ? 0\n"
     "               : 1;\n"
@@ -17570,14 +16993,6 @@ static const char npu_fixed_14[] =
     "    // Binds the thing that a binding names, as ptowsp_run_bind does.\n"
     "    ptowsp_status bind(const ptowsp_binding &binding);\n"
     "\n"
-    "    // By index.\n"
-    "    ptowsp_status bind_size(uint32_t axis, int64_t size);\n"
-    "    ptowsp_status bind_symbol(uint32_t symbol, uint64_t value);\n"
-    "    ptowsp_status bind_array(uint32_t array, bool is_lengths, ptowsp_dtype dtype, const void *data,\n"
-    "                             uint64_t count);\n"
-    "    ptowsp_status bind_csr(uint32_t axis, const ptowsp_csr *csr);\n"
-    "    ptowsp_status bind_tensor(uint32_t tensor, const ptowsp_buffer *buffer);\n"
-    "    ptowsp_status bind_slot(uint32_t slot, uint64_t value);\n"
     "    ptowsp_status bind_transients(void *block, uint64_t size) {\n"
     "        return transients_.bind(&failure, block, size);\n"
     "    }\n"
@@ -17585,13 +17000,6 @@ static const char npu_fixed_14[] =
     "    uint64_t transient_bytes() const {\n"
     "        return transients_.peak();\n"
     "    }\n"
-    "    // By the index of any axis of the plan.\n"
-    "    ptowsp_status bind_plan(uint32_t axis, const ptowsp_attention_plan *plan);\n"
-    "    ptowsp_status bind_work(uint32_t axis, const ptowsp_work *work, uint64_t count);\n"
-    "    ptowsp_status bind_batch(uint32_t axis, const ptowsp_attention_batch *batch,\n"
-    "                             const ptowsp_attention_config *config,\n"
-    "                             const ptowsp_attention_sizes *capacity);\n"
-    "\n"
     "    // Are all needed things bound, and arrays well-formed? Then table() is for a run.\n"
     "    ptowsp_status verify(uint32_t model);\n"
     "    const wsp_bindings &table() const {\n"
@@ -17610,15 +17018,15 @@ static const char npu_fixed_14[] =
     "\n"
     "  private:\n"
     "    uint32_t find(const ptowsp_binding &binding) const;\n"
-    "    ptowsp_status fail_index(const char *what, uint32_t index);\n"
     "    bool is_plan(uint32_t axis) const {\n"
-    "        return axis > 0 && axis < program_.axis_count &&\n"
-    "               program_.axes[axis].kind >= PTOWSP_AXIS_PLAN;\n"
+    "        return program_.axes[axis].kind >= PTOWSP_AXIS_PLAN;\n"
     "    }\n"
     "    bool is_axis(uint32_t axis, ptowsp_axis_kind kind) const;\n"
     "    pwsp_array_info array_info(uint32_t array) const;\n"
     "    bool is_of_plan(uint32_t axis, const char *plan) const;\n"
-    "    ptowsp_status bind_checked(const char *name, const ptowsp_attention_plan &plan);\n"
+    "    ptowsp_status bind_plan(const ptowsp_binding &binding);\n"
+    "    ptowsp_status bind_batch(const ptowsp_binding &binding);\n"
+    "    ptowsp_status bind_found(const ptowsp_binding &binding, uint32_t index);\n"
     "    void enter(const char *name, const ptowsp_attention_plan &plan);\n"
     "    ptowsp_status verify_sizes();\n"
     "    ptowsp_status verify_arrays();\n"
@@ -18083,10 +17491,9 @@ static const char npu_fixed_14[] =
     "}  // namespace wsp\n"
     "\n"
     "// == src/npu/tree/host/wsp_bindings.cpp ============================================================\n"
-    "// Binding by name and index, by the library's rules and with its errors.\n"
+    "// Binding by name, by the library's rules and with its errors.\n"
     "\n"
     "#include <algorithm>\n"
-    "#include <cinttypes>\n"
     "#include <cstdarg>\n"
     "#include <cstdio>\n"
     "#include <cstring>\n"
@@ -18119,16 +17526,10 @@ static const char npu_fixed_14[] =
     "    return pwsp_error_set(&failure, status, index, \"%s\", text);\n"
     "}\n"
     "\n"
-    "ptowsp_status Bindings::fail_index(const char *what, uint32_t index) {\n"
-    "    return fail(PTOWSP_INVALID_PARAMS, index, \"bind: module %s has no %s %\" PRIu32, program_.name,\n"
-    "                what, index);\n"
-    "}\n"
-    "\n"
     "// -- names ----------------------------------------------------------------------------------------\n"
     "\n"
     "bool Bindings::is_axis(uint32_t axis, ptowsp_axis_kind kind) const {\n"
-    "    return axis > 0 && axis < program_.axis_count && program_.axes[axis].name &&\n"
-    "           program_.axes[axis].kind == static_cast<uint32_t>(kind);\n"
+    "    return program_.axes[axis].name && program_.axes[axis].kind == static_cast<uint32_t>(kind);\n"
     "}\n"
     "\n"
     "// The index of the thing that a binding names: for a plan the index of its first axis. 0: not found.\n"
@@ -18158,37 +17559,6 @@ static const char npu_fixed_14[] =
     "    }\n"
     "}\n"
     "\n"
-    "// -- binding --------------------------------------------------------------------------------------\n"
-    "\n"
-    "ptowsp_status Bindings::bind_size(uint32_t axis, int64_t size) {\n"
-    "    if (!is_axis(axis, PTOWSP_AXIS_DYNAMIC)) {\n"
-    "        return fail_index(\"dynamic axis\", axis);\n"
-    "    }\n"
-    "    const ptowsp_status status = pwsp_bind_check_size(&failure, program_.axes[axis].name, size);\n"
-    "    if (status == PTOWSP_OK) {\n"
-    "        sizes_[axis] = size;\n"
-    "        is_size_bound_[axis] = 1;\n"
-    "    }\n"
-    "    return status;\n"
-    "}\n"
-    "\n"
-    "ptowsp_status Bindings::bind_symbol(uint32_t symbol, uint64_t value) {\n"
-    "    if (symbol == 0 || symbol >= program_.symbol_count) {\n"
-    "        return fail_index(\"symbol\", symbol);\n"
-    "    }\n"
-    "    symbols_[symbol] = value;\n"
-    "    is_symbol_bound_[symbol] = 1;\n"
-    "    return PTOWSP_OK;\n"
-    "}\n"
-    "\n"
-    "ptowsp_status Bindings::bind_slot(uint32_t slot, uint64_t value) {\n"
-    "    const ptowsp_status status = pwsp_bind_check_slot(&failure, slot, program_.slot_count);\n"
-    "    if (status == PTOWSP_OK) {\n"
-    "        initial_slots_[slot] = value;\n"
-    "    }\n"
-    "    return status;\n"
-    "}\n"
-    "\n"
     "pwsp_array_info Bindings::array_info(uint32_t array) const {\n"
     "    const wsp_array_decl &decl = program_.arrays[array];\n"
     "    return {decl.name,\n"
@@ -18200,34 +17570,6 @@ static const char npu_fixed_14[] =
     "            0};\n"
     "}\n"
     "\n"
-    "ptowsp_status Bindings::bind_array(uint32_t array, bool is_lengths, ptowsp_dtype dtype,\n"
-    "                                   const void *data, uint64_t count) {\n"
-    "    if (array == 0 || array >= program_.array_count) {\n"
-    "        return fail_index(is_lengths ? \"ragged axis\" : \"array\", array);\n"
-    "    }\n"
-    "    if (is_field(program_, array)) {\n"
-    "        return fail_index(\"array\", array);\n"
-    "    }\n"
-    "    const pwsp_array_info info = array_info(array);\n"
-    "    return pwsp_bind_check_array(&failure, &info, is_lengths, dtype, data, count, &arrays_[array]);\n"
-    "}\n"
-    "\n"
-    "ptowsp_status Bindings::bind_csr(uint32_t axis, const ptowsp_csr *csr) {\n"
-    "    return is_axis(axis, PTOWSP_AXIS_SPARSE)\n"
-    "               ? pwsp_bind_check_csr(&failure, program_.axes[axis].name, csr, &csrs_[axis])\n"
-    "               : fail_index(\"sparse axis\", axis);\n"
-    "}\n"
-    "\n"
-    "ptowsp_status Bindings::bind_tensor(uint32_t tensor, const ptowsp_buffer *buffer) {\n"
-    "    if (tensor == 0 || tensor >= program_.tensor_count) {\n"
-    "        return fail_index(\"tensor\", tensor);\n"
-    "    }\n"
-    "    const ptowsp_tensor_desc desc = desc_of(program_.tensors[tensor]);\n"
-    "    return program_.tensors[tensor].is_transient\n"
-    "               ? pwsp_bind_fail_transient(&failure, desc.name)\n"
-    "               : pwsp_bind_check_tensor(&failure, &desc, buffer, &tensors_[tensor]);\n"
-    "}\n"
-    "\n"
     "// -- plans ----------------------------------------------------------------------------------------\n"
     "\n"
     "// Axes of one plan have its name. A field belongs to an axis.\n"
@@ -18236,24 +17578,30 @@ static const char npu_fixed_14[] =
     "    return decl.name && decl.kind >= PTOWSP_AXIS_PLAN && strcmp(decl.name, plan) == 0;\n"
     "}\n"
     "\n"
-    "ptowsp_status Bindings::bind_checked(const char *name, const ptowsp_attention_plan &plan) {\n"
-    "    ptowsp_status status = PTOWSP_OK;\n"
+    "ptowsp_status Bindings::bind_plan(const ptowsp_binding &b) {\n"
+    "    ptowsp_attention_plan plan = ptowsp_attention_plan();\n"
+    "    ptowsp_status status =\n"
+    "        b.kind == PTOWSP_BIND_PLAN\n"
+    "            ? pwsp_bind_check_plan(&failure, b.name,\n"
+    "                                   static_cast<const ptowsp_attention_plan *>(b.data), &plan)\n"
+    "            : pwsp_bind_check_work(&failure, b.name, static_cast<const ptowsp_work *>(b.data),\n"
+    "                                   b.count, &plan);\n"
     "    for (uint32_t i = 1; i < program_.axis_count && status == PTOWSP_OK; i++) {\n"
-    "        if (program_.axes[i].is_used && is_of_plan(i, name)) {\n"
-    "            status = pwsp_plan_has_axis(&failure, name, &plan,\n"
+    "        if (program_.axes[i].is_used && is_of_plan(i, b.name)) {\n"
+    "            status = pwsp_plan_has_axis(&failure, b.name, &plan,\n"
     "                                        static_cast<ptowsp_axis_kind>(program_.axes[i].kind));\n"
     "        }\n"
-    "    }\n"
-    "    for (uint32_t i = 0; i < program_.field_count && status == PTOWSP_OK; i++) {\n"
-    "        const wsp_field_decl &field = program_.fields[i];\n"
-    "        if (program_.arrays[field.array].is_used && is_of_plan(field.axis, name)) {\n"
-    "            status = pwsp_plan_has_field(&failure, name, &plan,\n"
-    "                                         static_cast<ptowsp_plan_field>(field.field));\n"
+    "        for (uint32_t j = 0; j < program_.field_count && status == PTOWSP_OK; j++) {\n"
+    "            const wsp_field_decl &field = program_.fields[j];\n"
+    "            if (field.axis == i && program_.arrays[field.array].is_used && is_of_plan(i, b.name)) {\n"
+    "                status = pwsp_plan_has_field(&failure, b.name, &plan,\n"
+    "                                             static_cast<ptowsp_plan_field>(field.field));\n"
+    "            }\n"
     "        }\n"
     "    }\n"
     "    if (status == PTOWSP_OK) {\n"
-    "        batches_[find(pwsp_binding_of(PTOWSP_BIND_PLAN, name))] = pwsp_plan_batch();\n"
-    "        enter(name, plan);\n"
+    "        batches_[find(b)] = pwsp_plan_batch();\n"
+    "        enter(b.name, plan);\n"
     "    }\n"
     "    return status;\n"
     "}\n"
@@ -18265,45 +17613,56 @@ static const char npu_fixed_14[] =
     "    }\n"
     "}\n"
     "\n"
-    "ptowsp_status Bindings::bind_plan(uint32_t axis, const ptowsp_attention_plan *plan) {\n"
-    "    ptowsp_attention_plan checked = ptowsp_attention_plan();\n"
-    "    if (!is_plan(axis)) {\n"
-    "        return fail_index(\"plan\", axis);\n"
-    "    }\n"
-    "    const char *name = program_.axes[axis].name;\n"
-    "    const ptowsp_status status = pwsp_bind_check_plan(&failure, name, plan, &checked);\n"
-    "    return status == PTOWSP_OK ? bind_checked(name, checked) : status;\n"
-    "}\n"
-    "\n"
-    "ptowsp_status Bindings::bind_work(uint32_t axis, const ptowsp_work *work, uint64_t count) {\n"
-    "    ptowsp_attention_plan checked = ptowsp_attention_plan();\n"
-    "    if (!is_plan(axis)) {\n"
-    "        return fail_index(\"plan\", axis);\n"
-    "    }\n"
-    "    const char *name = program_.axes[axis].name;\n"
-    "    const ptowsp_status status = pwsp_bind_check_work(&failure, name, work, count, &checked);\n"
-    "    return status == PTOWSP_OK ? bind_checked(name, checked) : status;\n"
-    "}\n"
-    "\n"
     "// The AICPU makes the plan; until then it has 0 units.\n"
-    "ptowsp_status Bindings::bind_batch(uint32_t axis, const ptowsp_attention_batch *batch,\n"
-    "                                   const ptowsp_attention_config *config,\n"
-    "                                   const ptowsp_attention_sizes *capacity) {\n"
+    "ptowsp_status Bindings::bind_batch(const ptowsp_binding &b) {\n"
     "    pwsp_plan_batch checked = pwsp_plan_batch();\n"
-    "    if (!is_plan(axis)) {\n"
-    "        return fail_index(\"plan\", axis);\n"
-    "    }\n"
-    "    const char *name = program_.axes[axis].name;\n"
     "    const ptowsp_status status =\n"
-    "        pwsp_bind_check_batch(&failure, name, batch, config, capacity, &checked);\n"
+    "        pwsp_bind_check_batch(&failure, b.name, static_cast<const ptowsp_attention_batch *>(b.data),\n"
+    "                              b.config, b.capacity, &checked);\n"
     "    if (status == PTOWSP_OK) {\n"
-    "        enter(name, ptowsp_attention_plan());\n"
-    "        batches_[find(pwsp_binding_of(PTOWSP_BIND_PLAN, name))] = checked;\n"
+    "        enter(b.name, ptowsp_attention_plan());\n"
+    "        batches_[find(b)] = checked;\n"
     "    }\n"
     "    return status;\n"
     "}\n"
     "\n"
     "// -- all ------------------------------------------------------------------------------------------\n"
+    "\n"
+    "ptowsp_status Bindings::bind_found(const ptowsp_binding &b, uint32_t i) {\n"
+    "    ptowsp_status status = PTOWSP_OK;\n"
+    "    switch (b.kind) {\n"
+    "    case PTOWSP_BIND_SIZE:\n"
+    "        status = pwsp_bind_check_size(&failure, b.name, static_cast<int64_t>(b.value));\n"
+    "        if (status == PTOWSP_OK) {\n"
+    "            sizes_[i] = static_cast<int64_t>(b.value);\n"
+    "            is_size_bound_[i] = 1;\n"
+    "        }\n"
+    "        return status;\n"
+    "    case PTOWSP_BIND_SYMBOL:\n"
+    "        symbols_[i] = b.value;\n"
+    "        is_symbol_bound_[i] = 1;\n"
+    "        return status;\n"
+    "    case PTOWSP_BIND_ARRAY:\n"
+    "    case PTOWSP_BIND_LENGTHS: {\n"
+    "        const pwsp_array_info info = array_info(i);\n"
+    "        return pwsp_bind_check_array(&failure, &info, b.kind == PTOWSP_BIND_LENGTHS, b.dtype,\n"
+    "                                     b.data, b.count, &arrays_[i]);\n"
+    "    }\n"
+    "    case PTOWSP_BIND_CSR:\n"
+    "        return pwsp_bind_check_csr(&failure, b.name, static_cast<const ptowsp_csr *>(b.data),\n"
+    "                                   &csrs_[i]);\n"
+    "    case PTOWSP_BIND_TENSOR: {\n"
+    "        const ptowsp_tensor_desc desc = desc_of(program_.tensors[i]);\n"
+    "        return program_.tensors[i].is_transient\n"
+    "                   ? pwsp_bind_fail_transient(&failure, b.name)\n"
+    "                   : pwsp_bind_check_tensor(\n"
+    "                         &failure, &desc, static_cast<const ptowsp_buffer *>(b.data), &tensors_[i]);\n"
+    "    }\n"
+    "    case PTOWSP_BIND_PLAN:\n"
+    "    case PTOWSP_BIND_WORK: return bind_plan(b);\n"
+    "    default: return bind_batch(b);\n"
+    "    }\n"
+    "}\n"
     "\n"
     "ptowsp_status Bindings::bind(const ptowsp_binding &b) {\n"
     "    static const char *const what[] = {\n"
@@ -18312,7 +17671,11 @@ static const char npu_fixed_14[] =
     "#undef WSP_WHAT\n"
     "    };\n"
     "    if (b.kind == PTOWSP_BIND_SLOT) {\n"
-    "        return bind_slot(b.slot, b.value);\n"
+    "        const ptowsp_status status = pwsp_bind_check_slot(&failure, b.slot, program_.slot_count);\n"
+    "        if (status == PTOWSP_OK) {\n"
+    "            initial_slots_[b.slot] = b.value;\n"
+    "        }\n"
+    "        return status;\n"
     "    } else if (b.kind == PTOWSP_BIND_TRANSIENTS) {\n"
     "        return bind_transients(b.block, b.count);\n"
     "    } else if (static_cast<uint32_t>(b.kind) >= PTOWSP_BIND_KIND_COUNT || !*what[b.kind]) {\n"
@@ -18320,23 +17683,8 @@ static const char npu_fixed_14[] =
     "                    \"bind: a tree has no kind of binding %d\", static_cast<int>(b.kind));\n"
     "    }\n"
     "    const uint32_t i = find(b);\n"
-    "    if (!i) {\n"
-    "        return pwsp_bind_fail_name(&failure, program_.name, what[b.kind], b.name, \"\");\n"
-    "    }\n"
-    "    switch (b.kind) {\n"
-    "    case PTOWSP_BIND_SIZE: return bind_size(i, static_cast<int64_t>(b.value));\n"
-    "    case PTOWSP_BIND_SYMBOL: return bind_symbol(i, b.value);\n"
-    "    case PTOWSP_BIND_ARRAY:\n"
-    "    case PTOWSP_BIND_LENGTHS:\n"
-    "        return bind_array(i, b.kind == PTOWSP_BIND_LENGTHS, b.dtype, b.data, b.count);\n"
-    "    case PTOWSP_BIND_CSR: return bind_csr(i, static_cast<const ptowsp_csr *>(b.data));\n"
-    "    case PTOWSP_BIND_TENSOR: return bind_tensor(i, static_cast<const ptowsp_buffer *>(b.data));\n"
-    "    case PTOWSP_BIND_PLAN: return bind_plan(i, static_cast<const ptowsp_attention_plan *>(b.data));\n"
-    "    case PTOWSP_BIND_WORK: return bind_work(i, static_cast<const ptowsp_work *>(b.data), b.count);\n"
-    "    default:\n"
-    "        return bind_batch(i, static_cast<const ptowsp_attention_batch *>(b.data), b.config,\n"
-    "                          b.capacity);\n"
-    "    }\n"
+    "    return i ? bind_found(b, i)\n"
+    "             : pwsp_bind_fail_name(&failure, program_.name, what[b.kind], b.name, \"\");\n"
     "}\n"
     "\n"
     "// -- before a run ---------------------------------------------------------------------------------\n"
@@ -18345,12 +17693,9 @@ static const char npu_fixed_14[] =
     "    ptowsp_status status = PTOWSP_OK;\n"
     "    for (uint32_t i = 1; i < program_.axis_count && status == PTOWSP_OK; i++) {\n"
     "        const wsp_axis_decl &axis = program_.axes[i];\n"
-    "        if (axis.is_used && axis.kind >= PTOWSP_AXIS_PLAN && !is_size_bound_[i]) {\n"
-    "            status = pwsp_verify_fail_unbound(&failure, \"plan\", axis.name);\n"
-    "        } else if (axis.is_used && is_axis(i, PTOWSP_AXIS_DYNAMIC)) {\n"
-    "            status = pwsp_verify_size(&failure, axis.name, is_size_bound_[i]);\n"
-    "        } else if (axis.is_used && is_axis(i, PTOWSP_AXIS_SPARSE)) {\n"
-    "            status = pwsp_verify_csr(&failure, axis.name, &csrs_[i]);\n"
+    "        if (axis.is_used) {\n"
+    "            status = pwsp_verify_axis(&failure, axis.name, static_cast<ptowsp_axis_kind>(axis.kind),\n"
+    "                                      is_size_bound_[i], &csrs_[i]);\n"
     "        }\n"
     "    }\n"
     "    for (uint32_t i = 1; i < program_.symbol_count && status == PTOWSP_OK; i++) {\n"
@@ -20191,34 +19536,25 @@ static const char npu_fixed_17[] =
     "#endif\n";
 
 static const char npu_fixed_18[] =
-    "# A recorded run of a program (ptowsp_npu_record) as arguments of its orchestration: all bindings as\n"
-    "# words (wsp_words.h), then the memory of tensors and the arrays, as bytes. Of torch it needs two\n"
-    "# functions, and of PTO Runtime nothing. The same in every tree.\n"
+    "# A recorded run of a program (ptowsp_npu_record) as arguments of its orchestration: its lines, then the\n"
+    "# files that they name, as bytes. Of torch it needs two functions, and of PTO Runtime nothing. The same in\n"
+    "# every tree.\n"
     "\n"
     "import math\n"
     "import os\n"
+    "import re\n"
     "import struct\n"
     "\n"
     "import torch\n"
     "\n"
-    "# name: number, bytes, struct's letter; f16 and bf16 are compared as floats, too.\n"
+    "# name: bytes, struct's letter; f16 and bf16 are compared as floats, too.\n"
     "DTYPES = {\n"
-    "    \"f16\": (1, 2, \"e\"), \"bf16\": (2, 2, \"H\"), \"f32\": (3, 4, \"f\"), \"f64\": (4, 8, \"d\"),\n"
-    "    \"i8\": (5, 1, \"b\"), \"i16\": (6, 2, \"h\"), \"i32\": (7, 4, \"i\"), \"i64\": (8, 8, \"q\"),\n"
-    "    \"u8\": (9, 1, \"B\"), \"u16\": (10, 2, \"H\"), \"u32\": (11, 4, \"I\"), \"u64\": (12, 8, \"Q\"),\n"
-    "    \"bool\": (13, 1, \"B\"),\n"
+    "    \"f16\": (2, \"e\"), \"bf16\": (2, \"H\"), \"f32\": (4, \"f\"), \"f64\": (8, \"d\"),\n"
+    "    \"i8\": (1, \"b\"), \"i16\": (2, \"h\"), \"i32\": (4, \"i\"), \"i64\": (8, \"q\"),\n"
+    "    \"u8\": (1, \"B\"), \"u16\": (2, \"H\"), \"u32\": (4, \"I\"), \"u64\": (8, \"Q\"), \"bool\": (1, \"B\"),\n"
     "}  # fmt: skip\n"
-    "SIZE, SYMBOL, SLOT, ARRAY, CSR, PLAN, TENSOR = range(1, 8)\n"
-    "WORK_BYTES = 24  # of ptowsp_work\n"
     "PLACE = {\"f16\": 1 / 1024, \"bf16\": 1 / 128}  # a unit of the last place\n"
-    "\n"
-    "\n"
-    "class Program:\n"
-    "    \"\"\"Names of a program's tables: {name: (index, type)}.\"\"\"\n"
-    "\n"
-    "    def __init__(self, hash, axes, arrays, symbols, tensors):\n"
-    "        self.hash, self.axes, self.arrays = hash, axes, arrays\n"
-    "        self.symbols, self.tensors = symbols, tensors\n"
+    "ARGUMENTS = {\"d\": \"data_\", \"m\": \"memory_\"}  # of files: d1.bin is data_1\n"
     "\n"
     "\n"
     "def tensor_of(data):\n"
@@ -20230,7 +19566,7 @@ static const char npu_fixed_18[] =
     "\n"
     "\n"
     "def numbers(data, dtype):\n"
-    "    letter, size = DTYPES[dtype][2], DTYPES[dtype][1]\n"
+    "    size, letter = DTYPES[dtype]\n"
     "    values = struct.unpack(\"<%d%s\" % (len(data) // size, letter), data)\n"
     "    if dtype == \"bf16\":\n"
     "        values = struct.unpack(\"<%df\" % len(values), struct.pack(\"<%dI\" % len(values), *[v << 16 for v in values]))\n"
@@ -20247,7 +19583,7 @@ static const char npu_fixed_18[] =
     "        self.shape = [int(n) for n in shape.split(\"x\")] if shape else []\n"
     "        self.strides = [int(n) for n in strides.split(\"x\")] if strides else []\n"
     "        self.memory, self.offset, self.dtype = memory, int(offset), dtype\n"
-    "        self.width = DTYPES[dtype][1]\n"
+    "        self.width = DTYPES[dtype][0]\n"
     "\n"
     "    def runs(self):\n"
     "        \"\"\"(byte offset, bytes) of its elements, row by row; dense rows are one run.\"\"\"\n"
@@ -20280,101 +19616,38 @@ static const char npu_fixed_18[] =
     "\n"
     "\n"
     "class Recording:\n"
-    "    \"\"\"args: (name, bytes, is_written) of each argument, the bindings first.\"\"\"\n"
+    "    \"\"\"args: (name, bytes, is_written) of each argument, the lines first.\"\"\"\n"
     "\n"
-    "    def __init__(self, directory, program):\n"
-    "        self.directory, self.program = directory, program\n"
-    "        self.views, self.expected, self.numbers = {}, {}, {}\n"
-    "        self.words = list(struct.unpack(\"<2q\", b\"ptowspw1\" + program.hash[:8].encode()))\n"
-    "        self.args = [(\"bindings\", b\"\", False)]\n"
-    "        with open(os.path.join(directory, \"recording\"), encoding=\"utf-8\") as file:\n"
-    "            lines = file.read().splitlines()\n"
+    "    def __init__(self, directory, hash, tensors):\n"
+    "        self.directory, self.views, self.expected, self.numbers = directory, {}, {}, {}\n"
+    "        text = self.file(\"recording\")\n"
+    "        lines = text.decode(\"utf-8\").splitlines()\n"
     "        if len(lines) < 3 or lines[0] != \"ptowsp recording 1\" or not lines[-1].startswith(\"end \"):\n"
     "            raise ValueError(directory + \" has no recorded run, or one that is cut off\")\n"
-    "        if lines[1] != \"program \" + program.hash:\n"
+    "        if lines[1] != \"program \" + hash:\n"
     "            raise ValueError(directory + \" is of another program, or version: \" + lines[1])\n"
+    "        self.args = [(\"bindings\", text, False)]\n"
     "        for line in lines[2:-1]:\n"
     "            option, _, value = line.partition(\" \")\n"
-    "            take = getattr(self, \"take_\" + option.lstrip(\"-\").replace(\"-\", \"_\"), None)\n"
-    "            if take is None:\n"
-    "                raise ValueError(directory + \": unknown line \" + line)\n"
-    "            take(*value.partition(\"=\")[::2])\n"
-    "        for name, view in self.views.items():\n"
-    "            self.add_view(name, view)\n"
+    "            name, _, rest = value.partition(\"=\")\n"
+    "            if option == \"--expect\":\n"
+    "                self.expected[name] = self.file(rest[1:])\n"
+    "            elif option == \"--view\":\n"
+    "                self.views[name] = View(rest, tensors[name])\n"
+    "            elif option != \"file\":\n"
+    "                self.add_files(rest)\n"
+    "            if option == \"--memory\":\n"
+    "                self.numbers[name] = len(self.args) - 1\n"
     "        written = {self.numbers[self.views[name].memory] for name in self.expected}\n"
     "        self.args = [(name, data, i in written) for i, (name, data, _) in enumerate(self.args)]\n"
-    "        self.words.append(0)\n"
-    "        self.args[0] = (\"bindings\", struct.pack(\"<%dq\" % len(self.words), *self.words), False)\n"
     "\n"
-    "    # -- lines --\n"
-    "\n"
-    "    def file(self, text):\n"
-    "        with open(os.path.join(self.directory, text.lstrip(\"@\")), \"rb\") as file:\n"
+    "    def file(self, name):\n"
+    "        with open(os.path.join(self.directory, name), \"rb\") as file:\n"
     "            return file.read()\n"
     "\n"
-    "    def add(self, name, data):\n"
-    "        self.args.append((name, data, False))\n"
-    "        return len(self.args) - 1\n"
-    "\n"
-    "    def add_data(self, text):\n"
-    "        return self.add(text.lstrip(\"@\").replace(\".bin\", \"\").replace(\"d\", \"data_\"), self.file(text))\n"
-    "\n"
-    "    def word(self, value):\n"
-    "        value = int(value) & (2**64 - 1)\n"
-    "        return value - 2**64 if value >= 2**63 else value\n"
-    "\n"
-    "    def take_model(self, name, text):\n"
-    "        pass\n"
-    "\n"
-    "    take_expect_slot = take_expect_cycles = take_file = take_model\n"
-    "\n"
-    "    def take_size(self, name, text):\n"
-    "        self.words += [SIZE, self.program.axes[name][0], int(text)]\n"
-    "\n"
-    "    def take_symbol(self, name, text):\n"
-    "        self.words += [SYMBOL, self.program.symbols[name][0], self.word(text)]\n"
-    "\n"
-    "    def take_slot(self, name, text):\n"
-    "        self.words += [SLOT, int(name), self.word(text)]\n"
-    "\n"
-    "    def array(self, name, is_lengths, dtype, text):\n"
-    "        arg = self.add_data(text)\n"
-    "        number, size, _ = DTYPES[dtype]\n"
-    "        self.words += [ARRAY, self.program.arrays[name][0], is_lengths, number, arg, len(self.args[arg][1]) // size]\n"
-    "\n"
-    "    def take_array(self, name, text):\n"
-    "        self.array(name, 0, self.program.arrays[name][1], text)\n"
-    "\n"
-    "    def take_lengths(self, name, text):\n"
-    "        dtype, _, data = text.partition(\"@\")\n"
-    "        self.array(name, 1, dtype, data)\n"
-    "\n"
-    "    def take_csr(self, name, text):\n"
-    "        dtype, indptr, indices = text.replace(\"@\", \",\", 1).split(\",\")\n"
-    "        number, size, _ = DTYPES[dtype]\n"
-    "        first, second = self.add_data(indptr), self.add_data(indices)\n"
-    "        rows, entries = len(self.args[first][1]) // size - 1, len(self.args[second][1]) // size\n"
-    "        self.words += [CSR, self.program.axes[name][0], number, first, rows, second, entries]\n"
-    "\n"
-    "    def take_plan(self, name, text):\n"
-    "        args = [self.add_data(part) for part in text.split(\",\")] + [-1] * 4\n"
-    "        lengths = [len(self.args[arg][1]) if arg > 0 else 0 for arg in args]\n"
-    "        self.words += [PLAN, self.program.axes[name][0], args[0], lengths[0] // WORK_BYTES]\n"
-    "        self.words += [args[1], max(lengths[1] // 4 - 1, 0)]\n"
-    "        self.words += [args[2], lengths[2] // WORK_BYTES, args[3]]\n"
-    "\n"
-    "    def take_memory(self, name, text):\n"
-    "        self.numbers[name] = self.add(\"memory_\" + name, self.file(text))\n"
-    "\n"
-    "    def take_view(self, name, text):\n"
-    "        self.views[name] = View(text, self.program.tensors[name][1])\n"
-    "\n"
-    "    def take_expect(self, name, text):\n"
-    "        self.expected[name] = self.file(text)\n"
-    "\n"
-    "    def add_view(self, name, view):\n"
-    "        self.words += [TENSOR, self.program.tensors[name][0], self.numbers[view.memory], view.offset]\n"
-    "        self.words += [len(view.shape)] + view.shape + view.strides\n"
+    "    def add_files(self, value):\n"
+    "        for name, kind, number in re.findall(r\"@((\\w)(\\d+)\\.bin)\", value):\n"
+    "            self.args.append((ARGUMENTS[kind] + number, self.file(name), False))\n"
     "\n"
     "    # -- a test --\n"
     "\n"
@@ -20842,24 +20115,81 @@ static const char npu_fixed_20[] =
     "\n"
     "// -- the entry ------------------------------------------------------------------------------------\n"
     "\n"
-    "// The first argument has the bindings as words (wsp_words.h); the others are memory that these name.\n"
-    "class SimplerArgs final : public WordArgs {\n"
+    "namespace {\n"
+    "\n"
+    "// A recorded run (recording.h): its lines are the first argument, and the files that these name, but for\n"
+    "// the expected ones, are the others, in the order of the lines.\n"
+    "class SimplerRecording final : public BindingText {\n"
     "  public:\n"
-    "    explicit SimplerArgs(const ChipTaskArgs &args) : args_(args) {\n"
+    "    SimplerRecording(const ChipTaskArgs &args, Bindings *bindings)\n"
+    "        : BindingText(wsp_the_program), args_(args), bindings_(*bindings) {\n"
+    "        if (args.tensor_count() > 0) {\n"
+    "            text_.assign(data_of(0), size_of_arg(0));\n"
+    "        }\n"
     "    }\n"
-    "    uint64_t count() const override {\n"
-    "        return static_cast<uint64_t>(args_.tensor_count());\n"
-    "    }\n"
-    "    char *data(uint64_t i) const override {\n"
-    "        return args_.tensor(static_cast<int>(i)).ref().data_as<char>();\n"
-    "    }\n"
-    "    uint64_t size(uint64_t i) const override {\n"
-    "        return args_.tensor(static_cast<int>(i)).ref().buffer.size;\n"
+    "\n"
+    "    bool bind_all() {\n"
+    "        const std::string head = \"ptowsp recording 1\\nprogram \", ours = head + program_.hash + \"\\n\";\n"
+    "        if (text_.compare(0, head.size(), head) != 0) {\n"
+    "            return fail(\"argument 0 has no bindings\");\n"
+    "        } else if (text_.compare(0, ours.size(), ours) != 0) {\n"
+    "            return fail(\"the bindings are those of another program, or version\");\n"
+    "        } else if (text_.find(\"\\nend \") == std::string::npos) {\n"
+    "            return fail(\"the bindings are cut off\");\n"
+    "        }\n"
+    "        for (const std::string &line : split(text_, '\\n')) {\n"
+    "            std::string option, value, name, rest;\n"
+    "            cut(line, ' ', &option, &value);\n"
+    "            cut(value, '=', &name, &rest);\n"
+    "            const bool is_binding = option.compare(0, 2, \"--\") == 0 && option != \"--model\" &&\n"
+    "                                    option.compare(0, 8, \"--expect\") != 0;\n"
+    "            if (is_binding && !bind(option, name, rest)) {\n"
+    "                return false;\n"
+    "            }\n"
+    "        }\n"
+    "        return true;\n"
     "    }\n"
     "\n"
     "  private:\n"
+    "    const char *data_of(uint32_t i) const {\n"
+    "        return args_.tensor(static_cast<int>(i)).ref().data_as<char>();\n"
+    "    }\n"
+    "    uint64_t size_of_arg(uint32_t i) const {\n"
+    "        return args_.tensor(static_cast<int>(i)).ref().buffer.size;\n"
+    "    }\n"
+    "\n"
+    "    // An argument may be longer than its file, whose size has a line.\n"
+    "    bool read(const std::string &file, Data *out_data) override {\n"
+    "        const size_t line = text_.find(\"\\nfile \" + file + \" \");\n"
+    "        std::string size, rest;\n"
+    "        uint64_t count = 0;\n"
+    "        if (line != std::string::npos) {\n"
+    "            cut(text_.substr(line + file.size() + 7, 21), ' ', &size, &rest);\n"
+    "        }\n"
+    "        if (++last_ >= static_cast<uint32_t>(args_.tensor_count()) ||\n"
+    "            !parse_count(size, size_of_arg(last_), &count)) {\n"
+    "            return fail(\"an argument is not there, or is too short\");\n"
+    "        }\n"
+    "        out_data->words = reinterpret_cast<uint64_t *>(const_cast<char *>(data_of(last_)));\n"
+    "        out_data->size = count;\n"
+    "        out_data->is_own = false;\n"
+    "        return true;\n"
+    "    }\n"
+    "    bool put(const std::string &, const ptowsp_binding &binding) override {\n"
+    "        return bindings_.bind(binding) == PTOWSP_OK;\n"
+    "    }\n"
+    "    bool fail(const std::string &what) override {\n"
+    "        bindings_.fail(PTOWSP_INVALID_PARAMS, last_, \"bind: %s\", what.c_str());\n"
+    "        return false;\n"
+    "    }\n"
+    "\n"
     "    const ChipTaskArgs &args_;\n"
+    "    Bindings &bindings_;\n"
+    "    std::string text_;\n"
+    "    uint32_t last_ = 0;  // of the arguments that are taken\n"
     "};\n"
+    "\n"
+    "}  // namespace\n"
     "\n"
     "inline PTO2OrchestrationConfig simpler_config(const ChipTaskArgs &args) {\n"
     "    PTO2OrchestrationConfig config = PTO2OrchestrationConfig();\n"
@@ -20903,9 +20233,8 @@ static const char npu_fixed_20[] =
     "    SimplerTarget target(program, kernels, options);\n"
     "    // Placed at an arbitrary address, to find the size of the block.\n"
     "    char *nowhere = reinterpret_cast<char *>(static_cast<uintptr_t>(PTOWSP_TRANSIENT_ALIGN));\n"
-    "    const SimplerArgs words(args);\n"
-    "    if (!Words(program, words, &bindings).bind() ||\n"
-    "        bindings.bind_transients(nowhere, UINT64_MAX) != PTOWSP_OK ||\n"
+    "    SimplerRecording recording(args, &bindings);\n"
+    "    if (!recording.bind_all() || bindings.bind_transients(nowhere, UINT64_MAX) != PTOWSP_OK ||\n"
     "        bindings.verify(PTOWSP_MODEL_UNIT) != PTOWSP_OK) {\n"
     "        rt_report_fatal(9, \"%s\", bindings.failure.text);\n"
     "        return;\n"
@@ -20936,7 +20265,8 @@ static const char npu_fixed_21[] =
     "//      host/wsp_bindings.h\n"
     "//      host/wsp_transients.cpp\n"
     "//      host/wsp_bindings.cpp\n"
-    "//      simpler/wsp_words.h\n"
+    "//      host/elements.h\n"
+    "//      host/binding_text.h\n"
     "//      simpler/wsp_ancestors.h\n"
     "//      simpler/wsp_submits.h\n"
     "//\n"
@@ -21129,14 +20459,6 @@ static const char npu_fixed_21[] =
     "    pwsp_read_fail(&error, is_key, program_->arrays[array].name, &from, index.value());\n"
     "    fail(error);\n"
     "    return 0;\n"
-    "}\n"
-    "\n"
-    "i64 Run::size(uint32_t axis) const {\n"
-    "    return reinterpret_cast<const int64_t *>(bindings_->sizes)[axis];\n"
-    "}\n"
-    "\n"
-    "u64 Run::symbol(uint32_t symbol) const {\n"
-    "    return reinterpret_cast<const uint64_t *>(bindings_->symbols)[symbol];\n"
     "}\n"
     "\n"
     "i64 Run::length(uint32_t array, i64 row, uint32_t place) {\n"
@@ -21439,14 +20761,6 @@ static const char npu_fixed_21[] =
     "    // Binds the thing that a binding names, as ptowsp_run_bind does.\n"
     "    ptowsp_status bind(const ptowsp_binding &binding);\n"
     "\n"
-    "    // By index.\n"
-    "    ptowsp_status bind_size(uint32_t axis, int64_t size);\n"
-    "    ptowsp_status bind_symbol(uint32_t symbol, uint64_t value);\n"
-    "    ptowsp_status bind_array(uint32_t array, bool is_lengths, ptowsp_dtype dtype, const void *data,\n"
-    "                             uint64_t count);\n"
-    "    ptowsp_status bind_csr(uint32_t axis, const ptowsp_csr *csr);\n"
-    "    ptowsp_status bind_tensor(uint32_t tensor, const ptowsp_buffer *buffer);\n"
-    "    ptowsp_status bind_slot(uint32_t slot, uint64_t value);\n"
     "    ptowsp_status bind_transients(void *block, uint64_t size) {\n"
     "        return transients_.bind(&failure, block, size);\n"
     "    }\n"
@@ -21454,13 +20768,6 @@ static const char npu_fixed_21[] =
     "    uint64_t transient_bytes() const {\n"
     "        return transients_.peak();\n"
     "    }\n"
-    "    // By the index of any axis of the plan.\n"
-    "    ptowsp_status bind_plan(uint32_t axis, const ptowsp_attention_plan *plan);\n"
-    "    ptowsp_status bind_work(uint32_t axis, const ptowsp_work *work, uint64_t count);\n"
-    "    ptowsp_status bind_batch(uint32_t axis, const ptowsp_attention_batch *batch,\n"
-    "                             const ptowsp_attention_config *config,\n"
-    "                             const ptowsp_attention_sizes *capacity);\n"
-    "\n"
     "    // Are all needed things bound, and arrays well-formed? Then table() is for a run.\n"
     "    ptowsp_status verify(uint32_t model);\n"
     "    const wsp_bindings &table() const {\n"
@@ -21479,15 +20786,15 @@ static const char npu_fixed_21[] =
     "\n"
     "  private:\n"
     "    uint32_t find(const ptowsp_binding &binding) const;\n"
-    "    ptowsp_status fail_index(const char *what, uint32_t index);\n"
     "    bool is_plan(uint32_t axis) const {\n"
-    "        return axis > 0 && axis < program_.axis_count &&\n"
-    "               program_.axes[axis].kind >= PTOWSP_AXIS_PLAN;\n"
+    "        return program_.axes[axis].kind >= PTOWSP_AXIS_PLAN;\n"
     "    }\n"
     "    bool is_axis(uint32_t axis, ptowsp_axis_kind kind) const;\n"
     "    pwsp_array_info array_info(uint32_t array) const;\n"
     "    bool is_of_plan(uint32_t axis, const char *plan) const;\n"
-    "    ptowsp_status bind_checked(const char *name, const ptowsp_attention_plan &plan);\n"
+    "    ptowsp_status bind_plan(const ptowsp_binding &binding);\n"
+    "    ptowsp_status bind_batch(const ptowsp_binding &binding);\n"
+    "    ptowsp_status bind_found(const ptowsp_binding &binding, uint32_t index);\n"
     "    void enter(const char *name, const ptowsp_attention_plan &plan);\n"
     "    ptowsp_status verify_sizes();\n"
     "    ptowsp_status verify_arrays();\n"
@@ -21636,10 +20943,9 @@ static const char npu_fixed_21[] =
     "}  // namespace wsp\n"
     "\n"
     "// == src/npu/tree/host/wsp_bindings.cpp ============================================================\n"
-    "// Binding by name and index, by the library's rules and with its errors.\n"
+    "// Binding by name, by the library's rules and with its errors.\n"
     "\n"
     "#include <algorithm>\n"
-    "#include <cinttypes>\n"
     "#include <cstdarg>\n"
     "#include <cstdio>\n"
     "#include <cstring>\n"
@@ -21672,16 +20978,10 @@ static const char npu_fixed_21[] =
     "    return pwsp_error_set(&failure, status, index, \"%s\", text);\n"
     "}\n"
     "\n"
-    "ptowsp_status Bindings::fail_index(const char *what, uint32_t index) {\n"
-    "    return fail(PTOWSP_INVALID_PARAMS, index, \"bind: module %s has no %s %\" PRIu32, program_.name,\n"
-    "                what, index);\n"
-    "}\n"
-    "\n"
     "// -- names ----------------------------------------------------------------------------------------\n"
     "\n"
     "bool Bindings::is_axis(uint32_t axis, ptowsp_axis_kind kind) const {\n"
-    "    return axis > 0 && axis < program_.axis_count && program_.axes[axis].name &&\n"
-    "           program_.axes[axis].kind == static_cast<uint32_t>(kind);\n"
+    "    return program_.axes[axis].name && program_.axes[axis].kind == static_cast<uint32_t>(kind);\n"
     "}\n"
     "\n"
     "// The index of the thing that a binding names: for a plan the index of its first axis. 0: not found.\n"
@@ -21711,37 +21011,6 @@ static const char npu_fixed_21[] =
     "    }\n"
     "}\n"
     "\n"
-    "// -- binding --------------------------------------------------------------------------------------\n"
-    "\n"
-    "ptowsp_status Bindings::bind_size(uint32_t axis, int64_t size) {\n"
-    "    if (!is_axis(axis, PTOWSP_AXIS_DYNAMIC)) {\n"
-    "        return fail_index(\"dynamic axis\", axis);\n"
-    "    }\n"
-    "    const ptowsp_status status = pwsp_bind_check_size(&failure, program_.axes[axis].name, size);\n"
-    "    if (status == PTOWSP_OK) {\n"
-    "        sizes_[axis] = size;\n"
-    "        is_size_bound_[axis] = 1;\n"
-    "    }\n"
-    "    return status;\n"
-    "}\n"
-    "\n"
-    "ptowsp_status Bindings::bind_symbol(uint32_t symbol, uint64_t value) {\n"
-    "    if (symbol == 0 || symbol >= program_.symbol_count) {\n"
-    "        return fail_index(\"symbol\", symbol);\n"
-    "    }\n"
-    "    symbols_[symbol] = value;\n"
-    "    is_symbol_bound_[symbol] = 1;\n"
-    "    return PTOWSP_OK;\n"
-    "}\n"
-    "\n"
-    "ptowsp_status Bindings::bind_slot(uint32_t slot, uint64_t value) {\n"
-    "    const ptowsp_status status = pwsp_bind_check_slot(&failure, slot, program_.slot_count);\n"
-    "    if (status == PTOWSP_OK) {\n"
-    "        initial_slots_[slot] = value;\n"
-    "    }\n"
-    "    return status;\n"
-    "}\n"
-    "\n"
     "pwsp_array_info Bindings::array_info(uint32_t array) const {\n"
     "    const wsp_array_decl &decl = program_.arrays[array];\n"
     "    return {decl.name,\n"
@@ -21753,34 +21022,6 @@ static const char npu_fixed_21[] =
     "            0};\n"
     "}\n"
     "\n"
-    "ptowsp_status Bindings::bind_array(uint32_t array, bool is_lengths, ptowsp_dtype dtype,\n"
-    "                                   const void *data, uint64_t count) {\n"
-    "    if (array == 0 || array >= program_.array_count) {\n"
-    "        return fail_index(is_lengths ? \"ragged axis\" : \"array\", array);\n"
-    "    }\n"
-    "    if (is_field(program_, array)) {\n"
-    "        return fail_index(\"array\", array);\n"
-    "    }\n"
-    "    const pwsp_array_info info = array_info(array);\n"
-    "    return pwsp_bind_check_array(&failure, &info, is_lengths, dtype, data, count, &arrays_[array]);\n"
-    "}\n"
-    "\n"
-    "ptowsp_status Bindings::bind_csr(uint32_t axis, const ptowsp_csr *csr) {\n"
-    "    return is_axis(axis, PTOWSP_AXIS_SPARSE)\n"
-    "               ? pwsp_bind_check_csr(&failure, program_.axes[axis].name, csr, &csrs_[axis])\n"
-    "               : fail_index(\"sparse axis\", axis);\n"
-    "}\n"
-    "\n"
-    "ptowsp_status Bindings::bind_tensor(uint32_t tensor, const ptowsp_buffer *buffer) {\n"
-    "    if (tensor == 0 || tensor >= program_.tensor_count) {\n"
-    "        return fail_index(\"tensor\", tensor);\n"
-    "    }\n"
-    "    const ptowsp_tensor_desc desc = desc_of(program_.tensors[tensor]);\n"
-    "    return program_.tensors[tensor].is_transient\n"
-    "               ? pwsp_bind_fail_transient(&failure, desc.name)\n"
-    "               : pwsp_bind_check_tensor(&failure, &desc, buffer, &tensors_[tensor]);\n"
-    "}\n"
-    "\n"
     "// -- plans ----------------------------------------------------------------------------------------\n"
     "\n"
     "// Axes of one plan have its name. A field belongs to an axis.\n"
@@ -21789,24 +21030,30 @@ static const char npu_fixed_21[] =
     "    return decl.name && decl.kind >= PTOWSP_AXIS_PLAN && strcmp(decl.name, plan) == 0;\n"
     "}\n"
     "\n"
-    "ptowsp_status Bindings::bind_checked(const char *name, const ptowsp_attention_plan &plan) {\n"
-    "    ptowsp_status status = PTOWSP_OK;\n"
+    "ptowsp_status Bindings::bind_plan(const ptowsp_binding &b) {\n"
+    "    ptowsp_attention_plan plan = ptowsp_attention_plan();\n"
+    "    ptowsp_status status =\n"
+    "        b.kind == PTOWSP_BIND_PLAN\n"
+    "            ? pwsp_bind_check_plan(&failure, b.name,\n"
+    "                                   static_cast<const ptowsp_attention_plan *>(b.data), &plan)\n"
+    "            : pwsp_bind_check_work(&failure, b.name, static_cast<const ptowsp_work *>(b.data),\n"
+    "                                   b.count, &plan);\n"
     "    for (uint32_t i = 1; i < program_.axis_count && status == PTOWSP_OK; i++) {\n"
-    "        if (program_.axes[i].is_used && is_of_plan(i, name)) {\n"
-    "            status = pwsp_plan_has_axis(&failure, name, &plan,\n"
+    "        if (program_.axes[i].is_used && is_of_plan(i, b.name)) {\n"
+    "            status = pwsp_plan_has_axis(&failure, b.name, &plan,\n"
     "                                        static_cast<ptowsp_axis_kind>(program_.axes[i].kind));\n"
     "        }\n"
-    "    }\n"
-    "    for (uint32_t i = 0; i < program_.field_count && status == PTOWSP_OK; i++) {\n"
-    "        const wsp_field_decl &field = program_.fields[i];\n"
-    "        if (program_.arrays[field.array].is_used && is_of_plan(field.axis, name)) {\n"
-    "            status = pwsp_plan_has_field(&failure, name, &plan,\n"
-    "                                         static_cast<ptowsp_plan_field>(field.field));\n"
+    "        for (uint32_t j = 0; j < program_.field_count && status == PTOWSP_OK; j++) {\n"
+    "            const wsp_field_decl &field = program_.fields[j];\n"
+    "            if (field.axis == i && program_.arrays[field.array].is_used && is_of_plan(i, b.name)) {\n"
+    "                status = pwsp_plan_has_field(&failure, b.name, &plan,\n"
+    "                                             static_cast<ptowsp_plan_field>(field.field));\n"
+    "            }\n"
     "        }\n"
     "    }\n"
     "    if (status == PTOWSP_OK) {\n"
-    "        batches_[find(pwsp_binding_of(PTOWSP_BIND_PLAN, name))] = pwsp_plan_batch();\n"
-    "        enter(name, plan);\n"
+    "        batches_[find(b)] = pwsp_plan_batch();\n"
+    "        enter(b.name, plan);\n"
     "    }\n"
     "    return status;\n"
     "}\n"
@@ -21818,45 +21065,56 @@ static const char npu_fixed_21[] =
     "    }\n"
     "}\n"
     "\n"
-    "ptowsp_status Bindings::bind_plan(uint32_t axis, const ptowsp_attention_plan *plan) {\n"
-    "    ptowsp_attention_plan checked = ptowsp_attention_plan();\n"
-    "    if (!is_plan(axis)) {\n"
-    "        return fail_index(\"plan\", axis);\n"
-    "    }\n"
-    "    const char *name = program_.axes[axis].name;\n"
-    "    const ptowsp_status status = pwsp_bind_check_plan(&failure, name, plan, &checked);\n"
-    "    return status == PTOWSP_OK ? bind_checked(name, checked) : status;\n"
-    "}\n"
-    "\n"
-    "ptowsp_status Bindings::bind_work(uint32_t axis, const ptowsp_work *work, uint64_t count) {\n"
-    "    ptowsp_attention_plan checked = ptowsp_attention_plan();\n"
-    "    if (!is_plan(axis)) {\n"
-    "        return fail_index(\"plan\", axis);\n"
-    "    }\n"
-    "    const char *name = program_.axes[axis].name;\n"
-    "    const ptowsp_status status = pwsp_bind_check_work(&failure, name, work, count, &checked);\n"
-    "    return status == PTOWSP_OK ? bind_checked(name, checked) : status;\n"
-    "}\n"
-    "\n"
     "// The AICPU makes the plan; until then it has 0 units.\n"
-    "ptowsp_status Bindings::bind_batch(uint32_t axis, const ptowsp_attention_batch *batch,\n"
-    "                                   const ptowsp_attention_config *config,\n"
-    "                                   const ptowsp_attention_sizes *capacity) {\n"
+    "ptowsp_status Bindings::bind_batch(const ptowsp_binding &b) {\n"
     "    pwsp_plan_batch checked = pwsp_plan_batch();\n"
-    "    if (!is_plan(axis)) {\n"
-    "        return fail_index(\"plan\", axis);\n"
-    "    }\n"
-    "    const char *name = program_.axes[axis].name;\n"
     "    const ptowsp_status status =\n"
-    "        pwsp_bind_check_batch(&failure, name, batch, config, capacity, &checked);\n"
+    "        pwsp_bind_check_batch(&failure, b.name, static_cast<const ptowsp_attention_batch *>(b.data),\n"
+    "                              b.config, b.capacity, &checked);\n"
     "    if (status == PTOWSP_OK) {\n"
-    "        enter(name, ptowsp_attention_plan());\n"
-    "        batches_[find(pwsp_binding_of(PTOWSP_BIND_PLAN, name))] = checked;\n"
+    "        enter(b.name, ptowsp_attention_plan());\n"
+    "        batches_[find(b)] = checked;\n"
     "    }\n"
     "    return status;\n"
     "}\n"
     "\n"
     "// -- all ------------------------------------------------------------------------------------------\n"
+    "\n"
+    "ptowsp_status Bindings::bind_found(const ptowsp_binding &b, uint32_t i) {\n"
+    "    ptowsp_status status = PTOWSP_OK;\n"
+    "    switch (b.kind) {\n"
+    "    case PTOWSP_BIND_SIZE:\n"
+    "        status = pwsp_bind_check_size(&failure, b.name, static_cast<int64_t>(b.value));\n"
+    "        if (status == PTOWSP_OK) {\n"
+    "            sizes_[i] = static_cast<int64_t>(b.value);\n"
+    "            is_size_bound_[i] = 1;\n"
+    "        }\n"
+    "        return status;\n"
+    "    case PTOWSP_BIND_SYMBOL:\n"
+    "        symbols_[i] = b.value;\n"
+    "        is_symbol_bound_[i] = 1;\n"
+    "        return status;\n"
+    "    case PTOWSP_BIND_ARRAY:\n"
+    "    case PTOWSP_BIND_LENGTHS: {\n"
+    "        const pwsp_array_info info = array_info(i);\n"
+    "        return pwsp_bind_check_array(&failure, &info, b.kind == PTOWSP_BIND_LENGTHS, b.dtype,\n"
+    "                                     b.data, b.count, &arrays_[i]);\n"
+    "    }\n"
+    "    case PTOWSP_BIND_CSR:\n"
+    "        return pwsp_bind_check_csr(&failure, b.name, static_cast<const ptowsp_csr *>(b.data),\n"
+    "                                   &csrs_[i]);\n"
+    "    case PTOWSP_BIND_TENSOR: {\n"
+    "        const ptowsp_tensor_desc desc = desc_of(program_.tensors[i]);\n"
+    "        return program_.tensors[i].is_transient\n"
+    "                   ? pwsp_bind_fail_transient(&failure, b.name)\n"
+    "                   : pwsp_bind_check_tensor(\n"
+    "                         &failure, &desc, static_cast<const ptowsp_buffer *>(b.data), &tensors_[i]);\n"
+    "    }\n"
+    "    case PTOWSP_BIND_PLAN:\n"
+    "    case PTOWSP_BIND_WORK: return bind_plan(b);\n"
+    "    default: return bind_batch(b);\n"
+    "    }\n"
+    "}\n"
     "\n"
     "ptowsp_status Bindings::bind(const ptowsp_binding &b) {\n"
     "    static const char *const what[] = {\n"
@@ -21865,7 +21123,11 @@ static const char npu_fixed_21[] =
     "#undef WSP_WHAT\n"
     "    };\n"
     "    if (b.kind == PTOWSP_BIND_SLOT) {\n"
-    "        return bind_slot(b.slot, b.value);\n"
+    "        const ptowsp_status status = pwsp_bind_check_slot(&failure, b.slot, program_.slot_count);\n"
+    "        if (status == PTOWSP_OK) {\n"
+    "            initial_slots_[b.slot] = b.value;\n"
+    "        }\n"
+    "        return status;\n"
     "    } else if (b.kind == PTOWSP_BIND_TRANSIENTS) {\n"
     "        return bind_transients(b.block, b.count);\n"
     "    } else if (static_cast<uint32_t>(b.kind) >= PTOWSP_BIND_KIND_COUNT || !*what[b.kind]) {\n"
@@ -21873,23 +21135,8 @@ static const char npu_fixed_21[] =
     "                    \"bind: a tree has no kind of binding %d\", static_cast<int>(b.kind));\n"
     "    }\n"
     "    const uint32_t i = find(b);\n"
-    "    if (!i) {\n"
-    "        return pwsp_bind_fail_name(&failure, program_.name, what[b.kind], b.name, \"\");\n"
-    "    }\n"
-    "    switch (b.kind) {\n"
-    "    case PTOWSP_BIND_SIZE: return bind_size(i, static_cast<int64_t>(b.value));\n"
-    "    case PTOWSP_BIND_SYMBOL: return bind_symbol(i, b.value);\n"
-    "    case PTOWSP_BIND_ARRAY:\n"
-    "    case PTOWSP_BIND_LENGTHS:\n"
-    "        return bind_array(i, b.kind == PTOWSP_BIND_LENGTHS, b.dtype, b.data, b.count);\n"
-    "    case PTOWSP_BIND_CSR: return bind_csr(i, static_cast<const ptowsp_csr *>(b.data));\n"
-    "    case PTOWSP_BIND_TENSOR: return bind_tensor(i, static_cast<const ptowsp_buffer *>(b.data));\n"
-    "    case PTOWSP_BIND_PLAN: return bind_plan(i, static_cast<const ptowsp_attention_plan *>(b.data));\n"
-    "    case PTOWSP_BIND_WORK: return bind_work(i, static_cast<const ptowsp_work *>(b.data), b.count);\n"
-    "    default:\n"
-    "        return bind_batch(i, static_cast<const ptowsp_attention_batch *>(b.data), b.config,\n"
-    "                          b.capacity);\n"
-    "    }\n"
+    "    return i ? bind_found(b, i)\n"
+    "             : pwsp_bind_fail_name(&failure, program_.name, what[b.kind], b.name, \"\");\n"
     "}\n"
     "\n"
     "// -- before a run ---------------------------------------------------------------------------------\n"
@@ -21898,12 +21145,9 @@ static const char npu_fixed_21[] =
     "    ptowsp_status status = PTOWSP_OK;\n"
     "    for (uint32_t i = 1; i < program_.axis_count && status == PTOWSP_OK; i++) {\n"
     "        const wsp_axis_decl &axis = program_.axes[i];\n"
-    "        if (axis.is_used && axis.kind >= PTOWSP_AXIS_PLAN && !is_size_bound_[i]) {\n"
-    "            status = pwsp_verify_fail_unbound(&failure, \"plan\", axis.name);\n"
-    "        } else if (axis.is_used && is_axis(i, PTOWSP_AXIS_DYNAMIC)) {\n"
-    "            status = pwsp_verify_size(&failure, axis.name, is_size_bound_[i]);\n"
-    "        } else if (axis.is_used && is_axis(i, PTOWSP_AXIS_SPARSE)) {\n"
-    "            status = pwsp_verify_csr(&failure, axis.name, &csrs_[i]);\n"
+    "        if (axis.is_used) {\n"
+    "            status = pwsp_verify_axis(&failure, axis.name, static_cast<ptowsp_axis_kind>(axis.kind),\n"
+    "                                      is_size_bound_[i], &csrs_[i]);\n"
     "        }\n"
     "    }\n"
     "    for (uint32_t i = 1; i < program_.symbol_count && status == PTOWSP_OK; i++) {\n"
@@ -21968,198 +21212,493 @@ static const char npu_fixed_21[] =
     "\n"
     "}  // namespace wsp\n"
     "\n"
-    "// == src/npu/tree/simpler/wsp_words.h ==============================================================\n"
-    "// Bindings as words: a test passes them to an orchestration in one array, beside the memory that they\n"
-    "// name. wsp_recording.py writes them, from a recorded run.\n"
-    "//\n"
-    "//      \"ptowspw1\", the first 8 characters of the program's hash, then lists of words, 0 last:\n"
-    "//\n"
-    "//      1 axis size                                     2 symbol bits         3 slot bits\n"
-    "//      4 array is_lengths dtype arg count              5 axis dtype indptr rows indices entries\n"
-    "//      6 axis units count begin lanes merges count begin      lanes 0: work alone\n"
-    "//      7 tensor arg bytes rank shape... strides...\n"
-    "//\n"
-    "// axis, symbol, array and tensor are indices of the program's tables; arg, indptr, units ... are\n"
-    "// arguments of the orchestration, or -1 for a missing one.\n"
+    "// == src/npu/tree/host/elements.h ==================================================================\n"
+    "// Numbers and elements as a command line gives them: text to bits, and bits to elements.\n"
     "\n"
-    "#ifndef WSP_WORDS_H\n"
-    "#define WSP_WORDS_H\n"
+    "#ifndef WSP_ELEMENTS_H\n"
+    "#define WSP_ELEMENTS_H\n"
     "\n"
+    "#include <errno.h>\n"
+    "#include <stdlib.h>\n"
     "#include <string.h>\n"
     "\n"
-    "namespace wsp {\n"
+    "#include <string>\n"
     "\n"
-    "// Arguments of an orchestration.\n"
-    "class WordArgs {\n"
-    "  public:\n"
-    "    virtual ~WordArgs() = default;\n"
-    "    virtual uint64_t count() const = 0;\n"
-    "    virtual char *data(uint64_t i) const = 0;\n"
-    "    virtual uint64_t size(uint64_t i) const = 0;\n"
-    "};\n"
+    "#include \"wsp_abi.h\"\n"
+    "#include \"wsp_list.h\"\n"
     "\n"
-    "class Words {\n"
-    "  public:\n"
-    "    Words(const wsp_program &program, const WordArgs &args, Bindings *bindings)\n"
-    "        : args_(args), program_(program), bindings_(*bindings),\n"
-    "          words_(args.count() ? reinterpret_cast<const int64_t *>(args.data(0)) : nullptr),\n"
-    "          count_(args.count() ? args.size(0) / sizeof(int64_t) : 0) {\n"
-    "    }\n"
+    "namespace {\n"
     "\n"
-    "    bool bind() {\n"
-    "        if (count_ < 2 || memcmp(words_, \"ptowspw1\", 8) != 0) {\n"
-    "            return fail(\"argument 0 has no bindings\");\n"
-    "        }\n"
-    "        if (memcmp(words_ + 1, program_.hash, 8) != 0) {\n"
-    "            return fail(\"the bindings are those of another program, or version\");\n"
-    "        }\n"
-    "        at_ = 2;\n"
-    "        int64_t kind = next();\n"
-    "        while (kind != 0 && is_good_ && take(kind)) {\n"
-    "            kind = next();\n"
-    "        }\n"
-    "        return is_good_;\n"
-    "    }\n"
+    "// -- text -----------------------------------------------------------------------------------------\n"
     "\n"
-    "  private:\n"
-    "    bool fail(const char *text) {\n"
-    "        is_good_ = false;\n"
-    "        bindings_.fail(PTOWSP_INVALID_PARAMS, at_, \"bind: %s\", text);\n"
+    "// A whole text as a number: decimal, 0x..., with a sign. Bits of i64, or u64 beyond that.\n"
+    "bool parse_number(const std::string &text, uint64_t *out_bits) {\n"
+    "    const char *begin = text.c_str();\n"
+    "    char *end = nullptr;\n"
+    "    if (text.empty() || strchr(\" \\t\\n\\v\\f\\r\", text[0])) {\n"
     "        return false;\n"
     "    }\n"
+    "    errno = 0;\n"
+    "    if (text[0] == '-') {\n"
+    "        *out_bits = static_cast<uint64_t>(strtoll(begin, &end, 0));\n"
+    "    } else {\n"
+    "        *out_bits = strtoull(begin, &end, 0);\n"
+    "    }\n"
+    "    return errno == 0 && *end == '\\0' && end != begin;\n"
+    "}\n"
     "\n"
-    "    int64_t next() {\n"
-    "        if (at_ >= count_) {\n"
-    "            fail(\"the bindings are cut off\");\n"
-    "            return 0;\n"
-    "        }\n"
-    "        return words_[at_++];\n"
-    "    }\n"
-    "    uint32_t index() {\n"
-    "        return static_cast<uint32_t>(next());\n"
-    "    }\n"
-    "    uint64_t number() {\n"
-    "        return static_cast<uint64_t>(next());\n"
-    "    }\n"
+    "// A size or a count: not negative, at most `max`.\n"
+    "bool parse_count(const std::string &text, uint64_t max, uint64_t *out_count) {\n"
+    "    return text[0] != '-' && parse_number(text, out_count) && *out_count <= max;\n"
+    "}\n"
     "\n"
-    "    // An argument with so many bytes or more.\n"
-    "    const void *data(int64_t arg, uint64_t bytes) {\n"
-    "        if (arg < 0 && bytes == 0) {\n"
-    "            return nullptr;\n"
-    "        }\n"
-    "        if (arg < 1 || static_cast<uint64_t>(arg) >= args_.count() ||\n"
-    "            args_.size(static_cast<uint64_t>(arg)) < bytes) {\n"
-    "            fail(\"an argument is not there, or is too short\");\n"
-    "            return nullptr;\n"
-    "        }\n"
-    "        return args_.data(static_cast<uint64_t>(arg));\n"
-    "    }\n"
-    "    template <typename T> const T *elements(int64_t arg, uint64_t count) {\n"
-    "        return static_cast<const T *>(data(arg, count * sizeof(T)));\n"
-    "    }\n"
-    "    const void *elements(int64_t arg, uint64_t count, ptowsp_dtype dtype) {\n"
-    "        return data(arg, count * ptowsp_dtype_size(dtype));\n"
-    "    }\n"
-    "\n"
-    "    bool check(ptowsp_status status) {\n"
-    "        is_good_ = is_good_ && status == PTOWSP_OK;\n"
-    "        return is_good_;\n"
-    "    }\n"
-    "\n"
-    "    bool take(int64_t kind) {\n"
-    "        const uint32_t which = index();\n"
-    "        switch (kind) {\n"
-    "        case 1: return check(bindings_.bind_size(which, next()));\n"
-    "        case 2: return check(bindings_.bind_symbol(which, number()));\n"
-    "        case 3: return check(bindings_.bind_slot(which, number()));\n"
-    "        case 4: return take_array(which);\n"
-    "        case 5: return take_csr(which);\n"
-    "        case 6: return take_plan(which);\n"
-    "        case 7: return take_tensor(which);\n"
-    "        default: return fail(\"a kind of binding is unknown\");\n"
+    "wsp::List<std::string> split(const std::string &text, char separator) {\n"
+    "    wsp::List<std::string> parts(1);\n"
+    "    for (char c : text) {\n"
+    "        if (c == separator) {\n"
+    "            parts.emplace_back();\n"
+    "        } else {\n"
+    "            parts.back() += c;\n"
     "        }\n"
     "    }\n"
+    "    return parts;\n"
+    "}\n"
     "\n"
-    "    bool take_array(uint32_t array) {\n"
-    "        const bool is_lengths = next() != 0;\n"
-    "        const ptowsp_dtype dtype = static_cast<ptowsp_dtype>(next());\n"
-    "        const int64_t arg = next();\n"
-    "        const uint64_t count = number();\n"
-    "        const void *elements = this->elements(arg, count, dtype);\n"
-    "        return is_good_ && check(bindings_.bind_array(array, is_lengths, dtype, elements, count));\n"
+    "// Splits at the first occurrence of a character. False without one; then all is in the first part.\n"
+    "bool cut(const std::string &text, char at, std::string *out_first, std::string *out_rest) {\n"
+    "    const size_t position = text.find(at);\n"
+    "    *out_first = text.substr(0, position);\n"
+    "    *out_rest = position == std::string::npos ? \"\" : text.substr(position + 1);\n"
+    "    return position != std::string::npos;\n"
+    "}\n"
+    "\n"
+    "// -- elements -------------------------------------------------------------------------------------\n"
+    "\n"
+    "uint32_t size_of(uint32_t dtype) {\n"
+    "    return ptowsp_dtype_size(static_cast<ptowsp_dtype>(dtype));\n"
+    "}\n"
+    "\n"
+    "const char *name_of(uint32_t dtype) {\n"
+    "    return dtype ? ptowsp_dtype_name(static_cast<ptowsp_dtype>(dtype)) : \"integers\";\n"
+    "}\n"
+    "\n"
+    "// The integer type with a name; NONE: the name is unknown.\n"
+    "ptowsp_dtype index_dtype(const std::string &name) {\n"
+    "    for (ptowsp_dtype dtype : {PTOWSP_I32, PTOWSP_I64, PTOWSP_U32, PTOWSP_U64}) {\n"
+    "        if (name == name_of(dtype)) {\n"
+    "            return dtype;\n"
+    "        }\n"
     "    }\n"
+    "    return PTOWSP_DTYPE_NONE;\n"
+    "}\n"
     "\n"
-    "    bool take_csr(uint32_t axis) {\n"
-    "        ptowsp_csr csr = ptowsp_csr();\n"
-    "        csr.dtype = static_cast<ptowsp_dtype>(next());\n"
-    "        const int64_t indptr = next();\n"
-    "        csr.row_count = number();\n"
-    "        csr.indptr = elements(indptr, csr.row_count + 1, csr.dtype);\n"
-    "        const int64_t indices = next();\n"
-    "        csr.entry_count = number();\n"
-    "        csr.indices = elements(indices, csr.entry_count, csr.dtype);\n"
-    "        return is_good_ && check(bindings_.bind_csr(axis, &csr));\n"
+    "// Does an integer fit?\n"
+    "bool fits(uint64_t bits, bool is_negative, uint32_t dtype) {\n"
+    "    const bool is_signed =\n"
+    "        dtype == PTOWSP_I8 || dtype == PTOWSP_I16 || dtype == PTOWSP_I32 || dtype == PTOWSP_I64;\n"
+    "    const uint32_t width = 8 * size_of(dtype);\n"
+    "    if (dtype == PTOWSP_BOOL) {\n"
+    "        return bits <= 1;\n"
+    "    } else if (is_signed) {\n"
+    "        const uint64_t magnitude = is_negative ? 0 - bits : bits;\n"
+    "        return magnitude <= (UINT64_C(1) << (width - 1)) - (is_negative ? 0 : 1);\n"
     "    }\n"
+    "    return !is_negative && (width == 64 || bits >> width == 0);\n"
+    "}\n"
     "\n"
-    "    bool take_plan(uint32_t axis) {\n"
-    "        ptowsp_attention_plan plan = ptowsp_attention_plan();\n"
-    "        const int64_t units = next();\n"
-    "        plan.unit_count = index();\n"
-    "        plan.units = const_cast<ptowsp_work *>(elements<ptowsp_work>(units, plan.unit_count));\n"
-    "        const int64_t begin = next();\n"
-    "        plan.lane_count = index();\n"
-    "        const uint64_t begin_count = plan.lane_count ? plan.lane_count + uint64_t(1) : 0;\n"
-    "        plan.unit_begin = const_cast<uint32_t *>(elements<uint32_t>(begin, begin_count));\n"
-    "        const int64_t merges = next();\n"
-    "        plan.merge_count = index();\n"
-    "        plan.merges = const_cast<ptowsp_work *>(elements<ptowsp_work>(merges, plan.merge_count));\n"
-    "        const int64_t merge_begin = next();\n"
-    "        plan.merge_begin = const_cast<uint32_t *>(\n"
-    "            elements<uint32_t>(merge_begin, merge_begin < 0 ? 0 : begin_count));\n"
-    "        return is_good_ &&\n"
-    "               check(plan.lane_count ? bindings_.bind_plan(axis, &plan)\n"
-    "                                     : bindings_.bind_work(axis, plan.units, plan.unit_count));\n"
+    "// Bytes that bindings refer to: memory of its own, or of others.\n"
+    "struct Data {\n"
+    "    std::string name;           // of a tensor\n"
+    "    uint64_t *words = nullptr;  // aligned for any element\n"
+    "    size_t size = 0;            // bytes\n"
+    "    bool is_own = true;\n"
+    "\n"
+    "    Data() = default;\n"
+    "    ~Data() {\n"
+    "        free(is_own ? words : nullptr);\n"
     "    }\n"
+    "    Data(const Data &) = delete;\n"
+    "    Data &operator=(const Data &) = delete;\n"
     "\n"
-    "    bool take_tensor(uint32_t tensor) {\n"
-    "        ptowsp_buffer buffer = ptowsp_buffer();\n"
-    "        const int64_t arg = next();\n"
-    "        const uint64_t bytes = number();\n"
-    "        buffer.rank = index();\n"
-    "        if (buffer.rank > PTOWSP_TENSOR_RANK_MAX) {\n"
-    "            return fail(\"a tensor has too many dimensions\");\n"
-    "        }\n"
-    "        for (uint32_t i = 0; i < buffer.rank; i++) {\n"
-    "            buffer.shape[i] = next();\n"
-    "        }\n"
-    "        for (uint32_t i = 0; i < buffer.rank; i++) {\n"
-    "            buffer.strides[i] = next();\n"
-    "        }\n"
-    "        bool is_ahead = true;  // of its first element nothing is used\n"
-    "        for (uint32_t i = 0; i < buffer.rank; i++) {\n"
-    "            is_ahead = is_ahead && buffer.strides[i] >= 0;\n"
-    "        }\n"
-    "        const void *memory = data(arg, bytes);\n"
-    "        if (!is_good_ || tensor >= program_.tensor_count) {\n"
-    "            return fail(\"a tensor is unknown, or its memory\");\n"
-    "        }\n"
-    "        buffer.dtype = static_cast<ptowsp_dtype>(program_.tensors[tensor].dtype);\n"
-    "        buffer.data = static_cast<char *>(const_cast<void *>(memory)) + bytes;\n"
-    "        buffer.size = is_ahead ? args_.size(static_cast<uint64_t>(arg)) - bytes : 0;\n"
-    "        return check(bindings_.bind_tensor(tensor, &buffer));\n"
+    "    void *bytes() const {\n"
+    "        return words;\n"
     "    }\n"
-    "\n"
-    "    const WordArgs &args_;\n"
-    "    const wsp_program &program_;\n"
-    "    Bindings &bindings_;\n"
-    "    const int64_t *words_;\n"
-    "    uint64_t count_, at_ = 0;\n"
-    "    bool is_good_ = true;\n"
+    "    // Zeros. False when memory is out: a typed size may be anything.\n"
+    "    bool resize(size_t bytes_count) {\n"
+    "        free(words);\n"
+    "        words = static_cast<uint64_t *>(calloc(bytes_count / 8 + 1, 8));\n"
+    "        size = words ? bytes_count : 0;\n"
+    "        return words != nullptr;\n"
+    "    }\n"
     "};\n"
     "\n"
-    "}  // namespace wsp\n"
+    "inline std::string no_memory_for(size_t bytes) {\n"
+    "    return \"no memory for \" + std::to_string(bytes) + \" bytes\";\n"
+    "}\n"
     "\n"
-    "#endif\n"
+    "// Writes a number to an element, from the low bytes of the bits.\n"
+    "void store(Data *data, size_t i, uint32_t dtype, uint64_t bits) {\n"
+    "    char *at = reinterpret_cast<char *>(data->words) + i * size_of(dtype);\n"
+    "    const uint8_t b8 = static_cast<uint8_t>(bits);\n"
+    "    const uint16_t b16 = static_cast<uint16_t>(bits);\n"
+    "    const uint32_t b32 = static_cast<uint32_t>(bits);\n"
+    "    switch (size_of(dtype)) {\n"
+    "    case 1: memcpy(at, &b8, 1); break;\n"
+    "    case 2: memcpy(at, &b16, 2); break;\n"
+    "    case 4: memcpy(at, &b32, 4); break;\n"
+    "    default: memcpy(at, &bits, 8); break;\n"
+    "    }\n"
+    "}\n"
+    "\n"
+    "}  // namespace\n"
+    "\n"
+    "#endif  // WSP_ELEMENTS_H\n"
+    "\n"
+    "// == src/npu/tree/host/binding_text.h ==============================================================\n"
+    "// Bindings as text: options of the command line, and lines of a recorded run (recording.h).\n"
+    "//\n"
+    "//      --size AXIS=N    --symbol NAME=N    --slot I=N\n"
+    "//      --array NAME=DATA    --lengths AXIS=DATA    DATA: 1,2,3, or @FILE; of lengths i32@FILE as well\n"
+    "//      --csr AXIS=@INDPTR,@INDICES    --plan PLAN=@UNITS,@BEGIN,@MERGES,@BEGIN    --batch PLAN=...\n"
+    "//      --memory 1=@FILE    --view TENSOR=64x80/1x64@1+0    shape, strides in elements, memory, bytes\n"
+    "//\n"
+    "// Where the bytes of a file are, and who binds, differs: the command line reads files (main.cpp), a test\n"
+    "// of PTO Runtime passes them as arguments (wsp_simpler_target.h).\n"
+    "\n"
+    "#ifndef WSP_BINDING_TEXT_H\n"
+    "#define WSP_BINDING_TEXT_H\n"
+    "\n"
+    "#include <deque>\n"
+    "#include <string>\n"
+    "\n"
+    "#include \"wsp_abi.h\"\n"
+    "#include \"wsp_list.h\"\n"
+    "\n"
+    "namespace {\n"
+    "\n"
+    "// A tensor as it was bound; of one name the last counts.\n"
+    "struct View {\n"
+    "    std::string name;\n"
+    "    ptowsp_buffer buffer;\n"
+    "};\n"
+    "\n"
+    "class BindingText {\n"
+    "  public:\n"
+    "    explicit BindingText(const wsp_program &program) : program_(program) {\n"
+    "    }\n"
+    "    virtual ~BindingText() = default;\n"
+    "\n"
+    "    // False with an error.\n"
+    "    bool bind(const std::string &option, const std::string &name, const std::string &value);\n"
+    "\n"
+    "  protected:\n"
+    "    virtual bool read(const std::string &file, Data *out_data) = 0;\n"
+    "    virtual bool put(const std::string &what, const ptowsp_binding &binding) = 0;\n"
+    "    virtual bool fail(const std::string &what) = 0;  // returns false\n"
+    "\n"
+    "    const wsp_tensor_decl *tensor_named(const std::string &name) const;\n"
+    "\n"
+    "    const wsp_program &program_;\n"
+    "    std::deque<Data> data_;  // which does not move them\n"
+    "    wsp::List<View> views_;\n"
+    "\n"
+    "  private:\n"
+    "    bool read_elements(const std::string &what, const std::string &text, uint32_t dtype,\n"
+    "                       const void **out_data, uint64_t *out_count);\n"
+    "    bool bind_array(const std::string &name, const std::string &value, bool is_lengths);\n"
+    "    bool bind_csr(const std::string &name, const std::string &value);\n"
+    "    bool bind_plan(const std::string &name, const std::string &value);\n"
+    "    bool bind_batch(const std::string &name, const std::string &value);\n"
+    "    bool bind_view(const std::string &name, const std::string &value);\n"
+    "    bool bind_number(const std::string &option, const std::string &name, const std::string &value);\n"
+    "\n"
+    "    wsp::List<const Data *> memories_;\n"
+    "};\n"
+    "\n"
+    "const wsp_tensor_decl *BindingText::tensor_named(const std::string &name) const {\n"
+    "    const wsp_tensor_decl *found = nullptr;\n"
+    "    for (uint32_t i = 1; i < program_.tensor_count; i++) {\n"
+    "        const wsp_tensor_decl &decl = program_.tensors[i];\n"
+    "        found = decl.name && name == decl.name ? &decl : found;\n"
+    "    }\n"
+    "    return found;\n"
+    "}\n"
+    "\n"
+    "// A list of numbers, or of a file's elements.\n"
+    "bool BindingText::read_elements(const std::string &what, const std::string &text, uint32_t dtype,\n"
+    "                                const void **out_data, uint64_t *out_count) {\n"
+    "    data_.emplace_back();\n"
+    "    Data *data = &data_.back();\n"
+    "    if (!text.empty() && text[0] == '@') {\n"
+    "        if (!read(text.substr(1), data)) {\n"
+    "            return false;\n"
+    "        }\n"
+    "        *out_data = data->bytes();\n"
+    "        *out_count = data->size / size_of(dtype);\n"
+    "        return data->size % size_of(dtype) == 0\n"
+    "                   ? true\n"
+    "                   : fail(what + \": \" + text.substr(1) + \" has \" + std::to_string(data->size) +\n"
+    "                          \" bytes, which are no whole elements of \" + name_of(dtype));\n"
+    "    }\n"
+    "    const wsp::List<std::string> parts = text.empty() ? wsp::List<std::string>() : split(text, ',');\n"
+    "    if (!data->resize(parts.size() * size_of(dtype))) {\n"
+    "        return fail(no_memory_for(parts.size() * size_of(dtype)));\n"
+    "    }\n"
+    "    for (size_t i = 0; i < parts.size(); i++) {\n"
+    "        uint64_t bits = 0;\n"
+    "        if (!parse_number(parts[i], &bits) || !fits(bits, parts[i][0] == '-', dtype)) {\n"
+    "            return fail(what + \": \\\"\" + parts[i] + \"\\\" is no \" + name_of(dtype));\n"
+    "        }\n"
+    "        store(data, i, dtype, bits);\n"
+    "    }\n"
+    "    *out_data = data->bytes();\n"
+    "    *out_count = parts.size();\n"
+    "    return true;\n"
+    "}\n"
+    "\n"
+    "bool BindingText::bind_array(const std::string &name, const std::string &value, bool is_lengths) {\n"
+    "    const std::string what = (is_lengths ? \"--lengths \" : \"--array \") + name;\n"
+    "    ptowsp_binding b =\n"
+    "        pwsp_binding_of(is_lengths ? PTOWSP_BIND_LENGTHS : PTOWSP_BIND_ARRAY, name.c_str());\n"
+    "    b.dtype = is_lengths ? PTOWSP_I64 : PTOWSP_DTYPE_NONE;\n"
+    "    std::string prefix, path, text = value;\n"
+    "    for (uint32_t i = 1; i < program_.array_count && !is_lengths; i++) {\n"
+    "        if (program_.arrays[i].name && !program_.arrays[i].is_lengths &&\n"
+    "            !wsp::is_field(program_, i) && name == program_.arrays[i].name) {\n"
+    "            b.dtype = static_cast<ptowsp_dtype>(program_.arrays[i].dtype);\n"
+    "        }\n"
+    "    }\n"
+    "    if (cut(value, '@', &prefix, &path) && !prefix.empty() && is_lengths) {\n"
+    "        b.dtype = index_dtype(prefix);\n"
+    "        text = \"@\" + path;\n"
+    "        if (b.dtype == PTOWSP_DTYPE_NONE) {\n"
+    "            return fail(what + \": \\\"\" + prefix + \"\\\" is none of i32, i64, u32, u64\");\n"
+    "        }\n"
+    "    }\n"
+    "    if (b.dtype == PTOWSP_DTYPE_NONE) {\n"
+    "        return fail(what + \": there is no such array\");\n"
+    "    }\n"
+    "    return read_elements(what, text, b.dtype, &b.data, &b.count) && put(what, b);\n"
+    "}\n"
+    "\n"
+    "bool BindingText::bind_csr(const std::string &name, const std::string &value) {\n"
+    "    const std::string what = \"--csr \" + name;\n"
+    "    std::string prefix, rest, indptr, indices;\n"
+    "    if (!cut(value, '@', &prefix, &rest) || !cut(rest, ',', &indptr, &indices) ||\n"
+    "        indices[0] != '@') {\n"
+    "        return fail(what + \": is to be @INDPTR,@INDICES, two files\");\n"
+    "    }\n"
+    "    ptowsp_csr csr = ptowsp_csr();\n"
+    "    csr.dtype = prefix.empty() ? PTOWSP_I64 : index_dtype(prefix);\n"
+    "    if (csr.dtype == PTOWSP_DTYPE_NONE) {\n"
+    "        return fail(what + \": \\\"\" + prefix + \"\\\" is none of i32, i64, u32, u64\");\n"
+    "    }\n"
+    "    uint64_t row_end = 0;\n"
+    "    if (!read_elements(what, \"@\" + indptr, csr.dtype, &csr.indptr, &row_end) ||\n"
+    "        !read_elements(what, indices, csr.dtype, &csr.indices, &csr.entry_count)) {\n"
+    "        return false;\n"
+    "    }\n"
+    "    if (row_end == 0) {\n"
+    "        return fail(what + \": \" + indptr + \" is empty; it has one element more than rows\");\n"
+    "    }\n"
+    "    csr.row_count = row_end - 1;\n"
+    "    ptowsp_binding b = pwsp_binding_of(PTOWSP_BIND_CSR, name.c_str());\n"
+    "    b.data = &csr;\n"
+    "    return put(what, b);\n"
+    "}\n"
+    "\n"
+    "// Descriptors are read as numbers of 64 bits, three each, which aligns them.\n"
+    "bool BindingText::bind_plan(const std::string &name, const std::string &value) {\n"
+    "    const std::string what = \"--plan \" + name;\n"
+    "    const wsp::List<std::string> files = split(value, ',');\n"
+    "    const uint32_t dtypes[4] = {PTOWSP_U64, PTOWSP_U32, PTOWSP_U64, PTOWSP_U32};\n"
+    "    uint64_t counts[4] = {0, 0, 0, 0};\n"
+    "    const void *bytes[4] = {nullptr, nullptr, nullptr, nullptr};\n"
+    "    if (files.size() > 4 || files.size() == 3) {\n"
+    "        return fail(what + \": is to be @UNITS, @UNITS,@BEGIN or @UNITS,@BEGIN,@MERGES,@BEGIN\");\n"
+    "    }\n"
+    "    for (size_t i = 0; i < files.size(); i++) {\n"
+    "        if (files[i].empty() || files[i][0] != '@') {\n"
+    "            return fail(what + \": \\\"\" + files[i] + \"\\\" is to be @FILE\");\n"
+    "        }\n"
+    "        if (!read_elements(what, files[i], dtypes[i], &bytes[i], &counts[i])) {\n"
+    "            return false;\n"
+    "        }\n"
+    "        if (i % 2 == 0 && counts[i] % 3 != 0) {\n"
+    "            return fail(what + \": \" + files[i].substr(1) + \" has no whole descriptors of 24 bytes\");\n"
+    "        }\n"
+    "    }\n"
+    "    ptowsp_binding b = pwsp_binding_of(PTOWSP_BIND_WORK, name.c_str());\n"
+    "    if (files.size() == 1) {\n"
+    "        b.data = bytes[0];\n"
+    "        b.count = counts[0] / 3;\n"
+    "        return put(what, b);\n"
+    "    }\n"
+    "    counts[3] = files.size() == 2 ? counts[1] : counts[3];  // no merges\n"
+    "    if (counts[1] != counts[3] || counts[1] < 2 || counts[1] > PTOWSP_ATTENTION_LANE_MAX + 1 ||\n"
+    "        counts[0] / 3 > UINT32_MAX || counts[2] / 3 > UINT32_MAX) {\n"
+    "        return fail(what + \": the two lists of lanes differ, or there are too many or none\");\n"
+    "    }\n"
+    "    ptowsp_attention_plan plan = ptowsp_attention_plan();\n"
+    "    plan.units = static_cast<ptowsp_work *>(const_cast<void *>(bytes[0]));\n"
+    "    plan.unit_begin = static_cast<uint32_t *>(const_cast<void *>(bytes[1]));\n"
+    "    plan.merges = static_cast<ptowsp_work *>(const_cast<void *>(bytes[2]));\n"
+    "    plan.merge_begin = static_cast<uint32_t *>(const_cast<void *>(bytes[3]));\n"
+    "    plan.unit_count = plan.unit_capacity = static_cast<uint32_t>(counts[0] / 3);\n"
+    "    plan.merge_count = plan.merge_capacity = static_cast<uint32_t>(counts[2] / 3);\n"
+    "    plan.lane_count = static_cast<uint32_t>(counts[1] - 1);\n"
+    "    b.kind = PTOWSP_BIND_PLAN;\n"
+    "    b.data = &plan;\n"
+    "    return put(what, b);\n"
+    "}\n"
+    "\n"
+    "bool BindingText::bind_batch(const std::string &name, const std::string &value) {\n"
+    "    const std::string what = \"--batch \" + name;\n"
+    "    const wsp::List<std::string> parts = split(value, ':');\n"
+    "    ptowsp_attention_config config = ptowsp_attention_config();\n"
+    "    uint32_t is_causal = 0, mode = 0;\n"
+    "    const struct {\n"
+    "        const char *name;\n"
+    "        uint32_t *number;\n"
+    "    } fields[] = {{\"lanes\", &config.lane_count},\n"
+    "                  {\"heads\", &config.kv_head_count},\n"
+    "                  {\"query_heads\", &config.query_head_count},\n"
+    "                  {\"group\", &config.group},\n"
+    "                  {\"window\", &config.window},\n"
+    "                  {\"page_size\", &config.page_size},\n"
+    "                  {\"tile_rows\", &config.tile_rows},\n"
+    "                  {\"piece_min\", &config.piece_min},\n"
+    "                  {\"chunk\", &config.chunk},\n"
+    "                  {\"grain\", &config.grain},\n"
+    "                  {\"is_causal\", &is_causal},\n"
+    "                  {\"mode\", &mode}};\n"
+    "    if (parts.size() != 2 && parts.size() != 3) {\n"
+    "        return fail(what + \": is to be KV:FIELDS, or KV:QUERIES:FIELDS\");\n"
+    "    }\n"
+    "    for (const std::string &field : split(parts.back(), ',')) {\n"
+    "        std::string key, text;\n"
+    "        uint64_t number = 0;\n"
+    "        bool is_known = false;\n"
+    "        cut(field, '=', &key, &text);\n"
+    "        for (const auto &known : fields) {\n"
+    "            if (key == known.name && parse_count(text, UINT32_MAX, &number)) {\n"
+    "                *known.number = static_cast<uint32_t>(number);\n"
+    "                is_known = true;\n"
+    "            }\n"
+    "        }\n"
+    "        if (!is_known) {\n"
+    "            return fail(what + \": \\\"\" + field + \"\\\" is no FIELD=N; see --help\");\n"
+    "        }\n"
+    "    }\n"
+    "    config.is_causal = is_causal != 0;\n"
+    "    config.mode = mode ? PTOWSP_ATTENTION_INVARIANT : PTOWSP_ATTENTION_BALANCED;\n"
+    "    uint64_t counts[2] = {0, 0};\n"
+    "    const void *lengths[2] = {nullptr, nullptr};\n"
+    "    for (size_t i = 0; i + 1 < parts.size(); i++) {\n"
+    "        if (!read_elements(what, parts[i], PTOWSP_I32, &lengths[i], &counts[i])) {\n"
+    "            return false;\n"
+    "        }\n"
+    "    }\n"
+    "    if (counts[0] > UINT32_MAX || (lengths[1] && counts[1] != counts[0])) {\n"
+    "        return fail(what + \": there are too many lengths, or not as many of queries\");\n"
+    "    }\n"
+    "    const ptowsp_attention_batch batch = {static_cast<const int32_t *>(lengths[0]),\n"
+    "                                          static_cast<const int32_t *>(lengths[1]),\n"
+    "                                          static_cast<uint32_t>(counts[0])};\n"
+    "    ptowsp_binding b = pwsp_binding_of(PTOWSP_BIND_BATCH, name.c_str());\n"
+    "    b.data = &batch;\n"
+    "    b.config = &config;\n"
+    "    return put(what, b);\n"
+    "}\n"
+    "\n"
+    "// A tensor in memory of the recording.\n"
+    "bool BindingText::bind_view(const std::string &name, const std::string &value) {\n"
+    "    std::string sizes, place, shape, strides, memory, offset;\n"
+    "    uint64_t number = 0, at = 0, size = 0, stride = 0;\n"
+    "    ptowsp_buffer buffer = ptowsp_buffer();\n"
+    "    const wsp_tensor_decl *decl = tensor_named(name);\n"
+    "    bool is_good = decl && cut(value, '@', &sizes, &place) && cut(sizes, '/', &shape, &strides) &&\n"
+    "                   cut(place, '+', &memory, &offset) && parse_count(offset, INT64_MAX / 2, &at) &&\n"
+    "                   parse_count(memory, memories_.size(), &number) && number > 0;\n"
+    "    const wsp::List<std::string> all = split(shape, 'x'), steps = split(strides, 'x');\n"
+    "    is_good = is_good && all.size() == steps.size() && all.size() <= PTOWSP_TENSOR_RANK_MAX;\n"
+    "    const int64_t most = is_good ? static_cast<int64_t>(memories_[number - 1]->size) : 0;\n"
+    "    int64_t low = 0, high = 1;  // in elements\n"
+    "    bool is_empty = false, is_long = false;\n"
+    "    for (size_t i = 0; is_good && i < all.size(); i++) {\n"
+    "        is_good = parse_count(all[i], UINT32_MAX, &size) && parse_number(steps[i], &stride);\n"
+    "        const int64_t count = static_cast<int64_t>(size), step = static_cast<int64_t>(stride);\n"
+    "        is_good = is_good && step > -INT64_C(0x80000000) && step < INT64_C(0x80000000);\n"
+    "        buffer.shape[i] = count;\n"
+    "        buffer.strides[i] = step;\n"
+    "        // No longer than the memory, or sums and products of them could overflow.\n"
+    "        const bool is_short =\n"
+    "            is_good && (step == 0 || count <= most / (step < 0 ? -step : step) + 1);\n"
+    "        (step < 0 ? low : high) += is_short && count ? (count - 1) * step : 0;\n"
+    "        is_long = is_long || !is_short;\n"
+    "        is_empty = is_empty || count == 0;\n"
+    "    }\n"
+    "    low = is_empty ? 0 : low;\n"
+    "    high = is_empty ? 0 : high;\n"
+    "    const int64_t width = decl ? size_of(decl->dtype) : 0, first = static_cast<int64_t>(at);\n"
+    "    is_good = is_good && (is_empty || !is_long) && first + low * width >= 0 &&\n"
+    "              first + high * width <= most;\n"
+    "    if (!is_good) {\n"
+    "        return fail(\"--check: the view \" + name + \"=\" + value + \" is outside of its memory\");\n"
+    "    }\n"
+    "    buffer.dtype = static_cast<ptowsp_dtype>(decl->dtype);\n"
+    "    buffer.rank = static_cast<uint32_t>(all.size());\n"
+    "    buffer.data = static_cast<char *>(memories_[number - 1]->bytes()) + at;\n"
+    "    views_.push_back({name, buffer});\n"
+    "    ptowsp_binding b = pwsp_binding_of(PTOWSP_BIND_TENSOR, name.c_str());\n"
+    "    b.data = &buffer;\n"
+    "    return put(\"--view \" + name, b);\n"
+    "}\n"
+    "\n"
+    "bool BindingText::bind_number(const std::string &option, const std::string &name,\n"
+    "                              const std::string &value) {\n"
+    "    const std::string what = option + \" \" + name;\n"
+    "    uint64_t bits = 0, slot = 0;\n"
+    "    ptowsp_binding b = pwsp_binding_of(option == \"--size\"     ? PTOWSP_BIND_SIZE\n"
+    "                                       : option == \"--symbol\" ? PTOWSP_BIND_SYMBOL\n"
+    "                                                              : PTOWSP_BIND_SLOT,\n"
+    "                                       name.c_str());\n"
+    "    if (!parse_number(value, &bits) ||\n"
+    "        (option == \"--size\" && !fits(bits, value[0] == '-', PTOWSP_I64))) {\n"
+    "        return fail(what + \": \\\"\" + value + \"\\\" is no number\");\n"
+    "    } else if (option == \"--slot\" && !parse_count(name, UINT32_MAX, &slot)) {\n"
+    "        return fail(what + \": is no number of a slot\");\n"
+    "    }\n"
+    "    b.value = bits;\n"
+    "    b.slot = static_cast<uint32_t>(slot);\n"
+    "    return put(what, b);\n"
+    "}\n"
+    "\n"
+    "bool BindingText::bind(const std::string &option, const std::string &name,\n"
+    "                       const std::string &value) {\n"
+    "    if (option == \"--array\" || option == \"--lengths\") {\n"
+    "        return bind_array(name, value, option == \"--lengths\");\n"
+    "    } else if (option == \"--csr\") {\n"
+    "        return bind_csr(name, value);\n"
+    "    } else if (option == \"--plan\") {\n"
+    "        return bind_plan(name, value);\n"
+    "    } else if (option == \"--batch\") {\n"
+    "        return bind_batch(name, value);\n"
+    "    } else if (option == \"--view\") {\n"
+    "        return bind_view(name, value);\n"
+    "    } else if (option == \"--size\" || option == \"--symbol\" || option == \"--slot\") {\n"
+    "        return bind_number(option, name, value);\n"
+    "    } else if (option != \"--memory\") {\n"
+    "        return fail(\"there is no option \" + option + \"; see --help\");\n"
+    "    }\n"
+    "    data_.emplace_back();\n"
+    "    memories_.push_back(&data_.back());\n"
+    "    return read(value.substr(value[0] == '@'), &data_.back());\n"
+    "}\n"
+    "\n"
+    "}  // namespace\n"
+    "\n"
+    "#endif  // WSP_BINDING_TEXT_H\n"
     "\n"
     "// == src/npu/tree/simpler/wsp_ancestors.h ==========================================================\n"
     "// Edges that others imply: if c waits for b, and b for a, directly or by a chain, c need not wait for a.\n"
@@ -23879,6 +23418,54 @@ static const char npu_fixed_22[] =
     "\n"
     "#endif\n"
     "\n"
+    "// == src/base/free_list.h ==========================================================================\n"
+    "// Arrays whose items come and go: one that was given back is taken again before the array grows. Items\n"
+    "// that are free are listed through a member of their own, the last one first.\n"
+    "//\n"
+    "//      PWSP_FREE_LIST(pwsp_flights, pwsp_flight, next)\n"
+    "//\n"
+    "// makes pwsp_flights_take and _give for a pwsp_flight *items, by ids from 1 to 2^31 - 1.\n"
+    "\n"
+    "#ifndef PWSP_FREE_LIST_H\n"
+    "#define PWSP_FREE_LIST_H\n"
+    "\n"
+    "#define PWSP_FREE_LIST_LIMIT (UINT32_C(1) << 31)\n"
+    "\n"
+    "typedef struct pwsp_free_list {\n"
+    "    const pwsp_memory *memory;\n"
+    "    uint64_t count, capacity;  // of the array: items that have been taken, with 0, which none takes\n"
+    "    uint32_t first;            // free, or 0\n"
+    "} pwsp_free_list;\n"
+    "\n"
+    "// No item is taken.\n"
+    "PWSP_INLINE void pwsp_free_list_begin(pwsp_free_list *list, const pwsp_memory *memory) {\n"
+    "    list->memory = memory;\n"
+    "    list->count = 1;\n"
+    "    list->first = 0;\n"
+    "}\n"
+    "\n"
+    "// take: the id of an item with any contents, or 0 when memory or ids are out.\n"
+    "#define PWSP_FREE_LIST(name, item, next)                                                           \\\n"
+    "    PWSP_INLINE uint32_t name##_take(item **items, pwsp_free_list *list) {                         \\\n"
+    "        const uint32_t id = list->first;                                                           \\\n"
+    "        if (PWSP_LIKELY(id)) {                                                                     \\\n"
+    "            list->first = (*items)[id].next;                                                       \\\n"
+    "            return id;                                                                             \\\n"
+    "        }                                                                                          \\\n"
+    "        return list->count < list->capacity ||                                                     \\\n"
+    "                       (list->count < PWSP_FREE_LIST_LIMIT &&                                      \\\n"
+    "                        PWSP_GROW_LITTLE(list->memory, *items, list->capacity, list->count + 1))   \\\n"
+    "                   ? (uint32_t)list->count++                                                       \\\n"
+    "                   : 0;                                                                            \\\n"
+    "    }                                                                                              \\\n"
+    "                                                                                                   \\\n"
+    "    PWSP_INLINE void name##_give(item *items, pwsp_free_list *list, uint64_t id) {                 \\\n"
+    "        items[id].next = list->first;                                                              \\\n"
+    "        list->first = (uint32_t)id;                                                                \\\n"
+    "    }\n"
+    "\n"
+    "#endif\n"
+    "\n"
     "// == src/base/lookup.h =============================================================================\n"
     "// Where the items of an array are, by their keys: a hash table whose slots have a place + 1, or 0. At\n"
     "// most half of them are in use.\n"
@@ -24848,6 +24435,10 @@ static const char npu_fixed_22[] =
     "                                  uint32_t kind, uint32_t index);\n"
     "PWSP_INTERNAL void pwsp_names_free(pwsp_names *names, const pwsp_memory *memory);\n"
     "\n"
+    "// The field of a plan's descriptors that the last part of a name is, \"kv.merges.slot_count\"; those that\n"
+    "// are bits of another field have no name. PTOWSP_PLAN_FIELD_COUNT: none.\n"
+    "PWSP_INTERNAL ptowsp_plan_field pwsp_name_field(const char *text);\n"
+    "\n"
     "// The characters of words in texts: letters, digits, _ and the dot of a plan's fields.\n"
     "PWSP_INLINE bool pwsp_name_is_word_part(char c) {\n"
     "    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||\n"
@@ -25539,21 +25130,17 @@ static const char npu_fixed_22[] =
     "//\n"
     "// Everything that the program uses is bound and well-formed.\n"
     "\n"
-    "// `what` is a kind: \"ragged axis\".\n"
-    "PWSP_INTERNAL ptowsp_status pwsp_verify_fail_unbound(pwsp_error *error, const char *what,\n"
-    "                                                     const char *name);\n"
-    "\n"
-    "PWSP_INTERNAL ptowsp_status pwsp_verify_size(pwsp_error *error, const char *axis, bool is_bound);\n"
+    "// An axis of any kind: is_bound is about its size or its plan, the csr about the rows of a sparse axis, whose\n"
+    "// entry_count is filled in.\n"
+    "PWSP_INTERNAL ptowsp_status pwsp_verify_axis(pwsp_error *error, const char *axis,\n"
+    "                                             ptowsp_axis_kind kind, bool is_bound,\n"
+    "                                             pwsp_bound_csr *csr);\n"
     "PWSP_INTERNAL ptowsp_status pwsp_verify_symbol(pwsp_error *error, const char *symbol,\n"
     "                                               bool is_bound);\n"
     "\n"
     "// Stores the sum of lengths, of any other array nothing. out_sum may be NULL.\n"
     "PWSP_INTERNAL ptowsp_status pwsp_verify_array(pwsp_error *error, const pwsp_array_info *info,\n"
     "                                              const pwsp_array *array, int64_t *out_sum);\n"
-    "\n"
-    "// Fills in its entry_count.\n"
-    "PWSP_INTERNAL ptowsp_status pwsp_verify_csr(pwsp_error *error, const char *axis,\n"
-    "                                            pwsp_bound_csr *csr);\n"
     "\n"
     "// It has data, or no elements.\n"
     "PWSP_INTERNAL ptowsp_status pwsp_verify_tensor(pwsp_error *error, const char *name,\n"
@@ -26685,24 +26272,13 @@ static const char npu_fixed_22[] =
     "PWSP_INTERNAL void pwsp_precedence_set(pwsp_precedence *order, pwsp_token *token,\n"
     "                                       const pwsp_token *other);\n"
     "\n"
-    "// -- tokens that are visited ----------------------------------------------------------------------\n"
+    "// Makes a held token stand for another one, too.\n"
+    "PWSP_INTERNAL void pwsp_precedence_merge(pwsp_precedence *order, pwsp_token *into,\n"
+    "                                         const pwsp_token *other);\n"
     "\n"
-    "// Visits the dependences of a task by structure, edges, its stream and the links. A pipeline has\n"
-    "// neither stream nor links: !has_stream.\n"
-    "PWSP_INTERNAL void pwsp_precedence_wait(pwsp_precedence *order, const pwsp_arrival *arrival,\n"
-    "                                        bool has_stream);\n"
-    "\n"
-    "// Registers a task's token for its successors.\n"
-    "PWSP_INTERNAL void pwsp_precedence_tell(pwsp_precedence *order, const pwsp_arrival *arrival,\n"
-    "                                        bool has_stream, const pwsp_token *token);\n"
-    "\n"
-    "// How many of structure, each edge and its stream a task waits for. is_done says of a token: has\n"
-    "// not everything it stands for ended?\n"
-    "PWSP_INTERNAL uint64_t\n"
-    "pwsp_precedence_count(const pwsp_precedence *order, const pwsp_arrival *arrival, bool has_stream,\n"
-    "                      bool (*is_open)(const void *user, const pwsp_token *token), const void *user);\n"
-    "\n"
-    "// -- times ----------------------------------------------------------------------------------------\n"
+    "// -- the rules, for all kinds of tokens -----------------------------------------------------------\n"
+    "//\n"
+    "// A pipeline has neither stream nor links: !has_stream. Tokens that are times need no calls (is_time).\n"
     "\n"
     "PWSP_FORCE_INLINE uint32_t pwsp_precedence_stream(const pwsp_precedence *order,\n"
     "                                                  const pwsp_arrival *arrival) {\n"
@@ -26720,48 +26296,96 @@ static const char npu_fixed_22[] =
     "    return order->has_structure && !order->streams && !order->edges && !order->has_link;\n"
     "}\n"
     "\n"
-    "// The time until which a task waits by structure.\n"
+    "// Visits the tokens that a task awaits by edges, its stream and, if asked for, the links.\n"
+    "PWSP_FORCE_INLINE void pwsp_precedence_each(const pwsp_precedence *order,\n"
+    "                                            const pwsp_arrival *arrival, bool has_stream,\n"
+    "                                            bool has_links,\n"
+    "                                            void (*visit)(void *user, const pwsp_token *token),\n"
+    "                                            void *user) {\n"
+    "    for (uint32_t i = 0; i < arrival->after_count; i++) {\n"
+    "        PTOWSP_ASSERT(arrival->after[i] < order->edge_count);\n"
+    "        visit(user, &order->edges[arrival->after[i]]);\n"
+    "    }\n"
+    "    if (has_stream && order->streams) {\n"
+    "        visit(user, &order->streams[pwsp_precedence_stream(order, arrival)]);\n"
+    "    }\n"
+    "    if (has_links && pwsp_precedence_is_link(order, arrival, has_stream)) {\n"
+    "        visit(user, &order->link);\n"
+    "    }\n"
+    "}\n"
+    "\n"
+    "PWSP_FORCE_INLINE void pwsp_precedence_put(pwsp_precedence *order, pwsp_token *token,\n"
+    "                                           const pwsp_token *other, bool is_time) {\n"
+    "    if (is_time) {\n"
+    "        *token = *other;\n"
+    "    } else {\n"
+    "        pwsp_precedence_set(order, token, other);\n"
+    "    }\n"
+    "}\n"
+    "\n"
+    "PWSP_FORCE_INLINE void pwsp_precedence_add(pwsp_precedence *order, pwsp_token *into,\n"
+    "                                           const pwsp_token *other, bool is_time) {\n"
+    "    if (is_time) {\n"
+    "        pwsp_token_later(into, other);\n"
+    "    } else {\n"
+    "        pwsp_precedence_merge(order, into, other);\n"
+    "    }\n"
+    "}\n"
+    "\n"
+    "// Registers the token of a task for its edges, its stream and the links.\n"
+    "PWSP_FORCE_INLINE void pwsp_precedence_tell_task(pwsp_precedence *order,\n"
+    "                                                 const pwsp_arrival *arrival, bool has_stream,\n"
+    "                                                 const pwsp_token *token, bool is_time) {\n"
+    "    for (uint32_t i = 0; i < arrival->before_count; i++) {\n"
+    "        PTOWSP_ASSERT(arrival->before[i] < order->edge_count);\n"
+    "        pwsp_precedence_add(order, &order->edges[arrival->before[i]], token, is_time);\n"
+    "    }\n"
+    "    if (has_stream && order->streams) {\n"
+    "        pwsp_token *stream = &order->streams[pwsp_precedence_stream(order, arrival)];\n"
+    "        pwsp_precedence_put(order, stream, token, is_time);\n"
+    "    }\n"
+    "    if (pwsp_precedence_is_link(order, arrival, has_stream)) {\n"
+    "        pwsp_precedence_put(order, &order->link, token, is_time);\n"
+    "    }\n"
+    "}\n"
+    "\n"
+    "// The token of a child of the open scope, for its siblings or for the end of the scope.\n"
+    "PWSP_FORCE_INLINE void pwsp_precedence_tell_child(pwsp_precedence *order, const pwsp_token *token,\n"
+    "                                                  bool is_time) {\n"
+    "    pwsp_open_scope *scope = &order->scopes[order->depth - 1];\n"
+    "    if (scope->is_parallel) {\n"
+    "        pwsp_precedence_add(order, &scope->done, token, is_time);\n"
+    "    } else {\n"
+    "        pwsp_precedence_put(order, &scope->ready, token, is_time);\n"
+    "    }\n"
+    "}\n"
+    "\n"
+    "// -- tokens that are visited ----------------------------------------------------------------------\n"
+    "\n"
+    "// Visits the dependences of a task by structure, edges, its stream and the links.\n"
+    "PWSP_INTERNAL void pwsp_precedence_wait(pwsp_precedence *order, const pwsp_arrival *arrival,\n"
+    "                                        bool has_stream);\n"
+    "\n"
+    "// Registers a task's token for its successors.\n"
+    "PWSP_INTERNAL void pwsp_precedence_tell(pwsp_precedence *order, const pwsp_arrival *arrival,\n"
+    "                                        bool has_stream, const pwsp_token *token);\n"
+    "\n"
+    "// How many of structure, each edge and its stream a task waits for. is_open says of a token: has\n"
+    "// not everything it stands for ended?\n"
+    "PWSP_INTERNAL uint64_t\n"
+    "pwsp_precedence_count(const pwsp_precedence *order, const pwsp_arrival *arrival, bool has_stream,\n"
+    "                      bool (*is_open)(const void *user, const pwsp_token *token), const void *user);\n"
+    "\n"
+    "// -- times ----------------------------------------------------------------------------------------\n"
+    "\n"
+    "// A task waits by structure until this time; _each finds the rest, with _visit_time.\n"
     "PWSP_FORCE_INLINE pwsp_token pwsp_precedence_ready(const pwsp_precedence *order) {\n"
     "    return order->has_structure ? order->scopes[order->depth - 1].ready : pwsp_token_none();\n"
     "}\n"
     "\n"
-    "// The same with edges, its stream and the links, if these are later.\n"
-    "PWSP_FORCE_INLINE void pwsp_precedence_later(const pwsp_precedence *order,\n"
-    "                                             const pwsp_arrival *arrival, bool has_stream,\n"
-    "                                             pwsp_token *ready) {\n"
-    "    for (uint32_t i = 0; i < arrival->after_count; i++) {\n"
-    "        pwsp_token_later(ready, &order->edges[arrival->after[i]]);\n"
-    "    }\n"
-    "    if (has_stream && order->streams) {\n"
-    "        pwsp_token_later(ready, &order->streams[pwsp_precedence_stream(order, arrival)]);\n"
-    "    }\n"
-    "    if (pwsp_precedence_is_link(order, arrival, has_stream)) {\n"
-    "        pwsp_token_later(ready, &order->link);\n"
-    "    }\n"
-    "}\n"
-    "\n"
-    "// A child of the open scope ends.\n"
-    "PWSP_FORCE_INLINE void pwsp_precedence_child_ends(pwsp_precedence *order, const pwsp_token *end) {\n"
-    "    pwsp_open_scope *scope = &order->scopes[order->depth - 1];\n"
-    "    if (scope->is_parallel) {\n"
-    "        pwsp_token_later(&scope->done, end);\n"
-    "    } else {\n"
-    "        scope->ready = *end;\n"
-    "    }\n"
-    "}\n"
-    "\n"
-    "// A task ends, for edges, its stream and the links.\n"
-    "PWSP_FORCE_INLINE void pwsp_precedence_ends(pwsp_precedence *order, const pwsp_arrival *arrival,\n"
-    "                                            bool has_stream, const pwsp_token *end) {\n"
-    "    for (uint32_t i = 0; i < arrival->before_count; i++) {\n"
-    "        pwsp_token_later(&order->edges[arrival->before[i]], end);\n"
-    "    }\n"
-    "    if (has_stream && order->streams) {\n"
-    "        order->streams[pwsp_precedence_stream(order, arrival)] = *end;\n"
-    "    }\n"
-    "    if (pwsp_precedence_is_link(order, arrival, has_stream)) {\n"
-    "        order->link = *end;\n"
-    "    }\n"
+    "// A visitor that finds the latest time.\n"
+    "PWSP_FORCE_INLINE void pwsp_precedence_visit_time(void *latest, const pwsp_token *time) {\n"
+    "    pwsp_token_later((pwsp_token *)latest, time);\n"
     "}\n"
     "\n"
     "#endif\n"
@@ -28414,24 +28038,31 @@ static const char npu_fixed_22[] =
     "    return PWSP_BLOCK_LANES;\n"
     "}\n"
     "\n"
-    "// The lane of a task that is free last, the task's own among equals.\n"
-    "PWSP_INLINE const pwsp_lane *pwsp_sim_last_lane(const pwsp_sim *sim, ptowsp_unit unit,\n"
-    "                                                uint32_t lane) {\n"
-    "    uint32_t lanes[PWSP_BLOCK_LANES];\n"
-    "    const uint32_t count = pwsp_sim_lanes(sim, unit, lane, lanes);\n"
-    "    const pwsp_lane *last = &sim->lanes[lane];\n"
-    "    for (uint32_t i = 1; i < count; i++) {\n"
-    "        last = sim->lanes[lanes[i]].free > last->free ? &sim->lanes[lanes[i]] : last;\n"
-    "    }\n"
-    "    return last;\n"
-    "}\n"
-    "\n"
     "// The end of a lane's last task, or 0: until its core starts, control is in its way.\n"
     "PWSP_INLINE uint64_t pwsp_lane_end(const pwsp_sim *sim, const pwsp_lane *lane) {\n"
     "    return sim->has_starts && lane->last_task == PTOWSP_NO_INDEX ? 0 : lane->free;\n"
     "}\n"
     "\n"
-    "// The lane of a task whose last task ends last, the task's own among equals.\n"
+    "// The lane of a task that is free last, or whose last task ends last: the task's own among equals.\n"
+    "PWSP_INLINE const pwsp_lane *pwsp_sim_last_of(const pwsp_sim *sim, ptowsp_unit unit, uint32_t lane,\n"
+    "                                              bool by_end) {\n"
+    "    uint32_t lanes[PWSP_BLOCK_LANES];\n"
+    "    const uint32_t count = pwsp_sim_lanes(sim, unit, lane, lanes);\n"
+    "    const pwsp_lane *last = &sim->lanes[lane];\n"
+    "    for (uint32_t i = 1; i < count; i++) {\n"
+    "        const pwsp_lane *other = &sim->lanes[lanes[i]];\n"
+    "        const bool is_later = by_end ? pwsp_lane_end(sim, other) > pwsp_lane_end(sim, last)\n"
+    "                                     : other->free > last->free;\n"
+    "        last = is_later ? other : last;\n"
+    "    }\n"
+    "    return last;\n"
+    "}\n"
+    "\n"
+    "PWSP_INLINE const pwsp_lane *pwsp_sim_last_lane(const pwsp_sim *sim, ptowsp_unit unit,\n"
+    "                                                uint32_t lane) {\n"
+    "    return pwsp_sim_last_of(sim, unit, lane, false);\n"
+    "}\n"
+    "\n"
     "PWSP_INTERNAL const pwsp_lane *pwsp_sim_last_ended(const pwsp_sim *sim, ptowsp_unit unit,\n"
     "                                                   uint32_t lane);\n"
     "\n"
@@ -28822,7 +28453,9 @@ static const char npu_fixed_22[] =
     "typedef struct pwsp_lanes_place {\n"
     "    pwsp_token ready;  // when its dependences are done\n"
     "    uint64_t issue;    // its turn\n"
-    "    uint64_t start;\n"
+    "    // One after the other: its dependences are done, its turn has come, its lanes are free, and tasks\n"
+    "    // start.\n"
+    "    uint64_t known, due, able, start;\n"
     "    uint32_t lane;\n"
     "} pwsp_lanes_place;\n"
     "\n"
@@ -28936,8 +28569,7 @@ static const char npu_fixed_22[] =
     "#ifndef PWSP_EVENTS_H\n"
     "#define PWSP_EVENTS_H\n"
     "\n"
-    "#define PWSP_EVENTS_NONE     PTOWSP_NO_INDEX      // no node\n"
-    "#define PWSP_EVENTS_ID_LIMIT (UINT32_C(1) << 31)  // of nodes and of links\n"
+    "#define PWSP_EVENTS_NONE PTOWSP_NO_INDEX  // no node\n"
     "\n"
     "// An open join may gain dependences: it is closed when a node waits for it, or its holder drops it.\n"
     "typedef enum pwsp_events_kind {\n"
@@ -28973,7 +28605,7 @@ static const char npu_fixed_22[] =
     "    uint64_t task_count, end_task;\n"
     "    uint64_t cycles;\n"
     "    uint32_t node, pipeline, run;\n"
-    "    uint32_t next_free;  // + 1\n"
+    "    uint32_t next_free;\n"
     "} pwsp_events_pipeline_node;\n"
     "\n"
     "typedef struct pwsp_events_link {\n"
@@ -28991,16 +28623,15 @@ static const char npu_fixed_22[] =
     "    pwsp_sim *sim;\n"
     "    uint64_t now;\n"
     "    pwsp_events_node *nodes;  // from 1\n"
-    "    uint64_t node_count, node_capacity;\n"
+    "    pwsp_free_list node_list;\n"
     "    pwsp_events_detail *details;  // by node, if has_details\n"
     "    uint64_t detail_capacity;\n"
     "    bool has_details;\n"
     "    pwsp_events_link *links;  // from 1\n"
-    "    uint64_t link_count, link_capacity;\n"
-    "    pwsp_events_pipeline_node *pipelines;  // issued and not done\n"
-    "    uint64_t pipeline_node_count, pipeline_capacity;\n"
-    "    uint32_t free_node, free_link, free_pipeline;  // the last one + 1\n"
-    "    pwsp_ready_pool pool;                          // ready tasks: lanes are its workers\n"
+    "    pwsp_free_list link_list;\n"
+    "    pwsp_events_pipeline_node *pipelines;  // from 1, issued and not done\n"
+    "    pwsp_free_list pipeline_list;\n"
+    "    pwsp_ready_pool pool;     // ready tasks: lanes are its workers\n"
     "    pwsp_ready_queue timers;  // by time: tasks until their turns, pipelines until their ends\n"
     "    uint64_t pipeline_count;  // issued and not done\n"
     "    uint32_t late;            // a pipeline that would end too late, or 0\n"
@@ -29063,6 +28694,10 @@ static const char npu_fixed_22[] =
     "    const pwsp_ready_links links = {events->nodes, sizeof *events->nodes};\n"
     "    return links;\n"
     "}\n"
+    "\n"
+    "PWSP_FREE_LIST(pwsp_events_nodes, pwsp_events_node, link.next)\n"
+    "PWSP_FREE_LIST(pwsp_events_waiters, pwsp_events_link, next)\n"
+    "PWSP_FREE_LIST(pwsp_events_pipelines, pwsp_events_pipeline_node, next_free)\n"
     "\n"
     "// -- nodes ----------------------------------------------------------------------------------------\n"
     "\n"
@@ -30418,6 +30053,24 @@ static const char npu_fixed_22[] =
     "    return length > 0;\n"
     "}\n"
     "\n"
+    "PWSP_INTERNAL ptowsp_plan_field pwsp_name_field(const char *text) {\n"
+    "    static const struct {\n"
+    "        char text[16];\n"
+    "        uint32_t flags;\n"
+    "    } fields[] = {\n"
+    "#define PWSP_NAME_FIELD(name, text, dtype, byte, flags, units, merges) {text, flags},\n"
+    "        PTOWSP_PLAN_FIELDS(PWSP_NAME_FIELD)\n"
+    "#undef PWSP_NAME_FIELD\n"
+    "    };\n"
+    "    const char *last = strrchr(text, '.');\n"
+    "    uint32_t i = last ? 0 : PTOWSP_PLAN_FIELD_COUNT;\n"
+    "    while (i < PTOWSP_PLAN_FIELD_COUNT &&\n"
+    "           (fields[i].flags || strcmp(fields[i].text, last + 1) != 0)) {\n"
+    "        i++;\n"
+    "    }\n"
+    "    return (ptowsp_plan_field)i;\n"
+    "}\n"
+    "\n"
     "#define PWSP_NAMES_HASH(of, hash)     (hash)\n"
     "#define PWSP_NAMES_HASH_AT(of, place) ((of)->items[place].hash)\n"
     "#define PWSP_NAMES_IS_SAME(of, a, b)  ((a) == (b))\n"
@@ -30802,14 +30455,11 @@ static const char npu_fixed_22[] =
     "\n"
     "// -- before a run ---------------------------------------------------------------------------------\n"
     "\n"
-    "PWSP_INTERNAL ptowsp_status pwsp_verify_fail_unbound(pwsp_error *error, const char *what,\n"
-    "                                                     const char *name) {\n"
+    "// `what` is a kind: \"ragged axis\".\n"
+    "static ptowsp_status pwsp_verify_fail_unbound(pwsp_error *error, const char *what,\n"
+    "                                              const char *name) {\n"
     "    return pwsp_error_set(error, PTOWSP_UNBOUND, PTOWSP_NO_INDEX, \"run: %s %s is not bound\", what,\n"
     "                          name);\n"
-    "}\n"
-    "\n"
-    "PWSP_INTERNAL ptowsp_status pwsp_verify_size(pwsp_error *error, const char *axis, bool is_bound) {\n"
-    "    return is_bound ? PTOWSP_OK : pwsp_verify_fail_unbound(error, \"the size of axis\", axis);\n"
     "}\n"
     "\n"
     "PWSP_INTERNAL ptowsp_status pwsp_verify_symbol(pwsp_error *error, const char *symbol,\n"
@@ -30860,8 +30510,7 @@ static const char npu_fixed_22[] =
     "    return PTOWSP_OK;\n"
     "}\n"
     "\n"
-    "PWSP_INTERNAL ptowsp_status pwsp_verify_csr(pwsp_error *error, const char *axis,\n"
-    "                                            pwsp_bound_csr *csr) {\n"
+    "static ptowsp_status pwsp_verify_csr(pwsp_error *error, const char *axis, pwsp_bound_csr *csr) {\n"
     "    uint64_t last = 0;\n"
     "    if (!csr->is_bound) {\n"
     "        return pwsp_verify_fail_unbound(error, \"sparse axis\", axis);\n"
@@ -30897,6 +30546,18 @@ static const char npu_fixed_22[] =
     "        }\n"
     "    }\n"
     "    return PTOWSP_OK;\n"
+    "}\n"
+    "\n"
+    "PWSP_INTERNAL ptowsp_status pwsp_verify_axis(pwsp_error *error, const char *axis,\n"
+    "                                             ptowsp_axis_kind kind, bool is_bound,\n"
+    "                                             pwsp_bound_csr *csr) {\n"
+    "    const bool is_plan = kind >= PTOWSP_AXIS_PLAN;\n"
+    "    if (kind == PTOWSP_AXIS_SPARSE) {\n"
+    "        return pwsp_verify_csr(error, axis, csr);\n"
+    "    }\n"
+    "    return is_bound || !(is_plan || kind == PTOWSP_AXIS_DYNAMIC)\n"
+    "               ? PTOWSP_OK\n"
+    "               : pwsp_verify_fail_unbound(error, is_plan ? \"plan\" : \"the size of axis\", axis);\n"
     "}\n"
     "\n"
     "PWSP_INTERNAL ptowsp_status pwsp_verify_tensor(pwsp_error *error, const char *name,\n"
@@ -33029,8 +32690,8 @@ static const char npu_fixed_22[] =
     "\n"
     "// Times need only a maximum. Of other tokens, none and duplicates are left out: an empty scope\n"
     "// passes on the token that it waited for.\n"
-    "static void pwsp_precedence_merge(pwsp_precedence *order, pwsp_token *into,\n"
-    "                                  const pwsp_token *other) {\n"
+    "PWSP_INTERNAL void pwsp_precedence_merge(pwsp_precedence *order, pwsp_token *into,\n"
+    "                                         const pwsp_token *other) {\n"
     "    if (!order->ops.merge) {\n"
     "        pwsp_token_later(into, other);\n"
     "    } else if (into->task == PTOWSP_NO_INDEX) {\n"
@@ -33041,16 +32702,6 @@ static const char npu_fixed_22[] =
     "}\n"
     "\n"
     "// -- structure ------------------------------------------------------------------------------------\n"
-    "\n"
-    "// Makes a token stand for the end of a child of the open scope.\n"
-    "static void pwsp_precedence_child(pwsp_precedence *order, const pwsp_token *token) {\n"
-    "    pwsp_open_scope *scope = &order->scopes[order->depth - 1];\n"
-    "    if (scope->is_parallel) {\n"
-    "        pwsp_precedence_merge(order, &scope->done, token);\n"
-    "    } else {\n"
-    "        pwsp_precedence_set(order, &scope->ready, token);\n"
-    "    }\n"
-    "}\n"
     "\n"
     "static void pwsp_precedence_scope_begin(pwsp_precedence *order, bool is_parallel) {\n"
     "    PTOWSP_ASSERT(order->depth > 0 && order->depth < order->scope_depth);\n"
@@ -33064,7 +32715,7 @@ static const char npu_fixed_22[] =
     "static void pwsp_precedence_scope_end(pwsp_precedence *order) {\n"
     "    PTOWSP_ASSERT(order->depth > 1);\n"
     "    const pwsp_open_scope scope = order->scopes[--order->depth];\n"
-    "    pwsp_precedence_child(order, scope.is_parallel ? &scope.done : &scope.ready);\n"
+    "    pwsp_precedence_tell_child(order, scope.is_parallel ? &scope.done : &scope.ready, false);\n"
     "    pwsp_precedence_drop(order, &scope.done);\n"
     "    pwsp_precedence_drop(order, &scope.ready);\n"
     "}\n"
@@ -33107,46 +32758,37 @@ static const char npu_fixed_22[] =
     "    if (order->has_structure) {\n"
     "        ops->visit(ops->user, &order->scopes[order->depth - 1].ready);\n"
     "    }\n"
-    "    for (uint32_t i = 0; i < arrival->after_count; i++) {\n"
-    "        PTOWSP_ASSERT(arrival->after[i] < order->edge_count);\n"
-    "        ops->visit(ops->user, &order->edges[arrival->after[i]]);\n"
-    "    }\n"
-    "    if (has_stream && order->streams) {\n"
-    "        ops->visit(ops->user, &order->streams[pwsp_precedence_stream(order, arrival)]);\n"
-    "    }\n"
-    "    if (pwsp_precedence_is_link(order, arrival, has_stream)) {\n"
-    "        ops->visit(ops->user, &order->link);\n"
-    "    }\n"
+    "    pwsp_precedence_each(order, arrival, has_stream, true, ops->visit, ops->user);\n"
     "}\n"
     "\n"
     "PWSP_INTERNAL void pwsp_precedence_tell(pwsp_precedence *order, const pwsp_arrival *arrival,\n"
     "                                        bool has_stream, const pwsp_token *token) {\n"
-    "    for (uint32_t i = 0; i < arrival->before_count; i++) {\n"
-    "        PTOWSP_ASSERT(arrival->before[i] < order->edge_count);\n"
-    "        pwsp_precedence_merge(order, &order->edges[arrival->before[i]], token);\n"
-    "    }\n"
-    "    if (has_stream && order->streams) {\n"
-    "        pwsp_precedence_set(order, &order->streams[pwsp_precedence_stream(order, arrival)], token);\n"
-    "    }\n"
-    "    if (pwsp_precedence_is_link(order, arrival, has_stream)) {\n"
-    "        pwsp_precedence_set(order, &order->link, token);\n"
-    "    }\n"
+    "    pwsp_precedence_tell_task(order, arrival, has_stream, token, false);\n"
     "    if (order->has_structure) {\n"
-    "        pwsp_precedence_child(order, token);\n"
+    "        pwsp_precedence_tell_child(order, token, false);\n"
     "    }\n"
+    "}\n"
+    "\n"
+    "typedef struct pwsp_open_count {\n"
+    "    bool (*is_open)(const void *user, const pwsp_token *token);\n"
+    "    const void *user;\n"
+    "    uint64_t count;\n"
+    "} pwsp_open_count;\n"
+    "\n"
+    "static void pwsp_precedence_visit_open(void *user, const pwsp_token *token) {\n"
+    "    pwsp_open_count *open = (pwsp_open_count *)user;\n"
+    "    open->count += open->is_open(open->user, token);\n"
     "}\n"
     "\n"
     "PWSP_INTERNAL uint64_t pwsp_precedence_count(\n"
     "    const pwsp_precedence *order, const pwsp_arrival *arrival, bool has_stream,\n"
     "    bool (*is_open)(const void *user, const pwsp_token *token), const void *user) {\n"
-    "    uint64_t count = order->has_structure && is_open(user, &order->scopes[order->depth - 1].ready);\n"
-    "    for (uint32_t i = 0; i < arrival->after_count; i++) {\n"
-    "        count += is_open(user, &order->edges[arrival->after[i]]);\n"
+    "    pwsp_open_count open = {is_open, user, 0};\n"
+    "    if (order->has_structure) {\n"
+    "        pwsp_precedence_visit_open(&open, &order->scopes[order->depth - 1].ready);\n"
     "    }\n"
-    "    if (has_stream && order->streams) {\n"
-    "        count += is_open(user, &order->streams[pwsp_precedence_stream(order, arrival)]);\n"
-    "    }\n"
-    "    return count;\n"
+    "    pwsp_precedence_each(order, arrival, has_stream, false, pwsp_precedence_visit_open, &open);\n"
+    "    return open.count;\n"
     "}\n"
     "\n"
     "// == src/runtime/reorder.c =========================================================================\n"
@@ -33728,49 +33370,56 @@ static const char npu_fixed_22[] =
     "    issue->reorder.executor.help(issue->reorder.executor.user, ticket);\n"
     "}\n"
     "\n"
+    "// A wait of the issuing thread; zeros: it begins.\n"
+    "typedef struct pwsp_issue_wait {\n"
+    "    uint32_t turn, ticket;\n"
+    "} pwsp_issue_wait;\n"
+    "\n"
+    "// A turn of a wait: retires what is done; from the third on, helps first, until an entry is done that was not\n"
+    "// in the turn before. All lanes write the count of completions: the first turn does not read it. False after a\n"
+    "// failure.\n"
+    "static bool pwsp_issue_turn(pwsp_issue *issue, pwsp_issue_wait *wait) {\n"
+    "    if (wait->turn == 2) {\n"
+    "        pwsp_issue_help(issue, wait->ticket);\n"
+    "    }\n"
+    "    if (wait->turn > 0) {\n"
+    "        wait->ticket = pwsp_reorder_ticket(&issue->reorder);\n"
+    "    }\n"
+    "    wait->turn += wait->turn < 2;\n"
+    "    return pwsp_issue_retire(issue);\n"
+    "}\n"
+    "\n"
     "// Retires until there is room for another entry.\n"
     "static bool pwsp_issue_room(pwsp_issue *issue, bool is_task) {\n"
-    "    // All lanes write the count of completions: it is read only when room is short.\n"
-    "    for (bool has_ticket = false;; has_ticket = true) {\n"
-    "        uint32_t ticket = has_ticket ? pwsp_reorder_ticket(&issue->reorder) : 0;\n"
-    "        if (!pwsp_issue_retire(issue)) {\n"
-    "            return false;\n"
-    "        }\n"
+    "    pwsp_issue_wait wait = {0, 0};\n"
+    "    while (pwsp_issue_turn(issue, &wait)) {\n"
     "        if (!pwsp_reorder_is_full(&issue->reorder) &&\n"
     "            !(is_task && issue->task_count == issue->desc.task_max)) {\n"
     "            return true;\n"
     "        }\n"
-    "        if (has_ticket) {\n"
-    "            pwsp_issue_help(issue, ticket);\n"
-    "        }\n"
     "    }\n"
+    "    return false;\n"
     "}\n"
     "\n"
     "PWSP_INTERNAL bool pwsp_issue_settle(pwsp_issue *issue) {\n"
-    "    for (;;) {\n"
-    "        uint32_t ticket = pwsp_reorder_ticket(&issue->reorder);\n"
-    "        if (!pwsp_issue_retire(issue)) {\n"
-    "            return false;\n"
-    "        }\n"
+    "    pwsp_issue_wait wait = {0, 0};\n"
+    "    while (pwsp_issue_turn(issue, &wait)) {\n"
     "        if (issue->reorder.head == issue->reorder.tail) {\n"
     "            PTOWSP_ASSERT(issue->task_count == 0);\n"
     "            return true;\n"
     "        }\n"
-    "        pwsp_issue_help(issue, ticket);\n"
     "    }\n"
+    "    return false;\n"
     "}\n"
     "\n"
     "PWSP_INTERNAL bool pwsp_issue_await(pwsp_issue *issue, const pwsp_entry *entry) {\n"
-    "    for (;;) {\n"
-    "        uint32_t ticket = pwsp_reorder_ticket(&issue->reorder);\n"
-    "        if (!pwsp_issue_retire(issue)) {\n"
-    "            return false;\n"
-    "        }\n"
+    "    pwsp_issue_wait wait = {0, 0};\n"
+    "    while (pwsp_issue_turn(issue, &wait)) {\n"
     "        if (pwsp_entry_is_done(entry)) {\n"
     "            return !pwsp_load_relaxed(&entry->fan.is_poisoned) || pwsp_issue_settle(issue);\n"
     "        }\n"
-    "        pwsp_issue_help(issue, ticket);\n"
     "    }\n"
+    "    return false;\n"
     "}\n"
     "\n"
     "PWSP_INTERNAL void pwsp_issue_drain(pwsp_issue *issue) {\n"
@@ -35231,14 +34880,7 @@ static const char npu_fixed_22[] =
     "\n"
     "PWSP_INTERNAL const pwsp_lane *pwsp_sim_last_ended(const pwsp_sim *sim, ptowsp_unit unit,\n"
     "                                                   uint32_t lane) {\n"
-    "    uint32_t lanes[PWSP_BLOCK_LANES];\n"
-    "    const uint32_t count = pwsp_sim_lanes(sim, unit, lane, lanes);\n"
-    "    const pwsp_lane *last = &sim->lanes[lane];\n"
-    "    for (uint32_t i = 1; i < count; i++) {\n"
-    "        const pwsp_lane *other = &sim->lanes[lanes[i]];\n"
-    "        last = pwsp_lane_end(sim, other) > pwsp_lane_end(sim, last) ? other : last;\n"
-    "    }\n"
-    "    return last;\n"
+    "    return pwsp_sim_last_of(sim, unit, lane, true);\n"
     "}\n"
     "\n"
     "PWSP_INTERNAL void pwsp_sim_record_start(const pwsp_sim *sim, uint64_t index,\n"
@@ -35351,6 +34993,10 @@ static const char npu_fixed_22[] =
     "        record->ready += start;\n"
     "        record->start += start;\n"
     "        record->end += start;\n"
+    "        if (record->start == 0) {  // also after a task of no cycles\n"
+    "            record->stall = PTOWSP_STALL_NONE;\n"
+    "            record->cause = PTOWSP_NO_INDEX;\n"
+    "        }\n"
     "        const pwsp_idle_part none = {0, PTOWSP_STALL_NONE};\n"
     "        sim->recorder.done(sim->recorder.user, i, 0, none);\n"
     "    }\n"
@@ -36302,14 +35948,14 @@ static const char npu_fixed_22[] =
     "        }\n"
     "        *ready = sim->deps.latest;\n"
     "    }\n"
-    "    pwsp_precedence_later(&sim->order, arrival, true, ready);\n"
+    "    pwsp_precedence_each(&sim->order, arrival, true, true, pwsp_precedence_visit_time, ready);\n"
     "    return true;\n"
     "}\n"
     "\n"
     "// Tells possible waiters of a task its end.\n"
     "static bool pwsp_lanes_tell(pwsp_lanes *lanes, const pwsp_arrival *arrival, const pwsp_token *end) {\n"
     "    pwsp_sim *sim = lanes->sim;\n"
-    "    pwsp_precedence_ends(&sim->order, arrival, true, end);\n"
+    "    pwsp_precedence_tell_task(&sim->order, arrival, true, end, true);\n"
     "    sim->deps.clock = sim->clock.now;\n"
     "    return arrival->tile_count == 0 || end->time < sim->clock.now ||\n"
     "           pwsp_deps_add(&sim->deps, arrival->tiles, arrival->tile_count, end) ||\n"
@@ -36457,24 +36103,23 @@ static const char npu_fixed_22[] =
     "    return true;\n"
     "}\n"
     "\n"
-    "static bool pwsp_lanes_record(pwsp_sim *sim, const pwsp_arrival *arrival, const pwsp_token *ready,\n"
-    "                              uint32_t lane, uint64_t issue, uint64_t start, uint64_t end) {\n"
+    "static bool pwsp_lanes_record(pwsp_sim *sim, const pwsp_arrival *arrival,\n"
+    "                              const pwsp_lanes_place *place, uint64_t end) {\n"
     "    ptowsp_task_record *record = sim->recorder.add(sim->recorder.user, arrival);\n"
     "    if (!record) {\n"
     "        return pwsp_sim_no_memory(sim);\n"
     "    }\n"
-    "    record->ready = ready->time;\n"
+    "    record->ready = place->ready.time;\n"
     "    record->issue = sim->clock.now;\n"
-    "    record->start = start;\n"
+    "    record->start = place->start;\n"
     "    record->end = end;\n"
-    "    record->lane = lane;\n"
+    "    record->lane = place->lane;\n"
     "    record->kernel = arrival->kernel;\n"
     "    record->node = arrival->node;\n"
-    "    const pwsp_lane *last = pwsp_sim_last_ended(sim, arrival->unit, lane);\n"
-    "    const uint64_t known = pwsp_max_u64(pwsp_max_u64(issue, ready->time), sim->gate_time);\n"
+    "    const pwsp_lane *last = pwsp_sim_last_ended(sim, arrival->unit, place->lane);\n"
     "    const uint64_t could =\n"
-    "        pwsp_max_u64(pwsp_max_u64(known, record->issue), pwsp_lane_end(sim, last));\n"
-    "    record->stall = pwsp_sim_cause(sim, ready, last, issue, could, &record->cause);\n"
+    "        pwsp_max_u64(pwsp_max_u64(place->due, sim->gate_time), pwsp_lane_end(sim, last));\n"
+    "    record->stall = pwsp_sim_cause(sim, &place->ready, last, place->issue, could, &record->cause);\n"
     "    pwsp_sim_record_start(sim, sim->task_count, record, arrival->unit, could);\n"
     "    return true;\n"
     "}\n"
@@ -36505,9 +36150,10 @@ static const char npu_fixed_22[] =
     "                                    arrival->dispatch_key);\n"
     "    PTOWSP_ASSERT(place->lane < sim->timed->lane_count);\n"
     "    const uint64_t free = pwsp_sim_last_lane(sim, arrival->unit, place->lane)->free;\n"
-    "    const uint64_t known = pwsp_max_u64(sim->clock.now, ready.time);\n"
-    "    const uint64_t able = pwsp_max_u64(pwsp_max_u64(place->issue, known), free);\n"
-    "    place->start = pwsp_max_u64(able, sim->gate_time);\n"
+    "    place->known = pwsp_max_u64(sim->clock.now, ready.time);\n"
+    "    place->due = pwsp_max_u64(place->issue, place->known);\n"
+    "    place->able = pwsp_max_u64(place->due, free);\n"
+    "    place->start = pwsp_max_u64(place->able, sim->gate_time);\n"
     "    return true;\n"
     "}\n"
     "\n"
@@ -36538,33 +36184,28 @@ static const char npu_fixed_22[] =
     "    } else if (!pwsp_lanes_find_place(lanes, arrival, &place)) {\n"
     "        return false;\n"
     "    }\n"
-    "    const uint32_t lane_index = place.lane;\n"
-    "    const pwsp_lane *lane = pwsp_sim_last_lane(sim, arrival->unit, lane_index);\n"
-    "    const uint64_t known = pwsp_max_u64(sim->clock.now, place.ready.time);\n"
-    "    const uint64_t due = pwsp_max_u64(place.issue, known);\n"
-    "    const uint64_t able = pwsp_max_u64(due, lane->free);\n"
+    "    const uint32_t lane = place.lane;\n"
     "    const uint64_t start = place.start, end = start + cycles;\n"
     "    if (end > PTOWSP_CYCLES_MAX) {\n"
     "        return pwsp_sim_fail_time(sim, sim->task_count);\n"
     "    }\n"
-    "    PTOWSP_ASSERT(start >= place.ready.time && start >= lane->free && end >= start);\n"
-    "    if (sim->has_records &&\n"
-    "        !pwsp_lanes_record(sim, arrival, &place.ready, lane_index, place.issue, start, end)) {\n"
+    "    PTOWSP_ASSERT(start >= place.ready.time && end >= start);\n"
+    "    if (sim->has_records && !pwsp_lanes_record(sim, arrival, &place, end)) {\n"
     "        return false;\n"
     "    }\n"
     "    ptowsp_run_stats *stats = &sim->stats;\n"
-    "    stats->stall_cycles[PTOWSP_STALL_DEPENDENCY] += known - sim->clock.now;\n"
-    "    stats->stall_cycles[PTOWSP_STALL_TIMING] += due - known;\n"
+    "    stats->stall_cycles[PTOWSP_STALL_DEPENDENCY] += place.known - sim->clock.now;\n"
+    "    stats->stall_cycles[PTOWSP_STALL_TIMING] += place.due - place.known;\n"
     "    const uint64_t could =\n"
     "        PWSP_UNLIKELY(sim->has_starts)\n"
-    "            ? pwsp_max_u64(due,\n"
-    "                           pwsp_lane_end(sim, pwsp_sim_last_ended(sim, arrival->unit, lane_index)))\n"
-    "            : able;\n"
-    "    stats->stall_cycles[PTOWSP_STALL_LANE] += could - due;\n"
-    "    stats->stall_cycles[PTOWSP_STALL_CONTROL] += able - could;\n"
-    "    stats->stall_cycles[PTOWSP_STALL_START] += start - able;\n"
+    "            ? pwsp_max_u64(place.due,\n"
+    "                           pwsp_lane_end(sim, pwsp_sim_last_ended(sim, arrival->unit, lane)))\n"
+    "            : place.able;\n"
+    "    stats->stall_cycles[PTOWSP_STALL_LANE] += could - place.due;\n"
+    "    stats->stall_cycles[PTOWSP_STALL_CONTROL] += place.able - could;\n"
+    "    stats->stall_cycles[PTOWSP_STALL_START] += start - place.able;\n"
     "    stats->makespan_cycles = pwsp_max_u64(stats->makespan_cycles, end);\n"
-    "    pwsp_sim_start(sim, arrival->unit, lane_index, sim->task_count, cycles, start);\n"
+    "    pwsp_sim_start(sim, arrival->unit, lane, sim->task_count, cycles, start);\n"
     "    if (!pwsp_sim_take_rings(sim, arrival, end)) {\n"
     "        return false;\n"
     "    }\n"
@@ -36572,13 +36213,13 @@ static const char npu_fixed_22[] =
     "        stats->in_flight_max =\n"
     "            pwsp_max_u64(stats->in_flight_max, pwsp_rings_in_flight(&sim->rings));\n"
     "    } else if (schedule->window && (end > sim->clock.now || !pwsp_sim_is_open(sim))) {\n"
-    "        if (!pwsp_window_push(&lanes->window, &sim->memory, lane_index, end, sim->task_count)) {\n"
+    "        if (!pwsp_window_push(&lanes->window, &sim->memory, lane, end, sim->task_count)) {\n"
     "            return pwsp_sim_no_memory(sim);\n"
     "        }\n"
     "        stats->in_flight_max = pwsp_max_u64(stats->in_flight_max, lanes->window.count);\n"
     "    }\n"
     "    const pwsp_token token = {end, sim->task_count};\n"
-    "    pwsp_precedence_child_ends(&sim->order, &token);\n"
+    "    pwsp_precedence_tell_child(&sim->order, &token, true);\n"
     "    if (pwsp_lanes_has_more(sim, arrival) && !pwsp_lanes_tell(lanes, arrival, &token)) {\n"
     "        return false;\n"
     "    }\n"
@@ -36601,7 +36242,7 @@ static const char npu_fixed_22[] =
     "        return pwsp_sim_no_memory(sim);\n"
     "    }\n"
     "    *ready = sim->deps.latest;\n"
-    "    pwsp_precedence_later(&sim->order, whole, false, ready);\n"
+    "    pwsp_precedence_each(&sim->order, whole, false, true, pwsp_precedence_visit_time, ready);\n"
     "    return true;\n"
     "}\n"
     "\n"
@@ -36628,8 +36269,8 @@ static const char npu_fixed_22[] =
     "    PTOWSP_ASSERT(arrival->pipeline < sim->timed->pipeline_count);\n"
     "    pwsp_sim_start_pipeline(sim, arrival->pipeline, arrival->run, start);\n"
     "    pwsp_token token = {end, arrival->end_task != PTOWSP_NO_INDEX ? arrival->end_task : cause};\n"
-    "    pwsp_precedence_ends(&sim->order, whole, false, &token);\n"
-    "    pwsp_precedence_child_ends(&sim->order, &token);\n"
+    "    pwsp_precedence_tell_task(&sim->order, whole, false, &token, true);\n"
+    "    pwsp_precedence_tell_child(&sim->order, &token, true);\n"
     "    sim->deps.clock = sim->clock.now;\n"
     "    return whole->tile_count == 0 ||\n"
     "           pwsp_deps_add(&sim->deps, whole->tiles, whole->tile_count, &token) ||\n"
@@ -36978,20 +36619,10 @@ static const char npu_fixed_22[] =
     "// -- nodes ----------------------------------------------------------------------------------------\n"
     "\n"
     "PWSP_INTERNAL uint32_t pwsp_events_node_new(pwsp_events *events, pwsp_events_kind kind) {\n"
-    "    uint32_t id = events->free_node;\n"
-    "    if (id) {\n"
-    "        events->free_node = events->nodes[id].link.next;\n"
-    "    } else if (events->node_count < events->node_capacity ||\n"
-    "               (events->node_count < PWSP_EVENTS_ID_LIMIT &&\n"
-    "                PWSP_GROW_LITTLE(&events->sim->memory, events->nodes, events->node_capacity,\n"
-    "                                 events->node_count + 1))) {\n"
-    "        id = (uint32_t)events->node_count++;\n"
-    "    } else {\n"
-    "        events->is_out_of_memory = true;\n"
-    "        return 0;\n"
-    "    }\n"
-    "    if (events->has_details && !PWSP_GROW_LITTLE(&events->sim->memory, events->details,\n"
-    "                                                 events->detail_capacity, id + UINT64_C(1))) {\n"
+    "    const uint32_t id = pwsp_events_nodes_take(&events->nodes, &events->node_list);\n"
+    "    if (id == 0 ||\n"
+    "        (events->has_details && !PWSP_GROW_LITTLE(&events->sim->memory, events->details,\n"
+    "                                                  events->detail_capacity, id + UINT64_C(1)))) {\n"
     "        events->is_out_of_memory = true;\n"
     "        return 0;\n"
     "    }\n"
@@ -37010,8 +36641,7 @@ static const char npu_fixed_22[] =
     "PWSP_INTERNAL void pwsp_events_unref(pwsp_events *events, uint64_t id) {\n"
     "    if (id != PWSP_EVENTS_NONE && --events->nodes[id].refs == 0) {\n"
     "        PTOWSP_ASSERT(events->nodes[id].kind == PWSP_EVENTS_DONE);\n"
-    "        events->nodes[id].link.next = events->free_node;\n"
-    "        events->free_node = (uint32_t)id;\n"
+    "        pwsp_events_nodes_give(events->nodes, &events->node_list, id);\n"
     "    }\n"
     "}\n"
     "\n"
@@ -37028,15 +36658,8 @@ static const char npu_fixed_22[] =
     "\n"
     "// A link to a waiter, in front of a list. False when memory is out.\n"
     "static bool pwsp_events_link_new(pwsp_events *events, uint32_t waiter, uint32_t *list) {\n"
-    "    uint32_t id = events->free_link;\n"
-    "    if (id) {\n"
-    "        events->free_link = events->links[id].next;\n"
-    "    } else if (events->link_count < events->link_capacity ||\n"
-    "               (events->link_count < PWSP_EVENTS_ID_LIMIT &&\n"
-    "                PWSP_GROW_LITTLE(&events->sim->memory, events->links, events->link_capacity,\n"
-    "                                 events->link_count + 1))) {\n"
-    "        id = (uint32_t)events->link_count++;\n"
-    "    } else {\n"
+    "    const uint32_t id = pwsp_events_waiters_take(&events->links, &events->link_list);\n"
+    "    if (id == 0) {\n"
     "        events->is_out_of_memory = true;\n"
     "        return false;\n"
     "    }\n"
@@ -37050,8 +36673,7 @@ static const char npu_fixed_22[] =
     "PWSP_INLINE uint32_t pwsp_events_unlink(pwsp_events *events, uint32_t *list) {\n"
     "    const uint32_t id = *list;\n"
     "    const pwsp_events_link link = events->links[id];\n"
-    "    events->links[id].next = events->free_link;\n"
-    "    events->free_link = id;\n"
+    "    pwsp_events_waiters_give(events->links, &events->link_list, id);\n"
     "    *list = link.next;\n"
     "    return link.node;\n"
     "}\n"
@@ -37694,11 +37316,10 @@ static const char npu_fixed_22[] =
     "        pwsp_events_make_ready(events, id);\n"
     "        return;\n"
     "    }\n"
-    "    const uint64_t at = node->cycles;\n"
+    "    const uint32_t at = (uint32_t)node->cycles;\n"
     "    node->time = events->now;\n"
     "    pwsp_events_set_cause(events, id, events->pipelines[at].end_task);\n"
-    "    events->pipelines[at].next_free = events->free_pipeline;\n"
-    "    events->free_pipeline = (uint32_t)at + 1;\n"
+    "    pwsp_events_pipelines_give(events->pipelines, &events->pipeline_list, at);\n"
     "    PTOWSP_ASSERT(events->pipeline_count > 0 && node->kind == PWSP_EVENTS_PIPELINE);\n"
     "    events->pipeline_count--;\n"
     "    pwsp_events_done(events, id);\n"
@@ -37829,10 +37450,10 @@ static const char npu_fixed_22[] =
     "    const uint32_t lane_count = events->sim->timed->lane_count;\n"
     "    const size_t words = ((size_t)lane_count + 63) / 64;\n"
     "    events->now = events->sim->clock.now;\n"
-    "    events->node_count = events->link_count = 1;  // index 0 is reserved\n"
     "    events->has_details = events->sim->has_records || events->sim->turns || events->last_issued;\n"
-    "    events->free_node = events->free_link = events->free_pipeline = 0;\n"
-    "    events->pipeline_node_count = 0;\n"
+    "    pwsp_free_list_begin(&events->node_list, &events->sim->memory);\n"
+    "    pwsp_free_list_begin(&events->link_list, &events->sim->memory);\n"
+    "    pwsp_free_list_begin(&events->pipeline_list, &events->sim->memory);\n"
     "    pwsp_ready_init(&events->timers);\n"
     "    pwsp_ready_pool_begin(&events->pool, events->policy.steals);\n"
     "    memset(events->idle, 0, words * sizeof(uint64_t));\n"
@@ -38171,14 +37792,8 @@ static const char npu_fixed_22[] =
     "// The part of a pipeline that its node has no room for. False when memory is out.\n"
     "static bool pwsp_events_pipeline_node_new(pwsp_events *events, const pwsp_pipeline_arrival *arrival,\n"
     "                                          uint64_t *out_at) {\n"
-    "    uint64_t at = events->pipeline_node_count;\n"
-    "    if (events->free_pipeline) {\n"
-    "        at = events->free_pipeline - 1;\n"
-    "        events->free_pipeline = events->pipelines[at].next_free;\n"
-    "    } else if (at < UINT32_MAX && PWSP_GROW(&events->sim->memory, events->pipelines,\n"
-    "                                            events->pipeline_capacity, at + 1)) {\n"
-    "        events->pipeline_node_count = at + 1;\n"
-    "    } else {\n"
+    "    const uint32_t at = pwsp_events_pipelines_take(&events->pipelines, &events->pipeline_list);\n"
+    "    if (at == 0) {\n"
     "        return false;\n"
     "    }\n"
     "    const pwsp_events_pipeline_node more = {arrival->task_count,\n"
@@ -42438,28 +42053,28 @@ static const char npu_fixed_23[] =
     "//\n"
     "// CONTENTS\n"
     "//\n"
-    "//    1. Build configuration                 352    18. Schedules                          3896\n"
-    "//    2. Status and errors                   459    19. Modules as text                    4391\n"
-    "//    3. Contexts and threads                525    20. Programs                           4443\n"
-    "//    4. Sinks                               691    21. Runs                               4522\n"
-    "//    5. Work and tiers                      720    22. Seeing runs                        5206\n"
-    "//    6. Chunk plans                         873    23. Graphs                             5759\n"
-    "//    7. Dispatch                           1212    24. Tile kernels                       6012\n"
-    "//    8. Merging                            1282    25. Pipelines                          6658\n"
-    "//    9. Attention plans                    1331    26. Ranks                              6844\n"
-    "//   10. Attention kernels                  1843    27. Layouts                            7388\n"
-    "//   11. MoE plans                          2135    28. Devices                            7705\n"
-    "//   12. Prefix trees                       2621    29. Tuning                             7867\n"
-    "//   13. Data types and tensors             2910    30. Emitting                           8192\n"
-    "//   14. Modules                            2995    31. Dumps of PTO Runtime               8422\n"
-    "//   15. Kernels                            3210    32. Spaces                             8673\n"
-    "//   16. Scalar expressions                 3526    33. Utilities                          8732\n"
-    "//   17. Workloads                          3627\n"
+    "//    1. Build configuration                 352    18. Schedules                          3901\n"
+    "//    2. Status and errors                   459    19. Modules as text                    4396\n"
+    "//    3. Contexts and threads                525    20. Programs                           4448\n"
+    "//    4. Sinks                               691    21. Runs                               4527\n"
+    "//    5. Work and tiers                      720    22. Seeing runs                        5211\n"
+    "//    6. Chunk plans                         873    23. Graphs                             5764\n"
+    "//    7. Dispatch                           1214    24. Tile kernels                       6017\n"
+    "//    8. Merging                            1284    25. Pipelines                          6663\n"
+    "//    9. Attention plans                    1333    26. Ranks                              6849\n"
+    "//   10. Attention kernels                  1845    27. Layouts                            7393\n"
+    "//   11. MoE plans                          2140    28. Devices                            7710\n"
+    "//   12. Prefix trees                       2626    29. Tuning                             7872\n"
+    "//   13. Data types and tensors             2915    30. Emitting                           8197\n"
+    "//   14. Modules                            3000    31. Dumps of PTO Runtime               8427\n"
+    "//   15. Kernels                            3215    32. Spaces                             8678\n"
+    "//   16. Scalar expressions                 3531    33. Utilities                          8737\n"
+    "//   17. Workloads                          3632\n"
     "//\n"
-    "//   Appendix A. Reading programs                   8746\n"
-    "//   Appendix B. The grammar of modules as text     9275\n"
-    "//   Appendix C. Macros                             9362\n"
-    "//   Appendix D. Index of functions                 9585\n"
+    "//   Appendix A. Reading programs                   8751\n"
+    "//   Appendix B. The grammar of modules as text     9283\n"
+    "//   Appendix C. Macros                             9381\n"
+    "//   Appendix D. Index of functions                 9604\n"
     "//\n"
     "// WORDS\n"
     "//\n"
@@ -43284,7 +42899,9 @@ static const char npu_fixed_23[] =
     "    FAULT(ATTEND_STRIDE_PAGE, INVALID_PARAMS,                                                      \\\n"
     "          \"request %i begins at row %v without pages, and a page stride of the cache is %l\")       \\\n"
     "    FAULT(ATTEND_MASK, INVALID_PARAMS,                                                             \\\n"
-    "          \"the mask of request %i begins or ends at %v of its %l tokens\")\n"
+    "          \"the mask of request %i begins or ends at %v of its %l tokens\")                          \\\n"
+    "    FAULT(ATTEND_STARTS, INVALID_PARAMS,                                                           \\\n"
+    "          \"the queries of request %i begin at %v, and those of the prefix plan at %l\")\n"
     "\n"
     "// clang-format off\n"
     "typedef enum ptowsp_plan_fault {\n"
@@ -43747,7 +43364,7 @@ static const char npu_fixed_23[] =
     "    const ptowsp_tier *tiers;  // NULL: none. Otherwise every KV length with units needs one\n"
     "    uint32_t tier_count;\n"
     "    bool shares_merges;                           // see Shared merges\n"
-    "    const ptowsp_attention_positions *positions;  // NULL: see Queries\n"
+    "    const ptowsp_attention_positions *positions;  // NULL, or all of its arrays are: see Queries\n"
     "} ptowsp_attention_config;\n"
     "\n"
     "// Numbers of elements that a plan needs; block_bytes is for all its arrays together.\n"
@@ -44142,7 +43759,9 @@ static const char npu_fixed_23[] =
     "    float *lse;  // log-sum-exp of rows; NULL: not wanted\n"
     "    size_t lse_token_stride, lse_head_stride;\n"
     "\n"
-    "    const uint32_t *query_starts;  // [request] its first query token; NULL: one for each request\n"
+    "    // [request] its first query token; NULL: one for each request. With a prefix plan, whose tokens are\n"
+    "    // numbered so: the query tokens of all requests before it.\n"
+    "    const uint32_t *query_starts;\n"
     "    const uint32_t *pages;         // page tables of all requests\n"
     "    const uint32_t *page_starts;   // [request] in pages; NULL: request * page_stride\n"
     "    size_t page_stride;\n"
@@ -44211,8 +43830,9 @@ static const char npu_fixed_23[] =
     "\n"
     "// Checks all of a job: as ptowsp_attend_run_worker does, and query lengths, masks, and the plan, as\n"
     "// ptowsp_attention_check does. (Of a prefix plan only the lists; ptowsp_prefix_check proves it.) Page\n"
-    "// tables, strides and query_starts are taken as they are, but strides that cannot lead to the first\n"
-    "// row of a request without pages are refused: of keys and values both 0, or of scales 0.\n"
+    "// tables, strides and query_starts are taken as they are, but query_starts that are not those of a\n"
+    "// prefix plan are refused, and so are strides that cannot lead to the first row of a request without\n"
+    "// pages: of keys and values both 0, or of scales 0.\n"
     "// Errors   INVALID_PARAMS, BUFFER_OVERFLOW (memory for fewer slots, rows or lanes).\n"
     "// Cost     O(units + requests).\n"
     "PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_check(const ptowsp_attend_job *job,\n"
@@ -44690,7 +44310,7 @@ static const char npu_fixed_23[] =
     "// The result of ptowsp_moe_move, in loads of the busiest rank; replicas of an expert share its\n"
     "// load.\n"
     "typedef struct ptowsp_moe_moved {\n"
-    "    uint32_t move_count;  // replicas that became another expert\n"
+    "    uint32_t move_count;  // of the steps taken; a replica that two of them change counts twice\n"
     "    double load_before, load_after, load_mean;\n"
     "} ptowsp_moe_moved;\n"
     "\n"
@@ -46563,11 +46183,11 @@ static const char npu_fixed_23[] =
     "// The text that ptowsp_module_print writes can be read again: a declaration or a statement on each\n"
     "// line, in scopes by indentation, two spaces for each. \"#\" begins a comment.\n"
     "//      module decode\n"
-    "//        axis batch dynamic\n"
-    "//        kernel attend(axes 1) cube, 2000 cycles\n"
-    "//        workload step\n"
-    "//          parallel b in batch\n"
-    "//            task attend(b)\n"
+    "//      axis batch dynamic\n"
+    "//      kernel attend(axes 1) cube, 2000 cycles\n"
+    "//      workload step\n"
+    "//        parallel b in batch\n"
+    "//          task attend(b)\n"
     "//\n"
     "// Appendix B has the grammar.\n"
     "\n"
@@ -46655,7 +46275,7 @@ static const char npu_fixed_23[] =
     "//\n"
     "//      ptowsp program 1, 1234 bytes, 0123456789abcdef\n"
     "//      module decode                                       as ptowsp_module_print writes it\n"
-    "//        ...\n"
+    "//      ...\n"
     "//      program step                                        the first workload\n"
     "//      schedule                                            as ptowsp_schedule_print writes it\n"
     "//        issue dataflow\n"
@@ -46988,12 +46608,12 @@ static const char npu_fixed_23[] =
     "} ptowsp_lifetime;\n"
     "PTOWSP_API ptowsp_lifetime ptowsp_run_lifetime_at(const ptowsp_run *run, uint32_t i);\n"
     "\n"
-    "// Writes the place of a point: \"decode/for_each layer/parallel head\".\n"
+    "// Writes the place of a point: \"decode/for_each layer/parallel head\". Requires that it exists.\n"
     "PTOWSP_API void ptowsp_program_print_point(const ptowsp_program *program, uint32_t point,\n"
     "                                           ptowsp_output output);\n"
     "\n"
     "// bind_slot sets the value that a slot has when a run begins (default: 0). run_slot returns its\n"
-    "// value at the end of the last run.\n"
+    "// value at the end of the last run, and requires that the module has the slot.\n"
     "PTOWSP_INLINE ptowsp_status ptowsp_run_bind_slot(ptowsp_run *run, uint32_t slot, uint64_t value) {\n"
     "    ptowsp_binding b = pwsp_binding_of(PTOWSP_BIND_SLOT, PWSP_NULL);\n"
     "    b.slot = slot;\n"
@@ -47427,7 +47047,7 @@ static const char npu_fixed_23[] =
     "    uint64_t bytes_read, bytes_written;  // of its tiles; an inout tile counts in both\n"
     "} ptowsp_task_trace;\n"
     "\n"
-    "// The tasks that the last execution kept, in ascending order of their indices.\n"
+    "// The tasks that the last execution kept, in ascending order of their indices. Requires i < count.\n"
     "PTOWSP_API uint64_t ptowsp_run_trace_count(const ptowsp_run *run);\n"
     "PTOWSP_API ptowsp_task_trace ptowsp_run_trace_at(const ptowsp_run *run, uint64_t i);\n"
     "\n"
@@ -47439,7 +47059,7 @@ static const char npu_fixed_23[] =
     "// record in nanoseconds since the execution began. ready (and issue): from then until start the\n"
     "// task waited only for a lane; lane: of the context, or the core; cause and stall have no meaning.\n"
     "// A task whose kernel did not run has PTOWSP_NO_LANE. NULL: this was not recorded, or nothing was\n"
-    "// executed (TIME_ONLY).\n"
+    "// executed (TIME_ONLY). Requires i < ptowsp_run_trace_count.\n"
     "//\n"
     "// Times are taken on the lanes, from the time stamp counter on x86-64, else from the clock.\n"
     "PTOWSP_API const ptowsp_task_record *ptowsp_run_clock_at(const ptowsp_run *run, uint64_t i);\n"
@@ -51355,11 +50975,14 @@ static const char npu_fixed_23[] =
     "    const char *name;          // of its module\n"
     "    ptowsp_schedule schedule;  // with its defaults filled in; its keys are not set: tasks have them\n"
     "    bool is_priority_signed;\n"
+    "    bool has_streams;     // by a key\n"
     "    uint32_t lane_count;  // ptowsp_program_lane_count\n"
     "    uint32_t slot_count;\n"
     "    uint32_t latency_symbol;  // overrides the latency of channels; 0 in programs without pipelines\n"
     "    uint32_t point_count;     // points between which tensors live\n"
-    "    uint32_t edge_count;      // of edges; `edges` are lists of them\n"
+    "    uint32_t pipeline_count;\n"
+    "    uint32_t scope_depth;  // the most scopes that are open at once, with the outermost\n"
+    "    uint32_t edge_count;   // of edges; `edges` are lists of them\n"
     "    uint32_t axis_count, array_count, symbol_count, tensor_count, variable_count, expr_count,\n"
     "        kernel_count;              // entries 1 .. count - 1\n"
     "    const ptowsp_axis_info *axes;  // has gaps, with name NULL\n"
@@ -51449,12 +51072,20 @@ static const char npu_fixed_23[] =
     "//                                | \"plan\" [ \",\" \"its\" ( \"merges\" | \"lanes\" ) ] )\n"
     "//                  | \"symbol\" name | \"array\" name dtype\n"
     "//                  | \"tensor\" name dtype \"[\" [ size { \",\" size } ] \"]\" location [ \"transient\" ]\n"
-    "//                  | \"kernel\" name \"(\" \"axes\" int { \",\" parameter } \")\" unit [ time ] [ source ]\n"
-    "//                    [ body ]\n"
+    "//                    [ \"spread\" spread { \",\" spread } ]\n"
+    "//                  | \"kernel\" name \"(\" \"axes\" int { \",\" parameter } \")\" unit [ time ] [ bytes ]\n"
+    "//                    [ source ] [ body ]\n"
+    "//                  | \"kernel\" name \"(\" \"axes\" int { \",\" parameter } \")\" \"link\" \",\" collective\n"
+    "//                    { \",\" option }\n"
+    "//                  | \"mesh\" name int { \",\" name int } [ \"by\" algorithm ] | \"rule\" name name\n"
     "//      size        = int | \"?\" | expr, of a transient tensor\n"
     "//      parameter   = ( \"in\" | \"out\" | \"inout\" ) name dtype size \"x\" size | name type\n"
     "//      time        = \",\" ( int ( \"cycles\" | \"instructions\" ) | \"cycles by a cost function\" )\n"
+    "//      bytes       = \",\" ( int \"bytes\" | \"bytes of its tiles\" )\n"
     "//      source      = \",\" ( \"time only\" | \"a PTO-ISA source\" )\n"
+    "//      spread      = name ( \"dim\" int | \"sum\" | \"max\" )        an axis of the mesh\n"
+    "//      option      = \"sum\" | \"max\" | \"min\" | \"by\" algorithm | \"members\" int | \"stride\" int\n"
+    "//                  | \"counts\" name | ( \"in\" | \"out\" ) \"columns\"\n"
     "//      workload    = \"workload\" name [ \"(\" name type { \",\" name type } \")\" ]\n"
     "//      statement   = ( \"parallel\" | \"for_each\" | \"select\" ) name \"in\" axis\n"
     "//                  | \"when\" expr | \"otherwise\" | \"combine\" | \"sequence\"\n"
@@ -51482,9 +51113,12 @@ static const char npu_fixed_23[] =
     "//                  | ( \"slot_u64\" | \"slot_i64\" | \"slot_bool\" ) \"[\" int \"]\"\n"
     "//      name        = letters, digits, \"_\" and \".\"; or any name in double quotes\n"
     "//\n"
-    "// In a pair, a bare 0 means not given, and (0) the number. A symbol hidden by a variable, and the\n"
-    "// size of a plan with several axes, are refused. The text has no functions of kernels: they are\n"
-    "// attached by the kernel's name. Nor has it choices: their tasks are branches.\n"
+    "// In a pair, a bare 0 means not given, and (0) the number. The word kv.slot is a field of plan kv;\n"
+    "// an array of that name is read in quotes. A symbol hidden by a variable, and the size of a plan\n"
+    "// with several axes, are refused. The text has no functions of kernels: they are attached by the\n"
+    "// kernel's name. Nor has it choices: their tasks are branches. A kernel of the unit link has the\n"
+    "// parameters of its collective (section 26); for its words see PTOWSP_COLLECTIVES and\n"
+    "// PTOWSP_ALGORITHMS.\n"
     "//\n"
     "// A tile kernel has its operations below its line, in the order in which they were built (section\n"
     "// 24), indented by two spaces, and by two more inside a loop. Reading calls the same functions\n"
@@ -51754,141 +51388,141 @@ static const char npu_fixed_23[] =
     "// Appendix D. Index of functions\n"
     "// -------------------------------------------------------------------------------------------------\n"
     "//\n"
-    "//      ptowsp_              add 3585, algorithm_name 6960, and 3609, array_at 3555,\n"
-    "//                           bf16_from_f32 2962, bitand 3592, bitnot 3598, bitor 3593, bitxor 3594,\n"
-    "//                           bool 3546, call_make 3799, cast 3618, channel_make 6810, clock_ns 8741,\n"
-    "//                           close_make 6833, combine_begin 3691, consume_begin 6798, consumes 6817,\n"
-    "//                           convert 2970, core_timing_of 6617, cost_check 6622, decode_tiers 870,\n"
-    "//                           depth_name 4050, div 3588, edge_reason_name 5352, eq 3601,\n"
-    "//                           event_make 6839, f16_from_f32 2960, fingerprint_print 5202,\n"
-    "//                           for_each_begin 3685, ge 3606, gt 3605, hash 8738, i64 3544,\n"
-    "//                           instruction 6549, le 3604, links_make 7086, location_name 2954,\n"
-    "//                           lt 3603, max 3591, memory_name 6089, min 3590, mul 3587, ne 3602,\n"
-    "//                           neg 3597, not 3611, opcode_name 9115, or 3610, otherwise_begin 3690,\n"
-    "//                           pipe_name 6090, pipeline_begin 6793, process_begin 6795,\n"
-    "//                           processor_count 628, produces 6818, receive_begin 6800,\n"
-    "//                           record_make 6840, rem 3589, replicate_begin 6796, ring_name 4033,\n"
-    "//                           scope_end 3693, search_print 5755, sequence_begin 3692,\n"
-    "//                           shared_memory_of 4265, shl 3595, shr 3596, spans_export 5530,\n"
-    "//                           stall_name 4947, sub 3586, support_name 4375, symbol 3550,\n"
-    "//                           target_name 4374, tier_find 861, u64 3545, unit_name 3299, version 442,\n"
-    "//                           wait_make 6841, when_begin 3689\n"
-    "//      ptowsp_attend_       bytes 2129, check 2049, compute 2117, convert 2124, join 2087,\n"
-    "//                           merge 2083, place 2038, run 2070, run_worker 2063, size 2031,\n"
-    "//                           unit_of 2106, unit_rows 2110, variant 2132, work 2079\n"
-    "//      ptowsp_attention_    accs 1755, bound 1629, check 1684, cost_of 6167, export 1736,\n"
-    "//                           generate 1662, is_invariant 1692, job_check 1827, lane_merges 1701,\n"
-    "//                           lane_units 1696, merge_row 1760, place 1647, print 1740,\n"
-    "//                           progress_size 1803, run 1839, run_serial 1831, run_worker 1819,\n"
-    "//                           see 1675, size 1636, states 1751, unit_rows 1709\n"
-    "//      ptowsp_axis_         dense 3087, dynamic 3088, plan 3138, plan_lanes 3140, plan_merges 3139,\n"
-    "//                           ragged 3089, row 3095, size 3560, sparse 3090\n"
-    "//      ptowsp_capability_   at 4372, count 4371, print 4373\n"
-    "//      ptowsp_collective_   choose 7116, name 6959, plan 7006, print 7013, time 7106\n"
+    "//      ptowsp_              add 3590, algorithm_name 6965, and 3614, array_at 3560,\n"
+    "//                           bf16_from_f32 2967, bitand 3597, bitnot 3603, bitor 3598, bitxor 3599,\n"
+    "//                           bool 3551, call_make 3804, cast 3623, channel_make 6815, clock_ns 8746,\n"
+    "//                           close_make 6838, combine_begin 3696, consume_begin 6803, consumes 6822,\n"
+    "//                           convert 2975, core_timing_of 6622, cost_check 6627, decode_tiers 870,\n"
+    "//                           depth_name 4055, div 3593, edge_reason_name 5357, eq 3606,\n"
+    "//                           event_make 6844, f16_from_f32 2965, fingerprint_print 5207,\n"
+    "//                           for_each_begin 3690, ge 3611, gt 3610, hash 8743, i64 3549,\n"
+    "//                           instruction 6554, le 3609, links_make 7091, location_name 2959,\n"
+    "//                           lt 3608, max 3596, memory_name 6094, min 3595, mul 3592, ne 3607,\n"
+    "//                           neg 3602, not 3616, opcode_name 9120, or 3615, otherwise_begin 3695,\n"
+    "//                           pipe_name 6095, pipeline_begin 6798, process_begin 6800,\n"
+    "//                           processor_count 628, produces 6823, receive_begin 6805,\n"
+    "//                           record_make 6845, rem 3594, replicate_begin 6801, ring_name 4038,\n"
+    "//                           scope_end 3698, search_print 5760, sequence_begin 3697,\n"
+    "//                           shared_memory_of 4270, shl 3600, shr 3601, spans_export 5535,\n"
+    "//                           stall_name 4952, sub 3591, support_name 4380, symbol 3555,\n"
+    "//                           target_name 4379, tier_find 861, u64 3550, unit_name 3304, version 442,\n"
+    "//                           wait_make 6846, when_begin 3694\n"
+    "//      ptowsp_attend_       bytes 2134, check 2054, compute 2122, convert 2129, join 2092,\n"
+    "//                           merge 2088, place 2042, run 2075, run_worker 2068, size 2035,\n"
+    "//                           unit_of 2111, unit_rows 2115, variant 2137, work 2084\n"
+    "//      ptowsp_attention_    accs 1757, bound 1631, check 1686, cost_of 6172, export 1738,\n"
+    "//                           generate 1664, is_invariant 1694, job_check 1829, lane_merges 1703,\n"
+    "//                           lane_units 1698, merge_row 1762, place 1649, print 1742,\n"
+    "//                           progress_size 1805, run 1841, run_serial 1833, run_worker 1821,\n"
+    "//                           see 1677, size 1638, states 1753, unit_rows 1711\n"
+    "//      ptowsp_axis_         dense 3092, dynamic 3093, plan 3143, plan_lanes 3145, plan_merges 3144,\n"
+    "//                           ragged 3094, row 3100, size 3565, sparse 3095\n"
+    "//      ptowsp_capability_   at 4377, count 4376, print 4378\n"
+    "//      ptowsp_collective_   choose 7121, name 6964, plan 7011, print 7018, time 7111\n"
     "//      ptowsp_context_      create 605, destroy 611, error 614, fail 618, lane_count 621,\n"
     "//                           run_worker 678\n"
-    "//      ptowsp_control_      cost_name 4173, make 4215\n"
-    "//      ptowsp_device_       alloc 7783, cancel 7851, close 7776, copy_in 7794, copy_out 7796,\n"
-    "//                           core_tasks 7864, free 7788, launch 7846, open 7767, result 7860,\n"
-    "//                           run 7817, run_graph 7808, start 7822\n"
-    "//      ptowsp_dispatch_     mpmd 1276, serial 1245, spmd 1256\n"
-    "//      ptowsp_dtype_        name 2951, size 2950\n"
-    "//      ptowsp_dump_         check 8537, close 8531, explain 8549, open 8529, print 8542,\n"
-    "//                           replay_export 8664, replay_print 8658, replay_run 8651,\n"
-    "//                           rings_least 8586, rings_try 8591\n"
-    "//      ptowsp_expr_         print 3624, type 3621\n"
-    "//      ptowsp_f32_          from_bf16 2963, from_f16 2961\n"
-    "//      ptowsp_graph_        add 5977, cancel 5919, clear 5856, create 5850, destroy 5852,\n"
-    "//                           edge_make 5874, lanes 6009, limit 5925, poll 5936, record 5912,\n"
-    "//                           result 6008, run 5900, run_worker 5904, seal 5885, start 5934,\n"
-    "//                           task_cycles 5990, task_make 5865, task_status 5985, wait 5935\n"
-    "//      ptowsp_hub_          create 7161, destroy 7165, transport 7169\n"
-    "//      ptowsp_kernel_       begin 6193, choice 3775, collective 7275, end 6199, explain 3787,\n"
-    "//                           hash 3480, insn_at 6645, insn_count 6644, make 3473, measure 6638,\n"
-    "//                           print 6652, rule 7683\n"
-    "//      ptowsp_linear_       apply 7582, blocked 7567, compose 7572, conflicts 7590, identity 7564,\n"
-    "//                           inverse 7577, rank 7583, strided 7565, swizzle 7569, transpose 7575\n"
-    "//      ptowsp_loop_         entry 3564, field 3570\n"
-    "//      ptowsp_machine_      910b 6131, 950pr 6132\n"
-    "//      ptowsp_measure_      (itself) 8033, samples 8038\n"
-    "//      ptowsp_merge_        add 1310, clear 1307, finish 1316, partials 1326\n"
-    "//      ptowsp_mesh_         check 7443, coordinate 7447, layout_check 7455, layout_join 7497,\n"
-    "//                           layout_part_of 7466, layout_print 7472, layout_relayout 7535\n"
-    "//      ptowsp_module_       create 3059, destroy 3064, error 3068, mesh 7611, parse 4437,\n"
-    "//                           print 3075\n"
-    "//      ptowsp_moe_          bound 2362, check 2394, column_begin 2403, column_end 2410,\n"
-    "//                           combine 2271, generate 2386, history_add 2456, index 2549, look 2447,\n"
-    "//                           move 2540, place 2376, plan_units 2429, print 2425, rebalance 2515,\n"
-    "//                           routes_generate 2611, row_bound 2239, scratch_bytes 2506, share 2559,\n"
-    "//                           size 2368, sort 2247, sort_parallel 2257, unit_rows 2417\n"
-    "//      ptowsp_npu_          build 8333, build_run 8385, destroy 8337, directory 8340, emit 8289,\n"
-    "//                           emit_files 8297, execute 8379, measure 8415, record 8309,\n"
-    "//                           was_cached 8338\n"
+    "//      ptowsp_control_      cost_name 4178, make 4220\n"
+    "//      ptowsp_device_       alloc 7788, cancel 7856, close 7781, copy_in 7799, copy_out 7801,\n"
+    "//                           core_tasks 7869, free 7793, launch 7851, open 7772, result 7865,\n"
+    "//                           run 7822, run_graph 7813, start 7827\n"
+    "//      ptowsp_dispatch_     mpmd 1278, serial 1247, spmd 1258\n"
+    "//      ptowsp_dtype_        name 2956, size 2955\n"
+    "//      ptowsp_dump_         check 8542, close 8536, explain 8554, open 8534, print 8547,\n"
+    "//                           replay_export 8669, replay_print 8663, replay_run 8656,\n"
+    "//                           rings_least 8591, rings_try 8596\n"
+    "//      ptowsp_expr_         print 3629, type 3626\n"
+    "//      ptowsp_f32_          from_bf16 2968, from_f16 2966\n"
+    "//      ptowsp_graph_        add 5982, cancel 5924, clear 5861, create 5855, destroy 5857,\n"
+    "//                           edge_make 5879, lanes 6014, limit 5930, poll 5941, record 5917,\n"
+    "//                           result 6013, run 5905, run_worker 5909, seal 5890, start 5939,\n"
+    "//                           task_cycles 5995, task_make 5870, task_status 5990, wait 5940\n"
+    "//      ptowsp_hub_          create 7166, destroy 7170, transport 7174\n"
+    "//      ptowsp_kernel_       begin 6198, choice 3780, collective 7280, end 6204, explain 3792,\n"
+    "//                           hash 3485, insn_at 6650, insn_count 6649, make 3478, measure 6643,\n"
+    "//                           print 6657, rule 7688\n"
+    "//      ptowsp_linear_       apply 7587, blocked 7572, compose 7577, conflicts 7595, identity 7569,\n"
+    "//                           inverse 7582, rank 7588, strided 7570, swizzle 7574, transpose 7580\n"
+    "//      ptowsp_loop_         entry 3569, field 3575\n"
+    "//      ptowsp_machine_      910b 6136, 950pr 6137\n"
+    "//      ptowsp_measure_      (itself) 8038, samples 8043\n"
+    "//      ptowsp_merge_        add 1312, clear 1309, finish 1318, partials 1328\n"
+    "//      ptowsp_mesh_         check 7448, coordinate 7452, layout_check 7460, layout_join 7502,\n"
+    "//                           layout_part_of 7471, layout_print 7477, layout_relayout 7540\n"
+    "//      ptowsp_module_       create 3064, destroy 3069, error 3073, mesh 7616, parse 4442,\n"
+    "//                           print 3080\n"
+    "//      ptowsp_moe_          bound 2367, check 2399, column_begin 2408, column_end 2415,\n"
+    "//                           combine 2276, generate 2391, history_add 2461, index 2554, look 2452,\n"
+    "//                           move 2545, place 2381, plan_units 2434, print 2430, rebalance 2520,\n"
+    "//                           routes_generate 2616, row_bound 2244, scratch_bytes 2511, share 2564,\n"
+    "//                           size 2373, sort 2252, sort_parallel 2262, unit_rows 2422\n"
+    "//      ptowsp_npu_          build 8338, build_run 8390, destroy 8342, directory 8345, emit 8294,\n"
+    "//                           emit_files 8302, execute 8384, measure 8420, record 8314,\n"
+    "//                           was_cached 8343\n"
     "//      ptowsp_output_       to_buffer 714, to_file 717\n"
-    "//      ptowsp_parallel_     begin 3683, for 642\n"
-    "//      ptowsp_plan_         chunk_size 1146, explain 1209, generate 1169, generate_parallel 1187,\n"
-    "//                           generate_range 1177, is_invariant 1693, total_work 1154,\n"
-    "//                           work_bound 1203\n"
-    "//      ptowsp_prefix_       add 2825, bound 2836, build 2808, build_given 2816, check 2874,\n"
-    "//                           generate 2863, join_row 2899, place 2853, print 2881,\n"
-    "//                           progress_size 2905, remove 2828, size 2843, tree_bytes 2798,\n"
-    "//                           tree_place 2799, unit_tokens 2887\n"
-    "//      ptowsp_program_      check 9228, create 4462, destroy 4467, kernel_name 4473,\n"
-    "//                           lane_count 9221, load 4516, print 4480, print_place 4476,\n"
-    "//                           print_point 4823, print_schedule 9224, prove 9241, read 9218,\n"
-    "//                           save 4506, size 4470\n"
-    "//      ptowsp_rails_        fail 8179, init 8160, print 8186, propose 8174, reason_text 8182,\n"
-    "//                           sample 8166, tick 8170\n"
-    "//      ptowsp_ranks_        count 7198, create 7191, destroy 7195, poll 7219, rank 7197,\n"
-    "//                           relayout 7699, run 7211, start 7216, wait 7220\n"
-    "//      ptowsp_run_          bind 4668, bind_array 4687, bind_batch 4755, bind_csr 4705,\n"
-    "//                           bind_lengths 4696, bind_plan 4727, bind_ranks 7312, bind_size 4676,\n"
-    "//                           bind_slot 4828, bind_symbol 4681, bind_tensor 4711,\n"
-    "//                           bind_transients 4787, bind_work 4733, bound_array 9258,\n"
-    "//                           bound_batch 9264, bound_csr 9261, bound_plan 9262, bound_size 9255,\n"
-    "//                           bound_slot 9272, bound_symbol 9256, bound_tensor 9268,\n"
-    "//                           bound_transients 9270, cancel 4892, channels 5080, clock_at 5276,\n"
-    "//                           create 4602, critical_path 5019, critical_steps 5112, decisions 5636,\n"
-    "//                           destroy 4604, edges 5375, execute 4880, execute_worker 4885,\n"
-    "//                           expect 5199, explore 5162, export 5480, export_decisions 5640,\n"
-    "//                           export_transients 5489, find_bounds 5567, fingerprint 5192,\n"
-    "//                           group_export 7381, group_simulate 7356, idle 5300, kernels 5295,\n"
-    "//                           lanes 5011, lifetime_at 4820, pipelines 5076, poll 4911, print 5167,\n"
-    "//                           print_stuck 5118, print_task 5282, processes 5078, program 9254,\n"
-    "//                           rank_waits 7372, record 5250, records 5014, report 5609, result 5010,\n"
-    "//                           size_transients 4810, slot 4834, start 4902, steps 5107, trace_at 5263,\n"
-    "//                           trace_count 5262, trace_find 5266, usage 5310, wait 4910, what_if 5583\n"
-    "//      ptowsp_schedule_     check 4382, print 4388, search 5743, search_cancel 5751\n"
-    "//      ptowsp_select_       (itself) 3614, begin 3687\n"
-    "//      ptowsp_send_         make 6823, task_make 6828\n"
-    "//      ptowsp_slot_         (itself) 3574, load_make 3809, set_make 3803\n"
-    "//      ptowsp_space_        at 8722, index 8720, make 8715, multiply 9369, total 8719\n"
+    "//      ptowsp_parallel_     begin 3688, for 642\n"
+    "//      ptowsp_plan_         chunk_size 1148, explain 1211, generate 1171, generate_parallel 1189,\n"
+    "//                           generate_range 1179, is_invariant 1695, total_work 1156,\n"
+    "//                           work_bound 1205\n"
+    "//      ptowsp_prefix_       add 2830, bound 2841, build 2813, build_given 2821, check 2879,\n"
+    "//                           generate 2868, join_row 2904, place 2858, print 2886,\n"
+    "//                           progress_size 2910, remove 2833, size 2848, tree_bytes 2803,\n"
+    "//                           tree_place 2804, unit_tokens 2892\n"
+    "//      ptowsp_program_      check 9236, create 4467, destroy 4472, kernel_name 4478,\n"
+    "//                           lane_count 9229, load 4521, print 4485, print_place 4481,\n"
+    "//                           print_point 4828, print_schedule 9232, prove 9249, read 9226,\n"
+    "//                           save 4511, size 4475\n"
+    "//      ptowsp_rails_        fail 8184, init 8165, print 8191, propose 8179, reason_text 8187,\n"
+    "//                           sample 8171, tick 8175\n"
+    "//      ptowsp_ranks_        count 7203, create 7196, destroy 7200, poll 7224, rank 7202,\n"
+    "//                           relayout 7704, run 7216, start 7221, wait 7225\n"
+    "//      ptowsp_run_          bind 4673, bind_array 4692, bind_batch 4760, bind_csr 4710,\n"
+    "//                           bind_lengths 4701, bind_plan 4732, bind_ranks 7317, bind_size 4681,\n"
+    "//                           bind_slot 4833, bind_symbol 4686, bind_tensor 4716,\n"
+    "//                           bind_transients 4792, bind_work 4738, bound_array 9266,\n"
+    "//                           bound_batch 9272, bound_csr 9269, bound_plan 9270, bound_size 9263,\n"
+    "//                           bound_slot 9280, bound_symbol 9264, bound_tensor 9276,\n"
+    "//                           bound_transients 9278, cancel 4897, channels 5085, clock_at 5281,\n"
+    "//                           create 4607, critical_path 5024, critical_steps 5117, decisions 5641,\n"
+    "//                           destroy 4609, edges 5380, execute 4885, execute_worker 4890,\n"
+    "//                           expect 5204, explore 5167, export 5485, export_decisions 5645,\n"
+    "//                           export_transients 5494, find_bounds 5572, fingerprint 5197,\n"
+    "//                           group_export 7386, group_simulate 7361, idle 5305, kernels 5300,\n"
+    "//                           lanes 5016, lifetime_at 4825, pipelines 5081, poll 4916, print 5172,\n"
+    "//                           print_stuck 5123, print_task 5287, processes 5083, program 9262,\n"
+    "//                           rank_waits 7377, record 5255, records 5019, report 5614, result 5015,\n"
+    "//                           size_transients 4815, slot 4839, start 4907, steps 5112, trace_at 5268,\n"
+    "//                           trace_count 5267, trace_find 5271, usage 5315, wait 4915, what_if 5588\n"
+    "//      ptowsp_schedule_     check 4387, print 4393, search 5748, search_cancel 5756\n"
+    "//      ptowsp_select_       (itself) 3619, begin 3692\n"
+    "//      ptowsp_send_         make 6828, task_make 6833\n"
+    "//      ptowsp_slot_         (itself) 3579, load_make 3814, set_make 3808\n"
+    "//      ptowsp_space_        at 8727, index 8725, make 8720, multiply 9388, total 8724\n"
     "//      ptowsp_status_       name 507, text 508\n"
-    "//      ptowsp_task_         arg 3581, axis 3251, cols 3257, fail 3268, list_make 3893, make 3732,\n"
-    "//                           rows 3254, scalar 3260, tag 3582, variable 3580\n"
-    "//      ptowsp_tensor_       layout 7626, make 3178, spread 7620, transient 3205\n"
-    "//      ptowsp_tile_         abs 6287, add 6264, alloc 6548, carry 6490, col_broadcast 6303,\n"
-    "//                           colmax 6298, colmin 6299, cols 6493, colsum 6297, compare 6349,\n"
-    "//                           const 6215, cos 6282, cvt 6325, deinterleave 6382, dequantize 6331,\n"
-    "//                           div 6267, exp 6274, full 6218, gather 6371, gelu 6284, in 6203,\n"
-    "//                           inout 6207, interleave 6381, iota 6220, load 6224, log 6275,\n"
-    "//                           loop_begin 6486, loop_end 6488, matmul 6308, matmul_acc 6309,\n"
-    "//                           matmul_bias 6310, max 6268, merge_sort 6365, min 6269, mul 6266,\n"
-    "//                           neg 6286, next 6491, out 6205, preload 6489, quantize 6330, recip 6278,\n"
-    "//                           relu 6283, row_broadcast 6302, rowmax 6294, rowmean 6296, rowmin 6295,\n"
-    "//                           rows 6492, rowsum 6292, rowsum_f32 6293, rsqrt 6277, scalar 6212,\n"
-    "//                           select 6350, sigmoid 6280, silu 6285, sin 6281, slice 6376,\n"
-    "//                           slice_at 6494, sort32 6364, sqrt 6276, store 6229, store_add 6232,\n"
-    "//                           store_at 6496, sub 6265, tanh 6279, topk_indices 6367,\n"
-    "//                           topk_values 6366, transpose 6334\n"
-    "//      ptowsp_tuning_       add 7956, bucket 7921, compact 8001, count 7988, create 7936,\n"
-    "//                           destroy 7938, find 7970, record_at 7991, refresh 7945\n"
+    "//      ptowsp_task_         arg 3586, axis 3256, cols 3262, fail 3273, list_make 3898, make 3737,\n"
+    "//                           rows 3259, scalar 3265, tag 3587, variable 3585\n"
+    "//      ptowsp_tensor_       layout 7631, make 3183, spread 7625, transient 3210\n"
+    "//      ptowsp_tile_         abs 6292, add 6269, alloc 6553, carry 6495, col_broadcast 6308,\n"
+    "//                           colmax 6303, colmin 6304, cols 6498, colsum 6302, compare 6354,\n"
+    "//                           const 6220, cos 6287, cvt 6330, deinterleave 6387, dequantize 6336,\n"
+    "//                           div 6272, exp 6279, full 6223, gather 6376, gelu 6289, in 6208,\n"
+    "//                           inout 6212, interleave 6386, iota 6225, load 6229, log 6280,\n"
+    "//                           loop_begin 6491, loop_end 6493, matmul 6313, matmul_acc 6314,\n"
+    "//                           matmul_bias 6315, max 6273, merge_sort 6370, min 6274, mul 6271,\n"
+    "//                           neg 6291, next 6496, out 6210, preload 6494, quantize 6335, recip 6283,\n"
+    "//                           relu 6288, row_broadcast 6307, rowmax 6299, rowmean 6301, rowmin 6300,\n"
+    "//                           rows 6497, rowsum 6297, rowsum_f32 6298, rsqrt 6282, scalar 6217,\n"
+    "//                           select 6355, sigmoid 6285, silu 6290, sin 6286, slice 6381,\n"
+    "//                           slice_at 6499, sort32 6369, sqrt 6281, store 6234, store_add 6237,\n"
+    "//                           store_at 6501, sub 6270, tanh 6284, topk_indices 6372,\n"
+    "//                           topk_values 6371, transpose 6339\n"
+    "//      ptowsp_tuning_       add 7961, bucket 7926, compact 8006, count 7993, create 7941,\n"
+    "//                           destroy 7943, find 7975, record_at 7996, refresh 7950\n"
     "//      ptowsp_work_         batch 778, column_part 796, create 846, destroy 850, expert 781,\n"
     "//                           head 766, is_first 823, is_last 826, is_valid 816, is_whole 819,\n"
     "//                           kv_end 775, kv_len 772, kv_start 769, merge_rows 810, of 832,\n"
     "//                           print 841, request 763, slot 799, slot_count 805, slot_first 802,\n"
     "//                           tile 793, token_count 787, token_end 790, token_start 784\n"
-    "//      ptowsp_workload_     begin 3682, param 3792\n"
+    "//      ptowsp_workload_     begin 3687, param 3797\n"
     "\n"
     "#ifdef __cplusplus\n"
     "}\n"
@@ -52287,14 +51921,20 @@ static const char npu_fixed_24[] =
     "#endif\n"
     "\n"
     "#define PTOISA_UNUSED      __attribute__((unused))\n"
-    "#define PTOISA_INLINE      static inline PTOISA_UNUSED\n"
     "#define PTOISA_ALWAYS      static inline __attribute__((always_inline, unused))\n"
     "#define PTOISA_LIKELY(x)   __builtin_expect(!!(x), 1)\n"
     "#define PTOISA_UNLIKELY(x) __builtin_expect(!!(x), 0)\n"
     "\n"
-    "// At -O0 gcc compiles static functions that nobody calls, unless they are inline: 2 s for each file\n"
-    "// that includes all instructions.\n"
-    "#if defined(__GNUC__) && !defined(__OPTIMIZE__)\n"
+    "// Small functions, and others. A program of many files that include all instructions may define both\n"
+    "// before it includes this file: to a declaration (extern inline with gnu_inline) in all files but one,\n"
+    "// and to nothing there. At -O0 gcc compiles static functions that nobody calls, unless they are inline:\n"
+    "// 2 s for each file.\n"
+    "#ifndef PTOISA_INLINE\n"
+    "#define PTOISA_INLINE static inline PTOISA_UNUSED\n"
+    "#endif\n"
+    "#ifdef PTOISA_FN\n"
+    "#define PTOISA_ONCE\n"
+    "#elif defined(__GNUC__) && !defined(__OPTIMIZE__)\n"
     "#define PTOISA_FN PTOISA_INLINE\n"
     "#define PTOISA_ONCE\n"
     "#else\n"
@@ -64537,6 +64177,31 @@ static const char npu_fixed_24[] =
     "    return made;\n"
     "}\n"
     "\n"
+    "// Where a tile at this offset of its memory begins, or NULL after a fault. An offset that is an address\n"
+    "// of the thread's memories is one.\n"
+    "inline void *memory_at(ptoisa_tile made, uint64_t offset) {\n"
+    "    Thread &mine = thread();\n"
+    "    bind_memories(mine);\n"
+    "    const uint64_t block = reinterpret_cast<uintptr_t>(mine.block);\n"
+    "    if (offset >= block && offset - block < mine.block_size) {\n"
+    "        return mine.block + (offset - block);\n"
+    "    }\n"
+    "    made.data = NULL;\n"
+    "    if (offset > UINT32_MAX) {\n"
+    "        ptoisa_fault(&mine.core, PTOISA_NOP, \"TASSIGN: %p is no address of this thread's %s\",\n"
+    "                     reinterpret_cast<void *>(static_cast<uintptr_t>(offset)),\n"
+    "                     ptoisa_memory_name(static_cast<ptoisa_memory>(made.memory)));\n"
+    "    } else if (offset + ptoisa_tile_bytes(&made) > mine.memory_size[made.memory] &&\n"
+    "               offset < mine.core.machine->memory_size[made.memory]) {\n"
+    "        ptoisa_fault(&mine.core, PTOISA_NOP, \"TASSIGN: a tile ends at %llu of %llu bytes\",\n"
+    "                     static_cast<unsigned long long>(offset + ptoisa_tile_bytes(&made)),\n"
+    "                     static_cast<unsigned long long>(mine.memory_size[made.memory]));\n"
+    "    } else {\n"
+    "        ptoisa_tassign(&mine.core, &made, offset);\n"
+    "    }\n"
+    "    return made.data;\n"
+    "}\n"
+    "\n"
     "constexpr uint64_t capacity_of(TileType memory) {\n"
     "    constexpr bool is_a5 = default_arch == NPUArch::A5;\n"
     "    switch (memory) {\n"
@@ -64570,29 +64235,7 @@ static const char npu_fixed_24[] =
     "    if constexpr (std::is_pointer<Address>::value) {\n"
     "        tile.assignData(const_cast<void *>(static_cast<const volatile void *>(address)));\n"
     "    } else {\n"
-    "        shim::Thread &mine = shim::thread();\n"
-    "        shim::bind_memories(mine);\n"
-    "        uint64_t offset = static_cast<uint64_t>(address);\n"
-    "        uint64_t block = reinterpret_cast<uintptr_t>(mine.block);\n"
-    "        if (offset >= block && offset - block < mine.block_size) {\n"
-    "            tile.assignData(mine.block + (offset - block));\n"
-    "            return;\n"
-    "        }\n"
-    "        ptoisa_tile made = shim::view(tile);\n"
-    "        made.data = NULL;\n"
-    "        if (offset > UINT32_MAX) {\n"
-    "            ptoisa_fault(&mine.core, PTOISA_NOP, \"TASSIGN: %p is no address of this thread's %s\",\n"
-    "                         reinterpret_cast<void *>(static_cast<uintptr_t>(offset)),\n"
-    "                         ptoisa_memory_name(static_cast<ptoisa_memory>(made.memory)));\n"
-    "        } else if (offset + ptoisa_tile_bytes(&made) > mine.memory_size[made.memory] &&\n"
-    "                   offset < mine.core.machine->memory_size[made.memory]) {\n"
-    "            ptoisa_fault(&mine.core, PTOISA_NOP, \"TASSIGN: a tile ends at %llu of %llu bytes\",\n"
-    "                         static_cast<unsigned long long>(offset + ptoisa_tile_bytes(&made)),\n"
-    "                         static_cast<unsigned long long>(mine.memory_size[made.memory]));\n"
-    "        } else {\n"
-    "            ptoisa_tassign(&mine.core, &made, offset);\n"
-    "        }\n"
-    "        tile.assignData(made.data);\n"
+    "        tile.assignData(shim::memory_at(shim::view(tile), static_cast<uint64_t>(address)));\n"
     "    }\n"
     "}\n"
     "\n"

@@ -8753,19 +8753,27 @@ static pwsp_moe_sorter pwsp_moe_sorter_of(const ptowsp_moe_routes *routes,
     return s;
 }
 
+// Sorts all pairs as one slice.
+static ptowsp_status pwsp_moe_sort_slice(const pwsp_moe_sorter *s, ptowsp_plan_info *info) {
+    uint64_t dropped;
+    pwsp_moe_slice_count(s, 0);
+    const ptowsp_status status = pwsp_moe_counts_check(s, &dropped, info);
+    if (status == PTOWSP_OK) {
+        pwsp_moe_offsets_write(s, dropped);
+        pwsp_moe_slice_write(s, 0);
+    }
+    return status;
+}
+
 // Many experts: one slice, whose table is `offsets` of the order. Writing uses it up, so it is made
 // again from the counts.
 static ptowsp_status pwsp_moe_sort_large(const ptowsp_moe_routes *routes, ptowsp_moe_order *order,
                                          ptowsp_plan_info *info) {
     const pwsp_moe_sorter s = pwsp_moe_sorter_of(routes, order);
-    uint64_t dropped;
-    pwsp_moe_slice_count(&s, 0);
-    ptowsp_status status = pwsp_moe_counts_check(&s, &dropped, info);
+    const ptowsp_status status = pwsp_moe_sort_slice(&s, info);
     if (status != PTOWSP_OK) {
         return status;
     }
-    pwsp_moe_offsets_write(&s, dropped);
-    pwsp_moe_slice_write(&s, 0);
     uint32_t row = 0;
     for (uint32_t e = 0; e < routes->expert_count; e++) {
         order->offsets[e] = row;
@@ -8779,16 +8787,8 @@ static ptowsp_status pwsp_moe_sort_small(const ptowsp_moe_routes *routes, ptowsp
                                          ptowsp_plan_info *info) {
     uint32_t table[PWSP_MOE_TABLE_MAX + 1];
     pwsp_moe_sorter s = pwsp_moe_sorter_of(routes, order);
-    uint64_t dropped;
     s.tables = table;
-    pwsp_moe_slice_count(&s, 0);
-    ptowsp_status status = pwsp_moe_counts_check(&s, &dropped, info);
-    if (status != PTOWSP_OK) {
-        return status;
-    }
-    pwsp_moe_offsets_write(&s, dropped);
-    pwsp_moe_slice_write(&s, 0);
-    return PTOWSP_OK;
+    return pwsp_moe_sort_slice(&s, info);
 }
 
 uint64_t ptowsp_moe_row_bound(const ptowsp_moe_routes *routes) {
@@ -13750,14 +13750,28 @@ static void PWSP_V_NAME(values)(ptowsp_attend_type type, size_t row_count, const
 
 // -- scores to weights ----------------------------------------------------------------------------
 
-// cap * tanh(x / cap), by tanh |y| = (1 - e^-2|y|) / (1 + e^-2|y|). The absolute error is a few
-// 1e-7 of cap.
+// cap * tanh(x / cap), of z = |x / cap| first. (1 - e^-2z) / (1 + e^-2z) is tanh z up to some 1e-7, which
+// is too much where z is small, as below a large cap. So it is held between two of the Taylor polynomials
+// of tanh: up to z^7, which is below tanh for all z, and up to z^9, which is above. They are closer than
+// 3e-7 of tanh z up to z = 0.25.
 PWSP_V_TARGET PWSP_FORCE_INLINE PWSP_V PWSP_V_NAME(soft_cap)(PWSP_V x, PWSP_V cap,
                                                              PWSP_V two_over_cap) {
-    PWSP_V y = PWSP_V_MUL(x, two_over_cap), one = PWSP_V_SET(1.0f);
-    PWSP_V power =
-        PWSP_V_EXP(PWSP_V_SUB(PWSP_V_SET(0.0f), PWSP_V_MAX(y, PWSP_V_SUB(PWSP_V_SET(0.0f), y))));
+    PWSP_V y = PWSP_V_MUL(x, two_over_cap), one = PWSP_V_SET(1.0f), zero = PWSP_V_SET(0.0f);
+    PWSP_V twice = PWSP_V_MAX(y, PWSP_V_SUB(zero, y));
+    PWSP_V power = PWSP_V_EXP(PWSP_V_SUB(zero, twice));
     PWSP_V tanh = PWSP_V_DIV(PWSP_V_SUB(one, power), PWSP_V_ADD(one, power));
+
+    PWSP_V z = PWSP_V_MUL(twice, PWSP_V_SET(0.5f)), square = PWSP_V_MUL(z, z);
+    PWSP_V c7 = PWSP_V_SET(-17.0f / 315.0f), c9 = PWSP_V_SET(62.0f / 2835.0f);
+    PWSP_V low = c7, high = PWSP_V_FMA(square, c9, c7);
+    low = PWSP_V_FMA(square, low, PWSP_V_SET(2.0f / 15.0f));
+    high = PWSP_V_FMA(square, high, PWSP_V_SET(2.0f / 15.0f));
+    low = PWSP_V_FMA(square, low, PWSP_V_SET(-1.0f / 3.0f));
+    high = PWSP_V_FMA(square, high, PWSP_V_SET(-1.0f / 3.0f));
+    low = PWSP_V_MUL(z, PWSP_V_FMA(square, low, one));
+    high = PWSP_V_MUL(z, PWSP_V_FMA(square, high, one));
+    tanh = PWSP_V_MAX(low, tanh);  // NaN remains, as the second of two
+    tanh = PWSP_V_SUB(zero, PWSP_V_MAX(PWSP_V_SUB(zero, high), PWSP_V_SUB(zero, tanh)));
     return PWSP_V_COPYSIGN(PWSP_V_MUL(cap, tanh), y);
 }
 
@@ -14325,10 +14339,21 @@ static void PWSP_V_NAME(values)(ptowsp_attend_type type, size_t row_count, const
 }
 PWSP_V_TARGET PWSP_FORCE_INLINE PWSP_V PWSP_V_NAME(soft_cap)(PWSP_V x, PWSP_V cap,
                                                              PWSP_V two_over_cap) {
-    PWSP_V y = PWSP_V_MUL(x, two_over_cap), one = PWSP_V_SET(1.0f);
-    PWSP_V power =
-        PWSP_V_EXP(PWSP_V_SUB(PWSP_V_SET(0.0f), PWSP_V_MAX(y, PWSP_V_SUB(PWSP_V_SET(0.0f), y))));
+    PWSP_V y = PWSP_V_MUL(x, two_over_cap), one = PWSP_V_SET(1.0f), zero = PWSP_V_SET(0.0f);
+    PWSP_V twice = PWSP_V_MAX(y, PWSP_V_SUB(zero, y));
+    PWSP_V power = PWSP_V_EXP(PWSP_V_SUB(zero, twice));
     PWSP_V tanh = PWSP_V_DIV(PWSP_V_SUB(one, power), PWSP_V_ADD(one, power));
+    PWSP_V z = PWSP_V_MUL(twice, PWSP_V_SET(0.5f)), square = PWSP_V_MUL(z, z);
+    PWSP_V c7 = PWSP_V_SET(-17.0f / 315.0f), c9 = PWSP_V_SET(62.0f / 2835.0f);
+    PWSP_V low = c7, high = PWSP_V_FMA(square, c9, c7);
+    low = PWSP_V_FMA(square, low, PWSP_V_SET(2.0f / 15.0f));
+    high = PWSP_V_FMA(square, high, PWSP_V_SET(2.0f / 15.0f));
+    low = PWSP_V_FMA(square, low, PWSP_V_SET(-1.0f / 3.0f));
+    high = PWSP_V_FMA(square, high, PWSP_V_SET(-1.0f / 3.0f));
+    low = PWSP_V_MUL(z, PWSP_V_FMA(square, low, one));
+    high = PWSP_V_MUL(z, PWSP_V_FMA(square, high, one));
+    tanh = PWSP_V_MAX(low, tanh);  // NaN remains, as the second of two
+    tanh = PWSP_V_SUB(zero, PWSP_V_MAX(PWSP_V_SUB(zero, high), PWSP_V_SUB(zero, tanh)));
     return PWSP_V_COPYSIGN(PWSP_V_MUL(cap, tanh), y);
 }
 PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(score_row)(const pwsp_attend_scoring *how,
@@ -14939,10 +14964,21 @@ static void PWSP_V_NAME(values)(ptowsp_attend_type type, size_t row_count, const
 }
 PWSP_V_TARGET PWSP_FORCE_INLINE PWSP_V PWSP_V_NAME(soft_cap)(PWSP_V x, PWSP_V cap,
                                                              PWSP_V two_over_cap) {
-    PWSP_V y = PWSP_V_MUL(x, two_over_cap), one = PWSP_V_SET(1.0f);
-    PWSP_V power =
-        PWSP_V_EXP(PWSP_V_SUB(PWSP_V_SET(0.0f), PWSP_V_MAX(y, PWSP_V_SUB(PWSP_V_SET(0.0f), y))));
+    PWSP_V y = PWSP_V_MUL(x, two_over_cap), one = PWSP_V_SET(1.0f), zero = PWSP_V_SET(0.0f);
+    PWSP_V twice = PWSP_V_MAX(y, PWSP_V_SUB(zero, y));
+    PWSP_V power = PWSP_V_EXP(PWSP_V_SUB(zero, twice));
     PWSP_V tanh = PWSP_V_DIV(PWSP_V_SUB(one, power), PWSP_V_ADD(one, power));
+    PWSP_V z = PWSP_V_MUL(twice, PWSP_V_SET(0.5f)), square = PWSP_V_MUL(z, z);
+    PWSP_V c7 = PWSP_V_SET(-17.0f / 315.0f), c9 = PWSP_V_SET(62.0f / 2835.0f);
+    PWSP_V low = c7, high = PWSP_V_FMA(square, c9, c7);
+    low = PWSP_V_FMA(square, low, PWSP_V_SET(2.0f / 15.0f));
+    high = PWSP_V_FMA(square, high, PWSP_V_SET(2.0f / 15.0f));
+    low = PWSP_V_FMA(square, low, PWSP_V_SET(-1.0f / 3.0f));
+    high = PWSP_V_FMA(square, high, PWSP_V_SET(-1.0f / 3.0f));
+    low = PWSP_V_MUL(z, PWSP_V_FMA(square, low, one));
+    high = PWSP_V_MUL(z, PWSP_V_FMA(square, high, one));
+    tanh = PWSP_V_MAX(low, tanh);  // NaN remains, as the second of two
+    tanh = PWSP_V_SUB(zero, PWSP_V_MAX(PWSP_V_SUB(zero, high), PWSP_V_SUB(zero, tanh)));
     return PWSP_V_COPYSIGN(PWSP_V_MUL(cap, tanh), y);
 }
 PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(score_row)(const pwsp_attend_scoring *how,
@@ -15492,10 +15528,21 @@ static void PWSP_V_NAME(values)(ptowsp_attend_type type, size_t row_count, const
 }
 PWSP_V_TARGET PWSP_FORCE_INLINE PWSP_V PWSP_V_NAME(soft_cap)(PWSP_V x, PWSP_V cap,
                                                              PWSP_V two_over_cap) {
-    PWSP_V y = PWSP_V_MUL(x, two_over_cap), one = PWSP_V_SET(1.0f);
-    PWSP_V power =
-        PWSP_V_EXP(PWSP_V_SUB(PWSP_V_SET(0.0f), PWSP_V_MAX(y, PWSP_V_SUB(PWSP_V_SET(0.0f), y))));
+    PWSP_V y = PWSP_V_MUL(x, two_over_cap), one = PWSP_V_SET(1.0f), zero = PWSP_V_SET(0.0f);
+    PWSP_V twice = PWSP_V_MAX(y, PWSP_V_SUB(zero, y));
+    PWSP_V power = PWSP_V_EXP(PWSP_V_SUB(zero, twice));
     PWSP_V tanh = PWSP_V_DIV(PWSP_V_SUB(one, power), PWSP_V_ADD(one, power));
+    PWSP_V z = PWSP_V_MUL(twice, PWSP_V_SET(0.5f)), square = PWSP_V_MUL(z, z);
+    PWSP_V c7 = PWSP_V_SET(-17.0f / 315.0f), c9 = PWSP_V_SET(62.0f / 2835.0f);
+    PWSP_V low = c7, high = PWSP_V_FMA(square, c9, c7);
+    low = PWSP_V_FMA(square, low, PWSP_V_SET(2.0f / 15.0f));
+    high = PWSP_V_FMA(square, high, PWSP_V_SET(2.0f / 15.0f));
+    low = PWSP_V_FMA(square, low, PWSP_V_SET(-1.0f / 3.0f));
+    high = PWSP_V_FMA(square, high, PWSP_V_SET(-1.0f / 3.0f));
+    low = PWSP_V_MUL(z, PWSP_V_FMA(square, low, one));
+    high = PWSP_V_MUL(z, PWSP_V_FMA(square, high, one));
+    tanh = PWSP_V_MAX(low, tanh);  // NaN remains, as the second of two
+    tanh = PWSP_V_SUB(zero, PWSP_V_MAX(PWSP_V_SUB(zero, high), PWSP_V_SUB(zero, tanh)));
     return PWSP_V_COPYSIGN(PWSP_V_MUL(cap, tanh), y);
 }
 PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(score_row)(const pwsp_attend_scoring *how,
@@ -16868,22 +16915,32 @@ static ptowsp_status pwsp_attend_first_check(const ptowsp_attend_job *job, ptows
     return PTOWSP_OK;
 }
 
+// Without query_starts each request has one query token. Segments of a prefix plan name the query tokens
+// of requests in order, so query_starts are in order, too.
+static ptowsp_status pwsp_attend_starts_check(const ptowsp_attend_step *step,
+                                              ptowsp_plan_info *info) {
+    uint64_t first = 0;
+    for (uint32_t i = 0; i < step->batch->sequence_count; i++) {
+        const uint32_t count = pwsp_attend_query_count(step, i);
+        if (!step->query_starts && count != 1) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_ATTEND_STEP_QUERIES, i, count, 0);
+        }
+        if (step->query_starts && step->prefix && count > 0 && step->query_starts[i] != first) {
+            return pwsp_plan_fail(info, PTOWSP_FAULT_ATTEND_STARTS, i, step->query_starts[i],
+                                  pwsp_info_value(first));
+        }
+        first += count;
+    }
+    return PTOWSP_OK;
+}
+
 ptowsp_status ptowsp_attend_check(const ptowsp_attend_job *job, ptowsp_plan_info *out_info) {
     ptowsp_plan_info spare, *info = pwsp_info_start(out_info, &spare);
     ptowsp_status status = pwsp_attend_job_check(job, info);
     status = status == PTOWSP_OK ? pwsp_attend_plan_check(job, info) : status;
     status = status == PTOWSP_OK ? pwsp_attend_mask_check(job->step, info) : status;
     status = status == PTOWSP_OK ? pwsp_attend_first_check(job, info) : status;
-    if (status != PTOWSP_OK || job->step->query_starts) {
-        return status;
-    }
-    for (uint32_t i = 0; i < job->step->batch->sequence_count; i++) {
-        const uint32_t count = pwsp_attend_query_count(job->step, i);
-        if (count != 1) {
-            return pwsp_plan_fail(info, PTOWSP_FAULT_ATTEND_STEP_QUERIES, i, count, 0);
-        }
-    }
-    return PTOWSP_OK;
+    return status == PTOWSP_OK ? pwsp_attend_starts_check(job->step, info) : status;
 }
 
 // Begins a run of so many workers, or joins it; false if another is under way.

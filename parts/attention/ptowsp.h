@@ -100,16 +100,16 @@
 //
 // CONTENTS
 //
-//    1. Build configuration                 154     8. Merging                            1084
-//    2. Status and errors                   261     9. Attention plans                    1133
-//    3. Contexts and threads                327    10. Attention kernels                  1645
-//    4. Sinks                               493    11. MoE plans                          1937
-//    5. Work and tiers                      522    12. Prefix trees                       2369
-//    6. Chunk plans                         675    32. Spaces                             2656
-//    7. Dispatch                           1014    33. Utilities                          2715
+//    1. Build configuration                 154     8. Merging                            1086
+//    2. Status and errors                   261     9. Attention plans                    1135
+//    3. Contexts and threads                327    10. Attention kernels                  1647
+//    4. Sinks                               493    11. MoE plans                          1942
+//    5. Work and tiers                      522    12. Prefix trees                       2374
+//    6. Chunk plans                         675    32. Spaces                             2661
+//    7. Dispatch                           1016    33. Utilities                          2720
 //
-//   Appendix C. Macros                             2727
-//   Appendix D. Index of functions                 2935
+//   Appendix C. Macros                             2732
+//   Appendix D. Index of functions                 2940
 //
 // WORDS
 //
@@ -917,7 +917,9 @@ typedef struct ptowsp_plan_config {
     FAULT(ATTEND_STRIDE_PAGE, INVALID_PARAMS,                                                      \
           "request %i begins at row %v without pages, and a page stride of the cache is %l")       \
     FAULT(ATTEND_MASK, INVALID_PARAMS,                                                             \
-          "the mask of request %i begins or ends at %v of its %l tokens")
+          "the mask of request %i begins or ends at %v of its %l tokens")                          \
+    FAULT(ATTEND_STARTS, INVALID_PARAMS,                                                           \
+          "the queries of request %i begin at %v, and those of the prefix plan at %l")
 
 // clang-format off
 typedef enum ptowsp_plan_fault {
@@ -1380,7 +1382,7 @@ typedef struct ptowsp_attention_config {
     const ptowsp_tier *tiers;  // NULL: none. Otherwise every KV length with units needs one
     uint32_t tier_count;
     bool shares_merges;                           // see Shared merges
-    const ptowsp_attention_positions *positions;  // NULL: see Queries
+    const ptowsp_attention_positions *positions;  // NULL, or all of its arrays are: see Queries
 } ptowsp_attention_config;
 
 // Numbers of elements that a plan needs; block_bytes is for all its arrays together.
@@ -1775,7 +1777,9 @@ typedef struct ptowsp_attend_step {
     float *lse;  // log-sum-exp of rows; NULL: not wanted
     size_t lse_token_stride, lse_head_stride;
 
-    const uint32_t *query_starts;  // [request] its first query token; NULL: one for each request
+    // [request] its first query token; NULL: one for each request. With a prefix plan, whose tokens are
+    // numbered so: the query tokens of all requests before it.
+    const uint32_t *query_starts;
     const uint32_t *pages;         // page tables of all requests
     const uint32_t *page_starts;   // [request] in pages; NULL: request * page_stride
     size_t page_stride;
@@ -1844,8 +1848,9 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_place(const ptowsp_attend_li
 
 // Checks all of a job: as ptowsp_attend_run_worker does, and query lengths, masks, and the plan, as
 // ptowsp_attention_check does. (Of a prefix plan only the lists; ptowsp_prefix_check proves it.) Page
-// tables, strides and query_starts are taken as they are, but strides that cannot lead to the first
-// row of a request without pages are refused: of keys and values both 0, or of scales 0.
+// tables, strides and query_starts are taken as they are, but query_starts that are not those of a
+// prefix plan are refused, and so are strides that cannot lead to the first row of a request without
+// pages: of keys and values both 0, or of scales 0.
 // Errors   INVALID_PARAMS, BUFFER_OVERFLOW (memory for fewer slots, rows or lanes).
 // Cost     O(units + requests).
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_check(const ptowsp_attend_job *job,
@@ -2323,7 +2328,7 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_rebalance(const ptowsp_moe_clus
 // The result of ptowsp_moe_move, in loads of the busiest rank; replicas of an expert share its
 // load.
 typedef struct ptowsp_moe_moved {
-    uint32_t move_count;  // replicas that became another expert
+    uint32_t move_count;  // of the steps taken; a replica that two of them change counts twice
     double load_before, load_after, load_mean;
 } ptowsp_moe_moved;
 
@@ -2935,33 +2940,33 @@ PTOWSP_DEFINE_SPACE(ptowsp_moe_space, PTOWSP_MOE_DIMS)
 // Appendix D. Index of functions
 // -------------------------------------------------------------------------------------------------
 //
-//      ptowsp_              clock_ns 2724, decode_tiers 672, hash 2721, parallel_for 444,
+//      ptowsp_              clock_ns 2729, decode_tiers 672, hash 2726, parallel_for 444,
 //                           processor_count 430, tier_find 663, version 244
-//      ptowsp_attend_       bytes 1931, check 1851, compute 1919, convert 1926, join 1889,
-//                           merge 1885, place 1840, run 1872, run_worker 1865, size 1833,
-//                           unit_of 1908, unit_rows 1912, variant 1934, work 1881
-//      ptowsp_attention_    accs 1557, bound 1431, check 1486, export 1538, generate 1464,
-//                           is_invariant 1494, job_check 1629, lane_merges 1503, lane_units 1498,
-//                           merge_row 1562, place 1449, print 1542, progress_size 1605, run 1641,
-//                           run_serial 1633, run_worker 1621, see 1477, size 1438, states 1553,
-//                           unit_rows 1511
+//      ptowsp_attend_       bytes 1936, check 1856, compute 1924, convert 1931, join 1894,
+//                           merge 1890, place 1844, run 1877, run_worker 1870, size 1837,
+//                           unit_of 1913, unit_rows 1917, variant 1939, work 1886
+//      ptowsp_attention_    accs 1559, bound 1433, check 1488, export 1540, generate 1466,
+//                           is_invariant 1496, job_check 1631, lane_merges 1505, lane_units 1500,
+//                           merge_row 1564, place 1451, print 1544, progress_size 1607, run 1643,
+//                           run_serial 1635, run_worker 1623, see 1479, size 1440, states 1555,
+//                           unit_rows 1513
 //      ptowsp_context_      create 407, destroy 413, error 416, fail 420, lane_count 423,
 //                           run_worker 480
-//      ptowsp_dispatch_     mpmd 1078, serial 1047, spmd 1058
-//      ptowsp_merge_        add 1112, clear 1109, finish 1118, partials 1128
-//      ptowsp_moe_          bound 2164, check 2196, column_begin 2205, column_end 2212,
-//                           combine 2073, generate 2188, history_add 2258, index 2351, look 2249,
-//                           move 2342, place 2178, plan_units 2231, print 2227, rebalance 2317,
-//                           row_bound 2041, scratch_bytes 2308, share 2361, size 2170, sort 2049,
-//                           sort_parallel 2059, unit_rows 2219
+//      ptowsp_dispatch_     mpmd 1080, serial 1049, spmd 1060
+//      ptowsp_merge_        add 1114, clear 1111, finish 1120, partials 1130
+//      ptowsp_moe_          bound 2169, check 2201, column_begin 2210, column_end 2217,
+//                           combine 2078, generate 2193, history_add 2263, index 2356, look 2254,
+//                           move 2347, place 2183, plan_units 2236, print 2232, rebalance 2322,
+//                           row_bound 2046, scratch_bytes 2313, share 2366, size 2175, sort 2054,
+//                           sort_parallel 2064, unit_rows 2224
 //      ptowsp_output_       to_buffer 516, to_file 519
-//      ptowsp_plan_         chunk_size 948, explain 1011, generate 971, generate_parallel 989,
-//                           generate_range 979, is_invariant 1495, total_work 956, work_bound 1005
-//      ptowsp_prefix_       add 2573, bound 2584, build 2556, build_given 2564, check 2622,
-//                           generate 2611, join_row 2647, place 2601, print 2629,
-//                           progress_size 2653, remove 2576, size 2591, tree_bytes 2546,
-//                           tree_place 2547, unit_tokens 2635
-//      ptowsp_space_        at 2705, index 2703, make 2698, multiply 2734, total 2702
+//      ptowsp_plan_         chunk_size 950, explain 1013, generate 973, generate_parallel 991,
+//                           generate_range 981, is_invariant 1497, total_work 958, work_bound 1007
+//      ptowsp_prefix_       add 2578, bound 2589, build 2561, build_given 2569, check 2627,
+//                           generate 2616, join_row 2652, place 2606, print 2634,
+//                           progress_size 2658, remove 2581, size 2596, tree_bytes 2551,
+//                           tree_place 2552, unit_tokens 2640
+//      ptowsp_space_        at 2710, index 2708, make 2703, multiply 2739, total 2707
 //      ptowsp_status_       name 309, text 310
 //      ptowsp_work_         batch 580, column_part 598, create 648, destroy 652, expert 583,
 //                           head 568, is_first 625, is_last 628, is_valid 618, is_whole 621,
