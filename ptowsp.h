@@ -1978,8 +1978,8 @@ typedef struct ptowsp_attend_step {
     // [request] its first query token; NULL: one for each request. With a prefix plan, whose tokens are
     // numbered so: the query tokens of all requests before it.
     const uint32_t *query_starts;
-    const uint32_t *pages;         // page tables of all requests
-    const uint32_t *page_starts;   // [request] in pages; NULL: request * page_stride
+    const uint32_t *pages;        // page tables of all requests
+    const uint32_t *page_starts;  // [request] in pages; NULL: request * page_stride
     size_t page_stride;
 
     float scale;  // of scores; 0: 1 / sqrt(key_dim)
