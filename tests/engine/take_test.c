@@ -1,4 +1,4 @@
-// Lanes take from a queue what their ring has room for.
+// Lanes take from queues: their own, and what their ring has room for.
 
 #include "src/engine/engine.h"
 
@@ -39,4 +39,42 @@ TEST(take__no_more_than_the_ring_has_room_for) {
     for (uint32_t i = RING + 2; i < 1480; i++) {
         assert_int_equal(runs[i], i < RING + 100 || i >= 1000);
     }
+}
+
+static uint32_t third_group(void *user, uint32_t task, uint64_t *out_key) {
+    (void)user;
+    *out_key = 0;
+    return task % 3;
+}
+
+// Each lane has a queue, under a lock of its own, in memory that was not zero.
+TEST(take__every_group_of_lanes_has_its_queue) {
+    static pwsp_ready_link links[9];
+    test_memory memory = {0};
+    const pwsp_memory made = pwsp_memory_make(test_resize, &memory);
+    pwsp_engine engine;
+    pwsp_engine_init(&engine, &made);
+    engine.job.links = (pwsp_ready_links){links, sizeof links[0]};
+    engine.job.group_of = third_group;
+    assert_true(pwsp_engine_reserve(&engine, 3, sizeof(pwsp_engine_lane)));
+    pwsp_mutex begun;  // over bytes of 0xa5, as test_resize gives them
+    memset(&begun, 0xa5, sizeof begun);
+    pwsp_mutex_init(&begun);
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_memory_equal(&pwsp_engine_group_at(&engine, i)->mutex, &begun, sizeof begun);
+    }
+    pwsp_engine_begin(&engine, PWSP_READY_BY_FIFO, 3, 0);
+    for (uint32_t i = 0; i < 9; i++) {
+        pwsp_engine_push(&engine, pwsp_engine_at(&engine, 0), i);
+    }
+    pwsp_engine_offer(&engine, pwsp_engine_at(&engine, 0), 0);
+    for (uint32_t lane = 0; lane < 3; lane++) {
+        for (uint32_t i = lane; i < 9; i += 3) {  // in the order in which they came
+            assert_int_equal(pwsp_engine_take(&engine, pwsp_engine_at(&engine, lane)), i);
+        }
+    }
+    assert_int_equal(pwsp_engine_take(&engine, pwsp_engine_at(&engine, 1)), PWSP_ENGINE_NONE);
+    pwsp_mutex_destroy(&begun);
+    pwsp_engine_free(&engine);
+    assert_int_equal(memory.live_blocks, 0);
 }

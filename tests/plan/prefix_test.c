@@ -308,6 +308,9 @@ TEST(prefix__places_refuse_what_does_not_fit) {
     assert_invalid(ptowsp_prefix_place(&sizes, NULL, 30, &plan));
     assert_invalid(ptowsp_prefix_place(NULL, block, 30, &plan));
     assert_invalid(ptowsp_prefix_place(&sizes, block, 30, NULL));
+    sizes.join_count = UINT32_MAX;
+    assert_int_equal(ptowsp_prefix_place(&sizes, block, sizeof block, &plan),
+                     PTOWSP_BUFFER_OVERFLOW);
     sizes.join_count = UINT32_MAX + UINT64_C(1);
     assert_int_equal(ptowsp_prefix_place(&sizes, block, sizeof block, &plan),
                      PTOWSP_LIMIT_EXCEEDED);

@@ -305,6 +305,9 @@ MEMORY_TEST(load__refuses_every_damage) {
     refused(context, later, sizeof later - 1, PTOWSP_UNSUPPORTED,
             "load: format 2 is not known; this version has format 1");
     refused(context, "ptowsp program 1, 5 bytes, 012345678", 36, PTOWSP_INVALID_PARAMS, "no saved");
+    static const char digits[] =
+        "ptowsp program 1, a bytes, 0123456789abcdef\n";  // a is none of ten
+    refused(context, digits, sizeof digits - 1, PTOWSP_INVALID_PARAMS, "no saved");
     assert_int_equal(ptowsp_program_load(context, saved, length, NULL, NULL, NULL),
                      PTOWSP_INVALID_PARAMS);
     assert_string_equal(ptowsp_context_error(context).text, "load: data or out_program is NULL");
