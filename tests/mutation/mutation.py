@@ -6,9 +6,10 @@
 
 A mutant is one change in one line of src/ROOM/*.c: an operator, a bound, a constant, a flipped condition, a
 lost call, or two statements in the other order. Its unit replaces the one of the archive, at -O0, and the
-suites of SUITES are linked to it and run, the fastest first, until one fails. A mutant that no suite notices
-survives: it is printed as a diff of one line. tests/mutation/explained has survivors that change nothing
-that can be seen, each with the reason. Exit status 1 if more than 5 % survive without an explanation.
+suites of SUITES are linked to it and run, the fastest first, with a fifth of their random rounds, until one
+fails; then with all rounds. A mutant that no suite notices survives: it is printed as a diff of one line.
+tests/mutation/explained has survivors that change nothing that can be seen, each with the reason. Exit
+status 1 if more than 5 % survive without an explanation.
 
 Places are chosen by a hash of the seed, the file and the text of the line, so a change elsewhere leaves them.
 Assertions, PWSP_NEVER and PWSP_ALWAYS, and the directives of the preprocessor are left alone.
@@ -183,12 +184,12 @@ class Judge:
         with open(f"{self.build}/mutation.took", "a", encoding="utf-8") as file:
             file.write(f"{program} {self.took[program]:.2f}\n")
 
-    def run(self, binary, took):
+    def run(self, binary, took, scale=SCALE):
         """Its status. A loop without end is ended by the processor's time, a thread that sleeps for good by the clock's."""
         processor, wall = int(10 + 10 * took), 120 + 20 * took
         with tempfile.TemporaryFile() as log:
             child = subprocess.Popen(["sh", "-c", f"ulimit -v 8000000; ulimit -t {processor}; exec {binary}"], stdout=log, stderr=log, start_new_session=True,
-                                     env={**os.environ, "PTOWSP_SCALE": SCALE})
+                                     env={**os.environ, "PTOWSP_SCALE": scale})
             try:
                 return child.wait(wall)
             except subprocess.TimeoutExpired:
@@ -232,9 +233,12 @@ class Judge:
                 if linked.returncode != 0:
                     return f"the linker, {name}: {linked.stderr.decode()[-300:]}"
                 status = self.run(f"{work}/{name}", self.took[program])
-                os.remove(f"{work}/{name}")
                 if status != 0:
                     return f"{name} ({status})"
+            for program in programs_of(room):  # what has survived meets all random rounds
+                name = os.path.basename(program)[:-2]
+                if self.run(f"{work}/{name}", self.took[program] * 100 / float(SCALE), "100") != 0:
+                    return f"{name}, with all its rounds"
         return None
 
 
