@@ -165,7 +165,7 @@ static void pwsp_exprs_print_const(const pwsp_expr_node *node, ptowsp_output tex
     }
 }
 
-// An array whose name ends as those of fields do is in quotes: the word would be read as the field.
+// An array is in quotes if its name ends like a field: the word would be read as the field.
 static void pwsp_exprs_print_array(const pwsp_expr_node *node, ptowsp_output text) {
     const bool is_field = node->value != 0;
     if (is_field || pwsp_name_field(node->name) == PTOWSP_PLAN_FIELD_COUNT) {

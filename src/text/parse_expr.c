@@ -94,7 +94,7 @@ static bool pwsp_parse_field(pwsp_parser *p, const char *name, ptowsp_expr index
            pwsp_parse_fail(p, "%s is no field here, but %s would be", name, made);
 }
 
-// A word that is a field is none of the names that are bound; these are in quotes.
+// A word that names a field is not looked up among bound names; those are in quotes.
 static bool pwsp_parse_read(pwsp_parser *p, const char *name, bool is_word, uint64_t column,
                             ptowsp_expr *out_expr) {
     ptowsp_expr index;

@@ -170,7 +170,7 @@ typedef struct pwsp_port_info {
 } pwsp_port_info;
 
 // Statements, in the order of their kinds: the kind, its word in texts, the parts that follow on the
-// line, and what the parser makes of them (m: the module, a: the parts; text/parse_tree.c).
+// line, and the call by which the parser builds it (m: the module, a: the parts; text/parse_tree.c).
 //
 //      v   the name of a variable     =   "="                    V       a view
 //      w   the name of a workload     e   an expression          l       [ "element" pair ]

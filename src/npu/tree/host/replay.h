@@ -1,4 +1,4 @@
-// The results of a recorded run, compared with those of running it again.
+// The results of a recorded run, compared with the results of running it again.
 
 #ifndef WSP_REPLAY_H
 #define WSP_REPLAY_H
