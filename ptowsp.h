@@ -9329,12 +9329,12 @@ PTOWSP_API uint64_t ptowsp_run_bound_slot(const ptowsp_run *run, uint32_t slot);
 //                  | ( "slot_u64" | "slot_i64" | "slot_bool" ) "[" int "]"
 //      name        = letters, digits, "_" and "."; or any name in double quotes
 //
-// In a pair, a bare 0 means not given, and (0) the number. The word kv.slot is a field of plan kv;
-// an array of that name is read in quotes. A symbol hidden by a variable, and the size of a plan
-// with several axes, are refused. The text has no functions of kernels: they are attached by the
-// kernel's name. Nor has it choices: their tasks are branches. A kernel of the unit link has the
-// parameters of its collective (section 26); for its words see PTOWSP_COLLECTIVES and
-// PTOWSP_ALGORITHMS.
+// In a pair, a bare 0 means not given, and (0) the number. The words kv.slot and "kv".slot are the
+// field of plan kv; an array of that name is read in quotes: "kv.slot". A symbol hidden by a
+// variable, and the size of a plan with several axes, are refused. The text has no functions of
+// kernels: they are attached by the kernel's name. Nor has it choices: their tasks are branches. A
+// kernel of the unit link has the parameters of its collective (section 26); for its words see
+// PTOWSP_COLLECTIVES and PTOWSP_ALGORITHMS.
 //
 // A tile kernel has its operations below its line, in the order in which they were built (section
 // 24), indented by two spaces, and by two more inside a loop. Reading calls the same functions

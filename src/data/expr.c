@@ -165,11 +165,16 @@ static void pwsp_exprs_print_const(const pwsp_expr_node *node, ptowsp_output tex
     }
 }
 
-// An array is in quotes if its name ends like a field: the word would be read as the field.
+// An array whose name ends as those of fields do is in quotes, as the word would be read as the field. So is the
+// plan alone where the name of a field is not a word: "my plan".slot.
 static void pwsp_exprs_print_array(const pwsp_expr_node *node, ptowsp_output text) {
     const bool is_field = node->value != 0;
-    if (is_field || pwsp_name_field(node->name) == PTOWSP_PLAN_FIELD_COUNT) {
-        pwsp_text_put(text, pwsp_quoted(node->name).text);
+    const pwsp_quoted_name quoted = pwsp_quoted(node->name);
+    if (is_field && quoted.text[0] == '"') {
+        const char *last = strrchr(node->name, '.');
+        pwsp_text_format(text, "\"%.*s\"%s", (int)(last - node->name), node->name, last);
+    } else if (is_field || pwsp_name_field(node->name) == PTOWSP_PLAN_FIELD_COUNT) {
+        pwsp_text_put(text, quoted.text);
     } else {
         pwsp_text_format(text, "\"%s\"", node->name);
     }

@@ -38,7 +38,8 @@
 //      expr        = operators, casts, min, max and ?: as in C, over
 //                    int | int "u" | "true" | "false" | name | name "[" expr "]" | "entry" "(" name ")"
 //                  | "size" "(" axis ")" | ( "slot_u64" | "slot_i64" | "slot_bool" ) "[" int "]"
-//      name        = word | quote { printable ASCII } quote
+//      name        = word | quote { printable ASCII } quote; of a field of a plan that is in quotes, the
+//                    last part is a word after it: "my plan".slot
 //
 // A saved program continues with "program" name, its first workload, and "schedule", with
 // directives below (parse_schedule.c), indented by two spaces. Their keys may also read

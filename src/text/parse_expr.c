@@ -94,6 +94,18 @@ static bool pwsp_parse_field(pwsp_parser *p, const char *name, ptowsp_expr index
            pwsp_parse_fail(p, "%s is no field here, but %s would be", name, made);
 }
 
+// The rest of a field whose plan is in quotes: "my plan".slot. False: none follows.
+static bool pwsp_parse_rest_of_field(pwsp_parser *p, char name[PTOWSP_NAME_MAX + 1]) {
+    const size_t length = strlen(name);
+    if (p->token != PWSP_TOKEN_WORD || p->word[0] != '.' ||
+        length + strlen(p->word) > PTOWSP_NAME_MAX) {
+        return false;
+    }
+    memcpy(name + length, p->word, strlen(p->word) + 1);
+    pwsp_parse_next(p);
+    return true;
+}
+
 // A word that names a field is not looked up among bound names; those are in quotes.
 static bool pwsp_parse_read(pwsp_parser *p, const char *name, bool is_word, uint64_t column,
                             ptowsp_expr *out_expr) {
@@ -206,7 +218,7 @@ static bool pwsp_parse_is_called(const pwsp_parser *p) {
 
 static bool pwsp_parse_word(pwsp_parser *p, ptowsp_expr *out_expr) {
     const uint64_t column = p->column;
-    const bool is_word = p->token == PWSP_TOKEN_WORD;
+    bool is_word = p->token == PWSP_TOKEN_WORD;
     static const char slots[][12] = {"slot_bool", "slot_i64", "slot_u64"};
     for (uint32_t i = 0; is_word && i < 3; i++) {
         if (pwsp_parse_is(p, slots[i])) {
@@ -237,6 +249,7 @@ static bool pwsp_parse_word(pwsp_parser *p, ptowsp_expr *out_expr) {
                     : pwsp_parse_of(p, is_size, out_expr)) &&
                pwsp_parse_built(p, p->line, column);
     }
+    is_word = is_word || pwsp_parse_rest_of_field(p, name);
     if (pwsp_parse_is(p, "[")) {
         return pwsp_parse_read(p, name, is_word, column, out_expr);
     }
@@ -260,9 +273,10 @@ static bool pwsp_parse_constant(pwsp_parser *p, bool is_negative, ptowsp_expr *o
 
 static bool pwsp_parse_unary(pwsp_parser *p, ptowsp_expr *out_expr);
 
-// Enters a parenthesis, or the operand of an operator.
+// Enters a parenthesis, or the operand of an operator. The whole expression, which is entered first, does
+// not count.
 static bool pwsp_parse_deeper(pwsp_parser *p) {
-    if (p->depth == PWSP_PARSE_DEPTH_MAX) {
+    if (p->depth > PWSP_PARSE_DEPTH_MAX) {
         return pwsp_parse_fail(p, "an expression of more than %d levels", PWSP_PARSE_DEPTH_MAX);
     }
     p->depth++;

@@ -245,6 +245,22 @@ CONTEXT_TEST(parse__reads_expressions_as_deep_as_they_are_built) {
     }
 }
 
+// The limit of the manual: 408 parentheses.
+CONTEXT_TEST(parse__reads_408_parentheses_in_one_another) {
+    for (size_t count = 408; count <= 409; count++) {
+        ptowsp_module *module;
+        size_t length = (size_t)snprintf(printed, TEXT_MAX, "module m\nworkload w\n  when ");
+        memset(printed + length, '(', count);
+        memcpy(printed + length + count, "true", 4);
+        memset(printed + length + count + 4, ')', count);
+        length += 2 * count + 4;
+        const ptowsp_status wanted = count == 408 ? PTOWSP_OK : PTOWSP_INVALID_PARAMS;
+        assert_int_equal(ptowsp_module_parse(context, printed, length, NULL, &module, NULL),
+                         wanted);
+        ptowsp_module_destroy(module);
+    }
+}
+
 CONTEXT_TEST(parse__refuses_deep_nesting) {
     static const char *const deep[] = {"(", "!", "min(", "true ? ", "~"};
     for (int i = 0; i < 5; i++) {
