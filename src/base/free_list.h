@@ -1,5 +1,5 @@
-// Arrays whose items come and go: one that was given back is taken again before the array grows. Items
-// that are free are listed through a member of their own, the last one first.
+// Arrays whose items come and go: an item that was given back is taken again before the array grows. Free
+// items are listed through a member of their own, the last one that was given back first.
 //
 //      PWSP_FREE_LIST(pwsp_flights, pwsp_flight, next)
 //

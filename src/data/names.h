@@ -39,8 +39,8 @@ PWSP_INTERNAL bool pwsp_names_add(pwsp_names *names, const pwsp_memory *memory, 
                                   uint32_t kind, uint32_t index);
 PWSP_INTERNAL void pwsp_names_free(pwsp_names *names, const pwsp_memory *memory);
 
-// The field of a plan's descriptors that the last part of a name is, "kv.merges.slot_count"; those that
-// are bits of another field have no name. PTOWSP_PLAN_FIELD_COUNT: none.
+// The field of a plan's descriptors that the last part of a name names, as in "kv.merges.slot_count".
+// Fields that are bits of another one have no name. PTOWSP_PLAN_FIELD_COUNT: it names none.
 PWSP_INTERNAL ptowsp_plan_field pwsp_name_field(const char *text);
 
 // The characters of words in texts: letters, digits, _ and the dot of a plan's fields.

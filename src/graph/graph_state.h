@@ -369,13 +369,13 @@ PWSP_INTERNAL bool pwsp_graph_leave(ptowsp_graph *graph, uint32_t *task, ptowsp_
 
 // -- shared by both ways to run -------------------------------------------------------------------
 
-// Must the task not run: is the run cancelled, or has one failed that leads to it?
+// Is the task skipped, because the run is cancelled or a predecessor has failed?
 PWSP_INLINE bool pwsp_graph_is_unwanted(ptowsp_graph *graph, uint32_t task) {
     return pwsp_halt_is(&graph->halt) ||
            pwsp_load_relaxed(&graph->arrays.kinds[task]) == PWSP_GRAPH_SKIPPED;
 }
 
-// A range before its first item; its items from `begin` on have failed; and how it ended.
+// Begins a range; records that its items from `begin` on have failed; returns how it ended.
 PWSP_INLINE void pwsp_graph_range_begin(pwsp_graph_range *range) {
     range->queue.cursor = 0;
     range->done = 0;

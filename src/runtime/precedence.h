@@ -153,7 +153,7 @@ pwsp_precedence_count(const pwsp_precedence *order, const pwsp_arrival *arrival,
 
 // -- times ----------------------------------------------------------------------------------------
 
-// A task waits by structure until this time; _each finds the rest, with _visit_time.
+// The time until which a task waits by structure. Its other waits: _each with _visit_time.
 PWSP_FORCE_INLINE pwsp_token pwsp_precedence_ready(const pwsp_precedence *order) {
     return order->has_structure ? order->scopes[order->depth - 1].ready : pwsp_token_none();
 }

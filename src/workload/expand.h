@@ -121,7 +121,7 @@ PWSP_INLINE uint64_t pwsp_expander_value(pwsp_expander *x, pwsp_code code) {
                            x->arrays, &x->fault);
 }
 
-// The present task, whose op, kernel and arguments are set, is the next one.
+// Completes the next task, whose op, kernel and arguments are set.
 PWSP_FORCE_INLINE pwsp_event pwsp_expander_made_task(pwsp_expander *x, uint32_t arg_count) {
     x->task.arg_count = arg_count;
     x->task.axis_arg_count = arg_count - x->task_op->scalar_count;

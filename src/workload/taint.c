@@ -105,7 +105,7 @@ PWSP_INTERNAL bool pwsp_program_find_tainted(const ptowsp_program *program,
         taint.has_changed = pwsp_taint_begins(program, PWSP_OP_AT(program, i), is_written);
     }
     if (!taint.has_changed) {
-        return true;  // as of most programs
+        return true;  // as in most programs
     }
     if (!PWSP_ALLOC(memory, taint.cells, size)) {
         return false;
