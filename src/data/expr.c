@@ -165,18 +165,22 @@ static void pwsp_exprs_print_const(const pwsp_expr_node *node, ptowsp_output tex
     }
 }
 
+// Is a name not a word, or a word that is a part of the task in the keys of schedules?
+static bool pwsp_exprs_needs_quotes(const char *name) {
+    return pwsp_quoted(name).text[0] == '"' || strncmp(name, "task.", 5) == 0;
+}
+
 // An array whose name ends as those of fields do is in quotes, as the word would be read as the field. So is the
-// plan alone where the name of a field is not a word: "my plan".slot.
+// plan alone where the name of a field needs quotes: "my plan".slot.
 static void pwsp_exprs_print_array(const pwsp_expr_node *node, ptowsp_output text) {
+    const char *name = node->name;
     const bool is_field = node->value != 0;
-    const pwsp_quoted_name quoted = pwsp_quoted(node->name);
-    if (is_field && quoted.text[0] == '"') {
-        const char *last = strrchr(node->name, '.');
-        pwsp_text_format(text, "\"%.*s\"%s", (int)(last - node->name), node->name, last);
-    } else if (is_field || pwsp_name_field(node->name) == PTOWSP_PLAN_FIELD_COUNT) {
-        pwsp_text_put(text, quoted.text);
+    if (pwsp_exprs_needs_quotes(name) ||
+        (!is_field && pwsp_name_field(name) != PTOWSP_PLAN_FIELD_COUNT)) {
+        const char *rest = is_field ? strrchr(name, '.') : name + strlen(name);
+        pwsp_text_format(text, "\"%.*s\"%s", (int)(rest - name), name, rest);
     } else {
-        pwsp_text_format(text, "\"%s\"", node->name);
+        pwsp_text_put(text, name);
     }
 }
 
@@ -186,7 +190,9 @@ static bool pwsp_exprs_print_leaf(const pwsp_exprs *exprs, const pwsp_expr_node 
     switch ((pwsp_expr_op)node->op) {
     case PWSP_EXPR_CONST: pwsp_exprs_print_const(node, text); return true;
     case PWSP_EXPR_VARIABLE:
-    case PWSP_EXPR_SYMBOL: pwsp_text_put(text, pwsp_quoted(node->name).text); return true;
+    case PWSP_EXPR_SYMBOL:
+        pwsp_text_format(text, pwsp_exprs_needs_quotes(node->name) ? "\"%s\"" : "%s", node->name);
+        return true;
     case PWSP_EXPR_ENTRY:
         pwsp_text_format(text, "entry(%s)", pwsp_quoted(node->name).text);
         return true;

@@ -238,6 +238,39 @@ MEMORY_TEST(save__keys_have_names_of_any_kind) {
     }
 }
 
+// A symbol task.r and an array task.args are not parts of the task.
+MEMORY_TEST(save__keys_tell_what_is_bound_from_parts_of_the_task) {
+    for (int i = 0; i < 2; i++) {
+        ptowsp_program *program, *loaded;
+        ptowsp_module *module = test_module(context, NULL);
+        ptowsp_axis axis = ptowsp_axis_dense(module, "n", 2);
+        ptowsp_kernel_desc kernel = {.name = "k", .axis_count = 1, .cycles = 1};
+        ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(module, &kernel)};
+        ptowsp_schedule schedule = {.dispatch = PTOWSP_DISPATCH_AFFINITY, .lane_count = 3};
+        schedule.dispatch_key =
+            i == 0 ? ptowsp_symbol(module, "task.r")
+                   : ptowsp_array_at(module, "task.args", PTOWSP_U64, ptowsp_i64(module, 0));
+        ptowsp_workload_begin(module, "w");
+        task.axes[0] = ptowsp_parallel_begin(module, "r", axis);
+        ptowsp_task_make(module, &task);
+        ptowsp_scope_end(module);
+        ptowsp_scope_end(module);
+        const ptowsp_program_desc desc = {NULL, &schedule};
+        assert_int_equal(ptowsp_program_create(context, module, &desc, &program), PTOWSP_OK);
+        const size_t length = save(context, module, &desc, saved);
+        const ptowsp_parse_desc parse = {NULL, 0, 1};
+        assert_int_equal(ptowsp_program_load(context, saved, length, &parse, &loaded, NULL),
+                         PTOWSP_OK);
+        print_program(program, printed);
+        print_program(loaded, again);
+        assert_string_equal(printed, again);
+        assert_non_null(strstr(again, i == 0 ? "dispatch task.r" : "= task.args[0]"));
+        ptowsp_program_destroy(loaded);
+        ptowsp_program_destroy(program);
+        ptowsp_module_destroy(module);
+    }
+}
+
 MEMORY_TEST(save__refuses_what_text_cannot_say) {
     ptowsp_module *module = test_module(context, NULL);
     ptowsp_task_desc task = {0};
