@@ -170,7 +170,7 @@ static bool pwsp_exprs_needs_quotes(const char *name) {
     return pwsp_quoted(name).text[0] == '"' || strncmp(name, "task.", 5) == 0;
 }
 
-// An array whose name ends as those of fields do is in quotes, as the word would be read as the field. So is the
+// An array is in quotes if its name ends like a field, as the word would be read as the field. So is the
 // plan alone where the name of a field needs quotes: "my plan".slot.
 static void pwsp_exprs_print_array(const pwsp_expr_node *node, ptowsp_output text) {
     const char *name = node->name;
