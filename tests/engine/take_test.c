@@ -71,3 +71,42 @@ TEST(take__every_group_of_lanes_has_its_queue) {
     pwsp_engine_free(&engine);
     assert_int_equal(memory.live_blocks, 0);
 }
+
+// A thief that has read the word of a deque must not take what the owner has put there since, however often the
+// owner takes tasks back and offers as many others.
+TEST(deque__each_offer_has_a_word_of_its_own) {
+    static pwsp_deque deque;
+    uint64_t words[8];
+    pwsp_deque_reset(&deque);
+    for (uint32_t i = 0; i < 8; i++) {
+        pwsp_deque_push(&deque, i);
+        pwsp_deque_publish(&deque, 1);
+        words[i] = deque.word;
+        for (uint32_t before = 0; before < i; before++) {
+            assert_true(words[before] != words[i]);
+        }
+        assert_int_equal(pwsp_deque_reclaim(&deque, 1), 1);
+        assert_int_equal(pwsp_deque_pop(&deque), i);
+    }
+}
+
+// As a run that was cancelled leaves them.
+TEST(take__tasks_of_the_run_before_are_gone) {
+    static pwsp_engine_lane lanes[2];
+    static pwsp_ready_link links[RING + 100];
+    pwsp_engine engine = {.job.links = {links, sizeof links[0]},
+                          .lanes = (char *)lanes,
+                          .lane_stride = sizeof lanes[0],
+                          .lane_capacity = 2};
+    for (int run = 0; run < 2; run++) {
+        pwsp_engine_begin(&engine, PWSP_READY_BY_WORK_STEALING, 2, 0);
+        for (uint32_t lane = 0; lane < 2; lane++) {
+            assert_int_equal(pwsp_engine_own(&engine, &lanes[lane], 1), PWSP_ENGINE_NONE);
+            assert_int_equal(pwsp_engine_take(&engine, &lanes[lane]), PWSP_ENGINE_NONE);
+        }
+        for (uint32_t i = 0; i < RING + 100; i++) {
+            pwsp_engine_push(&engine, &lanes[0], i);
+        }
+        assert_int_equal(pwsp_engine_take(&engine, &lanes[0]), RING);  // and offers the others
+    }
+}
