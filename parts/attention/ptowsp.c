@@ -13753,7 +13753,7 @@ static void PWSP_V_NAME(values)(ptowsp_attend_type type, size_t row_count, const
 // cap * tanh(x / cap), of z = |x / cap| first. (1 - e^-2z) / (1 + e^-2z) is tanh z up to some 1e-7, which
 // is too much where z is small, as below a large cap. So it is held between two of the Taylor polynomials
 // of tanh: up to z^7, which is below tanh for all z, and up to z^9, which is above. They are closer than
-// 3e-7 of tanh z up to z = 0.25.
+// 4e-7 of tanh z up to z = 0.25.
 PWSP_V_TARGET PWSP_FORCE_INLINE PWSP_V PWSP_V_NAME(soft_cap)(PWSP_V x, PWSP_V cap,
                                                              PWSP_V two_over_cap) {
     PWSP_V y = PWSP_V_MUL(x, two_over_cap), one = PWSP_V_SET(1.0f), zero = PWSP_V_SET(0.0f);

@@ -1780,8 +1780,8 @@ typedef struct ptowsp_attend_step {
     // [request] its first query token; NULL: one for each request. With a prefix plan, whose tokens are
     // numbered so: the query tokens of all requests before it.
     const uint32_t *query_starts;
-    const uint32_t *pages;         // page tables of all requests
-    const uint32_t *page_starts;   // [request] in pages; NULL: request * page_stride
+    const uint32_t *pages;        // page tables of all requests
+    const uint32_t *page_starts;  // [request] in pages; NULL: request * page_stride
     size_t page_stride;
 
     float scale;  // of scores; 0: 1 / sqrt(key_dim)
@@ -1848,9 +1848,9 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_place(const ptowsp_attend_li
 
 // Checks all of a job: as ptowsp_attend_run_worker does, and query lengths, masks, and the plan, as
 // ptowsp_attention_check does. (Of a prefix plan only the lists; ptowsp_prefix_check proves it.) Page
-// tables, strides and query_starts are taken as they are, but query_starts that are not those of a
-// prefix plan are refused, and so are strides that cannot lead to the first row of a request without
-// pages: of keys and values both 0, or of scales 0.
+// tables, strides and query_starts are taken as they are, but query_starts that a prefix plan does not
+// have are refused, and so are strides that cannot lead to the first row of a request without pages:
+// of keys and values both 0, or of scales 0.
 // Errors   INVALID_PARAMS, BUFFER_OVERFLOW (memory for fewer slots, rows or lanes).
 // Cost     O(units + requests).
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_check(const ptowsp_attend_job *job,
