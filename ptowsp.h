@@ -1077,6 +1077,7 @@ typedef struct ptowsp_plan_config {
     FAULT(KV_LARGE, INVALID_PARAMS, "the KV of sequence %i ends at position %v, beyond %l")        \
     FAULT(SINKS_RANGE, INVALID_PARAMS, "sequence %i has %v sinks, of %l KV tokens")                \
     FAULT(TREE_POSITIONS, INVALID_PARAMS, "prefix plans have no positions")                        \
+    FAULT(SCRATCH_ALIGN, INVALID_PARAMS, "the scratch is not aligned to %l bytes")                 \
     FAULT(ATTEND_JOB_NULL, INVALID_PARAMS, "the job, its cache or its step is NULL")               \
     FAULT(ATTEND_LIMITS_NULL, INVALID_PARAMS, "the limits, the block or the result is NULL")       \
     FAULT(ATTEND_STEP_NULL, INVALID_PARAMS, "the step's batch, lengths, config or plan is NULL")   \
@@ -2512,9 +2513,9 @@ PTOWSP_API PTOWSP_AICPU uint64_t ptowsp_moe_scratch_bytes(const ptowsp_moe_clust
 
 // Places the experts of each layer by its loads[layer][expert_count].
 //
-// Errors   INVALID_PARAMS (counts that do not divide; a load that is negative, infinite or no
-//          number), BUFFER_OVERFLOW (scratch, or an expert with more replicas than stride: the
-//          layers before are written then).
+// Errors   INVALID_PARAMS (counts that do not divide; scratch that is not aligned; a load that is
+//          negative, infinite or NaN), BUFFER_OVERFLOW (scratch, or an expert with more replicas
+//          than stride: the layers before are written then).
 // Cost     O(replicas * log(replicas)) per layer; with is_spread O(replicas * (ranks + replicas of a
 //          rank)), where few replicas need a swap.
 PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_moe_rebalance(const ptowsp_moe_cluster *cluster,

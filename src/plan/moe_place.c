@@ -146,10 +146,11 @@ PWSP_INTERNAL ptowsp_status pwsp_moe_scratch_check(const pwsp_moe_cluster *clust
     if (!scratch) {
         return PWSP_PLAN_FAIL(info, SCRATCH_NULL, 0, 0);
     }
-    if (((uintptr_t)scratch & 7) != 0 || bytes < needed) {
-        return PWSP_PLAN_FAIL(info, SCRATCH_SMALL,
-                              ((uintptr_t)scratch & 7) == 0 ? pwsp_info_value(bytes) : 0,
-                              pwsp_info_value(needed));
+    if (((uintptr_t)scratch & 7) != 0) {
+        return PWSP_PLAN_FAIL(info, SCRATCH_ALIGN, 0, 8);
+    }
+    if (bytes < needed) {
+        return PWSP_PLAN_FAIL(info, SCRATCH_SMALL, pwsp_info_value(bytes), pwsp_info_value(needed));
     }
     return PTOWSP_OK;
 }

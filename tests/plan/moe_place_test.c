@@ -686,17 +686,25 @@ TEST(moe_place__refuses_loads_and_arrays) {
     fault_is(rebalance(&c, loads, 1, NULL, &info), PTOWSP_INVALID_PARAMS, &info,
              "plan: placement is NULL");
     const uint64_t bytes = ptowsp_moe_scratch_bytes(&c);
-    char text[96];
-    for (int i = 0; i < 3; i++) {
-        snprintf(text, sizeof text, "plan: the scratch has %llu bytes of the %llu that are needed",
-                 i == 0 ? (unsigned long long)bytes - 1 : 0, (unsigned long long)bytes);
-        if (i == 1) {
-            snprintf(text, sizeof text, "plan: scratch is NULL");
-        }
-        void *given = i == 0 ? (void *)scratch : i == 1 ? NULL : (void *)((char *)scratch + 4);
-        fault_is(ptowsp_moe_rebalance(&c, loads, 1, given, i == 0 ? bytes - 1 : bytes, &placement,
-                                      &info),
-                 i == 1 ? PTOWSP_INVALID_PARAMS : PTOWSP_BUFFER_OVERFLOW, &info, text);
+    char small[96];
+    snprintf(small, sizeof small, "plan: the scratch has %llu bytes of the %llu that are needed",
+             (unsigned long long)bytes - 1, (unsigned long long)bytes);
+    const struct {
+        void *scratch;
+        uint64_t bytes;
+        ptowsp_status status;
+        const char *text;
+    } given[] = {{scratch, bytes - 1, PTOWSP_BUFFER_OVERFLOW, small},
+                 {NULL, bytes, PTOWSP_INVALID_PARAMS, "plan: scratch is NULL"},
+                 {(char *)scratch + 4, bytes, PTOWSP_INVALID_PARAMS,
+                  "plan: the scratch is not aligned to 8 bytes"}};
+    for (size_t i = 0; i < sizeof given / sizeof given[0]; i++) {
+        fault_is(
+            ptowsp_moe_rebalance(&c, loads, 1, given[i].scratch, given[i].bytes, &placement, &info),
+            given[i].status, &info, given[i].text);
+        fault_is(ptowsp_moe_move(&c, loads, 1, given[i].scratch, given[i].bytes, replicas, NULL,
+                                 NULL, &info),
+                 given[i].status, &info, given[i].text);
     }
     placement.stride = 1;  // expert 3 gets most of the four
     fault_is(ptowsp_moe_rebalance(&c, loads, 1, scratch, bytes, &placement, &info),
