@@ -203,7 +203,7 @@ static bool npu_may_write(npu_tree *tree, const ptowsp_npu_desc *desc, npu_found
     }
     if (found != NPU_FOUND_NOTHING && !desc->is_replacing) {
         return npu_fail(tree->emitter, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                        "%.300s exists, and is_replacing is not set", desc->directory);
+                        "%.300s exists, and is not to be replaced", desc->directory);
     }
     if (found == NPU_FOUND_OTHER) {
         return npu_fail(tree->emitter, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,

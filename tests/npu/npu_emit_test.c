@@ -690,7 +690,7 @@ static void is_kept(const npu_fixture *f, const char *path, const char *why) {
     test_error_is(f->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, text);
 }
 
-#define NOT_REPLACING "exists, and is_replacing is not set"
+#define NOT_REPLACING "exists, and is not to be replaced"
 #define NOT_OURS                                                                                   \
     "is not replaced, as it is neither an emitted tree (it has no manifest.json of one) nor an "   \
     "empty directory"

@@ -247,7 +247,9 @@ RECORD_TEST(record__does_not_replace_a_directory) {
     assert_int_equal(ptowsp_npu_record(r->f.context, r->run, NULL, r->path), PTOWSP_OK);
     const size_t size = read_file(r, "recording", got);
     assert_int_equal(ptowsp_npu_record(r->f.context, r->run, NULL, r->path), PTOWSP_INVALID_PARAMS);
-    assert_non_null(strstr(ptowsp_context_error(r->f.context).text, r->path));
+    char text[400];
+    snprintf(text, sizeof text, "emit: %.160s exists, and is not to be replaced", r->path);
+    assert_string_equal(ptowsp_context_error(r->f.context).text, text);
     assert_int_equal(read_file(r, "recording", got), size);
 }
 

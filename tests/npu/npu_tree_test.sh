@@ -71,7 +71,7 @@ says "x            4 elements, 0 wrong" one/build/run --check recorded
 mv recorded moved
 (cd one && says "check: good" build/run --check ../moved)
 refuses "there is no nowhere/recording" one/build/run --check nowhere
-refuses "exists, and is_replacing is not set" ./emit other 1 moved
+refuses "exists, and is not to be replaced" ./emit other 1 moved
 # The tree records the same run as the library does, but for the place of its tensor in memory.
 says "tasks 1" one/build/run --size rows=1 --tensor x=1x4@x.bin --model a2a3 --record again
 says "tasks 1" one/build/run --size rows=1 --tensor x=1x4@x.bin --timeline one.json
