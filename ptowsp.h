@@ -2131,7 +2131,8 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_convert(const void *from,
                                                             ptowsp_attend_type type, size_t count,
                                                             float *to);
 
-// Bytes of `count` elements; 0 if the type is unknown, or a block is cut off.
+// Bytes of `count` elements; 0 if the type is unknown, or a block is cut off. Bytes beyond SIZE_MAX
+// are SIZE_MAX.
 PTOWSP_API PTOWSP_AICPU size_t ptowsp_attend_bytes(ptowsp_attend_type type, size_t count);
 
 // The vector code of this machine: "avx512", "avx2", "neon" or "portable".

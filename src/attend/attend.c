@@ -32,9 +32,12 @@ const char *ptowsp_attend_variant(void) {
 }
 
 size_t ptowsp_attend_bytes(ptowsp_attend_type type, size_t count) {
-    const bool is_whole =
-        (uint32_t)type < PTOWSP_ATTEND_TYPE_COUNT && count % pwsp_attend_block_of(type) == 0;
-    return is_whole ? pwsp_attend_span(type, count) : 0;
+    if ((uint32_t)type >= PTOWSP_ATTEND_TYPE_COUNT || count % pwsp_attend_block_of(type) != 0) {
+        return 0;
+    }
+    const size_t block = pwsp_attend_block_of(type);
+    return count / block > SIZE_MAX / pwsp_attend_span(type, block) ? SIZE_MAX
+                                                                    : pwsp_attend_span(type, count);
 }
 
 ptowsp_status ptowsp_attend_convert(const void *from, ptowsp_attend_type type, size_t count,

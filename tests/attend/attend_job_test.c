@@ -361,6 +361,16 @@ TEST(attend_job__kernels_refuse_what_is_not_of_the_step) {
     assert_int_equal(ptowsp_attend_bytes(PTOWSP_ATTEND_Q8_0, 64), 68);
     assert_int_equal(ptowsp_attend_bytes(PTOWSP_ATTEND_Q4_0, 64), 36);
     assert_int_equal(ptowsp_attend_bytes(PTOWSP_ATTEND_Q4_0, 65), 0);
+    // SIZE_MAX is one less than a power of two: 4 * (SIZE_MAX / 4) is 3 less.
+    assert_true(ptowsp_attend_bytes(PTOWSP_ATTEND_F32, SIZE_MAX / 4) == SIZE_MAX - 3);
+    assert_true(ptowsp_attend_bytes(PTOWSP_ATTEND_F32, SIZE_MAX / 4 + 1) == SIZE_MAX);
+    assert_true(ptowsp_attend_bytes(PTOWSP_ATTEND_F32, SIZE_MAX) == SIZE_MAX);
+    assert_true(ptowsp_attend_bytes(PTOWSP_ATTEND_F16, SIZE_MAX / 2) == SIZE_MAX - 1);
+    assert_true(ptowsp_attend_bytes(PTOWSP_ATTEND_F16, SIZE_MAX / 2 + 1) == SIZE_MAX);
+    assert_true(ptowsp_attend_bytes(PTOWSP_ATTEND_I8, SIZE_MAX) == SIZE_MAX);
+    assert_true(ptowsp_attend_bytes(PTOWSP_ATTEND_Q8_0, SIZE_MAX / 34 * 32) == SIZE_MAX / 34 * 34);
+    assert_true(ptowsp_attend_bytes(PTOWSP_ATTEND_Q8_0, (SIZE_MAX / 34 + 1) * 32) == SIZE_MAX);
+    assert_true(ptowsp_attend_bytes(PTOWSP_ATTEND_Q4_0, SIZE_MAX - 31) == (SIZE_MAX / 32) * 18);
     assert_invalid(ptowsp_attend_convert(s->cache[0], (ptowsp_attend_type)9, 1, s->outputs));
     test_release();
 }
