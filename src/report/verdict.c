@@ -13,6 +13,7 @@
 #include "report.h"
 
 #include "../base/text.h"
+#include "../runtime/control_costs.h"
 
 #include <inttypes.h>
 
@@ -154,11 +155,6 @@ static const struct {
     {"waiting for other ranks", "Balance the ranks."},
     {"waiting for control", ""}};
 
-// The help against waiting for control, by who has it.
-static const char pwsp_control_help[][64] = {"", "Fewer launches help.",
-                                             "Fewer, longer tasks or more AICPU threads help.",
-                                             "More work in one launch helps."};
-
 // The reason for which lanes are idle longest, and all of their idle time.
 static uint32_t pwsp_idle_most(const pwsp_facts *facts, uint64_t *out_all) {
     const uint64_t *idle = facts->picture->result->recorder.idle;
@@ -171,6 +167,32 @@ static uint32_t pwsp_idle_most(const pwsp_facts *facts, uint64_t *out_all) {
     return most;
 }
 
+// The help against waiting for control: a host launches each task, kernels are one launch. Lanes of an
+// AICPU wait for the launch once, and the one in the middle for START_HALF; if that is most of what
+// they wait for control, threads and tasks matter little. Threads help where their part of a task is
+// larger than its way to a core and onto it.
+static const char *pwsp_verdict_control_help(const pwsp_facts *facts) {
+    static const char in_launch[] = "More work in one launch helps.";
+    const pwsp_result *result = facts->picture->result;
+    const ptowsp_control *control = &facts->picture->program->schedule.control;
+    const uint64_t idle = result->recorder.idle[PTOWSP_STALL_CONTROL];
+    pwsp_control_costs costs;
+    uint32_t cost;
+    if (control->by != PTOWSP_CONTROL_AICPU) {
+        return control->by == PTOWSP_CONTROL_HOST ? "Fewer launches help." : in_launch;
+    }
+    pwsp_control_costs_make(control, &costs, &cost);  // it fits, as the schedule was checked
+    const uint64_t *cycles = costs.cycles;
+    const uint64_t once = cycles[PTOWSP_CONTROL_LAUNCH] + cycles[PTOWSP_CONTROL_START_HALF];
+    const uint64_t core = cycles[PTOWSP_CONTROL_DELIVER] + cycles[PTOWSP_CONTROL_SWITCH];
+    const uint64_t threads = cycles[PTOWSP_CONTROL_SUBMIT] + cycles[PTOWSP_CONTROL_DISPATCH] +
+                             cycles[PTOWSP_CONTROL_NOTICE] + cycles[PTOWSP_CONTROL_POLL] +
+                             cycles[PTOWSP_CONTROL_COMPLETE];
+    return once > idle / 2 / result->stats->lane_count ? in_launch
+           : threads > core ? "Fewer, longer tasks or more AICPU threads help."
+                            : "Fewer, longer tasks help.";
+}
+
 // No bound is near: lanes wait. Without idle lanes (all in processes) nothing can be concluded.
 static void pwsp_verdict_waiting(const pwsp_facts *facts, const pwsp_bound_row *row, bool lacks_key,
                                  pwsp_conclusion *verdict) {
@@ -178,8 +200,7 @@ static void pwsp_verdict_waiting(const pwsp_facts *facts, const pwsp_bound_row *
     const uint64_t makespan = facts->bounds.makespan_cycles;
     uint64_t all;
     const uint32_t most = pwsp_idle_most(facts, &all);
-    const char *help = most == PTOWSP_STALL_CONTROL
-                           ? pwsp_control_help[facts->picture->program->schedule.control.by]
+    const char *help = most == PTOWSP_STALL_CONTROL ? pwsp_verdict_control_help(facts)
                        : most == PTOWSP_STALL_NONE && lacks_key
                            ? "Give tasks outside the plan a dispatch_key."
                            : pwsp_idle_texts[most].help;
