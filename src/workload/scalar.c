@@ -196,11 +196,14 @@ ptowsp_expr ptowsp_axis_size(ptowsp_module *module, ptowsp_axis axis) {
     if (!pwsp_module_is_good(module)) {
         return pwsp_expr_none(module);
     }
-    const pwsp_axis_info *info =
-        axis.id && axis.id < module->axes.count ? PWSP_AXIS(module, axis.id) : NULL;
-    if (!info || info->kind == PWSP_AXIS_RAGGED || info->kind == PWSP_AXIS_SPARSE || info->row) {
+    if (axis.id == 0 || axis.id >= module->axes.count) {
+        PWSP_MODULE_REFUSE(module, "axis_size: there is no axis %u", axis.id);
+        return pwsp_expr_none(module);
+    }
+    const pwsp_axis_info *info = PWSP_AXIS(module, axis.id);
+    if (info->kind == PWSP_AXIS_RAGGED || info->kind == PWSP_AXIS_SPARSE || info->row) {
         PWSP_MODULE_REFUSE(module, "axis_size: axis %s is not dense, dynamic or of a plan",
-                           info ? info->name : "0");
+                           info->name);
         return pwsp_expr_none(module);
     }
     return info->kind == PWSP_AXIS_DENSE

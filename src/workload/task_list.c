@@ -79,7 +79,8 @@ static bool pwsp_task_list_check_tasks(ptowsp_module *module, const ptowsp_task_
             continue;
         }
         if (id >= module->kernels.count) {
-            return pwsp_task_list_refuse(module, i, "task", "has a kernel that is not there");
+            return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, i,
+                                    "list: task %u: there is no kernel %u", i, id);
         }
         const pwsp_kernel_info *kernel = PWSP_KERNEL(module, id);
         if (kernel->variant_count || kernel->unit == PTOWSP_UNIT_LINK) {
@@ -103,14 +104,12 @@ static bool pwsp_task_list_check_tasks(ptowsp_module *module, const ptowsp_task_
                                       scalars);
 }
 
-// Why a view does not suit a parameter, or NULL. Its place is checked when memory is bound.
+// Why a view of a tensor of the module does not suit a parameter, or NULL. Its place is checked when
+// memory is bound.
 static const char *pwsp_task_list_view_wrong(const ptowsp_module *module,
                                              const ptowsp_list_view *view,
                                              const ptowsp_tile_param *tile) {
     const uint32_t id = view->tensor.id;
-    if (id == 0 || id >= module->tensors.count) {
-        return "has a view of a tensor that is not there";
-    }
     if (PWSP_TENSOR(module, id)->dtype != tile->dtype) {
         return "has a view of another data type than its parameter";
     }
@@ -132,12 +131,16 @@ static bool pwsp_task_list_check_views(ptowsp_module *module, const ptowsp_task_
         const uint32_t id = list->kernels[i].id;
         const uint32_t count = id ? PWSP_KERNEL(module, id)->tile_count : 0;
         for (uint32_t k = 0; k < count; k++, view++) {
+            const uint32_t tensor = view->tensor.id;
+            if (tensor == 0 || tensor >= module->tensors.count) {
+                return pwsp_module_fail(module, PTOWSP_INVALID_PARAMS, i,
+                                        "list: task %u: there is no tensor %u", i, tensor);
+            }
             const char *wrong =
                 pwsp_task_list_view_wrong(module, view, &PWSP_KERNEL(module, id)->tiles[k]);
             if (wrong) {
                 return pwsp_task_list_refuse(module, i, "task", wrong);
             }
-            const uint32_t tensor = view->tensor.id;
             module->viewed = tensor > module->viewed ? tensor : module->viewed;
         }
     }

@@ -505,9 +505,9 @@ FIXTURE_TEST(expr__leaves_that_are_not_there_are_refused) {
     assert_int_equal(ptowsp_slot(f->m, 7, PTOWSP_TYPE_NONE).id, 0);
     module_error_is(f, PTOWSP_INVALID_PARAMS, "module: slot 7: 0 is no type");
     fixture_renew(f);
-    const ptowsp_axis none = {0};
-    REFUSED(f, ptowsp_axis_size(f->m, none),
-            "module: axis_size: axis 0 is not dense, dynamic or of a plan");
+    const ptowsp_axis none = {0}, absent = {55};
+    REFUSED(f, ptowsp_axis_size(f->m, none), "module: axis_size: there is no axis 0");
+    REFUSED(f, ptowsp_axis_size(f->m, absent), "module: axis_size: there is no axis 55");
     ptowsp_axis_size(f->m, ptowsp_axis_ragged(f->m, "kv"));
     module_error_is(f, PTOWSP_INVALID_PARAMS,
                     "module: axis_size: axis kv is not dense, dynamic or of a plan");

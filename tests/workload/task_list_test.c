@@ -657,13 +657,13 @@ TEST(list__refuses_what_is_wrong_by_name) {
             "16777217 tasks and 2 edges; at most 16777216 and 2147483647");
     SPOILED(s.a.list.edge_count = UINT64_MAX, much, no,
             "3 tasks and 18446744073709551615 edges; at most 16777216 and 2147483647");
-    SPOILED(s.a.kernels[1].id = 1000, bad, 1, "task 1 has a kernel that is not there");
+    SPOILED(s.a.kernels[1].id = 1000, bad, 1, "task 1: there is no kernel 1000");
     SPOILED(s.a.list.axis_count = 3, bad, 3,
             "axes has 3 elements; the kernels of its tasks take 4");
     SPOILED(s.a.list.axes = NULL, bad, 4, "axes is NULL, with 4 elements of 4");
     SPOILED(s.a.list.view_count = 0, bad, 0,
             "views has 0 elements; the kernels of its tasks take 1");
-    SPOILED(s.a.views[0].tensor.id = 2, bad, 1, "task 1 has a view of a tensor that is not there");
+    SPOILED(s.a.views[0].tensor.id = 2, bad, 1, "task 1: there is no tensor 2");
     SPOILED(s.a.views[0].row = -1, bad, 1, "task 1 has a view that begins before 0");
     SPOILED(s.a.cycles[1] = PTOWSP_CYCLES_MAX - 9, bad, 1,
             "task 1 and those before it take more than 2^63 - 1 cycles");

@@ -549,7 +549,7 @@ FAULTS_TEST(workload_faults__things_that_the_module_does_not_have) {
     const ptowsp_kernel work = {1}, kernel = {1000};
     ptowsp_mesh_layout layout;
     static const script_fault faults[] = {
-        FAULT("size #1000", "decode: axis_size: axis 0 is not dense, dynamic or of a plan"),
+        FAULT("size #1000", "decode: axis_size: there is no axis 1000"),
         FAULT("size pages", "decode: axis_size: axis pages is not dense, dynamic or of a plan"),
     };
     EXPECT_FAULTS(s, faults);
