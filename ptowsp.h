@@ -4860,8 +4860,9 @@ typedef struct ptowsp_run_options {
     // Lanes of the context that run kernels, at most as many as it has (INVALID_PARAMS). Default:
     // 1, the calling thread. TIME_ONLY ignores it.
     uint32_t lane_count;
-    // Wall-clock time that the execution may take; after it the execution is TIMED_OUT, once the
-    // kernels that have begun return. It costs a look at the clock per task (25 ns). Default: none.
+    // Wall-clock time after which no kernel begins: the execution is then TIMED_OUT, once the kernels
+    // that have begun return. If all kernels had begun by then, it is OK, however long they take. It
+    // costs a look at the clock per task (25 ns). Default: none.
     uint64_t time_limit_ns;
 } ptowsp_run_options;
 

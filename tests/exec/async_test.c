@@ -235,6 +235,49 @@ DEVICE_TEST(async__what_has_no_end_is_ended) {
     }
 }
 
+// A kernel that returns after the time limit of its run; one task after the other.
+#define LATE "module m\n" NOTES "  sequence\n    task note(0)\n"
+
+typedef struct late_kernel {
+    uint64_t called, until_ns;
+} late_kernel;
+
+static ptowsp_cycles late_call(const ptowsp_task *task, void *user) {
+    late_kernel *late = (late_kernel *)user;
+    (void)task;
+    late->called++;
+    while (ptowsp_clock_ns() < late->until_ns) {
+    }
+    return 1;
+}
+
+DEVICE_TEST(async__a_limit_that_passes_in_the_last_kernel_ends_nothing) {
+    ptowsp_context *context = three_lanes();
+    ptowsp_device *device = device_of(context, 1, 1, 0);
+    late_kernel late = {0};
+    const ptowsp_parse_kernel kernel = {.name = "note", .fn = late_call, .user = &late};
+    for (int tasks = 1; tasks <= 2; tasks++) {
+        const fixture f =
+            program_of(context, tasks == 1 ? LATE : LATE "    task note(1)\n", &kernel, 1, NULL);
+        for (int place = 0; place < PLACES; place++) {
+            ptowsp_run_options options = {.time_limit_ns = 20000000};
+            const ptowsp_status expected = tasks == 1 ? PTOWSP_OK : PTOWSP_TIMED_OUT;
+            ptowsp_status status = PTOWSP_BUSY;
+            // On a slow machine the limit may pass before the kernel begins: again then.
+            for (int i = 0; i < 50 && status != expected; i++) {
+                late.called = 0;
+                late.until_ns = ptowsp_clock_ns() + 60000000;
+                status = execute_at(place, f.run, device, &options);
+            }
+            assert_ended(context, status, expected);
+            assert_true(late.called <= 1);  // the second one would begin after it
+        }
+        test_destroy(f.run, f.program, f.module, NULL);
+    }
+    assert_ok(ptowsp_device_close(device));
+    ptowsp_context_destroy(context);
+}
+
 DEVICE_TEST(async__a_kernel_cancels_its_run_and_no_other_begins) {
     ptowsp_context *context = three_lanes();
     ptowsp_device *device = device_of(context, 1, 3, 0);
