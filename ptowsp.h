@@ -8042,7 +8042,8 @@ PTOWSP_API ptowsp_status ptowsp_measure(ptowsp_context *context, const ptowsp_me
                                         ptowsp_measurement *out_measurement);
 
 // The same statistics of samples that you have, of `calls` calls each (0 is 1).
-// Errors   INVALID_PARAMS: NULL, none, or more than PTOWSP_MEASURE_SAMPLE_MAX.
+// Errors   INVALID_PARAMS: NULL, none, or more than PTOWSP_MEASURE_SAMPLE_MAX. *out_measurement is
+//          then 0.
 PTOWSP_API ptowsp_status ptowsp_measure_samples(const uint64_t *samples, uint32_t count,
                                                 uint32_t calls,
                                                 ptowsp_measurement *out_measurement);

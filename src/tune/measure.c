@@ -42,6 +42,9 @@ static void pwsp_measure_reduce(double *values, uint32_t count, ptowsp_measureme
 ptowsp_status ptowsp_measure_samples(const uint64_t *samples, uint32_t count, uint32_t calls,
                                      ptowsp_measurement *out_measurement) {
     double values[PTOWSP_MEASURE_SAMPLE_MAX];
+    if (out_measurement) {
+        memset(out_measurement, 0, sizeof *out_measurement);
+    }
     if (!samples || !out_measurement || count == 0 || count > PTOWSP_MEASURE_SAMPLE_MAX) {
         return PTOWSP_INVALID_PARAMS;
     }
