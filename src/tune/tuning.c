@@ -231,7 +231,7 @@ static ptowsp_status pwsp_tuning_check(ptowsp_tuning *tuning, const ptowsp_tunin
     if (!(value >= 0 && value <= PTOWSP_TUNING_VALUE_MAX)) {
         return PWSP_REFUSE(context, "tuning: a value is from 0 to %s, not %s",
                            pwsp_general(PTOWSP_TUNING_VALUE_MAX, 6).text,
-                           pwsp_general(value, 6).text);
+                           pwsp_shortest(value, false).text);
     }
     return PTOWSP_OK;
 }

@@ -710,8 +710,12 @@ TUNE_TEST(tuning__refuses_what_is_no_measurement) {
     static const struct {
         double value;
         const char *text;
-    } values[] = {
-        {-1, "-1"}, {(double)INFINITY, "inf"}, {-(double)INFINITY, "-inf"}, {1.5e15, "1.5e+15"}};
+    } values[] = {{-1, "-1"},
+                  {(double)INFINITY, "inf"},
+                  {-(double)INFINITY, "-inf"},
+                  {1.5e15, "1.5e+15"},
+                  {1.0000000001e15, "1.0000000001e+15"},          // differs from the limit
+                  {1000000000000000.125, "1000000000000000.1"}};  // so does the next double
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
         refused(t->context, ptowsp_tuning_add(t->tuning, &key, values[i].value, NULL),
                 PTOWSP_INVALID_PARAMS, "a value is from 0 to 1e+15, not %s", values[i].text);
