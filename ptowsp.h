@@ -5926,8 +5926,9 @@ PTOWSP_API ptowsp_status ptowsp_graph_record(ptowsp_graph *graph, ptowsp_span *s
 // Threads  Any, also from tasks; the graph must not be destroyed meanwhile.
 PTOWSP_API void ptowsp_graph_cancel(ptowsp_graph *graph);
 
-// Sets the wall-clock time that each run may take, from the next one on, on lanes or a device. A
-// run that takes longer ends as if it had been cancelled, but with TIMED_OUT. 0 means no limit.
+// Sets the wall-clock time after which no task or range of a run starts, from the next run on, on
+// lanes or a device. The run then ends as if it had been cancelled, but with TIMED_OUT. If all had
+// started by then, it ends as without a limit. 0 means no limit.
 // Cost     A look at the clock per task and range (25 ns), and all lanes take part in each run.
 // Errors   BUSY (the graph is running).
 PTOWSP_API ptowsp_status ptowsp_graph_limit(ptowsp_graph *graph, uint64_t time_limit_ns);

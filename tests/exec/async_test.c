@@ -418,6 +418,46 @@ static ptowsp_graph *counted_graph(ptowsp_context *context, counted *c, bool is_
     return graph;
 }
 
+static ptowsp_status late_task(void *user, uint64_t task, uint32_t lane) {
+    late_kernel *late = (late_kernel *)user;
+    (void)task;
+    (void)lane;
+    late->called++;
+    while (ptowsp_clock_ns() < late->until_ns) {
+    }
+    return PTOWSP_OK;
+}
+
+DEVICE_TEST(async__a_limit_that_passes_in_the_last_task_of_a_graph_ends_nothing) {
+    ptowsp_context *context = three_lanes();
+    ptowsp_device *device = device_of(context, 1, 1, 0);
+    ptowsp_graph *graph = graph_of(context);
+    late_kernel late = {0};
+    const ptowsp_graph_task_desc task = {.fn = late_task, .user = &late};
+    assert_ok(ptowsp_graph_limit(graph, 20000000));
+    for (int tasks = 1; tasks <= 2; tasks++) {
+        assert_ok(ptowsp_graph_task_make(graph, &task, NULL));
+        if (tasks == 2) {
+            assert_ok(ptowsp_graph_edge_make(graph, 0, 1));
+        }
+        for (int is_device = 0; is_device < 2; is_device++) {
+            const ptowsp_status expected = tasks == 1 ? PTOWSP_OK : PTOWSP_TIMED_OUT;
+            ptowsp_status status = PTOWSP_BUSY;
+            for (int i = 0; i < 50 && status != expected; i++) {  // as above
+                late.called = 0;
+                late.until_ns = ptowsp_clock_ns() + 60000000;
+                status =
+                    is_device ? ptowsp_device_run_graph(device, graph) : ptowsp_graph_run(graph);
+            }
+            assert_ended(context, status, expected);
+            assert_true(late.called <= 1);
+        }
+    }
+    ptowsp_graph_destroy(graph);
+    assert_ok(ptowsp_device_close(device));
+    ptowsp_context_destroy(context);
+}
+
 static void assert_counted(const counted *c) {
     for (uint64_t i = 0; i < GRAPH_TASKS; i++) {  // i, i - 7, i - 14, ...: n + 1 numbers
         uint64_t n = i / 7;
