@@ -269,28 +269,28 @@
 //
 // CONTENTS
 //
-//    1. Build configuration                 352    18. Schedules                          3901
-//    2. Status and errors                   459    19. Modules as text                    4396
-//    3. Contexts and threads                525    20. Programs                           4448
-//    4. Sinks                               691    21. Runs                               4527
-//    5. Work and tiers                      720    22. Seeing runs                        5211
-//    6. Chunk plans                         873    23. Graphs                             5764
-//    7. Dispatch                           1214    24. Tile kernels                       6017
-//    8. Merging                            1284    25. Pipelines                          6663
-//    9. Attention plans                    1333    26. Ranks                              6849
-//   10. Attention kernels                  1845    27. Layouts                            7393
-//   11. MoE plans                          2140    28. Devices                            7710
-//   12. Prefix trees                       2626    29. Tuning                             7872
-//   13. Data types and tensors             2915    30. Emitting                           8197
-//   14. Modules                            3000    31. Dumps of PTO Runtime               8427
-//   15. Kernels                            3215    32. Spaces                             8678
-//   16. Scalar expressions                 3531    33. Utilities                          8737
-//   17. Workloads                          3632
+//    1. Build configuration                 352    18. Schedules                          3903
+//    2. Status and errors                   459    19. Modules as text                    4398
+//    3. Contexts and threads                525    20. Programs                           4450
+//    4. Sinks                               691    21. Runs                               4529
+//    5. Work and tiers                      720    22. Seeing runs                        5214
+//    6. Chunk plans                         873    23. Graphs                             5767
+//    7. Dispatch                           1215    24. Tile kernels                       6021
+//    8. Merging                            1285    25. Pipelines                          6667
+//    9. Attention plans                    1334    26. Ranks                              6853
+//   10. Attention kernels                  1846    27. Layouts                            7397
+//   11. MoE plans                          2142    28. Devices                            7714
+//   12. Prefix trees                       2628    29. Tuning                             7876
+//   13. Data types and tensors             2917    30. Emitting                           8202
+//   14. Modules                            3002    31. Dumps of PTO Runtime               8432
+//   15. Kernels                            3217    32. Spaces                             8683
+//   16. Scalar expressions                 3533    33. Utilities                          8742
+//   17. Workloads                          3634
 //
-//   Appendix A. Reading programs                   8751
-//   Appendix B. The grammar of modules as text     9283
-//   Appendix C. Macros                             9381
-//   Appendix D. Index of functions                 9604
+//   Appendix A. Reading programs                   8756
+//   Appendix B. The grammar of modules as text     9288
+//   Appendix C. Macros                             9386
+//   Appendix D. Index of functions                 9609
 //
 // WORDS
 //
@@ -9609,141 +9609,141 @@ PTOWSP_DEFINE_SPACE(ptowsp_moe_space, PTOWSP_MOE_DIMS)
 // Appendix D. Index of functions
 // -------------------------------------------------------------------------------------------------
 //
-//      ptowsp_              add 3590, algorithm_name 6965, and 3614, array_at 3560,
-//                           bf16_from_f32 2967, bitand 3597, bitnot 3603, bitor 3598, bitxor 3599,
-//                           bool 3551, call_make 3804, cast 3623, channel_make 6815, clock_ns 8746,
-//                           close_make 6838, combine_begin 3696, consume_begin 6803, consumes 6822,
-//                           convert 2975, core_timing_of 6622, cost_check 6627, decode_tiers 870,
-//                           depth_name 4055, div 3593, edge_reason_name 5357, eq 3606,
-//                           event_make 6844, f16_from_f32 2965, fingerprint_print 5207,
-//                           for_each_begin 3690, ge 3611, gt 3610, hash 8743, i64 3549,
-//                           instruction 6554, le 3609, links_make 7091, location_name 2959,
-//                           lt 3608, max 3596, memory_name 6094, min 3595, mul 3592, ne 3607,
-//                           neg 3602, not 3616, opcode_name 9120, or 3615, otherwise_begin 3695,
-//                           pipe_name 6095, pipeline_begin 6798, process_begin 6800,
-//                           processor_count 628, produces 6823, receive_begin 6805,
-//                           record_make 6845, rem 3594, replicate_begin 6801, ring_name 4038,
-//                           scope_end 3698, search_print 5760, sequence_begin 3697,
-//                           shared_memory_of 4270, shl 3600, shr 3601, spans_export 5535,
-//                           stall_name 4952, sub 3591, support_name 4380, symbol 3555,
-//                           target_name 4379, tier_find 861, u64 3550, unit_name 3304, version 442,
-//                           wait_make 6846, when_begin 3694
-//      ptowsp_attend_       bytes 2134, check 2054, compute 2122, convert 2129, join 2092,
-//                           merge 2088, place 2042, run 2075, run_worker 2068, size 2035,
-//                           unit_of 2111, unit_rows 2115, variant 2137, work 2084
-//      ptowsp_attention_    accs 1757, bound 1631, check 1686, cost_of 6172, export 1738,
-//                           generate 1664, is_invariant 1694, job_check 1829, lane_merges 1703,
-//                           lane_units 1698, merge_row 1762, place 1649, print 1742,
-//                           progress_size 1805, run 1841, run_serial 1833, run_worker 1821,
-//                           see 1677, size 1638, states 1753, unit_rows 1711
-//      ptowsp_axis_         dense 3092, dynamic 3093, plan 3143, plan_lanes 3145, plan_merges 3144,
-//                           ragged 3094, row 3100, size 3565, sparse 3095
-//      ptowsp_capability_   at 4377, count 4376, print 4378
-//      ptowsp_collective_   choose 7121, name 6964, plan 7011, print 7018, time 7111
+//      ptowsp_              add 3592, algorithm_name 6969, and 3616, array_at 3562,
+//                           bf16_from_f32 2969, bitand 3599, bitnot 3605, bitor 3600, bitxor 3601,
+//                           bool 3553, call_make 3806, cast 3625, channel_make 6819, clock_ns 8751,
+//                           close_make 6842, combine_begin 3698, consume_begin 6807, consumes 6826,
+//                           convert 2977, core_timing_of 6626, cost_check 6631, decode_tiers 870,
+//                           depth_name 4057, div 3595, edge_reason_name 5360, eq 3608,
+//                           event_make 6848, f16_from_f32 2967, fingerprint_print 5210,
+//                           for_each_begin 3692, ge 3613, gt 3612, hash 8748, i64 3551,
+//                           instruction 6558, le 3611, links_make 7095, location_name 2961,
+//                           lt 3610, max 3598, memory_name 6098, min 3597, mul 3594, ne 3609,
+//                           neg 3604, not 3618, opcode_name 9125, or 3617, otherwise_begin 3697,
+//                           pipe_name 6099, pipeline_begin 6802, process_begin 6804,
+//                           processor_count 628, produces 6827, receive_begin 6809,
+//                           record_make 6849, rem 3596, replicate_begin 6805, ring_name 4040,
+//                           scope_end 3700, search_print 5763, sequence_begin 3699,
+//                           shared_memory_of 4272, shl 3602, shr 3603, spans_export 5538,
+//                           stall_name 4955, sub 3593, support_name 4382, symbol 3557,
+//                           target_name 4381, tier_find 861, u64 3552, unit_name 3306, version 442,
+//                           wait_make 6850, when_begin 3696
+//      ptowsp_attend_       bytes 2136, check 2055, compute 2123, convert 2130, join 2093,
+//                           merge 2089, place 2043, run 2076, run_worker 2069, size 2036,
+//                           unit_of 2112, unit_rows 2116, variant 2139, work 2085
+//      ptowsp_attention_    accs 1758, bound 1632, check 1687, cost_of 6176, export 1739,
+//                           generate 1665, is_invariant 1695, job_check 1830, lane_merges 1704,
+//                           lane_units 1699, merge_row 1763, place 1650, print 1743,
+//                           progress_size 1806, run 1842, run_serial 1834, run_worker 1822,
+//                           see 1678, size 1639, states 1754, unit_rows 1712
+//      ptowsp_axis_         dense 3094, dynamic 3095, plan 3145, plan_lanes 3147, plan_merges 3146,
+//                           ragged 3096, row 3102, size 3567, sparse 3097
+//      ptowsp_capability_   at 4379, count 4378, print 4380
+//      ptowsp_collective_   choose 7125, name 6968, plan 7015, print 7022, time 7115
 //      ptowsp_context_      create 605, destroy 611, error 614, fail 618, lane_count 621,
 //                           run_worker 678
-//      ptowsp_control_      cost_name 4178, make 4220
-//      ptowsp_device_       alloc 7788, cancel 7856, close 7781, copy_in 7799, copy_out 7801,
-//                           core_tasks 7869, free 7793, launch 7851, open 7772, result 7865,
-//                           run 7822, run_graph 7813, start 7827
-//      ptowsp_dispatch_     mpmd 1278, serial 1247, spmd 1258
-//      ptowsp_dtype_        name 2956, size 2955
-//      ptowsp_dump_         check 8542, close 8536, explain 8554, open 8534, print 8547,
-//                           replay_export 8669, replay_print 8663, replay_run 8656,
-//                           rings_least 8591, rings_try 8596
-//      ptowsp_expr_         print 3629, type 3626
-//      ptowsp_f32_          from_bf16 2968, from_f16 2966
-//      ptowsp_graph_        add 5982, cancel 5924, clear 5861, create 5855, destroy 5857,
-//                           edge_make 5879, lanes 6014, limit 5930, poll 5941, record 5917,
-//                           result 6013, run 5905, run_worker 5909, seal 5890, start 5939,
-//                           task_cycles 5995, task_make 5870, task_status 5990, wait 5940
-//      ptowsp_hub_          create 7166, destroy 7170, transport 7174
-//      ptowsp_kernel_       begin 6198, choice 3780, collective 7280, end 6204, explain 3792,
-//                           hash 3485, insn_at 6650, insn_count 6649, make 3478, measure 6643,
-//                           print 6657, rule 7688
-//      ptowsp_linear_       apply 7587, blocked 7572, compose 7577, conflicts 7595, identity 7569,
-//                           inverse 7582, rank 7588, strided 7570, swizzle 7574, transpose 7580
-//      ptowsp_loop_         entry 3569, field 3575
-//      ptowsp_machine_      910b 6136, 950pr 6137
-//      ptowsp_measure_      (itself) 8038, samples 8043
-//      ptowsp_merge_        add 1312, clear 1309, finish 1318, partials 1328
-//      ptowsp_mesh_         check 7448, coordinate 7452, layout_check 7460, layout_join 7502,
-//                           layout_part_of 7471, layout_print 7477, layout_relayout 7540
-//      ptowsp_module_       create 3064, destroy 3069, error 3073, mesh 7616, parse 4442,
-//                           print 3080
-//      ptowsp_moe_          bound 2367, check 2399, column_begin 2408, column_end 2415,
-//                           combine 2276, generate 2391, history_add 2461, index 2554, look 2452,
-//                           move 2545, place 2381, plan_units 2434, print 2430, rebalance 2520,
-//                           routes_generate 2616, row_bound 2244, scratch_bytes 2511, share 2564,
-//                           size 2373, sort 2252, sort_parallel 2262, unit_rows 2422
-//      ptowsp_npu_          build 8338, build_run 8390, destroy 8342, directory 8345, emit 8294,
-//                           emit_files 8302, execute 8384, measure 8420, record 8314,
-//                           was_cached 8343
+//      ptowsp_control_      cost_name 4180, make 4222
+//      ptowsp_device_       alloc 7792, cancel 7860, close 7785, copy_in 7803, copy_out 7805,
+//                           core_tasks 7873, free 7797, launch 7855, open 7776, result 7869,
+//                           run 7826, run_graph 7817, start 7831
+//      ptowsp_dispatch_     mpmd 1279, serial 1248, spmd 1259
+//      ptowsp_dtype_        name 2958, size 2957
+//      ptowsp_dump_         check 8547, close 8541, explain 8559, open 8539, print 8552,
+//                           replay_export 8674, replay_print 8668, replay_run 8661,
+//                           rings_least 8596, rings_try 8601
+//      ptowsp_expr_         print 3631, type 3628
+//      ptowsp_f32_          from_bf16 2970, from_f16 2968
+//      ptowsp_graph_        add 5986, cancel 5927, clear 5864, create 5858, destroy 5860,
+//                           edge_make 5882, lanes 6018, limit 5934, poll 5945, record 5920,
+//                           result 6017, run 5908, run_worker 5912, seal 5893, start 5943,
+//                           task_cycles 5999, task_make 5873, task_status 5994, wait 5944
+//      ptowsp_hub_          create 7170, destroy 7174, transport 7178
+//      ptowsp_kernel_       begin 6202, choice 3782, collective 7284, end 6208, explain 3794,
+//                           hash 3487, insn_at 6654, insn_count 6653, make 3480, measure 6647,
+//                           print 6661, rule 7692
+//      ptowsp_linear_       apply 7591, blocked 7576, compose 7581, conflicts 7599, identity 7573,
+//                           inverse 7586, rank 7592, strided 7574, swizzle 7578, transpose 7584
+//      ptowsp_loop_         entry 3571, field 3577
+//      ptowsp_machine_      910b 6140, 950pr 6141
+//      ptowsp_measure_      (itself) 8042, samples 8048
+//      ptowsp_merge_        add 1313, clear 1310, finish 1319, partials 1329
+//      ptowsp_mesh_         check 7452, coordinate 7456, layout_check 7464, layout_join 7506,
+//                           layout_part_of 7475, layout_print 7481, layout_relayout 7544
+//      ptowsp_module_       create 3066, destroy 3071, error 3075, mesh 7620, parse 4444,
+//                           print 3082
+//      ptowsp_moe_          bound 2369, check 2401, column_begin 2410, column_end 2417,
+//                           combine 2278, generate 2393, history_add 2463, index 2556, look 2454,
+//                           move 2547, place 2383, plan_units 2436, print 2432, rebalance 2522,
+//                           routes_generate 2618, row_bound 2246, scratch_bytes 2513, share 2566,
+//                           size 2375, sort 2254, sort_parallel 2264, unit_rows 2424
+//      ptowsp_npu_          build 8343, build_run 8395, destroy 8347, directory 8350, emit 8299,
+//                           emit_files 8307, execute 8389, measure 8425, record 8319,
+//                           was_cached 8348
 //      ptowsp_output_       to_buffer 714, to_file 717
-//      ptowsp_parallel_     begin 3688, for 642
-//      ptowsp_plan_         chunk_size 1148, explain 1211, generate 1171, generate_parallel 1189,
-//                           generate_range 1179, is_invariant 1695, total_work 1156,
-//                           work_bound 1205
-//      ptowsp_prefix_       add 2830, bound 2841, build 2813, build_given 2821, check 2879,
-//                           generate 2868, join_row 2904, place 2858, print 2886,
-//                           progress_size 2910, remove 2833, size 2848, tree_bytes 2803,
-//                           tree_place 2804, unit_tokens 2892
-//      ptowsp_program_      check 9236, create 4467, destroy 4472, kernel_name 4478,
-//                           lane_count 9229, load 4521, print 4485, print_place 4481,
-//                           print_point 4828, print_schedule 9232, prove 9249, read 9226,
-//                           save 4511, size 4475
-//      ptowsp_rails_        fail 8184, init 8165, print 8191, propose 8179, reason_text 8187,
-//                           sample 8171, tick 8175
-//      ptowsp_ranks_        count 7203, create 7196, destroy 7200, poll 7224, rank 7202,
-//                           relayout 7704, run 7216, start 7221, wait 7225
-//      ptowsp_run_          bind 4673, bind_array 4692, bind_batch 4760, bind_csr 4710,
-//                           bind_lengths 4701, bind_plan 4732, bind_ranks 7317, bind_size 4681,
-//                           bind_slot 4833, bind_symbol 4686, bind_tensor 4716,
-//                           bind_transients 4792, bind_work 4738, bound_array 9266,
-//                           bound_batch 9272, bound_csr 9269, bound_plan 9270, bound_size 9263,
-//                           bound_slot 9280, bound_symbol 9264, bound_tensor 9276,
-//                           bound_transients 9278, cancel 4897, channels 5085, clock_at 5281,
-//                           create 4607, critical_path 5024, critical_steps 5117, decisions 5641,
-//                           destroy 4609, edges 5380, execute 4885, execute_worker 4890,
-//                           expect 5204, explore 5167, export 5485, export_decisions 5645,
-//                           export_transients 5494, find_bounds 5572, fingerprint 5197,
-//                           group_export 7386, group_simulate 7361, idle 5305, kernels 5300,
-//                           lanes 5016, lifetime_at 4825, pipelines 5081, poll 4916, print 5172,
-//                           print_stuck 5123, print_task 5287, processes 5083, program 9262,
-//                           rank_waits 7377, record 5255, records 5019, report 5614, result 5015,
-//                           size_transients 4815, slot 4839, start 4907, steps 5112, trace_at 5268,
-//                           trace_count 5267, trace_find 5271, usage 5315, wait 4915, what_if 5588
-//      ptowsp_schedule_     check 4387, print 4393, search 5748, search_cancel 5756
-//      ptowsp_select_       (itself) 3619, begin 3692
-//      ptowsp_send_         make 6828, task_make 6833
-//      ptowsp_slot_         (itself) 3579, load_make 3814, set_make 3808
-//      ptowsp_space_        at 8727, index 8725, make 8720, multiply 9388, total 8724
+//      ptowsp_parallel_     begin 3690, for 642
+//      ptowsp_plan_         chunk_size 1149, explain 1212, generate 1172, generate_parallel 1190,
+//                           generate_range 1180, is_invariant 1696, total_work 1157,
+//                           work_bound 1206
+//      ptowsp_prefix_       add 2832, bound 2843, build 2815, build_given 2823, check 2881,
+//                           generate 2870, join_row 2906, place 2860, print 2888,
+//                           progress_size 2912, remove 2835, size 2850, tree_bytes 2805,
+//                           tree_place 2806, unit_tokens 2894
+//      ptowsp_program_      check 9241, create 4469, destroy 4474, kernel_name 4480,
+//                           lane_count 9234, load 4523, print 4487, print_place 4483,
+//                           print_point 4830, print_schedule 9237, prove 9254, read 9231,
+//                           save 4513, size 4477
+//      ptowsp_rails_        fail 8189, init 8170, print 8196, propose 8184, reason_text 8192,
+//                           sample 8176, tick 8180
+//      ptowsp_ranks_        count 7207, create 7200, destroy 7204, poll 7228, rank 7206,
+//                           relayout 7708, run 7220, start 7225, wait 7229
+//      ptowsp_run_          bind 4675, bind_array 4694, bind_batch 4762, bind_csr 4712,
+//                           bind_lengths 4703, bind_plan 4734, bind_ranks 7321, bind_size 4683,
+//                           bind_slot 4835, bind_symbol 4688, bind_tensor 4718,
+//                           bind_transients 4794, bind_work 4740, bound_array 9271,
+//                           bound_batch 9277, bound_csr 9274, bound_plan 9275, bound_size 9268,
+//                           bound_slot 9285, bound_symbol 9269, bound_tensor 9281,
+//                           bound_transients 9283, cancel 4900, channels 5088, clock_at 5284,
+//                           create 4609, critical_path 5027, critical_steps 5120, decisions 5644,
+//                           destroy 4611, edges 5383, execute 4888, execute_worker 4893,
+//                           expect 5207, explore 5170, export 5488, export_decisions 5648,
+//                           export_transients 5497, find_bounds 5575, fingerprint 5200,
+//                           group_export 7390, group_simulate 7365, idle 5308, kernels 5303,
+//                           lanes 5019, lifetime_at 4827, pipelines 5084, poll 4919, print 5175,
+//                           print_stuck 5126, print_task 5290, processes 5086, program 9267,
+//                           rank_waits 7381, record 5258, records 5022, report 5617, result 5018,
+//                           size_transients 4817, slot 4841, start 4910, steps 5115, trace_at 5271,
+//                           trace_count 5270, trace_find 5274, usage 5318, wait 4918, what_if 5591
+//      ptowsp_schedule_     check 4389, print 4395, search 5751, search_cancel 5759
+//      ptowsp_select_       (itself) 3621, begin 3694
+//      ptowsp_send_         make 6832, task_make 6837
+//      ptowsp_slot_         (itself) 3581, load_make 3816, set_make 3810
+//      ptowsp_space_        at 8732, index 8730, make 8725, multiply 9393, total 8729
 //      ptowsp_status_       name 507, text 508
-//      ptowsp_task_         arg 3586, axis 3256, cols 3262, fail 3273, list_make 3898, make 3737,
-//                           rows 3259, scalar 3265, tag 3587, variable 3585
-//      ptowsp_tensor_       layout 7631, make 3183, spread 7625, transient 3210
-//      ptowsp_tile_         abs 6292, add 6269, alloc 6553, carry 6495, col_broadcast 6308,
-//                           colmax 6303, colmin 6304, cols 6498, colsum 6302, compare 6354,
-//                           const 6220, cos 6287, cvt 6330, deinterleave 6387, dequantize 6336,
-//                           div 6272, exp 6279, full 6223, gather 6376, gelu 6289, in 6208,
-//                           inout 6212, interleave 6386, iota 6225, load 6229, log 6280,
-//                           loop_begin 6491, loop_end 6493, matmul 6313, matmul_acc 6314,
-//                           matmul_bias 6315, max 6273, merge_sort 6370, min 6274, mul 6271,
-//                           neg 6291, next 6496, out 6210, preload 6494, quantize 6335, recip 6283,
-//                           relu 6288, row_broadcast 6307, rowmax 6299, rowmean 6301, rowmin 6300,
-//                           rows 6497, rowsum 6297, rowsum_f32 6298, rsqrt 6282, scalar 6217,
-//                           select 6355, sigmoid 6285, silu 6290, sin 6286, slice 6381,
-//                           slice_at 6499, sort32 6369, sqrt 6281, store 6234, store_add 6237,
-//                           store_at 6501, sub 6270, tanh 6284, topk_indices 6372,
-//                           topk_values 6371, transpose 6339
-//      ptowsp_tuning_       add 7961, bucket 7926, compact 8006, count 7993, create 7941,
-//                           destroy 7943, find 7975, record_at 7996, refresh 7950
+//      ptowsp_task_         arg 3588, axis 3258, cols 3264, fail 3275, list_make 3900, make 3739,
+//                           rows 3261, scalar 3267, tag 3589, variable 3587
+//      ptowsp_tensor_       layout 7635, make 3185, spread 7629, transient 3212
+//      ptowsp_tile_         abs 6296, add 6273, alloc 6557, carry 6499, col_broadcast 6312,
+//                           colmax 6307, colmin 6308, cols 6502, colsum 6306, compare 6358,
+//                           const 6224, cos 6291, cvt 6334, deinterleave 6391, dequantize 6340,
+//                           div 6276, exp 6283, full 6227, gather 6380, gelu 6293, in 6212,
+//                           inout 6216, interleave 6390, iota 6229, load 6233, log 6284,
+//                           loop_begin 6495, loop_end 6497, matmul 6317, matmul_acc 6318,
+//                           matmul_bias 6319, max 6277, merge_sort 6374, min 6278, mul 6275,
+//                           neg 6295, next 6500, out 6214, preload 6498, quantize 6339, recip 6287,
+//                           relu 6292, row_broadcast 6311, rowmax 6303, rowmean 6305, rowmin 6304,
+//                           rows 6501, rowsum 6301, rowsum_f32 6302, rsqrt 6286, scalar 6221,
+//                           select 6359, sigmoid 6289, silu 6294, sin 6290, slice 6385,
+//                           slice_at 6503, sort32 6373, sqrt 6285, store 6238, store_add 6241,
+//                           store_at 6505, sub 6274, tanh 6288, topk_indices 6376,
+//                           topk_values 6375, transpose 6343
+//      ptowsp_tuning_       add 7965, bucket 7930, compact 8010, count 7997, create 7945,
+//                           destroy 7947, find 7979, record_at 8000, refresh 7954
 //      ptowsp_work_         batch 778, column_part 796, create 846, destroy 850, expert 781,
 //                           head 766, is_first 823, is_last 826, is_valid 816, is_whole 819,
 //                           kv_end 775, kv_len 772, kv_start 769, merge_rows 810, of 832,
 //                           print 841, request 763, slot 799, slot_count 805, slot_first 802,
 //                           tile 793, token_count 787, token_end 790, token_start 784
-//      ptowsp_workload_     begin 3687, param 3797
+//      ptowsp_workload_     begin 3689, param 3799
 
 #ifdef __cplusplus
 }

@@ -9714,10 +9714,11 @@ PWSP_INTERNAL ptowsp_status pwsp_moe_scratch_check(const pwsp_moe_cluster *clust
     if (!scratch) {
         return PWSP_PLAN_FAIL(info, SCRATCH_NULL, 0, 0);
     }
-    if (((uintptr_t)scratch & 7) != 0 || bytes < needed) {
-        return PWSP_PLAN_FAIL(info, SCRATCH_SMALL,
-                              ((uintptr_t)scratch & 7) == 0 ? pwsp_info_value(bytes) : 0,
-                              pwsp_info_value(needed));
+    if (((uintptr_t)scratch & 7) != 0) {
+        return PWSP_PLAN_FAIL(info, SCRATCH_ALIGN, 0, 8);
+    }
+    if (bytes < needed) {
+        return PWSP_PLAN_FAIL(info, SCRATCH_SMALL, pwsp_info_value(bytes), pwsp_info_value(needed));
     }
     return PTOWSP_OK;
 }
@@ -16158,9 +16159,12 @@ const char *ptowsp_attend_variant(void) {
 }
 
 size_t ptowsp_attend_bytes(ptowsp_attend_type type, size_t count) {
-    const bool is_whole =
-        (uint32_t)type < PTOWSP_ATTEND_TYPE_COUNT && count % pwsp_attend_block_of(type) == 0;
-    return is_whole ? pwsp_attend_span(type, count) : 0;
+    if ((uint32_t)type >= PTOWSP_ATTEND_TYPE_COUNT || count % pwsp_attend_block_of(type) != 0) {
+        return 0;
+    }
+    const size_t block = pwsp_attend_block_of(type);
+    return count / block > SIZE_MAX / pwsp_attend_span(type, block) ? SIZE_MAX
+                                                                    : pwsp_attend_span(type, count);
 }
 
 ptowsp_status ptowsp_attend_convert(const void *from, ptowsp_attend_type type, size_t count,
