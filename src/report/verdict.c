@@ -13,7 +13,6 @@
 #include "report.h"
 
 #include "../base/text.h"
-#include "../runtime/control_costs.h"
 
 #include <inttypes.h>
 
@@ -167,6 +166,11 @@ static uint32_t pwsp_idle_most(const pwsp_facts *facts, uint64_t *out_all) {
     return most;
 }
 
+// The costs of control that are work of the AICPU's threads.
+#define PWSP_VERDICT_THREADS                                                                       \
+    (1u << PTOWSP_CONTROL_SUBMIT | 1u << PTOWSP_CONTROL_DISPATCH | 1u << PTOWSP_CONTROL_NOTICE |   \
+     1u << PTOWSP_CONTROL_POLL | 1u << PTOWSP_CONTROL_COMPLETE)
+
 // The help against waiting for control: a host launches each task, kernels are one launch. Lanes of an
 // AICPU wait for the launch once, and the one in the middle for START_HALF; if that is most of what
 // they wait for control, threads and tasks matter little. Threads help where their part of a task is
@@ -176,19 +180,18 @@ static const char *pwsp_verdict_control_help(const pwsp_facts *facts) {
     const pwsp_result *result = facts->picture->result;
     const ptowsp_control *control = &facts->picture->program->schedule.control;
     const uint64_t idle = result->recorder.idle[PTOWSP_STALL_CONTROL];
-    pwsp_control_costs costs;
-    uint32_t cost;
+    const uint64_t *ns = control->cost_ns;
     if (control->by != PTOWSP_CONTROL_AICPU) {
         return control->by == PTOWSP_CONTROL_HOST ? "Fewer launches help." : in_launch;
     }
-    pwsp_control_costs_make(control, &costs, &cost);  // it fits, as the schedule was checked
-    const uint64_t *cycles = costs.cycles;
-    const uint64_t once = cycles[PTOWSP_CONTROL_LAUNCH] + cycles[PTOWSP_CONTROL_START_HALF];
-    const uint64_t core = cycles[PTOWSP_CONTROL_DELIVER] + cycles[PTOWSP_CONTROL_SWITCH];
-    const uint64_t threads = cycles[PTOWSP_CONTROL_SUBMIT] + cycles[PTOWSP_CONTROL_DISPATCH] +
-                             cycles[PTOWSP_CONTROL_NOTICE] + cycles[PTOWSP_CONTROL_POLL] +
-                             cycles[PTOWSP_CONTROL_COMPLETE];
-    return once > idle / 2 / result->stats->lane_count ? in_launch
+    const double once = (double)ns[PTOWSP_CONTROL_LAUNCH] + (double)ns[PTOWSP_CONTROL_START_HALF];
+    const double core = (double)ns[PTOWSP_CONTROL_DELIVER] + (double)ns[PTOWSP_CONTROL_SWITCH];
+    double threads = 0;
+    for (uint32_t i = 0; i < PTOWSP_CONTROL_COST_COUNT; i++) {
+        threads += PWSP_VERDICT_THREADS >> i & 1 ? (double)ns[i] : 0;
+    }
+    return once * control->clock_mhz / 1000 > (double)(idle / 2 / result->stats->lane_count)
+               ? in_launch
            : threads > core ? "Fewer, longer tasks or more AICPU threads help."
                             : "Fewer, longer tasks help.";
 }
