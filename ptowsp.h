@@ -269,28 +269,28 @@
 //
 // CONTENTS
 //
-//    1. Build configuration                 352    18. Schedules                          3903
-//    2. Status and errors                   459    19. Modules as text                    4398
-//    3. Contexts and threads                525    20. Programs                           4450
-//    4. Sinks                               691    21. Runs                               4529
-//    5. Work and tiers                      720    22. Seeing runs                        5214
-//    6. Chunk plans                         873    23. Graphs                             5767
-//    7. Dispatch                           1215    24. Tile kernels                       6021
-//    8. Merging                            1285    25. Pipelines                          6667
-//    9. Attention plans                    1334    26. Ranks                              6853
-//   10. Attention kernels                  1846    27. Layouts                            7397
-//   11. MoE plans                          2142    28. Devices                            7714
-//   12. Prefix trees                       2628    29. Tuning                             7876
-//   13. Data types and tensors             2917    30. Emitting                           8202
-//   14. Modules                            3002    31. Dumps of PTO Runtime               8432
-//   15. Kernels                            3217    32. Spaces                             8683
-//   16. Scalar expressions                 3533    33. Utilities                          8742
-//   17. Workloads                          3634
+//    1. Build configuration                 352    18. Schedules                          3901
+//    2. Status and errors                   459    19. Modules as text                    4396
+//    3. Contexts and threads                525    20. Programs                           4448
+//    4. Sinks                               691    21. Runs                               4527
+//    5. Work and tiers                      720    22. Seeing runs                        5212
+//    6. Chunk plans                         873    23. Graphs                             5765
+//    7. Dispatch                           1215    24. Tile kernels                       6019
+//    8. Merging                            1285    25. Pipelines                          6665
+//    9. Attention plans                    1334    26. Ranks                              6851
+//   10. Attention kernels                  1846    27. Layouts                            7395
+//   11. MoE plans                          2140    28. Devices                            7712
+//   12. Prefix trees                       2626    29. Tuning                             7874
+//   13. Data types and tensors             2915    30. Emitting                           8200
+//   14. Modules                            3000    31. Dumps of PTO Runtime               8430
+//   15. Kernels                            3215    32. Spaces                             8681
+//   16. Scalar expressions                 3531    33. Utilities                          8740
+//   17. Workloads                          3632
 //
-//   Appendix A. Reading programs                   8756
-//   Appendix B. The grammar of modules as text     9288
-//   Appendix C. Macros                             9386
-//   Appendix D. Index of functions                 9609
+//   Appendix A. Reading programs                   8754
+//   Appendix B. The grammar of modules as text     9286
+//   Appendix C. Macros                             9384
+//   Appendix D. Index of functions                 9607
 //
 // WORDS
 //
@@ -1976,10 +1976,9 @@ typedef struct ptowsp_attend_step {
     float *lse;  // log-sum-exp of rows; NULL: not wanted
     size_t lse_token_stride, lse_head_stride;
 
-    // [request] its first query token; NULL: one for each request. With a prefix plan, whose tokens are
-    // numbered so: the query tokens of all requests before it.
-    const uint32_t *query_starts;
-    const uint32_t *pages;        // page tables of all requests
+    const uint32_t
+        *query_starts;      // [request] first query token; prefix plans: in order; NULL: one each
+    const uint32_t *pages;  // page tables of all requests
     const uint32_t *page_starts;  // [request] in pages; NULL: request * page_stride
     size_t page_stride;
 
@@ -2131,8 +2130,7 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_convert(const void *from,
                                                             ptowsp_attend_type type, size_t count,
                                                             float *to);
 
-// Bytes of `count` elements; 0 if the type is unknown, or a block is cut off. Bytes beyond SIZE_MAX
-// are SIZE_MAX.
+// Bytes of `count` elements, at most SIZE_MAX; 0 if the type is unknown, or a block is cut off.
 PTOWSP_API PTOWSP_AICPU size_t ptowsp_attend_bytes(ptowsp_attend_type type, size_t count);
 
 // The vector code of this machine: "avx512", "avx2", "neon" or "portable".
@@ -9609,141 +9607,141 @@ PTOWSP_DEFINE_SPACE(ptowsp_moe_space, PTOWSP_MOE_DIMS)
 // Appendix D. Index of functions
 // -------------------------------------------------------------------------------------------------
 //
-//      ptowsp_              add 3592, algorithm_name 6969, and 3616, array_at 3562,
-//                           bf16_from_f32 2969, bitand 3599, bitnot 3605, bitor 3600, bitxor 3601,
-//                           bool 3553, call_make 3806, cast 3625, channel_make 6819, clock_ns 8751,
-//                           close_make 6842, combine_begin 3698, consume_begin 6807, consumes 6826,
-//                           convert 2977, core_timing_of 6626, cost_check 6631, decode_tiers 870,
-//                           depth_name 4057, div 3595, edge_reason_name 5360, eq 3608,
-//                           event_make 6848, f16_from_f32 2967, fingerprint_print 5210,
-//                           for_each_begin 3692, ge 3613, gt 3612, hash 8748, i64 3551,
-//                           instruction 6558, le 3611, links_make 7095, location_name 2961,
-//                           lt 3610, max 3598, memory_name 6098, min 3597, mul 3594, ne 3609,
-//                           neg 3604, not 3618, opcode_name 9125, or 3617, otherwise_begin 3697,
-//                           pipe_name 6099, pipeline_begin 6802, process_begin 6804,
-//                           processor_count 628, produces 6827, receive_begin 6809,
-//                           record_make 6849, rem 3596, replicate_begin 6805, ring_name 4040,
-//                           scope_end 3700, search_print 5763, sequence_begin 3699,
-//                           shared_memory_of 4272, shl 3602, shr 3603, spans_export 5538,
-//                           stall_name 4955, sub 3593, support_name 4382, symbol 3557,
-//                           target_name 4381, tier_find 861, u64 3552, unit_name 3306, version 442,
-//                           wait_make 6850, when_begin 3696
-//      ptowsp_attend_       bytes 2136, check 2055, compute 2123, convert 2130, join 2093,
-//                           merge 2089, place 2043, run 2076, run_worker 2069, size 2036,
-//                           unit_of 2112, unit_rows 2116, variant 2139, work 2085
-//      ptowsp_attention_    accs 1758, bound 1632, check 1687, cost_of 6176, export 1739,
+//      ptowsp_              add 3590, algorithm_name 6967, and 3614, array_at 3560,
+//                           bf16_from_f32 2967, bitand 3597, bitnot 3603, bitor 3598, bitxor 3599,
+//                           bool 3551, call_make 3804, cast 3623, channel_make 6817, clock_ns 8749,
+//                           close_make 6840, combine_begin 3696, consume_begin 6805, consumes 6824,
+//                           convert 2975, core_timing_of 6624, cost_check 6629, decode_tiers 870,
+//                           depth_name 4055, div 3593, edge_reason_name 5358, eq 3606,
+//                           event_make 6846, f16_from_f32 2965, fingerprint_print 5208,
+//                           for_each_begin 3690, ge 3611, gt 3610, hash 8746, i64 3549,
+//                           instruction 6556, le 3609, links_make 7093, location_name 2959,
+//                           lt 3608, max 3596, memory_name 6096, min 3595, mul 3592, ne 3607,
+//                           neg 3602, not 3616, opcode_name 9123, or 3615, otherwise_begin 3695,
+//                           pipe_name 6097, pipeline_begin 6800, process_begin 6802,
+//                           processor_count 628, produces 6825, receive_begin 6807,
+//                           record_make 6847, rem 3594, replicate_begin 6803, ring_name 4038,
+//                           scope_end 3698, search_print 5761, sequence_begin 3697,
+//                           shared_memory_of 4270, shl 3600, shr 3601, spans_export 5536,
+//                           stall_name 4953, sub 3591, support_name 4380, symbol 3555,
+//                           target_name 4379, tier_find 861, u64 3550, unit_name 3304, version 442,
+//                           wait_make 6848, when_begin 3694
+//      ptowsp_attend_       bytes 2134, check 2054, compute 2122, convert 2129, join 2092,
+//                           merge 2088, place 2042, run 2075, run_worker 2068, size 2035,
+//                           unit_of 2111, unit_rows 2115, variant 2137, work 2084
+//      ptowsp_attention_    accs 1758, bound 1632, check 1687, cost_of 6174, export 1739,
 //                           generate 1665, is_invariant 1695, job_check 1830, lane_merges 1704,
 //                           lane_units 1699, merge_row 1763, place 1650, print 1743,
 //                           progress_size 1806, run 1842, run_serial 1834, run_worker 1822,
 //                           see 1678, size 1639, states 1754, unit_rows 1712
-//      ptowsp_axis_         dense 3094, dynamic 3095, plan 3145, plan_lanes 3147, plan_merges 3146,
-//                           ragged 3096, row 3102, size 3567, sparse 3097
-//      ptowsp_capability_   at 4379, count 4378, print 4380
-//      ptowsp_collective_   choose 7125, name 6968, plan 7015, print 7022, time 7115
+//      ptowsp_axis_         dense 3092, dynamic 3093, plan 3143, plan_lanes 3145, plan_merges 3144,
+//                           ragged 3094, row 3100, size 3565, sparse 3095
+//      ptowsp_capability_   at 4377, count 4376, print 4378
+//      ptowsp_collective_   choose 7123, name 6966, plan 7013, print 7020, time 7113
 //      ptowsp_context_      create 605, destroy 611, error 614, fail 618, lane_count 621,
 //                           run_worker 678
-//      ptowsp_control_      cost_name 4180, make 4222
-//      ptowsp_device_       alloc 7792, cancel 7860, close 7785, copy_in 7803, copy_out 7805,
-//                           core_tasks 7873, free 7797, launch 7855, open 7776, result 7869,
-//                           run 7826, run_graph 7817, start 7831
+//      ptowsp_control_      cost_name 4178, make 4220
+//      ptowsp_device_       alloc 7790, cancel 7858, close 7783, copy_in 7801, copy_out 7803,
+//                           core_tasks 7871, free 7795, launch 7853, open 7774, result 7867,
+//                           run 7824, run_graph 7815, start 7829
 //      ptowsp_dispatch_     mpmd 1279, serial 1248, spmd 1259
-//      ptowsp_dtype_        name 2958, size 2957
-//      ptowsp_dump_         check 8547, close 8541, explain 8559, open 8539, print 8552,
-//                           replay_export 8674, replay_print 8668, replay_run 8661,
-//                           rings_least 8596, rings_try 8601
-//      ptowsp_expr_         print 3631, type 3628
-//      ptowsp_f32_          from_bf16 2970, from_f16 2968
-//      ptowsp_graph_        add 5986, cancel 5927, clear 5864, create 5858, destroy 5860,
-//                           edge_make 5882, lanes 6018, limit 5934, poll 5945, record 5920,
-//                           result 6017, run 5908, run_worker 5912, seal 5893, start 5943,
-//                           task_cycles 5999, task_make 5873, task_status 5994, wait 5944
-//      ptowsp_hub_          create 7170, destroy 7174, transport 7178
-//      ptowsp_kernel_       begin 6202, choice 3782, collective 7284, end 6208, explain 3794,
-//                           hash 3487, insn_at 6654, insn_count 6653, make 3480, measure 6647,
-//                           print 6661, rule 7692
-//      ptowsp_linear_       apply 7591, blocked 7576, compose 7581, conflicts 7599, identity 7573,
-//                           inverse 7586, rank 7592, strided 7574, swizzle 7578, transpose 7584
-//      ptowsp_loop_         entry 3571, field 3577
-//      ptowsp_machine_      910b 6140, 950pr 6141
-//      ptowsp_measure_      (itself) 8042, samples 8048
+//      ptowsp_dtype_        name 2956, size 2955
+//      ptowsp_dump_         check 8545, close 8539, explain 8557, open 8537, print 8550,
+//                           replay_export 8672, replay_print 8666, replay_run 8659,
+//                           rings_least 8594, rings_try 8599
+//      ptowsp_expr_         print 3629, type 3626
+//      ptowsp_f32_          from_bf16 2968, from_f16 2966
+//      ptowsp_graph_        add 5984, cancel 5925, clear 5862, create 5856, destroy 5858,
+//                           edge_make 5880, lanes 6016, limit 5932, poll 5943, record 5918,
+//                           result 6015, run 5906, run_worker 5910, seal 5891, start 5941,
+//                           task_cycles 5997, task_make 5871, task_status 5992, wait 5942
+//      ptowsp_hub_          create 7168, destroy 7172, transport 7176
+//      ptowsp_kernel_       begin 6200, choice 3780, collective 7282, end 6206, explain 3792,
+//                           hash 3485, insn_at 6652, insn_count 6651, make 3478, measure 6645,
+//                           print 6659, rule 7690
+//      ptowsp_linear_       apply 7589, blocked 7574, compose 7579, conflicts 7597, identity 7571,
+//                           inverse 7584, rank 7590, strided 7572, swizzle 7576, transpose 7582
+//      ptowsp_loop_         entry 3569, field 3575
+//      ptowsp_machine_      910b 6138, 950pr 6139
+//      ptowsp_measure_      (itself) 8040, samples 8046
 //      ptowsp_merge_        add 1313, clear 1310, finish 1319, partials 1329
-//      ptowsp_mesh_         check 7452, coordinate 7456, layout_check 7464, layout_join 7506,
-//                           layout_part_of 7475, layout_print 7481, layout_relayout 7544
-//      ptowsp_module_       create 3066, destroy 3071, error 3075, mesh 7620, parse 4444,
-//                           print 3082
-//      ptowsp_moe_          bound 2369, check 2401, column_begin 2410, column_end 2417,
-//                           combine 2278, generate 2393, history_add 2463, index 2556, look 2454,
-//                           move 2547, place 2383, plan_units 2436, print 2432, rebalance 2522,
-//                           routes_generate 2618, row_bound 2246, scratch_bytes 2513, share 2566,
-//                           size 2375, sort 2254, sort_parallel 2264, unit_rows 2424
-//      ptowsp_npu_          build 8343, build_run 8395, destroy 8347, directory 8350, emit 8299,
-//                           emit_files 8307, execute 8389, measure 8425, record 8319,
-//                           was_cached 8348
+//      ptowsp_mesh_         check 7450, coordinate 7454, layout_check 7462, layout_join 7504,
+//                           layout_part_of 7473, layout_print 7479, layout_relayout 7542
+//      ptowsp_module_       create 3064, destroy 3069, error 3073, mesh 7618, parse 4442,
+//                           print 3080
+//      ptowsp_moe_          bound 2367, check 2399, column_begin 2408, column_end 2415,
+//                           combine 2276, generate 2391, history_add 2461, index 2554, look 2452,
+//                           move 2545, place 2381, plan_units 2434, print 2430, rebalance 2520,
+//                           routes_generate 2616, row_bound 2244, scratch_bytes 2511, share 2564,
+//                           size 2373, sort 2252, sort_parallel 2262, unit_rows 2422
+//      ptowsp_npu_          build 8341, build_run 8393, destroy 8345, directory 8348, emit 8297,
+//                           emit_files 8305, execute 8387, measure 8423, record 8317,
+//                           was_cached 8346
 //      ptowsp_output_       to_buffer 714, to_file 717
-//      ptowsp_parallel_     begin 3690, for 642
+//      ptowsp_parallel_     begin 3688, for 642
 //      ptowsp_plan_         chunk_size 1149, explain 1212, generate 1172, generate_parallel 1190,
 //                           generate_range 1180, is_invariant 1696, total_work 1157,
 //                           work_bound 1206
-//      ptowsp_prefix_       add 2832, bound 2843, build 2815, build_given 2823, check 2881,
-//                           generate 2870, join_row 2906, place 2860, print 2888,
-//                           progress_size 2912, remove 2835, size 2850, tree_bytes 2805,
-//                           tree_place 2806, unit_tokens 2894
-//      ptowsp_program_      check 9241, create 4469, destroy 4474, kernel_name 4480,
-//                           lane_count 9234, load 4523, print 4487, print_place 4483,
-//                           print_point 4830, print_schedule 9237, prove 9254, read 9231,
-//                           save 4513, size 4477
-//      ptowsp_rails_        fail 8189, init 8170, print 8196, propose 8184, reason_text 8192,
-//                           sample 8176, tick 8180
-//      ptowsp_ranks_        count 7207, create 7200, destroy 7204, poll 7228, rank 7206,
-//                           relayout 7708, run 7220, start 7225, wait 7229
-//      ptowsp_run_          bind 4675, bind_array 4694, bind_batch 4762, bind_csr 4712,
-//                           bind_lengths 4703, bind_plan 4734, bind_ranks 7321, bind_size 4683,
-//                           bind_slot 4835, bind_symbol 4688, bind_tensor 4718,
-//                           bind_transients 4794, bind_work 4740, bound_array 9271,
-//                           bound_batch 9277, bound_csr 9274, bound_plan 9275, bound_size 9268,
-//                           bound_slot 9285, bound_symbol 9269, bound_tensor 9281,
-//                           bound_transients 9283, cancel 4900, channels 5088, clock_at 5284,
-//                           create 4609, critical_path 5027, critical_steps 5120, decisions 5644,
-//                           destroy 4611, edges 5383, execute 4888, execute_worker 4893,
-//                           expect 5207, explore 5170, export 5488, export_decisions 5648,
-//                           export_transients 5497, find_bounds 5575, fingerprint 5200,
-//                           group_export 7390, group_simulate 7365, idle 5308, kernels 5303,
-//                           lanes 5019, lifetime_at 4827, pipelines 5084, poll 4919, print 5175,
-//                           print_stuck 5126, print_task 5290, processes 5086, program 9267,
-//                           rank_waits 7381, record 5258, records 5022, report 5617, result 5018,
-//                           size_transients 4817, slot 4841, start 4910, steps 5115, trace_at 5271,
-//                           trace_count 5270, trace_find 5274, usage 5318, wait 4918, what_if 5591
-//      ptowsp_schedule_     check 4389, print 4395, search 5751, search_cancel 5759
-//      ptowsp_select_       (itself) 3621, begin 3694
-//      ptowsp_send_         make 6832, task_make 6837
-//      ptowsp_slot_         (itself) 3581, load_make 3816, set_make 3810
-//      ptowsp_space_        at 8732, index 8730, make 8725, multiply 9393, total 8729
+//      ptowsp_prefix_       add 2830, bound 2841, build 2813, build_given 2821, check 2879,
+//                           generate 2868, join_row 2904, place 2858, print 2886,
+//                           progress_size 2910, remove 2833, size 2848, tree_bytes 2803,
+//                           tree_place 2804, unit_tokens 2892
+//      ptowsp_program_      check 9239, create 4467, destroy 4472, kernel_name 4478,
+//                           lane_count 9232, load 4521, print 4485, print_place 4481,
+//                           print_point 4828, print_schedule 9235, prove 9252, read 9229,
+//                           save 4511, size 4475
+//      ptowsp_rails_        fail 8187, init 8168, print 8194, propose 8182, reason_text 8190,
+//                           sample 8174, tick 8178
+//      ptowsp_ranks_        count 7205, create 7198, destroy 7202, poll 7226, rank 7204,
+//                           relayout 7706, run 7218, start 7223, wait 7227
+//      ptowsp_run_          bind 4673, bind_array 4692, bind_batch 4760, bind_csr 4710,
+//                           bind_lengths 4701, bind_plan 4732, bind_ranks 7319, bind_size 4681,
+//                           bind_slot 4833, bind_symbol 4686, bind_tensor 4716,
+//                           bind_transients 4792, bind_work 4738, bound_array 9269,
+//                           bound_batch 9275, bound_csr 9272, bound_plan 9273, bound_size 9266,
+//                           bound_slot 9283, bound_symbol 9267, bound_tensor 9279,
+//                           bound_transients 9281, cancel 4898, channels 5086, clock_at 5282,
+//                           create 4607, critical_path 5025, critical_steps 5118, decisions 5642,
+//                           destroy 4609, edges 5381, execute 4886, execute_worker 4891,
+//                           expect 5205, explore 5168, export 5486, export_decisions 5646,
+//                           export_transients 5495, find_bounds 5573, fingerprint 5198,
+//                           group_export 7388, group_simulate 7363, idle 5306, kernels 5301,
+//                           lanes 5017, lifetime_at 4825, pipelines 5082, poll 4917, print 5173,
+//                           print_stuck 5124, print_task 5288, processes 5084, program 9265,
+//                           rank_waits 7379, record 5256, records 5020, report 5615, result 5016,
+//                           size_transients 4815, slot 4839, start 4908, steps 5113, trace_at 5269,
+//                           trace_count 5268, trace_find 5272, usage 5316, wait 4916, what_if 5589
+//      ptowsp_schedule_     check 4387, print 4393, search 5749, search_cancel 5757
+//      ptowsp_select_       (itself) 3619, begin 3692
+//      ptowsp_send_         make 6830, task_make 6835
+//      ptowsp_slot_         (itself) 3579, load_make 3814, set_make 3808
+//      ptowsp_space_        at 8730, index 8728, make 8723, multiply 9391, total 8727
 //      ptowsp_status_       name 507, text 508
-//      ptowsp_task_         arg 3588, axis 3258, cols 3264, fail 3275, list_make 3900, make 3739,
-//                           rows 3261, scalar 3267, tag 3589, variable 3587
-//      ptowsp_tensor_       layout 7635, make 3185, spread 7629, transient 3212
-//      ptowsp_tile_         abs 6296, add 6273, alloc 6557, carry 6499, col_broadcast 6312,
-//                           colmax 6307, colmin 6308, cols 6502, colsum 6306, compare 6358,
-//                           const 6224, cos 6291, cvt 6334, deinterleave 6391, dequantize 6340,
-//                           div 6276, exp 6283, full 6227, gather 6380, gelu 6293, in 6212,
-//                           inout 6216, interleave 6390, iota 6229, load 6233, log 6284,
-//                           loop_begin 6495, loop_end 6497, matmul 6317, matmul_acc 6318,
-//                           matmul_bias 6319, max 6277, merge_sort 6374, min 6278, mul 6275,
-//                           neg 6295, next 6500, out 6214, preload 6498, quantize 6339, recip 6287,
-//                           relu 6292, row_broadcast 6311, rowmax 6303, rowmean 6305, rowmin 6304,
-//                           rows 6501, rowsum 6301, rowsum_f32 6302, rsqrt 6286, scalar 6221,
-//                           select 6359, sigmoid 6289, silu 6294, sin 6290, slice 6385,
-//                           slice_at 6503, sort32 6373, sqrt 6285, store 6238, store_add 6241,
-//                           store_at 6505, sub 6274, tanh 6288, topk_indices 6376,
-//                           topk_values 6375, transpose 6343
-//      ptowsp_tuning_       add 7965, bucket 7930, compact 8010, count 7997, create 7945,
-//                           destroy 7947, find 7979, record_at 8000, refresh 7954
+//      ptowsp_task_         arg 3586, axis 3256, cols 3262, fail 3273, list_make 3898, make 3737,
+//                           rows 3259, scalar 3265, tag 3587, variable 3585
+//      ptowsp_tensor_       layout 7633, make 3183, spread 7627, transient 3210
+//      ptowsp_tile_         abs 6294, add 6271, alloc 6555, carry 6497, col_broadcast 6310,
+//                           colmax 6305, colmin 6306, cols 6500, colsum 6304, compare 6356,
+//                           const 6222, cos 6289, cvt 6332, deinterleave 6389, dequantize 6338,
+//                           div 6274, exp 6281, full 6225, gather 6378, gelu 6291, in 6210,
+//                           inout 6214, interleave 6388, iota 6227, load 6231, log 6282,
+//                           loop_begin 6493, loop_end 6495, matmul 6315, matmul_acc 6316,
+//                           matmul_bias 6317, max 6275, merge_sort 6372, min 6276, mul 6273,
+//                           neg 6293, next 6498, out 6212, preload 6496, quantize 6337, recip 6285,
+//                           relu 6290, row_broadcast 6309, rowmax 6301, rowmean 6303, rowmin 6302,
+//                           rows 6499, rowsum 6299, rowsum_f32 6300, rsqrt 6284, scalar 6219,
+//                           select 6357, sigmoid 6287, silu 6292, sin 6288, slice 6383,
+//                           slice_at 6501, sort32 6371, sqrt 6283, store 6236, store_add 6239,
+//                           store_at 6503, sub 6272, tanh 6286, topk_indices 6374,
+//                           topk_values 6373, transpose 6341
+//      ptowsp_tuning_       add 7963, bucket 7928, compact 8008, count 7995, create 7943,
+//                           destroy 7945, find 7977, record_at 7998, refresh 7952
 //      ptowsp_work_         batch 778, column_part 796, create 846, destroy 850, expert 781,
 //                           head 766, is_first 823, is_last 826, is_valid 816, is_whole 819,
 //                           kv_end 775, kv_len 772, kv_start 769, merge_rows 810, of 832,
 //                           print 841, request 763, slot 799, slot_count 805, slot_first 802,
 //                           tile 793, token_count 787, token_end 790, token_start 784
-//      ptowsp_workload_     begin 3689, param 3799
+//      ptowsp_workload_     begin 3687, param 3797
 
 #ifdef __cplusplus
 }

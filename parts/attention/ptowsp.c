@@ -4061,10 +4061,7 @@ static ptowsp_status pwsp_batch_check(const ptowsp_batch *batch, ptowsp_plan_inf
     if (!batch->lengths && batch->sequence_count > 0) {
         return PWSP_PLAN_FAIL(info, LENGTHS_NULL, batch->sequence_count, 0);
     }
-    if (batch->kv_head_count == 0) {
-        return PWSP_PLAN_FAIL(info, HEADS_ZERO, 0, 0);
-    }
-    return PTOWSP_OK;
+    return batch->kv_head_count == 0 ? PWSP_PLAN_FAIL(info, HEADS_ZERO, 0, 0) : PTOWSP_OK;
 }
 
 static ptowsp_status pwsp_chunk_check(const ptowsp_plan_config *config, uint32_t chunk,
@@ -5131,10 +5128,7 @@ static ptowsp_status pwsp_lanes_set(pwsp_attention *a, ptowsp_plan_info *info) {
             a->speed_max = speeds[lane] > a->speed_max ? speeds[lane] : a->speed_max;
         }
     }
-    if (a->worker_count == 0) {
-        return PWSP_PLAN_FAIL(info, SPEEDS_ZERO, count, 0);
-    }
-    return PTOWSP_OK;
+    return a->worker_count == 0 ? PWSP_PLAN_FAIL(info, SPEEDS_ZERO, count, 0) : PTOWSP_OK;
 }
 
 // Sets where the pieces of an INVARIANT plan may begin. The default grain is one that a kernel's blocks
@@ -13751,29 +13745,24 @@ static void PWSP_V_NAME(values)(ptowsp_attend_type type, size_t row_count, const
 
 // -- scores to weights ----------------------------------------------------------------------------
 
-// cap * tanh(x / cap), of z = |x / cap| first. (1 - e^-2z) / (1 + e^-2z) is tanh z up to some 1e-7, which
-// is too much where z is small, as below a large cap. So it is held between two of the Taylor polynomials
-// of tanh: up to z^7, which is below tanh for all z, and up to z^9, which is above. They are closer than
-// 4e-7 of tanh z up to z = 0.25.
+// cap * tanh(x / cap), of z = |x / cap| first. (1 - e^-2z) / (1 + e^-2z) is off by some 1e-7, too much
+// where z is small. So it is held between two of the Taylor polynomials of tanh: up to z^7, which is
+// below tanh for all z, and up to z^9, which is above; they differ by less than 4e-7 of tanh up to
+// z = 0.25. Beyond 8 they might overflow.
 PWSP_V_TARGET PWSP_FORCE_INLINE PWSP_V PWSP_V_NAME(soft_cap)(PWSP_V x, PWSP_V cap,
                                                              PWSP_V two_over_cap) {
     PWSP_V y = PWSP_V_MUL(x, two_over_cap), one = PWSP_V_SET(1.0f), zero = PWSP_V_SET(0.0f);
-    PWSP_V twice = PWSP_V_MAX(y, PWSP_V_SUB(zero, y));
-    PWSP_V power = PWSP_V_EXP(PWSP_V_SUB(zero, twice));
+    PWSP_V minus = PWSP_V_SUB(zero, PWSP_V_MAX(y, PWSP_V_SUB(zero, y))), power = PWSP_V_EXP(minus);
     PWSP_V tanh = PWSP_V_DIV(PWSP_V_SUB(one, power), PWSP_V_ADD(one, power));
-
-    PWSP_V z = PWSP_V_MUL(twice, PWSP_V_SET(0.5f)), square = PWSP_V_MUL(z, z);
-    PWSP_V c7 = PWSP_V_SET(-17.0f / 315.0f), c9 = PWSP_V_SET(62.0f / 2835.0f);
-    PWSP_V low = c7, high = PWSP_V_FMA(square, c9, c7);
-    low = PWSP_V_FMA(square, low, PWSP_V_SET(2.0f / 15.0f));
-    high = PWSP_V_FMA(square, high, PWSP_V_SET(2.0f / 15.0f));
+    PWSP_V z = PWSP_V_MUL(PWSP_V_MAX(minus, PWSP_V_SET(-16.0f)), PWSP_V_SET(-0.5f));
+    PWSP_V square = PWSP_V_MUL(z, z), fourth = PWSP_V_MUL(square, square);
+    PWSP_V ninth = PWSP_V_MUL(z, PWSP_V_MUL(fourth, fourth));
+    PWSP_V low = PWSP_V_FMA(square, PWSP_V_SET(-17.0f / 315.0f), PWSP_V_SET(2.0f / 15.0f));
     low = PWSP_V_FMA(square, low, PWSP_V_SET(-1.0f / 3.0f));
-    high = PWSP_V_FMA(square, high, PWSP_V_SET(-1.0f / 3.0f));
     low = PWSP_V_MUL(z, PWSP_V_FMA(square, low, one));
-    high = PWSP_V_MUL(z, PWSP_V_FMA(square, high, one));
-    tanh = PWSP_V_MAX(low, tanh);  // NaN remains, as the second of two
-    tanh = PWSP_V_SUB(zero, PWSP_V_MAX(PWSP_V_SUB(zero, high), PWSP_V_SUB(zero, tanh)));
-    return PWSP_V_COPYSIGN(PWSP_V_MUL(cap, tanh), y);
+    tanh = PWSP_V_SUB(zero, PWSP_V_MAX(low, tanh));  // NaN remains, as the second of two
+    tanh = PWSP_V_MAX(PWSP_V_SUB(zero, PWSP_V_FMA(ninth, PWSP_V_SET(62.0f / 2835.0f), low)), tanh);
+    return PWSP_V_COPYSIGN(PWSP_V_MUL(cap, tanh), y);  // of the other sign until here
 }
 
 // Products of one row as scores, in place: with a cap, a bias (or NULL), or where the row sees only
@@ -14341,21 +14330,17 @@ static void PWSP_V_NAME(values)(ptowsp_attend_type type, size_t row_count, const
 PWSP_V_TARGET PWSP_FORCE_INLINE PWSP_V PWSP_V_NAME(soft_cap)(PWSP_V x, PWSP_V cap,
                                                              PWSP_V two_over_cap) {
     PWSP_V y = PWSP_V_MUL(x, two_over_cap), one = PWSP_V_SET(1.0f), zero = PWSP_V_SET(0.0f);
-    PWSP_V twice = PWSP_V_MAX(y, PWSP_V_SUB(zero, y));
-    PWSP_V power = PWSP_V_EXP(PWSP_V_SUB(zero, twice));
+    PWSP_V minus = PWSP_V_SUB(zero, PWSP_V_MAX(y, PWSP_V_SUB(zero, y))), power = PWSP_V_EXP(minus);
     PWSP_V tanh = PWSP_V_DIV(PWSP_V_SUB(one, power), PWSP_V_ADD(one, power));
-    PWSP_V z = PWSP_V_MUL(twice, PWSP_V_SET(0.5f)), square = PWSP_V_MUL(z, z);
-    PWSP_V c7 = PWSP_V_SET(-17.0f / 315.0f), c9 = PWSP_V_SET(62.0f / 2835.0f);
-    PWSP_V low = c7, high = PWSP_V_FMA(square, c9, c7);
-    low = PWSP_V_FMA(square, low, PWSP_V_SET(2.0f / 15.0f));
-    high = PWSP_V_FMA(square, high, PWSP_V_SET(2.0f / 15.0f));
+    PWSP_V z = PWSP_V_MUL(PWSP_V_MAX(minus, PWSP_V_SET(-16.0f)), PWSP_V_SET(-0.5f));
+    PWSP_V square = PWSP_V_MUL(z, z), fourth = PWSP_V_MUL(square, square);
+    PWSP_V ninth = PWSP_V_MUL(z, PWSP_V_MUL(fourth, fourth));
+    PWSP_V low = PWSP_V_FMA(square, PWSP_V_SET(-17.0f / 315.0f), PWSP_V_SET(2.0f / 15.0f));
     low = PWSP_V_FMA(square, low, PWSP_V_SET(-1.0f / 3.0f));
-    high = PWSP_V_FMA(square, high, PWSP_V_SET(-1.0f / 3.0f));
     low = PWSP_V_MUL(z, PWSP_V_FMA(square, low, one));
-    high = PWSP_V_MUL(z, PWSP_V_FMA(square, high, one));
-    tanh = PWSP_V_MAX(low, tanh);  // NaN remains, as the second of two
-    tanh = PWSP_V_SUB(zero, PWSP_V_MAX(PWSP_V_SUB(zero, high), PWSP_V_SUB(zero, tanh)));
-    return PWSP_V_COPYSIGN(PWSP_V_MUL(cap, tanh), y);
+    tanh = PWSP_V_SUB(zero, PWSP_V_MAX(low, tanh));  // NaN remains, as the second of two
+    tanh = PWSP_V_MAX(PWSP_V_SUB(zero, PWSP_V_FMA(ninth, PWSP_V_SET(62.0f / 2835.0f), low)), tanh);
+    return PWSP_V_COPYSIGN(PWSP_V_MUL(cap, tanh), y);  // of the other sign until here
 }
 PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(score_row)(const pwsp_attend_scoring *how,
                                                                const pwsp_attend_bias *bias,
@@ -14966,21 +14951,17 @@ static void PWSP_V_NAME(values)(ptowsp_attend_type type, size_t row_count, const
 PWSP_V_TARGET PWSP_FORCE_INLINE PWSP_V PWSP_V_NAME(soft_cap)(PWSP_V x, PWSP_V cap,
                                                              PWSP_V two_over_cap) {
     PWSP_V y = PWSP_V_MUL(x, two_over_cap), one = PWSP_V_SET(1.0f), zero = PWSP_V_SET(0.0f);
-    PWSP_V twice = PWSP_V_MAX(y, PWSP_V_SUB(zero, y));
-    PWSP_V power = PWSP_V_EXP(PWSP_V_SUB(zero, twice));
+    PWSP_V minus = PWSP_V_SUB(zero, PWSP_V_MAX(y, PWSP_V_SUB(zero, y))), power = PWSP_V_EXP(minus);
     PWSP_V tanh = PWSP_V_DIV(PWSP_V_SUB(one, power), PWSP_V_ADD(one, power));
-    PWSP_V z = PWSP_V_MUL(twice, PWSP_V_SET(0.5f)), square = PWSP_V_MUL(z, z);
-    PWSP_V c7 = PWSP_V_SET(-17.0f / 315.0f), c9 = PWSP_V_SET(62.0f / 2835.0f);
-    PWSP_V low = c7, high = PWSP_V_FMA(square, c9, c7);
-    low = PWSP_V_FMA(square, low, PWSP_V_SET(2.0f / 15.0f));
-    high = PWSP_V_FMA(square, high, PWSP_V_SET(2.0f / 15.0f));
+    PWSP_V z = PWSP_V_MUL(PWSP_V_MAX(minus, PWSP_V_SET(-16.0f)), PWSP_V_SET(-0.5f));
+    PWSP_V square = PWSP_V_MUL(z, z), fourth = PWSP_V_MUL(square, square);
+    PWSP_V ninth = PWSP_V_MUL(z, PWSP_V_MUL(fourth, fourth));
+    PWSP_V low = PWSP_V_FMA(square, PWSP_V_SET(-17.0f / 315.0f), PWSP_V_SET(2.0f / 15.0f));
     low = PWSP_V_FMA(square, low, PWSP_V_SET(-1.0f / 3.0f));
-    high = PWSP_V_FMA(square, high, PWSP_V_SET(-1.0f / 3.0f));
     low = PWSP_V_MUL(z, PWSP_V_FMA(square, low, one));
-    high = PWSP_V_MUL(z, PWSP_V_FMA(square, high, one));
-    tanh = PWSP_V_MAX(low, tanh);  // NaN remains, as the second of two
-    tanh = PWSP_V_SUB(zero, PWSP_V_MAX(PWSP_V_SUB(zero, high), PWSP_V_SUB(zero, tanh)));
-    return PWSP_V_COPYSIGN(PWSP_V_MUL(cap, tanh), y);
+    tanh = PWSP_V_SUB(zero, PWSP_V_MAX(low, tanh));  // NaN remains, as the second of two
+    tanh = PWSP_V_MAX(PWSP_V_SUB(zero, PWSP_V_FMA(ninth, PWSP_V_SET(62.0f / 2835.0f), low)), tanh);
+    return PWSP_V_COPYSIGN(PWSP_V_MUL(cap, tanh), y);  // of the other sign until here
 }
 PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(score_row)(const pwsp_attend_scoring *how,
                                                                const pwsp_attend_bias *bias,
@@ -15530,21 +15511,17 @@ static void PWSP_V_NAME(values)(ptowsp_attend_type type, size_t row_count, const
 PWSP_V_TARGET PWSP_FORCE_INLINE PWSP_V PWSP_V_NAME(soft_cap)(PWSP_V x, PWSP_V cap,
                                                              PWSP_V two_over_cap) {
     PWSP_V y = PWSP_V_MUL(x, two_over_cap), one = PWSP_V_SET(1.0f), zero = PWSP_V_SET(0.0f);
-    PWSP_V twice = PWSP_V_MAX(y, PWSP_V_SUB(zero, y));
-    PWSP_V power = PWSP_V_EXP(PWSP_V_SUB(zero, twice));
+    PWSP_V minus = PWSP_V_SUB(zero, PWSP_V_MAX(y, PWSP_V_SUB(zero, y))), power = PWSP_V_EXP(minus);
     PWSP_V tanh = PWSP_V_DIV(PWSP_V_SUB(one, power), PWSP_V_ADD(one, power));
-    PWSP_V z = PWSP_V_MUL(twice, PWSP_V_SET(0.5f)), square = PWSP_V_MUL(z, z);
-    PWSP_V c7 = PWSP_V_SET(-17.0f / 315.0f), c9 = PWSP_V_SET(62.0f / 2835.0f);
-    PWSP_V low = c7, high = PWSP_V_FMA(square, c9, c7);
-    low = PWSP_V_FMA(square, low, PWSP_V_SET(2.0f / 15.0f));
-    high = PWSP_V_FMA(square, high, PWSP_V_SET(2.0f / 15.0f));
+    PWSP_V z = PWSP_V_MUL(PWSP_V_MAX(minus, PWSP_V_SET(-16.0f)), PWSP_V_SET(-0.5f));
+    PWSP_V square = PWSP_V_MUL(z, z), fourth = PWSP_V_MUL(square, square);
+    PWSP_V ninth = PWSP_V_MUL(z, PWSP_V_MUL(fourth, fourth));
+    PWSP_V low = PWSP_V_FMA(square, PWSP_V_SET(-17.0f / 315.0f), PWSP_V_SET(2.0f / 15.0f));
     low = PWSP_V_FMA(square, low, PWSP_V_SET(-1.0f / 3.0f));
-    high = PWSP_V_FMA(square, high, PWSP_V_SET(-1.0f / 3.0f));
     low = PWSP_V_MUL(z, PWSP_V_FMA(square, low, one));
-    high = PWSP_V_MUL(z, PWSP_V_FMA(square, high, one));
-    tanh = PWSP_V_MAX(low, tanh);  // NaN remains, as the second of two
-    tanh = PWSP_V_SUB(zero, PWSP_V_MAX(PWSP_V_SUB(zero, high), PWSP_V_SUB(zero, tanh)));
-    return PWSP_V_COPYSIGN(PWSP_V_MUL(cap, tanh), y);
+    tanh = PWSP_V_SUB(zero, PWSP_V_MAX(low, tanh));  // NaN remains, as the second of two
+    tanh = PWSP_V_MAX(PWSP_V_SUB(zero, PWSP_V_FMA(ninth, PWSP_V_SET(62.0f / 2835.0f), low)), tanh);
+    return PWSP_V_COPYSIGN(PWSP_V_MUL(cap, tanh), y);  // of the other sign until here
 }
 PWSP_V_TARGET PWSP_NOINLINE static void PWSP_V_NAME(score_row)(const pwsp_attend_scoring *how,
                                                                const pwsp_attend_bias *bias,
@@ -16159,12 +16136,11 @@ const char *ptowsp_attend_variant(void) {
 }
 
 size_t ptowsp_attend_bytes(ptowsp_attend_type type, size_t count) {
-    if ((uint32_t)type >= PTOWSP_ATTEND_TYPE_COUNT || count % pwsp_attend_block_of(type) != 0) {
-        return 0;
-    }
-    const size_t block = pwsp_attend_block_of(type);
-    return count / block > SIZE_MAX / pwsp_attend_span(type, block) ? SIZE_MAX
-                                                                    : pwsp_attend_span(type, count);
+    const size_t block = (uint32_t)type < PTOWSP_ATTEND_TYPE_COUNT ? pwsp_attend_block_of(type) : 0;
+    return block == 0 || count % block != 0 ? 0
+           : count / block > SIZE_MAX / pwsp_attend_span(type, block)
+               ? SIZE_MAX
+               : pwsp_attend_span(type, count);
 }
 
 ptowsp_status ptowsp_attend_convert(const void *from, ptowsp_attend_type type, size_t count,
@@ -16228,10 +16204,7 @@ PWSP_INTERNAL ptowsp_status pwsp_attend_cache_check(const ptowsp_attend_cache *c
         return PWSP_ATTEND_FAIL(info, VALUE_DIM, cache->value_dim, step);
     }
     const size_t wrong = pwsp_attend_stride_wrong(cache, block);
-    if (wrong != 0) {
-        return PWSP_ATTEND_FAIL(info, STRIDE, wrong, block);
-    }
-    return PTOWSP_OK;
+    return wrong != 0 ? PWSP_ATTEND_FAIL(info, STRIDE, wrong, block) : PTOWSP_OK;
 }
 
 // The fields of a step that a unit reads: all but outputs.
@@ -16919,8 +16892,7 @@ static ptowsp_status pwsp_attend_first_check(const ptowsp_attend_job *job, ptows
     return PTOWSP_OK;
 }
 
-// Without query_starts each request has one query token. Segments of a prefix plan name the query tokens
-// of requests in order, so query_starts are in order, too.
+// Without query_starts requests have a token each; segments of a prefix plan have tokens in order.
 static ptowsp_status pwsp_attend_starts_check(const ptowsp_attend_step *step,
                                               ptowsp_plan_info *info) {
     uint64_t first = 0;

@@ -103,13 +103,13 @@
 //    1. Build configuration                 154     8. Merging                            1087
 //    2. Status and errors                   261     9. Attention plans                    1136
 //    3. Contexts and threads                327    10. Attention kernels                  1648
-//    4. Sinks                               493    11. MoE plans                          1944
-//    5. Work and tiers                      522    12. Prefix trees                       2376
-//    6. Chunk plans                         675    32. Spaces                             2663
-//    7. Dispatch                           1017    33. Utilities                          2722
+//    4. Sinks                               493    11. MoE plans                          1942
+//    5. Work and tiers                      522    12. Prefix trees                       2374
+//    6. Chunk plans                         675    32. Spaces                             2661
+//    7. Dispatch                           1017    33. Utilities                          2720
 //
-//   Appendix C. Macros                             2734
-//   Appendix D. Index of functions                 2942
+//   Appendix C. Macros                             2732
+//   Appendix D. Index of functions                 2940
 //
 // WORDS
 //
@@ -1778,10 +1778,9 @@ typedef struct ptowsp_attend_step {
     float *lse;  // log-sum-exp of rows; NULL: not wanted
     size_t lse_token_stride, lse_head_stride;
 
-    // [request] its first query token; NULL: one for each request. With a prefix plan, whose tokens are
-    // numbered so: the query tokens of all requests before it.
-    const uint32_t *query_starts;
-    const uint32_t *pages;        // page tables of all requests
+    const uint32_t
+        *query_starts;      // [request] first query token; prefix plans: in order; NULL: one each
+    const uint32_t *pages;  // page tables of all requests
     const uint32_t *page_starts;  // [request] in pages; NULL: request * page_stride
     size_t page_stride;
 
@@ -1933,8 +1932,7 @@ PTOWSP_API PTOWSP_AICPU ptowsp_status ptowsp_attend_convert(const void *from,
                                                             ptowsp_attend_type type, size_t count,
                                                             float *to);
 
-// Bytes of `count` elements; 0 if the type is unknown, or a block is cut off. Bytes beyond SIZE_MAX
-// are SIZE_MAX.
+// Bytes of `count` elements, at most SIZE_MAX; 0 if the type is unknown, or a block is cut off.
 PTOWSP_API PTOWSP_AICPU size_t ptowsp_attend_bytes(ptowsp_attend_type type, size_t count);
 
 // The vector code of this machine: "avx512", "avx2", "neon" or "portable".
@@ -2942,11 +2940,11 @@ PTOWSP_DEFINE_SPACE(ptowsp_moe_space, PTOWSP_MOE_DIMS)
 // Appendix D. Index of functions
 // -------------------------------------------------------------------------------------------------
 //
-//      ptowsp_              clock_ns 2731, decode_tiers 672, hash 2728, parallel_for 444,
+//      ptowsp_              clock_ns 2729, decode_tiers 672, hash 2726, parallel_for 444,
 //                           processor_count 430, tier_find 663, version 244
-//      ptowsp_attend_       bytes 1938, check 1857, compute 1925, convert 1932, join 1895,
-//                           merge 1891, place 1845, run 1878, run_worker 1871, size 1838,
-//                           unit_of 1914, unit_rows 1918, variant 1941, work 1887
+//      ptowsp_attend_       bytes 1936, check 1856, compute 1924, convert 1931, join 1894,
+//                           merge 1890, place 1844, run 1877, run_worker 1870, size 1837,
+//                           unit_of 1913, unit_rows 1917, variant 1939, work 1886
 //      ptowsp_attention_    accs 1560, bound 1434, check 1489, export 1541, generate 1467,
 //                           is_invariant 1497, job_check 1632, lane_merges 1506, lane_units 1501,
 //                           merge_row 1565, place 1452, print 1545, progress_size 1608, run 1644,
@@ -2956,19 +2954,19 @@ PTOWSP_DEFINE_SPACE(ptowsp_moe_space, PTOWSP_MOE_DIMS)
 //                           run_worker 480
 //      ptowsp_dispatch_     mpmd 1081, serial 1050, spmd 1061
 //      ptowsp_merge_        add 1115, clear 1112, finish 1121, partials 1131
-//      ptowsp_moe_          bound 2171, check 2203, column_begin 2212, column_end 2219,
-//                           combine 2080, generate 2195, history_add 2265, index 2358, look 2256,
-//                           move 2349, place 2185, plan_units 2238, print 2234, rebalance 2324,
-//                           row_bound 2048, scratch_bytes 2315, share 2368, size 2177, sort 2056,
-//                           sort_parallel 2066, unit_rows 2226
+//      ptowsp_moe_          bound 2169, check 2201, column_begin 2210, column_end 2217,
+//                           combine 2078, generate 2193, history_add 2263, index 2356, look 2254,
+//                           move 2347, place 2183, plan_units 2236, print 2232, rebalance 2322,
+//                           row_bound 2046, scratch_bytes 2313, share 2366, size 2175, sort 2054,
+//                           sort_parallel 2064, unit_rows 2224
 //      ptowsp_output_       to_buffer 516, to_file 519
 //      ptowsp_plan_         chunk_size 951, explain 1014, generate 974, generate_parallel 992,
 //                           generate_range 982, is_invariant 1498, total_work 959, work_bound 1008
-//      ptowsp_prefix_       add 2580, bound 2591, build 2563, build_given 2571, check 2629,
-//                           generate 2618, join_row 2654, place 2608, print 2636,
-//                           progress_size 2660, remove 2583, size 2598, tree_bytes 2553,
-//                           tree_place 2554, unit_tokens 2642
-//      ptowsp_space_        at 2712, index 2710, make 2705, multiply 2741, total 2709
+//      ptowsp_prefix_       add 2578, bound 2589, build 2561, build_given 2569, check 2627,
+//                           generate 2616, join_row 2652, place 2606, print 2634,
+//                           progress_size 2658, remove 2581, size 2596, tree_bytes 2551,
+//                           tree_place 2552, unit_tokens 2640
+//      ptowsp_space_        at 2710, index 2708, make 2703, multiply 2739, total 2707
 //      ptowsp_status_       name 309, text 310
 //      ptowsp_work_         batch 580, column_part 598, create 648, destroy 652, expert 583,
 //                           head 568, is_first 625, is_last 628, is_valid 618, is_whole 621,

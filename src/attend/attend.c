@@ -32,12 +32,11 @@ const char *ptowsp_attend_variant(void) {
 }
 
 size_t ptowsp_attend_bytes(ptowsp_attend_type type, size_t count) {
-    if ((uint32_t)type >= PTOWSP_ATTEND_TYPE_COUNT || count % pwsp_attend_block_of(type) != 0) {
-        return 0;
-    }
-    const size_t block = pwsp_attend_block_of(type);
-    return count / block > SIZE_MAX / pwsp_attend_span(type, block) ? SIZE_MAX
-                                                                    : pwsp_attend_span(type, count);
+    const size_t block = (uint32_t)type < PTOWSP_ATTEND_TYPE_COUNT ? pwsp_attend_block_of(type) : 0;
+    return block == 0 || count % block != 0 ? 0
+           : count / block > SIZE_MAX / pwsp_attend_span(type, block)
+               ? SIZE_MAX
+               : pwsp_attend_span(type, count);
 }
 
 ptowsp_status ptowsp_attend_convert(const void *from, ptowsp_attend_type type, size_t count,
@@ -101,10 +100,7 @@ PWSP_INTERNAL ptowsp_status pwsp_attend_cache_check(const ptowsp_attend_cache *c
         return PWSP_ATTEND_FAIL(info, VALUE_DIM, cache->value_dim, step);
     }
     const size_t wrong = pwsp_attend_stride_wrong(cache, block);
-    if (wrong != 0) {
-        return PWSP_ATTEND_FAIL(info, STRIDE, wrong, block);
-    }
-    return PTOWSP_OK;
+    return wrong != 0 ? PWSP_ATTEND_FAIL(info, STRIDE, wrong, block) : PTOWSP_OK;
 }
 
 // The fields of a step that a unit reads: all but outputs.

@@ -342,8 +342,7 @@ static ptowsp_status pwsp_attend_first_check(const ptowsp_attend_job *job, ptows
     return PTOWSP_OK;
 }
 
-// Without query_starts each request has one query token. Segments of a prefix plan name the query tokens
-// of requests in order, so query_starts are in order, too.
+// Without query_starts requests have a token each; segments of a prefix plan have tokens in order.
 static ptowsp_status pwsp_attend_starts_check(const ptowsp_attend_step *step,
                                               ptowsp_plan_info *info) {
     uint64_t first = 0;

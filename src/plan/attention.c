@@ -81,10 +81,7 @@ static ptowsp_status pwsp_lanes_set(pwsp_attention *a, ptowsp_plan_info *info) {
             a->speed_max = speeds[lane] > a->speed_max ? speeds[lane] : a->speed_max;
         }
     }
-    if (a->worker_count == 0) {
-        return PWSP_PLAN_FAIL(info, SPEEDS_ZERO, count, 0);
-    }
-    return PTOWSP_OK;
+    return a->worker_count == 0 ? PWSP_PLAN_FAIL(info, SPEEDS_ZERO, count, 0) : PTOWSP_OK;
 }
 
 // Sets where the pieces of an INVARIANT plan may begin. The default grain is one that a kernel's blocks

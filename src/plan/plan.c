@@ -97,10 +97,7 @@ static ptowsp_status pwsp_batch_check(const ptowsp_batch *batch, ptowsp_plan_inf
     if (!batch->lengths && batch->sequence_count > 0) {
         return PWSP_PLAN_FAIL(info, LENGTHS_NULL, batch->sequence_count, 0);
     }
-    if (batch->kv_head_count == 0) {
-        return PWSP_PLAN_FAIL(info, HEADS_ZERO, 0, 0);
-    }
-    return PTOWSP_OK;
+    return batch->kv_head_count == 0 ? PWSP_PLAN_FAIL(info, HEADS_ZERO, 0, 0) : PTOWSP_OK;
 }
 
 static ptowsp_status pwsp_chunk_check(const ptowsp_plan_config *config, uint32_t chunk,
