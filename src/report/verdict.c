@@ -166,15 +166,14 @@ static uint32_t pwsp_idle_most(const pwsp_facts *facts, uint64_t *out_all) {
     return most;
 }
 
-// The costs of control that are work of the AICPU's threads.
+// The costs of control that the AICPU's threads share.
 #define PWSP_VERDICT_THREADS                                                                       \
-    (1u << PTOWSP_CONTROL_SUBMIT | 1u << PTOWSP_CONTROL_DISPATCH | 1u << PTOWSP_CONTROL_NOTICE |   \
-     1u << PTOWSP_CONTROL_POLL | 1u << PTOWSP_CONTROL_COMPLETE)
+    (1u << PTOWSP_CONTROL_DISPATCH | 1u << PTOWSP_CONTROL_POLL | 1u << PTOWSP_CONTROL_COMPLETE)
 
 // The help against waiting for control: a host launches each task, kernels are one launch. Lanes of an
 // AICPU wait for the launch once, and the one in the middle for START_HALF; if that is most of what
 // they wait for control, threads and tasks matter little. Threads help where their part of a task is
-// larger than its way to a core and onto it.
+// larger than the rest: one thread submits, and no thread shortens the way to a core or back.
 static const char *pwsp_verdict_control_help(const pwsp_facts *facts) {
     static const char in_launch[] = "More work in one launch helps.";
     const pwsp_result *result = facts->picture->result;
@@ -185,14 +184,13 @@ static const char *pwsp_verdict_control_help(const pwsp_facts *facts) {
         return control->by == PTOWSP_CONTROL_HOST ? "Fewer launches help." : in_launch;
     }
     const double once = (double)ns[PTOWSP_CONTROL_LAUNCH] + (double)ns[PTOWSP_CONTROL_START_HALF];
-    const double core = (double)ns[PTOWSP_CONTROL_DELIVER] + (double)ns[PTOWSP_CONTROL_SWITCH];
-    double threads = 0;
-    for (uint32_t i = 0; i < PTOWSP_CONTROL_COST_COUNT; i++) {
-        threads += PWSP_VERDICT_THREADS >> i & 1 ? (double)ns[i] : 0;
+    double threads = 0, rest = 0;  // of each task
+    for (uint32_t i = PTOWSP_CONTROL_SUBMIT; i < PTOWSP_CONTROL_COST_COUNT; i++) {
+        *(PWSP_VERDICT_THREADS >> i & 1 ? &threads : &rest) += (double)ns[i];
     }
     return once * control->clock_mhz / 1000 > (double)(idle / 2 / result->stats->lane_count)
                ? in_launch
-           : threads > core ? "Fewer, longer tasks or more AICPU threads help."
+           : threads > rest ? "Fewer, longer tasks or more AICPU threads help."
                             : "Fewer, longer tasks help.";
 }
 
