@@ -16,7 +16,7 @@
 enum { SEQUENCES = POSITIONS_SEQUENCES, KV_MAX = 600, SHARED = 64, WORKERS_MAX = 9, THREADS = 4 };
 
 typedef enum layout {
-    LAYOUT_BLOCKS,  // [page][head][K or V][slot][dim], both of the larger dimension
+    LAYOUT_BLOCKS,  // [page][head][K or V][slot][dim], both of the larger dimension; scales [page][head][slot]
     LAYOUT_SLOTS,   // [page][slot][head][dim], K and V apart
     LAYOUT_PLAIN,   // [token][head][dim], without pages
     LAYOUT_LATENT,  // [page][slot][dim], the values are the first elements of the keys
@@ -124,6 +124,7 @@ static inline void scene_strides(scene *c) {
     case LAYOUT_BLOCKS:
         keys.page = heads * 2 * page * both, keys.token = both, keys.head = 2 * page * both;
         values = keys;
+        scales.token = 1, scales.head = page;
         kv->values = c->cache[0] + ptowsp_attend_bytes(kv->type, page * both);
         break;
     case LAYOUT_PLAIN:
