@@ -198,7 +198,7 @@ BENCH_TEST(store__adds) {
         test_tile *s = is_acc ? accumulator(bench, dtype, rows, cols, TEST_ANY)
                               : tile_in(bench, dtype, PTOISA_VEC, PTOISA_ROW_MAJOR, rows, cols);
         test_fill(bench, s, TEST_ANY);
-        test_window w = test_window_make(bench, dtype, rows, cols, is_acc, false);
+        test_window w = test_window_make(bench, dtype, rows, cols, is_acc, test_chance(bench, 3));
         w.buffer->role = TEST_CHECKED;
         test_run(bench);
         ptoisa_tstore_add(&bench->core, &w.global, &s->tile);

@@ -221,6 +221,9 @@ RULE_TEST(sort__lists_are_rows_of_pairs) {
             ptoisa_tmrgsort(b->core, &to, &from, 64));
     from.valid_cols = to.valid_cols = 255 * 256;
     TAKEN(ptoisa_tmrgsort(b->core, &to, &from, 64));
+    from.valid_cols = to.valid_cols = 512;  // no whole groups
+    REFUSED("TMRGSORT: 512 valid columns are not 1 to 255 groups of 768",
+            ptoisa_tmrgsort(b->core, &to, &from, 192));
     REFUSED("TMRGSORT: runs of 32 elements: no multiple of 64",
             ptoisa_tmrgsort(b->core, &to, &from, 32));
     from.valid_rows = from.rows = to.valid_rows = to.rows = 2;
