@@ -238,37 +238,79 @@ TEST(workload_memory__any_allocation_may_fail) {
     }
 }
 
-// What there is of a module whose building has failed can be printed.
+// Builds statements and names of every kind, whether or not the module has failed on the way.
+static void build_names(ptowsp_module *m) {
+    const ptowsp_axis batch = ptowsp_axis_dynamic(m, "batch"), kv = ptowsp_axis_ragged(m, "kv");
+    const ptowsp_axis pair = ptowsp_axis_dense(m, "pair", 2),
+                      pages = ptowsp_axis_sparse(m, "pages");
+    const ptowsp_tensor_desc tensor = {"x", PTOWSP_I32, 2, {8, 8}, PTOWSP_LOCATION_GLOBAL};
+    const ptowsp_kernel_desc kernel = {.name = "one",
+                                       .axis_count = 1,
+                                       .tiles = {{"tile", PTOWSP_INOUT, PTOWSP_I32, 2, 2}},
+                                       .scalars = {{"scale", PTOWSP_TYPE_U64}},
+                                       .cycles = 1};
+    const ptowsp_view flags = {.tensor = ptowsp_tensor_make(m, &tensor)};
+    const ptowsp_expr zero = ptowsp_i64(m, 0);
+    ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(m, &kernel),
+                             .scalars[0] = ptowsp_symbol(m, "scale"),
+                             .tags[0] = {"level", ptowsp_u64(m, 1)},
+                             .views[0].tensor = flags.tensor};
+    PTOWSP_WORKLOAD(m, "part") {
+        task.axes[0] = ptowsp_workload_param(m, "n", PTOWSP_TYPE_I64);
+        PTOWSP_FOR_EACH(m, i, pair) {
+            task.views[0].col = i;
+            task.after[0] = ptowsp_task_make(m, &task);
+            ptowsp_task_make(m, &task);
+        }
+    }
+    const ptowsp_node none = {0};
+    task.after[0] = none;
+    PTOWSP_WORKLOAD(m, "main") {
+        PTOWSP_PARALLEL(m, b, batch) {
+            PTOWSP_PARALLEL(m, k, ptowsp_axis_row(m, kv, b)) {
+                task.axes[0] = task.views[0].col = k;
+                ptowsp_task_make(m, &task);
+            }
+            PTOWSP_SELECT(m, p, ptowsp_axis_row(m, pages, b)) {
+                ptowsp_expr n =
+                    ptowsp_cast(ptowsp_array_at(m, "table", PTOWSP_U8, p), PTOWSP_TYPE_I64);
+                ptowsp_call_make(m, "part", &n, 1);
+            }
+        }
+        task.axes[0] = task.views[0].col = zero;
+        PTOWSP_SEQUENCE(m) {
+            ptowsp_slot_load_make(m, 1, &flags, zero, zero);
+            PTOWSP_WHEN(m, ptowsp_slot(m, 1, PTOWSP_TYPE_BOOL)) {
+                ptowsp_task_make(m, &task);
+            }
+            PTOWSP_OTHERWISE(m) {
+                ptowsp_task_make(m, &task);
+            }
+        }
+    }
+}
+
+// What there is of a module whose building has failed can be printed, and the error is that of memory.
 TEST(workload_memory__modules_that_lack_memory_are_printed) {
-    bool is_done = false;
-    for (size_t n = 1; !is_done; n++) {
+    size_t failed = 0;
+    for (bool is_done = false; !is_done; failed += !is_done) {
         fixture f = {0};
         assert_ok(context_of(&f));
         assert_ok(ptowsp_module_create(f.context, NULL, &f.m));
-        f.memory.refuse_at = f.memory.allocations + n;
-        const ptowsp_tensor_desc tensor = {"x", PTOWSP_I32, 2, {8, 8}, PTOWSP_LOCATION_GLOBAL};
-        const ptowsp_kernel_desc kernel = {.name = "one",
-                                           .axis_count = 1,
-                                           .tiles = {{"tile", PTOWSP_INOUT, PTOWSP_I32, 2, 2}},
-                                           .cycles = 1};
-        ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(f.m, &kernel),
-                                 .views[0].tensor = ptowsp_tensor_make(f.m, &tensor)};
-        PTOWSP_WORKLOAD(f.m, "main") {
-            PTOWSP_SELECT(
-                f.m, p,
-                ptowsp_axis_row(f.m, ptowsp_axis_sparse(f.m, "pages"), ptowsp_i64(f.m, 0))) {
-                task.axes[0] =
-                    ptowsp_cast(ptowsp_array_at(f.m, "table", PTOWSP_U8, p), PTOWSP_TYPE_I64);
-                ptowsp_task_make(f.m, &task);
-                ptowsp_call_make(f.m, "part", &p, 1);
-            }
+        f.memory.refuse_at = f.memory.allocations + failed + 1;
+        build_names(f.m);
+        const ptowsp_error error = ptowsp_module_error(f.m);
+        is_done = error.status == PTOWSP_OK;
+        if (!is_done) {
+            assert_int_equal(error.status, PTOWSP_OUT_OF_MEMORY);
+            assert_non_null(strstr(error.text, "out of memory"));
         }
-        is_done = ptowsp_module_error(f.m).status == PTOWSP_OK;
-        char text[1000];
+        char text[4000];
         ptowsp_module_print(f.m, TEST_TEXT(text));
         assert_null(strstr(text, "(null)"));
         fixture_free(&f);
     }
+    assert_true(failed > 10);
 }
 
 // While a large program runs, in each family, allocations of all its growing parts are refused one
