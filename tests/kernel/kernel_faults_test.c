@@ -940,7 +940,7 @@ TEST(misuse__wrong_operands_of_instructions_are_refused) {
         .dtype = PTOWSP_F32, .layout = PTOWSP_LAYOUT_COL_MAJOR, .rows = 8, .cols = 1};
     static const ptowsp_alloc_desc columns = {
         .dtype = PTOWSP_F32, .layout = PTOWSP_LAYOUT_COL_MAJOR, .rows = 8, .cols = 16};
-    static const struct {
+    const struct {
         const char *name;
         ptowsp_alloc_desc dst, src;
         ptowsp_status status;
