@@ -256,8 +256,9 @@ _Schedule = _struct(
 )
 _ProgramTables = _struct(
     "program_tables",
-    "str name; schedule schedule; bool is_priority_signed; u32 lane_count slot_count latency_symbol point_count"
-    " edge_count axis_count array_count symbol_count tensor_count variable_count expr_count kernel_count;"
+    "str name; schedule schedule; bool is_priority_signed has_streams; u32 lane_count slot_count latency_symbol"
+    " point_count pipeline_count scope_depth edge_count axis_count array_count symbol_count tensor_count"
+    " variable_count expr_count kernel_count;"
     " ptr axes arrays symbols tensors variables exprs kernels; u32 statement_count task_count load_count"
     " channel_count port_count transient_count lifetime_count; ptr statements tasks loads channels ports transients"
     " lifetimes values params edges",
