@@ -472,7 +472,7 @@ static void pwsp_program_print_step_of(const void *program, uint32_t place, ptow
 
 PWSP_INTERNAL void pwsp_program_print_place(const ptowsp_program *program, uint32_t node,
                                             const uint64_t *cells, ptowsp_output text) {
-    uint32_t path[PTOWSP_MODULE_NEST_MAX + 2];
+    uint32_t path[PTOWSP_MODULE_NEST_MAX + 2] = {0};
     uint32_t count = 0;
     for (uint32_t at = node; at; at = PWSP_PLACE_AT(program, at)->parent) {
         path[count++] = at;
