@@ -134,9 +134,9 @@ typedef struct pwsp_issue_wait {
     uint32_t turn, ticket;
 } pwsp_issue_wait;
 
-// A turn of a wait: retires what is done; from the third on, helps first, until an entry is done that was not
-// in the turn before. All lanes write the count of completions: the first turn does not read it. False after a
-// failure.
+// A turn of a wait: retires finished entries. From the third turn on it helps first, unless an entry has
+// finished since the turn before. All lanes write the count of completions, so the first turn does not read
+// it. False after a failure.
 static bool pwsp_issue_turn(pwsp_issue *issue, pwsp_issue_wait *wait) {
     if (wait->turn == 2) {
         pwsp_issue_help(issue, wait->ticket);
