@@ -1,13 +1,13 @@
 # ptowsp. `make` needs a C compiler only; `make help` lists the targets.
 #
 # The library, examples and benchmarks have no debug information: make CFLAGS='-O0 -g' is a debug build.
-# Tests have it (DEBUG).
+# Tests have lines and functions, which is what sanitizers and backtraces show; DEBUG=-g has variables.
 
 CC       ?= cc
 CXX      ?= c++
 AR       ?= ar
 CFLAGS   ?= -O2
-DEBUG    ?= -g
+DEBUG    ?= -g1
 CXXFLAGS ?= $(CFLAGS)
 PREFIX   ?= /usr/local
 LIBDIR   ?= $(PREFIX)/lib
