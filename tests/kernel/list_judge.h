@@ -41,7 +41,8 @@ typedef struct judge {
     uint32_t count;        // of instructions
     judge_touch *touches;  // by step
     uint32_t *starts;      // [step]
-    uint32_t touch_count, touch_capacity, block_count, memory_blocks;
+    uint32_t touch_count, touch_capacity, memory_blocks;
+    uint32_t block_count;   // of those that are touched
     uint32_t *partner;      // [insn] a wait's set; a set's wait before it + 1, or 0
     uint64_t *begin, *end;  // [step]
     judge_event *events;
@@ -227,17 +228,14 @@ static inline void judge_init(judge *j, const built *b) {
     for (int memory = 0; memory < PTOISA_MEMORY_COUNT; memory++) {
         j->memory_blocks += b->machine.memory_size[memory] / JUDGE_BLOCK;
     }
-    j->block_count = 2 * JUDGE_PARAMS + (b->list.split_tile ? 2 : 1) * j->memory_blocks;
+    const size_t blocks = 2 * JUDGE_PARAMS + (b->list.split_tile ? 2 : 1) * j->memory_blocks;
     size_t count = 2 * (size_t)j->count + 1;
     j->starts = (uint32_t *)calloc(count, sizeof *j->starts);
     j->partner = (uint32_t *)calloc(j->count + 1, sizeof *j->partner);
     j->begin = (uint64_t *)calloc(count, sizeof *j->begin);
     j->end = (uint64_t *)calloc(count, sizeof *j->end);
     j->events = (judge_event *)calloc(2 * count, sizeof *j->events);
-    j->writes = (uint32_t *)calloc(j->block_count, sizeof *j->writes);
-    j->reads = (uint32_t *)calloc(j->block_count, sizeof *j->reads);
-    j->open = (int32_t *)calloc(j->block_count, sizeof *j->open);
-    uint32_t *owner = (uint32_t *)calloc(j->block_count, sizeof *owner);
+    uint32_t *owner = (uint32_t *)calloc(blocks, sizeof *owner);
     uint32_t **image = (uint32_t **)calloc(b->list.tile_count + 1, sizeof *image);
     for (uint64_t t = 1; t < b->list.tile_count; t++) {
         uint64_t bytes = pwsp_list_tile_bytes(&b->list.tiles[t]);
@@ -251,10 +249,17 @@ static inline void judge_init(judge *j, const built *b) {
         free(image[t]);
     }
     free(image);
-    free(owner);
-    // What each access must find, from the order of the list.
+    j->writes = (uint32_t *)calloc(j->touch_count + 1, sizeof *j->writes);
+    j->reads = (uint32_t *)calloc(j->touch_count + 1, sizeof *j->reads);
+    j->open = (int32_t *)calloc(j->touch_count + 1, sizeof *j->open);
+    // What each access must find, from the order of the list. Blocks are numbered as they are met: few are
+    // touched, and each run clears their counts.
+    memset(owner, 0, blocks * sizeof *owner);
     for (uint32_t i = 0; i < j->touch_count; i++) {
         judge_touch *touch = &j->touches[i];
+        uint32_t *number = &owner[touch->block];
+        *number = *number ? *number : ++j->block_count;
+        touch->block = *number - 1;
         touch->writes = j->writes[touch->block];
         touch->reads = j->reads[touch->block];
         if (touch->is_write) {
@@ -264,6 +269,7 @@ static inline void judge_init(judge *j, const built *b) {
             j->reads[touch->block]++;
         }
     }
+    free(owner);
     judge_flags(j);
     judge_fifos(j);
 }
