@@ -66,6 +66,7 @@ TEST_LEVEL ?= -O0
 $(addprefix $(BUILD)/tests/,$(addsuffix _test.o,isa/isa_product runtime/deps kernel/list_verify kernel/list_loops \
     kernel/list_waits base/number dump/dump_rings data/dtype attend/attend_kernel attend/attend_bits $(addprefix plan/,attention_plan attention_random \
     moe_units moe_place))): TEST_LEVEL =
+$(BUILD)/tests/engine/explore_test.o: TEST_LEVEL = -Og
 
 # Headers of a test's own folder, those that are shared, and files of other folders by their path in tests/.
 TEST_PATHS := -I. -Itests -Itests/support

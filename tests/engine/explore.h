@@ -26,11 +26,13 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#undef _FORTIFY_SOURCE  // it takes a jump to another stack for a mistake
 
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -72,8 +74,10 @@ typedef struct explore_late {
 } explore_late;
 
 typedef struct explore_thread {
-    ucontext_t context;
-    char *stack;  // kept for the next run
+    ucontext_t context;  // of its first entry
+    jmp_buf place;       // where it goes on, without system calls
+    bool has_begun;
+    char *stack;  // kept for the next run, as is a thread that has ended
     void *(*fn)(void *arg);
     void *arg;
     explore_state state;
@@ -92,7 +96,7 @@ typedef struct explore_mutex {
 static struct {
     explore_thread threads[EXPLORE_THREAD_MAX];
     uint32_t thread_count, current;
-    ucontext_t home;
+    jmp_buf home;
     void (*scenario)(void);
     uint64_t step, alone;
     // The order: delays at these steps; or with a random state, anywhere.
@@ -117,8 +121,7 @@ static inline void explore_fail(const char *format, ...) {
     vsnprintf(explore.failure, sizeof explore.failure, format, args);
     va_end(args);
     explore.has_failed = true;
-    setcontext(&explore.home);
-    abort();
+    _longjmp(explore.home, 1);
 }
 
 #define EXPLORE_CHECK(condition)                                                                   \
@@ -286,6 +289,15 @@ static inline void explore_free(const void *at, size_t size) {
     }
 }
 
+static inline void explore_jump(explore_thread *thread) {
+    if (thread->has_begun) {
+        _longjmp(thread->place, 1);
+    }
+    thread->has_begun = true;
+    setcontext(&thread->context);
+    abort();
+}
+
 static inline void explore_go(uint32_t thread) {
     uint32_t from = explore.current;
     if (thread != from) {
@@ -293,7 +305,9 @@ static inline void explore_go(uint32_t thread) {
         explore.current = thread;
         explore.alone = 0;
         explore_swap(&explore.threads[thread], true);
-        swapcontext(&explore.threads[from].context, &explore.threads[thread].context);
+        if (!_setjmp(explore.threads[from].place)) {
+            explore_jump(&explore.threads[thread]);
+        }
     }
 }
 
@@ -360,14 +374,18 @@ static inline void explore_wake(explore_state state, const void *on, bool all) {
 
 static void explore_main(void) {
     explore_thread *thread = &explore.threads[explore.current];
-    if (explore.current == 0) {
-        explore.scenario();
-        setcontext(&explore.home);
+    while (thread != explore.threads) {
+        thread->fn(thread->arg);
+        explore_wake(ON_THREAD, thread, true);
+        explore_block(ENDED, NULL, "its end");
     }
-    thread->fn(thread->arg);
-    explore_wake(ON_THREAD, thread, true);
-    explore_block(ENDED, NULL, "its end");
-    abort();
+    for (;;) {
+        explore.scenario();
+        thread->state = ENDED;
+        if (!_setjmp(thread->place)) {
+            _longjmp(explore.home, 1);
+        }
+    }
 }
 
 static inline void explore_make(void *(*fn)(void *arg), void *arg) {
@@ -375,8 +393,12 @@ static inline void explore_make(void *(*fn)(void *arg), void *arg) {
     thread->late_count = 0;
     thread->fn = fn;
     thread->arg = arg;
+    thread->has_begun = thread->state == ENDED;
     thread->state = READY;
     thread->doing = "its start";
+    if (thread->has_begun) {
+        return;
+    }
     thread->stack = thread->stack ? thread->stack : (char *)malloc(EXPLORE_STACK);
     getcontext(&thread->context);
     thread->context.uc_stack.ss_sp = thread->stack;
@@ -538,18 +560,15 @@ static inline int explore_open(const char *path, int flags, ...) {
 
 // Runs a scenario in one order. False with a failure.
 static inline bool explore_run(void (*scenario)(void)) {
-    static volatile bool has_begun;
+    memset(explore.reach, 0,
+           explore.step < EXPLORE_REACH_MAX ? (size_t)explore.step + 1 : EXPLORE_REACH_MAX);
     explore.thread_count = explore.current = 0;
     explore.scenario = scenario;
     explore.step = explore.alone = explore.delay_next = 0;
     explore.has_failed = false;
-    memset(explore.reach, 0, sizeof explore.reach);
     explore_make(NULL, NULL);
-    has_begun = false;
-    getcontext(&explore.home);  // where it ends
-    if (!has_begun) {
-        has_begun = true;
-        setcontext(&explore.threads[0].context);
+    if (!_setjmp(explore.home)) {  // where it ends
+        explore_jump(&explore.threads[0]);
     }
     for (uint32_t i = 1; i < explore.thread_count && !explore.has_failed; i++) {
         if (explore.threads[i].state != ENDED) {

@@ -30,6 +30,7 @@
 // tests/models/graph_sleep.pml finds, and release order of a device's `is_over`.
 
 #define PTOWSP_NO_TILES
+#define PTOWSP_STATIC  // what is not called is not compiled
 // Kernels are known soon.
 #define PWSP_PACE_KNOWN    2u
 #define PWSP_PACE_HOLD_MIN 4u
