@@ -12,14 +12,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-// Milliseconds, by the clock: strict C11 hides usleep.
-static void nap(uint64_t ms) {
-    const uint64_t begin = ptowsp_clock_ns();
-    while (ptowsp_clock_ns() - begin < ms * 1000000) {
-        sched_yield();
-    }
-}
-
 static ptowsp_context *context_of(test_memory *memory) {
     ptowsp_context_desc desc = {0};
     if (memory) {
@@ -484,7 +476,7 @@ static ptowsp_status late_test(void *user, uint32_t peer, bool is_send, bool *ou
         if (atomic_load(end->ended) < 3) {
             return PTOWSP_OK;
         }
-        nap(20);
+        usleep(20000);
     }
     return end->hub.test(end->hub.user, peer, is_send, out_is_done, out_tag, out_size);
 }
@@ -945,7 +937,7 @@ TEST(ranks__when_a_process_is_killed_all_others_end) {
         const uint32_t victim = (uint32_t)(test_random(&seed) % 4);
         assert_false(maps_a_file_of("/dev/shm/"));
         start_children(hub, pids, 4, UINT32_MAX, UINT64_C(2000000000));
-        nap(test_random(&seed) % 30);
+        usleep((useconds_t)(test_random(&seed) % 30000));
         kill(pids[victim], SIGKILL);
         const uint64_t killed = ptowsp_clock_ns();
         for (uint32_t i = 0; i < 4; i++) {

@@ -204,7 +204,7 @@ static inline ptowsp_status collective_run(ptowsp_ranks *ranks, const ptowsp_col
     ptowsp_status status = PTOWSP_OK;
     if (is_polled) {
         status = ptowsp_ranks_start(ranks, c, in_place ? made : data, made);
-        for (bool is_done = false; status == PTOWSP_OK && !is_done;) {
+        for (bool is_done = false; status == PTOWSP_OK && !is_done; sched_yield()) {
             status = ptowsp_ranks_poll(ranks, &is_done);
         }
     } else {
