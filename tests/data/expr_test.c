@@ -1,5 +1,6 @@
-// Scalar expressions: what every operator means, folded and compiled; which operands are looked at;
-// which types are taken; limits. How they read is in expr_text_test.c.
+// Scalar expressions: what every operator means, folded, compiled and in loops; which types are taken;
+// limits. Which operands are looked at is in cases/expressions.case, how expressions read in
+// cases/expression_texts.case and, at random, in expr_text_test.c.
 
 #include "expr_reference.h"
 
@@ -63,126 +64,6 @@ TEST(expr__operators_mean_the_same_folded_and_compiled) {
             }
         }
     }
-}
-
-// The sentences of section 16, one by one.
-FIXTURE_TEST(expr__arithmetic_never_traps) {
-    ptowsp_module *m = f->m;
-    ptowsp_expr low = ptowsp_i64(m, INT64_MIN), high = ptowsp_i64(m, INT64_MAX);
-    ptowsp_expr one = ptowsp_i64(m, 1), minus = ptowsp_i64(m, -1), zero = ptowsp_i64(m, 0);
-    assert_string_equal(printed(ptowsp_add(high, one)), "-9223372036854775808");
-    assert_string_equal(printed(ptowsp_sub(low, one)), "9223372036854775807");
-    assert_string_equal(printed(ptowsp_mul(high, ptowsp_i64(m, 2))), "-2");
-    assert_string_equal(printed(ptowsp_neg(low)), "-9223372036854775808");
-    assert_string_equal(printed(ptowsp_div(one, zero)), "0");
-    assert_string_equal(printed(ptowsp_rem(one, zero)), "0");
-    assert_string_equal(printed(ptowsp_div(low, minus)), "-9223372036854775808");
-    assert_string_equal(printed(ptowsp_rem(low, minus)), "0");
-    assert_string_equal(printed(ptowsp_div(ptowsp_i64(m, -7), ptowsp_i64(m, 2))), "-3");
-    assert_string_equal(printed(ptowsp_rem(ptowsp_i64(m, -7), ptowsp_i64(m, 2))), "-1");
-    assert_string_equal(printed(ptowsp_rem(ptowsp_i64(m, 7), ptowsp_i64(m, -2))), "1");
-    assert_string_equal(printed(ptowsp_shl(one, ptowsp_i64(m, 65))), "2");
-    assert_string_equal(printed(ptowsp_shr(minus, ptowsp_i64(m, 63))), "-1");
-    assert_string_equal(printed(ptowsp_shr(ptowsp_i64(m, -5), one)), "-3");
-    assert_string_equal(printed(ptowsp_shr(ptowsp_u64(m, UINT64_MAX), ptowsp_u64(m, 63))), "1u");
-    assert_string_equal(printed(ptowsp_sub(ptowsp_u64(m, 0), ptowsp_u64(m, 1))),
-                        "18446744073709551615u");
-    assert_string_equal(printed(ptowsp_div(ptowsp_u64(m, UINT64_MAX), ptowsp_u64(m, 2))),
-                        "9223372036854775807u");
-    assert_string_equal(printed(ptowsp_lt(minus, zero)), "true");
-    assert_string_equal(printed(ptowsp_lt(ptowsp_cast(minus, PTOWSP_TYPE_U64), ptowsp_u64(m, 0))),
-                        "false");
-    assert_string_equal(printed(ptowsp_cast(ptowsp_bool(m, true), PTOWSP_TYPE_I64)), "1");
-    assert_string_equal(printed(ptowsp_cast(minus, PTOWSP_TYPE_BOOL)), "true");
-}
-
-// -- what is looked at ----------------------------------------------------------------------------
-
-static const int32_t table[] = {10, -20, 30};
-
-// Puts the value of an expression over i = slot 0 and table[3] into a slot, for i = index.
-static ptowsp_status value_at(const fixture *f, ptowsp_expr expr, int64_t index,
-                              uint64_t *out_value) {
-    evaluator e = evaluator_make(f, expr);
-    assert_ok(ptowsp_run_bind_array(e.run, "table", PTOWSP_I32, table, 3));
-    assert_ok(ptowsp_run_bind_slot(e.run, 0, (uint64_t)index));
-    ptowsp_status status = ptowsp_run_execute(e.run, NULL);
-    *out_value = ptowsp_run_slot(e.run, VALUE_SLOT);
-    evaluator_free(&e);
-    return status;
-}
-
-static ptowsp_expr guarded(ptowsp_module *m, int which) {
-    ptowsp_expr i = ptowsp_slot(m, 0, PTOWSP_TYPE_I64), zero = ptowsp_i64(m, 0);
-    ptowsp_expr read = ptowsp_array_at(m, "table", PTOWSP_I32, i);
-    ptowsp_expr is_in = ptowsp_and(ptowsp_ge(i, zero), ptowsp_lt(i, ptowsp_i64(m, 3)));
-    ptowsp_expr is_positive = ptowsp_gt(read, zero);
-    switch (which) {
-    case 0: return ptowsp_select(is_in, read, ptowsp_i64(m, -1));
-    case 1: return ptowsp_select(ptowsp_not(is_in), ptowsp_i64(m, -1), read);
-    case 2: return ptowsp_and(is_in, is_positive);
-    case 3: return ptowsp_or(ptowsp_not(is_in), is_positive);
-    case 4:  // both sides read; a read in the condition of the inner select
-        return ptowsp_select(is_in,
-                             ptowsp_select(is_positive, read, ptowsp_add(read, ptowsp_i64(m, 1))),
-                             ptowsp_array_at(m, "table", PTOWSP_I32, zero));
-    case 5:  // a guard around an operator around a guard
-        return ptowsp_and(ptowsp_and(is_in, is_positive),
-                          ptowsp_eq(ptowsp_rem(read, ptowsp_i64(m, 3)), zero));
-    default:  // a read whose index is a guarded read
-        return ptowsp_array_at(m, "table", PTOWSP_I32,
-                               ptowsp_select(is_in, ptowsp_div(read, ptowsp_i64(m, 15)), zero));
-    }
-}
-
-FIXTURE_TEST(expr__select_and_or_look_right_only_when_needed) {
-    static const struct {
-        int which;
-        int64_t values[5];  // for i = -1, 0, 1, 2, 3
-    } rows[] = {{0, {-1, 10, -20, 30, -1}}, {1, {-1, 10, -20, 30, -1}}, {2, {0, 1, 0, 1, 0}},
-                {3, {1, 1, 0, 1, 1}},       {4, {10, 10, -19, 30, 10}}, {5, {0, 0, 0, 1, 0}},
-                {6, {10, 10, 999, 30, 10}}};  // 999: table[-20 / 15 = -1] is outside
-    for (size_t r = 0; r < COUNT_OF(rows); r++) {
-        for (int64_t i = -1; i <= 3; i++) {
-            uint64_t value;
-            fixture_renew(f);
-            ptowsp_status status = value_at(f, guarded(f->m, rows[r].which), i, &value);
-            if (rows[r].values[i + 1] == 999) {
-                test_error_is(f->context, PTOWSP_INVALID_PARAMS, PTOWSP_NEGATIVE_INDEX,
-                              "main/slot_set 9: array table is read at -1; it has 3 elements");
-            } else {
-                assert_ok(status);
-                assert_int_equal((int64_t)value, rows[r].values[i + 1]);
-            }
-        }
-    }
-}
-
-FIXTURE_TEST(expr__a_read_without_guard_is_an_error_of_the_run) {
-    uint64_t value;
-    ptowsp_expr i = ptowsp_slot(f->m, 0, PTOWSP_TYPE_I64);
-    ptowsp_expr read = ptowsp_array_at(f->m, "table", PTOWSP_I32, i);
-    ptowsp_expr is_in = ptowsp_lt(i, ptowsp_i64(f->m, 3));
-    // on the left of `and` the read is not guarded
-    ptowsp_expr expr = ptowsp_and(ptowsp_gt(read, ptowsp_i64(f->m, 0)), is_in);
-    test_refused(f->context, value_at(f, expr, 3, &value), PTOWSP_INVALID_PARAMS, 3,
-                 "main/slot_set 9: array table is read at 3; it has 3 elements");
-}
-
-FIXTURE_TEST(expr__what_folding_drops_need_not_be_bound) {
-    ptowsp_module *m = f->m;
-    ptowsp_expr read = ptowsp_array_at(m, "nowhere", PTOWSP_I64, ptowsp_i64(m, 5));
-    ptowsp_expr is = ptowsp_eq(read, read), yes = ptowsp_bool(m, true), no = ptowsp_bool(m, false);
-    ptowsp_expr slot = ptowsp_slot(m, 1, PTOWSP_TYPE_I64);
-    assert_string_equal(printed(ptowsp_and(no, is)), "false");
-    assert_string_equal(printed(ptowsp_or(yes, is)), "true");
-    assert_string_equal(printed(ptowsp_and(yes, is)), "nowhere[5] == nowhere[5]");
-    assert_string_equal(printed(ptowsp_select(yes, slot, read)), "slot_i64[1]");
-    ptowsp_expr expr = ptowsp_select(ptowsp_and(no, is), read, slot);
-    evaluator e = evaluator_make(f, expr);
-    assert_ok(ptowsp_run_bind_slot(e.run, 1, 77));
-    assert_int_equal(evaluator_value(&e), 77);
-    evaluator_free(&e);
 }
 
 // -- loops ----------------------------------------------------------------------------------------
@@ -302,104 +183,7 @@ TEST(expr__quotients_in_loops_are_exact_up_to_where_doubles_are) {
     }
 }
 
-// A loop of 300 that reads `table`, of 200, at i or, invariantly, at slot 0: under a condition that
-// holds below `end`, or as an operand that is not looked at from there on.
-TEST(expr__reads_in_loops_fault_where_an_iteration_needs_them) {
-    static int64_t numbers[200];
-    int64_t sum = 0;
-    for (int64_t i = 0; i < 200; i++) {
-        numbers[i] = 3 * i * i - 7;
-        sum += numbers[i];
-    }
-    for (int which = 0; which < 3; which++) {
-        for (int64_t end = 199; end <= 201; end++) {
-            fixture f;
-            fixture_make(&f);
-            ptowsp_module *m = f.m;
-            PTOWSP_WORKLOAD(m, "main") {
-                PTOWSP_FOR_EACH(m, i, ptowsp_axis_dense(m, "n", 300)) {
-                    ptowsp_expr is_in =
-                        ptowsp_lt(i, ptowsp_cast(ptowsp_symbol(m, "end"), PTOWSP_TYPE_I64));
-                    ptowsp_expr at = which == 2 ? ptowsp_slot(m, 0, PTOWSP_TYPE_I64) : i;
-                    ptowsp_expr read = ptowsp_array_at(m, "table", PTOWSP_I64, at);
-                    ptowsp_expr all = ptowsp_slot(m, 1, PTOWSP_TYPE_I64), zero = ptowsp_i64(m, 0);
-                    if (which == 1) {
-                        ptowsp_slot_set_make(m, 1,
-                                             ptowsp_add(all, ptowsp_select(is_in, read, zero)));
-                    } else {
-                        PTOWSP_WHEN(m, is_in) {
-                            ptowsp_slot_set_make(m, 2, read);
-                            ptowsp_slot_set_make(
-                                m, 1, ptowsp_add(all, ptowsp_slot(m, 2, PTOWSP_TYPE_I64)));
-                        }
-                    }
-                }
-            }
-            evaluator e = evaluator_of(&f);
-            assert_ok(ptowsp_run_bind_array(e.run, "table", PTOWSP_I64, numbers, 200));
-            assert_ok(
-                ptowsp_run_bind_symbol(e.run, "end", which == 2 && end == 200 ? 0 : (uint64_t)end));
-            assert_ok(ptowsp_run_bind_slot(e.run, 0, which == 2 && end == 199 ? 5 : 200));
-            ptowsp_status status = ptowsp_run_execute(e.run, NULL);
-            char text[200];
-            snprintf(text, sizeof text,
-                     "main/for_each i%s/slot_set %d (i = %d): array table is read at 200; it has "
-                     "200 elements",
-                     which == 1 ? "" : "/when", which == 1 ? 1 : 2, which == 2 ? 0 : 200);
-            int64_t expected = which < 2    ? end == 199 ? sum - numbers[199] : sum
-                               : end == 199 ? 199 * numbers[5]
-                                            : 0;
-            if (end == 201) {
-                test_error_is(f.context, PTOWSP_INVALID_PARAMS, 200, text);
-            } else {
-                assert_ok(status);
-                assert_int_equal((int64_t)ptowsp_run_slot(e.run, 1), expected);
-            }
-            evaluator_free(&e);
-            fixture_free(&f);
-        }
-    }
-}
-
 // -- arrays ---------------------------------------------------------------------------------------
-
-static void check_array(ptowsp_dtype dtype, const void *data, ptowsp_type type,
-                        const int64_t *expected) {
-    fixture f;
-    fixture_make(&f);
-    ptowsp_expr read = ptowsp_array_at(f.m, "data", dtype, ptowsp_slot(f.m, 0, PTOWSP_TYPE_I64));
-    assert_int_equal(ptowsp_expr_type(read), type);
-    evaluator e = evaluator_make(&f, read);
-    assert_ok(ptowsp_run_bind_array(e.run, "data", dtype, data, 3));
-    for (uint64_t i = 0; i < 3; i++) {
-        assert_ok(ptowsp_run_bind_slot(e.run, 0, i));
-        assert_true(evaluator_value(&e) == (uint64_t)expected[i]);
-    }
-    evaluator_free(&e);
-    fixture_free(&f);
-}
-
-TEST(expr__arrays_of_every_dtype_are_extended_to_cells) {
-    static const int8_t i8[] = {INT8_MIN, -1, INT8_MAX};
-    static const int16_t i16[] = {INT16_MIN, -1, INT16_MAX};
-    static const int32_t i32[] = {INT32_MIN, -1, INT32_MAX};
-    static const int64_t i64[] = {INT64_MIN, -1, INT64_MAX};
-    static const uint8_t u8[] = {0, 128, UINT8_MAX};
-    static const uint16_t u16[] = {0, 32768, UINT16_MAX};
-    static const uint32_t u32[] = {0, UINT32_C(1) << 31, UINT32_MAX};
-    static const uint64_t u64[] = {0, UINT64_C(1) << 63, UINT64_MAX};
-    static const uint8_t b[] = {0, 1, 2};
-    check_array(PTOWSP_I8, i8, PTOWSP_TYPE_I64, (int64_t[]){INT8_MIN, -1, INT8_MAX});
-    check_array(PTOWSP_I16, i16, PTOWSP_TYPE_I64, (int64_t[]){INT16_MIN, -1, INT16_MAX});
-    check_array(PTOWSP_I32, i32, PTOWSP_TYPE_I64, (int64_t[]){INT32_MIN, -1, INT32_MAX});
-    check_array(PTOWSP_I64, i64, PTOWSP_TYPE_I64, (int64_t[]){INT64_MIN, -1, INT64_MAX});
-    check_array(PTOWSP_U8, u8, PTOWSP_TYPE_U64, (int64_t[]){0, 128, UINT8_MAX});
-    check_array(PTOWSP_U16, u16, PTOWSP_TYPE_U64, (int64_t[]){0, 32768, UINT16_MAX});
-    check_array(PTOWSP_U32, u32, PTOWSP_TYPE_U64,
-                (int64_t[]){0, INT64_C(1) << 31, INT64_C(0xffffffff)});
-    check_array(PTOWSP_U64, u64, PTOWSP_TYPE_U64, (int64_t[]){0, INT64_MIN, -1});
-    check_array(PTOWSP_BOOL, b, PTOWSP_TYPE_BOOL, (int64_t[]){0, 1, 1});
-}
 
 FIXTURE_TEST(expr__arrays_of_floats_or_with_other_indices_are_refused) {
     REFUSED(f, ptowsp_array_at(f->m, "w", PTOWSP_F32, ptowsp_i64(f->m, 0)),
@@ -511,17 +295,6 @@ FIXTURE_TEST(expr__leaves_that_are_not_there_are_refused) {
     ptowsp_axis_size(f->m, ptowsp_axis_ragged(f->m, "kv"));
     module_error_is(f, PTOWSP_INVALID_PARAMS,
                     "module: axis_size: axis kv is not dense, dynamic or of a plan");
-}
-
-FIXTURE_TEST(expr__sizes_of_axes_are_constants_or_bound) {
-    ptowsp_expr dense = ptowsp_axis_size(f->m, ptowsp_axis_dense(f->m, "h", 8));
-    ptowsp_expr dynamic = ptowsp_axis_size(f->m, ptowsp_axis_dynamic(f->m, "b"));
-    assert_string_equal(printed(ptowsp_mul(dense, ptowsp_i64(f->m, 2))), "16");
-    assert_string_equal(printed(ptowsp_mul(dense, dynamic)), "8 * size(b)");
-    evaluator e = evaluator_make(f, ptowsp_mul(dense, dynamic));
-    assert_ok(ptowsp_run_bind_size(e.run, "b", 5));
-    assert_int_equal(evaluator_value(&e), 40);
-    evaluator_free(&e);
 }
 
 // -- limits ---------------------------------------------------------------------------------------

@@ -634,6 +634,25 @@ static inline void case_bind_plan(const case_subject *s, const char *name, const
     case_ok(s, name, ptowsp_run_bind_plan(s->run, name, &plan));
 }
 
+// with array NAME [TYPE] N ...: of i64, if no type is given. Any byte is a bool.
+static inline void case_bind_array(const case_subject *s, const char *name, const char **at) {
+    char word[64] = "i64";
+    int dtype = PTOWSP_F16;
+    uint64_t count;
+    *at = case_skip(*at);
+    if (isalpha((unsigned char)**at)) {
+        case_word(at, word);
+    }
+    while (dtype < PTOWSP_BOOL && strcmp(ptowsp_dtype_name((ptowsp_dtype)dtype), word) != 0) {
+        dtype++;
+    }
+    const int64_t *numbers = case_numbers(s, at, &count);
+    void *elements = case_alloc((size_t)count * sizeof *numbers);
+    const int stored = dtype == PTOWSP_BOOL ? PTOWSP_U8 : dtype;
+    case_ok(s, name, ptowsp_convert(elements, (ptowsp_dtype)stored, numbers, PTOWSP_I64, count));
+    case_ok(s, name, ptowsp_run_bind_array(s->run, name, (ptowsp_dtype)dtype, elements, count));
+}
+
 // The number of a name that is one.
 static inline uint64_t case_named_number(const case_subject *s, const char *name) {
     const char *at = name;
@@ -663,11 +682,11 @@ static inline void case_bind_item(case_subject *s, const char *at) {
     } else if (!strcmp(kind, "slot")) {
         uint32_t slot = (uint32_t)case_named_number(s, name);
         case_ok(s, name, ptowsp_run_bind_slot(s->run, slot, (uint64_t)case_number(s, &at)));
-    } else if (!strcmp(kind, "array") || !strcmp(kind, "lengths")) {
+    } else if (!strcmp(kind, "array")) {
+        case_bind_array(s, name, &at);
+    } else if (!strcmp(kind, "lengths")) {
         const int64_t *numbers = case_numbers(s, &at, &count);
-        case_ok(s, name,
-                kind[0] == 'a' ? ptowsp_run_bind_array(s->run, name, PTOWSP_I64, numbers, count)
-                               : ptowsp_run_bind_lengths(s->run, name, PTOWSP_I64, numbers, count));
+        case_ok(s, name, ptowsp_run_bind_lengths(s->run, name, PTOWSP_I64, numbers, count));
     } else if (!strcmp(kind, "csr")) {
         const int64_t *indptr = case_numbers(s, &at, &count);
         const int64_t *indices = case_numbers(s, &at, &entries);
