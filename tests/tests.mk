@@ -193,8 +193,9 @@ $(BUILD)/%.passed: $(BUILD)/% $(if $(PTOWSP_SEED)$(PTOWSP_SCALE),FORCE)
 	@sh tests/run_one.sh $(abspath $<)
 	@touch $@
 
-# Cases are read when they run.
+# Cases and facts are read when they run.
 $(patsubst %,$(BUILD)/%_test.passed,cases npu_cases npu_clock_cases): $(wildcard tests/cases/*.case)
+$(filter %_facts_test.passed,$(PASSED)): $(wildcard tests/*/*.facts)
 
 test:
 	+@$(PARALLEL) passed

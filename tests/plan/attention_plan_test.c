@@ -1,20 +1,9 @@
-// Attention plans: numbers from paper, the drawing of the header, sizes, bounds, placing, and the
-// balance of large batches. attention_faults_test.c has what is refused; attention_random_test.c holds
-// random batches against a slow reference.
+// Attention plans: placing, the balance of large batches, text and arrays, and what the check finds.
+// attention_facts_test.c has numbers from paper and what is refused; attention_random_test.c holds random
+// batches against a slow reference.
 
 #include "attention_fixture.h"
-
-// Holds units to (request, head, tile, start, length, slot) and ranges of lanes.
-static void assert_unit(const aplan *plan, uint32_t i, uint32_t request, uint32_t head,
-                        uint32_t tile, uint32_t start, uint32_t length, uint32_t slot) {
-    const ptowsp_work *unit = &plan->units[i];
-    assert_int_equal(unit->params[0], request);
-    assert_int_equal(unit->params[1], head);
-    assert_int_equal(ptowsp_work_tile(unit), tile);
-    assert_int_equal(unit->params[2], start);
-    assert_int_equal(unit->params[3], length);
-    assert_int_equal(ptowsp_work_slot(unit), slot);
-}
+#include "plan_text.h"
 
 // The batch of the header's drawing, and its configuration.
 static const int32_t drawn_lengths[] = {250, 100, 50};
@@ -26,230 +15,7 @@ static aconfig config_of(uint32_t heads, uint32_t lanes) {
     return c;
 }
 
-// Another plan in place of one.
-static void plan_again(aplan *plan, const abatch *batch, const aconfig *config) {
-    plan_free(plan);
-    *plan = plan_make(batch, config);
-}
-
-TEST(attention_plan__gives_the_drawing_of_the_header) {
-    aplan plan = plan_make(&drawn, &drawn_config);
-    plan_check(&drawn, &drawn_config, &plan);
-    const uint32_t begin[5] = {0, 1, 2, 4, 6}, merge_begin[5] = {0, 1, 1, 2, 2};
-    assert_memory_equal(plan.unit_begin, begin, sizeof begin);
-    assert_memory_equal(plan.merge_begin, merge_begin, sizeof merge_begin);
-    assert_unit(&plan, 0, 0, 0, 0, 0, 100, 0);
-    assert_unit(&plan, 1, 0, 0, 0, 100, 100, 1);
-    assert_unit(&plan, 2, 0, 0, 0, 200, 50, 2);
-    assert_unit(&plan, 3, 1, 0, 0, 0, 50, 3);
-    assert_unit(&plan, 4, 1, 0, 0, 50, 50, 4);
-    assert_unit(&plan, 5, 2, 0, 0, 0, 50, PTOWSP_NO_SLOT);
-    assert_int_equal(ptowsp_work_slot_count(&plan.merges[0]), 3);
-    assert_int_equal(ptowsp_work_slot_first(&plan.merges[1]), 3);
-    assert_true(plan.cost_max == 100 && plan.cost_mean == 100);
-    uint32_t count;
-    assert_ptr_equal(ptowsp_attention_lane_units(&plan, 2, &count), plan.units + 2);
-    assert_int_equal(count, 2);
-    assert_ptr_equal(ptowsp_attention_lane_merges(&plan, 2, &count), plan.merges + 1);
-    assert_int_equal(count, 1);
-    ptowsp_attention_lane_merges(&plan, 3, &count);
-    assert_int_equal(count, 0);
-    plan_free(&plan);
-}
-
-// One sequence of 1,000 tokens on two lanes: unit 10, token 1, 8 rows, 2 per merged row. Parts of x
-// and 1,000 - x tokens: 10 + x + 2 * 8 * 2 = 10 + 1,000 - x, so x = 484. In pages of 16 that is 30.25.
-TEST(attention_plan__the_lane_that_merges_computes_less) {
-    const int32_t lengths[] = {1000};
-    const abatch batch = {lengths, NULL, 1};
-    aconfig c = {.kv_head_count = 1,
-                 .lane_count = 2,
-                 .group = 8,
-                 .cost.per_unit = 10,
-                 .cost.per_token = 1,
-                 .cost.per_merged_row = 2};
-    aplan plan = plan_make(&batch, &c);
-    assert_int_equal(plan.unit_count, 2);
-    assert_in_range(plan.units[0].params[3], 483, 485);
-    assert_int_equal(plan.merge_begin[1], 1);
-    c.page_size = 16;
-    plan_again(&plan, &batch, &c);
-    assert_int_equal(plan.units[0].params[3], 480);
-    assert_true(plan.lane_costs[0] == 10 + 480 + 32 && plan.lane_costs[1] == 10 + 520);
-    c.piece_min = 497;  // 512 in pages, and 1,000 is less than two
-    plan_again(&plan, &batch, &c);
-    assert_int_equal(plan.unit_count, 1);
-    assert_int_equal(plan.slot_count, 0);
-    c.piece_min = 0;
-    c.cost.per_merged_row = 70;  // two slots cost 1,120: more than the split saves
-    plan_again(&plan, &batch, &c);
-    assert_int_equal(plan.unit_count, 1);
-    plan_free(&plan);
-}
-
-// 100 queries are the last of 250 tokens, 4 heads a KV head, tiles of 32 rows: 8 tokens, 13 tiles.
-// Tile t has queries 8 t to 8 t + 7, at positions from 150 + 8 t.
-TEST(attention_plan__tiles_see_what_the_header_says) {
-    const int32_t lengths[] = {250}, queries[] = {100};
-    const abatch batch = {lengths, queries, 1};
-    aconfig c = {.kv_head_count = 1, .lane_count = 1, .group = 4, .tile_rows = 35};
-    aplan plan = plan_make(&batch, &c);
-    assert_int_equal(plan.tile_count, 13);
-    assert_int_equal(plan.tile_tokens, 8);
-    assert_int_equal(plan.slot_rows, 32);
-    assert_unit(&plan, 12, 0, 0, 12, 0, 250, PTOWSP_NO_SLOT);
-    c.is_causal = true;
-    plan_again(&plan, &batch, &c);
-    assert_unit(&plan, 0, 0, 0, 0, 0, 158, PTOWSP_NO_SLOT);
-    assert_unit(&plan, 11, 0, 0, 11, 0, 246, PTOWSP_NO_SLOT);
-    assert_unit(&plan, 12, 0, 0, 12, 0, 250, PTOWSP_NO_SLOT);  // 4 tokens
-    c.window = 20;  // the first of tile 0 sees 131 to 150
-    plan_again(&plan, &batch, &c);
-    assert_unit(&plan, 0, 0, 0, 0, 131, 27, PTOWSP_NO_SLOT);
-    assert_unit(&plan, 12, 0, 0, 12, 227, 23, PTOWSP_NO_SLOT);
-    c.mode = PTOWSP_ATTENTION_INVARIANT;
-    c.chunk = 50;  // tile 0: 131 to 158 is cut at 150
-    c.grain = 1;
-    plan_again(&plan, &batch, &c);
-    assert_unit(&plan, 0, 0, 0, 0, 131, 19, 0);
-    assert_unit(&plan, 1, 0, 0, 0, 150, 8, 1);
-    assert_unit(&plan, 2, 0, 0, 1, 139, 11, 2);
-    c.grain = 25;  // 125 to 158, then 125 to 166
-    plan_again(&plan, &batch, &c);
-    assert_unit(&plan, 0, 0, 0, 0, 125, 25, 0);
-    assert_unit(&plan, 1, 0, 0, 0, 150, 8, 1);
-    assert_unit(&plan, 2, 0, 0, 1, 125, 25, 2);
-    plan_free(&plan);
-    // Without is_causal queries may be beyond the KV: at positions from -50 on.
-    const int32_t few[] = {50};
-    const abatch beyond = {few, queries, 1};
-    // Tile 12 has positions 46 to 49.
-    c = (aconfig){.kv_head_count = 1, .lane_count = 1, .group = 4, .tile_rows = 32, .window = 20};
-    plan = plan_make(&beyond, &c);
-    assert_unit(&plan, 0, 0, 0, 0, 0, 50, PTOWSP_NO_SLOT);
-    assert_unit(&plan, 12, 0, 0, 12, 27, 23, PTOWSP_NO_SLOT);
-    plan_free(&plan);
-}
-
-TEST(attention_plan__windows_beyond_all_kv_are_none) {
-    const int32_t lengths[] = {2147483647, 5};
-    const abatch batch = {lengths, NULL, 2};
-    const uint32_t windows[] = {0, 2147483647, 2147483648u, UINT32_MAX};
-    for (int i = 0; i < 4; i++) {
-        const aconfig c = {.kv_head_count = 1, .lane_count = 1, .window = windows[i]};
-        aplan plan = plan_make(&batch, &c);
-        assert_unit(&plan, 0, 0, 0, 0, 0, 2147483647, PTOWSP_NO_SLOT);
-        plan_free(&plan);
-    }
-    const aconfig c = {.kv_head_count = 1, .lane_count = 1, .window = 1};
-    aplan plan = plan_make(&batch, &c);
-    assert_unit(&plan, 0, 0, 0, 0, 2147483646, 1, PTOWSP_NO_SLOT);
-    plan_free(&plan);
-}
-
-TEST(attention_plan__empty_sequences_have_no_units) {
-    const int32_t lengths[] = {0, 7, 0, 9}, queries[] = {3, 0, 0, 2};
-    const abatch batch = {lengths, queries, 4}, none = {NULL, NULL, 0}, zeros = {lengths, NULL, 1};
-    aconfig c = config_of(2, 3);
-    c.is_causal = true;
-    aplan plan = plan_make(&batch, &c);
-    plan_check(&batch, &c, &plan);
-    assert_int_equal(plan.tile_count, 2);
-    assert_int_equal(plan.units[0].params[0], 3);
-    plan_free(&plan);
-    const abatch *empty[] = {&none, &zeros};
-    for (int i = 0; i < 2; i++) {
-        plan = plan_make(empty[i], &c);
-        plan_check(empty[i], &c, &plan);
-        assert_int_equal(plan.unit_count, 0);
-        assert_true(plan.cost_max == 0 && plan.cost_mean == 0);
-        plan_free(&plan);
-    }
-}
-
-TEST(attention_plan__lanes_get_work_by_their_speed) {
-    const int32_t lengths[] = {600};
-    const abatch batch = {lengths, NULL, 1};
-    const uint32_t speeds[] = {0, 3, 0, 2, 1, 0};
-    aconfig c = {.kv_head_count = 1, .lane_count = 6, .lane_speeds = speeds, .cost.per_token = 1};
-    aplan plan = plan_make(&batch, &c);
-    plan_check(&batch, &c, &plan);
-    assert_unit(&plan, 0, 0, 0, 0, 0, 300, 0);
-    assert_unit(&plan, 1, 0, 0, 0, 300, 200, 1);
-    assert_unit(&plan, 2, 0, 0, 0, 500, 100, 2);
-    const uint32_t begin[7] = {0, 0, 1, 1, 2, 3, 3};
-    assert_memory_equal(plan.unit_begin, begin, sizeof begin);
-    assert_true(plan.cost_max == 100 && plan.cost_mean == 100);
-    plan_free(&plan);
-}
-
-// 264 parts of one tile would cost 264 slots on one lane. Of 100,000 tokens and 8 a slot the best
-// is near the root of 800,000.
-TEST(attention_plan__few_long_sequences_are_not_shredded) {
-    const int32_t lengths[] = {100000};
-    const abatch batch = {lengths, NULL, 1};
-    aconfig c = {.kv_head_count = 1,
-                 .lane_count = 264,
-                 .group = 8,
-                 .cost.per_token = 1,
-                 .cost.per_merged_row = 1};
-    aplan plan = plan_make(&batch, &c);
-    plan_check(&batch, &c, &plan);
-    assert_in_range(plan.unit_count, 90, 140);
-    assert_true(plan.cost_max > 894 && plan.cost_max < 920);
-    plan_free(&plan);
-}
-
-TEST(attention_plan__only_the_mode_makes_a_plan_invariant) {
-    aconfig c = config_of(1, 1);
-    c.chunk = 1024;  // a picked chunk alone promises nothing
-    assert_false(ptowsp_attention_is_invariant(&c));
-    c.mode = PTOWSP_ATTENTION_INVARIANT;
-    assert_true(ptowsp_attention_is_invariant(&c));
-    assert_false(ptowsp_attention_is_invariant(NULL));
-}
-
 // -- sizes, bounds, placing -----------------------------------------------------------------------
-
-TEST(attention_plan__bounds_are_those_of_paper) {
-    ptowsp_attention_sizes sizes;
-    ptowsp_attention_limits limits = {256, 10000, 0, 0, 0};
-    aconfig c = config_of(8, 264);
-    c.group = 4;
-    assert_ok(ptowsp_attention_bound(&c, &limits, &sizes, NULL));
-    assert_int_equal(sizes.unit_count, 256 * 8 + 263);
-    assert_int_equal(sizes.merge_count, 263);
-    assert_int_equal(sizes.slot_count, 2 * 263);
-    assert_int_equal(sizes.slot_rows, 4);
-    assert_int_equal(sizes.lane_count, 264);
-    assert_int_equal(sizes.block_bytes, 24 * (2048 + 263 + 263) + 8 * 264 + 8 * 265);
-    limits.query_length_max = 100;  // tiles of 16 tokens: 7
-    assert_ok(ptowsp_attention_bound(&c, &limits, &sizes, NULL));
-    assert_int_equal(sizes.unit_count, 7 * 256 * 8 + 263);
-    assert_int_equal(sizes.slot_rows, 64);
-    limits.query_token_count_max = 160;  // at most 160 sequences of one: 160 tiles, no more
-    assert_ok(ptowsp_attention_bound(&c, &limits, &sizes, NULL));
-    assert_int_equal(sizes.unit_count, 160 * 8 + 263);
-    c.mode = PTOWSP_ATTENTION_INVARIANT;  // chunks of 1,024: 10
-    limits.query_length_max = 0;
-    limits.query_token_count_max = 0;
-    assert_ok(ptowsp_attention_bound(&c, &limits, &sizes, NULL));
-    assert_int_equal(sizes.unit_count, 256 * 8 * 10);
-    assert_int_equal(sizes.slot_count, 256 * 8 * 10);
-    assert_int_equal(sizes.merge_count, 256 * 8);
-    limits.kv_token_count_max = 10240;  // 10 chunks, and one more for each sequence but whole ones
-    assert_ok(ptowsp_attention_bound(&c, &limits, &sizes, NULL));
-    assert_in_range(sizes.unit_count, 8 * 256, 8 * (10 + 256));
-    limits.sequence_count_max = UINT32_MAX / 2;  // 2^31 of one token: 2^31 * 8 units
-    limits.kv_token_count_max = 0;
-    ptowsp_plan_info info;
-    assert_int_equal(ptowsp_attention_bound(&c, &limits, &sizes, &info), PTOWSP_LIMIT_EXCEEDED);
-    assert_int_equal(info.fault, PTOWSP_FAULT_UNITS_EXCEEDED);
-    assert_int_equal(sizes.unit_count, 0);
-    c = config_of(1, 1);
-    assert_ok(ptowsp_attention_bound(&c, &limits, &sizes, &info));
-    assert_int_equal(sizes.unit_count, UINT32_MAX / 2);
-}
 
 TEST(attention_plan__place_puts_all_arrays_into_the_block) {
     const ptowsp_attention_sizes sizes = {5, 2, 4, 3, 7, 24 * 7 + 8 * 7 + 8 * 8};
@@ -450,184 +216,169 @@ TEST(attention_plan__export_fills_the_arrays_to_capacity) {
     }
 }
 
-// A window of 100 at 1,000 tokens sees tokens 900 on, in a decode step; tiles of two query tokens at
-// 998 and 999 see 899 on.
-TEST(attention_plan__first_pieces_start_at_the_grain) {
-    const int32_t kv[] = {1000}, queries[] = {2};
-    const struct {
-        uint32_t page, chunk, grain, start[2];  // of decode, of the tile of two
-    } cases[] = {
-        {1, 0, 0, {896, 896}},      // 64: 14 * 64
-        {16, 256, 0, {896, 896}},   // 64, a multiple of 16
-        {128, 0, 0, {896, 896}},    // the page: 7 * 128
-        {1, 100, 0, {900, 800}},    // 64 does not divide 100: the chunk
-        {48, 0, 0, {0, 0}},         // 64 is not of whole pages of 48: the chunk, 1,056
-        {10, 300, 50, {900, 850}},  // as given
-        {1, 300, 1, {900, 899}},    // as given: the window itself
-        {1, 256, 256, {768, 768}},
-    };
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        const aconfig c = {.kv_head_count = 1,
-                           .lane_count = 1,
-                           .mode = PTOWSP_ATTENTION_INVARIANT,
-                           .is_causal = true,
-                           .window = 100,
-                           .page_size = cases[i].page,
-                           .chunk = cases[i].chunk,
-                           .grain = cases[i].grain};
-        for (int is_two = 0; is_two < 2; is_two++) {
-            const abatch batch = {kv, is_two ? queries : NULL, 1};
-            aplan plan = plan_make(&batch, &c);
-            const uint32_t chunk = c.chunk ? c.chunk : c.page_size == 48 ? 1056 : 1024;
-            uint32_t at = cases[i].start[is_two], unit = 0;
-            for (; at < 1000; unit++) {
-                const uint32_t next = (at / chunk + 1) * chunk;
-                const uint32_t end = next < 1000 ? next : 1000;
-                assert_true(unit < plan.unit_count);
-                assert_int_equal(plan.units[unit].params[2], at);
-                assert_int_equal(plan.units[unit].params[3], end - at);
-                at = end;
+// -- faults ---------------------------------------------------------------------------------------
+
+typedef struct faults_case {
+    int32_t kv[4], queries[4];
+    abatch batch;
+    aconfig config;
+    ptowsp_plan_info info;
+} faults_case;
+
+static void case_make(faults_case *f) {
+    *f = (faults_case){.kv = {300, 0, 20, 50},
+                       .queries = {1, 5, 2, 1},
+                       .batch = {f->kv, f->queries, 4},
+                       .config = {.kv_head_count = 2, .lane_count = 3}};
+}
+
+#define GENERATE(f, plan) ptowsp_attention_generate(&(f)->batch, &(f)->config, plan, &(f)->info)
+#define CHECK(f, plan)    ptowsp_attention_check(&(f)->batch, &(f)->config, plan, &(f)->info)
+
+// What the check finds in `plan`.
+#define FOUND(of)                                                                                  \
+    (assert_invalid(CHECK(f, &plan)), assert_int_equal(f->info.fault, PTOWSP_FAULT_##of))
+
+#define FAULTS_TEST(name) TEST_MADE(name, faults_case, f, case_make(f), (void)0)
+
+FAULTS_TEST(attention_faults__plans_set_up_by_hand_may_leave_out_their_room_for_lanes) {
+    f->config.lane_count = 100;
+    ptowsp_work units[200], merges[100];
+    uint32_t unit_begin[101], merge_begin[101];
+    aplan plan = {.units = units,
+                  .merges = merges,
+                  .unit_begin = unit_begin,
+                  .merge_begin = merge_begin,
+                  .unit_capacity = 200,
+                  .merge_capacity = 100,
+                  .slot_capacity = 300};
+    assert_ok(GENERATE(f, &plan));
+    assert_int_equal(plan.lane_count, 100);
+    assert_int_equal(plan.lane_capacity, 0);
+    plan_check(&f->batch, &f->config, &plan);
+}
+
+TEST(attention_faults__a_number_that_names_nothing_leaves_the_name_out) {
+    ptowsp_plan_info info = {0, PTOWSP_FAULT_PLAN_ARRAY, 4, 0, 0, false};
+    fault_text_is(&info, "plan: plan. is NULL: was the plan placed?");
+    info.index = INT64_MAX;
+    fault_text_is(&info, "plan: plan. is NULL: was the plan placed?");
+    info.fault = PTOWSP_FAULT_POSITIONS_ALONE;
+    info.value = INT64_MIN;
+    fault_text_is(&info, "plan: positions. is given without query_first");
+}
+
+// An INVALID unit below the count is not of a plan, even without KV: nor is a count that includes one.
+FAULTS_TEST(attention_faults__check_finds_invalid_units_among_the_others) {
+    const int32_t lengths[] = {40, 30};
+    f->batch = (abatch){lengths, NULL, 2};
+    f->config = (aconfig){.kv_head_count = 1, .lane_count = 1};
+    aplan plan = plan_make(&f->batch, &f->config);
+    assert_int_equal(plan.unit_count, 2);
+    plan.tile_count = 1;
+    const ptowsp_work kept = plan.units[1];
+    plan.units[1] = ptowsp_work_of(PTOWSP_NO_SLOT, 0, PTOWSP_WORK_INVALID, 0, 0, 0, 0);
+    f->batch.sequence_count = 1;
+    fault_is(CHECK(f, &plan), PTOWSP_INVALID_PARAMS, &f->info,
+             "plan: the plan says 2 where 1 belongs");
+    plan.units[0] = plan.units[1];
+    plan.units[1] = kept;
+    plan.units[1].params[0] = 0;
+    f->batch.kv_lengths = lengths + 1;
+    FOUND(UNIT_WRONG);
+    assert_int_equal(f->info.index, 0);
+    plan_free(&plan);
+}
+
+// 2^32 - 1 heads on two lanes: the middle one is split, and so there is one unit too many.
+FAULTS_TEST(attention_faults__one_unit_too_many_is_refused) {
+    const int32_t length = 1000;
+    f->batch = (abatch){&length, NULL, 1};
+    f->config = (aconfig){.kv_head_count = UINT32_MAX, .lane_count = 2};
+    ptowsp_work works[2];
+    uint32_t begins[6];
+    aplan plan = {
+        .units = works, .merges = works + 1, .unit_begin = begins, .merge_begin = begins + 3};
+    plan.unit_capacity = plan.merge_capacity = 1;
+    const char text[] = "plan: 4294967296 units are more than the 4294967295 of a plan";
+    fault_is(GENERATE(f, &plan), PTOWSP_LIMIT_EXCEEDED, &f->info, text);
+    ptowsp_attention_sizes sizes;
+    fault_is(ptowsp_attention_size(&f->batch, &f->config, &sizes, &f->info), PTOWSP_LIMIT_EXCEEDED,
+             &f->info, text);
+    // One head less is half of them on each lane, and as many units as a plan can have.
+    f->config.kv_head_count--;
+    assert_int_equal(GENERATE(f, &plan), PTOWSP_BUFFER_OVERFLOW);
+    assert_int_equal(f->info.fault, PTOWSP_FAULT_UNITS_SMALL);
+    assert_true(f->info.value == (int64_t)UINT32_MAX - 1);
+}
+
+// Arrays of 32-bit integers number units up to 2^31 - 1; nothing is read of a plan with more.
+TEST(attention_faults__plans_too_large_to_export_are_refused) {
+    ptowsp_work unit;
+    const ptowsp_attention_arrays arrays = {NULL, NULL, NULL, NULL};
+    aplan plan = {0};
+    assert_ok(ptowsp_attention_export(&plan, &arrays));
+    plan.unit_count = plan.unit_capacity = 1;
+    assert_invalid(ptowsp_attention_export(&plan, &arrays));
+    plan.units = &unit;
+    plan.unit_count = plan.unit_capacity = (uint32_t)INT32_MAX + 1;
+    assert_int_equal(ptowsp_attention_export(&plan, &arrays), PTOWSP_LIMIT_EXCEEDED);
+    plan.unit_capacity--;  // fewer than there are
+    assert_invalid(ptowsp_attention_export(&plan, &arrays));
+    plan.unit_count = 0;
+    plan.merge_count = plan.merge_capacity = 1;
+    assert_invalid(ptowsp_attention_export(&plan, &arrays));
+    plan.merges = &unit;
+    plan.merge_capacity = 0;
+    assert_invalid(ptowsp_attention_export(&plan, &arrays));
+}
+
+// Each field of each unit and merge, changed alone, is found, and so is each count and range.
+FAULTS_TEST(attention_faults__check_finds_what_is_changed) {
+    f->config.cost.per_token = 1;
+    f->config.page_size = 5;
+    aplan plan = plan_make(&f->batch, &f->config);
+    assert_true(plan.merge_count > 0 && plan.unit_count > 6);
+    const uint32_t unit_count = plan.unit_count, merge_count = plan.merge_count;
+    for (uint32_t i = 0; i < unit_count + merge_count; i++) {
+        ptowsp_work *work = i < unit_count ? &plan.units[i] : &plan.merges[i - unit_count];
+        const ptowsp_work kept = *work;
+        for (int field = 0; field < 8; field++) {
+            switch (field) {
+            case 0: work->work_id ^= 1; break;
+            case 1: work->tier ^= i < unit_count; break;
+            case 2: work->flags ^= 1; break;
+            case 3: work->reserved ^= 1; break;
+            default: work->params[field - 4] ^= 1; break;
             }
-            assert_int_equal(plan.unit_count, unit);
-            plan_check(&batch, &c, &plan);
-            plan_free(&plan);
+            const bool is_same = memcmp(work, &kept, sizeof kept) == 0;
+            const ptowsp_status status = CHECK(f, &plan);
+            assert_int_equal(status, is_same ? PTOWSP_OK : PTOWSP_INVALID_PARAMS);
+            if (!is_same) {
+                assert_true(f->info.fault == (i < unit_count ? PTOWSP_FAULT_UNIT_WRONG
+                                                             : PTOWSP_FAULT_MERGE_WRONG) ||
+                            f->info.fault == PTOWSP_FAULT_MERGE_WRONG);
+            }
+            *work = kept;
         }
     }
-}
-
-// Two slots of two rows, each a half of a softmax: (l 2 + 2), acc (2, 6) + (4, 8).
-TEST(attention_plan__merge_row_merges_the_slots_of_a_row) {
-    ptowsp_partial states[6];
-    float accs[6 * 2], out[2];
-    for (uint32_t i = 0; i < 6; i++) {
-        states[i].m = 1;
-        states[i].l = 2;
-        accs[2 * i] = (float)(2 * i);
-        accs[2 * i + 1] = (float)i;
+    uint32_t *numbers[] = {&plan.unit_count,   &plan.merge_count,    &plan.slot_count,
+                           &plan.tile_count,   &plan.lane_count,     &plan.tile_tokens,
+                           &plan.group,        &plan.unit_begin[0],  &plan.unit_begin[3],
+                           &plan.slot_rows,    &plan.merge_begin[0], &plan.merge_begin[3],
+                           &plan.unit_begin[1]};
+    for (int i = 0; i < 13; i++) {
+        const uint32_t kept = *numbers[i];
+        *numbers[i] = i == 9 || i == 2 ? 0 : i == 12 ? 1000 : kept + 1;
+        assert_invalid(CHECK(f, &plan));
+        *numbers[i] = kept;
     }
-    const ptowsp_attention_scratch scratch = {states, accs, 2, 2};
-    const ptowsp_work merge = ptowsp_work_of(0, 0, 0, 0, 0, 1, 2);  // slots 1 and 2: rows 2 to 5
-    const float lse = ptowsp_attention_merge_row(&scratch, &merge, 1, out);
-    assert_true(fabsf(lse - (1 + logf(4))) < 1e-6f);
-    assert_true(out[0] == (6 + 10) / 4.0f && out[1] == (3 + 5) / 4.0f);
-}
-
-// 100 tokens on two lanes, and 2 slots of 4 rows at 5 each: 100 + 40 = 70 for each lane, of which its two
-// rows of both slots are 20.
-TEST(attention_plan__lanes_share_a_merge_by_rows) {
-    const int32_t kv[] = {100};
-    const abatch batch = {kv, NULL, 1};
-    aconfig config = {.kv_head_count = 1,
-                      .group = 4,
-                      .lane_count = 2,
-                      .cost.per_token = 1,
-                      .cost.per_merged_row = 5,
-                      .shares_merges = true};
-    aplan plan = plan_make(&batch, &config);
-    plan_check(&batch, &config, &plan);
-    assert_int_equal(plan.unit_count, 2);
-    assert_int_equal(plan.units[1].params[2], 50);
-    assert_int_equal(plan.merge_count, 2);
-    assert_int_equal(plan.merge_begin[1], 1);
-    for (uint32_t i = 0; i < 2; i++) {
-        uint32_t first;
-        assert_int_equal(plan.merges[i].flags, PTOWSP_WORK_ROWS);
-        assert_int_equal(ptowsp_work_merge_rows(&plan.merges[i], 4, &first), 2);
-        assert_int_equal(first, 2 * i);
-        assert_int_equal(plan.merges[i].params[2], 0);
-        assert_int_equal(plan.merges[i].params[3], 2);
-        assert_true(plan.lane_costs[i] == 70.0);
-    }
-    plan.merges[1].work_id = 1 | 3 << 16;  // row 1 again
-    ptowsp_plan_info info;
-    assert_invalid(ptowsp_attention_check(&batch, &config, &plan, &info));
-    assert_int_equal(info.fault, PTOWSP_FAULT_MERGE_WRONG);
+    assert_ok(CHECK(f, &plan));
+    f->kv[3] = 51;  // another batch
+    FOUND(UNIT_WRONG);
+    f->kv[3] = 0;
+    assert_invalid(CHECK(f, &plan));
+    plan.tile_count -= 2;
+    FOUND(UNIT_EXTRA);
     plan_free(&plan);
-}
-
-// A lane 250 times slower than the other has hardly room for its share of a merge: even then there is a
-// plan.
-TEST(attention_plan__lanes_of_unlike_speeds_share_merges) {
-    const int32_t kv[] = {10000, 10000};
-    const uint32_t speeds[] = {4, 1000};
-    const abatch batch = {kv, NULL, 2};
-    const aconfig config = {.kv_head_count = 1,
-                            .lane_count = 2,
-                            .group = 128,
-                            .tile_rows = 128,
-                            .lane_speeds = speeds,
-                            .shares_merges = true};
-    aplan plan = plan_make(&batch, &config);
-    plan_check(&batch, &config, &plan);
-    plan_free(&plan);
-}
-
-// One lane alone would merge 128 rows of each slot: 128 * lanes, more than the KV of a lane costs.
-TEST(attention_plan__one_long_sequence_uses_all_lanes) {
-    static const struct {
-        uint32_t sequences, lanes;
-        int32_t length;
-    } cases[] = {{1, 256, 131072}, {1, 132, 32768}, {2, 132, 32768}, {4, 132, 32768}};
-    for (uint32_t i = 0; i < 4; i++) {
-        const int32_t kv[4] = {cases[i].length, cases[i].length, cases[i].length, cases[i].length};
-        const abatch batch = {kv, NULL, cases[i].sequences};
-        aconfig config = {.kv_head_count = 1,
-                          .group = 128,
-                          .lane_count = cases[i].lanes,
-                          .page_size = 64,
-                          .shares_merges = true};
-        aplan plan = plan_make(&batch, &config);
-        assert_ok(ptowsp_attention_check(&batch, &config, &plan, NULL));
-        // A token of 128 rows costs 3. A lane has a unit, and of each part as many rows in all.
-        const double even = cases[i].sequences * 3.0 * cases[i].length / cases[i].lanes + 64 + 128;
-        assert_true(plan.cost_max / plan.cost_mean <= 1.05);
-        assert_true(plan.cost_max <= 1.05 * even);
-        plan_free(&plan);
-    }
-}
-
-// 5 query tokens with 3 query heads each, in tiles of at most 6 rows: 2 tokens are 6 rows, the last is 3.
-// In decode a unit has the group's rows.
-TEST(attention_plan__rows_of_units) {
-    const int32_t kv[2] = {40, 7}, queries[2] = {5, 1};
-    abatch batch = {.kv_lengths = kv, .query_lengths = queries, .sequence_count = 2};
-    const aconfig config = {.kv_head_count = 1, .group = 3, .lane_count = 1, .tile_rows = 6};
-    aplan plan = plan_make(&batch, &config);
-    static const uint32_t rows[] = {6, 6, 3, 3};
-    assert_int_equal(plan.unit_count, 4);
-    for (uint32_t i = 0; i < 4; i++) {
-        assert_int_equal(ptowsp_attention_unit_rows(&batch, &plan, &plan.units[i]), rows[i]);
-    }
-    plan_free(&plan);
-    batch.query_lengths = NULL;
-    plan = plan_make(&batch, &config);
-    assert_int_equal(ptowsp_attention_unit_rows(&batch, &plan, &plan.units[1]), 3);
-    plan_free(&plan);
-}
-
-// A window of two tokens on both sides of a chunk's end. A whole chunk costs 2^24 * 2^30 of the least
-// cost, which is 2^10 of the grid: 2^64.
-TEST(attention__chunks_may_cost_more_than_all_that_is_seen) {
-    const int32_t lengths[] = {(1 << 24) + 1};
-    const ptowsp_attention_batch batch = {lengths, NULL, 1};
-    ptowsp_attention_config c = {.kv_head_count = 1,
-                                 .lane_count = 2,
-                                 .mode = PTOWSP_ATTENTION_INVARIANT,
-                                 .window = 2,
-                                 .chunk = 1 << 24,
-                                 .grain = 1,
-                                 .cost.per_token = 1 << 30,
-                                 .cost.per_merged_row = 1};
-    ptowsp_work units[2], merges[1];
-    uint32_t unit_begin[3], merge_begin[3];
-    ptowsp_attention_plan plan = {
-        .units = units, .merges = merges, .unit_begin = unit_begin, .merge_begin = merge_begin};
-    plan.unit_capacity = plan.slot_capacity = 2;
-    plan.merge_capacity = 1;
-    assert_ok(ptowsp_attention_generate(&batch, &c, &plan, NULL));
-    assert_int_equal(unit_begin[1], 1);
-    assert_int_equal(units[0].params[2], (1 << 24) - 1);
-    assert_int_equal(units[0].params[3], 1);
-    assert_int_equal(units[1].params[3], 1);
-    assert_ok(ptowsp_attention_check(&batch, &c, &plan, NULL));
 }

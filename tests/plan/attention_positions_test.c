@@ -1,25 +1,14 @@
 // Attention plans with positions: every pair of a query and a KV token that it sees is in exactly one
 // unit, by a list of all pairs; nothing else is planned than tiles need; bits of positions that say
-// what is so anyway; the pairs of context parallelism, tree drafts, compressed KV; and bad input.
+// what is so anyway; the pairs of tree drafts. Those of context parallelism and of compressed KV, and
+// what is refused, are in attention_facts_test.c.
 
-#include "plan_text.h"
+#include "attention_fixture.h"
 #include "positions_sample.h"
 
-typedef ptowsp_attention_plan aplan;
-
-static aplan make(const ptowsp_attention_batch *batch, const ptowsp_attention_config *config,
-                  ptowsp_attention_sizes *out_sizes) {
-    ptowsp_plan_info info;
-    aplan plan;
-    assert_ok(ptowsp_attention_size(batch, config, out_sizes, &info));
-    void *block = malloc((size_t)out_sizes->block_bytes);
-    assert_ok(ptowsp_attention_place(out_sizes, block, out_sizes->block_bytes, &plan));
-    assert_ok(ptowsp_attention_generate(batch, config, &plan, &info));
-    assert_int_equal(plan.unit_count, out_sizes->unit_count);
-    assert_int_equal(plan.merge_count, out_sizes->merge_count);
-    assert_int_equal(plan.slot_count, out_sizes->slot_count);
-    assert_int_equal(plan.slot_rows, out_sizes->slot_rows);
-    assert_ok(ptowsp_attention_check(batch, config, &plan, &info));
+static aplan make(const abatch *of, const aconfig *config) {
+    aplan plan = plan_make(of, config);
+    assert_ok(ptowsp_attention_check(of, config, &plan, NULL));
     return plan;
 }
 
@@ -136,11 +125,10 @@ TEST(positions__invariant_cuts_follow_from_chunk_and_sinks_alone) {
     uint64_t seed = test_seed() + 4;
     for (uint32_t round = 0; TEST_ROUNDS(round, 1000); round++) {
         positions_sample s;
-        ptowsp_attention_sizes sizes;
         positions_make(&s, 60, 6, &seed);
         s.config.mode = PTOWSP_ATTENTION_INVARIANT;
         s.config.kv_head_count = 1;
-        aplan plan = make(&s.batch, &s.config, &sizes);
+        aplan plan = make(&s.batch, &s.config);
         for (uint32_t i = 0; i < s.batch.sequence_count; i++) {
             for (uint32_t j = 0; s.kv[i] > 0 && j < queries_of(&s, i); j++) {
                 check_cuts(&s, &plan, i, j);
@@ -197,9 +185,8 @@ TEST(positions__every_pair_that_is_seen_is_in_one_unit) {
     uint32_t met[HAS_COUNT][HAS_COUNT] = {{0}}, pairs = 0;
     for (uint32_t round = 0; TEST_ROUNDS(round, 4000); round++) {
         positions_sample s;
-        ptowsp_attention_sizes sizes;
         positions_make(&s, round % 8 ? 40 : 150, round % 8 ? 12 : 40, &seed);
-        aplan plan = make(&s.batch, &s.config, &sizes);
+        aplan plan = make(&s.batch, &s.config);
         check_pairs(&s, &plan);
         check_seen(&s);
         note_features(&s, met);
@@ -265,7 +252,7 @@ TEST(positions__at_the_ends_of_their_types_are_refused_or_right) {
         }
         const ptowsp_status status = ptowsp_attention_size(&s.batch, &s.config, &sizes, NULL);
         if (status == PTOWSP_OK) {
-            aplan plan = make(&s.batch, &s.config, &sizes);
+            aplan plan = make(&s.batch, &s.config);
             check_pairs(&s, &plan);
             free(plan.units);
             planned++;
@@ -282,9 +269,8 @@ TEST(positions__export_counts_pieces) {
     uint64_t seed = test_seed() + 6;
     for (uint32_t round = 0; TEST_ROUNDS(round, 500); round++) {
         positions_sample s;
-        ptowsp_attention_sizes sizes;
         positions_make(&s, 40, 12, &seed);
-        aplan plan = make(&s.batch, &s.config, &sizes);
+        aplan plan = make(&s.batch, &s.config);
         const size_t most = plan.unit_capacity + (size_t)1;
         int32_t *requests = (int32_t *)calloc(most, 4), *pieces = (int32_t *)calloc(most, 4);
         int32_t *tiles = (int32_t *)calloc(most, 4), *merges = (int32_t *)calloc(most, 4);
@@ -316,9 +302,8 @@ TEST(positions__check_finds_units_of_other_tokens) {
     uint64_t seed = test_seed() + 2;
     for (uint32_t round = 0; TEST_ROUNDS(round, 2000); round++) {
         positions_sample s;
-        ptowsp_attention_sizes sizes;
         positions_make(&s, 40, 12, &seed);
-        aplan plan = make(&s.batch, &s.config, &sizes);
+        aplan plan = make(&s.batch, &s.config);
         if (plan.unit_count > 0) {
             const uint32_t field = (uint32_t)test_random_in(&seed, 2, 3);
             ptowsp_work *unit = &plan.units[test_random_in(&seed, 0, plan.unit_count - 1)];
@@ -346,7 +331,6 @@ TEST(positions__that_say_nothing_new_change_nothing) {
     const ptowsp_attention_positions none = {0, NULL, NULL, NULL, NULL, NULL, NULL, NULL};
     for (uint32_t round = 0; TEST_ROUNDS(round, 2000); round++) {
         positions_sample s;
-        ptowsp_attention_sizes sizes;
         positions_make(&s, 60, 12, &seed);
         const uint32_t window = s.config.window;
         for (uint32_t i = 0; i < s.batch.sequence_count; i++) {
@@ -359,9 +343,9 @@ TEST(positions__that_say_nothing_new_change_nothing) {
             s.after[i] = s.config.is_causal ? 0 : UINT32_MAX;
         }
         const ptowsp_attention_config with = s.config;
-        aplan b = make(&s.batch, &with, &sizes);
+        aplan b = make(&s.batch, &with);
         s.config.positions = round % 2 ? NULL : &none;
-        aplan a = make(&s.batch, &s.config, &sizes);
+        aplan a = make(&s.batch, &s.config);
         assert_same(&a, &b);
         for (uint32_t i = 0; i < s.batch.sequence_count; i++) {
             const ptowsp_attention_seen x = ptowsp_attention_see(&s.batch, &s.config, i, 0);
@@ -378,9 +362,8 @@ TEST(positions__that_say_nothing_new_change_nothing) {
 // Pairs that the tiles of one sequence and head cover and that `sees` says are wanted; tiles of a token.
 static uint32_t pairs_of(const ptowsp_attention_batch *batch, ptowsp_attention_config config,
                          bool (*sees)(uint32_t query, uint32_t token)) {
-    ptowsp_attention_sizes sizes;
     config.kv_head_count = config.lane_count = config.tile_rows = 1;
-    aplan plan = make(batch, &config, &sizes);
+    aplan plan = make(batch, &config);
     uint32_t pairs = 0;
     for (uint32_t u = 0; u < plan.unit_count; u++) {
         const ptowsp_work *unit = &plan.units[u];
@@ -390,67 +373,6 @@ static uint32_t pairs_of(const ptowsp_attention_batch *batch, ptowsp_attention_c
     }
     free(plan.units);
     return pairs;
-}
-
-// 30 tokens are dealt to 2 ranks in turn. Query j of rank 0 stands at 2 j and sees 2 j + 1 tokens: of
-// its own rank j + 1, of the other j. 15 queries see 15^2 = 225: 15 * 16 / 2 = 120 and 15 * 14 / 2 = 105.
-// Rank 1 stands at 2 j + 1, and sees j + 1 of each.
-TEST(positions__ranks_with_tokens_in_turn_see_225_pairs) {
-    const int32_t kv = 15, queries = 15, two = 2;
-    int32_t rank = 0, from = 0;
-    ptowsp_attention_positions positions = {1, &rank, &two, &from, &two, NULL, NULL, NULL};
-    const ptowsp_attention_batch batch = {&kv, &queries, 1};
-    ptowsp_attention_config config = {.is_causal = true, .positions = &positions};
-    assert_int_equal(pairs_of(&batch, config, NULL), 120);
-    from = 1;
-    assert_int_equal(pairs_of(&batch, config, NULL), 105);
-    rank = 1;
-    assert_int_equal(pairs_of(&batch, config, NULL), 120);
-    from = 0;
-    assert_int_equal(pairs_of(&batch, config, NULL), 120);
-    config.positions = NULL;  // as if each rank had the last tokens: 15 pairs too many for rank 0
-    assert_int_equal(pairs_of(&batch, config, NULL), 120);
-}
-
-// 3 tokens dealt to 8 ranks: rank 5 has none, and yet a rank's query has a unit for what it gets from
-// there, in a batch with tiers that begin at length 1, also as a step of decode. Its rows are 0 of 1.
-TEST(positions__sequences_without_kv_have_units) {
-    const int32_t kv[2] = {0, 0}, queries[2] = {1, 0}, eight[2] = {8, 8}, from[2] = {5, 5};
-    const int32_t rank[2] = {1, 1};
-    const ptowsp_attention_positions positions = {2, rank, eight, from, eight, NULL, NULL, NULL};
-    const ptowsp_tier tiers[2] = {{3, 1, 100}, {4, 101, INT32_MAX}};
-    const ptowsp_attention_limits limits = {2, 0, 1, 0, 0};
-    ptowsp_attention_sizes sizes, bound;
-    ptowsp_attention_config config = {.kv_head_count = 2,
-                                      .lane_count = 3,
-                                      .is_causal = true,
-                                      .positions = &positions,
-                                      .tiers = tiers,
-                                      .tier_count = 2};
-    for (int pass = 0; pass < 4; pass++) {
-        config.mode = pass % 2 ? PTOWSP_ATTENTION_INVARIANT : PTOWSP_ATTENTION_BALANCED;
-        const ptowsp_attention_batch batch = {kv, pass < 2 ? queries : NULL, 2};
-        aplan plan = make(&batch, &config, &sizes);
-        assert_int_equal(plan.unit_count, pass < 2 ? 2 : 4);
-        for (uint32_t u = 0; u < plan.unit_count; u++) {
-            const ptowsp_work whole = {PTOWSP_NO_SLOT, 3, 0x13, 0, {u / 2, u % 2, 0, 0}};
-            assert_memory_equal(&plan.units[u], &whole, sizeof whole);
-        }
-        assert_ok(ptowsp_attention_bound(&config, &limits, &bound, NULL));
-        assert_true(sizes.unit_count <= bound.unit_count && bound.slot_rows == 1);
-        free(plan.units);
-    }
-}
-
-// With blocks of 15 tokens, rank 1 sees all of what rank 0 has, 225 pairs; n - q + j has 120 of them.
-TEST(positions__ranks_with_blocks_see_225_pairs) {
-    const int32_t kv = 15, queries = 15, rank = 15;
-    const ptowsp_attention_positions positions = {1, &rank, NULL, NULL, NULL, NULL, NULL, NULL};
-    const ptowsp_attention_batch batch = {&kv, &queries, 1};
-    ptowsp_attention_config config = {.is_causal = true};
-    assert_int_equal(pairs_of(&batch, config, NULL), 120);
-    config.positions = &positions;
-    assert_int_equal(pairs_of(&batch, config, NULL), 225);
 }
 
 // A binary tree of 63 drafts after 300 tokens, under a window of 128: draft j has depth d(j) = the
@@ -497,200 +419,15 @@ TEST(positions__superset_of_a_tree_under_a_window_has_its_8064_pairs) {
     assert_true(pairs_of(&batch, config, tree_sees) < 8064);
 }
 
-// 4 : 1. 10 queries from position 21 on, and 7 entries, of tokens 0 to 3, ..., 24 to 27: positions 21,
-// 22 see 5 entries, 23 to 26 see 6, 27 to 30 see 7. 2 * 5 + 4 * 6 + 4 * 7 = 62.
-TEST(positions__compressed_kv_is_seen_from_the_last_of_its_tokens_on) {
-    const int32_t kv = 7, queries = 10, first = 21, three = 3, four = 4;
-    const ptowsp_attention_positions positions = {1, &first, NULL, &three, &four, NULL, NULL, NULL};
-    const ptowsp_attention_batch batch = {&kv, &queries, 1};
-    ptowsp_attention_config config = {.is_causal = true, .positions = &positions};
-    assert_int_equal(pairs_of(&batch, config, NULL), 62);
-}
-
-// Decode with 1,000 tokens, a window of 100 and 4 sinks: BALANCED has one unit, [900, 1000), INVARIANT
-// [0, 64) and pieces of the window from the grain 896 on, cut at 960; costs are of 104 and 168 tokens.
-TEST(positions__sinks_are_beside_the_first_unit_or_a_piece) {
-    const int32_t kv = 1000, sinks = 4;
-    const ptowsp_attention_positions positions = {1, NULL, NULL, NULL, NULL, NULL, NULL, &sinks};
-    const ptowsp_attention_batch batch = {&kv, NULL, 1};
-    ptowsp_attention_sizes sizes;
-    ptowsp_attention_config config = {0};
-    config.kv_head_count = config.lane_count = 1;
-    config.is_causal = true;
-    config.window = 100;
-    config.positions = &positions;
-    config.cost.per_token = 1.0;
-    aplan plan = make(&batch, &config, &sizes);
-    assert_int_equal(plan.unit_count, 1);
-    assert_int_equal(ptowsp_work_kv_start(&plan.units[0]), 900);
-    assert_int_equal(ptowsp_work_kv_len(&plan.units[0]), 100);
-    assert_true(plan.cost_max == 104.0);
-    free(plan.units);
-    config.mode = PTOWSP_ATTENTION_INVARIANT;
-    config.chunk = 320;
-    plan = make(&batch, &config, &sizes);
-    const uint32_t pieces[3][2] = {{0, 64}, {896, 64}, {960, 40}};
-    assert_int_equal(plan.unit_count, 3);
-    for (uint32_t i = 0; i < 3; i++) {
-        assert_int_equal(ptowsp_work_kv_start(&plan.units[i]), pieces[i][0]);
-        assert_int_equal(ptowsp_work_kv_len(&plan.units[i]), pieces[i][1]);
-    }
-    assert_true(plan.cost_max == 168.0);
-    free(plan.units);
-}
-
-// A lane that has sinks goes on with chunks: 8 pieces of 64 tokens are 4 on each of 2 lanes.
-TEST(positions__lanes_go_on_after_sinks) {
-    const int32_t kv = 512, sinks = 1;
-    const ptowsp_attention_positions positions = {1, NULL, NULL, NULL, NULL, NULL, NULL, &sinks};
-    const ptowsp_attention_batch batch = {&kv, NULL, 1};
-    ptowsp_attention_sizes sizes;
-    ptowsp_attention_config config = {.kv_head_count = 1,
-                                      .lane_count = 2,
-                                      .window = 1000,
-                                      .mode = PTOWSP_ATTENTION_INVARIANT,
-                                      .chunk = 64,
-                                      .positions = &positions,
-                                      .cost.per_token = 1.0};
-    for (int pass = 0; pass < 2; pass++) {
-        aplan plan = make(&batch, &config, &sizes);
-        assert_int_equal(plan.unit_count, 8);
-        assert_int_equal(plan.unit_begin[1], 4);
-        assert_true(plan.cost_max == 256.0);
-        free(plan.units);
-        config.shares_merges = true;
-    }
-    // A lane takes sinks alone: 64 tokens, and the window from the grain 896 to 1000.
-    const int32_t longer = 1000;
-    const ptowsp_attention_batch windowed = {&longer, NULL, 1};
-    config.window = 64;
-    config.chunk = 1024;
-    for (int pass = 0; pass < 2; pass++) {
-        config.shares_merges = pass;
-        aplan plan = make(&windowed, &config, &sizes);
-        assert_int_equal(plan.unit_count, 2);
-        assert_true(plan.cost_max == 104.0);
-        free(plan.units);
-    }
-}
-
-// -- bad input ------------------------------------------------------------------------------------
-
-typedef struct bad {
-    int32_t kv[2], queries[2], first[2], stride[2], kv_first[2], kv_stride[2], sinks[2];
-    uint32_t before[2], after[2];
-    ptowsp_attention_positions positions;
-    ptowsp_attention_batch batch;
-    ptowsp_attention_config config;
-} bad;
-
-static void bad_start(bad *b) {
-    *b = (bad){.kv = {5, 9},
-               .queries = {2, 3},
-               .first = {3, 6},
-               .stride = {1, 1},
-               .kv_stride = {1, 1},
-               .sinks = {5, 9},
-               .before = {3, UINT32_MAX},
-               .after = {0, (uint32_t)INT32_MAX + 1},
-               .positions = {2, b->first, b->stride, b->kv_first, b->kv_stride, b->before, b->after,
-                             b->sinks},
-               .batch = {b->kv, b->queries, 2},
-               .config = {.kv_head_count = 1, .lane_count = 1, .positions = &b->positions}};
-}
-
-#define BAD_TEST(name) TEST_MADE(name, bad, b, bad_start(b), (void)0)
-
-// Every function that reads the arrays refuses them, with this text.
-static void refused(const bad *b, uint64_t index, const char *text) {
-    ptowsp_attention_sizes sizes;
-    ptowsp_plan_info info[3];
-    char block[4096];
-    aplan plan = {0};
-    const ptowsp_attention_sizes room = {8, 8, 8, 64, 1, sizeof block};
-    assert_ok(ptowsp_attention_place(&room, block, sizeof block, &plan));
-    assert_invalid(ptowsp_attention_size(&b->batch, &b->config, &sizes, &info[0]));
-    assert_invalid(ptowsp_attention_generate(&b->batch, &b->config, &plan, &info[1]));
-    assert_invalid(ptowsp_attention_check(&b->batch, &b->config, &plan, &info[2]));
-    for (int call = 0; call < 3; call++) {
-        fault_text_is(&info[call], text);
-        assert_int_equal(info[call].index, index);
-    }
-}
-
-// Changes some of what is good, which is then refused for a sequence, or all; or good.
-#define WRONG(index, change, text) (bad_start(b), change, refused(b, index, "plan: " text))
-#define WRONG_ALL(change, text)    WRONG(PTOWSP_NO_INDEX, change, text)
-#define GOOD(change)                                                                               \
-    (bad_start(b), change, assert_ok(ptowsp_attention_size(&b->batch, &b->config, &sizes, NULL)))
-
-BAD_TEST(positions__bad_arrays_are_refused_by_name) {
-    ptowsp_attention_sizes sizes;
-    GOOD((void)0);  // windows beyond INT32_MAX are all, and all of the KV may be sinks
-    WRONG(1, b->first[1] = -1, "sequence 1 has the negative query_first -1");
-    WRONG(0, b->kv_first[0] = INT32_MIN, "sequence 0 has the negative kv_first -2147483648");
-    WRONG(0, b->stride[0] = 0, "sequence 0 has the query_stride 0, below 1");
-    WRONG(1, b->kv_stride[1] = -4, "sequence 1 has the kv_stride -4, below 1");
-    WRONG(1, b->sinks[1] = 10, "sequence 1 has 10 sinks, of 9 KV tokens");
-    WRONG(1, b->sinks[1] = -1, "sequence 1 has -1 sinks, of 9 KV tokens");
-}
-
-BAD_TEST(positions__end_at_int32_max) {
-    ptowsp_attention_sizes sizes;
-    GOOD((b->first[1] = INT32_MAX - 2, b->kv_first[0] = INT32_MAX - 4));  // 3 queries, 5 tokens
-    WRONG(1, b->first[1] = INT32_MAX - 1,
-          "queries of sequence 1 end at position 2147483648, beyond 2147483647");
-    GOOD(b->kv_stride[0] = INT32_MAX / 4);  // times 4: INT32_MAX - 3
-    WRONG(0, (b->kv_stride[0] = INT32_MAX / 4, b->kv_first[0] = 4),
-          "the KV of sequence 0 ends at position 2147483648, beyond 2147483647");
-}
-
-BAD_TEST(positions__arrays_that_do_not_go_together_are_refused) {
-    WRONG_ALL(b->positions.sequence_count = 1, "positions are of 1 sequences, and the batch has 2");
-    WRONG_ALL(b->config.is_causal = true, "positions.after is given, and config.is_causal");
-    ptowsp_attention_positions *p = &b->positions;
-#define WITHOUT_QUERY_FIRST(query_strides, kv_firsts, kv_strides)                                  \
-    (p->query_first = NULL, p->query_stride = query_strides, p->kv_first = kv_firsts,              \
-     p->kv_stride = kv_strides)
-    WRONG_ALL(WITHOUT_QUERY_FIRST(b->stride, NULL, NULL),
-              "positions.query_stride is given without query_first");
-    WRONG_ALL(WITHOUT_QUERY_FIRST(NULL, b->kv_first, NULL),
-              "positions.kv_first is given without query_first");
-    WRONG_ALL(WITHOUT_QUERY_FIRST(NULL, NULL, b->kv_stride),
-              "positions.kv_stride is given without query_first");
-    const ptowsp_attention_limits limits = {2, 9, 3, 0, 0};
-    ptowsp_attention_sizes sizes;
-    ptowsp_plan_info info;
-    assert_invalid(ptowsp_attention_bound(&b->config, &limits, &sizes, &info));
-    assert_int_equal(info.fault, PTOWSP_FAULT_POSITIONS_ALONE);
-}
-
-// Sequences without queries have no positions that could be wrong, those without KV have; and more
-// queries than KV are none too many where they stand elsewhere.
-BAD_TEST(positions__of_sequences_without_queries_are_not_read) {
-    ptowsp_attention_sizes sizes;
-#define NO_QUERIES                                                                                 \
-    (b->kv[0] = b->queries[0] = b->queries[1] = 0, b->stride[0] = b->kv_stride[1] = 0,             \
-     b->sinks[1] = 100)
-    GOOD(NO_QUERIES);
-    assert_int_equal(sizes.unit_count, 0);
-    WRONG(0, (NO_QUERIES, b->queries[0] = 2, b->stride[0] = 1),
-          "sequence 0 has 5 sinks, of 0 KV tokens");
-#define MANY_QUERIES (b->positions.after = NULL, b->config.is_causal = true, b->queries[0] = 50)
-    GOOD(MANY_QUERIES);
-    WRONG(0,
-          (MANY_QUERIES, b->positions.query_first = b->positions.query_stride = NULL,
-           b->positions.kv_first = b->positions.kv_stride = NULL),
-          "sequence 0 has 50 queries for 5 KV tokens, under is_causal");
-}
-
-BAD_TEST(positions__see_says_nothing_of_what_is_not_there) {
+TEST(positions__see_says_nothing_of_what_is_not_there) {
+    const int32_t kv[2] = {5, 9}, queries[2] = {2, 3};
+    const ptowsp_attention_batch batch = {kv, queries, 2};
+    const ptowsp_attention_config config = {.kv_head_count = 1, .lane_count = 1};
     const ptowsp_attention_seen none = {0, 0, 0};
     const ptowsp_attention_seen seen[5] = {
-        ptowsp_attention_see(NULL, &b->config, 0, 0), ptowsp_attention_see(&b->batch, NULL, 0, 0),
-        ptowsp_attention_see(&b->batch, &b->config, 2, 0),
-        ptowsp_attention_see(&b->batch, &b->config, 0, 2),
-        ptowsp_attention_see(&b->batch, &b->config, 0, UINT32_MAX)};
+        ptowsp_attention_see(NULL, &config, 0, 0), ptowsp_attention_see(&batch, NULL, 0, 0),
+        ptowsp_attention_see(&batch, &config, 2, 0), ptowsp_attention_see(&batch, &config, 0, 2),
+        ptowsp_attention_see(&batch, &config, 0, UINT32_MAX)};
     for (int i = 0; i < 5; i++) {
         assert_memory_equal(&seen[i], &none, sizeof none);
     }

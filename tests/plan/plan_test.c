@@ -577,3 +577,31 @@ TEST(plan__leaves_slots_behind_its_units_as_they_are) {
     }
     ptowsp_context_destroy(context);
 }
+
+TEST(plan__plans_say_when_they_exceed_their_units) {
+    const int32_t lengths[] = {1000};
+    const ptowsp_batch batch = {lengths, 1, 1};
+    ptowsp_plan_config config = {.chunk_min = 1, .chunk_max = 100};
+    ptowsp_work work[16];
+    ptowsp_plan_info info;
+    for (uint32_t units = 9; units <= 10; units++) {
+        uint32_t chunk;
+        config.max_work_units = units;
+        assert_ok(ptowsp_plan_chunk_size(&batch, &config, &chunk, &info));
+        assert_int_equal(chunk, 100);
+        assert_int_equal(info.is_over, units < 10);
+        assert_ok(ptowsp_plan_total_work(&batch, &config, chunk, &info));
+        assert_int_equal(info.is_over, units < 10);
+        assert_ok(ptowsp_plan_generate(&batch, &config, chunk, work, 16, &info));
+        assert_int_equal(info.is_over, units < 10);
+    }
+    assert_false(ptowsp_plan_is_invariant(NULL));
+    assert_false(ptowsp_plan_is_invariant(&config));
+    config.chunks = PTOWSP_CHUNKS_FIXED;
+    assert_false(ptowsp_plan_is_invariant(&config));
+    config.chunk_min = 100;
+    assert_true(ptowsp_plan_is_invariant(&config));
+    config.chunk_min = 97;  // in pages of 50 only 100 is left
+    config.align = 50;
+    assert_true(ptowsp_plan_is_invariant(&config));
+}

@@ -1,0 +1,206 @@
+// Facts: tests as text, of functions that take structures of numbers. A file has cases; each sets fields of the
+// objects of a suite, calls its functions, and says what comes of it:
+//
+//      case heads_that_do_not_go_together           # a comment
+//        by size, generate, check
+//        config.kv_head_count = 0
+//        refused kv_head_count is 0
+//        kv = 250 100 50; plan; plan.unit_count is 6
+//
+//      FIELD = NUMBER ...       sets a number, an array from its first element or that of FIELD[I] on, or NULL
+//      FIELD is NUMBER ...      all of the elements, or those from FIELD[I] on, are these
+//      FIELD within LOW HIGH    a number is between two others
+//      CALL                     the call succeeds
+//      by CALL, CALL            the calls that the next refusals are of
+//      refused [STATUS] [at INDEX] TEXT
+//                               each of these calls fails with INVALID_PARAMS or this status, without an index or
+//                               with this one, and with this text; then the case begins again
+//      again                    so it does
+//
+// A suite has its objects in variables, and functions that begin a case and list the fields as they are now.
+
+#ifndef FACTS_H
+#define FACTS_H
+
+#include "test.h"
+
+typedef struct facts_field {
+    const char *name;
+    void *at;
+    bool is_float;
+    size_t size, count, stride;
+} facts_field;
+
+typedef struct facts_call {
+    const char *name;
+    ptowsp_status (*run)(void);
+} facts_call;
+
+typedef struct facts {
+    const char *path;
+    void (*begin)(void);
+    const facts_field *(*fields)(void);  // up to one without a name
+    const facts_call *calls;             // as well
+    const char *(*error)(uint64_t *out_index);
+    void (*refused)(void);  // what holds after each refusal; or NULL
+    int line;
+} facts;
+
+// A number or pointer; `count` elements of an array; a member of as many structures.
+#define FACTS_IS_FLOAT(x) _Generic((x), float : true, double : true, default : false)
+#define FACTS_OF(name, x, n, count)                                                                \
+    { name, (void *)(uintptr_t) & (x), FACTS_IS_FLOAT(x), sizeof(x), count, n }
+#define FIELD(x)         FACTS_OF(#x, x, sizeof(x), 1)
+#define FIELDS(x, count) FACTS_OF(#x, (x)[0], sizeof((x)[0]), count)
+#define MEMBER(array, member, count)                                                               \
+    FACTS_OF(#array "." #member, (array)->member, sizeof(*(array)), count)
+
+#define FACTS_FAIL(s, format, ...) fail_msg("%s:%d: " format, (s)->path, (s)->line, __VA_ARGS__)
+
+static inline void facts_put(const facts_field *f, const char *word, void *out) {
+    const uint64_t bits = word[0] == 't'   ? 1
+                          : word[0] == '-' ? (uint64_t)strtoll(word, NULL, 0)
+                                           : strtoull(word, NULL, 0);
+    const uint8_t u8 = (uint8_t)bits;
+    const uint16_t u16 = (uint16_t)bits;
+    const uint32_t u32 = (uint32_t)bits;
+    const float f32 = strtof(word, NULL);
+    const double f64 = strtod(word, NULL);
+    memcpy(out,
+           f->is_float    ? (f->size == 4 ? (const void *)&f32 : &f64)
+           : f->size == 1 ? (const void *)&u8
+           : f->size == 2 ? (const void *)&u16
+           : f->size == 4 ? (const void *)&u32
+                          : &bits,
+           f->size);
+}
+
+static inline double facts_number(const facts_field *f) {
+    return f->is_float ? (f->size == 8 ? *(const double *)f->at : (double)*(const float *)f->at)
+           : f->size == 8 ? (double)*(const uint64_t *)f->at
+                          : *(const uint32_t *)f->at;
+}
+
+static inline bool facts_word(const char **at, char word[64]) {
+    *at += strspn(*at, " ,");
+    const size_t length = strcspn(*at, " ,");
+    snprintf(word, 64, "%.*s", (int)length, *at);
+    *at += length;
+    return length > 0;
+}
+
+// The field that a line begins with, and where its index is. Names have brackets, too.
+static inline const facts_field *facts_find(const facts *s, const char *line, size_t *out_length) {
+    const facts_field *f = s->fields();
+    for (; f->name; f++) {
+        *out_length = strlen(f->name);
+        if (strncmp(line, f->name, *out_length) == 0 && strchr(" [", line[*out_length])) {
+            return f;
+        }
+    }
+    return NULL;
+}
+
+static inline void facts_line(const facts *s, const facts_field *f, const char *line,
+                              const char *at) {
+    char verb[64], word[64], given[8];
+    const bool has_index = *at == '[';
+    size_t i = has_index ? strtoul(at + 1, NULL, 10) : 0;
+    at += strcspn(at, " ");
+    facts_word(&at, verb);
+    if (strcmp(verb, "within") == 0) {
+        char *end;
+        const double low = strtod(at, &end), high = strtod(end, NULL), number = facts_number(f);
+        if (number < low || number > high) {
+            FACTS_FAIL(s, "%s, but is %.17g", line, number);
+        }
+        return;
+    }
+    const bool is_set = strcmp(verb, "=") == 0;
+    for (; facts_word(&at, word); i++) {
+        char *element = (char *)f->at + i * f->stride;
+        facts_put(f, word, given);
+        if (i >= f->count ||
+            (!is_set && (strcmp(verb, "is") != 0 || memcmp(element, given, f->size) != 0))) {
+            FACTS_FAIL(s, "%s: element %u of %u is not %s", line, (unsigned)i, (unsigned)f->count,
+                       word);
+        }
+        memcpy(element, given, f->size);
+    }
+    if (!is_set && !has_index && i != f->count) {
+        FACTS_FAIL(s, "%s: there are %u", line, (unsigned)f->count);
+    }
+}
+
+static inline ptowsp_status facts_call_of(const facts *s, const char *name) {
+    const facts_call *call = s->calls;
+    while (call->name && strcmp(call->name, name) != 0) {
+        call++;
+    }
+    if (!call->name) {
+        FACTS_FAIL(s, "there is no field or call %s", name);
+    }
+    return call->run();
+}
+
+static inline void facts_refused(const facts *s, const char *calls, const char *at) {
+    char word[64], name[64];
+    const char *text = at, *status = "INVALID_PARAMS";
+    uint64_t expected = PTOWSP_NO_INDEX, index;
+    facts_word(&text, word);
+    if (word[1] && strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") == strlen(word)) {
+        status = word;
+        at = text + 1;
+    }
+    if (strncmp(at, "at ", 3) == 0) {
+        char *end;
+        expected = strtoull(at + 3, &end, 10);
+        at = end + 1;
+    }
+    while (facts_word(&calls, name)) {
+        const char *got = ptowsp_status_name(facts_call_of(s, name)), *said = s->error(&index);
+        if (strcmp(got, status) != 0 || strcmp(said, at) != 0 || index != expected) {
+            FACTS_FAIL(s, "%s: %s at %lld: %s", name, got, (long long)index, said);
+        }
+        if (s->refused) {
+            s->refused();
+        }
+    }
+    s->begin();
+}
+
+static inline void facts_run(facts *s) {
+    char text[1000], calls[200] = "";
+    FILE *file = fopen(s->path, "r");
+    assert_non_null(file);
+    for (s->line = 1; fgets(text, sizeof text, file); s->line++) {
+        char *comment = strstr(text, "  #"), *at = text + strspn(text, " "), *next;
+        *(comment ? comment : text + strcspn(text, "\n")) = '\0';
+        for (size_t end = strlen(text); end > 0 && text[end - 1] == ' '; text[--end] = '\0') {
+        }
+        if (strncmp(at, "refused ", 8) == 0) {
+            facts_refused(s, calls, at + 8);
+            continue;
+        } else if (strncmp(at, "by ", 3) == 0) {
+            snprintf(calls, sizeof calls, "%s", at + 3);
+            continue;
+        }
+        for (; *at && *at != '#'; at = next) {
+            next = at + strcspn(at, ";");
+            next += *next ? (*next = '\0', 1 + strspn(next + 1, " ")) : 0;
+            size_t length;
+            const facts_field *f = facts_find(s, at, &length);
+            if (f) {
+                facts_line(s, f, at, at + length);
+            } else if (strncmp(at, "case ", 5) == 0 || strcmp(at, "again") == 0) {
+                s->begin();
+            } else if (facts_call_of(s, at) != PTOWSP_OK) {
+                uint64_t index;
+                FACTS_FAIL(s, "%s: %s", at, s->error(&index));
+            }
+        }
+    }
+    fclose(file);
+}
+
+#endif
