@@ -1,6 +1,5 @@
 // Planning, at random: batches of every shape are planned and compared byte for byte with the slow
-// reference of plan_reference.h, as a whole and range by range; what the header promises of pieces
-// is checked without a reference too. Buffers are exactly as long as they must be and stand between
+// reference of plan_reference.h, as a whole and range by range. Buffers are exactly as long as they must be and stand between
 // guard bytes, since vector code writes eight descriptors at a time.
 
 #include "plan_reference.h"
@@ -234,66 +233,6 @@ TEST(plan__counts_are_exact_next_to_multiples_of_the_chunk) {
         assert_true(info.work_count == total);
         assert_ok(ptowsp_plan_chunk_size(&batch, &config, &picked, NULL));
         assert_true(reference_chunk_is(&batch, &full, picked));
-    }
-}
-
-// What the header promises of pieces, checked without a reference.
-TEST(plan__covers_every_token_exactly_once) {
-    uint64_t random = test_seed();
-    for (int round = 0; TEST_ROUNDS(round, 20000); round++) {
-        int32_t length = (int32_t)random_scaled(&random, 17);
-        ptowsp_plan_config config = {.align = (uint32_t)random_scaled(&random, 8),
-                                     .chunks =
-                                         round % 2 ? PTOWSP_CHUNKS_FIXED : PTOWSP_CHUNKS_BALANCED};
-        uint32_t chunk = config.align * (uint32_t)random_scaled(&random, 12);
-        uint64_t count = ceil_div((uint64_t)length, chunk);
-        if (count > 2000) {
-            continue;
-        }
-        ptowsp_batch batch = {&length, 1, 1};
-        guarded buffer = guarded_make(count, 0);
-        assert_ok(ptowsp_plan_generate(&batch, &config, chunk, buffer.work, count, NULL));
-        uint32_t next = 0, shortest = UINT32_MAX, longest = 0;
-        for (uint64_t i = 0; i < count; i++) {
-            uint32_t size = ptowsp_work_kv_len(&buffer.work[i]);
-            assert_int_equal(ptowsp_work_kv_start(&buffer.work[i]), next);
-            assert_int_equal(next % config.align, 0);
-            assert_true(0 < size && size <= chunk);
-            assert_int_equal(ptowsp_work_is_first(&buffer.work[i]), i == 0);
-            assert_int_equal(ptowsp_work_is_last(&buffer.work[i]), i + 1 == count);
-            shortest = size < shortest ? size : shortest;
-            longest = size > longest ? size : longest;
-            next += size;
-        }
-        assert_int_equal(next, length);
-        assert_true(round % 2 || longest - shortest <= config.align);
-        guarded_free(&buffer);
-    }
-}
-
-TEST(plan__fixed_boundaries_do_not_depend_on_the_rest_of_the_batch) {
-    uint64_t random = test_seed();
-    ptowsp_plan_config config = {.chunks = PTOWSP_CHUNKS_FIXED};
-    for (int round = 0; TEST_ROUNDS(round, 300); round++) {
-        int32_t lengths[20];
-        for (int i = 0; i < 20; i++) {
-            lengths[i] = (int32_t)random_scaled(&random, 13);
-        }
-        uint32_t mine = test_random_u32(&random, 0, 19);
-        const ptowsp_batch all = {lengths, 20, 2}, alone = {&lengths[mine], 1, 2};
-        const uint32_t chunk = test_random_u32(&random, 50, 300);
-        static ptowsp_work work[8000], work_alone[400];
-        ptowsp_plan_info info, info_alone;
-        assert_ok(ptowsp_plan_generate(&all, &config, chunk, work, 8000, &info));
-        assert_ok(ptowsp_plan_generate(&alone, &config, chunk, work_alone, 400, &info_alone));
-        uint64_t found = 0;
-        for (uint64_t i = 0; i < info.work_count; i++) {
-            if (ptowsp_work_request(&work[i]) == mine) {
-                assert_memory_equal(&work[i].params[1], &work_alone[found].params[1], 12);
-                found++;
-            }
-        }
-        assert_true(found == info_alone.work_count);
     }
 }
 

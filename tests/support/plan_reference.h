@@ -152,7 +152,8 @@ static inline uint32_t reference_bad_sequence(const ptowsp_batch *batch,
     return i;
 }
 
-// The descriptors of all heads of one sequence.
+// The descriptors of all heads of one sequence, which depend on its length alone, and have what the header
+// promises: every token once, boundaries at multiples of align, and balanced pieces of nearly one length.
 static inline uint64_t reference_sequence(const ptowsp_batch *batch, const ptowsp_plan_config *full,
                                           uint32_t chunk, uint32_t sequence, uint64_t id,
                                           ptowsp_work *work) {
@@ -161,7 +162,7 @@ static inline uint64_t reference_sequence(const ptowsp_batch *batch, const ptows
     uint64_t units = ceil_div(length, full->align);
     uint64_t count = 0;
     for (uint32_t head = 0; head < batch->kv_head_count; head++) {
-        uint64_t start = 0;
+        uint64_t start = 0, shortest = UINT64_MAX, longest = 0;
         for (uint64_t i = 0; i < pieces; i++) {
             bool is_longer = i >= pieces - units % pieces;  // the longer ones come last
             uint64_t size = full->chunks == PTOWSP_CHUNKS_FIXED
@@ -170,6 +171,9 @@ static inline uint64_t reference_sequence(const ptowsp_batch *batch, const ptows
             if (start + size > length) {
                 size = length - start;
             }
+            assert_true(0 < size && size <= chunk && start % full->align == 0);
+            shortest = size < shortest ? size : shortest;
+            longest = size > longest ? size : longest;
             ptowsp_work *one = &work[count];
             memset(one, 0, sizeof *one);
             one->work_id = (uint32_t)(id + count);
@@ -183,6 +187,8 @@ static inline uint64_t reference_sequence(const ptowsp_batch *batch, const ptows
             count++;
         }
         assert_true(start == length);
+        assert_true(full->chunks == PTOWSP_CHUNKS_FIXED || pieces == 0 ||
+                    longest - shortest <= full->align);
     }
     return count;
 }
