@@ -244,7 +244,7 @@ static const facts_field *fields(void) {
         FIELD(plan.unit_count), FIELD(plan.merge_count), FIELD(plan.slot_count),
         FIELD(plan.tile_count), FIELD(plan.tile_tokens), FIELD(plan.group), FIELD(plan.slot_rows),
         FIELD(plan.cost_max), FIELD(plan.cost_mean),
-        FACTS_OF("lane_costs", plan.lane_costs[0], sizeof(double), lanes),
+        FACTS_OF("lane_costs", (plan.lane_costs ? plan.lane_costs : &ratio)[0], sizeof(double), lanes),
         FACTS_OF("unit_begin", plan.unit_begin[0], 4, lanes + 1),
         FACTS_OF("merge_begin", plan.merge_begin[0], 4, lanes + 1), UNITS("request", params[0]),
         UNITS("head", params[1]), UNITS("tile", reserved), UNITS("start", params[2]),

@@ -1,7 +1,7 @@
-// Combining beside doubles and on any division of tokens; balances and histories on paper; generated
-// routes: what each pattern promises, counted.
+// Combining beside doubles and on any division of tokens; generated routes: what each pattern promises,
+// counted. Balances and histories are in moe_facts_test.c.
 
-#include "plan_text.h"
+#include "test.h"
 
 #include <math.h>
 
@@ -90,69 +90,6 @@ TEST(moe_combine__adds_whole_strips) {
         const float sum = (float)(2 * i + DIM);
         assert_true(out[i] >= sum && out[i] <= sum);
     }
-}
-
-// -- looking --------------------------------------------------------------------------------------
-
-TEST(moe_look__counts_what_paper_does) {
-    const uint32_t counts[6] = {4, 0, 9, 1, 0, 0};
-    ptowsp_moe_balance b;
-    assert_ok(ptowsp_moe_look(counts, 6, 3, 4, &b, NULL));
-    assert_int_equal(b.total, 14);
-    assert_int_equal(b.expert_max, 9);
-    assert_int_equal(b.expert_busiest, 2);
-    assert_int_equal(b.expert_idle, 3);
-    assert_int_equal(b.rank_max, 10);
-    assert_int_equal(b.rank_busiest, 1);
-    assert_int_equal(b.rank_idle, 1);
-    assert_int_equal(b.rank_perfect, 5);
-    assert_true(fabs(b.expert_ratio - 9.0 * 6 / 14) < 1e-12);
-    assert_true(fabs(b.rank_ratio - 10.0 * 3 / 14) < 1e-12);
-    assert_true(fabs(b.padding_share - 6.0 / 20) < 1e-12);  // 4 + 12 + 4 rows
-    const uint32_t equal[4] = {0, 3, 3, 0};                 // the first of the busiest
-    assert_ok(ptowsp_moe_look(equal, 4, 2, 0, &b, NULL));
-    assert_int_equal(b.expert_busiest, 1);
-    assert_int_equal(b.rank_busiest, 0);
-    const uint32_t none[2] = {0, 0};
-    assert_ok(ptowsp_moe_look(none, 2, 1, 0, &b, NULL));
-    assert_true(b.total == 0 && b.expert_ratio <= 0 && b.rank_ratio <= 0 && b.padding_share <= 0);
-    assert_int_equal(b.expert_idle, 2);
-}
-
-#define NOT_SEEN(text, ...)                                                                        \
-    fault_is(ptowsp_moe_look(__VA_ARGS__, &info), PTOWSP_INVALID_PARAMS, &info, "plan: " text)
-
-TEST(moe_look__refuses_what_is_wrong) {
-    const uint32_t counts[6] = {1, 1, 1, 1, 1, 1};
-    ptowsp_moe_balance b;
-    ptowsp_plan_info info;
-    NOT_SEEN("out_balance is NULL", counts, 6, 3, 0, NULL);
-    NOT_SEEN("counts is NULL", NULL, 6, 3, 0, &b);
-    NOT_SEEN("0 experts or replicas are not in 1 to 65536", counts, 0, 3, 0, &b);
-    NOT_SEEN("6 experts or replicas cannot be divided among 0 ranks", counts, 6, 0, 0, &b);
-    NOT_SEEN("6 experts or replicas cannot be divided among 4 ranks", counts, 6, 4, 0, &b);
-}
-
-TEST(moe_history__decays) {
-    float loads[2] = {16, 0};
-    const uint32_t counts[2] = {4, 8}, none[2] = {0, 0};
-    assert_ok(ptowsp_moe_history_add(loads, 2, counts, 0.5, NULL));
-    assert_true(loads[0] >= 12 && loads[0] <= 12 && loads[1] >= 8 && loads[1] <= 8);
-    assert_ok(ptowsp_moe_history_add(loads, 2, none, 0.25, NULL));
-    assert_true(loads[0] >= 3 && loads[0] <= 3 && loads[1] >= 2 && loads[1] <= 2);
-    assert_ok(ptowsp_moe_history_add(loads, 2, counts, 0, NULL));
-    assert_true(loads[0] >= 4 && loads[0] <= 4);
-    assert_ok(ptowsp_moe_history_add(NULL, 0, NULL, 1, NULL));
-    ptowsp_plan_info info;
-    const double wrong[3] = {-0.1, 1.1, (double)NAN};
-    for (int i = 0; i < 3; i++) {
-        fault_is(ptowsp_moe_history_add(loads, 2, counts, wrong[i], &info), PTOWSP_INVALID_PARAMS,
-                 &info, "plan: decay is not in 0 to 1");
-    }
-    fault_is(ptowsp_moe_history_add(NULL, 2, counts, 1, &info), PTOWSP_INVALID_PARAMS, &info,
-             "plan: loads is NULL");
-    fault_is(ptowsp_moe_history_add(loads, 2, NULL, 1, &info), PTOWSP_INVALID_PARAMS, &info,
-             "plan: counts is NULL");
 }
 
 // -- generated routes -----------------------------------------------------------------------------
@@ -332,52 +269,4 @@ TEST(moe_routes__differ_within_a_token) {
             }
         }
     }
-}
-
-static void refused(const ptowsp_moe_traffic *t, ptowsp_status status, const char *text) {
-    uint64_t scratch[EXPERTS + 1];
-    int32_t ids[1] = {77};
-    ptowsp_plan_info info;
-    fault_is(ptowsp_moe_routes_generate(t, scratch, ids, &info), status, &info, text);
-    assert_int_equal(ids[0], 77);
-}
-
-// Changes good traffic, which is then refused.
-#define WRONG(change, status, text) (t = good, change, refused(&t, status, text))
-
-TEST(moe_routes__refuse_what_is_wrong) {
-    const ptowsp_status invalid = PTOWSP_INVALID_PARAMS;
-    refused(NULL, invalid, "plan: traffic is NULL");
-    const ptowsp_moe_traffic good = traffic_of(PTOWSP_MOE_SKEWED, 1);
-    ptowsp_moe_traffic t;
-    WRONG(t.pattern = PTOWSP_MOE_PATTERN_COUNT, invalid, "plan: pattern has the unknown value 9");
-    WRONG(t.expert_count = 0, invalid, "plan: 0 experts or replicas are not in 1 to 65536");
-    WRONG(t.rank_count = 7, invalid,
-          "plan: 64 experts or replicas cannot be divided among 7 ranks");
-    WRONG(t.top_k = 0, invalid, "plan: top_k 0 is not in 1 to 64");
-    WRONG(t.top_k = 65, invalid, "plan: top_k 65 is not in 1 to 64");
-    WRONG((t.pattern = PTOWSP_MOE_ZERO_RANK, t.top_k = 57), invalid,
-          "plan: top_k 57 is not in 1 to 56");
-    WRONG(t.token_count = UINT32_MAX, PTOWSP_LIMIT_EXCEEDED,
-          "plan: 17179869180 pairs or rows are more than 4294967294");
-    const double wrong[4] = {0.5, 16.1, -1, (double)NAN};
-    for (int i = 0; i < 4; i++) {
-        WRONG(t.skew = wrong[i], invalid, "plan: skew is not in 1 to expert_count / top_k");
-    }
-    uint64_t scratch[EXPERTS + 1];
-    ptowsp_plan_info info;
-    fault_is(ptowsp_moe_routes_generate(&good, NULL, generated, &info), invalid, &info,
-             "plan: scratch is NULL");
-    fault_is(ptowsp_moe_routes_generate(&good, scratch, NULL, &info), invalid, &info,
-             "plan: out_ids is NULL");
-    t = good;
-    t.token_count = 0;  // no ids need no array
-    assert_ok(ptowsp_moe_routes_generate(&t, scratch, NULL, &info));
-    t = good;
-    t.rank_count = 0;  // one
-    assert_ok(ptowsp_moe_routes_generate(&t, scratch, generated, &info));
-    // Where each token has all experts none can be busier than others, whatever the default skew.
-    t.token_count = 1, t.top_k = t.expert_count = 2, t.skew = 0;
-    assert_ok(ptowsp_moe_routes_generate(&t, scratch, generated, &info));
-    assert_int_equal(generated[0] + generated[1], 1);
 }

@@ -1,6 +1,6 @@
-// Placement of MoE plans: the golden example of EPLB; random cases beside a slow transcription of its
-// rules, index by index; replicas that are spread, beside all placements of small cases; moves that
-// are bounded and never make it worse; sharing; what is refused.
+// Placement of MoE plans: random cases beside a slow transcription of the rules of EPLB, index by index;
+// replicas that are spread, beside all placements of small cases; moves that are bounded and never make
+// it worse; sharing. The golden example of EPLB, paper, and what is refused are in moe_facts_test.c.
 
 #include "plan_text.h"
 
@@ -121,36 +121,6 @@ static ptowsp_status move(const ptowsp_moe_cluster *c, const float *loads, uint3
                           int32_t *experts, double *frontier, ptowsp_moe_moved *moved,
                           ptowsp_plan_info *info) {
     return ptowsp_moe_move(c, loads, most, scratch, sizeof scratch, experts, frontier, moved, info);
-}
-
-TEST(moe_place__gives_the_golden_example) {
-    static const float loads[24] = {90, 132, 40,  61, 104, 165, 39,  4,   73,  56, 183, 86,
-                                    20, 107, 104, 64, 19,  197, 187, 157, 172, 86, 16,  27};
-    static const int32_t expected[32] = {5, 6,  5, 7, 8, 4,  3, 4, 10, 9, 10, 2, 0, 1, 11, 1,
-                                         7, 10, 6, 8, 6, 11, 8, 9, 2,  4, 5,  1, 5, 0, 3,  1};
-    const ptowsp_moe_cluster c = cluster_of(12, 16, 4, 2, 8);
-    int32_t replicas[32];
-    assert_true(ptowsp_moe_scratch_bytes(&c) <= sizeof scratch);
-    const ptowsp_moe_placement placement = {replicas, NULL, NULL, 0};
-    assert_ok(rebalance(&c, loads, 2, &placement, NULL));
-    assert_memory_equal(replicas, expected, sizeof expected);
-}
-
-TEST(moe_place__takes_one_group_and_one_node_for_none) {
-    const float loads[4] = {9, 5, 1, 1};
-    int32_t one[6], none[6] = {0};
-    const ptowsp_moe_cluster with = cluster_of(4, 6, 1, 1, 2), without = cluster_of(4, 6, 0, 0, 2);
-    const ptowsp_moe_placement of_one = {one, NULL, NULL, 0}, of_none = {none, NULL, NULL, 0};
-    assert_ok(rebalance(&with, loads, 1, &of_one, NULL));
-    assert_ok(rebalance(&without, loads, 1, &of_none, NULL));
-    assert_memory_equal(one, none, sizeof one);
-    // What a move did need not be asked for.
-    assert_ok(move(&with, loads, 0, one, NULL, NULL, NULL));
-    assert_memory_equal(one, none, sizeof one);
-    // No layer needs no loads.
-    memset(none, 7, sizeof none);
-    assert_ok(rebalance(&with, NULL, 0, &of_none, NULL));
-    assert_int_equal(none[0], 0x07070707);
 }
 
 static bool is_hierarchical(const ptowsp_moe_cluster *c) {
@@ -340,34 +310,6 @@ TEST(moe_move__never_moves_more_and_is_never_worse) {
     assert_true(improved > test_rounds(1500) / 4);
 }
 
-TEST(moe_move__follows_paper) {
-    // Ranks {0, 1} {2, 3} with loads 9 5 1 1: 14 and 2. The best swap is 0 with 2 or 3: 6 and 10; or
-    // 1 with one: 10 and 6. No expert has two replicas, so nothing can be replaced.
-    const ptowsp_moe_cluster c = cluster_of(4, 4, 1, 1, 2);
-    const float loads[4] = {9, 5, 1, 1};
-    int32_t experts[4] = {0, 1, 2, 3};
-    double frontier[5];
-    ptowsp_moe_moved moved;
-    assert_ok(move(&c, loads, 1, experts, frontier, &moved, NULL));
-    assert_int_equal(moved.move_count, 0);
-    assert_ok(move(&c, loads, 4, experts, frontier, &moved, NULL));
-    assert_int_equal(moved.move_count, 2);
-    const double expected[5] = {14, 14, 10, 10, 10};
-    for (int k = 0; k < 5; k++) {
-        assert_true(is_near(frontier[k], expected[k]));
-    }
-    assert_true(is_near(moved.load_mean, 8) && is_near(moved.load_after, 10));
-    // Ranks {0, 1} {2, 1}: 8 of expert 0, 2 of 1, 0 of 2. One move: the second replica of 1 becomes
-    // 0, so that 0 has 4 on each: 4 + 2 and 4 + 0.
-    const ptowsp_moe_cluster d = cluster_of(3, 4, 1, 1, 2);
-    const float hot[3] = {8, 2, 0};
-    int32_t three[4] = {0, 1, 2, 1};
-    assert_ok(move(&d, hot, 1, three, NULL, &moved, NULL));
-    assert_int_equal(moved.move_count, 1);
-    assert_true(is_near(moved.load_before, 9) && is_near(moved.load_after, 6));
-    assert_int_equal(three[3], 0);
-}
-
 // -- replicas that are spread ---------------------------------------------------------------------
 
 // Replicas that a rank has of an expert that it has already.
@@ -516,36 +458,6 @@ TEST(moe_place__spreads_nearly_as_well_as_can_be) {
     assert_true(worst <= 2 && sum / rounds < 1.02);
 }
 
-// On paper: loads 8, 6, 1 on 2 ranks of 2, so expert 0 has 2 replicas of 4. 6 goes to rank 0, a 4 to
-// rank 1; there the second 4 would go, too, but goes to rank 0; 1 goes to rank 1.
-TEST(moe_place__spreads_as_on_paper) {
-    ptowsp_moe_cluster c = cluster_of(3, 4, 1, 1, 2);
-    c.is_spread = true;
-    const float loads[3] = {8, 6, 1};
-    const int32_t expected[4] = {1, 0, 0, 2};
-    int32_t replicas[12], counts[12];
-    const ptowsp_moe_placement placement = {replicas, counts, NULL, 0};
-    assert_ok(rebalance(&c, loads, 1, &placement, NULL));
-    assert_memory_equal(replicas, expected, sizeof expected);
-    // Without loads: 12 replicas of 5 experts on 4 ranks are 3 3 2 2 2.
-    c = cluster_of(5, 12, 1, 1, 4);
-    const float none[5] = {0};
-    assert_ok(rebalance(&c, none, 1, &placement, NULL));
-    assert_int_equal(counts[0], 8);  // EPLB gives all 7 that are left to the first
-    c.is_spread = true;
-    assert_ok(rebalance(&c, none, 1, &placement, NULL));
-    const int32_t equal[5] = {3, 3, 2, 2, 2};
-    assert_memory_equal(counts, equal, sizeof equal);
-    assert_int_equal(doubles_of(&c, replicas), 0);
-    // 3 replicas on a rank, of 2 experts.
-    ptowsp_plan_info info;
-    c = cluster_of(2, 6, 1, 1, 2);
-    c.is_spread = true;
-    fault_is(rebalance(&c, none, 1, &placement, &info), PTOWSP_INVALID_PARAMS, &info,
-             "plan: a rank has 3 replicas, and only 2 different experts to spread");
-    assert_int_equal(ptowsp_moe_scratch_bytes(&c), 0);
-}
-
 TEST(moe_move__keeps_replicas_spread) {
     uint64_t random = test_seed(), moves = 0, rounds = 0;
     for (int round = 0; TEST_ROUNDS(round, 1500); round++) {
@@ -621,161 +533,24 @@ TEST(moe_share__gives_replicas_equal_tokens) {
 
 // -- what is refused ------------------------------------------------------------------------------
 
-// All three functions that take a cluster refuse it.
-static void refused(const ptowsp_moe_cluster *c, const char *text) {
-    const float loads[4] = {1, 2, 3, 4};
-    int32_t replicas[8] = {0, 1, 2, 3, 0, 1, 2, 3}, counts[4];
-    const ptowsp_moe_placement placement = {replicas, counts, NULL, 0};
-    for (int call = 0; call < 3; call++) {
-        ptowsp_plan_info info;
-        ptowsp_status status = call == 0   ? rebalance(c, loads, 1, &placement, &info)
-                               : call == 1 ? move(c, loads, 1, replicas, NULL, NULL, &info)
-                                           : ptowsp_moe_index(c, &placement, &info);
-        fault_is(status, PTOWSP_INVALID_PARAMS, &info, text);
-        assert_int_equal(replicas[7], 3);
-    }
-    assert_int_equal(ptowsp_moe_scratch_bytes(c), 0);
-}
-
-TEST(moe_place__refuses_clusters_that_do_not_divide) {
-    static const struct {
-        ptowsp_moe_cluster cluster;
-        const char *text;
-    } cases[] = {
-        {{0, 8, 1, 1, 2, PTOWSP_MOE_EPLB, false},
-         "plan: 0 experts or replicas are not in 1 to 65536"},
-        {{4, 65537, 1, 1, 1, PTOWSP_MOE_EPLB, false},
-         "plan: 65537 experts or replicas are not in 1 to 65536"},
-        {{4, 3, 1, 1, 1, PTOWSP_MOE_EPLB, false}, "plan: 3 replicas are fewer than the 4 experts"},
-        {{4, 8, 1, 1, 0, PTOWSP_MOE_EPLB, false},
-         "plan: 8 experts or replicas cannot be divided among 0 ranks"},
-        {{4, 8, 1, 1, 3, PTOWSP_MOE_EPLB, false},
-         "plan: 8 experts or replicas cannot be divided among 3 ranks"},
-        {{4, 8, 3, 1, 2, PTOWSP_MOE_EPLB, false},
-         "plan: 4 experts cannot be divided into 3 groups"},
-        {{4, 8, 2, 3, 4, PTOWSP_MOE_EPLB, false},
-         "plan: 4 ranks or groups cannot be divided among 3 nodes"},
-        {{4, 8, 1, 2, 4, PTOWSP_MOE_HIERARCHICAL, false},
-         "plan: 1 ranks or groups cannot be divided among 2 nodes"},
-        {{4, 8, 1, 2, 4, (ptowsp_moe_policy)9, false},
-         "plan: cluster.policy has the unknown value 9"},
-    };
-    refused(NULL, "plan: cluster is NULL");
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        refused(&cases[i].cluster, cases[i].text);
-    }
-}
-
-TEST(moe_place__refuses_loads_and_arrays) {
+TEST(moe_place__refuses_scratch_that_is_small_or_not_aligned) {
     const ptowsp_moe_cluster c = cluster_of(4, 8, 1, 1, 2);
-    const float wrong[3] = {-1, NAN, INFINITY};
-    float loads[8] = {1, 1, 1, 9, 1, 1, 1, 9};
-    int32_t replicas[16], lists[32], counts[8];
-    memset(replicas, 0x11, sizeof replicas);
-    ptowsp_moe_placement placement = {replicas, counts, lists, 4};
-    ptowsp_plan_info info;
-    for (int i = 0; i < 3; i++) {
-        loads[6] = wrong[i];
-        assert_invalid(rebalance(&c, loads, 2, &placement, &info));
-        fault_is(info.index, 6, &info, "plan: load 6 is negative, infinite or NaN");
-        assert_int_equal(replicas[0], 0x11111111);
-    }
-    loads[6] = 1;
-    fault_is(rebalance(&c, NULL, 1, &placement, &info), PTOWSP_INVALID_PARAMS, &info,
-             "plan: loads is NULL");
-    fault_is(rebalance(&c, loads, 1, NULL, &info), PTOWSP_INVALID_PARAMS, &info,
-             "plan: placement is NULL");
+    const float loads[4] = {1, 1, 1, 1};
+    int32_t replicas[8] = {0, 1, 2, 3, 0, 1, 2, 3};
+    const ptowsp_moe_placement placement = {replicas, NULL, NULL, 0};
     const uint64_t bytes = ptowsp_moe_scratch_bytes(&c);
     char small[96];
     snprintf(small, sizeof small, "plan: the scratch has %llu bytes of the %llu that are needed",
              (unsigned long long)bytes - 1, (unsigned long long)bytes);
-    const struct {
-        void *scratch;
-        uint64_t bytes;
-        ptowsp_status status;
-        const char *text;
-    } given[] = {{scratch, bytes - 1, PTOWSP_BUFFER_OVERFLOW, small},
-                 {NULL, bytes, PTOWSP_INVALID_PARAMS, "plan: scratch is NULL"},
-                 {(char *)scratch + 4, bytes, PTOWSP_INVALID_PARAMS,
-                  "plan: the scratch is not aligned to 8 bytes"}};
-    for (size_t i = 0; i < sizeof given / sizeof given[0]; i++) {
-        fault_is(
-            ptowsp_moe_rebalance(&c, loads, 1, given[i].scratch, given[i].bytes, &placement, &info),
-            given[i].status, &info, given[i].text);
-        fault_is(ptowsp_moe_move(&c, loads, 1, given[i].scratch, given[i].bytes, replicas, NULL,
-                                 NULL, &info),
-                 given[i].status, &info, given[i].text);
-    }
-    placement.stride = 1;  // expert 3 gets most of the four
-    fault_is(ptowsp_moe_rebalance(&c, loads, 1, scratch, bytes, &placement, &info),
-             PTOWSP_BUFFER_OVERFLOW, &info, "plan: expert 3 has 5 replicas, and the stride is 1");
-    placement.replica_experts = NULL;
-    fault_is(ptowsp_moe_rebalance(&c, loads, 1, scratch, bytes, &placement, &info),
-             PTOWSP_INVALID_PARAMS, &info, "plan: placement.replica_experts is NULL");
-    fault_is(ptowsp_moe_move(&c, loads, 1, scratch, bytes, NULL, NULL, NULL, &info),
-             PTOWSP_INVALID_PARAMS, &info, "plan: replica_experts is NULL");
-}
-
-TEST(moe_place__refuses_placements_that_are_none) {
-    const ptowsp_moe_cluster c = cluster_of(4, 8, 1, 1, 2);
-    const float loads[4] = {1, 1, 1, 1};
-    int32_t experts[8] = {0, 1, 2, 3, 0, 1, 2, 4}, counts[4], lists[8];
-    const ptowsp_moe_placement placement = {experts, counts, lists, 2};
-    const char *texts[3] = {"plan: replica 7 has expert 4, which is not below 4",
-                            "plan: replica 7 has expert -1, which is not below 4",
-                            "plan: expert 3 has no replica"};
-    for (int i = 0; i < 3; i++) {
-        experts[7] = i == 0 ? 4 : i == 1 ? -1 : 2;
-        experts[3] = i == 2 ? 0 : 3;
-        const ptowsp_moe_placement wide = {experts, counts, NULL, 0};
+    for (int i = 0; i < 4; i++) {
+        const bool is_small = i / 2 == 0;
+        char *at = (char *)scratch + (is_small ? 0 : 4);
         ptowsp_plan_info info;
-        fault_is(ptowsp_moe_index(&c, &wide, &info), PTOWSP_INVALID_PARAMS, &info, texts[i]);
-        fault_is(move(&c, loads, 1, experts, NULL, NULL, &info), PTOWSP_INVALID_PARAMS, &info,
-                 texts[i]);
+        const uint64_t given = bytes - is_small;
+        const ptowsp_status status =
+            i % 2 ? ptowsp_moe_move(&c, loads, 1, at, given, replicas, NULL, NULL, &info)
+                  : ptowsp_moe_rebalance(&c, loads, 1, at, given, &placement, &info);
+        fault_is(status, is_small ? PTOWSP_BUFFER_OVERFLOW : PTOWSP_INVALID_PARAMS, &info,
+                 is_small ? small : "plan: the scratch is not aligned to 8 bytes");
     }
-    ptowsp_plan_info info;
-    fault_is(ptowsp_moe_index(&c, &placement, &info), PTOWSP_BUFFER_OVERFLOW, &info,
-             "plan: expert 0 has 3 replicas, and the stride is 2");
-    const ptowsp_moe_placement no_counts = {experts, NULL, lists, 2};
-    fault_is(ptowsp_moe_index(&c, &no_counts, &info), PTOWSP_INVALID_PARAMS, &info,
-             "plan: placement.expert_counts is NULL");
-}
-
-#define NOT_SHARED(text, ...)                                                                      \
-    fault_is(ptowsp_moe_share(__VA_ARGS__, &info), PTOWSP_INVALID_PARAMS, &info, "plan: " text)
-
-TEST(moe_share__refuses_what_is_wrong) {
-    int32_t ids[4] = {0, 1, 1, 0}, out[4] = {7, 7, 7, 7}, counts[2] = {1, 2};
-    int32_t lists[4] = {0, -1, 1, 2}, experts[3] = {0, 1, 1};
-    uint32_t next[2];
-    ptowsp_moe_routes routes = {ids, 2, 2, 2, 0};
-    ptowsp_moe_placement placement = {experts, counts, lists, 2};
-    ptowsp_plan_info info;
-    NOT_SHARED("routes is NULL", NULL, &placement, next, out);
-    NOT_SHARED("placement is NULL", &routes, NULL, next, out);
-    NOT_SHARED("next is NULL", &routes, &placement, NULL, out);
-    ids[3] = 2;
-    NOT_SHARED("pair 3 has expert 2, which is not below 2", &routes, &placement, next, out);
-    ids[3] = 0;
-    counts[0] = 0;
-    NOT_SHARED("expert 0 has no replica", &routes, &placement, next, out);
-    counts[0] = 3;
-    NOT_SHARED("expert 0 has 3 where a count or a replica up to 2 belongs", &routes, &placement,
-               next, out);
-    counts[0] = -1;
-    NOT_SHARED("expert 0 has -1 where a count or a replica up to 2 belongs", &routes, &placement,
-               next, out);
-    counts[0] = 1;
-    lists[0] = PTOWSP_MOE_EXPERT_MAX;
-    NOT_SHARED("expert 0 has 65536 where a count or a replica up to 65535 belongs", &routes,
-               &placement, next, out);
-    lists[0] = 0;
-    NOT_SHARED("out_ids is NULL", &routes, &placement, next, NULL);
-    const ptowsp_moe_placement parts[2] = {{experts, NULL, lists, 2}, {experts, counts, NULL, 2}};
-    NOT_SHARED("placement.expert_counts is NULL", &routes, &parts[0], next, out);
-    NOT_SHARED("placement.expert_replicas is NULL", &routes, &parts[1], next, out);
-    counts[0] = 2;
-    NOT_SHARED("expert 0 has -1 where a count or a replica up to 65535 belongs", &routes,
-               &placement, next, out);
-    assert_int_equal(out[0] + out[1] + out[2] + out[3], 28);
 }

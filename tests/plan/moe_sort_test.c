@@ -1,40 +1,7 @@
 // Sorting of MoE plans: beside a stable sort that looks for each expert's pairs in turn; on one lane
-// and on several; with padding; and what is refused.
+// and on several; with padding. Orders on paper, and most of what is refused, are in moe_facts_test.c.
 
 #include "moe_sample.h"
-#include "plan_text.h"
-
-TEST(moe_sort__puts_the_pairs_of_the_header_in_order) {
-    sort_case c = case_of(4, 2, 3, 0);
-    const int32_t ids[8] = {2, 0, 2, 1, 0, 2, 2, -1};
-    const uint32_t counts[3] = {2, 1, 4}, offsets[4] = {0, 2, 3, 7};
-    const uint32_t pairs[7] = {1, 4, 3, 0, 2, 5, 6};
-    const uint32_t rows[8] = {3, 0, 4, 2, 1, 5, 6, PTOWSP_MOE_NO_ROW};
-    memcpy(c.ids, ids, sizeof ids);
-    assert_ok(ptowsp_moe_sort(&c.routes, &c.order, NULL));
-    assert_memory_equal(c.order.counts, counts, sizeof counts);
-    assert_memory_equal(c.order.offsets, offsets, sizeof offsets);
-    assert_memory_equal(c.order.pairs, pairs, sizeof pairs);
-    assert_memory_equal(c.order.rows, rows, sizeof rows);
-    assert_int_equal(c.order.pair_count, 7);
-    case_free(&c);
-}
-
-TEST(moe_sort__pads_rows_to_blocks) {
-    sort_case c = case_of(5, 1, 4, 4);  // 5 of expert 2: two blocks
-    for (int i = 0; i < 5; i++) {
-        c.ids[i] = 2;
-    }
-    assert_int_equal(ptowsp_moe_row_bound(&c.routes), 5 + 4 * 3);
-    assert_ok(ptowsp_moe_sort(&c.routes, &c.order, NULL));
-    assert_int_equal(c.order.row_count, 8);
-    assert_int_equal(c.order.block_count, 2);
-    assert_int_equal(c.order.row_capacity / 4, 4);  // blocks of nobody up to there
-    assert_true(c.order.block_experts[2] == -1 && c.order.block_experts[3] == -1);
-    assert_true(c.order.padding_share >= 0.375 && c.order.padding_share <= 0.375);
-    require_sorted(&c);
-    case_free(&c);
-}
 
 TEST(moe_sort__equals_a_stable_sort) {
     uint64_t random = test_seed();
@@ -118,76 +85,6 @@ TEST(moe_sort__has_the_same_bits_on_any_lanes) {
         }
         ptowsp_context_destroy(context);
     }
-}
-
-// Both refuse it with this text, and write nothing.
-static void refused(const ptowsp_moe_routes *routes, ptowsp_moe_order *order, ptowsp_status status,
-                    uint64_t index, const char *text) {
-    ptowsp_context *context = test_lanes(2);
-    uint32_t scratch[64], before[4] = {0, 0, 0, 0};
-    if (order && order->counts) {
-        memcpy(before, order->counts, sizeof before);
-    }
-    for (int call = 0; call < 2; call++) {
-        ptowsp_plan_info info;
-        memset(&info, 0x55, sizeof info);
-        assert_int_equal(sort(call, context, routes, order, scratch, 64, &info), status);
-        assert_int_equal(info.index, index);
-        fault_text_is(&info, text);
-        if (order && order->counts) {
-            assert_memory_equal(before, order->counts, sizeof before);
-        }
-    }
-    assert_string_equal(ptowsp_context_error(context).text, text);
-    ptowsp_context_destroy(context);
-}
-
-// Changes good routes, which are then refused.
-#define WRONG(change, status, index, text)                                                         \
-    (r = c.routes, change, refused(&r, &c.order, status, index, text))
-
-TEST(moe_sort__refuses_what_is_wrong) {
-    const uint64_t none = PTOWSP_NO_INDEX;
-    const ptowsp_status invalid = PTOWSP_INVALID_PARAMS;
-    sort_case c = case_of(4, 2, 4, 4);
-    refused(NULL, &c.order, invalid, 0, "plan: routes is NULL");
-    refused(&c.routes, NULL, invalid, none, "plan: order is NULL");
-    ptowsp_moe_routes r;
-    WRONG(r.top_k = 0, invalid, none, "plan: top_k 0 is not in 1 to 4294967295");
-    WRONG(r.expert_count = 0, invalid, none, "plan: 0 experts or replicas are not in 1 to 65536");
-    r.expert_count = PTOWSP_MOE_EXPERT_MAX + 1;
-    refused(&r, &c.order, invalid, none, "plan: 65537 experts or replicas are not in 1 to 65536");
-    WRONG(r.ids = NULL, invalid, 1, "plan: routes.ids is NULL");
-    WRONG((r.token_count = UINT32_MAX, r.top_k = 1), PTOWSP_LIMIT_EXCEEDED, none,
-          "plan: 4294967295 pairs or rows are more than 4294967294");
-    r = c.routes;
-    r.block_rows = UINT32_MAX;
-    c.ids[0] = 1;
-    refused(&r, &c.order, PTOWSP_LIMIT_EXCEEDED, none,
-            "plan: 8589934590 pairs or rows are more than 4294967294");
-    c.ids[0] = 0;
-    c.ids[5] = 4;
-    c.ids[6] = INT32_MAX;
-    refused(&c.routes, &c.order, invalid, 5, "plan: pair 5 has expert 4, which is not below 4");
-    c.ids[5] = c.ids[6] = 1;
-    ptowsp_moe_order o = c.order;
-    o.row_capacity = 11;  // 6 and 2 pairs: 12 rows
-    refused(&c.routes, &o, PTOWSP_BUFFER_OVERFLOW, none,
-            "plan: 12 rows do not fit the order, which holds 11");
-    const char *names[3] = {"counts", "offsets", "pairs"};
-    for (int i = 0; i < 3; i++) {
-        o = c.order;
-        *(i == 0 ? &o.counts : i == 1 ? &o.offsets : &o.pairs) = NULL;
-        char text[64];
-        snprintf(text, sizeof text, "plan: order.%s is NULL", names[i]);
-        refused(&c.routes, &o, invalid, (uint64_t)i + 8, text);
-    }
-    ptowsp_context *context = test_lanes(2);
-    assert_int_equal(ptowsp_moe_sort_parallel(context, &c.routes, &c.order, NULL, 9, NULL),
-                     invalid);
-    assert_string_equal(ptowsp_context_error(context).text, "plan: scratch is NULL");
-    ptowsp_context_destroy(context);
-    case_free(&c);
 }
 
 TEST(moe_sort__refuses_ids_and_rows_beyond_few_experts_and_on_lanes) {
