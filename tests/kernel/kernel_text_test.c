@@ -1,6 +1,6 @@
 // Tile kernels in texts of modules: every operation, random kernels and loops, numbers of all kinds,
-// written and read as the same kernel that gives the same results; what is wrong with a place; any byte
-// and any refused memory.
+// written and read as the same kernel that gives the same results; limits; any byte and any refused memory.
+// Texts that are wrong are in cases/kernel_faults.case.
 
 #include "kernel_text.h"
 
@@ -359,141 +359,7 @@ CONTEXT_TEST(text__may_leave_out_what_can_be_seen) {
     ptowsp_module_destroy(m);
 }
 
-// -- mistakes -------------------------------------------------------------------------------------
-
-static void bad(ptowsp_context *context, const char *lines, uint64_t line, uint64_t column,
-                const char *part) {
-    ptowsp_module *m;
-    ptowsp_text_place place;
-    snprintf(printed, sizeof printed,
-             HEAD "9 instructions\n"
-                  "  %%1 = parameter x\n"
-                  "  %%2 = parameter y\n"
-                  "  %%3 = scalar s : i64\n"
-                  "%s",
-             lines);
-    ptowsp_status status = ptowsp_module_parse(context, printed, strlen(printed), NULL, &m, &place);
-    const char *text = ptowsp_context_error(context).text;
-    if (status == PTOWSP_OK || place.line != line || place.column != column ||
-        !strstr(text, part)) {
-        fail_msg("%s%s\nnot %llu:%llu %s", printed, status ? text : "is read",
-                 (unsigned long long)line, (unsigned long long)column, part);
-    }
-    assert_null(m);
-}
-
-TEST(text__says_where_an_error_is) {
-    static const struct {
-        const char lines[160];
-        uint64_t line, column;
-        const char part[96];
-    } cases[] = {
-        {"  store %2, %1\n  stores %2, %1\n", 7, 3, "no operation begins like this"},
-        {"  loop_end\n", 6, 3, "no operation begins like this"},
-        {"  %4 = exp\n", 6, 11, "% is missing here"},
-        {"  %4 = exp x\n", 6, 12, "% is missing here"},
-        {"  %4 = exp %x\n", 6, 13, "the number of a value is missing here"},
-        {"  %4 = exp %4\n", 6, 12, "there is no value %4 yet"},
-        {"  %4 = exp %99999999999\n", 6, 12, "there is no value %99999999999 yet"},
-        {"  %4 = exp %1, %1\n", 6, 14, "goes on behind"},
-        {"  %4 = exp %1 : f32 8 x 9\n", 6, 15, "the result of exp is f32 8 x 8"},
-        {"  %4 = exp %1 : f16 8 x 8\n", 6, 15, "the result of exp is f32 8 x 8"},
-        {"  %4 = exp %1 : mask 8 x 8\n", 6, 15, "the result of exp is f32 8 x 8"},
-        {"  %4 = exp %1 : f33 8 x 8\n", 6, 17, "a data type is missing here"},
-        {"  %4 = exp %1 : f32 8\n", 6, 22, "x is missing here"},
-        {"  %4 = exp %1 : f32 8 x 99999999999\n", 6, 25, "this number is too large here"},
-        {"  %4 exp %1\n", 6, 6, "= is missing here"},
-        {"  exp %1\n", 6, 3, "exp makes a value"},
-        {"  %4 = store %2, %1\n", 6, 3, "store makes no value"},
-        {"  %3 = exp %1\n", 6, 3, "%3 behind %3; numbers ascend"},
-        {"  %4 = add %1, %3 : f32 8 x 8\n  %5 = add %3, %3\n", 7, 3,
-         "kernel k: add: neither operand is a tile"},
-        {"  %4 = exp %2\n  store %2, %4\n  store %2, %4\n", 8, 3, "kernel k: store: y is stored"},
-        {"  %4 = full 1 : f32 16385 x 1\n", 6, 3, "kernel k: full: 16385 x 1; sizes are 1 to"},
-        {"  %4 = full 1\n", 6, 3, "kernel k: full: none is no type of tiles"},
-        {"  %4 = full x : f32 8 x 8\n", 6, 13, "a number is missing here"},
-        {"  %4 = const 1.2.3\n", 6, 14, "a number goes on with ."},
-        {"  %4 = const 1e\n", 6, 14, "this is no number"},
-        {"  %4 = const -nan\n", 6, 15, "a number is missing here"},
-        {"  %4 = const nan(5)\n", 6, 14, "these are not the bits of a NaN"},
-        {"  %4 = parameter z\n", 6, 3, "the kernel's line has no tile z"},
-        {"  %4 = parameter x\n", 6, 3, "kernel k: parameter: two are called x"},
-        {"  %4 = scalar t : i64\n  store %2, %1\n", 2, 1, "its body has other parameters"},
-        {"  %4 = compare %1 = %1\n", 6, 19, "a comparison is missing here"},
-        {"  %4 = size %1, row\n", 6, 17, "rows is missing here"},
-        {"  %4 = slice %1 at (1, 1) : f32 8 x 8\n", 6, 3, "slice: 8 x 8 from (1, 1) of 8 x 8"},
-        {"  %4 = slice %1 at (1, %3) : f32 8 x 1\n", 6, 20, "a number is 0 here"},
-        {"  store %2, %1 at (1, 0)\n", 6, 19, "a number is 0 here"},
-        {"  %4 = alloc HBM row_major : f32 8 x 8\n", 6, 14, "a memory is missing here"},
-        {"  %4 = alloc UB rows : f32 8 x 8\n", 6, 17, "a layout is missing here"},
-        {"  %4 = alloc UB row_major : f32 ? x 8\n", 6, 3, "kernel k: alloc: 0 x 8; sizes are"},
-        {"  instruction TNONE () ()\n", 6, 3, "there is no instruction TNONE"},
-        {"  instruction TADD (%1, %1, %1) ()\n", 6, 27, "more than 2 operands"},
-        {"  instruction TADD (%1) (%1) mode\n", 6, 34, "a whole number is missing"},
-        {"    %4 = exp %1\n", 6, 5, "further right than one below the kernel's may be"},
-        {"  %4 = loop %3, %3, 1\n      %5 = exp %1\n", 7, 7, "below this loop may be"},
-        {"  %4 = loop %3, %3, 0\n", 6, 3, "its step is 0"},
-        {"  %4 = loop %3, %3, 1\n    preload %4, 9\n", 7, 5, "9 iterations, not 1 to 8"},
-        {"  %4 = loop %3, %3, 1.5\n", 6, 21, "a whole number is missing here"},
-        {"  %4 = loop %3, %3, 1\n    %5 = loop %3, %3, 1\n      %6 = loop %3, %3, 1\n"
-         "        %7 = loop %3, %3, 1\n          %8 = loop %3, %3, 1\n",
-         10, 11, "more than 4 inside each other"},
-        {"  %4 = loop %3, %3, 1\n    %5 = carry %1\n  store %2, %1\n", 8, 3,
-         "a carried value of loop 1 has no next value"},
-        {"  %4 = loop %3, %3, 1\n    %5 = exp %1\n  store %2, %5\n", 8, 3,
-         "operand 2 is a value of loop 1, which has ended"},
-        {"  %4 = loop %3, %3, 1\n    %5 = carry %1\n", 2, 1, "has no next value"},
-        {"   %4 = exp %1\n", 6, 4, "come in twos"},
-        {"  %4 = exp $1\n", 6, 12, "$"},
-        {"  machine \"910B\"\n", 6, 11, "in front of all operations"},
-        {"", 2, 1, "kernel k: store: nothing is stored to y"},
-        {"axis n 3\n", 2, 1, "kernel k: store: nothing is stored to y"},
-        {"  store %2, %1\naxis n 3.5\n", 7, 8, "a number goes on with ."},
-        {"  %4 = compare %1 == %1 : u8 8 x 8\n", 6, 25, "the result of compare is mask 8 x 8"},
-        {"  store %2, %1\nworkload w\n  task k() x = t\n", 8, 16, "no tensor t"},
-    };
-    ptowsp_context *context = test_context(NULL);
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        bad(context, cases[i].lines, cases[i].line, cases[i].column, cases[i].part);
-    }
-    static const struct {
-        const char text[128];
-        uint64_t column;
-        const char part[64];
-    } machines[] = {
-        {"  machine 910\n", 11, "the name of a machine is missing here"},
-        {"  machine \"910\"\n", 11, "no machine 910 is built in"},
-        {"  machine m of a4, 5 MHz\n", 16, "a2a3 is missing here"},
-        {"  machine m of a5, 5 MHz, memories 1 2 3 4 5 6, rates 1\n", 47, "a whole number"},
-        {"  machine m of a5, 0 MHz, memories 1 2 3 4 5 6 7, rates 1 2 3 4 5 6 7 8 9 1 1 1\n", 11,
-         "kernel k: its machine has no such family, no clock"},
-        {"  machine \"910B\", fast\n", 19, "fused is missing here"},
-        {"  machine \"910B\" fused\n", 18, "goes on behind"},
-    };
-    for (size_t i = 0; i < sizeof machines / sizeof machines[0]; i++) {
-        ptowsp_module *m;
-        ptowsp_text_place place;
-        snprintf(printed, sizeof printed, HEAD "9 instructions\n%s", machines[i].text);
-        assert_invalid(ptowsp_module_parse(context, printed, strlen(printed), NULL, &m, &place));
-        const char *text = ptowsp_context_error(context).text;
-        if (place.line != 3 || place.column != machines[i].column ||
-            !strstr(text, machines[i].part)) {
-            fail_msg("%s%s", machines[i].text, text);
-        }
-    }
-    ptowsp_context_destroy(context);
-}
-
-TEST(text__is_refused_for_another_unit) {
-    ptowsp_module *m;
-    ptowsp_context *context = test_context(NULL);
-    static const char text[] =
-        "module m\nkernel k(axes 0, inout x f32 8 x 8) cube, 9 instructions\n"
-        "  %1 = parameter x\n  %2 = exp %1\n  store %1, %2\n";
-    assert_invalid(ptowsp_module_parse(context, text, sizeof text - 1, NULL, &m, NULL));
-    test_error_is(context, PTOWSP_INVALID_PARAMS, 2, "2:1: kernel k: it is for vector, not cube");
-    ptowsp_context_destroy(context);
-}
+// -- limits ---------------------------------------------------------------------------------------
 
 TEST(text__of_too_much_is_refused) {
     ptowsp_module *m;
@@ -507,13 +373,6 @@ TEST(text__of_too_much_is_refused) {
     assert_int_equal(ptowsp_module_parse(context, text, at, NULL, &m, NULL), PTOWSP_LIMIT_EXCEEDED);
     test_error_is(context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_BODY_OP_MAX + 3,
                   "10003:3: kernel k: exp: more than 10000 operations");
-    // One loop.
-    at = (size_t)sprintf(text, HEAD "9 instructions\n  %%1 = const 1\n");
-    for (int i = 0; i <= PTOWSP_LOOP_MAX; i++) {
-        at += (size_t)sprintf(text + at, "  %%%d = loop %%1, %%1, 1\n", i + 2);
-    }
-    assert_int_equal(ptowsp_module_parse(context, text, at, NULL, &m, NULL), PTOWSP_LIMIT_EXCEEDED);
-    assert_non_null(strstr(ptowsp_context_error(context).text, "more than 8 in a kernel"));
     // A line as long as you like is read to its first error.
     at = (size_t)sprintf(text, HEAD "9 instructions\n  instruction");
     for (int i = 0; i < 100; i++) {

@@ -164,9 +164,9 @@ static inline bool case_lists(const char *list, const char *name) {
 
 // Words whose rest goes to the end of the line, as it may have semicolons.
 static inline bool case_is_greedy(const char *word) {
-    static const char *const greedy[] = {"schedule",    "from",  "fails",   "refused",
-                                         "says",        "never", "reports", "unreported",
-                                         "unsupported", "has",   "lacks",   "shows"};
+    static const char *const greedy[] = {"schedule", "from",    "fails",      "refused",     "says",
+                                         "never",    "reports", "unreported", "unsupported", "has",
+                                         "lacks",    "shows",   "listed",     "unlisted"};
     for (size_t i = 0; i < sizeof greedy / sizeof greedy[0]; i++) {
         if (!strcmp(word, greedy[i])) {
             return true;
@@ -291,7 +291,7 @@ static inline char *case_block(case_reader *r) {
 
 // Whether the item is one word, before lines of a text (case_texts.h).
 static inline bool case_is_block(const char *item, size_t length) {
-    static const char *const words[] = {"given", "becomes", "prints", "compiles", "reads"};
+    static const char *const words[] = {"given", "becomes", "prints", "compiles", "reads", "lists"};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         if (length == strlen(words[i]) && case_begins(item, words[i])) {
             return true;

@@ -9,6 +9,8 @@
 //      compiles  its program, as printed
 //      reads     the list of statements of its program (read_say.h)
 //      has, lacks PART / PART: of the module as printed; shows PART / PART: of its program
+//      lowers    CYCLES: INSTRUCTION CYCLES, ... of its last kernel in the unit model, without those of 0 cycles
+//      lists     that kernel, as printed; listed, unlisted PART / PART: of it as printed
 //      refused   STATUS [at LINE] [TEXT], which may begin with its place, line:column
 //
 // What is printed is read again, and printed the same. Kernels to which nothing is attached take 1 cycle.
@@ -134,6 +136,44 @@ static inline void case_has_parts(const case_subject *s, const char *text, const
     }
 }
 
+// The last kernel of the module that has a body.
+static inline ptowsp_kernel case_last_kernel(const case_subject *s) {
+    ptowsp_kernel last = {0}, next = {1};
+    for (; ptowsp_kernel_insn_count(s->module, next) > 0; next.id++) {
+        last = next;
+    }
+    return last;
+}
+
+static inline const char *case_kernel_printed(const case_subject *s) {
+    char *text = (char *)case_alloc(CASE_PRINT_MAX);
+    ptowsp_output_buffer buffer = {text, CASE_PRINT_MAX, 0};
+    ptowsp_kernel_print(s->module, case_last_kernel(s), NULL, ptowsp_output_to_buffer(&buffer));
+    assert_true(buffer.length < CASE_PRINT_MAX);
+    return text;
+}
+
+// "CYCLES: INSTRUCTION CYCLES, ..." of the last kernel. Those of its instructions add up to its own.
+static inline const char *case_lowered(case_subject *s) {
+    const ptowsp_kernel kernel = case_last_kernel(s);
+    char *text = (char *)case_alloc(CASE_PRINT_MAX);
+    uint64_t sum = 0, cycles;
+    ptowsp_kernel_stats stats;
+    case_ok(s, "measure", ptowsp_kernel_measure(s->module, kernel, NULL, &stats));
+    int at = sprintf(text, "%llu:", (unsigned long long)stats.cycles);
+    for (uint32_t i = 0; i < ptowsp_kernel_insn_count(s->module, kernel); i++) {
+        const char *name = ptowsp_kernel_insn_at(s->module, kernel, i, &cycles).name;
+        if (cycles > 0) {
+            at +=
+                sprintf(text + at, "%s %s %llu", sum ? "," : "", name, (unsigned long long)cycles);
+            assert_true(at < CASE_PRINT_MAX - 64);
+        }
+        sum += cycles;
+    }
+    case_check(s, "cycles of the instructions", 0, sum, stats.cycles);
+    return text;
+}
+
 // False: nothing is compared with this word.
 static inline bool case_compare_text(case_subject *s, const case_item *item) {
     const char *printed = case_printed(s->module, NULL);
@@ -145,6 +185,12 @@ static inline bool case_compare_text(case_subject *s, const case_item *item) {
         case_check_text(s, "module", printed, item->rest);
     } else if (!strcmp(item->word, "has") || !strcmp(item->word, "lacks")) {
         case_has_parts(s, printed, item->rest, item->word[0] == 'h');
+    } else if (!strcmp(item->word, "lowers")) {
+        case_check_text(s, "instructions", case_lowered(s), item->rest);
+    } else if (!strcmp(item->word, "lists")) {
+        case_check_text(s, "kernel", case_kernel_printed(s), item->rest);
+    } else if (!strcmp(item->word, "listed") || !strcmp(item->word, "unlisted")) {
+        case_has_parts(s, case_kernel_printed(s), item->rest, item->word[0] == 'l');
     } else if (!strcmp(item->word, "reads")) {
         static read_said said;
         case_compile_text(s);
