@@ -115,8 +115,12 @@ static void pwsp_write_size(uint32_t size, bool is_given, ptowsp_output text) {
     pwsp_text_format(text, is_given ? " %u" : " ?", size);
 }
 
+// Nothing for a number made of constants, which has no type.
 static void pwsp_write_type(const pwsp_kop *op, ptowsp_output text) {
     const bool is_alloc = op->kind == PWSP_KOP_ALLOC;
+    if (op->dtype == PTOWSP_DTYPE_NONE) {
+        return;
+    }
     pwsp_text_format(text, " : %s",
                      op->is_mask ? "mask" : ptowsp_dtype_name((ptowsp_dtype)op->dtype));
     if (op->rows) {
