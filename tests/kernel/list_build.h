@@ -10,8 +10,11 @@
 
 #include "test.h"
 
+enum { BUILT_NAMES = 32, BUILT_WORDS = 8 };
+
 typedef struct built {
     test_memory memory;
+    char names[BUILT_NAMES][12];  // of tiles of texts
     pwsp_list list;
     pwsp_list_fault fault;
     ptoisa_machine machine;
@@ -91,6 +94,152 @@ static inline void built_sync(built *b, ptoisa_op op, uint32_t src, uint32_t dst
     insn->src_pipe = (uint8_t)src;
     insn->dst_pipe = (uint8_t)dst;
     insn->event = (uint8_t)event;
+}
+
+// -- lists as text --------------------------------------------------------------------------------
+//
+//      UB 4x8: x y@128; view top: x 3 1; x = TLOAD 0; y = TEXP x; z = TROWSUM x tmp t; TSTORE 1 y row 4
+//      SET MTE2 V 0; WAIT MTE2 V 0; BARRIER V
+//
+// Tiles of a memory and a size, at 0 or at an address; rows [3, 4) of x; instructions, with the parameter of
+// those that have one. `+=` reads its destination. In lists of two halves an instruction is of the half that
+// its tile is of; flags and barriers end with `vector` or `cube`.
+
+static inline uint32_t built_id(const built *b, const char *name) {
+    for (uint32_t i = 1; i < BUILT_NAMES; i++) {
+        if (strcmp(b->names[i], name) == 0) {
+            return i;
+        }
+    }
+    fail_msg("there is no tile %s", name);
+    return 0;
+}
+
+// "UB 4x8: x y@128" or "view top: x 3 1".
+static inline void built_declare(built *b, const char *text) {
+    static const char *const memories[] = {"UB", "L1", "L0A", "L0B", "L0C"};
+    char word[12], name[12];
+    unsigned rows, cols, address, memory = 0;
+    int length;
+    if (sscanf(text, " view %11[^:]: %11s %u %u", name, word, &cols, &rows) == 4) {
+        strcpy(b->names[built_view(b, built_id(b, word), cols, rows)], name);
+        return;
+    }
+    assert_int_equal(sscanf(text, " %11s %ux%u:%n", word, &rows, &cols, &length), 3);
+    while (strcmp(memories[memory], word) != 0) {
+        assert_true(++memory < COUNT_OF(memories));
+    }
+    for (text += length; sscanf(text, " %11[^ @]%n", name, &length) == 1; text += length) {
+        const uint32_t tile = built_tile(b, (ptoisa_memory)memory, rows, cols);
+        strcpy(b->names[tile], name);
+        if (sscanf(text + length, "@%u", &address) == 1) {
+            b->list.tiles[tile].address = address;
+            length += (int)strcspn(text + length, " ");
+        }
+    }
+}
+
+static inline uint8_t built_pipe(const char *name) {
+    uint8_t pipe = 0;
+    while (strcmp(ptoisa_pipe_name((ptoisa_pipe)pipe), name) != 0) {
+        assert_true(++pipe <= PTOISA_PIPE_ALL);
+    }
+    return pipe;
+}
+
+static inline void built_order(built *b, char words[BUILT_WORDS][12], int count) {
+    const bool is_flag = words[0][0] != 'B';
+    built_sync(b,
+               !is_flag             ? PTOISA_PIPE_BARRIER
+               : words[0][0] == 'S' ? PTOISA_SET_FLAG
+                                    : PTOISA_WAIT_FLAG,
+               built_pipe(words[1]), is_flag ? built_pipe(words[2]) : 0,
+               is_flag ? (uint32_t)atoi(words[3]) : 0);
+    if (b->list.is_mixed) {
+        const bool is_vector = strcmp(words[count - 1], "vector") == 0;
+        b->list.insns[b->list.insn_count - 1].side = is_vector ? PWSP_SIDE_VECTOR : PWSP_SIDE_CUBE;
+    }
+}
+
+// "z = TADD x y", "TSTORE 1 y", "TPUSH x".
+static inline void built_operate(built *b, char words[BUILT_WORDS][12], int count) {
+    const bool is_read = strcmp(words[1], "+=") == 0, has_dst = is_read || words[1][0] == '=';
+    const char *name = words[has_dst ? 2 : 0];
+    uint32_t op = 1, src_count = 0;
+    while (op < PTOISA_OP_COUNT && strcmp(ptoisa_op_name((ptoisa_op)op), name) != 0) {
+        op++;
+    }
+    op = strcmp(name, "TPUSH") == 0  ? PWSP_INSN_TPUSH
+         : strcmp(name, "TPOP") == 0 ? PWSP_INSN_TPOP
+                                     : op;
+    assert_true(op != PTOISA_OP_COUNT);
+    pwsp_insn *insn = built_op(b, (ptoisa_op)op, has_dst ? built_id(b, words[0]) : 0, 0, 0);
+    insn->is_dst_read = is_read;
+    for (int i = has_dst ? 3 : 1; i < count; i++) {
+        if (strcmp(words[i], "tmp") == 0) {
+            insn->tmp = built_id(b, words[++i]);
+        } else if (strcmp(words[i], "row") == 0) {
+            insn->row = (uint32_t)atoi(words[++i]);
+        } else if (strcmp(words[i], "row_loop") == 0) {
+            insn->row_loop = (uint8_t)atoi(words[++i]);
+        } else if (strchr("0123456789", words[i][0])) {
+            insn->param = (uint16_t)(atoi(words[i]) + 1);
+        } else {
+            insn->src[src_count++] = built_id(b, words[i]);
+        }
+    }
+    if (b->list.is_mixed) {
+        const uint32_t tile = insn->dst[0] ? insn->dst[0] : insn->src[0];
+        const bool is_vector = b->list.tiles[tile].memory == PTOISA_VEC;
+        insn->side = is_vector ? PWSP_SIDE_VECTOR : PWSP_SIDE_CUBE;
+        if (pwsp_insn_is_fifo(insn)) {
+            insn->mode =
+                is_vector == (op == PWSP_INSN_TPUSH) ? PWSP_FIFO_TO_CUBE : PWSP_FIFO_TO_VECTOR;
+        }
+    }
+}
+
+static inline void built_text(built *b, const char *text) {
+    char line[128];
+    for (int length; sscanf(text, " %127[^;]%n", line, &length) == 1; text += *text == ';') {
+        char words[BUILT_WORDS][12] = {""};
+        const int count =
+            sscanf(line, "%11s %11s %11s %11s %11s %11s %11s %11s", words[0], words[1], words[2],
+                   words[3], words[4], words[5], words[6], words[7]);
+        text += length;
+        if (strchr(line, ':')) {
+            built_declare(b, line);
+        } else if (!strcmp(words[0], "SET") || !strcmp(words[0], "WAIT") ||
+                   !strcmp(words[0], "BARRIER")) {
+            built_order(b, words, count);
+        } else {
+            built_operate(b, words, count);
+        }
+    }
+}
+
+// Lives and places of tiles and how much of each memory is used: "x 0-1 at 0, y unused; UB 128". A view has
+// a place alone.
+static inline void built_places(const built *b, const char *expected) {
+    char text[512] = "";
+    size_t at = 0;
+    for (uint32_t i = 1; i < b->list.tile_count; i++) {
+        const pwsp_list_tile *tile = &b->list.tiles[i];
+        char life[32] = "", place[32] = " unused";
+        if (tile->first <= tile->last) {
+            snprintf(life, sizeof life, " %u-%u", tile->first, tile->last);
+            snprintf(place, sizeof place, " at %u", pwsp_list_tile_address(&b->list, i));
+        }
+        at += (size_t)snprintf(text + at, sizeof text - at, "%s%s%s%s", i > 1 ? ", " : "",
+                               b->names[i], tile->root == i ? life : "", place);
+    }
+    for (int m = 0; m < PTOISA_MEMORY_COUNT; m++) {
+        if (b->list.used[m]) {
+            at += (size_t)snprintf(text + at, sizeof text - at, "; %s %u",
+                                   ptoisa_memory_name((ptoisa_memory)m), b->list.used[m]);
+        }
+    }
+    assert_string_equal(text, expected);
 }
 
 static inline void built_must(built *b, bool is_good) {

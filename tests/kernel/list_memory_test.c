@@ -7,179 +7,100 @@
 
 #include "list_build.h"
 
-static uint32_t address_of(const built *b, uint32_t tile) {
-    return b->list.tiles[tile].address;
-}
-
 static void place(built *b) {
     built_must(b, pwsp_list_place(&b->list, &b->machine, &b->fault));
 }
 
-#define BUILT_TEST(name) TEST_MADE(name, built, b, built_init(b, PTOISA_A2A3), built_free(b))
+static const struct {
+    const char *name, *list, *places;
+} placed[] = {
+    {"tiles that do not live together share bytes; y is not where x is, which is read while y is "
+     "written",
+     "UB 64x64: x y z; x = TLOAD 0; y = TEXP x; z = TEXP y; TSTORE 1 z",
+     "x 0-1 at 0, y 1-2 at 16384, z 2-3 at 0; UB 32768"},
+    {"one root is in place", "UB 64x64: x; x = TLOAD 0; x = TEXP x; TSTORE 1 x",
+     "x 0-2 at 0; UB 16384"},
+    {"views count for their root",
+     "UB 4x8: x y z; view top: x 3 1; x = TLOAD 0; y = TEXP y; z = TEXP z; TSTORE 1 top",
+     "x 0-3 at 0, y 1-1 at 128, z 2-2 at 128, top at 96; UB 256"},
+    {"scratch lives for its instruction and beside its operands",
+     "UB 8x8: x t u; UB 1x8: s r; x = TLOAD 0; s = TROWSUM x tmp t; r = TROWMAX x tmp u",
+     "x 0-2 at 0, t 1-1 at 256, u 2-2 at 256, s 1-1 at 512, r 2-2 at 512; UB 544"},
+    // By size: a at 0, f at 0, c above a at 96, e above f at 96, b and d at 160 and 192. That is the most
+    // that is live at once, 224, so no other order is tried.
+    {"large tiles go first",
+     "UB 3x8: a f; UB 1x8: b d; UB 2x8: c e; TADD a b c d; TADD a c; TADD e f; TADD b d; TADD e f "
+     "b d",
+     "a 0-1 at 0, f 2-4 at 0, b 0-4 at 160, d 0-4 at 192, c 0-1 at 96, e 2-4 at 96; UB 224"},
+    // Two tiles die at instruction 0, of 6 and of 4 blocks, each between tiles that live on. A tile of 2 that
+    // is born then goes to where the 4 were, though the 6 are lower. By size: k0 at 0, w0 at 7, k1 at 13, w1
+    // at 18, k2 at 22, and then late, into w1's 4 rather than w0's 6.
+    {"the tightest gap is taken",
+     "UB 7x8: k0; UB 6x8: w0; UB 5x8: k1; UB 4x8: w1; UB 3x8: k2; UB 2x8: late; "
+     "k0 = TADD k1 k2 w0 w1; late = TADD k0 k1 k2",
+     "k0 0-1 at 0, w0 0-0 at 224, k1 0-1 at 416, w1 0-0 at 576, k2 0-1 at 704, late 1-1 at 576; UB "
+     "800"},
+    {"memories are apart, and unused tiles have no place",
+     "L1 16x64: m; L0A 16x64: l; L1 4096x4096: u; m = TLOAD 0; l = TMOV m",
+     "m 0-1 at 0, l 1-1 at 0, u unused; L1 4096; L0A 4096"},
+    {"no instructions, no tiles", "", ""},
+};
 
-BUILT_TEST(memory__tiles_that_do_not_live_together_share_bytes) {
-    uint32_t x = built_vec(b, 64, 64), y = built_vec(b, 64, 64), z = built_vec(b, 64, 64);
-    built_load(b, x, 0);                // x lives 0 to 1
-    built_op(b, PTOISA_TEXP, y, x, 0);  // y lives 1 to 2
-    built_op(b, PTOISA_TEXP, z, y, 0);  // z lives 2 to 3
-    built_store(b, 1, z);
-    place(b);
-    assert_int_equal(address_of(b, x), 0);
-    assert_int_equal(address_of(b, y), 16384);  // not x's: x is read while y is written
-    assert_int_equal(address_of(b, z), 0);
-    assert_int_equal(b->list.used[PTOISA_VEC], 32768);
-    assert_int_equal(b->list.tiles[x].first, 0);
-    assert_int_equal(b->list.tiles[x].last, 1);
-    assert_int_equal(b->list.tiles[z].first, 2);
-    assert_int_equal(b->list.tiles[z].last, 3);
-}
-
-BUILT_TEST(memory__one_root_is_in_place) {
-    uint32_t x = built_vec(b, 64, 64);
-    built_load(b, x, 0);
-    built_op(b, PTOISA_TEXP, x, x, 0);
-    built_store(b, 1, x);
-    place(b);
-    assert_int_equal(b->list.used[PTOISA_VEC], 16384);
-}
-
-BUILT_TEST(memory__views_count_for_their_root) {
-    uint32_t x = built_vec(b, 4, 8), y = built_vec(b, 4, 8), z = built_vec(b, 4, 8);
-    uint32_t row = built_view(b, x, 3, 1);
-    built_load(b, x, 0);
-    built_op(b, PTOISA_TEXP, y, y, 0);
-    built_op(b, PTOISA_TEXP, z, z, 0);
-    built_store(b, 1, row);  // so x lives from 0 to 3
-    place(b);
-    assert_int_equal(b->list.tiles[x].first, 0);
-    assert_int_equal(b->list.tiles[x].last, 3);
-    assert_int_equal(address_of(b, x), 0);
-    assert_int_equal(address_of(b, y), 128);
-    assert_int_equal(address_of(b, z), 128);
-    assert_int_equal(pwsp_list_tile_address(&b->list, row), 96);
-    assert_int_equal(b->list.used[PTOISA_VEC], 256);
-}
-
-BUILT_TEST(memory__scratch_lives_for_its_instruction_and_beside_its_operands) {
-    uint32_t x = built_vec(b, 8, 8), sum = built_vec(b, 1, 8), tmp = built_vec(b, 8, 8);
-    uint32_t sum2 = built_vec(b, 1, 8), tmp2 = built_vec(b, 8, 8);
-    built_load(b, x, 0);
-    built_op(b, PTOISA_TROWSUM, sum, x, 0)->tmp = tmp;
-    built_op(b, PTOISA_TROWMAX, sum2, x, 0)->tmp = tmp2;
-    place(b);
-    assert_int_equal(address_of(b, x), 0);
-    assert_int_equal(address_of(b, tmp), 256);
-    assert_int_equal(address_of(b, tmp2), 256);
-    assert_int_equal(address_of(b, sum), 512);
-    assert_int_equal(address_of(b, sum2), 512);
-    assert_int_equal(b->list.tiles[tmp].first, 1);
-    assert_int_equal(b->list.tiles[tmp].last, 1);
-    assert_int_equal(b->list.used[PTOISA_VEC], 544);
-}
-
-// Rows of lives: a 0-1 (96 bytes), b 0-4 (32), c 0-1 (64), d 0-4 (32), e 2-4 (64), f 2-4 (96).
-// By size: a at 0, f at 0, c above a at 96, e above f at 96, b and d at 160 and 192. That is the
-// most that is live at once, 224, so no other order is tried.
-BUILT_TEST(memory__large_tiles_go_first) {
-    uint32_t ta = built_vec(b, 3, 8), tb = built_vec(b, 1, 8), tc = built_vec(b, 2, 8);
-    uint32_t td = built_vec(b, 1, 8), te = built_vec(b, 2, 8), tf = built_vec(b, 3, 8);
-    pwsp_insn *insn = built_op(b, PTOISA_TADD, 0, ta, tb);
-    insn->src[2] = tc;
-    insn->src[3] = td;
-    built_op(b, PTOISA_TADD, 0, ta, tc);
-    built_op(b, PTOISA_TADD, 0, te, tf);
-    built_op(b, PTOISA_TADD, 0, tb, td);
-    built_op(b, PTOISA_TADD, 0, te, tf)->src[2] = tb;
-    b->list.insns[4].src[3] = td;
-    place(b);
-    assert_int_equal(address_of(b, ta), 0);
-    assert_int_equal(address_of(b, tf), 0);
-    assert_int_equal(address_of(b, tc), 96);
-    assert_int_equal(address_of(b, te), 96);
-    assert_int_equal(address_of(b, tb), 160);
-    assert_int_equal(address_of(b, td), 192);
-    assert_int_equal(b->list.used[PTOISA_VEC], 224);
-}
-
-// Two tiles die at instruction 0, of 6 and of 4 blocks, each between tiles that live on. A tile of
-// 2 that is born then goes to where the 4 were, though the 6 are lower.
-BUILT_TEST(memory__the_tightest_gap_is_taken) {
-    uint32_t k0 = built_vec(b, 7, 8), w0 = built_vec(b, 6, 8), k1 = built_vec(b, 5, 8);
-    uint32_t w1 = built_vec(b, 4, 8), k2 = built_vec(b, 3, 8);
-    uint32_t late = built_vec(b, 2, 8);
-    pwsp_insn *insn = built_op(b, PTOISA_TADD, k0, k1, k2);
-    insn->src[2] = w0;
-    insn->src[3] = w1;
-    insn = built_op(b, PTOISA_TADD, late, k0, k1);
-    insn->src[2] = k2;
-    place(b);
-    // By size: k0 at 0, w0 at 7, k1 at 13, w1 at 18, k2 at 22, and then late, into w1's 4 rather
-    // than w0's 6.
-    assert_int_equal(address_of(b, k0), 0);
-    assert_int_equal(address_of(b, w0), 7 * 32);
-    assert_int_equal(address_of(b, k1), 13 * 32);
-    assert_int_equal(address_of(b, w1), 18 * 32);
-    assert_int_equal(address_of(b, k2), 22 * 32);
-    assert_int_equal(address_of(b, late), 18 * 32);
-    assert_int_equal(b->list.used[PTOISA_VEC], 25 * 32);
-}
-
-BUILT_TEST(memory__memories_are_apart_and_unused_tiles_have_no_place) {
-    uint32_t mat = built_tile(b, PTOISA_MAT, 16, 64), left = built_tile(b, PTOISA_LEFT, 16, 64);
-    uint32_t unused = built_tile(b, PTOISA_MAT, 4096, 4096);
-    built_load(b, mat, 0);
-    built_op(b, PTOISA_TMOV, left, mat, 0);
-    place(b);
-    assert_int_equal(address_of(b, mat), 0);
-    assert_int_equal(address_of(b, left), 0);
-    assert_int_equal(b->list.used[PTOISA_MAT], 4096);
-    assert_int_equal(b->list.used[PTOISA_LEFT], 4096);
-    assert_int_equal(b->list.used[PTOISA_VEC], 0);
-    assert_int_equal(b->list.tiles[unused].first, UINT32_MAX);
-    assert_int_equal(b->list.tiles[unused].last, 0);
-    built_free(b);
-    built_init(b, PTOISA_A2A3);  // no instructions, no tiles
-    place(b);
+TEST(memory__tiles_have_the_places_of_paper) {
+    for (size_t i = 0; i < COUNT_OF(placed); i++) {
+        built b;
+        print_message("%s\n", placed[i].name);
+        built_init(&b, PTOISA_A2A3);
+        built_text(&b, placed[i].list);
+        place(&b);
+        built_places(&b, placed[i].places);
+        built_free(&b);
+    }
 }
 
 // -- refusals -------------------------------------------------------------------------------------
 
-static void refuses(built *b, ptowsp_status status, uint32_t insn, const char *text) {
-    b->list.used[PTOISA_VEC] = 77;
-    assert_false(pwsp_list_place(&b->list, &b->machine, &b->fault));
-    assert_string_equal(b->fault.text, text);
-    assert_int_equal(b->fault.status, status);
-    assert_int_equal(b->fault.insn, insn);
-    assert_int_equal(b->list.used[PTOISA_VEC], 77);
-    for (uint64_t tile = 1; tile < b->list.tile_count; tile++) {
-        assert_int_equal(b->list.tiles[tile].address, 0);
-        assert_int_equal(b->list.tiles[tile].last, 0);
+static const struct {
+    const char *list;
+    uint32_t insn;
+    const char *text;
+} refusals[] = {
+    {"UB 256x64: x y z; x = TLOAD 0; y = TLOAD 1; z = TADD x y", 2,
+     "memory: tile 3 (256 x 64 f32) needs 65536 bytes of UB at instruction 2 (TADD), where 131072 "
+     "of 188416 "
+     "are in use"},
+    {"L0B 65536x65536: r; L1 16x8: m; m = TLOAD 0; r = TMOV m", 1,
+     "memory: tile 1 (65536 x 65536 f32) needs 17179869184 bytes of L0B at instruction 1 (TMOV), "
+     "where 0 of "
+     "65536 are in use"},
+};
+
+TEST(memory__refuses_more_than_there_is) {
+    for (size_t i = 0; i < COUNT_OF(refusals); i++) {
+        built b;
+        built_init(&b, PTOISA_A2A3);
+        built_text(&b, refusals[i].list);
+        b.list.used[PTOISA_VEC] = 77;
+        assert_false(pwsp_list_place(&b.list, &b.machine, &b.fault));
+        assert_string_equal(b.fault.text, refusals[i].text);
+        assert_int_equal(b.fault.status, PTOWSP_LIMIT_EXCEEDED);
+        assert_int_equal(b.fault.insn, refusals[i].insn);
+        assert_int_equal(b.list.used[PTOISA_VEC], 77);
+        for (uint64_t tile = 1; tile < b.list.tile_count; tile++) {
+            assert_int_equal(b.list.tiles[tile].address, 0);
+            assert_int_equal(b.list.tiles[tile].last, 0);
+        }
+        built_free(&b);
     }
-}
-
-BUILT_TEST(memory__refuses_more_than_there_is) {
-    uint32_t x = built_vec(b, 256, 64), y = built_vec(b, 256, 64), z = built_vec(b, 256, 64);
-    built_load(b, x, 0);
-    built_load(b, y, 1);
-    built_op(b, PTOISA_TADD, z, x, y);
-    refuses(b, PTOWSP_LIMIT_EXCEEDED, 2,
-            "memory: tile 3 (256 x 64 f32) needs 65536 bytes of UB at instruction 2 (TADD), where "
-            "131072 of 188416 are in use");
-    built_free(b);
-
-    built_init(b, PTOISA_A2A3);
-    uint32_t large = built_tile(b, PTOISA_RIGHT, 65536, 65536);
-    uint32_t mat = built_tile(b, PTOISA_MAT, 16, 8);
-    built_load(b, mat, 0);
-    built_op(b, PTOISA_TMOV, large, mat, 0);
-    refuses(b, PTOWSP_LIMIT_EXCEEDED, 1,
-            "memory: tile 1 (65536 x 65536 f32) needs 17179869184 bytes of L0B at instruction 1 "
-            "(TMOV), where 0 of 65536 are in use");
-    b->list.insn_count = UINT32_MAX;
-    b->machine.memory_size[0] = 0;
-    assert_false(pwsp_list_place(&b->list, &b->machine, &b->fault));
-    assert_string_equal(b->fault.text, "memory: 4294967295 instructions and 3 tiles");
-    b->list.insn_count = 2;
+    built b;
+    built_init(&b, PTOISA_A2A3);
+    built_text(&b, "UB 1x8: x y; x = TLOAD 0");
+    b.list.insn_count = UINT32_MAX;
+    b.machine.memory_size[0] = 0;
+    assert_false(pwsp_list_place(&b.list, &b.machine, &b.fault));
+    assert_string_equal(b.fault.text, "memory: 4294967295 instructions and 3 tiles");
+    b.list.insn_count = 1;
+    built_free(&b);
 }
 
 // -- against the reference ------------------------------------------------------------------------

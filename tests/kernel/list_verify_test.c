@@ -128,138 +128,97 @@ TEST(verify__refuses_tiles_that_are_where_they_may_not_be) {
 
 #define BUILT_TEST(name, machine) TEST_MADE(name, built, b, built_init(b, machine), built_free(b))
 
-BUILT_TEST(verify__refuses_roots_whose_bytes_overlap_while_they_live, PTOISA_A5) {
-    uint32_t x = built_vec(b, 4, 8), y = built_vec(b, 4, 8), z = built_vec(b, 4, 8);
-    built_load(b, x, 0);
-    built_load(b, y, 0);
-    built_sync(b, PTOISA_SET_FLAG, PTOISA_PIPE_MTE2, PTOISA_PIPE_V, 0);
-    built_sync(b, PTOISA_WAIT_FLAG, PTOISA_PIPE_MTE2, PTOISA_PIPE_V, 0);
-    built_op(b, PTOISA_TADD, z, x, y);
-    b->list.used[PTOISA_VEC] = 512;
-    b->list.tiles[y].address = 128;
-    b->list.tiles[z].address = 256;
-    built_must(b, is_good(b));
-    b->list.tiles[y].address = 96;
-    refuses(b, 1, "verify: tile 2 overlaps tile 1 in UB while both live, at instruction 1 (TLOAD)");
-    b->list.tiles[y].address = 128;
-    b->list.tiles[z].address = 0;  // z is born where x dies
-    refuses(b, 4, "verify: tile 3 overlaps tile 1 in UB while both live, at instruction 4 (TADD)");
-}
+// Lists that are proved, and those that are refused at an instruction.
+static const struct {
+    ptoisa_family family;
+    const char *list;
+    uint32_t insn;
+    const char *text;  // after "verify: "; NULL: it is good
+} lists[] = {
+    // Roots whose bytes overlap while they live; in the last one z is born where x dies.
+    {PTOISA_A5,
+     "UB 4x8: x y@128 z@256; x = TLOAD 0; y = TLOAD 1; SET MTE2 V 0; WAIT MTE2 V 0; z = TADD x y",
+     0, NULL},
+    {PTOISA_A5,
+     "UB 4x8: x y@96 z@256; x = TLOAD 0; y = TLOAD 1; SET MTE2 V 0; WAIT MTE2 V 0; z = TADD x y", 1,
+     "tile 2 overlaps tile 1 in UB while both live, at instruction 1 (TLOAD)"},
+    {PTOISA_A5,
+     "UB 4x8: x y@128 z; x = TLOAD 0; y = TLOAD 1; SET MTE2 V 0; WAIT MTE2 V 0; z = TADD x y", 4,
+     "tile 3 overlaps tile 1 in UB while both live, at instruction 4 (TADD)"},
+    // What was not written is read: a source, a destination, what was scratch.
+    {PTOISA_A5, "UB 4x8: x y@128; x = TEXP y", 0,
+     "tile 2 (4 x 8 f32 in UB) of instruction 0 (TEXP) is read before it is written"},
+    {PTOISA_A5, "UB 4x8: x y@128; x = TEXP", 0, NULL},
+    {PTOISA_A5, "UB 4x8: x y@128; x += TEXP", 0,
+     "tile 1 (4 x 8 f32 in UB) of instruction 0 (TEXP) is read before it is written"},
+    {PTOISA_A5, "UB 4x8: x y@128; x = TEXP; x = TEXP tmp y; x = TEXP y", 2,
+     "tile 2 (4 x 8 f32 in UB) of instruction 2 (TEXP) is read before it is written"},
+    // Flags that are none or not in turn.
+    {PTOISA_A5, "SET V S 3", 0, "instruction 0 (SET_FLAG V to S, event 3) is never waited for"},
+    {PTOISA_A5, "SET V S 3; SET V S 3", 1,
+     "instruction 1 (SET_FLAG V to S, event 3) is set already"},
+    {PTOISA_A5, "SET V S 3; WAIT V S 3", 0, NULL},
+    {PTOISA_A5, "SET V S 3; WAIT V S 4", 1,
+     "instruction 1 (WAIT_FLAG V to S, event 4) is not set before"},
+    {PTOISA_A5, "SET V S 3; WAIT V S 8", 1, "instruction 1 (WAIT_FLAG V to S, event 8) is no flag"},
+    {PTOISA_A5, "SET V V 3; WAIT V S 3", 0, "instruction 0 (SET_FLAG V to V, event 3) is no flag"},
+    {PTOISA_A5, "SET V ALL 3; WAIT V S 3", 0,
+     "instruction 0 (SET_FLAG V to ALL, event 3) is no flag"},
+    {PTOISA_A5, "SET ALL S 3; WAIT V S 3", 0,
+     "instruction 0 (SET_FLAG ALL to S, event 3) is no flag"},
+    // An event that is set again, when V may not have waited for it yet; and when it has, because V answered.
+    {PTOISA_A5, "SET MTE2 V 0; WAIT MTE2 V 0; SET MTE2 V 0; WAIT MTE2 V 0", 2,
+     "instruction 2 (SET_FLAG MTE2 to V, event 0) may be set before its last wait"},
+    {PTOISA_A5,
+     "SET MTE2 V 0; WAIT MTE2 V 0; SET V MTE2 0; WAIT V MTE2 0; SET MTE2 V 0; WAIT MTE2 V 0", 0,
+     NULL},
+    // Accesses without an order.
+    {PTOISA_A2A3, "UB 4x8: x; x = TLOAD 2; x = TEXP x", 1,
+     "instruction 1 (TEXP on V) may begin before 0 (TLOAD on MTE2) is done with bytes 0 to 128 of "
+     "UB"},
+    {PTOISA_A2A3, "UB 4x8: x; x = TEXPANDS; x = TEXP x", 1,
+     "instruction 1 (TEXP on V) may begin before 0 (TEXPANDS on V) is done with bytes 0 to 128 of "
+     "UB"},
+    {PTOISA_A5, "UB 4x8: x; x = TEXPANDS; x = TEXP x", 0, NULL},
+    {PTOISA_A5,
+     "UB 4x8: x y@128; x = TEXPANDS; SET V MTE3 0; WAIT V MTE3 0; TSTORE 2 x; y = TLOAD 2", 4,
+     "instruction 4 (TLOAD on MTE2) may begin before 3 (TSTORE on MTE3) is done with tile "
+     "parameter 2"},
+    {PTOISA_A5,
+     "UB 4x8: x y@128; x = TEXPANDS; SET V MTE3 0; WAIT V MTE3 0; TSTORE 2 x; y = TLOAD 1", 3,
+     "S may end before instruction 3 (TSTORE on MTE3) has stored"},
+    // A barrier of all is one way to wait, one of MTE3 is none.
+    {PTOISA_A5,
+     "UB 4x8: x y@128; x = TEXPANDS; SET V MTE3 0; WAIT V MTE3 0; TSTORE 2 x; y = TLOAD 1; BARRIER "
+     "ALL",
+     0, NULL},
+    {PTOISA_A5,
+     "UB 4x8: x y@128; x = TEXPANDS; SET V MTE3 0; WAIT V MTE3 0; TSTORE 2 x; y = TLOAD 1; BARRIER "
+     "MTE3",
+     3, "S may end before instruction 3 (TSTORE on MTE3) has stored"},
+};
 
-BUILT_TEST(verify__refuses_to_read_what_was_not_written, PTOISA_A5) {
-    b->list.used[PTOISA_VEC] = 512;
-    uint32_t x = built_vec(b, 4, 8), y = built_vec(b, 4, 8);
-    b->list.tiles[y].address = 128;
-    pwsp_insn *insn = built_op(b, PTOISA_TEXP, x, y, 0);
-    refuses(
-        b, 0,
-        "verify: tile 2 (4 x 8 f32 in UB) of instruction 0 (TEXP) is read before it is written");
-    insn->src[0] = 0;
-    built_must(b, is_good(b));
-    insn->is_dst_read = true;
-    refuses(
-        b, 0,
-        "verify: tile 1 (4 x 8 f32 in UB) of instruction 0 (TEXP) is read before it is written");
-    insn->is_dst_read = false;
-    built_op(b, PTOISA_TEXP, x, 0, 0)->tmp = y;
-    built_op(b, PTOISA_TEXP, x, y, 0);
-    refuses(
-        b, 2,
-        "verify: tile 2 (4 x 8 f32 in UB) of instruction 2 (TEXP) is read before it is written");
-}
-
-// -- flags ----------------------------------------------------------------------------------------
-
-BUILT_TEST(verify__refuses_flags_that_are_none_or_not_in_turn, PTOISA_A5) {
-    built_sync(b, PTOISA_SET_FLAG, PTOISA_PIPE_V, PTOISA_PIPE_S, 3);
-    refuses(b, 0, "verify: instruction 0 (SET_FLAG V to S, event 3) is never waited for");
-    built_sync(b, PTOISA_SET_FLAG, PTOISA_PIPE_V, PTOISA_PIPE_S, 3);
-    refuses(b, 1, "verify: instruction 1 (SET_FLAG V to S, event 3) is set already");
-    b->list.insns[1].op = PTOISA_WAIT_FLAG;
-    built_must(b, is_good(b));
-    b->list.insns[1].event = 4;
-    refuses(b, 1, "verify: instruction 1 (WAIT_FLAG V to S, event 4) is not set before");
-    b->list.insns[1].event = 8;
-    refuses(b, 1, "verify: instruction 1 (WAIT_FLAG V to S, event 8) is no flag");
-    b->list.insns[1].event = 3;
-    b->list.insns[0].dst_pipe = PTOISA_PIPE_V;
-    refuses(b, 0, "verify: instruction 0 (SET_FLAG V to V, event 3) is no flag");
-    b->list.insns[0].dst_pipe = PTOISA_PIPE_ALL;
-    refuses(b, 0, "verify: instruction 0 (SET_FLAG V to ALL, event 3) is no flag");
-    b->list.insns[0].dst_pipe = PTOISA_PIPE_S;
-    b->list.insns[0].src_pipe = PTOISA_PIPE_ALL;
-    refuses(b, 0, "verify: instruction 0 (SET_FLAG ALL to S, event 3) is no flag");
-    b->list.insns[0].dst_pipe = PTOISA_PIPE_ALL;
-    b->list.insns[0].op = PTOISA_PIPE_BARRIER;
-    b->list.insns[0].src_pipe = 8;
-    refuses(b, 0, "verify: instruction 0 (PIPE_BARRIER no pipe to ALL, event 3) is for no pipe");
-}
-
-// An event that is set again, when V may not have waited for it yet; and when it has, because V
-// answered.
-TEST(verify__refuses_a_flag_that_may_be_set_before_its_last_wait) {
-    for (int is_answered = 0; is_answered < 2; is_answered++) {
+TEST(verify__refuses_lists_that_can_go_wrong) {
+    for (size_t i = 0; i < COUNT_OF(lists); i++) {
         built b;
-        built_init(&b, PTOISA_A5);
-        built_sync(&b, PTOISA_SET_FLAG, PTOISA_PIPE_MTE2, PTOISA_PIPE_V, 0);
-        built_sync(&b, PTOISA_WAIT_FLAG, PTOISA_PIPE_MTE2, PTOISA_PIPE_V, 0);
-        if (is_answered) {
-            built_sync(&b, PTOISA_SET_FLAG, PTOISA_PIPE_V, PTOISA_PIPE_MTE2, 0);
-            built_sync(&b, PTOISA_WAIT_FLAG, PTOISA_PIPE_V, PTOISA_PIPE_MTE2, 0);
-        }
-        built_sync(&b, PTOISA_SET_FLAG, PTOISA_PIPE_MTE2, PTOISA_PIPE_V, 0);
-        built_sync(&b, PTOISA_WAIT_FLAG, PTOISA_PIPE_MTE2, PTOISA_PIPE_V, 0);
-        if (is_answered) {
-            built_must(&b, is_good(&b));
+        char text[160];
+        print_message("%s\n", lists[i].list);
+        built_init(&b, lists[i].family);
+        built_text(&b, lists[i].list);
+        b.list.used[PTOISA_VEC] = 512;
+        if (lists[i].text) {
+            snprintf(text, sizeof text, "verify: %s", lists[i].text);
+            refuses(&b, lists[i].insn, text);
         } else {
-            refuses(
-                &b, 2,
-                "verify: instruction 2 (SET_FLAG MTE2 to V, event 0) may be set before its last "
-                "wait");
+            built_must(&b, is_good(&b));
         }
         built_free(&b);
     }
 }
 
-// -- order ----------------------------------------------------------------------------------------
-
-BUILT_TEST(verify__refuses_accesses_without_an_order, PTOISA_A2A3) {
-    b->list.used[PTOISA_VEC] = 512;
-    uint32_t x = built_vec(b, 4, 8);
-    built_load(b, x, 2);
-    built_op(b, PTOISA_TEXP, x, x, 0);
-    refuses(b, 1,
-            "verify: instruction 1 (TEXP on V) may begin before 0 (TLOAD on MTE2) is done with "
-            "bytes 0 to 128 of UB");
-    b->list.insns[0].op = PTOISA_TEXPANDS;
-    b->list.insns[0].param = 0;
-    refuses(b, 1,
-            "verify: instruction 1 (TEXP on V) may begin before 0 (TEXPANDS on V) is done with "
-            "bytes 0 to 128 of UB");
-    b->machine.family = PTOISA_A5;
-    built_must(b, is_good(b));
-    built_free(b);
-
-    built_init(b, PTOISA_A5);
-    b->list.used[PTOISA_VEC] = 512;
-    x = built_vec(b, 4, 8);
-    uint32_t y = built_vec(b, 4, 8);
-    b->list.tiles[y].address = 128;
-    built_op(b, PTOISA_TEXPANDS, x, 0, 0);
-    built_sync(b, PTOISA_SET_FLAG, PTOISA_PIPE_V, PTOISA_PIPE_MTE3, 0);
-    built_sync(b, PTOISA_WAIT_FLAG, PTOISA_PIPE_V, PTOISA_PIPE_MTE3, 0);
-    built_store(b, 2, x);
-    built_load(b, y, 2);
-    refuses(
-        b, 4,
-        "verify: instruction 4 (TLOAD on MTE2) may begin before 3 (TSTORE on MTE3) is done with "
-        "tile parameter 2");
-    b->list.insns[4].param = 2;
-    refuses(b, 3, "verify: S may end before instruction 3 (TSTORE on MTE3) has stored");
-    built_sync(b, PTOISA_PIPE_BARRIER, PTOISA_PIPE_ALL, 0, 0);  // is one way to wait
-    built_must(b, is_good(b));
-    b->list.insns[5].src_pipe = PTOISA_PIPE_MTE3;  // this is none
-    refuses(b, 3, "verify: S may end before instruction 3 (TSTORE on MTE3) has stored");
+BUILT_TEST(verify__refuses_barriers_for_no_pipe, PTOISA_A5) {
+    built_sync(b, PTOISA_PIPE_BARRIER, 8, PTOISA_PIPE_ALL, 3);
+    refuses(b, 0, "verify: instruction 0 (PIPE_BARRIER no pipe to ALL, event 3) is for no pipe");
 }
 
 BUILT_TEST(verify__refuses_lists_that_are_too_long, PTOISA_A2A3) {
@@ -824,24 +783,12 @@ static pwsp_insn *find_insn(built *b, uint32_t op, pwsp_side side, uint32_t n) {
 // x = l * r and its row sums go to the vector cores, which store both, and send x back.
 static void damaged_make(built *b) {
     built_init(b, PTOISA_A2A3);
-    uint32_t left = built_tile(b, PTOISA_LEFT, 32, 16), right = built_tile(b, PTOISA_RIGHT, 16, 16);
-    uint32_t acc = built_tile(b, PTOISA_ACC, 32, 16), wide = built_tile(b, PTOISA_ACC, 32, 32);
-    uint32_t x = built_vec(b, 32, 16), y = built_vec(b, 32, 32), z = built_vec(b, 32, 16);
-    uint32_t l1 = built_tile(b, PTOISA_MAT, 32, 16), back = built_tile(b, PTOISA_MAT, 32, 16);
-    built_load(b, l1, 0);
-    built_op(b, PTOISA_TMOV, left, l1, 0);
-    built_op(b, PTOISA_TMOV, right, l1, 0);
-    built_op(b, PTOISA_TMATMUL, acc, left, right);
-    built_op(b, PTOISA_TMATMUL, wide, left, right);
-    built_op(b, PTOISA_TMOV, x, acc, 0);
-    built_op(b, PTOISA_TMOV, y, wide, 0);
-    built_load(b, z, 3);
-    built_op(b, PTOISA_TADD, x, x, z);
-    built_op(b, PTOISA_TEXP, y, y, 0);
-    built_store(b, 1, x);
-    built_store(b, 2, y);
-    built_op(b, PTOISA_TMOV, back, x, 0);
-    built_store(b, 4, back);
+    built_text(b, "L0A 32x16: left; L0B 16x16: right; L0C 32x16: acc; L0C 32x32: wide; UB 32x16: "
+                  "x; UB 32x32: y; "
+                  "UB 32x16: z; L1 32x16: l1 back; l1 = TLOAD 0; left = TMOV l1; right = TMOV l1; "
+                  "acc = TMATMUL left right; wide = TMATMUL left right; x = TMOV acc; y = TMOV "
+                  "wide; z = TLOAD 3; "
+                  "x = TADD x z; y = TEXP y; TSTORE 1 x; TSTORE 2 y; back = TMOV x; TSTORE 4 back");
     built_must(b, pwsp_list_cut(&b->list, &b->machine, NULL, &b->fault));
     assert_int_not_equal(b->list.split_tile, 0);
     built_must(b, pwsp_list_place(&b->list, &b->machine, &b->fault));
@@ -950,152 +897,72 @@ TEST(split__is_by_the_rows_of_the_task) {
 
 // -- what FIFOs order -----------------------------------------------------------------------------
 
-// Two halves by hand: tiles of 16 x 16 f32, of the vector half v and w, of the cube half l and k.
-typedef struct halves {
-    built b;
-    uint32_t v, w, l, k;
-} halves;
+#define TILES         "UB 16x16: v w@1024; L1 16x16: l k@1024; "
+#define LOADED        TILES "v = TLOAD 0; SET MTE2 MTE3 0 vector; WAIT MTE2 MTE3 0 vector; "
+#define NO_FIFO       "and no FIFO orders what they do to tile parameter 4"
+#define CORES_MEET    "of the other may meet in rows of tile parameter 4"
+#define FROM_THE_CUBE "l = TPOP; SET MTE2 FIX 0 cube; WAIT MTE2 FIX 0 cube; TPUSH l; "
 
-static void halves_init(halves *h, uint8_t slots) {
-    built *b = &h->b;
-    built_init(b, PTOISA_A2A3);
-    b->list.is_mixed = true;
-    h->v = built_vec(b, 16, 16);
-    h->w = built_vec(b, 16, 16);
-    h->l = built_tile(b, PTOISA_MAT, 16, 16);
-    h->k = built_tile(b, PTOISA_MAT, 16, 16);
-    b->list.tiles[h->w].address = b->list.tiles[h->k].address = 1024;
-    b->list.used[PTOISA_VEC] = b->list.used[PTOISA_MAT] = 2048;
-    for (int f = 0; f < PWSP_FIFO_COUNT; f++) {
-        b->list.fifos[f].slot_bytes = 1024;
-        b->list.fifos[f].slots = slots;
-        b->list.fifos[f].flag = (uint8_t)(2 * f);
-    }
-}
+// Two halves, of 16 x 16 f32: v and w of the vector half, l and k of the cube half.
+static const struct {
+    const char *name;
+    uint8_t slots;
+    bool is_split, is_at_wrong_end;  // at v; the push
+    const char *list, *text;         // NULL: it is good
+} halves[] = {
+    {"a pop comes after what was ahead of its push", 2, false, false,
+     LOADED "TSTORE 4 v; TPUSH v; l = TPOP; k = TLOAD 4", NULL},
+    {"a load ahead of the pop does not", 2, false, false,
+     LOADED "TSTORE 4 v; TPUSH v; k = TLOAD 4; l = TPOP", NO_FIFO},
+    {"the vector core fills the FIFO to the cube core", 2, false, false, LOADED "TPUSH v; l = TPOP",
+     NULL},
+    {"and not the other one", 2, false, true, LOADED "TPUSH v; l = TPOP",
+     "verify: instruction 3 (TPUSH, FIFO 0) is at the wrong end"},
+    // A load of the cube half, a pop, and a store behind the push that needs its slot.
+    {"a push comes after what was ahead of the pop of its slot", 1, false, false,
+     TILES "k = TLOAD 4; v = TLOAD 0; SET MTE2 MTE3 0 vector; WAIT MTE2 MTE3 0 vector; TPUSH v; l "
+           "= TPOP; "
+           "TPUSH v; TSTORE 4 v; l = TPOP",
+     NULL},
+    {"with two slots it does not wait for it", 2, false, false,
+     TILES "k = TLOAD 4; v = TLOAD 0; SET MTE2 MTE3 0 vector; WAIT MTE2 MTE3 0 vector; TPUSH v; l "
+           "= TPOP; "
+           "TPUSH v; TSTORE 4 v; l = TPOP",
+     NO_FIFO},
+    // A vector core stores rows that the other one loads, behind a push to the cube core and a pop of what
+    // that pushes: it waits for both. So the tile that was pushed is free by then.
+    {"vector cores are ordered by way of the cube core", 2, true, false,
+     LOADED "TSTORE 4 v; TPUSH v; " FROM_THE_CUBE "v = TPOP; w = TLOAD 4 row 16", NULL},
+    {"a load after the store of its own core is not", 2, true, false,
+     LOADED "TSTORE 4 v; TPUSH v; " FROM_THE_CUBE
+            "SET MTE3 MTE2 0 vector; WAIT MTE3 MTE2 0 vector; w = TLOAD 4 row 16; v = TPOP",
+     CORES_MEET},
+    {"what both store to rows that are shared is apart", 2, true, false, LOADED "TSTORE 4 v", NULL},
+    {"to rows that are not it is the same memory", 2, true, false, LOADED "TSTORE 4 v row_loop 1",
+     CORES_MEET},
+};
 
-// Appends a load or store of a parameter, or TPUSH or TPOP, of the half that its tile is of.
-static pwsp_insn *halves_add(halves *h, uint32_t op, uint32_t tile, uint16_t param) {
-    built *b = &h->b;
-    bool is_read = op == PTOISA_TSTORE || op == PWSP_INSN_TPUSH;
-    bool is_vector = b->list.tiles[tile].memory == PTOISA_VEC;
-    pwsp_insn *insn = built_op(b, (ptoisa_op)op, is_read ? 0 : tile, is_read ? tile : 0, 0);
-    insn->side = is_vector ? PWSP_SIDE_VECTOR : PWSP_SIDE_CUBE;
-    insn->param = param;
-    if (pwsp_insn_is_fifo(insn)) {
-        insn->mode = is_vector == (op == PWSP_INSN_TPUSH) ? PWSP_FIFO_TO_CUBE : PWSP_FIFO_TO_VECTOR;
-    }
-    return insn;
-}
-
-static void halves_flag(halves *h, pwsp_side side, ptoisa_pipe src, ptoisa_pipe dst) {
-    for (int is_wait = 0; is_wait < 2; is_wait++) {
-        built_sync(&h->b, is_wait ? PTOISA_WAIT_FLAG : PTOISA_SET_FLAG, src, dst, 0);
-        h->b.list.insns[h->b.list.insn_count - 1].side = (uint8_t)side;
-    }
-}
-
-// Ends both halves. False, with a text that has `text`, or true.
-static void halves_end(halves *h, const char *text) {
-    for (int side = PWSP_SIDE_CUBE; side <= PWSP_SIDE_VECTOR; side++) {
-        built_sync(&h->b, PTOISA_PIPE_BARRIER, PTOISA_PIPE_ALL, 0, 0);
-        h->b.list.insns[h->b.list.insn_count - 1].side = (uint8_t)side;
-    }
-    bool is_proved = is_good(&h->b);
-    if (is_proved == (text != NULL) || (text && !strstr(h->b.fault.text, text))) {
-        fail_msg("%s instead of %s", is_proved ? "nothing" : h->b.fault.text,
-                 text ? text : "nothing");
-    }
-    built_free(&h->b);
-}
-
-// A store of the vector half, its push, and behind the pop a load of the cube half.
-TEST(verify__a_pop_comes_after_what_was_ahead_of_its_push) {
-    for (int is_early = 0; is_early < 2; is_early++) {
-        halves h;
-        halves_init(&h, 2);
-        halves_add(&h, PTOISA_TLOAD, h.v, 1);
-        halves_flag(&h, PWSP_SIDE_VECTOR, PTOISA_PIPE_MTE2, PTOISA_PIPE_MTE3);
-        halves_add(&h, PTOISA_TSTORE, h.v, 5);
-        halves_add(&h, PWSP_INSN_TPUSH, h.v, 0);
-        if (is_early) {
-            halves_add(&h, PTOISA_TLOAD, h.k, 5);
+TEST(verify__fifos_order_what_two_halves_do) {
+    for (size_t i = 0; i < COUNT_OF(halves); i++) {
+        const char *text = halves[i].text;
+        built b;
+        built_init(&b, PTOISA_A2A3);
+        b.list.is_mixed = true;
+        for (int f = 0; f < PWSP_FIFO_COUNT; f++) {
+            b.list.fifos[f].slot_bytes = 1024;
+            b.list.fifos[f].slots = halves[i].slots;
+            b.list.fifos[f].flag = (uint8_t)(2 * f);
         }
-        halves_add(&h, PWSP_INSN_TPOP, h.l, 0);
-        if (!is_early) {
-            halves_add(&h, PTOISA_TLOAD, h.k, 5);
+        built_text(&b, halves[i].list);
+        built_text(&b, "BARRIER ALL cube; BARRIER ALL vector");
+        b.list.used[PTOISA_VEC] = b.list.used[PTOISA_MAT] = 2048;
+        b.list.split_tile = halves[i].is_split ? built_id(&b, "v") : 0;
+        if (halves[i].is_at_wrong_end) {
+            find_insn(&b, PWSP_INSN_TPUSH, PWSP_SIDE_VECTOR, 0)->mode = PWSP_FIFO_TO_VECTOR;
         }
-        halves_end(&h, is_early ? "and no FIFO orders what they do to tile parameter 4" : NULL);
-    }
-}
-
-// The vector core fills the FIFO to the cube core, not the other one.
-TEST(verify__refuses_a_push_at_the_wrong_end) {
-    for (int is_wrong = 0; is_wrong < 2; is_wrong++) {
-        halves h;
-        halves_init(&h, 2);
-        halves_add(&h, PTOISA_TLOAD, h.v, 1);
-        halves_flag(&h, PWSP_SIDE_VECTOR, PTOISA_PIPE_MTE2, PTOISA_PIPE_MTE3);
-        pwsp_insn *push = halves_add(&h, PWSP_INSN_TPUSH, h.v, 0);
-        push->mode = is_wrong ? PWSP_FIFO_TO_VECTOR : PWSP_FIFO_TO_CUBE;
-        halves_add(&h, PWSP_INSN_TPOP, h.l, 0);
-        halves_end(&h,
-                   is_wrong ? "verify: instruction 3 (TPUSH, FIFO 0) is at the wrong end" : NULL);
-    }
-}
-
-// A load of the cube half, a pop, and a store behind the push that needs its slot: with two slots the
-// push does not wait for it.
-TEST(verify__a_push_comes_after_what_was_ahead_of_the_pop_of_its_slot) {
-    for (uint8_t slots = 1; slots <= 2; slots++) {
-        halves h;
-        halves_init(&h, slots);
-        halves_add(&h, PTOISA_TLOAD, h.k, 5);
-        halves_add(&h, PTOISA_TLOAD, h.v, 1);
-        halves_flag(&h, PWSP_SIDE_VECTOR, PTOISA_PIPE_MTE2, PTOISA_PIPE_MTE3);
-        halves_add(&h, PWSP_INSN_TPUSH, h.v, 0);
-        halves_add(&h, PWSP_INSN_TPOP, h.l, 0);
-        halves_add(&h, PWSP_INSN_TPUSH, h.v, 0);
-        halves_add(&h, PTOISA_TSTORE, h.v, 5);
-        halves_add(&h, PWSP_INSN_TPOP, h.l, 0);
-        halves_end(&h, slots == 1 ? NULL : "and no FIFO orders what they do to tile parameter 4");
-    }
-}
-
-// A vector core stores rows that the other one loads, behind a push to the cube core and a pop of
-// what that pushes: it waits for both. So the tile that was pushed is free by then.
-TEST(verify__vector_cores_are_ordered_by_way_of_the_cube_core) {
-    for (int is_early = 0; is_early < 2; is_early++) {
-        halves h;
-        halves_init(&h, 2);
-        h.b.list.split_tile = h.v;
-        halves_add(&h, PTOISA_TLOAD, h.v, 1);
-        halves_flag(&h, PWSP_SIDE_VECTOR, PTOISA_PIPE_MTE2, PTOISA_PIPE_MTE3);
-        halves_add(&h, PTOISA_TSTORE, h.v, 5);
-        halves_add(&h, PWSP_INSN_TPUSH, h.v, 0);
-        halves_add(&h, PWSP_INSN_TPOP, h.l, 0);
-        halves_flag(&h, PWSP_SIDE_CUBE, PTOISA_PIPE_MTE2, PTOISA_PIPE_FIX);
-        halves_add(&h, PWSP_INSN_TPUSH, h.l, 0);
-        if (is_early) {  // after the store of its own core
-            halves_flag(&h, PWSP_SIDE_VECTOR, PTOISA_PIPE_MTE3, PTOISA_PIPE_MTE2);
-            halves_add(&h, PTOISA_TLOAD, h.w, 5)->row = 16;
+        if (is_good(&b) != (text == NULL) || (text && !strstr(b.fault.text, text))) {
+            fail_msg("%s: %s", halves[i].name, b.fault.text);
         }
-        halves_add(&h, PWSP_INSN_TPOP, h.v, 0);
-        if (!is_early) {
-            halves_add(&h, PTOISA_TLOAD, h.w, 5)->row = 16;
-        }
-        halves_end(&h, is_early ? "of the other may meet in rows of tile parameter 4" : NULL);
-    }
-}
-
-// What both store to rows that are not shared is the same memory.
-TEST(verify__a_store_may_meet_itself_on_the_other_vector_core) {
-    for (uint8_t row_loop = 0; row_loop < 2; row_loop++) {
-        halves h;
-        halves_init(&h, 2);
-        h.b.list.split_tile = h.v;
-        halves_add(&h, PTOISA_TLOAD, h.v, 1);
-        halves_flag(&h, PWSP_SIDE_VECTOR, PTOISA_PIPE_MTE2, PTOISA_PIPE_MTE3);
-        halves_add(&h, PTOISA_TSTORE, h.v, 5)->row_loop = row_loop;
-        halves_end(&h, row_loop ? "of the other may meet in rows of tile parameter 4" : NULL);
+        built_free(&b);
     }
 }
