@@ -543,7 +543,7 @@ static inline void call_run(test_bench *bench, const test_call *call) {
     const ptoisa_global *g = &call->window.global;
     uint16_t executed[4];
     for (uint32_t i = 0; i < call->tile_count; i++) {
-        t[i] = &call->tiles[i]->tile;
+        t[i] = call->tiles[i] ? &call->tiles[i]->tile : NULL;
     }
     switch (call->id) {
 #define CALL_RUN(name, prefix, form, dtype, cycles, call)                                          \

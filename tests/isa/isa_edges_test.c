@@ -109,29 +109,6 @@ static void refused(test_bench *bench, const char *text) {
     bench->fault_count = 0;
 }
 
-// -- tiles that are none --------------------------------------------------------------------------
-
-// No columns; boxes cut off below, and on the right.
-BENCH_TEST(tile__has_columns_and_whole_boxes) {
-    static const struct {
-        uint32_t rows, cols;
-        const char *text;
-    } cases[] = {{16, 0, "d has 0 x 0 valid elements of 16 x 0"},
-                 {17, 16, "d: 17 x 16 are no whole boxes of 16 x 8"},
-                 {16, 20, "d: 16 x 20 are no whole boxes of 16 x 8"}};
-    static _Alignas(32) float data[32 * 32];
-    for (uint32_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        test_begin(bench, PTOISA_A5, "TMOV");
-        ptoisa_tile d =
-            ptoisa_tile_make(data, PTOISA_F32, PTOISA_MAT, PTOISA_NZ, cases[i].rows, cases[i].cols);
-        const ptoisa_tile s = ptoisa_tile_vec(data, PTOISA_F32, 16, 16);
-        d.valid_rows = d.valid_cols = 0;
-        ptoisa_tmov(&bench->core, &d, &s);
-        refused(bench, cases[i].text);
-        test_end(bench);
-    }
-}
-
 // A tile of 64 x 1,024 f32 has 256 KiB: more than UB of A2/A3, which as the simulator has it ends at 256.
 BENCH_TEST(assign__a_tile_larger_than_its_memory_is_refused) {
     for (uint32_t i = 0; i < 3; i++) {
@@ -149,53 +126,6 @@ BENCH_TEST(assign__a_tile_larger_than_its_memory_is_refused) {
         tile = ptoisa_tile_make(NULL, PTOISA_F32, PTOISA_MAT, PTOISA_ROW_MAJOR, 64, 4096);
         ptoisa_tassign(&bench->core, &tile, 0);
         refused(bench, "TASSIGN: a tile ends at 1048576 of 524288 bytes");
-        test_end(bench);
-    }
-}
-
-// -- operands that do not go together -------------------------------------------------------------
-
-// d of 8 indices; values of 7, a column of indices that is not one, and no scratch.
-BENCH_TEST(reduce__columns_go_together) {
-    static _Alignas(32) float data[8 * 16], other[8 * 16];
-    static _Alignas(32) uint32_t at[8 * 16];
-    const ptoisa_tile s = ptoisa_tile_vec(data, PTOISA_F32, 8, 16);
-    const ptoisa_tile d = ptoisa_tile_make(at, PTOISA_U32, PTOISA_VEC, PTOISA_COL_MAJOR, 8, 1);
-    const ptoisa_tile column =
-        ptoisa_tile_make(other, PTOISA_F32, PTOISA_VEC, PTOISA_COL_MAJOR, 8, 1);
-    const ptoisa_tile two = ptoisa_tile_make(other, PTOISA_F32, PTOISA_VEC, PTOISA_COL_MAJOR, 8, 2);
-    ptoisa_tile boxed = ptoisa_tile_make(other, PTOISA_F32, PTOISA_VEC, PTOISA_NZ, 16, 8);
-    test_begin(bench, PTOISA_A2A3, "TROWARGMAX");
-    ptoisa_core *core = &bench->core;
-    const ptoisa_tile fewer = ptoisa_tile_valid(column, 7, 1);
-    ptoisa_trowargmax_values(core, &fewer, &d, &s, &s);
-    refused(bench, "TROWARGMAX: dst has 8 x 1 valid elements, the values 7 x 1");
-    const ptoisa_tile empty = ptoisa_tile_valid(column, 8, 0);
-    ptoisa_trowargmax_values(core, &empty, &d, &s, &s);
-    refused(bench, "TROWARGMAX: dst has 8 x 1 valid elements, the values 8 x 0");
-    ptoisa_trowsum(core, &two, &s, &s);
-    refused(bench, "TROWSUM: dst is no column, nor row-major with one valid column");
-    boxed = ptoisa_tile_valid(boxed, 8, 1);
-    ptoisa_trowsum(core, &boxed, &s, &s);
-    refused(bench, "TROWSUM: dst is no column, nor row-major with one valid column");
-    ptoisa_tile row = ptoisa_tile_vec(at, PTOISA_U32, 1, 16);
-    ptoisa_tcolargmax(core, &row, &s, NULL);
-    refused(bench, "TCOLARGMAX: there is no scratch tile");
-    test_end(bench);
-}
-
-// One is to be valid in all of d, the other in a part of it.
-BENCH_TEST(part__is_no_larger_than_the_whole) {
-    static _Alignas(32) float a[8 * 16], b[8 * 16], c[8 * 16];
-    const ptoisa_tile d = ptoisa_tile_valid(ptoisa_tile_vec(c, PTOISA_F32, 8, 16), 4, 8);
-    const ptoisa_tile whole = ptoisa_tile_valid(ptoisa_tile_vec(a, PTOISA_F32, 8, 16), 4, 8);
-    static const uint32_t sizes[2][2] = {{5, 8}, {4, 9}};
-    for (uint32_t i = 0; i < 4; i++) {
-        const ptoisa_tile part = ptoisa_tile_valid(ptoisa_tile_vec(b, PTOISA_F32, 8, 16),
-                                                   sizes[i / 2][0], sizes[i / 2][1]);
-        test_begin(bench, PTOISA_A2A3, "TPARTADD");
-        ptoisa_tpartadd(&bench->core, &d, i % 2 ? &part : &whole, i % 2 ? &whole : &part);
-        refused(bench, "and dst has 4 x 8: one must be valid in all of dst, the other in a part");
         test_end(bench);
     }
 }

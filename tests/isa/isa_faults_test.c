@@ -1,6 +1,6 @@
-// What the device refuses: every operand of every instruction, spoiled in every way, and the rules
-// that instructions have of their own. A fault has a text that names the instruction; nothing is
-// written, and no time passes.
+// What the device refuses: every operand of every instruction, spoiled in every way, and rules over many
+// sizes. A fault has a text that names the instruction; nothing is written, and no time passes. Single calls
+// with their texts are in isa_rules.txt.
 
 #include "isa_calls.h"
 
@@ -173,42 +173,6 @@ BENCH_TEST(window__must_fit_the_tile) {
     }
 }
 
-// -- what is common, word by word -----------------------------------------------------------------
-
-// Calls with the operand's tile replaced by one that a function has changed.
-static void text_is(test_bench *bench, call_id id, uint32_t operand, spoil how, const char *part) {
-    test_call call = call_make(bench, id, PTOISA_A2A3, 6, 64);
-    ptoisa_tile *t = &call.tiles[operand]->tile, good = *t;
-    for (uint32_t i = 0; i < bench->tile_count; i++) {
-        bench->tiles[i].role = TEST_READ;
-    }
-    // Sizes that a text can be written down for.
-    t->rows = 8;
-    t->cols = 64;
-    test_run(bench);
-    spoil_tile(t, how, NEED_BOTH, operand == 0);
-    call_run(bench, &call);
-    refused(bench, &call, spoil_names[how], operand, part);
-    *t = good;
-    test_end(bench);
-}
-
-BENCH_TEST(text__says_what_is_wrong) {
-    static const call_id ids[4] = {CALL_TADD, CALL_TSUB, CALL_TDIV, CALL_TSUBRELU};
-    for (uint32_t i = 0; i < 4; i++) {
-        text_is(bench, ids[i], 1, SPOIL_DTYPE, "is f64");
-        text_is(bench, ids[i], 1, SPOIL_WIDTH, "rows of 63 x 4 bytes are no multiple of 32");
-        text_is(bench, ids[i], 0, SPOIL_WIDTH, "rows of 63 x 4 bytes are no multiple of 32");
-        text_is(bench, ids[i], 2, SPOIL_MEMORY, "is in fixpipe buffer, not in UB");
-        text_is(bench, ids[i], 0, SPOIL_VALID_ROWS, "has 9 x 64 valid elements of 8 x 64");
-        text_is(bench, ids[i], 0, SPOIL_VALID_COLS, "has 6 x 65 valid elements of 8 x 64");
-        text_is(bench, ids[i], 2, SPOIL_FEWER_ROWS,
-                "has 5 x 64 valid elements, and 6 x 64 are read");
-        text_is(bench, ids[i], 1, SPOIL_FEWER_COLS,
-                "has 6 x 63 valid elements, and 6 x 64 are read");
-    }
-}
-
 // -- rules of their own ---------------------------------------------------------------------------
 
 // Expects the call to be refused, or taken. `which` is for the message.
@@ -221,23 +185,6 @@ static void on_family(test_bench *bench, test_call *call, bool is_refused, uint3
     if (is_refused) {
         refused(bench, call, "its own rule", which, "");
     }
-    test_end(bench);
-}
-
-BENCH_TEST(alias__is_refused_on_a2a3_only) {
-    static const call_id ids[4] = {CALL_TRSQRT, CALL_TRECIP, CALL_TANDS, CALL_TORS};
-    for (uint32_t i = 0; i < 8; i++) {
-        ptoisa_family family = i % 2 ? PTOISA_A5 : PTOISA_A2A3;
-        test_call call = call_make(bench, ids[i / 2], family, 6, 64);
-        call.tiles[1] = call.tiles[0];
-        on_family(bench, &call, family == PTOISA_A2A3, i);
-    }
-    // The same data under another tile.
-    test_call call = call_make(bench, CALL_TRSQRT, PTOISA_A2A3, 6, 64);
-    ptoisa_tile view = call.tiles[1]->tile;
-    test_run(bench);
-    ptoisa_trsqrt(&bench->core, &view, &call.tiles[1]->tile);
-    refused(bench, &call, "alias", 0, "");
     test_end(bench);
 }
 
@@ -286,83 +233,6 @@ BENCH_TEST(matmul__has_sizes_from_1_to_4095) {
     }
 }
 
-// Left is Zz on A2/A3 and Nz on A5, Right Zn, Acc Nz: for products, and for what fills L0.
-BENCH_TEST(layout__of_l0_is_the_machines) {
-    static const struct {
-        call_id id;
-        ptoisa_family family;
-        uint32_t operand;
-        ptoisa_layout layout;
-    } cases[] = {{CALL_TMOV_LEFT, PTOISA_A2A3, 0, PTOISA_NZ},
-                 {CALL_TMOV_LEFT, PTOISA_A5, 0, PTOISA_ZZ},
-                 {CALL_TEXTRACT_L0, PTOISA_A2A3, 0, PTOISA_ZN},
-                 {CALL_TMATMUL, PTOISA_A2A3, 1, PTOISA_NZ},
-                 {CALL_TMATMUL, PTOISA_A5, 1, PTOISA_ZZ},
-                 {CALL_TMATMUL, PTOISA_A2A3, 1, PTOISA_ROW_MAJOR},
-                 {CALL_TMATMUL_BIAS, PTOISA_A2A3, 2, PTOISA_NZ},
-                 {CALL_TMATMUL, PTOISA_A2A3, 2, PTOISA_COL_MAJOR},
-                 {CALL_TMATMUL, PTOISA_A2A3, 0, PTOISA_ROW_MAJOR},
-                 {CALL_TMATMUL_ACC, PTOISA_A2A3, 1, PTOISA_ZN},
-                 {CALL_TGEMV, PTOISA_A5, 0, PTOISA_ZZ}};
-    for (uint32_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        test_call call = call_make(bench, cases[i].id, cases[i].family, 6, 64);
-        call.tiles[cases[i].operand]->tile.layout = (uint8_t)cases[i].layout;
-        on_family(bench, &call, true, i);
-    }
-}
-
-BENCH_TEST(matmul__wrong_types_and_rows_are_refused) {
-    for (uint32_t i = 0; i < 7; i++) {
-        call_id id = i < 3 ? (call_id)(CALL_TGEMV + i) : CALL_TMATMUL;
-        test_call call = call_make(bench, id, PTOISA_A2A3, 1, 64);
-        ptoisa_tile *c = &call.tiles[0]->tile, *a = &call.tiles[1]->tile;
-        ptoisa_tile *b = &call.tiles[2]->tile;
-        switch (i) {
-        case 3: a->dtype = PTOISA_BF16; break;  // bf16 times f16
-        case 4: c->dtype = PTOISA_I32; break;   // f16 into i32
-        case 5: a->dtype = b->dtype = PTOISA_I16; break;
-        case 6: b->valid_rows++; break;  // k of two sizes
-        default:
-            // A GEMV of two rows.
-            for (uint32_t t = 0; t < call.tile_count; t++) {
-                uint8_t memory = call.tiles[t]->tile.memory;
-                if (memory == PTOISA_ACC || memory == PTOISA_LEFT) {
-                    call.tiles[t]->tile.valid_rows = 2;
-                }
-            }
-            break;
-        }
-        on_family(bench, &call, true, i);
-    }
-}
-
-BENCH_TEST(move__has_no_way_between_some_memories) {
-    static const struct {
-        ptoisa_memory to, from;
-        bool is_refused[2];  // on A2/A3, on A5
-    } ways[] = {{PTOISA_MAT, PTOISA_VEC, {true, false}},   {PTOISA_VEC, PTOISA_ACC, {true, false}},
-                {PTOISA_LEFT, PTOISA_VEC, {true, true}},   {PTOISA_VEC, PTOISA_MAT, {true, true}},
-                {PTOISA_ACC, PTOISA_VEC, {true, true}},    {PTOISA_VEC, PTOISA_LEFT, {true, true}},
-                {PTOISA_LEFT, PTOISA_RIGHT, {true, true}}, {PTOISA_BIAS, PTOISA_VEC, {true, true}},
-                {PTOISA_VEC, PTOISA_BIAS, {true, true}},   {PTOISA_ACC, PTOISA_MAT, {true, true}}};
-    for (uint32_t i = 0; i < 2 * sizeof ways / sizeof ways[0]; i++) {
-        ptoisa_family family = i % 2 ? PTOISA_A5 : PTOISA_A2A3;
-        test_begin(bench, family, "TMOV");
-        test_call call = {.name = "TMOV", .prefix = "TMOV: ", .id = CALL_TMOV};
-        for (uint32_t k = 0; k < 2; k++) {
-            ptoisa_memory memory = k ? ways[i / 2].from : ways[i / 2].to;
-            ptoisa_layout layout = memory == PTOISA_VEC || memory == PTOISA_BIAS ? PTOISA_ROW_MAJOR
-                                   : memory == PTOISA_RIGHT                      ? PTOISA_ZN
-                                   : memory == PTOISA_LEFT && family == PTOISA_A2A3 ? PTOISA_ZZ
-                                                                                    : PTOISA_NZ;
-            uint32_t rows = memory == PTOISA_BIAS ? 1 : 32;
-            call_add(&call, test_tile_make(bench, PTOISA_F32, memory, layout, rows, 32, rows, 32),
-                     NEED_BOTH);
-        }
-        on_family(bench, &call, ways[i / 2].is_refused[i % 2], i);
-    }
-}
-
 BENCH_TEST(move__parts_stay_inside) {
     static const uint32_t at[4][2] = {{32, 0}, {0, 32}, {UINT32_MAX - 15, 0}, {0, UINT32_MAX - 31}};
     for (uint32_t i = 0; i < 8; i++) {
@@ -378,54 +248,6 @@ BENCH_TEST(move__parts_stay_inside) {
                                                        at[i % 4][0], at[i % 4][1]);
         refused(bench, &call, "outside", i % 4, "");
         test_end(bench);
-    }
-}
-
-// Changes a good call by a function of i, and expects a refusal.
-BENCH_TEST(rule__wrong_shapes_and_types_are_refused) {
-    static const call_id ids[] = {
-        CALL_TFILLPAD,   CALL_TFILLPAD_EXPAND, CALL_TCVT,      CALL_TTRANS,   CALL_TCONCAT,
-        CALL_TROWSUM,    CALL_TROWMAX,         CALL_TSORT32,   CALL_TMRGSORT, CALL_TCI,
-        CALL_TQUANT_SYM, CALL_TDEQUANT,        CALL_TMOV_BIAS, CALL_TADD,     CALL_TCOLMAX,
-        CALL_TROWARGMAX};
-    for (uint32_t i = 0; i < sizeof ids / sizeof ids[0]; i++) {
-        test_call call = call_make(bench, ids[i], PTOISA_A2A3, 6, 64);
-        ptoisa_tile *d = &call.tiles[0]->tile;
-        ptoisa_tile *s = call.tile_count > 1 ? &call.tiles[1]->tile : NULL;
-        switch (i) {
-        case 0:
-        case 1: d->pad = PTOISA_PAD_NULL; break;
-        case 2: d->dtype = PTOISA_U16; break;         // f32 to u16 is no pair
-        case 3: d->rows = d->valid_rows = 32; break;  // no room for 64 x 6
-        case 4: d->valid_cols--; break;               // not 2c
-        case 5: d->dtype = PTOISA_I32; break;         // of f32
-        case 6:
-            d->layout = PTOISA_ROW_MAJOR;  // two results a row
-            d->cols = 16;
-            d->rows = d->rows / 16 ? d->rows / 16 : 1;
-            d->valid_cols = 2;
-            break;
-        case 7: s->valid_cols = d->valid_cols = 31; break;
-        case 8:
-            s->valid_cols -= 64;
-            d->valid_cols -= 64;
-            break;
-        case 9: d->dtype = PTOISA_I8; break;
-        case 10: d->dtype = PTOISA_U8; break;
-        case 11: d->dtype = PTOISA_I32; break;
-        case 12: d->dtype = PTOISA_I32; break;  // f32 to i32
-        case 13:
-            d->layout = PTOISA_COL_MAJOR;
-            d->rows = d->cols = 64;
-            d->valid_rows = 6;
-            break;
-        case 14:
-            d->valid_rows = 2;
-            d->rows = 2;
-            break;
-        default: d->dtype = PTOISA_F32; break;
-        }
-        on_family(bench, &call, true, i);
     }
 }
 

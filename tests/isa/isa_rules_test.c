@@ -1,213 +1,202 @@
 // The rules that instructions have of their own, one by one: what is refused, in which words. Each
-// case is a call that would be good but for one thing; the texts say which. Here loads, stores, moves,
-// products, sorted lists, FIFOs and printing; isa_rules_vector_test.c has the others.
+// case is a call that would be good but for one thing; the texts say which. Calls that are nothing but an
+// instruction and its operands are lines of isa_rules.txt.
 
-#include "isa_rules.h"
+#include "isa_calls.h"
 
 #include "isa_abort.h"
 
 #if PTOISA_CHECKED_DEFAULT
 
-// -- windows --------------------------------------------------------------------------------------
+// Tiles with memory of their own, but for the sizes that none has: those are of a dry core.
+enum { ROOM = 1 << 16, ROOMS = 8 };
 
-RULE_TEST(load__windows_and_tiles_that_break_a_rule_are_refused) {
-    begin(b, PTOISA_A2A3);
-    b->core->is_dry = true;
-    ptoisa_tile d = vec(b, PTOISA_F32, 4, 8);
-    ptoisa_global g = window(PTOISA_F32, 4, 8);
-    TAKEN(ptoisa_tload(b->core, &d, &g));
-    g.dtype = 0;
-    REFUSED("TLOAD: g is no window", ptoisa_tload(b->core, &d, &g));
-    g = window(PTOISA_F16, 4, 8);
-    REFUSED("TLOAD: g is f16, d is f32", ptoisa_tload(b->core, &d, &g));
-    g = window(PTOISA_F32, 4, 7);
-    REFUSED("TLOAD: g has 4 x 7 elements, d 4 x 8 valid ones", ptoisa_tload(b->core, &d, &g));
+typedef struct rule_bench {
+    test_bench bench;
+    ptoisa_core *core;
+    uint32_t used;
+} rule_bench;
 
-    d = vec(b, PTOISA_F32, 4096, 8);
-    g = window(PTOISA_F32, 4096, 8);
-    REFUSED("TLOAD: d has 4096 rows, more than 4095", ptoisa_tload(b->core, &d, &g));
-    d = tile_in(b, PTOISA_MAT, PTOISA_ROW_MAJOR, PTOISA_F32, 4096, 8);
-    REFUSED("TLOAD: g has 4096 rows, more than 4095", ptoisa_tload(b->core, &d, &g));
-    d.valid_rows = 4095;
-    g = window(PTOISA_F32, 4095, 8);
-    TAKEN(ptoisa_tload(b->core, &d, &g));
+static rule_bench rules_here;
 
-    d = boxed(b, PTOISA_MAT, PTOISA_I64, 16, 16);
-    g = window(PTOISA_I64, 16, 16);
-    REFUSED("TLOAD: d is i64 and boxed", ptoisa_tload(b->core, &d, &g));
-    d = boxed(b, PTOISA_MAT, PTOISA_F16, 32, 16);
-    g = window(PTOISA_F16, 16, 16);
-    g.shape[2] = 2;
-    REFUSED("TLOAD: g has shape 1 x 1 x 2 outside its matrix, not 1",
-            ptoisa_tload(b->core, &d, &g));
-    d = boxed(b, PTOISA_LEFT, PTOISA_F16, 32, 16);
-    g = window(PTOISA_F16, 32, 16);
-    REFUSED("TLOAD: d is in L0A, not in UB or L1", ptoisa_tload(b->core, &d, &g));
+#define COUNT(array)    (sizeof(array) / sizeof(array)[0])
+#define RULE_TEST(name) TEST_OF(name, rule_bench *b, &rules_here)
+
+static _Alignas(64) uint8_t rooms[ROOMS][ROOM];
+
+static ptoisa_tile tile_in(rule_bench *b, ptoisa_memory memory, ptoisa_layout layout,
+                           ptoisa_dtype dtype, uint32_t rows, uint32_t cols) {
+    assert_true(b->core->is_dry || (size_t)rows * cols * 8 <= ROOM);
+    return ptoisa_tile_make(rooms[b->used++ % ROOMS], dtype, memory, layout, rows, cols);
 }
 
-RULE_TEST(store__memories_and_types_that_break_a_rule_are_refused) {
-    begin(b, PTOISA_A2A3);
-    b->core->is_dry = true;
-    ptoisa_tile s = vec(b, PTOISA_F32, 4, 8);
-    ptoisa_global g = window(PTOISA_U32, 4, 8);
-    REFUSED("TSTORE: g is u32, which cannot be added to", ptoisa_tstore_add(b->core, &g, &s));
-    g.dtype = PTOISA_I32;
-    TAKEN(ptoisa_tstore(b->core, &g, &s));
-    REFUSED("TSTORE: s is f32, g is i32", ptoisa_tstore_add(b->core, &g, &s));
-    g.shape[2] = 0;
-    REFUSED("TSTORE: g has shape 0 in dimension 2", ptoisa_tstore(b->core, &g, &s));
-    ptoisa_tile acc = boxed(b, PTOISA_ACC, PTOISA_F32, 16, 16);
-    g = window(PTOISA_I8, 16, 16);
-    REFUSED("TSTORE: f32 out of L0C does not become i8", ptoisa_tstore(b->core, &g, &acc));
+static ptoisa_tile vec(rule_bench *b, ptoisa_dtype dtype, uint32_t rows, uint32_t cols) {
+    return tile_in(b, PTOISA_VEC, PTOISA_ROW_MAJOR, dtype, rows, cols);
+}
 
-    s = vec(b, PTOISA_F32, 4096, 8);
-    g = window(PTOISA_F32, 4096, 8);
-    REFUSED("TSTORE: s has 4096 rows, more than 4095", ptoisa_tstore(b->core, &g, &s));
-    static const uint32_t large[2][2] = {{8208, 16}, {16, 4096}};
-    static const char *const texts[2] = {"TSTORE: s has 8208 x 16 elements, more than 8192 x 4095",
-                                         "TSTORE: s has 16 x 4096 elements, more than 8192 x 4095"};
-    for (uint32_t i = 0; i < 2; i++) {
-        s = boxed(b, PTOISA_ACC, PTOISA_F32, large[i][0], large[i][1]);
-        g = window(PTOISA_F32, large[i][0], large[i][1]);
-        REFUSED(texts[i], ptoisa_tstore(b->core, &g, &s));
+static ptoisa_tile boxed(rule_bench *b, ptoisa_memory memory, ptoisa_dtype dtype, uint32_t rows,
+                         uint32_t cols) {
+    ptoisa_family family = (ptoisa_family)b->core->machine->family;
+    return tile_in(b, memory, call_layout(memory, family), dtype, rows, cols);
+}
+
+static ptoisa_global window(ptoisa_dtype dtype, int64_t rows, int64_t cols) {
+    return ptoisa_global_make(rooms[ROOMS - 1], dtype, rows, cols, cols, 1);
+}
+static void begin(rule_bench *b, ptoisa_family family) {
+    test_begin(&b->bench, family, "rules");
+    b->core = &b->bench.core;
+    b->used = 0;
+}
+
+// The last call was refused in these words, and took no time.
+static void refused(rule_bench *b, const char *text) {
+    if (b->bench.fault_count != 1 || strcmp(b->bench.fault, text) != 0) {
+        fail_msg("%u faults, \"%s\", expected \"%s\"", b->bench.fault_count, b->bench.fault, text);
     }
-    s = boxed(b, PTOISA_MAT, PTOISA_I64, 16, 16);
-    g = window(PTOISA_I64, 16, 16);
-    REFUSED("TSTORE: s is i64 and boxed", ptoisa_tstore(b->core, &g, &s));
-    s = boxed(b, PTOISA_LEFT, PTOISA_F16, 16, 16);
-    g = window(PTOISA_F16, 16, 16);
-    REFUSED("TSTORE: s is in L0A, not in L0C, UB or L1", ptoisa_tstore(b->core, &g, &s));
-    REFUSED("TSTORE: s is in L0A, not in L0C", ptoisa_tstore_relu(b->core, &g, &s));
+    assert_true(b->core->sum == 0);
+    b->bench.fault_count = 0;
+}
 
-    // L1 is stored by A2/A3 only.
-    for (uint32_t i = 0; i < 2; i++) {
-        begin(b, i ? PTOISA_A5 : PTOISA_A2A3);
-        b->core->is_dry = true;
-        s = boxed(b, PTOISA_MAT, PTOISA_F16, 16, 16);
-        ptoisa_tstore(b->core, &g, &s);
-        if (i) {
-            refused(b, "TSTORE: s is in L1, which A5 does not store");
+static void taken(rule_bench *b) {
+    if (b->bench.fault_count != 0) {
+        fail_msg("refused: \"%s\"", b->bench.fault);
+    }
+    b->core->sum = 0;
+}
+
+// A call that is refused in these words, and one that is taken.
+#define REFUSED(text, call) ((call), refused(b, text))
+#define TAKEN(call)         ((call), taken(b))
+
+// -- calls as text --------------------------------------------------------------------------------
+
+// An operand, as isa_rules.txt has them.
+static void operand_add(rule_bench *b, test_call *call, const char *text) {
+    static const char *const memories[] = {"UB", "L1", "L0A", "L0B", "L0C", "bias", "fix"};
+    static const char *const layouts[] = {"row", "col", "NZ", "ZN", "ZZ"};
+    static const uint8_t layout_of[] = {PTOISA_ROW_MAJOR, PTOISA_COL_MAJOR, PTOISA_NZ, PTOISA_ZN,
+                                        PTOISA_ZZ};
+    static test_tile tiles[CALL_TILES_MAX];
+    const ptoisa_family family = (ptoisa_family)b->core->machine->family;
+    char dtype_name[8], word[8], has_layout = 0;
+    uint32_t rows, cols, valid_rows, valid_cols, times, dtype = 0, memory = 0, length;
+    if (text[strspn(text, " ")] == '-') {
+        call->tiles[call->tile_count++] = NULL;
+        return;
+    }
+    assert_int_equal(
+        sscanf(text, " %7s %ux%u%n", dtype_name, &valid_rows, &valid_cols, (int *)&length), 3);
+    while (strcmp(ptoisa_dtype_name((ptoisa_dtype)dtype), dtype_name) != 0) {
+        assert_true(++dtype < PTOISA_DTYPE_COUNT);
+    }
+    text += length;
+    if (strncmp(text, " gm", 3) == 0) {
+        call->window.global = window((ptoisa_dtype)dtype, valid_rows, valid_cols);
+        call->window.global.shape[2] = sscanf(text, " gm times %u", &times) == 1 ? times : 1;
+        return;
+    }
+    rows = valid_rows, cols = valid_cols;
+    if (sscanf(text, " of %ux%u%n", &rows, &cols, (int *)&length) == 2) {
+        text += length;
+    }
+    test_tile *t = &tiles[call->tile_count];
+    b->core->is_dry = b->core->is_dry || (size_t)rows * cols * 8 > ROOM;
+    t->tile = ptoisa_tile_valid(vec(b, (ptoisa_dtype)dtype, rows, cols), valid_rows, valid_cols);
+    for (; sscanf(text, " %7s%n", word, (int *)&length) == 1; text += length) {
+        for (memory = 0; memory < COUNT(memories); memory++) {
+            t->tile.memory = strcmp(word, memories[memory]) ? t->tile.memory : (uint8_t)memory;
+        }
+        for (uint32_t i = 0; i < COUNT(layouts); i++) {
+            has_layout = strcmp(word, layouts[i]) ? has_layout : 1;
+            t->tile.layout = strcmp(word, layouts[i]) ? t->tile.layout : layout_of[i];
+        }
+        t->tile.pad = strcmp(word, "zero") ? t->tile.pad : (uint8_t)PTOISA_PAD_ZERO;
+        t->tile.pad = strcmp(word, "max") ? t->tile.pad : (uint8_t)PTOISA_PAD_MAX;
+        if (strncmp(word, "at", 2) == 0) {
+            t->tile.data = tiles[word[2] - '0'].tile.data;
         }
     }
-    taken(b);
+    if (!has_layout && t->tile.memory >= PTOISA_MAT && t->tile.memory <= PTOISA_ACC) {
+        t->tile.layout = (uint8_t)call_layout((ptoisa_memory)t->tile.memory, family);
+    }
+    call->tiles[call->tile_count++] = t;
 }
 
-// -- moves ----------------------------------------------------------------------------------------
+static call_id call_named(const char *name) {
+#define CALL_NAME(name_, prefix, form, dtype, cycles, call)                                        \
+    if (strcmp(name, #name_) == 0) {                                                               \
+        return CALL_##name_;                                                                       \
+    }
+    CALLS(CALL_NAME)
+#undef CALL_NAME
+    fail_msg("there is no call %s", name);
+    return CALL_COUNT;
+}
 
-RULE_TEST(move__into_l0_and_the_tables_that_breaks_a_rule_is_refused) {
-    begin(b, PTOISA_A2A3);
-    ptoisa_tile d = boxed(b, PTOISA_LEFT, PTOISA_U32, 16, 16);
-    ptoisa_tile s = boxed(b, PTOISA_MAT, PTOISA_U32, 16, 16);
-    REFUSED("TMOV: d is u32, which is not multiplied", ptoisa_tmov(b->core, &d, &s));
-    d = boxed(b, PTOISA_RIGHT, PTOISA_F16, 16, 16);
-    s = tile_in(b, PTOISA_MAT, PTOISA_ROW_MAJOR, PTOISA_F16, 16, 16);
-    REFUSED("TMOV: s is in L1 without boxes", ptoisa_tmov(b->core, &d, &s));
-    d.layout = PTOISA_ZZ;
-    REFUSED("TMOV: d is in L0B of 910B and not ZN", ptoisa_tmov(b->core, &d, &s));
-    d.memory = PTOISA_LEFT, d.layout = PTOISA_NZ;
-    s.layout = PTOISA_NZ;
-    REFUSED("TMOV: d is in L0A of 910B and not ZZ", ptoisa_tmov(b->core, &d, &s));
-    d.layout = PTOISA_ZZ;
-    REFUSED("TEXTRACT: 16 x 16 elements from (0, 8) do not lie in s of 16 x 16",
-            ptoisa_textract(b->core, &d, &s, 0, 8));
-    d = vec(b, PTOISA_F16, 16, 16);
-    REFUSED("TMOV: there is no way from L1 (s) to UB (d)", ptoisa_tmov(b->core, &d, &s));
-    d = boxed(b, PTOISA_RIGHT, PTOISA_F16, 32, 16);
-    s = boxed(b, PTOISA_MAT, PTOISA_F16, 16, 16);
-    REFUSED("TMOV: d has 32 x 16 of 32 x 16 elements, s 16 x 16 of 16 x 16",
-            ptoisa_tmov(b->core, &d, &s));
-
-    static const ptoisa_memory tables[2] = {PTOISA_BIAS, PTOISA_SCALING};
-    static const char *const texts[2][3] = {
-        {"TMOV: d is in the bias table and i16",
-         "TMOV: d has 2 rows: the bias table takes one row, row-major",
-         "TMOV: d has 8 x 4 bytes, which 64 does not divide"},
-        {"TMOV: d is in the fixpipe buffer and i16",
-         "TMOV: d has 2 rows: the fixpipe buffer takes one row, row-major",
-         "TMOV: d has 8 x 8 bytes, which 128 does not divide"}};
-    for (uint32_t i = 0; i < 2; i++) {
-        ptoisa_dtype dtype = i ? PTOISA_U64 : PTOISA_F32;
-        d = tile_in(b, tables[i], PTOISA_ROW_MAJOR, PTOISA_I16, 1, 64);
-        s = tile_in(b, PTOISA_MAT, PTOISA_ROW_MAJOR, PTOISA_I16, 1, 64);
-        REFUSED(texts[i][0], ptoisa_tmov(b->core, &d, &s));
-        d = tile_in(b, tables[i], PTOISA_ROW_MAJOR, dtype, 2, 64);
-        s = tile_in(b, PTOISA_MAT, PTOISA_ROW_MAJOR, dtype, 2, 64);
-        REFUSED(texts[i][1], ptoisa_tmov(b->core, &d, &s));
-        d = tile_in(b, tables[i], PTOISA_ROW_MAJOR, dtype, 1, 8);
-        s = tile_in(b, PTOISA_MAT, PTOISA_ROW_MAJOR, dtype, 1, 8);
-        REFUSED(texts[i][2], ptoisa_tmov(b->core, &d, &s));
-        d = tile_in(b, tables[i], PTOISA_ROW_MAJOR, dtype, 1, 64);
-        s = tile_in(b, PTOISA_MAT, PTOISA_ROW_MAJOR, dtype, 1, 64);
-        TAKEN(ptoisa_tmov(b->core, &d, &s));
+// A line of isa_rules.txt.
+static void check_rule(rule_bench *b, char *line) {
+    static const uint8_t zeros[sizeof rooms];
+    char machine[8], name[32], operand[64], *text = strstr(line, " => ");
+    int length;
+    assert_int_equal(sscanf(line, "%7s %31s%n", machine, name, &length), 2);
+    test_call call = {.id = call_named(name)};
+    begin(b, strcmp(machine, "A5") == 0 ? PTOISA_A5 : PTOISA_A2A3);
+    memset(rooms, 0, sizeof rooms);
+    *(text ? text : line + strlen(line)) = 0;
+    for (const char *at = line + length; sscanf(at, " %63[^,]%n", operand, &length) == 1;) {
+        operand_add(b, &call, operand);
+        at += length + (at[length] == ',');
+    }
+    call_run(&b->bench, &call);
+    if (text) {
+        refused(b, text + strlen(" => "));
+        assert_memory_equal(rooms, zeros, sizeof rooms);
+    } else {
+        taken(b);
     }
 }
 
-RULE_TEST(move__out_of_l0c_that_breaks_a_rule_is_refused) {
-    begin(b, PTOISA_A2A3);
-    ptoisa_tile s = boxed(b, PTOISA_ACC, PTOISA_F32, 16, 16);
-    ptoisa_tile d = boxed(b, PTOISA_MAT, PTOISA_F32, 16, 16);
-    REFUSED("TMOV: f32 goes from L0C to L1 as f16 or bf16 on 910B", ptoisa_tmov(b->core, &d, &s));
-    d = boxed(b, PTOISA_MAT, PTOISA_I16, 16, 16);
-    REFUSED("TMOV: f32 out of L0C does not become i16", ptoisa_tmov(b->core, &d, &s));
-    d = boxed(b, PTOISA_MAT, PTOISA_I8, 32, 32);
-    REFUSED("TMOV: 32 x 32 elements from (0, 0) do not lie in the valid part of s of 16 x 16",
-            ptoisa_tmov_quant(b->core, &d, &s, 1, false));
-    d.valid_rows = d.valid_cols = 16;
-    REFUSED("TMOV: d has 32 x 32 elements, s 16 x 16",
-            ptoisa_tmov_quant(b->core, &d, &s, 1, false));
-    d = boxed(b, PTOISA_VEC, PTOISA_I8, 32, 32);
-    REFUSED("TMOV: the way from L0C to UB is not on 910B, only on A5",
-            ptoisa_tmov_quant(b->core, &d, &s, 1, false));
-    d = boxed(b, PTOISA_LEFT, PTOISA_I8, 32, 32);
-    REFUSED("TMOV: there is no way from L0C (s) to L0A (d)",
-            ptoisa_tmov_quant(b->core, &d, &s, 1, false));
-    s.layout = PTOISA_ZZ;
-    d = boxed(b, PTOISA_MAT, PTOISA_F16, 16, 16);
-    REFUSED("TMOV: s is in L0C and not NZ", ptoisa_tmov(b->core, &d, &s));
+RULE_TEST(rule__calls_that_break_one_are_refused_in_these_words) {
+    FILE *file = fopen("tests/isa/isa_rules.txt", "r");
+    char line[512];
+    uint32_t count = 0;
+    assert_non_null(file);
+    while (fgets(line, sizeof line, file)) {
+        line[strcspn(line, "\n")] = 0;
+        if (line[0] && line[0] != '#') {
+            check_rule(b, line);
+            count++;
+        }
+    }
+    fclose(file);
+    assert_true(count > 100);
 }
 
-// -- products, lists ------------------------------------------------------------------------------
+// -- calls that have more than operands -----------------------------------------------------------
 
-RULE_TEST(matmul__what_is_added_has_its_size) {
-    begin(b, PTOISA_A2A3);
-    ptoisa_tile c = boxed(b, PTOISA_ACC, PTOISA_F32, 16, 16);
-    ptoisa_tile add = boxed(b, PTOISA_ACC, PTOISA_F32, 32, 16);
-    ptoisa_tile left = boxed(b, PTOISA_LEFT, PTOISA_F16, 16, 16);
-    ptoisa_tile right = boxed(b, PTOISA_RIGHT, PTOISA_F16, 16, 16);
-    REFUSED("TMATMUL_ACC: c_in has 32 x 16 valid elements, not 16 x 16",
-            ptoisa_tmatmul_acc(b->core, &c, &add, &left, &right));
-    add = boxed(b, PTOISA_ACC, PTOISA_F32, 16, 32);
-    REFUSED("TMATMUL_ACC: c_in has 16 x 32 valid elements, not 16 x 16",
-            ptoisa_tmatmul_acc(b->core, &c, &add, &left, &right));
-    ptoisa_tile bias = tile_in(b, PTOISA_BIAS, PTOISA_ROW_MAJOR, PTOISA_F32, 1, 32);
-    REFUSED("TMATMUL_BIAS: bias has 1 x 32 valid elements, not 1 x 16",
-            ptoisa_tmatmul_bias(b->core, &c, &left, &right, &bias));
+// A fault with a part.
+static void refused_with(rule_bench *b, const char *part) {
+    assert_int_equal(b->bench.fault_count, 1);
+    assert_non_null(strstr(b->bench.fault, part));
+    b->bench.fault_count = 0;
 }
 
-RULE_TEST(sort__lists_are_rows_of_pairs) {
+RULE_TEST(move__parts_do_not_leave_their_tile) {
     begin(b, PTOISA_A2A3);
-    ptoisa_tile d = vec(b, PTOISA_F32, 1, 32), s0 = vec(b, PTOISA_F32, 1, 8);
-    ptoisa_tile s1 = vec(b, PTOISA_F32, 1, 8), two = vec(b, PTOISA_F32, 2, 8), t = d;
-    t.memory = PTOISA_MAT;
-    uint16_t executed[4];
-    const ptoisa_tile *lists[2] = {&s0, &two};
-    REFUSED("TMRGSORT: s1 has 2 valid rows, not 1",
-            ptoisa_tmrgsort_lists(b->core, &d, NULL, lists, 2, executed, false));
-    lists[1] = &s1;
-    REFUSED("TMRGSORT: t is in L1, not in UB",
-            ptoisa_tmrgsort_lists(b->core, &d, &t, lists, 2, executed, false));
-    s0.valid_cols = 7;
-    REFUSED("TMRGSORT: s0: 7 valid columns are not 0 to 65535 pairs of 2",
-            ptoisa_tmrgsort_lists(b->core, &d, NULL, lists, 2, executed, false));
-    // Pairs of f16 have four elements.
-    ptoisa_tile half = vec(b, PTOISA_F16, 1, 16), of_half = vec(b, PTOISA_F16, 1, 32);
-    half.valid_cols = 6;
-    lists[0] = lists[1] = &half;
-    REFUSED("TMRGSORT: s0: 6 valid columns are not 0 to 65535 pairs of 4",
-            ptoisa_tmrgsort_lists(b->core, &of_half, NULL, lists, 2, executed, false));
+    ptoisa_tile d = boxed(b, PTOISA_LEFT, PTOISA_F16, 16, 16),
+                s = boxed(b, PTOISA_MAT, PTOISA_F16, 16, 16);
+    REFUSED("TEXTRACT: 16 x 16 elements from (0, 8) do not lie in s of 16 x 16",
+            ptoisa_textract(b->core, &d, &s, 0, 8));
+}
+
+RULE_TEST(sort__lists_and_runs_are_counted) {
+    begin(b, PTOISA_A2A3);
     b->core->is_dry = true;
+    ptoisa_tile d = vec(b, PTOISA_F32, 1, 32), s0 = vec(b, PTOISA_F32, 1, 8),
+                s1 = vec(b, PTOISA_F32, 1, 8);
+    uint16_t executed[4];
     const ptoisa_tile *few[5] = {&s0, &s1, &s1, &s1, &s1};
-    s0.valid_cols = 8;
     d.valid_cols = 16;
     TAKEN(ptoisa_tmrgsort_lists(b->core, &d, NULL, few, 2, executed, true));
     assert_int_equal(executed[1], 4);
@@ -215,35 +204,107 @@ RULE_TEST(sort__lists_are_rows_of_pairs) {
             ptoisa_tmrgsort_lists(b->core, &d, NULL, few, 3, executed, true));
     REFUSED("TMRGSORT: 5 lists: 2 to 4 can be merged",
             ptoisa_tmrgsort_lists(b->core, &d, NULL, few, 5, executed, true));
-    // More than 255 groups of runs.
-    ptoisa_tile from = vec(b, PTOISA_F32, 1, 256 * 256), to = vec(b, PTOISA_F32, 1, 256 * 256);
-    REFUSED("TMRGSORT: 65536 valid columns are not 1 to 255 groups of 256",
-            ptoisa_tmrgsort(b->core, &to, &from, 64));
-    from.valid_cols = to.valid_cols = 255 * 256;
-    TAKEN(ptoisa_tmrgsort(b->core, &to, &from, 64));
-    from.valid_cols = to.valid_cols = 512;  // no whole groups
+    ptoisa_tile from = vec(b, PTOISA_F32, 1, 512), to = vec(b, PTOISA_F32, 1, 512);
     REFUSED("TMRGSORT: 512 valid columns are not 1 to 255 groups of 768",
             ptoisa_tmrgsort(b->core, &to, &from, 192));
     REFUSED("TMRGSORT: runs of 32 elements: no multiple of 64",
             ptoisa_tmrgsort(b->core, &to, &from, 32));
-    from.valid_rows = from.rows = to.valid_rows = to.rows = 2;
-    REFUSED("TMRGSORT: s has 2 valid rows, not 1", ptoisa_tmrgsort(b->core, &to, &from, 64));
 }
 
-RULE_TEST(sort__results_are_pairs_of_what_is_sorted) {
+RULE_TEST(vector__numbers_and_modes_that_are_none_are_refused) {
     begin(b, PTOISA_A2A3);
-    b->core->is_dry = true;
-    ptoisa_tile s = vec(b, PTOISA_F32, 1, 512), idx = vec(b, PTOISA_U32, 1, 512);
-    ptoisa_tile d = vec(b, PTOISA_F32, 1, 1024), half = vec(b, PTOISA_F16, 1, 512);
-    ptoisa_tile short_half = vec(b, PTOISA_F16, 1, 1024);
-    ptoisa_tsort32(b->core, &d, &s, &idx);
-    assert_int_equal(ptoisa_cycles(b->core), 5 * 512);
-    taken(b);
-    REFUSED("TSORT32: d has 1 x 512 valid elements, and 1 x 1024 are read",
-            ptoisa_tsort32(b->core, &s, &s, &idx));
-    REFUSED("TSORT32: d has 1 x 1024 valid elements, and 1 x 2048 are read",
-            ptoisa_tsort32(b->core, &short_half, &half, &idx));
-    REFUSED("TSORT32: d is f32, which it does not take", ptoisa_tsort32(b->core, &d, &half, &idx));
+    ptoisa_tile d = vec(b, PTOISA_F32, 4, 8), s = vec(b, PTOISA_F32, 4, 16),
+                bytes = vec(b, PTOISA_U8, 8, 32);
+    ptoisa_tile ramp = vec(b, PTOISA_I16, 1, 16), mask = vec(b, PTOISA_U8, 4, 32),
+                idx = vec(b, PTOISA_I32, 1, 8);
+    idx.valid_cols = 4;
+    REFUSED("TEXPANDS: 256 is no u8", ptoisa_texpands(b->core, &bytes, 256));
+    REFUSED("TCI: 0.5 is no i16", ptoisa_tci(b->core, &ramp, 0.5, false));
+    REFUSED("TCI: 32768 is no i16", ptoisa_tci(b->core, &ramp, 32768, false));
+    REFUSED("TGATHERMASK: there is no pattern 7",
+            ptoisa_tgather_mask(b->core, &d, &s, (ptoisa_pattern)(PTOISA_P1111 + 1)));
+    REFUSED("TGATHERMASK: 16 are taken of each of 4 rows of s, and d has 4 x 8",
+            ptoisa_tgather_mask(b->core, &d, &s, PTOISA_P1111));
+    TAKEN(ptoisa_tgather_mask(b->core, &d, &s, PTOISA_P0101));
+    REFUSED("TCMP: there is no comparison 6",
+            ptoisa_tcmp(b->core, &mask, &d, &d, (ptoisa_compare)(PTOISA_GE + 1)));
+    ptoisa_tile i32 = vec(b, PTOISA_I32, 4, 64), i16 = vec(b, PTOISA_I16, 4, 64);
+    REFUSED("TCMP: i32 has no comparison but EQ on A2/A3",
+            ptoisa_tcmp(b->core, &mask, &i32, &i32, PTOISA_LT));
+    TAKEN(ptoisa_tcmps(b->core, &mask, &i16, 1, PTOISA_LT));
+    ptoisa_global table = window(PTOISA_F32, 3, 8), none = table,
+                  flags = window(PTOISA_BOOL, 3, 32);
+    none.data = NULL;
+    REFUSED("MGATHER: the table has no memory", ptoisa_mgather(b->core, &d, &none, &idx));
+    ptoisa_tile bools = vec(b, PTOISA_BOOL, 4, 32);
+    REFUSED("MSCATTER: bool cannot be scattered so",
+            ptoisa_mscatter_by(b->core, &flags, &bools, &idx, false, PTOISA_SCATTER_ADD));
+    REFUSED("MSCATTER: f32 cannot be scattered so",
+            ptoisa_mscatter_by(b->core, &table, &d, &idx, false,
+                               (ptoisa_scatter)(PTOISA_SCATTER_MIN + 1)));
+}
+
+RULE_TEST(gather__indices_end_with_their_source) {
+    begin(b, PTOISA_A2A3);
+    ptoisa_tile d = vec(b, PTOISA_F32, 4, 8), s = vec(b, PTOISA_F32, 4, 16),
+                idx = vec(b, PTOISA_U32, 4, 8);
+    ptoisa_tile scratch = vec(b, PTOISA_U8, 0, 32);
+    memset(idx.data, 0, 4 * 8 * 4);
+    ptoisa_tgather(b->core, &d, &s, &idx, &scratch);
+    refused_with(b, "TGATHER: t ");
+    ((uint32_t *)idx.data)[3 * 8] = 256 - 31;  // s has 256 bytes, and 32 are read
+    REFUSED("TGATHERB: idx at (3, 0) is 225, of 225", ptoisa_tgatherb(b->core, &d, &s, &idx));
+    ((uint32_t *)idx.data)[3 * 8] = 256 - 32;
+    TAKEN(ptoisa_tgatherb(b->core, &d, &s, &idx));
+}
+
+// A core that does not check: blocks behind the end are zeros, as the simulator has them.
+RULE_TEST(gather__unchecked_blocks_behind_the_end_are_zeros) {
+    begin(b, PTOISA_A2A3);
+    ptoisa_tile d = vec(b, PTOISA_U8, 2, 32), s = vec(b, PTOISA_U8, 2, 32);
+    ptoisa_tile idx = vec(b, PTOISA_U32, 2, 8);
+    memset(s.data, 7, 64);
+    memset(d.data, 9, 64);
+    ((uint32_t *)idx.data)[0] = 32;
+    ((uint32_t *)idx.data)[8] = 33;  // 64 bytes are there
+    b->core->is_checked = false;
+    TAKEN(ptoisa_tgatherb(b->core, &d, &s, &idx));
+    for (uint32_t i = 0; i < 64; i++) {
+        assert_int_equal(((uint8_t *)d.data)[i], i < 32 ? 7 : 0);
+    }
+}
+
+// Scratch that is no tile, or not where it has to be; what only A5 has.
+RULE_TEST(vector__scratch_that_breaks_a_rule_is_refused) {
+    begin(b, PTOISA_A2A3);
+    ptoisa_tile d = vec(b, PTOISA_F32, 4, 8), s = vec(b, PTOISA_F32, 4, 8),
+                row = vec(b, PTOISA_F32, 1, 8);
+    ptoisa_tile column = tile_in(b, PTOISA_VEC, PTOISA_COL_MAJOR, PTOISA_F32, 8, 1);
+    ptoisa_tile mask = vec(b, PTOISA_U8, 4, 32), none = s, mat = s, padded = d;
+    column.valid_rows = 4;
+    none.memory = PTOISA_MEMORY_COUNT;
+    mat.memory = PTOISA_MAT;
+    padded.pad = PTOISA_PAD_ZERO;
+    REFUSED("TCOLSUM: tmp is not in UB", ptoisa_tcolsum(b->core, &row, &s, &mat, false));
+    ptoisa_trowsum(b->core, &column, &s, &none);
+    refused_with(b, "TROWSUM: tmp is no tile");
+    ptoisa_tsel(b->core, &d, &mask, &s, &s, &none);
+    refused_with(b, "TSEL: t is no tile");
+    ptoisa_tsels(b->core, &d, &mask, &s, &none, 1);
+    refused_with(b, "TSELS: t is no tile");
+    ptoisa_tfillpad_inplace(b->core, &padded, &s);
+    refused_with(b, "in place");
+    ptoisa_tinterleave(b->core, &d, &d, &d, &d);
+    refused_with(b, "only on A5");
+    ptoisa_tile f32 = vec(b, PTOISA_F32, 4, 32), i8 = vec(b, PTOISA_I8, 4, 32);
+    ptoisa_tile scale = vec(b, PTOISA_F32, 4, 8), t = vec(b, PTOISA_F32, 7, 32);
+    scale.valid_cols = 1;
+    // 8 rows of 32 floats
+    REFUSED("TQUANT: t has 896 bytes, and 1024 are needed",
+            ptoisa_tquant_sym_scratch(b->core, &i8, &f32, &scale, &t));
+    t.memory = PTOISA_MEMORY_COUNT;
+    ptoisa_tquant_sym_scratch(b->core, &i8, &f32, &scale, &t);
+    refused_with(b, "TQUANT: t is no tile");
 }
 
 // -- pipes and addresses --------------------------------------------------------------------------
