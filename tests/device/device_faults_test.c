@@ -35,13 +35,13 @@ DEVICE_CONTEXT_TEST(device_faults__calls_from_inside_a_task_are_busy_and_change_
     meddler m = {context, device_of(context, 1, 1, 0), graph_of(context), NULL};
     m.memory = piece_of(m.device, NULL, 4);
     ptowsp_graph_task_desc desc = {.fn = meddle, .user = &m};
-    assert_int_equal(ptowsp_graph_task_make(m.graph, &desc, NULL), PTOWSP_OK);
-    assert_int_equal(ptowsp_device_run_graph(m.device, m.graph), PTOWSP_OK);
+    assert_ok(ptowsp_graph_task_make(m.graph, &desc, NULL));
+    assert_ok(ptowsp_device_run_graph(m.device, m.graph));
     test_was_busy(context);
-    assert_int_equal(ptowsp_graph_run(m.graph), PTOWSP_OK);
-    assert_int_equal(ptowsp_device_free(m.device, m.memory), PTOWSP_OK);
+    assert_ok(ptowsp_graph_run(m.graph));
+    assert_ok(ptowsp_device_free(m.device, m.memory));
     ptowsp_graph_destroy(m.graph);
-    assert_int_equal(ptowsp_device_close(m.device), PTOWSP_OK);
+    assert_ok(ptowsp_device_close(m.device));
 }
 
 // -- cores that do not come back ------------------------------------------------------------------
@@ -66,7 +66,7 @@ static ptowsp_device *impatient_device(ptowsp_context *context, uint32_t schedul
                                .vector_count = vector_count,
                                .time_limit_ns = 500000000};
     ptowsp_device *device;
-    assert_int_equal(ptowsp_device_open(context, &desc, &device), PTOWSP_OK);
+    assert_ok(ptowsp_device_open(context, &desc, &device));
     return device;
 }
 
@@ -80,12 +80,12 @@ DEVICE_TEST(device_faults__a_stuck_core_is_reported_and_the_device_is_lost) {
         ptowsp_graph_task_desc desc = {.fn = wait_for_flag, .user = &s};
         for (uint64_t i = 0; i < 20; i++) {
             desc.name = i == 1 ? "spin" : NULL;
-            assert_int_equal(ptowsp_graph_task_make(graph, &desc, NULL), PTOWSP_OK);
-            assert_int_equal(i && i < 10 ? ptowsp_graph_edge_make(graph, i - 1, i) : 0, PTOWSP_OK);
+            assert_ok(ptowsp_graph_task_make(graph, &desc, NULL));
+            assert_ok(i && i < 10 ? ptowsp_graph_edge_make(graph, i - 1, i) : 0);
         }
         void *memory = piece_of(device, "x", 4), *more;
         char host[4] = "abc";
-        assert_int_equal(ptowsp_device_copy_in(device, memory, host, 4), PTOWSP_OK);
+        assert_ok(ptowsp_device_copy_in(device, memory, host, 4));
         assert_int_equal(ptowsp_device_run_graph(device, graph), PTOWSP_STUCK);
         ptowsp_error error = ptowsp_context_error(context);
         assert_int_equal(error.status, PTOWSP_STUCK);
@@ -106,7 +106,7 @@ DEVICE_TEST(device_faults__a_stuck_core_is_reported_and_the_device_is_lost) {
         assert_int_equal(ptowsp_device_free(device, memory), PTOWSP_STUCK);
         assert_int_equal(ptowsp_device_copy_in(device, memory, "no", 3), PTOWSP_STUCK);
         char copy[4];
-        assert_int_equal(ptowsp_device_copy_out(device, copy, memory, 4), PTOWSP_OK);
+        assert_ok(ptowsp_device_copy_out(device, copy, memory, 4));
         assert_memory_equal(copy, host, 4);
         assert_int_equal(ptowsp_device_close(device), PTOWSP_STUCK);
         error = ptowsp_context_error(context);
@@ -117,7 +117,7 @@ DEVICE_TEST(device_faults__a_stuck_core_is_reported_and_the_device_is_lost) {
                      "device: closed with 1 pieces of 4 bytes not freed: 'x' (4)");
         assert_int_equal(s.count, count + 1);  // that task has come to its end
         // The graph is as good as new.
-        assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
+        assert_ok(ptowsp_graph_run(graph));
         ptowsp_graph_destroy(graph);
         ptowsp_context_destroy(context);
     }
@@ -128,21 +128,21 @@ DEVICE_CONTEXT_TEST(device_faults__mix_does_not_wait_for_a_stuck_core) {
     ptowsp_device_desc device_desc = {
         .vector_count = 2, .cube_count = 1, .time_limit_ns = 300000000};
     ptowsp_device *device;
-    assert_int_equal(ptowsp_device_open(context, &device_desc, &device), PTOWSP_OK);
+    assert_ok(ptowsp_device_open(context, &device_desc, &device));
     ptowsp_graph *graph = graph_of(context);
     stuck s = {0, 0};
     ptowsp_graph_task_desc first = {.name = "first"};
     ptowsp_graph_task_desc vector = {.fn = wait_for_flag, .user = &s};
     ptowsp_graph_task_desc mix = {.fn = wait_for_flag, .user = &s, .unit = PTOWSP_UNIT_MIX};
-    assert_int_equal(ptowsp_graph_task_make(graph, &first, NULL), PTOWSP_OK);
-    assert_int_equal(ptowsp_graph_task_make(graph, &vector, NULL), PTOWSP_OK);  // stuck
-    assert_int_equal(ptowsp_graph_task_make(graph, &mix, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_graph_task_make(graph, &first, NULL));
+    assert_ok(ptowsp_graph_task_make(graph, &vector, NULL));  // stuck
+    assert_ok(ptowsp_graph_task_make(graph, &mix, NULL));
     assert_int_equal(ptowsp_device_run_graph(device, graph), PTOWSP_STUCK);
     assert_int_equal(ptowsp_context_error(context).index, 1);
     assert_int_equal(ptowsp_graph_task_status(graph, 2, NULL), PTOWSP_SKIPPED);
     assert_int_equal(ptowsp_device_close(device), PTOWSP_STUCK);
     __atomic_store_n(&s.flag, 1, __ATOMIC_RELEASE);
-    assert_int_equal(device_close_late(device), PTOWSP_OK);
+    assert_ok(device_close_late(device));
     assert_int_equal(s.count, 1);
     ptowsp_graph_destroy(graph);
 }
@@ -165,7 +165,7 @@ DEVICE_TEST(device_faults__stuck_instances_are_reported_the_lowest_first) {
         assert_int_equal(error.index, 3);
         assert_non_null(strstr(error.text, " has not come back from instance 3 in 500000000 ns"));
         __atomic_store_n(&s.flag, 1, __ATOMIC_RELEASE);
-        assert_int_equal(device_close_late(device), PTOWSP_OK);
+        assert_ok(device_close_late(device));
         ptowsp_context_destroy(context);
     }
 }
@@ -173,19 +173,19 @@ DEVICE_TEST(device_faults__stuck_instances_are_reported_the_lowest_first) {
 DEVICE_CONTEXT_TEST(device_faults__tasks_within_the_time_limit_are_none_of_its_business) {
     ptowsp_device_desc desc = {.vector_count = 4, .time_limit_ns = 10000000000};
     ptowsp_device *device;
-    assert_int_equal(ptowsp_device_open(context, &desc, &device), PTOWSP_OK);
+    assert_ok(ptowsp_device_open(context, &desc, &device));
     ptowsp_graph *graph = graph_of(context);
     stuck s = {1, 0};
     ptowsp_graph_task_desc task = {.fn = wait_for_flag, .user = &s};
     for (int i = 0; i < 1000; i++) {
-        assert_int_equal(ptowsp_graph_task_make(graph, &task, NULL), PTOWSP_OK);
+        assert_ok(ptowsp_graph_task_make(graph, &task, NULL));
     }
     for (int run = 0; run < 10; run++) {
-        assert_int_equal(ptowsp_device_run_graph(device, graph), PTOWSP_OK);
+        assert_ok(ptowsp_device_run_graph(device, graph));
     }
     assert_int_equal(s.count, 10000);
     ptowsp_graph_destroy(graph);
-    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+    assert_ok(ptowsp_device_close(device));
 }
 
 // -- memory of the host ---------------------------------------------------------------------------
@@ -217,9 +217,9 @@ static ptowsp_status use_device(ptowsp_context *context, ptowsp_graph *graph) {
         status = ptowsp_device_run_graph(device, graph);
     }
     for (int i = 0; i < 20; i++) {
-        assert_int_equal(ptowsp_device_free(device, pieces[i]), PTOWSP_OK);
+        assert_ok(ptowsp_device_free(device, pieces[i]));
     }
-    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+    assert_ok(ptowsp_device_close(device));
     return status;
 }
 
@@ -231,7 +231,7 @@ DEVICE_TEST(device_faults__every_allocation_may_be_refused) {
         ptowsp_graph *graph = graph_of(context);
         uint32_t count = 0;
         ptowsp_graph_task_desc task = {.fn = count_up, .user = &count};
-        assert_int_equal(ptowsp_graph_task_make(graph, &task, NULL), PTOWSP_OK);
+        assert_ok(ptowsp_graph_task_make(graph, &task, NULL));
         memory.refuse_at = memory.allocations + refuse_at;
         ptowsp_status status = use_device(context, graph);
         bool was_refused = memory.allocations >= memory.refuse_at;
@@ -239,7 +239,7 @@ DEVICE_TEST(device_faults__every_allocation_may_be_refused) {
         assert_int_equal(count, !was_refused);
         memory.refuse_at = 0;
         count = 0;
-        assert_int_equal(use_device(context, graph), PTOWSP_OK);
+        assert_ok(use_device(context, graph));
         assert_int_equal(count, 1);
         ptowsp_graph_destroy(graph);
         ptowsp_context_destroy(context);
@@ -275,19 +275,19 @@ DEVICE_TEST(device_faults__running_again_allocates_nothing) {
     uint32_t count = 0;
     ptowsp_graph_task_desc task = {.fn = count_up, .user = &count};
     for (int i = 0; i < 10; i++) {
-        assert_int_equal(ptowsp_graph_task_make(graph, &task, NULL), PTOWSP_OK);
+        assert_ok(ptowsp_graph_task_make(graph, &task, NULL));
     }
     size_t allocations = 0;
     for (int run = 0; run < 5; run++) {
-        assert_int_equal(ptowsp_device_run_graph(device, graph), PTOWSP_OK);
+        assert_ok(ptowsp_device_run_graph(device, graph));
         const ptowsp_kernel_fn kernels[] = {count_instance};
         ptowsp_launch launch = {.kernels = kernels, .kernel_count = 1, .user = &count};
-        assert_int_equal(ptowsp_device_launch(device, &launch), PTOWSP_OK);
+        assert_ok(ptowsp_device_launch(device, &launch));
         assert_true(run == 0 || memory.allocations == allocations);
         allocations = memory.allocations;
     }
     ptowsp_graph_destroy(graph);
-    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+    assert_ok(ptowsp_device_close(device));
     ptowsp_context_destroy(context);
     assert_int_equal(memory.live_bytes, 0);
 }

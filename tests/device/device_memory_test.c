@@ -9,7 +9,7 @@ DEVICE_TEST_ON(1, 1, 0, device_memory__pieces_are_aligned_apart_and_counted) {
         pieces[i] = (uint8_t *)piece_of(device, NULL, i + 1);
         assert_int_equal((uintptr_t)pieces[i] % PTOWSP_DEVICE_ALIGNMENT, 0);
         memset(copy, (int)i, sizeof copy);
-        assert_int_equal(ptowsp_device_copy_in(device, pieces[i], copy, i + 1), PTOWSP_OK);
+        assert_ok(ptowsp_device_copy_in(device, pieces[i], copy, i + 1));
         used += i + 1;
     }
     ptowsp_device_stats stats = ptowsp_device_result(device);
@@ -18,15 +18,15 @@ DEVICE_TEST_ON(1, 1, 0, device_memory__pieces_are_aligned_apart_and_counted) {
     assert_int_equal(stats.memory_bytes, 1 << 30);
     for (uint64_t i = 0; i < 40; i++) {
         uint8_t *from = pieces[i] + i / 2;
-        assert_int_equal(ptowsp_device_copy_out(device, copy, from, i + 1 - i / 2), PTOWSP_OK);
+        assert_ok(ptowsp_device_copy_out(device, copy, from, i + 1 - i / 2));
         for (uint64_t k = 0; k < i + 1 - i / 2; k++) {
             assert_int_equal(copy[k], i);
         }
     }
     for (uint64_t i = 0; i < 40; i++) {
-        assert_int_equal(ptowsp_device_free(device, pieces[i * 7 % 40]), PTOWSP_OK);
+        assert_ok(ptowsp_device_free(device, pieces[i * 7 % 40]));
     }
-    assert_int_equal(ptowsp_device_free(device, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_device_free(device, NULL));
     stats = ptowsp_device_result(device);
     assert_int_equal(stats.used_bytes, 0);
     assert_int_equal(stats.used_bytes_max, used);
@@ -36,13 +36,13 @@ DEVICE_TEST_ON(1, 1, 0, device_memory__pieces_are_aligned_apart_and_counted) {
 DEVICE_CONTEXT_TEST(device_memory__beyond_the_limit_is_refused_with_all_numbers) {
     ptowsp_device_desc desc = {.memory_bytes = 1000};
     ptowsp_device *device;
-    assert_int_equal(ptowsp_device_open(context, &desc, &device), PTOWSP_OK);
+    assert_ok(ptowsp_device_open(context, &desc, &device));
     void *all = piece_of(device, "kv", 1000), *memory = all;
     assert_int_equal(ptowsp_device_alloc(device, "out", 1, &memory), PTOWSP_OUT_OF_MEMORY);
     assert_null(memory);
     test_error_is(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
                   "device: 'out' asks for 1 bytes, but 1000 of 1000 are used");
-    assert_int_equal(ptowsp_device_free(device, all), PTOWSP_OK);
+    assert_ok(ptowsp_device_free(device, all));
     all = piece_of(device, NULL, 600);
     test_refused(context, ptowsp_device_alloc(device, NULL, 401, &memory), PTOWSP_OUT_OF_MEMORY,
                  PTOWSP_NO_INDEX, "device: 'memory' asks for 401 bytes, but 600 of 1000 are used");
@@ -50,60 +50,56 @@ DEVICE_CONTEXT_TEST(device_memory__beyond_the_limit_is_refused_with_all_numbers)
                  PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
                  "device: 'memory' asks for 18446744073709551615 bytes, but 600 of 1000 are used");
     memory = piece_of(device, NULL, 400);
-    assert_int_equal(ptowsp_device_free(device, all), PTOWSP_OK);
-    assert_int_equal(ptowsp_device_free(device, memory), PTOWSP_OK);
-    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+    assert_ok(ptowsp_device_free(device, all));
+    assert_ok(ptowsp_device_free(device, memory));
+    assert_ok(ptowsp_device_close(device));
     desc.memory_bytes = UINT64_MAX;
-    assert_int_equal(ptowsp_device_open(context, &desc, &device), PTOWSP_OK);
+    assert_ok(ptowsp_device_open(context, &desc, &device));
     test_refused(context, ptowsp_device_alloc(device, NULL, UINT64_MAX, &memory),
                  PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
                  "device: the host has no memory for 'memory' of 18446744073709551615 bytes");
-    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+    assert_ok(ptowsp_device_close(device));
 }
 
 DEVICE_TEST_ON(1, 1, 0, device_memory__bad_pieces_and_bad_frees) {
     void *memory = NULL;
-    test_refused(context, ptowsp_device_alloc(device, NULL, 0, &memory), PTOWSP_INVALID_PARAMS,
-                 PTOWSP_NO_INDEX, "device: a piece of 0 bytes");
-    test_refused(context, ptowsp_device_alloc(device, "", 4, &memory), PTOWSP_INVALID_PARAMS,
-                 PTOWSP_NO_INDEX, "device: a piece has a bad name");
-    test_refused(context, ptowsp_device_alloc(device, NULL, 4, NULL), PTOWSP_INVALID_PARAMS,
-                 PTOWSP_NO_INDEX, "device: out_memory is NULL");
+    test_invalid(context, ptowsp_device_alloc(device, NULL, 0, &memory),
+                 "device: a piece of 0 bytes");
+    test_invalid(context, ptowsp_device_alloc(device, "", 4, &memory),
+                 "device: a piece has a bad name");
+    test_invalid(context, ptowsp_device_alloc(device, NULL, 4, NULL), "device: out_memory is NULL");
     char *kv = (char *)piece_of(device, "kv", 100);
-    test_refused(context, ptowsp_device_free(device, kv + 64), PTOWSP_INVALID_PARAMS,
-                 PTOWSP_NO_INDEX, "device: free of an address 64 bytes into 'kv'");
-    test_refused(context, ptowsp_device_free(device, &kv), PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+    test_invalid(context, ptowsp_device_free(device, kv + 64),
+                 "device: free of an address 64 bytes into 'kv'");
+    test_invalid(context, ptowsp_device_free(device, &kv),
                  "device: free of what is not memory of the device");
-    assert_int_equal(ptowsp_device_free(device, kv), PTOWSP_OK);
-    test_refused(context, ptowsp_device_free(device, kv), PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+    assert_ok(ptowsp_device_free(device, kv));
+    test_invalid(context, ptowsp_device_free(device, kv),
                  "device: free of 'kv' (100 bytes), which has been freed");
 }
 
 DEVICE_TEST_ON(1, 1, 0, device_memory__bad_copies_name_the_piece) {
     char *kv = (char *)piece_of(device, "kv", 100), host[300] = {0}, filled[100];
     memset(filled, 7, sizeof filled);
-    assert_int_equal(ptowsp_device_copy_in(device, kv, filled, 100), PTOWSP_OK);
-    test_refused(context, ptowsp_device_copy_in(device, kv, host, 101), PTOWSP_INVALID_PARAMS,
-                 PTOWSP_NO_INDEX,
+    assert_ok(ptowsp_device_copy_in(device, kv, filled, 100));
+    test_invalid(context, ptowsp_device_copy_in(device, kv, host, 101),
                  "device: copy in of 101 bytes at 0 of 'kv' (100 bytes) goes 1 beyond its end");
-    test_refused(context, ptowsp_device_copy_out(device, host, kv + 99, UINT64_MAX),
-                 PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+    test_invalid(context, ptowsp_device_copy_out(device, host, kv + 99, UINT64_MAX),
                  "device: copy out of 18446744073709551615 bytes at 99 of 'kv' (100 bytes) goes "
                  "18446744073709551614 beyond its end");
-    test_refused(context, ptowsp_device_copy_out(device, host, kv + 100, 1), PTOWSP_INVALID_PARAMS,
-                 PTOWSP_NO_INDEX, "device: copy out of 1 bytes is at no memory of the device");
-    test_refused(context, ptowsp_device_copy_in(device, host, kv, 4), PTOWSP_INVALID_PARAMS,
-                 PTOWSP_NO_INDEX, "device: copy in of 4 bytes is at no memory of the device");
-    test_refused(context, ptowsp_device_copy_in(device, kv, NULL, 4), PTOWSP_INVALID_PARAMS,
-                 PTOWSP_NO_INDEX, "device: copy in of 4 bytes from NULL");
-    test_refused(context, ptowsp_device_copy_out(device, NULL, kv, 4), PTOWSP_INVALID_PARAMS,
-                 PTOWSP_NO_INDEX, "device: copy out of 4 bytes to NULL");
-    assert_int_equal(ptowsp_device_copy_in(device, NULL, NULL, 0), PTOWSP_OK);
-    assert_int_equal(ptowsp_device_copy_out(device, host, kv, 100), PTOWSP_OK);
+    test_invalid(context, ptowsp_device_copy_out(device, host, kv + 100, 1),
+                 "device: copy out of 1 bytes is at no memory of the device");
+    test_invalid(context, ptowsp_device_copy_in(device, host, kv, 4),
+                 "device: copy in of 4 bytes is at no memory of the device");
+    test_invalid(context, ptowsp_device_copy_in(device, kv, NULL, 4),
+                 "device: copy in of 4 bytes from NULL");
+    test_invalid(context, ptowsp_device_copy_out(device, NULL, kv, 4),
+                 "device: copy out of 4 bytes to NULL");
+    assert_ok(ptowsp_device_copy_in(device, NULL, NULL, 0));
+    assert_ok(ptowsp_device_copy_out(device, host, kv, 100));
     assert_memory_equal(host, filled, 100);  // what was refused has changed nothing
-    assert_int_equal(ptowsp_device_free(device, kv), PTOWSP_OK);
-    test_refused(context, ptowsp_device_copy_out(device, host, kv + 4, 1), PTOWSP_INVALID_PARAMS,
-                 PTOWSP_NO_INDEX,
+    assert_ok(ptowsp_device_free(device, kv));
+    test_invalid(context, ptowsp_device_copy_out(device, host, kv + 4, 1),
                  "device: copy out of 1 bytes is at no memory of the device: 'kv' has been freed");
 }
 
@@ -116,7 +112,7 @@ DEVICE_TEST(device_memory__closing_reports_what_was_not_freed) {
     void *gone = piece_of(device, "gone", 4);
     piece_of(device, "weights", 1000);
     piece_of(device, NULL, 20);
-    assert_int_equal(ptowsp_device_free(device, gone), PTOWSP_OK);
+    assert_ok(ptowsp_device_free(device, gone));
     test_refused(context, ptowsp_device_close(device), PTOWSP_LEAKED, 2,
                  "device: closed with 2 pieces of 1020 bytes not freed: 'weights' (1000), "
                  "'memory' (20)");
@@ -126,7 +122,7 @@ DEVICE_TEST(device_memory__closing_reports_what_was_not_freed) {
     void *first = piece_of(device, "gone", 4);
     for (uint64_t i = 0; i < 5; i++) {
         if (i == 3) {  // its slot is used again, and is no older for that
-            assert_int_equal(ptowsp_device_free(device, first), PTOWSP_OK);
+            assert_ok(ptowsp_device_free(device, first));
         }
         piece_of(device, names[i], i + 1);
     }
@@ -134,7 +130,7 @@ DEVICE_TEST(device_memory__closing_reports_what_was_not_freed) {
                  "device: closed with 5 pieces of 15 bytes not freed: 'a' (1), 'b' (2), "
                  "'c' (3), ...");
     assert_int_equal(memory.live_bytes, before);
-    assert_int_equal(ptowsp_device_close(NULL), PTOWSP_OK);
+    assert_ok(ptowsp_device_close(NULL));
     ptowsp_context_destroy(context);
 }
 
@@ -162,7 +158,7 @@ DEVICE_TEST(device_memory__random_pieces_are_found_by_any_address_in_them) {
             used += pieces[i].size;
             count++;
         } else if (test_random_in(&random, 0, 1)) {
-            assert_int_equal(ptowsp_device_free(device, pieces[i].begin), PTOWSP_OK);
+            assert_ok(ptowsp_device_free(device, pieces[i].begin));
             used -= pieces[i].size;
             count--;
             pieces[i].begin = NULL;
@@ -182,10 +178,10 @@ DEVICE_TEST(device_memory__random_pieces_are_found_by_any_address_in_them) {
         assert_int_equal(stats.piece_count, count);
     }
     for (size_t i = 0; i < COUNT; i++) {
-        assert_int_equal(ptowsp_device_free(device, pieces[i].begin), PTOWSP_OK);
+        assert_ok(ptowsp_device_free(device, pieces[i].begin));
         pieces[i].begin = NULL;
     }
-    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+    assert_ok(ptowsp_device_close(device));
     ptowsp_context_destroy(context);
     assert_int_equal(memory.live_bytes, 0);
 }

@@ -24,7 +24,7 @@ DEVICE_TEST(device_run__agrees_with_one_lane_for_random_programs_and_devices) {
                 begin[i] = test_random(&random);
             }
             memcpy(host, begin, sizeof host);
-            assert_int_equal(ptowsp_device_copy_in(device, inside, begin, sizeof begin), PTOWSP_OK);
+            assert_ok(ptowsp_device_copy_in(device, inside, begin, sizeof begin));
             ptowsp_run_options options = {.record_tasks = test_random_in(&random, 0, 1) != 0};
             ptowsp_status status = ptowsp_run_execute(one, &options);
             ptowsp_error error = ptowsp_context_error(context);
@@ -37,16 +37,15 @@ DEVICE_TEST(device_run__agrees_with_one_lane_for_random_programs_and_devices) {
                 fail_count++;
             } else {
                 same_results(one, many);
-                assert_int_equal(ptowsp_device_copy_out(device, copy, inside, sizeof copy),
-                                 PTOWSP_OK);
+                assert_ok(ptowsp_device_copy_out(device, copy, inside, sizeof copy));
                 assert_memory_equal(copy, host, sizeof copy);
             }
         }
         ptowsp_run_destroy(one);
         ptowsp_run_destroy(many);
         mixer_free(&m);
-        assert_int_equal(ptowsp_device_free(device, inside), PTOWSP_OK);
-        assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+        assert_ok(ptowsp_device_free(device, inside));
+        assert_ok(ptowsp_device_close(device));
         ptowsp_context_destroy(context);
     }
     assert_in_range(fail_count, 1, 180);
@@ -85,13 +84,13 @@ DEVICE_CONTEXT_TEST(device_run__affinity_chooses_the_core) {
         program_make(&f, NULL, NULL, &desc);
         for (int round = 0; round < 3; round++) {
             memset(&p, 0, sizeof p);
-            assert_int_equal(ptowsp_device_run(device, f.run, NULL), PTOWSP_OK);
+            assert_ok(ptowsp_device_run(device, f.run, NULL));
             for (uint32_t i = 0; i < 96; i++) {
                 assert_int_equal(p.core[i], i < 32 ? i % 5 + 1 : i % 2 + 6);
             }
         }
         fixture_clear(&f);
-        assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+        assert_ok(ptowsp_device_close(device));
     }
 }
 
@@ -105,43 +104,40 @@ DEVICE_TEST(device_run__what_is_refused_before_any_kernel) {
     uint64_t host[ROWS * COLS];
     char *small = (char *)piece_of(device, "small", sizeof host);
     ptowsp_run *run = mixer_run(&m, host);
-    test_refused(context, ptowsp_device_run(device, run, NULL), PTOWSP_INVALID_PARAMS,
-                 PTOWSP_NO_INDEX, "device: kernel mix_cube needs a cube core, and there is none");
+    test_invalid(context, ptowsp_device_run(device, run, NULL),
+                 "device: kernel mix_cube needs a cube core, and there is none");
     ptowsp_run_options time_only = {.mode = PTOWSP_RUN_TIME_ONLY};
-    test_refused(context, ptowsp_device_run(device, run, &time_only), PTOWSP_INVALID_PARAMS,
-                 PTOWSP_NO_INDEX, "device: a run that only measures time does not run on it");
-    test_refused(context, ptowsp_device_run(device, NULL, NULL), PTOWSP_INVALID_PARAMS,
-                 PTOWSP_NO_INDEX, "device: run is NULL");
-    test_refused(other, ptowsp_device_run(foreign, run, NULL), PTOWSP_INVALID_PARAMS,
-                 PTOWSP_NO_INDEX, "device: the run is of another context");
+    test_invalid(context, ptowsp_device_run(device, run, &time_only),
+                 "device: a run that only measures time does not run on it");
+    test_invalid(context, ptowsp_device_run(device, NULL, NULL), "device: run is NULL");
+    test_invalid(other, ptowsp_device_run(foreign, run, NULL),
+                 "device: the run is of another context");
     ptowsp_run_destroy(run);
     mixer_free(&m);
     mixer_build(&m, context, false, NULL);
     run = mixer_run(&m, host);
-    test_refused(context, ptowsp_device_run(device, run, NULL), PTOWSP_INVALID_PARAMS,
-                 PTOWSP_NO_INDEX, "device: tensor x of 768 bytes is at no memory of the device");
+    test_invalid(context, ptowsp_device_run(device, run, NULL),
+                 "device: tensor x of 768 bytes is at no memory of the device");
     ptowsp_buffer buffer = {.data = small + 8};
-    assert_int_equal(ptowsp_run_bind_tensor(run, "x", &buffer), PTOWSP_OK);
-    test_refused(context, ptowsp_device_run(device, run, NULL), PTOWSP_INVALID_PARAMS,
-                 PTOWSP_NO_INDEX,
+    assert_ok(ptowsp_run_bind_tensor(run, "x", &buffer));
+    test_invalid(context, ptowsp_device_run(device, run, NULL),
                  "device: tensor x of 768 bytes at 8 of 'small' (768 bytes) goes 8 beyond its end");
     ptowsp_run_options bad = {.mode = (ptowsp_run_mode)7, .lane_count = 99};
     buffer.data = small;
-    assert_int_equal(ptowsp_run_bind_tensor(run, "x", &buffer), PTOWSP_OK);
-    test_refused(context, ptowsp_device_run(device, run, &bad), PTOWSP_INVALID_PARAMS,
-                 PTOWSP_NO_INDEX, "run: there is no mode 7");
+    assert_ok(ptowsp_run_bind_tensor(run, "x", &buffer));
+    test_invalid(context, ptowsp_device_run(device, run, &bad), "run: there is no mode 7");
     bad.mode = PTOWSP_RUN_EXECUTE;
     memset(small, 0, sizeof host);
-    assert_int_equal(ptowsp_device_run(device, run, &bad), PTOWSP_OK);  // lanes are not used
+    assert_ok(ptowsp_device_run(device, run, &bad));  // lanes are not used
     m.left[3] = ROWS;
-    assert_int_equal(ptowsp_device_run(device, run, NULL), PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_device_run(device, run, NULL));
     assert_int_equal(ptowsp_context_error(context).index, ROWS);
     assert_int_equal(ptowsp_run_result(run)->task_count, 0);
     ptowsp_run_destroy(run);
     mixer_free(&m);
-    assert_int_equal(ptowsp_device_free(device, small), PTOWSP_OK);
-    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
-    assert_int_equal(ptowsp_device_close(foreign), PTOWSP_OK);
+    assert_ok(ptowsp_device_free(device, small));
+    assert_ok(ptowsp_device_close(device));
+    assert_ok(ptowsp_device_close(foreign));
     ptowsp_context_destroy(context);
     ptowsp_context_destroy(other);
 }
@@ -163,12 +159,12 @@ DEVICE_TEST_ON(1, 1, 0, device_run__only_tensors_with_data_that_are_used_have_to
     ptowsp_run *run = f.run;
     int64_t host[COLS] = {0};
     ptowsp_buffer buffer = {.data = host};
-    assert_int_equal(ptowsp_run_bind_tensor(run, "y", &buffer), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_tensor(run, "y", &buffer));
     // What is missing is told as on lanes.
     buffer.data = NULL;
     for (int round = 0; round < 4; round++) {
         if (round == 2) {
-            assert_int_equal(ptowsp_run_bind_tensor(run, "x", &buffer), PTOWSP_OK);
+            assert_ok(ptowsp_run_bind_tensor(run, "x", &buffer));
         }
         test_refused(
             context,
@@ -177,11 +173,11 @@ DEVICE_TEST_ON(1, 1, 0, device_run__only_tensors_with_data_that_are_used_have_to
             round < 2 ? "run: tensor x is not bound" : "run: tensor x is bound without data");
     }
     buffer.data = piece_of(device, "x", sizeof host);
-    assert_int_equal(ptowsp_run_bind_tensor(run, "x", &buffer), PTOWSP_OK);
-    assert_int_equal(ptowsp_device_run(device, run, NULL), PTOWSP_OK);
-    assert_int_equal(ptowsp_device_copy_out(device, host, buffer.data, sizeof host), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_tensor(run, "x", &buffer));
+    assert_ok(ptowsp_device_run(device, run, NULL));
+    assert_ok(ptowsp_device_copy_out(device, host, buffer.data, sizeof host));
     assert_int_equal(host[0], 7);
-    assert_int_equal(ptowsp_device_free(device, buffer.data), PTOWSP_OK);
+    assert_ok(ptowsp_device_free(device, buffer.data));
     fixture_clear(&f);
 }
 
@@ -208,12 +204,12 @@ DEVICE_TEST(device_run__a_run_that_executes_elsewhere_is_busy) {
     fixture f = program_of(other, "module m\nkernel k(axes 0) vector\nworkload main\n  task k()\n",
                            &kernel, 1, NULL);
     e.run = f.run;
-    assert_int_equal(ptowsp_run_execute(e.run, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_run_execute(e.run, NULL));
     assert_int_equal(e.called, 1);
-    test_refused(context, ptowsp_device_run(e.device, e.run, NULL), PTOWSP_INVALID_PARAMS,
-                 PTOWSP_NO_INDEX, "device: the run is of another context");
+    test_invalid(context, ptowsp_device_run(e.device, e.run, NULL),
+                 "device: the run is of another context");
     fixture_clear(&f);
-    assert_int_equal(ptowsp_device_close(e.device), PTOWSP_OK);
+    assert_ok(ptowsp_device_close(e.device));
     ptowsp_context_destroy(context);
     ptowsp_context_destroy(other);
 }
@@ -242,7 +238,7 @@ DEVICE_TEST(device_run__a_stuck_core_ends_the_run) {
         ptowsp_device_desc desc = {
             .scheduler_count = i == 4 ? 1 : 2, .vector_count = cores, .time_limit_ns = 500000000};
         ptowsp_device *device;
-        assert_int_equal(ptowsp_device_open(context, &desc, &device), PTOWSP_OK);
+        assert_ok(ptowsp_device_open(context, &desc, &device));
         waiter w = {0, 0, 7};
         const ptowsp_parse_kernel kernel = {.name = "spin", .fn = wait_at, .user = &w};
         const ptowsp_parse_desc attached = {.kernels = &kernel, .kernel_count = 1};
@@ -265,9 +261,9 @@ DEVICE_TEST(device_run__a_stuck_core_ends_the_run) {
         assert_int_equal(ptowsp_device_run(device, run, NULL), PTOWSP_STUCK);
         uint32_t count = __atomic_load_n(&w.count, __ATOMIC_ACQUIRE);
         __atomic_store_n(&w.flag, 1, __ATOMIC_RELEASE);
-        assert_int_equal(device_close_late(device), PTOWSP_OK);
+        assert_ok(device_close_late(device));
         assert_int_equal(w.count, count + 1);
-        assert_int_equal(ptowsp_run_execute(run, NULL), PTOWSP_OK);
+        assert_ok(ptowsp_run_execute(run, NULL));
         fixture_free(&f);
     }
 }
@@ -285,7 +281,7 @@ DEVICE_TEST(device_run__of_stuck_tasks_the_first_in_program_order_is_reported) {
     ptowsp_context *context = plain_context();
     ptowsp_device_desc desc = {.vector_count = 2, .time_limit_ns = 500000000};
     ptowsp_device *device;
-    assert_int_equal(ptowsp_device_open(context, &desc, &device), PTOWSP_OK);
+    assert_ok(ptowsp_device_open(context, &desc, &device));
     waiter w = {0, 0, 3};
     const ptowsp_parse_kernel kernel = {.name = "spin", .fn = wait_at_two, .user = &w};
     const ptowsp_schedule schedule = {.lane_count = 2, .window = 4};
@@ -299,7 +295,7 @@ DEVICE_TEST(device_run__of_stuck_tasks_the_first_in_program_order_is_reported) {
     assert_int_equal(error.index, 3);
     assert_non_null(strstr(error.text, " has not come back from task 3 of kernel spin in "));
     __atomic_store_n(&w.flag, 1, __ATOMIC_RELEASE);
-    assert_int_equal(device_close_late(device), PTOWSP_OK);
+    assert_ok(device_close_late(device));
     fixture_free(&f);
 }
 
@@ -323,15 +319,15 @@ static void refuse_each(bool starts) {
         bool was_refused = memory.allocations >= memory.refuse_at;
         assert_int_equal(status, was_refused ? PTOWSP_OUT_OF_MEMORY : PTOWSP_OK);
         memory.refuse_at = 0;
-        assert_int_equal(ptowsp_device_run(device, run, NULL), PTOWSP_OK);
+        assert_ok(ptowsp_device_run(device, run, NULL));
         size_t allocations = memory.allocations;
-        assert_int_equal(ptowsp_device_run(device, run, NULL), PTOWSP_OK);
-        assert_int_equal(ptowsp_device_run(device, run, NULL), PTOWSP_OK);
+        assert_ok(ptowsp_device_run(device, run, NULL));
+        assert_ok(ptowsp_device_run(device, run, NULL));
         assert_in_range(memory.allocations, allocations, allocations + 8);
         ptowsp_run_destroy(run);
         mixer_free(&m);
-        assert_int_equal(ptowsp_device_free(device, inside), PTOWSP_OK);
-        assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+        assert_ok(ptowsp_device_free(device, inside));
+        assert_ok(ptowsp_device_close(device));
         ptowsp_context_destroy(context);
         assert_int_equal(memory.live_bytes, 0);
         if (!was_refused) {

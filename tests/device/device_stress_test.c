@@ -50,7 +50,7 @@ DEVICE_TEST(device_stress__random_graphs_agree_with_running_in_order) {
                                        ? ptowsp_graph_run(graph)
                                        : ptowsp_device_run_graph(devices[round % DEVICES], graph);
             if (first_failed == PTOWSP_NO_INDEX) {
-                assert_int_equal(status, PTOWSP_OK);
+                assert_ok(status);
             } else {
                 assert_int_equal(status, -1000 - (int)first_failed);
                 assert_true(ptowsp_context_error(context).index == first_failed);
@@ -59,7 +59,7 @@ DEVICE_TEST(device_stress__random_graphs_agree_with_running_in_order) {
         }
     }
     for (uint32_t i = 0; i < DEVICES; i++) {
-        assert_int_equal(ptowsp_device_close(devices[i]), PTOWSP_OK);
+        assert_ok(ptowsp_device_close(devices[i]));
     }
     ptowsp_graph_destroy(graph);
     ptowsp_context_destroy(context);
@@ -95,10 +95,10 @@ DEVICE_TEST(device_stress__cancelled_graphs_have_done_what_they_say) {
         cancelled c = {graph_of(context), 0, 0, {0}};
         ptowsp_graph_task_desc desc = {.fn = cancel_at, .user = &c};
         for (uint64_t task = 0; task < 1000; task++) {
-            assert_int_equal(ptowsp_graph_task_make(c.graph, &desc, NULL), PTOWSP_OK);
+            assert_ok(ptowsp_graph_task_make(c.graph, &desc, NULL));
             for (int k = 0; k < 2 && task > 0; k++) {
                 uint64_t before = (uint64_t)test_random_in(&random, 0, (int64_t)task - 1);
-                assert_int_equal(ptowsp_graph_edge_make(c.graph, before, task), PTOWSP_OK);
+                assert_ok(ptowsp_graph_edge_make(c.graph, before, task));
             }
         }
         for (uint32_t round = 0; round < ROUNDS / 20; round++) {
@@ -117,7 +117,7 @@ DEVICE_TEST(device_stress__cancelled_graphs_have_done_what_they_say) {
             }
         }
         ptowsp_graph_destroy(c.graph);
-        assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+        assert_ok(ptowsp_device_close(device));
     }
     ptowsp_context_destroy(context);
 }
@@ -168,7 +168,7 @@ DEVICE_TEST(device_stress__launches_run_every_instance_once) {
                 assert_true(k >= count || cycles[k] == (k % 50 == 49 ? 0 : k));
             }
         }
-        assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+        assert_ok(ptowsp_device_close(device));
     }
     ptowsp_context_destroy(context);
 }
@@ -184,18 +184,18 @@ DEVICE_TEST(device_stress__short_runs_and_pauses) {
             .context = context, .task_count = 1 + i, .graph = graph_of(context), .runs = runs};
         ptowsp_graph_task_desc desc = {.fn = shape_count, .user = runs};
         for (uint64_t task = 0; task < s.task_count; task++) {
-            assert_int_equal(ptowsp_graph_task_make(s.graph, &desc, NULL), PTOWSP_OK);
+            assert_ok(ptowsp_graph_task_make(s.graph, &desc, NULL));
         }
         for (uint32_t round = 0; TEST_ROUNDS(round, ROUNDS); round++) {
             memset(runs, 0, sizeof runs);
-            assert_int_equal(ptowsp_device_run_graph(device, s.graph), PTOWSP_OK);
+            assert_ok(ptowsp_device_run_graph(device, s.graph));
             for (uint32_t task = 0; task < DEVICES; task++) {
                 assert_int_equal(runs[task], task <= i);
             }
             device_spend((uint32_t)test_random_in(&random, 0, 20000));
         }
         ptowsp_graph_destroy(s.graph);
-        assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+        assert_ok(ptowsp_device_close(device));
     }
     ptowsp_context_destroy(context);
 }

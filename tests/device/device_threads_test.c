@@ -42,7 +42,7 @@ TEST(device_threads__any_thread_may_be_refused) {
                           "device: the system starts no more threads");
         }
         assert_int_equal(started, refuse_at <= 8 ? refuse_at : 8);
-        assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+        assert_ok(ptowsp_device_close(device));
         assert_int_equal(memory.live_bytes, before);
     }
     ptowsp_context_destroy(context);

@@ -592,7 +592,7 @@ DEVICE_TEST(async__calls_at_the_wrong_time_have_a_status) {
     endless_program p;
     endless_build(&p, context, TASKS_OF_C, NULL);
     ptowsp_run *run = p.run;
-    test_refused(context, ptowsp_run_wait(run), PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+    test_invalid(context, ptowsp_run_wait(run),
                  "run: it has not been started, or has been waited for");
     assert_invalid(ptowsp_run_poll(run));
     ptowsp_run_cancel(run);  // before the start: for nothing
@@ -631,8 +631,7 @@ DEVICE_TEST(async__calls_at_the_wrong_time_have_a_status) {
     for (int i = 0; i < 2; i++) {
         assert_ok(ptowsp_run_create(context, p.program, &others[i]));
         ptowsp_run_options options = {.mode = PTOWSP_RUN_EXECUTE};
-        assert_int_equal(start_at(i ? ON_DEVICE : ON_LANES, others[i], device, &options),
-                         PTOWSP_OK);
+        assert_ok(start_at(i ? ON_DEVICE : ON_LANES, others[i], device, &options));
         ptowsp_run_destroy(others[i]);
     }
     endless_free(&p);

@@ -153,7 +153,7 @@ FIXTURE_TEST(bind_faults__tensors_that_cannot_be_bound) {
     make_one_of_everything(f);
     refused(f, ptowsp_run_bind_tensor(f->run, "x", NULL), PTOWSP_NO_INDEX,
             "bind: the buffer of tensor x is NULL");
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
         refused(f, ptowsp_run_bind_tensor(f->run, rows[i].name, &rows[i].bad), rows[i].index,
                 rows[i].text);
     }
@@ -219,7 +219,7 @@ TEST(bind_faults__sizes_beside_a_zero_are_any) {
     fixture_make(&f);
     fixture_parse(&f, "tensor cube i8 [?, ?, ?] global\nworkload main\n");
     compile(&f, NULL);
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         ptowsp_buffer buffer = {.data = f.data, .rank = 3};
         memcpy(buffer.shape, cases[i].shape, sizeof cases[i].shape);
         if (cases[i].fits) {
@@ -256,7 +256,7 @@ TEST(bind_faults__a_whole_step_ends_at_its_first_error) {
         {.kind = PTOWSP_BIND_SLOT, .slot = 3, .value = 9},
         {.kind = PTOWSP_BIND_TRANSIENTS, .count = 4096},
         {.kind = PTOWSP_BIND_RANKS}};
-    enum { COUNT = sizeof step_of / sizeof step_of[0] };
+    enum { COUNT = COUNT_OF(step_of) };
     fixture_make(&f);
     make_one_of_everything(&f);
     refused(&f, ptowsp_run_bind(f.run, NULL, 3), PTOWSP_NO_INDEX,

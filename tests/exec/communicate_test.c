@@ -37,7 +37,7 @@ static const struct {
     {"post", "(axes 0, inout data i64 ? x ?, root i64, target i64) link, send", PTOWSP_SEND,
      PTOWSP_REDUCTION_SUM, false},
 };
-enum { COLLECTIVE_COUNT = sizeof collectives / sizeof collectives[0], MIX = COLLECTIVE_COUNT };
+enum { COLLECTIVE_COUNT = COUNT_OF(collectives), MIX = COLLECTIVE_COUNT };
 
 // A step: a collective, or MIX, on windows of one or two tensors.
 typedef struct step {
@@ -588,7 +588,7 @@ TEST(communicate__what_changes_until_a_task_begins_is_found) {
         {false, true, true, true, PTOWSP_RANK_FAILED,
          "steps/task exchange: task 1: ranks: this communicator has failed before"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         changed_run(&cases[i]);
     }
 }

@@ -398,7 +398,7 @@ TEST(tensors_of_nothing_have_no_contents) {
             buffer.data = i ? data[t] : NULL;  // not even memory
             buffer.shape[0] = i / 2;
             buffer.shape[1] = buffer.shape[2] = 2;
-            assert_int_equal(ptowsp_run_bind_tensor(run, t ? "y" : "x", &buffer), PTOWSP_OK);
+            assert_ok(ptowsp_run_bind_tensor(run, t ? "y" : "x", &buffer));
         }
         assert_ok(ptowsp_run_bind_size(run, "n", i / 2));
         data[0][0] = data[1][3] = i;

@@ -173,7 +173,7 @@ TEST(pace__lengths_change_nothing) {
                                           {3000, 0, 0}, {0, 0, 97},    {500, 0, 301}};
     uint64_t random = test_seed(), block_count = 0, batch_count = 0;
     unsigned kept_count = 0;
-    for (size_t l = 0; l < sizeof lengths / sizeof lengths[0]; l++) {
+    for (size_t l = 0; l < COUNT_OF(lengths); l++) {
         for (unsigned p = 0; TEST_ROUNDS(p, LANE_IS_CHECKED ? 2 : 4); p++) {
             static fixture f;
             static uint64_t expected[CELLS + 16];
@@ -256,7 +256,7 @@ TEST(pace__neighbours_are_one_tile) {
         {{5, 2, 3, PWSP_TILE_WRITTEN, 100, 8, 12}, 0, 0},  // accessed otherwise
         {{5, 2, 3, PWSP_TILE_READ, 164, 8, 12}, 0, 0},     // of another matrix
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         pwsp_tile_at joined = tile;
         assert_int_equal(pwsp_frontend_join_tile(&joined, &cases[i].other), cases[i].rows > 0);
         pwsp_tile_at expected = tile;
@@ -482,7 +482,7 @@ TEST(blocks__neighbouring_tiles_are_joined_up_to_the_largest_tile_and_not_beyond
         {{1, 4, 8, PWSP_TILE_READ, 0, 0, 0}, {1, 4, 8, PWSP_TILE_WRITTEN, 0, 0, 8}, 0, 0},
         {{1, 4, 8, PWSP_TILE_READ, 0, 0, 0}, {1, 4, 8, PWSP_TILE_READ, 64, 0, 8}, 0, 0},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
         pwsp_tile_at tile = rows[i].tile, expected = rows[i].tile;
         expected.rows = rows[i].joined == ROWS_JOINED ? rows[i].size : expected.rows;
         expected.cols = rows[i].joined == COLS_JOINED ? rows[i].size : expected.cols;

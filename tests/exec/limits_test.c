@@ -551,7 +551,7 @@ static void meets(bed *b, limit what) {
 // After two rounds all memory that a kind keeps has been taken: a third one keeps no more.
 DEVICE_TEST(limits__are_met_by_every_kind_of_run_which_is_used_again) {
     uint32_t met = 0;
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(kinds); i++) {
         bed b;
         size_t live_bytes = 0;
         bed_make(&b, &kinds[i]);
@@ -572,12 +572,12 @@ DEVICE_TEST(limits__are_met_by_every_kind_of_run_which_is_used_again) {
         }
         bed_free(&b);
     }
-    print_message("%u limits met by %zu kinds\n", met, sizeof kinds / sizeof kinds[0]);
+    print_message("%u limits met by %zu kinds\n", met, COUNT_OF(kinds));
 }
 
 // Destroyed without having been used again.
 DEVICE_TEST(limits__leave_nothing_behind) {
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(kinds); i++) {
         for (limit what = BY_TIME; what < LIMIT_COUNT; what = (limit)(what + 1)) {
             if (kinds[i].texts[what]) {
                 bed b;
@@ -591,7 +591,7 @@ DEVICE_TEST(limits__leave_nothing_behind) {
 
 // What was cancelled before the start, and a limit that is not reached, change nothing.
 DEVICE_TEST(limits__that_are_not_reached_change_nothing) {
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(kinds); i++) {
         bed b;
         bed_make(&b, &kinds[i]);
         kinds[i].cancel(&b);

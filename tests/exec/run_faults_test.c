@@ -50,7 +50,7 @@ FIXTURE_TEST(run_faults__kernels_that_fail) {
     fixture_parse(f, STEPS);
     compile(f, NULL);
     assert_ok(ptowsp_run_bind_size(f->run, "batch", 5));
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
         char text[100];
         f->calls = 0;
         f->failing_task = 3;
@@ -151,8 +151,7 @@ FIXTURE_TEST(run_faults__what_cannot_only_be_timed_or_only_be_run) {
                  PTOWSP_NO_INDEX,
                  "run: kernel step has neither cost nor cycles, so that its time is known only by "
                  "executing it");
-    test_refused(f->context, ptowsp_run_execute(f->run, &neither), PTOWSP_INVALID_PARAMS,
-                 PTOWSP_NO_INDEX, "run: there is no mode 2");
+    test_invalid(f->context, ptowsp_run_execute(f->run, &neither), "run: there is no mode 2");
     works(f, 2);
     fixture_parse(f, "kernel timed(axes 1) vector, 7 cycles, time only\nworkload main\n"
                      "  parallel b in batch\n    task timed(b)\n");
@@ -187,8 +186,8 @@ FIXTURE_TEST(run_faults__null_is_refused_where_the_header_says_so) {
     ptowsp_run *run;
     fixture_parse(f, STEPS);
     compile(f, NULL);
-    test_refused(f->context, ptowsp_run_create(f->context, NULL, &run), PTOWSP_INVALID_PARAMS,
-                 PTOWSP_NO_INDEX, "run: program or out_run is NULL");
+    test_invalid(f->context, ptowsp_run_create(f->context, NULL, &run),
+                 "run: program or out_run is NULL");
     assert_invalid(ptowsp_run_create(f->context, f->program, NULL));
     uint64_t count = 1;
     assert_null(ptowsp_run_records(f->run));

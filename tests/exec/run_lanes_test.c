@@ -89,7 +89,7 @@ LP_TEST(run_lanes__sequential_scopes_order_tasks_that_share_nothing, LANE_OWN, 3
     assert_ok(ptowsp_run_bind_size(p->run, "batch", 0));
     static const uint64_t waits[][2] = {{0, 1}, {0, 2}, {0, 3}, {3, 4}, {1, 5},
                                         {2, 5}, {3, 5}, {4, 5}, {5, 6}, {0, 6}};
-    for (size_t i = 0; i < sizeof waits / sizeof waits[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(waits); i++) {
         lp_waits(p, 7, waits[i][0], waits[i][1]);
     }
 }
@@ -433,7 +433,7 @@ TEST(run_lanes__tile_kernels_take_as_long_as_their_sizes_say) {
         for (int i = 0; i < 2; i++) {
             test_bind(p.run, i ? "ys" : "xs", i ? y : x);
         }
-        for (size_t i = 0; i < sizeof x / sizeof x[0]; i++) {
+        for (size_t i = 0; i < COUNT_OF(x); i++) {
             x[i] = 1;
         }
         uint64_t makespans[3];

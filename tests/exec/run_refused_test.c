@@ -29,7 +29,7 @@ static ptowsp_cycles meddle(const ptowsp_task *task, void *user) {
         ptowsp_run_execute(f->run, NULL),
         ptowsp_run_start(f->run, NULL),
     };
-    for (uint32_t i = 0; i < sizeof statuses / sizeof statuses[0]; i++) {
+    for (uint32_t i = 0; i < COUNT_OF(statuses); i++) {
         busy_count += statuses[i] == PTOWSP_BUSY;
         if (statuses[i] != PTOWSP_BUSY) {
             print_error("call %u: %s\n", i, ptowsp_status_name(statuses[i]));
@@ -76,7 +76,7 @@ TEST_F(refused__ranks_that_are_not_there) {
         uint32_t rank, count;
         uint64_t cycles;
     } cases[] = {{0, 0, 0}, {0, PTOWSP_RANK_COUNT_MAX + 1, 0}, {4, 4, 0}, {0, 4, 1000001}};
-    for (uint32_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (uint32_t i = 0; i < COUNT_OF(cases); i++) {
         char text[200];
         ptowsp_run_ranks ranks = {
             .rank = cases[i].rank, .rank_count = cases[i].count, .cycles_per_us = cases[i].cycles};
@@ -90,8 +90,8 @@ TEST_F(refused__ranks_that_are_not_there) {
         test_error_is(f->context, PTOWSP_INVALID_PARAMS, cases[i].rank, text);
     }
     ptowsp_run_ranks good = {.rank_count = 4, .links.inside.sharing = (ptowsp_link_sharing)9};
-    test_refused(f->context, ptowsp_run_bind_ranks(f->run, &good), PTOWSP_INVALID_PARAMS,
-                 PTOWSP_NO_INDEX, "ranks: links are shared in an unknown way");
+    test_invalid(f->context, ptowsp_run_bind_ranks(f->run, &good),
+                 "ranks: links are shared in an unknown way");
     // Bound, and not bound any more.
     const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
     good.links.inside.sharing = PTOWSP_LINK_PAIR;
@@ -200,10 +200,10 @@ TEST_F(refused__no_device_for_a_transient_tensor_without_use) {
                  "workload w\n"
                  "  slot_set 1 = 3\n",
                  &attached, NULL);
-    assert_int_equal(ptowsp_device_open(f->context, NULL, &device), PTOWSP_OK);
-    assert_int_equal(ptowsp_device_run(device, f->run, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_device_open(f->context, NULL, &device));
+    assert_ok(ptowsp_device_run(device, f->run, NULL));
     assert_int_equal(ptowsp_run_slot(f->run, 1), 3);
-    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+    assert_ok(ptowsp_device_close(device));
 #else
     (void)f;
 #endif
@@ -218,18 +218,15 @@ TEST_F(refused__blocks_that_are_not_the_devices) {
     void *memory;
     program_make(f, transient_text, &attached, NULL);
     assert_ok(ptowsp_device_open(f->context, NULL, &device));
-    test_refused(f->context, ptowsp_device_run(device, f->run, NULL), PTOWSP_INVALID_PARAMS,
-                 PTOWSP_NO_INDEX,
+    test_invalid(f->context, ptowsp_device_run(device, f->run, NULL),
                  "device: the program has transient tensors: give them a block of the device's "
                  "memory (ptowsp_run_bind_transients)");
     assert_ok(ptowsp_run_bind_transients(f->run, own, sizeof own));
-    test_refused(f->context, ptowsp_device_run(device, f->run, NULL), PTOWSP_INVALID_PARAMS,
-                 PTOWSP_NO_INDEX,
+    test_invalid(f->context, ptowsp_device_run(device, f->run, NULL),
                  "device: transient tensors of 64 bytes is at no memory of the device");
     assert_ok(ptowsp_device_alloc(device, "block", 64, &memory));
     assert_ok(ptowsp_run_bind_transients(f->run, memory, 128));
-    test_refused(f->context, ptowsp_device_run(device, f->run, NULL), PTOWSP_INVALID_PARAMS,
-                 PTOWSP_NO_INDEX,
+    test_invalid(f->context, ptowsp_device_run(device, f->run, NULL),
                  "device: transient tensors of 128 bytes at 0 of 'block' (64 bytes) goes 64 beyond "
                  "its end");
     // An empty block is one that is too small.

@@ -334,8 +334,7 @@ TEST(transient__blocks_and_limits_are_checked) {
     assert_ok(ptowsp_run_execute(f.run, NULL));
     assert_int_equal(f.memory.allocations, allocations);
 
-    test_refused(f.context, ptowsp_run_bind_transients(f.run, block + 8, 4096),
-                 PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+    test_invalid(f.context, ptowsp_run_bind_transients(f.run, block + 8, 4096),
                  "bind: the block of transient tensors is not aligned to 64 bytes");
     assert_ok(ptowsp_run_bind_transients(f.run, block, 0));
     test_refused(f.context, ptowsp_run_execute(f.run, NULL), PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
@@ -362,8 +361,8 @@ TEST(transient__wrong_bindings_are_refused) {
     ptowsp_buffer buffer = {0};
     pair_make(&f);
     bind_out(&f, out);
-    test_refused(f.context, ptowsp_run_bind_tensor(f.run, "a", &buffer), PTOWSP_INVALID_PARAMS,
-                 PTOWSP_NO_INDEX, "bind: tensor a is transient: executions give it memory");
+    test_invalid(f.context, ptowsp_run_bind_tensor(f.run, "a", &buffer),
+                 "bind: tensor a is transient: executions give it memory");
     assert_ok(ptowsp_program_check(f.context, f.program, PTOWSP_TARGET_THREADS));
     assert_ok(ptowsp_run_bind_size(f.run, "rows", (INT64_C(1) << 58) - 1));
     test_refused(f.context, ptowsp_run_execute(f.run, NULL), PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
@@ -417,8 +416,7 @@ TEST(transient__lifetimes_are_drawn) {
     fixture f;
     pair_make(&f);
     bind_out(&f, out);
-    test_refused(f.context, ptowsp_run_export_transients(f.run, PTOWSP_EXPORT_TABLE, NULL, output),
-                 PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+    test_invalid(f.context, ptowsp_run_export_transients(f.run, PTOWSP_EXPORT_TABLE, NULL, output),
                  "export: no transient tensors have been placed (ptowsp_run_size_transients)");
     assert_ok(ptowsp_run_execute(f.run, NULL));
     assert_ok(ptowsp_run_export_transients(f.run, PTOWSP_EXPORT_TABLE, NULL, output));
@@ -481,7 +479,7 @@ TEST(transient__tensors_are_read_from_text) {
     assert_non_null(tensors[1]);
     size_t length = (size_t)(strstr(tensors[0], "kernel") - tensors[0]);
     assert_memory_equal(tensors[0], tensors[1], length);
-    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
         ptowsp_module *read;
         assert_int_not_equal(
             ptowsp_module_parse(f.context, wrong[i][0], strlen(wrong[i][0]), &desc, &read, NULL),

@@ -9,15 +9,23 @@
 static inline ptowsp_graph *growing(ptowsp_context *context, uint64_t task_max, uint64_t edge_max) {
     ptowsp_graph_desc desc = {.added_task_max = task_max, .added_edge_max = edge_max};
     ptowsp_graph *graph;
-    assert_int_equal(ptowsp_graph_create(context, &desc, &graph), PTOWSP_OK);
+    assert_ok(ptowsp_graph_create(context, &desc, &graph));
     return graph;
 }
 
 static inline uint64_t add(ptowsp_graph *graph, ptowsp_graph_fn fn, void *user, const char *name) {
     ptowsp_graph_task_desc desc = {.fn = fn, .user = user, .name = name};
     uint64_t task;
-    assert_int_equal(ptowsp_graph_task_make(graph, &desc, &task), PTOWSP_OK);
+    assert_ok(ptowsp_graph_task_make(graph, &desc, &task));
     return task;
+}
+
+// What a running task adds: tasks without edges.
+static inline ptowsp_status add_part(ptowsp_graph *graph, uint64_t task,
+                                     const ptowsp_graph_task_desc *tasks, uint32_t count,
+                                     uint64_t *out_first) {
+    const ptowsp_graph_part part = {tasks, count, NULL, 0};
+    return ptowsp_graph_add(graph, task, &part, out_first);
 }
 
 // Contexts of all kinds, with the last one for the device.
@@ -32,6 +40,16 @@ static inline ptowsp_context *any_context(size_t kind) {
 #endif
 
 #define ANY_KIND_TEST(name) CONTEXTS_TEST(name, ANY_KIND_COUNT, any_context)
+
+// The same with a graph that may grow by so much.
+#define GROWING_TEST(name, task_max, edge_max)                                                     \
+    static void name##_in(size_t kind, ptowsp_context *context, ptowsp_graph *graph);              \
+    ANY_KIND_TEST(name) {                                                                          \
+        ptowsp_graph *graph = growing(context, task_max, edge_max);                                \
+        name##_in(kind, context, graph);                                                           \
+        ptowsp_graph_destroy(graph);                                                               \
+    }                                                                                              \
+    static void name##_in(size_t kind, ptowsp_context *context, ptowsp_graph *graph)
 
 // Runs the graph: the last kind is a device of 2 AICPU threads, 3 vector cores and a cube core.
 static inline ptowsp_status run_any(size_t kind, ptowsp_context *context, ptowsp_graph *graph) {
@@ -77,8 +95,7 @@ static inline ptowsp_status wide_parent(void *user, uint64_t task, uint32_t lane
         tasks[i] = (ptowsp_graph_task_desc){.fn = wide_child, .user = w, .unit = w->unit};
         tasks[i].priority = w->priority_max ? i % (w->priority_max + 1) : 0;
     }
-    const ptowsp_graph_part part = {tasks, WIDE, NULL, 0};
-    ptowsp_status status = ptowsp_graph_add(w->graph, task, &part, &w->first);
+    ptowsp_status status = add_part(w->graph, task, tasks, WIDE, &w->first);
     free(tasks);
     return status;
 }

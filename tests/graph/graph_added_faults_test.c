@@ -4,59 +4,51 @@
 
 // -- cancelled, late and failed ------------------------------------------------------------------
 
-ANY_KIND_TEST(graph_added_faults__cancelled_and_late_runs_leave_the_rest_out_and_can_be_repeated) {
-    wide w = {.graph = growing(context, WIDE, 0)};
-    uint64_t parent = add(w.graph, wide_parent, &w, NULL);
-    uint64_t after = add(w.graph, wide_child, &w, NULL);
-    assert_int_equal(ptowsp_graph_edge_make(w.graph, parent, after), PTOWSP_OK);
+GROWING_TEST(graph_added_faults__cancelled_and_late_runs_leave_the_rest_out_and_can_be_repeated,
+             WIDE, 0) {
+    wide w = {.graph = graph};
+    add(graph, wide_parent, &w, NULL);
+    add(graph, wide_child, &w, NULL);
+    graph_chain(graph, 2);
     for (int run = 0; run < 2; run++) {
         w.ran = 0;
         w.cancel_at = 10;
-        assert_int_equal(run_any(kind, context, w.graph), PTOWSP_CANCELLED);
+        assert_int_equal(run_any(kind, context, graph), PTOWSP_CANCELLED);
         assert_true(w.ran >= 10 && w.ran < 10 + 8);
-        uint64_t cause = 7;
-        assert_int_equal(ptowsp_graph_task_status(w.graph, parent, &cause), PTOWSP_SKIPPED);
-        assert_true(cause == PTOWSP_NO_INDEX);
-        assert_int_equal(ptowsp_graph_task_status(w.graph, after, NULL), PTOWSP_SKIPPED);
-        assert_int_equal(ptowsp_graph_result(w.graph).done_count, w.ran);
+        graph_task_is(graph, 0, PTOWSP_SKIPPED, PTOWSP_NO_INDEX);
+        assert_int_equal(ptowsp_graph_task_status(graph, 1, NULL), PTOWSP_SKIPPED);
+        assert_int_equal(ptowsp_graph_result(graph).done_count, w.ran);
         w.ran = 0;
         w.cancel_at = 0;
-        assert_int_equal(run_any(kind, context, w.graph), PTOWSP_OK);
+        assert_ok(run_any(kind, context, graph));
         assert_int_equal(w.ran, WIDE + 1);
     }
-    assert_int_equal(ptowsp_graph_limit(w.graph, 1), PTOWSP_OK);
-    assert_int_equal(run_any(kind, context, w.graph), PTOWSP_TIMED_OUT);
-    assert_int_equal(ptowsp_graph_limit(w.graph, 0), PTOWSP_OK);
-    assert_int_equal(run_any(kind, context, w.graph), PTOWSP_OK);
-    ptowsp_graph_destroy(w.graph);
+    assert_ok(ptowsp_graph_limit(graph, 1));
+    assert_int_equal(run_any(kind, context, graph), PTOWSP_TIMED_OUT);
+    assert_ok(ptowsp_graph_limit(graph, 0));
+    assert_ok(run_any(kind, context, graph));
 }
 
 // Children 7, 14, ... fail, with -100 - number: their parent is -107, whatever runs first.
-ANY_KIND_TEST(graph_added_faults__a_parent_fails_as_the_first_of_its_added_tasks_that_fail) {
-    wide w = {.graph = growing(context, WIDE, 0), .fails = 7};
-    uint64_t parent = add(w.graph, wide_parent, &w, "wide");
-    uint64_t after = add(w.graph, wide_child, &w, NULL), cause;
-    uint64_t alone = add(w.graph, NULL, NULL, NULL);
-    assert_int_equal(ptowsp_graph_edge_make(w.graph, parent, after), PTOWSP_OK);
+GROWING_TEST(graph_added_faults__a_parent_fails_as_the_first_of_its_added_tasks_that_fail, WIDE,
+             0) {
+    wide w = {.graph = graph, .fails = 7};
+    const uint64_t failed = (WIDE - 1) / 7 + 1;
+    add(graph, wide_parent, &w, "wide");
+    add(graph, wide_child, &w, NULL);
+    add(graph, NULL, NULL, NULL);
+    graph_chain(graph, 2);
     for (int run = 0; run < 5; run++) {
         w.ran = 0;
-        assert_int_equal(run_any(kind, context, w.graph), -107);
-        test_error_is(context, (ptowsp_status)-107, parent,
-                      "graph: task 0 'wide' failed in an added task: UNKNOWN");
+        test_refused(context, run_any(kind, context, graph), -107, 0,
+                     "graph: task 0 'wide' failed in an added task: UNKNOWN");
         assert_int_equal(w.ran, WIDE);
-        assert_int_equal(ptowsp_graph_task_status(w.graph, parent, &cause), -107);
-        assert_int_equal(cause, parent);
-        assert_int_equal(ptowsp_graph_task_status(w.graph, after, &cause), PTOWSP_SKIPPED);
-        assert_int_equal(cause, parent);
-        assert_int_equal(ptowsp_graph_task_status(w.graph, alone, NULL), PTOWSP_OK);
-        assert_int_equal(ptowsp_graph_task_status(w.graph, w.first + 14, &cause), -114);
-        assert_int_equal(cause, w.first + 14);
-        ptowsp_graph_stats stats = ptowsp_graph_result(w.graph);
-        assert_int_equal(stats.failed_count, (WIDE - 1) / 7 + 1);
-        assert_int_equal(stats.skipped_count, 1);
-        assert_int_equal(stats.done_count, WIDE + 3 - stats.failed_count - 1);
+        graph_task_is(graph, 0, (ptowsp_status)-107, 0);
+        graph_task_is(graph, 1, PTOWSP_SKIPPED, 0);
+        assert_ok(ptowsp_graph_task_status(graph, 2, NULL));
+        graph_task_is(graph, w.first + 14, (ptowsp_status)-114, w.first + 14);
+        graph_counts(graph, WIDE + 3 - failed - 1, failed, 1);
     }
-    ptowsp_graph_destroy(w.graph);
 }
 
 // -- failures, nested -----------------------------------------------------------------------------
@@ -90,8 +82,7 @@ static ptowsp_status nest_a(void *user, uint64_t task, uint32_t lane) {
     nest *n = (nest *)user;
     (void)lane;
     const ptowsp_graph_task_desc d = {.fn = nest_fail, .name = "deep"};
-    const ptowsp_graph_part part = {&d, 1, NULL, 0};
-    return ptowsp_graph_add(n->graph, task, &part, &n->d);
+    return add_part(n->graph, task, &d, 1, &n->d);
 }
 
 static ptowsp_status nest_root(void *user, uint64_t task, uint32_t lane) {
@@ -105,51 +96,33 @@ static ptowsp_status nest_root(void *user, uint64_t task, uint32_t lane) {
     return n->parent_fails ? PTOWSP_STUCK : status;
 }
 
-ANY_KIND_TEST(graph_added_faults__failures_go_up_to_the_graphs_own_tasks) {
-    nest n = {.graph = growing(context, 4, 1)};
-    uint64_t cause;
-    add(n.graph, nest_root, &n, "root");
+GROWING_TEST(graph_added_faults__failures_go_up_to_the_graphs_own_tasks, 4, 1) {
+    nest n = {.graph = graph};
+    add(graph, nest_root, &n, "root");
     for (int run = 0; run < 4; run++) {
         n.parent_fails = run % 2 == 1;
         n.ran_b = n.ran_c = 0;
-        ptowsp_status status = run_any(kind, context, n.graph);
-        ptowsp_graph_stats stats = ptowsp_graph_result(n.graph);
+        ptowsp_status status = run_any(kind, context, graph);
         if (n.parent_fails) {  // nothing that it has added runs
             test_refused(context, status, PTOWSP_STUCK, 0, "graph: task 0 'root' failed: STUCK");
             assert_true(n.ran_b == 0 && n.ran_c == 0);
-            assert_int_equal(ptowsp_graph_task_status(n.graph, n.first + 2, &cause),
-                             PTOWSP_SKIPPED);
-            assert_int_equal(cause, 0);
-            assert_true(stats.failed_count == 1 && stats.skipped_count == 3);
-            assert_true(stats.done_count == 0 && stats.added_count == 3);
+            graph_task_is(graph, n.first + 2, PTOWSP_SKIPPED, 0);
+            graph_counts(graph, 0, 1, 3);
+            assert_int_equal(ptowsp_graph_result(graph).added_count, 3);
             continue;
         }
         test_refused(context, status, PTOWSP_UNSUPPORTED, 0,
                      "graph: task 0 'root' failed in an added task 'deep': UNSUPPORTED");
         assert_true(n.ran_b == 0 && n.ran_c == 1);
-        assert_int_equal(ptowsp_graph_task_status(n.graph, n.first, &cause), PTOWSP_UNSUPPORTED);
-        assert_int_equal(ptowsp_graph_task_status(n.graph, n.first + 1, &cause), PTOWSP_SKIPPED);
-        assert_int_equal(cause, n.first);
-        assert_int_equal(ptowsp_graph_task_status(n.graph, n.first + 2, &cause), PTOWSP_OK);
-        assert_int_equal(ptowsp_graph_task_status(n.graph, n.d, &cause), PTOWSP_UNSUPPORTED);
-        assert_int_equal(stats.failed_count, 3);
-        assert_int_equal(stats.skipped_count, 1);
-        assert_int_equal(stats.done_count, 1);
+        assert_int_equal(ptowsp_graph_task_status(graph, n.first, NULL), PTOWSP_UNSUPPORTED);
+        graph_task_is(graph, n.first + 1, PTOWSP_SKIPPED, n.first);
+        assert_ok(ptowsp_graph_task_status(graph, n.first + 2, NULL));
+        assert_int_equal(ptowsp_graph_task_status(graph, n.d, NULL), PTOWSP_UNSUPPORTED);
+        graph_counts(graph, 1, 3, 1);
     }
-    ptowsp_graph_destroy(n.graph);
 }
 
 // -- bad parts ------------------------------------------------------------------------------------
-
-static ptowsp_status succeed(void *user, uint64_t task, uint32_t lane) {
-    (void)user, (void)task, (void)lane;
-    return PTOWSP_OK;
-}
-
-static ptowsp_status succeed_range(void *user, uint64_t begin, uint64_t end, uint32_t lane) {
-    (void)user, (void)begin, (void)end, (void)lane;
-    return PTOWSP_OK;
-}
 
 typedef struct bad {
     ptowsp_graph *graph;
@@ -164,16 +137,14 @@ static ptowsp_status add_bad(void *user, uint64_t task, uint32_t lane) {
     (void)lane;
     if (b->is_deep && task == 0) {
         const ptowsp_graph_task_desc desc = {.fn = add_bad, .user = b, .name = "inner"};
-        const ptowsp_graph_part part = {&desc, 1, NULL, 0};
-        return ptowsp_graph_add(b->graph, task, &part, NULL);
+        return add_part(b->graph, task, &desc, 1, NULL);
     }
     uint64_t first = 7, of = b->of == PTOWSP_NO_INDEX ? task : b->of;
-    assert_int_equal(ptowsp_graph_add(b->graph, of, b->part, &first), PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_graph_add(b->graph, of, b->part, &first));
     assert_true(first == PTOWSP_NO_INDEX);
     // Nor is what follows looked at.
     const ptowsp_graph_task_desc good = {.fn = nest_fail};
-    const ptowsp_graph_part part = {&good, 1, NULL, 0};
-    assert_int_equal(ptowsp_graph_add(b->graph, of, &part, NULL), PTOWSP_INVALID_PARAMS);
+    assert_invalid(add_part(b->graph, of, &good, 1, NULL));
     return PTOWSP_OK;
 }
 
@@ -217,7 +188,7 @@ TEST(graph_added_faults__bad_parts_are_refused) {
         {{good, 2, NULL, 1}, "it adds tasks, but edges is NULL, with a count"},
         {{NULL, 0, NULL, 0}, "it adds tasks, but part is NULL"},
     };
-    enum { ROWS = sizeof rows / sizeof rows[0] };
+    enum { ROWS = COUNT_OF(rows) };
     for (size_t i = 0; i < 2 * ROWS * ANY_KIND_COUNT; i++) {
         size_t kind = i / (2 * ROWS), row = i / 2 % ROWS;
         ptowsp_context *context = any_context(kind);
@@ -234,46 +205,40 @@ TEST(graph_added_faults__bad_parts_are_refused) {
     }
 }
 
-ANY_KIND_TEST(graph_added_faults__tasks_that_do_not_run_cannot_add) {
+GROWING_TEST(graph_added_faults__tasks_that_do_not_run_cannot_add, 8, 8) {
     const ptowsp_graph_part nothing = {NULL, 0, NULL, 0};
-    bad b = {.graph = growing(context, 8, 8), .part = &nothing};
-    test_refused(context, ptowsp_graph_add(b.graph, 0, &nothing, NULL), PTOWSP_INVALID_PARAMS, 0,
+    bad b = {.graph = graph, .part = &nothing};
+    test_refused(context, ptowsp_graph_add(graph, 0, &nothing, NULL), PTOWSP_INVALID_PARAMS, 0,
                  "graph: tasks are added to a graph that is not running");
     // 0 (a range) -> 1, which adds to 0, to 2 after it, to none.
-    const ptowsp_graph_task_desc range = {.range = succeed_range, .item_count = 5};
-    assert_int_equal(ptowsp_graph_task_make(b.graph, &range, NULL), PTOWSP_OK);
-    add(b.graph, add_bad, &b, NULL);
-    add(b.graph, succeed, NULL, NULL);
-    assert_int_equal(ptowsp_graph_edge_make(b.graph, 0, 1), PTOWSP_OK);
-    assert_int_equal(ptowsp_graph_edge_make(b.graph, 1, 2), PTOWSP_OK);
+    const ptowsp_graph_task_desc tasks[] = {
+        {.range = succeed_range, .item_count = 5}, {.fn = add_bad, .user = &b}, {.fn = succeed}};
+    graph_tasks(graph, tasks, 3);
+    graph_chain(graph, 3);
     for (b.of = 0; b.of < 6; b.of++) {
-        b.of += b.of == 1;
-        assert_int_equal(run_any(kind, context, b.graph), PTOWSP_INVALID_PARAMS);
         char text[100];
+        b.of += b.of == 1;
         snprintf(text, sizeof text,
                  "graph: tasks were added to task %u, whose function was not running",
                  (unsigned)b.of);
-        test_error_is(context, PTOWSP_INVALID_PARAMS, b.of, text);
+        test_refused(context, run_any(kind, context, graph), PTOWSP_INVALID_PARAMS, b.of, text);
     }
-    ptowsp_graph_destroy(b.graph);
 }
 
 static ptowsp_status add_bad_and_fail(void *user, uint64_t task, uint32_t lane) {
     const bad *b = (const bad *)user;
     (void)lane;
-    assert_int_equal(ptowsp_graph_add(b->graph, task, b->part, NULL), PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_graph_add(b->graph, task, b->part, NULL));
     return (ptowsp_status)-42;
 }
 
 // A task that fails by itself keeps its status, whatever it has asked for.
-ANY_KIND_TEST(graph_added_faults__a_status_of_its_own_stays) {
-    bad b = {.graph = growing(context, 8, 8)};
-    const uint64_t task = add(b.graph, add_bad_and_fail, &b, NULL);
-    assert_int_equal(run_any(kind, context, b.graph), -42);
-    test_error_is(context, (ptowsp_status)-42, 0,
-                  "graph: task 0 failed: it adds tasks, but part is NULL");
-    assert_int_equal(ptowsp_graph_task_status(b.graph, task, NULL), -42);
-    ptowsp_graph_destroy(b.graph);
+GROWING_TEST(graph_added_faults__a_status_of_its_own_stays, 8, 8) {
+    bad b = {.graph = graph};
+    add(graph, add_bad_and_fail, &b, NULL);
+    test_refused(context, run_any(kind, context, graph), -42, 0,
+                 "graph: task 0 failed: it adds tasks, but part is NULL");
+    assert_int_equal(ptowsp_graph_task_status(graph, 0, NULL), -42);
 }
 
 typedef struct asked {
@@ -325,16 +290,14 @@ TEST(graph_added_faults__bounds_that_no_graph_has) {
     for (size_t i = 0; i < 2; i++) {
         const ptowsp_graph_desc desc = {.added_task_max = rows[i].tasks,
                                         .added_edge_max = rows[i].edges};
-        assert_int_equal(ptowsp_graph_create(context, &desc, &graph), PTOWSP_LIMIT_EXCEEDED);
+        test_refused(context, ptowsp_graph_create(context, &desc, &graph), PTOWSP_LIMIT_EXCEEDED,
+                     PTOWSP_NO_INDEX, rows[i].text);
         assert_null(graph);
-        test_error_is(context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX, rows[i].text);
     }
     for (int is_edges = 0; is_edges < 2; is_edges++) {
         graph = growing(context, is_edges ? 0 : UINT32_MAX - 1, is_edges ? UINT32_MAX - 1 : 0);
-        for (uint64_t i = 0; i < 3; i++) {
-            add(graph, succeed, NULL, NULL);
-            assert_int_equal(i ? ptowsp_graph_edge_make(graph, 0, i) : PTOWSP_OK, PTOWSP_OK);
-        }
+        graph_alike(graph, (ptowsp_graph_task_desc){.fn = succeed}, 3);
+        graph_fan(graph, 3);
         test_refused(context, ptowsp_graph_seal(graph), PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
                      is_edges ? "graph: more than 4294967295 edges with added_edge_max"
                               : "graph: more than 4294967295 tasks with added_task_max");
@@ -358,7 +321,7 @@ CONTEXT_TEST(graph_added_faults__a_device_needs_a_core_of_the_unit) {
     asked a = {.graph = b.graph, .part = &nothing};
     ptowsp_graph_clear(b.graph);
     add(b.graph, ask, &a, NULL);
-    assert_int_equal(ptowsp_device_run_graph(device, b.graph), PTOWSP_OK);
+    assert_ok(ptowsp_device_run_graph(device, b.graph));
     assert_int_equal(ptowsp_graph_result(b.graph).added_count, 1);
     assert_int_equal(ptowsp_graph_result(b.graph).done_count, 2);
     ptowsp_device_close(device);

@@ -75,7 +75,7 @@ TEST(graph_added__fib_as_a_tree_fits_the_bound_and_fails_one_past_it) {
         tree->nodes[1].n = 12;
         uint64_t root = add(graph, fib_run, &tree->nodes[1], NULL);
         uint64_t check = add(graph, fib_check, tree, NULL);
-        assert_int_equal(ptowsp_graph_edge_make(graph, root, check), PTOWSP_OK);
+        assert_ok(ptowsp_graph_edge_make(graph, root, check));
         for (int run = 0; run < 3; run++) {
             tree->nodes[1].value = 0;
             ptowsp_status status = run_any(kind, context, graph);
@@ -86,12 +86,12 @@ TEST(graph_added__fib_as_a_tree_fits_the_bound_and_fails_one_past_it) {
                 assert_true(ptowsp_graph_task_status(graph, check, NULL) < 0);
                 continue;
             }
-            assert_int_equal(status, PTOWSP_OK);
+            assert_ok(status);
             assert_int_equal(stats.task_count, 2);
             assert_int_equal(stats.added_count, 696);
             assert_int_equal(stats.done_count, 698);
             for (uint64_t task = 0; task < 698; task++) {
-                assert_int_equal(ptowsp_graph_task_status(graph, task, NULL), PTOWSP_OK);
+                assert_ok(ptowsp_graph_task_status(graph, task, NULL));
             }
         }
         ptowsp_graph_destroy(graph);
@@ -136,8 +136,7 @@ static ptowsp_status sort_run(void *user, uint64_t task, uint32_t lane) {
         uint32_t index = __atomic_fetch_add(&s->part_count, 1, __ATOMIC_RELAXED);
         s->parts[index] = (struct sort_part){s, bounds[k][0], bounds[k][1]};
         const ptowsp_graph_task_desc desc = {.fn = sort_run, .user = &s->parts[index]};
-        const ptowsp_graph_part half = {&desc, 1, NULL, 0};
-        ptowsp_status status = ptowsp_graph_add(s->graph, task, &half, NULL);
+        ptowsp_status status = add_part(s->graph, task, &desc, 1, NULL);
         if (status != PTOWSP_OK) {
             return status;
         }
@@ -150,34 +149,27 @@ static int compare_u32(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-TEST(graph_added__quicksort_sorts) {
-    enum { COUNT = 9000 };
-    sort *s = (sort *)calloc(1, sizeof *s);
-    uint32_t *expected = (uint32_t *)calloc(COUNT, sizeof(uint32_t));
-    s->values = (uint32_t *)calloc(COUNT, sizeof(uint32_t));
-    uint64_t random = test_seed();
-    for (size_t kind = 0; kind < ANY_KIND_COUNT; kind++) {
-        ptowsp_context *context = any_context(kind);
-        s->graph = growing(context, 2 * COUNT, 0);
-        s->parts[0] = (struct sort_part){s, 0, COUNT};
-        add(s->graph, sort_run, &s->parts[0], NULL);
-        for (int run = 0; run < 3; run++) {
-            for (uint32_t i = 0; i < COUNT; i++) {
-                expected[i] = (uint32_t)test_random_in(&random, 0, run ? COUNT : 10);
-            }
-            memcpy(s->values, expected, COUNT * sizeof(uint32_t));
-            qsort(expected, COUNT, sizeof(uint32_t), compare_u32);
-            s->part_count = 1;
-            assert_int_equal(run_any(kind, context, s->graph), PTOWSP_OK);
-            assert_memory_equal(s->values, expected, COUNT * sizeof(uint32_t));
-            assert_int_equal(ptowsp_graph_result(s->graph).added_count, s->part_count - 1);
+enum { SORTED = 9000 };
+
+GROWING_TEST(graph_added__quicksort_sorts, 2 * SORTED, 0) {
+    static sort s;
+    static uint32_t values[SORTED], expected[SORTED];
+    uint64_t random = test_seed() + kind;
+    s.graph = graph;
+    s.values = values;
+    s.parts[0] = (struct sort_part){&s, 0, SORTED};
+    add(graph, sort_run, &s.parts[0], NULL);
+    for (int run = 0; run < 3; run++) {
+        for (uint32_t i = 0; i < SORTED; i++) {
+            expected[i] = (uint32_t)test_random_in(&random, 0, run ? SORTED : 10);
         }
-        ptowsp_graph_destroy(s->graph);
-        ptowsp_context_destroy(context);
+        memcpy(values, expected, sizeof values);
+        qsort(expected, SORTED, sizeof(uint32_t), compare_u32);
+        s.part_count = 1;
+        assert_ok(run_any(kind, context, graph));
+        assert_memory_equal(values, expected, sizeof values);
+        assert_int_equal(ptowsp_graph_result(graph).added_count, s.part_count - 1);
     }
-    free(s->values);
-    free(expected);
-    free(s);
 }
 
 // -- order ----------------------------------------------------------------------------------------
@@ -223,52 +215,45 @@ static ptowsp_status note(void *user, uint64_t task, uint32_t lane) {
     return status;
 }
 
-TEST(graph_added__what_a_task_adds_runs_between_it_and_what_comes_after) {
+GROWING_TEST(graph_added__what_a_task_adds_runs_between_it_and_what_comes_after, 6, 4) {
     static const int before[][2] = {{O_BEFORE, O_PARENT}, {O_PARENT, O_X}, {O_PARENT, O_Y},
                                     {O_X, O_X1},          {O_X1, O_X2},    {O_X2, O_Z},
                                     {O_Y, O_Z},           {O_Z, O_AFTER}};
-    for (size_t kind = 0; kind < ANY_KIND_COUNT; kind++) {
-        ptowsp_context *context = any_context(kind);
-        noted n = {.graph = growing(context, 6, 4)};
-        ptowsp_span spans[9];
-        for (int i = 0; i < O_COUNT; i++) {
-            n.tasks[i].all = &n;
-        }
-        for (uint64_t i = 0; i < 3; i++) {
-            add(n.graph, note, &n.tasks[i], NULL);
-            assert_int_equal(i ? ptowsp_graph_edge_make(n.graph, i - 1, i) : PTOWSP_OK, PTOWSP_OK);
-        }
-        for (int run = 0; run < 10; run++) {
-            n.clock = 0;
-            memset(spans, 0xab, sizeof spans);
-            assert_int_equal(ptowsp_graph_record(n.graph, run % 2 ? spans : NULL, run % 2 ? 9 : 0),
-                             PTOWSP_OK);
-            assert_int_equal(run_any(kind, context, n.graph), PTOWSP_OK);
-            assert_int_equal(n.clock, 2 * O_COUNT);
-            for (size_t i = 0; i < sizeof before / sizeof before[0]; i++) {
-                assert_true(n.tasks[before[i][0]].end < n.tasks[before[i][1]].begin);
-            }
-            for (int i = 0; i < O_COUNT && run % 2; i++) {
-                const ptowsp_span *span = &spans[n.tasks[i].task];
-                assert_true(span->begin > 0 && span->end >= span->begin);
-                assert_int_equal(span->kind, PTOWSP_UNIT_VECTOR);
-            }
-            ptowsp_graph_stats stats = ptowsp_graph_result(n.graph);
-            uint64_t lane_tasks = 0;
-            for (uint32_t i = 0; i < stats.lane_count; i++) {
-                lane_tasks += ptowsp_graph_lanes(n.graph)[i].task_count;
-            }
-            // Empty tasks take no core.
-            assert_int_equal(lane_tasks, kind < lanes_kind_count ? 9 : 8);
-            assert_int_equal(stats.done_count, 9);
-        }
-        // Tasks made later take the numbers.
-        assert_int_equal(ptowsp_graph_task_status(n.graph, 3, NULL), PTOWSP_OK);
-        assert_int_equal(add(n.graph, NULL, NULL, NULL), 3);
-        assert_int_equal(ptowsp_graph_task_status(n.graph, 3, NULL), PTOWSP_SKIPPED);
-        ptowsp_graph_destroy(n.graph);
-        ptowsp_context_destroy(context);
+    noted n = {.graph = graph};
+    ptowsp_span spans[9];
+    for (int i = 0; i < O_COUNT; i++) {
+        n.tasks[i].all = &n;
     }
+    for (uint64_t i = 0; i < 3; i++) {
+        add(graph, note, &n.tasks[i], NULL);
+    }
+    graph_chain(graph, 3);
+    for (int run = 0; run < 10; run++) {
+        n.clock = 0;
+        memset(spans, 0xab, sizeof spans);
+        assert_ok(ptowsp_graph_record(graph, run % 2 ? spans : NULL, run % 2 ? 9 : 0));
+        assert_ok(run_any(kind, context, graph));
+        assert_int_equal(n.clock, 2 * O_COUNT);
+        for (size_t i = 0; i < COUNT_OF(before); i++) {
+            assert_true(n.tasks[before[i][0]].end < n.tasks[before[i][1]].begin);
+        }
+        for (int i = 0; i < O_COUNT && run % 2; i++) {
+            const ptowsp_span *span = &spans[n.tasks[i].task];
+            assert_true(span->begin > 0 && span->end >= span->begin);
+            assert_int_equal(span->kind, PTOWSP_UNIT_VECTOR);
+        }
+        ptowsp_graph_stats stats = ptowsp_graph_result(graph);
+        uint64_t lane_tasks = 0;
+        for (uint32_t i = 0; i < stats.lane_count; i++) {
+            lane_tasks += ptowsp_graph_lanes(graph)[i].task_count;
+        }
+        assert_int_equal(lane_tasks, kind < lanes_kind_count ? 9 : 8);  // empty tasks take no core
+        assert_int_equal(stats.done_count, 9);
+    }
+    // Tasks made later take the numbers.
+    assert_ok(ptowsp_graph_task_status(graph, 3, NULL));
+    assert_int_equal(add(graph, NULL, NULL, NULL), 3);
+    assert_int_equal(ptowsp_graph_task_status(graph, 3, NULL), PTOWSP_SKIPPED);
 }
 
 // -- wide -----------------------------------------------------------------------------------------
@@ -281,18 +266,18 @@ TEST(graph_added__a_task_adds_thousands) {
         ptowsp_graph_desc desc = {.added_task_max = WIDE, .cube_lane_count = i % 3 == 2};
         wide w = {.unit = i % 3 == 2 ? PTOWSP_UNIT_CUBE : PTOWSP_UNIT_VECTOR,
                   .priority_max = i % 3 == 1 ? 3 : 0};
-        assert_int_equal(ptowsp_graph_create(context, &desc, &w.graph), PTOWSP_OK);
+        assert_ok(ptowsp_graph_create(context, &desc, &w.graph));
         ptowsp_graph_task_desc parent = {.fn = wide_parent, .user = &w, .priority = i % 3 == 1};
-        assert_int_equal(ptowsp_graph_task_make(w.graph, &parent, NULL), PTOWSP_OK);
+        assert_ok(ptowsp_graph_task_make(w.graph, &parent, NULL));
         for (int run = 0; run < 3; run++) {
             w.ran = 0;
 #ifndef PTOWSP_NO_THREADS
             if (run == 2 && kind < lanes_kind_count) {
-                assert_int_equal(ptowsp_graph_start(w.graph), PTOWSP_OK);
-                assert_int_equal(ptowsp_graph_wait(w.graph), PTOWSP_OK);
+                assert_ok(ptowsp_graph_start(w.graph));
+                assert_ok(ptowsp_graph_wait(w.graph));
             } else
 #endif
-                assert_int_equal(run_any(kind, context, w.graph), PTOWSP_OK);
+                assert_ok(run_any(kind, context, w.graph));
             assert_int_equal(w.ran, WIDE);
             assert_int_equal(ptowsp_graph_result(w.graph).done_count, WIDE + 1);
         }
@@ -438,7 +423,7 @@ TEST(graph_added__every_allocation_may_be_refused_and_running_makes_none) {
         assert_int_equal(status, was_refused ? PTOWSP_OUT_OF_MEMORY : PTOWSP_OK);
         if (!was_refused) {
             size_t allocations = memory.allocations;
-            assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
+            assert_ok(ptowsp_graph_run(graph));
             assert_int_equal(memory.allocations, allocations);
             assert_true(ptowsp_graph_result(graph).memory_bytes <= memory.live_bytes);
             assert_true(ptowsp_graph_result(graph).memory_bytes > 696 * 100);

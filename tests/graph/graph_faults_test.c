@@ -3,27 +3,8 @@
 #include "src/graph/graph_state.h"
 #include "graph_fixture.h"
 
-static ptowsp_graph *graph_of(ptowsp_context *context) {
-    ptowsp_graph *graph;
-    assert_int_equal(ptowsp_graph_create(context, NULL, &graph), PTOWSP_OK);
-    return graph;
-}
-
-static ptowsp_status succeed(void *user, uint64_t task, uint32_t lane) {
-    (void)user, (void)task, (void)lane;
-    return PTOWSP_OK;
-}
-
-static ptowsp_status succeed_range(void *user, uint64_t begin, uint64_t end, uint32_t lane) {
-    (void)user, (void)begin, (void)end, (void)lane;
-    return PTOWSP_OK;
-}
-
 static void add(ptowsp_graph *graph, uint32_t count, const char *name) {
-    ptowsp_graph_task_desc desc = {.fn = succeed, .name = name};
-    for (uint32_t i = 0; i < count; i++) {
-        assert_int_equal(ptowsp_graph_task_make(graph, &desc, NULL), PTOWSP_OK);
-    }
+    graph_alike(graph, (ptowsp_graph_task_desc){.fn = succeed, .name = name}, count);
 }
 
 // -- bad input ------------------------------------------------------------------------------------
@@ -42,32 +23,30 @@ TEST(graph_faults__bad_tasks_are_refused) {
         {{.unit = PTOWSP_UNIT_COUNT}, "graph: task 1 has an unknown unit: 3"},
     };
     ptowsp_context *context = lanes_context(0);
-    test_refused(context, ptowsp_graph_create(context, NULL, NULL), PTOWSP_INVALID_PARAMS,
-                 PTOWSP_NO_INDEX, "graph: out_graph is NULL");
+    test_invalid(context, ptowsp_graph_create(context, NULL, NULL), "graph: out_graph is NULL");
     ptowsp_graph *graph = graph_of(context);
     uint64_t none = 7;
-    assert_int_equal(ptowsp_graph_task_make(graph, NULL, &none), PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_graph_task_make(graph, NULL, &none));
     assert_true(none == PTOWSP_NO_INDEX);
     test_error_is(context, PTOWSP_INVALID_PARAMS, 0, "graph: task 0: desc is NULL");
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
         ptowsp_graph_clear(graph);
         add(graph, 1, NULL);
         uint64_t task = 7;
-        assert_int_equal(ptowsp_graph_task_make(graph, &rows[i].desc, &task),
-                         PTOWSP_INVALID_PARAMS);
+        assert_invalid(ptowsp_graph_task_make(graph, &rows[i].desc, &task));
         assert_true(task == PTOWSP_NO_INDEX);
         test_error_is(context, PTOWSP_INVALID_PARAMS, 1, rows[i].text);
         // The error stays, whatever follows.
         ptowsp_graph_task_desc good = {.fn = succeed};
-        assert_int_equal(ptowsp_graph_task_make(graph, &good, &task), PTOWSP_INVALID_PARAMS);
-        assert_int_equal(ptowsp_graph_edge_make(graph, 0, 0), PTOWSP_INVALID_PARAMS);
-        assert_int_equal(ptowsp_graph_seal(graph), PTOWSP_INVALID_PARAMS);
-        assert_int_equal(ptowsp_graph_run(graph), PTOWSP_INVALID_PARAMS);
+        assert_invalid(ptowsp_graph_task_make(graph, &good, &task));
+        assert_invalid(ptowsp_graph_edge_make(graph, 0, 0));
+        assert_invalid(ptowsp_graph_seal(graph));
+        assert_invalid(ptowsp_graph_run(graph));
         assert_int_equal(ptowsp_graph_result(graph).task_count, 1);
     }
     ptowsp_graph_clear(graph);
     add(graph, 1, NULL);
-    assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
+    assert_ok(ptowsp_graph_run(graph));
     ptowsp_graph_destroy(graph);
     ptowsp_graph_destroy(NULL);
     ptowsp_context_destroy(context);
@@ -85,13 +64,13 @@ GRAPH_TEST_ON(0, graph_faults__bad_edges_are_refused) {
          "graph: edge 1 from task 18446744073709551615 to 18446744073709551615, of 3 tasks"},
         {2, 2, "graph: edge 1 leads from task 2 to itself"},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
         ptowsp_graph_clear(graph);
         add(graph, 3, NULL);
-        assert_int_equal(ptowsp_graph_edge_make(graph, 0, 1), PTOWSP_OK);
+        assert_ok(ptowsp_graph_edge_make(graph, 0, 1));
         test_refused(context, ptowsp_graph_edge_make(graph, rows[i].before, rows[i].after),
                      PTOWSP_INVALID_PARAMS, 1, rows[i].text);
-        assert_int_equal(ptowsp_graph_run(graph), PTOWSP_INVALID_PARAMS);
+        assert_invalid(ptowsp_graph_run(graph));
     }
 }
 
@@ -102,28 +81,25 @@ GRAPH_TEST_ON(0, graph_faults__circles_are_found_with_their_tasks) {
     add(graph, 2, "add");
     add(graph, 1, NULL);
     static const uint64_t edges[][2] = {{0, 4}, {4, 2}, {2, 5}, {5, 4}, {5, 1}};
-    for (size_t i = 0; i < 5; i++) {
-        assert_int_equal(ptowsp_graph_edge_make(graph, edges[i][0], edges[i][1]), PTOWSP_OK);
-    }
+    graph_edges(graph, edges, 5);
     test_refused(context, ptowsp_graph_seal(graph), PTOWSP_INVALID_PARAMS, 2,
                  "graph: 3 tasks wait for each other in a cycle: "
                  "2 'mul' -> 5 -> 4 'add' -> 2 'mul'");
-    assert_int_equal(ptowsp_graph_run(graph), PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_graph_run(graph));
     ptowsp_graph_clear(graph);
     add(graph, 2, NULL);
-    assert_int_equal(ptowsp_graph_edge_make(graph, 1, 0), PTOWSP_OK);
-    assert_int_equal(ptowsp_graph_seal(graph), PTOWSP_OK);
-    assert_int_equal(ptowsp_graph_edge_make(graph, 0, 1), PTOWSP_OK);
+    assert_ok(ptowsp_graph_edge_make(graph, 1, 0));
+    assert_ok(ptowsp_graph_seal(graph));
+    assert_ok(ptowsp_graph_edge_make(graph, 0, 1));
     test_refused(context, ptowsp_graph_run(graph), PTOWSP_INVALID_PARAMS, 0,
                  "graph: 2 tasks wait for each other in a cycle: 0 -> 1 -> 0");
 }
 
 GRAPH_TEST_ON(0, graph_faults__a_circle_of_a_million_tasks_has_a_short_text) {
     add(graph, 1000000, NULL);
-    for (uint64_t i = 0; i < 1000000; i++) {
-        assert_int_equal(ptowsp_graph_edge_make(graph, i, (i + 1) % 1000000), PTOWSP_OK);
-    }
-    assert_int_equal(ptowsp_graph_seal(graph), PTOWSP_INVALID_PARAMS);
+    graph_chain(graph, 1000000);
+    assert_ok(ptowsp_graph_edge_make(graph, 999999, 0));
+    assert_invalid(ptowsp_graph_seal(graph));
     ptowsp_error error = ptowsp_context_error(context);
     assert_int_equal(error.index, 0);
     const char *begin = "graph: 1000000 tasks wait for each other in a cycle: 0 -> 1 -> 2 -> 3";
@@ -142,8 +118,7 @@ GRAPH_TEST_ON(0, graph_faults__a_circle_is_named_whole_as_far_as_there_is_room) 
         ptowsp_graph_clear(graph);
         add(graph, (uint32_t)count + 10, NULL);
         for (uint64_t i = 0; i < count; i++) {
-            assert_int_equal(ptowsp_graph_edge_make(graph, 10 + i, 10 + (i + 1) % count),
-                             PTOWSP_OK);
+            assert_ok(ptowsp_graph_edge_make(graph, 10 + i, 10 + (i + 1) % count));
             if (i < 38) {
                 length += (size_t)snprintf(wanted + length, sizeof wanted - length, "%s %u",
                                            i ? " ->" : "", (unsigned)(10 + i));
@@ -181,47 +156,34 @@ static ptowsp_status fail_if_told(void *user, uint64_t task, uint32_t lane) {
 }
 
 // Tasks 1 and 3 fail. 0 -> 1 -> 4 -> 6; 3 -> 4; 3 -> 5; 2 -> 7.
-TEST(graph_faults__what_depends_on_a_failed_task_is_skipped_and_nothing_else) {
+GRAPH_TEST(graph_faults__what_depends_on_a_failed_task_is_skipped_and_nothing_else) {
     static const uint64_t edges[][2] = {{0, 1}, {1, 4}, {4, 6}, {3, 4}, {3, 5}, {2, 7}};
+    const uint64_t none = PTOWSP_NO_INDEX, causes[] = {none, 1, none, 3, 1, 3, 1, none};
     ptowsp_status told[8] = {0, PTOWSP_UNSUPPORTED, 0, PTOWSP_LIMIT_EXCEEDED, 0, 0, 0, 5};
-    for (size_t k = 0; k < lanes_kind_count; k++) {
-        ptowsp_context *context = lanes_context(k);
-        ptowsp_graph *graph = graph_of(context);
-        for (uint32_t i = 0; i < 8; i++) {
-            ptowsp_graph_task_desc desc = {
-                .fn = fail_if_told, .user = told, .name = i == 1 ? "attend" : NULL};
-            assert_int_equal(ptowsp_graph_task_make(graph, &desc, NULL), PTOWSP_OK);
+    for (uint32_t i = 0; i < 8; i++) {
+        graph_alike(graph,
+                    (ptowsp_graph_task_desc){
+                        .fn = fail_if_told, .user = told, .name = i == 1 ? "attend" : NULL},
+                    1);
+    }
+    graph_edges(graph, edges, 6);
+    for (int run = 0; run < 3; run++) {
+        told[1] = PTOWSP_UNSUPPORTED;
+        test_refused(context, ptowsp_graph_run(graph), PTOWSP_UNSUPPORTED, 1,
+                     "graph: task 1 'attend' failed: UNSUPPORTED");
+        for (uint64_t i = 0; i < 8; i++) {
+            graph_task_is(graph, i,
+                          causes[i] == none ? PTOWSP_OK
+                          : causes[i] == i  ? told[i]
+                                            : PTOWSP_SKIPPED,
+                          causes[i]);
         }
-        for (size_t i = 0; i < 6; i++) {
-            assert_int_equal(ptowsp_graph_edge_make(graph, edges[i][0], edges[i][1]), PTOWSP_OK);
-        }
-        for (int run = 0; run < 3; run++) {
-            static const uint64_t causes[] = {PTOWSP_NO_INDEX, 1, PTOWSP_NO_INDEX, 3, 1, 3, 1,
-                                              PTOWSP_NO_INDEX};
-            told[1] = PTOWSP_UNSUPPORTED;
-            test_refused(context, ptowsp_graph_run(graph), PTOWSP_UNSUPPORTED, 1,
-                         "graph: task 1 'attend' failed: UNSUPPORTED");
-            for (uint64_t i = 0; i < 8; i++) {
-                uint64_t cause;
-                ptowsp_status status = ptowsp_graph_task_status(graph, i, &cause);
-                assert_true(cause == causes[i]);
-                assert_int_equal(status, cause == PTOWSP_NO_INDEX ? PTOWSP_OK
-                                         : cause == i             ? told[i]
-                                                                  : PTOWSP_SKIPPED);
-            }
-            ptowsp_graph_stats stats = ptowsp_graph_result(graph);
-            assert_int_equal(stats.done_count, 3);
-            assert_int_equal(stats.failed_count, 2);
-            assert_int_equal(stats.skipped_count, 3);
-            // The next run knows nothing of it.
-            told[1] = PTOWSP_OK;
-            assert_int_equal(ptowsp_graph_run(graph), PTOWSP_LIMIT_EXCEEDED);
-            assert_int_equal(ptowsp_graph_task_status(graph, 1, NULL), PTOWSP_OK);
-            test_error_is(context, PTOWSP_LIMIT_EXCEEDED, 3,
-                          "graph: task 3 failed: LIMIT_EXCEEDED");
-        }
-        ptowsp_graph_destroy(graph);
-        ptowsp_context_destroy(context);
+        graph_counts(graph, 3, 2, 3);
+        // The next run knows nothing of it.
+        told[1] = PTOWSP_OK;
+        test_refused(context, ptowsp_graph_run(graph), PTOWSP_LIMIT_EXCEEDED, 3,
+                     "graph: task 3 failed: LIMIT_EXCEEDED");
+        assert_ok(ptowsp_graph_task_status(graph, 1, NULL));
     }
 }
 
@@ -241,31 +203,24 @@ static ptowsp_status cancel_at(void *user, uint64_t task, uint32_t lane) {
     return PTOWSP_OK;
 }
 
-LANES_TEST(graph_faults__cancelling_inside_a_task_starts_nothing_more) {
-    canceller c = {graph_of(context), 100, 0};
-    ptowsp_graph_task_desc desc = {.fn = cancel_at, .user = &c};
-    for (uint64_t i = 0; i < 1000; i++) {
-        assert_int_equal(ptowsp_graph_task_make(c.graph, &desc, NULL), PTOWSP_OK);
-        assert_int_equal(i ? ptowsp_graph_edge_make(c.graph, i - 1, i) : PTOWSP_OK, PTOWSP_OK);
-    }
-    ptowsp_graph_cancel(c.graph);  // nothing runs
+GRAPH_TEST(graph_faults__cancelling_inside_a_task_starts_nothing_more) {
+    canceller c = {graph, 100, 0};
+    graph_alike(graph, (ptowsp_graph_task_desc){.fn = cancel_at, .user = &c}, 1000);
+    graph_chain(graph, 1000);
+    ptowsp_graph_cancel(graph);  // nothing runs
     for (int run = 0; run < 3; run++) {
         c.count = 0;
         c.at = 100;
-        test_refused(context, ptowsp_graph_run(c.graph), PTOWSP_CANCELLED, PTOWSP_NO_INDEX,
+        test_refused(context, ptowsp_graph_run(graph), PTOWSP_CANCELLED, PTOWSP_NO_INDEX,
                      "graph: cancelled; 101 of 1000 tasks done");
         assert_int_equal(c.count, 101);
         for (uint64_t i = 0; i < 1000; i++) {
-            uint64_t cause;
-            assert_int_equal(ptowsp_graph_task_status(c.graph, i, &cause),
-                             i <= 100 ? PTOWSP_OK : PTOWSP_SKIPPED);
-            assert_true(cause == PTOWSP_NO_INDEX);
+            graph_task_is(graph, i, i <= 100 ? PTOWSP_OK : PTOWSP_SKIPPED, PTOWSP_NO_INDEX);
         }
         c.at = 5000;
-        assert_int_equal(ptowsp_graph_run(c.graph), PTOWSP_OK);
+        assert_ok(ptowsp_graph_run(graph));
         assert_int_equal(c.count, 1101);
     }
-    ptowsp_graph_destroy(c.graph);
 }
 
 static void *cancel_main(void *arg) {
@@ -287,20 +242,15 @@ static ptowsp_status count_up(void *user, uint64_t task, uint32_t lane) {
     return PTOWSP_OK;
 }
 
-LANES_TEST(graph_faults__another_thread_can_cancel) {
-    canceller c = {graph_of(context), 0, 0};
-    ptowsp_graph_task_desc desc = {.fn = count_up, .user = &c};
-    for (uint64_t i = 0; i < 100000; i++) {
-        assert_int_equal(ptowsp_graph_task_make(c.graph, &desc, NULL), PTOWSP_OK);
-        assert_int_equal(i ? ptowsp_graph_edge_make(c.graph, i - 1, i) : PTOWSP_OK, PTOWSP_OK);
-    }
+GRAPH_TEST(graph_faults__another_thread_can_cancel) {
+    canceller c = {graph, 0, 0};
+    graph_alike(graph, (ptowsp_graph_task_desc){.fn = count_up, .user = &c}, 100000);
+    graph_chain(graph, 100000);
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, cancel_main, &c), 0);
-    assert_int_equal(ptowsp_graph_run(c.graph), PTOWSP_CANCELLED);
+    assert_int_equal(ptowsp_graph_run(graph), PTOWSP_CANCELLED);
     pthread_join(thread, NULL);
-    assert_int_equal(ptowsp_graph_result(c.graph).done_count, c.count);
-    assert_int_equal(ptowsp_graph_result(c.graph).skipped_count, 100000 - c.count);
-    ptowsp_graph_destroy(c.graph);
+    graph_counts(graph, c.count, 0, 100000 - c.count);
 }
 
 // -- calls at the wrong time ----------------------------------------------------------------------
@@ -348,10 +298,10 @@ LANES_TEST(graph_faults__a_running_graph_is_busy) {
     ptowsp_graph_task_desc desc = {.fn = meddle, .user = &m};
     for (uint64_t i = 0; i < 20; i++) {
         desc.fn = i % 2 ? run_on_thread : meddle;
-        assert_int_equal(ptowsp_graph_task_make(m.graph, &desc, NULL), PTOWSP_OK);
+        assert_ok(ptowsp_graph_task_make(m.graph, &desc, NULL));
     }
-    assert_int_equal(ptowsp_graph_edge_make(m.graph, 0, 1), PTOWSP_OK);
-    assert_int_equal(ptowsp_graph_run(m.graph), PTOWSP_OK);
+    assert_ok(ptowsp_graph_edge_make(m.graph, 0, 1));
+    assert_ok(ptowsp_graph_run(m.graph));
     assert_int_equal(ptowsp_graph_result(m.graph).done_count, 20);
     ptowsp_graph_destroy(m.graph);
     ptowsp_graph_destroy(m.other);
@@ -359,15 +309,15 @@ LANES_TEST(graph_faults__a_running_graph_is_busy) {
 
 GRAPH_TEST_ON(0, graph_faults__what_has_not_been_started_is_not_waited_for) {
     add(graph, 1, NULL);
-    test_refused(context, ptowsp_graph_poll(graph), PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+    test_invalid(context, ptowsp_graph_poll(graph),
                  "graph: it has not been started, or has been waited for");
-    assert_int_equal(ptowsp_graph_edge_make(graph, 0, 0), PTOWSP_INVALID_PARAMS);
-    assert_int_equal(ptowsp_graph_start(graph), PTOWSP_INVALID_PARAMS);  // as seal says
+    assert_invalid(ptowsp_graph_edge_make(graph, 0, 0));
+    assert_invalid(ptowsp_graph_start(graph));  // as seal says
     test_error_is(context, PTOWSP_INVALID_PARAMS, 0, "graph: edge 0 leads from task 0 to itself");
-    assert_int_equal(ptowsp_graph_wait(graph), PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_graph_wait(graph));
     ptowsp_graph_clear(graph);  // nor is the context busy
     add(graph, 1, NULL);
-    assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
+    assert_ok(ptowsp_graph_run(graph));
 }
 
 static void leave_out(void *user, uint32_t lane_count, ptowsp_lane_fn lane, void *job) {
@@ -424,9 +374,8 @@ TEST(graph_faults__every_allocation_may_be_refused) {
         if (was_refused && graph) {  // sealing may be tried again; building after clearing
             ptowsp_graph_seal(graph);
             ptowsp_graph_clear(graph);
-            ptowsp_graph_task_desc task = {.fn = succeed};
-            assert_int_equal(ptowsp_graph_task_make(graph, &task, NULL), PTOWSP_OK);
-            assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
+            add(graph, 1, NULL);
+            assert_ok(ptowsp_graph_run(graph));
         }
         ptowsp_graph_destroy(graph);
         ptowsp_context_destroy(context);
@@ -457,15 +406,14 @@ TEST(graph_faults__running_allocates_nothing_and_a_task_takes_70_bytes) {
         for (int round = 0; round < 2; round++) {
             size_t allocations = memory.allocations;
             ptowsp_graph_clear(graph);
-            ptowsp_graph_task_desc task = {.fn = succeed};
+            add(graph, 100000, NULL);
             for (int64_t i = 0; i < 100000; i++) {
-                assert_int_equal(ptowsp_graph_task_make(graph, &task, NULL), PTOWSP_OK);
                 for (int k = 0; k < 2 && i > 0; k++) {
                     uint64_t from = (uint64_t)test_random_in(&random, i > 99 ? i - 99 : 0, i - 1);
-                    assert_int_equal(ptowsp_graph_edge_make(graph, from, (uint64_t)i), PTOWSP_OK);
+                    assert_ok(ptowsp_graph_edge_make(graph, from, (uint64_t)i));
                 }
             }
-            assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
+            assert_ok(ptowsp_graph_run(graph));
             assert_true(memory.live_bytes - before <= 70 * 100000);
             assert_true(ptowsp_graph_result(graph).memory_bytes <= memory.live_bytes);
             assert_true(ptowsp_graph_result(graph).memory_bytes >= memory.live_bytes - before);
@@ -474,7 +422,7 @@ TEST(graph_faults__running_allocates_nothing_and_a_task_takes_70_bytes) {
             }
             allocations = memory.allocations;
             for (int run = 0; run < 5; run++) {
-                assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
+                assert_ok(ptowsp_graph_run(graph));
             }
             assert_int_equal(memory.allocations, allocations);
         }
@@ -484,26 +432,20 @@ TEST(graph_faults__running_allocates_nothing_and_a_task_takes_70_bytes) {
     }
 }
 
-// Tasks in a row, each with edges to it from the one before, or, backwards, of the one behind.
+// Tasks in a row, each with an edge to it from the one before, in order or backwards.
 static void edges_make(ptowsp_graph *graph, uint64_t task_count, bool is_backwards) {
-    ptowsp_graph_task_desc task = {.fn = succeed};
-    for (uint64_t i = 0; i < task_count; i++) {
-        assert_int_equal(ptowsp_graph_task_make(graph, &task, NULL), PTOWSP_OK);
-    }
+    add(graph, (uint32_t)task_count, NULL);
     for (uint64_t i = 1; i < task_count; i++) {
         const uint64_t after = is_backwards ? task_count - i : i;
-        assert_int_equal(ptowsp_graph_edge_make(graph, after - 1, after), PTOWSP_OK);
+        assert_ok(ptowsp_graph_edge_make(graph, after - 1, after));
     }
-    assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
+    assert_ok(ptowsp_graph_run(graph));
 }
 
 // A graph that has had edges in any order, 4 bytes more each, and then more of them in order: the
 // memory of the former does not grow.
-TEST(graph_faults__memory_of_unordered_edges_stays_as_it_was) {
-    ptowsp_graph *graph, *fresh;
-    ptowsp_context *context = test_context(NULL);
-    assert_int_equal(ptowsp_graph_create(context, NULL, &graph), PTOWSP_OK);
-    assert_int_equal(ptowsp_graph_create(context, NULL, &fresh), PTOWSP_OK);
+GRAPH_TEST_ON(0, graph_faults__memory_of_unordered_edges_stays_as_it_was) {
+    ptowsp_graph *fresh = graph_of(context);
     edges_make(graph, 20000, true);
     ptowsp_graph_clear(graph);
     edges_make(graph, 100000, false);
@@ -512,6 +454,4 @@ TEST(graph_faults__memory_of_unordered_edges_stays_as_it_was) {
     const size_t fresh_bytes = ptowsp_graph_result(fresh).memory_bytes;
     assert_true(bytes > fresh_bytes && bytes <= fresh_bytes + 4 * 20000 * 9 / 8);
     ptowsp_graph_destroy(fresh);
-    ptowsp_graph_destroy(graph);
-    ptowsp_context_destroy(context);
 }

@@ -2,17 +2,11 @@
 
 #include "graph_fixture.h"
 
-static ptowsp_graph *graph_of(ptowsp_context *context) {
-    ptowsp_graph *graph;
-    assert_int_equal(ptowsp_graph_create(context, NULL, &graph), PTOWSP_OK);
-    return graph;
-}
-
 static uint64_t add(ptowsp_graph *graph, const ptowsp_graph_call *call, void *user,
                     const char *name) {
     ptowsp_graph_task_desc desc = {.kernel = call, .user = user, .name = name};
     uint64_t task;
-    assert_int_equal(ptowsp_graph_task_make(graph, &desc, &task), PTOWSP_OK);
+    assert_ok(ptowsp_graph_task_make(graph, &desc, &task));
     return task;
 }
 
@@ -45,7 +39,7 @@ GRAPH_TEST_ON(0, graph_kernel__sees_copies_of_its_arguments_and_tiles) {
     memset(args, 0, sizeof args);
     memset(tiles, 0, sizeof tiles);
     memset(&call, 0, sizeof call);
-    assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
+    assert_ok(ptowsp_graph_run(graph));
     for (uint32_t i = 0; i < 2; i++) {
         const ptowsp_task *task = &s[i].task;
         assert_int_equal(task->arg_count, 7);
@@ -86,7 +80,7 @@ GRAPH_TEST_ON(0, graph_kernel__may_have_as_many_arguments_as_tasks_have) {
                               PTOWSP_TASK_AXIS_MAX, tiles,
                               PTOWSP_TASK_TILE_MAX, PTOWSP_TASK_SCALAR_MAX};
     add(graph, &call, NULL, NULL);
-    assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
+    assert_ok(ptowsp_graph_run(graph));
     assert_true(ptowsp_graph_task_cycles(graph, 0) == PTOWSP_CYCLES_MAX);
 }
 
@@ -119,12 +113,12 @@ GRAPH_TEST(graph_kernel__gives_the_same_cycles_on_any_lanes) {
             uint64_t args[] = {i, 1};
             ptowsp_graph_call call = {add_half, args, 1, NULL, 0, 1};
             add(graph, &call, &s, NULL);
-            assert_int_equal(i ? ptowsp_graph_edge_make(graph, i / 2, i) : 0, PTOWSP_OK);
+            assert_ok(i ? ptowsp_graph_edge_make(graph, i / 2, i) : 0);
             wanted[i] = i + (i ? wanted[i / 2] : 0);
             assert_int_equal(ptowsp_graph_task_cycles(graph, i), 0);
         }
         for (int run = 0; run < 5; run++) {
-            assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
+            assert_ok(ptowsp_graph_run(graph));
             for (uint64_t i = 0; i < 2000; i++) {
                 assert_true(ptowsp_graph_task_cycles(graph, i) == wanted[i]);
             }
@@ -142,71 +136,46 @@ static ptowsp_cycles return_told(const ptowsp_task *task, void *user) {
 }
 
 // 0 -> 1 -> 2, and 3 by itself.
-TEST(graph_kernel__fails_with_its_status_and_then_has_no_cycles) {
-    const struct {
-        ptowsp_cycles result;
-        ptowsp_status status;
-        const char *text;
-    } rows[] = {
-        {ptowsp_task_fail(PTOWSP_UNSUPPORTED), PTOWSP_UNSUPPORTED,
-         "graph: task 1 failed: UNSUPPORTED"},
-        {ptowsp_task_fail(PTOWSP_LEAKED), PTOWSP_LEAKED, "graph: task 1 failed: LEAKED"},
-        {ptowsp_task_fail((ptowsp_status)-100), PTOWSP_KERNEL_FAILED,
-         "graph: task 1 failed: KERNEL_FAILED"},
-        {ptowsp_task_fail((ptowsp_status)1), PTOWSP_KERNEL_FAILED,
-         "graph: task 1 failed: KERNEL_FAILED"},
-        {PTOWSP_CYCLES_MAX + 1, PTOWSP_KERNEL_FAILED, "graph: task 1 failed: KERNEL_FAILED"},
-    };
-    for (size_t k = 0; k < lanes_kind_count; k++) {
-        ptowsp_context *context = lanes_context(k);
-        ptowsp_graph *graph = graph_of(context);
-        ptowsp_cycles told[4] = {10, 20, 30, 40};
-        ptowsp_graph_call call = {return_told, NULL, 0, NULL, 0, 0};
-        for (int i = 0; i < 4; i++) {
-            add(graph, &call, told, NULL);
-        }
-        assert_int_equal(ptowsp_graph_edge_make(graph, 0, 1), PTOWSP_OK);
-        assert_int_equal(ptowsp_graph_edge_make(graph, 1, 2), PTOWSP_OK);
-        for (size_t row = 0; row < sizeof rows / sizeof rows[0]; row++) {
-            told[1] = rows[row].result;
-            test_refused(context, ptowsp_graph_run(graph), rows[row].status, 1, rows[row].text);
-            uint64_t cause;
-            assert_int_equal(ptowsp_graph_task_status(graph, 2, &cause), PTOWSP_SKIPPED);
-            assert_int_equal(cause, 1);
-            static const ptowsp_cycles wanted[] = {10, 0, 0, 40};
-            for (uint64_t i = 0; i < 4; i++) {
-                assert_int_equal(ptowsp_graph_task_cycles(graph, i), wanted[i]);
-            }
-            told[1] = 20;
-            assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
-            assert_int_equal(ptowsp_graph_task_cycles(graph, 1), 20);
-            assert_int_equal(ptowsp_graph_task_cycles(graph, 2), 30);
-        }
-        ptowsp_graph_destroy(graph);
-        ptowsp_context_destroy(context);
+GRAPH_TEST(graph_kernel__fails_with_its_status_and_then_has_no_cycles) {
+    static const struct {
+        ptowsp_status returned, status;
+    } rows[] = {{PTOWSP_UNSUPPORTED, PTOWSP_UNSUPPORTED},
+                {PTOWSP_LEAKED, PTOWSP_LEAKED},
+                {(ptowsp_status)-100, PTOWSP_KERNEL_FAILED},
+                {(ptowsp_status)1, PTOWSP_KERNEL_FAILED},
+                {PTOWSP_OK, PTOWSP_KERNEL_FAILED}};  // the last returns PTOWSP_CYCLES_MAX + 1
+    ptowsp_cycles told[4] = {10, 20, 30, 40};
+    ptowsp_graph_call call = {return_told, NULL, 0, NULL, 0, 0};
+    for (int i = 0; i < 4; i++) {
+        add(graph, &call, told, NULL);
     }
-}
-
-static ptowsp_status succeed(void *user, uint64_t task, uint32_t lane) {
-    (void)user, (void)task, (void)lane;
-    return PTOWSP_OK;
-}
-
-static ptowsp_status succeed_range(void *user, uint64_t begin, uint64_t end, uint32_t lane) {
-    (void)user, (void)begin, (void)end, (void)lane;
-    return PTOWSP_OK;
+    graph_chain(graph, 3);
+    for (size_t row = 0; row < COUNT_OF(rows); row++) {
+        static const ptowsp_cycles wanted[] = {10, 0, 0, 40};
+        char text[80];
+        told[1] = rows[row].returned ? ptowsp_task_fail(rows[row].returned) : PTOWSP_CYCLES_MAX + 1;
+        snprintf(text, sizeof text, "graph: task 1 failed: %s",
+                 ptowsp_status_name(rows[row].status));
+        test_refused(context, ptowsp_graph_run(graph), rows[row].status, 1, text);
+        graph_task_is(graph, 2, PTOWSP_SKIPPED, 1);
+        for (uint64_t i = 0; i < 4; i++) {
+            assert_int_equal(ptowsp_graph_task_cycles(graph, i), wanted[i]);
+        }
+        told[1] = 20;
+        assert_ok(ptowsp_graph_run(graph));
+        assert_int_equal(ptowsp_graph_task_cycles(graph, 1), 20);
+        assert_int_equal(ptowsp_graph_task_cycles(graph, 2), 30);
+    }
 }
 
 GRAPH_TEST_ON(0, graph_kernel__other_tasks_have_no_cycles) {
     ptowsp_cycles told[4] = {1, 1, 1, 9};
     ptowsp_graph_task_desc descs[] = {
         {.fn = succeed}, {.range = succeed_range, .item_count = 5}, {.name = "nothing"}};
-    for (int i = 0; i < 3; i++) {
-        assert_int_equal(ptowsp_graph_task_make(graph, &descs[i], NULL), PTOWSP_OK);
-    }
+    graph_tasks(graph, descs, 3);
     ptowsp_graph_call call = {return_told, NULL, 0, NULL, 0, 0};
     add(graph, &call, told, NULL);
-    assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
+    assert_ok(ptowsp_graph_run(graph));
     for (uint64_t i = 0; i < 4; i++) {
         assert_int_equal(ptowsp_graph_task_cycles(graph, i), i == 3 ? 9 : 0);
     }
@@ -219,47 +188,35 @@ GRAPH_TEST_ON(0, graph_kernel__bad_calls) {
     static const ptowsp_tile tiles[PTOWSP_TASK_TILE_MAX + 1];
     const struct {
         ptowsp_graph_call call;
-        ptowsp_graph_fn fn;
-        ptowsp_graph_range_fn range;
+        int beside;  // 1: fn; 2: range
         const char *text;
     } rows[] = {
-        {{look, NULL, 0, NULL, 0, 0}, succeed, NULL, "graph: task 1 has a kernel and fn or range"},
-        {{look, NULL, 0, NULL, 0, 0},
-         NULL,
-         succeed_range,
-         "graph: task 1 has a kernel and fn or range"},
-        {{NULL, NULL, 0, NULL, 0, 0}, NULL, NULL, "graph: task 1 has a kernel without fn"},
-        {{look, args, 9, NULL, 0, 0},
-         NULL,
-         NULL,
-         "graph: task 1 has a kernel with more axes than PTOWSP_TASK_AXIS_MAX, 8: 9"},
-        {{look, args, 0, tiles, 13, 0},
-         NULL,
-         NULL,
-         "graph: task 1 has a kernel with more tiles than PTOWSP_TASK_TILE_MAX, 12: 13"},
-        {{look, args, 0, NULL, 0, 9},
-         NULL,
-         NULL,
-         "graph: task 1 has a kernel with more scalars than PTOWSP_TASK_SCALAR_MAX, 8: 9"},
+        {{look, NULL, 0, NULL, 0, 0}, 1, " and fn or range"},
+        {{look, NULL, 0, NULL, 0, 0}, 2, " and fn or range"},
+        {{NULL, NULL, 0, NULL, 0, 0}, 0, " without fn"},
+        {{look, args, 9, NULL, 0, 0}, 0, " with more axes than PTOWSP_TASK_AXIS_MAX, 8: 9"},
+        {{look, args, 0, tiles, 13, 0}, 0, " with more tiles than PTOWSP_TASK_TILE_MAX, 12: 13"},
+        {{look, args, 0, NULL, 0, 9}, 0, " with more scalars than PTOWSP_TASK_SCALAR_MAX, 8: 9"},
         {{look, args, UINT32_MAX, tiles, UINT32_MAX, UINT32_MAX},
-         NULL,
-         NULL,
-         "graph: task 1 has a kernel with more axes than PTOWSP_TASK_AXIS_MAX, 8: 4294967295"},
-        {{look, NULL, 1, NULL, 0, 0}, NULL, NULL, "graph: task 1 has a kernel without args"},
-        {{look, NULL, 0, tiles, 1, 0}, NULL, NULL, "graph: task 1 has a kernel without args"},
-        {{look, NULL, 0, NULL, 0, 1}, NULL, NULL, "graph: task 1 has a kernel without args"},
-        {{look, args, 0, NULL, 1, 0}, NULL, NULL, "graph: task 1 has a kernel without tiles"},
+         0,
+         " with more axes than PTOWSP_TASK_AXIS_MAX, 8: 4294967295"},
+        {{look, NULL, 1, NULL, 0, 0}, 0, " without args"},
+        {{look, NULL, 0, tiles, 1, 0}, 0, " without args"},
+        {{look, NULL, 0, NULL, 0, 1}, 0, " without args"},
+        {{look, args, 0, NULL, 1, 0}, 0, " without tiles"},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        ptowsp_graph_clear(graph);
-        ptowsp_graph_task_desc good = {.fn = succeed}, bad = {.kernel = &rows[i].call};
-        bad.fn = rows[i].fn;
-        bad.range = rows[i].range;
-        assert_int_equal(ptowsp_graph_task_make(graph, &good, NULL), PTOWSP_OK);
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        const ptowsp_graph_task_desc bad = {.kernel = &rows[i].call,
+                                            .fn = rows[i].beside == 1 ? succeed : NULL,
+                                            .range = rows[i].beside == 2 ? succeed_range : NULL};
+        char text[120];
         uint64_t task = 5;
-        assert_int_equal(ptowsp_graph_task_make(graph, &bad, &task), PTOWSP_INVALID_PARAMS);
+        ptowsp_graph_clear(graph);
+        graph_alike(graph, (ptowsp_graph_task_desc){.fn = succeed}, 1);
+        snprintf(text, sizeof text, "graph: task 1 has a kernel%s", rows[i].text);
+        test_refused(context, ptowsp_graph_task_make(graph, &bad, &task), PTOWSP_INVALID_PARAMS, 1,
+                     text);
         assert_true(task == PTOWSP_NO_INDEX);
-        test_error_is(context, PTOWSP_INVALID_PARAMS, 1, rows[i].text);
     }
 }
 

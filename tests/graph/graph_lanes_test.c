@@ -17,32 +17,25 @@ static ptowsp_status note(void *user, uint64_t task, uint32_t lane) {
     return PTOWSP_OK;
 }
 
-TEST(graph_lanes__of_ready_tasks_the_one_with_the_highest_priority_is_next) {
-    ptowsp_context *context = lanes_context(0);
-    ptowsp_graph *graph;
+GRAPH_TEST_ON(0, graph_lanes__of_ready_tasks_the_one_with_the_highest_priority_is_next) {
     sequence s = {0};
-    assert_int_equal(ptowsp_graph_create(context, NULL, &graph), PTOWSP_OK);
     // Task 0 is before 1 to 6; 3 is before 7.
     static const uint32_t priorities[] = {0, 1, 0, 3, 1, 2, 0, 2};
     for (uint32_t i = 0; i < 8; i++) {
-        ptowsp_graph_task_desc desc = {.fn = note, .user = &s, .priority = priorities[i]};
-        assert_int_equal(ptowsp_graph_task_make(graph, &desc, NULL), PTOWSP_OK);
+        graph_alike(graph,
+                    (ptowsp_graph_task_desc){.fn = note, .user = &s, .priority = priorities[i]}, 1);
     }
-    for (uint64_t i = 1; i < 7; i++) {
-        assert_int_equal(ptowsp_graph_edge_make(graph, 0, i), PTOWSP_OK);
-    }
-    assert_int_equal(ptowsp_graph_edge_make(graph, 3, 7), PTOWSP_OK);
+    graph_fan(graph, 7);
+    assert_ok(ptowsp_graph_edge_make(graph, 3, 7));
     for (int run = 0; run < 2; run++) {
         static const uint64_t wanted[] = {0, 3, 5, 7, 1, 4, 2, 6};
         s.count = 0;
-        assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
+        assert_ok(ptowsp_graph_run(graph));
         assert_int_equal(s.count, 8);
         for (int i = 0; i < 8; i++) {  // which one of the same priority is first is not defined
             assert_int_equal(priorities[s.tasks[i]], priorities[wanted[i]]);
         }
     }
-    ptowsp_graph_destroy(graph);
-    ptowsp_context_destroy(context);
 }
 
 // -- units ----------------------------------------------------------------------------------------
@@ -69,23 +62,32 @@ static bool is_worth_another_run(uint64_t start_ns) {
     return ptowsp_clock_ns() - start_ns < PATIENCE_S * UINT64_C(1000000000);
 }
 
-// Task 0 takes long enough for all lanes to come; if that once was not so, others may have done the
-// tasks of a unit whose lanes were late. Lane 2 of 3 is for cube tasks, which have odd numbers.
-TEST(graph_lanes__tasks_of_a_unit_run_on_its_lanes_when_they_are_there) {
-    ptowsp_context *context = lanes_context(1);
-    ptowsp_graph_desc graph_desc = {.cube_lane_count = 1};
+// Of three lanes those from `3 - count` on are for cube tasks, which have odd numbers here.
+static ptowsp_graph *graph_of_units(ptowsp_context *context, uint32_t cube_lanes, uint32_t *lanes,
+                                    uint64_t count) {
+    const ptowsp_graph_desc desc = {.cube_lane_count = cube_lanes};
     ptowsp_graph *graph;
-    uint32_t lanes[500];
-    assert_int_equal(ptowsp_graph_create(context, &graph_desc, &graph), PTOWSP_OK);
-    for (uint64_t i = 0; i < 500; i++) {
-        ptowsp_graph_task_desc desc = {
-            .fn = note_lane, .user = lanes, .unit = i % 2 ? PTOWSP_UNIT_CUBE : PTOWSP_UNIT_VECTOR};
-        assert_int_equal(ptowsp_graph_task_make(graph, &desc, NULL), PTOWSP_OK);
-        assert_int_equal(i ? ptowsp_graph_edge_make(graph, 0, i) : PTOWSP_OK, PTOWSP_OK);
+    assert_ok(ptowsp_graph_create(context, &desc, &graph));
+    for (uint64_t i = 0; i < count; i++) {
+        graph_alike(graph,
+                    (ptowsp_graph_task_desc){.fn = note_lane,
+                                             .user = lanes,
+                                             .unit = i % 2 ? PTOWSP_UNIT_CUBE : PTOWSP_UNIT_VECTOR},
+                    1);
     }
+    return graph;
+}
+
+// Task 0 takes long enough for all lanes to come; if that once was not so, others may have done the
+// tasks of a unit whose lanes were late.
+TEST(graph_lanes__tasks_of_a_unit_run_on_its_lanes_when_they_are_there) {
+    uint32_t lanes[500];
+    ptowsp_context *context = lanes_context(1);
+    ptowsp_graph *graph = graph_of_units(context, 1, lanes, 500);
+    graph_fan(graph, 500);
     bool is_kept = false;
     for (uint64_t start = ptowsp_clock_ns(); !is_kept && is_worth_another_run(start);) {
-        assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
+        assert_ok(ptowsp_graph_run(graph));
         is_kept = true;
         for (uint64_t i = 0; i < 500; i++) {
             is_kept = is_kept && (lanes[i] == 2) == (i % 2 == 1);
@@ -97,18 +99,11 @@ TEST(graph_lanes__tasks_of_a_unit_run_on_its_lanes_when_they_are_there) {
 }
 
 TEST(graph_lanes__lanes_of_a_unit_that_never_come_are_not_waited_for) {
-    ptowsp_context *context = lanes_context(2);             // one after another, the last first
-    ptowsp_graph_desc graph_desc = {.cube_lane_count = 7};  // that is 2 of 3
-    ptowsp_graph *graph;
     uint32_t lanes[50];
-    assert_int_equal(ptowsp_graph_create(context, &graph_desc, &graph), PTOWSP_OK);
-    for (uint64_t i = 0; i < 50; i++) {
-        ptowsp_graph_task_desc desc = {
-            .fn = note_lane, .user = lanes, .unit = i % 2 ? PTOWSP_UNIT_CUBE : PTOWSP_UNIT_VECTOR};
-        assert_int_equal(ptowsp_graph_task_make(graph, &desc, NULL), PTOWSP_OK);
-        assert_int_equal(i ? ptowsp_graph_edge_make(graph, i - 1, i) : PTOWSP_OK, PTOWSP_OK);
-    }
-    assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
+    ptowsp_context *context = lanes_context(2);  // one after another, the last first
+    ptowsp_graph *graph = graph_of_units(context, 7, lanes, 50);  // that is 2 of 3
+    graph_chain(graph, 50);
+    assert_ok(ptowsp_graph_run(graph));
     for (uint64_t i = 0; i < 50; i++) {
         assert_true(lanes[i] == 2);
     }
@@ -126,23 +121,20 @@ static ptowsp_status note_items(void *user, uint64_t begin, uint64_t end, uint32
 }
 
 TEST(graph_lanes__ranges_of_a_unit_are_done_by_its_lanes) {
-    ptowsp_context *context = lanes_context(1);
-    ptowsp_graph_desc graph_desc = {.cube_lane_count = 1};
-    ptowsp_graph *graph;
     uint32_t lane_0, lanes[100];
-    assert_int_equal(ptowsp_graph_create(context, &graph_desc, &graph), PTOWSP_OK);
-    ptowsp_graph_task_desc first = {.fn = note_lane, .user = &lane_0};
-    ptowsp_graph_task_desc range = {.range = note_items,
-                                    .user = lanes,
-                                    .item_count = 100,
-                                    .unit = PTOWSP_UNIT_CUBE,
-                                    .grain = 1};
-    assert_int_equal(ptowsp_graph_task_make(graph, &first, NULL), PTOWSP_OK);
-    assert_int_equal(ptowsp_graph_task_make(graph, &range, NULL), PTOWSP_OK);
-    assert_int_equal(ptowsp_graph_edge_make(graph, 0, 1), PTOWSP_OK);
+    ptowsp_context *context = lanes_context(1);
+    ptowsp_graph *graph = graph_of_units(context, 1, &lane_0, 1);
+    graph_alike(graph,
+                (ptowsp_graph_task_desc){.range = note_items,
+                                         .user = lanes,
+                                         .item_count = 100,
+                                         .unit = PTOWSP_UNIT_CUBE,
+                                         .grain = 1},
+                1);
+    graph_chain(graph, 2);
     bool is_kept = false;
     for (uint64_t start = ptowsp_clock_ns(); !is_kept && is_worth_another_run(start);) {
-        assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
+        assert_ok(ptowsp_graph_run(graph));
         is_kept = true;
         for (int i = 0; i < 100; i++) {
             is_kept = is_kept && lanes[i] == 2;
@@ -157,11 +149,6 @@ TEST(graph_lanes__ranges_of_a_unit_are_done_by_its_lanes) {
 
 #ifndef PTOWSP_NO_THREADS
 
-static ptowsp_status do_nothing(void *user, uint64_t task, uint32_t lane) {
-    (void)user, (void)task, (void)lane;
-    return PTOWSP_OK;
-}
-
 static ptowsp_status pause_range(void *user, uint64_t begin, uint64_t end, uint32_t lane) {
     (void)user, (void)lane;
     pause_us((end - begin) * 500);
@@ -171,19 +158,14 @@ static ptowsp_status pause_range(void *user, uint64_t begin, uint64_t end, uint3
 // Where one lane would rather run the short tasks alone. A machine that is busy may now and then
 // wake a lane too late.
 TEST(graph_lanes__all_help_with_a_range_beside_short_tasks) {
-    ptowsp_context_desc desc = {.threads = PTOWSP_THREADS_OWN, .lane_count = 4};
-    ptowsp_graph *graph;
-    ptowsp_context *context = test_context(&desc);
-    assert_int_equal(ptowsp_graph_create(context, NULL, &graph), PTOWSP_OK);
-    ptowsp_graph_task_desc range = {.range = pause_range, .item_count = 100, .grain = 1};
-    ptowsp_graph_task_desc empty = {.fn = do_nothing};
-    assert_int_equal(ptowsp_graph_task_make(graph, &range, NULL), PTOWSP_OK);
-    for (int i = 0; i < 20000; i++) {
-        assert_int_equal(ptowsp_graph_task_make(graph, &empty, NULL), PTOWSP_OK);
-    }
+    ptowsp_context *context = test_lanes(4);
+    ptowsp_graph *graph = graph_of(context);
+    graph_alike(graph,
+                (ptowsp_graph_task_desc){.range = pause_range, .item_count = 100, .grain = 1}, 1);
+    graph_alike(graph, (ptowsp_graph_task_desc){.fn = succeed}, 20000);
     int good_count = 0;
     for (int run = 0; run < 10; run++) {
-        assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
+        assert_ok(ptowsp_graph_run(graph));
         const ptowsp_graph_lane_stats *lanes = ptowsp_graph_lanes(graph);
         bool is_good = true;
         for (int i = 0; i < 4; i++) {
@@ -238,23 +220,19 @@ static ptowsp_status wait_for_high(void *user, uint64_t task, uint32_t lane) {
 }
 
 TEST(graph_lanes__a_lane_that_ends_a_range_takes_the_highest_priority) {
-    ptowsp_context_desc desc = {.threads = PTOWSP_THREADS_OWN, .lane_count = 2};
-    ptowsp_graph *graph;
     last_item l;
-    ptowsp_context *context = test_context(&desc);
-    assert_int_equal(ptowsp_graph_create(context, NULL, &graph), PTOWSP_OK);
+    ptowsp_context *context = test_lanes(2);
+    ptowsp_graph *graph = graph_of(context);
     const ptowsp_graph_task_desc tasks[] = {
         {.range = end_last, .user = &l, .item_count = 2, .grain = 1},
         {.fn = wait_for_high, .user = &l},
         {.fn = begin_high, .user = &l, .priority = 3},
     };
-    for (uint64_t i = 0; i < 3; i++) {
-        assert_int_equal(ptowsp_graph_task_make(graph, &tasks[i], NULL), PTOWSP_OK);
-        assert_true(i == 0 || ptowsp_graph_edge_make(graph, 0, i) == PTOWSP_OK);
-    }
+    graph_tasks(graph, tasks, 3);
+    graph_fan(graph, 3);
     for (int run = 0; run < 5; run++) {
         memset(&l, 0, sizeof l);
-        assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
+        assert_ok(ptowsp_graph_run(graph));
         assert_true(l.is_first_late);
     }
     ptowsp_graph_destroy(graph);
@@ -288,25 +266,20 @@ static ptowsp_status meet(void *user, uint64_t task, uint32_t lane) {
 }
 
 TEST(graph_lanes__all_lanes_wake_for_as_many_tasks) {
-    ptowsp_context_desc desc = {.threads = PTOWSP_THREADS_OWN, .lane_count = 4};
-    ptowsp_graph *graph;
     levels l = {{0}, 0};
-    ptowsp_context *context = test_context(&desc);
-    assert_int_equal(ptowsp_graph_create(context, NULL, &graph), PTOWSP_OK);
-    ptowsp_graph_task_desc task = {.fn = meet, .user = &l};
-    for (uint64_t i = 0; i < LEVEL_COUNT * LEVEL_TASKS; i++) {
-        assert_int_equal(ptowsp_graph_task_make(graph, &task, NULL), PTOWSP_OK);
-    }
+    ptowsp_context *context = test_lanes(4);
+    ptowsp_graph *graph = graph_of(context);
+    graph_alike(graph, (ptowsp_graph_task_desc){.fn = meet, .user = &l}, LEVEL_COUNT * LEVEL_TASKS);
     for (uint64_t i = 0; i < LEVEL_COUNT; i++) {
         for (uint64_t k = 1; k < LEVEL_TASKS; k++) {
             uint64_t first = i * LEVEL_TASKS, next = first + LEVEL_TASKS;
-            assert_int_equal(ptowsp_graph_edge_make(graph, first, first + k), PTOWSP_OK);
+            assert_ok(ptowsp_graph_edge_make(graph, first, first + k));
             if (i + 1 < LEVEL_COUNT) {
-                assert_int_equal(ptowsp_graph_edge_make(graph, first + k, next), PTOWSP_OK);
+                assert_ok(ptowsp_graph_edge_make(graph, first + k, next));
             }
         }
     }
-    assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
+    assert_ok(ptowsp_graph_run(graph));
     assert_true(l.met_count > 4 * LEVEL_COUNT * 3 / 4);  // of a level that did not meet, one has
     ptowsp_graph_destroy(graph);
     ptowsp_context_destroy(context);
@@ -351,11 +324,9 @@ TEST(graph_lanes__tasks_that_become_long_and_short_again) {
     }
     for (size_t k = 0; k < lanes_kind_count; k++) {
         ptowsp_context *context = lanes_context(k);
-        ptowsp_graph *graph;
-        assert_int_equal(ptowsp_graph_create(context, NULL, &graph), PTOWSP_OK);
+        ptowsp_graph *graph = graph_of(context);
+        graph_alike(graph, (ptowsp_graph_task_desc){.fn = sum_phase, .user = &p}, PHASE_TASKS);
         for (uint64_t i = 0; i < PHASE_TASKS; i++) {
-            ptowsp_graph_task_desc desc = {.fn = sum_phase, .user = &p};
-            assert_int_equal(ptowsp_graph_task_make(graph, &desc, NULL), PTOWSP_OK);
             uint64_t layer = i / PHASE_WIDTH, at = i % PHASE_WIDTH;
             if (layer > 0) {
                 uint64_t before = (layer - 1) * PHASE_WIDTH;
@@ -366,7 +337,7 @@ TEST(graph_lanes__tasks_that_become_long_and_short_again) {
         for (int run = 0; run < 6; run++) {
             p.mode = (uint32_t)run % 3;
             memset(p.values, 0, PHASE_TASKS * sizeof(uint32_t));
-            assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
+            assert_ok(ptowsp_graph_run(graph));
             assert_memory_equal(p.values, wanted.values, PHASE_TASKS * sizeof(uint32_t));
         }
         ptowsp_graph_destroy(graph);
@@ -386,49 +357,32 @@ static ptowsp_status count_phase(void *user, uint64_t task, uint32_t lane) {
 }
 
 // Lanes take many sources where tasks are short and give them back where they are long.
-TEST(graph_lanes__sources_that_become_long_and_short_again) {
+GRAPH_TEST(graph_lanes__sources_that_become_long_and_short_again) {
     enum { COUNT = 51000 };
-    uint8_t *counts = (uint8_t *)malloc(COUNT);
-    assert_non_null(counts);
-    for (size_t k = 0; k < lanes_kind_count; k++) {
-        ptowsp_context *context = lanes_context(k);
-        ptowsp_graph *graph;
-        assert_int_equal(ptowsp_graph_create(context, NULL, &graph), PTOWSP_OK);
-        ptowsp_graph_task_desc desc = {.fn = count_phase, .user = counts};
+    static uint8_t counts[COUNT];
+    graph_alike(graph, (ptowsp_graph_task_desc){.fn = count_phase, .user = counts}, COUNT);
+    for (int run = 0; run < 20; run++) {
+        memset(counts, 0, COUNT);
+        assert_ok(ptowsp_graph_run(graph));
         for (uint64_t i = 0; i < COUNT; i++) {
-            assert_int_equal(ptowsp_graph_task_make(graph, &desc, NULL), PTOWSP_OK);
+            assert_int_equal(counts[i], 1);
         }
-        for (int run = 0; run < 20; run++) {
-            memset(counts, 0, COUNT);
-            assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
-            for (uint64_t i = 0; i < COUNT; i++) {
-                assert_int_equal(counts[i], 1);
-            }
-        }
-        ptowsp_graph_destroy(graph);
-        ptowsp_context_destroy(context);
     }
-    free(counts);
 }
 
 // Small graphs run again and again: with and without other lanes, as it is tried out.
-TEST(graph_lanes__small_graphs_run_thousands_of_times) {
-    for (size_t k = 0; k < lanes_kind_count; k++) {
-        ptowsp_context *context = lanes_context(k);
-        shape s = shape_make(context, 40);
-        for (uint64_t i = 1; i < 40; i++) {
-            assert_int_equal(ptowsp_graph_edge_make(s.graph, (i - 1) / 3, i), PTOWSP_OK);
-        }
-        for (int i = 0; i < 20; i++) {
-            shape_run(&s, 100);
-        }
-        uint64_t count = 0;
-        for (uint32_t i = 0; i < ptowsp_context_lane_count(context); i++) {
-            count += ptowsp_graph_lanes(s.graph)[i].task_count;
-        }
-        assert_int_equal(count, 40);
-        shape_destroy(&s);
+SHAPE_TEST(graph_lanes__small_graphs_run_thousands_of_times, lanes_kind_count, 40) {
+    for (uint64_t i = 1; i < 40; i++) {
+        assert_ok(ptowsp_graph_edge_make(s->graph, (i - 1) / 3, i));
     }
+    for (int i = 0; i < 20; i++) {
+        shape_run(s, 100);
+    }
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < ptowsp_context_lane_count(s->context); i++) {
+        count += ptowsp_graph_lanes(s->graph)[i].task_count;
+    }
+    assert_int_equal(count, 40);
 }
 
 // Breaks its contract: the lane that has run small graphs by itself does not come.
@@ -449,7 +403,7 @@ TEST(graph_lanes__what_one_lane_has_begun_the_others_end) {
         ptowsp_context *context = test_context(&desc);
         shape s = shape_make(context, 2000);
         for (uint64_t i = 1; i < 2000; i++) {
-            assert_int_equal(ptowsp_graph_edge_make(s.graph, 0, i), PTOWSP_OK);
+            assert_ok(ptowsp_graph_edge_make(s.graph, 0, i));
         }
         for (uint32_t run = 1; run < 100; run++) {
             ptowsp_status status = ptowsp_graph_run(s.graph);
@@ -464,16 +418,12 @@ TEST(graph_lanes__what_one_lane_has_begun_the_others_end) {
 
 // Tasks count as long at first, so a lane offers all that it has: 299 of the 300 after task 0. The first
 // of these has another 300 after it, of which 213 fill the ring of 512; the others go to the list.
-TEST(graph_lanes__a_ring_that_is_full_leaves_the_others_to_the_list) {
-    for (size_t k = 0; k < lanes_kind_count; k++) {
-        shape s = shape_make(lanes_context(k), 601);
-        for (uint64_t i = 1; i <= 600; i++) {
-            assert_int_equal(ptowsp_graph_edge_make(s.graph, i > 300, i), PTOWSP_OK);
-        }
-        for (int run = 0; run < 3; run++) {
-            shape_run(&s, 1);
-        }
-        shape_destroy(&s);
+SHAPE_TEST(graph_lanes__a_ring_that_is_full_leaves_the_others_to_the_list, lanes_kind_count, 601) {
+    for (uint64_t i = 1; i <= 600; i++) {
+        assert_ok(ptowsp_graph_edge_make(s->graph, i > 300, i));
+    }
+    for (int run = 0; run < 3; run++) {
+        shape_run(s, 1);
     }
 }
 

@@ -69,18 +69,17 @@ static uint32_t alone_count(uint64_t ticks, uint64_t time_limit_ns, bool is_reco
     skip();
 #endif
     look_ticks = ticks;
-    assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
-    assert_int_equal(ptowsp_graph_create(context, &grown, &b.graph), PTOWSP_OK);
-    assert_int_equal(ptowsp_graph_task_make(b.graph, &task, NULL), PTOWSP_OK);
-    assert_int_equal(ptowsp_graph_limit(b.graph, time_limit_ns), PTOWSP_OK);
-    assert_int_equal(ptowsp_graph_record(b.graph, spans, is_recorded ? 3 * FIB_CALLS + 1 : 0),
-                     PTOWSP_OK);
+    assert_ok(ptowsp_context_create(&desc, &context));
+    assert_ok(ptowsp_graph_create(context, &grown, &b.graph));
+    assert_ok(ptowsp_graph_task_make(b.graph, &task, NULL));
+    assert_ok(ptowsp_graph_limit(b.graph, time_limit_ns));
+    assert_ok(ptowsp_graph_record(b.graph, spans, is_recorded ? 3 * FIB_CALLS + 1 : 0));
     for (uint32_t i = 0; i < PACE_RUNS; i++) {
         memset(&b.calls, 0, sizeof b.calls);
         b.call_count = 1;
         b.calls[0].bench = &b;
         b.calls[0].n = FIB_N;
-        assert_int_equal(ptowsp_graph_run(b.graph), PTOWSP_OK);
+        assert_ok(ptowsp_graph_run(b.graph));
         assert_int_equal(b.calls[0].value, 144);
         count += b.graph->engine.keeper != 0;
     }

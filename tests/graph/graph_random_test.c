@@ -12,7 +12,7 @@ static void run_rounds(uint32_t round_count, bool has_classes) {
     for (size_t k = 0; k < lanes_kind_count; k++) {
         contexts[k] = lanes_context(k);
         ptowsp_graph_desc desc = {.cube_lane_count = has_classes ? (uint32_t)(k % 4) : 0};
-        assert_int_equal(ptowsp_graph_create(contexts[k], &desc, &graphs[k]), PTOWSP_OK);
+        assert_ok(ptowsp_graph_create(contexts[k], &desc, &graphs[k]));
     }
     for (uint32_t round = 0; round < round_count; round++) {
         make_shape(g, &random);
@@ -26,7 +26,7 @@ static void run_rounds(uint32_t round_count, bool has_classes) {
             memset(g->runs, 0, sizeof g->runs);
             ptowsp_status status = ptowsp_graph_run(graphs[k]);
             if (first_failed == PTOWSP_NO_INDEX) {
-                assert_int_equal(status, PTOWSP_OK);
+                assert_ok(status);
             } else {
                 assert_int_equal(status, -1000 - (int)first_failed);
                 assert_true(ptowsp_context_error(contexts[k]).index == first_failed);
@@ -70,36 +70,26 @@ static ptowsp_status add_inputs(void *user, uint64_t task, uint32_t lane) {
     return PTOWSP_OK;
 }
 
-TEST(graph_random__wide_layers_of_short_tasks_equal_a_serial_run) {
-    uint64_t random = test_seed();
-    layers *l = (layers *)calloc(1, sizeof *l), *wanted = (layers *)calloc(1, sizeof *wanted);
-    assert_true(l && wanted);
-    for (size_t k = 0; k < lanes_kind_count; k++) {
-        ptowsp_context *context = lanes_context(k);
-        ptowsp_graph *graph;
-        assert_int_equal(ptowsp_graph_create(context, NULL, &graph), PTOWSP_OK);
-        ptowsp_graph_task_desc desc = {.fn = add_inputs, .user = l};
-        for (uint32_t t = 0; t < LAYERS * WIDTH; t++) {
-            assert_int_equal(ptowsp_graph_task_make(graph, &desc, NULL), PTOWSP_OK);
-            for (uint32_t i = 0; i < INPUTS && t >= WIDTH; i++) {
-                uint32_t before =
-                    (t / WIDTH - 1) * WIDTH + (uint32_t)test_random_in(&random, 0, WIDTH - 1);
-                l->inputs[t][i] = before;
-                assert_int_equal(ptowsp_graph_edge_make(graph, before, t), PTOWSP_OK);
-            }
+GRAPH_TEST(graph_random__wide_layers_of_short_tasks_equal_a_serial_run) {
+    static uint64_t random;
+    static layers l, wanted;
+    random = random ? random : test_seed();
+    graph_alike(graph, (ptowsp_graph_task_desc){.fn = add_inputs, .user = &l}, LAYERS * WIDTH);
+    for (uint32_t t = WIDTH; t < LAYERS * WIDTH; t++) {
+        for (uint32_t i = 0; i < INPUTS; i++) {
+            uint32_t before =
+                (t / WIDTH - 1) * WIDTH + (uint32_t)test_random_in(&random, 0, WIDTH - 1);
+            l.inputs[t][i] = before;
+            assert_ok(ptowsp_graph_edge_make(graph, before, t));
         }
-        memcpy(wanted->inputs, l->inputs, sizeof l->inputs);
-        for (uint32_t t = 0; t < LAYERS * WIDTH; t++) {
-            add_inputs(wanted, t, 0);
-        }
-        for (int run = 0; run < 10; run++) {
-            memset(l->values, 0, sizeof l->values);
-            assert_int_equal(ptowsp_graph_run(graph), PTOWSP_OK);
-            assert_memory_equal(l->values, wanted->values, sizeof l->values);
-        }
-        ptowsp_graph_destroy(graph);
-        ptowsp_context_destroy(context);
     }
-    free(l);
-    free(wanted);
+    memcpy(wanted.inputs, l.inputs, sizeof l.inputs);
+    for (uint32_t t = 0; t < LAYERS * WIDTH; t++) {
+        add_inputs(&wanted, t, 0);
+    }
+    for (int run = 0; run < 10; run++) {
+        memset(l.values, 0, sizeof l.values);
+        assert_ok(ptowsp_graph_run(graph));
+        assert_memory_equal(l.values, wanted.values, sizeof l.values);
+    }
 }

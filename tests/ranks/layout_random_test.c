@@ -48,7 +48,7 @@ static void run_batch(const batch *all, uint64_t seed, uint32_t lane_count) {
     ptowsp_hub *hub = NULL;
     ptowsp_hub_desc desc = {.rank_count = rank_count};
     ptowsp_context *context = test_context(NULL);
-    assert_int_equal(ptowsp_hub_create(context, &desc, &hub), PTOWSP_OK);
+    assert_ok(ptowsp_hub_create(context, &desc, &hub));
     member members[PLAN_RANKS] = {0};
     for (uint32_t r = 0; r < rank_count; r++) {
         members[r].all = all;

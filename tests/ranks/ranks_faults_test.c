@@ -1,5 +1,5 @@
-// What communicators, times of collectives and plans refuse, and the texts: each with one rank, or
-// none at all, since nothing is sent.
+// What communicators refuse, and the texts: each with one rank, or none at all, since nothing is sent.
+// arguments_test.c has what collectives and times refuse.
 
 #define _POSIX_C_SOURCE 200809L
 
@@ -21,11 +21,6 @@ __attribute__((unused)) static ssize_t test_read(int file, void *data, size_t si
 
 #include "test.h"
 
-static ptowsp_context *context_make(void) {
-    ptowsp_context *context = test_context(NULL);
-    return context;
-}
-
 static ptowsp_collective sum_of(uint64_t count) {
     ptowsp_collective c = {.kind = PTOWSP_ALL_REDUCE,
                            .algorithm = PTOWSP_ALGORITHM_RING,
@@ -44,34 +39,8 @@ static ptowsp_links links_of(uint64_t latency_ps, uint64_t bytes_per_us) {
 
 // -- times ----------------------------------------------------------------------------------------
 
-TEST(ranks_faults__times_need_links_an_algorithm_and_room) {
-    ptowsp_context *context = context_make();
-    ptowsp_collective c = sum_of(8);
-    ptowsp_links links = links_of(1000, 1000);
-    ptowsp_collective_cost cost;
-    test_refused(context, ptowsp_collective_time(context, NULL, &links, &cost),
-                 PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "ranks: no collective");
-    test_refused(context, ptowsp_collective_time(context, &c, NULL, &cost), PTOWSP_INVALID_PARAMS,
-                 PTOWSP_NO_INDEX, "ranks: no links");
-    for (int i = 0; i < 2; i++) {
-        ptowsp_links other = links;
-        ptowsp_link *link = i ? &other.between : &other.inside;
-        link->sharing = (ptowsp_link_sharing)(PTOWSP_LINK_NODE + 1);
-        test_refused(context, ptowsp_collective_time(context, &c, &other, &cost),
-                     PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                     "ranks: links are shared in an unknown way");
-    }
-    test_refused(context, ptowsp_collective_time(context, &c, &links, NULL), PTOWSP_INVALID_PARAMS,
-                 PTOWSP_NO_INDEX, "ranks: all_reduce: its time needs room to write");
-    c.algorithm = PTOWSP_ALGORITHM_AUTO;
-    test_refused(context, ptowsp_collective_time(context, &c, &links, &cost), PTOWSP_INVALID_PARAMS,
-                 PTOWSP_NO_INDEX, "ranks: all_reduce: its time needs an algorithm");
-    ptowsp_context_destroy(context);
-}
-
 // A part of 2^56 floats takes 2^58 us over a byte a microsecond, 2^78 ps; and six latencies of 2^63 ps.
-TEST(ranks_faults__times_beyond_64_bits_are_refused) {
-    ptowsp_context *context = context_make();
+CONTEXT_TEST(ranks_faults__times_beyond_64_bits_are_refused) {
     ptowsp_collective c = sum_of(UINT64_C(1) << 58);
     ptowsp_links links = links_of(0, 1);
     ptowsp_collective_cost cost;
@@ -81,26 +50,24 @@ TEST(ranks_faults__times_beyond_64_bits_are_refused) {
     links = links_of(UINT64_C(1) << 63, 0);
     test_refused(context, ptowsp_collective_time(context, &c, &links, &cost), PTOWSP_LIMIT_EXCEEDED,
                  PTOWSP_NO_INDEX, "ranks: all_reduce: its time does not fit 64 bits");
-    ptowsp_context_destroy(context);
 }
 
 // -- communicators --------------------------------------------------------------------------------
 
-TEST(ranks_faults__communicators_need_a_transport_and_a_rank) {
+CONTEXT_TEST(ranks_faults__communicators_need_a_transport_and_a_rank) {
     static const char incomplete[] =
         "ranks: a communicator needs a description, all of a transport, and a place to go";
-    ptowsp_context *context = context_make();
     const ptowsp_hub_desc hub_desc = {1, 0, false};
     ptowsp_hub *hub = NULL;
     ptowsp_ranks *ranks = (ptowsp_ranks *)context;  // anything: it is cleared
-    assert_int_equal(ptowsp_hub_create(context, &hub_desc, &hub), PTOWSP_OK);
+    assert_ok(ptowsp_hub_create(context, &hub_desc, &hub));
     ptowsp_ranks_desc desc;
     ptowsp_ranks_desc good = {.rank_count = 1, .transport = ptowsp_hub_transport(hub, 0)};
 #define REFUSED(change, index, text)                                                               \
     desc = good;                                                                                   \
     change;                                                                                        \
-    assert_int_equal(ptowsp_ranks_create(context, &desc, &ranks), PTOWSP_INVALID_PARAMS);          \
-    test_error_is(context, PTOWSP_INVALID_PARAMS, index, text);                                    \
+    test_refused(context, ptowsp_ranks_create(context, &desc, &ranks), PTOWSP_INVALID_PARAMS,      \
+                 index, text);                                                                     \
     assert_null(ranks)
     REFUSED(desc.transport.send = NULL, PTOWSP_NO_INDEX, incomplete);
     REFUSED(desc.transport.receive = NULL, PTOWSP_NO_INDEX, incomplete);
@@ -114,30 +81,26 @@ TEST(ranks_faults__communicators_need_a_transport_and_a_rank) {
     REFUSED(desc.links.inside.sharing = (ptowsp_link_sharing)99, PTOWSP_NO_INDEX,
             "ranks: links are shared in an unknown way");
 #undef REFUSED
-    test_refused(context, ptowsp_ranks_create(context, NULL, &ranks), PTOWSP_INVALID_PARAMS,
-                 PTOWSP_NO_INDEX, incomplete);
-    test_refused(context, ptowsp_ranks_create(context, &good, NULL), PTOWSP_INVALID_PARAMS,
-                 PTOWSP_NO_INDEX, incomplete);
+    test_invalid(context, ptowsp_ranks_create(context, NULL, &ranks), incomplete);
+    test_invalid(context, ptowsp_ranks_create(context, &good, NULL), incomplete);
     ptowsp_hub_destroy(hub);
-    ptowsp_context_destroy(context);
 }
 
-TEST(ranks_faults__collectives_need_members_and_apart_memory) {
-    ptowsp_context *context = context_make();
+CONTEXT_TEST(ranks_faults__collectives_need_members_and_apart_memory) {
     const ptowsp_hub_desc hub_desc = {1, 0, false};
     ptowsp_hub *hub = NULL;
     ptowsp_ranks *ranks = NULL;
     float in[16] = {0}, out[8];
     bool is_done = false;
-    assert_int_equal(ptowsp_hub_create(context, &hub_desc, &hub), PTOWSP_OK);
+    assert_ok(ptowsp_hub_create(context, &hub_desc, &hub));
     ptowsp_ranks_desc desc = {.rank_count = 1, .transport = ptowsp_hub_transport(hub, 0)};
-    assert_int_equal(ptowsp_ranks_create(context, &desc, &ranks), PTOWSP_OK);
+    assert_ok(ptowsp_ranks_create(context, &desc, &ranks));
     ptowsp_collective good = sum_of(8), c;
     good.members = 1;
 #define REFUSED(change, from, to, index, text)                                                     \
     c = good;                                                                                      \
     change;                                                                                        \
-    assert_int_equal(ptowsp_ranks_run(ranks, &c, from, to), PTOWSP_INVALID_PARAMS);                \
+    assert_invalid(ptowsp_ranks_run(ranks, &c, from, to));                                         \
     test_error_is(context, PTOWSP_INVALID_PARAMS, index, text)
     const char *const no_member =
         "ranks: all_reduce: rank 0 of 1 is not a member, or members are not ranks";
@@ -155,16 +118,15 @@ TEST(ranks_faults__collectives_need_members_and_apart_memory) {
     REFUSED(c.kind = PTOWSP_ALL_GATHER, in, in, PTOWSP_NO_INDEX,
             "ranks: all_gather: in and out overlap");
 #undef REFUSED
-    assert_int_equal(ptowsp_ranks_run(ranks, &good, in, in + 8), PTOWSP_OK);  // side by side
-    assert_int_equal(ptowsp_ranks_run(ranks, &good, in, in), PTOWSP_OK);
-    test_refused(context, ptowsp_ranks_poll(ranks, NULL), PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                 "ranks: poll: no place for the answer");
-    assert_int_equal(ptowsp_ranks_poll(ranks, &is_done), PTOWSP_OK);  // nothing was started
+    assert_ok(ptowsp_ranks_run(ranks, &good, in, in + 8));  // side by side
+    assert_ok(ptowsp_ranks_run(ranks, &good, in, in));
+    test_invalid(context, ptowsp_ranks_poll(ranks, NULL), "ranks: poll: no place for the answer");
+    assert_ok(ptowsp_ranks_poll(ranks, &is_done));  // nothing was started
     assert_true(is_done);
     // One at a time; and none behind a failure.
-    assert_int_equal(ptowsp_ranks_start(ranks, &good, in, out), PTOWSP_OK);
+    assert_ok(ptowsp_ranks_start(ranks, &good, in, out));
     assert_int_equal(ptowsp_ranks_start(ranks, &good, in, out), PTOWSP_BUSY);
-    assert_int_equal(ptowsp_ranks_wait(ranks), PTOWSP_OK);
+    assert_ok(ptowsp_ranks_wait(ranks));
     pwsp_ranks_give_up(ranks);
     for (int i = 0; i < 2; i++) {
         is_done = false;
@@ -176,7 +138,6 @@ TEST(ranks_faults__collectives_need_members_and_apart_memory) {
     }
     ptowsp_ranks_destroy(ranks);
     ptowsp_hub_destroy(hub);
-    ptowsp_context_destroy(context);
 }
 
 // -- hubs -----------------------------------------------------------------------------------------
@@ -235,7 +196,7 @@ TEST(ranks_faults__a_process_is_gone_when_proc_says_so) {
                  {NULL, EACCES, false, true, false},
                  {NULL, EIO, true, true, false}};
 #undef FIELDS
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         proc.stat = cases[i].stat;
         proc.wrong = cases[i].wrong;
         proc.is_read = cases[i].is_read;

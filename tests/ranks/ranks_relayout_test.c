@@ -168,7 +168,7 @@ static void run_cases(uint32_t rank_count) {
     rank_job jobs[RANK_MAX] = {0};
     ptowsp_context *context = test_context(NULL);
     ptowsp_hub *hub;
-    assert_int_equal(ptowsp_hub_create(context, &desc, &hub), PTOWSP_OK);
+    assert_ok(ptowsp_hub_create(context, &desc, &hub));
     for (uint32_t i = 0; i < rank_count; i++) {
         jobs[i].hub = hub;
         jobs[i].rank = i;
@@ -231,11 +231,11 @@ static void alone_make(alone *a) {
     memset(a, 0, sizeof *a);
     const ptowsp_context_desc counted = {.resize = test_resize, .resize_user = &a->memory};
     const ptowsp_hub_desc hub = {1, 256, false};
-    assert_int_equal(ptowsp_context_create(NULL, &a->plain), PTOWSP_OK);
-    assert_int_equal(ptowsp_context_create(&counted, &a->context), PTOWSP_OK);
-    assert_int_equal(ptowsp_hub_create(a->plain, &hub, &a->hub), PTOWSP_OK);
+    assert_ok(ptowsp_context_create(NULL, &a->plain));
+    assert_ok(ptowsp_context_create(&counted, &a->context));
+    assert_ok(ptowsp_hub_create(a->plain, &hub, &a->hub));
     const ptowsp_ranks_desc desc = {.rank_count = 1, .transport = ptowsp_hub_transport(a->hub, 0)};
-    assert_int_equal(ptowsp_ranks_create(a->context, &desc, &a->ranks), PTOWSP_OK);
+    assert_ok(ptowsp_ranks_create(a->context, &desc, &a->ranks));
     mesh = (ptowsp_mesh){2, {"a", "b"}, {1, 1}};
 }
 
@@ -255,28 +255,23 @@ TEST(ranks_relayout__what_is_wrong_is_refused) {
     alone a;
     int32_t in[6] = {1, 2, 3, 4, 5, 6}, out[6];
     alone_make(&a);
-    test_refused(a.context,
+    test_invalid(a.context,
                  ptowsp_ranks_relayout(a.ranks, &mesh, &summed, &whole, PTOWSP_F16, in, out),
-                 PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                  "ranks: relayout: elements of t have 4 bytes, and those of the data type 2");
-    test_refused(a.context,
+    test_invalid(a.context,
                  ptowsp_ranks_relayout(a.ranks, &mesh, &summed, &whole, PTOWSP_I32, NULL, out),
-                 PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "ranks: relayout: in or out is NULL");
-    assert_int_equal(ptowsp_ranks_relayout(a.ranks, &mesh, &whole, &summed, PTOWSP_I32, in, out),
-                     PTOWSP_INVALID_PARAMS);
+                 "ranks: relayout: in or out is NULL");
+    assert_invalid(ptowsp_ranks_relayout(a.ranks, &mesh, &whole, &summed, PTOWSP_I32, in, out));
     ptowsp_mesh larger = mesh;
     larger.sizes[1] = 2;
-    test_refused(a.context,
+    test_invalid(a.context,
                  ptowsp_ranks_relayout(a.ranks, &larger, &whole, &whole, PTOWSP_I32, in, out),
-                 PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
                  "ranks: relayout: the mesh has 2 ranks, and there are 1");
     // Afterwards all is as before.
-    assert_int_equal(ptowsp_ranks_relayout(a.ranks, &mesh, &summed, &whole, PTOWSP_I32, in, out),
-                     PTOWSP_OK);
+    assert_ok(ptowsp_ranks_relayout(a.ranks, &mesh, &summed, &whole, PTOWSP_I32, in, out));
     assert_memory_equal(in, out, sizeof in);
     memset(out, 0, sizeof out);
-    assert_int_equal(ptowsp_ranks_relayout(a.ranks, &mesh, &whole, &whole, PTOWSP_I32, in, out),
-                     PTOWSP_OK);
+    assert_ok(ptowsp_ranks_relayout(a.ranks, &mesh, &whole, &whole, PTOWSP_I32, in, out));
     assert_memory_equal(in, out, sizeof in);
     alone_end(&a);
 }
@@ -292,7 +287,7 @@ TEST(ranks_relayout__every_allocation_may_be_refused) {
         const ptowsp_mesh_layout *from, *to;
         uint32_t least;
     } pairs[] = {{&summed, &whole, 4}, {&rows, &cols, 3}, {&cut, &all, 2}, {&rows, &all, 2}};
-    for (size_t k = 0; k < sizeof pairs / sizeof pairs[0]; k++) {
+    for (size_t k = 0; k < COUNT_OF(pairs); k++) {
         uint32_t refused = 0;
         ptowsp_status status = PTOWSP_OUT_OF_MEMORY;
         for (size_t i = 1; status != PTOWSP_OK; i++) {

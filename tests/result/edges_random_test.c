@@ -141,7 +141,7 @@ static void check_bounds(sample *s, const ptowsp_run *run) {
         ends[to] += s->x.tasks[to].cycles;
         longest = ends[to] > longest ? ends[to] : longest;
     }
-    assert_int_equal(ptowsp_run_find_bounds(run, &bounds), PTOWSP_OK);
+    assert_ok(ptowsp_run_find_bounds(run, &bounds));
     if (bounds.path_cycles != longest || longest > bounds.makespan_cycles ||
         bounds.work_cycles[0] > bounds.makespan_cycles ||
         bounds.work_cycles[1] > bounds.makespan_cycles) {
@@ -162,8 +162,8 @@ TEST(edges_random__are_those_of_all_pairs) {
             sample_expect(s);
             if (sample_compile(s, &s->module, &program) == PTOWSP_OK) {
                 const ptowsp_record_options record = {PTOWSP_RECORD_EDGES, 0, 0, 0, false};
-                assert_int_equal(ptowsp_run_create(s->context, program, &run), PTOWSP_OK);
-                assert_int_equal(ptowsp_run_record(run, &record), PTOWSP_OK);
+                assert_ok(ptowsp_run_create(s->context, program, &run));
+                assert_ok(ptowsp_run_record(run, &record));
                 ref_bind(run, &s->program, &s->bindings, &s->memory, true);
                 if (sample_execute(s, run, PTOWSP_RUN_EXECUTE, false) == PTOWSP_OK) {
                     count += check_edges(s, run);

@@ -79,8 +79,7 @@ TEST(edges__are_of_all_tasks_or_none) {
         some.every = i == 0 ? 2 : 1;
         some.begin = i == 1;
         some.end = i == 2;
-        test_refused(s.context, ptowsp_run_record(s.run, &some), PTOWSP_INVALID_PARAMS,
-                     PTOWSP_NO_INDEX,
+        test_invalid(s.context, ptowsp_run_record(s.run, &some),
                      "run: edges are recorded of all tasks, not of a window or every n-th");
     }
     see_free(&s);

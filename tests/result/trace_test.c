@@ -234,8 +234,8 @@ TEST(trace__on_lanes_and_on_one_thread_are_the_same) {
         see_make(&many, &schedule, 50);
         see_run(&one, &record);
         options.lane_count = 4;
-        assert_int_equal(ptowsp_run_record(many.run, &record), PTOWSP_OK);
-        assert_int_equal(ptowsp_run_execute(many.run, &options), PTOWSP_OK);
+        assert_ok(ptowsp_run_record(many.run, &record));
+        assert_ok(ptowsp_run_execute(many.run, &options));
         assert_int_equal(ptowsp_run_trace_count(many.run), 200);
         uint64_t counts[2] = {0, 0};
         assert_true(ptowsp_run_edges(one.run, PTOWSP_NO_INDEX, count_edge, &counts[0]));
@@ -279,7 +279,7 @@ TEST(trace__without_memory_is_an_error) {
             } else {
                 see_make_pipeline(&s);
             }
-            assert_int_equal(ptowsp_run_record(s.run, &record), PTOWSP_OK);
+            assert_ok(ptowsp_run_record(s.run, &record));
             memory.refuse_at = memory.allocations + n;
             ptowsp_status status = ptowsp_run_execute(s.run, &options);
             for (int f = 0; status == PTOWSP_OK && f <= PTOWSP_EXPORT_DOT; f++) {
@@ -344,11 +344,10 @@ TEST(trace__refuses_what_cannot_be) {
     assert_null(ptowsp_run_idle(s.run));
     assert_null(ptowsp_run_usage(s.run).busy);
     ptowsp_record_options bad = {(ptowsp_record_level)9, 0, 0, 0, false};
-    test_refused(s.context, ptowsp_run_record(s.run, &bad), PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                 "run: there is no level of records 9");
+    test_invalid(s.context, ptowsp_run_record(s.run, &bad), "run: there is no level of records 9");
     const ptowsp_record_options empty = {PTOWSP_RECORD_TASKS, 7, 7, 0, false};
-    test_refused(s.context, ptowsp_run_record(s.run, &empty), PTOWSP_INVALID_PARAMS,
-                 PTOWSP_NO_INDEX, "run: records from cycle 7 to cycle 7 would be none");
+    test_invalid(s.context, ptowsp_run_record(s.run, &empty),
+                 "run: records from cycle 7 to cycle 7 would be none");
     see_run(&s, NULL);
     assert_int_equal(ptowsp_run_trace_count(s.run), 0);
     assert_null(ptowsp_run_kernels(s.run, NULL));

@@ -53,7 +53,7 @@ static void make(fixture *f, bool has_cost, const ptowsp_schedule *schedule) {
                                             {.name = "last", .fn = spend, .user = f}};
     const ptowsp_parse_desc attached = {.kernels = kernels, .kernel_count = 2};
     const ptowsp_program_desc program = {NULL, schedule};
-    assert_int_equal(ptowsp_context_create(&context, &f->context), PTOWSP_OK);
+    assert_ok(ptowsp_context_create(&context, &f->context));
     if (ptowsp_module_parse(f->context, text, strlen(text), &attached, &f->m, NULL) != PTOWSP_OK ||
         ptowsp_program_create(f->context, f->m, &program, &f->program) != PTOWSP_OK ||
         ptowsp_run_create(f->context, f->program, &f->run) != PTOWSP_OK) {
@@ -68,7 +68,7 @@ static void destroy(fixture *f) {
 
 static void record(const fixture *f, uint64_t every, bool has_clock) {
     const ptowsp_record_options options = {PTOWSP_RECORD_TASKS, 0, 0, every, has_clock};
-    assert_int_equal(ptowsp_run_record(f->run, &options), PTOWSP_OK);
+    assert_ok(ptowsp_run_record(f->run, &options));
 }
 
 // Two clocks tell the times, and rounding is coarser than a tick.
@@ -122,7 +122,7 @@ TEST(wall__tells_when_and_where_kernels_ran) {
             check(&f, every, before, ptowsp_clock_ns());
         }
         record(&f, 1, false);
-        assert_int_equal(ptowsp_run_execute(f.run, &options), PTOWSP_OK);
+        assert_ok(ptowsp_run_execute(f.run, &options));
         assert_null(ptowsp_run_clock_at(f.run, 0));
         record(&f, 1, true);
         options.mode = PTOWSP_RUN_TIME_ONLY;
@@ -179,21 +179,21 @@ TEST(wall__tells_which_core_of_a_device) {
     test_ok(f.context, ptowsp_device_open(f.context, &desc, &device));
     record(&f, 1, true);
     uint64_t before = ptowsp_clock_ns();
-    assert_int_equal(ptowsp_device_run(device, f.run, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_device_run(device, f.run, NULL));
     check(&f, 1, before, ptowsp_clock_ns());
     static kept text;
     ptowsp_span read[TASK_COUNT];
     const ptowsp_export_options options = {.time = PTOWSP_TIME_WALL};
     const ptowsp_output output = {keep_bytes, &text};
     text.size = 0;
-    assert_int_equal(ptowsp_run_export(f.run, PTOWSP_EXPORT_CSV, &options, output), PTOWSP_OK);
+    assert_ok(ptowsp_run_export(f.run, PTOWSP_EXPORT_CSV, &options, output));
     assert_int_equal(csv_lines(&text, read, TASK_COUNT), TASK_COUNT);
     for (uint64_t i = 0; i < TASK_COUNT; i++) {
         const ptowsp_task_record *clock = ptowsp_run_clock_at(f.run, i);
         assert_true(read[i].begin == clock->start && read[i].end == clock->end);
         assert_int_equal(read[i].lane, clock->lane);
     }
-    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+    assert_ok(ptowsp_device_close(device));
     destroy(&f);
 }
 
@@ -206,8 +206,8 @@ TEST(wall__of_tasks_that_did_not_run_is_none) {
     const ptowsp_context_desc context_desc = {.threads = PTOWSP_THREADS_OWN, .lane_count = 2};
     const ptowsp_record_options wrong = {PTOWSP_RECORD_TOTALS, 0, 0, 0, true};
     fixture f = {0};
-    assert_int_equal(ptowsp_context_create(&context_desc, &f.context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(f.context, NULL, &f.m), PTOWSP_OK);
+    assert_ok(ptowsp_context_create(&context_desc, &f.context));
+    assert_ok(ptowsp_module_create(f.context, NULL, &f.m));
     ptowsp_kernel_desc desc = {.name = "k", .fn = fail_third};
     ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(f.m, &desc)};
     PTOWSP_WORKLOAD(f.m, "w") {
@@ -215,10 +215,10 @@ TEST(wall__of_tasks_that_did_not_run_is_none) {
             ptowsp_task_make(f.m, &task);
         }
     }
-    assert_int_equal(ptowsp_program_create(f.context, f.m, NULL, &f.program), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_create(f.context, f.program, &f.run), PTOWSP_OK);
-    test_refused(f.context, ptowsp_run_record(f.run, &wrong), PTOWSP_INVALID_PARAMS,
-                 PTOWSP_NO_INDEX, "run: the wall clock is recorded of tasks (PTOWSP_RECORD_TASKS)");
+    assert_ok(ptowsp_program_create(f.context, f.m, NULL, &f.program));
+    assert_ok(ptowsp_run_create(f.context, f.program, &f.run));
+    test_invalid(f.context, ptowsp_run_record(f.run, &wrong),
+                 "run: the wall clock is recorded of tasks (PTOWSP_RECORD_TASKS)");
     for (uint32_t lanes = 1; lanes <= 2; lanes++) {
         const ptowsp_run_options options = {.lane_count = lanes};
         record(&f, 1, true);
@@ -333,8 +333,7 @@ static void check_picture(ptowsp_context *context, const ptowsp_span *spans) {
     ptowsp_span read[NODES];
     uint64_t first = UINT64_MAX;
     text.size = 0;
-    assert_int_equal(ptowsp_spans_export(context, &set, PTOWSP_EXPORT_CSV, NULL, output),
-                     PTOWSP_OK);
+    assert_ok(ptowsp_spans_export(context, &set, PTOWSP_EXPORT_CSV, NULL, output));
     assert_int_equal(csv_lines(&text, read, NODES), NODES - 1);  // but the one that was skipped
     for (int i = 0; i < NODES - 1; i++) {
         first = spans[i].begin < first ? spans[i].begin : first;
@@ -355,7 +354,7 @@ TEST(wall__clock_of_graphs_is_recorded) {
     ptowsp_context *context = test_context(&context_desc);
     for (uint32_t cubes = 0; cubes < 2; cubes++) {  // with queues of units, too
         const ptowsp_graph_desc desc = {.cube_lane_count = cubes};
-        assert_int_equal(ptowsp_graph_create(context, &desc, &graph), PTOWSP_OK);
+        assert_ok(ptowsp_graph_create(context, &desc, &graph));
         for (int i = 0; i < NODES; i++) {
             ptowsp_graph_task_desc task = {.user = saw,
                                            .fn = i == 2 ? NULL : node_spend,
@@ -363,33 +362,33 @@ TEST(wall__clock_of_graphs_is_recorded) {
                                            .item_count = i == 2 ? ITEMS : 0,
                                            .grain = i == 2 ? 1 : 0,
                                            .unit = i == 1 ? PTOWSP_UNIT_CUBE : PTOWSP_UNIT_VECTOR};
-            assert_int_equal(ptowsp_graph_task_make(graph, &task, NULL), PTOWSP_OK);
+            assert_ok(ptowsp_graph_task_make(graph, &task, NULL));
         }
         ptowsp_graph_edge_make(graph, 0, 1);
         ptowsp_graph_edge_make(graph, 1, 2);
         ptowsp_graph_edge_make(graph, 3, 4);
-        test_refused(context, ptowsp_graph_record(graph, NULL, 3), PTOWSP_INVALID_PARAMS,
-                     PTOWSP_NO_INDEX, "graph: spans is NULL, with a capacity");
+        test_invalid(context, ptowsp_graph_record(graph, NULL, 3),
+                     "graph: spans is NULL, with a capacity");
         for (int round = 0; round < 20; round++) {
             memset(spans, 0x55, sizeof spans);
             memset(saw, 0, sizeof saw);
-            assert_int_equal(ptowsp_graph_record(graph, spans, NODES + 1), PTOWSP_OK);
+            assert_ok(ptowsp_graph_record(graph, spans, NODES + 1));
             assert_int_equal(ptowsp_graph_run(graph), PTOWSP_KERNEL_FAILED);
             check_nodes(spans, saw);
             assert_int_equal(spans[NODES].kind, 0x55555555);  // there is no such task
             check_picture(context, spans);
         }
         memset(saw, 0, sizeof saw);
-        assert_int_equal(ptowsp_device_open(context, &device_desc, &device), PTOWSP_OK);
+        assert_ok(ptowsp_device_open(context, &device_desc, &device));
         assert_int_equal(ptowsp_device_run_graph(device, graph), PTOWSP_KERNEL_FAILED);
         check_nodes(spans, saw);
         check_picture(context, spans);
-        assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+        assert_ok(ptowsp_device_close(device));
         memset(spans, 0x55, sizeof spans);
-        assert_int_equal(ptowsp_graph_record(graph, spans, 1), PTOWSP_OK);
+        assert_ok(ptowsp_graph_record(graph, spans, 1));
         assert_int_equal(ptowsp_graph_run(graph), PTOWSP_KERNEL_FAILED);
         assert_true(spans[0].end > spans[0].begin && spans[1].kind == 0x55555555);
-        assert_int_equal(ptowsp_graph_record(graph, NULL, 0), PTOWSP_OK);
+        assert_ok(ptowsp_graph_record(graph, NULL, 0));
         memset(spans, 0x55, sizeof spans);
         assert_int_equal(ptowsp_graph_run(graph), PTOWSP_KERNEL_FAILED);
         assert_int_equal(spans[0].kind, 0x55555555);
@@ -436,9 +435,9 @@ TEST(wall__clock_of_plans_is_recorded) {
     const ptowsp_work_fn table[] = {unit_spend};
     ptowsp_attention_sizes sizes;
     ptowsp_attention_plan plan;
-    assert_int_equal(ptowsp_attention_size(&batch, &config, &sizes, NULL), PTOWSP_OK);
-    assert_int_equal(ptowsp_attention_place(&sizes, block, sizeof block, &plan), PTOWSP_OK);
-    assert_int_equal(ptowsp_attention_generate(&batch, &config, &plan, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_attention_size(&batch, &config, &sizes, NULL));
+    assert_ok(ptowsp_attention_place(&sizes, block, sizeof block, &plan));
+    assert_ok(ptowsp_attention_generate(&batch, &config, &plan, NULL));
     assert_in_range(plan.unit_count + plan.merge_count, 2, PLAN_UNITS);
     assert_true(ptowsp_attention_progress_size(&plan) <= 1024);
     assert_true(plan.merge_count > 0);
@@ -455,9 +454,8 @@ TEST(wall__clock_of_plans_is_recorded) {
                                     .spans = spans};
         memset(saw.units, 0, sizeof saw.units + sizeof saw.merges);
         memset(spans, 0, sizeof spans);
-        assert_int_equal(how < 2 ? ptowsp_attention_run_serial(&job, NULL)
-                                 : ptowsp_attention_run(context, &job),
-                         PTOWSP_OK);
+        assert_ok(how < 2 ? ptowsp_attention_run_serial(&job, NULL)
+                          : ptowsp_attention_run(context, &job));
         for (uint32_t i = 0; i < plan.unit_count; i++) {
             check_span(&spans[i], &saw.units[i], 0);
         }

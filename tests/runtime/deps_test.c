@@ -536,7 +536,7 @@ static double bytes_for_each(ptowsp_schedule schedule, bool is_chained) {
     test_ok(context, ptowsp_program_create(context, m, &desc, &program));
     ptowsp_run *run = test_run_of(context, program);
     const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
-    assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_OK);
+    assert_ok(ptowsp_run_execute(run, &options));
     const ptowsp_run_stats *stats = ptowsp_run_result(run);
     double result = (double)stats->memory_bytes / (double)stats->in_flight_max;
     test_destroy(run, program, m, context);
@@ -606,7 +606,7 @@ TEST(batches__tasks_are_collected_by_the_number_of_their_tiles) {
         const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY,
                                             .record_tasks = has_records == 1};
         memset(&run->batch, 0, sizeof run->batch);
-        assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_OK);
+        assert_ok(ptowsp_run_execute(run, &options));
         const ptowsp_run_stats *stats = ptowsp_run_result(run);
         assert_int_equal(stats->task_count, 33);
         assert_int_equal(stats->makespan_cycles, 335);

@@ -396,7 +396,7 @@ static const pwsp_issue_desc narrow[] = {{12, 9, 1, TILES, true, 0, 0},
                                          {40, 0, 1, TILES, true, 0, 8},
                                          {40, 30, 1, TILES, true, 11, 8},
                                          {1, 0, 1, TILES, true, 0, 8}};
-enum { NARROW = sizeof narrow / sizeof narrow[0] };
+enum { NARROW = COUNT_OF(narrow) };
 
 TEST(issue__memory_that_is_given_once_is_enough_for_any_program) {
     const uint64_t seed = test_seed();

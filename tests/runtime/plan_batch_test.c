@@ -197,11 +197,11 @@ DEVICE_TEST(plan_batch__lanes_and_devices_plan_as_well) {
     ptowsp_context_desc desc = {.threads = PTOWSP_THREADS_OWN, .lane_count = 2};
     ptowsp_run *run, *serial = f.run;
     ptowsp_context *context = test_context(&desc);
-    assert_int_equal(ptowsp_run_create(context, f.program, &run), PTOWSP_OK);
+    assert_ok(ptowsp_run_create(context, f.program, &run));
     f.run = run;
     bind(&f);
     ptowsp_run_options options = {.lane_count = 2};
-    assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_OK);
+    assert_ok(ptowsp_run_execute(run, &options));
     assert_int_equal(f.call_count, 8);
     f.run = serial;
     bind(&f);
@@ -210,7 +210,7 @@ DEVICE_TEST(plan_batch__lanes_and_devices_plan_as_well) {
     f.call_count = 0;
     good(&f, ptowsp_device_run(device, f.run, NULL));
     assert_int_equal(f.call_count, 5);
-    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
+    assert_ok(ptowsp_device_close(device));
     ptowsp_run_destroy(run);
     ptowsp_context_destroy(context);
     fixture_free(&f);
@@ -241,9 +241,9 @@ FIXTURE_TEST(plan_batch__plans_and_batches_take_each_others_place) {
     assert_true(plan.cost_max == 100.0 && plan.cost_mean == 100.0);
     // A plan of another batch, then the batch again.
     lengths_are(f, 1, (const int32_t[]){400});
-    assert_int_equal(ptowsp_attention_size(&f->batch, &f->config, &sizes, NULL), PTOWSP_OK);
-    assert_int_equal(ptowsp_attention_place(&sizes, block, sizeof block, &other), PTOWSP_OK);
-    assert_int_equal(ptowsp_attention_generate(&f->batch, &f->config, &other, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_attention_size(&f->batch, &f->config, &sizes, NULL));
+    assert_ok(ptowsp_attention_place(&sizes, block, sizeof block, &other));
+    assert_ok(ptowsp_attention_generate(&f->batch, &f->config, &other, NULL));
     good(f, ptowsp_run_bind_plan(f->run, "kv", &other));
     assert_false(ptowsp_run_bound_batch(f->run, f->units.id, &batch, &config, &sizes));
     lengths_are(f, 1, (const int32_t[]){-1});  // not looked at any more
@@ -258,8 +258,8 @@ FIXTURE_TEST(plan_batch__plans_and_batches_take_each_others_place) {
 // -- errors ---------------------------------------------------------------------------------------
 
 static void bind_refused(fixture *f, const ptowsp_attention_sizes *capacity, const char *text) {
-    test_refused(f->context, ptowsp_run_bind_batch(f->run, "kv", &f->batch, &f->config, capacity),
-                 PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, text);
+    test_invalid(f->context, ptowsp_run_bind_batch(f->run, "kv", &f->batch, &f->config, capacity),
+                 text);
 }
 
 FIXTURE_TEST(plan_batch__binding_refuses_what_no_batch_can_be_planned_with) {
@@ -285,7 +285,7 @@ FIXTURE_TEST(plan_batch__binding_refuses_what_no_batch_can_be_planned_with) {
     const int32_t sinks[3] = {4, 0, 0};
     ptowsp_attention_positions positions = {3, NULL, NULL, NULL, NULL, NULL, NULL, NULL};
     f->config.positions = &positions;
-    assert_int_equal(ptowsp_run_bind_batch(f->run, "kv", &f->batch, &f->config, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_batch(f->run, "kv", &f->batch, &f->config, NULL));
     positions.sinks = sinks;
     bind_refused(
         f, NULL,
@@ -295,9 +295,9 @@ FIXTURE_TEST(plan_batch__binding_refuses_what_no_batch_can_be_planned_with) {
     ptowsp_attention_plan plan;
     uint64_t block[128];
     f->config.window = 9;
-    assert_int_equal(ptowsp_attention_size(&f->batch, &f->config, &planned, NULL), PTOWSP_OK);
-    assert_int_equal(ptowsp_attention_place(&planned, block, sizeof block, &plan), PTOWSP_OK);
-    assert_int_equal(ptowsp_attention_generate(&f->batch, &f->config, &plan, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_attention_size(&f->batch, &f->config, &planned, NULL));
+    assert_ok(ptowsp_attention_place(&planned, block, sizeof block, &plan));
+    assert_ok(ptowsp_attention_generate(&f->batch, &f->config, &plan, NULL));
     test_refused(f->context, ptowsp_run_bind_plan(f->run, "kv", &plan), PTOWSP_INVALID_PARAMS, 0,
                  "bind: unit 0 of plan kv has sinks apart, which programs do not do (positions)");
     f->config = config;
@@ -315,12 +315,11 @@ FIXTURE_TEST(plan_batch__binding_refuses_what_no_batch_can_be_planned_with) {
                    : &sizes.slot_count) = UINT64_C(1) << 32;
         bind_refused(f, &sizes, "bind: the capacity of plan kv is not of its configuration");
     }
-    test_refused(f->context, ptowsp_run_bind_batch(f->run, "kv", NULL, &f->config, NULL),
-                 PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "bind: plan kv: batch is NULL");
-    test_refused(f->context, ptowsp_run_bind_batch(f->run, "kv", &f->batch, NULL, NULL),
-                 PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "bind: plan kv: config is NULL");
-    test_refused(f->context, ptowsp_run_bind_batch(f->run, "v", &f->batch, &f->config, NULL),
-                 PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+    test_invalid(f->context, ptowsp_run_bind_batch(f->run, "kv", NULL, &f->config, NULL),
+                 "bind: plan kv: batch is NULL");
+    test_invalid(f->context, ptowsp_run_bind_batch(f->run, "kv", &f->batch, NULL, NULL),
+                 "bind: plan kv: config is NULL");
+    test_invalid(f->context, ptowsp_run_bind_batch(f->run, "v", &f->batch, &f->config, NULL),
                  "bind: module decode has no plan v; it has kv");
     execute(f);  // the old binding stays
     calls_are(f, drawn, 8);
@@ -358,7 +357,7 @@ FIXTURE_TEST(plan_batch__errors_of_planning_are_errors_of_the_run) {
          0,
          "run: plan kv: sequence 0 has 4 queries for 3 KV tokens, under is_causal"},
     };
-    for (uint32_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+    for (uint32_t i = 0; i < COUNT_OF(wrong); i++) {
         ptowsp_attention_plan plan;
         lengths_are(f, 3, wrong[i].lengths);
         f->queries[0] = wrong[i].queries;
@@ -385,8 +384,8 @@ TEST(plan_batch__a_run_that_runs_is_busy) {
     static fixture f;
     memset(&f, 0, sizeof f);
     ptowsp_module_desc desc = {"decode", 0};
-    assert_int_equal(ptowsp_context_create(NULL, &f.context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(f.context, &desc, &f.m), PTOWSP_OK);
+    assert_ok(ptowsp_context_create(NULL, &f.context));
+    assert_ok(ptowsp_module_create(f.context, &desc, &f.m));
     f.units = ptowsp_axis_plan(f.m, "kv");
     ptowsp_kernel_desc kernel = {.name = "bind", .fn = bind_again, .user = &f};
     ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(f.m, &kernel)};
@@ -416,7 +415,7 @@ TEST(plan_batch__a_capacity_is_memory_for_good) {
     assert_true(is_made);
     const ptowsp_attention_limits limits = {.sequence_count_max = 4, .kv_length_max = 1000};
     ptowsp_attention_sizes sizes;
-    assert_int_equal(ptowsp_attention_bound(&f.config, &limits, &sizes, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_attention_bound(&f.config, &limits, &sizes, NULL));
     assert_true(sizes.unit_count == 7 && sizes.merge_count == 3 && sizes.slot_count == 6);
     good(&f, ptowsp_run_bind_batch(f.run, "kv", &f.batch, &f.config, &sizes));
     execute(&f);  // what else an execution needs
@@ -574,9 +573,9 @@ TEST(plan_batch__a_batch_is_planned_after_a_failed_binding) {
     assert_true(is_made);
     ptowsp_attention_limits limits = {.sequence_count_max = 4, .kv_length_max = 1000};
     ptowsp_attention_sizes sizes, more;
-    assert_int_equal(ptowsp_attention_bound(&f.config, &limits, &sizes, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_attention_bound(&f.config, &limits, &sizes, NULL));
     limits.sequence_count_max = 1000;
-    assert_int_equal(ptowsp_attention_bound(&f.config, &limits, &more, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_attention_bound(&f.config, &limits, &more, NULL));
     good(&f, ptowsp_run_bind_batch(f.run, "kv", &f.batch, &f.config, &sizes));
     execute(&f);
     memory.refuse_at = memory.allocations + 1;

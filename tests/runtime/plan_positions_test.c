@@ -48,7 +48,7 @@ static void fixture_make(fixture *f) {
     const ptowsp_module_desc desc = {"decode", 0};
     memset(f, 0, sizeof *f);
     f->context = test_context(NULL);
-    assert_int_equal(ptowsp_module_create(f->context, &desc, &f->m), PTOWSP_OK);
+    assert_ok(ptowsp_module_create(f->context, &desc, &f->m));
     ptowsp_kernel_desc kernel = {.name = "note", .fn = note, .cycles = 1, .user = f};
     for (uint32_t i = 0; i < FIELDS; i++) {
         kernel.scalars[i] = (ptowsp_scalar_param){names[i], PTOWSP_TYPE_I64};
@@ -62,18 +62,18 @@ static void fixture_make(fixture *f) {
             ptowsp_task_make(f->m, &task);
         }
     }
-    assert_int_equal(ptowsp_program_create(f->context, f->m, NULL, &f->program), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_create(f->context, f->program, &f->run), PTOWSP_OK);
+    assert_ok(ptowsp_program_create(f->context, f->m, NULL, &f->program));
+    assert_ok(ptowsp_run_create(f->context, f->program, &f->run));
 }
 
 static ptowsp_attention_plan plan_of(const positions_sample *s) {
     ptowsp_attention_sizes sizes;
     ptowsp_attention_plan plan;
-    assert_int_equal(ptowsp_attention_size(&s->batch, &s->config, &sizes, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_attention_size(&s->batch, &s->config, &sizes, NULL));
     void *block = malloc((size_t)sizes.block_bytes);
     assert_non_null(block);
-    assert_int_equal(ptowsp_attention_place(&sizes, block, sizes.block_bytes, &plan), PTOWSP_OK);
-    assert_int_equal(ptowsp_attention_generate(&s->batch, &s->config, &plan, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_attention_place(&sizes, block, sizes.block_bytes, &plan));
+    assert_ok(ptowsp_attention_generate(&s->batch, &s->config, &plan, NULL));
     return plan;
 }
 
@@ -124,7 +124,7 @@ TEST(plan_positions__bound_plans_have_every_pair_once_or_are_refused) {
             is_work ? ptowsp_run_bind_work(f.run, "kv", plan.units, plan.unit_count)
                     : ptowsp_run_bind_plan(f.run, "kv", &plan);
         if (beside < plan.unit_count) {
-            assert_int_equal(status, PTOWSP_INVALID_PARAMS);
+            assert_invalid(status);
             check_refused(&f, &plan, beside);
             refused++;
         } else {
@@ -132,8 +132,8 @@ TEST(plan_positions__bound_plans_have_every_pair_once_or_are_refused) {
             const void *arrays[ARRAYS] = {p->query_first, p->query_stride, p->kv_first,
                                           p->kv_stride,   p->before,       p->after,
                                           p->sinks};
-            assert_int_equal(status, PTOWSP_OK);
-            assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_OK);
+            assert_ok(status);
+            assert_ok(ptowsp_run_execute(f.run, NULL));
             check_counts(&f);
             for (uint32_t i = 0; i < ARRAYS; i++) {
                 bound[i] += arrays[i] != NULL;
@@ -172,8 +172,7 @@ TEST(plan_positions__a_batch_with_an_array_is_refused_by_its_name) {
         snprintf(text, sizeof text,
                  "bind: the configuration of plan kv has positions.%s, which programs do not do",
                  names[i]);
-        assert_int_equal(ptowsp_run_bind_batch(f.run, "kv", &f.s.batch, &f.s.config, NULL),
-                         PTOWSP_INVALID_PARAMS);
+        assert_invalid(ptowsp_run_bind_batch(f.run, "kv", &f.s.batch, &f.s.config, NULL));
         test_error_is(f.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, text);
     }
     test_destroy(f.run, f.program, f.m, f.context);
@@ -188,11 +187,11 @@ TEST(plan_positions__a_structure_without_arrays_is_not_kept) {
     f.s.batch.kv_lengths = f.s.kv;
     f.s.batch.sequence_count = f.s.config.kv_head_count = f.s.config.lane_count = f.tile_tokens = 1;
     f.s.config.positions = &f.s.positions;
-    assert_int_equal(ptowsp_run_bind_batch(f.run, "kv", &f.s.batch, &f.s.config, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_batch(f.run, "kv", &f.s.batch, &f.s.config, NULL));
     f.s.before[0] = 3;
     f.s.positions.before = f.s.before;
     f.s.positions.sequence_count = 1;
-    assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_run_execute(f.run, NULL));
     memset(&f.s.positions, 0, sizeof f.s.positions);
     ptowsp_attention_plan plan;
     assert_true(ptowsp_run_bound_plan(f.run, 1, &plan));

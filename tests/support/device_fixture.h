@@ -10,14 +10,8 @@ static inline ptowsp_device *device_of(ptowsp_context *context, uint32_t schedul
     ptowsp_device_desc desc = {
         .scheduler_count = scheduler_count, .vector_count = vector_count, .cube_count = cube_count};
     ptowsp_device *device;
-    assert_int_equal(ptowsp_device_open(context, &desc, &device), PTOWSP_OK);
+    assert_ok(ptowsp_device_open(context, &desc, &device));
     return device;
-}
-
-static inline ptowsp_graph *graph_of(ptowsp_context *context) {
-    ptowsp_graph *graph;
-    assert_int_equal(ptowsp_graph_create(context, NULL, &graph), PTOWSP_OK);
-    return graph;
 }
 
 static inline ptowsp_context *plain_context(void) {
@@ -26,7 +20,7 @@ static inline ptowsp_context *plain_context(void) {
 
 static inline void *piece_of(ptowsp_device *device, const char *name, uint64_t size) {
     void *memory;
-    assert_int_equal(ptowsp_device_alloc(device, name, size, &memory), PTOWSP_OK);
+    assert_ok(ptowsp_device_alloc(device, name, size, &memory));
     return memory;
 }
 
@@ -35,7 +29,7 @@ static inline void *piece_of(ptowsp_device *device, const char *name, uint64_t s
 #define DEVICE_TESTS(tests) 0
 #define DEVICE_TEST(name)   __attribute__((unused)) static void name(void **state)
 #else
-#define DEVICE_TESTS(tests) (sizeof(tests) / sizeof((tests)[0]))
+#define DEVICE_TESTS(tests) (COUNT_OF(tests))
 #define DEVICE_TEST(name)   TEST(name)
 #endif
 
@@ -55,7 +49,7 @@ static inline void *piece_of(ptowsp_device *device, const char *name, uint64_t s
         ptowsp_context *context = plain_context();                                                 \
         ptowsp_device *device = device_of(context, schedulers, vectors, cubes);                    \
         name##_of(context, device);                                                                \
-        assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);                                  \
+        assert_ok(ptowsp_device_close(device));                                                    \
         ptowsp_context_destroy(context);                                                           \
     }                                                                                              \
     static void name##_of(__attribute__((unused)) ptowsp_context *context, ptowsp_device *device)

@@ -1,4 +1,5 @@
-// What tests of graphs share: contexts with all kinds of lanes, and tasks that note when they ran.
+// What tests of graphs share: contexts with all kinds of lanes, graphs from tables, and tasks that note when
+// they ran.
 
 #ifndef GRAPH_FIXTURE_H
 #define GRAPH_FIXTURE_H
@@ -45,6 +46,74 @@ static inline ptowsp_context *lanes_context(size_t kind) {
     return test_context(&desc);
 }
 
+// -- graphs ---------------------------------------------------------------------------------------
+
+static inline ptowsp_graph *graph_of(ptowsp_context *context) {
+    ptowsp_graph *graph;
+    assert_ok(ptowsp_graph_create(context, NULL, &graph));
+    return graph;
+}
+
+// Tasks, of which each may have another description; all alike.
+static inline void graph_tasks(ptowsp_graph *graph, const ptowsp_graph_task_desc *descs,
+                               uint64_t count) {
+    for (uint64_t i = 0; i < count; i++) {
+        assert_ok(ptowsp_graph_task_make(graph, &descs[i], NULL));
+    }
+}
+
+static inline void graph_alike(ptowsp_graph *graph, ptowsp_graph_task_desc desc, uint64_t count) {
+    for (uint64_t i = 0; i < count; i++) {
+        assert_ok(ptowsp_graph_task_make(graph, &desc, NULL));
+    }
+}
+
+static inline void graph_edges(ptowsp_graph *graph, const uint64_t (*edges)[2], size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        assert_ok(ptowsp_graph_edge_make(graph, edges[i][0], edges[i][1]));
+    }
+}
+
+// Edges from each of `count` tasks to the next one; from task 0 to all others.
+static inline void graph_chain(ptowsp_graph *graph, uint64_t count) {
+    for (uint64_t i = 1; i < count; i++) {
+        assert_ok(ptowsp_graph_edge_make(graph, i - 1, i));
+    }
+}
+
+static inline void graph_fan(ptowsp_graph *graph, uint64_t count) {
+    for (uint64_t i = 1; i < count; i++) {
+        assert_ok(ptowsp_graph_edge_make(graph, 0, i));
+    }
+}
+
+// What the last run has made of a task; how many tasks were done, failed and were skipped.
+static inline void graph_task_is(const ptowsp_graph *graph, uint64_t task, ptowsp_status status,
+                                 uint64_t cause) {
+    uint64_t found;
+    assert_int_equal(ptowsp_graph_task_status(graph, task, &found), status);
+    assert_true(found == cause);
+}
+
+static inline void graph_counts(const ptowsp_graph *graph, uint64_t done, uint64_t failed,
+                                uint64_t skipped) {
+    const ptowsp_graph_stats stats = ptowsp_graph_result(graph);
+    assert_int_equal(stats.done_count, done);
+    assert_int_equal(stats.failed_count, failed);
+    assert_int_equal(stats.skipped_count, skipped);
+}
+
+// Functions of tasks that do nothing.
+static inline ptowsp_status succeed(void *user, uint64_t task, uint32_t lane) {
+    (void)user, (void)task, (void)lane;
+    return PTOWSP_OK;
+}
+
+static inline ptowsp_status succeed_range(void *user, uint64_t begin, uint64_t end, uint32_t lane) {
+    (void)user, (void)begin, (void)end, (void)lane;
+    return PTOWSP_OK;
+}
+
 // A test in a context with lanes of each kind.
 #define CONTEXTS_TEST(name, count, context_of)                                                     \
     static void name##_of(size_t kind, ptowsp_context *context);                                   \
@@ -65,8 +134,7 @@ static inline ptowsp_context *lanes_context(size_t kind) {
     TEST(name) {                                                                                   \
         for (size_t kind = first; kind < (end); kind++) {                                          \
             ptowsp_context *context = lanes_context(kind);                                         \
-            ptowsp_graph *graph;                                                                   \
-            assert_int_equal(ptowsp_graph_create(context, NULL, &graph), PTOWSP_OK);               \
+            ptowsp_graph *graph = graph_of(context);                                               \
             name##_of(context, graph);                                                             \
             ptowsp_graph_destroy(graph);                                                           \
             ptowsp_context_destroy(context);                                                       \
@@ -111,7 +179,7 @@ static inline ptowsp_status order_note(void *user, uint64_t task, uint32_t lane)
 static inline void order_task(order *o, ptowsp_graph *graph) {
     ptowsp_graph_task_desc desc = {.fn = order_note, .user = o};
     uint64_t task;
-    assert_int_equal(ptowsp_graph_task_make(graph, &desc, &task), PTOWSP_OK);
+    assert_ok(ptowsp_graph_task_make(graph, &desc, &task));
     assert_int_equal(task, o->task_count++);
 }
 
@@ -119,7 +187,7 @@ static inline void order_edge(order *o, ptowsp_graph *graph, uint64_t before, ui
     assert_true(o->edge_count < 4096);
     o->edges[o->edge_count][0] = before;
     o->edges[o->edge_count++][1] = after;
-    assert_int_equal(ptowsp_graph_edge_make(graph, before, after), PTOWSP_OK);
+    assert_ok(ptowsp_graph_edge_make(graph, before, after));
 }
 
 static inline void order_restart(order *o) {
@@ -158,18 +226,15 @@ static inline shape shape_make(ptowsp_context *context, uint64_t task_count) {
     shape s = {
         .context = context, .task_count = task_count, .runs = (uint8_t *)calloc(task_count, 1)};
     assert_non_null(s.runs);
-    assert_int_equal(ptowsp_graph_create(context, NULL, &s.graph), PTOWSP_OK);
-    ptowsp_graph_task_desc desc = {.fn = shape_count, .user = s.runs};
-    for (uint64_t i = 0; i < task_count; i++) {
-        assert_int_equal(ptowsp_graph_task_make(s.graph, &desc, NULL), PTOWSP_OK);
-    }
+    s.graph = graph_of(context);
+    graph_alike(s.graph, (ptowsp_graph_task_desc){.fn = shape_count, .user = s.runs}, task_count);
     return s;
 }
 
 static inline void shape_run(shape *s, uint32_t run_count) {
     memset(s->runs, 0, s->task_count);
     for (uint32_t run = 0; run < run_count; run++) {
-        assert_int_equal(ptowsp_graph_run(s->graph), PTOWSP_OK);
+        assert_ok(ptowsp_graph_run(s->graph));
     }
     for (uint64_t i = 0; i < s->task_count; i++) {
         assert_int_equal(s->runs[i], run_count);
@@ -181,5 +246,17 @@ static inline void shape_destroy(shape *s) {
     ptowsp_graph_destroy(s->graph);
     ptowsp_context_destroy(s->context);
 }
+
+// A test with a shape, on the first kinds of lanes.
+#define SHAPE_TEST(name, kind_count, task_count)                                                   \
+    static void name##_of(shape *s);                                                               \
+    TEST(name) {                                                                                   \
+        for (size_t kind = 0; kind < (kind_count); kind++) {                                       \
+            shape made = shape_make(lanes_context(kind), task_count);                              \
+            name##_of(&made);                                                                      \
+            shape_destroy(&made);                                                                  \
+        }                                                                                          \
+    }                                                                                              \
+    static void name##_of(shape *s)
 
 #endif

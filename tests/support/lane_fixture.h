@@ -134,7 +134,7 @@ static inline ptowsp_context *lane_context(lane_kind kind, uint32_t lane_count,
         desc.resize_user = memory;
     }
     ptowsp_context *context = NULL;
-    assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_OK);
+    assert_ok(ptowsp_context_create(&desc, &context));
     return context;
 }
 

@@ -110,15 +110,14 @@ static inline void mixer_free(mixer *m) {
 static inline ptowsp_run *mixer_run(const mixer *m, void *data) {
     ptowsp_run *run = test_run_of(m->context, m->program);
     ptowsp_buffer buffer = {.data = data, .size = ROWS * COLS * sizeof(int64_t)};
-    assert_int_equal(ptowsp_run_bind_tensor(run, "x", &buffer), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_tensor(run, "x", &buffer));
     const struct {
         const char *name;
         const int64_t *data;
     } arrays[] = {{"left", m->left}, {"right", m->right}, {"unit", m->unit}};
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(
-            ptowsp_run_bind_array(run, arrays[i].name, PTOWSP_I64, arrays[i].data, STEPS * TASKS),
-            PTOWSP_OK);
+        assert_ok(
+            ptowsp_run_bind_array(run, arrays[i].name, PTOWSP_I64, arrays[i].data, STEPS * TASKS));
     }
     return run;
 }

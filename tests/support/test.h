@@ -209,6 +209,10 @@ static inline void test_error_is(const ptowsp_context *context, ptowsp_status st
 #define test_refused(context, call, refusal, index, text)                                          \
     (assert_int_equal(call, refusal), test_error_is(context, refusal, index, text))
 
+// The same for arguments that are wrong, none of which has an index.
+#define test_invalid(context, call, text)                                                          \
+    test_refused(context, call, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, text)
+
 // An output into an array of characters.
 #define TEST_TEXT(array) ptowsp_output_to_buffer(&(ptowsp_output_buffer){array, sizeof(array), 0})
 

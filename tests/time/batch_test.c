@@ -129,7 +129,7 @@ static void check_sample(batch_sample *s) {
     for (int has_records = 0; has_records < 2; has_records++) {
         const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY,
                                             .record_tasks = has_records == 1};
-        assert_int_equal(ptowsp_run_execute(f.run, &options), PTOWSP_OK);
+        assert_ok(ptowsp_run_execute(f.run, &options));
         check(s, &expected, f.run);
     }
     fixture_free(&f);
@@ -225,7 +225,7 @@ static void check_passed(bool is_pipeline, uint32_t window, uint32_t count) {
     const uint64_t most = found + 2 < before ? before : found + 2;
     for (int has_records = 0; has_records < 2; has_records++) {
         const ptowsp_run_options options = {.record_tasks = has_records == 1};
-        assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_OK);
+        assert_ok(ptowsp_run_execute(run, &options));
         const ptowsp_run_stats *stats = ptowsp_run_result(run);
         assert_int_equal(stats->makespan_cycles, 1000);
         assert_int_equal(stats->in_flight_max, most);
@@ -258,7 +258,7 @@ static void check_scope(fixture *f, const ptowsp_schedule *schedule) {
     program_make(f, NULL, NULL, &desc);
     for (int has_records = 0; has_records < 2; has_records++) {
         const ptowsp_run_options options = {.record_tasks = has_records == 1};
-        assert_int_equal(ptowsp_run_execute(f->run, &options), PTOWSP_OK);
+        assert_ok(ptowsp_run_execute(f->run, &options));
         assert_int_equal(ptowsp_run_result(f->run)->makespan_cycles, 100000);
         assert_int_equal(ptowsp_run_lanes(f->run)[0].end_cycles, 1007);
         assert_int_equal(ptowsp_run_lanes(f->run)[1].end_cycles, 100000);
@@ -328,7 +328,7 @@ static void check_refused(test_memory *memory, const ptowsp_program *program,
         }
         assert_int_equal(stats->task_count, done);
         assert_true(again == 0 || done == REFUSED_TASKS);
-        assert_int_equal(ptowsp_run_execute(run, NULL), PTOWSP_OK);
+        assert_ok(ptowsp_run_execute(run, NULL));
     }
     ptowsp_run_destroy(run);
 }

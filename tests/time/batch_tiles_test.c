@@ -273,8 +273,8 @@ static void check_sample(tiles_sample *s) {
     fixture f = {0};
     tiles_result expected;
     const ptowsp_context_desc own = {.threads = PTOWSP_THREADS_OWN, .lane_count = 2};
-    assert_int_equal(ptowsp_context_create(&own, &f.context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(f.context, NULL, &f.module), PTOWSP_OK);
+    assert_ok(ptowsp_context_create(&own, &f.context));
+    assert_ok(ptowsp_module_create(f.context, NULL, &f.module));
     build(f.module, s);
     const ptowsp_schedule schedule = {.issue = s->is_in_order ? PTOWSP_ISSUE_IN_ORDER
                                                               : PTOWSP_ISSUE_DATAFLOW,
@@ -286,7 +286,7 @@ static void check_sample(tiles_sample *s) {
     program_make(&f, NULL, NULL, &desc);
     static int32_t data[MATRICES * ROWS_MAX * COLS];
     const ptowsp_buffer x = {.data = s->has_data ? data : NULL};
-    assert_int_equal(ptowsp_run_bind_tensor(f.run, "x", &x), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_tensor(f.run, "x", &x));
     run_slowly(s, &expected);
     const bool fails = expected.task_count < s->counts[0] + s->counts[1];
     for (uint32_t way = 0; way < (s->has_data && !fails ? 3 : 2); way++) {
@@ -350,7 +350,7 @@ TEST(batch__tasks_wait_for_rows_that_others_have_written) {
 // batch of a loop that is issued by the numbers of tiles alone.
 TEST(batch__a_grid_that_ends_in_a_batch_keeps_all_waits) {
     static const int64_t at[] = {0, 1, 2, 63, 64, 65, 127, 128, 129, 255, 256, 500, 699};
-    for (uint32_t i = 0; i < 8 * sizeof at / sizeof at[0]; i++) {
+    for (uint32_t i = 0; i < 8 * COUNT_OF(at); i++) {
         tiles_sample s = {.rows = ROWS_MAX,
                           .lane_count = 3,
                           .window = i % 2 ? 0 : 20,
@@ -393,6 +393,6 @@ TEST_F(batch__tasks_with_matrices_of_their_own_do_not_wait) {
                  "  parallel j in n\n"
                  "    task read(j) a = x[j]\n",
                  NULL, &desc);
-    assert_int_equal(ptowsp_run_execute(f->run, &options), PTOWSP_OK);
+    assert_ok(ptowsp_run_execute(f->run, &options));
     assert_int_equal(ptowsp_run_result(f->run)->makespan_cycles, 20);
 }

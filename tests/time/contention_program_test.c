@@ -14,14 +14,14 @@ static void remake(fixture *f, const ptowsp_context_desc *context, const char *s
     const ptowsp_program_desc desc = {NULL, schedule};
     fixture_free(f);
     memset(f, 0, sizeof *f);
-    assert_int_equal(ptowsp_context_create(context, &f->context), PTOWSP_OK);
+    assert_ok(ptowsp_context_create(context, &f->context));
     program_make(f, source, attached, &desc);
 }
 
 static const ptowsp_run_stats *timed(const fixture *f, ptowsp_model model) {
     const ptowsp_run_options options = {
         .mode = PTOWSP_RUN_TIME_ONLY, .record_tasks = true, .cost = {.model = model}};
-    assert_int_equal(ptowsp_run_execute(f->run, &options), PTOWSP_OK);
+    assert_ok(ptowsp_run_execute(f->run, &options));
     return ptowsp_run_result(f->run);
 }
 
@@ -83,7 +83,7 @@ static uint64_t ref_in_step(fixture *f, double share) {
     }
     const ptowsp_cost cost = {.model = PTOWSP_MODEL_910B, .timing = &timing};
     ptowsp_kernel_stats stats;
-    assert_int_equal(ptowsp_kernel_measure(f->module, only_kernel, &cost, &stats), PTOWSP_OK);
+    assert_ok(ptowsp_kernel_measure(f->module, only_kernel, &cost, &stats));
     return stats.cycles;
 }
 
@@ -96,7 +96,7 @@ static void remake_tiles(fixture *f, uint32_t which, uint32_t count,
 
 TEST_F(contention__tile_kernels_in_step_take_what_their_instructions_do) {
     const uint32_t lane_count = 8;
-    for (uint32_t i = 0; i < sizeof tile_cases / sizeof tile_cases[0]; i++) {
+    for (uint32_t i = 0; i < COUNT_OF(tile_cases); i++) {
         for (double share = 100; share > 2; share /= 1.4) {
             const ptowsp_schedule schedule =
                 lanes_of(lane_count, (uint32_t)(share * 100 * lane_count), 1);
@@ -124,8 +124,7 @@ TEST_F(contention__a_tile_kernel_alone_takes_its_cycles) {
             schedule.shared = ptowsp_shared_memory_of(PTOWSP_MODEL_910B);
             remake_tiles(f, i, 1, &schedule);
             const ptowsp_run_stats *stats = timed(f, cost.model);
-            assert_int_equal(ptowsp_kernel_measure(f->module, only_kernel, &cost, &alone),
-                             PTOWSP_OK);
+            assert_ok(ptowsp_kernel_measure(f->module, only_kernel, &cost, &alone));
             assert_int_equal(stats->makespan_cycles, alone.cycles);
             // Written bytes stay in L2. A byte of each part may be rounded to it.
             const uint64_t missed = tile_cases[i].bytes - tile_cases[i].written;
@@ -221,12 +220,12 @@ TEST_F(contention__matrices_miss_once_whatever_their_strides) {
         "module m\naxis n 16\naxis l 2\ntensor x f16 [?, 2, 256, 256] global\n"
         "kernel k(axes 2, in a f16 256 x 256) vector, 1000 cycles, bytes of its tiles, time only\n"
         "workload w\n  parallel i in n\n    parallel j in l\n      task k(i, j) a = x[i, j]\n";
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         remake(f, NULL, source, NULL, &schedule);
         ptowsp_buffer buffer = {
             .dtype = PTOWSP_F16, .rank = 4, .shape = {cases[i].lead, 2, 256, 256}};
         memcpy(buffer.strides, cases[i].strides, sizeof cases[i].strides);
-        assert_int_equal(ptowsp_run_bind_tensor(f->run, "x", &buffer), PTOWSP_OK);
+        assert_ok(ptowsp_run_bind_tensor(f->run, "x", &buffer));
         const uint64_t missed = timed(f, 0)->hbm_bytes;
         if (missed != cases[i].matrices * 2 * SIZE) {
             fail_msg("strides %zu: %llu bytes from HBM", i, (unsigned long long)missed);
@@ -306,8 +305,8 @@ TEST_F(contention__all_numbers_of_threads_give_the_same_times) {
             schedule.dispatch =
                 policy ? PTOWSP_DISPATCH_ROUND_ROBIN : PTOWSP_DISPATCH_WORK_STEALING;
             remake(f, &context, threads_text, &attached, &schedule);
-            assert_int_equal(ptowsp_run_bind_tensor(f->run, "x", &buffer), PTOWSP_OK);
-            assert_int_equal(ptowsp_run_execute(f->run, &options), PTOWSP_OK);
+            assert_ok(ptowsp_run_bind_tensor(f->run, "x", &buffer));
+            assert_ok(ptowsp_run_execute(f->run, &options));
             ptowsp_run_stats now = *ptowsp_run_result(f->run);
             assert_int_equal(now.task_count, 300);
             assert_true(now.slowed_cycles > 0);
@@ -342,20 +341,17 @@ TEST_F(contention__texts_and_saved_programs_keep_it) {
     has(", 50 cycles, 500 bytes, time only\n");
     has(", 50 cycles, bytes of its tiles, time only\n");
     buffer.length = 0;
-    assert_int_equal(
-        ptowsp_program_save(f->context, f->module, &desc, ptowsp_output_to_buffer(&buffer)),
-        PTOWSP_OK);
+    assert_ok(ptowsp_program_save(f->context, f->module, &desc, ptowsp_output_to_buffer(&buffer)));
     has("memory shared hbm 1234 l2 5678 of 9 bytes lane 77\n");
     const ptowsp_cycles before = timed(f, 0)->makespan_cycles;
     fixture_clear(f);
-    assert_int_equal(ptowsp_program_load(f->context, text, buffer.length, NULL, &f->program, NULL),
-                     PTOWSP_OK);
+    assert_ok(ptowsp_program_load(f->context, text, buffer.length, NULL, &f->program, NULL));
     const ptowsp_shared_memory loaded = ptowsp_program_read(f->program)->schedule.shared;
     assert_int_equal(loaded.hbm_rate, 1234);
     assert_int_equal(loaded.l2_rate, 5678);
     assert_int_equal(loaded.l2_bytes, 9);
     assert_int_equal(loaded.lane_rate, 77);
-    assert_int_equal(ptowsp_run_create(f->context, f->program, &f->run), PTOWSP_OK);
+    assert_ok(ptowsp_run_create(f->context, f->program, &f->run));
     assert_int_equal(timed(f, 0)->makespan_cycles, before);
 }
 
@@ -364,8 +360,7 @@ TEST_F(contention__texts_and_saved_programs_keep_it) {
 static void report(const fixture *f, ptowsp_report_format format, const ptowsp_what_if *what_if) {
     ptowsp_output_buffer out = {text, TEXT_MAX, 0};
     const ptowsp_output sink = {text_take, &out};
-    assert_int_equal(ptowsp_run_report(f->run, format, NULL, what_if, what_if ? 1 : 0, sink),
-                     PTOWSP_OK);
+    assert_ok(ptowsp_run_report(f->run, format, NULL, what_if, what_if ? 1 : 0, sink));
 }
 
 // Eight tasks of 100 cycles ask for 20 bytes a cycle, of 40 that there are: 1,600 bytes take 400 cycles.
@@ -378,7 +373,7 @@ TEST_F(contention__the_report_names_memory_and_what_more_of_it_would_give) {
     const ptowsp_schedule schedule = lanes_of(8, 4000, 4000);
     ptowsp_what_if twice = {.memory_percent = 200};
     remake(f, NULL, source, NULL, &schedule);
-    assert_int_equal(ptowsp_run_what_if(f->run, &options, &twice), PTOWSP_OK);
+    assert_ok(ptowsp_run_what_if(f->run, &options, &twice));
     assert_int_equal(twice.makespan_cycles, 200);
     assert_int_equal(timed(f, 0)->makespan_cycles, 400);
     report(f, PTOWSP_REPORT_TEXT, &twice);
@@ -412,7 +407,7 @@ TEST_F(contention__the_report_names_memory_where_it_makes_a_chain_long) {
     ptowsp_schedule schedule = lanes_of(8, 4000, 4000);
     for (int i = 0; i < 2; i++) {
         remake(f, NULL, source, NULL, &schedule);
-        assert_int_equal(ptowsp_run_record(f->run, &record), PTOWSP_OK);
+        assert_ok(ptowsp_run_record(f->run, &record));
         assert_int_equal(timed(f, 0)->makespan_cycles, i ? 400 : 1600);
         report(f, PTOWSP_REPORT_JSON, NULL);
         has(i ? "\"limit\":\"chain\"" : "\"limit\":\"memory\"");

@@ -29,7 +29,7 @@ static ptowsp_status execute(fixture *f, const ptowsp_schedule *schedule) {
     const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY, .record_tasks = true};
     fixture_free(f);
     memset(f, 0, sizeof *f);
-    assert_int_equal(ptowsp_context_create(NULL, &f->context), PTOWSP_OK);
+    assert_ok(ptowsp_context_create(NULL, &f->context));
     program_make(f, text, NULL, &desc);
     return ptowsp_run_execute(f->run, &options);
 }
@@ -188,7 +188,7 @@ TEST_F(contention__total_bytes_bound_every_makespan) {
         assert_true(makespan * schedule.shared.hbm_rate >= total * 100);
         assert_int_equal(ptowsp_run_result(f->run)->hbm_bytes, total);
         ptowsp_run_bounds bounds;
-        assert_int_equal(ptowsp_run_find_bounds(f->run, &bounds), PTOWSP_OK);
+        assert_ok(ptowsp_run_find_bounds(f->run, &bounds));
         assert_int_equal(bounds.hbm_cycles,
                          (total * 100 + schedule.shared.hbm_rate - 1) / schedule.shared.hbm_rate);
         assert_true(bounds.largest_cycles <= makespan);

@@ -25,8 +25,8 @@ typedef struct world {
 static void world_make(world *w, const ref_model *r) {
     memset(w, 0, sizeof *w);
     ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &w->memory};
-    assert_int_equal(ptowsp_context_create(&desc, &w->context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(w->context, NULL, &w->m), PTOWSP_OK);
+    assert_ok(ptowsp_context_create(&desc, &w->context));
+    assert_ok(ptowsp_module_create(w->context, NULL, &w->m));
     static const char *const names[] = {"vector", "cube", "both"};
     static const ptowsp_unit units[] = {PTOWSP_UNIT_VECTOR, PTOWSP_UNIT_CUBE, PTOWSP_UNIT_MIX};
     for (int i = 0; i < UNITS; i++) {
@@ -93,8 +93,8 @@ static void run_it(world *w, const ptowsp_schedule *schedule, outcome *o) {
     memset(o, 0, sizeof *o);
     o->status = ptowsp_program_create(w->context, w->m, &desc, &program);
     if (o->status == PTOWSP_OK) {
-        assert_int_equal(ptowsp_run_create(w->context, program, &run), PTOWSP_OK);
-        assert_int_equal(ptowsp_run_record(run, &record), PTOWSP_OK);
+        assert_ok(ptowsp_run_create(w->context, program, &run));
+        assert_ok(ptowsp_run_record(run, &record));
         o->status = ptowsp_run_execute(run, &options);
         o->stats = *ptowsp_run_result(run);
         o->stats.memory_bytes = 0;
@@ -106,16 +106,15 @@ static void run_it(world *w, const ptowsp_schedule *schedule, outcome *o) {
                (size_t)o->stats.task_count * sizeof o->records[0]);
         memcpy(o->lanes, ptowsp_run_lanes(run), o->stats.lane_count * sizeof o->lanes[0]);
         memcpy(o->idle, ptowsp_run_idle(run), sizeof o->idle);
-        assert_int_equal(ptowsp_run_find_bounds(run, &o->bounds), PTOWSP_OK);
+        assert_ok(ptowsp_run_find_bounds(run, &o->bounds));
         memset(o->bounds.pool_names, 0, sizeof o->bounds.pool_names);
         const ptowsp_output output = {take_none, NULL};
-        assert_int_equal(ptowsp_run_report(run, PTOWSP_REPORT_TEXT, NULL, NULL, 0, output),
-                         PTOWSP_OK);
+        assert_ok(ptowsp_run_report(run, PTOWSP_REPORT_TEXT, NULL, NULL, 0, output));
         // Time-only runs without records give the same numbers.
         ptowsp_run_stats with = o->stats;
         record.level = PTOWSP_RECORD_NONE;
-        assert_int_equal(ptowsp_run_record(run, &record), PTOWSP_OK);
-        assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_OK);
+        assert_ok(ptowsp_run_record(run, &record));
+        assert_ok(ptowsp_run_execute(run, &options));
         ptowsp_run_stats without = *ptowsp_run_result(run);
         without.memory_bytes = 0;
         assert_memory_equal(&with.stall_cycles, &without.stall_cycles, sizeof with.stall_cycles);
@@ -182,8 +181,7 @@ TEST(control__a_search_finds_the_number_of_threads) {
     desc.lane_counts = lanes, desc.lane_count_count = 1;
     desc.thread_counts = threads, desc.thread_count_count = 5;
     world_make(&w, &r);
-    assert_int_equal(ptowsp_schedule_search(w.context, w.m, &desc, results, 8, &summary),
-                     PTOWSP_OK);
+    assert_ok(ptowsp_schedule_search(w.context, w.m, &desc, results, 8, &summary));
     assert_int_equal(summary.space_count, 5);
     assert_int_equal(summary.result_count, 5);
     uint64_t before = 0, fewest = 0;
@@ -310,7 +308,7 @@ TEST(control__random_tasks_take_what_the_slow_simulator_says) {
         r.schedule = &s;
         ref_run(&r);
         run_it(&w, &s, &o);
-        assert_int_equal(o.status, PTOWSP_OK);
+        assert_ok(o.status);
         for (int i = 0; i < r.task_count; i++) {
             assert_true(r.tasks[i].is_done);
             if (o.records[i].start != r.tasks[i].start ||
@@ -387,7 +385,7 @@ TEST(control__without_cost_shares_memory_as_without) {
         world_make(&w, &r);
         set_keys(&w, &s);
         run_it(&w, &s, &plain);
-        assert_int_equal(plain.status, PTOWSP_OK);
+        assert_ok(plain.status);
         slowed += plain.stats.slowed_cycles;
         for (int by = PTOWSP_CONTROL_HOST; by <= PTOWSP_CONTROL_KERNELS; by++) {
             s.control = control_of((ptowsp_control_by)by, by == PTOWSP_CONTROL_AICPU ? 1 : 0);
@@ -421,7 +419,7 @@ TEST(control__with_memory_for_all_is_as_without_sharing) {
         run_it(&w, &s, &plain);
         s.shared.hbm_rate = s.shared.l2_rate = UINT32_MAX;
         run_it(&w, &s, &sharing);
-        assert_int_equal(sharing.status, PTOWSP_OK);
+        assert_ok(sharing.status);
         for (int i = 0; i < r.task_count && s.control.by == PTOWSP_CONTROL_KERNELS; i++) {
             plain.records[i].cause = sharing.records[i].cause = 0;  // as closed forms name another
         }
@@ -490,7 +488,7 @@ TEST(control__takes_the_same_time_on_any_number_of_host_threads) {
         for (uint32_t lanes = 0; lanes <= 3; lanes++) {
             ptowsp_run_options options = {.lane_count = lanes};
             ptowsp_run *run = test_run_of(context, program);
-            assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_OK);
+            assert_ok(ptowsp_run_execute(run, &options));
             ptowsp_run_stats stats = *ptowsp_run_result(run);
             stats.memory_bytes = 0;
             first = lanes ? first : stats;
@@ -577,8 +575,8 @@ TEST(control__that_does_not_exist_is_refused) {
         schedule_of(2, ptowsp_control_make(PTOWSP_CONTROL_AICPU, PTOWSP_MODEL_910B));
     world w;
     world_make(&w, &r);
-    assert_int_equal(ptowsp_schedule_check(w.m, &s, PTOWSP_TARGET_CPU_SIM), PTOWSP_OK);
-    assert_int_equal(ptowsp_schedule_check(w.m, &s, PTOWSP_TARGET_THREADS), PTOWSP_OK);
+    assert_ok(ptowsp_schedule_check(w.m, &s, PTOWSP_TARGET_CPU_SIM));
+    assert_ok(ptowsp_schedule_check(w.m, &s, PTOWSP_TARGET_THREADS));
     s.control.by = (ptowsp_control_by)9;
     test_fails(w.context, ptowsp_schedule_check(w.m, &s, PTOWSP_TARGET_CPU_SIM),
                PTOWSP_INVALID_PARAMS, "schedule: control 9 does not exist");
@@ -618,7 +616,7 @@ TEST(control__runs_out_of_memory_cleanly) {
         }
         w.memory.refuse_at = 0;
         run_it(&w, &s, &o);
-        assert_int_equal(o.status, PTOWSP_OK);
+        assert_ok(o.status);
         world_free(&w);
     }
 }

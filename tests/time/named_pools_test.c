@@ -39,7 +39,7 @@ FIXTURE_TEST(pools__are_in_bounds_reports_and_pictures) {
     ptowsp_schedule s = on_pools(three, 3);
     run(f, &s);
     ptowsp_run_bounds bounds;
-    assert_int_equal(ptowsp_run_find_bounds(f->run, &bounds), PTOWSP_OK);
+    assert_ok(ptowsp_run_find_bounds(f->run, &bounds));
     assert_int_equal(bounds.pool_count, 3);
     assert_int_equal(bounds.largest_cycles, 9);
     for (int i = 0; i < 3; i++) {
@@ -67,8 +67,7 @@ FIXTURE_TEST(pools__are_kept_by_a_search) {
                                .dispatch_count = 2,
                                .orders = orders,
                                .order_count = 1};
-    assert_int_equal(ptowsp_schedule_search(f->context, f->m, &desc, results, 4, &summary),
-                     PTOWSP_OK);
+    assert_ok(ptowsp_schedule_search(f->context, f->m, &desc, results, 4, &summary));
     assert_int_equal(summary.result_count, 2);
     assert_int_equal(results[0].makespan_cycles, 10);
     assert_int_equal(results[1].makespan_cycles, 11);
@@ -111,10 +110,10 @@ FIXTURE_TEST(pools__are_in_the_text_of_schedules_and_saved_programs) {
     ptowsp_output_buffer out = {text, sizeof text, 0};
     ptowsp_program_print_schedule(f->program, ptowsp_output_to_buffer(&out));
     assert_non_null(strstr(text, POOLS_TEXT));
-    assert_int_equal(ptowsp_run_create(f->context, f->program, &f->run), PTOWSP_OK);
+    assert_ok(ptowsp_run_create(f->context, f->program, &f->run));
     ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY, .record_tasks = true};
     test_bind(f->run, "data", f->data);
-    assert_int_equal(ptowsp_run_execute(f->run, &options), PTOWSP_OK);
+    assert_ok(ptowsp_run_execute(f->run, &options));
     for (int i = 0; i < 8; i++) {
         assert_int_equal(ptowsp_run_records(f->run)[i].lane, lanes[i]);
     }
@@ -130,9 +129,8 @@ static void expect_unreadable(fixture *f, const char *lines, const char *error) 
     snprintf(head, sizeof head, "ptowsp program 1, %zu bytes, %016llx\n", strlen(text),
              (unsigned long long)ptowsp_hash(PTOWSP_HASH_START, text, strlen(text)));
     snprintf(f->text, sizeof f->text, "%s%s", head, text);
-    assert_int_equal(
-        ptowsp_program_load(f->context, f->text, strlen(f->text), &attach, &f->program, NULL),
-        PTOWSP_INVALID_PARAMS);
+    assert_invalid(
+        ptowsp_program_load(f->context, f->text, strlen(f->text), &attach, &f->program, NULL));
     assert_non_null(strstr(ptowsp_context_error(f->context).text, error));
 }
 
@@ -211,7 +209,7 @@ TEST(pools__that_are_wrong_are_refused_by_name) {
     const ptowsp_kernel load = {2};
     ptowsp_choice_desc choice = {.name = "any", .variants[0].kernel = load};
     (void)ptowsp_kernel_choice(f.m, &choice);
-    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
         const ptowsp_pool pools[] = {{.name = "cores", .lane_count = 1, .kernels = {"mul"}},
                                      wrong[i].second};
         ptowsp_schedule s = on_pools(pools, 2);
@@ -266,8 +264,7 @@ FIXTURE_TEST(pools__survive_refused_allocations_when_they_are_loaded) {
     const ptowsp_program_desc desc = {NULL, &s};
     ptowsp_output_buffer saved = {text, sizeof text, 0};
     ptowsp_parse_desc attach = {.default_cycles = 1};
-    assert_int_equal(ptowsp_program_save(f->context, f->m, &desc, ptowsp_output_to_buffer(&saved)),
-                     PTOWSP_OK);
+    assert_ok(ptowsp_program_save(f->context, f->m, &desc, ptowsp_output_to_buffer(&saved)));
     for (size_t refused = 1;; refused++) {
         f->memory.refuse_at = f->memory.allocations + refused;
         ptowsp_status status =

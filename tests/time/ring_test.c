@@ -224,7 +224,7 @@ static void check_bytes(const tree *t, const fixture *f, ptowsp_status status, u
         mark = held + needed > mark ? held + needed : mark;
         assert_int_equal(records[i].issue, clock);
     }
-    assert_int_equal(status, PTOWSP_OK);
+    assert_ok(status);
     assert_int_equal(stats->ring_max[PTOWSP_RING_BYTES], mark);
     assert_int_equal(stats->stall_cycles[PTOWSP_STALL_BYTE_RING], clock);
 }
@@ -294,7 +294,7 @@ TEST(rings__are_the_same_on_all_numbers_of_threads) {
         ptowsp_task_record serial[11];
         ptowsp_run_stats stats;
         for (uint32_t lanes = 1; lanes <= 4; lanes *= 2) {
-            assert_int_equal(run_on(&f, &s, lanes), PTOWSP_OK);
+            assert_ok(run_on(&f, &s, lanes));
             const ptowsp_run_stats *now = ptowsp_run_result(f.run);
             if (lanes == 1) {
                 memcpy(serial, ptowsp_run_records(f.run), sizeof serial);
@@ -313,10 +313,10 @@ FIXTURE_TEST(rings__of_the_largest_size_are_for_any_target_but_npus, THREE, 1) {
     for (uint32_t i = 0; i < PTOWSP_RING_COUNT; i++) {
         ptowsp_schedule s = on_lanes(2, false);
         s.ring_sizes[i] = 1;
-        assert_int_equal(ptowsp_schedule_check(f->m, &s, PTOWSP_TARGET_CPU_SIM), PTOWSP_OK);
-        assert_int_equal(ptowsp_schedule_check(f->m, &s, PTOWSP_TARGET_THREADS), PTOWSP_OK);
+        assert_ok(ptowsp_schedule_check(f->m, &s, PTOWSP_TARGET_CPU_SIM));
+        assert_ok(ptowsp_schedule_check(f->m, &s, PTOWSP_TARGET_THREADS));
         s.ring_sizes[i] = PTOWSP_SCHEDULE_RING_MAX;
-        assert_int_equal(ptowsp_schedule_check(f->m, &s, PTOWSP_TARGET_CPU_SIM), PTOWSP_OK);
+        assert_ok(ptowsp_schedule_check(f->m, &s, PTOWSP_TARGET_CPU_SIM));
     }
     ptowsp_schedule s = on_lanes(2, false);
     s.window = 1;
@@ -327,7 +327,7 @@ FIXTURE_TEST(rings__of_the_largest_size_are_for_any_target_but_npus, THREE, 1) {
     s.depths[PTOWSP_DEPTH_STREAM] = 1;
     s.stream_count = 2;
     s.stream_key = ptowsp_task_arg(f->m, 0);
-    assert_int_equal(ptowsp_schedule_check(f->m, &s, PTOWSP_TARGET_THREADS), PTOWSP_OK);
+    assert_ok(ptowsp_schedule_check(f->m, &s, PTOWSP_TARGET_THREADS));
 }
 
 // -- text -----------------------------------------------------------------------------------------

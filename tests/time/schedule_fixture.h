@@ -31,7 +31,7 @@ static inline void fixture_begin(fixture *f, const char *head, const char *body,
                                 .lane_count = lanes};
     ptowsp_parse_kernel kernels[8] = {0};
     ptowsp_parse_desc attach = {.kernels = kernels};
-    assert_int_equal(ptowsp_context_create(&desc, &f->context), PTOWSP_OK);
+    assert_ok(ptowsp_context_create(&desc, &f->context));
     while (names[attach.kernel_count]) {
         kernels[attach.kernel_count].name = names[attach.kernel_count];
         kernels[attach.kernel_count].fn = kernels[attach.kernel_count].cost = first_arg;
@@ -79,8 +79,7 @@ static inline void save_and_load(fixture *f, const ptowsp_schedule *schedule) {
     const ptowsp_program_desc desc = {NULL, schedule};
     const ptowsp_parse_desc attach = {.default_cycles = 1};
     ptowsp_output_buffer saved = {f->text, sizeof f->text, 0};
-    assert_int_equal(ptowsp_program_save(f->context, f->m, &desc, ptowsp_output_to_buffer(&saved)),
-                     PTOWSP_OK);
+    assert_ok(ptowsp_program_save(f->context, f->m, &desc, ptowsp_output_to_buffer(&saved)));
     assert_true(saved.length < sizeof f->text);
     test_ok(f->context,
             ptowsp_program_load(f->context, f->text, saved.length, &attach, &f->program, NULL));
