@@ -34,8 +34,7 @@ static ptowsp_status meddle(void *user, uint64_t task, uint32_t lane) {
 DEVICE_CONTEXT_TEST(device_faults__calls_from_inside_a_task_are_busy_and_change_nothing) {
     meddler m = {context, device_of(context, 1, 1, 0), graph_of(context), NULL};
     m.memory = piece_of(m.device, NULL, 4);
-    ptowsp_graph_task_desc desc = {.fn = meddle, .user = &m};
-    assert_ok(ptowsp_graph_task_make(m.graph, &desc, NULL));
+    graph_alike(m.graph, (ptowsp_graph_task_desc){.fn = meddle, .user = &m}, 1);
     assert_ok(ptowsp_device_run_graph(m.device, m.graph));
     test_was_busy(context);
     assert_ok(ptowsp_graph_run(m.graph));
@@ -60,14 +59,11 @@ static ptowsp_status wait_for_flag(void *user, uint64_t task, uint32_t lane) {
     return PTOWSP_OK;
 }
 
-static ptowsp_device *impatient_device(ptowsp_context *context, uint32_t scheduler_count,
-                                       uint32_t vector_count) {
-    ptowsp_device_desc desc = {.scheduler_count = scheduler_count,
-                               .vector_count = vector_count,
-                               .time_limit_ns = 500000000};
-    ptowsp_device *device;
-    assert_ok(ptowsp_device_open(context, &desc, &device));
-    return device;
+static ptowsp_device *impatient_device(ptowsp_context *context, uint32_t schedulers,
+                                       uint32_t vectors) {
+    return device_with(context, (ptowsp_device_desc){.scheduler_count = schedulers,
+                                                     .vector_count = vectors,
+                                                     .time_limit_ns = 500000000});
 }
 
 // A chain of tasks, of which task 1 does not come back, and some beside it.
@@ -92,9 +88,8 @@ DEVICE_TEST(device_faults__a_stuck_core_is_reported_and_the_device_is_lost) {
         assert_int_equal(error.index, 1);
         assert_non_null(
             strstr(error.text, " has not come back from task 1 'spin' in 500000000 ns"));
-        uint64_t cause;
-        assert_int_equal(ptowsp_graph_task_status(graph, 1, &cause), PTOWSP_STUCK);
-        assert_int_equal(ptowsp_graph_task_status(graph, 2, &cause), PTOWSP_SKIPPED);
+        assert_int_equal(ptowsp_graph_task_status(graph, 1, NULL), PTOWSP_STUCK);
+        assert_int_equal(ptowsp_graph_task_status(graph, 2, NULL), PTOWSP_SKIPPED);
         assert_int_equal(ptowsp_graph_result(graph).skipped_count >= 8, 1);
         // Nothing goes any more but copying out and closing; and that not yet.
         const ptowsp_launch launch = {.kernel_count = 0};
@@ -125,18 +120,16 @@ DEVICE_TEST(device_faults__a_stuck_core_is_reported_and_the_device_is_lost) {
 
 // A task of MIX that waits for a vector core of its block, which never comes back, does not run.
 DEVICE_CONTEXT_TEST(device_faults__mix_does_not_wait_for_a_stuck_core) {
-    ptowsp_device_desc device_desc = {
-        .vector_count = 2, .cube_count = 1, .time_limit_ns = 300000000};
-    ptowsp_device *device;
-    assert_ok(ptowsp_device_open(context, &device_desc, &device));
+    ptowsp_device *device = device_with(
+        context,
+        (ptowsp_device_desc){.vector_count = 2, .cube_count = 1, .time_limit_ns = 300000000});
     ptowsp_graph *graph = graph_of(context);
     stuck s = {0, 0};
-    ptowsp_graph_task_desc first = {.name = "first"};
-    ptowsp_graph_task_desc vector = {.fn = wait_for_flag, .user = &s};
-    ptowsp_graph_task_desc mix = {.fn = wait_for_flag, .user = &s, .unit = PTOWSP_UNIT_MIX};
-    assert_ok(ptowsp_graph_task_make(graph, &first, NULL));
-    assert_ok(ptowsp_graph_task_make(graph, &vector, NULL));  // stuck
-    assert_ok(ptowsp_graph_task_make(graph, &mix, NULL));
+    const ptowsp_graph_task_desc tasks[] = {
+        {.name = "first"},
+        {.fn = wait_for_flag, .user = &s},  // stuck
+        {.fn = wait_for_flag, .user = &s, .unit = PTOWSP_UNIT_MIX}};
+    graph_tasks(graph, tasks, 3);
     assert_int_equal(ptowsp_device_run_graph(device, graph), PTOWSP_STUCK);
     assert_int_equal(ptowsp_context_error(context).index, 1);
     assert_int_equal(ptowsp_graph_task_status(graph, 2, NULL), PTOWSP_SKIPPED);
@@ -171,15 +164,11 @@ DEVICE_TEST(device_faults__stuck_instances_are_reported_the_lowest_first) {
 }
 
 DEVICE_CONTEXT_TEST(device_faults__tasks_within_the_time_limit_are_none_of_its_business) {
-    ptowsp_device_desc desc = {.vector_count = 4, .time_limit_ns = 10000000000};
-    ptowsp_device *device;
-    assert_ok(ptowsp_device_open(context, &desc, &device));
+    ptowsp_device *device =
+        device_with(context, (ptowsp_device_desc){.vector_count = 4, .time_limit_ns = 10000000000});
     ptowsp_graph *graph = graph_of(context);
     stuck s = {1, 0};
-    ptowsp_graph_task_desc task = {.fn = wait_for_flag, .user = &s};
-    for (int i = 0; i < 1000; i++) {
-        assert_ok(ptowsp_graph_task_make(graph, &task, NULL));
-    }
+    graph_alike(graph, (ptowsp_graph_task_desc){.fn = wait_for_flag, .user = &s}, 1000);
     for (int run = 0; run < 10; run++) {
         assert_ok(ptowsp_device_run_graph(device, graph));
     }
@@ -225,13 +214,11 @@ static ptowsp_status use_device(ptowsp_context *context, ptowsp_graph *graph) {
 
 DEVICE_TEST(device_faults__every_allocation_may_be_refused) {
     for (size_t refuse_at = 1;; refuse_at++) {
-        test_memory memory = {0};
-        ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};
-        ptowsp_context *context = test_context(&desc);
+        test_memory memory;
+        ptowsp_context *context = test_counted(&memory);
         ptowsp_graph *graph = graph_of(context);
         uint32_t count = 0;
-        ptowsp_graph_task_desc task = {.fn = count_up, .user = &count};
-        assert_ok(ptowsp_graph_task_make(graph, &task, NULL));
+        graph_alike(graph, (ptowsp_graph_task_desc){.fn = count_up, .user = &count}, 1);
         memory.refuse_at = memory.allocations + refuse_at;
         ptowsp_status status = use_device(context, graph);
         bool was_refused = memory.allocations >= memory.refuse_at;
@@ -253,9 +240,8 @@ DEVICE_TEST(device_faults__every_allocation_may_be_refused) {
 
 // The second block of a device holds its threads.
 DEVICE_TEST(device_faults__refused_threads_are_counted_with_both_units) {
-    test_memory memory = {0};
-    ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};
-    ptowsp_context *context = test_context(&desc);
+    test_memory memory;
+    ptowsp_context *context = test_counted(&memory);
     const ptowsp_device_desc device_desc = {.vector_count = 2, .cube_count = 3};
     ptowsp_device *device;
     memory.refuse_at = memory.allocations + 2;
@@ -267,16 +253,12 @@ DEVICE_TEST(device_faults__refused_threads_are_counted_with_both_units) {
 
 // Runs of a graph and launches allocate nothing, once a graph has run on as many cores.
 DEVICE_TEST(device_faults__running_again_allocates_nothing) {
-    test_memory memory = {0};
-    ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};
-    ptowsp_context *context = test_context(&desc);
+    test_memory memory;
+    ptowsp_context *context = test_counted(&memory);
     ptowsp_device *device = device_of(context, 1, 3, 0);
     ptowsp_graph *graph = graph_of(context);
     uint32_t count = 0;
-    ptowsp_graph_task_desc task = {.fn = count_up, .user = &count};
-    for (int i = 0; i < 10; i++) {
-        assert_ok(ptowsp_graph_task_make(graph, &task, NULL));
-    }
+    graph_alike(graph, (ptowsp_graph_task_desc){.fn = count_up, .user = &count}, 10);
     size_t allocations = 0;
     for (int run = 0; run < 5; run++) {
         assert_ok(ptowsp_device_run_graph(device, graph));

@@ -34,30 +34,25 @@ DEVICE_TEST_ON(1, 1, 0, device_memory__pieces_are_aligned_apart_and_counted) {
 }
 
 DEVICE_CONTEXT_TEST(device_memory__beyond_the_limit_is_refused_with_all_numbers) {
-    ptowsp_device_desc desc = {.memory_bytes = 1000};
-    ptowsp_device *device;
-    assert_ok(ptowsp_device_open(context, &desc, &device));
+    ptowsp_device *device = device_with(context, (ptowsp_device_desc){.memory_bytes = 1000});
     void *all = piece_of(device, "kv", 1000), *memory = all;
-    assert_int_equal(ptowsp_device_alloc(device, "out", 1, &memory), PTOWSP_OUT_OF_MEMORY);
+#define NO_ROOM(name, size, text)                                                                  \
+    test_refused(context, ptowsp_device_alloc(device, name, size, &memory), PTOWSP_OUT_OF_MEMORY,  \
+                 PTOWSP_NO_INDEX, "device: " text)
+    NO_ROOM("out", 1, "'out' asks for 1 bytes, but 1000 of 1000 are used");
     assert_null(memory);
-    test_error_is(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
-                  "device: 'out' asks for 1 bytes, but 1000 of 1000 are used");
     assert_ok(ptowsp_device_free(device, all));
     all = piece_of(device, NULL, 600);
-    test_refused(context, ptowsp_device_alloc(device, NULL, 401, &memory), PTOWSP_OUT_OF_MEMORY,
-                 PTOWSP_NO_INDEX, "device: 'memory' asks for 401 bytes, but 600 of 1000 are used");
-    test_refused(context, ptowsp_device_alloc(device, NULL, UINT64_MAX, &memory),
-                 PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
-                 "device: 'memory' asks for 18446744073709551615 bytes, but 600 of 1000 are used");
+    NO_ROOM(NULL, 401, "'memory' asks for 401 bytes, but 600 of 1000 are used");
+    NO_ROOM(NULL, UINT64_MAX,
+            "'memory' asks for 18446744073709551615 bytes, but 600 of 1000 are used");
     memory = piece_of(device, NULL, 400);
     assert_ok(ptowsp_device_free(device, all));
     assert_ok(ptowsp_device_free(device, memory));
     assert_ok(ptowsp_device_close(device));
-    desc.memory_bytes = UINT64_MAX;
-    assert_ok(ptowsp_device_open(context, &desc, &device));
-    test_refused(context, ptowsp_device_alloc(device, NULL, UINT64_MAX, &memory),
-                 PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
-                 "device: the host has no memory for 'memory' of 18446744073709551615 bytes");
+    device = device_with(context, (ptowsp_device_desc){.memory_bytes = UINT64_MAX});
+    NO_ROOM(NULL, UINT64_MAX, "the host has no memory for 'memory' of 18446744073709551615 bytes");
+#undef NO_ROOM
     assert_ok(ptowsp_device_close(device));
 }
 
@@ -104,9 +99,8 @@ DEVICE_TEST_ON(1, 1, 0, device_memory__bad_copies_name_the_piece) {
 }
 
 DEVICE_TEST(device_memory__closing_reports_what_was_not_freed) {
-    test_memory memory = {0};
-    ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};
-    ptowsp_context *context = test_context(&desc);
+    test_memory memory;
+    ptowsp_context *context = test_counted(&memory);
     size_t before = memory.live_bytes;
     ptowsp_device *device = device_of(context, 1, 2, 0);
     void *gone = piece_of(device, "gone", 4);
@@ -139,9 +133,8 @@ DEVICE_TEST(device_memory__closing_reports_what_was_not_freed) {
 DEVICE_TEST(device_memory__random_pieces_are_found_by_any_address_in_them) {
     enum { COUNT = 500 };
     uint64_t random = test_seed();
-    test_memory memory = {0};
-    ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};
-    ptowsp_context *context = test_context(&desc);
+    test_memory memory;
+    ptowsp_context *context = test_counted(&memory);
     ptowsp_device *device = device_of(context, 1, 1, 0);
     struct {
         uint8_t *begin;

@@ -235,10 +235,10 @@ DEVICE_TEST(device_run__a_stuck_core_ends_the_run) {
         const uint32_t cores = core_counts[i];
         const bool has_homes = i >= 2;  // then tasks wait for the core that is stuck
         ptowsp_context *context = plain_context();
-        ptowsp_device_desc desc = {
-            .scheduler_count = i == 4 ? 1 : 2, .vector_count = cores, .time_limit_ns = 500000000};
-        ptowsp_device *device;
-        assert_ok(ptowsp_device_open(context, &desc, &device));
+        ptowsp_device *device =
+            device_with(context, (ptowsp_device_desc){.scheduler_count = i == 4 ? 1 : 2,
+                                                      .vector_count = cores,
+                                                      .time_limit_ns = 500000000});
         waiter w = {0, 0, 7};
         const ptowsp_parse_kernel kernel = {.name = "spin", .fn = wait_at, .user = &w};
         const ptowsp_parse_desc attached = {.kernels = &kernel, .kernel_count = 1};
@@ -279,9 +279,8 @@ static ptowsp_cycles wait_at_two(const ptowsp_task *task, void *user) {
 
 DEVICE_TEST(device_run__of_stuck_tasks_the_first_in_program_order_is_reported) {
     ptowsp_context *context = plain_context();
-    ptowsp_device_desc desc = {.vector_count = 2, .time_limit_ns = 500000000};
-    ptowsp_device *device;
-    assert_ok(ptowsp_device_open(context, &desc, &device));
+    ptowsp_device *device =
+        device_with(context, (ptowsp_device_desc){.vector_count = 2, .time_limit_ns = 500000000});
     waiter w = {0, 0, 3};
     const ptowsp_parse_kernel kernel = {.name = "spin", .fn = wait_at_two, .user = &w};
     const ptowsp_schedule schedule = {.lane_count = 2, .window = 4};
@@ -303,9 +302,8 @@ DEVICE_TEST(device_run__of_stuck_tasks_the_first_in_program_order_is_reported) {
 
 static void refuse_each(bool starts) {
     for (size_t refuse_at = 1;; refuse_at++) {
-        test_memory memory = {0};
-        ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};
-        ptowsp_context *context = test_context(&desc);
+        test_memory memory;
+        ptowsp_context *context = test_counted(&memory);
         ptowsp_device *device = device_of(context, 1, 2, 1);
         mixer m = {0};
         mixer_build(&m, context, true, NULL);

@@ -17,17 +17,15 @@ CONTEXT_TEST(device__bad_descriptions_are_refused) {
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         ptowsp_device *device = (ptowsp_device *)(void *)context;
-        assert_invalid(ptowsp_device_open(context, &rows[i].desc, &device));
+        test_invalid(context, ptowsp_device_open(context, &rows[i].desc, &device), rows[i].text);
         assert_null(device);
-        test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, rows[i].text);
     }
     test_invalid(context, ptowsp_device_open(context, NULL, NULL), "device: out_device is NULL");
     ptowsp_device *device;
 #ifdef PTOWSP_NO_THREADS
-    assert_int_equal(ptowsp_device_open(context, NULL, &device), PTOWSP_UNSUPPORTED);
+    test_refused(context, ptowsp_device_open(context, NULL, &device), PTOWSP_UNSUPPORTED,
+                 PTOWSP_NO_INDEX, "device: this build has no threads");
     assert_null(device);
-    test_error_is(context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
-                  "device: this build has no threads");
 #else
     assert_ok(ptowsp_device_open(context, NULL, &device));
     ptowsp_device_stats stats = ptowsp_device_result(device);
@@ -39,10 +37,9 @@ CONTEXT_TEST(device__bad_descriptions_are_refused) {
 #endif
 }
 
-DEVICE_TEST(device__opens_with_any_numbers_of_threads_and_closes_at_once) {
+DEVICE_CONTEXT_TEST(device__opens_with_any_numbers_of_threads_and_closes_at_once) {
     static const uint32_t sizes[][3] = {{1, 1, 0}, {16, 1, 0},    {3, 0, 2},
                                         {4, 5, 3}, {16, 200, 56}, {1, 256, 0}};
-    ptowsp_context *context = plain_context();
     for (size_t i = 0; i < COUNT_OF(sizes); i++) {
         ptowsp_device *device = device_of(context, sizes[i][0], sizes[i][1], sizes[i][2]);
         ptowsp_device_stats stats = ptowsp_device_result(device);
@@ -51,7 +48,6 @@ DEVICE_TEST(device__opens_with_any_numbers_of_threads_and_closes_at_once) {
         assert_int_equal(stats.cube_count, sizes[i][2]);
         assert_ok(ptowsp_device_close(device));
     }
-    ptowsp_context_destroy(context);
 }
 
 // -- graphs ---------------------------------------------------------------------------------------
@@ -79,8 +75,7 @@ static ptowsp_status note_range(void *user, uint64_t begin, uint64_t end, uint32
     return PTOWSP_OK;
 }
 
-DEVICE_TEST_ON(2, 3, 2, device__tasks_run_on_cores_of_their_unit) {
-    ptowsp_graph *graph = graph_of(context);
+DEVICE_GRAPH_TEST(2, 3, 2, device__tasks_run_on_cores_of_their_unit) {
     noted n = {0};
     for (uint64_t i = 0; i < 64; i++) {
         ptowsp_graph_task_desc desc = {.fn = note_core,
@@ -108,7 +103,6 @@ DEVICE_TEST_ON(2, 3, 2, device__tasks_run_on_cores_of_their_unit) {
     assert_ok(ptowsp_graph_run(graph));
     assert_int_equal(ptowsp_graph_result(graph).lane_count, 1);
     assert_int_equal(ptowsp_graph_lanes(graph)[0].task_count, 64);
-    ptowsp_graph_destroy(graph);
 }
 
 // Who is on which core. Tasks note that they share a core, which no task may.
@@ -136,9 +130,8 @@ static ptowsp_status take_cores(void *user, uint64_t task, uint32_t lane) {
     return PTOWSP_OK;
 }
 
-DEVICE_TEST(device__mix_has_a_cube_core_and_its_two_vector_cores_for_itself) {
+DEVICE_CONTEXT_TEST(device__mix_has_a_cube_core_and_its_two_vector_cores_for_itself) {
     static const uint32_t sizes[][3] = {{1, 2, 1}, {2, 4, 2}, {3, 7, 3}, {1, 5, 2}, {3, 2, 1}};
-    ptowsp_context *context = plain_context();
     uint64_t random = test_seed();
     for (size_t row = 0; row < COUNT_OF(sizes); row++) {
         ptowsp_device *device = device_of(context, sizes[row][0], sizes[row][1], sizes[row][2]);
@@ -173,27 +166,24 @@ DEVICE_TEST(device__mix_has_a_cube_core_and_its_two_vector_cores_for_itself) {
         ptowsp_graph_destroy(graph);
         assert_ok(ptowsp_device_close(device));
     }
-    ptowsp_context_destroy(context);
 }
 
-DEVICE_TEST_ON(2, 2, 3, device__a_range_task_is_one_range_for_each_core_of_its_unit) {
+DEVICE_GRAPH_TEST(2, 2, 3, device__a_range_task_is_one_range_for_each_core_of_its_unit) {
     static const struct {
         uint64_t items;
         uint32_t ranges;
     } rows[] = {{64, 3}, {3, 3}, {2, 2}, {1, 1}, {0, 0}, {10, 3}};
-    ptowsp_graph *graph = graph_of(context);
     for (size_t row = 0; row < COUNT_OF(rows); row++) {
         noted n = {0};
         ptowsp_graph_clear(graph);
-        ptowsp_graph_task_desc desc = {.range = note_range,
-                                       .user = &n,
-                                       .grain = 5,
-                                       .item_count = rows[row].items,
-                                       .unit = PTOWSP_UNIT_CUBE};
-        assert_ok(ptowsp_graph_task_make(graph, &desc, NULL));
-        ptowsp_graph_task_desc last = {.name = "last"};
-        assert_ok(ptowsp_graph_task_make(graph, &last, NULL));
-        assert_ok(ptowsp_graph_edge_make(graph, 0, 1));
+        const ptowsp_graph_task_desc tasks[] = {{.range = note_range,
+                                                 .user = &n,
+                                                 .grain = 5,
+                                                 .item_count = rows[row].items,
+                                                 .unit = PTOWSP_UNIT_CUBE},
+                                                {.name = "last"}};
+        graph_tasks(graph, tasks, 2);
+        graph_chain(graph, 2);
         for (int run = 0; run < 3; run++) {
             memset(&n, 0, sizeof n);
             assert_ok(ptowsp_device_run_graph(device, graph));
@@ -208,11 +198,9 @@ DEVICE_TEST_ON(2, 2, 3, device__a_range_task_is_one_range_for_each_core_of_its_u
             }
         }
     }
-    ptowsp_graph_destroy(graph);
 }
 
-DEVICE_TEST_ON(1, 1, 0, device__of_ready_tasks_the_one_with_the_highest_priority_is_next) {
-    ptowsp_graph *graph = graph_of(context);
+DEVICE_GRAPH_TEST(1, 1, 0, device__of_ready_tasks_the_one_with_the_highest_priority_is_next) {
     order o;
     order_begin(&o, 40);
     for (uint32_t i = 0; i < 40; i++) {
@@ -224,7 +212,6 @@ DEVICE_TEST_ON(1, 1, 0, device__of_ready_tasks_the_one_with_the_highest_priority
         assert_int_equal(o.begins[i], 2 * ((3 - i % 4) * 10 + i / 4) + 1);
     }
     order_end(&o);
-    ptowsp_graph_destroy(graph);
 }
 
 static ptowsp_cycles scaled(const ptowsp_task *task, void *user) {
@@ -236,8 +223,7 @@ static ptowsp_cycles scaled(const ptowsp_task *task, void *user) {
     return 100 + task->index;
 }
 
-DEVICE_TEST_ON(1, 2, 0, device__kernels_work_on_its_memory_and_their_cycles_are_kept) {
-    ptowsp_graph *graph = graph_of(context);
+DEVICE_GRAPH_TEST(1, 2, 0, device__kernels_work_on_its_memory_and_their_cycles_are_kept) {
     float host[8] = {1, 2, 3, 4, 5, 6, 7, 8};
     float *memory = (float *)piece_of(device, "x", sizeof host);
     assert_ok(ptowsp_device_copy_in(device, memory, host, sizeof host));
@@ -258,7 +244,6 @@ DEVICE_TEST_ON(1, 2, 0, device__kernels_work_on_its_memory_and_their_cycles_are_
         assert_int_equal(ptowsp_graph_task_cycles(graph, i), 100 + i);
     }
     assert_ok(ptowsp_device_free(device, memory));
-    ptowsp_graph_destroy(graph);
 }
 
 DEVICE_TEST(device__graphs_that_it_cannot_run) {
@@ -270,24 +255,20 @@ DEVICE_TEST(device__graphs_that_it_cannot_run) {
                                       {.fn = note_core, .user = &n},
                                       {.fn = note_core, .user = &n, .unit = PTOWSP_UNIT_CUBE}};
     descs[2].name = "mul";
-    for (int i = 0; i < 3; i++) {
-        assert_ok(ptowsp_graph_task_make(graph, &descs[i], NULL));
-    }
+    graph_tasks(graph, descs, 3);
     test_refused(context, ptowsp_device_run_graph(vector, graph), PTOWSP_INVALID_PARAMS, 2,
                  "device: task 2 'mul' needs a cube core, and there is none");
     test_refused(context, ptowsp_device_run_graph(cube, graph), PTOWSP_INVALID_PARAMS, 1,
                  "device: task 1 needs a vector core, and there is none");
     ptowsp_graph_clear(graph);
-    ptowsp_graph_task_desc mix = {.fn = note_core, .user = &n, .unit = PTOWSP_UNIT_MIX};
     ptowsp_device *few = device_of(context, 1, 3, 2);
-    assert_ok(ptowsp_graph_task_make(graph, &mix, NULL));
+    graph_alike(graph,
+                (ptowsp_graph_task_desc){.fn = note_core, .user = &n, .unit = PTOWSP_UNIT_MIX}, 1);
     test_refused(context, ptowsp_device_run_graph(few, graph), PTOWSP_INVALID_PARAMS, 0,
                  "device: task 0 needs two vector cores with each cube core, and there are fewer");
     assert_ok(ptowsp_device_close(few));
     assert_int_equal(n.count, 0);
-    for (int i = 0; i < 2; i++) {
-        assert_ok(ptowsp_graph_task_make(graph, &descs[i + 1], NULL));
-    }
+    graph_tasks(graph, descs + 1, 2);
     test_invalid(context, ptowsp_device_run_graph(vector, foreign),
                  "device: the graph is of another context");
     test_invalid(context, ptowsp_device_run_graph(vector, NULL), "device: graph is NULL");
@@ -319,33 +300,24 @@ static ptowsp_status fail_second(void *user, uint64_t begin, uint64_t end, uint3
 }
 
 // 0 -> 1 -> 2, and 3 by itself; 0 is a range whose second and third ranges fail.
-DEVICE_TEST_ON(2, 3, 0, device__what_depends_on_a_failed_task_is_skipped) {
-    ptowsp_graph *graph = graph_of(context);
+DEVICE_GRAPH_TEST(2, 3, 0, device__what_depends_on_a_failed_task_is_skipped) {
     noted n = {0};
     ptowsp_graph_task_desc descs[] = {{.range = fail_second, .item_count = 300, .name = "parts"},
                                       {.name = "empty"},
                                       {.fn = note_core, .user = &n},
                                       {.fn = note_core, .user = &n}};
-    for (int i = 0; i < 4; i++) {
-        assert_ok(ptowsp_graph_task_make(graph, &descs[i], NULL));
-    }
-    assert_ok(ptowsp_graph_edge_make(graph, 0, 1));
-    assert_ok(ptowsp_graph_edge_make(graph, 1, 2));
+    graph_tasks(graph, descs, 4);
+    graph_chain(graph, 3);
     for (int run = 0; run < 3; run++) {
         memset(&n, 0, sizeof n);
-        assert_int_equal(ptowsp_device_run_graph(device, graph), -200);
-        test_error_is(context, (ptowsp_status)-200, 0, "graph: task 0 'parts' failed: UNKNOWN");
-        uint64_t cause;
-        assert_int_equal(ptowsp_graph_task_status(graph, 0, &cause), -200);
-        assert_int_equal(cause, 0);
-        assert_int_equal(ptowsp_graph_task_status(graph, 1, &cause), PTOWSP_SKIPPED);
-        assert_int_equal(cause, 0);
-        assert_int_equal(ptowsp_graph_task_status(graph, 2, &cause), PTOWSP_SKIPPED);
-        assert_int_equal(cause, 0);
-        assert_ok(ptowsp_graph_task_status(graph, 3, &cause));
+        test_refused(context, ptowsp_device_run_graph(device, graph), -200, 0,
+                     "graph: task 0 'parts' failed: UNKNOWN");
+        graph_task_is(graph, 0, (ptowsp_status)-200, 0);
+        graph_task_is(graph, 1, PTOWSP_SKIPPED, 0);
+        graph_task_is(graph, 2, PTOWSP_SKIPPED, 0);
+        assert_ok(ptowsp_graph_task_status(graph, 3, NULL));
         assert_int_equal(n.count, 1);
     }
-    ptowsp_graph_destroy(graph);
 }
 
 static ptowsp_status cancel_at_ten(void *user, uint64_t task, uint32_t lane) {
@@ -356,8 +328,7 @@ static ptowsp_status cancel_at_ten(void *user, uint64_t task, uint32_t lane) {
     return PTOWSP_OK;
 }
 
-DEVICE_TEST_ON(2, 2, 0, device__a_cancelled_graph_starts_nothing_more) {
-    ptowsp_graph *graph = graph_of(context);
+DEVICE_GRAPH_TEST(2, 2, 0, device__a_cancelled_graph_starts_nothing_more) {
     noted n;
     for (uint64_t i = 0; i < 30; i++) {
         ptowsp_graph_task_desc desc = {.fn = cancel_at_ten, .user = graph};
@@ -368,7 +339,6 @@ DEVICE_TEST_ON(2, 2, 0, device__a_cancelled_graph_starts_nothing_more) {
     test_refused(context, ptowsp_device_run_graph(device, graph), PTOWSP_CANCELLED, PTOWSP_NO_INDEX,
                  "graph: cancelled; 11 of 30 tasks done");
     assert_int_equal(ptowsp_device_result(device).task_count, 11);
-    ptowsp_graph_destroy(graph);
 }
 
 // -- launches -------------------------------------------------------------------------------------
@@ -490,42 +460,26 @@ DEVICE_TEST_ON(1, 2, 0, device__bad_launches_are_refused) {
     const ptowsp_kernel_fn kernels[] = {first_kernel, NULL};
     static const uint32_t ids[] = {0, 2}, nulls[] = {0, 1};
     static const uint64_t scalars[9] = {0};
-    const struct {
-        ptowsp_launch launch;
-        uint64_t index;
-        const char *text;
-    } rows[] = {
-        {{.kernel_count = 1}, PTOWSP_NO_INDEX, "device: a launch has no kernels"},
-        {{.kernels = kernels}, PTOWSP_NO_INDEX, "device: a launch has no kernels"},
-        {{.kernels = kernels, .kernel_count = 1, .unit = PTOWSP_UNIT_COUNT},
-         PTOWSP_NO_INDEX,
-         "device: a launch has an unknown unit"},
-        {{.kernels = kernels, .kernel_count = 1, .scalar_count = 9, .scalars = scalars},
-         PTOWSP_NO_INDEX,
-         "device: a launch has too many scalars"},
-        {{.kernels = kernels, .kernel_count = 1, .scalar_count = 1},
-         PTOWSP_NO_INDEX,
-         "device: a launch has scalars that are NULL"},
-        {{.kernels = kernels, .kernel_count = 1, .unit = PTOWSP_UNIT_CUBE},
-         PTOWSP_NO_INDEX,
-         "device: a launch needs a cube core, and there is none"},
-        {{.kernels = kernels, .kernel_count = 1, .unit = PTOWSP_UNIT_MIX},
-         PTOWSP_NO_INDEX,
-         "device: a launch needs two vector cores with each cube core, and there are fewer"},
-        {{.kernels = kernels, .kernel_count = 2, .ids = ids},
-         1,
-         "device: instance 1 is of kernel 2, which is outside of the table"},
-        {{.kernels = kernels, .kernel_count = 2, .ids = nulls},
-         1,
-         "device: instance 1 is of kernel 1, which is NULL"},
-        {{.kernels = kernels + 1, .kernel_count = 1},
-         0,
-         "device: instance 0 is of kernel 0, which is NULL"},
-    };
-    for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        test_refused(context, ptowsp_device_launch(device, &rows[i].launch), PTOWSP_INVALID_PARAMS,
-                     rows[i].index, rows[i].text);
-    }
+    const uint64_t none = PTOWSP_NO_INDEX;
+    ptowsp_launch l;
+#define REFUSED(change, index, text)                                                               \
+    l = (ptowsp_launch){.kernels = kernels, .kernel_count = 1};                                    \
+    change;                                                                                        \
+    test_refused(context, ptowsp_device_launch(device, &l), PTOWSP_INVALID_PARAMS, index,          \
+                 "device: " text)
+    REFUSED(l.kernels = NULL, none, "a launch has no kernels");
+    REFUSED(l.kernel_count = 0, none, "a launch has no kernels");
+    REFUSED(l.unit = PTOWSP_UNIT_COUNT, none, "a launch has an unknown unit");
+    REFUSED((l.scalar_count = 9, l.scalars = scalars), none, "a launch has too many scalars");
+    REFUSED(l.scalar_count = 1, none, "a launch has scalars that are NULL");
+    REFUSED(l.unit = PTOWSP_UNIT_CUBE, none, "a launch needs a cube core, and there is none");
+    REFUSED(l.unit = PTOWSP_UNIT_MIX, none,
+            "a launch needs two vector cores with each cube core, and there are fewer");
+    REFUSED((l.kernel_count = 2, l.ids = ids), 1,
+            "instance 1 is of kernel 2, which is outside of the table");
+    REFUSED((l.kernel_count = 2, l.ids = nulls), 1, "instance 1 is of kernel 1, which is NULL");
+    REFUSED(l.kernels = kernels + 1, 0, "instance 0 is of kernel 0, which is NULL");
+#undef REFUSED
     test_invalid(context, ptowsp_device_launch(device, NULL), "device: launch is NULL");
     assert_int_equal(ptowsp_device_result(device).task_count, 0);
 }

@@ -146,36 +146,6 @@ TEST(lane_limits__a_failure_comes_before_memory_that_is_missing_behind_it) {
     assert_true(refused > 0 && failed > 0);
 }
 
-// The task's cycles are known, so the walk goes on before it has run, and then gets stuck.
-TEST(lane_limits__a_task_that_fails_counts_before_its_pipeline_is_stuck) {
-    for (uint32_t lane_count = 1; lane_count <= 3; lane_count += 2) {
-        fixture f;
-        char text[256] = "";
-        ptowsp_output_buffer buffer = {text, sizeof text, 0};
-        fixture_make(&f, run_forwards);
-        program_make(&f,
-                     "module m\nkernel k(axes 0) vector, 7 cycles\nworkload main\n  pipeline p\n"
-                     "    channel a depth 1 latency 0\n    channel b depth 1 latency 0\n"
-                     "    process one consumes a produces b\n      task k()\n"
-                     "      consume t from a\n        send b(t)\n"
-                     "    process two consumes b produces a\n      consume t from b\n"
-                     "        send a(t)\n",
-                     fail_late, 0);
-        assert_int_equal(execute(&f, PTOWSP_RUN_EXECUTE, lane_count), PTOWSP_STUCK);
-        f.failing = 0;
-        assert_int_equal(execute(&f, PTOWSP_RUN_EXECUTE, lane_count), PTOWSP_KERNEL_FAILED);
-        assert_int_equal(ptowsp_context_error(f.context).index, 0);
-        ptowsp_run_print_stuck(f.run, ptowsp_output_to_buffer(&buffer));
-        assert_string_equal(text, "");
-        for (uint32_t i = 0; i < 2; i++) {
-            const ptowsp_process_stats *process = &ptowsp_run_processes(f.run, NULL)[i];
-            assert_int_equal(process->state, PTOWSP_PROCESS_STOPPED);
-            assert_true(process->channel == UINT32_MAX);
-        }
-        fixture_free(&f);
-    }
-}
-
 TEST(lane_limits__time_alone_takes_no_notice_of_lanes) {
     fixture f;
     fixture_make(&f, run_forwards);

@@ -232,40 +232,6 @@ TEST(pace__lengths_change_nothing) {
                LANE_IS_CHECKED);  // where every access is checked nothing is short
 }
 
-// -- tiles of blocks ------------------------------------------------------------------------------
-
-TEST(pace__neighbours_are_one_tile) {
-    static const pwsp_tile_at tile = {5,   2, 3, PWSP_TILE_READ,
-                                      100, 8, 9};  // rows 8, 9; cols 9 to 11
-    static const struct {
-        pwsp_tile_at other;
-        uint32_t rows, cols;  // of both together; 0: they are not a tile
-    } cases[] = {
-        {{5, 2, 3, PWSP_TILE_READ, 100, 8, 9}, 2, 3},   // the same
-        {{5, 2, 4, PWSP_TILE_READ, 100, 8, 12}, 2, 7},  // to the right
-        {{5, 6, 3, PWSP_TILE_READ, 100, 10, 9}, 8, 3},  // below
-        {{5, 2, 3, PWSP_TILE_READ, 100, 8, 6}, 0, 0},   // to the left, above: loops go on
-        {{5, 2, 3, PWSP_TILE_READ, 100, 6, 9}, 0, 0},
-        {{5, 2, 3, PWSP_TILE_READ, 100, 8, 13}, 0, 0},  // a gap
-        {{5, 2, 3, PWSP_TILE_READ, 100, 11, 9}, 0, 0},
-        {{5, 2, 3, PWSP_TILE_READ, 100, 8, 11}, 0, 0},     // both have a column
-        {{5, 2, 3, PWSP_TILE_READ, 100, 10, 12}, 0, 0},    // at the corner
-        {{5, 1, 3, PWSP_TILE_READ, 100, 8, 12}, 0, 0},     // fewer rows
-        {{5, 2, 4, PWSP_TILE_READ, 100, 10, 9}, 0, 0},     // more columns
-        {{6, 2, 3, PWSP_TILE_READ, 100, 8, 12}, 0, 0},     // of another tensor
-        {{5, 2, 3, PWSP_TILE_WRITTEN, 100, 8, 12}, 0, 0},  // accessed otherwise
-        {{5, 2, 3, PWSP_TILE_READ, 164, 8, 12}, 0, 0},     // of another matrix
-    };
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        pwsp_tile_at joined = tile;
-        assert_int_equal(pwsp_frontend_join_tile(&joined, &cases[i].other), cases[i].rows > 0);
-        pwsp_tile_at expected = tile;
-        expected.rows = cases[i].rows ? cases[i].rows : tile.rows;
-        expected.cols = cases[i].rows ? cases[i].cols : tile.cols;
-        assert_memory_equal(&joined, &expected, sizeof expected);
-    }
-}
-
 // -- failures -------------------------------------------------------------------------------------
 
 // Where a task fails: the same error, and the same is accounted for, as without lanes.
@@ -449,44 +415,41 @@ TEST(pace__long_tasks_are_not_kept_twice_in_a_row) {
 // Rows and columns of tiles have 32 bits: neighbours that are larger together stay apart. (Joined, they
 // would be small, and what touches either of them would not be seen.)
 TEST(blocks__neighbouring_tiles_are_joined_up_to_the_largest_tile_and_not_beyond) {
-    enum { ROWS_JOINED = 1, COLS_JOINED };
+#define READ(tensor, rows, cols, lead, row, col)                                                   \
+    { tensor, rows, cols, PWSP_TILE_READ, lead, row, col }
+#define WRITTEN(rows, cols, row, col)                                                              \
+    { 1, rows, cols, PWSP_TILE_WRITTEN, 0, row, col }
     static const struct {
-        pwsp_tile_at tile, other;  // tensor, rows, cols, access, lead, row, col
-        int joined;
-        uint32_t size;
+        pwsp_tile_at tile, other;
+        uint32_t rows, cols;  // of both together; 0: they are not a tile
     } rows[] = {
-        {{1, 4, 8, PWSP_TILE_READ, 0, 0, 0}, {1, 4, 8, PWSP_TILE_READ, 0, 0, 8}, COLS_JOINED, 16},
-        {{1, 4, 8, PWSP_TILE_READ, 0, 2, 8}, {1, 3, 8, PWSP_TILE_READ, 0, 6, 8}, ROWS_JOINED, 7},
-        {{1, 4, 8, PWSP_TILE_READ, 0, 2, 8}, {1, 4, 8, PWSP_TILE_READ, 0, 2, 8}, COLS_JOINED, 8},
+        {READ(1, 4, 8, 0, 0, 0), READ(1, 4, 8, 0, 0, 8), 4, 16},       // to the right
+        {READ(5, 2, 3, 100, 8, 9), READ(5, 2, 4, 100, 8, 12), 2, 7},   //
+        {READ(1, 4, 8, 0, 2, 8), READ(1, 3, 8, 0, 6, 8), 7, 8},        // below
+        {READ(5, 2, 3, 100, 8, 9), READ(5, 6, 3, 100, 10, 9), 8, 3},   //
+        {READ(1, 4, 8, 0, 2, 8), READ(1, 4, 8, 0, 2, 8), 4, 8},        // the same
+        {READ(5, 2, 3, 100, 8, 9), READ(5, 2, 3, 100, 8, 6), 0, 0},    // to the left, above: loops
+        {READ(5, 2, 3, 100, 8, 9), READ(5, 2, 3, 100, 6, 9), 0, 0},    // go on
+        {READ(5, 2, 3, 100, 8, 9), READ(5, 2, 3, 100, 8, 13), 0, 0},   // a gap
+        {READ(5, 2, 3, 100, 8, 9), READ(5, 2, 3, 100, 11, 9), 0, 0},   //
+        {READ(5, 2, 3, 100, 8, 9), READ(5, 2, 3, 100, 8, 11), 0, 0},   // both have a column
+        {READ(5, 2, 3, 100, 8, 9), READ(5, 2, 3, 100, 10, 12), 0, 0},  // at the corner
+        {READ(5, 2, 3, 100, 8, 9), READ(5, 1, 3, 100, 8, 12), 0, 0},   // fewer rows
+        {READ(5, 2, 3, 100, 8, 9), READ(5, 2, 4, 100, 10, 9), 0, 0},   // more columns
+        {READ(5, 2, 3, 100, 8, 9), READ(6, 2, 3, 100, 8, 12), 0, 0},   // of another tensor
+        {READ(5, 2, 3, 100, 8, 9), READ(5, 2, 3, 164, 8, 12), 0, 0},   // of another matrix
+        {READ(1, 4, 8, 0, 0, 0), WRITTEN(4, 8, 0, 8), 0, 0},           // accessed otherwise
         // Up to 2^32 - 1, and one more.
-        {{1, 1, 0x80000000u, PWSP_TILE_WRITTEN, 0, 0, 0},
-         {1, 1, 0x7fffffffu, PWSP_TILE_WRITTEN, 0, 0, 0x80000000},
-         COLS_JOINED,
-         0xffffffffu},
-        {{1, 1, 0x80000000u, PWSP_TILE_WRITTEN, 0, 0, 0},
-         {1, 1, 0x80000000u, PWSP_TILE_WRITTEN, 0, 0, 0x80000000},
-         0,
-         0},
-        {{1, 0xfffffff0u, 1, PWSP_TILE_WRITTEN, 0, 5, 0},
-         {1, 15, 1, PWSP_TILE_WRITTEN, 0, 0xfffffff5, 0},
-         ROWS_JOINED,
-         0xffffffffu},
-        {{1, 0xfffffff0u, 1, PWSP_TILE_WRITTEN, 0, 5, 0},
-         {1, 16, 1, PWSP_TILE_WRITTEN, 0, 0xfffffff5, 0},
-         0,
-         0},
-        // Apart: a gap, a corner, another tensor, access or matrix.
-        {{1, 4, 8, PWSP_TILE_READ, 0, 0, 0}, {1, 4, 8, PWSP_TILE_READ, 0, 0, 9}, 0, 0},
-        {{1, 4, 8, PWSP_TILE_READ, 0, 0, 0}, {1, 4, 8, PWSP_TILE_READ, 0, 4, 8}, 0, 0},
-        {{1, 4, 8, PWSP_TILE_READ, 0, 0, 0}, {2, 4, 8, PWSP_TILE_READ, 0, 0, 8}, 0, 0},
-        {{1, 4, 8, PWSP_TILE_READ, 0, 0, 0}, {1, 4, 8, PWSP_TILE_WRITTEN, 0, 0, 8}, 0, 0},
-        {{1, 4, 8, PWSP_TILE_READ, 0, 0, 0}, {1, 4, 8, PWSP_TILE_READ, 64, 0, 8}, 0, 0},
+        {WRITTEN(1, 0x80000000u, 0, 0), WRITTEN(1, 0x7fffffffu, 0, 0x80000000), 1, UINT32_MAX},
+        {WRITTEN(1, 0x80000000u, 0, 0), WRITTEN(1, 0x80000000u, 0, 0x80000000), 0, 0},
+        {WRITTEN(0xfffffff0u, 1, 5, 0), WRITTEN(15, 1, 0xfffffff5, 0), UINT32_MAX, 1},
+        {WRITTEN(0xfffffff0u, 1, 5, 0), WRITTEN(16, 1, 0xfffffff5, 0), 0, 0},
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         pwsp_tile_at tile = rows[i].tile, expected = rows[i].tile;
-        expected.rows = rows[i].joined == ROWS_JOINED ? rows[i].size : expected.rows;
-        expected.cols = rows[i].joined == COLS_JOINED ? rows[i].size : expected.cols;
-        assert_int_equal(pwsp_frontend_join_tile(&tile, &rows[i].other), rows[i].joined != 0);
+        expected.rows = rows[i].rows ? rows[i].rows : expected.rows;
+        expected.cols = rows[i].cols ? rows[i].cols : expected.cols;
+        assert_int_equal(pwsp_frontend_join_tile(&tile, &rows[i].other), rows[i].rows != 0);
         assert_memory_equal(&tile, &expected, sizeof tile);
     }
 }

@@ -74,23 +74,6 @@ TEST_F(run__forgets_its_results_when_it_fails_to_begin) {
     assert_int_equal(ptowsp_run_result(f->run)->region_max, 0);
 }
 
-TEST_F(bind__a_csr_is_refused_for_what_is_wrong_with_it) {
-    parse(f, "module m\naxis route sparse\nworkload main\n  select i in route\n");
-    compile(f, NULL);
-    const int32_t indptr[2] = {0, 0};
-    ptowsp_csr csr = {PTOWSP_I32, indptr, NULL, UINT64_MAX, 0};
-    fixture_refused(f, ptowsp_run_bind_csr(f->run, "route", NULL), PTOWSP_INVALID_PARAMS,
-                    "the csr of axis route is NULL");
-    fixture_refused(f, ptowsp_run_bind_csr(f->run, "route", &csr), PTOWSP_INVALID_PARAMS,
-                    "axis route has 18446744073709551615 rows");
-    csr.row_count = 1;
-    csr.dtype = PTOWSP_I16;
-    fixture_refused(f, ptowsp_run_bind_csr(f->run, "route", &csr), PTOWSP_INVALID_PARAMS,
-                    "arrays of axis route are i16; they are i32, i64, u32 or u64");
-    csr.dtype = PTOWSP_I32;
-    assert_ok(ptowsp_run_bind_csr(f->run, "route", &csr));
-}
-
 // Two tensors that are only imagined, one of 8 TiB: nothing that is written to one is in the other,
 // wherever it lies, and whichever way it runs.
 TEST_F(time_only__tensors_without_data_are_apart_however_large) {

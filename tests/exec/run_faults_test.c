@@ -93,29 +93,6 @@ FIXTURE_TEST(run_faults__costs_that_fail) {
     }
 }
 
-static void bind_and_execute(fixture *f) {
-    static const int32_t lengths[1];
-    const ptowsp_csr csr = {PTOWSP_I32, lengths, NULL, 0, 0};
-    ptowsp_buffer buffer = {.data = f->data};
-    assert_int_equal(ptowsp_run_execute(f->run, NULL), PTOWSP_BUSY);
-    assert_int_equal(ptowsp_run_bind_size(f->run, "batch", 9), PTOWSP_BUSY);
-    assert_int_equal(ptowsp_run_bind_symbol(f->run, "s", 9), PTOWSP_BUSY);
-    assert_int_equal(ptowsp_run_bind_array(f->run, "a", PTOWSP_I32, lengths, 1), PTOWSP_BUSY);
-    assert_int_equal(ptowsp_run_bind_lengths(f->run, "kv", PTOWSP_I32, lengths, 1), PTOWSP_BUSY);
-    assert_int_equal(ptowsp_run_bind_csr(f->run, "pages", &csr), PTOWSP_BUSY);
-    assert_int_equal(ptowsp_run_bind_tensor(f->run, "x", &buffer), PTOWSP_BUSY);
-    assert_int_equal(ptowsp_run_bind_slot(f->run, 0, 9), PTOWSP_BUSY);
-}
-
-FIXTURE_TEST(run_faults__a_run_is_busy_inside_of_its_kernels) {
-    fixture_parse(f, STEPS);
-    compile(f, NULL);
-    assert_ok(ptowsp_run_bind_size(f->run, "batch", 2));
-    f->inside = bind_and_execute;
-    works(f, 2);
-    test_was_busy(f->context);
-}
-
 static void execute_in_a_job(void *user, uint64_t begin, uint64_t end, uint32_t lane) {
     fixture *f = (fixture *)user;
     (void)begin;
@@ -130,13 +107,6 @@ FIXTURE_TEST(run_faults__a_run_is_busy_inside_of_a_job_of_its_context) {
     assert_ok(ptowsp_run_bind_size(f->run, "batch", 2));
     assert_ok(ptowsp_parallel_for(f->context, 1, 0, execute_in_a_job, f));
     works(f, 2);
-}
-
-// -- time -----------------------------------------------------------------------------------------
-
-static ptowsp_schedule schedule_of(ptowsp_issue issue, ptowsp_ready ready, uint32_t lanes) {
-    ptowsp_schedule schedule = {.issue = issue, .ready = ready, .lane_count = lanes};
-    return schedule;
 }
 
 // -- modes ----------------------------------------------------------------------------------------
@@ -238,8 +208,7 @@ FIXTURE_TEST(run_faults__two_threads_run_one_program) {
     fixture_parse(f, "kernel timed(axes 1) vector, cycles by a cost function, time only\n"
                      "workload main\n  parallel b in batch\n    slot_set 0 = slot_i64[0] + b\n"
                      "    task timed(b * b)\n");
-    const ptowsp_schedule schedule =
-        schedule_of(PTOWSP_ISSUE_DATAFLOW, PTOWSP_READY_WORK_STEALING, 3);
+    const ptowsp_schedule schedule = {.ready = PTOWSP_READY_WORK_STEALING, .lane_count = 3};
     const ptowsp_program_desc program = {NULL, &schedule};
     assert_ok(ptowsp_program_create(f->context, f->m, &program, &f->program));
     memset(racers, 0, sizeof racers);

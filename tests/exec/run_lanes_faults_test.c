@@ -310,7 +310,11 @@ TEST(run_lanes_faults__pipelines_that_are_stuck_after_tasks) {
                 lane_error got = lane_error_of(p.context, status);
                 assert_true(lane_error_is(&got, &expected));
                 assert_false(is_stuck_text(p.run));
-                assert_true(ptowsp_run_processes(p.run, NULL)[0].state <= PTOWSP_PROCESS_STOPPED);
+                for (int k = 0; k < 2; k++) {
+                    const ptowsp_process_stats *process = &ptowsp_run_processes(p.run, NULL)[k];
+                    assert_true(process->state <= PTOWSP_PROCESS_STOPPED);
+                    assert_true(process->channel == UINT32_MAX);
+                }
             }
             p.result[failing] = 0;
         }

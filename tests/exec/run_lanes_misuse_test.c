@@ -208,19 +208,6 @@ LP_TEST(run_lanes_misuse__one_program_runs_on_lanes_of_several_contexts, LANE_IN
     }
 }
 
-// Lanes are for kernels: measuring takes none, and takes the same time.
-LP_TEST(run_lanes_misuse__measuring_takes_no_notice, LANE_OWN, 3) {
-    lp_parse(p, "workload main\n  parallel i in batch\n    task known(i)\n");
-    lp_compile(p, NULL);
-    assert_ok(ptowsp_run_bind_size(p->run, "batch", 30));
-    lp_works(p, 30);
-    const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY, .lane_count = 3};
-    lane_watch_restart(&p->watch, 3, 0);
-    assert_ok(ptowsp_run_execute(p->run, &options));
-    assert_int_equal(ptowsp_run_result(p->run)->makespan_cycles, 30 * LP_CYCLES);
-    assert_int_equal(p->watch.clock, 0);
-}
-
 // -- memory ---------------------------------------------------------------------------------------
 
 // Everything: tiles that are read by many, scopes, edges, streams, loads, tile kernels, a pipeline.

@@ -141,24 +141,6 @@ LP_TEST(run_lanes__streams_order_tasks, LANE_OWN, 3) {
     }
 }
 
-// With room for 4 no task begins before the fourth one before it is done.
-LP_TEST(run_lanes__tasks_in_flight_are_no_more_than_the_window, LANE_OWN, 3) {
-    lp_parse(p, "workload main\n  parallel i in batch\n    task step(0)\n");
-    ptowsp_schedule schedule = lp_schedule(PTOWSP_DEPENDENCIES_STRUCTURE);
-    schedule.window = 4;
-    lp_compile(p, &schedule);
-    assert_ok(ptowsp_run_bind_size(p->run, "batch", 100));
-    for (uint64_t slow = 0; slow < 100; slow += 9) {
-        p->is_slow[slow] = true;
-    }
-    for (int round = 0; round < 5; round++) {
-        lp_works(p, 100);
-        for (uint64_t i = 0; i + 4 < 100; i++) {
-            assert_true(lp_is_before(p, i, i + 4));
-        }
-    }
-}
-
 // -- where tasks run ------------------------------------------------------------------------------
 
 // Waits until so many tasks are here at once, or for a while.

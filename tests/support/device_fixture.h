@@ -5,13 +5,17 @@
 
 #include "graph_fixture.h"
 
-static inline ptowsp_device *device_of(ptowsp_context *context, uint32_t scheduler_count,
-                                       uint32_t vector_count, uint32_t cube_count) {
-    ptowsp_device_desc desc = {
-        .scheduler_count = scheduler_count, .vector_count = vector_count, .cube_count = cube_count};
+static inline ptowsp_device *device_with(ptowsp_context *context, ptowsp_device_desc desc) {
     ptowsp_device *device;
     assert_ok(ptowsp_device_open(context, &desc, &device));
     return device;
+}
+
+static inline ptowsp_device *device_of(ptowsp_context *context, uint32_t scheduler_count,
+                                       uint32_t vector_count, uint32_t cube_count) {
+    return device_with(context, (ptowsp_device_desc){.scheduler_count = scheduler_count,
+                                                     .vector_count = vector_count,
+                                                     .cube_count = cube_count});
 }
 
 static inline ptowsp_context *plain_context(void) {
@@ -26,11 +30,9 @@ static inline void *piece_of(ptowsp_device *device, const char *name, uint64_t s
 
 // Without threads there are no devices, and nothing to test but that: see device_test.c.
 #ifdef PTOWSP_NO_THREADS
-#define DEVICE_TESTS(tests) 0
-#define DEVICE_TEST(name)   __attribute__((unused)) static void name(void **state)
+#define DEVICE_TEST(name) __attribute__((unused)) static void name(void **state)
 #else
-#define DEVICE_TESTS(tests) (COUNT_OF(tests))
-#define DEVICE_TEST(name)   TEST(name)
+#define DEVICE_TEST(name) TEST(name)
 #endif
 
 // With a context; with a device that has so many AICPU threads, vector and cube cores.
@@ -53,6 +55,17 @@ static inline void *piece_of(ptowsp_device *device, const char *name, uint64_t s
         ptowsp_context_destroy(context);                                                           \
     }                                                                                              \
     static void name##_of(__attribute__((unused)) ptowsp_context *context, ptowsp_device *device)
+
+// The same with a graph.
+#define DEVICE_GRAPH_TEST(schedulers, vectors, cubes, name)                                        \
+    static void name##_in(ptowsp_context *context, ptowsp_device *device, ptowsp_graph *graph);    \
+    DEVICE_TEST_ON(schedulers, vectors, cubes, name) {                                             \
+        ptowsp_graph *graph = graph_of(context);                                                   \
+        name##_in(context, device, graph);                                                         \
+        ptowsp_graph_destroy(graph);                                                               \
+    }                                                                                              \
+    static void name##_in(__attribute__((unused)) ptowsp_context *context, ptowsp_device *device,  \
+                          ptowsp_graph *graph)
 
 static inline void device_spend(uint32_t rounds) {
     for (volatile uint32_t i = 0; i < rounds; i++) {

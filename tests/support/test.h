@@ -267,6 +267,16 @@ static inline void test_bind(ptowsp_run *run, const char *name, void *data) {
     assert_int_equal(ptowsp_run_bind_tensor(run, name, &buffer), PTOWSP_OK);
 }
 
+// A context whose memory is counted.
+static inline ptowsp_context *test_counted(test_memory *memory) {
+    ptowsp_context_desc desc;
+    memset(&desc, 0, sizeof desc);
+    memset(memory, 0, sizeof *memory);
+    desc.resize = test_resize;
+    desc.resize_user = memory;
+    return test_context(&desc);
+}
+
 // In the order in which one uses the other; any of them may be NULL.
 static inline void test_destroy(ptowsp_run *run, ptowsp_program *program, ptowsp_module *m,
                                 ptowsp_context *context) {
@@ -285,6 +295,18 @@ static inline void test_destroy(ptowsp_run *run, ptowsp_program *program, ptowsp
         ptowsp_context_destroy(context);                                                           \
     }                                                                                              \
     static void name##_of(ptowsp_context *context)
+
+// A test with a context whose memory is counted, and gone afterwards.
+#define COUNTED_TEST(name)                                                                         \
+    static void name##_of(ptowsp_context *context, test_memory *memory);                           \
+    TEST(name) {                                                                                   \
+        test_memory memory;                                                                        \
+        ptowsp_context *context = test_counted(&memory);                                           \
+        name##_of(context, &memory);                                                               \
+        ptowsp_context_destroy(context);                                                           \
+        assert_int_equal(memory.live_bytes, 0);                                                    \
+    }                                                                                              \
+    static void name##_of(ptowsp_context *context, __attribute__((unused)) test_memory *memory)
 
 // An executor for PTOWSP_THREADS_USER: runs the lanes one after another, the last first.
 static inline void test_run_lanes_backwards(void *user, uint32_t lane_count, ptowsp_lane_fn lane,

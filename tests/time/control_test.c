@@ -457,51 +457,6 @@ TEST(control__more_threads_are_never_slower_for_equal_tasks) {
     }
 }
 
-static ptowsp_cycles axis_of(const ptowsp_task *task, void *user) {
-    (void)user;
-    return 1 + (ptowsp_cycles)ptowsp_task_axis(task, 0) * 37 % 101;
-}
-
-// Kernels run on 1, 2 and 3 lanes of the host, or on the calling thread: simulated time is the same.
-TEST(control__takes_the_same_time_on_any_number_of_host_threads) {
-    const ptowsp_context_desc context_desc = test_lanes_desc(3);
-    ptowsp_context *context = test_context(&context_desc);
-    ptowsp_module *m = test_module(context, NULL);
-    ptowsp_kernel_desc kernel = {.name = "work", .axis_count = 1, .fn = axis_of};
-    ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(m, &kernel)};
-    PTOWSP_WORKLOAD(m, "all") {
-        PTOWSP_FOR_EACH(m, step, ptowsp_axis_dense(m, "steps", 5)) {
-            (void)step;
-            PTOWSP_PARALLEL(m, i, ptowsp_axis_dense(m, "items", 40)) {
-                task.axes[0] = i;
-                ptowsp_task_make(m, &task);
-            }
-        }
-    }
-    for (int by = PTOWSP_CONTROL_NONE; by <= PTOWSP_CONTROL_KERNELS; by++) {
-        ptowsp_schedule schedule =
-            schedule_of(6, ptowsp_control_make((ptowsp_control_by)by, PTOWSP_MODEL_910B));
-        schedule.dependencies = PTOWSP_DEPENDENCIES_STRUCTURE;
-        const ptowsp_program_desc desc = {NULL, &schedule};
-        ptowsp_run_stats first = {0};
-        ptowsp_program *program = test_program(context, m, &desc);
-        for (uint32_t lanes = 0; lanes <= 3; lanes++) {
-            ptowsp_run_options options = {.lane_count = lanes};
-            ptowsp_run *run = test_run_of(context, program);
-            assert_ok(ptowsp_run_execute(run, &options));
-            ptowsp_run_stats stats = *ptowsp_run_result(run);
-            stats.memory_bytes = 0;
-            first = lanes ? first : stats;
-            assert_memory_equal(&stats, &first, sizeof stats);
-            assert_int_equal(stats.task_count, 200);
-            ptowsp_run_destroy(run);
-        }
-        ptowsp_program_destroy(program);
-    }
-    ptowsp_module_destroy(m);
-    ptowsp_context_destroy(context);
-}
-
 // -- text, targets --------------------------------------------------------------------------------
 
 TEST(control__is_text_of_a_schedule_and_back) {

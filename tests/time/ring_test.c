@@ -285,30 +285,6 @@ static ptowsp_schedule with_rings(uint32_t lanes, bool by_events) {
     return s;
 }
 
-// Time is simulated in program order, so it is the same on any number of threads.
-TEST(rings__are_the_same_on_all_numbers_of_threads) {
-    fixture f;
-    fixture_begin(&f, HEAD, EACH THREE, names, 4);
-    for (int by_events = 0; by_events < 2; by_events++) {
-        ptowsp_schedule s = with_rings(2, by_events);
-        ptowsp_task_record serial[11];
-        ptowsp_run_stats stats;
-        for (uint32_t lanes = 1; lanes <= 4; lanes *= 2) {
-            assert_ok(run_on(&f, &s, lanes));
-            const ptowsp_run_stats *now = ptowsp_run_result(f.run);
-            if (lanes == 1) {
-                memcpy(serial, ptowsp_run_records(f.run), sizeof serial);
-                stats = *now;
-                assert_true(now->stall_cycles[PTOWSP_STALL_BYTE_RING] > 0);
-            }
-            assert_memory_equal(serial, ptowsp_run_records(f.run), sizeof serial);
-            assert_memory_equal(stats.stall_cycles, now->stall_cycles, sizeof stats.stall_cycles);
-            assert_memory_equal(stats.ring_max, now->ring_max, sizeof stats.ring_max);
-        }
-    }
-    fixture_end(&f);
-}
-
 FIXTURE_TEST(rings__of_the_largest_size_are_for_any_target_but_npus, THREE, 1) {
     for (uint32_t i = 0; i < PTOWSP_RING_COUNT; i++) {
         ptowsp_schedule s = on_lanes(2, false);
