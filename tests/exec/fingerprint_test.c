@@ -1,7 +1,7 @@
 // Fingerprints: each thing that a run depends on changes its part and no other; nothing else changes
 // any; strict runs.
 
-#include "test.h"
+#include "support/build_script.h"
 
 // -- runs -----------------------------------------------------------------------------------------
 
@@ -263,11 +263,9 @@ TEST(strict_runs_are_refused) {
     static const char *const names[] = {"program", "bindings", "inputs", "results", "time"};
     for (int i = 0; i < 5; i++) {
         wrong = expected;
-        uint64_t *part = i == 0   ? &wrong.program
-                         : i == 1 ? &wrong.bindings
-                         : i == 2 ? &wrong.inputs
-                         : i == 3 ? &wrong.results
-                                  : &wrong.time;
+        uint64_t *const parts[] = {&wrong.program, &wrong.bindings, &wrong.inputs, &wrong.results,
+                                   &wrong.time};
+        uint64_t *part = parts[i];
         uint64_t right = *part;
         char line[200];
         *part = 0x123;
@@ -350,10 +348,10 @@ TEST(wrong_calls_have_a_status) {
     const ptowsp_parse_desc desc = {&kernel, 1, 0};
     memset(&f, 0, sizeof f);
     inside = &f;
-    assert_ok(ptowsp_context_create(NULL, &f.context));
+    f.context = test_context(NULL);
     assert_ok(ptowsp_module_parse(f.context, small, sizeof small - 1, &desc, &f.module, NULL));
-    assert_ok(ptowsp_program_create(f.context, f.module, NULL, &f.program));
-    assert_ok(ptowsp_run_create(f.context, f.program, &f.run));
+    f.program = test_program(f.context, f.module, NULL);
+    f.run = test_run_of(f.context, f.program);
     assert_ok(ptowsp_run_execute(f.run, NULL));
     // Without tensors there is a fingerprint as well.
     fingerprint = found(&f);
@@ -371,7 +369,7 @@ TEST(fingerprints_are_printed) {
                               "time ffffffffffffffff\n");
 }
 
-static ptowsp_cycles take_none(const ptowsp_task *task, void *user) {
+static ptowsp_cycles one_cycle(const ptowsp_task *task, void *user) {
     (void)task, (void)user;
     return 1;
 }
@@ -384,7 +382,7 @@ TEST(tensors_of_nothing_have_no_contents) {
         "module m\naxis n dynamic\ntensor x i32 [?, 2, 2] global\ntensor y i32 [?, 2, 2] global\n"
         "kernel take(axes 0, in from i32 2 x 2, inout to i32 2 x 2) vector\nworkload main\n"
         "  parallel i in n\n    task take() from = x[i] to = y[i]\n";
-    const ptowsp_parse_kernel kernel = {.name = "take", .fn = take_none};
+    const ptowsp_parse_kernel kernel = {.name = "take", .fn = one_cycle};
     const ptowsp_parse_desc attached = {&kernel, 1, 0};
     ptowsp_context *context = test_context(NULL);
     ptowsp_module *m = NULL;
@@ -393,11 +391,10 @@ TEST(tensors_of_nothing_have_no_contents) {
     ptowsp_run *run = test_run_of(context, program);
     for (int i = 0; i < 4; i++) {  // of none, of one matrix; with other contents
         for (int t = 0; t < 2; t++) {
-            ptowsp_buffer buffer = buffer_of(data[t]);
-            buffer.rank = 3;
-            buffer.data = i ? data[t] : NULL;  // not even memory
-            buffer.shape[0] = i / 2;
-            buffer.shape[1] = buffer.shape[2] = 2;
+            const ptowsp_buffer buffer = {.data = i ? data[t] : NULL,  // not even memory
+                                          .dtype = PTOWSP_I32,
+                                          .rank = 3,
+                                          .shape = {i / 2, 2, 2}};
             assert_ok(ptowsp_run_bind_tensor(run, t ? "y" : "x", &buffer));
         }
         assert_ok(ptowsp_run_bind_size(run, "n", i / 2));
@@ -412,11 +409,6 @@ TEST(tensors_of_nothing_have_no_contents) {
 }
 
 // -- saved programs -------------------------------------------------------------------------------
-
-static ptowsp_cycles one_cycle(const ptowsp_task *task, void *user) {
-    (void)task, (void)user;
-    return 1;
-}
 
 // The fingerprint of a program of the module, with what these programs read bound; the same once the
 // program has been saved and loaded.
@@ -464,52 +456,26 @@ static void permute(uint32_t n, uint32_t count, uint32_t *out) {
 }
 
 TEST(saved_programs_keep_theirs_in_any_order_of_ports) {
-    ptowsp_context *context = test_context(NULL);
+    script s;
+    script_make(&s, "module m slots 1\n");
     for (uint32_t n = 0; n < 24; n++) {
         uint32_t order[4];
         permute(n, 4, order);
-        ptowsp_module *m = test_module(context, NULL);
-        PTOWSP_WORKLOAD(m, "w"){
-            PTOWSP_PIPELINE(m, "p"){static const char *const names[] = {"a", "b", "c", "d"};
-        ptowsp_channel channels[4];
+        script_run(&s, "workload w; pipeline p; channel a; channel b; channel c; channel d; "
+                       "process first; produces a; produces b; send a 1; send b 2; end; "
+                       "process middle");
         for (uint32_t i = 0; i < 4; i++) {
-            const ptowsp_channel_desc desc = {.name = names[i], .depth = 2};
-            channels[i] = ptowsp_channel_make(m, &desc);
+            static const char *const ports[] = {"consumes a", "consumes b", "produces c",
+                                                "produces d"};
+            script_run(&s, ports[order[i]]);
         }
-        PTOWSP_PROCESS(m, "first") {
-            ptowsp_produces(m, channels[0]);
-            ptowsp_produces(m, channels[1]);
-            ptowsp_send_make(m, channels[0], ptowsp_i64(m, 1));
-            ptowsp_send_make(m, channels[1], ptowsp_i64(m, 2));
-        }
-        PTOWSP_PROCESS(m, "middle") {
-            for (uint32_t i = 0; i < 4; i++) {
-                order[i] < 2 ? ptowsp_consumes(m, channels[order[i]])
-                             : ptowsp_produces(m, channels[order[i]]);
-            }
-            PTOWSP_CONSUME(m, t, channels[0]) {
-                ptowsp_send_make(m, channels[2], t);
-            }
-            PTOWSP_CONSUME(m, t, channels[1]) {
-                ptowsp_send_make(m, channels[3], t);
-            }
-        }
-        PTOWSP_PROCESS(m, "last") {
-            ptowsp_consumes(m, channels[2]);
-            ptowsp_consumes(m, channels[3]);
-            PTOWSP_CONSUME(m, t, channels[2]) {
-                ptowsp_slot_set_make(m, 0, t);
-            }
-            PTOWSP_CONSUME(m, t, channels[3]) {
-                ptowsp_slot_set_make(m, 0, t);
-            }
-        }
+        script_run(&s, "consume t a; send c t; end; consume t b; send d t; end 2; "
+                       "process last; consumes c; consumes d; consume t c; slot_set 0 t; end; "
+                       "consume t d; slot_set 0 t; end 4");
+        (void)fingerprint_kept(s.context, s.m);
+        script_begin(&s);
     }
-}
-(void)fingerprint_kept(context, m);
-ptowsp_module_destroy(m);
-}
-ptowsp_context_destroy(context);
+    script_free(&s);
 }
 
 // Fields of plans are arrays that the first use of each declares: between other arrays, and in any

@@ -6,6 +6,7 @@
 #include "device_fixture.h"
 
 enum { LANES = 4, LENGTH_MAX = 64, CALL_MAX = 4096, COLUMNS = 6 };
+enum { PLAIN = 1, UNITS, MERGES, LISTS };  // ids of the axes
 
 typedef struct call {
     int64_t values[COLUMNS];
@@ -14,7 +15,6 @@ typedef struct call {
 typedef struct fixture {
     ptowsp_context *context;
     ptowsp_module *m;
-    ptowsp_axis units, merges, lanes, plain;
     ptowsp_program *program;
     ptowsp_run *run;
     call calls[CALL_MAX];
@@ -35,12 +35,6 @@ static ptowsp_cycles note(const ptowsp_task *task, void *user) {
     return 1;
 }
 
-static void task_of(const fixture *f, ptowsp_kernel kernel, const ptowsp_expr *scalars) {
-    ptowsp_task_desc task = {.kernel = kernel};
-    memcpy(task.scalars, scalars, COLUMNS * sizeof scalars[0]);
-    ptowsp_task_make(f->m, &task);
-}
-
 static void lengths_are(fixture *f, uint32_t count, const int32_t *lengths) {
     memcpy(f->lengths, lengths, count * sizeof lengths[0]);
     f->batch.kv_lengths = f->lengths;
@@ -49,52 +43,31 @@ static void lengths_are(fixture *f, uint32_t count, const int32_t *lengths) {
 
 // A unit is noted as request, start, length, slot, lane, 0; a merge as request, first slot, slots,
 // 0, lane, 1.
-static bool fixture_try(fixture *f, test_memory *memory) {
+static const char decode[] =
+    "module decode\naxis plain 3\naxis kv plan\naxis kv plan, its merges\naxis kv plan, its lanes\n"
+    "kernel note(axes 0, a i64, b i64, c i64, d i64, e i64, f i64) vector, 1 cycles\n"
+    "workload main\n  for_each l in lanes of kv\n    for_each u in kv[l]\n"
+    "      task note() a = kv.request[u] b = kv.kv_start[u] c = kv.kv_len[u] d = kv.slot[u] e = l "
+    "f = 0\n"
+    "  for_each x in merges of kv\n"
+    "    task note() a = kv.merges.request[x] b = kv.merges.slot_first[x] "
+    "c = kv.merges.slot_count[x] d = 0 e = kv.merges.lane[x] f = 1\n";
+
+// With memory that is counted, or NULL.
+static bool fixture_try(fixture *f, test_memory *memory, const char *text, ptowsp_kernel_fn fn) {
+    const ptowsp_context_desc context = {.resize = memory ? test_resize : NULL,
+                                         .resize_user = memory};
+    const ptowsp_parse_kernel kernel = {.name = "note", .fn = fn, .user = f};
+    const ptowsp_parse_desc attached = {.kernels = &kernel, .kernel_count = 1};
     memset(f, 0, sizeof *f);
-    ptowsp_context_desc context = {.resize = memory ? test_resize : NULL, .resize_user = memory};
-    ptowsp_module_desc desc = {"decode", 0};
     f->config.kv_head_count = 1;
     f->config.lane_count = LANES;
     f->config.cost.per_token = 1.0;
     lengths_are(f, 3, (const int32_t[]){250, 100, 50});
-    if (ptowsp_context_create(&context, &f->context) != PTOWSP_OK ||
-        ptowsp_module_create(f->context, &desc, &f->m) != PTOWSP_OK) {
-        return false;
-    }
-    ptowsp_module *m = f->m;
-    f->plain = ptowsp_axis_dense(f->m, "plain", 3);
-    f->units = ptowsp_axis_plan(m, "kv");
-    f->merges = ptowsp_axis_plan_merges(m, "kv");
-    f->lanes = ptowsp_axis_plan_lanes(m, "kv");
-    ptowsp_kernel_desc kernel = {.name = "note", .fn = note, .cycles = 1, .user = f};
-    static const char *const names[COLUMNS] = {"a", "b", "c", "d", "e", "f"};
-    for (uint32_t i = 0; i < COLUMNS; i++) {
-        kernel.scalars[i] = (ptowsp_scalar_param){names[i], PTOWSP_TYPE_I64};
-    }
-    ptowsp_kernel noting = ptowsp_kernel_make(m, &kernel);
-    PTOWSP_WORKLOAD(m, "main") {
-        PTOWSP_FOR_EACH(m, lane, f->lanes) {
-            PTOWSP_FOR_EACH(m, u, ptowsp_axis_row(m, f->units, lane)) {
-                ptowsp_expr scalars[COLUMNS] = {ptowsp_loop_field(u, PTOWSP_PLAN_REQUEST),
-                                                ptowsp_loop_field(u, PTOWSP_PLAN_KV_START),
-                                                ptowsp_loop_field(u, PTOWSP_PLAN_KV_LEN),
-                                                ptowsp_loop_field(u, PTOWSP_PLAN_SLOT),
-                                                lane,
-                                                ptowsp_i64(m, 0)};
-                task_of(f, noting, scalars);
-            }
-        }
-        PTOWSP_FOR_EACH(m, x, f->merges) {
-            ptowsp_expr scalars[COLUMNS] = {ptowsp_loop_field(x, PTOWSP_PLAN_REQUEST),
-                                            ptowsp_loop_field(x, PTOWSP_PLAN_SLOT_FIRST),
-                                            ptowsp_loop_field(x, PTOWSP_PLAN_SLOT_COUNT),
-                                            ptowsp_i64(m, 0),
-                                            ptowsp_loop_field(x, PTOWSP_PLAN_LANE),
-                                            ptowsp_i64(m, 1)};
-            task_of(f, noting, scalars);
-        }
-    }
-    return ptowsp_program_create(f->context, m, NULL, &f->program) == PTOWSP_OK &&
+    return ptowsp_context_create(&context, &f->context) == PTOWSP_OK &&
+           ptowsp_module_parse(f->context, text, strlen(text), &attached, &f->m, NULL) ==
+               PTOWSP_OK &&
+           ptowsp_program_create(f->context, f->m, NULL, &f->program) == PTOWSP_OK &&
            ptowsp_run_create(f->context, f->program, &f->run) == PTOWSP_OK;
 }
 
@@ -102,24 +75,19 @@ static void fixture_free(fixture *f) {
     test_destroy(f->run, f->program, f->m, f->context);
 }
 
-static void good(const fixture *f, ptowsp_status status) {
-    if (status != PTOWSP_OK) {
+static void fixture_make(fixture *f, test_memory *memory) {
+    if (!fixture_try(f, memory, decode, note)) {
         fail_msg("%s", ptowsp_context_error(f->context).text);
     }
 }
 
-static void fixture_make(fixture *f) {
-    bool is_made = fixture_try(f, NULL);
-    assert_true(is_made);
-}
-
 static void bind(const fixture *f) {
-    good(f, ptowsp_run_bind_batch(f->run, "kv", &f->batch, &f->config, NULL));
+    test_ok(f->context, ptowsp_run_bind_batch(f->run, "kv", &f->batch, &f->config, NULL));
 }
 
 static void execute(fixture *f) {
     f->call_count = 0;
-    good(f, ptowsp_run_execute(f->run, NULL));
+    test_ok(f->context, ptowsp_run_execute(f->run, NULL));
 }
 
 static void calls_are(const fixture *f, const call *expected, uint32_t count) {
@@ -152,7 +120,23 @@ static const call alone[5] = {{{0, 0, 100, 0, 0, 0}},
                               {{0, 300, 100, 3, 3, 0}},
                               {{0, 0, 4, 0, 0, 1}}};
 
-#define FIXTURE_TEST(name) TEST_MADE(name, fixture, f, fixture_make(f), fixture_free(f))
+#define FIXTURE_TEST(name) TEST_MADE(name, fixture, f, fixture_make(f, NULL), fixture_free(f))
+
+// With memory that is counted.
+static test_memory memory;
+
+static void fixture_make_counted(fixture *f) {
+    memset(&memory, 0, sizeof memory);
+    fixture_make(f, &memory);
+}
+
+static void fixture_end_counted(fixture *f) {
+    fixture_free(f);
+    assert_int_equal(memory.live_blocks, 0);
+}
+
+#define COUNTED_FIXTURE_TEST(name)                                                                 \
+    TEST_MADE(name, fixture, f, fixture_make_counted(f), fixture_end_counted(f))
 
 FIXTURE_TEST(plan_batch__each_execution_plans_the_lengths_of_the_moment) {
     bind(f);
@@ -183,37 +167,37 @@ FIXTURE_TEST(plan_batch__each_execution_plans_the_lengths_of_the_moment) {
 FIXTURE_TEST(plan_batch__any_way_of_running_plans) {
     bind(f);
     ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
-    good(f, ptowsp_run_execute(f->run, &options));
+    test_ok(f->context, ptowsp_run_execute(f->run, &options));
     assert_int_equal(ptowsp_run_result(f->run)->task_count, 8);
     assert_int_equal(f->call_count, 0);
     lengths_are(f, 3, (const int32_t[]){400, 0, 0});
-    good(f, ptowsp_run_execute(f->run, &options));
+    test_ok(f->context, ptowsp_run_execute(f->run, &options));
     assert_int_equal(ptowsp_run_result(f->run)->task_count, 5);
 }
 
 DEVICE_TEST(plan_batch__lanes_and_devices_plan_as_well) {
-    static fixture f;
-    fixture_make(&f);
+    static fixture made, *const f = &made;
+    fixture_make(f, NULL);
     ptowsp_context_desc desc = {.threads = PTOWSP_THREADS_OWN, .lane_count = 2};
-    ptowsp_run *run, *serial = f.run;
+    ptowsp_run *run, *serial = f->run;
     ptowsp_context *context = test_context(&desc);
-    assert_ok(ptowsp_run_create(context, f.program, &run));
-    f.run = run;
-    bind(&f);
+    assert_ok(ptowsp_run_create(context, f->program, &run));
+    f->run = run;
+    bind(f);
     ptowsp_run_options options = {.lane_count = 2};
     assert_ok(ptowsp_run_execute(run, &options));
-    assert_int_equal(f.call_count, 8);
-    f.run = serial;
-    bind(&f);
-    ptowsp_device *device = device_of(f.context, 1, 2, 0);
-    lengths_are(&f, 3, (const int32_t[]){0, 400, 0});
-    f.call_count = 0;
-    good(&f, ptowsp_device_run(device, f.run, NULL));
-    assert_int_equal(f.call_count, 5);
+    assert_int_equal(f->call_count, 8);
+    f->run = serial;
+    bind(f);
+    ptowsp_device *device = device_of(f->context, 1, 2, 0);
+    lengths_are(f, 3, (const int32_t[]){0, 400, 0});
+    f->call_count = 0;
+    test_ok(f->context, ptowsp_device_run(device, f->run, NULL));
+    assert_int_equal(f->call_count, 5);
     assert_ok(ptowsp_device_close(device));
     ptowsp_run_destroy(run);
     ptowsp_context_destroy(context);
-    fixture_free(&f);
+    fixture_free(f);
 }
 
 FIXTURE_TEST(plan_batch__plans_and_batches_take_each_others_place) {
@@ -222,11 +206,11 @@ FIXTURE_TEST(plan_batch__plans_and_batches_take_each_others_place) {
     ptowsp_attention_sizes sizes;
     ptowsp_attention_plan plan, other;
     uint64_t block[64];
-    assert_false(ptowsp_run_bound_batch(f->run, f->units.id, &batch, &config, &sizes));
+    assert_false(ptowsp_run_bound_batch(f->run, UNITS, &batch, &config, &sizes));
     bind(f);
-    assert_false(ptowsp_run_bound_batch(f->run, f->plain.id, &batch, &config, &sizes));
-    assert_false(ptowsp_run_bound_plan(f->run, f->plain.id, &plan));
-    const uint32_t ids[3] = {f->units.id, f->merges.id, f->lanes.id};
+    assert_false(ptowsp_run_bound_batch(f->run, PLAIN, &batch, &config, &sizes));
+    assert_false(ptowsp_run_bound_plan(f->run, PLAIN, &plan));
+    const uint32_t ids[3] = {UNITS, MERGES, LISTS};
     for (int i = 0; i < 3; i++) {
         assert_true(ptowsp_run_bound_batch(f->run, ids[i], &batch, &config, &sizes));
         assert_ptr_equal(batch.kv_lengths, f->lengths);
@@ -236,7 +220,7 @@ FIXTURE_TEST(plan_batch__plans_and_batches_take_each_others_place) {
         assert_false(ptowsp_run_bound_plan(f->run, ids[i], &plan));
     }
     execute(f);
-    assert_true(ptowsp_run_bound_plan(f->run, f->merges.id, &plan));
+    assert_true(ptowsp_run_bound_plan(f->run, MERGES, &plan));
     assert_true(plan.unit_count == 6 && plan.merge_count == 2 && plan.slot_count == 5);
     assert_true(plan.cost_max == 100.0 && plan.cost_mean == 100.0);
     // A plan of another batch, then the batch again.
@@ -244,8 +228,8 @@ FIXTURE_TEST(plan_batch__plans_and_batches_take_each_others_place) {
     assert_ok(ptowsp_attention_size(&f->batch, &f->config, &sizes, NULL));
     assert_ok(ptowsp_attention_place(&sizes, block, sizeof block, &other));
     assert_ok(ptowsp_attention_generate(&f->batch, &f->config, &other, NULL));
-    good(f, ptowsp_run_bind_plan(f->run, "kv", &other));
-    assert_false(ptowsp_run_bound_batch(f->run, f->units.id, &batch, &config, &sizes));
+    test_ok(f->context, ptowsp_run_bind_plan(f->run, "kv", &other));
+    assert_false(ptowsp_run_bound_batch(f->run, UNITS, &batch, &config, &sizes));
     lengths_are(f, 1, (const int32_t[]){-1});  // not looked at any more
     execute(f);
     calls_are(f, alone, 5);
@@ -257,39 +241,35 @@ FIXTURE_TEST(plan_batch__plans_and_batches_take_each_others_place) {
 
 // -- errors ---------------------------------------------------------------------------------------
 
-static void bind_refused(fixture *f, const ptowsp_attention_sizes *capacity, const char *text) {
-    test_invalid(f->context, ptowsp_run_bind_batch(f->run, "kv", &f->batch, &f->config, capacity),
-                 text);
-}
+// A batch and configuration like those of the fixture, but for a change.
+#define BIND_REFUSED(change, index, text)                                                          \
+    f->config = config;                                                                            \
+    f->batch = batch;                                                                              \
+    change;                                                                                        \
+    test_refused(f->context, ptowsp_run_bind_batch(f->run, "kv", &f->batch, &f->config, NULL),     \
+                 PTOWSP_INVALID_PARAMS, index, "bind: " text)
 
 FIXTURE_TEST(plan_batch__binding_refuses_what_no_batch_can_be_planned_with) {
     assert_int_equal(ptowsp_run_execute(f->run, NULL), PTOWSP_UNBOUND);
     bind(f);
     const ptowsp_attention_config config = f->config;
     const ptowsp_attention_batch batch = f->batch;
-    f->config.lane_count = 0;
-    bind_refused(f, NULL, "bind: plan kv: lane_count 0 is not in 1 to 65536");
-    f->config = config;
-    f->config.kv_head_count = 0;
-    bind_refused(f, NULL, "bind: plan kv: kv_head_count is 0");
-    f->config = config;
-    f->config.cost.per_unit = -1.0;
-    test_refused(f->context, ptowsp_run_bind_batch(f->run, "kv", &f->batch, &f->config, NULL),
-                 PTOWSP_INVALID_PARAMS, 0,
-                 "bind: plan kv: cost.per_unit is negative, NaN or out of range");
-    f->config = config;
-    f->config.shares_merges = true;
-    bind_refused(f, NULL,
-                 "bind: the configuration of plan kv has shares_merges, which programs do not do");
-    f->config = config;
+    const uint64_t none = PTOWSP_NO_INDEX;
+    BIND_REFUSED(f->config.lane_count = 0, none, "plan kv: lane_count 0 is not in 1 to 65536");
+    BIND_REFUSED(f->config.kv_head_count = 0, none, "plan kv: kv_head_count is 0");
+    BIND_REFUSED(f->config.cost.per_unit = -1.0, 0,
+                 "plan kv: cost.per_unit is negative, NaN or out of range");
+    BIND_REFUSED(f->config.shares_merges = true, none,
+                 "the configuration of plan kv has shares_merges, which programs do not do");
+    BIND_REFUSED(f->batch.kv_lengths = NULL, none,
+                 "plan kv: lengths is NULL with sequence_count 3");
     const int32_t sinks[3] = {4, 0, 0};
     ptowsp_attention_positions positions = {3, NULL, NULL, NULL, NULL, NULL, NULL, NULL};
+    f->batch = batch;
     f->config.positions = &positions;
     assert_ok(ptowsp_run_bind_batch(f->run, "kv", &f->batch, &f->config, NULL));
-    positions.sinks = sinks;
-    bind_refused(
-        f, NULL,
-        "bind: the configuration of plan kv has positions.sinks, which programs do not do");
+    BIND_REFUSED((f->config.positions = &positions, positions.sinks = sinks), none,
+                 "the configuration of plan kv has positions.sinks, which programs do not do");
     // Nor is a plan that was made with them bound, if a unit has sinks apart.
     ptowsp_attention_sizes planned;
     ptowsp_attention_plan plan;
@@ -301,19 +281,15 @@ FIXTURE_TEST(plan_batch__binding_refuses_what_no_batch_can_be_planned_with) {
     test_refused(f->context, ptowsp_run_bind_plan(f->run, "kv", &plan), PTOWSP_INVALID_PARAMS, 0,
                  "bind: unit 0 of plan kv has sinks apart, which programs do not do (positions)");
     f->config = config;
-    f->batch.kv_lengths = NULL;
-    bind_refused(f, NULL, "bind: plan kv: lengths is NULL with sequence_count 3");
-    f->batch = batch;
-    ptowsp_attention_sizes sizes = {6, 2, 5, 1, LANES + 1, 1000};
-    bind_refused(f, &sizes, "bind: the capacity of plan kv is not of its configuration");
-    sizes.lane_count = LANES;
-    const ptowsp_attention_sizes fits = sizes;
-    for (int i = 0; i < 3; i++) {
-        sizes = fits;
-        *(i == 0   ? &sizes.unit_count
-          : i == 1 ? &sizes.merge_count
-                   : &sizes.slot_count) = UINT64_C(1) << 32;
-        bind_refused(f, &sizes, "bind: the capacity of plan kv is not of its configuration");
+    const uint64_t large = UINT64_C(1) << 32;
+    const ptowsp_attention_sizes sizes[] = {{6, 2, 5, 1, LANES + 1, 1000},
+                                            {large, 2, 5, 1, LANES, 1000},
+                                            {6, large, 5, 1, LANES, 1000},
+                                            {6, 2, large, 1, LANES, 1000}};
+    for (int i = 0; i < 4; i++) {
+        test_invalid(f->context,
+                     ptowsp_run_bind_batch(f->run, "kv", &f->batch, &f->config, &sizes[i]),
+                     "bind: the capacity of plan kv is not of its configuration");
     }
     test_invalid(f->context, ptowsp_run_bind_batch(f->run, "kv", NULL, &f->config, NULL),
                  "bind: plan kv: batch is NULL");
@@ -341,31 +317,24 @@ FIXTURE_TEST(plan_batch__errors_of_planning_are_errors_of_the_run) {
         uint64_t index;
         const char *text;
     } wrong[] = {
-        {{250, -5, 50},
-         1,
-         PTOWSP_INVALID_PARAMS,
-         1,
-         "run: plan kv: sequence 1 has the negative length -5"},
-        {{250, 100, 301},
-         1,
-         PTOWSP_UNSUPPORTED_SIZE,
-         2,
-         "run: plan kv: sequence 2 has length 301, which no tier covers"},
+        {{250, -5, 50}, 1, PTOWSP_INVALID_PARAMS, 1, "1 has the negative length -5"},
+        {{250, 100, 301}, 1, PTOWSP_UNSUPPORTED_SIZE, 2, "2 has length 301, which no tier covers"},
         {{3, 100, 50},
          4,
          PTOWSP_INVALID_PARAMS,
          0,
-         "run: plan kv: sequence 0 has 4 queries for 3 KV tokens, under is_causal"},
-    };
+         "0 has 4 queries for 3 KV tokens, under is_causal"}};
     for (uint32_t i = 0; i < COUNT_OF(wrong); i++) {
         ptowsp_attention_plan plan;
         lengths_are(f, 3, wrong[i].lengths);
         f->queries[0] = wrong[i].queries;
         f->call_count = 0;
+        char text[100];
+        snprintf(text, sizeof text, "run: plan kv: sequence %s", wrong[i].text);
         test_refused(f->context, ptowsp_run_execute(f->run, NULL), wrong[i].status, wrong[i].index,
-                     wrong[i].text);
+                     text);
         assert_int_equal(f->call_count, 0);
-        assert_false(ptowsp_run_bound_plan(f->run, f->units.id, &plan));
+        assert_false(ptowsp_run_bound_plan(f->run, UNITS, &plan));
         lengths_are(f, 3, (const int32_t[]){250, 100, 50});
         f->queries[0] = 1;
         execute(f);
@@ -382,21 +351,11 @@ static ptowsp_cycles bind_again(const ptowsp_task *task, void *user) {
 
 TEST(plan_batch__a_run_that_runs_is_busy) {
     static fixture f;
-    memset(&f, 0, sizeof f);
-    ptowsp_module_desc desc = {"decode", 0};
-    assert_ok(ptowsp_context_create(NULL, &f.context));
-    assert_ok(ptowsp_module_create(f.context, &desc, &f.m));
-    f.units = ptowsp_axis_plan(f.m, "kv");
-    ptowsp_kernel_desc kernel = {.name = "bind", .fn = bind_again, .user = &f};
-    ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(f.m, &kernel)};
-    PTOWSP_WORKLOAD(f.m, "main") {
-        PTOWSP_FOR_EACH(f.m, u, f.units) {
-            (void)u;
-            ptowsp_task_make(f.m, &task);
-        }
-    }
-    good(&f, ptowsp_program_create(f.context, f.m, NULL, &f.program));
-    good(&f, ptowsp_run_create(f.context, f.program, &f.run));
+    assert_true(
+        fixture_try(&f, NULL,
+                    "module decode\naxis kv plan\nkernel note(axes 0) vector\nworkload main\n"
+                    "  for_each u in kv\n    task note()\n",
+                    bind_again));
     f.config = (ptowsp_attention_config){.kv_head_count = 1, .lane_count = 1};
     lengths_are(&f, 1, (const int32_t[]){10});
     bind(&f);
@@ -408,25 +367,21 @@ TEST(plan_batch__a_run_that_runs_is_busy) {
 // -- capacity and memory --------------------------------------------------------------------------
 
 // Balanced, 4 lanes, 4 sequences: 4 tiles and 3 splits, so 7 units, 3 merges, 6 slots.
-TEST(plan_batch__a_capacity_is_memory_for_good) {
-    static fixture f;
-    test_memory memory = {0, 0, 0, 0};
-    bool is_made = fixture_try(&f, &memory);
-    assert_true(is_made);
+COUNTED_FIXTURE_TEST(plan_batch__a_capacity_is_memory_for_good) {
     const ptowsp_attention_limits limits = {.sequence_count_max = 4, .kv_length_max = 1000};
     ptowsp_attention_sizes sizes;
-    assert_ok(ptowsp_attention_bound(&f.config, &limits, &sizes, NULL));
+    assert_ok(ptowsp_attention_bound(&f->config, &limits, &sizes, NULL));
     assert_true(sizes.unit_count == 7 && sizes.merge_count == 3 && sizes.slot_count == 6);
-    good(&f, ptowsp_run_bind_batch(f.run, "kv", &f.batch, &f.config, &sizes));
-    execute(&f);  // what else an execution needs
+    test_ok(f->context, ptowsp_run_bind_batch(f->run, "kv", &f->batch, &f->config, &sizes));
+    execute(f);  // what else an execution needs
     const size_t before = memory.allocations;
     static const int32_t steps[4][4] = {
         {250, 100, 50, 0}, {100, 100, 100, 100}, {400, 0, 0, 0}, {1000, 1000, 1000, 1000}};
     for (int i = 0; i < 4; i++) {
-        lengths_are(&f, 4, steps[i]);
-        good(&f, ptowsp_run_bind_batch(f.run, "kv", &f.batch, &f.config, &sizes));
-        execute(&f);
-        assert_int_equal(f.call_count, i == 0 ? 8 : i == 2 ? 5 : 4);
+        lengths_are(f, 4, steps[i]);
+        test_ok(f->context, ptowsp_run_bind_batch(f->run, "kv", &f->batch, &f->config, &sizes));
+        execute(f);
+        assert_int_equal(f->call_count, i == 0 ? 8 : i == 2 ? 5 : 4);
     }
     assert_int_equal(memory.allocations, before);
     static const struct {
@@ -435,94 +390,81 @@ TEST(plan_batch__a_capacity_is_memory_for_good) {
     } small[] = {{5, 2, 5, "run: plan kv: 6 units do not fit the plan, which holds 5"},
                  {6, 1, 5, "run: plan kv: 2 merges do not fit the plan, which holds 1"},
                  {6, 2, 4, "run: plan kv: 5 slots do not fit the scratch, which holds 4"}};
-    lengths_are(&f, 3, (const int32_t[]){250, 100, 50});
+    lengths_are(f, 3, (const int32_t[]){250, 100, 50});
     for (int i = 0; i < 3; i++) {
         ptowsp_attention_sizes less = sizes;
         less.unit_count = small[i].units;
         less.merge_count = small[i].merges;
         less.slot_count = small[i].slots;
-        good(&f, ptowsp_run_bind_batch(f.run, "kv", &f.batch, &f.config, &less));
-        test_refused(f.context, ptowsp_run_execute(f.run, NULL), PTOWSP_BUFFER_OVERFLOW,
+        test_ok(f->context, ptowsp_run_bind_batch(f->run, "kv", &f->batch, &f->config, &less));
+        test_refused(f->context, ptowsp_run_execute(f->run, NULL), PTOWSP_BUFFER_OVERFLOW,
                      PTOWSP_NO_INDEX, small[i].text);
     }
-    good(&f, ptowsp_run_bind_batch(f.run, "kv", &f.batch, &f.config, &sizes));
-    execute(&f);
-    calls_are(&f, drawn, 8);
+    test_ok(f->context, ptowsp_run_bind_batch(f->run, "kv", &f->batch, &f->config, &sizes));
+    execute(f);
+    calls_are(f, drawn, 8);
     assert_int_equal(memory.allocations, before);
-    fixture_free(&f);
-    assert_int_equal(memory.live_blocks, 0);
 }
 
-TEST(plan_batch__memory_grows_only_where_a_plan_does_not_fit) {
-    static fixture f;
-    test_memory memory = {0, 0, 0, 0};
-    bool is_made = fixture_try(&f, &memory);
-    assert_true(is_made);
+COUNTED_FIXTURE_TEST(plan_batch__memory_grows_only_where_a_plan_does_not_fit) {
     int32_t many[40];
     for (int i = 0; i < 40; i++) {
         many[i] = 10;
     }
-    bind(&f);
-    execute(&f);
-    size_t before = memory.allocations, bytes = ptowsp_run_result(f.run)->memory_bytes;
-    execute(&f);
-    lengths_are(&f, 3, (const int32_t[]){400, 0, 0});
-    execute(&f);
+    bind(f);
+    execute(f);
+    size_t before = memory.allocations, bytes = ptowsp_run_result(f->run)->memory_bytes;
+    execute(f);
+    lengths_are(f, 3, (const int32_t[]){400, 0, 0});
+    execute(f);
     assert_int_equal(memory.allocations, before);
-    lengths_are(&f, 40, many);
-    bind(&f);
-    execute(&f);
-    assert_int_equal(f.call_count, 40);
+    lengths_are(f, 40, many);
+    bind(f);
+    execute(f);
+    assert_int_equal(f->call_count, 40);
     assert_int_equal(memory.allocations, before + 1);
-    assert_true(ptowsp_run_result(f.run)->memory_bytes >= bytes + 34 * sizeof(ptowsp_work));
+    assert_true(ptowsp_run_result(f->run)->memory_bytes >= bytes + 34 * sizeof(ptowsp_work));
     for (int32_t count = 40; count > 0; count--) {
-        lengths_are(&f, (uint32_t)count, many);
-        bind(&f);
-        execute(&f);
+        lengths_are(f, (uint32_t)count, many);
+        bind(f);
+        execute(f);
     }
-    f.config.lane_count = LANES / 2;  // fewer lanes fit as well
-    lengths_are(&f, 40, many);
-    bind(&f);
-    execute(&f);
-    assert_int_equal(f.call_count, 40);
+    f->config.lane_count = LANES / 2;  // fewer lanes fit as well
+    lengths_are(f, 40, many);
+    bind(f);
+    execute(f);
+    assert_int_equal(f->call_count, 40);
     assert_int_equal(memory.allocations, before + 1);
-    f.config.lane_count = 2 * LANES;
-    bind(&f);
-    execute(&f);
-    assert_int_equal(f.call_count, 40);
+    f->config.lane_count = 2 * LANES;
+    bind(f);
+    execute(f);
+    assert_int_equal(f->call_count, 40);
     assert_int_equal(memory.allocations, before + 2);
-    fixture_free(&f);
-    assert_int_equal(memory.live_blocks, 0);
 }
 
 // 40 units without merges, then 12 units with 6 merges: there is room for both from then on.
-TEST(plan_batch__memory_that_grows_holds_what_it_held) {
-    static fixture f;
-    test_memory memory = {0, 0, 0, 0};
-    bool is_made = fixture_try(&f, &memory);
-    assert_true(is_made);
+COUNTED_FIXTURE_TEST(plan_batch__memory_that_grows_holds_what_it_held) {
     int32_t lengths[2][40] = {{0}, {20, 20, 20, 20, 20, 20}};
     for (int i = 0; i < 40; i++) {
         lengths[0][i] = 10;
     }
-    f.config.mode = PTOWSP_ATTENTION_INVARIANT;
-    f.config.chunk = 10;
+    f->config.mode = PTOWSP_ATTENTION_INVARIANT;
+    f->config.chunk = 10;
     size_t before = 0;
     for (int i = 0; i < 4; i++) {
-        lengths_are(&f, 40, lengths[i % 2]);
-        bind(&f);
-        execute(&f);
-        assert_int_equal(f.call_count, i % 2 ? 18 : 40);
+        lengths_are(f, 40, lengths[i % 2]);
+        bind(f);
+        execute(f);
+        assert_int_equal(f->call_count, i % 2 ? 18 : 40);
         before = i == 0 ? memory.allocations : before;
         assert_int_equal(memory.allocations, before + (i > 0));
     }
-    fixture_free(&f);
 }
 
 // Binds with and without a capacity, each planned. What fails may be tried again.
-static bool all_of_it(test_memory *memory, uint32_t *out_failed) {
+static bool all_of_it(test_memory *counted, uint32_t *out_failed) {
     static fixture f;
-    bool is_good = fixture_try(&f, memory);
+    bool is_good = fixture_try(&f, counted, decode, note);
     if (is_good) {
         const ptowsp_attention_limits limits = {.sequence_count_max = 8, .kv_length_max = 1000};
         ptowsp_attention_sizes sizes;
@@ -555,7 +497,8 @@ static bool all_of_it(test_memory *memory, uint32_t *out_failed) {
 TEST(plan_batch__any_allocation_may_fail) {
     uint32_t failed = 0;
     for (size_t refuse_at = 1;; refuse_at++) {
-        test_memory memory = {0, 0, 0, refuse_at};
+        memset(&memory, 0, sizeof memory);
+        memory.refuse_at = refuse_at;
         bool is_good = all_of_it(&memory, &failed);
         assert_int_equal(memory.live_blocks, 0);
         if (is_good && memory.allocations < refuse_at) {
@@ -566,28 +509,22 @@ TEST(plan_batch__any_allocation_may_fail) {
 }
 
 // A capacity that could not be had does not leave the batch of before without memory.
-TEST(plan_batch__a_batch_is_planned_after_a_failed_binding) {
-    static fixture f;
-    test_memory memory = {0, 0, 0, 0};
-    bool is_made = fixture_try(&f, &memory);
-    assert_true(is_made);
+COUNTED_FIXTURE_TEST(plan_batch__a_batch_is_planned_after_a_failed_binding) {
     ptowsp_attention_limits limits = {.sequence_count_max = 4, .kv_length_max = 1000};
     ptowsp_attention_sizes sizes, more;
-    assert_ok(ptowsp_attention_bound(&f.config, &limits, &sizes, NULL));
+    assert_ok(ptowsp_attention_bound(&f->config, &limits, &sizes, NULL));
     limits.sequence_count_max = 1000;
-    assert_ok(ptowsp_attention_bound(&f.config, &limits, &more, NULL));
-    good(&f, ptowsp_run_bind_batch(f.run, "kv", &f.batch, &f.config, &sizes));
-    execute(&f);
+    assert_ok(ptowsp_attention_bound(&f->config, &limits, &more, NULL));
+    test_ok(f->context, ptowsp_run_bind_batch(f->run, "kv", &f->batch, &f->config, &sizes));
+    execute(f);
     memory.refuse_at = memory.allocations + 1;
-    test_refused(f.context, ptowsp_run_bind_batch(f.run, "kv", &f.batch, &f.config, &more),
+    test_refused(f->context, ptowsp_run_bind_batch(f->run, "kv", &f->batch, &f->config, &more),
                  PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "plan kv: no memory for its units");
     ptowsp_attention_plan plan;
-    assert_false(ptowsp_run_bound_plan(f.run, f.units.id, &plan));
+    assert_false(ptowsp_run_bound_plan(f->run, UNITS, &plan));
     memory.refuse_at = memory.allocations + 1;  // its room, once more
-    test_refused(f.context, ptowsp_run_execute(f.run, NULL), PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
-                 "plan kv: no memory for its units");
-    execute(&f);
-    calls_are(&f, drawn, 8);
-    fixture_free(&f);
-    assert_int_equal(memory.live_blocks, 0);
+    test_refused(f->context, ptowsp_run_execute(f->run, NULL), PTOWSP_OUT_OF_MEMORY,
+                 PTOWSP_NO_INDEX, "plan kv: no memory for its units");
+    execute(f);
+    calls_are(f, drawn, 8);
 }

@@ -41,29 +41,20 @@ static ptowsp_cycles note(const ptowsp_task *task, void *user) {
 
 // A program whose tasks are the units of the plan "kv".
 static void fixture_make(fixture *f) {
-    static const ptowsp_plan_field fields[FIELDS] = {PTOWSP_PLAN_REQUEST, PTOWSP_PLAN_HEAD,
-                                                     PTOWSP_PLAN_TILE, PTOWSP_PLAN_KV_START,
-                                                     PTOWSP_PLAN_KV_LEN};
-    static const char *const names[FIELDS] = {"request", "head", "tile", "start", "count"};
-    const ptowsp_module_desc desc = {"decode", 0};
+    static const char text[] =
+        "module decode\naxis kv plan\n"
+        "kernel note(axes 0, request i64, head i64, tile i64, start i64, count i64) vector, 1 "
+        "cycles\n"
+        "workload main\n  for_each u in kv\n    task note() request = kv.request[u] "
+        "head = kv.head[u] tile = kv.tile[u] start = kv.kv_start[u] count = kv.kv_len[u]\n";
+    const ptowsp_parse_kernel kernel = {.name = "note", .fn = note, .user = f};
+    const ptowsp_parse_desc attached = {.kernels = &kernel, .kernel_count = 1};
     memset(f, 0, sizeof *f);
     f->context = test_context(NULL);
-    assert_ok(ptowsp_module_create(f->context, &desc, &f->m));
-    ptowsp_kernel_desc kernel = {.name = "note", .fn = note, .cycles = 1, .user = f};
-    for (uint32_t i = 0; i < FIELDS; i++) {
-        kernel.scalars[i] = (ptowsp_scalar_param){names[i], PTOWSP_TYPE_I64};
-    }
-    ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(f->m, &kernel)};
-    PTOWSP_WORKLOAD(f->m, "main") {
-        PTOWSP_FOR_EACH(f->m, unit, ptowsp_axis_plan(f->m, "kv")) {
-            for (uint32_t i = 0; i < FIELDS; i++) {
-                task.scalars[i] = ptowsp_loop_field(unit, fields[i]);
-            }
-            ptowsp_task_make(f->m, &task);
-        }
-    }
-    assert_ok(ptowsp_program_create(f->context, f->m, NULL, &f->program));
-    assert_ok(ptowsp_run_create(f->context, f->program, &f->run));
+    test_ok(f->context,
+            ptowsp_module_parse(f->context, text, sizeof text - 1, &attached, &f->m, NULL));
+    f->program = test_program(f->context, f->m, NULL);
+    f->run = test_run_of(f->context, f->program);
 }
 
 static ptowsp_attention_plan plan_of(const positions_sample *s) {
@@ -172,8 +163,8 @@ TEST(plan_positions__a_batch_with_an_array_is_refused_by_its_name) {
         snprintf(text, sizeof text,
                  "bind: the configuration of plan kv has positions.%s, which programs do not do",
                  names[i]);
-        assert_invalid(ptowsp_run_bind_batch(f.run, "kv", &f.s.batch, &f.s.config, NULL));
-        test_error_is(f.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, text);
+        test_invalid(f.context, ptowsp_run_bind_batch(f.run, "kv", &f.s.batch, &f.s.config, NULL),
+                     text);
     }
     test_destroy(f.run, f.program, f.m, f.context);
 }
