@@ -2,7 +2,7 @@
 // thousands, what is refused, pictures, functions that end it all. tests/cases/collectives.case has times that
 // are worked out on paper, and ranks that disagree.
 
-#include "test.h"
+#include "support/written.h"
 
 #include "src/exec/run.h"
 #include "src/ranks/traffic.h"
@@ -17,12 +17,8 @@ static ptowsp_link link_of(ptowsp_link_sharing sharing) {
     return link;
 }
 
-static ptowsp_links links_of(ptowsp_link_sharing inside, ptowsp_link_sharing between,
-                             uint32_t node_size) {
-    ptowsp_links links = {.node_size = node_size, .inside = link_of(inside)};
-    links.between = link_of(between);
-    return links;
-}
+static const ptowsp_links ports = {.inside = {1000000, 1000, PTOWSP_LINK_PORT},
+                                   .between = {1000000, 1000, PTOWSP_LINK_PORT}};
 
 // -- programs -------------------------------------------------------------------------------------
 
@@ -135,8 +131,7 @@ static void ranks_add(ranks *r, ptowsp_module *m, const ptowsp_schedule *schedul
     assert_ok(ptowsp_run_create(r->context, r->programs[i], &r->runs[i]));
 }
 
-static void ranks_add_steps(ranks *r, const step *steps, uint32_t step_count,
-                            const ptowsp_schedule *schedule) {
+static ptowsp_module *steps_module(const ranks *r, const step *steps, uint32_t step_count) {
     ptowsp_module *m = test_module(r->context, NULL);
     const ptowsp_tensor a = tensor_of(m, "a"), b = tensor_of(m, "b");
     ptowsp_workload_begin(m, "steps");
@@ -144,7 +139,7 @@ static void ranks_add_steps(ranks *r, const step *steps, uint32_t step_count,
         add_step(m, i, r->program_count, &steps[i], a, b);
     }
     ptowsp_scope_end(m);
-    ranks_add(r, m, schedule);
+    return m;
 }
 
 // The next rank: its module as a text, after the tensors a and b and a ring named sum.
@@ -520,13 +515,7 @@ TEST(together__random_groups_end_as_in_a_slow_simulator) {
         ranks_begin(&r, count, &links);
         r.group.cycles_per_us = s->unit = 1 + below(&seed, 3000);
         for (uint32_t i = 0; i < count; i++) {
-            ptowsp_module *m = test_module(r.context, NULL);
-            const ptowsp_tensor a = tensor_of(m, "a"), b = tensor_of(m, "b");
-            ptowsp_workload_begin(m, "steps");
-            for (uint32_t k = 0; k < s->step_count; k++) {
-                add_step(m, k, i, &steps[k], a, b);
-            }
-            ptowsp_scope_end(m);
+            ptowsp_module *m = steps_module(&r, steps, s->step_count);
             const ptowsp_schedule schedule = random_schedule(&seed, m);
             ranks_add(&r, m, &schedule);
         }
@@ -611,10 +600,9 @@ TEST(together__ranks_that_do_the_same_are_as_one_alone) {
     uint32_t good = 0, held = 0;
     for (int round = 0; TEST_ROUNDS(round, 600); round++) {
         const uint32_t count = 2 + below(&seed, 3);
-        const ptowsp_links links = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_PORT, 0);
         ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY, .record_tasks = true};
         ranks r;
-        ranks_begin(&r, count + 1, &links);  // the last one is alone
+        ranks_begin(&r, count + 1, &ports);  // the last one is alone
         r.group.rank_count = count;
         ptowsp_module *m = alike_module(&r, &seed);
         const ptowsp_schedule schedule = any_schedule(&seed, m, ptowsp_u64(m, 0));
@@ -625,7 +613,7 @@ TEST(together__ranks_that_do_the_same_are_as_one_alone) {
             assert_ok(ptowsp_run_create(r.context, r.programs[0], &r.runs[i]));
         }
         if (status == PTOWSP_OK) {
-            ptowsp_run_ranks bound = {.rank_count = count, .links = links, .cycles_per_us = 1000};
+            ptowsp_run_ranks bound = {.rank_count = count, .links = ports, .cycles_per_us = 1000};
             assert_ok(ptowsp_run_bind_ranks(r.runs[count], &bound));
             status = ptowsp_run_execute(r.runs[count], &options);
             assert_int_equal(ranks_simulate(&r, true), status);
@@ -708,9 +696,8 @@ TEST(together__symmetry_changes_no_time) {
 // sends them on: 2 us from stage to stage.
 TEST(together__two_thousand_stages_are_simulated_one_by_one) {
     enum { STAGES = 2048 };
-    const ptowsp_links links = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_PORT, 0);
     ranks r;
-    ranks_begin(&r, STAGES, &links);
+    ranks_begin(&r, STAGES, &ports);
     ranks_add_text(&r,
                    "symbol rank\n"
                    "kernel send(axes 0, inout data i64 ? x ?, root i64, target i64) link, send\n"
@@ -758,12 +745,11 @@ TEST(together__two_thousand_stages_are_simulated_one_by_one) {
     } while (0)
 
 TEST(together__wrong_groups_are_refused) {
-    const ptowsp_links links = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_PORT, 0);
     ranks r;
-    ranks_begin(&r, 2, &links);
+    ranks_begin(&r, 2, &ports);
     step s = {.algorithm = PTOWSP_ALGORITHM_RING, .count = 2};
-    ranks_add_steps(&r, &s, 1, NULL);
-    ranks_add_steps(&r, &s, 1, NULL);
+    ranks_add(&r, steps_module(&r, &s, 1), NULL);
+    ranks_add(&r, steps_module(&r, &s, 1), NULL);
     ptowsp_run *const some[2] = {r.runs[0], NULL}, *const twice[2] = {r.runs[0], r.runs[0]};
     GROUP_REFUSED(group.rank_count = 0, PTOWSP_INVALID_PARAMS, 0,
                   "run group: 0 ranks: there are 1 to 16384, each with a run");
@@ -789,60 +775,24 @@ TEST(together__wrong_groups_are_refused) {
     GROUP_REFUSED(group.links.axes[1].sharing = (ptowsp_link_sharing)3, PTOWSP_INVALID_PARAMS,
                   PTOWSP_NO_INDEX, "ranks: links are shared in an unknown way");
     // They are as good as before.
-    r.group.links = links;
+    r.group.links = ports;
     assert_ok(ranks_simulate(&r, false));
     ranks_end(&r);
 }
 
 // -- pictures -------------------------------------------------------------------------------------
 
-typedef struct bytes {
-    char *data;
-    size_t count, capacity;
-} bytes;
-
-static bool take_bytes(void *user, const void *data, size_t size) {
-    bytes *b = (bytes *)user;
-    if (b->count + size + 1 > b->capacity) {
-        b->capacity = 2 * (b->count + size + 1);
-        b->data = (char *)realloc(b->data, b->capacity);
-    }
-    memcpy(b->data + b->count, data, size);
-    b->count += size;
-    b->data[b->count] = '\0';
-    return true;
-}
-
-static uint32_t count_of(const bytes *b, const char *text) {
-    uint32_t count = 0;
-    const size_t length = strlen(text);
-    for (size_t i = 0; i + length <= b->count; i++) {
-        count += memcmp(b->data + i, text, length) == 0;
-    }
-    return count;
-}
-
-static void says(const bytes *b, const char *text) {
-    if (!count_of(b, text)) {
-        fail_msg("no %s in %s", text, b->data);
-    }
-}
-
-static bytes drawn(const ranks *r, ptowsp_export_format format) {
-    bytes b = {NULL, 0, 0};
-    const ptowsp_output output = {take_bytes, &b};
-    assert_ok(ptowsp_run_group_export(r->context, &r->group, format, NULL, output));
-    return b;
+static void draw(const ranks *r, ptowsp_export_format format) {
+    assert_ok(ptowsp_run_group_export(r->context, &r->group, format, NULL, written_output()));
 }
 
 // Rank 0 works for 1000, then sends 1000 bytes to 1, which come at 3000; 2 has a program without
 // collectives.
 static void ranks_begin_three(ranks *r) {
-    const ptowsp_links links = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_PORT, 0);
     step s = {.kind = PTOWSP_SEND, .target = 1, .count = 125, .delay[0] = 1000, .delay[2] = 2500};
-    ranks_begin(r, 3, &links);
-    ranks_add_steps(r, &s, 1, NULL);
-    ranks_add_steps(r, &s, 1, NULL);
+    ranks_begin(r, 3, &ports);
+    ranks_add(r, steps_module(r, &s, 1), NULL);
+    ranks_add(r, steps_module(r, &s, 1), NULL);
     ranks_add_text(r,
                    "kernel alone(axes 0, inout x i64 ? x ?) vector, 2500 cycles, time only\n"
                    "workload alone\n  task alone() x = a\n",
@@ -855,52 +805,45 @@ TEST(together__pictures_have_all_ranks) {
     assert_ok(ranks_simulate(&r, true));
     assert_int_equal(r.result.makespan_cycles, 3000);
 
-    bytes b = drawn(&r, PTOWSP_EXPORT_CHROME);
-    says(&b, "\"process_name\",\"pid\":1,\"args\":{\"name\":\"rank 0\"}");
-    says(&b, "\"process_name\",\"pid\":3,\"args\":{\"name\":\"rank 2\"}");
-    says(&b, "\"thread_name\",\"pid\":2,\"tid\":2,\"args\":{\"name\":\"links\"}");
-    says(&b, "{\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":0.000,\"dur\":1.000,\"cat\":\"mix0\"");
-    says(&b, "{\"ph\":\"X\",\"pid\":1,\"tid\":2,\"ts\":1.000,\"dur\":1.000,\"cat\":\"send step0\","
-             "\"name\":\"send step0 root=0 target=1\"");
-    says(&b,
-         "{\"ph\":\"X\",\"pid\":2,\"tid\":2,\"ts\":0.000,\"dur\":3.000,\"cat\":\"receive step0\"");
-    says(&b, "{\"ph\":\"X\",\"pid\":2,\"tid\":2,\"ts\":0.000,\"dur\":1.000,\"cat\":\"rank\","
-             "\"name\":\"waits for rank 0\"}");
-    says(&b, "{\"ph\":\"X\",\"pid\":3,\"tid\":1,\"ts\":0.000,\"dur\":2.500,\"cat\":\"alone\"");
-    says(&b, "{\"ph\":\"s\",\"cat\":\"message\",\"name\":\"message\",\"id\":1,\"pid\":1,\"tid\":2,"
-             "\"ts\":1.000}");
-    says(&b,
-         "{\"ph\":\"f\",\"bp\":\"e\",\"cat\":\"message\",\"name\":\"message\",\"id\":1,\"pid\":2,"
-         "\"tid\":2,\"ts\":2.999}");
-    free(b.data);
+    draw(&r, PTOWSP_EXPORT_CHROME);
+    has("\"process_name\",\"pid\":1,\"args\":{\"name\":\"rank 0\"}");
+    has("\"process_name\",\"pid\":3,\"args\":{\"name\":\"rank 2\"}");
+    has("\"thread_name\",\"pid\":2,\"tid\":2,\"args\":{\"name\":\"links\"}");
+    has("{\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":0.000,\"dur\":1.000,\"cat\":\"mix0\"");
+    has("{\"ph\":\"X\",\"pid\":1,\"tid\":2,\"ts\":1.000,\"dur\":1.000,\"cat\":\"send step0\","
+        "\"name\":\"send step0 root=0 target=1\"");
+    has("{\"ph\":\"X\",\"pid\":2,\"tid\":2,\"ts\":0.000,\"dur\":3.000,\"cat\":\"receive step0\"");
+    has("{\"ph\":\"X\",\"pid\":2,\"tid\":2,\"ts\":0.000,\"dur\":1.000,\"cat\":\"rank\","
+        "\"name\":\"waits for rank 0\"}");
+    has("{\"ph\":\"X\",\"pid\":3,\"tid\":1,\"ts\":0.000,\"dur\":2.500,\"cat\":\"alone\"");
+    has("{\"ph\":\"s\",\"cat\":\"message\",\"name\":\"message\",\"id\":1,\"pid\":1,\"tid\":2,"
+        "\"ts\":1.000}");
+    has("{\"ph\":\"f\",\"bp\":\"e\",\"cat\":\"message\",\"name\":\"message\",\"id\":1,\"pid\":2,"
+        "\"tid\":2,\"ts\":2.999}");
 
-    b = drawn(&r, PTOWSP_EXPORT_SVG);
-    says(&b, "3,000 cycles, 4 tasks, 6 lanes of 3 ranks");
-    says(&b, ">rank 0 lane 0</text>");
-    says(&b, ">rank 2 links</text>");
-    says(&b, "<title>waits for rank 0</title>");
-    says(&b, ">waits for a rank</text>");
-    assert_int_equal(count_of(&b, "<line x1="), 1);
-    free(b.data);
+    draw(&r, PTOWSP_EXPORT_SVG);
+    has("3,000 cycles, 4 tasks, 6 lanes of 3 ranks");
+    has(">rank 0 lane 0</text>");
+    has(">rank 2 links</text>");
+    has("<title>waits for rank 0</title>");
+    has(">waits for a rank</text>");
+    has_times(1, "<line x1=");
 
-    b = drawn(&r, PTOWSP_EXPORT_PERFETTO);
+    draw(&r, PTOWSP_EXPORT_PERFETTO);
     for (char rank = '0'; rank < '3'; rank++) {
         const char name[] = {'r', 'a', 'n', 'k', ' ', rank, '\0'};
-        says(&b, name);
+        assert_true(count_of(name, 6) > 0);
     }
-    assert_int_equal(count_of(&b, "links"), 3);
-    assert_int_equal(count_of(&b, "waits for rank 0"), 1);
+    has_times(3, "links");
+    has_times(1, "waits for rank 0");
     // flow_ids and terminating_flow_ids: 47 and 48, of 64 bits
-    assert_int_equal(count_of(&b, "\xf9\x02\x01"), 1);
-    assert_int_equal(count_of(&b, "\x81\x03\x01"), 1);
-    free(b.data);
+    has_times(1, "\xf9\x02\x01");
+    has_times(1, "\x81\x03\x01");
 
-    b = drawn(&r, PTOWSP_EXPORT_CSV);
-    says(&b, "step0");
-    free(b.data);
+    draw(&r, PTOWSP_EXPORT_CSV);
+    has("step0");
 
-    bytes again = {NULL, 0, 0};
-    const ptowsp_output output = {take_bytes, &again};
+    const ptowsp_output output = written_output();
     ptowsp_run_group group = r.group;
     group.rank_count = 0;
     test_fails(r.context,
@@ -910,7 +853,7 @@ TEST(together__pictures_have_all_ranks) {
     test_fails(r.context,
                ptowsp_run_group_export(r.context, &r.group, PTOWSP_EXPORT_SVG, NULL, output),
                PTOWSP_INVALID_PARAMS, "export: rank 0 has no run that has recorded tasks");
-    assert_null(again.data);
+    assert_int_equal(written.length, 0);
     ranks_end(&r);
 }
 
@@ -930,26 +873,24 @@ CONTEXT_TEST(together__measured_ranks_are_drawn_alike) {
                            .lane_names = lanes,
                            .arrows = &arrow,
                            .arrow_count = 1};
-    bytes b = {NULL, 0, 0};
-    const ptowsp_output output = {take_bytes, &b};
+    ptowsp_output output = written_output();
     assert_ok(ptowsp_spans_export(context, &set, PTOWSP_EXPORT_CHROME, NULL, output));
-    says(&b, "{\"ph\":\"X\",\"pid\":2,\"tid\":2,\"ts\":0.500,\"dur\":1.500,\"cat\":\"rank\","
-             "\"name\":\"waits for rank 0\"}");
-    says(&b, "\"thread_name\",\"pid\":2,\"tid\":1,\"args\":{\"name\":\"cores\"}");
-    b.count = 0;
+    has("{\"ph\":\"X\",\"pid\":2,\"tid\":2,\"ts\":0.500,\"dur\":1.500,\"cat\":\"rank\","
+        "\"name\":\"waits for rank 0\"}");
+    has("\"thread_name\",\"pid\":2,\"tid\":1,\"args\":{\"name\":\"cores\"}");
+    output = written_output();
     assert_ok(ptowsp_spans_export(context, &set, PTOWSP_EXPORT_SVG, NULL, output));
-    says(&b, "4,000 ns, measured: 3 tasks, 4 lanes of 2 ranks");
-    says(&b, ">rank 1 links</text>");
+    has("4,000 ns, measured: 3 tasks, 4 lanes of 2 ranks");
+    has(">rank 1 links</text>");
     set.lane_names = NULL;
-    b.count = 0;
+    output = written_output();
     assert_ok(ptowsp_spans_export(context, &set, PTOWSP_EXPORT_TABLE, NULL, output));
-    says(&b, "rank 1 lane 1");
-    b.count = 0;
+    has("rank 1 lane 1");
+    output = written_output();
     set.rank_lanes = UINT32_MAX;
     test_fails(context, ptowsp_spans_export(context, &set, PTOWSP_EXPORT_TABLE, NULL, output),
                PTOWSP_INVALID_PARAMS, "export: ranks of 4294967295 lanes each: at most 262143");
     set.rank_lanes = 2;
-    free(b.data);
     static const ptowsp_span_arrow wrong[] = {{4, 0}, {0, 4}, {3, 0}, {0, 3}};
     for (int i = 0; i < 4; i++) {
         char text[100];
@@ -976,7 +917,7 @@ TEST(together__every_allocation_may_be_refused) {
     bool is_done = false;
     for (uint64_t n = 1; !is_done; n++) {
         test_memory memory = {.refuse_at = n};
-        ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};
+        const ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};
         ptowsp_context *context = NULL;
         ptowsp_run *runs[3] = {NULL, NULL, NULL};
         ptowsp_status status = ptowsp_context_create(&desc, &context);
@@ -993,10 +934,7 @@ TEST(together__every_allocation_may_be_refused) {
             }
         }
         for (int i = 0; i < 3 && status == PTOWSP_OK; i++) {
-            bytes b = {NULL, 0, 0};
-            const ptowsp_output output = {take_bytes, &b};
-            status = ptowsp_run_group_export(context, &group, formats[i], NULL, output);
-            free(b.data);
+            status = ptowsp_run_group_export(context, &group, formats[i], NULL, written_output());
         }
         is_done = status == PTOWSP_OK;
         assert_true(is_done || status == PTOWSP_OUT_OF_MEMORY);
@@ -1034,7 +972,6 @@ static ptowsp_cycles end_it(const ptowsp_task *task, void *user) {
 // A sum, and beside it a task whose cost ends all, alone or in a pipeline. Where lanes choose, the sum
 // has not ended by then: the task is called once all the same, and its rank is named.
 TEST(together__a_task_beside_a_collective_ends_its_rank) {
-    const ptowsp_links links = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_PORT, 0);
     for (uint32_t way = 0; way < 8; way++) {
         const bool is_in_pipeline = way & 1, is_cancelled = way & 2, chooses = way & 4;
         const ptowsp_schedule schedule = {.ready = chooses ? PTOWSP_READY_WORK_STEALING
@@ -1042,7 +979,7 @@ TEST(together__a_task_beside_a_collective_ends_its_rank) {
         ender e = {NULL, 0};
         const ptowsp_parse_kernel end = {.name = "end", .fn = end_it, .cost = end_it, .user = &e};
         ranks r;
-        ranks_begin(&r, 2, &links);
+        ranks_begin(&r, 2, &ports);
         for (uint32_t k = 0; k < 2; k++) {
             ranks_add_text(&r,
                            is_in_pipeline ? END_OF_ALL "  pipeline pipeline\n    process process\n"
@@ -1084,7 +1021,6 @@ static ptowsp_cycles measure(const ptowsp_task *task, void *user) {
 // tasks follows when both ranks have joined the sum, but it has run by then: once. A task of rank 0
 // that fails in it ends all.
 TEST(together__a_pipeline_that_is_held_runs_once) {
-    const ptowsp_links links = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_PORT, 0);
     ptowsp_schedule schedule = {.issue = PTOWSP_ISSUE_IN_ORDER,
                                 .lane_count = 2,
                                 .control.by = PTOWSP_CONTROL_HOST,
@@ -1093,7 +1029,7 @@ TEST(together__a_pipeline_that_is_held_runs_once) {
     for (int fails = 0; fails < 2; fails++) {
         meter meters[2] = {{0, fails ? 1 : 2}, {0, 2}};
         ranks r;
-        ranks_begin(&r, 2, &links);
+        ranks_begin(&r, 2, &ports);
         for (uint32_t k = 0; k < 2; k++) {
             const ptowsp_parse_kernel kernel = {
                 .name = "k", .fn = measure, .cost = measure, .user = &meters[k]};
@@ -1131,11 +1067,10 @@ static ptowsp_cycles more_rows(const ptowsp_task *task, void *user) {
 
 // Counts are read once more when the task begins, and a cost function has changed those of rank 0 by then.
 TEST(together__counts_that_change_until_a_task_begins_are_found) {
-    const ptowsp_links links = links_of(PTOWSP_LINK_PORT, PTOWSP_LINK_PORT, 0);
     const ptowsp_schedule schedule = {.ready = PTOWSP_READY_WORK_STEALING};
     int64_t counts[2][4] = {{5, 250, 125, 7}, {5, 250, 125, 7}};
     ranks r;
-    ranks_begin(&r, 2, &links);
+    ranks_begin(&r, 2, &ports);
     for (uint32_t k = 0; k < 2; k++) {
         const ptowsp_parse_kernel change = {
             .name = "change", .fn = more_rows, .cost = more_rows, .user = &counts[0][1]};

@@ -36,10 +36,6 @@ static ptowsp_cycles task_cycles(const ptowsp_task *task, void *user) {
     return cycles_of((const batch_sample *)user, task->index);
 }
 
-static uint64_t max_of(uint64_t a, uint64_t b) {
-    return a > b ? a : b;
-}
-
 static void run_slowly(const batch_sample *s, batch_result *r) {
     static uint64_t flight[TASKS_MAX];
     uint64_t clock = 0, scope_ready = 0, done = 0;
@@ -71,18 +67,19 @@ static void run_slowly(const batch_sample *s, batch_result *r) {
             clock = first;
         }
         const uint32_t lane = (s->has_keys ? i % in_scope / 7 : turn++) % s->lane_count;
-        const uint64_t due = max_of(clock, scope_ready), start = max_of(due, r->ends[lane]);
+        const uint64_t due = pwsp_max_u64(clock, scope_ready),
+                       start = pwsp_max_u64(due, r->ends[lane]);
         const uint64_t end = start + cycles_of(s, i);
         r->ready += due - clock;
         r->lane += start - due;
         r->busy[lane] += end - start;
         r->ends[lane] = end;
-        r->makespan = max_of(r->makespan, end);
-        done = max_of(done, end);
+        r->makespan = pwsp_max_u64(r->makespan, end);
+        done = pwsp_max_u64(done, end);
         if (end > clock) {
             flight[count++] = end;
         }
-        r->in_flight_max = max_of(r->in_flight_max, count);
+        r->in_flight_max = pwsp_max_u64(r->in_flight_max, count);
     }
 }
 
@@ -245,55 +242,6 @@ TEST(batch__ends_that_a_load_or_a_pipeline_has_passed_have_left) {
             for (uint32_t count = 1; count <= 40; count += 3) {
                 check_passed(is_pipeline != 0, window, count);
             }
-        }
-    }
-}
-
-// -- scopes ---------------------------------------------------------------------------------------
-
-// Lane 1 is busy up to 100000 with a task that is parallel to a sequence: a loop of 100 tasks of 10 cycles
-// on lane 0, and one of 7 behind them. That one starts at 1000, whatever else lane 1 has to do.
-static void check_scope(fixture *f, const ptowsp_schedule *schedule) {
-    const ptowsp_program_desc desc = {NULL, schedule};
-    program_make(f, NULL, NULL, &desc);
-    for (int has_records = 0; has_records < 2; has_records++) {
-        const ptowsp_run_options options = {.record_tasks = has_records == 1};
-        assert_ok(ptowsp_run_execute(f->run, &options));
-        assert_int_equal(ptowsp_run_result(f->run)->makespan_cycles, 100000);
-        assert_int_equal(ptowsp_run_lanes(f->run)[0].end_cycles, 1007);
-        assert_int_equal(ptowsp_run_lanes(f->run)[1].end_cycles, 100000);
-    }
-    ptowsp_run_destroy(f->run);
-    ptowsp_program_destroy(f->program);
-    f->run = NULL;
-    f->program = NULL;
-}
-
-TEST_F(batch__a_scope_ends_with_its_own_tasks) {
-    static const char text[] = "module m\n"
-                               "axis once 1\n"
-                               "axis n 100\n"
-                               "kernel work(axes 1) vector, cycles by a cost function\n"
-                               "workload main\n"
-                               "  parallel i in once\n"
-                               "    task work(100000) tag \"lane\" = 1u\n"
-                               "    sequence\n"
-                               "      parallel j in n\n"
-                               "        task work(10) tag \"lane\" = 0u\n"
-                               "      task work(7) tag \"lane\" = 0u\n";
-    const ptowsp_parse_kernel kernel = {.name = "work", .fn = own_cycles, .cost = own_cycles};
-    const ptowsp_parse_desc attached = {&kernel, 1, 0};
-    module_make(f, text, &attached);
-    for (uint32_t window = 2; window <= 128; window *= 2) {
-        for (int way = 0; way < 4; way++) {
-            const ptowsp_schedule schedule = {.issue = way % 2 ? PTOWSP_ISSUE_IN_ORDER
-                                                               : PTOWSP_ISSUE_DATAFLOW,
-                                              .dispatch = PTOWSP_DISPATCH_AFFINITY,
-                                              .dispatch_key = ptowsp_task_tag(f->module, "lane"),
-                                              .lane_count = way < 2 ? 2 : 40,
-                                              .window = window,
-                                              .dependencies = PTOWSP_DEPENDENCIES_STRUCTURE};
-            check_scope(f, &schedule);
         }
     }
 }

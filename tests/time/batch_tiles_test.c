@@ -370,29 +370,3 @@ TEST(batch__a_grid_that_ends_in_a_batch_keeps_all_waits) {
         check_sample(&s);
     }
 }
-
-// Two loops of 40 tasks of 10 cycles on 40 lanes; the second reads what the first has written. Task i has
-// matrix i, and nothing in the loops is evaluated: the index counts up. No task waits for another one of
-// its loop, so all is over after 20 cycles.
-TEST_F(batch__tasks_with_matrices_of_their_own_do_not_wait) {
-    const ptowsp_schedule schedule = {.issue = PTOWSP_ISSUE_DATAFLOW,
-                                      .dispatch = PTOWSP_DISPATCH_ROUND_ROBIN,
-                                      .lane_count = 40,
-                                      .dependencies = PTOWSP_DEPENDENCIES_OVERLAP};
-    const ptowsp_program_desc desc = {NULL, &schedule};
-    const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
-    program_make(f,
-                 "module m\n"
-                 "axis n 40\n"
-                 "tensor x f32 [40, 8, 8] global\n"
-                 "kernel write(axes 1, out a f32 8 x 8) vector, 10 cycles, time only\n"
-                 "kernel read(axes 1, in a f32 8 x 8) vector, 10 cycles, time only\n"
-                 "workload w\n"
-                 "  parallel i in n\n"
-                 "    task write(i) a = x[i]\n"
-                 "  parallel j in n\n"
-                 "    task read(j) a = x[j]\n",
-                 NULL, &desc);
-    assert_ok(ptowsp_run_execute(f->run, &options));
-    assert_int_equal(ptowsp_run_result(f->run)->makespan_cycles, 20);
-}

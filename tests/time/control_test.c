@@ -79,8 +79,7 @@ typedef struct outcome {
 } outcome;
 
 static bool take_none(void *user, const void *data, size_t size) {
-    (void)user;
-    (void)data;
+    (void)user, (void)data;
     return size > 0;
 }
 
@@ -149,6 +148,14 @@ static ref_model tasks_of(int count, uint64_t cycles, bool is_chain) {
     return r;
 }
 
+// Records, lanes, idle cycles and results are the same.
+static void check_same(const outcome *a, const outcome *b) {
+    assert_memory_equal(a->records, b->records, sizeof a->records);
+    assert_memory_equal(a->lanes, b->lanes, sizeof a->lanes);
+    assert_memory_equal(a->idle, b->idle, sizeof a->idle);
+    assert_memory_equal(&a->stats, &b->stats, sizeof a->stats);
+}
+
 // Idle cycles of all lanes are all that is not busy, whatever the reasons.
 static void check_sums(const outcome *o) {
     uint64_t idle = 0;
@@ -197,9 +204,8 @@ TEST(control__a_search_finds_the_number_of_threads) {
         fewest = results[i].schedule.control.threads;
     }
     assert_int_equal(results[4].schedule.control.threads, 1);
-    char text[2000] = "";
-    ptowsp_output_buffer buffer = {text, sizeof text, 0};
-    ptowsp_search_print(results, &summary, ptowsp_output_to_buffer(&buffer));
+    char text[2000];
+    ptowsp_search_print(results, &summary, TEST_TEXT(text));
     assert_non_null(strstr(text, "10 lanes, 5 AICPU threads"));
     assert_non_null(strstr(text, "10 lanes, 1 AICPU thread; idle"));
     desc.base.control = control_of(PTOWSP_CONTROL_KERNELS, 0);
@@ -288,6 +294,22 @@ static bool has_late_blocks(const ptowsp_schedule *s) {
            s->dispatch == PTOWSP_DISPATCH_WORK_STEALING;
 }
 
+// Random tasks, a world of them and a schedule, with control or without.
+static void random_scene(uint64_t *seed, bool has_control, world *w, ref_model *r,
+                         ptowsp_schedule *s) {
+    random_tasks(seed, r, true);
+    random_schedule(seed, r, s);
+    if (has_control) {
+        random_control(seed, &s->control);
+    }
+    // Kernels that walk their blocks go the way of closed forms by fifo, where a lane is taken at issue.
+    if (s->control.by == PTOWSP_CONTROL_KERNELS && has_late_blocks(s)) {
+        s->dispatch = PTOWSP_DISPATCH_ROUND_ROBIN;
+    }
+    world_make(w, r);
+    set_keys(w, s);
+}
+
 TEST(control__random_tasks_take_what_the_slow_simulator_says) {
     uint64_t seed = test_seed();
     for (int round = 0; TEST_ROUNDS(round, 600); round++) {
@@ -295,16 +317,7 @@ TEST(control__random_tasks_take_what_the_slow_simulator_says) {
         outcome o;
         ref_model r;
         ptowsp_schedule s;
-        random_tasks(&seed, &r, true);
-        random_schedule(&seed, &r, &s);
-        random_control(&seed, &s.control);
-        // Kernels that walk their blocks go the way of closed forms by fifo, where a lane is taken at
-        // issue.
-        if (s.control.by == PTOWSP_CONTROL_KERNELS && has_late_blocks(&s)) {
-            s.dispatch = PTOWSP_DISPATCH_ROUND_ROBIN;
-        }
-        world_make(&w, &r);
-        set_keys(&w, &s);
+        random_scene(&seed, true, &w, &r, &s);
         r.schedule = &s;
         ref_run(&r);
         run_it(&w, &s, &o);
@@ -338,10 +351,7 @@ TEST(control__without_cost_changes_nothing) {
         outcome plain, free_of_cost;
         ref_model r;
         ptowsp_schedule s;
-        random_tasks(&seed, &r, true);
-        random_schedule(&seed, &r, &s);
-        world_make(&w, &r);
-        set_keys(&w, &s);
+        random_scene(&seed, false, &w, &r, &s);
         run_it(&w, &s, &plain);
         for (int by = PTOWSP_CONTROL_HOST; by <= PTOWSP_CONTROL_KERNELS; by++) {
             s.control = control_of((ptowsp_control_by)by, by == PTOWSP_CONTROL_AICPU ? 1 : 0);
@@ -360,10 +370,7 @@ TEST(control__without_cost_changes_nothing) {
             for (int i = 0; i < r.task_count && is_closed; i++) {
                 plain.records[i].cause = free_of_cost.records[i].cause = 0;
             }
-            assert_memory_equal(&free_of_cost.records, &plain.records, sizeof plain.records);
-            assert_memory_equal(&free_of_cost.lanes, &plain.lanes, sizeof plain.lanes);
-            assert_memory_equal(&free_of_cost.idle, &plain.idle, sizeof plain.idle);
-            assert_memory_equal(&free_of_cost.stats, &plain.stats, sizeof plain.stats);
+            check_same(&free_of_cost, &plain);
         }
         world_free(&w);
     }
@@ -378,22 +385,16 @@ TEST(control__without_cost_shares_memory_as_without) {
         outcome plain, free_of_cost;
         ref_model r;
         ptowsp_schedule s;
-        random_tasks(&seed, &r, true);
-        random_schedule(&seed, &r, &s);
+        random_scene(&seed, false, &w, &r, &s);
         s.shared.hbm_rate = (uint32_t)test_random_in(&seed, 100, 20000);
         s.shared.l2_rate = s.shared.hbm_rate;
-        world_make(&w, &r);
-        set_keys(&w, &s);
         run_it(&w, &s, &plain);
         assert_ok(plain.status);
         slowed += plain.stats.slowed_cycles;
         for (int by = PTOWSP_CONTROL_HOST; by <= PTOWSP_CONTROL_KERNELS; by++) {
             s.control = control_of((ptowsp_control_by)by, by == PTOWSP_CONTROL_AICPU ? 1 : 0);
             run_it(&w, &s, &free_of_cost);
-            assert_memory_equal(&free_of_cost.records, &plain.records, sizeof plain.records);
-            assert_memory_equal(&free_of_cost.lanes, &plain.lanes, sizeof plain.lanes);
-            assert_memory_equal(&free_of_cost.idle, &plain.idle, sizeof plain.idle);
-            assert_memory_equal(&free_of_cost.stats, &plain.stats, sizeof plain.stats);
+            check_same(&free_of_cost, &plain);
         }
         world_free(&w);
     }
@@ -408,14 +409,7 @@ TEST(control__with_memory_for_all_is_as_without_sharing) {
         outcome plain, sharing;
         ref_model r;
         ptowsp_schedule s;
-        random_tasks(&seed, &r, true);
-        random_schedule(&seed, &r, &s);
-        random_control(&seed, &s.control);
-        if (s.control.by == PTOWSP_CONTROL_KERNELS && has_late_blocks(&s)) {
-            s.dispatch = PTOWSP_DISPATCH_ROUND_ROBIN;
-        }
-        world_make(&w, &r);
-        set_keys(&w, &s);
+        random_scene(&seed, true, &w, &r, &s);
         run_it(&w, &s, &plain);
         s.shared.hbm_rate = s.shared.l2_rate = UINT32_MAX;
         run_it(&w, &s, &sharing);
@@ -424,10 +418,7 @@ TEST(control__with_memory_for_all_is_as_without_sharing) {
             plain.records[i].cause = sharing.records[i].cause = 0;  // as closed forms name another
         }
         sharing.stats.hbm_bytes = 0;
-        assert_memory_equal(&sharing.records, &plain.records, sizeof plain.records);
-        assert_memory_equal(&sharing.lanes, &plain.lanes, sizeof plain.lanes);
-        assert_memory_equal(&sharing.idle, &plain.idle, sizeof plain.idle);
-        assert_memory_equal(&sharing.stats, &plain.stats, sizeof plain.stats);
+        check_same(&sharing, &plain);
         world_free(&w);
     }
 }
@@ -472,19 +463,14 @@ TEST(control__is_text_of_a_schedule_and_back) {
         if (round % 2) {
             s.shared = (ptowsp_shared_memory){.hbm_rate = 90, .l2_rate = 300, .l2_bytes = 1 << 20};
         }
-        ptowsp_output_buffer buffer = {text, sizeof text, 0};
-        ptowsp_schedule_print(&s, ptowsp_output_to_buffer(&buffer));
+        ptowsp_schedule_print(&s, TEST_TEXT(text));
         snprintf(body, sizeof body,
                  "module n\nkernel k(axes 0) vector, 3 cycles, time only\nprogram w\n%s"
                  "workload w\n  task k()\n",
                  text);
         snprintf(all, sizeof all, "ptowsp program 1, %zu bytes, %016" PRIx64 "\n%s", strlen(body),
                  ptowsp_hash(PTOWSP_HASH_START, body, strlen(body)), body);
-        const ptowsp_status status =
-            ptowsp_program_load(w.context, all, strlen(all), NULL, &program, NULL);
-        if (status != PTOWSP_OK) {
-            fail_msg("%s\n%s", ptowsp_context_error(w.context).text, body);
-        }
+        test_ok(w.context, ptowsp_program_load(w.context, all, strlen(all), NULL, &program, NULL));
         const ptowsp_schedule *back = &ptowsp_program_read(program)->schedule;
         assert_int_equal(back->control.by, s.control.by);
         assert_int_equal(back->control.threads, s.control.threads);
@@ -502,9 +488,8 @@ TEST(control__is_text_of_a_schedule_and_back) {
 TEST(control__built_in_costs_print_as_they_are_measured) {
     ptowsp_schedule s =
         schedule_of(24, ptowsp_control_make(PTOWSP_CONTROL_AICPU, PTOWSP_MODEL_910B));
-    char text[2000] = "";
-    ptowsp_output_buffer buffer = {text, sizeof text, 0};
-    ptowsp_schedule_print(&s, ptowsp_output_to_buffer(&buffer));
+    char text[2000];
+    ptowsp_schedule_print(&s, TEST_TEXT(text));
     assert_non_null(strstr(text, "\n  control aicpu by 3 threads at 1800 MHz launch 8080 "
                                  "start_first 300 start_quarter 1035 start_half 1770 "
                                  "start_most 3390 start_last 5310 submit 874 dispatch 4500 "

@@ -30,14 +30,10 @@ static ptowsp_schedule on_lanes(uint32_t lanes, bool by_events) {
     return s;
 }
 
-// -- tasks ----------------------------------------------------------------------------------------
-
 #define THREE "  combine\n    task work(9)\n    task work(2)\n    task work(3)\n"
 
 #define FIXTURE_TEST(name, body, lanes)                                                            \
     TEST_MADE(name, fixture, f, fixture_begin(f, HEAD, body, names, lanes), fixture_end(f))
-
-// -- bytes ----------------------------------------------------------------------------------------
 
 // A pass through the loop takes 64 bytes, from `make` until `use` has retired.
 #define EACH "  parallel i in rows\n    task make(5) a=p at (i, 0)\n    task use(7) a=p at (i, 0)\n"
@@ -312,8 +308,7 @@ TEST(rings__are_in_the_text_of_schedules_and_saved_programs) {
     fixture f;
     fixture_begin(&f, HEAD, EACH THREE, names, 1);
     ptowsp_schedule s = with_rings(2, false);
-    ptowsp_output_buffer buffer = {f.text, sizeof f.text, 0};
-    ptowsp_schedule_print(&s, ptowsp_output_to_buffer(&buffer));
+    ptowsp_schedule_print(&s, TEST_TEXT(f.text));
     assert_string_equal(
         f.text,
         "schedule\n  issue dataflow\n  dispatch round robin over 2 lanes\n"
@@ -334,8 +329,7 @@ FIXTURE_TEST(rings__are_in_results_reports_and_pictures, EACH, 1) {
     s.ring_sizes[PTOWSP_RING_BYTES] = 64;
     s.ring_sizes[PTOWSP_RING_MAP] = PTOWSP_RING_UNBOUNDED;
     run(f, &s);
-    ptowsp_output_buffer printed = {text, sizeof text, 0};
-    ptowsp_run_print(f->run, ptowsp_output_to_buffer(&printed));
+    ptowsp_run_print(f->run, TEST_TEXT(text));
     assert_non_null(strstr(text, "  ring bytes  64 at most of 64, stalled for 36 cycles\n"
                                  "  ring map  2 at most\n"));
     assert_non_null(strstr(text, ", after byte ring\n"));
