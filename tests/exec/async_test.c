@@ -20,9 +20,7 @@ static bool start_thread(pwsp_thread *out_thread, pwsp_thread_fn fn, void *arg) 
 enum { LANES = 3 };
 
 static ptowsp_context *three_lanes(void) {
-    ptowsp_context_desc desc = {.threads = PTOWSP_THREADS_OWN, .lane_count = LANES};
-    ptowsp_context *context = test_context(&desc);
-    return context;
+    return test_lanes(LANES);
 }
 
 static void assert_ended(ptowsp_context *context, ptowsp_status status, ptowsp_status expected) {
@@ -142,8 +140,7 @@ typedef enum endless {
 } endless;
 
 typedef struct endless_program {
-    ptowsp_module *module;
-    ptowsp_program *program;
+    fixture made;
     ptowsp_run *run;
     uint64_t called;     // atomic
     uint64_t cancel_at;  // the call that cancels the run; 0: none
@@ -188,14 +185,12 @@ static void endless_build(endless_program *p, ptowsp_context *context, endless w
                                  "        send ring(token)\n"};
     memset(p, 0, sizeof *p);
     const ptowsp_parse_kernel note = {.name = "note", .fn = count_call, .user = p};
-    const fixture f = program_of(context, texts[what], &note, 1, schedule);
-    p->module = f.module;
-    p->program = f.program;
-    p->run = f.run;
+    p->made = program_of(context, texts[what], &note, 1, schedule);
+    p->run = p->made.run;
 }
 
 static void endless_free(endless_program *p) {
-    test_destroy(p->run, p->program, p->module, NULL);
+    fixture_clear(&p->made);
 }
 
 DEVICE_TEST(async__what_has_no_end_is_ended) {
@@ -251,9 +246,7 @@ static ptowsp_cycles late_call(const ptowsp_task *task, void *user) {
     return 1;
 }
 
-DEVICE_TEST(async__a_limit_that_passes_in_the_last_kernel_ends_nothing) {
-    ptowsp_context *context = three_lanes();
-    ptowsp_device *device = device_of(context, 1, 1, 0);
+DEVICE_TEST_IN(three_lanes(), 1, 1, 0, async__a_limit_that_passes_in_the_last_kernel_ends_nothing) {
     late_kernel late = {0};
     const ptowsp_parse_kernel kernel = {.name = "note", .fn = late_call, .user = &late};
     for (int tasks = 1; tasks <= 2; tasks++) {
@@ -274,13 +267,9 @@ DEVICE_TEST(async__a_limit_that_passes_in_the_last_kernel_ends_nothing) {
         }
         test_destroy(f.run, f.program, f.module, NULL);
     }
-    assert_ok(ptowsp_device_close(device));
-    ptowsp_context_destroy(context);
 }
 
-DEVICE_TEST(async__a_kernel_cancels_its_run_and_no_other_begins) {
-    ptowsp_context *context = three_lanes();
-    ptowsp_device *device = device_of(context, 1, 3, 0);
+DEVICE_TEST_IN(three_lanes(), 1, 3, 0, async__a_kernel_cancels_its_run_and_no_other_begins) {
     endless_program p;
     endless_build(&p, context, FEW, NULL);
     for (uint64_t round = 0; round < 30; round++) {
@@ -294,27 +283,22 @@ DEVICE_TEST(async__a_kernel_cancels_its_run_and_no_other_begins) {
         assert_true(place != ON_ONE || ptowsp_run_result(p.run)->task_count == p.cancel_at);
     }
     endless_free(&p);
-    assert_ok(ptowsp_device_close(device));
-    ptowsp_context_destroy(context);
 }
 
 // In time alone a cost function cancels, and what comes next in its process is a task of constant cycles,
 // which is not counted any more.
-DEVICE_TEST(async__a_cost_function_cancels_a_pipeline) {
-    ptowsp_context *context = three_lanes();
+CONTEXT_TEST(async__a_cost_function_cancels_a_pipeline) {
     endless_program p = {.cancel_at = 3};
     const ptowsp_parse_kernel kernels[2] = {
         {.name = "cancels", .fn = count_call, .cost = count_call, .user = &p},
         {.name = "constant", .fn = note_call, .user = &p}};
-    const fixture f = program_of(
+    p.made = program_of(
         context,
         "module m\naxis n 10\nkernel cancels(axes 0) vector, cycles by a cost function\n"
         "kernel constant(axes 0) vector, 5 cycles\nworkload main\n  pipeline pipe\n"
         "    process one\n      for_each i in n\n        task cancels()\n        task constant()\n",
         kernels, 2, NULL);
-    p.module = f.module;
-    p.program = f.program;
-    p.run = f.run;
+    p.run = p.made.run;
     const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
     assert_ended(context, ptowsp_run_execute(p.run, &options), PTOWSP_CANCELLED);
     assert_int_equal(p.called, 3);
@@ -324,7 +308,6 @@ DEVICE_TEST(async__a_cost_function_cancels_a_pipeline) {
     assert_ok(ptowsp_run_execute(p.run, &options));
     assert_int_equal(ptowsp_run_result(p.run)->makespan_cycles, 60);
     endless_free(&p);
-    ptowsp_context_destroy(context);
 }
 
 static void bind_left(ptowsp_run *run, const mixer *m) {
@@ -405,41 +388,33 @@ static ptowsp_status count_items(void *user, uint64_t begin, uint64_t end, uint3
 
 static ptowsp_graph *counted_graph(ptowsp_context *context, counted *c, bool is_classed) {
     ptowsp_graph *graph = graph_of(context);
-    for (uint64_t i = 0; i < GRAPH_TASKS; i++) {
-        ptowsp_graph_task_desc task = {
-            .fn = sum_before, .user = c, .priority = is_classed ? (uint32_t)i % 3 : 0};
-        assert_ok(ptowsp_graph_task_make(graph, &task, NULL));
-        if (i >= 7) {
-            assert_ok(ptowsp_graph_edge_make(graph, i - 7, i));
-        }
+    for (uint32_t i = 0; i < GRAPH_TASKS; i++) {
+        graph_alike(graph,
+                    (ptowsp_graph_task_desc){
+                        .fn = sum_before, .user = c, .priority = is_classed ? i % 3 : 0},
+                    1);
+        assert_ok(i < 7 ? PTOWSP_OK : ptowsp_graph_edge_make(graph, i - 7, i));
     }
-    ptowsp_graph_task_desc range = {.range = count_items, .user = c, .item_count = 500, .grain = 5};
-    assert_ok(ptowsp_graph_task_make(graph, &range, NULL));
+    graph_alike(
+        graph,
+        (ptowsp_graph_task_desc){.range = count_items, .user = c, .item_count = 500, .grain = 5},
+        1);
     return graph;
 }
 
 static ptowsp_status late_task(void *user, uint64_t task, uint32_t lane) {
-    late_kernel *late = (late_kernel *)user;
-    (void)task;
-    (void)lane;
-    late->called++;
-    while (ptowsp_clock_ns() < late->until_ns) {
-    }
-    return PTOWSP_OK;
+    const ptowsp_task as_task = {.index = task, .lane = lane};
+    return late_call(&as_task, user) == 1 ? PTOWSP_OK : PTOWSP_KERNEL_FAILED;
 }
 
-DEVICE_TEST(async__a_limit_that_passes_in_the_last_task_of_a_graph_ends_nothing) {
-    ptowsp_context *context = three_lanes();
-    ptowsp_device *device = device_of(context, 1, 1, 0);
+DEVICE_TEST_IN(three_lanes(), 1, 1, 0,
+               async__a_limit_that_passes_in_the_last_task_of_a_graph_ends_nothing) {
     ptowsp_graph *graph = graph_of(context);
     late_kernel late = {0};
-    const ptowsp_graph_task_desc task = {.fn = late_task, .user = &late};
     assert_ok(ptowsp_graph_limit(graph, 20000000));
     for (int tasks = 1; tasks <= 2; tasks++) {
-        assert_ok(ptowsp_graph_task_make(graph, &task, NULL));
-        if (tasks == 2) {
-            assert_ok(ptowsp_graph_edge_make(graph, 0, 1));
-        }
+        graph_alike(graph, (ptowsp_graph_task_desc){.fn = late_task, .user = &late}, 1);
+        graph_chain(graph, (uint64_t)tasks);
         for (int is_device = 0; is_device < 2; is_device++) {
             const ptowsp_status expected = tasks == 1 ? PTOWSP_OK : PTOWSP_TIMED_OUT;
             ptowsp_status status = PTOWSP_BUSY;
@@ -454,8 +429,6 @@ DEVICE_TEST(async__a_limit_that_passes_in_the_last_task_of_a_graph_ends_nothing)
         }
     }
     ptowsp_graph_destroy(graph);
-    assert_ok(ptowsp_device_close(device));
-    ptowsp_context_destroy(context);
 }
 
 static void assert_counted(const counted *c) {
@@ -503,9 +476,8 @@ DEVICE_TEST(async__graphs_are_started_cancelled_and_limited) {
         done += status == PTOWSP_OK;
         assert_true(status == PTOWSP_OK || status == PTOWSP_CANCELLED ||
                     (limit && status == PTOWSP_TIMED_OUT));
-        ptowsp_graph_stats stats = ptowsp_graph_result(graph);
-        assert_true(stats.failed_count == 0 &&
-                    stats.done_count + stats.skipped_count == GRAPH_TASKS + 1);
+        const ptowsp_graph_stats stats = ptowsp_graph_result(graph);
+        graph_counts(graph, stats.done_count, 0, GRAPH_TASKS + 1 - stats.done_count);
         memset(c.sums, 0, sizeof c.sums);
         c.items = 0;
         assert_ok(ptowsp_graph_limit(graph, UINT64_MAX));
@@ -586,9 +558,7 @@ DEVICE_TEST(async__launches_are_cancelled_and_limited) {
 
 // -- at the wrong time ----------------------------------------------------------------------------
 
-DEVICE_TEST(async__calls_at_the_wrong_time_have_a_status) {
-    ptowsp_context *context = three_lanes();
-    ptowsp_device *device = device_of(context, 1, 1, 0);
+DEVICE_TEST_IN(three_lanes(), 1, 1, 0, async__calls_at_the_wrong_time_have_a_status) {
     endless_program p;
     endless_build(&p, context, TASKS_OF_C, NULL);
     ptowsp_run *run = p.run;
@@ -629,14 +599,12 @@ DEVICE_TEST(async__calls_at_the_wrong_time_have_a_status) {
     // A run that waits to be destroyed is cancelled, on a device too.
     ptowsp_run *others[2];
     for (int i = 0; i < 2; i++) {
-        assert_ok(ptowsp_run_create(context, p.program, &others[i]));
+        assert_ok(ptowsp_run_create(context, p.made.program, &others[i]));
         ptowsp_run_options options = {.mode = PTOWSP_RUN_EXECUTE};
         assert_ok(start_at(i ? ON_DEVICE : ON_LANES, others[i], device, &options));
         ptowsp_run_destroy(others[i]);
     }
     endless_free(&p);
-    assert_ok(ptowsp_device_close(device));
-    ptowsp_context_destroy(context);
 }
 
 DEVICE_TEST(async__threads_and_memory_may_be_refused) {

@@ -49,6 +49,8 @@ typedef struct kind {
     void (*check)(const bed *b);  // after a run that has ended well
     uint32_t width;               // functions that may be under way at once; 0: none is called
     const char *texts[LIMIT_COUNT];
+    const char *workload;  // of runs and searches
+    int way;               // of running, of graphs
 } kind;
 
 // -- the functions of runs ------------------------------------------------------------------------
@@ -152,19 +154,11 @@ static void make_module(bed *b) {
     assert_ok(ptowsp_module_parse(b->context, text, strlen(text), &attached, &b->module, NULL));
 }
 
-static void make_run(bed *b, const char *workload) {
-    const ptowsp_program_desc desc = {workload, NULL};
+static void make_run(bed *b) {
+    const ptowsp_program_desc desc = {b->kind->workload, NULL};
     make_module(b);
     test_ok(b->context, ptowsp_program_create(b->context, b->module, &desc, &b->program));
     assert_ok(ptowsp_run_create(b->context, b->program, &b->run));
-}
-
-static void make_tasks(bed *b) {
-    make_run(b, "tasks");
-}
-
-static void make_pipe(bed *b) {
-    make_run(b, "pipe");
 }
 
 static ptowsp_run_options options_of(const bed *b) {
@@ -174,61 +168,30 @@ static ptowsp_run_options options_of(const bed *b) {
     return options;
 }
 
-static ptowsp_status execute(bed *b, ptowsp_run_mode mode, uint32_t lane_count) {
-    ptowsp_run_options options = options_of(b);
-    options.mode = mode;
-    options.lane_count = lane_count;
-    return ptowsp_run_execute(b->run, &options);
-}
+// Ways of running; the first two are numbers of lanes.
+enum { ON_ONE = 1, ON_LANES = LANES, ON_DEVICE, TIME_ONLY, WHAT_IF, STARTED = 16 };
 
-static ptowsp_status run_on_one(bed *b) {
-    return execute(b, PTOWSP_RUN_EXECUTE, 1);
-}
-
-static ptowsp_status run_on_lanes(bed *b) {
-    return execute(b, PTOWSP_RUN_EXECUTE, LANES);
-}
-
-static ptowsp_status run_time_only(bed *b) {
-    b->has_costs = true;
-    const ptowsp_status status = execute(b, PTOWSP_RUN_TIME_ONLY, 0);
-    b->has_costs = false;
-    return status;
-}
-
-static ptowsp_status run_on_device(bed *b) {
-    const ptowsp_run_options options = options_of(b);
-    return ptowsp_device_run(b->device, b->run, &options);
-}
-
-static ptowsp_status started(bed *b, uint32_t lane_count) {
-    ptowsp_run_options options = options_of(b);
-    options.lane_count = lane_count;
-    assert_ok(ptowsp_run_start(b->run, &options));
-    return ptowsp_run_wait(b->run);
-}
-
-static ptowsp_status start_on_one(bed *b) {
-    return started(b, 1);
-}
-
-static ptowsp_status start_on_lanes(bed *b) {
-    return started(b, LANES);
-}
-
-static ptowsp_status start_on_device(bed *b) {
-    const ptowsp_run_options options = options_of(b);
-    assert_ok(ptowsp_device_start(b->device, b->run, &options));
-    return ptowsp_run_wait(b->run);
-}
-
-static ptowsp_status ask_what_if(bed *b) {
+static ptowsp_status run_in_its_way(bed *b) {
+    const bool is_started = b->kind->way & STARTED;
+    const int way = b->kind->way & ~STARTED;
     ptowsp_run_options options = options_of(b);
     ptowsp_what_if what_if = {.kernel = 1, .percent = 100};
-    b->has_costs = true;
-    const ptowsp_status status = ptowsp_run_what_if(b->run, &options, &what_if);
+    ptowsp_status status;
+    options.mode = way == TIME_ONLY ? PTOWSP_RUN_TIME_ONLY : PTOWSP_RUN_EXECUTE;
+    options.lane_count = way == ON_LANES || way == ON_ONE ? (uint32_t)way : 0;
+    b->has_costs = way == TIME_ONLY || way == WHAT_IF;
+    if (is_started) {
+        assert_ok(way == ON_DEVICE ? ptowsp_device_start(b->device, b->run, &options)
+                                   : ptowsp_run_start(b->run, &options));
+        status = ptowsp_run_wait(b->run);
+    } else if (way == WHAT_IF) {
+        status = ptowsp_run_what_if(b->run, &options, &what_if);
+        assert_true(status != PTOWSP_OK || what_if.makespan_cycles == FEW * CYCLES);
+    } else {
+        status = way == ON_DEVICE ? ptowsp_device_run(b->device, b->run, &options)
+                                  : ptowsp_run_execute(b->run, &options);
+    }
     b->has_costs = false;
-    assert_true(status != PTOWSP_OK || what_if.makespan_cycles == FEW * CYCLES);
     return status;
 }
 
@@ -262,12 +225,12 @@ static ptowsp_status bind_many(void *user, ptowsp_run *run) {
     return ptowsp_run_bind_size(run, "many", ((const bed *)user)->count);
 }
 
-static ptowsp_status search(bed *b, const char *workload) {
+static ptowsp_status search(bed *b) {
     const ptowsp_issue issues[] = {PTOWSP_ISSUE_IN_ORDER};
     const ptowsp_dispatch dispatches[] = {PTOWSP_DISPATCH_ROUND_ROBIN};
     const ptowsp_ready orders[] = {PTOWSP_READY_FIFO};
     const uint32_t lanes[] = {1, 2};
-    ptowsp_search_desc desc = {.workload = workload, .bind = bind_many, .user = b};
+    ptowsp_search_desc desc = {.workload = b->kind->workload, .bind = bind_many, .user = b};
     desc.issues = issues, desc.issue_count = 1;
     desc.dispatches = dispatches, desc.dispatch_count = 1;
     desc.orders = orders, desc.order_count = 1;
@@ -282,14 +245,6 @@ static ptowsp_status search(bed *b, const char *workload) {
     assert_true(b->summary.is_cut == is_cut && b->summary.is_complete != is_cut);
     assert_true(!is_cut || (b->summary.result_count == 0 && b->summary.evaluation_count == 0));
     return status;
-}
-
-static ptowsp_status search_tasks(bed *b) {
-    return search(b, "tasks");
-}
-
-static ptowsp_status search_pipe(bed *b) {
-    return search(b, "pipe");
 }
 
 static void cancel_search(bed *b) {
@@ -307,33 +262,23 @@ static void check_search(const bed *b) {
 
 // -- graphs ---------------------------------------------------------------------------------------
 
-static void make_graph_of(bed *b, bool is_classed) {
-    b->graph = graph_of(b->context);
-    for (uint32_t i = 0; i < FEW; i++) {
-        ptowsp_graph_task_desc task = {
-            .fn = graph_work, .user = b, .priority = is_classed ? i % 3 : 0};
-        assert_ok(ptowsp_graph_task_make(b->graph, &task, NULL));
-    }
-}
-
-static void make_graph(bed *b) {
-    make_graph_of(b, false);
-}
-
-static void make_classed_graph(bed *b) {
-    make_graph_of(b, true);
-}
+enum { RUN, START, RUN_ON_DEVICE, CLASSED = 16, RANGE = 32 };
 
 static ptowsp_status range_work(void *user, uint64_t begin, uint64_t end, uint32_t lane) {
     assert_true(end == begin + 1);
     return graph_work(user, begin, lane);
 }
 
-static void make_range_graph(bed *b) {
-    const ptowsp_graph_task_desc range = {
-        .range = range_work, .user = b, .item_count = FEW, .grain = 1};
+static void make_graph(bed *b) {
+    const bool is_range = b->kind->way & RANGE, is_classed = b->kind->way & CLASSED;
     b->graph = graph_of(b->context);
-    assert_ok(ptowsp_graph_task_make(b->graph, &range, NULL));
+    for (uint32_t i = 0; i < (is_range ? 1 : FEW); i++) {
+        ptowsp_graph_task_desc task = {.fn = graph_work, .user = b};
+        const ptowsp_graph_task_desc range = {
+            .range = range_work, .user = b, .item_count = FEW, .grain = 1};
+        task.priority = is_classed ? i % 3 : 0;
+        graph_alike(b->graph, is_range ? range : task, 1);
+    }
 }
 
 // Its one task adds all others: within the limit of amounts, one too many.
@@ -357,19 +302,14 @@ static void make_growing_graph(bed *b) {
 }
 
 static ptowsp_status run_graph(bed *b) {
+    const int way = b->kind->way & ~(CLASSED | RANGE);
     assert_ok(ptowsp_graph_limit(b->graph, time_limit(b)));
-    return ptowsp_graph_run(b->graph);
-}
-
-static ptowsp_status start_graph(bed *b) {
-    assert_ok(ptowsp_graph_limit(b->graph, time_limit(b)));
-    assert_ok(ptowsp_graph_start(b->graph));
-    return ptowsp_graph_wait(b->graph);
-}
-
-static ptowsp_status run_graph_on_device(bed *b) {
-    assert_ok(ptowsp_graph_limit(b->graph, time_limit(b)));
-    return ptowsp_device_run_graph(b->device, b->graph);
+    if (way == START) {
+        assert_ok(ptowsp_graph_start(b->graph));
+        return ptowsp_graph_wait(b->graph);
+    }
+    return way == RUN_ON_DEVICE ? ptowsp_device_run_graph(b->device, b->graph)
+                                : ptowsp_graph_run(b->graph);
 }
 
 static void cancel_graph(bed *b) {
@@ -439,42 +379,46 @@ static void check_launch(const bed *b) {
             "run: cancelled; none of the orders explored, in # steps, gets stuck", NULL, STEPS     \
     }
 
-#define RUN(name, make, run, width, amount)                                                        \
-    { name, make, run, cancel_run, check_run, width, RUN_TEXTS(amount) }
-#define SEARCH(name, run, amount)                                                                  \
-    { name, make_module, run, cancel_search, check_search, 1, SEARCH_TEXTS(amount) }
-#define GRAPH(name, make, run, width, amount)                                                      \
-    { name, make, run, cancel_graph, check_graph, width, GRAPH_TEXTS(amount) }
+#define PROGRAM(name, workload, way, width, amount)                                                \
+    {                                                                                              \
+        name, make_run, run_in_its_way, cancel_run, check_run, width, RUN_TEXTS(amount), workload, \
+            way                                                                                    \
+    }
+#define SEARCH(name, workload, amount)                                                             \
+    { name, make_module, search, cancel_search, check_search, 1, SEARCH_TEXTS(amount), workload, 0 }
+#define GRAPH(name, make, way, width, amount)                                                      \
+    { name, make, run_graph, cancel_graph, check_graph, width, GRAPH_TEXTS(amount), NULL, way }
 
 static const kind kinds[] = {
-    RUN("tasks", make_tasks, run_on_one, 1, NULL),
-    RUN("tasks on lanes", make_tasks, run_on_lanes, LANES, NULL),
-    RUN("tasks on a device", make_tasks, run_on_device, CORES, NULL),
-    RUN("tasks, time only", make_tasks, run_time_only, 1, NULL),
-    RUN("tasks, what if", make_tasks, ask_what_if, 1, NULL),
-    RUN("tasks, started", make_tasks, start_on_one, 1, NULL),
-    RUN("tasks, started on lanes", make_tasks, start_on_lanes, LANES, NULL),
-    RUN("tasks, started on a device", make_tasks, start_on_device, CORES, NULL),
-    RUN("pipeline", make_pipe, run_on_one, 1, TOKENS),
-    RUN("pipeline on lanes", make_pipe, run_on_lanes, LANES, TOKENS),
-    RUN("pipeline on a device", make_pipe, run_on_device, CORES, TOKENS),
-    RUN("pipeline, time only", make_pipe, run_time_only, 1, TOKENS),
-    RUN("pipeline, what if", make_pipe, ask_what_if, 1, TOKENS),
-    RUN("pipeline, started", make_pipe, start_on_one, 1, TOKENS),
-    RUN("pipeline, started on lanes", make_pipe, start_on_lanes, LANES, TOKENS),
-    RUN("pipeline, started on a device", make_pipe, start_on_device, CORES, TOKENS),
-    {"orders explored", make_pipe, run_explore, cancel_run, check_explore, 0, EXPLORE_TEXTS},
-    SEARCH("schedules searched", search_tasks, NULL),
-    SEARCH("schedules of a pipeline searched", search_pipe, TOKENS),
-    GRAPH("graph", make_graph, run_graph, LANES, NULL),
-    GRAPH("graph with priorities", make_classed_graph, run_graph, LANES, NULL),
-    GRAPH("graph of a range", make_range_graph, run_graph, LANES, NULL),
-    GRAPH("graph, started", make_graph, start_graph, LANES, NULL),
-    GRAPH("graph on a device", make_graph, run_graph_on_device, CORES, NULL),
-    GRAPH("graph that grows", make_growing_graph, run_graph, LANES, FULL),
-    GRAPH("graph that grows, started", make_growing_graph, start_graph, LANES, FULL),
-    GRAPH("graph that grows on a device", make_growing_graph, run_graph_on_device, CORES, FULL),
-    {"launch", make_nothing, launch, cancel_launch, check_launch, CORES, LAUNCH_TEXTS},
+    PROGRAM("tasks", "tasks", ON_ONE, 1, NULL),
+    PROGRAM("tasks on lanes", "tasks", ON_LANES, LANES, NULL),
+    PROGRAM("tasks on a device", "tasks", ON_DEVICE, CORES, NULL),
+    PROGRAM("tasks, time only", "tasks", TIME_ONLY, 1, NULL),
+    PROGRAM("tasks, what if", "tasks", WHAT_IF, 1, NULL),
+    PROGRAM("tasks, started", "tasks", STARTED | ON_ONE, 1, NULL),
+    PROGRAM("tasks, started on lanes", "tasks", STARTED | ON_LANES, LANES, NULL),
+    PROGRAM("tasks, started on a device", "tasks", STARTED | ON_DEVICE, CORES, NULL),
+    PROGRAM("pipeline", "pipe", ON_ONE, 1, TOKENS),
+    PROGRAM("pipeline on lanes", "pipe", ON_LANES, LANES, TOKENS),
+    PROGRAM("pipeline on a device", "pipe", ON_DEVICE, CORES, TOKENS),
+    PROGRAM("pipeline, time only", "pipe", TIME_ONLY, 1, TOKENS),
+    PROGRAM("pipeline, what if", "pipe", WHAT_IF, 1, TOKENS),
+    PROGRAM("pipeline, started", "pipe", STARTED | ON_ONE, 1, TOKENS),
+    PROGRAM("pipeline, started on lanes", "pipe", STARTED | ON_LANES, LANES, TOKENS),
+    PROGRAM("pipeline, started on a device", "pipe", STARTED | ON_DEVICE, CORES, TOKENS),
+    {"orders explored", make_run, run_explore, cancel_run, check_explore, 0, EXPLORE_TEXTS, "pipe",
+     0},
+    SEARCH("schedules searched", "tasks", NULL),
+    SEARCH("schedules of a pipeline searched", "pipe", TOKENS),
+    GRAPH("graph", make_graph, RUN, LANES, NULL),
+    GRAPH("graph with priorities", make_graph, RUN | CLASSED, LANES, NULL),
+    GRAPH("graph of a range", make_graph, RUN | RANGE, LANES, NULL),
+    GRAPH("graph, started", make_graph, START, LANES, NULL),
+    GRAPH("graph on a device", make_graph, RUN_ON_DEVICE, CORES, NULL),
+    GRAPH("graph that grows", make_growing_graph, RUN, LANES, FULL),
+    GRAPH("graph that grows, started", make_growing_graph, START, LANES, FULL),
+    GRAPH("graph that grows on a device", make_growing_graph, RUN_ON_DEVICE, CORES, FULL),
+    {"launch", make_nothing, launch, cancel_launch, check_launch, CORES, LAUNCH_TEXTS, NULL, 0},
 };
 
 // -- tests ----------------------------------------------------------------------------------------
@@ -511,18 +455,9 @@ static void bed_make(bed *b, const kind *k) {
 }
 
 static void bed_free(bed *b) {
-    if (b->run) {
-        ptowsp_run_destroy(b->run);
-        ptowsp_program_destroy(b->program);
-    }
-    if (b->module) {
-        ptowsp_module_destroy(b->module);
-    }
-    if (b->graph) {
-        ptowsp_graph_destroy(b->graph);
-    }
+    ptowsp_graph_destroy(b->graph);
     assert_ok(ptowsp_device_close(b->device));
-    ptowsp_context_destroy(b->context);
+    test_destroy(b->run, b->program, b->module, b->context);
     assert_true(b->memory.live_blocks == 0 && b->memory.live_bytes == 0);
 }
 
@@ -620,7 +555,6 @@ DEVICE_TEST(limits__of_a_search_leave_the_schedules_executed_by_then) {
     const ptowsp_dispatch dispatches[] = {PTOWSP_DISPATCH_ROUND_ROBIN};
     const ptowsp_ready orders[] = {PTOWSP_READY_FIFO};
     char out[1024];
-    ptowsp_output_buffer buffer = {out, sizeof out, 0};
     bed b;
     bed_make(&b, &kinds[0]);
     ptowsp_search_desc desc = {.workload = "tasks", .bind = bind_and_cancel, .user = &b};
@@ -634,7 +568,7 @@ DEVICE_TEST(limits__of_a_search_leave_the_schedules_executed_by_then) {
                  PTOWSP_CANCELLED, PTOWSP_NO_INDEX, "search: cancelled; 1 of 2 schedules executed");
     assert_int_equal(b.summary.result_count, 1);
     assert_true(b.results[0].makespan_cycles == FEW * CYCLES && b.results[0].lane_count == 1);
-    ptowsp_search_print(b.results, &b.summary, ptowsp_output_to_buffer(&buffer));
+    ptowsp_search_print(b.results, &b.summary, TEST_TEXT(out));
     if (strncmp(out, table, sizeof table - 1) != 0) {
         fail_msg("%s", out);
     }

@@ -46,9 +46,12 @@ static inline void *piece_of(ptowsp_device *device, const char *name, uint64_t s
     static void name##_of(__attribute__((unused)) ptowsp_context *context)
 
 #define DEVICE_TEST_ON(schedulers, vectors, cubes, name)                                           \
+    DEVICE_TEST_IN(plain_context(), schedulers, vectors, cubes, name)
+
+#define DEVICE_TEST_IN(made, schedulers, vectors, cubes, name)                                     \
     static void name##_of(ptowsp_context *context, ptowsp_device *device);                         \
     DEVICE_TEST(name) {                                                                            \
-        ptowsp_context *context = plain_context();                                                 \
+        ptowsp_context *context = made;                                                            \
         ptowsp_device *device = device_of(context, schedulers, vectors, cubes);                    \
         name##_of(context, device);                                                                \
         assert_ok(ptowsp_device_close(device));                                                    \

@@ -2,33 +2,13 @@
 // and what is refused.
 
 #include "contention.h"
-#include "report_text.h"
-
-enum { TEXT_MAX = 1 << 17 };
-
-static char text[TEXT_MAX];
-
-// A program of a text on lanes that share memory, in a context of its own.
-static void remake(fixture *f, const ptowsp_context_desc *context, const char *source,
-                   const ptowsp_parse_desc *attached, const ptowsp_schedule *schedule) {
-    const ptowsp_program_desc desc = {NULL, schedule};
-    fixture_free(f);
-    memset(f, 0, sizeof *f);
-    assert_ok(ptowsp_context_create(context, &f->context));
-    program_make(f, source, attached, &desc);
-}
+#include "written.h"
 
 static const ptowsp_run_stats *timed(const fixture *f, ptowsp_model model) {
     const ptowsp_run_options options = {
         .mode = PTOWSP_RUN_TIME_ONLY, .record_tasks = true, .cost = {.model = model}};
     assert_ok(ptowsp_run_execute(f->run, &options));
     return ptowsp_run_result(f->run);
-}
-
-static void has(const char *part) {
-    if (!strstr(text, part)) {
-        fail_msg("\"%s\" is not in\n%s", part, text);
-    }
 }
 
 // -- tile kernels ---------------------------------------------------------------------------------
@@ -150,13 +130,10 @@ TEST_F(contention__a_tile_kernel_alone_takes_its_cycles) {
 // of c, 320 KiB. If L2 has 640, they hit, and c fits into its half; with 320, the second pass misses, and
 // of c (256 - 160) / 160. Two tasks with the same b, in step: each has a half of the misses of b.
 TEST_F(contention__tiles_that_a_task_reads_again_hit_what_l2_holds) {
-    static const char *const sources[] = {
-        "module m\naxis n 1\ntensor x f16 [1, 256, 256] global\ntensor y f16 [256, 256] global\n"
-        "tensor z f32 [1, 256, 256] global\n" TWO
-        "workload w\n  parallel i in n\n    task two() a = x[i] b = y c = z[i]\n",
-        "module m\naxis n 2\ntensor x f16 [2, 256, 256] global\ntensor y f16 [256, 256] global\n"
-        "tensor z f32 [2, 256, 256] global\n" TWO
-        "workload w\n  parallel i in n\n    task two() a = x[i] b = y c = z[i]\n"};
+    static const char *const source =
+        "module m\naxis n %d\ntensor x f16 [%d, 256, 256] global\ntensor y f16 [256, 256] global\n"
+        "tensor z f32 [%d, 256, 256] global\n%s"
+        "workload w\n  parallel i in n\n    task two() a = x[i] b = y c = z[i]\n";
     const uint64_t kib = 1024, all = (128 + 2 * 128 + 256) * kib;
     for (int i = 0; i < 4; i++) {
         const uint32_t lane_count = i < 2 ? 1 : 2;
@@ -164,12 +141,15 @@ TEST_F(contention__tiles_that_a_task_reads_again_hit_what_l2_holds) {
         const uint64_t between = (i < 2 ? 320 : 512) * kib, l2_bytes = between << (i % 2);
         ptowsp_schedule schedule = lanes_of(lane_count, 32000, 64000);
         schedule.shared.l2_bytes = l2_bytes;
-        remake(f, NULL, sources[i / 2], NULL, &schedule);
+        char text[2000];
+        const int n = (int)lane_count;
+        snprintf(text, sizeof text, source, n, n, n, TWO);
+        remake(f, NULL, text, NULL, &schedule);
         const ptowsp_run_stats *stats = timed(f, PTOWSP_MODEL_910B);
         const double size = 262144.0 * lane_count, half = (double)l2_bytes / 2;
-        const double written = i % 2 ? 0 : (size - half) / half * size;
+        const double stored = i % 2 ? 0 : (size - half) / half * size;
         const double again = i % 2 ? 0 : 131072;
-        const double expected = 131072.0 * (lane_count + 1) + again + written;
+        const double expected = 131072.0 * (lane_count + 1) + again + stored;
         assert_true(fabs((double)stats->hbm_bytes - expected) < 20);
         assert_int_equal(stats->hbm_bytes + stats->l2_bytes, lane_count * all);
     }
@@ -335,17 +315,16 @@ TEST_F(contention__texts_and_saved_programs_keep_it) {
     schedule.shared.l2_bytes = 9;
     schedule.shared.lane_rate = 77;
     const ptowsp_program_desc desc = {NULL, &schedule};
-    ptowsp_output_buffer buffer = {text, TEXT_MAX, 0};
     remake(f, NULL, source, NULL, &schedule);
-    ptowsp_module_print(f->module, ptowsp_output_to_buffer(&buffer));
+    ptowsp_module_print(f->module, written_output());
     has(", 50 cycles, 500 bytes, time only\n");
     has(", 50 cycles, bytes of its tiles, time only\n");
-    buffer.length = 0;
-    assert_ok(ptowsp_program_save(f->context, f->module, &desc, ptowsp_output_to_buffer(&buffer)));
+    assert_ok(ptowsp_program_save(f->context, f->module, &desc, written_output()));
     has("memory shared hbm 1234 l2 5678 of 9 bytes lane 77\n");
     const ptowsp_cycles before = timed(f, 0)->makespan_cycles;
     fixture_clear(f);
-    assert_ok(ptowsp_program_load(f->context, text, buffer.length, NULL, &f->program, NULL));
+    assert_ok(
+        ptowsp_program_load(f->context, written.text, written.length, NULL, &f->program, NULL));
     const ptowsp_shared_memory loaded = ptowsp_program_read(f->program)->schedule.shared;
     assert_int_equal(loaded.hbm_rate, 1234);
     assert_int_equal(loaded.l2_rate, 5678);
@@ -356,12 +335,6 @@ TEST_F(contention__texts_and_saved_programs_keep_it) {
 }
 
 // -- reports --------------------------------------------------------------------------------------
-
-static void report(const fixture *f, ptowsp_report_format format, const ptowsp_what_if *what_if) {
-    ptowsp_output_buffer out = {text, TEXT_MAX, 0};
-    const ptowsp_output sink = {text_take, &out};
-    assert_ok(ptowsp_run_report(f->run, format, NULL, what_if, what_if ? 1 : 0, sink));
-}
 
 // Eight tasks of 100 cycles ask for 20 bytes a cycle, of 40 that there are: 1,600 bytes take 400 cycles.
 // Twice the bandwidth takes 200.
@@ -376,26 +349,22 @@ TEST_F(contention__the_report_names_memory_and_what_more_of_it_would_give) {
     assert_ok(ptowsp_run_what_if(f->run, &options, &twice));
     assert_int_equal(twice.makespan_cycles, 200);
     assert_int_equal(timed(f, 0)->makespan_cycles, 400);
-    report(f, PTOWSP_REPORT_TEXT, &twice);
+    report_run(f, PTOWSP_REPORT_TEXT, &twice, 1);
     has("The bandwidth of HBM, shared by all lanes, takes 400 of 400 cycles (100.0 %) and limits "
-        "this "
-        "run.");
+        "this run.");
     has("Lanes share memory: 100.0 % of what HBM and 0.0 % of what L2 can move is used, and tasks "
-        "take "
-        "300.0 % longer than alone.");
+        "take 300.0 % longer than alone.");
     has("With 200 % of the bandwidth of memory the run takes 200 cycles, 50.0 % less.");
     has("  bandwidth of memory 200 %");
-    report(f, PTOWSP_REPORT_JSON, &twice);
+    report_run(f, PTOWSP_REPORT_JSON, &twice, 1);
     has("\"limit\":\"memory\"");
     has("\"hbm\":400");
     has("\"memory_percent\":200,\"makespan\":200");
-    report(f, PTOWSP_REPORT_HTML, &twice);
+    report_run(f, PTOWSP_REPORT_HTML, &twice, 1);
     has("<th>bandwidth of memory 200 %</th>");
-    ptowsp_output_buffer buffer = {text, TEXT_MAX, 0};
-    ptowsp_run_print(f->run, ptowsp_output_to_buffer(&buffer));
+    ptowsp_run_print(f->run, written_output());
     has("  memory  16000 bytes from HBM, short for 400 cycles; 0 from L2, short for 0; tasks took "
-        "2400 "
-        "cycles longer than alone\n");
+        "2400 cycles longer than alone\n");
 }
 
 // Four layers of such tasks are a chain that is as long as the run. But memory is why.
@@ -409,7 +378,7 @@ TEST_F(contention__the_report_names_memory_where_it_makes_a_chain_long) {
         remake(f, NULL, source, NULL, &schedule);
         assert_ok(ptowsp_run_record(f->run, &record));
         assert_int_equal(timed(f, 0)->makespan_cycles, i ? 400 : 1600);
-        report(f, PTOWSP_REPORT_JSON, NULL);
+        report_run(f, PTOWSP_REPORT_JSON, NULL, 0);
         has(i ? "\"limit\":\"chain\"" : "\"limit\":\"memory\"");
         schedule.shared.hbm_rate = 20000;
     }

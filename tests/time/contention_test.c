@@ -9,33 +9,40 @@ enum { TEXT_MAX = 1 << 20, KERNELS = 64 };
 
 static char text[TEXT_MAX];
 
-// A module of tasks, each of a kernel of its own, all independent or one after another.
-static void write_tasks(const uint64_t *cycles, const uint64_t *bytes, uint32_t count,
-                        bool is_sequence) {
-    char *at = text;
-    at += sprintf(at, "module m\n");
+// A module of tasks, each of a kernel of its own with so many cycles, all independent or one after another. The
+// kernels move bytes; or (NULL) their tile of 256 rows of x, from a row on, which is read or written.
+typedef struct task_set {
+    uint64_t cycles[KERNELS], bytes[KERNELS], rows[KERNELS];
+    bool is_written[KERNELS];
+} task_set;
+
+static void write_module(const task_set *t, uint32_t count, bool has_tiles, bool is_sequence) {
+    char *at = text + sprintf(text, "module m\ntensor x f32 [1280, 64] global\n");
     for (uint32_t i = 0; i < count; i++) {
-        at += sprintf(at, "kernel k%u(axes 1) vector, %llu cycles, %llu bytes, time only\n", i,
-                      (unsigned long long)cycles[i], (unsigned long long)bytes[i]);
+        at += sprintf(at, "kernel k%u(axes 1", i);
+        if (has_tiles) {
+            at += sprintf(at, ", %s a f32 256 x 64", t->is_written[i] ? "out" : "in");
+        }
+        at += sprintf(at, ") vector, %llu cycles, ", (unsigned long long)t->cycles[i]);
+        at += has_tiles ? sprintf(at, "bytes of its tiles, time only\n")
+                        : sprintf(at, "%llu bytes, time only\n", (unsigned long long)t->bytes[i]);
     }
     at += sprintf(at, "workload w\n  %s\n", is_sequence ? "sequence" : "combine");
     for (uint32_t i = 0; i < count; i++) {
-        at += sprintf(at, "    task k%u(%u)\n", i, i);
+        at += sprintf(at, "    task k%u(%u)", i, i);
+        at += has_tiles ? sprintf(at, " a = x at (%llu, 0)\n", (unsigned long long)t->rows[i])
+                        : sprintf(at, "\n");
     }
 }
 
-static ptowsp_status execute(fixture *f, const ptowsp_schedule *schedule) {
-    const ptowsp_program_desc desc = {NULL, schedule};
-    const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY, .record_tasks = true};
-    fixture_free(f);
-    memset(f, 0, sizeof *f);
-    assert_ok(ptowsp_context_create(NULL, &f->context));
-    program_make(f, text, NULL, &desc);
-    return ptowsp_run_execute(f->run, &options);
+static void write_tasks(const task_set *t, uint32_t count, bool is_sequence) {
+    write_module(t, count, false, is_sequence);
 }
 
 static uint64_t makespan_of(fixture *f, const ptowsp_schedule *schedule) {
-    test_ok(f->context, execute(f, schedule));
+    const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY, .record_tasks = true};
+    remake(f, NULL, text, NULL, schedule);
+    test_ok(f->context, ptowsp_run_execute(f->run, &options));
     return ptowsp_run_result(f->run)->makespan_cycles;
 }
 
@@ -73,8 +80,8 @@ static void ref_shares(const double *wants, double *gets, int count, double capa
 
 // Independent tasks in order, each on the first lane that is free or dealt in turn, in steps of a 16th of
 // a cycle. All bytes miss. Returns the makespan.
-static double ref_run(const uint64_t *cycles, const uint64_t *bytes, int count, int lane_count,
-                      double capacity, bool is_dealt, double *ends) {
+static double ref_run(const task_set *t, int count, int lane_count, double capacity, bool is_dealt,
+                      double *ends) {
     ref_lane lanes[16];
     double wants[16], gets[16], now = 0;
     int nexts[16], begun = 0, running = 0;
@@ -87,8 +94,8 @@ static double ref_run(const uint64_t *cycles, const uint64_t *bytes, int count, 
             const int next = is_dealt ? nexts[i] : begun;
             if (lanes[i].task < 0 && next < count) {
                 lanes[i].task = next;
-                lanes[i].left = (double)cycles[next];
-                lanes[i].rate = (double)bytes[next] / (double)cycles[next];
+                lanes[i].left = (double)t->cycles[next];
+                lanes[i].rate = (double)t->bytes[next] / (double)t->cycles[next];
                 nexts[i] += lane_count;
                 begun++;
             }
@@ -111,28 +118,40 @@ static double ref_run(const uint64_t *cycles, const uint64_t *bytes, int count, 
     return now;
 }
 
-static void random_tasks(uint64_t *random, uint64_t *cycles, uint64_t *bytes, uint32_t count) {
+// So many tasks; all of their bytes.
+static uint64_t random_tasks(uint64_t *random, task_set *t, uint32_t count) {
+    uint64_t total = 0;
     for (uint32_t i = 0; i < count; i++) {
-        cycles[i] = (uint64_t)test_random_in(random, 200, 2000);
-        bytes[i] = cycles[i] * (uint64_t)test_random_in(random, 0, 12);
+        t->cycles[i] = (uint64_t)test_random_in(random, 200, 2000);
+        t->bytes[i] = t->cycles[i] * (uint64_t)test_random_in(random, 0, 12);
+        total += t->bytes[i];
     }
+    return total;
+}
+
+static uint32_t random_count(uint64_t *random, int64_t most) {
+    return (uint32_t)test_random_in(random, 1, most);
+}
+
+static ptowsp_dispatch dispatch_of(int round) {
+    return round % 2 ? PTOWSP_DISPATCH_ROUND_ROBIN : PTOWSP_DISPATCH_WORK_STEALING;
 }
 
 TEST_F(contention__agrees_with_steps_of_a_sixteenth_of_a_cycle) {
-    uint64_t random = test_seed(), cycles[KERNELS], bytes[KERNELS];
+    uint64_t random = test_seed();
+    static task_set t;
     double ends[KERNELS], worst = 0;
     for (int round = 0; round < 60; round++) {
-        const uint32_t count = (uint32_t)test_random_in(&random, 1, KERNELS);
-        const uint32_t lane_count = (uint32_t)test_random_in(&random, 1, 16);
+        const uint32_t count = random_count(&random, KERNELS);
+        const uint32_t lane_count = random_count(&random, 16);
         const uint32_t rate = (uint32_t)test_random_in(&random, 300, 6000);
         ptowsp_schedule schedule = lanes_of(lane_count, rate, 1);
-        const bool is_dealt = round % 2;
-        schedule.dispatch = is_dealt ? PTOWSP_DISPATCH_ROUND_ROBIN : PTOWSP_DISPATCH_WORK_STEALING;
+        schedule.dispatch = dispatch_of(round);
         schedule.issue = round % 4 < 2 ? PTOWSP_ISSUE_DATAFLOW : PTOWSP_ISSUE_IN_ORDER;
-        random_tasks(&random, cycles, bytes, count);
-        write_tasks(cycles, bytes, count, false);
+        random_tasks(&random, &t, count);
+        write_tasks(&t, count, false);
         const double expected =
-            ref_run(cycles, bytes, (int)count, (int)lane_count, rate / 100.0, is_dealt, ends);
+            ref_run(&t, (int)count, (int)lane_count, rate / 100.0, round % 2, ends);
         const double got = (double)makespan_of(f, &schedule);
         double error = fabs(got / expected - 1);
         for (uint32_t i = 0; i < count; i++) {
@@ -149,49 +168,48 @@ TEST_F(contention__agrees_with_steps_of_a_sixteenth_of_a_cycle) {
 
 // -- what must hold -------------------------------------------------------------------------------
 
+// HBM moves all bytes and no more than it can, which is a lower bound.
+static uint64_t makespan_of_bytes(fixture *f, const ptowsp_schedule *schedule, uint64_t total) {
+    const uint64_t makespan = makespan_of(f, schedule), rate = schedule->shared.hbm_rate;
+    ptowsp_run_bounds bounds;
+    assert_true(makespan * rate >= total * 100);
+    assert_int_equal(ptowsp_run_result(f->run)->hbm_bytes, total);
+    assert_ok(ptowsp_run_find_bounds(f->run, &bounds));
+    assert_int_equal(bounds.hbm_cycles, (total * 100 + rate - 1) / rate);
+    assert_true(bounds.largest_cycles <= makespan);
+    return makespan;
+}
+
 TEST_F(contention__independent_tasks_are_never_slower_with_more_bandwidth) {
-    uint64_t random = test_seed(), cycles[KERNELS], bytes[KERNELS];
+    uint64_t random = test_seed();
+    static task_set t;
     for (int round = 0; round < 30; round++) {
-        const uint32_t count = (uint32_t)test_random_in(&random, 1, KERNELS);
+        const uint32_t count = random_count(&random, KERNELS);
         ptowsp_schedule schedule =
             lanes_of(round % 3 ? (uint32_t)test_random_in(&random, 2, 16) : 1, 100, 100);
-        schedule.dispatch = round % 2 ? PTOWSP_DISPATCH_ROUND_ROBIN : PTOWSP_DISPATCH_WORK_STEALING;
-        uint64_t last = UINT64_MAX, total = 0;
-        random_tasks(&random, cycles, bytes, count);
-        write_tasks(cycles, bytes, count, false);
-        for (uint32_t i = 0; i < count; i++) {
-            total += bytes[i];
-        }
+        schedule.dispatch = dispatch_of(round);
+        const uint64_t total = random_tasks(&random, &t, count);
+        uint64_t last = UINT64_MAX;
+        write_tasks(&t, count, false);
         for (uint32_t rate = 100; rate < 100000; rate = rate * 5 / 3) {
             schedule.shared.hbm_rate = rate;
-            const uint64_t now = makespan_of(f, &schedule);
+            const uint64_t now = makespan_of_bytes(f, &schedule, total);
             assert_true(now <= last);
-            assert_true(now * rate >= total * 100);  // no more than HBM can move
             last = now;
         }
     }
 }
 
 TEST_F(contention__total_bytes_bound_every_makespan) {
-    uint64_t random = test_seed() + 1, cycles[KERNELS], bytes[KERNELS];
+    uint64_t random = test_seed() + 1;
+    static task_set t;
     for (int round = 0; round < 60; round++) {
-        const uint32_t count = (uint32_t)test_random_in(&random, 1, KERNELS);
-        ptowsp_schedule schedule = lanes_of((uint32_t)test_random_in(&random, 1, 16),
-                                            (uint32_t)test_random_in(&random, 100, 9000), 1);
-        uint64_t total = 0;
-        random_tasks(&random, cycles, bytes, count);
-        write_tasks(cycles, bytes, count, round % 3 == 0);
-        for (uint32_t i = 0; i < count; i++) {
-            total += bytes[i];
-        }
-        const uint64_t makespan = makespan_of(f, &schedule);
-        assert_true(makespan * schedule.shared.hbm_rate >= total * 100);
-        assert_int_equal(ptowsp_run_result(f->run)->hbm_bytes, total);
-        ptowsp_run_bounds bounds;
-        assert_ok(ptowsp_run_find_bounds(f->run, &bounds));
-        assert_int_equal(bounds.hbm_cycles,
-                         (total * 100 + schedule.shared.hbm_rate - 1) / schedule.shared.hbm_rate);
-        assert_true(bounds.largest_cycles <= makespan);
+        const uint32_t count = random_count(&random, KERNELS);
+        const ptowsp_schedule schedule =
+            lanes_of(random_count(&random, 16), (uint32_t)test_random_in(&random, 100, 9000), 1);
+        const uint64_t total = random_tasks(&random, &t, count);
+        write_tasks(&t, count, round % 3 == 0);
+        makespan_of_bytes(f, &schedule, total);
     }
 }
 
@@ -214,15 +232,16 @@ static ptowsp_schedule random_schedule(uint64_t *random, uint32_t lane_count) {
 // One lane, and many lanes with memory that no one can exhaust, take the times of lanes that share none:
 // whatever the schedule, all statistics and records.
 TEST_F(contention__alone_and_with_enough_bandwidth_all_is_as_without) {
-    uint64_t random = test_seed(), cycles[KERNELS], bytes[KERNELS];
+    uint64_t random = test_seed();
+    static task_set t;
     ptowsp_task_record records[KERNELS];
     for (int round = 0; round < 80; round++) {
-        const uint32_t count = (uint32_t)test_random_in(&random, 1, KERNELS);
+        const uint32_t count = random_count(&random, KERNELS);
         const bool is_one = round % 2;
         ptowsp_schedule schedule =
             random_schedule(&random, is_one ? 1 : (uint32_t)test_random_in(&random, 2, 16));
-        random_tasks(&random, cycles, bytes, count);
-        write_tasks(cycles, bytes, count, round % 5 == 0);
+        random_tasks(&random, &t, count);
+        write_tasks(&t, count, round % 5 == 0);
         makespan_of(f, &schedule);
         const ptowsp_run_stats without = *ptowsp_run_result(f->run);
         memcpy(records, ptowsp_run_records(f->run), count * sizeof records[0]);
@@ -266,99 +285,75 @@ TEST_F(contention__pipelines_are_as_without) {
     }
 }
 
-// The same tasks on both halves of the lanes: both halves have the same times. And declared in another
-// order, tasks that begin at once end alike.
-TEST_F(contention__halves_are_symmetric_and_the_order_of_declaration_does_not_matter) {
-    uint64_t random = test_seed(), cycles[16], bytes[16], ends[16];
-    for (int round = 0; round < 20; round++) {
-        ptowsp_schedule schedule = lanes_of(16, (uint32_t)test_random_in(&random, 300, 6000), 100);
-        schedule.dispatch = round % 2 ? PTOWSP_DISPATCH_ROUND_ROBIN : PTOWSP_DISPATCH_WORK_STEALING;
-        random_tasks(&random, cycles, bytes, 8);
-        memcpy(cycles + 8, cycles, 8 * sizeof cycles[0]);
-        memcpy(bytes + 8, bytes, 8 * sizeof bytes[0]);
-        write_tasks(cycles, bytes, 16, false);
-        makespan_of(f, &schedule);
-        for (uint32_t i = 0; i < 8; i++) {
-            assert_int_equal(end_of(f, i), end_of(f, i + 8));
+// Of 16 tasks on 16 lanes the second half is as the first one: both end alike. And declared in another order,
+// tasks that begin at once end as before.
+static void ends_are_symmetric(fixture *f, const task_set *t, bool has_tiles,
+                               const ptowsp_schedule *schedule) {
+    uint64_t ends[16];
+    for (int is_turned = 0; is_turned < 2; is_turned++) {
+        task_set turned = *t;
+        for (uint32_t i = 0; i < 16 && is_turned; i++) {
+            turned.cycles[i] = t->cycles[15 - i];
+            turned.bytes[i] = t->bytes[15 - i];
+            turned.rows[i] = t->rows[15 - i];
         }
+        write_module(&turned, 16, has_tiles, false);
+        makespan_of(f, schedule);
         for (uint32_t i = 0; i < 16; i++) {
-            ends[i] = end_of(f, i);
+            const uint64_t end = end_of(f, is_turned ? 15 - i : i);
+            assert_true(!is_turned || end == ends[i]);
+            ends[i] = end;
         }
         for (uint32_t i = 0; i < 8; i++) {
-            const uint64_t c = cycles[i], b = bytes[i];
-            cycles[i] = cycles[15 - i];
-            bytes[i] = bytes[15 - i];
-            cycles[15 - i] = c;
-            bytes[15 - i] = b;
-        }
-        write_tasks(cycles, bytes, 16, false);
-        makespan_of(f, &schedule);
-        for (uint32_t i = 0; i < 16; i++) {
-            assert_int_equal(end_of(f, i), ends[15 - i]);
+            assert_int_equal(ends[i], ends[i + 8]);
         }
     }
 }
 
-// The same with tiles: tasks that begin together read regions of a tensor that some of them share. Both
-// halves of the lanes end alike, and so do tasks that are declared in another order.
-TEST_F(contention__hits_do_not_depend_on_the_order_of_declaration) {
-    uint64_t random = test_seed(), ends[16];
+TEST_F(contention__halves_are_symmetric_and_the_order_of_declaration_does_not_matter) {
+    uint64_t random = test_seed();
+    static task_set t;
     for (int round = 0; round < 20; round++) {
-        uint64_t rows[16], cycles[16];
+        ptowsp_schedule schedule = lanes_of(16, (uint32_t)test_random_in(&random, 300, 6000), 100);
+        schedule.dispatch = dispatch_of(round);
+        random_tasks(&random, &t, 8);
+        memcpy(t.cycles + 8, t.cycles, 8 * sizeof t.cycles[0]);
+        memcpy(t.bytes + 8, t.bytes, 8 * sizeof t.bytes[0]);
+        ends_are_symmetric(f, &t, false, &schedule);
+    }
+}
+
+// The same with tiles: tasks that begin together read regions of a tensor that some of them share.
+TEST_F(contention__hits_do_not_depend_on_the_order_of_declaration) {
+    uint64_t random = test_seed();
+    static task_set t;
+    for (int round = 0; round < 20; round++) {
         ptowsp_schedule schedule = lanes_of(16, (uint32_t)test_random_in(&random, 300, 3000),
                                             (uint32_t)test_random_in(&random, 3000, 9000));
         schedule.shared.l2_bytes = (uint64_t)test_random_in(&random, 1, 1 << 21);
         for (int i = 0; i < 8; i++) {
-            rows[i] = rows[i + 8] = (uint64_t)test_random_in(&random, 0, 1024);
-            cycles[i] = cycles[i + 8] = (uint64_t)test_random_in(&random, 1, 9000);
+            t.rows[i] = t.rows[i + 8] = (uint64_t)test_random_in(&random, 0, 1024);
+            t.cycles[i] = t.cycles[i + 8] = (uint64_t)test_random_in(&random, 1, 9000);
         }
-        for (int is_turned = 0; is_turned < 2; is_turned++) {
-            char *at = text + sprintf(text, "module m\ntensor x f32 [1280, 64] global\n");
-            for (int i = 0; i < 16; i++) {
-                at += sprintf(at,
-                              "kernel k%d(axes 1, in a f32 256 x 64) vector, %llu cycles, bytes of "
-                              "its tiles, time only\n",
-                              i, (unsigned long long)cycles[is_turned ? 15 - i : i]);
-            }
-            at += sprintf(at, "workload w\n  combine\n");
-            for (int i = 0; i < 16; i++) {
-                at += sprintf(at, "    task k%d(%d) a = x at (%llu, 0)\n", i, i,
-                              (unsigned long long)rows[is_turned ? 15 - i : i]);
-            }
-            makespan_of(f, &schedule);
-            for (uint32_t i = 0; i < 16; i++) {
-                const uint64_t end = end_of(f, is_turned ? 15 - i : i);
-                assert_true(!is_turned || end == ends[i]);
-                ends[i] = end;
-            }
-            for (uint32_t i = 0; i < 8; i++) {
-                assert_int_equal(ends[i], ends[i + 8]);
-            }
-        }
+        ends_are_symmetric(f, &t, true, &schedule);
     }
 }
 
 // On one lane, with hits, more bandwidth of either is never slower, but for the cycle to which the end of
 // each flow is rounded up; and neither moves more than it can.
 TEST_F(contention__on_one_lane_more_bandwidth_is_never_slower_with_hits) {
+    enum { COUNT = 24 };
     uint64_t random = test_seed();
+    static task_set t;
     for (int round = 0; round < 20; round++) {
-        enum { COUNT = 24 };
         ptowsp_schedule schedule = lanes_of(1, 100, 400);
         schedule.shared.l2_bytes = (uint64_t)test_random_in(&random, 1, 1 << 21);
-        char *at = text + sprintf(text, "module m\ntensor x f32 [1280, 64] global\n");
         for (int i = 0; i < COUNT; i++) {
-            at += sprintf(at,
-                          "kernel k%d(axes 1, %s a f32 256 x 64) vector, %d cycles, bytes of its "
-                          "tiles, time only\n",
-                          i, test_random(&random) % 3 ? "in" : "out",
-                          (int)test_random_in(&random, 1, 60000));
+            t.is_written[i] = test_random(&random) % 3 == 0;
+            t.cycles[i] = (uint64_t)test_random_in(&random, 1, 60000);
+            t.rows[i] = (uint64_t)test_random_in(&random, 0, 1024);
         }
-        at += sprintf(at, "workload w\n  sequence\n");
-        for (int i = 0; i < COUNT; i++) {
-            at += sprintf(at, "    task k%d(%d) a = x at (%d, 0)\n", i, i,
-                          (int)test_random_in(&random, 0, 1024));
-        }
+        write_module(&t, COUNT, true, true);
         for (int which = 0; which < 2; which++) {
             uint64_t last = UINT64_MAX - 2 * COUNT;
             schedule.shared.hbm_rate = 100;
