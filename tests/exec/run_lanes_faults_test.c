@@ -6,6 +6,12 @@
 
 // -- failures -------------------------------------------------------------------------------------
 
+// An execution on lanes ends as the one without.
+static void ends_as(lp *p, const lane_error *expected) {
+    const lane_error got = lane_error_of(p->context, lp_execute(p, p->lane_count));
+    assert_true(lane_error_is(&got, expected));
+}
+
 // Executes without lanes and then some times on them: it always ends with this error.
 static void fails_alike(lp *p, ptowsp_status status, uint64_t index) {
     assert_int_equal(lp_execute(p, 0), status);
@@ -13,9 +19,7 @@ static void fails_alike(lp *p, ptowsp_status status, uint64_t index) {
     ptowsp_run_stats stats = *ptowsp_run_result(p->run);
     assert_true(expected.index == index);
     for (int i = 0; i < 6; i++) {
-        status = lp_execute(p, p->lane_count);
-        lane_error got = lane_error_of(p->context, status);
-        assert_true(lane_error_is(&got, &expected));
+        ends_as(p, &expected);
         assert_int_equal(ptowsp_run_result(p->run)->task_count, stats.task_count);
         assert_int_equal(ptowsp_run_result(p->run)->makespan_cycles, stats.makespan_cycles);
     }
@@ -79,12 +83,10 @@ LP_TEST(run_lanes_faults__what_shares_data_with_it_does_not_run, LANE_OWN, 3) {
                 "    task touch(1) tile = x at (8, 8) of 2 x 2\n");
     const ptowsp_schedule schedule = lp_schedule(PTOWSP_DEPENDENCIES_EXPLICIT);
     lp_compile(p, &schedule);
-    skips(p, 8, 0, 0x7e);
-    for (uint64_t reader = 1; reader <= 4; reader++) {
-        skips(p, 8, reader, 0x60);
+    static const uint64_t skipped[] = {0x7e, 0x60, 0x60, 0x60, 0x60, 0x40, 0};
+    for (uint64_t i = 0; i < 7; i++) {
+        skips(p, 8, i, skipped[i]);
     }
-    skips(p, 8, 5, 0x40);
-    skips(p, 8, 6, 0);
 }
 
 // 0, then 1, 2 and (3, then 4) side by side, then 5, then 6 and 7 side by side.
@@ -93,13 +95,10 @@ LP_TEST(run_lanes_faults__what_comes_after_it_does_not_run, LANE_OWN, 3) {
                 "    sequence\n      task step(3)\n      task step(4)\n  task step(5)\n  combine\n"
                 "    task step(6)\n    task step(7)\n");
     lp_compile(p, NULL);
-    skips(p, 8, 0, 0xfe);
-    skips(p, 8, 1, 0xe0);
-    skips(p, 8, 2, 0xe0);
-    skips(p, 8, 3, 0xf0);
-    skips(p, 8, 4, 0xe0);
-    skips(p, 8, 5, 0xc0);
-    skips(p, 8, 6, 0);
+    static const uint64_t skipped[] = {0xfe, 0xe0, 0xe0, 0xf0, 0xe0, 0xc0, 0};
+    for (uint64_t i = 0; i < 7; i++) {
+        skips(p, 8, i, skipped[i]);
+    }
 }
 
 // 2 after 0 and 1, 3 after 2; 4 to 9 in two streams.
@@ -277,8 +276,7 @@ static void line_begin(lp *p, bool is_known) {
 
 static bool is_stuck_text(const ptowsp_run *run) {
     char text[2000] = "";
-    ptowsp_output_buffer buffer = {text, sizeof text, 0};
-    ptowsp_run_print_stuck(run, ptowsp_output_to_buffer(&buffer));
+    ptowsp_run_print_stuck(run, TEST_TEXT(text));
     return text[0] != 0;
 }
 
@@ -306,9 +304,7 @@ TEST(run_lanes_faults__pipelines_that_are_stuck_after_tasks) {
             lane_error expected = lane_error_of(p.context, PTOWSP_KERNEL_FAILED);
             assert_false(is_stuck_text(p.run));
             for (int i = 0; i < 3; i++) {
-                ptowsp_status status = lp_execute(&p, 3);
-                lane_error got = lane_error_of(p.context, status);
-                assert_true(lane_error_is(&got, &expected));
+                ends_as(&p, &expected);
                 assert_false(is_stuck_text(p.run));
                 for (int k = 0; k < 2; k++) {
                     const ptowsp_process_stats *process = &ptowsp_run_processes(p.run, NULL)[k];
@@ -336,9 +332,7 @@ TEST(run_lanes_faults__a_kernel_that_fails_in_a_pipeline) {
             lane_error expected = lane_error_of(p.context, PTOWSP_KERNEL_FAILED);
             assert_true(expected.index == failing);
             for (int i = 0; i < 4; i++) {
-                ptowsp_status status = lp_execute(&p, 3);
-                lane_error got = lane_error_of(p.context, status);
-                assert_true(lane_error_is(&got, &expected));
+                ends_as(&p, &expected);
                 assert_int_equal(p.watch.calls[9], failing == 9);
             }
             p.result[failing] = 0;

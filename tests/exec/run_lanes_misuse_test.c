@@ -133,12 +133,11 @@ TEST(run_lanes_misuse__executors_that_break_their_contract) {
     for (int i = 0; i < 3; i++) {
         lp p;
         build_steps(&p, LANE_IN_ORDER, 3);
-        ptowsp_context_desc desc = {
+        const ptowsp_context_desc desc = {
             .threads = PTOWSP_THREADS_USER, .lane_count = 3, .run_lanes = executors[i]};
-        ptowsp_context *context = NULL, *own = p.context;
+        ptowsp_context *context = test_context(&desc), *own = p.context;
         ptowsp_run *run = p.run;
-        assert_ok(ptowsp_context_create(&desc, &context));
-        assert_ok(ptowsp_run_create(context, p.program, &p.run));
+        p.run = test_run_of(context, p.program);
         p.context = context;
         test_bind(p.run, "x", p.data);
         assert_ok(ptowsp_run_bind_size(p.run, "batch", 20));
@@ -283,6 +282,23 @@ TEST(run_lanes_misuse__any_allocation_may_fail) {
     refuse_each(true);
 }
 
+// Executes with one more allocation each time, as what has been allocated before stays, until all is there; after
+// each failure all works. The number of failures.
+static size_t lacks(lp *p, int32_t first) {
+    for (size_t refused = 0;; refused++) {
+        p->memory.refuse_at = p->memory.allocations + 1;
+        const ptowsp_status status = lp_execute(p, 2);
+        p->memory.refuse_at = 0;
+        if (status == PTOWSP_OK) {
+            return refused;
+        }
+        assert_int_equal(status, PTOWSP_OUT_OF_MEMORY);
+        assert_non_null(strstr(ptowsp_context_error(p->context).text, "out of memory"));
+        assert_ok(lp_execute(p, 2));
+        assert_int_equal(p->data[0], first);
+    }
+}
+
 // What is taken while tasks wait for each other: 2000 readers of one tile, then a writer, and again.
 LP_TEST(run_lanes_misuse__memory_may_end_while_tasks_wait, LANE_IN_ORDER, 2) {
     lp_parse(p, "axis four 4\nworkload main\n  parallel i in batch\n"
@@ -292,21 +308,9 @@ LP_TEST(run_lanes_misuse__memory_may_end_while_tasks_wait, LANE_IN_ORDER, 2) {
     const ptowsp_schedule schedule = lp_schedule(PTOWSP_DEPENDENCIES_HYBRID);
     lp_compile(p, &schedule);
     size_t refused = 0;
-    ptowsp_status status = PTOWSP_OUT_OF_MEMORY;
-    for (int64_t batch = 4; batch <= 24; batch += 4) {
+    for (int32_t batch = 4; batch <= 24; batch += 4) {
         assert_ok(ptowsp_run_bind_size(p->run, "batch", batch));
-        do {
-            // One more each time: what has been allocated before stays.
-            p->memory.refuse_at = p->memory.allocations + 1;
-            status = lp_execute(p, 2);
-            p->memory.refuse_at = 0;
-            if (status != PTOWSP_OK) {
-                assert_int_equal(status, PTOWSP_OUT_OF_MEMORY);
-                refused++;
-                assert_ok(lp_execute(p, 2));
-                assert_int_equal(p->data[0], batch);
-            }
-        } while (status != PTOWSP_OK);
+        refused += lacks(p, batch);
         assert_int_equal(p->data[0], batch);
     }
     assert_true(refused > 3);
@@ -326,22 +330,9 @@ LP_TEST(run_lanes_misuse__memory_may_end_in_a_process, LANE_IN_ORDER, 2) {
     const ptowsp_schedule schedule = lp_schedule(PTOWSP_DEPENDENCIES_HYBRID);
     lp_compile(p, &schedule);
     size_t refused = 0;
-    ptowsp_status status = PTOWSP_OK;
     for (int64_t batch = 4; batch <= LP_SIDE; batch += 4) {
         assert_ok(ptowsp_run_bind_size(p->run, "batch", batch));
-        do {
-            // One more each time: what has been allocated before stays.
-            p->memory.refuse_at = p->memory.allocations + 1;
-            status = lp_execute(p, 2);
-            p->memory.refuse_at = 0;
-            if (status != PTOWSP_OK) {
-                assert_int_equal(status, PTOWSP_OUT_OF_MEMORY);
-                assert_non_null(strstr(ptowsp_context_error(p->context).text, "out of memory"));
-                refused++;
-                assert_ok(lp_execute(p, 2));
-                assert_int_equal(p->data[0], 2);
-            }
-        } while (status != PTOWSP_OK);
+        refused += lacks(p, 2);
         assert_int_equal(p->data[(batch - 1) * (LP_SIDE + 1)], 2);
         assert_true(batch == LP_SIDE || p->data[batch * (LP_SIDE + 1)] == 1);
     }
