@@ -6,7 +6,7 @@
 
 #include "src/exec/run.h"
 
-#include "test.h"
+#include "support/fixture.h"
 
 enum { TENSORS = 5, BYTES = 4096, WORDS = BYTES / 64, TASKS = 400, TILES = 3 };
 
@@ -116,13 +116,18 @@ static bool is_same(const world *w, const pwsp_tile_at *a, const pwsp_tile_at *b
 
 // -- samples --------------------------------------------------------------------------------------
 
-static void tensor_random(world *w, uint32_t i, uint32_t kind, uint64_t *random) {
-    pwsp_bound_tensor *t = &w->bound[i];
+// All leading dimensions are 1.
+static void tensor_begin(pwsp_bound_tensor *t) {
     memset(t, 0, sizeof *t);
     for (uint32_t l = 0; l < PWSP_TENSOR_LEAD_MAX; l++) {
         t->lead_shape[l] = 1;
     }
     t->is_bound = true;
+}
+
+static void tensor_random(world *w, uint32_t i, uint32_t kind, uint64_t *random) {
+    pwsp_bound_tensor *t = &w->bound[i];
+    tensor_begin(t);
     t->element_size = kind == 2 ? 1u << test_random_in(random, 0, 2) : 2;
     t->rows = test_random_in(random, 1, 12);
     t->cols = test_random_in(random, 1, 6);
@@ -386,10 +391,7 @@ TEST(deps__the_usual_packings_are_as_good_as_apart) {
         timed.schedule.dependencies = PTOWSP_DEPENDENCIES_OVERLAP;
         for (uint32_t i = 1; i <= COUNT; i++) {
             pwsp_bound_tensor *t = &bound[i];
-            for (uint32_t l = 0; l < PWSP_TENSOR_LEAD_MAX; l++) {
-                t->lead_shape[l] = 1;
-            }
-            t->is_bound = true;
+            tensor_begin(t);
             t->element_size = 2;
             t->lead_shape[0] = TOKENS;
             t->lead_strides[0] = COUNT * HEADS * DIM;
@@ -443,10 +445,7 @@ TEST(deps__lists_are_short_whatever_comes_first) {
     timed.tensor_is_written = timed.tensor_is_loaded = flags;
     timed.schedule.dependencies = PTOWSP_DEPENDENCIES_OVERLAP;
     timed.schedule.hazards = 7;
-    for (uint32_t l = 0; l < PWSP_TENSOR_LEAD_MAX; l++) {
-        bound[1].lead_shape[l] = 1;
-    }
-    bound[1].is_bound = true;
+    tensor_begin(&bound[1]);
     bound[1].element_size = 4;
     bound[1].rows = bound[1].cols = bound[1].row_stride = SIDE * 32 - 21;
     bound[1].col_stride = 1;
@@ -492,58 +491,33 @@ static ptowsp_cycles some_cycles(const ptowsp_task *task, void *user) {
 
 // Bytes that a run takes for each task in flight, of three tiles of 16 x 16 each; the first is
 // what a task 1,000 before has written, or nobody's.
-static double bytes_for_each(ptowsp_schedule schedule, bool is_chained) {
-    enum { COUNT = 1 << 16 };
-    ptowsp_program *program;
-    ptowsp_context *context = test_context(NULL);
-    ptowsp_module *m = test_module(context, NULL);
-    const ptowsp_kernel_desc kernel = {.name = "work",
-                                       .axis_count = 1,
-                                       .cost = some_cycles,
-                                       .tiles = {{"a", PTOWSP_IN, PTOWSP_F32, 16, 16},
-                                                 {"b", PTOWSP_IN, PTOWSP_F32, 16, 16},
-                                                 {"c", PTOWSP_OUT, PTOWSP_F32, 16, 16}}};
-    ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(m, &kernel)};
-    static const char names[3][2] = {"a", "b", "c"};
-    for (uint32_t i = 0; i < 3; i++) {
-        ptowsp_tensor_desc tensor = {.name = names[i],
-                                     .dtype = PTOWSP_F32,
-                                     .rank = 2,
-                                     .shape[0] = COUNT * 16,
-                                     .shape[1] = 16};
-        task.views[i].tensor = ptowsp_tensor_make(m, &tensor);
-    }
-    PTOWSP_WORKLOAD(m, "main") {
-        PTOWSP_PARALLEL(m, i, ptowsp_axis_dense(m, "n", COUNT)) {
-            task.axes[0] = i;
-            ptowsp_expr before = ptowsp_sub(i, ptowsp_i64(m, 1000)), size = ptowsp_i64(m, 16);
-            for (uint32_t v = 0; v < 3; v++) {
-                task.views[v].row = ptowsp_mul(i, size);
-            }
-            if (is_chained) {
-                task.views[0].tensor = task.views[2].tensor;
-                task.views[0].row = ptowsp_mul(ptowsp_max(before, ptowsp_i64(m, 0)), size);
-            }
-            ptowsp_task_make(m, &task);
-        }
-    }
+static double bytes_for_each(fixture *f, ptowsp_schedule schedule, bool is_chained) {
+    char text[1024];
+    const ptowsp_parse_kernel kernel = {.name = "work", .cost = some_cycles};
+    const ptowsp_parse_desc attached = {.kernels = &kernel, .kernel_count = 1};
+    snprintf(text, sizeof text,
+             "module m\naxis n 65536\ntensor a f32 [1048576, 16] global\n"
+             "tensor b f32 [1048576, 16] global\ntensor c f32 [1048576, 16] global\n"
+             "kernel work(axes 1, in a f32 16 x 16, in b f32 16 x 16, out c f32 16 x 16) vector, "
+             "cycles by a cost function, time only\nworkload main\n  parallel i in n\n"
+             "    task work(i) a = %s b = b at (i * 16, 0) c = c at (i * 16, 0)\n",
+             is_chained ? "c at (max(i - 1000, 0) * 16, 0)" : "a at (i * 16, 0)");
+    fixture_clear(f);
+    module_make(f, text, &attached);
     schedule.dependencies = PTOWSP_DEPENDENCIES_HYBRID;
     schedule.lane_count = 24;
     if (schedule.ready == PTOWSP_READY_PRIORITY) {
-        schedule.priority_key = ptowsp_task_arg(m, 0);
+        schedule.priority_key = ptowsp_task_arg(f->module, 0);
     }
     const ptowsp_program_desc desc = {NULL, &schedule};
-    test_ok(context, ptowsp_program_create(context, m, &desc, &program));
-    ptowsp_run *run = test_run_of(context, program);
     const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
-    assert_ok(ptowsp_run_execute(run, &options));
-    const ptowsp_run_stats *stats = ptowsp_run_result(run);
-    double result = (double)stats->memory_bytes / (double)stats->in_flight_max;
-    test_destroy(run, program, m, context);
-    return result;
+    program_make(f, NULL, NULL, &desc);
+    assert_ok(ptowsp_run_execute(f->run, &options));
+    const ptowsp_run_stats *stats = ptowsp_run_result(f->run);
+    return (double)stats->memory_bytes / (double)stats->in_flight_max;
 }
 
-TEST(memory__a_task_of_three_tiles_in_flight_takes_264_bytes) {
+TEST_F(memory__a_task_of_three_tiles_in_flight_takes_264_bytes) {
     static const uint32_t windows[] = {8192, 12000, 20000};
     for (uint32_t i = 0; i < 12; i++) {
         ptowsp_schedule schedule = {.issue = PTOWSP_ISSUE_DATAFLOW,
@@ -554,7 +528,7 @@ TEST(memory__a_task_of_three_tiles_in_flight_takes_264_bytes) {
         schedule.ready = i % 4 == 3 ? PTOWSP_READY_PRIORITY : PTOWSP_READY_FIFO;
         for (int is_chained = 0; is_chained < (i % 4 == 0 ? 1 : 2); is_chained++) {
             // (chained in order, no more than 1,000 would be in flight)
-            double bytes = bytes_for_each(schedule, is_chained);
+            double bytes = bytes_for_each(f, schedule, is_chained);
             print_message("window %u, family %u: %.1f bytes\n", (unsigned)windows[i / 4],
                           (unsigned)(i % 4), bytes);
             // 8 KiB are the run's own, however many tasks there are.
@@ -577,31 +551,19 @@ static ptowsp_cycles seven_cycles(const ptowsp_task *task, void *user) {
 //      lane 0   ten's half to 35, x to 135, half to 170, half to 205, x from 235, when the one
 //               before has written it, to 335
 //      lane 1   half to 35, half to 70, x from 135 to 235, half to 270
-TEST(batches__tasks_are_collected_by_the_number_of_their_tiles) {
-    ptowsp_program *program;
-    ptowsp_context *context = test_context(NULL);
-    ptowsp_module *m = test_module(context, NULL);
-    const ptowsp_kernel_desc plain = {.name = "plain", .cost = seven_cycles};
-    const ptowsp_kernel_desc writes = {
-        .name = "writes", .cycles = 100, .tiles = {{"x", PTOWSP_OUT, PTOWSP_F32, 4, 4}}};
-    ptowsp_tensor_desc tensor = {.name = "x", .dtype = PTOWSP_F32, .rank = 2, .shape = {4, 4}};
-    ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(m, &plain)};
-    ptowsp_task_desc write = {.kernel = ptowsp_kernel_make(m, &writes)};
-    write.views[0].tensor = ptowsp_tensor_make(m, &tensor);
-    PTOWSP_WORKLOAD(m, "main") {
-        PTOWSP_PARALLEL(m, i, ptowsp_axis_dense(m, "n", 3)) {
-            (void)i;
-            PTOWSP_PARALLEL(m, k, ptowsp_axis_dense(m, "ten", 10)) {
-                (void)k;
-                ptowsp_task_make(m, &task);
-            }
-            ptowsp_task_make(m, &write);
-        }
-    }
+TEST_F(batches__tasks_are_collected_by_the_number_of_their_tiles) {
+    const ptowsp_parse_kernel kernel = {.name = "plain", .cost = seven_cycles};
+    const ptowsp_parse_desc attached = {.kernels = &kernel, .kernel_count = 1};
     const ptowsp_schedule schedule = {.lane_count = 2};
     const ptowsp_program_desc desc = {NULL, &schedule};
-    test_ok(context, ptowsp_program_create(context, m, &desc, &program));
-    ptowsp_run *run = test_run_of(context, program);
+    program_make(f,
+                 "module m\naxis n 3\naxis ten 10\ntensor x f32 [4, 4] global\n"
+                 "kernel plain(axes 0) vector, cycles by a cost function, time only\n"
+                 "kernel writes(axes 0, out x f32 4 x 4) vector, 100 cycles, time only\n"
+                 "workload main\n  parallel i in n\n    parallel k in ten\n      task plain()\n"
+                 "    task writes() x = x\n",
+                 &attached, &desc);
+    ptowsp_run *run = f->run;
     for (int has_records = 0; has_records < 2; has_records++) {
         const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY,
                                             .record_tasks = has_records == 1};
@@ -615,5 +577,4 @@ TEST(batches__tasks_are_collected_by_the_number_of_their_tiles) {
         }
         assert_int_equal(run->batch.tile_count, has_records ? 0 : 1);
     }
-    test_destroy(run, program, m, context);
 }
