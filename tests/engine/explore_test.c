@@ -40,6 +40,8 @@
 // What the library has as its names.
 #include "test.h"
 
+#define EXPLORE_OK(call) EXPLORE_CHECK((call) == PTOWSP_OK)
+
 // -- contexts -------------------------------------------------------------------------------------
 
 static size_t live_blocks;  // of the library
@@ -61,7 +63,7 @@ static ptowsp_context *lanes(uint32_t count) {
         .resize = count_blocks, .threads = PTOWSP_THREADS_OWN, .lane_count = count};
     ptowsp_context *context;
     live_blocks = 0;
-    EXPLORE_CHECK(ptowsp_context_create(&desc, &context) == PTOWSP_OK);
+    EXPLORE_OK(ptowsp_context_create(&desc, &context));
     return context;
 }
 
@@ -94,7 +96,7 @@ static void pool_of(uint32_t lane_count) {
     ptowsp_context *context = lanes(lane_count);
     for (uint32_t job = 1; job <= 2; job++) {
         memset(counts, 0, sizeof counts);
-        EXPLORE_CHECK(ptowsp_parallel_for(context, 3, 1, count_items, NULL) == PTOWSP_OK);
+        EXPLORE_OK(ptowsp_parallel_for(context, 3, 1, count_items, NULL));
         EXPLORE_CHECK(counts[0] == 1 && counts[1] == 1 && counts[2] == 1 && counts[3] == 0);
     }
     lanes_end(context);
@@ -144,7 +146,7 @@ static ptowsp_status draw_range(void *user, uint64_t begin, uint64_t end, uint32
 // 0 -> 1, 2, 3 -> 4 (a range of 3) -> 5; 6 alone. All lanes take part, as spans are recorded.
 static void graph_make(ptowsp_context *context, ptowsp_span *spans) {
     static const uint64_t edges[][2] = {{0, 1}, {0, 2}, {0, 3}, {1, 4}, {2, 4}, {3, 4}, {4, 5}};
-    EXPLORE_CHECK(ptowsp_graph_create(context, NULL, &on_graph.graph) == PTOWSP_OK);
+    EXPLORE_OK(ptowsp_graph_create(context, NULL, &on_graph.graph));
     for (uint64_t i = 0; i < 7; i++) {
         const ptowsp_graph_task_desc plain = {.fn = draw, .user = &on_graph};
         const ptowsp_graph_task_desc range = {
@@ -153,8 +155,7 @@ static void graph_make(ptowsp_context *context, ptowsp_span *spans) {
                       PTOWSP_OK);
     }
     for (size_t i = 0; i < sizeof edges / sizeof edges[0]; i++) {
-        EXPLORE_CHECK(ptowsp_graph_edge_make(on_graph.graph, edges[i][0], edges[i][1]) ==
-                      PTOWSP_OK);
+        EXPLORE_OK(ptowsp_graph_edge_make(on_graph.graph, edges[i][0], edges[i][1]));
     }
     EXPLORE_CHECK(!spans || ptowsp_graph_record(on_graph.graph, spans, 7) == PTOWSP_OK);
 }
@@ -181,7 +182,7 @@ static void graph_twice(void) {
     graph_make(context, spans);
     for (uint32_t i = 0; i < 2; i++) {
         graph_clean();
-        EXPLORE_CHECK(ptowsp_graph_run(on_graph.graph) == PTOWSP_OK);
+        EXPLORE_OK(ptowsp_graph_run(on_graph.graph));
         graph_check();
     }
     ptowsp_graph_destroy(on_graph.graph);
@@ -204,11 +205,11 @@ static void graph_fails(void) {
     EXPLORE_CHECK(ptowsp_graph_run(on_graph.graph) == PTOWSP_CANCELLED);
     EXPLORE_CHECK(!on_graph.ended[5]);
     graph_clean();
-    EXPLORE_CHECK(ptowsp_graph_start(on_graph.graph) == PTOWSP_OK);
+    EXPLORE_OK(ptowsp_graph_start(on_graph.graph));
     ptowsp_status status = ptowsp_graph_poll(on_graph.graph);
     EXPLORE_CHECK(status == PTOWSP_BUSY || status == PTOWSP_OK);
     if (status == PTOWSP_BUSY) {
-        EXPLORE_CHECK(ptowsp_graph_wait(on_graph.graph) == PTOWSP_OK);
+        EXPLORE_OK(ptowsp_graph_wait(on_graph.graph));
     }
     graph_check();
     ptowsp_graph_destroy(on_graph.graph);
@@ -220,16 +221,16 @@ static void graph_wide(void) {
     ptowsp_span spans[10];
     ptowsp_context *context = lanes(3);
     const ptowsp_graph_task_desc task = {.fn = draw, .user = &on_graph};
-    EXPLORE_CHECK(ptowsp_graph_create(context, NULL, &on_graph.graph) == PTOWSP_OK);
+    EXPLORE_OK(ptowsp_graph_create(context, NULL, &on_graph.graph));
     for (uint64_t i = 0; i < 10; i++) {
-        EXPLORE_CHECK(ptowsp_graph_task_make(on_graph.graph, &task, NULL) == PTOWSP_OK);
+        EXPLORE_OK(ptowsp_graph_task_make(on_graph.graph, &task, NULL));
         if (i > 0) {
-            EXPLORE_CHECK(ptowsp_graph_edge_make(on_graph.graph, i < 9 ? 0 : 8, i) == PTOWSP_OK);
+            EXPLORE_OK(ptowsp_graph_edge_make(on_graph.graph, i < 9 ? 0 : 8, i));
         }
     }
-    EXPLORE_CHECK(ptowsp_graph_record(on_graph.graph, spans, 10) == PTOWSP_OK);
+    EXPLORE_OK(ptowsp_graph_record(on_graph.graph, spans, 10));
     graph_clean();
-    EXPLORE_CHECK(ptowsp_graph_run(on_graph.graph) == PTOWSP_OK);
+    EXPLORE_OK(ptowsp_graph_run(on_graph.graph));
     EXPLORE_CHECK(on_graph.end_count == 10 && on_graph.ended[8] < on_graph.ended[9]);
     ptowsp_graph_destroy(on_graph.graph);
     lanes_end(context);
@@ -240,19 +241,19 @@ static void graph_wide(void) {
 static void graph_ranked(void) {
     ptowsp_context *context = lanes(2);
     const ptowsp_graph_desc desc = {.cube_lane_count = 1};
-    EXPLORE_CHECK(ptowsp_graph_create(context, &desc, &on_graph.graph) == PTOWSP_OK);
+    EXPLORE_OK(ptowsp_graph_create(context, &desc, &on_graph.graph));
     for (uint64_t i = 0; i < 8; i++) {
         const ptowsp_graph_task_desc task = {.fn = draw,
                                              .user = &on_graph,
                                              .unit = i % 2 ? PTOWSP_UNIT_CUBE : PTOWSP_UNIT_VECTOR,
                                              .priority = (uint32_t)i % 3};
-        EXPLORE_CHECK(ptowsp_graph_task_make(on_graph.graph, &task, NULL) == PTOWSP_OK);
+        EXPLORE_OK(ptowsp_graph_task_make(on_graph.graph, &task, NULL));
         for (uint64_t from = i == 7 ? 1 : 0; i > 0 && from < (i == 7 ? 7u : 1u); from++) {
-            EXPLORE_CHECK(ptowsp_graph_edge_make(on_graph.graph, from, i) == PTOWSP_OK);
+            EXPLORE_OK(ptowsp_graph_edge_make(on_graph.graph, from, i));
         }
     }
     graph_clean();
-    EXPLORE_CHECK(ptowsp_graph_run(on_graph.graph) == PTOWSP_OK);
+    EXPLORE_OK(ptowsp_graph_run(on_graph.graph));
     EXPLORE_CHECK(on_graph.end_count == 8 && on_graph.ended[0] == 1 && on_graph.ended[7] == 8);
     ptowsp_graph_destroy(on_graph.graph);
     lanes_end(context);
@@ -270,7 +271,7 @@ static ptowsp_status draw_and_add(void *user, uint64_t task, uint32_t lane) {
     const ptowsp_graph_task_desc three[] = {more, plain, plain}, two[] = {plain, plain};
     const ptowsp_graph_part first = {three, 3, meet, 2}, second = {two, 2, NULL, 0};
     uint64_t number;
-    EXPLORE_CHECK(ptowsp_graph_add(d->graph, task, task ? &second : &first, &number) == PTOWSP_OK);
+    EXPLORE_OK(ptowsp_graph_add(d->graph, task, task ? &second : &first, &number));
     EXPLORE_CHECK(number == (task ? 5 : 2));
     d->ended[task] = ++d->end_count;
     return PTOWSP_OK;
@@ -281,10 +282,10 @@ static void graph_grows(void) {
     const ptowsp_graph_desc desc = {.added_task_max = 5, .added_edge_max = 2};
     const ptowsp_graph_task_desc adds = {.fn = draw_and_add, .user = &on_graph};
     const ptowsp_graph_task_desc plain = {.fn = draw, .user = &on_graph};
-    EXPLORE_CHECK(ptowsp_graph_create(context, &desc, &on_graph.graph) == PTOWSP_OK);
-    EXPLORE_CHECK(ptowsp_graph_task_make(on_graph.graph, &adds, NULL) == PTOWSP_OK);
-    EXPLORE_CHECK(ptowsp_graph_task_make(on_graph.graph, &plain, NULL) == PTOWSP_OK);
-    EXPLORE_CHECK(ptowsp_graph_edge_make(on_graph.graph, 0, 1) == PTOWSP_OK);
+    EXPLORE_OK(ptowsp_graph_create(context, &desc, &on_graph.graph));
+    EXPLORE_OK(ptowsp_graph_task_make(on_graph.graph, &adds, NULL));
+    EXPLORE_OK(ptowsp_graph_task_make(on_graph.graph, &plain, NULL));
+    EXPLORE_OK(ptowsp_graph_edge_make(on_graph.graph, 0, 1));
     const uint32_t *ended = on_graph.ended;
     for (uint32_t run = 0; run < 2; run++) {
         graph_clean();
@@ -341,49 +342,40 @@ typedef struct program {
     ptowsp_run *run;
 } program;
 
-static void program_make(program *p, uint32_t window) {
-    const ptowsp_tensor_desc desc = {"x", PTOWSP_I64, 2, {4, 1}, PTOWSP_LOCATION_GLOBAL};
-    const ptowsp_module_desc module = {"m", 1};
-    ptowsp_kernel_desc one = {.name = "put", .fn = put}, two = {.name = "add", .fn = add};
-    ptowsp_kernel_desc last = {.name = "tell", .fn = tell};
-    one.axis_count = 1;
-    one.tiles[0] = (ptowsp_tile_param){"out", PTOWSP_OUT, PTOWSP_I64, 1, 1};
-    two.tiles[0] = (ptowsp_tile_param){"in", PTOWSP_IN, PTOWSP_I64, 1, 1};
-    two.tiles[1] = (ptowsp_tile_param){"sum", PTOWSP_INOUT, PTOWSP_I64, 1, 1};
-    last.scalars[0] = (ptowsp_scalar_param){"sum", PTOWSP_TYPE_I64};
+// The module of a text on two lanes.
+static void program_parse(program *p, const char *text, const ptowsp_parse_kernel *kernels,
+                          uint32_t count) {
+    const ptowsp_parse_desc attached = {.kernels = kernels, .kernel_count = count};
     p->context = lanes(2);
-    EXPLORE_CHECK(ptowsp_module_create(p->context, &module, &p->m) == PTOWSP_OK);
-    ptowsp_module *m = p->m;
-    ptowsp_axis rows = ptowsp_axis_dense(m, "rows", 3);
-    ptowsp_tensor x = ptowsp_tensor_make(m, &desc);
-    ptowsp_kernel puts = ptowsp_kernel_make(m, &one), adds = ptowsp_kernel_make(m, &two);
-    ptowsp_kernel tells = ptowsp_kernel_make(m, &last);
-    PTOWSP_WORKLOAD(m, "main") {
-        const ptowsp_view sum = {.tensor = x, .row = ptowsp_i64(m, 3)};
-        PTOWSP_PARALLEL(m, i, rows) {
-            const ptowsp_task_desc task = {
-                .kernel = puts, .axes = {i}, .views = {{.tensor = x, .row = i}}};
-            ptowsp_task_make(m, &task);
-        }
-        PTOWSP_FOR_EACH(m, i, rows) {
-            const ptowsp_task_desc task = {.kernel = adds, .views = {{.tensor = x, .row = i}, sum}};
-            ptowsp_task_make(m, &task);
-        }
-        ptowsp_slot_load_make(m, 0, &sum, ptowsp_i64(m, 0), ptowsp_i64(m, 0));
-        const ptowsp_task_desc task = {.kernel = tells,
-                                       .scalars = {ptowsp_slot(m, 0, PTOWSP_TYPE_I64)}};
-        ptowsp_task_make(m, &task);
-    }
+    EXPLORE_OK(ptowsp_module_parse(p->context, text, strlen(text), &attached, &p->m, NULL));
+}
+
+static void program_compile(program *p, const ptowsp_schedule *schedule, void *x) {
+    const ptowsp_program_desc desc = {NULL, schedule};
+    const ptowsp_buffer buffer = {.data = x};
+    EXPLORE_OK(ptowsp_program_create(p->context, p->m, &desc, &p->program));
+    EXPLORE_OK(ptowsp_run_create(p->context, p->program, &p->run));
+    EXPLORE_OK(ptowsp_run_bind_tensor(p->run, "x", &buffer));
+}
+
+static void program_make(program *p, uint32_t window) {
+    const ptowsp_parse_kernel kernels[] = {
+        {.name = "put", .fn = put}, {.name = "add", .fn = add}, {.name = "tell", .fn = tell}};
+    program_parse(p,
+                  "module m slots 1\naxis rows 3\ntensor x i64 [4, 1] global\n"
+                  "kernel put(axes 1, out out i64 1 x 1) vector\n"
+                  "kernel add(axes 0, in in i64 1 x 1, inout sum i64 1 x 1) vector\n"
+                  "kernel tell(axes 0, sum i64) vector\nworkload main\n"
+                  "  parallel i in rows\n    task put(i) out = x at (i, 0)\n"
+                  "  for_each i in rows\n    task add() in = x at (i, 0) sum = x at (3, 0)\n"
+                  "  slot_load 0 = x at (3, 0) element (0, 0)\n  task tell() sum = slot_i64[0]\n",
+                  kernels, 3);
     ptowsp_schedule schedule = {.lane_count = 2, .window = window};
     if (has_homes) {
         schedule.dispatch = PTOWSP_DISPATCH_AFFINITY;
-        schedule.dispatch_key = ptowsp_u64(m, 1);
+        schedule.dispatch_key = ptowsp_u64(p->m, 1);
     }
-    const ptowsp_program_desc compiled = {NULL, &schedule};
-    const ptowsp_buffer buffer = {.data = cells};
-    EXPLORE_CHECK(ptowsp_program_create(p->context, m, &compiled, &p->program) == PTOWSP_OK);
-    EXPLORE_CHECK(ptowsp_run_create(p->context, p->program, &p->run) == PTOWSP_OK);
-    EXPLORE_CHECK(ptowsp_run_bind_tensor(p->run, "x", &buffer) == PTOWSP_OK);
+    program_compile(p, &schedule, cells);
     memset(cells, 0, sizeof cells);
     told = 0;
     is_slow = false;
@@ -398,7 +390,7 @@ static void run_on_lanes(void) {
     const ptowsp_run_options options = {.lane_count = 2};
     program p;
     program_make(&p, 2);
-    EXPLORE_CHECK(ptowsp_run_execute(p.run, &options) == PTOWSP_OK);
+    EXPLORE_OK(ptowsp_run_execute(p.run, &options));
     EXPLORE_CHECK(cells[3] == 123 && told == 123);
     EXPLORE_CHECK(ptowsp_run_result(p.run)->makespan_cycles == 5 + 5 + 15 + 1);
     program_end(&p);
@@ -411,7 +403,7 @@ static void run_homed(void) {
     has_homes = true;
     program_make(&p, 0);
     has_homes = false;
-    EXPLORE_CHECK(ptowsp_run_execute(p.run, &options) == PTOWSP_OK);
+    EXPLORE_OK(ptowsp_run_execute(p.run, &options));
     EXPLORE_CHECK(cells[3] == 123 && told == 123);
     program_end(&p);
 }
@@ -421,7 +413,7 @@ static void run_cancelled(void) {
     program p;
     program_make(&p, 0);
     is_slow = true;
-    EXPLORE_CHECK(ptowsp_run_start(p.run, &options) == PTOWSP_OK);
+    EXPLORE_OK(ptowsp_run_start(p.run, &options));
     ptowsp_status status = ptowsp_run_poll(p.run);
     ptowsp_run_cancel(p.run);
     status = status == PTOWSP_BUSY ? ptowsp_run_wait(p.run) : status;
@@ -429,14 +421,14 @@ static void run_cancelled(void) {
     EXPLORE_CHECK(status != PTOWSP_OK || told == 123);
     memset(cells, 0, sizeof cells);
     told = 0;
-    EXPLORE_CHECK(ptowsp_run_start(p.run, &options) == PTOWSP_OK);
+    EXPLORE_OK(ptowsp_run_start(p.run, &options));
     EXPLORE_CHECK(ptowsp_run_wait(p.run) == PTOWSP_OK && told == 123);
     program_end(&p);
 }
 
 // Twice, row after row: 24 tasks that take some points, which go to lanes in blocks; then 24 that take none,
 // which the walking lane keeps. The second kind adds up what the first has noted.
-enum { PACED_ROWS = 2, PACED = 24 };
+enum { PACED = 24 };
 
 static int64_t paced[2 * PACED];
 static bool paced_in_blocks, paced_kept;
@@ -455,51 +447,23 @@ static ptowsp_cycles paced_sum(const ptowsp_task *task, void *user) {
     return 2;
 }
 
-static void paced_build(ptowsp_module *m) {
-    const ptowsp_tensor_desc desc = {"x", PTOWSP_I64, 2, {2 * PACED, 1}, PTOWSP_LOCATION_GLOBAL};
-    ptowsp_kernel_desc one = {.name = "note", .fn = paced_note},
-                       two = {.name = "sum", .fn = paced_sum};
-    one.axis_count = 1;
-    one.tiles[0] = (ptowsp_tile_param){"out", PTOWSP_INOUT, PTOWSP_I64, 1, 1};
-    two.tiles[0] = (ptowsp_tile_param){"in", PTOWSP_IN, PTOWSP_I64, 1, 1};
-    two.tiles[1] = (ptowsp_tile_param){"sum", PTOWSP_INOUT, PTOWSP_I64, 1, 1};
-    const ptowsp_axis rows = ptowsp_axis_dense(m, "rows", PACED_ROWS);
-    const ptowsp_axis cols = ptowsp_axis_dense(m, "cols", PACED);
-    const ptowsp_tensor x = ptowsp_tensor_make(m, &desc);
-    const ptowsp_kernel notes = ptowsp_kernel_make(m, &one), sums = ptowsp_kernel_make(m, &two);
-    PTOWSP_WORKLOAD(m, "main") {
-        PTOWSP_FOR_EACH(m, i, rows) {
-            PTOWSP_SEQUENCE(m) {
-                PTOWSP_PARALLEL(m, j, cols) {
-                    const ptowsp_task_desc task = {
-                        .kernel = notes, .axes = {i}, .views = {{.tensor = x, .row = j}}};
-                    ptowsp_task_make(m, &task);
-                }
-                PTOWSP_PARALLEL(m, k, cols) {
-                    const ptowsp_expr row = ptowsp_add(k, ptowsp_i64(m, PACED));
-                    const ptowsp_task_desc task = {
-                        .kernel = sums,
-                        .views = {{.tensor = x, .row = k}, {.tensor = x, .row = row}}};
-                    ptowsp_task_make(m, &task);
-                }
-            }
-        }
-    }
-}
-
 static void run_paced(void) {
     const ptowsp_run_options options = {.lane_count = 2};
-    const ptowsp_module_desc module = {"m", 1};
-    const ptowsp_buffer buffer = {.data = paced};
+    const ptowsp_parse_kernel kernels[] = {{.name = "note", .fn = paced_note},
+                                           {.name = "sum", .fn = paced_sum}};
     program p;
-    p.context = lanes(2);
-    EXPLORE_CHECK(ptowsp_module_create(p.context, &module, &p.m) == PTOWSP_OK);
-    paced_build(p.m);
-    EXPLORE_CHECK(ptowsp_program_create(p.context, p.m, NULL, &p.program) == PTOWSP_OK);
-    EXPLORE_CHECK(ptowsp_run_create(p.context, p.program, &p.run) == PTOWSP_OK);
-    EXPLORE_CHECK(ptowsp_run_bind_tensor(p.run, "x", &buffer) == PTOWSP_OK);
+    program_parse(&p,
+                  "module m slots 1\naxis rows 2\naxis cols 24\ntensor x i64 [48, 1] global\n"
+                  "kernel note(axes 1, inout out i64 1 x 1) vector\n"
+                  "kernel sum(axes 0, in in i64 1 x 1, inout sum i64 1 x 1) vector\n"
+                  "workload main\n  for_each i in rows\n    sequence\n"
+                  "      parallel j in cols\n        task note(i) out = x at (j, 0)\n"
+                  "      parallel k in cols\n"
+                  "        task sum() in = x at (k, 0) sum = x at (k + 24, 0)\n",
+                  kernels, 2);
+    program_compile(&p, NULL, paced);
     memset(paced, 0, sizeof paced);
-    EXPLORE_CHECK(ptowsp_run_execute(p.run, &options) == PTOWSP_OK);
+    EXPLORE_OK(ptowsp_run_execute(p.run, &options));
     for (int i = 0; i < PACED; i++) {
         EXPLORE_CHECK(paced[i] == 12 && paced[PACED + i] == 1 + 12);
     }
@@ -515,7 +479,7 @@ static void run_paced(void) {
 static ptowsp_device *device_open(ptowsp_context *context, uint32_t schedulers, uint32_t vectors) {
     const ptowsp_device_desc desc = {.scheduler_count = schedulers, .vector_count = vectors};
     ptowsp_device *device;
-    EXPLORE_CHECK(ptowsp_device_open(context, &desc, &device) == PTOWSP_OK);
+    EXPLORE_OK(ptowsp_device_open(context, &desc, &device));
     return device;
 }
 
@@ -534,7 +498,7 @@ static void device_graph(void) {
             graph_check();
         }
     }
-    EXPLORE_CHECK(ptowsp_device_close(device) == PTOWSP_OK);
+    EXPLORE_OK(ptowsp_device_close(device));
     ptowsp_graph_destroy(on_graph.graph);
     lanes_end(context);
 }
@@ -544,15 +508,15 @@ static void device_run(void) {
     program_make(&p, 2);
     ptowsp_device *device = device_open(p.context, 1, 2);
     void *memory;
-    EXPLORE_CHECK(ptowsp_device_alloc(device, "x", sizeof cells, &memory) == PTOWSP_OK);
-    EXPLORE_CHECK(ptowsp_device_copy_in(device, memory, cells, sizeof cells) == PTOWSP_OK);
+    EXPLORE_OK(ptowsp_device_alloc(device, "x", sizeof cells, &memory));
+    EXPLORE_OK(ptowsp_device_copy_in(device, memory, cells, sizeof cells));
     const ptowsp_buffer buffer = {.data = memory};
-    EXPLORE_CHECK(ptowsp_run_bind_tensor(p.run, "x", &buffer) == PTOWSP_OK);
-    EXPLORE_CHECK(ptowsp_device_run(device, p.run, NULL) == PTOWSP_OK);
-    EXPLORE_CHECK(ptowsp_device_copy_out(device, cells, memory, sizeof cells) == PTOWSP_OK);
+    EXPLORE_OK(ptowsp_run_bind_tensor(p.run, "x", &buffer));
+    EXPLORE_OK(ptowsp_device_run(device, p.run, NULL));
+    EXPLORE_OK(ptowsp_device_copy_out(device, cells, memory, sizeof cells));
     EXPLORE_CHECK(cells[3] == 123 && told == 123);
-    EXPLORE_CHECK(ptowsp_device_free(device, memory) == PTOWSP_OK);
-    EXPLORE_CHECK(ptowsp_device_close(device) == PTOWSP_OK);
+    EXPLORE_OK(ptowsp_device_free(device, memory));
+    EXPLORE_OK(ptowsp_device_close(device));
     program_end(&p);
 }
 
@@ -594,9 +558,9 @@ static void attention_of(bool is_stealing) {
     ptowsp_attention_sizes sizes;
     ptowsp_attention_plan plan;
     ptowsp_context *context = lanes(2);
-    EXPLORE_CHECK(ptowsp_attention_size(&batch, &config, &sizes, NULL) == PTOWSP_OK);
-    EXPLORE_CHECK(ptowsp_attention_place(&sizes, block, sizeof block, &plan) == PTOWSP_OK);
-    EXPLORE_CHECK(ptowsp_attention_generate(&batch, &config, &plan, NULL) == PTOWSP_OK);
+    EXPLORE_OK(ptowsp_attention_size(&batch, &config, &sizes, NULL));
+    EXPLORE_OK(ptowsp_attention_place(&sizes, block, sizeof block, &plan));
+    EXPLORE_OK(ptowsp_attention_generate(&batch, &config, &plan, NULL));
     EXPLORE_CHECK(plan.unit_count == 6 && plan.merge_count == 2);
     EXPLORE_CHECK(ptowsp_attention_progress_size(&plan) <= 256);
     memset(progress, 0, sizeof progress);
@@ -608,7 +572,7 @@ static void attention_of(bool is_stealing) {
                                       .is_stealing = is_stealing};
     for (uint32_t run = 0; run < 2; run++) {
         memset(means, 0, sizeof means);
-        EXPLORE_CHECK(ptowsp_attention_run(context, &job) == PTOWSP_OK);
+        EXPLORE_OK(ptowsp_attention_run(context, &job));
         EXPLORE_CHECK(means[0] == 1250 && means[1] == 500 && means[2] == 250);
         for (uint32_t i = 0; i < 256; i++) {
             EXPLORE_CHECK(progress[i] == 0);
@@ -645,13 +609,13 @@ static void *rank_main(void *arg) {
     int32_t data[4] = {1, 10, (int32_t)rank, 100};
     ptowsp_context *context;
     ptowsp_ranks *ranks;
-    EXPLORE_CHECK(ptowsp_context_create(&serial, &context) == PTOWSP_OK);
-    EXPLORE_CHECK(ptowsp_ranks_create(context, &desc, &ranks) == PTOWSP_OK);
-    EXPLORE_CHECK(ptowsp_ranks_run(ranks, &sum, data, data) == PTOWSP_OK);
+    EXPLORE_OK(ptowsp_context_create(&serial, &context));
+    EXPLORE_OK(ptowsp_ranks_create(context, &desc, &ranks));
+    EXPLORE_OK(ptowsp_ranks_run(ranks, &sum, data, data));
     EXPLORE_CHECK(data[0] == 3 && data[1] == 30 && data[2] == 3 && data[3] == 300);
     sum.count = 3;
     sum.algorithm = PTOWSP_ALGORITHM_DOUBLING;
-    EXPLORE_CHECK(ptowsp_ranks_run(ranks, &sum, data, data) == PTOWSP_OK);
+    EXPLORE_OK(ptowsp_ranks_run(ranks, &sum, data, data));
     EXPLORE_CHECK(data[0] == 9 && data[1] == 90 && data[2] == 9 && data[3] == 300);
     ptowsp_ranks_destroy(ranks);
     ptowsp_context_destroy(context);
@@ -662,7 +626,7 @@ static void ranks_sum(void) {
     pthread_t threads[RANKS];
     ptowsp_context *context = lanes(1);
     const ptowsp_hub_desc desc = {.rank_count = RANKS, .ring_bytes = 64};
-    EXPLORE_CHECK(ptowsp_hub_create(context, &desc, &hub) == PTOWSP_OK);
+    EXPLORE_OK(ptowsp_hub_create(context, &desc, &hub));
     for (uintptr_t i = 0; i < RANKS; i++) {
         pthread_create(&threads[i], NULL, rank_main, (void *)i);
     }
