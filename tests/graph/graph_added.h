@@ -62,6 +62,60 @@ static inline ptowsp_status run_any(size_t kind, ptowsp_context *context, ptowsp
     return status;
 }
 
+// -- divide and conquer ---------------------------------------------------------------------------
+
+// fib(12) = 144. Each of the 232 calls above 1 adds three tasks and two edges: the number of those calls is
+// c(n) = 1 + c(n - 1) + c(n - 2) = fib(n + 1) - 1, from c(0) = c(1) = 0.
+enum { FIB_N = 12, FIB_CALLS = 232 };
+
+// Numbers from 1 on of a complete tree: the children of node i are 2i and 2i + 1.
+typedef struct fib_tree {
+    ptowsp_graph *graph;
+    struct fib_node {
+        struct fib_tree *tree;
+        uint32_t n, node;
+        uint64_t value;
+    } nodes[1 << 14];
+} fib_tree;
+
+static inline ptowsp_status fib_sum(void *user, uint64_t task, uint32_t lane) {
+    struct fib_node *node = (struct fib_node *)user;
+    (void)task, (void)lane;
+    node->value =
+        node->tree->nodes[2 * node->node].value + node->tree->nodes[2 * node->node + 1].value;
+    return PTOWSP_OK;
+}
+
+static inline ptowsp_status fib_run(void *user, uint64_t task, uint32_t lane) {
+    static const uint32_t edges[][2] = {{0, 2}, {1, 2}};
+    struct fib_node *node = (struct fib_node *)user;
+    (void)lane;
+    if (node->n < 2) {
+        node->value = node->n;
+        return PTOWSP_OK;
+    }
+    ptowsp_graph_task_desc tasks[3] = {{.fn = fib_run}, {.fn = fib_run}, {.fn = fib_sum}};
+    for (uint32_t i = 0; i < 2; i++) {
+        struct fib_node *child = &node->tree->nodes[2 * node->node + i];
+        child->tree = node->tree;
+        child->node = 2 * node->node + i;
+        child->n = node->n - 1 - i;
+        tasks[i].user = child;
+    }
+    tasks[2].user = node;
+    const ptowsp_graph_part part = {tasks, 3, edges, 2};
+    return ptowsp_graph_add(node->tree->graph, task, &part, NULL);
+}
+
+// The task of the root, in this graph.
+static inline ptowsp_graph_task_desc fib_root(fib_tree *tree, ptowsp_graph *graph) {
+    tree->graph = graph;
+    tree->nodes[1].tree = tree;
+    tree->nodes[1].node = 1;
+    tree->nodes[1].n = FIB_N;
+    return (ptowsp_graph_task_desc){.fn = fib_run, .user = &tree->nodes[1]};
+}
+
 // -- wide -----------------------------------------------------------------------------------------
 
 typedef struct wide {

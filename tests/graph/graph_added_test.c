@@ -4,52 +4,11 @@
 
 // -- divide and conquer ---------------------------------------------------------------------------
 
-// Numbers from 1 on of a complete tree: the children of node i are 2i and 2i + 1.
-typedef struct fib_tree {
-    ptowsp_graph *graph;
-    struct fib_node {
-        struct fib_tree *tree;
-        uint32_t n, node;
-        uint64_t value;
-    } nodes[1 << 14];
-} fib_tree;
-
-static ptowsp_status fib_sum(void *user, uint64_t task, uint32_t lane) {
-    struct fib_node *node = (struct fib_node *)user;
-    (void)task, (void)lane;
-    node->value =
-        node->tree->nodes[2 * node->node].value + node->tree->nodes[2 * node->node + 1].value;
-    return PTOWSP_OK;
-}
-
-static ptowsp_status fib_run(void *user, uint64_t task, uint32_t lane) {
-    static const uint32_t edges[][2] = {{0, 2}, {1, 2}};
-    struct fib_node *node = (struct fib_node *)user;
-    (void)lane;
-    if (node->n < 2) {
-        node->value = node->n;
-        return PTOWSP_OK;
-    }
-    ptowsp_graph_task_desc tasks[3] = {{.fn = fib_run}, {.fn = fib_run}, {.fn = fib_sum}};
-    for (uint32_t i = 0; i < 2; i++) {
-        struct fib_node *child = &node->tree->nodes[2 * node->node + i];
-        child->tree = node->tree;
-        child->node = 2 * node->node + i;
-        child->n = node->n - 1 - i;
-        tasks[i].user = child;
-    }
-    tasks[2].user = node;
-    const ptowsp_graph_part part = {tasks, 3, edges, 2};
-    return ptowsp_graph_add(node->tree->graph, task, &part, NULL);
-}
-
 static ptowsp_status fib_check(void *user, uint64_t task, uint32_t lane) {
     (void)task, (void)lane;
     return ((fib_tree *)user)->nodes[1].value == 144 ? PTOWSP_OK : PTOWSP_STUCK;
 }
 
-// fib(12) = 144. Each of the 232 calls above 1 adds three tasks and two edges: the number of those calls is
-// c(n) = 1 + c(n - 1) + c(n - 2) = fib(n + 1) - 1, from c(0) = c(1) = 0.
 TEST(graph_added__fib_as_a_tree_fits_the_bound_and_fails_one_past_it) {
     fib_tree *tree = (fib_tree *)calloc(1, sizeof *tree);
     assert_non_null(tree);
@@ -69,13 +28,10 @@ TEST(graph_added__fib_as_a_tree_fits_the_bound_and_fails_one_past_it) {
         size_t kind = i / 4;
         ptowsp_context *context = any_context(kind);
         ptowsp_graph *graph = growing(context, rows[i % 4].tasks, rows[i % 4].edges);
-        tree->graph = graph;
-        tree->nodes[1].tree = tree;
-        tree->nodes[1].node = 1;
-        tree->nodes[1].n = 12;
-        uint64_t root = add(graph, fib_run, &tree->nodes[1], NULL);
+        const ptowsp_graph_task_desc root = fib_root(tree, graph);
+        graph_alike(graph, root, 1);
         uint64_t check = add(graph, fib_check, tree, NULL);
-        assert_ok(ptowsp_graph_edge_make(graph, root, check));
+        graph_chain(graph, 2);
         for (int run = 0; run < 3; run++) {
             tree->nodes[1].value = 0;
             ptowsp_status status = run_any(kind, context, graph);
@@ -405,18 +361,13 @@ TEST(graph_added__random_trees_end_as_a_slow_walk_says) {
 TEST(graph_added__every_allocation_may_be_refused_and_running_makes_none) {
     fib_tree *calls = (fib_tree *)calloc(1, sizeof *calls);
     for (size_t refuse_at = 3;; refuse_at++) {  // those before are the context's
-        test_memory memory = {0};
-        ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};
+        test_memory memory;
         const ptowsp_graph_desc graph_desc = {.added_task_max = 3 * 232, .added_edge_max = 2 * 232};
-        const ptowsp_graph_task_desc task = {.fn = fib_run, .user = &calls->nodes[1]};
         ptowsp_graph *graph = NULL;
-        ptowsp_context *context = test_context(&desc);
+        ptowsp_context *context = test_counted(&memory);
         memory.refuse_at = refuse_at;
         ptowsp_status status = ptowsp_graph_create(context, &graph_desc, &graph);
-        calls->graph = graph;
-        calls->nodes[1].tree = calls;
-        calls->nodes[1].node = 1;
-        calls->nodes[1].n = 12;
+        const ptowsp_graph_task_desc task = fib_root(calls, graph);
         status = status ? status : ptowsp_graph_task_make(graph, &task, NULL);
         status = status ? status : ptowsp_graph_run(graph);
         bool was_refused = memory.allocations >= memory.refuse_at;

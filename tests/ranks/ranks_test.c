@@ -13,13 +13,8 @@
 #include <unistd.h>
 
 static ptowsp_context *context_of(test_memory *memory) {
-    ptowsp_context_desc desc = {0};
-    if (memory) {
-        desc.resize = test_resize;
-        desc.resize_user = memory;
-    }
-    ptowsp_context *context = test_context(&desc);
-    return context;
+    ptowsp_context_desc desc = {.resize = memory ? test_resize : NULL, .resize_user = memory};
+    return test_context(&desc);
 }
 
 // -- ranks as threads -----------------------------------------------------------------------------
@@ -151,6 +146,23 @@ static void run_all(rank_job *job, ptowsp_context *context, ptowsp_ranks *ranks)
     }
 }
 
+static void all_are_good(const rank_job *jobs, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        assert_ok(jobs[i].created);
+        assert_ok(jobs[i].status);
+    }
+}
+
+// Creating them fails on all: rank 3 differs.
+static void all_see_rank_3(const rank_job *jobs) {
+    for (uint32_t i = 0; i < 5; i++) {
+        assert_int_equal(jobs[i].created, PTOWSP_RANK_FAILED);
+        assert_int_equal(jobs[i].index, 3);
+        assert_string_equal(jobs[i].text, "ranks: rank 3 has another fingerprint than rank 0: "
+                                          "0000000000000bad, not 000000000000c0de");
+    }
+}
+
 TEST(ranks__every_collective_is_as_documented_bit_for_bit) {
     for (uint32_t p = 1; p <= P_MAX; p++) {
         rank_job jobs[P_MAX] = {0};
@@ -159,10 +171,7 @@ TEST(ranks__every_collective_is_as_documented_bit_for_bit) {
         }
         // Rings may be shorter than messages.
         run_ranks(jobs, p, p < 4 ? 64 : 2048, run_all, NULL);
-        for (uint32_t i = 0; i < p; i++) {
-            assert_ok(jobs[i].created);
-            assert_ok(jobs[i].status);
-        }
+        all_are_good(jobs, p);
     }
 }
 
@@ -199,10 +208,7 @@ static void run_groups(rank_job *job, ptowsp_context *context, ptowsp_ranks *ran
 TEST(ranks__lines_of_a_mesh_exchange_ragged_counts) {
     rank_job jobs[P_MAX] = {0};
     run_ranks(jobs, 6, 0, run_groups, NULL);
-    for (uint32_t i = 0; i < 6; i++) {
-        assert_ok(jobs[i].created);
-        assert_ok(jobs[i].status);
-    }
+    all_are_good(jobs, 6);
 }
 
 TEST(ranks__sums_are_near_those_in_double) {
@@ -334,15 +340,13 @@ TEST(ranks__a_cap_of_a_rank_stands_beside_the_links) {
     assert_int_equal(time_of(c, PTOWSP_ALGORITHM_DIRECT, &links), 2000000 + 68965518);
 }
 
-TEST(ranks__the_cheapest_algorithm_is_chosen_and_explained) {
-    ptowsp_context *context = context_of(NULL);
+CONTEXT_TEST(ranks__the_cheapest_algorithm_is_chosen_and_explained) {
     const ptowsp_link link = {1000000, 1000, PTOWSP_LINK_PORT};
     ptowsp_links links = {.name = "paper"};
     links.inside = links.between = link;
     ptowsp_collective c = {.dtype = PTOWSP_F32, .count = 1000, .members = 4};
     char line[200];
-    ptowsp_output_buffer buffer = {line, sizeof line, 0};
-    assert_ok(ptowsp_collective_choose(context, &c, &links, ptowsp_output_to_buffer(&buffer)));
+    assert_ok(ptowsp_collective_choose(context, &c, &links, TEST_TEXT(line)));
     assert_string_equal(line, "all_reduce of 4 ranks, 4000 bytes, on paper: direct 8.00 us, "
                               "doubling 10.00 us, ring 12.00 us\n");
     assert_int_equal(c.algorithm, PTOWSP_ALGORITHM_DIRECT);
@@ -350,16 +354,15 @@ TEST(ranks__the_cheapest_algorithm_is_chosen_and_explained) {
     // Two ranks: all take 2 us but doubling, which sends all of 4 bytes once: 1.004 us.
     c.members = 2;
     c.count = 1;
-    assert_ok(ptowsp_collective_choose(context, &c, &links, ptowsp_output_to_buffer(&buffer)));
+    assert_ok(ptowsp_collective_choose(context, &c, &links, TEST_TEXT(line)));
     assert_string_equal(line, "all_reduce of 2 ranks, 4 bytes, on paper: doubling 1.00 us, "
                               "direct 2.01 us, ring 2.01 us\n");
     // 16 ranks on two nodes of 910B: within nodes 7 links are as fast as one.
     links = ptowsp_links_make(PTOWSP_LINKS_ASCEND_910B);
     c.members = 16;
     c.count = 1 << 22;
-    assert_ok(ptowsp_collective_choose(context, &c, &links, ptowsp_output_to_buffer(&buffer)));
+    assert_ok(ptowsp_collective_choose(context, &c, &links, TEST_TEXT(line)));
     assert_int_equal(c.node_size, 8);
-    ptowsp_context_destroy(context);
 }
 
 // -- plans ----------------------------------------------------------------------------------------
@@ -372,8 +375,7 @@ TEST(ranks__plans_are_printed) {
                            .stride = 3,
                            .algorithm = PTOWSP_ALGORITHM_RING};
     char text[500];
-    ptowsp_output_buffer buffer = {text, sizeof text, 0};
-    ptowsp_collective_print(&c, 0, ptowsp_output_to_buffer(&buffer));
+    ptowsp_collective_print(&c, 0, TEST_TEXT(text));
     assert_string_equal(text, "   0  copy     out[0, 5) = in[0, 5)\n"
                               "   1  send     out[3, 5) to rank 4\n"
                               "   1  receive  scratch[0, 3) from rank 4\n"
@@ -403,55 +405,88 @@ TEST(ranks__other_fingerprints_are_an_error_on_all) {
         jobs[i].fingerprint = i == 3 ? 0xbad : 0xc0de;
     }
     run_ranks(jobs, 5, 0, run_nothing, NULL);
-    for (uint32_t i = 0; i < 5; i++) {
-        assert_int_equal(jobs[i].created, PTOWSP_RANK_FAILED);
-        assert_int_equal(jobs[i].index, 3);
-        assert_string_equal(jobs[i].text, "ranks: rank 3 has another fingerprint than rank 0: "
-                                          "0000000000000bad, not 000000000000c0de");
-    }
+    all_see_rank_3(jobs);
 }
 
-// A transport of a hub. If it is late, what it sends to rank 4 goes out only some time after three others
-// have ended.
-typedef struct late_end {
+// A transport of a hub that may be late, what it sends to rank 4 going out only some time after three others have
+// ended, or do something to its third message.
+typedef struct wrapped {
     ptowsp_transport hub;
     atomic_uint *ended;
     bool is_late;
-} late_end;
+    int fault;  // 1: cut short, 2: twice, 3: the next one first, 4: another tag, 5: longer, 6: it
+                // cannot be sent, 7: nor can it be found out
+    int sent;
+    bool is_again;
+    uint64_t tag, size;
+    char data[64];
+} wrapped;
 
-static ptowsp_status late_send(void *user, uint32_t peer, uint64_t tag, const void *data,
-                               uint64_t size) {
-    const ptowsp_transport *hub = &((late_end *)user)->hub;
-    return hub->send(hub->user, peer, tag, data, size);
+static ptowsp_status wrapped_send(void *user, uint32_t peer, uint64_t tag, const void *data,
+                                  uint64_t size) {
+    wrapped *t = (wrapped *)user;
+    const int fault = ++t->sent == 3 ? t->fault : 0;
+    if (!t->fault) {
+        return t->hub.send(t->hub.user, peer, tag, data, size);
+    }
+    if (fault == 6) {
+        return PTOWSP_SYSTEM_FAILED;
+    }
+    t->is_again = fault == 2;
+    t->tag = tag;
+    t->size = size;
+    memcpy(t->data, data, size);
+    return t->hub.send(t->hub.user, peer,
+                       fault == 3   ? tag + 1
+                       : fault == 4 ? tag ^ UINT64_C(1) << 40
+                                    : tag,
+                       t->data, size - (fault == 1) + (fault == 5));
 }
 
-static ptowsp_status late_receive(void *user, uint32_t peer, void *data, uint64_t capacity) {
-    const ptowsp_transport *hub = &((late_end *)user)->hub;
+static ptowsp_status wrapped_receive(void *user, uint32_t peer, void *data, uint64_t capacity) {
+    const ptowsp_transport *hub = &((wrapped *)user)->hub;
     return hub->receive(hub->user, peer, data, capacity);
 }
 
-static ptowsp_status late_test(void *user, uint32_t peer, bool is_send, bool *out_is_done,
-                               uint64_t *out_tag, uint64_t *out_size) {
-    late_end *end = (late_end *)user;
+static ptowsp_status wrapped_test(void *user, uint32_t peer, bool is_send, bool *out_is_done,
+                                  uint64_t *out_tag, uint64_t *out_size) {
+    wrapped *t = (wrapped *)user;
     *out_is_done = false;
-    if (end->is_late && is_send && peer == 4) {
-        if (atomic_load(end->ended) < 3) {
+    if (is_send && t->is_late && peer == 4) {
+        if (atomic_load(t->ended) < 3) {
             return PTOWSP_OK;
         }
         usleep(20000);
     }
-    return end->hub.test(end->hub.user, peer, is_send, out_is_done, out_tag, out_size);
+    if (is_send && t->sent == 3 && t->fault == 7) {
+        return PTOWSP_SYSTEM_FAILED;
+    }
+    const ptowsp_status status =
+        t->hub.test(t->hub.user, peer, is_send, out_is_done, out_tag, out_size);
+    if (is_send && *out_is_done && t->is_again) {
+        t->is_again = *out_is_done = false;
+        t->hub.send(t->hub.user, peer, t->tag, t->data, t->size);
+    }
+    return status;
 }
 
-static void late_cancel(void *user, uint32_t peer, bool is_send) {
-    const ptowsp_transport *hub = &((late_end *)user)->hub;
+static void wrapped_cancel(void *user, uint32_t peer, bool is_send) {
+    const ptowsp_transport *hub = &((wrapped *)user)->hub;
     hub->cancel(hub->user, peer, is_send);
 }
 
-static void late_close(void *user, bool has_failed) {
-    late_end *end = (late_end *)user;
-    end->hub.close(end->hub.user, has_failed);
-    atomic_fetch_add(end->ended, 1);
+static void wrapped_close(void *user, bool has_failed) {
+    wrapped *t = (wrapped *)user;
+    t->hub.close(t->hub.user, has_failed);
+    if (t->ended) {
+        atomic_fetch_add(t->ended, 1);
+    }
+}
+
+static ptowsp_transport wrapped_transport(wrapped *t) {
+    const ptowsp_transport transport = {
+        t, wrapped_send, wrapped_receive, wrapped_test, wrapped_cancel, wrapped_close};
+    return transport;
 }
 
 // Rank 4 hears from rank 2 when the others have found the difference and ended.
@@ -460,23 +495,17 @@ TEST(ranks__a_rank_that_is_late_finds_the_same_difference) {
     ptowsp_context *context = context_of(NULL);
     ptowsp_hub *hub = hub_of(context, 5, 0, false);
     rank_job jobs[P_MAX] = {0};
-    late_end ends[5] = {0};
+    wrapped ends[5] = {0};
     atomic_init(&ended, 0);
     for (uint32_t i = 0; i < 5; i++) {
-        const ptowsp_transport late = {&ends[i],  late_send,   late_receive,
-                                       late_test, late_cancel, late_close};
         ends[i].hub = ptowsp_hub_transport(hub, i);
         ends[i].ended = &ended;
         ends[i].is_late = i == 2;
-        jobs[i].transport = late;
+        jobs[i].transport = wrapped_transport(&ends[i]);
         jobs[i].fingerprint = i == 3 ? 0xbad : 0xc0de;
     }
     run_ranks(jobs, 5, 0, run_nothing, NULL);
-    for (uint32_t i = 0; i < 5; i++) {
-        assert_int_equal(jobs[i].created, PTOWSP_RANK_FAILED);
-        assert_string_equal(jobs[i].text, "ranks: rank 3 has another fingerprint than rank 0: "
-                                          "0000000000000bad, not 000000000000c0de");
-    }
+    all_see_rank_3(jobs);
     ptowsp_hub_destroy(hub);
     ptowsp_context_destroy(context);
 }
@@ -622,69 +651,6 @@ TEST(ranks__what_a_rank_sent_before_it_failed_arrives) {
     ptowsp_context_destroy(context);
 }
 
-// A transport that does something to the third message from rank 0 to rank 1.
-typedef struct bad_transport {
-    ptowsp_transport inner;
-    int fault;  // 1: cut short, 2: twice, 3: the next one first, 4: another tag, 5: longer, 6: it
-                // cannot be sent, 7: nor can it be found out
-    int sent;
-    bool is_again;
-    uint64_t tag, size;
-    char data[64];
-} bad_transport;
-
-static ptowsp_status bad_send(void *user, uint32_t peer, uint64_t tag, const void *data,
-                              uint64_t size) {
-    bad_transport *t = (bad_transport *)user;
-    char longer[64] = {0};
-    (void)longer;
-    const int third = ++t->sent == 3;
-    if (third && t->fault == 6) {
-        return PTOWSP_SYSTEM_FAILED;
-    }
-    t->is_again = third && t->fault == 2;
-    t->tag = tag;
-    t->size = size;
-    memcpy(t->data, data, size);
-    return t->inner.send(t->inner.user, peer,
-                         third && t->fault == 3   ? tag + 1
-                         : third && t->fault == 4 ? tag ^ UINT64_C(1) << 40
-                                                  : tag,
-                         t->data,
-                         third && t->fault == 1   ? size - 1
-                         : third && t->fault == 5 ? size + 1
-                                                  : size);
-}
-
-static ptowsp_status bad_receive(void *user, uint32_t peer, void *data, uint64_t capacity) {
-    bad_transport *t = (bad_transport *)user;
-    return t->inner.receive(t->inner.user, peer, data, capacity);
-}
-
-static ptowsp_status bad_test(void *user, uint32_t peer, bool is_send, bool *is_done, uint64_t *tag,
-                              uint64_t *size) {
-    bad_transport *t = (bad_transport *)user;
-    if (is_send && t->sent == 3 && t->fault == 7) {
-        return PTOWSP_SYSTEM_FAILED;
-    }
-    const ptowsp_status status = t->inner.test(t->inner.user, peer, is_send, is_done, tag, size);
-    if (is_send && *is_done && t->is_again) {
-        t->is_again = *is_done = false;
-        t->inner.send(t->inner.user, peer, t->tag, t->data, t->size);
-    }
-    return status;
-}
-
-static void bad_cancel(void *user, uint32_t peer, bool is_send) {
-    bad_transport *t = (bad_transport *)user;
-    t->inner.cancel(t->inner.user, peer, is_send);
-}
-
-static void bad_close(void *user, bool has_failed) {
-    bad_transport *t = (bad_transport *)user;
-    t->inner.close(t->inner.user, has_failed);
-}
-
 static void run_sends(rank_job *job, ptowsp_context *context, ptowsp_ranks *ranks) {
     (void)context;
     uint32_t in[4] = {1, 2, 3, 4}, out[4];
@@ -711,11 +677,9 @@ TEST(ranks__messages_that_are_wrong_are_found) {
     for (int fault = 1; fault <= 7; fault++) {
         ptowsp_context *context = context_of(NULL);
         ptowsp_hub *hub = hub_of(context, 2, 0, false);
-        bad_transport bad = {.inner = ptowsp_hub_transport(hub, 0), .fault = fault};
+        wrapped bad = {.hub = ptowsp_hub_transport(hub, 0), .fault = fault};
         rank_job jobs[P_MAX] = {0};
-        const ptowsp_transport wrong = {&bad,     bad_send,   bad_receive,
-                                        bad_test, bad_cancel, bad_close};
-        jobs[0].transport = wrong;
+        jobs[0].transport = wrapped_transport(&bad);
         jobs[1].transport = ptowsp_hub_transport(hub, 1);
         run_ranks(jobs, 2, 0, run_sends, NULL);
         assert_int_equal(jobs[1].status, PTOWSP_RANK_FAILED);

@@ -5,11 +5,10 @@
 
 static void label_is(const see *s, uint64_t index, const char *expected) {
     char data[200];
-    ptowsp_output_buffer buffer = {data, sizeof data, 0};
     ptowsp_task_trace task;
     assert_true(ptowsp_run_trace_find(s->run, index, &task));
     assert_int_equal(task.index, index);
-    ptowsp_run_print_task(s->run, &task, ptowsp_output_to_buffer(&buffer));
+    ptowsp_run_print_task(s->run, &task, TEST_TEXT(data));
     assert_string_equal(data, expected);
 }
 
@@ -19,20 +18,19 @@ static bool count_edge(void *user, const ptowsp_edge *edge) {
     return true;
 }
 
-// The schedules that make records in different ways: in order, fifo, and event by event.
-static void schedule_of(int kind, ptowsp_schedule *schedule) {
-    memset(schedule, 0, sizeof *schedule);
-    schedule->lane_count = 2;
-    schedule->issue = kind == 0 ? PTOWSP_ISSUE_IN_ORDER : PTOWSP_ISSUE_DATAFLOW;
-    schedule->dispatch = kind == 2 ? PTOWSP_DISPATCH_WORK_STEALING : PTOWSP_DISPATCH_ROUND_ROBIN;
+static ptowsp_schedule schedule_of(int kind) {
+    const ptowsp_schedule schedule = {
+        .lane_count = 2,
+        .issue = kind == 0 ? PTOWSP_ISSUE_IN_ORDER : PTOWSP_ISSUE_DATAFLOW,
+        .dispatch = kind == 2 ? PTOWSP_DISPATCH_WORK_STEALING : PTOWSP_DISPATCH_ROUND_ROBIN};
+    return schedule;
 }
 
 TEST(trace__tasks_have_their_names_values_and_bytes) {
     for (int kind = 0; kind < 3; kind++) {
         see s = {0};
-        ptowsp_schedule schedule;
         ptowsp_task_trace task;
-        schedule_of(kind, &schedule);
+        ptowsp_schedule schedule = schedule_of(kind);
         see_make(&s, &schedule, 5);
         see_run_tasks(&s);
         assert_int_equal(ptowsp_run_trace_count(s.run), 20);
@@ -66,8 +64,7 @@ TEST(trace__task_of_another_program_is_told_by_its_index) {
             char label[2][200], expected[40];
             ptowsp_task_trace task = ptowsp_run_trace_at(both[from].run, i);
             for (int by = 0; by < 2; by++) {
-                ptowsp_output_buffer buffer = {label[by], sizeof label[by], 0};
-                ptowsp_run_print_task(both[by].run, &task, ptowsp_output_to_buffer(&buffer));
+                ptowsp_run_print_task(both[by].run, &task, TEST_TEXT(label[by]));
             }
             snprintf(expected, sizeof expected, "task %d", (int)task.index);
             strange += strcmp(label[1 - from], expected) == 0;
@@ -80,13 +77,12 @@ TEST(trace__task_of_another_program_is_told_by_its_index) {
     ptowsp_task_record record = *task.record;
     for (int k = 0; k < 3; k++) {
         char label[200];
-        ptowsp_output_buffer buffer = {label, sizeof label, 0};
         ptowsp_task_trace other = task;
         other.record = &record;
         other.axis_count += k == 0;
         other.scalar_count += k == 1;
         record.node = k == 2 ? UINT32_MAX : task.record->node;
-        ptowsp_run_print_task(both[0].run, &other, ptowsp_output_to_buffer(&buffer));
+        ptowsp_run_print_task(both[0].run, &other, TEST_TEXT(label));
         assert_string_equal(label, "task 0");
     }
     see_free(&both[0]);
@@ -97,9 +93,8 @@ TEST(trace__task_of_another_program_is_told_by_its_index) {
 TEST(trace__sums_are_those_of_all_tasks) {
     for (int kind = 0; kind < 6; kind++) {
         see s = {0};
-        ptowsp_schedule schedule;
         uint32_t count;
-        schedule_of(kind % 3, &schedule);
+        ptowsp_schedule schedule = schedule_of(kind % 3);
         see_make(&s, &schedule, 5);
         const ptowsp_record_options totals = {PTOWSP_RECORD_TOTALS, 0, 0, 0, false};
         const ptowsp_record_options tasks = {PTOWSP_RECORD_TASKS, 40, 60, 3, false};
@@ -142,8 +137,7 @@ TEST(trace__a_window_and_every_nth_keep_the_same_records) {
     uint64_t seed = test_seed();
     for (int round = 0; round < 60; round++) {
         see s = {0}, all = {0};
-        ptowsp_schedule schedule;
-        schedule_of(round % 3, &schedule);
+        ptowsp_schedule schedule = schedule_of(round % 3);
         int64_t requests = test_random_in(&seed, 0, 60);
         see_make(&s, &schedule, requests);
         see_make(&all, &schedule, requests);
@@ -186,8 +180,7 @@ TEST(trace__a_window_and_every_nth_keep_the_same_records) {
 TEST(trace__memory_is_for_what_is_kept) {
     for (int kind = 0; kind < 3; kind++) {
         see s = {0};
-        ptowsp_schedule schedule;
-        schedule_of(kind, &schedule);
+        ptowsp_schedule schedule = schedule_of(kind);
         schedule.window_policy = PTOWSP_WINDOW_STALL;
         schedule.window = 8;
         see_make(&s, &schedule, 4000);
@@ -225,10 +218,9 @@ TEST(trace__tasks_of_processes_are_recorded) {
 TEST(trace__on_lanes_and_on_one_thread_are_the_same) {
     for (int kind = 0; kind < 3; kind++) {
         see one = {0}, many = {0};
-        ptowsp_schedule schedule;
         const ptowsp_record_options record = {PTOWSP_RECORD_EDGES, 0, 0, 0, false};
         ptowsp_run_options options = {0};
-        schedule_of(kind, &schedule);
+        ptowsp_schedule schedule = schedule_of(kind);
         many.context_desc = test_lanes_desc(4);
         see_make(&one, &schedule, 50);
         see_make(&many, &schedule, 50);
@@ -266,12 +258,11 @@ TEST(trace__without_memory_is_an_error) {
         for (size_t n = 1; !is_good; n++) {
             test_memory memory = {0, 0, 0, 0};
             see s = {0};
-            ptowsp_schedule schedule;
             const ptowsp_record_options record = {PTOWSP_RECORD_EDGES, 0, 0, 0, false};
             size_t size = 0;
             const ptowsp_output output = {discard, &size};
             ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
-            schedule_of(kind % 3, &schedule);
+            ptowsp_schedule schedule = schedule_of(kind % 3);
             s.context_desc.resize = test_resize;
             s.context_desc.resize_user = &memory;
             if (kind < 3) {
@@ -309,29 +300,18 @@ TEST(trace__use_reaches_the_end_of_a_pipeline_that_waits) {
                                "      send c(1)\n"
                                "    process use consumes c\n"
                                "      receive t from c\n";
-    const ptowsp_parse_desc alone = {NULL, 0, 1};
+    see s = {0};
     const ptowsp_record_options totals = {PTOWSP_RECORD_TOTALS, 0, 0, 0, false};
-    const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
-    ptowsp_context *context = test_context(NULL);
-    ptowsp_module *module;
-    ptowsp_program *program;
-    ptowsp_run *run;
-    assert_ok(ptowsp_module_parse(context, text, sizeof text - 1, &alone, &module, NULL));
-    assert_ok(ptowsp_program_create(context, module, NULL, &program));
-    assert_ok(ptowsp_run_create(context, program, &run));
-    assert_ok(ptowsp_run_record(run, &totals));
-    assert_ok(ptowsp_run_execute(run, &options));
-    ptowsp_usage usage = ptowsp_run_usage(run);
+    see_parse(&s, text, NULL, 0, NULL);
+    see_run(&s, &totals);
+    ptowsp_usage usage = ptowsp_run_usage(s.run);
     assert_int_equal(usage.bin_cycles, 4);
     assert_int_equal(usage.bin_count, 501);
     assert_int_equal(usage.busy[1], 1);
     for (uint32_t i = 1; i < usage.bin_count; i++) {
         assert_int_equal(usage.busy[i * usage.kernel_count + 1], 0);
     }
-    ptowsp_run_destroy(run);
-    ptowsp_program_destroy(program);
-    ptowsp_module_destroy(module);
-    ptowsp_context_destroy(context);
+    see_free(&s);
 }
 
 TEST(trace__refuses_what_cannot_be) {

@@ -136,24 +136,21 @@ TEST(wall__tells_when_and_where_kernels_ran) {
 }
 
 // An output that keeps text.
-typedef struct kept {
-    char text[32768];
-    size_t size;
-} kept;
+static char kept_text[32768];
 
 static bool keep_bytes(void *user, const void *data, size_t size) {
-    kept *k = (kept *)user;
-    assert_true(k->size + size < sizeof k->text);
-    memcpy(k->text + k->size, data, size);
-    k->size += size;
-    k->text[k->size] = '\0';
+    size_t *length = (size_t *)user;
+    assert_true(*length + size < sizeof kept_text);
+    memcpy(kept_text + *length, data, size);
+    *length += size;
+    kept_text[*length] = '\0';
     return true;
 }
 
 // Reads a CSV back: a line is index,...,"lane L",ready,issue,start,end,...
-static uint32_t csv_lines(const kept *k, ptowsp_span *out_spans, uint64_t capacity) {
+static uint32_t csv_lines(ptowsp_span *out_spans, uint64_t capacity) {
     uint32_t count = 0;
-    for (const char *line = strchr(k->text, '\n') + 1; *line; line = strchr(line, '\n') + 1) {
+    for (const char *line = strchr(kept_text, '\n') + 1; *line; line = strchr(line, '\n') + 1) {
         unsigned long long index = 0, ready = 0, issue = 0, start = 0, end = 0;
         unsigned lane = 0;
         const char *track = strstr(line, "\"lane ");
@@ -174,20 +171,17 @@ static uint32_t csv_lines(const kept *k, ptowsp_span *out_spans, uint64_t capaci
 TEST(wall__tells_which_core_of_a_device) {
     static fixture f;
     make(&f, true, NULL);
-    ptowsp_device *device;
-    const ptowsp_device_desc desc = {.vector_count = 3};
-    test_ok(f.context, ptowsp_device_open(f.context, &desc, &device));
+    ptowsp_device *device = device_of(f.context, 1, 3, 0);
     record(&f, 1, true);
     uint64_t before = ptowsp_clock_ns();
     assert_ok(ptowsp_device_run(device, f.run, NULL));
     check(&f, 1, before, ptowsp_clock_ns());
-    static kept text;
+    size_t length = 0;
     ptowsp_span read[TASK_COUNT];
     const ptowsp_export_options options = {.time = PTOWSP_TIME_WALL};
-    const ptowsp_output output = {keep_bytes, &text};
-    text.size = 0;
+    const ptowsp_output output = {keep_bytes, &length};
     assert_ok(ptowsp_run_export(f.run, PTOWSP_EXPORT_CSV, &options, output));
-    assert_int_equal(csv_lines(&text, read, TASK_COUNT), TASK_COUNT);
+    assert_int_equal(csv_lines(read, TASK_COUNT), TASK_COUNT);
     for (uint64_t i = 0; i < TASK_COUNT; i++) {
         const ptowsp_task_record *clock = ptowsp_run_clock_at(f.run, i);
         assert_true(read[i].begin == clock->start && read[i].end == clock->end);
@@ -203,20 +197,16 @@ static ptowsp_cycles fail_third(const ptowsp_task *task, void *user) {
 }
 
 TEST(wall__of_tasks_that_did_not_run_is_none) {
-    const ptowsp_context_desc context_desc = {.threads = PTOWSP_THREADS_OWN, .lane_count = 2};
     const ptowsp_record_options wrong = {PTOWSP_RECORD_TOTALS, 0, 0, 0, true};
-    fixture f = {0};
-    assert_ok(ptowsp_context_create(&context_desc, &f.context));
-    assert_ok(ptowsp_module_create(f.context, NULL, &f.m));
-    ptowsp_kernel_desc desc = {.name = "k", .fn = fail_third};
-    ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(f.m, &desc)};
-    PTOWSP_WORKLOAD(f.m, "w") {
-        PTOWSP_FOR_EACH(f.m, i, ptowsp_axis_dense(f.m, "n", 5)) {
-            ptowsp_task_make(f.m, &task);
-        }
-    }
-    assert_ok(ptowsp_program_create(f.context, f.m, NULL, &f.program));
-    assert_ok(ptowsp_run_create(f.context, f.program, &f.run));
+    static const char text[] = "module m\naxis n 5\nkernel k(axes 0) vector\nworkload w\n"
+                               "  for_each i in n\n    task k()\n";
+    const ptowsp_parse_kernel kernel = {.name = "k", .fn = fail_third};
+    const ptowsp_parse_desc attached = {.kernels = &kernel, .kernel_count = 1};
+    fixture f = {.context = test_lanes(2)};
+    test_ok(f.context,
+            ptowsp_module_parse(f.context, text, sizeof text - 1, &attached, &f.m, NULL));
+    f.program = test_program(f.context, f.m, NULL);
+    f.run = test_run_of(f.context, f.program);
     test_invalid(f.context, ptowsp_run_record(f.run, &wrong),
                  "run: the wall clock is recorded of tasks (PTOWSP_RECORD_TASKS)");
     for (uint32_t lanes = 1; lanes <= 2; lanes++) {
@@ -231,7 +221,7 @@ TEST(wall__of_tasks_that_did_not_run_is_none) {
     destroy(&f);
 }
 
-static bool take_bytes(void *user, const void *data, size_t size) {
+static bool count_bytes(void *user, const void *data, size_t size) {
     (void)data;
     *(size_t *)user += size;
     return true;
@@ -245,7 +235,7 @@ static bool survives(fixture *f, size_t refused) {
     static const char *const names[] = {"name"};
     const ptowsp_span_set set = {"title", spans, 2, names, 1, NULL, NULL, 0, NULL, NULL, 0, false};
     size_t size = 0;
-    const ptowsp_output output = {take_bytes, &size};
+    const ptowsp_output output = {count_bytes, &size};
     f->memory.refuse_at = refused ? f->memory.allocations + refused : 0;
     ptowsp_status status = ptowsp_run_execute(f->run, &on_lanes);
     if (status == PTOWSP_OK) {
@@ -325,16 +315,15 @@ static void check_nodes(const ptowsp_span *spans, const seen *saw) {
 
 // The picture of a graph's spans, read back: times from the earliest on.
 static void check_picture(ptowsp_context *context, const ptowsp_span *spans) {
-    static kept text;
+    size_t length = 0;
     static const char *const names[] = {"vector", "cube"};
     const ptowsp_span_set set = {"graph", spans, NODES, names, 2, NULL,
                                  NULL,    0,     NULL,  NULL,  0, false};
-    const ptowsp_output output = {keep_bytes, &text};
+    const ptowsp_output output = {keep_bytes, &length};
     ptowsp_span read[NODES];
     uint64_t first = UINT64_MAX;
-    text.size = 0;
     assert_ok(ptowsp_spans_export(context, &set, PTOWSP_EXPORT_CSV, NULL, output));
-    assert_int_equal(csv_lines(&text, read, NODES), NODES - 1);  // but the one that was skipped
+    assert_int_equal(csv_lines(read, NODES), NODES - 1);  // but the one that was skipped
     for (int i = 0; i < NODES - 1; i++) {
         first = spans[i].begin < first ? spans[i].begin : first;
     }
@@ -345,28 +334,22 @@ static void check_picture(ptowsp_context *context, const ptowsp_span *spans) {
 }
 
 TEST(wall__clock_of_graphs_is_recorded) {
-    const ptowsp_context_desc context_desc = {.threads = PTOWSP_THREADS_OWN, .lane_count = 3};
-    const ptowsp_device_desc device_desc = {.vector_count = 2, .cube_count = 1};
     ptowsp_graph *graph;
-    ptowsp_device *device;
     seen saw[NODES + ITEMS];
     ptowsp_span spans[NODES + 1];
-    ptowsp_context *context = test_context(&context_desc);
+    ptowsp_context *context = test_lanes(3);
     for (uint32_t cubes = 0; cubes < 2; cubes++) {  // with queues of units, too
         const ptowsp_graph_desc desc = {.cube_lane_count = cubes};
         assert_ok(ptowsp_graph_create(context, &desc, &graph));
-        for (int i = 0; i < NODES; i++) {
-            ptowsp_graph_task_desc task = {.user = saw,
-                                           .fn = i == 2 ? NULL : node_spend,
-                                           .range = i == 2 ? node_range : NULL,
-                                           .item_count = i == 2 ? ITEMS : 0,
-                                           .grain = i == 2 ? 1 : 0,
-                                           .unit = i == 1 ? PTOWSP_UNIT_CUBE : PTOWSP_UNIT_VECTOR};
-            assert_ok(ptowsp_graph_task_make(graph, &task, NULL));
-        }
-        ptowsp_graph_edge_make(graph, 0, 1);
-        ptowsp_graph_edge_make(graph, 1, 2);
-        ptowsp_graph_edge_make(graph, 3, 4);
+        static const uint64_t edges[][2] = {{0, 1}, {1, 2}, {3, 4}};
+        const ptowsp_graph_task_desc tasks[NODES] = {
+            {.fn = node_spend, .user = saw},
+            {.fn = node_spend, .user = saw, .unit = PTOWSP_UNIT_CUBE},
+            {.range = node_range, .user = saw, .item_count = ITEMS, .grain = 1},
+            {.fn = node_spend, .user = saw},
+            {.fn = node_spend, .user = saw}};
+        graph_tasks(graph, tasks, NODES);
+        graph_edges(graph, edges, 3);
         test_invalid(context, ptowsp_graph_record(graph, NULL, 3),
                      "graph: spans is NULL, with a capacity");
         for (int round = 0; round < 20; round++) {
@@ -379,7 +362,7 @@ TEST(wall__clock_of_graphs_is_recorded) {
             check_picture(context, spans);
         }
         memset(saw, 0, sizeof saw);
-        assert_ok(ptowsp_device_open(context, &device_desc, &device));
+        ptowsp_device *device = device_of(context, 1, 2, 1);
         assert_int_equal(ptowsp_device_run_graph(device, graph), PTOWSP_KERNEL_FAILED);
         check_nodes(spans, saw);
         check_picture(context, spans);
@@ -425,7 +408,6 @@ static void check_span(const ptowsp_span *span, const seen *s, uint32_t kind) {
 
 TEST(wall__clock_of_plans_is_recorded) {
     static const int32_t lengths[SEQUENCES] = {9000, 100, 0, 300, 5000, 40};
-    const ptowsp_context_desc context_desc = {.threads = PTOWSP_THREADS_OWN, .lane_count = 2};
     ptowsp_attention_batch batch = {.kv_lengths = lengths, .sequence_count = SEQUENCES};
     ptowsp_attention_config config = {.kv_head_count = 1, .lane_count = 4};
     static uint64_t block[2048];
@@ -441,7 +423,7 @@ TEST(wall__clock_of_plans_is_recorded) {
     assert_in_range(plan.unit_count + plan.merge_count, 2, PLAN_UNITS);
     assert_true(ptowsp_attention_progress_size(&plan) <= 1024);
     assert_true(plan.merge_count > 0);
-    ptowsp_context *context = test_context(&context_desc);
+    ptowsp_context *context = test_lanes(2);
     saw.plan = &plan;
     for (int how = 0; how < 4; how++) {
         ptowsp_attention_job job = {.plan = &plan,
