@@ -25,46 +25,28 @@ static ptowsp_device *device_number(ptowsp_context *context, uint32_t i) {
     return device_of(context, sizes[i][0], sizes[i][1], sizes[i][2]);
 }
 
-DEVICE_TEST(device_stress__random_graphs_agree_with_running_in_order) {
+// Twice on the device, and once on lanes: they leave nothing behind for each other.
+static ptowsp_status run_there(ptowsp_graph *graph, int time, ptowsp_device *device) {
+    return time == 1 ? ptowsp_graph_run(graph) : ptowsp_device_run_graph(device, graph);
+}
+
+DEVICE_CONTEXT_TEST(device_stress__random_graphs_agree_with_running_in_order) {
     uint64_t random = test_seed();
-    random_graph *g = (random_graph *)malloc(sizeof *g);
-    random_task *tasks = (random_task *)calloc(TASK_MAX, sizeof *tasks);
-    assert_true(g && tasks);
-    ptowsp_context *context = plain_context();
+    static random_graph g;
+    static random_task tasks[TASK_MAX];
     ptowsp_graph *graph = graph_of(context);
     ptowsp_device *devices[DEVICES];
     for (uint32_t i = 0; i < DEVICES; i++) {
         devices[i] = device_number(context, i);
     }
     for (uint32_t round = 0; TEST_ROUNDS(round, ROUNDS); round++) {
-        make_shape(g, &random);
-        sort_edges(g);
-        uint64_t first_failed = reference(g);
-        ptowsp_graph_clear(graph);
-        build(graph, g, tasks, round % DEVICES != 0, &random);
-        for (int run = 0; run < 3; run++) {
-            memset(g->values, 0, sizeof g->values);
-            memset(g->runs, 0, sizeof g->runs);
-            // Twice on the device, and once on lanes: they leave nothing behind for each other.
-            ptowsp_status status = run == 1
-                                       ? ptowsp_graph_run(graph)
-                                       : ptowsp_device_run_graph(devices[round % DEVICES], graph);
-            if (first_failed == PTOWSP_NO_INDEX) {
-                assert_ok(status);
-            } else {
-                assert_int_equal(status, -1000 - (int)first_failed);
-                assert_true(ptowsp_context_error(context).index == first_failed);
-            }
-            compare(graph, g);
-        }
+        const uint32_t i = round % DEVICES;
+        random_graph_agrees(context, graph, &g, tasks, i != 0, &random, run_there, devices[i]);
     }
     for (uint32_t i = 0; i < DEVICES; i++) {
         assert_ok(ptowsp_device_close(devices[i]));
     }
     ptowsp_graph_destroy(graph);
-    ptowsp_context_destroy(context);
-    free(tasks);
-    free(g);
 }
 
 // -- cancelling -----------------------------------------------------------------------------------
@@ -134,10 +116,9 @@ static ptowsp_cycles run_instance(const ptowsp_task *task, void *user) {
     return i % 50 == 49 ? ptowsp_task_fail(PTOWSP_UNSUPPORTED) : i;
 }
 
-DEVICE_TEST(device_stress__launches_run_every_instance_once) {
+DEVICE_CONTEXT_TEST(device_stress__launches_run_every_instance_once) {
     uint64_t random = test_seed();
     const ptowsp_kernel_fn kernels[] = {run_instance};
-    ptowsp_context *context = plain_context();
     for (uint32_t i = 1; i < DEVICES; i++) {
         ptowsp_device *device = device_number(context, i);
         ptowsp_device_stats stats = ptowsp_device_result(device);
@@ -165,32 +146,25 @@ DEVICE_TEST(device_stress__launches_run_every_instance_once) {
         }
         assert_ok(ptowsp_device_close(device));
     }
-    ptowsp_context_destroy(context);
 }
 
 // Runs of one task, with pauses in which threads fall asleep: wake-ups that get lost hang here.
-DEVICE_TEST(device_stress__short_runs_and_pauses) {
+DEVICE_CONTEXT_TEST(device_stress__short_runs_and_pauses) {
     uint64_t random = test_seed();
-    ptowsp_context *context = plain_context();
     for (uint32_t i = 0; i < DEVICES; i++) {
         ptowsp_device *device = device_number(context, i);
+        ptowsp_graph *graph = graph_of(context);
         uint8_t runs[DEVICES];
-        shape s = {
-            .context = context, .task_count = 1 + i, .graph = graph_of(context), .runs = runs};
-        ptowsp_graph_task_desc desc = {.fn = shape_count, .user = runs};
-        for (uint64_t task = 0; task < s.task_count; task++) {
-            assert_ok(ptowsp_graph_task_make(s.graph, &desc, NULL));
-        }
+        graph_alike(graph, (ptowsp_graph_task_desc){.fn = shape_count, .user = runs}, 1 + i);
         for (uint32_t round = 0; TEST_ROUNDS(round, ROUNDS); round++) {
             memset(runs, 0, sizeof runs);
-            assert_ok(ptowsp_device_run_graph(device, s.graph));
+            assert_ok(ptowsp_device_run_graph(device, graph));
             for (uint32_t task = 0; task < DEVICES; task++) {
                 assert_int_equal(runs[task], task <= i);
             }
             device_spend((uint32_t)test_random_in(&random, 0, 20000));
         }
-        ptowsp_graph_destroy(s.graph);
+        ptowsp_graph_destroy(graph);
         assert_ok(ptowsp_device_close(device));
     }
-    ptowsp_context_destroy(context);
 }

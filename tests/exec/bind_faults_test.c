@@ -18,28 +18,23 @@ static void make_one_of_everything(fixture *f) {
 
 FIXTURE_TEST(bind_faults__names_that_the_program_does_not_use_so) {
     const ptowsp_csr csr = {PTOWSP_I32, NULL, NULL, 0, 0};
+    const ptowsp_buffer buffer = {0};
     make_one_of_everything(f);
-    ptowsp_buffer buffer = {0};
-    refused(f, ptowsp_run_bind_size(f->run, "heads", 1), PTOWSP_NO_INDEX,
-            "bind: module decode has no dynamic axis heads; it has batch");
-    refused(f, ptowsp_run_bind_size(f->run, "kv", 1), PTOWSP_NO_INDEX,
-            "bind: module decode has no dynamic axis kv; it has batch");
-    refused(f, ptowsp_run_bind_symbol(f->run, "batch", 1), PTOWSP_NO_INDEX,
-            "bind: module decode has no symbol batch; it has scale");
-    refused(f, ptowsp_run_bind_array(f->run, "scale", PTOWSP_I32, NULL, 0), PTOWSP_NO_INDEX,
-            "bind: module decode has no array scale; it has kv, list");
-    refused(f, ptowsp_run_bind_lengths(f->run, "pages", PTOWSP_I32, NULL, 0), PTOWSP_NO_INDEX,
-            "bind: module decode has no ragged axis pages; it has kv, list");
-    refused(f, ptowsp_run_bind_lengths(f->run, "list", PTOWSP_I16, NULL, 0), PTOWSP_NO_INDEX,
-            "bind: list is an array, not a ragged axis");
-    refused(f, ptowsp_run_bind_csr(f->run, "kv", &csr), PTOWSP_NO_INDEX,
-            "bind: module decode has no sparse axis kv; it has pages");
-    refused(f, ptowsp_run_bind_tensor(f->run, "z", &buffer), PTOWSP_NO_INDEX,
-            "bind: module decode has no tensor z; it has x, y, d");
-    refused(f, ptowsp_run_bind_tensor(f->run, NULL, &buffer), PTOWSP_NO_INDEX,
-            "bind: module decode has no tensor NULL; it has x, y, d");
-    refused(f, ptowsp_run_bind_symbol(f->run, "a\nb", 0), PTOWSP_NO_INDEX,
-            "bind: module decode has no symbol of such a name; it has scale");
+#define NO_NAME(call, text) test_invalid(f->context, ptowsp_run_bind_##call, "bind: " text)
+#define HAS(what)           "module decode has no " what
+    NO_NAME(size(f->run, "heads", 1), HAS("dynamic axis heads; it has batch"));
+    NO_NAME(size(f->run, "kv", 1), HAS("dynamic axis kv; it has batch"));
+    NO_NAME(symbol(f->run, "batch", 1), HAS("symbol batch; it has scale"));
+    NO_NAME(symbol(f->run, "a\nb", 0), HAS("symbol of such a name; it has scale"));
+    NO_NAME(array(f->run, "scale", PTOWSP_I32, NULL, 0), HAS("array scale; it has kv, list"));
+    NO_NAME(lengths(f->run, "pages", PTOWSP_I32, NULL, 0),
+            HAS("ragged axis pages; it has kv, list"));
+    NO_NAME(lengths(f->run, "list", PTOWSP_I16, NULL, 0), "list is an array, not a ragged axis");
+    NO_NAME(csr(f->run, "kv", &csr), HAS("sparse axis kv; it has pages"));
+    NO_NAME(tensor(f->run, "z", &buffer), HAS("tensor z; it has x, y, d"));
+    NO_NAME(tensor(f->run, NULL, &buffer), HAS("tensor NULL; it has x, y, d"));
+#undef NO_NAME
+#undef HAS
     refused(f, ptowsp_run_bind_slot(f->run, 8, 0), 8, "bind: slot 8, but there are 8");
 }
 
@@ -64,98 +59,72 @@ FIXTURE_TEST(bind_faults__arrays_that_cannot_be_bound) {
     static const int64_t some[4];
     const char *odd = (const char *)some + 1;
     make_one_of_everything(f);
-    refused(f, ptowsp_run_bind_size(f->run, "batch", -1), PTOWSP_NO_INDEX,
-            "bind: size -1 of axis batch is negative");
-    refused(f, ptowsp_run_bind_array(f->run, "list", PTOWSP_I32, some, 1), PTOWSP_NO_INDEX,
-            "bind: list is i32; it is declared i16");
-    refused(f, ptowsp_run_bind_array(f->run, "list", PTOWSP_I16, NULL, 3), PTOWSP_NO_INDEX,
-            "bind: list has 3 elements at NULL");
-    refused(f, ptowsp_run_bind_array(f->run, "list", PTOWSP_I16, odd, 1), PTOWSP_NO_INDEX,
-            "bind: list is not aligned to its elements of 2 bytes");
-    refused(f, ptowsp_run_bind_array(f->run, "list", PTOWSP_I16, some, UINT64_C(1) << 62),
-            PTOWSP_NO_INDEX, "bind: list has 4611686018427387904 elements, which cannot be");
-    refused(f, ptowsp_run_bind_lengths(f->run, "kv", PTOWSP_I16, some, 1), PTOWSP_NO_INDEX,
-            "bind: lengths of kv are i16; they are i32, i64, u32 or u64");
-    refused(f, ptowsp_run_bind_lengths(f->run, "kv", PTOWSP_U32, odd, 1), PTOWSP_NO_INDEX,
-            "bind: kv is not aligned to its elements of 4 bytes");
-    refused(f, ptowsp_run_bind_csr(f->run, "pages", NULL), PTOWSP_NO_INDEX,
-            "bind: the csr of axis pages is NULL");
-    ptowsp_csr csr = {PTOWSP_U8, some, some, 1, 1};
-    refused(f, ptowsp_run_bind_csr(f->run, "pages", &csr), PTOWSP_NO_INDEX,
-            "bind: arrays of axis pages are u8; they are i32, i64, u32 or u64");
-    csr.dtype = PTOWSP_I64;
-    csr.indptr = NULL;
-    csr.row_count = 2;
-    refused(f, ptowsp_run_bind_csr(f->run, "pages", &csr), PTOWSP_NO_INDEX,
-            "bind: indptr of pages has 3 elements at NULL");
-    csr.indptr = some;
-    csr.indices = odd;
-    refused(f, ptowsp_run_bind_csr(f->run, "pages", &csr), PTOWSP_NO_INDEX,
-            "bind: indices of pages is not aligned to its elements of 8 bytes");
-    csr.row_count = UINT64_MAX;
-    refused(f, ptowsp_run_bind_csr(f->run, "pages", &csr), PTOWSP_NO_INDEX,
-            "bind: axis pages has 18446744073709551615 rows, which cannot be");
+#define REFUSED(call, text) test_invalid(f->context, ptowsp_run_bind_##call, "bind: " text)
+    REFUSED(size(f->run, "batch", -1), "size -1 of axis batch is negative");
+    REFUSED(array(f->run, "list", PTOWSP_I32, some, 1), "list is i32; it is declared i16");
+    REFUSED(array(f->run, "list", PTOWSP_I16, NULL, 3), "list has 3 elements at NULL");
+    REFUSED(array(f->run, "list", PTOWSP_I16, odd, 1),
+            "list is not aligned to its elements of 2 bytes");
+    REFUSED(array(f->run, "list", PTOWSP_I16, some, UINT64_C(1) << 62),
+            "list has 4611686018427387904 elements, which cannot be");
+    REFUSED(lengths(f->run, "kv", PTOWSP_I16, some, 1),
+            "lengths of kv are i16; they are i32, i64, u32 or u64");
+    REFUSED(lengths(f->run, "kv", PTOWSP_U32, odd, 1),
+            "kv is not aligned to its elements of 4 bytes");
+    REFUSED(csr(f->run, "pages", NULL), "the csr of axis pages is NULL");
+    const ptowsp_csr rows[] = {{PTOWSP_U8, some, some, 1, 1},
+                               {PTOWSP_I64, NULL, some, 2, 1},
+                               {PTOWSP_I64, some, odd, 2, 1},
+                               {PTOWSP_I64, some, odd, UINT64_MAX, 1}};
+    REFUSED(csr(f->run, "pages", &rows[0]),
+            "arrays of axis pages are u8; they are i32, i64, u32 or u64");
+    REFUSED(csr(f->run, "pages", &rows[1]), "indptr of pages has 3 elements at NULL");
+    REFUSED(csr(f->run, "pages", &rows[2]),
+            "indices of pages is not aligned to its elements of 8 bytes");
+    REFUSED(csr(f->run, "pages", &rows[3]),
+            "axis pages has 18446744073709551615 rows, which cannot be");
+#undef REFUSED
 }
 
 FIXTURE_TEST(bind_faults__tensors_that_cannot_be_bound) {
-    static const char too_far[] = "bind: tensor d spans more than 2^61 bytes";
+    static const char too_far[] = "tensor d spans more than 2^61 bytes";
     const int64_t far = INT64_C(1) << 60;
     char *const data = (char *)f->data;
     const struct {
         const char *name;
         ptowsp_buffer bad;
-        uint64_t index;
         const char *text;
     } rows[] = {
-        {"x",
-         {.data = data, .dtype = PTOWSP_F32},
-         PTOWSP_NO_INDEX,
-         "bind: tensor x is f32; it is declared i32"},
-        {"x",
-         {.data = data, .rank = 3},
-         PTOWSP_NO_INDEX,
-         "bind: tensor x has rank 3; it is declared with 2"},
-        {"x",
-         {.data = data, .rank = 2, .shape = {4, 5}},
-         1,
-         "bind: dimension 1 of tensor x is 5; it is declared 4"},
-        {"d", {.data = data}, 0, "bind: dimension 0 of tensor d needs a size, not -1"},
+        {"x", {.data = data, .dtype = PTOWSP_F32}, "tensor x is f32; it is declared i32"},
+        {"x", {.data = data, .rank = 3}, "tensor x has rank 3; it is declared with 2"},
         {"x",
          {.data = data, .size = 63},
-         PTOWSP_NO_INDEX,
-         "bind: tensor x spans elements 0 to 15, which are not all in its 63 bytes"},
+         "tensor x spans elements 0 to 15, which are not all in its 63 bytes"},
         {"x",
          {.data = data, .size = 64, .strides = {-4, 1}},
-         PTOWSP_NO_INDEX,
-         "bind: tensor x spans elements -12 to 3, which are not all in its 64 bytes"},
-        {"x",
-         {.data = data + 2},
-         PTOWSP_NO_INDEX,
-         "bind: tensor x is not aligned to its elements of 4 bytes"},
-        {"d", {.data = data, .rank = 3, .shape = {far, 3, 2}}, PTOWSP_NO_INDEX, too_far},
+         "tensor x spans elements -12 to 3, which are not all in its 64 bytes"},
+        {"x", {.data = data + 2}, "tensor x is not aligned to its elements of 4 bytes"},
+        {"d", {.data = data, .rank = 3, .shape = {far, 3, 2}}, too_far},
         // 2^60 elements on, or before
-        {"d",
-         {.data = data, .rank = 3, .shape = {2, 3, 2}, .strides = {far, 2, 1}},
-         PTOWSP_NO_INDEX,
-         too_far},
-        {"d",
-         {.data = data, .rank = 3, .shape = {2, 3, 2}, .strides = {-far, 2, 1}},
-         PTOWSP_NO_INDEX,
-         too_far},
+        {"d", {.data = data, .rank = 3, .shape = {2, 3, 2}, .strides = {far, 2, 1}}, too_far},
+        {"d", {.data = data, .rank = 3, .shape = {2, 3, 2}, .strides = {-far, 2, 1}}, too_far},
         // 1.5 * 2^63 elements, and 1.5 * 2^64
-        {"d", {.data = data, .rank = 3, .shape = {2 * far, 3, 2}}, PTOWSP_NO_INDEX, too_far},
-        {"d", {.data = data, .rank = 3, .shape = {4 * far, 3, 2}}, PTOWSP_NO_INDEX, too_far},
-        {"d",
-         {.data = data, .rank = 3, .shape = {2, 3, 2}, .strides = {INT64_MIN}},
-         PTOWSP_NO_INDEX,
-         too_far},
+        {"d", {.data = data, .rank = 3, .shape = {2 * far, 3, 2}}, too_far},
+        {"d", {.data = data, .rank = 3, .shape = {4 * far, 3, 2}}, too_far},
+        {"d", {.data = data, .rank = 3, .shape = {2, 3, 2}, .strides = {INT64_MIN}}, too_far},
     };
+    const ptowsp_buffer wide = {.data = data, .rank = 2, .shape = {4, 5}}, plain = {.data = data};
     make_one_of_everything(f);
-    refused(f, ptowsp_run_bind_tensor(f->run, "x", NULL), PTOWSP_NO_INDEX,
-            "bind: the buffer of tensor x is NULL");
+    test_invalid(f->context, ptowsp_run_bind_tensor(f->run, "x", NULL),
+                 "bind: the buffer of tensor x is NULL");
+    refused(f, ptowsp_run_bind_tensor(f->run, "x", &wide), 1,
+            "bind: dimension 1 of tensor x is 5; it is declared 4");
+    refused(f, ptowsp_run_bind_tensor(f->run, "d", &plain), 0,
+            "bind: dimension 0 of tensor d needs a size, not -1");
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        refused(f, ptowsp_run_bind_tensor(f->run, rows[i].name, &rows[i].bad), rows[i].index,
-                rows[i].text);
+        char text[120];
+        snprintf(text, sizeof text, "bind: %s", rows[i].text);
+        test_invalid(f->context, ptowsp_run_bind_tensor(f->run, rows[i].name, &rows[i].bad), text);
     }
 }
 

@@ -100,14 +100,8 @@ static void make(fixture *f, const char *from, const ptowsp_schedule *schedule) 
                                    .resize_user = &f->memory,
                                    .threads = PTOWSP_THREADS_OWN,
                                    .lane_count = 2};
-    assert_ok(ptowsp_context_create(&context, &f->context));
-    ptowsp_status status =
-        ptowsp_module_parse(f->context, from, strlen(from), &desc, &f->module, NULL);
-    if (status != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(f->context).text);
-    }
-    assert_ok(ptowsp_program_create(f->context, f->module, &program, &f->program));
-    assert_ok(ptowsp_run_create(f->context, f->program, &f->run));
+    f->context = test_context(&context);
+    f->run = test_run_text(f->context, from, &desc, &program, &f->module, &f->program);
     bind(f);
 }
 
@@ -349,9 +343,7 @@ TEST(wrong_calls_have_a_status) {
     memset(&f, 0, sizeof f);
     inside = &f;
     f.context = test_context(NULL);
-    assert_ok(ptowsp_module_parse(f.context, small, sizeof small - 1, &desc, &f.module, NULL));
-    f.program = test_program(f.context, f.module, NULL);
-    f.run = test_run_of(f.context, f.program);
+    f.run = test_run_text(f.context, small, &desc, NULL, &f.module, &f.program);
     assert_ok(ptowsp_run_execute(f.run, NULL));
     // Without tensors there is a fingerprint as well.
     fingerprint = found(&f);
@@ -386,9 +378,8 @@ TEST(tensors_of_nothing_have_no_contents) {
     const ptowsp_parse_desc attached = {&kernel, 1, 0};
     ptowsp_context *context = test_context(NULL);
     ptowsp_module *m = NULL;
-    assert_ok(ptowsp_module_parse(context, from, strlen(from), &attached, &m, NULL));
-    ptowsp_program *program = test_program(context, m, NULL);
-    ptowsp_run *run = test_run_of(context, program);
+    ptowsp_program *program = NULL;
+    ptowsp_run *run = test_run_text(context, from, &attached, NULL, &m, &program);
     for (int i = 0; i < 4; i++) {  // of none, of one matrix; with other contents
         for (int t = 0; t < 2; t++) {
             const ptowsp_buffer buffer = {.data = i ? data[t] : NULL,  // not even memory

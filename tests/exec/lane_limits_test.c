@@ -51,11 +51,7 @@ static void program_make(fixture *f, const char *text, ptowsp_kernel_fn fn, uint
     const ptowsp_schedule schedule = {.lane_count = 2, .window = window};
     const ptowsp_program_desc desc = {NULL, &schedule};
     f->window = window;
-    if (ptowsp_module_parse(f->context, text, strlen(text), &attached, &f->m, NULL) != PTOWSP_OK ||
-        ptowsp_program_create(f->context, f->m, &desc, &f->program) != PTOWSP_OK ||
-        ptowsp_run_create(f->context, f->program, &f->run) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(f->context).text);
-    }
+    f->run = test_run_text(f->context, text, &attached, &desc, &f->m, &f->program);
 }
 
 // A loop of tasks, each with the element `at`: one of its own, or the same.

@@ -121,11 +121,7 @@ static void fixture_make(fixture *f, lane_kind kind, uint32_t lane_count,
              (int)f->places[1][0].size, (int)f->places[1][1].size);
     pace_loop(text, 'x', f->places[0]);
     pace_loop(text, 'y', f->places[1]);
-    if (ptowsp_module_parse(f->context, text, strlen(text), &attached, &f->m, NULL) != PTOWSP_OK ||
-        ptowsp_program_create(f->context, f->m, &program, &f->program) != PTOWSP_OK ||
-        ptowsp_run_create(f->context, f->program, &f->run) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(f->context).text);
-    }
+    f->run = test_run_text(f->context, text, &attached, &program, &f->m, &f->program);
     test_bind(f->run, "data", f->data);
 }
 

@@ -73,10 +73,8 @@ static inline void compile(fixture *f, const ptowsp_schedule *schedule) {
     const ptowsp_program_desc desc = {NULL, schedule};
     test_ok(f->context, ptowsp_program_create(f->context, f->m, &desc, &f->program));
     assert_ok(ptowsp_run_create(f->context, f->program, &f->run));
-    ptowsp_buffer buffer = {.data = f->data, .size = sizeof f->data};
-    assert_ok(ptowsp_run_bind_tensor(f->run, "x", &buffer));
-    buffer.data = f->other;
-    assert_ok(ptowsp_run_bind_tensor(f->run, "y", &buffer));
+    test_bind(f->run, "x", f->data);
+    test_bind(f->run, "y", f->other);
 }
 
 // Asserts that a bind function has returned INVALID_PARAMS with this text.

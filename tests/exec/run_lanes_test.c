@@ -353,9 +353,8 @@ TEST(run_lanes__a_task_in_flight_takes_no_more_than_256_bytes) {
     const ptowsp_parse_kernel kernel = {.name = "k", .fn = nothing};
     const ptowsp_parse_desc attached = {.kernels = &kernel, .kernel_count = 1};
     ptowsp_module *m = NULL;
-    assert_ok(ptowsp_module_parse(context, text, strlen(text), &attached, &m, NULL));
-    ptowsp_program *program = test_program(context, m, NULL);
-    ptowsp_run *run = test_run_of(context, program);
+    ptowsp_program *program = NULL;
+    ptowsp_run *run = test_run_text(context, text, &attached, NULL, &m, &program);
     size_t bytes[2];
     for (uint32_t lanes = 1; lanes <= 2; lanes++) {
         test_bind(run, "x", data[0]);

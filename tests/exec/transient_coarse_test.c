@@ -70,13 +70,8 @@ static void compile(fixture *f, uint32_t depth, uint32_t called_at) {
     const ptowsp_parse_desc attached = {kernels, 4, 0};
     const ptowsp_program_desc desc = {"main", NULL};
     memset(f, 0, sizeof *f);
-    if (ptowsp_context_create(NULL, &f->context) != PTOWSP_OK ||
-        ptowsp_module_parse(f->context, text, strlen(text), &attached, &f->module, NULL) !=
-            PTOWSP_OK ||
-        ptowsp_program_create(f->context, f->module, &desc, &f->program) != PTOWSP_OK ||
-        ptowsp_run_create(f->context, f->program, &f->run) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(f->context).text);
-    }
+    f->context = test_context(NULL);
+    f->run = test_run_text(f->context, text, &attached, &desc, &f->module, &f->program);
 }
 
 static void fixture_free(fixture *f) {

@@ -2,44 +2,31 @@
 
 #include "graph_random.h"
 
+static ptowsp_status run_on_lanes(ptowsp_graph *graph, int time, ptowsp_device *device) {
+    (void)time, (void)device;
+    return ptowsp_graph_run(graph);
+}
+
 static void run_rounds(uint32_t round_count, bool has_classes) {
     uint64_t random = test_seed();
     ptowsp_context *contexts[8];
     ptowsp_graph *graphs[8];
-    random_graph *g = (random_graph *)malloc(sizeof *g);
-    random_task *tasks = (random_task *)calloc(TASK_MAX, sizeof *tasks);
-    assert_true(g && tasks);
+    static random_graph g;
+    static random_task tasks[TASK_MAX];
     for (size_t k = 0; k < lanes_kind_count; k++) {
         contexts[k] = lanes_context(k);
         ptowsp_graph_desc desc = {.cube_lane_count = has_classes ? (uint32_t)(k % 4) : 0};
         assert_ok(ptowsp_graph_create(contexts[k], &desc, &graphs[k]));
     }
     for (uint32_t round = 0; round < round_count; round++) {
-        make_shape(g, &random);
-        sort_edges(g);
-        uint64_t first_failed = reference(g);
         size_t k = round % lanes_kind_count;
-        ptowsp_graph_clear(graphs[k]);
-        build(graphs[k], g, tasks, has_classes, &random);
-        for (int run = 0; run < 3; run++) {
-            memset(g->values, 0, sizeof g->values);
-            memset(g->runs, 0, sizeof g->runs);
-            ptowsp_status status = ptowsp_graph_run(graphs[k]);
-            if (first_failed == PTOWSP_NO_INDEX) {
-                assert_ok(status);
-            } else {
-                assert_int_equal(status, -1000 - (int)first_failed);
-                assert_true(ptowsp_context_error(contexts[k]).index == first_failed);
-            }
-            compare(graphs[k], g);
-        }
+        random_graph_agrees(contexts[k], graphs[k], &g, tasks, has_classes, &random, run_on_lanes,
+                            NULL);
     }
     for (size_t k = 0; k < lanes_kind_count; k++) {
         ptowsp_graph_destroy(graphs[k]);
         ptowsp_context_destroy(contexts[k]);
     }
-    free(tasks);
-    free(g);
 }
 
 TEST(graph_random__agrees_with_running_in_order) {

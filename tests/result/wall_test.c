@@ -53,12 +53,8 @@ static void make(fixture *f, bool has_cost, const ptowsp_schedule *schedule) {
                                             {.name = "last", .fn = spend, .user = f}};
     const ptowsp_parse_desc attached = {.kernels = kernels, .kernel_count = 2};
     const ptowsp_program_desc program = {NULL, schedule};
-    assert_ok(ptowsp_context_create(&context, &f->context));
-    if (ptowsp_module_parse(f->context, text, strlen(text), &attached, &f->m, NULL) != PTOWSP_OK ||
-        ptowsp_program_create(f->context, f->m, &program, &f->program) != PTOWSP_OK ||
-        ptowsp_run_create(f->context, f->program, &f->run) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(f->context).text);
-    }
+    f->context = test_context(&context);
+    f->run = test_run_text(f->context, text, &attached, &program, &f->m, &f->program);
 }
 
 static void destroy(fixture *f) {
@@ -203,10 +199,7 @@ TEST(wall__of_tasks_that_did_not_run_is_none) {
     const ptowsp_parse_kernel kernel = {.name = "k", .fn = fail_third};
     const ptowsp_parse_desc attached = {.kernels = &kernel, .kernel_count = 1};
     fixture f = {.context = test_lanes(2)};
-    test_ok(f.context,
-            ptowsp_module_parse(f.context, text, sizeof text - 1, &attached, &f.m, NULL));
-    f.program = test_program(f.context, f.m, NULL);
-    f.run = test_run_of(f.context, f.program);
+    f.run = test_run_text(f.context, text, &attached, NULL, &f.m, &f.program);
     test_invalid(f.context, ptowsp_run_record(f.run, &wrong),
                  "run: the wall clock is recorded of tasks (PTOWSP_RECORD_TASKS)");
     for (uint32_t lanes = 1; lanes <= 2; lanes++) {

@@ -51,10 +51,7 @@ static void fixture_make(fixture *f) {
     const ptowsp_parse_desc attached = {.kernels = &kernel, .kernel_count = 1};
     memset(f, 0, sizeof *f);
     f->context = test_context(NULL);
-    test_ok(f->context,
-            ptowsp_module_parse(f->context, text, sizeof text - 1, &attached, &f->m, NULL));
-    f->program = test_program(f->context, f->m, NULL);
-    f->run = test_run_of(f->context, f->program);
+    f->run = test_run_text(f->context, text, &attached, NULL, &f->m, &f->program);
 }
 
 static ptowsp_attention_plan plan_of(const positions_sample *s) {

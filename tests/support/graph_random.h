@@ -184,4 +184,31 @@ static inline void compare(const ptowsp_graph *graph, const random_graph *g) {
     assert_int_equal(stats.skipped_count, g->task_count - done - failed);
 }
 
+// A random graph, in place of the one at hand, is run three times, by a function that is told which time it is,
+// and does what running in order does.
+static inline void random_graph_agrees(ptowsp_context *context, ptowsp_graph *graph,
+                                       random_graph *g, random_task *tasks, bool has_classes,
+                                       uint64_t *random,
+                                       ptowsp_status (*run)(ptowsp_graph *graph, int time,
+                                                            ptowsp_device *device),
+                                       ptowsp_device *device) {
+    make_shape(g, random);
+    sort_edges(g);
+    const uint64_t first_failed = reference(g);
+    ptowsp_graph_clear(graph);
+    build(graph, g, tasks, has_classes, random);
+    for (int time = 0; time < 3; time++) {
+        memset(g->values, 0, sizeof g->values);
+        memset(g->runs, 0, sizeof g->runs);
+        const ptowsp_status status = run(graph, time, device);
+        if (first_failed == PTOWSP_NO_INDEX) {
+            assert_ok(status);
+        } else {
+            assert_int_equal(status, -1000 - (int)first_failed);
+            assert_true(ptowsp_context_error(context).index == first_failed);
+        }
+        compare(graph, g);
+    }
+}
+
 #endif

@@ -41,11 +41,7 @@ static inline void see_parse(see *s, const char *text, const ptowsp_parse_kernel
     const ptowsp_parse_desc attached = {.kernels = kernels, .kernel_count = count};
     const ptowsp_program_desc desc = {NULL, schedule};
     s->context = test_context(&s->context_desc);
-    if (ptowsp_module_parse(s->context, text, strlen(text), &attached, &s->m, NULL) != PTOWSP_OK ||
-        ptowsp_program_create(s->context, s->m, &desc, &s->program) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(s->context).text);
-    }
-    s->run = test_run_of(s->context, s->program);
+    s->run = test_run_text(s->context, text, &attached, &desc, &s->m, &s->program);
 }
 
 // For each request, in parallel: attend for each head, then merge:

@@ -259,6 +259,20 @@ static inline ptowsp_run *test_run_of(ptowsp_context *context, const ptowsp_prog
     return run;
 }
 
+// The run of a module's text: with the module and the program, or the test fails with the error's text.
+static inline ptowsp_run *test_run_text(ptowsp_context *context, const char *text,
+                                        const ptowsp_parse_desc *attached,
+                                        const ptowsp_program_desc *desc, ptowsp_module **m,
+                                        ptowsp_program **program) {
+    ptowsp_run *run = NULL;
+    if (ptowsp_module_parse(context, text, strlen(text), attached, m, NULL) != PTOWSP_OK ||
+        ptowsp_program_create(context, *m, desc, program) != PTOWSP_OK ||
+        ptowsp_run_create(context, *program, &run) != PTOWSP_OK) {
+        fail_msg("%s", ptowsp_context_error(context).text);
+    }
+    return run;
+}
+
 // Binds a tensor to memory that is as dense as it.
 static inline void test_bind(ptowsp_run *run, const char *name, void *data) {
     ptowsp_buffer buffer;
