@@ -299,13 +299,12 @@ CONTEXT_TEST(async__a_cost_function_cancels_a_pipeline) {
         "    process one\n      for_each i in n\n        task cancels()\n        task constant()\n",
         kernels, 2, NULL);
     p.run = p.made.run;
-    const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
-    assert_ended(context, ptowsp_run_execute(p.run, &options), PTOWSP_CANCELLED);
+    assert_ended(context, test_time(p.run), PTOWSP_CANCELLED);
     assert_int_equal(p.called, 3);
     assert_int_equal(ptowsp_run_result(p.run)->task_count, 5);  // 1 + 5, 1 + 5, 1 cycles
     assert_int_equal(ptowsp_run_result(p.run)->makespan_cycles, 13);
     p.cancel_at = 0;
-    assert_ok(ptowsp_run_execute(p.run, &options));
+    assert_ok(test_time(p.run));
     assert_int_equal(ptowsp_run_result(p.run)->makespan_cycles, 60);
     endless_free(&p);
 }

@@ -268,17 +268,15 @@ typedef struct rank_job {
 static void bind_all(ptowsp_run *run, const rank_job *job) {
     for (uint32_t i = 0; i < TENSOR_COUNT; i++) {
         const char name[2] = {(char)('a' + i), '\0'};
-        ptowsp_buffer buffer = {.data = job->data[i], .size = sizeof(matrix)};
-        assert_ok(ptowsp_run_bind_tensor(run, name, &buffer));
+        test_bind(run, name, job->data[i]);
     }
     assert_ok(ptowsp_run_bind_array(run, "counts", PTOWSP_I64, job->p->counts,
                                     (uint64_t)job->p->group * job->p->group));
 }
 
 static ptowsp_cycles time_of(ptowsp_run *run, ptowsp_status *status) {
-    ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
     if (*status == PTOWSP_OK) {
-        *status = ptowsp_run_execute(run, &options);
+        *status = test_time(run);
     }
     return ptowsp_run_result(run)->makespan_cycles;
 }

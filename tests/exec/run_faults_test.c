@@ -112,13 +112,11 @@ FIXTURE_TEST(run_faults__a_run_is_busy_inside_of_a_job_of_its_context) {
 // -- modes ----------------------------------------------------------------------------------------
 
 FIXTURE_TEST(run_faults__what_cannot_only_be_timed_or_only_be_run) {
-    const ptowsp_run_options time_only = {.mode = PTOWSP_RUN_TIME_ONLY, .record_tasks = false};
     const ptowsp_run_options neither = {.mode = (ptowsp_run_mode)2, .record_tasks = false};
     fixture_parse(f, STEPS);
     compile(f, NULL);
     assert_ok(ptowsp_run_bind_size(f->run, "batch", 2));
-    test_refused(f->context, ptowsp_run_execute(f->run, &time_only), PTOWSP_UNSUPPORTED,
-                 PTOWSP_NO_INDEX,
+    test_refused(f->context, test_time(f->run), PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
                  "run: kernel step has neither cost nor cycles, so that its time is known only by "
                  "executing it");
     test_invalid(f->context, ptowsp_run_execute(f->run, &neither), "run: there is no mode 2");
@@ -129,27 +127,25 @@ FIXTURE_TEST(run_faults__what_cannot_only_be_timed_or_only_be_run) {
     assert_ok(ptowsp_run_bind_size(f->run, "batch", 2));
     fails_before(f, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
                  "run: kernel timed has no fn, so that only its time can be measured");
-    assert_ok(ptowsp_run_execute(f->run, &time_only));
+    assert_ok(test_time(f->run));
     assert_int_equal(ptowsp_run_result(f->run)->makespan_cycles, 14);
 }
 
 FIXTURE_TEST(run_faults__time_cannot_see_what_tasks_write) {
-    const ptowsp_run_options time_only = {.mode = PTOWSP_RUN_TIME_ONLY, .record_tasks = false};
     fixture_parse(f, "kernel both(axes 1, out tile i32 2 x 2) vector, 3 cycles, time only\n"
                      "workload main\n  for_each b in batch\n    task both(b) tile = x at (b, b)\n"
                      "  slot_load 5 = y of 2 x 2\n");
     compile(f, NULL);
     assert_ok(ptowsp_run_bind_size(f->run, "batch", 2));
-    assert_ok(ptowsp_run_execute(f->run, &time_only));  // y is not written
+    assert_ok(test_time(f->run));  // y is not written
     ptowsp_buffer buffer = {.data = f->data};
     assert_ok(ptowsp_run_bind_tensor(f->run, "y", &buffer));  // now it is
-    test_refused(f->context, ptowsp_run_execute(f->run, &time_only), PTOWSP_UNSUPPORTED,
-                 PTOWSP_NO_INDEX,
+    test_refused(f->context, test_time(f->run), PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
                  "main/slot_load 5: it loads what a task writes, which only executing can tell");
     buffer.data = NULL;
     assert_ok(ptowsp_run_bind_tensor(f->run, "y", &buffer));
-    test_refused(f->context, ptowsp_run_execute(f->run, &time_only), PTOWSP_UNBOUND,
-                 PTOWSP_NO_INDEX, "run: tensor y is bound without data");
+    test_refused(f->context, test_time(f->run), PTOWSP_UNBOUND, PTOWSP_NO_INDEX,
+                 "run: tensor y is bound without data");
 }
 
 FIXTURE_TEST(run_faults__null_is_refused_where_the_header_says_so) {

@@ -35,10 +35,9 @@ static void nothing_at_all(void *user, uint64_t begin, uint64_t end, uint32_t la
 static void misuse(lp *p, const ptowsp_task *task) {
     static int32_t other[LP_SIDE * LP_SIDE];
     (void)task;
-    const ptowsp_run_options options = {.lane_count = 2};
     ptowsp_buffer buffer = {.data = other};
     bool is_refused = ptowsp_run_execute(p->run, NULL) == PTOWSP_BUSY &&
-                      ptowsp_run_execute(p->run, &options) == PTOWSP_BUSY &&
+                      test_execute(p->run, 2) == PTOWSP_BUSY &&
                       ptowsp_run_bind_size(p->run, "batch", 3) == PTOWSP_BUSY &&
                       ptowsp_run_bind_slot(p->run, 0, 3) == PTOWSP_BUSY &&
                       ptowsp_run_bind_tensor(p->run, "x", &buffer) == PTOWSP_BUSY &&
@@ -75,8 +74,7 @@ typedef struct rival {
 
 static void *rival_main(void *arg) {
     rival *r = (rival *)arg;
-    const ptowsp_run_options options = {.lane_count = r->lane_count};
-    r->status = ptowsp_run_execute(r->run, &options);
+    r->status = test_execute(r->run, r->lane_count);
     __atomic_fetch_add(&r->p->count, r->status == PTOWSP_BUSY, __ATOMIC_RELAXED);
     return NULL;
 }
@@ -170,7 +168,6 @@ static ptowsp_cycles no_watch(const ptowsp_task *task, void *user) {
 
 static void *sharer_main(void *arg) {
     sharer *s = (sharer *)arg;
-    static const ptowsp_run_options options = {.lane_count = 2};
     ptowsp_context *context = lane_context(LANE_OWN, 2, NULL);
     ptowsp_run *run = NULL;
     int32_t data[LP_SIDE * LP_SIDE] = {0};
@@ -179,7 +176,7 @@ static void *sharer_main(void *arg) {
                  ptowsp_run_bind_tensor(run, "x", &buffer) == PTOWSP_OK &&
                  ptowsp_run_bind_size(run, "batch", 100) == PTOWSP_OK;
     for (int i = 0; i < 10 && s->is_good; i++) {
-        s->is_good = ptowsp_run_execute(run, &options) == PTOWSP_OK && data[0] == (i + 1) * 100;
+        s->is_good = test_execute(run, 2) == PTOWSP_OK && data[0] == (i + 1) * 100;
     }
     ptowsp_run_destroy(run);
     ptowsp_context_destroy(context);

@@ -287,9 +287,8 @@ TEST(run_lanes__tile_kernels_give_the_same_bits) {
 
 // Two streams of tasks on two tiles, and tasks without tiles.
 static size_t bytes_of(lp *p, int64_t count) {
-    ptowsp_run_options options = {.lane_count = 2};
     assert_ok(ptowsp_run_bind_size(p->run, "batch", count));
-    assert_ok(ptowsp_run_execute(p->run, &options));
+    assert_ok(test_execute(p->run, 2));
     assert_int_equal(ptowsp_run_result(p->run)->task_count, 2 * count);
     assert_true(ptowsp_run_result(p->run)->memory_bytes == p->memory.live_bytes - p->count);
     return ptowsp_run_result(p->run)->memory_bytes;
@@ -359,8 +358,7 @@ TEST(run_lanes__a_task_in_flight_takes_no_more_than_256_bytes) {
     for (uint32_t lanes = 1; lanes <= 2; lanes++) {
         test_bind(run, "x", data[0]);
         test_bind(run, "y", data[1]);
-        const ptowsp_run_options options = {.lane_count = lanes};
-        assert_ok(ptowsp_run_execute(run, &options));
+        assert_ok(test_execute(run, lanes));
         bytes[lanes - 1] = ptowsp_run_result(run)->memory_bytes;
     }
     assert_true(bytes[1] > bytes[0]);

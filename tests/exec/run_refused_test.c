@@ -95,12 +95,11 @@ TEST_F(refused__ranks_that_are_not_there) {
     test_invalid(f->context, ptowsp_run_bind_ranks(f->run, &good),
                  "ranks: links are shared in an unknown way");
     // Bound, and not bound any more.
-    const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
     good.links.inside.sharing = PTOWSP_LINK_PAIR;
     assert_ok(ptowsp_run_bind_ranks(f->run, &good));
-    assert_ok(ptowsp_run_execute(f->run, &options));
+    assert_ok(test_time(f->run));
     assert_ok(ptowsp_run_bind_ranks(f->run, NULL));
-    assert_invalid(ptowsp_run_execute(f->run, &options));
+    assert_invalid(test_time(f->run));
     assert_non_null(strstr(ptowsp_context_error(f->context).text, "rank"));
 }
 
@@ -123,9 +122,7 @@ TEST_F(refused__time_alone_that_depends_on_transient_data) {
     const ptowsp_parse_kernel kernel = {.name = "put", .fn = put_one};
     const ptowsp_parse_desc attached = {&kernel, 1, 0};
     program_make(f, transient_text, &attached, NULL);
-    const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
-    test_refused(f->context, ptowsp_run_execute(f->run, &options), PTOWSP_UNSUPPORTED,
-                 PTOWSP_NO_INDEX,
+    test_refused(f->context, test_time(f->run), PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
                  "run: a slot is loaded from transient tensor mid, which only kernels write, so "
                  "that its time is known only by executing");
     assert_ok(ptowsp_run_execute(f->run, NULL));

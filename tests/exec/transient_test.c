@@ -202,15 +202,13 @@ TEST(transient__random_programs_give_the_same_in_one_block) {
 
         random_program(&f, seed, true);
         for (uint32_t lanes = 0; lanes <= 4; lanes += 2) {
-            const ptowsp_run_options options = {.lane_count = lanes};
             bind_out(&f, shared);
-            test_ok(f.context, ptowsp_run_execute(f.run, &options));
+            test_ok(f.context, test_execute(f.run, lanes));
             assert_memory_equal(shared, alone, sizeof alone);
             assert_true(ptowsp_run_result(f.run)->busy_cycles == busy);
         }
-        const ptowsp_run_options time_only = {.mode = PTOWSP_RUN_TIME_ONLY};
         ptowsp_cycles makespan = ptowsp_run_result(f.run)->makespan_cycles;
-        assert_ok(ptowsp_run_execute(f.run, &time_only));
+        assert_ok(test_time(f.run));
         assert_true(ptowsp_run_result(f.run)->makespan_cycles == makespan);
         ptowsp_transient_sizes sizes;
         assert_ok(ptowsp_run_size_transients(f.run, &sizes));

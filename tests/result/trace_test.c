@@ -261,7 +261,6 @@ TEST(trace__without_memory_is_an_error) {
             const ptowsp_record_options record = {PTOWSP_RECORD_EDGES, 0, 0, 0, false};
             size_t size = 0;
             const ptowsp_output output = {discard, &size};
-            ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
             ptowsp_schedule schedule = schedule_of(kind % 3);
             s.context_desc.resize = test_resize;
             s.context_desc.resize_user = &memory;
@@ -272,7 +271,7 @@ TEST(trace__without_memory_is_an_error) {
             }
             assert_ok(ptowsp_run_record(s.run, &record));
             memory.refuse_at = memory.allocations + n;
-            ptowsp_status status = ptowsp_run_execute(s.run, &options);
+            ptowsp_status status = test_time(s.run);
             for (int f = 0; status == PTOWSP_OK && f <= PTOWSP_EXPORT_DOT; f++) {
                 ptowsp_export_options how = {.fold = (ptowsp_fold)(n % 3)};
                 status = ptowsp_run_export(s.run, (ptowsp_export_format)f, &how, output);

@@ -203,9 +203,8 @@ TEST(wall__of_tasks_that_did_not_run_is_none) {
     test_invalid(f.context, ptowsp_run_record(f.run, &wrong),
                  "run: the wall clock is recorded of tasks (PTOWSP_RECORD_TASKS)");
     for (uint32_t lanes = 1; lanes <= 2; lanes++) {
-        const ptowsp_run_options options = {.lane_count = lanes};
         record(&f, 1, true);
-        assert_int_equal(ptowsp_run_execute(f.run, &options), PTOWSP_KERNEL_FAILED);
+        assert_int_equal(test_execute(f.run, lanes), PTOWSP_KERNEL_FAILED);
         assert_int_equal(ptowsp_run_trace_count(f.run), 2);
         for (uint64_t i = 0; i < 2; i++) {
             assert_true(ptowsp_run_clock_at(f.run, i)->lane < lanes);
@@ -222,7 +221,6 @@ static bool count_bytes(void *user, const void *data, size_t size) {
 
 // Executes and exports, with one allocation refused from here on; 0: none. OUT_OF_MEMORY if it was.
 static bool survives(fixture *f, size_t refused) {
-    const ptowsp_run_options on_lanes = {.lane_count = 2};
     const ptowsp_export_options both = {.time = PTOWSP_TIME_BOTH};
     const ptowsp_span spans[] = {{3, 4, 1, 0}, {1, 2, 1, 0}};
     static const char *const names[] = {"name"};
@@ -230,7 +228,7 @@ static bool survives(fixture *f, size_t refused) {
     size_t size = 0;
     const ptowsp_output output = {count_bytes, &size};
     f->memory.refuse_at = refused ? f->memory.allocations + refused : 0;
-    ptowsp_status status = ptowsp_run_execute(f->run, &on_lanes);
+    ptowsp_status status = test_execute(f->run, 2);
     if (status == PTOWSP_OK) {
         status = ptowsp_run_export(f->run, PTOWSP_EXPORT_PERFETTO, &both, output);
     }

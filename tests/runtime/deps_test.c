@@ -510,9 +510,8 @@ static double bytes_for_each(fixture *f, ptowsp_schedule schedule, bool is_chain
         schedule.priority_key = ptowsp_task_arg(f->module, 0);
     }
     const ptowsp_program_desc desc = {NULL, &schedule};
-    const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
     program_make(f, NULL, NULL, &desc);
-    assert_ok(ptowsp_run_execute(f->run, &options));
+    assert_ok(test_time(f->run));
     const ptowsp_run_stats *stats = ptowsp_run_result(f->run);
     return (double)stats->memory_bytes / (double)stats->in_flight_max;
 }

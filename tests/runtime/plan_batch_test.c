@@ -166,12 +166,11 @@ FIXTURE_TEST(plan_batch__each_execution_plans_the_lengths_of_the_moment) {
 
 FIXTURE_TEST(plan_batch__any_way_of_running_plans) {
     bind(f);
-    ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
-    test_ok(f->context, ptowsp_run_execute(f->run, &options));
+    test_ok(f->context, test_time(f->run));
     assert_int_equal(ptowsp_run_result(f->run)->task_count, 8);
     assert_int_equal(f->call_count, 0);
     lengths_are(f, 3, (const int32_t[]){400, 0, 0});
-    test_ok(f->context, ptowsp_run_execute(f->run, &options));
+    test_ok(f->context, test_time(f->run));
     assert_int_equal(ptowsp_run_result(f->run)->task_count, 5);
 }
 
@@ -184,8 +183,7 @@ DEVICE_TEST(plan_batch__lanes_and_devices_plan_as_well) {
     assert_ok(ptowsp_run_create(context, f->program, &run));
     f->run = run;
     bind(f);
-    ptowsp_run_options options = {.lane_count = 2};
-    assert_ok(ptowsp_run_execute(run, &options));
+    assert_ok(test_execute(run, 2));
     assert_int_equal(f->call_count, 8);
     f->run = serial;
     bind(f);

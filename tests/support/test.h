@@ -281,6 +281,21 @@ static inline void test_bind(ptowsp_run *run, const char *name, void *data) {
     assert_int_equal(ptowsp_run_bind_tensor(run, name, &buffer), PTOWSP_OK);
 }
 
+// Executes a run in time alone; on so many lanes.
+static inline ptowsp_status test_time(ptowsp_run *run) {
+    ptowsp_run_options options;
+    memset(&options, 0, sizeof options);
+    options.mode = PTOWSP_RUN_TIME_ONLY;
+    return ptowsp_run_execute(run, &options);
+}
+
+static inline ptowsp_status test_execute(ptowsp_run *run, uint32_t lane_count) {
+    ptowsp_run_options options;
+    memset(&options, 0, sizeof options);
+    options.lane_count = lane_count;
+    return ptowsp_run_execute(run, &options);
+}
+
 // A context whose memory is counted.
 static inline ptowsp_context *test_counted(test_memory *memory) {
     ptowsp_context_desc desc;

@@ -1,12 +1,9 @@
-// Plain tasks with a window, batch by batch and in bulk, against the rules done the slow way: the ends
-// of all tasks in flight in an array, the earliest looked for each time. Also against the same run with
-// records, which issues tasks one by one.
+// Plain tasks with a window, batch by batch and in bulk, against the rules done the slow way
+// (batch_reference.h). Also against the same run with records, which issues tasks one by one.
 
 #include "src/time/lanes.h"
 
-#include "support/fixture.h"
-
-enum { TASKS_MAX = 3000, LANES_MAX = 70 };
+#include "batch_reference.h"
 
 typedef struct batch_sample {
     uint32_t task_count, lane_count, window, scopes;
@@ -14,11 +11,6 @@ typedef struct batch_sample {
     uint32_t kind;  // of durations
     uint64_t salt;
 } batch_sample;
-
-typedef struct batch_result {
-    uint64_t makespan, ready, window, lane, in_flight_max;
-    uint64_t busy[LANES_MAX], ends[LANES_MAX];
-} batch_result;
 
 static uint64_t cycles_of(const batch_sample *s, uint64_t i) {
     uint64_t x = (i + s->salt) * UINT64_C(0x9e3779b97f4a7c15);
@@ -36,71 +28,23 @@ static ptowsp_cycles task_cycles(const ptowsp_task *task, void *user) {
     return cycles_of((const batch_sample *)user, task->index);
 }
 
-static void run_slowly(const batch_sample *s, batch_result *r) {
-    static uint64_t flight[TASKS_MAX];
-    uint64_t clock = 0, scope_ready = 0, done = 0;
-    uint32_t count = 0, turn = 0;
+static void run_slowly(const batch_sample *s, slow_lanes *r) {
+    const uint32_t in_scope = s->task_count / s->scopes;
+    uint64_t scope_ready = 0;
     memset(r, 0, sizeof *r);
+    r->lane_count = s->lane_count;
+    r->window = s->window;
+    r->is_in_order = s->is_in_order;
     for (uint32_t i = 0; i < s->task_count; i++) {
-        const uint32_t in_scope = s->task_count / s->scopes;
-        if (i % in_scope == 0) {
-            scope_ready = done;
-        }
-        if (s->is_in_order && scope_ready > clock) {
-            r->ready += scope_ready - clock;
-            clock = scope_ready;
-        }
-        for (;;) {  // what has ended leaves; a full window waits for the first
-            uint32_t left = 0;
-            uint64_t first = UINT64_MAX;
-            for (uint32_t k = 0; k < count; k++) {
-                if (flight[k] > clock) {
-                    first = flight[k] < first ? flight[k] : first;
-                    flight[left++] = flight[k];
-                }
-            }
-            count = left;
-            if (count < s->window) {
-                break;
-            }
-            r->window += first - clock;
-            clock = first;
-        }
-        const uint32_t lane = (s->has_keys ? i % in_scope / 7 : turn++) % s->lane_count;
-        const uint64_t due = pwsp_max_u64(clock, scope_ready),
-                       start = pwsp_max_u64(due, r->ends[lane]);
-        const uint64_t end = start + cycles_of(s, i);
-        r->ready += due - clock;
-        r->lane += start - due;
-        r->busy[lane] += end - start;
-        r->ends[lane] = end;
-        r->makespan = pwsp_max_u64(r->makespan, end);
-        done = pwsp_max_u64(done, end);
-        if (end > clock) {
-            flight[count++] = end;
-        }
-        r->in_flight_max = pwsp_max_u64(r->in_flight_max, count);
-    }
-}
-
-static void check(const batch_sample *s, const batch_result *r, const ptowsp_run *run) {
-    const ptowsp_run_stats *stats = ptowsp_run_result(run);
-    const ptowsp_lane_stats *lanes = ptowsp_run_lanes(run);
-    assert_int_equal(stats->task_count, s->task_count);
-    assert_int_equal(stats->makespan_cycles, r->makespan);
-    assert_int_equal(stats->in_flight_max, r->in_flight_max);
-    assert_int_equal(stats->stall_cycles[PTOWSP_STALL_DEPENDENCY], r->ready);
-    assert_int_equal(stats->stall_cycles[PTOWSP_STALL_WINDOW], r->window);
-    assert_int_equal(stats->stall_cycles[PTOWSP_STALL_LANE], r->lane);
-    for (uint32_t i = 0; i < s->lane_count; i++) {
-        assert_int_equal(lanes[i].busy_cycles, r->busy[i]);
-        assert_int_equal(lanes[i].end_cycles, r->ends[i]);
+        scope_ready = i % in_scope == 0 ? r->makespan : scope_ready;
+        slow_place(r, scope_ready, (s->has_keys ? i % in_scope / 7 : i) % s->lane_count,
+                   cycles_of(s, i));
     }
 }
 
 static void check_sample(batch_sample *s) {
     fixture f = {.context = test_context(NULL)};
-    batch_result expected;
+    static slow_lanes expected;
     char text[256];
     const ptowsp_parse_kernel kernel = {.name = "work", .cost = task_cycles, .user = s};
     const ptowsp_parse_desc attached = {.kernels = &kernel, .kernel_count = 1};
@@ -127,7 +71,7 @@ static void check_sample(batch_sample *s) {
         const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY,
                                             .record_tasks = has_records == 1};
         assert_ok(ptowsp_run_execute(f.run, &options));
-        check(s, &expected, f.run);
+        slow_check(&expected, f.run);
     }
     fixture_free(&f);
 }
@@ -136,10 +80,10 @@ TEST(batch__times_are_those_of_the_rules_done_slowly) {
     const uint64_t seed = test_seed();
     for (uint32_t sample = 0; TEST_ROUNDS(sample, 150); sample++) {
         uint64_t random = seed + sample;
-        batch_sample s = {.lane_count =
-                              (uint32_t)test_random_in(&random, 1, sample % 8 ? 12 : LANES_MAX)};
+        batch_sample s = {
+            .lane_count = (uint32_t)test_random_in(&random, 1, sample % 8 ? 12 : SLOW_LANES_MAX)};
         s.scopes = (uint32_t)test_random_in(&random, 1, 3);
-        s.task_count = (uint32_t)test_random_in(&random, 1, TASKS_MAX / 3) * s.scopes;
+        s.task_count = (uint32_t)test_random_in(&random, 1, SLOW_TASKS_MAX / 3) * s.scopes;
         s.window = (uint32_t)test_random_in(&random, 1, sample % 2 ? 1000 : 100);
         s.has_keys = test_random(&random) % 3 == 0;
         s.kind = (uint32_t)(test_random(&random) % 5);

@@ -4,7 +4,7 @@
 // same tile from some task on. Also against the same run with records, which issues tasks one by one, and
 // against executing on lanes, which goes on with tasks that have been kept.
 
-#include "support/fixture.h"
+#include "batch_reference.h"
 
 enum {
     LOOPS = 2,
@@ -47,19 +47,10 @@ typedef struct task_rows {
     int64_t matrix[TILES], begin[TILES], count[TILES];
 } task_rows;
 
-typedef struct tiles_result {
-    uint64_t task_count, makespan, ready, window, lane, in_flight_max;
-    uint64_t ends[LANES_MAX], counts[LANES_MAX];
-} tiles_result;
-
 // -- the rules, slowly ----------------------------------------------------------------------------
 
 static int64_t min_of(int64_t a, int64_t b) {
     return a < b ? a : b;
-}
-
-static uint64_t later_of(uint64_t a, uint64_t b) {
-    return a > b ? a : b;
 }
 
 static int64_t first_row(const tiles_sample *s, uint32_t loop, uint32_t which, int64_t i) {
@@ -123,33 +114,15 @@ static bool waits_for(const tiles_sample *s, uint32_t loop_b, const task_rows *b
     return false;
 }
 
-// What has ended leaves; a full window waits for the first. flight has the ends of *count tasks.
-static void make_room(const tiles_sample *s, uint64_t *flight, uint32_t *count, uint64_t *clock,
-                      tiles_result *r) {
-    for (bool is_full = s->window > 0; is_full;) {
-        uint32_t left = 0;
-        uint64_t first = UINT64_MAX;
-        for (uint32_t k = 0; k < *count; k++) {
-            if (flight[k] > *clock) {
-                first = flight[k] < first ? flight[k] : first;
-                flight[left++] = flight[k];
-            }
-        }
-        *count = left;
-        is_full = left >= s->window;
-        r->window += is_full ? first - *clock : 0;
-        *clock = is_full ? first : *clock;
-    }
-}
-
-static void run_slowly(const tiles_sample *s, tiles_result *r) {
+static void run_slowly(const tiles_sample *s, slow_lanes *r) {
     static task_rows tasks[LOOPS * TASKS_MAX];
-    static uint64_t ends[LOOPS * TASKS_MAX], flight[LOOPS * TASKS_MAX];
-    uint64_t clock = 0;
-    uint32_t in_flight = 0;
+    static uint64_t ends[LOOPS * TASKS_MAX];
     memset(r, 0, sizeof *r);
+    r->lane_count = s->lane_count;
+    r->window = s->window;
+    r->is_in_order = s->is_in_order;
     for (uint32_t n = 0; n < s->counts[0] + s->counts[1] && n != s->fail_at; n++) {
-        const uint32_t loop = n >= s->counts[0], lane = n % s->lane_count;
+        const uint32_t loop = n >= s->counts[0];
         uint64_t ready = 0;
         tasks[n] = rows_of(s, loop, n - (loop ? s->counts[0] : 0));
         for (uint32_t k = 0; k < n; k++) {
@@ -157,23 +130,8 @@ static void run_slowly(const tiles_sample *s, tiles_result *r) {
                 ready = ends[k];
             }
         }
-        if (s->is_in_order && ready > clock) {
-            r->ready += ready - clock;
-            clock = ready;
-        }
-        make_room(s, flight, &in_flight, &clock, r);
-        const uint64_t due = later_of(clock, ready), start = later_of(due, r->ends[lane]);
-        ends[n] = start + cycles_of(s, n, tasks[n].count[0], tasks[n].count[2]);
-        r->ready += due - clock;
-        r->lane += start - due;
-        r->ends[lane] = ends[n];
-        r->counts[lane]++;
-        r->makespan = later_of(r->makespan, ends[n]);
-        r->task_count++;
-        if (s->window && ends[n] > clock) {
-            flight[in_flight++] = ends[n];
-            r->in_flight_max = later_of(r->in_flight_max, in_flight);
-        }
+        ends[n] = slow_place(r, ready, n % s->lane_count,
+                             cycles_of(s, n, tasks[n].count[0], tasks[n].count[2]));
     }
 }
 
@@ -255,23 +213,9 @@ static void build(ptowsp_module *m, tiles_sample *s) {
     }
 }
 
-static void check(const tiles_sample *s, const tiles_result *r, const ptowsp_run *run) {
-    const ptowsp_run_stats *stats = ptowsp_run_result(run);
-    assert_int_equal(stats->task_count, r->task_count);
-    assert_int_equal(stats->makespan_cycles, r->makespan);
-    assert_int_equal(stats->in_flight_max, r->in_flight_max);
-    assert_int_equal(stats->stall_cycles[PTOWSP_STALL_DEPENDENCY], r->ready);
-    assert_int_equal(stats->stall_cycles[PTOWSP_STALL_WINDOW], r->window);
-    assert_int_equal(stats->stall_cycles[PTOWSP_STALL_LANE], r->lane);
-    for (uint32_t i = 0; i < s->lane_count; i++) {
-        assert_int_equal(ptowsp_run_lanes(run)[i].end_cycles, r->ends[i]);
-        assert_int_equal(ptowsp_run_lanes(run)[i].task_count, r->counts[i]);
-    }
-}
-
 static void check_sample(tiles_sample *s) {
     fixture f = {0};
-    tiles_result expected;
+    static slow_lanes expected;
     const ptowsp_context_desc own = {.threads = PTOWSP_THREADS_OWN, .lane_count = 2};
     assert_ok(ptowsp_context_create(&own, &f.context));
     assert_ok(ptowsp_module_create(f.context, NULL, &f.module));
@@ -297,7 +241,7 @@ static void check_sample(tiles_sample *s) {
         assert_int_equal(ptowsp_run_execute(f.run, &options),
                          fails ? PTOWSP_UNSUPPORTED : PTOWSP_OK);
         assert_true(!fails || ptowsp_context_error(f.context).index == s->fail_at);
-        check(s, &expected, f.run);
+        slow_check(&expected, f.run);
     }
     fixture_free(&f);
 }

@@ -278,14 +278,13 @@ TEST_F(contention__all_numbers_of_threads_give_the_same_times) {
             const ptowsp_context_desc context = {.threads = PTOWSP_THREADS_OWN,
                                                  .lane_count = lanes[i]};
             const ptowsp_run_options options = {.record_tasks = true, .lane_count = lanes[i]};
-            const ptowsp_buffer buffer = {.data = data};
             ptowsp_schedule schedule = lanes_of(7, 900, 700);
             schedule.shared.l2_bytes = 3000;
             schedule.issue = policy == 1 ? PTOWSP_ISSUE_IN_ORDER : PTOWSP_ISSUE_DATAFLOW;
             schedule.dispatch =
                 policy ? PTOWSP_DISPATCH_ROUND_ROBIN : PTOWSP_DISPATCH_WORK_STEALING;
             remake(f, &context, threads_text, &attached, &schedule);
-            assert_ok(ptowsp_run_bind_tensor(f->run, "x", &buffer));
+            test_bind(f->run, "x", data);
             assert_ok(ptowsp_run_execute(f->run, &options));
             ptowsp_run_stats now = *ptowsp_run_result(f->run);
             assert_int_equal(now.task_count, 300);

@@ -87,14 +87,13 @@ static void run_it(world *w, const ptowsp_schedule *schedule, outcome *o) {
     ptowsp_program *program = NULL;
     ptowsp_run *run = NULL;
     const ptowsp_program_desc desc = {NULL, schedule};
-    const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
     ptowsp_record_options record = {.level = PTOWSP_RECORD_EDGES};
     memset(o, 0, sizeof *o);
     o->status = ptowsp_program_create(w->context, w->m, &desc, &program);
     if (o->status == PTOWSP_OK) {
         assert_ok(ptowsp_run_create(w->context, program, &run));
         assert_ok(ptowsp_run_record(run, &record));
-        o->status = ptowsp_run_execute(run, &options);
+        o->status = test_time(run);
         o->stats = *ptowsp_run_result(run);
         o->stats.memory_bytes = 0;
     }
@@ -113,7 +112,7 @@ static void run_it(world *w, const ptowsp_schedule *schedule, outcome *o) {
         ptowsp_run_stats with = o->stats;
         record.level = PTOWSP_RECORD_NONE;
         assert_ok(ptowsp_run_record(run, &record));
-        assert_ok(ptowsp_run_execute(run, &options));
+        assert_ok(test_time(run));
         ptowsp_run_stats without = *ptowsp_run_result(run);
         without.memory_bytes = 0;
         assert_memory_equal(&with.stall_cycles, &without.stall_cycles, sizeof with.stall_cycles);
@@ -541,11 +540,10 @@ TEST(control__runs_out_of_memory_cleanly) {
             w.memory.refuse_at = w.memory.allocations + n;
             ptowsp_program *program = NULL;
             ptowsp_run *run = NULL;
-            ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
             const ptowsp_program_desc desc = {NULL, &s};
             ptowsp_status status = ptowsp_program_create(w.context, w.m, &desc, &program);
             status = status ? status : ptowsp_run_create(w.context, program, &run);
-            status = status ? status : ptowsp_run_execute(run, &options);
+            status = status ? status : test_time(run);
             ptowsp_run_destroy(run);
             ptowsp_program_destroy(program);
             if (status == PTOWSP_OK) {
