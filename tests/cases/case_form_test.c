@@ -199,6 +199,21 @@ static const form_row rows[] = {
      "not 8:4:"},
     {"texts", "given\n    when true\n  stays", NULL, "given\n    when true\n  makespan 7",
      "nothing is expected with makespan"},
+    // Calls of the builder.
+    {"scripts", "build axis n 3\n  accepted", NULL, "build axis n 3", "nothing is compared"},
+    {"scripts", "build axis n 3\n  accepted", NULL, "accepted",
+     "nothing is expected with accepted"},
+    {"scripts", "build axis n 3\n  accepted", NULL, "build axis n 3\n  makespan 7",
+     "nothing is expected with makespan"},
+    {"scripts", "build axis n 3\n  accepted", NULL, "build axis n -1\n  accepted", "is  m: axis n"},
+    {"scripts", "build axis n 3\n  gives 1", NULL, "build axis n 3\n  gives 2", "is 1, not 2"},
+    {"scripts", "build axis n -1\n  refused INVALID_PARAMS m: axis n: its size is -1", NULL,
+     "build axis n 1\n  refused INVALID_PARAMS m: axis n: its size is -1", "a call is refused"},
+    {"scripts", "build axis n -1\n  refused INVALID_PARAMS m: axis n: its size is -1", NULL,
+     "build axis n -1\n  refused INVALID_PARAMS m: axis n: its size is -2", "its size is -2"},
+    {"scripts", "build axis n 3\n  compiles", NULL, "build workload w\n  compiles", "a program"},
+    {"scripts", "build axis n 3\n  compiles", NULL, "build axis n 3\n  uncompiled INVALID_PARAMS",
+     "a program"},
 };
 
 // Runs a file in a process. Its output is then in `output`; false if it has failed.

@@ -9,6 +9,7 @@
 
 #include "support/case_form.h"
 #include "support/case_ranks.h"
+#include "support/case_scripts.h"
 #include "support/case_texts.h"
 
 enum { LANE_MAX = 3 };
@@ -22,7 +23,7 @@ typedef struct engine_tally {
     uint64_t least, count;
 } engine_tally;
 
-enum { LEAST_TEXTS = 290 };  // modules
+enum { LEAST_TEXTS = 290, LEAST_SCRIPTS = 230 };  // modules
 #if defined(NPU_CLOCK_MIRROR_H)
 enum { LEAST_RECORDED = 0, LEAST_CLOCK = 7500, LEAST_DEVICE = 0, LEAST_TOGETHER = 0 };
 #elif defined(PTOWSP_NO_THREADS)
@@ -48,6 +49,7 @@ static engine_tally engines[] = {
     {"together", LEAST_TOGETHER, 0},
     {"alone", LEAST_TOGETHER, 0},
     {"texts", LEAST_TEXTS, 0},
+    {"scripts", LEAST_SCRIPTS, 0},
 };
 
 enum { ENGINE_COUNT = sizeof engines / sizeof engines[0] };
@@ -430,10 +432,13 @@ static void test_way(const case_text *c, const case_item *way, uint32_t choice) 
     assert_int_equal(ptowsp_context_create(&desc, &s.context), PTOWSP_OK);
     case_gather(&s);
     case_attach(&s);
+    const bool is_run = !c->file->has_texts && !c->file->has_scripts;
     if (c->file->has_texts) {
         engine_add("texts", case_run_texts(&s));
+    } else if (c->file->has_scripts) {
+        engine_add("scripts", case_run_scripts(&s));
     }
-    for (size_t m = 0; !c->file->has_texts && (m < modes->count || m == 0); m++) {
+    for (size_t m = 0; is_run && (m < modes->count || m == 0); m++) {
         s.mode = modes->count ? &modes->items[m] : NULL;
         for (size_t which = 0; case_choose(&s, which); which++) {
             for (s.alternative = 0; s.alternative < case_part_count(s.schedule); s.alternative++) {

@@ -317,6 +317,29 @@ static inline bool script_does(script *s, const char *call) {
     return true;
 }
 
+// channel NAME [depth N] [latency N] [depth_at EXPRESSION] [latency_at EXPRESSION]; of depth 1
+static inline void script_channel(script *s) {
+    char name[SCRIPT_WORD_MAX];
+    const char *given = script_name(s);
+    snprintf(name, sizeof name, "%s", given ? given : "");
+    ptowsp_channel_desc desc = {.name = given ? name : NULL, .depth = 1};
+    while (!script_is_end(s)) {
+        const char *field = script_name(s);
+        if (!strcmp(field, "depth")) {
+            desc.depth = (uint32_t)script_number(s);
+        } else if (!strcmp(field, "latency")) {
+            desc.latency = (ptowsp_cycles)script_number(s);
+        } else if (!strcmp(field, "depth_at")) {
+            desc.depth_at_start = script_expr(s);
+        } else if (!strcmp(field, "latency_at")) {
+            desc.latency_at_start = script_expr(s);
+        } else {
+            fail_msg("a channel has no %s", field);
+        }
+    }
+    script_add(s, SCRIPT_CHANNEL, desc.name, ptowsp_channel_make(s->m, &desc).id);
+}
+
 static inline bool script_pipelines(script *s, const char *call) {
     ptowsp_module *m = s->m;
     if (!strcmp(call, "pipeline")) {  // NAME [after NODE ...]
@@ -325,9 +348,8 @@ static inline bool script_pipelines(script *s, const char *call) {
         bool has_after = !script_is_end(s) && strcmp(script_name(s), "after") == 0;
         uint32_t count = has_after ? script_nodes(s, after) : 0;
         s->last = ptowsp_pipeline_begin(m, name, count ? after : NULL, count).id;
-    } else if (!strcmp(call, "channel")) {  // of depth 1
-        const ptowsp_channel_desc desc = {.name = script_name(s), .depth = 1};
-        script_add(s, SCRIPT_CHANNEL, desc.name, ptowsp_channel_make(m, &desc).id);
+    } else if (!strcmp(call, "channel")) {
+        script_channel(s);
     } else if (!strcmp(call, "event")) {
         const char *name = script_name(s);
         script_add(s, SCRIPT_CHANNEL, name, ptowsp_event_make(m, name).id);
@@ -398,8 +420,9 @@ static inline void script_begin(script *s) {
     static const char *const words[] = {"axis ", "tensor ", "kernel "};
     uint32_t counts[3] = {0, 0, 0};
     ptowsp_module_destroy(s->m);
-    if (ptowsp_module_parse(s->context, s->prelude, strlen(s->prelude), NULL, &s->m, NULL) !=
-        PTOWSP_OK) {
+    const ptowsp_parse_desc without_functions = {NULL, 0, 1};
+    if (ptowsp_module_parse(s->context, s->prelude, strlen(s->prelude), &without_functions, &s->m,
+                            NULL) != PTOWSP_OK) {
         fail_msg("%s", ptowsp_context_error(s->context).text);
     }
     s->thing_count = 0;
@@ -429,52 +452,35 @@ static inline void script_free(script *s) {
     test_destroy(NULL, NULL, s->m, s->context);
 }
 
-// The last call returned nothing: the module failed with this error. The error stays; the module can be
-// printed, but not compiled. The next module begins.
-static inline void refused_as(script *s, ptowsp_status status, uint64_t index, const char *text) {
-    char printed[4096];
+// The module has failed, and the error stays: it can be printed, but not compiled.
+static inline void script_stays_refused(const script *s) {
+    char printed[4096], text[1024];
     ptowsp_output_buffer buffer = {printed, sizeof printed, 0};
-    ptowsp_error error = ptowsp_module_error(s->m);
+    const ptowsp_error error = ptowsp_module_error(s->m);
     ptowsp_program *program;
-    assert_string_equal(error.text, text);
-    assert_int_equal(error.status, status);
-    assert_true(error.index == index);
+    snprintf(text, sizeof text, "%s", error.text);
     ptowsp_axis_dense(s->m, "", -1);  // not the first error
     assert_string_equal(ptowsp_module_error(s->m).text, text);
     ptowsp_module_print(s->m, ptowsp_output_to_buffer(&buffer));
     assert_true(buffer.length > 0);
-    assert_int_equal(ptowsp_program_create(s->context, s->m, NULL, &program), status);
+    assert_int_equal(ptowsp_program_create(s->context, s->m, NULL, &program), error.status);
     assert_null(program);
-    test_error_is(s->context, status, index, text);
+    test_error_is(s->context, error.status, error.index, text);
+}
+
+// The last call returned nothing: the module failed with this error. The next module begins.
+static inline void refused_as(script *s, ptowsp_status status, uint64_t index, const char *text) {
+    const ptowsp_error error = ptowsp_module_error(s->m);
+    assert_string_equal(error.text, text);
+    assert_int_equal(error.status, status);
+    assert_true(error.index == index);
+    script_stays_refused(s);
     script_begin(s);
 }
 
 static inline void refused(script *s, const char *text) {
     refused_as(s, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, text);
 }
-
-// What is refused is the last call.
-typedef struct script_fault {
-    const char *calls;
-    uint64_t index;
-    const char *text;
-    ptowsp_status status;
-} script_fault;
-
-#define FAULT(calls, text)                                                                         \
-    { calls, PTOWSP_NO_INDEX, text, PTOWSP_INVALID_PARAMS }
-#define FAULT_AT(calls, index, text)                                                               \
-    { calls, index, text, PTOWSP_INVALID_PARAMS }
-
-static inline void script_expect(script *s, const script_fault *faults, size_t count) {
-    for (size_t i = 0; i < count; i++) {
-        script_run(s, faults[i].calls);
-        assert_int_equal(s->last, 0);
-        refused_as(s, faults[i].status, faults[i].index, faults[i].text);
-    }
-}
-
-#define EXPECT_FAULTS(s, faults) script_expect(s, faults, sizeof faults / sizeof faults[0])
 
 // -- compiling ------------------------------------------------------------------------------------
 

@@ -30,7 +30,7 @@ typedef struct case_file {
     case_items ways, functions;  // name, items; kernel, function
     case_items defines;          // name, text
     const char *from;
-    bool has_trees, has_texts;
+    bool has_trees, has_texts, has_scripts;
 } case_file;
 
 typedef struct case_text {
@@ -164,9 +164,10 @@ static inline bool case_lists(const char *list, const char *name) {
 
 // Words whose rest goes to the end of the line, as it may have semicolons.
 static inline bool case_is_greedy(const char *word) {
-    static const char *const greedy[] = {"schedule", "from",    "fails",      "refused",     "says",
-                                         "never",    "reports", "unreported", "unsupported", "has",
-                                         "lacks",    "shows",   "listed",     "unlisted"};
+    static const char *const greedy[] = {
+        "schedule", "from",       "fails",       "refused", "says",      "never",
+        "reports",  "unreported", "unsupported", "has",     "lacks",     "shows",
+        "listed",   "unlisted",   "build",       "more",    "uncompiled"};
     for (size_t i = 0; i < sizeof greedy / sizeof greedy[0]; i++) {
         if (!strcmp(word, greedy[i])) {
             return true;
@@ -364,6 +365,8 @@ static inline void case_read_head(case_reader *r, const char *text, size_t lengt
         r->file->has_trees = true;
     } else if (!strcmp(line, "texts")) {
         r->file->has_texts = true;
+    } else if (!strcmp(line, "scripts")) {
+        r->file->has_scripts = true;
     } else if (case_begins(line, "mode ")) {
         case_read_mode(r, line + 5);
     } else if (case_begins(line, "way ")) {

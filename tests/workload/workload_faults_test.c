@@ -1,52 +1,22 @@
-// Everything that building and compiling a workload refuses: status, index, and the exact text, as
+// What building and compiling a workload refuses that no script can say (tests/cases/builder.case has the others):
+// wrong descriptions, schedules and targets, limits, scopes that macros leave; status, index, and the exact text, as
 // the user reads it.
 
 #include "build_script.h"
 
-static const char prelude[] =
-    "module decode slots 4\n"
-    "axis heads 8\n"
-    "axis batch dynamic\n"
-    "axis kv ragged\n"
-    "axis pages sparse\n"
-    "tensor x i32 [4, 4] global\n"
-    "tensor q f32 [2, 3, 4, 4] global\n"
-    "tensor d i32 [?, ?, 4, ?] global\n"
-    "tensor w f16 [8] global\n"
-    "kernel work(axes 1) vector, 1 cycles, time only\n"
-    "kernel copy(axes 0, in from i32 2 x 2, out to i32 2 x 2) vector, 1 cycles, time only\n"
-    "kernel pick(axes 0, flag bool) vector, 1 cycles, time only\n"
-    "kernel any(axes 0, in from i32 ? x ?) vector, 1 cycles, time only\n";
+static const char prelude[] = "module decode slots 4\n"
+                              "axis heads 8\n"
+                              "axis batch dynamic\n"
+                              "axis kv ragged\n"
+                              "axis pages sparse\n"
+                              "tensor x i32 [4, 4] global\n"
+                              "kernel work(axes 1) vector, 1 cycles, time only\n";
 
 #define FAULTS_TEST(name) TEST_MADE(name, script, s, script_make(s, prelude), script_free(s))
 
 #define MAIN "workload main; "
 
 // -- declarations ---------------------------------------------------------------------------------
-
-FAULTS_TEST(workload_faults__wrong_axes_are_refused) {
-    static const script_fault faults[] = {
-        FAULT("axis h -1", "decode: axis h: its size is -1"),
-        FAULT("axis heads 2", "decode: axis heads: the name is already that of an axis"),
-        FAULT("dynamic heads", "decode: axis heads: the name is already that of an axis"),
-        FAULT("ragged kv", "decode: axis kv: the name is already that of an axis"),
-        FAULT("sparse x", "decode: axis x: the name is already that of a tensor"),
-        FAULT("symbol kv", "decode: symbol kv: the name is already that of an axis"),
-        FAULT("symbol scale; array scale",
-              "decode: array scale: the name is already that of a symbol"),
-        FAULT("row #0 0", "decode: axis_row: there is no axis 0"),
-        FAULT("row #99 0", "decode: axis_row: there is no axis 99"),
-        FAULT("row heads 0",
-              "decode: axis heads: only ragged and sparse axes, units and merges of plans have "
-              "rows"),
-        FAULT("row kv 0; row row 0",
-              "decode: axis kv: only ragged and sparse axes, units and merges of plans have rows, "
-              "and this is one already"),
-        FAULT("row kv 0u", "decode: the row of an axis is u64, not i64"),
-        FAULT("row kv none", "decode: the row of an axis is no expression"),
-    };
-    EXPECT_FAULTS(s, faults);
-}
 
 FAULTS_TEST(workload_faults__wrong_tensors_are_refused) {
     static const struct {
@@ -124,60 +94,27 @@ FAULTS_TEST(workload_faults__wrong_kernels_are_refused) {
 
 // -- statements -----------------------------------------------------------------------------------
 
-FAULTS_TEST(workload_faults__wrong_scopes_are_refused) {
-    static const script_fault faults[] = {
-        FAULT("combine", "decode: a statement outside any workload"),
-        FAULT("task work 0", "decode: a statement outside any workload"),
-        FAULT("when true", "decode: a statement outside any workload"),
-        FAULT("end", "decode: scope_end without an open scope"),
-        FAULT(MAIN "workload inner",
-              "main: workload inner begins inside another; close that one first"),
-        FAULT(MAIN "end; workload main",
-              "decode: workload main: there is a workload of this name already"),
-        FAULT(MAIN "parallel b batch; for_each i #0",
-              "main/parallel b: loop i: there is no axis 0"),
-        FAULT(MAIN "parallel i #1000", "main: loop i: there is no axis 1000"),
-        FAULT(MAIN "select i heads", "main: select i: axis heads is not sparse"),
-        FAULT(MAIN "parallel b batch; combine; for_each b heads",
-              "main/parallel b/combine: loop b: a scope around has a variable of this name"),
-        FAULT(MAIN "param n 3; for_each n heads",
-              "main: loop n: a scope around has a variable of this name"),
-        FAULT(MAIN "parallel b batch; when b",
-              "main/parallel b: the condition of a when is i64, not bool"),
-    };
-    EXPECT_FAULTS(s, faults);
-}
-
-FAULTS_TEST(workload_faults__wrong_otherwise_are_refused) {
-    static const script_fault faults[] = {
-        FAULT("otherwise", "decode: an otherwise that does not follow a when"),
-        FAULT(MAIN "otherwise", "main: an otherwise that does not follow a when"),
-        FAULT(MAIN "when true; end; task work 0; otherwise",
-              "main: an otherwise that does not follow a when"),
-        FAULT(MAIN "when true; end; otherwise; end; otherwise",
-              "main: an otherwise that does not follow a when"),
-        FAULT(MAIN "when true; otherwise", "main/when: an otherwise that does not follow a when"),
-    };
-    EXPECT_FAULTS(s, faults);
-}
-
-FAULTS_TEST(workload_faults__variables_outside_of_their_loop_are_refused) {
-    static const script_fault faults[] = {
-        FAULT(MAIN "parallel b batch; end; task work b+1",
-              "main/task work: axis argument 0: variable b belongs to a scope that is not around"),
-        FAULT(MAIN "parallel b batch; row kv b; end; parallel k row",
-              "main: the row of an axis: variable b belongs to a scope that is not around"),
-        FAULT("workload callee; param n 2; end; workload main; slot_set 0 list:n",
-              "main: the value of a slot: variable n belongs to a scope that is not around"),
-        FAULT(MAIN "slot_set 0 arg:0",
-              "main: the value of a slot: what belongs to a task has a value in the keys of "
-              "schedules only"),
-    };
-    EXPECT_FAULTS(s, faults);
+FAULTS_TEST(workload_faults__null_and_keys_are_refused) {
     script_run(s, MAIN);
     ptowsp_when_begin(s->m, ptowsp_lt(ptowsp_task_arg(s->m, 0), ptowsp_i64(s->m, 1)));
     refused(s, "main: the condition of a when: what belongs to a task has a value in the keys of "
                "schedules only");
+    ptowsp_task_make(s->m, NULL);
+    refused(s, "decode: task: desc is NULL");
+    script_run(s, MAIN);
+    ptowsp_call_make(s->m, "callee", NULL, 2);
+    refused(s, "main: call callee: 2 arguments, which are NULL");
+    script_run(s, MAIN);
+    ptowsp_slot_load_make(s->m, 0, NULL, (ptowsp_expr){0}, (ptowsp_expr){0});
+    refused(s, "main: slot_load: view is NULL");
+    ptowsp_program *program;
+    assert_invalid(ptowsp_program_create(s->context, NULL, NULL, &program));
+    test_error_is(s->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                  "program: module or out_program is NULL");
+    assert_invalid(ptowsp_program_create(s->context, s->m, NULL, NULL));
+    script_run(s, MAIN "task work 1; end");
+    const ptowsp_program_desc desc = {"ma\nin", NULL};
+    not_compiled_as(s, &desc, PTOWSP_INVALID_PARAMS, "decode: there is no workload to begin with");
 }
 
 FAULTS_TEST(workload_faults__too_many_and_too_deep_are_refused) {
@@ -203,138 +140,11 @@ FAULTS_TEST(workload_faults__too_many_and_too_deep_are_refused) {
     refused_as(s, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX, "main: more than 1000000 nodes");
 }
 
-// -- tasks ----------------------------------------------------------------------------------------
-
-FAULTS_TEST(workload_faults__wrong_arguments_of_tasks_are_refused) {
-    static const script_fault faults[] = {
-        FAULT_AT("task #0", 0, "decode: task: there is no kernel 0"),
-        FAULT_AT(MAIN "task #77", 77, "main: task: there is no kernel 77"),
-        FAULT(MAIN "task work", "main/task work: 0 axis arguments; the kernel takes 1"),
-        FAULT(MAIN "task work 0 0", "main/task work: 2 axis arguments; the kernel takes 1"),
-        FAULT(MAIN "parallel b batch; task work true",
-              "main/parallel b/task work: axis argument 0 is bool, not i64"),
-        FAULT(MAIN "task pick", "main/task pick: 0 scalar arguments; the kernel takes 1"),
-        FAULT(MAIN "task pick scalar:1", "main/task pick: scalar argument 0 is i64, not bool"),
-        FAULT(MAIN "task work foreign",
-              "main/task work: axis argument 0 is no expression of this module"),
-    };
-    EXPECT_FAULTS(s, faults);
-    ptowsp_task_make(s->m, NULL);
-    refused(s, "decode: task: desc is NULL");
-}
-
-FAULTS_TEST(workload_faults__wrong_views_of_tasks_are_refused) {
-    static const script_fault faults[] = {
-        FAULT(MAIN "task copy view:x", "main/task copy: 1 views; the kernel takes 2"),
-        FAULT(MAIN "task copy view:x view:#42",
-              "main/task copy: a view of tensor 42, which there is not"),
-        FAULT(MAIN "task copy view:x view:w",
-              "main/task copy: parameter to is i32, tensor w is f16"),
-        FAULT(MAIN "task copy view:x view:q",
-              "main/task copy: a view of tensor q has 0 indices; its rank 4 takes 2"),
-        FAULT(MAIN "task copy view:x[0] view:x",
-              "main/task copy: a view of tensor x has 1 indices; its rank 2 takes 0"),
-        FAULT(MAIN "task copy view:d[5,0u] view:x",
-              "main/task copy: an index of a view is u64, not i64"),
-        FAULT_AT(MAIN "task copy view:d[-1,-1] view:x", PTOWSP_NEGATIVE_INDEX,
-                 "main/task copy: index 0 of tensor d is -1"),
-        FAULT_AT(MAIN "task copy view:q[1,3] view:x", 3,
-                 "main/task copy: index 1 of tensor q is 3, outside of its size 3"),
-        FAULT_AT(MAIN "task copy view:x@4 view:x", 4,
-                 "main/task copy: the row of tensor x is 4, outside of its size 4"),
-        FAULT_AT(MAIN "task copy view:x view:x@none,-2", PTOWSP_NEGATIVE_INDEX,
-                 "main/task copy: the column of tensor x is -2"),
-        FAULT(MAIN "task copy view:x@true view:x", "main/task copy: the row is bool, not i64"),
-        FAULT(MAIN "task copy view:x*3 view:x",
-              "main/task copy: a view of tensor x has 3 rows; the parameter has 2"),
-        FAULT(MAIN "task any view:x*-1",
-              "main/task any: a view of tensor x has -1 rows, not 1 to 2^31 - 1"),
-        FAULT(MAIN "task any view:x*2,2147483648",
-              "main/task any: a view of tensor x has 2147483648 columns, not 1 to 2^31 - 1"),
-    };
-    EXPECT_FAULTS(s, faults);
-}
-
-FAULTS_TEST(workload_faults__wrong_tags_and_after_are_refused) {
-    static const script_fault faults[] = {
-        FAULT(MAIN "task work 1 tag:level=symbol:s tag:level=symbol:s",
-              "main/task work: two tags are called level"),
-        FAULT(MAIN "task work 1 tag:level=1", "main/task work: the value of a tag is i64, not u64"),
-        FAULT_AT(MAIN "task work 1 after 1", 1,  // the workload
-                 "main/task work: after node 1, which is no task or pipeline of this workload"),
-        FAULT_AT(MAIN "task work 1 after 2", 2,  // itself, or later
-                 "main/task work: after node 2, which is no task or pipeline of this workload"),
-        FAULT_AT("workload other; task work 0; end; workload main; task work 1 after 2", 2,
-                 "main/task work: after node 2, which is no task or pipeline of this workload"),
-    };
-    EXPECT_FAULTS(s, faults);
-}
-
-// -- parameters, calls, slots ---------------------------------------------------------------------
-
-FAULTS_TEST(workload_faults__parameters_and_calls) {
-    static const script_fault faults[] = {
-        FAULT("param n 2", "decode: parameter n: parameters come first in a workload"),
-        FAULT(MAIN "slot_set 0 1; param n 2",
-              "main: parameter n: parameters come first in a workload"),
-        FAULT(MAIN "parallel i heads; param n 2",
-              "main/parallel i: parameter n: parameters come first in a workload"),
-        FAULT(MAIN "param n 0", "main: parameter n: 0 is no type"),
-        FAULT(MAIN "param n 99", "main: parameter n: 99 is no type"),
-        FAULT(MAIN "param n 3; param n 2", "main: parameter n: there is one of this name already"),
-        FAULT(MAIN "call callee 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16",
-              "main: call callee: 17 arguments, which are too many"),
-        FAULT(MAIN "call callee none", "main: an argument of a call is no expression"),
-        FAULT("call callee", "decode: a statement outside any workload"),
-    };
-    EXPECT_FAULTS(s, faults);
-    script_run(s, MAIN);
-    ptowsp_call_make(s->m, "callee", NULL, 2);
-    refused(s, "main: call callee: 2 arguments, which are NULL");
-}
-
-FAULTS_TEST(workload_faults__wrong_slots_are_refused) {
-    static const script_fault faults[] = {
-        FAULT_AT("slot_set 4 1", 4, "decode: slot_set: slot 4, but there are 4"),
-        FAULT_AT(MAIN "slot_load 9 view:x", 9, "main: slot_load: slot 9, but there are 4"),
-        FAULT(MAIN "slot_set 0 none", "main: the value of a slot is no expression"),
-        FAULT(MAIN "slot_load 0 view:#0", "main: a view of tensor 0, which there is not"),
-        FAULT(MAIN "slot_load 0 view:w",
-              "main: slot_load: tensor w is f16; slots are loaded from integers and bool"),
-        FAULT(MAIN "slot_load 0 view:x none 0u", "main: the column of a slot load is u64, not i64"),
-        FAULT_AT(MAIN "slot_load 0 view:x@7", 7,
-                 "main: the row of tensor x is 7, outside of its size 4"),
-    };
-    EXPECT_FAULTS(s, faults);
-    script_run(s, MAIN);
-    ptowsp_slot_load_make(s->m, 0, NULL, (ptowsp_expr){0}, (ptowsp_expr){0});
-    refused(s, "main: slot_load: view is NULL");
-}
-
 // -- compiling ------------------------------------------------------------------------------------
 
 static void not_compiled(const script *s, const char *workload, const char *text) {
     const ptowsp_program_desc desc = {workload, NULL};
     not_compiled_as(s, &desc, PTOWSP_INVALID_PARAMS, text);
-}
-
-FAULTS_TEST(workload_faults__where_to_begin) {
-    ptowsp_program *program;
-    assert_invalid(ptowsp_program_create(s->context, NULL, NULL, &program));
-    test_error_is(s->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                  "program: module or out_program is NULL");
-    assert_invalid(ptowsp_program_create(s->context, s->m, NULL, NULL));
-    not_compiled(s, NULL, "decode: there is no workload to begin with");
-    not_compiled(s, "prefill", "decode: there is no workload prefill to begin with");
-    script_run(s, "workload callee; param n 2; end");
-    not_compiled(s, NULL, "callee: a program cannot begin with a workload that has parameters");
-    not_compiled(s, "main", "decode: there is no workload main to begin with");
-    script_run(s, MAIN "task work 1; end");
-    not_compiled(s, "callee", "callee: a program cannot begin with a workload that has parameters");
-    not_compiled(s, "ma\nin", "decode: there is no workload to begin with");
-    compiled(s, NULL);  // a failed compile leaves the module as it was
-    const ptowsp_program_desc desc = {"main", NULL};
-    compiled(s, &desc);
 }
 
 FAULTS_TEST(workload_faults__scopes_that_were_left) {
@@ -352,24 +162,6 @@ FAULTS_TEST(workload_faults__scopes_that_were_left) {
     script_run(s, "workload second; sequence; when slot:0");
     not_compiled(s, "main",
                  "second/sequence/when: this scope is still open; was it left by break or return?");
-}
-
-FAULTS_TEST(workload_faults__calls) {
-    script_run(s, "workload pair; param i 2; param flag 1; end;"
-                  "workload one; combine; call nobody; end 2;"
-                  "workload two; call pair 1; end;"
-                  "workload three; call pair 1 2u; end;"
-                  "workload self; when slot:0; call self; end 2;"
-                  "workload a; call b; end;"
-                  "workload b; call c; end;"
-                  "workload c; call b; end;"
-                  "workload good; task work 1; end");
-    not_compiled(s, "one", "one/combine/call nobody: there is no such workload");
-    not_compiled(s, "two", "two/call pair: 1 arguments; the workload takes 2");
-    not_compiled(s, "three", "three/call pair: argument 1 is u64; parameter flag is bool");
-    not_compiled(s, "self", "self/when/call self: workloads may not call themselves: self -> self");
-    not_compiled(s, "a", "c/call b: workloads may not call themselves: b -> c -> b");
-    compiled(s, NULL);  // what is not reached may be wrong
 }
 
 FAULTS_TEST(workload_faults__calls_in_one_another) {
@@ -548,11 +340,6 @@ FAULTS_TEST(workload_faults__things_that_the_module_does_not_have) {
     const ptowsp_tensor x = {1}, tensor = {1000};
     const ptowsp_kernel work = {1}, kernel = {1000};
     ptowsp_mesh_layout layout;
-    static const script_fault faults[] = {
-        FAULT("size #1000", "decode: axis_size: there is no axis 1000"),
-        FAULT("size pages", "decode: axis_size: axis pages is not dense, dynamic or of a plan"),
-    };
-    EXPECT_FAULTS(s, faults);
     ptowsp_expr lost = {s->m, 100000};
     assert_int_equal(ptowsp_expr_type(lost), PTOWSP_TYPE_NONE);
     assert_int_equal(ptowsp_loop_entry(lost).id, 0);
