@@ -1,5 +1,5 @@
-// Results of pipelines: what steps say and when they are kept, results before anything ran, and results
-// as text. Times and chains are cases (tests/cases/pipelines*.case).
+// Results of pipelines: what steps say and when they are kept, and results before anything ran. Times and chains
+// are cases (tests/cases/pipelines*.case), and results as text (written.case).
 
 #include "pipeline_fixture.h"
 
@@ -147,25 +147,4 @@ FIXTURE_TEST(pipeline_issue__results_are_zero_before_the_first_run) {
     length = 0;
     ptowsp_run_print_stuck(f->run, text);
     assert_int_equal(length, 0);
-}
-
-// The text names pipelines, processes and channels, and has their numbers.
-FIXTURE_TEST(pipeline_issue__results_are_written_as_text) {
-    static char text[8000];
-    fixture_parse(
-        f, "axis two 2\naxis four 4\nworkload main\n  pipeline double_buffer\n"
-           "    channel loaded depth 2 latency 50\n" PRODUCER(
-               "load", "loaded", "four", "i",
-               "4") "    process compute replicas w in two consumes loaded\n"
-                    "      consume t from loaded\n        task work(t, 1000)\n  task work(3, 3)\n");
-    run_compiled(f);
-    ptowsp_output_buffer buffer = {text, sizeof text, 0};
-    ptowsp_run_print(f->run, ptowsp_output_to_buffer(&buffer));
-    assert_true(buffer.length < sizeof text);
-    // sent at 4, 8, 54, 58, taken at 54, 58 and then at 1054 and 1058
-    EXPECT_PARTS(text, "2061 cycles, 9 tasks", "double_buffer", "2058 cycles", "process load",
-                 "busy 16", "full 42", "ended at 58", "compute[1]", "busy 2000", "empty 58",
-                 "ended at 2054", "channel loaded", "depth 2", "latency 50", "4 tokens",
-                 "empty 112", "channel 154 cycles", "critical");
-    assert_null(strstr(text, "4294967295"));
 }

@@ -806,27 +806,148 @@ static inline void case_expect_explored(case_subject *s, const char *at) {
     }
 }
 
-// reports PART / PART ...: parts of the report as text; unreported PART / PART ...
-static inline void case_expect_report(case_subject *s, const char *at, bool is_there) {
-    static char text[1 << 18];
+// -- what is written ------------------------------------------------------------------------------
+
+typedef enum case_writer {
+    CASE_REPORT,
+    CASE_EXPORT,
+    CASE_TRANSIENTS,
+    CASE_DECISIONS,
+    CASE_RUN
+} case_writer;
+
+static const struct {
+    const char *name;
+    case_writer writer;
+    int format;
+} case_outputs[] = {
+    // clang-format off
+    {"report", CASE_REPORT, PTOWSP_REPORT_TEXT},
+    {"json", CASE_REPORT, PTOWSP_REPORT_JSON},
+    {"html", CASE_REPORT, PTOWSP_REPORT_HTML},
+    {"perfetto", CASE_EXPORT, PTOWSP_EXPORT_PERFETTO},
+    {"chrome", CASE_EXPORT, PTOWSP_EXPORT_CHROME},
+    {"svg", CASE_EXPORT, PTOWSP_EXPORT_SVG},
+    {"csv", CASE_EXPORT, PTOWSP_EXPORT_CSV},
+    {"table", CASE_EXPORT, PTOWSP_EXPORT_TABLE},
+    {"usage", CASE_EXPORT, PTOWSP_EXPORT_USAGE_CSV},
+    {"edges", CASE_EXPORT, PTOWSP_EXPORT_EDGES},
+    {"dot", CASE_EXPORT, PTOWSP_EXPORT_DOT},
+    {"transients_svg", CASE_TRANSIENTS, PTOWSP_EXPORT_SVG},
+    {"transients_csv", CASE_TRANSIENTS, PTOWSP_EXPORT_CSV},
+    {"decisions", CASE_DECISIONS, PTOWSP_REPORT_TEXT},
+    {"run", CASE_RUN, 0},
+    // clang-format on
+};
+
+static inline uint32_t case_kernel_id(const case_subject *s, const char *name) {
+    const ptowsp_program_tables *t = ptowsp_program_read(s->program);
+    for (uint32_t k = 1; k < t->kernel_count; k++) {
+        if (!strcmp(t->kernels[k].name, name)) {
+            return k;
+        }
+    }
+    CASE_FAIL(s, "there is no kernel %s", name);
+    return 0;
+}
+
+// NAME [short] [fold kernels | loops] [mhz N] [what KERNEL PERCENT CYCLES ...]: of the run.
+static inline ptowsp_status case_write(case_subject *s, const char **at, ptowsp_output output) {
+    ptowsp_export_options options = {0};
+    ptowsp_what_if what_ifs[4] = {{0}};
+    uint32_t what_count = 0;
+    size_t o = 0;
+    char word[64];
+    for (case_word(at, word); o < COUNT_OF(case_outputs) && strcmp(case_outputs[o].name, word);) {
+        o++;
+    }
+    case_check(s, "is an output", o, o < COUNT_OF(case_outputs), 1);
+    for (case_word(at, word); word[0]; case_word(at, word)) {
+        if (!strcmp(word, "short")) {
+            options.is_short = true;
+        } else if (!strcmp(word, "fold")) {
+            case_word(at, word);
+            options.fold = word[0] == 'k' ? PTOWSP_FOLD_KERNELS : PTOWSP_FOLD_LOOPS;
+        } else if (!strcmp(word, "mhz")) {
+            options.clock_mhz = (uint32_t)case_number(s, at);
+        } else if (!strcmp(word, "what") && what_count < COUNT_OF(what_ifs)) {
+            case_word(at, word);
+            what_ifs[what_count].kernel = case_kernel_id(s, word);
+            what_ifs[what_count].percent = (uint32_t)case_number(s, at);
+            what_ifs[what_count++].makespan_cycles = (uint64_t)case_number(s, at);
+        } else {
+            CASE_FAIL(s, "there is no option %s", word);
+        }
+    }
+    case_literal(s, at, ":");
+    *at = case_skip(*at);
+    switch (case_outputs[o].writer) {
+    case CASE_REPORT:
+        return ptowsp_run_report(s->run, (ptowsp_report_format)case_outputs[o].format, &options,
+                                 what_ifs, what_count, output);
+    case CASE_EXPORT:
+        return ptowsp_run_export(s->run, (ptowsp_export_format)case_outputs[o].format, &options,
+                                 output);
+    case CASE_TRANSIENTS:
+        (void)case_transients(s);
+        return ptowsp_run_export_transients(s->run, (ptowsp_export_format)case_outputs[o].format,
+                                            &options, output);
+    case CASE_DECISIONS:
+        return ptowsp_run_export_decisions(s->run, (ptowsp_report_format)case_outputs[o].format,
+                                           output);
+    default: ptowsp_run_print(s->run, output); return PTOWSP_OK;
+    }
+}
+
+// A part with \n for the ends of lines in it.
+static inline char *case_lines(const char *part) {
+    char *text = case_copy("", 0);
+    for (const char *end; (end = strstr(part, "\\n")); part = end + 2) {
+        text = case_line(text, part, (size_t)(end - part));
+    }
+    return case_join(text, part, strlen(part));
+}
+
+// writes OUTPUT: [N times] PART / PART ...; omits OUTPUT: PART / PART ...
+static inline void case_expect_written(case_subject *s, const char *at, bool is_there) {
+    static char text[1 << 20];
     ptowsp_output_buffer buffer = {text, sizeof text, 0};
     const ptowsp_output output = {text_take, &buffer};
     text[0] = '\0';
-    case_ok(s, "report", ptowsp_run_report(s->run, PTOWSP_REPORT_TEXT, NULL, NULL, 0, output));
+    case_ok(s, "output", case_write(s, &at, output));
+    if (!*at) {
+        CASE_FAIL(s, "nothing is compared");
+    }
     for (const char *part; (part = case_next_part(s, &at));) {
+        char *end;
+        unsigned long expected = strtoul(part, &end, 10), count = 0;
+        const bool is_counted = end > part && case_begins(end, " times ");
+        const char *wanted = case_lines(is_counted ? end + strlen(" times ") : part);
+        for (const char *found = text; (found = strstr(found, wanted)); found++) {
+            count++;
+        }
         case_check_count++;
-        if ((strstr(text, part) != NULL) != is_there) {
-            CASE_FAIL(s, "\"%s\" is %s in: %s", part, is_there ? "not" : "still", text);
+        if (is_counted ? count != expected : (count > 0) != is_there) {
+            CASE_FAIL(s, "\"%s\" is there %lu times in: %s", wanted, count, text);
         }
     }
 }
 
+static inline void case_expect_writes(case_subject *s, const char *at) {
+    case_expect_written(s, at, true);
+}
+
+static inline void case_expect_omits(case_subject *s, const char *at) {
+    case_expect_written(s, at, false);
+}
+
+// reports PART / PART ...: parts of the report as text; unreported PART / PART ...
 static inline void case_expect_reports(case_subject *s, const char *at) {
-    case_expect_report(s, at, true);
+    case_expect_written(s, case_join("report: ", at, strlen(at)), true);
 }
 
 static inline void case_expect_unreported(case_subject *s, const char *at) {
-    case_expect_report(s, at, false);
+    case_expect_written(s, case_join("report: ", at, strlen(at)), false);
 }
 
 // says PART / PART ...: parts of the text of a deadlock, or of the error; never PART / PART ...
@@ -985,6 +1106,8 @@ static const struct {
     {"cycle", case_expect_cycle, false},
     {"says", case_expect_says, false},
     {"explored", case_expect_explored, false},
+    {"writes", case_expect_writes, false},
+    {"omits", case_expect_omits, false},
     {"reports", case_expect_reports, false},
     {"unreported", case_expect_unreported, false},
     {"never", case_expect_never, false},

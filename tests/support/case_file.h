@@ -165,9 +165,9 @@ static inline bool case_lists(const char *list, const char *name) {
 // Words whose rest goes to the end of the line, as it may have semicolons.
 static inline bool case_is_greedy(const char *word) {
     static const char *const greedy[] = {
-        "schedule", "from",       "fails",       "refused", "says",      "never",
-        "reports",  "unreported", "unsupported", "has",     "lacks",     "shows",
-        "listed",   "unlisted",   "build",       "more",    "uncompiled"};
+        "schedule",   "from",        "fails",      "refused", "says",  "never",  "reports",
+        "unreported", "unsupported", "has",        "lacks",   "shows", "listed", "unlisted",
+        "build",      "more",        "uncompiled", "writes",  "omits"};
     for (size_t i = 0; i < sizeof greedy / sizeof greedy[0]; i++) {
         if (!strcmp(word, greedy[i])) {
             return true;
