@@ -1,6 +1,5 @@
-// Decisions: texts that a person has read, for time alone, on lanes, on a device
-// and for plans; JSON; visitors and
-// outputs that stop.
+// Decisions: texts that a person has read, for time alone, on lanes, on a device, for plans and for kernels of
+// all kinds; JSON; visitors and outputs that stop.
 
 #include "written.h"
 
@@ -20,11 +19,13 @@ static void make(fixture *f, const char *text, const ptowsp_schedule *schedule) 
                                       .resize_user = &memory,
                                       .threads = PTOWSP_THREADS_OWN,
                                       .lane_count = 2};
-    ptowsp_parse_kernel kernel = {.name = "use"};
-    kernel.fn = kernel.cost = nothing;
-    kernel.source.text = "// a source";
-    kernel.source.cost = has_cost ? "cost" : NULL;
-    const ptowsp_parse_desc parse = {&kernel, 1, 0};
+    const ptowsp_parse_kernel kernels[] = {
+        {.name = "use",
+         .fn = nothing,
+         .cost = nothing,
+         .source = {.text = "// a source", .cost = has_cost ? "cost" : NULL}},
+        {.name = "fn", .fn = nothing}};
+    const ptowsp_parse_desc parse = {kernels, 2, 0};
     const ptowsp_program_desc compiled = {NULL, schedule};
     f->context = test_context(&desc);
     program_make(f, text, &parse, &compiled);
@@ -217,6 +218,37 @@ TEST(decisions__name_the_cycles_of_all_kinds_of_kernels) {
     has_not("kernel source: refused");
     has_not("kernel filed: refused");
     test_destroy(f.run, f.program, m, f.context);
+}
+
+TEST(decisions__tell_kernels_apart) {
+    static const char module[] = "module m\n"
+                                 "tensor x f32 [8, 8] global\n"
+                                 "kernel fn(axes 0) vector\n"
+                                 "kernel use(axes 0) vector, cycles by a cost function\n"
+                                 "kernel unused(axes 0) vector, 2 cycles, time only\n"
+                                 "kernel tile(axes 0, inout t f32 8 x 8) vector, 5 instructions\n"
+                                 "  machine \"910B\"\n"
+                                 "  %1 = parameter t\n"
+                                 "  %2 = load %1 : f32 8 x 8\n"
+                                 "  %3 = add %2, %2 : f32 8 x 8\n"
+                                 "  store %1, %3\n"
+                                 "workload main\n  task fn()\n  task use()\n  task tile() t = x\n";
+    fixture f;
+    float data[64] = {0};
+    const ptowsp_record_options record = {.level = PTOWSP_RECORD_TOTALS};
+    make(&f, module, NULL);
+    test_bind(f.run, "x", data);
+    assert_ok(ptowsp_run_record(f.run, &record));
+    assert_ok(ptowsp_run_execute(f.run, NULL));
+    decisions_of(&f, PTOWSP_REPORT_TEXT);
+    has("its function says how long it took");
+    has("its cost function says how long it takes");
+    has("instructions for 910B, on a core of vector");
+    has("its instructions say how long it takes");
+    has_not("unused");
+    decisions_of(&f, PTOWSP_REPORT_JSON);
+    has(", \"permille\": ");
+    release(&f);
 }
 
 // A plan that is not bound says nothing. One that is planned from a batch says so; and tasks that

@@ -704,7 +704,7 @@ static inline void case_expect_calls(case_subject *s, const char *at) {
 // -- deadlocks ------------------------------------------------------------------------------------
 
 static inline const char *case_stuck_text(const case_subject *s) {
-    static char text[16000];
+    static char text[1 << 16];
     ptowsp_output_buffer buffer = {text, sizeof text, 0};
     text[0] = '\0';
     ptowsp_run_print_stuck(s->run, ptowsp_output_to_buffer(&buffer));

@@ -76,28 +76,6 @@ static void check_is(const fixture *f, const ptowsp_schedule *schedule, ptowsp_s
                     part);
 }
 
-TEST_F(schedule__what_is_missing_or_not_asked_for_is_refused) {
-    begin(f);
-    const ptowsp_schedule schedules[] = {
-        // Round robin has no key.
-        {.dispatch = PTOWSP_DISPATCH_ROUND_ROBIN,
-         .lane_count = 2,
-         .dispatch_key = ptowsp_task_arg(f->module, 0)},
-        {.dispatch = PTOWSP_DISPATCH_ROUND_ROBIN},
-        {.dispatch = PTOWSP_DISPATCH_AFFINITY, .lane_count = 2},
-        {.lane_count = 2, .window_policy = PTOWSP_WINDOW_STALL},
-        {.lane_count = 2, .ready = PTOWSP_READY_PRIORITY},
-        {.lane_count = 2, .start = PTOWSP_START_THRESHOLD},
-        {.lane_count = 2, .timing = PTOWSP_TIMING_INTERLEAVED, .timing_cycles = 1},
-    };
-    check_is(f, NULL, PTOWSP_OK, NULL);
-    const ptowsp_schedule plain = {.dispatch = PTOWSP_DISPATCH_ROUND_ROBIN, .lane_count = 2};
-    check_is(f, &plain, PTOWSP_OK, NULL);
-    for (size_t i = 0; i < sizeof schedules / sizeof schedules[0]; i++) {
-        check_is(f, &schedules[i], PTOWSP_INVALID_PARAMS, NULL);
-    }
-}
-
 // The first number after the enumerators is looked up like any other.
 TEST_F(schedule__choices_that_do_not_exist_are_refused_by_name) {
     static const uint32_t numbers[] = {8, 99, INT32_MAX, UINT32_MAX};
@@ -122,13 +100,4 @@ TEST_F(schedule__choices_that_do_not_exist_are_refused_by_name) {
         check_is(f, &schedule, PTOWSP_INVALID_PARAMS, NULL);
         assert_string_equal(ptowsp_context_error(f->context).text, text);
     }
-}
-
-TEST_F(schedule__a_batch_larger_than_the_window_is_stuck_from_the_beginning) {
-    begin(f);
-    ptowsp_schedule schedule = {
-        .lane_count = 2, .timing = PTOWSP_TIMING_BATCHED, .timing_count = 3, .window = 2};
-    check_is(f, &schedule, PTOWSP_STUCK, NULL);
-    schedule.window = 3;
-    check_is(f, &schedule, PTOWSP_OK, NULL);
 }

@@ -246,6 +246,10 @@ FAULTS_TEST(workload_faults__schedules_that_lack_or_need_not_something) {
     REFUSED(dispatch_key, key, INVALID_PARAMS, "dispatch_key is given, but dispatch takes none");
     REFUSED(window_policy, PTOWSP_WINDOW_ABORT, INVALID_PARAMS,
             "window_policy abort needs window: it is 0");
+    REFUSED(window_policy, PTOWSP_WINDOW_STALL, INVALID_PARAMS,
+            "window_policy stall needs window: it is 0");
+    REFUSED(dispatch, PTOWSP_DISPATCH_AFFINITY, INVALID_PARAMS,
+            "dispatch by a key, but dispatch_key is missing");
     REFUSED(ready, PTOWSP_READY_PRIORITY, INVALID_PARAMS,
             "ready by priority, but priority_key is missing");
     REFUSED(priority_key, key, INVALID_PARAMS,
