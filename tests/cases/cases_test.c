@@ -429,7 +429,7 @@ static void test_way(const case_text *c, const case_item *way, uint32_t choice) 
     ptowsp_context_desc desc = test_lanes_desc(LANE_MAX);
     desc.resize = test_resize;
     desc.resize_user = &s.memory;
-    assert_int_equal(ptowsp_context_create(&desc, &s.context), PTOWSP_OK);
+    assert_ok(ptowsp_context_create(&desc, &s.context));
     case_gather(&s);
     case_attach(&s);
     const bool is_run = !c->file->has_texts && !c->file->has_scripts;

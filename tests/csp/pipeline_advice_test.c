@@ -123,7 +123,7 @@ TEST_F(advice__credits_that_nobody_sends_are_named_with_their_number) {
                 fail_msg("%s", text);
             }
             ring_apply(f, &r, to_the_most != 0);
-            assert_int_equal(ring_run(f, &r), PTOWSP_OK);
+            assert_ok(ring_run(f, &r));
             assert_int_equal(ptowsp_run_result(f->run)->makespan_cycles > 0, 1);
         }
     }
@@ -159,7 +159,7 @@ TEST_F(advice__of_streams_that_wait_for_each_other_says_that_one_has_to_end) {
                      "itself, as each reads a stream to the end that another one writes"));
     ring_apply(f, &r, false);
     r.is_loop[0] = false;
-    assert_int_equal(ring_run(f, &r), PTOWSP_OK);
+    assert_ok(ring_run(f, &r));
 }
 
 // Two events that wait for each other: one records first.

@@ -76,8 +76,7 @@ TEST_F(control__decides_how_many_tokens_there_are) {
         f->t[1][2][1] = cases[i].loaded;
         memcpy(f->flag, cases[i].flag, sizeof f->flag);
         memcpy(f->lengths, cases[i].lengths, sizeof f->lengths);
-        assert_int_equal(ptowsp_run_bind_lengths(f->run, "kv", PTOWSP_I32, f->lengths, 2),
-                         PTOWSP_OK);
+        assert_ok(ptowsp_run_bind_lengths(f->run, "kv", PTOWSP_I32, f->lengths, 2));
         const ptowsp_status expected = cases[i].tokens > 2 ? PTOWSP_STUCK : PTOWSP_OK;
         ptowsp_explore_stats stats;
         if (ptowsp_run_explore(f->run, NULL, &stats) != expected) {

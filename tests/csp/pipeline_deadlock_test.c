@@ -21,7 +21,7 @@ static void family_is(const char *name, family make, int n, uint32_t d, int more
     if (s->status != (more > 0 ? PTOWSP_STUCK : PTOWSP_OK)) {
         sim_complain(s, NULL, "the reference is wrong");
     }
-    assert_int_equal(s->built.status, PTOWSP_OK);
+    assert_ok(s->built.status);
     ptowsp_run *run = test_run_of(s->context, s->built.program);
     sim_bind(&s->built, &s->b, run);
     sim_check_runs(s, run);

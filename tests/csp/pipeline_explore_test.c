@@ -67,7 +67,7 @@ static void compare(const orders_pipeline *p, uint64_t seed, orders_counts *coun
     orders_build(m, p);
     if (ptowsp_program_create(context, m, NULL, &program) == PTOWSP_OK) {
         int states = 0;
-        assert_int_equal(ptowsp_run_create(context, program, &run), PTOWSP_OK);
+        assert_ok(ptowsp_run_create(context, program, &run));
         orders_compile(&machine, p);
         orders_result expected = orders_enumerate(&machine, &states);
         ptowsp_status by_time = ptowsp_run_execute(run, &time_only);
@@ -155,11 +155,11 @@ FIXTURE_TEST(pipeline_explore__a_pool_gets_stuck_where_all_can_wait_for_their_la
             for (int tokens = need; tokens <= takers * (need - 1) + 1; tokens++) {
                 for (int has_lock = 0; has_lock < 2; has_lock++) {
                     pool_parse(f, tokens, takers, need, has_lock);
-                    assert_int_equal(execute(f, PTOWSP_RUN_EXECUTE, false), PTOWSP_OK);
+                    assert_ok(execute(f, PTOWSP_RUN_EXECUTE, false));
                     assert_false(pipeline(f, 0)->is_timing_independent);
                     bool is_stuck = !has_lock && tokens <= takers * (need - 1);
                     assert_int_equal(explore(f), is_stuck ? PTOWSP_STUCK : PTOWSP_OK);
-                    assert_int_equal(execute(f, PTOWSP_RUN_EXECUTE, false), PTOWSP_OK);
+                    assert_ok(execute(f, PTOWSP_RUN_EXECUTE, false));
                 }
             }
         }
@@ -218,13 +218,13 @@ FIXTURE_TEST(pipeline_explore__a_queue_of_work_has_few_states) {
     for (int workers = 2; workers <= 4; workers++) {
         ptowsp_explore_stats stats;
         workers_parse(f, 32, workers, 32);
-        assert_int_equal(ptowsp_run_explore(f->run, NULL, &stats), PTOWSP_OK);
+        assert_ok(ptowsp_run_explore(f->run, NULL, &stats));
         print_message("%d workers: %llu states, %llu steps\n", workers,
                       (unsigned long long)stats.state_count, (unsigned long long)stats.step_count);
         assert_in_range(stats.state_count, 32, 32 * 40);
         // One result fits the channel, so one too few may be taken, and not two.
         workers_parse(f, 32, workers, 31);
-        assert_int_equal(explore(f), PTOWSP_OK);
+        assert_ok(explore(f));
         workers_parse(f, 32, workers, 30);
         assert_int_equal(explore(f), PTOWSP_STUCK);
         EXPECT_PARTS(ptowsp_context_error(f->context).text,
@@ -247,7 +247,7 @@ FIXTURE_TEST(pipeline_explore__one_of_replicas_that_are_alike_is_tried) {
                                   "      consume t from work\n        when %s == 7\n"  // none is
                                   "          receive u from work\n",
                       (int)count, n % 2 ? "w" : "0");
-        assert_int_equal(ptowsp_run_explore(f->run, NULL, &stats), PTOWSP_OK);
+        assert_ok(ptowsp_run_explore(f->run, NULL, &stats));
         assert_int_equal(stats.state_count, count > 1 ? 3 : 0);
         assert_int_equal(stats.step_count, n % 2 && count > 1
                                                ? 3 + count + count + count * (1 + count)
@@ -274,11 +274,11 @@ FIXTURE_TEST(pipeline_explore__limits_are_kept_and_named) {
     ptowsp_explore_stats stats;
     ptowsp_explore_options options = {0};
     workers_parse(f, 8, 2, 8);
-    assert_int_equal(ptowsp_run_explore(f->run, &options, &stats), PTOWSP_OK);
+    assert_ok(ptowsp_run_explore(f->run, &options, &stats));
     const ptowsp_explore_stats all = stats;
     options.state_limit = all.state_count;
     options.step_limit = all.step_count;
-    assert_int_equal(ptowsp_run_explore(f->run, &options, &stats), PTOWSP_OK);
+    assert_ok(ptowsp_run_explore(f->run, &options, &stats));
     options.state_limit--;
     assert_int_equal(ptowsp_run_explore(f->run, &options, &stats), PTOWSP_LIMIT_EXCEEDED);
     assert_int_equal(stats.state_count, options.state_limit);
@@ -298,8 +298,8 @@ FIXTURE_TEST(pipeline_explore__limits_are_kept_and_named) {
     fixture only;
     fixture_make(&only);
     only_move_parse(&only, false);
-    assert_int_equal(ptowsp_run_bind_array(only.run, "limits", PTOWSP_I32, limits, 3), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_explore(only.run, NULL, &stats), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_array(only.run, "limits", PTOWSP_I32, limits, 3));
+    assert_ok(ptowsp_run_explore(only.run, NULL, &stats));
     assert_int_equal(stats.step_count, 9);  // four sends, each received, and an end
     assert_int_equal(stats.state_count, 0);
     for (options.step_limit = 1; options.step_limit < 9; options.step_limit++) {
@@ -311,8 +311,8 @@ FIXTURE_TEST(pipeline_explore__limits_are_kept_and_named) {
     options.time_limit_ns = 1;
     assert_int_equal(ptowsp_run_explore(f->run, &options, NULL), PTOWSP_TIMED_OUT);
     options.time_limit_ns = UINT64_MAX;
-    assert_int_equal(ptowsp_run_explore(f->run, &options, NULL), PTOWSP_OK);
-    assert_int_equal(execute(f, PTOWSP_RUN_EXECUTE, false), PTOWSP_OK);
+    assert_ok(ptowsp_run_explore(f->run, &options, NULL));
+    assert_ok(execute(f, PTOWSP_RUN_EXECUTE, false));
 }
 
 // A token that is one more each time it comes round, and decides: no two states are the same.
@@ -404,9 +404,8 @@ FIXTURE_TEST(pipeline_explore__errors_are_those_of_executing) {
     fixture_parse(f, MAIN "    channel a depth 1 latency 0\n"
                           "    process talk produces a\n      send a(1)\n      "
                           "close a\n      send a(2)\n" CONSUMER("use", "a", "1"));
-    assert_int_equal(explore(f), PTOWSP_INVALID_PARAMS);
-    test_error_is(f->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                  "main/pipeline p/process talk/send a: it sends to channel a after closing it");
+    test_refused(f->context, explore(f), PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                 "main/pipeline p/process talk/send a: it sends to channel a after closing it");
     // A read of array `limits` by a token decides; its depth is a symbol.
     fixture_parse(
         f, "axis four 4\nsymbol depth\narray limits i32\n" MAIN
@@ -415,24 +414,23 @@ FIXTURE_TEST(pipeline_explore__errors_are_those_of_executing) {
                                     "        when limits[t] == 1\n          receive u from a\n");
     assert_int_equal(explore(f), PTOWSP_UNBOUND);
     EXPECT_PARTS(ptowsp_context_error(f->context).text, "depth");
-    assert_int_equal(ptowsp_run_bind_array(f->run, "limits", PTOWSP_I32, limits, 3), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_symbol(f->run, "depth", PTOWSP_CHANNEL_DEPTH_MAX + 1),
-                     PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_array(f->run, "limits", PTOWSP_I32, limits, 3));
+    assert_ok(ptowsp_run_bind_symbol(f->run, "depth", PTOWSP_CHANNEL_DEPTH_MAX + 1));
     ptowsp_status status = explore(f);
     assert_true(status == PTOWSP_LIMIT_EXCEEDED || status == PTOWSP_INVALID_PARAMS);
     EXPECT_PARTS(ptowsp_context_error(f->context).text, "channel a");
-    assert_int_equal(ptowsp_run_bind_symbol(f->run, "depth", 2), PTOWSP_OK);
-    assert_int_equal(explore(f), PTOWSP_INVALID_PARAMS);
+    assert_ok(ptowsp_run_bind_symbol(f->run, "depth", 2));
+    assert_invalid(explore(f));
     EXPECT_PARTS(ptowsp_context_error(f->context).text, "main/pipeline p/process use", "limits",
                  "3");
     fixture_parse(f, "array limits i32\n" MAIN "    channel a depth 1 latency 0\n"
                      "    process first produces a\n      when limits[2] == 1\n"  // before any send
                      "        send a(0)\n" CONSUMER("use", "a", "1"));
-    assert_int_equal(ptowsp_run_bind_array(f->run, "limits", PTOWSP_I32, limits, 2), PTOWSP_OK);
-    assert_int_equal(explore(f), PTOWSP_INVALID_PARAMS);
+    assert_ok(ptowsp_run_bind_array(f->run, "limits", PTOWSP_I32, limits, 2));
+    assert_invalid(explore(f));
     EXPECT_PARTS(ptowsp_context_error(f->context).text, "main/pipeline p/process first", "limits");
-    assert_int_equal(ptowsp_run_bind_array(f->run, "limits", PTOWSP_I32, limits, 3), PTOWSP_OK);
-    assert_int_equal(explore(f), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_array(f->run, "limits", PTOWSP_I32, limits, 3));
+    assert_ok(explore(f));
 }
 
 static void explore_inside(void *user) {
@@ -445,8 +443,8 @@ static void explore_inside(void *user) {
 FIXTURE_TEST(pipeline_explore__an_only_move_may_end_in_an_error) {
     static const int32_t limits[] = {0, 0, 0};
     only_move_parse(f, true);
-    assert_int_equal(ptowsp_run_bind_array(f->run, "limits", PTOWSP_I32, limits, 3), PTOWSP_OK);
-    assert_int_equal(explore(f), PTOWSP_INVALID_PARAMS);
+    assert_ok(ptowsp_run_bind_array(f->run, "limits", PTOWSP_I32, limits, 3));
+    assert_invalid(explore(f));
     EXPECT_PARTS(ptowsp_context_error(f->context).text, "main/pipeline p/process a", "limits", "3");
 }
 
@@ -454,9 +452,9 @@ FIXTURE_TEST(pipeline_explore__is_busy_while_the_run_executes) {
     pool_parse(f, 3, 2, 2, false);
     f->inside = explore_inside;
     f->inside_user = f;
-    assert_int_equal(execute(f, PTOWSP_RUN_EXECUTE, false), PTOWSP_OK);
+    assert_ok(execute(f, PTOWSP_RUN_EXECUTE, false));
     f->inside = NULL;
-    assert_int_equal(explore(f), PTOWSP_OK);
+    assert_ok(explore(f));
 }
 
 // Three replicas that are alike, and take three tokens.

@@ -58,7 +58,7 @@ FIXTURE_TEST(pipeline_faults__time_beyond_63_bits_is_refused) {
                       cause == BY_FEEDBACK ? ""
                       : cause == BY_TASK   ? CONSUMER("use", "tiles", "1")
                                            : CONSUMER("use", "tiles", "0"));
-        assert_int_equal(ptowsp_run_bind_slot(f->run, 0, PTOWSP_CYCLES_MAX), PTOWSP_OK);
+        assert_ok(ptowsp_run_bind_slot(f->run, 0, PTOWSP_CYCLES_MAX));
         const char *text = fails(f, PTOWSP_LIMIT_EXCEEDED, cause == BY_TASK ? 2 : PTOWSP_NO_INDEX);
         EXPECT_PARTS(text, "main/pipeline p", "2^63 - 1");
         if (cause == BY_TASK) {
@@ -73,7 +73,7 @@ FIXTURE_TEST(pipeline_faults__time_beyond_63_bits_is_refused) {
             assert_true(processes[i].empty_cycles <= PTOWSP_CYCLES_MAX);
         }
         assert_true(makespan(f) <= PTOWSP_CYCLES_MAX);
-        assert_int_equal(ptowsp_run_bind_slot(f->run, 0, PTOWSP_CYCLES_MAX - 1), PTOWSP_OK);
+        assert_ok(ptowsp_run_bind_slot(f->run, 0, PTOWSP_CYCLES_MAX - 1));
         run_compiled(f);
         assert_true(makespan(f) == PTOWSP_CYCLES_MAX);
     }
@@ -132,7 +132,7 @@ FIXTURE_TEST(pipeline_faults__a_kernel_that_fails_later_on) {
                      "          task work(t, 5)\n");
     f->failing_task = 5;
     f->failure = ptowsp_task_fail(PTOWSP_OK);
-    assert_int_equal(execute(f, PTOWSP_RUN_TIME_ONLY, true), PTOWSP_OK);
+    assert_ok(execute(f, PTOWSP_RUN_TIME_ONLY, true));
     EXPECT_PARTS(fails(f, PTOWSP_KERNEL_FAILED, 5),
                  "main/for_each k/pipeline p/process use/consume t/task work", "k = 2", "t = 0");
     assert_int_equal(ptowsp_run_result(f->run)->task_count, 5);
@@ -172,7 +172,7 @@ static void bind_and_execute(void *user) {
 FIXTURE_TEST(pipeline_faults__a_run_is_busy_in_kernels_of_processes) {
     fixture_parse(f, "axis workers dynamic\n" MAIN
                      "    process only replicas w in workers\n      task work(w, 1)\n");
-    assert_int_equal(ptowsp_run_bind_size(f->run, "workers", 2), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_size(f->run, "workers", 2));
     f->inside = bind_and_execute;
     f->inside_user = f;
     run_compiled(f);
@@ -199,8 +199,8 @@ FIXTURE_TEST(pipeline_faults__an_array_read_outside_by_a_token) {
                           "1") "    process use consumes a produces b\n      consume t from a\n%s"
                                "        send b(%s)\n" CONSUMER("end", "b", "1"),
                       uses[where], where == 0 ? "list[t]" : "t");
-        assert_int_equal(ptowsp_run_bind_array(f->run, "list", PTOWSP_I64, list, 3), PTOWSP_OK);
-        assert_int_equal(ptowsp_run_bind_lengths(f->run, "kv", PTOWSP_I32, lengths, 3), PTOWSP_OK);
+        assert_ok(ptowsp_run_bind_array(f->run, "list", PTOWSP_I64, list, 3));
+        assert_ok(ptowsp_run_bind_lengths(f->run, "kv", PTOWSP_I32, lengths, 3));
         const char *text = fails(f, PTOWSP_INVALID_PARAMS, 3);
         EXPECT_PARTS(text, "main/pipeline p/process use/consume t/", "(t = 3)");
         assert_non_null(strstr(text, where == 3 ? "kv" : "list"));

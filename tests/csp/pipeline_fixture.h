@@ -81,8 +81,8 @@ static inline ptowsp_tensor tensor_make(const fixture *f, const char *name) {
 static inline void fixture_make_with(fixture *f, const ptowsp_context_desc *context) {
     memset(f, 0, sizeof *f);
     f->failing_task = UINT64_MAX;
-    assert_int_equal(ptowsp_context_create(context, &f->context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(f->context, NULL, &f->m), PTOWSP_OK);
+    assert_ok(ptowsp_context_create(context, &f->context));
+    assert_ok(ptowsp_module_create(f->context, NULL, &f->m));
     f->work = kernel_make(f, "work", note_value, PTOWSP_DIRECTION_NONE, 0);
     f->reads = kernel_make(f, "reads", note_value, PTOWSP_IN, 2);
     f->writes = kernel_make(f, "writes", note_value, PTOWSP_OUT, 2);
@@ -305,13 +305,13 @@ static inline void compile(fixture *f, const ptowsp_schedule *schedule) {
     if (ptowsp_program_create(f->context, f->m, &desc, &f->program) != PTOWSP_OK) {
         fail_msg("%s", ptowsp_context_error(f->context).text);
     }
-    assert_int_equal(ptowsp_run_create(f->context, f->program, &f->run), PTOWSP_OK);
+    assert_ok(ptowsp_run_create(f->context, f->program, &f->run));
     memset(&buffer, 0, sizeof buffer);
     buffer.data = f->x_data;
     buffer.size = sizeof f->x_data;
-    assert_int_equal(ptowsp_run_bind_tensor(f->run, "x", &buffer), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_tensor(f->run, "x", &buffer));
     buffer.data = f->y_data;
-    assert_int_equal(ptowsp_run_bind_tensor(f->run, "y", &buffer), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_tensor(f->run, "y", &buffer));
 }
 
 // The same of a text, with the kernels and tensors above: declarations, then workloads. One that declares a

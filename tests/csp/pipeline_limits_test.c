@@ -120,7 +120,7 @@ static ptowsp_status pages(fixture *f, bool is_late, bool *out_is_independent) {
 
 FIXTURE_TEST(pipeline_stuck__some_depend_on_times) {
     bool is_independent;
-    assert_int_equal(pages(f, true, &is_independent), PTOWSP_OK);
+    assert_ok(pages(f, true, &is_independent));
     assert_false(is_independent);
     assert_int_equal(pages(f, false, &is_independent), PTOWSP_STUCK);
     assert_false(is_independent);
@@ -135,7 +135,7 @@ FIXTURE_TEST(pipeline_stuck__some_depend_on_times) {
                       is_loading == 2   ? "      slot_load 0 = y of 1 x 1 element ((0), (0))\n"
                       : is_loading == 1 ? "      slot_load 0 = x of 1 x 1 element ((0), (0))\n"
                                         : "");
-        assert_int_equal(execute(f, PTOWSP_RUN_EXECUTE, false), PTOWSP_OK);
+        assert_ok(execute(f, PTOWSP_RUN_EXECUTE, false));
         assert_int_equal(ptowsp_run_pipelines(f->run, NULL)->is_timing_independent, is_loading < 2);
     }
 }

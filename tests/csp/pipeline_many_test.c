@@ -319,7 +319,7 @@ static ptowsp_status many_execute(const fixture *f, uint64_t token_limit) {
 TEST_F(pipeline__of_many_tokens_ends) {
     uint32_t count;
     many_make(f, 2, 50, 1, 0, 1000);
-    assert_int_equal(many_execute(f, 0), PTOWSP_OK);
+    assert_ok(many_execute(f, 0));
     const ptowsp_process_stats *processes = ptowsp_run_processes(f->run, &count);
     assert_int_equal(count, 2);
     assert_int_equal(processes[0].end_cycles, 25 * MANY - 50);
@@ -341,7 +341,7 @@ TEST_F(pipeline__of_many_tokens_ends) {
 static void several_end(fixture *f, uint32_t replicas) {
     uint32_t count;
     many_make(f, 9, 0, replicas, 7, 1);
-    assert_int_equal(many_execute(f, 0), PTOWSP_OK);
+    assert_ok(many_execute(f, 0));
     const ptowsp_process_stats *processes = ptowsp_run_processes(f->run, &count);
     assert_int_equal(count, 2 * replicas);
     for (uint32_t i = replicas; i < count; i++) {

@@ -190,7 +190,7 @@ static size_t fail_each_allocation(int schedule, bool has_records) {
     static whole w;
     static results expected, got;
     begin(&w, schedule, 0);
-    assert_int_equal(do_everything(&w, has_records), PTOWSP_OK);
+    assert_ok(do_everything(&w, has_records));
     outcome_of(&w, has_records, &expected);
     forget(&w);
     size_t running = 0;
@@ -221,7 +221,7 @@ static size_t fail_each_allocation(int schedule, bool has_records) {
                 ptowsp_output_buffer buffer = {text, sizeof text, 0};
                 ptowsp_run_print(w.f.run, ptowsp_output_to_buffer(&buffer));
             } else {
-                assert_int_equal(compile_refusable(&w), PTOWSP_OK);
+                assert_ok(compile_refusable(&w));
             }
             outcome_of(&w, has_records, &got);
             assert_memory_equal(&got, &expected, sizeof got);
@@ -253,8 +253,8 @@ TEST(pipeline_memory__compiling_may_fail_wherever_a_table_is_full) {
         uint64_t random = seed + (uint64_t)round, expected = 0;
         ptowsp_status status = PTOWSP_OUT_OF_MEMORY;
         begin(&w, round % 3, 0);
-        assert_int_equal(make_after(&w, &random), PTOWSP_OK);
-        assert_int_equal(compile_refusable(&w), PTOWSP_OK);
+        assert_ok(make_after(&w, &random));
+        assert_ok(compile_refusable(&w));
         expected = hash_of(&w.f);
         for (size_t n = 1; status != PTOWSP_OK; n++) {
             fixture_forget_run(&w.f);
@@ -264,7 +264,7 @@ TEST(pipeline_memory__compiling_may_fail_wherever_a_table_is_full) {
             if (status != PTOWSP_OK) {
                 assert_int_equal(status, PTOWSP_OUT_OF_MEMORY);
                 assert_non_null(strstr(ptowsp_context_error(w.f.context).text, "out of memory"));
-                assert_int_equal(compile_refusable(&w), PTOWSP_OK);
+                assert_ok(compile_refusable(&w));
             }
             assert_true(hash_of(&w.f) == expected);
         }
@@ -277,11 +277,11 @@ TEST(pipeline_memory__compiling_may_fail_wherever_a_table_is_full) {
 TEST(pipeline_memory__growing_may_fail_in_the_middle_of_a_run) {
     static whole w;
     begin(&w, 1, 0);
-    assert_int_equal(do_everything(&w, true), PTOWSP_OK);
+    assert_ok(do_everything(&w, true));
     size_t failed = 0;
     for (int64_t users = 4; users <= 64; users *= 2) {
-        assert_int_equal(ptowsp_run_bind_size(w.f.run, "users", users), PTOWSP_OK);
-        assert_int_equal(ptowsp_run_bind_symbol(w.f.run, "depth", (uint64_t)users), PTOWSP_OK);
+        assert_ok(ptowsp_run_bind_size(w.f.run, "users", users));
+        assert_ok(ptowsp_run_bind_symbol(w.f.run, "depth", (uint64_t)users));
         ptowsp_status status = PTOWSP_OUT_OF_MEMORY;
         while (status != PTOWSP_OK) {
             w.memory.refuse_at = w.memory.allocations + 1;
@@ -304,12 +304,11 @@ TEST(pipeline_memory__running_again_allocates_nothing) {
         for (int has_records = 0; has_records < 2; has_records++) {
             static whole w;
             begin(&w, schedule, 0);
-            assert_int_equal(do_everything(&w, has_records), PTOWSP_OK);
+            assert_ok(do_everything(&w, has_records));
             size_t allocations = 0, bytes = 0, held = 0;
             for (uint64_t i = 0; i < 12; i++) {  // six ways to run, and all of them again
-                assert_int_equal(ptowsp_run_bind_symbol(w.f.run, "depth", i % 2), PTOWSP_OK);
-                assert_int_equal(ptowsp_run_bind_size(w.f.run, "users", 1 + (int64_t)i % 3),
-                                 PTOWSP_OK);
+                assert_ok(ptowsp_run_bind_symbol(w.f.run, "depth", i % 2));
+                assert_ok(ptowsp_run_bind_size(w.f.run, "users", 1 + (int64_t)i % 3));
                 execute_ok(&w.f, PTOWSP_RUN_EXECUTE, has_records);
                 if (i >= 6) {
                     assert_int_equal(w.memory.allocations, allocations);
@@ -330,7 +329,7 @@ TEST(pipeline_memory__a_run_says_what_it_holds) {
     for (int schedule = 0; schedule < 3; schedule++) {
         static whole w;
         begin(&w, schedule, 0);
-        assert_int_equal(do_everything(&w, true), PTOWSP_OK);
+        assert_ok(do_everything(&w, true));
         size_t held = ptowsp_run_result(w.f.run)->memory_bytes, bytes = w.memory.live_bytes;
         ptowsp_run_destroy(w.f.run);
         w.f.run = NULL;
@@ -362,11 +361,11 @@ TEST(pipeline_memory__a_run_does_not_grow_with_its_tokens) {
             }
         }
         compile(&f, NULL);
-        assert_int_equal(ptowsp_run_bind_size(f.run, "tiles", is_large ? 1000 : 10), PTOWSP_OK);
+        assert_ok(ptowsp_run_bind_size(f.run, "tiles", is_large ? 1000 : 10));
         for (int has_records = 0; has_records < 2; has_records++) {
             const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY,
                                                 .record_tasks = has_records};
-            assert_int_equal(ptowsp_run_execute(f.run, &options), PTOWSP_OK);
+            assert_ok(ptowsp_run_execute(f.run, &options));
             assert_int_equal(ptowsp_run_result(f.run)->task_count, is_large ? 200000 : 60);
             held[is_large][has_records] = ptowsp_run_result(f.run)->memory_bytes;
         }

@@ -39,7 +39,7 @@ static void pair_is(uint32_t depth, uint64_t latency, int64_t work, int64_t rest
     s.b.rounds = 1;
     pair_make(&s.p, depth, latency, 3, work, rest);
     assert_true(sim_sample_expect(&s));
-    assert_int_equal(s.status, PTOWSP_OK);
+    assert_ok(s.status);
     assert_int_equal(s.rounds[0].makespan, expected.makespan);
     assert_int_equal(s.rounds[0].ends[0], expected.ends[0]);
     assert_int_equal(s.rounds[0].ends[1], expected.ends[1]);
@@ -105,7 +105,7 @@ TEST(pipeline_reference__serves_those_who_wait_in_the_order_of_arrival) {
     sim_end(&w);
     sim_end(&w);
     assert_true(sim_sample_expect(&s));
-    assert_int_equal(s.status, PTOWSP_OK);
+    assert_ok(s.status);
     // Tokens come at 10, 20, 30, 40. Replica 0 takes the first, until 35; replica 1 those at 20 and
     // 30, until 25 and 35. Both wait since 35: replica 0 gets the last, from 40 to 65; replica 1
     // sees the end at 40.
@@ -217,7 +217,7 @@ TEST(pipeline__results_are_one_number_everywhere) {
         sim_sample_build(s);
         ptowsp_run *run = NULL;
         if (s->built.status == PTOWSP_OK) {
-            assert_int_equal(ptowsp_run_create(s->context, s->built.program, &run), PTOWSP_OK);
+            assert_ok(ptowsp_run_create(s->context, s->built.program, &run));
             sim_bind(&s->built, &s->b, run);
             hash_results(&hash, run, sim_sample_execute(s, run, PTOWSP_RUN_TIME_ONLY, false));
             hash_results(&hash, run, sim_sample_execute(s, run, PTOWSP_RUN_EXECUTE, false));
@@ -252,7 +252,7 @@ static void sender_add(sim_writer *w, int channel, int64_t count, int64_t first)
 // Everything happens at time 0, and kernels are called with these values.
 static void tied_is(sim_sample *s, const int64_t *values, int count) {
     assert_true(sim_sample_expect(s));
-    assert_int_equal(s->status, PTOWSP_OK);
+    assert_ok(s->status);
     assert_int_equal(s->rounds[0].makespan, 0);
     assert_int_equal(s->rounds[0].task_count, count);
     for (int i = 0; i < count; i++) {

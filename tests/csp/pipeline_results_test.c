@@ -141,7 +141,7 @@ FIXTURE_TEST(pipeline_issue__results_are_zero_before_the_first_run) {
     ptowsp_run_print_stuck(f->run, text);
     assert_int_equal(length, 0);
     ptowsp_run_print(f->run, text);
-    assert_int_equal(ptowsp_run_bind_size(f->run, "workers", 2), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_size(f->run, "workers", 2));
     run_compiled(f);
     assert_int_equal(makespan(f), 7);
     length = 0;

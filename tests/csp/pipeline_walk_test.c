@@ -168,8 +168,8 @@ static void walk_make(walk *w, uint64_t seed) {
     memset(w, 0, sizeof *w);
     w->random = seed;
     w->stage_count = (uint32_t)test_random_in(&w->random, 2, STAGE_MAX);
-    assert_int_equal(ptowsp_context_create(NULL, &w->context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(w->context, NULL, &w->m), PTOWSP_OK);
+    assert_ok(ptowsp_context_create(NULL, &w->context));
+    assert_ok(ptowsp_module_create(w->context, NULL, &w->m));
     w->constant = make_kernel(w, "constant", 1 + below(w, 2) * 19);
     w->costed = make_kernel(w, "costed", 0);
     PTOWSP_WORKLOAD(w->m, "helper") {
@@ -190,7 +190,7 @@ static void walk_make(walk *w, uint64_t seed) {
     if (ptowsp_program_create(w->context, w->m, NULL, &w->program) != PTOWSP_OK) {
         fail_msg("%s", ptowsp_context_error(w->context).text);
     }
-    assert_int_equal(ptowsp_run_create(w->context, w->program, &w->run), PTOWSP_OK);
+    assert_ok(ptowsp_run_create(w->context, w->program, &w->run));
 }
 
 static void walk_free(walk *w) {
@@ -270,15 +270,15 @@ TEST_F(pipeline__tasks_of_known_cycles_are_still_tasks) {
                  NULL, NULL);
     for (int level = PTOWSP_RECORD_NONE; level <= PTOWSP_RECORD_EDGES; level++) {
         const ptowsp_record_options record = {.level = (ptowsp_record_level)level};
-        assert_int_equal(ptowsp_run_record(f->run, &record), PTOWSP_OK);
-        assert_int_equal(ptowsp_run_execute(f->run, &options), PTOWSP_OK);
+        assert_ok(ptowsp_run_record(f->run, &record));
+        assert_ok(ptowsp_run_execute(f->run, &options));
         assert_int_equal(ptowsp_run_result(f->run)->makespan_cycles, 200);
         assert_int_equal(ptowsp_run_result(f->run)->task_count, 10);
         assert_int_equal(ptowsp_run_result(f->run)->busy_cycles, 200);
     }
     // Asked what if they took half, after an execution without records, which it repeats.
     ptowsp_what_if what_if = {.kernel = 1, .percent = 50};
-    assert_int_equal(ptowsp_run_record(f->run, NULL), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_what_if(f->run, &options, &what_if), PTOWSP_OK);
+    assert_ok(ptowsp_run_record(f->run, NULL));
+    assert_ok(ptowsp_run_what_if(f->run, &options, &what_if));
     assert_int_equal(what_if.makespan_cycles, 100);
 }

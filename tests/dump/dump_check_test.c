@@ -345,8 +345,8 @@ TEST(dump_check__finds_what_a_list_over_all_bytes_has) {
         write_program(&p, &t);
         ptowsp_dump *dump = NULL;
         ptowsp_dump_report report;
-        assert_int_equal(dw_open(context, t.data, t.size, &dump), PTOWSP_OK);
-        assert_int_equal(ptowsp_dump_check(dump, &report), PTOWSP_OK);
+        assert_ok(dw_open(context, t.data, t.size, &dump));
+        assert_ok(ptowsp_dump_check(dump, &report));
         const uint64_t count = judge(&p, &report);
         judge_advice(&p, &report);
         races += count;
@@ -437,7 +437,7 @@ static ptowsp_dump *large_open(ptowsp_context *context, const large *p) {
     }
     dw_print(&t, "]}");
     ptowsp_dump *dump = NULL;
-    assert_int_equal(dw_open(context, t.data, t.size, &dump), PTOWSP_OK);
+    assert_ok(dw_open(context, t.data, t.size, &dump));
     free(t.data);
     return dump;
 }
@@ -497,7 +497,7 @@ TEST(dump_check__finds_the_same_in_programs_of_many_blocks) {
         large_random(&seed, &p, counts[round / 2 % 6], round % 2 ? 40 : LARGE);
         ptowsp_dump *dump = large_open(context, &p);
         ptowsp_dump_report report;
-        assert_int_equal(ptowsp_dump_check(dump, &report), PTOWSP_OK);
+        assert_ok(ptowsp_dump_check(dump, &report));
         uint64_t expected[2] = {0, 0};
         TEST_GRID(int, b, p.task_count, a, b) {
             expected[0] += large_races(&p, a, b);

@@ -27,7 +27,7 @@ static ptowsp_dump *open_dump(ptowsp_context *context, bool has_times) {
     if (has_times) {
         desc.swimlane = dw_exact(swimlane, sizeof swimlane - 1);
     }
-    assert_int_equal(ptowsp_dump_open(context, &desc, &dump), PTOWSP_OK);
+    assert_ok(ptowsp_dump_open(context, &desc, &dump));
     free((void *)(uintptr_t)desc.deps.text);
     free((void *)(uintptr_t)desc.names.text);
     free((void *)(uintptr_t)desc.swimlane.text);
@@ -37,7 +37,7 @@ static ptowsp_dump *open_dump(ptowsp_context *context, bool has_times) {
 static const char *explained(ptowsp_dump *dump, uint64_t task) {
     static char text[4096];
     ptowsp_output_buffer buffer = {text, sizeof text, 0};
-    assert_int_equal(ptowsp_dump_explain(dump, task, ptowsp_output_to_buffer(&buffer)), PTOWSP_OK);
+    assert_ok(ptowsp_dump_explain(dump, task, ptowsp_output_to_buffer(&buffer)));
     return text;
 }
 
@@ -62,8 +62,8 @@ TEST(dump_explain__says_what_held_a_task_up) {
                                             "    task 2 (no kernel)\n"
                                             "    task 4 (mm), core 9, cycles 251 to 400\n");
     const ptowsp_output none = {NULL, NULL};
-    assert_int_equal(ptowsp_dump_explain(dump, 9, none), PTOWSP_INVALID_PARAMS);
-    test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "dump: there is no task 9");
+    test_refused(context, ptowsp_dump_explain(dump, 9, none), PTOWSP_INVALID_PARAMS,
+                 PTOWSP_NO_INDEX, "dump: there is no task 9");
     ptowsp_dump_close(dump);
     ptowsp_context_destroy(context);
 }
@@ -111,17 +111,17 @@ TEST(dump_rings__count_what_is_left_out) {
     ptowsp_dump_rings_result result;
     ptowsp_dump_desc desc = {.deps = dw_exact(tasks, sizeof tasks - 1)};
     desc.scopes = dw_exact(scopes, sizeof scopes - 1);
-    assert_int_equal(ptowsp_dump_open(context, &desc, &dump), PTOWSP_OK);
-    assert_int_equal(ptowsp_dump_rings_least(dump, &rings), PTOWSP_OK);
+    assert_ok(ptowsp_dump_open(context, &desc, &dump));
+    assert_ok(ptowsp_dump_rings_least(dump, &rings));
     assert_memory_equal(&rings, &expected, sizeof rings);
     rings.task_window[1] = 4;  // three of its five slots
-    assert_int_equal(ptowsp_dump_rings_try(dump, &rings, &result), PTOWSP_OK);
+    assert_ok(ptowsp_dump_rings_try(dump, &rings, &result));
     assert_int_equal(result.error, PTOWSP_DUMP_SCOPE_DEADLOCK);
     assert_true(result.task == 4294967299 && result.holder == 4294967296);
     assert_int_equal(result.depth, 1);
     assert_string_equal(result.site, "o");
     rings.task_window[1] = 6;
-    assert_int_equal(ptowsp_dump_rings_try(dump, &rings, &result), PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_dump_rings_try(dump, &rings, &result));
     ptowsp_dump_close(dump);
     free((void *)(uintptr_t)desc.deps.text);
     free((void *)(uintptr_t)desc.scopes.text);

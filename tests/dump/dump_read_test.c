@@ -153,7 +153,7 @@ TEST(dump_read__survives_every_byte_changed) {
 TEST(dump_read__refuses_every_allocation) {
     ptowsp_context *context = dw_context();
     hook_count = hook_refuse = 0;
-    assert_int_equal(use(context, whole), PTOWSP_OK);
+    assert_ok(use(context, whole));
     const size_t count = hook_count;
     for (hook_refuse = 1; hook_refuse <= count; hook_refuse++) {
         hook_count = 0;
@@ -224,8 +224,7 @@ TEST(dump_read__says_what_is_wrong) {
     ptowsp_context *context = dw_context();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         ptowsp_dump *dump = NULL;
-        assert_int_equal(dw_open(context, cases[i].text, strlen(cases[i].text), &dump),
-                         PTOWSP_INVALID_PARAMS);
+        assert_invalid(dw_open(context, cases[i].text, strlen(cases[i].text), &dump));
         if (!strstr(ptowsp_context_error(context).text, cases[i].wrong)) {
             fail_msg("%s: %s", cases[i].text, ptowsp_context_error(context).text);
         }
@@ -234,9 +233,8 @@ TEST(dump_read__says_what_is_wrong) {
     memset(deep, '[', sizeof deep);
     memcpy(deep, "{\"x\":", 5);
     ptowsp_dump *dump = NULL;
-    assert_int_equal(dw_open(context, deep, sizeof deep, &dump), PTOWSP_INVALID_PARAMS);
-    test_error_is(context, PTOWSP_INVALID_PARAMS, 69,
-                  "dump: deps.json: byte 69: values nest too deeply");
+    test_refused(context, dw_open(context, deep, sizeof deep, &dump), PTOWSP_INVALID_PARAMS, 69,
+                 "dump: deps.json: byte 69: values nest too deeply");
     ptowsp_context_destroy(context);
 }
 
@@ -251,8 +249,8 @@ TEST(dump_read__takes_what_is_unusual) {
     ptowsp_context *context = dw_context();
     ptowsp_dump *dump = NULL;
     ptowsp_dump_report report;
-    assert_int_equal(dw_open(context, unusual, sizeof unusual - 1, &dump), PTOWSP_OK);
-    assert_int_equal(ptowsp_dump_check(dump, &report), PTOWSP_OK);
+    assert_ok(dw_open(context, unusual, sizeof unusual - 1, &dump));
+    assert_ok(ptowsp_dump_check(dump, &report));
     // Bytes 7; 7; 11, 9, 7; none; 0 to 100, of which there are 100.
     assert_int_equal(report.counts[PTOWSP_DUMP_RACE], 3 + 3);
     assert_int_equal(report.counts[PTOWSP_DUMP_OUTSIDE], 1);
@@ -261,9 +259,8 @@ TEST(dump_read__takes_what_is_unusual) {
     const ptowsp_dump_desc desc = {NULL, whole[0], whole[1], whole[2], whole[3]};
     static char text[4096];
     ptowsp_output_buffer buffer = {text, sizeof text, 0};
-    assert_int_equal(ptowsp_dump_open(context, &desc, &dump), PTOWSP_OK);
-    assert_int_equal(ptowsp_dump_print(dump, PTOWSP_DUMP_TEXT, ptowsp_output_to_buffer(&buffer)),
-                     PTOWSP_OK);
+    assert_ok(ptowsp_dump_open(context, &desc, &dump));
+    assert_ok(ptowsp_dump_print(dump, PTOWSP_DUMP_TEXT, ptowsp_output_to_buffer(&buffer)));
     assert_non_null(strstr(text, "unknown element type: FLOAT99, 1 times\n"));
     assert_non_null(strstr(text, "unknown argument type: OUTPUT_OF_TOMORROW, 1 times\n"));
     assert_non_null(strstr(text, "unknown source of an edge: oracle, 1 times\n"));
@@ -293,7 +290,7 @@ TEST(dump_read__takes_any_clock) {
         const ptowsp_dump_desc desc = {
             NULL, whole[0], {swimlane, strlen(swimlane)}, {NULL, 0}, {NULL, 0}};
         ptowsp_dump *dump = NULL;
-        assert_int_equal(ptowsp_dump_open(context, &desc, &dump), PTOWSP_OK);
+        assert_ok(ptowsp_dump_open(context, &desc, &dump));
         assert_int_equal(dump->clock_hz, clocks[i].hertz);
         ptowsp_dump_close(dump);
     }
@@ -333,9 +330,8 @@ TEST(dump_read__has_a_limit_of_tasks) {
     dw_print(&t, "]}");
     ptowsp_context *context = dw_context();
     ptowsp_dump *dump = NULL;
-    assert_int_equal(dw_open(context, t.data, t.size, &dump), PTOWSP_LIMIT_EXCEEDED);
-    test_error_is(context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_DUMP_TASK_MAX,
-                  "dump: more than 2000000 tasks");
+    test_refused(context, dw_open(context, t.data, t.size, &dump), PTOWSP_LIMIT_EXCEEDED,
+                 PTOWSP_DUMP_TASK_MAX, "dump: more than 2000000 tasks");
     free(t.data);
     ptowsp_context_destroy(context);
 }
@@ -357,7 +353,7 @@ TEST(dump_read__reads_a_directory_as_texts) {
     assert_int_equal(ptowsp_dump_open(context, &desc, &dump), PTOWSP_SYSTEM_FAILED);
     desc.directory = mkdtemp(directory);
     assert_non_null(desc.directory);
-    assert_int_equal(ptowsp_dump_open(context, &desc, &dump), PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_dump_open(context, &desc, &dump));
     write_file(directory, "deps.json", whole[0]);
     write_file(directory, "chip_swimlane_records.json", whole[1]);
     write_file(directory, "name_map_case.json", whole[3]);
@@ -365,9 +361,8 @@ TEST(dump_read__reads_a_directory_as_texts) {
     for (int i = 0; i < 2; i++) {
         ptowsp_output_buffer buffer = {text[i], sizeof text[i], 0};
         const ptowsp_dump_desc texts = {NULL, whole[0], whole[1], {NULL, 0}, whole[3]};
-        assert_int_equal(ptowsp_dump_open(context, i ? &texts : &desc, &dump), PTOWSP_OK);
-        assert_int_equal(
-            ptowsp_dump_print(dump, PTOWSP_DUMP_HTML, ptowsp_output_to_buffer(&buffer)), PTOWSP_OK);
+        assert_ok(ptowsp_dump_open(context, i ? &texts : &desc, &dump));
+        assert_ok(ptowsp_dump_print(dump, PTOWSP_DUMP_HTML, ptowsp_output_to_buffer(&buffer)));
         ptowsp_dump_close(dump);
     }
     assert_string_equal(text[0], text[1]);

@@ -103,7 +103,7 @@ static bool collect(void *user, const void *data, size_t size) {
 static void export_as(const ptowsp_run *run, ptowsp_export_format format, dw_text *text) {
     const ptowsp_output output = {collect, text};
     memset(text, 0, sizeof *text);
-    assert_int_equal(ptowsp_run_export(run, format, NULL, output), PTOWSP_OK);
+    assert_ok(ptowsp_run_export(run, format, NULL, output));
 }
 
 // Opens a run as a dump.
@@ -135,7 +135,7 @@ static ptowsp_run *random_run(uint64_t *seed, ptowsp_context *context, ptowsp_pr
     static const char *const names[] = {"on vectors", "on cubes", "on both"};
     static const ptowsp_unit units[] = {PTOWSP_UNIT_VECTOR, PTOWSP_UNIT_CUBE, PTOWSP_UNIT_MIX};
     grower g = {.seed = seed, .has_mix = test_random_in(seed, 0, 1) == 0};
-    assert_int_equal(ptowsp_module_create(context, NULL, &g.m), PTOWSP_OK);
+    assert_ok(ptowsp_module_create(context, NULL, &g.m));
     for (int i = 0; i < 3; i++) {
         ptowsp_kernel_desc desc = {
             .name = names[i], .axis_count = 2, .unit = units[i], .cost = first_arg};
@@ -157,10 +157,10 @@ static ptowsp_run *random_run(uint64_t *seed, ptowsp_context *context, ptowsp_pr
     const ptowsp_program_desc desc = {.schedule = schedule};
     const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
     const ptowsp_record_options record = {.level = PTOWSP_RECORD_EDGES};
-    assert_int_equal(ptowsp_program_create(context, g.m, &desc, out_program), PTOWSP_OK);
+    assert_ok(ptowsp_program_create(context, g.m, &desc, out_program));
     ptowsp_run *run = test_run_of(context, *out_program);
-    assert_int_equal(ptowsp_run_record(run, &record), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_OK);
+    assert_ok(ptowsp_run_record(run, &record));
+    assert_ok(ptowsp_run_execute(run, &options));
     ptowsp_module_destroy(g.m);
     return run;
 }
@@ -185,11 +185,11 @@ TEST(replay__of_our_own_run_takes_its_time) {
         assert_int_equal(replayed.observed_cycles, stats->makespan_cycles);
         assert_int_equal(replayed.instance_count, stats->task_count);
         assert_int_equal(replayed.busy_cycles, stats->busy_cycles);
-        assert_int_equal(ptowsp_run_find_bounds(run, &bounds), PTOWSP_OK);
+        assert_ok(ptowsp_run_find_bounds(run, &bounds));
         assert_int_equal(replayed.path_cycles, bounds.path_cycles);
         if (schedule.dependencies & PTOWSP_DEPENDENCIES_OVERLAP) {  // then it has no races
             ptowsp_dump_report report;
-            assert_int_equal(ptowsp_dump_check(dump, &report), PTOWSP_OK);
+            assert_ok(ptowsp_dump_check(dump, &report));
             assert_int_equal(report.counts[PTOWSP_DUMP_RACE], 0);
             assert_int_equal(report.counts[PTOWSP_DUMP_OUTSIDE], 0);
             assert_int_equal(report.unchecked_count, 0);
@@ -237,7 +237,7 @@ static ptowsp_status open_texts(ptowsp_context *context, const char *deps_text,
 
 static uint64_t makespan(ptowsp_dump *dump, const ptowsp_dump_replay *how) {
     ptowsp_dump_replayed replayed;
-    assert_int_equal(ptowsp_dump_replay_run(dump, how, &replayed), PTOWSP_OK);
+    assert_ok(ptowsp_dump_replay_run(dump, how, &replayed));
     return replayed.makespan_cycles;
 }
 
@@ -245,8 +245,8 @@ TEST(replay__has_the_times_of_paper) {
     ptowsp_context *context = dw_context();
     ptowsp_dump *dump = NULL;
     ptowsp_dump_replayed replayed;
-    assert_int_equal(open_texts(context, deps, swimlane, &dump), PTOWSP_OK);
-    assert_int_equal(ptowsp_dump_replay_run(dump, NULL, &replayed), PTOWSP_OK);
+    assert_ok(open_texts(context, deps, swimlane, &dump));
+    assert_ok(ptowsp_dump_replay_run(dump, NULL, &replayed));
     assert_int_equal(replayed.observed_cycles, 210);
     assert_int_equal(replayed.makespan_cycles, 160);  // 100, then 50 beside 40, then 10
     assert_int_equal(replayed.path_cycles, 160);
@@ -266,7 +266,7 @@ TEST(replay__has_the_times_of_paper) {
     const ptowsp_dump_replay faster = {.kernel = 7, .percent = 50};
     assert_int_equal(makespan(dump, &faster), 50 + 50 + 5);
     const ptowsp_dump_replay drops = {.drops_redundant = true};
-    assert_int_equal(ptowsp_dump_replay_run(dump, &drops, &replayed), PTOWSP_OK);
+    assert_ok(ptowsp_dump_replay_run(dump, &drops, &replayed));
     assert_int_equal(replayed.dropped_count, 1);  // from 0 to 4
     assert_int_equal(replayed.makespan_cycles, 160);
     ptowsp_dump_close(dump);
@@ -287,7 +287,7 @@ TEST(replay__takes_the_longest_chain_first) {
     static const char lanes[] = "{\"metadata\":{\"core_types\":[\"aic\",\"aiv\"]},\"aicore_tasks\":"
                                 "[[0,0,1,0,10],[0,1,1,10,60],"
                                 "[0,2,1,60,70],[1,3,1,70,170]]}";
-    assert_int_equal(open_texts(context, chain, lanes, &dump), PTOWSP_OK);
+    assert_ok(open_texts(context, chain, lanes, &dump));
     ptowsp_dump_replay how = {.order = PTOWSP_DUMP_ORDER_SUBMITTED};
     assert_int_equal(makespan(dump, NULL), 170);
     assert_int_equal(makespan(dump, &how), 170);
@@ -313,14 +313,14 @@ TEST(replay__what_if_a_thread_had_to_dispatch) {
     static const char lanes[] = "{\"metadata\":{\"clock_freq_hz\":50000000,\"core_types\":[\"aic\","
                                 "\"aiv\"]},\"aicore_tasks\":[[0,0,1,0,10],[0,1,1,10,60],"
                                 "[0,2,1,60,70],[1,3,1,70,170]]}";
-    assert_int_equal(open_texts(context, chain, lanes, &dump), PTOWSP_OK);
+    assert_ok(open_texts(context, chain, lanes, &dump));
     ptowsp_dump_replay how = {.control = {.by = PTOWSP_CONTROL_AICPU, .threads = 1}};
     how.control.cost_ns[PTOWSP_CONTROL_DISPATCH] = 200;
     how.control.cost_ns[PTOWSP_CONTROL_COMPLETE] = 100;
     for (int order = 0; order < PTOWSP_DUMP_ORDER_COUNT; order++) {
         how.order = (ptowsp_dump_order)order;
         how.control.clock_mhz = 0;
-        assert_int_equal(ptowsp_dump_replay_run(dump, &how, &replayed), PTOWSP_OK);
+        assert_ok(ptowsp_dump_replay_run(dump, &how, &replayed));
         assert_int_equal(replayed.makespan_cycles, 170 + 4 * 15);
         assert_int_equal(replayed.control_cycles, 60);
         assert_int_equal(replayed.threads, 1);
@@ -330,14 +330,12 @@ TEST(replay__what_if_a_thread_had_to_dispatch) {
     how.control.clock_mhz = 0;
     static char text[4000];
     ptowsp_output_buffer buffer = {text, sizeof text, 0};
-    assert_int_equal(
-        ptowsp_dump_replay_print(dump, &how, PTOWSP_DUMP_TEXT, ptowsp_output_to_buffer(&buffer)),
-        PTOWSP_OK);
+    assert_ok(
+        ptowsp_dump_replay_print(dump, &how, PTOWSP_DUMP_TEXT, ptowsp_output_to_buffer(&buffer)));
     assert_non_null(strstr(text, "; 0.3 of 1 AICPU threads busy\n"));
     buffer = (ptowsp_output_buffer){text, sizeof text, 0};
-    assert_int_equal(
-        ptowsp_dump_replay_print(dump, &how, PTOWSP_DUMP_JSON, ptowsp_output_to_buffer(&buffer)),
-        PTOWSP_OK);
+    assert_ok(
+        ptowsp_dump_replay_print(dump, &how, PTOWSP_DUMP_JSON, ptowsp_output_to_buffer(&buffer)));
     assert_non_null(strstr(text, "},\"busy_threads\":0.3,\"threads\":1}]}"));
     ptowsp_dump_close(dump);
     ptowsp_context_destroy(context);
@@ -353,24 +351,22 @@ static bool write_text(void *user, const void *data, size_t size) {
 TEST(replay__is_printed_and_drawn) {
     ptowsp_context *context = dw_context();
     ptowsp_dump *dump = NULL;
-    assert_int_equal(open_texts(context, deps, swimlane, &dump), PTOWSP_OK);
+    assert_ok(open_texts(context, deps, swimlane, &dump));
     static const char *const words[] = {"same cores, same order",
                                         "\"question\":\"same cores, same order\",\"makespan\":160",
                                         "observed aic 0"};
     for (int format = 0; format <= PTOWSP_DUMP_HTML; format++) {
         dw_text all = {NULL, 0, 0};
         const ptowsp_output text = {write_text, &all};
-        assert_int_equal(ptowsp_dump_replay_print(dump, NULL, (ptowsp_dump_format)format, text),
-                         PTOWSP_OK);
+        assert_ok(ptowsp_dump_replay_print(dump, NULL, (ptowsp_dump_format)format, text));
         assert_non_null(strstr(all.data, words[format]));
         free(all.data);
     }
     for (int format = 0; format <= PTOWSP_EXPORT_TABLE; format++) {
         dw_text all = {NULL, 0, 0};
         const ptowsp_output output = {collect, &all};
-        assert_int_equal(
-            ptowsp_dump_replay_export(dump, NULL, (ptowsp_export_format)format, NULL, output),
-            PTOWSP_OK);
+        assert_ok(
+            ptowsp_dump_replay_export(dump, NULL, (ptowsp_export_format)format, NULL, output));
         assert_true(all.size > 0);
         if (format == PTOWSP_EXPORT_SVG) {
             assert_non_null(strstr(all.data, "observed aiv 3"));
@@ -395,10 +391,10 @@ TEST(replay__half_the_cores_keep_two_vector_cores_each) {
         "{\"metadata\":{\"core_types\":[\"aic\",\"aic\",\"aic\",\"aiv\",\"aiv\",\"aiv\",\"aiv\","
         "\"aiv\",\"aiv\"]},\"aicore_tasks\":[[0,0,1,0,100],[3,0,1,0,100],[4,0,1,0,100],"
         "[1,1,1,0,100],[5,1,1,0,100],[6,1,1,0,100],[2,2,1,0,100],[7,2,1,0,100],[8,2,1,0,100]]}";
-    assert_int_equal(open_texts(context, both, cores, &dump), PTOWSP_OK);
+    assert_ok(open_texts(context, both, cores, &dump));
     dw_text all = {NULL, 0, 0};
     const ptowsp_output text = {write_text, &all};
-    assert_int_equal(ptowsp_dump_replay_print(dump, NULL, PTOWSP_DUMP_JSON, text), PTOWSP_OK);
+    assert_ok(ptowsp_dump_replay_print(dump, NULL, PTOWSP_DUMP_JSON, text));
     assert_non_null(strstr(all.data, "\"question\":\"half the cores\",\"makespan\":200,"
                                      "\"percent\":200.0,\"cube_cores\":2,\"vector_cores\":4,"));
     free(all.data);
@@ -431,18 +427,16 @@ TEST(dumps_of_runs__may_be_refused) {
     const ptowsp_record_options tasks = {.level = PTOWSP_RECORD_TASKS};
     size_t room = SIZE_MAX;
     const ptowsp_output output = {take, &room};
-    assert_int_equal(ptowsp_run_record(run, &tasks), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_export(run, PTOWSP_EXPORT_SWIMLANE, NULL, output), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_export(run, PTOWSP_EXPORT_DEPS, NULL, output),
-                     PTOWSP_INVALID_PARAMS);
+    assert_ok(ptowsp_run_record(run, &tasks));
+    assert_ok(ptowsp_run_execute(run, &options));
+    assert_ok(ptowsp_run_export(run, PTOWSP_EXPORT_SWIMLANE, NULL, output));
+    assert_invalid(ptowsp_run_export(run, PTOWSP_EXPORT_DEPS, NULL, output));
     assert_string_equal(ptowsp_context_error(context).text,
                         "export: the run has recorded no edges (PTOWSP_RECORD_EDGES)");
     const ptowsp_record_options some = {.level = PTOWSP_RECORD_TASKS, .every = 2};
-    assert_int_equal(ptowsp_run_record(run, &some), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_export(run, PTOWSP_EXPORT_SWIMLANE, NULL, output),
-                     PTOWSP_INVALID_PARAMS);
+    assert_ok(ptowsp_run_record(run, &some));
+    assert_ok(ptowsp_run_execute(run, &options));
+    assert_invalid(ptowsp_run_export(run, PTOWSP_EXPORT_SWIMLANE, NULL, output));
     assert_string_equal(ptowsp_context_error(context).text,
                         "export: this format needs all tasks of a run that has ended well, without "
                         "pipelines");
@@ -458,7 +452,7 @@ static void refused(const char *deps_text, const char *swimlane_text, const ptow
     ptowsp_context *context = dw_context();
     ptowsp_dump *dump = NULL;
     ptowsp_dump_replayed replayed;
-    assert_int_equal(open_texts(context, deps_text, swimlane_text, &dump), PTOWSP_OK);
+    assert_ok(open_texts(context, deps_text, swimlane_text, &dump));
     assert_int_equal(ptowsp_dump_replay_run(dump, how, &replayed), status);
     assert_string_equal(ptowsp_context_error(context).text, text);
     ptowsp_dump_close(dump);

@@ -300,7 +300,7 @@ static ptowsp_dump_ring_error compare(ptowsp_dump *dump, const program *p,
     ptowsp_dump_rings_result result;
     unsigned long long task = 0;
     const ptowsp_dump_ring_error error = run_model(p, sizes, seed, &task);
-    assert_int_equal(ptowsp_dump_rings_try(dump, sizes, &result), PTOWSP_OK);
+    assert_ok(ptowsp_dump_rings_try(dump, sizes, &result));
     assert_int_equal(result.error, error);
     if (error) {
         assert_true(result.task == task);
@@ -340,7 +340,7 @@ static ptowsp_dump *open_program(ptowsp_context *context, const program *p, cons
                              .deps.size = deps.size,
                              .scopes.text = scopes.data,
                              .scopes.size = scopes.size};
-    assert_int_equal(ptowsp_dump_open(context, &desc, &dump), PTOWSP_OK);
+    assert_ok(ptowsp_dump_open(context, &desc, &dump));
     free(deps.data);
     free(scopes.data);
     return dump;
@@ -354,7 +354,7 @@ TEST(dump_rings__are_those_of_a_slow_model_and_one_less_fails) {
         ptowsp_dump_rings least, sizes;
         random_program(&seed, &p);
         ptowsp_dump *dump = open_program(context, &p, &p);
-        assert_int_equal(ptowsp_dump_rings_least(dump, &least), PTOWSP_OK);
+        assert_ok(ptowsp_dump_rings_least(dump, &least));
         assert_int_equal(compare(dump, &p, &least, &seed), 0);
         one_less(dump, &p, &least, &seed);
         for (int r = 0; r < 4; r++) {
@@ -392,7 +392,7 @@ TEST(dump_rings__refuse_scopes_of_a_run_with_fewer_tasks) {
                            "dump: scope_stats.jsonl is of another run, or cut off: ring "));
     ptowsp_dump_close(dump);
     dump = open_program(context, &fewer, &p);  // a task that deps.json leaves out
-    assert_int_equal(ptowsp_dump_rings_least(dump, &least), PTOWSP_OK);
+    assert_ok(ptowsp_dump_rings_least(dump, &least));
     ptowsp_dump_close(dump);
     ptowsp_context_destroy(context);
 }

@@ -38,7 +38,7 @@ static inline ptowsp_dump_file dw_exact(const char *text, size_t size) {
 
 static inline ptowsp_context *dw_context(void) {
     ptowsp_context *context = NULL;
-    assert_int_equal(ptowsp_context_create(NULL, &context), PTOWSP_OK);
+    assert_ok(ptowsp_context_create(NULL, &context));
     return context;
 }
 

@@ -80,10 +80,10 @@ TEST(decisions__of_measuring_time_are_the_text_of_paper) {
                         "  target   kernel produce: refused by ascend_npu; it has no source\n");
     // With sums: 30 of 3,030 cycles.
     ptowsp_buffer x = {.dtype = PTOWSP_F32};
-    assert_int_equal(ptowsp_run_bind_tensor(f.run, "x", &x), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_tensor(f.run, "x", &x));
     options.mode = PTOWSP_RUN_TIME_ONLY;
     options.record_tasks = true;
-    assert_int_equal(ptowsp_run_execute(f.run, &options), PTOWSP_OK);
+    assert_ok(ptowsp_run_execute(f.run, &options));
     decisions_of(&f, PTOWSP_REPORT_TEXT);
     static const char *const lines[] = {
         "kernel produce: time only; 30 cycles (1.0 % of the tasks' cycles)\n",
@@ -103,9 +103,9 @@ TEST(decisions__of_measuring_time_are_the_text_of_paper) {
     has_cost = false;
     make(&f, text, NULL);
     has_cost = true;
-    assert_int_equal(ptowsp_run_bind_tensor(f.run, "x", &x), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_tensor(f.run, "x", &x));
     options.record_tasks = false;
-    assert_int_equal(ptowsp_run_execute(f.run, &options), PTOWSP_OK);
+    assert_ok(ptowsp_run_execute(f.run, &options));
     decisions_of(&f, PTOWSP_REPORT_TEXT);
     has("issue: in batches; nothing is recorded, and lanes do not");
     has_not("%");
@@ -124,8 +124,8 @@ TEST(decisions__of_executing_are_the_text_of_paper) {
     ptowsp_run_options options = {0};
     ptowsp_work work[4] = {0};
     make(&f, small, NULL);
-    assert_int_equal(ptowsp_run_bind_work(f.run, "p", work, 4), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_work(f.run, "p", work, 4));
+    assert_ok(ptowsp_run_execute(f.run, NULL));
     assert_string_equal(decisions_of(&f, PTOWSP_REPORT_TEXT),
                         "decisions of module m\n"
                         "  compile  kernel use: a function; its cost function says how long it "
@@ -138,17 +138,17 @@ TEST(decisions__of_executing_are_the_text_of_paper) {
                         "  target   schedule: recorded by threads; dispatch round robin\n"
                         "  target   schedule: recorded by threads; window none\n");
     options.lane_count = 2;
-    assert_int_equal(ptowsp_run_execute(f.run, &options), PTOWSP_OK);
+    assert_ok(ptowsp_run_execute(f.run, &options));
     decisions_of(&f, PTOWSP_REPORT_TEXT);
     has("  execute  tasks: on 2 lanes; lane_count\n");
     has_not("issue:");
     ptowsp_device *device;
-    assert_int_equal(ptowsp_device_open(f.context, NULL, &device), PTOWSP_OK);
-    assert_int_equal(ptowsp_device_run(device, f.run, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_device_open(f.context, NULL, &device));
+    assert_ok(ptowsp_device_run(device, f.run, NULL));
     assert_non_null(strstr(decisions_of(&f, PTOWSP_REPORT_TEXT),
                            "  execute  tasks: on the cores of a device\n"));
-    assert_int_equal(ptowsp_device_close(device), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_execute(f.run, &options), PTOWSP_OK);
+    assert_ok(ptowsp_device_close(device));
+    assert_ok(ptowsp_run_execute(f.run, &options));
     assert_string_equal(
         decisions_of(&f, PTOWSP_REPORT_JSON),
         "[\n"
@@ -173,8 +173,8 @@ TEST(decisions__of_executing_are_the_text_of_paper) {
 TEST(decisions__name_the_cycles_of_all_kinds_of_kernels) {
     fixture f = {0};
     ptowsp_module *m;
-    assert_int_equal(ptowsp_context_create(NULL, &f.context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(f.context, NULL, &f.module), PTOWSP_OK);
+    assert_ok(ptowsp_context_create(NULL, &f.context));
+    assert_ok(ptowsp_module_create(f.context, NULL, &f.module));
     m = f.module;
     ptowsp_kernel_desc desc = {0};
     ptowsp_collective_desc sum = {0};
@@ -204,7 +204,7 @@ TEST(decisions__name_the_cycles_of_all_kinds_of_kernels) {
     if (ptowsp_program_create(f.context, m, NULL, &f.program) != PTOWSP_OK) {
         fail_msg("%s", ptowsp_context_error(f.context).text);
     }
-    assert_int_equal(ptowsp_run_create(f.context, f.program, &f.run), PTOWSP_OK);
+    assert_ok(ptowsp_run_create(f.context, f.program, &f.run));
     decisions_of(&f, PTOWSP_REPORT_TEXT);
     static const char *const lines[] = {
         "  compile  kernel source: a PTO-ISA source; 7 cycles\n",
@@ -272,9 +272,9 @@ TEST(decisions__say_where_units_of_plans_come_from) {
     make(&f, small, &schedule);
     assert_null(strstr(decisions_of(&f, PTOWSP_REPORT_TEXT), "  bind "));
     ptowsp_work work[4] = {0};
-    assert_int_equal(ptowsp_run_bind_work(f.run, "p", work, 4), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_work(f.run, "p", work, 4));
     options.mode = PTOWSP_RUN_TIME_ONLY;
-    assert_int_equal(ptowsp_run_execute(f.run, &options), PTOWSP_OK);
+    assert_ok(ptowsp_run_execute(f.run, &options));
     decisions_of(&f, PTOWSP_REPORT_TEXT);
     has("  bind     plan p: 4 units; bound as a plan\n");
     has_not("plan other");
@@ -295,12 +295,10 @@ TEST(decisions__can_be_stopped) {
     assert_false(ptowsp_run_decisions(f.run, count_two, &count));
     assert_int_equal(count, 2);
     const ptowsp_output none = {NULL, NULL};
-    assert_int_equal(ptowsp_run_export_decisions(f.run, PTOWSP_REPORT_HTML, written_output()),
-                     PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_run_export_decisions(f.run, PTOWSP_REPORT_HTML, written_output()));
     assert_string_equal(ptowsp_context_error(f.context).text,
                         "decisions: they are written as text or JSON");
-    assert_int_equal(ptowsp_run_export_decisions(f.run, PTOWSP_REPORT_TEXT, none),
-                     PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_run_export_decisions(f.run, PTOWSP_REPORT_TEXT, none));
     assert_string_equal(ptowsp_context_error(f.context).text, "decisions: no function");
     assert_int_equal(ptowsp_run_export_decisions(f.run, PTOWSP_REPORT_TEXT, written_within(10)),
                      PTOWSP_SYSTEM_FAILED);

@@ -27,10 +27,8 @@ TEST_F(options__take_any_title) {
     export_run(f, PTOWSP_EXPORT_SVG, &options);
     has("a &amp; b &lt; c");
     ptowsp_transient_sizes sizes;
-    assert_int_equal(ptowsp_run_size_transients(f->run, &sizes), PTOWSP_OK);
-    assert_int_equal(
-        ptowsp_run_export_transients(f->run, PTOWSP_EXPORT_SVG, &options, written_output()),
-        PTOWSP_OK);
+    assert_ok(ptowsp_run_size_transients(f->run, &sizes));
+    assert_ok(ptowsp_run_export_transients(f->run, PTOWSP_EXPORT_SVG, &options, written_output()));
     has("a &amp; b &lt; c");
 
     // One that is cut off is cut between characters, whatever stands before them.
@@ -137,17 +135,13 @@ TEST_F(options__have_usage_without_kernels) {
     export_run(f, PTOWSP_EXPORT_USAGE_CSV, NULL);
     assert_string_equal(written.text, "begin,end\r\n");
     const ptowsp_export_options wall = {.time = PTOWSP_TIME_WALL};
-    assert_int_equal(ptowsp_run_export(f->run, PTOWSP_EXPORT_CHROME, &wall, written_output()),
-                     PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_run_export(f->run, PTOWSP_EXPORT_CHROME, &wall, written_output()));
     assert_string_equal(ptowsp_context_error(f->context).text,
                         "export: the run has recorded no wall clock (has_clock)");
-    assert_int_equal(ptowsp_run_export(f->run, PTOWSP_EXPORT_DOT, NULL, written_output()),
-                     PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_run_export(f->run, PTOWSP_EXPORT_DOT, NULL, written_output()));
     assert_string_equal(ptowsp_context_error(f->context).text,
                         "export: the run has recorded no edges (PTOWSP_RECORD_EDGES)");
-    assert_int_equal(
-        ptowsp_run_export_transients(f->run, PTOWSP_EXPORT_SVG, NULL, written_output()),
-        PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_run_export_transients(f->run, PTOWSP_EXPORT_SVG, NULL, written_output()));
     assert_string_equal(ptowsp_context_error(f->context).text,
                         "export: there are no transient tensors");
 }
@@ -158,14 +152,13 @@ TEST_F(options__leave_pictures_out) {
     execute(f, PTOWSP_RECORD_TOTALS);
     for (uint32_t is_recorded = 0; is_recorded < 2; is_recorded++) {
         for (options.lane_max = 0; options.lane_max < 2; options.lane_max++) {
-            assert_int_equal(
-                ptowsp_run_report(f->run, PTOWSP_REPORT_HTML, &options, NULL, 0, written_output()),
-                PTOWSP_OK);
+            assert_ok(
+                ptowsp_run_report(f->run, PTOWSP_REPORT_HTML, &options, NULL, 0, written_output()));
             assert_int_equal(count_of("<rect", 5) > 0, is_recorded && options.lane_max == 0);
         }
         const ptowsp_record_options record = {.level = PTOWSP_RECORD_TASKS};
         const ptowsp_run_options run = {.mode = PTOWSP_RUN_TIME_ONLY};
-        assert_int_equal(ptowsp_run_record(f->run, &record), PTOWSP_OK);
-        assert_int_equal(ptowsp_run_execute(f->run, &run), PTOWSP_OK);
+        assert_ok(ptowsp_run_record(f->run, &record));
+        assert_ok(ptowsp_run_execute(f->run, &run));
     }
 }

@@ -26,7 +26,7 @@ static const char sample[] = "module m slots 2\n"
 static void execute(fixture *f) {
     const ptowsp_record_options record = {.level = PTOWSP_RECORD_EDGES};
     const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
-    assert_int_equal(ptowsp_run_record(f->run, &record), PTOWSP_OK);
+    assert_ok(ptowsp_run_record(f->run, &record));
     if (ptowsp_run_execute(f->run, &options) != PTOWSP_OK) {
         fail_msg("%s", ptowsp_context_error(f->context).text);
     }
@@ -51,7 +51,7 @@ static sink all;
 static const ptowsp_output good = {take, &all};
 
 static void is_refused(fixture *f, ptowsp_status status, const char *text) {
-    assert_int_equal(status, PTOWSP_INVALID_PARAMS);
+    assert_invalid(status);
     assert_string_equal(ptowsp_context_error(f->context).text, text);
     assert_int_equal(all.written, 0);
 }
@@ -129,7 +129,7 @@ TEST_F(refused__wrong_options_and_formats_have_a_text) {
                "export: an output without a function");
 
     ptowsp_transient_sizes sizes;
-    assert_int_equal(ptowsp_run_size_transients(f->run, &sizes), PTOWSP_OK);
+    assert_ok(ptowsp_run_size_transients(f->run, &sizes));
     static const struct {
         ptowsp_export_format format;
         ptowsp_export_options options;
@@ -220,11 +220,11 @@ TEST_F(output__may_fail_after_any_number_of_bytes) {
     ptowsp_transient_sizes sizes;
     program_make(f, sample, NULL, NULL);
     execute(f);
-    assert_int_equal(ptowsp_run_size_transients(f->run, &sizes), PTOWSP_OK);
+    assert_ok(ptowsp_run_size_transients(f->run, &sizes));
     for (uint32_t format = 0; format <= PTOWSP_EXPORT_DOT + 4; format++) {
         sink whole = {UINT64_MAX, 0, false};
         const ptowsp_output to_all = {take, &whole};
-        assert_int_equal(export_as(f, format, to_all), PTOWSP_OK);
+        assert_ok(export_as(f, format, to_all));
         assert_true(whole.written > 0);
         for (uint64_t room = 0; room < whole.written; room += 1 + whole.written / 50) {
             sink some = {room, 0, false};

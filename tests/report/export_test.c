@@ -22,7 +22,7 @@ static ptowsp_schedule lanes(uint32_t count) {
 static void check_perfetto(see *s, bool is_short) {
     static reader r;
     ptowsp_export_options options = {.is_short = is_short};
-    assert_int_equal(export_to(s, PTOWSP_EXPORT_PERFETTO, &options), PTOWSP_OK);
+    assert_ok(export_to(s, PTOWSP_EXPORT_PERFETTO, &options));
     read_trace(&r);
     uint64_t count = ptowsp_run_trace_count(s->run), path_count, found = 0;
     assert_int_equal(r.count, count);
@@ -100,7 +100,7 @@ TEST_MADE(export__perfetto_has_processes, see, s, see_make_pipeline(s), see_free
     static reader r;
     see_run_tasks(s);
     check_perfetto(s, false);
-    assert_int_equal(export_to(s, PTOWSP_EXPORT_PERFETTO, NULL), PTOWSP_OK);
+    assert_ok(export_to(s, PTOWSP_EXPORT_PERFETTO, NULL));
     read_trace(&r);
     int loads = 0;
     for (int i = 0; i < r.count; i++) {
@@ -265,7 +265,7 @@ TEST(export__json_csv_table_and_svg_say_what_the_run_did) {
 SEE_TEST(export__usage_adds_up, 3, 200) {
     const ptowsp_record_options totals = {PTOWSP_RECORD_TOTALS, 0, 0, 0, false};
     see_run(s, &totals);
-    assert_int_equal(export_to(s, PTOWSP_EXPORT_USAGE_CSV, NULL), PTOWSP_OK);
+    assert_ok(export_to(s, PTOWSP_EXPORT_USAGE_CSV, NULL));
     char *line = strstr(written.text, "\r\n");
     assert_int_equal(strncmp(written.text, "begin,end,\"attend\",\"merge\"\r\n", 28), 0);
     unsigned long long end = 0, from, to, attend, merge, sums[2] = {0, 0};
@@ -282,10 +282,9 @@ SEE_TEST(export__usage_adds_up, 3, 200) {
     assert_int_equal(sums[0], 200 * 33 + 3 * 19900);
     assert_int_equal(sums[1], 800);
     assert_in_range(rows, 256, 512);
-    assert_int_equal(export_to(s, PTOWSP_EXPORT_PERFETTO, NULL), PTOWSP_OK);
-    assert_int_equal(export_to(s, PTOWSP_EXPORT_SVG, NULL), PTOWSP_INVALID_PARAMS);
-    test_error_is(s->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                  "export: the run has recorded no tasks (PTOWSP_RECORD_TASKS)");
+    assert_ok(export_to(s, PTOWSP_EXPORT_PERFETTO, NULL));
+    test_refused(s->context, export_to(s, PTOWSP_EXPORT_SVG, NULL), PTOWSP_INVALID_PARAMS,
+                 PTOWSP_NO_INDEX, "export: the run has recorded no tasks (PTOWSP_RECORD_TASKS)");
 }
 
 // Every edge is a line of DOT and of text; folded, their numbers are the same.
@@ -305,14 +304,14 @@ TEST(export__have_the_wall_clock_as_well) {
     s.context_desc.threads = PTOWSP_THREADS_OWN;
     s.context_desc.lane_count = how.lane_count = 2;
     see_make(&s, &schedule, 12);
-    assert_int_equal(ptowsp_run_record(s.run, &record), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_execute(s.run, &how), PTOWSP_OK);
+    assert_ok(ptowsp_run_record(s.run, &record));
+    assert_ok(ptowsp_run_execute(s.run, &how));
     options.time = PTOWSP_TIME_BOTH;
     write_expected(&s, NULL);
     check_python(&s, "json", PTOWSP_EXPORT_CHROME, &options, "1 2");
     write_expected(&s, by_wall);
     check_python(&s, "json", PTOWSP_EXPORT_CHROME, &options, "3 3");
-    assert_int_equal(export_to(&s, PTOWSP_EXPORT_PERFETTO, &options), PTOWSP_OK);
+    assert_ok(export_to(&s, PTOWSP_EXPORT_PERFETTO, &options));
     read_trace(&r);
     uint64_t count = ptowsp_run_trace_count(s.run);
     assert_int_equal(r.count, 2 * count);
@@ -335,7 +334,7 @@ TEST(export__have_the_wall_clock_as_well) {
     check_python(&s, "csv", PTOWSP_EXPORT_CSV, &options, "");
     check_python(&s, "table", PTOWSP_EXPORT_TABLE, &options, "");
     options.width = 10000;
-    assert_int_equal(export_to(&s, PTOWSP_EXPORT_SVG, &options), PTOWSP_OK);
+    assert_ok(export_to(&s, PTOWSP_EXPORT_SVG, &options));
     has_times(1, " ns, measured: 48 tasks, ");
     see_free(&s);
 }
@@ -369,13 +368,10 @@ TEST(export__spans_are_drawn_as_tasks_are) {
     memcpy(broken, spans, sizeof broken);
     broken[2].kind = 0;
     set.spans = broken;
-    assert_int_equal(ptowsp_context_create(NULL, &s.context), PTOWSP_OK);
-    assert_int_equal(
-        ptowsp_spans_export(s.context, &set, PTOWSP_EXPORT_CSV, NULL, written_output()), PTOWSP_OK);
+    assert_ok(ptowsp_context_create(NULL, &s.context));
+    assert_ok(ptowsp_spans_export(s.context, &set, PTOWSP_EXPORT_CSV, NULL, written_output()));
     assert_string_equal(written.text, rows);
-    assert_int_equal(
-        ptowsp_spans_export(s.context, &set, PTOWSP_EXPORT_PERFETTO, NULL, written_output()),
-        PTOWSP_OK);
+    assert_ok(ptowsp_spans_export(s.context, &set, PTOWSP_EXPORT_PERFETTO, NULL, written_output()));
     read_trace(&r);
     assert_int_equal(r.count, 3);
     assert_string_equal(r.slices[0].name, "merge, \"all\" sequence=7");
@@ -384,9 +380,8 @@ TEST(export__spans_are_drawn_as_tasks_are) {
     assert_string_equal(track_name(&r, r.slices[2].track), "lane 1");
     assert_int_equal(r.slices[2].begin, 50);
     for (int format = PTOWSP_EXPORT_CHROME; format <= PTOWSP_EXPORT_TABLE; format++) {
-        assert_int_equal(ptowsp_spans_export(s.context, &set, (ptowsp_export_format)format, NULL,
-                                             written_output()),
-                         PTOWSP_OK);
+        assert_ok(ptowsp_spans_export(s.context, &set, (ptowsp_export_format)format, NULL,
+                                      written_output()));
         assert_true(written.length > 100);
         if (format == PTOWSP_EXPORT_SVG) {
             has_times(1, "<title>decode sequence=5");
@@ -395,9 +390,8 @@ TEST(export__spans_are_drawn_as_tasks_are) {
     }
     set.count = 0, set.name_count = 0;
     for (int format = 0; format <= PTOWSP_EXPORT_TABLE; format++) {  // nothing can be drawn
-        assert_int_equal(ptowsp_spans_export(s.context, &set, (ptowsp_export_format)format, NULL,
-                                             written_output()),
-                         PTOWSP_OK);
+        assert_ok(ptowsp_spans_export(s.context, &set, (ptowsp_export_format)format, NULL,
+                                      written_output()));
     }
     ptowsp_context_destroy(s.context);
 }
@@ -410,36 +404,36 @@ SEE_TEST(export__edges_are_lines_of_dot_and_text, 2, 5) {
     assert_true(ptowsp_run_edges(s->run, PTOWSP_NO_INDEX, count_edge, counts));
     assert_int_equal(counts[PTOWSP_EDGE_STRUCTURE], 15);
     assert_int_equal(counts[PTOWSP_EDGE_TENSOR], 15);
-    assert_int_equal(export_to(s, PTOWSP_EXPORT_DOT, &options), PTOWSP_OK);
+    assert_ok(export_to(s, PTOWSP_EXPORT_DOT, &options));
     assert_int_equal(strncmp(written.text, "digraph \"\\\"quoted\\\" \\\\\" {", 25), 0);
     has_times(20, "[label=");
     has_times(15, "tooltip=\"tensor\"");
     has_times(15, "tooltip=\"structure\"");
     has_times(counts[PTOWSP_EDGE_LANE], "tooltip=\"lane\"");
     has("t17 -> t19 [tooltip=\"tensor\"");
-    assert_int_equal(export_to(s, PTOWSP_EXPORT_EDGES, NULL), PTOWSP_OK);
+    assert_ok(export_to(s, PTOWSP_EXPORT_EDGES, NULL));
     has("task 19, merge axis0=47\n"
         "  waits for task 18, attend request=4 head=2 scale=-3: structure\n");
     has("  waits for task 16, attend request=4 head=0 scale=-3: tensor o, 1 x 2 "
         "at (4, 0), here 1 x 6 at (4, 0), read after write, write after write");
     options.fold = PTOWSP_FOLD_KERNELS;
-    assert_int_equal(export_to(s, PTOWSP_EXPORT_EDGES, &options), PTOWSP_OK);
+    assert_ok(export_to(s, PTOWSP_EXPORT_EDGES, &options));
     has("merge waits for attend: structure, 15 times\n"
         "merge waits for attend: tensor, 15 times\n");
-    assert_int_equal(export_to(s, PTOWSP_EXPORT_DOT, &options), PTOWSP_OK);
+    assert_ok(export_to(s, PTOWSP_EXPORT_DOT, &options));
     has("k1 [label=\"attend\\n15 tasks\"]");
     has("k1 -> k2 [label=\"tensor 15\"");
     options.fold = PTOWSP_FOLD_LOOPS;
-    assert_int_equal(export_to(s, PTOWSP_EXPORT_EDGES, &options), PTOWSP_OK);
+    assert_ok(export_to(s, PTOWSP_EXPORT_EDGES, &options));
     assert_non_null(strstr(
         written.text, "step/parallel request waits for step/parallel request/sequence/parallel "
                       "head: structure, 15 times\n"
                       "step/parallel request waits for step/parallel request/sequence/parallel "
                       "head: tensor, 15 times\n"));
-    assert_int_equal(export_to(s, PTOWSP_EXPORT_DOT, &options), PTOWSP_OK);
+    assert_ok(export_to(s, PTOWSP_EXPORT_DOT, &options));
     has("k2 [label=\"step/parallel request\\n5 tasks\"]");
     see_run_tasks(s);
-    assert_int_equal(export_to(s, PTOWSP_EXPORT_DOT, NULL), PTOWSP_INVALID_PARAMS);
+    assert_invalid(export_to(s, PTOWSP_EXPORT_DOT, NULL));
 }
 
 // A clock of 500 MHz has 2 ns in a cycle, one of 3000 MHz a third. The first task takes 10 cycles, the
@@ -450,11 +444,11 @@ TEST(export__cycles_become_the_time_of_a_clock) {
     see_make(&s, NULL, 2);
     see_run_tasks(&s);
     options.clock_mhz = 500;
-    assert_int_equal(export_to(&s, PTOWSP_EXPORT_CHROME, &options), PTOWSP_OK);
+    assert_ok(export_to(&s, PTOWSP_EXPORT_CHROME, &options));
     has("\"ts\":0.000,\"dur\":0.020");
     has("\"ts\":0.020,\"dur\":0.022");
     options.clock_mhz = 3000;
-    assert_int_equal(export_to(&s, PTOWSP_EXPORT_CHROME, &options), PTOWSP_OK);
+    assert_ok(export_to(&s, PTOWSP_EXPORT_CHROME, &options));
     has("\"ts\":0.000,\"dur\":0.003");
     has("\"ts\":0.003,\"dur\":0.004");  // to 21 / 3
     see_free(&s);
@@ -463,7 +457,7 @@ TEST(export__cycles_become_the_time_of_a_clock) {
     see_make(&s, NULL, 1);
     see_run_tasks(&s);
     options.clock_mhz = 1;
-    assert_int_equal(export_to(&s, PTOWSP_EXPORT_CHROME, &options), PTOWSP_OK);
+    assert_ok(export_to(&s, PTOWSP_EXPORT_CHROME, &options));
     has("\"ts\":33.000,\"dur\":18446744073709518.615");
     see_free(&s);
 }
@@ -486,7 +480,7 @@ SEE_TEST(export__titles_are_escaped_byte_by_byte, 1, 1) {
     see_run_tasks(s);
     for (size_t i = 0; i < sizeof titles / sizeof titles[0]; i++) {
         options.title = titles[i][0];
-        assert_int_equal(export_to(s, PTOWSP_EXPORT_SVG, &options), PTOWSP_OK);
+        assert_ok(export_to(s, PTOWSP_EXPORT_SVG, &options));
         assert_non_null(strstr(written.text, titles[i][1]));
     }
 }
@@ -497,7 +491,7 @@ SEE_TEST(export__outputs_that_fail_are_told_and_not_called_again, 2, 100) {
     const ptowsp_record_options edges = {PTOWSP_RECORD_EDGES, 0, 0, 0, false};
     see_run(s, &edges);
     for (int format = 0; format <= PTOWSP_EXPORT_DOT; format++) {
-        assert_int_equal(export_to(s, (ptowsp_export_format)format, NULL), PTOWSP_OK);
+        assert_ok(export_to(s, (ptowsp_export_format)format, NULL));
         const size_t size = written.length;
         char *all = (char *)malloc(size);
         assert_non_null(all);
@@ -519,8 +513,8 @@ SEE_TEST(export__outputs_that_fail_are_told_and_not_called_again, 2, 100) {
 
 static void refused(see *s, const ptowsp_export_options *options, ptowsp_status status,
                     const char *text) {
-    assert_int_equal(export_to(s, PTOWSP_EXPORT_SVG, options), status);
-    test_error_is(s->context, status, PTOWSP_NO_INDEX, text);
+    test_refused(s->context, export_to(s, PTOWSP_EXPORT_SVG, options), status, PTOWSP_NO_INDEX,
+                 text);
     assert_int_equal(written.length, 0);
 }
 
@@ -539,7 +533,7 @@ TEST(export__refuses_what_it_cannot_draw) {
     refused(&many, NULL, PTOWSP_LIMIT_EXCEEDED,
             "export: a picture of 65 lanes and processes, but lane_max is 64");
     options = (ptowsp_export_options){.lane_max = 65};
-    assert_int_equal(export_to(&many, PTOWSP_EXPORT_SVG, &options), PTOWSP_OK);
+    assert_ok(export_to(&many, PTOWSP_EXPORT_SVG, &options));
     see_free(&many);
 }
 
@@ -567,9 +561,9 @@ TEST(export__times_are_exact_up_to_the_last_cycle) {
     ptowsp_usage usage = ptowsp_run_usage(s.run);
     assert_in_range(usage.bin_count, 256, 512);
     check_python(&s, "csv", PTOWSP_EXPORT_CSV, NULL, "");
-    assert_int_equal(export_to(&s, PTOWSP_EXPORT_CHROME, NULL), PTOWSP_OK);
+    assert_ok(export_to(&s, PTOWSP_EXPORT_CHROME, NULL));
     has("\"ts\":0.022,\"dur\":9223372036854775.785");
-    assert_int_equal(export_to(&s, PTOWSP_EXPORT_SVG, NULL), PTOWSP_OK);
+    assert_ok(export_to(&s, PTOWSP_EXPORT_SVG, NULL));
     has("9,223,372,036,854,775,807 cycles");
     has("<rect x=\"84\" width=\"859\" y=\"106\"");
     // From attend, which ends on lane 0, to merge, which begins on lane 1.
@@ -599,11 +593,11 @@ TEST(export__a_failed_run_has_what_was_done) {
     schedule.window = 8;
     ptowsp_run_options run = {.mode = PTOWSP_RUN_TIME_ONLY};
     see_make(&s, &schedule, 6);
-    assert_int_equal(ptowsp_run_record(s.run, &tasks), PTOWSP_OK);
+    assert_ok(ptowsp_run_record(s.run, &tasks));
     assert_int_equal(ptowsp_run_execute(s.run, &run), PTOWSP_LIMIT_EXCEEDED);
     assert_int_equal(ptowsp_run_trace_count(s.run), 8);
     for (int format = 0; format <= PTOWSP_EXPORT_USAGE_CSV; format++) {
-        assert_int_equal(export_to(&s, (ptowsp_export_format)format, NULL), PTOWSP_OK);
+        assert_ok(export_to(&s, (ptowsp_export_format)format, NULL));
         if (format == PTOWSP_EXPORT_PERFETTO) {
             read_trace(&r);
             assert_true(r.count < 8);
@@ -627,8 +621,8 @@ TEST(export__tasks_may_take_no_cycles) {
     check_python(&s, "json", PTOWSP_EXPORT_CHROME, NULL, "");
     check_python(&s, "csv", PTOWSP_EXPORT_CSV, NULL, "");
     check_python(&s, "table", PTOWSP_EXPORT_TABLE, NULL, "");
-    assert_int_equal(export_to(&s, PTOWSP_EXPORT_SVG, NULL), PTOWSP_OK);
-    assert_int_equal(export_to(&s, PTOWSP_EXPORT_USAGE_CSV, NULL), PTOWSP_OK);
+    assert_ok(export_to(&s, PTOWSP_EXPORT_SVG, NULL));
+    assert_ok(export_to(&s, PTOWSP_EXPORT_USAGE_CSV, NULL));
     assert_int_equal(written.length, strlen("begin,end,\"attend\",\"merge\"\r\n"));
     see_free(&s);
 }
@@ -636,14 +630,14 @@ TEST(export__tasks_may_take_no_cycles) {
 // 20,000 tasks in 320 pixels: what is narrow is drawn together, so the picture stays small.
 SEE_TEST(export__a_picture_of_many_tasks_stays_small, 4, 4000) {
     see_run_tasks(s);
-    assert_int_equal(export_to(s, PTOWSP_EXPORT_SVG, NULL), PTOWSP_OK);
+    assert_ok(export_to(s, PTOWSP_EXPORT_SVG, NULL));
     assert_in_range(written.length, 1000, 400000);
 }
 
 // Tasks of two places take turns; each row has its own.
 SEE_TEST(export__rows_have_the_place_of_their_task, 2, 4) {
     see_run_tasks(s);
-    assert_int_equal(export_to(s, PTOWSP_EXPORT_CSV, NULL), PTOWSP_OK);
+    assert_ok(export_to(s, PTOWSP_EXPORT_CSV, NULL));
     has_times(4, "/sequence/task merge\"");
     has_times(4 * SEE_HEADS, "/sequence/parallel head/task attend\"");
 }

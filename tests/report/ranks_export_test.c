@@ -18,7 +18,7 @@ typedef struct ranks {
 static void ranks_begin(ranks *r, const char *const *texts, uint32_t text_count, const uint32_t *of,
                         uint32_t rank_count) {
     memset(r, 0, sizeof *r);
-    assert_int_equal(ptowsp_context_create(NULL, &r->context), PTOWSP_OK);
+    assert_ok(ptowsp_context_create(NULL, &r->context));
     for (uint32_t i = 0; i < text_count; i++) {
         if (ptowsp_module_parse(r->context, texts[i], strlen(texts[i]), NULL, &r->modules[i],
                                 NULL) != PTOWSP_OK ||
@@ -27,7 +27,7 @@ static void ranks_begin(ranks *r, const char *const *texts, uint32_t text_count,
         }
     }
     for (uint32_t i = 0; i < rank_count; i++) {
-        assert_int_equal(ptowsp_run_create(r->context, r->programs[of[i]], &r->runs[i]), PTOWSP_OK);
+        assert_ok(ptowsp_run_create(r->context, r->programs[of[i]], &r->runs[i]));
     }
     r->group.runs = r->runs;
     r->group.rank_count = rank_count;
@@ -156,7 +156,7 @@ TEST(ranks__have_no_arrows_to_what_was_not_recorded) {
         for (uint32_t k = 0; k < 2; k++) {
             const ptowsp_record_options record = {.level = PTOWSP_RECORD_TASKS,
                                                   .begin = cases[i].begins[k]};
-            assert_int_equal(ptowsp_run_record(r.runs[k], &record), PTOWSP_OK);
+            assert_ok(ptowsp_run_record(r.runs[k], &record));
         }
         simulate(&r, false);
         for (uint32_t k = 0; k < 2; k++) {

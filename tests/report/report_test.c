@@ -25,7 +25,7 @@ TEST(report__bounds_are_those_on_paper) {
         ptowsp_run_bounds bounds;
         see_make(&s, &schedule, 5);
         see_run(&s, &edges_level);
-        assert_int_equal(ptowsp_run_find_bounds(s.run, &bounds), PTOWSP_OK);
+        assert_ok(ptowsp_run_find_bounds(s.run, &bounds));
         assert_true(bounds.has_path);
         assert_int_equal(bounds.path_cycles, 20);
         assert_int_equal(bounds.pool_count, 1);
@@ -35,10 +35,10 @@ TEST(report__bounds_are_those_on_paper) {
         assert_true(bounds.makespan_cycles >= bounds.work_cycles[0]);
         assert_true(bounds.makespan_cycles >= 20);
         see_run_tasks(&s);
-        assert_int_equal(ptowsp_run_find_bounds(s.run, &bounds), PTOWSP_OK);
+        assert_ok(ptowsp_run_find_bounds(s.run, &bounds));
         assert_false(bounds.has_path);
         see_run(&s, NULL);
-        assert_int_equal(ptowsp_run_find_bounds(s.run, &bounds), PTOWSP_INVALID_PARAMS);
+        assert_invalid(ptowsp_run_find_bounds(s.run, &bounds));
         see_free(&s);
     }
 }
@@ -51,9 +51,9 @@ TEST(report__bounds_by_processes_and_channels_are_those_on_paper) {
         see s = {0};
         ptowsp_run_bounds bounds;
         see_make_workers(&s);
-        assert_int_equal(ptowsp_run_bind_symbol(s.run, "depth", depths[i]), PTOWSP_OK);
+        assert_ok(ptowsp_run_bind_symbol(s.run, "depth", depths[i]));
         see_run(&s, &edges_level);
-        assert_int_equal(ptowsp_run_find_bounds(s.run, &bounds), PTOWSP_OK);
+        assert_ok(ptowsp_run_find_bounds(s.run, &bounds));
         assert_int_equal(bounds.channel_cycles, least[i]);
         assert_string_equal(ptowsp_run_channels(s.run, NULL)[bounds.channel].name, "loaded");
         // the first of three workers that got as many tokens as any, or the process that sends all
@@ -66,10 +66,10 @@ TEST(report__bounds_by_processes_and_channels_are_those_on_paper) {
         assert_int_equal(bounds.path_cycles, 90);
         assert_int_equal(bounds.largest_cycles, i < 3 ? least[i] : bounds.process_cycles);
         assert_true(bounds.largest_cycles <= bounds.makespan_cycles);
-        assert_int_equal(report_of(&s, PTOWSP_REPORT_TEXT, NULL, NULL, 0), PTOWSP_OK);
+        assert_ok(report_of(&s, PTOWSP_REPORT_TEXT, NULL, NULL, 0));
         has("  work of a process  ");
         has("  latencies of a channel  ");
-        assert_int_equal(report_of(&s, PTOWSP_REPORT_JSON, NULL, NULL, 0), PTOWSP_OK);
+        assert_ok(report_of(&s, PTOWSP_REPORT_JSON, NULL, NULL, 0));
         char wanted[64];
         snprintf(wanted, sizeof wanted, "\"channel\":%d}", (int)least[i]);
         has(wanted);
@@ -79,7 +79,7 @@ TEST(report__bounds_by_processes_and_channels_are_those_on_paper) {
     ptowsp_run_bounds bounds;
     see_make_pipeline(&s);
     see_run_tasks(&s);
-    assert_int_equal(ptowsp_run_find_bounds(s.run, &bounds), PTOWSP_OK);
+    assert_ok(ptowsp_run_find_bounds(s.run, &bounds));
     assert_int_equal(bounds.channel_cycles, 0);
     assert_int_equal(bounds.channel, UINT32_MAX);
     assert_int_equal(bounds.process_cycles, 40);
@@ -103,27 +103,27 @@ TEST(report__what_ifs_are_runs_with_other_costs) {
             other.merge_cycles = 40 * percent / 100;
             see_make(&other, &schedule, 6);
             see_run(&other, NULL);
-            assert_int_equal(ptowsp_run_what_if(s.run, NULL, &what), PTOWSP_OK);
+            assert_ok(ptowsp_run_what_if(s.run, NULL, &what));
             assert_int_equal(what.makespan_cycles, ptowsp_run_result(other.run)->makespan_cycles);
             see_free(&other);
         }
         ptowsp_what_if free_attend = {1, 0, 0, 0};
-        assert_int_equal(ptowsp_run_what_if(s.run, NULL, &free_attend), PTOWSP_OK);
+        assert_ok(ptowsp_run_what_if(s.run, NULL, &free_attend));
         // 6 merges on 3 lanes; in turns, an attend of each request waits for the merge before it
         assert_int_equal(free_attend.makespan_cycles, kind ? 80 : 240);
         assert_null(ptowsp_run_kernels(s.run, NULL));
         see_run(&s, &edges_level);
         assert_int_equal(ptowsp_run_result(s.run)->makespan_cycles, makespan);
         ptowsp_what_if bad = {3, 10, 0, 0};
-        assert_int_equal(ptowsp_run_what_if(s.run, NULL, &bad), PTOWSP_INVALID_PARAMS);
-        test_error_is(s.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                      "run: what if kernel 3 took 10 percent: no such kernel, or over 1000");
+        test_refused(s.context, ptowsp_run_what_if(s.run, NULL, &bad), PTOWSP_INVALID_PARAMS,
+                     PTOWSP_NO_INDEX,
+                     "run: what if kernel 3 took 10 percent: no such kernel, or over 1000");
         see_free(&s);
     }
     see p = {0};
     ptowsp_what_if slow = {1, 200, 0, 0};  // load: 14, 16, 18, 20
     see_make_pipeline(&p);
-    assert_int_equal(ptowsp_run_what_if(p.run, NULL, &slow), PTOWSP_OK);
+    assert_ok(ptowsp_run_what_if(p.run, NULL, &slow));
     assert_int_equal(slow.makespan_cycles, 10 + 14 + 16 + 18 + 20 + 10);
     see_free(&p);
 }
@@ -131,7 +131,7 @@ TEST(report__what_ifs_are_runs_with_other_costs) {
 SEE_TEST(report__text_says_it_all, 40, 5) {
     const ptowsp_what_if what = {1, 50, 14, 0};
     see_run(s, &edges_level);
-    assert_int_equal(report_of(s, PTOWSP_REPORT_TEXT, NULL, &what, 1), PTOWSP_OK);
+    assert_ok(report_of(s, PTOWSP_REPORT_TEXT, NULL, &what, 1));
     has("decode: 20 cycles, 20 tasks, 40 lanes\n");
     has("  longest chain of dependencies                20  100.0 %\n"
         "  work / lanes                                  6   30.0 %\n");
@@ -174,9 +174,9 @@ TEST(report__json_and_html_are_read_back) {
     ptowsp_export_options options = {.title = "a \"<&>\\"};
     see_make(&s, &schedule, 5);
     see_run(&s, &edges_level);
-    assert_int_equal(report_of(&s, PTOWSP_REPORT_JSON, &options, &what, 1), PTOWSP_OK);
+    assert_ok(report_of(&s, PTOWSP_REPORT_JSON, &options, &what, 1));
     write_file("build/report.json", written.text, written.length);
-    assert_int_equal(report_of(&s, PTOWSP_REPORT_HTML, &options, &what, 1), PTOWSP_OK);
+    assert_ok(report_of(&s, PTOWSP_REPORT_HTML, &options, &what, 1));
     write_file("build/report.html", written.text, written.length);
     write_file("build/report_test.py", script, sizeof script - 1);
     see_free(&s);
@@ -188,12 +188,10 @@ TEST(report__json_and_html_are_read_back) {
 
 SEE_TEST(report__refuses, 1, 1) {
     const ptowsp_what_if bad = {7, 50, 14, 0};
-    assert_int_equal(report_of(s, PTOWSP_REPORT_TEXT, NULL, NULL, 0), PTOWSP_INVALID_PARAMS);
-    test_error_is(s->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                  "export: the run has recorded nothing (ptowsp_run_record)");
-    assert_int_equal(report_of(s, (ptowsp_report_format)9, NULL, NULL, 0), PTOWSP_INVALID_PARAMS);
-    test_error_is(s->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                  "export: there is no format 9 of reports");
-    assert_int_equal(report_of(s, PTOWSP_REPORT_TEXT, NULL, &bad, 1), PTOWSP_INVALID_PARAMS);
-    test_error_is(s->context, PTOWSP_INVALID_PARAMS, 0, "export: what if 0 is about no kernel");
+    test_refused(s->context, report_of(s, PTOWSP_REPORT_TEXT, NULL, NULL, 0), PTOWSP_INVALID_PARAMS,
+                 PTOWSP_NO_INDEX, "export: the run has recorded nothing (ptowsp_run_record)");
+    test_refused(s->context, report_of(s, (ptowsp_report_format)9, NULL, NULL, 0),
+                 PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "export: there is no format 9 of reports");
+    test_refused(s->context, report_of(s, PTOWSP_REPORT_TEXT, NULL, &bad, 1), PTOWSP_INVALID_PARAMS,
+                 0, "export: what if 0 is about no kernel");
 }

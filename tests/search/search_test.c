@@ -133,7 +133,7 @@ SEARCH_TEST(search__ranks_the_schedules_of_four_tasks_as_on_paper, 0, 4, TASKS_M
     for (int i = 0; i < 6; i++) {
         assert_int_equal(results[i].makespan_cycles, makespans[i]);
         assert_int_equal(results[i].place, places[i]);
-        assert_int_equal(results[i].status, PTOWSP_OK);
+        assert_ok(results[i].status);
         assert_int_equal(results[i].bounds.work_cycles[0], 11);
         assert_int_equal(results[i].bounds.path_cycles, 10);
         assert_int_equal(results[i].bounds.largest_cycles, 11);
@@ -290,8 +290,8 @@ static void brute_add(brute *b, tasks *t, const ptowsp_schedule *schedule, uint6
     }
     ptowsp_program *program = test_program(t->context, t->m, &desc);
     ptowsp_run *run = test_run_of(t->context, program);
-    assert_int_equal(tasks_bind(t, run), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_OK);
+    assert_ok(tasks_bind(t, run));
+    assert_ok(ptowsp_run_execute(run, &options));
     ptowsp_search_result *result = &b->results[b->count++];
     memset(result, 0, sizeof *result);
     result->schedule = *schedule;
@@ -613,7 +613,7 @@ static void search_inside(void *user, uint64_t begin, uint64_t end, uint32_t lan
 
 SEARCH_TEST(search__on_lanes_is_refused_inside_a_job, 2, 4, TASKS_MAX) {
     inner_search inner = {t, PTOWSP_OK, true};
-    assert_int_equal(ptowsp_parallel_for(t->context, 1, 1, search_inside, &inner), PTOWSP_OK);
+    assert_ok(ptowsp_parallel_for(t->context, 1, 1, search_inside, &inner));
     assert_int_equal(inner.status, PTOWSP_BUSY);
     assert_false(inner.has_run);
 }
@@ -624,8 +624,8 @@ static void search_fails(tasks *t, const ptowsp_search_desc *desc, ptowsp_status
                          const char *text) {
     ptowsp_search_result results[2];
     ptowsp_search_summary summary;
-    assert_int_equal(ptowsp_schedule_search(t->context, t->m, desc, results, 2, &summary), status);
-    test_error_is(t->context, status, PTOWSP_NO_INDEX, text);
+    test_refused(t->context, ptowsp_schedule_search(t->context, t->m, desc, results, 2, &summary),
+                 status, PTOWSP_NO_INDEX, text);
 }
 
 TEST(search__refuses) {
@@ -635,12 +635,9 @@ TEST(search__refuses) {
     ptowsp_search_result results[2];
     tasks_make(&t, 4, TASKS_MAX, true);
     ptowsp_search_desc desc = desc_of(&t), good = desc;
-    assert_int_equal(ptowsp_schedule_search(t.context, t.m, &desc, NULL, 1, &summary),
-                     PTOWSP_INVALID_PARAMS);
-    test_error_is(t.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                  "search: no results are asked for");
-    assert_int_equal(ptowsp_schedule_search(t.context, t.m, &desc, results, 0, &summary),
-                     PTOWSP_INVALID_PARAMS);
+    test_refused(t.context, ptowsp_schedule_search(t.context, t.m, &desc, NULL, 1, &summary),
+                 PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "search: no results are asked for");
+    assert_invalid(ptowsp_schedule_search(t.context, t.m, &desc, results, 0, &summary));
     desc.issue_count = 2;
     search_fails(&t, &desc, PTOWSP_INVALID_PARAMS, "search: issues is NULL, but has 2 elements");
     desc = good;
@@ -654,8 +651,7 @@ TEST(search__refuses) {
                  "search: a space of more than 1048576 schedules");
     desc = good;
     desc.workload = "other";
-    assert_int_equal(ptowsp_schedule_search(t.context, t.m, &desc, results, 2, &summary),
-                     PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_schedule_search(t.context, t.m, &desc, results, 2, &summary));
     assert_int_equal(summary.evaluation_count, 0);
     assert_int_equal(summary.refused_count, summary.space_count);
     // all schedules are refused: the text is that of the first

@@ -492,7 +492,7 @@ static inline void not_compiled_as(const script *s, const ptowsp_program_desc *d
     assert_int_equal(ptowsp_program_create(s->context, s->m, desc, &program), status);
     assert_null(program);
     test_error_is(s->context, status, PTOWSP_NO_INDEX, text);
-    assert_int_equal(ptowsp_module_error(s->m).status, PTOWSP_OK);
+    assert_ok(ptowsp_module_error(s->m).status);
     assert_string_equal(ptowsp_module_error(s->m).text, "");
 }
 

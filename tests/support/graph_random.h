@@ -159,10 +159,10 @@ static inline void build(ptowsp_graph *graph, random_graph *g, random_task *task
             desc.priority = (uint32_t)test_random_in(random, 0, PTOWSP_GRAPH_PRIORITY_MAX);
             desc.unit = (ptowsp_unit)test_random_in(random, 0, 1);
         }
-        assert_int_equal(ptowsp_graph_task_make(graph, &desc, NULL), PTOWSP_OK);
+        assert_ok(ptowsp_graph_task_make(graph, &desc, NULL));
     }
     for (uint32_t i = 0; i < g->edge_count; i++) {
-        assert_int_equal(ptowsp_graph_edge_make(graph, g->edges[i][0], g->edges[i][1]), PTOWSP_OK);
+        assert_ok(ptowsp_graph_edge_make(graph, g->edges[i][0], g->edges[i][1]));
     }
 }
 

@@ -116,8 +116,8 @@ static inline kt kt_begin(kt_config config) {
     kt t = {.config = config,
             .state = config.seed,
             .blocks = (void **)calloc(KT_BLOCK_MAX, sizeof(void *))};
-    assert_int_equal(ptowsp_context_create(NULL, &t.context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(t.context, NULL, &t.m), PTOWSP_OK);
+    assert_ok(ptowsp_context_create(NULL, &t.context));
+    assert_ok(ptowsp_module_create(t.context, NULL, &t.m));
     ptowsp_body_desc desc = {.name = "k", .is_fused = config.is_fused, .machine = config.machine};
     t.k = ptowsp_kernel_begin(t.m, &desc);
     assert_non_null(t.k);
@@ -371,7 +371,7 @@ static inline void kt_lower(kt *t) {
     }
     KT_LOWERED(t);
     ptowsp_kernel_stats stats;
-    assert_int_equal(ptowsp_kernel_measure(t->m, t->kernel, NULL, &stats), PTOWSP_OK);
+    assert_ok(ptowsp_kernel_measure(t->m, t->kernel, NULL, &stats));
     uint64_t sum = 0, cycles;
     bool has_cube = false, has_vector = false, has_loop = false;
     for (uint32_t i = 0; i < ptowsp_kernel_insn_count(t->m, t->kernel); i++) {
@@ -390,7 +390,7 @@ static inline void kt_lower(kt *t) {
     for (int model = PTOWSP_MODEL_A2A3; model <= PTOWSP_MODEL_A5; model++) {
         ptowsp_cost cost = {.model = (ptowsp_model)model};
         uint64_t busiest = 0, all = 0;
-        assert_int_equal(ptowsp_kernel_measure(t->m, t->kernel, &cost, &stats), PTOWSP_OK);
+        assert_ok(ptowsp_kernel_measure(t->m, t->kernel, &cost, &stats));
         for (int p = 0; p < PTOWSP_PIPE_COUNT; p++) {
             busiest = stats.busy_cycles[p] > busiest ? stats.busy_cycles[p] : busiest;
             all += stats.busy_cycles[p];

@@ -64,7 +64,7 @@ static inline void npu_task_make(const npu_fixture *f, ptowsp_kernel kernel, pto
 
 static inline void npu_module_make(npu_fixture *f, const char *name) {
     const ptowsp_module_desc desc = {name, 8};
-    assert_int_equal(ptowsp_module_create(f->context, &desc, &f->m), PTOWSP_OK);
+    assert_ok(ptowsp_module_create(f->context, &desc, &f->m));
 }
 
 static inline void npu_fixture_compile(npu_fixture *f, const ptowsp_schedule *schedule) {
@@ -119,7 +119,7 @@ static const npu_names_of npu_plain_names = {"decode", "decode", "batch", "b",
 
 static inline void npu_fixture_begin(npu_fixture *f) {
     memset(f, 0, sizeof *f);
-    assert_int_equal(ptowsp_context_create(NULL, &f->context), PTOWSP_OK);
+    assert_ok(ptowsp_context_create(NULL, &f->context));
     for (unsigned i = 0; i < 1000; i++) {
         snprintf(f->directory, sizeof f->directory, "%s/ptowsp-test-%ld-%u", scratch_root(),
                  (long)getpid(), i);

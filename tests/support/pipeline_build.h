@@ -515,7 +515,7 @@ static inline void sim_build(sim_built *built, ptowsp_context *context, const si
     built->p = p;
     built->around = *around;
     built->context = context;
-    assert_int_equal(ptowsp_module_create(context, NULL, &built->module), PTOWSP_OK);
+    assert_ok(ptowsp_module_create(context, NULL, &built->module));
     ptowsp_kernel_desc kernel;
     memset(&kernel, 0, sizeof kernel);
     kernel.name = "work";
@@ -568,26 +568,20 @@ static inline void sim_bind(sim_built *built, const sim_bindings *b, ptowsp_run 
     const sim_pipeline *p = built->p;
     for (int c = 0; c < p->channel_count; c++) {
         if (p->channels[c].depth_is_bound) {
-            assert_int_equal(ptowsp_run_bind_symbol(run, sim_named("depth", c).text, b->depths[c]),
-                             PTOWSP_OK);
+            assert_ok(ptowsp_run_bind_symbol(run, sim_named("depth", c).text, b->depths[c]));
         }
         if (p->channels[c].latency_is_bound) {
-            assert_int_equal(
-                ptowsp_run_bind_symbol(run, sim_named("latency", c).text, b->latencies[c]),
-                PTOWSP_OK);
+            assert_ok(ptowsp_run_bind_symbol(run, sim_named("latency", c).text, b->latencies[c]));
         }
     }
     for (int i = 0; i < p->process_count; i++) {
         if (p->processes[i].replicas == SIM_REPLICAS_DYNAMIC) {
-            assert_int_equal(
-                ptowsp_run_bind_size(run, sim_numbered("replicas", i).text, b->replicas[i]),
-                PTOWSP_OK);
+            assert_ok(ptowsp_run_bind_size(run, sim_numbered("replicas", i).text, b->replicas[i]));
         }
     }
     for (int i = 0; i < p->stmt_count; i++) {
         if (p->stmts[i].kind == SIM_FOR && p->stmts[i].loop == SIM_DYNAMIC) {
-            assert_int_equal(ptowsp_run_bind_size(run, sim_numbered("size", i).text, b->counts[i]),
-                             PTOWSP_OK);
+            assert_ok(ptowsp_run_bind_size(run, sim_numbered("size", i).text, b->counts[i]));
         }
     }
     for (int i = 0; i < SIM_LENGTH_COUNT; i++) {
@@ -599,19 +593,16 @@ static inline void sim_bind(sim_built *built, const sim_bindings *b, ptowsp_run 
         (void)ptowsp_run_bind_symbol(run, sim_named("symbol", i).text, b->symbols[i]);
     }
     for (int i = 0; i < SIM_SLOT_COUNT; i++) {
-        assert_int_equal(
-            ptowsp_run_bind_symbol(run, sim_named("start", i).text, (uint64_t)b->slots[i]),
-            PTOWSP_OK);
+        assert_ok(ptowsp_run_bind_symbol(run, sim_named("start", i).text, (uint64_t)b->slots[i]));
     }
-    assert_int_equal(ptowsp_run_bind_size(run, "rounds", b->rounds), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_size(run, "rounds", b->rounds));
     ptowsp_buffer buffer;
     memset(&buffer, 0, sizeof buffer);
     buffer.data = built->data;
     buffer.size = sizeof built->data;
     (void)ptowsp_run_bind_tensor(run, "cells", &buffer);
     if (b->has_latency) {
-        assert_int_equal(ptowsp_run_bind_symbol(run, PTOWSP_CHANNEL_LATENCY_SYMBOL, b->latency),
-                         PTOWSP_OK);
+        assert_ok(ptowsp_run_bind_symbol(run, PTOWSP_CHANNEL_LATENCY_SYMBOL, b->latency));
     }
 }
 

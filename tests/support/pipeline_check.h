@@ -218,7 +218,7 @@ static inline void sim_check_records(sim_sample *s, ptowsp_run *run) {
     sim_check_status(s, run, sim_sample_execute(s, run, mode, true));
     sim_check_steps(s, run);
     ptowsp_run_bounds bounds;
-    assert_int_equal(ptowsp_run_find_bounds(run, &bounds), PTOWSP_OK);
+    assert_ok(ptowsp_run_find_bounds(run, &bounds));
     assert_true(s->status != PTOWSP_OK || bounds.largest_cycles <= bounds.makespan_cycles);
     sim_check_status(s, run, sim_sample_execute(s, run, PTOWSP_RUN_EXECUTE, false));
     sim_check_calls(s, run);

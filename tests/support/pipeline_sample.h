@@ -55,7 +55,7 @@ static inline void sim_sample_build(sim_sample *s) {
     memset(&desc, 0, sizeof desc);
     desc.resize = test_resize;
     desc.resize_user = &s->memory;
-    assert_int_equal(ptowsp_context_create(&desc, &s->context), PTOWSP_OK);
+    assert_ok(ptowsp_context_create(&desc, &s->context));
     s->run_context = s->context;
     sim_build(&s->built, s->context, &s->p, &s->around);
 }

@@ -26,13 +26,13 @@ static inline void report_has(const ptowsp_run *run, const char *const *parts,
     for (int i = 0; i < 3; i++) {
         ptowsp_output_buffer out = {text, sizeof text, 0};
         const ptowsp_output sink = {text_take, &out};
-        assert_int_equal(ptowsp_run_report(run, formats[i], NULL, NULL, 0, sink), PTOWSP_OK);
+        assert_ok(ptowsp_run_report(run, formats[i], NULL, NULL, 0, sink));
         assert_non_null(strstr(text, parts[i]));
     }
     ptowsp_output_buffer out = {text, sizeof text, 0};
     const ptowsp_output sink = {text_take, &out};
     ptowsp_export_options options = {0};
-    assert_int_equal(ptowsp_run_export(run, PTOWSP_EXPORT_SVG, &options, sink), PTOWSP_OK);
+    assert_ok(ptowsp_run_export(run, PTOWSP_EXPORT_SVG, &options, sink));
     assert_non_null(strstr(text, of_picture));
 }
 

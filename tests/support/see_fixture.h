@@ -68,7 +68,7 @@ static inline void see_make(see *s, const ptowsp_schedule *schedule, int64_t req
              "      task \"%s\"(request * 10 + 7) o = o at (request, 0)\n",
              kernels[0].name, kernels[1].name, cycles, kernels[0].name, kernels[1].name);
     see_parse(s, text, kernels, 2, schedule);
-    assert_int_equal(ptowsp_run_bind_size(s->run, "requests", requests), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_size(s->run, "requests", requests));
     static float nothing[SEE_COLS * 4096];
     ptowsp_buffer buffer = {.rank = 2,
                             .dtype = PTOWSP_F32,
@@ -76,7 +76,7 @@ static inline void see_make(see *s, const ptowsp_schedule *schedule, int64_t req
                             .shape[1] = SEE_COLS,
                             .data = nothing,
                             .size = sizeof nothing};
-    assert_int_equal(ptowsp_run_bind_tensor(s->run, "o", &buffer), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_tensor(s->run, "o", &buffer));
 }
 
 // Two processes: load takes 7 + tile cycles, compute 10; the channel holds 2 tokens.
@@ -122,7 +122,7 @@ static inline void see_free(see *s) {
 // Executes without kernels, recording as said.
 static inline void see_run(see *s, const ptowsp_record_options *record) {
     ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
-    assert_int_equal(ptowsp_run_record(s->run, record), PTOWSP_OK);
+    assert_ok(ptowsp_run_record(s->run, record));
     if (ptowsp_run_execute(s->run, &options) != PTOWSP_OK) {
         fail_msg("%s", ptowsp_context_error(s->context).text);
     }

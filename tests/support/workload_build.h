@@ -252,7 +252,7 @@ static inline void ref_module_build(ref_module *b, ptowsp_context *context,
     memset(b, 0, sizeof *b);
     b->program = program;
     const ptowsp_module_desc desc = {"random", REF_SLOT_COUNT};
-    assert_int_equal(ptowsp_module_create(context, &desc, &b->module), PTOWSP_OK);
+    assert_ok(ptowsp_module_create(context, &desc, &b->module));
     ref_build_axes(b);
     ref_build_tensors(b);
     ref_build_kernels(b);
@@ -357,7 +357,7 @@ static inline void ref_bind(ptowsp_run *run, const ref_program *p, const ref_bin
                                                memory->arrays[i], REF_ARRAY_LENGTH));
     }
     for (int i = 0; i < REF_SLOT_COUNT; i++) {
-        assert_int_equal(ptowsp_run_bind_slot(run, (uint32_t)i, b->slots[i]), PTOWSP_OK);
+        assert_ok(ptowsp_run_bind_slot(run, (uint32_t)i, b->slots[i]));
     }
     for (int t = 0; t < p->tensor_count; t++) {
         const ref_tensor *tensor = &p->tensors[t];

@@ -28,7 +28,7 @@ static inline sample *sample_make(uint64_t seed, unsigned number) {
     sample *s = (sample *)calloc(1, sizeof *s);
     assert_non_null(s);
     s->number = number;
-    assert_int_equal(ptowsp_context_create(NULL, &s->context), PTOWSP_OK);
+    assert_ok(ptowsp_context_create(NULL, &s->context));
     s->run_context = s->context;
     uint64_t random = seed + number * UINT64_C(1000003);
     int task_count_max = test_random(&random) % 16 == 0 ? REF_TASK_MAX : 90;

@@ -60,7 +60,7 @@ TEST(parse__gives_the_module_and_the_program_that_were_printed) {
         if (status != PTOWSP_OK) {
             print_error("%s\n", ptowsp_context_error(s->context).text);
         }
-        assert_int_equal(status, PTOWSP_OK);
+        assert_ok(status);
         print_module(read, again);
         assert_string_equal(again, printed);
         print_program(s->context, s->module.module, printed);
@@ -199,14 +199,14 @@ TEST(parse__takes_words_of_the_grammar_as_names) {
                 print_error("%c is %s: %s\n", 'a' + name, words[w],
                             ptowsp_context_error(context).text);
             }
-            assert_int_equal(status, PTOWSP_OK);
+            assert_ok(status);
             size_t size = print_module(module, printed);
             status = ptowsp_module_parse(context, printed, size, NULL, &read, NULL);
             if (status != PTOWSP_OK) {
                 print_error("%c is %s: printed, %s\n", 'a' + name, words[w],
                             ptowsp_context_error(context).text);
             }
-            assert_int_equal(status, PTOWSP_OK);
+            assert_ok(status);
             print_module(read, again);
             assert_string_equal(again, printed);
             ptowsp_module_destroy(read);
@@ -269,8 +269,7 @@ CONTEXT_TEST(parse__refuses_deep_nesting) {
             length += (size_t)snprintf(printed + length, 16, "%s", deep[i]);
         }
         ptowsp_module *module;
-        assert_int_equal(ptowsp_module_parse(context, printed, length, NULL, &module, NULL),
-                         PTOWSP_INVALID_PARAMS);
+        assert_invalid(ptowsp_module_parse(context, printed, length, NULL, &module, NULL));
         assert_non_null(strstr(ptowsp_context_error(context).text, "levels"));
     }
 }
@@ -312,9 +311,7 @@ TEST(parse__survives_any_refused_allocation_and_any_mutation) {
             good++;
             size_t again_length = print_module(module, printed);
             ptowsp_module_destroy(module);
-            assert_int_equal(
-                ptowsp_module_parse(context, printed, again_length, NULL, &module, NULL),
-                PTOWSP_OK);
+            assert_ok(ptowsp_module_parse(context, printed, again_length, NULL, &module, NULL));
             print_module(module, again);
             assert_string_equal(again, printed);
             ptowsp_module_destroy(module);

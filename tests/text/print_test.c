@@ -151,7 +151,7 @@ TEST_F(print__a_run_says_where_time_went) {
     for (int has_records = 0; has_records < 2; has_records++) {
         const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY,
                                             .record_tasks = has_records};
-        assert_int_equal(ptowsp_run_execute(f->run, &options), PTOWSP_OK);
+        assert_ok(ptowsp_run_execute(f->run, &options));
         ptowsp_run_print(f->run, sink());
         char expected[1000];
         snprintf(expected, sizeof expected, "%s%s",

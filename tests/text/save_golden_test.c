@@ -60,13 +60,13 @@ static void bind(ptowsp_run *run, data *d) {
     const ptowsp_buffer x = {.data = d->x, .rank = 2, .shape = {ROWS, COLS}};
     const ptowsp_buffer gain = {.data = d->gain};
     const ptowsp_buffer y = {.data = d->y, .rank = 2, .shape = {ROWS, 1}};
-    assert_int_equal(ptowsp_run_bind_tensor(run, "x", &x), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_tensor(run, "gain", &gain), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_tensor(run, "y", &y), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_size(run, "requests", 2), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_symbol(run, "rows", ROWS), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_array(run, "tiles", PTOWSP_I32, tiles, 2), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_array(run, "first", PTOWSP_I16, first, 2), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_tensor(run, "x", &x));
+    assert_ok(ptowsp_run_bind_tensor(run, "gain", &gain));
+    assert_ok(ptowsp_run_bind_tensor(run, "y", &y));
+    assert_ok(ptowsp_run_bind_size(run, "requests", 2));
+    assert_ok(ptowsp_run_bind_symbol(run, "rows", ROWS));
+    assert_ok(ptowsp_run_bind_array(run, "tiles", PTOWSP_I32, tiles, 2));
+    assert_ok(ptowsp_run_bind_array(run, "first", PTOWSP_I16, first, 2));
 }
 
 SUITE_AROUND(load_file, NULL)
@@ -85,12 +85,12 @@ TEST(save_golden__loads_and_runs_with_the_fingerprint_of_every_machine) {
     }
     ptowsp_run *run = test_run_of(context, program);
     bind(run, &d);
-    assert_int_equal(ptowsp_run_expect(run, &expected), PTOWSP_OK);
+    assert_ok(ptowsp_run_expect(run, &expected));
     status = ptowsp_run_execute(run, NULL);
     assert_memory_equal(d.y, wanted, sizeof wanted);
     assert_int_equal(ptowsp_run_result(run)->makespan_cycles, 454);
     assert_int_equal(ptowsp_run_result(run)->task_count, 6);
-    assert_int_equal(ptowsp_run_fingerprint(run, &found), PTOWSP_OK);
+    assert_ok(ptowsp_run_fingerprint(run, &found));
     if (status != PTOWSP_OK) {
         fail_msg("%s; found %016llx %016llx %016llx %016llx %016llx",
                  ptowsp_context_error(context).text, (unsigned long long)found.program,
@@ -122,8 +122,7 @@ TEST(save_golden__is_saved_again_to_the_same_bytes) {
     if (status != PTOWSP_OK) {
         fail_msg("%s", ptowsp_context_error(context).text);
     }
-    assert_int_equal(ptowsp_program_save(context, module, &desc, ptowsp_output_to_buffer(&buffer)),
-                     PTOWSP_OK);
+    assert_ok(ptowsp_program_save(context, module, &desc, ptowsp_output_to_buffer(&buffer)));
     assert_string_equal(again, file_bytes);
     ptowsp_module_destroy(module);
     ptowsp_context_destroy(context);

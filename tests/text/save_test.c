@@ -130,8 +130,7 @@ MEMORY_TEST(save__writes_what_it_reads) {
     // The same module with the same schedule, built from both, is saved as the same bytes.
     ptowsp_module *module;
     size_t module_length = (size_t)(strstr(body, "program part") - body);
-    assert_int_equal(ptowsp_module_parse(context, body, module_length, NULL, &module, NULL),
-                     PTOWSP_OK);
+    assert_ok(ptowsp_module_parse(context, body, module_length, NULL, &module, NULL));
     ptowsp_schedule s = {.dispatch = PTOWSP_DISPATCH_AFFINITY};
     s.dispatch_key = ptowsp_add(
         ptowsp_cast(ptowsp_array_at(module, "home", PTOWSP_I32, ptowsp_task_variable(module, "i")),
@@ -162,7 +161,7 @@ MEMORY_TEST(save__writes_what_it_reads) {
                                   "  dispatch round robin over 1 lanes\n"
                                   "  dependencies structure overlap\n"));
     ptowsp_program_destroy(program);
-    assert_int_equal(ptowsp_program_load(context, again, length, NULL, &program, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_program_load(context, again, length, NULL, &program, NULL));
     ptowsp_program_destroy(program);
     // The parts may come in any order.
     static const char turned[] = "module m\n"
@@ -174,7 +173,7 @@ MEMORY_TEST(save__writes_what_it_reads) {
                                  "  task k()\n"
                                  "workload v\n";
     length = sealed(turned, sizeof turned - 1, again);
-    assert_int_equal(ptowsp_program_load(context, again, length, NULL, &program, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_program_load(context, again, length, NULL, &program, NULL));
     print_program(program, printed);
     assert_non_null(strstr(printed, "issue in order"));
     assert_non_null(strstr(printed, "task k"));
@@ -227,8 +226,7 @@ MEMORY_TEST(save__keys_have_names_of_any_kind) {
             fail_msg("%s: %s", names[i], ptowsp_context_error(context).text);
         }
         const ptowsp_parse_desc parse = {NULL, 0, 1};
-        assert_int_equal(ptowsp_program_load(context, saved, buffer.length, &parse, &loaded, NULL),
-                         PTOWSP_OK);
+        assert_ok(ptowsp_program_load(context, saved, buffer.length, &parse, &loaded, NULL));
         print_program(program, printed);
         print_program(loaded, again);
         assert_string_equal(printed, again);
@@ -256,11 +254,10 @@ MEMORY_TEST(save__keys_tell_what_is_bound_from_parts_of_the_task) {
         ptowsp_scope_end(module);
         ptowsp_scope_end(module);
         const ptowsp_program_desc desc = {NULL, &schedule};
-        assert_int_equal(ptowsp_program_create(context, module, &desc, &program), PTOWSP_OK);
+        assert_ok(ptowsp_program_create(context, module, &desc, &program));
         const size_t length = save(context, module, &desc, saved);
         const ptowsp_parse_desc parse = {NULL, 0, 1};
-        assert_int_equal(ptowsp_program_load(context, saved, length, &parse, &loaded, NULL),
-                         PTOWSP_OK);
+        assert_ok(ptowsp_program_load(context, saved, length, &parse, &loaded, NULL));
         print_program(program, printed);
         print_program(loaded, again);
         assert_string_equal(printed, again);
@@ -286,7 +283,7 @@ MEMORY_TEST(save__refuses_what_text_cannot_say) {
     ptowsp_program_destroy(program);
     ptowsp_output_buffer buffer = {saved, sizeof saved, 0};
     ptowsp_output sink = ptowsp_output_to_buffer(&buffer);
-    assert_int_equal(ptowsp_program_save(context, module, NULL, sink), PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_program_save(context, module, NULL, sink));
     assert_non_null(strstr(ptowsp_context_error(context).text,
                            "i is both a symbol and a variable here; rename one"));
     assert_int_equal(buffer.length, 0);
@@ -341,8 +338,7 @@ MEMORY_TEST(load__refuses_every_damage) {
     static const char digits[] =
         "ptowsp program 1, a bytes, 0123456789abcdef\n";  // a is none of ten
     refused(context, digits, sizeof digits - 1, PTOWSP_INVALID_PARAMS, "no saved");
-    assert_int_equal(ptowsp_program_load(context, saved, length, NULL, NULL, NULL),
-                     PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_program_load(context, saved, length, NULL, NULL, NULL));
     assert_string_equal(ptowsp_context_error(context).text, "load: data or out_program is NULL");
 }
 
@@ -426,8 +422,7 @@ MEMORY_TEST(save_and_load__survive_every_allocation_that_fails) {
     const size_t length = sealed(body, sizeof body - 1, saved);
     size_t module_length = (size_t)(strstr(body, "program part") - body);
     ptowsp_module *module;
-    assert_int_equal(ptowsp_module_parse(context, body, module_length, NULL, &module, NULL),
-                     PTOWSP_OK);
+    assert_ok(ptowsp_module_parse(context, body, module_length, NULL, &module, NULL));
     const size_t before = memory->live_bytes;
     for (int is_saved = 0; is_saved < 2; is_saved++) {
         ptowsp_status status = PTOWSP_OUT_OF_MEMORY;
@@ -445,7 +440,7 @@ MEMORY_TEST(save_and_load__survive_every_allocation_that_fails) {
                 assert_int_equal(memory->live_bytes, before);
             }
         }
-        assert_int_equal(status, PTOWSP_OK);
+        assert_ok(status);
     }
     ptowsp_module_destroy(module);
 }

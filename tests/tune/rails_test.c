@@ -29,7 +29,7 @@ static void rails_play(ptowsp_rails *rails, const step *steps, size_t count) {
         const step *s = &steps[i];
         uint32_t from = rails->current;
         ptowsp_rails_decision d;
-        assert_int_equal(rails_call(rails, s, &d), PTOWSP_OK);
+        assert_ok(rails_call(rails, s, &d));
         if (d.action != s->action || d.reason != s->reason || d.to != s->to ||
             d.window != s->window || d.reference != s->reference || d.limit != s->limit ||
             d.until != s->until) {
@@ -97,21 +97,20 @@ TEST(rails__follows_proposals_step_by_step) {
         {SAMPLE, 1430, 97, KEEP, R(NONE), 1, 0, 0, 0, 0},
         {SAMPLE, 1440, 97, ROLL_BACK, R(NO_GAIN), 2, 97, 98, 96, 1940},  // 96.04 were asked
     };
-    assert_int_equal(ptowsp_rails_init(&desc, 0, &rails), PTOWSP_OK);
+    assert_ok(ptowsp_rails_init(&desc, 0, &rails));
     rails_play(&rails, steps, sizeof steps / sizeof steps[0]);
     // What is wrong changes nothing.
     ptowsp_rails before = rails;
     ptowsp_rails_decision d;
-    assert_int_equal(ptowsp_rails_sample(&rails, 1439, 5, &d), PTOWSP_INVALID_PARAMS);
-    assert_int_equal(ptowsp_rails_sample(&rails, 1450, 0, &d), PTOWSP_INVALID_PARAMS);
-    assert_int_equal(ptowsp_rails_sample(&rails, 1450, PTOWSP_RAILS_VALUE_MAX + 1, &d),
-                     PTOWSP_INVALID_PARAMS);
-    assert_int_equal(ptowsp_rails_sample(&rails, 1450, 5, NULL), PTOWSP_INVALID_PARAMS);
-    assert_int_equal(ptowsp_rails_sample(NULL, 1450, 5, &d), PTOWSP_INVALID_PARAMS);
-    assert_int_equal(ptowsp_rails_tick(&rails, 1439, &d), PTOWSP_INVALID_PARAMS);
-    assert_int_equal(ptowsp_rails_propose(&rails, 1450, 3, &d), PTOWSP_INVALID_PARAMS);
-    assert_int_equal(ptowsp_rails_propose(NULL, 1450, 0, &d), PTOWSP_INVALID_PARAMS);
-    assert_int_equal(ptowsp_rails_fail(&rails, 1439, &d), PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_rails_sample(&rails, 1439, 5, &d));
+    assert_invalid(ptowsp_rails_sample(&rails, 1450, 0, &d));
+    assert_invalid(ptowsp_rails_sample(&rails, 1450, PTOWSP_RAILS_VALUE_MAX + 1, &d));
+    assert_invalid(ptowsp_rails_sample(&rails, 1450, 5, NULL));
+    assert_invalid(ptowsp_rails_sample(NULL, 1450, 5, &d));
+    assert_invalid(ptowsp_rails_tick(&rails, 1439, &d));
+    assert_invalid(ptowsp_rails_propose(&rails, 1450, 3, &d));
+    assert_invalid(ptowsp_rails_propose(NULL, 1450, 0, &d));
+    assert_invalid(ptowsp_rails_fail(&rails, 1439, &d));
     assert_memory_equal(&rails, &before, sizeof rails);
 }
 
@@ -138,7 +137,7 @@ TEST(rails__explores_variants_in_turn) {
         {TICK, 1219, 0, KEEP, R(NONE), 1, 0, 0, 0, 0},
         {TICK, 1220, 0, TRY, R(EXPLORING), 0, 0, 180, 0, 0},
     };
-    assert_int_equal(ptowsp_rails_init(&desc, 0, &rails), PTOWSP_OK);
+    assert_ok(ptowsp_rails_init(&desc, 0, &rails));
     rails_play(&rails, steps, sizeof steps / sizeof steps[0]);
 }
 
@@ -150,34 +149,34 @@ TEST(rails__has_defaults_and_limits) {
     desc.variant_count = PTOWSP_RAILS_VARIANT_MAX, desc.baseline = 31;
     desc.regression_permille = 10000, desc.gain_permille = 1000;
     desc.window_count = PTOWSP_RAILS_WINDOW_MAX;
-    assert_int_equal(ptowsp_rails_init(&desc, 7, &rails), PTOWSP_OK);
+    assert_ok(ptowsp_rails_init(&desc, 7, &rails));
     bad = desc, bad.variant_count = 33;
-    assert_int_equal(ptowsp_rails_init(&bad, 0, &rails), PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_rails_init(&bad, 0, &rails));
     bad.variant_count = 0;
-    assert_int_equal(ptowsp_rails_init(&bad, 0, &rails), PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_rails_init(&bad, 0, &rails));
     bad = desc, bad.baseline = 32;
-    assert_int_equal(ptowsp_rails_init(&bad, 0, &rails), PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_rails_init(&bad, 0, &rails));
     bad = desc, bad.window_count = 64;
-    assert_int_equal(ptowsp_rails_init(&bad, 0, &rails), PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_rails_init(&bad, 0, &rails));
     bad = desc, bad.regression_permille = 10001;
-    assert_int_equal(ptowsp_rails_init(&bad, 0, &rails), PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_rails_init(&bad, 0, &rails));
     bad = desc, bad.gain_permille = 1001;
-    assert_int_equal(ptowsp_rails_init(&bad, 0, &rails), PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_rails_init(&bad, 0, &rails));
     bad = desc, bad.dwell_time = 9, bad.trial_time_max = 8;
-    assert_int_equal(ptowsp_rails_init(&bad, 0, &rails), PTOWSP_INVALID_PARAMS);
-    assert_int_equal(ptowsp_rails_init(NULL, 0, &rails), PTOWSP_INVALID_PARAMS);
-    assert_int_equal(ptowsp_rails_init(&desc, 0, NULL), PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_rails_init(&bad, 0, &rails));
+    assert_invalid(ptowsp_rails_init(NULL, 0, &rails));
+    assert_invalid(ptowsp_rails_init(&desc, 0, NULL));
     // The greatest values: 2^50 and 11 times as much as a limit.
     desc.window_count = 1, desc.cooldown_time = UINT64_MAX;
-    assert_int_equal(ptowsp_rails_init(&desc, 7, &rails), PTOWSP_OK);
-    assert_int_equal(ptowsp_rails_sample(&rails, 7, PTOWSP_RAILS_VALUE_MAX, &d), PTOWSP_OK);
-    assert_int_equal(ptowsp_rails_propose(&rails, 8, 30, &d), PTOWSP_OK);
-    assert_int_equal(ptowsp_rails_sample(&rails, 9, PTOWSP_RAILS_VALUE_MAX, &d), PTOWSP_OK);
+    assert_ok(ptowsp_rails_init(&desc, 7, &rails));
+    assert_ok(ptowsp_rails_sample(&rails, 7, PTOWSP_RAILS_VALUE_MAX, &d));
+    assert_ok(ptowsp_rails_propose(&rails, 8, 30, &d));
+    assert_ok(ptowsp_rails_sample(&rails, 9, PTOWSP_RAILS_VALUE_MAX, &d));
     assert_int_equal(d.reason, PTOWSP_REASON_NO_GAIN);  // all of it is asked
     assert_true(d.until == UINT64_MAX && d.limit == 0);
     memset(&desc, 0, sizeof desc);
     desc.variant_count = 2;
-    assert_int_equal(ptowsp_rails_init(&desc, 0, &rails), PTOWSP_OK);
+    assert_ok(ptowsp_rails_init(&desc, 0, &rails));
     assert_int_equal(rails.desc.window_count, 9);
     assert_int_equal(rails.desc.regression_permille, 50);
 }
@@ -197,7 +196,7 @@ TEST(rails__keeps_its_rules_whatever_is_called) {
         desc.cooldown_time = test_random(&random) % 200;
         desc.trial_time_max = test_random(&random) % 2 ? desc.dwell_time + 20 : 0;
         desc.explore_time = test_random(&random) % 2 ? 50 : 0;
-        assert_int_equal(ptowsp_rails_init(&desc, 0, &rails), PTOWSP_OK);
+        assert_ok(ptowsp_rails_init(&desc, 0, &rails));
         for (int i = 0; i < 400; i++) {
             uint64_t kind = test_random(&random) % 20;
             ptowsp_rails_decision d, again;
@@ -208,8 +207,8 @@ TEST(rails__keeps_its_rules_whatever_is_called) {
             bool was_trial = rails.current != rails.safe;
             uint32_t safe = rails.safe;
             copy = rails;
-            assert_int_equal(rails_call(&rails, &s, &d), PTOWSP_OK);
-            assert_int_equal(rails_call(&copy, &s, &again), PTOWSP_OK);
+            assert_ok(rails_call(&rails, &s, &d));
+            assert_ok(rails_call(&copy, &s, &again));
             assert_memory_equal(&d, &again, sizeof d);
             assert_memory_equal(&rails, &copy, sizeof rails);
             switch (d.action) {

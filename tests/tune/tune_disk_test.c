@@ -99,9 +99,9 @@ static void write_file(ptowsp_context *context) {
     ptowsp_tuning *tuning;
     const ptowsp_tuning_key key = key_of(1);
     unlink(path);
-    assert_int_equal(ptowsp_tuning_create(context, path, &tuning), PTOWSP_OK);
+    assert_ok(ptowsp_tuning_create(context, path, &tuning));
     for (int i = 0; i < BEFORE; i++) {
-        assert_int_equal(ptowsp_tuning_add(tuning, &key, 1 + i, "x"), PTOWSP_OK);
+        assert_ok(ptowsp_tuning_add(tuning, &key, 1 + i, "x"));
     }
     ptowsp_tuning_destroy(tuning);
 }
@@ -123,7 +123,7 @@ static ptowsp_status use(ptowsp_context *context, bool *has_added, bool *has_com
 // The file as a good disk has it: nothing is damaged, nothing is lost.
 static void check_file(ptowsp_context *context, bool has_added, bool has_compacted) {
     ptowsp_tuning *tuning;
-    assert_int_equal(ptowsp_tuning_create(context, path, &tuning), PTOWSP_OK);
+    assert_ok(ptowsp_tuning_create(context, path, &tuning));
     const ptowsp_tuning_stats stats = ptowsp_tuning_count(tuning);
     const ptowsp_tuning_key first = key_of(1), second = key_of(2);
     ptowsp_tuning_value value;
@@ -155,7 +155,7 @@ TEST(disk__may_refuse_or_interrupt_any_call) {
             const ptowsp_status status = use(context, &has_added, &has_compacted);
             disk.is_on = false;
             if (hows[i] == EINTR || !disk.has_refused) {
-                assert_int_equal(status, PTOWSP_OK);
+                assert_ok(status);
             } else if (status != PTOWSP_OK) {
                 errors++;
                 assert_int_equal(status, PTOWSP_SYSTEM_FAILED);
@@ -184,16 +184,16 @@ TEST(disk__a_file_that_becomes_empty_while_it_is_read_has_no_records) {
     write_file(context);
     memset(&disk, 0, sizeof disk);
     disk.emptied = path;
-    assert_int_equal(ptowsp_tuning_create(context, path, &tuning), PTOWSP_OK);
+    assert_ok(ptowsp_tuning_create(context, path, &tuning));
     assert_null(disk.emptied);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(ptowsp_tuning_count(tuning).record_count, 0);
         assert_int_equal(ptowsp_tuning_count(tuning).damaged_count, 0);
         assert_false(ptowsp_tuning_find(tuning, &key, &value));
-        assert_int_equal(ptowsp_tuning_refresh(tuning), PTOWSP_OK);
+        assert_ok(ptowsp_tuning_refresh(tuning));
     }
     assert_int_equal(ptowsp_tuning_count(tuning).tail_bytes, 0);
-    assert_int_equal(ptowsp_tuning_add(tuning, &key, 3, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_tuning_add(tuning, &key, 3, NULL));
     assert_true(ptowsp_tuning_find(tuning, &key, &value));
     assert_true(value.count == 1 && value.newest == 3);
     ptowsp_tuning_destroy(tuning);
@@ -224,25 +224,25 @@ TEST(disk__a_lock_that_another_has_is_waited_for_with_a_limit) {
     ptowsp_context *context = test_context(NULL);
     write_file(context);
     memset(&disk, 0, sizeof disk);
-    assert_int_equal(ptowsp_tuning_create(context, path, &tuning), PTOWSP_OK);
+    assert_ok(ptowsp_tuning_create(context, path, &tuning));
     held = open(path, O_RDWR);
     assert_true(held >= 0);
     assert_int_equal(flock(held, LOCK_SH), 0);  // readers read beside each other
-    assert_int_equal(ptowsp_tuning_refresh(tuning), PTOWSP_OK);
+    assert_ok(ptowsp_tuning_refresh(tuning));
     for (int how = 0; how < 2; how++) {
         assert_int_equal(flock(held, how ? LOCK_EX : LOCK_SH), 0);
-        assert_int_equal(ptowsp_tuning_add(tuning, &key, 1, NULL), PTOWSP_SYSTEM_FAILED);
-        test_error_is(context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX, text);
-        assert_int_equal(ptowsp_tuning_compact(tuning, 0), PTOWSP_SYSTEM_FAILED);
-        test_error_is(context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX, text);
+        test_refused(context, ptowsp_tuning_add(tuning, &key, 1, NULL), PTOWSP_SYSTEM_FAILED,
+                     PTOWSP_NO_INDEX, text);
+        test_refused(context, ptowsp_tuning_compact(tuning, 0), PTOWSP_SYSTEM_FAILED,
+                     PTOWSP_NO_INDEX, text);
     }
-    assert_int_equal(ptowsp_tuning_refresh(tuning), PTOWSP_SYSTEM_FAILED);
-    test_error_is(context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX, text);
+    test_refused(context, ptowsp_tuning_refresh(tuning), PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX,
+                 text);
     assert_int_equal(ptowsp_tuning_create(context, path, &second), PTOWSP_SYSTEM_FAILED);
     assert_null(second);
     assert_int_equal(ptowsp_tuning_count(tuning).record_count, BEFORE);  // as they were
     assert_int_equal(flock(held, LOCK_UN), 0);
-    assert_int_equal(ptowsp_tuning_add(tuning, &key, 8, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_tuning_add(tuning, &key, 8, NULL));
     // Once it is released, the one that waits gets it. (Unless the thread comes too late, for which
     // the call is made again.)
     ptowsp_status status;
@@ -253,7 +253,7 @@ TEST(disk__a_lock_that_another_has_is_waited_for_with_a_limit) {
         status = ptowsp_tuning_add(tuning, &key, 9, NULL);
         pthread_join(thread, NULL);
     } while (status == PTOWSP_SYSTEM_FAILED);
-    assert_int_equal(status, PTOWSP_OK);
+    assert_ok(status);
     close(held);
     ptowsp_tuning_destroy(tuning);
     unlink(path);

@@ -43,7 +43,7 @@ static ptowsp_context *tune_context(test_memory *memory) {
 static void tune_open(tune *t) {
     t->context = tune_context(&t->memory);
     assert_non_null(t->context);
-    assert_int_equal(ptowsp_tuning_create(t->context, t->path, &t->tuning), PTOWSP_OK);
+    assert_ok(ptowsp_tuning_create(t->context, t->path, &t->tuning));
 }
 
 static void tune_close(tune *t) {
@@ -102,14 +102,13 @@ static void refused(const ptowsp_context *context, ptowsp_status returned, ptows
                     const char *format, const char *at) {
     char text[512] = "tuning: ";
     snprintf(text + 8, sizeof text - 8, format, at);
-    assert_int_equal(returned, status);
-    test_error_is(context, status, PTOWSP_NO_INDEX, text);
+    test_refused(context, returned, status, PTOWSP_NO_INDEX, text);
 }
 
 #define TUNE_TEST(name) TEST_MADE(name, tune, t, *t = tune_make(), tune_remove(t))
 
 static void add(tune *t, ptowsp_tuning_key key, double value) {
-    assert_int_equal(ptowsp_tuning_add(t->tuning, &key, value, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_tuning_add(t->tuning, &key, value, NULL));
 }
 
 TUNE_TEST(tuning__writes_the_lines_that_the_header_describes) {
@@ -118,13 +117,13 @@ TUNE_TEST(tuning__writes_the_lines_that_the_header_describes) {
     tune_open(t);
     ptowsp_tuning_key key = key_of(0x5d1f0e83ac21b94c, "910b3", 64);
     key.sizes[1] = 4096;
-    assert_int_equal(ptowsp_tuning_add(t->tuning, &key, 18250.125, "attend"), PTOWSP_OK);
+    assert_ok(ptowsp_tuning_add(t->tuning, &key, 18250.125, "attend"));
     key.unit = PTOWSP_TUNING_CYCLES, key.kernel = 15;
-    assert_int_equal(ptowsp_tuning_add(t->tuning, &key, 7, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_tuning_add(t->tuning, &key, 7, NULL));
     memset(key.sizes, 0, sizeof key.sizes);
-    assert_int_equal(ptowsp_tuning_add(t->tuning, &key, 0.0004, "x"), PTOWSP_OK);
+    assert_ok(ptowsp_tuning_add(t->tuning, &key, 0.0004, "x"));
     key.sizes[5] = UINT64_MAX;
-    assert_int_equal(ptowsp_tuning_add(t->tuning, &key, 1e15, "x"), PTOWSP_OK);
+    assert_ok(ptowsp_tuning_add(t->tuning, &key, 1e15, "x"));
     length += seal(expected, "tune1 5d1f0e83ac21b94c 910b3 64x4096 18250.125 ns attend ");
     length += seal(expected + length, "tune1 000000000000000f 910b3 64x4096 7 cycles - ");
     length += seal(expected + length, "tune1 000000000000000f 910b3 - 0 cycles x ");
@@ -349,36 +348,36 @@ TEST(tuning__follows_what_others_do_to_the_file) {
     tune_open(&t), tune_open(&u);
     add(&t, key_of(1, "m", 1), 1), add(&u, key_of(2, "m", 1), 2), add(&t, key_of(1, "m", 1), 3);
     assert_int_equal(ptowsp_tuning_count(u.tuning).record_count, 2);
-    assert_int_equal(ptowsp_tuning_refresh(u.tuning), PTOWSP_OK);
+    assert_ok(ptowsp_tuning_refresh(u.tuning));
     assert_int_equal(ptowsp_tuning_count(u.tuning).record_count, 3);
     for (uint64_t i = 0; i < 3; i++) {  // in one order
         assert_true(ptowsp_tuning_record_at(t.tuning, i).value == (double)i + 1);
         assert_true(ptowsp_tuning_record_at(u.tuning, i).value == (double)i + 1);
     }
     assert_int_equal(chmod(t.path, 0640), 0);
-    assert_int_equal(ptowsp_tuning_compact(u.tuning, 1), PTOWSP_OK);  // without value 1
+    assert_ok(ptowsp_tuning_compact(u.tuning, 1));  // without value 1
     add(&t, key_of(3, "m", 1), 4);
     assert_int_equal(ptowsp_tuning_count(t.tuning).record_count, 3);
     assert_true(ptowsp_tuning_record_at(t.tuning, 0).value == 2);
     // Twice, so that the second file may get the number of the first.
     add(&u, key_of(3, "m", 1), 5);
-    assert_int_equal(ptowsp_tuning_compact(u.tuning, 1), PTOWSP_OK);
-    assert_int_equal(ptowsp_tuning_compact(u.tuning, 1), PTOWSP_OK);
-    assert_int_equal(ptowsp_tuning_refresh(t.tuning), PTOWSP_OK);
+    assert_ok(ptowsp_tuning_compact(u.tuning, 1));
+    assert_ok(ptowsp_tuning_compact(u.tuning, 1));
+    assert_ok(ptowsp_tuning_refresh(t.tuning));
     assert_int_equal(ptowsp_tuning_count(t.tuning).record_count, 3);
     assert_true(ptowsp_tuning_record_at(t.tuning, 2).value == 5);
     struct stat status;
     assert_int_equal(stat(t.path, &status), 0);
     assert_int_equal(status.st_mode & 0777, 0640);
     assert_int_equal(truncate(t.path, 3), 0);  // shorter
-    assert_int_equal(ptowsp_tuning_refresh(t.tuning), PTOWSP_OK);
+    assert_ok(ptowsp_tuning_refresh(t.tuning));
     assert_int_equal(ptowsp_tuning_count(t.tuning).record_count, 0);
     assert_int_equal(ptowsp_tuning_count(t.tuning).tail_bytes, 3);
     assert_int_equal(unlink(t.path), 0);  // deleted
-    assert_int_equal(ptowsp_tuning_refresh(t.tuning), PTOWSP_OK);
+    assert_ok(ptowsp_tuning_refresh(t.tuning));
     assert_int_equal(ptowsp_tuning_count(t.tuning).tail_bytes, 0);
     add(&t, key_of(3, "m", 1), 6);
-    assert_int_equal(ptowsp_tuning_refresh(u.tuning), PTOWSP_OK);
+    assert_ok(ptowsp_tuning_refresh(u.tuning));
     assert_int_equal(ptowsp_tuning_count(u.tuning).record_count, 1);
     tune_close(&u), tune_close(&t);
     tune_remove(&t);
@@ -479,8 +478,8 @@ TEST(tuning__stays_readable_when_writers_are_killed) {
         tune_open(&t);
         check_lines(&t, done);
         uint64_t count = ptowsp_tuning_count(t.tuning).record_count;
-        add(&t, key_of(99, "m", 1), 1);                                   // nobody holds the lock
-        assert_int_equal(ptowsp_tuning_compact(t.tuning, 0), PTOWSP_OK);  // or left its file
+        add(&t, key_of(99, "m", 1), 1);                 // nobody holds the lock
+        assert_ok(ptowsp_tuning_compact(t.tuning, 0));  // or left its file
         ptowsp_tuning_stats stats = ptowsp_tuning_count(t.tuning);
         assert_int_equal(stats.record_count, count + 1);
         assert_int_equal(stats.damaged_count + stats.tail_bytes, 0);
@@ -566,7 +565,7 @@ TEST(tuning__agrees_with_a_list_whatever_is_done) {
                 r.count++;
             } else if (what < 93) {
                 uint32_t keep_max = (uint32_t)(test_random(&random) % 4);
-                assert_int_equal(ptowsp_tuning_compact(who->tuning, keep_max), PTOWSP_OK);
+                assert_ok(ptowsp_tuning_compact(who->tuning, keep_max));
                 reference_compact(&r, keep_max);
             } else if (what < 96) {
                 tune_close(who), tune_open(who);
@@ -575,9 +574,9 @@ TEST(tuning__agrees_with_a_list_whatever_is_done) {
                 assert_non_null(file);
                 fputs("half a li", file);
                 fclose(file);
-                assert_int_equal(ptowsp_tuning_compact(who->tuning, 0), PTOWSP_OK);
+                assert_ok(ptowsp_tuning_compact(who->tuning, 0));
             } else {
-                assert_int_equal(ptowsp_tuning_refresh(who->tuning), PTOWSP_OK);
+                assert_ok(ptowsp_tuning_refresh(who->tuning));
                 reference_compare(&r, who->tuning);
             }
         }
@@ -601,7 +600,7 @@ TUNE_TEST(tuning__compacts_to_good_lines_as_they_were) {
     write_file(t->path, lines, size);
     tune_open(t);
     assert_int_equal(ptowsp_tuning_count(t->tuning).damaged_count, 4);
-    assert_int_equal(ptowsp_tuning_compact(t->tuning, 1), PTOWSP_OK);
+    assert_ok(ptowsp_tuning_compact(t->tuning, 1));
     char *data = read_file(t->path, &got);
     assert_int_equal(got, length);
     assert_string_equal(data, expected);
@@ -637,17 +636,17 @@ TUNE_TEST(tuning__refuses_files_with_reasons) {
     unlink(t->path);
     // A folder that is not there: there are no records, and none can be added.
     snprintf(other, sizeof other, "%s/none/records", t->directory);
-    assert_int_equal(ptowsp_tuning_create(context, other, &tuning), PTOWSP_OK);
+    assert_ok(ptowsp_tuning_create(context, other, &tuning));
     refused(context, ptowsp_tuning_add(tuning, &key, 1, NULL), PTOWSP_SYSTEM_FAILED,
             "cannot open %s: No such file or directory", other);
     ptowsp_tuning_destroy(tuning);
     // A full disk, and a device that takes all.
-    assert_int_equal(ptowsp_tuning_create(context, "/dev/full", &tuning), PTOWSP_OK);
+    assert_ok(ptowsp_tuning_create(context, "/dev/full", &tuning));
     refused(context, ptowsp_tuning_add(tuning, &key, 1, NULL), PTOWSP_SYSTEM_FAILED,
             "cannot write to /dev/full: No space left on device", NULL);
     ptowsp_tuning_destroy(tuning);
-    assert_int_equal(ptowsp_tuning_create(context, "/dev/null", &tuning), PTOWSP_OK);
-    assert_int_equal(ptowsp_tuning_add(tuning, &key, 1, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_tuning_create(context, "/dev/null", &tuning));
+    assert_ok(ptowsp_tuning_add(tuning, &key, 1, NULL));
     assert_int_equal(ptowsp_tuning_count(tuning).record_count, 0);
     ptowsp_tuning_destroy(tuning);
     ptowsp_context_destroy(context);
@@ -720,7 +719,7 @@ TUNE_TEST(tuning__refuses_what_is_no_measurement) {
         refused(t->context, ptowsp_tuning_add(t->tuning, &key, values[i].value, NULL),
                 PTOWSP_INVALID_PARAMS, "a value is from 0 to 1e+15, not %s", values[i].text);
     }
-    assert_int_equal(ptowsp_tuning_add(t->tuning, &key, (double)NAN, NULL), PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_tuning_add(t->tuning, &key, (double)NAN, NULL));
     assert_non_null(strstr(ptowsp_context_error(t->context).text, "nan"));
     static const char *const words[] = {
         "",      "two words", "line\n",
@@ -732,9 +731,9 @@ TUNE_TEST(tuning__refuses_what_is_no_measurement) {
         refused(t->context, ptowsp_tuning_add(t->tuning, &key, 1, words[i]), PTOWSP_INVALID_PARAMS,
                 "%s is a word of 1 to 63 printable characters", "a label");
     }
-    assert_int_equal(ptowsp_tuning_add(t->tuning, NULL, 1, NULL), PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_tuning_add(t->tuning, NULL, 1, NULL));
     key.machine = NULL;
-    assert_int_equal(ptowsp_tuning_add(t->tuning, &key, 1, NULL), PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_tuning_add(t->tuning, &key, 1, NULL));
     key.machine = "m", key.unit = PTOWSP_TUNING_UNIT_COUNT;
     refused(t->context, ptowsp_tuning_add(t->tuning, &key, 1, NULL), PTOWSP_INVALID_PARAMS,
             "there is no unit 2", NULL);
@@ -751,11 +750,10 @@ TEST(tuning__takes_no_machine_with_the_hash_of_another) {
                 ptowsp_hash(PTOWSP_HASH_START, two.machine, 20));
     tune t = tune_make();
     t.context = tune_context(&t.memory);
-    assert_int_equal(ptowsp_tuning_create(t.context, NULL, &t.tuning), PTOWSP_OK);
+    assert_ok(ptowsp_tuning_create(t.context, NULL, &t.tuning));
     add(&t, one, 5);
-    assert_int_equal(ptowsp_tuning_add(t.tuning, &two, 7, NULL), PTOWSP_INVALID_PARAMS);
-    test_error_is(t.context, PTOWSP_INVALID_PARAMS, 1,
-                  "tuning: record 1: two machines' names have one hash");
+    test_refused(t.context, ptowsp_tuning_add(t.tuning, &two, 7, NULL), PTOWSP_INVALID_PARAMS, 1,
+                 "tuning: record 1: two machines' names have one hash");
     assert_false(ptowsp_tuning_find(t.tuning, &two, &value));
     assert_true(ptowsp_tuning_find(t.tuning, &one, &value));
     assert_true(value.count == 1 && value.newest == 5);
@@ -773,13 +771,12 @@ TEST(tuning__takes_no_machine_with_the_hash_of_another) {
 TEST(tuning__says_that_there_are_too_many_records) {
     tune t = tune_make();
     t.context = tune_context(&t.memory);
-    assert_int_equal(ptowsp_tuning_create(t.context, NULL, &t.tuning), PTOWSP_OK);
+    assert_ok(ptowsp_tuning_create(t.context, NULL, &t.tuning));
     const ptowsp_tuning_key key = key_of(1, "m", 1);
     add(&t, key, 5);
     t.tuning->table.record_count = UINT32_MAX - 1;
-    assert_int_equal(ptowsp_tuning_add(t.tuning, &key, 7, NULL), PTOWSP_LIMIT_EXCEEDED);
-    test_error_is(t.context, PTOWSP_LIMIT_EXCEEDED, UINT32_MAX - 1,
-                  "tuning: record 4294967294: there are too many");
+    test_refused(t.context, ptowsp_tuning_add(t.tuning, &key, 7, NULL), PTOWSP_LIMIT_EXCEEDED,
+                 UINT32_MAX - 1, "tuning: record 4294967294: there are too many");
     t.tuning->table.record_count = 1;
     add(&t, key, 7);
     assert_int_equal(ptowsp_tuning_count(t.tuning).record_count, 2);
@@ -794,7 +791,7 @@ TUNE_TEST(tuning__does_not_compact_what_it_must_not_replace) {
     ptowsp_tuning *tuning = NULL;
     add(t, key_of(1, "m", 1), 1);
     assert_int_equal(symlink(real, link_path), 0);
-    assert_int_equal(ptowsp_tuning_create(t->context, link_path, &tuning), PTOWSP_OK);
+    assert_ok(ptowsp_tuning_create(t->context, link_path, &tuning));
     assert_int_equal(ptowsp_tuning_count(tuning).record_count, 1);
     refused(t->context, ptowsp_tuning_compact(tuning, 0), PTOWSP_UNSUPPORTED,
             "%s is a symbolic link, which is not compacted", link_path);
@@ -804,14 +801,14 @@ TUNE_TEST(tuning__does_not_compact_what_it_must_not_replace) {
     refused(t->context, ptowsp_tuning_compact(t->tuning, 0), PTOWSP_UNSUPPORTED,
             "%s is a file with other links, which is not compacted", real);
     unlink(link_path);
-    assert_int_equal(ptowsp_tuning_create(t->context, "/dev/null", &tuning), PTOWSP_OK);
+    assert_ok(ptowsp_tuning_create(t->context, "/dev/null", &tuning));
     refused(t->context, ptowsp_tuning_compact(tuning, 0), PTOWSP_UNSUPPORTED,
             "/dev/null is a device, which is not compacted", NULL);
     ptowsp_tuning_destroy(tuning);
-    assert_int_equal(ptowsp_tuning_create(t->context, NULL, &tuning), PTOWSP_OK);
+    assert_ok(ptowsp_tuning_create(t->context, NULL, &tuning));
     ptowsp_tuning_key key = key_of(1, "m", 1);
-    assert_int_equal(ptowsp_tuning_add(tuning, &key, 1, NULL), PTOWSP_OK);
-    assert_int_equal(ptowsp_tuning_refresh(tuning), PTOWSP_OK);
+    assert_ok(ptowsp_tuning_add(tuning, &key, 1, NULL));
+    assert_ok(ptowsp_tuning_refresh(tuning));
     assert_int_equal(ptowsp_tuning_count(tuning).record_count, 1);
     refused(t->context, ptowsp_tuning_compact(tuning, 0), PTOWSP_INVALID_PARAMS,
             "a table without a file is not compacted", NULL);
@@ -827,7 +824,7 @@ TUNE_TEST(tuning__does_not_compact_what_it_must_not_replace) {
     refused(t->context, ptowsp_tuning_compact(t->tuning, 0), PTOWSP_INVALID_PARAMS,
             "cannot make %s: Is a directory", link_path);
     rmdir(link_path);
-    assert_int_equal(ptowsp_tuning_refresh(t->tuning), PTOWSP_OK);
+    assert_ok(ptowsp_tuning_refresh(t->tuning));
     assert_int_equal(ptowsp_tuning_count(t->tuning).record_count, 1);
     tune_close(t);
 }
@@ -860,7 +857,7 @@ TUNE_TEST(tuning__survives_every_allocation_that_fails) {
             failures++;
         }
         assert_true(failures <= 1);
-        assert_int_equal(ptowsp_tuning_refresh(t->tuning), PTOWSP_OK);
+        assert_ok(ptowsp_tuning_refresh(t->tuning));
         assert_int_equal(ptowsp_tuning_count(t->tuning).record_count, 40);  // none was lost
         for (uint64_t i = 0; i < 40; i++) {
             assert_true(ptowsp_tuning_record_at(t->tuning, i).value == (double)i);
@@ -879,29 +876,29 @@ TEST(measure__rejects_samples_far_from_the_median) {
     ptowsp_measurement m;
     // Median 12.5; distances 0.5 0.5 1.5 1.5 2.5 87.5, so MAD 1.5, limit 3.5 * 1.5 / 0.6745 = 7.78.
     const uint64_t one[] = {100, 10, 13, 11, 14, 12};
-    assert_int_equal(ptowsp_measure_samples(one, 6, 0, &m), PTOWSP_OK);
+    assert_ok(ptowsp_measure_samples(one, 6, 0, &m));
     assert_true(m.median == 12 && m.least == 10 && m.most == 14 && m.deviation == 1.5);
     assert_true(m.sample_count == 5 && m.outlier_count == 1);
     // Median 50, MAD 10, limit 51.89: 101 is inside, 102 is not, and 0 is.
     const uint64_t edge[] = {40, 50, 60, 101, 0, 45, 55};
-    assert_int_equal(ptowsp_measure_samples(edge, 7, 1, &m), PTOWSP_OK);
+    assert_ok(ptowsp_measure_samples(edge, 7, 1, &m));
     assert_true(m.deviation == 10 && m.outlier_count == 0 && m.most == 101);
     const uint64_t past[] = {40, 50, 60, 102, 0, 45, 55};
-    assert_int_equal(ptowsp_measure_samples(past, 7, 1, &m), PTOWSP_OK);
+    assert_ok(ptowsp_measure_samples(past, 7, 1, &m));
     assert_true(m.outlier_count == 1 && m.most == 60 && m.least == 0);
     assert_true(m.median == 47.5);  // 0 40 45 50 55 60
     // Median 50.5, distances 0.5 0.5 1.5 1.5 2.5 48.5 49.5, MAD of 7: 1.5; limit 7.78: both ends go.
     const uint64_t both[] = {2, 50, 51, 49, 52, 48, 100, 51};
-    assert_int_equal(ptowsp_measure_samples(both, 8, 1, &m), PTOWSP_OK);
+    assert_ok(ptowsp_measure_samples(both, 8, 1, &m));
     assert_true(m.outlier_count == 2 && m.least == 48 && m.most == 52 && m.median == 50.5);
     const uint64_t low[] = {100, 101, 1, 99, 102, 2};  // MAD 1.5 from 99.5: two low ones
-    assert_int_equal(ptowsp_measure_samples(low, 6, 1, &m), PTOWSP_OK);
+    assert_ok(ptowsp_measure_samples(low, 6, 1, &m));
     assert_true(m.outlier_count == 2 && m.least == 99 && m.most == 102 && m.median == 100.5);
     const uint64_t equal[] = {5, 5, 9, 5};  // MAD 0
-    assert_int_equal(ptowsp_measure_samples(equal, 4, 2, &m), PTOWSP_OK);
+    assert_ok(ptowsp_measure_samples(equal, 4, 2, &m));
     assert_true(m.median == 2.5 && m.most == 4.5 && m.deviation == 0 && m.outlier_count == 0);
     const uint64_t alone[] = {UINT64_MAX};
-    assert_int_equal(ptowsp_measure_samples(alone, 1, 1, &m), PTOWSP_OK);
+    assert_ok(ptowsp_measure_samples(alone, 1, 1, &m));
     assert_true(m.median == 18446744073709551616.0 && m.sample_count == 1);
     const struct {
         const uint64_t *samples;
@@ -909,12 +906,11 @@ TEST(measure__rejects_samples_far_from_the_median) {
     } bad[] = {{NULL, 1}, {one, 0}, {one, 1001}};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         memset(&m, 0x5a, sizeof m);
-        assert_int_equal(ptowsp_measure_samples(bad[i].samples, bad[i].count, 1, &m),
-                         PTOWSP_INVALID_PARAMS);
+        assert_invalid(ptowsp_measure_samples(bad[i].samples, bad[i].count, 1, &m));
         assert_true(m.median == 0 && m.least == 0 && m.most == 0 && m.deviation == 0);
         assert_true(m.sample_count == 0 && m.outlier_count == 0);
     }
-    assert_int_equal(ptowsp_measure_samples(one, 6, 1, NULL), PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_measure_samples(one, 6, 1, NULL));
 }
 
 TEST(measure__sorts_as_many_samples_as_it_takes) {
@@ -923,7 +919,7 @@ TEST(measure__sorts_as_many_samples_as_it_takes) {
     for (uint32_t i = 0; i < PTOWSP_MEASURE_SAMPLE_MAX; i++) {
         samples[i] = (i * 7919 + 13) % PTOWSP_MEASURE_SAMPLE_MAX;  // each of 0 to 999 once
     }
-    assert_int_equal(ptowsp_measure_samples(samples, PTOWSP_MEASURE_SAMPLE_MAX, 1, &m), PTOWSP_OK);
+    assert_ok(ptowsp_measure_samples(samples, PTOWSP_MEASURE_SAMPLE_MAX, 1, &m));
     assert_true(m.median == 499.5 && m.least == 0 && m.most == 999 && m.deviation == 250);
 }
 
@@ -954,13 +950,13 @@ TEST(measure__calls_what_it_is_told_to) {
     ptowsp_measure_desc desc = {0};
     desc.fn = measured_fn, desc.user = &it, desc.clock = measured_clock;
     desc.warm_up = 2, desc.repeats = 5, desc.calls = 10;
-    assert_int_equal(ptowsp_measure(context, &desc, &m), PTOWSP_OK);
+    assert_ok(ptowsp_measure(context, &desc, &m));
     assert_int_equal(it.calls, 7);
     assert_true(m.median == 3 && m.least == (double)2.8 && m.most == (double)3.4);
     assert_int_equal(m.sample_count, 5);
     it.calls = 0, it.fail_at = 4;
-    assert_int_equal(ptowsp_measure(context, &desc, &m), PTOWSP_KERNEL_FAILED);
-    test_error_is(context, PTOWSP_KERNEL_FAILED, 3, "measure: call 3 failed: a kernel failed");
+    test_refused(context, ptowsp_measure(context, &desc, &m), PTOWSP_KERNEL_FAILED, 3,
+                 "measure: call 3 failed: a kernel failed");
     assert_int_equal(it.calls, 4);
     assert_true(m.median == 0);
     // By the clock of the machine, 21 times: what takes no time takes less than a second.
@@ -968,7 +964,7 @@ TEST(measure__calls_what_it_is_told_to) {
     measured real = {many, 0, 0, 0, false};
     memset(&desc, 0, sizeof desc);
     desc.fn = measured_fn, desc.user = &real;
-    assert_int_equal(ptowsp_measure(context, &desc, &m), PTOWSP_OK);
+    assert_ok(ptowsp_measure(context, &desc, &m));
     assert_int_equal(real.calls, 21);
     assert_int_equal(m.sample_count + m.outlier_count, 21);
     assert_true(0 <= m.least && m.least <= m.median && m.median <= m.most && m.most < 1e9);
@@ -976,21 +972,19 @@ TEST(measure__calls_what_it_is_told_to) {
     const uint64_t none[] = {0};
     measured back = {none, 9, 0, 0, true};
     desc.user = &back;
-    assert_int_equal(ptowsp_measure(context, &desc, &m), PTOWSP_INVALID_PARAMS);
-    test_error_is(context, PTOWSP_INVALID_PARAMS, 0, "measure: the clock went back, from 9 to 8");
+    test_refused(context, ptowsp_measure(context, &desc, &m), PTOWSP_INVALID_PARAMS, 0,
+                 "measure: the clock went back, from 9 to 8");
     desc.repeats = 1001;
-    assert_int_equal(ptowsp_measure(context, &desc, &m), PTOWSP_INVALID_PARAMS);
-    test_error_is(context, PTOWSP_INVALID_PARAMS, 1001,
-                  "measure: 1001 repeats; there are at most 1000");
+    test_refused(context, ptowsp_measure(context, &desc, &m), PTOWSP_INVALID_PARAMS, 1001,
+                 "measure: 1001 repeats; there are at most 1000");
     desc.fn = NULL;
-    assert_int_equal(ptowsp_measure(context, &desc, &m), PTOWSP_INVALID_PARAMS);
-    test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "measure: fn is NULL");
-    assert_int_equal(ptowsp_measure(context, NULL, &m), PTOWSP_INVALID_PARAMS);
-    test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "measure: desc is NULL");
+    test_refused(context, ptowsp_measure(context, &desc, &m), PTOWSP_INVALID_PARAMS,
+                 PTOWSP_NO_INDEX, "measure: fn is NULL");
+    test_refused(context, ptowsp_measure(context, NULL, &m), PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                 "measure: desc is NULL");
     desc.fn = measured_fn;
-    assert_int_equal(ptowsp_measure(context, &desc, NULL), PTOWSP_INVALID_PARAMS);
-    test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                  "measure: out_measurement is NULL");
+    test_refused(context, ptowsp_measure(context, &desc, NULL), PTOWSP_INVALID_PARAMS,
+                 PTOWSP_NO_INDEX, "measure: out_measurement is NULL");
     ptowsp_context_destroy(context);
 }
 

@@ -323,7 +323,7 @@ TEST(place__programs_are_saved_timed_and_not_emitted) {
                               .cycles_per_us = 1000};
     ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(ptowsp_run_create(context, i ? loaded : program, &run), PTOWSP_OK);
+        assert_ok(ptowsp_run_create(context, i ? loaded : program, &run));
         assert_ok(ptowsp_run_bind_ranks(run, &ranks));
         assert_ok(ptowsp_run_execute(run, &options));
         assert_int_equal(ptowsp_run_result(run)->makespan_cycles, 3537);

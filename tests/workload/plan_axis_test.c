@@ -793,7 +793,7 @@ TEST(plan_axis__any_allocation_may_fail_and_running_again_needs_none) {
 static void refused(fixture *f, const char *text) {
     ptowsp_error error = ptowsp_module_error(f->m);
     assert_string_equal(error.text, text);
-    assert_int_equal(error.status, PTOWSP_INVALID_PARAMS);
+    assert_invalid(error.status);
     fixture_free(f);
     fixture_make(f, NULL);
 }
@@ -885,8 +885,7 @@ static const char all_text[] = NOTE("1") "workload main\n"
 
 static void bind_refused_at(const fixture *f, ptowsp_status returned, uint64_t index,
                             const char *text) {
-    assert_int_equal(returned, PTOWSP_INVALID_PARAMS);
-    test_error_is(f->context, PTOWSP_INVALID_PARAMS, index, text);
+    test_refused(f->context, returned, PTOWSP_INVALID_PARAMS, index, text);
 }
 
 static void bind_refused(const fixture *f, ptowsp_status returned, const char *text) {
@@ -911,8 +910,8 @@ PLAN_TEST(plan_axis__binding_refuses_plans_that_cannot_be, all_text) {
         {0, "bind: plan kv has 0 lanes, not 1 to 65536"},
         {PTOWSP_ATTENTION_LANE_MAX + 1, "bind: plan kv has 65537 lanes, not 1 to 65536"},
     };
-    assert_int_equal(ptowsp_run_execute(f->run, NULL), PTOWSP_UNBOUND);
-    test_error_is(f->context, PTOWSP_UNBOUND, PTOWSP_NO_INDEX, "run: plan kv is not bound");
+    test_refused(f->context, ptowsp_run_execute(f->run, NULL), PTOWSP_UNBOUND, PTOWSP_NO_INDEX,
+                 "run: plan kv is not bound");
     good(f, ptowsp_run_bind_plan(f->run, "kv", &f->plan));
     bind_refused(f, ptowsp_run_bind_plan(f->run, "kw", &f->plan),
                  "bind: module decode has no plan kw; it has kv");
@@ -993,10 +992,9 @@ PLAN_TEST(plan_axis__binding_refuses_work_that_cannot_be,
                  "bind: work bound to plan kv is not aligned to 8 bytes");
     bind_refused(f, ptowsp_run_bind_work(f->run, "k", f->unit_items, 1),
                  "bind: module decode has no plan k; it has kv");
-    assert_int_equal(ptowsp_run_bind_work(f->run, "kv", f->unit_items, many),
-                     PTOWSP_LIMIT_EXCEEDED);
-    test_error_is(f->context, PTOWSP_LIMIT_EXCEEDED, many,
-                  "bind: work bound to plan kv has 4294967296 units, which are more than 2^32 - 1");
+    test_refused(f->context, ptowsp_run_bind_work(f->run, "kv", f->unit_items, many),
+                 PTOWSP_LIMIT_EXCEEDED, many,
+                 "bind: work bound to plan kv has 4294967296 units, which are more than 2^32 - 1");
     good(f, ptowsp_run_bind_work(f->run, "kv", f->unit_items, UNITS));
     execute(f, NULL);
     assert_int_equal(f->call_count, UNITS);
@@ -1020,8 +1018,8 @@ PLAN_TEST(plan_axis__lists_of_lanes_are_checked_before_a_run, all_text) {
         memcpy(f->merge_begin, wrong[i].merge_begin, sizeof f->merge_begin);
         snprintf(text, sizeof text, "run: %s, in order", wrong[i].text);
         good(f, ptowsp_run_bind_plan(f->run, "kv", &f->plan));
-        assert_invalid(ptowsp_run_execute(f->run, NULL));
-        test_error_is(f->context, PTOWSP_INVALID_PARAMS, wrong[i].index, text);
+        test_refused(f->context, ptowsp_run_execute(f->run, NULL), PTOWSP_INVALID_PARAMS,
+                     wrong[i].index, text);
         assert_int_equal(f->call_count, 0);
     }
 }
@@ -1035,10 +1033,9 @@ PLAN_TEST(plan_axis__lists_that_change_during_a_run_are_found,
                     "    parallel u in kv[lane]\n"
                     "      task note(u)\n") {
     good(f, ptowsp_run_bind_plan(f->run, "kv", &f->plan));
-    assert_invalid(ptowsp_run_execute(f->run, NULL));
-    test_error_is(f->context, PTOWSP_INVALID_PARAMS, 2,
-                  "main/parallel lane/parallel u (lane = 2): lane 2 of plan kv was changed during "
-                  "the run, and is malformed now");
+    test_refused(f->context, ptowsp_run_execute(f->run, NULL), PTOWSP_INVALID_PARAMS, 2,
+                 "main/parallel lane/parallel u (lane = 2): lane 2 of plan kv was changed during "
+                 "the run, and is malformed now");
 }
 
 // -- text and reading -----------------------------------------------------------------------------
