@@ -346,56 +346,27 @@ FIXTURE_TEST(pipeline_explore__is_cancelled_by_another_thread) {
     assert_int_equal(status, PTOWSP_CANCELLED);
 }
 
-static void take(const fixture *f, ptowsp_channel from) {
-    PTOWSP_RECEIVE(f->m, token, from) {
-    }
-}
-
 // One of two tokens is received, and only after a race on another channel it is looked at: so it is kept
 // in a state meanwhile, with all its bits.
-TEST(pipeline_explore__tokens_that_decide_are_kept_whole) {
-    static const int64_t values[] = {1, 127, 128, 129, 16384, INT64_MAX, -1, INT64_MIN};
-    const size_t count = sizeof values / sizeof values[0];
-    for (size_t i = 0; i < count * count; i++) {
-        const int64_t sent = values[i / count], looked_for = values[i % count];
-        fixture f;
-        fixture_make(&f);
-        PTOWSP_WORKLOAD(f.m, "main") {
-            PTOWSP_PIPELINE(f.m, "p") {
-                ptowsp_channel a = channel(&f, "a", 1, 0), race = channel(&f, "race", 2, 0);
-                ptowsp_channel more = channel(&f, "more", 1, 0);
-                PTOWSP_PROCESS(f.m, "tell") {
-                    ptowsp_produces(f.m, a);
-                    send(&f, a, sent);
-                }
-                for (int k = 0; k < 2; k++) {
-                    PTOWSP_PROCESS(f.m, k ? "one" : "zero") {
-                        ptowsp_produces(f.m, race);
-                        send(&f, race, k);
-                    }
-                }
-                PTOWSP_PROCESS(f.m, "use") {
-                    ptowsp_consumes(f.m, a);
-                    ptowsp_consumes(f.m, race);
-                    ptowsp_consumes(f.m, more);
-                    ptowsp_produces(f.m, more);
-                    PTOWSP_RECEIVE(f.m, t, a) {
-                        take(&f, race);
-                        take(&f, race);
-                        PTOWSP_WHEN(f.m, ptowsp_eq(t, number(&f, looked_for))) {
-                            take(&f, more);
-                        }
-                    }
-                    send(&f, more, 0);
-                }
-            }
-        }
-        compile(&f, NULL);
+FIXTURE_TEST(pipeline_explore__tokens_that_decide_are_kept_whole) {
+    static const char *const values[] = {
+        "1", "127", "128", "129", "16384", "9223372036854775807", "-1", "-9223372036854775808"};
+    TEST_GRID(size_t, sent, COUNT_OF(values), looked_for, COUNT_OF(values)) {
         ptowsp_explore_stats stats;
-        assert_int_equal(ptowsp_run_explore(f.run, NULL, &stats),
+        fixture_parse(f,
+                      MAIN "    channel a depth 1 latency 0\n    channel race depth 2 latency 0\n"
+                           "    channel more depth 1 latency 0\n"
+                           "    process tell produces a\n      send a(%s)\n"
+                           "    process zero produces race\n      send race(0)\n"
+                           "    process one produces race\n      send race(1)\n"
+                           "    process use consumes a, race, more produces more\n"
+                           "      receive t from a\n        receive u from race\n"
+                           "        receive v from race\n        when t == %s\n"
+                           "          receive w from more\n      send more(0)\n",
+                      values[sent], values[looked_for]);
+        assert_int_equal(ptowsp_run_explore(f->run, NULL, &stats),
                          sent == looked_for ? PTOWSP_STUCK : PTOWSP_OK);
         assert_true(stats.state_count > 0);
-        fixture_free(&f);
     }
 }
 

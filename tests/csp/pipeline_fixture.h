@@ -14,11 +14,6 @@ enum { CALL_MAX = 4000, SIDE = 8 };
 typedef struct fixture {
     ptowsp_context *context;
     ptowsp_module *m;
-    ptowsp_kernel work;                    // (value, cycles)
-    ptowsp_kernel reads, writes, updates;  // the same, with a 2 x 2 tile
-    ptowsp_kernel put;                     // the same, writes value to a 1 x 1 tile
-    ptowsp_kernel sees;                    // the same, notes what is in a 1 x 1 tile
-    ptowsp_tensor x, y;                    // i32, 8 x 8
     ptowsp_program *program;
     ptowsp_run *run;
     int32_t x_data[SIDE * SIDE], y_data[SIDE * SIDE];
@@ -61,36 +56,10 @@ static inline ptowsp_cycles see_value(const ptowsp_task *task, void *user) {
     return note((fixture *)user, task, *(const int32_t *)task->tiles[0].data);
 }
 
-static inline ptowsp_kernel kernel_make(fixture *f, const char *name, ptowsp_kernel_fn fn,
-                                        ptowsp_direction direction, int64_t size) {
-    ptowsp_kernel_desc desc = {
-        .name = name, .axis_count = 2, .fn = fn, .cost = second_axis, .user = f};
-    if (direction != PTOWSP_DIRECTION_NONE) {
-        const ptowsp_tile_param tile = {"tile", direction, PTOWSP_I32, size, size};
-        desc.tiles[0] = tile;
-    }
-    return ptowsp_kernel_make(f->m, &desc);
-}
-
-static inline ptowsp_tensor tensor_make(const fixture *f, const char *name) {
-    const ptowsp_tensor_desc desc = {
-        name, PTOWSP_I32, 2, {SIDE, SIDE, 0, 0, 0, 0, 0, 0}, PTOWSP_LOCATION_GLOBAL};
-    return ptowsp_tensor_make(f->m, &desc);
-}
-
 static inline void fixture_make_with(fixture *f, const ptowsp_context_desc *context) {
     memset(f, 0, sizeof *f);
     f->failing_task = UINT64_MAX;
     assert_ok(ptowsp_context_create(context, &f->context));
-    assert_ok(ptowsp_module_create(f->context, NULL, &f->m));
-    f->work = kernel_make(f, "work", note_value, PTOWSP_DIRECTION_NONE, 0);
-    f->reads = kernel_make(f, "reads", note_value, PTOWSP_IN, 2);
-    f->writes = kernel_make(f, "writes", note_value, PTOWSP_OUT, 2);
-    f->updates = kernel_make(f, "updates", note_value, PTOWSP_INOUT, 2);
-    f->put = kernel_make(f, "put", put_value, PTOWSP_OUT, 1);
-    f->sees = kernel_make(f, "sees", see_value, PTOWSP_IN, 1);
-    f->x = tensor_make(f, "x");
-    f->y = tensor_make(f, "y");
 }
 
 static inline void fixture_make(fixture *f) {
@@ -108,90 +77,6 @@ static inline void fixture_free(fixture *f) {
     fixture_forget_run(f);
     ptowsp_module_destroy(f->m);
     ptowsp_context_destroy(f->context);
-}
-
-// -- building -------------------------------------------------------------------------------------
-
-static inline ptowsp_expr number(const fixture *f, int64_t value) {
-    return ptowsp_i64(f->m, value);
-}
-
-// The expression a * scale + offset.
-static inline ptowsp_expr linear(const fixture *f, ptowsp_expr a, int64_t scale, int64_t offset) {
-    return ptowsp_add(ptowsp_mul(a, number(f, scale)), number(f, offset));
-}
-
-static inline ptowsp_axis axis(const fixture *f, const char *name, int64_t size) {
-    return ptowsp_axis_dense(f->m, name, size);
-}
-
-static inline ptowsp_channel channel(const fixture *f, const char *name, uint32_t depth,
-                                     ptowsp_cycles latency) {
-    ptowsp_channel_desc desc = {.name = name, .depth = depth, .latency = latency};
-    return ptowsp_channel_make(f->m, &desc);
-}
-
-static inline ptowsp_task_desc task_desc(const fixture *f, ptowsp_kernel kernel, ptowsp_expr value,
-                                         int64_t cycles) {
-    ptowsp_task_desc desc = {.kernel = kernel, .axes[0] = value, .axes[1] = number(f, cycles)};
-    return desc;
-}
-
-// A task that notes a value and takes so many cycles.
-static inline ptowsp_node work(const fixture *f, ptowsp_expr value, int64_t cycles) {
-    const ptowsp_task_desc desc = task_desc(f, f->work, value, cycles);
-    return ptowsp_task_make(f->m, &desc);
-}
-
-// A task whose value is its cycles.
-static inline ptowsp_node busy(const fixture *f, int64_t cycles) {
-    return work(f, number(f, cycles), cycles);
-}
-
-// A task with the tile of a tensor at (row, col).
-static inline ptowsp_node touch(const fixture *f, ptowsp_kernel kernel, ptowsp_tensor tensor,
-                                ptowsp_expr row, int64_t col, ptowsp_expr value, int64_t cycles) {
-    ptowsp_task_desc desc = task_desc(f, kernel, value, cycles);
-    desc.views[0].tensor = tensor;
-    desc.views[0].row = row;
-    desc.views[0].col = number(f, col);
-    return ptowsp_task_make(f->m, &desc);
-}
-
-static inline void send(const fixture *f, ptowsp_channel to, int64_t token) {
-    ptowsp_send_make(f->m, to, number(f, token));
-}
-
-// A task that takes so many cycles, and then its value as a token.
-static inline void send_work(const fixture *f, ptowsp_channel to, ptowsp_expr value,
-                             int64_t cycles) {
-    const ptowsp_task_desc desc = task_desc(f, f->work, value, cycles);
-    ptowsp_send_task_make(f->m, to, &desc);
-}
-
-// A process that sends `count` tokens from `first` on, each after a task of so many cycles.
-static inline void producer(const fixture *f, const char *name, ptowsp_channel to, int64_t first,
-                            int64_t count, int64_t cycles) {
-    PTOWSP_PROCESS(f->m, name) {
-        ptowsp_produces(f->m, to);
-        PTOWSP_FOR_EACH(f->m, i, axis(f, name, count)) {
-            send_work(f, to, linear(f, i, 1, first), cycles);
-        }
-    }
-}
-
-// A process that does a task of so many cycles with each token, `late` cycles after the start.
-static inline void consumer(const fixture *f, const char *name, ptowsp_channel from, int64_t late,
-                            int64_t cycles) {
-    PTOWSP_PROCESS(f->m, name) {
-        ptowsp_consumes(f->m, from);
-        if (late) {
-            busy(f, late);
-        }
-        PTOWSP_CONSUME(f->m, t, from) {
-            work(f, t, cycles);
-        }
-    }
 }
 
 // -- what the steps say ---------------------------------------------------------------------------
@@ -314,43 +199,54 @@ static inline void compile(fixture *f, const ptowsp_schedule *schedule) {
     assert_ok(ptowsp_run_bind_tensor(f->run, "y", &buffer));
 }
 
-// The same of a text, with the kernels and tensors above: declarations, then workloads. One that declares a
-// kernel `fragile` has its cycles, or its failure, from its function alone.
-static inline void fixture_parse(fixture *f, const char *format, ...) {
-    static char text[1 << 14];
-    static const char declared[] =
-        "module m slots 8\ntensor x i32 [8, 8] global\ntensor y i32 [8, 8] global\n"
-        "kernel work(axes 2) vector, cycles by a cost function\n"
-        "kernel reads(axes 2, in tile i32 2 x 2) vector, cycles by a cost function\n"
-        "kernel writes(axes 2, out tile i32 2 x 2) vector, cycles by a cost function\n"
-        "kernel updates(axes 2, inout tile i32 2 x 2) vector, cycles by a cost function\n"
-        "kernel put(axes 2, out tile i32 1 x 1) vector, cycles by a cost function\n"
-        "kernel sees(axes 2, in tile i32 1 x 1) vector, cycles by a cost function\n";
-    const ptowsp_parse_kernel kernels[] = {{"work", note_value, second_axis, f, {0}, NULL, NULL},
-                                           {"reads", note_value, second_axis, f, {0}, NULL, NULL},
-                                           {"writes", note_value, second_axis, f, {0}, NULL, NULL},
-                                           {"updates", note_value, second_axis, f, {0}, NULL, NULL},
-                                           {"put", put_value, second_axis, f, {0}, NULL, NULL},
-                                           {"sees", see_value, second_axis, f, {0}, NULL, NULL},
-                                           {"fragile", note_value, NULL, f, {0}, NULL, NULL}};
-    const ptowsp_parse_desc attached = {.kernels = kernels, .kernel_count = 7};
-    va_list args;
-    strcpy(text, declared);
-    va_start(args, format);
+// A module of declarations, then workloads, with the kernels and tensors of all tests: `work` takes a value and its
+// cycles; reads, writes and updates the same, with a 2 x 2 tile; `put` writes the value to a 1 x 1 tile, and `sees`
+// notes what is in one. A module that declares a kernel `fragile` has its cycles, or its failure, from its function
+// alone.
+static inline ptowsp_status fixture_read(fixture *f, const char *lines) {
+    static char text[1 << 20];
+    const ptowsp_parse_kernel kernels[] = {
+        {.name = "work", .fn = note_value},   {.name = "reads", .fn = note_value},
+        {.name = "writes", .fn = note_value}, {.name = "updates", .fn = note_value},
+        {.name = "put", .fn = put_value},     {.name = "sees", .fn = see_value},
+        {.name = "fragile", .fn = note_value}};
+    ptowsp_parse_kernel own[COUNT_OF(kernels)];
+    const ptowsp_parse_desc attached = {.kernels = own, .kernel_count = COUNT_OF(kernels)};
+    for (size_t i = 0; i < COUNT_OF(kernels); i++) {
+        own[i] = kernels[i];
+        own[i].user = f;
+        own[i].cost = strcmp(own[i].name, "fragile") == 0 ? NULL : second_axis;
+    }
     const int length =
-        vsnprintf(text + sizeof declared - 1, sizeof text - sizeof declared, format, args);
+        snprintf(text, sizeof text,
+                 "module m slots 8\ntensor x i32 [8, 8] global\ntensor y i32 [8, 8] global\n"
+                 "kernel work(axes 2) vector, cycles by a cost function\n"
+                 "kernel reads(axes 2, in tile i32 2 x 2) vector, cycles by a cost function\n"
+                 "kernel writes(axes 2, out tile i32 2 x 2) vector, cycles by a cost function\n"
+                 "kernel updates(axes 2, inout tile i32 2 x 2) vector, cycles by a cost function\n"
+                 "kernel put(axes 2, out tile i32 1 x 1) vector, cycles by a cost function\n"
+                 "kernel sees(axes 2, in tile i32 1 x 1) vector, cycles by a cost function\n%s",
+                 lines);
+    assert_in_range(length, 1, sizeof text - 1);
+    return ptowsp_module_parse(f->context, text, (size_t)length, &attached, &f->m, NULL);
+}
+
+static inline void fixture_parse(fixture *f, const char *format, ...) {
+    static char lines[1 << 20];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(lines, sizeof lines, format, args);
     va_end(args);
-    assert_in_range(length, 1, sizeof text - sizeof declared - 1);
     fixture_forget_run(f);
     ptowsp_module_destroy(f->m);
-    if (ptowsp_module_parse(f->context, text, strlen(text), &attached, &f->m, NULL) != PTOWSP_OK) {
+    if (fixture_read(f, lines) != PTOWSP_OK) {
         fail_msg("%s", ptowsp_context_error(f->context).text);
     }
     compile(f, NULL);
 }
 
-// Pieces of such texts. PRODUCER is `producer` over a declared axis, CONSUMER is `consumer` that is not late; FILL
-// sends what an axis counts.
+// Pieces of such texts. A PRODUCER has a task of so many cycles for each token that it sends, a CONSUMER for each
+// that it takes; FILL sends what an axis counts.
 #define MAIN "workload main\n  pipeline p\n"
 #define FILL(name, to, axis)                                                                       \
     "    process \"" name "\" produces " to "\n      for_each i in " axis "\n        send " to     \
@@ -402,16 +298,6 @@ static inline void run_compiled(fixture *f) {
     assert_memory_equal(&got, &expected, sizeof got);
     assert_int_equal(f->call_count, ptowsp_run_result(f->run)->task_count);
     check_results(f->run);
-}
-
-// Compiles and executes.
-static inline void run_with(fixture *f, const ptowsp_schedule *schedule) {
-    compile(f, schedule);
-    run_compiled(f);
-}
-
-static inline void run(fixture *f) {
-    run_with(f, NULL);
 }
 
 #endif

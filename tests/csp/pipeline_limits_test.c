@@ -28,38 +28,20 @@ FIXTURE_TEST(pipeline_limits__sums_stay_at_the_largest_number) {
 // 5,000 channels and processes in a row, and one name twice at the end.
 FIXTURE_TEST(pipeline_limits__thousands_of_processes_are_checked_for_equal_names) {
     enum { COUNT = 5000 };
-    PTOWSP_WORKLOAD(f->m, "main") {
-        PTOWSP_PIPELINE(f->m, "p") {
-            static ptowsp_channel channels[COUNT];
-            char name[32];
-            for (int i = 0; i < COUNT; i++) {
-                snprintf(name, sizeof name, "c%d", i);
-                channels[i] = channel(f, name, 1, 1);
-            }
-            for (int i = 0; i <= COUNT; i++) {
-                snprintf(name, sizeof name, "p%d", i);
-                PTOWSP_PROCESS(f->m, name) {
-                    if (i > 0) {
-                        ptowsp_consumes(f->m, channels[i - 1]);
-                    }
-                    if (i < COUNT) {
-                        ptowsp_produces(f->m, channels[i]);
-                    }
-                    if (i == 0) {
-                        send(f, channels[0], 1);
-                        send(f, channels[0], 2);
-                    } else {
-                        PTOWSP_CONSUME(f->m, t, channels[i - 1]) {
-                            if (i < COUNT) {
-                                ptowsp_send_make(f->m, channels[i], t);
-                            }
-                        }
-                    }
-                }
-            }
-        }
+    static char text[1 << 19];
+    char *at = text;
+    for (int i = 0; i < COUNT; i++) {
+        at += sprintf(at, "    channel c%d depth 1 latency 1\n", i);
     }
-    compile(f, NULL);
+    at += sprintf(at, "    process p0 produces c0\n      send c0(1)\n      send c0(2)\n");
+    for (int i = 1; i < COUNT; i++) {
+        at += sprintf(at,
+                      "    process p%d consumes c%d produces c%d\n      consume t from c%d\n"
+                      "        send c%d(t)\n",
+                      i, i - 1, i, i - 1, i);
+    }
+    sprintf(at, "    process last consumes c%d\n      consume t from c%d\n", COUNT - 1, COUNT - 1);
+    fixture_parse(f, MAIN "%s", text);
     // Token 1 takes a cycle for each channel; token 2 can be sent when token 1 has been received.
     for (int i = 0; i < 2; i++) {
         execute_ok(f, i ? PTOWSP_RUN_TIME_ONLY : PTOWSP_RUN_EXECUTE, false);

@@ -11,63 +11,41 @@ typedef struct whole {
     int schedule;
 } whole;
 
+#define AXES "axis users dynamic\naxis rounds 2\naxis six 6\naxis few 3\nsymbol depth\n"
+
 // Every kind of node that a pipeline has, twice around, between two tasks.
-static void build_everything(fixture *f) {
-    ptowsp_axis users = ptowsp_axis_dynamic(f->m, "users");
-    PTOWSP_WORKLOAD(f->m, "part") {
-        ptowsp_expr n = ptowsp_workload_param(f->m, "n", PTOWSP_TYPE_I64);
-        ptowsp_slot_set_make(f->m, 1, n);
-        touch(f, f->updates, f->x, ptowsp_slot(f->m, 1, PTOWSP_TYPE_I64), 2, n, 4);
-    }
-    PTOWSP_WORKLOAD(f->m, "main") {
-        const ptowsp_node first = busy(f, 10);
-        ptowsp_node last = first;
-        PTOWSP_FOR_EACH(f->m, k, axis(f, "rounds", 2)) {
-            last = ptowsp_pipeline_begin(f->m, "p", &first, 1);
-            const ptowsp_channel_desc desc = {"b", 0, 0, ptowsp_symbol(f->m, "depth"),
-                                              ptowsp_cast(linear(f, k, 5, 1), PTOWSP_TYPE_U64)};
-            ptowsp_channel a = channel(f, "a", 2, 3), b = ptowsp_channel_make(f->m, &desc);
-            ptowsp_channel e = ptowsp_event_make(f->m, "E");
-            producer(f, "load", a, 0, 6, 2);
-            PTOWSP_REPLICATE(f->m, w, users, "use") {
-                ptowsp_consumes(f->m, a);
-                ptowsp_produces(f->m, b);
-                ptowsp_produces(f->m, e);
-                PTOWSP_CONSUME(f->m, t, a) {
-                    PTOWSP_WHEN(f->m, ptowsp_lt(t, number(f, 3))) {
-                        ptowsp_call_make(f->m, "part", &t, 1);
-                    }
-                    PTOWSP_OTHERWISE(f->m) {
-                        work(f, w, 1);
-                    }
-                    ptowsp_send_make(f->m, b, t);
-                }
-                ptowsp_close_make(f->m, b);
-                PTOWSP_WHEN(f->m, ptowsp_eq(w, number(f, 0))) {
-                    ptowsp_record_make(f->m, e);
-                }
-            }
-            PTOWSP_PROCESS(f->m, "end") {
-                ptowsp_consumes(f->m, b);
-                ptowsp_consumes(f->m, e);
-                PTOWSP_RECEIVE(f->m, t, b) {
-                    work(f, t, 1);
-                }
-                PTOWSP_CONSUME(f->m, u, b) {
-                    PTOWSP_WHEN(f->m, ptowsp_gt(u, number(f, 3))) {
-                        touch(f, f->reads, f->x, u, 0, u, 1);
-                    }
-                }
-                ptowsp_wait_make(f->m, e);
-            }
-            ptowsp_scope_end(f->m);
-        }
-        ptowsp_task_desc desc = task_desc(f, f->reads, number(f, 9), 1);
-        desc.views[0].tensor = f->x;
-        desc.after[0] = last;
-        ptowsp_task_make(f->m, &desc);
-    }
-}
+static const char everything[] = "workload part(n i64)\n"
+                                 "  slot_set 1 = n\n"
+                                 "  task updates(n, 4) tile = x at (slot_i64[1], 2)\n"
+                                 "workload main\n"
+                                 "  task work(10, 10) as node 900\n"
+                                 "  for_each k in rounds\n"
+                                 "    pipeline p after node 900 as node 901\n"
+                                 "      channel a depth 2 latency 3\n"
+                                 "      channel b depth depth latency u64(k * 5 + 1)\n"
+                                 "      event E\n"
+                                 "      process load produces a\n"
+                                 "        for_each i in six\n"
+                                 "          task work(i, 2)\n"
+                                 "          send a(i)\n"
+                                 "      process use replicas w in users consumes a produces b, E\n"
+                                 "        consume t from a\n"
+                                 "          when t < 3\n"
+                                 "            call part(t)\n"
+                                 "          otherwise\n"
+                                 "            task work(w, 1)\n"
+                                 "          send b(t)\n"
+                                 "        close b\n"
+                                 "        when w == 0\n"
+                                 "          record E\n"
+                                 "      process end consumes b, E\n"
+                                 "        receive t from b\n"
+                                 "          task work(t, 1)\n"
+                                 "        consume u from b\n"
+                                 "          when u > 3\n"
+                                 "            task reads(u, 1) tile = x at (u, 0)\n"
+                                 "        wait E\n"
+                                 "  task reads(9, 1) tile = x after node 901\n";
 
 static ptowsp_schedule schedule_of(int which) {
     ptowsp_schedule schedule = {.lane_count = 2,
@@ -80,61 +58,35 @@ static ptowsp_schedule schedule_of(int which) {
 
 // What stands before all of it decides where the tables of a program are full: at random, so that
 // each is at each of the places that add to it.
-static void build_before(fixture *f, uint64_t *random) {
-    ptowsp_axis few = axis(f, "few", 3);
-    PTOWSP_WORKLOAD(f->m, "before") {
-        for (int64_t i = test_random_in(random, 0, 12); i > 0; i--) {
-            const ptowsp_node first = busy(f, i);
-            PTOWSP_FOR_EACH(f->m, k, few) {
-                touch(f, f->reads, f->x, k, 1, linear(f, k, i, 100 + i), i);
-            }
-            ptowsp_pipeline_begin(f->m, "q", &first, (uint32_t)test_random_in(random, 0, 1));
-            ptowsp_channel c = channel(f, "c", 2, 3);
-            PTOWSP_PROCESS(f->m, "make") {
-                ptowsp_produces(f->m, c);
-                PTOWSP_FOR_EACH(f->m, k, few) {
-                    send_work(f, c, k, 1);
-                }
-            }
-            PTOWSP_PROCESS(f->m, "take") {
-                ptowsp_consumes(f->m, c);
-                PTOWSP_CONSUME(f->m, t, c) {
-                    work(f, t, 1);
-                }
-            }
-            ptowsp_scope_end(f->m);
-        }
-        for (int64_t i = test_random_in(random, 0, 20); i > 0; i--) {
-            work(f, linear(f, number(f, i), 3, i), i);
-        }
+static char *write_before(char *at, uint64_t *random) {
+    at += sprintf(at, "workload before\n");
+    for (int count = (int)test_random_in(random, 0, 12), i = 1; i <= count; i++) {
+        at += sprintf(at,
+                      "  task work(%d, %d) as node %d\n  for_each k in few\n"
+                      "    task reads(k * %d + %d, %d) tile = x at (k, 1)\n  pipeline q",
+                      i, i, i, i, 100 + i, i);
+        at += test_random_in(random, 0, 1) ? sprintf(at, " after node %d\n", i) : sprintf(at, "\n");
+        at += sprintf(at, "    channel c depth 2 latency 3\n" PRODUCER("make", "c", "few", "i", "1")
+                              CONSUMER("take", "c", "1"));
     }
+    for (int i = (int)test_random_in(random, 0, 20); i > 0; i--) {
+        at += sprintf(at, "  task work(%d, %d)\n", 4 * i, i);
+    }
+    return at;
 }
 
-// The module with kernels and tensors, as fixture_make, but of an allocator that may refuse.
+// A module of an allocator that may refuse; `random` chooses what is before (NULL: nothing).
 static ptowsp_status make_after(whole *w, uint64_t *random) {
+    static char text[1 << 16];
     const ptowsp_context_desc desc = {test_resize, &w->memory, PTOWSP_THREADS_SERIAL,
                                       1,           NULL,       NULL};
-    fixture *f = &w->f;
-    f->failing_task = UINT64_MAX;
-    ptowsp_status status = ptowsp_context_create(&desc, &f->context);
-    status = status ? status : ptowsp_module_create(f->context, NULL, &f->m);
-    if (status == PTOWSP_OK) {
-        f->work = kernel_make(f, "work", note_value, PTOWSP_DIRECTION_NONE, 0);
-        f->reads = kernel_make(f, "reads", note_value, PTOWSP_IN, 2);
-        f->updates = kernel_make(f, "updates", note_value, PTOWSP_INOUT, 2);
-        f->x = tensor_make(f, "x");
-        if (random) {
-            build_before(f, random);
-        }
-        build_everything(f);
-    }
-    if (random && status == PTOWSP_OK) {
-        PTOWSP_WORKLOAD(f->m, "all") {
-            ptowsp_call_make(f->m, "before", NULL, 0);
-            ptowsp_call_make(f->m, "main", NULL, 0);
-        }
-    }
-    return status;
+    char *at = text + sprintf(text, "%s", AXES);
+    w->f.failing_task = UINT64_MAX;
+    at = random ? write_before(at, random) : at;
+    at += sprintf(at, "%s", everything);
+    sprintf(at, "%s", random ? "workload all\n  call before()\n  call main()\n" : "");
+    ptowsp_status status = ptowsp_context_create(&desc, &w->f.context);
+    return status ? status : fixture_read(&w->f, text);
 }
 
 static ptowsp_status make(whole *w) {
@@ -207,14 +159,7 @@ static size_t fail_each_allocation(int schedule, bool has_records) {
             assert_int_equal(error.status, PTOWSP_OUT_OF_MEMORY);
             assert_non_null(strstr(error.text, "out of memory"));
         }
-        if (w.f.m) {  // as far as it was built
-            static char text[40000];
-            ptowsp_output_buffer buffer = {text, sizeof text, 0};
-            ptowsp_module_print(w.f.m, ptowsp_output_to_buffer(&buffer));
-            assert_null(strstr(text, "(null)"));
-        }
-        bool is_built = w.f.m && ptowsp_module_error(w.f.m).status == PTOWSP_OK;
-        if (status != PTOWSP_OK && is_built) {  // what has failed works now
+        if (status != PTOWSP_OK && w.f.m) {  // what has failed works now
             running += w.f.run != NULL;
             if (w.f.run) {
                 char text[4000];
@@ -253,7 +198,9 @@ TEST(pipeline_memory__compiling_may_fail_wherever_a_table_is_full) {
         uint64_t random = seed + (uint64_t)round, expected = 0;
         ptowsp_status status = PTOWSP_OUT_OF_MEMORY;
         begin(&w, round % 3, 0);
-        assert_ok(make_after(&w, &random));
+        if (make_after(&w, &random) != PTOWSP_OK) {
+            fail_msg("%s", ptowsp_context_error(w.f.context).text);
+        }
         assert_ok(compile_refusable(&w));
         expected = hash_of(&w.f);
         for (size_t n = 1; status != PTOWSP_OK; n++) {
@@ -345,22 +292,14 @@ TEST(pipeline_memory__a_run_does_not_grow_with_its_tokens) {
     for (int is_large = 0; is_large < 2; is_large++) {
         fixture f;
         fixture_make(&f);
-        ptowsp_axis tiles = ptowsp_axis_dynamic(f.m, "tiles");
-        PTOWSP_WORKLOAD(f.m, "main") {
-            PTOWSP_FOR_EACH(f.m, k, axis(&f, "rounds", is_large ? 100 : 3)) {
-                PTOWSP_PIPELINE(f.m, "p") {
-                    ptowsp_channel a = channel(&f, "a", 2, 3);
-                    PTOWSP_PROCESS(f.m, "load") {
-                        ptowsp_produces(f.m, a);
-                        PTOWSP_FOR_EACH(f.m, i, tiles) {
-                            send_work(&f, a, i, 1);
-                        }
-                    }
-                    consumer(&f, "use", a, 0, 1);
-                }
-            }
-        }
-        compile(&f, NULL);
+        fixture_parse(&f,
+                      "axis tiles dynamic\naxis rounds %d\nworkload main\n  for_each k in rounds\n"
+                      "    pipeline p\n      channel a depth 2 latency 3\n"
+                      "      process load produces a\n        for_each i in tiles\n"
+                      "          task work(i, 1)\n          send a(i)\n"
+                      "      process use consumes a\n        consume t from a\n"
+                      "          task work(t, 1)\n",
+                      is_large ? 100 : 3);
         assert_ok(ptowsp_run_bind_size(f.run, "tiles", is_large ? 1000 : 10));
         for (int has_records = 0; has_records < 2; has_records++) {
             const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY,

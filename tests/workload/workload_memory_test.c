@@ -287,6 +287,26 @@ static void build_names(ptowsp_module *m) {
                 ptowsp_task_make(m, &task);
             }
         }
+        PTOWSP_PIPELINE(m, "p") {
+            const ptowsp_channel_desc desc = {.name = "c", .depth = 1};
+            const ptowsp_channel c = ptowsp_channel_make(m, &desc), e = ptowsp_event_make(m, "e");
+            PTOWSP_REPLICATE(m, r, pair, "make") {
+                ptowsp_produces(m, c);
+                ptowsp_produces(m, e);
+                task.axes[0] = r;
+                ptowsp_send_make(m, c, r);
+                ptowsp_send_task_make(m, c, &task);
+                ptowsp_close_make(m, c);
+                ptowsp_record_make(m, e);
+            }
+            PTOWSP_PROCESS(m, "take") {
+                ptowsp_consumes(m, c);
+                ptowsp_consumes(m, e);
+                PTOWSP_RECEIVE(m, t, c)(void) t;
+                PTOWSP_CONSUME(m, u, c)(void) u;
+                ptowsp_wait_make(m, e);
+            }
+        }
     }
 }
 
