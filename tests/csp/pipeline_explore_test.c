@@ -63,8 +63,12 @@ static void compare(const orders_pipeline *p, uint64_t seed, orders_counts *coun
     const ptowsp_run_options time_only = {.mode = PTOWSP_RUN_TIME_ONLY, .token_limit = 1000};
     const ptowsp_explore_options limits = {.step_limit = 20000};
     ptowsp_context *context = test_context(NULL);
-    ptowsp_module *m = test_module(context, NULL);
-    orders_build(m, p);
+    ptowsp_module *m = NULL;
+    static char text[1 << 14];
+    orders_write(text, p);
+    if (ptowsp_module_parse(context, text, strlen(text), NULL, &m, NULL) != PTOWSP_OK) {
+        fail_msg("%s\n%s", ptowsp_context_error(context).text, text);
+    }
     if (ptowsp_program_create(context, m, NULL, &program) == PTOWSP_OK) {
         int states = 0;
         assert_ok(ptowsp_run_create(context, program, &run));

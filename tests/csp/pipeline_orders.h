@@ -128,113 +128,72 @@ static inline void orders_random(orders_pipeline *p, uint64_t seed) {
     }
 }
 
-// -- with the builder -----------------------------------------------------------------------------
+// -- as text --------------------------------------------------------------------------------------
 
-typedef struct orders_built {
-    ptowsp_channel channels[ORDERS_CHANNEL_MAX];
-    ptowsp_expr variables[ORDERS_REGISTER_MAX];
-    ptowsp_task_desc task;
-} orders_built;
-
-static inline ptowsp_expr orders_value(ptowsp_module *m, const orders_built *built,
-                                       const orders_stmt *stmt) {
-    ptowsp_expr number = ptowsp_i64(m, stmt->number);
-    return stmt->variable < 0 ? number : ptowsp_add(built->variables[stmt->variable], number);
-}
-
-static inline void orders_build_stmt(ptowsp_module *m, const orders_pipeline *p,
-                                     orders_built *built, const orders_stmt *stmt) {
-    static const char *const names[] = {"v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7"};
-    ptowsp_channel channel = built->channels[stmt->channel];
-    const char *name = names[stmt->target];
-    ptowsp_expr variable = {0};
+// A statement on its line; is_event: the variables that are 0, as they are of waits.
+static inline char *orders_write_stmt(char *at, const orders_pipeline *p, const orders_stmt *stmt,
+                                      bool *is_event) {
+    const char channel = (char)('a' + stmt->channel);
+    const bool has_value = stmt->variable >= 0 && !is_event[stmt->variable];
+    char value[32] = "", space[32];
+    snprintf(space, sizeof space, "%*s", 6 + 2 * stmt->depth, "");
+    if (has_value) {
+        snprintf(value, sizeof value, "v%d + ", stmt->variable);
+    }
     switch (stmt->kind) {
     case ORDERS_SEND:
-        if (p->is_event[stmt->channel]) {
-            ptowsp_record_make(m, channel);
-        } else {
-            ptowsp_send_make(m, channel, orders_value(m, built, stmt));
-        }
-        ptowsp_task_make(m, &built->task);
-        return;
+        at += p->is_event[stmt->channel]
+                  ? sprintf(at, "%srecord %c\n", space, channel)
+                  : sprintf(at, "%ssend %c(%s%d)\n", space, channel, value, stmt->number);
+        return at + sprintf(at, "%stask work()\n", space);
     case ORDERS_RECEIVE:
-        if (p->is_event[stmt->channel]) {
-            ptowsp_wait_make(m, channel);
-            ptowsp_sequence_begin(m);
-            variable = ptowsp_i64(m, 0);
-        } else {
-            variable = ptowsp_receive_begin(m, name, channel);
-        }
-        break;
-    case ORDERS_CONSUME: variable = ptowsp_consume_begin(m, name, channel); break;
+        is_event[stmt->target] = p->is_event[stmt->channel];
+        return at + (is_event[stmt->target]
+                         ? sprintf(at, "%swait %c\n%ssequence\n", space, channel, space)
+                         : sprintf(at, "%sreceive v%d from %c\n", space, stmt->target, channel));
+    case ORDERS_CONSUME:
+        is_event[stmt->target] = false;
+        return at + sprintf(at, "%sconsume v%d from %c\n", space, stmt->target, channel);
     case ORDERS_LOOP:
-        variable = ptowsp_for_each_begin(
-            m, name, ptowsp_axis_dense(m, stmt->number == 1 ? "one" : "two", stmt->number));
-        break;
-    case ORDERS_WHEN:
-        ptowsp_when_begin(m,
-                          ptowsp_eq(built->variables[stmt->variable], ptowsp_i64(m, stmt->number)));
-        return;
-    case ORDERS_CLOSE: ptowsp_close_make(m, channel); return;
-    case ORDERS_SET:
-        ptowsp_slot_set_make(m, (uint32_t)stmt->channel, orders_value(m, built, stmt));
-        return;
+        is_event[stmt->target] = false;
+        return at + sprintf(at, "%sfor_each v%d in %s\n", space, stmt->target,
+                            stmt->number == 1 ? "one" : "two");
+    case ORDERS_WHEN: return at + sprintf(at, "%swhen %s0 == %d\n", space, value, stmt->number);
+    case ORDERS_CLOSE: return at + sprintf(at, "%sclose %c\n", space, channel);
+    case ORDERS_SET: break;
     }
-    built->variables[stmt->target] = variable;
+    return at + sprintf(at, "%sslot_set %d = %s%d\n", space, stmt->channel, value, stmt->number);
 }
 
-static inline bool orders_has_body(const orders_stmt *stmt) {
-    return stmt->kind == ORDERS_RECEIVE || stmt->kind == ORDERS_CONSUME ||
-           stmt->kind == ORDERS_LOOP || stmt->kind == ORDERS_WHEN;
+static inline char *orders_write_ports(char *at, const char *verb, const bool *ports) {
+    const char *before = verb;
+    for (int c = 0; c < ORDERS_CHANNEL_MAX; c++) {
+        if (ports[c]) {
+            at += sprintf(at, "%s %c", before, 'a' + c);
+            before = ",";
+        }
+    }
+    return at;
 }
 
-static inline void orders_build_process(ptowsp_module *m, const orders_pipeline *p,
-                                        orders_built *built, int index) {
-    static const char *const names[] = {"p0", "p1", "p2", "p3"};
-    const orders_process *process = &p->processes[index];
-    int open = 0;
-    if (p->replicas[index] > 1) {
-        ptowsp_replicate_begin(m, "r", ptowsp_axis_dense(m, "pair", 2), names[index]);
-    } else {
-        ptowsp_process_begin(m, names[index]);
-    }
+static inline void orders_write(char *at, const orders_pipeline *p) {
+    at += sprintf(at, "module m slots 4\naxis one 1\naxis two 2\n"
+                      "kernel work(axes 0) vector, 7 cycles, time only\n"
+                      "workload main\n  pipeline p\n");
     for (int c = 0; c < p->channel_count; c++) {
-        if (process->consumes[c]) {
-            ptowsp_consumes(m, built->channels[c]);
-        }
-        if (process->produces[c]) {
-            ptowsp_produces(m, built->channels[c]);
-        }
+        at += p->is_event[c]
+                  ? sprintf(at, "    event %c\n", 'a' + c)
+                  : sprintf(at, "    channel %c depth %d latency 0\n", 'a' + c, p->depths[c]);
     }
-    for (int i = 0; i < process->count; i++) {
-        const orders_stmt *stmt = &process->stmts[i];
-        for (; open > stmt->depth; open--) {
-            ptowsp_scope_end(m);
-        }
-        orders_build_stmt(m, p, built, stmt);
-        open += orders_has_body(stmt);
-    }
-    for (; open > 0; open--) {
-        ptowsp_scope_end(m);
-    }
-    ptowsp_scope_end(m);
-}
-
-static inline void orders_build(ptowsp_module *m, const orders_pipeline *p) {
-    static const char *const names[] = {"a", "b", "c"};
-    orders_built built = {0};
-    ptowsp_kernel_desc kernel = {.name = "work", .cycles = 7};
-    built.task.kernel = ptowsp_kernel_make(m, &kernel);
-    PTOWSP_WORKLOAD(m, "main") {
-        PTOWSP_PIPELINE(m, "p") {
-            for (int c = 0; c < p->channel_count; c++) {
-                ptowsp_channel_desc desc = {.name = names[c], .depth = (uint32_t)p->depths[c]};
-                built.channels[c] =
-                    p->is_event[c] ? ptowsp_event_make(m, names[c]) : ptowsp_channel_make(m, &desc);
-            }
-            for (int i = 0; i < p->process_count; i++) {
-                orders_build_process(m, p, &built, i);
-            }
+    for (int i = 0; i < p->process_count; i++) {
+        const orders_process *process = &p->processes[i];
+        bool is_event[ORDERS_REGISTER_MAX] = {false};
+        at += sprintf(at, "    process p%d%s", i, p->replicas[i] > 1 ? " replicas r in two" : "");
+        at = orders_write_ports(at, " consumes", process->consumes);
+        at = orders_write_ports(at, " produces", process->produces);
+        at += sprintf(at, "\n");
+        for (int k = 0; k < process->count; k++) {
+            at = orders_write_stmt(at, p, &process->stmts[k], is_event);
         }
     }
 }
