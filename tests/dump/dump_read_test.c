@@ -4,6 +4,7 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include "dump_write.h"
+#include "support/files.h"
 
 // Every allocation of the reader, counted; one may be refused.
 static size_t hook_live, hook_count, hook_refuse;
@@ -339,10 +340,7 @@ TEST(dump_read__has_a_limit_of_tasks) {
 static void write_file(const char *directory, const char *name, ptowsp_dump_file file) {
     char path[200];
     snprintf(path, sizeof path, "%s/%s", directory, name);
-    FILE *out = fopen(path, "wb");
-    assert_non_null(out);
-    assert_int_equal(fwrite(file.text, 1, file.size, out), file.size);
-    assert_int_equal(fclose(out), 0);
+    file_write(path, file.text, file.size);
 }
 
 TEST(dump_read__reads_a_directory_as_texts) {

@@ -4,6 +4,7 @@
 
 #include "src/report/label.h"
 #include "see_fixture.h"
+#include "support/files.h"
 #include "trace_reader.h"
 
 #include <inttypes.h>
@@ -112,76 +113,8 @@ TEST_MADE(export__perfetto_has_processes, see, s, see_make_pipeline(s), see_free
 
 // -- python ---------------------------------------------------------------------------------------
 
-static const char script[] =
-    "import sys, json, csv, xml.dom.minidom as dom\n"
-    "expected = [l.rstrip('\\n').split('|') for l in open('build/export_expected.txt')]\n"
-    "kind, path = sys.argv[1], 'build/export_test.out'\n"
-    "if kind == 'json':\n"
-    "    d = json.load(open(path, encoding='utf-8'))\n"
-    "    names = {(e['pid'], e['tid']): e['args']['name'] for e in d['traceEvents']\n"
-    "             if e['name'] == 'thread_name'}\n"
-    "    got = [[str(e['args']['task']), e['name'], names[e['pid'], e['tid']],\n"
-    "            str(round(e['ts'] * 1000)), str(round((e['ts'] + e['dur']) * 1000)),\n"
-    "            e['args']['stall'], str(e['args']['bytes_written'])]\n"
-    "           for e in d['traceEvents'] if e['ph'] == 'X' and str(e['pid']) in (sys.argv + ['1', "
-    "'2'])[2:4]]\n"
-    "    starts = {e['id']: e['ts'] for e in d['traceEvents'] if e['ph'] == 's'}\n"
-    "    ends = {e['id']: e['ts'] for e in d['traceEvents'] if e['ph'] == 'f'}\n"
-    "    assert starts.keys() == ends.keys() and all(starts[i] <= ends[i] for i in starts)\n"
-    // What speedscope's importer asks of a thread: complete events with names and numbers that nest.
-    "    threads = {}\n"
-    "    for e in d['traceEvents']:\n"
-    "        assert isinstance(e['name'], str) and isinstance(e['pid'], int), e\n"
-    "        if e['ph'] == 'X':\n"
-    "            begin, end = round(e['ts'] * 1000), round((e['ts'] + e['dur']) * 1000)\n"
-    "            assert begin <= end and isinstance(e['tid'], int), e\n"
-    "            threads.setdefault((e['pid'], e['tid']), []).append((begin, -end))\n"
-    "    for thread, slices in threads.items():\n"
-    "        assert thread in names, thread\n"
-    "        open_ends = []\n"
-    "        for begin, end in sorted(slices):\n"
-    "            while open_ends and open_ends[-1] <= begin:\n"
-    "                open_ends.pop()\n"
-    "            assert not open_ends or -end <= open_ends[-1], (thread, begin, -end)\n"
-    "            open_ends.append(-end)\n"
-    "    got.sort(key=lambda r: int(r[0]))\n"
-    "elif kind == 'csv':\n"
-    "    rows = list(csv.DictReader(open(path, newline='', encoding='utf-8')))\n"
-    "    got = [[r['index'], (r['kernel'] + ' ' + r['values']).strip(), r['track'], r['start'],\n"
-    "            r['end'], r['stall'], r['bytes_written']] for r in rows]\n"
-    "    got.sort(key=lambda r: int(r[0]))\n"
-    "elif kind == 'table':\n"
-    "    lines = open(path, encoding='utf-8').read().splitlines()[1:]\n"
-    "    got = sorted([[l[:10].strip(), l[75:].strip(), l[38:50].strip(), l[11:23].strip(),\n"
-    "            l[24:36].strip(), l[51:62].strip()] for l in lines], key=lambda r: int(r[0]))\n"
-    "    expected = [e[:6] for e in expected]\n"
-    "elif kind == 'svg':\n"
-    "    d = dom.parse(path)\n"
-    "    def text(e): return ''.join(c.data for c in e.childNodes if c.nodeType == c.TEXT_NODE)\n"
-    "    got = []\n"
-    "    for e in d.getElementsByTagName('title')[1:]:\n"
-    "        label, rest = text(e).split('\\n')\n"
-    "        rest = rest.split()\n"
-    "        got.append([rest[1].rstrip(':'), label, rest[2], rest[4].rstrip(',')])\n"
-    "    got.sort(key=lambda r: int(r[0]))\n"
-    "    expected = [[e[0], e[1], e[3], e[4]] for e in expected]\n"
-    "    texts = [text(e) for e in d.getElementsByTagName('text')]\n"
-    "    assert all(k in ' '.join(texts) for k in sys.argv[2:]), texts\n"
-    "    left = [r for r in d.getElementsByTagName('rect') if r.getAttribute('fill')[:6] == "
-    "'url(#k'\n"
-    "            and r.getElementsByTagName('title')]\n"
-    "    assert len(left) == len(expected)\n"
-    "assert got == expected, [(g, e) for g, e in zip(got, expected) if g != e][:3] or len(got)\n";
-
 static bool has_python(void) {
     return system("python3 -c 'import json' > /dev/null 2>&1") == 0;
-}
-
-static void write_file(const char *path, const void *data, size_t size) {
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(data, 1, size, file), size);
-    assert_int_equal(fclose(file), 0);
 }
 
 // In place of processes: tasks by the wall clock.
@@ -222,9 +155,8 @@ static void check_python(see *s, const char *kind, ptowsp_export_format format,
     if (export_to(s, format, options) != PTOWSP_OK) {
         fail_msg("%s", ptowsp_context_error(s->context).text);
     }
-    write_file("build/export_test.out", written.text, written.length);
-    write_file("build/export_test.py", script, sizeof script - 1);
-    snprintf(command, sizeof command, "python3 build/export_test.py %s %s", kind, more);
+    file_write("build/export_test.out", written.text, written.length);
+    snprintf(command, sizeof command, "python3 tests/report/export_read.py %s %s", kind, more);
     assert_int_equal(system(command), 0);
 }
 

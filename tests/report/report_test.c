@@ -2,6 +2,7 @@
 // reports read back.
 
 #include "see_fixture.h"
+#include "support/files.h"
 #include "written.h"
 
 static const ptowsp_record_options edges_level = {PTOWSP_RECORD_EDGES, 0, 0, 0, false};
@@ -144,29 +145,6 @@ SEE_TEST(report__text_says_it_all, 40, 5) {
         "cycles, 70.0 %\n");
 }
 
-static const char script[] =
-    "import json, xml.dom.minidom as dom\n"
-    "d = json.load(open('build/report.json', encoding='utf-8'))\n"
-    "assert d['title'] == 'a \"<&>\\\\' and d['makespan'] == 20 and d['tasks'] == 20\n"
-    "assert d['bounds'] == {'path': 20,\n"
-    "    'work': [{'pool': '', 'lanes': 40, 'cycles': 6}]}, d['bounds']\n"
-    "assert sum(d['idle'].values()) == 40 * 20 - 215\n"
-    "assert [(k['name'], k['tasks'], k['busy'], k['critical']) for k in d['kernels']] == \\\n"
-    "    [('attend', 15, 195, 16), ('merge', 5, 20, 4)]\n"
-    "assert d['what_if'] == [{'kernel': 'attend', 'percent': 50, 'makespan': 14}]\n"
-    "p = dom.parse('build/report.html')\n"
-    "rows = [[''.join(t.data for t in c.childNodes if c.nodeType == 1 and t.nodeType == 3)\n"
-    "    for c in r.childNodes if c.nodeType == 1] for r in p.getElementsByTagName('tr')]\n"
-    "assert ['longest chain of dependencies', '20', '100.0 %', ''] in rows, rows\n"
-    "assert len(p.getElementsByTagName('svg')) == 1\n";
-
-static void write_file(const char *path, const char *text, size_t size) {
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(text, 1, size, file), size);
-    assert_int_equal(fclose(file), 0);
-}
-
 TEST(report__json_and_html_are_read_back) {
     see s = {0};
     ptowsp_schedule schedule = lanes(40);
@@ -175,15 +153,14 @@ TEST(report__json_and_html_are_read_back) {
     see_make(&s, &schedule, 5);
     see_run(&s, &edges_level);
     assert_ok(report_of(&s, PTOWSP_REPORT_JSON, &options, &what, 1));
-    write_file("build/report.json", written.text, written.length);
+    file_write("build/report.json", written.text, written.length);
     assert_ok(report_of(&s, PTOWSP_REPORT_HTML, &options, &what, 1));
-    write_file("build/report.html", written.text, written.length);
-    write_file("build/report_test.py", script, sizeof script - 1);
+    file_write("build/report.html", written.text, written.length);
     see_free(&s);
     if (system("python3 -c 'import json' > /dev/null 2>&1") != 0) {
         skip();
     }
-    assert_int_equal(system("python3 build/report_test.py"), 0);
+    assert_int_equal(system("python3 tests/report/report_read.py"), 0);
 }
 
 SEE_TEST(report__refuses, 1, 1) {

@@ -3,6 +3,8 @@
 
 #include "workload_sample.h"
 
+#include "support/files.h"
+
 enum { TEXT_MAX = 1 << 20 };
 
 static char printed[TEXT_MAX], again[TEXT_MAX];
@@ -73,91 +75,18 @@ TEST(parse__gives_the_module_and_the_program_that_were_printed) {
 
 // -- by hand --------------------------------------------------------------------------------------
 
-static const char sample_text[] =
-    "module \"a b\" slots 9\n"
-    "axis n dynamic\n"
-    "axis kv ragged i32\n"
-    "axis pages sparse\n"
-    "axis p plan\n"
-    "axis p plan, its lanes\n"
-    "symbol cut\n"
-    "symbol \"x-y\"\n"
-    "symbol __pto_wsp_channel_latency_cycles\n"
-    "array order i32\n"
-    "tensor t i64 [?, 4, 8] l2\n"
-    "kernel k(axes 1, inout c i64 ? x 8, s u64, \"in\" u64) mix, 7 cycles, time only\n"
-    "kernel w(axes 1) vector, 3 cycles, time only\n"
-    "workload part(a i64, f bool)\n"
-    "  when f && a > -9223372036854775808\n"
-    "    task w(min(a, 3) - (2 - a))\n"
-    "  otherwise\n"
-    "    slot_set 8 = \"x-y\" + 18446744073709551615u\n"
-    "workload main\n"
-    "  parallel l in lanes of p\n"
-    "    parallel u in p[l]\n"
-    "      task k(u) c = t[u] at (0, 2) up to p.kv_len[u] rows of edge x 8 s = cut in = 2u tag g = "
-    "1u "
-    "as node 9\n"
-    "      task k(u) c = t[u] of 2 x 8 s = u64(u > 1 ? 1 : 2) in = 5u after node 9\n"
-    "  select e in pages[0]\n"
-    "    call part(entry(e), order[e] == kv[e])\n"
-    "  combine\n"
-    "    slot_load 1 = t[0] at (1, 0) of 1 x 8 element (0, 3)\n"
-    "    pipeline q\n"
-    "      channel c depth 2 latency cut * 2u\n"
-    "      event done\n"
-    "      process a replicas r in n produces c, done\n"
-    "        send c(r)\n"
-    "        close c\n"
-    "        record done\n"
-    "      process b consumes c, done\n"
-    "        consume x from c\n"
-    "          task w(x)\n"
-    "        wait done\n";
-
 // Any name may be a word of the grammar: "@a" to "@w" are names, of which one at a time is such a
 // word, in quotes here, and as the library prints it afterwards.
-static const char name_text[] =
-    "module @a\n"
-    "axis @b dynamic\n"
-    "axis @c ragged i32\n"
-    "axis @d plan\n"
-    "axis @d plan, its lanes\n"
-    "axis @e sparse\n"
-    "symbol @f\n"
-    "array @g i32\n"
-    "tensor @h i64 [?, 4, 8] l2\n"
-    "kernel @i(axes 1, in @j i64 ? x 8, inout @k i64 ? x 8, @l u64) mix, 7 cycles, time only\n"
-    "kernel f(axes 0, in b i64 1 x 8, in @u i64 1 x 8, in @v i64 1 x 8, @w u64) cube, 7 cycles, "
-    "time only\n"
-    "workload @m(@n i64)\n"
-    "  task f() b = @h[0] @u = @h[@n] at (@n, 0) @v = @h[@n] at (1, 2) up to 1 rows @w = 2u tag @o "
-    "= "
-    "1u\n"
-    "  when @n > @g[@n]\n"
-    "    task @i(@n) @j = @h[@n] of 1 x 8 @k = @h[@n] at (@n, 2) up to @n rows of edge x 8 @l = 1u "
-    "tag @o = 2u as node 9\n"
-    "    task @i(@n) @j = @h[@n] of 1 x 8 @k = @h[@n] of 1 x 8 @l = u64(@n) tag @o = 2u after node "
-    "9\n"
-    "workload main\n"
-    "  parallel @p in lanes of @d\n"
-    "    parallel u in @d[@p]\n"
-    "      for_each v in @c[@p]\n"
-    "        call @m(@p < 3 ? size(@b) : @c[@p])\n"
-    "  select w in @e[0]\n"
-    "    call @m(entry(w))\n"
-    "  pipeline @q\n"
-    "    channel @r depth 2 latency @f * 2u\n"
-    "    event done\n"
-    "    process @s replicas @p in @b produces @r, done\n"
-    "      send @r(@p)\n"
-    "      close @r\n"
-    "      record done\n"
-    "    process end consumes @r, done\n"
-    "      consume @t from @r\n"
-    "        slot_set 1 = @t\n"
-    "        slot_load 2 = @h[@t] at (1, 0) of 1 x 8 element (0, 3)\n"
-    "      wait done\n";
+static char sample_text[4096], name_text[4096];
+
+static int read_texts(void **state) {
+    (void)state;
+    file_text("tests/text/sample.txt", sample_text, sizeof sample_text);
+    file_text("tests/text/names.txt", name_text, sizeof name_text);
+    return 0;
+}
+
+SUITE_AROUND(read_texts, NULL)
 
 enum { NAME_COUNT = 23 };
 
@@ -280,7 +209,7 @@ TEST(parse__survives_any_refused_allocation_and_any_mutation) {
     ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};
     ptowsp_module *module;
     ptowsp_context *context = test_context(&desc);
-    size_t length = sizeof sample_text - 1;
+    size_t length = strlen(sample_text);
     for (uint64_t n = 1;; n++) {
         memory.refuse_at = memory.allocations + n;
         ptowsp_status status =

@@ -3,6 +3,8 @@
 
 #include "workload_sample.h"
 
+#include "support/files.h"
+
 enum { SAVED_MAX = 1 << 20 };
 
 static char saved[SAVED_MAX], printed[SAVED_MAX], again[SAVED_MAX];
@@ -68,30 +70,15 @@ TEST(save__loads_programs_that_run_as_the_reference_says) {
 // -- by hand --------------------------------------------------------------------------------------
 
 // Read by a person: every directive, keys with everything they can read.
-static const char body[] =
-    "module m\n"
-    "axis n 4\n"
-    "symbol cut\n"
-    "array home i32\n"
-    "kernel k(axes 1) vector, 3 cycles, time only\n"
-    "kernel c(axes 1) cube, 5 cycles, time only\n"
-    "workload part\n"
-    "  for_each i in n\n"
-    "    task k(i) tag t = u64(i)\n"
-    "    task c(i) tag t = 7u\n"
-    "workload \"the rest\"\n"
-    "  call part()\n"
-    "program part\n"
-    "schedule\n"
-    "  issue dataflow\n"
-    "  dispatch affinity of u64(home[task.i]) + cut over 4 vector and 2 cube lanes\n"
-    "  window stall at 9 tasks\n"
-    "  dependencies structure exact explicit\n"
-    "  hazards raw waw\n"
-    "  ready priority task.args[0] * -2\n"
-    "  start threshold 3 tasks\n"
-    "  streams 3 by task.tag(t)\n"
-    "  timing batched by 2 tasks of 5 cycles\n";
+static char body[2048];
+
+static int read_body(void **state) {
+    (void)state;
+    file_text("tests/text/saved.txt", body, sizeof body);
+    return 0;
+}
+
+SUITE_AROUND(read_body, NULL)
 
 // With its first line.
 static size_t sealed(const char *text, size_t length, char *out) {
@@ -117,7 +104,7 @@ static size_t sealed(const char *text, size_t length, char *out) {
 MEMORY_TEST(save__writes_what_it_reads) {
     ptowsp_program *program;
     ptowsp_text_place place = {7, 7};
-    size_t length = sealed(body, sizeof body - 1, saved);
+    size_t length = sealed(body, strlen(body), saved);
     ptowsp_status status = ptowsp_program_load(context, saved, length, NULL, &program, &place);
     if (status != PTOWSP_OK) {
         fail_msg("%s", ptowsp_context_error(context).text);
@@ -303,7 +290,7 @@ static void refused(ptowsp_context *context, const char *text, size_t length, pt
 }
 
 MEMORY_TEST(load__refuses_every_damage) {
-    const size_t length = sealed(body, sizeof body - 1, saved);
+    const size_t length = sealed(body, strlen(body), saved);
     for (size_t cut = 0; cut < length; cut++) {
         ptowsp_program *program;
         char *copy = (char *)malloc(cut + !cut);  // so that a read behind it is seen
@@ -324,7 +311,7 @@ MEMORY_TEST(load__refuses_every_damage) {
         saved[bit / 8] ^= (char)(1 << bit % 8);
     }
     refused(context, "", 0, PTOWSP_INVALID_PARAMS, "load: this is no saved program");
-    refused(context, body, sizeof body - 1, PTOWSP_INVALID_PARAMS, "this is no saved program");
+    refused(context, body, strlen(body), PTOWSP_INVALID_PARAMS, "this is no saved program");
     refused(context, saved, length - 1, PTOWSP_INVALID_PARAMS,
             "bytes follow the first line, which says");
     saved[length] = '\n';
@@ -391,9 +378,9 @@ MEMORY_TEST(load__survives_any_change_with_a_good_checksum) {
     uint64_t loaded = 0, rounds = test_rounds(20000);
     for (uint64_t i = 0; i < rounds; i++) {
         uint64_t random = seed + i;
-        size_t length = sizeof body - 1;
+        size_t length = strlen(body);
         ptowsp_program *program;
-        memcpy(printed, body, sizeof body);
+        strcpy(printed, body);
         for (int64_t k = test_random_in(&random, 1, 4); k > 0; k--) {
             size_t at = (size_t)test_random_in(&random, 0, (int64_t)length - 1);
             size_t from = (size_t)test_random_in(&random, 0, (int64_t)length - 1);
@@ -419,7 +406,7 @@ MEMORY_TEST(load__survives_any_change_with_a_good_checksum) {
 }
 
 MEMORY_TEST(save_and_load__survive_every_allocation_that_fails) {
-    const size_t length = sealed(body, sizeof body - 1, saved);
+    const size_t length = sealed(body, strlen(body), saved);
     size_t module_length = (size_t)(strstr(body, "program part") - body);
     ptowsp_module *module;
     assert_ok(ptowsp_module_parse(context, body, module_length, NULL, &module, NULL));

@@ -6,7 +6,7 @@
 
 #include "src/tune/tuning.h"
 
-#include "test.h"
+#include "support/files.h"
 
 #include <errno.h>
 #include <math.h>
@@ -61,27 +61,6 @@ static void tune_remove(tune *t) {
     assert_int_equal(rmdir(t->directory), 0);
 }
 
-static void write_file(const char *path, const void *data, size_t size) {
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(data, 1, size, file), size);
-    assert_int_equal(fclose(file), 0);
-}
-
-// The file's bytes and a terminator; freed by free().
-static char *read_file(const char *path, size_t *out_size) {
-    FILE *file = fopen(path, "rb");
-    assert_non_null(file);
-    assert_int_equal(fseek(file, 0, SEEK_END), 0);
-    *out_size = (size_t)ftell(file);
-    rewind(file);
-    char *data = (char *)calloc(1, *out_size + 1);
-    assert_non_null(data);
-    assert_int_equal(fread(data, 1, *out_size, file), *out_size);
-    fclose(file);
-    return data;
-}
-
 static ptowsp_tuning_key key_of(uint64_t kernel, const char *machine, uint64_t size) {
     ptowsp_tuning_key key = {.kernel = kernel, .machine = machine, .sizes[0] = size};
     return key;
@@ -129,7 +108,7 @@ TUNE_TEST(tuning__writes_the_lines_that_the_header_describes) {
     length += seal(expected + length, "tune1 000000000000000f 910b3 - 0 cycles x ");
     length += seal(expected + length, "tune1 000000000000000f 910b3 0x0x0x0x0x18446744073709551615 "
                                       "1000000000000000 cycles x ");
-    char *data = read_file(t->path, &size);
+    char *data = file_read(t->path, &size);
     assert_int_equal(size, length);
     assert_string_equal(data, expected);
     free(data);
@@ -192,7 +171,7 @@ TEST(tuning__puts_sizes_in_buckets_of_powers_of_two) {
 
 // What a file of these bytes has.
 static ptowsp_tuning_stats stats_of(tune *t, const void *data, size_t size) {
-    write_file(t->path, data, size);
+    file_write(t->path, data, size);
     tune_open(t);
     ptowsp_tuning_stats stats = ptowsp_tuning_count(t->tuning);
     tune_close(t);
@@ -324,7 +303,7 @@ TUNE_TEST(tuning__ends_what_a_killed_writer_left_at_any_length) {
     size_t first = seal(lines, "tune1 00000000000000aa m 1 5 ns a ");
     size_t size = first + seal(lines + first, "tune1 00000000000000bb m 1 5 ns a ");
     for (size_t cut = first; cut <= size; cut++) {
-        write_file(t->path, lines, cut);
+        file_write(t->path, lines, cut);
         tune_open(t);
         assert_int_equal(ptowsp_tuning_count(t->tuning).tail_bytes, cut == size ? 0 : cut - first);
         add(t, key_of(1, "m", 1), 9);
@@ -597,11 +576,11 @@ TUNE_TEST(tuning__compacts_to_good_lines_as_they_were) {
         length += i > 0 ? seal(expected + length, texts[i]) : 0;
     }
     size += (size_t)sprintf(lines + size, "half");
-    write_file(t->path, lines, size);
+    file_write(t->path, lines, size);
     tune_open(t);
     assert_int_equal(ptowsp_tuning_count(t->tuning).damaged_count, 4);
     assert_ok(ptowsp_tuning_compact(t->tuning, 1));
-    char *data = read_file(t->path, &got);
+    char *data = file_read(t->path, &got);
     assert_int_equal(got, length);
     assert_string_equal(data, expected);
     free(data);
@@ -813,11 +792,11 @@ TUNE_TEST(tuning__does_not_compact_what_it_must_not_replace) {
     refused(t->context, ptowsp_tuning_compact(tuning, 0), PTOWSP_INVALID_PARAMS,
             "a table without a file is not compacted", NULL);
     ptowsp_tuning_destroy(tuning);
-    write_file(real, "a diary\nof two lines\n", 21);
+    file_write(real, "a diary\nof two lines\n", 21);
     refused(t->context, ptowsp_tuning_compact(t->tuning, 0), PTOWSP_INVALID_PARAMS,
             "%s has 2 lines, and none is a record", real);
     // A folder where the new file would be.
-    write_file(real, "", 0);
+    file_write(real, "", 0);
     add(t, key_of(1, "m", 1), 1);
     snprintf(link_path, sizeof link_path, "%s.compact", real);
     assert_int_equal(mkdir(link_path, 0700), 0);
