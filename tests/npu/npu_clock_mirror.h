@@ -16,65 +16,11 @@ typedef struct mirror {
     bool is_sim_fault;  // what has failed is time
 } mirror;
 
-// -- what the clock is told -----------------------------------------------------------------------
-
-static inline void mirror_begin(mirror *m, const ptowsp_run *run) {
-    const ptowsp_program *p = run->program;
-    uint32_t count = p->tensors.count ? (uint32_t)p->tensors.count - 1 : 0;  // but none
-    clock_tensor *tensors = (clock_tensor *)calloc(count + 1, sizeof *tensors);
-    assert_non_null(tensors);
-    for (uint32_t i = 0; i < count; i++) {
-        const pwsp_bound_tensor *from = &run->bindings.effective[i + 1];
-        clock_tensor *to = &tensors[i];
-        to->base = from->base;
-        to->element_size = from->is_bound ? from->element_size : 0;
-        memcpy(to->lead_shape, from->lead_shape, sizeof to->lead_shape);
-        memcpy(to->lead_strides, from->lead_strides, sizeof to->lead_strides);
-        to->rows = from->rows;
-        to->cols = from->cols;
-        to->row_stride = from->row_stride;
-        to->col_stride = from->col_stride;
-        to->is_written = p->tensor_is_written[i + 1];
-        to->is_loaded = p->tensor_is_loaded[i + 1];
-    }
-    const clock_program program = {
-        &p->schedule,  p->lane_count,  p->is_priority_signed,       p->has_streams,
-        p->edge_count, p->scope_depth, (uint32_t)p->pipelines.count};
-    assert_true(npu_clock_begin(m->clock, &program, tensors, count));
-    free(tensors);
-}
-
-static inline clock_tile mirror_tile(const pwsp_tile_at *at) {
-    clock_tile tile = {at->tensor - 1, at->rows, at->cols, at->lead, at->row,
-                       at->col,        false,    false,    false};
-    return tile;
-}
-
-static inline void mirror_task(const ptowsp_program *p, const pwsp_task_op *op,
-                               const pwsp_tile_at *at, clock_tile *tiles, clock_task *task) {
-    const uint32_t *edges = (const uint32_t *)p->edges.items;
-    for (uint32_t i = 0; i < op->view_count; i++) {
-        const pwsp_tile_view *view = &p->views.items[op->first_view + i];
-        tiles[i] = mirror_tile(&at[i]);
-        tiles[i].is_read = (view->access & PWSP_TILE_READ) != 0;
-        tiles[i].is_written = (view->access & PWSP_TILE_WRITTEN) != 0;
-        tiles[i].is_loaded = (view->access & PWSP_TILE_LOADED) != 0;
-    }
-    task->tiles = tiles;
-    task->tile_count = op->view_count;
-    task->after = op->in_count ? edges + op->first_in : NULL;
-    task->after_count = op->in_count;
-    task->before = op->out_count ? edges + op->first_out : NULL;
-    task->before_count = op->out_count;
-}
-
 // -- walking --------------------------------------------------------------------------------------
 
 static inline bool mirror_do_task(mirror *m, ptowsp_run *run) {
     pwsp_expander *x = &run->walk.expander;
     pwsp_arrival arrival;
-    clock_tile tiles[PTOWSP_TASK_TILE_MAX];
-    clock_task task = {0};
     arrival.cycles = 0;
     arrival.demand = NULL;
     if (!pwsp_walk_keys(x, &arrival) ||
@@ -82,14 +28,7 @@ static inline bool mirror_do_task(mirror *m, ptowsp_run *run) {
         return false;
     }
     pwsp_walk_arrival(x, &arrival);
-    mirror_task(run->program, x->task_op, x->tiles_at, tiles, &task);
-    task.cycles = arrival.cycles;
-    task.dispatch_key = arrival.dispatch_key;
-    task.priority_key = arrival.priority_key;
-    task.stream_key = arrival.stream_key;
-    task.unit = arrival.unit;
-    task.node = x->node;
-    npu_clock_do_task(m->clock, &task);
+    npu_clock_do_task(m->clock, &arrival);
     m->is_sim_fault = true;
     return pwsp_timeline_task(&run->time, &arrival);
 }
@@ -109,24 +48,13 @@ static inline bool mirror_do_pipeline(mirror *m, ptowsp_run *run) {
     const pwsp_pipeline_op *op = run->walk.expander.pipeline;
     uint64_t first_task = run->time.sim.task_count, busy, waited, busy_after, waited_after, cycles;
     uint64_t loads = run->pipes.pipelines.slot_load_count;
-    clock_pipeline told = {0};
     mirror_count(run, &busy, &waited);
     bool is_good = pwsp_pipelines_run(&run->pipes.pipelines, &cycles);
     mirror_count(run, &busy_after, &waited_after);
     pwsp_pipeline_arrival arrival;
     pwsp_pipes_arrival(&run->pipes, op, first_task, cycles, &arrival);
-    clock_tile *tiles = (clock_tile *)calloc(op->task.view_count + 1, sizeof *tiles);
-    assert_non_null(tiles);
-    mirror_task(run->program, &op->task, arrival.whole.tiles, tiles, &told.whole);
-    told.whole.cycles = cycles;
-    told.whole.node = arrival.whole.node;
-    told.pipeline = arrival.pipeline;
-    told.task_count = arrival.task_count;
-    told.busy_cycles = busy_after - busy;
-    told.channel_cycles = waited_after - waited;
-    told.slot_load_count = run->pipes.pipelines.slot_load_count - loads;
-    npu_clock_do_pipeline(m->clock, &told);
-    free(tiles);
+    npu_clock_do_pipeline(m->clock, &arrival, busy_after - busy, waited_after - waited,
+                          run->pipes.pipelines.slot_load_count - loads);
     bool is_issued = pwsp_timeline_pipeline(&run->time, &arrival);
     if (!is_good && is_issued) {
         pwsp_timeline_end(&run->time);
@@ -150,21 +78,16 @@ static inline bool mirror_on_task(void *user) {
 static inline bool mirror_on_mark(void *user, const pwsp_mark *mark) {
     const mirror_walker *w = (const mirror_walker *)user;
     w->m->is_sim_fault = true;
-    if (mark->kind == PWSP_MARK_END) {
-        npu_clock_scope_end(w->m->clock);
-    } else if (mark->kind == PWSP_MARK_RESET) {
-        npu_clock_reset(w->m->clock, mark->edges, mark->edge_count);
-    } else if (mark->kind != PWSP_MARK_RELEASE) {
-        npu_clock_scope_begin(w->m->clock, mark->kind == PWSP_MARK_PARALLEL);
+    if (mark->kind != PWSP_MARK_RELEASE) {
+        npu_clock_mark(w->m->clock, mark);
     }
     return pwsp_run_mark(w->run, mark);
 }
 
 static inline bool mirror_on_load(void *user) {
     const mirror_walker *w = (const mirror_walker *)user;
-    clock_tile element = mirror_tile(&w->run->walk.expander.load_at);
     w->m->is_sim_fault = true;
-    npu_clock_slot_load(w->m->clock, &element);
+    npu_clock_slot_load(w->m->clock, &w->run->walk.expander.load_at);
     return pwsp_run_load(w->run);
 }
 
@@ -190,7 +113,9 @@ static inline ptowsp_status mirror_walk(void *user, ptowsp_run *run) {
     if (!pwsp_pipes_begin(&run->pipes, m->options, NULL)) {  // processes are run as without lanes
         return pwsp_run_fail_walk(run);
     }
-    mirror_begin(m, run);
+    pwsp_timed timed = run->timed;
+    timed.tensor_scopes = NULL;  // trees have no rings of bytes
+    assert_true(npu_clock_begin(m->clock, &timed, run->bindings.effective));
     pwsp_walk_begin(&run->walk, false);
     pwsp_run_set_mode(run, run->walk.is_time_only, false);
     if (pwsp_stream_run(&run->walk, &sink, &walker, &event)) {

@@ -44,25 +44,48 @@ static ptowsp_schedule paper_schedule(ptowsp_issue issue) {
     return schedule;
 }
 
+static void print_nothing(const void *user, uint32_t node, ptowsp_output text) {
+    (void)user;
+    (void)node;
+    (void)text;
+}
+
 static void paper_begin(npu_clock *clock, const ptowsp_schedule *schedule, uint32_t lane_count) {
-    ptowsp_schedule on_lanes = *schedule;
-    const clock_program program = {&on_lanes, lane_count, false, false, 0, 2, 2};
-    on_lanes.lane_count = lane_count;
-    assert_true(npu_clock_begin(clock, &program, NULL, 0));
+    static const bool no_tensor[1];
+    static const pwsp_bound_tensor unbound[1];
+    static pwsp_pool_info pools[PWSP_POOL_MAX];
+    pwsp_timed timed = {.schedule = *schedule,
+                        .pools = pools,
+                        .lane_count = lane_count,
+                        .scope_depth = 2,
+                        .pipeline_count = 2,
+                        .tensor_count = 1,
+                        .tensor_is_loaded = no_tensor,
+                        .tensor_is_written = no_tensor,
+                        .print_place = print_nothing};
+    timed.schedule.lane_count = lane_count;
+    timed.pool_count = pwsp_schedule_pools(&timed.schedule, pools);
+    assert_true(npu_clock_begin(clock, &timed, unbound));
 }
 
 static bool paper_task(npu_clock *clock, uint64_t cycles) {
-    clock_task task = {.cycles = cycles};
+    const pwsp_arrival task = {.cycles = cycles};
     return npu_clock_do_task(clock, &task);
+}
+
+static bool paper_mark(npu_clock *clock, pwsp_mark_kind kind) {
+    const uint32_t edge = 0;
+    const pwsp_mark mark = {kind, 0, kind == PWSP_MARK_RESET, &edge};
+    return npu_clock_mark(clock, &mark);
 }
 
 // Tasks of 10, 20 and 30 cycles, children of one parallel scope.
 static ptowsp_run_stats paper_run(const ptowsp_schedule *schedule, uint32_t lane_count) {
     npu_clock *clock = npu_clock_create();
     paper_begin(clock, schedule, lane_count);
-    assert_true(npu_clock_scope_begin(clock, true));
+    assert_true(paper_mark(clock, PWSP_MARK_PARALLEL));
     assert_true(paper_task(clock, 10) && paper_task(clock, 20) && paper_task(clock, 30));
-    assert_true(npu_clock_scope_end(clock) && npu_clock_end(clock));
+    assert_true(paper_mark(clock, PWSP_MARK_END) && npu_clock_end(clock));
     ptowsp_run_stats stats = npu_clock_stats(clock);
     assert_int_equal(stats.task_count, 3);
     assert_int_equal(stats.busy_cycles, 60);
@@ -91,14 +114,9 @@ TEST(npu_clock__tells_when_the_last_run_of_a_pipeline_has_started) {
     schedule.dispatch = PTOWSP_DISPATCH_WORK_STEALING;
     npu_clock *clock = npu_clock_create();
     paper_begin(clock, &schedule, 2);
-    clock_pipeline pipeline = {.whole.cycles = 7,
-                               .pipeline = 1,
-                               .task_count = 5,
-                               .busy_cycles = 9,
-                               .channel_cycles = 4,
-                               .slot_load_count = 3};
-    assert_true(paper_task(clock, 10) && npu_clock_do_pipeline(clock, &pipeline));
-    assert_true(npu_clock_do_pipeline(clock, &pipeline) && npu_clock_end(clock));
+    const pwsp_pipeline_arrival pipeline = {.whole.cycles = 7, .pipeline = 1, .task_count = 5};
+    assert_true(paper_task(clock, 10) && npu_clock_do_pipeline(clock, &pipeline, 9, 4, 3));
+    assert_true(npu_clock_do_pipeline(clock, &pipeline, 9, 4, 3) && npu_clock_end(clock));
     ptowsp_run_stats stats = npu_clock_stats(clock);
     assert_int_equal(npu_clock_pipeline_start(clock, 0), 0);
     assert_int_equal(npu_clock_pipeline_start(clock, 1), 17);
@@ -116,7 +134,7 @@ TEST(npu_clock__goes_on_after_an_error_only_when_it_begins_anew) {
     assert_false(paper_task(clock, 1) || npu_clock_end(clock));  // not begun
     paper_begin(clock, &schedule, 1);
     assert_true(paper_task(clock, 3));
-    assert_false(npu_clock_scope_end(clock));
+    assert_false(paper_mark(clock, PWSP_MARK_END));
     assert_int_equal(npu_clock_status(clock), PTOWSP_INVALID_PARAMS);
     assert_string_equal(npu_clock_error(clock), "clock: no scope is open");
     assert_false(paper_task(clock, 3) || npu_clock_end(clock));
@@ -125,8 +143,8 @@ TEST(npu_clock__goes_on_after_an_error_only_when_it_begins_anew) {
     paper_begin(clock, &schedule, 1);
     assert_int_equal(npu_clock_status(clock), PTOWSP_OK);
     assert_string_equal(npu_clock_error(clock), "");
-    assert_true(npu_clock_scope_begin(clock, false));
-    assert_false(npu_clock_scope_begin(clock, true));  // it was told that there are two at most
+    assert_true(paper_mark(clock, PWSP_MARK_SEQUENTIAL));
+    assert_false(paper_mark(clock, PWSP_MARK_PARALLEL));  // it was told that there are two at most
     assert_int_equal(npu_clock_status(clock), PTOWSP_LIMIT_EXCEEDED);
     paper_begin(clock, &schedule, 1);
     assert_true(paper_task(clock, 8) && npu_clock_end(clock));
@@ -137,14 +155,13 @@ TEST(npu_clock__goes_on_after_an_error_only_when_it_begins_anew) {
 
 // Every call: nothing comes of it.
 static void expect_nothing_more(npu_clock *clock) {
-    const uint32_t edge = 0;
-    clock_tile tile = {0};
-    clock_pipeline pipeline = {0};
-    assert_false(npu_clock_scope_begin(clock, true));
-    assert_false(npu_clock_scope_end(clock));
-    assert_false(npu_clock_reset(clock, &edge, 1));
+    const pwsp_tile_at tile = {0};
+    const pwsp_pipeline_arrival pipeline = {.pipeline = 0};
+    assert_false(paper_mark(clock, PWSP_MARK_PARALLEL));
+    assert_false(paper_mark(clock, PWSP_MARK_END));
+    assert_false(paper_mark(clock, PWSP_MARK_RESET));
     assert_false(npu_clock_slot_load(clock, &tile));
-    assert_false(npu_clock_do_pipeline(clock, &pipeline));
+    assert_false(npu_clock_do_pipeline(clock, &pipeline, 0, 0, 0));
     assert_false(paper_task(clock, 1));
 }
 
@@ -154,7 +171,7 @@ TEST(npu_clock__does_nothing_after_an_error_but_end) {
     expect_nothing_more(clock);  // not begun
     paper_begin(clock, &schedule, 1);
     assert_true(paper_task(clock, 3));
-    assert_false(npu_clock_scope_end(clock));
+    assert_false(paper_mark(clock, PWSP_MARK_END));
     expect_nothing_more(clock);
     assert_string_equal(npu_clock_error(clock), "clock: no scope is open");
     assert_false(npu_clock_end(clock));
