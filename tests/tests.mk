@@ -141,7 +141,7 @@ TREE_LEVEL    = -O0 -DPTOISA_SIMULATOR_TYPES $(TREE_CFLAGS)
 TREE_OPTIONS  = -include $(NPU)/headers.h -Wl,$(NPU)/libshim.a $(TREE_LEVEL)
 A5_OPTIONS    = -std=c++20 $(subst headers.h,headers_a5.h,$(TREE_OPTIONS))
 TREE_TESTS   := $(patsubst %,$(BUILD)/npu_%_test.passed,cases equal error execute halves indexing instruction \
-    expand expand_pipeline expand_text expr kernel loop loop_tree measure ops optional own plan shape transient)
+    expand expand_text expr kernel loop loop_tree measure ops optional own plan shape transient)
 COMPILE_TREE  = cd $(NPU)/text/tree && $(CXX) $(TREE_FLAGS) $(TREE_LEVEL) $(addprefix -I,include aicpu aicore host shim)
 
 $(BUILD)/npu/npu_first: $(BUILD)/tests/npu/npu_first.o $(BUILD)/libtested.a
@@ -167,14 +167,19 @@ $(BUILD)/npu/libshim.a: $(BUILD)/npu/headers.h
 	rm -f $@
 	$(AR) rcs $@ $(@D)/shim.o
 
-# Of npu_expand_run.h.
-$(BUILD)/npu/words.h.gch: $(wildcard tests/npu/words/*.h) src/npu/tree/include/wsp_number.h
-	@mkdir -p $(@D)
-	printf '#include "%s"\n' program.h wsp_expand.h wsp_pipeline.h > $(@D)/words.h
-	$(CXX) $(WARNINGS) -std=c++17 -O0 -pthread -fPIC -Itests/npu/words -Isrc/npu/tree/include -x c++-header \
-	    $(@D)/words.h -o $@
+# The runtime of trees, for many in one object (npu_kernel_fixture.h).
+TREE_RUNTIME := $(patsubst $(TREE)/%.cpp,$(BUILD)/npu/runtime/%.o,$(wildcard $(TREE)/aicpu/*.cpp \
+    $(TREE)/aicore/wsp_worker.cpp $(TREE)/host/wsp_[blrt]*.cpp))
 
-$(BUILD)/npu/first: $(addprefix $(BUILD)/npu/,npu_first headers.h.gch headers_a5.h.gch libshim.a words.h.gch)
+$(BUILD)/npu/runtime/%.o: $(TREE)/%.cpp | $(CORE)
+	@mkdir -p $(@D)
+	$(CXX) $(TREE_FLAGS) $(TREE_LEVEL) $(MAKE_DEPS) $(TREE_PATHS) -c $< -o $@
+
+$(BUILD)/npu/libtree.a: $(TREE_RUNTIME)
+	rm -f $@
+	$(AR) rcs $@ $^
+
+$(BUILD)/npu/first: $(addprefix $(BUILD)/npu/,npu_first headers.h.gch headers_a5.h.gch libshim.a libtree.a)
 	@mkdir -p -m 700 $(@D)/cache
 	@CXX='$(CXX)' $< build $(NPU)/cache '$(TREE_OPTIONS)'
 	@touch $@
@@ -210,4 +215,4 @@ coverage:
 
 .SECONDARY:  # objects of tests are kept
 
--include $(shell find $(BUILD)/src $(BUILD)/tests $(BUILD)/tree -name '*.d' 2> /dev/null)
+-include $(shell find $(BUILD)/src $(BUILD)/tests $(BUILD)/tree $(BUILD)/npu/runtime -name '*.d' 2> /dev/null)

@@ -24,7 +24,7 @@ static void run_tree(sample *s, const ptowsp_program *program, ptowsp_run *run) 
         has_cache = true;
     }
     npu_doing("input", input++);
-    ptowsp_npu *npu = npu_build(s->context, program);
+    ptowsp_npu *npu = npu_tree_build(s->context, program);
     if (!npu) {
         return;  // NPU_EQUAL_TREES: it is only written
     }

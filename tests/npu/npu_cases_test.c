@@ -75,7 +75,7 @@ static void compare_program(case_subject *s, uint64_t random) {
         npu_now.tally.skipped++;
         return;
     }
-    ptowsp_npu *npu = npu_build(s->context, s->program);
+    ptowsp_npu *npu = npu_tree_build(s->context, s->program);
     case_ok(s, "run", ptowsp_run_create(s->context, s->program, &s->run));
     case_know_kernels(s);
     for (s->round = 0; npu && s->round < s->items.count; s->round = s->round_end + 1) {

@@ -6,8 +6,6 @@
 
 #include "npu_equal_sample.h"
 
-#include "pipeline_random.h"
-
 enum {
     PROGRAMS = 16,  // of each kind, unless NPU_EQUAL_COUNT says otherwise
     SCHEDULES = 2,  // of a program
@@ -18,7 +16,7 @@ enum {
 // -- workloads ------------------------------------------------------------------------------------
 
 static void compare_program(sample *s, const ptowsp_program *program) {
-    ptowsp_npu *npu = npu_build(s->context, program);
+    ptowsp_npu *npu = npu_tree_build(s->context, program);
     if (!npu) {
         return;
     }
@@ -76,37 +74,6 @@ static void npu__trees_of_random_workloads_do_what_the_library_does(void **state
 
 // -- pipelines ------------------------------------------------------------------------------------
 
-static void explain_pipeline(void *user) {
-    const sim_sample *s = (const sim_sample *)user;
-    const ptowsp_output text = {sim_write, NULL};
-    ptowsp_module_print(s->built.module, text);
-}
-
-static void compare_pipeline(sim_sample *s, ptowsp_run *run, ptowsp_npu *npu, uint64_t random) {
-    npu_subject subject = {0};
-    sim_bind(&s->built, &s->b, run);
-    s->built.call_count = 0;
-    memset(s->built.data, 0, sizeof s->built.data);
-    subject.context = s->context;
-    subject.run = run;
-    subject.npu = npu;
-    subject.model = PTOWSP_MODEL_UNIT;
-    subject.slot_count = SIM_SLOT_COUNT + 1;
-    subject.random = random;
-    subject.explain = explain_pipeline;
-    subject.user = s;
-    npu_block_add(&subject, s->built.data, sizeof s->built.data);
-    npu_subject_check(&subject);
-    assert_int_equal(subject.status, s->status);
-    if (s->status == PTOWSP_OK) {
-        uint64_t total = (uint64_t)(s->around.before + s->around.after);
-        for (int r = 0; r < s->round_count; r++) {
-            total += s->rounds[r].makespan;
-        }
-        assert_true(subject.makespan == total);
-    }
-}
-
 static void npu__trees_of_random_pipelines_do_what_the_library_does(void **state) {
     unsigned number = *(const unsigned *)*state;
     npu_doing("pipeline", number);
@@ -119,12 +86,12 @@ static void npu__trees_of_random_pipelines_do_what_the_library_does(void **state
         sim_sample_free(s);
         return;
     }
-    ptowsp_npu *npu = npu_build(s->context, s->built.program);
+    ptowsp_npu *npu = npu_tree_build(s->context, s->built.program);
     ptowsp_run *run = test_run_of(s->context, s->built.program);
     uint64_t random = number;
     bool has_latency = false;
     for (unsigned i = 0; i < BINDINGS && npu; i++) {
-        compare_pipeline(s, run, npu, number * 100 + i);
+        npu_compare_pipeline(s, run, npu, number * 100 + i);
         has_latency = has_latency || s->b.has_latency;  // what is bound once stays bound
         do {
             sim_bindings_random(&s->p, &random, &s->b);

@@ -1,85 +1,80 @@
-// aicpu/expand.cpp of random programs, compiled without warnings and walked by words that only ask
-// and tell (tests/npu/words): every task comes in program order with the arguments, tiles and keys
-// that the slow reference of workload_reference.h expects, and data and slots are the same at the
-// end.
+// Trees of random programs, all of them in one object, without warnings (npu_kernel_fixture.h): workloads
+// and pipelines do what the library does, which is what the slow references expect. More of them than
+// npu_equal_test.c can build one by one.
 
-#define _GNU_SOURCE  // mkdtemp
+#define _POSIX_C_SOURCE 200809L
 
-#include "workload_sample.h"
+#include "npu_equal_sample.h"
+#include "npu_kernel_fixture.h"
 
-#include "npu_expand_run.h"
+enum { PROGRAMS = 60, PIPELINES = 40 };
 
-enum { PROGRAMS = 60 };
-
-typedef struct walk {
-    sample *s;
-    const ptowsp_program *program;
-} walk;
-
-static void run_task(void *user, const words_task *task, const ptowsp_task *as_task) {
-    sample *s = ((walk *)user)->s;
-    if (as_task->index >= (uint64_t)s->x.task_count) {
-        complain(s, NULL, -1, "more tasks than expected");
-        return;
-    }
-    const ref_task *expected = &s->x.tasks[as_task->index];
-    const ref_stmt *stmt = &s->program.stmts[expected->stmt];
-    assert_int_equal(task->kernel, s->module.kernels[stmt->kernel].id);
-    if (task->dispatch != expected->dispatch_key || task->priority != expected->priority_key ||
-        task->stream != expected->stream_key) {
-        complain(s, NULL, (int)as_task->index, "a key");
-    }
-    ptowsp_cycles cycles = ref_kernel_run(as_task, &s->module.users[stmt->kernel]);
-    if (cycles > PTOWSP_CYCLES_MAX) {
-        complain(s, NULL, (int)as_task->index, "its arguments");
-    }
-}
-
-static void check_walk(const words_unit *unit, uint32_t number, walk *w) {
-    sample *s = w->s;
-    words_host host;
-    sample_expect(s);
-    ptowsp_run *run = test_run_of(s->context, w->program);
-    ref_bind(run, &s->program, &s->bindings, &s->memory, true);
-    words_over over = {run, run_task, w, 0, 0, 0};
-    words_walk(unit, number, &over, &host);
-    assert_int_equal(over.failed_place, 0);
-    assert_true(over.task_count == (uint64_t)s->x.task_count);
-    check_data(s, run);
-    for (uint32_t i = 0; i < REF_SLOT_COUNT; i++) {
-        assert_true(host.slots[i] == s->x.slots[i]);
-    }
-    ptowsp_run_destroy(run);
-}
-
-TEST(expand__walks_random_programs_as_the_reference_does) {
-    if (!words_compiler()) {
-        print_message("no C++ compiler\n");
-        skip();
-    }
-    uint64_t seed = test_seed() + 33, tasks = 0;
-    static walk walks[PROGRAMS];
+TEST(expand__trees_of_random_workloads_do_what_the_reference_does) {
+    uint64_t seed = test_seed() + 33;
+    static sample *samples[PROGRAMS];
     static ptowsp_program *programs[PROGRAMS];
-    words_unit unit = {0};
+    npu_object o = npu_object_begin();
+    o.has_trees = true;
     for (unsigned number = 0; TEST_ROUNDS(number, PROGRAMS); number++) {
-        walk *w = &walks[number];
-        w->s = sample_make(seed, number);
-        do {
-            sample_schedule(w->s, 0);
-        } while (sample_compile(w->s, &w->s->module, &programs[number]) != PTOWSP_OK);
-        w->program = programs[number];
-        words_unit_add(&unit, w->s->context, w->program);
+        sample *s = samples[number] = sample_make(seed, number);
+        for (unsigned i = 0; !programs[number]; i++) {
+            ptowsp_program *program = NULL;
+            sample_schedule(s, i);
+            if (sample_compile(s, &s->module, &program) == PTOWSP_OK &&
+                npu_sample_is_supported(s, program)) {
+                programs[number] = program;
+            } else {
+                ptowsp_program_destroy(program);
+            }
+        }
+        npu_object_add(&o, s->context, programs[number], false);
     }
-    words_unit_build(&unit);
+    npu_object_build(&o, "");
     for (uint32_t number = 0; TEST_ROUNDS(number, PROGRAMS); number++) {
-        check_walk(&unit, number, &walks[number]);
-        sample_rebind(walks[number].s);
-        check_walk(&unit, number, &walks[number]);
-        tasks += (uint64_t)walks[number].s->x.task_count;
+        sample *s = samples[number];
+        npu_doing("workload", number);
+        ptowsp_npu *npu = npu_object_tree(&o, number, s->context, programs[number]);
+        ptowsp_run *run = test_run_of(s->context, programs[number]);
+        npu_compare_sample(s, run, npu, number);
+        sample_rebind(s);
+        npu_compare_sample(s, run, npu, number);
+        ptowsp_run_destroy(run);
         ptowsp_program_destroy(programs[number]);
-        sample_free(walks[number].s);
+        sample_free(s);
     }
-    words_unit_free(&unit);
-    print_message("%llu tasks\n", (unsigned long long)tasks);
-    assert_met(tasks > 500);
+    npu_object_end(&o);
+    print_message("%llu tasks\n", (unsigned long long)npu_now.tally.tasks);
+    assert_met(npu_now.tally.tasks > 7000);
+}
+
+TEST(expand__trees_of_random_pipelines_do_what_the_reference_does) {
+    uint64_t seed = test_seed() + 44, good = 0;
+    static sim_sample *samples[PIPELINES];
+    npu_object o = npu_object_begin();
+    o.has_trees = true;
+    for (unsigned number = 0, made = 0; made < PIPELINES; number++) {
+        sim_sample *s = sim_sample_random(seed, number);
+        s->around.has_data = made % 4 != 0;
+        sim_sample_build(s);
+        if (s->built.status == PTOWSP_OK) {
+            npu_object_add(&o, s->context, s->built.program, false);
+            samples[made++] = s;
+        } else {
+            sim_sample_free(s);
+        }
+    }
+    npu_object_build(&o, "");
+    for (uint32_t number = 0; number < PIPELINES; number++) {
+        sim_sample *s = samples[number];
+        npu_doing("pipeline", number);
+        ptowsp_run *run = test_run_of(s->context, s->built.program);
+        npu_compare_pipeline(s, run, npu_object_tree(&o, number, s->context, s->built.program),
+                             number);
+        good += s->status == PTOWSP_OK;
+        ptowsp_run_destroy(run);
+        sim_sample_free(s);
+    }
+    npu_object_end(&o);
+    print_message("%llu end\n", (unsigned long long)good);
+    assert_true(good >= PIPELINES / 2);
 }

@@ -2,11 +2,12 @@
 // value that a run gives them; the text of some, worked out by hand; and the deepest and largest
 // that a module takes.
 
-#define _GNU_SOURCE  // mkdtemp
+#define _POSIX_C_SOURCE 200809L
 
 #include "expr_reference.h"
 
-#include "npu_expand_run.h"
+#include "npu_files.h"
+#include "npu_kernel_fixture.h"
 
 enum { PROGRAMS = 6, EXPRS = 60, FIRST_SLOT = 3, UNKNOWN_COUNT = 2 };
 
@@ -63,18 +64,9 @@ static ptowsp_expr random_expr(generator *g, ptowsp_type type, int depth) {
 
 // -- against runs ---------------------------------------------------------------------------------
 
-static void no_task(void *user, const words_task *task, const ptowsp_task *as_task) {
-    (void)user;
-    (void)task;
-    (void)as_task;
-    fail_msg("%s", "a task");
-}
-
-static void check_values(const words_unit *unit, uint32_t number, ptowsp_run *run,
-                         uint64_t *random) {
+static void check_values(ptowsp_npu *npu, ptowsp_run *run, uint64_t *random) {
     for (int round = 0; round < 8; round++) {
-        words_host host;
-        words_over over = {run, no_task, NULL, 0, 0, 0};
+        uint64_t slots[FIRST_SLOT + EXPRS];
         for (uint32_t i = 0; i < UNKNOWN_COUNT; i++) {
             const char *name = i == 0 ? "s0" : "s1";
             uint64_t value = values[test_random_in(random, 0, VALUE_COUNT - 1)];
@@ -82,12 +74,11 @@ static void check_values(const words_unit *unit, uint32_t number, ptowsp_run *ru
             value = values[test_random_in(random, 0, VALUE_COUNT - 1)];
             (void)ptowsp_run_bind_symbol(run, name, value);
         }
-        words_walk(unit, number, &over, &host);
-        assert_int_equal(ptowsp_run_execute(run, NULL), PTOWSP_OK);
+        assert_ok(ptowsp_npu_execute(npu, run, NULL, slots, COUNT_OF(slots), NULL));
+        assert_ok(ptowsp_run_execute(run, NULL));
         for (uint32_t i = 0; i < FIRST_SLOT + EXPRS; i++) {
-            if (host.slots[i] != ptowsp_run_slot(run, i)) {
-                fail_msg("program %u, slot %u is %llx and should be %llx", number, i,
-                         (unsigned long long)host.slots[i],
+            if (slots[i] != ptowsp_run_slot(run, i)) {
+                fail_msg("slot %u is %llx and should be %llx", i, (unsigned long long)slots[i],
                          (unsigned long long)ptowsp_run_slot(run, i));
             }
         }
@@ -95,13 +86,10 @@ static void check_values(const words_unit *unit, uint32_t number, ptowsp_run *ru
 }
 
 TEST(expr__random_ones_have_the_value_of_a_run) {
-    if (!words_compiler()) {
-        print_message("no C++ compiler\n");
-        skip();
-    }
     static fixture fixtures[PROGRAMS];
     static evaluator evaluators[PROGRAMS];
-    words_unit unit = {0};
+    npu_object o = npu_object_begin();
+    o.has_trees = true;
     generator g = {NULL, test_seed() + 55};
     for (int number = 0; TEST_ROUNDS(number, PROGRAMS); number++) {
         fixture *f = &fixtures[number];
@@ -119,15 +107,17 @@ TEST(expr__random_ones_have_the_value_of_a_run) {
             fail_msg("%s", ptowsp_context_error(f->context).text);
         }
         assert_int_equal(ptowsp_run_create(f->context, e->program, &e->run), PTOWSP_OK);
-        words_unit_add(&unit, f->context, e->program);
+        npu_object_add(&o, f->context, e->program, false);
     }
-    words_unit_build(&unit);
+    npu_object_build(&o, "");
     for (uint32_t number = 0; TEST_ROUNDS(number, PROGRAMS); number++) {
-        check_values(&unit, number, evaluators[number].run, &g.random);
-        evaluator_free(&evaluators[number]);
+        evaluator *e = &evaluators[number];
+        check_values(npu_object_tree(&o, number, fixtures[number].context, e->program), e->run,
+                     &g.random);
+        evaluator_free(e);
         fixture_free(&fixtures[number]);
     }
-    words_unit_free(&unit);
+    npu_object_end(&o);
 }
 
 // -- text -----------------------------------------------------------------------------------------
@@ -142,8 +132,8 @@ static void text_is(const fixture *f, ptowsp_expr expr, const char *expected) {
     }
     const ptowsp_program_desc desc = {name, NULL};
     ptowsp_program *program = test_program(f->context, f->m, &desc);
-    npu_text text = words_emit(f->context, program, false);
-    const char *begin = strstr(text.data, "run.set_slot(0, ");
+    const char *begin =
+        strstr(npu_files_of(f->context, program, "aicpu/expand.cpp"), "run.set_slot(0, ");
     assert_non_null(begin);
     begin += strlen("run.set_slot(0, ");
     const char *end = strstr(begin, ");\n");
@@ -160,7 +150,6 @@ static void text_is(const fixture *f, ptowsp_expr expr, const char *expected) {
     }
     got[size] = '\0';
     assert_string_equal(got, expected);
-    npu_text_free(&text);
     ptowsp_program_destroy(program);
 }
 
@@ -225,13 +214,10 @@ TEST(expr__literals_have_a_type_where_they_stand_alone) {
 
 // min(min(min(... + 1, ...)...)) and the like, as deep as can be; a sum as long as can be.
 TEST(expr__the_deepest_and_the_largest_can_be_compiled) {
-    if (!words_compiler()) {
-        print_message("no C++ compiler\n");
-        skip();
-    }
     fixture f;
     evaluator e;
-    words_unit unit = {0};
+    npu_object o = npu_object_begin();
+    o.has_trees = true;
     fixture_make(&f);
     ptowsp_expr x = ptowsp_slot(f.m, 0, PTOWSP_TYPE_I64), deep = x, choice = x, large = x;
     for (int i = 1; i < PTOWSP_EXPR_DEPTH_MAX - 2; i++) {
@@ -255,11 +241,11 @@ TEST(expr__the_deepest_and_the_largest_can_be_compiled) {
         fail_msg("%s", ptowsp_context_error(f.context).text);
     }
     assert_int_equal(ptowsp_run_create(f.context, e.program, &e.run), PTOWSP_OK);
-    words_unit_add(&unit, f.context, e.program);
-    words_unit_build(&unit);
+    npu_object_add(&o, f.context, e.program, false);
+    npu_object_build(&o, "");
     uint64_t random = 1;
-    check_values(&unit, 0, e.run, &random);
-    words_unit_free(&unit);
+    check_values(npu_object_tree(&o, 0, f.context, e.program), e.run, &random);
+    npu_object_end(&o);
     evaluator_free(&e);
     fixture_free(&f);
 }

@@ -9,6 +9,9 @@
 //      npu_object_build(&o, "");                    // run_0, run_1, ... are wsp_core_run of each
 //      npu_object_end(&o);
 //
+// With `has_trees`, set before the first is added, programs are there as a whole: npu_object_tree gives a
+// tree to ptowsp_npu_execute. Their runtime is of src/npu/tree, compiled once by make (libtree.a).
+//
 // Files are compiled without optimisation, with the precompiled headers and the functions of the shim that
 // make has put into the directory PTOWSP_TEST_HEADERS; without that, or with options that have a level, as
 // a user compiles them.
@@ -20,6 +23,7 @@
 
 #include "scratch.h"
 
+#include "src/npu/npu_build.h"
 #include "src/npu/tree/include/wsp_abi.h"
 
 #include <dlfcn.h>
@@ -35,6 +39,7 @@ typedef struct npu_object {
     FILE *unit;       // of all programs
     uint32_t count;
     bool is_a5;  // all programs are
+    bool has_trees;
     void *library;
 } npu_object;
 
@@ -48,7 +53,7 @@ static inline const char *npu_compiler(void) {
 }
 
 static inline void npu_shell(const char *format, ...) {
-    char command[2048];
+    char command[4096];
     va_list args;
     va_start(args, format);
     vsnprintf(command, sizeof command, format, args);
@@ -77,6 +82,9 @@ static inline ptowsp_status npu_object_file(void *user, const char *path, const 
                                             size_t size) {
     npu_object *o = (npu_object *)user;
     char name[512];
+    if (o->has_trees && strncmp(path, "aicpu/wsp_", 10) == 0) {
+        return PTOWSP_OK;
+    }
     snprintf(name, sizeof name, "%s/%s%s", o->directory, o->prefix, path);
     for (char *at = name + strlen(o->directory) + 1; (at = strchr(at, '/')) != NULL; at++) {
         *at = '\0';
@@ -94,6 +102,21 @@ static inline ptowsp_status npu_object_file(void *user, const char *path, const 
     return PTOWSP_OK;
 }
 
+// Lines for what is extern "C" of each kernel, of its kind, its name up to a blank, these again, and the
+// program's number.
+static inline void npu_object_names(const npu_object *o, const ptowsp_program *program,
+                                    const char *format) {
+    static const char *const kinds[] = {"kernel", "tasks", "launch"};
+    TEST_GRID(uint32_t, i, ptowsp_program_read(program)->kernel_count, kind, 3) {
+        const char *name = ptowsp_program_read(program)->kernels[i].name;
+        const int length = i ? (int)strcspn(name, " ") : 0;
+        if (length) {
+            fprintf(o->unit, format, kinds[kind], length, name, kinds[kind], length, name,
+                    o->count - 1);
+        }
+    }
+}
+
 // Adds a program, whose kernels have the names of all others here: in a namespace, and with other
 // names for what is extern "C". Kernels of one object are for one machine.
 static inline void npu_object_add(npu_object *o, ptowsp_context *context,
@@ -104,16 +127,18 @@ static inline void npu_object_add(npu_object *o, ptowsp_context *context,
                 "%s#include \"wsp_kernel.h\"\n#include \"wsp_native.h\"\n"
                 "#include <math.h>\n#include <string.h>\n",
                 is_a5 ? "#define WSP_TARGET_A5\n" : "");
+        static const char *const warnings[] = {"pedantic", "conversion", "sign-conversion",
+                                               "shadow",   "undef",      "cast-qual"};
+        for (int i = 0; i < 6 && o->has_trees; i++) {
+            fprintf(o->unit, "%s#pragma GCC diagnostic error \"-W%s\"\n",
+                    i ? "" : "#include \"wsp_expand.h\"\n#include \"wsp_pipeline.h\"\n",
+                    warnings[i]);
+        }
     }
     uint32_t number = o->count++;
     snprintf(o->prefix, sizeof o->prefix, "%u/", number);
     fprintf(o->unit, "namespace n%u {\n", number);
-    for (uint32_t i = 1; i < ptowsp_program_read(program)->kernel_count; i++) {
-        const char *name = ptowsp_program_read(program)->kernels[i].name;
-        fprintf(o->unit, "#define wsp_kernel_%s wsp_kernel_%s_%u\n", name, name, number);
-        fprintf(o->unit, "#define wsp_tasks_%s wsp_tasks_%s_%u\n", name, name, number);
-        fprintf(o->unit, "#define wsp_launch_%s wsp_launch_%s_%u\n", name, name, number);
-    }
+    npu_object_names(o, program, "#define wsp_%s_%.*s wsp_%s_%.*s_%u\n");
     fprintf(o->unit, "#define wsp_runner_measure wsp_runner_measure_%u\n", number);
     if (ptowsp_npu_emit_files(context, program, npu_object_file, o) != PTOWSP_OK) {
         fail_msg("%s", ptowsp_context_error(context).text);
@@ -124,12 +149,12 @@ static inline void npu_object_add(npu_object *o, ptowsp_context *context,
     FILE *file = fopen(text, "w");
     assert_non_null(file);
     fprintf(file, "#include \"%saicore/dispatch.cpp\"\n", o->prefix);
-    fclose(file);
-    for (uint32_t i = 1; i < ptowsp_program_read(program)->kernel_count; i++) {
-        const char *name = ptowsp_program_read(program)->kernels[i].name;
-        fprintf(o->unit, "#undef wsp_kernel_%s\n#undef wsp_tasks_%s\n#undef wsp_launch_%s\n", name,
-                name, name);
+    if (o->has_trees) {
+        fprintf(file, "#undef WSP_PROGRAM_H\n#include \"%saicpu/program.cpp\"\n", o->prefix);
+        fprintf(file, "#include \"%saicpu/expand.cpp\"\n", o->prefix);
     }
+    fclose(file);
+    npu_object_names(o, program, "#undef wsp_%s_%.*s\n");
     fprintf(o->unit, "#undef wsp_runner_measure\n");
     fprintf(o->unit,
             "}\n#define EXPORT extern \"C\" __attribute__((visibility(\"default\")))\n"
@@ -150,23 +175,59 @@ static inline void npu_object_headers(const npu_object *o, bool is_text, char op
     }
 }
 
+// The program of the runtime is the one that was chosen last. `asm`, as the runtime has it const.
+static inline void npu_object_choices(npu_object *o) {
+    static const struct {
+        const char *head, *of;
+    } switches[] = {
+        {"static uint32_t now;\nwsp_program the_program asm(\"wsp_the_program\");\n"
+         "extern \"C\" __attribute__((visibility(\"default\"))) void choose_0(uint32_t number) {\n"
+         "    now = number;",
+         "memcpy(&the_program, &n%u::wsp_the_program, sizeof the_program); return;"},
+        {"void wsp_core_run(wsp_task *task) {", "n%u::wsp_core_run(task); return;"},
+        {"wsp_launcher wsp_launcher_of(uint32_t k) {", "return n%u::wsp_launcher_of(k);"},
+        {"const char *wsp_core_fault_text(uint32_t k, uint32_t f) {",
+         "return n%u::wsp_core_fault_text(k, f);"}};
+    for (uint32_t i = 0; i < 4; i++) {
+        fprintf(o->unit, "%s\n    switch (now) {\n", switches[i].head);
+        for (uint32_t number = 0; number < o->count; number++) {
+            fprintf(o->unit, "    case %u: ", number);
+            fprintf(o->unit, switches[i].of, number);
+            fputs("\n", o->unit);
+        }
+        fprintf(o->unit, "    default: %s;\n    }\n}\n", i < 2 ? "return" : "return nullptr");
+    }
+}
+
 // Compiles what was added, and loads it. A5 needs C++20 for PTO-ISA's own headers, and may have it here.
 static inline void npu_object_build(npu_object *o, const char *options) {
-    assert_int_equal(fclose(o->unit), 0);
-    o->unit = NULL;
+    char root[512], trees[4096] = "";
     const char *more = getenv("PTOWSP_NPU_OPTIONS");  // sanitizers, for instance
+    const char *made = getenv("PTOWSP_TEST_HEADERS");
     char headers[1024] = "";
     if (!more && !strstr(options, "-O")) {
         npu_object_headers(o, *options != '\0', headers);
     }
+    if (o->has_trees) {
+        npu_object_choices(o);
+        snprintf(root, sizeof root, "%s", __FILE__);
+        *strstr(root, "tests/npu/") = '\0';
+        made = made && *made ? made : "build/npu";
+        snprintf(trees, sizeof trees,
+                 "-I%s/../include -I%ssrc/npu/tree/include -I%ssrc/npu/tree/aicpu "
+                 "-Wl,-u,wsp_runner_create -Wl,%s/libtree.a",
+                 made, root, root, made);
+    }
+    assert_int_equal(fclose(o->unit), 0);
+    o->unit = NULL;
     npu_shell(
         "%s -std=c++%d -O0 -DPTOISA_SIMULATOR_TYPES -Wall -Wextra -Werror -fPIC -shared -pthread "
         "-ffp-contract=off -fvisibility=hidden -fvisibility-inlines-hidden %s %s "
         "-I%s -I%s/0/aicore -I%s/0/include -I%s/0/shim -I%s/0/aicpu -I%s/0/host %s/all.cpp "
-        "$(ls %s/*/aicore/wsp_merge.cpp 2> /dev/null | head -n 1) -o %s/all.so %s",
+        "$(ls %s/*/aicore/wsp_merge.cpp 2> /dev/null | head -n 1) -o %s/all.so %s %s",
         npu_compiler(), o->is_a5 ? 20 : 17, options, more ? more : "", o->directory, o->directory,
         o->directory, o->directory, o->directory, o->directory, o->directory, o->directory,
-        o->directory, headers);
+        o->directory, headers, trees);
     char path[128];
     snprintf(path, sizeof path, "%s/all.so", o->directory);
     o->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -195,6 +256,26 @@ static inline npu_text_fn npu_object_text(npu_object *o, uint32_t number) {
     npu_text_fn text;
     memcpy(&text, &symbol, sizeof text);
     return text;
+}
+
+// The tree of a program, until the next one is asked for. It is not destroyed.
+static inline ptowsp_npu *npu_object_tree(npu_object *o, uint32_t number, ptowsp_context *context,
+                                          const ptowsp_program *program) {
+    static ptowsp_npu npu;
+    void *symbol = npu_object_symbol(o, "choose", 0);
+    void (*choose)(uint32_t);
+    memcpy(&choose, &symbol, sizeof choose);
+    choose(number);
+    memset(&npu, 0, sizeof npu);
+    npu.context = context;
+    npu.program = program;
+    npu.directory.data = o->directory;
+#define NPU_OBJECT_FUNCTION(type, name, parameters)                                                \
+    symbol = dlsym(o->library, "wsp_runner_" #name);                                               \
+    memcpy(&npu.runner.name, &symbol, sizeof symbol);
+    NPU_RUNNER_FUNCTIONS(NPU_OBJECT_FUNCTION)
+#undef NPU_OBJECT_FUNCTION
+    return &npu;
 }
 
 static inline void npu_object_end(npu_object *o) {

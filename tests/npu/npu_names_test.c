@@ -225,6 +225,22 @@ static ptowsp_cycles nothing(const ptowsp_task *task, void *user) {
     return 1;
 }
 
+// Names that are no words: blanks, digits, a trigraph, what the emitter makes of others; then every n-th
+// word, so that all files have their share, and all of the first ones, which are keywords.
+static const char *thing_at(uint32_t i) {
+    static const char *const odd[] = {"0 ?"
+                                      "?/",
+                                      "a b",
+                                      "a_b",
+                                      "scope_2",
+                                      "x_end",
+                                      "x_entry",
+                                      "x",
+                                      "__x__"};
+    const uint32_t every = names.count > LOCAL_MAX ? names.count / LOCAL_MAX : 1;
+    return i < COUNT_OF(odd) ? odd[i] : name_at(i < 140 ? i - (uint32_t)COUNT_OF(odd) : i * every);
+}
+
 // Axes, arrays, symbols, tensors, workloads with parameters, loops, channels, processes.
 TEST(names__of_all_things_in_programs_may_be_any) {
     npu_fixture f;
@@ -237,28 +253,33 @@ TEST(names__of_all_things_in_programs_may_be_any) {
     desc.tiles[0] = (ptowsp_tile_param){"tile", PTOWSP_INOUT, PTOWSP_F32, 1, 8};
     const ptowsp_kernel step = ptowsp_kernel_make(m, &desc);
     const uint32_t count = names.count < LOCAL_MAX ? names.count : LOCAL_MAX;
-    // Every n-th word, so that all files have their share; the first ones are keywords.
-    const uint32_t every = names.count / count;
+    const ptowsp_axis inner = ptowsp_axis_dynamic(m, "x+");
     PTOWSP_WORKLOAD(m, "all of them") {
         for (uint32_t i = 0; i < count; i++) {
-            const char *word = name_at(i < 130 ? i : i * every);
+            const char *word = thing_at(i);
             char name[64];
             snprintf(name, sizeof name, "%s!", word);
             ptowsp_tensor_desc tensor = {
                 name, PTOWSP_F32, 2, {PTOWSP_DYNAMIC, 8}, PTOWSP_LOCATION_GLOBAL};
             ptowsp_task_desc task = {.kernel = step,
                                      .views[0].tensor = ptowsp_tensor_make(m, &tensor)};
-            ptowsp_expr v = ptowsp_for_each_begin(m, word, ptowsp_axis_dynamic(m, word));
+            ptowsp_expr v = ptowsp_for_each_begin(m, word,
+                                                  i % 3 == 0   ? ptowsp_axis_dynamic(m, word)
+                                                  : i % 3 == 1 ? ptowsp_axis_ragged(m, word)
+                                                               : ptowsp_axis_sparse(m, word));
+            ptowsp_expr w = ptowsp_parallel_begin(m, "x!", inner);
             snprintf(name, sizeof name, "%s.", word);
-            ptowsp_expr at = ptowsp_array_at(m, name, PTOWSP_I32, v);
+            ptowsp_expr at = ptowsp_array_at(m, name, PTOWSP_I32, ptowsp_add(v, w));
             snprintf(name, sizeof name, "%s/", word);
             task.axes[0] = ptowsp_add(at, ptowsp_cast(ptowsp_symbol(m, name), PTOWSP_TYPE_I64));
             task.views[0].row = v;
             ptowsp_task_make(m, &task);
+            ptowsp_call_make(m, thing_at(i), (ptowsp_expr[]){v, ptowsp_eq(v, w)}, 2);
+            ptowsp_scope_end(m);
             ptowsp_scope_end(m);
         }
         for (uint32_t i = 0; i < CHANNELS; i++) {
-            const char *word = name_at(i < 130 ? i : i * every);
+            const char *word = thing_at(i);
             PTOWSP_PIPELINE(m, word) {
                 ptowsp_channel channel =
                     ptowsp_channel_make(m, &(ptowsp_channel_desc){.name = word, .depth = 2});
@@ -273,13 +294,12 @@ TEST(names__of_all_things_in_programs_may_be_any) {
                 }
             }
         }
-        for (uint32_t i = 0; i < count; i++) {
-            ptowsp_call_make(m, name_at(i), NULL, 0);
-        }
     }
     for (uint32_t i = 0; i < count; i++) {
-        PTOWSP_WORKLOAD(m, name_at(i)) {
-            ptowsp_slot_set_make(m, 0, ptowsp_i64(m, i));
+        PTOWSP_WORKLOAD(m, thing_at(i)) {
+            ptowsp_expr p = ptowsp_workload_param(m, thing_at((i + 3) % count), PTOWSP_TYPE_I64);
+            ptowsp_workload_param(m, "q", PTOWSP_TYPE_BOOL);
+            ptowsp_slot_set_make(m, 0, p);
         }
     }
     good(&f);

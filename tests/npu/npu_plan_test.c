@@ -187,7 +187,7 @@ static void subject_make(subject *s, which kind, const ptowsp_schedule *schedule
         NPU_FAIL("%s", ptowsp_context_error(s->context).text);
     }
     assert_int_equal(ptowsp_run_create(s->context, s->program, &s->run), PTOWSP_OK);
-    s->npu = npu_build(s->context, s->program);
+    s->npu = npu_tree_build(s->context, s->program);
 }
 
 static void subject_free(subject *s) {

@@ -90,7 +90,7 @@ static void subject_make(subject *s) {
         NPU_FAIL("%s", ptowsp_context_error(s->context).text);
     }
     s->run = test_run_of(s->context, s->program);
-    s->npu = npu_build(s->context, s->program);
+    s->npu = npu_tree_build(s->context, s->program);
 }
 
 static void subject_free(subject *s) {

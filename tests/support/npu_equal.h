@@ -92,7 +92,7 @@ static inline void npu_check_refused(ptowsp_context *context, const ptowsp_progr
 }
 
 // Builds the tree, or writes it where it is wanted and returns NULL.
-static inline ptowsp_npu *npu_build(ptowsp_context *context, const ptowsp_program *program) {
+static inline ptowsp_npu *npu_tree_build(ptowsp_context *context, const ptowsp_program *program) {
     const char *trees = getenv("NPU_EQUAL_TREES");
     if (trees && *trees) {
         char path[512];

@@ -1,4 +1,5 @@
-// Random programs of workload_sample.h in the library and as emitted trees.
+// Random programs of workload_sample.h, and pipelines of pipeline_random.h, in the library and as emitted
+// trees.
 
 #ifndef PTOWSP_NPU_EQUAL_SAMPLE_H
 #define PTOWSP_NPU_EQUAL_SAMPLE_H
@@ -7,6 +8,7 @@
 
 #include "npu_sources.h"
 
+#include "pipeline_random.h"
 #include "workload_sample.h"
 
 // The schedule with its keys, as expressions of the sample's module.
@@ -64,6 +66,40 @@ static inline bool npu_sample_is_supported(sample *s, const ptowsp_program *prog
     snprintf(text, sizeof text, "%s", ptowsp_context_error(s->context).text);
     npu_check_refused(s->context, program, text);
     return false;
+}
+
+// -- pipelines ------------------------------------------------------------------------------------
+
+static inline void npu_explain_pipeline(void *user) {
+    const sim_sample *s = (const sim_sample *)user;
+    const ptowsp_output text = {sim_write, NULL};
+    ptowsp_module_print(s->built.module, text);
+}
+
+static inline void npu_compare_pipeline(sim_sample *s, ptowsp_run *run, ptowsp_npu *npu,
+                                        uint64_t random) {
+    npu_subject subject = {0};
+    sim_bind(&s->built, &s->b, run);
+    s->built.call_count = 0;
+    memset(s->built.data, 0, sizeof s->built.data);
+    subject.context = s->context;
+    subject.run = run;
+    subject.npu = npu;
+    subject.model = PTOWSP_MODEL_UNIT;
+    subject.slot_count = SIM_SLOT_COUNT + 1;
+    subject.random = random;
+    subject.explain = npu_explain_pipeline;
+    subject.user = s;
+    npu_block_add(&subject, s->built.data, sizeof s->built.data);
+    npu_subject_check(&subject);
+    assert_int_equal(subject.status, s->status);
+    if (s->status == PTOWSP_OK) {
+        uint64_t total = (uint64_t)(s->around.before + s->around.after);
+        for (int r = 0; r < s->round_count; r++) {
+            total += s->rounds[r].makespan;
+        }
+        assert_true(subject.makespan == total);
+    }
 }
 
 #endif

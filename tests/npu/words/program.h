@@ -1,1 +1,0 @@
-// In place of a tree's: tests write the enums before an expand.cpp.
