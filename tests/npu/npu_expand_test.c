@@ -20,6 +20,11 @@ TEST(expand__trees_of_random_workloads_do_what_the_reference_does) {
         for (unsigned i = 0; !programs[number]; i++) {
             ptowsp_program *program = NULL;
             sample_schedule(s, i);
+            if (number % 2 && s->schedule.schedule.dispatch != PTOWSP_DISPATCH_WORK_STEALING) {
+                s->schedule.schedule.issue = PTOWSP_ISSUE_DATAFLOW;
+                s->schedule.schedule.ready = PTOWSP_READY_PRIORITY;
+                s->schedule.priority_key = ref_gen_key(&s->program, 2);
+            }
             if (sample_compile(s, &s->module, &program) == PTOWSP_OK &&
                 npu_sample_is_supported(s, program)) {
                 programs[number] = program;
