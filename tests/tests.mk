@@ -127,11 +127,6 @@ $(CLOCK_TESTS): $(VECTORS) $(addprefix $(BUILD)/,tests/npu/npu_clock.o tree/aicp
 # A source of PTO-ISA's own form, whose headers are the shim.
 $(BUILD)/tests/isa/isa_fifo_test.o: TREE_PATHS += -Itests/npu/own
 
-# The fixed files with a program written by hand.
-SAMPLE := $(patsubst tests/%.cpp,$(BUILD)/tests/%.o,$(wildcard tests/npu/sample/[ep]*.cpp))
-$(SAMPLE) $(BUILD)/tests/npu/npu_runtime_test.o: TREE_PATHS += -Itests/npu/sample
-$(BUILD)/npu_runtime_test: $(SAMPLE)
-
 # Emitted trees and kernels are built without optimisation, with precompiled headers, which are those of a
 # tree with a tile kernel. What is the same in all of them is compiled once: the functions of the shim, and
 # the objects of the first trees, which are given to the tests.

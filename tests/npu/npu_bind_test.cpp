@@ -40,7 +40,8 @@ const wsp_field_decl fields[] = {{KV_FLAGS, KV, PTOWSP_PLAN_FLAGS},
 const wsp_symbol_decl symbols[] = {{nullptr, 0}, {"seed", 1}};
 const wsp_tensor_decl tensors[] = {{nullptr, 0, 0, {0}, 0, 0, 0, 0},
                                    {"x", PTOWSP_F32, 2, {4, 4}, 1, 1, 0, 0},
-                                   {"between", PTOWSP_F32, 2, {4, 4}, 0, 0, 0, 1}};
+                                   {"between", PTOWSP_F32, 2, {4, 4}, 0, 0, 0, 1},
+                                   {"y", PTOWSP_F64, 3, {PTOWSP_DYNAMIC, 8, 6}, 0, 0, 0, 0}};
 const wsp_kernel kernels[] = {{nullptr, 0, 0, 0, 0, {nullptr}},
                               {"step", PTOWSP_UNIT_VECTOR, 1, 0, 1, {nullptr}}};
 const char *const places[] = {"", "main/task step", "main/for_each lane"};
@@ -88,6 +89,12 @@ struct Bound {
     Bound() {
         assert_int_equal(wsp_runner_create(&runner), PTOWSP_OK);
         buffer.data = x;
+        of_y.data = y;
+        of_y.size = sizeof y;
+        of_y.rank = 3;
+        of_y.shape[0] = 3;
+        of_y.shape[1] = 8;
+        of_y.shape[2] = 6;
         csr.dtype = PTOWSP_U32;
         csr.indptr = indptr;
         csr.indices = indices;
@@ -124,7 +131,8 @@ struct Bound {
 
     wsp_runner *runner = nullptr;
     float x[16] = {0};
-    ptowsp_buffer buffer = ptowsp_buffer();
+    double y[3 * 48] = {0};
+    ptowsp_buffer buffer = ptowsp_buffer(), of_y = ptowsp_buffer();
     int32_t lengths[3] = {4, 0, 5};
     uint64_t wide[2] = {1, UINT64_MAX};
     bool flag = true;
@@ -148,6 +156,7 @@ TEST(bind__all_that_is_bound_is_read) {
     for (uint32_t i = 0; i < 8; i++) {
         assert_true(wsp_runner_slot(b.runner, i) == wanted[i]);
     }
+    assert_int_equal(wsp_runner_slot(b.runner, 9), 0);  // there is none
     assert_int_equal(result.task_count, 1);
     // The kernel has asked while it ran.
     assert_int_equal(asked[0], PTOWSP_BUSY);
@@ -162,6 +171,9 @@ TEST(bind__names_are_of_their_kind) {
         ptowsp_bind_kind kind;
         const char *name, *text;
     } const wrong[] = {{PTOWSP_BIND_SIZE, "routes", "has no dynamic axis routes"},
+                       {PTOWSP_BIND_SIZE, "pages", "has no dynamic axis pages"},
+                       {PTOWSP_BIND_SIZE, "bach", "has no dynamic axis bach"},
+                       {PTOWSP_BIND_SYMBOL, "a\nb", "has no symbol of such a name"},
                        {PTOWSP_BIND_SIZE, nullptr, "has no dynamic axis NULL"},
                        {PTOWSP_BIND_SYMBOL, "rows", "has no symbol rows"},
                        {PTOWSP_BIND_ARRAY, "seed", "has no array seed"},
@@ -203,6 +215,104 @@ TEST(bind__names_are_of_their_kind) {
                      PTOWSP_INVALID_PARAMS);
 }
 
+ptowsp_status bind_wide(Bound &b, ptowsp_dtype dtype, const void *data, uint64_t count) {
+    return wsp_runner_bind_array(b.runner, "wide", dtype, data, count);
+}
+
+ptowsp_status bind_y(Bound &b) {
+    return wsp_runner_bind_tensor(b.runner, "y", &b.of_y);
+}
+
+// What was bound before stays.
+TEST(bind__refuses_what_cannot_be) {
+    const struct {
+        ptowsp_status (*bind)(Bound &b);
+        const char *text;
+    } wrong[] = {
+        {[](Bound &b) { return wsp_runner_bind_size(b.runner, "rows", -1); },
+         "size -1 of axis rows is negative"},
+        {[](Bound &b) { return wsp_runner_bind_slot(b.runner, 9, 1); }, "slot 9, but there are 9"},
+        {[](Bound &b) { return bind_wide(b, PTOWSP_I32, b.lengths, 3); },
+         "wide is i32; it is declared u64"},
+        {[](Bound &b) { return bind_wide(b, PTOWSP_U64, nullptr, 3); },
+         "wide has 3 elements at NULL"},
+        {[](Bound &b) {
+             return bind_wide(b, PTOWSP_U64, reinterpret_cast<const char *>(b.wide) + 1, 1);
+         },
+         "wide is not aligned to its elements of 8 bytes"},
+        {[](Bound &b) { return bind_wide(b, PTOWSP_U64, b.wide, UINT64_MAX); },
+         "wide has 18446744073709551615 elements, which cannot be"},
+        {[](Bound &b) { return wsp_runner_bind_lengths(b.runner, "wide", PTOWSP_U64, b.wide, 1); },
+         "wide is an array, not a ragged axis"},
+        {[](Bound &b) {
+             return wsp_runner_bind_lengths(b.runner, "pages", PTOWSP_I16, b.lengths, 1);
+         },
+         "lengths of pages are i16; they are i32, i64, u32 or u64"},
+        {[](Bound &b) { return wsp_runner_bind_csr(b.runner, "routes", nullptr); },
+         "the csr of axis routes is NULL"},
+        {[](Bound &b) {
+             b.csr.dtype = PTOWSP_F32;
+             return wsp_runner_bind_csr(b.runner, "routes", &b.csr);
+         },
+         "arrays of axis routes are f32; they are i32, i64, u32 or u64"},
+        {[](Bound &b) { return wsp_runner_bind_tensor(b.runner, "y", nullptr); },
+         "the buffer of tensor y is NULL"},
+        {[](Bound &b) { return b.of_y.dtype = PTOWSP_F32, bind_y(b); },
+         "tensor y is f32; it is declared f64"},
+        {[](Bound &b) { return b.of_y.rank = 2, bind_y(b); },
+         "tensor y has rank 2; it is declared with 3"},
+        {[](Bound &b) { return b.of_y.rank = 0, bind_y(b); },
+         "dimension 0 of tensor y needs a size, not -1"},
+        {[](Bound &b) { return b.of_y.shape[1] = 9, bind_y(b); },
+         "dimension 1 of tensor y is 9; it is declared 8"},
+        {[](Bound &b) { return b.of_y.size -= 8, bind_y(b); },
+         "tensor y spans elements 0 to 143, which are not all in its 1144 bytes"},
+        {[](Bound &b) { return b.of_y.shape[0] = INT64_MAX, bind_y(b); },
+         "tensor y spans more than 2^61 bytes"},
+        {[](Bound &b) {  // i686 aligns to 4
+             b.of_y.data = reinterpret_cast<char *>(b.y) + 2;
+             b.of_y.shape[0] = 0;
+             return bind_y(b);
+         },
+         "tensor y is not aligned to its elements of 8 bytes"}};
+    for (const auto &w : wrong) {
+        Bound b;
+        char text[100];
+        b.bind();
+        running = nullptr;
+        snprintf(text, sizeof text, "bind: %s", w.text);
+        assert_invalid(w.bind(b));
+        assert_string_equal(wsp_runner_error(b.runner).text, text);
+        assert_int_equal(wsp_runner_run(b.runner, nullptr, nullptr), PTOWSP_OK);
+    }
+    wsp_runner_destroy(nullptr);
+}
+
+TEST(run__refuses_options_that_cannot_be) {
+    const struct {
+        wsp_runner_options options;
+        const char *text;
+    } wrong[] = {{{17, 0, 0, 0, 0, nullptr, 0, 0}, "aicpu_count is 17; it is at most 16"},
+                 {{0, 73, 0, 0, 0, nullptr, 0, 0}, "core_count is 73; it is at most 72"},
+                 {{0, 0, 0, 3, 0, nullptr, 0, 0}, "there is no cost model 3 in a tree"},
+                 {{0, 0, 0, 0, 2147483648u, nullptr, 0, 0},
+                  "time_limit_ms is 2147483648; it is at most 2147483647"},
+                 {{0, 0, 0, 0, 0, nullptr, 0, 2}, "there is no driver 2"},
+                 {{2, 0, 0, 0, 0, nullptr, 0, PTOWSP_DRIVER_HOST},
+                  "aicpu_count is 2, and the host is the driver, which schedules on one thread"}};
+    Bound b;
+    b.bind();
+    for (const auto &w : wrong) {
+        char text[100];
+        snprintf(text, sizeof text, "run: %s", w.text);
+        b.refuses(wsp_runner_run(b.runner, &w.options, nullptr), PTOWSP_NO_INDEX, text);
+    }
+    b.buffer.data = nullptr;
+    assert_int_equal(wsp_runner_bind_tensor(b.runner, "x", &b.buffer), PTOWSP_OK);
+    assert_int_equal(wsp_runner_run(b.runner, nullptr, nullptr), PTOWSP_UNBOUND);
+    assert_string_equal(wsp_runner_error(b.runner).text, "run: tensor x is bound without data");
+}
+
 // In order, up to the first error.
 TEST(bind__takes_several_at_once) {
     Bound b;
@@ -231,7 +341,9 @@ TEST(bind__walks_stop_where_they_read_outside) {
     b.bind();
     running = nullptr;
     lane_count = 3;
+    assert_int_equal(wsp_runner_bind_slot(b.runner, 8, 5), PTOWSP_OK);
     assert_int_equal(wsp_runner_run(b.runner, nullptr, nullptr), PTOWSP_INVALID_PARAMS);
+    assert_int_equal(wsp_runner_slot(b.runner, 8), 5);
     const char *text = wsp_runner_error(b.runner).text;
     assert_memory_equal(text, "main/for_each lane: ", 20);
     assert_non_null(strstr(text, "kv"));
@@ -252,9 +364,9 @@ const wsp_program wsp_the_program = {WSP_ABI_VERSION,
                                      9,
                                      9,
                                      2,
-                                     3,
+                                     4,
                                      2,
-                                     8,
+                                     9,
                                      axes,
                                      arrays,
                                      symbols,

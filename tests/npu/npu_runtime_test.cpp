@@ -1,5 +1,5 @@
-// The fixed runtime of emitted trees: a program written by hand through the C API, and random tasks
-// over overlapping tiles, which must leave the memory as if one had run after another.
+// The fixed runtime of emitted trees: random tasks over overlapping tiles must leave the memory as if one
+// had run after another; cores that are late or lost, blocks, and the order of ready tasks.
 
 #include <algorithm>
 #include <csetjmp>
@@ -21,14 +21,6 @@
 #include "wsp_expand.h"
 #include "wsp_scheduler.h"
 #include "wsp_run.h"
-
-#define wsp_core_run        sample_core_run
-#define wsp_core_fault_text sample_core_fault_text
-extern "C" void sample_core_run(wsp_task *task);
-extern "C" const char *sample_core_fault_text(uint32_t kernel, uint32_t fault);
-#include "sample/dispatch.cpp"
-#undef wsp_core_run
-#undef wsp_core_fault_text
 
 using namespace wsp;
 
@@ -104,7 +96,19 @@ struct Case {
 };
 
 Case *the_case;  // what expanders and kernels are about, as they are called without it
-bool is_sample;
+
+// Rows and columns of a tile, and a scalar.
+int64_t rows(const wsp_task &task, uint32_t tile) {
+    return static_cast<int64_t>(task.args[task.axis_count + 2 * tile]);
+}
+
+int64_t cols(const wsp_task &task, uint32_t tile) {
+    return static_cast<int64_t>(task.args[task.axis_count + 2 * tile + 1]);
+}
+
+uint64_t scalar(const wsp_task &task, uint32_t i) {
+    return task.args[task.axis_count + 2 * task.tile_count + i];
+}
 
 uint64_t hash(uint64_t a, uint64_t b) {
     Random random = {a * 31 + b};
@@ -827,341 +831,10 @@ TEST(random__the_first_failure_in_program_order_decides) {
     alarm(0);
 }
 
-// -- the sample program, through the C API --------------------------------------------------------
-
-struct Sample {
-    wsp_runner *runner = nullptr;
-    std::vector<double> x, y;
-    int64_t sums[4] = {0, 0, 0, 0};
-    int32_t pages[4] = {4, 0, 2, 1};
-    int16_t weights[8] = {1, 2, 3, 4, 5, 6, 7, 8};
-    uint8_t flags[4] = {1, 1, 1, 0};
-    int64_t indptr[5] = {0, 2, 2, 3, 3}, indices[3] = {0, 7, 3};
-    ptowsp_buffer x_buffer, y_buffer, sum_buffer;
-    ptowsp_csr csr;
-
-    explicit Sample(uint32_t batch) : x(batch * 48), y(batch * 48), x_buffer(), y_buffer() {
-        is_sample = true;
-        assert_int_equal(wsp_runner_create(&runner), PTOWSP_OK);
-        x_buffer.data = x.data();
-        x_buffer.size = x.size() * sizeof(double);
-        x_buffer.rank = 3;
-        x_buffer.shape[0] = batch;
-        x_buffer.shape[1] = 8;
-        x_buffer.shape[2] = 6;
-        y_buffer = x_buffer;
-        y_buffer.data = y.data();
-        sum_buffer = ptowsp_buffer();
-        sum_buffer.data = sums;
-        sum_buffer.rank = 1;
-        sum_buffer.shape[0] = batch;
-        csr = {PTOWSP_I64, indptr, indices, batch, 3};
-        assert_int_equal(wsp_runner_bind_size(runner, "batch", batch), PTOWSP_OK);
-        assert_int_equal(wsp_runner_bind_symbol(runner, "scale", 5), PTOWSP_OK);
-        assert_int_equal(wsp_runner_bind_lengths(runner, "pages", PTOWSP_I32, pages, batch),
-                         PTOWSP_OK);
-        assert_int_equal(wsp_runner_bind_array(runner, "weight", PTOWSP_I16, weights, 8),
-                         PTOWSP_OK);
-        assert_int_equal(wsp_runner_bind_array(runner, "flag", PTOWSP_BOOL, flags, batch),
-                         PTOWSP_OK);
-        assert_int_equal(wsp_runner_bind_csr(runner, "experts", &csr), PTOWSP_OK);
-        assert_int_equal(wsp_runner_bind_tensor(runner, "X", &x_buffer), PTOWSP_OK);
-        assert_int_equal(wsp_runner_bind_tensor(runner, "Y", &y_buffer), PTOWSP_OK);
-        assert_int_equal(wsp_runner_bind_tensor(runner, "sum", &sum_buffer), PTOWSP_OK);
-    }
-    ~Sample() {
-        wsp_runner_destroy(runner);
-        is_sample = false;
-    }
-    ptowsp_status run(uint32_t aicpu_count, uint32_t ring_size, wsp_runner_result *result) {
-        const wsp_runner_options options = {aicpu_count, 0, ring_size, 0, 0, nullptr, 0, 0};
-        return wsp_runner_run(runner, &options, result);
-    }
-};
-
-// What the program says, as plain loops.
-void sample_expected(uint32_t batch, const Sample &s, std::vector<double> &x,
-                     std::vector<double> &y, int64_t *out_slot) {
-    x.assign(batch * 48, 0);
-    y.assign(batch * 48, 0);
-    std::vector<int64_t> sums(batch);
-    for (uint32_t b = 0; b < batch; b++) {
-        for (uint32_t i = 0; i < 48; i++) {
-            x[b * 48 + i] = b * 100.0 + 5 + i / 6 * 10 + i % 6;
-        }
-        for (int32_t p = 0; p < s.pages[b] && s.flags[b]; p++) {
-            for (uint32_t r = static_cast<uint32_t>(p) * 2;
-                 r < 8 && r < static_cast<uint32_t>(p) * 2 + 3; r++) {
-                for (uint32_t c = 0; c < 4; c++) {
-                    y[b * 48 + r * 6 + c + 1] +=
-                        s.weights[b + static_cast<uint32_t>(p)] * x[b * 48 + r * 6 + c];
-                }
-            }
-        }
-        double sum = 0;
-        for (uint32_t i = 0; i < 48; i++) {
-            sum += y[b * 48 + i];
-        }
-        sums[b] = static_cast<int64_t>(sum);
-    }
-    for (uint32_t b = 0; b < batch; b++) {
-        *out_slot = sums[b];
-        for (int64_t e = s.indptr[b]; e < s.indptr[b + 1]; e++) {
-            for (uint32_t c = 0; c < 6; c++) {
-                const size_t at = b * 48 + static_cast<size_t>(s.indices[e]) * 6 + c;
-                x[at] += static_cast<double>(sums[b] + e) * y[at];
-            }
-        }
-    }
-}
-
-TEST(sample__gives_the_same_on_any_threads_and_rings) {
-    for (uint32_t aicpu_count = 1; aicpu_count <= 4; aicpu_count++) {
-        for (uint32_t ring_size : {1u, 2u, 3u, 7u, 0u}) {
-            alarm(60);
-            Sample sample(3);
-            wsp_runner_result result;
-            std::vector<double> x, y;
-            int64_t slot = 0;
-            sample_expected(3, sample, x, y, &slot);
-            assert_int_equal(sample.run(aicpu_count, ring_size, &result), PTOWSP_OK);
-            assert_memory_equal(sample.x.data(), x.data(), x.size() * sizeof(double));
-            assert_memory_equal(sample.y.data(), y.data(), y.size() * sizeof(double));
-            assert_int_equal(wsp_runner_slot(sample.runner, 0), slot);
-            assert_int_equal(wsp_runner_slot(sample.runner, 1), 3);
-            assert_int_equal(wsp_runner_slot(sample.runner, 9), 0);
-            assert_int_equal(result.task_count, 16);
-            assert_true(result.makespan_cycles > 0);
-            assert_true(ring_size == 0 || result.in_flight_max <= ring_size);
-        }
-    }
-    alarm(0);
-}
-
-// Runs, and expects a failure.
-void expect_failure(Sample &sample, ptowsp_status status, uint64_t index, const char *text) {
-    for (uint32_t aicpu_count = 1; aicpu_count <= 3; aicpu_count++) {
-        alarm(60);
-        wsp_runner_result result;
-        assert_int_equal(sample.run(aicpu_count, 3, &result), status);
-        const ptowsp_error error = wsp_runner_error(sample.runner);
-        assert_string_equal(error.text, text);
-        assert_int_equal(error.status, status);
-        assert_int_equal(error.index, index);
-    }
-    alarm(0);
-}
-
-TEST(sample__errors_of_the_walk_name_place_and_index) {
-    const struct {
-        void (*spoil)(Sample &s);
-        uint64_t index;
-        const char *text;
-    } cases[] = {
-        {[](Sample &s) { s.pages[0] = 5; },  // the fifth page begins behind the last row
-         8,
-         "sample/parallel b/for_each p/when/task add: in: row 8 of tensor X is outside of its 8 "
-         "rows"},
-        {[](Sample &s) { wsp_runner_bind_array(s.runner, "weight", PTOWSP_I16, s.weights, 2); }, 2,
-         "sample/parallel b/for_each p/when/task add: array weight is read at 2; it has 2 "
-         "elements"},
-        {[](Sample &s) {
-             s.pages[0] = 0;
-             wsp_runner_bind_array(s.runner, "weight", PTOWSP_I16, s.weights, 0);
-         },
-         0,
-         "sample/parallel b/task total: a key of the schedule reads array weight at 0; it has 0 "
-         "elements"},
-        {[](Sample &s) { wsp_runner_bind_array(s.runner, "flag", PTOWSP_BOOL, s.flags, 0); }, 0,
-         "sample/parallel b/for_each p/when: array flag is read at 0; it has 0 elements"},
-        {[](Sample &s) { wsp_runner_bind_lengths(s.runner, "pages", PTOWSP_I32, s.pages, 1); }, 1,
-         "sample/parallel b/for_each p/when: row 1 of axis pages, which has 1"},
-        {[](Sample &s) {
-             s.csr.row_count = 2;
-             wsp_runner_bind_csr(s.runner, "experts", &s.csr);
-         },
-         2, "sample/for_each b/select e/task add: row 2 of axis experts, which has 2"},
-        {[](Sample &s) {
-             s.x_buffer.shape[0] = 2;
-             wsp_runner_bind_tensor(s.runner, "X", &s.x_buffer);
-         },
-         2, "sample/parallel b/task fill: out: index 0 of tensor X is 2, outside of its size 2"},
-        {[](Sample &s) {
-             s.sum_buffer.shape[0] = 2;
-             wsp_runner_bind_tensor(s.runner, "sum", &s.sum_buffer);
-         },
-         2,
-         "sample/parallel b/task total: total: column 2 of tensor sum is outside of its 2 "
-         "columns"},
-    };
-    for (const auto &spoiled : cases) {
-        Sample sample(3);
-        spoiled.spoil(sample);
-        expect_failure(sample, PTOWSP_INVALID_PARAMS, spoiled.index, spoiled.text);
-    }
-}
-
-TEST(sample__failing_kernels_tell_their_task) {
-    Sample sample(4);  // the last task fails when 4 slots have been loaded
-    sample.pages[0] = 0;
-    sample.pages[2] = 0;
-    expect_failure(sample, PTOWSP_KERNEL_FAILED, 11,
-                   "sample/task fail: task 11 failed: KERNEL_FAILED");
-    sample.pages[0] = 4;
-    expect_failure(sample, PTOWSP_KERNEL_FAILED, 15,
-                   "sample/task fail: task 15 failed: KERNEL_FAILED");
-    wsp_runner_bind_slot(sample.runner, SLOT_count, 1);  // 5, and its kernel says more of that
-    expect_failure(sample, PTOWSP_INVALID_PARAMS, 15, "sample/task fail: task 15: fail: 5 slots");
-}
-
-// -- bindings -------------------------------------------------------------------------------------
-
-#define EXPECT_ERROR(call, expected_status, expected_text)                                         \
-    do {                                                                                           \
-        assert_int_equal(wsp_runner_##call, expected_status);                                      \
-        assert_string_equal(wsp_runner_error(s.runner).text, expected_text);                       \
-    } while (0)
-#define BAD(call, text) EXPECT_ERROR(call, PTOWSP_INVALID_PARAMS, text)
-#define UNBOUND(text)   EXPECT_ERROR(run(s.runner, nullptr, nullptr), PTOWSP_UNBOUND, text)
-
-TEST(bind__refuses_what_cannot_be) {
-    Sample s(3);
-    BAD(bind_size(s.runner, "bach", 1), "bind: module sample has no dynamic axis bach");
-    BAD(bind_size(s.runner, "pages", 1), "bind: module sample has no dynamic axis pages");
-    BAD(bind_size(s.runner, nullptr, 1), "bind: module sample has no dynamic axis NULL");
-    BAD(bind_symbol(s.runner, "a\nb", 1), "bind: module sample has no symbol of such a name");
-    BAD(bind_size(s.runner, "batch", -1), "bind: size -1 of axis batch is negative");
-    BAD(bind_slot(s.runner, 2, 1), "bind: slot 2, but there are 2");
-    BAD(bind_array(s.runner, "weight", PTOWSP_I32, s.pages, 3),
-        "bind: weight is i32; it is declared i16");
-    BAD(bind_array(s.runner, "weight", PTOWSP_I16, nullptr, 3),
-        "bind: weight has 3 elements at NULL");
-    BAD(bind_array(s.runner, "weight", PTOWSP_I16, reinterpret_cast<const char *>(s.weights) + 1,
-                   3),
-        "bind: weight is not aligned to its elements of 2 bytes");
-    BAD(bind_array(s.runner, "weight", PTOWSP_I16, s.weights, UINT64_MAX),
-        "bind: weight has 18446744073709551615 elements, which cannot be");
-    BAD(bind_lengths(s.runner, "weight", PTOWSP_I16, s.weights, 1),
-        "bind: weight is an array, not a ragged axis");
-    BAD(bind_lengths(s.runner, "pages", PTOWSP_I16, s.weights, 1),
-        "bind: lengths of pages are i16; they are i32, i64, u32 or u64");
-    BAD(bind_csr(s.runner, "experts", nullptr), "bind: the csr of axis experts is NULL");
-    s.csr.dtype = PTOWSP_F32;
-    BAD(bind_csr(s.runner, "experts", &s.csr),
-        "bind: arrays of axis experts are f32; they are i32, i64, u32 or u64");
-    BAD(bind_tensor(s.runner, "X", nullptr), "bind: the buffer of tensor X is NULL");
-    s.x_buffer.dtype = PTOWSP_F32;
-    BAD(bind_tensor(s.runner, "X", &s.x_buffer), "bind: tensor X is f32; it is declared f64");
-    s.x_buffer.dtype = PTOWSP_F64;
-    s.x_buffer.rank = 2;
-    BAD(bind_tensor(s.runner, "X", &s.x_buffer),
-        "bind: tensor X has rank 2; it is declared with 3");
-    s.x_buffer.rank = 0;
-    BAD(bind_tensor(s.runner, "X", &s.x_buffer),
-        "bind: dimension 0 of tensor X needs a size, not -1");
-    s.x_buffer.rank = 3;
-    s.x_buffer.shape[1] = 9;
-    BAD(bind_tensor(s.runner, "X", &s.x_buffer),
-        "bind: dimension 1 of tensor X is 9; it is declared 8");
-    s.x_buffer.shape[1] = 8;
-    s.x_buffer.size -= 8;
-    BAD(bind_tensor(s.runner, "X", &s.x_buffer),
-        "bind: tensor X spans elements 0 to 143, which are not all in its 1144 bytes");
-    s.x_buffer.shape[0] = INT64_MAX;
-    BAD(bind_tensor(s.runner, "X", &s.x_buffer), "bind: tensor X spans more than 2^61 bytes");
-    s.x_buffer.shape[0] = 0;
-    s.x_buffer.data = reinterpret_cast<char *>(s.x.data()) + 2;  // i686 aligns to 4
-    BAD(bind_tensor(s.runner, "X", &s.x_buffer),
-        "bind: tensor X is not aligned to its elements of 8 bytes");
-    assert_int_equal(wsp_runner_run(s.runner, nullptr, nullptr), PTOWSP_OK);  // as it was before
-}
-
-TEST(run__wants_all_bound_and_well_formed) {
-    const wsp_runner_options options = {1, 0, 4, 0, 0, nullptr, 0, 0};
-    Sample s(3);
-    s.pages[1] = -2;
-    BAD(run(s.runner, &options, nullptr), "run: length 1 of axis pages is -2");
-    s.pages[1] = 0;
-    s.indptr[0] = 1;
-    BAD(run(s.runner, &options, nullptr), "run: indptr 0 of axis experts is 1, not 0");
-    s.indptr[0] = 0;
-    s.indptr[2] = 1;
-    BAD(run(s.runner, &options, nullptr),
-        "run: indptr 2 of axis experts is 1, less than the 2 before");
-    s.indptr[2] = 4;
-    BAD(run(s.runner, &options, nullptr),
-        "run: indptr 2 of axis experts is 4, but there are 3 indices");
-    s.indptr[2] = -4;
-    BAD(run(s.runner, &options, nullptr), "run: indptr 2 of axis experts is -4");
-    s.indptr[2] = 2;
-    s.indices[2] = -1;
-    BAD(run(s.runner, &options, nullptr), "run: index 2 of axis experts is -1");
-    s.indices[2] = 3;
-    s.y_buffer.data = nullptr;
-    wsp_runner_bind_tensor(s.runner, "Y", &s.y_buffer);
-    EXPECT_ERROR(run(s.runner, &options, nullptr), PTOWSP_UNBOUND,
-                 "run: tensor Y is bound without data");
-    const wsp_runner_options too_many = {17, 0, 0, 0, 0, nullptr, 0, 0},
-                             cores = {0, 73, 0, 0, 0, nullptr, 0, 0},
-                             model = {0, 0, 0, 3, 0, nullptr, 0, 0},
-                             long_wait = {0, 0, 0, 0, 2147483648u, nullptr, 0, 0},
-                             driver = {0, 0, 0, 0, 0, nullptr, 0, 2},
-                             many = {2, 0, 0, 0, 0, nullptr, 0, PTOWSP_DRIVER_HOST};
-    BAD(run(s.runner, &too_many, nullptr), "run: aicpu_count is 17; it is at most 16");
-    BAD(run(s.runner, &cores, nullptr), "run: core_count is 73; it is at most 72");
-    BAD(run(s.runner, &model, nullptr), "run: there is no cost model 3 in a tree");
-    BAD(run(s.runner, &long_wait, nullptr),
-        "run: time_limit_ms is 2147483648; it is at most 2147483647");
-    BAD(run(s.runner, &driver, nullptr), "run: there is no driver 2");
-    BAD(run(s.runner, &many, nullptr),
-        "run: aicpu_count is 2, and the host is the driver, which schedules on one thread");
-}
-
-TEST(run__names_the_first_thing_that_is_not_bound) {
-    struct {
-        wsp_runner *runner;
-    } s;
-    assert_int_equal(wsp_runner_create(&s.runner), PTOWSP_OK);
-    int64_t numbers[8] = {0, 0, 0, 0, 0, 0, 0, 0};
-    const ptowsp_csr csr = {PTOWSP_I64, numbers, nullptr, 0, 0};
-    ptowsp_buffer buffer = ptowsp_buffer();
-    buffer.rank = 3;
-    buffer.shape[1] = 8;
-    buffer.shape[2] = 6;
-    is_sample = true;
-    UNBOUND("run: the size of axis batch is not bound");
-    wsp_runner_bind_size(s.runner, "batch", 0);
-    UNBOUND("run: sparse axis experts is not bound");
-    wsp_runner_bind_csr(s.runner, "experts", &csr);
-    UNBOUND("run: symbol scale is not bound");
-    wsp_runner_bind_symbol(s.runner, "scale", 1);
-    UNBOUND("run: ragged axis pages is not bound");
-    wsp_runner_bind_array(s.runner, "pages", PTOWSP_I64, numbers, 0);
-    UNBOUND("run: array weight is not bound");
-    wsp_runner_bind_array(s.runner, "weight", PTOWSP_I16, numbers, 0);
-    wsp_runner_bind_array(s.runner, "flag", PTOWSP_BOOL, numbers, 0);
-    UNBOUND("run: tensor X is not bound");
-    wsp_runner_bind_tensor(s.runner, "X", &buffer);
-    wsp_runner_bind_tensor(s.runner, "Y", &buffer);
-    buffer.rank = 1;
-    wsp_runner_bind_tensor(s.runner, "sum", &buffer);
-    assert_int_equal(wsp_runner_run(s.runner, nullptr, nullptr), PTOWSP_OK);  // of nothing
-    wsp_runner_bind_slot(s.runner, SLOT_count, 4);
-    assert_int_equal(wsp_runner_run(s.runner, nullptr, nullptr), PTOWSP_KERNEL_FAILED);
-    assert_int_equal(wsp_runner_slot(s.runner, SLOT_count), 4);
-    wsp_runner_destroy(s.runner);
-    wsp_runner_destroy(nullptr);
-    is_sample = false;
-}
-
 }  // namespace
 
 void wsp_core_run(wsp_task *task) {
-    if (is_sample) {
-        sample_core_run(task);
-    } else {
-        run_random(task);
-    }
+    run_random(task);
 }
 
 // Launches of all kernels: one after another, last ones first, as their order is free.
@@ -1174,6 +847,6 @@ wsp_launcher wsp_launcher_of(uint32_t) {
     };
 }
 
-const char *wsp_core_fault_text(uint32_t kernel, uint32_t fault) {
-    return is_sample ? sample_core_fault_text(kernel, fault) : "";
+const char *wsp_core_fault_text(uint32_t, uint32_t) {
+    return "";
 }
