@@ -260,7 +260,6 @@ typedef struct rank_job {
     ptowsp_status status;
     char text[256];
     ptowsp_cycles alone, together, again;
-    pthread_t thread;
     bool is_started;  // by ptowsp_run_start
     bool is_clocked;
 } rank_job;
@@ -359,10 +358,7 @@ TEST(communicate__random_programs_do_what_a_plain_loop_does) {
         fill(&p, found);
         refer(&p, wanted);
         ptowsp_context *context = test_context(NULL);
-        ptowsp_hub_desc hub_desc = {.rank_count = p.rank_count,
-                                    .ring_bytes = 64u << below(&seed, 8)};
-        ptowsp_hub *hub = NULL;
-        assert_ok(ptowsp_hub_create(context, &hub_desc, &hub));
+        ptowsp_hub *hub = test_hub(context, p.rank_count, 64u << below(&seed, 8));
         rank_job jobs[RANK_MAX] = {0};
         for (uint32_t r = 0; r < p.rank_count; r++) {
             jobs[r].p = &p;
@@ -372,11 +368,8 @@ TEST(communicate__random_programs_do_what_a_plain_loop_does) {
             jobs[r].data = found[r];
             jobs[r].is_started = below(&seed, 3) == 0;
             jobs[r].is_clocked = below(&seed, 3) == 0;
-            assert_int_equal(pthread_create(&jobs[r].thread, NULL, rank_main, &jobs[r]), 0);
         }
-        for (uint32_t r = 0; r < p.rank_count; r++) {
-            pthread_join(jobs[r].thread, NULL);
-        }
+        test_threads(rank_main, jobs, sizeof jobs[0], p.rank_count);
         for (uint32_t r = 0; r < p.rank_count; r++) {
             assert_string_equal(jobs[r].text, "");
             assert_ok(jobs[r].status);
@@ -425,7 +418,6 @@ typedef struct late_job {
     ptowsp_status status;
     ptowsp_cycles end, alone;
     char text[256];
-    pthread_t thread;
 } late_job;
 
 static void *late_main(void *user) {
@@ -465,17 +457,12 @@ static void *late_main(void *user) {
 
 static void late_run(const fixture *f, late_job jobs[2], bool is_send, bool is_events,
                      const char *slow) {
-    ptowsp_hub_desc desc = {2, 0, false};
-    ptowsp_hub *hub = NULL;
-    assert_ok(ptowsp_hub_create(f->context, &desc, &hub));
+    ptowsp_hub *hub = test_hub(f->context, 2, 0);
     for (uint32_t i = 0; i < 2; i++) {
         jobs[i] = (late_job){
             .hub = hub, .rank = i, .is_send = is_send, .is_events = is_events, .slow = slow};
-        assert_int_equal(pthread_create(&jobs[i].thread, NULL, late_main, &jobs[i]), 0);
     }
-    for (uint32_t i = 0; i < 2; i++) {
-        pthread_join(jobs[i].thread, NULL);
-    }
+    test_threads(late_main, jobs, sizeof jobs[0], 2);
     ptowsp_hub_destroy(hub);
 }
 
@@ -530,13 +517,10 @@ typedef struct changed_case {
 
 static void changed_run(const changed_case *c) {
     fixture made = {0}, *f = &made;
-    ptowsp_hub *hub = NULL;
     changer changes = {{ROWS}, NULL};
     static matrix data[2];
-    const ptowsp_hub_desc hub_desc = {1, 0, false};
-    const ptowsp_context_desc lanes = {.threads = PTOWSP_THREADS_OWN, .lane_count = 2};
-    assert_ok(ptowsp_context_create(&lanes, &f->context));
-    assert_ok(ptowsp_hub_create(f->context, &hub_desc, &hub));
+    f->context = test_lanes(2);
+    ptowsp_hub *hub = test_hub(f->context, 1, 0);
     ptowsp_ranks_desc ranks_desc = {.rank_count = 1, .transport = ptowsp_hub_transport(hub, 0)};
     ptowsp_run_ranks bound = {0};
     assert_ok(ptowsp_ranks_create(f->context, &ranks_desc, &bound.ranks));
@@ -688,7 +672,6 @@ typedef struct fail_job {
     uint32_t *executed;            // atomic: those that have come back
     ptowsp_status status, second;  // once more after a failure
     char text[256];
-    pthread_t thread;
 } fail_job;
 
 // Lanes that communicate may need memory while the calling thread does.
@@ -776,19 +759,16 @@ static void *fail_main(void *user) {
 
 static void fail_run(fail_job jobs[3], uint64_t limit_ms) {
     ptowsp_context *context = test_context(NULL);
-    ptowsp_hub_desc desc = {3, 64, false};
-    ptowsp_hub *hub = NULL;
+    ptowsp_hub *hub = test_hub(context, 3, 64);
     uint32_t executed = 0;
-    assert_ok(ptowsp_hub_create(context, &desc, &hub));
     for (uint32_t i = 0; i < 3; i++) {
         jobs[i].hub = hub;
         jobs[i].rank = i;
         jobs[i].limit_ns = limit_ms * 1000000;
         jobs[i].executed = &executed;
-        assert_int_equal(pthread_create(&jobs[i].thread, NULL, fail_main, &jobs[i]), 0);
     }
+    test_threads(fail_main, jobs, sizeof jobs[0], 3);
     for (uint32_t i = 0; i < 3; i++) {
-        pthread_join(jobs[i].thread, NULL);
         assert_int_equal(jobs[i].memory.live_bytes, 0);
         assert_true(jobs[i].second == PTOWSP_OK || jobs[i].second == PTOWSP_RANK_FAILED);
     }

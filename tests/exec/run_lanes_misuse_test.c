@@ -91,13 +91,7 @@ TEST(run_lanes_misuse__of_two_threads_one_is_busy) {
         p.watch.lane_count = 2;
         rival rivals[2] = {{&p, p.run, PTOWSP_OK, 2},
                            {&p, round % 2 ? other : p.run, PTOWSP_OK, 2}};
-        pthread_t threads[2];
-        for (int i = 0; i < 2; i++) {
-            assert_int_equal(pthread_create(&threads[i], NULL, rival_main, &rivals[i]), 0);
-        }
-        for (int i = 0; i < 2; i++) {
-            assert_int_equal(pthread_join(threads[i], NULL), 0);
-        }
+        test_threads(rival_main, rivals, sizeof rivals[0], 2);
         assert_int_equal(rivals[0].status + rivals[1].status, (int)PTOWSP_OK + (int)PTOWSP_BUSY);
         assert_int_equal(p.data[0], 20);
         assert_int_equal(p.watch.wrong_count, 0);
@@ -188,7 +182,6 @@ static void *sharer_main(void *arg) {
 
 // A program is immutable: runs of it are on lanes of several contexts at the same time.
 LP_TEST(run_lanes_misuse__one_program_runs_on_lanes_of_several_contexts, LANE_IN_ORDER, 2) {
-    pthread_t threads[3];
     sharer sharers[3];
     p->count_fn = no_watch;
     lp_parse(p, "kernel count(axes 1, inout tile i32 1 x 1) vector\nworkload main\n"
@@ -196,10 +189,9 @@ LP_TEST(run_lanes_misuse__one_program_runs_on_lanes_of_several_contexts, LANE_IN
     lp_compile(p, NULL);
     for (int i = 0; i < 3; i++) {
         sharers[i].program = p->program;
-        assert_int_equal(pthread_create(&threads[i], NULL, sharer_main, &sharers[i]), 0);
     }
+    test_threads(sharer_main, sharers, sizeof sharers[0], 3);
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(pthread_join(threads[i], NULL), 0);
         assert_true(sharers[i].is_good);
     }
 }

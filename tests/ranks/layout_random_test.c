@@ -20,7 +20,6 @@ typedef struct member {
     ptowsp_hub *hub;
     uint32_t rank, lane_count, failed;
     char why[256];
-    pthread_t thread;
 } member;
 
 static void *member_main(void *user) {
@@ -45,21 +44,16 @@ static void *member_main(void *user) {
 
 static void run_batch(const batch *all, uint64_t seed, uint32_t lane_count) {
     const uint32_t rank_count = all->plans->rank_count;
-    ptowsp_hub *hub = NULL;
-    ptowsp_hub_desc desc = {.rank_count = rank_count};
     ptowsp_context *context = test_context(NULL);
-    assert_ok(ptowsp_hub_create(context, &desc, &hub));
+    ptowsp_hub *hub = test_hub(context, rank_count, 0);
     member members[PLAN_RANKS] = {0};
     for (uint32_t r = 0; r < rank_count; r++) {
         members[r].all = all;
         members[r].hub = hub;
         members[r].rank = r;
         members[r].lane_count = lane_count;
-        assert_int_equal(pthread_create(&members[r].thread, NULL, member_main, &members[r]), 0);
     }
-    for (uint32_t r = 0; r < rank_count; r++) {
-        pthread_join(members[r].thread, NULL);
-    }
+    test_threads(member_main, members, sizeof members[0], rank_count);
     for (uint32_t r = 0; r < rank_count; r++) {
         if (members[r].failed < all->count) {
             print_error("seed %llu: %s\n", (unsigned long long)(seed + members[r].failed),

@@ -57,10 +57,8 @@ CONTEXT_TEST(ranks_faults__times_beyond_64_bits_are_refused) {
 CONTEXT_TEST(ranks_faults__communicators_need_a_transport_and_a_rank) {
     static const char incomplete[] =
         "ranks: a communicator needs a description, all of a transport, and a place to go";
-    const ptowsp_hub_desc hub_desc = {1, 0, false};
-    ptowsp_hub *hub = NULL;
+    ptowsp_hub *hub = test_hub(context, 1, 0);
     ptowsp_ranks *ranks = (ptowsp_ranks *)context;  // anything: it is cleared
-    assert_ok(ptowsp_hub_create(context, &hub_desc, &hub));
     ptowsp_ranks_desc desc;
     ptowsp_ranks_desc good = {.rank_count = 1, .transport = ptowsp_hub_transport(hub, 0)};
 #define REFUSED(change, index, text)                                                               \
@@ -87,12 +85,10 @@ CONTEXT_TEST(ranks_faults__communicators_need_a_transport_and_a_rank) {
 }
 
 CONTEXT_TEST(ranks_faults__collectives_need_members_and_apart_memory) {
-    const ptowsp_hub_desc hub_desc = {1, 0, false};
-    ptowsp_hub *hub = NULL;
+    ptowsp_hub *hub = test_hub(context, 1, 0);
     ptowsp_ranks *ranks = NULL;
     float in[16] = {0}, out[8];
     bool is_done = false;
-    assert_ok(ptowsp_hub_create(context, &hub_desc, &hub));
     ptowsp_ranks_desc desc = {.rank_count = 1, .transport = ptowsp_hub_transport(hub, 0)};
     assert_ok(ptowsp_ranks_create(context, &desc, &ranks));
     ptowsp_collective good = sum_of(8), c;
@@ -211,9 +207,8 @@ TEST(ranks_faults__a_process_is_gone_when_proc_says_so) {
 
 // 256 ranks with rings of 2^30 bytes: 2^46 bytes, and a word for each.
 TEST(ranks_faults__hubs_say_what_memory_there_is_not) {
-    test_memory memory = {0};
-    const ptowsp_context_desc with_memory = {.resize = test_resize, .resize_user = &memory};
-    ptowsp_context *context = test_context(&with_memory);
+    test_memory memory;
+    ptowsp_context *context = test_counted(&memory);
     const ptowsp_hub_desc small = {2, 64, false}, large = {256, 1 << 30, true};
     ptowsp_hub *hub = NULL;
     for (size_t n = 1; n <= 2; n++) {

@@ -163,21 +163,15 @@ static void *rank_main(void *arg) {
 }
 
 static void run_cases(uint32_t rank_count) {
-    pthread_t threads[RANK_MAX];
-    const ptowsp_hub_desc desc = {rank_count, 256, false};
     rank_job jobs[RANK_MAX] = {0};
     ptowsp_context *context = test_context(NULL);
-    ptowsp_hub *hub;
-    assert_ok(ptowsp_hub_create(context, &desc, &hub));
+    ptowsp_hub *hub = test_hub(context, rank_count, 256);
     for (uint32_t i = 0; i < rank_count; i++) {
         jobs[i].hub = hub;
         jobs[i].rank = i;
         jobs[i].rank_count = rank_count;
-        assert_int_equal(pthread_create(&threads[i], NULL, rank_main, &jobs[i]), 0);
     }
-    for (uint32_t i = 0; i < rank_count; i++) {
-        pthread_join(threads[i], NULL);
-    }
+    test_threads(rank_main, jobs, sizeof jobs[0], rank_count);
     for (uint32_t i = 0; i < rank_count; i++) {
         if (jobs[i].wrong) {
             fail_msg("rank %u: %s", i, jobs[i].text);
@@ -229,11 +223,9 @@ typedef struct alone {
 // A communicator of one rank.
 static void alone_make(alone *a) {
     memset(a, 0, sizeof *a);
-    const ptowsp_context_desc counted = {.resize = test_resize, .resize_user = &a->memory};
-    const ptowsp_hub_desc hub = {1, 256, false};
-    assert_ok(ptowsp_context_create(NULL, &a->plain));
-    assert_ok(ptowsp_context_create(&counted, &a->context));
-    assert_ok(ptowsp_hub_create(a->plain, &hub, &a->hub));
+    a->plain = test_context(NULL);
+    a->context = test_counted(&a->memory);
+    a->hub = test_hub(a->plain, 1, 256);
     const ptowsp_ranks_desc desc = {.rank_count = 1, .transport = ptowsp_hub_transport(a->hub, 0)};
     assert_ok(ptowsp_ranks_create(a->context, &desc, &a->ranks));
     mesh = (ptowsp_mesh){2, {"a", "b"}, {1, 1}};

@@ -76,7 +76,6 @@ static void run_ranks(rank_job *jobs, uint32_t count, uint32_t ring,
                       void (*fn)(rank_job *, ptowsp_context *, ptowsp_ranks *), void *user) {
     ptowsp_context *context = context_of(NULL);
     ptowsp_hub *hub = hub_of(context, count, ring, false);
-    pthread_t threads[P_MAX];
     atomic_uint arrived = 0;
     for (uint32_t i = 0; i < count; i++) {
         jobs[i].rank = i;
@@ -87,11 +86,8 @@ static void run_ranks(rank_job *jobs, uint32_t count, uint32_t ring,
         if (!jobs[i].transport.send) {
             jobs[i].transport = ptowsp_hub_transport(hub, i);
         }
-        assert_int_equal(pthread_create(&threads[i], NULL, rank_main, &jobs[i]), 0);
     }
-    for (uint32_t i = 0; i < count; i++) {
-        pthread_join(threads[i], NULL);
-    }
+    test_threads(rank_main, jobs, sizeof jobs[0], count);
     ptowsp_hub_destroy(hub);
     ptowsp_context_destroy(context);
 }

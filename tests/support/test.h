@@ -281,6 +281,29 @@ static inline void test_bind(ptowsp_run *run, const char *name, void *data) {
     assert_int_equal(ptowsp_run_bind_tensor(run, name, &buffer), PTOWSP_OK);
 }
 
+// A hub of ranks in this process.
+static inline ptowsp_hub *test_hub(ptowsp_context *context, uint32_t rank_count,
+                                   uint32_t ring_bytes) {
+    const ptowsp_hub_desc desc = {rank_count, ring_bytes, false};
+    ptowsp_hub *hub = NULL;
+    assert_int_equal(ptowsp_hub_create(context, &desc, &hub), PTOWSP_OK);
+    return hub;
+}
+
+// Runs each of an array of jobs in a thread of its own, and returns when all have ended.
+static inline void test_threads(void *(*main)(void *job), void *jobs, size_t job_size,
+                                uint32_t count) {
+    pthread_t *threads = (pthread_t *)malloc(count * sizeof *threads);
+    assert_non_null(threads);
+    for (uint32_t i = 0; i < count; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, main, (char *)jobs + i * job_size), 0);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    }
+    free(threads);
+}
+
 // Executes a run in time alone; on so many lanes.
 static inline ptowsp_status test_time(ptowsp_run *run) {
     ptowsp_run_options options;
