@@ -26,9 +26,8 @@ static int test_pthread_create(pthread_t *out_thread, const pthread_attr_t *attr
 
 TEST(device_threads__any_thread_may_be_refused) {
 #ifndef PTOWSP_NO_THREADS
-    test_memory memory = {0};
-    ptowsp_context_desc context_desc = {.resize = test_resize, .resize_user = &memory};
-    ptowsp_context *context = test_context(&context_desc);
+    test_memory memory;
+    ptowsp_context *context = test_counted(&memory);
     size_t before = memory.live_bytes;
     const ptowsp_device_desc desc = {.scheduler_count = 3, .vector_count = 4, .cube_count = 1};
     for (refuse_at = 1; refuse_at <= 9; refuse_at++) {

@@ -360,10 +360,9 @@ static ptowsp_status build_and_run(ptowsp_context *context, ptowsp_graph **out_g
 
 TEST(graph_faults__every_allocation_may_be_refused) {
     for (size_t refuse_at = 2;; refuse_at++) {  // 1 and 2 are the context's
-        test_memory memory = {0};
-        ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};
+        test_memory memory;
         ptowsp_graph *graph = NULL;
-        ptowsp_context *context = test_context(&desc);
+        ptowsp_context *context = test_counted(&memory);
         memory.refuse_at = refuse_at + 1;
         ptowsp_status status = build_and_run(context, &graph);
         bool was_refused = memory.allocations >= memory.refuse_at;

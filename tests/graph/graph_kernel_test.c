@@ -222,9 +222,8 @@ GRAPH_TEST_ON(0, graph_kernel__bad_calls) {
 
 TEST(graph_kernel__building_anew_allocates_nothing_and_refusals_are_reported) {
     for (size_t refuse_at = 0;; refuse_at++) {
-        test_memory memory = {0};
-        ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};
-        ptowsp_context *context = test_context(&desc);
+        test_memory memory;
+        ptowsp_context *context = test_counted(&memory);
         ptowsp_graph *graph = graph_of(context);
         sums s = {0};
         size_t before = memory.allocations;

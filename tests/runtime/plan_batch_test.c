@@ -177,9 +177,8 @@ FIXTURE_TEST(plan_batch__any_way_of_running_plans) {
 DEVICE_TEST(plan_batch__lanes_and_devices_plan_as_well) {
     static fixture made, *const f = &made;
     fixture_make(f, NULL);
-    ptowsp_context_desc desc = {.threads = PTOWSP_THREADS_OWN, .lane_count = 2};
     ptowsp_run *run, *serial = f->run;
-    ptowsp_context *context = test_context(&desc);
+    ptowsp_context *context = test_lanes(2);
     assert_ok(ptowsp_run_create(context, f->program, &run));
     f->run = run;
     bind(f);

@@ -226,8 +226,7 @@ static void check_refused(test_memory *memory, const ptowsp_program *program,
 }
 
 TEST(batch__memory_that_is_refused_leaves_what_was_done) {
-    test_memory memory = {0};
-    const ptowsp_context_desc with_memory = {.resize = test_resize, .resize_user = &memory};
+    test_memory memory;
     const ptowsp_parse_kernel kernel = {.name = "work", .fn = ten_cycles};
     const ptowsp_parse_desc attached = {.kernels = &kernel, .kernel_count = 1};
     const ptowsp_schedule schedule = {.dispatch = PTOWSP_DISPATCH_ROUND_ROBIN,
@@ -235,7 +234,7 @@ TEST(batch__memory_that_is_refused_leaves_what_was_done) {
                                       .window = 1000,
                                       .dependencies = PTOWSP_DEPENDENCIES_STRUCTURE};
     const ptowsp_program_desc desc = {NULL, &schedule};
-    fixture f = {.context = test_context(&with_memory)};
+    fixture f = {.context = test_counted(&memory)};
     program_make(&f,
                  "module m\naxis n 600\nkernel work(axes 0) vector\nworkload main\n"
                  "  parallel i in n\n    task work()\n",

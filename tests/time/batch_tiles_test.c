@@ -216,8 +216,7 @@ static void build(ptowsp_module *m, tiles_sample *s) {
 static void check_sample(tiles_sample *s) {
     fixture f = {0};
     static slow_lanes expected;
-    const ptowsp_context_desc own = {.threads = PTOWSP_THREADS_OWN, .lane_count = 2};
-    assert_ok(ptowsp_context_create(&own, &f.context));
+    f.context = test_lanes(2);
     assert_ok(ptowsp_module_create(f.context, NULL, &f.module));
     build(f.module, s);
     const ptowsp_schedule schedule = {.issue = s->is_in_order ? PTOWSP_ISSUE_IN_ORDER
