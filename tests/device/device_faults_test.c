@@ -213,28 +213,21 @@ static ptowsp_status use_device(ptowsp_context *context, ptowsp_graph *graph) {
 }
 
 DEVICE_TEST(device_faults__every_allocation_may_be_refused) {
-    for (size_t refuse_at = 1;; refuse_at++) {
+    EACH_REFUSED(n, 25) {
         test_memory memory;
         ptowsp_context *context = test_counted(&memory);
         ptowsp_graph *graph = graph_of(context);
         uint32_t count = 0;
         graph_alike(graph, (ptowsp_graph_task_desc){.fn = count_up, .user = &count}, 1);
-        memory.refuse_at = memory.allocations + refuse_at;
-        ptowsp_status status = use_device(context, graph);
-        bool was_refused = memory.allocations >= memory.refuse_at;
-        assert_int_equal(status, was_refused ? PTOWSP_OUT_OF_MEMORY : PTOWSP_OK);
-        assert_int_equal(count, !was_refused);
-        memory.refuse_at = 0;
+        test_refuse(&memory, n);
+        has_more = test_was_refused(&memory, use_device(context, graph));
+        assert_int_equal(count, !has_more);
         count = 0;
         assert_ok(use_device(context, graph));
         assert_int_equal(count, 1);
         ptowsp_graph_destroy(graph);
         ptowsp_context_destroy(context);
         assert_int_equal(memory.live_bytes, 0);
-        if (!was_refused) {
-            assert_true(refuse_at > 25);
-            break;
-        }
     }
 }
 

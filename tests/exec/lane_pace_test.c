@@ -288,21 +288,18 @@ TEST(pace__a_cancelled_execution_ends_and_the_next_one_is_whole) {
 // every third.
 TEST(pace__memory_may_be_missing) {
     const size_t step = (LANE_IS_CHECKED ? 3 : 1) * pwsp_max_u64(100 / test_percent(), 1);
-    for (size_t at = 1;; at += step) {
+    EACH_REFUSED(n, 0) {
         static fixture f;
         memset(&f, 0, sizeof f);
         places_apart(&f);
         fixture_make(&f, LANE_IN_ORDER, 2, NULL);
-        f.memory.refuse_at = f.memory.allocations + at;
+        test_refuse(&f.memory, 1 + (n - 1) * step);
         ptowsp_status status = execute(&f, 2);
-        const bool is_reached = f.memory.allocations >= f.memory.refuse_at;
-        assert_true(status == PTOWSP_OK || (is_reached && status == PTOWSP_OUT_OF_MEMORY));
+        has_more = f.memory.allocations >= f.memory.refuse_at;
+        assert_true(status == PTOWSP_OK || (has_more && status == PTOWSP_OUT_OF_MEMORY));
         f.memory.refuse_at = 0;
         assert_ok(execute(&f, 2));
         fixture_free(&f);
-        if (!is_reached) {
-            break;
-        }
     }
 }
 

@@ -360,19 +360,18 @@ TEST(graph_added__random_trees_end_as_a_slow_walk_says) {
 
 TEST(graph_added__every_allocation_may_be_refused_and_running_makes_none) {
     fib_tree *calls = (fib_tree *)calloc(1, sizeof *calls);
-    for (size_t refuse_at = 3;; refuse_at++) {  // those before are the context's
+    EACH_REFUSED(n, 8) {
         test_memory memory;
         const ptowsp_graph_desc graph_desc = {.added_task_max = 3 * 232, .added_edge_max = 2 * 232};
         ptowsp_graph *graph = NULL;
         ptowsp_context *context = test_counted(&memory);
-        memory.refuse_at = refuse_at;
+        test_refuse(&memory, n);
         ptowsp_status status = ptowsp_graph_create(context, &graph_desc, &graph);
         const ptowsp_graph_task_desc task = fib_root(calls, graph);
         status = status ? status : ptowsp_graph_task_make(graph, &task, NULL);
         status = status ? status : ptowsp_graph_run(graph);
-        bool was_refused = memory.allocations >= memory.refuse_at;
-        assert_int_equal(status, was_refused ? PTOWSP_OUT_OF_MEMORY : PTOWSP_OK);
-        if (!was_refused) {
+        has_more = test_was_refused(&memory, status);
+        if (!has_more) {
             size_t allocations = memory.allocations;
             assert_ok(ptowsp_graph_run(graph));
             assert_int_equal(memory.allocations, allocations);
@@ -382,10 +381,6 @@ TEST(graph_added__every_allocation_may_be_refused_and_running_makes_none) {
         ptowsp_graph_destroy(graph);
         ptowsp_context_destroy(context);
         assert_int_equal(memory.live_bytes, 0);
-        if (!was_refused) {
-            assert_true(refuse_at > 10);
-            break;
-        }
     }
     free(calls);
 }

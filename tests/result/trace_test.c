@@ -254,8 +254,7 @@ static bool discard(void *user, const void *data, size_t size) {
 // Every allocation of recording, exporting and reporting is refused once: an error, and no leak.
 TEST(trace__without_memory_is_an_error) {
     for (int kind = 0; kind < 6; kind++) {
-        bool is_good = false;
-        for (size_t n = 1; !is_good; n++) {
+        EACH_REFUSED(n, 0) {
             test_memory memory = {0, 0, 0, 0};
             see s = {0};
             const ptowsp_record_options record = {PTOWSP_RECORD_EDGES, 0, 0, 0, false};
@@ -270,7 +269,7 @@ TEST(trace__without_memory_is_an_error) {
                 see_make_pipeline(&s);
             }
             assert_ok(ptowsp_run_record(s.run, &record));
-            memory.refuse_at = memory.allocations + n;
+            test_refuse(&memory, n);
             ptowsp_status status = test_time(s.run);
             for (int f = 0; status == PTOWSP_OK && f <= PTOWSP_EXPORT_DOT; f++) {
                 ptowsp_export_options how = {.fold = (ptowsp_fold)(n % 3)};
@@ -279,8 +278,7 @@ TEST(trace__without_memory_is_an_error) {
             for (int f = 0; status == PTOWSP_OK && f <= PTOWSP_REPORT_HTML; f++) {
                 status = ptowsp_run_report(s.run, (ptowsp_report_format)f, NULL, NULL, 0, output);
             }
-            is_good = memory.allocations < memory.refuse_at;
-            assert_int_equal(status, is_good ? PTOWSP_OK : PTOWSP_OUT_OF_MEMORY);
+            has_more = test_was_refused(&memory, status);
             see_free(&s);
             assert_int_equal(memory.live_bytes, 0);
         }

@@ -493,16 +493,13 @@ static bool all_of_it(test_memory *counted, uint32_t *out_failed) {
 
 TEST(plan_batch__any_allocation_may_fail) {
     uint32_t failed = 0;
-    for (size_t refuse_at = 1;; refuse_at++) {
+    EACH_REFUSED(n, 20) {
         memset(&memory, 0, sizeof memory);
-        memory.refuse_at = refuse_at;
-        bool is_good = all_of_it(&memory, &failed);
+        test_refuse(&memory, n);
+        has_more = !all_of_it(&memory, &failed) || memory.allocations >= n;
         assert_int_equal(memory.live_blocks, 0);
-        if (is_good && memory.allocations < refuse_at) {
-            assert_true(refuse_at > 20 && failed >= 3);
-            return;
-        }
     }
+    assert_true(failed >= 3);
 }
 
 // A capacity that could not be had does not leave the batch of before without memory.

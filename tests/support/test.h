@@ -360,6 +360,24 @@ static inline void test_destroy(ptowsp_run *run, ptowsp_program *program, ptowsp
     }                                                                                              \
     static void name##_of(ptowsp_context *context, __attribute__((unused)) test_memory *memory)
 
+// Once for each allocation, n, of which there are more than `least`: the body has it refused, and sets
+// has_more, as test_was_refused says.
+#define EACH_REFUSED(n, least)                                                                     \
+    for (size_t n = 1, has_more = 1; has_more || (assert_true(n - 1 > (least)), false); n++)
+
+// The n-th allocation from now on is refused.
+static inline void test_refuse(test_memory *memory, size_t n) {
+    memory->refuse_at = memory->allocations + n;
+}
+
+// Was it refused, as the status says? From now on none is.
+static inline bool test_was_refused(test_memory *memory, ptowsp_status status) {
+    const bool was_refused = memory->allocations >= memory->refuse_at;
+    assert_int_equal(status, was_refused ? PTOWSP_OUT_OF_MEMORY : PTOWSP_OK);
+    memory->refuse_at = 0;
+    return was_refused;
+}
+
 // An executor for PTOWSP_THREADS_USER: runs the lanes one after another, the last first.
 static inline void test_run_lanes_backwards(void *user, uint32_t lane_count, ptowsp_lane_fn lane,
                                             void *job) {

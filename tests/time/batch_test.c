@@ -201,14 +201,11 @@ static ptowsp_cycles ten_cycles(const ptowsp_task *task, void *user) {
 
 // Each allocation of a first execution is refused in turn: that of a larger ring in the middle of a bulk,
 // too. What then is reported is consistent, and all is well afterwards.
-static void check_refused(test_memory *memory, const ptowsp_program *program,
-                          ptowsp_context *context, size_t refused, bool *out_is_done) {
+static bool check_refused(test_memory *memory, const ptowsp_program *program,
+                          ptowsp_context *context, size_t refused) {
     ptowsp_run *run = test_run_of(context, program);
-    memory->refuse_at = memory->allocations + refused;
-    const ptowsp_status status = ptowsp_run_execute(run, NULL);
-    *out_is_done = memory->allocations < memory->refuse_at;
-    memory->refuse_at = 0;
-    assert_int_equal(status, *out_is_done ? PTOWSP_OK : PTOWSP_OUT_OF_MEMORY);
+    test_refuse(memory, refused);
+    const bool was_refused = test_was_refused(memory, ptowsp_run_execute(run, NULL));
     for (uint32_t again = 0; again < 2; again++) {
         const ptowsp_run_stats *stats = ptowsp_run_result(run);
         uint64_t done = 0;
@@ -223,6 +220,7 @@ static void check_refused(test_memory *memory, const ptowsp_program *program,
         assert_ok(ptowsp_run_execute(run, NULL));
     }
     ptowsp_run_destroy(run);
+    return was_refused;
 }
 
 TEST(batch__memory_that_is_refused_leaves_what_was_done) {
@@ -239,12 +237,9 @@ TEST(batch__memory_that_is_refused_leaves_what_was_done) {
                  "module m\naxis n 600\nkernel work(axes 0) vector\nworkload main\n"
                  "  parallel i in n\n    task work()\n",
                  &attached, &desc);
-    bool is_done = false;
-    size_t refused = 0;
-    while (!is_done) {
-        check_refused(&memory, f.program, f.context, ++refused, &is_done);
+    EACH_REFUSED(n, 10) {  // rings of both lanes have grown to 512
+        has_more = check_refused(&memory, f.program, f.context, n);
     }
-    assert_true(refused > 10);  // rings of both lanes have grown to 512
     fixture_free(&f);
     assert_int_equal(memory.live_blocks, 0);
 }

@@ -536,23 +536,17 @@ TEST(control__runs_out_of_memory_cleanly) {
         world w;
         outcome o;
         world_make(&w, &r);
-        for (size_t n = 1;; n++) {
-            w.memory.refuse_at = w.memory.allocations + n;
+        EACH_REFUSED(n, 10) {
+            test_refuse(&w.memory, n);
             ptowsp_program *program = NULL;
             ptowsp_run *run = NULL;
             const ptowsp_program_desc desc = {NULL, &s};
             ptowsp_status status = ptowsp_program_create(w.context, w.m, &desc, &program);
             status = status ? status : ptowsp_run_create(w.context, program, &run);
             status = status ? status : test_time(run);
-            ptowsp_run_destroy(run);
-            ptowsp_program_destroy(program);
-            if (status == PTOWSP_OK) {
-                assert_true(n > 10);
-                break;
-            }
-            assert_int_equal(status, PTOWSP_OUT_OF_MEMORY);
+            test_destroy(run, program, NULL, NULL);
+            has_more = test_was_refused(&w.memory, status);
         }
-        w.memory.refuse_at = 0;
         run_it(&w, &s, &o);
         assert_ok(o.status);
         world_free(&w);

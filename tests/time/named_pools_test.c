@@ -229,14 +229,9 @@ FIXTURE_TEST(pools__survive_refused_allocations_when_they_are_loaded) {
     ptowsp_output_buffer saved = {text, sizeof text, 0};
     ptowsp_parse_desc attach = {.default_cycles = 1};
     assert_ok(ptowsp_program_save(f->context, f->m, &desc, ptowsp_output_to_buffer(&saved)));
-    for (size_t refused = 1;; refused++) {
-        f->memory.refuse_at = f->memory.allocations + refused;
-        ptowsp_status status =
-            ptowsp_program_load(f->context, text, saved.length, &attach, &f->program, NULL);
-        bool is_over = f->memory.allocations < f->memory.refuse_at;
-        assert_int_equal(status, is_over ? PTOWSP_OK : PTOWSP_OUT_OF_MEMORY);
-        if (is_over) {
-            break;
-        }
+    EACH_REFUSED(n, 0) {
+        test_refuse(&f->memory, n);
+        has_more = test_was_refused(&f->memory, ptowsp_program_load(f->context, text, saved.length,
+                                                                    &attach, &f->program, NULL));
     }
 }

@@ -87,13 +87,11 @@ static inline void save_and_load(fixture *f, const ptowsp_schedule *schedule) {
 
 // Each allocation of compiling and running under a schedule is refused once.
 #define EACH_ALLOCATION_REFUSED(schedule, begin)                                                   \
-    for (size_t refused = 1, is_over = 0; !is_over; refused++) {                                   \
+    EACH_REFUSED(n, 0) {                                                                           \
         fixture f;                                                                                 \
         begin;                                                                                     \
-        f.memory.refuse_at = f.memory.allocations + refused;                                       \
-        ptowsp_status status = run_on(&f, schedule, 0);                                            \
-        is_over = f.memory.allocations < f.memory.refuse_at;                                       \
-        assert_int_equal(status, is_over ? PTOWSP_OK : PTOWSP_OUT_OF_MEMORY);                      \
+        test_refuse(&f.memory, n);                                                                 \
+        has_more = test_was_refused(&f.memory, run_on(&f, schedule, 0));                           \
         fixture_end(&f);                                                                           \
     }
 
