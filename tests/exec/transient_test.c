@@ -218,6 +218,52 @@ TEST(transient__random_programs_give_the_same_in_one_block) {
     assert_met(saved > 0);
 }
 
+// A tree of 2^20 calls is too large to be followed call by call: all tensors, a to h, live at one point, and
+// none shares memory. Otherwise a (40 -> 64 bytes) and b (64) live together, and c (96 -> 128) where they were.
+TEST(transient__tensors_of_too_many_calls_share_no_memory) {
+    uint64_t out[2][15];
+    for (uint32_t i = 0; i < 2; i++) {
+        const uint32_t depth = i ? 20 : 2;
+        ptowsp_transient_sizes sizes;
+        fixture f;
+        fixture_begin(&f, true);
+        add(&f, "workload w0\n  task make() a = out seed = 1u\n");
+        for (uint32_t w = 1; w <= depth; w++) {
+            add(&f, "workload w%u\n  call w%u()\n  call w%u()\n", w, w - 1, w - 1);
+        }
+        add(&f,
+            "workload main\n  task make() a = a seed = 2u\n  task mix() a = a b = a c = b seed = "
+            "3u\n"
+            "  when slot_i64[1] == %u\n    call w%u()\n"  // it is 0
+            "  task mix() a = b b = b c = out seed = 4u\n  task make() a = c seed = 5u\n"
+            "  task sink() a = c b = c c = out seed = 6u\n",
+            i, depth);
+        compile(&f);
+        const ptowsp_program_tables *info = ptowsp_program_read(f.program);
+        assert_ok(ptowsp_run_bind_size(f.run, "rows", 5));
+        assert_ok(ptowsp_run_size_transients(f.run, &sizes));
+        assert_int_equal(sizes.peak, i ? 1536 : 128);
+        assert_int_equal(sizes.low, sizes.peak);
+        assert_int_equal(sizes.sum, i ? 1536 : 256);
+        assert_int_equal(sizes.point_count == 1, i);
+        assert_int_equal(info->point_count == 1, i);
+        assert_int_equal(info->transient_count, TENSORS);
+        for (uint32_t t = 0; t < TENSORS && i; t++) {
+            const ptowsp_lifetime_info at = info->lifetimes[info->transients[t].first_lifetime];
+            assert_int_equal(info->transients[t].lifetime_count, 1);
+            assert_int_equal(info->transients[t].sizes[0] != 0, t % 3 == 0);  // by the axis
+            assert_int_equal(info->transients[t].sizes[1], 0);
+            assert_int_equal(at.first, 0);
+            assert_int_equal(at.last, 0);
+        }
+        bind_out(&f, out[i]);
+        assert_ok(ptowsp_run_execute(f.run, NULL));
+        assert_int_equal(ptowsp_run_result(f.run)->task_count, i ? 5 : 9);
+        fixture_end(&f);
+    }
+    assert_memory_equal(out[0], out[1], sizeof out[0]);
+}
+
 // -- memory ---------------------------------------------------------------------------------------
 
 static void pair_build(fixture *f) {
@@ -290,7 +336,7 @@ TEST(transient__blocks_and_limits_are_checked) {
     assert_ok(ptowsp_run_execute(f.run, NULL));
     assert_int_equal(f.memory.allocations, allocations);
 
-    test_invalid(f.context, ptowsp_run_bind_transients(f.run, block + 8, 4096),
+    test_invalid(f.context, ptowsp_run_bind_transients(f.run, block + 32, 4096),
                  "bind: the block of transient tensors is not aligned to 64 bytes");
     assert_ok(ptowsp_run_bind_transients(f.run, block, 0));
     test_refused(f.context, ptowsp_run_execute(f.run, NULL), PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
