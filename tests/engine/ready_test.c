@@ -86,23 +86,6 @@ TEST(ready__the_first_entry_is_the_one_that_precedes_all_others) {
     }
 }
 
-// Of 3, 1, 4, 2: 1 comes before all others, 2 between two.
-TEST(ready__entries_leave_in_their_order) {
-    pwsp_ready_link entries[4] = {{0, 0, 3, 0}, {0, 0, 1, 0}, {0, 0, 4, 0}, {0, 0, 2, 0}};
-    const pwsp_ready_links links = {entries, sizeof entries[0]};
-    pwsp_ready_queue queue;
-    pwsp_ready_init(&queue);
-    for (uint32_t i = 0; i < 4; i++) {
-        pwsp_ready_push(&queue, links, i);
-    }
-    const uint32_t wanted[] = {1, 3, 0, 2};
-    for (uint32_t i = 0; i < 4; i++) {
-        assert_int_equal(pwsp_ready_first(&queue, links), wanted[i]);
-        assert_int_equal(pwsp_ready_pop(&queue, links), wanted[i]);
-    }
-    assert_int_equal(pwsp_ready_first(&queue, links), PWSP_READY_NONE);
-}
-
 // Links of one word each: an entry goes after all that have come before, alone or with others.
 TEST(ready__entries_that_are_appended_go_in_the_order_in_which_they_come) {
     uint32_t words[6];
