@@ -122,31 +122,27 @@ static ptowsp_fingerprint executed(fixture *f) {
 }
 
 // The parts that differ, by their first letters; results are "R".
-static const char *differing(const ptowsp_fingerprint *a, const ptowsp_fingerprint *b) {
-    static char parts[8];
-    snprintf(parts, sizeof parts, "%s%s%s%s%s", a->program != b->program ? "p" : "",
-             a->bindings != b->bindings ? "b" : "", a->inputs != b->inputs ? "i" : "",
-             a->results != b->results ? "R" : "", a->time != b->time ? "t" : "");
-    return parts;
+static void differ(ptowsp_fingerprint a, ptowsp_fingerprint b, const char *wanted) {
+    char parts[8];
+    snprintf(parts, sizeof parts, "%s%s%s%s%s", a.program != b.program ? "p" : "",
+             a.bindings != b.bindings ? "b" : "", a.inputs != b.inputs ? "i" : "",
+             a.results != b.results ? "R" : "", a.time != b.time ? "t" : "");
+    assert_string_equal(parts, wanted);
 }
 
 TEST(each_thing_changes_its_part) {
     fixture f, g;
     make(&f, text, NULL);
     const ptowsp_fingerprint before = found(&f), first = executed(&f);
-    ptowsp_fingerprint now;
     assert_true(before.program && before.bindings && before.inputs);
     assert_true(before.results == 0 && before.time == 0);
-    assert_string_equal(differing(&before, &first), "Rt");
+    differ(before, first, "Rt");
     assert_true(first.results && first.time);
 
 #define CHANGED(change, parts)                                                                     \
-    do {                                                                                           \
-        change;                                                                                    \
-        now = executed(&f);                                                                        \
-        assert_string_equal(differing(&first, &now), parts);                                       \
-        bind(&f);                                                                                  \
-    } while (0)
+    change;                                                                                        \
+    differ(first, executed(&f), parts);                                                            \
+    bind(&f)
     CHANGED((void)0, "");
     CHANGED(ptowsp_run_bind_size(f.run, "n", 1), "bRt");
     CHANGED(ptowsp_run_bind_symbol(f.run, "bias", 8), "bR");
@@ -165,27 +161,23 @@ TEST(each_thing_changes_its_part) {
     f.slowness = 0;
     executed(&f);
     f.y[29] ^= INT32_MIN;  // after the execution
-    now = found(&f);
-    assert_string_equal(differing(&first, &now), "R");
+    differ(first, found(&f), "R");
 #undef CHANGED
 
     ptowsp_schedule schedule = {.issue = PTOWSP_ISSUE_IN_ORDER};
     make(&g, text, &schedule);
-    now = executed(&g);
-    assert_string_equal(differing(&first, &now), "p");
+    differ(first, executed(&g), "p");
     release(&g);
     source.text = "// another kernel";
     make(&g, text, NULL);
     source.text = NULL;
-    now = executed(&g);
-    assert_string_equal(differing(&first, &now), "p");
+    differ(first, executed(&g), "p");
     release(&g);
     char other[sizeof text];
     memcpy(other, text, sizeof text);
     *strstr(other, "k * 10") = 'p';  // the program, and what comes of it
     make(&g, other, NULL);
-    now = executed(&g);
-    assert_string_equal(differing(&first, &now), "pR");
+    differ(first, executed(&g), "pR");
     release(&g);
     release(&f);
 }
@@ -194,7 +186,6 @@ TEST(nothing_else_changes_any) {
     fixture f;
     make(&f, text, NULL);
     const ptowsp_fingerprint first = executed(&f);
-    ptowsp_fingerprint now;
     // Memory elsewhere, with gaps and backwards.
     int32_t *apart = f.x + 60;
     ptowsp_buffer x = buffer_of(apart + 59 * 2);
@@ -206,8 +197,7 @@ TEST(nothing_else_changes_any) {
         apart[(59 - i) * 2] = f.x[i];
     }
     assert_ok(ptowsp_run_bind_tensor(f.run, "x", &x));
-    now = executed(&f);
-    assert_string_equal(differing(&first, &now), "");
+    differ(first, executed(&f), "");
     // Two lanes, wider integers, what no statement uses, and a binding that is not used any more.
     ptowsp_run_options options = {.lane_count = 2};
     int64_t lengths[] = {2, 1};
@@ -215,8 +205,7 @@ TEST(nothing_else_changes_any) {
     assert_invalid(ptowsp_run_bind_lengths(f.run, "kv", PTOWSP_I64, lengths, 2));
     assert_ok(ptowsp_run_bind_tensor(f.run, "spare", &spare));
     assert_ok(ptowsp_run_execute(f.run, &options));
-    now = found(&f);
-    assert_string_equal(differing(&first, &now), "");
+    differ(first, found(&f), "");
     // What lies in the memory of transient tensors.
     union {
         char bytes[256];
@@ -229,20 +218,18 @@ TEST(nothing_else_changes_any) {
         memset(&block, i, sizeof block);
         none[i] = executed(&f);
     }
-    assert_string_equal(differing(&none[0], &none[1]), "");
+    differ(none[0], none[1], "");
     assert_ok(ptowsp_run_bind_size(f.run, "n", 2));
     // Time alone has no contents.
     memset(&options, 0, sizeof options);
     options.mode = PTOWSP_RUN_TIME_ONLY;
     assert_ok(ptowsp_run_execute(f.run, &options));
-    now = found(&f);
-    assert_string_equal(differing(&first, &now), "iR");
-    assert_true(now.inputs == 0 && now.results == 0);
+    differ(first, found(&f), "iR");
+    assert_true(found(&f).inputs == 0 && found(&f).results == 0);
     release(&f);
     // Another context, program and run.
     make(&f, text, NULL);
-    now = executed(&f);
-    assert_string_equal(differing(&first, &now), "");
+    differ(first, executed(&f), "");
     release(&f);
 }
 
@@ -289,8 +276,7 @@ TEST(strict_runs_are_refused) {
     f.drift = 1;
     assert_int_equal(ptowsp_run_execute(f.run, NULL), PTOWSP_DIFFERENT);
     assert_non_null(strstr(ptowsp_context_error(f.context).text, "results"));
-    wrong = found(&f);
-    assert_string_equal(differing(&expected, &wrong), "R");
+    differ(expected, found(&f), "R");
     // Started, and on lanes.
     ptowsp_run_options options = {.lane_count = 2};
     assert_int_equal(ptowsp_run_execute(f.run, &options), PTOWSP_DIFFERENT);
