@@ -9,7 +9,7 @@
 
 #include <inttypes.h>
 
-enum { RANK_MAX = 24, STEP_MAX = 6, WIDTH = 4096 };
+enum { RANK_MAX = 24, STEP_MAX = 6 };
 
 // 1 us and 1000 bytes each us, for all that are zero; a cycle is a nanosecond.
 static ptowsp_link link_of(ptowsp_link_sharing sharing) {
@@ -29,71 +29,58 @@ typedef struct step {
     uint32_t members, stride, root, target;
     uint32_t count;            // elements of 8 bytes
     uint64_t delay[RANK_MAX];  // cycles before, by rank
-    const char *counts;        // of a ragged one
 } step;
 
-static ptowsp_tensor tensor_of(ptowsp_module *m, const char *name) {
-    ptowsp_tensor_desc desc = {
-        .name = name, .dtype = PTOWSP_I64, .rank = 2, .shape[0] = WIDTH, .shape[1] = 1};
-    return ptowsp_tensor_make(m, &desc);
+// Has a collective of this kind a tile for each side?
+static bool has_sides(ptowsp_collective_kind kind) {
+    return kind == PTOWSP_REDUCE_SCATTER || kind == PTOWSP_ALL_GATHER || kind == PTOWSP_ALL_TO_ALL;
 }
 
-static ptowsp_kernel mix_kernel(ptowsp_module *m, const char *name, ptowsp_cycles cycles) {
-    ptowsp_kernel_desc desc = {0};
-    const ptowsp_tile_param x = {"x", PTOWSP_INOUT, PTOWSP_I64, PTOWSP_DYNAMIC, PTOWSP_DYNAMIC};
-    desc.name = name;
-    desc.tiles[0] = x;
-    desc.cycles = cycles;
-    return ptowsp_kernel_make(m, &desc);
-}
+#define ADD(text, ...) snprintf(text + strlen(text), sizeof text - strlen(text), __VA_ARGS__)
 
-static ptowsp_kernel collective_kernel(ptowsp_module *m, const char *name, const step *s) {
-    ptowsp_collective_desc desc = {.name = name,
-                                   .kind = s->kind,
-                                   .algorithm = s->algorithm,
-                                   .dtype = PTOWSP_I64,
-                                   .members = s->members,
-                                   .stride = s->stride,
-                                   .counts = s->counts};
-    return ptowsp_kernel_collective(m, &desc);
-}
-
-static void task_on(ptowsp_module *m, ptowsp_kernel kernel, ptowsp_tensor a, ptowsp_tensor b,
-                    int64_t a_rows, int64_t b_rows, int64_t root, int64_t target) {
-    ptowsp_task_desc task = {.kernel = kernel,
-                             .views[0].tensor = a,
-                             .views[0].rows = a_rows,
-                             .views[1].tensor = b,
-                             .views[1].rows = b_rows};
-    if (root >= 0) {
-        task.scalars[0] = ptowsp_i64(m, root);
+// The steps of a rank, as ranks_parse takes them.
+static const char *steps_text(uint32_t rank, const step *steps, uint32_t step_count) {
+    static char text[4000];
+    char tasks[2000] = "workload steps\n";
+    text[0] = '\0';
+    for (uint32_t i = 0; i < step_count; i++) {
+        const step *s = &steps[i];
+        const bool is_send = s->kind == PTOWSP_SEND,
+                   has_root = is_send || s->kind == PTOWSP_BROADCAST;
+        const uint32_t part = s->members ? s->count / s->members : 0;
+        if (s->delay[rank]) {
+            ADD(text, "kernel mix%u(axes 0, inout x i64 ? x ?) vector, %u cycles, time only\n", i,
+                (unsigned)s->delay[rank]);
+            ADD(tasks, "  task mix%u() x = a\n", i);
+        }
+        ADD(text, "kernel step%u(axes 0, %s%s%s) link, %s", i,
+            has_sides(s->kind) ? "in in i64 ? x ?, out out i64 ? x ?" : "inout data i64 ? x ?",
+            has_root ? ", root i64" : "", is_send ? ", target i64" : "",
+            ptowsp_collective_name(s->kind));
+        if (s->algorithm) {
+            ADD(text, ", by %s", ptowsp_algorithm_name(s->algorithm));
+        }
+        if (s->members) {
+            ADD(text, ", members %u, stride %u", s->members, s->stride);
+        }
+        ADD(text, "\n");
+        ADD(tasks, "  task step%u() ", i);
+        if (has_sides(s->kind)) {
+            ADD(tasks, "in = a of %u x 1 out = b of %u x 1",
+                s->kind == PTOWSP_ALL_GATHER ? part : s->count,
+                s->kind == PTOWSP_REDUCE_SCATTER ? part : s->count);
+        } else {
+            ADD(tasks, "data = a of %u x 1", s->count);
+        }
+        if (has_root) {
+            ADD(tasks, " root = %u", s->root);
+        }
+        if (is_send) {
+            ADD(tasks, " target = %u", s->target);
+        }
+        ADD(tasks, "\n");
     }
-    if (target >= 0) {
-        task.scalars[1] = ptowsp_i64(m, target);
-    }
-    ptowsp_task_make(m, &task);
-}
-
-static const ptowsp_tensor no_tensor = {0};
-
-static void add_step(ptowsp_module *m, uint32_t i, uint32_t rank, const step *s, ptowsp_tensor a,
-                     ptowsp_tensor b) {
-    char name[24];
-    if (s->delay[rank]) {
-        snprintf(name, sizeof name, "mix%u", i);
-        task_on(m, mix_kernel(m, name, s->delay[rank]), a, no_tensor, 0, 0, -1, -1);
-    }
-    snprintf(name, sizeof name, "step%u", i);
-    const ptowsp_kernel kernel = collective_kernel(m, name, s);
-    const int64_t count = s->count, part = s->members ? count / s->members : 0;
-    switch (s->kind) {
-    case PTOWSP_REDUCE_SCATTER: task_on(m, kernel, a, b, count, part, -1, -1); break;
-    case PTOWSP_ALL_GATHER: task_on(m, kernel, a, b, part, count, -1, -1); break;
-    case PTOWSP_ALL_TO_ALL: task_on(m, kernel, a, b, count, count, -1, -1); break;
-    case PTOWSP_BROADCAST: task_on(m, kernel, a, no_tensor, count, 0, s->root, -1); break;
-    case PTOWSP_SEND: task_on(m, kernel, a, no_tensor, count, 0, s->root, s->target); break;
-    default: task_on(m, kernel, a, no_tensor, count, 0, -1, -1); break;
-    }
+    return strcat(text, tasks);
 }
 
 // -- ranks ----------------------------------------------------------------------------------------
@@ -131,21 +118,10 @@ static void ranks_add(ranks *r, ptowsp_module *m, const ptowsp_schedule *schedul
     assert_ok(ptowsp_run_create(r->context, r->programs[i], &r->runs[i]));
 }
 
-static ptowsp_module *steps_module(const ranks *r, const step *steps, uint32_t step_count) {
-    ptowsp_module *m = test_module(r->context, NULL);
-    const ptowsp_tensor a = tensor_of(m, "a"), b = tensor_of(m, "b");
-    ptowsp_workload_begin(m, "steps");
-    for (uint32_t i = 0; i < step_count; i++) {
-        add_step(m, i, r->program_count, &steps[i], a, b);
-    }
-    ptowsp_scope_end(m);
-    return m;
-}
-
-// The next rank: its module as a text, after the tensors a and b and a ring named sum.
-static void ranks_add_text(ranks *r, const char *text, const ptowsp_parse_kernel *kernel,
-                           const ptowsp_schedule *schedule) {
-    char all[1000];
+// The module of a text, after the tensors a and b and a ring named sum.
+static ptowsp_module *ranks_parse(const ranks *r, const char *text,
+                                  const ptowsp_parse_kernel *kernel) {
+    char all[5000];
     const ptowsp_parse_desc attached = {.kernels = kernel, .kernel_count = kernel != NULL};
     ptowsp_module *m = NULL;
     snprintf(all, sizeof all,
@@ -153,7 +129,16 @@ static void ranks_add_text(ranks *r, const char *text, const ptowsp_parse_kernel
              "kernel sum(axes 0, inout data i64 ? x ?) link, all_reduce, by ring\n%s",
              text);
     test_ok(r->context, ptowsp_module_parse(r->context, all, strlen(all), &attached, &m, NULL));
-    ranks_add(r, m, schedule);
+    return m;
+}
+
+static void ranks_add_text(ranks *r, const char *text, const ptowsp_parse_kernel *kernel,
+                           const ptowsp_schedule *schedule) {
+    ranks_add(r, ranks_parse(r, text, kernel), schedule);
+}
+
+static void ranks_add_steps(ranks *r, const step *steps, uint32_t step_count) {
+    ranks_add_text(r, steps_text(r->program_count, steps, step_count), NULL, NULL);
 }
 
 static ptowsp_status ranks_simulate(ranks *r, bool has_records) {
@@ -515,7 +500,7 @@ TEST(together__random_groups_end_as_in_a_slow_simulator) {
         ranks_begin(&r, count, &links);
         r.group.cycles_per_us = s->unit = 1 + below(&seed, 3000);
         for (uint32_t i = 0; i < count; i++) {
-            ptowsp_module *m = steps_module(&r, steps, s->step_count);
+            ptowsp_module *m = ranks_parse(&r, steps_text(i, steps, s->step_count), NULL);
             const ptowsp_schedule schedule = random_schedule(&seed, m);
             ranks_add(&r, m, &schedule);
         }
@@ -568,30 +553,29 @@ static ptowsp_schedule any_schedule(uint64_t *seed, ptowsp_module *m, ptowsp_exp
 }
 
 // Rings of all ranks over links that nobody shares, beside other tasks.
-static ptowsp_module *alike_module(ranks *r, uint64_t *seed) {
-    ptowsp_module *m = test_module(r->context, NULL);
-    const ptowsp_tensor tensors[2] = {tensor_of(m, "a"), tensor_of(m, "b")};
-    step s = {.algorithm = PTOWSP_ALGORITHM_RING, .count = 24 * (1 + below(seed, 20))};
-    const ptowsp_kernel sum = collective_kernel(m, "sum", &s);
-    const ptowsp_kernel mixes[2] = {mix_kernel(m, "short", 1 + below(seed, 200)),
-                                    mix_kernel(m, "long", 1 + below(seed, 9000))};
+static ptowsp_module *alike_module(const ranks *r, uint64_t *seed) {
+    char text[2000] = "";
+    const uint32_t rows = 24 * (1 + below(seed, 20)), cycles = 1 + below(seed, 200);
+    ADD(text,
+        "kernel short(axes 0, inout x i64 ? x ?) vector, %u cycles, time only\n"
+        "kernel long(axes 0, inout x i64 ? x ?) vector, %u cycles, time only\nworkload steps\n",
+        cycles, 1 + below(seed, 9000));
     const bool is_parallel = below(seed, 2);
-    ptowsp_workload_begin(m, "steps");
-    if (is_parallel) {
-        ptowsp_combine_begin(m);
-    }
-    const uint32_t count = 2 + below(seed, 10);
-    for (uint32_t i = 0; i < count; i++) {
-        const ptowsp_tensor tensor = tensors[below(seed, 2)];
+    ADD(text, "%s", is_parallel ? "  combine\n" : "");
+    for (uint32_t i = 2 + below(seed, 10); i > 0; i--) {
+        const char tensor = "ab"[below(seed, 2)];
         const uint32_t what = below(seed, 4);
-        task_on(m, what < 2 ? sum : mixes[what - 2], tensor, no_tensor, what < 2 ? s.count : 0, 0,
-                -1, -1);
+        ADD(text, "%s  task %s = %c", is_parallel ? "  " : "",
+            what < 2    ? "sum() data"
+            : what == 2 ? "short() x"
+                        : "long() x",
+            tensor);
+        if (what < 2) {
+            ADD(text, " of %u x 1", rows);
+        }
+        ADD(text, "\n");
     }
-    if (is_parallel) {
-        ptowsp_scope_end(m);
-    }
-    ptowsp_scope_end(m);
-    return m;
+    return ranks_parse(r, text, NULL);
 }
 
 // Ranks that do the same are each as one alone: in all results and records, whatever the schedule.
@@ -748,8 +732,8 @@ TEST(together__wrong_groups_are_refused) {
     ranks r;
     ranks_begin(&r, 2, &ports);
     step s = {.algorithm = PTOWSP_ALGORITHM_RING, .count = 2};
-    ranks_add(&r, steps_module(&r, &s, 1), NULL);
-    ranks_add(&r, steps_module(&r, &s, 1), NULL);
+    ranks_add_steps(&r, &s, 1);
+    ranks_add_steps(&r, &s, 1);
     ptowsp_run *const some[2] = {r.runs[0], NULL}, *const twice[2] = {r.runs[0], r.runs[0]};
     GROUP_REFUSED(group.rank_count = 0, PTOWSP_INVALID_PARAMS, 0,
                   "run group: 0 ranks: there are 1 to 16384, each with a run");
@@ -791,8 +775,8 @@ static void draw(const ranks *r, ptowsp_export_format format) {
 static void ranks_begin_three(ranks *r) {
     step s = {.kind = PTOWSP_SEND, .target = 1, .count = 125, .delay[0] = 1000, .delay[2] = 2500};
     ranks_begin(r, 3, &ports);
-    ranks_add(r, steps_module(r, &s, 1), NULL);
-    ranks_add(r, steps_module(r, &s, 1), NULL);
+    ranks_add_steps(r, &s, 1);
+    ranks_add_steps(r, &s, 1);
     ranks_add_text(r,
                    "kernel alone(axes 0, inout x i64 ? x ?) vector, 2500 cycles, time only\n"
                    "workload alone\n  task alone() x = a\n",
