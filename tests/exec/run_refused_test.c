@@ -132,27 +132,16 @@ TEST_F(refused__time_alone_that_depends_on_transient_data) {
 // The error of too little memory names the four largest tensors, in whatever order they are declared, and
 // the first place where they all live: where the last one is written.
 TEST_F(refused__memory_that_is_not_there) {
-    static const int64_t sizes[6] = {1, 2, 3,
-                                     4, 5, 6};  // of 64 bytes each; those before are smaller
-    char text[2048], *at = text;
-    at += sprintf(at, "module m\nkernel put(axes 0, out x i32 ? x 16) vector, 1 cycles\n"
-                      "kernel use(axes 0");
-    for (int i = 0; i < 6; i++) {
-        at += sprintf(at, ", in x%d i32 ? x 16", i);
-    }
-    at += sprintf(at, ") vector, 1 cycles\n");
-    for (int i = 0; i < 6; i++) {
-        at += sprintf(at, "tensor t%d i32 [%d, 16] global transient\n", i, (int)sizes[i]);
-    }
-    at += sprintf(at, "workload main\n");
-    for (int i = 0; i < 6; i++) {
-        at += sprintf(at, "  task put() x = t%d\n", i);
-    }
-    at += sprintf(at, "  task use()");
-    for (int i = 0; i < 6; i++) {
-        at += sprintf(at, " x%d = t%d", i, i);
-    }
-    sprintf(at, "\n");
+    static const char text[] =
+        "module m\nkernel put(axes 0, out x i32 ? x 16) vector, 1 cycles\n"
+        "kernel use(axes 0, in a i32 ? x 16, in b i32 ? x 16, in c i32 ? x 16, in d i32 ? x 16, "
+        "in e i32 ? x 16, in f i32 ? x 16) vector, 1 cycles\n"
+        "tensor t0 i32 [1, 16] global transient\ntensor t1 i32 [2, 16] global transient\n"
+        "tensor t2 i32 [3, 16] global transient\ntensor t3 i32 [4, 16] global transient\n"
+        "tensor t4 i32 [5, 16] global transient\ntensor t5 i32 [6, 16] global transient\n"
+        "workload main\n  task put() x = t0\n  task put() x = t1\n  task put() x = t2\n"
+        "  task put() x = t3\n  task put() x = t4\n  task put() x = t5\n"
+        "  task use() a = t0 b = t1 c = t2 d = t3 e = t4 f = t5\n";
     const ptowsp_parse_kernel kernels[2] = {{.name = "put", .fn = put_one},
                                             {.name = "use", .fn = put_one}};
     const ptowsp_parse_desc attached = {kernels, 2, 0};
@@ -185,7 +174,6 @@ TEST_F(refused__sizes_that_no_memory_has) {
                  PTOWSP_NO_INDEX, "run: transient tensors, up to b, take more than 2^61 bytes");
 }
 
-// On a device the block is the device's, and large enough.
 // One that no statement uses needs no memory, as with bound tensors.
 TEST_F(refused__no_device_for_a_transient_tensor_without_use) {
 #ifndef PTOWSP_NO_THREADS
@@ -208,6 +196,7 @@ TEST_F(refused__no_device_for_a_transient_tensor_without_use) {
 #endif
 }
 
+// On a device the block is the device's, and large enough.
 TEST_F(refused__blocks_that_are_not_the_devices) {
 #ifndef PTOWSP_NO_THREADS
     const ptowsp_parse_kernel kernel = {.name = "put", .fn = put_one};
@@ -239,5 +228,6 @@ TEST_F(refused__blocks_that_are_not_the_devices) {
     assert_ok(ptowsp_device_free(device, memory));
     assert_ok(ptowsp_device_close(device));
 #else
+    (void)f;
 #endif
 }
