@@ -291,12 +291,12 @@ static inline ptowsp_hub *test_hub(ptowsp_context *context, uint32_t rank_count,
 }
 
 // Runs each of an array of jobs in a thread of its own, and returns when all have ended.
-static inline void test_threads(void *(*main)(void *job), void *jobs, size_t job_size,
+static inline void test_threads(void *(*fn)(void *job), void *jobs, size_t job_size,
                                 uint32_t count) {
     pthread_t *threads = (pthread_t *)malloc(count * sizeof *threads);
     assert_non_null(threads);
     for (uint32_t i = 0; i < count; i++) {
-        assert_int_equal(pthread_create(&threads[i], NULL, main, (char *)jobs + i * job_size), 0);
+        assert_int_equal(pthread_create(&threads[i], NULL, fn, (char *)jobs + i * job_size), 0);
     }
     for (uint32_t i = 0; i < count; i++) {
         assert_int_equal(pthread_join(threads[i], NULL), 0);
