@@ -132,42 +132,39 @@ typedef struct model {
     const ptowsp_dump_rings *sizes;
     bool is_submitted[STEPS + 2 * DEPTH + 2], is_ended[STEPS + 2 * DEPTH + 2];
     bool is_given[STEPS + 2 * DEPTH + 2], is_closed[STEPS + 2 * DEPTH + 2];
-    int owner[4][UNITS];  // of units of memory: the step, plus 1
-    int place[4];
+    int retained[STEPS + 2 * DEPTH + 2];  // so many in flight need its outputs
+    int owner[4][UNITS];                  // of units of memory: the step, plus 1
+    int place[4], first[4];               // first: no task before it is left to be given back
 } model;
 
 static bool may_end(const model *m, int i) {
     bool may = m->is_submitted[i] && !m->is_ended[i];
-    for (int k = 0; k < m->p->steps[i].pred_count; k++) {
-        may = may && m->is_ended[m->p->steps[i].preds[k]];
+    for (int k = 0; may && k < m->p->steps[i].pred_count; k++) {
+        may = m->is_ended[m->p->steps[i].preds[k]];
     }
     return may;
 }
 
-// Is anything in flight that needs this task's outputs?
-static bool is_retained(const model *m, int task) {
-    for (int i = task + 1; i < m->p->count; i++) {
-        for (int k = 0; k < m->p->steps[i].pred_count; k++) {
-            if (m->p->steps[i].preds[k] == task && m->is_submitted[i] && !m->is_ended[i]) {
-                return true;
-            }
-        }
+// A task is in flight, or no longer, and with it needs the outputs of others.
+static void retain(model *m, int task, int count) {
+    for (int k = 0; k < m->p->steps[task].pred_count; k++) {
+        m->retained[m->p->steps[task].preds[k]] += count;
     }
-    return false;
 }
 
 static void give_back(model *m) {
     for (int r = 0; r < 4; r++) {
-        for (int i = 0; i < m->p->count; i++) {
+        for (int i = m->first[r]; i < m->p->count; i++) {
             const step *s = &m->p->steps[i];
-            if (s->kind != TASK || s->ring != r || m->is_given[i]) {
+            if (s->kind != TASK || s->ring != r) {
                 continue;
             }
-            if (!m->is_submitted[i] || !m->is_ended[i] || is_retained(m, i) ||
+            if (!m->is_submitted[i] || !m->is_ended[i] || m->retained[i] ||
                 !m->is_closed[s->scope]) {
                 break;  // in order
             }
             m->is_given[i] = true;
+            m->first[r] = i + 1;
             for (int k = 0; k < UNITS; k++) {
                 m->owner[r][k] = m->owner[r][k] == i + 1 ? 0 : m->owner[r][k];
             }
@@ -253,7 +250,9 @@ static bool end_one(model *m, uint64_t *seed) {
         }
     }
     if (count) {
-        m->is_ended[ready[test_random_in(seed, 0, count - 1)]] = true;
+        const int ended = ready[test_random_in(seed, 0, count - 1)];
+        m->is_ended[ended] = true;
+        retain(m, ended, -1);
     }
     return count > 0;
 }
@@ -286,7 +285,8 @@ static ptowsp_dump_ring_error run_model(const program *p, const ptowsp_dump_ring
         }
         take_memory(&m, i, true);
         m.is_submitted[i] = true;
-        m.is_ended[i] = p->steps[i].is_alloc;
+        m.is_ended[i] = p->steps[i].is_alloc;  // these need nothing
+        retain(&m, i, 1);
     }
     return PTOWSP_DUMP_RINGS_PASS;
 }
