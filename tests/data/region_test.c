@@ -1,8 +1,8 @@
 // Regions and layouts: do strided tiles meet, is one in the other, what do they span.
 //
-// Expected values: drawings and numbers worked out in comments; sets of bytes, marked one by one,
-// for small random regions of all kinds and anywhere in the address space; pairs of elements in 128
-// bits for large ones; counting for the number theory.
+// Expected values: sets of bytes, marked one by one, for small random regions of all kinds and anywhere
+// in the address space; pairs of elements in 128 bits for large ones; counting for the number theory.
+// Drawings and numbers worked out by hand are in region_facts_test.c.
 
 #include "src/data/region.c"
 
@@ -39,66 +39,6 @@ static void span_is(pwsp_region region, uint64_t low, uint64_t high) {
 
 // -- by hand --------------------------------------------------------------------------------------
 
-TEST(region__span_reaches_from_the_lowest_to_the_highest_byte) {
-    span_is(tile(1000, 4, 64, 4, 4, 4), 1000, 1000 + 192 + 12 + 4);
-    span_is(tile(1000, 4, -64, 4, 4, 4), 808, 1000 + 12 + 4);
-    span_is(tile(1000, 4, 64, 4, -4, 4), 988, 1000 + 192 + 4);
-    span_is(tile(1000, 4, -64, 4, -4, 4), 796, 1004);
-    span_is(tile(1000, 4, 0, 9, 0, 8), 1000, 1008);
-    // The stride of a single row or column means nothing.
-    span_is(tile(1000, 1, INT64_MIN, 1, INT64_MAX, 2), 1000, 1002);
-    span_is(tile(1000, 2, 100, 1, INT64_MIN, 2), 1000, 1102);
-    span_is(tile(0, 1, 0, 1, 0, UINT32_MAX), 0, UINT32_MAX);
-    span_is(tile(0, UINT32_MAX, INT64_C(1) << 30, 1, 0, 1), 0, (UINT64_C(0xfffffffe) << 30) + 1);
-    span_is(tile(UINT64_MAX - 7, 2, 4, 1, 0, 4), UINT64_MAX - 7, 0);  // the last 8 bytes
-    span_is(tile(4, 2, -8, 1, 0, 4), UINT64_MAX - 3, 8);              // around address 0
-}
-
-TEST(region__equal_looks_at_the_strides_that_mean_something) {
-    const pwsp_region a = tile(64, 3, 40, 5, 8, 4);
-    const pwsp_region others[6] = {tile(65, 3, 40, 5, 8, 4), tile(64, 2, 40, 5, 8, 4),
-                                   tile(64, 3, 41, 5, 8, 4), tile(64, 3, 40, 4, 8, 4),
-                                   tile(64, 3, 40, 5, 4, 4), tile(64, 3, 40, 5, 8, 2)};
-    pwsp_region same = a;
-    assert_true(pwsp_region_equal(&a, &same));
-    for (int i = 0; i < 6; i++) {
-        assert_false(pwsp_region_equal(&a, &others[i]));
-        assert_false(pwsp_region_equal(&others[i], &a));
-    }
-    const pwsp_region row = tile(64, 1, 40, 5, 8, 4), row_too = tile(64, 1, -3, 5, 8, 4);
-    const pwsp_region col = tile(64, 3, 40, 1, 8, 4), col_too = tile(64, 3, 40, 1, 99, 4);
-    assert_true(pwsp_region_equal(&row, &row_too));
-    assert_true(pwsp_region_equal(&col, &col_too));
-    const pwsp_region other_row = tile(64, 1, 40, 5, 9, 4), other_col = tile(64, 3, 41, 1, 8, 4);
-    assert_false(pwsp_region_equal(&row, &other_row));
-    assert_false(pwsp_region_equal(&col, &other_col));
-}
-
-TEST(region__tiles_side_by_side_do_not_meet) {
-    // Rows of 16 bytes, 64 apart: 1000..1015, 1064..1079, 1128..1143, 1192..1207.
-    const pwsp_region a = tile(1000, 4, 64, 4, 4, 4);
-    assert_true(meet(a, a));
-    assert_false(meet(a, tile(1016, 4, 64, 4, 4, 4)));  // right of it
-    assert_false(meet(a, tile(984, 4, 64, 4, 4, 4)));   // left of it
-    assert_true(meet(a, tile(1012, 4, 64, 4, 4, 4)));   // one column in common
-    assert_true(meet(a, tile(985, 4, 64, 4, 4, 4)));    // one byte of each row: 1000, ...
-    assert_false(meet(a, tile(1256, 4, 64, 4, 4, 4)));  // below it
-    assert_true(meet(a, tile(1192, 4, 64, 4, 4, 4)));   // its last row is the other's first
-    assert_true(meet(a, tile(1207, 4, 64, 4, 4, 4)));   // 1207 is the last byte
-    assert_false(meet(a, tile(1208, 4, 64, 4, 4, 4)));
-    // 1048 is 1000 + 64 - 16: rows 1048..1063, which end where a's begin.
-    assert_false(meet(a, tile(1048, 4, 64, 4, 4, 4)));
-    assert_true(meet(a, tile(1049, 4, 64, 4, 4, 4)));
-    // One row: in the gap, touching it, in the last row.
-    assert_false(meet(a, tile(1016, 1, 0, 12, 4, 4)));
-    assert_true(meet(a, tile(1016, 1, 0, 13, 4, 4)));
-    assert_true(meet(a, tile(1200, 1, 7, 1, 9, 1)));
-    assert_false(meet(a, tile(1140 + 4, 1, 7, 1, 9, 1)));
-    // A column of 16 bytes through the gap, and one through row 2.
-    assert_false(meet(a, tile(1016, 16, 64, 1, 0, 48)));
-    assert_true(meet(a, tile(1016, 16, 64, 1, 0, 49)));
-}
-
 TEST(region__strides_may_be_negative_swapped_or_zero) {
     // 3 rows of 4 f32 in rows of 32 bytes: 0..15, 32..47, 64..79 from 1000.
     const pwsp_region forms[6] = {tile(1000, 3, 32, 4, 4, 4),  tile(1064, 3, -32, 4, 4, 4),
@@ -118,120 +58,6 @@ TEST(region__strides_may_be_negative_swapped_or_zero) {
             assert_false(meet(forms[i], moved));
         }
     }
-    // Broadcast: one row seen five times, one element seen 20 times.
-    assert_true(meet(tile(1000, 5, 0, 4, 4, 4), forms[0]));
-    assert_false(meet(tile(1016, 5, 0, 4, 4, 4), forms[0]));
-    assert_true(meet(tile(1015, 5, 0, 4, 0, 4), forms[0]));
-    assert_false(meet(tile(1016, 5, 0, 4, 0, 16), forms[0]));
-    assert_true(meet(tile(1016, 5, 0, 4, 0, 17), forms[0]));
-    assert_false(meet(tile(1016, 5, 0, 2, 32, 16), forms[0]));
-}
-
-TEST(region__interleaved_elements_do_not_meet) {
-    // Even and odd f32 of 4 rows, 64 apart.
-    const pwsp_region even = tile(0, 4, 64, 8, 8, 4), odd = tile(4, 4, 64, 8, 8, 4);
-    assert_false(meet(even, odd));
-    assert_true(meet(even, tile(3, 4, 64, 8, 8, 4)));
-    assert_true(meet(even, tile(8, 4, 64, 8, 8, 4)));
-    // Even columns of even rows against even columns of odd rows.
-    assert_false(meet(tile(0, 4, 64, 4, 8, 4), tile(32, 4, 64, 4, 8, 4)));
-    // Elements of 4 bytes, 6 apart: 0..3, 6..9, 12..15, 18..21, and those 3 later: 3..6, 9..12, ...
-    assert_true(meet(tile(0, 1, 0, 4, 6, 4), tile(3, 1, 0, 4, 6, 4)));
-    assert_false(meet(tile(0, 1, 0, 4, 6, 4), tile(4, 1, 0, 3, 6, 2)));
-    assert_true(meet(tile(0, 1, 0, 4, 6, 4), tile(4, 1, 0, 3, 6, 3)));
-    // Overlapping rows: each begins 3 bytes behind the last, so bytes 0..2 + 3 * 7 of 10 apart.
-    assert_true(meet(tile(0, 8, 3, 2, 10, 1), tile(13, 1, 0, 1, 0, 1)));  // 3 + 10
-    assert_false(
-        meet(tile(0, 8, 3, 2, 10, 1), tile(14, 1, 0, 1, 0, 1)));  // 14 or 4: no 3's multiple
-}
-
-TEST(region__coprime_strides_meet_where_remainders_say) {
-    // Multiples of 7 and 3 + multiples of 11: 14 = 2 * 7 = 3 + 11, then 14 + 77 = 91.
-    assert_false(meet(tile(0, 2, 7, 1, 0, 1), tile(3, 9, 11, 1, 0, 1)));
-    assert_true(meet(tile(0, 3, 7, 1, 0, 1), tile(3, 9, 11, 1, 0, 1)));
-    assert_false(meet(tile(0, 3, 7, 1, 0, 1), tile(3, 1, 11, 1, 0, 1)));
-    assert_false(meet(tile(21, 10, 7, 1, 0, 1), tile(3, 9, 11, 1, 0, 1)));  // 21 .. 84
-    assert_true(meet(tile(21, 11, 7, 1, 0, 1), tile(3, 9, 11, 1, 0, 1)));   // .. 91 = 3 + 8 * 11
-    assert_false(meet(tile(21, 11, 7, 1, 0, 1), tile(3, 8, 11, 1, 0, 1)));
-    // Even and odd numbers never meet, however many; two bytes do.
-    assert_false(meet(tile(0, UINT32_MAX, 6, 1, 0, 1), tile(1, UINT32_MAX, 10, 1, 0, 1)));
-    assert_true(meet(tile(0, UINT32_MAX, 6, 1, 0, 2), tile(1, UINT32_MAX, 10, 1, 0, 1)));
-    // 1000003 * i = 1 + 1000000 * k: 3 * i = 1 modulo 1000000, so i = 666667 and k = 666669.
-    assert_true(meet(tile(0, 666668, 1000003, 1, 0, 1), tile(1, 666670, 1000000, 1, 0, 1)));
-    assert_false(meet(tile(0, 666667, 1000003, 1, 0, 1), tile(1, UINT32_MAX, 1000000, 1, 0, 1)));
-    assert_false(
-        meet(tile(0, UINT32_MAX - 9, 1000003, 1, 0, 1), tile(1, 666669, 1000000, 1, 0, 1)));
-    // Rows and columns with gaps, four different strides: {0, 100, 200} + {0, 30} has 0, 30, 100,
-    // 130, 200, 230; 5 + {0, 70} + {0, 41, 82} has 5, 46, 75, 87, 116, 157. Going up, the closest
-    // are 87 and 100, 13 apart; going down, 5 and 0.
-    assert_false(meet(tile(0, 3, 100, 2, 30, 1), tile(5, 2, 70, 3, 41, 13)));
-    assert_true(meet(tile(0, 3, 100, 2, 30, 1), tile(5, 2, 70, 3, 41, 14)));
-    assert_true(meet(tile(0, 3, 100, 2, 30, 6), tile(5, 2, 70, 3, 41, 1)));
-    assert_false(meet(tile(0, 3, 100, 2, 30, 5), tile(5, 2, 70, 3, 41, 1)));
-}
-
-TEST(region__ends_of_the_address_space_are_like_any_place) {
-    const uint64_t end = UINT64_MAX;
-    assert_true(meet(tile(end, 1, 0, 1, 0, 1), tile(end, 1, 0, 1, 0, 1)));
-    assert_false(meet(tile(end, 1, 0, 1, 0, 1), tile(0, 1, 0, 1, 0, 1)));
-    assert_true(meet(tile(end - 3, 1, 0, 1, 0, 4), tile(end, 1, 0, 1, 0, 1)));
-    assert_false(meet(tile(end - 4, 1, 0, 1, 0, 4), tile(end, 1, 0, 1, 0, 1)));
-    // The last 64 bytes as 4 rows of 4 bytes 16 apart, the last one ending with the last byte.
-    const pwsp_region last = tile(end - 51, 4, 16, 4, 1, 1);
-    assert_true(meet(last, tile(end, 1, 0, 1, 0, 1)));
-    assert_false(meet(last, tile(end - 4, 1, 0, 1, 0, 1)));
-    assert_true(meet(last, tile(end - 16, 1, 0, 1, 0, 1)));
-    assert_false(meet(last, tile(0, 4, 16, 4, 1, 1)));
-    assert_false(meet(last, tile(end - 47, 3, 16, 4, 3, 3)));  // the gaps
-    assert_true(holds(tile(end - 63, 1, 0, 64, 1, 1), last));
-    assert_false(holds(tile(end - 63, 1, 0, 63, 1, 1), last));
-    // Steps as long as they get: 2^62 and -2^62.
-    assert_true(meet(tile(5, 2, INT64_C(1) << 62, 1, 0, 1),
-                     tile(5 + (UINT64_C(1) << 63), 2, -(INT64_C(1) << 62), 1, 0, 1)));
-    assert_false(meet(tile(5, 2, INT64_C(1) << 62, 1, 0, 1),
-                      tile(6 + (UINT64_C(1) << 63), 2, -(INT64_C(1) << 62), 1, 0, 1)));
-    // Two spans of 2^63 - 1 bytes, one from 0, one from 2^63 - 1 and from 2^63 - 2.
-    const int64_t longest = INT64_MAX - 1;
-    assert_false(meet(tile(0, 2, longest, 1, 0, 1), tile(INT64_MAX, 2, longest, 1, 0, 1)));
-    assert_true(meet(tile(0, 2, longest, 1, 0, 1), tile(INT64_MAX - 1, 2, longest, 1, 0, 1)));
-}
-
-TEST(region__contains_tiles_of_the_same_tensor) {
-    // 8 rows of 8 f32, 64 apart, from 1000.
-    const pwsp_region outer = tile(1000, 8, 64, 8, 4, 4);
-    assert_true(holds(outer, outer));
-    assert_true(holds(outer, tile(1000, 1, 0, 1, 0, 1)));
-    assert_true(holds(outer, tile(1000 + 64 * 7 + 31, 1, 0, 1, 0, 1)));
-    assert_false(holds(outer, tile(1000 + 64 * 7 + 32, 1, 0, 1, 0, 1)));
-    assert_false(holds(outer, tile(1032, 1, 0, 1, 0, 1)));
-    assert_false(holds(outer, tile(999, 1, 0, 1, 0, 1)));
-    assert_true(holds(outer, tile(1016, 8, 64, 4, 4, 4)));   // right half
-    assert_false(holds(outer, tile(1016, 8, 64, 5, 4, 4)));  // and one column more
-    assert_true(holds(outer, tile(1256, 4, 64, 8, 4, 4)));   // lower half
-    assert_false(holds(outer, tile(1256, 5, 64, 8, 4, 4)));  // and one row more
-    assert_true(holds(outer, tile(1064, 4, 128, 4, 8, 4)));  // odd rows, even columns
-    assert_true(holds(outer, tile(1448, 8, -64, 8, 4, 4)));  // upside down
-    assert_true(holds(outer, tile(1000, 8, 4, 8, 64, 4)));   // transposed
-    assert_true(holds(outer, tile(1000, 3, 0, 8, 64, 4)));   // column 0, three times
-    assert_false(holds(tile(1016, 8, 64, 4, 4, 4), outer));
-    // Without gaps anything in the interval is inside.
-    assert_true(holds(tile(0, 4, 16, 4, 4, 4), tile(1, 3, 17, 5, 3, 2)));    // 1 .. 1 + 34 + 12 + 2
-    assert_false(holds(tile(0, 4, 16, 4, 4, 4), tile(17, 3, 17, 5, 3, 2)));  // .. 65
-    assert_true(holds(tile(0, 4, 16, 4, 4, 4), tile(16, 3, 17, 5, 3, 2)));
-    // Gaps between columns: even elements of a row; of them every second; odd ones are none.
-    const pwsp_region even = tile(0, 4, 64, 8, 8, 4);
-    assert_true(holds(even, tile(64, 2, 64, 4, 16, 4)));
-    assert_true(holds(even, tile(66, 2, 64, 4, 16, 2)));
-    assert_false(holds(even, tile(66, 2, 64, 4, 16, 3)));
-    assert_false(holds(even, tile(68, 2, 64, 4, 16, 4)));
-    assert_false(holds(even, tile(64, 2, 64, 8, 4, 4)));
-}
-
-TEST(region__contains_may_miss_what_its_comment_says) {
-    // Two elements 9 apart are in two of the blocks 0..3, 8..11, 16..19, but 9 is no multiple of 8.
-    assert_false(holds(tile(0, 3, 8, 1, 0, 4), tile(0, 2, 9, 1, 0, 2)));
-    // A row of outer goes on in the next one, and so does a row of inner.
-    assert_false(holds(tile(0, 2, 16, 2, 8, 4), tile(8, 1, 0, 2, 8, 4)));
 }
 
 // -- sets of bytes --------------------------------------------------------------------------------
@@ -485,70 +311,6 @@ TEST(region__first_hit_has_no_overflow) {
 }
 
 // -- layouts --------------------------------------------------------------------------------------
-
-TEST(layout__injective_if_each_stride_exceeds_what_is_below) {
-    const int64_t shape[3] = {4, 3, 5};
-    const int64_t row_major[3] = {15, 5, 1}, column_major[3] = {1, 4, 12}, padded[3] = {32, 8, 1};
-    const int64_t negative[3] = {-15, 5, -1}, broadcast[3] = {15, 0, 1},
-                  rows_overlap[3] = {14, 5, 1};
-    const int64_t tight[3] = {14, 4, 1}, interleaved[3] = {3, 1, 12};
-    assert_true(pwsp_layout_is_injective(3, shape, row_major));
-    assert_true(pwsp_layout_is_injective(3, shape, column_major));
-    assert_true(pwsp_layout_is_injective(3, shape, padded));
-    assert_true(pwsp_layout_is_injective(3, shape, negative));
-    assert_true(pwsp_layout_is_injective(3, shape, interleaved));  // 12 > 3 * 3 + 2 = 11
-    assert_false(pwsp_layout_is_injective(3, shape, broadcast));
-    assert_false(pwsp_layout_is_injective(3, shape, rows_overlap));  // 14 = 2 * 5 + 4
-    assert_false(pwsp_layout_is_injective(3, shape, tight));         // 4 = 4 * 1
-    // No index, one index, and sizes of 1, whose stride means nothing.
-    const int64_t empty[3] = {4, 0, 5}, one[3] = {1, 1, 1}, flat[3] = {4, 1, 5},
-                  zeros[3] = {0, 0, 0};
-    const int64_t flat_strides[3] = {5, INT64_MIN, 1};
-    assert_true(pwsp_layout_is_injective(0, NULL, NULL));
-    assert_true(pwsp_layout_is_injective(3, empty, zeros));
-    assert_true(pwsp_layout_is_injective(3, one, zeros));
-    assert_true(pwsp_layout_is_injective(3, flat, flat_strides));
-    assert_false(pwsp_layout_is_injective(3, flat, zeros));
-    // Reaches beyond 64 bits: no stride is larger.
-    const int64_t huge[3] = {INT64_MAX, INT64_MAX, 2}, huge_strides[3] = {1, INT64_MAX, INT64_MIN};
-    assert_true(pwsp_layout_is_injective(2, huge, huge_strides));
-    assert_false(pwsp_layout_is_injective(3, huge, huge_strides));
-}
-
-TEST(layout__span_has_the_lowest_and_highest_offset) {
-    const int64_t shape[3] = {4, 3, 5}, mixed[3] = {-15, 5, -1}, one[3] = {1, 1, 1};
-    const int64_t empty[3] = {INT64_MAX, 0, 5}, huge[3] = {INT64_MAX, INT64_MIN, INT64_MIN};
-    int64_t low = 7, high = 7;
-    assert_true(pwsp_layout_span(3, shape, mixed, &low, &high));
-    assert_true(low == -49 && high == 10);
-    assert_true(pwsp_layout_span(0, NULL, NULL, &low, &high));
-    assert_true(low == 0 && high == 0);
-    assert_true(pwsp_layout_span(3, one, huge, &low, &high));
-    assert_true(low == 0 && high == 0);
-    assert_true(pwsp_layout_span(3, empty, huge, &low, &high));
-    assert_true(low == 0 && high == -1);
-    // The longest that fit: up, down, both ways.
-    const int64_t two[2] = {2, 2}, up[2] = {INT64_MAX, 0}, down[2] = {0, -INT64_MAX};
-    const int64_t both[2] = {INT64_MAX / 2 + 1, -(INT64_MAX / 2)};
-    assert_true(pwsp_layout_span(2, two, up, &low, &high));
-    assert_true(low == 0 && high == INT64_MAX);
-    assert_true(pwsp_layout_span(2, two, down, &low, &high));
-    assert_true(low == -INT64_MAX && high == 0);
-    assert_true(pwsp_layout_span(2, two, both, &low, &high));
-    assert_true(low == -(INT64_MAX / 2) && high == INT64_MAX / 2 + 1);
-    // One more does not, and nothing is stored.
-    const int64_t up_1[2] = {INT64_MAX, 1}, down_1[2] = {INT64_MIN, 0};
-    const int64_t both_1[2] = {INT64_MAX / 2 + 1, -(INT64_MAX / 2) - 1};
-    const int64_t both_2[2] = {-(INT64_MAX / 2) - 1, INT64_MAX / 2 + 1};
-    const int64_t large[2] = {INT64_MAX, INT64_MAX}, large_strides[2] = {INT64_MAX, 2};
-    low = high = 7;
-    assert_false(pwsp_layout_span(2, two, up_1, &low, &high));
-    assert_false(pwsp_layout_span(2, two, down_1, &low, &high));
-    assert_false(pwsp_layout_span(2, two, both_1, &low, &high));
-    assert_false(pwsp_layout_span(2, two, both_2, &low, &high));
-    assert_false(pwsp_layout_span(2, large, large_strides, &low, &high));
-    assert_true(low == 7 && high == 7);
-}
 
 TEST(layout__agrees_with_counting) {
     uint64_t random = test_seed();
