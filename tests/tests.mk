@@ -195,7 +195,7 @@ $(BUILD)/%.passed: $(BUILD)/% $(if $(PTOWSP_SEED)$(PTOWSP_SCALE),FORCE)
 
 # Cases and facts are read when they run.
 $(patsubst %,$(BUILD)/%_test.passed,cases npu_cases npu_clock_cases): $(wildcard tests/cases/*.case)
-$(filter %_facts_test.passed,$(PASSED)): $(wildcard tests/*/*.facts)
+$(filter %_facts_test.passed %/attend_job_test.passed,$(PASSED)): $(wildcard tests/*/*.facts)
 
 test:
 	+@$(PARALLEL) passed

@@ -3,6 +3,7 @@
 
 #include "attend_levels.h"
 
+#include "facts.h"
 #include "plan_text.h"
 
 // Four requests: decode, a prompt, decode, a verification.
@@ -160,137 +161,108 @@ TEST(attend_job__query_starts_that_are_not_those_of_a_prefix_plan_are_refused) {
     test_release();
 }
 
-static void expect_refused(step_job *j, bool is_run, ptowsp_status status, const char *text) {
-    ptowsp_plan_info info;
-    fault_is(ptowsp_attend_check(j->job, &info), status, &info, text);
-    if (is_run) {
-        fault_is(ptowsp_attend_run_worker(j->job, 0, 1, &info), status, &info, text);
-    }
+// Jobs and limits as facts: a case begins with the plain job.
+static step_job *plain;
+static ptowsp_plan_info fault;
+static ptowsp_prefix_plan other_prefix;
+static ptowsp_attend_limits limits;
+static ptowsp_attend_memory placed;
+static _Alignas(8) char block[16384];
+static uint64_t bytes;
+static uint32_t block_begin, worker, worker_count;
+
+static void begin(void) {
     test_release();
+    plain = job_plain();
+    limits = (ptowsp_attend_limits){{5, 2, 4, 12, 3, 0}, 0, 32, 4};
+    block_begin = 0, worker = 0, worker_count = 1;
 }
 
-// A job with a change is refused when it is checked and when it runs (AND_RUN), or when it is checked alone
-// (CHECKED), where that takes time that grows with the batch.
-#define REFUSED(change, is_run, status, text)                                                      \
-    do {                                                                                           \
-        step_job *j = job_plain();                                                                 \
-        ptowsp_attend_cache *kv = &j->c->kv;                                                       \
-        ptowsp_attend_step *step = &j->c->step;                                                    \
-        ptowsp_attention_config *config = &j->c->s.config;                                         \
-        ptowsp_attention_plan *plan = &j->made.plan;                                               \
-        ptowsp_attend_memory *memory = &j->job->memory;                                            \
-        (void)kv, (void)step, (void)config, (void)plan, (void)memory;                              \
-        change;                                                                                    \
-        expect_refused(j, is_run, status, "attend: " text);                                        \
-    } while (0)
-
-enum { CHECKED, AND_RUN };
-
-TEST(attend_job__each_fault_has_a_text) {
-    const ptowsp_status invalid = PTOWSP_INVALID_PARAMS, small = PTOWSP_BUFFER_OVERFLOW;
-    static const uint32_t one_start[REQUESTS] = {0, 0, 0, 40}, starts[REQUESTS] = {40, 40, 40, 33};
-    static const uint32_t mask[1] = {0};
-    ptowsp_prefix_plan other;
-    REFUSED(j->job->cache = NULL, AND_RUN, invalid, "the job, its cache or its step is NULL");
-    REFUSED(step->plan = NULL, AND_RUN, invalid,
-            "the step's batch, lengths, config or plan is NULL");
-    REFUSED(step->pages = NULL, AND_RUN, invalid, "the step's queries, outputs or pages are NULL");
-    REFUSED(kv->values = NULL, AND_RUN, invalid,
-            "the cache's keys or values, or the scales of I8, are NULL");
-    REFUSED((kv->type = PTOWSP_ATTEND_I8, kv->key_scales = NULL), AND_RUN, invalid,
-            "the cache's keys or values, or the scales of I8, are NULL");
-    REFUSED(memset(memory, 0, sizeof *memory), AND_RUN, invalid, "the job's memory was not placed");
-    REFUSED(kv->type = (ptowsp_attend_type)77, AND_RUN, invalid,
-            "the cache has the unknown type 77");
-    REFUSED(kv->key_dim = 20, AND_RUN, invalid,
-            "key_dim is 20, not a multiple of 8 from it to 576");
-    REFUSED(kv->value_dim = 592, AND_RUN, invalid,
-            "value_dim is 592, not a multiple of 8 from it to 576");
-    REFUSED((kv->type = PTOWSP_ATTEND_Q8_0, kv->key_dim = 48), AND_RUN, invalid,
-            "key_dim is 48, not a multiple of 32 from it to 576");
-    REFUSED((kv->type = PTOWSP_ATTEND_Q4_0, kv->value_strides.token = 80), AND_RUN, invalid,
-            "a stride is 80 elements, not a multiple of a block's 32");
-    REFUSED(config->group = 4, AND_RUN, invalid, "the plan has a group of 3, the config of 4");
-    REFUSED(config->tile_rows = 1, AND_RUN, invalid,
-            "the plan has tiles of 21 tokens, the config of 1");
-    REFUSED(config->lane_count = 6, AND_RUN, invalid, "the plan has 7 lanes, the config 6");
-    REFUSED(kv->page_size = 10, AND_RUN, invalid,
-            "the cache's pages of 10 tokens do not divide the config's of 16");
-    REFUSED(step->prefix = &other, AND_RUN, invalid, "the step's plan is not its prefix plan's");
-    REFUSED(step->query_starts = NULL, CHECKED, invalid,
-            "request 1 has 40 query tokens, and no query_starts");
-    REFUSED((memory->slot_capacity = 12, plan->slot_count = 99), AND_RUN, small,
-            "the plan has 99 slots, and the job's memory 12");
-    REFUSED((memory->scratch.rows = 62, plan->slot_rows = 63), AND_RUN, small,
-            "slots have 63 rows, and those of the job's memory 62");
-    REFUSED(kv->value_dim = 48, AND_RUN, invalid, "value_dim is 48, and the job's memory has 32");
-    REFUSED((memory->progress_capacity = 261, plan->merge_count = plan->merge_capacity = 6),
-            AND_RUN, small, "progress has 262 elements, and the job's memory 261");
-    REFUSED((step->mask = mask, step->mask_starts = one_start, step->mask_stride = 19), CHECKED,
-            invalid, "the mask of request 3 begins or ends at 40 of its 33 tokens");
-    REFUSED((step->mask = mask, step->mask_starts = starts, step->mask_stride = 9), CHECKED,
-            invalid, "the mask of request 0 begins or ends at 328 of its 600 tokens");
-    REFUSED((j->pages[0] = 0, j->pages[STRIDE] = 38, kv->page_size = 0,
-             kv->key_strides.page = kv->value_strides.page = 0),
-            CHECKED, invalid,
-            "request 1 begins at row 38 without pages, and a page stride of the cache is 0");
-    REFUSED((j->pages[0] = 0, j->pages[STRIDE] = 38, kv->page_size = 0, kv->type = PTOWSP_ATTEND_I8,
-             kv->scale_strides.page = 0),
-            CHECKED, invalid,
-            "request 1 begins at row 38 without pages, and a page stride of the cache is 0");
-    step_job *j = job_plain();
-    ptowsp_plan_info info;
-    j->made.plan.units[0].params[0] = 77;
-    fault_is(ptowsp_attend_check(j->job, &info), invalid, &info,
-             "plan: unit 0 has the value 77 where 0 belongs");
-    test_release();
+static ptowsp_status call_check(void) {
+    return ptowsp_attend_check(plain->job, &fault);
 }
 
-TEST(attend_job__sizes_are_checked) {
-    const ptowsp_attend_limits good = {{5, 2, 4, 12, 3, 0}, 0, 32, 4};
-    ptowsp_attend_memory memory;
-    ptowsp_plan_info info;
-    static uint64_t block[2048];
-    uint64_t bytes;
-    // 16 bytes and 4 for each worker; progress of 128 bytes for each lane and one more, and 4 for a
-    // merge; 4 slots of 12 rows, each with 2 + 32 floats.
-    assert_ok(ptowsp_attend_size(&good, &bytes, &info));
-    assert_int_equal(bytes, 16 + 16 + (4 * 128 + 8) + 4 * 12 * (2 + 32) * 4);
-    assert_ok(ptowsp_attend_place(&good, block, bytes, &memory, &info));
-    assert_ptr_equal((char *)block + bytes, memory.scratch.accs + 4 * 12 * 32);
-    fault_is(ptowsp_attend_place(&good, block, bytes - 1, &memory, &info), PTOWSP_BUFFER_OVERFLOW,
-             &info, "attend: the block has 7079 bytes of the 7080 that are needed");
-    fault_is(ptowsp_attend_place(&good, (char *)block + 4, bytes, &memory, &info),
-             PTOWSP_INVALID_PARAMS, &info, "attend: the block is not aligned to 8 bytes");
-    fault_is(ptowsp_attend_place(&good, NULL, bytes, &memory, &info), PTOWSP_INVALID_PARAMS, &info,
-             "attend: the limits, the block or the result is NULL");
-    static const struct {
-        ptowsp_attend_limits limits;
-        ptowsp_status status;
-        const char *text;
-    } bad[] = {
-        {{{5, 2, 4, 12, 3, 0}, 0, 0, 4},
-         PTOWSP_INVALID_PARAMS,
-         "attend: value_dim is 0, not a multiple of 8 from it to 576"},
-        {{{5, 2, 4, 12, 3, 0}, 0, 32, 65537},
-         PTOWSP_INVALID_PARAMS,
-         "attend: 65537 workers are not in 1 to 65536"},
-        {{{5, 2, UINT32_MAX, UINT32_MAX, 3, 0}, 0, 32, 4},
-         PTOWSP_LIMIT_EXCEEDED,
-         "attend: the limits need more bytes than 63 bits count"},
-        {{{5, UINT64_C(1) << 32, 4, 12, 3, 0}, 0, 32, 4},
-         PTOWSP_LIMIT_EXCEEDED,
-         "attend: the limits need more bytes than 63 bits count"},
-        {{{5, 2, 4, 12, 3, 0}, UINT64_MAX, 32, 4},
-         PTOWSP_LIMIT_EXCEEDED,
-         "attend: the limits need more bytes than 63 bits count"},
+static ptowsp_status call_run(void) {
+    return ptowsp_attend_run_worker(plain->job, worker, worker_count, &fault);
+}
+
+static ptowsp_status call_size(void) {
+    const ptowsp_status status = ptowsp_attend_size(&limits, &bytes, &fault);
+    assert_true(status == PTOWSP_OK || bytes == 0);
+    return status;
+}
+
+static ptowsp_status call_place(void) {
+    return ptowsp_attend_place(&limits, block_begin == UINT32_MAX ? NULL : block + block_begin,
+                               bytes, &placed, &fault);
+}
+
+static ptowsp_status call_forget_memory(void) {
+    memset(&plain->job->memory, 0, sizeof plain->job->memory);
+    return PTOWSP_OK;
+}
+
+static ptowsp_status call_take_prefix(void) {
+    plain->c->step.prefix = &other_prefix;
+    return PTOWSP_OK;
+}
+
+static ptowsp_status call_take_mask(void) {
+    plain->c->step.mask = plain->c->query_starts;
+    plain->c->step.mask_starts = plain->c->mask_starts;
+    return PTOWSP_OK;
+}
+
+static const char *fault_text(uint64_t *out_index) {
+    static char text[200];
+    ptowsp_plan_explain(&fault, TEST_TEXT(text));
+    *out_index = PTOWSP_NO_INDEX;  // the texts have them
+    return strncmp(text, "attend: ", 8) == 0 ? text + 8 : text;
+}
+
+static const facts_call calls[] = {{"check", call_check},
+                                   {"run", call_run},
+                                   {"size", call_size},
+                                   {"place", call_place},
+                                   {"forget_memory", call_forget_memory},
+                                   {"take_prefix", call_take_prefix},
+                                   {"take_mask", call_take_mask},
+                                   {NULL, NULL}};
+
+static const facts_field *fields(void) {
+    static facts_field table[64];
+    static bool fills_block;
+    ptowsp_attend_job *job = plain->job;
+    ptowsp_attend_cache *kv = &plain->c->kv;
+    ptowsp_attend_step *step = &plain->c->step;
+    ptowsp_attention_config *config = &plain->c->s.config;
+    ptowsp_attention_plan *plan = &plain->made.plan;
+    ptowsp_attend_memory *memory = &job->memory;
+    uint32_t *mask_starts = plain->c->mask_starts, *pages = plain->pages;
+    fills_block = (char *)placed.scratch.accs + sizeof(float[4 * 12 * 32]) == block + bytes;
+    // clang-format off
+    const facts_field now[] = {
+        FIELD(job->cache), FIELD(step->plan), FIELD(step->pages), FIELD(step->query_starts), FIELD(step->mask_stride),
+        FIELD(kv->values), FIELD(kv->type), FIELD(kv->key_scales), FIELD(kv->key_dim), FIELD(kv->value_dim),
+        FIELD(kv->page_size), FIELD(kv->key_strides.page), FIELD(kv->value_strides.page), FIELD(kv->value_strides.token),
+        FIELD(kv->scale_strides.page), FIELD(config->group), FIELD(config->tile_rows), FIELD(config->lane_count),
+        FIELD(memory->slot_capacity), FIELD(memory->scratch.rows), FIELD(memory->progress_capacity),
+        FIELD(plan->slot_count), FIELD(plan->slot_rows), FIELD(plan->merge_count), FIELD(plan->merge_capacity),
+        FIELDS(mask_starts, REQUESTS), FIELDS(pages, REQUESTS * STRIDE), MEMBER(plan->units, params[0], plan->unit_count),
+        MEMBER(plan->units, params[1], plan->unit_count), FIELD(limits.plan.merge_count), FIELD(limits.plan.slot_count),
+        FIELD(limits.plan.slot_rows), FIELD(limits.join_count), FIELD(limits.value_dim), FIELD(limits.worker_count),
+        FIELD(bytes), FIELD(block_begin), FIELD(fills_block), FIELD(worker), FIELD(worker_count)
     };
-    for (size_t i = 0; i < COUNT_OF(bad); i++) {
-        bytes = 1;
-        fault_is(ptowsp_attend_size(&bad[i].limits, &bytes, &info), bad[i].status, &info,
-                 bad[i].text);
-        assert_int_equal(bytes, 0);
-    }
+    // clang-format on
+    memcpy(table, now, sizeof now);
+    return table;
+}
+
+TEST(attend_job__facts_hold) {
+    facts all = {"tests/attend/jobs.facts", begin, fields, calls, fault_text, NULL, 0};
+    begin();
+    facts_run(&all);
+    test_release();
 }
 
 TEST(attend_job__mistakes_of_workers_are_refused) {
@@ -298,12 +270,6 @@ TEST(attend_job__mistakes_of_workers_are_refused) {
     ptowsp_plan_info info;
     step_job *j = job_plain();
     ptowsp_attend_job *job = j->job;
-    fault_is(ptowsp_attend_run_worker(job, 0, 0, &info), PTOWSP_INVALID_PARAMS, &info,
-             "attend: 0 workers are not in 1 to 9");
-    fault_is(ptowsp_attend_run_worker(job, 0, 10, &info), PTOWSP_INVALID_PARAMS, &info,
-             "attend: 10 workers are not in 1 to 9");
-    fault_is(ptowsp_attend_run_worker(job, 3, 3, &info), PTOWSP_INVALID_PARAMS, &info,
-             "attend: worker 3 is not below 3");
     scene_outputs(j->c);
     assert_ok(ptowsp_attend_run_worker(job, 1, 3, &info));
     fault_is(ptowsp_attend_run_worker(job, 1, 3, &info), PTOWSP_BUSY, &info,
@@ -319,11 +285,6 @@ TEST(attend_job__mistakes_of_workers_are_refused) {
     scene_outputs(j->c);
     run_in_turns(job, 2, &random);
     check_values(j->c);
-    j->made.plan.units[3].params[1] = KV_HEADS;
-    fault_is(ptowsp_attend_run_worker(job, 0, 1, &info), PTOWSP_INVALID_PARAMS, &info,
-             "attend: unit 3 of the plan is not of the step");
-    j->made.plan.units[3].params[1] = 0;
-    assert_ok(ptowsp_attend_run_worker(job, 0, 1, &info));
     test_release();
 }
 
