@@ -636,7 +636,6 @@ typedef struct reference_search {
     double loads[REFERENCE_LANE_MAX];     // cost so far, not by speed
     double merges[REFERENCE_ATOM_MAX];    // costs
     uint32_t merge_count;
-    bool is_merge_ordered;  // merges stay in order over lanes, as lists of lanes have them
     double best;
     uint64_t steps, steps_max;  // the search gives up
 } reference_search;
@@ -672,7 +671,7 @@ static inline bool reference_search_begin(reference_search *s, const ptowsp_atte
     return fits;
 }
 
-static inline void reference_search_merges(reference_search *s, uint32_t merge, uint64_t from) {
+static inline void reference_search_merges(reference_search *s, uint32_t merge) {
     double max = 0;
     if (++s->steps > s->steps_max) {
         return;
@@ -686,11 +685,11 @@ static inline void reference_search_merges(reference_search *s, uint32_t merge, 
         s->best = max < s->best ? max : s->best;
         return;
     }
-    for (uint64_t lane = from; lane < s->rules->lane_count; lane++) {
+    for (uint64_t lane = 0; lane < s->rules->lane_count; lane++) {
         double speed = reference_speed(s->rules, lane), before = s->loads[lane];
         if (speed > 0 && (before + s->merges[merge]) / speed < s->best) {
             s->loads[lane] += s->merges[merge];
-            reference_search_merges(s, merge + 1, s->is_merge_ordered ? lane : 0);
+            reference_search_merges(s, merge + 1);
             s->loads[lane] = before;
         }
     }
@@ -716,7 +715,7 @@ static inline void reference_search_cut(reference_search *s, const uint32_t *end
             pieces = 1;
         }
     }
-    reference_search_merges(s, 0, 0);
+    reference_search_merges(s, 0);
 }
 
 // Whether the piece of atoms [from, to) of one tile is long enough.
@@ -774,17 +773,15 @@ static inline void reference_search_lane(reference_search *s, uint64_t lane, uin
     s->loads[lane] = 0;
 }
 
-// The least largest lane cost of all contiguous plans, if it is below `best`; else `best`. With
-// is_merge_ordered merges stay in order over lanes. Negative: too large to tell.
+// The least largest lane cost of all contiguous plans, if it is below `best`; else `best`. Negative: too
+// large to tell.
 static inline double reference_best(const ptowsp_attention_batch *batch,
-                                    const ptowsp_attention_config *config, double best,
-                                    bool is_merge_ordered) {
+                                    const ptowsp_attention_config *config, double best) {
     reference_rules rules = reference_rules_of(config);
     reference_search *s = (reference_search *)reference_alloc(1, sizeof *s);
     uint32_t ends[REFERENCE_LANE_MAX];
     double found = -1;
     if (reference_search_begin(s, batch, &rules, best)) {
-        s->is_merge_ordered = is_merge_ordered;
         if (s->atom_count == 0) {
             s->best = 0;
         } else {
@@ -792,52 +789,6 @@ static inline double reference_best(const ptowsp_attention_batch *batch,
         }
         found = s->steps > s->steps_max ? -1 : s->best;
     }
-    free(s);
-    return found;
-}
-
-// As reference_best, over all ways of cutting, and of giving pieces and merges to lanes.
-static inline double reference_best_of_all(const ptowsp_attention_batch *batch,
-                                           const ptowsp_attention_config *config, double best) {
-    reference_rules rules = reference_rules_of(config);
-    reference_search *s = (reference_search *)reference_alloc(1, sizeof *s);
-    bool fits = reference_search_begin(s, batch, &rules, best) && s->atom_count <= 12;
-    if (fits && s->atom_count == 0) {
-        s->best = 0;
-    }
-    // Bit i of `cuts`: between atoms i and i + 1. Every boundary of tiles is one, too.
-    uint32_t masks = fits && s->atom_count > 0 ? 1u << (s->atom_count - 1) : 0;
-    for (uint32_t cuts = 0; cuts < masks; cuts++) {
-        bool is_good = true;
-        uint32_t from = 0;
-        uint64_t pieces = 0;
-        s->merge_count = 0;
-        for (uint32_t i = 0; i < s->atom_count && is_good; i++) {
-            bool is_end = i + 1 == s->atom_count || s->tile[i] != s->tile[i + 1];
-            bool is_cut = i + 1 < s->atom_count && (cuts >> i & 1) != 0;
-            is_good = i + 1 == s->atom_count || is_cut || (!is_end && !rules.is_invariant);
-            if (!is_good || (!is_cut && !is_end)) {
-                continue;
-            }
-            double kv = 0;
-            for (uint32_t j = from; j <= i; j++) {
-                kv += (double)s->kv[j];
-            }
-            is_good = reference_piece_fits(s, from, i + 1);
-            s->merges[s->merge_count++] = reference_unit_cost(&rules, s->rows[i], kv);
-            pieces++;
-            from = i + 1;
-            if (is_end && pieces > 1) {
-                s->merges[s->merge_count++] =
-                    reference_merge_cost(&rules, s->rows[i], (double)pieces);
-            }
-            pieces = is_end ? 0 : pieces;
-        }
-        if (is_good) {
-            reference_search_merges(s, 0, 0);  // any jobs, to any lanes
-        }
-    }
-    double found = fits && s->steps <= s->steps_max ? s->best : -1;
     free(s);
     return found;
 }
