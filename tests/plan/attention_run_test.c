@@ -159,6 +159,10 @@ static void sample_start(sample *s, uint32_t lane_count) {
                                       .slot_rows = 1};
 }
 
+static uint32_t *progress_make(uint64_t size) {
+    return (uint32_t *)test_alloc((size_t)size, sizeof(uint32_t));
+}
+
 // Ends a plan: what is behind its units and merges is INVALID; and makes its job.
 static void sample_end(sample *s) {
     for (uint32_t i = s->plan.unit_count; i < UNIT_MAX; i++) {
@@ -167,18 +171,13 @@ static void sample_end(sample *s) {
     for (uint32_t i = s->plan.merge_count; i < TILE_MAX; i++) {
         s->merges[i] = ptowsp_work_of(i, 0, PTOWSP_WORK_INVALID, 0, 0, 0, 0);
     }
-    if (!s->job.progress) {
-        s->progress_size = ptowsp_attention_progress_size(&s->plan);
-        uint32_t *progress = (uint32_t *)calloc((size_t)s->progress_size, sizeof *progress);
-        assert_non_null(progress);
-        const ptowsp_attention_job job = {.plan = &s->plan,
-                                          .table = kernels,
-                                          .table_count = TIER_COUNT,
-                                          .merge = merge_kernel,
-                                          .user = s,
-                                          .progress = progress};
-        s->job = job;
-    }
+    s->progress_size = ptowsp_attention_progress_size(&s->plan);
+    s->job = (ptowsp_attention_job){.plan = &s->plan,
+                                    .table = kernels,
+                                    .table_count = TIER_COUNT,
+                                    .merge = merge_kernel,
+                                    .user = s,
+                                    .progress = progress_make(s->progress_size)};
 }
 
 static void sample_random(sample *s, uint64_t *random) {
@@ -199,10 +198,6 @@ static void sample_random(sample *s, uint64_t *random) {
     cut(random, s->unit_begin, s->plan.lane_count, s->plan.unit_count);
     cut(random, s->merge_begin, s->plan.lane_count, s->plan.merge_count);
     sample_end(s);
-}
-
-static void sample_free(sample *s) {
-    free(s->job.progress);
 }
 
 static void round_start(sample *s, uint32_t worker_count) {
@@ -293,14 +288,8 @@ typedef struct crew {
     pthread_barrier_t barrier;
 } crew;
 
-typedef struct crew_member {
-    crew *of;
-    uint32_t worker;
-} crew_member;
-
-static void *crew_main(void *arg) {
-    const crew_member *member = (const crew_member *)arg;
-    crew *c = member->of;
+static void crew_main(void *job, uint32_t worker) {
+    crew *c = (crew *)job;
     for (uint32_t run = 0; run < c->run_count; run++) {
         if (pthread_barrier_wait(&c->barrier) == PTHREAD_BARRIER_SERIAL_THREAD) {
             for (int i = 0; i < 2; i++) {
@@ -314,35 +303,20 @@ static void *crew_main(void *arg) {
             }
         }
         pthread_barrier_wait(&c->barrier);
-        if (member->worker > 0 && (run + member->worker) % 7 == 0) {
+        if (worker > 0 && (run + worker) % 7 == 0) {
             usleep(100);  // comes late
         }
-        ptowsp_attention_run_worker(&c->s->job, member->worker, c->worker_count);
+        ptowsp_attention_run_worker(&c->s->job, worker, c->worker_count);
         if (c->other) {
-            ptowsp_attention_run_worker(&c->other->job, member->worker, c->worker_count);
+            ptowsp_attention_run_worker(&c->other->job, worker, c->worker_count);
         }
     }
-    return NULL;
 }
 
 static void run_crew(sample *s, sample *other, uint32_t worker_count, uint32_t run_count) {
-    pthread_t threads[WORKER_MAX];
-    crew_member members[WORKER_MAX];
-    crew c;
-    c.s = s;
-    c.other = other;
-    c.worker_count = worker_count;
-    c.run_count = run_count;
-    c.fault = NULL;
+    crew c = {.s = s, .other = other, .worker_count = worker_count, .run_count = run_count};
     assert_int_equal(pthread_barrier_init(&c.barrier, NULL, worker_count), 0);
-    for (uint32_t i = 0; i < worker_count; i++) {
-        crew_member member = {&c, i};
-        members[i] = member;
-        assert_int_equal(pthread_create(&threads[i], NULL, crew_main, &members[i]), 0);
-    }
-    for (uint32_t i = 0; i < worker_count; i++) {
-        pthread_join(threads[i], NULL);
-    }
+    test_run_lanes_on_threads(NULL, worker_count, crew_main, &c);
     pthread_barrier_destroy(&c.barrier);
     if (c.fault) {
         fail_msg("%s", c.fault);
@@ -368,7 +342,21 @@ static void sample_drawn(sample *s) {
 }
 
 // A test of it.
-#define DRAWN_TEST(name) TEST_MADE(name, sample, s, sample_drawn(s), sample_free(s))
+#define DRAWN_TEST(name) TEST_MADE(name, sample, s, sample_drawn(s), test_release())
+
+// A test of random plans.
+#define SAMPLES_TEST(name, rounds)                                                                 \
+    static void name##_of(sample *s, uint64_t *random, uint32_t round);                            \
+    TEST(name) {                                                                                   \
+        static sample s;                                                                           \
+        uint64_t random = test_seed();                                                             \
+        for (uint32_t round = 0; TEST_ROUNDS(round, rounds); round++) {                            \
+            sample_random(&s, &random);                                                            \
+            name##_of(&s, &random, round);                                                         \
+            test_release();                                                                        \
+        }                                                                                          \
+    }                                                                                              \
+    static void name##_of(sample *s, uint64_t *random, __attribute__((unused)) uint32_t round)
 
 SUITE_SECONDS(300)  // a deadlock ends here
 
@@ -405,59 +393,38 @@ DRAWN_TEST(worker__runs_its_own_block_of_lanes_in_order) {
     assert_int_equal(s->merge_notes[1].lane, 2);
 }
 
-TEST(worker__each_has_the_lane_of_its_number_where_there_are_as_many) {
-    static sample s;
-    uint64_t random = test_seed();
-    for (uint32_t round = 0; TEST_ROUNDS(round, 200); round++) {
-        sample_random(&s, &random);
-        round_start(&s, s.plan.lane_count);
-        run_in_turn(&s, s.plan.lane_count, &random);
-        round_check(&s);
-        for (uint32_t lane = 0; lane < s.plan.lane_count; lane++) {
-            for (uint32_t i = s.unit_begin[lane]; i < s.unit_begin[lane + 1]; i++) {
-                assert_true(s.unit_notes[i].runs == 0 || s.unit_notes[i].lane == lane);
+// Without stealing, each has the lane of its number where there are as many.
+SAMPLES_TEST(worker__any_number_of_them_in_any_order_runs_all_once, 3000) {
+    for (int again = 0; again < 4; again++) {
+        const uint32_t lanes = s->plan.lane_count;
+        uint32_t worker_count = again == 0 ? lanes : test_random_u32(random, 1, 2 * (int64_t)lanes);
+        s->job.is_stealing = test_random_in(random, 0, 1);
+        round_start(s, worker_count);
+        run_in_turn(s, worker_count, random);
+        round_check(s);
+        for (uint32_t lane = 0, i = 0; worker_count == lanes && lane < lanes; lane++) {
+            for (; i < s->unit_begin[lane + 1]; i++) {
+                assert_true(s->job.is_stealing || s->unit_notes[i].runs == 0 ||
+                            s->unit_notes[i].lane == lane);
             }
         }
-        sample_free(&s);
     }
 }
 
-TEST(worker__any_number_of_them_in_any_order_runs_all_once) {
-    static sample s;
-    uint64_t random = test_seed();
-    for (uint32_t round = 0; TEST_ROUNDS(round, 3000); round++) {
-        sample_random(&s, &random);
-        for (int again = 0; again < 4; again++) {
-            uint32_t worker_count = test_random_u32(&random, 1, 2 * (int64_t)s.plan.lane_count);
-            s.job.is_stealing = test_random_in(&random, 0, 1);
-            round_start(&s, worker_count);
-            run_in_turn(&s, worker_count, &random);
-            round_check(&s);
-        }
-        sample_free(&s);
-    }
-}
-
-TEST(worker__one_that_comes_late_finds_its_units_stolen) {
-    static sample s;
-    uint64_t random = test_seed();
-    for (uint32_t round = 0; TEST_ROUNDS(round, 300); round++) {
-        sample_random(&s, &random);
-        s.job.is_stealing = true;
-        uint32_t worker_count = test_random_u32(&random, 2, WORKER_MAX);
-        uint32_t first = test_random_u32(&random, 0, worker_count - 1);
-        for (int again = 0; again < 3; again++) {
-            round_start(&s, worker_count);
-            ptowsp_attention_run_worker(&s.job, first, worker_count);
-            for (uint32_t worker = 0; worker < worker_count; worker++) {
-                if (worker != first) {
-                    ptowsp_attention_run_worker(&s.job, worker, worker_count);
-                    assert_int_equal(s.lane_order[worker], 0);
-                }
+SAMPLES_TEST(worker__one_that_comes_late_finds_its_units_stolen, 300) {
+    s->job.is_stealing = true;
+    uint32_t worker_count = test_random_u32(random, 2, WORKER_MAX);
+    uint32_t first = test_random_u32(random, 0, worker_count - 1);
+    for (int again = 0; again < 3; again++) {
+        round_start(s, worker_count);
+        ptowsp_attention_run_worker(&s->job, first, worker_count);
+        for (uint32_t worker = 0; worker < worker_count; worker++) {
+            if (worker != first) {
+                ptowsp_attention_run_worker(&s->job, worker, worker_count);
+                assert_int_equal(s->lane_order[worker], 0);
             }
-            round_check(&s);
         }
-        sample_free(&s);
+        round_check(s);
     }
 }
 
@@ -478,35 +445,23 @@ TEST(worker__the_list_that_a_neighbour_comes_to_last_is_stolen_first) {
     for (uint32_t i = 0; i < 4; i++) {
         assert_int_equal(s.unit_notes[i].order, order[i]);
     }
-    sample_free(&s);
+    test_release();
 }
 
-TEST(worker__on_threads_with_barriers_between_runs_alone) {
-    static sample s;
-    uint64_t random = test_seed();
-    for (uint32_t round = 0; TEST_ROUNDS(round, 60); round++) {
-        sample_random(&s, &random);
-        s.job.is_stealing = round % 2;
-        s.delays = round % 3;
-        uint32_t most = s.plan.lane_count < 4 ? 2 * s.plan.lane_count : 8;
-        run_crew(&s, NULL, test_random_u32(&random, 1, most), 30);
-        sample_free(&s);
-    }
+SAMPLES_TEST(worker__on_threads_with_barriers_between_runs_alone, 60) {
+    s->job.is_stealing = round % 2;
+    s->delays = round % 3;
+    uint32_t most = s->plan.lane_count < 4 ? 2 * s->plan.lane_count : 8;
+    run_crew(s, NULL, test_random_u32(random, 1, most), 30);
 }
 
-TEST(worker__goes_on_to_another_job_without_a_barrier) {
-    static sample s, other;
-    uint64_t random = test_seed();
-    for (uint32_t round = 0; TEST_ROUNDS(round, 40); round++) {
-        sample_random(&s, &random);
-        sample_random(&other, &random);
-        s.job.is_stealing = round % 2;
-        other.job.is_stealing = round / 2 % 2;
-        s.delays = DELAY_UNEVEN;
-        run_crew(&s, &other, test_random_u32(&random, 2, 6), 30);
-        sample_free(&s);
-        sample_free(&other);
-    }
+SAMPLES_TEST(worker__goes_on_to_another_job_without_a_barrier, 40) {
+    static sample other;
+    sample_random(&other, random);
+    s->job.is_stealing = round % 2;
+    other.job.is_stealing = round / 2 % 2;
+    s->delays = DELAY_UNEVEN;
+    run_crew(s, &other, test_random_u32(random, 2, 6), 30);
 }
 
 MODES_TEST(run__every_kind_of_lanes_runs_all_once) {
@@ -518,10 +473,11 @@ MODES_TEST(run__every_kind_of_lanes_runs_all_once) {
         for (uint32_t again = 0; again < 4; again++) {
             s.job.is_stealing = test_random_in(&random, 0, 1);
             round_start(&s, modes[mode].lane_count);
-            assert_ok(ptowsp_attention_run(context, &s.job));
+            lanes_have_run(context, s.plan.unit_count == 0 ? 0 : mode,
+                           ptowsp_attention_run(context, &s.job));
             round_check(&s);
         }
-        sample_free(&s);
+        test_release();
     }
 }
 
@@ -551,13 +507,13 @@ TEST(run__ways_may_take_turns_on_one_job_and_plans_change) {
     ptowsp_context *context = context_make(PTOWSP_THREADS_USER, 3, test_run_lanes_on_threads);
     sample_start(&s, LANE_MAX);  // the progress is for any plan in the same arrays
     sample_end(&s);
-    ptowsp_attention_job job = s.job;
+    uint32_t *progress = s.job.progress;
     uint64_t progress_size = s.progress_size;
     for (uint32_t round = 0; TEST_ROUNDS(round, 400); round++) {
         sample_random(&s, &random);
         assert_true(s.progress_size <= progress_size);
-        sample_free(&s);
-        s.job = job;
+        test_release_to(1);
+        s.job.progress = progress;
         s.progress_size = progress_size;
         s.job.is_stealing = test_random_in(&random, 0, 1);
         uint32_t way = test_random_u32(&random, 0, 2);
@@ -575,7 +531,7 @@ TEST(run__ways_may_take_turns_on_one_job_and_plans_change) {
         round_check(&s);
     }
     ptowsp_context_destroy(context);
-    free(job.progress);
+    test_release();
 }
 
 TEST(run__nothing_to_do_needs_nothing) {
@@ -600,7 +556,7 @@ TEST(run__nothing_to_do_needs_nothing) {
             ptowsp_attention_run_worker(&s.job, 0, 2);
             assert_true(is_progress_zero(&s));
         }
-        sample_free(&s);
+        test_release();
     }
     ptowsp_context_destroy(context);
 }
@@ -630,17 +586,14 @@ static void kernel_counts(const ptowsp_work *unit, uint32_t lane, void *user) {
 }
 
 DRAWN_TEST(run__as_many_lanes_and_workers_as_there_may_be) {
-    uint32_t *begin = (uint32_t *)malloc((PTOWSP_ATTENTION_LANE_MAX + 1) * sizeof *begin);
-    assert_non_null(begin);
+    uint32_t *begin = (uint32_t *)test_alloc(PTOWSP_ATTENTION_LANE_MAX + 1, sizeof *begin);
     for (uint32_t i = 0; i <= PTOWSP_ATTENTION_LANE_MAX; i++) {
         begin[i] = i < 40000 ? 0 : 6;
     }
     s->plan.unit_begin = begin;
     s->plan.lane_count = PTOWSP_ATTENTION_LANE_MAX;
     s->progress_size = ptowsp_attention_progress_size(&s->plan);
-    free(s->job.progress);
-    s->job.progress = (uint32_t *)calloc((size_t)s->progress_size, sizeof(uint32_t));
-    assert_non_null(s->job.progress);
+    s->job.progress = progress_make(s->progress_size);
     for (int is_stealing = 0; is_stealing < 2; is_stealing++) {
         s->job.is_stealing = is_stealing;
         round_start(s, 2);
@@ -664,7 +617,6 @@ DRAWN_TEST(run__as_many_lanes_and_workers_as_there_may_be) {
     ptowsp_attention_run_worker(&s->job, (uint32_t)worker, UINT32_MAX);
     assert_int_equal(counted.calls, 8);  // six units and two merges
     assert_true(is_progress_zero(s));
-    free(begin);
 }
 
 // -- errors ---------------------------------------------------------------------------------------
@@ -689,9 +641,10 @@ static void expect_refused(sample *s, const ptowsp_attention_job *job, uint64_t 
 
 // Changes the job or its plan, which are then refused.
 #define REFUSED(change, index, text)                                                               \
-    (job = s->job, plan = s->plan, change, expect_refused(s, &job, index, "attention: " text))
+    (job = s->job, plan = s->plan, job.plan = &plan, change,                                       \
+     expect_refused(s, &job, index, "attention: " text))
 
-DRAWN_TEST(check__missing_pointers_are_named) {
+DRAWN_TEST(check__names_what_is_wrong) {
     ptowsp_attention_plan plan;
     ptowsp_attention_job job;
     const uint64_t none = PTOWSP_NO_INDEX;
@@ -700,75 +653,39 @@ DRAWN_TEST(check__missing_pointers_are_named) {
     REFUSED(job.progress = NULL, none, "the job's progress is NULL");
     REFUSED(job.table = NULL, none, "the job's table is NULL");
     REFUSED(job.merge = NULL, none, "the job's merge is NULL");
-    REFUSED((job.plan = &plan, plan.units = NULL), none, "the plan's units is NULL");
-    REFUSED((job.plan = &plan, plan.unit_begin = NULL), none, "the plan's unit_begin is NULL");
-    REFUSED((job.plan = &plan, plan.merges = NULL), none, "the plan's merges is NULL");
-}
-
-DRAWN_TEST(check__a_prefix_plan_must_be_that_of_the_job) {
-    ptowsp_prefix_plan prefix = {0};
-    ptowsp_attention_job job = s->job;
-    job.prefix = &prefix;
-    expect_refused(s, &job, PTOWSP_NO_INDEX, "attention: the job's plan is not its prefix plan's");
-    prefix.attention = s->plan;
-    job.plan = &prefix.attention;
-    uint32_t first = 0;
-    while (!ptowsp_work_is_valid(&s->plan.units[first])) {
-        first++;
-    }
-    char text[80];
-    snprintf(text, sizeof text, "attention: unit %u has segment %u of 0", (unsigned)first,
-             (unsigned)s->plan.units[first].params[0]);
-    expect_refused(s, &job, first, text);
+    REFUSED(plan.units = NULL, none, "the plan's units is NULL");
+    REFUSED(plan.unit_begin = NULL, none, "the plan's unit_begin is NULL");
+    REFUSED(plan.merges = NULL, none, "the plan's merges is NULL");
+    // Lists must have all units once.
+    REFUSED(plan.lane_count = 0, none, "the plan has 0 lanes, not 1 to 65536");
+    REFUSED(plan.lane_count = 65537, none, "the plan has 65537 lanes, not 1 to 65536");
+    REFUSED(plan.lane_count = 3, none, "lanes have 4 of 6 units");
+    REFUSED(plan.unit_count = 5, none, "lane 3 has units 4 to 6 of 5, after those of lanes below");
+    REFUSED((plan.unit_begin = (uint32_t[]){1, 1, 2, 4, 6}), none,
+            "lane 0 has units 1 to 1 of 6, after those of lanes below");
+    REFUSED((plan.unit_begin = (uint32_t[]){0, 1, 0, 4, 6}), none,
+            "lane 1 has units 1 to 0 of 6, after those of lanes below");
+    // A prefix plan must be that of the job.
+    ptowsp_prefix_plan prefix = {.attention = s->plan};
+    REFUSED(job.prefix = &prefix, none, "the job's plan is not its prefix plan's");
+    REFUSED((job.prefix = &prefix, job.plan = &prefix.attention), 0, "unit 0 has segment 0 of 0");
     prefix.join_count = 1;
-    expect_refused(s, &job, PTOWSP_NO_INDEX, "attention: the job's join is NULL");
-}
-
-DRAWN_TEST(check__lists_must_have_all_units_once) {
-    const uint64_t none = PTOWSP_NO_INDEX;
-    s->plan.lane_count = 0;
-    expect_refused(s, &s->job, none, "attention: the plan has 0 lanes, not 1 to 65536");
-    s->plan.lane_count = PTOWSP_ATTENTION_LANE_MAX + 1;
-    expect_refused(s, &s->job, none, "attention: the plan has 65537 lanes, not 1 to 65536");
-    s->plan.lane_count = 3;
-    expect_refused(s, &s->job, none, "attention: lanes have 4 of 6 units");
-    s->plan.lane_count = 4;
-    s->plan.unit_count = 5;
-    expect_refused(s, &s->job, none,
-                   "attention: lane 3 has units 4 to 6 of 5, after those of lanes below");
-    s->plan.unit_count = 6;
-    s->unit_begin[0] = 1;
-    expect_refused(s, &s->job, none,
-                   "attention: lane 0 has units 1 to 1 of 6, after those of lanes below");
-    s->unit_begin[0] = 0;
-    s->unit_begin[2] = 0;
-    expect_refused(s, &s->job, none,
-                   "attention: lane 1 has units 1 to 0 of 6, after those of lanes below");
-}
-
-DRAWN_TEST(check__a_unit_without_kernel_or_merge_is_named) {
-    s->units[5].tier = 4;
-    expect_refused(s, &s->job, 5,
-                   "attention: unit 5 has tier 4, for which the table has no kernel");
+    REFUSED((job.prefix = &prefix, job.plan = &prefix.attention), none, "the job's join is NULL");
+    // A unit without kernel or merge. The changes stay.
     const ptowsp_work_fn holes[] = {kernel_0, NULL, kernel_2};
+    REFUSED(s->units[5].tier = 4, 5, "unit 5 has tier 4, for which the table has no kernel");
     s->job.table = holes;
     s->job.table_count = 3;
     s->units[5].tier = 0;
-    s->units[3].tier = 1;
-    expect_refused(s, &s->job, 3,
-                   "attention: unit 3 has tier 1, for which the table has no kernel");
+    REFUSED(s->units[3].tier = 1, 3, "unit 3 has tier 1, for which the table has no kernel");
     s->units[3].tier = 2;
     assert_ok(ptowsp_attention_job_check(&s->job, NULL));
-    s->units[4].work_id = 5;
-    expect_refused(s, &s->job, 4, "attention: unit 4 has slot 5, which is of no merge");
+    REFUSED(s->units[4].work_id = 5, 4, "unit 4 has slot 5, which is of no merge");
     s->units[4].work_id = 4;
-    s->merges[0].params[2] = 1;
-    expect_refused(s, &s->job, 0, "attention: unit 0 has slot 0, which is of no merge");
+    REFUSED(s->merges[0].params[2] = 1, 0, "unit 0 has slot 0, which is of no merge");
     s->merges[0].params[2] = 0;
-    s->merges[1].flags = PTOWSP_WORK_INVALID;
-    expect_refused(s, &s->job, 3, "attention: unit 3 has slot 3, which is of no merge");
-    s->plan.merge_count = 0;
-    expect_refused(s, &s->job, 0, "attention: unit 0 has slot 0, which is of no merge");
+    REFUSED(s->merges[1].flags = PTOWSP_WORK_INVALID, 3, "unit 3 has slot 3, which is of no merge");
+    REFUSED(plan.merge_count = 0, 0, "unit 0 has slot 0, which is of no merge");
 }
 
 static ptowsp_context *busy_context;
@@ -795,63 +712,16 @@ DRAWN_TEST(run__inside_a_job_is_busy) {
     ptowsp_context_destroy(busy_context);
 }
 
-TEST(run__a_lane_left_out_is_an_error_though_the_work_is_done) {
-    static sample s;
-    uint64_t random = test_seed();
-    ptowsp_context *context = context_make(PTOWSP_THREADS_USER, 4, run_lanes_but_one);
-    for (uint32_t round = 0; TEST_ROUNDS(round, 50); round++) {
-        do {
-            sample_random(&s, &random);
-        } while (s.plan.unit_count == 0);
-        s.job.is_stealing = round % 2;
-        for (int again = 0; again < 2; again++) {
-            round_start(&s, 4);
-            test_refused(context, ptowsp_attention_run(context, &s.job), PTOWSP_SYSTEM_FAILED,
-                         PTOWSP_NO_INDEX,
-                         "threads: run_lanes did not call each of its 4 lanes once");
-            round_check(&s);
-        }
-        sample_free(&s);
-    }
-    ptowsp_context_destroy(context);
-}
-
-DRAWN_TEST(run__allocates_nothing) {
-    test_memory memory = {0, 0, 0, 0};
-    ptowsp_context_desc desc = {test_resize,        &memory, PTOWSP_THREADS_USER, 3,
-                                run_lanes_forwards, NULL};
-    ptowsp_context *context = test_context(&desc);
-    size_t allocations = memory.allocations;
-    for (int i = 0; i < 4; i++) {
-        s->job.is_stealing = i % 2;
-        round_start(s, 3);
-        assert_ok(ptowsp_attention_run(context, &s->job));
-        round_check(s);
-    }
-    assert_int_equal(memory.allocations, allocations);
-    ptowsp_context_destroy(context);
-}
-
 // -- numbers --------------------------------------------------------------------------------------
 
 TEST(merge_row__takes_the_slots_of_the_merge_in_order) {
     // Slots 1 and 2 of 4, row 1 of 2. By hand: m = 0, l = 1 + 3, acc = {2 + 6, 4 - 8}.
-    ptowsp_partial states[4][2];
-    float accs[4][2][2];
-    for (int slot = 0; slot < 4; slot++) {
-        for (int row = 0; row < 2; row++) {
-            ptowsp_partial poison = {(float)NAN, (float)NAN};
-            states[slot][row] = poison;
-            accs[slot][row][0] = accs[slot][row][1] = (float)NAN;
-        }
-    }
-    const ptowsp_partial first = {0.0f, 1.0f}, second = {0.0f, 3.0f};
-    states[1][1] = first;
-    states[2][1] = second;
-    accs[1][1][0] = 2.0f;
-    accs[1][1][1] = 4.0f;
-    accs[2][1][0] = 6.0f;
-    accs[2][1][1] = -8.0f;
+    const ptowsp_partial no = {NAN, NAN};
+    ptowsp_partial states[4][2] = {{no, no}, {no, {0.0f, 1.0f}}, {no, {0.0f, 3.0f}}, {no, no}};
+    float accs[4][2][2] = {{{NAN, NAN}, {NAN, NAN}},
+                           {{NAN, NAN}, {2.0f, 4.0f}},
+                           {{NAN, NAN}, {6.0f, -8.0f}},
+                           {{NAN, NAN}, {NAN, NAN}}};
     ptowsp_attention_scratch scratch = {&states[0][0], &accs[0][0][0], 2, 2};
     ptowsp_work merge = ptowsp_work_of(0, 0, 0, 9, 9, 1, 2);
     float out[2] = {77.0f, 77.0f};
