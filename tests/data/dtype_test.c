@@ -1,8 +1,9 @@
 // Data types: names, sizes and conversions.
 //
-// Expected values: bit patterns worked out in comments; the exact arithmetic of long double, with
+// Expected values: the exact arithmetic of long double, with
 // ldexp, floor and comparisons, as a slow reference for every pair of types. Where long double has
-// less than 64 bits of precision (armhf), the pairs with integers of 64 bits are left to the patterns.
+// less than 64 bits of precision (armhf), the pairs with integers of 64 bits are left to the patterns
+// of conversion_facts_test.c.
 
 #include "test.h"
 
@@ -242,64 +243,6 @@ typedef struct half {
 static const half f16 = {PTOWSP_F16, ptowsp_f16_from_f32, ptowsp_f32_from_f16, 0x7c00, 0x200};
 static const half bf16 = {PTOWSP_BF16, ptowsp_bf16_from_f32, ptowsp_f32_from_bf16, 0x7f80, 0x40};
 
-typedef struct known_half {
-    float value;
-    uint16_t bits;
-} known_half;
-
-static void knows(half h, const known_half *known, size_t count) {
-    for (size_t i = 0; i < count; i++) {
-        assert_int_equal(h.narrow(known[i].value), known[i].bits);
-        assert_int_equal(test_half_of(h.dtype, (double)known[i].value), known[i].bits);
-    }
-}
-
-TEST(f16__known_patterns_convert_exactly) {
-    static const known_half known[] = {
-        {0.0f, 0x0000},         {-0.0f, 0x8000},         {1.0f, 0x3c00},
-        {-2.0f, 0xc000},        {0.5f, 0x3800},          {65504.0f, 0x7bff},
-        {65519.996f, 0x7bff},   {65520.0f, 0x7c00},      {-65520.0f, 0xfc00},
-        {65536.0f, 0x7c00},     {3.0e38f, 0x7c00},       {0x1p-14f, 0x0400},
-        {0x1p-24f, 0x0001},     {0x1p-25f, 0x0000},      {0x1.000002p-25f, 0x0001},
-        {-0x1p-25f, 0x8000},    {0x1.8p-24f, 0x0002},    {0x1.4p-23f, 0x0002},
-        {0x1.ffcp-15f, 0x0400}, {0x1.ffap-15f, 0x03ff},  {0x1p-149f, 0x0000},
-        {0x1.002p0f, 0x3c00},   {0x1.002002p0f, 0x3c01}, {0x1.006p0f, 0x3c02},
-        {0.333333343f, 0x3555}, {0x1.ffep0f, 0x4000},    {-0x1.ffdffep0f, 0xbfff},
-    };
-    knows(f16, known, COUNT_OF(known));
-    assert_int_equal(ptowsp_f16_from_f32(INFINITY), 0x7c00);
-    assert_int_equal(test_half_of(PTOWSP_F16, -(double)INFINITY), 0xfc00);
-    assert_int_equal(test_half_of(PTOWSP_F16, 1e300), 0x7c00);
-    assert_int_equal(test_half_of(PTOWSP_F16, -1e-320), 0x8000);
-    // f32 would make 65520 of the first, which goes to infinity, and ties of the others.
-    assert_int_equal(test_half_of(PTOWSP_F16, 0x1.ffdfffffffp15), 0x7bff);
-    assert_int_equal(test_half_of(PTOWSP_F16, 0x1.0020000001p0), 0x3c01);
-    assert_int_equal(test_half_of(PTOWSP_F16, 0x1.0000000001p-25), 0x0001);
-}
-
-TEST(bf16__known_patterns_convert_exactly) {
-    static const known_half known[] = {
-        {0.0f, 0x0000},          {-0.0f, 0x8000},
-        {1.0f, 0x3f80},          {-2.0f, 0xc000},
-        {3.140625f, 0x4049},     {0x1.01p0f, 0x3f80},
-        {0x1.010002p0f, 0x3f81}, {0x1.03p0f, 0x3f82},
-        {0x1.fep127f, 0x7f7f},   {0x1.fefffep127f, 0x7f7f},
-        {0x1.ffp127f, 0x7f80},   {-0x1.fffffep127f, 0xff80},
-        {0x1p-126f, 0x0080},     {0x1p-133f, 0x0001},
-        {0x1p-134f, 0x0000},     {0x1.0002p-134f, 0x0001},
-        {0x1p-149f, 0x0000},     {0x1.fep-127f, 0x0080},
-    };
-    knows(bf16, known, COUNT_OF(known));
-    assert_int_equal(ptowsp_bf16_from_f32(-INFINITY), 0xff80);
-    assert_int_equal(test_half_of(PTOWSP_BF16, (double)INFINITY), 0x7f80);
-    assert_int_equal(test_half_of(PTOWSP_BF16, 1e300), 0x7f80);
-    assert_int_equal(test_half_of(PTOWSP_BF16, -1e-320), 0x8000);
-    // Through f32 these would be ties, or infinity.
-    assert_int_equal(test_half_of(PTOWSP_BF16, 0x1.0100000001p0), 0x3f81);
-    assert_int_equal(test_half_of(PTOWSP_BF16, 0x1.0000000001p-134), 0x0001);
-    assert_int_equal(test_half_of(PTOWSP_BF16, 0x1.feffffffffp127), 0x7f7f);
-}
-
 // What comes of a float that a function returns: 32-bit x86 returns it in a register of the x87, which
 // makes NaNs quiet.
 static uint32_t returned(uint32_t bits) {
@@ -381,141 +324,7 @@ TEST(f16__and_bf16_agree_with_the_reference_over_all_of_f32) {
     }
 }
 
-// -- NaN ------------------------------------------------------------------------------------------
-
-TEST(convert__nan_keeps_sign_and_upper_payload) {
-    assert_int_equal(convert(PTOWSP_F16, PTOWSP_F32, 0x7fc00000), 0x7e00);
-    assert_int_equal(convert(PTOWSP_F16, PTOWSP_F32, 0xffd54000), 0xfeaa);  // payload 0x2aa, quiet
-    assert_int_equal(convert(PTOWSP_F16, PTOWSP_F32, 0x7f800001), 0x7e00);  // not infinity
-    assert_int_equal(convert(PTOWSP_F16, PTOWSP_F32, 0xffffffff), 0xffff);
-    assert_int_equal(convert(PTOWSP_BF16, PTOWSP_F32, 0x7f800001), 0x7fc0);
-    assert_int_equal(convert(PTOWSP_BF16, PTOWSP_F32, 0xffa50000), 0xffe5);
-    assert_int_equal(convert(PTOWSP_BF16, PTOWSP_F32, 0x7fffffff), 0x7fff);  // not rounded up
-    assert_int_equal(convert(PTOWSP_F32, PTOWSP_F64, UINT64_C(0xfff0000000000001)), 0xffc00000);
-    assert_int_equal(convert(PTOWSP_F32, PTOWSP_F64, UINT64_C(0x7ff5555540000000)), 0x7feaaaaa);
-    assert_int_equal(convert(PTOWSP_F16, PTOWSP_F64, UINT64_C(0x7ff0000000000001)), 0x7e00);
-    assert_int_equal(convert(PTOWSP_BF16, PTOWSP_F64, UINT64_C(0xfff4000000000000)), 0xffe0);
-    // Between the halves: f16 has more fraction, bf16 more exponent.
-    assert_int_equal(convert(PTOWSP_BF16, PTOWSP_F16, 0x7c01), 0x7fc0);
-    assert_int_equal(convert(PTOWSP_BF16, PTOWSP_F16, 0xfd08), 0xffe1);
-    assert_int_equal(convert(PTOWSP_F16, PTOWSP_BF16, 0x7f81), 0x7e08);
-    // Widening keeps all bits, so a signalling NaN as well.
-    assert_int_equal(convert(PTOWSP_F32, PTOWSP_F16, 0xfc01), 0xff802000);
-    assert_true(convert(PTOWSP_F64, PTOWSP_F32, 0x7f800001) == UINT64_C(0x7ff0000020000000));
-    assert_true(convert(PTOWSP_F64, PTOWSP_BF16, 0xff81) == UINT64_C(0xfff0200000000000));
-    assert_true(convert(PTOWSP_F64, PTOWSP_F64, UINT64_C(0xfff0000000000001)) ==
-                UINT64_C(0xfff0000000000001));
-    assert_int_equal(convert(PTOWSP_F32, PTOWSP_F32, 0x7f800001), 0x7f800001);
-    for (int out = PTOWSP_I8; out <= (int)PTOWSP_U64; out++) {
-        assert_true(convert((ptowsp_dtype)out, PTOWSP_F32, 0xffc00000) == 0);
-        assert_true(convert((ptowsp_dtype)out, PTOWSP_F64, UINT64_C(0x7ff0000000000001)) == 0);
-        assert_true(convert((ptowsp_dtype)out, PTOWSP_F16, 0x7e00) == 0);
-        assert_true(convert((ptowsp_dtype)out, PTOWSP_BF16, 0xffff) == 0);
-    }
-}
-
-// -- integers -------------------------------------------------------------------------------------
-
-TEST(convert__integers_to_floats_round_once) {
-    // f16 has 11 bits: 2049 is a tie between 2048 (0x6800) and 2050 (0x6801).
-    assert_int_equal(convert(PTOWSP_F16, PTOWSP_I64, 2049), 0x6800);
-    assert_int_equal(convert(PTOWSP_F16, PTOWSP_U16, 2051), 0x6802);
-    assert_int_equal(convert(PTOWSP_F16, PTOWSP_I32, 65519), 0x7bff);
-    assert_int_equal(convert(PTOWSP_F16, PTOWSP_I32, 65520), 0x7c00);
-    assert_int_equal(convert(PTOWSP_F16, PTOWSP_I64, (uint64_t)-65520), 0xfc00);
-    assert_int_equal(convert(PTOWSP_F16, PTOWSP_U64, UINT64_MAX), 0x7c00);
-    // bf16 has 8 bits. 2^40 + 2^32 is a tie; 1 more is none, but f32 would lose it.
-    const uint64_t bf16_tie = (UINT64_C(1) << 40) + (UINT64_C(1) << 32);
-    assert_int_equal(convert(PTOWSP_BF16, PTOWSP_I64, bf16_tie), 0x5380);
-    assert_int_equal(convert(PTOWSP_BF16, PTOWSP_I64, bf16_tie + 1), 0x5381);
-    assert_int_equal(convert(PTOWSP_BF16, PTOWSP_I64, 0 - bf16_tie - 1), 0xd381);
-    assert_int_equal(convert(PTOWSP_BF16, PTOWSP_U64, bf16_tie - 1), 0x5380);
-    // The same within 32 bits.
-    assert_int_equal(convert(PTOWSP_BF16, PTOWSP_U32, (1 << 25) + (1 << 17)), 0x4c00);
-    assert_int_equal(convert(PTOWSP_BF16, PTOWSP_U32, (1 << 25) + (1 << 17) + 1), 0x4c01);
-    // f32 has 24 bits: 2^60 + 2^36 is a tie; 1 more is none, but f64 would lose it.
-    const uint64_t f32_tie = (UINT64_C(1) << 60) + (UINT64_C(1) << 36);
-    assert_int_equal(convert(PTOWSP_F32, PTOWSP_U64, f32_tie), bits_of_f32(0x1p60f));
-    assert_int_equal(convert(PTOWSP_F32, PTOWSP_U64, f32_tie + 1), bits_of_f32(0x1.000002p60f));
-    assert_int_equal(convert(PTOWSP_F32, PTOWSP_I64, 0 - f32_tie - 1),
-                     bits_of_f32(-0x1.000002p60f));
-    // Extremes.
-    assert_int_equal(convert(PTOWSP_F32, PTOWSP_I64, (uint64_t)INT64_MIN), bits_of_f32(-0x1p63f));
-    assert_int_equal(convert(PTOWSP_F32, PTOWSP_U64, UINT64_MAX), bits_of_f32(0x1p64f));
-    assert_true(convert(PTOWSP_F64, PTOWSP_I64, INT64_MAX) == bits_of_f64(0x1p63));
-    assert_true(convert(PTOWSP_F64, PTOWSP_U64, UINT64_MAX) == bits_of_f64(0x1p64));
-    assert_true(convert(PTOWSP_F64, PTOWSP_U64, UINT64_MAX - 1024) ==
-                bits_of_f64(0x1.fffffffffffffp63));
-    assert_true(convert(PTOWSP_F64, PTOWSP_U64, UINT64_MAX - 1023) == bits_of_f64(0x1p64));
-    assert_true(convert(PTOWSP_F64, PTOWSP_I8, 0x80) == bits_of_f64(-128.0));
-    assert_true(convert(PTOWSP_F64, PTOWSP_U8, 0x80) == bits_of_f64(128.0));
-    assert_int_equal(convert(PTOWSP_F16, PTOWSP_I16, 0x8000), 0xf800);
-    assert_int_equal(convert(PTOWSP_F32, PTOWSP_I32, 0), 0);  // never -0
-}
-
-TEST(convert__floats_to_integers_go_towards_zero_and_saturate) {
-    static const struct {
-        double value;
-        int64_t i8, i16, i32, i64;
-        uint64_t u8, u16, u32, u64;
-    } known[] = {
-        {0.0, 0, 0, 0, 0, 0, 0, 0, 0},
-        {-0.0, 0, 0, 0, 0, 0, 0, 0, 0},
-        {0.999999, 0, 0, 0, 0, 0, 0, 0, 0},
-        {-0.999999, 0, 0, 0, 0, 0, 0, 0, 0},
-        {1.5, 1, 1, 1, 1, 1, 1, 1, 1},
-        {-1.5, -1, -1, -1, -1, 0, 0, 0, 0},
-        {127.9, 127, 127, 127, 127, 127, 127, 127, 127},
-        {-128.9, -128, -128, -128, -128, 0, 0, 0, 0},
-        {-129.0, -128, -129, -129, -129, 0, 0, 0, 0},
-        {255.9, 127, 255, 255, 255, 255, 255, 255, 255},
-        {256.0, 127, 256, 256, 256, 255, 256, 256, 256},
-        {65535.5, 127, 32767, 65535, 65535, 255, 65535, 65535, 65535},
-        {65536.0, 127, 32767, 65536, 65536, 255, 65535, 65536, 65536},
-        {-32768.5, -128, -32768, -32768, -32768, 0, 0, 0, 0},
-        {0x1p31, 127, 32767, INT32_MAX, INT64_C(1) << 31, 255, 65535, UINT32_C(1) << 31,
-         UINT64_C(1) << 31},
-        {0x1p32, 127, 32767, INT32_MAX, INT64_C(1) << 32, 255, 65535, UINT32_MAX,
-         UINT64_C(1) << 32},
-        {0x1.fffffffffffffp62, 127, 32767, INT32_MAX, INT64_MAX - 1023, 255, 65535, UINT32_MAX,
-         INT64_MAX - 1023},
-        {0x1p63, 127, 32767, INT32_MAX, INT64_MAX, 255, 65535, UINT32_MAX, UINT64_C(1) << 63},
-        {-0x1p63, -128, -32768, INT32_MIN, INT64_MIN, 0, 0, 0, 0},
-        {-0x1.0000000000001p63, -128, -32768, INT32_MIN, INT64_MIN, 0, 0, 0, 0},
-        {0x1.fffffffffffffp63, 127, 32767, INT32_MAX, INT64_MAX, 255, 65535, UINT32_MAX,
-         UINT64_MAX - 2047},
-        {0x1p64, 127, 32767, INT32_MAX, INT64_MAX, 255, 65535, UINT32_MAX, UINT64_MAX},
-        {1e300, 127, 32767, INT32_MAX, INT64_MAX, 255, 65535, UINT32_MAX, UINT64_MAX},
-        {-1e300, -128, -32768, INT32_MIN, INT64_MIN, 0, 0, 0, 0},
-        {1e-320, 0, 0, 0, 0, 0, 0, 0, 0},
-    };
-    for (size_t i = 0; i < COUNT_OF(known); i++) {
-        uint64_t bits = bits_of_f64(known[i].value);
-        assert_true((int8_t)convert(PTOWSP_I8, PTOWSP_F64, bits) == known[i].i8);
-        assert_true((int16_t)convert(PTOWSP_I16, PTOWSP_F64, bits) == known[i].i16);
-        assert_true((int32_t)convert(PTOWSP_I32, PTOWSP_F64, bits) == known[i].i32);
-        assert_true((int64_t)convert(PTOWSP_I64, PTOWSP_F64, bits) == known[i].i64);
-        assert_true(convert(PTOWSP_U8, PTOWSP_F64, bits) == known[i].u8);
-        assert_true(convert(PTOWSP_U16, PTOWSP_F64, bits) == known[i].u16);
-        assert_true(convert(PTOWSP_U32, PTOWSP_F64, bits) == known[i].u32);
-        assert_true(convert(PTOWSP_U64, PTOWSP_F64, bits) == known[i].u64);
-    }
-    assert_true((int64_t)convert(PTOWSP_I64, PTOWSP_F16, 0xfc00) == INT64_MIN);  // -infinity
-    assert_true((int64_t)convert(PTOWSP_I64, PTOWSP_F32, 0x7f800000) == INT64_MAX);
-    assert_true(convert(PTOWSP_U32, PTOWSP_BF16, 0x7f80) == UINT32_MAX);
-    assert_true(convert(PTOWSP_U32, PTOWSP_BF16, 0xff80) == 0);
-}
-
-TEST(convert__integers_to_integers_keep_the_low_bits) {
-    assert_true(convert(PTOWSP_I64, PTOWSP_I8, 0x80) == UINT64_C(0xffffffffffffff80));
-    assert_true(convert(PTOWSP_U64, PTOWSP_I8, 0xff) == UINT64_MAX);
-    assert_true(convert(PTOWSP_U64, PTOWSP_U8, 0xff) == 0xff);
-    assert_true(convert(PTOWSP_I8, PTOWSP_I64, UINT64_C(0x123456789abcdef0)) == 0xf0);
-    assert_true(convert(PTOWSP_U16, PTOWSP_I32, 0xfffe8001) == 0x8001);
-    assert_true(convert(PTOWSP_I32, PTOWSP_U64, UINT64_C(0xffffffff80000000)) == 0x80000000);
-    assert_true(convert(PTOWSP_I16, PTOWSP_U16, 0xffff) == 0xffff);
-    assert_true(convert(PTOWSP_U64, PTOWSP_I64, (uint64_t)INT64_MIN) == UINT64_C(1) << 63);
-}
+// -- bool -------------------------------------------------------------------------------------------
 
 TEST(convert__bool_is_not_zero) {
     // Any byte but 0 counts as true, also from bool to bool.
@@ -526,16 +335,6 @@ TEST(convert__bool_is_not_zero) {
             assert_true(convert(dtype, PTOWSP_BOOL, byte) == (byte ? one : 0));
         }
     }
-    assert_true(convert(PTOWSP_BOOL, PTOWSP_F32, 0) == 0);
-    assert_true(convert(PTOWSP_BOOL, PTOWSP_F32, 0x80000000) == 0);  // -0
-    assert_true(convert(PTOWSP_BOOL, PTOWSP_F32, 1) == 1);           // the smallest subnormal
-    assert_true(convert(PTOWSP_BOOL, PTOWSP_F32, 0x7f800000) == 1);
-    assert_true(convert(PTOWSP_BOOL, PTOWSP_F32, 0x7f800001) == 1);  // NaN
-    assert_true(convert(PTOWSP_BOOL, PTOWSP_F16, 0xfe00) == 1);
-    assert_true(convert(PTOWSP_BOOL, PTOWSP_F64, UINT64_C(1) << 63) == 0);
-    assert_true(convert(PTOWSP_BOOL, PTOWSP_I64, UINT64_C(1) << 63) == 1);
-    assert_true(convert(PTOWSP_BOOL, PTOWSP_U16, 0x100) == 1);
-    assert_true(convert(PTOWSP_BOOL, PTOWSP_I8, 0) == 0);
 }
 
 // -- all pairs ------------------------------------------------------------------------------------
