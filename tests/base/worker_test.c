@@ -25,39 +25,25 @@ static ptowsp_context *context_make(uint32_t lane_count) {
 
 // Calls op on threads 0 to count - 1 at once, so many times, with a barrier after each.
 typedef struct engine {
-    uint32_t count, rounds;
+    uint32_t rounds;
     void (*op)(void *user, uint32_t worker, uint32_t round);
     void *user;
     pthread_barrier_t barrier;
 } engine;
 
-typedef struct engine_thread {
-    engine *of;
-    uint32_t worker;
-} engine_thread;
-
-static void *engine_main(void *arg) {
-    const engine_thread *thread = (const engine_thread *)arg;
-    for (uint32_t round = 0; round < thread->of->rounds; round++) {
-        thread->of->op(thread->of->user, thread->worker, round);
-        pthread_barrier_wait(&thread->of->barrier);
+static void engine_main(void *job, uint32_t worker) {
+    engine *e = (engine *)job;
+    for (uint32_t round = 0; round < e->rounds; round++) {
+        e->op(e->user, worker, round);
+        pthread_barrier_wait(&e->barrier);
     }
-    return NULL;
 }
 
 static void engine_run(uint32_t count, uint32_t rounds, void (*op)(void *, uint32_t, uint32_t),
                        void *user) {
-    pthread_t threads[WORKERS];
-    engine_thread args[WORKERS];
-    engine e = {.count = count, .rounds = rounds, .op = op, .user = user};
+    engine e = {.rounds = rounds, .op = op, .user = user};
     assert_int_equal(pthread_barrier_init(&e.barrier, NULL, count), 0);
-    for (uint32_t i = 0; i < count; i++) {
-        args[i].of = &e, args[i].worker = i;
-        assert_int_equal(pthread_create(&threads[i], NULL, engine_main, &args[i]), 0);
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        pthread_join(threads[i], NULL);
-    }
+    test_run_lanes_on_threads(NULL, count, engine_main, &e);
     pthread_barrier_destroy(&e.barrier);
 }
 

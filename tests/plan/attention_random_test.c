@@ -336,24 +336,6 @@ TEST(attention__plans_are_what_the_slow_reference_says) {
 
 // -- corrupted plans ------------------------------------------------------------------------------
 
-// clang-format off
-#define CORRUPTIONS(C) \
-    C(UNIT_REQUEST) C(UNIT_HEAD) C(UNIT_TILE) C(UNIT_KV_START) C(UNIT_KV_LEN) \
-    C(UNIT_FIRST) C(UNIT_LAST) C(UNIT_INVALID) C(UNIT_TIER) C(UNIT_SLOT) \
-    C(UNIT_IS_ANOTHER) C(SLOTS_SWAPPED) C(KV_MOVED) C(MERGE_REQUEST) C(MERGE_HEAD) \
-    C(MERGE_TILE) C(MERGE_FIRST) C(MERGE_COUNT) C(MERGE_ID) C(MERGE_FLAGS) \
-    C(MERGE_IS_ANOTHER) C(UNIT_RANGE) C(MERGE_RANGE) C(UNIT_RANGE_END) \
-    C(MERGE_RANGE_END) C(UNIT_COUNT) C(MERGE_COUNT_OF_PLAN) C(SLOT_COUNT) \
-    C(SLOT_CAPACITY) C(REST_IS_VALID) C(REST_HAS_LENGTH) C(REST_OF_MERGES) C(SLOT_ROWS) \
-    C(LANE_COUNT) C(TILE_TOKENS) C(GROUP) C(KV_GROWN) C(KV_SHRUNK) C(QUERIES_CHANGED) \
-    C(SEQUENCE_DROPPED)
-
-#define CORRUPTION_ENUM(name) CORRUPT_##name,
-#define CORRUPTION_NAME(name) #name,
-enum { CORRUPTIONS(CORRUPTION_ENUM) CORRUPTION_COUNT };
-static const char *const corruption_names[] = {CORRUPTIONS(CORRUPTION_NAME)};
-// clang-format on
-
 // Another value: one more or less, or any.
 static uint32_t other_value(uint64_t *random, uint32_t value) {
     switch (test_random(random) % 4) {
@@ -364,138 +346,85 @@ static uint32_t other_value(uint64_t *random, uint32_t value) {
     }
 }
 
-static void corrupt_unit(sample *s, ptowsp_attention_plan *plan, int kind) {
-    if (plan->unit_count == 0) {
-        return;
-    }
-    uint32_t i = (uint32_t)(test_random(&s->random) % plan->unit_count);
-    uint32_t j = (uint32_t)(test_random(&s->random) % plan->unit_count);
-    ptowsp_work *unit = &plan->units[i], *next = i + 1 < plan->unit_count ? unit + 1 : unit;
-    uint32_t id = unit->work_id;
-    switch (kind) {
-    case CORRUPT_UNIT_REQUEST: unit->params[0] = other_value(&s->random, unit->params[0]); break;
-    case CORRUPT_UNIT_HEAD: unit->params[1] = other_value(&s->random, unit->params[1]); break;
-    case CORRUPT_UNIT_TILE:
-        unit->reserved = (uint16_t)other_value(&s->random, unit->reserved);
-        break;
-    case CORRUPT_UNIT_KV_START: unit->params[2] = other_value(&s->random, unit->params[2]); break;
-    case CORRUPT_UNIT_KV_LEN: unit->params[3] = other_value(&s->random, unit->params[3]); break;
-    case CORRUPT_UNIT_FIRST: unit->flags ^= PTOWSP_WORK_FIRST; break;
-    case CORRUPT_UNIT_LAST: unit->flags ^= PTOWSP_WORK_LAST; break;
-    case CORRUPT_UNIT_INVALID:
-        unit->flags |= PTOWSP_WORK_INVALID;
-        unit->params[3] = random_one_in(&s->random, 2) ? 0 : unit->params[3];
-        break;
-    case CORRUPT_UNIT_TIER: unit->tier = (uint8_t)other_value(&s->random, unit->tier); break;
-    case CORRUPT_UNIT_SLOT:
-        unit->work_id = random_one_in(&s->random, 4)
-                            ? (unit->work_id == PTOWSP_NO_SLOT ? 0 : PTOWSP_NO_SLOT)
-                            : other_value(&s->random, unit->work_id);
-        break;
-    case CORRUPT_UNIT_IS_ANOTHER: *unit = plan->units[j]; break;
-    case CORRUPT_SLOTS_SWAPPED:
-        unit->work_id = plan->units[j].work_id;
-        plan->units[j].work_id = id;
-        break;
-    default:  // KV_MOVED: a cut is somewhere else, which is right if it is one
-        unit->params[3] += 1;
-        next->params[2] += 1;
-        next->params[3] -= 1;
-        break;
-    }
+// Changes of the plan, or of the batch that it is held against: of a unit, a merge, what is behind them,
+// a lane's ranges, a sequence. Where there is none, of a `none` that nobody looks at.
+// clang-format off
+#define OTHER(type, x) ((x) = (type)other_value(random, (x)))
+#define CORRUPTIONS(C)                                                                             \
+    C(UNIT_REQUEST, OTHER(uint32_t, unit->params[0]))                                              \
+    C(UNIT_HEAD, OTHER(uint32_t, unit->params[1]))                                                 \
+    C(UNIT_TILE, OTHER(uint16_t, unit->reserved))                                                  \
+    C(UNIT_KV_START, OTHER(uint32_t, unit->params[2]))                                             \
+    C(UNIT_KV_LEN, OTHER(uint32_t, unit->params[3]))                                               \
+    C(UNIT_FIRST, unit->flags ^= PTOWSP_WORK_FIRST)                                                \
+    C(UNIT_LAST, unit->flags ^= PTOWSP_WORK_LAST)                                                  \
+    C(UNIT_INVALID, (unit->flags |= PTOWSP_WORK_INVALID, unit->params[3] = test_random(random) % 2 ? 0 : unit->params[3])) \
+    C(UNIT_TIER, OTHER(uint8_t, unit->tier))                                                       \
+    C(UNIT_SLOT, OTHER(uint32_t, unit->work_id))                                                   \
+    C(UNIT_IS_WHOLE_OR_PART, unit->work_id = unit->work_id == PTOWSP_NO_SLOT ? 0 : PTOWSP_NO_SLOT) \
+    C(UNIT_IS_ANOTHER, *unit = *another)                                                           \
+    C(SLOTS_SWAPPED, (unit->work_id = another->work_id, another->work_id = id))                    \
+    /* A cut is somewhere else, which is right if it is one. */                                    \
+    C(KV_MOVED, (unit->params[3] += 1, next->params[2] += 1, next->params[3] -= 1))                \
+    C(MERGE_REQUEST, OTHER(uint32_t, merge->params[0]))                                            \
+    C(MERGE_HEAD, OTHER(uint32_t, merge->params[1]))                                               \
+    C(MERGE_TILE, OTHER(uint16_t, merge->reserved))                                                \
+    C(MERGE_FIRST, OTHER(uint32_t, merge->params[2]))                                              \
+    C(MERGE_COUNT, OTHER(uint32_t, merge->params[3]))                                              \
+    C(MERGE_ID, OTHER(uint32_t, merge->work_id))                                                   \
+    C(MERGE_FLAGS, merge->flags ^= (uint8_t)(1u << test_random(random) % 8))                       \
+    C(MERGE_IS_ANOTHER, memmove(merge->params, other_merge->params, sizeof merge->params))         \
+    C(UNIT_RANGE, OTHER(uint32_t, plan->unit_begin[lane]))                                         \
+    C(MERGE_RANGE, OTHER(uint32_t, plan->merge_begin[lane]))                                       \
+    C(UNIT_RANGE_END, plan->unit_begin[lanes]--)                                                   \
+    C(MERGE_RANGE_END, plan->merge_begin[lanes]++)                                                 \
+    C(UNIT_COUNT, OTHER(uint32_t, plan->unit_count))                                               \
+    C(MERGE_COUNT_OF_PLAN, OTHER(uint32_t, plan->merge_count))                                     \
+    C(SLOT_COUNT, OTHER(uint32_t, plan->slot_count))                                               \
+    C(SLOT_CAPACITY, plan->slot_capacity = plan->slot_count ? plan->slot_count - 1 : plan->slot_capacity) \
+    C(REST_IS_VALID, unit_rest->flags = (uint8_t)(test_random(random) % 4))                        \
+    C(REST_HAS_LENGTH, unit_rest->params[3] = (uint32_t)random_scaled(random, 31))                 \
+    C(REST_OF_MERGES, merge_rest->flags = (uint8_t)(test_random(random) % 4))                      \
+    C(SLOT_ROWS, plan->slot_rows = plan->slot_rows ? plan->slot_rows - 1 : 1)                      \
+    C(LANE_COUNT, OTHER(uint32_t, plan->lane_count))                                               \
+    C(TILE_TOKENS, OTHER(uint32_t, plan->tile_tokens))                                             \
+    C(GROUP, OTHER(uint32_t, plan->group))                                                         \
+    C(KV_GROWN, *kv += *kv < INT32_MAX)                                                            \
+    C(KV_SHRUNK, *kv -= *kv > 0 && (!s->config.is_causal || !s->queries || *queries < *kv))        \
+    C(QUERIES_CHANGED, *queries -= *queries > 0)                                                   \
+    C(SEQUENCE_DROPPED, s->batch.sequence_count -= count > 0)
+
+#define CORRUPTION_ENUM(name, change) CORRUPT_##name,
+#define CORRUPTION_NAME(name, change) #name,
+#define CORRUPTION_CASE(name, change) case CORRUPT_##name: change; break;
+enum { CORRUPTIONS(CORRUPTION_ENUM) CORRUPTION_COUNT };
+static const char *const corruption_names[] = {CORRUPTIONS(CORRUPTION_NAME)};
+// clang-format on
+
+// One of those from `from` up to `end`.
+static ptowsp_work *work_in(uint64_t *random, ptowsp_work *works, uint64_t from, uint64_t end) {
+    static ptowsp_work none;
+    return from < end ? &works[from + test_random(random) % (end - from)] : &none;
 }
 
-static void corrupt_merge(sample *s, ptowsp_attention_plan *plan, int kind) {
-    if (plan->merge_count == 0) {
-        return;
-    }
-    ptowsp_work *merge = &plan->merges[test_random(&s->random) % plan->merge_count];
-    const uint32_t *other = plan->merges[test_random(&s->random) % plan->merge_count].params;
-    switch (kind) {
-    case CORRUPT_MERGE_REQUEST: merge->params[0] = other_value(&s->random, merge->params[0]); break;
-    case CORRUPT_MERGE_HEAD: merge->params[1] = other_value(&s->random, merge->params[1]); break;
-    case CORRUPT_MERGE_TILE:
-        merge->reserved = (uint16_t)other_value(&s->random, merge->reserved);
-        break;
-    case CORRUPT_MERGE_FIRST: merge->params[2] = other_value(&s->random, merge->params[2]); break;
-    case CORRUPT_MERGE_COUNT: merge->params[3] = other_value(&s->random, merge->params[3]); break;
-    case CORRUPT_MERGE_ID: merge->work_id = other_value(&s->random, merge->work_id); break;
-    case CORRUPT_MERGE_FLAGS: merge->flags ^= (uint8_t)(1u << test_random(&s->random) % 8); break;
-    default: memmove(merge->params, other, sizeof merge->params); break;
-    }
-}
-
-static void corrupt_rest(sample *s, ptowsp_attention_plan *plan, int kind) {
-    bool is_merge = kind == CORRUPT_REST_OF_MERGES;
-    ptowsp_work *work = is_merge ? plan->merges : plan->units;
-    uint32_t from = is_merge ? plan->merge_count : plan->unit_count;
-    uint32_t end = is_merge ? plan->merge_capacity : plan->unit_capacity;
-    if (from < end) {
-        ptowsp_work *one = &work[test_random_in(&s->random, from, (int64_t)end - 1)];
-        if (kind == CORRUPT_REST_HAS_LENGTH) {
-            one->params[3] = (uint32_t)random_scaled(&s->random, 31);
-        } else {
-            one->flags = (uint8_t)(test_random(&s->random) % 4);
-        }
-    }
-}
-
-// Changes the plan, or the batch that it is held against.
 static void corrupt(sample *s, ptowsp_attention_plan *plan, int kind) {
-    uint32_t lanes = s->config.lane_count, count = s->batch.sequence_count;
-    uint32_t lane = (uint32_t)(test_random(&s->random) % (lanes + 1));
-    int32_t *kv = count ? &s->kv[test_random(&s->random) % count] : NULL;
-    switch (kind) {
-    case CORRUPT_UNIT_RANGE:
-        plan->unit_begin[lane] = other_value(&s->random, plan->unit_begin[lane]);
-        break;
-    case CORRUPT_MERGE_RANGE:
-        plan->merge_begin[lane] = other_value(&s->random, plan->merge_begin[lane]);
-        break;
-    case CORRUPT_UNIT_RANGE_END: plan->unit_begin[lanes]--; break;
-    case CORRUPT_MERGE_RANGE_END: plan->merge_begin[lanes]++; break;
-    case CORRUPT_UNIT_COUNT: plan->unit_count = other_value(&s->random, plan->unit_count); break;
-    case CORRUPT_MERGE_COUNT_OF_PLAN:
-        plan->merge_count = other_value(&s->random, plan->merge_count);
-        break;
-    case CORRUPT_SLOT_COUNT: plan->slot_count = other_value(&s->random, plan->slot_count); break;
-    case CORRUPT_SLOT_CAPACITY:
-        plan->slot_capacity = plan->slot_count ? plan->slot_count - 1 : plan->slot_capacity;
-        break;
-    case CORRUPT_REST_IS_VALID:
-    case CORRUPT_REST_HAS_LENGTH:
-    case CORRUPT_REST_OF_MERGES: corrupt_rest(s, plan, kind); break;
-    case CORRUPT_SLOT_ROWS: plan->slot_rows = plan->slot_rows ? plan->slot_rows - 1 : 1; break;
-    case CORRUPT_LANE_COUNT: plan->lane_count = other_value(&s->random, plan->lane_count); break;
-    case CORRUPT_TILE_TOKENS: plan->tile_tokens = other_value(&s->random, plan->tile_tokens); break;
-    case CORRUPT_GROUP: plan->group = other_value(&s->random, plan->group); break;
-    case CORRUPT_KV_GROWN:
-        if (kv && *kv < INT32_MAX) {
-            *kv += 1;
-        }
-        break;
-    case CORRUPT_KV_SHRUNK:
-        if (kv && *kv > 0 &&
-            (!s->config.is_causal || !s->queries || s->queries[kv - s->kv] < *kv)) {
-            *kv -= 1;
-        }
-        break;
-    case CORRUPT_QUERIES_CHANGED:
-        if (kv && s->queries && s->queries[kv - s->kv] > 0) {
-            s->queries[kv - s->kv] -= 1;
-        }
-        break;
-    case CORRUPT_SEQUENCE_DROPPED: s->batch.sequence_count -= count > 0; break;
-    case CORRUPT_MERGE_REQUEST:
-    case CORRUPT_MERGE_HEAD:
-    case CORRUPT_MERGE_TILE:
-    case CORRUPT_MERGE_FIRST:
-    case CORRUPT_MERGE_COUNT:
-    case CORRUPT_MERGE_ID:
-    case CORRUPT_MERGE_FLAGS:
-    case CORRUPT_MERGE_IS_ANOTHER: corrupt_merge(s, plan, kind); break;
-    default: corrupt_unit(s, plan, kind); break;
-    }
+    const uint32_t lanes = s->config.lane_count, count = s->batch.sequence_count;
+    uint64_t *random = &s->random;
+    const uint32_t lane = (uint32_t)(test_random(random) % (lanes + 1));
+    const uint32_t sequence = count ? (uint32_t)(test_random(random) % count) : 0;
+    int32_t none[2] = {0, 0}, *kv = count ? &s->kv[sequence] : &none[0];
+    int32_t *queries = count && s->queries ? &s->queries[sequence] : &none[1];
+    ptowsp_work *unit = work_in(random, plan->units, 0, plan->unit_count);
+    ptowsp_work *another = work_in(random, plan->units, 0, plan->unit_count);
+    ptowsp_work *next =
+        plan->unit_count == 0 || unit == plan->units + plan->unit_count - 1 ? unit : unit + 1;
+    ptowsp_work *merge = work_in(random, plan->merges, 0, plan->merge_count);
+    ptowsp_work *other_merge = work_in(random, plan->merges, 0, plan->merge_count);
+    ptowsp_work *unit_rest = work_in(random, plan->units, plan->unit_count, plan->unit_capacity);
+    ptowsp_work *merge_rest =
+        work_in(random, plan->merges, plan->merge_count, plan->merge_capacity);
+    const uint32_t id = unit->work_id;
+    switch (kind) { CORRUPTIONS(CORRUPTION_CASE) }
 }
 
 TEST(attention__check_finds_every_kind_of_corruption) {
