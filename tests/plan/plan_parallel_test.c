@@ -3,6 +3,7 @@
 // looks like; when it asks for lanes at all; and that it fails as a whole. What it refuses besides
 // is in plan_faults_test.c.
 
+#include "lane_modes.h"
 #include "plan_reference.h"
 
 // An executor that counts how often it is asked.
@@ -11,13 +12,11 @@ static void run_and_count(void *user, uint32_t lane_count, ptowsp_lane_fn lane, 
     test_run_lanes_backwards(NULL, lane_count, lane, job);
 }
 
-static ptowsp_context *context_of(ptowsp_threads threads, uint32_t lane_count,
-                                  ptowsp_run_lanes_fn run_lanes, void *user) {
-    ptowsp_context_desc desc = {.threads = threads,
-                                .lane_count = lane_count,
-                                .run_lanes = run_lanes,
-                                .run_lanes_user = user};
-    return test_context(&desc);
+static ptowsp_context *counting_context(uint32_t lane_count, uint32_t *run_count) {
+    return test_context(&(ptowsp_context_desc){.threads = PTOWSP_THREADS_USER,
+                                               .lane_count = lane_count,
+                                               .run_lanes = run_and_count,
+                                               .run_lanes_user = run_count});
 }
 
 // Plans that are long in different ways; all but the first have more than 50,000 descriptors.
@@ -61,7 +60,7 @@ static uint32_t parallel_batch(int shape, int32_t *lengths, uint32_t *heads, uin
 }
 
 // Compares with the reference, on this context, over all shapes and ways to cut.
-static void check_parallel(ptowsp_context *context) {
+static void check_parallel(ptowsp_context *context, size_t mode) {
     static int32_t lengths[5000];
     uint64_t random = 1;
     for (int shape = 0; shape < 5; shape++) {
@@ -76,53 +75,24 @@ static void check_parallel(ptowsp_context *context) {
             const uint32_t chunk = 100;
             uint64_t total = reference_total(&batch, chunk);
             assert_int_equal(total > 50000, shape > 0);
-            ptowsp_work *expected = (ptowsp_work *)malloc(total * sizeof *expected);
-            assert_non_null(expected);
+            ptowsp_work *expected = (ptowsp_work *)test_alloc(total, sizeof *expected);
             assert_true(reference_generate(&batch, &config, chunk, expected) == total);
             guarded buffer = guarded_make(total, test_random(&random));
             ptowsp_plan_info info = info_with_rubbish();
-            assert_ok(ptowsp_plan_generate_parallel(context, &batch, &config, chunk, buffer.work,
-                                                    total, &info));
+            lanes_have_run(context, shape > 0 ? mode : 0,
+                           ptowsp_plan_generate_parallel(context, &batch, &config, chunk,
+                                                         buffer.work, total, &info));
             assert_true(info.work_count == total && info.fault == PTOWSP_FAULT_NONE);
             assert_same_work(buffer.work, expected, total);
             guarded_free(&buffer);
-            free(expected);
         }
     }
-    assert_ok(ptowsp_context_error(context).status);
+    no_error(context, mode);
 }
 
-TEST(plan__parallel_generation_equals_the_reference_on_own_threads) {
-#ifdef PTOWSP_NO_THREADS
-    skip();
-#endif
-    const uint32_t lane_counts[] = {1, 2, 3, 4, 8};
-    for (int i = 0; i < 5; i++) {
-        ptowsp_context *context = context_of(PTOWSP_THREADS_OWN, lane_counts[i], NULL, NULL);
-        for (int round = 0; round < 3; round++) {
-            check_parallel(context);
-        }
-        ptowsp_context_destroy(context);
-    }
-}
-
-TEST(plan__parallel_generation_equals_the_reference_without_threads) {
-    ptowsp_context *context = serial_context();
-    check_parallel(context);
-    ptowsp_context_destroy(context);
-}
-
-TEST(plan__parallel_generation_equals_the_reference_on_the_users_lanes) {
-    const uint32_t lane_counts[] = {1, 2, 5, 64};
-    for (int i = 0; i < 4; i++) {
-        uint32_t run_count = 0;
-        ptowsp_context *context =
-            context_of(PTOWSP_THREADS_USER, lane_counts[i], run_and_count, &run_count);
-        check_parallel(context);
-        if (lane_counts[i] > 1) {
-            assert_true(run_count >= 8);  // four long plans, two ways
-        }
-        ptowsp_context_destroy(context);
+MODES_TEST(plan__parallel_generation_equals_the_reference) {
+    for (int round = 0; round < 3; round++) {
+        check_parallel(context, mode);
     }
 }
 
@@ -130,7 +100,7 @@ TEST(plan__the_lanes_are_asked_from_50000_descriptors_on) {
     static int32_t lengths[50000];
     guarded buffer = guarded_make(50000, 0);
     uint32_t run_count = 0;
-    ptowsp_context *context = context_of(PTOWSP_THREADS_USER, 4, run_and_count, &run_count);
+    ptowsp_context *context = counting_context(64, &run_count);
     for (int i = 0; i < 50000; i++) {
         lengths[i] = 1;
     }
@@ -142,39 +112,10 @@ TEST(plan__the_lanes_are_asked_from_50000_descriptors_on) {
         assert_true(info.work_count == count && info.fault == PTOWSP_FAULT_NONE);
         assert_int_equal(run_count, count == 50000);
     }
+    check_parallel(context, 0);
+    assert_true(run_count >= 9);  // four long plans, two ways
+    test_release();
     guarded_free(&buffer);
-    ptowsp_context_destroy(context);
-}
-
-// An executor that forgets all lanes but one.
-static void run_lane_0(void *user, uint32_t lane_count, ptowsp_lane_fn lane, void *job) {
-    (void)user, (void)lane_count;
-    lane(job, 0);
-}
-
-TEST(plan__the_work_is_written_though_lanes_are_left_out) {
-    static int32_t lengths[300];
-    for (int i = 0; i < 300; i++) {
-        lengths[i] = 1000 + i;
-    }
-    const ptowsp_batch batch = {lengths, 300, 2};
-    const ptowsp_plan_config full = reference_config(NULL);
-    const uint64_t total = reference_total(&batch, 3);
-    assert_true(total > 50000);
-    guarded buffer = guarded_make(total, 0);
-    ptowsp_work *expected = (ptowsp_work *)malloc(total * sizeof *expected);
-    assert_non_null(expected);
-    reference_generate(&batch, &full, 3, expected);
-    ptowsp_context *context = context_of(PTOWSP_THREADS_USER, 4, run_lane_0, NULL);
-    ptowsp_plan_info info = info_with_rubbish();
-    assert_int_equal(
-        ptowsp_plan_generate_parallel(context, &batch, NULL, 3, buffer.work, total, &info),
-        PTOWSP_SYSTEM_FAILED);
-    assert_true(info.work_count == total && info.fault == PTOWSP_FAULT_NONE);
-    assert_int_equal(ptowsp_context_error(context).status, PTOWSP_SYSTEM_FAILED);
-    assert_same_work(buffer.work, expected, total);
-    guarded_free(&buffer);
-    free(expected);
     ptowsp_context_destroy(context);
 }
 
@@ -184,7 +125,7 @@ TEST(plan__long_parallel_plans_are_refused_untouched) {
         lengths[i] = 1300;
     }
     uint32_t run_count = 0;
-    ptowsp_context *context = context_of(PTOWSP_THREADS_USER, 4, run_and_count, &run_count);
+    ptowsp_context *context = counting_context(4, &run_count);
     const ptowsp_batch batch = {lengths, 5000, 2};
     const uint64_t total = 5000 * 2 * 13;
     guarded buffer = guarded_make(total, 0);
