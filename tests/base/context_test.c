@@ -901,8 +901,9 @@ static void user_thread_item(void *user, uint64_t begin, uint64_t end, uint32_t 
     lane_counts_of_items[lane] += end - begin;
 }
 
-static void *user_thread_main(void *arg) {
-    user_thread *thread = (user_thread *)arg;
+// A thread that has a context.
+static void user_thread_main(void *users, uint32_t number) {
+    user_thread *thread = (user_thread *)users + number;
     for (int i = 0; i < thread->job_count; i++) {
         uint64_t counts[8] = {0}, total = 0, item_count = (uint64_t)(i % 50);
         ptowsp_status status =
@@ -916,22 +917,15 @@ static void *user_thread_main(void *arg) {
                 ptowsp_parallel_for(thread->context, 1, 0, NULL, NULL) != PTOWSP_INVALID_PARAMS;
         }
     }
-    return NULL;
 }
 
 TEST(context__two_contexts_work_from_two_threads_at_once) {
     kind which = kind_is_here(OWN) ? OWN : USER_BACKWARDS;
     for (int round = 0; round < 3; round++) {
-        user_thread users[2];
-        pthread_t threads[2];
+        user_thread users[2] = {{context_of(which, 2), 0, STRESS(4000)},
+                                {context_of(which, 3), 0, STRESS(4000)}};
+        test_run_lanes_on_threads(NULL, 2, user_thread_main, users);
         for (int i = 0; i < 2; i++) {
-            users[i] = (user_thread){context_of(which, 2 + (uint32_t)i), 0, STRESS(4000)};
-        }
-        for (int i = 0; i < 2; i++) {
-            assert_int_equal(pthread_create(&threads[i], NULL, user_thread_main, &users[i]), 0);
-        }
-        for (int i = 0; i < 2; i++) {
-            assert_int_equal(pthread_join(threads[i], NULL), 0);
             assert_true(users[i].wrong == 0);
             ptowsp_context_destroy(users[i].context);
         }
@@ -940,15 +934,13 @@ TEST(context__two_contexts_work_from_two_threads_at_once) {
 
 TEST(context__may_be_handed_from_thread_to_thread) {
     kind which = kind_is_here(OWN) ? OWN : USER_BACKWARDS;
-    user_thread user = {context_of(which, 3), 0, 200};
+    user_thread users[2] = {{NULL, 0, 0}, {context_of(which, 3), 0, 200}};
     for (int i = 0; i < 10; i++) {
-        pthread_t thread;
-        user_thread_main(&user);
-        assert_int_equal(pthread_create(&thread, NULL, user_thread_main, &user), 0);
-        assert_int_equal(pthread_join(thread, NULL), 0);
+        user_thread_main(users, 1);
+        test_run_lanes_on_threads(NULL, 2, user_thread_main, users);  // the second one's
     }
-    assert_true(user.wrong == 0);
-    ptowsp_context_destroy(user.context);
+    assert_true(users[1].wrong == 0);
+    ptowsp_context_destroy(users[1].context);
 }
 
 CONTEXT_TEST(context__takes_errors_of_code_that_builds_on_it) {

@@ -196,9 +196,7 @@ static void check_units(const int32_t *lengths, uint64_t count, uint32_t chunk) 
 
 // An array of exactly this size, so that a sanitizer sees reads behind it.
 static int32_t *lengths_make(uint64_t count) {
-    int32_t *lengths = (int32_t *)malloc(count ? count * sizeof *lengths : 1);
-    assert_non_null(lengths);
-    return lengths;
+    return (int32_t *)test_alloc(count, sizeof(int32_t));
 }
 
 static void check_scans(const int32_t *lengths, uint64_t count) {
@@ -240,7 +238,7 @@ TEST(count__scan_finds_what_a_plain_loop_finds) {
                 lengths[i] = length_random(&random, round % 2 == 0);
             }
             check_scans(lengths, count);
-            free(lengths);
+            test_release();
         }
     }
 }
@@ -264,38 +262,30 @@ TEST(count__all_variants_count_alike_at_every_magnitude) {
         for (size_t v = 0; v < variant_count && round % 5; v++) {
             check_quotients(&variants[v], lengths, count, chunk ? chunk : UINT32_MAX);
         }
-        free(lengths);
+        test_release();
     }
 }
 
-TEST(count__scan_sees_one_odd_length_at_every_place) {
+TEST(count__scan_sees_one_odd_length_among_equal_ones_at_every_place) {
+    const int32_t values[] = {INT32_MIN, INT32_MIN + 1, -5,       -1, 0, 1, 5,
+                              7,         INT32_MAX - 1, INT32_MAX};
     const int32_t odd[] = {INT32_MIN, -1, 0, 1, 6, 8, INT32_MAX};
-    for (uint64_t count = 1; count <= 70; count++) {
+    for (uint64_t count = 0; count <= 70; count++) {
         int32_t *lengths = lengths_make(count);
-        for (uint64_t i = 0; i < count; i++) {
-            lengths[i] = 7;
-        }
-        for (uint64_t place = 0; place < count; place++) {
-            for (size_t k = 0; k < COUNT_OF(odd); k++) {
-                lengths[place] = odd[k];
-                check_scans(lengths, count);
-            }
-            lengths[place] = 7;
-        }
-        free(lengths);
-    }
-}
-
-TEST(count__scan_of_equal_lengths) {
-    const int32_t values[] = {INT32_MIN, INT32_MIN + 1, -5, -1, 0, 1, 5, INT32_MAX - 1, INT32_MAX};
-    for (size_t k = 0; k < COUNT_OF(values); k++) {
-        for (uint64_t count = 0; count <= 70; count++) {
-            int32_t lengths[70];
+        for (size_t v = 0; v < COUNT_OF(values); v++) {
             for (uint64_t i = 0; i < count; i++) {
-                lengths[i] = values[k];
+                lengths[i] = values[v];
             }
             check_scans(lengths, count);
+            for (uint64_t place = 0; place < count; place++) {
+                for (size_t k = 0; k < COUNT_OF(odd); k++) {
+                    lengths[place] = odd[k];
+                    check_scans(lengths, count);
+                }
+                lengths[place] = values[v];
+            }
         }
+        test_release();
     }
 }
 
@@ -333,7 +323,7 @@ TEST(count__quotients_and_units_are_plain_division) {
             }
             check_units(lengths, count, chunks[k]);
         }
-        free(lengths);
+        test_release();
     }
 }
 
@@ -350,7 +340,7 @@ TEST(count__sums_beyond_32_bits_are_kept) {
     }
     assert_true(pwsp_lengths_units(lengths, count, count, 1) == UINT64_C(214754807150941));
     assert_true(pwsp_lengths_units(lengths, count, count, UINT32_MAX) == count);
-    free(lengths);
+    test_release();
 }
 
 // An array of up to a page that ends where memory ends. Returns the end.

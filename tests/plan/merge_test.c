@@ -350,30 +350,48 @@ TEST(merge__normalised_rows_with_their_lse_are_states) {
 
 // -- worked out by hand ---------------------------------------------------------------------------
 
-TEST(merge__two_parts_give_the_values_of_paper) {
-    // Scores 0 and 0 | 0: weights 1/3 each. l = 2 | 1, acc = 1 + 2 | 6, result (3 + 6) / 3 = 3,
-    // lse = log 3.
-    const ptowsp_partial states[2] = {{0.0f, 2.0f}, {0.0f, 1.0f}};
-    const float accs[2] = {3.0f, 6.0f};
-    float out = NAN;
-    float lse = ptowsp_merge_partials(states, accs, 2, 1, 1, &out);
-    assert_true(fabs((double)out - 3.0) <= 4e-7);  // acc / l may be acc * (1 / l)
-    assert_true(fabs((double)lse - log(3.0)) <= 2e-7);
-    // The same with m = 5 and m = 5 - log 2: the second part counts half. (3 + 3) / 2.5 = 2.4,
-    // lse = 5 + log 2.5.
-    const ptowsp_partial shifted[2] = {{5.0f, 2.0f}, {(float)(5.0 - log(2.0)), 1.0f}};
-    lse = ptowsp_merge_partials(shifted, accs, 2, 1, 1, &out);
-    assert_true(fabs((double)out - 2.4) <= 2e-6);
-    assert_true(fabs((double)lse - (5.0 + log(2.5))) <= 2e-6);
-}
+#define LARGEST 3.4028235e38f
 
-TEST(merge__finish_divides_and_returns_the_lse) {
-    const ptowsp_partial state_of = {-7.5f, 4.0f};
-    const float acc[3] = {4.0f, -8.0f, 0.0f};
-    float out[3];
-    float lse = ptowsp_merge_finish(&state_of, acc, 3, out);
-    assert_true(out[0] == 1.0f && out[1] == -2.0f && out[2] == 0.0f);  // powers of two are exact
-    assert_true(fabs((double)lse - (-7.5 + log(4.0))) <= 1e-6);
+// One dimension; all at once, and one by one.
+TEST(merge__gives_the_values_of_paper) {
+    static const struct {
+        uint32_t count;
+        ptowsp_partial states[3];
+        float accs[3];
+        double out, lse;
+    } rows[] = {
+        // Scores 0 and 0 | 0: weights 1/3 each. l = 2 | 1, acc = 1 + 2 | 6, result (3 + 6) / 3, ln 3.
+        {2, {{0.0f, 2.0f}, {0.0f, 1.0f}}, {3.0f, 6.0f}, 3.0, 1.0986122886681098},
+        // The same with m = 5 and m = 5 - ln 2: the second part counts half. 6 / 2.5, 5 + ln 2.5.
+        {2, {{5.0f, 2.0f}, {4.30685282f, 1.0f}}, {3.0f, 6.0f}, 2.4, 5.916290731874155},
+        {1, {{-7.5f, 4.0f}}, {-8.0f}, -2.0, -6.113705638880109},  // -7.5 + ln 4
+        {0, {{0, 0}}, {0}, 0.0, -(double)INFINITY},
+        {3,
+         {{-LARGEST, 1.0f}, {LARGEST, 2.0f}, {-LARGEST, 5.0f}},
+         {100.0f, 6.0f, 100.0f},
+         3.0,
+         (double)LARGEST},
+        // Both at the lower end: the difference is 0, the weights are equal.
+        {2, {{-LARGEST, 1.0f}, {-LARGEST, 1.0f}}, {100.0f, 6.0f}, 53.0, -(double)LARGEST},
+    };
+    for (size_t i = 0; i < 2 * COUNT_OF(rows); i++) {
+        const size_t r = i / 2;
+        const bool is_none = rows[r].count == 0;  // needs no arrays
+        float out = NAN, acc = NAN, lse;
+        if (i % 2 == 0) {
+            lse = ptowsp_merge_partials(is_none ? NULL : rows[r].states,
+                                        is_none ? NULL : rows[r].accs, rows[r].count, 1, 1, &out);
+        } else {
+            ptowsp_partial one = {NAN, NAN};
+            ptowsp_merge_clear(&one, &acc, 1);
+            for (uint32_t p = 0; p < rows[r].count; p++) {
+                ptowsp_merge_add(&one, &acc, &rows[r].states[p], &rows[r].accs[p], 1);
+            }
+            lse = ptowsp_merge_finish(&one, &acc, 1, &out);
+        }
+        assert_true(fabs((double)out - rows[r].out) <= 2e-6);
+        assert_true((double)lse == rows[r].lse || fabs((double)lse - rows[r].lse) <= 2e-6);
+    }
 }
 
 TEST(merge__clear_makes_the_empty_state) {
@@ -431,12 +449,6 @@ TEST(merge__all_empty_gives_zeros_and_minus_infinity) {
     }
 }
 
-TEST(merge__no_parts_need_no_arrays) {
-    float out[3] = {NAN, 1.0f, INFINITY};
-    assert_true(ptowsp_merge_partials(NULL, NULL, 0, 1, 3, out) == -INFINITY);
-    assert_true(out[0] == 0.0f && out[1] == 0.0f && out[2] == 0.0f);
-}
-
 // A dim of 0 gives the log-sum-exp alone: ln(3 e^1 + 5 e^2) = 3.7099...; rows may be NULL.
 TEST(merge__rows_of_no_dim_need_no_arrays) {
     const ptowsp_partial states[] = {{1.0f, 3.0f}, {-INFINITY, 0.0f}, {2.0f, 5.0f}};
@@ -451,27 +463,6 @@ TEST(merge__rows_of_no_dim_need_no_arrays) {
         ptowsp_merge_add(&whole, NULL, &states[i], NULL, 0);
     }
     assert_true(fabs((double)ptowsp_merge_finish(&whole, NULL, 0, NULL) - expected) < 1e-6);
-}
-
-TEST(merge__extreme_maxima_do_not_overflow) {
-    const float largest = 3.4028235e38f;
-    const ptowsp_partial states[3] = {{-largest, 1.0f}, {largest, 2.0f}, {-largest, 5.0f}};
-    const float accs[3] = {100.0f, 6.0f, 100.0f};
-    float out = NAN;
-    float lse = ptowsp_merge_partials(states, accs, 3, 1, 1, &out);
-    assert_true(out == 3.0f && lse == largest);
-    ptowsp_partial one = {NAN, NAN};
-    float acc = NAN;
-    ptowsp_merge_clear(&one, &acc, 1);
-    for (int p = 0; p < 3; p++) {
-        ptowsp_merge_add(&one, &acc, &states[p], &accs[p], 1);
-    }
-    lse = ptowsp_merge_finish(&one, &acc, 1, &out);
-    assert_true(out == 3.0f && lse == largest);
-    // Both at the lower end: the difference is 0, the weights are equal.
-    const ptowsp_partial low[2] = {{-largest, 1.0f}, {-largest, 1.0f}};
-    lse = ptowsp_merge_partials(low, accs, 2, 1, 1, &out);
-    assert_true(out == 53.0f && lse == -largest);
 }
 
 // -- NaN ------------------------------------------------------------------------------------------

@@ -255,35 +255,30 @@ TEST(work__survives_each_refused_allocation) {
 // -- tiers ----------------------------------------------------------------------------------------
 
 TEST(tier__first_match_in_order_wins) {
-    // Neither sorted nor disjoint; 31 to 39 is a gap.
-    const ptowsp_tier tiers[] = {{5, 10, 20}, {255, 1, 30}, {5, 40, 40}, {0, 15, 50}, {9, 31, 14}};
-    assert_int_equal(ptowsp_tier_find(tiers, 3, 10), 5);
-    assert_int_equal(ptowsp_tier_find(tiers, 3, 20), 5);
-    assert_int_equal(ptowsp_tier_find(tiers, 3, 9), 255);
-    assert_int_equal(ptowsp_tier_find(tiers, 3, 21), 255);
-    assert_int_equal(ptowsp_tier_find(tiers, 3, 30), 255);
-    assert_int_equal(ptowsp_tier_find(tiers, 3, 1), 255);
-    assert_int_equal(ptowsp_tier_find(tiers, 3, 31), -1);
-    assert_int_equal(ptowsp_tier_find(tiers, 3, 39), -1);
-    assert_int_equal(ptowsp_tier_find(tiers, 3, 40), 5);
-    assert_int_equal(ptowsp_tier_find(tiers, 3, 41), -1);
-    assert_int_equal(ptowsp_tier_find(tiers, 3, 0), -1);
-    assert_int_equal(ptowsp_tier_find(tiers, 4, 31), 0);
-    assert_int_equal(ptowsp_tier_find(tiers, 4, 40), 5);
-    assert_int_equal(ptowsp_tier_find(tiers, 4, 51), -1);
-    assert_int_equal(ptowsp_tier_find(tiers, 2, 40), -1);  // tiers behind the count are not seen
-    assert_int_equal(ptowsp_tier_find(tiers, 0, 10), -1);
-    assert_int_equal(ptowsp_tier_find(tiers + 4, 1, 20), -1);  // reversed: covers nothing
-}
-
-TEST(tier__edges_of_int32_are_lengths_too) {
-    const ptowsp_tier tiers[] = {{1, INT32_MAX, INT32_MAX}, {2, INT32_MIN, -1}, {3, 0, 0}};
-    assert_int_equal(ptowsp_tier_find(tiers, 3, INT32_MAX), 1);
-    assert_int_equal(ptowsp_tier_find(tiers, 3, INT32_MAX - 1), -1);
-    assert_int_equal(ptowsp_tier_find(tiers, 3, INT32_MIN), 2);
-    assert_int_equal(ptowsp_tier_find(tiers, 3, -1), 2);
-    assert_int_equal(ptowsp_tier_find(tiers, 3, 0), 3);
-    assert_int_equal(ptowsp_tier_find(tiers, 3, 1), -1);
+    // Neither sorted nor disjoint; 31 to 39 is a gap. Tiers behind the count are not seen.
+    static const ptowsp_tier some[] = {
+        {5, 10, 20}, {255, 1, 30}, {5, 40, 40}, {0, 15, 50}, {9, 31, 14}};
+    static const ptowsp_tier edges[] = {{1, INT32_MAX, INT32_MAX}, {2, INT32_MIN, -1}, {3, 0, 0}};
+    static const struct {
+        const ptowsp_tier *tiers;
+        uint32_t count;
+        int32_t length, id;
+    } rows[] = {{some, 3, 10, 5},         {some, 3, 20, 5},
+                {some, 3, 9, 255},        {some, 3, 21, 255},
+                {some, 3, 30, 255},       {some, 3, 1, 255},
+                {some, 3, 31, -1},        {some, 3, 39, -1},
+                {some, 3, 40, 5},         {some, 3, 41, -1},
+                {some, 3, 0, -1},         {some, 4, 31, 0},
+                {some, 4, 40, 5},         {some, 4, 51, -1},
+                {some, 2, 40, -1},        {some, 0, 10, -1},
+                {some + 4, 1, 20, -1},  // reversed: covers nothing
+                {edges, 3, INT32_MAX, 1}, {edges, 3, INT32_MAX - 1, -1},
+                {edges, 3, INT32_MIN, 2}, {edges, 3, -1, 2},
+                {edges, 3, 0, 3},         {edges, 3, 1, -1}};
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        assert_int_equal(ptowsp_tier_find(rows[i].tiers, rows[i].count, rows[i].length),
+                         rows[i].id);
+    }
 }
 
 TEST(tier__standard_decode_tiers_are_the_documented_ones) {
