@@ -74,16 +74,7 @@ TEST(attend__values_and_bits_with_positions_are_those_of_what_is_seen) {
 // A tree of 31 drafts, each with two behind it, after 80 tokens and under a window of 40 positions.
 enum { CONTEXT = 80, DRAFTS = 31, WINDOW = 40, WORDS = 4 };
 
-static int32_t depth_of(int32_t draft) {
-    return draft == 0 ? 0 : 1 + depth_of((draft - 1) / 2);
-}
-
-static bool tree_sees(int32_t draft, int32_t token) {
-    if (token < CONTEXT) {
-        return token > CONTEXT + depth_of(draft) - WINDOW;
-    }
-    return draft == token - CONTEXT || (draft > 0 && tree_sees((draft - 1) / 2, token));
-}
+static const draft_tree tree = {CONTEXT, DRAFTS, WINDOW};
 
 // The plan has the superset that section 9 says, and bits from token CONTEXT - before on.
 TEST(attend__tree_under_a_window_is_a_superset_and_a_mask) {
@@ -110,7 +101,8 @@ TEST(attend__tree_under_a_window_is_a_superset_and_a_mask) {
     memset(c.mask, 0, DRAFTS * WORDS * sizeof *c.mask);
     for (int32_t j = 0; j < DRAFTS; j++) {
         for (int32_t t = start; t < CONTEXT + DRAFTS; t++) {
-            c.mask[j * WORDS + (t - start) / 32] |= (uint32_t)tree_sees(j, t) << (t - start) % 32;
+            c.mask[j * WORDS + (t - start) / 32] |=
+                (uint32_t)draft_sees(&tree, (uint32_t)j, (uint32_t)t) << (t - start) % 32;
         }
     }
     run(&c, c.step, false, WORKERS_TWO, false);
@@ -118,8 +110,10 @@ TEST(attend__tree_under_a_window_is_a_superset_and_a_mask) {
     memset(c.mask, 0, DRAFTS * WORDS * sizeof *c.mask);
     for (int32_t j = 0; j < DRAFTS; j++) {
         for (int32_t t = 0; t < CONTEXT + DRAFTS; t++) {
-            assert_true(!tree_sees(j, t) || positions_sees(&c.s, 0, j, t));
-            c.mask[j * WORDS + t / 32] |= (uint32_t)tree_sees(j, t) << t % 32;
+            assert_true(!draft_sees(&tree, (uint32_t)j, (uint32_t)t) ||
+                        positions_sees(&c.s, 0, j, t));
+            c.mask[j * WORDS + t / 32] |= (uint32_t)draft_sees(&tree, (uint32_t)j, (uint32_t)t)
+                                          << t % 32;
         }
     }
     check_values(&c);

@@ -11,7 +11,6 @@
 #include "positions_sample.h"
 
 #include <math.h>
-#include <pthread.h>
 
 enum { SEQUENCES = POSITIONS_SEQUENCES, KV_MAX = 600, SHARED = 64, WORKERS_MAX = 9, THREADS = 4 };
 
@@ -385,28 +384,21 @@ typedef enum workers {
     WORKERS_LAUNCH,   // all units, lane by lane, and then the merges of lanes
 } workers;
 
-typedef struct thread {
+typedef struct thread_run {
     const ptowsp_attend_job *job;
-    uint32_t worker;
-} thread;
+    ptowsp_status statuses[THREADS];
+} thread_run;
 
-static inline void *thread_run(void *arg) {
-    const thread *t = (const thread *)arg;
-    return ptowsp_attend_run_worker(t->job, t->worker, THREADS, NULL) == PTOWSP_OK ? NULL : arg;
+static inline void run_thread(void *user, uint32_t worker) {
+    thread_run *r = (thread_run *)user;
+    r->statuses[worker] = ptowsp_attend_run_worker(r->job, worker, THREADS, NULL);
 }
 
 static inline void run_on_threads(const ptowsp_attend_job *job) {
-    pthread_t ids[THREADS];
-    thread threads[THREADS];
+    thread_run r = {.job = job};
+    test_run_lanes_on_threads(NULL, THREADS, run_thread, &r);
     for (uint32_t i = 0; i < THREADS; i++) {
-        const thread one = {job, i};
-        threads[i] = one;
-        assert_int_equal(pthread_create(&ids[i], NULL, thread_run, &threads[i]), 0);
-    }
-    for (uint32_t i = 0; i < THREADS; i++) {
-        void *failed;
-        assert_int_equal(pthread_join(ids[i], &failed), 0);
-        assert_null(failed);
+        assert_ok(r.statuses[i]);
     }
 }
 

@@ -94,6 +94,7 @@ TEST(enums__other_numbers_have_the_word_for_none) {
         }
     }
     assert_string_equal(ptowsp_dtype_name(PTOWSP_DTYPE_NONE), "none");
+    assert_string_equal(ptowsp_location_name((ptowsp_location)4), "none");
     assert_string_equal(ptowsp_unit_name(PTOWSP_UNIT_LINK), "link");
     assert_string_equal(ptowsp_unit_name(PTOWSP_UNIT_COUNT), "unknown");
     assert_string_equal(ptowsp_ring_name(PTOWSP_RING_COUNT), "unknown");

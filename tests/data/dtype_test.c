@@ -221,13 +221,7 @@ TEST(dtype__names_and_sizes_are_those_of_the_manual) {
     for (int i = 0; i < 3; i++) {
         assert_string_equal(ptowsp_dtype_name((ptowsp_dtype)others[i]), "none");
         assert_int_equal(ptowsp_dtype_size((ptowsp_dtype)others[i]), 0);
-        assert_string_equal(ptowsp_location_name((ptowsp_location)others[i]), "none");
     }
-    assert_string_equal(ptowsp_location_name(PTOWSP_LOCATION_GLOBAL), "global");
-    assert_string_equal(ptowsp_location_name(PTOWSP_LOCATION_L2), "l2");
-    assert_string_equal(ptowsp_location_name(PTOWSP_LOCATION_UB), "ub");
-    assert_string_equal(ptowsp_location_name(PTOWSP_LOCATION_L1), "l1");
-    assert_string_equal(ptowsp_location_name((ptowsp_location)4), "none");
 }
 
 // -- f16 and bf16 ---------------------------------------------------------------------------------

@@ -359,16 +359,16 @@ TEST(positions__that_say_nothing_new_change_nothing) {
 
 // -- paper ----------------------------------------------------------------------------------------
 
-// Pairs that the tiles of one sequence and head cover and that `sees` says are wanted; tiles of a token.
+// Pairs that the tiles of one sequence and head cover and that the tree's drafts see.
 static uint32_t pairs_of(const ptowsp_attention_batch *batch, ptowsp_attention_config config,
-                         bool (*sees)(uint32_t query, uint32_t token)) {
+                         const draft_tree *tree) {
     config.kv_head_count = config.lane_count = config.tile_rows = 1;
     aplan plan = make(batch, &config);
     uint32_t pairs = 0;
     for (uint32_t u = 0; u < plan.unit_count; u++) {
         const ptowsp_work *unit = &plan.units[u];
         for (uint32_t t = ptowsp_work_kv_start(unit); t < ptowsp_work_kv_end(unit); t++) {
-            pairs += !sees || sees(unit->reserved, t);
+            pairs += draft_sees(tree, unit->reserved, t);
         }
     }
     free(plan.units);
@@ -378,45 +378,23 @@ static uint32_t pairs_of(const ptowsp_attention_batch *batch, ptowsp_attention_c
 // A binary tree of 63 drafts after 300 tokens, under a window of 128: draft j has depth d(j) = the
 // exponent of j + 1, stands at 300 + d, and sees the last 128 - d - 1 of the 300 tokens, itself and
 // its d ancestors: 128. So 63 * 128 = 8,064 pairs.
-enum { TREE_CONTEXT = 300, TREE_DRAFTS = 63, TREE_WINDOW = 128 };
-
-static uint32_t tree_depth(uint32_t draft) {
-    uint32_t depth = 0;
-    for (; draft > 0; draft = (draft - 1) / 2) {
-        depth++;
-    }
-    return depth;
-}
-
-static bool tree_sees(uint32_t query, uint32_t token) {
-    if (token < TREE_CONTEXT) {
-        return token + TREE_WINDOW > TREE_CONTEXT + tree_depth(query);
-    }
-    for (uint32_t draft = query;; draft = (draft - 1) / 2) {
-        if (draft == token - TREE_CONTEXT) {
-            return true;
-        }
-        if (draft == 0) {
-            return false;
-        }
-    }
-}
-
+//
 // Under the window by index, draft j does not have the first j - d(j) tokens of its window: the sum of
 // all j, 62 * 63 / 2 = 1,953, less that of depths, 1 * 2 + 2 * 4 + 3 * 8 + 4 * 16 + 5 * 32 = 258, is
 // 1,695 pairs. The superset, a window longer by the largest j - d = 62 - 5, has them all.
 TEST(positions__superset_of_a_tree_under_a_window_has_its_8064_pairs) {
-    const int32_t kv = TREE_CONTEXT + TREE_DRAFTS, queries = TREE_DRAFTS;
+    static const draft_tree tree = {300, 63, 128};
+    const int32_t kv = 363, queries = 63;
     const ptowsp_attention_batch batch = {&kv, &queries, 1};
-    ptowsp_attention_config config = {.is_causal = true, .window = TREE_WINDOW};
-    assert_int_equal(pairs_of(&batch, config, tree_sees), 8064 - 1695);
-    const uint32_t before = TREE_WINDOW - 1 + 62 - 5;
+    ptowsp_attention_config config = {.is_causal = true, .window = 128};
+    assert_int_equal(pairs_of(&batch, config, &tree), 8064 - 1695);
+    const uint32_t before = 128 - 1 + 62 - 5;
     ptowsp_attention_positions positions = {1, NULL, NULL, NULL, NULL, &before, NULL, NULL};
     config.positions = &positions;
-    assert_int_equal(pairs_of(&batch, config, tree_sees), 8064);
+    assert_int_equal(pairs_of(&batch, config, &tree), 8064);
     const uint32_t less = before - 1;  // the last draft misses its first token
     positions.before = &less;
-    assert_true(pairs_of(&batch, config, tree_sees) < 8064);
+    assert_true(pairs_of(&batch, config, &tree) < 8064);
 }
 
 TEST(positions__see_says_nothing_of_what_is_not_there) {

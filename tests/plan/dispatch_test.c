@@ -212,38 +212,6 @@ MODES_TEST(dispatch__missing_kernels_name_the_first_descriptor_and_run_nothing) 
     }
 }
 
-TEST(dispatch__missing_kernel_is_the_first_in_descriptor_order) {
-    uint64_t random = test_seed();
-    ptowsp_context *context = context_of_mode(0);
-    for (int round = 0; TEST_ROUNDS(round, 300); round++) {
-        uint64_t work_count = (uint64_t)test_random_in(&random, 1, 200);
-        ptowsp_work *work = work_make(&random, work_count, 12);
-        ptowsp_work_fn holed[12];
-        for (uint32_t i = 0; i < 12; i++) {
-            holed[i] = test_random_in(&random, 0, 9) ? kernel_table[i % KERNEL_COUNT] : NULL;
-        }
-        uint64_t expected = 0;
-        while (expected < work_count && holed[work[expected].tier]) {
-            expected++;
-        }
-        for (int how = 0; how < WAYS; how++) {
-            uint64_t index = 77;
-            log_book *book = log_of((way)how, 0, work);
-            const ptowsp_status status = dispatch((way)how, context, 0, work, work_count,
-                                                  (kernels){holed, 12}, book, &index);
-            if (expected == work_count) {
-                assert_ok(status);
-                log_expect_each_once(book, work_count);
-            } else {
-                assert_invalid(status);
-                assert_true(index == expected);
-                log_expect_nothing(book);
-            }
-        }
-    }
-    ptowsp_context_destroy(context);
-}
-
 MODES_TEST(dispatch__null_work_or_table_is_refused_unless_there_is_nothing_to_do) {
     ptowsp_work work[1] = {ptowsp_work_of(0, 0, 0, 0, 0, 0, 0)};
     const kernels all = {kernel_table, KERNEL_COUNT}, none = {NULL, 0}, missing = {NULL, 4};

@@ -217,33 +217,26 @@ TEST(plan__the_earlier_of_two_faults_is_reported) {
 
 // -- lengths --------------------------------------------------------------------------------------
 
-TEST(plan__refuses_negative_lengths) {
-    const ptowsp_tier below_zero[] = {{0, INT32_MIN, INT32_MAX}};
-    // A tier that covers it does not make it valid.
-    const ptowsp_plan_config config = {.tiers = below_zero, .tier_count = 1};
-    int32_t lengths[300] = {0};
-    const ptowsp_batch batch = {lengths, 300, 1};
-    for (uint32_t at = 0; at < 300; at += 13) {
-        lengths[at] = at % 2 ? INT32_MIN : -1;
-        const fault_case expected = {PTOWSP_FAULT_LENGTH_NEGATIVE, at, lengths[at], 0, NULL};
-        refuse_untouched(plan_call_of(&batch, &config, NULL, 8), TAKE_BATCH, &expected);
-        refuse_untouched(plan_call_of(&batch, NULL, NULL, 8), TAKE_BATCH, &expected);
-        lengths[at] = 0;
-    }
-}
-
-TEST(plan__refuses_lengths_that_no_tier_covers) {
-    const ptowsp_tier gap[] = {{0, 11, INT32_MAX}, {1, 1, 9}};
+TEST(plan__refuses_lengths_that_are_negative_or_that_no_tier_covers) {
+    // A tier that covers a negative length does not make it valid.
+    static const ptowsp_tier below_zero[] = {{0, INT32_MIN, INT32_MAX}};
+    static const ptowsp_tier gap[] = {{0, 11, INT32_MAX}, {1, 1, 9}};
+    const ptowsp_plan_config all = {.tiers = below_zero, .tier_count = 1};
     const ptowsp_plan_config config = {.tiers = gap, .tier_count = 2};
+    const struct {
+        int32_t length;
+        const ptowsp_plan_config *config;
+    } rows[] = {{-1, &all},     {INT32_MIN, &all}, {-1, NULL},   {INT32_MIN, NULL},
+                {131073, NULL}, {INT32_MAX, NULL}, {10, &config}};
     int32_t lengths[300] = {0};
     const ptowsp_batch batch = {lengths, 300, 1};
-    const int32_t uncovered[] = {131073, INT32_MAX, 10};
     for (uint32_t at = 0; at < 300; at += 13) {
-        for (int i = 0; i < 3; i++) {
-            lengths[at] = uncovered[i];
-            const fault_case expected = {PTOWSP_FAULT_LENGTH_UNCOVERED, at, lengths[at], 0, NULL};
-            refuse_untouched(plan_call_of(&batch, i < 2 ? NULL : &config, NULL, 8), TAKE_BATCH,
-                             &expected);
+        for (size_t i = 0; i < COUNT_OF(rows); i++) {
+            lengths[at] = rows[i].length;
+            const fault_case expected = {lengths[at] < 0 ? PTOWSP_FAULT_LENGTH_NEGATIVE
+                                                         : PTOWSP_FAULT_LENGTH_UNCOVERED,
+                                         at, lengths[at], 0, NULL};
+            refuse_untouched(plan_call_of(&batch, rows[i].config, NULL, 8), TAKE_BATCH, &expected);
         }
         lengths[at] = 0;
     }

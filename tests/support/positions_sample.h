@@ -129,4 +129,23 @@ static inline void positions_make(positions_sample *s, int64_t kv_max, int64_t q
     }
 }
 
+// -- a tree of drafts -----------------------------------------------------------------------------
+
+// Each draft has two behind it; all are after a context, and under a window of positions.
+typedef struct draft_tree {
+    uint32_t context, drafts, window;
+} draft_tree;
+
+static inline uint32_t draft_depth(uint32_t draft) {
+    return draft == 0 ? 0 : 1 + draft_depth((draft - 1) / 2);
+}
+
+static inline bool draft_sees(const draft_tree *tree, uint32_t draft, uint32_t token) {
+    if (token < tree->context) {
+        return token + tree->window > tree->context + draft_depth(draft);
+    }
+    return draft == token - tree->context ||
+           (draft > 0 && draft_sees(tree, (draft - 1) / 2, token));
+}
+
 #endif
