@@ -76,8 +76,8 @@ static void check_pairs(const positions_sample *s, const aplan *plan) {
                        queries = kv > 0 || positions_are_there(s) ? queries_of(s, i) : 0;
         const uint32_t tiles = (queries + tokens - 1) / tokens;
         for (uint32_t head = 0; head < s->config.kv_head_count && tiles > 0; head++) {
-            uint32_t *counts = (uint32_t *)calloc((size_t)tiles * kv, sizeof *counts);
-            uint32_t *units = (uint32_t *)calloc(tiles, sizeof *units);
+            uint32_t *counts = (uint32_t *)test_alloc((size_t)tiles * kv, sizeof *counts);
+            uint32_t *units = (uint32_t *)test_alloc(tiles, sizeof *units);
             count_units(s, plan, i, head, counts, units);
             for (uint32_t tile = 0; tile < tiles; tile++) {
                 const uint32_t first = tile * tokens;
@@ -85,8 +85,7 @@ static void check_pairs(const positions_sample *s, const aplan *plan) {
                 check_tile(s, i, first, first + tokens < queries ? first + tokens : queries,
                            counts + (size_t)tile * kv, grain);
             }
-            free(counts);
-            free(units);
+            test_release();
         }
     }
 }
@@ -210,22 +209,11 @@ TEST(positions__bounds_hold_for_all_arrays_of_the_same_names) {
         positions_sample s;
         ptowsp_attention_sizes sizes, bound;
         positions_make(&s, 60, 20, &seed);
-        ptowsp_attention_limits limits = {s.batch.sequence_count, 0, 0, 0, 0};
-        for (uint32_t i = 0; i < s.batch.sequence_count; i++) {
-            const int32_t queries = (int32_t)queries_of(&s, i);
-            limits.kv_length_max = s.kv[i] > limits.kv_length_max ? s.kv[i] : limits.kv_length_max;
-            limits.query_length_max =
-                queries > limits.query_length_max ? queries : limits.query_length_max;
-            limits.kv_token_count_max += (uint64_t)s.kv[i];
-            limits.query_token_count_max += (uint64_t)queries;
-        }
+        ptowsp_attention_limits limits = reference_limits(&s.batch);
         for (int pass = 0; pass < 2; pass++) {  // with totals, and without
             assert_ok(ptowsp_attention_bound(&s.config, &limits, &bound, NULL));
             assert_ok(ptowsp_attention_size(&s.batch, &s.config, &sizes, NULL));
-            assert_true(sizes.unit_count <= bound.unit_count);
-            assert_true(sizes.merge_count <= bound.merge_count);
-            assert_true(sizes.slot_count <= bound.slot_count);
-            assert_true(sizes.slot_rows <= bound.slot_rows);
+            assert_true(reference_is_within(&sizes, &bound));
             limits.kv_token_count_max = limits.query_token_count_max = 0;
         }
     }
@@ -272,8 +260,9 @@ TEST(positions__export_counts_pieces) {
         positions_make(&s, 40, 12, &seed);
         aplan plan = make(&s.batch, &s.config);
         const size_t most = plan.unit_capacity + (size_t)1;
-        int32_t *requests = (int32_t *)calloc(most, 4), *pieces = (int32_t *)calloc(most, 4);
-        int32_t *tiles = (int32_t *)calloc(most, 4), *merges = (int32_t *)calloc(most, 4);
+        int32_t *requests = (int32_t *)test_alloc(most, 4);
+        int32_t *pieces = (int32_t *)test_alloc(most, 4), *tiles = (int32_t *)test_alloc(most, 4);
+        int32_t *merges = (int32_t *)test_alloc(most, 4);
         const ptowsp_attention_arrays arrays = {requests, pieces, tiles, merges};
         assert_ok(ptowsp_attention_export(&plan, &arrays));
         uint32_t tile = 0;
@@ -288,10 +277,7 @@ TEST(positions__export_counts_pieces) {
             assert_true(is_same || tiles[tile - 1] == (int32_t)u);
         }
         assert_int_equal(tile, plan.tile_count);
-        free(requests);
-        free(pieces);
-        free(tiles);
-        free(merges);
+        test_release();
         free(plan.units);
     }
 }

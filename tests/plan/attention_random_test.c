@@ -40,22 +40,13 @@ static void print_sizes(const char *what, const ptowsp_attention_sizes *sizes) {
 
 // Limits that the batch reaches, or more; with totals, or without.
 static void require_bound(sample *s, const ptowsp_attention_sizes *sizes) {
-    ptowsp_attention_limits limits = {0};
-    uint64_t kv = 0, queries = 0, factor = random_one_in(&s->random, 2) ? 1 : 3;
-    int64_t longest = 0, most = 0;
-    for (uint32_t i = 0; i < s->batch.sequence_count; i++) {
-        int64_t q = (int64_t)reference_queries(&s->batch, i);
-        kv += (uint64_t)s->kv[i];
-        queries += (uint64_t)q;
-        longest = s->kv[i] > longest ? s->kv[i] : longest;
-        most = q > most ? q : most;
-    }
-    longest *= (int64_t)factor;
-    limits.sequence_count_max = s->batch.sequence_count * (uint32_t)factor;
+    ptowsp_attention_limits limits = reference_limits(&s->batch);
+    const uint32_t factor = random_one_in(&s->random, 2) ? 1 : 3;
+    const int64_t longest = (int64_t)limits.kv_length_max * factor, most = limits.query_length_max;
+    limits.sequence_count_max *= factor;
     limits.kv_length_max = (int32_t)(longest < INT32_MAX ? longest : INT32_MAX);
-    limits.query_length_max = (int32_t)most;
-    limits.kv_token_count_max = random_one_in(&s->random, 2) ? kv : 0;
-    limits.query_token_count_max = random_one_in(&s->random, 2) ? queries : 0;
+    limits.kv_token_count_max *= random_one_in(&s->random, 2);
+    limits.query_token_count_max *= random_one_in(&s->random, 2);
     ptowsp_attention_sizes bound;
     memset(&bound, 0x77, sizeof bound);
     ptowsp_plan_info info;
@@ -68,10 +59,7 @@ static void require_bound(sample *s, const ptowsp_attention_sizes *sizes) {
         return;
     }
     require(s, status == PTOWSP_OK, "bound fails");
-    bool is_below = sizes->unit_count <= bound.unit_count &&
-                    sizes->merge_count <= bound.merge_count &&
-                    sizes->slot_count <= bound.slot_count && sizes->slot_rows <= bound.slot_rows &&
-                    sizes->block_bytes <= bound.block_bytes;
+    const bool is_below = reference_is_within(sizes, &bound);
     if (!is_below) {
         print_sizes("needed", sizes);
         print_sizes("bound", &bound);
@@ -102,8 +90,7 @@ static uint64_t require_inside(const sample *s, const void *array, size_t bytes,
 static void require_block(const sample *s, const ptowsp_attention_sizes *sizes,
                           const ptowsp_attention_plan *expected) {
     size_t bytes = (size_t)sizes->block_bytes, room = bytes + 2 * GUARD_BYTES;
-    unsigned char *memory = (unsigned char *)malloc(room);
-    assert_non_null(memory);
+    unsigned char *memory = (unsigned char *)test_alloc(room, 1);
     memset(memory, GUARD_VALUE, room);
     unsigned char *block = memory + GUARD_BYTES;
     ptowsp_attention_plan plan;
@@ -137,7 +124,6 @@ static void require_block(const sample *s, const ptowsp_attention_sizes *sizes,
         require(s, memory[i] == GUARD_VALUE && memory[room - 1 - i] == GUARD_VALUE,
                 "a byte next to the block was written");
     }
-    free(memory);
 }
 
 // One element too few, of units, merges or slots: the number needed is told, nothing is written.
@@ -161,8 +147,6 @@ static void require_refusal(sample *s, const ptowsp_attention_sizes *sizes) {
         require(s, info.value == (int64_t)need && info.limit == (int64_t)have,
                 "a refusal tells other numbers");
         plan_buffer_assert_same(&b, &before);
-        plan_buffer_free(&b);
-        plan_buffer_free(&before);
     }
 }
 
@@ -173,8 +157,7 @@ static void require_export(sample *s, const ptowsp_attention_plan *plan) {
     const size_t counts[4] = {capacity, capacity, (size_t)capacity + 1, (size_t)merge_capacity + 1};
     int32_t *arrays[4];
     for (int i = 0; i < 4; i++) {
-        arrays[i] = (int32_t *)malloc(counts[i] ? counts[i] * sizeof(int32_t) : 1);
-        assert_non_null(arrays[i]);
+        arrays[i] = (int32_t *)test_alloc(counts[i], sizeof(int32_t));
     }
     int without = (int)test_random_in(&s->random, 0, 7);  // one of them, or none
     ptowsp_attention_arrays given = {
@@ -212,9 +195,6 @@ static void require_export(sample *s, const ptowsp_attention_plan *plan) {
             merge++;  // of the same tile
         }
     }
-    for (int i = 0; i < 4; i++) {
-        free(arrays[i]);
-    }
 }
 
 // -- invariance -----------------------------------------------------------------------------------
@@ -251,9 +231,9 @@ static void require_invariant(sample *s, const ptowsp_attention_plan *plan) {
         sample other = *s;
         uint32_t kept = round ? (uint32_t)test_random_in(&s->random, 1, count) : 1;
         uint32_t from[300];
-        other.kv = (int32_t *)malloc(kept * sizeof(int32_t));
-        other.queries = (int32_t *)malloc(kept * sizeof(int32_t));
-        assert_true(other.kv && other.queries && count <= 300);
+        other.kv = (int32_t *)test_alloc(kept, sizeof(int32_t));
+        other.queries = (int32_t *)test_alloc(kept, sizeof(int32_t));
+        assert_true(count <= 300);
         for (uint32_t i = 0; i < kept; i++) {  // any order, some of them twice
             from[i] = (uint32_t)(test_random(&s->random) % count);
             other.kv[i] = s->kv[from[i]];
@@ -273,9 +253,7 @@ static void require_invariant(sample *s, const ptowsp_attention_plan *plan) {
                 require(&other, pieces_of(&b.plan, i) == pieces_of(plan, from[i]),
                         "pieces depend on neighbours");
             }
-            plan_buffer_free(&b);
         }
-        sample_free(&other);
     }
 }
 
@@ -285,16 +263,13 @@ static void require_same_without_queries(sample *s, const ptowsp_attention_sizes
                                          const ptowsp_attention_plan *plan) {
     sample other = *s;
     const uint32_t count = s->batch.sequence_count;
-    int32_t *ones = (int32_t *)malloc(count ? count * sizeof *ones : 1);
-    assert_non_null(ones);
+    int32_t *ones = (int32_t *)test_alloc(count, sizeof *ones);
     for (uint32_t i = 0; i < count; i++) {
         ones[i] = 1;
     }
     other.batch.query_lengths = ones;
     plan_buffer b = generate(&other, sizes);
     require(s, same_plan(&b.plan, plan), "one query of each sequence makes another plan");
-    plan_buffer_free(&b);
-    free(ones);
 }
 
 TEST(attention__plans_are_what_the_slow_reference_says) {
@@ -321,11 +296,10 @@ TEST(attention__plans_are_what_the_slow_reference_says) {
             planned++;
             split += b.plan.merge_count > 0;
             invariant += s.rules.is_invariant;
-            plan_buffer_free(&b);
         } else {
             refused++;
         }
-        sample_free(&s);
+        test_release();
     }
     print_message("%llu planned, %llu of them with merges, %llu invariant; %llu refused\n",
                   (unsigned long long)planned, (unsigned long long)split,
@@ -427,6 +401,12 @@ static void corrupt(sample *s, ptowsp_attention_plan *plan, int kind) {
     switch (kind) { CORRUPTIONS(CORRUPTION_CASE) }
 }
 
+static int32_t *lengths_copy(const int32_t *lengths, uint32_t count) {
+    int32_t *copy = (int32_t *)test_alloc(count, sizeof *copy);
+    memcpy(copy, lengths, count * sizeof *copy);
+    return copy;
+}
+
 TEST(attention__check_finds_every_kind_of_corruption) {
     uint64_t seed = test_seed() + 1, made[CORRUPTION_COUNT], missed[CORRUPTION_COUNT];
     memset(made, 0, sizeof made);
@@ -439,18 +419,10 @@ TEST(attention__check_finds_every_kind_of_corruption) {
         for (int kind = 0; is_planned && kind < CORRUPTION_COUNT; kind++) {
             sample mine = s;
             mine.random += (uint64_t)kind;
-            mine.kv = (int32_t *)malloc(s.batch.sequence_count * sizeof(int32_t) + 1);
-            mine.queries = (int32_t *)malloc(s.batch.sequence_count * sizeof(int32_t) + 1);
-            assert_true(mine.kv && mine.queries);
-            memcpy(mine.kv, s.kv, s.batch.sequence_count * sizeof(int32_t));
-            mine.batch.kv_lengths = mine.kv;
-            if (s.queries) {
-                memcpy(mine.queries, s.queries, s.batch.sequence_count * sizeof(int32_t));
-                mine.batch.query_lengths = mine.queries;
-            } else {
-                free(mine.queries);
-                mine.queries = NULL;
-            }
+            const uint32_t count = s.batch.sequence_count;
+            mine.batch.kv_lengths = mine.kv = lengths_copy(s.kv, count);
+            mine.batch.query_lengths = mine.queries =
+                s.queries ? lengths_copy(s.queries, count) : NULL;
             plan_buffer b = generate(&mine, &sizes);
             corrupt(&mine, &b.plan, kind);
             plan_buffer before = plan_buffer_copy(&b);
@@ -469,11 +441,8 @@ TEST(attention__check_finds_every_kind_of_corruption) {
                     print_message("check takes it, %s: %s\n", corruption_names[kind], verdict.text);
                 }
             }
-            plan_buffer_free(&before);
-            plan_buffer_free(&b);
-            sample_free(&mine);
         }
-        sample_free(&s);
+        test_release();
     }
     uint64_t sum = 0;
     for (int kind = 0; kind < CORRUPTION_COUNT; kind++) {
@@ -517,9 +486,8 @@ static void small_make(sample *s, uint64_t seed, uint64_t number, int kind) {
         }
         s->config.lane_speeds = s->speeds;
     }
-    s->kv = (int32_t *)malloc(count * sizeof(int32_t));
-    s->queries = (int32_t *)malloc(count * sizeof(int32_t));
-    assert_true(s->kv && s->queries);
+    s->kv = (int32_t *)test_alloc(count, sizeof(int32_t));
+    s->queries = (int32_t *)test_alloc(count, sizeof(int32_t));
     for (uint32_t i = 0; i < count; i++) {
         int64_t pages_max = kind == PREFILL ? 5 : is_fine ? 45 : 12;
         int64_t pages = test_random_in(random, 0, pages_max);
@@ -569,7 +537,6 @@ TEST(attention__largest_lane_is_within_two_percent_or_a_piece_of_the_best) {
                 plan_buffer b = generate(&s, &sizes);
                 require_good(&s, &b.plan, &cost);
                 best = reference_best(&s.batch, &s.config, cost * (1 + 1e-9));
-                plan_buffer_free(&b);
             }
             if (best > 0) {
                 const double regret = cost > best ? cost / best - 1 : 0;
@@ -580,7 +547,7 @@ TEST(attention__largest_lane_is_within_two_percent_or_a_piece_of_the_best) {
                     print_message("cost %g, best %g, a piece %g\n", cost, best, piece_cost(&s));
                 }
             }
-            sample_free(&s);
+            test_release();
         }
         print_message("regret %d: %u batches, mean %.3f %%, largest %.3f %%\n", kind, count,
                       100 * sum / count, 100 * most);

@@ -61,8 +61,7 @@ static inline plan_buffer plan_buffer_make(uint64_t units, uint64_t merges, uint
     }
     b.at[5] = b.bytes;
     b.bytes += GUARD_BYTES;
-    b.block = (unsigned char *)malloc(b.bytes);
-    assert_non_null(b.block);
+    b.block = (unsigned char *)test_alloc(b.bytes, 1);
     memset(b.block, GUARD_VALUE, b.bytes);
     plan_buffer_point(&b, merges > 0, has_costs);
     b.plan.unit_capacity = (uint32_t)units;
@@ -91,8 +90,7 @@ static inline void plan_buffer_assert_guards(const plan_buffer *b) {
 
 static inline plan_buffer plan_buffer_copy(const plan_buffer *b) {
     plan_buffer copy = *b;
-    copy.block = (unsigned char *)malloc(b->bytes);
-    assert_non_null(copy.block);
+    copy.block = (unsigned char *)test_alloc(b->bytes, 1);
     memcpy(copy.block, b->block, b->bytes);
     plan_buffer_point(&copy, b->plan.merges != NULL, b->plan.lane_costs != NULL);
     return copy;
@@ -110,10 +108,6 @@ static inline void plan_buffer_assert_same(const plan_buffer *b, const plan_buff
     assert_true(x->slot_capacity == y->slot_capacity);
     assert_true(memcmp(&x->cost_max, &y->cost_max, sizeof(double)) == 0);
     assert_true(memcmp(&x->cost_mean, &y->cost_mean, sizeof(double)) == 0);
-}
-
-static inline void plan_buffer_free(plan_buffer *b) {
-    free(b->block);
 }
 
 // -- random batches -------------------------------------------------------------------------------
@@ -308,9 +302,8 @@ static inline void sample_shrink(sample *s, uint64_t units_max) {
 }
 
 static inline void sample_batch(sample *s, uint32_t count) {
-    s->kv = (int32_t *)malloc(count ? count * sizeof(int32_t) : 1);
-    s->queries = (int32_t *)malloc(count ? count * sizeof(int32_t) : 1);
-    assert_true(s->kv && s->queries);
+    s->kv = (int32_t *)test_alloc(count, sizeof(int32_t));
+    s->queries = (int32_t *)test_alloc(count, sizeof(int32_t));
     uint64_t kind = test_random(&s->random) % 12, query_kind = test_random(&s->random) % 8;
     int32_t same = (int32_t)random_scaled(&s->random, 12);
     for (uint32_t i = 0; i < count; i++) {
@@ -322,7 +315,6 @@ static inline void sample_batch(sample *s, uint32_t count) {
     s->batch.kv_lengths = s->kv;
     s->batch.query_lengths = s->queries;
     if (random_one_in(&s->random, 3)) {
-        free(s->queries);
         s->queries = NULL;
         s->batch.query_lengths = NULL;
     }
@@ -337,11 +329,6 @@ static inline void sample_make(sample *s, uint64_t seed, uint64_t number) {
     uint32_t count = (uint32_t)random_scaled(&s->random, random_one_in(&s->random, 64) ? 8 : 5);
     sample_batch(s, random_one_in(&s->random, 32) ? 0 : count);
     sample_shrink(s, random_one_in(&s->random, 64) ? 4000 : 400);
-}
-
-static inline void sample_free(sample *s) {
-    free(s->kv);
-    free(s->queries);
 }
 
 // What to tell of a batch that failed, so that it can be made by hand.

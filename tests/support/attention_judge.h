@@ -200,6 +200,27 @@ static inline uint64_t reference_tile_find(const reference_tiles *all, const ref
     return all->base[request] + head * all->height[request] + tile;
 }
 
+// Limits that a batch reaches.
+static inline ptowsp_attention_limits reference_limits(const ptowsp_attention_batch *batch) {
+    ptowsp_attention_limits limits = {.sequence_count_max = batch->sequence_count};
+    for (uint32_t i = 0; i < batch->sequence_count; i++) {
+        const int32_t kv = batch->kv_lengths[i], queries = (int32_t)reference_queries(batch, i);
+        limits.kv_length_max = kv > limits.kv_length_max ? kv : limits.kv_length_max;
+        limits.query_length_max =
+            queries > limits.query_length_max ? queries : limits.query_length_max;
+        limits.kv_token_count_max += (uint64_t)kv;
+        limits.query_token_count_max += (uint64_t)queries;
+    }
+    return limits;
+}
+
+static inline bool reference_is_within(const ptowsp_attention_sizes *sizes,
+                                       const ptowsp_attention_sizes *bound) {
+    return sizes->unit_count <= bound->unit_count && sizes->merge_count <= bound->merge_count &&
+           sizes->slot_count <= bound->slot_count && sizes->slot_rows <= bound->slot_rows &&
+           sizes->block_bytes <= bound->block_bytes;
+}
+
 // Pieces of a tile in INVARIANT mode.
 static inline uint64_t reference_chunks(const reference_rules *rules, const reference_tile *tile) {
     return (tile->end - 1) / rules->chunk - tile->begin / rules->chunk + 1;
@@ -315,30 +336,6 @@ static inline void reference_collect(reference_proof *p) {
     }
 }
 
-// Counts how often each KV token of a tile is computed: once.
-static inline void reference_count_tokens(reference_proof *p, uint64_t t) {
-    const reference_tile *tile = &p->all.tiles[t];
-    const uint32_t *mine = p->pieces + p->piece_begin[t];
-    uint8_t *times = (uint8_t *)reference_alloc(tile->end - tile->begin, 1);
-    for (uint64_t i = 0; i < p->piece_count[t]; i++) {
-        const uint32_t *params = p->plan->units[mine[i]].params;
-        for (uint64_t token = params[2]; token < (uint64_t)params[2] + params[3]; token++) {
-            if (token < tile->begin || token >= tile->end || ++times[token - tile->begin] > 1) {
-                REFERENCE_MUST(p, false, "unit %u: token %u is not the tile's, or computed again",
-                               mine[i], (unsigned)token);
-                free(times);
-                return;
-            }
-        }
-    }
-    for (uint64_t token = 0; token < tile->end - tile->begin; token++) {
-        REFERENCE_MUST(p, times[token] == 1,
-                       "sequence %u head %u tile %u: token %u is not computed", tile->request,
-                       tile->head, tile->tile, (unsigned)(tile->begin + token));
-    }
-    free(times);
-}
-
 static inline void reference_prove_cut(reference_proof *p, uint64_t t, uint64_t ordinal,
                                        uint64_t start, uint64_t end, uint32_t unit) {
     const reference_tile *tile = &p->all.tiles[t];
@@ -389,9 +386,6 @@ static inline void reference_prove_tile(reference_proof *p, uint64_t t) {
                    tile->request, tile->head, tile->tile, (unsigned)next, (unsigned)tile->end);
     REFERENCE_MUST(p, count < 2 || tile->rows <= p->plan->slot_rows,
                    "slots of %u rows for a tile of %u", p->plan->slot_rows, (unsigned)tile->rows);
-    if (tile->end - tile->begin <= 1024) {
-        reference_count_tokens(p, t);
-    }
 }
 
 // No slot is written by two units.

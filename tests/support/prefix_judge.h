@@ -4,6 +4,7 @@
 #ifndef PREFIX_JUDGE_H
 #define PREFIX_JUDGE_H
 
+#include "attention_judge.h"
 #include "prefix_sample.h"
 
 // -- trees ----------------------------------------------------------------------------------------
@@ -345,24 +346,11 @@ typedef struct planned {
 
 // The bound is enough for the batch, whose limits are as tight as can be, or without totals.
 static inline void require_bound(const sample *s, const ptowsp_prefix_sizes *sizes) {
-    const ptowsp_attention_batch *batch = &s->batch.attention;
-    ptowsp_attention_limits limits = {.sequence_count_max = batch->sequence_count};
-    for (uint32_t i = 0; i < batch->sequence_count; i++) {
-        const int32_t queries = batch->query_lengths ? batch->query_lengths[i] : 1;
-        const int32_t kv = batch->kv_lengths[i];
-        limits.kv_length_max = kv > limits.kv_length_max ? kv : limits.kv_length_max;
-        limits.query_length_max =
-            queries > limits.query_length_max ? queries : limits.query_length_max;
-        limits.kv_token_count_max += (uint64_t)kv;
-        limits.query_token_count_max += (uint64_t)queries;
-    }
+    ptowsp_attention_limits limits = reference_limits(&s->batch.attention);
     for (int i = 0; i < 2; i++) {
         ptowsp_prefix_sizes most;
         require(s, ptowsp_prefix_bound(&s->config, &limits, &most, NULL) == PTOWSP_OK);
-        require(s, sizes->attention.unit_count <= most.attention.unit_count);
-        require(s, sizes->attention.merge_count <= most.attention.merge_count);
-        require(s, sizes->attention.slot_count <= most.attention.slot_count);
-        require(s, sizes->attention.slot_rows <= most.attention.slot_rows);
+        require(s, reference_is_within(&sizes->attention, &most.attention));
         require(s, sizes->segment_count <= most.segment_count);
         require(s, sizes->request_count <= most.request_count);
         require(s, sizes->token_count <= most.token_count);
