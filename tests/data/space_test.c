@@ -51,16 +51,10 @@ PTOWSP_DEFINE_SPACE(rank_8, RANK_8_DIMS)
 #define STATIC_3_DIMS(DIM) DIM(x, 4) DIM(y, 3) DIM(z, 2)
 #define STATIC_8_DIMS(DIM)                                                                         \
     DIM(a, 1) DIM(b, 2) DIM(c, 3) DIM(d, 1) DIM(e, 2) DIM(f, 2) DIM(g, 3) DIM(h, 2)
-#define EMPTY_DIMS(DIM) DIM(x, 4) DIM(none, 0)
+#define EMPTY_DIMS(DIM)      DIM(x, 4) DIM(none, 0)
+#define DYNAMIC_2(DIM, a, b) DIM(a, PTOWSP_DYNAMIC) DIM(b, PTOWSP_DYNAMIC)
 #define DYNAMIC_8_DIMS(DIM)                                                                        \
-    DIM(a, PTOWSP_DYNAMIC)                                                                         \
-    DIM(b, PTOWSP_DYNAMIC)                                                                         \
-    DIM(c, PTOWSP_DYNAMIC)                                                                         \
-    DIM(d, PTOWSP_DYNAMIC)                                                                         \
-    DIM(e, PTOWSP_DYNAMIC)                                                                         \
-    DIM(f, PTOWSP_DYNAMIC)                                                                         \
-    DIM(g, PTOWSP_DYNAMIC)                                                                         \
-    DIM(h, PTOWSP_DYNAMIC)
+    DYNAMIC_2(DIM, a, b) DYNAMIC_2(DIM, c, d) DYNAMIC_2(DIM, e, f) DYNAMIC_2(DIM, g, h)
 PTOWSP_DEFINE_SPACE(static_1, STATIC_1_DIMS)
 PTOWSP_DEFINE_SPACE(static_3, STATIC_3_DIMS)
 PTOWSP_DEFINE_SPACE(static_8, STATIC_8_DIMS)

@@ -500,23 +500,13 @@ PTOWSP_STATIC_ASSERT(attend_tier_count == 4, "a constant");
 #define ONE_TIER(TIER) TIER(0, 5, 7)
 PTOWSP_DEFINE_TIERS(lonely, ONE_TIER, attend)
 
+// clang-format off
 #define SIXTEEN_TIERS(TIER)                                                                        \
-    TIER(0, 0, 9)                                                                                  \
-    TIER(1, 10, 19)                                                                                \
-    TIER(2, 20, 29)                                                                                \
-    TIER(3, 30, 39)                                                                                \
-    TIER(4, 40, 49)                                                                                \
-    TIER(5, 50, 59)                                                                                \
-    TIER(6, 60, 69)                                                                                \
-    TIER(7, 70, 79)                                                                                \
-    TIER(8, 80, 89)                                                                                \
-    TIER(9, 90, 99)                                                                                \
-    TIER(10, 100, 109)                                                                             \
-    TIER(11, 110, 119)                                                                             \
-    TIER(12, 120, 129)                                                                             \
-    TIER(13, 130, 139)                                                                             \
-    TIER(14, 140, 149)                                                                             \
+    TIER(0, 0, 9) TIER(1, 10, 19) TIER(2, 20, 29) TIER(3, 30, 39) TIER(4, 40, 49) TIER(5, 50, 59)  \
+    TIER(6, 60, 69) TIER(7, 70, 79) TIER(8, 80, 89) TIER(9, 90, 99) TIER(10, 100, 109)             \
+    TIER(11, 110, 119) TIER(12, 120, 129) TIER(13, 130, 139) TIER(14, 140, 149)                    \
     TIER(15, 150, 0x7fffffff)
+// clang-format on
 PTOWSP_DEFINE_TIERS(many, SIXTEEN_TIERS, attend)
 
 TEST(tiers__decode_list_makes_tiers_count_table_and_dispatch) {

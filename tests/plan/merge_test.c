@@ -250,33 +250,22 @@ static void check_rows(uint64_t *random, scores_kind kind, uint32_t part_count, 
 
 // -- against whole attention ----------------------------------------------------------------------
 
-TEST(merge__gives_whole_attention_for_every_part_count) {
+TEST(merge__gives_whole_attention_for_every_part_count_dim_and_kind_of_scores) {
     uint64_t random = test_seed();
     for (uint32_t part_count = 1; part_count <= PART_COUNT_MAX; part_count++) {
-        scores_kind kind = (scores_kind)(part_count % SCORES_KIND_COUNT);
-        uint32_t dim = test_random_u32(&random, 1, 130);
-        check_rows(&random, kind, part_count, dim, test_random_u32(&random, 1, 4));
+        check_rows(&random, (scores_kind)(part_count % SCORES_KIND_COUNT), part_count,
+                   test_random_u32(&random, 1, 130), test_random_u32(&random, 1, 4));
     }
-}
-
-TEST(merge__gives_whole_attention_for_every_dim) {
-    uint64_t random = test_seed();
     for (uint32_t dim = 1; dim <= DIM_MAX; dim++) {
-        scores_kind kind = (scores_kind)(dim % SCORES_KIND_COUNT);
-        uint32_t part_count = test_random_u32(&random, 1, 20);
-        check_rows(&random, kind, part_count, dim, test_random_u32(&random, 1, 4));
+        check_rows(&random, (scores_kind)(dim % SCORES_KIND_COUNT), test_random_u32(&random, 1, 20),
+                   dim, test_random_u32(&random, 1, 4));
     }
-}
-
-TEST(merge__gives_whole_attention_for_every_kind_of_scores) {
-    uint64_t random = test_seed();
     // Around the number of parts that are summed at once (64), too.
     const uint32_t part_counts[] = {1, 2, 3, 5, 17, 63, 64, 65, 127, 128, 129, 192, 193, 200};
-    for (int kind = 0; kind < SCORES_KIND_COUNT; kind++) {
-        for (size_t i = 0; i < COUNT_OF(part_counts); i++) {
-            for (uint32_t dim = 31; dim <= 64; dim += 11) {
-                check_rows(&random, (scores_kind)kind, part_counts[i], dim, 1 + (uint32_t)i % 3);
-            }
+    for (uint32_t i = 0; i < SCORES_KIND_COUNT * COUNT_OF(part_counts); i++) {
+        for (uint32_t dim = 31; dim <= 64; dim += 11) {
+            check_rows(&random, (scores_kind)(i % SCORES_KIND_COUNT),
+                       part_counts[i / SCORES_KIND_COUNT], dim, 1 + i % 3);
         }
     }
 }
