@@ -230,7 +230,6 @@ static const facts_call calls[] = {{"check", call_check},
                                    {NULL, NULL}};
 
 static const facts_field *fields(void) {
-    static facts_field table[64];
     static bool fills_block;
     ptowsp_attend_job *job = plain->job;
     ptowsp_attend_cache *kv = &plain->c->kv;
@@ -240,27 +239,24 @@ static const facts_field *fields(void) {
     ptowsp_attend_memory *memory = &job->memory;
     uint32_t *mask_starts = plain->c->mask_starts, *pages = plain->pages;
     fills_block = (char *)placed.scratch.accs + sizeof(float[4 * 12 * 32]) == block + bytes;
-    // clang-format off
-    const facts_field now[] = {
-        FIELD(job->cache), FIELD(step->plan), FIELD(step->pages), FIELD(step->query_starts), FIELD(step->mask_stride),
-        FIELD(kv->values), FIELD(kv->type), FIELD(kv->key_scales), FIELD(kv->key_dim), FIELD(kv->value_dim),
-        FIELD(kv->page_size), FIELD(kv->key_strides.page), FIELD(kv->value_strides.page), FIELD(kv->value_strides.token),
-        FIELD(kv->scale_strides.page), FIELD(config->group), FIELD(config->tile_rows), FIELD(config->lane_count),
-        FIELD(memory->slot_capacity), FIELD(memory->scratch.rows), FIELD(memory->progress_capacity),
-        FIELD(plan->slot_count), FIELD(plan->slot_rows), FIELD(plan->merge_count), FIELD(plan->merge_capacity),
-        FIELDS(mask_starts, REQUESTS), FIELDS(pages, REQUESTS * STRIDE), MEMBER(plan->units, params[0], plan->unit_count),
-        MEMBER(plan->units, params[1], plan->unit_count), FIELD(limits.plan.merge_count), FIELD(limits.plan.slot_count),
-        FIELD(limits.plan.slot_rows), FIELD(limits.join_count), FIELD(limits.value_dim), FIELD(limits.worker_count),
-        FIELD(bytes), FIELD(block_begin), FIELD(fills_block), FIELD(worker), FIELD(worker_count)
-    };
-    // clang-format on
-    memcpy(table, now, sizeof now);
-    return table;
+    FACTS_RETURN(
+        FIELD(job->cache), FIELD(step->plan), FIELD(step->pages), FIELD(step->query_starts),
+        FIELD(step->mask_stride), FIELD(kv->values), FIELD(kv->type), FIELD(kv->key_scales),
+        FIELD(kv->key_dim), FIELD(kv->value_dim), FIELD(kv->page_size), FIELD(kv->key_strides.page),
+        FIELD(kv->value_strides.page), FIELD(kv->value_strides.token),
+        FIELD(kv->scale_strides.page), FIELD(config->group), FIELD(config->tile_rows),
+        FIELD(config->lane_count), FIELD(memory->slot_capacity), FIELD(memory->scratch.rows),
+        FIELD(memory->progress_capacity), FIELD(plan->slot_count), FIELD(plan->slot_rows),
+        FIELD(plan->merge_count), FIELD(plan->merge_capacity), FIELDS(mask_starts, REQUESTS),
+        FIELDS(pages, REQUESTS * STRIDE), MEMBER(plan->units, params[0], plan->unit_count),
+        MEMBER(plan->units, params[1], plan->unit_count), FIELD(limits.plan.merge_count),
+        FIELD(limits.plan.slot_count), FIELD(limits.plan.slot_rows), FIELD(limits.join_count),
+        FIELD(limits.value_dim), FIELD(limits.worker_count), FIELD(bytes), FIELD(block_begin),
+        FIELD(fills_block), FIELD(worker), FIELD(worker_count));
 }
 
 TEST(attend_job__facts_hold) {
     facts all = {"tests/attend/jobs.facts", begin, fields, calls, fault_text, NULL, 0};
-    begin();
     facts_run(&all);
     test_release();
 }

@@ -96,6 +96,5 @@ TEST(conversion_facts__hold) {
     static const facts_call calls[] = {
         TYPES(CALL){"from value", from_value}, {"once", once}, {NULL, NULL}};
     facts all = {"tests/data/conversions.facts", begin, fields, calls, NULL, NULL, 0};
-    begin();
     facts_run(&all);
 }

@@ -25,7 +25,6 @@ static pwsp_region region_of(const int64_t *of) {
 
 // Overlap does not depend on the order, and what is inside overlaps.
 static const facts_field *fields(void) {
-    static facts_field table[20];
     static bool meets, holds, equal, injective, has_span;
     static uint64_t low, high;
     static int64_t first, last;
@@ -40,27 +39,14 @@ static const facts_field *fields(void) {
     injective = pwsp_layout_is_injective(rank, rank ? shape : NULL, rank ? strides : NULL);
     first = last = 7;
     has_span = pwsp_layout_span(rank, rank ? shape : NULL, rank ? strides : NULL, &first, &last);
-    const facts_field now[] = {FIELDS(a, REGION),
-                               FIELDS(b, REGION),
-                               FIELDS(shape, RANK_MAX),
-                               FIELDS(strides, RANK_MAX),
-                               FIELD(rank),
-                               FIELD(meets),
-                               FIELD(holds),
-                               FIELD(equal),
-                               FIELD(low),
-                               FIELD(high),
-                               FIELD(injective),
-                               FIELD(has_span),
-                               FIELD(first),
-                               FIELD(last)};
-    memcpy(table, now, sizeof now);
-    return table;
+    FACTS_RETURN(FIELDS(a, REGION), FIELDS(b, REGION), FIELDS(shape, RANK_MAX),
+                 FIELDS(strides, RANK_MAX), FIELD(rank), FIELD(meets), FIELD(holds), FIELD(equal),
+                 FIELD(low), FIELD(high), FIELD(injective), FIELD(has_span), FIELD(first),
+                 FIELD(last));
 }
 
 TEST(region_facts__hold) {
     const facts_call none = {NULL, NULL};
     facts all = {"tests/data/regions.facts", begin, fields, &none, NULL, NULL, 0};
-    begin();
     facts_run(&all);
 }

@@ -175,10 +175,7 @@ static const facts_call calls[] = {
     {"plan", call_plan},           {NULL, NULL}};
 
 static const char *error(uint64_t *out_index) {
-    static char text[200];
-    ptowsp_plan_explain(&info, TEST_TEXT(text));
-    *out_index = info.index;
-    return text + strlen("plan: ");
+    return facts_plan_error(&info, out_index);
 }
 
 // -- what can be said of them ---------------------------------------------------------------------
@@ -212,23 +209,23 @@ static void look(void) {
 }
 
 static const facts_field *fields(void) {
-    static facts_field table[128];
     const uint32_t units = plan.unit_count, merges = plan.merge_count, lanes = plan.lane_count;
 #define UNITS(name, member)  FACTS_OF(name, plan.units->member, sizeof *plan.units, units)
 #define MERGES(name, member) FACTS_OF(name, plan.merges->member, sizeof *plan.merges, merges)
-    // clang-format off
-    const facts_field now[] = {
+    look();
+    FACTS_RETURN(
         FIELD(with.batch), FIELD(with.config), FIELD(with.limits), FIELD(with.sizes),
         FIELD(with.plan), FIELD(with.kv), FIELD(with.queries), FIELD(with.speeds),
         FIELD(with.tiers), FIELD(with.positions), FIELD(with.query_first), FIELD(with.query_stride),
         FIELD(with.kv_first), FIELD(with.kv_stride), FIELD(with.before), FIELD(with.after),
         FIELD(with.sinks), FIELDS(kv, SEQUENCES), FIELDS(queries, SEQUENCES), FIELDS(speeds, 6),
-        FIELD(tiers[0].id), FIELD(tiers[0].length_min), FIELD(tiers[0].length_max), FIELDS(query_first, SEQUENCES),
-        FIELDS(query_stride, SEQUENCES), FIELDS(kv_first, SEQUENCES), FIELDS(kv_stride, SEQUENCES),
-        FIELDS(sinks, SEQUENCES), FIELDS(before, SEQUENCES), FIELDS(after, SEQUENCES),
-        FIELD(positions.sequence_count), FIELD(batch.sequence_count), FIELD(config.kv_head_count),
-        FIELD(config.group), FIELD(config.query_head_count), FIELD(config.lane_count),
-        FIELD(config.mode), FIELD(config.is_causal), FIELD(config.window), FIELD(config.page_size),
+        FIELD(tiers[0].id), FIELD(tiers[0].length_min), FIELD(tiers[0].length_max),
+        FIELDS(query_first, SEQUENCES), FIELDS(query_stride, SEQUENCES),
+        FIELDS(kv_first, SEQUENCES), FIELDS(kv_stride, SEQUENCES), FIELDS(sinks, SEQUENCES),
+        FIELDS(before, SEQUENCES), FIELDS(after, SEQUENCES), FIELD(positions.sequence_count),
+        FIELD(batch.sequence_count), FIELD(config.kv_head_count), FIELD(config.group),
+        FIELD(config.query_head_count), FIELD(config.lane_count), FIELD(config.mode),
+        FIELD(config.is_causal), FIELD(config.window), FIELD(config.page_size),
         FIELD(config.tile_rows), FIELD(config.piece_min), FIELD(config.chunk), FIELD(config.grain),
         FIELD(config.tier_count), FIELD(config.shares_merges), FIELD(config.cost.per_unit),
         FIELD(config.cost.per_token), FIELD(config.cost.per_row_token),
@@ -244,26 +241,21 @@ static const facts_field *fields(void) {
         FIELD(plan.unit_count), FIELD(plan.merge_count), FIELD(plan.slot_count),
         FIELD(plan.tile_count), FIELD(plan.tile_tokens), FIELD(plan.group), FIELD(plan.slot_rows),
         FIELD(plan.cost_max), FIELD(plan.cost_mean),
-        FACTS_OF("lane_costs", (plan.lane_costs ? plan.lane_costs : &ratio)[0], sizeof(double), lanes),
+        FACTS_OF("lane_costs", (plan.lane_costs ? plan.lane_costs : &ratio)[0], sizeof(double),
+                 lanes),
         FACTS_OF("unit_begin", plan.unit_begin[0], 4, lanes + 1),
         FACTS_OF("merge_begin", plan.merge_begin[0], 4, lanes + 1), UNITS("request", params[0]),
         UNITS("head", params[1]), UNITS("tile", reserved), UNITS("start", params[2]),
-        UNITS("length", params[3]), UNITS("slot", work_id), UNITS("flags", flags), UNITS("tier", tier),
-        MERGES("merge.first", params[2]), MERGES("merge.slots", params[3]),
+        UNITS("length", params[3]), UNITS("slot", work_id), UNITS("flags", flags),
+        UNITS("tier", tier), MERGES("merge.first", params[2]), MERGES("merge.slots", params[3]),
         MERGES("merge.work_id", work_id), MERGES("merge.flags", flags), FIELDS(rows, units),
         FIELDS(merge_rows, merges), FIELDS(merge_first, merges), FIELDS(lane_units, 2 * lanes),
-        FIELDS(lane_merges, 2 * lanes), FIELD(attend_rows), FIELD(pairs), FIELD(is_invariant), FIELD(ratio)
-    };
-    // clang-format on
-    look();
-    assert_true(COUNT_OF(now) < COUNT_OF(table));
-    memcpy(table, now, sizeof now);
-    return table;
+        FIELDS(lane_merges, 2 * lanes), FIELD(attend_rows), FIELD(pairs), FIELD(is_invariant),
+        FIELD(ratio));
 }
 
 TEST(attention_facts__hold) {
     facts all = {"tests/plan/attention.facts", begin, fields, calls, error, NULL, 0};
-    begin();
     facts_run(&all);
     free(block);
 }

@@ -123,40 +123,31 @@ static const facts_call calls[] = {{"chunk_size", call_chunk},
                                    {NULL, NULL}};
 
 static const char *error(uint64_t *out_index) {
-    static char text[200];
-    ptowsp_plan_explain(&info, TEST_TEXT(text));
-    *out_index = info.index;
-    return text + strlen("plan: ");
+    return facts_plan_error(&info, out_index);
 }
 
 static const facts_field *fields(void) {
-    static facts_field table[64];
     static bool is_invariant;
     const size_t units = info.work_count <= UNITS ? (size_t)info.work_count : 0;
     is_invariant = ptowsp_plan_is_invariant(with.config ? &config : NULL);
 #define UNIT(name, member) FACTS_OF(name, buffer.work->member, sizeof *buffer.work, units)
-    // clang-format off
-    const facts_field now[] = {
-        FIELD(with.lengths), FIELD(with.tiers), FIELD(with.work), FIELD(with.batch), FIELD(with.config),
-        FIELD(with.limits), FIELDS(lengths, LENGTHS), MEMBER(tiers, id, TIERS),
-        MEMBER(tiers, length_min, TIERS), MEMBER(tiers, length_max, TIERS), FIELD(batch.sequence_count),
-        FIELD(batch.kv_head_count), FIELD(config.chunk_min), FIELD(config.chunk_max),
-        FIELD(config.max_work_units), FIELD(config.align), FIELD(config.chunks), FIELD(config.tier_count),
-        FIELD(limits.sequence_count_max), FIELD(limits.kv_head_count), FIELD(limits.length_max),
-        FIELD(limits.token_count_max), FIELD(call.chunk), FIELD(call.first), FIELD(call.count),
-        FIELD(call.first_work_id), FIELD(call.capacity), FIELD(call.is_out_null), FIELD(info.work_count),
-        FIELD(info.is_over), FIELD(chunk), FIELD(bound), FIELD(is_invariant), UNIT("id", work_id),
-        UNIT("tier", tier), UNIT("flags", flags), UNIT("request", params[0]), UNIT("head", params[1]),
-        UNIT("start", params[2]), UNIT("length", params[3])
-    };
-    // clang-format on
-    memcpy(table, now, sizeof now);
-    return table;
+    FACTS_RETURN(
+        FIELD(with.lengths), FIELD(with.tiers), FIELD(with.work), FIELD(with.batch),
+        FIELD(with.config), FIELD(with.limits), FIELDS(lengths, LENGTHS), MEMBER(tiers, id, TIERS),
+        MEMBER(tiers, length_min, TIERS), MEMBER(tiers, length_max, TIERS),
+        FIELD(batch.sequence_count), FIELD(batch.kv_head_count), FIELD(config.chunk_min),
+        FIELD(config.chunk_max), FIELD(config.max_work_units), FIELD(config.align),
+        FIELD(config.chunks), FIELD(config.tier_count), FIELD(limits.sequence_count_max),
+        FIELD(limits.kv_head_count), FIELD(limits.length_max), FIELD(limits.token_count_max),
+        FIELD(call.chunk), FIELD(call.first), FIELD(call.count), FIELD(call.first_work_id),
+        FIELD(call.capacity), FIELD(call.is_out_null), FIELD(info.work_count), FIELD(info.is_over),
+        FIELD(chunk), FIELD(bound), FIELD(is_invariant), UNIT("id", work_id), UNIT("tier", tier),
+        UNIT("flags", flags), UNIT("request", params[0]), UNIT("head", params[1]),
+        UNIT("start", params[2]), UNIT("length", params[3]));
 }
 
 TEST(chunk_facts__hold) {
     facts all = {"tests/plan/chunks.facts", begin, fields, calls, error, NULL, 0};
-    begin();
     facts_run(&all);
     guarded_free(&buffer);
 }

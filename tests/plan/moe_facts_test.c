@@ -250,14 +250,10 @@ static const facts_call calls[] = {{"small", call_small},         {"two_experts"
                                    {"routes", call_routes},       {NULL, NULL}};
 
 static const char *error(uint64_t *out_index) {
-    static char text[200];
-    ptowsp_plan_explain(&info, TEST_TEXT(text));
-    *out_index = info.index;
-    return text + strlen("plan: ");
+    return facts_plan_error(&info, out_index);
 }
 
 static const facts_field *fields(void) {
-    static facts_field table[160];
     static uint32_t row_bound, pair_sum;
     static uint64_t needed;
     const uint32_t all = routes.expert_count <= EXPERTS ? routes.expert_count : 0,
@@ -267,44 +263,45 @@ static const facts_field *fields(void) {
     needed = ptowsp_moe_scratch_bytes(given.cluster);
 #define UNIT(name, member)                                                                         \
     FACTS_OF(name, (plan.units ? plan.units : units)->member, sizeof *units, plan.unit_count)
-    // clang-format off
-    const facts_field now[] = {
-        FIELD(given.routes), FIELD(given.order), FIELD(given.batch), FIELD(given.config), FIELD(given.limits),
-        FIELD(given.sizes), FIELD(given.plan), FIELD(given.cluster), FIELD(given.placement), FIELD(given.loads),
-        FIELD(given.experts), FIELD(given.scratch), FIELD(given.next), FIELD(given.out_ids), FIELD(given.counts),
-        FIELD(given.balance), FIELD(given.traffic), FIELD(given.history), FIELDS(ids, IDS), FIELDS(out_ids, IDS),
-        FIELD(routes.ids), FIELD(routes.token_count), FIELD(routes.top_k), FIELD(routes.expert_count),
-        FIELD(routes.block_rows), FIELD(row_bound), FIELD(pair_sum), FIELD(order.counts), FIELD(order.offsets), FIELD(order.pairs),
-        FIELD(order.row_capacity), FIELD(order.pair_count), FIELD(order.row_count), FIELD(order.block_count),
+    FACTS_RETURN(
+        FIELD(given.routes), FIELD(given.order), FIELD(given.batch), FIELD(given.config),
+        FIELD(given.limits), FIELD(given.sizes), FIELD(given.plan), FIELD(given.cluster),
+        FIELD(given.placement), FIELD(given.loads), FIELD(given.experts), FIELD(given.scratch),
+        FIELD(given.next), FIELD(given.out_ids), FIELD(given.counts), FIELD(given.balance),
+        FIELD(given.traffic), FIELD(given.history), FIELDS(ids, IDS), FIELDS(out_ids, IDS),
+        FIELD(routes.ids), FIELD(routes.token_count), FIELD(routes.top_k),
+        FIELD(routes.expert_count), FIELD(routes.block_rows), FIELD(row_bound), FIELD(pair_sum),
+        FIELD(order.counts), FIELD(order.offsets), FIELD(order.pairs), FIELD(order.row_capacity),
+        FIELD(order.pair_count), FIELD(order.row_count), FIELD(order.block_count),
         FIELD(order.padding_share), FIELDS(order_counts, all), FIELDS(order_offsets, all + 1),
-        FIELDS(pairs, order.row_count), FIELDS(rows, taken), FIELDS(block_experts, IDS), FIELDS(counts, EXPERTS),
-        FIELDS(offsets, EXPERTS + 1), FIELD(with_offsets), FIELD(with_huge_counts), FIELD(with_ones),
-        FIELD(config.batch_count), FIELD(config.expert_count), FIELD(config.lane_count), FIELD(config.block_rows),
+        FIELDS(pairs, order.row_count), FIELDS(rows, taken), FIELDS(block_experts, IDS),
+        FIELDS(counts, EXPERTS), FIELDS(offsets, EXPERTS + 1), FIELD(with_offsets),
+        FIELD(with_huge_counts), FIELD(with_ones), FIELD(config.batch_count),
+        FIELD(config.expert_count), FIELD(config.lane_count), FIELD(config.block_rows),
         FIELD(config.unit_tokens), FIELD(config.column_parts), FIELD(config.cost.per_unit),
         FIELD(config.cost.per_token), FIELD(config.cost.per_expert), FIELD(limits.pair_count_max),
         FIELD(sizes.unit_count), FIELD(plan.units), FIELD(plan.unit_begin), FIELD(plan.lane_costs),
-        FIELD(plan.unit_capacity), FIELD(plan.lane_capacity), FIELD(plan.unit_count), FIELD(plan.lane_count),
-        FIELD(plan.column_parts), FIELD(plan.cost_max), FIELD(plan.cost_mean), FIELDS(unit_begin, plan.lane_count + 1),
-        FIELDS(lane_costs, plan.lane_count), UNIT("id", work_id), UNIT("flags", flags), UNIT("request", params[0]),
-        UNIT("expert", params[1]), UNIT("start", params[2]), UNIT("tokens", params[3]), UNIT("part", reserved),
-        MEMBER(units, params[3], UNITS), MEMBER(units, flags, UNITS), FIELD(cluster.expert_count),
-        FIELD(cluster.replica_count), FIELD(cluster.group_count), FIELD(cluster.node_count),
-        FIELD(cluster.rank_count), FIELD(cluster.policy), FIELD(cluster.is_spread), FIELDS(loads, 2 * EXPERTS),
-        FIELD(layers), FIELD(most), FIELDS(experts, REPLICAS), FIELDS(expert_counts, 2 * EXPERTS),
-        FIELDS(lists, 2 * REPLICAS), FIELD(placement.replica_experts), FIELD(placement.expert_counts),
-        FIELD(placement.expert_replicas), FIELD(placement.stride), FIELD(moved.move_count), FIELD(moved.load_before),
-        FIELD(moved.load_after), FIELD(moved.load_mean), FIELDS(frontier, 8), FIELD(scratch_bytes), FIELD(needed),
-        FIELD(expert_count), FIELD(rank_count), FIELD(block_rows), FIELD(balance.total), FIELD(balance.expert_max),
-        FIELD(balance.expert_busiest), FIELD(balance.expert_idle), FIELD(balance.rank_max),
-        FIELD(balance.rank_busiest), FIELD(balance.rank_idle), FIELD(balance.rank_perfect),
-        FIELD(balance.expert_ratio), FIELD(balance.rank_ratio), FIELD(balance.padding_share), FIELDS(history, 2),
-        FIELD(decay), FIELD(traffic.pattern), FIELD(traffic.token_count), FIELD(traffic.top_k),
-        FIELD(traffic.expert_count), FIELD(traffic.rank_count), FIELD(traffic.skew), FIELD(info.work_count)
-    };
-    // clang-format on
-    assert_true(COUNT_OF(now) < COUNT_OF(table));
-    memcpy(table, now, sizeof now);
-    return table;
+        FIELD(plan.unit_capacity), FIELD(plan.lane_capacity), FIELD(plan.unit_count),
+        FIELD(plan.lane_count), FIELD(plan.column_parts), FIELD(plan.cost_max),
+        FIELD(plan.cost_mean), FIELDS(unit_begin, plan.lane_count + 1),
+        FIELDS(lane_costs, plan.lane_count), UNIT("id", work_id), UNIT("flags", flags),
+        UNIT("request", params[0]), UNIT("expert", params[1]), UNIT("start", params[2]),
+        UNIT("tokens", params[3]), UNIT("part", reserved), MEMBER(units, params[3], UNITS),
+        MEMBER(units, flags, UNITS), FIELD(cluster.expert_count), FIELD(cluster.replica_count),
+        FIELD(cluster.group_count), FIELD(cluster.node_count), FIELD(cluster.rank_count),
+        FIELD(cluster.policy), FIELD(cluster.is_spread), FIELDS(loads, 2 * EXPERTS), FIELD(layers),
+        FIELD(most), FIELDS(experts, REPLICAS), FIELDS(expert_counts, 2 * EXPERTS),
+        FIELDS(lists, 2 * REPLICAS), FIELD(placement.replica_experts),
+        FIELD(placement.expert_counts), FIELD(placement.expert_replicas), FIELD(placement.stride),
+        FIELD(moved.move_count), FIELD(moved.load_before), FIELD(moved.load_after),
+        FIELD(moved.load_mean), FIELDS(frontier, 8), FIELD(scratch_bytes), FIELD(needed),
+        FIELD(expert_count), FIELD(rank_count), FIELD(block_rows), FIELD(balance.total),
+        FIELD(balance.expert_max), FIELD(balance.expert_busiest), FIELD(balance.expert_idle),
+        FIELD(balance.rank_max), FIELD(balance.rank_busiest), FIELD(balance.rank_idle),
+        FIELD(balance.rank_perfect), FIELD(balance.expert_ratio), FIELD(balance.rank_ratio),
+        FIELD(balance.padding_share), FIELDS(history, 2), FIELD(decay), FIELD(traffic.pattern),
+        FIELD(traffic.token_count), FIELD(traffic.top_k), FIELD(traffic.expert_count),
+        FIELD(traffic.rank_count), FIELD(traffic.skew), FIELD(info.work_count));
 }
 
 TEST(moe_facts__hold) {
@@ -312,7 +309,6 @@ TEST(moe_facts__hold) {
     for (uint32_t e = 0; e < PTOWSP_MOE_EXPERT_MAX; e++) {
         ones[e] = 1;
     }
-    begin();
     facts_run(&all);
     free(block);
 }

@@ -182,14 +182,12 @@ static void begin(void) {
 }
 
 static const char *error(uint64_t *out_index) {
-    static char text[200];
-    ptowsp_plan_explain(&info, TEST_TEXT(text));
+    const char *text = facts_plan_error(&info, out_index);
     *out_index = PTOWSP_NO_INDEX;  // the texts have them
-    return text + strlen("plan: ");
+    return text;
 }
 
 static const facts_field *fields(void) {
-    static facts_field table[160];
     static uint32_t unit_1[8], unit_1_count;
     const uint32_t units = plan.attention.unit_count, room = plan.attention.unit_capacity;
     if (units > 1 && room > 1) {
@@ -198,54 +196,57 @@ static const facts_field *fields(void) {
         memcpy(unit_1, list, (unit_1_count < 8 ? unit_1_count : 8) * sizeof *unit_1);
     }
 #define SEGMENT(member) MEMBER(plan.segments, member, plan.segment_count)
-    // clang-format off
-    const facts_field now[] = {
-        FIELD(given.batch), FIELD(given.attention), FIELD(given.nodes), FIELD(given.config), FIELD(given.tree),
-        FIELD(given.plan), FIELD(given.sizes), FIELD(given.limits), FIELDS(kv, REQUESTS), FIELDS(queries, REQUESTS),
-        FIELDS(ids, 16), FIELDS(ends, REQUESTS + 1), FIELD(with_queries), FIELD(with_positions),
+    FACTS_RETURN(
+        FIELD(given.batch), FIELD(given.attention), FIELD(given.nodes), FIELD(given.config),
+        FIELD(given.tree), FIELD(given.plan), FIELD(given.sizes), FIELD(given.limits),
+        FIELDS(kv, REQUESTS), FIELDS(queries, REQUESTS), FIELDS(ids, 16),
+        FIELDS(ends, REQUESTS + 1), FIELD(with_queries), FIELD(with_positions),
         FIELD(with_query_first), FIELD(with_tiers), FIELD(batch.attention.kv_lengths),
         FIELD(batch.attention.sequence_count), FIELD(batch.block_ids), FIELD(batch.block_begin),
         FIELD(batch.block_tokens), FIELDS(parents, NODES), FIELDS(node_tokens, NODES),
         FIELDS(request_nodes, REQUESTS), FIELD(request), FIELD(nodes.attention.kv_lengths),
         FIELD(nodes.attention.sequence_count), FIELD(nodes.parents), FIELD(nodes.node_tokens),
         FIELD(nodes.node_count), FIELD(nodes.request_nodes), FIELD(tree_limits.request_count_max),
-        FIELD(tree_limits.block_count_max), FIELD(tree.nodes), FIELD(tree.request_count), FIELD(tree.node_count),
-        FIELD(tree.is_ordered), FIELD(tree.request_capacity), FIELD(tree.block_capacity),
-        FACTS_OF("order", tree.order[0], 4, tree.request_count), FACTS_OF("common", tree.common[0], 4, tree.request_count),
-        FACTS_OF("owners", tree.owners[0], 4, tree.request_count), MEMBER(tree.nodes, parent, tree.node_count),
-        MEMBER(tree.nodes, first, tree.node_count), MEMBER(tree.nodes, count, tree.node_count),
-        MEMBER(tree.nodes, kv_begin, tree.node_count), MEMBER(tree.nodes, kv_end, tree.node_count),
-        MEMBER(tree.nodes, is_shared, tree.node_count), FIELD(config.kv_head_count), FIELD(config.group),
-        FIELD(config.lane_count), FIELD(config.mode), FIELD(config.is_causal), FIELD(config.window),
-        FIELD(config.page_size), FIELD(config.tile_rows), FIELD(config.piece_min), FIELD(config.chunk),
+        FIELD(tree_limits.block_count_max), FIELD(tree.nodes), FIELD(tree.request_count),
+        FIELD(tree.node_count), FIELD(tree.is_ordered), FIELD(tree.request_capacity),
+        FIELD(tree.block_capacity), FACTS_OF("order", tree.order[0], 4, tree.request_count),
+        FACTS_OF("common", tree.common[0], 4, tree.request_count),
+        FACTS_OF("owners", tree.owners[0], 4, tree.request_count),
+        MEMBER(tree.nodes, parent, tree.node_count), MEMBER(tree.nodes, first, tree.node_count),
+        MEMBER(tree.nodes, count, tree.node_count), MEMBER(tree.nodes, kv_begin, tree.node_count),
+        MEMBER(tree.nodes, kv_end, tree.node_count), MEMBER(tree.nodes, is_shared, tree.node_count),
+        FIELD(config.kv_head_count), FIELD(config.group), FIELD(config.lane_count),
+        FIELD(config.mode), FIELD(config.is_causal), FIELD(config.window), FIELD(config.page_size),
+        FIELD(config.tile_rows), FIELD(config.piece_min), FIELD(config.chunk),
         FIELD(config.shares_merges), FIELD(config.cost.per_unit), FIELD(config.cost.per_token),
-        FIELD(config.cost.per_row_token), FIELD(config.cost.per_merged_row), FIELD(limits.sequence_count_max),
-        FIELD(limits.kv_length_max), FIELD(sizes.attention.unit_count), FIELD(sizes.attention.slot_rows),
-        FIELD(sizes.segment_count), FIELD(sizes.request_count), FIELD(sizes.token_count), FIELD(sizes.join_count),
-        FIELD(sizes.block_bytes), FIELD(plan.segments), FIELD(plan.requests), FIELD(plan.tokens), FIELD(plan.joins),
-        FIELD(plan.attention.units), FIELD(plan.segment_capacity), FIELD(plan.request_capacity),
-        FIELD(plan.token_capacity), FIELD(plan.join_capacity), FIELD(plan.attention.merge_capacity),
-        FIELD(plan.attention.group), FIELD(plan.attention.slot_count), FIELD(plan.attention.unit_count),
-        FIELD(plan.segment_count), FIELD(plan.request_count), FIELD(plan.token_count), FIELD(plan.join_count),
-        FIELD(plan.shared_count), FIELD(plan.kv_token_reads), FIELD(plan.flat_kv_token_reads), FIELD(plan.cost),
+        FIELD(config.cost.per_row_token), FIELD(config.cost.per_merged_row),
+        FIELD(limits.sequence_count_max), FIELD(limits.kv_length_max),
+        FIELD(sizes.attention.unit_count), FIELD(sizes.attention.slot_rows),
+        FIELD(sizes.segment_count), FIELD(sizes.request_count), FIELD(sizes.token_count),
+        FIELD(sizes.join_count), FIELD(sizes.block_bytes), FIELD(plan.segments),
+        FIELD(plan.requests), FIELD(plan.tokens), FIELD(plan.joins), FIELD(plan.attention.units),
+        FIELD(plan.segment_capacity), FIELD(plan.request_capacity), FIELD(plan.token_capacity),
+        FIELD(plan.join_capacity), FIELD(plan.attention.merge_capacity),
+        FIELD(plan.attention.group), FIELD(plan.attention.slot_count),
+        FIELD(plan.attention.unit_count), FIELD(plan.segment_count), FIELD(plan.request_count),
+        FIELD(plan.token_count), FIELD(plan.join_count), FIELD(plan.shared_count),
+        FIELD(plan.kv_token_reads), FIELD(plan.flat_kv_token_reads), FIELD(plan.cost),
         FIELD(plan.flat_cost), FIELD(plan.time), SEGMENT(parent), SEGMENT(request), SEGMENT(count),
-        SEGMENT(token_begin), SEGMENT(kv_begin), SEGMENT(kv_end), SEGMENT(merge_begin), SEGMENT(depth),
-        SEGMENT(is_whole), MEMBER(plan.requests, request, plan.request_count),
-        MEMBER(plan.requests, segment, plan.request_count), MEMBER(plan.requests, join, plan.request_count),
-        FACTS_OF("tokens", plan.tokens[0], 4, plan.token_count), MEMBER(plan.joins, work_id, plan.join_capacity),
+        SEGMENT(token_begin), SEGMENT(kv_begin), SEGMENT(kv_end), SEGMENT(merge_begin),
+        SEGMENT(depth), SEGMENT(is_whole), MEMBER(plan.requests, request, plan.request_count),
+        MEMBER(plan.requests, segment, plan.request_count),
+        MEMBER(plan.requests, join, plan.request_count),
+        FACTS_OF("tokens", plan.tokens[0], 4, plan.token_count),
+        MEMBER(plan.joins, work_id, plan.join_capacity),
         MEMBER(plan.joins, tier, plan.join_capacity), MEMBER(plan.joins, flags, plan.join_capacity),
-        MEMBER(plan.joins, params[0], plan.join_capacity), MEMBER(plan.joins, params[3], plan.join_capacity),
+        MEMBER(plan.joins, params[0], plan.join_capacity),
+        MEMBER(plan.joins, params[3], plan.join_capacity),
         MEMBER(plan.attention.units, params[2], room),
-        MEMBER(plan.attention.merges, params[3], plan.attention.merge_capacity), FIELDS(unit_1, unit_1_count)
-    };
-    // clang-format on
-    assert_true(COUNT_OF(now) < COUNT_OF(table));
-    memcpy(table, now, sizeof now);
-    return table;
+        MEMBER(plan.attention.merges, params[3], plan.attention.merge_capacity),
+        FIELDS(unit_1, unit_1_count));
 }
 
 TEST(prefix_facts__hold) {
     facts all = {"tests/plan/prefix.facts", begin, fields, calls, error, NULL, 0};
-    begin();
     facts_run(&all);
 }

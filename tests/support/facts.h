@@ -55,6 +55,21 @@ typedef struct facts {
 #define MEMBER(array, member, count)                                                               \
     FACTS_OF(#array "." #member, (array)->member, sizeof(*(array)), count)
 
+// All fields, as they are now.
+#define FACTS_RETURN(...)                                                                          \
+    const facts_field now[] = {__VA_ARGS__, {.name = NULL}};                                       \
+    static facts_field table[COUNT_OF(now)];                                                       \
+    memcpy(table, now, sizeof now);                                                                \
+    return table
+
+// The text of a refusal without the word that each begins with.
+static inline const char *facts_plan_error(const ptowsp_plan_info *info, uint64_t *out_index) {
+    static char text[200];
+    ptowsp_plan_explain(info, TEST_TEXT(text));
+    *out_index = info->index;
+    return text + strlen("plan: ");
+}
+
 #define FACTS_FAIL(s, format, ...) fail_msg("%s:%d: " format, (s)->path, (s)->line, __VA_ARGS__)
 
 static inline void facts_put(const facts_field *f, const char *word, void *out) {
@@ -76,7 +91,7 @@ static inline void facts_put(const facts_field *f, const char *word, void *out) 
 }
 
 static inline double facts_number(const facts_field *f) {
-    return f->is_float ? (f->size == 8 ? *(const double *)f->at : (double)*(const float *)f->at)
+    return f->is_float    ? (f->size == 8 ? *(const double *)f->at : (double)*(const float *)f->at)
            : f->size == 8 ? (double)*(const uint64_t *)f->at
                           : *(const uint32_t *)f->at;
 }
@@ -173,6 +188,7 @@ static inline void facts_run(facts *s) {
     char text[1000], calls[200] = "";
     FILE *file = fopen(s->path, "r");
     assert_non_null(file);
+    s->begin();
     for (s->line = 1; fgets(text, sizeof text, file); s->line++) {
         char *comment = strstr(text, "  #"), *at = text + strspn(text, " "), *next;
         *(comment ? comment : text + strcspn(text, "\n")) = '\0';
