@@ -688,30 +688,6 @@ DRAWN_TEST(check__names_what_is_wrong) {
     REFUSED(plan.merge_count = 0, 0, "unit 0 has slot 0, which is of no merge");
 }
 
-static ptowsp_context *busy_context;
-static const ptowsp_attention_job *busy_job;
-static int busy_count;
-
-static void kernel_reenters(const ptowsp_work *unit, uint32_t lane, void *user) {
-    (void)unit, (void)lane, (void)user;
-    busy_count += ptowsp_attention_run(busy_context, busy_job) == PTOWSP_BUSY;
-}
-
-DRAWN_TEST(run__inside_a_job_is_busy) {
-    const ptowsp_work_fn table[] = {kernel_reenters};
-    s->job.table = table;
-    s->job.table_count = 1;
-    s->job.merge = kernel_reenters;
-    busy_context = context_make(PTOWSP_THREADS_SERIAL, 1, NULL);
-    busy_job = &s->job;
-    busy_count = 0;
-    ptowsp_context_fail(busy_context, PTOWSP_CANCELLED, 3, "as before");
-    assert_ok(ptowsp_attention_run(busy_context, &s->job));
-    assert_int_equal(busy_count, 8);  // six units and two merges
-    test_was_busy(busy_context);
-    ptowsp_context_destroy(busy_context);
-}
-
 // -- numbers --------------------------------------------------------------------------------------
 
 TEST(merge_row__takes_the_slots_of_the_merge_in_order) {

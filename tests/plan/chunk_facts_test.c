@@ -18,6 +18,7 @@ static guarded buffer;
 static ptowsp_plan_info info;
 static uint32_t chunk;
 static uint64_t bound;
+static ptowsp_work before[UNITS];  // what the buffer had
 
 static void begin(void) {
     static const ptowsp_tier any = {7, 1, INT32_MAX};
@@ -47,6 +48,7 @@ static ptowsp_status run(int function) {
     call.config = with.config ? &config : NULL;
     call.limits = with.limits ? &limits : NULL;
     call.work = with.work ? buffer.work : NULL;
+    memcpy(before, buffer.work, sizeof before);
     const ptowsp_status status = plan_call_run(&call, function, context, &info);
     if (status != PTOWSP_OK) {
         char text[200];
@@ -97,6 +99,7 @@ static ptowsp_status written(ptowsp_status status, uint32_t first, uint32_t coun
         }
         assert_true(info.work_count == at && at <= UNITS);
         assert_same_work(buffer.work, expected, at);
+        assert_memory_equal(buffer.work + at, before + at, (UNITS - at) * sizeof *expected);
         guarded_assert_guards(&buffer);
     }
     return status;

@@ -422,64 +422,103 @@ MODES_TEST(mpmd__missing_kernels_are_errors_with_index_and_text) {
     check_mpmd(context, mode, work, 3, groups, 3, owner_of_tier);
 }
 
-// -- nesting and executors ------------------------------------------------------------------------
+// -- nesting --------------------------------------------------------------------------------------
 
+// A job on a context, and what its calls would do: all that runs on lanes is called in it, with good
+// parameters and bad ones.
 typedef struct nested {
     ptowsp_context *context;
     const ptowsp_work *work;
-    atomic_uint busy;
-    atomic_uint wrong;
+    ptowsp_attention_plan plan;
+    ptowsp_attention_job attention;
+    atomic_uint busy, wrong, inner;
 } nested;
 
-static void range_nothing(void *user, uint64_t begin, uint64_t end, uint32_t lane) {
-    (void)user, (void)begin, (void)end, (void)lane;
+static void kernel_inner(const ptowsp_work *work, uint32_t lane, void *user) {
+    (void)work, (void)lane;
+    atomic_fetch_add(&((nested *)user)->inner, 1);
 }
 
-static void nested_dispatch(nested *job) {
-    static const ptowsp_work_fn nothing[1] = {kernel_nothing};
-    const ptowsp_lane_group group = {2, nothing, 1};
+static void range_inner(void *user, uint64_t begin, uint64_t end, uint32_t lane) {
+    (void)begin, (void)end, (void)lane;
+    atomic_fetch_add(&((nested *)user)->inner, 1);
+}
+
+static void nested_calls(nested *job) {
+    enum { IDS = PTOWSP_MOE_SORT_PARALLEL_MIN };
+    static int32_t ids[IDS];
+    static uint32_t counts[1], offsets[2], pairs[IDS], rows[IDS], scratch[16];
+    static const ptowsp_work_fn inner[1] = {kernel_inner}, nothing[1] = {kernel_nothing};
+    static const int32_t lengths[] = {5, -1};
+    const ptowsp_lane_group group = {2, inner, 1};
+    const ptowsp_moe_routes routes = {ids, IDS, 1, 1, 0};
+    ptowsp_moe_order order = {counts, offsets, pairs, rows, NULL, IDS, 0, 0, 0, 0};
+    const ptowsp_batch good = {lengths, 1, 1}, bad = {lengths, 2, 1};
+    ptowsp_work written[5];
+    ptowsp_plan_info info = {.work_count = 77};
+    ptowsp_context *c = job->context;
+    memset(written, 0x5a, sizeof written);
+    const ptowsp_work before = written[0];
     const ptowsp_status statuses[] = {
-        ptowsp_dispatch_spmd(job->context, job->work, 1, nothing, 1, NULL),
-        ptowsp_dispatch_spmd(job->context, job->work, 1, nothing, 0, NULL),
-        ptowsp_dispatch_spmd(job->context, NULL, 1, nothing, 1, NULL),
-        ptowsp_dispatch_mpmd(job->context, job->work, 1, &group, 1, NULL),
-        ptowsp_dispatch_mpmd(job->context, job->work, 1, &group, 0, NULL),
-        ptowsp_parallel_for(job->context, 5, 0, range_nothing, NULL),
+        ptowsp_dispatch_spmd(c, job->work, 1, inner, 1, job),
+        ptowsp_dispatch_spmd(c, job->work, 1, inner, 0, job),
+        ptowsp_dispatch_spmd(c, NULL, 1, inner, 1, job),
+        ptowsp_dispatch_mpmd(c, job->work, 1, &group, 1, job),
+        ptowsp_dispatch_mpmd(c, job->work, 1, &group, 0, job),
+        ptowsp_parallel_for(c, 5, 0, range_inner, job),
+        ptowsp_parallel_for(c, 5, 1, NULL, job),
+        ptowsp_parallel_for(c, 0, 0, range_inner, job),
+        ptowsp_attention_run(c, &job->attention),
+        ptowsp_plan_generate_parallel(c, &good, NULL, 1, written, 5, &info),
+        ptowsp_plan_generate_parallel(c, &bad, NULL, 1, written, 5, &info),
+        ptowsp_moe_sort_parallel(c, &routes, &order, scratch, 16, NULL),
     };
     for (size_t i = 0; i < COUNT_OF(statuses); i++) {
         atomic_fetch_add(statuses[i] == PTOWSP_BUSY ? &job->busy : &job->wrong, 1);
     }
+    const bool is_written = memcmp(written, &before, sizeof before) != 0 || info.work_count != 0;
     // Without a context nothing is in the way.
-    if (ptowsp_dispatch_serial(job->work, 1, nothing, 1, NULL, NULL) != PTOWSP_OK) {
+    if (is_written || counts[0] != 0 ||
+        ptowsp_dispatch_serial(job->work, 1, nothing, 1, NULL, NULL) != PTOWSP_OK) {
         atomic_fetch_add(&job->wrong, 1);
     }
 }
 
 static void kernel_nested(const ptowsp_work *work, uint32_t lane, void *user) {
     (void)work, (void)lane;
-    nested_dispatch((nested *)user);
+    nested_calls((nested *)user);
 }
 
 static void range_nested(void *user, uint64_t begin, uint64_t end, uint32_t lane) {
     (void)lane;
     for (uint64_t i = begin; i < end; i++) {
-        nested_dispatch((nested *)user);
+        nested_calls((nested *)user);
     }
 }
 
-MODES_TEST(dispatch__inside_a_job_is_busy) {
+MODES_TEST(lanes__inside_a_job_every_call_is_busy_and_does_nothing) {
     const ptowsp_work_fn table[1] = {kernel_nested};
     ptowsp_work work[10] = {{0}};
+    uint32_t unit_begin[2] = {0, 10}, progress[1024] = {0};
     const ptowsp_lane_group groups[2] = {{2, table, 1}, {1, table, 1}};
     nested job = {.context = context, .work = work};
+    job.plan = (ptowsp_attention_plan){
+        .units = work, .unit_begin = unit_begin, .unit_count = 10, .lane_count = 1};
+    job.attention = (ptowsp_attention_job){
+        .plan = &job.plan, .table = table, .table_count = 1, .user = &job, .progress = progress};
+    assert_true(ptowsp_attention_progress_size(&job.plan) <= COUNT_OF(progress));
+    ptowsp_context_fail(context, PTOWSP_CANCELLED, 3, "as before");
     lanes_have_run(context, mode, ptowsp_dispatch_spmd(context, work, 10, table, 1, &job));
     lanes_have_run(context, mode, ptowsp_dispatch_mpmd(context, work, 10, groups, 2, &job));
     lanes_have_run(context, mode, ptowsp_parallel_for(context, 10, 0, range_nested, &job));
-    assert_int_equal(atomic_load(&job.busy), 180);  // 3 jobs of 10 kernels, 6 calls in each
-    assert_int_equal(atomic_load(&job.wrong), 0);
+    lanes_have_run(context, mode, ptowsp_attention_run(context, &job.attention));
+    assert_int_equal(atomic_load(&job.busy), 480);  // 4 jobs of 10 kernels, 12 calls in each
+    assert_int_equal(atomic_load(&job.wrong) + atomic_load(&job.inner), 0);
     if (modes[mode].status == PTOWSP_OK) {
         test_was_busy(context);
     }
+    lanes_have_run(context, mode, ptowsp_parallel_for(context, 10, 1, range_inner, &job));
+    assert_int_equal(atomic_load(&job.inner), 10);
 }
 
 // -- tiers from a list ----------------------------------------------------------------------------

@@ -131,29 +131,3 @@ TEST(moe_sort__takes_an_empty_step_without_arrays) {
     }
     ptowsp_context_destroy(context);
 }
-
-typedef struct nested_sort {
-    ptowsp_context *context;
-    sort_case *c;
-    uint32_t *scratch;
-    uint64_t scratch_count;
-} nested_sort;
-
-static void sort_inside(void *user, uint64_t begin, uint64_t end, uint32_t lane) {
-    const nested_sort *n = (const nested_sort *)user;
-    (void)begin, (void)end, (void)lane;
-    assert_int_equal(ptowsp_moe_sort_parallel(n->context, &n->c->routes, &n->c->order, n->scratch,
-                                              n->scratch_count, NULL),
-                     PTOWSP_BUSY);
-}
-
-TEST(moe_sort__writes_nothing_on_lanes_that_are_busy) {
-    sort_case c = case_of(PTOWSP_MOE_SORT_PARALLEL_MIN, 1, 7, 0);
-    ptowsp_context *context = test_lanes(2);
-    nested_sort n = {context, &c, fresh(16), 16};
-    assert_ok(ptowsp_parallel_for(context, 1, 1, sort_inside, &n));
-    assert_true(c.order.rows[0] == 0x5a5a5a5a && c.order.counts[0] == 0x5a5a5a5a);
-    ptowsp_context_destroy(context);
-    free(n.scratch);
-    case_free(&c);
-}

@@ -145,7 +145,7 @@ static void check_generate(sample *s, uint32_t chunk, uint64_t written_max) {
     assert_true(info.work_count == total);
     assert_int_equal(info.fault, PTOWSP_FAULT_NONE);
     if (total <= written_max) {
-        uint64_t spare = test_random(&s->random) % 4 ? 0 : test_random(&s->random) % 3;
+        uint64_t spare = test_random(&s->random) % 4 ? 0 : test_random(&s->random) % 70;
         guarded buffer = guarded_make(total + spare, test_random(&s->random));
         ptowsp_work *expected = (ptowsp_work *)test_alloc(total, sizeof *expected);
         info = info_with_rubbish();

@@ -1,5 +1,4 @@
-// Planning: the bound held against all batches, or many random ones, within limits; and what lies behind
-// the units of a plan. Numbers from paper, and what is refused, are in chunk_facts_test.c,
+// Planning: the bound held against all batches, or many random ones, within limits. Numbers from paper, and what is refused, are in chunk_facts_test.c,
 // plan_random_test.c has the rest of what is random.
 
 #include "plan_reference.h"
@@ -107,43 +106,4 @@ TEST(plan__work_bound_is_never_exceeded) {
             assert_true(picked_count(&batch, &config) <= bound);
         }
     }
-}
-
-// -- what lies behind -----------------------------------------------------------------------------
-
-// A buffer has room for the largest step; the units of an earlier one stay behind those of this,
-// whatever writes them: nothing, sizes below those of vectors, one lane or several.
-TEST(plan__leaves_slots_behind_its_units_as_they_are) {
-    enum { LENGTHS = 40, CAPACITY = LENGTHS * 9 * 3 + 70 };
-    static ptowsp_work work[CAPACITY], old[CAPACITY];
-    int32_t lengths[LENGTHS];
-    uint64_t random = test_seed();
-    ptowsp_context *context = test_context(NULL);
-    memset(old, 0xa5, sizeof old);
-    for (uint32_t sample = 0; sample < 3000; sample++) {
-        uint32_t count = test_random_u32(&random, 0, LENGTHS);
-        ptowsp_batch batch = {lengths, count, test_random_u32(&random, 1, 3)};
-        ptowsp_plan_config config = {.chunks =
-                                         sample % 2 ? PTOWSP_CHUNKS_FIXED : PTOWSP_CHUNKS_BALANCED};
-        for (uint32_t i = 0; i < count; i++) {
-            lengths[i] = (int32_t)test_random_in(&random, 0, 9 * 64);
-        }
-        ptowsp_plan_info info;
-        ptowsp_status status;
-        memcpy(work, old, sizeof work);
-        if (sample % 3 == 0) {
-            status = ptowsp_plan_generate(&batch, &config, 64, work, CAPACITY, &info);
-        } else if (sample % 3 == 1) {
-            status =
-                ptowsp_plan_generate_range(&batch, &config, 64, 0, count, 0, work, CAPACITY, &info);
-        } else {
-            status =
-                ptowsp_plan_generate_parallel(context, &batch, &config, 64, work, CAPACITY, &info);
-        }
-        assert_ok(status);
-        assert_true(info.work_count <= CAPACITY - 70);
-        size_t behind = (CAPACITY - info.work_count) * sizeof work[0];
-        assert_memory_equal(work + info.work_count, old, behind);
-    }
-    ptowsp_context_destroy(context);
 }

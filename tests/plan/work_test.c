@@ -195,63 +195,6 @@ MEMORY_TEST(work__reports_missing_memory) {
     ptowsp_work_destroy(context, work);
 }
 
-// Creates a context and work twice, with one allocation refused. Returns whether all went well.
-static bool create_all(test_memory *memory, ptowsp_threads threads, uint32_t lane_count) {
-    ptowsp_context_desc desc = {
-        .resize = test_resize,
-        .resize_user = memory,
-        .threads = threads,
-        .lane_count = lane_count,
-        .run_lanes = threads == PTOWSP_THREADS_USER ? test_run_lanes_backwards : NULL};
-    ptowsp_context *context = (ptowsp_context *)(void *)memory;  // anything but NULL
-    ptowsp_status status = ptowsp_context_create(&desc, &context);
-    if (status != PTOWSP_OK) {
-        assert_int_equal(status, PTOWSP_OUT_OF_MEMORY);
-        assert_null(context);
-        return false;
-    }
-    ptowsp_work *first = NULL, *second = NULL;
-    ptowsp_status first_status = ptowsp_work_create(context, 100, &first);
-    ptowsp_status second_status = ptowsp_work_create(context, 1, &second);
-    assert_int_equal(first_status, first ? PTOWSP_OK : PTOWSP_OUT_OF_MEMORY);
-    assert_int_equal(second_status, second ? PTOWSP_OK : PTOWSP_OUT_OF_MEMORY);
-    bool is_good = first && second;
-    ptowsp_error error = ptowsp_context_error(context);
-    assert_int_equal(error.status, is_good ? PTOWSP_OK : PTOWSP_OUT_OF_MEMORY);
-    ptowsp_work_destroy(context, first);
-    ptowsp_work_destroy(context, second);
-    ptowsp_context_destroy(context);
-    return is_good;
-}
-
-TEST(work__survives_each_refused_allocation) {
-    const struct {
-        ptowsp_threads threads;
-        uint32_t lane_count;
-    } modes[] = {{PTOWSP_THREADS_SERIAL, 1},
-                 {PTOWSP_THREADS_USER, 4},
-                 {PTOWSP_THREADS_OWN, 1},
-                 {PTOWSP_THREADS_OWN, 3}};
-#ifdef PTOWSP_NO_THREADS
-    const int mode_count = 2;
-#else
-    const int mode_count = 4;
-#endif
-    for (int i = 0; i < mode_count; i++) {
-        size_t refuse_at = 1;
-        bool is_good = false;
-        for (; !is_good; refuse_at++) {
-            test_memory memory = {0, 0, 0, refuse_at};
-            is_good = create_all(&memory, modes[i].threads, modes[i].lane_count);
-            assert_int_equal(is_good, memory.allocations < refuse_at);
-            assert_int_equal(memory.live_blocks, 0);
-            assert_int_equal(memory.live_bytes, 0);
-            assert_true(refuse_at < 20);
-        }
-        assert_true(refuse_at > 4);  // the context, work and work again were all refused once
-    }
-}
-
 // -- tiers ----------------------------------------------------------------------------------------
 
 TEST(tier__first_match_in_order_wins) {
