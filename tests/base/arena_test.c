@@ -195,13 +195,10 @@ static void arena_use_twice(size_t piece_count, size_t piece_size) {
     assert_int_equal(memory.live_blocks, 0);
 }
 
-TEST(arena__a_second_use_of_one_block_allocates_nothing) {
-    arena_use_twice(30, 100);
+TEST(arena__a_second_use_allocates_nothing) {
+    arena_use_twice(30, 100);  // of one block
     arena_use_twice(1, 4000);
     arena_use_twice(1, 100000);
-}
-
-TEST(arena__a_second_use_of_several_blocks_allocates_nothing) {
     arena_use_twice(25, 1024);    // 3 + 7 + 15 pieces in blocks of 4, 8 and 16 KiB
     arena_use_twice(1000, 1000);  // 1 MB
 }

@@ -253,22 +253,7 @@ TEST(context__as_many_lanes_as_the_limit_are_accepted) {
     ptowsp_context_destroy(context);
 }
 
-KINDS_TEST(context__is_two_blocks_and_frees_them) {
-    for (uint32_t lane_count = 1; lane_count <= (which == SERIAL ? 1 : 9); lane_count++) {
-        test_memory memory = {0, 0, 0, 0};
-        ptowsp_context_desc desc = desc_over(&memory, which, lane_count);
-        ptowsp_context *context = test_context(&desc);
-        assert_int_equal(memory.allocations,
-                         2);  // "one block for the context, one for its pool"
-        assert_int_equal(memory.live_blocks, 2);
-        ptowsp_context_destroy(context);
-        assert_int_equal(memory.live_blocks, 0);
-        assert_int_equal(memory.live_bytes, 0);
-        assert_int_equal(memory.allocations, 2);
-    }
-}
-
-KINDS_TEST(context__every_allocation_may_be_refused) {
+KINDS_TEST(context__is_two_blocks_of_which_each_may_be_refused) {
     ptowsp_status status = PTOWSP_OUT_OF_MEMORY;
     size_t refuse_at = 0;
     while (status != PTOWSP_OK) {
@@ -288,7 +273,7 @@ KINDS_TEST(context__every_allocation_may_be_refused) {
         assert_int_equal(memory.live_blocks, 0);
         assert_int_equal(memory.live_bytes, 0);
     }
-    assert_int_equal(refuse_at, 3);  // two blocks, and the third was not asked for
+    assert_int_equal(refuse_at, 3);  // "one block for the context, one for its pool"
 }
 
 TEST(context__any_thread_that_cannot_be_started_fails_and_leaks_nothing) {

@@ -318,19 +318,6 @@ TEST(f16__and_bf16_agree_with_the_reference_over_all_of_f32) {
     }
 }
 
-// -- bool -------------------------------------------------------------------------------------------
-
-TEST(convert__bool_is_not_zero) {
-    // Any byte but 0 counts as true, also from bool to bool.
-    for (int out = DTYPE_FIRST; out <= (int)DTYPE_LAST; out++) {
-        for (uint64_t byte = 0; byte <= 255; byte++) {
-            ptowsp_dtype dtype = (ptowsp_dtype)out;
-            uint64_t one = is_float(dtype) ? reference_float(dtype, 1.0L) : 1;
-            assert_true(convert(dtype, PTOWSP_BOOL, byte) == (byte ? one : 0));
-        }
-    }
-}
-
 // -- all pairs ------------------------------------------------------------------------------------
 
 TEST(convert__all_pairs_agree_with_the_reference_for_8_and_16_bits) {

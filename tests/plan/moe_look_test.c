@@ -28,7 +28,7 @@ TEST(moe_combine__adds_in_order_with_the_same_bits_on_any_lanes) {
     float gates[TOKENS * TOP_K];
     uint32_t rows[TOKENS * TOP_K];
     for (int round = 0; TEST_ROUNDS(round, 60); round++) {
-        const uint32_t dim = test_random_u32(&random, 0, DIM);
+        const uint32_t dim = round % 4 ? test_random_u32(&random, 0, DIM) : 32;  // whole strips
         const uint32_t top_k = test_random_u32(&random, 1, TOP_K);
         for (uint32_t i = 0; i < TOKENS * top_k; i++) {
             rows[i] = test_random(&random) % 5 == 0
@@ -75,20 +75,6 @@ TEST(moe_combine__adds_from_the_first_expert) {
         float out = 9;
         ptowsp_moe_combine(orders[i], 3, NULL, made, 1, 0, 1, &out);
         assert_true(out >= expected[i] && out <= expected[i]);
-    }
-}
-
-TEST(moe_combine__adds_whole_strips) {
-    enum { DIM = 32 };
-    float made[2 * DIM], out[DIM];
-    const uint32_t rows[2] = {1, 0};
-    for (int i = 0; i < 2 * DIM; i++) {
-        made[i] = (float)i;
-    }
-    ptowsp_moe_combine(rows, 2, NULL, made, DIM, 0, 1, out);
-    for (int i = 0; i < DIM; i++) {
-        const float sum = (float)(2 * i + DIM);
-        assert_true(out[i] >= sum && out[i] <= sum);
     }
 }
 
