@@ -17,21 +17,13 @@ static aconfig config_of(uint32_t heads, uint32_t lanes) {
 
 // -- sizes, bounds, placing -----------------------------------------------------------------------
 
-TEST(attention_plan__place_puts_all_arrays_into_the_block) {
+// Where the arrays lie is in attention_random_test.c.
+TEST(attention_plan__place_refuses_what_does_not_fit) {
     const ptowsp_attention_sizes sizes = {5, 2, 4, 3, 7, 24 * 7 + 8 * 7 + 8 * 8};
     PWSP_ALIGNAS(8) char block[24 * 7 + 8 * 7 + 8 * 8 + 8];
     aplan plan;
     const uint64_t bytes = sizes.block_bytes;
     assert_ok(ptowsp_attention_place(&sizes, block, bytes, &plan));
-    const char *at[] = {(char *)plan.units, (char *)plan.merges, (char *)plan.unit_begin,
-                        (char *)plan.merge_begin, (char *)plan.lane_costs};
-    const size_t length[] = {5 * 24, 2 * 24, 8 * 4, 8 * 4, 7 * 8};
-    for (int i = 0; i < 5; i++) {
-        assert_true(at[i] >= block && at[i] + length[i] <= block + bytes);
-        for (int k = 0; k < i; k++) {
-            assert_true(at[i] + length[i] <= at[k] || at[k] + length[k] <= at[i]);
-        }
-    }
     assert_int_equal(plan.unit_capacity, 5);
     assert_int_equal(plan.merge_capacity, 2);
     assert_int_equal(plan.slot_capacity, 4);
@@ -174,40 +166,24 @@ TEST(attention_plan__export_refuses_what_is_no_plan) {
     plan_free(&plan);
 }
 
-// Three steps into one plan for up to 8 units and 4 merges: the second request ends, then all do. Every
-// element of the arrays is written in each step, and none beyond.
+// Arrays of the drawn batch in a plan for up to 8 units and 4 merges: all elements are written, and none beyond.
+// Other batches are in attention_random_test.c.
 TEST(attention_plan__export_fills_the_arrays_to_capacity) {
     enum { UNITS = 8, MERGES = 4, MARK = 0x5a5a5a5a };
-    const int32_t steps[3][3] = {{250, 100, 50}, {250, 0, 50}, {0, 0, 0}};
-    // Four lanes: 100 each of 400 tokens; then 75 each of 300.
-    const int32_t requests[3][UNITS] = {
-        {0, 0, 0, 1, 1, 2, -1, -1}, {0, 0, 0, 0, 2, -1, -1, -1}, {-1, -1, -1, -1, -1, -1, -1, -1}};
-    const int32_t pieces[3][UNITS] = {
-        {0, 1, 2, 0, 1, 0, -1, -1}, {0, 1, 2, 3, 0, -1, -1, -1}, {-1, -1, -1, -1, -1, -1, -1, -1}};
-    const int32_t os[3][UNITS + 1] = {
-        {0, 3, 5, 6, 6, 6, 6, 6, 6}, {0, 4, 5, 5, 5, 5, 5, 5, 5}, {0, 0, 0, 0, 0, 0, 0, 0, 0}};
-    const int32_t merges[3][MERGES + 1] = {{0, 3, 5, 5, 5}, {0, 4, 4, 4, 4}, {0, 0, 0, 0, 0}};
-    const aconfig c = {.kv_head_count = 1, .lane_count = 4, .cost.per_token = 1};
+    static const int32_t expected[4][UNITS + 2] = {{0, 0, 0, 1, 1, 2, -1, -1, MARK, MARK},
+                                                   {0, 1, 2, 0, 1, 0, -1, -1, MARK, MARK},
+                                                   {0, 3, 5, 6, 6, 6, 6, 6, 6, MARK},
+                                                   {0, 3, 5, 5, 5, MARK, MARK, MARK, MARK, MARK}};
     const ptowsp_attention_sizes sizes = {UNITS, MERGES, UNITS, 1, 4, 0};
-    ptowsp_work block[UNITS + MERGES + 8];
+    ptowsp_work placed[UNITS + MERGES + 8];
     aplan plan;
-    assert_ok(ptowsp_attention_place(&sizes, block, sizeof block, &plan));
-    for (int step = 0; step < 3; step++) {
-        const abatch batch = {steps[step], NULL, 3};
-        int32_t got[4][UNITS + 2];
-        for (int i = 0; i < 4 * (UNITS + 2); i++) {
-            got[i / (UNITS + 2)][i % (UNITS + 2)] = MARK;
-        }
-        const ptowsp_attention_arrays arrays = {got[0], got[1], got[2], got[3]};
-        assert_ok(ptowsp_attention_generate(&batch, &c, &plan, NULL));
-        assert_ok(ptowsp_attention_export(&plan, &arrays));
-        assert_memory_equal(got[0], requests[step], sizeof requests[step]);
-        assert_memory_equal(got[1], pieces[step], sizeof pieces[step]);
-        assert_memory_equal(got[2], os[step], sizeof os[step]);
-        assert_memory_equal(got[3], merges[step], sizeof merges[step]);
-        assert_true(got[0][UNITS] == MARK && got[1][UNITS] == MARK && got[2][UNITS + 1] == MARK);
-        assert_int_equal(got[3][MERGES + 1], MARK);
-    }
+    int32_t got[4][UNITS + 2];
+    const ptowsp_attention_arrays arrays = {got[0], got[1], got[2], got[3]};
+    memset(got, 0x5a, sizeof got);
+    assert_ok(ptowsp_attention_place(&sizes, placed, sizeof placed, &plan));
+    assert_ok(ptowsp_attention_generate(&drawn, &drawn_config, &plan, NULL));
+    assert_ok(ptowsp_attention_export(&plan, &arrays));
+    assert_memory_equal(got, expected, sizeof got);
 }
 
 // -- faults ---------------------------------------------------------------------------------------
