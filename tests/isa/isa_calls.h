@@ -4,6 +4,7 @@
 #ifndef PTOISA_CALLS_H
 #define PTOISA_CALLS_H
 
+#include "isa_operand.h"
 #include "isa_test.h"
 #include "isa_window.h"
 
@@ -438,13 +439,6 @@ static inline uint32_t call_size_of(const test_call *call, call_size size) {
     }
 }
 
-// The layout of matrices in a memory.
-static inline ptoisa_layout call_layout(ptoisa_memory memory, ptoisa_family family) {
-    return memory == PTOISA_RIGHT                           ? PTOISA_ZN
-           : memory == PTOISA_LEFT && family == PTOISA_A2A3 ? PTOISA_ZZ
-                                                            : PTOISA_NZ;
-}
-
 static inline void call_lines(test_bench *bench, test_call *call, ptoisa_dtype dtype,
                               ptoisa_memory memory, uint32_t rows, uint32_t cols, call_need need) {
     uint32_t all = memory == PTOISA_VEC ? cols : (cols + 31) / 32 * 32;
@@ -469,7 +463,7 @@ static inline void call_operand_add(test_bench *bench, test_call *call, const ca
     case IS_ACROSS: call_scratch(bench, call, dtype, cols + 32, (rows + 47) / 16 * 16); break;
     case IS_INDEX: call_indices(bench, call, rows, cols, o->more ? o->more : rows); break;
     case IS_BOXED:
-        call_boxed(bench, call, dtype, memory, call_layout(memory, family), rows, cols, o->need);
+        call_boxed(bench, call, dtype, memory, operand_layout(memory, family), rows, cols, o->need);
         break;
     case IS_LINES: call_lines(bench, call, dtype, memory, rows, cols, o->need); break;
     case IS_SCALES: call_scales(bench, call); break;

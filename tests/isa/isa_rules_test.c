@@ -19,7 +19,6 @@ typedef struct rule_bench {
 
 static rule_bench rules_here;
 
-#define COUNT(array)    (sizeof(array) / sizeof(array)[0])
 #define RULE_TEST(name) TEST_OF(name, rule_bench *b, &rules_here)
 
 static _Alignas(64) uint8_t rooms[ROOMS][ROOM];
@@ -37,7 +36,7 @@ static ptoisa_tile vec(rule_bench *b, ptoisa_dtype dtype, uint32_t rows, uint32_
 static ptoisa_tile boxed(rule_bench *b, ptoisa_memory memory, ptoisa_dtype dtype, uint32_t rows,
                          uint32_t cols) {
     ptoisa_family family = (ptoisa_family)b->core->machine->family;
-    return tile_in(b, memory, call_layout(memory, family), dtype, rows, cols);
+    return tile_in(b, memory, operand_layout(memory, family), dtype, rows, cols);
 }
 
 static ptoisa_global window(ptoisa_dtype dtype, int64_t rows, int64_t cols) {
@@ -71,56 +70,20 @@ static void taken(rule_bench *b) {
 
 // -- calls as text --------------------------------------------------------------------------------
 
-// An operand, as isa_rules.txt has them.
 static void operand_add(rule_bench *b, test_call *call, const char *text) {
-    static const char *const memories[] = {"UB", "L1", "L0A", "L0B", "L0C", "bias", "fix"};
-    static const char *const layouts[] = {"row", "col", "NZ", "ZN", "ZZ"};
-    static const uint8_t layout_of[] = {PTOISA_ROW_MAJOR, PTOISA_COL_MAJOR, PTOISA_NZ, PTOISA_ZN,
-                                        PTOISA_ZZ};
     static test_tile tiles[CALL_TILES_MAX];
-    const ptoisa_family family = (ptoisa_family)b->core->machine->family;
-    char dtype_name[8], word[8], has_layout = 0;
-    uint32_t rows, cols, valid_rows, valid_cols, times, dtype = 0, memory = 0, length;
-    if (text[strspn(text, " ")] == '-') {
-        call->tiles[call->tile_count++] = NULL;
-        return;
-    }
-    assert_int_equal(
-        sscanf(text, " %7s %ux%u%n", dtype_name, &valid_rows, &valid_cols, (int *)&length), 3);
-    while (strcmp(ptoisa_dtype_name((ptoisa_dtype)dtype), dtype_name) != 0) {
-        assert_true(++dtype < PTOISA_DTYPE_COUNT);
-    }
-    text += length;
-    if (strncmp(text, " gm", 3) == 0) {
-        call->window.global = window((ptoisa_dtype)dtype, valid_rows, valid_cols);
-        call->window.global.shape[2] = sscanf(text, " gm times %u", &times) == 1 ? times : 1;
-        return;
-    }
-    rows = valid_rows, cols = valid_cols;
-    if (sscanf(text, " of %ux%u%n", &rows, &cols, (int *)&length) == 2) {
-        text += length;
-    }
+    const operand_of o = operand_read(text, (ptoisa_family)b->core->machine->family);
     test_tile *t = &tiles[call->tile_count];
-    b->core->is_dry = b->core->is_dry || (size_t)rows * cols * 8 > ROOM;
-    t->tile = ptoisa_tile_valid(vec(b, (ptoisa_dtype)dtype, rows, cols), valid_rows, valid_cols);
-    for (; sscanf(text, " %7s%n", word, (int *)&length) == 1; text += length) {
-        for (memory = 0; memory < COUNT(memories); memory++) {
-            t->tile.memory = strcmp(word, memories[memory]) ? t->tile.memory : (uint8_t)memory;
-        }
-        for (uint32_t i = 0; i < COUNT(layouts); i++) {
-            has_layout = strcmp(word, layouts[i]) ? has_layout : 1;
-            t->tile.layout = strcmp(word, layouts[i]) ? t->tile.layout : layout_of[i];
-        }
-        t->tile.pad = strcmp(word, "zero") ? t->tile.pad : (uint8_t)PTOISA_PAD_ZERO;
-        t->tile.pad = strcmp(word, "max") ? t->tile.pad : (uint8_t)PTOISA_PAD_MAX;
-        if (strncmp(word, "at", 2) == 0) {
-            t->tile.data = tiles[word[2] - '0'].tile.data;
-        }
+    if (o.is_window) {
+        call->window.global =
+            window((ptoisa_dtype)o.tile.dtype, o.tile.valid_rows, o.tile.valid_cols);
+        call->window.global.shape[2] = o.times;
+        return;
     }
-    if (!has_layout && t->tile.memory >= PTOISA_MAT && t->tile.memory <= PTOISA_ACC) {
-        t->tile.layout = (uint8_t)call_layout((ptoisa_memory)t->tile.memory, family);
-    }
-    call->tiles[call->tile_count++] = t;
+    b->core->is_dry = b->core->is_dry || (size_t)o.tile.rows * o.tile.cols * 8 > ROOM;
+    t->tile = o.tile;
+    t->tile.data = o.at < 0 ? rooms[b->used++ % ROOMS] : tiles[o.at].tile.data;
+    call->tiles[call->tile_count++] = o.is_none ? NULL : t;
 }
 
 static call_id call_named(const char *name) {
@@ -134,23 +97,21 @@ static call_id call_named(const char *name) {
     return CALL_COUNT;
 }
 
-// A line of isa_rules.txt.
-static void check_rule(rule_bench *b, char *line) {
+static void check_rule(char *line, const char *text, void *user) {
     static const uint8_t zeros[sizeof rooms];
-    char machine[8], name[32], operand[64], *text = strstr(line, " => ");
+    rule_bench *b = (rule_bench *)user;
+    char machine[8], name[32], operand_text[64];
     int length;
     assert_int_equal(sscanf(line, "%7s %31s%n", machine, name, &length), 2);
     test_call call = {.id = call_named(name)};
     begin(b, strcmp(machine, "A5") == 0 ? PTOISA_A5 : PTOISA_A2A3);
     memset(rooms, 0, sizeof rooms);
-    *(text ? text : line + strlen(line)) = 0;
-    for (const char *at = line + length; sscanf(at, " %63[^,]%n", operand, &length) == 1;) {
-        operand_add(b, &call, operand);
-        at += length + (at[length] == ',');
+    for (const char *at = line + length; operand_next(&at, operand_text);) {
+        operand_add(b, &call, operand_text);
     }
     call_run(&b->bench, &call);
     if (text) {
-        refused(b, text + strlen(" => "));
+        refused(b, text);
         assert_memory_equal(rooms, zeros, sizeof rooms);
     } else {
         taken(b);
@@ -158,19 +119,7 @@ static void check_rule(rule_bench *b, char *line) {
 }
 
 RULE_TEST(rule__calls_that_break_one_are_refused_in_these_words) {
-    FILE *file = fopen("tests/isa/isa_rules.txt", "r");
-    char line[512];
-    uint32_t count = 0;
-    assert_non_null(file);
-    while (fgets(line, sizeof line, file)) {
-        line[strcspn(line, "\n")] = 0;
-        if (line[0] && line[0] != '#') {
-            check_rule(b, line);
-            count++;
-        }
-    }
-    fclose(file);
-    assert_true(count > 100);
+    operand_lines("tests/isa/isa_rules.txt", 200, check_rule, b);
 }
 
 // -- calls that have more than operands -----------------------------------------------------------

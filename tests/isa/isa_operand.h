@@ -1,0 +1,128 @@
+// Operands of instructions as text, and files with lines of them.
+//
+//      f32 4x8                   a tile of this valid size in UB, row-major
+//      f16 15x16 of 16x16 L1     of this allocated size, in another memory, in the layout that it has there
+//      f32 8x1 col, f16 16x16 L0A NZ, f32 8x16 zero, f32 4x8 at0
+//                                another layout; a pad value; at the address of operand 0
+//      f32 4x8 gm times 2        a window; its dimension 2
+//      -                         none
+
+#ifndef ISA_OPERAND_H
+#define ISA_OPERAND_H
+
+#include "ptoisa_shim.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+typedef struct operand_of {
+    ptoisa_tile tile;  // without memory; of a window the type and the size
+    bool is_none, is_window;
+    uint32_t times;
+    int at;  // the operand whose address it has; -1: its own
+} operand_of;
+
+// The layout of matrices in a memory.
+static inline ptoisa_layout operand_layout(ptoisa_memory memory, ptoisa_family family) {
+    return memory == PTOISA_RIGHT                           ? PTOISA_ZN
+           : memory == PTOISA_LEFT && family == PTOISA_A2A3 ? PTOISA_ZZ
+                                                            : PTOISA_NZ;
+}
+
+// The number of a word of a list that ends with NULL; -1: there is none.
+static inline int operand_find(const char *const *words, const char *word) {
+    int i = 0;
+    while (words[i] && strcmp(words[i], word) != 0) {
+        i++;
+    }
+    return words[i] ? i : -1;
+}
+
+static inline operand_of operand_read(const char *text, ptoisa_family family) {
+    static const char *const memories[] = {"UB", "L1", "L0A", "L0B", "L0C", "bias", "fix", NULL};
+    static const char *const layouts[] = {"row", "col", "NZ", "ZN", "ZZ", NULL};
+    static const uint8_t layout_of[] = {PTOISA_ROW_MAJOR, PTOISA_COL_MAJOR, PTOISA_NZ, PTOISA_ZN,
+                                        PTOISA_ZZ};
+    operand_of o = {.times = 1, .at = -1};
+    char type[8], word[8];
+    unsigned valid_rows, valid_cols, rows, cols, dtype = 0;
+    int length, layout = -1, found;
+    o.is_none = text[strspn(text, " ")] == '-';
+    if (o.is_none) {
+        return o;
+    }
+    assert_int_equal(sscanf(text, " %7s %ux%u%n", type, &valid_rows, &valid_cols, &length), 3);
+    while (strcmp(ptoisa_dtype_name((ptoisa_dtype)dtype), type) != 0) {
+        assert_true(++dtype < PTOISA_DTYPE_COUNT);
+    }
+    rows = valid_rows, cols = valid_cols;
+    text += length;
+    text += sscanf(text, " of %ux%u%n", &rows, &cols, &length) == 2 ? length : 0;
+    o.tile = ptoisa_tile_vec(NULL, (ptoisa_dtype)dtype, rows, cols);
+    if (rows != valid_rows || cols != valid_cols) {
+        o.tile = ptoisa_tile_valid(o.tile, valid_rows, valid_cols);
+    }
+    for (; sscanf(text, " %7s%n", word, &length) == 1; text += length) {
+        if ((found = operand_find(memories, word)) >= 0) {
+            o.tile.memory = (uint8_t)found;
+        } else if ((found = operand_find(layouts, word)) >= 0) {
+            layout = layout_of[found];
+        } else if (strcmp(word, "gm") == 0) {
+            o.is_window = true;
+        } else if (strcmp(word, "times") == 0) {
+            assert_int_equal(sscanf(text + length, " %u", &o.times), 1);
+        } else if (strncmp(word, "at", 2) == 0) {
+            o.at = word[2] - '0';
+        } else if (strcmp(word, "zero") == 0 || strcmp(word, "max") == 0) {
+            o.tile.pad = word[0] == 'z' ? PTOISA_PAD_ZERO : PTOISA_PAD_MAX;
+        } else {
+            assert_true(strspn(word, "0123456789") == strlen(word));  // of `times`
+        }
+    }
+    if (layout < 0 && o.tile.memory >= PTOISA_MAT && o.tile.memory <= PTOISA_ACC) {
+        layout = (int)operand_layout((ptoisa_memory)o.tile.memory, family);
+    }
+    o.tile.layout = layout < 0 ? o.tile.layout : (uint8_t)layout;
+    return o;
+}
+
+// The next of operands with commas between them, in `operand`; false after the last one.
+static inline bool operand_next(const char **at, char text[64]) {
+    int length = 0;
+    if (sscanf(*at, " %63[^,]%n", text, &length) != 1) {
+        return false;
+    }
+    *at += length;
+    *at += **at == ',';
+    return true;
+}
+
+// Calls fn with each line of a file that is not empty, without comments, and what stands after " => ", or NULL.
+static inline void operand_lines(const char *path, uint32_t least,
+                                 void (*fn)(char *line, const char *result, void *user),
+                                 void *user) {
+    char line[512];
+    uint32_t count = 0;
+    FILE *file = fopen(path, "r");
+    if (!file) {
+        fail_msg("cannot open %s", path);
+    }
+    while (fgets(line, sizeof line, file)) {
+        char *comment = line[0] == '#' ? line : strstr(line, "  # "), *result;
+        *(comment ? comment : line + strcspn(line, "\n")) = 0;
+        result = strstr(line, " => ");
+        if (line[0]) {
+            *(result ? result : line + strlen(line)) = 0;
+            fn(line, result ? result + strlen(" => ") : NULL, user);
+            count++;
+        }
+    }
+    fclose(file);
+    assert_true(count >= least);
+}
+
+#endif
