@@ -161,20 +161,6 @@ TEST(source__frees_all_when_memory_is_out) {
 
 // -- hashes ---------------------------------------------------------------------------------------
 
-enum { HASH_MAX = 32 };
-
-// Each is another one than all before.
-static void is_new(uint64_t *hashes, uint32_t *count, uint64_t hash) {
-    assert_true(hash != 0);
-    for (uint32_t i = 0; i < *count; i++) {
-        if (hashes[i] == hash) {
-            fail_msg("hash %u is that of %u", (unsigned)*count, (unsigned)i);
-        }
-    }
-    assert_true(*count < HASH_MAX);
-    hashes[(*count)++] = hash;
-}
-
 static uint64_t hash_of(const ptowsp_kernel_desc *desc, const ptowsp_collective_desc *collective) {
     fixture f;
     begin(&f, 0);
@@ -186,99 +172,84 @@ static uint64_t hash_of(const ptowsp_kernel_desc *desc, const ptowsp_collective_
     return hash;
 }
 
-TEST(hash__tells_sources_apart) {
-    static const ptowsp_pto_arg data = {PTOWSP_PTO_DATA, 0, 0}, other = {PTOWSP_PTO_DATA, 1, 0};
-    static const ptowsp_pto_arg cols = {PTOWSP_PTO_COLS, 0, 0}, two = {PTOWSP_PTO_NUMBER, 0, 2};
-    static const ptowsp_pto_arg three = {PTOWSP_PTO_NUMBER, 0, 3};
-    uint64_t hashes[HASH_MAX];
-    uint32_t count = 0;
-    ptowsp_pto_source pto = source_of("void add() {}");
-    ptowsp_kernel_desc desc = desc_of(&pto);
-    const uint64_t first = hash_of(&desc, NULL);
-    is_new(hashes, &count, first);
-    // Defaults are what they are by name.
-    pto.entry = "add";
-    pto.block_count.value = PTOWSP_PTO_NUMBER;
-    pto.block_count.number = 1;
-    assert_true(hash_of(&desc, NULL) == first);
-    pto = source_of("void add() { }");
-    is_new(hashes, &count, hash_of(&desc, NULL));
-    pto = source_of(NULL);
-    pto.file = "void add() {}";  // a path of the same characters
-    is_new(hashes, &count, hash_of(&desc, NULL));
-    pto = source_of("void add() {}");
-    pto.entry = "sub";
-    is_new(hashes, &count, hash_of(&desc, NULL));
-    pto = source_of("void add() {}");
-    const ptowsp_pto_arg *const args[] = {&data, &other, &cols, &two, &three};
-    for (uint32_t i = 0; i < 5; i++) {
-        pto.args[0] = *args[i];
-        is_new(hashes, &count, hash_of(&desc, NULL));
+// Each is another one than all others, and none is 0.
+static void are_apart(const uint64_t *hashes, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        assert_true(hashes[i] != 0);
+        for (size_t k = 0; k < i; k++) {
+            if (hashes[i] == hashes[k]) {
+                fail_msg("hash %u is that of %u", (unsigned)i, (unsigned)k);
+            }
+        }
     }
-    pto.args[1] = data;
-    is_new(hashes, &count, hash_of(&desc, NULL));
-    pto = source_of("void add() {}");
-    pto.block = two;
-    is_new(hashes, &count, hash_of(&desc, NULL));
-    pto.block.number = 0;
-    pto.block_count = two;
-    is_new(hashes, &count, hash_of(&desc, NULL));
-    pto = source_of("void add() {}");
-    pto.family = PTOWSP_FAMILY_A5;
-    is_new(hashes, &count, hash_of(&desc, NULL));
-    pto.family = (ptowsp_family)0;
-    pto.is_as_simulator = true;
-    is_new(hashes, &count, hash_of(&desc, NULL));
-    pto.is_as_simulator = false;
-    pto.is_mixed = true;
-    is_new(hashes, &count, hash_of(&desc, NULL));
-    // A function of the same name and parameters.
-    desc.pto = NULL;
-    is_new(hashes, &count, hash_of(&desc, NULL));
-    desc.scalars[1].type = PTOWSP_TYPE_I64;
-    is_new(hashes, &count, hash_of(&desc, NULL));
 }
 
+TEST(hash__tells_sources_apart) {
+    static const char text[] = "void add() {}";
+    static const ptowsp_pto_source sources[] = {
+        {.text = text},
+        {.text = "void add() { }"},
+        {.file = text},  // a path of the same characters
+        {.text = text, .entry = "sub"},
+        {.text = text, .args = {{PTOWSP_PTO_DATA, 0, 0}}},
+        {.text = text, .args = {{PTOWSP_PTO_DATA, 1, 0}}},
+        {.text = text, .args = {{PTOWSP_PTO_COLS, 0, 0}}},
+        {.text = text, .args = {{PTOWSP_PTO_NUMBER, 0, 2}}},
+        {.text = text, .args = {{PTOWSP_PTO_NUMBER, 0, 3}}},
+        {.text = text, .args = {{PTOWSP_PTO_NUMBER, 0, 3}, {PTOWSP_PTO_DATA, 0, 0}}},
+        {.text = text, .block = {PTOWSP_PTO_NUMBER, 0, 2}},
+        {.text = text,
+         .block = {PTOWSP_PTO_NUMBER, 0, 0},
+         .block_count = {PTOWSP_PTO_NUMBER, 0, 2}},
+        {.text = text, .family = PTOWSP_FAMILY_A5},
+        {.text = text, .is_as_simulator = true},
+        {.text = text, .is_mixed = true},
+    };
+    enum { COUNT = COUNT_OF(sources) };
+    uint64_t hashes[COUNT + 2];
+    ptowsp_kernel_desc desc;
+    for (size_t i = 0; i < COUNT; i++) {
+        desc = desc_of(&sources[i]);
+        hashes[i] = hash_of(&desc, NULL);
+    }
+    // Defaults are what they are by name.
+    const ptowsp_pto_source named = {
+        .text = text, .entry = "add", .block_count = {PTOWSP_PTO_NUMBER, 0, 1}};
+    desc = desc_of(&named);
+    assert_true(hash_of(&desc, NULL) == hashes[0]);
+    // A function of the same name and parameters, and of others.
+    desc = desc_of(NULL);
+    hashes[COUNT] = hash_of(&desc, NULL);
+    desc.scalars[1].type = PTOWSP_TYPE_I64;
+    hashes[COUNT + 1] = hash_of(&desc, NULL);
+    are_apart(hashes, COUNT + 2);
+}
+
+#define SUM .name = "sum", .kind = PTOWSP_ALL_REDUCE, .members = 4
+#define ALL .name = "sum", .kind = PTOWSP_ALL_TO_ALL, .members = 4, .dtype = PTOWSP_F32
+
 TEST(hash__tells_collectives_apart) {
-    uint64_t hashes[HASH_MAX];
-    uint32_t count = 0;
-    ptowsp_collective_desc desc;
-    ptowsp_collective_desc first = {
-        .name = "sum", .kind = PTOWSP_ALL_REDUCE, .dtype = PTOWSP_F32, .members = 4};
-    is_new(hashes, &count, hash_of(NULL, &first));
-    assert_true(hash_of(NULL, &first) == hashes[0]);
-    desc = first;
-    desc.algorithm = PTOWSP_ALGORITHM_RING;
-    is_new(hashes, &count, hash_of(NULL, &desc));
-    desc = first;
-    desc.reduction = PTOWSP_REDUCTION_MAX;
-    is_new(hashes, &count, hash_of(NULL, &desc));
-    desc = first;
-    desc.members = 8;
-    is_new(hashes, &count, hash_of(NULL, &desc));
-    desc = first;
-    desc.stride = 2;
-    is_new(hashes, &count, hash_of(NULL, &desc));
-    desc = first;
-    desc.dtype = PTOWSP_I32;
-    is_new(hashes, &count, hash_of(NULL, &desc));
-    desc = first;
-    desc.is_apart = true;
-    is_new(hashes, &count, hash_of(NULL, &desc));
-    desc = first;
-    desc.kind = PTOWSP_BROADCAST;
-    is_new(hashes, &count, hash_of(NULL, &desc));
-    desc.kind = PTOWSP_ALL_TO_ALL;
-    is_new(hashes, &count, hash_of(NULL, &desc));
-    desc.in_columns = true;
-    is_new(hashes, &count, hash_of(NULL, &desc));
-    desc.out_columns = true;
-    is_new(hashes, &count, hash_of(NULL, &desc));
-    desc.in_columns = false;
-    is_new(hashes, &count, hash_of(NULL, &desc));
-    desc.out_columns = false;
-    desc.counts = "counts";
-    is_new(hashes, &count, hash_of(NULL, &desc));
+    static const ptowsp_collective_desc descs[] = {
+        {SUM, .dtype = PTOWSP_F32},
+        {SUM, .dtype = PTOWSP_F32, .algorithm = PTOWSP_ALGORITHM_RING},
+        {SUM, .dtype = PTOWSP_F32, .reduction = PTOWSP_REDUCTION_MAX},
+        {.name = "sum", .kind = PTOWSP_ALL_REDUCE, .members = 8, .dtype = PTOWSP_F32},
+        {SUM, .dtype = PTOWSP_F32, .stride = 2},
+        {SUM, .dtype = PTOWSP_I32},
+        {SUM, .dtype = PTOWSP_F32, .is_apart = true},
+        {.name = "sum", .kind = PTOWSP_BROADCAST, .members = 4, .dtype = PTOWSP_F32},
+        {ALL},
+        {ALL, .in_columns = true},
+        {ALL, .in_columns = true, .out_columns = true},
+        {ALL, .out_columns = true},
+        {ALL, .counts = "counts"},
+    };
+    uint64_t hashes[COUNT_OF(descs)];
+    for (size_t i = 0; i < COUNT_OF(descs); i++) {
+        hashes[i] = hash_of(NULL, &descs[i]);
+    }
+    assert_true(hash_of(NULL, &descs[0]) == hashes[0]);
+    are_apart(hashes, COUNT_OF(descs));
     // No module, no kernel, another module's: none.
     fixture f;
     begin(&f, 0);
