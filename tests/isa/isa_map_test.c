@@ -128,59 +128,6 @@ TEST(vectors__what_there_is_not_writes_nothing) {
     assert_true(to[0] == 7 && to[1] == 3);
 }
 
-// -- faults --------------------------------------------------------------------------------------
-
-static void count_fault(ptoisa_core *core, const char *text) {
-    assert_non_null(text);
-    ++*(int *)core->fault_user;
-}
-
-TEST(elementwise__faults_of_the_device_are_faults_here) {
-    if (!PTOISA_CHECKED_DEFAULT) {
-        skip();
-    }
-    static _Alignas(64) uint8_t bytes[3][512];
-    int faults = 0;
-    ptoisa_core core;
-    ptoisa_core_init(&core, PTOISA_MODEL_UNIT, NULL);
-    core.on_fault = count_fault;
-    core.fault_user = &faults;
-    ptoisa_tile d = ptoisa_tile_vec(bytes[0], PTOISA_F32, 8, 16);
-    ptoisa_tile s = ptoisa_tile_vec(bytes[1], PTOISA_F32, 8, 16);
-    ptoisa_tile column = ptoisa_tile_make(bytes[2], PTOISA_F32, PTOISA_VEC, PTOISA_COL_MAJOR, 8, 1);
-    ptoisa_tile i32 = s, few = ptoisa_tile_valid(s, 8, 15);
-    i32.dtype = PTOISA_I32;
-    ptoisa_trsqrt(&core, &d, &d);
-    assert_int_equal(faults, 1);
-    ptoisa_tands(&core, &i32, &i32, 1);
-    assert_int_equal(faults, 2);
-    ptoisa_tadd(&core, &d, &s, &i32);  // types differ
-    assert_int_equal(faults, 3);
-    ptoisa_tadd(&core, &d, &s, &few);  // not valid there
-    assert_int_equal(faults, 4);
-    ptoisa_tand(&core, &d, &s, &s);  // no integers
-    assert_int_equal(faults, 5);
-    ptoisa_trowsum(&core, &column, &s, &few);
-    assert_int_equal(faults, 5);
-    ptoisa_trowsum(&core, &d, &s, &s);  // 16 valid columns
-    assert_int_equal(faults, 6);
-    ptoisa_trowsum(&core, &column, &s, NULL);
-    assert_int_equal(faults, 7);
-    ptoisa_trowexpandadd(&core, &d, &s, &column);
-    assert_int_equal(faults, 7);
-    column.valid_rows = 7;
-    ptoisa_trowexpandadd(&core, &d, &s, &column);
-    assert_int_equal(faults, 8);
-    ptoisa_trowexpandadd(&core, &d, &s, &s);  // 16 columns are no block of 8
-    assert_int_equal(faults, 9);
-    ptoisa_tpartadd(&core, &d, &few, &few);
-    assert_int_equal(faults, 10);
-    assert_int_equal(ptoisa_cycles(&core), 8 + 128);
-    core.machine = ptoisa_machine_950pr();
-    ptoisa_trsqrt(&core, &d, &d);
-    assert_int_equal(faults, 10);
-}
-
 TEST(elementwise__a_dry_core_takes_tiles_without_memory) {
     ptoisa_core core;
     ptoisa_core_init(&core, PTOISA_MODEL_UNIT, NULL);

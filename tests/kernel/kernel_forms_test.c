@@ -130,73 +130,16 @@ static void scene_bf16(kt *t, int which) {
     t->refusal = t->config.machine ? "TROWSUM: " : NULL;  // A5 has bf16, and then no other result
 }
 
-static void play(kt_scene scene, int count) {
-    kt_config config = kt_any(test_seed());
-    config.is_integer = true;
-    config.low = -9;
-    config.high = 9;
-    for (int which = 0; which < count; which++) {
-        config.seed++;
-        kt_play(scene, which, 2, config);
-    }
-}
-
-TEST(forms__rows_of_maxima_are_wider_than_what_they_are_of) {
-    play(scene_wide_row, 2);
-}
-
-TEST(forms__columns_of_sums_have_other_rows_than_what_they_are_of) {
-    play(scene_rows, 3);
-}
-
-TEST(forms__what_is_spoilt_is_copied_if_it_is_needed) {
-    play(scene_spoilt, 2);
-}
-
-TEST(forms__what_cannot_be_in_place_is_copied) {
-    play(scene_in_place, 2);
-}
-
-TEST(forms__bf16_goes_through_f32_into_tiles_of_other_sizes_and_types) {
-    play(scene_bf16, 2);
-}
-
-// -- places -----------------------------------------------------------------------------------------
-
-TEST(forms__refusals_name_each_place) {
-    static const struct {
-        ptowsp_memory memory;
-        ptowsp_layout layout;
-        const char *insn, *place;
-    } places[] = {
-        {PTOWSP_MEMORY_UB, PTOWSP_LAYOUT_ROW_MAJOR, "TMATMUL", "rows in UB"},
-        {PTOWSP_MEMORY_UB, PTOWSP_LAYOUT_COL_MAJOR, "TCOLMAX", "a column in UB"},
-        {PTOWSP_MEMORY_L1, PTOWSP_LAYOUT_NZ, "TCOLMAX", "boxes in L1"},
-        {PTOWSP_MEMORY_L1, PTOWSP_LAYOUT_ROW_MAJOR, "TCOLMAX", "a row in L1"},
-        {PTOWSP_MEMORY_L0A, PTOWSP_LAYOUT_ZZ, "TCOLMAX", "L0A"},
-        {PTOWSP_MEMORY_L0B, PTOWSP_LAYOUT_ZN, "TCOLMAX", "L0B"},
-        {PTOWSP_MEMORY_L0C, PTOWSP_LAYOUT_NZ, "TCOLMAX", "L0C"},
-        {PTOWSP_MEMORY_BIAS, PTOWSP_LAYOUT_ROW_MAJOR, "TCOLMAX", "the bias table"},
-        {PTOWSP_MEMORY_SCALING, PTOWSP_LAYOUT_ROW_MAJOR, "TCOLMAX", "the fixpipe buffer"}};
-    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
-        kt t = kt_begin(kt_any(1));
-        kt_value x = kt_in(&t, PTOWSP_F32, 16, 16);
-        ptowsp_alloc_desc desc = {
-            .memory = places[i].memory, .layout = places[i].layout, .dtype = PTOWSP_F32};
-        bool is_row = strstr(places[i].place, "row in") || strstr(places[i].place, "bias") ||
-                      strstr(places[i].place, "fix");
-        bool is_column = places[i].layout == PTOWSP_LAYOUT_COL_MAJOR;
-        desc.rows = is_row ? 1 : 16;
-        desc.cols = is_column ? 1 : is_row ? 32 : 16;
-        kt_value d = kt_value_make(&t, ptowsp_tile_alloc(t.k, &desc), PTOWSP_F32, 16, 16);
-        bool is_product = strcmp(places[i].insn, "TMATMUL") == 0;
-        tell(&t, places[i].insn, d, x.v, is_product ? x.v : none, none, none);
-        kt_keep(&t, x);
-        char text[128];
-        snprintf(text, sizeof text,
-                 "instruction: %s of f32: on 910B, no tile in %s is taken there (rule: places)",
-                 places[i].insn, places[i].place);
-        t.refusal = text;
-        kt_end(&t);
-    }
+TEST(forms__are_made_legal_and_compute_as_the_reference) {
+    static const kt_row rows[] = {
+        {"rows of maxima are wider than what they are of", scene_wide_row, 2, true, -9, 9,
+         .runs = 2},
+        {"columns of sums have other rows than what they are of", scene_rows, 3, true, -9, 9,
+         .runs = 2},
+        {"what is spoilt is copied if it is needed", scene_spoilt, 2, true, -9, 9, .runs = 2},
+        {"what cannot be in place is copied", scene_in_place, 2, true, -9, 9, .runs = 2},
+        {"bf16 goes through f32, into tiles of other sizes and types", scene_bf16, 2, true, -9, 9,
+         .runs = 2},
+    };
+    kt_play_rows(rows, COUNT_OF(rows));
 }

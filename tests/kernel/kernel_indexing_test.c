@@ -3,20 +3,6 @@
 
 #include "kernel_indexing_reference.h"
 
-#define RUNS 4
-
-static void play_all(kt_scene scene, int count, kt_config config) {
-    for (int which = 0; which < count; which++) {
-        config.seed++;
-        kt_play(scene, which, RUNS, config);
-    }
-}
-
-static kt_value of_shape(kt *t, ptowsp_dtype dtype) {
-    int64_t rows = kt_pick_size(t), cols = kt_pick_size(t);
-    return kt_in(t, dtype, rows, cols);
-}
-
 // -- masks ----------------------------------------------------------------------------------------
 
 static void scene_compare(kt *t, int which) {
@@ -24,7 +10,7 @@ static void scene_compare(kt *t, int which) {
     ptowsp_dtype dtype = types[which % 3];
     ptowsp_compare op = (ptowsp_compare)(which / 3);
     if (dtype == PTOWSP_I32 && op != PTOWSP_EQ) {
-        kt_keep(t, of_shape(t, PTOWSP_F32));
+        kt_keep(t, kt_of_shape(t, PTOWSP_F32));
         return;
     }
     kt_value x = kt_in(t, dtype, kt_pick_size(t), 1 + kt_pick_size(t) / 2);
@@ -45,14 +31,6 @@ static void scene_compare(kt *t, int which) {
     kt_value u = kt_in(t, third, x.rows, x.cols);
     kt_keep(t, kt_select(t, mask, u, kt_in(t, third, x.rows, x.cols)));
     kt_keep(t, kt_select(t, other, u, kt_const(t, 7)));
-}
-
-TEST(ops__compare_and_select_computes_as_the_reference) {
-    kt_config config = kt_any(test_seed());
-    config.is_integer = true;  // so that there are equals
-    config.low = -3;
-    config.high = 3;
-    play_all(scene_compare, 18, config);
 }
 
 // -- sorting --------------------------------------------------------------------------------------
@@ -82,14 +60,6 @@ static void scene_sort32(kt *t, int which) {
     kt_keep(t, kt_topk(t, pairs, k, false));
     kt_keep(t, kt_topk(t, pairs, k, true));
     kt_keep_as(t, kt_topk(t, pairs, 1 + k / 3, true), PTOWSP_I32);
-}
-
-TEST(ops__sort32_orders_every_32_columns) {
-    kt_config config = kt_any(test_seed());
-    config.is_integer = true;  // ties keep their order
-    config.low = -10;
-    config.high = 10;
-    play_all(scene_sort32, 12, config);
 }
 
 // By runs of 32 and then of 128 ...: 2, 3, 4, 8, 12 and 16 runs, the last ones cut off or empty.
@@ -139,17 +109,13 @@ static void scene_gather(kt *t, int which) {
     int64_t rows = which / 12 ? kt_pick_size(t) : 1;
     int64_t cols = rows == 1 ? kt_pick_size(t) : block * test_random_in(&t->state, 1, 5);
     kt_value x = kt_in(t, dtype, rows, cols);
-    kt_value index = of_shape(t, which / 6 % 2 ? PTOWSP_U32 : PTOWSP_I32);
+    kt_value index = kt_of_shape(t, which / 6 % 2 ? PTOWSP_U32 : PTOWSP_I32);
     KT_EACH(index, r, c) {  // an element that this task has
         int64_t at = test_random_in(&t->state, 0, x.valid_rows - 1) * cols +
                      test_random_in(&t->state, 0, x.valid_cols - 1);
         kt_fill(t, index, r, c, (double)at);
     }
     kt_keep(t, kt_gather(t, x, index));
-}
-
-TEST(ops__gather_takes_elements_by_index) {
-    play_all(scene_gather, 24, kt_any(test_seed()));
 }
 
 // -- every second column --------------------------------------------------------------------------
@@ -172,10 +138,6 @@ static void scene_deinterleave(kt *t, int which) {
     }
 }
 
-TEST(ops__deinterleave_takes_every_second_column) {
-    play_all(scene_deinterleave, 7, kt_any(test_seed()));
-}
-
 static void scene_interleave(kt *t, int which) {
     static const ptowsp_dtype types[] = {PTOWSP_F32, PTOWSP_F16, PTOWSP_BF16, PTOWSP_I32,
                                          PTOWSP_I16, PTOWSP_U32, PTOWSP_U16};
@@ -192,7 +154,10 @@ TEST(ops__interleave_on_a5_computes_as_the_reference) {
     kt_config config = kt_any(test_seed());
     const ptowsp_machine a5 = ptowsp_machine_950pr();
     config.machine = &a5;
-    play_all(scene_interleave, 7, config);
+    for (int which = 0; which < 7; which++) {
+        config.seed++;
+        kt_play(scene_interleave, which, 4, config);
+    }
 }
 
 // Rotary embedding: pairs of columns, turned by an angle per row.
@@ -211,7 +176,16 @@ static void scene_rope(kt *t, int which) {
     kt_keep(t, a);
 }
 
-TEST(ops__rotary_embedding_computes_as_the_reference) {
-    kt_config config = kt_any(test_seed());
-    kt_play(scene_rope, 0, RUNS, config);
+// -- all of them ----------------------------------------------------------------------------------
+
+TEST(ops__of_single_elements_computes_as_the_reference) {
+    static const kt_row rows[] = {
+        {"compare and select, with equals", scene_compare, 18, true, -3, 3, .runs = 4},
+        {"sort32 orders every 32 columns; ties keep their order", scene_sort32, 12, true, -10, 10,
+         .runs = 4},
+        {"gather takes elements by index", scene_gather, 24, .runs = 4},
+        {"deinterleave takes every second column", scene_deinterleave, 7, .runs = 4},
+        {"rotary embedding", scene_rope, 1, .runs = 4},
+    };
+    kt_play_rows(rows, COUNT_OF(rows));
 }

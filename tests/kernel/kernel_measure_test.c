@@ -1,6 +1,5 @@
 // What is measured of tile kernels, through the public API: cycles in the unit model and the
-// overlap of pipes on paper, a model of the user's, machines, memories; and the order of loads and
-// stores.
+// overlap of pipes on paper, a model of the user's, machines, memories.
 
 #include "test.h"
 
@@ -433,20 +432,6 @@ FIXTURE_TEST(timing__refuses_what_is_no_machine) {
     own.clock_mhz = 1u << 17;
     // 2 x (2^20 late, 2^20 to begin, and 100 cycles a byte), 64 times as many.
     assert_true(measure(f, f->scale, cost).cycles > UINT64_C(1) << 27);
-}
-
-FIXTURE_TEST(order__what_was_stored_is_not_loaded) {
-    ptowsp_body *k = ptowsp_kernel_begin(f->module, &(ptowsp_body_desc){.name = "late"});
-    ptowsp_value c = ptowsp_tile_inout(k, "c", PTOWSP_F32, 16, 16);
-    ptowsp_value d = ptowsp_tile_out(k, "d", PTOWSP_F32, 16, 16);
-    ptowsp_tile_store(c, ptowsp_tile_exp(c));
-    ptowsp_value sum = ptowsp_tile_add(c, c);  // of what was there on entry
-    assert_int_not_equal(sum.id, 0);
-    ptowsp_tile_store(d, ptowsp_tile_matmul(c, sum));
-    assert_int_equal(ptowsp_kernel_end(k).id, 0);
-    ptowsp_error error = ptowsp_module_error(f->module);
-    assert_int_equal(error.status, PTOWSP_INVALID_PARAMS);
-    assert_string_equal(error.text, "module: kernel late: matmul: c is loaded after it was stored");
 }
 
 TEST(machine__is_data) {

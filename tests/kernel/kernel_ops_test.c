@@ -3,22 +3,15 @@
 
 #include "kernel_reference.h"
 
-#define RUNS 4
-
 static const ptowsp_dtype bin[] = {PTOWSP_F32, PTOWSP_F16, PTOWSP_BF16, PTOWSP_I32, PTOWSP_I16};
 static const ptowsp_dtype floats[] = {PTOWSP_F32, PTOWSP_F16, PTOWSP_BF16};
 enum { BIN_COUNT = 5, FLOAT_COUNT = 3 };
 
 // which: operation * types + type.
-static kt_value of_shape(kt *t, ptowsp_dtype dtype) {
-    int64_t rows = kt_pick_size(t), cols = kt_pick_size(t);
-    return kt_in(t, dtype, rows, cols);
-}
-
 static void scene_binary(kt *t, int which) {
     ptowsp_dtype dtype = bin[which % BIN_COUNT];
     kt_binary_kind kind = (kt_binary_kind)(which / BIN_COUNT);
-    kt_value x = of_shape(t, dtype), y = kt_in(t, dtype, x.rows, x.cols);
+    kt_value x = kt_of_shape(t, dtype), y = kt_in(t, dtype, x.rows, x.cols);
     kt_keep(t, kt_binary(t, kind, x, y));
     kt_keep(t, kt_binary(t, kind, x, x));
 }
@@ -26,7 +19,7 @@ static void scene_binary(kt *t, int which) {
 static void scene_scalar(kt *t, int which) {
     ptowsp_dtype dtype = bin[which % BIN_COUNT];
     kt_binary_kind kind = (kt_binary_kind)(which / BIN_COUNT);
-    kt_value x = of_shape(t, dtype);
+    kt_value x = kt_of_shape(t, dtype);
     kt_keep(t, kt_binary(t, kind, x, kt_const(t, 2.75)));
     kt_keep(t, kt_binary(t, kind, kt_const(t, -3.3), x));
     kt_keep(t, kt_binary(t, kind, x, kt_scalar(t, PTOWSP_F32, 1.7)));
@@ -43,7 +36,7 @@ static void scene_scalar(kt *t, int which) {
 static void scene_vector(kt *t, int which) {
     ptowsp_dtype dtype = bin[which % BIN_COUNT];
     kt_binary_kind kind = (kt_binary_kind)(which / BIN_COUNT);
-    kt_value x = of_shape(t, dtype);
+    kt_value x = kt_of_shape(t, dtype);
     bool is_commutative = kind != KT_SUB && kind != KT_DIV;
     for (int i = 0; i < 4; i++) {
         int64_t count = i % 2 ? x.cols : x.rows;
@@ -63,44 +56,6 @@ static void scene_square(kt *t, int which) {
     kt_keep(t, kt_binary(t, kind, x, kt_in(t, PTOWSP_F32, size, 1)));
 }
 
-static void play_all(kt_scene scene, int count, kt_config config) {
-    for (int which = 0; which < count; which++) {
-        config.seed++;
-        kt_play(scene, which, RUNS, config);
-    }
-}
-
-TEST(ops__binary_is_exact_in_every_type) {
-    play_all(scene_binary, KT_BINARY_COUNT * BIN_COUNT, kt_any(test_seed()));
-}
-
-TEST(ops__integers_wrap) {
-    kt_config config = kt_any(test_seed());
-    config.is_integer = true;
-    config.low = -32768;
-    config.high = 32767;
-    for (int kind = 0; kind < KT_BINARY_COUNT; kind++) {
-        kt_play(scene_binary, kind * BIN_COUNT + 4, RUNS, config);
-    }
-    config.low = -2147483648.0;
-    config.high = 2147483647.0;
-    for (int kind = 0; kind < KT_BINARY_COUNT; kind++) {
-        kt_play(scene_binary, kind * BIN_COUNT + 3, RUNS, config);
-    }
-}
-
-TEST(ops__scalars_take_the_type_of_the_tile) {
-    play_all(scene_scalar, KT_BINARY_COUNT * BIN_COUNT, kt_any(test_seed()));
-}
-
-TEST(ops__vectors_go_along_rows_and_columns) {
-    play_all(scene_vector, KT_BINARY_COUNT * BIN_COUNT, kt_any(test_seed()));
-}
-
-TEST(ops__a_vector_on_a_square_is_a_value_per_row) {
-    play_all(scene_square, KT_BINARY_COUNT, kt_any(test_seed()));
-}
-
 // -- functions ------------------------------------------------------------------------------------
 
 static void scene_unary(kt *t, int which) {
@@ -113,17 +68,9 @@ static void scene_unary(kt *t, int which) {
     kt_keep(t, kt_unary(t, kind, x));
 }
 
-TEST(ops__functions_are_within_their_bounds) {
-    play_all(scene_unary, KT_UNARY_COUNT * FLOAT_COUNT, kt_any(test_seed()));
-}
-
 static void scene_unary_i32(kt *t, int which) {
-    kt_value x = of_shape(t, PTOWSP_I32);
+    kt_value x = kt_of_shape(t, PTOWSP_I32);
     kt_keep(t, which ? kt_relu(t, x) : kt_neg(t, x));
-}
-
-TEST(ops__relu_and_neg_take_i32) {
-    play_all(scene_unary_i32, 2, kt_any(test_seed()));
 }
 
 // What the header promises: 4e-7 of max(1, |result|) over wide ranges.
@@ -220,20 +167,7 @@ static kt_value reduce(kt *t, int kind, kt_value x) {
 }
 
 static void scene_reduce(kt *t, int which) {
-    kt_keep(t, reduce(t, which / BIN_COUNT, of_shape(t, bin[which % BIN_COUNT])));
-}
-
-TEST(ops__reductions_take_the_valid_part) {
-    play_all(scene_reduce, 6 * BIN_COUNT, kt_any(test_seed()));
-    kt_config config = kt_any(test_seed());
-    config.is_integer = true;  // sums below 2^24 are exact
-    config.low = -1000;
-    config.high = 1000;
-    play_all(scene_reduce, 6 * BIN_COUNT, config);
-    for (int which = 0; which < FLOAT_COUNT; which++) {
-        kt_play(scene_reduce, 6 * BIN_COUNT + which, RUNS, config);
-        kt_play(scene_reduce, 7 * BIN_COUNT + which, RUNS, config);
-    }
+    kt_keep(t, reduce(t, which / BIN_COUNT, kt_of_shape(t, bin[which % BIN_COUNT])));
 }
 
 TEST(ops__reductions_meet_nan_and_infinity) {
@@ -256,15 +190,11 @@ TEST(ops__reductions_meet_nan_and_infinity) {
 
 static void scene_broadcast(kt *t, int which) {
     ptowsp_dtype dtype = which / 2 == 5 ? PTOWSP_I8 : which / 2 == 6 ? PTOWSP_U32 : bin[which / 2];
-    kt_value x = of_shape(t, PTOWSP_F32);
+    kt_value x = kt_of_shape(t, PTOWSP_F32);
     bool is_row = which % 2 != 0;
     int64_t count = is_row ? x.rows : x.cols;
     kt_keep(t, kt_broadcast(t, x, kt_in(t, dtype, 1, count), is_row));
     kt_keep(t, kt_broadcast(t, x, kt_in(t, dtype, count, 1), is_row));
-}
-
-TEST(ops__broadcasts_repeat_a_vector) {
-    play_all(scene_broadcast, 14, kt_any(test_seed()));
 }
 
 // -- kernels of several operations ----------------------------------------------------------------
@@ -275,12 +205,12 @@ static kt_value softmax(kt *t, kt_value x) {
 }
 
 static void scene_softmax(kt *t, int which) {
-    kt_keep(t, softmax(t, of_shape(t, floats[0])));
+    kt_keep(t, softmax(t, kt_of_shape(t, floats[0])));
     (void)which;
 }
 
 static void scene_rmsnorm(kt *t, int which) {
-    kt_value x = of_shape(t, PTOWSP_F32), weight = kt_in(t, PTOWSP_F32, 1, x.cols);
+    kt_value x = kt_of_shape(t, PTOWSP_F32), weight = kt_in(t, PTOWSP_F32, 1, x.cols);
     if (x.rows == x.cols) {  // a vector on a square tile is one per row
         weight = kt_broadcast(t, x, weight, false);
     }
@@ -291,7 +221,7 @@ static void scene_rmsnorm(kt *t, int which) {
 }
 
 static void scene_layernorm(kt *t, int which) {
-    kt_value x = of_shape(t, PTOWSP_F32);
+    kt_value x = kt_of_shape(t, PTOWSP_F32);
     kt_value centered = kt_sub(t, x, kt_rowmean(t, x));
     kt_value variance = kt_rowmean(t, kt_mul(t, centered, centered));
     kt_value deviation = kt_sqrt(t, kt_add(t, variance, kt_const(t, 1e-3)));
@@ -335,22 +265,41 @@ static void scene_chain(kt *t, int which) {
     kt_keep_as(t, kt_matmul(t, h, kt_in(t, dtype, n, k)), dtype);
 }
 
-TEST(ops__softmax_and_norms_computes_as_the_reference) {
-    kt_config config = kt_any(test_seed());
-    config.low = -4;
-    config.high = 4;
-    kt_play(scene_softmax, 0, RUNS, config);
-    kt_play(scene_rmsnorm, 0, RUNS, config);
-    kt_play(scene_layernorm, 0, RUNS, config);
+// -- all of them ----------------------------------------------------------------------------------
+
+// A scene of integers that wrap has all kinds in one type: their numbers are BIN_COUNT apart.
+static void scene_binary_i16(kt *t, int which) {
+    scene_binary(t, which * BIN_COUNT + 4);
 }
 
-TEST(ops__attention_and_mlp_computes_as_the_reference) {
-    kt_config config = kt_any(test_seed());
-    config.low = -1;
-    config.high = 1;
-    for (int which = 0; which < FLOAT_COUNT; which++) {
-        kt_play(scene_attention, which, RUNS, config);
-        kt_play(scene_mlp, which, RUNS, config);
-        kt_play(scene_chain, which, RUNS, config);
-    }
+static void scene_binary_i32(kt *t, int which) {
+    scene_binary(t, which * BIN_COUNT + 3);
+}
+
+TEST(ops__computes_as_the_reference) {
+    static const kt_row rows[] = {
+        {"binary is exact in every type", scene_binary, KT_BINARY_COUNT * BIN_COUNT, .runs = 4},
+        {"i16 wraps", scene_binary_i16, KT_BINARY_COUNT, true, -32768, 32767, .runs = 4},
+        {"i32 wraps", scene_binary_i32, KT_BINARY_COUNT, true, -2147483648.0, 2147483647.0,
+         .runs = 4},
+        {"scalars take the type of the tile", scene_scalar, KT_BINARY_COUNT * BIN_COUNT, .runs = 4},
+        {"vectors go along rows and columns", scene_vector, KT_BINARY_COUNT * BIN_COUNT, .runs = 4},
+        {"a vector on a square is a value per row", scene_square, KT_BINARY_COUNT, .runs = 4},
+        {"functions are within their bounds", scene_unary, KT_UNARY_COUNT * FLOAT_COUNT, .runs = 4},
+        {"relu and neg take i32", scene_unary_i32, 2, .runs = 4},
+        {"reductions take the valid part", scene_reduce, 6 * BIN_COUNT, .runs = 4},
+        // Sums below 2^24 are exact.
+        {"reductions of integers", scene_reduce, 6 * BIN_COUNT, true, -1000, 1000, .runs = 4},
+        {"means", scene_reduce, FLOAT_COUNT, true, -1000, 1000, .first = 6 * BIN_COUNT, .runs = 4},
+        {"sums in f32", scene_reduce, FLOAT_COUNT, true, -1000, 1000, .first = 7 * BIN_COUNT,
+         .runs = 4},
+        {"broadcasts repeat a vector", scene_broadcast, 14, .runs = 4},
+        {"softmax", scene_softmax, 1, false, -4, 4, .runs = 4},
+        {"rmsnorm", scene_rmsnorm, 1, false, -4, 4, .runs = 4},
+        {"layernorm", scene_layernorm, 1, false, -4, 4, .runs = 4},
+        {"attention", scene_attention, FLOAT_COUNT, false, -1, 1, .runs = 4},
+        {"an mlp", scene_mlp, FLOAT_COUNT, false, -1, 1, .runs = 4},
+        {"products of products", scene_chain, FLOAT_COUNT, false, -1, 1, .runs = 4},
+    };
+    kt_play_rows(rows, COUNT_OF(rows));
 }

@@ -3,24 +3,10 @@
 
 #include "kernel_reference.h"
 
-#define RUNS 4
-
 static const ptowsp_dtype floats[] = {PTOWSP_F32, PTOWSP_F16, PTOWSP_BF16};
 static const ptowsp_dtype all[] = {PTOWSP_F32, PTOWSP_F16, PTOWSP_BF16, PTOWSP_I32, PTOWSP_I16,
                                    PTOWSP_U32, PTOWSP_U16, PTOWSP_I8,   PTOWSP_U8};
 enum { FLOAT_COUNT = 3, ALL_COUNT = 9 };
-
-static kt_value of_shape(kt *t, ptowsp_dtype dtype) {
-    int64_t rows = kt_pick_size(t), cols = kt_pick_size(t);
-    return kt_in(t, dtype, rows, cols);
-}
-
-static void play_all(kt_scene scene, int count, kt_config config) {
-    for (int which = 0; which < count; which++) {
-        config.seed++;
-        kt_play(scene, which, RUNS, config);
-    }
-}
 
 // -- matrix products ------------------------------------------------------------------------------
 
@@ -33,13 +19,6 @@ static void scene_matmul(kt *t, int which) {
     int64_t m = kt_pick_size(t), k = kt_pick_size(t), n = kt_pick_size(t);
     kt_value a = kt_in(t, dtype, m, k), b = kt_in(t, dtype, k, n);
     kt_keep(t, kt_matmul(t, a, b));
-}
-
-TEST(ops__matmul_in_every_type_computes_as_the_reference) {
-    kt_config config = kt_any(test_seed());
-    play_all(scene_matmul, 4, config);
-    config.is_integer = true;  // exact, in whatever order
-    play_all(scene_matmul, 4, config);
 }
 
 // acc is a product, a parameter, or a product that something else reads, too.
@@ -60,14 +39,6 @@ static void scene_matmul_acc(kt *t, int which) {
     kt_keep(t, result);
 }
 
-TEST(ops__matmul_acc_adds_to_any_value) {
-    kt_config config = kt_any(test_seed());
-    config.is_integer = true;
-    play_all(scene_matmul_acc, 16, config);
-    config.is_integer = false;
-    play_all(scene_matmul_acc, 16, config);
-}
-
 // A bias from a parameter, from a value, and as an addition that may be fused; with relu behind it,
 // stored as it is or narrowed.
 // To a part of a parameter that nothing else needs.
@@ -80,10 +51,6 @@ static void scene_matmul_acc_slice(kt *t, int which) {
         return;
     }
     kt_keep(t, kt_matmul_acc(t, part, a, b));
-}
-
-TEST(ops__matmul_acc_to_a_slice_computes_as_the_reference) {
-    play_all(scene_matmul_acc_slice, 2, kt_any(test_seed()));
 }
 
 static void scene_matmul_bias(kt *t, int which) {
@@ -107,11 +74,6 @@ static void scene_matmul_bias(kt *t, int which) {
         kt_keep_as(t, kt_matmul(t, a, b), PTOWSP_BF16);
         kt_keep_as(t, again, PTOWSP_F16);
     }
-}
-
-TEST(ops__matmul_bias_relu_and_narrowing_stores) {
-    kt_config config = kt_any(test_seed());
-    play_all(scene_matmul_bias, 32, config);
 }
 
 // k beyond what L0 holds at once is cut up; the pieces may end anywhere.
@@ -175,12 +137,6 @@ static void scene_factors(kt *t, int which) {
     kt_keep(t, x.valid_rows == 1 ? x : kt_neg(t, x));
 }
 
-TEST(ops__factors_may_be_results_slices_and_products) {
-    kt_config config = kt_any(test_seed());
-    config.is_integer = true;
-    play_all(scene_factors, FLOAT_COUNT, config);
-}
-
 // -- conversions ----------------------------------------------------------------------------------
 
 typedef struct pair {
@@ -205,7 +161,7 @@ enum { HALF_COUNT = sizeof halves / sizeof halves[0] };
 static void scene_cvt(kt *t, int which) {
     pair p = pairs[which % PAIR_COUNT];
     ptowsp_round round = (ptowsp_round)(which / PAIR_COUNT);
-    kt_value x = of_shape(t, p.from);
+    kt_value x = kt_of_shape(t, p.from);
     if (kt_is_float(p.from)) {
         for (int64_t i = 0; i < x.valid_cols && i < HALF_COUNT; i++) {
             kt_fill(t, x, 0, i, halves[i]);
@@ -216,16 +172,6 @@ static void scene_cvt(kt *t, int which) {
         kt_fill(t, x, x.valid_rows - 1, x.valid_cols - 1, -2147483648.0);
     }
     kt_keep(t, kt_cvt(t, x, p.to, round));
-}
-
-TEST(ops__cvt_in_every_pair_and_mode_computes_as_the_reference) {
-    kt_config config = kt_any(test_seed());
-    config.low = -100;
-    config.high = 100;
-    for (int which = 0; which < PAIR_COUNT * 5; which++) {
-        config.seed++;
-        kt_play(scene_cvt, which, 1, config);
-    }
 }
 
 static void scene_quantize(kt *t, int which) {
@@ -240,17 +186,10 @@ static void scene_quantize(kt *t, int which) {
     kt_keep(t, kt_dequantize(t, q, scale, offset));
 }
 
-TEST(ops__quantize_and_dequantize_computes_as_the_reference) {
-    kt_config config = kt_any(test_seed());
-    config.low = -15;
-    config.high = 15;
-    play_all(scene_quantize, 2, config);
-}
-
 // -- moving ---------------------------------------------------------------------------------------
 
 static void scene_transpose(kt *t, int which) {
-    kt_value x = of_shape(t, all[which]);
+    kt_value x = kt_of_shape(t, all[which]);
     kt_value y = kt_transpose(t, x);
     kt_keep(t, y);
     kt_keep(t, kt_transpose(t, y));
@@ -259,13 +198,9 @@ static void scene_transpose(kt *t, int which) {
     }
 }
 
-TEST(ops__transpose_in_every_type_computes_as_the_reference) {
-    play_all(scene_transpose, ALL_COUNT, kt_any(test_seed()));
-}
-
 // Slices of parameters anywhere; of values where TEXTRACT reaches: from whole blocks on.
 static void scene_slice(kt *t, int which) {
-    kt_value x = of_shape(t, all[which]);
+    kt_value x = kt_of_shape(t, all[which]);
     int64_t row = test_random_in(&t->state, 0, x.rows - 1);
     int64_t col = test_random_in(&t->state, 0, x.cols - 1);
     int64_t rows = test_random_in(&t->state, 1, x.rows - row);
@@ -289,28 +224,16 @@ static void scene_slice(kt *t, int which) {
     }
 }
 
-TEST(ops__slices_of_parameters_and_values_computes_as_the_reference) {
-    kt_config config = kt_any(test_seed());
-    for (int i = 0; i < 3; i++) {
-        config.seed += 100;
-        play_all(scene_slice, ALL_COUNT, config);
-    }
-}
-
 // A column, taken out of a value.
 static void scene_column(kt *t, int which) {
     static const ptowsp_dtype types[] = {PTOWSP_F32, PTOWSP_F16, PTOWSP_I32, PTOWSP_I16,
                                          PTOWSP_BF16};
-    kt_value x = of_shape(t, types[which]);
+    kt_value x = kt_of_shape(t, types[which]);
     kt_value y = kt_add(t, x, x);
     int64_t block = 32 / ptowsp_dtype_size(x.dtype);
     int64_t col = test_random_in(&t->state, 0, x.cols - 1) / block * block;
     kt_keep(t, kt_slice(t, y, 0, col, x.rows, 1));
     kt_keep(t, y);
-}
-
-TEST(ops__a_slice_may_be_a_column) {
-    play_all(scene_column, 5, kt_any(test_seed()));
 }
 
 static void scene_load(kt *t, int which) {
@@ -319,10 +242,6 @@ static void scene_load(kt *t, int which) {
     kt_value sum = kt_add(t, kt_mul(t, once, twice), x);
     kt_store_to(t, kt_param_of(t, x), sum, false);
     (void)which;
-}
-
-TEST(ops__load_reads_anew_and_inout_writes_back) {
-    kt_play(scene_load, 0, RUNS, kt_any(test_seed()));
 }
 
 // Reading an inout parameter gives what was there when the task began, wherever its reader stands.
@@ -346,12 +265,6 @@ static void scene_inout(kt *t, int which) {
         kt_keep(t, kt_neg(t, seen));
     }
     kt_keep(t, kt_transpose(t, y));
-}
-
-TEST(ops__inout_reads_what_was_there_at_first) {
-    kt_config config = kt_any(test_seed());
-    config.is_integer = true;
-    play_all(scene_inout, 5, config);
 }
 
 // Both cores use one parameter: the product goes there, or comes from there, while a vector
@@ -378,7 +291,10 @@ TEST(ops__both_cores_may_use_a_parameter) {
     kt_config config = kt_any(test_seed());
     config.is_integer = true;
     config.is_fused = true;
-    play_all(scene_shared, 6, config);
+    for (int which = 0; which < 6; which++) {
+        config.seed++;
+        kt_play(scene_shared, which, 4, config);
+    }
 }
 
 static void scene_full(kt *t, int which) {
@@ -403,13 +319,9 @@ static void scene_full(kt *t, int which) {
     }
 }
 
-TEST(ops__full_and_iota_computes_as_the_reference) {
-    play_all(scene_full, ALL_COUNT, kt_any(test_seed()));
-}
-
 static void scene_store_add(kt *t, int which) {
     static const ptowsp_dtype types[] = {PTOWSP_F32, PTOWSP_F16, PTOWSP_I32, PTOWSP_I16};
-    kt_value x = of_shape(t, types[which]), y = kt_inout(t, types[which], x.rows, x.cols);
+    kt_value x = kt_of_shape(t, types[which]), y = kt_inout(t, types[which], x.rows, x.cols);
     kt_store_to(t, kt_param_of(t, y), kt_add(t, x, x), true);
     if (which == 0) {  // a product goes there from L0C; and a narrowed value
         kt_value a = kt_in(t, PTOWSP_F16, x.rows, 17), b = kt_in(t, PTOWSP_F16, 17, x.cols);
@@ -422,18 +334,33 @@ static void scene_store_add(kt *t, int which) {
     }
 }
 
-TEST(ops__store_add_adds_to_what_is_there) {
-    play_all(scene_store_add, 4, kt_any(test_seed()));
-}
-
 static void scene_bits(kt *t, int which) {
-    kt_value x = of_shape(t, which ? PTOWSP_I32 : PTOWSP_U32);
+    kt_value x = kt_of_shape(t, which ? PTOWSP_I32 : PTOWSP_U32);
     kt_keep_as(t, x, which ? PTOWSP_U32 : PTOWSP_I32);
 }
 
-TEST(ops__u32_and_i32_are_stored_as_each_other) {
-    kt_config config = kt_any(test_seed());
-    config.low = 0;
-    config.high = 1000;
-    play_all(scene_bits, 2, config);
+// -- all of them ----------------------------------------------------------------------------------
+
+TEST(ops__of_shapes_and_types_computes_as_the_reference) {
+    static const kt_row rows[] = {
+        {"matmul in every type", scene_matmul, 4, .runs = 4},
+        {"matmul of integers, exact in whatever order", scene_matmul, 4, true, .runs = 4},
+        {"matmul_acc adds to any value", scene_matmul_acc, 16, .runs = 4},
+        {"matmul_acc of integers", scene_matmul_acc, 16, true, .runs = 4},
+        {"matmul_acc to a slice", scene_matmul_acc_slice, 2, .runs = 4},
+        {"matmul_bias, relu and narrowing stores", scene_matmul_bias, 32, .runs = 4},
+        {"factors may be results, slices and products", scene_factors, FLOAT_COUNT, true,
+         .runs = 4},
+        {"cvt in every pair and mode", scene_cvt, PAIR_COUNT * 5, false, -100, 100, .runs = 1},
+        {"quantize and dequantize", scene_quantize, 2, false, -15, 15, .runs = 4},
+        {"transpose in every type", scene_transpose, ALL_COUNT, .runs = 4},
+        {"slices of parameters and values", scene_slice, ALL_COUNT, .runs = 12},
+        {"a slice may be a column", scene_column, 5, .runs = 4},
+        {"load reads again, and inout writes back", scene_load, 1, .runs = 4},
+        {"inout reads what was there at first", scene_inout, 5, true, .runs = 4},
+        {"full and iota", scene_full, ALL_COUNT, .runs = 4},
+        {"store_add adds to what is there", scene_store_add, 4, .runs = 4},
+        {"u32 and i32 are stored as each other", scene_bits, 2, false, 0, 1000, .runs = 4},
+    };
+    kt_play_rows(rows, COUNT_OF(rows));
 }

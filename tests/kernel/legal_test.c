@@ -174,28 +174,6 @@ TEST(legal__every_row_of_the_table_is_tested) {
     assert_int_equal(count, RULE_COUNT);
 }
 
-// i32 is refused with what the machine has; a kernel that never needs the quotient is made.
-TEST(legal__refusals_name_kernel_operation_type_and_machine) {
-    for (int is_dead = 0; is_dead < 2; is_dead++) {
-        ptowsp_context *context = test_context(NULL);
-        ptowsp_module *m = test_module(context, NULL);
-        ptowsp_body_desc desc = {.name = "ratio"};
-        ptowsp_body *k = ptowsp_kernel_begin(m, &desc);
-        ptowsp_value x = ptowsp_tile_in(k, "x", PTOWSP_I32, 8, 8);
-        ptowsp_value y = ptowsp_tile_div(x, ptowsp_tile_in(k, "y", PTOWSP_I32, 8, 1));
-        ptowsp_tile_store(ptowsp_tile_out(k, "z", PTOWSP_I32, 8, 8), is_dead ? x : y);
-        ptowsp_kernel_end(k);
-        assert_string_equal(ptowsp_module_error(m).text,
-                            is_dead
-                                ? ""
-                                : "module: kernel ratio: div: TROWEXPANDDIV: i32 is not for 910B "
-                                  "(A2/A3), which has f16, bf16, f32, i16 "
-                                  "(rule: element types)");
-        ptowsp_module_destroy(m);
-        ptowsp_context_destroy(context);
-    }
-}
-
 // TMATMUL, static: Left.Rows == Acc.Rows, Left.Cols == Right.Rows, Right.Cols == Acc.Cols.
 static void check_product(const pwsp_tile_code *code, uint32_t *count) {
     for (uint32_t i = 0; i < code->insn_count; i++) {

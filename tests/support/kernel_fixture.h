@@ -578,4 +578,34 @@ static inline kt_config kt_any(uint64_t seed) {
     return config;
 }
 
+// Scenes to play, each with the first `count` numbers; all of a table in their order.
+typedef struct kt_row {
+    const char *name;
+    kt_scene scene;
+    int count;
+    bool is_integer;
+    double low, high;  // of the numbers in tensors; 0 and 0: as they are
+    int first, runs;   // the first number; of each, see kt_play
+} kt_row;
+
+static inline void kt_play_rows(const kt_row *rows, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        kt_config config = kt_any(test_seed());
+        config.is_integer = rows[i].is_integer;
+        config.low = rows[i].low;
+        config.high = rows[i].high;
+        print_message("%s\n", rows[i].name);
+        for (int which = 0; which < rows[i].count; which++) {
+            config.seed++;
+            kt_play(rows[i].scene, rows[i].first + which, rows[i].runs, config);
+        }
+    }
+}
+
+// A parameter of any shape.
+static inline kt_value kt_of_shape(kt *t, ptowsp_dtype dtype) {
+    int64_t rows = kt_pick_size(t), cols = kt_pick_size(t);
+    return kt_in(t, dtype, rows, cols);
+}
+
 #endif
