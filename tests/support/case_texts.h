@@ -13,7 +13,7 @@
 //      lists     that kernel, as printed; listed, unlisted PART / PART: of it as printed
 //      refused   STATUS [at LINE] [TEXT], which may begin with its place, line:column
 //
-// What is printed is read again, and printed the same. Kernels to which nothing is attached take 1 cycle.
+// What is printed is read again, and printed the same; so is its last kernel. Kernels to which nothing is attached take 1 cycle.
 
 #ifndef CASE_TEXTS_H
 #define CASE_TEXTS_H
@@ -74,13 +74,6 @@ static inline void case_compile_text(case_subject *s) {
     }
 }
 
-static inline void case_reads_again(case_subject *s, const char *printed) {
-    ptowsp_module *again = NULL;
-    case_ok(s, "read again", case_parse_text(s, printed, &again));
-    case_check_text(s, "printed again", case_printed(again, NULL), printed);
-    ptowsp_module_destroy(again);
-}
-
 // A text that is refused, cut off after any byte, is one more that is refused, or a module. Nothing is read
 // behind its end.
 static inline void case_cut_text(case_subject *s) {
@@ -137,25 +130,36 @@ static inline void case_has_parts(const case_subject *s, const char *text, const
 }
 
 // The last kernel of the module that has a body.
-static inline ptowsp_kernel case_last_kernel(const case_subject *s) {
+static inline ptowsp_kernel case_last_kernel(const ptowsp_module *m) {
     ptowsp_kernel last = {0}, next = {1};
-    for (; ptowsp_kernel_insn_count(s->module, next) > 0; next.id++) {
+    for (; ptowsp_kernel_insn_count(m, next) > 0; next.id++) {
         last = next;
     }
     return last;
 }
 
-static inline const char *case_kernel_printed(const case_subject *s) {
+static inline const char *case_kernel_printed(const ptowsp_module *m) {
     char *text = (char *)case_alloc(CASE_PRINT_MAX);
     ptowsp_output_buffer buffer = {text, CASE_PRINT_MAX, 0};
-    ptowsp_kernel_print(s->module, case_last_kernel(s), NULL, ptowsp_output_to_buffer(&buffer));
+    ptowsp_kernel_print(m, case_last_kernel(m), NULL, ptowsp_output_to_buffer(&buffer));
     assert_true(buffer.length < CASE_PRINT_MAX);
     return text;
 }
 
+static inline void case_reads_again(case_subject *s, const char *printed) {
+    const ptowsp_kernel last = case_last_kernel(s->module);
+    ptowsp_module *again = NULL;
+    case_ok(s, "read again", case_parse_text(s, printed, &again));
+    case_check_text(s, "printed again", case_printed(again, NULL), printed);
+    case_check_text(s, "kernel again", case_kernel_printed(again), case_kernel_printed(s->module));
+    case_check(s, "hash of the kernel again", 0, ptowsp_kernel_hash(again, last),
+               ptowsp_kernel_hash(s->module, last));
+    ptowsp_module_destroy(again);
+}
+
 // "CYCLES: INSTRUCTION CYCLES, ..." of the last kernel. Those of its instructions add up to its own.
 static inline const char *case_lowered(case_subject *s) {
-    const ptowsp_kernel kernel = case_last_kernel(s);
+    const ptowsp_kernel kernel = case_last_kernel(s->module);
     char *text = (char *)case_alloc(CASE_PRINT_MAX);
     uint64_t sum = 0, cycles;
     ptowsp_kernel_stats stats;
@@ -188,9 +192,9 @@ static inline bool case_compare_text(case_subject *s, const case_item *item) {
     } else if (!strcmp(item->word, "lowers")) {
         case_check_text(s, "instructions", case_lowered(s), item->rest);
     } else if (!strcmp(item->word, "lists")) {
-        case_check_text(s, "kernel", case_kernel_printed(s), item->rest);
+        case_check_text(s, "kernel", case_kernel_printed(s->module), item->rest);
     } else if (!strcmp(item->word, "listed") || !strcmp(item->word, "unlisted")) {
-        case_has_parts(s, case_kernel_printed(s), item->rest, item->word[0] == 'l');
+        case_has_parts(s, case_kernel_printed(s->module), item->rest, item->word[0] == 'l');
     } else if (!strcmp(item->word, "reads")) {
         static read_said said;
         case_compile_text(s);
