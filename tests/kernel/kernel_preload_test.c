@@ -1,5 +1,5 @@
 // Loops that begin iterations ahead: what they compute, against the same kernels unrolled by hand;
-// what is under way, counted on paper; their errors; and lists with wrong phases.
+// what is under way, counted on paper; and lists with wrong phases. Their errors are in cases/kernel_preload.case.
 
 #include "kernel_loop.h"
 #include "support/fixture.h"
@@ -9,8 +9,7 @@
 
 // -- results --------------------------------------------------------------------------------------
 
-static void preload__changes_no_byte_of_attention(void **state) {
-    (void)state;
+TEST(preload__changes_no_byte_of_attention) {
     const ptowsp_machine a5 = ptowsp_machine_950pr();
     uint64_t seed = test_seed();
     for (int ahead = 1; ahead <= PTOWSP_PRELOAD_MAX; ahead++) {
@@ -124,8 +123,7 @@ static bool any_run(fixture *f, uint64_t number, int64_t side, int64_t ahead, fl
 }
 
 // In lists, values take the tiles of those that are no longer needed; early and late ones change places.
-static void preload__changes_no_byte_of_any_body(void **state) {
-    fixture *f = (fixture *)*state;
+TEST_F(preload__changes_no_byte_of_any_body) {
     static float without[2 * FULL * FULL], with[2 * FULL * FULL];
     uint64_t first = test_seed(), same = 0;
     for (uint64_t i = 0; TEST_ROUNDS(i, 40); i++) {
@@ -147,97 +145,71 @@ static void preload__changes_no_byte_of_any_body(void **state) {
 
 // -- kernels --------------------------------------------------------------------------------------
 
-typedef enum mistake {
-    NO_MISTAKE,
-    NESTED,       // a loop in the loop
-    NO_PRODUCT,   // nothing takes what the vector half makes
-    IN_A_CIRCLE,  // scores of a chunk depend on the output of the one before
-    ON_BOTH,      // the largest score is needed late
-    MANY_LOOPS,
-    MANY_TILES  // go to the cube core in an iteration
-} mistake;
+// Attention of 64 queries to 1,024 keys of 64 in f16, 64 keys at a time.
+static const char attend_text[] = "module module\n"
+                                  "kernel attend(axes 0, in q f16 64 x 64, in k f16 64 x 1024"
+                                  ", in v f16 1024 x 64, out out f32 64 x 64) mix, 0 instructions\n"
+                                  "  %%1 = const 0\n"
+                                  "  %%2 = parameter q\n"
+                                  "  %%3 = parameter k\n"
+                                  "  %%4 = parameter v\n"
+                                  "  %%5 = parameter out\n"
+                                  "  %%6 = full 0 : f32 64 x 1\n"
+                                  "  %%7 = full 0 : f32 64 x 64\n"
+                                  "  %%8 = size %%4, rows\n"
+                                  "  %%9 = loop %%1, %%8, 64\n"
+                                  "%s"
+                                  "    %%11 = carry %%6 : f32 64 x 1\n"
+                                  "    %%12 = carry %%6 : f32 64 x 1\n"
+                                  "    %%13 = carry %%7 : f32 64 x 64\n"
+                                  "    %%14 = slice %%3 at (0, %%9) : f16 64 x 64\n"
+                                  "    %%15 = slice %%4 at (%%9, 0) : f16 64 x 64\n"
+                                  "    %%16 = const 0.125\n"
+                                  "    %%17 = matmul %%2, %%14 : f32 64 x 64\n"
+                                  "    %%18 = mul %%17, %%16 : f32 64 x 64\n"
+                                  "    %%19 = rowmax %%18 : f32 64 x 1\n"
+                                  "    %%20 = max %%11, %%19 : f32 64 x 1\n"
+                                  "    %%21 = sub %%18, %%20 : f32 64 x 64\n"
+                                  "    %%22 = exp %%21 : f32 64 x 64\n"
+                                  "    %%23 = sub %%11, %%20 : f32 64 x 1\n"
+                                  "    %%24 = exp %%23 : f32 64 x 1\n"
+                                  "    %%25 = cvt %%22 : f16 64 x 64\n"
+                                  "    %%26 = matmul %%25, %%15 : f32 64 x 64\n"
+                                  "    next %%11, %%20\n"
+                                  "    %%28 = rowsum %%22 : f32 64 x 1\n"
+                                  "    %%29 = mul %%12, %%24 : f32 64 x 1\n"
+                                  "    %%30 = add %%29, %%28 : f32 64 x 1\n"
+                                  "    next %%12, %%30\n"
+                                  "    %%32 = mul %%13, %%24 : f32 64 x 64\n"
+                                  "    %%33 = add %%32, %%26 : f32 64 x 64\n"
+                                  "    next %%13, %%33\n"
+                                  "  %%36 = div %%13, %%12 : f32 64 x 64\n"
+                                  "  store %%5, %%36\n";
 
 typedef struct scene {
     test_memory memory;
-    size_t before;  // allocations, when the kernel was begun
+    size_t before;  // allocations, when the text was read
+    ptowsp_status status;
     ptowsp_context *context;
     ptowsp_module *m;
-    ptowsp_kernel kernel;
 } scene;
 
-static void groups_make(ptowsp_body *k, ptowsp_value q, ptowsp_value keys, ptowsp_value values,
-                        mistake wrong, ptowsp_value *state) {
-    const ptowsp_value scale = ptowsp_tile_const(k, 0.125);
-    for (int g = 0; g < (wrong == MANY_TILES ? 6 : 1); g++) {
-        ptowsp_value m = state[3 * g], sum = state[3 * g + 1], acc = state[3 * g + 2];
-        if (wrong == IN_A_CIRCLE) {
-            q = ptowsp_tile_cvt(acc, PTOWSP_F16, PTOWSP_ROUND_NEAREST);
-        }
-        ptowsp_value s = ptowsp_tile_mul(ptowsp_tile_matmul(q, keys), scale);
-        ptowsp_value most = ptowsp_tile_max(m, ptowsp_tile_rowmax(s));
-        ptowsp_value p = ptowsp_tile_exp(ptowsp_tile_sub(s, most));
-        ptowsp_value fix = ptowsp_tile_exp(ptowsp_tile_sub(m, most)), part = p;
-        if (wrong != NO_PRODUCT) {
-            ptowsp_value narrow = ptowsp_tile_cvt(p, PTOWSP_F16, PTOWSP_ROUND_NEAREST);
-            part = ptowsp_tile_matmul(narrow, values);
-        }
-        if (wrong == ON_BOTH) {
-            part = ptowsp_tile_add(part, m);
-        }
-        ptowsp_tile_next(m, most);
-        ptowsp_tile_next(sum, ptowsp_tile_add(ptowsp_tile_mul(sum, fix), ptowsp_tile_rowsum(p)));
-        ptowsp_tile_next(acc, ptowsp_tile_add(ptowsp_tile_mul(acc, fix), part));
-    }
-}
-
-// Attention of 64 queries to 1,024 keys of 64 in f16, 64 keys at a time. The module's allocation number
-// `refused` fails; 0: none does.
-static void begin_refusing(scene *s, int64_t ahead, mistake wrong, size_t refused) {
-    enum { SIDE = 64, KEYS = 1024, GROUPS = 6 };
-    ptowsp_context_desc memory;
+// The module's allocation number `refused` fails; 0: none does.
+static void begin_refusing(scene *s, int ahead, size_t refused) {
+    ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &s->memory};
+    char line[32] = "", text[sizeof attend_text + sizeof line];
     memset(s, 0, sizeof *s);
-    memset(&memory, 0, sizeof memory);
-    memory.resize = test_resize;
-    memory.resize_user = &s->memory;
-    assert_ok(ptowsp_context_create(&memory, &s->context));
-    assert_ok(ptowsp_module_create(s->context, NULL, &s->m));
+    assert_ok(ptowsp_context_create(&desc, &s->context));
     s->before = s->memory.allocations;
     s->memory.refuse_at = refused ? s->before + refused : 0;
-    ptowsp_body_desc desc = {.name = "attend"};
-    ptowsp_body *k = ptowsp_kernel_begin(s->m, &desc);
-    const ptowsp_value none = {NULL, 0}, zero = ptowsp_tile_const(k, 0);
-    ptowsp_value q = ptowsp_tile_in(k, "q", PTOWSP_F16, SIDE, SIDE);
-    ptowsp_value keys = ptowsp_tile_in(k, "k", PTOWSP_F16, SIDE, KEYS);
-    ptowsp_value values = ptowsp_tile_in(k, "v", PTOWSP_F16, KEYS, SIDE);
-    ptowsp_value out = ptowsp_tile_out(k, "out", PTOWSP_F32, SIDE, SIDE), state[3 * GROUPS];
-    memset(state, 0, sizeof state);  // the loop does not run after an error
-    ptowsp_value column = ptowsp_tile_full(k, PTOWSP_F32, SIDE, 1, 0);
-    ptowsp_value square = ptowsp_tile_full(k, PTOWSP_F32, SIDE, SIDE, 0);
-    for (int i = 0; i < PTOWSP_LOOP_MAX - 1 && wrong == MANY_LOOPS; i++) {
-        ptowsp_tile_loop_begin(k, zero, zero, 1);
-        ptowsp_tile_loop_end(k);
-    }
-    PTOWSP_TILE_LOOP(k, at, zero, ptowsp_tile_rows(values), SIDE) {
-        if (ahead) {
-            ptowsp_tile_preload(at, ahead);
-        }
-        for (int i = 0; i < (wrong == MANY_TILES ? 3 * GROUPS : 3); i++) {
-            state[i] = ptowsp_tile_carry(i % 3 < 2 ? column : square);
-        }
-        if (wrong == NESTED) {
-            ptowsp_tile_loop_begin(k, zero, zero, 1);
-            ptowsp_tile_loop_end(k);
-        }
-        ptowsp_value left = ptowsp_tile_slice_at(keys, none, at, SIDE, SIDE);
-        ptowsp_value right = ptowsp_tile_slice_at(values, at, none, SIDE, SIDE);
-        groups_make(k, q, left, right, wrong, state);
-    }
-    ptowsp_tile_store(out, ptowsp_tile_div(state[2], state[1]));
-    s->kernel = ptowsp_kernel_end(k);
+    snprintf(line, sizeof line, ahead ? "    preload %%9, %d\n" : "", ahead);
+    snprintf(text, sizeof text, attend_text, line);
+    s->status = ptowsp_module_parse(s->context, text, strlen(text), NULL, &s->m, NULL);
 }
 
-static void begin(scene *s, int64_t ahead, mistake wrong) {
-    begin_refusing(s, ahead, wrong, 0);
+static void begin(scene *s, int ahead) {
+    begin_refusing(s, ahead, 0);
+    test_ok(s->context, s->status);
 }
 
 static void end(scene *s) {
@@ -247,27 +219,22 @@ static void end(scene *s) {
 }
 
 static pwsp_tile_code *code_of(const scene *s) {
-    const ptowsp_error error = ptowsp_module_error(s->m);
-    if (error.status != PTOWSP_OK) {
-        fail_msg("%s", error.text);
-    }
-    return (pwsp_tile_code *)(uintptr_t)PWSP_KERNEL(s->m, s->kernel.id)->code;
+    return (pwsp_tile_code *)(uintptr_t)PWSP_KERNEL(s->m, 1)->code;
 }
 
 static ptowsp_cycles cycles_of(const scene *s) {
     const ptowsp_cost cost = {.model = PTOWSP_MODEL_910B};
     ptowsp_kernel_stats stats;
-    assert_ok(ptowsp_kernel_measure(s->m, s->kernel, &cost, &stats));
+    assert_ok(ptowsp_kernel_measure(s->m, (ptowsp_kernel){1}, &cost, &stats));
     return stats.cycles;
 }
 
 // Of p iterations ahead, p + 1 have a correction each, and a tile in either FIFO takes as many slots
 // and as many again, as half of a FIFO is freed at a time.
-static void preload__has_room_for_all_that_is_under_way(void **state) {
-    (void)state;
-    for (int64_t ahead = 1; ahead <= PTOWSP_PRELOAD_MAX; ahead++) {
+TEST(preload__has_room_for_all_that_is_under_way) {
+    for (int ahead = 1; ahead <= PTOWSP_PRELOAD_MAX; ahead++) {
         scene s;
-        begin(&s, ahead, NO_MISTAKE);
+        begin(&s, ahead);
         const pwsp_tile_code *code = code_of(&s);
         uint32_t places = 0, late = 0, early = 0;
         for (uint32_t i = 1; i < code->tile_count; i++) {
@@ -288,77 +255,32 @@ static void preload__has_room_for_all_that_is_under_way(void **state) {
     }
 }
 
-static void preload__keeps_both_cores_at_work(void **state) {
-    (void)state;
+TEST(preload__keeps_both_cores_at_work) {
     scene without, with;
-    begin(&without, 0, NO_MISTAKE);
-    begin(&with, 2, NO_MISTAKE);
+    begin(&without, 0);
+    begin(&with, 2);
     assert_true(3 * cycles_of(&with) < 2 * cycles_of(&without));
     end(&without);
     end(&with);
 }
 
-static void preload__is_part_of_what_a_kernel_is(void **state) {
-    (void)state;
+TEST(preload__is_part_of_what_a_kernel_is) {
     uint64_t hashes[3];
     for (int ahead = 0; ahead < 3; ahead++) {
         scene s;
-        begin(&s, ahead, NO_MISTAKE);
+        begin(&s, ahead);
         hashes[ahead] = pwsp_tile_code_hash(code_of(&s));
-        static char text[1 << 16];
-        ptowsp_output_buffer buffer = {text, sizeof text, 0};
-        ptowsp_kernel_print(s.m, s.kernel, NULL, ptowsp_output_to_buffer(&buffer));
-        assert_int_equal(strstr(text, "  loop 1 preloads 2 iterations\n") != NULL, ahead == 2);
-        assert_int_equal(strstr(text, ", 2 turns later\n") != NULL, ahead == 2);
-        assert_int_equal(strstr(text, ", one of 3 places in turns of loop 1\n") != NULL,
-                         ahead == 2);
         end(&s);
     }
     assert_true(hashes[0] != hashes[1] && hashes[1] != hashes[2] && hashes[0] != hashes[2]);
 }
 
-// -- mistakes -------------------------------------------------------------------------------------
-
-static void preload__is_refused_by_name(void **state) {
-    (void)state;
-    static const struct {
-        mistake wrong;
-        ptowsp_status status;
-        const char *text;
-    } mistakes[] = {
-        {NESTED, PTOWSP_UNSUPPORTED,
-         "loop 1 cannot preload 2 iterations: it has another loop in it"},
-        {NO_PRODUCT, PTOWSP_UNSUPPORTED, "no product takes a tile that its vector half computes"},
-        {IN_A_CIRCLE, PTOWSP_UNSUPPORTED,
-         "a tile that its vector half pushes to the cube half depends on a late product"},
-        {ON_BOTH, PTOWSP_UNSUPPORTED, "its early and its late half use the same carried value"},
-        {MANY_LOOPS, PTOWSP_LIMIT_EXCEEDED,
-         "loop 8 preloads, and counts as two: more than 8 loops"},
-        {MANY_TILES, PTOWSP_LIMIT_EXCEEDED,
-         "loop 1 preloads 2 iterations of 6 tiles to the cube core, which takes 36 slots of a "
-         "FIFO; "
-         "there are 32"},
-    };
-    for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
-        scene s;
-        begin(&s, 2, mistakes[i].wrong);
-        const ptowsp_error error = ptowsp_module_error(s.m);
-        if (!strstr(error.text, mistakes[i].text)) {
-            fail_msg("%s, not %s", error.text, mistakes[i].text);
-        }
-        assert_int_equal(error.status, mistakes[i].status);
-        end(&s);
-    }
-}
-
-static void memory__every_allocation_may_fail(void **state) {
-    (void)state;
+TEST(memory__every_allocation_may_fail) {
     size_t count = 0;
     for (size_t refused = 0; refused <= count; refused++) {
         scene s;
-        begin_refusing(&s, 2, NO_MISTAKE, refused);
-        assert_int_equal(ptowsp_module_error(s.m).status,
-                         refused ? PTOWSP_OUT_OF_MEMORY : PTOWSP_OK);
+        begin_refusing(&s, 2, refused);
+        assert_int_equal(s.status, refused ? PTOWSP_OUT_OF_MEMORY : PTOWSP_OK);
         count = refused ? count : s.memory.allocations - s.before;
         s.memory.refuse_at = 0;
         end(&s);
@@ -376,10 +298,9 @@ static void expect_refused(const pwsp_tile_code *code, const char *text) {
     }
 }
 
-static void proof__refuses_wrong_phases_and_places(void **state) {
-    (void)state;
+TEST(proof__refuses_wrong_phases_and_places) {
     scene s;
-    begin(&s, 2, NO_MISTAKE);
+    begin(&s, 2);
     pwsp_tile_code *code = code_of(&s);
     pwsp_insn *insns = (pwsp_insn *)(uintptr_t)code->insns;
     pwsp_list_tile *tiles = (pwsp_list_tile *)(uintptr_t)code->tiles;
@@ -415,11 +336,10 @@ static void proof__refuses_wrong_phases_and_places(void **state) {
 // Of three iterations ahead, four tiles are under way. PTO-ISA frees two of four slots at a time, so the
 // fifth push waits for two pops, of which the second one comes after it. Of five slots, two are freed
 // when the sixth push comes.
-static void proof__knows_that_slots_are_freed_by_halves(void **state) {
-    (void)state;
+TEST(proof__knows_that_slots_are_freed_by_halves) {
     static const bool is_enough[] = {false, false, false, false, false, true, true, true, true};
     scene s;
-    begin(&s, 3, NO_MISTAKE);
+    begin(&s, 3);
     pwsp_tile_code *code = code_of(&s);
     for (uint8_t slots = 1; slots <= 8; slots++) {
         pwsp_list_fault fault;
@@ -429,19 +349,4 @@ static void proof__knows_that_slots_are_freed_by_halves(void **state) {
         assert_true(is_good || strstr(fault.text, "finds no free slot"));
     }
     end(&s);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(preload__changes_no_byte_of_attention),
-        cmocka_unit_test_setup_teardown(preload__changes_no_byte_of_any_body, setup, teardown),
-        cmocka_unit_test(preload__has_room_for_all_that_is_under_way),
-        cmocka_unit_test(preload__keeps_both_cores_at_work),
-        cmocka_unit_test(preload__is_part_of_what_a_kernel_is),
-        cmocka_unit_test(preload__is_refused_by_name),
-        cmocka_unit_test(memory__every_allocation_may_fail),
-        cmocka_unit_test(proof__refuses_wrong_phases_and_places),
-        cmocka_unit_test(proof__knows_that_slots_are_freed_by_halves),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
