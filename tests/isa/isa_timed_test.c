@@ -428,6 +428,21 @@ static void fields_of(const char *row, char fields[10][PREDICT_TEXT_MAX]) {
     }
 }
 
+// The row of these fields.
+static predict_instruction instruction_of(char fields[][PREDICT_TEXT_MAX]) {
+    predict_instruction row;
+    snprintf(row.machine, sizeof row.machine, "%s", fields[0]);
+    snprintf(row.name, sizeof row.name, "%s", fields[1]);
+    snprintf(row.dtype, sizeof row.dtype, "%s", fields[2]);
+    row.rows = (uint32_t)strtoul(fields[3], NULL, 10);
+    row.cols = (uint32_t)strtoul(fields[4], NULL, 10);
+    row.valid_rows = (uint32_t)strtoul(fields[5], NULL, 10);
+    row.valid_cols = (uint32_t)strtoul(fields[6], NULL, 10);
+    snprintf(row.params, sizeof row.params, "%s", fields[7]);
+    snprintf(row.variant, sizeof row.variant, "%s", fields[8]);
+    return row;
+}
+
 // Rows that are held to a bound, by machine and names of instructions.
 static void check_rows(const char *machine, const char *const *names, bool is_among, double median,
                        double ninety) {
@@ -443,17 +458,8 @@ static void check_rows(const char *machine, const char *const *names, bool is_am
         if (strcmp(fields[0], machine) != 0 || is_named != is_among) {
             continue;
         }
-        predict_instruction row;
         double cycles, measured = strtod(fields[9], NULL);
-        snprintf(row.machine, sizeof row.machine, "%s", fields[0]);
-        snprintf(row.name, sizeof row.name, "%s", fields[1]);
-        snprintf(row.dtype, sizeof row.dtype, "%s", fields[2]);
-        row.rows = (uint32_t)strtoul(fields[3], NULL, 10);
-        row.cols = (uint32_t)strtoul(fields[4], NULL, 10);
-        row.valid_rows = (uint32_t)strtoul(fields[5], NULL, 10);
-        row.valid_cols = (uint32_t)strtoul(fields[6], NULL, 10);
-        snprintf(row.params, sizeof row.params, "%s", fields[7]);
-        snprintf(row.variant, sizeof row.variant, "%s", fields[8]);
+        const predict_instruction row = instruction_of(fields);
         assert_true(predict_cycles(&row, &cycles, reason));
         errors[count++] = cycles > measured ? cycles / measured - 1 : 1 - cycles / measured;
     }
@@ -522,41 +528,6 @@ TEST(rows__kernels_are_within_a_tenth) {
     assert_true(errors[(rows - 1) / 2] <= 0.04);
 }
 
-// Kernels that are refused, by name.
-TEST(rows__of_kernels_that_cannot_be_predicted_say_why) {
-    static const struct {
-        predict_kernel row;
-        const char *reason;
-    } cases[] = {
-        {{"matmul_mxfp8", "A5", "m=2048 k=2048 n=2048", ""}, "block scales are not supported"},
-        {{"tget", "A2/A3 2 NPU", "16384 bytes float", ""}, "host times of remote gets"},
-        {{"lamb", "A3", "", ""}, "no schedule is known for it"},
-        {{"gemm", "H100", "m=3072 k=3072 n=3072", ""}, "its machine is not A3, 910B, A5 or 950PR"},
-        {{"topk", "A5", "type=float rows=48 validCol=64 topk=8", ""}, "measured on 910B alone"},
-        {{"gemm", "A3", "m=3000 k=3072 n=3072 f16->f32", "base 128x256x64, stepK 4"},
-         "its sizes are not whole tiles and panels"},
-        {{"gemm", "A3", "m=3072 k=3072 n=3072", "base 64x64x64"}, "its tiling is not blocks"},
-        {{"conv2d", "A3", "m=1536 k=1152 n=1536", "base 128x256x48, stepK 3"}, "3 x 3 over a map"},
-        {{"conv2d", "A3", "X=[4 8 8 0 16] 3x3: m=1536 k=1152 n=1536", "base 128x256x48, stepK 3"},
-         "3 x 3 over a map"},
-        {{"topk", "A3", "type=float rows=0 validCol=64 topk=8", ""}, "not f32 rows of 32 to 2,048"},
-        {{"allgather_gemm", "A3", "ranks=1 M=2048 K=2048 N=1024", "base 128x256"}, "links are"},
-        {{"allgather_gemm", "A3", "ranks=3 M=2048 K=2048 N=1024", "base 128x256"}, "equal parts"},
-        {{"allgather_gemm", "A3", "ranks=2 M=0 K=2048 N=1024", "base 128x256"}, "whole tiles"},
-        {{"gemm_allreduce pipelined", "910B 8 cards", "M=5504 K=6144 N=1536 f16",
-          "base 128x256x64 stepK 4"},
-         "overlap was not published"},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        predict_times times;
-        char reason[PREDICT_REASON_MAX] = "";
-        assert_false(predict_time(&cases[i].row, &times, reason));
-        if (!strstr(reason, cases[i].reason)) {
-            fail_msg("case %u: %s", (unsigned)i, reason);
-        }
-    }
-}
-
 // More blocks or more keys never take less time; 48 blocks are two waves of 24.
 TEST(rows__attention_grows_with_its_sizes) {
     double before = 0, of_24 = 0, of_48 = 0;
@@ -573,55 +544,46 @@ TEST(rows__attention_grows_with_its_sizes) {
     assert_true(of_48 > 1.999 * of_24 && of_48 < 2.001 * of_24);
 }
 
-TEST(rows__attention_of_other_forms_says_why) {
-    static const struct {
-        predict_kernel row;
-        const char *reason;
-    } cases[] = {
-        {{"flash_attention", "A5", "S0=128 S1=1024 H=128 B=1", ""},
-         "flash attention was measured on 910B alone"},
-        {{"flash_attention", "910B2", "S0=128 S1=1000 H=128 B=1", ""},
-         "not one head of 128, with whole tiles of 128"},
-        {{"flash_attention", "910B2", "S0=100 S1=1024 H=128 B=1", ""},
-         "not one head of 128, with whole tiles of 128"},
-        {{"flash_attention", "910B2", "S0=128 S1=1024 H=64 B=1", ""},
-         "not one head of 128, with whole tiles of 128"},
-        {{"flash_attention", "910B2", "S0=128 S1=1024 H=128 B=2", ""},
-         "not one head of 128, with whole tiles of 128"},
-        {{"flash_attention", "910B2", "S0=1310720 S1=1024 H=128 B=1", ""},
-         "not one head of 128, with whole tiles of 128"},
-        {{"flash_attention", "910B2", "", ""}, "not one head of 128, with whole tiles of 128"},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        predict_times times;
-        char reason[PREDICT_REASON_MAX];
-        assert_false(predict_time(&cases[i].row, &times, reason));
-        assert_string_equal(reason, cases[i].reason);
-    }
-}
-
+// A row of kernels has four fields, one of instructions nine.
 TEST(rows__that_cannot_be_predicted_say_why) {
-    static const struct {
-        predict_instruction row;
-        const char *reason;
-    } cases[] = {
-        {{"A9", "TADD", "f32", 1, 64, 1, 64, "", ""}, "there is no machine A9"},
-        {{"A5", "TFOO", "f32", 1, 64, 1, 64, "", ""}, "there is no instruction TFOO"},
-        {{"A5", "TCVT", "f32>float8e4m3", 1, 64, 1, 64, "", ""},
-         "element types f32>float8e4m3 are not supported"},
-        {{"A5", "TADD", "f32", 1, 64, 2, 64, "", ""}, "2 x 64 valid elements of 1 x 64"},
-        {{"A5", "TADD", "f32", 1, 64, 0, 64, "", ""}, "0 x 64 valid elements of 1 x 64"},
-        {{"A2A3", "TMOV", "f32", 1, 64, 1, 64, "Mat>Left", ""},
-         "moves of this form were not measured: Mat>Left"},
-        {{"A2A3", "TLOAD", "f32", 1, 64, 1, 64, "other", ""},
-         "loads of this form were not measured: other"},
-        {{"A2A3", "TCI", "i32", 1, 64, 1, 64, "", ""}, "TCI was not measured alone"},
-        {{"A2A3", "TMATMUL", "f16", 16, 16, 16, 16, "", ""}, "TMATMUL was not measured alone"},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        double cycles;
-        char reason[PREDICT_REASON_MAX];
-        assert_false(predict_cycles(&cases[i].row, &cycles, reason));
-        assert_string_equal(reason, cases[i].reason);
+    enum { FIELDS = 9 };
+    char line[256];
+    uint32_t count = 0;
+    FILE *file = fopen("tests/isa/isa_unpredicted.txt", "r");
+    assert_non_null(file);
+    while (fgets(line, sizeof line, file)) {
+        char *reason = strstr(line, " => "), reached[PREDICT_REASON_MAX] = "";
+        char f[FIELDS][PREDICT_TEXT_MAX] = {""};
+        int fields = 1;
+        if (line[0] == '#' || !reason) {
+            continue;
+        }
+        *reason = 0;
+        reason[strcspn(reason + 1, "\n") + 1] = 0;
+        for (const char *at = line; at; fields += at != NULL) {
+            const char *next = strstr(at, " | ");
+            const int length = next ? (int)(next - at) : (int)strlen(at);
+            snprintf(f[fields - 1], PREDICT_TEXT_MAX, "%.*s", length, at);
+            at = next ? next + 3 : NULL;
+        }
+        if (fields == 4) {
+            predict_kernel row;
+            predict_times times;
+            memcpy(row.kernel, f[0], PREDICT_TEXT_MAX);
+            memcpy(row.machine, f[1], PREDICT_TEXT_MAX);
+            memcpy(row.shape, f[2], PREDICT_TEXT_MAX);
+            memcpy(row.tiling, f[3], PREDICT_TEXT_MAX);
+            assert_false(predict_time(&row, &times, reached));
+        } else {
+            double cycles;
+            const predict_instruction row = instruction_of(f);
+            assert_false(predict_cycles(&row, &cycles, reached));
+        }
+        if (!strstr(reached, reason + 4)) {
+            fail_msg("%s: %s", line, reached);
+        }
+        count++;
     }
+    fclose(file);
+    assert_true(count >= 30);
 }

@@ -19,28 +19,17 @@ static void play_all(lp_scene scene, int most) {
     }
 }
 
-TEST(loop__sums_products_over_chunks_of_the_inner_size) {
-    play_all(lp_matmul, 6);
-}
-
-TEST(loop__carries_values_that_add_up_and_change_places) {
-    play_all(lp_rows, 6);
-}
-
-TEST(loop__computes_attention_over_chunks_of_keys) {
-    play_all(lp_attention, 6);
-}
-
-TEST(loop__runs_inside_another) {
-    play_all(lp_nested, 15);
-}
-
-TEST(loop__runs_inside_three_others) {
-    play_all(lp_gemm, 8);
-}
-
-TEST(loop__multiplies_from_panels_inside_loops_over_tiles) {
-    play_all(lp_panels, 15);
+// Plays `count` scenes on both machines, with integers, whose sums are exact in any order.
+static void play_integers(lp_scene scene, int count, double range) {
+    const ptowsp_machine a5 = ptowsp_machine_950pr();
+    for (int i = 0; i < 2 * count; i++) {
+        kt_config config = kt_any(test_seed() + (uint64_t)i);
+        config.machine = i % 2 ? &a5 : NULL;
+        config.is_integer = true;
+        config.low = -range;
+        config.high = range;
+        lp_play(scene, i / 2, config);
+    }
 }
 
 // Of a carried value of 8 rows the next has 5: in a task, the others stay what they were. Summed in
@@ -106,10 +95,6 @@ static void begins_as_another(kt *t, bool is_looped, int which) {
     ptowsp_tile_store(kept, which == 2 ? lp_result(&l, 1, row) : which == 1 ? row : x.v);
 }
 
-TEST(loop__does_not_change_what_a_carried_value_begins_as) {
-    play_all(begins_as_another, 5);
-}
-
 // What a product of a loop is added to: a part of a parameter that nothing else needs, or a product
 // from before the loop, which is the same in every iteration.
 static void adds_to(kt *t, bool is_looped, int which) {
@@ -125,18 +110,6 @@ static void adds_to(kt *t, bool is_looped, int which) {
         lp_next(&l, 0, sum, ptowsp_tile_add(sum, ptowsp_tile_matmul_acc(to, a.v, b.v)));
     }
     ptowsp_tile_store(out, lp_result(&l, 0, zero));
-}
-
-TEST(loop__adds_products_to_what_is_there) {
-    const ptowsp_machine a5 = ptowsp_machine_950pr();
-    for (int which = 0; which < 4; which++) {
-        kt_config config = kt_any(test_seed());
-        config.machine = which / 2 ? &a5 : NULL;
-        config.is_integer = true;  // sums are exact in any order
-        config.low = -3;
-        config.high = 3;
-        lp_play(adds_to, which % 2, config);
-    }
 }
 
 // A sum of products that an instruction reads as well, in the loop or behind it: seen = sum + 1, or 1 if
@@ -166,18 +139,6 @@ static void watches_a_sum(kt *t, bool is_looped, int which) {
     }
     ptowsp_tile_store(out, watch.src[0]);
     ptowsp_tile_store(seen, watch.dst[0]);
-}
-
-TEST(loop__shows_its_sum_to_instructions) {
-    const ptowsp_machine a5 = ptowsp_machine_950pr();
-    for (int which = 0; which < 4; which++) {
-        kt_config config = kt_any(test_seed());
-        config.machine = which / 2 ? &a5 : NULL;
-        config.is_integer = true;  // sums are exact in any order
-        config.low = -3;
-        config.high = 3;
-        lp_play(watches_a_sum, which % 2, config);
-    }
 }
 
 // What is made of a carried value where that is needed no more: parts of it, its transpose, another
@@ -210,16 +171,36 @@ static void parts_of_homes(kt *t, bool is_looped, int way) {
     ptowsp_tile_store(out, lp_result(&l, 0, first));
 }
 
-TEST(loop__parts_of_carried_values_are_not_their_places) {
-    const ptowsp_machine a5 = ptowsp_machine_950pr();
-    for (int i = 0; i < 10; i++) {
-        kt_config config = kt_any(test_seed() + (uint64_t)i);
-        config.machine = i % 2 ? &a5 : NULL;
-        config.is_integer = true;
-        config.low = -9;
-        config.high = 9;
-        lp_play(parts_of_homes, i / 2, config);
+TEST(loop__is_what_it_is_unrolled) {
+    static const struct {
+        const char *name;
+        lp_scene scene;
+        int most;
+    } rows[] = {
+        {"sums products over chunks of the inner size", lp_matmul, 6},
+        {"carries values that add up and change places", lp_rows, 6},
+        {"computes attention over chunks of keys", lp_attention, 6},
+        {"runs inside another", lp_nested, 15},
+        {"runs inside three others", lp_gemm, 8},
+        {"multiplies from panels inside loops over tiles", lp_panels, 15},
+        {"does not change what a carried value begins as", begins_as_another, 5},
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        print_message("%s\n", rows[i].name);
+        play_all(rows[i].scene, rows[i].most);
     }
+}
+
+TEST(loop__adds_products_to_what_is_there) {
+    play_integers(adds_to, 2, 3);
+}
+
+TEST(loop__shows_its_sum_to_instructions) {
+    play_integers(watches_a_sum, 2, 3);
+}
+
+TEST(loop__parts_of_carried_values_are_not_their_places) {
+    play_integers(parts_of_homes, 5, 9);
 }
 
 // Sums that products of a loop add to: which stay in L0C, and which do not.

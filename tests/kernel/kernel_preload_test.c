@@ -197,13 +197,13 @@ typedef struct scene {
 // The module's allocation number `refused` fails; 0: none does.
 static void begin_refusing(scene *s, int ahead, size_t refused) {
     ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &s->memory};
-    char line[32] = "", text[sizeof attend_text + sizeof line];
+    char line[32], text[sizeof attend_text + sizeof line];
     memset(s, 0, sizeof *s);
     assert_ok(ptowsp_context_create(&desc, &s->context));
     s->before = s->memory.allocations;
     s->memory.refuse_at = refused ? s->before + refused : 0;
-    snprintf(line, sizeof line, ahead ? "    preload %%9, %d\n" : "", ahead);
-    snprintf(text, sizeof text, attend_text, line);
+    snprintf(line, sizeof line, "    preload %%9, %d\n", ahead);
+    snprintf(text, sizeof text, attend_text, ahead ? line : "");
     s->status = ptowsp_module_parse(s->context, text, strlen(text), NULL, &s->m, NULL);
 }
 
