@@ -163,15 +163,28 @@ static inline kt_value kt_value_make(kt *t, ptowsp_value v, ptowsp_dtype dtype, 
     return value;
 }
 
-// A value of another one's shape.
-static inline kt_value kt_value_like(kt *t, ptowsp_value v, ptowsp_dtype dtype,
-                                     const kt_value *like) {
-    kt_value value = kt_value_make(t, v, dtype, like->rows, like->cols);
-    value.valid_rows = like->valid_rows;
-    value.valid_cols = like->valid_cols;
-    value.is_row_tail = like->is_row_tail;
-    value.is_col_tail = like->is_col_tail;
+// A value that a task may have less of.
+static inline kt_value kt_value_part(kt *t, ptowsp_value v, ptowsp_dtype dtype, int64_t rows,
+                                     int64_t cols, int64_t valid_rows, int64_t valid_cols,
+                                     bool is_row_tail, bool is_col_tail) {
+    kt_value value = kt_value_make(t, v, dtype, rows, cols);
+    value.valid_rows = valid_rows;
+    value.valid_cols = valid_cols;
+    value.is_row_tail = is_row_tail;
+    value.is_col_tail = is_col_tail;
     return value;
+}
+
+// A value of another one's shape.
+static inline kt_value kt_value_like(kt *t, ptowsp_value v, ptowsp_dtype dtype, const kt_value *x) {
+    return kt_value_part(t, v, dtype, x->rows, x->cols, x->valid_rows, x->valid_cols,
+                         x->is_row_tail, x->is_col_tail);
+}
+
+// An element as another one is.
+static inline void kt_copy(kt_value *d, int64_t i, const kt_value *x, int64_t j) {
+    d->x[i] = x->x[j];
+    d->error[i] = x->error[j];
 }
 
 #define KT_EACH(value, r, c)                                                                       \
@@ -242,10 +255,7 @@ static inline kt_param *kt_param_make(kt *t, ptowsp_direction direction, ptowsp_
                      : direction == PTOWSP_OUT
                          ? ptowsp_tile_out(t->k, p->name, dtype, rows, cols)
                          : ptowsp_tile_inout(t->k, p->name, dtype, rows, cols);
-    p->value = kt_value_make(t, v, dtype, rows, cols);
-    p->value.valid_rows = valid_rows;
-    p->value.valid_cols = valid_cols;
-    p->value.is_row_tail = p->value.is_col_tail = true;
+    p->value = kt_value_part(t, v, dtype, rows, cols, valid_rows, valid_cols, true, true);
     KT_EACH(p->value, r, c) {
         p->value.x[KT_AT(p->value, r, c)] = kt_get(dtype, p->block + kt_element(p, r, c) * size);
     }

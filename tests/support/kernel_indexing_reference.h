@@ -49,9 +49,8 @@ static inline kt_value kt_select(kt *t, kt_value mask, kt_value x, kt_value y) {
 static inline kt_value kt_gather(kt *t, kt_value x, kt_value index) {
     kt_value d = kt_value_like(t, ptowsp_tile_gather(x.v, index.v), x.dtype, &index);
     KT_EACH(d, r, c) {
-        int64_t i = KT_AT(d, r, c), at = (int64_t)index.x[i];
-        d.x[i] = x.x[at];
-        d.error[i] = x.error[at];
+        int64_t i = KT_AT(d, r, c);
+        kt_copy(&d, i, &x, (int64_t)index.x[i]);
     }
     return d;
 }
@@ -78,11 +77,8 @@ static inline void kt_sort_pairs(double *p, int64_t count) {
 // Pairs are kept as a score, an index, ..., whatever the type of scores. Behind the valid ones are
 // those of nothing.
 static inline kt_value kt_sort32(kt *t, kt_value x, kt_value index) {
-    kt_value d = kt_value_make(t, ptowsp_tile_sort32(x.v, index.v), x.dtype, x.rows, 2 * x.cols);
-    d.valid_rows = x.valid_rows;
-    d.valid_cols = 2 * x.valid_cols;
-    d.is_row_tail = x.is_row_tail;
-    d.is_col_tail = x.is_col_tail;
+    kt_value d = kt_value_part(t, ptowsp_tile_sort32(x.v, index.v), x.dtype, x.rows, 2 * x.cols,
+                               x.valid_rows, 2 * x.valid_cols, x.is_row_tail, x.is_col_tail);
     KT_EACH(x, r, c) {
         d.x[KT_AT(d, r, 2 * c)] = x.x[KT_AT(x, r, c)];
         d.x[KT_AT(d, r, 2 * c + 1)] = index.x[index.rows == 1 ? c : KT_AT(index, r, c)];

@@ -387,47 +387,44 @@ static inline void lp_cache(kt *t, bool is_looped, int which) {
 
 enum { LP_POOL = 24 };
 
-// Values of one shape each: whole ones, rows and columns of f32, which go with each other.
+// Values of one shape each: whole ones, columns and rows of f32, which go with each other.
+typedef enum lp_shape { LP_WHOLE, LP_COL, LP_ROW, LP_SHAPES } lp_shape;
+
 typedef struct lp_pool {
-    ptowsp_value wholes[LP_POOL], cols[LP_POOL], rows[LP_POOL];
-    int whole_count, col_count, row_count;
+    ptowsp_value values[LP_SHAPES][LP_POOL];
+    int count[LP_SHAPES];
     int64_t height, width;
 } lp_pool;
 
-static inline ptowsp_value lp_any(kt *t, const ptowsp_value *values, int count) {
-    return values[test_random(&t->state) % (uint64_t)count];
+static inline ptowsp_value lp_any(kt *t, const lp_pool *p, lp_shape shape) {
+    return p->values[shape][test_random(&t->state) % (uint64_t)p->count[shape]];
 }
 
-static inline void lp_put(ptowsp_value *values, int *count, ptowsp_value value) {
-    if (*count < LP_POOL) {
-        values[(*count)++] = value;
+static inline void lp_put(lp_pool *p, lp_shape shape, ptowsp_value value) {
+    if (p->count[shape] < LP_POOL) {
+        p->values[shape][p->count[shape]++] = value;
     }
 }
 
 // One operation on what there is.
 static inline void lp_random_op(kt *t, lp_pool *p) {
-    ptowsp_value x = lp_any(t, p->wholes, p->whole_count), y = lp_any(t, p->wholes, p->whole_count);
-    ptowsp_value c = lp_any(t, p->cols, p->col_count), r = lp_any(t, p->rows, p->row_count);
-    ptowsp_value half = ptowsp_tile_const(t->k, 0.5);
+    ptowsp_value x = lp_any(t, p, LP_WHOLE), y = lp_any(t, p, LP_WHOLE), c = lp_any(t, p, LP_COL);
+    ptowsp_value r = lp_any(t, p, LP_ROW), half = ptowsp_tile_const(t->k, 0.5);
     switch (test_random(&t->state) % 12) {
-    case 0: lp_put(p->wholes, &p->whole_count, ptowsp_tile_add(x, y)); break;
-    case 1: lp_put(p->wholes, &p->whole_count, ptowsp_tile_mul(x, half)); break;
-    case 2: lp_put(p->wholes, &p->whole_count, ptowsp_tile_max(x, y)); break;
-    case 3: lp_put(p->wholes, &p->whole_count, ptowsp_tile_sub(x, c)); break;
-    case 4: lp_put(p->wholes, &p->whole_count, ptowsp_tile_add(x, r)); break;
-    case 5: lp_put(p->cols, &p->col_count, ptowsp_tile_rowmax(x)); break;
-    case 6: lp_put(p->cols, &p->col_count, ptowsp_tile_add(c, ptowsp_tile_rowsum(x))); break;
-    case 7: lp_put(p->rows, &p->row_count, ptowsp_tile_min(r, ptowsp_tile_colmax(x))); break;
-    case 8: lp_put(p->wholes, &p->whole_count, ptowsp_tile_neg(x)); break;
-    case 9: lp_put(p->cols, &p->col_count, ptowsp_tile_mul(c, half)); break;
+    case 0: lp_put(p, LP_WHOLE, ptowsp_tile_add(x, y)); break;
+    case 1: lp_put(p, LP_WHOLE, ptowsp_tile_mul(x, half)); break;
+    case 2: lp_put(p, LP_WHOLE, ptowsp_tile_max(x, y)); break;
+    case 3: lp_put(p, LP_WHOLE, ptowsp_tile_sub(x, c)); break;
+    case 4: lp_put(p, LP_WHOLE, ptowsp_tile_add(x, r)); break;
+    case 5: lp_put(p, LP_COL, ptowsp_tile_rowmax(x)); break;
+    case 6: lp_put(p, LP_COL, ptowsp_tile_add(c, ptowsp_tile_rowsum(x))); break;
+    case 7: lp_put(p, LP_ROW, ptowsp_tile_min(r, ptowsp_tile_colmax(x))); break;
+    case 8: lp_put(p, LP_WHOLE, ptowsp_tile_neg(x)); break;
+    case 9: lp_put(p, LP_COL, ptowsp_tile_mul(c, half)); break;
     case 10:
-        if (p->height == p->width) {
-            lp_put(p->wholes, &p->whole_count, ptowsp_tile_matmul(x, y));
-            break;
-        }
-        lp_put(p->wholes, &p->whole_count, ptowsp_tile_abs(x));
+        lp_put(p, LP_WHOLE, p->height == p->width ? ptowsp_tile_matmul(x, y) : ptowsp_tile_abs(x));
         break;
-    default: lp_put(p->rows, &p->row_count, ptowsp_tile_sub(r, half)); break;
+    default: lp_put(p, LP_ROW, ptowsp_tile_sub(r, half)); break;
     }
 }
 
@@ -440,14 +437,19 @@ static inline void lp_random_ops(kt *t, lp_pool *p, int64_t most) {
 // A loop over chunks of rows of `x`: it carries some values of the pool, and may have another loop
 // in it. Made in it, values are forgotten with it; what it carried goes into the pool.
 static inline void lp_random_loop(kt *t, bool is_looped, lp_pool *p, kt_value x, int depth) {
+    enum { MOST = 5 };
+    static const lp_shape shapes[MOST] = {LP_WHOLE, LP_WHOLE, LP_COL, LP_COL, LP_ROW};
+    static const int before[LP_SHAPES] = {0, 2, 4};
     lp_pool outer = *p;
-    int wholes = (int)test_random_in(&t->state, 1, 2), cols = (int)test_random_in(&t->state, 0, 2);
-    int rows = (int)test_random_in(&t->state, 0, 1);
-    ptowsp_value initial[5], carried[5], results[5];
-    for (int i = 0; i < 5; i++) {
-        initial[i] = i < 2   ? lp_any(t, p->wholes, p->whole_count)
-                     : i < 4 ? lp_any(t, p->cols, p->col_count)
-                             : lp_any(t, p->rows, p->row_count);
+    int64_t used[LP_SHAPES];  // of each shape
+    ptowsp_value initial[MOST], carried[MOST];
+    bool is_used[MOST];
+    for (int shape = 0; shape < LP_SHAPES; shape++) {
+        used[shape] = test_random_in(&t->state, shape == LP_WHOLE, shape == LP_ROW ? 1 : 2);
+    }
+    for (int i = 0; i < MOST; i++) {
+        is_used[i] = i - before[shapes[i]] < used[shapes[i]];
+        initial[i] = lp_any(t, p, shapes[i]);
     }
     int64_t first = p->height * test_random_in(&t->state, 0, 1);
     int64_t end = test_random_in(&t->state, 0, 4) == 0 ? first : x.rows;
@@ -456,18 +458,11 @@ static inline void lp_random_loop(kt *t, bool is_looped, lp_pool *p, kt_value x,
     while (lp_more(&l)) {
         t->state = state;
         lp_pool in = outer;
-        lp_put(in.wholes, &in.whole_count, lp_chunk(&l, NULL, x.v, p->height, p->width));
-        for (int i = 0; i < 5; i++) {
-            bool is_used = i < 2 ? i < wholes : i < 4 ? i - 2 < cols : i - 4 < rows;
-            if (is_used) {
+        lp_put(&in, LP_WHOLE, lp_chunk(&l, NULL, x.v, p->height, p->width));
+        for (int i = 0; i < MOST; i++) {
+            if (is_used[i]) {
                 carried[i] = lp_carry(&l, i, initial[i]);
-                lp_put(i < 2   ? in.wholes
-                       : i < 4 ? in.cols
-                               : in.rows,
-                       i < 2   ? &in.whole_count
-                       : i < 4 ? &in.col_count
-                               : &in.row_count,
-                       carried[i]);
+                lp_put(&in, shapes[i], carried[i]);
             }
         }
         lp_random_ops(t, &in, 6);
@@ -477,27 +472,17 @@ static inline void lp_random_loop(kt *t, bool is_looped, lp_pool *p, kt_value x,
         }
         t->state = behind;
         lp_random_ops(t, &in, 4);
-        for (int i = 0; i < 5; i++) {
-            ptowsp_value next = i < 2   ? lp_any(t, in.wholes, in.whole_count)
-                                : i < 4 ? lp_any(t, in.cols, in.col_count)
-                                        : lp_any(t, in.rows, in.row_count);
-            if (i < 2 ? i < wholes : i < 4 ? i - 2 < cols : i - 4 < rows) {
+        for (int i = 0; i < MOST; i++) {
+            ptowsp_value next = lp_any(t, &in, shapes[i]);
+            if (is_used[i]) {
                 lp_next(&l, i, carried[i], next);
             }
         }
     }
     *p = outer;
-    for (int i = 0; i < 5; i++) {
-        results[i] = lp_result(&l, i, initial[i]);
-        bool is_used = i < 2 ? i < wholes : i < 4 ? i - 2 < cols : i - 4 < rows;
-        if (is_used) {
-            lp_put(i < 2   ? p->wholes
-                   : i < 4 ? p->cols
-                           : p->rows,
-                   i < 2   ? &p->whole_count
-                   : i < 4 ? &p->col_count
-                           : &p->row_count,
-                   results[i]);
+    for (int i = 0; i < MOST; i++) {
+        if (is_used[i]) {
+            lp_put(p, shapes[i], lp_result(&l, i, initial[i]));
         }
     }
 }
@@ -508,10 +493,10 @@ static inline void lp_random(kt *t, bool is_looped, int which) {
     p.width = test_random_in(&t->state, 0, 1) ? 16 : 24;
     int64_t chunks = test_random_in(&t->state, 1, 4);
     kt_value x = lp_in(t, PTOWSP_F32, chunks * p.height, p.width, chunks * p.height, p.width);
-    p.wholes[p.whole_count++] = lp_in(t, PTOWSP_F32, p.height, p.width, p.height, p.width).v;
-    p.wholes[p.whole_count++] = ptowsp_tile_full(t->k, PTOWSP_F32, p.height, p.width, 0.25);
-    p.cols[p.col_count++] = lp_in(t, PTOWSP_F32, p.height, 1, p.height, 1).v;
-    p.rows[p.row_count++] = lp_in(t, PTOWSP_F32, 1, p.width, 1, p.width).v;
+    lp_put(&p, LP_WHOLE, lp_in(t, PTOWSP_F32, p.height, p.width, p.height, p.width).v);
+    lp_put(&p, LP_WHOLE, ptowsp_tile_full(t->k, PTOWSP_F32, p.height, p.width, 0.25));
+    lp_put(&p, LP_COL, lp_in(t, PTOWSP_F32, p.height, 1, p.height, 1).v);
+    lp_put(&p, LP_ROW, lp_in(t, PTOWSP_F32, 1, p.width, 1, p.width).v);
     ptowsp_value out[3] = {lp_out(t, PTOWSP_F32, p.height, p.width, p.height, p.width),
                            lp_out(t, PTOWSP_F32, p.height, 1, p.height, 1),
                            lp_out(t, PTOWSP_F32, 1, p.width, 1, p.width)};
@@ -522,9 +507,9 @@ static inline void lp_random(kt *t, bool is_looped, int which) {
         t->state = state = state * 3 + 1;  // whatever an empty loop has not taken
     }
     lp_random_ops(t, &p, 5);
-    ptowsp_tile_store(out[0], p.wholes[p.whole_count - 1]);
-    ptowsp_tile_store(out[1], p.cols[p.col_count - 1]);
-    ptowsp_tile_store(out[2], p.rows[p.row_count - 1]);
+    for (int shape = 0; shape < LP_SHAPES; shape++) {
+        ptowsp_tile_store(out[shape], p.values[shape][p.count[shape] - 1]);
+    }
 }
 
 #endif

@@ -61,14 +61,12 @@ static inline kt_value window_load(kt *t, const random_window *w) {
         v = ptowsp_tile_slice_at(of->v, w->by[0] ? w->by[0]->index : none,
                                  w->by[1] ? w->by[1]->index : none, w->sizes[0], w->sizes[1]);
     }
-    kt_value part = kt_value_make(t, v, of->dtype, w->sizes[0], w->sizes[1]);
-    part.valid_rows = w->by[0] ? w->sizes[0] : of->valid_rows;
-    part.valid_cols = w->by[1] ? w->sizes[1] : of->valid_cols;
-    part.is_row_tail = part.is_col_tail = true;
+    kt_value part = kt_value_part(t, v, of->dtype, w->sizes[0], w->sizes[1],
+                                  w->by[0] ? w->sizes[0] : of->valid_rows,
+                                  w->by[1] ? w->sizes[1] : of->valid_cols, true, true);
     int64_t row = window_at(w, 0), col = window_at(w, 1);
     KT_EACH(part, r, c) {
-        part.x[KT_AT(part, r, c)] = of->x[KT_AT(*of, row + r, col + c)];
-        part.error[KT_AT(part, r, c)] = of->error[KT_AT(*of, row + r, col + c)];
+        kt_copy(&part, KT_AT(part, r, c), of, KT_AT(*of, row + r, col + c));
     }
     return part;
 }
@@ -101,8 +99,7 @@ static inline void window_store(kt *t, const random_window *w, kt_value value, b
     int64_t row = window_at(w, 0), col = window_at(w, 1);
     for (int64_t r = 0; is_run && r < value.valid_rows && row + r < of->valid_rows; r++) {
         for (int64_t c = 0; c < value.valid_cols && col + c < of->valid_cols; c++) {
-            of->x[KT_AT(*of, row + r, col + c)] = value.x[KT_AT(value, r, c)];
-            of->error[KT_AT(*of, row + r, col + c)] = value.error[KT_AT(value, r, c)];
+            kt_copy(of, KT_AT(*of, row + r, col + c), &value, KT_AT(value, r, c));
         }
     }
     w->of->is_stored = true;

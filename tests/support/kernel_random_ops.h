@@ -271,34 +271,18 @@ static inline void add_made(kt *t, pool *p) {
     }
 }
 
+static inline void add_pick_or_sort(kt *t, pool *p) {
+    (test_random(&t->state) % 3 ? add_pick : add_sort)(t, p);
+}
+
 static inline void add_loop(kt *t, pool *p);  // kernel_random.h
 
 static inline void add_any(kt *t, pool *p) {
-    switch (test_random(&t->state) % (p->is_body ? 16 : 17)) {
-    case 0:
-    case 1:
-    case 2:
-    case 3:
-    case 4: add_binary(t, p); break;
-    case 5:
-    case 6:
-    case 7: add_unary(t, p); break;
-    case 8:
-    case 9: add_reduce(t, p); break;
-    case 10:
-    case 11: add_product(t, p); break;
-    case 12: add_convert(t, p); break;
-    case 13: add_layout(t, p); break;
-    case 14:
-        if (test_random(&t->state) % 3) {
-            add_pick(t, p);
-        } else {
-            add_sort(t, p);
-        }
-        break;
-    case 15: add_made(t, p); break;
-    default: add_loop(t, p); break;
-    }
+    static void (*const steps[])(kt *, pool *) = {
+        add_binary,  add_binary, add_binary,       add_binary, add_binary,  add_unary,
+        add_unary,   add_unary,  add_reduce,       add_reduce, add_product, add_product,
+        add_convert, add_layout, add_pick_or_sort, add_made,   add_loop};
+    steps[test_random(&t->state) % (p->is_body ? 16 : 17)](t, p);
 }
 
 #endif

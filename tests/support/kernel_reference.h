@@ -82,12 +82,8 @@ static inline void kt_binary_set(kt_value *d, int64_t i, kt_binary_kind kind, do
             x = x / y;
         }
         break;
-    case KT_MAX:
-        x = is_nan ? NAN : x > y ? x : y;
-        error = ex > ey ? ex : ey;
-        break;
     default:
-        x = is_nan ? NAN : x < y ? x : y;
+        x = is_nan ? NAN : (kind == KT_MAX ? x > y : x < y) ? x : y;
         error = ex > ey ? ex : ey;
         break;
     }
@@ -290,11 +286,9 @@ static inline void kt_reduce_set(kt_value *d, int64_t i, const kt_value *x, kt_r
 
 static inline kt_value kt_reduce_to(kt *t, ptowsp_value v, kt_reduce_kind kind, kt_value x,
                                     bool is_row, ptowsp_dtype dtype) {
-    kt_value d = kt_value_make(t, v, dtype, is_row ? x.rows : 1, is_row ? 1 : x.cols);
-    d.is_row_tail = is_row && x.is_row_tail;
-    d.is_col_tail = !is_row && x.is_col_tail;
-    d.valid_rows = is_row ? x.valid_rows : 1;
-    d.valid_cols = is_row ? 1 : x.valid_cols;
+    kt_value d = is_row
+                     ? kt_value_part(t, v, dtype, x.rows, 1, x.valid_rows, 1, x.is_row_tail, false)
+                     : kt_value_part(t, v, dtype, 1, x.cols, 1, x.valid_cols, false, x.is_col_tail);
     KT_EACH(d, r, c) {
         kt_reduce_set(&d, KT_AT(d, r, c), &x, kind, r, c, is_row);
     }
@@ -332,8 +326,7 @@ static inline kt_value kt_broadcast(kt *t, kt_value x, kt_value vector, bool is_
                                       : ptowsp_tile_col_broadcast(x.v, vector.v),
                                vector.dtype, &x);
     KT_EACH(d, r, c) {
-        d.x[KT_AT(d, r, c)] = vector.x[is_row ? r : c];
-        d.error[KT_AT(d, r, c)] = vector.error[is_row ? r : c];
+        kt_copy(&d, KT_AT(d, r, c), &vector, is_row ? r : c);
     }
     return d;
 }
@@ -343,12 +336,8 @@ static inline kt_value kt_broadcast(kt *t, kt_value x, kt_value vector, bool is_
 // a times b, plus `third` where it is given: of the result's shape, or a row of biases.
 static inline kt_value kt_product(kt *t, ptowsp_value v, kt_value a, kt_value b,
                                   const kt_value *third) {
-    kt_value d =
-        kt_value_make(t, v, a.dtype == PTOWSP_I8 ? PTOWSP_I32 : PTOWSP_F32, a.rows, b.cols);
-    d.valid_rows = a.valid_rows;
-    d.valid_cols = b.valid_cols;
-    d.is_row_tail = a.is_row_tail;
-    d.is_col_tail = b.is_col_tail;
+    kt_value d = kt_value_part(t, v, a.dtype == PTOWSP_I8 ? PTOWSP_I32 : PTOWSP_F32, a.rows, b.cols,
+                               a.valid_rows, b.valid_cols, a.is_row_tail, b.is_col_tail);
     KT_EACH(d, r, c) {
         kt_sum sum = kt_sum_none();
         for (int64_t k = 0; k < a.valid_cols; k++) {
@@ -383,14 +372,10 @@ static inline kt_value kt_matmul_bias(kt *t, kt_value a, kt_value b, kt_value bi
 // -- layout ---------------------------------------------------------------------------------------
 
 static inline kt_value kt_transpose(kt *t, kt_value x) {
-    kt_value d = kt_value_make(t, ptowsp_tile_transpose(x.v), x.dtype, x.cols, x.rows);
-    d.valid_rows = x.valid_cols;
-    d.valid_cols = x.valid_rows;
-    d.is_row_tail = x.is_col_tail;
-    d.is_col_tail = x.is_row_tail;
+    kt_value d = kt_value_part(t, ptowsp_tile_transpose(x.v), x.dtype, x.cols, x.rows, x.valid_cols,
+                               x.valid_rows, x.is_col_tail, x.is_row_tail);
     KT_EACH(d, r, c) {
-        d.x[KT_AT(d, r, c)] = x.x[KT_AT(x, c, r)];
-        d.error[KT_AT(d, r, c)] = x.error[KT_AT(x, c, r)];
+        kt_copy(&d, KT_AT(d, r, c), &x, KT_AT(x, c, r));
     }
     return d;
 }
@@ -401,15 +386,11 @@ static inline int64_t kt_clamp(int64_t x, int64_t low, int64_t high) {
 
 static inline kt_value kt_slice(kt *t, kt_value x, int64_t row, int64_t col, int64_t rows,
                                 int64_t cols) {
-    kt_value d =
-        kt_value_make(t, ptowsp_tile_slice(x.v, row, col, rows, cols), x.dtype, rows, cols);
-    d.valid_rows = kt_clamp(x.valid_rows - row, 0, rows);
-    d.valid_cols = kt_clamp(x.valid_cols - col, 0, cols);
-    d.is_row_tail = x.is_row_tail;
-    d.is_col_tail = x.is_col_tail;
+    kt_value d = kt_value_part(t, ptowsp_tile_slice(x.v, row, col, rows, cols), x.dtype, rows, cols,
+                               kt_clamp(x.valid_rows - row, 0, rows),
+                               kt_clamp(x.valid_cols - col, 0, cols), x.is_row_tail, x.is_col_tail);
     KT_EACH(d, r, c) {
-        d.x[KT_AT(d, r, c)] = x.x[KT_AT(x, r + row, c + col)];
-        d.error[KT_AT(d, r, c)] = x.error[KT_AT(x, r + row, c + col)];
+        kt_copy(&d, KT_AT(d, r, c), &x, KT_AT(x, r + row, c + col));
     }
     return d;
 }
@@ -437,28 +418,21 @@ static inline kt_value kt_load(kt_value param) {
 }
 
 static inline kt_value kt_interleave(kt *t, kt_value x, kt_value y) {
-    kt_value d = kt_value_make(t, ptowsp_tile_interleave(x.v, y.v), x.dtype, x.rows, 2 * x.cols);
-    d.valid_rows = x.valid_rows;
-    d.valid_cols = 2 * x.valid_cols;
-    d.is_row_tail = x.is_row_tail;
-    d.is_col_tail = x.is_col_tail;
+    kt_value d = kt_value_part(t, ptowsp_tile_interleave(x.v, y.v), x.dtype, x.rows, 2 * x.cols,
+                               x.valid_rows, 2 * x.valid_cols, x.is_row_tail, x.is_col_tail);
     KT_EACH(d, r, c) {
         const kt_value *of = c % 2 ? &y : &x;
-        d.x[KT_AT(d, r, c)] = of->x[KT_AT(*of, r, c / 2)];
-        d.error[KT_AT(d, r, c)] = of->error[KT_AT(*of, r, c / 2)];
+        kt_copy(&d, KT_AT(d, r, c), of, KT_AT(*of, r, c / 2));
     }
     return d;
 }
 
 static inline kt_value kt_deinterleave(kt *t, kt_value x, uint32_t part) {
-    kt_value d = kt_value_make(t, ptowsp_tile_deinterleave(x.v, part), x.dtype, x.rows, x.cols / 2);
-    d.valid_rows = x.valid_rows;
-    d.valid_cols = (x.valid_cols + 1 - part) / 2;
-    d.is_row_tail = x.is_row_tail;
-    d.is_col_tail = x.is_col_tail;
+    kt_value d =
+        kt_value_part(t, ptowsp_tile_deinterleave(x.v, part), x.dtype, x.rows, x.cols / 2,
+                      x.valid_rows, (x.valid_cols + 1 - part) / 2, x.is_row_tail, x.is_col_tail);
     KT_EACH(d, r, c) {
-        d.x[KT_AT(d, r, c)] = x.x[KT_AT(x, r, 2 * c + part)];
-        d.error[KT_AT(d, r, c)] = x.error[KT_AT(x, r, 2 * c + part)];
+        kt_copy(&d, KT_AT(d, r, c), &x, KT_AT(x, r, 2 * c + part));
     }
     return d;
 }
