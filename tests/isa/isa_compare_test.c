@@ -113,90 +113,81 @@ BENCH_TEST(compare__takes_all_types_and_modes_on_a5_and_as_the_simulator) {
     }
 }
 
-BENCH_TEST(compare__of_nan_is_false_but_for_ne) {
-    for (uint32_t round = 0; round < 24; round++) {
-        ptoisa_compare mode = modes[round % 6];
-        ptoisa_dtype dtype = round / 6 % 2 ? PTOISA_F16 : PTOISA_F32;
-        test_begin(bench, PTOISA_A2A3, "compare NaN");
-        test_tile *a = test_vec(bench, dtype, 1, 40), *b = test_vec(bench, dtype, 1, 40);
-        test_tile *mask = test_written(mask_make(bench, PTOISA_A2A3, 1, 40));
-        for (uint32_t i = 0; i < 40; i++) {
-            test_put(a, 0, i, i % 2 ? 1 : (double)NAN);
-            test_put(b, 0, i, (double)NAN);
-        }
-        test_run(bench);
-        if (round < 12) {
-            ptoisa_tcmp(&bench->core, &mask->tile, &a->tile, &b->tile, mode);
-        } else {
-            ptoisa_tcmps(&bench->core, &mask->tile, &b->tile, 1, mode);
-        }
-        for (uint32_t i = 0; i < 5; i++) {
-            test_expect(bench, mask, 0, i, mode == PTOISA_NE ? 255 : 0, 0);
-        }
-        test_end(bench);
+ROUNDS_TEST(compare__of_nan_is_false_but_for_ne, 24) {
+    ptoisa_compare mode = modes[round % 6];
+    ptoisa_dtype dtype = round / 6 % 2 ? PTOISA_F16 : PTOISA_F32;
+    test_begin(bench, PTOISA_A2A3, "compare NaN");
+    test_tile *a = test_vec(bench, dtype, 1, 40), *b = test_vec(bench, dtype, 1, 40);
+    test_tile *mask = test_written(mask_make(bench, PTOISA_A2A3, 1, 40));
+    for (uint32_t i = 0; i < 40; i++) {
+        test_put(a, 0, i, i % 2 ? 1 : (double)NAN);
+        test_put(b, 0, i, (double)NAN);
+    }
+    test_run(bench);
+    if (round < 12) {
+        ptoisa_tcmp(&bench->core, &mask->tile, &a->tile, &b->tile, mode);
+    } else {
+        ptoisa_tcmps(&bench->core, &mask->tile, &b->tile, 1, mode);
+    }
+    for (uint32_t i = 0; i < 5; i++) {
+        test_expect(bench, mask, 0, i, mode == PTOISA_NE ? 255 : 0, 0);
     }
 }
 
-BENCH_TEST(select__takes_one_or_the_other) {
-    for (uint32_t round = 0; round < 2 * ROUNDS; round++) {
-        bool is_scalar = round % 2, is_all = round % 8 > 5;  // with bytes, as the simulator
-        ptoisa_dtype dtype = test_dtype(bench, set_all & ~(is_all ? 0 : SET(I8) | SET(U8)));
-        uint32_t rows = test_size(bench, 12), cols = 8 * test_size(bench, SIDE / 8);
-        ptoisa_family family = !is_all && test_chance(bench, 2) ? PTOISA_A5 : PTOISA_A2A3;
-        test_begin(bench, family, is_scalar ? "TSELS" : "TSEL");
-        bench->core.is_as_simulator = is_all;
-        // Valid elements are random bits: NaN of any kind must come through.
-        test_tile *a = test_vec(bench, dtype, rows, cols), *b = test_vec(bench, dtype, rows, cols);
-        test_tile *mask = mask_make(bench, family, rows, cols);
-        test_tile *t = test_scratch(
-            test_tile_make(bench, PTOISA_U8, PTOISA_VEC, PTOISA_ROW_MAJOR, 1, 32, 1, 32));
-        uint32_t where = test_in(bench, 0, 3);
-        test_tile *d = where == 0                 ? a
-                       : where == 1 && !is_scalar ? b
-                                                  : test_vec(bench, dtype, rows, cols);
-        d->role = TEST_WRITTEN;
-        double x = test_number(bench, dtype, TEST_ANY);
-        test_run(bench);
-        if (is_scalar) {
-            ptoisa_tsels(&bench->core, &d->tile, &mask->tile, &a->tile, &t->tile, x);
+ROUNDS_TEST(select__takes_one_or_the_other, 2 * ROUNDS) {
+    bool is_scalar = round % 2, is_all = round % 8 > 5;  // with bytes, as the simulator
+    ptoisa_dtype dtype = test_dtype(bench, set_all & ~(is_all ? 0 : SET(I8) | SET(U8)));
+    uint32_t rows = test_size(bench, 12), cols = 8 * test_size(bench, SIDE / 8);
+    ptoisa_family family = !is_all && test_chance(bench, 2) ? PTOISA_A5 : PTOISA_A2A3;
+    test_begin(bench, family, is_scalar ? "TSELS" : "TSEL");
+    bench->core.is_as_simulator = is_all;
+    // Valid elements are random bits: NaN of any kind must come through.
+    test_tile *a = test_vec(bench, dtype, rows, cols), *b = test_vec(bench, dtype, rows, cols);
+    test_tile *mask = mask_make(bench, family, rows, cols);
+    test_tile *t =
+        test_scratch(test_tile_make(bench, PTOISA_U8, PTOISA_VEC, PTOISA_ROW_MAJOR, 1, 32, 1, 32));
+    uint32_t where = test_in(bench, 0, 3);
+    test_tile *d = where == 0                 ? a
+                   : where == 1 && !is_scalar ? b
+                                              : test_vec(bench, dtype, rows, cols);
+    d->role = TEST_WRITTEN;
+    double x = test_number(bench, dtype, TEST_ANY);
+    test_run(bench);
+    if (is_scalar) {
+        ptoisa_tsels(&bench->core, &d->tile, &mask->tile, &a->tile, &t->tile, x);
+    } else {
+        ptoisa_tsel(&bench->core, &d->tile, &mask->tile, &a->tile, &b->tile, &t->tile);
+    }
+    TEST_GRID(uint32_t, r, rows, c, cols) {
+        if (bit_was(mask, r, c)) {
+            test_expect_bits(bench, d, r, c, ref_was_bits(a, r, c));
+        } else if (is_scalar) {
+            test_expect(bench, d, r, c, x, 0);
         } else {
-            ptoisa_tsel(&bench->core, &d->tile, &mask->tile, &a->tile, &b->tile, &t->tile);
+            test_expect_bits(bench, d, r, c, ref_was_bits(b, r, c));
         }
-        TEST_GRID(uint32_t, r, rows, c, cols) {
-            if (bit_was(mask, r, c)) {
-                test_expect_bits(bench, d, r, c, ref_was_bits(a, r, c));
-            } else if (is_scalar) {
-                test_expect(bench, d, r, c, x, 0);
-            } else {
-                test_expect_bits(bench, d, r, c, ref_was_bits(b, r, c));
-            }
-        }
-        test_end(bench);
     }
 }
 
 // A comparison and the selection by its mask, with columns that fill no whole byte.
-BENCH_TEST(select__undoes_a_comparison_with_a_tail) {
-    for (uint32_t round = 0; round < ROUNDS; round++) {
-        uint32_t rows = test_size(bench, 12), cols = test_size(bench, SIDE);
-        ptoisa_dtype dtype = round % 2 ? PTOISA_F16 : PTOISA_F32;
-        ptoisa_family family = test_chance(bench, 2) ? PTOISA_A5 : PTOISA_A2A3;
-        test_begin(bench, family, "TCMP, TSEL");
-        test_tile *a = test_vec(bench, dtype, rows, cols), *b = test_vec(bench, dtype, rows, cols);
-        test_tile *mask = test_written(mask_make(bench, family, rows, cols)),
-                  *d = test_written(test_vec(bench, dtype, rows, cols));
-        test_tile *t = test_scratch(
-            test_tile_make(bench, PTOISA_U8, PTOISA_VEC, PTOISA_ROW_MAJOR, 1, 32, 1, 32));
-        fill(bench, a);
-        fill(bench, b);
-        test_run(bench);
-        ptoisa_tcmp(&bench->core, &mask->tile, &a->tile, &b->tile, PTOISA_GT);
-        ptoisa_tsel(&bench->core, &d->tile, &mask->tile, &a->tile, &b->tile, &t->tile);
-        TEST_GRID(uint32_t, r, rows, c, cols) {
-            bool is_greater = ref_was(a, r, c) > ref_was(b, r, c);
-            test_expect_bits(bench, d, r, c, ref_was_bits(is_greater ? a : b, r, c));
-        }
-        test_end(bench);
+ROUNDS_TEST(select__undoes_a_comparison_with_a_tail, ROUNDS) {
+    uint32_t rows = test_size(bench, 12), cols = test_size(bench, SIDE);
+    ptoisa_dtype dtype = round % 2 ? PTOISA_F16 : PTOISA_F32;
+    ptoisa_family family = test_chance(bench, 2) ? PTOISA_A5 : PTOISA_A2A3;
+    test_begin(bench, family, "TCMP, TSEL");
+    test_tile *a = test_vec(bench, dtype, rows, cols), *b = test_vec(bench, dtype, rows, cols);
+    test_tile *mask = test_written(mask_make(bench, family, rows, cols)),
+              *d = test_written(test_vec(bench, dtype, rows, cols));
+    test_tile *t =
+        test_scratch(test_tile_make(bench, PTOISA_U8, PTOISA_VEC, PTOISA_ROW_MAJOR, 1, 32, 1, 32));
+    fill(bench, a);
+    fill(bench, b);
+    test_run(bench);
+    ptoisa_tcmp(&bench->core, &mask->tile, &a->tile, &b->tile, PTOISA_GT);
+    ptoisa_tsel(&bench->core, &d->tile, &mask->tile, &a->tile, &b->tile, &t->tile);
+    TEST_GRID(uint32_t, r, rows, c, cols) {
+        bool is_greater = ref_was(a, r, c) > ref_was(b, r, c);
+        test_expect_bits(bench, d, r, c, ref_was_bits(is_greater ? a : b, r, c));
     }
 }
 

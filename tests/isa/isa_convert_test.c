@@ -142,23 +142,20 @@ static uint64_t source_bits(test_bench *bench, const pair *p) {
     return ref_encode(p->from, sign * (x + step * part + beside));
 }
 
-BENCH_TEST(cvt__every_pair_and_mode_equals_the_reference) {
-    for (uint32_t round = 0; round < PAIR_COUNT * ROUNDS; round++) {
-        const pair *p = &pairs[round % PAIR_COUNT];
-        const ptoisa_round mode = rounds[test_in(bench, 0, 6)];
-        const bool saturate = test_chance(bench, 2), is_a5 = test_chance(bench, 2);
-        uint32_t rows = test_size(bench, 5), cols = test_size(bench, 120);
-        test_begin(bench, is_a5 || p->kind == PTOISA_CVT_A5 ? PTOISA_A5 : PTOISA_A2A3, "TCVT");
-        test_tile *s = test_vec(bench, p->from, rows, cols),
-                  *d = test_written(test_vec(bench, p->to, rows, cols));
-        TEST_GRID(uint32_t, r, rows, c, cols) {
-            ref_put_bits(s->tile.data, p->from, ref_offset(&s->tile, r, c), source_bits(bench, p));
-        }
-        test_run(bench);
-        ptoisa_tcvt(&bench->core, &d->tile, &s->tile, mode, saturate);
-        expect_converted(bench, d, s, p, mode, saturate);
-        test_end(bench);
+ROUNDS_TEST(cvt__every_pair_and_mode_equals_the_reference, PAIR_COUNT *ROUNDS) {
+    const pair *p = &pairs[round % PAIR_COUNT];
+    const ptoisa_round mode = rounds[test_in(bench, 0, 6)];
+    const bool saturate = test_chance(bench, 2), is_a5 = test_chance(bench, 2);
+    uint32_t rows = test_size(bench, 5), cols = test_size(bench, 120);
+    test_begin(bench, is_a5 || p->kind == PTOISA_CVT_A5 ? PTOISA_A5 : PTOISA_A2A3, "TCVT");
+    test_tile *s = test_vec(bench, p->from, rows, cols),
+              *d = test_written(test_vec(bench, p->to, rows, cols));
+    TEST_GRID(uint32_t, r, rows, c, cols) {
+        ref_put_bits(s->tile.data, p->from, ref_offset(&s->tile, r, c), source_bits(bench, p));
     }
+    test_run(bench);
+    ptoisa_tcvt(&bench->core, &d->tile, &s->tile, mode, saturate);
+    expect_converted(bench, d, s, p, mode, saturate);
 }
 
 // All 65536 numbers of f16 (or bf16), in rows of 4096.
@@ -338,60 +335,53 @@ static test_tile *per_row(test_bench *bench, uint32_t rows, bool is_scale) {
 }
 
 // Each step is rounded to f32.
-BENCH_TEST(quant__by_row_equals_the_reference) {
-    for (uint32_t round = 0; round < 4 * ROUNDS; round++) {
-        bool is_sym = round % 2;
-        uint32_t rows = test_size(bench, 20), cols = test_size(bench, 100);
-        test_begin(bench, PTOISA_A2A3, is_sym ? "TQUANT INT8_SYM" : "TQUANT INT8_ASYM");
-        test_tile *s = test_written(test_vec(bench, PTOISA_F32, rows, cols));
-        test_tile *scale = per_row(bench, rows, true), *offset = per_row(bench, rows, false);
-        test_tile *d = test_written(test_vec(bench, is_sym ? PTOISA_I8 : PTOISA_U8, rows, cols));
-        TEST_GRID(uint32_t, r, rows, c, cols) {
-            double x = ((double)test_in(bench, 0, 4000) - 2000) / 16;
-            bool is_end = test_chance(bench, 20);
-            test_put(s, r, c, is_end ? copysign((double)INFINITY, x) : x);
-        }
-        // With scratch, as on A2/A3: the source is scaled in place.
-        test_tile *scratch = round % 4 == 1
-                                 ? test_scratch(test_vec(bench, PTOISA_F32,
-                                                         (s->tile.rows + 7) / 8 * 8, s->tile.cols))
-                                 : NULL;
-        test_run(bench);
+ROUNDS_TEST(quant__by_row_equals_the_reference, 4 * ROUNDS) {
+    bool is_sym = round % 2;
+    uint32_t rows = test_size(bench, 20), cols = test_size(bench, 100);
+    test_begin(bench, PTOISA_A2A3, is_sym ? "TQUANT INT8_SYM" : "TQUANT INT8_ASYM");
+    test_tile *s = test_written(test_vec(bench, PTOISA_F32, rows, cols));
+    test_tile *scale = per_row(bench, rows, true), *offset = per_row(bench, rows, false);
+    test_tile *d = test_written(test_vec(bench, is_sym ? PTOISA_I8 : PTOISA_U8, rows, cols));
+    TEST_GRID(uint32_t, r, rows, c, cols) {
+        double x = ((double)test_in(bench, 0, 4000) - 2000) / 16;
+        bool is_end = test_chance(bench, 20);
+        test_put(s, r, c, is_end ? copysign((double)INFINITY, x) : x);
+    }
+    // With scratch, as on A2/A3: the source is scaled in place.
+    test_tile *scratch =
+        round % 4 == 1
+            ? test_scratch(test_vec(bench, PTOISA_F32, (s->tile.rows + 7) / 8 * 8, s->tile.cols))
+            : NULL;
+    test_run(bench);
+    if (scratch) {
+        ptoisa_tquant_sym_scratch(&bench->core, &d->tile, &s->tile, &scale->tile, &scratch->tile);
+    } else if (is_sym) {
+        ptoisa_tquant_sym(&bench->core, &d->tile, &s->tile, &scale->tile);
+    } else {
+        ptoisa_tquant_asym(&bench->core, &d->tile, &s->tile, &scale->tile, &offset->tile);
+    }
+    TEST_GRID(uint32_t, r, rows, c, cols) {
+        double x = ref_round(PTOISA_F32, ref_was(s, r, c) * ref_was(scale, r, 0));
         if (scratch) {
-            ptoisa_tquant_sym_scratch(&bench->core, &d->tile, &s->tile, &scale->tile,
-                                      &scratch->tile);
-        } else if (is_sym) {
-            ptoisa_tquant_sym(&bench->core, &d->tile, &s->tile, &scale->tile);
-        } else {
-            ptoisa_tquant_asym(&bench->core, &d->tile, &s->tile, &scale->tile, &offset->tile);
+            test_expect_value(bench, s, r, c, x);
         }
-        TEST_GRID(uint32_t, r, rows, c, cols) {
-            double x = ref_round(PTOISA_F32, ref_was(s, r, c) * ref_was(scale, r, 0));
-            if (scratch) {
-                test_expect_value(bench, s, r, c, x);
-            }
-            x = is_sym ? x : ref_round(PTOISA_F32, x + ref_was(offset, r, 0));
-            test_expect_value(bench, d, r, c, ref_clamp((ptoisa_dtype)d->tile.dtype, nearbyint(x)));
-        }
-        test_end(bench);
+        x = is_sym ? x : ref_round(PTOISA_F32, x + ref_was(offset, r, 0));
+        test_expect_value(bench, d, r, c, ref_clamp((ptoisa_dtype)d->tile.dtype, nearbyint(x)));
     }
 }
 
-BENCH_TEST(dequant__by_row_equals_the_reference) {
-    for (uint32_t round = 0; round < 2 * ROUNDS; round++) {
-        ptoisa_dtype dtype = round % 2 ? PTOISA_I8 : PTOISA_I16;
-        uint32_t rows = test_size(bench, 20), cols = test_size(bench, 100);
-        test_begin(bench, PTOISA_A2A3, "TDEQUANT");
-        test_tile *s = test_vec(bench, dtype, rows, cols);
-        test_fill(bench, s, TEST_ANY);
-        test_tile *scale = per_row(bench, rows, true), *offset = per_row(bench, rows, false);
-        test_tile *d = test_written(test_vec(bench, PTOISA_F32, rows, cols));
-        test_run(bench);
-        ptoisa_tdequant(&bench->core, &d->tile, &s->tile, &scale->tile, &offset->tile);
-        TEST_GRID(uint32_t, r, rows, c, cols) {
-            double x = ref_round(PTOISA_F32, ref_was(s, r, c) - ref_was(offset, r, 0));
-            test_expect_value(bench, d, r, c, x * ref_was(scale, r, 0));
-        }
-        test_end(bench);
+ROUNDS_TEST(dequant__by_row_equals_the_reference, 2 * ROUNDS) {
+    ptoisa_dtype dtype = round % 2 ? PTOISA_I8 : PTOISA_I16;
+    uint32_t rows = test_size(bench, 20), cols = test_size(bench, 100);
+    test_begin(bench, PTOISA_A2A3, "TDEQUANT");
+    test_tile *s = test_vec(bench, dtype, rows, cols);
+    test_fill(bench, s, TEST_ANY);
+    test_tile *scale = per_row(bench, rows, true), *offset = per_row(bench, rows, false);
+    test_tile *d = test_written(test_vec(bench, PTOISA_F32, rows, cols));
+    test_run(bench);
+    ptoisa_tdequant(&bench->core, &d->tile, &s->tile, &scale->tile, &offset->tile);
+    TEST_GRID(uint32_t, r, rows, c, cols) {
+        double x = ref_round(PTOISA_F32, ref_was(s, r, c) - ref_was(offset, r, 0));
+        test_expect_value(bench, d, r, c, x * ref_was(scale, r, 0));
     }
 }

@@ -255,21 +255,18 @@ BENCH_TEST(elementwise__every_form_of_every_type_matches_the_reference) {
 }
 
 // A scalar is of the tile's element type: 0.1 is the f32 (or f16) next to 0.1.
-BENCH_TEST(scalar__is_rounded_to_the_tiles_type) {
-    for (uint32_t round = 0; round < 40; round++) {
-        ptoisa_dtype dtype = round % 2 ? PTOISA_F32 : PTOISA_F16;
-        test_begin(bench, PTOISA_A2A3, "scalar");
-        test_tile *a = source(bench, dtype, 2, 19, TEST_PLAIN),
-                  *d = test_written(test_vec(bench, dtype, 2, 19));
-        double x = (double)(test_random(bench) >> 11) * 0x1p-53 * 8 - 4;
-        test_run(bench);
-        bool is_product = round % 4 < 2;
-        (is_product ? ptoisa_tmuls : ptoisa_tadds)(&bench->core, &d->tile, &a->tile, x);
-        for (uint32_t i = 0; i < 38; i++) {
-            expect_of(bench, d, is_product ? PTOISA_TMUL : PTOISA_TADD, i / 19, i % 19,
-                      ref_was(a, i / 19, i % 19), ref_round(dtype, x), 0);
-        }
-        test_end(bench);
+ROUNDS_TEST(scalar__is_rounded_to_the_tiles_type, 40) {
+    ptoisa_dtype dtype = round % 2 ? PTOISA_F32 : PTOISA_F16;
+    test_begin(bench, PTOISA_A2A3, "scalar");
+    test_tile *a = source(bench, dtype, 2, 19, TEST_PLAIN),
+              *d = test_written(test_vec(bench, dtype, 2, 19));
+    double x = (double)(test_random(bench) >> 11) * 0x1p-53 * 8 - 4;
+    test_run(bench);
+    bool is_product = round % 4 < 2;
+    (is_product ? ptoisa_tmuls : ptoisa_tadds)(&bench->core, &d->tile, &a->tile, x);
+    for (uint32_t i = 0; i < 38; i++) {
+        expect_of(bench, d, is_product ? PTOISA_TMUL : PTOISA_TADD, i / 19, i % 19,
+                  ref_was(a, i / 19, i % 19), ref_round(dtype, x), 0);
     }
 }
 
@@ -277,33 +274,30 @@ BENCH_TEST(scalar__is_rounded_to_the_tiles_type) {
 
 // One source is as big as the destination; the other covers a part, and elsewhere the first is
 // copied.
-BENCH_TEST(part__copies_where_one_source_ends) {
+ROUNDS_TEST(part__copies_where_one_source_ends, 4 * ROUNDS) {
     static const char *const names[4] = {"TPARTADD", "TPARTMUL", "TPARTMAX", "TPARTMIN"};
     static const ptoisa_op ops[4] = {PTOISA_TADD, PTOISA_TMUL, PTOISA_TMAX, PTOISA_TMIN};
     static const binary_fn runs[4] = {ptoisa_tpartadd, ptoisa_tpartmul, ptoisa_tpartmax,
                                       ptoisa_tpartmin};
-    for (uint32_t round = 0; round < 4 * ROUNDS; round++) {
-        uint32_t which = round % 4;
-        ptoisa_dtype dtype = test_dtype(bench, ALL);
-        uint32_t rows = test_size(bench, 12), cols = test_size(bench, SIDE);
-        uint32_t part_rows = test_in(bench, 0, rows), part_cols = test_in(bench, 0, cols);
-        test_begin(bench, PTOISA_A2A3, names[which]);
-        test_tile *full = source(bench, dtype, rows, cols, TEST_ANY);
-        test_tile *part = source(bench, dtype, part_rows, part_cols, TEST_ANY);
-        test_tile *d = test_chance(bench, 3) ? full : test_vec(bench, dtype, rows, cols);
-        d->role = TEST_WRITTEN;
-        bool is_first = test_chance(bench, 2);
-        test_run(bench);
-        runs[which](&bench->core, &d->tile, is_first ? &full->tile : &part->tile,
-                    is_first ? &part->tile : &full->tile);
-        TEST_GRID(uint32_t, r, rows, c, cols) {
-            if (r < part_rows && c < part_cols) {
-                expect_of(bench, d, ops[which], r, c, ref_was(full, r, c), ref_was(part, r, c), 0);
-            } else {
-                test_expect(bench, d, r, c, ref_was(full, r, c), 0);
-            }
+    uint32_t which = round % 4;
+    ptoisa_dtype dtype = test_dtype(bench, ALL);
+    uint32_t rows = test_size(bench, 12), cols = test_size(bench, SIDE);
+    uint32_t part_rows = test_in(bench, 0, rows), part_cols = test_in(bench, 0, cols);
+    test_begin(bench, PTOISA_A2A3, names[which]);
+    test_tile *full = source(bench, dtype, rows, cols, TEST_ANY);
+    test_tile *part = source(bench, dtype, part_rows, part_cols, TEST_ANY);
+    test_tile *d = test_chance(bench, 3) ? full : test_vec(bench, dtype, rows, cols);
+    d->role = TEST_WRITTEN;
+    bool is_first = test_chance(bench, 2);
+    test_run(bench);
+    runs[which](&bench->core, &d->tile, is_first ? &full->tile : &part->tile,
+                is_first ? &part->tile : &full->tile);
+    TEST_GRID(uint32_t, r, rows, c, cols) {
+        if (r < part_rows && c < part_cols) {
+            expect_of(bench, d, ops[which], r, c, ref_was(full, r, c), ref_was(part, r, c), 0);
+        } else {
+            test_expect(bench, d, r, c, ref_was(full, r, c), 0);
         }
-        test_end(bench);
     }
 }
 
@@ -338,31 +332,28 @@ BENCH_TEST(unary__is_accurate_over_the_whole_range) {
 
 // -- three operands -------------------------------------------------------------------------------
 
-BENCH_TEST(ternary__adds_and_subtracts) {
+ROUNDS_TEST(ternary__adds_and_subtracts, 4 * ROUNDS) {
     static const char *const names[4] = {"TADDC", "TSUBC", "TADDSC", "TSUBSC"};
-    for (uint32_t round = 0; round < 4 * ROUNDS; round++) {
-        uint32_t which = round % 4, rows, cols;
-        ptoisa_dtype dtype = test_dtype(bench, ALL);
-        test_begin(bench, PTOISA_A2A3, names[which]);
-        shape(bench, &rows, &cols);
-        test_tile *a = source(bench, dtype, rows, cols, some_numbers(bench));
-        test_tile *b = source(bench, dtype, rows, cols, some_numbers(bench));
-        test_tile *e = source(bench, dtype, rows, cols, some_numbers(bench));
-        test_tile *d = destination(bench, dtype, rows, cols, a, e);
-        double x = test_number(bench, dtype, some_numbers(bench));
-        test_run(bench);
-        const ptoisa_tile *dt = &d->tile, *at = &a->tile, *bt = &b->tile, *et = &e->tile;
-        switch (which) {
-        case 0: ptoisa_taddc(&bench->core, dt, at, bt, et); break;
-        case 1: ptoisa_tsubc(&bench->core, dt, at, bt, et); break;
-        case 2: ptoisa_taddsc(&bench->core, dt, at, x, et); break;
-        default: ptoisa_tsubsc(&bench->core, dt, at, x, et); break;
-        }
-        TEST_GRID(uint32_t, r, rows, c, cols) {
-            expect_of(bench, d, which % 2 ? PTOISA_TSUBC : PTOISA_TADDC, r, c, ref_was(a, r, c),
-                      which < 2 ? ref_was(b, r, c) : x, ref_was(e, r, c));
-        }
-        test_end(bench);
+    uint32_t which = round % 4, rows, cols;
+    ptoisa_dtype dtype = test_dtype(bench, ALL);
+    test_begin(bench, PTOISA_A2A3, names[which]);
+    shape(bench, &rows, &cols);
+    test_tile *a = source(bench, dtype, rows, cols, some_numbers(bench));
+    test_tile *b = source(bench, dtype, rows, cols, some_numbers(bench));
+    test_tile *e = source(bench, dtype, rows, cols, some_numbers(bench));
+    test_tile *d = destination(bench, dtype, rows, cols, a, e);
+    double x = test_number(bench, dtype, some_numbers(bench));
+    test_run(bench);
+    const ptoisa_tile *dt = &d->tile, *at = &a->tile, *bt = &b->tile, *et = &e->tile;
+    switch (which) {
+    case 0: ptoisa_taddc(&bench->core, dt, at, bt, et); break;
+    case 1: ptoisa_tsubc(&bench->core, dt, at, bt, et); break;
+    case 2: ptoisa_taddsc(&bench->core, dt, at, x, et); break;
+    default: ptoisa_tsubsc(&bench->core, dt, at, x, et); break;
+    }
+    TEST_GRID(uint32_t, r, rows, c, cols) {
+        expect_of(bench, d, which % 2 ? PTOISA_TSUBC : PTOISA_TADDC, r, c, ref_was(a, r, c),
+                  which < 2 ? ref_was(b, r, c) : x, ref_was(e, r, c));
     }
 }
 

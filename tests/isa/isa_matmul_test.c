@@ -110,47 +110,41 @@ BENCH_TEST(matmul__matches_three_loops) {
 }
 
 // NaN and infinities spoil their own row or column, and garbage outside the valid region nothing.
-BENCH_TEST(matmul__keeps_nan_in_its_row) {
-    for (uint32_t round = 0; round < 12; round++) {
-        uint32_t m = 7, k = 33, n = 20, at = test_in(bench, 0, 6);
-        test_begin(bench, PTOISA_A2A3, "TMATMUL of NaN");
-        operands o = operands_make(bench, PTOISA_A2A3, triples[round % 3], m, k, n);
-        bool is_nan = round % 2;
-        for (uint32_t i = 0; i < k * n; i++) {
-            test_put(o.b, i / n, i % n, 1 + i % 3);
-        }
-        test_put(o.a, at, test_in(bench, 0, k - 1), is_nan ? (double)NAN : (double)INFINITY);
-        test_run(bench);
-        run(bench, &o, 0, false);
-        for (uint32_t i = 0; i < m * n; i++) {
-            double got = ref_now(o.c, i / n, i % n);
-            assert_true(i / n == at ? (is_nan ? isnan(got) : isinf(got) && got > 0)
-                                    : isfinite(got) != 0);
-        }
-        test_end(bench);
+ROUNDS_TEST(matmul__keeps_nan_in_its_row, 12) {
+    uint32_t m = 7, k = 33, n = 20, at = test_in(bench, 0, 6);
+    test_begin(bench, PTOISA_A2A3, "TMATMUL of NaN");
+    operands o = operands_make(bench, PTOISA_A2A3, triples[round % 3], m, k, n);
+    bool is_nan = round % 2;
+    for (uint32_t i = 0; i < k * n; i++) {
+        test_put(o.b, i / n, i % n, 1 + i % 3);
+    }
+    test_put(o.a, at, test_in(bench, 0, k - 1), is_nan ? (double)NAN : (double)INFINITY);
+    test_run(bench);
+    run(bench, &o, 0, false);
+    for (uint32_t i = 0; i < m * n; i++) {
+        double got = ref_now(o.c, i / n, i % n);
+        assert_true(i / n == at ? (is_nan ? isnan(got) : isinf(got) && got > 0)
+                                : isfinite(got) != 0);
     }
 }
 
 // (1 2; 3 4) (5 6; 7 8) = (19 22; 43 50), and with the bias (100, -100).
-BENCH_TEST(matmul__gives_the_product_of_paper) {
+ROUNDS_TEST(matmul__gives_the_product_of_paper, 16) {
     static const double want[4][4] = {
         {19, 22, 43, 50}, {20, 23, 44, 51}, {21, 24, 45, 52}, {119, -78, 143, -50}};
-    for (uint32_t round = 0; round < 16; round++) {
-        test_begin(bench, PTOISA_A2A3, "TMATMUL by hand");
-        operands o = operands_make(bench, PTOISA_A2A3, triples[round % 4], 2, 2, 2);
-        for (uint32_t i = 0; i < 4; i++) {
-            test_put(o.a, i / 2, i % 2, 1 + i);
-            test_put(o.b, i / 2, i % 2, 5 + i);
-            test_put(o.c, i / 2, i % 2, 1);
-            test_put(o.old, i / 2, i % 2, 2);
-        }
-        test_put(o.bias, 0, 0, 100);
-        test_put(o.bias, 0, 1, -100);
-        test_run(bench);
-        run(bench, &o, round / 4, false);
-        for (uint32_t i = 0; i < 4; i++) {
-            test_expect(bench, o.c, i / 2, i % 2, want[round / 4][i], 0);
-        }
-        test_end(bench);
+    test_begin(bench, PTOISA_A2A3, "TMATMUL by hand");
+    operands o = operands_make(bench, PTOISA_A2A3, triples[round % 4], 2, 2, 2);
+    for (uint32_t i = 0; i < 4; i++) {
+        test_put(o.a, i / 2, i % 2, 1 + i);
+        test_put(o.b, i / 2, i % 2, 5 + i);
+        test_put(o.c, i / 2, i % 2, 1);
+        test_put(o.old, i / 2, i % 2, 2);
+    }
+    test_put(o.bias, 0, 0, 100);
+    test_put(o.bias, 0, 1, -100);
+    test_run(bench);
+    run(bench, &o, round / 4, false);
+    for (uint32_t i = 0; i < 4; i++) {
+        test_expect(bench, o.c, i / 2, i % 2, want[round / 4][i], 0);
     }
 }

@@ -85,29 +85,26 @@ static place place_of(test_bench *bench, uint32_t round, uint32_t count) {
     return round % 3 == 2 ? any : load_places[round % count];
 }
 
-BENCH_TEST(load__fills_the_whole_tile) {
-    for (uint32_t round = 0; round < 4 * ROUNDS; round++) {
-        const place chosen = place_of(bench, round, 6), *at = &chosen;
-        bool is_boxed = at->layout >= PTOISA_NZ;
-        ptoisa_dtype dtype = test_dtype(bench, is_boxed ? set_any : set_any | set_64);
-        uint32_t rows = test_size(bench, 40), cols = test_size(bench, SIDE);
-        test_begin(bench, PTOISA_A2A3, "TLOAD");
-        test_window w = test_window_make(bench, dtype, rows, cols, is_boxed, at->is_transposed);
-        test_tile *d = tile_in(bench, dtype, at->memory, at->layout, rows, cols);
-        d->role = TEST_CHECKED;
-        d->tile.pad = (uint8_t)test_in(bench, PTOISA_PAD_NULL, PTOISA_PAD_MIN);
-        if (at->memory == PTOISA_MAT && round % 3 != 2) {
-            d->tile.pad = (uint8_t)test_in(bench, PTOISA_PAD_NULL, PTOISA_PAD_ZERO);
-        }
-        test_run(bench);
-        ptoisa_tload(&bench->core, &d->tile, &w.global);
-        TEST_GRID(uint32_t, r, d->tile.rows, c, d->tile.cols) {
-            bool is_valid = r < rows && c < cols;
-            test_expect_bits(bench, d, r, c,
-                             is_valid ? test_window_was(&w, r, c)
-                                      : pad_bits((ptoisa_pad)d->tile.pad, dtype));
-        }
-        test_end(bench);
+ROUNDS_TEST(load__fills_the_whole_tile, 4 * ROUNDS) {
+    const place chosen = place_of(bench, round, 6), *at = &chosen;
+    bool is_boxed = at->layout >= PTOISA_NZ;
+    ptoisa_dtype dtype = test_dtype(bench, is_boxed ? set_any : set_any | set_64);
+    uint32_t rows = test_size(bench, 40), cols = test_size(bench, SIDE);
+    test_begin(bench, PTOISA_A2A3, "TLOAD");
+    test_window w = test_window_make(bench, dtype, rows, cols, is_boxed, at->is_transposed);
+    test_tile *d = tile_in(bench, dtype, at->memory, at->layout, rows, cols);
+    d->role = TEST_CHECKED;
+    d->tile.pad = (uint8_t)test_in(bench, PTOISA_PAD_NULL, PTOISA_PAD_MIN);
+    if (at->memory == PTOISA_MAT && round % 3 != 2) {
+        d->tile.pad = (uint8_t)test_in(bench, PTOISA_PAD_NULL, PTOISA_PAD_ZERO);
+    }
+    test_run(bench);
+    ptoisa_tload(&bench->core, &d->tile, &w.global);
+    TEST_GRID(uint32_t, r, d->tile.rows, c, d->tile.cols) {
+        bool is_valid = r < rows && c < cols;
+        test_expect_bits(bench, d, r, c,
+                         is_valid ? test_window_was(&w, r, c)
+                                  : pad_bits((ptoisa_pad)d->tile.pad, dtype));
     }
 }
 
@@ -139,24 +136,21 @@ static void expect_stored(const test_bench *bench, const test_window *w, const t
     }
 }
 
-BENCH_TEST(store__writes_the_valid_region) {
-    for (uint32_t round = 0; round < 3 * ROUNDS; round++) {
-        const place chosen = place_of(bench, round, 4), *at = &chosen;
-        bool is_boxed = at->layout >= PTOISA_NZ;
-        ptoisa_dtype dtype = test_dtype(bench, is_boxed ? set_any : set_any | set_64);
-        uint32_t rows = test_size(bench, 40), cols = test_size(bench, SIDE);
-        test_begin(bench, PTOISA_A2A3, "TSTORE");
-        test_window w = test_window_make(bench, dtype, rows, cols, is_boxed, at->is_transposed);
-        test_tile *s = tile_in(bench, dtype, at->memory, at->layout, rows, cols);
-        w.buffer->role = TEST_CHECKED;
-        test_run(bench);
-        ptoisa_tstore(&bench->core, &w.global, &s->tile);
-        TEST_GRID(uint32_t, r, rows, c, cols) {
-            test_expect_bits(bench, w.buffer, 0, test_window_at(&w, r, c), ref_was_bits(s, r, c));
-        }
-        test_window_rest_is_untouched(bench, &w);
-        test_end(bench);
+ROUNDS_TEST(store__writes_the_valid_region, 3 * ROUNDS) {
+    const place chosen = place_of(bench, round, 4), *at = &chosen;
+    bool is_boxed = at->layout >= PTOISA_NZ;
+    ptoisa_dtype dtype = test_dtype(bench, is_boxed ? set_any : set_any | set_64);
+    uint32_t rows = test_size(bench, 40), cols = test_size(bench, SIDE);
+    test_begin(bench, PTOISA_A2A3, "TSTORE");
+    test_window w = test_window_make(bench, dtype, rows, cols, is_boxed, at->is_transposed);
+    test_tile *s = tile_in(bench, dtype, at->memory, at->layout, rows, cols);
+    w.buffer->role = TEST_CHECKED;
+    test_run(bench);
+    ptoisa_tstore(&bench->core, &w.global, &s->tile);
+    TEST_GRID(uint32_t, r, rows, c, cols) {
+        test_expect_bits(bench, w.buffer, 0, test_window_at(&w, r, c), ref_was_bits(s, r, c));
     }
+    test_window_rest_is_untouched(bench, &w);
 }
 
 static test_tile *accumulator(test_bench *bench, ptoisa_dtype dtype, uint32_t rows, uint32_t cols,
@@ -166,88 +160,79 @@ static test_tile *accumulator(test_bench *bench, ptoisa_dtype dtype, uint32_t ro
     return s;
 }
 
-BENCH_TEST(store__converts_accumulators) {
+ROUNDS_TEST(store__converts_accumulators, 2 * ROUNDS) {
     static const ptoisa_dtype to[4] = {PTOISA_F32, PTOISA_F16, PTOISA_BF16, PTOISA_I32};
-    for (uint32_t round = 0; round < 2 * ROUNDS; round++) {
-        ptoisa_dtype dtype = to[round % 4];
-        uint32_t rows = test_size(bench, 40), cols = test_size(bench, SIDE);
-        bool is_relu = test_chance(bench, 2);
-        test_begin(bench, PTOISA_A2A3, is_relu ? "TSTORE relu" : "TSTORE of Acc");
-        // Numbers that f16 can hold, if not exactly: what is beyond is not defined.
-        test_tile *s = accumulator(bench, dtype == PTOISA_I32 ? PTOISA_I32 : PTOISA_F32, rows, cols,
-                                   dtype == PTOISA_F16 || is_relu ? TEST_PLAIN : TEST_ANY);
-        test_window w = test_window_make(bench, dtype, rows, cols, test_chance(bench, 2),
-                                         test_chance(bench, 3));
-        w.buffer->role = TEST_CHECKED;
-        test_run(bench);
-        (is_relu ? ptoisa_tstore_relu : ptoisa_tstore)(&bench->core, &w.global, &s->tile);
-        expect_stored(bench, &w, s, is_relu ? convert_relu : convert_plain, NULL, is_relu);
-        test_window_rest_is_untouched(bench, &w);
-        test_end(bench);
-    }
+    ptoisa_dtype dtype = to[round % 4];
+    uint32_t rows = test_size(bench, 40), cols = test_size(bench, SIDE);
+    bool is_relu = test_chance(bench, 2);
+    test_begin(bench, PTOISA_A2A3, is_relu ? "TSTORE relu" : "TSTORE of Acc");
+    // Numbers that f16 can hold, if not exactly: what is beyond is not defined.
+    test_tile *s = accumulator(bench, dtype == PTOISA_I32 ? PTOISA_I32 : PTOISA_F32, rows, cols,
+                               dtype == PTOISA_F16 || is_relu ? TEST_PLAIN : TEST_ANY);
+    test_window w =
+        test_window_make(bench, dtype, rows, cols, test_chance(bench, 2), test_chance(bench, 3));
+    w.buffer->role = TEST_CHECKED;
+    test_run(bench);
+    (is_relu ? ptoisa_tstore_relu : ptoisa_tstore)(&bench->core, &w.global, &s->tile);
+    expect_stored(bench, &w, s, is_relu ? convert_relu : convert_plain, NULL, is_relu);
+    test_window_rest_is_untouched(bench, &w);
 }
 
-BENCH_TEST(store__adds) {
-    for (uint32_t round = 0; round < 2 * ROUNDS; round++) {
-        bool is_acc = round % 3 == 0;
-        ptoisa_dtype dtype = is_acc ? (round % 2 ? PTOISA_F32 : PTOISA_I32)
-                                    : test_dtype(bench, SET(F16) | SET(BF16) | SET(F32) | SET(I8) |
-                                                            SET(I16) | SET(I32));
-        uint32_t rows = test_size(bench, 40), cols = test_size(bench, SIDE);
-        test_begin(bench, PTOISA_A2A3, "TSTORE add");
-        test_tile *s = is_acc ? accumulator(bench, dtype, rows, cols, TEST_ANY)
-                              : tile_in(bench, dtype, PTOISA_VEC, PTOISA_ROW_MAJOR, rows, cols);
-        test_fill(bench, s, TEST_ANY);
-        test_window w = test_window_make(bench, dtype, rows, cols, is_acc, test_chance(bench, 3));
-        w.buffer->role = TEST_CHECKED;
-        test_run(bench);
-        ptoisa_tstore_add(&bench->core, &w.global, &s->tile);
-        TEST_GRID(uint32_t, r, rows, c, cols) {
-            double old = ref_decode(dtype, test_window_was(&w, r, c));
-            double want = ref_binary(PTOISA_TADD, dtype, old, ref_was(s, r, c));
-            test_expect(bench, w.buffer, 0, test_window_at(&w, r, c), want, 0);
-        }
-        test_window_rest_is_untouched(bench, &w);
-        test_end(bench);
+ROUNDS_TEST(store__adds, 2 * ROUNDS) {
+    bool is_acc = round % 3 == 0;
+    ptoisa_dtype dtype =
+        is_acc ? (round % 2 ? PTOISA_F32 : PTOISA_I32)
+               : test_dtype(bench, SET(F16) | SET(BF16) | SET(F32) | SET(I8) | SET(I16) | SET(I32));
+    uint32_t rows = test_size(bench, 40), cols = test_size(bench, SIDE);
+    test_begin(bench, PTOISA_A2A3, "TSTORE add");
+    test_tile *s = is_acc ? accumulator(bench, dtype, rows, cols, TEST_ANY)
+                          : tile_in(bench, dtype, PTOISA_VEC, PTOISA_ROW_MAJOR, rows, cols);
+    test_fill(bench, s, TEST_ANY);
+    test_window w = test_window_make(bench, dtype, rows, cols, is_acc, test_chance(bench, 3));
+    w.buffer->role = TEST_CHECKED;
+    test_run(bench);
+    ptoisa_tstore_add(&bench->core, &w.global, &s->tile);
+    TEST_GRID(uint32_t, r, rows, c, cols) {
+        double old = ref_decode(dtype, test_window_was(&w, r, c));
+        double want = ref_binary(PTOISA_TADD, dtype, old, ref_was(s, r, c));
+        test_expect(bench, w.buffer, 0, test_window_at(&w, r, c), want, 0);
     }
+    test_window_rest_is_untouched(bench, &w);
 }
 
-BENCH_TEST(store__quantises) {
+ROUNDS_TEST(store__quantises, 2 * ROUNDS) {
     static const ptoisa_dtype from[5] = {PTOISA_F32, PTOISA_F32, PTOISA_I32, PTOISA_I32,
                                          PTOISA_I32};
     static const ptoisa_dtype to[5] = {PTOISA_I8, PTOISA_U8, PTOISA_I8, PTOISA_U8, PTOISA_F16};
-    for (uint32_t round = 0; round < 2 * ROUNDS; round++) {
-        uint32_t which = round % 5, rows = test_size(bench, 30), cols = test_size(bench, 40);
-        bool is_by_column = test_chance(bench, 2), is_relu = test_chance(bench, 2);
-        test_begin(bench, PTOISA_A2A3, is_by_column ? "TSTORE_FP" : "TSTORE quant");
-        test_tile *s = accumulator(bench, from[which], rows, cols, TEST_PLAIN);
-        test_tile *fp = test_tile_make(bench, PTOISA_U64, PTOISA_SCALING, PTOISA_ROW_MAJOR, 1,
-                                       (cols + 15) / 16 * 16, 1, cols);
-        double scales[40];
-        for (uint32_t c = 0; c < cols; c++) {
-            // Products are exact, halves are frequent, and some saturate.
-            scales[c] =
-                is_by_column || c == 0 ? ldexp(test_in(bench, 1, 7), (int)(c % 6) - 3) : scales[0];
-            for (uint32_t r = 0; r < rows; r++) {
-                double x = nearbyint(ref_now(s, r, c) * 4) * 0.25;
-                test_put(s, r, c, from[which] == PTOISA_I32 ? nearbyint(x) : x);
-            }
-            uint64_t high = test_random(bench) << 32;
-            ref_put_bits(fp->tile.data, PTOISA_U64, c, high | ref_encode(PTOISA_F32, scales[c]));
+    uint32_t which = round % 5, rows = test_size(bench, 30), cols = test_size(bench, 40);
+    bool is_by_column = test_chance(bench, 2), is_relu = test_chance(bench, 2);
+    test_begin(bench, PTOISA_A2A3, is_by_column ? "TSTORE_FP" : "TSTORE quant");
+    test_tile *s = accumulator(bench, from[which], rows, cols, TEST_PLAIN);
+    test_tile *fp = test_tile_make(bench, PTOISA_U64, PTOISA_SCALING, PTOISA_ROW_MAJOR, 1,
+                                   (cols + 15) / 16 * 16, 1, cols);
+    double scales[40];
+    for (uint32_t c = 0; c < cols; c++) {
+        // Products are exact, halves are frequent, and some saturate.
+        scales[c] =
+            is_by_column || c == 0 ? ldexp(test_in(bench, 1, 7), (int)(c % 6) - 3) : scales[0];
+        for (uint32_t r = 0; r < rows; r++) {
+            double x = nearbyint(ref_now(s, r, c) * 4) * 0.25;
+            test_put(s, r, c, from[which] == PTOISA_I32 ? nearbyint(x) : x);
         }
-        test_window w = test_window_make(bench, to[which], rows, cols, test_chance(bench, 2),
-                                         test_chance(bench, 3));
-        w.buffer->role = TEST_CHECKED;
-        test_run(bench);
-        if (is_by_column) {
-            ptoisa_tstore_fp(&bench->core, &w.global, &s->tile, &fp->tile, is_relu);
-        } else {
-            ptoisa_tstore_quant(&bench->core, &w.global, &s->tile, (float)scales[0], is_relu);
-        }
-        expect_stored(bench, &w, s, convert_scaled, scales, is_relu);
-        test_window_rest_is_untouched(bench, &w);
-        test_end(bench);
+        uint64_t high = test_random(bench) << 32;
+        ref_put_bits(fp->tile.data, PTOISA_U64, c, high | ref_encode(PTOISA_F32, scales[c]));
     }
+    test_window w = test_window_make(bench, to[which], rows, cols, test_chance(bench, 2),
+                                     test_chance(bench, 3));
+    w.buffer->role = TEST_CHECKED;
+    test_run(bench);
+    if (is_by_column) {
+        ptoisa_tstore_fp(&bench->core, &w.global, &s->tile, &fp->tile, is_relu);
+    } else {
+        ptoisa_tstore_quant(&bench->core, &w.global, &s->tile, (float)scales[0], is_relu);
+    }
+    expect_stored(bench, &w, s, convert_scaled, scales, is_relu);
+    test_window_rest_is_untouched(bench, &w);
 }
 
 // -- between memories -----------------------------------------------------------------------------
@@ -325,7 +310,7 @@ BENCH_TEST(move__keeps_elements_and_changes_layouts) {
     }
 }
 
-BENCH_TEST(extract__takes_a_panel) {
+ROUNDS_TEST(extract__takes_a_panel, 2 * ROUNDS) {
     static const path paths[] = {
         {PTOISA_A2A3, PTOISA_MAT, PTOISA_NZ, PTOISA_LEFT, PTOISA_ZZ, 0, 0},
         {PTOISA_A5, PTOISA_MAT, PTOISA_NZ, PTOISA_LEFT, PTOISA_NZ, 0, 0},
@@ -333,59 +318,52 @@ BENCH_TEST(extract__takes_a_panel) {
         {PTOISA_A2A3, PTOISA_MAT, PTOISA_ZN, PTOISA_RIGHT, PTOISA_ZN, 0, 0},
         {PTOISA_A2A3, PTOISA_MAT, PTOISA_ZN, PTOISA_LEFT, PTOISA_ZZ, 0, 0},
         {PTOISA_A2A3, PTOISA_VEC, PTOISA_ROW_MAJOR, PTOISA_VEC, PTOISA_ROW_MAJOR, 0, 0}};
-    for (uint32_t round = 0; round < 2 * ROUNDS; round++) {
-        const path *p = &paths[round % 6];
-        ptoisa_dtype dtype = test_dtype(bench, SET(I8) | SET(F16) | SET(BF16) | SET(F32));
-        uint32_t unit = 32, rows = unit * test_in(bench, 1, 3), cols = unit * test_in(bench, 1, 3);
-        test_begin(bench, p->family, "TEXTRACT");
-        test_tile *s =
-            test_tile_make(bench, dtype, p->from, p->from_layout, rows, cols, rows, cols);
-        uint32_t d_rows = unit * test_in(bench, 1, rows / unit);
-        uint32_t d_cols = unit * test_in(bench, 1, cols / unit);
-        uint32_t valid_rows = test_in(bench, 1, d_rows), valid_cols = test_in(bench, 1, d_cols);
-        test_tile *d = test_written(test_tile_make(bench, dtype, p->to, p->to_layout, d_rows,
-                                                   d_cols, valid_rows, valid_cols));
-        uint32_t row = 16 * test_in(bench, 0, (rows - d_rows) / 16);
-        uint32_t col = 32 * test_in(bench, 0, (cols - d_cols) / 32);
-        test_run(bench);
-        ptoisa_textract(&bench->core, &d->tile, &s->tile, row, col);
-        expect_moved(bench, d, 0, 0, s, row, col, valid_rows, valid_cols);
-        test_end(bench);
-    }
+    const path *p = &paths[round % 6];
+    ptoisa_dtype dtype = test_dtype(bench, SET(I8) | SET(F16) | SET(BF16) | SET(F32));
+    uint32_t unit = 32, rows = unit * test_in(bench, 1, 3), cols = unit * test_in(bench, 1, 3);
+    test_begin(bench, p->family, "TEXTRACT");
+    test_tile *s = test_tile_make(bench, dtype, p->from, p->from_layout, rows, cols, rows, cols);
+    uint32_t d_rows = unit * test_in(bench, 1, rows / unit);
+    uint32_t d_cols = unit * test_in(bench, 1, cols / unit);
+    uint32_t valid_rows = test_in(bench, 1, d_rows), valid_cols = test_in(bench, 1, d_cols);
+    test_tile *d = test_written(
+        test_tile_make(bench, dtype, p->to, p->to_layout, d_rows, d_cols, valid_rows, valid_cols));
+    uint32_t row = 16 * test_in(bench, 0, (rows - d_rows) / 16);
+    uint32_t col = 32 * test_in(bench, 0, (cols - d_cols) / 32);
+    test_run(bench);
+    ptoisa_textract(&bench->core, &d->tile, &s->tile, row, col);
+    expect_moved(bench, d, 0, 0, s, row, col, valid_rows, valid_cols);
 }
 
-BENCH_TEST(insert__writes_a_panel) {
+ROUNDS_TEST(insert__writes_a_panel, 2 * ROUNDS) {
     static const path paths[] = {
         {PTOISA_A2A3, PTOISA_ACC, PTOISA_NZ, PTOISA_MAT, PTOISA_NZ, PTOISA_F32, PTOISA_F16},
         {PTOISA_A2A3, PTOISA_ACC, PTOISA_NZ, PTOISA_MAT, PTOISA_NZ, PTOISA_F32, PTOISA_BF16},
         {PTOISA_A5, PTOISA_VEC, PTOISA_ROW_MAJOR, PTOISA_VEC, PTOISA_ROW_MAJOR, 0, 0},
         {PTOISA_A5, PTOISA_VEC, PTOISA_ROW_MAJOR, PTOISA_MAT, PTOISA_NZ, 0, 0},
         {PTOISA_A5, PTOISA_ACC, PTOISA_NZ, PTOISA_VEC, PTOISA_ROW_MAJOR, PTOISA_F32, PTOISA_F32}};
-    for (uint32_t round = 0; round < 2 * ROUNDS; round++) {
-        const path *p = &paths[round % 5];
-        ptoisa_dtype from = p->dtype ? p->dtype : test_dtype(bench, set_any);
-        ptoisa_dtype to = p->to_dtype ? p->to_dtype : from;
-        uint32_t rows = 32 * test_in(bench, 1, 3), cols = 32 * test_in(bench, 1, 3);
-        test_begin(bench, p->family, "TINSERT");
-        test_tile *d = test_tile_make(bench, to, p->to, p->to_layout, rows, cols, rows, cols);
-        uint32_t s_rows = 32 * test_in(bench, 1, rows / 32);
-        uint32_t s_cols = 32 * test_in(bench, 1, cols / 32);
-        uint32_t valid_rows = test_in(bench, 1, s_rows), valid_cols = test_in(bench, 1, s_cols);
-        test_tile *s = test_tile_make(bench, from, p->from, p->from_layout, s_rows, s_cols,
-                                      valid_rows, valid_cols);
-        test_fill(bench, s, from == to ? TEST_ANY : TEST_PLAIN);
-        d->role = TEST_CHECKED;
-        uint32_t row = 16 * test_in(bench, 0, (rows - s_rows) / 16);
-        uint32_t col = 32 * test_in(bench, 0, (cols - s_cols) / 32);
-        test_run(bench);
-        ptoisa_tinsert(&bench->core, &d->tile, &s->tile, row, col);
-        expect_moved(bench, d, row, col, s, 0, 0, valid_rows, valid_cols);
-        TEST_GRID(uint32_t, r, rows, c, cols) {
-            if (r - row >= valid_rows || c - col >= valid_cols) {
-                test_expect_bits(bench, d, r, c, ref_was_bits(d, r, c));
-            }
+    const path *p = &paths[round % 5];
+    ptoisa_dtype from = p->dtype ? p->dtype : test_dtype(bench, set_any);
+    ptoisa_dtype to = p->to_dtype ? p->to_dtype : from;
+    uint32_t rows = 32 * test_in(bench, 1, 3), cols = 32 * test_in(bench, 1, 3);
+    test_begin(bench, p->family, "TINSERT");
+    test_tile *d = test_tile_make(bench, to, p->to, p->to_layout, rows, cols, rows, cols);
+    uint32_t s_rows = 32 * test_in(bench, 1, rows / 32);
+    uint32_t s_cols = 32 * test_in(bench, 1, cols / 32);
+    uint32_t valid_rows = test_in(bench, 1, s_rows), valid_cols = test_in(bench, 1, s_cols);
+    test_tile *s = test_tile_make(bench, from, p->from, p->from_layout, s_rows, s_cols, valid_rows,
+                                  valid_cols);
+    test_fill(bench, s, from == to ? TEST_ANY : TEST_PLAIN);
+    d->role = TEST_CHECKED;
+    uint32_t row = 16 * test_in(bench, 0, (rows - s_rows) / 16);
+    uint32_t col = 32 * test_in(bench, 0, (cols - s_cols) / 32);
+    test_run(bench);
+    ptoisa_tinsert(&bench->core, &d->tile, &s->tile, row, col);
+    expect_moved(bench, d, row, col, s, 0, 0, valid_rows, valid_cols);
+    TEST_GRID(uint32_t, r, rows, c, cols) {
+        if (r - row >= valid_rows || c - col >= valid_cols) {
+            test_expect_bits(bench, d, r, c, ref_was_bits(d, r, c));
         }
-        test_end(bench);
     }
 }
 
@@ -481,42 +459,36 @@ BENCH_TEST(quantise__moves_out_of_l0c) {
 
 // -- shapes, fills, patterns and views ------------------------------------------------------------
 
-BENCH_TEST(trans__swaps_rows_and_columns) {
-    for (uint32_t round = 0; round < 2 * ROUNDS; round++) {
-        ptoisa_dtype dtype = test_dtype(bench, set_any);
-        uint32_t rows = test_size(bench, SIDE), cols = test_size(bench, SIDE);
-        test_begin(bench, PTOISA_A2A3, "TTRANS");
-        test_tile *s = test_vec(bench, dtype, rows, cols),
-                  *d = test_written(test_vec(bench, dtype, cols, rows));
-        uint32_t across = (s->tile.rows + 31) / 32 * 32;
-        test_tile *t = test_scratch(test_tile_make(bench, dtype, PTOISA_VEC, PTOISA_ROW_MAJOR,
-                                                   s->tile.cols, across, s->tile.cols, across));
-        test_run(bench);
-        ptoisa_ttrans(&bench->core, &d->tile, &s->tile, &t->tile);
-        TEST_GRID(uint32_t, r, cols, c, rows) {
-            test_expect_bits(bench, d, r, c, ref_was_bits(s, c, r));
-        }
-        test_end(bench);
+ROUNDS_TEST(trans__swaps_rows_and_columns, 2 * ROUNDS) {
+    ptoisa_dtype dtype = test_dtype(bench, set_any);
+    uint32_t rows = test_size(bench, SIDE), cols = test_size(bench, SIDE);
+    test_begin(bench, PTOISA_A2A3, "TTRANS");
+    test_tile *s = test_vec(bench, dtype, rows, cols),
+              *d = test_written(test_vec(bench, dtype, cols, rows));
+    uint32_t across = (s->tile.rows + 31) / 32 * 32;
+    test_tile *t = test_scratch(test_tile_make(bench, dtype, PTOISA_VEC, PTOISA_ROW_MAJOR,
+                                               s->tile.cols, across, s->tile.cols, across));
+    test_run(bench);
+    ptoisa_ttrans(&bench->core, &d->tile, &s->tile, &t->tile);
+    TEST_GRID(uint32_t, r, cols, c, rows) {
+        test_expect_bits(bench, d, r, c, ref_was_bits(s, c, r));
     }
 }
 
-BENCH_TEST(expands__fills_the_valid_region) {
-    for (uint32_t round = 0; round < 2 * ROUNDS; round++) {
-        ptoisa_dtype dtype = test_dtype(bench, set_any);
-        uint32_t rows = test_size(bench, 20), cols = test_size(bench, SIDE);
-        test_begin(bench, PTOISA_A2A3, "TEXPANDS");
-        test_tile *d = round % 5 == 0 ? test_column(bench, dtype, rows)
-                       : round % 5 == 1
-                           ? test_tile_make(bench, dtype, PTOISA_MAT, PTOISA_NZ, 32, 64, 32, 64)
-                           : test_vec(bench, dtype, rows, cols);
-        d->role = TEST_WRITTEN;
-        double x = test_number(bench, dtype, TEST_ANY);
-        test_run(bench);
-        ptoisa_texpands(&bench->core, &d->tile, x);
-        TEST_GRID(uint32_t, r, d->tile.valid_rows, c, d->tile.valid_cols) {
-            test_expect(bench, d, r, c, x, 0);
-        }
-        test_end(bench);
+ROUNDS_TEST(expands__fills_the_valid_region, 2 * ROUNDS) {
+    ptoisa_dtype dtype = test_dtype(bench, set_any);
+    uint32_t rows = test_size(bench, 20), cols = test_size(bench, SIDE);
+    test_begin(bench, PTOISA_A2A3, "TEXPANDS");
+    test_tile *d = round % 5 == 0 ? test_column(bench, dtype, rows)
+                   : round % 5 == 1
+                       ? test_tile_make(bench, dtype, PTOISA_MAT, PTOISA_NZ, 32, 64, 32, 64)
+                       : test_vec(bench, dtype, rows, cols);
+    d->role = TEST_WRITTEN;
+    double x = test_number(bench, dtype, TEST_ANY);
+    test_run(bench);
+    ptoisa_texpands(&bench->core, &d->tile, x);
+    TEST_GRID(uint32_t, r, d->tile.valid_rows, c, d->tile.valid_cols) {
+        test_expect(bench, d, r, c, x, 0);
     }
 }
 
@@ -536,35 +508,29 @@ static void expect_filled(const test_bench *bench, const test_tile *d, const tes
     }
 }
 
-BENCH_TEST(fillpad__fills_around_what_is_valid) {
-    for (uint32_t round = 0; round < 6 * ROUNDS; round++) {
-        static const char *const names[3] = {"TFILLPAD", "TFILLPAD_INPLACE", "TFILLPAD_EXPAND"};
-        uint32_t form = round % 3, rows = test_size(bench, 20), cols = test_size(bench, SIDE);
-        ptoisa_dtype dtype = test_dtype(bench, set_any);
-        test_begin(bench, PTOISA_A2A3, names[form]);
-        test_tile *s = test_vec(bench, dtype, rows, cols);
-        uint32_t more = form == 2 ? 32 / ref_size(dtype) * test_in(bench, 0, 3) : 0;
-        test_tile *d = form == 1
-                           ? s
-                           : test_tile_make(bench, dtype, PTOISA_VEC, PTOISA_ROW_MAJOR,
-                                            s->tile.rows + (form == 2 ? test_in(bench, 0, 5) : 0),
-                                            s->tile.cols + more, 1, 1);
-        ptoisa_tile from = s->tile;
-        d->role = TEST_CHECKED;
-        d->tile.pad = (uint8_t)test_in(bench, PTOISA_PAD_ZERO, PTOISA_PAD_MIN);
-        d->tile.valid_rows =
-            test_chance(bench, 3) ? test_in(bench, rows, d->tile.rows) : d->tile.rows;
-        d->tile.valid_cols =
-            test_chance(bench, 3) ? test_in(bench, cols, d->tile.cols) : d->tile.cols;
-        test_run(bench);
-        switch (form) {
-        case 0: ptoisa_tfillpad(&bench->core, &d->tile, &from); break;
-        case 1: ptoisa_tfillpad_inplace(&bench->core, &d->tile, &from); break;
-        default: ptoisa_tfillpad_expand(&bench->core, &d->tile, &from); break;
-        }
-        expect_filled(bench, d, s, rows, cols);
-        test_end(bench);
+ROUNDS_TEST(fillpad__fills_around_what_is_valid, 6 * ROUNDS) {
+    static const char *const names[3] = {"TFILLPAD", "TFILLPAD_INPLACE", "TFILLPAD_EXPAND"};
+    uint32_t form = round % 3, rows = test_size(bench, 20), cols = test_size(bench, SIDE);
+    ptoisa_dtype dtype = test_dtype(bench, set_any);
+    test_begin(bench, PTOISA_A2A3, names[form]);
+    test_tile *s = test_vec(bench, dtype, rows, cols);
+    uint32_t more = form == 2 ? 32 / ref_size(dtype) * test_in(bench, 0, 3) : 0;
+    test_tile *d = form == 1 ? s
+                             : test_tile_make(bench, dtype, PTOISA_VEC, PTOISA_ROW_MAJOR,
+                                              s->tile.rows + (form == 2 ? test_in(bench, 0, 5) : 0),
+                                              s->tile.cols + more, 1, 1);
+    ptoisa_tile from = s->tile;
+    d->role = TEST_CHECKED;
+    d->tile.pad = (uint8_t)test_in(bench, PTOISA_PAD_ZERO, PTOISA_PAD_MIN);
+    d->tile.valid_rows = test_chance(bench, 3) ? test_in(bench, rows, d->tile.rows) : d->tile.rows;
+    d->tile.valid_cols = test_chance(bench, 3) ? test_in(bench, cols, d->tile.cols) : d->tile.cols;
+    test_run(bench);
+    switch (form) {
+    case 0: ptoisa_tfillpad(&bench->core, &d->tile, &from); break;
+    case 1: ptoisa_tfillpad_inplace(&bench->core, &d->tile, &from); break;
+    default: ptoisa_tfillpad_expand(&bench->core, &d->tile, &from); break;
     }
+    expect_filled(bench, d, s, rows, cols);
 }
 
 BENCH_TEST(fillpad__pads_equal_the_reference_in_every_type) {
@@ -596,23 +562,20 @@ BENCH_TEST(fillpad__pads_equal_the_reference_in_every_type) {
     }
 }
 
-BENCH_TEST(concat__joins_columns) {
-    for (uint32_t round = 0; round < 2 * ROUNDS; round++) {
-        ptoisa_dtype dtype = test_dtype(bench, set_any);
-        uint32_t rows = test_size(bench, 20), left = test_size(bench, SIDE);
-        uint32_t right = test_chance(bench, 8) ? 0 : test_size(bench, SIDE);
-        test_begin(bench, PTOISA_A2A3, "TCONCAT");
-        test_tile *a = test_vec(bench, dtype, rows, left);
-        test_tile *b = test_vec(bench, dtype, rows, right ? right : 1);
-        test_tile *d = test_written(test_vec(bench, dtype, rows, left + right));
-        const ptoisa_tile joined = ptoisa_tile_valid(b->tile, rows, right);
-        test_run(bench);
-        ptoisa_tconcat(&bench->core, &d->tile, &a->tile, &joined);
-        TEST_GRID(uint32_t, r, rows, c, left + right) {
-            test_expect_bits(bench, d, r, c,
-                             c < left ? ref_was_bits(a, r, c) : ref_was_bits(b, r, c - left));
-        }
-        test_end(bench);
+ROUNDS_TEST(concat__joins_columns, 2 * ROUNDS) {
+    ptoisa_dtype dtype = test_dtype(bench, set_any);
+    uint32_t rows = test_size(bench, 20), left = test_size(bench, SIDE);
+    uint32_t right = test_chance(bench, 8) ? 0 : test_size(bench, SIDE);
+    test_begin(bench, PTOISA_A2A3, "TCONCAT");
+    test_tile *a = test_vec(bench, dtype, rows, left);
+    test_tile *b = test_vec(bench, dtype, rows, right ? right : 1);
+    test_tile *d = test_written(test_vec(bench, dtype, rows, left + right));
+    const ptoisa_tile joined = ptoisa_tile_valid(b->tile, rows, right);
+    test_run(bench);
+    ptoisa_tconcat(&bench->core, &d->tile, &a->tile, &joined);
+    TEST_GRID(uint32_t, r, rows, c, left + right) {
+        test_expect_bits(bench, d, r, c,
+                         c < left ? ref_was_bits(a, r, c) : ref_was_bits(b, r, c - left));
     }
 }
 
@@ -622,100 +585,86 @@ static uint64_t was_pair(const test_tile *a, const test_tile *b, uint32_t n, uin
     return c < n ? ref_was_bits(a, r, c) : ref_was_bits(b, r, c - n);
 }
 
-BENCH_TEST(interleave__and_back_is_the_same) {
-    for (uint32_t round = 0; round < 2 * ROUNDS; round++) {
-        bool is_inverse = round % 2;
-        ptoisa_dtype dtype = test_dtype(bench, set_any);
-        uint32_t rows = test_size(bench, 20), n = test_size(bench, SIDE);
-        test_begin(bench, PTOISA_A5, is_inverse ? "TDEINTERLEAVE" : "TINTERLEAVE");
-        test_tile *a = test_vec(bench, dtype, rows, n), *b = test_vec(bench, dtype, rows, n);
-        test_tile *d = test_written(test_vec(bench, dtype, rows, n)),
-                  *e = test_written(test_vec(bench, dtype, rows, n));
-        test_run(bench);
-        (is_inverse ? ptoisa_tdeinterleave : ptoisa_tinterleave)(&bench->core, &d->tile, &e->tile,
-                                                                 &a->tile, &b->tile);
-        TEST_GRID(uint32_t, r, rows, c, n) {
-            if (is_inverse) {
-                test_expect_bits(bench, d, r, c, was_pair(a, b, n, r, 2 * c));
-                test_expect_bits(bench, e, r, c, was_pair(a, b, n, r, 2 * c + 1));
-            } else {
-                test_expect_bits(bench, d, r, c, ref_was_bits(c % 2 ? b : a, r, c / 2));
-                test_expect_bits(bench, e, r, c, ref_was_bits((n + c) % 2 ? b : a, r, (n + c) / 2));
-            }
+ROUNDS_TEST(interleave__and_back_is_the_same, 2 * ROUNDS) {
+    bool is_inverse = round % 2;
+    ptoisa_dtype dtype = test_dtype(bench, set_any);
+    uint32_t rows = test_size(bench, 20), n = test_size(bench, SIDE);
+    test_begin(bench, PTOISA_A5, is_inverse ? "TDEINTERLEAVE" : "TINTERLEAVE");
+    test_tile *a = test_vec(bench, dtype, rows, n), *b = test_vec(bench, dtype, rows, n);
+    test_tile *d = test_written(test_vec(bench, dtype, rows, n)),
+              *e = test_written(test_vec(bench, dtype, rows, n));
+    test_run(bench);
+    (is_inverse ? ptoisa_tdeinterleave : ptoisa_tinterleave)(&bench->core, &d->tile, &e->tile,
+                                                             &a->tile, &b->tile);
+    TEST_GRID(uint32_t, r, rows, c, n) {
+        if (is_inverse) {
+            test_expect_bits(bench, d, r, c, was_pair(a, b, n, r, 2 * c));
+            test_expect_bits(bench, e, r, c, was_pair(a, b, n, r, 2 * c + 1));
+        } else {
+            test_expect_bits(bench, d, r, c, ref_was_bits(c % 2 ? b : a, r, c / 2));
+            test_expect_bits(bench, e, r, c, ref_was_bits((n + c) % 2 ? b : a, r, (n + c) / 2));
         }
-        test_end(bench);
     }
 }
 
-BENCH_TEST(ci__counts_up_or_down) {
-    for (uint32_t round = 0; round < 2 * ROUNDS; round++) {
-        ptoisa_dtype dtype = test_dtype(bench, SET(I16) | SET(I32) | SET(U16) | SET(U32));
-        uint32_t cols = test_in(bench, 1, 300);
-        bool is_descending = test_chance(bench, 2);
-        test_begin(bench, PTOISA_A2A3, "TCI");
-        test_tile *d = test_written(test_vec(bench, dtype, 1, cols));
-        double start = test_in(bench, 300, 32767);  // I16 wraps
-        start = ref_is_signed(dtype) && test_chance(bench, 2) ? -start : start;
-        test_run(bench);
-        ptoisa_tci(&bench->core, &d->tile, start, is_descending);
-        for (uint32_t c = 0; c < cols; c++) {
-            test_expect(bench, d, 0, c,
-                        ref_wrap_whole(dtype, is_descending ? start - c : start + c), 0);
-        }
-        test_end(bench);
+ROUNDS_TEST(ci__counts_up_or_down, 2 * ROUNDS) {
+    ptoisa_dtype dtype = test_dtype(bench, SET(I16) | SET(I32) | SET(U16) | SET(U32));
+    uint32_t cols = test_in(bench, 1, 300);
+    bool is_descending = test_chance(bench, 2);
+    test_begin(bench, PTOISA_A2A3, "TCI");
+    test_tile *d = test_written(test_vec(bench, dtype, 1, cols));
+    double start = test_in(bench, 300, 32767);  // I16 wraps
+    start = ref_is_signed(dtype) && test_chance(bench, 2) ? -start : start;
+    test_run(bench);
+    ptoisa_tci(&bench->core, &d->tile, start, is_descending);
+    for (uint32_t c = 0; c < cols; c++) {
+        test_expect(bench, d, 0, c, ref_wrap_whole(dtype, is_descending ? start - c : start + c),
+                    0);
     }
 }
 
-BENCH_TEST(tri__is_one_on_one_side_of_the_diagonal) {
-    for (uint32_t round = 0; round < 2 * ROUNDS; round++) {
-        ptoisa_dtype dtype =
-            test_dtype(bench, SET(I16) | SET(I32) | SET(U16) | SET(U32) | SET(F16) | SET(F32));
-        uint32_t rows = test_size(bench, 30), cols = test_size(bench, SIDE);
-        bool is_upper = test_chance(bench, 2);
-        int32_t diagonal = (int32_t)test_in(bench, 0, 60) - 30;
-        diagonal = test_chance(bench, 3)    ? 0
-                   : test_chance(bench, 40) ? (round % 2 ? INT32_MAX : INT32_MIN)
-                                            : diagonal;
-        test_begin(bench, PTOISA_A2A3, "TTRI");
-        test_tile *d = test_written(test_vec(bench, dtype, rows, cols));
-        test_run(bench);
-        ptoisa_ttri(&bench->core, &d->tile, is_upper, diagonal);
-        TEST_GRID(uint32_t, r, rows, c, cols) {
-            int64_t right = (int64_t)c - (int64_t)r;
-            bool is_one = is_upper ? right >= diagonal : right <= diagonal;
-            test_expect(bench, d, r, c, is_one, 0);
-        }
-        test_end(bench);
+ROUNDS_TEST(tri__is_one_on_one_side_of_the_diagonal, 2 * ROUNDS) {
+    ptoisa_dtype dtype =
+        test_dtype(bench, SET(I16) | SET(I32) | SET(U16) | SET(U32) | SET(F16) | SET(F32));
+    uint32_t rows = test_size(bench, 30), cols = test_size(bench, SIDE);
+    bool is_upper = test_chance(bench, 2);
+    int32_t diagonal = (int32_t)test_in(bench, 0, 60) - 30;
+    diagonal = test_chance(bench, 3)    ? 0
+               : test_chance(bench, 40) ? (round % 2 ? INT32_MAX : INT32_MIN)
+                                        : diagonal;
+    test_begin(bench, PTOISA_A2A3, "TTRI");
+    test_tile *d = test_written(test_vec(bench, dtype, rows, cols));
+    test_run(bench);
+    ptoisa_ttri(&bench->core, &d->tile, is_upper, diagonal);
+    TEST_GRID(uint32_t, r, rows, c, cols) {
+        int64_t right = (int64_t)c - (int64_t)r;
+        bool is_one = is_upper ? right >= diagonal : right <= diagonal;
+        test_expect(bench, d, r, c, is_one, 0);
     }
 }
 
 // A view moves nothing, charges nothing, and an instruction on it works on the elements it shows.
-BENCH_TEST(subview__shows_a_part) {
-    for (uint32_t round = 0; round < 2 * ROUNDS; round++) {
-        test_begin(bench, PTOISA_A2A3, "TSUBVIEW");
-        uint32_t cols = 8 * test_in(bench, 1, 6), rows = test_in(bench, 1, 8);
-        test_tile *s =
-            test_tile_make(bench, PTOISA_F32, PTOISA_VEC, PTOISA_ROW_MAJOR, rows, cols, rows, cols);
-        uint32_t row = test_in(bench, 0, rows - 1), col = 8 * test_in(bench, 0, cols / 8 - 1);
-        uint32_t view_rows = test_in(bench, 1, rows - row),
-                 view_cols = test_in(bench, 1, cols - col);
-        test_run(bench);
-        ptoisa_tile view = ptoisa_tsubview(&s->tile, row, col, view_rows, view_cols);
-        assert_int_equal(ptoisa_cycles(&bench->core), 0);
-        assert_int_equal(view.valid_rows, view_rows);
-        assert_int_equal(view.valid_cols, view_cols);
-        TEST_GRID(uint32_t, r, view_rows, c, view_cols) {
-            uint64_t bits = ref_get_bits(view.data, PTOISA_F32, ref_offset(&view, r, c));
-            assert_true(bits == ref_was_bits(s, row + r, col + c));
-        }
-        s->role = TEST_CHECKED;
-        ptoisa_texpands(&bench->core, &view, 7);
-        TEST_GRID(uint32_t, r, rows, c, cols) {
-            bool is_in = r - row < view_rows && c - col < view_cols;
-            test_expect_bits(bench, s, r, c,
-                             is_in ? ref_encode(PTOISA_F32, 7) : ref_was_bits(s, r, c));
-        }
-        test_end(bench);
+ROUNDS_TEST(subview__shows_a_part, 2 * ROUNDS) {
+    test_begin(bench, PTOISA_A2A3, "TSUBVIEW");
+    uint32_t cols = 8 * test_in(bench, 1, 6), rows = test_in(bench, 1, 8);
+    test_tile *s =
+        test_tile_make(bench, PTOISA_F32, PTOISA_VEC, PTOISA_ROW_MAJOR, rows, cols, rows, cols);
+    uint32_t row = test_in(bench, 0, rows - 1), col = 8 * test_in(bench, 0, cols / 8 - 1);
+    uint32_t view_rows = test_in(bench, 1, rows - row), view_cols = test_in(bench, 1, cols - col);
+    test_run(bench);
+    ptoisa_tile view = ptoisa_tsubview(&s->tile, row, col, view_rows, view_cols);
+    assert_int_equal(ptoisa_cycles(&bench->core), 0);
+    assert_int_equal(view.valid_rows, view_rows);
+    assert_int_equal(view.valid_cols, view_cols);
+    TEST_GRID(uint32_t, r, view_rows, c, view_cols) {
+        uint64_t bits = ref_get_bits(view.data, PTOISA_F32, ref_offset(&view, r, c));
+        assert_true(bits == ref_was_bits(s, row + r, col + c));
+    }
+    s->role = TEST_CHECKED;
+    ptoisa_texpands(&bench->core, &view, 7);
+    TEST_GRID(uint32_t, r, rows, c, cols) {
+        bool is_in = r - row < view_rows && c - col < view_cols;
+        test_expect_bits(bench, s, r, c, is_in ? ref_encode(PTOISA_F32, 7) : ref_was_bits(s, r, c));
     }
 }
 

@@ -175,68 +175,62 @@ BENCH_TEST(row__infinities_of_both_signs_are_no_nan) {
 }
 
 // The first of the greatest (or least), or the first NaN. Rows have ties.
-BENCH_TEST(row__arguments_are_the_first_extremes) {
-    for (uint32_t round = 0; round < 2 * ROUNDS; round++) {
-        bool is_max = round % 2;
-        ptoisa_dtype dtype = test_dtype(bench, PTOISA_SET_MAP);
-        ptoisa_dtype index = test_chance(bench, 2) ? PTOISA_U32 : PTOISA_I32;
-        uint32_t rows = test_size(bench, 20), cols = test_size(bench, SIDE);
-        test_begin(bench, PTOISA_A2A3, is_max ? "TROWARGMAX" : "TROWARGMIN");
-        test_tile *s = test_vec(bench, dtype, rows, cols);
-        uint32_t kinds = test_size(bench, 40);
-        test_fill(bench, s, TEST_ANY);
-        for (uint32_t i = 0; i < rows * cols && !test_chance(bench, 8); i++) {
-            double x = (double)test_in(bench, 0, kinds) - 20;
-            bool is_end = ref_is_float(dtype) && test_chance(bench, 60);
-            x = is_end ? (x == 0 ? -0.0 : x * (double)INFINITY) : x;
-            test_put(s, i / cols, i % cols, x < ref_least(dtype) && !ref_is_float(dtype) ? 0 : x);
+ROUNDS_TEST(row__arguments_are_the_first_extremes, 2 * ROUNDS) {
+    bool is_max = round % 2;
+    ptoisa_dtype dtype = test_dtype(bench, PTOISA_SET_MAP);
+    ptoisa_dtype index = test_chance(bench, 2) ? PTOISA_U32 : PTOISA_I32;
+    uint32_t rows = test_size(bench, 20), cols = test_size(bench, SIDE);
+    test_begin(bench, PTOISA_A2A3, is_max ? "TROWARGMAX" : "TROWARGMIN");
+    test_tile *s = test_vec(bench, dtype, rows, cols);
+    uint32_t kinds = test_size(bench, 40);
+    test_fill(bench, s, TEST_ANY);
+    for (uint32_t i = 0; i < rows * cols && !test_chance(bench, 8); i++) {
+        double x = (double)test_in(bench, 0, kinds) - 20;
+        bool is_end = ref_is_float(dtype) && test_chance(bench, 60);
+        x = is_end ? (x == 0 ? -0.0 : x * (double)INFINITY) : x;
+        test_put(s, i / cols, i % cols, x < ref_least(dtype) && !ref_is_float(dtype) ? 0 : x);
+    }
+    test_tile *t = scratch_like(bench, s), *d = row_result(bench, index, rows);
+    test_tile *v = test_chance(bench, 2) ? row_result(bench, dtype, rows) : NULL;
+    test_run(bench);
+    if (v) {
+        (is_max ? ptoisa_trowargmax_values
+                : ptoisa_trowargmin_values)(&bench->core, &v->tile, &d->tile, &s->tile, &t->tile);
+    } else {
+        (is_max ? ptoisa_trowargmax : ptoisa_trowargmin)(&bench->core, &d->tile, &s->tile,
+                                                         &t->tile);
+    }
+    for (uint32_t r = 0; r < rows; r++) {
+        uint32_t first = 0;
+        for (uint32_t c = 1; c < cols; c++) {
+            double x = ref_was(s, r, c), best = ref_was(s, r, first);
+            first = !isnan(best) && (isnan(x) || (is_max ? x > best : x < best)) ? c : first;
         }
-        test_tile *t = scratch_like(bench, s), *d = row_result(bench, index, rows);
-        test_tile *v = test_chance(bench, 2) ? row_result(bench, dtype, rows) : NULL;
-        test_run(bench);
-        if (v) {
-            (is_max ? ptoisa_trowargmax_values : ptoisa_trowargmin_values)(
-                &bench->core, &v->tile, &d->tile, &s->tile, &t->tile);
-        } else {
-            (is_max ? ptoisa_trowargmax : ptoisa_trowargmin)(&bench->core, &d->tile, &s->tile,
-                                                             &t->tile);
+        test_expect(bench, d, r, 0, first, 0);
+        if (v && !isnan(ref_was(s, r, first))) {
+            test_expect_value(bench, v, r, 0, ref_was(s, r, first));
         }
-        for (uint32_t r = 0; r < rows; r++) {
-            uint32_t first = 0;
-            for (uint32_t c = 1; c < cols; c++) {
-                double x = ref_was(s, r, c), best = ref_was(s, r, first);
-                first = !isnan(best) && (isnan(x) || (is_max ? x > best : x < best)) ? c : first;
-            }
-            test_expect(bench, d, r, 0, first, 0);
-            if (v && !isnan(ref_was(s, r, first))) {
-                test_expect_value(bench, v, r, 0, ref_was(s, r, first));
-            }
-        }
-        test_end(bench);
     }
 }
 
 // Sums of two neighbours, rounded once; pieces of 256 sums and more.
-BENCH_TEST(row__neighbours_are_added) {
-    for (uint32_t round = 0; round < ROUNDS; round++) {
-        ptoisa_dtype dtype = test_dtype(bench, PTOISA_SET(PTOISA_F16) | PTOISA_SET(PTOISA_F32));
-        uint32_t rows = test_size(bench, 20), cols = test_size(bench, round % 8 ? 70 : 700);
-        test_begin(bench, PTOISA_A2A3, "TPAIRREDUCESUM");
-        test_tile *s = test_vec(bench, dtype, rows, cols),
-                  *d = test_written(test_vec(bench, dtype, rows, cols));
-        test_fill(bench, s, TEST_ANY);
-        test_run(bench);
-        ptoisa_tpairreducesum(&bench->core, &d->tile, &s->tile);
-        TEST_GRID(uint32_t, r, rows, c, cols) {
-            if (c >= (cols + 1) / 2) {
-                test_expect(bench, d, r, c, ref_was(d, r, c), 0);
-            } else if (2 * c + 1 < cols) {
-                test_expect(bench, d, r, c, ref_was(s, r, 2 * c) + ref_was(s, r, 2 * c + 1), 0);
-            } else {
-                test_expect(bench, d, r, c, ref_was(s, r, 2 * c), 0);
-            }
+ROUNDS_TEST(row__neighbours_are_added, ROUNDS) {
+    ptoisa_dtype dtype = test_dtype(bench, PTOISA_SET(PTOISA_F16) | PTOISA_SET(PTOISA_F32));
+    uint32_t rows = test_size(bench, 20), cols = test_size(bench, round % 8 ? 70 : 700);
+    test_begin(bench, PTOISA_A2A3, "TPAIRREDUCESUM");
+    test_tile *s = test_vec(bench, dtype, rows, cols),
+              *d = test_written(test_vec(bench, dtype, rows, cols));
+    test_fill(bench, s, TEST_ANY);
+    test_run(bench);
+    ptoisa_tpairreducesum(&bench->core, &d->tile, &s->tile);
+    TEST_GRID(uint32_t, r, rows, c, cols) {
+        if (c >= (cols + 1) / 2) {
+            test_expect(bench, d, r, c, ref_was(d, r, c), 0);
+        } else if (2 * c + 1 < cols) {
+            test_expect(bench, d, r, c, ref_was(s, r, 2 * c) + ref_was(s, r, 2 * c + 1), 0);
+        } else {
+            test_expect(bench, d, r, c, ref_was(s, r, 2 * c), 0);
         }
-        test_end(bench);
     }
 }
 
@@ -283,52 +277,44 @@ BENCH_TEST(col__reduction_of_nothing_is_the_identity) {
 }
 
 // The first of the greatest (or least) of a column, or its first NaN; of nothing it is row 0.
-BENCH_TEST(col__arguments_are_the_first_extremes) {
-    for (uint32_t round = 0; round < 2 * ROUNDS; round++) {
-        bool is_max = round % 2;
-        ptoisa_dtype dtype = test_dtype(bench, PTOISA_SET_MAP);
-        ptoisa_dtype index = test_chance(bench, 2) ? PTOISA_U32 : PTOISA_I32;
-        uint32_t rows = test_size(bench, 30), cols = test_size(bench, round % 10 ? SIDE : 700);
-        test_begin(bench, PTOISA_A2A3, is_max ? "TCOLARGMAX" : "TCOLARGMIN");
-        test_tile *s = test_vec(bench, dtype, rows, cols),
-                  *d = test_written(test_vec(bench, index, 1, cols));
-        test_fill(bench, s, test_chance(bench, 2) ? TEST_ANY : TEST_PLAIN);
-        s->tile.valid_rows = round % 50 == 0 ? 0 : rows;
-        test_tile *t = scratch_like(bench, s);
-        test_run(bench);
-        (is_max ? ptoisa_tcolargmax : ptoisa_tcolargmin)(&bench->core, &d->tile, &s->tile,
-                                                         &t->tile);
-        for (uint32_t c = 0; c < cols; c++) {
-            uint32_t first = 0;
-            for (uint32_t r = 1; r < s->tile.valid_rows; r++) {
-                double x = ref_was(s, r, c), best = ref_was(s, first, c);
-                first = !isnan(best) && (isnan(x) || (is_max ? x > best : x < best)) ? r : first;
-            }
-            test_expect(bench, d, 0, c, first, 0);
+ROUNDS_TEST(col__arguments_are_the_first_extremes, 2 * ROUNDS) {
+    bool is_max = round % 2;
+    ptoisa_dtype dtype = test_dtype(bench, PTOISA_SET_MAP);
+    ptoisa_dtype index = test_chance(bench, 2) ? PTOISA_U32 : PTOISA_I32;
+    uint32_t rows = test_size(bench, 30), cols = test_size(bench, round % 10 ? SIDE : 700);
+    test_begin(bench, PTOISA_A2A3, is_max ? "TCOLARGMAX" : "TCOLARGMIN");
+    test_tile *s = test_vec(bench, dtype, rows, cols),
+              *d = test_written(test_vec(bench, index, 1, cols));
+    test_fill(bench, s, test_chance(bench, 2) ? TEST_ANY : TEST_PLAIN);
+    s->tile.valid_rows = round % 50 == 0 ? 0 : rows;
+    test_tile *t = scratch_like(bench, s);
+    test_run(bench);
+    (is_max ? ptoisa_tcolargmax : ptoisa_tcolargmin)(&bench->core, &d->tile, &s->tile, &t->tile);
+    for (uint32_t c = 0; c < cols; c++) {
+        uint32_t first = 0;
+        for (uint32_t r = 1; r < s->tile.valid_rows; r++) {
+            double x = ref_was(s, r, c), best = ref_was(s, first, c);
+            first = !isnan(best) && (isnan(x) || (is_max ? x > best : x < best)) ? r : first;
         }
-        test_end(bench);
+        test_expect(bench, d, 0, c, first, 0);
     }
 }
 
 // -- expansions -----------------------------------------------------------------------------------
 
-BENCH_TEST(expand__copies_bits) {
-    for (uint32_t round = 0; round < ROUNDS; round++) {
-        bool is_col = round % 2;
-        uint32_t rows = test_size(bench, 20), cols = test_size(bench, SIDE);
-        ptoisa_dtype dtype = test_dtype(bench, PTOISA_SET_MAP);
-        test_begin(bench, PTOISA_A2A3, is_col ? "TCOLEXPAND" : "TROWEXPAND");
-        test_tile *s = is_col                  ? test_vec(bench, dtype, 1, cols)
-                       : test_chance(bench, 2) ? test_column(bench, dtype, rows)
-                                               : test_vec(bench, dtype, rows, 1);
-        test_tile *d = test_written(test_vec(bench, dtype, rows, cols));
-        test_run(bench);
-        (is_col ? ptoisa_tcolexpand : ptoisa_trowexpand)(&bench->core, &d->tile, &s->tile);
-        TEST_GRID(uint32_t, r, rows, c, cols) {
-            test_expect_bits(bench, d, r, c,
-                             is_col ? ref_was_bits(s, 0, c) : ref_was_bits(s, r, 0));
-        }
-        test_end(bench);
+ROUNDS_TEST(expand__copies_bits, ROUNDS) {
+    bool is_col = round % 2;
+    uint32_t rows = test_size(bench, 20), cols = test_size(bench, SIDE);
+    ptoisa_dtype dtype = test_dtype(bench, PTOISA_SET_MAP);
+    test_begin(bench, PTOISA_A2A3, is_col ? "TCOLEXPAND" : "TROWEXPAND");
+    test_tile *s = is_col                  ? test_vec(bench, dtype, 1, cols)
+                   : test_chance(bench, 2) ? test_column(bench, dtype, rows)
+                                           : test_vec(bench, dtype, rows, 1);
+    test_tile *d = test_written(test_vec(bench, dtype, rows, cols));
+    test_run(bench);
+    (is_col ? ptoisa_tcolexpand : ptoisa_trowexpand)(&bench->core, &d->tile, &s->tile);
+    TEST_GRID(uint32_t, r, rows, c, cols) {
+        test_expect_bits(bench, d, r, c, is_col ? ref_was_bits(s, 0, c) : ref_was_bits(s, r, 0));
     }
 }
 

@@ -99,6 +99,17 @@ static inline test_bench *test_bench_here(void) {
 
 #define BENCH_TEST(name) TEST_OF(name, test_bench *bench, test_bench_here())
 
+// The same, round after round: each ends with test_end.
+#define ROUNDS_TEST(name, rounds)                                                                  \
+    static void name##_round(test_bench *bench, uint32_t round);                                   \
+    BENCH_TEST(name) {                                                                             \
+        for (uint32_t round = 0; round < (rounds); round++) {                                      \
+            name##_round(bench, round);                                                            \
+            test_end(bench);                                                                       \
+        }                                                                                          \
+    }                                                                                              \
+    static void name##_round(test_bench *bench, __attribute__((unused)) uint32_t round)
+
 // SplitMix64 (Steele, Lea and Flood 2014).
 static inline uint64_t test_random(test_bench *bench) {
     uint64_t z = (bench->random += UINT64_C(0x9e3779b97f4a7c15));
