@@ -220,25 +220,48 @@ static inline ptowsp_task_desc script_task(script *s) {
 
 // -- calls ----------------------------------------------------------------------------------------
 
+static inline ptowsp_plan_field script_field(script *s) {
+    static const char *const names[] = {
+#define SCRIPT_FIELD_NAME(name, text, dtype, byte, flags, units, merges) text,
+        PTOWSP_PLAN_FIELDS(SCRIPT_FIELD_NAME)
+#undef SCRIPT_FIELD_NAME
+    };
+    char word[SCRIPT_WORD_MAX];
+    script_word(s, word);
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        if (!strcmp(names[i], word)) {
+            return (ptowsp_plan_field)i;
+        }
+    }
+    return (ptowsp_plan_field)strtol(word, NULL, 10);
+}
+
 static inline bool script_declares(script *s, const char *call) {
+    static const struct {
+        const char *call;
+        ptowsp_axis (*make)(ptowsp_module *m, const char *name);
+    } axes[] = {{"dynamic", ptowsp_axis_dynamic},    {"ragged", ptowsp_axis_ragged},
+                {"sparse", ptowsp_axis_sparse},      {"plan", ptowsp_axis_plan},
+                {"merges", ptowsp_axis_plan_merges}, {"lanes", ptowsp_axis_plan_lanes}};
     ptowsp_module *m = s->m;
+    for (size_t i = 0; i < COUNT_OF(axes); i++) {
+        if (!strcmp(call, axes[i].call)) {
+            const char *name = script_name(s);
+            script_add(s, SCRIPT_AXIS, name, axes[i].make(m, name).id);
+            return true;
+        }
+    }
     if (!strcmp(call, "axis")) {
         const char *name = script_name(s);
         script_add(s, SCRIPT_AXIS, name, ptowsp_axis_dense(m, name, script_number(s)).id);
-    } else if (!strcmp(call, "dynamic")) {
-        const char *name = script_name(s);
-        script_add(s, SCRIPT_AXIS, name, ptowsp_axis_dynamic(m, name).id);
-    } else if (!strcmp(call, "ragged")) {
-        const char *name = script_name(s);
-        script_add(s, SCRIPT_AXIS, name, ptowsp_axis_ragged(m, name).id);
-    } else if (!strcmp(call, "sparse")) {
-        const char *name = script_name(s);
-        script_add(s, SCRIPT_AXIS, name, ptowsp_axis_sparse(m, name).id);
     } else if (!strcmp(call, "row")) {  // row AXIS EXPRESSION: becomes axis `row`
         ptowsp_axis axis = {script_id(s, SCRIPT_AXIS)};
         script_add(s, SCRIPT_AXIS, "row", ptowsp_axis_row(m, axis, script_expr(s)).id);
     } else if (!strcmp(call, "size")) {
         s->last = ptowsp_axis_size(m, (ptowsp_axis){script_id(s, SCRIPT_AXIS)}).id;
+    } else if (!strcmp(call, "field")) {  // EXPRESSION and a name, or a number that is none
+        const ptowsp_expr variable = script_expr(s);
+        s->last = ptowsp_loop_field(variable, script_field(s)).id;
     } else if (!strcmp(call, "array")) {
         s->last = ptowsp_array_at(m, script_name(s), PTOWSP_I32, ptowsp_i64(m, 0)).id;
     } else if (!strcmp(call, "symbol")) {

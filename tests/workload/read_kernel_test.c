@@ -319,120 +319,48 @@ TEST_F(read__sources_that_are_refused) {
     }
 }
 
-// -- targets --------------------------------------------------------------------------------------
-
-static void check_refused(fixture *f, const ptowsp_schedule *schedule, const char *text) {
-    compile(f, schedule);
-    assert_ok(ptowsp_program_check(f->context, f->program, PTOWSP_TARGET_CPU_SIM));
-    test_refused(f->context, ptowsp_program_check(f->context, f->program, PTOWSP_TARGET_ASCEND_NPU),
-                 PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX, text);
-}
-
-static void build_one_task(fixture *f, ptowsp_location location) {
-    ptowsp_tensor x = ptowsp_tensor_make(
-        f->module,
-        &(ptowsp_tensor_desc){
-            .name = "x", .dtype = PTOWSP_I32, .rank = 1, .shape = {4}, .location = location});
-    ptowsp_tensor_make(f->module, &(ptowsp_tensor_desc){.name = "unused",
-                                                        .dtype = PTOWSP_I32,
-                                                        .location = PTOWSP_LOCATION_L1});
-    ptowsp_kernel k = ptowsp_kernel_make(
-        f->module, &(ptowsp_kernel_desc){
-                       .name = "k", .tiles = {{"x", PTOWSP_OUT, PTOWSP_I32, 1, 4}}, .cycles = 1});
-    PTOWSP_WORKLOAD(f->module, "w") {
-        ptowsp_task_make(f->module, &(ptowsp_task_desc){.kernel = k, .views = {{.tensor = x}}});
-    }
-}
-
-TEST_F(read__what_the_npu_refuses_is_named) {
-    module_begin(f);
-    build_one_task(f, PTOWSP_LOCATION_L2);
-    compile(f, NULL);
-    assert_ok(ptowsp_program_check(f->context, f->program, PTOWSP_TARGET_ASCEND_NPU));
-    assert_invalid(ptowsp_program_check(f->context, f->program, PTOWSP_TARGET_COUNT));
-    ptowsp_schedule s = {.window = 3, .window_policy = PTOWSP_WINDOW_ABORT};
-    check_refused(f, &s, "schedule: target ascend_npu does not do window abort");
-    s.window_policy = PTOWSP_WINDOW_BENCHMARK;
-    check_refused(f, &s, "schedule: target ascend_npu does not do window benchmark");
-    s = (ptowsp_schedule){.start = PTOWSP_START_THRESHOLD, .start_threshold = 2};
-    check_refused(f, &s, "schedule: target ascend_npu does not do start threshold");
-    s = (ptowsp_schedule){.start = PTOWSP_START_ALL_ISSUED};
-    check_refused(f, &s, "schedule: target ascend_npu does not do start all issued");
-    s = (ptowsp_schedule){.timing = PTOWSP_TIMING_BATCHED, .timing_count = 2, .timing_cycles = 5};
-    check_refused(f, &s, "schedule: target ascend_npu does not do timing batched");
-    s = (ptowsp_schedule){.timing = PTOWSP_TIMING_RATE_LIMITED, .timing_cycles = 5};
-    check_refused(f, &s, "schedule: target ascend_npu does not do timing rate limited");
-    s = (ptowsp_schedule){.timing = PTOWSP_TIMING_INTERLEAVED,
-                          .timing_cycles = 5,
-                          .stream_count = 2,
-                          .stream_key = ptowsp_u64(f->module, 1)};
-    check_refused(f, &s, "schedule: target ascend_npu does not do timing interleaved");
-    static const ptowsp_location locations[] = {PTOWSP_LOCATION_UB, PTOWSP_LOCATION_L1};
-    static const char *const texts[] = {"tensor x: target ascend_npu does not do location ub",
-                                        "tensor x: target ascend_npu does not do location l1"};
-    for (int i = 0; i < 2; i++) {
-        module_begin(f);
-        build_one_task(f, locations[i]);
-        check_refused(f, NULL, texts[i]);
-    }
-}
-
 // -- bindings -------------------------------------------------------------------------------------
 
-typedef struct bound_ids {
-    ptowsp_axis batch, kv, pages, heads;
-    ptowsp_tensor x, y, z;
-} bound_ids;
+// In the order of the text.
+enum { BATCH = 1, KV, PAGES, HEADS, X = 1, Y, Z };
 
-static bound_ids build_bindable(fixture *f) {
-    bound_ids ids;
-    ids.batch = ptowsp_axis_dynamic(f->module, "batch");
-    ids.kv = ptowsp_axis_ragged(f->module, "kv");
-    ids.pages = ptowsp_axis_sparse(f->module, "pages");
-    ids.heads = ptowsp_axis_dense(f->module, "heads", 3);
-    ids.x = ptowsp_tensor_make(f->module, &(ptowsp_tensor_desc){.name = "x",
-                                                                .dtype = PTOWSP_I32,
-                                                                .rank = 3,
-                                                                .shape = {PTOWSP_DYNAMIC, 4, 5}});
-    ids.y = ptowsp_tensor_make(
-        f->module,
-        &(ptowsp_tensor_desc){.name = "y", .dtype = PTOWSP_F16, .rank = 1, .shape = {6}});
-    ids.z = ptowsp_tensor_make(f->module, &(ptowsp_tensor_desc){.name = "z", .dtype = PTOWSP_I64});
-    ptowsp_symbol(f->module, "scale");
-    ptowsp_array_at(f->module, "order", PTOWSP_I16, ptowsp_i64(f->module, 0));
-    PTOWSP_WORKLOAD(f->module, "w") {
-    }
-    return ids;
+static void parse_bindable(fixture *f) {
+    module_make(f,
+                "module m slots 8\naxis batch dynamic\naxis kv ragged\naxis pages sparse\n"
+                "axis heads 3\nsymbol scale\narray order i16\n"
+                "tensor x i32 [?, 4, 5] global\ntensor y f16 [6] global\n"
+                "tensor z i64 [] global\nworkload w\n",
+                NULL);
 }
 
-static void check_nothing_bound(const ptowsp_run *run, bound_ids ids) {
+static void check_nothing_bound(const ptowsp_run *run) {
     int64_t size;
     uint64_t value, count;
     ptowsp_dtype dtype;
     const void *data;
     ptowsp_csr csr;
     ptowsp_buffer buffer;
-    assert_false(ptowsp_run_bound_size(run, ids.batch.id, &size));
-    assert_false(ptowsp_run_bound_size(run, ids.kv.id, &size));
-    assert_false(ptowsp_run_bound_size(run, ids.pages.id, &size));
-    assert_true(ptowsp_run_bound_size(run, ids.heads.id, &size));
+    assert_false(ptowsp_run_bound_size(run, BATCH, &size));
+    assert_false(ptowsp_run_bound_size(run, KV, &size));
+    assert_false(ptowsp_run_bound_size(run, PAGES, &size));
+    assert_true(ptowsp_run_bound_size(run, HEADS, &size));
     assert_int_equal(size, 3);
     assert_false(ptowsp_run_bound_symbol(run, 1, &value));
     assert_false(ptowsp_run_bound_array(run, 1, &dtype, &data, &count));
     assert_false(ptowsp_run_bound_array(run, 2, &dtype, &data, &count));
-    assert_false(ptowsp_run_bound_csr(run, ids.pages.id, &csr));
-    assert_false(ptowsp_run_bound_csr(run, ids.batch.id, &csr));
-    assert_false(ptowsp_run_bound_tensor(run, ids.x.id, &buffer));
+    assert_false(ptowsp_run_bound_csr(run, PAGES, &csr));
+    assert_false(ptowsp_run_bound_csr(run, BATCH, &csr));
+    assert_false(ptowsp_run_bound_tensor(run, X, &buffer));
     assert_int_equal(ptowsp_run_bound_slot(run, 7), 0);
 }
 
-static void check_tensors(ptowsp_run *run, bound_ids ids) {
+static void check_tensors(ptowsp_run *run) {
     static int32_t x[2 * 4 * 5];
     static uint16_t y[16];
     static int64_t z[1];
     ptowsp_buffer buffer = {.data = x, .rank = 3, .shape = {2, 4, 5}};
     assert_ok(ptowsp_run_bind_tensor(run, "x", &buffer));
-    assert_true(ptowsp_run_bound_tensor(run, ids.x.id, &buffer));
+    assert_true(ptowsp_run_bound_tensor(run, X, &buffer));
     assert_ptr_equal(buffer.data, x);
     assert_int_equal(buffer.size, sizeof x);
     assert_int_equal(buffer.dtype, PTOWSP_I32);
@@ -444,25 +372,26 @@ static void check_tensors(ptowsp_run *run, bound_ids ids) {
     // Backwards: nothing can be said of bytes from the first element on.
     buffer = (ptowsp_buffer){.data = &y[15], .strides = {-3}};
     assert_ok(ptowsp_run_bind_tensor(run, "y", &buffer));
-    assert_true(ptowsp_run_bound_tensor(run, ids.y.id, &buffer));
+    assert_true(ptowsp_run_bound_tensor(run, Y, &buffer));
     assert_int_equal(buffer.rank, 1);
     assert_int_equal(buffer.shape[0], 6);
     assert_int_equal(buffer.strides[0], -3);
     assert_int_equal(buffer.size, 0);
     buffer = (ptowsp_buffer){.data = z};
     assert_ok(ptowsp_run_bind_tensor(run, "z", &buffer));
-    assert_true(ptowsp_run_bound_tensor(run, ids.z.id, &buffer));
+    assert_true(ptowsp_run_bound_tensor(run, Z, &buffer));
     assert_int_equal(buffer.rank, 0);
     assert_int_equal(buffer.size, 8);
 }
 
 TEST_F(read__what_is_bound_to_a_run) {
-    module_begin(f);
-    bound_ids ids = build_bindable(f);
+    parse_bindable(f);
     compile(f, NULL);
+    assert_ok(ptowsp_program_check(f->context, f->program, PTOWSP_TARGET_ASCEND_NPU));
+    assert_invalid(ptowsp_program_check(f->context, f->program, PTOWSP_TARGET_COUNT));
     ptowsp_run *run = test_run_of(f->context, f->program);
     assert_ptr_equal(ptowsp_run_program(run), f->program);
-    check_nothing_bound(run, ids);
+    check_nothing_bound(run);
     static const int32_t lengths[] = {4, 0, 2}, indptr[] = {0, 1, 1, 3}, indices[] = {5, 1, 0, 9};
     static const int16_t order[] = {3, 1};
     const ptowsp_csr given = {PTOWSP_I32, indptr, indices, 3, 4};
@@ -478,11 +407,11 @@ TEST_F(read__what_is_bound_to_a_run) {
     ptowsp_dtype dtype;
     const void *data;
     ptowsp_csr csr;
-    assert_true(ptowsp_run_bound_size(run, ids.batch.id, &size));
+    assert_true(ptowsp_run_bound_size(run, BATCH, &size));
     assert_int_equal(size, 6);
     assert_true(ptowsp_run_bound_symbol(run, 1, &value));
     assert_true(value == UINT64_MAX);
-    uint32_t kv = ptowsp_program_read(f->program)->axes[ids.kv.id].array;
+    uint32_t kv = ptowsp_program_read(f->program)->axes[KV].array;
     assert_true(ptowsp_run_bound_array(run, kv, &dtype, &data, &count));
     assert_int_equal(dtype, PTOWSP_I32);
     assert_ptr_equal(data, lengths);
@@ -491,14 +420,14 @@ TEST_F(read__what_is_bound_to_a_run) {
     assert_int_equal(dtype, PTOWSP_I16);
     assert_ptr_equal(data, order);
     assert_int_equal(count, 2);
-    assert_true(ptowsp_run_bound_csr(run, ids.pages.id, &csr));
+    assert_true(ptowsp_run_bound_csr(run, PAGES, &csr));
     assert_memory_equal(&csr.dtype, &given.dtype, sizeof csr.dtype);
     assert_ptr_equal(csr.indptr, indptr);
     assert_ptr_equal(csr.indices, indices);
     assert_int_equal(csr.row_count, 3);
     assert_int_equal(csr.entry_count, 4);
     assert_int_equal(ptowsp_run_bound_slot(run, 7), 77);
-    check_tensors(run, ids);
+    check_tensors(run);
     ptowsp_run_destroy(run);
 }
 
@@ -568,18 +497,15 @@ TEST(read__any_allocation_may_fail) {
 TEST(read__the_size_of_a_program_is_all_that_it_holds) {
     test_memory memory = {0};
     ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};
-    fixture *f = (fixture *)calloc(1, sizeof *f);
-    assert_non_null(f);
-    assert_ok(ptowsp_context_create(&desc, &f->context));
-    assert_ok(ptowsp_module_create(f->context, NULL, &f->module));
-    build_bindable(f);
-    compile(f, NULL);
-    ptowsp_module_destroy(f->module);
-    f->module = NULL;
-    size_t with = memory.live_bytes, size = ptowsp_program_size(f->program);
-    ptowsp_program_destroy(f->program);
-    f->program = NULL;
+    fixture f = {0};
+    f.context = test_context(&desc);
+    parse_bindable(&f);
+    compile(&f, NULL);
+    ptowsp_module_destroy(f.module);
+    f.module = NULL;
+    size_t with = memory.live_bytes, size = ptowsp_program_size(f.program);
+    ptowsp_program_destroy(f.program);
+    f.program = NULL;
     assert_int_equal(with - memory.live_bytes, size);
-    ptowsp_context_destroy(f->context);
-    free(f);
+    ptowsp_context_destroy(f.context);
 }
