@@ -279,6 +279,9 @@ PWSP_INTERNAL ptowsp_node pwsp_task_choose(ptowsp_module *module, const ptowsp_t
     for (; opened > 0 && pwsp_module_is_good(module); opened--) {
         ptowsp_scope_end(module);
     }
+    if (!pwsp_module_is_good(module)) {
+        first.id = 0;
+    }
     return first;
 }
 

@@ -9,8 +9,8 @@
 //      name         a word, or in single quotes; NULL
 //      thing        the name of an axis, tensor, kernel or channel; of several, the last one; #7: the id 7
 //      expression   3, 3u, true, none, the name of a variable, or symbol:S, arg:0, slot:0, lost, foreign,
-//                   list:EXPRESSION (an element of array list); and one + another
-//      view         view:TENSOR[INDEX,...]@ROW,COL*ROWS,COLS, of which each part may be missing
+//                   list:EXPRESSION (an element of array list); and one + another, one <= another
+//      view         view:TENSOR[INDEX,...]@ROW,COL*ROWS,COLS^ROW_COUNT, of which each part may be missing
 //      argument     an expression, scalar:EXPRESSION, tag:NAME=EXPRESSION, a view, or `after` and ids
 
 #ifndef BUILD_SCRIPT_H
@@ -30,10 +30,12 @@ typedef enum script_kind {
 
 typedef struct script {
     ptowsp_context *context;
-    ptowsp_module *m, *other;  // `foreign` expressions are of the other one
-    const char *prelude;       // the text with which every module begins
+    ptowsp_module *m, *other;     // `foreign` expressions are of the other one
+    const char *prelude;          // the text with which every module begins
+    ptowsp_parse_desc functions;  // of its kernels
     const char *at;
-    uint32_t last;  // what the last call gave; 0: nothing
+    uint32_t last;    // what the last call gave; 0: nothing
+    char said[1024];  // what the last explanation was
     uint32_t thing_count;
     struct {
         script_kind kind;
@@ -111,12 +113,21 @@ static inline const char *script_after(const char *word, const char *prefix) {
 // -- expressions and arguments --------------------------------------------------------------------
 
 static inline ptowsp_expr script_expr_of(script *s, const char *word) {
-    const char *rest, *plus = strchr(word, '+');
-    if (plus) {
-        char left[SCRIPT_WORD_MAX];
-        snprintf(left, sizeof left, "%.*s", (int)(plus - word), word);
-        return ptowsp_add(script_expr_of(s, left), script_expr_of(s, plus + 1));
-    } else if (strchr("-0123456789", word[0])) {
+    static const struct {
+        const char *text;
+        ptowsp_expr (*make)(ptowsp_expr a, ptowsp_expr b);
+    } operators[] = {{"<=", ptowsp_le}, {"+", ptowsp_add}};
+    for (size_t i = 0; i < COUNT_OF(operators); i++) {
+        const char *at = strstr(word, operators[i].text);
+        if (at) {
+            char left[SCRIPT_WORD_MAX];
+            snprintf(left, sizeof left, "%.*s", (int)(at - word), word);
+            at += strlen(operators[i].text);
+            return operators[i].make(script_expr_of(s, left), script_expr_of(s, at));
+        }
+    }
+    const char *rest;
+    if (strchr("-0123456789", word[0])) {
         bool is_u64 = word[strlen(word) - 1] == 'u';
         return is_u64 ? ptowsp_u64(s->m, strtoull(word, NULL, 10))
                       : ptowsp_i64(s->m, strtoll(word, NULL, 10));
@@ -180,7 +191,10 @@ static inline ptowsp_view script_view_of(script *s, const char *text) {
     if (*text == '*') {
         char *end;
         view.rows = strtoll(text + 1, &end, 10);
-        view.cols = *end ? strtoll(end + 1, NULL, 10) : 0;
+        view.cols = *end && *end != '^' ? strtoll(end + 1, NULL, 10) : 0;
+    }
+    if ((text = strchr(text, '^'))) {
+        view.row_count = script_expr_of(s, text + 1);
     }
     return view;
 }
@@ -236,6 +250,38 @@ static inline ptowsp_plan_field script_field(script *s) {
     return (ptowsp_plan_field)strtol(word, NULL, 10);
 }
 
+// choice NAME KERNEL [if:EXPRESSION] [priority:N] [cost:N] ...
+static inline void script_choice(script *s) {
+    char name[SCRIPT_WORD_MAX];
+    ptowsp_choice_desc desc = {.name = name};
+    uint32_t count = 0;  // of variants
+    script_word(s, name);
+    while (!script_is_end(s)) {
+        char word[SCRIPT_WORD_MAX];
+        const char *rest;
+        script_word(s, word);
+        if ((rest = script_after(word, "if:"))) {
+            desc.variants[count - 1].condition = script_expr_of(s, rest);
+        } else if ((rest = script_after(word, "priority:"))) {
+            desc.variants[count - 1].priority = atoi(rest);
+        } else if ((rest = script_after(word, "cost:"))) {
+            desc.variants[count - 1].cost = strtoull(rest, NULL, 10);
+        } else {
+            desc.variants[count++].kernel.id = script_find(s, SCRIPT_KERNEL, word);
+        }
+    }
+    script_add(s, SCRIPT_KERNEL, name, ptowsp_kernel_choice(s->m, &desc).id);
+}
+
+// explain KERNEL [ARGUMENT ...]
+static inline void script_explain(script *s) {
+    ptowsp_output_buffer buffer = {s->said, sizeof s->said, 0};
+    ptowsp_task_desc task = script_task(s);
+    const bool has_task = task.views[0].rows || task.axes[0].id || task.scalars[0].id;
+    ptowsp_kernel_explain(s->m, task.kernel, has_task ? &task : NULL,
+                          ptowsp_output_to_buffer(&buffer));
+}
+
 static inline bool script_declares(script *s, const char *call) {
     static const struct {
         const char *call;
@@ -262,6 +308,10 @@ static inline bool script_declares(script *s, const char *call) {
     } else if (!strcmp(call, "field")) {  // EXPRESSION and a name, or a number that is none
         const ptowsp_expr variable = script_expr(s);
         s->last = ptowsp_loop_field(variable, script_field(s)).id;
+    } else if (!strcmp(call, "choice")) {
+        script_choice(s);
+    } else if (!strcmp(call, "explain")) {
+        script_explain(s);
     } else if (!strcmp(call, "array")) {
         s->last = ptowsp_array_at(m, script_name(s), PTOWSP_I32, ptowsp_i64(m, 0)).id;
     } else if (!strcmp(call, "symbol")) {
@@ -443,8 +493,7 @@ static inline void script_begin(script *s) {
     static const char *const words[] = {"axis ", "tensor ", "kernel "};
     uint32_t counts[3] = {0, 0, 0};
     ptowsp_module_destroy(s->m);
-    const ptowsp_parse_desc without_functions = {NULL, 0, 1};
-    if (ptowsp_module_parse(s->context, s->prelude, strlen(s->prelude), &without_functions, &s->m,
+    if (ptowsp_module_parse(s->context, s->prelude, strlen(s->prelude), &s->functions, &s->m,
                             NULL) != PTOWSP_OK) {
         fail_msg("%s", ptowsp_context_error(s->context).text);
     }
@@ -465,6 +514,7 @@ static inline void script_begin(script *s) {
 static inline void script_make(script *s, const char *prelude) {
     memset(s, 0, sizeof *s);
     s->prelude = prelude;
+    s->functions.default_cycles = 1;
     s->context = test_context(NULL);
     s->other = test_module(s->context, NULL);
     script_begin(s);

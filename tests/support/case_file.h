@@ -167,7 +167,7 @@ static inline bool case_is_greedy(const char *word) {
     static const char *const greedy[] = {
         "schedule",   "from",        "fails",      "refused", "says",  "never",  "reports",
         "unreported", "unsupported", "has",        "lacks",   "shows", "listed", "unlisted",
-        "build",      "more",        "uncompiled", "writes",  "omits"};
+        "build",      "more",        "uncompiled", "writes",  "omits", "said"};
     for (size_t i = 0; i < sizeof greedy / sizeof greedy[0]; i++) {
         if (!strcmp(word, greedy[i])) {
             return true;

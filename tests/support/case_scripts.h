@@ -6,6 +6,9 @@
 //      refused           STATUS [at INDEX] TEXT: what the last call is, which gives nothing; the error stays
 //      accepted          no call was refused
 //      gives N, gives i64  nor that, and the last call gives the id N, or an expression of this type
+//      has, lacks PART / PART  parts of the printed module
+//      said LINE / LINE  what the last `explain` printed of the variants of a choice, with one space where there may
+//                        be more. Nothing was refused, unless that is what it says
 //      workload NAME     with which programs begin, of `compiles` and `uncompiled`; default: the last one
 //      compiles          it does
 //      uncompiled        STATUS TEXT: what compiling is; the module has no error
@@ -14,7 +17,7 @@
 #define CASE_SCRIPTS_H
 
 #include "build_script.h"
-#include "case_run.h"
+#include "case_texts.h"
 
 static inline void case_script_refused(case_subject *s, script *b, const case_item *item) {
     const ptowsp_status status = ptowsp_module_error(b->m).status;
@@ -39,6 +42,22 @@ static inline void case_script_compiles(case_subject *s, const script *b, const 
     case_check_text(s, "error of the module", ptowsp_module_error(b->m).text, "");
 }
 
+static inline void case_script_said(case_subject *s, const script *b, const char *at) {
+    char *expected = case_copy(b->said, strcspn(b->said, ":"));
+    const char *head = ": variants in the order in which they are asked";
+    expected = case_line(expected, head, strlen(head));
+    for (const char *part; (part = case_next_part(s, &at));) {
+        const int length = (int)strcspn(part, " ");
+        char line[SCRIPT_WORD_MAX];
+        snprintf(line, sizeof line, "  %-20.*s%s", length, part, part + length);
+        expected = case_line(expected, line, strlen(line));
+    }
+    case_check_text(s, "explanation", b->said, expected);
+    if (!strstr(b->said, ": wrong\n")) {
+        case_check_text(s, "error of the module", ptowsp_module_error(b->m).text, "");
+    }
+}
+
 // False: nothing is compared with this word.
 static inline bool case_script_compare(case_subject *s, script *b, const char *workload,
                                        const case_item *item) {
@@ -55,6 +74,10 @@ static inline bool case_script_compare(case_subject *s, script *b, const char *w
             case_check(s, "what the last call gives", 0, b->last, (uint64_t)case_number(s, &at));
             case_end(s, at);
         }
+    } else if (!strcmp(item->word, "said")) {
+        case_script_said(s, b, at);
+    } else if (!strcmp(item->word, "has") || !strcmp(item->word, "lacks")) {
+        case_has_parts(s, case_printed(b->m, NULL), at, item->word[0] == 'h');
     } else if (is_refused || !strcmp(item->word, "compiles")) {
         case_script_compiles(s, b, workload, is_refused ? item : NULL);
     } else {
@@ -65,7 +88,9 @@ static inline bool case_script_compare(case_subject *s, script *b, const char *w
 
 // Returns the number of modules.
 static inline uint32_t case_run_scripts(case_subject *s) {
-    script b = {.context = s->context, .prelude = case_module_text(s)};
+    script b = {.context = s->context,
+                .prelude = case_module_text(s),
+                .functions = {s->attached, s->attached_count, 1}};
     const char *workload = NULL;
     bool is_compared = true;  // since the last ones
     uint32_t count = 0;

@@ -1,5 +1,6 @@
 // Choices among kernels: each task takes what a hand-written branch takes, and programs are the
-// same as those with the branches written out.
+// same as those with the branches written out. In which order variants are asked, and what is refused, is in
+// tests/cases/builder.case.
 
 #include "test.h"
 
@@ -9,8 +10,8 @@ typedef struct fixture {
     test_memory memory;
     ptowsp_context *context;
     ptowsp_module *m;
-    ptowsp_tensor x, y;                // f32, f16
-    ptowsp_kernel small, large, half;  // f32, f32, f16
+    ptowsp_tensor x, y;                       // f32, f16
+    ptowsp_kernel small, large, half, other;  // f32, f32, f16, f32
     ptowsp_program *program;
     uint32_t calls[3];
 } fixture;
@@ -34,35 +35,29 @@ static ptowsp_cycles count_half(const ptowsp_task *task, void *user) {
     return 3;
 }
 
-static ptowsp_kernel kernel_make(fixture *f, const char *name, ptowsp_dtype dtype,
-                                 ptowsp_kernel_fn fn, ptowsp_cycles cycles) {
-    ptowsp_kernel_desc desc = {
-        .name = name, .axis_count = 1, .fn = fn, .user = f, .cycles = cycles};
-    const ptowsp_tile_param tile = {"x", PTOWSP_INOUT, dtype, PTOWSP_DYNAMIC, COLS};
-    const ptowsp_scalar_param scalar = {"k", PTOWSP_TYPE_U64};
-    desc.tiles[0] = tile;
-    desc.scalars[0] = scalar;
-    return ptowsp_kernel_make(f->m, &desc);
-}
-
-static ptowsp_tensor tensor_make(fixture *f, const char *name, ptowsp_dtype dtype) {
-    const ptowsp_tensor_desc desc = {name, dtype, 2, {ROWS, COLS}, PTOWSP_LOCATION_GLOBAL};
-    return ptowsp_tensor_make(f->m, &desc);
-}
-
 static void fixture_begin(fixture *f) {
-    const ptowsp_module_desc module = {"choices", 4};
+    static const char text[] = "module choices slots 4\n"
+                               "tensor x f32 [64, 4] global\n"
+                               "tensor y f16 [64, 4] global\n"
+                               "kernel small(axes 1, inout x f32 ? x 4, k u64) vector, 5 cycles\n"
+                               "kernel large(axes 1, inout x f32 ? x 4, k u64) vector, 50 cycles\n"
+                               "kernel half(axes 1, inout x f16 ? x 4, k u64) vector, 3 cycles\n"
+                               "kernel other(axes 1, inout x f32 ? x 4, k u64) vector, 60 cycles\n";
+    const ptowsp_parse_kernel kernels[] = {{.name = "small", .fn = count_small, .user = f},
+                                           {.name = "large", .fn = count_large, .user = f},
+                                           {.name = "half", .fn = count_half, .user = f},
+                                           {.name = "other", .fn = count_large, .user = f}};
+    const ptowsp_parse_desc parse = {kernels, 4, 0};
     memset(f, 0, sizeof *f);
     ptowsp_context_desc desc = test_lanes_desc(2);
     desc.resize = test_resize;
     desc.resize_user = &f->memory;
     assert_ok(ptowsp_context_create(&desc, &f->context));
-    assert_ok(ptowsp_module_create(f->context, &module, &f->m));
-    f->x = tensor_make(f, "x", PTOWSP_F32);
-    f->y = tensor_make(f, "y", PTOWSP_F16);
-    f->small = kernel_make(f, "small", PTOWSP_F32, count_small, 5);
-    f->large = kernel_make(f, "large", PTOWSP_F32, count_large, 50);
-    f->half = kernel_make(f, "half", PTOWSP_F16, count_half, 3);
+    assert_ok(ptowsp_module_parse(f->context, text, sizeof text - 1, &parse, &f->m, NULL));
+    f->x.id = f->small.id = 1;
+    f->y.id = f->large.id = 2;
+    f->half.id = 3;
+    f->other.id = 4;
 }
 
 static void fixture_end(fixture *f) {
@@ -101,34 +96,7 @@ static ptowsp_node task_make(fixture *f, ptowsp_kernel kernel, ptowsp_tensor ten
 static const ptowsp_expr none;
 static const ptowsp_node first;
 
-static void print_module(const fixture *f, char *text, size_t size) {
-    ptowsp_output_buffer buffer = {text, size, 0};
-    ptowsp_module_print(f->m, ptowsp_output_to_buffer(&buffer));
-}
-
-// -- what is known when the task is made ------------------------------------------------------------
-
 #define FIXTURE_TEST(name) TEST_MADE(name, fixture, f, fixture_begin(f), fixture_end(f))
-
-FIXTURE_TEST(choice__data_types_and_constants_decide_while_compiling) {
-    char text[2000];
-    ptowsp_kernel choice = choice_make(f);
-    PTOWSP_WORKLOAD(f->m, "main") {
-        task_make(f, choice, f->y, 4, none, first);
-        task_make(f, choice, f->x, 16, none, first);
-        task_make(f, choice, f->x, 17, none, first);
-        task_make(f, choice, f->x, 0, none, first);  // all 64 rows
-    }
-    print_module(f, text, sizeof text);
-    assert_null(strstr(text, "kernel scale"));
-    const char *tree = strstr(text, "workload main");
-    assert_non_null(tree);
-    assert_string_equal(tree, "workload main\n"
-                              "  task half(7) x = y of 4 x 4 k = 9u\n"
-                              "  task small(7) x = x of 16 x 4 k = 9u\n"
-                              "  task large(7) x = x of 17 x 4 k = 9u\n"
-                              "  task large(7) x = x of edge x 4 k = 9u\n");
-}
 
 // -- what tasks decide ------------------------------------------------------------------------------
 
@@ -140,18 +108,16 @@ static void ragged_program(fixture *f, bool is_by_hand, const ptowsp_schedule *s
     PTOWSP_WORKLOAD(f->m, "main") {
         PTOWSP_PARALLEL(f->m, i, items) {
             ptowsp_expr rows = ptowsp_array_at(f->m, "rows", PTOWSP_I32, i);
-            ptowsp_node node = {0};
             if (is_by_hand) {
                 ptowsp_expr limit = ptowsp_min(ptowsp_i64(f->m, 60), rows);
                 PTOWSP_WHEN(f->m, ptowsp_le(limit, ptowsp_i64(f->m, 16))) {
-                    node = task_make(f, f->small, f->x, 60, rows, first);
+                    task_make(f, f->small, f->x, 60, rows, first);
                 }
                 PTOWSP_OTHERWISE(f->m) {
                     task_make(f, f->large, f->x, 60, rows, first);
                 }
-                (void)node;
             } else {
-                node = task_make(f, choice, f->x, 60, rows, first);
+                task_make(f, choice, f->x, 60, rows, first);
             }
         }
     }
@@ -241,46 +207,6 @@ static void explained_as(fixture *f, ptowsp_kernel choice, const ptowsp_task_des
     assert_string_equal(text, expected);
 }
 
-FIXTURE_TEST(choice__decisions_say_order_and_reasons) {
-    ptowsp_task_desc task = {0};
-    ptowsp_choice_desc desc = {.name = "c"};
-    ptowsp_kernel a = kernel_make(f, "a", PTOWSP_F32, count_large, 0);
-    ptowsp_kernel b = kernel_make(f, "b", PTOWSP_F32, count_large, 0);
-    const ptowsp_variant variants[] = {{b, none, 0, 0},        {a, is_small(f), 0, 0},
-                                       {f->large, none, 0, 0}, {f->small, is_small(f), 0, 90},
-                                       {f->half, none, -1, 1}, {{0}, none, 0, 0}};
-    memcpy(desc.variants, variants, sizeof variants);
-    ptowsp_kernel choice = ptowsp_kernel_choice(f->m, &desc);
-    // By cost: large 50, small 90; those without: a before b; half last, by priority.
-    explained_as(f, choice, NULL,
-                 "c: variants in the order in which they are asked\n"
-                 "  large                priority 0, cost 50: taken\n"
-                 "  small                priority 0, cost 90: not reached\n"
-                 "  a                    priority 0, cost unknown: not reached\n"
-                 "  b                    priority 0, cost unknown: not reached\n"
-                 "  half                 priority -1, cost 1: not reached\n");
-    task.axes[0] = ptowsp_i64(f->m, 0);
-    task.views[0].tensor = f->y;
-    task.scalars[0] = ptowsp_u64(f->m, 1);
-    explained_as(f, choice, &task,
-                 "c: variants in the order in which they are asked\n"
-                 "  large                priority 0, cost 50: another data type\n"
-                 "  small                priority 0, cost 90: another data type\n"
-                 "  a                    priority 0, cost unknown: another data type\n"
-                 "  b                    priority 0, cost unknown: another data type\n"
-                 "  half                 priority -1, cost 1: taken\n");
-    ptowsp_kernel scale = choice_make(f);
-    task.views[0].tensor = f->x;
-    task.views[0].rows = 32;
-    task.views[0].row_count = ptowsp_slot(f->m, 2, PTOWSP_TYPE_I64);
-    explained_as(f, scale, &task,
-                 "scale: variants in the order in which they are asked\n"
-                 "  half                 priority 0, cost 3: another data type\n"
-                 "  small                priority 0, cost 5: taken if min(32, slot_i64[2]) <= 16\n"
-                 "  large                priority 0, cost 50: taken\n");
-    explained_as(f, f->small, NULL, "small: a kernel, without variants\n");
-}
-
 // Conditions read arrays, by arguments of the task or by numbers. Of a tile kernel the core is said too,
 // and what it takes of each memory.
 FIXTURE_TEST(choice__conditions_read_arrays) {
@@ -299,7 +225,7 @@ FIXTURE_TEST(choice__conditions_read_arrays) {
     desc.variants[0].condition = ptowsp_gt(by_task, three);
     desc.variants[1].kernel = f->large;
     desc.variants[1].condition = ptowsp_gt(fixed, three);
-    desc.variants[2].kernel = kernel_make(f, "other", PTOWSP_F32, count_large, 60);
+    desc.variants[2].kernel = f->other;
     desc.variants[2].condition =
         ptowsp_select(ptowsp_gt(fixed, three), ptowsp_gt(beyond, three), ptowsp_bool(f->m, true));
     ptowsp_kernel choice = ptowsp_kernel_choice(f->m, &desc);
@@ -340,6 +266,16 @@ FIXTURE_TEST(choice__conditions_read_arrays) {
                            "rule of kernel tiles: a choice has those of its variants"));
 }
 
+FIXTURE_TEST(choice__what_is_none_has_no_variants) {
+    const ptowsp_kernel nothing[2] = {{0}, {99}};
+    explained_as(f, f->small, NULL, "small: a kernel, without variants\n");
+    for (int i = 0; i < 2; i++) {
+        explained_as(f, nothing[i], NULL, "");
+    }
+    ptowsp_kernel_choice(f->m, NULL);
+    assert_string_equal(ptowsp_module_error(f->m).text, "choices: choice: desc is NULL");
+}
+
 // An argument stands in the condition as it is: together they may be too deep.
 FIXTURE_TEST(choice__conditions_too_deep_are_refused) {
     ptowsp_choice_desc desc = {0};
@@ -367,157 +303,7 @@ FIXTURE_TEST(choice__conditions_too_deep_are_refused) {
                            "in one another, or more than 10000 in all"));
 }
 
-// Tiles of fixed sizes, tensors of one row, whole tensors of a size that is bound, and no tensor at all.
-FIXTURE_TEST(choice__sizes_decide_and_wrong_ones_are_refused) {
-    ptowsp_choice_desc desc = {0};
-    ptowsp_task_desc task = {0};
-    const ptowsp_tensor_desc row = {"row", PTOWSP_F32, 1, {COLS}, PTOWSP_LOCATION_GLOBAL};
-    const ptowsp_tensor_desc open = {
-        "open", PTOWSP_F32, 2, {PTOWSP_DYNAMIC, COLS}, PTOWSP_LOCATION_GLOBAL};
-    const ptowsp_tensor one = ptowsp_tensor_make(f->m, &row);
-    const ptowsp_tensor any = ptowsp_tensor_make(f->m, &open);
-    ptowsp_kernel_desc fixed = {.name = "fixed", .axis_count = 1, .fn = count_large, .cycles = 4};
-    const ptowsp_tile_param tile = {"x", PTOWSP_INOUT, PTOWSP_F32, 16, COLS};
-    const ptowsp_scalar_param scalar = {"k", PTOWSP_TYPE_U64};
-    fixed.tiles[0] = tile;
-    fixed.scalars[0] = scalar;
-    const ptowsp_variant variants[] = {{ptowsp_kernel_make(f->m, &fixed), none, 0, 0},
-                                       {f->small, is_small(f), 0, 0}};
-    desc.name = "c";
-    memcpy(desc.variants, variants, sizeof variants);
-    ptowsp_kernel choice = ptowsp_kernel_choice(f->m, &desc);
-    task.axes[0] = ptowsp_i64(f->m, 0);
-    task.scalars[0] = ptowsp_u64(f->m, 1);
-
-    task.views[0].tensor = f->x;
-    task.views[0].rows = 15;  // at most 16: the condition holds
-    explained_as(f, choice, &task,
-                 "c: variants in the order in which they are asked\n"
-                 "  fixed                priority 0, cost 4: another size of tile\n"
-                 "  small                priority 0, cost 5: taken\n");
-    task.views[0].cols = COLS - 1;
-    task.views[0].rows = 16;
-    explained_as(f, choice, &task,
-                 "c: variants in the order in which they are asked\n"
-                 "  fixed                priority 0, cost 4: another size of tile\n"
-                 "  small                priority 0, cost 5: another size of tile\n"
-                 "  otherwise            no variant: an error\n");
-    task.views[0].cols = 0;
-    task.views[0].rows = 17;
-    explained_as(f, choice, &task,
-                 "c: variants in the order in which they are asked\n"
-                 "  fixed                priority 0, cost 4: another size of tile\n"
-                 "  small                priority 0, cost 5: its condition is false\n"
-                 "  otherwise            no variant: an error\n");
-
-    // Of one row; of as many as are bound, so not known to be few; of no tensor, which is no error here.
-    const ptowsp_tensor tensors[3] = {one, any, {0}};
-    static const char *const verdicts[3] = {"taken", "its condition is false",
-                                            "its condition is false"};
-    desc.variants[0] = desc.variants[1];
-    memset(&desc.variants[1], 0, sizeof desc.variants[1]);
-    desc.name = "d";
-    choice = ptowsp_kernel_choice(f->m, &desc);
-    task.views[0].rows = 0;
-    for (int i = 0; i < 3; i++) {
-        char expected[256];
-        task.views[0].tensor = tensors[i];
-        snprintf(expected, sizeof expected,
-                 "d: variants in the order in which they are asked\n"
-                 "  small                priority 0, cost 5: %s\n%s",
-                 verdicts[i], i ? "  otherwise            no variant: an error\n" : "");
-        explained_as(f, choice, &task, expected);
-    }
-
-    // An argument that is none makes the module fail, and then there is nothing to explain.
-    char text[300];
-    ptowsp_output_buffer buffer = {text, sizeof text, 0};
-    task.axes[0] = ptowsp_u64(f->m, 0);
-    ptowsp_kernel_explain(f->m, choice, &task, ptowsp_output_to_buffer(&buffer));
-    assert_string_equal(text, "d: variants in the order in which they are asked\n"
-                              "  small                priority 0, cost 5: wrong\n"
-                              "  otherwise            no variant: an error\n");
-    assert_invalid(ptowsp_module_error(f->m).status);
-    ptowsp_kernel_explain(f->m, choice, NULL, ptowsp_output_to_buffer(&buffer));
-    fixture_end(f);
-    fixture_begin(f);
-    const ptowsp_kernel nothing[2] = {{0}, {99}};
-    for (int i = 0; i < 2; i++) {
-        explained_as(f, nothing[i], NULL, "");
-    }
-}
-
 // -- errors -----------------------------------------------------------------------------------------
-
-static void module_says(fixture *f, ptowsp_choice_desc *desc, const char *text) {
-    ptowsp_kernel_choice(f->m, desc);
-    assert_string_equal(ptowsp_module_error(f->m).text, text);
-    fixture_end(f);
-    fixture_begin(f);
-    memset(desc, 0, sizeof *desc);
-    desc->name = "c";
-}
-
-// Equal in priority and cost, and both hold: the name decides, in whatever order they are declared.
-TEST(choice__names_decide_between_equal_scores) {
-    for (int i = 0; i < 2; i++) {
-        fixture f;
-        fixture_begin(&f);
-        ptowsp_choice_desc desc = {.name = "c"};
-        ptowsp_kernel a = kernel_make(&f, "a", PTOWSP_F32, count_large, 0);
-        ptowsp_kernel b = kernel_make(&f, "b", PTOWSP_F32, count_large, 0);
-        const ptowsp_variant variants[] = {{i ? b : a, none, 3, 7}, {i ? a : b, none, 3, 7}};
-        memcpy(desc.variants, variants, sizeof variants);
-        explained_as(&f, ptowsp_kernel_choice(f.m, &desc), NULL,
-                     "c: variants in the order in which they are asked\n"
-                     "  a                    priority 3, cost 7: taken\n"
-                     "  b                    priority 3, cost 7: not reached\n");
-        fixture_end(&f);
-    }
-}
-
-FIXTURE_TEST(choice__wrong_declarations_are_refused) {
-    ptowsp_choice_desc desc = {.name = "c"};
-    module_says(f, &desc, "choices: choice c: it has no variants");
-    desc.name = "small";
-    desc.variants[0].kernel = f->large;
-    module_says(f, &desc, "choices: kernel small: there is a kernel of this name already");
-    desc.variants[0].kernel.id = 99;
-    module_says(f, &desc, "choices: choice c: variant 0 is no kernel of this module");
-    desc.variants[0].kernel = choice_make(f);
-    module_says(f, &desc, "choices: choice c: variant 0 is itself a choice");
-    desc.variants[0].kernel = desc.variants[1].kernel = f->large;
-    module_says(f, &desc, "choices: choice c: large is there twice");
-    desc.variants[0].kernel = f->large;
-    desc.variants[0].condition = ptowsp_i64(f->m, 1);
-    module_says(f, &desc,
-                "choices: choice c: the condition of large is not bool, or of another module");
-    ptowsp_kernel_desc other = {.name = "other", .cycles = 1};
-    desc.variants[0].kernel = f->large;
-    desc.variants[1].kernel = ptowsp_kernel_make(f->m, &other);
-    module_says(f, &desc, "choices: choice c: other takes other arguments than large");
-    ptowsp_kernel_choice(f->m, NULL);
-    assert_string_equal(ptowsp_module_error(f->m).text, "choices: choice: desc is NULL");
-}
-
-FIXTURE_TEST(choice__wrong_tasks_are_refused) {
-    static const char *const texts[2] = {
-        "main: choice c: no variant fits this task (ptowsp_kernel_explain says more)",
-        "main: choice c: no variant is left where the conditions of all are false "
-        "(ptowsp_kernel_explain says more)"};
-    for (int is_open = 0; is_open < 2; is_open++) {
-        const ptowsp_choice_desc desc = {
-            .name = "c", .variants = {{.kernel = f->small, .condition = is_small(f)}}};
-        ptowsp_kernel choice = ptowsp_kernel_choice(f->m, &desc);
-        PTOWSP_WORKLOAD(f->m, "main") {
-            task_make(f, choice, f->x, 17, is_open ? ptowsp_slot(f->m, 0, PTOWSP_TYPE_I64) : none,
-                      first);
-        }
-        assert_string_equal(ptowsp_module_error(f->m).text, texts[is_open]);
-        fixture_end(f);
-        fixture_begin(f);
-    }
-}
 
 TEST(memory__each_allocation_may_be_refused) {
     for (size_t refused = 1;; refused++) {
