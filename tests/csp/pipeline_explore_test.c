@@ -93,11 +93,9 @@ static void compare(const orders_pipeline *p, uint64_t seed, orders_counts *coun
         if (status == PTOWSP_STUCK) {
             check_order(&machine, run);
         }
-        ptowsp_run_destroy(run);
-        ptowsp_program_destroy(program);
+        test_destroy(run, program, NULL, NULL);
     }
-    ptowsp_module_destroy(m);
-    ptowsp_context_destroy(context);
+    test_destroy(NULL, NULL, m, context);
 }
 
 TEST(pipeline_explore__agrees_with_all_interleavings) {

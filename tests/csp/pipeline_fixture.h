@@ -67,16 +67,14 @@ static inline void fixture_make(fixture *f) {
 }
 
 static inline void fixture_forget_run(fixture *f) {
-    ptowsp_run_destroy(f->run);
-    ptowsp_program_destroy(f->program);
+    test_destroy(f->run, f->program, NULL, NULL);
     f->run = NULL;
     f->program = NULL;
 }
 
 static inline void fixture_free(fixture *f) {
     fixture_forget_run(f);
-    ptowsp_module_destroy(f->m);
-    ptowsp_context_destroy(f->context);
+    test_destroy(NULL, NULL, f->m, f->context);
 }
 
 // -- what the steps say ---------------------------------------------------------------------------

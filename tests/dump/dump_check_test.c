@@ -335,10 +335,9 @@ static void judge_advice(const program *p, const ptowsp_dump_report *report) {
     }
 }
 
-TEST(dump_check__finds_what_a_list_over_all_bytes_has) {
+CONTEXT_TEST(dump_check__finds_what_a_list_over_all_bytes_has) {
     static program p;
     uint64_t seed = test_seed(), races = 0, clean = 0;
-    ptowsp_context *context = dw_context();
     for (int round = 0; TEST_ROUNDS(round, 400); round++) {
         dw_text t = {NULL, 0, 0};
         random_program(&seed, &p);
@@ -355,7 +354,6 @@ TEST(dump_check__finds_what_a_list_over_all_bytes_has) {
         free(t.data);
     }
     assert_met(races > 1000 && clean > 20);
-    ptowsp_context_destroy(context);
 }
 
 // -- large programs -------------------------------------------------------------------------------
@@ -488,11 +486,10 @@ static void large_judge_advice(const large *p, const ptowsp_dump_report *report)
     }
 }
 
-TEST(dump_check__finds_the_same_in_programs_of_many_blocks) {
+CONTEXT_TEST(dump_check__finds_the_same_in_programs_of_many_blocks) {
     static large p;
     static const int counts[] = {LARGE, 2049, 1025, 1024, 2048, 1023};
     uint64_t seed = test_seed(), races = 0, redundant = 0;
-    ptowsp_context *context = dw_context();
     for (int round = 0; TEST_ROUNDS(round, 12); round++) {
         large_random(&seed, &p, counts[round / 2 % 6], round % 2 ? 40 : LARGE);
         ptowsp_dump *dump = large_open(context, &p);
@@ -521,5 +518,4 @@ TEST(dump_check__finds_the_same_in_programs_of_many_blocks) {
         ptowsp_dump_close(dump);
     }
     assert_met(races > 1000 && redundant > 1000);
-    ptowsp_context_destroy(context);
 }

@@ -41,8 +41,7 @@ static const char *explained(ptowsp_dump *dump, uint64_t task) {
     return text;
 }
 
-TEST(dump_explain__says_what_held_a_task_up) {
-    ptowsp_context *context = dw_context();
+CONTEXT_TEST(dump_explain__says_what_held_a_task_up) {
     ptowsp_dump *dump = open_dump(context, true);
     assert_string_equal(explained(dump, 3), "task 3 (mm), core 8, cycles 260 to 300\n"
                                             "  waited for 2 edges\n"
@@ -65,11 +64,9 @@ TEST(dump_explain__says_what_held_a_task_up) {
     test_refused(context, ptowsp_dump_explain(dump, 9, none), PTOWSP_INVALID_PARAMS,
                  PTOWSP_NO_INDEX, "dump: there is no task 9");
     ptowsp_dump_close(dump);
-    ptowsp_context_destroy(context);
 }
 
-TEST(dump_explain__counts_edges_without_times) {
-    ptowsp_context *context = dw_context();
+CONTEXT_TEST(dump_explain__counts_edges_without_times) {
     ptowsp_dump *dump = open_dump(context, false);
     assert_string_equal(explained(dump, 0), "task 0 (kernel 7)\n"
                                             "  waited for 0 edges\n"
@@ -81,12 +78,11 @@ TEST(dump_explain__counts_edges_without_times) {
                                             "    task 2 (no kernel)\n"
                                             "    task 3 (mm)\n");  // as 4, and before it
     ptowsp_dump_close(dump);
-    ptowsp_context_destroy(context);
 }
 
 // Ring 1 has two allocations of 3072 bytes together, which only edges and counters name; ring 2 has
 // scopes of two tasks and of one, with edges to the allocations, which end at once, and one more.
-TEST(dump_rings__count_what_is_left_out) {
+CONTEXT_TEST(dump_rings__count_what_is_left_out) {
     static const char tasks[] =
         "{\"tasks\":[{\"task_id\":8589934592},{\"task_id\":8589934593},{\"task_id\":8589934594}],"
         "\"edges\":[{\"pred\":4294967296,\"succ\":8589934592},{\"pred\":4294967297,\"succ\":"
@@ -105,7 +101,6 @@ TEST(dump_rings__count_what_is_left_out) {
         "end\":3072}\n";
     static const ptowsp_dump_rings expected = {
         {4, 8, 4, 4}, {1024, 3072, 1024, 1024}, {4, 4, 4, 4}};
-    ptowsp_context *context = dw_context();
     ptowsp_dump *dump = NULL;
     ptowsp_dump_rings rings;
     ptowsp_dump_rings_result result;
@@ -125,5 +120,4 @@ TEST(dump_rings__count_what_is_left_out) {
     ptowsp_dump_close(dump);
     free((void *)(uintptr_t)desc.deps.text);
     free((void *)(uintptr_t)desc.scopes.text);
-    ptowsp_context_destroy(context);
 }

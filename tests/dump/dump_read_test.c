@@ -99,8 +99,7 @@ static ptowsp_status use(ptowsp_context *context, const ptowsp_dump_file *files)
     return status;
 }
 
-TEST(dump_read__takes_each_file_alone_and_together) {
-    ptowsp_context *context = dw_context();
+CONTEXT_TEST(dump_read__takes_each_file_alone_and_together) {
     for (int set = 0; set < 16; set++) {
         ptowsp_dump_file files[4];
         for (int i = 0; i < 4; i++) {
@@ -109,11 +108,9 @@ TEST(dump_read__takes_each_file_alone_and_together) {
         }
         assert_int_equal(use(context, files), set & 7 ? PTOWSP_OK : PTOWSP_INVALID_PARAMS);
     }
-    ptowsp_context_destroy(context);
 }
 
-TEST(dump_read__survives_a_cut_at_every_byte) {
-    ptowsp_context *context = dw_context();
+CONTEXT_TEST(dump_read__survives_a_cut_at_every_byte) {
     for (int i = 0; i < 4; i++) {
         for (size_t size = 0; size < whole[i].size; size++) {
             ptowsp_dump_file files[4];
@@ -130,12 +127,10 @@ TEST(dump_read__survives_a_cut_at_every_byte) {
             free((void *)(uintptr_t)files[i].text);
         }
     }
-    ptowsp_context_destroy(context);
 }
 
-TEST(dump_read__survives_every_byte_changed) {
+CONTEXT_TEST(dump_read__survives_every_byte_changed) {
     static const char others[] = "\0 \"\\[]{},:-9ax\x1f\xff";
-    ptowsp_context *context = dw_context();
     for (int i = 0; i < 4; i++) {
         TEST_GRID(size_t, at, whole[i].size, k, sizeof others - 1) {
             ptowsp_dump_file files[4];
@@ -148,11 +143,9 @@ TEST(dump_read__survives_every_byte_changed) {
             free((void *)(uintptr_t)files[i].text);
         }
     }
-    ptowsp_context_destroy(context);
 }
 
-TEST(dump_read__refuses_every_allocation) {
-    ptowsp_context *context = dw_context();
+CONTEXT_TEST(dump_read__refuses_every_allocation) {
     hook_count = hook_refuse = 0;
     assert_ok(use(context, whole));
     const size_t count = hook_count;
@@ -161,7 +154,6 @@ TEST(dump_read__refuses_every_allocation) {
         assert_int_equal(use(context, whole), PTOWSP_OUT_OF_MEMORY);
     }
     hook_refuse = 0;
-    ptowsp_context_destroy(context);
 }
 
 // -- what is not a dump ---------------------------------------------------------------------------
@@ -175,7 +167,7 @@ TEST(dump_read__refuses_every_allocation) {
     "{\"type\":\"INOUT\",\"tensor_id\":1,\"shape\":" shape ",\"strides\":" strides                 \
     ",\"start_offset\":" offset "}"
 
-TEST(dump_read__says_what_is_wrong) {
+CONTEXT_TEST(dump_read__says_what_is_wrong) {
     static const struct {
         const char *text, *wrong;
     } cases[] = {
@@ -222,7 +214,6 @@ TEST(dump_read__says_what_is_wrong) {
         {DEPS(TASK("1", ARG("[2]", "[1]", "18446744073709551615")), ""),
          "its bytes are beyond 64 bits"},
     };
-    ptowsp_context *context = dw_context();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         ptowsp_dump *dump = NULL;
         assert_invalid(dw_open(context, cases[i].text, strlen(cases[i].text), &dump));
@@ -236,18 +227,16 @@ TEST(dump_read__says_what_is_wrong) {
     ptowsp_dump *dump = NULL;
     test_refused(context, dw_open(context, deep, sizeof deep, &dump), PTOWSP_INVALID_PARAMS, 69,
                  "dump: deps.json: byte 69: values nest too deeply");
-    ptowsp_context_destroy(context);
 }
 
 // Scalars, steps of 0 and below 0, and unknown words: read, and what cannot be checked is counted.
-TEST(dump_read__takes_what_is_unusual) {
+CONTEXT_TEST(dump_read__takes_what_is_unusual) {
     static const char unusual[] =
         DEPS(TASK("1", ARG("[]", "[]", "7")) "," TASK("2", ARG("[5]", "[0]", "7")) "," TASK(
                  "3", ARG("[3]", "[-2]",
                           "11")) "," TASK("4", ARG("[0,9]", "[1,1]",
                                                    "7")) "," TASK("5", ARG("[101]", "[1]", "0")),
              "");
-    ptowsp_context *context = dw_context();
     ptowsp_dump *dump = NULL;
     ptowsp_dump_report report;
     assert_ok(dw_open(context, unusual, sizeof unusual - 1, &dump));
@@ -268,12 +257,11 @@ TEST(dump_read__takes_what_is_unusual) {
     assert_non_null(strstr(text, "unknown flag of an edge: later, 1 times\n"));
     assert_non_null(strstr(text, "  not checked          1\n"));
     ptowsp_dump_close(dump);
-    ptowsp_context_destroy(context);
 }
 
 // Times are read without a clock, too: any value but a whole number is none, and no control can be
 // replayed by it.
-TEST(dump_read__takes_any_clock) {
+CONTEXT_TEST(dump_read__takes_any_clock) {
     static const struct {
         const char *text;
         uint64_t hertz;
@@ -281,7 +269,6 @@ TEST(dump_read__takes_any_clock) {
         {"50000000", 50000000},      {"\"50000000\"", 50000000}, {"null", 0},     {"5e7", 0},
         {"50000000.0", 0},           {"-50000000", 0},           {"\"fast\"", 0}, {"true", 0},
         {"{\"aic\":[50000000]}", 0}, {"18446744073709551616", 0}};
-    ptowsp_context *context = dw_context();
     for (size_t i = 0; i < sizeof clocks / sizeof clocks[0]; i++) {
         char swimlane[300];
         snprintf(swimlane, sizeof swimlane,
@@ -295,10 +282,9 @@ TEST(dump_read__takes_any_clock) {
         assert_int_equal(dump->clock_hz, clocks[i].hertz);
         ptowsp_dump_close(dump);
     }
-    ptowsp_context_destroy(context);
 }
 
-TEST(dump_read__refuses_times_that_are_none) {
+CONTEXT_TEST(dump_read__refuses_times_that_are_none) {
     static const struct {
         const char *rows;
         ptowsp_status status;
@@ -308,7 +294,6 @@ TEST(dump_read__refuses_times_that_are_none) {
         {"[0,4294967296,1,200]", PTOWSP_INVALID_PARAMS, "less than 5 numbers"},
         {"[0,77,1,100,200,1]", PTOWSP_DIFFERENT, "is of another run: task 77 is not in deps.json"},
     };
-    ptowsp_context *context = dw_context();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char swimlane[200];
         ptowsp_dump_file files[4];
@@ -319,22 +304,19 @@ TEST(dump_read__refuses_times_that_are_none) {
         assert_int_equal(use(context, files), cases[i].status);
         assert_non_null(strstr(ptowsp_context_error(context).text, cases[i].wrong));
     }
-    ptowsp_context_destroy(context);
 }
 
-TEST(dump_read__has_a_limit_of_tasks) {
+CONTEXT_TEST(dump_read__has_a_limit_of_tasks) {
     dw_text t = {NULL, 0, 0};
     dw_print(&t, "{\"tasks\":[{\"task_id\":0}");
     for (uint32_t i = 1; i <= PTOWSP_DUMP_TASK_MAX; i++) {
         dw_print(&t, ",{\"task_id\":%u}", i);
     }
     dw_print(&t, "]}");
-    ptowsp_context *context = dw_context();
     ptowsp_dump *dump = NULL;
     test_refused(context, dw_open(context, t.data, t.size, &dump), PTOWSP_LIMIT_EXCEEDED,
                  PTOWSP_DUMP_TASK_MAX, "dump: more than 2000000 tasks");
     free(t.data);
-    ptowsp_context_destroy(context);
 }
 
 static void write_file(const char *directory, const char *name, ptowsp_dump_file file) {
@@ -343,9 +325,8 @@ static void write_file(const char *directory, const char *name, ptowsp_dump_file
     file_write(path, file.text, file.size);
 }
 
-TEST(dump_read__reads_a_directory_as_texts) {
+CONTEXT_TEST(dump_read__reads_a_directory_as_texts) {
     char directory[] = "/tmp/ptowsp_dump_XXXXXX", command[100];
-    ptowsp_context *context = dw_context();
     ptowsp_dump *dump = NULL;
     ptowsp_dump_desc desc = {.directory = "/nonexistent/dump"};
     assert_int_equal(ptowsp_dump_open(context, &desc, &dump), PTOWSP_SYSTEM_FAILED);
@@ -366,5 +347,4 @@ TEST(dump_read__reads_a_directory_as_texts) {
     assert_string_equal(text[0], text[1]);
     snprintf(command, sizeof command, "rm -r %s", directory);
     assert_int_equal(system(command), 0);
-    ptowsp_context_destroy(context);
 }

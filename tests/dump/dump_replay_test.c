@@ -169,7 +169,7 @@ TEST(replay__of_our_own_run_takes_its_time) {
     uint64_t seed = test_seed();
     uint64_t waited = 0;
     for (uint64_t round = 0; TEST_ROUNDS(round, 1000); round++) {
-        ptowsp_context *context = dw_context();
+        ptowsp_context *context = test_context(NULL);
         ptowsp_program *program = NULL;
         ptowsp_schedule schedule;
         ptowsp_run_bounds bounds;
@@ -196,9 +196,7 @@ TEST(replay__of_our_own_run_takes_its_time) {
         }
         waited += replayed.idle_cycles[PTOWSP_STALL_DEPENDENCY] > 0;
         ptowsp_dump_close(dump);
-        ptowsp_run_destroy(run);
-        ptowsp_program_destroy(program);
-        ptowsp_context_destroy(context);
+        test_destroy(run, program, NULL, context);
     }
     assert_met(waited > 100);
 }
@@ -241,8 +239,7 @@ static uint64_t makespan(ptowsp_dump *dump, const ptowsp_dump_replay *how) {
     return replayed.makespan_cycles;
 }
 
-TEST(replay__has_the_times_of_paper) {
-    ptowsp_context *context = dw_context();
+CONTEXT_TEST(replay__has_the_times_of_paper) {
     ptowsp_dump *dump = NULL;
     ptowsp_dump_replayed replayed;
     assert_ok(open_texts(context, deps, swimlane, &dump));
@@ -270,13 +267,11 @@ TEST(replay__has_the_times_of_paper) {
     assert_int_equal(replayed.dropped_count, 1);  // from 0 to 4
     assert_int_equal(replayed.makespan_cycles, 160);
     ptowsp_dump_close(dump);
-    ptowsp_context_destroy(context);
 }
 
 // Cube core: task 0 and then 1 and 2, whose chain goes on with 3 on a vector core. Longest chain first
 // takes 2 before 1: 10 + 10 + 100 in place of 10 + 50 + 10 + 100.
-TEST(replay__takes_the_longest_chain_first) {
-    ptowsp_context *context = dw_context();
+CONTEXT_TEST(replay__takes_the_longest_chain_first) {
     ptowsp_dump *dump = NULL;
     static const char chain[] =
         "{\"tasks\":[{\"task_id\":\"0\",\"kernel_ids\":[1,-1,-1]},"
@@ -294,14 +289,12 @@ TEST(replay__takes_the_longest_chain_first) {
     how.order = PTOWSP_DUMP_ORDER_CRITICAL;
     assert_int_equal(makespan(dump, &how), 120);
     ptowsp_dump_close(dump);
-    ptowsp_context_destroy(context);
 }
 
 // A chain of 0, 1, 2 on the cube core and 3 on a vector core, at 50 MHz: a tick is 20 ns. A thread
 // dispatches a task in 10 ticks and completes it in 5: 25, 25 + 65, 90 + 25, 115 + 115. A clock that is
 // given is used instead: 100 MHz doubles these costs.
-TEST(replay__what_if_a_thread_had_to_dispatch) {
-    ptowsp_context *context = dw_context();
+CONTEXT_TEST(replay__what_if_a_thread_had_to_dispatch) {
     ptowsp_dump *dump = NULL;
     ptowsp_dump_replayed replayed;
     static const char chain[] =
@@ -338,7 +331,6 @@ TEST(replay__what_if_a_thread_had_to_dispatch) {
         ptowsp_dump_replay_print(dump, &how, PTOWSP_DUMP_JSON, ptowsp_output_to_buffer(&buffer)));
     assert_non_null(strstr(text, "},\"busy_threads\":0.3,\"threads\":1}]}"));
     ptowsp_dump_close(dump);
-    ptowsp_context_destroy(context);
 }
 
 // -- output ---------------------------------------------------------------------------------------
@@ -348,8 +340,7 @@ static bool write_text(void *user, const void *data, size_t size) {
     return true;
 }
 
-TEST(replay__is_printed_and_drawn) {
-    ptowsp_context *context = dw_context();
+CONTEXT_TEST(replay__is_printed_and_drawn) {
     ptowsp_dump *dump = NULL;
     assert_ok(open_texts(context, deps, swimlane, &dump));
     static const char *const words[] = {"same cores, same order",
@@ -375,13 +366,11 @@ TEST(replay__is_printed_and_drawn) {
         free(all.data);
     }
     ptowsp_dump_close(dump);
-    ptowsp_context_destroy(context);
 }
 
 // Three tasks of 100 cycles, each on a cube core and two vector cores of 3 and 6. Half of these are 2
 // and 3, which is too few for two at once: they get 4, and take 200 cycles.
-TEST(replay__half_the_cores_keep_two_vector_cores_each) {
-    ptowsp_context *context = dw_context();
+CONTEXT_TEST(replay__half_the_cores_keep_two_vector_cores_each) {
     ptowsp_dump *dump = NULL;
     static const char both[] = "{\"tasks\":[{\"task_id\":\"0\",\"kernel_ids\":[1,2,2]},"
                                "{\"task_id\":\"1\",\"kernel_ids\":[1,2,2]},"
@@ -399,7 +388,6 @@ TEST(replay__half_the_cores_keep_two_vector_cores_each) {
                                      "\"percent\":200.0,\"cube_cores\":2,\"vector_cores\":4,"));
     free(all.data);
     ptowsp_dump_close(dump);
-    ptowsp_context_destroy(context);
 }
 
 // An output that takes so many bytes.
@@ -411,9 +399,8 @@ static bool take(void *user, const void *data, size_t size) {
     return is_good;
 }
 
-TEST(dumps_of_runs__may_be_refused) {
+CONTEXT_TEST(dumps_of_runs__may_be_refused) {
     uint64_t seed = test_seed();
-    ptowsp_context *context = dw_context();
     ptowsp_program *program = NULL;
     ptowsp_schedule schedule;
     ptowsp_run *run = random_run(&seed, context, &program, &schedule);
@@ -440,16 +427,14 @@ TEST(dumps_of_runs__may_be_refused) {
     assert_string_equal(ptowsp_context_error(context).text,
                         "export: this format needs all tasks of a run that has ended well, without "
                         "pipelines");
-    ptowsp_run_destroy(run);
-    ptowsp_program_destroy(program);
-    ptowsp_context_destroy(context);
+    test_destroy(run, program, NULL, NULL);
 }
 
 // -- bad input ------------------------------------------------------------------------------------
 
 static void refused(const char *deps_text, const char *swimlane_text, const ptowsp_dump_replay *how,
                     ptowsp_status status, const char *text) {
-    ptowsp_context *context = dw_context();
+    ptowsp_context *context = test_context(NULL);
     ptowsp_dump *dump = NULL;
     ptowsp_dump_replayed replayed;
     assert_ok(open_texts(context, deps_text, swimlane_text, &dump));

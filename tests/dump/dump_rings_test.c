@@ -346,10 +346,9 @@ static ptowsp_dump *open_program(ptowsp_context *context, const program *p, cons
     return dump;
 }
 
-TEST(dump_rings__are_those_of_a_slow_model_and_one_less_fails) {
+CONTEXT_TEST(dump_rings__are_those_of_a_slow_model_and_one_less_fails) {
     static program p;
     uint64_t seed = test_seed();
-    ptowsp_context *context = dw_context();
     for (int round = 0; TEST_ROUNDS(round, 1000); round++) {
         ptowsp_dump_rings least, sizes;
         random_program(&seed, &p);
@@ -368,13 +367,11 @@ TEST(dump_rings__are_those_of_a_slow_model_and_one_less_fails) {
     for (int i = 1; i <= 4; i++) {
         assert_met(errors[i] > 10);
     }
-    ptowsp_context_destroy(context);
 }
 
-TEST(dump_rings__refuse_scopes_of_a_run_with_fewer_tasks) {
+CONTEXT_TEST(dump_rings__refuse_scopes_of_a_run_with_fewer_tasks) {
     static program p, fewer;
     uint64_t seed = 1;
-    ptowsp_context *context = dw_context();
     ptowsp_dump_rings least;
     random_program(&seed, &p);
     fewer = p;
@@ -394,5 +391,4 @@ TEST(dump_rings__refuse_scopes_of_a_run_with_fewer_tasks) {
     dump = open_program(context, &fewer, &p);  // a task that deps.json leaves out
     assert_ok(ptowsp_dump_rings_least(dump, &least));
     ptowsp_dump_close(dump);
-    ptowsp_context_destroy(context);
 }

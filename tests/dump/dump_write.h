@@ -36,12 +36,6 @@ static inline ptowsp_dump_file dw_exact(const char *text, size_t size) {
     return file;
 }
 
-static inline ptowsp_context *dw_context(void) {
-    ptowsp_context *context = NULL;
-    assert_ok(ptowsp_context_create(NULL, &context));
-    return context;
-}
-
 // Opens the text of deps.json alone.
 static inline ptowsp_status dw_open(ptowsp_context *context, const char *deps, size_t size,
                                     ptowsp_dump **out_dump) {

@@ -41,8 +41,7 @@ static void ranks_end(ranks *r) {
         ptowsp_run_destroy(r->runs[i]);
     }
     for (uint32_t i = 0; i < RANK_MAX; i++) {
-        ptowsp_program_destroy(r->programs[i]);
-        ptowsp_module_destroy(r->modules[i]);
+        test_destroy(NULL, r->programs[i], r->modules[i], NULL);
     }
     ptowsp_context_destroy(r->context);
 }

@@ -56,8 +56,7 @@ static void tasks_make(tasks *t, int64_t count, int64_t chains, bool has_cost) {
 }
 
 static void tasks_free(tasks *t) {
-    ptowsp_module_destroy(t->m);
-    ptowsp_context_destroy(t->context);
+    test_destroy(NULL, NULL, t->m, t->context);
     assert_int_equal(t->memory.live_blocks, 0);
 }
 
@@ -298,8 +297,7 @@ static void brute_add(brute *b, tasks *t, const ptowsp_schedule *schedule, uint6
     result->makespan_cycles = ptowsp_run_result(run)->makespan_cycles;
     result->place = place;
     b->makespans[place] = result->makespan_cycles;
-    ptowsp_run_destroy(run);
-    ptowsp_program_destroy(program);
+    test_destroy(run, program, NULL, NULL);
 }
 
 static void brute_make(brute *b, tasks *t, const uint32_t *windows, const uint32_t *lanes) {

@@ -152,14 +152,12 @@ TEST(parse_faults__attached_kernels_that_do_not_fit_are_refused) {
     EXPECT_ALL(rows, false);
 }
 
-TEST(parse_faults__null_is_refused) {
+CONTEXT_TEST(parse_faults__null_is_refused) {
     ptowsp_module *module;
     ptowsp_text_place place = {7, 7};
-    ptowsp_context *context = test_context(NULL);
     test_refused(context, ptowsp_module_parse(context, NULL, 1, NULL, &module, &place),
                  PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "parse: text or out_module is NULL");
     assert_true(place.line == 0 && place.column == 0);
     test_refused(context, ptowsp_module_parse(context, "module m", 8, NULL, NULL, NULL),
                  PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "parse: text or out_module is NULL");
-    ptowsp_context_destroy(context);
 }

@@ -101,7 +101,7 @@ static size_t write_names(char *text, int chosen, const char *word) {
     return length;
 }
 
-TEST(parse__takes_words_of_the_grammar_as_names) {
+CONTEXT_TEST(parse__takes_words_of_the_grammar_as_names) {
     static const char *const words[] = {
         "module",   "axis",     "dynamic",   "ragged",    "sparse",    "plan",     "merges",
         "lanes",    "of",       "its",       "symbol",    "array",     "tensor",   "transient",
@@ -117,7 +117,6 @@ TEST(parse__takes_words_of_the_grammar_as_names) {
         "size",     "entry",    "slot_u64",  "slot_i64",  "slot_bool", "slots",    "program",
         "schedule", "task.b",   "task.args", "task.tag",  "1",         "1u",       "=",
         "a b"};
-    ptowsp_context *context = test_context(NULL);
     for (size_t w = 0; w < sizeof words / sizeof *words; w++) {
         for (int name = 0; name < NAME_COUNT; name++) {
             ptowsp_module *module, *read;
@@ -142,7 +141,6 @@ TEST(parse__takes_words_of_the_grammar_as_names) {
             ptowsp_module_destroy(module);
         }
     }
-    ptowsp_context_destroy(context);
 }
 
 // Each operation is printed with a parenthesis and an operator at most, and 2 x 200 levels are read.

@@ -100,14 +100,12 @@ TEST(save_golden__loads_and_runs_with_the_fingerprint_of_every_machine) {
     // A strict run of other data is refused before it begins.
     d.gain[7] = 17.0f;
     assert_int_equal(ptowsp_run_execute(run, NULL), PTOWSP_DIFFERENT);
-    ptowsp_run_destroy(run);
-    ptowsp_program_destroy(program);
-    ptowsp_context_destroy(context);
+    test_destroy(run, program, NULL, context);
     assert_int_equal(memory.live_bytes, 0);
 }
 
 // The text behind the first line is a module's, with its schedule: parsed and saved again.
-TEST(save_golden__is_saved_again_to_the_same_bytes) {
+CONTEXT_TEST(save_golden__is_saved_again_to_the_same_bytes) {
     static char again[BYTES_MAX];
     ptowsp_output_buffer buffer = {again, sizeof again, 0};
     const ptowsp_schedule schedule = {.lane_count = 1};
@@ -116,7 +114,6 @@ TEST(save_golden__is_saved_again_to_the_same_bytes) {
     const char *text = strchr(file_bytes, '\n') + 1;
     const char *end = strstr(text, "program sums\n");
     assert_non_null(end);
-    ptowsp_context *context = test_context(NULL);
     ptowsp_status status =
         ptowsp_module_parse(context, text, (size_t)(end - text), NULL, &module, NULL);
     if (status != PTOWSP_OK) {
@@ -125,5 +122,4 @@ TEST(save_golden__is_saved_again_to_the_same_bytes) {
     assert_ok(ptowsp_program_save(context, module, &desc, ptowsp_output_to_buffer(&buffer)));
     assert_string_equal(again, file_bytes);
     ptowsp_module_destroy(module);
-    ptowsp_context_destroy(context);
 }

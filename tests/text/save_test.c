@@ -59,8 +59,7 @@ TEST(save__loads_programs_that_run_as_the_reference_says) {
             assert_string_equal(printed, again);
             ptowsp_run *run = test_run_of(s->context, loaded);
             check_execution(s, run);
-            ptowsp_run_destroy(run);
-            ptowsp_program_destroy(loaded);
+            test_destroy(run, loaded, NULL, NULL);
             ptowsp_program_destroy(program);
         }
         sample_free(s);
@@ -164,8 +163,7 @@ MEMORY_TEST(save__writes_what_it_reads) {
     print_program(program, printed);
     assert_non_null(strstr(printed, "issue in order"));
     assert_non_null(strstr(printed, "task k"));
-    ptowsp_program_destroy(program);
-    ptowsp_module_destroy(module);
+    test_destroy(NULL, program, module, NULL);
 }
 
 MEMORY_TEST(save__keys_have_names_of_any_kind) {
@@ -218,8 +216,7 @@ MEMORY_TEST(save__keys_have_names_of_any_kind) {
         print_program(loaded, again);
         assert_string_equal(printed, again);
         ptowsp_program_destroy(loaded);
-        ptowsp_program_destroy(program);
-        ptowsp_module_destroy(module);
+        test_destroy(NULL, program, module, NULL);
     }
 }
 
@@ -250,8 +247,7 @@ MEMORY_TEST(save__keys_tell_what_is_bound_from_parts_of_the_task) {
         assert_string_equal(printed, again);
         assert_non_null(strstr(again, i == 0 ? "dispatch task.r" : "= task.args[0]"));
         ptowsp_program_destroy(loaded);
-        ptowsp_program_destroy(program);
-        ptowsp_module_destroy(module);
+        test_destroy(NULL, program, module, NULL);
     }
 }
 

@@ -139,9 +139,8 @@ static void check_file(ptowsp_context *context, bool has_added, bool has_compact
     ptowsp_tuning_destroy(tuning);
 }
 
-TEST(disk__may_refuse_or_interrupt_any_call) {
+CONTEXT_TEST(disk__may_refuse_or_interrupt_any_call) {
     snprintf(path, sizeof path, "/tmp/ptowsp_tune_disk_%d", (int)getpid());
-    ptowsp_context *context = test_context(NULL);
     static const int hows[3] = {EIO, ENOSPC, EINTR};
     for (int i = 0; i < 3; i++) {
         uint64_t errors = 0;
@@ -171,16 +170,14 @@ TEST(disk__may_refuse_or_interrupt_any_call) {
         assert_true(hows[i] == EINTR ? errors == 0 : errors > 10);
     }
     unlink(path);
-    ptowsp_context_destroy(context);
 }
 
 // The lock is advice: what does not ask for it may shorten the file between a look at its size and the read.
-TEST(disk__a_file_that_becomes_empty_while_it_is_read_has_no_records) {
+CONTEXT_TEST(disk__a_file_that_becomes_empty_while_it_is_read_has_no_records) {
     ptowsp_tuning *tuning;
     ptowsp_tuning_value value;
     const ptowsp_tuning_key key = key_of(1);
     snprintf(path, sizeof path, "/tmp/ptowsp_tune_disk_%d", (int)getpid());
-    ptowsp_context *context = test_context(NULL);
     write_file(context);
     memset(&disk, 0, sizeof disk);
     disk.emptied = path;
@@ -198,7 +195,6 @@ TEST(disk__a_file_that_becomes_empty_while_it_is_read_has_no_records) {
     assert_true(value.count == 1 && value.newest == 3);
     ptowsp_tuning_destroy(tuning);
     unlink(path);
-    ptowsp_context_destroy(context);
 }
 
 // -- locks that others have -----------------------------------------------------------------------
@@ -212,7 +208,7 @@ static void *release_later(void *arg) {
     return NULL;
 }
 
-TEST(disk__a_lock_that_another_has_is_waited_for_with_a_limit) {
+CONTEXT_TEST(disk__a_lock_that_another_has_is_waited_for_with_a_limit) {
     ptowsp_tuning *tuning, *second = NULL;
     const ptowsp_tuning_key key = key_of(1);
     char text[400];
@@ -221,7 +217,6 @@ TEST(disk__a_lock_that_another_has_is_waited_for_with_a_limit) {
              "tuning: cannot open %s: another process has held its lock for 10 s: end that process "
              "(fuser names it), or use a copy of the file",
              path);
-    ptowsp_context *context = test_context(NULL);
     write_file(context);
     memset(&disk, 0, sizeof disk);
     assert_ok(ptowsp_tuning_create(context, path, &tuning));
@@ -257,5 +252,4 @@ TEST(disk__a_lock_that_another_has_is_waited_for_with_a_limit) {
     close(held);
     ptowsp_tuning_destroy(tuning);
     unlink(path);
-    ptowsp_context_destroy(context);
 }

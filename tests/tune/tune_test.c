@@ -985,8 +985,7 @@ static uint64_t tile_hash(const char *name, uint32_t cols, double factor, bool i
     ptowsp_kernel kernel = ptowsp_kernel_end(body);
     uint64_t hash = ptowsp_kernel_hash(module, kernel);
     assert_true(hash != 0 && ptowsp_context_error(context).status == PTOWSP_OK);
-    ptowsp_module_destroy(module);
-    ptowsp_context_destroy(context);
+    test_destroy(NULL, NULL, module, context);
     return hash;
 }
 
@@ -1013,8 +1012,7 @@ static uint64_t c_hash(const ptowsp_kernel_desc *desc) {
     ptowsp_kernel none = {0}, beyond = {77};
     assert_true(ptowsp_kernel_hash(module, none) == 0 && ptowsp_kernel_hash(module, beyond) == 0);
     assert_true(ptowsp_kernel_hash(NULL, none) == 0);
-    ptowsp_module_destroy(module);
-    ptowsp_context_destroy(context);
+    test_destroy(NULL, NULL, module, context);
     assert_true(hash != 0);
     return hash;
 }

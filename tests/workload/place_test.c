@@ -109,8 +109,7 @@ TEST(place__tile_kernels_and_variants_have_rules) {
     print_of(read, again);
     assert_string_equal(again, out);
     ptowsp_module_destroy(read);
-    ptowsp_module_destroy(m);
-    ptowsp_context_destroy(context);
+    test_destroy(NULL, NULL, m, context);
 }
 
 // -- rules ----------------------------------------------------------------------------------------
@@ -229,8 +228,7 @@ TEST(place__relayouts_count_as_nodes) {
     assert_int_equal(ptowsp_module_error(m).status, PTOWSP_LIMIT_EXCEEDED);
     assert_string_equal(ptowsp_module_error(m).text,
                         "m: more than 1000000 nodes, with 1 relayouts");
-    ptowsp_module_destroy(m);
-    ptowsp_context_destroy(context);
+    test_destroy(NULL, NULL, m, context);
 }
 
 // What texts cannot say.
@@ -342,9 +340,7 @@ TEST(place__programs_are_saved_timed_and_not_emitted) {
         ptowsp_context_error(context).text,
         "kernel all_reduce.tp.f32: target ascend_npu does not do tasks of a collective");
     ptowsp_program_destroy(loaded);
-    ptowsp_program_destroy(program);
-    ptowsp_module_destroy(m);
-    ptowsp_context_destroy(context);
+    test_destroy(NULL, program, m, context);
 }
 
 // Sizes of the run that a collective cannot cut.
@@ -423,8 +419,7 @@ TEST(place__no_memory_is_an_error) {
             if (!m) {
                 assert_int_equal(ptowsp_context_error(context).status, PTOWSP_OUT_OF_MEMORY);
             }
-            ptowsp_module_destroy(m);
-            ptowsp_context_destroy(context);
+            test_destroy(NULL, NULL, m, context);
             assert_int_equal(memory.live_blocks, 0);
         }
     }

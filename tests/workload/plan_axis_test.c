@@ -167,8 +167,7 @@ static void fixture_free(fixture *f) {
 
 static void compile(fixture *f, const ptowsp_schedule *schedule) {
     ptowsp_program_desc desc = {NULL, schedule};
-    ptowsp_run_destroy(f->run);
-    ptowsp_program_destroy(f->program);
+    test_destroy(f->run, f->program, NULL, NULL);
     f->program = NULL;
     f->run = NULL;
     if (ptowsp_program_create(f->context, f->m, &desc, &f->program) != PTOWSP_OK) {
@@ -662,8 +661,7 @@ DEVICE_TEST(plan_axis__random_plans_are_walked_like_plain_loops) {
         }
     }
     assert_true(invalid_count > 0);
-    ptowsp_run_destroy(threaded);
-    ptowsp_context_destroy(context);
+    test_destroy(threaded, NULL, NULL, context);
     fixture_free(&flat);
     fixture_free(&nested);
 }

@@ -63,8 +63,7 @@ static void world_make(world *w) {
 }
 
 static void world_free(world *w) {
-    ptowsp_module_destroy(w->m);
-    ptowsp_context_destroy(w->context);
+    test_destroy(NULL, NULL, w->m, w->context);
 }
 
 // -- the two forms --------------------------------------------------------------------------------
@@ -298,8 +297,7 @@ static void run_it(const world *w, const ptowsp_schedule *schedule, outcome *o) 
                    (size_t)o->stats.task_count * sizeof o->records[0]);
         }
     }
-    ptowsp_run_destroy(run);
-    ptowsp_program_destroy(program);
+    test_destroy(run, program, NULL, NULL);
 }
 
 // The tasks of a recipe as a list, in a world of their own, under a schedule without keys.
@@ -747,8 +745,7 @@ TEST(list__is_drawn_reported_and_searched) {
     assert_true(before_change.program != after_change.program);
     ptowsp_what_if what_if = {w.kernels[WORK].id, 50, 0, 0};
     assert_ok(ptowsp_run_what_if(run, &options, &what_if));
-    ptowsp_run_destroy(run);
-    ptowsp_program_destroy(program);
+    test_destroy(run, program, NULL, NULL);
     world_free(&w);
 }
 
@@ -814,8 +811,7 @@ TEST(list__survives_every_allocation_that_fails) {
         if (!is_done) {
             assert_int_equal(ptowsp_context_error(w.context).status, PTOWSP_OUT_OF_MEMORY);
         }
-        ptowsp_run_destroy(run);
-        ptowsp_program_destroy(program);
+        test_destroy(run, program, NULL, NULL);
         world_free(&w);
         assert_int_equal(memory.live_blocks, 0);
     }

@@ -61,9 +61,7 @@ static void fixture_begin(fixture *f) {
 }
 
 static void fixture_end(fixture *f) {
-    ptowsp_program_destroy(f->program);
-    ptowsp_module_destroy(f->m);
-    ptowsp_context_destroy(f->context);
+    test_destroy(NULL, f->program, f->m, f->context);
     assert_int_equal(f->memory.live_blocks, 0);
 }
 

@@ -152,6 +152,5 @@ TEST_F(view_limit__random_tiles_are_the_same_on_lanes) {
         assert_true(ptowsp_run_result(many)->makespan_cycles ==
                     ptowsp_run_result(f->run)->makespan_cycles);
     }
-    ptowsp_run_destroy(many);
-    ptowsp_context_destroy(context);
+    test_destroy(many, NULL, NULL, context);
 }

@@ -48,8 +48,7 @@ static void check_fresh(sample *s, const outcome *first) {
     assert_ok(sample_compile(s, &s->module, &program));
     ptowsp_run *run = test_run_of(s->context, program);
     check_same(s, first, run, check_execution(s, run), "a fresh program differs");
-    ptowsp_run_destroy(run);
-    ptowsp_program_destroy(program);
+    test_destroy(run, program, NULL, NULL);
     ref_module_free(&s->module);
     s->module = *old;
     free(old);
@@ -70,8 +69,7 @@ static void check_saved(sample *s, const outcome *first) {
     ptowsp_run *run = test_run_of(s->context, loaded);
     sample_expect(s);
     check_same(s, first, run, check_execution(s, run), "a saved program differs");
-    ptowsp_run_destroy(run);
-    ptowsp_program_destroy(loaded);
+    test_destroy(run, loaded, NULL, NULL);
 }
 
 // -- tests ----------------------------------------------------------------------------------------
@@ -108,8 +106,7 @@ static void check_sample(sample *s, tally *counts) {
         check_saved(s, first);
     }
     free(first);
-    ptowsp_run_destroy(run);
-    ptowsp_program_destroy(program);
+    test_destroy(run, program, NULL, NULL);
 }
 
 TEST(workload__agrees_with_the_slow_reference) {
@@ -136,8 +133,7 @@ static outcome *sample_run_once(sample *s) {
     }
     ptowsp_run *run = test_run_of(s->context, program);
     outcome *result = outcome_of(run, check_execution(s, run));
-    ptowsp_run_destroy(run);
-    ptowsp_program_destroy(program);
+    test_destroy(run, program, NULL, NULL);
     return result;
 }
 

@@ -121,6 +121,5 @@ CONTEXT_TEST(workload__records_are_named_by_the_program) {
     assert_string_equal(text, "main/parallel i/task k");
     ptowsp_program_print_place(program, 1000, ptowsp_output_to_buffer(&buffer));
     assert_string_equal(text, "");
-    ptowsp_run_destroy(run);
-    ptowsp_program_destroy(program);
+    test_destroy(run, program, NULL, NULL);
 }
