@@ -72,16 +72,12 @@ static void parse(fixture *f, const char *text) {
     test_destroy(NULL, f->program, f->m, NULL);
     f->program = NULL;
     f->m = NULL;
-    if (ptowsp_module_parse(f->context, text, strlen(text), NULL, &f->m, NULL) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(f->context).text);
-    }
+    test_ok(f->context, ptowsp_module_parse(f->context, text, strlen(text), NULL, &f->m, NULL));
 }
 
 static void compile(fixture *f, const ptowsp_schedule *schedule) {
     const ptowsp_program_desc desc = {NULL, schedule};
-    if (ptowsp_program_create(f->context, f->m, &desc, &f->program) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(f->context).text);
-    }
+    test_ok(f->context, ptowsp_program_create(f->context, f->m, &desc, &f->program));
 }
 
 #define FIXTURE_TEST(name) TEST_MADE(name, fixture, f, fixture_make(f), fixture_free(f))

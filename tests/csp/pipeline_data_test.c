@@ -11,9 +11,8 @@ static void parse(fixture *f, const ptowsp_parse_kernel *kernels, uint32_t count
                   const char *text) {
     const ptowsp_parse_desc attached = {.kernels = kernels, .kernel_count = count};
     ptowsp_module_destroy(f->m);
-    if (ptowsp_module_parse(f->context, text, strlen(text), &attached, &f->m, NULL) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(f->context).text);
-    }
+    test_ok(f->context,
+            ptowsp_module_parse(f->context, text, strlen(text), &attached, &f->m, NULL));
     compile(f, NULL);
 }
 

@@ -185,9 +185,7 @@ static inline void compile(fixture *f, const ptowsp_schedule *schedule) {
     const ptowsp_program_desc desc = {NULL, schedule};
     ptowsp_buffer buffer;
     fixture_forget_run(f);
-    if (ptowsp_program_create(f->context, f->m, &desc, &f->program) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(f->context).text);
-    }
+    test_ok(f->context, ptowsp_program_create(f->context, f->m, &desc, &f->program));
     assert_ok(ptowsp_run_create(f->context, f->program, &f->run));
     memset(&buffer, 0, sizeof buffer);
     buffer.data = f->x_data;

@@ -187,9 +187,7 @@ static void walk_make(walk *w, uint64_t seed) {
             }
         }
     }
-    if (ptowsp_program_create(w->context, w->m, NULL, &w->program) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(w->context).text);
-    }
+    test_ok(w->context, ptowsp_program_create(w->context, w->m, NULL, &w->program));
     assert_ok(ptowsp_run_create(w->context, w->program, &w->run));
 }
 

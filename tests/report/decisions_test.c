@@ -201,9 +201,7 @@ TEST(decisions__name_the_cycles_of_all_kinds_of_kernels) {
         task.views[0].rows = task.views[0].cols = 8;
         ptowsp_task_make(m, &task);
     }
-    if (ptowsp_program_create(f.context, m, NULL, &f.program) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(f.context).text);
-    }
+    test_ok(f.context, ptowsp_program_create(f.context, m, NULL, &f.program));
     assert_ok(ptowsp_run_create(f.context, f.program, &f.run));
     decisions_of(&f, PTOWSP_REPORT_TEXT);
     static const char *const lines[] = {

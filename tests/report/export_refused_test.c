@@ -27,9 +27,7 @@ static void execute(fixture *f) {
     const ptowsp_record_options record = {.level = PTOWSP_RECORD_EDGES};
     const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
     assert_ok(ptowsp_run_record(f->run, &record));
-    if (ptowsp_run_execute(f->run, &options) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(f->context).text);
-    }
+    test_ok(f->context, ptowsp_run_execute(f->run, &options));
 }
 
 // An output with room for `room` bytes.

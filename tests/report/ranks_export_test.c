@@ -20,11 +20,10 @@ static void ranks_begin(ranks *r, const char *const *texts, uint32_t text_count,
     memset(r, 0, sizeof *r);
     assert_ok(ptowsp_context_create(NULL, &r->context));
     for (uint32_t i = 0; i < text_count; i++) {
-        if (ptowsp_module_parse(r->context, texts[i], strlen(texts[i]), NULL, &r->modules[i],
-                                NULL) != PTOWSP_OK ||
-            ptowsp_program_create(r->context, r->modules[i], NULL, &r->programs[i]) != PTOWSP_OK) {
-            fail_msg("%s", ptowsp_context_error(r->context).text);
-        }
+        test_ok(r->context, ptowsp_module_parse(r->context, texts[i], strlen(texts[i]), NULL,
+                                                &r->modules[i], NULL));
+        test_ok(r->context,
+                ptowsp_program_create(r->context, r->modules[i], NULL, &r->programs[i]));
     }
     for (uint32_t i = 0; i < rank_count; i++) {
         assert_ok(ptowsp_run_create(r->context, r->programs[of[i]], &r->runs[i]));
@@ -48,15 +47,11 @@ static void ranks_end(ranks *r) {
 
 static void simulate(ranks *r, bool records_tasks) {
     const ptowsp_run_options options = {.record_tasks = records_tasks};
-    if (ptowsp_run_group_simulate(r->context, &r->group, &options, NULL) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(r->context).text);
-    }
+    test_ok(r->context, ptowsp_run_group_simulate(r->context, &r->group, &options, NULL));
 }
 
 static void draw(ranks *r, const ptowsp_run_group *group, ptowsp_export_format format) {
-    if (ptowsp_run_group_export(r->context, group, format, NULL, written_output()) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(r->context).text);
-    }
+    test_ok(r->context, ptowsp_run_group_export(r->context, group, format, NULL, written_output()));
 }
 
 static const char alone[] = "module alone\n"

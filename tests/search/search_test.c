@@ -48,9 +48,8 @@ static void tasks_make(tasks *t, int64_t count, int64_t chains, bool has_cost) {
              TASKS_MAX, has_cost ? ", cycles by a cost function" : "", (long long)chains);
     t->count = count;
     t->context = test_context(&desc);
-    if (ptowsp_module_parse(t->context, text, strlen(text), &attached, &t->m, NULL) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(t->context).text);
-    }
+    test_ok(t->context,
+            ptowsp_module_parse(t->context, text, strlen(text), &attached, &t->m, NULL));
     t->key = ptowsp_task_variable(t->m, "i");
     t->priority = ptowsp_array_at(t->m, "priority", PTOWSP_I32, t->key);
 }

@@ -493,10 +493,8 @@ static inline void script_begin(script *s) {
     static const char *const words[] = {"axis ", "tensor ", "kernel "};
     uint32_t counts[3] = {0, 0, 0};
     ptowsp_module_destroy(s->m);
-    if (ptowsp_module_parse(s->context, s->prelude, strlen(s->prelude), &s->functions, &s->m,
-                            NULL) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(s->context).text);
-    }
+    test_ok(s->context, ptowsp_module_parse(s->context, s->prelude, strlen(s->prelude),
+                                            &s->functions, &s->m, NULL));
     s->thing_count = 0;
     for (const char *line = s->prelude; *line; line += strcspn(line, "\n"), line += *line == '\n') {
         for (int kind = SCRIPT_AXIS; kind <= SCRIPT_KERNEL; kind++) {
@@ -571,9 +569,7 @@ static inline void not_compiled_as(const script *s, const ptowsp_program_desc *d
 
 static inline void compiled(const script *s, const ptowsp_program_desc *desc) {
     ptowsp_program *program;
-    if (ptowsp_program_create(s->context, s->m, desc, &program) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(s->context).text);
-    }
+    test_ok(s->context, ptowsp_program_create(s->context, s->m, desc, &program));
     ptowsp_program_destroy(program);
 }
 

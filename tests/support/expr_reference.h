@@ -52,9 +52,7 @@ typedef struct evaluator {
 // A run of the module as it is.
 static inline evaluator evaluator_of(const fixture *f) {
     evaluator e;
-    if (ptowsp_program_create(f->context, f->m, NULL, &e.program) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(f->context).text);
-    }
+    test_ok(f->context, ptowsp_program_create(f->context, f->m, NULL, &e.program));
     assert_ok(ptowsp_run_create(f->context, e.program, &e.run));
     return e;
 }

@@ -50,10 +50,8 @@ static inline void program_make(fixture *f, const char *text, const ptowsp_parse
     if (text) {
         module_make(f, text, attached);
     }
-    if (ptowsp_program_create(f->context, f->module, desc, &f->program) != PTOWSP_OK ||
-        ptowsp_run_create(f->context, f->program, &f->run) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(f->context).text);
-    }
+    test_ok(f->context, ptowsp_program_create(f->context, f->module, desc, &f->program));
+    test_ok(f->context, ptowsp_run_create(f->context, f->program, &f->run));
 }
 
 // Executes with records; the kernels of the program have functions or are tile kernels.

@@ -434,9 +434,7 @@ static inline ptowsp_program *kt_compile(kt *t) {
     PTOWSP_WORKLOAD(t->m, "w") {
         ptowsp_task_make(t->m, &desc);
     }
-    if (ptowsp_program_create(t->context, t->m, NULL, &t->program) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(t->context).text);
-    }
+    test_ok(t->context, ptowsp_program_create(t->context, t->m, NULL, &t->program));
     return t->program;
 }
 
@@ -457,9 +455,7 @@ static inline ptowsp_status kt_execute(kt *t) {
         kt_param *p = &t->params[i];
         ptowsp_buffer buffer = kt_buffer(p);
         memcpy(p->before, p->block, p->count * ptowsp_dtype_size(p->dtype));
-        if (ptowsp_run_bind_tensor(run, p->name, &buffer) != PTOWSP_OK) {
-            fail_msg("%s", ptowsp_context_error(t->context).text);
-        }
+        test_ok(t->context, ptowsp_run_bind_tensor(run, p->name, &buffer));
     }
     ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
     ptowsp_status status = ptowsp_run_execute(run, &options);

@@ -69,9 +69,7 @@ static inline void npu_module_make(npu_fixture *f, const char *name) {
 
 static inline void npu_fixture_compile(npu_fixture *f, const ptowsp_schedule *schedule) {
     const ptowsp_program_desc desc = {NULL, schedule};
-    if (ptowsp_program_create(f->context, f->m, &desc, &f->program) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(f->context).text);
-    }
+    test_ok(f->context, ptowsp_program_create(f->context, f->m, &desc, &f->program));
 }
 
 #define NPU_SCALE_KERNEL(of)                                                                       \
@@ -82,9 +80,7 @@ static inline void npu_fixture_compile(npu_fixture *f, const ptowsp_schedule *sc
 static inline void npu_parse(npu_fixture *f, const char *text, const ptowsp_parse_kernel *kernels,
                              uint32_t count) {
     const ptowsp_parse_desc desc = {kernels, count, 0};
-    if (ptowsp_module_parse(f->context, text, strlen(text), &desc, &f->m, NULL) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(f->context).text);
-    }
+    test_ok(f->context, ptowsp_module_parse(f->context, text, strlen(text), &desc, &f->m, NULL));
 }
 
 // For each of a dynamic axis, if its length is not too large, a task of a C function; then some for

@@ -123,9 +123,7 @@ static inline void see_free(see *s) {
 static inline void see_run(see *s, const ptowsp_record_options *record) {
     ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
     assert_ok(ptowsp_run_record(s->run, record));
-    if (ptowsp_run_execute(s->run, &options) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(s->context).text);
-    }
+    test_ok(s->context, ptowsp_run_execute(s->run, &options));
 }
 
 static inline void see_run_tasks(see *s) {

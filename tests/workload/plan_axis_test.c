@@ -156,9 +156,7 @@ static void fixture_make(fixture *f, const char *text) {
     plan_draw(f);
     f->context = test_context(NULL);
     text = text ? text : HEAD;
-    if (ptowsp_module_parse(f->context, text, strlen(text), &desc, &f->m, NULL) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(f->context).text);
-    }
+    test_ok(f->context, ptowsp_module_parse(f->context, text, strlen(text), &desc, &f->m, NULL));
 }
 
 static void fixture_free(fixture *f) {
@@ -170,26 +168,18 @@ static void compile(fixture *f, const ptowsp_schedule *schedule) {
     test_destroy(f->run, f->program, NULL, NULL);
     f->program = NULL;
     f->run = NULL;
-    if (ptowsp_program_create(f->context, f->m, &desc, &f->program) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(f->context).text);
-    }
+    test_ok(f->context, ptowsp_program_create(f->context, f->m, &desc, &f->program));
     assert_ok(ptowsp_run_create(f->context, f->program, &f->run));
-}
-
-static void good(const fixture *f, ptowsp_status status) {
-    if (status != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(f->context).text);
-    }
 }
 
 static void execute(fixture *f, const ptowsp_run_options *options) {
     f->call_count = 0;
-    good(f, ptowsp_run_execute(f->run, options));
+    test_ok(f->context, ptowsp_run_execute(f->run, options));
 }
 
 // Binds the drawn plan, as it is now, and executes.
 static void execute_drawn(fixture *f) {
-    good(f, ptowsp_run_bind_plan(f->run, "kv", &f->plan));
+    test_ok(f->context, ptowsp_run_bind_plan(f->run, "kv", &f->plan));
     execute(f, NULL);
 }
 
@@ -260,7 +250,7 @@ PLAN_TEST(plan_axis__runs_over_the_units_of_a_moe_plan,
     const ptowsp_moe_batch batch = {.counts = counts, .offsets = offsets};
     assert_ok(ptowsp_moe_generate(&batch, &config, &plan, NULL));
     const ptowsp_attention_plan units = ptowsp_moe_plan_units(&plan);
-    good(f, ptowsp_run_bind_plan(f->run, "kv", &units));
+    test_ok(f->context, ptowsp_run_bind_plan(f->run, "kv", &units));
     execute(f, NULL);
     // Costs are tokens alone, 11 of them: lane 0 has 6, of expert 0, lane 1 has 5, of expert 2.
     static const int64_t expected[5][ARG_MAX] = {{0, 0, 0, 0, 10, 4, 0, 0},
@@ -312,15 +302,15 @@ static void decode_bind(fixture *f, int64_t *memory) {
     int64_t *kv = memory ? memory : f->kv;
     int64_t *states = memory ? memory + 400 : f->states, *out = memory ? memory + 405 : f->out;
     ptowsp_buffer buffer = {.data = kv, .rank = 2, .shape = {400, 1}};
-    good(f, ptowsp_run_bind_plan(f->run, "kv", &f->plan));
-    good(f, ptowsp_run_bind_array(f->run, "kv_begin", PTOWSP_I64, begin, 3));
-    good(f, ptowsp_run_bind_tensor(f->run, "cache", &buffer));
+    test_ok(f->context, ptowsp_run_bind_plan(f->run, "kv", &f->plan));
+    test_ok(f->context, ptowsp_run_bind_array(f->run, "kv_begin", PTOWSP_I64, begin, 3));
+    test_ok(f->context, ptowsp_run_bind_tensor(f->run, "cache", &buffer));
     buffer.data = states;
     buffer.shape[0] = SLOTS;
-    good(f, ptowsp_run_bind_tensor(f->run, "states", &buffer));
+    test_ok(f->context, ptowsp_run_bind_tensor(f->run, "states", &buffer));
     buffer.data = out;
     buffer.shape[0] = 3;
-    good(f, ptowsp_run_bind_tensor(f->run, "out", &buffer));
+    test_ok(f->context, ptowsp_run_bind_tensor(f->run, "out", &buffer));
 }
 
 // What a plain loop over the drawn plan leaves in `out`.
@@ -427,7 +417,7 @@ DEVICE_TEST(plan_axis__a_decode_step_runs_on_threads_and_devices) {
     assert_ok(ptowsp_device_copy_in(device, memory, f.kv, sizeof f.kv));
     decode_bind(&f, memory);
     f.call_count = 0;
-    good(&f, ptowsp_device_run(device, f.run, NULL));
+    test_ok(f.context, ptowsp_device_run(device, f.run, NULL));
     assert_true(ptowsp_run_result(f.run)->makespan_cycles == 130);
     assert_ok(ptowsp_device_copy_out(device, f.out, memory + 405, sizeof f.out));
     decode_check(&f);
@@ -453,7 +443,7 @@ PLAN_TEST(plan_axis__units_of_a_chunk_plan_are_bound_as_work,
             count++;
         }
     }
-    good(f, ptowsp_run_bind_work(f->run, "kv", work, count));
+    test_ok(f->context, ptowsp_run_bind_work(f->run, "kv", work, count));
     execute(f, NULL);
     assert_int_equal(f->call_count, count);
     for (uint32_t i = 0; i < count; i++) {
@@ -464,7 +454,7 @@ PLAN_TEST(plan_axis__units_of_a_chunk_plan_are_bound_as_work,
     }
     execute_drawn(f);  // takes its place
     assert_int_equal(f->call_count, UNITS);
-    good(f, ptowsp_run_bind_work(f->run, "kv", NULL, 0));
+    test_ok(f->context, ptowsp_run_bind_work(f->run, "kv", NULL, 0));
     execute(f, NULL);
     assert_int_equal(f->call_count, 0);
 }
@@ -509,7 +499,7 @@ TEST(plan_axis__a_process_can_only_send_units) {
         compiled(&f, texts[is_lane]);
         f.unit_items[1].flags |= PTOWSP_WORK_INVALID;
         f.unit_items[4].flags |= PTOWSP_WORK_INVALID;
-        good(&f, ptowsp_run_bind_plan(f.run, "kv", &f.plan));
+        test_ok(f.context, ptowsp_run_bind_plan(f.run, "kv", &f.plan));
         const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
         execute(&f, &options);
         assert_int_equal(f.call_count, is_lane ? 2 : 4);
@@ -642,7 +632,7 @@ DEVICE_TEST(plan_axis__random_plans_are_walked_like_plain_loops) {
         fixture *both[2] = {&flat, &nested};
         for (int which = 0; which < 2; which++) {
             fixture *f = both[which];
-            good(f, ptowsp_run_bind_plan(f->run, "kv", &r.plan));
+            test_ok(f->context, ptowsp_run_bind_plan(f->run, "kv", &r.plan));
             execute(f, NULL);
             assert_int_equal(f->call_count, count);
             for (uint32_t i = 0; i < count; i++) {
@@ -707,7 +697,7 @@ TEST(plan_axis__lanes_are_busy_for_what_the_plan_predicts) {
         for (uint32_t i = 0; i < plan.merge_count; i++) {
             waits += 4 * plan.merges[i].params[3];
         }
-        good(&f, ptowsp_run_bind_plan(f.run, "kv", &plan));
+        test_ok(f.context, ptowsp_run_bind_plan(f.run, "kv", &plan));
         ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
         execute(&f, &options);
         const ptowsp_lane_stats *lanes = ptowsp_run_lanes(f.run);
@@ -832,7 +822,7 @@ PLAN_TEST(plan_axis__binding_refuses_plans_that_cannot_be, all_text) {
     };
     test_refused(f->context, ptowsp_run_execute(f->run, NULL), PTOWSP_UNBOUND, PTOWSP_NO_INDEX,
                  "run: plan kv is not bound");
-    good(f, ptowsp_run_bind_plan(f->run, "kv", &f->plan));
+    test_ok(f->context, ptowsp_run_bind_plan(f->run, "kv", &f->plan));
     bind_refused(f, ptowsp_run_bind_plan(f->run, "kw", &f->plan),
                  "bind: module decode has no plan kw; it has kv");
     bind_refused(f, ptowsp_run_bind_plan(f->run, NULL, &f->plan),
@@ -915,7 +905,7 @@ PLAN_TEST(plan_axis__binding_refuses_work_that_cannot_be,
     test_refused(f->context, ptowsp_run_bind_work(f->run, "kv", f->unit_items, many),
                  PTOWSP_LIMIT_EXCEEDED, many,
                  "bind: work bound to plan kv has 4294967296 units, which are more than 2^32 - 1");
-    good(f, ptowsp_run_bind_work(f->run, "kv", f->unit_items, UNITS));
+    test_ok(f->context, ptowsp_run_bind_work(f->run, "kv", f->unit_items, UNITS));
     execute(f, NULL);
     assert_int_equal(f->call_count, UNITS);
 }
@@ -937,7 +927,7 @@ PLAN_TEST(plan_axis__lists_of_lanes_are_checked_before_a_run, all_text) {
         memcpy(f->unit_begin, wrong[i].unit_begin, sizeof f->unit_begin);
         memcpy(f->merge_begin, wrong[i].merge_begin, sizeof f->merge_begin);
         snprintf(text, sizeof text, "run: %s, in order", wrong[i].text);
-        good(f, ptowsp_run_bind_plan(f->run, "kv", &f->plan));
+        test_ok(f->context, ptowsp_run_bind_plan(f->run, "kv", &f->plan));
         test_refused(f->context, ptowsp_run_execute(f->run, NULL), PTOWSP_INVALID_PARAMS,
                      wrong[i].index, text);
         assert_int_equal(f->call_count, 0);
@@ -952,7 +942,7 @@ PLAN_TEST(plan_axis__lists_that_change_during_a_run_are_found,
                     "  parallel lane in lanes of kv\n"
                     "    parallel u in kv[lane]\n"
                     "      task note(u)\n") {
-    good(f, ptowsp_run_bind_plan(f->run, "kv", &f->plan));
+    test_ok(f->context, ptowsp_run_bind_plan(f->run, "kv", &f->plan));
     test_refused(f->context, ptowsp_run_execute(f->run, NULL), PTOWSP_INVALID_PARAMS, 2,
                  "main/parallel lane/parallel u (lane = 2): lane 2 of plan kv was changed during "
                  "the run, and is malformed now");
@@ -980,7 +970,7 @@ DECODE_TEST(plan_axis__modules_and_bindings_can_be_read) {
     assert_true(flags.is_used && lanes.is_used);  // lanes: by the dispatch
     ptowsp_attention_plan bound;
     assert_false(ptowsp_run_bound_plan(f->run, ALL_UNITS, &bound));
-    good(f, ptowsp_run_bind_plan(f->run, "kv", &f->plan));
+    test_ok(f->context, ptowsp_run_bind_plan(f->run, "kv", &f->plan));
     uint32_t ids[3] = {ALL_UNITS, ALL_MERGES, ALL_LANES};
     static const int64_t sizes[3] = {UNITS, MERGES, LANES};
     for (int i = 0; i < 3; i++) {

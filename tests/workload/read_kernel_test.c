@@ -20,9 +20,7 @@ static void compile(fixture *f, const ptowsp_schedule *schedule) {
     ptowsp_program_desc desc = {NULL, schedule};
     ptowsp_program_destroy(f->program);
     f->program = NULL;
-    if (ptowsp_program_create(f->context, f->module, &desc, &f->program) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(f->context).text);
-    }
+    test_ok(f->context, ptowsp_program_create(f->context, f->module, &desc, &f->program));
 }
 
 static ptowsp_tensor tensor_make(ptowsp_module *m, const char *name, ptowsp_dtype dtype,

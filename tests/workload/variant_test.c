@@ -120,9 +120,7 @@ static void ragged_program(fixture *f, bool is_by_hand, const ptowsp_schedule *s
         }
     }
     const ptowsp_program_desc desc = {.schedule = schedule};
-    if (ptowsp_program_create(f->context, f->m, &desc, &f->program) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(f->context).text);
-    }
+    test_ok(f->context, ptowsp_program_create(f->context, f->m, &desc, &f->program));
 }
 
 TEST(choice__tasks_take_what_a_branch_by_hand_takes) {
