@@ -273,13 +273,8 @@ TEST(pipeline__of_long_loops_agrees_with_all_of_its_steps) {
 
 #define MANY (INT64_C(1) << 16)
 
-static ptowsp_cycles first_axis(const ptowsp_task *task, void *user) {
-    (void)user;
-    return (ptowsp_cycles)ptowsp_task_axis(task, 0);
-}
-
 static void many_parse(fixture *f, const char *text) {
-    const ptowsp_parse_kernel last = {.name = "last", .cost = first_axis};
+    const ptowsp_parse_kernel last = {.name = "last", .cost = test_first_arg};
     const ptowsp_parse_desc attached = {&last, 1, 0};
     program_make(f, text, &attached, NULL);
 }

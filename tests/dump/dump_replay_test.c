@@ -2,15 +2,11 @@
 // whose times are worked out on paper; and of what is wrong.
 
 #include "dump_write.h"
+#include "random_schedule.h"
 
 enum { TASKS = 20, SIDE = 8 };
 
 // -- our own runs ---------------------------------------------------------------------------------
-
-static ptowsp_cycles first_arg(const ptowsp_task *task, void *user) {
-    (void)user;
-    return (ptowsp_cycles)ptowsp_task_axis(task, 0);
-}
 
 // A random tree of loops, scopes and tasks on tiles of a matrix.
 typedef struct grower {
@@ -70,31 +66,6 @@ static void grow(grower *g, int depth, ptowsp_expr i) {
     }
 }
 
-static void random_schedule(uint64_t *seed, ptowsp_module *m, ptowsp_schedule *s, bool has_mix) {
-    const ptowsp_expr key = ptowsp_task_arg(m, 1);
-    memset(s, 0, sizeof *s);
-    s->dependencies = (uint32_t[]){0, 1, 4, 5, 13, 8, 12}[test_random_in(seed, 0, 6)];
-    s->dispatch = (ptowsp_dispatch)test_random_in(seed, 0, PTOWSP_DISPATCH_WORK_STEALING);
-    if (s->dispatch >= PTOWSP_DISPATCH_AFFINITY && s->dispatch <= PTOWSP_DISPATCH_CUSTOM) {
-        s->dispatch_key = key;
-    }
-    s->ready = (ptowsp_ready)test_random_in(seed, 0, 2);
-    if (s->ready == PTOWSP_READY_PRIORITY) {
-        s->priority_key = key;
-    }
-    if (test_random_in(seed, 0, 3) == 0) {
-        s->stream_count = 3;
-        s->stream_key = key;
-    }
-    if (has_mix || test_random_in(seed, 0, 1)) {
-        s->pools = PTOWSP_POOLS_BY_UNIT;
-        s->cube_lane_count = (uint32_t)test_random_in(seed, 1, 2);
-        s->vector_lane_count = (uint32_t)test_random_in(seed, 4, 5);
-    } else {
-        s->lane_count = (uint32_t)test_random_in(seed, 1, 4);
-    }
-}
-
 static bool collect(void *user, const void *data, size_t size) {
     dw_print((dw_text *)user, "%.*s", (int)size, (const char *)data);
     return true;
@@ -138,7 +109,7 @@ static ptowsp_run *random_run(uint64_t *seed, ptowsp_context *context, ptowsp_pr
     assert_ok(ptowsp_module_create(context, NULL, &g.m));
     for (int i = 0; i < 3; i++) {
         ptowsp_kernel_desc desc = {
-            .name = names[i], .axis_count = 2, .unit = units[i], .cost = first_arg};
+            .name = names[i], .axis_count = 2, .unit = units[i], .cost = test_first_arg};
         const ptowsp_tile_param tile = {
             "tile", (ptowsp_direction)test_random_in(seed, PTOWSP_IN, PTOWSP_INOUT), PTOWSP_I32,
             PTOWSP_DYNAMIC, PTOWSP_DYNAMIC};
@@ -153,7 +124,7 @@ static ptowsp_run *random_run(uint64_t *seed, ptowsp_context *context, ptowsp_pr
         grow(&g, 0, none);
         grow_task(&g, none);
     }
-    random_schedule(seed, g.m, schedule, g.has_mix);
+    random_schedule_make(seed, g.m, g.has_mix, schedule);
     const ptowsp_program_desc desc = {.schedule = schedule};
     const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
     const ptowsp_record_options record = {.level = PTOWSP_RECORD_EDGES};

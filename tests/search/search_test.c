@@ -97,11 +97,7 @@ static void cycles_are(const ptowsp_cycles *cycles, int count) {
 
 static void search_is_good(tasks *t, const ptowsp_search_desc *desc, ptowsp_search_result *results,
                            uint32_t capacity, ptowsp_search_summary *summary) {
-    ptowsp_status status =
-        ptowsp_schedule_search(t->context, t->m, desc, results, capacity, summary);
-    if (status != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(t->context).text);
-    }
+    test_ok(t->context, ptowsp_schedule_search(t->context, t->m, desc, results, capacity, summary));
 }
 
 // 10, 1, 10, 1 on two lanes: in turns, and by i % 2, one lane gets both tens: 20, and the other is

@@ -273,6 +273,12 @@ static inline ptowsp_run *test_run_text(ptowsp_context *context, const char *tex
     return run;
 }
 
+// The cycles of a task are its first argument.
+static inline ptowsp_cycles test_first_arg(const ptowsp_task *task, void *user) {
+    (void)user;
+    return (ptowsp_cycles)ptowsp_task_axis(task, 0);
+}
+
 // Binds a tensor to memory that is as dense as it.
 static inline void test_bind(ptowsp_run *run, const char *name, void *data) {
     ptowsp_buffer buffer;

@@ -114,11 +114,7 @@ CONTEXT_TEST(save_golden__is_saved_again_to_the_same_bytes) {
     const char *text = strchr(file_bytes, '\n') + 1;
     const char *end = strstr(text, "program sums\n");
     assert_non_null(end);
-    ptowsp_status status =
-        ptowsp_module_parse(context, text, (size_t)(end - text), NULL, &module, NULL);
-    if (status != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(context).text);
-    }
+    test_ok(context, ptowsp_module_parse(context, text, (size_t)(end - text), NULL, &module, NULL));
     assert_ok(ptowsp_program_save(context, module, &desc, ptowsp_output_to_buffer(&buffer)));
     assert_string_equal(again, file_bytes);
     ptowsp_module_destroy(module);

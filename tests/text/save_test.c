@@ -12,11 +12,7 @@ static char saved[SAVED_MAX], printed[SAVED_MAX], again[SAVED_MAX];
 static size_t save(ptowsp_context *context, ptowsp_module *module, const ptowsp_program_desc *desc,
                    char *text) {
     ptowsp_output_buffer buffer = {text, SAVED_MAX, 0};
-    ptowsp_status status =
-        ptowsp_program_save(context, module, desc, ptowsp_output_to_buffer(&buffer));
-    if (status != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(context).text);
-    }
+    test_ok(context, ptowsp_program_save(context, module, desc, ptowsp_output_to_buffer(&buffer)));
     assert_true(buffer.length < SAVED_MAX);
     return buffer.length;
 }
@@ -104,10 +100,7 @@ MEMORY_TEST(save__writes_what_it_reads) {
     ptowsp_program *program;
     ptowsp_text_place place = {7, 7};
     size_t length = sealed(body, strlen(body), saved);
-    ptowsp_status status = ptowsp_program_load(context, saved, length, NULL, &program, &place);
-    if (status != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(context).text);
-    }
+    test_ok(context, ptowsp_program_load(context, saved, length, NULL, &program, &place));
     assert_true(place.line == 0 && place.column == 0);
     print_program(program, printed);
     const char *schedule = strstr(body, "schedule\n");

@@ -105,23 +105,18 @@ static void fold_tile(const ptowsp_task *task, fixture *f, uint32_t kernel, int6
     *(int64_t *)task->tiles[1].data = sum;
 }
 
-static ptowsp_cycles one_cost(const ptowsp_task *task, void *user) {
-    (void)user;
-    return (ptowsp_cycles)ptowsp_task_axis(task, 0);
-}
-
 static ptowsp_cycles ten_cost(const ptowsp_task *task, void *user) {
-    return 10 * one_cost(task, user);
+    return 10 * test_first_arg(task, user);
 }
 
 static ptowsp_cycles decode_short(const ptowsp_task *task, void *user) {
     fold_tile(task, (fixture *)user, 1, 0);
-    return one_cost(task, user);
+    return test_first_arg(task, user);
 }
 
 static ptowsp_cycles decode_long(const ptowsp_task *task, void *user) {
     fold_tile(task, (fixture *)user, 2, 0);
-    return one_cost(task, user);
+    return test_first_arg(task, user);
 }
 
 static ptowsp_cycles decode_merge(const ptowsp_task *task, void *user) {
@@ -145,10 +140,10 @@ static void fixture_make(fixture *f, const char *text) {
     const ptowsp_parse_kernel kernels[] = {{.name = "note", .fn = note, .user = f},
                                            {.name = "other", .fn = other, .user = f},
                                            {.name = "timed", .fn = note, .cost = note, .user = f},
-                                           {.name = "attend", .fn = note, .cost = one_cost},
-                                           {.name = "join", .fn = note, .cost = one_cost},
-                                           {.name = "short", decode_short, one_cost, f},
-                                           {.name = "long", decode_long, one_cost, f},
+                                           {.name = "attend", .fn = note, .cost = test_first_arg},
+                                           {.name = "join", .fn = note, .cost = test_first_arg},
+                                           {.name = "short", decode_short, test_first_arg, f},
+                                           {.name = "long", decode_long, test_first_arg, f},
                                            {.name = "merge", decode_merge, ten_cost, f},
                                            {.name = "spoil", .fn = spoil, .user = f}};
     const ptowsp_parse_desc desc = {kernels, sizeof kernels / sizeof kernels[0], 0};

@@ -3,14 +3,9 @@
 
 #include "support/fixture.h"
 
-static ptowsp_cycles first_arg(const ptowsp_task *task, void *user) {
-    (void)user;
-    return (ptowsp_cycles)ptowsp_task_axis(task, 0);
-}
-
 static ptowsp_task_desc begin(fixture *f) {
     assert_ok(ptowsp_module_create(f->context, NULL, &f->module));
-    const ptowsp_kernel_desc work = {.name = "work", .axis_count = 2, .fn = first_arg};
+    const ptowsp_kernel_desc work = {.name = "work", .axis_count = 2, .fn = test_first_arg};
     const ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(f->module, &work),
                                    .axes = {ptowsp_i64(f->module, 1), ptowsp_i64(f->module, 0)}};
     return task;

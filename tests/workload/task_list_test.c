@@ -1,7 +1,7 @@
 // Lists of tasks: against the same tasks as a tree of statements, which has to give the same records
 // under every schedule; against a slow model of time; and by hand.
 
-#include "test.h"
+#include "random_schedule.h"
 
 enum { ENTRIES = 24, EDGES = 8, SCOPES = 6, SIDE = 8 };
 
@@ -22,11 +22,6 @@ typedef struct recipe {
 enum { JOIN, WORK, CUBE, MIX, READS, WRITES, UPDATES, KERNELS };
 static const char *const kernel_names[] = {"", "work", "cube", "mix", "reads", "writes", "updates"};
 
-static ptowsp_cycles first_arg(const ptowsp_task *task, void *user) {
-    (void)user;
-    return (ptowsp_cycles)ptowsp_task_axis(task, 0);
-}
-
 // A module with the kernels and a matrix x.
 typedef struct world {
     ptowsp_context *context;
@@ -43,7 +38,7 @@ static void world_declare(world *w) {
                                    .unit = i == CUBE  ? PTOWSP_UNIT_CUBE
                                            : i == MIX ? PTOWSP_UNIT_MIX
                                                       : PTOWSP_UNIT_VECTOR,
-                                   .cost = first_arg};
+                                   .cost = test_first_arg};
         if (i >= READS) {
             const ptowsp_tile_param tile = {"tile", directions[i - READS], PTOWSP_I32,
                                             PTOWSP_DYNAMIC, PTOWSP_DYNAMIC};
@@ -110,6 +105,12 @@ static void make_list(const world *w, const recipe *r, arrays *a) {
     a->list.scope_count = r->scope_count;
 }
 
+static void list_alone(ptowsp_module *m, const ptowsp_task_list *list) {
+    PTOWSP_WORKLOAD(m, "all") {
+        ptowsp_task_list_make(m, list);
+    }
+}
+
 // The tasks that an entry stands for: itself, or those before a join.
 static void add_tasks(const recipe *r, uint32_t i, bool *is_in) {
     if (r->entries[i].kernel != JOIN) {
@@ -141,11 +142,7 @@ static void make_tree(const world *w, const recipe *r) {
     ptowsp_combine_begin(m);
     for (uint32_t i = 0; i < r->count; i++) {
         for (; scope < r->scope_count && r->scopes[scope].first == i; scope++) {
-            if (r->scopes[scope].is_parallel) {
-                ptowsp_combine_begin(m);
-            } else {
-                ptowsp_sequence_begin(m);
-            }
+            (r->scopes[scope].is_parallel ? ptowsp_combine_begin : ptowsp_sequence_begin)(m);
             ends[depth++] = i + r->scopes[scope].count;
         }
         const entry *e = &r->entries[i];
@@ -226,30 +223,16 @@ static void random_recipe(uint64_t *seed, recipe *r, bool has_mix) {
 }
 
 static void random_schedule(uint64_t *seed, const world *w, ptowsp_schedule *s) {
-    memset(s, 0, sizeof *s);
-    const ptowsp_expr key = ptowsp_task_arg(w->m, 1);
-    s->issue = (ptowsp_issue)(test_random_in(seed, 0, 3) == 0);
-    s->dependencies = (uint32_t[]){0, 1, 4, 5, 8, 13, 2, 12}[test_random_in(seed, 0, 7)];
-    s->dispatch = (ptowsp_dispatch)test_random_in(seed, 0, PTOWSP_DISPATCH_WORK_STEALING);
-    if (s->dispatch >= PTOWSP_DISPATCH_AFFINITY && s->dispatch <= PTOWSP_DISPATCH_CUSTOM) {
-        s->dispatch_key = key;
+    random_schedule_make(seed, w->m, false, s);
+    if (test_random_in(seed, 0, 3) == 0) {
+        const ptowsp_expr none = {NULL, 0};
+        s->issue = PTOWSP_ISSUE_IN_ORDER;
+        s->ready = PTOWSP_READY_FIFO;
+        s->priority_key = s->stream_key = none;
+        s->stream_count = 0;
     }
-    if (test_random_in(seed, 0, 1)) {
-        s->pools = PTOWSP_POOLS_BY_UNIT;
-        s->cube_lane_count = (uint32_t)test_random_in(seed, 1, 2);
-        s->vector_lane_count = (uint32_t)test_random_in(seed, 4, 5);
-    } else {
-        s->lane_count = (uint32_t)test_random_in(seed, 1, 4);
-    }
-    if (s->issue == PTOWSP_ISSUE_DATAFLOW) {
-        s->ready = (ptowsp_ready)test_random_in(seed, 0, 2);
-        if (s->ready == PTOWSP_READY_PRIORITY) {
-            s->priority_key = key;
-        }
-        if (test_random_in(seed, 0, 2) == 0) {
-            s->stream_count = 2;
-            s->stream_key = key;
-        }
+    if (test_random_in(seed, 0, 7) == 0) {
+        s->dependencies = PTOWSP_DEPENDENCIES_EXACT;
     }
     s->window = (uint32_t)(test_random_in(seed, 0, 1) * test_random_in(seed, 1, 6));
     s->ring_sizes[PTOWSP_RING_TASKS] =
@@ -306,9 +289,7 @@ static void run_recipe(const recipe *r, const ptowsp_schedule *schedule, outcome
     arrays a;
     world_make(&w);
     make_list(&w, r, &a);
-    PTOWSP_WORKLOAD(w.m, "all") {
-        ptowsp_task_list_make(w.m, &a.list);
-    }
+    list_alone(w.m, &a.list);
     run_it(&w, schedule, o);
     world_free(&w);
 }
@@ -328,9 +309,7 @@ TEST(list__equals_the_same_tasks_as_a_tree) {
         random_schedule(&seed, &list, &schedule);
         random_recipe(&seed, &r, true);
         make_list(&list, &r, &a);
-        PTOWSP_WORKLOAD(list.m, "all") {
-            ptowsp_task_list_make(list.m, &a.list);
-        }
+        list_alone(list.m, &a.list);
         make_tree(&tree, &r);
         run_it(&list, &schedule, &of_list);
         seed = before_schedule;  // the same one, with keys of the other module
@@ -515,11 +494,7 @@ TEST(list__in_a_loop_starts_again) {
         make_list(&w, &r, &a);
         const ptowsp_axis axis = ptowsp_axis_dense(w.m, "steps", 3);
         PTOWSP_WORKLOAD(w.m, "all") {
-            if (is_parallel) {
-                ptowsp_parallel_begin(w.m, "i", axis);
-            } else {
-                ptowsp_for_each_begin(w.m, "i", axis);
-            }
+            (is_parallel ? ptowsp_parallel_begin : ptowsp_for_each_begin)(w.m, "i", axis);
             ptowsp_task_list_make(w.m, &a.list);
             ptowsp_scope_end(w.m);
         }
@@ -568,9 +543,7 @@ CONTEXT_TEST(list__runs_its_kernels) {
                              .view_count = 8,
                              .scalars = scalars,
                              .scalar_count = 4};
-    PTOWSP_WORKLOAD(m, "all") {
-        ptowsp_task_list_make(m, &list);
-    }
+    list_alone(m, &list);
     ptowsp_program *program = test_program(context, m, NULL);
     ptowsp_run *run = test_run_of(context, program);
     int32_t in[12], out[12] = {0};
@@ -622,9 +595,7 @@ static void spoiled_refuse(spoiled *s, const ptowsp_task_list *list, ptowsp_stat
     char all[200];
     ptowsp_program *program = NULL;
     snprintf(all, sizeof all, "all: list: %s", text);
-    PTOWSP_WORKLOAD(s->w.m, "all") {
-        ptowsp_task_list_make(s->w.m, list);
-    }
+    list_alone(s->w.m, list);
     assert_int_equal(ptowsp_program_create(s->w.context, s->w.m, NULL, &program), status);
     ptowsp_program_destroy(program);
     if (status != PTOWSP_OK) {
@@ -697,9 +668,7 @@ TEST(list__is_drawn_reported_and_searched) {
         random_recipe(&seed, &r, false);
     } while (r.count < ENTRIES - 4);
     make_list(&w, &r, &a);
-    PTOWSP_WORKLOAD(w.m, "all") {
-        ptowsp_task_list_make(w.m, &a.list);
-    }
+    list_alone(w.m, &a.list);
     const uint32_t lanes[] = {1, 2, 3};
     ptowsp_search_result results[16];
     ptowsp_search_summary summary;
@@ -759,9 +728,7 @@ TEST(list__runs_on_the_calling_thread_alone) {
     const ptowsp_kernel_desc desc = {.name = "k", .cycles = 1};
     const ptowsp_kernel kernel = ptowsp_kernel_make(m, &desc);
     const ptowsp_task_list list = {.task_count = 1, .kernels = &kernel};
-    PTOWSP_WORKLOAD(m, "all") {
-        ptowsp_task_list_make(m, &list);
-    }
+    list_alone(m, &list);
     const ptowsp_run_options options = {.lane_count = 2};
     ptowsp_program *program = test_program(context, m, NULL);
     ptowsp_run *run = test_run_of(context, program);
@@ -800,9 +767,7 @@ TEST(list__survives_every_allocation_that_fails) {
         if (ptowsp_module_create(w.context, NULL, &w.m) == PTOWSP_OK) {
             world_declare(&w);
             make_list(&w, &r, &a);
-            PTOWSP_WORKLOAD(w.m, "all") {
-                ptowsp_task_list_make(w.m, &a.list);
-            }
+            list_alone(w.m, &a.list);
             is_done = ptowsp_program_create(w.context, w.m, NULL, &program) == PTOWSP_OK &&
                       ptowsp_run_create(w.context, program, &run) == PTOWSP_OK &&
                       ptowsp_run_record(run, &record) == PTOWSP_OK &&
