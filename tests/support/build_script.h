@@ -282,6 +282,40 @@ static inline void script_explain(script *s) {
                           ptowsp_output_to_buffer(&buffer));
 }
 
+// What relayouts are placed by.
+static inline bool script_spreads(script *s, const char *call) {
+    static const int64_t cuts[] = {0, 3, 8};
+    static const struct {
+        const char *word;
+        ptowsp_spread spread;
+    } spreads[] = {{"sum", {PTOWSP_PARTIAL_SUM, 0, NULL}},
+                   {"rows", {PTOWSP_SHARDED, 0, NULL}},
+                   {"cut", {PTOWSP_SHARDED, 0, cuts}}};
+    ptowsp_module *m = s->m;
+    if (!strcmp(call, "mesh")) {  // AXIS SIZE [ALGORITHM]
+        const ptowsp_mesh mesh = {1, {script_name(s)}, {(uint32_t)script_number(s)}};
+        const int64_t algorithm = script_is_end(s) ? PTOWSP_ALGORITHM_AUTO : script_number(s);
+        ptowsp_module_mesh(m, &mesh, (ptowsp_algorithm)algorithm);
+    } else if (!strcmp(call, "spread")) {  // TENSOR [sum, rows or cut: unequal pieces]
+        const ptowsp_tensor tensor = {script_id(s, SCRIPT_TENSOR)};
+        const char *word = script_is_end(s) ? NULL : script_name(s);
+        for (size_t i = 0; word && i < COUNT_OF(spreads); i++) {
+            if (!strcmp(word, spreads[i].word)) {
+                ptowsp_tensor_spread(m, tensor, &spreads[i].spread);
+                return true;
+            }
+        }
+        assert_null(word);
+        ptowsp_tensor_spread(m, tensor, NULL);
+    } else if (!strcmp(call, "rule")) {  // KERNEL TEXT
+        const ptowsp_kernel kernel = {script_id(s, SCRIPT_KERNEL)};
+        ptowsp_kernel_rule(m, kernel, script_name(s));
+    } else {
+        return false;
+    }
+    return true;
+}
+
 static inline bool script_declares(script *s, const char *call) {
     static const struct {
         const char *call;
@@ -476,8 +510,8 @@ static inline void script_run(script *s, const char *text) {
         char call[SCRIPT_WORD_MAX];
         script_word(s, call);
         s->last = 0;
-        if (!script_declares(s, call) && !script_begins(s, call) && !script_does(s, call) &&
-            !script_pipelines(s, call) && !script_channels(s, call)) {
+        if (!script_spreads(s, call) && !script_declares(s, call) && !script_begins(s, call) &&
+            !script_does(s, call) && !script_pipelines(s, call) && !script_channels(s, call)) {
             fail_msg("no call of the builder: %s", call);
         }
         if (!script_is_end(s)) {

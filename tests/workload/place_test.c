@@ -1,5 +1,6 @@
 // Relayouts that the library places in workloads, where texts alone do not say it (tests/cases/relayouts.case):
-// calls of the builder, joins, runs, the limit of nodes, memory. layout_random_test.c runs random ones.
+// calls of the builder, joins, runs, the limit of nodes, memory. Which calls are refused is in builder.case, and
+// layout_random_test.c runs random ones.
 
 #include "test.h"
 
@@ -8,11 +9,6 @@
 // -- texts ----------------------------------------------------------------------------------------
 
 enum { TEXT = 1 << 14 };
-
-static ptowsp_context *context_of(test_memory *memory) {
-    const ptowsp_context_desc desc = {.resize = memory ? test_resize : NULL, .resize_user = memory};
-    return test_context(&desc);
-}
 
 static ptowsp_module *module_of(ptowsp_context *context, const char *text) {
     const ptowsp_parse_desc desc = {NULL, 0, 1};
@@ -55,9 +51,8 @@ static void print_of(const ptowsp_module *m, char *out) {
     "task " kernel "() a" ON(left) " b" ON(right) " c" ON(out) "\n"
 
 // Tile kernels have rules as others; of a choice, each variant has its own, and its own relayout.
-TEST(place__tile_kernels_and_variants_have_rules) {
+CONTEXT_TEST(place__tile_kernels_and_variants_have_rules) {
     static char out[TEXT], again[TEXT];
-    ptowsp_context *context = context_of(NULL);
     const ptowsp_mesh mesh = {1, {"tp", NULL, NULL, NULL}, {2, 0, 0, 0}};
     const ptowsp_spread columns = {PTOWSP_SHARDED, 1, NULL};
     ptowsp_module *m = test_module(context, NULL);
@@ -109,7 +104,7 @@ TEST(place__tile_kernels_and_variants_have_rules) {
     print_of(read, again);
     assert_string_equal(again, out);
     ptowsp_module_destroy(read);
-    test_destroy(NULL, NULL, m, context);
+    test_destroy(NULL, NULL, m, NULL);
 }
 
 // -- rules ----------------------------------------------------------------------------------------
@@ -162,11 +157,9 @@ TEST(place__rules_are_those_of_joins) {
     assert_int_equal(met, 5 + 6 + 7 + 7);  // lines of the table, for each dimension that they mean
 }
 
-// The layout of a tensor has its whole shape: that of a module's is the part of a rank. It is spread once,
-// and before it is used.
-TEST(place__tensors_have_layouts) {
+// The layout of a tensor has its whole shape: that of a module's is the part of a rank. What is no tensor has none.
+CONTEXT_TEST(place__tensors_have_layouts) {
     static char text[TEXT];
-    ptowsp_context *context = context_of(NULL);
     snprintf(text, TEXT, TENSORS KERNELS "workload w\n  " UNARY("norm", "m", "m"));
     ptowsp_module *m = module_of(context, text);
     assert_non_null(m);
@@ -193,27 +186,16 @@ TEST(place__tensors_have_layouts) {
         }
     }
     assert_int_equal(found, 1);
-    ptowsp_module_destroy(m);
-
-    static const char *const uses[] = {"  task twice() x" ON("t") "\n", "  slot_load 0 = t\n"};
-    for (uint32_t i = 0; i < 2; i++) {
-        snprintf(text, TEXT,
-                 "module m\nmesh tp 4\ntensor t %s [16, 16] global\n" KERNELS "workload w\n%s",
-                 i ? "i32" : "f32", uses[i]);
-        m = module_of(context, text);
-        assert_string_equal(ptowsp_module_error(m).text, "");
-        const ptowsp_spread rows[] = {{PTOWSP_SHARDED, 0, NULL}};
-        ptowsp_tensor_spread(m, (ptowsp_tensor){1}, rows);
-        assert_string_equal(ptowsp_module_error(m).text,
-                            "m: tensor t: a tensor is spread once, and before it is used");
-        ptowsp_module_destroy(m);
+    const ptowsp_tensor none = {0};
+    for (int is_good = 1; is_good >= 0; is_good--) {
+        assert_invalid(ptowsp_tensor_layout(m, none, &layout));
+        ptowsp_tensor_spread(m, none, NULL);
     }
-    ptowsp_context_destroy(context);
+    test_destroy(NULL, NULL, m, NULL);
 }
 
 // As many nodes as a module may have; one relayout is one too many.
-TEST(place__relayouts_count_as_nodes) {
-    ptowsp_context *context = context_of(NULL);
+CONTEXT_TEST(place__relayouts_count_as_nodes) {
     ptowsp_module *m = module_of(context, TENSORS KERNELS);
     assert_non_null(m);
     const ptowsp_task_desc norm = {.kernel = {1}, .views = {{.tensor = {2}}, {.tensor = {2}}}};
@@ -228,64 +210,7 @@ TEST(place__relayouts_count_as_nodes) {
     assert_int_equal(ptowsp_module_error(m).status, PTOWSP_LIMIT_EXCEEDED);
     assert_string_equal(ptowsp_module_error(m).text,
                         "m: more than 1000000 nodes, with 1 relayouts");
-    test_destroy(NULL, NULL, m, context);
-}
-
-// What texts cannot say.
-TEST(place__wrong_calls_are_refused) {
-    ptowsp_context *context = context_of(NULL);
-    const ptowsp_mesh mesh = {1, {"tp", NULL, NULL, NULL}, {2, 0, 0, 0}};
-    const int64_t cuts[] = {0, 3, 8};
-    const ptowsp_spread by_cuts = {PTOWSP_SHARDED, 0, cuts}, sum = {PTOWSP_PARTIAL_SUM, 0, NULL};
-    const ptowsp_tensor none = {0};
-    const ptowsp_kernel no_kernel = {0};
-    static const char *const wanted[] = {
-        "m: mesh: 9 is no algorithm",
-        "m: spread: there is no tensor 0, or no spreads",
-        "m: spread: there is no tensor 1, or no spreads",
-        "m: tensor t: it is spread, and the module has no mesh",
-        "m: tensor t: dimension 0 is cut at given places by axis 'tp'; tensors of modules have "
-        "equal "
-        "pieces",
-        "m: tensor t: a tensor is spread once, and before it is used",
-        "m: tensor t: a tensor is spread once, and before it is used",
-        "m: rule: there is no kernel 0, or no rule",
-    };
-    for (int i = 0; i < 8; i++) {
-        const ptowsp_module_desc desc = {"m", 0};
-        ptowsp_tensor_desc t = {.name = "t", .dtype = PTOWSP_I32, .rank = 1, .shape[0] = 8};
-        ptowsp_module *m = test_module(context, &desc);
-        if (i != 3) {
-            ptowsp_module_mesh(m, &mesh, (ptowsp_algorithm)(i == 0 ? 9 : 0));
-        }
-        const ptowsp_tensor tensor = ptowsp_tensor_make(m, &t);
-        const ptowsp_view view = {tensor, {{NULL, 0}}, {NULL, 0}, {NULL, 0},
-                                  0,      0,           {NULL, 0}, {NULL, 0}};
-        const ptowsp_expr zero = {NULL, 0};
-        switch (i) {
-        case 1: ptowsp_tensor_spread(m, none, &sum); break;
-        case 2: ptowsp_tensor_spread(m, tensor, NULL); break;
-        case 3: ptowsp_tensor_spread(m, tensor, &sum); break;
-        case 4: ptowsp_tensor_spread(m, tensor, &by_cuts); break;
-        case 5:
-            ptowsp_tensor_spread(m, tensor, &sum);
-            ptowsp_tensor_spread(m, tensor, &sum);
-            break;
-        case 6:
-            ptowsp_workload_begin(m, "w");
-            ptowsp_slot_load_make(m, 0, &view, zero, zero);
-            ptowsp_scope_end(m);
-            ptowsp_tensor_spread(m, tensor, &sum);
-            break;
-        case 7: ptowsp_kernel_rule(m, no_kernel, "mn"); break;
-        default: break;
-        }
-        assert_string_equal(ptowsp_module_error(m).text, wanted[i]);
-        ptowsp_mesh_layout layout;
-        assert_invalid(ptowsp_tensor_layout(m, none, &layout));
-        ptowsp_module_destroy(m);
-    }
-    ptowsp_context_destroy(context);
+    test_destroy(NULL, NULL, m, NULL);
 }
 
 // -- programs -------------------------------------------------------------------------------------
@@ -294,9 +219,8 @@ TEST(place__wrong_calls_are_refused) {
     "module m\nmesh tp 4 by direct\ntensor s f32 [16, 16] global spread tp sum\n"                  \
     "tensor r f32 [16, 16] global\n" KERNELS "workload w\n  " UNARY("all", "s", "r")
 
-TEST(place__programs_are_saved_timed_and_not_emitted) {
+CONTEXT_TEST(place__programs_are_saved_timed_and_not_emitted) {
     static char text[TEXT];
-    ptowsp_context *context = context_of(NULL);
     ptowsp_module *m = module_of(context, STEPS);
     ptowsp_program *loaded = NULL;
     ptowsp_run *run = NULL;
@@ -340,11 +264,11 @@ TEST(place__programs_are_saved_timed_and_not_emitted) {
         ptowsp_context_error(context).text,
         "kernel all_reduce.tp.f32: target ascend_npu does not do tasks of a collective");
     ptowsp_program_destroy(loaded);
-    test_destroy(NULL, program, m, context);
+    test_destroy(NULL, program, m, NULL);
 }
 
 // Sizes of the run that a collective cannot cut.
-TEST(place__columns_that_do_not_divide_are_refused_by_the_run) {
+CONTEXT_TEST(place__columns_that_do_not_divide_are_refused_by_the_run) {
     static const struct {
         int64_t in, out;
         const char *why;
@@ -352,7 +276,6 @@ TEST(place__columns_that_do_not_divide_are_refused_by_the_run) {
         {10, 2, "w/task k: task 0: slice: in has 10 columns, which 4 members do not divide"},
         {12, 2, "w/task k: task 0: slice: out has 8 elements, and the collective takes 12"},
         {12, 3, ""}};
-    ptowsp_context *context = context_of(NULL);
     ptowsp_module *m = module_of(
         context, "module m\ntensor a f32 [4, ?] global\ntensor b f32 [4, ?] global\nkernel k(axes "
                  "0, in in f32 ? x ?, out out f32 ? x ?) link, slice, members 4, in columns\n"
@@ -374,7 +297,7 @@ TEST(place__columns_that_do_not_divide_are_refused_by_the_run) {
             assert_string_equal(ptowsp_context_error(context).text, cases[i].why);
         }
     }
-    test_destroy(run, program, m, context);
+    test_destroy(run, program, m, NULL);
 }
 
 // A module with relayouts behind so many declarations and tasks, which decide where its tables are
@@ -410,7 +333,8 @@ TEST(place__no_memory_is_an_error) {
         filled_text(text, fill, fill % 2 ? fill * 5 % 37 : 0);
         for (size_t n = 1; !is_done; n++) {
             test_memory memory = {0};
-            ptowsp_context *context = context_of(&memory);
+            const ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};
+            ptowsp_context *context = test_context(&desc);
             memory.refuse_at = memory.allocations + n;
             ptowsp_module *m = module_of(context, text);
             is_done = m != NULL;
