@@ -1,7 +1,6 @@
 // Processes of emitted trees (src/npu/tree/aicpu/wsp_pipeline_network.h): networks written by hand,
-// with numbers from paper, and random ones, compared with the slow reference of
-// pipeline_reference.h: status, makespan, and the calls of kernels in their order. Then threads: few
-// of them, many of them, and kernels that run side by side where there is no time.
+// with numbers from paper. Then threads: few of them, many of them, and kernels that run side by side
+// where there is no time. Random ones are in npu_pipeline_test.cpp.
 
 #include <cerrno>
 #include <climits>
@@ -34,7 +33,9 @@ static int system_create(pthread_t *thread, const pthread_attr_t *attributes, vo
 #undef pthread_attr_setstacksize
 #undef pthread_create
 
-#include "npu_body.h"
+#include "test.h"
+
+#include "lane_fixture.h"
 
 #include <atomic>
 #include <string>
@@ -42,7 +43,7 @@ static int system_create(pthread_t *thread, const pthread_attr_t *attributes, vo
 
 using wsp::Network;
 
-enum { NETWORKS = LANE_IS_CHECKED ? 300 : 1000, PLACE = 7 };
+enum { PLACE = 7 };
 
 namespace {
 
@@ -645,132 +646,6 @@ TEST(npu_network__finds_errors_without_time) {
     });
     expect_error(lab, PTOWSP_KERNEL_FAILED, 9, "kernel k failed");
     expect_log(lab, {0});
-}
-
-// -- at random ------------------------------------------------------------------------------------
-
-// What a body does, on a network.
-struct NetworkWords {
-    bool good() const {
-        return lab.host.good();
-    }
-    void task(int64_t value, int site, const sim_stmt &stmt) {
-        lab.note(value);
-        lab.note(site);
-        lab.task(me, sim_cycles(value, site, stmt.base, stmt.spread));
-    }
-    void send(int channel, int64_t token) {
-        lab.network.send(me, channels[static_cast<size_t>(channel)], static_cast<uint64_t>(token),
-                         1);
-    }
-    bool receive(int channel, int64_t *token) {
-        uint64_t bits = 0;
-        bool has_token = lab.network.receive(me, channels[static_cast<size_t>(channel)], &bits, 1);
-        *token = static_cast<int64_t>(bits);
-        return has_token;
-    }
-    bool receive_one(int channel, int64_t *token) {
-        return receive(channel, token);
-    }
-    void close(int channel) {
-        lab.network.close(me, channels[static_cast<size_t>(channel)]);
-    }
-    void record(int channel) {
-        send(channel, 0);
-    }
-    void wait(int channel) {
-        int64_t token;
-        receive(channel, &token);
-    }
-    int64_t slot(int64_t number) const {
-        return slots[number];
-    }
-    void set_slot(int64_t number, int64_t value) {
-        slots[number] = value;
-    }
-
-    Lab &lab;
-    const std::vector<uint32_t> &channels;
-    uint32_t me;
-    int64_t slots[SIM_SLOT_COUNT];
-};
-
-void run_description(Lab &lab, const sim_pipeline &p, const sim_bindings &b, int64_t round) {
-    static const char *const names[] = {"a", "b", "c", "d", "e", "f", "g", "h",
-                                        "i", "j", "k", "l", "m", "n", "o", "p"};
-    std::vector<uint32_t> channels;
-    for (int c = 0; c < p.channel_count; c++) {
-        const sim_channel &channel = p.channels[c];
-        uint64_t depth = channel.depth_is_bound ? b.depths[c] : channel.depth;
-        uint64_t latency = channel.latency_is_bound ? b.latencies[c] : channel.latency;
-        depth = channel.is_event ? 0 : depth;
-        latency = b.has_latency ? b.latency : channel.is_event ? 0 : latency;
-        channels.push_back(lab.network.channel(names[c], depth, latency, channel.is_event, 1));
-    }
-    for (int i = 0; i < p.process_count; i++) {
-        const sim_process &process = p.processes[i];
-        wsp::List<wsp::Port> ports;
-        for (int k = 0; k < process.consume_count; k++) {
-            ports.push_back({channels[static_cast<size_t>(process.consumes[k])], false});
-        }
-        for (int k = 0; k < process.produce_count; k++) {
-            ports.push_back({channels[static_cast<size_t>(process.produces[k])], true});
-        }
-        int64_t count = sim_replica_count(&p, &b, i);
-        for (int64_t replica = 0; replica < count; replica++) {
-            lab.network.process(names[i], static_cast<uint32_t>(i), ports,
-                                [&, i, replica, round](uint32_t me) {
-                                    NetworkWords words = {lab, channels, me, {}};
-                                    std::copy_n(b.slots, SIM_SLOT_COUNT, words.slots);
-                                    words.slots[0] += round;
-                                    npu_body<NetworkWords>(words, p, b, round, i, replica);
-                                });
-        }
-    }
-    lab.network.run(PLACE);
-}
-
-TEST(npu_network__does_as_the_reference_does) {
-    static sim_pipeline p;
-    static sim_bindings b;
-    static sim_result expected;
-    uint64_t seed = test_seed(), ended = 0, stuck = 0;
-    for (uint64_t number = 0; TEST_ROUNDS(number, NETWORKS); number++) {
-        uint64_t random = seed + number * 1000003;
-        sim_pipeline_random(&p, random);
-        sim_bindings_random(&p, &random, &b);
-        sim_run(&p, &b, 0, &expected);
-        if (expected.is_too_long || p.is_full) {
-            continue;
-        }
-        Lab lab;
-        run_description(lab, p, b, 0);
-        bool is_equal = lab.host.status == expected.status &&
-                        lab.network.sums().makespan == expected.makespan &&
-                        lab.log.size() == 2 * static_cast<size_t>(expected.task_count);
-        for (size_t i = 0; is_equal && i < lab.log.size(); i++) {
-            is_equal = lab.log[i] == expected.calls[i / 2][i % 2];
-        }
-        uint64_t busy = 0, waited = 0;
-        for (int i = 0; i < expected.step_count; i++) {
-            const sim_step &step = expected.steps[i];
-            (step.kind == PTOWSP_STEP_TASK ? busy : waited) += step.end - step.arrive;
-        }
-        is_equal = is_equal && lab.network.sums().busy == busy &&
-                   lab.network.sums().waited == waited && lab.network.sums().tasks == lab.tasks;
-        if (!is_equal) {
-            fail_msg("network %llu: status %d and makespan %llu, not %d and %llu; %d tasks; %s",
-                     static_cast<unsigned long long>(number), lab.host.status.load(),
-                     static_cast<unsigned long long>(lab.network.sums().makespan), expected.status,
-                     static_cast<unsigned long long>(expected.makespan), expected.task_count,
-                     lab.host.text.c_str());
-        }
-        ended += expected.status == PTOWSP_OK;
-        stuck += expected.status == PTOWSP_STUCK;
-    }
-    print_message("%llu ended, %llu stuck\n", static_cast<unsigned long long>(ended),
-                  static_cast<unsigned long long>(stuck));
-    assert_met(ended > NETWORKS / 3 && stuck > 0);
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include "wsp_scheduler.h"
 #include "wsp_worker.h"
 
-#include "npu_body.h"
+#include "pipeline_random.h"
 
 #include <string>
 #include <thread>
@@ -14,7 +14,7 @@
 
 using namespace wsp;
 
-enum { PIPELINES = LANE_IS_CHECKED ? 150 : 400 };
+enum { PIPELINES = LANE_IS_CHECKED ? 300 : 1000 };
 
 namespace {
 
@@ -81,46 +81,105 @@ void make_task(Run &run, int64_t value, int64_t site, int64_t base, int64_t spre
     task.submit();
 }
 
-struct TreeWords {
-    bool good() const {
-        return run.good();
-    }
-    void task(int64_t value, int site, const sim_stmt &stmt) {
-        make_task(run, value, site, stmt.base, stmt.spread);
-    }
-    void send(int channel, int64_t token) {
-        channels[static_cast<size_t>(channel)].send(run, i64(token), PLACE);
-    }
-    bool receive(int channel, int64_t *token) {
-        i64 received;
-        bool has_token = channels[static_cast<size_t>(channel)].receive(run, received, PLACE);
-        *token = received.value();
-        return has_token;
-    }
-    bool receive_one(int channel, int64_t *token) {
-        i64 received;
-        bool has_token = channels[static_cast<size_t>(channel)].receive_one(run, received, PLACE);
-        *token = received.value();
-        return has_token;
-    }
-    void close(int channel) {
-        channels[static_cast<size_t>(channel)].close(run, PLACE);
-    }
-    void record(int channel) {
-        channels[static_cast<size_t>(channel)].record(run, PLACE);
-    }
-    void wait(int channel) {
-        channels[static_cast<size_t>(channel)].wait(run, PLACE);
-    }
-    int64_t slot(int64_t number) const {
-        return run.slot_i64(static_cast<uint32_t>(number)).value();
-    }
-    void set_slot(int64_t number, int64_t value) {
-        run.set_slot(static_cast<uint32_t>(number), i64(value));
+// Walks a process of a description (pipeline_reference.h) as an emitted body would: ordinary loops that
+// block in the words of a process.
+class Body {
+  public:
+    Body(Run &run, const std::vector<Channel> &channels, int64_t round, int process,
+         int64_t replica)
+        : run_(run), channels_(channels), round_(round), replica_(replica),
+          variables_(SIM_STMT_MAX) {
+        walk(p_.processes[process].body);
     }
 
-    Run &run;
-    std::vector<Channel> &channels;
+  private:
+    static uint64_t bits(int64_t value) {
+        return static_cast<uint64_t>(value);
+    }
+
+    int64_t eval(int number) const {
+        const sim_expr &e = p_.exprs[number];
+        int64_t a = e.a ? eval(e.a) : 0, b = e.b ? eval(e.b) : 0;
+        switch (e.op) {
+        case SIM_NONE: break;
+        case SIM_LITERAL: return e.value;
+        case SIM_VARIABLE: return variables_[static_cast<size_t>(e.value)];
+        case SIM_REPLICA: return replica_;
+        case SIM_ROUND: return round_;
+        case SIM_SYMBOL: return static_cast<int64_t>(b_.symbols[e.value]);
+        case SIM_SLOT: return run_.slot_i64(static_cast<uint32_t>(e.value)).value();
+        case SIM_ADD: return static_cast<int64_t>(bits(a) + bits(b));
+        case SIM_SUB: return static_cast<int64_t>(bits(a) - bits(b));
+        case SIM_MUL: return static_cast<int64_t>(bits(a) * bits(b));
+        case SIM_REM: return b == 0 || b == -1 ? 0 : a % b;
+        case SIM_EQUAL: return a == b;
+        case SIM_LESS: return a < b;
+        }
+        return 0;
+    }
+
+    int64_t loop_count(const sim_stmt &stmt, int number) const {
+        return stmt.loop == SIM_DENSE     ? stmt.count
+               : stmt.loop == SIM_DYNAMIC ? b_.counts[number]
+                                          : b_.lengths[eval(stmt.expr) & 3];
+    }
+
+    const Channel &channel(const sim_stmt &stmt) const {
+        return channels_[static_cast<size_t>(stmt.channel)];
+    }
+
+    void walk(int first) {
+        for (int i = first; i >= 0 && run_.good(); i = p_.stmts[i].next) {
+            walk_stmt(p_.stmts[i], i);
+        }
+    }
+
+    void walk_stmt(const sim_stmt &stmt, int number) {
+        int64_t value = stmt.expr && stmt.kind != SIM_FOR ? eval(stmt.expr) : 0;
+        int64_t &variable = variables_[static_cast<size_t>(number)];
+        i64 token;
+        switch (stmt.kind) {
+        case SIM_FOR: {
+            int64_t count = loop_count(stmt, number);
+            for (int64_t i = 0; i < count && run_.good(); i++) {
+                variable = i;
+                walk(stmt.body);
+            }
+            break;
+        }
+        case SIM_TASK: make_task(run_, value, number, stmt.base, stmt.spread); break;
+        case SIM_SEND_TASK:
+            make_task(run_, value, number, stmt.base, stmt.spread);
+            channel(stmt).send(run_, i64(value), PLACE);
+            break;
+        case SIM_SEND: channel(stmt).send(run_, i64(value), PLACE); break;
+        case SIM_CONSUME:
+            while (channel(stmt).receive(run_, token, PLACE)) {
+                variable = token.value();
+                walk(stmt.body);
+            }
+            break;
+        case SIM_RECEIVE:
+            if (channel(stmt).receive_one(run_, token, PLACE)) {
+                variable = token.value();
+                walk(stmt.body);
+            }
+            break;
+        case SIM_CLOSE: channel(stmt).close(run_, PLACE); break;
+        case SIM_WHEN: walk(value ? stmt.body : stmt.otherwise); break;
+        case SIM_SCOPE: walk(stmt.body); break;
+        case SIM_RECORD: channel(stmt).record(run_, PLACE); break;
+        case SIM_WAIT: channel(stmt).wait(run_, PLACE); break;
+        case SIM_SLOT_SET: run_.set_slot(static_cast<uint32_t>(stmt.slot), i64(value)); break;
+        }
+    }
+
+    Run &run_;
+    const std::vector<Channel> &channels_;
+    const sim_pipeline &p_ = tree.sample->p;
+    const sim_bindings &b_ = tree.sample->b;
+    int64_t round_, replica_;
+    std::vector<int64_t> variables_;
 };
 
 void run_pipeline(Run &run, int64_t round) {
@@ -161,9 +220,8 @@ void run_pipeline(Run &run, int64_t round) {
                 ports.push_back(produces(channels[static_cast<size_t>(process.produces[k])]));
             }
             pipeline.process(process_names[i], PLACE + static_cast<uint32_t>(i), ports,
-                             [&channels, &p, &b, i, replica, round](Run &own) {
-                                 TreeWords words = {own, channels};
-                                 npu_body<TreeWords>(words, p, b, round, i, replica);
+                             [&channels, i, replica, round](Run &own) {
+                                 Body(own, channels, round, i, replica);
                              });
         }
     }
