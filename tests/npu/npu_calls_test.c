@@ -2,6 +2,7 @@
 // that PTO-ISA's headers want for it, from their signatures. Nothing is compiled here: that these
 // calls compute what the library does is tested where kernels are compiled (npu_scenes.h).
 
+#include "npu_files.h"
 #include "npu_fixture.h"
 
 // A tile kernel: its parameters, which are its values %1 and so on, and its operations behind these. A
@@ -16,15 +17,6 @@ typedef struct call {
     { "vector, 9 instructions\n  machine \"950PR\"", __VA_ARGS__ }
 #define ON_A2A3_FUSED(...)                                                                         \
     { "cube, 9 instructions\n  machine \"910B\", fused", __VA_ARGS__ }
-
-static ptowsp_status take(void *user, const char *path, const char *text, size_t size) {
-    if (strcmp(path, "aicore/kernels/k.cpp") == 0) {
-        *(char **)user = (char *)malloc(size + 1);
-        assert_non_null(*(char **)user);
-        memcpy(*(char **)user, text, size + 1);
-    }
-    return PTOWSP_OK;
-}
 
 // Has it each of the lines? Blanks and line ends are alike, as lines are broken where they are long.
 static void has_all(const char *text, const char *lines) {
@@ -69,17 +61,12 @@ static void module_of(const call *c, char module[4000]) {
 static void calls_check(const call *calls, size_t count) {
     for (size_t i = 0; i < count; i++) {
         npu_fixture f;
-        char module[4000], *text = NULL;
+        char module[4000];
         module_of(&calls[i], module);
         npu_fixture_begin(&f);
         npu_parse(&f, module, NULL, 0);
         npu_fixture_compile(&f, NULL);
-        if (ptowsp_npu_emit_files(f.context, f.program, take, &text) != PTOWSP_OK) {
-            fail_msg("%s", ptowsp_context_error(f.context).text);
-        }
-        assert_non_null(text);
-        has_all(text, calls[i].lines);
-        free(text);
+        has_all(npu_files_of(f.context, f.program, "aicore/kernels/k.cpp"), calls[i].lines);
         npu_fixture_free(&f);
     }
 }

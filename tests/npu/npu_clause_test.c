@@ -2,6 +2,7 @@
 // aicpu/expand.cpp and in its tables. What these do is tested where they run (npu_expand_test.c and
 // others).
 
+#include "npu_files.h"
 #include "npu_fixture.h"
 
 static const ptowsp_parse_kernel scale = NPU_SCALE_KERNEL("scale");
@@ -13,59 +14,21 @@ typedef struct clause {
     const char *lines[12], *manifest[4];  // what aicpu/expand.cpp and the manifest have
 } clause;
 
-typedef struct emitted {
-    npu_fixture f;
-    char *text, *manifest, *dispatch;
-} emitted;
-
-static ptowsp_status take(void *user, const char *path, const char *text, size_t size) {
-    emitted *e = (emitted *)user;
-    char **file = strcmp(path, "aicpu/expand.cpp") == 0      ? &e->text
-                  : strcmp(path, "manifest.json") == 0       ? &e->manifest
-                  : strcmp(path, "aicore/dispatch.cpp") == 0 ? &e->dispatch
-                                                             : NULL;
-    if (file) {
-        *file = (char *)malloc(size + 1);
-        assert_non_null(*file);
-        memcpy(*file, text, size + 1);
-    }
-    return PTOWSP_OK;
-}
-
-static void emitted_make(emitted *e, const char *module, const ptowsp_parse_kernel *kernel,
-                         bool is_in_streams) {
-    memset(e, 0, sizeof *e);
-    npu_fixture_begin(&e->f);
-    npu_parse(&e->f, module, kernel, 1);
-    const ptowsp_schedule streams = {.stream_count = 2, .stream_key = ptowsp_u64(e->f.m, 1)};
-    npu_fixture_compile(&e->f, is_in_streams ? &streams : NULL);
-    if (ptowsp_npu_emit_files(e->f.context, e->f.program, take, e) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(e->f.context).text);
-    }
-}
-
-static void emitted_free(emitted *e) {
-    free(e->text);
-    free(e->manifest);
-    free(e->dispatch);
-    npu_fixture_free(&e->f);
-}
-
-static void has_all(const char *text, const char *const *wanted) {
-    for (; *wanted; wanted++) {
-        if (!strstr(text, *wanted)) {
-            fputs(text, stderr);
-            fail_msg("there is no %s", *wanted);
-        }
-    }
+static void clause_make(npu_fixture *f, const char *module, const ptowsp_parse_kernel *kernel,
+                        bool is_in_streams) {
+    npu_fixture_begin(f);
+    npu_parse(f, module, kernel, 1);
+    const ptowsp_schedule streams = {.stream_count = 2, .stream_key = ptowsp_u64(f->m, 1)};
+    npu_fixture_compile(f, is_in_streams ? &streams : NULL);
+    npu_files_of(f->context, f->program, "aicpu/expand.cpp");
 }
 
 static void clause_check(const clause *c) {
-    emitted e;
-    emitted_make(&e, c->module, &scale, c->is_in_streams);
-    has_all(e.text, c->lines);
-    has_all(e.manifest, c->manifest);
-    emitted_free(&e);
+    npu_fixture f;
+    clause_make(&f, c->module, &scale, c->is_in_streams);
+    npu_has_all(npu_files_text("aicpu/expand.cpp"), c->lines);
+    npu_has_all(npu_files_text("manifest.json"), c->manifest);
+    npu_fixture_free(&f);
 }
 
 #define CLAUSE(test, ...)                                                                          \
@@ -188,14 +151,15 @@ TEST(clause__pipelines_name_what_their_processes_load) {
         "pipeline.process(\"more119\"", "v_done.wait(r_take, ",        NULL};
     static const char *const manifest[] = {"\"event\": true", "\"depth\": null", "\"event\": false",
                                            NULL};
-    emitted e;
-    emitted_make(&e, module, &scale, false);
-    has_all(e.text, lines);
-    has_all(e.manifest, manifest);
-    const char *part = strstr(e.text, "const auto part");  // of the workload, whose block is large
+    npu_fixture f;
+    clause_make(&f, module, &scale, false);
+    const char *text = npu_files_text("aicpu/expand.cpp");
+    npu_has_all(text, lines);
+    npu_has_all(npu_files_text("manifest.json"), manifest);
+    const char *part = strstr(text, "const auto part");  // of the workload, whose block is large
     assert_non_null(part);
     assert_null(strstr(part + 1, "const auto part"));
-    emitted_free(&e);
+    npu_fixture_free(&f);
 }
 
 // -- tables ---------------------------------------------------------------------------------------
@@ -216,7 +180,7 @@ CLAUSE(clause__streams_are_in_the_tables,
 TEST(clause__costs_are_functions_or_numbers) {
     static const char *const costs[] = {"", ", 5 cycles", ", cycles by a cost function"};
     for (int i = 0; i < 3; i++) {
-        emitted e;
+        npu_fixture f;
         char module[300];
         ptowsp_parse_kernel kernel = scale;
         kernel.cost = i == 2 ? npu_scale : NULL;
@@ -228,9 +192,9 @@ TEST(clause__costs_are_functions_or_numbers) {
                  "workload main\n"
                  "  task scale() data = x\n",
                  costs[i]);
-        emitted_make(&e, module, &kernel, false);
-        assert_int_equal(strstr(e.manifest, "\"cycles\": 5") != NULL, i == 1);
-        emitted_free(&e);
+        clause_make(&f, module, &kernel, false);
+        assert_int_equal(strstr(npu_files_text("manifest.json"), "\"cycles\": 5") != NULL, i == 1);
+        npu_fixture_free(&f);
     }
 }
 
@@ -256,7 +220,7 @@ TEST(clause__machines_are_equal_if_all_of_them_is) {
                  {"X10B", "  task second() y = x\n", 1234, 188416, 10090, 2},
                  {"X10B", "", 1234, 188416, 10090, 1}};
     for (int i = 0; i < 6; i++) {
-        emitted e;
+        npu_fixture f;
         char module[2000];
         snprintf(module, sizeof module,
                  "module clauses slots 8\n"
@@ -264,13 +228,13 @@ TEST(clause__machines_are_equal_if_all_of_them_is) {
                  "  task first() y = x\n%s",
                  "first", "910B", 1234, 188416, 10090, "second", cases[i].name, cases[i].mhz,
                  cases[i].memory, cases[i].rate, cases[i].second_task);
-        emitted_make(&e, module, &scale, false);
+        clause_make(&f, module, &scale, false);
         uint32_t count = 0;
-        for (const char *at = e.dispatch; (at = strstr(at, "const ptoisa_machine machine_"));
-             at++) {
+        for (const char *at = npu_files_text("aicore/dispatch.cpp");
+             (at = strstr(at, "const ptoisa_machine machine_")); at++) {
             count++;
         }
         assert_int_equal(count, cases[i].count);
-        emitted_free(&e);
+        npu_fixture_free(&f);
     }
 }

@@ -3,6 +3,10 @@
 #ifndef NPU_FILES_H
 #define NPU_FILES_H
 
+#if !defined(_POSIX_C_SOURCE)
+#define _POSIX_C_SOURCE 200809L
+#endif
+
 #include "test.h"
 
 static struct { char *path, *text; } npu_files[512];
@@ -46,17 +50,22 @@ static inline uint32_t npu_files_below(const char *directory) {
     return count;
 }
 
+// The same, which must be there.
+static inline const char *npu_files_text(const char *path) {
+    const char *text = npu_files_at(path);
+    if (!text) {
+        fail_msg("there is no %s", path);
+    }
+    return text;
+}
+
 // Emits a program, and returns one of its files.
 static inline const char *npu_files_of(ptowsp_context *context, const ptowsp_program *program,
                                        const char *path) {
     if (npu_files_try(context, program) != PTOWSP_OK) {
         fail_msg("%s", ptowsp_context_error(context).text);
     }
-    const char *text = npu_files_at(path);
-    if (!text) {
-        fail_msg("there is no %s", path);
-    }
-    return text;
+    return npu_files_text(path);
 }
 
 // A text has all these parts, up to NULL.

@@ -5,6 +5,7 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include "kernel_random.h"
+#include "npu_files.h"
 #include "npu_kernel_compare.h"
 
 enum { ROWS = 9 };  // of tasks: 1 to 9
@@ -168,23 +169,11 @@ TEST(halves__of_random_kernels_are_those_of_the_library) {
 
 // A vector core has no rows of a tile that has all of them, if the task has none of those that are shared:
 // on a device its instructions are left out.
-static ptowsp_status find_guard(void *user, const char *path, const char *text, size_t size) {
-    (void)size;
-    if (strstr(path, "kernels/k.cpp")) {
-        const char *at = strstr(text, "        TEXPANDS(t1, 1.0f);\n");
-        const char guard[] = "    if (wsp::any(t1)) {\n";
-        const size_t length = sizeof guard - 1;
-        *(bool *)user = at && at - text > (long)length && !memcmp(at - length, guard, length);
-    }
-    return PTOWSP_OK;
-}
-
 TEST(halves__of_no_rows_do_nothing_to_tiles_that_have_all) {
     kt t = make(scene_fixed, test_seed());
-    bool is_guarded = false;
-    assert_int_equal(ptowsp_npu_emit_files(t.context, kt_compile(&t), find_guard, &is_guarded),
-                     PTOWSP_OK);
-    assert_true(is_guarded);
+    static const char *const guarded[] = {"    if (wsp::any(t1)) {\n        TEXPANDS(t1, 1.0f);\n",
+                                          NULL};
+    npu_has_all(npu_files_of(t.context, kt_compile(&t), "aicore/kernels/k.cpp"), guarded);
     kt_free(&t);
 }
 

@@ -3,6 +3,7 @@
 
 #define _POSIX_C_SOURCE 200809L
 
+#include "npu_files.h"
 #include "npu_kernel_fixture.h"
 
 // What is hard to break into lines: braces and semicolons in strings, characters, parentheses and
@@ -214,30 +215,21 @@ TEST(native__kernels_do_what_they_do_in_the_library) {
 
 // -- how they look --------------------------------------------------------------------------------
 
-typedef struct taken {
-    char text[65536];
-    uint32_t files;
-} taken;
-
-static ptowsp_status take(void *user, const char *path, const char *text, size_t size) {
-    taken *t = (taken *)user;
-    if (strncmp(path, "aicore/kernels/", 15) == 0) {
-        assert_true(size < sizeof t->text);
-        memcpy(t->text, text, size);
-        t->text[size] = '\0';
-        t->files++;
+// The only file of kernels.
+static const char *kernels_of(const native *n) {
+    assert_int_equal(npu_files_try(n->context, n->program), PTOWSP_OK);
+    assert_int_equal(npu_files_below("aicore/kernels/"), 1);
+    for (uint32_t i = 0;; i++) {
+        if (strncmp(npu_files[i].path, "aicore/kernels/", 15) == 0) {
+            return npu_files[i].text;
+        }
     }
-    return PTOWSP_OK;
 }
 
 TEST(native__text_without_line_ends_is_broken_into_lines) {
     native n = native_begin();
     ptowsp_kernel_desc desc = native_desc("mixed_up", mixed_up);
     native_compile(&n, &desc);
-    static taken t;
-    t.files = 0;
-    assert_int_equal(ptowsp_npu_emit_files(n.context, n.program, take, &t), PTOWSP_OK);
-    assert_int_equal(t.files, 1);
     static const char *const lines[] = {
         "\nstatic const char marks[] = \"a;b{c}\\\"\\\\\";\n",
         "\nstatic const float table[2][2] = {{1, 2}, {3, 4}};\n",
@@ -247,13 +239,10 @@ TEST(native__text_without_line_ends_is_broken_into_lines) {
         "\n            } else if (r < k) {\n                *at -= 1;\n            } else {\n",
         "\n    do {\n        n++;\n    } while (n < ptowsp_task_axis(task, 0));\n",
         "\n}\n\nstatic ptowsp_cycles costly(const ptowsp_task *task, void *user) {\n",
-    };
-    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
-        if (!strstr(t.text, lines[i])) {
-            fail_msg("there is no %s in\n%s", lines[i], t.text);
-        }
-    }
-    for (const char *at = t.text; *at; at += strcspn(at, "\n") + 1) {
+        NULL};
+    const char *text = kernels_of(&n);
+    npu_has_all(text, lines);
+    for (const char *at = text; *at; at += strcspn(at, "\n") + 1) {
         assert_in_range(strcspn(at, "\n"), 0, 100);
     }
     native_end(&n);
@@ -276,12 +265,9 @@ TEST(native__kernels_of_one_source_share_a_file) {
         ptowsp_task_make(n.m, &second);
     }
     assert_int_equal(ptowsp_program_create(n.context, n.m, NULL, &n.program), PTOWSP_OK);
-    static taken t;
-    t.files = 0;
-    assert_int_equal(ptowsp_npu_emit_files(n.context, n.program, take, &t), PTOWSP_OK);
-    assert_int_equal(t.files, 1);
-    assert_non_null(strstr(t.text, "void wsp_kernel_fail_anyhow("));
-    assert_non_null(strstr(t.text, "void wsp_kernel_fail_with_a_status("));
+    static const char *const parts[] = {"void wsp_kernel_fail_anyhow(",
+                                        "void wsp_kernel_fail_with_a_status(", NULL};
+    npu_has_all(kernels_of(&n), parts);
     native_end(&n);
 }
 
@@ -290,13 +276,11 @@ TEST(native__kernels_of_one_source_share_a_file) {
 static void refuse(const ptowsp_kernel_desc *desc, ptowsp_status status, const char *text) {
     native n = native_begin();
     native_compile(&n, desc);
-    static taken t;
-    t.files = 0;
-    assert_int_equal(ptowsp_npu_emit_files(n.context, n.program, take, &t), status);
+    assert_int_equal(npu_files_try(n.context, n.program), status);
     if (!strstr(ptowsp_context_error(n.context).text, text)) {
         fail_msg("%s", ptowsp_context_error(n.context).text);
     }
-    assert_int_equal(t.files, 0);
+    assert_int_equal(npu_files_below("aicore/kernels/"), 0);
     native_end(&n);
 }
 
@@ -338,10 +322,8 @@ TEST(native__tile_kernels_of_two_families_are_refused) {
         }
     }
     assert_int_equal(ptowsp_program_create(n.context, n.m, NULL, &n.program), PTOWSP_OK);
-    static taken t;
-    t.files = 0;
-    assert_int_equal(ptowsp_npu_emit_files(n.context, n.program, take, &t), PTOWSP_UNSUPPORTED);
+    assert_int_equal(npu_files_try(n.context, n.program), PTOWSP_UNSUPPORTED);
     assert_non_null(strstr(ptowsp_context_error(n.context).text, "kernel new is for A5"));
-    assert_int_equal(t.files, 0);
+    assert_int_equal(npu_files_below("aicore/kernels/"), 0);
     native_end(&n);
 }

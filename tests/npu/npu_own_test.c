@@ -3,6 +3,7 @@
 // what is refused, by name.
 
 #include "npu_cache.h"
+#include "npu_files.h"
 #include "npu_fixture.h"
 
 #include <math.h>
@@ -271,23 +272,6 @@ TEST(own__demo_kernels_run_unchanged_and_are_counted) {
     npu_fixture_free(&f);
 }
 
-typedef struct file_of {
-    const char *path;
-    char text[16384];
-    bool is_there;
-} file_of;
-
-static ptowsp_status take(void *user, const char *path, const char *text, size_t size) {
-    file_of *wanted = (file_of *)user;
-    if (strcmp(path, wanted->path) == 0) {
-        assert_true(size < sizeof wanted->text);
-        memcpy(wanted->text, text, size);
-        wanted->text[size] = '\0';
-        wanted->is_there = true;
-    }
-    return PTOWSP_OK;
-}
-
 TEST(own__sources_and_their_headers_are_in_the_tree_byte_for_byte) {
     const char *const paths[][2] = {
         {"tests/npu/own/add.cpp", "aicore/sources/add/add.hpp"},
@@ -300,17 +284,12 @@ TEST(own__sources_and_their_headers_are_in_the_tree_byte_for_byte) {
     npu_fixture_begin(&f);
     program_make(&f, ", 5 cycles");
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
-        static file_of is;
         char wanted[16384] = "";
-        memset(&is, 0, sizeof is);
-        is.path = paths[i][1];
-        assert_int_equal(ptowsp_npu_emit_files(f.context, f.program, take, &is), PTOWSP_OK);
-        assert_true(is.is_there);
         FILE *file = fopen(paths[i][0], "rb");
         assert_non_null(file);
         assert_true(fread(wanted, 1, sizeof wanted - 1, file) > 0);
         fclose(file);
-        assert_string_equal(is.text, wanted);
+        assert_string_equal(npu_files_of(f.context, f.program, paths[i][1]), wanted);
     }
     // Time is known where cycles are given: the blocks of add are one after the other.
     static memory data;
@@ -324,17 +303,6 @@ TEST(own__sources_and_their_headers_are_in_the_tree_byte_for_byte) {
 }
 
 // -- types ----------------------------------------------------------------------------------------
-
-static ptowsp_status find_call(void *user, const char *path, const char *text, size_t size) {
-    char *found = (char *)user;
-    const char *call =
-        strstr(path, "aicore/kernels/typed.cpp") ? strstr(text, "wsp::element<") : NULL;
-    if (call) {
-        snprintf(found, 64, "%.*s", (int)strcspn(call, ";"), call);
-    }
-    (void)size;
-    return PTOWSP_OK;
-}
 
 // The pointer that a source is given is one to the elements of the tensor, in C++'s words for them.
 TEST(own__sources_are_given_pointers_to_their_elements) {
@@ -360,10 +328,10 @@ TEST(own__sources_are_given_pointers_to_their_elements) {
         npu_fixture_begin(&f);
         npu_parse(&f, module, &kernel, 1);
         npu_fixture_compile(&f, NULL);
-        char found[64] = "", wanted[64];
-        snprintf(wanted, sizeof wanted, "wsp::element<%s>(&task->tiles[0], 0, 0))", cases[i].type);
-        assert_int_equal(ptowsp_npu_emit_files(f.context, f.program, find_call, found), PTOWSP_OK);
-        assert_string_equal(found, wanted);
+        char wanted[64];
+        const char *const parts[] = {wanted, NULL};
+        snprintf(wanted, sizeof wanted, "wsp::element<%s>(&task->tiles[0], 0, 0));", cases[i].type);
+        npu_has_all(npu_files_of(f.context, f.program, "aicore/kernels/typed.cpp"), parts);
         npu_fixture_free(&f);
     }
 }

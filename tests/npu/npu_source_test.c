@@ -2,15 +2,14 @@
 // arguments, and C functions. What is emitted is read as text here, and what is refused by name; what
 // sources compute is tested where they are compiled (npu_own_test.c, npu_native_test.c).
 
+#include "npu_files.h"
 #include "npu_fixture.h"
 
 typedef struct source {
     npu_fixture f;
     ptowsp_pto_source pto;
     ptowsp_kernel_desc desc;
-    char path[200];       // of the file that is wanted
-    char *text;           // what it has, if it was emitted
-    uint32_t file_count;  // below aicore/sources
+    const char *text;  // of the file that is wanted, if it was emitted
     char inside[120];
 } source;
 
@@ -57,17 +56,6 @@ static void source_begin(source *s) {
     s->desc.pto = &s->pto;
 }
 
-static ptowsp_status take(void *user, const char *path, const char *text, size_t size) {
-    source *s = (source *)user;
-    s->file_count += strncmp(path, "aicore/sources/", 15) == 0;
-    if (strcmp(path, s->path) == 0) {
-        s->text = (char *)malloc(size + 1);
-        assert_non_null(s->text);
-        memcpy(s->text, text, size + 1);
-    }
-    return PTOWSP_OK;
-}
-
 static void task_of(const source *s, ptowsp_kernel kernel, const ptowsp_tensor *tensors) {
     ptowsp_task_desc task = {.kernel = kernel, .axes[0] = ptowsp_i64(s->f.m, 3)};
     for (int i = 0; i < 3; i++) {
@@ -99,16 +87,11 @@ static void source_compile(source *s, const ptowsp_kernel_desc *other) {
 }
 
 static void source_emit(source *s, const char *path) {
-    snprintf(s->path, sizeof s->path, "%s", path);
     source_compile(s, NULL);
-    if (ptowsp_npu_emit_files(s->f.context, s->f.program, take, s) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(s->f.context).text);
-    }
-    assert_non_null(s->text);
+    s->text = npu_files_of(s->f.context, s->f.program, path);
 }
 
 static void source_end(source *s) {
-    free(s->text);
     npu_fixture_free(&s->f);
 }
 
@@ -131,7 +114,7 @@ static void is_refused(source *s, ptowsp_status status, const char *format) {
     char text[1600];
     snprintf(text, sizeof text, format, s->f.directory);
     source_compile(s, NULL);
-    assert_int_equal(ptowsp_npu_emit_files(s->f.context, s->f.program, take, s), status);
+    assert_int_equal(npu_files_try(s->f.context, s->f.program), status);
     test_error_is(s->f.context, status, 1, text);
     source_end(s);
 }
@@ -223,7 +206,7 @@ SOURCE_TEST(source__headers_that_are_found_come_along_once) {
                   "#include \"three.hpp\"\n#include \"pto/pto-inst.hpp\"\n#include <cstdint>\n"
                   "#include MACRO\nvoid add() {}";
     source_emit(s, "aicore/kernels/add.cpp");
-    assert_int_equal(s->file_count, 4);
+    assert_int_equal(npu_files_below("aicore/sources/"), 4);
     has(s, "\n#include \"three.hpp\"\n#include \"pto/pto-inst.hpp\"\n#include <cstdint>\n"
            "#include MACRO\n");
     lacks(s, "#include \"two.hpp\"");
@@ -299,7 +282,7 @@ TEST(source__too_many_headers_are_refused) {
                        "emit: kernel add: its source includes more than 256 files");
         } else {
             source_emit(&s, "aicore/kernels/add.cpp");
-            assert_int_equal(s.file_count, 256);
+            assert_int_equal(npu_files_below("aicore/sources/"), 256);
             source_end(&s);
         }
         free(text);
@@ -330,7 +313,7 @@ TEST(source__paths_of_headers_have_a_limit) {
         s.pto.include_dirs[0] = ".";
         s.pto.text = text;
         source_compile(&s, NULL);
-        const ptowsp_status status = ptowsp_npu_emit_files(s.f.context, s.f.program, take, &s);
+        const ptowsp_status status = npu_files_try(s.f.context, s.f.program);
         assert_int_equal(chdir(back), 0);
         if (over == 1) {
             snprintf(wanted, sizeof wanted, "emit: kernel add: the path of %s is too long", name);
@@ -338,7 +321,7 @@ TEST(source__paths_of_headers_have_a_limit) {
             assert_memory_equal(ptowsp_context_error(s.f.context).text, wanted, 400);
         } else {  // a name that no path can have is not found, and stays a line
             assert_int_equal(status, PTOWSP_OK);
-            assert_int_equal(s.file_count, over ? 1 : 2);
+            assert_int_equal(npu_files_below("aicore/sources/"), over ? 1 : 2);
         }
         snprintf(wanted, sizeof wanted, "rm -rf '%s'", s.f.directory);  // paths are long here
         assert_int_equal(system(wanted), 0);
@@ -502,9 +485,9 @@ TEST(source__kernels_of_one_file_share_it) {
             s.desc = other;
             other = first;
         }
-        snprintf(s.path, sizeof s.path, "aicore/kernels/%s.cpp", s.desc.name);
         source_compile(&s, &other);
-        assert_int_equal(ptowsp_npu_emit_files(s.f.context, s.f.program, take, &s), PTOWSP_OK);
+        snprintf(path, sizeof path, "aicore/kernels/%s.cpp", s.desc.name);
+        s.text = npu_files_of(s.f.context, s.f.program, path);
         assert_int_equal(strstr(s.text, "wsp_kernel_add(") && strstr(s.text, "wsp_kernel_other("),
                          which == 0);
         source_end(&s);
