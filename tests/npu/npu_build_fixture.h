@@ -117,6 +117,23 @@ static inline void build_make(build *b) {
     b->npu = NULL;
 }
 
+// Keeps the environment of compilers and caches in `kept`, or gives it back.
+static inline void environment(char *kept[4], bool is_back) {
+    static const char names[4][16] = {"CXX", "PATH", "HOME", "XDG_CACHE_HOME"};
+    for (int i = 0; i < 4; i++) {
+        if (!is_back) {
+            kept[i] = getenv(names[i]) ? strdup(getenv(names[i])) : NULL;
+        } else if (kept[i]) {
+            setenv(names[i], kept[i], 1);
+        } else {
+            unsetenv(names[i]);
+        }
+        if (is_back) {
+            free(kept[i]);
+        }
+    }
+}
+
 // Files and directories whose names begin so.
 static inline uint32_t entries_like(const char *path, const char *start) {
     uint32_t count = 0;

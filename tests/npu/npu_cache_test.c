@@ -21,28 +21,12 @@ static void fails(build *b, const char *text) {
 
 // -- what the environment says --------------------------------------------------------------------
 
-static void keep(char *kept[4], bool is_back) {
-    static const char names[4][16] = {"CXX", "PATH", "HOME", "XDG_CACHE_HOME"};
-    for (int i = 0; i < 4; i++) {
-        if (!is_back) {
-            kept[i] = getenv(names[i]) ? strdup(getenv(names[i])) : NULL;
-        } else if (kept[i]) {
-            setenv(names[i], kept[i], 1);
-        } else {
-            unsetenv(names[i]);
-        }
-        if (is_back) {
-            free(kept[i]);
-        }
-    }
-}
-
 #define BUILD_TEST(name) TEST_MADE(name, build, b, build_make(b), build_free(b))
 
 // Without a description, and with an empty one: c++ of the path, -O1, and the user's cache.
 BUILD_TEST(cache__nothing_said_is_the_default) {
     char *kept[4], path[1200];
-    keep(kept, false);
+    environment(kept, false);
     snprintf(path, sizeof path, "%s:%s", b->fake, kept[1] ? kept[1] : "/usr/bin:/bin");
     setenv("PATH", path, 1);
     setenv("HOME", b->f.directory, 1);
@@ -65,7 +49,7 @@ BUILD_TEST(cache__nothing_said_is_the_default) {
     assert_int_equal(try_build(b, NULL), PTOWSP_SYSTEM_FAILED);
     test_error_is(b->f.context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX,
                   "npu: no cache directory: neither XDG_CACHE_HOME nor HOME names one");
-    keep(kept, true);
+    environment(kept, true);
 }
 
 // -- paths ----------------------------------------------------------------------------------------
@@ -174,47 +158,32 @@ TEST(compiler__its_output_must_be_a_file) {
 
 // -- large programs -------------------------------------------------------------------------------
 
-static ptowsp_kernel native_of(const npu_fixture *f, int number, const char *text) {
-    char name[16];
-    snprintf(name, sizeof name, "k%d", number);
-    return npu_native_make(f, name, text);
-}
-
 // C functions of different sources are compiled alone, tile kernels 16 at a time.
 BUILD_TEST(large__kernels_are_compiled_in_groups) {
     enum { NATIVE = 34, TILED = 17 };
-    char text[300];
-    npu_program_free(&b->f);
-    npu_module_make(&b->f, "large");
-    ptowsp_module *m = b->f.m;
-    const ptowsp_tensor_desc x = {
-        "x", PTOWSP_F32, 2, {64, 8, 0, 0, 0, 0, 0, 0}, PTOWSP_LOCATION_GLOBAL};
-    const ptowsp_tensor tensor = ptowsp_tensor_make(m, &x);
-    ptowsp_kernel kernels[NATIVE + TILED];
+    static char names[NATIVE][8], sources[NATIVE][300], text[16384], tasks[8192];
+    ptowsp_parse_kernel kernels[NATIVE] = {0};
+    size_t size = (size_t)sprintf(text, "module large\ntensor x f32 [64, 8] global\n"), end = 0;
     for (int i = 0; i < NATIVE; i++) {
-        snprintf(text, sizeof text, "// %d\n%s", i, NPU_SCALE_TEXT);
-        kernels[i] = native_of(&b->f, i, text);
+        snprintf(names[i], sizeof names[i], "k%d", i);
+        snprintf(sources[i], sizeof sources[i], "// %d\n%s", i, NPU_SCALE_TEXT);
+        const ptowsp_parse_kernel kernel = {
+            .name = names[i], .fn = npu_scale, .source = {.text = sources[i], .fn = "scale"}};
+        kernels[i] = kernel;
+        size += (size_t)sprintf(text + size, "kernel k%d(axes 0, inout y f32 8 x 8) vector\n", i);
+        end += (size_t)sprintf(tasks + end, "  task k%d() y = x\n", i);
     }
-    for (int i = NATIVE; i < NATIVE + TILED; i++) {
-        char name[16];
-        ptowsp_body_desc desc = {0};
-        snprintf(name, sizeof name, "t%d", i);
-        desc.name = name;
-        ptowsp_body *k = ptowsp_kernel_begin(m, &desc);
-        const ptowsp_value y = ptowsp_tile_inout(k, "y", PTOWSP_F32, 8, 8);
-        ptowsp_tile_store(y, ptowsp_tile_mul(y, ptowsp_tile_const(k, i)));
-        kernels[i] = ptowsp_kernel_end(k);
+    for (int i = 0; i < TILED; i++) {
+        size += (size_t)sprintf(text + size,
+                                "kernel t%d(axes 0, inout y f32 8 x 8) vector, 9 instructions\n"
+                                "  machine \"910B\"\n  %%1 = parameter y\n  %%2 = const %d\n"
+                                "  %%3 = mul %%1, %%2 : f32 8 x 8\n  store %%1, %%3\n",
+                                i, i + 3);
+        end += (size_t)sprintf(tasks + end, "  task t%d() y = x\n", i);
     }
-    PTOWSP_WORKLOAD(m, "main") {
-        for (int i = 0; i < NATIVE + TILED; i++) {
-            ptowsp_task_desc task = {.kernel = kernels[i], .views[0].tensor = tensor};
-            if (i < NATIVE) {
-                task.axes[0] = ptowsp_i64(m, 0);
-                task.scalars[0] = ptowsp_u64(m, 1);
-            }
-            ptowsp_task_make(m, &task);
-        }
-    }
+    snprintf(text + size, sizeof text - size, "workload main\n%s", tasks);
+    npu_program_free(&b->f);
+    npu_parse(&b->f, text, kernels, NATIVE);
     npu_fixture_compile(&b->f, NULL);
     builds(b, &b->desc);
     uint32_t native = 0, tiled = 0;
@@ -233,7 +202,6 @@ BUILD_TEST(large__too_many_headers_are_refused) {
     static char text[8192];
     char *at = text;
     npu_program_free(&b->f);
-    npu_module_make(&b->f, "large");
     for (int i = 0; i < 64; i++) {
         char name[16];
         snprintf(name, sizeof name, "h%d.h", i);
@@ -242,18 +210,14 @@ BUILD_TEST(large__too_many_headers_are_refused) {
     }
     sprintf(at, "void own(float *) {}\n");
     ptowsp_pto_source pto = {.text = text, .include_dirs[0] = b->f.directory};
-    ptowsp_kernel_desc desc = {.name = "own"};
-    const ptowsp_tile_param tile = {"data", PTOWSP_INOUT, PTOWSP_F32, 8, 8};
-    desc.tiles[0] = tile;
-    desc.pto = &pto;
-    ptowsp_task_desc task = {0};
-    const ptowsp_tensor_desc x = {
-        "x", PTOWSP_F32, 2, {8, 8, 0, 0, 0, 0, 0, 0}, PTOWSP_LOCATION_GLOBAL};
-    task.kernel = ptowsp_kernel_make(b->f.m, &desc);
-    task.views[0].tensor = ptowsp_tensor_make(b->f.m, &x);
-    PTOWSP_WORKLOAD(b->f.m, "main") {
-        ptowsp_task_make(b->f.m, &task);
-    }
+    const ptowsp_parse_kernel own = {.name = "own", .pto = &pto};
+    npu_parse(&b->f,
+              "module large\n"
+              "tensor x f32 [8, 8] global\n"
+              "kernel own(axes 0, inout data f32 8 x 8) vector, a PTO-ISA source\n"
+              "workload main\n"
+              "  task own() data = x\n",
+              &own, 1);
     npu_fixture_compile(&b->f, NULL);
     assert_int_equal(try_build(b, &b->desc), PTOWSP_LIMIT_EXCEEDED);
     test_error_is(b->f.context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,

@@ -215,6 +215,8 @@ static void check_whole(const trees *t, bool was_there, ptowsp_status status) {
     const ptowsp_context *context = t->f.context;
     const bool is_new = is_there(t->path, "manifest.json") && !is_there(t->path, "older");
     const uint32_t count = files_below(t->path), beside = npu_entries(t->f.directory);
+    assert_true(!disk_refused_one_of("write") ||
+                (status == PTOWSP_SYSTEM_FAILED && says(context, "emit: cannot write /")));
     if (is_new && was_there && status != PTOWSP_OK) {
         assert_int_equal(status, PTOWSP_SYSTEM_FAILED);
         assert_true(says(context, "is replaced, but the tree that was there cannot be removed"));

@@ -228,15 +228,8 @@ static ptowsp_cycles nothing(const ptowsp_task *task, void *user) {
 // Names that are no words: blanks, digits, a trigraph, what the emitter makes of others; then every n-th
 // word, so that all files have their share, and all of the first ones, which are keywords.
 static const char *thing_at(uint32_t i) {
-    static const char *const odd[] = {"0 ?"
-                                      "?/",
-                                      "a b",
-                                      "a_b",
-                                      "scope_2",
-                                      "x_end",
-                                      "x_entry",
-                                      "x",
-                                      "__x__"};
+    static const char *const odd[] = {"0 ?\?/", "a b",     "a_b", "scope_2",
+                                      "x_end",  "x_entry", "x",   "__x__"};
     const uint32_t every = names.count > LOCAL_MAX ? names.count / LOCAL_MAX : 1;
     return i < COUNT_OF(odd) ? odd[i] : name_at(i < 140 ? i - (uint32_t)COUNT_OF(odd) : i * every);
 }

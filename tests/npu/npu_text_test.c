@@ -1,17 +1,16 @@
-// What the emitter writes with: escapes, numbers, hashes and identifiers; and what happens where
-// memory or the disk is full, at every point. The emitter is compiled in, with hooks.
+// What the emitter writes with: escapes, numbers, hashes and identifiers; and writes that are short or
+// interrupted, and others who write beside. The emitter is compiled in, with hooks. Where memory or the
+// disk is full: npu_memory_test.c, npu_disk_test.c.
 
 #define _POSIX_C_SOURCE 200809L
 
 #include <stdbool.h>
 #include <stddef.h>
 
-// Hooks: the n-th allocation is refused; the n-th write fails, or writes a part, or is interrupted.
-static void *refuse_resize(void *ptr, size_t size);
+// A hook: the first write writes a part, or is interrupted.
 static long failing_write(int fd, const void *data, size_t size);
-#define PTOWSP_NPU_RESIZE(ptr, size)     refuse_resize(ptr, size)
 #define PTOWSP_NPU_WRITE(fd, data, size) failing_write(fd, data, size)
-#include "src/npu/npu_text.c"
+#include "npu_refuse.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -28,10 +27,9 @@ static int raced_openat(int parent, const char *name, int flags, mode_t mode);
 #include "npu_fixture.h"
 
 static struct {
-    size_t live, allocations, refuse_at;
-    size_t writes, fail_at;
-    int error;  // of that write; 0: it writes one byte
-} hooks;
+    bool fails;
+    int error;  // of the next write; 0: it writes one byte
+} next_write;
 
 static struct {
     const char *link;  // the new directory becomes a link to this one
@@ -48,23 +46,11 @@ static int raced_openat(int parent, const char *name, int flags, mode_t mode) {
     return openat(parent, name, flags, mode);
 }
 
-static void *refuse_resize(void *ptr, size_t size) {
-    if (size == 0) {
-        hooks.live -= ptr != NULL;
-        free(ptr);
-        return NULL;
-    }
-    if (++hooks.allocations == hooks.refuse_at) {
-        return NULL;
-    }
-    hooks.live += ptr == NULL;
-    return realloc(ptr, size);
-}
-
 static long failing_write(int fd, const void *data, size_t size) {
-    if (++hooks.writes == hooks.fail_at) {
-        errno = hooks.error;
-        return hooks.error ? -1 : (long)write(fd, data, 1);
+    if (next_write.fails) {
+        next_write.fails = false;
+        errno = next_write.error;
+        return next_write.error ? -1 : (long)write(fd, data, 1);
     }
     return (long)write(fd, data, size);
 }
@@ -330,87 +316,14 @@ TEST(names__of_any_characters_are_identifiers_and_differ) {
 #define NPU_FIXTURE_TEST(name)                                                                     \
     TEST_MADE(name, npu_fixture, f, npu_fixture_make(f), npu_fixture_free(f))
 
-NPU_FIXTURE_TEST(emit__every_allocation_may_be_refused) {
-    char path[128];
-    snprintf(path, sizeof path, "%s/tree", f->directory);
-    const ptowsp_npu_desc desc = {path, false, false, PTOWSP_NPU_OWN, 0, 0, NULL};
-    bool is_done = false;
-    size_t n = 0;
-    while (!is_done) {
-        memset(&hooks, 0, sizeof hooks);
-        hooks.refuse_at = ++n;
-        ptowsp_status status = ptowsp_npu_emit(f->context, f->program, &desc);
-        is_done = hooks.allocations < n;
-        assert_int_equal(status, is_done ? PTOWSP_OK : PTOWSP_OUT_OF_MEMORY);
-        assert_int_equal(hooks.live, 0);
-        assert_int_equal(npu_entries(f->directory), is_done);
-        if (!is_done) {
-            test_error_is(f->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX,
-                          "emit: no memory for the tree");
-        }
-    }
-    print_message("%zu allocations\n", n - 1);
-    assert_true(n > 20);
-}
-
-NPU_FIXTURE_TEST(emit__every_write_may_fail) {
-    char path[128];
-    snprintf(path, sizeof path, "%s/tree", f->directory);
-    const ptowsp_npu_desc desc = {path, false, false, PTOWSP_NPU_OWN, 0, 0, NULL};
-    char told[128];
-    bool is_done = false;
-    size_t n = 0;
-    snprintf(told, sizeof told, "emit: cannot write %s", f->directory);
-    while (!is_done) {
-        memset(&hooks, 0, sizeof hooks);
-        hooks.fail_at = ++n;
-        hooks.error = n % 2 ? ENOSPC : EIO;
-        ptowsp_status status = ptowsp_npu_emit(f->context, f->program, &desc);
-        is_done = hooks.writes < n;
-        assert_int_equal(status, is_done ? PTOWSP_OK : PTOWSP_SYSTEM_FAILED);
-        assert_int_equal(npu_entries(f->directory), is_done);
-        if (!is_done) {
-            const char *text = ptowsp_context_error(f->context).text;
-            assert_ptr_equal(strstr(text, told), text);
-            assert_non_null(strstr(text, n % 2 ? "No space left on device" : "Input/output error"));
-        }
-    }
-    assert_true(n > 10);
-}
-
-NPU_FIXTURE_TEST(emit__a_failing_write_leaves_the_tree_that_was_there) {
-    char path[128], mine[160];
-    snprintf(path, sizeof path, "%s/tree", f->directory);
-    snprintf(mine, sizeof mine, "%s/mine", path);
-    const ptowsp_npu_desc desc = {path, true, false, PTOWSP_NPU_OWN, 0, 0, NULL};
-    memset(&hooks, 0, sizeof hooks);
-    assert_int_equal(ptowsp_npu_emit(f->context, f->program, &desc), PTOWSP_OK);
-    assert_int_equal(mkdir(mine, 0755), 0);  // it stays if the tree does
-    uint32_t count = npu_entries(path);
-    for (size_t n = 1; n < 30; n += 7) {
-        memset(&hooks, 0, sizeof hooks);
-        hooks.fail_at = n;
-        hooks.error = ENOSPC;
-        ptowsp_status status = ptowsp_npu_emit(f->context, f->program, &desc);
-        if (hooks.writes >= n) {
-            assert_int_equal(status, PTOWSP_SYSTEM_FAILED);
-            assert_int_equal(npu_entries(path), count);
-            assert_int_equal(npu_entries(f->directory), 1);
-        } else {
-            assert_int_equal(npu_entries(path), count - 1);
-        }
-    }
-}
-
 NPU_FIXTURE_TEST(emit__goes_on_after_short_and_interrupted_writes) {
     for (int error = 0; error < 2; error++) {
         char path[128], file[160];
         snprintf(path, sizeof path, "%s/tree%d", f->directory, error);
         snprintf(file, sizeof file, "%s/aicpu/program.h", path);
         const ptowsp_npu_desc desc = {path, false, false, PTOWSP_NPU_OWN, 0, 0, NULL};
-        memset(&hooks, 0, sizeof hooks);
-        hooks.fail_at = 1;
-        hooks.error = error ? EINTR : 0;
+        next_write.fails = true;
+        next_write.error = error ? EINTR : 0;
         assert_int_equal(ptowsp_npu_emit(f->context, f->program, &desc), PTOWSP_OK);
         FILE *in = fopen(file, "rb");
         assert_non_null(in);
@@ -427,7 +340,6 @@ NPU_FIXTURE_TEST(emit__writes_into_the_directory_that_it_has_made) {
     char victim[200], tree[200];
     snprintf(victim, sizeof victim, "%s/victim", f->directory);
     snprintf(tree, sizeof tree, "%s/raced", f->directory);
-    memset(&hooks, 0, sizeof hooks);
     assert_int_equal(mkdir(victim, 0700), 0);
     const ptowsp_npu_desc desc = {tree, false, false, PTOWSP_NPU_OWN, 0, 0, NULL};
     race.link = victim;
