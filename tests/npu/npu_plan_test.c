@@ -45,9 +45,6 @@ typedef enum which { FLAT, BY_LANE, PROCESSES, WORK } which;
 typedef struct subject {
     ptowsp_context *context;
     ptowsp_module *m;
-    ptowsp_axis units, merges, lanes;
-    ptowsp_kernel unit[TIERS], merge;
-    ptowsp_tensor kv, states, out;
     ptowsp_program *program;
     ptowsp_run *run;
     ptowsp_npu *npu;
@@ -58,136 +55,93 @@ typedef struct subject {
     int64_t kv_begin[REQUESTS];
 } subject;
 
-static ptowsp_kernel kernel_of(ptowsp_module *m, const char *name, const char *fn,
-                               ptowsp_kernel_fn call) {
-    ptowsp_kernel_desc desc = {.name = name, .fn = call, .source = {.text = plan_source, .fn = fn}};
-    desc.tiles[0] = (ptowsp_tile_param){"in", PTOWSP_IN, PTOWSP_I64, PTOWSP_DYNAMIC, 1};
-    desc.tiles[1] = (ptowsp_tile_param){"out", PTOWSP_INOUT, PTOWSP_I64, 1, 1};
-    desc.scalars[0] = (ptowsp_scalar_param){"length", PTOWSP_TYPE_I64};
-    desc.scalars[1] = (ptowsp_scalar_param){"salt", PTOWSP_TYPE_I64};
-    return ptowsp_kernel_make(m, &desc);
-}
+#define KERNEL "(axes 0, in in i64 ? x 1, inout out i64 1 x 1, length i64, salt i64) vector\n"
 
-static ptowsp_tensor tensor_of(ptowsp_module *m, const char *name) {
-    ptowsp_tensor_desc desc = {name, PTOWSP_I64, 2, {PTOWSP_DYNAMIC, 1}, PTOWSP_LOCATION_GLOBAL};
-    return ptowsp_tensor_make(m, &desc);
-}
+// The task of a unit, by blanks before it: a kernel for each tier, parts to their slots or elsewhere.
+#define UNIT_TASK(kernel, out)                                                                     \
+    "task " kernel "() in = \"kv cache\" at (kv_begin[kv.request[u]] + kv.kv_start[u], 0)"         \
+    " up to max(kv.kv_len[u], 1) rows of edge x 1 out = " out " length = kv.token_count[u]"        \
+    " salt = kv.expert[u] * 100 + (kv.tile[u] + u)\n"
+#define UNIT_OF_TIER(in, tier, kernel, part)                                                       \
+    in "when kv.tier[u] == " tier "\n" in "  when (kv.flags[u] & 3) == 3\n" in                     \
+       "    " UNIT_TASK(kernel, "out at (kv.request[u], 0)") in "  otherwise\n" in                 \
+                                                                "    " UNIT_TASK(kernel, part)
+#define UNIT(in, part)                                                                             \
+    UNIT_OF_TIER(in, "0", "small", part)                                                           \
+    UNIT_OF_TIER(in, "1", "middle", part)                                                          \
+    UNIT_OF_TIER(in, "2", "large", part)
+#define SLOT "kv.slot at (kv.slot[u], 0)"
+#define MERGE                                                                                      \
+    "task merge() in = kv.slot at (kv.merges.slot_first[x], 0)"                                    \
+    " up to kv.merges.slot_count[x] rows of edge x 1 out = out at (kv.merges.request[x], 0)"       \
+    " length = kv.merges.slot_count[x] salt = x\n"
 
-static ptowsp_expr field(ptowsp_expr variable, ptowsp_plan_field which_one) {
-    return ptowsp_loop_field(variable, which_one);
-}
+// A tensor has the name of a field: fields of a plan do not get into its way.
+static const char declarations[] = "module plans slots 8\n"
+                                   "axis kv plan\n"
+                                   "%s"
+                                   "array kv_begin i64\n"
+                                   "tensor \"kv cache\" i64 [?, 1] global\n"
+                                   "tensor kv.slot i64 [?, 1] global\n"
+                                   "tensor out i64 [?, 1] global\n"
+                                   "kernel small" KERNEL "kernel middle" KERNEL
+                                   "kernel large" KERNEL "kernel merge" KERNEL "workload main\n";
 
-// The task of a unit: a kernel for each tier, parts to their slots. Without slots, all to the
-// output.
-static void unit_task(const subject *s, ptowsp_expr u, bool has_slots) {
-    ptowsp_module *m = s->m;
-    ptowsp_expr request = field(u, PTOWSP_PLAN_REQUEST);
-    ptowsp_expr row = ptowsp_add(ptowsp_array_at(m, "kv_begin", PTOWSP_I64, request),
-                                 field(u, PTOWSP_PLAN_KV_START));
-    ptowsp_expr salt = ptowsp_add(ptowsp_mul(field(u, PTOWSP_PLAN_EXPERT), ptowsp_i64(m, 100)),
-                                  ptowsp_add(field(u, PTOWSP_PLAN_TILE), u));
-    ptowsp_expr tokens = ptowsp_max(field(u, PTOWSP_PLAN_KV_LEN), ptowsp_i64(m, 1));
-    ptowsp_task_desc whole = {
-        .views = {{s->kv, .row = row, .row_count = tokens}, {s->out, .row = request}},
-        .scalars = {field(u, PTOWSP_PLAN_TOKEN_COUNT), salt}};
-    ptowsp_task_desc part = whole;
-    if (has_slots) {
-        part.views[1] = (ptowsp_view){s->states, .row = field(u, PTOWSP_PLAN_SLOT)};
-    }
-    for (int tier = 0; tier < TIERS; tier++) {
-        PTOWSP_WHEN(m, ptowsp_eq(field(u, PTOWSP_PLAN_TIER), ptowsp_i64(m, tier))) {
-            whole.kernel = part.kernel = s->unit[tier];
-            PTOWSP_WHEN(m, field(u, PTOWSP_PLAN_IS_WHOLE)) {
-                ptowsp_task_make(m, &whole);
-            }
-            PTOWSP_OTHERWISE(m) {
-                ptowsp_task_make(m, &part);
-            }
-        }
-    }
-}
-
-static void merge_task(const subject *s, ptowsp_expr x) {
-    ptowsp_task_desc task = {.kernel = s->merge,
-                             .views = {{s->states, .row = field(x, PTOWSP_PLAN_SLOT_FIRST),
-                                        .row_count = field(x, PTOWSP_PLAN_SLOT_COUNT)},
-                                       {s->out, .row = field(x, PTOWSP_PLAN_REQUEST)}},
-                             .scalars = {field(x, PTOWSP_PLAN_SLOT_COUNT), x}};
-    ptowsp_task_make(s->m, &task);
-}
-
-static void statements(const subject *s, which kind) {
-    ptowsp_module *m = s->m;
-    if (kind == FLAT || kind == WORK) {
-        PTOWSP_PARALLEL(m, u, s->units) {
-            unit_task(s, u, kind == FLAT);
-        }
-        ptowsp_slot_set_make(m, 1, ptowsp_axis_size(m, s->units));
-    }
-    if (kind == FLAT) {
-        PTOWSP_PARALLEL(m, x, s->merges) {
-            merge_task(s, x);
-        }
-    } else if (kind == BY_LANE) {
-        PTOWSP_PARALLEL(m, lane, s->lanes) {
-            PTOWSP_FOR_EACH(m, u, ptowsp_axis_row(m, s->units, lane)) {
-                unit_task(s, u, true);
-            }
-        }
-        PTOWSP_FOR_EACH(m, lane, s->lanes) {
-            PTOWSP_FOR_EACH(m, x, ptowsp_axis_row(m, s->merges, lane)) {
-                merge_task(s, x);
-            }
-            ptowsp_slot_set_make(m, 2, ptowsp_add(lane, ptowsp_slot(m, 2, PTOWSP_TYPE_I64)));
-        }
-    } else if (kind == PROCESSES) {
-        ptowsp_channel_desc desc = {.name = "done", .depth = 2, .latency = 3};
-        PTOWSP_PIPELINE(m, "attention") {
-            ptowsp_channel done = ptowsp_channel_make(m, &desc);
-            PTOWSP_REPLICATE(m, lane, s->lanes, "attend") {
-                ptowsp_produces(m, done);
-                PTOWSP_FOR_EACH(m, u, ptowsp_axis_row(m, s->units, lane)) {
-                    unit_task(s, u, true);
-                    ptowsp_send_make(m, done,
-                                     ptowsp_cast(field(u, PTOWSP_PLAN_LANE), PTOWSP_TYPE_U64));
-                }
-            }
-            PTOWSP_PROCESS(m, "merge") {
-                ptowsp_consumes(m, done);
-                PTOWSP_CONSUME(m, token, done) {
-                    ptowsp_slot_set_make(m, 0, token);
-                }
-                PTOWSP_FOR_EACH(m, x, s->merges) {
-                    merge_task(s, x);
-                }
-            }
-        }
-    }
-}
+// clang-format off
+static const char *const statements[] = {
+    [FLAT] =
+        "  parallel u in kv\n"
+        UNIT("    ", SLOT)
+        "  parallel x in merges of kv\n"
+        "    " MERGE,
+    [BY_LANE] =
+        "  parallel lane in lanes of kv\n"
+        "    for_each u in kv[lane]\n"
+        UNIT("      ", SLOT)
+        "  for_each lane in lanes of kv\n"
+        "    for_each x in merges of kv[lane]\n"
+        "      " MERGE
+        "    slot_set 2 = lane + slot_i64[2]\n",
+    [PROCESSES] =
+        "  pipeline attention\n"
+        "    channel done depth 2 latency 3\n"
+        "    process attend replicas lane in lanes of kv produces done\n"
+        "      for_each u in kv[lane]\n"
+        UNIT("        ", SLOT)
+        "        send done(u64(kv.lane[u]))\n"
+        "    process merge consumes done\n"
+        "      consume token from done\n"
+        "        slot_set 0 = token\n"
+        "      for_each x in merges of kv\n"
+        "        " MERGE,
+    [WORK] =
+        "  parallel u in kv\n"
+        UNIT("    ", "out at (kv.request[u], 0)")
+        "  slot_set 1 = size(kv)\n"};
+// clang-format on
 
 static void subject_make(subject *s, which kind, const ptowsp_schedule *schedule) {
+    static const char *const names[] = {"small", "middle", "large", "merge"};
+    static char text[16384];
+    ptowsp_parse_kernel kernels[4] = {0};
+    for (int i = 0; i < 4; i++) {
+        kernels[i].name = names[i];
+        kernels[i].fn = i < 3 ? plan_unit : plan_merge;
+        kernels[i].source.text = plan_source;
+        kernels[i].source.fn = i < 3 ? "plan_unit" : "plan_merge";
+    }
+    const ptowsp_parse_desc attached = {kernels, 4, 0};
     memset(s, 0, sizeof *s);
-    ptowsp_module_desc desc = {"plans", NPU_SLOT_MAX};
-    assert_int_equal(ptowsp_context_create(NULL, &s->context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(s->context, &desc, &s->m), PTOWSP_OK);
-    s->units = ptowsp_axis_plan(s->m, "kv");
-    s->merges = ptowsp_axis_plan_merges(s->m, "kv");
-    s->lanes = ptowsp_axis_plan_lanes(s->m, "kv");
-    s->unit[0] = kernel_of(s->m, "small", "plan_unit", plan_unit);
-    s->unit[1] = kernel_of(s->m, "middle", "plan_unit", plan_unit);
-    s->unit[2] = kernel_of(s->m, "large", "plan_unit", plan_unit);
-    s->merge = kernel_of(s->m, "merge", "plan_merge", plan_merge);
-    s->kv = tensor_of(s->m, "kv cache");
-    s->states = tensor_of(s->m, "kv.slot");  // fields of a plan do not get into its way
-    s->out = tensor_of(s->m, "out");
-    PTOWSP_WORKLOAD(s->m, "main") {
-        statements(s, kind);
-    }
+    s->context = test_context(NULL);
+    size_t at =
+        (size_t)snprintf(text, sizeof text, declarations,
+                         kind == WORK ? "" : "axis kv plan, its merges\naxis kv plan, its lanes\n");
+    snprintf(text + at, sizeof text - at, "%s", statements[kind]);
+    test_ok(s->context,
+            ptowsp_module_parse(s->context, text, strlen(text), &attached, &s->m, NULL));
     ptowsp_program_desc program = {NULL, schedule};
-    if (ptowsp_program_create(s->context, s->m, &program, &s->program) != PTOWSP_OK) {
-        NPU_FAIL("%s", ptowsp_context_error(s->context).text);
-    }
-    assert_int_equal(ptowsp_run_create(s->context, s->program, &s->run), PTOWSP_OK);
+    test_ok(s->context, ptowsp_program_create(s->context, s->m, &program, &s->program));
+    s->run = test_run_of(s->context, s->program);
     s->npu = npu_tree_build(s->context, s->program);
 }
 
@@ -473,7 +427,8 @@ static void npu_plan__trees_plan_batches_on_the_aicpu(void **state) {
         for (int i = 0; i < 3; i++) {
             memcpy(b.lengths, lengths[i], sizeof b.lengths);
             assert_int_equal(compare(&s, (uint64_t)i), PTOWSP_OK);
-            assert_int_equal(ptowsp_run_result(s.run)->task_count, expected[i]);
+            assert_int_equal(ptowsp_run_result(s.run)->task_count,
+                             kind == WORK ? 4 : expected[i]);  // or without the merges
         }
     }
     subject_free(&s);
@@ -544,14 +499,16 @@ static void npu_plan__readers_of_a_tree_see_the_loops_over_the_plan(void **state
 }
 
 int main(void) {
-    static which kinds[] = {FLAT, BY_LANE, PROCESSES};
+    static which kinds[] = {FLAT, BY_LANE, PROCESSES, WORK};
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(npu_plan__trees_loop_over_the_same_units, &kinds[0]),
         cmocka_unit_test_prestate(npu_plan__trees_loop_over_the_same_units, &kinds[1]),
         cmocka_unit_test_prestate(npu_plan__trees_loop_over_the_same_units, &kinds[2]),
+        cmocka_unit_test_prestate(npu_plan__trees_loop_over_the_same_units, &kinds[3]),
         cmocka_unit_test_prestate(npu_plan__trees_plan_batches_on_the_aicpu, &kinds[0]),
         cmocka_unit_test_prestate(npu_plan__trees_plan_batches_on_the_aicpu, &kinds[1]),
         cmocka_unit_test_prestate(npu_plan__trees_plan_batches_on_the_aicpu, &kinds[2]),
+        cmocka_unit_test_prestate(npu_plan__trees_plan_batches_on_the_aicpu, &kinds[3]),
         cmocka_unit_test(npu_plan__trees_fail_as_the_library_where_no_plan_can_be_made),
         cmocka_unit_test(npu_plan__trees_refuse_what_the_library_refuses),
         cmocka_unit_test(npu_plan__trees_take_units_of_chunk_plans),
