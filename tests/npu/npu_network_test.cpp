@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <climits>
 #include <pthread.h>
+#include <sstream>
 
 // What the system gives: so many threads, so many sets of attributes; and each with a stack, or not.
 static struct {
@@ -38,6 +39,7 @@ static int system_create(pthread_t *thread, const pthread_attr_t *attributes, vo
 #include "lane_fixture.h"
 
 #include <atomic>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -65,9 +67,32 @@ class Host : public wsp::NetworkHost {
     std::string text;
 };
 
-// A network with a log of what its bodies note.
+// A network with a log of what its bodies note. Bodies are functions, or scripts of words:
+//
+//      task:10   send:c:7   get:c   close:c   note:7   at:5 (the place of what follows)
+//      fails (a kernel)   3( ... )   each:c( ... ) (to the end of the stream)
+//
+// where a number may also be i, of the loop, t, the last token, got, whether there was one, or good; or a
+// sum: 100+t.
 struct Lab {
     explicit Lab(bool is_timed = true) : network(host, is_timed) {
+    }
+
+    void channel(const char *name, uint64_t depth, uint64_t latency, bool is_event = false) {
+        channels[name] = network.channel(name, depth, latency, is_event, 1);
+    }
+    // Ports: "<c" is consumed, ">c" produced.
+    void process(const char *name, uint32_t place, const std::string &ports,
+                 const std::string &script) {
+        wsp::List<wsp::Port> list;
+        std::istringstream words(ports);
+        for (std::string port; words >> port;) {
+            list.push_back({channels.at(port.substr(1)), port[0] == '>'});
+        }
+        network.process(name, place, list, [this, script](uint32_t me) {
+            Walk walk = {me, 1, 0, 0, false};
+            run(walk, script.c_str());
+        });
     }
 
     void task(uint32_t me, uint64_t cycles) {
@@ -82,6 +107,71 @@ struct Lab {
     Network network;
     uint64_t tasks = 0;
     std::vector<int64_t> log;
+    std::map<std::string, uint32_t> channels;
+
+  private:
+    struct Walk {
+        uint32_t me, place;
+        uint64_t i, t;
+        bool got;
+    };
+
+    uint64_t value(const Walk &w, const std::string &text) const {
+        const size_t plus = text.find('+');
+        return plus != std::string::npos
+                   ? value(w, text.substr(0, plus)) + value(w, text.substr(plus + 1))
+               : text == "i"    ? w.i
+               : text == "t"    ? w.t
+               : text == "got"  ? w.got
+               : text == "good" ? host.good()
+                                : std::stoull(text);
+    }
+
+    // Up to the end, or the one of a loop.
+    void run(Walk &w, const char *at) {
+        while (*(at += strspn(at, " ")) && *at != ')') {
+            char word[24] = "", first[24] = "", second[24] = "";
+            sscanf(at, "%23[^:( )]:%23[^:( )]:%23[^:( )]", word, first, second);
+            at += strcspn(at, " (");
+            if (*at == '(') {
+                const bool is_each = strcmp(word, "each") == 0;
+                const uint64_t count = is_each ? UINT64_MAX : value(w, word);
+                for (w.i = 0; w.i < count && (!is_each || get(w, first, true)); w.i++) {
+                    run(w, at + 1);
+                }
+                at = strchr(at, ')') + 1;  // loops are not in loops
+            } else {
+                walk(w, word, first, second);
+            }
+        }
+    }
+
+    bool get(Walk &w, const std::string &channel, bool is_loop) {
+        w.got = network.receive(w.me, channels.at(channel), &w.t, w.place, is_loop);
+        return w.got;
+    }
+
+    void walk(Walk &w, const std::string &word, const std::string &first,
+              const std::string &second) {
+        if (word == "task") {
+            task(w.me, value(w, first));
+        } else if (word == "send") {
+            network.send(w.me, channels.at(first), value(w, second), w.place);
+        } else if (word == "get") {
+            get(w, first, false);
+        } else if (word == "close") {
+            network.close(w.me, channels.at(first));
+        } else if (word == "note") {
+            note(static_cast<int64_t>(value(w, first)));
+        } else if (word == "at") {
+            w.place = static_cast<uint32_t>(value(w, first));
+        } else {
+            assert_string_equal(word.c_str(), "fails");
+            network.task_begins(w.me);
+            host.report_error(PTOWSP_KERNEL_FAILED, 9, "kernel k failed");
+            network.task_ends(w.me, 1, 1, 9);
+        }
+    }
 };
 
 void expect_ok(Lab &lab, uint64_t makespan) {
@@ -110,21 +200,11 @@ void expect_error(Lab &lab, ptowsp_status status, uint32_t place, const char *te
 // -- on paper -------------------------------------------------------------------------------------
 
 // A source of 3 tokens that takes `work` cycles for each, and a consumer that takes `rest`.
-void pair_is(uint64_t depth, uint64_t latency, uint64_t work, uint64_t rest, uint64_t makespan) {
+void pair_is(uint64_t depth, uint64_t latency, int work, int rest, uint64_t makespan) {
     Lab lab;
-    uint32_t c = lab.network.channel("c", depth, latency, false, 1);
-    lab.network.process("load", 1, {{c, true}}, [&](uint32_t me) {
-        for (uint64_t i = 0; i < 3; i++) {
-            lab.task(me, work);
-            lab.network.send(me, c, i, 1);
-        }
-    });
-    lab.network.process("use", 2, {{c, false}}, [&](uint32_t me) {
-        for (uint64_t t; lab.network.receive(me, c, &t, 2);) {
-            lab.note(static_cast<int64_t>(t));
-            lab.task(me, rest);
-        }
-    });
+    lab.channel("c", depth, latency);
+    lab.process("load", 1, ">c", "3( task:" + std::to_string(work) + " send:c:i )");
+    lab.process("use", 2, "<c", "each:c( note:t task:" + std::to_string(rest) + " )");
     expect_ok(lab, makespan);
     expect_log(lab, {0, 1, 2});
 }
@@ -150,21 +230,11 @@ TEST(npu_network__gives_the_numbers_on_paper) {
 // that of 5, and then the first declared of the others.
 TEST(npu_network__meets_who_arrived_first_and_of_two_the_first_declared) {
     Lab lab;
-    const uint64_t work[] = {10, 10, 5};
-    uint32_t c = lab.network.channel("c", 0, 0, false, 1);
-    for (uint64_t w = 0; w < 3; w++) {
-        lab.network.process("send", 1, {{c, true}}, [&lab, &work, c, w](uint32_t me) {
-            lab.task(me, work[w]);
-            lab.network.send(me, c, w, 1);
-        });
-    }
-    lab.network.process("take", 2, {{c, false}}, [&](uint32_t me) {
-        lab.task(me, 20);
-        for (uint64_t t; lab.network.receive(me, c, &t, 2);) {
-            lab.note(static_cast<int64_t>(t));
-            lab.task(me, 1);
-        }
-    });
+    lab.channel("c", 0, 0);
+    lab.process("send", 1, ">c", "task:10 send:c:0");
+    lab.process("send", 1, ">c", "task:10 send:c:1");
+    lab.process("send", 1, ">c", "task:5 send:c:2");
+    lab.process("take", 2, "<c", "task:20 each:c( note:t task:1 )");
     // at 20, 21, 22; then the end at 23: the last close is at 22
     expect_ok(lab, 23);
     expect_log(lab, {2, 0, 1});
@@ -174,50 +244,23 @@ TEST(npu_network__meets_who_arrived_first_and_of_two_the_first_declared) {
 // first declared. All of them go on at 12, in the order of declaration.
 TEST(npu_network__serves_receivers_in_the_order_of_arrival) {
     Lab lab;
-    const uint64_t work[] = {7, 3, 3};
-    uint32_t c = lab.network.channel("c", 4, 2, false, 1);
-    for (uint64_t w = 0; w < 3; w++) {
-        lab.network.process("take", 2, {{c, false}}, [&lab, &work, c, w](uint32_t me) {
-            uint64_t t = 0;
-            lab.task(me, work[w]);
-            if (lab.network.receive(me, c, &t, 2)) {
-                lab.note(static_cast<int64_t>(100 * w + t));
-            }
-        });
-    }
-    lab.network.process("send", 1, {{c, true}}, [&](uint32_t me) {
-        lab.task(me, 10);
-        for (uint64_t i = 0; i < 3; i++) {
-            lab.network.send(me, c, i, 1);
-        }
-    });
+    lab.channel("c", 4, 2);
+    lab.process("take", 2, "<c", "task:7 get:c note:t");
+    lab.process("take", 2, "<c", "task:3 get:c note:100+t");
+    lab.process("take", 2, "<c", "task:3 get:c note:200+t");
+    lab.process("send", 1, ">c", "task:10 3( send:c:i )");
     expect_ok(lab, 12);
     expect_log(lab, {2, 100, 201});
 }
 
 // The end of the stream is seen at the time of the last close: at 30, though the process that
-// closes goes on to 130.
+// closes goes on to 130. Closing again does nothing.
 TEST(npu_network__carries_the_time_of_the_last_close) {
     Lab lab;
-    uint32_t c = lab.network.channel("c", 2, 5, false, 1);
-    lab.network.process("a", 1, {{c, true}}, [&](uint32_t me) {
-        lab.task(me, 10);
-        lab.network.send(me, c, 1, 1);  // received at 15
-    });
-    lab.network.process("b", 1, {{c, true}}, [&](uint32_t me) {
-        lab.task(me, 30);
-        lab.network.close(me, c);
-        lab.network.close(me, c);  // does nothing
-        lab.task(me, 100);
-        lab.note(130);
-    });
-    lab.network.process("use", 2, {{c, false}}, [&](uint32_t me) {
-        for (uint64_t t; lab.network.receive(me, c, &t, 2);) {
-            lab.note(15);
-        }
-        lab.task(me, 70);
-        lab.note(100);
-    });
+    lab.channel("c", 2, 5);
+    lab.process("a", 1, ">c", "task:10 send:c:1");  // received at 15
+    lab.process("b", 1, ">c", "task:30 close:c close:c task:100 note:130");
+    lab.process("use", 2, "<c", "each:c( note:15 ) task:70 note:100");
     expect_ok(lab, 130);
     expect_log(lab, {15, 100, 130});
 }
@@ -227,27 +270,11 @@ TEST(npu_network__carries_the_time_of_the_last_close) {
 //   at 40-50 and 70-80, used 70-100, 100-130.
 TEST(npu_network__runs_rings_of_places) {
     Lab lab;
-    uint32_t empty = lab.network.channel("empty", 2, 0, false, 1);
-    uint32_t full = lab.network.channel("full", 2, 0, false, 1);
-    lab.network.process("fill", 1, {{empty, false}, {full, true}}, [&](uint32_t me) {
-        uint64_t place = 0;
-        for (int i = 0; i < 4 && lab.network.receive(me, empty, &place, 1); i++) {
-            lab.task(me, 10);
-            lab.network.send(me, full, place, 1);
-        }
-        while (lab.network.receive(me, empty, &place, 1)) {
-        }
-    });
-    lab.network.process("use", 2, {{full, false}, {empty, true}}, [&](uint32_t me) {
-        lab.network.send(me, empty, 0, 1);
-        lab.network.send(me, empty, 1, 1);
-        uint64_t place = 0;
-        for (int i = 0; i < 4 && lab.network.receive(me, full, &place, 2); i++) {
-            lab.task(me, 30);
-            lab.note(static_cast<int64_t>(place));
-            lab.network.send(me, empty, place, 2);
-        }
-    });
+    lab.channel("empty", 2, 0);
+    lab.channel("full", 2, 0);
+    lab.process("fill", 1, "<empty >full", "4( get:empty task:10 send:full:t ) each:empty( )");
+    lab.process("use", 2, "<full >empty",
+                "send:empty:0 send:empty:1 4( get:full task:30 note:t send:empty:t )");
     expect_ok(lab, 130);
     expect_log(lab, {0, 1, 0, 1});
 }
@@ -257,18 +284,9 @@ TEST(npu_network__runs_rings_of_places) {
 TEST(npu_network__lets_events_meet) {
     for (uint64_t latency = 0; latency <= 40; latency += 40) {
         Lab lab;
-        uint32_t e = lab.network.channel("done", 0, latency, true, 1);
-        lab.network.process("a", 1, {{e, true}}, [&](uint32_t me) {
-            lab.task(me, 10);
-            lab.network.send(me, e, 0, 1);
-            lab.task(me, 100);
-        });
-        lab.network.process("b", 1, {{e, false}}, [&](uint32_t me) {
-            uint64_t t = 0;
-            lab.task(me, 25);
-            lab.note(lab.network.receive(me, e, &t, 1));
-            lab.task(me, 1);
-        });
+        lab.channel("done", 0, latency, true);
+        lab.process("a", 1, ">done", "task:10 send:done:0 task:100");
+        lab.process("b", 1, "<done", "task:25 get:done note:got task:1");
         expect_ok(lab, latency ? 150 : 125);
         expect_log(lab, {1});
     }
@@ -276,33 +294,21 @@ TEST(npu_network__lets_events_meet) {
 
 // -- errors ---------------------------------------------------------------------------------------
 
-TEST(npu_network__says_who_is_stuck) {
-    // Both receive first: a number of tokens, or all that the other one sends. As the advice says, b
-    // then sends 1 before, and of two that read to the end, it ends by itself.
+// Both receive first: a number of tokens, or all that the other one sends. As the advice says, b
+// then sends 1 before, and of two that read to the end, it ends by itself.
+TEST(npu_network__advises_two_that_receive_first) {
     for (bool is_loop : {false, true}) {
         for (bool is_advised : {false, true}) {
             Lab lab;
-            uint32_t x = lab.network.channel("x", 1, 0, false, 1);
-            uint32_t y = lab.network.channel("y", 1, 0, false, 1);
-            auto make = [&](const char *name, uint32_t in, uint32_t out, bool is_first,
-                            uint64_t count) {
-                lab.network.process(
-                    name, 1, {{in, false}, {out, true}},
-                    [&lab, in, out, is_loop, is_first, count](uint32_t me) {
-                        lab.task(me, 5);
-                        if (is_first) {
-                            lab.network.send(me, out, 7, 1);
-                        }
-                        uint64_t t;
-                        for (uint64_t i = 0;
-                             i < count && lab.network.receive(me, in, &t, 1, is_loop); i++) {
-                            lab.network.send(me, out, t, 1);
-                        }
-                        lab.note(lab.host.good());
-                    });
-            };
-            make("a", x, y, false, is_loop ? UINT64_MAX : 3);
-            make("b", y, x, is_advised, is_loop && !is_advised ? UINT64_MAX : 3);
+            lab.channel("x", 1, 0);
+            lab.channel("y", 1, 0);
+            lab.process("a", 1, "<x >y",
+                        is_loop ? "task:5 each:x( send:y:t ) note:good"
+                                : "task:5 3( get:x send:y:t ) note:good");
+            lab.process("b", 1, "<y >x",
+                        is_advised ? "task:5 send:x:7 3( get:y send:x:t ) note:good"
+                        : is_loop  ? "task:5 each:y( send:x:t ) note:good"
+                                   : "task:5 3( get:y send:x:t ) note:good");
             if (is_advised) {
                 expect_ok(lab, 5);
                 expect_log(lab, {1, 1});
@@ -319,23 +325,16 @@ TEST(npu_network__says_who_is_stuck) {
             expect_log(lab, {0, 0});
         }
     }
+}
+
+TEST(npu_network__says_who_is_stuck) {
     {
         Lab lab;  // two channels filled one after the other, taken the other way around
-        uint32_t x = lab.network.channel("x", 1, 0, false, 1);
-        uint32_t y = lab.network.channel("y", 0, 0, false, 1);
-        lab.network.process("a", 1, {{x, true}, {y, true}}, [&](uint32_t me) {
-            for (uint64_t i = 0; i < 2; i++) {
-                lab.task(me, 4);
-                lab.network.send(me, x, i, 1);
-            }
-            lab.network.send(me, y, 1, 1);
-        });
-        for (int w = 0; w < 2; w++) {
-            lab.network.process("b", 2, {{x, false}, {y, false}}, [&](uint32_t me) {
-                uint64_t t = 0;
-                lab.network.receive(me, y, &t, 1);
-                lab.network.receive(me, x, &t, 1);
-            });
+        lab.channel("x", 1, 0);
+        lab.channel("y", 0, 0);
+        lab.process("a", 1, ">x >y", "2( task:4 send:x:i ) send:y:1");
+        for (int replica = 0; replica < 2; replica++) {
+            lab.process("b", 2, "<x <y", "get:y get:x");
         }
         expect_error(lab, PTOWSP_STUCK, PLACE,
                      "stuck at cycle 8: a finds x full, b[0] finds y empty, b[1] finds y empty; a "
@@ -343,16 +342,9 @@ TEST(npu_network__says_who_is_stuck) {
     }
     {
         Lab lab;  // the consumer ends after one
-        uint32_t x = lab.network.channel("x", 1, 0, false, 1);
-        lab.network.process("a", 1, {{x, true}}, [&](uint32_t me) {
-            for (uint64_t i = 0; i < 9; i++) {
-                lab.network.send(me, x, i, 1);
-            }
-        });
-        lab.network.process("b", 2, {{x, false}}, [&](uint32_t me) {
-            uint64_t t = 0;
-            lab.network.receive(me, x, &t, 1);
-        });
+        lab.channel("x", 1, 0);
+        lab.process("a", 1, ">x", "9( send:x:i )");
+        lab.process("b", 2, "<x", "get:x");
         expect_error(lab, PTOWSP_STUCK, PLACE,
                      "stuck at cycle 0: a finds x full; all consumers of channel x have ended: one "
                      "has to receive until the end of the stream, or a depth of more than 1 for "
@@ -360,12 +352,9 @@ TEST(npu_network__says_who_is_stuck) {
     }
     {
         Lab lab;  // nobody records any more
-        uint32_t e = lab.network.channel("e", 0, 0, true, 1);
-        lab.network.process("a", 1, {{e, true}}, [&](uint32_t me) { lab.task(me, 10); });
-        lab.network.process("b", 2, {{e, false}}, [&](uint32_t me) {
-            uint64_t t = 0;
-            lab.network.receive(me, e, &t, 1);
-        });
+        lab.channel("e", 0, 0, true);
+        lab.process("a", 1, ">e", "task:10");
+        lab.process("b", 2, "<e", "get:e");
         expect_error(lab, PTOWSP_STUCK, PLACE,
                      "stuck at cycle 0: b finds e empty; event e needs as many waits as records");
     }
@@ -398,60 +387,32 @@ TEST(npu_network__refuses_what_channels_cannot_be) {
 TEST(npu_network__ends_after_errors) {
     {
         Lab lab;
-        uint32_t c = lab.network.channel("c", 1, 0, false, 1);
-        lab.network.process("a", 1, {{c, true}}, [&](uint32_t me) {
-            lab.network.close(me, c);
-            lab.network.send(me, c, 1, 5);
-        });
-        lab.network.process("b", 1, {{c, false}}, [&](uint32_t me) {
-            uint64_t t = 0;
-            lab.network.receive(me, c, &t, 1);
-        });
+        lab.channel("c", 1, 0);
+        lab.process("a", 1, ">c", "close:c at:5 send:c:1");
+        lab.process("b", 1, "<c", "get:c");
         expect_error(lab, PTOWSP_INVALID_PARAMS, 5, "it sends to channel c after closing it");
     }
     {
         Lab lab;  // time runs out
-        uint32_t c = lab.network.channel("c", 1, PTOWSP_CYCLES_MAX, false, 1);
-        lab.network.process("a", 1, {{c, true}}, [&](uint32_t me) {
-            lab.task(me, 1);
-            lab.network.send(me, c, 1, 5);
-        });
-        lab.network.process("b", 1, {{c, false}}, [&](uint32_t me) {
-            uint64_t t = 0;
-            lab.network.receive(me, c, &t, 6);
-        });
+        lab.channel("c", 1, PTOWSP_CYCLES_MAX);
+        lab.process("a", 1, ">c", "task:1 at:5 send:c:1");
+        lab.process("b", 1, "<c", "at:6 get:c");
         expect_error(lab, PTOWSP_LIMIT_EXCEEDED, 6,
                      "a token of channel c arrives after 2^63 - 1 cycles");
     }
     {
         Lab lab;
-        lab.network.process("a", 1, {}, [&](uint32_t me) {
-            lab.task(me, PTOWSP_CYCLES_MAX);
-            lab.note(1);
-            lab.task(me, 1);
-        });
+        lab.process("a", 1, "", "task:9223372036854775807 note:1 task:1");
         expect_error(lab, PTOWSP_LIMIT_EXCEEDED, 3, "task 1 ends after 2^63 - 1 cycles");
         expect_log(lab, {1});
     }
     {
         Lab lab;  // a kernel fails while others wait, are ready, or have not begun
-        uint32_t c = lab.network.channel("c", 1, 0, false, 1);
-        lab.network.process("waits", 1, {{c, false}}, [&](uint32_t me) {
-            uint64_t t = 0;
-            lab.note(lab.network.receive(me, c, &t, 1));
-        });
-        lab.network.process("ready", 1, {{c, true}}, [&](uint32_t me) {
-            lab.task(me, 10);
-            lab.note(10);
-        });
-        lab.network.process("fails", 1, {}, [&](uint32_t me) {
-            lab.network.task_begins(me);
-            lab.host.report_error(PTOWSP_KERNEL_FAILED, 9, "kernel k failed");
-            lab.network.task_ends(me, 1, 1, 9);
-            lab.network.send(me, c, 1, 1);
-            lab.note(20);
-        });
-        lab.network.process("later", 1, {}, [&](uint32_t) { lab.note(30); });
+        lab.channel("c", 1, 0);
+        lab.process("waits", 1, "<c", "get:c note:got");
+        lab.process("ready", 1, ">c", "task:10 note:10");
+        lab.process("fails", 1, "", "fails send:c:1 note:20");
+        lab.process("later", 1, "", "note:30");
         expect_error(lab, PTOWSP_KERNEL_FAILED, 9, "kernel k failed");
         expect_log(lab, {20, 0, 10});
     }
@@ -489,14 +450,11 @@ TEST(npu_network__refuses_more_threads_than_there_are) {
     for (const auto &c : cases) {
         Lab lab;
         system_gives = {c.threads, c.attributes, c.has_stacks};
-        uint32_t channel = lab.network.channel("c", 1, 0, false, 1);
+        lab.channel("c", 1, 0);
         for (int i = 0; i < 10; i++) {
-            lab.network.process("p", 1, {{channel, false}}, [&lab, channel](uint32_t me) {
-                uint64_t t = 0;
-                lab.note(lab.network.receive(me, channel, &t, 1));
-            });
+            lab.process("p", 1, "<c", "get:c note:got");
         }
-        lab.network.process("q", 2, {{channel, true}}, [](uint32_t) {});
+        lab.process("q", 2, ">c", "");
         expect_error(lab, PTOWSP_LIMIT_EXCEEDED, 1, c.text);
         expect_log(lab, std::vector<int64_t>(static_cast<size_t>(c.begun), 0));
         system_gives = {INT_MAX, INT_MAX, true};
@@ -520,15 +478,9 @@ TEST(npu_network__tells_apart_processes_of_one_name) {
     static const char name[] = "p";
     for (uint32_t place = 1; place <= 2; place++) {
         Lab lab;
-        uint32_t c = lab.network.channel("c", 1, 0, false, 1);
-        lab.network.process(name, 1, {}, [](uint32_t) {});
-        lab.network.process(name, place, {{c, false}, {c, true}}, [c, &lab](uint32_t me) {
-            uint64_t t = 0;
-            lab.network.send(me, c, 7, 1);
-            lab.note(lab.network.receive(me, c, &t, 1));
-            lab.note(static_cast<int64_t>(t));
-            lab.network.receive(me, c, &t, 1);
-        });
+        lab.channel("c", 1, 0);
+        lab.process(name, 1, "", "");
+        lab.process(name, place, "<c >c", "send:c:7 get:c note:got note:t get:c");
         const char *const texts[] = {"stuck at cycle 0: p[1] finds c empty",
                                      "stuck at cycle 0: p finds c empty"};
         assert_false(lab.network.run(PLACE));
