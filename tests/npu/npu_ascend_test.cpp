@@ -529,45 +529,6 @@ TEST(npu_ascend__tells_what_the_device_says) {
     assert_string_equal(other.text.c_str(), "device: the AICPU's library is of another version");
 }
 
-// Each call fails in turn: the error names it, and all that was opened is closed.
-TEST(npu_ascend__tells_which_call_failed) {
-    run_once(1, NO_KERNEL, 0, look);
-    const uint32_t call_count = fake.call;
-    assert_true(call_count > 30);
-    for (uint32_t i = 1; i <= call_count; i++) {
-        const Outcome outcome = run_once(1, NO_KERNEL, i, look);
-        const std::string expected = "device: " + fake.failed + "(";
-        assert_int_equal(outcome.status, PTOWSP_SYSTEM_FAILED);
-        if (outcome.text.compare(0, expected.size(), expected) != 0 ||
-            outcome.text.find(" returned 507") == std::string::npos) {
-            fail_msg("call %u of %s: %s", static_cast<unsigned>(i), fake.failed.c_str(),
-                     outcome.text.c_str());
-        }
-    }
-}
-
-// The error says who was awaited, and for how long.
-TEST(npu_ascend__tells_who_does_not_end) {
-    run_once(1, NO_KERNEL, 0, look);
-    const uint32_t call_count = fake.call;
-    std::vector<std::string> texts;
-    for (uint32_t i = 1; i <= call_count; i++) {
-        const Outcome outcome = run_once(1, NO_KERNEL, i, look);
-        if (fake.failed == "aclrtSynchronizeStreamWithTimeout") {
-            texts.push_back(outcome.text);
-        }
-    }
-    const std::string call = "device: aclrtSynchronizeStreamWithTimeout(";
-    const std::string limit = ") returned 507";
-    assert_int_equal(texts.size(), 2);
-    const char *const who[] = {"the AICPU's loader", "the AICPU"};
-    for (size_t i = 0; i < 2; i++) {
-        assert_int_equal(texts[i].find(call + who[i] + limit), 0);
-        assert_true(texts[i].find(": the end was awaited for at most 7000 ms") !=
-                    std::string::npos);
-    }
-}
-
 TEST(npu_ascend__needs_cores_and_their_libraries) {
     const wsp_kernel kernels[] = {NO_KERNEL[0], {"k", PTOWSP_UNIT_CUBE, 0, 0, 0, {}}};
     const std::string path = static_cast<const char *>(*suite_state);
@@ -642,45 +603,6 @@ TEST(npu_ascend__starts_cores_before_the_aicpu) {
     };
     outcome = run_on(cann, 3, BOTH, nullptr, wsp_runner_options());
     assert_string_equal(outcome.text.c_str(), "");
-}
-
-TEST(npu_ascend__tells_which_start_failed_and_who_does_not_end) {
-    const struct {
-        uint32_t kernel_count, core_count;
-        const wsp_kernel *kernels;
-        std::vector<std::string> starts, waits;
-    } cases[] = {
-        {3,
-         2,
-         BOTH,
-         {"wsp_start_vector", "wsp_start_cube"},
-         {"the AICPU's loader", "the AICPU", "vector cores", "cube cores"}},
-        {2, 1, BLOCKS, {"wsp_start_block"}, {"the AICPU's loader", "the AICPU", "blocks"}}};
-    for (const auto &it : cases) {
-        const wsp_runner_options options = {3, it.core_count, 9, 0, 7000, nullptr, 0, 0};
-        std::vector<std::string> starts, waits;
-        for (uint32_t i = 1; i < 500; i++) {
-            const Outcome outcome =
-                run_on(with_cores(i), it.kernel_count, it.kernels, nullptr, options);
-            if (fake.failed.empty()) {
-                assert_int_equal(outcome.status, PTOWSP_OK);
-                break;
-            }
-            assert_int_equal(outcome.status, PTOWSP_SYSTEM_FAILED);
-            const std::string call = "device: " + fake.failed;
-            assert_int_equal(outcome.text.compare(0, call.size(), call), 0);
-            assert_true(outcome.text.find(" returned 507") != std::string::npos);
-            if (fake.failed.compare(0, 10, "wsp_start_") == 0) {
-                starts.push_back(fake.failed);
-                assert_string_equal(outcome.text.c_str(), (call + " returned 507").c_str());
-            } else if (fake.failed == "aclrtSynchronizeStreamWithTimeout") {
-                const size_t begin = call.size() + 1;
-                waits.push_back(outcome.text.substr(begin, outcome.text.find(')') - begin));
-            }
-        }
-        assert_true(starts == it.starts);
-        assert_true(waits == it.waits);
-    }
 }
 
 TEST(npu_ascend__needs_what_it_looks_for) {
@@ -831,26 +753,69 @@ TEST(npu_ascend__host_launches_blocks) {
     assert_int_equal(numbers[5], 5);  // nothing is copied back
 }
 
-// How many calls there are depends on which tasks are ready together.
-TEST(npu_ascend__host_tells_which_call_failed) {
-    uint32_t failures = 0;
-    for (uint32_t i = 1; i < 500; i++) {
-        const Outcome outcome = run_once(3, DRIVEN, i, nullptr, expand_adds);
-        if (fake.failed.empty()) {
-            assert_int_equal(outcome.status, PTOWSP_OK);
-            break;
+// Each call fails in turn: the error names it, and all that was opened is closed; of starts and launches,
+// the function, and of ends, who was awaited and for how long. How many calls a host makes depends on
+// which tasks are ready together.
+TEST(npu_ascend__tells_which_call_failed_and_who_does_not_end) {
+    const struct {
+        uint32_t kernel_count, core_count;
+        const wsp_kernel *kernels;
+        bool has_cores;
+        wsp_expand_fn expand;
+        std::vector<std::string> starts, waits;
+    } cases[] = {{1, 2, NO_KERNEL, false, nullptr, {}, {"the AICPU's loader", "the AICPU"}},
+                 {3,
+                  2,
+                  BOTH,
+                  true,
+                  nullptr,
+                  {"wsp_start_vector", "wsp_start_cube"},
+                  {"the AICPU's loader", "the AICPU", "vector cores", "cube cores"}},
+                 {2,
+                  1,
+                  BLOCKS,
+                  true,
+                  nullptr,
+                  {"wsp_start_block"},
+                  {"the AICPU's loader", "the AICPU", "blocks"}},
+                 {3, 2, DRIVEN, true, expand_adds, {}, {}}};
+    for (const auto &it : cases) {
+        const wsp_runner_options options = {3, it.core_count, 9, 0, 7000, nullptr, 0, 0};
+        std::vector<std::string> starts, waits;
+        uint32_t failures = 0;
+        for (uint32_t i = 1; i < 500; i++) {
+            Fake cann = with_cores(i);
+            cann.has_cores = it.has_cores;
+            const Outcome outcome = run_on(cann, it.kernel_count, it.kernels, it.expand, options);
+            if (fake.failed.empty()) {
+                assert_int_equal(outcome.status, PTOWSP_OK);
+                break;
+            }
+            failures++;
+            const bool is_start = fake.failed.compare(0, 10, "wsp_start_") == 0;
+            const bool is_launch = fake.failed.compare(0, 11, "wsp_launch_") == 0;
+            const std::string call = "device: " + (is_start    ? fake.failed + " returned 507"
+                                                   : is_launch ? "wsp_launch_"
+                                                               : fake.failed + "(");
+            assert_int_equal(outcome.status, PTOWSP_SYSTEM_FAILED);
+            if (outcome.text.compare(0, is_start ? std::string::npos : call.size(), call) != 0 ||
+                outcome.text.find(" returned 507") == std::string::npos) {
+                fail_msg("call %u of %s: %s", static_cast<unsigned>(i), fake.failed.c_str(),
+                         outcome.text.c_str());
+            }
+            if (is_start) {
+                starts.push_back(fake.failed);
+            } else if (fake.failed == "aclrtSynchronizeStreamWithTimeout" && !it.expand) {
+                const size_t end = outcome.text.find(") returned 507");
+                waits.push_back(outcome.text.substr(call.size(), end - call.size()));
+                assert_true(outcome.text.find(": the end was awaited for at most 7000 ms") !=
+                            std::string::npos);
+            }
         }
-        failures++;
-        const bool is_launch = fake.failed.compare(0, 11, "wsp_launch_") == 0;
-        const std::string expected = "device: " + (is_launch ? "wsp_launch_" : fake.failed + "(");
-        assert_int_equal(outcome.status, PTOWSP_SYSTEM_FAILED);
-        if (outcome.text.compare(0, expected.size(), expected) != 0 ||
-            outcome.text.find(" returned 507") == std::string::npos) {
-            fail_msg("call %u of %s: %s", static_cast<unsigned>(i), fake.failed.c_str(),
-                     outcome.text.c_str());
-        }
+        assert_true(failures > 30);
+        assert_true(starts == it.starts);
+        assert_true(waits == it.waits);
     }
-    assert_true(failures > 30);
 }
 
 // Kernel 4 is in no library.

@@ -209,4 +209,5 @@ TEST(number__a_devices_float_is_the_nearest_one) {
             assert_int_equal(got, wanted_bits);
         }
     }
+    assert_int_equal(wsp::f32_bits_of_f64(UINT64_C(0x7ff0000000000001)), 0x7fc00000);
 }

@@ -7,8 +7,6 @@
 
 #include "test.h"
 
-#include <cmath>
-
 namespace {
 
 // Two tiles of 3 x 5 and 7 x 1, an axis, and scalars.
@@ -76,40 +74,6 @@ TEST(word__loops_are_bounded) {
     assert_int_equal(wsp::event(2, 3), 3);
     assert_int_equal(wsp::place(64, 128, 2), 64);
     assert_int_equal(wsp::place(64, 128, 1), 192);
-}
-
-// The bits of a float that is nearest to a double: of what the processor rounds, the same.
-TEST(word__doubles_become_floats_by_their_bits) {
-    const double cases[] = {0,
-                            -0.0,
-                            1,
-                            0.1,
-                            -1e30,
-                            1e300,
-                            -1e300,
-                            INFINITY,
-                            0x1p-149,
-                            0x1p-150,
-                            0x1.8p-150,
-                            0x1p-151,
-                            1e-300,
-                            0x1.fffffep-127,
-                            0x1.fffffffp+127,
-                            0x1.fffffefp+127,
-                            0x1.000001p0,
-                            0x1.000003p0,
-                            0x1.0000010000001p0};
-    for (double x : cases) {
-        const float wanted = static_cast<float>(x);
-        uint64_t bits;
-        uint32_t expected;
-        memcpy(&bits, &x, sizeof bits);
-        memcpy(&expected, &wanted, sizeof expected);
-        if (wsp::f32_bits_of_f64(bits) != expected) {
-            fail_msg("%a is %08x, not %08x", x, wsp::f32_bits_of_f64(bits), expected);
-        }
-    }
-    assert_int_equal(wsp::f32_bits_of_f64(UINT64_C(0x7ff0000000000001)), 0x7fc00000);
 }
 
 // Rows, columns, and right factors, which may be either.
