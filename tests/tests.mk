@@ -61,11 +61,13 @@ $(BUILD)/libtested.a: $(TESTED)
 TEST_LIBS = $(LDFLAGS) -pthread -lcmocka -lm -ldl
 
 # Tests are compiled plainly, which takes a fifth of the time, with the files of trees that they link; those
-# whose slow reference takes longer than its optimisation are compiled as the library is.
+# whose slow reference takes longer than its optimisation are optimised.
 TEST_LEVEL ?= -O0
-$(addprefix $(BUILD)/tests/,$(addsuffix _test.o,isa/isa_product runtime/deps kernel/list_verify kernel/list_loops \
-    kernel/list_waits base/number dump/dump_rings data/dtype attend/attend_kernel attend/attend_bits $(addprefix plan/,attention_plan attention_random \
-    moe_units moe_place))): TEST_LEVEL =
+$(addprefix $(BUILD)/tests/,$(addsuffix _test.o,kernel/list_loops attend/attend_kernel attend/attend_bits)): TEST_LEVEL =
+$(addprefix $(BUILD)/tests/,$(addsuffix _test.o,isa/isa_product runtime/deps runtime/reorder base/base base/number data/dtype data/expr data/region \
+    dump/dump_check dump/dump_rings graph/graph_random attend/attend_faults time/contention \
+    $(addprefix kernel/,list_verify list_waits kernel_random kernel_shape kernel_ops kernel_panels) \
+    $(addprefix plan/,plan_random prefix_random attention_plan attention_random moe_units))): TEST_LEVEL = -O1
 $(BUILD)/tests/engine/explore_test.o: TEST_LEVEL = -Og
 
 # Headers of a test's own folder, those that are shared, and files of other folders by their path in tests/.
