@@ -120,8 +120,19 @@ static bool code_at(int i, ptoisa_mm_code *code) {
 #endif
 }
 
+// The numbers of a tile, row by row.
+static double *numbers_of(const ptoisa_tile *tile) {
+    double *numbers = (double *)test_alloc((size_t)tile->valid_rows * tile->valid_cols, 8);
+    TEST_GRID(uint32_t, r, tile->valid_rows, c, tile->valid_cols) {
+        numbers[r * tile->valid_cols + c] = ptoisa_get(tile, r, c);
+    }
+    return numbers;
+}
+
 static void check_product(const ptoisa_mm_task *task, const ptoisa_tile *c_in, const void *before) {
-    const ptoisa_tile *c = task->c, *a = task->a, *b = task->b;
+    const ptoisa_tile *c = task->c, *a = task->a;
+    const double *left = numbers_of(a), *right = numbers_of(task->b);
+    const uint32_t depth = a->valid_cols, width = task->b->valid_cols;
     uint8_t *touched = (uint8_t *)calloc(1, (size_t)c->rows * c->cols);
     assert_non_null(touched);
     TEST_GRID(uint32_t, i, c->valid_rows, j, c->valid_cols) {
@@ -129,8 +140,8 @@ static void check_product(const ptoisa_mm_task *task, const ptoisa_tile *c_in, c
         touched[at] = 1;
         if (c->dtype == PTOISA_I32) {
             uint32_t sum = 0;
-            for (uint32_t k = 0; k < a->valid_cols; k++) {
-                sum += (uint32_t)((int32_t)ptoisa_get(a, i, k) * (int32_t)ptoisa_get(b, k, j));
+            for (uint32_t k = 0; k < depth; k++) {
+                sum += (uint32_t)((int32_t)left[i * depth + k] * (int32_t)right[k * width + j]);
             }
             if (c_in) {
                 sum += (uint32_t)(int32_t)ptoisa_get(c_in, task->is_bias ? 0 : i, j);
@@ -140,8 +151,8 @@ static void check_product(const ptoisa_mm_task *task, const ptoisa_tile *c_in, c
         }
         float sum = 0;
         double exact = 0, size = 0;
-        for (uint32_t k = 0; k < a->valid_cols; k++) {
-            double x = ptoisa_get(a, i, k), y = ptoisa_get(b, k, j);
+        for (uint32_t k = 0; k < depth; k++) {
+            double x = left[i * depth + k], y = right[k * width + j];
             sum = fmaf((float)x, (float)y, sum);
             exact += x * y;
             size += fabs(x * y);
@@ -166,6 +177,7 @@ static void check_product(const ptoisa_mm_task *task, const ptoisa_tile *c_in, c
                                 4);
         }
     }
+    test_release();
     free(touched);
 }
 
