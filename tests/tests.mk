@@ -65,7 +65,7 @@ TEST_LIBS = $(LDFLAGS) -pthread -lcmocka -lm -ldl
 TEST_LEVEL ?= -O0
 $(addprefix $(BUILD)/tests/,$(addsuffix _test.o,kernel/list_loops attend/attend_kernel attend/attend_bits)): TEST_LEVEL =
 $(addprefix $(BUILD)/tests/,$(addsuffix _test.o,isa/isa_product runtime/deps runtime/reorder base/base base/number data/dtype data/expr data/region \
-    dump/dump_check dump/dump_rings graph/graph_random attend/attend_faults time/contention \
+    dump/dump_check dump/dump_rings graph/graph_random attend/attend_faults csp/pipeline_explore time/contention time/batch_tiles \
     $(addprefix kernel/,list_verify list_waits kernel_random kernel_shape kernel_ops kernel_panels) \
     $(addprefix plan/,plan_random prefix_random attention_plan attention_random moe_units))): TEST_LEVEL = -O1
 $(BUILD)/tests/engine/explore_test.o: TEST_LEVEL = -Og
