@@ -42,7 +42,7 @@ typedef struct judge {
     judge_touch *touches;  // by step
     uint32_t *starts;      // [step]
     uint32_t touch_count, touch_capacity, memory_blocks;
-    uint32_t block_count;   // of those that are touched
+    uint32_t block_count;   // of those that are touched, alike ones as one
     uint32_t *partner;      // [insn] a wait's set; a set's wait before it + 1, or 0
     uint64_t *begin, *end;  // [step]
     judge_event *events;
@@ -221,6 +221,36 @@ static inline void judge_fifos(judge *j) {
     }
 }
 
+// Blocks that the same steps touch in the same way have the same counts, and become one. Each step splits
+// the sets of blocks that were alike before it; set_of[block] is 0 before the first.
+static inline void judge_merge(judge *j, uint32_t *set_of) {
+    const size_t size = 2 * ((size_t)j->touch_count + 1) * sizeof(uint32_t);
+    uint32_t *next = (uint32_t *)calloc(1, size), sets = 0, kept = 0;
+    for (uint32_t step = 0; step < 2 * j->count; step++) {
+        const uint32_t before = sets;
+        for (uint32_t i = j->starts[step]; i < j->starts[step + 1]; i++) {
+            uint32_t *set = &set_of[j->touches[i].block];
+            uint32_t *to = &next[2 * *set + j->touches[i].is_write];
+            *set = *to = *to > before ? *to : ++sets;
+        }
+    }
+    memset(next, 0, size);  // by set: its last step + 1, and its number + 1
+    for (uint32_t step = 0, i = 0; step < 2 * j->count; step++) {
+        j->starts[step] = kept;
+        for (; i < j->starts[step + 1]; i++) {
+            uint32_t *last = &next[2 * set_of[j->touches[i].block]];
+            if (last[0] != step + 1) {
+                last[0] = step + 1;
+                last[1] = last[1] ? last[1] : ++j->block_count;
+                j->touches[kept] = j->touches[i];
+                j->touches[kept++].block = last[1] - 1;
+            }
+        }
+    }
+    j->starts[2 * j->count] = j->touch_count = kept;
+    free(next);
+}
+
 static inline void judge_init(judge *j, const built *b) {
     memset(j, 0, sizeof *j);
     j->b = b;
@@ -249,17 +279,15 @@ static inline void judge_init(judge *j, const built *b) {
         free(image[t]);
     }
     free(image);
-    j->writes = (uint32_t *)calloc(j->touch_count + 1, sizeof *j->writes);
-    j->reads = (uint32_t *)calloc(j->touch_count + 1, sizeof *j->reads);
-    j->open = (int32_t *)calloc(j->touch_count + 1, sizeof *j->open);
-    // What each access must find, from the order of the list. Blocks are numbered as they are met: few are
-    // touched, and each run clears their counts.
     memset(owner, 0, blocks * sizeof *owner);
+    judge_merge(j, owner);
+    free(owner);
+    j->writes = (uint32_t *)calloc(j->block_count + 1, sizeof *j->writes);
+    j->reads = (uint32_t *)calloc(j->block_count + 1, sizeof *j->reads);
+    j->open = (int32_t *)calloc(j->block_count + 1, sizeof *j->open);
+    // What each access must find, from the order of the list.
     for (uint32_t i = 0; i < j->touch_count; i++) {
         judge_touch *touch = &j->touches[i];
-        uint32_t *number = &owner[touch->block];
-        *number = *number ? *number : ++j->block_count;
-        touch->block = *number - 1;
         touch->writes = j->writes[touch->block];
         touch->reads = j->reads[touch->block];
         if (touch->is_write) {
@@ -269,7 +297,6 @@ static inline void judge_init(judge *j, const built *b) {
             j->reads[touch->block]++;
         }
     }
-    free(owner);
     judge_flags(j);
     judge_fifos(j);
 }
