@@ -330,14 +330,14 @@ static inline uint64_t judge_other_end(const judge *j, uint32_t i) {
     return other ? judge_max(j->end[2 * (other - 1)], j->end[2 * (other - 1) + 1]) : 0;
 }
 
-// Gives a step its times; is_held: it takes very long.
+// Gives a step its times; is_held: it takes very long. spread is a power of two.
 static inline void judge_time(judge *j, uint64_t *random, uint32_t spread, bool is_held,
                               uint32_t step, judge_core *core) {
     const uint32_t i = step / 2;
     const pwsp_insn *insn = &j->b->list.insns[i];
     uint64_t *ready = core->ready, *done = core->done;
-    uint64_t gap = 1 + test_random(random) % spread;
-    uint64_t length = is_held ? JUDGE_HELD_UP : 1 + test_random(random) % spread;
+    uint64_t gap = 1 + (test_random(random) & (spread - 1));
+    uint64_t length = is_held ? JUDGE_HELD_UP : 1 + (test_random(random) & (spread - 1));
     if (insn->op == PTOISA_SET_FLAG) {
         j->begin[step] = j->end[step] = done[insn->src_pipe] + gap;
     } else if (insn->op == PTOISA_WAIT_FLAG) {
