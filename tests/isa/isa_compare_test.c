@@ -144,8 +144,7 @@ ROUNDS_TEST(select__takes_one_or_the_other, 2 * ROUNDS) {
     // Valid elements are random bits: NaN of any kind must come through.
     test_tile *a = test_vec(bench, dtype, rows, cols), *b = test_vec(bench, dtype, rows, cols);
     test_tile *mask = mask_make(bench, family, rows, cols);
-    test_tile *t =
-        test_scratch(test_tile_make(bench, PTOISA_U8, PTOISA_VEC, PTOISA_ROW_MAJOR, 1, 32, 1, 32));
+    test_tile *t = test_scratch(test_whole(bench, PTOISA_U8, 1, 32));
     uint32_t where = test_in(bench, 0, 3);
     test_tile *d = where == 0                 ? a
                    : where == 1 && !is_scalar ? b
@@ -178,8 +177,7 @@ ROUNDS_TEST(select__undoes_a_comparison_with_a_tail, ROUNDS) {
     test_tile *a = test_vec(bench, dtype, rows, cols), *b = test_vec(bench, dtype, rows, cols);
     test_tile *mask = test_written(mask_make(bench, family, rows, cols)),
               *d = test_written(test_vec(bench, dtype, rows, cols));
-    test_tile *t =
-        test_scratch(test_tile_make(bench, PTOISA_U8, PTOISA_VEC, PTOISA_ROW_MAJOR, 1, 32, 1, 32));
+    test_tile *t = test_scratch(test_whole(bench, PTOISA_U8, 1, 32));
     fill(bench, a);
     fill(bench, b);
     test_run(bench);
@@ -192,19 +190,16 @@ ROUNDS_TEST(select__undoes_a_comparison_with_a_tail, ROUNDS) {
 }
 
 // 1 2 3 .. 16 < 4: the first byte is 00000111, the second nothing.
-BENCH_TEST(compare__gives_the_bits_of_paper) {
+ROUNDS_TEST(compare__gives_the_bits_of_paper, 6) {
     static const double want[6][2] = {{8, 0}, {247, 255}, {7, 0}, {15, 0}, {240, 255}, {248, 255}};
-    for (uint32_t i = 0; i < 6; i++) {
-        test_begin(bench, PTOISA_A2A3, "TCMPS by hand");
-        test_tile *s = test_vec(bench, PTOISA_F32, 1, 16),
-                  *mask = test_written(mask_make(bench, PTOISA_A2A3, 1, 16));
-        for (uint32_t c = 0; c < 16; c++) {
-            test_put(s, 0, c, 1 + c);
-        }
-        test_run(bench);
-        ptoisa_tcmps(&bench->core, &mask->tile, &s->tile, 4, modes[i]);
-        test_expect(bench, mask, 0, 0, want[i][0], 0);
-        test_expect(bench, mask, 0, 1, want[i][1], 0);
-        test_end(bench);
+    test_begin(bench, PTOISA_A2A3, "TCMPS by hand");
+    test_tile *s = test_vec(bench, PTOISA_F32, 1, 16),
+              *mask = test_written(mask_make(bench, PTOISA_A2A3, 1, 16));
+    for (uint32_t c = 0; c < 16; c++) {
+        test_put(s, 0, c, 1 + c);
     }
+    test_run(bench);
+    ptoisa_tcmps(&bench->core, &mask->tile, &s->tile, 4, modes[round]);
+    test_expect(bench, mask, 0, 0, want[round][0], 0);
+    test_expect(bench, mask, 0, 1, want[round][1], 0);
 }

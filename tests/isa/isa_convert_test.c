@@ -142,7 +142,7 @@ static uint64_t source_bits(test_bench *bench, const pair *p) {
     return ref_encode(p->from, sign * (x + step * part + beside));
 }
 
-ROUNDS_TEST(cvt__every_pair_and_mode_equals_the_reference, PAIR_COUNT *ROUNDS) {
+ROUNDS_TEST(cvt__every_pair_and_mode_equals_the_reference, (PAIR_COUNT * ROUNDS)) {
     const pair *p = &pairs[round % PAIR_COUNT];
     const ptoisa_round mode = rounds[test_in(bench, 0, 6)];
     const bool saturate = test_chance(bench, 2), is_a5 = test_chance(bench, 2);
@@ -184,97 +184,85 @@ BENCH_TEST(cvt__every_half_equals_the_reference) {
 }
 
 // To f32 and back all bits are the same, but that a NaN becomes quiet.
-BENCH_TEST(cvt__every_half_comes_back_from_f32_as_it_was) {
+ROUNDS_TEST(cvt__every_half_comes_back_from_f32_as_it_was, 2) {
     static const struct {
         ptoisa_dtype dtype;
         uint32_t infinity, quiet;
     } types[2] = {{PTOISA_F16, 0x7c00, 0x200}, {PTOISA_BF16, 0x7f80, 0x40}};
-    for (int i = 0; i < 2; i++) {
-        test_begin(bench, PTOISA_A2A3, "TCVT there and back");
-        test_tile *s = test_vec(bench, types[i].dtype, 64, 1024);
-        test_tile *wide = test_written(test_vec(bench, PTOISA_F32, 64, 1024));
-        test_tile *back = test_written(test_vec(bench, types[i].dtype, 64, 1024));
-        TEST_GRID(uint32_t, r, 64, c, 1024) {
-            ref_put_bits(s->tile.data, types[i].dtype, ref_offset(&s->tile, r, c), r * 1024 + c);
-        }
-        test_run(bench);
-        ptoisa_tcvt(&bench->core, &wide->tile, &s->tile, PTOISA_CAST_NONE, false);
-        ptoisa_tcvt(&bench->core, &back->tile, &wide->tile, PTOISA_CAST_RINT, false);
-        TEST_GRID(uint32_t, r, 64, c, 1024) {
-            const uint32_t bits = r * 1024 + c;
-            const bool is_nan = (bits & 0x7fff) > types[i].infinity;
-            test_expect_bits(bench, back, r, c, is_nan ? bits | types[i].quiet : bits);
-        }
-        test_end(bench);
+    test_begin(bench, PTOISA_A2A3, "TCVT there and back");
+    test_tile *s = test_vec(bench, types[round].dtype, 64, 1024);
+    test_tile *wide = test_written(test_vec(bench, PTOISA_F32, 64, 1024));
+    test_tile *back = test_written(test_vec(bench, types[round].dtype, 64, 1024));
+    TEST_GRID(uint32_t, r, 64, c, 1024) {
+        ref_put_bits(s->tile.data, types[round].dtype, ref_offset(&s->tile, r, c), r * 1024 + c);
+    }
+    test_run(bench);
+    ptoisa_tcvt(&bench->core, &wide->tile, &s->tile, PTOISA_CAST_NONE, false);
+    ptoisa_tcvt(&bench->core, &back->tile, &wide->tile, PTOISA_CAST_RINT, false);
+    TEST_GRID(uint32_t, r, 64, c, 1024) {
+        const uint32_t bits = r * 1024 + c;
+        const bool is_nan = (bits & 0x7fff) > types[round].infinity;
+        test_expect_bits(bench, back, r, c, is_nan ? bits | types[round].quiet : bits);
     }
 }
 
-BENCH_TEST(cvt__in_place_equals_out_of_place) {
+ROUNDS_TEST(cvt__in_place_equals_out_of_place, 3) {
     static const ptoisa_dtype to[3] = {PTOISA_F16, PTOISA_I32, PTOISA_I16};
-    for (int i = 0; i < 3; i++) {
-        test_tile *s[2], *d;
-        test_begin(bench, PTOISA_A2A3, "TCVT in place");
-        for (int k = 0; k < 2; k++) {
-            s[k] = test_tile_make(bench, PTOISA_F32, PTOISA_VEC, PTOISA_ROW_MAJOR, 4, 640, 4, 613);
-            TEST_GRID(uint32_t, r, 4, c, 613) {
-                test_put(s[k], r, c, (double)(r * 613 + c) * 4.125);
-            }
-        }
-        d = test_written(test_vec(bench, to[i], 4, 613));
-        s[1]->role = TEST_CHECKED;
-        ptoisa_tile in_place = s[1]->tile;
-        in_place.dtype = (uint8_t)to[i];
-        test_run(bench);
-        ptoisa_tcvt(&bench->core, &d->tile, &s[0]->tile, PTOISA_CAST_FLOOR, true);
-        ptoisa_tcvt(&bench->core, &in_place, &s[1]->tile, PTOISA_CAST_FLOOR, true);
+    test_tile *s[2], *d;
+    test_begin(bench, PTOISA_A2A3, "TCVT in place");
+    for (int k = 0; k < 2; k++) {
+        s[k] = test_tile_make(bench, PTOISA_F32, PTOISA_VEC, PTOISA_ROW_MAJOR, 4, 640, 4, 613);
         TEST_GRID(uint32_t, r, 4, c, 613) {
-            test_expect_bits(bench, d, r, c,
-                             ref_get_bits(in_place.data, to[i], ref_offset(&in_place, r, c)));
+            test_put(s[k], r, c, (double)(r * 613 + c) * 4.125);
         }
-        test_end(bench);
+    }
+    d = test_written(test_vec(bench, to[round], 4, 613));
+    s[1]->role = TEST_CHECKED;
+    ptoisa_tile in_place = s[1]->tile;
+    in_place.dtype = (uint8_t)to[round];
+    test_run(bench);
+    ptoisa_tcvt(&bench->core, &d->tile, &s[0]->tile, PTOISA_CAST_FLOOR, true);
+    ptoisa_tcvt(&bench->core, &in_place, &s[1]->tile, PTOISA_CAST_FLOOR, true);
+    TEST_GRID(uint32_t, r, 4, c, 613) {
+        test_expect_bits(bench, d, r, c,
+                         ref_get_bits(in_place.data, to[round], ref_offset(&in_place, r, c)));
     }
 }
 
 // Every f16, the middle between it and the next, and the f32 on both sides of the middle.
-BENCH_TEST(cvt__f32_to_f16_rounds_once_around_every_half) {
-    for (uint32_t part = 0; part < 31; part++) {
-        test_begin(bench, PTOISA_A2A3, "TCVT around every half");
-        test_tile *s = test_vec(bench, PTOISA_F32, 1, 8192);
-        test_tile *d = test_written(test_vec(bench, PTOISA_F16, 1, 8192));
-        for (uint32_t c = 0; c < 8192; c++) {
-            double x = ref_decode(PTOISA_F16, part << 10 | c / 8);
-            double y = ref_decode(PTOISA_F16, (part << 10 | c / 8) + 1);
-            double middle = isinf(y) ? 65520 : (x + y) / 2, step = ref_ulp(PTOISA_F32, middle);
-            double at = c % 4 == 0 ? x : middle + step * (c % 4 - 2.0);
-            test_put(s, 0, c, c & 4 ? -at : at);
-        }
-        test_run(bench);
-        ptoisa_tcvt(&bench->core, &d->tile, &s->tile, rounds[part % 6], false);
-        expect_converted(bench, d, s, &pairs[0], rounds[part % 6], false);
-        test_end(bench);
+ROUNDS_TEST(cvt__f32_to_f16_rounds_once_around_every_half, 31) {
+    test_begin(bench, PTOISA_A2A3, "TCVT around every half");
+    test_tile *s = test_vec(bench, PTOISA_F32, 1, 8192);
+    test_tile *d = test_written(test_vec(bench, PTOISA_F16, 1, 8192));
+    for (uint32_t c = 0; c < 8192; c++) {
+        double x = ref_decode(PTOISA_F16, round << 10 | c / 8);
+        double y = ref_decode(PTOISA_F16, (round << 10 | c / 8) + 1);
+        double middle = isinf(y) ? 65520 : (x + y) / 2, step = ref_ulp(PTOISA_F32, middle);
+        double at = c % 4 == 0 ? x : middle + step * (c % 4 - 2.0);
+        test_put(s, 0, c, c & 4 ? -at : at);
     }
+    test_run(bench);
+    ptoisa_tcvt(&bench->core, &d->tile, &s->tile, rounds[round % 6], false);
+    expect_converted(bench, d, s, &pairs[0], rounds[round % 6], false);
 }
 
-BENCH_TEST(cvt__rounds_as_on_paper) {
+ROUNDS_TEST(cvt__rounds_as_on_paper, 21) {
     static const double x[8] = {2.5, -2.5, 3.5, -0.5, 0.5, 1.25, -1.75, 7};
     static const double want[7][8] = {{2, -2, 4, 0, 0, 1, -2, 7},  {2, -2, 4, 0, 0, 1, -2, 7},
                                       {3, -3, 4, -1, 1, 1, -2, 7}, {2, -3, 3, -1, 0, 1, -2, 7},
                                       {3, -2, 4, 0, 1, 2, -1, 7},  {2, -2, 3, 0, 0, 1, -1, 7},
                                       {3, -3, 3, -1, 1, 1, -1, 7}};
     static const ptoisa_dtype to[3] = {PTOISA_I32, PTOISA_I16, PTOISA_F32};
-    for (uint32_t i = 0; i < 21; i++) {
-        test_begin(bench, PTOISA_A2A3, "TCVT by hand");
-        test_tile *s = test_vec(bench, PTOISA_F32, 1, 8),
-                  *d = test_written(test_vec(bench, to[i / 7], 1, 8));
-        for (uint32_t c = 0; c < 8; c++) {
-            test_put(s, 0, c, x[c]);
-        }
-        test_run(bench);
-        ptoisa_tcvt(&bench->core, &d->tile, &s->tile, rounds[i % 7], false);
-        for (uint32_t c = 0; c < 8; c++) {
-            test_expect_value(bench, d, 0, c, want[i % 7][c]);
-        }
-        test_end(bench);
+    test_begin(bench, PTOISA_A2A3, "TCVT by hand");
+    test_tile *s = test_vec(bench, PTOISA_F32, 1, 8),
+              *d = test_written(test_vec(bench, to[round / 7], 1, 8));
+    for (uint32_t c = 0; c < 8; c++) {
+        test_put(s, 0, c, x[c]);
+    }
+    test_run(bench);
+    ptoisa_tcvt(&bench->core, &d->tile, &s->tile, rounds[round % 7], false);
+    for (uint32_t c = 0; c < 8; c++) {
+        test_expect_value(bench, d, 0, c, want[round % 7][c]);
     }
 }
 

@@ -6,20 +6,17 @@
 // -- dry cores ------------------------------------------------------------------------------------
 
 // A dry core charges what the call costs on paper, and changes no element.
-BENCH_TEST(dry__instructions_cost_time_and_write_nothing) {
-    for (uint32_t i = 0; i < 2 * CALL_COUNT; i++) {
-        test_call call = call_make(bench, (call_id)(i / 2), (ptoisa_family)(i % 2), 6, 64);
-        for (uint32_t k = 0; k < bench->tile_count; k++) {
-            bench->tiles[k].role = TEST_READ;
-        }
-        bench->core.is_dry = true;
-        test_run(bench);
-        call_run(bench, &call);
-        if (bench->core.sum != call.cycles) {
-            fail_msg("%s: %llu cycles, expected %llu", call.name,
-                     (unsigned long long)bench->core.sum, (unsigned long long)call.cycles);
-        }
-        test_end(bench);
+ROUNDS_TEST(dry__instructions_cost_time_and_write_nothing, 2 * CALL_COUNT) {
+    test_call call = call_make(bench, (call_id)(round / 2), (ptoisa_family)(round % 2), 6, 64);
+    for (uint32_t k = 0; k < bench->tile_count; k++) {
+        bench->tiles[k].role = TEST_READ;
+    }
+    bench->core.is_dry = true;
+    test_run(bench);
+    call_run(bench, &call);
+    if (bench->core.sum != call.cycles) {
+        fail_msg("%s: %llu cycles, expected %llu", call.name, (unsigned long long)bench->core.sum,
+                 (unsigned long long)call.cycles);
     }
 }
 
@@ -61,40 +58,33 @@ BENCH_TEST(empty__regions_cost_nothing_and_nothing_is_written) {
 // -- the ends of ranges ---------------------------------------------------------------------------
 
 // 1.5, 0.5, -0.5, -1.5: numbers of f16 and of f32.
-BENCH_TEST(ramp__of_floats_goes_down_and_up) {
+ROUNDS_TEST(ramp__of_floats_goes_down_and_up, 4) {
     static const ptoisa_dtype dtypes[2] = {PTOISA_F16, PTOISA_F32};
-    for (uint32_t i = 0; i < 4; i++) {
-        const bool is_down = i % 2;
-        test_begin(bench, PTOISA_A5, "TCI");
-        test_tile *d = test_written(test_vec(bench, dtypes[i / 2], 1, 21));
-        test_run(bench);
-        ptoisa_tci(&bench->core, &d->tile, 1.5, is_down);
-        for (uint32_t c = 0; c < 21; c++) {
-            test_expect(bench, d, 0, c, is_down ? 1.5 - c : 1.5 + c, 0);
-        }
-        test_end(bench);
+    const bool is_down = round % 2;
+    test_begin(bench, PTOISA_A5, "TCI");
+    test_tile *d = test_written(test_vec(bench, dtypes[round / 2], 1, 21));
+    test_run(bench);
+    ptoisa_tci(&bench->core, &d->tile, 1.5, is_down);
+    for (uint32_t c = 0; c < 21; c++) {
+        test_expect(bench, d, 0, c, is_down ? 1.5 - c : 1.5 + c, 0);
     }
 }
 
 // No results, of rows and of columns: nothing is written.
-BENCH_TEST(reduce__of_no_results_writes_nothing) {
+ROUNDS_TEST(reduce__of_no_results_writes_nothing, 2) {
     static _Alignas(32) float scratch[8 * 16];
-    for (uint32_t i = 0; i < 2; i++) {
-        test_begin(bench, PTOISA_A2A3, "TROWSUM, TCOLARGMAX");
-        test_tile *s =
-            test_tile_make(bench, PTOISA_F32, PTOISA_VEC, PTOISA_ROW_MAJOR, 8, 16, 8, 16);
-        test_tile *d = test_vec(bench, i == 0 ? PTOISA_F32 : PTOISA_I32, 8, 16);
-        const ptoisa_tile t = ptoisa_tile_vec(scratch, PTOISA_F32, 8, 16);
-        s->role = d->role = TEST_READ;
-        test_run(bench);
-        if (i == 0) {
-            const ptoisa_tile none = ptoisa_tile_valid(d->tile, 8, 0);
-            ptoisa_trowsum(&bench->core, &none, &s->tile, &t);
-        } else {
-            const ptoisa_tile none = ptoisa_tile_valid(d->tile, 0, 16);
-            ptoisa_tcolargmax(&bench->core, &none, &s->tile, &t);
-        }
-        test_end(bench);
+    test_begin(bench, PTOISA_A2A3, "TROWSUM, TCOLARGMAX");
+    test_tile *s = test_whole(bench, PTOISA_F32, 8, 16);
+    test_tile *d = test_vec(bench, round == 0 ? PTOISA_F32 : PTOISA_I32, 8, 16);
+    const ptoisa_tile t = ptoisa_tile_vec(scratch, PTOISA_F32, 8, 16);
+    s->role = d->role = TEST_READ;
+    test_run(bench);
+    if (round == 0) {
+        const ptoisa_tile none = ptoisa_tile_valid(d->tile, 8, 0);
+        ptoisa_trowsum(&bench->core, &none, &s->tile, &t);
+    } else {
+        const ptoisa_tile none = ptoisa_tile_valid(d->tile, 0, 16);
+        ptoisa_tcolargmax(&bench->core, &none, &s->tile, &t);
     }
 }
 
@@ -110,24 +100,21 @@ static void refused(test_bench *bench, const char *text) {
 }
 
 // A tile of 64 x 1,024 f32 has 256 KiB: more than UB of A2/A3, which as the simulator has it ends at 256.
-BENCH_TEST(assign__a_tile_larger_than_its_memory_is_refused) {
-    for (uint32_t i = 0; i < 3; i++) {
-        test_begin(bench, i == 2 ? PTOISA_A5 : PTOISA_A2A3, "TASSIGN");
-        bench->core.is_as_simulator = i == 1;
-        ptoisa_tile tile = ptoisa_tile_vec(NULL, PTOISA_F32, 64, i == 2 ? 2048 : 1024);
-        ptoisa_tassign(&bench->core, &tile, 0);
-        if (i == 0) {
-            refused(bench, "TASSIGN: a tile ends at 262144 of 188416 bytes");
-        } else if (i == 2) {
-            refused(bench, "TASSIGN: a tile ends at 524288 of 262144 bytes");
-        }
-        // As the simulator has it on A5, L1 and UB are the machine's.
-        bench->core.is_as_simulator = true;
-        tile = ptoisa_tile_make(NULL, PTOISA_F32, PTOISA_MAT, PTOISA_ROW_MAJOR, 64, 4096);
-        ptoisa_tassign(&bench->core, &tile, 0);
-        refused(bench, "TASSIGN: a tile ends at 1048576 of 524288 bytes");
-        test_end(bench);
+ROUNDS_TEST(assign__a_tile_larger_than_its_memory_is_refused, 3) {
+    test_begin(bench, round == 2 ? PTOISA_A5 : PTOISA_A2A3, "TASSIGN");
+    bench->core.is_as_simulator = round == 1;
+    ptoisa_tile tile = ptoisa_tile_vec(NULL, PTOISA_F32, 64, round == 2 ? 2048 : 1024);
+    ptoisa_tassign(&bench->core, &tile, 0);
+    if (round == 0) {
+        refused(bench, "TASSIGN: a tile ends at 262144 of 188416 bytes");
+    } else if (round == 2) {
+        refused(bench, "TASSIGN: a tile ends at 524288 of 262144 bytes");
     }
+    // As the simulator has it on A5, L1 and UB are the machine's.
+    bench->core.is_as_simulator = true;
+    tile = ptoisa_tile_make(NULL, PTOISA_F32, PTOISA_MAT, PTOISA_ROW_MAJOR, 64, 4096);
+    ptoisa_tassign(&bench->core, &tile, 0);
+    refused(bench, "TASSIGN: a tile ends at 1048576 of 524288 bytes");
 }
 
 #endif

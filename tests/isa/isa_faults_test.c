@@ -140,37 +140,31 @@ BENCH_TEST(operand__spoiled_in_every_way_is_refused) {
 }
 
 // Good calls are no faults on either machine (else the test above tests nothing).
-BENCH_TEST(operand__good_ones_are_taken) {
-    for (uint32_t i = 0; i < 2 * CALL_COUNT; i++) {
-        test_call call = call_make(bench, (call_id)(i / 2), (ptoisa_family)(i % 2), 6, 64);
-        for (uint32_t k = 0; k < bench->tile_count; k++) {
-            bench->tiles[k].role = TEST_CHECKED;
-        }
-        test_run(bench);
-        call_run(bench, &call);
-        test_end(bench);
+ROUNDS_TEST(operand__good_ones_are_taken, 2 * CALL_COUNT) {
+    test_call call = call_make(bench, (call_id)(round / 2), (ptoisa_family)(round % 2), 6, 64);
+    for (uint32_t k = 0; k < bench->tile_count; k++) {
+        bench->tiles[k].role = TEST_CHECKED;
     }
+    test_run(bench);
+    call_run(bench, &call);
 }
 
 // Windows: of other sizes than the tile, of another element size, without memory.
-BENCH_TEST(window__must_fit_the_tile) {
+ROUNDS_TEST(window__must_fit_the_tile, 24) {
     static const call_id ids[4] = {CALL_TLOAD, CALL_TSTORE, CALL_TSTORE_ACC, CALL_TSTORE_ADD};
-    for (uint32_t i = 0; i < 24; i++) {
-        test_call call = call_make(bench, ids[i / 6], PTOISA_A2A3, 6, 64);
-        ptoisa_global *g = &call.window.global;
-        test_run(bench);
-        switch (i % 6) {
-        case 0: g->shape[3]++; break;
-        case 1: g->shape[4]--; break;
-        case 2: g->shape[0] = 2; break;
-        case 3: g->dtype = PTOISA_I8; break;
-        case 4: g->shape[3] = 0; break;
-        default: g->data = NULL; break;
-        }
-        call_run(bench, &call);
-        refused(bench, &call, "window", i % 6, "");
-        test_end(bench);
+    test_call call = call_make(bench, ids[round / 6], PTOISA_A2A3, 6, 64);
+    ptoisa_global *g = &call.window.global;
+    test_run(bench);
+    switch (round % 6) {
+    case 0: g->shape[3]++; break;
+    case 1: g->shape[4]--; break;
+    case 2: g->shape[0] = 2; break;
+    case 3: g->dtype = PTOISA_I8; break;
+    case 4: g->shape[3] = 0; break;
+    default: g->data = NULL; break;
     }
+    call_run(bench, &call);
+    refused(bench, &call, "window", round % 6, "");
 }
 
 // -- rules of their own ---------------------------------------------------------------------------
@@ -188,86 +182,77 @@ static void on_family(test_bench *bench, test_call *call, bool is_refused, uint3
     test_end(bench);
 }
 
-BENCH_TEST(matmul__has_sizes_from_1_to_4095) {
+ROUNDS_TEST(matmul__has_sizes_from_1_to_4095, 36) {
     static const uint32_t bad[6][3] = {{0, 5, 7},    {6, 0, 7},    {6, 5, 0},
                                        {4096, 1, 1}, {1, 4096, 1}, {1, 1, 4096}};
     static const call_id ids[3] = {CALL_TMATMUL, CALL_TMATMUL_ACC, CALL_TMATMUL_BIAS};
-    for (uint32_t i = 0; i < 36; i++) {
-        bool is_good = i >= 18;
-        const uint32_t *size = bad[i % 6];
-        test_call call = call_make(bench, ids[i / 6 % 3], PTOISA_A2A3, 6, 64);
-        uint32_t first = call.tile_count == 4 && ids[i / 6 % 3] == CALL_TMATMUL_ACC ? 2 : 1;
-        // The core is dry: tiles of any size need no memory.
-        bench->core.is_dry = true;
-        uint32_t m = size[0], k = size[1], n = size[2];
-        if (is_good) {
-            m = m == 0 ? 1 : m == 4096 ? 4095 : m;
-            k = k == 0 ? 1 : k == 4096 ? 4095 : k;
-            n = n == 0 ? 1 : n == 4096 ? 4095 : n;
-        }
-        ptoisa_tile good[CALL_TILES_MAX];
-        for (uint32_t t = 0; t < call.tile_count; t++) {
-            good[t] = call.tiles[t]->tile;
-        }
-        test_run(bench);
-        for (uint32_t t = 0; t < call.tile_count; t++) {
-            ptoisa_tile *tile = &call.tiles[t]->tile;
-            tile->rows = tile->memory == PTOISA_BIAS ? 1 : 4096;
-            tile->cols = 4096;
-            tile->valid_rows = t < first ? m : t == first ? m : t == first + 1 ? k : 1;
-            tile->valid_cols = t == first ? k : n;
-        }
-        call_run(bench, &call);
-        if (!is_good) {
-            refused(bench, &call, "size", i % 6, "");
-        } else {
-            assert_true(ptoisa_cycles(&bench->core) == (uint64_t)m * k * n);
-        }
-        for (uint32_t t = 0; t < call.tile_count; t++) {
-            call.tiles[t]->tile = good[t];
-        }
-        for (uint32_t t = 0; t < bench->tile_count; t++) {
-            bench->tiles[t].role = TEST_READ;
-        }
-        test_end(bench);
+    bool is_good = round >= 18;
+    const uint32_t *size = bad[round % 6];
+    test_call call = call_make(bench, ids[round / 6 % 3], PTOISA_A2A3, 6, 64);
+    uint32_t first = call.tile_count == 4 && ids[round / 6 % 3] == CALL_TMATMUL_ACC ? 2 : 1;
+    // The core is dry: tiles of any size need no memory.
+    bench->core.is_dry = true;
+    uint32_t m = size[0], k = size[1], n = size[2];
+    if (is_good) {
+        m = m == 0 ? 1 : m == 4096 ? 4095 : m;
+        k = k == 0 ? 1 : k == 4096 ? 4095 : k;
+        n = n == 0 ? 1 : n == 4096 ? 4095 : n;
+    }
+    ptoisa_tile good[CALL_TILES_MAX];
+    for (uint32_t t = 0; t < call.tile_count; t++) {
+        good[t] = call.tiles[t]->tile;
+    }
+    test_run(bench);
+    for (uint32_t t = 0; t < call.tile_count; t++) {
+        ptoisa_tile *tile = &call.tiles[t]->tile;
+        tile->rows = tile->memory == PTOISA_BIAS ? 1 : 4096;
+        tile->cols = 4096;
+        tile->valid_rows = t < first ? m : t == first ? m : t == first + 1 ? k : 1;
+        tile->valid_cols = t == first ? k : n;
+    }
+    call_run(bench, &call);
+    if (!is_good) {
+        refused(bench, &call, "size", round % 6, "");
+    } else {
+        assert_true(ptoisa_cycles(&bench->core) == (uint64_t)m * k * n);
+    }
+    for (uint32_t t = 0; t < call.tile_count; t++) {
+        call.tiles[t]->tile = good[t];
+    }
+    for (uint32_t t = 0; t < bench->tile_count; t++) {
+        bench->tiles[t].role = TEST_READ;
     }
 }
 
-BENCH_TEST(move__parts_stay_inside) {
+ROUNDS_TEST(move__parts_stay_inside, 8) {
     static const uint32_t at[4][2] = {{32, 0}, {0, 32}, {UINT32_MAX - 15, 0}, {0, UINT32_MAX - 31}};
-    for (uint32_t i = 0; i < 8; i++) {
-        bool is_insert = i >= 4;
-        test_call call =
-            call_make(bench, is_insert ? CALL_TINSERT : CALL_TEXTRACT_L0, PTOISA_A2A3, 64, 64);
-        test_tile *d = call.tiles[0], *s = call.tiles[1];
-        for (uint32_t k = 0; k < 2; k++) {
-            call.tiles[k]->role = TEST_READ;
-        }
-        test_run(bench);
-        (is_insert ? ptoisa_tinsert : ptoisa_textract)(&bench->core, &d->tile, &s->tile,
-                                                       at[i % 4][0], at[i % 4][1]);
-        refused(bench, &call, "outside", i % 4, "");
-        test_end(bench);
+    bool is_insert = round >= 4;
+    test_call call =
+        call_make(bench, is_insert ? CALL_TINSERT : CALL_TEXTRACT_L0, PTOISA_A2A3, 64, 64);
+    test_tile *d = call.tiles[0], *s = call.tiles[1];
+    for (uint32_t k = 0; k < 2; k++) {
+        call.tiles[k]->role = TEST_READ;
     }
+    test_run(bench);
+    (is_insert ? ptoisa_tinsert : ptoisa_textract)(&bench->core, &d->tile, &s->tile,
+                                                   at[round % 4][0], at[round % 4][1]);
+    refused(bench, &call, "outside", round % 4, "");
 }
 
-BENCH_TEST(rule__integers_compare_for_equality_only_on_a2a3) {
-    for (uint32_t i = 0; i < 12; i++) {
-        ptoisa_family family = i % 2 ? PTOISA_A5 : PTOISA_A2A3;
-        ptoisa_compare mode = (ptoisa_compare)(i / 2);
-        test_call call = call_make(bench, CALL_TCMP, family, 6, 64);
-        for (uint32_t k = 1; k < 3; k++) {
-            call.tiles[k]->tile.dtype = PTOISA_I32;
-        }
-        bool is_refused = family == PTOISA_A2A3 && mode != PTOISA_EQ;
-        call.tiles[0]->role = is_refused ? TEST_READ : TEST_CHECKED;
-        test_run(bench);
-        ptoisa_tcmp(&bench->core, &call.tiles[0]->tile, &call.tiles[1]->tile, &call.tiles[2]->tile,
-                    mode);
-        if (is_refused) {
-            refused(bench, &call, "mode", i, "");
-        }
-        test_end(bench);
+ROUNDS_TEST(rule__integers_compare_for_equality_only_on_a2a3, 12) {
+    ptoisa_family family = round % 2 ? PTOISA_A5 : PTOISA_A2A3;
+    ptoisa_compare mode = (ptoisa_compare)(round / 2);
+    test_call call = call_make(bench, CALL_TCMP, family, 6, 64);
+    for (uint32_t k = 1; k < 3; k++) {
+        call.tiles[k]->tile.dtype = PTOISA_I32;
+    }
+    bool is_refused = family == PTOISA_A2A3 && mode != PTOISA_EQ;
+    call.tiles[0]->role = is_refused ? TEST_READ : TEST_CHECKED;
+    test_run(bench);
+    ptoisa_tcmp(&bench->core, &call.tiles[0]->tile, &call.tiles[1]->tile, &call.tiles[2]->tile,
+                mode);
+    if (is_refused) {
+        refused(bench, &call, "mode", round, "");
     }
 }
 
@@ -301,23 +286,20 @@ BENCH_TEST(rule__runs_to_merge) {
 }
 
 // Counts of what lists gave are 16 bits: a list has up to 65535 pairs. The core is dry.
-BENCH_TEST(rule__a_list_has_up_to_65535_pairs) {
-    for (uint32_t i = 0; i < 2; i++) {
-        test_call call = call_make(bench, CALL_TMRGSORT_LISTS, PTOISA_A2A3, 1, 64);
-        bench->core.is_dry = true;
-        test_run(bench);
-        ptoisa_tile tiles[3];
-        for (uint32_t t = 0; t < 3; t++) {
-            tiles[t] = ptoisa_tile_vec(NULL, PTOISA_F32, 1, 4 * 65536);
-            tiles[t].valid_cols = t == 0 ? 4 * 65536 : 2 * (65535 + i);
-        }
-        const ptoisa_tile *lists[2] = {&tiles[1], &tiles[2]};
-        uint16_t executed[4];
-        ptoisa_tmrgsort_lists(&bench->core, &tiles[0], &tiles[0], lists, 2, executed, false);
-        if (i == 1) {
-            refused(bench, &call, "length", i, "");
-        }
-        test_end(bench);
+ROUNDS_TEST(rule__a_list_has_up_to_65535_pairs, 2) {
+    test_call call = call_make(bench, CALL_TMRGSORT_LISTS, PTOISA_A2A3, 1, 64);
+    bench->core.is_dry = true;
+    test_run(bench);
+    ptoisa_tile tiles[3];
+    for (uint32_t t = 0; t < 3; t++) {
+        tiles[t] = ptoisa_tile_vec(NULL, PTOISA_F32, 1, 4 * 65536);
+        tiles[t].valid_cols = t == 0 ? 4 * 65536 : 2 * (65535 + round);
+    }
+    const ptoisa_tile *lists[2] = {&tiles[1], &tiles[2]};
+    uint16_t executed[4];
+    ptoisa_tmrgsort_lists(&bench->core, &tiles[0], &tiles[0], lists, 2, executed, false);
+    if (round == 1) {
+        refused(bench, &call, "length", round, "");
     }
 }
 
@@ -373,40 +355,37 @@ BENCH_TEST(flag__is_one_bit) {
     test_end(bench);
 }
 
-BENCH_TEST(assign__keeps_tiles_inside_their_memory) {
+ROUNDS_TEST(assign__keeps_tiles_inside_their_memory, 2 * PTOISA_MEMORY_COUNT) {
     static const uint64_t ends[2][PTOISA_MEMORY_COUNT] = {
         {184 << 10, 512 << 10, 64 << 10, 64 << 10, 128 << 10, 1 << 10, 2 << 10},
         {256 << 10, 512 << 10, 64 << 10, 64 << 10, 256 << 10, 4 << 10, 4 << 10}};
     static uint8_t memory[1 << 10];
-    for (uint32_t i = 0; i < 2 * PTOISA_MEMORY_COUNT; i++) {
-        ptoisa_memory where = (ptoisa_memory)(i / 2);
-        test_begin(bench, i % 2 ? PTOISA_A5 : PTOISA_A2A3, "TASSIGN");
-        ptoisa_core *core = &bench->core;
-        ptoisa_tile tile = ptoisa_tile_make(memory, PTOISA_F32, where, PTOISA_ROW_MAJOR, 1, 64);
-        uint64_t last = ends[i % 2][where] - 256;
-        ptoisa_tassign(core, &tile, last);
-        assert_int_equal(bench->fault_count, 0);
-        assert_null(tile.data);  // the core has no memory
-        core->memory[where] = memory;
-        ptoisa_tassign(core, &tile, 64);
-        assert_ptr_equal(tile.data, memory + 64);
-        ptoisa_tassign(core, &tile, 32);
-        ptoisa_tassign(core, &tile, last + 32);
-        assert_int_equal(bench->fault_count, 1);
-        assert_non_null(strstr(bench->fault, "TASSIGN: a tile ends at"));
-        bench->fault_count = 0;
-        ptoisa_tassign(core, &tile, 16);
-        assert_int_equal(bench->fault_count, 1);
-        assert_non_null(strstr(bench->fault, "TASSIGN: offset 16 is not a multiple of 32"));
-        assert_ptr_equal(tile.data, memory + 32);
-        bench->fault_count = 0;
-        // An offset so large that the tile's end wraps around.
-        ptoisa_tassign(core, &tile, UINT64_MAX - 31);
-        assert_int_equal(bench->fault_count, 1);
-        assert_ptr_equal(tile.data, memory + 32);
-        bench->fault_count = 0;
-        test_end(bench);
-    }
+    ptoisa_memory where = (ptoisa_memory)(round / 2);
+    test_begin(bench, round % 2 ? PTOISA_A5 : PTOISA_A2A3, "TASSIGN");
+    ptoisa_core *core = &bench->core;
+    ptoisa_tile tile = ptoisa_tile_make(memory, PTOISA_F32, where, PTOISA_ROW_MAJOR, 1, 64);
+    uint64_t last = ends[round % 2][where] - 256;
+    ptoisa_tassign(core, &tile, last);
+    assert_int_equal(bench->fault_count, 0);
+    assert_null(tile.data);  // the core has no memory
+    core->memory[where] = memory;
+    ptoisa_tassign(core, &tile, 64);
+    assert_ptr_equal(tile.data, memory + 64);
+    ptoisa_tassign(core, &tile, 32);
+    ptoisa_tassign(core, &tile, last + 32);
+    assert_int_equal(bench->fault_count, 1);
+    assert_non_null(strstr(bench->fault, "TASSIGN: a tile ends at"));
+    bench->fault_count = 0;
+    ptoisa_tassign(core, &tile, 16);
+    assert_int_equal(bench->fault_count, 1);
+    assert_non_null(strstr(bench->fault, "TASSIGN: offset 16 is not a multiple of 32"));
+    assert_ptr_equal(tile.data, memory + 32);
+    bench->fault_count = 0;
+    // An offset so large that the tile's end wraps around.
+    ptoisa_tassign(core, &tile, UINT64_MAX - 31);
+    assert_int_equal(bench->fault_count, 1);
+    assert_ptr_equal(tile.data, memory + 32);
+    bench->fault_count = 0;
 }
 
 #else

@@ -319,21 +319,17 @@ ROUNDS_TEST(expand__copies_bits, ROUNDS) {
 }
 
 // Words of i32 that would be signalling NaNs: a register for floats may change them.
-BENCH_TEST(expand__moves_words_and_no_floats) {
-    for (uint32_t is_col = 0; is_col < 2; is_col++) {
-        test_begin(bench, PTOISA_A2A3, is_col ? "TCOLEXPAND" : "TROWEXPAND");
-        test_tile *s =
-            is_col ? test_vec(bench, PTOISA_I32, 1, 13) : test_column(bench, PTOISA_I32, 13);
-        for (uint32_t i = 0; i < 13; i++) {
-            test_put(s, is_col ? 0 : i, is_col ? i : 0, (double)(0x7f800001 + (int32_t)i));
-        }
-        test_tile *d = test_written(test_vec(bench, PTOISA_I32, 13, 13));
-        test_run(bench);
-        (is_col ? ptoisa_tcolexpand : ptoisa_trowexpand)(&bench->core, &d->tile, &s->tile);
-        for (uint32_t i = 0; i < 13 * 13; i++) {
-            test_expect_bits(bench, d, i / 13, i % 13, 0x7f800001 + (is_col ? i % 13 : i / 13));
-        }
-        test_end(bench);
+ROUNDS_TEST(expand__moves_words_and_no_floats, 2) {
+    test_begin(bench, PTOISA_A2A3, round ? "TCOLEXPAND" : "TROWEXPAND");
+    test_tile *s = round ? test_vec(bench, PTOISA_I32, 1, 13) : test_column(bench, PTOISA_I32, 13);
+    for (uint32_t i = 0; i < 13; i++) {
+        test_put(s, round ? 0 : i, round ? i : 0, (double)(0x7f800001 + (int32_t)i));
+    }
+    test_tile *d = test_written(test_vec(bench, PTOISA_I32, 13, 13));
+    test_run(bench);
+    (round ? ptoisa_tcolexpand : ptoisa_trowexpand)(&bench->core, &d->tile, &s->tile);
+    for (uint32_t i = 0; i < 13 * 13; i++) {
+        test_expect_bits(bench, d, i / 13, i % 13, 0x7f800001 + (round ? i % 13 : i / 13));
     }
 }
 
@@ -359,8 +355,7 @@ BENCH_TEST(row__reductions_are_those_of_paper) {
     }
     // 4096 ones of f16: an f16 accumulator would stop at 2048.
     test_begin(bench, PTOISA_A2A3, "TROWSUM of f16");
-    test_tile *s =
-        test_tile_make(bench, PTOISA_F16, PTOISA_VEC, PTOISA_ROW_MAJOR, 1, 4096, 1, 4096);
+    test_tile *s = test_whole(bench, PTOISA_F16, 1, 4096);
     for (uint32_t c = 0; c < 4096; c++) {
         test_put(s, 0, c, 1);
     }

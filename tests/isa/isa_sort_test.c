@@ -227,14 +227,14 @@ ROUNDS_TEST(merge__two_to_four_lists, 2 * ROUNDS) {
 ROUNDS_TEST(sort__top_of_256_scores_equals_the_reference, 40) {
     test_begin(bench, PTOISA_A2A3, "top-k");
     ptoisa_core *core = &bench->core;
-    test_tile *score = test_tile_make(bench, PTOISA_F32, 0, 0, 1, 256, 1, 256);
-    test_tile *index = test_tile_make(bench, PTOISA_U32, 0, 0, 1, 256, 1, 256);
-    test_tile *runs = test_tile_make(bench, PTOISA_F32, 0, 0, 1, 512, 1, 512);
-    test_tile *longer = test_tile_make(bench, PTOISA_F32, 0, 0, 1, 512, 1, 512);
-    test_tile *sorted = test_tile_make(bench, PTOISA_F32, 0, 0, 1, 512, 1, 512);
-    test_tile *t = test_tile_make(bench, PTOISA_F32, 0, 0, 1, 512, 1, 512);
-    test_tile *values = test_tile_make(bench, PTOISA_F32, 0, 0, 1, 256, 1, 256);
-    test_tile *indices = test_tile_make(bench, PTOISA_U32, 0, 0, 1, 256, 1, 256);
+    test_tile *score = test_whole(bench, PTOISA_F32, 1, 256);
+    test_tile *index = test_whole(bench, PTOISA_U32, 1, 256);
+    test_tile *runs = test_whole(bench, PTOISA_F32, 1, 512);
+    test_tile *longer = test_whole(bench, PTOISA_F32, 1, 512);
+    test_tile *sorted = test_whole(bench, PTOISA_F32, 1, 512);
+    test_tile *t = test_whole(bench, PTOISA_F32, 1, 512);
+    test_tile *values = test_whole(bench, PTOISA_F32, 1, 256);
+    test_tile *indices = test_whole(bench, PTOISA_U32, 1, 256);
     for (uint32_t i = 1; i < 8; i++) {
         bench->tiles[i].role = TEST_WRITTEN;
     }
@@ -279,8 +279,7 @@ ROUNDS_TEST(gather__by_mask_equals_the_reference, ROUNDS) {
     from = test_chance(bench, 2) ? from : test_in(bench, 1, from);
     test_begin(bench, PTOISA_A2A3, "TGATHER by mask");
     test_tile *s = test_vec(bench, dtype, rows, from);
-    test_tile *d =
-        test_tile_make(bench, dtype, PTOISA_VEC, PTOISA_ROW_MAJOR, rows, cols, rows, cols);
+    test_tile *d = test_whole(bench, dtype, rows, cols);
     d->role = TEST_CHECKED;
     test_run(bench);
     ptoisa_tgather_mask(&bench->core, &d->tile, &s->tile, patterns[which]);
@@ -308,8 +307,7 @@ ROUNDS_TEST(gather__by_index_equals_the_reference, ROUNDS) {
     test_begin(bench, PTOISA_A2A3, "TGATHER by index");
     uint32_t whole = 32 / ref_size(dtype);
     s_cols = (s_cols + whole - 1) / whole * whole;
-    test_tile *s =
-        test_tile_make(bench, dtype, PTOISA_VEC, PTOISA_ROW_MAJOR, s_rows, s_cols, s_rows, s_cols);
+    test_tile *s = test_whole(bench, dtype, s_rows, s_cols);
     test_tile *index = test_vec(bench, word, rows, cols);
     test_tile *t = test_scratch(test_tile_make(bench, word, PTOISA_VEC, PTOISA_ROW_MAJOR,
                                                index->tile.rows, index->tile.cols, rows, cols));
@@ -336,8 +334,7 @@ ROUNDS_TEST(scatter__by_index_equals_the_reference, ROUNDS) {
     uint32_t rows = test_in(bench, 1, d_rows), cols = test_in(bench, 1, d_cols);
     test_begin(bench, PTOISA_A2A3, "TSCATTER");
     test_tile *s = test_vec(bench, dtype, rows, cols), *index = test_vec(bench, word, rows, cols);
-    test_tile *d =
-        test_tile_make(bench, dtype, PTOISA_VEC, PTOISA_ROW_MAJOR, d_rows, d_cols, d_rows, d_cols);
+    test_tile *d = test_whole(bench, dtype, d_rows, d_cols);
     d->role = TEST_CHECKED;
     static uint32_t places[8 * 4 * 32], from[8 * 4 * 32];
     uint32_t size = d_rows * d_cols;

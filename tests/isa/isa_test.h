@@ -217,6 +217,12 @@ static inline test_tile *test_tile_make(test_bench *bench, ptoisa_dtype dtype, p
     return t;
 }
 
+// A row-major tile in UB, all of it valid.
+static inline test_tile *test_whole(test_bench *bench, ptoisa_dtype dtype, uint32_t rows,
+                                    uint32_t cols) {
+    return test_tile_make(bench, dtype, PTOISA_VEC, PTOISA_ROW_MAJOR, rows, cols, rows, cols);
+}
+
 // A row-major tile in UB with these valid sizes, and allocated sizes that hold them.
 static inline test_tile *test_vec(test_bench *bench, ptoisa_dtype dtype, uint32_t valid_rows,
                                   uint32_t valid_cols) {
