@@ -19,22 +19,12 @@
 
 static uint64_t seed_state;
 
-static uint64_t next_random(void) {
-    uint64_t z = (seed_state += UINT64_C(0x9e3779b97f4a7c15));
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
 static uint32_t random_in(uint32_t low, uint32_t high) {
-    return low + (uint32_t)(next_random() % (high - low + 1));
+    return (uint32_t)test_random_in(&seed_state, low, high);
 }
 
-static uint64_t start_random(void) {
-    const char *text = getenv("PTOWSP_SEED");
-    seed_state = text ? strtoull(text, NULL, 0) : 20261121;
-    print_message("seed %llu (set PTOWSP_SEED to change it)\n", (unsigned long long)seed_state);
-    return seed_state;
+static void start_random(void) {
+    seed_state = test_seed();
 }
 
 // Of cases that are tried one by one, a scale below 100 tries that share.
@@ -45,6 +35,9 @@ static bool is_tried(void) {
 static uint32_t round_up(uint32_t x, uint32_t step) {
     return (x + step - 1) / step * step;
 }
+
+static void *tile_blocks[4];
+static uint32_t tile_block_count;
 
 // A tile with exactly its own memory, so that sanitizers see reads beyond it; filled with bytes of
 // 0xff, which are NaN in every float type.
@@ -59,11 +52,16 @@ static ptoisa_tile tile_new(ptoisa_dtype dtype, ptoisa_memory memory, ptoisa_lay
         tile.rows += box_rows * random_in(0, 1) * (layout == PTOISA_COL_MAJOR ? 32 / size : 1);
         tile.cols += box_cols * random_in(0, 1) * (layout == PTOISA_ROW_MAJOR ? 32 / size : 1);
     }
-    void *data = aligned_alloc(32, ptoisa_tile_bytes(&tile));
-    assert_non_null(data);
-    memset(data, 0xff, ptoisa_tile_bytes(&tile));
-    tile.data = data;
+    tile.data = tile_blocks[tile_block_count++] = aligned_alloc(32, ptoisa_tile_bytes(&tile));
+    assert_non_null(tile.data);
+    memset(tile.data, 0xff, ptoisa_tile_bytes(&tile));
     return tile;
+}
+
+static void tiles_free(void) {
+    while (tile_block_count > 0) {
+        free(tile_blocks[--tile_block_count]);
+    }
 }
 
 static void tile_set(const ptoisa_tile *tile, uint32_t r, uint32_t c, double x) {
@@ -81,7 +79,7 @@ static void tile_set(const ptoisa_tile *tile, uint32_t r, uint32_t c, double x) 
 // kind 0: uniform in [-1, 1); 1: small integers (exact sums); 2: of very different sizes.
 static void tile_fill(const ptoisa_tile *tile, int kind) {
     TEST_GRID(uint32_t, r, tile->valid_rows, c, tile->valid_cols) {
-        double x = (double)(next_random() >> 11) * 0x1p-52 - 1;
+        double x = (double)(test_random(&seed_state) >> 11) * 0x1p-52 - 1;
         if (tile->dtype == PTOISA_I8 || kind == 1) {
             x = floor(x * 128);
         } else if (tile->dtype == PTOISA_I32) {
@@ -181,6 +179,27 @@ static void check_product(const ptoisa_mm_task *task, const ptoisa_tile *c_in, c
     free(touched);
 }
 
+// The product by every code that there is, from the same c. c_in: what is added, or NULL; may be c.
+static void check_codes(const ptoisa_tile *c, const ptoisa_tile *c_in, const ptoisa_tile *a,
+                        const ptoisa_tile *b, bool is_bias) {
+    const size_t bytes = ptoisa_tile_bytes(c);
+    const ptoisa_mm_task task = {c, c_in, a, b, is_bias};
+    ptoisa_tile old = *c;
+    old.data = malloc(bytes);
+    assert_non_null(old.data);
+    memcpy(old.data, c->data, bytes);
+    for (int i = 0; i < CODES; i++) {
+        ptoisa_mm_code code;
+        if (code_at(i, &code)) {
+            memcpy(c->data, old.data, bytes);
+            ptoisa_mm_run(&code, &task);
+            check_product(&task, c_in == c ? &old : c_in, old.data);
+        }
+    }
+    free(old.data);
+    tiles_free();
+}
+
 typedef struct layouts {
     ptoisa_layout a, b, c, in;
 } layouts;
@@ -194,31 +213,11 @@ static void try_one(uint32_t m, uint32_t k, uint32_t n, ptoisa_dtype dtype, layo
     ptoisa_tile c = tile_new(sum, PTOISA_ACC, l.c, m, n);
     ptoisa_tile in = form == 3 ? tile_new(sum, PTOISA_BIAS, PTOISA_ROW_MAJOR, 1, n)
                                : tile_new(sum, PTOISA_ACC, l.in, m, n);
-    size_t bytes = ptoisa_tile_bytes(&c);
-    void *before = malloc(bytes);
-    assert_non_null(before);
     tile_fill(&a, kind);
     tile_fill(&b, kind);
     tile_fill(&c, kind);
     tile_fill(&in, kind);
-    memcpy(before, c.data, bytes);
-    ptoisa_tile old = c;
-    old.data = before;
-    for (int i = 0; i < CODES; i++) {
-        ptoisa_mm_code code;
-        if (!code_at(i, &code)) {
-            continue;
-        }
-        ptoisa_mm_task task = {&c, form == 0 ? NULL : form == 2 ? &c : &in, &a, &b, form == 3};
-        memcpy(c.data, before, bytes);
-        ptoisa_mm_run(&code, &task);
-        check_product(&task, form == 0 ? NULL : form == 2 ? &old : &in, before);
-    }
-    free(a.data);
-    free(b.data);
-    free(c.data);
-    free(in.data);
-    free(before);
+    check_codes(&c, form == 0 ? NULL : form == 2 ? &c : &in, &a, &b, form == 3);
 }
 
 static const ptoisa_dtype types[4] = {PTOISA_F32, PTOISA_F16, PTOISA_BF16, PTOISA_I8};
@@ -295,10 +294,6 @@ TEST(matmul__bytes_at_their_extremes_are_exact_and_wrap) {
         ptoisa_tile a = tile_new(PTOISA_I8, PTOISA_LEFT, i % 2 ? PTOISA_NZ : PTOISA_ZZ, m, k);
         ptoisa_tile b = tile_new(PTOISA_I8, PTOISA_RIGHT, PTOISA_ZN, k, n);
         ptoisa_tile c = tile_new(PTOISA_I32, PTOISA_ACC, PTOISA_NZ, m, n);
-        const size_t bytes = ptoisa_tile_bytes(&c);
-        ptoisa_tile old = c;
-        old.data = malloc(bytes);
-        assert_non_null(old.data);
         for (uint32_t r = 0; r < k; r++) {
             for (uint32_t j = 0; j < m; j++) {
                 tile_set(&a, j, r, extremes[kind < 6 ? (uint32_t)kind % 2 : random_in(0, 4)]);
@@ -310,20 +305,7 @@ TEST(matmul__bytes_at_their_extremes_are_exact_and_wrap) {
         for (uint32_t j = 0; j < m * n; j++) {
             tile_set(&c, j / n, j % n, j % 2 ? INT32_MAX - (double)j : INT32_MIN + (double)j);
         }
-        memcpy(old.data, c.data, bytes);
-        for (int x = 0; x < CODES; x++) {
-            ptoisa_mm_code code;
-            if (code_at(x, &code)) {
-                ptoisa_mm_task task = {&c, &c, &a, &b, false};
-                memcpy(c.data, old.data, bytes);
-                ptoisa_mm_run(&code, &task);
-                check_product(&task, &old, old.data);
-            }
-        }
-        free(a.data);
-        free(b.data);
-        free(c.data);
-        free(old.data);
+        check_codes(&c, &c, &a, &b, false);
     }
 }
 
@@ -346,10 +328,6 @@ TEST(matmul__a_sum_is_rounded_once) {
         ptoisa_tile a = tile_new(PTOISA_F32, PTOISA_LEFT, PTOISA_ZZ, 7, 2);
         ptoisa_tile b = tile_new(PTOISA_F32, PTOISA_RIGHT, PTOISA_ZN, 2, 5);
         ptoisa_tile c = tile_new(PTOISA_F32, PTOISA_ACC, PTOISA_NZ, 7, 5);
-        size_t bytes = ptoisa_tile_bytes(&c);
-        void *before = malloc(bytes);
-        assert_non_null(before);
-        memcpy(before, c.data, bytes);
         int exponent = i % 2 ? -149 : (int)random_in(0, 80) - 60;
         for (uint32_t r = 0; r < 7; r++) {
             double odd =
@@ -362,18 +340,7 @@ TEST(matmul__a_sum_is_rounded_once) {
             tile_set(&b, 0, j, ldexp(1, exponent - exponent / 2));
             tile_set(&b, 1, j, ldexp(sign * (1 - 0x1p-23), exponent - exponent / 2));
         }
-        for (int n = 0; n < CODES; n++) {
-            ptoisa_mm_code code;
-            if (code_at(n, &code)) {
-                ptoisa_mm_task task = {&c, NULL, &a, &b, false};
-                ptoisa_mm_run(&code, &task);
-                check_product(&task, NULL, before);
-            }
-        }
-        free(a.data);
-        free(b.data);
-        free(c.data);
-        free(before);
+        check_codes(&c, NULL, &a, &b, false);
     }
 }
 
@@ -427,9 +394,7 @@ static void check_ranges(const ranges *of, uint32_t m, uint32_t k, uint32_t n) {
             }
         }
     }
-    free(a.data);
-    free(b.data);
-    free(c.data);
+    tiles_free();
     free(sums);
 }
 
