@@ -267,43 +267,41 @@ ROUNDS_TEST(cvt__rounds_as_on_paper, 21) {
 }
 
 // 300 is 44 in i8 when it wraps, and 127 when it saturates.
-BENCH_TEST(cvt__wraps_by_default_and_saturates_on_demand) {
-    static const struct {
-        ptoisa_dtype from, to;
-        double x, wrapped, saturated;
-    } cases[] = {{PTOISA_F16, PTOISA_I8, 300, 44, 127},
-                 {PTOISA_F16, PTOISA_I8, -129, 127, -128},
-                 {PTOISA_F16, PTOISA_U8, 300, 44, 255},
-                 {PTOISA_F16, PTOISA_U8, -1, 255, 0},
-                 {PTOISA_F16, PTOISA_I16, 40000, -25536, 32767},
-                 {PTOISA_F32, PTOISA_I16, 65537, 1, 32767},
-                 {PTOISA_F32, PTOISA_I16, -32769, 32767, -32768},
-                 {PTOISA_I32, PTOISA_I16, 65537, 1, 32767},
-                 {PTOISA_I32, PTOISA_I16, -32769, 32767, -32768},
-                 {PTOISA_I64, PTOISA_I32, 4294967299.0, 3, 2147483647},
-                 {PTOISA_I64, PTOISA_I32, -2147483649.0, 2147483647, -2147483648.0},
-                 {PTOISA_F32, PTOISA_I32, 3e9, 2147483647, 2147483647},
-                 {PTOISA_F32, PTOISA_I32, -3e9, -2147483648.0, -2147483648.0},
-                 {PTOISA_F32, PTOISA_I32, (double)NAN, 0, 0},
-                 {PTOISA_F32, PTOISA_I16, (double)NAN, 0, 0},
-                 {PTOISA_F16, PTOISA_I8, (double)NAN, 0, 0},
-                 {PTOISA_F16, PTOISA_I32, (double)INFINITY, 2147483647, 2147483647},
-                 {PTOISA_BF16, PTOISA_I32, -(double)INFINITY, -2147483648.0, -2147483648.0}};
-    for (uint32_t i = 0; i < 2 * sizeof cases / sizeof cases[0]; i++) {
-        bool saturate = i % 2;
-        test_begin(bench, PTOISA_A2A3, "TCVT wraps");
-        test_tile *s = test_vec(bench, cases[i / 2].from, 1, 37);
-        test_tile *d = test_written(test_vec(bench, cases[i / 2].to, 1, 37));
-        for (uint32_t c = 0; c < 37; c++) {
-            test_put(s, 0, c, cases[i / 2].x);
-        }
-        test_run(bench);
-        ptoisa_tcvt(&bench->core, &d->tile, &s->tile, PTOISA_CAST_RINT, saturate);
-        for (uint32_t c = 0; c < 37; c++) {
-            test_expect(bench, d, 0, c, saturate ? cases[i / 2].saturated : cases[i / 2].wrapped,
-                        0);
-        }
-        test_end(bench);
+static const struct {
+    ptoisa_dtype from, to;
+    double x, wrapped, saturated;
+} wraps[] = {{PTOISA_F16, PTOISA_I8, 300, 44, 127},
+             {PTOISA_F16, PTOISA_I8, -129, 127, -128},
+             {PTOISA_F16, PTOISA_U8, 300, 44, 255},
+             {PTOISA_F16, PTOISA_U8, -1, 255, 0},
+             {PTOISA_F16, PTOISA_I16, 40000, -25536, 32767},
+             {PTOISA_F32, PTOISA_I16, 65537, 1, 32767},
+             {PTOISA_F32, PTOISA_I16, -32769, 32767, -32768},
+             {PTOISA_I32, PTOISA_I16, 65537, 1, 32767},
+             {PTOISA_I32, PTOISA_I16, -32769, 32767, -32768},
+             {PTOISA_I64, PTOISA_I32, 4294967299.0, 3, 2147483647},
+             {PTOISA_I64, PTOISA_I32, -2147483649.0, 2147483647, -2147483648.0},
+             {PTOISA_F32, PTOISA_I32, 3e9, 2147483647, 2147483647},
+             {PTOISA_F32, PTOISA_I32, -3e9, -2147483648.0, -2147483648.0},
+             {PTOISA_F32, PTOISA_I32, (double)NAN, 0, 0},
+             {PTOISA_F32, PTOISA_I16, (double)NAN, 0, 0},
+             {PTOISA_F16, PTOISA_I8, (double)NAN, 0, 0},
+             {PTOISA_F16, PTOISA_I32, (double)INFINITY, 2147483647, 2147483647},
+             {PTOISA_BF16, PTOISA_I32, -(double)INFINITY, -2147483648.0, -2147483648.0}};
+
+ROUNDS_TEST(cvt__wraps_by_default_and_saturates_on_demand, 2 * COUNT_OF(wraps)) {
+    bool saturate = round % 2;
+    test_begin(bench, PTOISA_A2A3, "TCVT wraps");
+    test_tile *s = test_vec(bench, wraps[round / 2].from, 1, 37);
+    test_tile *d = test_written(test_vec(bench, wraps[round / 2].to, 1, 37));
+    for (uint32_t c = 0; c < 37; c++) {
+        test_put(s, 0, c, wraps[round / 2].x);
+    }
+    test_run(bench);
+    ptoisa_tcvt(&bench->core, &d->tile, &s->tile, PTOISA_CAST_RINT, saturate);
+    for (uint32_t c = 0; c < 37; c++) {
+        test_expect(bench, d, 0, c,
+                    saturate ? wraps[round / 2].saturated : wraps[round / 2].wrapped, 0);
     }
 }
 

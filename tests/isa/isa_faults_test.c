@@ -40,25 +40,20 @@ typedef enum spoil {
     SPOIL_COUNT
 } spoil;
 
-static const char *const spoil_names[SPOIL_COUNT] = {
-    "f64",        "no type",    "another memory", "no memory",      "no layout",
-    "a torn row", "address",    "no data",        "too many valid", "too many valid",
-    "no rows",    "fewer rows", "fewer columns"};
-
-// A part of the text; "" where instructions may say it in their own words.
-static const char *const spoil_parts[SPOIL_COUNT] = {"",
-                                                     "",
-                                                     "",
-                                                     "no tile",
-                                                     "no tile",
-                                                     "",
-                                                     "not 32-byte aligned",
-                                                     "not 32-byte aligned",
-                                                     "valid elements of",
-                                                     "valid elements of",
-                                                     "valid elements of",
-                                                     "",
-                                                     ""};
+// How it is called, and a part of the text; "" where instructions may say it in their own words.
+static const char *const spoils[SPOIL_COUNT][2] = {{"f64", ""},
+                                                   {"no type", ""},
+                                                   {"another memory", ""},
+                                                   {"no memory", "no tile"},
+                                                   {"no layout", "no tile"},
+                                                   {"a torn row", ""},
+                                                   {"address", "not 32-byte aligned"},
+                                                   {"no data", "not 32-byte aligned"},
+                                                   {"too many valid", "valid elements of"},
+                                                   {"too many valid", "valid elements of"},
+                                                   {"no rows", "valid elements of"},
+                                                   {"fewer rows", ""},
+                                                   {"fewer columns", ""}};
 
 // A memory in which nothing takes this operand.
 static ptoisa_memory wrong_memory(ptoisa_memory memory, bool is_destination) {
@@ -118,7 +113,7 @@ static bool spoiled_call(test_bench *bench, call_id id, ptoisa_family family, ui
         // Tiles that are also read as another type have their own words for it.
         if (spoil_tile(t, how, call.needs[operand], operand == 0)) {
             call_run(bench, &call);
-            refused(bench, &call, spoil_names[how], operand, spoil_parts[how]);
+            refused(bench, &call, spoils[how][0], operand, spoils[how][1]);
         }
         *t = good;
     } else {

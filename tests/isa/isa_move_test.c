@@ -281,33 +281,29 @@ static void expect_moved(const test_bench *bench, const test_tile *d, uint32_t d
     }
 }
 
-BENCH_TEST(move__keeps_elements_and_changes_layouts) {
-    uint32_t path_count = (uint32_t)(sizeof move_paths / sizeof move_paths[0]);
-    for (uint32_t round = 0; round < 60 * path_count; round++) {
-        const path *p = &move_paths[round % path_count];
-        bool is_line = p->to == PTOISA_BIAS || p->to == PTOISA_SCALING;
-        bool is_left = p->to == PTOISA_LEFT || p->to == PTOISA_RIGHT;
-        uint32_t set = is_left ? SET(F16) | SET(BF16) | SET(F32) | SET(I8) : set_any;
-        ptoisa_dtype dtype = p->dtype ? p->dtype : test_dtype(bench, set);
-        uint32_t rows = is_line ? 1 : test_size(bench, 50), cols = test_size(bench, SIDE);
-        test_begin(bench, p->family, "TMOV");
-        test_tile *s;
-        if (is_line) {
-            uint32_t unit = 128 / ref_size(dtype);
-            s = test_tile_make(bench, dtype, p->from, p->from_layout, 1,
-                               (cols + unit - 1) / unit * unit, 1, cols);
-        } else {
-            // Sizes that are whole in either layout.
-            uint32_t r = (rows + 31) / 32 * 32, c = (cols + 31) / 32 * 32;
-            s = test_tile_make(bench, dtype, p->from, p->from_layout, r, c, rows, cols);
-        }
-        test_fill(bench, s, dtype == p->to_dtype || !p->to_dtype ? TEST_ANY : TEST_PLAIN);
-        test_tile *d = tile_like(bench, s, p->to_dtype ? p->to_dtype : dtype, p->to, p->to_layout);
-        test_run(bench);
-        ptoisa_tmov(&bench->core, &d->tile, &s->tile);
-        expect_moved(bench, d, 0, 0, s, 0, 0, rows, cols);
-        test_end(bench);
+ROUNDS_TEST(move__keeps_elements_and_changes_layouts, 60 * COUNT_OF(move_paths)) {
+    const path *p = &move_paths[round % COUNT_OF(move_paths)];
+    bool is_line = p->to == PTOISA_BIAS || p->to == PTOISA_SCALING;
+    bool is_left = p->to == PTOISA_LEFT || p->to == PTOISA_RIGHT;
+    uint32_t set = is_left ? SET(F16) | SET(BF16) | SET(F32) | SET(I8) : set_any;
+    ptoisa_dtype dtype = p->dtype ? p->dtype : test_dtype(bench, set);
+    uint32_t rows = is_line ? 1 : test_size(bench, 50), cols = test_size(bench, SIDE);
+    test_begin(bench, p->family, "TMOV");
+    test_tile *s;
+    if (is_line) {
+        uint32_t unit = 128 / ref_size(dtype);
+        s = test_tile_make(bench, dtype, p->from, p->from_layout, 1,
+                           (cols + unit - 1) / unit * unit, 1, cols);
+    } else {
+        // Sizes that are whole in either layout.
+        uint32_t r = (rows + 31) / 32 * 32, c = (cols + 31) / 32 * 32;
+        s = test_tile_make(bench, dtype, p->from, p->from_layout, r, c, rows, cols);
     }
+    test_fill(bench, s, dtype == p->to_dtype || !p->to_dtype ? TEST_ANY : TEST_PLAIN);
+    test_tile *d = tile_like(bench, s, p->to_dtype ? p->to_dtype : dtype, p->to, p->to_layout);
+    test_run(bench);
+    ptoisa_tmov(&bench->core, &d->tile, &s->tile);
+    expect_moved(bench, d, 0, 0, s, 0, 0, rows, cols);
 }
 
 ROUNDS_TEST(extract__takes_a_panel, 2 * ROUNDS) {
@@ -368,92 +364,87 @@ ROUNDS_TEST(insert__writes_a_panel, 2 * ROUNDS) {
 }
 
 // TMOV, TEXTRACT and TINSERT with a scale, or a scale for each column that is moved; TSTORE that adds.
-BENCH_TEST(quantise__moves_out_of_l0c) {
+ROUNDS_TEST(quantise__moves_out_of_l0c, 4 * ROUNDS) {
     static const ptoisa_dtype from[5] = {PTOISA_F32, PTOISA_F32, PTOISA_I32, PTOISA_I32,
                                          PTOISA_I32};
     static const ptoisa_dtype to[5] = {PTOISA_I8, PTOISA_U8, PTOISA_I8, PTOISA_U8, PTOISA_F16};
-    for (uint32_t round = 0; round < 4 * ROUNDS; round++) {
-        uint32_t which = round % 5, form = round % 4;  // mov, extract, insert, add
-        bool is_relu = test_chance(bench, 2), is_fp = test_chance(bench, 2),
-             is_vec = round % 7 == 0;
-        if (form == 3 && to[which] == PTOISA_U8) {
-            continue;  // not added to
-        }
-        test_begin(bench, is_vec ? PTOISA_A5 : PTOISA_A2A3, "quantising");
-        uint32_t rows = 32 * test_in(bench, 1, 3), cols = 32 * test_in(bench, 1, 3);
-        uint32_t part_rows = 32 * test_in(bench, 1, rows / 32);
-        uint32_t part_cols = 32 * test_in(bench, 1, cols / 32);
-        uint32_t row = test_in(bench, 0, rows - part_rows),
-                 col = test_in(bench, 0, cols - part_cols);
-        bool is_whole = form == 0 || form == 3;
-        uint32_t m = is_whole ? test_in(bench, 1, rows) : test_in(bench, 1, part_rows);
-        uint32_t n = is_whole ? test_in(bench, 1, cols) : test_in(bench, 1, part_cols);
-        row = is_whole ? 0 : row, col = is_whole ? 0 : col;
-        bool is_s_small = form == 2;
-        test_tile *s = test_tile_make(bench, from[which], PTOISA_ACC, PTOISA_NZ,
-                                      is_s_small ? part_rows : rows, is_s_small ? part_cols : cols,
-                                      form == 1 ? rows : m, form == 1 ? cols : n);
-        test_tile *d = test_tile_make(bench, to[which], is_vec ? PTOISA_VEC : PTOISA_MAT,
-                                      is_vec ? PTOISA_ROW_MAJOR : PTOISA_NZ,
-                                      form == 1 ? part_rows : rows, form == 1 ? part_cols : cols,
-                                      form == 2 ? rows : m, form == 2 ? cols : n);
-        test_tile *fp =
-            test_tile_make(bench, PTOISA_U64, PTOISA_SCALING, PTOISA_ROW_MAJOR, 1, 96, 1, n);
-        double scales[96];
-        for (uint32_t c = 0; c < n; c++) {
-            scales[c] = (double)(float)ldexp(1 + test_in(bench, 0, 7) * 0.125,
-                                             (int)test_in(bench, 0, 5) - 3);
-            scales[c] = is_fp ? scales[c] : scales[0];
-            ref_put_bits(fp->tile.data, PTOISA_U64, c,
-                         test_random(bench) << 32 | ref_encode(PTOISA_F32, scales[c]));
-        }
-        for (uint32_t i = 0; i < s->tile.valid_rows * s->tile.valid_cols; i++) {
-            // Products with a scale of 4 bits are exact.
-            test_put(s, i / s->tile.valid_cols, i % s->tile.valid_cols,
-                     (double)test_in(bench, 0, 400) - 200);
-        }
-        test_window w = {0};
+    uint32_t which = round % 5, form = round % 4;  // mov, extract, insert, add
+    bool is_relu = test_chance(bench, 2), is_fp = test_chance(bench, 2), is_vec = round % 7 == 0;
+    if (form == 3 && to[which] == PTOISA_U8) {
+        return;  // not added to
+    }
+    test_begin(bench, is_vec ? PTOISA_A5 : PTOISA_A2A3, "quantising");
+    uint32_t rows = 32 * test_in(bench, 1, 3), cols = 32 * test_in(bench, 1, 3);
+    uint32_t part_rows = 32 * test_in(bench, 1, rows / 32);
+    uint32_t part_cols = 32 * test_in(bench, 1, cols / 32);
+    uint32_t row = test_in(bench, 0, rows - part_rows), col = test_in(bench, 0, cols - part_cols);
+    bool is_whole = form == 0 || form == 3;
+    uint32_t m = is_whole ? test_in(bench, 1, rows) : test_in(bench, 1, part_rows);
+    uint32_t n = is_whole ? test_in(bench, 1, cols) : test_in(bench, 1, part_cols);
+    row = is_whole ? 0 : row, col = is_whole ? 0 : col;
+    bool is_s_small = form == 2;
+    test_tile *s =
+        test_tile_make(bench, from[which], PTOISA_ACC, PTOISA_NZ, is_s_small ? part_rows : rows,
+                       is_s_small ? part_cols : cols, form == 1 ? rows : m, form == 1 ? cols : n);
+    test_tile *d =
+        test_tile_make(bench, to[which], is_vec ? PTOISA_VEC : PTOISA_MAT,
+                       is_vec ? PTOISA_ROW_MAJOR : PTOISA_NZ, form == 1 ? part_rows : rows,
+                       form == 1 ? part_cols : cols, form == 2 ? rows : m, form == 2 ? cols : n);
+    test_tile *fp =
+        test_tile_make(bench, PTOISA_U64, PTOISA_SCALING, PTOISA_ROW_MAJOR, 1, 96, 1, n);
+    double scales[96];
+    for (uint32_t c = 0; c < n; c++) {
+        scales[c] =
+            (double)(float)ldexp(1 + test_in(bench, 0, 7) * 0.125, (int)test_in(bench, 0, 5) - 3);
+        scales[c] = is_fp ? scales[c] : scales[0];
+        ref_put_bits(fp->tile.data, PTOISA_U64, c,
+                     test_random(bench) << 32 | ref_encode(PTOISA_F32, scales[c]));
+    }
+    for (uint32_t i = 0; i < s->tile.valid_rows * s->tile.valid_cols; i++) {
+        // Products with a scale of 4 bits are exact.
+        test_put(s, i / s->tile.valid_cols, i % s->tile.valid_cols,
+                 (double)test_in(bench, 0, 400) - 200);
+    }
+    test_window w = {0};
+    if (form == 3) {
+        w = test_window_make(bench, to[which], m, n, true, false);
+        w.buffer->role = TEST_CHECKED;
+    }
+    d->role = form == 0 || form == 1 ? TEST_WRITTEN : TEST_CHECKED;
+    test_run(bench);
+    ptoisa_core *core = &bench->core;
+    const ptoisa_tile *dt = &d->tile, *st = &s->tile, *ft = &fp->tile;
+    float scale = (float)scales[0];
+    switch (2 * form + is_fp) {
+    case 0: ptoisa_tmov_quant(core, dt, st, scale, is_relu); break;
+    case 1: ptoisa_tmov_fp(core, dt, st, ft, is_relu); break;
+    case 2: ptoisa_textract_quant(core, dt, st, scale, row, col, is_relu); break;
+    case 3: ptoisa_textract_fp(core, dt, st, ft, row, col, is_relu); break;
+    case 4: ptoisa_tinsert_quant(core, dt, st, scale, row, col, is_relu); break;
+    case 5: ptoisa_tinsert_fp(core, dt, st, ft, row, col, is_relu); break;
+    case 6: ptoisa_tstore_add_quant(core, &w.global, st, scale, is_relu); break;
+    default: ptoisa_tstore_add_fp(core, &w.global, st, ft, is_relu); break;
+    }
+    for (uint32_t i = 0; i < m * n; i++) {
+        uint32_t r = i / n, c = i % n;
+        double x = form == 1 ? ref_was(s, row + r, col + c) : ref_was(s, r, c);
+        double want = convert_scaled(is_relu && x < 0 ? 0 : x, scales[c], to[which]);
         if (form == 3) {
-            w = test_window_make(bench, to[which], m, n, true, false);
-            w.buffer->role = TEST_CHECKED;
+            double sum = ref_decode(to[which], test_window_was(&w, r, c)) + want;
+            sum = to[which] == PTOISA_F16 ? sum : ref_wrap_whole(to[which], sum);
+            test_expect_value(bench, w.buffer, 0, test_window_at(&w, r, c), sum);
+        } else {
+            test_expect_value(bench, d, form == 2 ? row + r : r, form == 2 ? col + c : c, want);
         }
-        d->role = form == 0 || form == 1 ? TEST_WRITTEN : TEST_CHECKED;
-        test_run(bench);
-        ptoisa_core *core = &bench->core;
-        const ptoisa_tile *dt = &d->tile, *st = &s->tile, *ft = &fp->tile;
-        float scale = (float)scales[0];
-        switch (2 * form + is_fp) {
-        case 0: ptoisa_tmov_quant(core, dt, st, scale, is_relu); break;
-        case 1: ptoisa_tmov_fp(core, dt, st, ft, is_relu); break;
-        case 2: ptoisa_textract_quant(core, dt, st, scale, row, col, is_relu); break;
-        case 3: ptoisa_textract_fp(core, dt, st, ft, row, col, is_relu); break;
-        case 4: ptoisa_tinsert_quant(core, dt, st, scale, row, col, is_relu); break;
-        case 5: ptoisa_tinsert_fp(core, dt, st, ft, row, col, is_relu); break;
-        case 6: ptoisa_tstore_add_quant(core, &w.global, st, scale, is_relu); break;
-        default: ptoisa_tstore_add_fp(core, &w.global, st, ft, is_relu); break;
+    }
+    for (uint32_t i = 0; form == 2 && i < rows * cols; i++) {
+        uint32_t r = i / cols, c = i % cols;
+        if (r - row >= m || c - col >= n) {
+            test_expect_bits(bench, d, r, c, ref_was_bits(d, r, c));
         }
-        for (uint32_t i = 0; i < m * n; i++) {
-            uint32_t r = i / n, c = i % n;
-            double x = form == 1 ? ref_was(s, row + r, col + c) : ref_was(s, r, c);
-            double want = convert_scaled(is_relu && x < 0 ? 0 : x, scales[c], to[which]);
-            if (form == 3) {
-                double sum = ref_decode(to[which], test_window_was(&w, r, c)) + want;
-                sum = to[which] == PTOISA_F16 ? sum : ref_wrap_whole(to[which], sum);
-                test_expect_value(bench, w.buffer, 0, test_window_at(&w, r, c), sum);
-            } else {
-                test_expect_value(bench, d, form == 2 ? row + r : r, form == 2 ? col + c : c, want);
-            }
-        }
-        for (uint32_t i = 0; form == 2 && i < rows * cols; i++) {
-            uint32_t r = i / cols, c = i % cols;
-            if (r - row >= m || c - col >= n) {
-                test_expect_bits(bench, d, r, c, ref_was_bits(d, r, c));
-            }
-        }
-        if (form == 3) {
-            test_window_rest_is_untouched(bench, &w);
-        }
-        test_end(bench);
+    }
+    if (form == 3) {
+        test_window_rest_is_untouched(bench, &w);
     }
 }
 

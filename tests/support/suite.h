@@ -86,6 +86,8 @@ extern
         alarm(limit);                                                                              \
     }
 
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
 // Each element of a grid, row by row. A `break` ends a row.
 #define TEST_GRID(type, row, rows, col, cols)                                                      \
     for (type row = 0; row < (rows); row++)                                                        \

@@ -48,8 +48,6 @@ static inline uint64_t test_seed(void) {
     return seed;
 }
 
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
-
 // A call that must succeed, and one of wrong arguments.
 #define assert_ok(call)      assert_int_equal(call, PTOWSP_OK)
 #define assert_invalid(call) assert_int_equal(call, PTOWSP_INVALID_PARAMS)
