@@ -21,23 +21,10 @@ static kt_value made_like(kt *t, kt_value like) {
     return made(t, like.dtype, like.rows, like.cols, like);
 }
 
-typedef struct call {
-    ptowsp_instruction_desc desc;
-    uint32_t src_count;
-} call;
-
-static call call_of(const char *name, kt_value dst) {
-    call c = {.desc.name = name, .desc.dst[0] = dst.v};
-    return c;
-}
-
-static void from(call *c, kt_value src) {
-    c->desc.src[c->src_count++] = src.v;
-}
-
-static void tell(kt *t, const call *c) {
-    ptowsp_instruction(t->k, &c->desc);
-}
+// An instruction that writes d, and what else is to be said of it.
+#define TELL(t, name_, d, ...)                                                                     \
+    ptowsp_instruction((t)->k,                                                                     \
+                       &(ptowsp_instruction_desc){.name = name_, .dst[0] = (d).v, __VA_ARGS__})
 
 // Of rows of 32 bytes; valid sizes follow the run.
 static kt_value tile(kt *t) {
@@ -53,81 +40,59 @@ static kt_value tile(kt *t) {
 // (dst, src), (dst, src, src), (dst, src, src, src), (dst, src, scalar)
 static void scene_plain(kt *t, int which) {
     kt_value x = tile(t), y = kt_in(t, PTOWSP_F32, x.rows, x.cols), d = made_like(t, x);
-    call c = call_of("TABS", d);
     switch (which) {
     case 0:
-        from(&c, x);
+        TELL(t, "TABS", d, .src = {x.v});
         SET(d, fabs(x.x[i]))
         break;
     case 1:
-        c.desc.name = "TSUBRELU";
-        from(&c, x), from(&c, y);
+        TELL(t, "TSUBRELU", d, .src = {x.v, y.v});
         SET(d, fmax(x.x[i] - y.x[i], 0))
         break;
     case 2:
-        c.desc.name = "TADDC";
-        from(&c, x), from(&c, y), from(&c, x);
+        TELL(t, "TADDC", d, .src = {x.v, y.v, x.v});
         SET(d, kt_round(PTOWSP_F32, x.x[i] + y.x[i]) + x.x[i])
         break;
     case 3:
-        c.desc.name = "TLRELU";
-        from(&c, x);
-        c.desc.scalar = kt_const(t, 0.25).v;
+        TELL(t, "TLRELU", d, .src = {x.v}, .scalar = kt_const(t, 0.25).v);
         SET(d, x.x[i] > 0 ? x.x[i] : x.x[i] * 0.25)
         break;
     case 4:
-        c.desc.name = "TADDSC";
-        from(&c, x), from(&c, y);
-        c.desc.scalar = kt_scalar(t, PTOWSP_F32, 3).v;
+        TELL(t, "TADDSC", d, .src = {x.v, y.v}, .scalar = kt_scalar(t, PTOWSP_F32, 3).v);
         SET(d, kt_round(PTOWSP_F32, x.x[i] + 3) + y.x[i])
         break;
     default:
-        c.desc.name = "TPRELU";
-        from(&c, x), from(&c, y);
-        c.desc.tmp = made_full(t, PTOWSP_U8, x.rows, 32).v;
+        TELL(t, "TPRELU", d, .src = {x.v, y.v}, .tmp = made_full(t, PTOWSP_U8, x.rows, 32).v);
         SET(d, x.x[i] > 0 ? x.x[i] : x.x[i] * y.x[i])
         break;
     }
-    tell(t, &c);
     kt_keep(t, d);
 }
 
 // Those that read what they write: x + 2 y, x y + z, x + y z.
 static void scene_update(kt *t, int which) {
     kt_value x = tile(t), y = kt_in(t, PTOWSP_F32, x.rows, x.cols), d = made_like(t, x);
-    call first = call_of("TMULS", d), second = call_of("TAXPY", d);
-    from(&first, x);
-    first.desc.scalar = kt_const(t, 2).v;
-    from(&second, y);
+    TELL(t, "TMULS", d, .src = {x.v}, .scalar = kt_const(t, 2).v);
     if (which == 0) {
-        second.desc.scalar = kt_const(t, 0.5).v;
+        TELL(t, "TAXPY", d, .src = {y.v}, .scalar = kt_const(t, 0.5).v);
         SET(d, 2 * x.x[i] + 0.5 * y.x[i])
     } else if (which == 1) {
-        second.desc.name = "TFUSEDMULADD";
-        from(&second, x);
+        TELL(t, "TFUSEDMULADD", d, .src = {y.v, x.v});
         SET(d, y.x[i] * (2 * x.x[i]) + x.x[i])
     } else {
-        second.desc.name = "TMULADDDST";
-        from(&second, y);
+        TELL(t, "TMULADDDST", d, .src = {y.v, y.v});
         SET(d, 2 * x.x[i] + y.x[i] * y.x[i])
     }
-    tell(t, &first);
-    tell(t, &second);
     kt_keep(t, d);
 }
 
 // Written several times, read by operations between: each sees what was there.
 static void scene_rewrite(kt *t, int which) {
     kt_value x = tile(t), d = made_like(t, x);
-    call c = call_of("TADDS", d);
-    from(&c, x);
-    c.desc.scalar = kt_const(t, 1).v;
-    tell(t, &c);
+    TELL(t, "TADDS", d, .src = {x.v}, .scalar = kt_const(t, 1).v);
     SET(d, x.x[i] + 1)
     kt_value first = kt_neg(t, d);
-    call again = call_of("TMUL", d);
-    from(&again, d), from(&again, d);
-    tell(t, &again);
+    TELL(t, "TMUL", d, .src = {d.v, d.v});
     kt_value square = made_like(t, x);  // the same tile as d, seen later
     square.v = d.v;
     SET(square, d.x[i] * d.x[i])
@@ -141,30 +106,25 @@ static void scene_made(kt *t, int which) {
     bool is_other = which >= 3;  // counting down, the upper triangle
     which = which % 3;
     kt_value d = made_full(t, PTOWSP_I32, which == 1 ? 1 : 16, 24);
-    call c = call_of(which == 0 ? "TEXPANDS" : which == 1 ? "TCI" : "TTRI", d);
-    c.desc.mode = is_other && which != 0;
     if (which < 2) {
-        c.desc.scalar = kt_const(t, -7).v;
+        TELL(t, which ? "TCI" : "TEXPANDS", d, .mode = is_other && which,
+             .scalar = kt_const(t, -7).v);
         SET(d, which == 0 ? -7 : is_other ? -7 - (double)at_col : -7 + (double)at_col)
     } else {
-        c.desc.col = 3;  // the diagonal
+        TELL(t, "TTRI", d, .mode = is_other, .col = 3);  // the diagonal
         SET(d, is_other ? at_col >= at_row + 3 : at_col <= at_row + 3)
     }
-    tell(t, &c);
     kt_keep(t, d);
 }
 
 // With a mode: conversions, comparisons, every second column.
 static void scene_mode(kt *t, int which) {
     kt_value x = tile(t), d = made(t, PTOWSP_I32, x.rows, x.cols, x);
-    call c = call_of("TCVT", d);
-    from(&c, x);
-    c.desc.mode = (uint32_t)which;
     KT_EACH(d, r, col) {
         d.x[KT_AT(d, r, col)] =
             kt_to_integer(PTOWSP_I32, x.x[KT_AT(x, r, col)], (ptowsp_round)which);
     }
-    tell(t, &c);
+    TELL(t, "TCVT", d, .src = {x.v}, .mode = (uint32_t)which);
     kt_keep(t, d);
 }
 
@@ -174,40 +134,23 @@ static void scene_mask(kt *t, int which) {
     // As many bytes are valid as a parameter of that size says: an eighth of the columns, so full.
     kt_value mask = made_full(t, PTOWSP_U8, 16, 32), d = made_like(t, x);
     kt_value tmp = made_full(t, PTOWSP_U8, 1, 32);
-    call compare = call_of(which % 2 ? "TCMPS" : "TCMP", mask);
-    call select = call_of(which / 2 ? "TSELS" : "TSEL", d);
-    from(&compare, x);
-    compare.desc.mode = PTOWSP_GE;
-    if (which % 2) {
-        compare.desc.scalar = kt_const(t, 0.5).v;
-    } else {
-        from(&compare, y);
-    }
-    from(&select, mask), from(&select, x);
-    if (which / 2) {
-        select.desc.scalar = kt_const(t, -1).v;
-    } else {
-        from(&select, y);
-    }
-    select.desc.tmp = tmp.v;
+    const ptowsp_value none = {NULL, 0};
+    TELL(t, which % 2 ? "TCMPS" : "TCMP", mask, .src = {x.v, which % 2 ? none : y.v},
+         .mode = PTOWSP_GE, .scalar = which % 2 ? kt_const(t, 0.5).v : none);
+    TELL(t, which / 2 ? "TSELS" : "TSEL", d, .src = {mask.v, x.v, which / 2 ? none : y.v},
+         .scalar = which / 2 ? kt_const(t, -1).v : none, .tmp = tmp.v);
     SET(d, x.x[i] >= (which % 2 ? 0.5 : y.x[i]) ? x.x[i] : which / 2 ? -1 : y.x[i])
-    tell(t, &compare);
-    tell(t, &select);
     kt_keep(t, d);
 }
 
 // A transpose of what is written again behind it is of what there was before.
 static void scene_transposed(kt *t, int which) {
     kt_value x = kt_in(t, PTOWSP_F32, which ? 24 : 1, which ? 1 : 24), d = made_like(t, x);
-    call c = call_of("TADDS", d);
-    from(&c, x);
-    c.desc.scalar = ptowsp_tile_const(t->k, 1);
+    TELL(t, "TADDS", d, .src = {x.v}, .scalar = kt_const(t, 1).v);
     SET(d, x.x[i] + 1)
-    tell(t, &c);
     kt_value turned = kt_transpose(t, d);
-    c.desc.scalar = ptowsp_tile_const(t->k, 3);
+    TELL(t, "TADDS", d, .src = {x.v}, .scalar = kt_const(t, 3).v);
     SET(d, x.x[i] + 3)
-    tell(t, &c);
     kt_keep(t, turned);
     kt_keep(t, d);
 }
@@ -216,7 +159,7 @@ static void scene_transposed(kt *t, int which) {
 // sums of neighbours, every second column.
 static void scene_rows_and_columns(kt *t, int which) {
     kt_value x = kt_in(t, PTOWSP_F32, 16, 32), tmp = made_like(t, x);
-    call c = call_of("TROWARGMAX", x);
+    ptowsp_instruction_desc c = {.name = "TROWARGMAX", .src[0] = x.v};
     kt_value d = x;
     if (which == 0) {
         ptowsp_alloc_desc desc = {.dtype = PTOWSP_I32,
@@ -226,7 +169,7 @@ static void scene_rows_and_columns(kt *t, int which) {
                                   .like = kt_rowmax(t, x).v};
         kt_value like = kt_rowmax(t, x);
         d = kt_value_like(t, ptowsp_tile_alloc(t->k, &desc), PTOWSP_I32, &like);
-        c.desc.tmp = tmp.v;
+        c.tmp = tmp.v;
         for (int64_t r = 0; r < x.valid_rows; r++) {
             for (int64_t k = 1; k < x.valid_cols; k++) {
                 d.x[r] =
@@ -236,21 +179,21 @@ static void scene_rows_and_columns(kt *t, int which) {
     } else if (which == 1) {
         kt_value like = kt_colmax(t, x);
         d = made(t, PTOWSP_F32, 1, 32, like);
-        c.desc.name = "TCOLSUM";
+        c.name = "TCOLSUM";
         for (int64_t k = 0; k < x.valid_cols; k++) {
             kt_reduce_set(&d, k, &x, KT_SUM, 0, k, false);
         }
     } else if (which == 2) {
         kt_value like = kt_transpose(t, x), scratch = made_full(t, PTOWSP_F32, 32, 16);
         d = made(t, PTOWSP_F32, 32, 16, like);
-        c.desc.name = "TTRANS";
-        c.desc.tmp = scratch.v;
+        c.name = "TTRANS";
+        c.tmp = scratch.v;
         memcpy(d.x, like.x, 32 * 16 * sizeof(double));
     } else if (which == 3) {
         kt_value like = kt_colmax(t, x);
         d = made(t, PTOWSP_I32, 1, 32, like);
-        c.desc.name = "TCOLARGMIN";
-        c.desc.tmp = tmp.v;
+        c.name = "TCOLARGMIN";
+        c.tmp = tmp.v;
         for (int64_t k = 0; k < x.valid_cols; k++) {
             d.x[k] = 0;
             for (int64_t r = 1; r < x.valid_rows; r++) {
@@ -261,10 +204,8 @@ static void scene_rows_and_columns(kt *t, int which) {
     } else if (which == 4) {
         // The last of an odd number is alone; what is behind the sums stays.
         d = made_like(t, x);
-        call fill = call_of("TEXPANDS", d);
-        fill.desc.scalar = kt_const(t, 7).v;
-        tell(t, &fill);
-        c.desc.name = "TPAIRREDUCESUM";
+        TELL(t, "TEXPANDS", d, .scalar = kt_const(t, 7).v);
+        c.name = "TPAIRREDUCESUM";
         const int64_t sums = (x.valid_cols + 1) / 2;
         SET(d, at_col >= sums ? 7
                : 2 * at_col + 1 < x.valid_cols
@@ -272,15 +213,14 @@ static void scene_rows_and_columns(kt *t, int which) {
                    : x.x[KT_AT(x, at_row, 2 * at_col)])
     } else {
         d = made_full(t, PTOWSP_F32, 16, 16);
-        c.desc.name = "TGATHERMASK";
-        c.desc.mode = 1;  // P1010: every second of two
+        c.name = "TGATHERMASK";
+        c.mode = 1;  // P1010: every second of two
         KT_EACH(d, r, k) {
             d.x[KT_AT(d, r, k)] = x.x[KT_AT(x, r, 2 * k + 1)];
         }
     }
-    c.desc.dst[0] = d.v;
-    from(&c, x);
-    tell(t, &c);
+    c.dst[0] = d.v;
+    ptowsp_instruction(t->k, &c);
     kt_keep(t, d);
 }
 
@@ -289,14 +229,10 @@ static void scene_extract(kt *t, int which) {
     kt_value x = kt_in(t, PTOWSP_F32, 20, 48);
     kt_value part = made_full(t, PTOWSP_F32, 8, 16);
     int64_t row = test_random_in(&t->state, 0, 12), col = 8 * test_random_in(&t->state, 0, 4);
-    call c = call_of("TEXTRACT", part);
-    from(&c, x);
-    c.desc.row = (uint32_t)row;
-    c.desc.col = (uint32_t)col;
     KT_EACH(part, r, k) {
         part.x[KT_AT(part, r, k)] = x.x[KT_AT(x, r + row, k + col)];
     }
-    tell(t, &c);
+    TELL(t, "TEXTRACT", part, .src = {x.v}, .row = (uint32_t)row, .col = (uint32_t)col);
     kt_keep(t, part);
     (void)which;
 }
@@ -306,12 +242,8 @@ static void scene_global(kt *t, int which) {
     kt_value x = kt_in(t, PTOWSP_F32, 16, 24), d = made_like(t, x);
     kt_param *out = kt_param_make(t, which ? PTOWSP_INOUT : PTOWSP_OUT, PTOWSP_F32, 16, 24,
                                   x.valid_rows, x.valid_cols);
-    call load = call_of("TLOAD", d), store = call_of("TSTORE", out->value);
-    from(&load, x);
-    from(&store, d);
-    store.desc.mode = which != 0;
-    tell(t, &load);
-    tell(t, &store);
+    TELL(t, "TLOAD", d, .src = {x.v});
+    TELL(t, "TSTORE", out->value, .src = {d.v}, .mode = which != 0);
     memcpy(d.x, x.x, 16 * 24 * sizeof(double));
     out->stored = d;
     out->is_stored = true;
@@ -325,9 +257,7 @@ static void scene_rows(kt *t, int which) {
     for (int64_t i = 0; i < index.valid_cols; i++) {
         kt_fill(t, index, 0, i, (double)test_random_in(&t->state, 0, table.valid_rows - 1));
     }
-    call c = call_of("MGATHER", d);
-    from(&c, table), from(&c, index);
-    tell(t, &c);
+    TELL(t, "MGATHER", d, .src = {table.v, index.v});
     KT_EACH(d, r, k) {
         d.x[KT_AT(d, r, k)] = table.x[KT_AT(table, (int64_t)index.x[r], k)];
     }
@@ -340,8 +270,6 @@ static void scene_scatter(kt *t, int which) {
     kt_value rows = kt_in(t, PTOWSP_F32, 8, 24), index = kt_in(t, PTOWSP_I32, 1, 8);
     kt_param *table = kt_param_make(t, PTOWSP_INOUT, PTOWSP_F32, 20, 24,
                                     t->config.is_partial ? 13 : 20, rows.valid_cols);
-    call c = call_of("MSCATTER", table->value);
-    from(&c, rows), from(&c, index);
     kt_value d = made_full(t, PTOWSP_F32, 20, 24);
     memcpy(d.x, table->value.x, 20 * 24 * sizeof(double));
     d.valid_rows = table->valid_rows;
@@ -353,7 +281,7 @@ static void scene_scatter(kt *t, int which) {
             d.x[KT_AT(d, row, k)] = rows.x[KT_AT(rows, i, k)];
         }
     }
-    tell(t, &c);
+    TELL(t, "MSCATTER", table->value, .src = {rows.v, index.v});
     table->stored = d;
     table->is_stored = true;
 }
@@ -362,17 +290,12 @@ static void scene_scatter(kt *t, int which) {
 static void scene_insert(kt *t, int which) {
     kt_value x = kt_in(t, PTOWSP_F32, 8, 16), d = made_full(t, PTOWSP_F32, 20, 48);
     int64_t row = test_random_in(&t->state, 0, 12), col = 8 * test_random_in(&t->state, 0, 4);
-    call fill = call_of("TEXPANDS", d), c = call_of("TINSERT", d);
-    fill.desc.scalar = kt_const(t, 3).v;
-    from(&c, x);
-    c.desc.row = (uint32_t)row;
-    c.desc.col = (uint32_t)col;
     SET(d, 3)
     KT_EACH(x, r, k) {
         d.x[KT_AT(d, r + row, k + col)] = x.x[KT_AT(x, r, k)];
     }
-    tell(t, &fill);
-    tell(t, &c);
+    TELL(t, "TEXPANDS", d, .scalar = kt_const(t, 3).v);
+    TELL(t, "TINSERT", d, .src = {x.v}, .row = (uint32_t)row, .col = (uint32_t)col);
     kt_keep(t, d);
     t->refusal =
         t->config.machine ? NULL : "TINSERT: the way from UB to UB is not on 910B, only on A5";
@@ -383,23 +306,17 @@ static void scene_insert(kt *t, int which) {
 static void scene_deinterleave(kt *t, int which) {
     kt_value x = made_full(t, PTOWSP_F32, 16, 32), y = made_full(t, PTOWSP_F32, 16, 32);
     kt_value even = made_full(t, PTOWSP_F32, 16, 32), odd = made_full(t, PTOWSP_F32, 16, 32);
-    call fill = call_of("TTRI", x), other = call_of("TEXPANDS", y);
-    fill.desc.col = (uint32_t)which;
-    other.desc.scalar = kt_const(t, 5).v;
     SET(x, at_col <= at_row + which)
     SET(y, 5)
     bool is_back = which == 3;
-    call c = call_of(is_back ? "TINTERLEAVE" : "TDEINTERLEAVE", even);
-    c.desc.dst[1] = odd.v;
-    from(&c, x), from(&c, y);
     KT_EACH(even, r, k) {
         const kt_value *side = (is_back ? k % 2 == 0 : k < 16) ? &x : &y;
         even.x[KT_AT(even, r, k)] = side->x[KT_AT(x, r, is_back ? k / 2 : 2 * k % 32)];
         odd.x[KT_AT(odd, r, k)] = side->x[KT_AT(x, r, is_back ? 16 + k / 2 : 2 * k % 32 + 1)];
     }
-    tell(t, &fill);
-    tell(t, &other);
-    tell(t, &c);
+    TELL(t, "TTRI", x, .col = (uint32_t)which);
+    TELL(t, "TEXPANDS", y, .scalar = kt_const(t, 5).v);
+    TELL(t, is_back ? "TINTERLEAVE" : "TDEINTERLEAVE", even, .src = {x.v, y.v}, .dst[1] = odd.v);
     kt_keep(t, even);
     kt_keep(t, odd);
     t->refusal = t->config.machine ? NULL
@@ -410,12 +327,9 @@ static void scene_deinterleave(kt *t, int which) {
 // With a scalar and scratch: bits.
 static void scene_bits(kt *t, int which) {
     kt_value x = kt_in(t, PTOWSP_I16, 16, 32), d = made_like(t, x);
-    call c = call_of("TXORS", d);
-    from(&c, x);
-    c.desc.scalar = kt_const(t, 5 + which).v;
-    c.desc.tmp = made_full(t, PTOWSP_I16, 16, 32).v;
     SET(d, (double)((int64_t)x.x[i] ^ (5 + which)))
-    tell(t, &c);
+    TELL(t, "TXORS", d, .src = {x.v}, .scalar = kt_const(t, 5 + which).v,
+         .tmp = made_full(t, PTOWSP_I16, 16, 32).v);
     kt_keep(t, d);
 }
 
@@ -443,9 +357,8 @@ static void scene_product(kt *t, int which) {
         desc.cols = tiles[i].cols;
         desc.like = tiles[i].like;
         made_tiles[i] = kt_value_make(t, ptowsp_tile_alloc(t->k, &desc), PTOWSP_F32, 1, 1);
-        call c = call_of(i < 2 ? "TLOAD" : "TMOV", made_tiles[i]);
-        from(&c, i == 0 ? a : i == 1 ? b : made_tiles[i - 2]);
-        tell(t, &c);
+        kt_value src = i == 0 ? a : i == 1 ? b : made_tiles[i - 2];
+        TELL(t, i < 2 ? "TLOAD" : "TMOV", made_tiles[i], .src = {src.v});
     }
     // The result's valid sizes are those of a parameter of its shape.
     kt_value shape = kt_in(t, PTOWSP_F32, 16, 48);
@@ -455,9 +368,7 @@ static void scene_product(kt *t, int which) {
     desc.cols = 48;
     desc.like = shape.v;
     kt_value acc = kt_value_like(t, ptowsp_tile_alloc(t->k, &desc), PTOWSP_F32, &shape);
-    call c = call_of("TMATMUL", acc);
-    from(&c, made_tiles[2]), from(&c, made_tiles[3]);
-    tell(t, &c);
+    TELL(t, "TMATMUL", acc, .src = {made_tiles[2].v, made_tiles[3].v});
     KT_EACH(acc, r, k) {
         for (int64_t j = 0; j < a.valid_cols; j++) {
             acc.x[KT_AT(acc, r, k)] += a.x[KT_AT(a, r, j)] * b.x[KT_AT(b, j, k)];
@@ -465,9 +376,7 @@ static void scene_product(kt *t, int which) {
     }
     kt_param *out =
         kt_param_make(t, PTOWSP_OUT, PTOWSP_F32, 16, 48, shape.valid_rows, shape.valid_cols);
-    call store = call_of("TSTORE", out->value);
-    from(&store, acc);
-    tell(t, &store);
+    TELL(t, "TSTORE", out->value, .src = {acc.v});
     out->stored = acc;
     out->is_stored = true;
     (void)which;
