@@ -1,7 +1,7 @@
 // Memory of workloads: any allocation may fail, from building through compiling to running; running
 // again allocates nothing; and what a run holds does not grow with the number of its tasks.
 
-#include "test.h"
+#include "build_script.h"
 
 enum { FAMILY_COUNT = 5 };
 
@@ -239,75 +239,34 @@ TEST(workload_memory__any_allocation_may_fail) {
 }
 
 // Builds statements and names of every kind, whether or not the module has failed on the way.
-static void build_names(ptowsp_module *m) {
-    const ptowsp_axis batch = ptowsp_axis_dynamic(m, "batch"), kv = ptowsp_axis_ragged(m, "kv");
-    const ptowsp_axis pair = ptowsp_axis_dense(m, "pair", 2),
-                      pages = ptowsp_axis_sparse(m, "pages");
+static void build_names(const fixture *f) {
+    static script s;
+    static const char calls[] =
+        "dynamic batch; ragged kv; axis pair 2; sparse pages; workload part; param n 2;"
+        "for_each i pair; task one n view:x@0,i scalar:symbol:scale tag:level=1u;"
+        "task one n view:x@0,i scalar:symbol:scale tag:level=1u after 3; end 2;"
+        "workload main; parallel b batch; row kv b; parallel k row;"
+        "task one k view:x@0,k scalar:symbol:scale tag:level=1u; end;"
+        "row pages b; select p row; call part list:p; end 2;"
+        "sequence; slot_load 1 view:x 0 0; when slot:1;"
+        "task one 0 view:x scalar:symbol:scale tag:level=1u; end; otherwise;"
+        "task one 0 view:x scalar:symbol:scale tag:level=1u; end 2;"
+        "pipeline p; channel c; event e; replicate r pair make; produces c; produces e;"
+        "send c r; send_task c one r view:x scalar:symbol:scale; close c; record e; end;"
+        "process take; consumes c; consumes e; receive t c; end; consume u c; end;"
+        "wait e; end 3";
     const ptowsp_tensor_desc tensor = {"x", PTOWSP_I32, 2, {8, 8}, PTOWSP_LOCATION_GLOBAL};
     const ptowsp_kernel_desc kernel = {.name = "one",
                                        .axis_count = 1,
                                        .tiles = {{"tile", PTOWSP_INOUT, PTOWSP_I32, 2, 2}},
                                        .scalars = {{"scale", PTOWSP_TYPE_U64}},
                                        .cycles = 1};
-    const ptowsp_view flags = {.tensor = ptowsp_tensor_make(m, &tensor)};
-    const ptowsp_expr zero = ptowsp_i64(m, 0);
-    ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(m, &kernel),
-                             .scalars[0] = ptowsp_symbol(m, "scale"),
-                             .tags[0] = {"level", ptowsp_u64(m, 1)},
-                             .views[0].tensor = flags.tensor};
-    PTOWSP_WORKLOAD(m, "part") {
-        task.axes[0] = ptowsp_workload_param(m, "n", PTOWSP_TYPE_I64);
-        PTOWSP_FOR_EACH(m, i, pair) {
-            task.views[0].col = i;
-            task.after[0] = ptowsp_task_make(m, &task);
-            ptowsp_task_make(m, &task);
-        }
-    }
-    const ptowsp_node none = {0};
-    task.after[0] = none;
-    PTOWSP_WORKLOAD(m, "main") {
-        PTOWSP_PARALLEL(m, b, batch) {
-            PTOWSP_PARALLEL(m, k, ptowsp_axis_row(m, kv, b)) {
-                task.axes[0] = task.views[0].col = k;
-                ptowsp_task_make(m, &task);
-            }
-            PTOWSP_SELECT(m, p, ptowsp_axis_row(m, pages, b)) {
-                ptowsp_expr n =
-                    ptowsp_cast(ptowsp_array_at(m, "table", PTOWSP_U8, p), PTOWSP_TYPE_I64);
-                ptowsp_call_make(m, "part", &n, 1);
-            }
-        }
-        task.axes[0] = task.views[0].col = zero;
-        PTOWSP_SEQUENCE(m) {
-            ptowsp_slot_load_make(m, 1, &flags, zero, zero);
-            PTOWSP_WHEN(m, ptowsp_slot(m, 1, PTOWSP_TYPE_BOOL)) {
-                ptowsp_task_make(m, &task);
-            }
-            PTOWSP_OTHERWISE(m) {
-                ptowsp_task_make(m, &task);
-            }
-        }
-        PTOWSP_PIPELINE(m, "p") {
-            const ptowsp_channel_desc desc = {.name = "c", .depth = 1};
-            const ptowsp_channel c = ptowsp_channel_make(m, &desc), e = ptowsp_event_make(m, "e");
-            PTOWSP_REPLICATE(m, r, pair, "make") {
-                ptowsp_produces(m, c);
-                ptowsp_produces(m, e);
-                task.axes[0] = r;
-                ptowsp_send_make(m, c, r);
-                ptowsp_send_task_make(m, c, &task);
-                ptowsp_close_make(m, c);
-                ptowsp_record_make(m, e);
-            }
-            PTOWSP_PROCESS(m, "take") {
-                ptowsp_consumes(m, c);
-                ptowsp_consumes(m, e);
-                PTOWSP_RECEIVE(m, t, c)(void) t;
-                PTOWSP_CONSUME(m, u, c)(void) u;
-                ptowsp_wait_make(m, e);
-            }
-        }
-    }
+    memset(&s, 0, sizeof s);
+    s.context = f->context;
+    s.m = f->m;
+    script_add(&s, SCRIPT_TENSOR, "x", ptowsp_tensor_make(f->m, &tensor).id);
+    script_add(&s, SCRIPT_KERNEL, "one", ptowsp_kernel_make(f->m, &kernel).id);
+    script_run(&s, calls);
 }
 
 // What there is of a module whose building has failed can be printed, and the error is that of memory.
@@ -318,7 +277,7 @@ TEST(workload_memory__modules_that_lack_memory_are_printed) {
         assert_ok(context_of(&f));
         assert_ok(ptowsp_module_create(f.context, NULL, &f.m));
         f.memory.refuse_at = f.memory.allocations + failed + 1;
-        build_names(f.m);
+        build_names(&f);
         const ptowsp_error error = ptowsp_module_error(f.m);
         is_done = error.status == PTOWSP_OK;
         if (!is_done) {
