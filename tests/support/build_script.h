@@ -339,6 +339,8 @@ static inline bool script_declares(script *s, const char *call) {
         script_add(s, SCRIPT_AXIS, "row", ptowsp_axis_row(m, axis, script_expr(s)).id);
     } else if (!strcmp(call, "size")) {
         s->last = ptowsp_axis_size(m, (ptowsp_axis){script_id(s, SCRIPT_AXIS)}).id;
+    } else if (!strcmp(call, "entry")) {  // of a loop's variable: becomes variable `entry`
+        script_add(s, SCRIPT_VARIABLE, "entry", ptowsp_loop_entry(script_expr(s)).id);
     } else if (!strcmp(call, "field")) {  // EXPRESSION and a name, or a number that is none
         const ptowsp_expr variable = script_expr(s);
         s->last = ptowsp_loop_field(variable, script_field(s)).id;
