@@ -23,6 +23,29 @@ static void print_program(const ptowsp_program *program, char *text) {
     assert_true(buffer.length < SAVED_MAX);
 }
 
+// Loads what has been saved of a program: it is printed in the same way.
+static ptowsp_program *load_saved(ptowsp_context *context, const ptowsp_program *program,
+                                  size_t length, const ptowsp_parse_desc *parse) {
+    ptowsp_program *loaded;
+    test_ok(context, ptowsp_program_load(context, saved, length, parse, &loaded, NULL));
+    print_program(program, printed);
+    print_program(loaded, again);
+    assert_string_equal(printed, again);
+    return loaded;
+}
+
+// The program of a module is saved and loaded.
+static void save_and_load(ptowsp_context *context, ptowsp_module *module,
+                          const ptowsp_schedule *schedule) {
+    const ptowsp_program_desc desc = {NULL, schedule};
+    const ptowsp_parse_desc parse = {NULL, 0, 1};
+    ptowsp_program *program = NULL;
+    test_ok(context, ptowsp_program_create(context, module, &desc, &program));
+    const size_t length = save(context, module, &desc, saved);
+    ptowsp_program_destroy(load_saved(context, program, length, &parse));
+    test_destroy(NULL, program, module, NULL);
+}
+
 // -- random programs ------------------------------------------------------------------------------
 
 TEST(save__loads_programs_that_run_as_the_reference_says) {
@@ -45,14 +68,7 @@ TEST(save__loads_programs_that_run_as_the_reference_says) {
                 continue;
             }
             size_t length = save(s->context, s->module.module, &desc, saved);
-            ptowsp_status status =
-                ptowsp_program_load(s->context, saved, length, &attached, &loaded, NULL);
-            if (status != PTOWSP_OK) {
-                fail_msg("%s\n%s", ptowsp_context_error(s->context).text, saved);
-            }
-            print_program(program, printed);
-            print_program(loaded, again);
-            assert_string_equal(printed, again);
+            loaded = load_saved(s->context, program, length, &attached);
             ptowsp_run *run = test_run_of(s->context, loaded);
             check_execution(s, run);
             test_destroy(run, loaded, NULL, NULL);
@@ -175,7 +191,6 @@ MEMORY_TEST(save__keys_have_names_of_any_kind) {
         "fifty_nine_characters_which_with_the_word_before_are_more__",
         "sixty_three_characters_which_is_as_many_as_names_may_have______"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        ptowsp_program *program, *loaded;
         ptowsp_module *module = test_module(context, NULL);
         ptowsp_axis axis = ptowsp_axis_dense(module, "n", 2);
         ptowsp_task_desc task = {0};
@@ -193,30 +208,13 @@ MEMORY_TEST(save__keys_have_names_of_any_kind) {
                                     .dispatch_key = ptowsp_task_variable(module, names[i]),
                                     .stream_count = 2};
         schedule.stream_key = ptowsp_task_tag(module, names[i]);
-        const ptowsp_program_desc desc = {NULL, &schedule};
-        if (ptowsp_program_create(context, module, &desc, &program) != PTOWSP_OK) {
-            fail_msg("%s: %s", names[i], ptowsp_context_error(context).text);
-        }
-        ptowsp_output_buffer buffer = {saved, sizeof saved, 0};
-        ptowsp_status status =
-            ptowsp_program_save(context, module, &desc, ptowsp_output_to_buffer(&buffer));
-        if (status != PTOWSP_OK) {
-            fail_msg("%s: %s", names[i], ptowsp_context_error(context).text);
-        }
-        const ptowsp_parse_desc parse = {NULL, 0, 1};
-        assert_ok(ptowsp_program_load(context, saved, buffer.length, &parse, &loaded, NULL));
-        print_program(program, printed);
-        print_program(loaded, again);
-        assert_string_equal(printed, again);
-        ptowsp_program_destroy(loaded);
-        test_destroy(NULL, program, module, NULL);
+        save_and_load(context, module, &schedule);
     }
 }
 
 // A symbol task.r and an array task.args are not parts of the task.
 MEMORY_TEST(save__keys_tell_what_is_bound_from_parts_of_the_task) {
     for (int i = 0; i < 2; i++) {
-        ptowsp_program *program, *loaded;
         ptowsp_module *module = test_module(context, NULL);
         ptowsp_axis axis = ptowsp_axis_dense(module, "n", 2);
         ptowsp_kernel_desc kernel = {.name = "k", .axis_count = 1, .cycles = 1};
@@ -230,17 +228,8 @@ MEMORY_TEST(save__keys_tell_what_is_bound_from_parts_of_the_task) {
         ptowsp_task_make(module, &task);
         ptowsp_scope_end(module);
         ptowsp_scope_end(module);
-        const ptowsp_program_desc desc = {NULL, &schedule};
-        assert_ok(ptowsp_program_create(context, module, &desc, &program));
-        const size_t length = save(context, module, &desc, saved);
-        const ptowsp_parse_desc parse = {NULL, 0, 1};
-        assert_ok(ptowsp_program_load(context, saved, length, &parse, &loaded, NULL));
-        print_program(program, printed);
-        print_program(loaded, again);
-        assert_string_equal(printed, again);
+        save_and_load(context, module, &schedule);
         assert_non_null(strstr(again, i == 0 ? "dispatch task.r" : "= task.args[0]"));
-        ptowsp_program_destroy(loaded);
-        test_destroy(NULL, program, module, NULL);
     }
 }
 
