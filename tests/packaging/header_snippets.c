@@ -534,17 +534,16 @@ static int section_33(void) {
     return 0;
 }
 
-#define PIECES(P)                                                                                  \
-    P(3)                                                                                           \
-    P(6) P(7) P(9) P(12) P(14_loops) P(14_plan) P(14_tensors) P(15_source) P(15_pto)               \
-        P(26_collective) P(27_rules) P(24_softmax) P(24_loop) P(24_panels) P(24_preload)           \
-            P(24_instruction) P(24_timing) P(17_list) P(17_tiers) P(17_choice) P(25) P(18)         \
-                P(21_bind) P(21) P(22) P(29) P(23) P(30) P(31) P(33)
+#define PIECES                                                                                     \
+    section_3, section_6, section_7, section_9, section_12, section_14_loops, section_14_plan,     \
+        section_14_tensors, section_15_source, section_15_pto, section_26_collective,              \
+        section_27_rules, section_24_softmax, section_24_loop, section_24_panels,                  \
+        section_24_preload, section_24_instruction, section_24_timing, section_17_list,            \
+        section_17_tiers, section_17_choice, section_25, section_18, section_21_bind, section_21,  \
+        section_22, section_29, section_23, section_30, section_31, section_33
 
 int main(void) {
-#define PIECE(name) section_##name,
-    static int (*const pieces[])(void) = {PIECES(PIECE)};
-#undef PIECE
+    static int (*const pieces[])(void) = {PIECES};
     for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++) {
         if (ptowsp_context_create(NULL, &context) || ptowsp_module_create(context, NULL, &m)) {
             return 1;
