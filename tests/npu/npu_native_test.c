@@ -4,6 +4,7 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include "npu_files.h"
+#include "npu_fixture.h"
 #include "npu_kernel_fixture.h"
 
 // What is hard to break into lines: braces and semicolons in strings, characters, parentheses and
@@ -66,54 +67,35 @@ PTOWSP_SOURCE(native_source,
     })
 // clang-format on
 
-typedef struct native {
-    ptowsp_context *context;
-    ptowsp_module *m;
-    ptowsp_program *program;
-} native;
-
-static native native_begin(void) {
-    native n = {0};
-    assert_int_equal(ptowsp_context_create(NULL, &n.context), PTOWSP_OK);
-    assert_int_equal(ptowsp_module_create(n.context, NULL, &n.m), PTOWSP_OK);
-    return n;
+// A kernel of this source: its function there has its name.
+static ptowsp_parse_kernel native_of(const char *name, ptowsp_kernel_fn fn) {
+    const ptowsp_parse_kernel kernel = {.name = name, .fn = fn, .source.text = native_source};
+    return kernel;
 }
 
-// A program of one task of a kernel with a tile (or two), an axis argument of 3 and a scalar of 5.
-static void native_compile(native *n, const ptowsp_kernel_desc *desc) {
-    ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(n->m, desc)};
-    for (uint32_t i = 0; i < PTOWSP_TASK_TILE_MAX && desc->tiles[i].name; i++) {
-        ptowsp_tensor_desc tensor = {.name = desc->tiles[i].name, .dtype = PTOWSP_F32, .rank = 2};
-        tensor.shape[0] = tensor.shape[1] = PTOWSP_DYNAMIC;
-        task.views[i].tensor = ptowsp_tensor_make(n->m, &tensor);
+// A program of a task of each kernel, all alike: two tiles, an axis argument of 3 and a scalar of 5.
+static void native_make(npu_fixture *f, const ptowsp_parse_kernel *kernels, uint32_t count,
+                        const char *cycles) {
+    char text[1000];
+    size_t at = (size_t)sprintf(text, "module native\ntensor x f32 [?, ?] global\n"
+                                      "tensor y f32 [?, ?] global\n");
+    npu_fixture_begin(f);
+    for (uint32_t i = 0; i < count; i++) {
+        at += (size_t)sprintf(text + at,
+                              "kernel %s(axes 1, inout x f32 ? x ?, inout y f32 ? x ?, s u64) "
+                              "vector%s\n",
+                              kernels[i].name,
+                              kernels[i].cost ? ", cycles by a cost function" : cycles);
     }
-    task.axes[0] = ptowsp_i64(n->m, 3);
-    task.scalars[0] = ptowsp_u64(n->m, 5);
-    PTOWSP_WORKLOAD(n->m, "w") {
-        ptowsp_task_make(n->m, &task);
+    at += (size_t)sprintf(text + at, "workload w\n");
+    for (uint32_t i = 0; i < count; i++) {
+        at += (size_t)sprintf(text + at, "  task %s(3) x = x y = y s = 5u\n", kernels[i].name);
     }
-    if (ptowsp_program_create(n->context, n->m, NULL, &n->program) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(n->context).text);
-    }
-}
-
-static void native_end(native *n) {
-    ptowsp_program_destroy(n->program);
-    ptowsp_module_destroy(n->m);
-    ptowsp_context_destroy(n->context);
-}
-
-static ptowsp_kernel_desc native_desc(const char *name, ptowsp_kernel_fn fn) {
-    ptowsp_kernel_desc desc = {.name = name, .axis_count = 1};
-    ptowsp_tile_param x = {"x", PTOWSP_INOUT, PTOWSP_F32, PTOWSP_DYNAMIC, PTOWSP_DYNAMIC};
-    ptowsp_tile_param y = {"y", PTOWSP_INOUT, PTOWSP_F32, PTOWSP_DYNAMIC, PTOWSP_DYNAMIC};
-    ptowsp_scalar_param s = {"s", PTOWSP_TYPE_U64};
-    desc.tiles[0] = x;
-    desc.tiles[1] = y;
-    desc.scalars[0] = s;
-    desc.fn = fn;
-    desc.source.text = native_source;
-    return desc;
+    // Without a function a kernel is for time alone.
+    const ptowsp_parse_desc attached = {kernels, kernels->fn ? count : 0, 1};
+    test_ok(f->context,
+            ptowsp_module_parse(f->context, text, strlen(text), &attached, &f->m, NULL));
+    npu_fixture_compile(f, NULL);
 }
 
 // -- the same as the library ----------------------------------------------------------------------
@@ -137,7 +119,7 @@ static memory memory_make(void) {
     return data;
 }
 
-static void native_compare(npu_object *o, uint32_t number, native *n) {
+static void native_compare(npu_object *o, uint32_t number, const npu_fixture *n) {
     memory want = memory_make(), got = memory_make();
     ptowsp_run *run = test_run_of(n->context, n->program);
     ptowsp_buffer x = {.data = want.x, .rank = 2, .shape = {ROWS, COLS}, .strides = {PITCH, 1}};
@@ -176,26 +158,21 @@ TEST(native__kernels_do_what_they_do_in_the_library) {
           "    return TWICE(21);\n}",
           out);
     fclose(out);
-    ptowsp_kernel_desc descs[7];
-    descs[0] = native_desc("mixed", mixed_up);
-    descs[0].source.fn = "mixed_up";
-    descs[1] = native_desc("costly", mixed_up);
-    descs[1].source.fn = "mixed_up";
-    descs[1].cost = costly;
-    descs[1].source.cost = "costly";
-    descs[2] = native_desc("constant", mixed_up);
-    descs[2].source.fn = "mixed_up";
-    descs[2].cycles = 12345;
-    descs[3] = native_desc("merge", merge);
-    descs[4] = native_desc("fail_with_a_status", fail_with_a_status);
-    descs[5] = native_desc("fail_anyhow", fail_anyhow);
-    descs[6] = native_desc("of_file", mixed_up);
-    descs[6].source.text = NULL;
-    descs[6].source.file = file;
-    native all[7];
+    ptowsp_parse_kernel kernels[] = {
+        native_of("mixed", mixed_up),
+        native_of("costly", mixed_up),
+        native_of("constant", mixed_up),
+        native_of("merge", merge),
+        native_of("fail_with_a_status", fail_with_a_status),
+        native_of("fail_anyhow", fail_anyhow),
+        {.name = "of_file", .fn = mixed_up, .source.file = file},
+    };
+    npu_fixture all[7];
+    kernels[0].source.fn = kernels[1].source.fn = kernels[2].source.fn = "mixed_up";
+    kernels[1].cost = costly;
+    kernels[1].source.cost = "costly";
     for (uint32_t i = 0; i < 7; i++) {
-        all[i] = native_begin();
-        native_compile(&all[i], &descs[i]);
+        native_make(&all[i], &kernels[i], 1, i == 2 ? ", 12345 cycles" : "");
         npu_object_add(&o, all[i].context, all[i].program, false);
     }
     npu_object_build(&o, "-O2");
@@ -208,7 +185,7 @@ TEST(native__kernels_do_what_they_do_in_the_library) {
     assert_int_equal(task.cycles, 42);
     assert_true(x == 4);
     for (uint32_t i = 0; i < 7; i++) {
-        native_end(&all[i]);
+        npu_fixture_free(&all[i]);
     }
     npu_object_end(&o);
 }
@@ -216,7 +193,7 @@ TEST(native__kernels_do_what_they_do_in_the_library) {
 // -- how they look --------------------------------------------------------------------------------
 
 // The only file of kernels.
-static const char *kernels_of(const native *n) {
+static const char *kernels_of(const npu_fixture *n) {
     assert_int_equal(npu_files_try(n->context, n->program), PTOWSP_OK);
     assert_int_equal(npu_files_below("aicore/kernels/"), 1);
     for (uint32_t i = 0;; i++) {
@@ -227,9 +204,9 @@ static const char *kernels_of(const native *n) {
 }
 
 TEST(native__text_without_line_ends_is_broken_into_lines) {
-    native n = native_begin();
-    ptowsp_kernel_desc desc = native_desc("mixed_up", mixed_up);
-    native_compile(&n, &desc);
+    npu_fixture n;
+    const ptowsp_parse_kernel kernel = native_of("mixed_up", mixed_up);
+    native_make(&n, &kernel, 1, "");
     static const char *const lines[] = {
         "\nstatic const char marks[] = \"a;b{c}\\\"\\\\\";\n",
         "\nstatic const float table[2][2] = {{1, 2}, {3, 4}};\n",
@@ -245,85 +222,67 @@ TEST(native__text_without_line_ends_is_broken_into_lines) {
     for (const char *at = text; *at; at += strcspn(at, "\n") + 1) {
         assert_in_range(strcspn(at, "\n"), 0, 100);
     }
-    native_end(&n);
+    npu_fixture_free(&n);
 }
 
 TEST(native__kernels_of_one_source_share_a_file) {
-    native n = native_begin();
-    ptowsp_kernel_desc a = native_desc("fail_anyhow", fail_anyhow);
-    ptowsp_kernel_desc b = native_desc("fail_with_a_status", fail_with_a_status);
-    memset(a.tiles, 0, sizeof a.tiles);
-    memset(b.tiles, 0, sizeof b.tiles);
-    ptowsp_task_desc second;
-    ptowsp_task_desc first = {.axes[0] = ptowsp_i64(n.m, 0)};
-    first.scalars[0] = ptowsp_u64(n.m, 0);
-    second = first;
-    first.kernel = ptowsp_kernel_make(n.m, &a);
-    second.kernel = ptowsp_kernel_make(n.m, &b);
-    PTOWSP_WORKLOAD(n.m, "w") {
-        ptowsp_task_make(n.m, &first);
-        ptowsp_task_make(n.m, &second);
-    }
-    assert_int_equal(ptowsp_program_create(n.context, n.m, NULL, &n.program), PTOWSP_OK);
+    npu_fixture n;
+    const ptowsp_parse_kernel kernels[] = {native_of("fail_anyhow", fail_anyhow),
+                                           native_of("fail_with_a_status", fail_with_a_status)};
+    native_make(&n, kernels, 2, "");
     static const char *const parts[] = {"void wsp_kernel_fail_anyhow(",
                                         "void wsp_kernel_fail_with_a_status(", NULL};
     npu_has_all(kernels_of(&n), parts);
-    native_end(&n);
+    npu_fixture_free(&n);
 }
 
 // -- refusals -------------------------------------------------------------------------------------
 
-static void refuse(const ptowsp_kernel_desc *desc, ptowsp_status status, const char *text) {
-    native n = native_begin();
-    native_compile(&n, desc);
-    assert_int_equal(npu_files_try(n.context, n.program), status);
-    if (!strstr(ptowsp_context_error(n.context).text, text)) {
-        fail_msg("%s", ptowsp_context_error(n.context).text);
+static void refuse(npu_fixture *n, ptowsp_status status, const char *text) {
+    assert_int_equal(npu_files_try(n->context, n->program), status);
+    if (!strstr(ptowsp_context_error(n->context).text, text)) {
+        fail_msg("%s", ptowsp_context_error(n->context).text);
     }
     assert_int_equal(npu_files_below("aicore/kernels/"), 0);
-    native_end(&n);
+    npu_fixture_free(n);
 }
 
 TEST(native__without_source_is_refused_by_name) {
-    ptowsp_kernel_desc desc = native_desc("lonely", mixed_up);
-    desc.source.text = NULL;
-    refuse(&desc, PTOWSP_UNSUPPORTED, "kernel lonely");
-    desc = native_desc("costly", mixed_up);
-    desc.cost = costly;
-    refuse(&desc, PTOWSP_UNSUPPORTED, "kernel costly");
-    desc = native_desc("absent", mixed_up);
-    desc.source.text = NULL;
-    desc.source.file = "/nowhere/absent.c";
-    refuse(&desc, PTOWSP_SYSTEM_FAILED, "/nowhere/absent.c");
-    desc = native_desc("timed", NULL);
-    desc.cycles = 5;
-    refuse(&desc, PTOWSP_UNSUPPORTED, "kernel timed");
+    const struct {
+        ptowsp_parse_kernel kernel;
+        const char *cycles;
+        ptowsp_status status;
+        const char *text;
+    } cases[] = {{{.name = "lonely", .fn = mixed_up}, "", PTOWSP_UNSUPPORTED, "kernel lonely"},
+                 {{.name = "costly", .fn = mixed_up, .cost = costly, .source.text = native_source},
+                  "",
+                  PTOWSP_UNSUPPORTED,
+                  "kernel costly"},
+                 {{.name = "absent", .fn = mixed_up, .source.file = "/nowhere/absent.c"},
+                  "",
+                  PTOWSP_SYSTEM_FAILED,
+                  "/nowhere/absent.c"},
+                 {{.name = "timed"}, ", 5 cycles", PTOWSP_UNSUPPORTED, "kernel timed"}};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        npu_fixture n;
+        native_make(&n, &cases[i].kernel, 1, cases[i].cycles);
+        refuse(&n, cases[i].status, cases[i].text);
+    }
 }
 
+#define FAMILY_KERNEL(name, machine)                                                               \
+    "kernel " name "(axes 0, in x f32 8 x 8, out y f32 8 x 8) vector, 9 instructions\n"            \
+    "  machine \"" machine "\"\n  %1 = parameter x\n  %2 = add %1, %1 : f32 8 x 8\n"               \
+    "  %3 = parameter y\n  store %3, %2\n"
+
 TEST(native__tile_kernels_of_two_families_are_refused) {
-    native n = native_begin();
-    ptowsp_machine machine = ptowsp_machine_950pr();
-    ptowsp_task_desc tasks[2] = {0};
-    for (int i = 0; i < 2; i++) {
-        ptowsp_body_desc desc = {.name = i ? "new" : "old", .machine = i ? &machine : NULL};
-        ptowsp_body *k = ptowsp_kernel_begin(n.m, &desc);
-        ptowsp_value x = ptowsp_tile_in(k, "x", PTOWSP_F32, 8, 8);
-        ptowsp_value y = ptowsp_tile_out(k, "y", PTOWSP_F32, 8, 8);
-        ptowsp_tile_store(y, ptowsp_tile_neg(x));
-        tasks[i].kernel = ptowsp_kernel_end(k);
-    }
-    ptowsp_tensor_desc tensor = {.name = "x", .dtype = PTOWSP_F32, .rank = 2};
-    tensor.shape[0] = tensor.shape[1] = 8;
-    ptowsp_tensor x = ptowsp_tensor_make(n.m, &tensor);
-    PTOWSP_WORKLOAD(n.m, "w") {
-        for (int i = 0; i < 2; i++) {
-            tasks[i].views[0].tensor = tasks[i].views[1].tensor = x;
-            ptowsp_task_make(n.m, &tasks[i]);
-        }
-    }
-    assert_int_equal(ptowsp_program_create(n.context, n.m, NULL, &n.program), PTOWSP_OK);
-    assert_int_equal(npu_files_try(n.context, n.program), PTOWSP_UNSUPPORTED);
-    assert_non_null(strstr(ptowsp_context_error(n.context).text, "kernel new is for A5"));
-    assert_int_equal(npu_files_below("aicore/kernels/"), 0);
-    native_end(&n);
+    npu_fixture n;
+    npu_fixture_begin(&n);
+    npu_parse(&n,
+              "module native\ntensor x f32 [8, 8] global\n" FAMILY_KERNEL("old", "910B")
+                  FAMILY_KERNEL("new", "950PR") "workload w\n  task old() x = x y = x\n"
+                                                "  task new() x = x y = x\n",
+              NULL, 0);
+    npu_fixture_compile(&n, NULL);
+    refuse(&n, PTOWSP_UNSUPPORTED, "kernel new is for A5");
 }
