@@ -12,13 +12,6 @@ enum { SIZE = 16, TILES = 5 };
 
 // -- programs -------------------------------------------------------------------------------------
 
-static ptowsp_tensor tensor_of(npu_fixture *f, const char *name, ptowsp_dtype dtype, int64_t rows,
-                               int64_t cols) {
-    ptowsp_tensor_desc desc = {
-        .name = name, .dtype = dtype, .rank = 2, .shape[0] = rows, .shape[1] = cols};
-    return ptowsp_tensor_make(f->m, &desc);
-}
-
 // y = x + x
 #define TWICE_KERNEL                                                                               \
     "kernel twice(axes 0, in x f32 16 x 16, out y f32 16 x 16) vector, 9 instructions\n"           \
@@ -187,9 +180,10 @@ enum { RANDOM_ROWS = 64, RANDOM_TENSORS = 3, RANDOM_STATEMENTS = 24, RANDOM_SLOT
 
 typedef struct random_program {
     npu_fixture f;
-    ptowsp_kernel kernel, count;
-    ptowsp_tensor tensors[RANDOM_TENSORS + 1], counts;
     uint64_t state;
+    char text[1 << 16];
+    size_t length;
+    int indent;
 } random_program;
 
 static uint32_t below(random_program *r, uint32_t count) {
@@ -197,185 +191,200 @@ static uint32_t below(random_program *r, uint32_t count) {
     return (uint32_t)(r->state >> 33) % count;
 }
 
-// z = (x + y) / 2 + by
-static ptowsp_kernel mean_make(npu_fixture *f) {
-    ptowsp_body_desc desc = {.name = "mean"};
-    ptowsp_body *body = ptowsp_kernel_begin(f->m, &desc);
-    ptowsp_value x = ptowsp_tile_in(body, "x", PTOWSP_F32, SIZE, SIZE);
-    ptowsp_value y = ptowsp_tile_in(body, "y", PTOWSP_F32, SIZE, SIZE);
-    ptowsp_value z = ptowsp_tile_out(body, "z", PTOWSP_F32, SIZE, SIZE);
-    ptowsp_value by = ptowsp_tile_scalar(body, "by", PTOWSP_I64);
-    ptowsp_value half = ptowsp_tile_const(body, 0.5);
-    ptowsp_tile_store(z, ptowsp_tile_add(ptowsp_tile_mul(ptowsp_tile_add(x, y), half), by));
-    return ptowsp_kernel_end(body);
-}
-
-// x += by, of integers
-static ptowsp_kernel count_make(npu_fixture *f) {
-    ptowsp_body_desc desc = {.name = "count"};
-    ptowsp_body *body = ptowsp_kernel_begin(f->m, &desc);
-    ptowsp_value x = ptowsp_tile_inout(body, "x", PTOWSP_I32, 8, 8);
-    ptowsp_value by = ptowsp_tile_scalar(body, "by", PTOWSP_I64);
-    ptowsp_tile_store(x, ptowsp_tile_add(x, by));
-    return ptowsp_kernel_end(body);
+// Adds a line.
+static void say(random_program *r, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    r->length += (size_t)sprintf(r->text + r->length, "%*s", 2 * r->indent, "");
+    r->length += (size_t)vsnprintf(r->text + r->length, sizeof r->text - r->length, format, args);
+    va_end(args);
+    assert_true(r->length + 2 < sizeof r->text);
+    strcpy(r->text + r->length++, "\n");
 }
 
 // Of the loops' variables, which are at most 2.
-static void random_task(random_program *r, ptowsp_expr i, ptowsp_expr k) {
-    ptowsp_module *m = r->f.m;
-    ptowsp_task_desc task = {.kernel = r->kernel};
+static void random_task(random_program *r, const char *i, const char *k) {
+    static const char tiles[] = "xyz";
+    char views[3][80];
     for (int v = 0; v < 3; v++) {
-        ptowsp_expr rows = ptowsp_add(ptowsp_mul(i, ptowsp_i64(m, below(r, 3))),
-                                      ptowsp_mul(k, ptowsp_i64(m, below(r, 2))));
-        task.views[v].tensor = r->tensors[below(r, RANDOM_TENSORS)];
-        task.views[v].row = ptowsp_mul(rows, ptowsp_i64(m, 8));
-        task.views[v].col = ptowsp_i64(m, below(r, 2) * 8);
+        const uint32_t of_k = below(r, 2), of_i = below(r, 3);
+        const char tensor = (char)('a' + below(r, RANDOM_TENSORS));
+        snprintf(views[v], sizeof views[v], "%c = %c at ((%s * %u + %s * %u) * 8, %u)", tiles[v],
+                 tensor, i, (unsigned)of_i, k, (unsigned)of_k, (unsigned)below(r, 2) * 8);
     }
-    task.scalars[0] = ptowsp_add(ptowsp_mul(i, ptowsp_i64(m, below(r, 3))), k);
-    ptowsp_task_make(m, &task);
+    say(r, "task mean() %s %s %s by = %s * %u + %s", views[0], views[1], views[2], i,
+        (unsigned)below(r, 3), k);
 }
 
-static void random_scope(random_program *r, ptowsp_axis three, ptowsp_expr i, int depth) {
-    ptowsp_module *m = r->f.m;
-    const char *name = depth ? "k" : "i";
-    const bool is_parallel = below(r, 2) == 0;
-    ptowsp_expr k =
-        is_parallel ? ptowsp_parallel_begin(m, name, three) : ptowsp_for_each_begin(m, name, three);
+static void random_scope(random_program *r, const char *i, int depth) {
+    const char *k = depth ? "k" : "i";
+    say(r, "%s %s in three", below(r, 2) == 0 ? "parallel" : "for_each", k);
+    r->indent++;
     const uint32_t kind = below(r, 4);
     if (kind == 0) {
-        PTOWSP_WHEN(m, ptowsp_le(k, i)) {
-            random_task(r, i, k);
-        }
+        say(r, "when %s <= %s", k, i);
+        r->indent++;
+        random_task(r, i, k);
+        r->indent--;
     }
     for (uint32_t n = below(r, 2); n < 2; n++) {
         random_task(r, i, k);
     }
     if (depth < 1 && kind < 2) {
-        random_scope(r, three, k, depth + 1);
+        random_scope(r, k, depth + 1);
     }
-    ptowsp_scope_end(m);
+    r->indent--;
 }
 
 // Counts are of a tensor of 16 x 16; the tile is one of 9 that overlap, from row and column 0, 4 or 8.
-static void count_task(random_program *r, uint32_t row, uint32_t col, ptowsp_expr by) {
-    ptowsp_task_desc task = {
-        .kernel = r->count, .views[0].tensor = r->counts, .views[0].row = ptowsp_i64(r->f.m, row)};
-    task.views[0].col = ptowsp_i64(r->f.m, col);
-    task.scalars[0] = by;
-    ptowsp_task_make(r->f.m, &task);
-}
-
-static void random_count(random_program *r, ptowsp_expr by) {
+static void random_count(random_program *r, const char *by) {
     const uint32_t row = below(r, 3) * 4;
-    count_task(r, row, below(r, 3) * 4, by);
+    say(r, "task count() x = counts at (%u, %u) by = %s", (unsigned)row, (unsigned)below(r, 3) * 4,
+        by);
 }
 
 static void random_load(random_program *r, uint32_t slot) {
-    ptowsp_view view = {.tensor = r->counts, .row = ptowsp_i64(r->f.m, 6 + below(r, 4))};
-    view.col = ptowsp_i64(r->f.m, 6 + below(r, 4));
-    ptowsp_slot_load_make(r->f.m, slot, &view, ptowsp_i64(r->f.m, 0), ptowsp_i64(r->f.m, 0));
+    const uint32_t row = 6 + below(r, 4);
+    say(r, "slot_load %u = counts at (%u, %u) element (0, 0)", (unsigned)slot, (unsigned)row,
+        (unsigned)(6 + below(r, 4)));
 }
 
-static ptowsp_expr random_condition(random_program *r, ptowsp_expr slot) {
-    ptowsp_expr (*const compares[])(ptowsp_expr, ptowsp_expr) = {ptowsp_eq, ptowsp_ne, ptowsp_lt,
-                                                                 ptowsp_le, ptowsp_gt, ptowsp_ge};
-    const uint32_t compare = below(r, 6);
-    const ptowsp_expr value = ptowsp_i64(r->f.m, (int64_t)below(r, 5) - 2);
-    return below(r, 2) ? compares[compare](slot, value) : compares[compare](value, slot);
+static const char *random_condition(random_program *r, uint32_t slot, char text[64]) {
+    static const char *const compares[] = {"==", "!=", "<", "<=", ">", ">="};
+    const char *compare = compares[below(r, 6)];
+    const int value = (int)below(r, 5) - 2;
+    if (below(r, 2)) {
+        snprintf(text, 64, "slot_i64[%u] %s %d", (unsigned)slot, compare, value);
+    } else {
+        snprintf(text, 64, "%d %s slot_i64[%u]", value, compare, (unsigned)slot);
+    }
+    return text;
 }
 
 // A condition around tasks: some overwrite what slots are loaded from, some read slots, and the view of
 // one is outside of its tensor, under a condition that never holds.
-static void random_slots(random_program *r, ptowsp_axis three) {
-    ptowsp_module *m = r->f.m;
+static void random_slots(random_program *r) {
+    static const char flipped[] = "task count() x = counts at (4, 4) by = %d";
     const uint32_t slot = below(r, RANDOM_SLOTS), kind = below(r, 8);
-    const ptowsp_expr value = ptowsp_slot(m, slot, PTOWSP_TYPE_I64), one = ptowsp_i64(m, 1);
+    char holds[64], next[64], by[64];
     // The element is another number for a while: from before its load, or from after it.
     const uint32_t flip = below(r, 3);
-    const ptowsp_expr by = ptowsp_i64(m, 1000), back = ptowsp_i64(m, -1000);
     if (flip == 1) {
-        count_task(r, 4, 4, by);
+        say(r, flipped, 1000);
     } else if (below(r, 2)) {
-        random_count(r, ptowsp_i64(m, (int64_t)below(r, 5) - 2));
+        snprintf(by, sizeof by, "%d", (int)below(r, 5) - 2);
+        random_count(r, by);
     }
     if (kind == 0) {
-        ptowsp_slot_set_make(m, slot, ptowsp_i64(m, below(r, 3)));
+        say(r, "slot_set %u = %u", (unsigned)slot, (unsigned)below(r, 3));
     } else if (kind != 6) {
         random_load(r, slot);
     }
     if (flip == 2) {
-        count_task(r, 4, 4, by);
+        say(r, flipped, 1000);
     }
-    const ptowsp_expr holds = flip == 1 && kind < 6 ? ptowsp_gt(value, ptowsp_i64(m, 500))
-                              : kind == 7           ? ptowsp_gt(value, ptowsp_i64(m, 100000))
-                              : kind == 6           ? ptowsp_slot(m, slot, PTOWSP_TYPE_BOOL)
-                                                    : random_condition(r, value);
+    if (flip == 1 && kind < 6) {
+        snprintf(holds, sizeof holds, "slot_i64[%u] > 500", (unsigned)slot);
+    } else if (kind == 7) {
+        snprintf(holds, sizeof holds, "slot_i64[%u] > 100000", (unsigned)slot);
+    } else if (kind == 6) {
+        snprintf(holds, sizeof holds, "slot_bool[%u]", (unsigned)slot);
+    } else {
+        random_condition(r, slot, holds);
+    }
     if (kind == 7) {
-        ptowsp_expr i = ptowsp_parallel_begin(m, "i", three);
-        PTOWSP_WHEN(m, holds) {
-            random_task(r, ptowsp_mul(i, ptowsp_i64(m, 1000)), one);
-        }
-        ptowsp_scope_end(m);
+        say(r, "parallel i in three");
+        r->indent++;
+        say(r, "when %s", holds);
+        r->indent++;
+        random_task(r, "i * 1000", "1");
+        r->indent -= 2;
     }
-    PTOWSP_WHEN(m, holds) {
-        if (below(r, 3) == 0) {
-            random_count(r, kind == 5 ? ptowsp_min(value, one) : one);
-        }
-        random_task(r, one, one);
-    }
+    say(r, "when %s", holds);
+    r->indent++;
     if (below(r, 3) == 0) {
-        PTOWSP_OTHERWISE(m) {
-            random_count(r, one);
-        }
+        snprintf(by, sizeof by, kind == 5 ? "min(slot_i64[%u], 1)" : "1", (unsigned)slot);
+        random_count(r, by);
+    }
+    random_task(r, "1", "1");
+    r->indent--;
+    if (below(r, 3) == 0) {
+        say(r, "otherwise");
+        r->indent++;
+        random_count(r, "1");
+        r->indent--;
     } else if (below(r, 2)) {  // the slot's next value, while a task under this one is open
         random_load(r, slot);
-        PTOWSP_WHEN(m, random_condition(r, value)) {
-            random_task(r, one, one);
-        }
+        say(r, "when %s", random_condition(r, slot, next));
+        r->indent++;
+        random_task(r, "1", "1");
+        r->indent--;
     }
     if (flip > 0) {
-        count_task(r, 4, 4, back);
+        say(r, flipped, -1000);
     }
 }
 
-static void random_declare(random_program *r, uint64_t seed, bool has_slots) {
+// mean: z = (x + y) / 2 + by. count: x += by, of integers. Tasks with slots are ordered by data alone.
+static void random_begin(random_program *r, uint64_t seed, bool has_slots) {
     memset(r, 0, sizeof *r);
     r->state = seed;
+    say(r,
+        "module random slots 8\naxis three 3\ntensor a f32 [64, 32] global\n"
+        "tensor b f32 [64, 32] global\ntensor c f32 [64, 32] global\n%s"
+        "kernel mean(axes 0, in x f32 16 x 16, in y f32 16 x 16, out z f32 16 x 16, by i64) "
+        "vector, 14 instructions\n"
+        "  machine \"910B\"\n"
+        "  %%1 = parameter x\n"
+        "  %%2 = parameter y\n"
+        "  %%3 = parameter z\n"
+        "  %%4 = scalar by : i64\n"
+        "  %%5 = const 0.5\n"
+        "  %%6 = add %%1, %%2 : f32 16 x 16\n"
+        "  %%7 = mul %%6, %%5 : f32 16 x 16\n"
+        "  %%8 = add %%7, %%4 : f32 16 x 16\n"
+        "  store %%3, %%8\n%sworkload random%s",
+        has_slots ? "tensor counts i32 [16, 16] global\n" : "",
+        has_slots ? "kernel count(axes 0, inout x i32 8 x 8, by i64) vector, 9 instructions\n"
+                    "  machine \"910B\"\n"
+                    "  %1 = parameter x\n"
+                    "  %2 = scalar by : i64\n"
+                    "  %3 = add %1, %2 : i32 8 x 8\n"
+                    "  store %1, %3\n"
+                  : "",
+        has_slots ? "\n  combine" : "");
+    r->indent = has_slots ? 2 : 1;
+}
+
+static void random_compile(random_program *r) {
     npu_fixture_begin(&r->f);
-    npu_module_make(&r->f, "random");
-    r->kernel = mean_make(&r->f);
-    static const char names[RANDOM_TENSORS][2] = {"a", "b", "c"};
-    for (int i = 0; i < RANDOM_TENSORS; i++) {
-        r->tensors[i] = tensor_of(&r->f, names[i], PTOWSP_F32, RANDOM_ROWS, 2 * SIZE);
-    }
-    if (has_slots) {
-        r->count = count_make(&r->f);
-        r->counts = tensor_of(&r->f, "counts", PTOWSP_I32, 16, 16);
-    }
+    npu_parse(&r->f, r->text, NULL, 0);
+    npu_fixture_compile(&r->f, NULL);
 }
 
 static void random_make(random_program *r, uint64_t seed) {
     const bool has_slots = seed > 2;
-    random_declare(r, seed, has_slots);
-    ptowsp_module *m = r->f.m;
-    ptowsp_axis three = ptowsp_axis_dense(m, "three", 3);
-    PTOWSP_WORKLOAD(m, "random") {
-        if (has_slots) {  // ordered by data alone
-            ptowsp_combine_begin(m);
-        }
-        for (int n = 0; n < RANDOM_STATEMENTS; n++) {
-            if (has_slots) {
-                random_slots(r, three);
-            }
-            if (!has_slots || below(r, 2)) {
-                random_scope(r, three, ptowsp_i64(m, below(r, 3)), 0);
-            }
-        }
+    random_begin(r, seed, has_slots);
+    for (int n = 0; n < RANDOM_STATEMENTS; n++) {
         if (has_slots) {
-            ptowsp_scope_end(m);
+            random_slots(r);
+        }
+        if (!has_slots || below(r, 2)) {
+            const char i[2] = {(char)('0' + below(r, 3)), '\0'};
+            random_scope(r, i, 0);
         }
     }
-    npu_fixture_compile(&r->f, NULL);
+    random_compile(r);
+}
+
+// A description for a tree in the directory that is kept, if there is one.
+static ptowsp_npu_desc kept_desc(const npu_fixture *f, const char *name, char path[512]) {
+    const char *kept = getenv("PTOWSP_SIMPLER_TREES");
+    const ptowsp_npu_desc desc = simpler_desc(f, path);
+    if (kept) {
+        snprintf(path, 512, "%s/%s", kept, name);
+    }
+    return desc;
 }
 
 // Writes the tree with a run.
@@ -404,82 +413,54 @@ static void random_write(random_program *r, ptowsp_npu_desc *desc, bool has_slot
 }
 
 TEST(simpler__random_programs_are_written_with_their_runs) {
-    const char *kept = getenv("PTOWSP_SIMPLER_TREES"), *count = getenv("PTOWSP_SIMPLER_COUNT");
+    const char *count = getenv("PTOWSP_SIMPLER_COUNT");
     const uint64_t seeds = count ? (uint64_t)atoi(count) : 4;
+    static random_program r;
     for (uint64_t seed = 1; seed <= seeds; seed++) {
-        random_program r;
-        char path[512];
+        char path[512], name[32];
         random_make(&r, seed);
-        ptowsp_npu_desc desc = simpler_desc(&r.f, path);
-        if (kept) {
-            snprintf(path, sizeof path, "%s/random%d", kept, (int)seed);
-        }
+        snprintf(name, sizeof name, "random%d", (int)seed);
+        ptowsp_npu_desc desc = kept_desc(&r.f, name, path);
         desc.task_window = seed % 2 ? 64 : 0;
         desc.block_max = seed % 2 ? 1 : 0;
         random_write(&r, &desc, seed > 2);
     }
 }
 
-// The mean of two tiles of a and b, or one tile in place, plus `by`.
-static void mean_task(random_program *r, const ptowsp_tensor tensors[3], uint32_t row, uint32_t col,
-                      uint32_t by) {
-    ptowsp_task_desc task = {.kernel = r->kernel, .scalars[0] = ptowsp_i64(r->f.m, by)};
-    for (int v = 0; v < 3; v++) {
-        task.views[v].tensor = tensors[v];
-        task.views[v].row = ptowsp_i64(r->f.m, row);
-        task.views[v].col = ptowsp_i64(r->f.m, col);
-    }
-    ptowsp_task_make(r->f.m, &task);
-}
-
 // One task under each of two loads of a slot, with nothing between them: the first element is 1, the second
 // one 0. The last 24 tasks wait for no other of them: more than a submit waits for, and without a block
 // nothing does (simpler_test.sh finds no dummy).
 TEST(simpler__predicates_keep_their_elements) {
-    const char *kept = getenv("PTOWSP_SIMPLER_TREES");
-    random_program r;
+    static random_program r;
     char path[512];
-    random_declare(&r, 1, true);
-    ptowsp_module *m = r.f.m;
-    PTOWSP_WORKLOAD(m, "random") {
-        ptowsp_combine_begin(m);
-        count_task(&r, 0, 0, ptowsp_i64(m, 1));
-        count_task(&r, 8, 8, ptowsp_i64(m, 0));
-        for (uint32_t i = 0; i < 2; i++) {
-            const ptowsp_view view = {
-                .tensor = r.counts, .row = ptowsp_i64(m, 8 * i), .col = ptowsp_i64(m, 8 * i)};
-            ptowsp_slot_load_make(m, 0, &view, ptowsp_i64(m, 0), ptowsp_i64(m, 0));
-            PTOWSP_WHEN(m, ptowsp_gt(ptowsp_slot(m, 0, PTOWSP_TYPE_I64), ptowsp_i64(m, 0))) {
-                mean_task(&r, r.tensors, SIZE * i, 0, 1);
-            }
-        }
-        for (uint32_t i = 0; i < 8 * RANDOM_TENSORS; i++) {
-            const ptowsp_tensor in_place = r.tensors[i / 8],
-                                tensors[] = {in_place, in_place, in_place};
-            mean_task(&r, tensors, i % 4 * SIZE, i / 4 % 2 * SIZE, 0);
-        }
-        ptowsp_scope_end(m);
+    random_begin(&r, 1, true);
+    for (int i = 0; i < 2; i++) {
+        say(&r, "task count() x = counts at (%d, %d) by = %d", 8 * i, 8 * i, 1 - i);
     }
-    npu_fixture_compile(&r.f, NULL);
-    ptowsp_npu_desc desc = simpler_desc(&r.f, path);
-    if (kept) {
-        snprintf(path, sizeof path, "%s/reload", kept);
+    for (int i = 0; i < 2; i++) {
+        say(&r, "slot_load 0 = counts at (%d, %d) element (0, 0)", 8 * i, 8 * i);
+        say(&r, "when slot_i64[0] > 0");
+        say(&r, "  task mean() x = a at (%d, 0) y = b at (%d, 0) z = c at (%d, 0) by = 1", SIZE * i,
+            SIZE * i, SIZE * i);
     }
+    for (int i = 0; i < 8 * RANDOM_TENSORS; i++) {
+        const int tensor = 'a' + i / 8, row = i % 4 * SIZE, col = i / 4 % 2 * SIZE;
+        say(&r, "task mean() x = %c at (%d, %d) y = %c at (%d, %d) z = %c at (%d, %d) by = 0",
+            tensor, row, col, tensor, row, col, tensor, row, col);
+    }
+    random_compile(&r);
+    ptowsp_npu_desc desc = kept_desc(&r.f, "reload", path);
     desc.block_max = 1;
     random_write(&r, &desc, true);
 }
 
 // Strides are known as a run begins: this one goes backwards.
 TEST(simpler__strides_below_1_are_written_for_the_orchestration_to_refuse) {
-    const char *kept = getenv("PTOWSP_SIMPLER_TREES");
     float data[2][TILES * SIZE * SIZE] = {{0}};
     npu_fixture f;
     char path[512];
     doubles_make(&f, TILES * SIZE, NULL);
-    ptowsp_npu_desc desc = simpler_desc(&f, path);
-    if (kept) {
-        snprintf(path, sizeof path, "%s/refused", kept);
-    }
+    ptowsp_npu_desc desc = kept_desc(&f, "refused", path);
     assert_int_equal(ptowsp_run_create(f.context, f.program, &desc.run), PTOWSP_OK);
     for (int i = 0; i < 2; i++) {
         ptowsp_buffer buffer = {.dtype = PTOWSP_F32,
