@@ -4,8 +4,6 @@
 #include "npu_files.h"
 #include "npu_fixture.h"
 
-#include <sys/resource.h>
-#include <signal.h>
 #include <stdarg.h>
 
 // Emits all files (npu_files.h).
@@ -746,29 +744,6 @@ NPU_FIXTURE_TEST(emit__a_name_may_be_too_long_for_the_system) {
     const char *end = "0001: File name too long";
     assert_string_equal(text + strlen(text) - strlen(end), end);
     assert_int_equal(npu_entries(f->directory), 0);
-}
-
-// The limit on the size of a file stands in for a disk that is full, at several sizes.
-NPU_FIXTURE_TEST(emit__a_full_disk_leaves_nothing) {
-    char path[160];
-    in_directory(f, "tree", path);
-    struct rlimit before;
-    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
-    void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
-    const rlim_t sizes[] = {0, 100, 1000, 10000, 100000, 300000};
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        struct rlimit limit = {sizes[i], before.rlim_max};
-        assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
-        ptowsp_status status = emit_to(f, path, false);
-        assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
-        assert_int_equal(status, PTOWSP_SYSTEM_FAILED);
-        const char *text = ptowsp_context_error(f->context).text;
-        const char *end = ": File too large";
-        assert_string_equal(text + strlen(text) - strlen(end), end);
-        assert_int_equal(npu_entries(f->directory), 0);
-    }
-    signal(SIGXFSZ, handler);
-    assert_int_equal(emit_to(f, path, false), PTOWSP_OK);
 }
 
 // Every name that a new directory of this process could have is taken: 10000 of them.

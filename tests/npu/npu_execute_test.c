@@ -1,5 +1,6 @@
 // Running built trees from the program that has built them, with a real compiler, beside
-// ptowsp_run_execute: outputs, cycles, slots and errors; what is bound changes without a rebuild.
+// ptowsp_run_execute: outputs, cycles and slots; what is bound changes without a rebuild. Errors are in
+// npu_error_test.c.
 
 #include "npu_cache.h"
 #include "npu_fixture.h"
@@ -77,15 +78,6 @@ static void bind(fixture *t, int64_t batch, uint64_t factor, uint64_t limit, uin
     assert_int_equal(ptowsp_run_bind_tensor(t->run, "x", &buffer), PTOWSP_OK);
 }
 
-static ptowsp_npu *build(const fixture *t) {
-    const ptowsp_npu_build_desc desc = {npu_cache, NULL, npu_cache_options()};
-    ptowsp_npu *npu;
-    if (ptowsp_npu_build(t->f.context, t->f.program, &desc, &npu) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(t->f.context).text);
-    }
-    return npu;
-}
-
 static void make(fixture *t, const char *kernel, ptowsp_kernel_fn fn) {
     const ptowsp_parse_kernel attached = {.name = kernel, .fn = fn, .source.text = kernels_source};
     char text[1000];
@@ -95,7 +87,7 @@ static void make(fixture *t, const char *kernel, ptowsp_kernel_fn fn) {
     npu_parse(&t->f, text, &attached, 1);
     npu_fixture_compile(&t->f, NULL);
     assert_int_equal(ptowsp_run_create(t->f.context, t->f.program, &t->run), PTOWSP_OK);
-    t->npu = build(t);
+    t->npu = npu_cache_build(t->f.context, t->f.program);
 }
 
 static void destroy(fixture *t) {
@@ -169,7 +161,7 @@ TEST(execute__gives_what_the_library_gives_and_changes_need_no_rebuild) {
     char directory[256];
     snprintf(directory, sizeof directory, "%s", ptowsp_npu_directory(t.npu));
     ptowsp_npu_destroy(t.npu);
-    t.npu = build(&t);
+    t.npu = npu_cache_build(t.f.context, t.f.program);
     assert_true(ptowsp_npu_was_cached(t.npu));
     assert_string_equal(ptowsp_npu_directory(t.npu), directory);
     is_equal(&t);
@@ -187,40 +179,13 @@ TEST(execute__trees_run_side_by_side) {
         is_equal(&one);
         is_equal(&other);
     }
-    ptowsp_npu *again = build(&one);  // the same library, twice
+    ptowsp_npu *again = npu_cache_build(one.f.context, one.f.program);  // the same library, twice
     ptowsp_npu_destroy(one.npu);
     one.npu = again;
     is_equal(&one);
     destroy(&one);
     is_equal(&other);
     destroy(&other);
-}
-
-TEST(execute__errors_are_those_of_the_library) {
-    fixture t;
-    make(&t, "refuse", refuse);
-    assert_int_equal(ptowsp_run_execute(t.run, NULL), PTOWSP_UNBOUND);
-    assert_int_equal(ptowsp_npu_execute(t.npu, t.run, NULL, NULL, 0, NULL), PTOWSP_UNBOUND);
-    bind(&t, 6, 1, 1, 0);
-    assert_int_equal(ptowsp_run_execute(t.run, NULL), PTOWSP_UNSUPPORTED_SIZE);
-    // But for the values of variables, which are not told.
-    const char *const place = "work/combine/parallel i/when/task refuse";
-    test_error_is(t.f.context, PTOWSP_UNSUPPORTED_SIZE, 1,
-                  "work/combine/parallel i/when/task refuse (i = 3): task 1 failed: "
-                  "UNSUPPORTED_SIZE");
-    ptowsp_npu_options options = {0};
-    for (options.aicpu_count = 1; options.aicpu_count <= 4; options.aicpu_count++) {
-        ptowsp_npu_result result;
-        assert_int_equal(ptowsp_npu_execute(t.npu, t.run, &options, NULL, 0, &result),
-                         PTOWSP_UNSUPPORTED_SIZE);
-        ptowsp_error error = ptowsp_context_error(t.f.context);
-        assert_true(error.index == 1);
-        assert_ptr_equal(strstr(error.text, place), error.text);
-        assert_non_null(strstr(error.text, ": task 1 failed: UNSUPPORTED_SIZE"));
-    }
-    bind(&t, 3, 1, 1, 0);  // after a failure all is as before
-    is_equal(&t);
-    destroy(&t);
 }
 
 TEST(execute__checks_its_options_and_the_run) {

@@ -69,10 +69,7 @@ static void make(fixture *t) {
     npu_parse(&t->f, module, NULL, 0);
     npu_fixture_compile(&t->f, NULL);
     assert_int_equal(ptowsp_run_create(t->f.context, t->f.program, &t->run), PTOWSP_OK);
-    const ptowsp_npu_build_desc desc = {npu_cache, NULL, npu_cache_options()};
-    if (ptowsp_npu_build(t->f.context, t->f.program, &desc, &t->npu) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(t->f.context).text);
-    }
+    t->npu = npu_cache_build(t->f.context, t->f.program);
     uint64_t random = test_seed();
     for (int i = 0; i < TASKS * CACHE * DIM; i++) {
         t->k[i] = (float)test_random_in(&random, -8, 8) / 16;

@@ -89,13 +89,11 @@ static void command(const char *format, ...) {
 static void tree_make(subject *s) {
     static bool is_compiled;
     const char *named = getenv("CXX"), *compiler = named && *named ? named : "c++";
-    const ptowsp_npu_build_desc build = {npu_cache, getenv("NPU_EQUAL_COMPILER"),
-                                         npu_cache_options()};
     char tree[128];
     snprintf(tree, sizeof tree, "%s/tree", s->f.directory);
     const ptowsp_npu_desc emit = {tree, true, true, PTOWSP_NPU_OWN, 0, 0, NULL};
     good(s, ptowsp_npu_emit(s->f.context, s->f.program, &emit));
-    good(s, ptowsp_npu_build(s->f.context, s->f.program, &build, &s->npu));
+    s->npu = npu_cache_build(s->f.context, s->f.program);
     for (int i = 0; i < 2 && !is_compiled; i++) {
         command("cd %s && %s -std=c++17 -O0 -pthread -Iinclude -Iaicpu -Ihost -c %s -o %s/main%d.o",
                 tree, compiler, i ? "aicpu/wsp_core.cpp" : "host/main.cpp", npu_cache, i);

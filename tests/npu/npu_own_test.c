@@ -247,13 +247,9 @@ SUITE_AROUND(npu_cache_begin, npu_cache_end)
 TEST(own__demo_kernels_run_unchanged_and_are_counted) {
     static memory data;
     npu_fixture f;
-    ptowsp_npu *npu;
     npu_fixture_begin(&f);
     program_make(&f, "");
-    const ptowsp_npu_build_desc desc = {npu_cache, NULL, npu_cache_options()};
-    if (ptowsp_npu_build(f.context, f.program, &desc, &npu) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(f.context).text);
-    }
+    ptowsp_npu *npu = npu_cache_build(f.context, f.program);
     ptowsp_run *run = test_run_of(f.context, f.program);
     uint64_t unit = execute(&f, npu, run, &data, PTOWSP_MODEL_UNIT);
     uint64_t a2a3 = execute(&f, npu, run, &data, PTOWSP_MODEL_A2A3);

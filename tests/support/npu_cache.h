@@ -68,4 +68,13 @@ static inline int npu_cache_end(void **state) {
     return 0;
 }
 
+// Builds a tree there.
+static inline ptowsp_npu *npu_cache_build(ptowsp_context *context, const ptowsp_program *program) {
+    const ptowsp_npu_build_desc desc = {npu_cache, getenv("NPU_EQUAL_COMPILER"),
+                                        npu_cache_options()};
+    ptowsp_npu *npu = NULL;
+    test_ok(context, ptowsp_npu_build(context, program, &desc, &npu));
+    return npu;
+}
+
 #endif
