@@ -199,11 +199,24 @@ static inline void npu_object_choices(npu_object *o) {
     }
 }
 
+// Where make has left what is compiled once: as it says, or beside the program.
+static inline const char *npu_made(void) {
+    static char path[1024];
+    const char *headers = getenv("PTOWSP_TEST_HEADERS");
+    if (!headers || !*headers) {
+        const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 8);
+        assert_true(length > 0);
+        path[length] = '\0';
+        strcpy(strrchr(path, '/'), "/npu");
+        headers = path;
+    }
+    return headers;
+}
+
 // Compiles what was added, and loads it. A5 needs C++20 for PTO-ISA's own headers, and may have it here.
 static inline void npu_object_build(npu_object *o, const char *options) {
     char root[512], trees[4096] = "";
     const char *more = getenv("PTOWSP_NPU_OPTIONS");  // sanitizers, for instance
-    const char *made = getenv("PTOWSP_TEST_HEADERS");
     char headers[1024] = "";
     if (!more && !strstr(options, "-O")) {
         npu_object_headers(o, *options != '\0', headers);
@@ -212,7 +225,7 @@ static inline void npu_object_build(npu_object *o, const char *options) {
         npu_object_choices(o);
         snprintf(root, sizeof root, "%s", __FILE__);
         *strstr(root, "tests/npu/") = '\0';
-        made = made && *made ? made : "build/npu";
+        const char *made = npu_made();
         snprintf(trees, sizeof trees,
                  "-I%s/../include -I%ssrc/npu/tree/include -I%ssrc/npu/tree/aicpu "
                  "-Wl,-u,wsp_runner_create -Wl,%s/libtree.a",

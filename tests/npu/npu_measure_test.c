@@ -342,21 +342,24 @@ TEST(measure__what_does_not_go_together_is_refused) {
     refused(&p, "other", &t, NULL, bad, "npu: measure: kernel other: the tree has no such kernel");
     refused(&p, "native", &t, NULL, PTOWSP_UNSUPPORTED,
             "npu: measure: kernel native: it is a C function, which says its cycles itself");
-    t.of.tile_count = 3;
-    refused(&p, name, &t, NULL, bad,
-            "npu: measure: kernel softmax_own: tile_count of the task is 3, not 2");
-    task_begin(&t, SOFTMAX, true);
-    t.of.user_axis_count = 1;
-    refused(&p, name, &t, NULL, bad,
-            "npu: measure: kernel softmax_own: user_axis_count of the task is 1, not 0");
-    task_begin(&t, SOFTMAX, true);
-    t.of.arg_count = 5;
-    refused(&p, name, &t, NULL, bad,
-            "npu: measure: kernel softmax_own: arg_count of the task is 5, not 4");
-    task_begin(&t, SOFTMAX, true);
-    t.of.axis_arg_count = 3;
-    refused(&p, name, &t, NULL, bad,
-            "npu: measure: kernel softmax_own: axis_arg_count of the task is 3, not 4");
+    uint32_t *const counts[] = {&t.of.tile_count, &t.of.user_axis_count, &t.of.arg_count,
+                                &t.of.axis_arg_count};
+    static const struct {
+        const char *name;
+        uint32_t wrong, good;
+    } fields[] = {{"tile_count", 3, 2},
+                  {"user_axis_count", 1, 0},
+                  {"arg_count", 5, 4},
+                  {"axis_arg_count", 3, 4}};
+    for (size_t i = 0; i < COUNT_OF(fields); i++) {
+        char text[120];
+        task_begin(&t, SOFTMAX, true);
+        *counts[i] = fields[i].wrong;
+        snprintf(text, sizeof text,
+                 "npu: measure: kernel softmax_own: %s of the task is %u, not %u", fields[i].name,
+                 (unsigned)fields[i].wrong, (unsigned)fields[i].good);
+        refused(&p, name, &t, NULL, bad, text);
+    }
     task_begin(&t, SOFTMAX, true);
     t.of.args = NULL;
     refused(&p, name, &t, NULL, bad, "npu: measure: kernel softmax_own: the task has no args");
