@@ -39,29 +39,6 @@ static inline ptowsp_cycles npu_scale(const ptowsp_task *task, void *user) {
     "static ptowsp_cycles scale(const ptowsp_task *task, void *user) {\n"                          \
     "    (void)task;\n    (void)user;\n    return 7;\n}\n"
 
-static inline ptowsp_kernel npu_native_make(const npu_fixture *f, const char *name,
-                                            const char *text) {
-    ptowsp_kernel_desc desc = {.name = name, .axis_count = 1};
-    const ptowsp_tile_param tile = {"data", PTOWSP_INOUT, PTOWSP_F32, 8, 8};
-    desc.tiles[0] = tile;
-    desc.scalars[0].name = "by";
-    desc.scalars[0].type = PTOWSP_TYPE_U64;
-    desc.fn = npu_scale;
-    desc.source.text = text;
-    desc.source.fn = text ? "scale" : NULL;
-    return ptowsp_kernel_make(f->m, &desc);
-}
-
-static inline void npu_task_make(const npu_fixture *f, ptowsp_kernel kernel, ptowsp_tensor tensor,
-                                 ptowsp_expr row, ptowsp_expr by) {
-    ptowsp_task_desc desc = {.kernel = kernel,
-                             .axes[0] = row,
-                             .views[0].tensor = tensor,
-                             .views[0].row = row,
-                             .scalars[0] = by};
-    ptowsp_task_make(f->m, &desc);
-}
-
 static inline void npu_module_make(npu_fixture *f, const char *name) {
     const ptowsp_module_desc desc = {name, 8};
     assert_ok(ptowsp_module_create(f->context, &desc, &f->m));
