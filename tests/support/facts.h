@@ -11,7 +11,7 @@
 //      FIELD is NUMBER ...      all of the elements, or those from FIELD[I] on, are these
 //      FIELD within LOW HIGH    a number is between two others
 //      CALL                     the call succeeds
-//      by CALL, CALL            the calls that the next refusals are of
+//      by CALL, CALL            the calls that the next refusals of the case are of
 //      refused [STATUS] [at INDEX] TEXT
 //                               each of these calls fails with INVALID_PARAMS or this status, without an index or
 //                               with this one, and with this text; then the case begins again
@@ -67,20 +67,31 @@ static inline const char *facts_plan_error(const ptowsp_plan_info *info, uint64_
     static char text[200];
     ptowsp_plan_explain(info, TEST_TEXT(text));
     *out_index = info->index;
+    assert_memory_equal(text, "plan: ", strlen("plan: "));
     return text + strlen("plan: ");
 }
 
 #define FACTS_FAIL(s, format, ...) fail_msg("%s:%d: " format, (s)->path, (s)->line, __VA_ARGS__)
 
-static inline void facts_put(const facts_field *f, const char *word, void *out) {
-    const uint64_t bits = word[0] == 't'   ? 1
-                          : word[0] == '-' ? (uint64_t)strtoll(word, NULL, 0)
-                                           : strtoull(word, NULL, 0);
+// The value of a word in as many bytes as the field has: a number that fits, a truth, or NULL.
+static inline void facts_put(const facts *s, const facts_field *f, const char *word, void *out) {
+    const bool is_true = strcmp(word, "true") == 0;
+    const bool is_none = strcmp(word, "false") == 0 || strcmp(word, "NULL") == 0;
+    char *end = NULL;
+    const double f64 = strtod(word, &end);
+    uint64_t bits = is_true;
+    if (!f->is_float && !is_true && !is_none) {
+        bits = word[0] == '-' ? (uint64_t)strtoll(word, &end, 10) : strtoull(word, &end, 10);
+    }
+    const uint64_t above = f->size < 8 ? bits >> 8 * f->size : 0;
+    const bool fits = above == 0 || (word[0] == '-' && above == UINT64_MAX >> 8 * f->size);
+    if (!is_true && !is_none && (end == word || *end || !(f->is_float || fits))) {
+        FACTS_FAIL(s, "%s is no value of %s", word, f->name);
+    }
     const uint8_t u8 = (uint8_t)bits;
     const uint16_t u16 = (uint16_t)bits;
     const uint32_t u32 = (uint32_t)bits;
-    const float f32 = strtof(word, NULL);
-    const double f64 = strtod(word, NULL);
+    const float f32 = (float)f64;
     memcpy(out,
            f->is_float    ? (f->size == 4 ? (const void *)&f32 : &f64)
            : f->size == 1 ? (const void *)&u8
@@ -91,6 +102,7 @@ static inline void facts_put(const facts_field *f, const char *word, void *out) 
 }
 
 static inline double facts_number(const facts_field *f) {
+    assert_true(f->size == 4 || f->size == 8);
     return f->is_float    ? (f->size == 8 ? *(const double *)f->at : (double)*(const float *)f->at)
            : f->size == 8 ? (double)*(const uint64_t *)f->at
                           : *(const uint32_t *)f->at;
@@ -99,6 +111,7 @@ static inline double facts_number(const facts_field *f) {
 static inline bool facts_word(const char **at, char word[64]) {
     *at += strspn(*at, " ,");
     const size_t length = strcspn(*at, " ,");
+    assert_true(length < 64);
     snprintf(word, 64, "%.*s", (int)length, *at);
     *at += length;
     return length > 0;
@@ -120,21 +133,30 @@ static inline void facts_line(const facts *s, const facts_field *f, const char *
                               const char *at) {
     char verb[64], word[64], given[8];
     const bool has_index = *at == '[';
-    size_t i = has_index ? strtoul(at + 1, NULL, 10) : 0;
-    at += strcspn(at, " ");
+    int length = 0;
+    size_t i = 0;
+    if (has_index && (sscanf(at, "[%zu]%n", &i, &length) != 1 || at[length] != ' ')) {
+        FACTS_FAIL(s, "%s: an index and a blank are missing", line);
+    }
+    at += length;
     facts_word(&at, verb);
     if (strcmp(verb, "within") == 0) {
-        char *end;
-        const double low = strtod(at, &end), high = strtod(end, NULL), number = facts_number(f);
-        if (number < low || number > high) {
+        double low, high;
+        const double number = facts_number(f);
+        if (sscanf(at, "%lf %lf%n", &low, &high, &length) != 2 || at[length]) {
+            FACTS_FAIL(s, "%s: two numbers are missing", line);
+        } else if (!(low <= number && number <= high)) {
             FACTS_FAIL(s, "%s, but is %.17g", line, number);
         }
         return;
     }
     const bool is_set = strcmp(verb, "=") == 0;
+    if (!*at) {
+        FACTS_FAIL(s, "%s: nothing is said", line);
+    }
     for (; facts_word(&at, word); i++) {
         char *element = (char *)f->at + i * f->stride;
-        facts_put(f, word, given);
+        facts_put(s, f, word, given);
         if (i >= f->count ||
             (!is_set && (strcmp(verb, "is") != 0 || memcmp(element, given, f->size) != 0))) {
             FACTS_FAIL(s, "%s: element %u of %u is not %s", line, (unsigned)i, (unsigned)f->count,
@@ -172,6 +194,9 @@ static inline void facts_refused(const facts *s, const char *calls, const char *
         expected = strtoull(at + 3, &end, 10);
         at = end + 1;
     }
+    if (!*calls) {
+        FACTS_FAIL(s, "no calls are refused: %s", at);
+    }
     while (facts_word(&calls, name)) {
         const char *got = ptowsp_status_name(facts_call_of(s, name)), *said = s->error(&index);
         if (strcmp(got, status) != 0 || strcmp(said, at) != 0 || index != expected) {
@@ -186,19 +211,30 @@ static inline void facts_refused(const facts *s, const char *calls, const char *
 
 static inline void facts_run(facts *s) {
     char text[1000], calls[200] = "";
+    bool has_claim = true;  // the case before
     FILE *file = fopen(s->path, "r");
     assert_non_null(file);
     s->begin();
     for (s->line = 1; fgets(text, sizeof text, file); s->line++) {
+        assert_non_null(strchr(text, '\n'));  // lines are read to their ends
         char *comment = strstr(text, "  #"), *at = text + strspn(text, " "), *next;
         *(comment ? comment : text + strcspn(text, "\n")) = '\0';
         for (size_t end = strlen(text); end > 0 && text[end - 1] == ' '; text[--end] = '\0') {
         }
-        if (strncmp(at, "refused ", 8) == 0) {
+        if (strncmp(at, "case ", 5) == 0) {
+            if (!has_claim) {
+                FACTS_FAIL(s, "%s: the case before says nothing", at);
+            }
+            has_claim = false;
+            calls[0] = '\0';
+            s->begin();
+            continue;
+        } else if (strncmp(at, "refused ", 8) == 0) {
             facts_refused(s, calls, at + 8);
+            has_claim = true;
             continue;
         } else if (strncmp(at, "by ", 3) == 0) {
-            snprintf(calls, sizeof calls, "%s", at + 3);
+            assert_true((size_t)snprintf(calls, sizeof calls, "%s", at + 3) < sizeof calls);
             continue;
         }
         for (; *at && *at != '#'; at = next) {
@@ -206,9 +242,10 @@ static inline void facts_run(facts *s) {
             next += *next ? (*next = '\0', 1 + strspn(next + 1, " ")) : 0;
             size_t length;
             const facts_field *f = facts_find(s, at, &length);
+            has_claim = has_claim || !strstr(at, " = ");
             if (f) {
                 facts_line(s, f, at, at + length);
-            } else if (strncmp(at, "case ", 5) == 0 || strcmp(at, "again") == 0) {
+            } else if (strcmp(at, "again") == 0) {
                 s->begin();
             } else if (facts_call_of(s, at) != PTOWSP_OK) {
                 uint64_t index;
@@ -217,6 +254,7 @@ static inline void facts_run(facts *s) {
         }
     }
     fclose(file);
+    assert_true(has_claim);
 }
 
 #endif
