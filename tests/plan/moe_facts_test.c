@@ -25,6 +25,8 @@ static struct {
     ptowsp_moe_balance *balance;
     const ptowsp_moe_traffic *traffic;
     float *history;
+    double *frontier;
+    ptowsp_moe_moved *moved;
 } given;
 
 static int32_t ids[IDS], out_ids[IDS];
@@ -47,7 +49,7 @@ static unsigned char *block;
 static size_t block_bytes;
 static ptowsp_moe_cluster cluster;
 static float loads[2 * EXPERTS], history[2];
-static uint32_t layers, most;
+static uint32_t layers, most, history_count;
 static int32_t experts[REPLICAS], expert_counts[2 * EXPERTS], lists[2 * REPLICAS];
 static ptowsp_moe_placement placement;
 static ptowsp_moe_moved moved;
@@ -79,37 +81,43 @@ static void begin(void) {
     memset(ids, 0, sizeof ids);
     memset(counts, 0, sizeof counts);
     with_offsets = with_huge_counts = with_ones = false;
-    layers = 1, most = 1, scratch_bytes = sizeof scratch;
+    layers = 1, most = 1, history_count = 2, scratch_bytes = sizeof scratch;
     for (int i = 0; i < 2 * EXPERTS; i++) {
         loads[i] = 1;
     }
     for (int i = 0; i < IDS; i++) {
         out_ids[i] = 7;
     }
-    given = (__typeof__(given)){&routes, &order,   &batch,     &config,  &limits,  &sizes,
-                                &plan,   &cluster, &placement, loads,    experts,  scratch,
-                                next,    out_ids,  counts,     &balance, &traffic, history};
+    given = (__typeof__(given)){&routes,  &order,     &batch,   &config, &limits,  &sizes, &plan,
+                                &cluster, &placement, loads,    experts, scratch,  next,   out_ids,
+                                counts,   &balance,   &traffic, history, frontier, &moved};
 }
 
 // -- calls ----------------------------------------------------------------------------------------
 
-// Serially and on lanes, which say the same.
+// On lanes and serially, which say the same.
 static ptowsp_status call_sort(void) {
     ptowsp_context *context = test_lanes(2);
+    char text[2][200];
     uint32_t some[64], before[EXPERTS];
     memset(order_counts, 0x5a, sizeof order_counts);
+    memset(&info, 0x55, sizeof info);
     memcpy(before, order_counts, sizeof before);
     const ptowsp_status status = ptowsp_moe_sort_parallel(context, given.routes, given.order,
                                                           given.scratch ? some : NULL, 64, &info);
-    if (status != PTOWSP_OK) {
-        char text[200];
-        ptowsp_plan_explain(&info, TEST_TEXT(text));
-        test_error_is(context, status, info.index, text);
-        assert_memory_equal(order_counts, before, sizeof before);
-    }
+    const uint64_t index = info.index;
+    ptowsp_plan_explain(&info, TEST_TEXT(text[0]));
     if (given.scratch) {
-        assert_int_equal(ptowsp_moe_sort(given.routes, given.order, &info), status);
         assert_true(status == PTOWSP_OK || memcmp(order_counts, before, sizeof before) == 0);
+        memset(&info, 0x55, sizeof info);
+        assert_int_equal(ptowsp_moe_sort(given.routes, given.order, &info), status);
+    }
+    if (status != PTOWSP_OK) {
+        ptowsp_plan_explain(&info, TEST_TEXT(text[1]));
+        assert_int_equal(info.index, index);
+        assert_string_equal(text[1], text[0]);
+        test_error_is(context, status, index, text[0]);
+        assert_memory_equal(order_counts, before, sizeof before);
     }
     ptowsp_context_destroy(context);
     return status;
@@ -144,6 +152,7 @@ static ptowsp_status call_place(void) {
     memset(block, 0xa5, block_bytes + GUARD);
     const ptowsp_status status = ptowsp_moe_place(&roomy, block, block_bytes, &plan);
     assert_true(plan.lane_capacity == config.lane_count && plan.lane_count == config.lane_count);
+    assert_int_equal(ptowsp_moe_plan_units(&plan).lane_capacity, config.lane_count);
     return status;
 }
 
@@ -182,7 +191,7 @@ static ptowsp_status call_move(void) {
     memcpy(before, experts, sizeof before);
     const ptowsp_status status =
         ptowsp_moe_move(given.cluster, given.loads, most, given.scratch, scratch_bytes,
-                        given.experts, frontier, &moved, &info);
+                        given.experts, given.frontier, given.moved, &info);
     assert_true(status == PTOWSP_OK || memcmp(before, experts, sizeof before) == 0);
     return status;
 }
@@ -206,7 +215,7 @@ static ptowsp_status call_look(void) {
 }
 
 static ptowsp_status call_history(void) {
-    return ptowsp_moe_history_add(given.history, 2, given.counts, decay, &info);
+    return ptowsp_moe_history_add(given.history, history_count, given.counts, decay, &info);
 }
 
 static ptowsp_status call_routes(void) {
@@ -268,15 +277,15 @@ static const facts_field *fields(void) {
         FIELD(given.limits), FIELD(given.sizes), FIELD(given.plan), FIELD(given.cluster),
         FIELD(given.placement), FIELD(given.loads), FIELD(given.experts), FIELD(given.scratch),
         FIELD(given.next), FIELD(given.out_ids), FIELD(given.counts), FIELD(given.balance),
-        FIELD(given.traffic), FIELD(given.history), FIELDS(ids, IDS), FIELDS(out_ids, IDS),
-        FIELD(routes.ids), FIELD(routes.token_count), FIELD(routes.top_k),
-        FIELD(routes.expert_count), FIELD(routes.block_rows), FIELD(row_bound), FIELD(pair_sum),
-        FIELD(order.counts), FIELD(order.offsets), FIELD(order.pairs), FIELD(order.row_capacity),
-        FIELD(order.pair_count), FIELD(order.row_count), FIELD(order.block_count),
-        FIELD(order.padding_share), FIELDS(order_counts, all), FIELDS(order_offsets, all + 1),
-        FIELDS(pairs, order.row_count), FIELDS(rows, taken), FIELDS(block_experts, IDS),
-        FIELDS(counts, EXPERTS), FIELDS(offsets, EXPERTS + 1), FIELD(with_offsets),
-        FIELD(with_huge_counts), FIELD(with_ones), FIELD(config.batch_count),
+        FIELD(given.traffic), FIELD(given.history), FIELD(given.frontier), FIELD(given.moved),
+        FIELDS(ids, IDS), FIELDS(out_ids, IDS), FIELD(routes.ids), FIELD(routes.token_count),
+        FIELD(routes.top_k), FIELD(routes.expert_count), FIELD(routes.block_rows), FIELD(row_bound),
+        FIELD(pair_sum), FIELD(order.counts), FIELD(order.offsets), FIELD(order.pairs),
+        FIELD(order.row_capacity), FIELD(order.pair_count), FIELD(order.row_count),
+        FIELD(order.block_count), FIELD(order.padding_share), FIELDS(order_counts, all),
+        FIELDS(order_offsets, all + 1), FIELDS(pairs, order.row_count), FIELDS(rows, taken),
+        FIELDS(block_experts, IDS), FIELDS(counts, EXPERTS), FIELDS(offsets, EXPERTS + 1),
+        FIELD(with_offsets), FIELD(with_huge_counts), FIELD(with_ones), FIELD(config.batch_count),
         FIELD(config.expert_count), FIELD(config.lane_count), FIELD(config.block_rows),
         FIELD(config.unit_tokens), FIELD(config.column_parts), FIELD(config.cost.per_unit),
         FIELD(config.cost.per_token), FIELD(config.cost.per_expert), FIELD(limits.pair_count_max),
@@ -299,9 +308,10 @@ static const facts_field *fields(void) {
         FIELD(balance.expert_max), FIELD(balance.expert_busiest), FIELD(balance.expert_idle),
         FIELD(balance.rank_max), FIELD(balance.rank_busiest), FIELD(balance.rank_idle),
         FIELD(balance.rank_perfect), FIELD(balance.expert_ratio), FIELD(balance.rank_ratio),
-        FIELD(balance.padding_share), FIELDS(history, 2), FIELD(decay), FIELD(traffic.pattern),
-        FIELD(traffic.token_count), FIELD(traffic.top_k), FIELD(traffic.expert_count),
-        FIELD(traffic.rank_count), FIELD(traffic.skew), FIELD(info.work_count));
+        FIELD(balance.padding_share), FIELDS(history, 2), FIELD(history_count), FIELD(decay),
+        FIELD(traffic.pattern), FIELD(traffic.token_count), FIELD(traffic.top_k),
+        FIELD(traffic.expert_count), FIELD(traffic.rank_count), FIELD(traffic.skew),
+        FIELD(info.work_count));
 }
 
 TEST(moe_facts__hold) {
