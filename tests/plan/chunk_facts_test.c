@@ -49,6 +49,7 @@ static ptowsp_status run(int function) {
     call.limits = with.limits ? &limits : NULL;
     call.work = with.work ? buffer.work : NULL;
     memcpy(before, buffer.work, sizeof before);
+    info = info_with_rubbish();
     const ptowsp_status status = plan_call_run(&call, function, context, &info);
     if (status != PTOWSP_OK) {
         char text[200];
@@ -64,6 +65,13 @@ static ptowsp_status run(int function) {
         assert_true(info.value == 0 && info.limit == 0);
     }
     assert_int_equal(plan_call_run(&call, function, context, NULL), status);
+    if (status == PTOWSP_LIMIT_EXCEEDED) {  // no buffer would do
+        plan_call larger = call;
+        larger.work = buffer.work;
+        larger.capacity = UINT64_MAX;
+        assert_int_equal(plan_call_run(&larger, function, context, NULL), status);
+        guarded_assert_untouched(&buffer);
+    }
     ptowsp_context_destroy(context);
     return status;
 }

@@ -1,7 +1,8 @@
 // Planning, refused: every fault in every function that can find it, with index, value, limit and
 // text, and the order in which faults are found. Values at the ends of their types are in
-// chunk_facts_test.c. Refused calls put out 0 and write nothing into their buffer. Faults, texts and their order are those of the list PTOWSP_PLAN_FAULTS in the
-// header, copied here by hand; numbers are worked out on paper.
+// chunk_facts_test.c. Refused calls put out 0 and write nothing into their buffer. Faults, texts and
+// their order are those of the list PTOWSP_PLAN_FAULTS in the header, copied here by hand; numbers are
+// worked out on paper.
 
 #include "plan_reference.h"
 

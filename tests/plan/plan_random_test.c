@@ -1,6 +1,6 @@
 // Planning, at random: batches of every shape are planned and compared byte for byte with the slow
-// reference of plan_reference.h, as a whole and range by range. Buffers are exactly as long as they must be and stand between
-// guard bytes, since vector code writes eight descriptors at a time.
+// reference of plan_reference.h, as a whole and range by range. Buffers are exactly as long as they must
+// be and stand between guard bytes, since vector code writes eight descriptors at a time.
 
 #include "plan_reference.h"
 
