@@ -86,29 +86,35 @@ static void operand_add(rule_bench *b, test_call *call, const char *text) {
     call->tiles[call->tile_count++] = o.is_none ? NULL : t;
 }
 
-static call_id call_named(const char *name) {
-#define CALL_NAME(name_, prefix, form, dtype, cycles, call)                                        \
+static test_call call_named(const char *name) {
+#define CALL_NAME(name_, prefix, form_, dtype, cycles, call)                                       \
     if (strcmp(name, #name_) == 0) {                                                               \
-        return CALL_##name_;                                                                       \
+        return (test_call){.id = CALL_##name_, .form = form_};                                     \
     }
     CALLS(CALL_NAME)
 #undef CALL_NAME
     fail_msg("there is no call %s", name);
-    return CALL_COUNT;
+    return (test_call){.id = CALL_COUNT};
 }
 
 static void check_rule(char *line, const char *text, void *user) {
     static const uint8_t zeros[sizeof rooms];
     rule_bench *b = (rule_bench *)user;
     char machine[8], name[32], operand_text[64];
+    uint32_t count = 0;
     int length;
     assert_int_equal(sscanf(line, "%7s %31s%n", machine, name, &length), 2);
-    test_call call = {.id = call_named(name)};
+    assert_true(strcmp(machine, "A5") == 0 || strcmp(machine, "A2A3") == 0);
+    test_call call = call_named(name);
     begin(b, strcmp(machine, "A5") == 0 ? PTOISA_A5 : PTOISA_A2A3);
     memset(rooms, 0, sizeof rooms);
-    for (const char *at = line + length; operand_next(&at, operand_text);) {
+    for (const char *at = line + length; operand_next(&at, operand_text); count++) {
+        assert_true(call.tile_count < CALL_TILES_MAX);
         operand_add(b, &call, operand_text);
     }
+    const call_operand *operands = call_forms[call.form];
+    assert_true(count > 0 && operands[count - 1].is_there);
+    assert_true(count == CALL_TILES_MAX || !operands[count].is_there);
     call_run(&b->bench, &call);
     if (text) {
         refused(b, text);

@@ -121,7 +121,8 @@ static inline void built_declare(built *b, const char *text) {
     char word[12], name[12];
     unsigned rows, cols, address, memory = 0;
     int length;
-    if (sscanf(text, " view %11[^:]: %11s %u %u", name, word, &cols, &rows) == 4) {
+    if (sscanf(text, " view %11[^:]: %11s %u %u%n", name, word, &cols, &rows, &length) == 4) {
+        assert_string_equal(text + length, "");
         strcpy(b->names[built_view(b, built_id(b, word), cols, rows)], name);
         return;
     }
@@ -132,11 +133,14 @@ static inline void built_declare(built *b, const char *text) {
     for (text += length; sscanf(text, " %11[^ @]%n", name, &length) == 1; text += length) {
         const uint32_t tile = built_tile(b, (ptoisa_memory)memory, rows, cols);
         strcpy(b->names[tile], name);
-        if (sscanf(text + length, "@%u", &address) == 1) {
+        if (text[length] == '@') {
+            int behind = 0;
+            assert_int_equal(sscanf(text + length, "@%u%n", &address, &behind), 1);
             b->list.tiles[tile].address = address;
-            length += (int)strcspn(text + length, " ");
+            length += behind;
         }
     }
+    assert_string_equal(text, "");
 }
 
 static inline uint8_t built_pipe(const char *name) {
@@ -147,16 +151,26 @@ static inline uint8_t built_pipe(const char *name) {
     return pipe;
 }
 
+// A number that is all of a word.
+static inline uint32_t built_number(const char *word) {
+    char *end;
+    const unsigned long number = strtoul(word, &end, 10);
+    assert_true(end > word && *end == '\0');
+    return (uint32_t)number;
+}
+
 static inline void built_order(built *b, char words[BUILT_WORDS][12], int count) {
-    const bool is_flag = words[0][0] != 'B';
+    const bool is_flag = words[0][0] != 'B', is_mixed = b->list.is_mixed;
+    assert_int_equal(count, (is_flag ? 4 : 2) + is_mixed);
     built_sync(b,
                !is_flag             ? PTOISA_PIPE_BARRIER
                : words[0][0] == 'S' ? PTOISA_SET_FLAG
                                     : PTOISA_WAIT_FLAG,
                built_pipe(words[1]), is_flag ? built_pipe(words[2]) : 0,
-               is_flag ? (uint32_t)atoi(words[3]) : 0);
-    if (b->list.is_mixed) {
+               is_flag ? built_number(words[3]) : 0);
+    if (is_mixed) {
         const bool is_vector = strcmp(words[count - 1], "vector") == 0;
+        assert_true(is_vector || strcmp(words[count - 1], "cube") == 0);
         b->list.insns[b->list.insn_count - 1].side = is_vector ? PWSP_SIDE_VECTOR : PWSP_SIDE_CUBE;
     }
 }
@@ -179,12 +193,13 @@ static inline void built_operate(built *b, char words[BUILT_WORDS][12], int coun
         if (strcmp(words[i], "tmp") == 0) {
             insn->tmp = built_id(b, words[++i]);
         } else if (strcmp(words[i], "row") == 0) {
-            insn->row = (uint32_t)atoi(words[++i]);
+            insn->row = built_number(words[++i]);
         } else if (strcmp(words[i], "row_loop") == 0) {
-            insn->row_loop = (uint8_t)atoi(words[++i]);
+            insn->row_loop = (uint8_t)built_number(words[++i]);
         } else if (strchr("0123456789", words[i][0])) {
-            insn->param = (uint16_t)(atoi(words[i]) + 1);
+            insn->param = (uint16_t)(built_number(words[i]) + 1);
         } else {
+            assert_true(src_count < COUNT_OF(insn->src));
             insn->src[src_count++] = built_id(b, words[i]);
         }
     }
@@ -202,10 +217,11 @@ static inline void built_operate(built *b, char words[BUILT_WORDS][12], int coun
 static inline void built_text(built *b, const char *text) {
     char line[128];
     for (int length; sscanf(text, " %127[^;]%n", line, &length) == 1; text += *text == ';') {
-        char words[BUILT_WORDS][12] = {""};
+        char words[BUILT_WORDS][12] = {""}, more[2];
         const int count =
-            sscanf(line, "%11s %11s %11s %11s %11s %11s %11s %11s", words[0], words[1], words[2],
-                   words[3], words[4], words[5], words[6], words[7]);
+            sscanf(line, "%11s %11s %11s %11s %11s %11s %11s %11s %1s", words[0], words[1],
+                   words[2], words[3], words[4], words[5], words[6], words[7], more);
+        assert_true(count <= BUILT_WORDS);
         text += length;
         if (strchr(line, ':')) {
             built_declare(b, line);
