@@ -138,6 +138,7 @@ static inline void built_declare(built *b, const char *text) {
             assert_int_equal(sscanf(text + length, "@%u%n", &address, &behind), 1);
             b->list.tiles[tile].address = address;
             length += behind;
+            assert_non_null(strchr(" ", text[length]));
         }
     }
     assert_string_equal(text, "");

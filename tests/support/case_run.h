@@ -646,6 +646,9 @@ static inline void case_bind_array(const case_subject *s, const char *name, cons
     while (dtype < PTOWSP_BOOL && strcmp(ptowsp_dtype_name((ptowsp_dtype)dtype), word) != 0) {
         dtype++;
     }
+    if (strcmp(ptowsp_dtype_name((ptowsp_dtype)dtype), word) != 0) {
+        CASE_FAIL(s, "%s is no type of elements", word);
+    }
     const int64_t *numbers = case_numbers(s, at, &count);
     void *elements = case_alloc((size_t)count * sizeof *numbers);
     const int stored = dtype == PTOWSP_BOOL ? PTOWSP_U8 : dtype;
