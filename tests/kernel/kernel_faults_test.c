@@ -179,6 +179,9 @@ TEST(faults__wrong_parameters_are_refused) {
     INVALID("parameter: tile z is 0 x 16; sizes are 1 to 16384", in(f->k, "z", PTOWSP_F32, 0, 16));
     INVALID("parameter: tile z is 1 x 16385; sizes are 1 to 16384",
             in(f->k, "z", PTOWSP_F32, 1, 16385));
+    INVALID("parameter: tile z is 1 x 0; sizes are 1 to 16384", in(f->k, "z", PTOWSP_F32, 1, 0));
+    INVALID("parameter: tile z is 16385 x 1; sizes are 1 to 16384",
+            in(f->k, "z", PTOWSP_F32, 16385, 1));
     INVALID("parameter: tile z is -1 x 16; sizes are 1 to 16384",
             in(f->k, "z", PTOWSP_F32, PTOWSP_DYNAMIC, 16));
     UNSUPPORTED("parameter: tile z is f64, which no instruction loads",

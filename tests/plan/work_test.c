@@ -58,7 +58,7 @@ TEST(work__flags_have_the_documented_values) {
 }
 
 TEST(work__accessors_read_their_parameter) {
-    const ptowsp_work work = {1, 2, 3, 0, {40, 50, 60, 70}};
+    const ptowsp_work work = {1, 2, 3, 9, {40, 50, 60, 70}};
     assert_int_equal(ptowsp_work_request(&work), 40);
     assert_int_equal(ptowsp_work_head(&work), 50);
     assert_int_equal(ptowsp_work_kv_start(&work), 60);
@@ -68,6 +68,8 @@ TEST(work__accessors_read_their_parameter) {
     assert_int_equal(ptowsp_work_expert(&work), 50);
     assert_int_equal(ptowsp_work_token_start(&work), 60);
     assert_int_equal(ptowsp_work_token_count(&work), 70);
+    assert_int_equal(ptowsp_work_tile(&work), 9);
+    assert_int_equal(ptowsp_work_column_part(&work), 9);
 
     const ptowsp_work big = {0, 0, 0, 0, {UINT32_MAX, UINT32_MAX - 1, INT32_MAX, 0x80000000u}};
     assert_true(ptowsp_work_request(&big) == UINT32_MAX);

@@ -478,6 +478,19 @@ TEST(deps__lists_are_short_whatever_comes_first) {
         assert_int_equal(deps.tensors[1].wides, 0);
         assert_true(longest_list(&deps) < 12);
         assert_true(deps.level_count <= 1 + 3);
+        // As many readers of one tile as are in flight are one access, and who writes it waits for all
+        // of them.
+        const uint64_t count = deps.access_count;
+        pwsp_tile_at one = {1, 32, 32, PWSP_TILE_READ, 0, 0, 0};
+        for (token.time = 10; token.time < 65536; token.time++) {
+            assert_true(pwsp_deps_query(&deps, &one, 1));
+            assert_true(pwsp_deps_add(&deps, &one, 1, &token));
+        }
+        assert_int_equal(deps.access_count, count);
+        one.access = PWSP_TILE_WRITTEN;
+        deps.latest.time = 0;
+        assert_true(pwsp_deps_query(&deps, &one, 1));
+        assert_int_equal(deps.latest.time, 65535);
     }
     pwsp_blocks_free(&blocks);
 }
