@@ -208,7 +208,8 @@ static void compiles(const char *tree, const char *files) {
 static void names_begin(npu_fixture *f, char path[128]) {
     names_collect();
     npu_fixture_begin(f);
-    npu_module_make(f, "tile */ names");
+    npu_module_make(f, "tile */ names ?"
+                       "?/");
     snprintf(path, 128, "%s/tree", f->directory);
 }
 

@@ -867,7 +867,9 @@ static inline ptowsp_status case_write(case_subject *s, const char **at, ptowsp_
             options.is_short = true;
         } else if (!strcmp(word, "fold")) {
             case_word(at, word);
-            options.fold = word[0] == 'k' ? PTOWSP_FOLD_KERNELS : PTOWSP_FOLD_LOOPS;
+            options.fold = !strcmp(word, "kernels") ? PTOWSP_FOLD_KERNELS : PTOWSP_FOLD_LOOPS;
+            case_check(s, "loops or kernels are folded", 0,
+                       options.fold == PTOWSP_FOLD_KERNELS || !strcmp(word, "loops"), 1);
         } else if (!strcmp(word, "mhz")) {
             options.clock_mhz = (uint32_t)case_number(s, at);
         } else if (!strcmp(word, "what") && what_count < COUNT_OF(what_ifs)) {
