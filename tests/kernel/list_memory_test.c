@@ -14,8 +14,8 @@ static void place(built *b) {
 static const struct {
     const char *name, *list, *places;
 } placed[] = {
-    {"tiles that do not live together share bytes; y is not where x is, which is read while y is "
-     "written",
+    {"tiles that do not live together share bytes; "
+     "y is not where x is, which is read while y is written",
      "UB 64x64: x y z; x = TLOAD 0; y = TEXP x; z = TEXP y; TSTORE 1 z",
      "x 0-1 at 0, y 1-2 at 16384, z 2-3 at 0; UB 32768"},
     {"one root is in place", "UB 64x64: x; x = TLOAD 0; x = TEXP x; TSTORE 1 x",
@@ -29,8 +29,8 @@ static const struct {
     // By size: a at 0, f at 0, c above a at 96, e above f at 96, b and d at 160 and 192. That is the most
     // that is live at once, 224, so no other order is tried.
     {"large tiles go first",
-     "UB 3x8: a f; UB 1x8: b d; UB 2x8: c e; TADD a b c d; TADD a c; TADD e f; TADD b d; TADD e f "
-     "b d",
+     "UB 3x8: a f; UB 1x8: b d; UB 2x8: c e; TADD a b c d; TADD a c; TADD e f; TADD b d; "
+     "TADD e f b d",
      "a 0-1 at 0, f 2-4 at 0, b 0-4 at 160, d 0-4 at 192, c 0-1 at 96, e 2-4 at 96; UB 224"},
     // Two tiles die at instruction 0, of 6 and of 4 blocks, each between tiles that live on. A tile of 2 that
     // is born then goes to where the 4 were, though the 6 are lower. By size: k0 at 0, w0 at 7, k1 at 13, w1
@@ -38,8 +38,8 @@ static const struct {
     {"the tightest gap is taken",
      "UB 7x8: k0; UB 6x8: w0; UB 5x8: k1; UB 4x8: w1; UB 3x8: k2; UB 2x8: late; "
      "k0 = TADD k1 k2 w0 w1; late = TADD k0 k1 k2",
-     "k0 0-1 at 0, w0 0-0 at 224, k1 0-1 at 416, w1 0-0 at 576, k2 0-1 at 704, late 1-1 at 576; UB "
-     "800"},
+     "k0 0-1 at 0, w0 0-0 at 224, k1 0-1 at 416, w1 0-0 at 576, k2 0-1 at 704, late 1-1 at 576; "
+     "UB 800"},
     {"memories are apart, and unused tiles have no place",
      "L1 16x64: m; L0A 16x64: l; L1 4096x4096: u; m = TLOAD 0; l = TMOV m",
      "m 0-1 at 0, l 1-1 at 0, u unused; L1 4096; L0A 4096"},
@@ -262,8 +262,8 @@ TEST(memory__random_lists_are_placed_as_the_reference_does) {
         }
         built_free(&b);
     }
-    print_message("%u memories: %u at the lower bound, %.4f of it in all; by size %u, birth %u, "
-                  "length %u\n",
+    print_message("%u memories: %u at the lower bound, %.4f of it in all; "
+                  "by size %u, birth %u, length %u\n",
                   memories, tight, (double)ceilings / (double)peaks, winners[0], winners[1],
                   winners[2]);
     assert_true(ceilings < peaks + peaks / 10);

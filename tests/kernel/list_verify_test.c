@@ -189,12 +189,12 @@ static const struct {
      "S may end before instruction 3 (TSTORE on MTE3) has stored"},
     // A barrier of all is one way to wait, one of MTE3 is none.
     {PTOISA_A5,
-     "UB 4x8: x y@128; x = TEXPANDS; SET V MTE3 0; WAIT V MTE3 0; TSTORE 2 x; y = TLOAD 1; BARRIER "
-     "ALL",
+     "UB 4x8: x y@128; x = TEXPANDS; SET V MTE3 0; WAIT V MTE3 0; TSTORE 2 x; y = TLOAD 1; "
+     "BARRIER ALL",
      0, NULL},
     {PTOISA_A5,
-     "UB 4x8: x y@128; x = TEXPANDS; SET V MTE3 0; WAIT V MTE3 0; TSTORE 2 x; y = TLOAD 1; BARRIER "
-     "MTE3",
+     "UB 4x8: x y@128; x = TEXPANDS; SET V MTE3 0; WAIT V MTE3 0; TSTORE 2 x; y = TLOAD 1; "
+     "BARRIER MTE3",
      3, "S may end before instruction 3 (TSTORE on MTE3) has stored"},
 };
 
@@ -783,11 +783,10 @@ static pwsp_insn *find_insn(built *b, uint32_t op, pwsp_side side, uint32_t n) {
 // x = l * r and its row sums go to the vector cores, which store both, and send x back.
 static void damaged_make(built *b) {
     built_init(b, PTOISA_A2A3);
-    built_text(b, "L0A 32x16: left; L0B 16x16: right; L0C 32x16: acc; L0C 32x32: wide; UB 32x16: "
-                  "x; UB 32x32: y; "
-                  "UB 32x16: z; L1 32x16: l1 back; l1 = TLOAD 0; left = TMOV l1; right = TMOV l1; "
-                  "acc = TMATMUL left right; wide = TMATMUL left right; x = TMOV acc; y = TMOV "
-                  "wide; z = TLOAD 3; "
+    built_text(b, "L0A 32x16: left; L0B 16x16: right; L0C 32x16: acc; L0C 32x32: wide; "
+                  "UB 32x16: x; UB 32x32: y; UB 32x16: z; L1 32x16: l1 back; l1 = TLOAD 0; "
+                  "left = TMOV l1; right = TMOV l1; acc = TMATMUL left right; "
+                  "wide = TMATMUL left right; x = TMOV acc; y = TMOV wide; z = TLOAD 3; "
                   "x = TADD x z; y = TEXP y; TSTORE 1 x; TSTORE 2 y; back = TMOV x; TSTORE 4 back");
     built_must(b, pwsp_list_cut(&b->list, &b->machine, NULL, &b->fault));
     assert_int_not_equal(b->list.split_tile, 0);
@@ -920,14 +919,12 @@ static const struct {
      "verify: instruction 3 (TPUSH, FIFO 0) is at the wrong end"},
     // A load of the cube half, a pop, and a store behind the push that needs its slot.
     {"a push comes after what was ahead of the pop of its slot", 1, false, false,
-     TILES "k = TLOAD 4; v = TLOAD 0; SET MTE2 MTE3 0 vector; WAIT MTE2 MTE3 0 vector; TPUSH v; l "
-           "= TPOP; "
-           "TPUSH v; TSTORE 4 v; l = TPOP",
+     TILES "k = TLOAD 4; v = TLOAD 0; SET MTE2 MTE3 0 vector; WAIT MTE2 MTE3 0 vector; TPUSH v; "
+           "l = TPOP; TPUSH v; TSTORE 4 v; l = TPOP",
      NULL},
     {"with two slots it does not wait for it", 2, false, false,
-     TILES "k = TLOAD 4; v = TLOAD 0; SET MTE2 MTE3 0 vector; WAIT MTE2 MTE3 0 vector; TPUSH v; l "
-           "= TPOP; "
-           "TPUSH v; TSTORE 4 v; l = TPOP",
+     TILES "k = TLOAD 4; v = TLOAD 0; SET MTE2 MTE3 0 vector; WAIT MTE2 MTE3 0 vector; TPUSH v; "
+           "l = TPOP; TPUSH v; TSTORE 4 v; l = TPOP",
      NO_FIFO},
     // A vector core stores rows that the other one loads, behind a push to the cube core and a pop of what
     // that pushes: it waits for both. So the tile that was pushed is free by then.

@@ -33,37 +33,31 @@ static const struct {
     // z reads x and y (RAW); TEXP reads what others read: nothing; x again (WAR); z again (WAW: TADD is before
     // the barrier); RAW on TEXPANDS of z; WAW, as nobody else has their bytes.
     {"dependent vector instructions of A2/A3 have one barrier between", ON_A2A3,
-     "UB 8x8: x y z o; x = TEXPANDS; y = TEXPANDS; z = TADD x y; o = TEXP x; x = TEXPANDS; z = "
-     "TEXPANDS; "
-     "o = TADD o z; o = TADD y y x",
+     "UB 8x8: x y z o; x = TEXPANDS; y = TEXPANDS; z = TADD x y; o = TEXP x; x = TEXPANDS; "
+     "z = TEXPANDS; o = TADD o z; o = TADD y y x",
      "TEXPANDS\nTEXPANDS\nBARRIER V\nTADD\nTEXP\nBARRIER V\nTEXPANDS\nTEXPANDS\nBARRIER V\nTADD\n"
      "BARRIER V\nTADD\n",
      NULL},
     {"those of A5 need none", ON_A5,
-     "UB 8x8: x y z o; x = TEXPANDS; y = TEXPANDS; z = TADD x y; o = TEXP x; x = TEXPANDS; z = "
-     "TEXPANDS; "
-     "o = TADD o z; o = TADD y y x",
+     "UB 8x8: x y z o; x = TEXPANDS; y = TEXPANDS; z = TADD x y; o = TEXP x; x = TEXPANDS; "
+     "z = TEXPANDS; o = TADD o z; o = TADD y y x",
      "TEXPANDS\nTEXPANDS\nTADD\nTEXP\nTEXPANDS\nTEXPANDS\nTADD\nTADD\n", NULL},
     // S overwrites what V wrote, and V reads that: V knows through S that it is done itself.
     {"a way there and back is as good as a barrier", ON_A2A3,
      "UB 1x8: x y z; x = TEXPANDS; y = TEXPANDS; y = TCI; z = TADD x y",
      "TEXPANDS\nTEXPANDS\nSET V S 0\nWAIT V S 0\nTCI\nSET S V 0\nWAIT S V 0\nTADD\n", NULL},
     {"the cube has its pipes", ON_A2A3,
-     "L1 16x16: a c; L0A 16x16: l; L0B 16x16: r; L0C 16x16: p; a = TLOAD 0; c = TLOAD 1; l = TMOV "
-     "a; "
-     "r = TMOV c; p = TMATMUL l r; p += TMATMUL_ACC l r; TSTORE 2 p",
-     "TLOAD\nSET MTE2 MTE1 0\nTLOAD\nSET MTE2 MTE1 1\nWAIT MTE2 MTE1 0\nTMOV\nWAIT MTE2 MTE1 "
-     "1\nTMOV\n"
-     "SET MTE1 M 0\nWAIT MTE1 M 0\nTMATMUL\nTMATMUL_ACC\nSET M FIX 0\nWAIT M FIX 0\nTSTORE\nSET "
-     "FIX S 7\n"
-     "WAIT FIX S 7\n",
+     "L1 16x16: a c; L0A 16x16: l; L0B 16x16: r; L0C 16x16: p; a = TLOAD 0; c = TLOAD 1; "
+     "l = TMOV a; r = TMOV c; p = TMATMUL l r; p += TMATMUL_ACC l r; TSTORE 2 p",
+     "TLOAD\nSET MTE2 MTE1 0\nTLOAD\nSET MTE2 MTE1 1\nWAIT MTE2 MTE1 0\nTMOV\nWAIT MTE2 MTE1 1\n"
+     "TMOV\nSET MTE1 M 0\nWAIT MTE1 M 0\nTMATMUL\nTMATMUL_ACC\nSET M FIX 0\nWAIT M FIX 0\nTSTORE\n"
+     "SET FIX S 7\nWAIT FIX S 7\n",
      NULL},
     // The later of two loads brings the earlier with it, and what MTE3 knows of V brings MTE2.
     {"what is implied has no flag", ON_A5,
      "UB 8x8: x y z; x = TLOAD 0; y = TLOAD 1; z = TADD x y; z = TMUL z x; TSTORE 2 z; TSTORE 3 x",
-     "TLOAD\nTLOAD\nSET MTE2 V 0\nWAIT MTE2 V 0\nTADD\nTMUL\nSET V MTE3 0\nWAIT V MTE3 "
-     "0\nTSTORE\nTSTORE\n"
-     "SET MTE3 S 7\nWAIT MTE3 S 7\n",
+     "TLOAD\nTLOAD\nSET MTE2 V 0\nWAIT MTE2 V 0\nTADD\nTMUL\nSET V MTE3 0\nWAIT V MTE3 0\nTSTORE\n"
+     "TSTORE\nSET MTE3 S 7\nWAIT MTE3 S 7\n",
      NULL},
     // x and z share bytes: the load of z must wait for V to have read x.
     {"memory that is used again is waited for", ON_A5,
@@ -73,18 +67,16 @@ static const struct {
      "x 0-3 at 0, y 3-9 at 256, z 6-9 at 0; UB 512"},
     // The first TEXP waits for the first load alone; the load of two rows overwrites one that V has not touched.
     {"parts of a tile are apart", ON_A5,
-     "UB 4x8: x; UB 1x8: y; view r: x 0 1; view s: x 1 1; view two: x 1 2; r = TLOAD 0; s = TLOAD "
-     "0; "
-     "y = TEXP r; two = TLOAD 0; y = TEXP s",
+     "UB 4x8: x; UB 1x8: y; view r: x 0 1; view s: x 1 1; view two: x 1 2; r = TLOAD 0; "
+     "s = TLOAD 0; y = TEXP r; two = TLOAD 0; y = TEXP s",
      "TLOAD\nSET MTE2 V 0\nTLOAD\nWAIT MTE2 V 0\nTEXP\nTLOAD\nSET MTE2 V 1\nWAIT MTE2 V 1\nTEXP\n",
      NULL},
     // Two loads read; the store waits for the load of its tile, and that is all; a load of what was stored; a
     // store to what was loaded, on the way known.
     {"global memory is ordered by parameter", ON_A5,
      "UB 8x8: x y z; x = TLOAD 0; y = TLOAD 0; TSTORE 1 x; z = TLOAD 1; TSTORE 0 z",
-     "TLOAD\nSET MTE2 MTE3 0\nTLOAD\nWAIT MTE2 MTE3 0\nTSTORE\nSET MTE3 MTE2 0\nWAIT MTE3 MTE2 "
-     "0\nTLOAD\n"
-     "SET MTE2 MTE3 0\nWAIT MTE2 MTE3 0\nTSTORE\nSET MTE3 S 7\nWAIT MTE3 S 7\n",
+     "TLOAD\nSET MTE2 MTE3 0\nTLOAD\nWAIT MTE2 MTE3 0\nTSTORE\nSET MTE3 MTE2 0\nWAIT MTE3 MTE2 0\n"
+     "TLOAD\nSET MTE2 MTE3 0\nWAIT MTE2 MTE3 0\nTSTORE\nSET MTE3 S 7\nWAIT MTE3 S 7\n",
      NULL},
     {"MGATHER reads its parameter, MSCATTER writes it", ON_A5,
      "UB 8x8: x; UB 1x8: y; y = TCI; x = MGATHER y 0; MSCATTER x y 0",
@@ -95,10 +87,9 @@ static const struct {
      "UB 8x8: x; L0A 16x16: l; L0B 16x16: r; L0C 16x16: p; L1 16x16: m; m = TEXPANDS; l = TMOV m; "
      "r = TMOV m; "
      "p = TMATMUL l r; x = TCI; TSTORE 0 x; TSTORE 1 p",
-     "TEXPANDS\nSET MTE2 MTE1 0\nWAIT MTE2 MTE1 0\nTMOV\nTMOV\nSET MTE1 M 0\nWAIT MTE1 M "
-     "0\nTMATMUL\n"
-     "SET M FIX 0\nTCI\nSET S MTE3 0\nWAIT S MTE3 0\nTSTORE\nSET MTE3 S 7\nWAIT M FIX 0\nTSTORE\n"
-     "SET FIX S 7\nWAIT MTE3 S 7\nWAIT FIX S 7\n",
+     "TEXPANDS\nSET MTE2 MTE1 0\nWAIT MTE2 MTE1 0\nTMOV\nTMOV\nSET MTE1 M 0\nWAIT MTE1 M 0\n"
+     "TMATMUL\nSET M FIX 0\nTCI\nSET S MTE3 0\nWAIT S MTE3 0\nTSTORE\nSET MTE3 S 7\nWAIT M FIX 0\n"
+     "TSTORE\nSET FIX S 7\nWAIT MTE3 S 7\nWAIT FIX S 7\n",
      NULL},
     {"no instructions need nothing", ON_A2A3, "", "", NULL},
     {"no dependences need nothing", ON_A2A3, "UB 8x8: x; x = TLOAD 0", "TLOAD\n", NULL},
