@@ -34,8 +34,9 @@ typedef struct script {
     const char *prelude;          // the text with which every module begins
     ptowsp_parse_desc functions;  // of its kernels
     const char *at;
-    uint32_t last;    // what the last call gave; 0: nothing
-    char said[1024];  // what the last explanation was
+    uint32_t last;     // what the last call gave; 0: nothing
+    bool has_gone_on;  // after a call that was refused
+    char said[1024];   // what the last explanation was
     uint32_t thing_count;
     struct {
         script_kind kind;
@@ -508,10 +509,12 @@ static inline bool script_channels(script *s, const char *call) {
 
 // Goes on with the module at hand.
 static inline void script_run(script *s, const char *text) {
+    s->has_gone_on = false;
     for (s->at = text; *(s->at += strspn(s->at, "; "));) {
         char call[SCRIPT_WORD_MAX];
         script_word(s, call);
         s->last = 0;
+        s->has_gone_on = ptowsp_module_error(s->m).status != PTOWSP_OK;
         if (!script_spreads(s, call) && !script_declares(s, call) && !script_begins(s, call) &&
             !script_does(s, call) && !script_pipelines(s, call) && !script_channels(s, call)) {
             fail_msg("no call of the builder: %s", call);

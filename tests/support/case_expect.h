@@ -825,7 +825,6 @@ static const struct {
     {"report", CASE_REPORT, PTOWSP_REPORT_TEXT},
     {"json", CASE_REPORT, PTOWSP_REPORT_JSON},
     {"html", CASE_REPORT, PTOWSP_REPORT_HTML},
-    {"perfetto", CASE_EXPORT, PTOWSP_EXPORT_PERFETTO},
     {"chrome", CASE_EXPORT, PTOWSP_EXPORT_CHROME},
     {"svg", CASE_EXPORT, PTOWSP_EXPORT_SVG},
     {"csv", CASE_EXPORT, PTOWSP_EXPORT_CSV},
@@ -851,7 +850,7 @@ static inline uint32_t case_kernel_id(const case_subject *s, const char *name) {
     return 0;
 }
 
-// NAME [short] [fold kernels | loops] [mhz N] [what KERNEL PERCENT CYCLES ...]: of the run.
+// NAME [short] [fold kernels | loops] [mhz N], and of reports [what KERNEL PERCENT CYCLES ...]: of the run.
 static inline ptowsp_status case_write(case_subject *s, const char **at, ptowsp_output output) {
     ptowsp_export_options options = {0};
     ptowsp_what_if what_ifs[4] = {{0}};
@@ -862,17 +861,21 @@ static inline ptowsp_status case_write(case_subject *s, const char **at, ptowsp_
         o++;
     }
     case_check(s, "is an output", o, o < COUNT_OF(case_outputs), 1);
+    const case_writer writer = case_outputs[o].writer;
     for (case_word(at, word); word[0]; case_word(at, word)) {
-        if (!strcmp(word, "short")) {
-            options.is_short = true;
+        if (writer == CASE_DECISIONS || writer == CASE_RUN) {
+            CASE_FAIL(s, "there are no options, not %s", word);
         } else if (!strcmp(word, "fold")) {
             case_word(at, word);
             options.fold = !strcmp(word, "kernels") ? PTOWSP_FOLD_KERNELS : PTOWSP_FOLD_LOOPS;
             case_check(s, "loops or kernels are folded", 0,
                        options.fold == PTOWSP_FOLD_KERNELS || !strcmp(word, "loops"), 1);
+        } else if (!strcmp(word, "short")) {
+            options.is_short = true;
         } else if (!strcmp(word, "mhz")) {
             options.clock_mhz = (uint32_t)case_number(s, at);
-        } else if (!strcmp(word, "what") && what_count < COUNT_OF(what_ifs)) {
+        } else if (!strcmp(word, "what") && writer == CASE_REPORT &&
+                   what_count < COUNT_OF(what_ifs)) {
             case_word(at, word);
             what_ifs[what_count].kernel = case_kernel_id(s, word);
             what_ifs[what_count].percent = (uint32_t)case_number(s, at);
@@ -883,7 +886,7 @@ static inline ptowsp_status case_write(case_subject *s, const char **at, ptowsp_
     }
     case_literal(s, at, ":");
     *at = case_skip(*at);
-    switch (case_outputs[o].writer) {
+    switch (writer) {
     case CASE_REPORT:
         return ptowsp_run_report(s->run, (ptowsp_report_format)case_outputs[o].format, &options,
                                  what_ifs, what_count, output);
@@ -901,13 +904,16 @@ static inline ptowsp_status case_write(case_subject *s, const char **at, ptowsp_
     }
 }
 
-// A part with \n for the ends of lines in it.
+// A part with \n for the ends of lines in it, and \\ for a backslash.
 static inline char *case_lines(const char *part) {
-    char *text = case_copy("", 0);
-    for (const char *end; (end = strstr(part, "\\n")); part = end + 2) {
-        text = case_line(text, part, (size_t)(end - part));
+    char *text = case_copy(part, strlen(part)), *out = text;
+    for (; *part; part++) {
+        const bool is_end = part[0] == '\\' && part[1] == 'n';
+        part += is_end || (part[0] == '\\' && part[1] == '\\');
+        *out++ = is_end ? '\n' : *part;
     }
-    return case_join(text, part, strlen(part));
+    *out = '\0';
+    return text;
 }
 
 // writes OUTPUT: [N times] PART / PART ...; omits OUTPUT: PART / PART ...
@@ -917,6 +923,7 @@ static inline void case_expect_written(case_subject *s, const char *at, bool is_
     const ptowsp_output output = {text_take, &buffer};
     text[0] = '\0';
     case_ok(s, "output", case_write(s, &at, output));
+    assert_true(buffer.length < sizeof text);
     if (!*at) {
         CASE_FAIL(s, "nothing is compared");
     }

@@ -3,7 +3,8 @@
 //
 //      build CALLS       of a new module
 //      more CALLS        of the same one
-//      refused           STATUS [at INDEX] TEXT: what the last call is, which gives nothing; the error stays
+//      refused           STATUS [at INDEX] TEXT: what the last call is, after `build` the first one that is, and it
+//                        gives nothing; the error stays
 //      accepted          no call was refused
 //      gives N, gives i64  nor that, and the last call gives the id N, or an expression of this type
 //      has, lacks PART / PART  parts of the printed module
@@ -19,12 +20,21 @@
 #include "build_script.h"
 #include "case_texts.h"
 
+// STATUS [at INDEX] TEXT, with all of the text.
+static inline void case_script_error(case_subject *s, const case_item *item, ptowsp_status status) {
+    case_check_error(s, item, status);
+    s->line = item->line;
+    if (!strstr(item->rest, ptowsp_context_error(s->context).text)) {
+        CASE_FAIL(s, "the text is missing: %s", ptowsp_context_error(s->context).text);
+    }
+}
+
 static inline void case_script_refused(case_subject *s, script *b, const case_item *item) {
     const ptowsp_status status = ptowsp_module_error(b->m).status;
     case_check(s, "a call is refused", 0, status != PTOWSP_OK, 1);
     case_check(s, "what the refused call gives", 0, b->last, 0);
     script_stays_refused(b);
-    case_check_error(s, item, status);
+    case_script_error(s, item, status);
 }
 
 static inline void case_script_compiles(case_subject *s, const script *b, const char *workload,
@@ -35,7 +45,7 @@ static inline void case_script_compiles(case_subject *s, const script *b, const 
     case_check(s, "a program", 0, program != NULL, refused == NULL);
     ptowsp_program_destroy(program);
     if (refused) {
-        case_check_error(s, refused, status);
+        case_script_error(s, refused, status);
     } else {
         case_ok(s, "compile", status);
     }
@@ -70,8 +80,10 @@ static inline bool case_script_compare(case_subject *s, script *b, const char *w
         if (!strcmp(at, "i64")) {
             const ptowsp_expr given = {b->m, b->last};
             case_check(s, "its type", 0, ptowsp_expr_type(given), PTOWSP_TYPE_I64);
-        } else if (*at) {
+        } else if (item->word[0] == 'g') {
             case_check(s, "what the last call gives", 0, b->last, (uint64_t)case_number(s, &at));
+            case_end(s, at);
+        } else {
             case_end(s, at);
         }
     } else if (!strcmp(item->word, "said")) {
@@ -79,6 +91,7 @@ static inline bool case_script_compare(case_subject *s, script *b, const char *w
     } else if (!strcmp(item->word, "has") || !strcmp(item->word, "lacks")) {
         case_has_parts(s, case_printed(b->m, NULL), at, item->word[0] == 'h');
     } else if (is_refused || !strcmp(item->word, "compiles")) {
+        case_end(s, is_refused ? "" : at);
         case_script_compiles(s, b, workload, is_refused ? item : NULL);
     } else {
         return false;
@@ -110,9 +123,13 @@ static inline uint32_t case_run_scripts(case_subject *s) {
                 count++;
             }
             script_run(&b, item->rest);
+            if (begins && b.has_gone_on) {
+                CASE_FAIL(s, "a call before the last one is refused");
+            }
             is_compared = false;
         } else if (item && !strcmp(item->word, "workload")) {
             workload = item->rest;
+            is_compared = false;
         } else if (item && strcmp(item->word, "let") != 0) {
             is_compared = count > 0 && case_script_compare(s, &b, workload, item);
             if (!is_compared) {

@@ -129,7 +129,7 @@ static inline void case_has_parts(const case_subject *s, const char *text, const
     }
 }
 
-// The last kernel of the module that has a body.
+// The last kernel of the module, if all have bodies.
 static inline ptowsp_kernel case_last_kernel(const ptowsp_module *m) {
     ptowsp_kernel last = {0}, next = {1};
     for (; ptowsp_kernel_insn_count(m, next) > 0; next.id++) {
@@ -144,6 +144,13 @@ static inline const char *case_kernel_printed(const ptowsp_module *m) {
     ptowsp_kernel_print(m, case_last_kernel(m), NULL, ptowsp_output_to_buffer(&buffer));
     assert_true(buffer.length < CASE_PRINT_MAX);
     return text;
+}
+
+static inline const char *case_listed(const case_subject *s) {
+    if (case_last_kernel(s->module).id == 0) {
+        CASE_FAIL(s, "there is no tile kernel");
+    }
+    return case_kernel_printed(s->module);
 }
 
 static inline void case_reads_again(case_subject *s, const char *printed) {
@@ -192,9 +199,9 @@ static inline bool case_compare_text(case_subject *s, const case_item *item) {
     } else if (!strcmp(item->word, "lowers")) {
         case_check_text(s, "instructions", case_lowered(s), item->rest);
     } else if (!strcmp(item->word, "lists")) {
-        case_check_text(s, "kernel", case_kernel_printed(s->module), item->rest);
+        case_check_text(s, "kernel", case_listed(s), item->rest);
     } else if (!strcmp(item->word, "listed") || !strcmp(item->word, "unlisted")) {
-        case_has_parts(s, case_kernel_printed(s->module), item->rest, item->word[0] == 'l');
+        case_has_parts(s, case_listed(s), item->rest, item->word[0] == 'l');
     } else if (!strcmp(item->word, "reads")) {
         static read_said said;
         case_compile_text(s);
