@@ -71,6 +71,7 @@ class Header(Case):
                 names += [f"offsetof({c_name}, {field})", f"sizeof((({c_name} *)0)->{field})"]
                 mine += [getattr(kind, field).offset, ctypes.sizeof(field_type)]
         theirs = c_values(names)
+        self.assertEqual(len(theirs), len(names))
         self.assertEqual({name: (m, c) for name, m, c in zip(names, mine, theirs) if m != c}, {}, "(here, in C)")
 
     def test_structures_have_all_fields_in_order(self):
