@@ -84,6 +84,8 @@ FIXTURE_TEST(bind_faults__arrays_that_cannot_be_bound) {
     REFUSED(csr(f->run, "pages", &rows[3]),
             "axis pages has 18446744073709551615 rows, which cannot be");
 #undef REFUSED
+    const ptowsp_csr empty = {PTOWSP_I64, some, NULL, 1, 0};  // no entry, so no index
+    assert_ok(ptowsp_run_bind_csr(f->run, "pages", &empty));
 }
 
 FIXTURE_TEST(bind_faults__tensors_that_cannot_be_bound) {
