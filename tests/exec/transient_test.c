@@ -85,7 +85,9 @@ static void fixture_begin(fixture *f, bool is_transient) {
     for (uint32_t i = 0; i < TENSORS; i++) {
         const uint32_t cols = 1 + i % 4;
         char rows[32] = "4";
-        snprintf(rows, i % 3 ? 0 : sizeof rows, is_transient ? "size(rows) * %u" : "?", cols);
+        if (i % 3 == 0) {
+            snprintf(rows, sizeof rows, is_transient ? "size(rows) * %u" : "?", cols);
+        }
         add(f, "tensor %c u64 [%s, %u] global%s\n", name_of(i), rows, cols,
             is_transient ? " transient" : "");
     }
@@ -153,9 +155,10 @@ static void random_block(fixture *f, uint64_t *random, int depth, uint32_t known
             }
             const bool is_seen =
                 test_random_in(random, 0, 3) == 0 || out == from[0] || out == from[1];
-            add(f, "%*stask %s() a = %c b = %c c = %.*s seed = %uu\n", indent, "",
-                is_seen ? "sink" : "mix", name_of(from[0]), name_of(from[1]), is_seen ? 3 : 1,
-                is_seen ? "out" : (const char[]){name_of(out), '\0'}, f->next_seed++);
+            const char name[] = {name_of(out), '\0'};
+            add(f, "%*stask %s() a = %c b = %c c = %s seed = %uu\n", indent, "",
+                is_seen ? "sink" : "mix", name_of(from[0]), name_of(from[1]),
+                is_seen ? "out" : name, f->next_seed++);
             known |= is_seen ? 0 : 1u << out;
             --*budget;
         }
@@ -326,8 +329,7 @@ TEST(transient__blocks_and_limits_are_checked) {
     assert_ok(ptowsp_run_bind_transients(f.run, NULL, 895));
 #define MOST                                                                                       \
     "most at main/task mix: a 832, b 64. Smaller tiles there, or computing again what lives "      \
-    "long, "                                                                                       \
-    "takes less"
+    "long, takes less"
     test_refused(f.context, ptowsp_run_execute(f.run, NULL), PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
                  "run: transient tensors take 896 bytes, and there are 895; " MOST);
     assert_ok(ptowsp_run_bind_transients(f.run, NULL, 896));
