@@ -1,0 +1,110 @@
+// The reader of facts (support/facts.h) refuses what it does not compare. Each row has a line of a case, and the
+// complaint; NULL: the line holds.
+
+#define _POSIX_C_SOURCE 200809L
+
+#include "support/facts.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+static uint32_t number, list[3];
+static double ratio;
+
+static ptowsp_status pass(void) {
+    return PTOWSP_OK;
+}
+
+static ptowsp_status fail_it(void) {
+    return PTOWSP_INVALID_PARAMS;
+}
+
+static void begin(void) {
+    number = 7;
+    ratio = 1.5;
+    list[0] = list[1] = list[2] = 3;
+}
+
+static const facts_field *fields(void) {
+    static const facts_field all[] = {FIELD(number), FIELD(ratio), FIELDS(list, 3), {.name = NULL}};
+    return all;
+}
+
+static const char *error(uint64_t *out_index) {
+    *out_index = 5;
+    return "it is wrong";
+}
+
+static char path[] = "/tmp/ptowsp_facts_XXXXXX";
+
+static void read_facts(void **state) {
+    static const facts_call calls[] = {{"pass", pass}, {"fail", fail_it}, {NULL, NULL}};
+    facts s = {.path = path, .begin = begin, .fields = fields, .calls = calls, .error = error};
+    (void)state;
+    facts_run(&s);
+}
+
+static const struct {
+    const char *line, *complaint;
+} rows[] = {
+    {"number is 7; number = 8; number is 8; again; number is 7; pass", NULL},
+    {"list is 3 3 3; list[1] is 3; list[1] = 4 5; list is 3 4 5; ratio within 1 2", NULL},
+    {"by fail, fail\n  refused at 5 it is wrong\n  number is 7", NULL},
+    {"number is 8", "element 0 of 1 is not 8"},
+    {"number is 7 7", "element 1 of 1 is not 7"},
+    {"number is seven", "is not seven"},
+    {"number = 7x", "is not 7x"},
+    {"number was 7", "is not 7"},
+    {"number", "there is no number"},
+    {"number =", "there is no number"},
+    {"list[1] is", "there is no number"},
+    {"list is 3 3", "there are 3"},
+    {"list[2] = 1 2", "element 3 of 3 is not 2"},
+    {"ratio within 2 3", "but is 1.5"},
+    {"ratio within 1", "but is 1.5"},
+    {"list[1] within 1 4", "but is 3"},
+    {"nobody is 3", "there is no field or call nobody is 3"},
+    {"pass now", "there is no field or call pass now"},
+    {"fail", "it is wrong"},
+    {"refused at 5 it is wrong", "no calls are refused"},
+    {"by pass\n  refused at 5 it is wrong", "pass: OK"},
+    {"by fail\n  refused it is wrong", "fail: INVALID_PARAMS at 5"},
+    {"by fail\n  refused at 5 it is right", "fail: INVALID_PARAMS at 5"},
+    {"by fail\n  refused STUCK at 5 it is wrong", "fail: INVALID_PARAMS at 5"},
+};
+
+TEST(facts_form__the_reader_refuses_what_it_does_not_compare) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(read_facts)};
+    const int file = mkstemp(path);
+    assert_true(file >= 0);
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        char text[200], output[2000];
+        const int length = snprintf(text, sizeof text, "case c\n  %s\n", rows[i].line);
+        int status, out[2];
+        assert_int_equal(ftruncate(file, 0) + pwrite(file, text, (size_t)length, 0), length);
+        assert_int_equal(pipe(out), 0);
+        fflush(NULL);
+        const pid_t process = fork();
+        if (process == 0) {
+            dup2(out[1], 1);
+            dup2(out[1], 2);
+            status = cmocka_run_group_tests(tests, NULL, NULL);
+            fflush(NULL);
+            test_exit(status != 0);
+        }
+        close(out[1]);
+        size_t end = 0;
+        for (ssize_t n; (n = read(out[0], output + end, sizeof output - 1 - end)) > 0;) {
+            end += (size_t)n;
+        }
+        output[end] = '\0';
+        close(out[0]);
+        waitpid(process, &status, 0);
+        if ((status == 0) != (rows[i].complaint == NULL) ||
+            (rows[i].complaint && !strstr(output, rows[i].complaint))) {
+            fail_msg("\"%s\": %s", rows[i].line, output);
+        }
+    }
+    close(file);
+    remove(path);
+}
