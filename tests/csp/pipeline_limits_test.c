@@ -29,7 +29,7 @@ FIXTURE_TEST(pipeline_limits__sums_stay_at_the_largest_number) {
 FIXTURE_TEST(pipeline_limits__thousands_of_processes_are_checked_for_equal_names) {
     enum { COUNT = 5000 };
     static char text[1 << 19];
-    char *at = text;
+    char *at = text + sprintf(text, MAIN);
     for (int i = 0; i < COUNT; i++) {
         at += sprintf(at, "    channel c%d depth 1 latency 1\n", i);
     }
@@ -41,12 +41,19 @@ FIXTURE_TEST(pipeline_limits__thousands_of_processes_are_checked_for_equal_names
                       i, i - 1, i, i - 1, i);
     }
     sprintf(at, "    process last consumes c%d\n      consume t from c%d\n", COUNT - 1, COUNT - 1);
-    fixture_parse(f, MAIN "%s", text);
+    fixture_parse(f, "%s", text);
     // Token 1 takes a cycle for each channel; token 2 can be sent when token 1 has been received.
     for (int i = 0; i < 2; i++) {
         execute_ok(f, i ? PTOWSP_RUN_TIME_ONLY : PTOWSP_RUN_EXECUTE, false);
         assert_int_equal(makespan(f), COUNT + 1);
     }
+    fixture_forget_run(f);
+    ptowsp_module_destroy(f->m);
+    f->m = NULL;
+    memcpy(strstr(at, "last"), "p999", 4);
+    assert_invalid(fixture_read(f, text));
+    EXPECT_PARTS(ptowsp_context_error(f->context).text,
+                 "process p999: the pipeline has a process of this name already");
 }
 
 // What was only found when a pipeline had run before.
