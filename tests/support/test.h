@@ -352,18 +352,6 @@ static inline void test_destroy(ptowsp_run *run, ptowsp_program *program, ptowsp
     }                                                                                              \
     static void name##_of(ptowsp_context *context)
 
-// A test with a context whose memory is counted, and gone afterwards.
-#define COUNTED_TEST(name)                                                                         \
-    static void name##_of(ptowsp_context *context, test_memory *memory);                           \
-    TEST(name) {                                                                                   \
-        test_memory memory;                                                                        \
-        ptowsp_context *context = test_counted(&memory);                                           \
-        name##_of(context, &memory);                                                               \
-        ptowsp_context_destroy(context);                                                           \
-        assert_int_equal(memory.live_bytes, 0);                                                    \
-    }                                                                                              \
-    static void name##_of(ptowsp_context *context, __attribute__((unused)) test_memory *memory)
-
 // Once for each allocation, n, of which there are more than `least`: the body has it refused, and sets
 // has_more, as test_was_refused says.
 #define EACH_REFUSED(n, least)                                                                     \
