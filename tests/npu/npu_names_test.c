@@ -4,8 +4,8 @@
 //
 // The names are taken from the files themselves, and from the compiler's macros.
 
-#include "npu_cache.h"
 #include "npu_fixture.h"
+#include "npu_kernel_fixture.h"
 
 #include "src/npu/npu.h"
 
@@ -66,11 +66,6 @@ static void words_of(const char *text, size_t size) {
     }
 }
 
-static const char *compiler(void) {
-    const char *name = getenv("CXX");
-    return name && *name ? name : "c++";
-}
-
 // All that the preprocessor leaves of headers, and the names of macros.
 static void words_of_headers(const char *directory) {
     static const char *const modes[] = {"-E", "-E -dM"};
@@ -80,7 +75,7 @@ static void words_of_headers(const char *directory) {
         snprintf(command, sizeof command,
                  "cd %s && cat aicpu/*.cpp host/*.cpp aicore/*.cpp | %s -std=c++17 %s -P -Iinclude "
                  "-Iaicpu -Ihost -Iaicore -Ishim -x c++ -",
-                 directory, compiler(), modes[i]);
+                 directory, npu_compiler(), modes[i]);
         FILE *pipe = popen(command, "r");
         assert_non_null(pipe);
         size_t kept = 0, count;
@@ -147,12 +142,9 @@ TEST(names__no_name_of_the_runtime_begins_as_those_of_users_do) {
     const uint32_t own = words.count;
     uint32_t count = 0;
     // Without what is made of this program's names.
-    char command[256];
-    snprintf(command, sizeof command,
-             "cd %s && : > aicpu/program.h && rm aicpu/program.cpp aicpu/expand.cpp "
-             "aicore/dispatch.cpp",
-             path);
-    assert_int_equal(system(command), 0);
+    npu_shell("cd %s && : > aicpu/program.h && rm aicpu/program.cpp aicpu/expand.cpp "
+              "aicore/dispatch.cpp",
+              path);
     words_of_headers(path);
     print_message("%u names of the runtime, %u of headers and macros\n", own, words.count - own);
     assert_true(own > 2000 && words.count > own + 1000);
@@ -194,15 +186,10 @@ static const char *name_at(uint32_t i) {
 }
 
 static void compiles(const char *tree, const char *files) {
-    char command[1024];
-    snprintf(command, sizeof command,
-             "cd %s && for f in %s; do printf '#include \"%%s\"\\n' \"$PWD/$f\"; done | %s "
-             "-std=c++17 -fsyntax-only -Wall -Wextra -Werror -Iinclude -Iaicpu -Iaicore -Ihost "
-             "-Ishim -x c++ - > errors 2>&1 || { head -n 30 errors; exit 1; }",
-             tree, files, compiler());
-    if (system(command) != 0) {
-        fail_msg("%s of %s do not compile", files, tree);
-    }
+    npu_shell("cd %s && for f in %s; do printf '#include \"%%s\"\n' \"$PWD/$f\"; done | %s "
+              "-std=c++17 -fsyntax-only -Wall -Wextra -Werror -Iinclude -Iaicpu -Iaicore -Ihost "
+              "-Ishim -x c++ - > errors 2>&1 || { head -n 30 errors; exit 1; }",
+              tree, files, npu_compiler());
 }
 
 static void names_begin(npu_fixture *f, char path[128]) {
@@ -339,12 +326,8 @@ TEST(names__of_kernels_may_be_any) {
     npu_fixture_compile(&f, NULL);
     is_emitted(&f, path);
     compiles(path, "aicore/dispatch.cpp");
-    char command[512];
-    snprintf(command, sizeof command,
-             "cd %s/aicore/kernels && [ \"$(ls | tr A-Z a-z | sort -u | "
-             "wc -l)\" = %d ]",
-             path, FUNCTIONS);
-    assert_int_equal(system(command), 0);
+    npu_shell("cd %s/aicore/kernels && [ \"$(ls | tr A-Z a-z | sort -u | wc -l)\" = %d ]", path,
+              FUNCTIONS);
     compiles(path, "aicore/kernels/*.cpp");
     npu_fixture_free(&f);
 }
