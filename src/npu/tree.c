@@ -123,7 +123,7 @@ static bool npu_write_file(npu_tree *tree, const npu_file *file) {
     }
     for (size_t done = 0; done < file->size;) {
         ssize_t size = PTOWSP_NPU_WRITE(fd, file->data + done, file->size - done);
-        if (size < 0) {
+        if (size < 0 && errno == EINTR) {
             continue;
         }
         if (size <= 0) {
