@@ -61,7 +61,7 @@ $(BUILD)/libtested.a: $(TESTED)
 TEST_LIBS = $(LDFLAGS) -pthread -lcmocka -lm -ldl
 
 # Tests are compiled plainly, which takes a fifth of the time, with the files of trees that they link; those
-# whose slow reference takes longer than its optimisation are optimised.
+# whose slow reference takes long at -O1: higher levels take longer to compile than they save.
 TEST_LEVEL ?= -O0
 $(addprefix $(BUILD)/tests/,$(addsuffix _test.o,kernel/list_loops attend/attend_kernel attend/attend_bits)): TEST_LEVEL =
 $(addprefix $(BUILD)/tests/,$(addsuffix _test.o,isa/isa_product runtime/deps runtime/reorder base/base base/number data/dtype data/expr data/region \
