@@ -572,12 +572,12 @@ DUMP_INTERNAL bool dump_json_string(dump_json *json, char *text) {
     }
     for (;;) {
         int c = dump_json_char(json);
+        text[length] = '\0';
         if (c < 0x20) {
             return dump_json_fail(json, "a string does not end");
         }
         json->at++;
         if (c == '"') {
-            text[length] = '\0';
             return true;
         }
         c = c == '\\' ? dump_json_escape(json) : c;
