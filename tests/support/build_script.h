@@ -34,9 +34,10 @@ typedef struct script {
     const char *prelude;          // the text with which every module begins
     ptowsp_parse_desc functions;  // of its kernels
     const char *at;
-    uint32_t last;     // what the last call gave; 0: nothing
-    bool has_gone_on;  // after a call that was refused
-    char said[1024];   // what the last explanation was
+    uint32_t last;                    // what the last call gave; 0: nothing
+    bool has_gone_on;                 // after a call that was refused
+    char said[1024];                  // what the last explanation was
+    char explained[SCRIPT_WORD_MAX];  // of this kernel
     uint32_t thing_count;
     struct {
         script_kind kind;
@@ -277,6 +278,9 @@ static inline void script_choice(script *s) {
 // explain KERNEL [ARGUMENT ...]
 static inline void script_explain(script *s) {
     ptowsp_output_buffer buffer = {s->said, sizeof s->said, 0};
+    const char *kernel = s->at;
+    script_word(s, s->explained);
+    s->at = kernel;
     ptowsp_task_desc task = script_task(s);
     const bool has_task = task.views[0].rows || task.axes[0].id || task.scalars[0].id;
     ptowsp_kernel_explain(s->m, task.kernel, has_task ? &task : NULL,

@@ -53,7 +53,7 @@ static inline void case_script_compiles(case_subject *s, const script *b, const 
 }
 
 static inline void case_script_said(case_subject *s, const script *b, const char *at) {
-    char *expected = case_copy(b->said, strcspn(b->said, ":"));
+    char *expected = case_copy(b->explained, strlen(b->explained));
     const char *head = ": variants in the order in which they are asked";
     expected = case_line(expected, head, strlen(head));
     for (const char *part; (part = case_next_part(s, &at));) {

@@ -382,6 +382,16 @@ static void check_tensors(ptowsp_run *run) {
     assert_int_equal(buffer.size, 8);
 }
 
+TEST_F(read__npus_do_l2_and_locations_that_nothing_uses) {
+    module_make(f,
+                "module m\ntensor x i32 [4] l2\ntensor unused i32 [1] l1\n"
+                "kernel k(axes 0, out x i32 1 x 4) vector, 1 cycles, time only\n"
+                "workload w\n  task k() x = x\n",
+                NULL);
+    compile(f, NULL);
+    assert_ok(ptowsp_program_check(f->context, f->program, PTOWSP_TARGET_ASCEND_NPU));
+}
+
 TEST_F(read__what_is_bound_to_a_run) {
     parse_bindable(f);
     compile(f, NULL);
