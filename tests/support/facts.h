@@ -81,7 +81,7 @@ static inline void facts_put(const facts *s, const facts_field *f, const char *w
     const double f64 = strtod(word, &end);
     uint64_t bits = is_true;
     if (!f->is_float && !is_true && !is_none) {
-        bits = word[0] == '-' ? (uint64_t)strtoll(word, &end, 10) : strtoull(word, &end, 10);
+        bits = word[0] == '-' ? (uint64_t)strtoll(word, &end, 0) : strtoull(word, &end, 0);
     }
     const uint64_t above = f->size < 8 ? bits >> 8 * f->size : 0;
     const bool fits = above == 0 || (word[0] == '-' && above == UINT64_MAX >> 8 * f->size);
@@ -145,7 +145,7 @@ static inline void facts_line(const facts *s, const facts_field *f, const char *
         const double number = facts_number(f);
         if (sscanf(at, "%lf %lf%n", &low, &high, &length) != 2 || at[length]) {
             FACTS_FAIL(s, "%s: two numbers are missing", line);
-        } else if (!(low <= number && number <= high)) {
+        } else if (i > 0 || !(low <= number && number <= high)) {  // of the first element
             FACTS_FAIL(s, "%s, but is %.17g", line, number);
         }
         return;
