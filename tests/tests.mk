@@ -198,7 +198,9 @@ $(BUILD)/%.passed: $(BUILD)/% $(if $(PTOWSP_SEED)$(PTOWSP_SCALE),FORCE)
 # Cases, facts and other files are read when tests run.
 $(patsubst %,$(BUILD)/%_test.passed,cases npu_cases npu_clock_cases): $(wildcard tests/cases/*.case)
 $(filter %_facts_test.passed %/attend_job_test.passed,$(PASSED)): $(wildcard tests/*/*.facts)
-$(BUILD)/isa_rules_test.passed: $(wildcard tests/isa/*.txt)
+$(BUILD)/case_form_test.passed: tests/cases/form.txt
+$(patsubst %,$(BUILD)/isa_%_test.passed,rules cost timed): $(wildcard tests/isa/*.txt)
+$(BUILD)/kernel_text_test.passed: $(wildcard tests/kernel/*.txt)
 $(patsubst %,$(BUILD)/%_test.passed,parse save): $(wildcard tests/text/*.txt)
 $(patsubst %,$(BUILD)/%_test.passed,export report): $(wildcard tests/report/*.py)
 $(patsubst %,$(BUILD)/%_test.passed,npu_expand_text npu_simpler save_golden): $(wildcard tests/golden/*)

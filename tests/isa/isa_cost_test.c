@@ -36,11 +36,14 @@ static void check_cost(ptoisa_model model, const char *ops, const char *operands
     ptoisa_tile tiles[3];
     const ptoisa_tile *used[3] = {&tiles[0], &tiles[0], &tiles[0]};
     char text[64];
-    for (int i = 0; operand_next(&operands, text); i++) {
+    int count = 0;
+    for (; operand_next(&operands, text); count++) {
+        assert_true(count < 3);
         const operand_of o = operand_read(text, PTOISA_A2A3);
-        tiles[i] = o.tile;
-        used[i] = o.is_none ? NULL : &tiles[i];
+        tiles[count] = o.tile;
+        used[count] = o.is_none ? NULL : &tiles[count];
     }
+    assert_true(count == 1 || count == 3);
     for (int length; sscanf(ops, "%31[^|]%n", text, &length) == 1; ops += length) {
         int op = 0;
         while (strcmp(ptoisa_op_name((ptoisa_op)op), text) != 0) {
@@ -53,6 +56,7 @@ static void check_cost(ptoisa_model model, const char *ops, const char *operands
         }
         length += ops[length] == '|';
     }
+    assert_int_equal(*ops, 0);
 }
 
 static void check_line(char *line, const char *result, void *user) {
@@ -60,9 +64,14 @@ static void check_line(char *line, const char *result, void *user) {
     int length;
     (void)user;
     assert_int_equal(sscanf(line, "%7s %127s%n", models, ops, &length), 2);
+    assert_non_null(result);
+    char *end;
+    const uint64_t cycles = strtoull(result, &end, 10);
+    assert_true(end != result && end[strspn(end, " ")] == 0);
+    assert_true(!strcmp(models, "both") || !strcmp(models, "A5") || !strcmp(models, "A2A3"));
     for (int model = A2A3; model <= A5; model++) {
         if (strcmp(models, "both") == 0 || strcmp(models, model == A5 ? "A5" : "A2A3") == 0) {
-            check_cost((ptoisa_model)model, ops, line + length, strtoull(result, NULL, 10));
+            check_cost((ptoisa_model)model, ops, line + length, cycles);
         }
     }
 }

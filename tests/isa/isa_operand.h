@@ -50,9 +50,10 @@ static inline operand_of operand_read(const char *text, ptoisa_family family) {
     operand_of o = {.times = 1, .at = -1};
     char type[8], word[8];
     unsigned valid_rows, valid_cols, rows, cols, dtype = 0;
-    int length, layout = -1, found;
+    int length, layout = -1, found, number = 0;
     o.is_none = text[strspn(text, " ")] == '-';
     if (o.is_none) {
+        assert_string_equal(text + strspn(text, " "), "-");
         return o;
     }
     assert_int_equal(sscanf(text, " %7s %ux%u%n", type, &valid_rows, &valid_cols, &length), 3);
@@ -74,13 +75,14 @@ static inline operand_of operand_read(const char *text, ptoisa_family family) {
         } else if (strcmp(word, "gm") == 0) {
             o.is_window = true;
         } else if (strcmp(word, "times") == 0) {
-            assert_int_equal(sscanf(text + length, " %u", &o.times), 1);
-        } else if (strncmp(word, "at", 2) == 0) {
-            o.at = word[2] - '0';
+            assert_int_equal(sscanf(text + length, " %u%n", &o.times, &number), 1);
+            length += number;
+        } else if (sscanf(word, "at%d%n", &o.at, &number) == 1 && !word[number]) {
+            assert_true(o.at >= 0);
         } else if (strcmp(word, "zero") == 0 || strcmp(word, "max") == 0) {
             o.tile.pad = word[0] == 'z' ? PTOISA_PAD_ZERO : PTOISA_PAD_MAX;
         } else {
-            assert_true(strspn(word, "0123456789") == strlen(word));  // of `times`
+            fail_msg("there is no word %s", word);
         }
     }
     if (layout < 0 && o.tile.memory >= PTOISA_MAT && o.tile.memory <= PTOISA_ACC) {
@@ -113,6 +115,7 @@ static inline void operand_lines(const char *path, uint32_t least,
     }
     while (fgets(line, sizeof line, file)) {
         char *comment = line[0] == '#' ? line : strstr(line, "  # "), *result;
+        assert_non_null(strchr(line, '\n'));  // it has been read to its end
         *(comment ? comment : line + strcspn(line, "\n")) = 0;
         result = strstr(line, " => ");
         if (line[0]) {

@@ -555,14 +555,17 @@ TEST(rows__that_cannot_be_predicted_say_why) {
         char *reason = strstr(line, " => "), reached[PREDICT_REASON_MAX] = "";
         char f[FIELDS][PREDICT_TEXT_MAX] = {""};
         int fields = 1;
-        if (line[0] == '#' || !reason) {
+        assert_non_null(strchr(line, '\n'));  // it has been read to its end
+        if (line[0] == '#' || line[0] == '\n') {
             continue;
         }
+        assert_true(reason && reason[4] != '\n');
         *reason = 0;
         reason[strcspn(reason + 1, "\n") + 1] = 0;
         for (const char *at = line; at; fields += at != NULL) {
             const char *next = strstr(at, " | ");
             const int length = next ? (int)(next - at) : (int)strlen(at);
+            assert_true(fields <= FIELDS);
             snprintf(f[fields - 1], PREDICT_TEXT_MAX, "%.*s", length, at);
             at = next ? next + 3 : NULL;
         }
@@ -576,6 +579,7 @@ TEST(rows__that_cannot_be_predicted_say_why) {
             assert_false(predict_time(&row, &times, reached));
         } else {
             double cycles;
+            assert_int_equal(fields, FIELDS);
             const predict_instruction row = instruction_of(f);
             assert_false(predict_cycles(&row, &cycles, reached));
         }
