@@ -303,12 +303,15 @@ TEST(attention_faults__plans_too_large_to_export_are_refused) {
     assert_invalid(ptowsp_attention_export(&plan, &arrays));
 }
 
-// Of another batch. attention_random_test.c changes all that a plan has.
-FAULTS_TEST(attention_faults__check_finds_another_batch) {
+// Of another batch. attention_random_test.c changes all else that a plan has.
+FAULTS_TEST(attention_faults__check_finds_another_batch_and_number_of_tiles) {
     f->config.cost.per_token = 1;
     f->config.page_size = 5;
     aplan plan = plan_make(&f->batch, &f->config);
     assert_ok(CHECK(f, &plan));
+    plan.tile_count++;
+    FOUND(COUNT_WRONG);
+    plan.tile_count--;
     f->kv[3] = 51;
     FOUND(UNIT_WRONG);
     f->kv[3] = 0;

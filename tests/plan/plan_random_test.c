@@ -296,31 +296,31 @@ static void few_pieces_tiers(sample *s, uint32_t count, int32_t longest) {
     s->config.tier_count = count;
 }
 
-// Sequences of 0 to 20 pieces, the last of any number but 0, and all numbers of heads and tiers, with pages or
-// without, cut in both ways.
+// Sequences of 0 to 20 pieces, the last of each number but 0 with each number of heads, and all numbers of
+// tiers; with pages or without, cut in both ways, at random.
 static uint32_t few_pieces_make(sample *s, uint64_t seed, uint64_t number) {
     static const uint32_t counts[][2] = {{1, 3},     {4, 20},    {63, 66},
                                          {126, 130}, {250, 260}, {1, 400}};
     memset(s, 0, sizeof *s);
     s->random = seed + number * 1000003;
     const uint32_t n = (uint32_t)number;
-    uint32_t align = n % 2 ? test_random_u32(&s->random, 2, 64) : 1;
+    uint32_t align = test_random(&s->random) % 2 ? test_random_u32(&s->random, 2, 64) : 1;
     uint32_t chunk = align * (uint32_t)random_scaled(&s->random, 8);
-    const uint32_t *range = counts[n % 6];
+    const uint32_t *range = counts[test_random(&s->random) % 6];
     uint32_t count = test_random_u32(&s->random, range[0], range[1]);
     s->config.align = align;
-    s->config.chunks = n / 2 % 2 ? PTOWSP_CHUNKS_FIXED : PTOWSP_CHUNKS_BALANCED;
-    few_pieces_tiers(s, 1 + n / 2 % 20, (int32_t)(20 * chunk));
+    s->config.chunks = test_random(&s->random) % 2 ? PTOWSP_CHUNKS_FIXED : PTOWSP_CHUNKS_BALANCED;
+    few_pieces_tiers(s, 1 + n / 3 % 20, (int32_t)(20 * chunk));
     s->full = reference_config(&s->config);
     s->lengths = (int32_t *)test_alloc(count, sizeof *s->lengths);
     for (uint32_t i = 0; i < count; i++) {
-        int64_t pieces = i + 1 < count ? test_random_in(&s->random, 0, 20) : 1 + n % 20;
+        int64_t pieces = i + 1 < count ? test_random_in(&s->random, 0, 20) : 1 + n / 40 % 20;
         int64_t length = pieces * chunk - (int64_t)(test_random(&s->random) % chunk);
         s->lengths[i] = length > 0 ? (int32_t)length : 0;
     }
     s->batch.lengths = s->lengths;
     s->batch.sequence_count = count;
-    s->batch.kv_head_count = 1 + n / 2 % 40;
+    s->batch.kv_head_count = 1 + n % 40;
     return chunk;
 }
 

@@ -1,5 +1,5 @@
-// Planning: the bound held against all batches, or many random ones, within limits. Numbers from paper, and what is refused, are in chunk_facts_test.c,
-// plan_random_test.c has the rest of what is random.
+// Planning: the bound held against all batches, or many random ones, within limits. Numbers from paper, and
+// what is refused, are in chunk_facts_test.c, the rest of what is random in plan_random_test.c.
 
 #include "plan_reference.h"
 
