@@ -40812,7 +40812,7 @@ static const char npu_fixed_22[] =
     "    const int32_t lengths[2] = {limits->kv_length_max, limits->query_length_max};\n"
     "    for (uint32_t i = 0; i < 2; i++) {\n"
     "        if (lengths[i] < 0) {\n"
-    "            return pwsp_plan_fail(info, PTOWSP_FAULT_LIMITS_LENGTH, i, lengths[i], 0);\n"
+    "            return PWSP_PLAN_FAIL(info, LIMITS_LENGTH, lengths[i], 0);\n"
     "        }\n"
     "    }\n"
     "    uint64_t query_max = lengths[1] > 0 ? (uint64_t)lengths[1] : 1;\n"

@@ -6751,7 +6751,7 @@ PWSP_INTERNAL ptowsp_status pwsp_attention_limits(const pwsp_attention *a,
     const int32_t lengths[2] = {limits->kv_length_max, limits->query_length_max};
     for (uint32_t i = 0; i < 2; i++) {
         if (lengths[i] < 0) {
-            return pwsp_plan_fail(info, PTOWSP_FAULT_LIMITS_LENGTH, i, lengths[i], 0);
+            return PWSP_PLAN_FAIL(info, LIMITS_LENGTH, lengths[i], 0);
         }
     }
     uint64_t query_max = lengths[1] > 0 ? (uint64_t)lengths[1] : 1;
