@@ -8,7 +8,7 @@ enum { TASKS = 3000 };  // more than there is room for from the start
 // A loop of tasks, each with an element that few have besides, or all with the same.
 #define LOOP(at)                                                                                   \
     "axis n 3000\nworkload main\n  parallel i in n\n    task touch(1) tile = x at " at " of 1 x "  \
-                                                                                       "1\n"
+    "1\n"
 
 static void begin(lp *p, lane_kind kind, const char *text, uint32_t window) {
     const ptowsp_schedule schedule = {.lane_count = 2, .window = window};
