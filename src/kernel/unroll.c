@@ -280,7 +280,8 @@ static uint64_t pwsp_unroll_count(const pwsp_list *list, const uint32_t *counts)
     uint64_t runs[PTOWSP_LOOP_MAX + 1], count = 0;
     uint32_t loop = 0;
     runs[0] = 1;
-    for (uint32_t of = 1; of <= list->loop_count; of++) {
+    // No instruction is in a number for late iterations, which come last.
+    for (uint32_t of = 1; of <= list->loop_count && !list->loops[of].late_of; of++) {
         runs[of] = runs[list->loops[of].parent] * pwsp_loop_turns(&list->loops[of], counts[of]);
     }
     for (uint64_t i = 0; i < list->insn_count; i++) {
