@@ -130,6 +130,15 @@ RULE_TEST(rule__calls_that_break_one_are_refused_in_these_words) {
 
 // -- calls that have more than operands -----------------------------------------------------------
 
+RULE_TEST(rule__one_object_as_result_and_source_is_an_alias) {
+    for (int family = 0; family < 2; family++) {
+        begin(b, family ? PTOISA_A5 : PTOISA_A2A3);
+        ptoisa_tile d = vec(b, PTOISA_F32, 6, 64);
+        ptoisa_trsqrt(b->core, &d, &d);
+        family ? taken(b) : refused(b, "TRSQRT: dst must not be src on A2/A3");
+    }
+}
+
 // A fault with a part.
 static void refused_with(rule_bench *b, const char *part) {
     assert_int_equal(b->bench.fault_count, 1);

@@ -386,7 +386,11 @@ TEST(positions__superset_of_a_tree_under_a_window_has_its_8064_pairs) {
 TEST(positions__see_says_nothing_of_what_is_not_there) {
     const int32_t kv[2] = {5, 9}, queries[2] = {2, 3};
     const ptowsp_attention_batch batch = {kv, queries, 2};
-    const ptowsp_attention_config config = {.kv_head_count = 1, .lane_count = 1};
+    const int32_t first[2] = {3, 6}, ones[2] = {1, 1};
+    const uint32_t before[2] = {3, UINT32_MAX}, after[2] = {0, 1};
+    const ptowsp_attention_positions positions = {2, first, ones, first, ones, before, after, ones};
+    const ptowsp_attention_config config = {
+        .kv_head_count = 1, .lane_count = 1, .positions = &positions};
     const ptowsp_attention_seen none = {0, 0, 0};
     const ptowsp_attention_seen seen[5] = {
         ptowsp_attention_see(NULL, &config, 0, 0), ptowsp_attention_see(&batch, NULL, 0, 0),

@@ -433,6 +433,14 @@ TEST(attention__check_finds_every_kind_of_corruption) {
             require(&mine, (status == PTOWSP_OK) == (info.fault == PTOWSP_FAULT_NONE),
                     "status and fault disagree");
             reference_verdict verdict = reference_judge(&mine.batch, &mine.config, &b.plan, NULL);
+            const bool is_of_merge = kind >= CORRUPT_MERGE_REQUEST && kind <= CORRUPT_MERGE_FLAGS;
+            if (status != PTOWSP_OK && (is_of_merge || kind <= CORRUPT_UNIT_SLOT)) {
+                // One field of a merge, or of a unit, which may show only where it is merged.
+                require(&mine,
+                        info.fault == PTOWSP_FAULT_MERGE_WRONG ||
+                            (!is_of_merge && info.fault == PTOWSP_FAULT_UNIT_WRONG),
+                        "the fault is of something else");
+            }
             if (verdict.grade == REFERENCE_WRONG) {
                 made[kind]++;
                 missed[kind] += status == PTOWSP_OK;

@@ -212,6 +212,32 @@ MODES_TEST(dispatch__missing_kernels_name_the_first_descriptor_and_run_nothing) 
     }
 }
 
+MODES_TEST(dispatch__the_missing_kernel_is_the_first_in_descriptor_order) {
+    uint64_t random = test_seed() + mode;
+    for (int round = 0; TEST_ROUNDS(round, 300); round++) {
+        const way how = (way)(round % WAYS);
+        const uint64_t work_count = (uint64_t)test_random_in(&random, 1, 200);
+        const ptowsp_work *work = work_make(&random, work_count, 12);
+        ptowsp_work_fn table[12];
+        for (uint32_t i = 0; i < 12; i++) {
+            table[i] = test_random_in(&random, 0, 9) == 0 ? NULL : kernel_table[i % KERNEL_COUNT];
+        }
+        uint64_t expected = 0, index = 77;
+        while (expected < work_count && table[work[expected].tier]) {
+            expected++;
+        }
+        if (expected == work_count) {
+            runs(how, context, mode, work, work_count, (kernels){table, 12});
+        } else {
+            log_book *book = log_of(how, mode, work);
+            assert_invalid(
+                dispatch(how, context, mode, work, work_count, (kernels){table, 12}, book, &index));
+            assert_true(index == expected);
+            log_expect_nothing(book);
+        }
+    }
+}
+
 MODES_TEST(dispatch__null_work_or_table_is_refused_unless_there_is_nothing_to_do) {
     ptowsp_work work[1] = {ptowsp_work_of(0, 0, 0, 0, 0, 0, 0)};
     const kernels all = {kernel_table, KERNEL_COUNT}, none = {NULL, 0}, missing = {NULL, 4};
@@ -478,7 +504,7 @@ static void nested_calls(nested *job) {
     }
     const bool is_written = memcmp(written, &before, sizeof before) != 0 || info.work_count != 0;
     // Without a context nothing is in the way.
-    if (is_written || counts[0] != 0 ||
+    if (is_written || counts[0] != 0 || rows[IDS - 1] != 0 ||
         ptowsp_dispatch_serial(job->work, 1, nothing, 1, NULL, NULL) != PTOWSP_OK) {
         atomic_fetch_add(&job->wrong, 1);
     }
@@ -499,20 +525,35 @@ static void range_nested(void *user, uint64_t begin, uint64_t end, uint32_t lane
 MODES_TEST(lanes__inside_a_job_every_call_is_busy_and_does_nothing) {
     const ptowsp_work_fn table[1] = {kernel_nested};
     ptowsp_work work[10] = {{0}};
-    uint32_t unit_begin[2] = {0, 10}, progress[1024] = {0};
+    uint32_t unit_begin[2] = {0, 10}, merge_begin[2] = {0, 1}, progress[1024] = {0};
+    ptowsp_work merge = {.params = {0, 0, 0, 10}};
     const ptowsp_lane_group groups[2] = {{2, table, 1}, {1, table, 1}};
     nested job = {.context = context, .work = work};
-    job.plan = (ptowsp_attention_plan){
-        .units = work, .unit_begin = unit_begin, .unit_count = 10, .lane_count = 1};
-    job.attention = (ptowsp_attention_job){
-        .plan = &job.plan, .table = table, .table_count = 1, .user = &job, .progress = progress};
+    for (uint32_t i = 0; i < 10; i++) {
+        work[i].work_id = i;  // parts of one tile
+    }
+    job.plan = (ptowsp_attention_plan){.units = work,
+                                       .unit_begin = unit_begin,
+                                       .unit_count = 10,
+                                       .merges = &merge,
+                                       .merge_begin = merge_begin,
+                                       .merge_count = 1,
+                                       .slot_count = 10,
+                                       .lane_count = 1};
+    job.attention = (ptowsp_attention_job){.plan = &job.plan,
+                                           .table = table,
+                                           .table_count = 1,
+                                           .merge = kernel_nested,
+                                           .user = &job,
+                                           .progress = progress};
     assert_true(ptowsp_attention_progress_size(&job.plan) <= COUNT_OF(progress));
     ptowsp_context_fail(context, PTOWSP_CANCELLED, 3, "as before");
     lanes_have_run(context, mode, ptowsp_dispatch_spmd(context, work, 10, table, 1, &job));
     lanes_have_run(context, mode, ptowsp_dispatch_mpmd(context, work, 10, groups, 2, &job));
     lanes_have_run(context, mode, ptowsp_parallel_for(context, 10, 0, range_nested, &job));
     lanes_have_run(context, mode, ptowsp_attention_run(context, &job.attention));
-    assert_int_equal(atomic_load(&job.busy), 480);  // 4 jobs of 10 kernels, 12 calls in each
+    // 4 jobs of 10 kernels and a merge, 12 calls in each
+    assert_int_equal(atomic_load(&job.busy), 492);
     assert_int_equal(atomic_load(&job.wrong) + atomic_load(&job.inner), 0);
     if (modes[mode].status == PTOWSP_OK) {
         test_was_busy(context);
