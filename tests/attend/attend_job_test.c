@@ -239,7 +239,8 @@ static const facts_field *fields(void) {
     ptowsp_attention_plan *plan = &plain->made.plan;
     ptowsp_attend_memory *memory = &job->memory;
     uint32_t *mask_starts = plain->c->mask_starts, *pages = plain->pages;
-    fills_block = (char *)placed.scratch.accs + sizeof(float[4 * 12 * 32]) == block + bytes;
+    fills_block = placed.scratch.accs &&
+                  (char *)placed.scratch.accs + sizeof(float[4 * 12 * 32]) == block + bytes;
     FACTS_RETURN(
         FIELD(job->cache), FIELD(step->plan), FIELD(step->pages), FIELD(step->query_starts),
         FIELD(step->mask_stride), FIELD(kv->values), FIELD(kv->type), FIELD(kv->key_scales),

@@ -28,7 +28,7 @@ FIXTURE_TEST(pipeline_limits__sums_stay_at_the_largest_number) {
 // 5,000 channels and processes in a row, and one name twice at the end.
 FIXTURE_TEST(pipeline_limits__thousands_of_processes_are_checked_for_equal_names) {
     enum { COUNT = 5000 };
-    static char text[1 << 19];
+    static char text[1 << 20];  // 680,000 are written
     char *at = text + sprintf(text, MAIN);
     for (int i = 0; i < COUNT; i++) {
         at += sprintf(at, "    channel c%d depth 1 latency 1\n", i);

@@ -27,12 +27,12 @@ static ptowsp_prefix_sizes prefix;
 static ptowsp_plan_info info;
 static aplan plan;
 static unsigned char *block;
-static size_t block_bytes;
+static size_t block_bytes, guard;  // of a block, and behind it
 
 static void begin(void) {
     free(block);
     block = NULL;
-    block_bytes = 0;
+    block_bytes = guard = 0;
     static ptowsp_work none;
     static uint32_t no_lane;
     static double no_cost;
@@ -116,8 +116,9 @@ static ptowsp_status call_prefix_bound(void) {
 static void place(uint64_t more) {
     sizes.unit_count += more, sizes.merge_count += more, sizes.slot_count += more;
     block_bytes = (size_t)sizes.block_bytes + 2 * (size_t)more * sizeof(ptowsp_work);
-    block = (unsigned char *)malloc(block_bytes + GUARD);
-    memset(block, 0xa5, block_bytes + GUARD);
+    guard = GUARD;
+    block = (unsigned char *)malloc(block_bytes + guard);
+    memset(block, 0xa5, block_bytes + guard);
     assert_ok(ptowsp_attention_place(&sizes, block, block_bytes, &plan));
     assert_int_equal(plan.lane_capacity, sizes.lane_count);
     assert_int_equal(plan.lane_count, sizes.lane_count);
@@ -136,8 +137,8 @@ static ptowsp_status call_generate(void) {
         sizes.block_bytes = 12 * sizeof(ptowsp_work) + 2 * 4 * 4 + 3 * 8;
         place(0);
     }
-    unsigned char *was = (unsigned char *)malloc(block_bytes + GUARD);
-    memcpy(was, block, block_bytes + GUARD);
+    unsigned char *was = (unsigned char *)malloc(block_bytes + guard);
+    memcpy(was, block, block_bytes + guard);
     const aplan plan_was = plan;
     const ptowsp_status status =
         ptowsp_attention_generate(the_batch(), the_config(), with.plan ? &plan : NULL, new_info());
@@ -145,7 +146,7 @@ static ptowsp_status call_generate(void) {
         assert_memory_equal(block, was, block_bytes);
         assert_memory_equal(&plan, &plan_was, sizeof plan);
     }
-    assert_memory_equal(block + block_bytes, was + block_bytes, GUARD);
+    assert_memory_equal(block + block_bytes, was + block_bytes, guard);
     free(was);
     return counted(status);
 }
@@ -160,6 +161,7 @@ static ptowsp_status call_make(void) {
     block = NULL;
     plan = plan_make(the_batch(), the_config());
     block = (unsigned char *)plan.units;
+    block_bytes = guard = 0;
     return call_check();
 }
 

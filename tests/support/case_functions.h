@@ -210,7 +210,7 @@ static inline ptowsp_cycles case_cycles_1(const ptowsp_task *task, void *user) {
     return (ptowsp_cycles)ptowsp_task_axis(task, 1);
 }
 
-// Ones in all tiles.
+// Ones in all tiles. Its time is an axis argument, of kernels that have one.
 static inline ptowsp_cycles case_fill_1(const ptowsp_task *task, void *user) {
     (void)user;
     for (uint32_t t = 0; t < task->tile_count; t++) {
@@ -218,7 +218,7 @@ static inline ptowsp_cycles case_fill_1(const ptowsp_task *task, void *user) {
             *(int32_t *)element_at(task, t, r, c) = 1;
         }
     }
-    return (ptowsp_cycles)ptowsp_task_axis(task, 0);
+    return task->user_axis_count > 0 ? (ptowsp_cycles)ptowsp_task_axis(task, 0) : 1;
 }
 
 // Axis argument 0 in the first element.
