@@ -339,7 +339,7 @@ check_all() {
 
     # MSan follows no vector instructions, trees that another compiler makes, nor calls that a test is
     # in between of. Of cmocka, which the system has without it, tests get nothing that they look at.
-    c_tests=$(only ".*" | tr ' ' '\n' | grep -vE "^($COMPILING|npu_(answer|clock.*|disk|halves)|tune_disk)_test\$" | tr '\n' ' ')
+    c_tests=$(only ".*" | tr ' ' '\n' | grep -vE "^($COMPILING|npu_(answer|clock.*|disk|halves|measure)|tune_disk)_test\$" | tr '\n' ' ')
     step "tests in C under MSan"
     run_tests msan CC=clang CFLAGS="-O1 -g -fsanitize=memory -fno-sanitize-recover=all" $PLAIN PTOWSP_SCALE=10 \
         PTOWSP_VECTORS=plain TESTS="$c_tests"
