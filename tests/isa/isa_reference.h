@@ -317,21 +317,6 @@ static inline double ref_unary(ptoisa_op op, ptoisa_dtype dtype, double a) {
     }
 }
 
-// A float as an integer, by a rounding mode; not yet brought into any range.
-static inline double ref_to_whole(ptoisa_round mode, double x) {
-    switch (mode) {
-    case PTOISA_CAST_ROUND: return round(x);
-    case PTOISA_CAST_FLOOR: return floor(x);
-    case PTOISA_CAST_CEIL: return ceil(x);
-    case PTOISA_CAST_TRUNC: return trunc(x);
-    case PTOISA_CAST_ODD: {
-        double whole = trunc(x);
-        return whole == x || fmod(whole, 2) != 0 ? whole : whole + (x < 0 ? -1 : 1);
-    }
-    default: return nearbyint(x);
-    }
-}
-
 static inline double ref_clamp(ptoisa_dtype dtype, double x) {
     return isnan(x) ? 0 : fmin(fmax(x, ref_least(dtype)), ref_greatest(dtype));
 }
