@@ -11,7 +11,7 @@
 
 #include "src/device/device.h"
 #include "src/base/start.h"
-#include "test.h"
+#include "fork.h"
 
 #include <sys/wait.h>
 
@@ -41,8 +41,7 @@ enum { LANES = 3, ITEMS = 64, SECONDS = 60 };
     } while (0)
 
 static void in_child(void (*fn)(void *user), void *user) {
-    fflush(NULL);
-    const pid_t child = fork();
+    const pid_t child = test_fork();
     assert_true(child >= 0);
     if (child == 0) {
         alarm(SECONDS);
@@ -153,7 +152,7 @@ static void use_and_destroy_context(void *user) {
 
 static void fork_twice(void *user) {
     use_lanes((ptowsp_context *)user);
-    const pid_t child = fork();
+    const pid_t child = test_fork();
     CHECK(child >= 0);
     if (child == 0) {
         alarm(SECONDS);

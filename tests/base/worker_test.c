@@ -4,6 +4,7 @@
 
 #define _GNU_SOURCE  // usleep, barriers
 
+#include "fork.h"
 #include "lane_program.h"
 
 #include <pthread.h>
@@ -241,8 +242,7 @@ TEST(worker__of_a_child_of_fork_is_a_thread_of_the_child) {
         session_make(&s, WORKERS, WORKERS);
         s.late = 0;
         engine_run(WORKERS, sessions, op_session, &s);
-        fflush(NULL);
-        const pid_t child = fork();
+        const pid_t child = test_fork();
         assert_true(child >= 0);
         if (child == 0) {
             session_in_child(&s);
