@@ -123,6 +123,8 @@ without() {
 COMPILING="(explore|npu_(build|build_memory|cases|equal|error|execute|expand.*|expr|indexing|instruction|kernel|loop|loop_tree|native|ops|own|plan|shape|transient))"
 THREADED=$(cd tests && { grep -lE 'pthread_|THREADS_|test_lanes_desc' */*_test.c; ls */graph*_test.c */device*_test.c */*lanes*_test.c; } |
     sed 's,.*/,,; s/\.c$//' | grep -vE "^${COMPILING}_test\$" | sort -u | tr '\n' ' ')
+# And those that include a file of the library.
+INSIDE=$(cd tests && grep -lE '^#include "(src/[a-z]+/[a-z0-9_]+\.c|npu_refuse\.h|npu_clock_mirror\.h)"' */*_test.c | sed 's,.*/,,; s/\.c$//')
 ASAN="-g -fsanitize=address,undefined -fno-sanitize-recover=all"
 
 # Under sanitizers the largest file and what tests say is compiled plainly: optimising it takes longer
@@ -335,7 +337,8 @@ check_all() {
 
     step "all tests, gcc -Os, and with the linker's optimisation"
     run_tests os CC=gcc CXX=g++ CFLAGS="-Os -g"
-    run_tests lto CC=gcc CXX=g++ AR=gcc-ar CFLAGS="-O2 -g -flto=auto" TESTS="$(without "$COMPILING|isa_.*")"
+    linked=$(only ".*" | tr ' ' '\n' | grep -vE "^${COMPILING}_test\$" | grep -vxF "$INSIDE" | tr '\n' ' ')
+    run_tests lto CC=gcc CXX=g++ CFLAGS="-O2 -g -flto=auto" LTO=1 TESTS="$linked"
 
     # MSan follows no vector instructions, trees that another compiler makes, nor calls that a test is
     # in between of. Of cmocka, which the system has without it, tests get nothing that they look at.

@@ -54,7 +54,12 @@ $(BUILD)/src/npu/fixed.c: tools/amalgamate.sh LICENSE ptowsp.h $(shell find $(TR
 $(BUILD)/src/npu/fixed.o: $(BUILD)/src/npu/fixed.c
 	$(CC) -std=c11 $(CPPFLAGS) $(CFLAGS) -Isrc/npu -c $< -o $@
 
-$(BUILD)/libtested.a: $(TESTED)
+# LTO=1 optimises the library across its files, once for all programs, where CFLAGS say -flto; a test that
+# includes a file of src/ cannot be linked to that.
+$(BUILD)/src/linked.o: $(TESTED)
+	$(CC) $(CFLAGS) -r -flinker-output=nolto-rel $^ -o $@
+
+$(BUILD)/libtested.a: $(if $(LTO),$(BUILD)/src/linked.o,$(TESTED))
 	rm -f $@
 	$(AR) rcs $@ $^
 
