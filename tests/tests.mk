@@ -92,7 +92,8 @@ LINKED = $(filter %.o,$^) $(filter %.a,$^)
 $(BUILD)/%_test: $(VECTORS) $(BUILD)/libtested.a
 	$(CC) $(CFLAGS) $(LINKED) -o $@ $(TEST_LIBS)
 
-# Files of emitted trees that are the same in all of them; tests bring program and kernels along.
+# Files of emitted trees that are the same in all of them, compiled as those are; tests, and objects of many
+# trees (npu_kernel_fixture.h), bring program and kernels along.
 TREE_PATHS   := $(TEST_PATHS) -I$(BUILD)/include -Itests/npu/cann_stub $(addprefix -I$(TREE)/,include aicpu aicore host)
 TREE_OBJECTS := $(patsubst $(TREE)/%.cpp,$(BUILD)/tree/%.o,$(wildcard $(TREE)/aicpu/*.cpp \
     $(TREE)/aicore/wsp_worker.cpp $(TREE)/host/wsp_[blrt]*.cpp))
@@ -110,7 +111,7 @@ $(BUILD)/include/wsp_core.h: $(CORE)
 
 $(BUILD)/tree/%.o: $(TREE)/%.cpp | $(CORE)
 	@mkdir -p $(@D)
-	$(CXX) $(CXX17) $(MAKE_DEPS) $(CPPFLAGS) $(CXXFLAGS) $(DEBUG) $(TEST_LEVEL) $(TREE_PATHS) -c $< -o $@
+	$(CXX) $(TREE_FLAGS) $(WARNINGS) $(MAKE_DEPS) $(CPPFLAGS) $(CXXFLAGS) $(DEBUG) $(TEST_LEVEL) $(TREE_PATHS) -c $< -o $@
 
 $(BUILD)/libwsp_fixed.a: $(TREE_OBJECTS)
 	rm -f $@
@@ -169,24 +170,12 @@ $(BUILD)/npu/libshim.a: $(BUILD)/npu/headers.h
 	rm -f $@
 	$(AR) rcs $@ $(@D)/shim.o
 
-# The runtime of trees, for many in one object (npu_kernel_fixture.h).
-TREE_RUNTIME := $(patsubst $(TREE)/%.cpp,$(BUILD)/npu/runtime/%.o,$(wildcard $(TREE)/aicpu/*.cpp \
-    $(TREE)/aicore/wsp_worker.cpp $(TREE)/host/wsp_[blrt]*.cpp))
-
-$(BUILD)/npu/runtime/%.o: $(TREE)/%.cpp | $(CORE)
-	@mkdir -p $(@D)
-	$(CXX) $(TREE_FLAGS) $(TREE_LEVEL) $(MAKE_DEPS) $(TREE_PATHS) -c $< -o $@
-
-$(BUILD)/npu/libtree.a: $(TREE_RUNTIME)
-	rm -f $@
-	$(AR) rcs $@ $^
-
-$(BUILD)/npu/first: $(addprefix $(BUILD)/npu/,npu_first headers.h.gch headers_a5.h.gch libshim.a libtree.a)
+$(BUILD)/npu/first: $(addprefix $(BUILD)/npu/,npu_first headers.h.gch headers_a5.h.gch libshim.a)
 	@mkdir -p -m 700 $(@D)/cache
 	@CXX='$(CXX)' $< build $(NPU)/cache '$(TREE_OPTIONS)'
 	@touch $@
 
-$(TREE_TESTS): $(BUILD)/npu/first
+$(TREE_TESTS): $(BUILD)/npu/first $(BUILD)/libwsp_fixed.a
 $(TREE_TESTS): export NPU_EQUAL_OPTIONS ?= $(TREE_OPTIONS)
 $(TREE_TESTS): export NPU_EQUAL_OPTIONS_A5 ?= $(A5_OPTIONS)
 $(TREE_TESTS): export PTOWSP_TEST_OBJECTS = $(NPU)/cache
@@ -223,4 +212,4 @@ coverage:
 
 .SECONDARY:  # objects of tests are kept
 
--include $(shell find $(BUILD)/src $(BUILD)/tests $(BUILD)/tree $(BUILD)/npu/runtime -name '*.d' 2> /dev/null)
+-include $(shell find $(BUILD)/src $(BUILD)/tests $(BUILD)/tree -name '*.d' 2> /dev/null)

@@ -10,7 +10,7 @@
 //      npu_object_end(&o);
 //
 // With `has_trees`, set before the first is added, programs are there as a whole: npu_object_tree gives a
-// tree to ptowsp_npu_execute. Their runtime is of src/npu/tree, compiled once by make (libtree.a).
+// tree to ptowsp_npu_execute. Their runtime is of src/npu/tree, compiled once by make (libwsp_fixed.a).
 //
 // Files are compiled without optimisation, with the precompiled headers and the functions of the shim that
 // make has put into the directory PTOWSP_TEST_HEADERS; without that, or with options that have a level, as
@@ -228,7 +228,7 @@ static inline void npu_object_build(npu_object *o, const char *options) {
         const char *made = npu_made();
         snprintf(trees, sizeof trees,
                  "-I%s/../include -I%ssrc/npu/tree/include -I%ssrc/npu/tree/aicpu "
-                 "-Wl,-u,wsp_runner_create -Wl,%s/libtree.a",
+                 "-Wl,-u,wsp_runner_create -Wl,%s/../libwsp_fixed.a",
                  made, root, root, made);
     }
     assert_int_equal(fclose(o->unit), 0);
