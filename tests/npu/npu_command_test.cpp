@@ -1,182 +1,296 @@
-// The command line of emitted trees: values, elements of lists and files, what is refused and how, exit
-// codes.
+// The command line of emitted trees (src/npu/tree/host/main.cpp), compiled in, on a runner that notes what is
+// bound. What it does is in commands.txt and recordings.txt, which have cases of lines:
+//
+//      file NAME TYPE NUMBER ...      a file of elements (3*8: eight times 3) in the case's own directory, %
+//      text NAME TEXT                 a file of a text; \n ends a line in it
+//      directory, rmdir, unlink, remove (with all that is in it), gone NAME; link NAME TO
+//      recording [of PROGRAM] [LINE / LINE]   begins a recording in the directory kept;
+//      keeps NAME TYPE NUMBER ...     its next file, with the line that it has there
+//      notes ARGUMENTS => BINDINGS    the command succeeds, and this is noted, or nothing;
+//      binds ARGUMENTS => BINDINGS    the same, and a run without options
+//      noted BINDINGS                 what the last command has noted
+//      agrees, prints ARGUMENTS => TEXT    it succeeds with this in its output; with this as all of it
+//      differs, fails, refuses ARGUMENTS => TEXT   it ends with 1 and this in its output; with 1 and this error,
+//                                     or any; with 2 and this error, or any, and has not run
+//      left NAME TEXT                 the file now; what is behind ~, where the lowest byte comes first
+//      tree refuses, is stuck, has no memory, has no slots, writes TEXT (into y), works
+//      elements have no memory        but the runner has
+//      spans KERNEL LANE BEGIN END / ...   of tasks, as the runner has them
+//      for VALUE / VALUE              the lines of its block with $ in place of each
+//      let NAME TEXT                  $NAME in what follows
+//      needs FILE                     without it the case ends here
+//
+// A block is lines that are indented further; other words have it as lines of a text, or (not behind left and
+// prints) as more of their own line.
 
-#include "npu_command.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+static bool elements_have_no_memory;
+static void *command_calloc(size_t count, size_t size) {
+    return elements_have_no_memory ? nullptr : calloc(count, size);
+}
+
+#define main   command_main
+#define calloc command_calloc
+#include "src/npu/tree/host/main.cpp"
+#undef main
+#undef calloc
+
+#include "test.h"
+
+// -- a runner -------------------------------------------------------------------------------------
+
+struct wsp_runner {
+    void *y;
+};
 
 namespace {
 
-void expect(const std::vector<std::string> &arguments, const char *expected) {
-    assert_int_equal(command(arguments), 0);
-    assert_string_equal(noted.c_str(), (std::string(expected) + "; run 0 0 0 0 0").c_str());
+const wsp_axis_decl AXES[] = {{nullptr, 0, 0, 0, 0},
+                              {"batch", PTOWSP_AXIS_DYNAMIC, 0, 0, 1},
+                              {"adj", PTOWSP_AXIS_SPARSE, 0, 0, 1},
+                              {"kv", PTOWSP_AXIS_RAGGED, 1, 0, 1},
+                              {"parts", PTOWSP_AXIS_PLAN, 5, 0, 1},
+                              {"parts", PTOWSP_AXIS_PLAN_LANES, 0, 0, 1},
+                              {nullptr, PTOWSP_AXIS_DYNAMIC, 0, 0, 1},
+                              {"idle", PTOWSP_AXIS_DYNAMIC, 0, 0, 0},
+                              {nullptr, PTOWSP_AXIS_SPARSE, 0, 0, 1},
+                              {"idle", PTOWSP_AXIS_SPARSE, 0, 0, 0},
+                              {nullptr, PTOWSP_AXIS_PLAN, 0, 0, 1},
+                              {"cut", PTOWSP_AXIS_PLAN, 0, 0, 0},
+                              {"cut", PTOWSP_AXIS_PLAN_MERGES, 0, 0, 1},
+                              {"cut", PTOWSP_AXIS_PLAN_LANES, 0, 0, 1},
+                              {"four", PTOWSP_AXIS_DENSE, 0, 4, 1}};
+const wsp_array_decl ARRAYS[] = {{nullptr, 0, 0, 0},
+                                 {"kv", 0, 1, 1},
+                                 {"flags", PTOWSP_BOOL, 0, 1},
+                                 {"small", PTOWSP_I8, 0, 1},
+                                 {"wide", PTOWSP_U64, 0, 1},
+                                 {"parts.flags", PTOWSP_U8, 0, 1},
+                                 {"parts.lane", PTOWSP_U32, 0, 0},
+                                 {"half", PTOWSP_I16, 0, 1},
+                                 {"i32", PTOWSP_I32, 0, 1},
+                                 {"i64", PTOWSP_I64, 0, 1},
+                                 {"u8", PTOWSP_U8, 0, 1},
+                                 {"u16", PTOWSP_U16, 0, 1},
+                                 {"u32", PTOWSP_U32, 0, 1},
+                                 {nullptr, PTOWSP_U8, 0, 1},
+                                 {"idle", PTOWSP_U8, 0, 0}};
+const wsp_field_decl FIELDS[] = {{5, 4, PTOWSP_PLAN_FLAGS}, {6, 4, PTOWSP_PLAN_LANE}};
+const wsp_symbol_decl SYMBOLS[] = {
+    {nullptr, 0}, {"seed", 1}, {"latency", 1}, {nullptr, 1}, {"idle", 0}};
+const wsp_tensor_decl TENSORS[] = {{nullptr, 0, 0, {}, 0, 0, 0, 0},
+                                   {"x", PTOWSP_F32, 2, {PTOWSP_DYNAMIC, 4}, 1, 0, 0, 0},
+                                   {"y", PTOWSP_F16, 1, {3}, 1, 1, 0, 0},
+                                   {"between", PTOWSP_F16, 1, {3}, 1, 1, 0, 1},
+                                   {"doubles", PTOWSP_F64, 2, {1, PTOWSP_DYNAMIC}, 1, 0, 0, 0},
+                                   {"brains", PTOWSP_BF16, 1, {PTOWSP_DYNAMIC}, 1, 0, 0, 0},
+                                   {"ints", PTOWSP_I32, 1, {PTOWSP_DYNAMIC}, 1, 0, 0, 0},
+                                   {"one", PTOWSP_F32, 0, {}, 1, 0, 0, 0},
+                                   {nullptr, PTOWSP_F32, 1, {3}, 1, 0, 0, 0},
+                                   {"idle", PTOWSP_F32, 1, {3}, 0, 0, 0, 0}};
+const wsp_kernel KERNELS[] = {{nullptr, 0, 0, 0, 0, {nullptr}},
+                              {"load", PTOWSP_UNIT_VECTOR, 0, 0, 0, {nullptr}}};
+
+struct wsp_program make_program() {
+    wsp_program program = wsp_program();
+    program.name = "p";
+    program.hash = "0123456789abcdef";
+    program.axis_count = COUNT_OF(AXES);
+    program.array_count = COUNT_OF(ARRAYS);
+    program.symbol_count = COUNT_OF(SYMBOLS);
+    program.tensor_count = COUNT_OF(TENSORS);
+    program.field_count = COUNT_OF(FIELDS);
+    program.axes = AXES;
+    program.arrays = ARRAYS;
+    program.symbols = SYMBOLS;
+    program.tensors = TENSORS;
+    program.fields = FIELDS;
+    program.kernels = KERNELS;
+    program.latency_symbol = 2;
+    return program;
 }
 
-void expect_refused(const std::vector<std::string> &arguments) {
-    if (command(arguments) != 2) {
-        fail_msg("%s %s is taken", arguments[0].c_str(), arguments.back().c_str());
-    }
-    assert_null(strstr(noted.c_str(), "run"));
+// What the runner does, and has been told.
+struct Tree {
+    wsp_program program = make_program();
+    bool refuses = false, has_no_memory = false;
+    ptowsp_status status = PTOWSP_OK;
+    std::string written = "abcdef";  // into y
+    std::vector<ptowsp_span> spans;
+    std::string noted;
+};
+
+Tree tree;
+
+template <typename... Args> ptowsp_status note(const char *format, Args... args) {
+    char text[300];
+    snprintf(text, sizeof text, format, args...);
+    tree.noted += std::string(tree.noted.empty() ? "" : "; ") + text;
+    return tree.refuses ? PTOWSP_INVALID_PARAMS : PTOWSP_OK;
 }
 
-TEST(npu_command__binds_numbers_and_lists) {
-    expect({"--size", "batch=4"}, "size batch 4");
-    expect({"--size", "batch=0x10"}, "size batch 16");
-    expect({"--symbol", "seed=18446744073709551615"}, "symbol seed 18446744073709551615");
-    expect({"--symbol", "seed=-1"}, "symbol seed 18446744073709551615");
-    expect({"--slot", "7=-3"}, "slot 7 -3");
-    expect({"--array", "flags=1,0,1"}, "array flags bool[1 0 1]");
-    expect({"--array", "small=-128,127"}, "array small i8[-128 127]");
-    expect({"--array", "wide=18446744073709551615"}, "array wide u64[-1]");
-    expect({"--array", "small="}, "array small i8[]");
-    expect({"--array", "half=-32768,2,32767"}, "array half i16[-32768 2 32767]");
-    expect({"--lengths", "kv=3,0,5"}, "lengths kv i64[3 0 5]");
+template <typename T> std::string numbers(const void *data, uint64_t count) {
+    std::string text;
+    for (uint64_t i = 0; i < count; i++) {
+        text += (i ? " " : "") + std::to_string(static_cast<const T *>(data)[i]);
+    }
+    return text;
 }
 
-TEST(npu_command__binds_files) {
-    const int32_t indptr[] = {0, 2, 3}, indices[] = {1, 0, 2};
-    const int64_t lengths[] = {7, 8};
-    const int8_t small[] = {-1, 2, 3};
-    float x[8] = {0};
-    memset(x, 5, sizeof x);
-    write_bytes("indptr", indptr, sizeof indptr);
-    write_bytes("indices", indices, sizeof indices);
-    write_bytes("lengths", lengths, sizeof lengths);
-    write_bytes("small", small, sizeof small);
-    write_bytes("x", x, sizeof x);
-    write_bytes("empty", x, 0);
-    expect({"--csr", "adj=i32@%/indptr,@%/indices"}, "csr adj i32[0 2 3] i32[1 0 2]");
-    expect({"--lengths", "kv=@%/lengths"}, "lengths kv i64[7 8]");
-    expect({"--lengths", "kv=i32@%/indptr"}, "lengths kv i32[0 2 3]");
-    expect({"--array", "small=@%/small"}, "array small i8[-1 2 3]");
-    expect({"--tensor", "x=2x4@%/x"}, "tensor x 2 2x4 32 bytes 5");
-    expect({"--tensor", "x=2x4"}, "tensor x 2 2x4 32 bytes 0");
-    expect({"--tensor", "y"}, "tensor y 1 3x0 6 bytes 0");
-    expect({"--tensor", "x=0x4@%/empty"}, "tensor x 2 0x4 0 bytes 0");
-    expect_refused({"--csr", "adj=@%/indptr,@%/indices"});  // 12 bytes are no whole i64
-    expect_refused({"--csr", "adj=i32@%/empty,@%/indices"});
-    expect_refused({"--csr", "adj=i32@%/indptr,@%/nothing"});
-    expect_refused({"--csr", "adj=f32@%/indptr,@%/indices"});
-    expect_refused({"--csr", "adj=@%/indptr"});
-    expect_refused({"--csr", "adj=@%/indptr,%/indices"});
-    expect_refused({"--lengths", "kv=i16@%/indptr"});
-    expect_refused({"--lengths", "kv=@%/small"});
-    expect_refused({"--lengths", "kv=@%/nothing"});
-    expect_refused({"--tensor", "x=3x4@%/x"});
-    expect_refused({"--tensor", "x=@%/x"});                   // a shape is needed
-    expect_refused({"--tensor", "x=@%"});                     // a directory
-    expect_refused({"--tensor", "x=1000000000000000000x4"});  // more than there is memory
+std::string listed(ptowsp_dtype dtype, const void *data, uint64_t count) {
+    std::string (*const list)(const void *, uint64_t) = dtype == PTOWSP_I8    ? numbers<int8_t>
+                                                        : dtype == PTOWSP_I16 ? numbers<int16_t>
+                                                        : dtype == PTOWSP_U16 ? numbers<uint16_t>
+                                                        : dtype == PTOWSP_I32 ? numbers<int32_t>
+                                                        : dtype == PTOWSP_U32 ? numbers<uint32_t>
+                                                        : dtype == PTOWSP_I64 ? numbers<int64_t>
+                                                        : dtype == PTOWSP_U64 ? numbers<uint64_t>
+                                                                              : numbers<uint8_t>;
+    return std::string(name_of(dtype)) + "[" + list(data, count) + "]";
 }
 
-TEST(npu_command__passes_options_and_writes_tensors) {
-    assert_int_equal(
-        command({"--aicpu", "3", "--cores", "4", "--ring", "5", "--model", "a5", "--time-limit",
-                 "90000", "--transients", "4096", "--tensor", "y=3", "--write", "y@%/out"}),
-        0);
-    assert_string_equal(noted.c_str(),
-                        "transients 0 4096; tensor y 1 3x0 6 bytes 0; run 3 4 5 2 90000");
-    char bytes[10] = "";
-    FILE *file = fopen(path_of("out").c_str(), "rb");
-    assert_non_null(file);
-    assert_int_equal(fread(bytes, 1, sizeof bytes, file), 6);
-    fclose(file);
-    assert_string_equal(bytes, "abcdef");
-    assert_int_equal(command({"--tensor", "y", "--write", "y@%/no/such"}), 1);
-    assert_int_equal(command({"--tensor", "y", "--write", "y@/dev/full"}), 1);
-    // More than fits a buffer, beside another tensor.
-    assert_int_equal(command({"--tensor", "y", "--tensor", "x=100000x4", "--write", "x@/dev/full"}),
-                     1);
-    assert_int_equal(command({"--tensor", "y", "--tensor", "x=1x4", "--write", "x@/dev/full",
-                              "--write", "y@%/out"}),
-                     1);
-    assert_string_equal(text_of("out").c_str(), "abcdef");
-    run_status = PTOWSP_STUCK;
-    assert_int_equal(command({"--tensor", "y", "--write", "y@%/not_written"}), 1);
-    run_status = PTOWSP_OK;
-    assert_int_equal(access(path_of("not_written").c_str(), F_OK), -1);
+std::string listed_or_none(ptowsp_dtype dtype, const void *data, uint64_t count) {
+    return data ? listed(dtype, data, count) : "none";
 }
 
-TEST(npu_command__binds_plans) {
-    const ptowsp_work units[] = {{0, 0, 1, 0, {0, 0, 0, 64}}, {1, 0, 2, 0, {0, 0, 64, 36}}};
-    const ptowsp_work merges[] = {{0, 0, 0, 0, {0, 0, 0, 2}}};
-    const uint32_t begin[] = {0, 1, 2}, merge_begin[] = {0, 1, 1};
-    write_bytes("units", units, sizeof units);
-    write_bytes("merges", merges, sizeof merges);
-    write_bytes("begin", begin, sizeof begin);
-    write_bytes("merge_begin", merge_begin, sizeof merge_begin);
-    write_bytes("short", units, sizeof units - 8);
-    write_bytes("none", units, 0);
-    write_bytes("one", begin, 4);
-    const std::vector<uint32_t> lanes(PTOWSP_ATTENTION_LANE_MAX + 2);
-    write_bytes("lanes", lanes.data(), lanes.size() * sizeof lanes[0]);
-    expect({"--plan", "parts=@%/units,@%/begin,@%/merges,@%/merge_begin"},
-           "plan parts 2 of 2, 1 of 1, 64 to 2 u32[0 1 2] u32[0 1 1]");
-    expect({"--plan", "parts=@%/units,@%/begin"},
-           "plan parts 2 of 2, 0 of 0, 64 to 0 u32[0 1 2] none");
-    expect({"--plan", "parts=@%/units"}, "work parts 2 36");
-    expect({"--plan", "parts=@%/none"}, "work parts 0 0");
-    for (const char *value :
-         {"parts=", "parts=%/units", "parts=@%/units,@%/begin,@%/merges", "parts=@%/short",
-          "parts=@%/units,@%/lanes", "parts=@%/units,@%/one", "parts=@%/units,begin",
-          "parts=@%/nothing", "parts=@%/units,@%/begin,@%/merges,@%/merge_begin,@%/begin",
-          "parts=@%/units,@%/lanes,@%/merges,@%/lanes", "parts=@%/units,@%/begin,@%/merges,@%/one",
-          "parts=@%/units,@%/one,@%/merges,@%/one", "parts=@%/units,@%/begin,@%/short,@%/begin",
-          "parts=@%/units,begin,@%/merges,@%/begin"}) {
-        expect_refused({"--plan", value});
-    }
-    expect_refused({"--array", "parts.flags=1,2"});  // it is bound with its plan
-    expect({"--batch", "parts=300,7,2048:lanes=4,heads=2"},
-           "batch parts i32[300 7 2048] none, 4 lanes, 2 heads of 0, window 0, pages 0, tiles 0, "
-           "pieces 0, chunk 0, grain 0");
-    expect({"--batch", "parts=@%/begin:1,1,5:heads=1,lanes=2,group=3,window=4,page_size=5,"
-                       "tile_rows=6,piece_min=7,chunk=8,grain=9,is_causal=1,mode=1"},
-           "batch parts i32[0 1 2] i32[1 1 5], 2 lanes, 1 heads of 3, window 4, pages 5, tiles 6, "
-           "pieces 7, chunk 8, grain 9 causal invariant");
-    for (const char *value :
-         {"parts=", "parts=1,2", "parts=1:", "parts=1:lanes", "parts=1:lanes=-1", "parts=1:lane=1",
-          "parts=1:lanes=1,", "parts=x:lanes=1", "parts=1,2:1:lanes=1", "parts=1:1:1:lanes=1",
-          "parts=2147483648:lanes=1", "parts=@%/nothing:lanes=1"}) {
-        expect_refused({"--batch", value});
+}  // namespace
+
+extern "C" {
+
+ptowsp_status wsp_runner_create(wsp_runner **out_runner) {
+    *out_runner = tree.has_no_memory ? nullptr : new wsp_runner();
+    return tree.has_no_memory ? PTOWSP_OUT_OF_MEMORY : PTOWSP_OK;
+}
+void wsp_runner_destroy(wsp_runner *runner) {
+    delete runner;
+}
+const wsp_program *wsp_runner_program(void) {
+    return &tree.program;
+}
+ptowsp_status wsp_runner_bind(wsp_runner *runner, const ptowsp_binding *b, uint64_t) {
+    const long long value = static_cast<long long>(b->value);
+    const ptowsp_csr *csr = static_cast<const ptowsp_csr *>(b->data);
+    const ptowsp_attention_plan *plan = static_cast<const ptowsp_attention_plan *>(b->data);
+    const ptowsp_attention_batch *batch = static_cast<const ptowsp_attention_batch *>(b->data);
+    const ptowsp_attention_config *config = b->config;
+    const ptowsp_work *work = static_cast<const ptowsp_work *>(b->data);
+    const ptowsp_buffer *buffer = static_cast<const ptowsp_buffer *>(b->data);
+    switch (b->kind) {
+    case PTOWSP_BIND_SIZE: return note("size %s %lld", b->name, value);
+    case PTOWSP_BIND_SYMBOL:
+        return note("symbol %s %llu", b->name, static_cast<unsigned long long>(b->value));
+    case PTOWSP_BIND_ARRAY:
+    case PTOWSP_BIND_LENGTHS:
+        return note("%s %s %s", b->kind == PTOWSP_BIND_ARRAY ? "array" : "lengths", b->name,
+                    listed(b->dtype, b->data, b->count).c_str());
+    case PTOWSP_BIND_CSR:
+        return note("csr %s %s %s", b->name,
+                    listed(csr->dtype, csr->indptr, csr->row_count + 1).c_str(),
+                    listed(csr->dtype, csr->indices, csr->entry_count).c_str());
+    case PTOWSP_BIND_PLAN:
+        return note("plan %s %u of %u, %u of %u, %u to %u %s %s", b->name, plan->unit_count,
+                    plan->unit_capacity, plan->merge_count, plan->merge_capacity,
+                    plan->units[0].params[3], plan->merges ? plan->merges[0].params[3] : 0,
+                    listed(PTOWSP_U32, plan->unit_begin, plan->lane_count + 1).c_str(),
+                    listed_or_none(PTOWSP_U32, plan->merge_begin, plan->lane_count + 1).c_str());
+    case PTOWSP_BIND_BATCH:
+        return note(
+            "batch %s %s %s, %u lanes, %u heads of %u, window %u, pages %u, tiles %u, pieces %u, "
+            "chunk %u, grain %u%s%s%s",
+            b->name, listed(PTOWSP_I32, batch->kv_lengths, batch->sequence_count).c_str(),
+            listed_or_none(PTOWSP_I32, batch->query_lengths, batch->sequence_count).c_str(),
+            config->lane_count, config->kv_head_count, config->group, config->window,
+            config->page_size, config->tile_rows, config->piece_min, config->chunk, config->grain,
+            config->is_causal ? " causal" : "",
+            config->mode == PTOWSP_ATTENTION_INVARIANT ? " invariant" : "",
+            b->capacity ? " with a capacity" : "");
+    case PTOWSP_BIND_WORK:
+        return note("work %s %u %u", b->name, static_cast<unsigned>(b->count),
+                    b->count ? work[b->count - 1].params[3] : 0);
+    case PTOWSP_BIND_TENSOR:
+        runner->y = b->name[0] == 'y' ? buffer->data : runner->y;
+        return note("tensor %s %u %lldx%lld %u bytes %d", b->name, buffer->rank,
+                    static_cast<long long>(buffer->shape[0]),
+                    static_cast<long long>(buffer->shape[1]), static_cast<unsigned>(buffer->size),
+                    static_cast<int>(static_cast<const char *>(buffer->data)[0]));
+    case PTOWSP_BIND_SLOT: return note("slot %u %lld", b->slot, value);
+    default:
+        return note("transients %d %lld", b->block != nullptr, static_cast<long long>(b->count));
     }
 }
+ptowsp_status wsp_runner_run(wsp_runner *runner, const wsp_runner_options *options,
+                             wsp_runner_result *out_result) {
+    note("run %u %u %u %u %u", options->aicpu_count, options->core_count, options->ring_size,
+         options->model, options->time_limit_ms);
+    if (runner->y) {
+        memcpy(runner->y, tree.written.data(), 6);
+    }
+    for (size_t i = 0; options->spans && i < tree.spans.size(); i++) {
+        options->spans[i] = tree.spans[i];
+    }
+    out_result->task_count = tree.spans.size();
+    out_result->makespan_cycles = 12345;
+    return tree.status;
+}
+uint64_t wsp_runner_slot(const wsp_runner *, uint32_t slot) {
+    return slot * slot;
+}
+ptowsp_error wsp_runner_error(const wsp_runner *) {
+    ptowsp_error error = ptowsp_error();
+    error.text = "what it says";
+    return error;
+}
 
-TEST(npu_command__refuses_what_it_does_not_understand) {
-    for (const char *value : {"batch", "batch=", "=4", "batch=x", "batch=4x", "batch= 4", "batch=+",
-                              "batch=9223372036854775808", "batch=-9223372036854775809"}) {
-        expect_refused({"--size", value});
+}  // extern "C"
+
+namespace {
+
+// -- texts ----------------------------------------------------------------------------------------
+
+typedef std::vector<std::string> Texts;
+
+std::string replaced(std::string text, const std::string &from, const std::string &to) {
+    for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
+        text.replace(at, from.size(), to);
     }
-    for (const char *value : {"seed=18446744073709551616", "seed=1,2"}) {
-        expect_refused({"--symbol", value});
+    return text;
+}
+
+Texts split_at(const std::string &text, const std::string &separator) {
+    Texts parts;
+    for (size_t at = 0, next = 0; next != std::string::npos; at = next + separator.size()) {
+        next = text.find(separator, at);
+        parts.push_back(text.substr(at, next - at));
     }
-    for (const char *value : {"x=1", "-1=1", "4294967296=1"}) {
-        expect_refused({"--slot", value});
+    return parts;
+}
+
+// A word that is quoted may be empty, or have blanks.
+std::string take_word(std::string *text) {
+    const size_t begin = text->find_first_not_of(' ');
+    const bool is_quoted = begin != std::string::npos && (*text)[begin] == '"';
+    const size_t first = begin == std::string::npos ? text->size() : begin + is_quoted;
+    const size_t end = text->find(is_quoted ? '"' : ' ', first);
+    const std::string word = text->substr(first, end - first);
+    const size_t rest = end == std::string::npos ? end : text->find_first_not_of(' ', end + 1);
+    *text = rest == std::string::npos ? "" : text->substr(rest);
+    return word;
+}
+
+Texts words_of(std::string text) {
+    Texts words;
+    while (!text.empty()) {
+        words.push_back(take_word(&text));
     }
-    for (const char *value : {"flags=2", "flags=-1", "small=128", "small=-129", "wide=-1",
-                              "small=1,,2", "small=1,", "none=1"}) {
-        expect_refused({"--array", value});
-    }
-    for (const char *value : {"x=2", "x=2x4x1", "x=-2x4", "x=2x", "none=3", "y=9223372036854775807",
-                              "x=9223372036854775807x4"}) {
-        expect_refused({"--tensor", value});
-    }
-    for (const char *option : {"--aicpu", "--cores", "--ring"}) {
-        for (const char *value : {"0", "-1", "65537", "x", ""}) {
-            expect_refused({option, value});
-        }
-    }
-    expect_refused({"--tensor", "between"});
-    for (const char *value : {"0", "-1", "x", "9223372036854775808"}) {
-        expect_refused({"--transients", value});
-    }
-    for (const char *value : {"0", "-1", "2147483648", "x"}) {
-        expect_refused({"--time-limit", value});
-    }
-    expect_refused({"--model", "user"});
-    expect_refused({"--write", "y"});
-    expect_refused({"--write", "y@%/out"});  // it is not bound
-    expect_refused({"--sizes", "batch=1"});
-    expect_refused({"--size"});
-    has_failed = true;
-    expect_refused({"--size", "batch=1"});
-    has_failed = false;
+    return words;
 }
 
 bool is_little_endian() {
@@ -184,236 +298,379 @@ bool is_little_endian() {
     return *reinterpret_cast<const uint8_t *>(&one) == 1;
 }
 
-// The text is by hand from what src/npu/record.c says, its sizes and hashes by another program: those of
-// words whose lowest byte comes first.
-TEST(npu_command__records_what_it_checks) {
-    const char *expected = "ptowsp recording 1\n"
-                           "program 0123456789abcdef\n"
-                           "--model a2a3\n"
-                           "--cores 2\n"
-                           "--ring 9\n"
-                           "--size batch=4\n"
-                           "--array small=@d1.bin\n"
-                           "--csr adj=i32@d2.bin,@d3.bin\n"
-                           "--plan parts=@d4.bin\n"
-                           "--batch parts=@d5.bin:@d6.bin:lanes=4,heads=2\n"
-                           "--symbol seed=-1\n"
-                           "--slot 7=-3\n"
-                           "--memory 1=@m1.bin\n"
-                           "--view x=2x4/4x1@1+0\n"
-                           "--memory 2=@m2.bin\n"
-                           "--view y=3/1@2+0\n"
-                           "--expect y=@o1.bin\n"
-                           "--expect-slot 0=0\n"
-                           "--expect-slot 1=1\n"
-                           "--expect-slot 2=4\n"
-                           "--expect-slot 3=9\n"
-                           "--expect-slot 4=16\n"
-                           "--expect-slot 5=25\n"
-                           "--expect-slot 6=36\n"
-                           "--expect-slot 7=49\n"
-                           "--expect-cycles 12345\n"
-                           "file d1.bin 2 0a99a407b6f60884\n"
-                           "file d2.bin 12 b26d3ad3304dc324\n"
-                           "file d3.bin 12 b26d3ad3304dc324\n"
-                           "file d4.bin 24 b06c66c3defe4d5a\n"
-                           "file d5.bin 12 0ecaa544eafc6e10\n"
-                           "file d6.bin 12 b26d3ad3304dc324\n"
-                           "file m1.bin 32 8b4810cd0b09ffc5\n"
-                           "file m2.bin 6 d7e4fcfa299d713d\n"
-                           "file o1.bin 6 d80bda3fbe244a0a\n"
-                           "end 55ef82041661b010\n";
-    const size_t size_expected = strlen(expected);
-    const int32_t numbers[] = {0, 2, 3};
-    const ptowsp_work units[] = {{0, 0, 1, 0, {0, 0, 0, 64}}};
-    float x[8] = {0};
-    memset(x, 5, sizeof x);
-    write_bytes("x", x, sizeof x);
-    write_bytes("indptr", numbers, sizeof numbers);
-    write_bytes("units", units, sizeof units);
-    std::vector<std::string> run = {"--record", "%/kept",
-                                    "--size",   "batch=4",
-                                    "--array",  "small=-1,2",
-                                    "--csr",    "adj=i32@%/indptr,@%/indptr",
-                                    "--plan",   "parts=@%/units",
-                                    "--batch",  "parts=3,7,1:@%/indptr:lanes=4,heads=2",
-                                    "--symbol", "seed=-1",
-                                    "--slot",   "7=-3",
-                                    "--tensor", "x=2x4@%/x",
-                                    "--tensor", "y",
-                                    "--model",  "a2a3",
-                                    "--cores",  "2",
-                                    "--ring",   "9",
-                                    "--aicpu",  "x"};
-    assert_int_equal(command(run), 2);
-    assert_int_equal(access(path_of("kept").c_str(), F_OK), -1);
-    run.back() = "3";
-    run_status = PTOWSP_STUCK;
-    assert_int_equal(command(run), 1);
-    run_status = PTOWSP_OK;
-    assert_string_equal(text_of("kept/recording").c_str(), "");
-    expect_refused({"--check", "%/kept"});
-    for (int time = 0; time < 2; time++) {  // the second replaces the first
-        assert_int_equal(command(run), 0);
-        const std::string text = text_of("kept/recording");
-        const size_t same = is_little_endian() ? text.size() : text.find("file d2.bin 12 ");
-        assert_true(text.compare(0, same, expected, 0, same) == 0 && text.size() == size_expected);
+// Of work an element is eight numbers.
+std::string bytes_of(const std::string &type, const Texts &given) {
+    static const size_t work[] = {4, 1, 1, 2, 4, 4, 4, 4};
+    std::string bytes;
+    size_t i = 0;
+    for (const std::string &word : given) {
+        const size_t times = word.find('*');
+        const std::string number = word.substr(0, times);
+        const uint64_t bits = strtoull(number.c_str(), nullptr, 0);
+        const double f64 = strtod(number.c_str(), nullptr);
+        const float f32 = static_cast<float>(f64);
+        for (uint64_t n = times < word.size() ? std::stoull(word.substr(times + 1)) : 1; n > 0;
+             n--) {
+            const size_t width = type == "work" ? work[i++ % 8] : std::stoull(type.substr(1)) / 8;
+            const char *at = type == "f64"   ? reinterpret_cast<const char *>(&f64)
+                             : type == "f32" ? reinterpret_cast<const char *>(&f32)
+                                             : reinterpret_cast<const char *>(&bits) +
+                                                   (is_little_endian() ? 0 : 8 - width);
+            bytes.append(at, width);
+        }
     }
-    const char *bound = "size batch 4; array small i8[-1 2]; csr adj i32[0 2 3] i32[0 2 3]; "
-                        "work parts 1 64; batch parts i32[3 7 1] i32[0 2 3], 4 lanes, 2 heads of "
-                        "0, window 0, pages 0, tiles 0, pieces 0, chunk 0, grain 0; symbol seed "
-                        "18446744073709551615; slot 7 -3; tensor x 2 2x4 0 bytes 5; "
-                        "tensor y 1 3x0 0 bytes 0; run 4 2 9 1 0";
-    assert_int_equal(command({"--check", "%/kept", "--aicpu", "4"}), 0);
-    assert_string_equal(noted.c_str(), bound);
-    written = "abcdeg";
-    assert_int_equal(command({"--check", "%/kept", "--aicpu", "4"}), 1);
-    written = "abcdef";
-    assert_string_equal(noted.c_str(), bound);
-    expect_refused({"--check", "%/kept", "--record", "%/other"});
-    expect_refused({"--record", ""});
-    assert_int_equal(command({"--record", "%"}), 1);  // other files
-    assert_int_equal(command({"--record", "%/x"}), 1);
-    assert_int_equal(command({"--record", "%/no/such"}), 1);
-    assert_int_equal(
-        command({"--tensor", "x=0x4", "--tensor", "y", "--tensor", "y", "--record", "%/kept"}),
-        0);  // the last y is written
-    assert_int_equal(command({"--check", "%/kept"}), 0);
-    for (const char *name : {"recording", "d1.bin", "d2.bin", "d3.bin", "d4.bin", "d5.bin",
-                             "d6.bin", "m1.bin", "m2.bin", "m3.bin", "o1.bin"}) {
-        assert_int_equal(unlink(path_of("kept/").append(name).c_str()), 0);
+    return bytes;
+}
+
+// -- cases ----------------------------------------------------------------------------------------
+
+struct Line {
+    int number;
+    std::string text;
+};
+
+size_t indent_of(const std::string &text) {
+    return text.find_first_not_of(' ');
+}
+
+// A file of cases as it is played.
+class Play {
+  public:
+    explicit Play(const char *path) : path_(path) {
+        FILE *file = fopen(path, "r");
+        assert_non_null(file);
+        char text[2000];
+        std::vector<Line> lines;
+        for (int number = 1; fgets(text, sizeof text, file); number++) {
+            std::string line = text;
+            assert_int_equal(line.back(), '\n');
+            line.pop_back();
+            line = line.substr(0, line.find("  #"));
+            line.erase(line.find_last_not_of(' ') + 1);
+            if (line.compare(0, 5, "case ") == 0) {
+                play_case(lines);
+                lines.clear();
+            } else if (!line.empty() && line[indent_of(line)] != '#') {
+                lines.push_back({number, line});
+            }
+        }
+        fclose(file);
+        play_case(lines);
     }
-    assert_int_equal(rmdir(path_of("kept").c_str()), 0);
-}
 
-TEST(npu_command__helps) {
-    assert_int_equal(command({"--size", "batch=1", "--list"}), 0);
-    assert_string_equal(noted.c_str(), "size batch 1");
-    assert_int_equal(command({"--help"}), 0);
-    assert_string_equal(noted.c_str(), "");
-}
-
-// What is used, and not part of another thing: names without numbers are those that can be bound.
-TEST(npu_command__lists_what_can_be_bound) {
-    static const wsp_axis_decl axes[] = {{nullptr, 0, 0, 0, 0},
-                                         {nullptr, PTOWSP_AXIS_DYNAMIC, 0, 0, 1},
-                                         {"idle", PTOWSP_AXIS_DYNAMIC, 0, 0, 0},
-                                         {nullptr, PTOWSP_AXIS_SPARSE, 0, 0, 1},
-                                         {"idle", PTOWSP_AXIS_SPARSE, 0, 0, 0},
-                                         {nullptr, PTOWSP_AXIS_PLAN, 0, 0, 1},
-                                         {"kv", PTOWSP_AXIS_PLAN, 0, 0, 0},
-                                         {"kv", PTOWSP_AXIS_PLAN_MERGES, 0, 0, 1},
-                                         {"kv", PTOWSP_AXIS_PLAN_LANES, 0, 0, 1},
-                                         {"rows", PTOWSP_AXIS_DYNAMIC, 0, 0, 1},
-                                         {"four", PTOWSP_AXIS_DENSE, 0, 4, 1}};
-    static const wsp_array_decl arrays[] = {{nullptr, 0, 0, 0},
-                                            {nullptr, 0, 0, 1},
-                                            {"idle", PTOWSP_U8, 0, 0},
-                                            {"sizes", PTOWSP_U8, 0, 1}};
-    static const wsp_symbol_decl symbols[] = {
-        {nullptr, 0}, {nullptr, 1}, {"idle", 0}, {"latency", 1}, {"seed", 1}};
-    static const wsp_tensor_decl tensors[] = {
-        {nullptr, 0, 0, {}, 0, 0, 0, 0},
-        {nullptr, PTOWSP_F32, 1, {3}, 1, 0, 0, 0},
-        {"idle", PTOWSP_F32, 1, {3}, 0, 0, 0, 0},
-        {"between", PTOWSP_F32, 1, {3}, 1, 0, 0, 1},
-        {"one", PTOWSP_F32, 0, {}, 1, 0, 0, 0},
-        {"x", PTOWSP_BF16, 3, {2, PTOWSP_DYNAMIC, 4}, 1, 1, 0, 0}};
-    wsp_program program = wsp_program();
-    program.name = "p";
-    program.axes = axes;
-    program.axis_count = sizeof axes / sizeof axes[0];
-    program.arrays = arrays;
-    program.array_count = sizeof arrays / sizeof arrays[0];
-    program.symbols = symbols;
-    program.symbol_count = sizeof symbols / sizeof symbols[0];
-    program.tensors = tensors;
-    program.tensor_count = sizeof tensors / sizeof tensors[0];
-    program.latency_symbol = 3;
-    const std::string text = said_by(
-        [&] {
-            list(program);
-            return 0;
-        },
-        0, 1);
-    assert_string_equal(
-        text.c_str(), "program p\n--plan kv=@UNITS,@BEGIN,@MERGES,@BEGIN\n"
-                      "--batch kv=KV:QUERIES:lanes=N,heads=N\n--size rows=N\n"
-                      "--array sizes=LIST    u8\n--symbol latency=N    may be left out\n"
-                      "--symbol seed=N\n--tensor one=    f32\n--tensor x=2xNx4    bf16, written\n");
-    unlink(path_of("said").c_str());
-}
-
-// Limits of each integer, and one past them.
-TEST(npu_command__integers_fit_their_types) {
-    const struct {
-        uint32_t dtype;
-        uint64_t most, least;  // least without its sign
-    } cases[] = {{PTOWSP_BOOL, 1, 0},        {PTOWSP_I8, 127, 128},
-                 {PTOWSP_I16, 32767, 32768}, {PTOWSP_I32, 2147483647, 2147483648},
-                 {PTOWSP_U8, 255, 0},        {PTOWSP_U16, 65535, 0},
-                 {PTOWSP_U32, 4294967295, 0}};
-    for (const auto &it : cases) {
-        assert_true(fits(it.most, false, it.dtype));
-        assert_false(fits(it.most + 1, false, it.dtype));
-        assert_false(fits(0 - it.least - 1, true, it.dtype));
-        assert_true(it.least == 0 || fits(0 - it.least, true, it.dtype));
+  private:
+    void complain(const std::string &what) const {
+        fail_msg("%s:%d: %s", path_, number_, what.c_str());
     }
-    assert_true(fits(UINT64_MAX, false, PTOWSP_U64));
-    assert_false(fits(UINT64_MAX, true, PTOWSP_U64));
-    assert_true(fits(UINT64_C(1) << 63, true, PTOWSP_I64));
-    assert_false(fits(UINT64_C(1) << 63, false, PTOWSP_I64));
-}
 
-TEST(npu_command__says_what_cannot_be_read) {
-    const struct {
-        std::vector<std::string> arguments;
-        const char *text;
-    } cases[] = {
-        {{"--array", "small=@%"}, "%: Is a directory"},
-        {{"--lengths", "kv=@%"}, "%: Is a directory"},
-        {{"--tensor", "x=2x4@%"}, "%: Is a directory"},
-        {{"--tensor", "x=2x4@%/nothing"}, "%/nothing: No such file or directory"},
-        {{"--plan", "parts=@%/nothing"}, "%/nothing: No such file or directory"},
-    };
-    for (const auto &it : cases) {
-        std::string wanted = it.text;
-        wanted.replace(0, 1, directory);
-        assert_string_equal(said_by([&] { return command(it.arguments); }, 2, 2).c_str(),
-                            ("run: " + wanted + "\n").c_str());
+    void expect(const std::string &what, const std::string &got, const std::string &wanted) {
+        has_claim_ = true;
+        if (got != wanted) {
+            complain(what + ": " + got + "\nand not: " + wanted);
+        }
     }
-}
 
-TEST(npu_command__says_where_memory_is_out) {
-    const char bytes[3] = {1, 2, 3};
-    write_bytes("small", bytes, sizeof bytes);
-    has_no_memory = true;
-    assert_string_equal(said_by(
-                            [] {
-                                return command({"--size", "batch=4"});
-                            },
-                            1, 2)
-                            .c_str(),
-                        "run: out of memory\n");
-    const auto binds = [&](const char *array, const std::string &text) {
-        return said_by([&] { return Command().bind("--array", array, text) ? 0 : 2; }, 2, 2);
-    };
-    assert_string_equal(binds("small", "@" + path_of("small")).c_str(),
-                        "run: no memory for 3 bytes\n");
-    assert_string_equal(binds("wide", "1,2").c_str(), "run: no memory for 16 bytes\n");
-    has_no_memory = false;
-}
-
-int remove_directory(void **state) {
-    (void)state;
-    for (const char *name :
-         {"indptr", "indices", "lengths", "small", "x", "empty", "out", "units", "merges", "begin",
-          "merge_begin", "short", "none", "one", "lanes", "said"}) {
-        unlink(path_of(name).c_str());
+    void play_case(const std::vector<Line> &lines) {
+        char path[] = "/tmp/wsp_command_XXXXXX";
+        if (lines.empty()) {
+            return;
+        }
+        assert_non_null(mkdtemp(path));
+        directory_ = path;
+        lets_.clear();
+        tree = Tree();
+        tree.program.slot_count = 8;
+        elements_have_no_memory = has_claim_ = is_over_ = false;
+        play(lines);
+        elements_have_no_memory = false;
+        remove("");
+        if (!has_claim_) {
+            complain("the case says nothing");
+        }
     }
-    return rmdir(directory.c_str());
+
+    void play(const std::vector<Line> &lines) {
+        for (size_t i = 0; i < lines.size() && !is_over_; i++) {
+            const size_t indent = indent_of(lines[i].text);
+            std::vector<Line> block;
+            std::string rest = with_lets(lines[i].text), text;
+            number_ = lines[i].number;
+            const std::string verb = take_word(&rest);
+            const bool has_text = verb == "left" || verb == "prints";
+            while (i + 1 < lines.size() && indent_of(lines[i + 1].text) > indent) {
+                block.push_back({lines[i + 1].number, with_lets(lines[i + 1].text)});
+                const std::string more = block.back().text.substr(indent_of(block[0].text));
+                text += more + "\n";
+                rest += verb == "for" || has_text ? "" : " " + more;
+                i++;
+            }
+            if (verb != "for") {
+                act(verb, rest, text);
+                continue;
+            }
+            for (const std::string &value : split_at(rest, " / ")) {
+                std::vector<Line> once = block;
+                for (Line &line : once) {
+                    line.text = replaced(line.text, "$", value == "\"\"" ? "" : value);
+                }
+                play(once);
+            }
+        }
+    }
+
+    std::string with_lets(std::string text) const {
+        for (const auto &let : lets_) {
+            text = replaced(text, "$" + let.first, let.second);
+        }
+        return text;
+    }
+
+    std::string said(const std::string &text) const {
+        return replaced(replaced(text, "\\n", "\n"), "%", directory_);
+    }
+
+    std::string path_of(const std::string &name) const {
+        return directory_ + "/" + name;
+    }
+
+    void write(const std::string &name, const std::string &bytes) {
+        FILE *file = fopen(path_of(name).c_str(), "wb");
+        if (!file || fwrite(bytes.data(), 1, bytes.size(), file) != bytes.size()) {
+            complain(name + " cannot be written");
+        }
+        fclose(file);
+    }
+
+    void remove(const std::string &name) {
+        assert_int_equal(system(("rm -rf '" + path_of(name) + "'").c_str()), 0);
+    }
+
+    void succeed(const std::string &what, int result) {
+        if (result != 0) {
+            complain(what + ": " + strerror(errno));
+        }
+    }
+
+    void act(const std::string &verb, std::string rest, const std::string &text) {
+        static const char *const codes[] = {"agrees binds notes prints", "differs fails",
+                                            "refuses"};
+        const std::string whole = rest;
+        for (int code = 0; code < 3; code++) {
+            const Texts verbs = words_of(codes[code]);
+            if (std::find(verbs.begin(), verbs.end(), verb) != verbs.end()) {
+                const Texts sides = split_at(rest, "=> ");
+                run(verb, code, sides[0], sides.size() > 1 ? said(sides[1]) : text);
+                return;
+            }
+        }
+        if (verb == "tree" || verb == "elements") {
+            set(verb, rest);
+            return;
+        } else if (verb == "recording") {
+            begin_recording(rest);
+            return;
+        } else if (verb == "spans") {
+            for (const std::string &span : split_at(rest, " / ")) {
+                std::vector<uint64_t> n;
+                for (const std::string &word : words_of(span)) {
+                    n.push_back(std::stoull(word));
+                }
+                tree.spans.push_back(ptowsp_span());
+                tree.spans.back().kind = static_cast<uint32_t>(n.at(0));
+                tree.spans.back().lane = static_cast<uint32_t>(n.at(1));
+                tree.spans.back().begin = n.at(2);
+                tree.spans.back().end = n.at(3);
+            }
+            return;
+        } else if (verb == "noted") {
+            expect(verb, tree.noted, rest);
+            return;
+        }
+        const std::string name = take_word(&rest), path = path_of(name);
+        if (verb == "file" || verb == "keeps") {
+            const std::string type = take_word(&rest), bytes = bytes_of(type, words_of(rest));
+            write((verb == "file" ? "" : "kept/") + name, bytes);
+            recording_ += verb == "file" ? ""
+                                         : "file " + name + " " + std::to_string(bytes.size()) +
+                                               " " + hash_of(bytes.data(), bytes.size()) + "\n";
+        } else if (verb == "text") {
+            write(name, said(rest));
+        } else if (verb == "directory") {
+            succeed(whole, mkdir(path.c_str(), 0700));
+        } else if (verb == "rmdir") {
+            succeed(whole, rmdir(path.c_str()));
+            has_claim_ = true;
+        } else if (verb == "unlink") {
+            succeed(whole, unlink(path.c_str()));
+        } else if (verb == "remove") {
+            remove(name);
+        } else if (verb == "link") {
+            succeed(whole, symlink(rest.c_str(), path.c_str()));
+        } else if (verb == "gone") {
+            expect(name, access(path.c_str(), F_OK) == 0 ? "there" : "gone", "gone");
+        } else if (verb == "left") {
+            std::string got, wanted = text.empty() ? said(rest) : text;
+            got = read_text(path, &got) ? got : "(nothing)";
+            hide_words(&wanted, &got);
+            expect(name, got, wanted);
+        } else if (verb == "let") {
+            lets_[name] = rest;
+        } else if (verb == "needs") {
+            is_over_ = access(name.c_str(), W_OK) != 0;
+        } else {
+            complain("there is no word " + verb);
+        }
+    }
+
+    // Takes the ~ out; where the highest byte comes first, both have something else up to the line's end.
+    static void hide_words(std::string *wanted, std::string *got) {
+        for (size_t at = 0; (at = wanted->find('~')) != std::string::npos;) {
+            wanted->erase(at, 1);
+            for (; !is_little_endian() && (*wanted)[at] != '\n' && at < got->size(); at++) {
+                (*got)[at] = (*wanted)[at];
+            }
+        }
+    }
+
+    void set(const std::string &who, const std::string &what) {
+        if (what == "works") {
+            tree.status = PTOWSP_OK;
+            tree.written = Tree().written;
+        } else if (what == "refuses") {
+            tree.refuses = true;
+        } else if (what == "is stuck") {
+            tree.status = PTOWSP_STUCK;
+        } else if (what == "has no slots") {
+            tree.program.slot_count = 0;
+        } else if (what.compare(0, 7, "writes ") == 0) {
+            tree.written = what.substr(7);
+        } else if (who == "elements" && what == "have no memory") {
+            elements_have_no_memory = true;
+        } else if (what == "has no memory") {
+            tree.has_no_memory = true;
+        } else {
+            complain("there is no " + who + " that " + what);
+        }
+    }
+
+    void begin_recording(std::string rest) {
+        std::string program = tree.program.hash;
+        if (rest.compare(0, 3, "of ") == 0) {
+            take_word(&rest);
+            program = take_word(&rest);
+        }
+        recording_ = "ptowsp recording 1\nprogram " + program + "\n";
+        recording_ += rest.empty() ? "" : replaced(rest, " / ", "\n") + "\n";
+        mkdir(path_of("kept").c_str(), 0700);
+    }
+
+    // Runs the command, and has its output and its errors in files meanwhile.
+    void run(const std::string &verb, int code, const std::string &arguments,
+             const std::string &wanted) {
+        Texts words = {"run"};
+        std::vector<char *> argv;
+        std::string printed[2];
+        FILE *files[2];
+        int kept[2];
+        if (!recording_.empty()) {
+            recording_ += "end " + hash_of(recording_.data(), recording_.size()) + "\n";
+            write("kept/recording", recording_);
+            recording_.clear();
+        }
+        for (const std::string &word : words_of(arguments)) {
+            words.push_back(said(word));
+        }
+        for (std::string &word : words) {
+            argv.push_back(&word[0]);
+        }
+        fflush(stdout);
+        fflush(stderr);
+        for (int i = 0; i < 2; i++) {
+            files[i] = tmpfile();
+            assert_non_null(files[i]);
+            kept[i] = dup(1 + i);
+            assert_true(dup2(fileno(files[i]), 1 + i) >= 0);
+        }
+        tree.noted.clear();
+        const int got = command_main(static_cast<int>(argv.size()), argv.data());
+        fflush(stdout);
+        fflush(stderr);
+        for (int i = 0; i < 2; i++) {
+            assert_true(dup2(kept[i], 1 + i) >= 0);
+            close(kept[i]);
+            rewind(files[i]);
+            for (int c; (c = fgetc(files[i])) != EOF;) {
+                printed[i] += static_cast<char>(c);
+            }
+            fclose(files[i]);
+        }
+        expect(arguments + printed[1], std::to_string(got), std::to_string(code));
+        if (verb == "notes" || verb == "binds") {
+            const std::string none = wanted == "nothing" ? "" : wanted;
+            expect(verb, tree.noted,
+                   verb == "notes" ? none : none + (none.empty() ? "" : "; ") + "run 0 0 0 0 0");
+        } else if (verb == "prints") {
+            expect(verb, printed[0], wanted);
+        } else if (verb == "agrees" || verb == "differs") {
+            expect(verb + " " + wanted, printed[0],
+                   !wanted.empty() && printed[0].find(wanted) != std::string::npos ? printed[0]
+                                                                                   : wanted);
+        } else if (!wanted.empty()) {
+            expect(verb, printed[1], "run: " + wanted + "\n");
+        }
+        if (verb == "refuses" && tree.noted.find("run") != std::string::npos) {
+            complain("it has run: " + tree.noted);
+        }
+    }
+
+    const char *path_;
+    int number_ = 0;
+    std::string directory_, recording_;  // without its last line
+    bool has_claim_ = false, is_over_ = false;
+    std::map<std::string, std::string> lets_;
+};
+
+TEST(npu_command__does_what_is_written) {
+    Play("tests/npu/commands.txt");
 }
 
-SUITE_AROUND(make_directory, remove_directory)
+TEST(npu_command__records_and_checks_as_is_written) {
+    Play("tests/npu/recordings.txt");
+}
+
+// Bars one after another, as a viewer reads them: 0.1 + 0.2 > 0.3.
+TEST(npu_command__slices_of_timelines_do_not_overlap_as_doubles) {
+    wsp::List<ptowsp_span> spans;
+    spans.assign(2000, ptowsp_span());
+    uint64_t now = 0;
+    for (size_t i = 0; i < spans.size(); i++) {
+        spans[i].kind = 1;
+        spans[i].begin = now;
+        now += 1 + i * 7919 % 4001 * (i < 1000 ? 1 : 1000);
+        spans[i].end = now;
+    }
+    char path[] = "/tmp/wsp_timeline_XXXXXX";
+    close(mkstemp(path));
+    std::string text;
+    assert_true(write_timeline(path, make_program(), spans));
+    assert_true(read_text(path, &text));
+    unlink(path);
+    double end = 0;
+    size_t count = 0, longer = 0;
+    for (size_t at = text.find("\"ts\":"); at != std::string::npos; at = text.find("\"ts\":", at)) {
+        at += 5;
+        const double begin = strtod(text.c_str() + at, nullptr);
+        at = text.find("\"dur\":", at) + 6;
+        const double duration = strtod(text.c_str() + at, nullptr);
+        assert_true(begin >= end);
+        end = begin + duration;
+        const double exact = static_cast<double>(spans[count].end - spans[count].begin) / 1000;
+        longer += begin + exact > static_cast<double>(spans[count].end) / 1000;
+        assert_true(duration <= exact && duration > exact - 1e-6);
+        count++;
+    }
+    assert_int_equal(count, spans.size());
+    assert_true(longer > 100);  // as three digits would have it
+}
 
 }  // namespace
