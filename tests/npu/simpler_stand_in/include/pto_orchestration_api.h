@@ -13,7 +13,7 @@
 //      predicate read when the task is ready, and its tensor with the submit's; false: nothing runs
 //      limits    32 tensors, then 16 scalars; strides above 0; ids of earlier submits, at most once
 //
-// A run writes the dumps of the runtime: deps.json, chip_swimlane_records.json, scope_stats.jsonl.
+// A run leaves a trace, which ../python makes the dumps of the runtime of.
 // Everything is on one thread; cycles are counted, 100 for each task.
 
 #ifndef STAND_IN_PTO_ORCHESTRATION_API_H
@@ -462,137 +462,43 @@ class Runtime {
         }
     }
 
-    // -- dumps --
+    // -- what has happened, a line each, which simpler_setup.py makes dumps of --
 
     void stat(const char *phase) {
         const uint32_t depth = static_cast<uint32_t>(scopes_.size()) - 1,
                        at = depth < RINGS - 1 ? depth : RINGS - 1;
         const Ring &ring = rings_[at];
-        char line[400];
-        snprintf(line, sizeof line,
-                 "{\"site\": \"(unknown):0\", \"phase\": \"%s\", \"depth\": %u, \"ring\": %u, "
-                 "\"task_window_start\": %zu, \"task_window_end\": %zu, \"heap_start\": %llu, "
-                 "\"heap_end\": %llu, \"dep_pool_start\": %llu, \"dep_pool_end\": %llu, "
-                 "\"tensormap\": 0}\n",
-                 phase, depth, at, ring.head, ring.tasks.size(), (unsigned long long)ring.heap_head,
-                 (unsigned long long)ring.heap_tail, (unsigned long long)ring.pool_head,
-                 (unsigned long long)ring.pool_tail);
-        stats_ += line;
+        stats_ += std::string("scope ") + phase;
+        for (uint64_t number :
+             {uint64_t(depth), uint64_t(at), uint64_t(ring.head), uint64_t(ring.tasks.size()),
+              ring.heap_head, ring.heap_tail, ring.pool_head, ring.pool_tail}) {
+            stats_ += " " + std::to_string(number);
+        }
+        stats_ += "\n";
     }
 
     void write() const {
-        const char *names[] = {"FLOAT32",  "FLOAT16", "INT32",  "INT16",  "INT8",   "UINT8",
-                               "BFLOAT16", "INT64",   "UINT64", "UINT16", "UINT32", "BOOL"};
-        const char *types[] = {"INPUT", "OUTPUT", "INOUT"};
-        std::map<uint64_t, const ChipTensor *> tensors;
-        const std::string where = run->directory;
-        FILE *deps = fopen((where + "/deps.json").c_str(), "w");
-        const char *comma = "";
-        fprintf(deps, "{\"tasks\":[");
+        typedef unsigned long long number;
+        FILE *file = fopen((std::string(run->directory) + "/trace").c_str(), "w");
         for (const Task &task : tasks_) {
-            if (task.is_alloc) {
-                continue;
-            }
-            fprintf(deps,
-                    "%s{\"task_id\":\"%llu\",\"scope\":\"manual\",\"early_dispatch\":false,"
-                    "\"kernel_ids\":[%d,%d,%d],"
-                    "\"block_num\":%u,\"args\":[",
-                    comma, (unsigned long long)task.id, task.kernels[0], task.kernels[1],
-                    task.kernels[2], task.blocks);
-            comma = ",";
-            for (size_t i = 0; i < task.args.size(); i++) {
-                const ChipTensor &t = task.args[i].tensor;
-                const uint64_t id =
-                    (t.buffer.addr * 31 + t.buffer.size) * 16 + static_cast<uint64_t>(t.dtype);
-                tensors[id] = &t;
-                fprintf(deps,
-                        "%s{\"idx\":%zu,\"type\":\"%s\",\"tensor_id\":\"%llu\",\"dtype\":\"%s\","
-                        "\"shape\":[",
-                        i ? "," : "", i, types[task.args[i].type], (unsigned long long)id,
-                        names[static_cast<int>(t.dtype)]);
-                list(deps, t.shapes, t.ndims);
-                fprintf(deps, "],\"start_offset\":\"%llu\",\"strides\":[",
-                        (unsigned long long)t.start_offset);
-                list(deps, t.strides, t.ndims);
-                fprintf(deps, "]}");
-            }
-            fprintf(deps, "]}");
-        }
-        fprintf(deps, "],\"tensors\":[");
-        comma = "";
-        for (const auto &t : tensors) {
-            fprintf(
-                deps,
-                "%s{\"tensor_id\":\"%llu\",\"buffer_addr\":\"%llu\",\"version\":0,\"dtype\":\"%s\","
-                "\"buffer_numel\":\"%llu\"}",
-                comma, (unsigned long long)t.first, (unsigned long long)t.second->buffer.addr,
-                names[static_cast<int>(t.second->dtype)],
-                (unsigned long long)(t.second->buffer.size / get_element_size(t.second->dtype)));
-            comma = ",";
-        }
-        fprintf(deps, "],\"edges\":[");
-        comma = "";
-        for (const Task &task : tasks_) {
-            for (uint64_t id : task.ids) {
-                fprintf(deps,
-                        "%s{\"pred\":\"%llu\",\"succ\":\"%llu\",\"arg\":-1,\"source\":\"explicit\","
-                        "\"flags\":[\"wait\",\"retain\"]}",
-                        comma, (unsigned long long)id, (unsigned long long)task.id);
-                comma = ",";
-            }
-        }
-        fprintf(deps, "]}\n");
-        fclose(deps);
-        write_swimlane(where);
-        size_t predicates = 0, skipped = 0;
-        for (const Task &task : tasks_) {
-            predicates += task.operand.ndims > 0;
-            skipped += task.is_skipped;
-        }
-        FILE *counts = fopen((where + "/predicates").c_str(), "w");
-        fprintf(counts, "%zu tasks with a predicate, %zu skipped\n", predicates, skipped);
-        fclose(counts);
-        FILE *stats = fopen((where + "/scope_stats.jsonl").c_str(), "w");
-        fprintf(stats,
-                "{\"version\": 6, \"fatal\": %s, \"dropped\": 0, \"total\": %zu, "
-                "\"task_window_max\": [%llu, %llu, %llu, %llu], "
-                "\"heap_max\": [%llu, %llu, %llu, %llu], \"dep_pool_max\": [%llu, %llu, %llu, "
-                "%llu], \"tensormap_max\": 65536}\n%s",
-                error ? "true" : "false", scope_ended_.size() * 2,
-                (unsigned long long)run->window[0], (unsigned long long)run->window[1],
-                (unsigned long long)run->window[2], (unsigned long long)run->window[3],
-                (unsigned long long)run->heap[0], (unsigned long long)run->heap[1],
-                (unsigned long long)run->heap[2], (unsigned long long)run->heap[3],
-                (unsigned long long)run->pool[0], (unsigned long long)run->pool[1],
-                (unsigned long long)run->pool[2], (unsigned long long)run->pool[3], stats_.c_str());
-        fclose(stats);
-    }
-
-    static void list(FILE *file, const uint32_t *values, uint32_t count) {
-        for (uint32_t i = 0; i < count; i++) {
-            fprintf(file, "%s%u", i ? "," : "", values[i]);
-        }
-    }
-
-    // One cube and two vector cores, of which one at a time runs.
-    void write_swimlane(const std::string &where) const {
-        FILE *file = fopen((where + "/chip_swimlane_records.json").c_str(), "w");
-        fprintf(file, "{\"chip_swimlane_level\": 4, \"metadata\": {\"clock_freq_hz\": 50000000, "
-                      "\"num_cores\": 3, "
-                      "\"core_types\": [\"aic\", \"aiv\", \"aiv\"], \"core_to_thread\": [0, 0, "
-                      "0]}, \"aicore_tasks\": [");
-        const char *comma = "";
-        for (const Task &task : tasks_) {
-            for (uint32_t core = 0; core < 3; core++) {
-                if (task.is_done && !task.is_skipped && task.kernels[core] >= 0) {
-                    fprintf(file, "%s[%u, %llu, 1, %llu, %llu, 0]", comma, core,
-                            (unsigned long long)task.id, (unsigned long long)task.start + 1,
-                            (unsigned long long)task.start + 100);
-                    comma = ", ";
+            fprintf(file, "task %llu %llu %d %d %d %u %d %d %d %d\n", number(task.id),
+                    number(task.start), task.kernels[0], task.kernels[1], task.kernels[2],
+                    task.blocks, task.is_alloc, task.is_done, task.operand.ndims > 0,
+                    task.is_skipped);
+            for (const Arg &arg : task.args) {
+                const ChipTensor &t = arg.tensor;
+                fprintf(file, "arg %d %d %llu %llu %llu", arg.type, static_cast<int>(t.dtype),
+                        number(t.buffer.addr), number(t.buffer.size), number(t.start_offset));
+                for (uint32_t i = 0; i < t.ndims; i++) {
+                    fprintf(file, " %u %u", t.shapes[i], t.strides[i]);
                 }
+                fputs("\n", file);
+            }
+            for (uint64_t id : task.ids) {
+                fprintf(file, "after %llu\n", number(id));
             }
         }
-        fprintf(file, "]}\n");
+        fputs(stats_.c_str(), file);
         fclose(file);
     }
 

@@ -58,6 +58,91 @@ def library(name, source, here, options):
     return out
 
 
+DTYPES = "FLOAT32 FLOAT16 INT32 INT16 INT8 UINT8 BFLOAT16 INT64 UINT64 UINT16 UINT32 BOOL".split()
+SIZES = 4, 2, 4, 2, 1, 1, 2, 8, 8, 2, 4, 1
+
+
+def dump_deps(directory, tasks):
+    deps = {"tasks": [], "tensors": {}, "edges": []}
+    for task in tasks:
+        args = []
+        for kind, dtype, address, size, offset, *dims in task["args"]:
+            tensor = {
+                "tensor_id": str((address * 31 + size) * 16 + dtype & 2**64 - 1), "buffer_addr": str(address),
+                "version": 0, "dtype": DTYPES[dtype], "buffer_numel": str(size // SIZES[dtype]),
+            }  # fmt: skip
+            if not task["is_alloc"]:
+                deps["tensors"][int(tensor["tensor_id"])] = tensor
+            args.append({
+                "idx": len(args), "type": ("INPUT", "OUTPUT", "INOUT")[kind], "tensor_id": tensor["tensor_id"],
+                "dtype": tensor["dtype"], "shape": dims[::2], "start_offset": str(offset), "strides": dims[1::2],
+            })  # fmt: skip
+        if not task["is_alloc"]:
+            deps["tasks"].append({
+                "task_id": str(task["id"]), "scope": "manual", "early_dispatch": False,
+                "kernel_ids": task["kernels"], "block_num": task["blocks"], "args": args,
+            })  # fmt: skip
+        for other in task["after"]:
+            edge = {"pred": str(other), "succ": str(task["id"]), "arg": -1, "source": "explicit"}
+            deps["edges"].append({**edge, "flags": ["wait", "retain"]})
+    deps["tensors"] = [deps["tensors"][number] for number in sorted(deps["tensors"])]
+    with open(os.path.join(directory, "deps.json"), "w", encoding="utf-8") as file:
+        json.dump(deps, file, separators=(",", ":"))
+
+
+# One cube and two vector cores, of which one at a time runs.
+def dump_swimlane(directory, tasks):
+    metadata = {"clock_freq_hz": 50000000, "num_cores": 3, "core_types": ["aic", "aiv", "aiv"]}
+    rows = [
+        [core, task["id"], 1, task["start"] + 1, task["start"] + 100, 0]
+        for task in tasks
+        if task["is_done"] and not task["is_skipped"]
+        for core in range(3)
+        if task["kernels"][core] >= 0
+    ]
+    records = {"chip_swimlane_level": 4, "metadata": {**metadata, "core_to_thread": [0, 0, 0]}, "aicore_tasks": rows}
+    with open(os.path.join(directory, "chip_swimlane_records.json"), "w", encoding="utf-8") as file:
+        json.dump(records, file)
+
+
+def dump_scopes(directory, scopes, rings, code):
+    names = "depth ring task_window_start task_window_end heap_start heap_end dep_pool_start dep_pool_end".split()
+    total = 2 * sum(scope[0] == "begin" for scope in scopes)
+    head = {
+        "version": 6, "fatal": code != 0, "dropped": 0, "total": total, "task_window_max": rings["ring_task_window"],
+        "heap_max": rings["ring_heap"], "dep_pool_max": rings["ring_dep_pool"], "tensormap_max": 65536,
+    }  # fmt: skip
+    with open(os.path.join(directory, "scope_stats.jsonl"), "w", encoding="utf-8") as file:
+        print(json.dumps(head), file=file)
+        for phase, *counters in scopes:
+            line = {"site": "(unknown):0", "phase": phase, **dict(zip(names, map(int, counters))), "tensormap": 0}
+            print(json.dumps(line), file=file)
+
+
+# The dumps of the runtime, from the trace that the header has left.
+def dump(directory, rings, code):
+    tasks, scopes = [], []
+    with open(os.path.join(directory, "trace"), encoding="utf-8") as file:
+        for what, *words in map(str.split, file):
+            if what == "scope":
+                scopes.append(words)
+                continue
+            numbers = list(map(int, words))
+            if what == "task":
+                names = "id", "start", "blocks", "is_alloc", "is_done", "has_predicate", "is_skipped"
+                tasks.append(dict(zip(names, numbers[:2] + numbers[5:]), kernels=numbers[2:5], args=[], after=[]))
+            elif what == "arg":
+                tasks[-1]["args"].append(numbers)
+            else:
+                tasks[-1]["after"] += numbers
+    dump_deps(directory, tasks)
+    dump_swimlane(directory, tasks)
+    dump_scopes(directory, scopes, rings, code)
+    with open(os.path.join(directory, "predicates"), "w", encoding="utf-8") as file:
+        counts = [sum(task[name] for task in tasks) for name in ("has_predicate", "is_skipped")]
+        print("%d tasks with a predicate, %d skipped" % tuple(counts), file=file)
+
+
 class SceneTestCase:
     @classmethod
     def build(cls, here):
@@ -124,6 +209,7 @@ class SceneTestCase:
         orchestration = ctypes.CDLL(libraries[0], os.RTLD_LOCAL | os.RTLD_NOW)
         orchestration.stand_in_text.restype = ctypes.c_char_p
         code = orchestration.stand_in_run(ctypes.byref(run))
+        dump(directory, rings, code)
         if code != int(os.environ.get("STAND_IN_ERROR", "0")):
             raise RuntimeError("error %d: %s" % (code, orchestration.stand_in_text().decode()))
         if code:
