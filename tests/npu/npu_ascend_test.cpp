@@ -85,6 +85,11 @@ int called(const char *name) {
     return 0;
 }
 
+int closes(const char *name) {
+    fake.open--;
+    return called(name);
+}
+
 // Does a range lie in memory of the device?
 bool is_there(const void *at, size_t size) {
     std::lock_guard<std::recursive_mutex> guard(fake_mutex);
@@ -118,9 +123,7 @@ aclError aclInit(const char *) {
     return 0;
 }
 aclError aclFinalize(void) {
-    fake.open--;
-    FAKE(aclFinalize)
-    return 0;
+    return closes("aclFinalize");
 }
 aclError aclrtSetDevice(int32_t) {
     FAKE(aclrtSetDevice)
@@ -129,14 +132,11 @@ aclError aclrtSetDevice(int32_t) {
     return 0;
 }
 aclError aclrtResetDevice(int32_t) {
-    fake.open--;
-    FAKE(aclrtResetDevice)
-    return 0;
+    return closes("aclrtResetDevice");
 }
 aclError aclrtSetOpExecuteTimeOutV2(uint64_t microseconds, uint64_t *) {
     assert_int_equal(microseconds, fake.time_limit_ms * 900);
-    FAKE(aclrtSetOpExecuteTimeOutV2)
-    return 0;
+    return called("aclrtSetOpExecuteTimeOutV2");
 }
 aclError aclrtCreateStream(aclrtStream *stream) {
     FAKE(aclrtCreateStream)
@@ -145,13 +145,10 @@ aclError aclrtCreateStream(aclrtStream *stream) {
     return 0;
 }
 aclError aclrtDestroyStream(aclrtStream) {
-    fake.open--;
-    FAKE(aclrtDestroyStream)
-    return 0;
+    return closes("aclrtDestroyStream");
 }
 aclError aclrtSynchronizeStream(aclrtStream) {
-    FAKE(aclrtSynchronizeStream)
-    return 0;
+    return called("aclrtSynchronizeStream");
 }
 aclError aclrtSynchronizeStreamWithTimeout(aclrtStream, int32_t milliseconds) {
     assert_int_equal(milliseconds, fake.time_limit_ms);
@@ -178,8 +175,7 @@ aclError aclrtMalloc(void **device, size_t size, aclrtMemMallocPolicy) {
 aclError aclrtFree(void *device) {
     fake.memory.erase(static_cast<char *>(device));
     free(device);
-    FAKE(aclrtFree)
-    return 0;
+    return called("aclrtFree");
 }
 aclError aclrtMemcpy(void *to, size_t to_size, const void *from, size_t count,
                      aclrtMemcpyKind kind) {
@@ -272,7 +268,7 @@ const wsp_symbol_decl SYMBOLS[] = {{nullptr, 0}, {"s", 1}};
 wsp_program make_program(uint32_t kernel_count, const wsp_kernel *kernels) {
     wsp_program program = wsp_program();
     program.name = "p";
-    program.axis_count = program.array_count = program.symbol_count = 2;
+    program.array_count = program.symbol_count = 2;
     program.axis_count = 4;
     program.tensor_count = 7;
     program.transients = &TRANSIENT;
@@ -283,7 +279,13 @@ wsp_program make_program(uint32_t kernel_count, const wsp_kernel *kernels) {
     program.symbols = SYMBOLS;
     program.tensors = TENSORS;
     program.kernels = kernels;
-    program.schedule.lane_count = 2;
+    program.schedule.lane_count = program.lane_count = 2;
+    program.schedule.issue = PTOWSP_ISSUE_DATAFLOW;
+    program.schedule.dispatch = PTOWSP_DISPATCH_ROUND_ROBIN;
+    program.schedule.pools = PTOWSP_POOLS_ONE;
+    program.schedule.ready = PTOWSP_READY_FIFO;
+    program.schedule.dependencies = PTOWSP_DEPENDENCIES_HYBRID;
+    program.schedule.hazards = 7;
     return program;
 }
 
@@ -294,58 +296,25 @@ const uint32_t speeds[2] = {3, 4};
 const ptowsp_tier tiers[1] = {{5, 0, 4096}};
 const int32_t indptr[3] = {0, 1, 3}, indices[3] = {4, 5, 6};
 
-ptowsp_binding binding_of(ptowsp_bind_kind kind, const char *name, const void *data) {
+ptowsp_binding binding_of(ptowsp_bind_kind kind, const char *name, const void *data,
+                          uint64_t value = 0) {
     ptowsp_binding binding = pwsp_binding_of(kind, name);
     binding.data = data;
+    binding.value = value;
     return binding;
 }
 
 void bind_all(wsp::Bindings *bindings) {
-    const auto bind = [bindings](ptowsp_bind_kind kind, const char *name, const void *data) {
-        return bindings->bind(binding_of(kind, name, data));
-    };
     for (int i = 0; i < 12; i++) {
         numbers[i] = i;
+        backwards[i % 4] = 100 + i % 4;
+        elements[i % 3] = 1000 + i % 3;
     }
-    for (int i = 0; i < 4; i++) {
-        backwards[i] = 100 + i;
-    }
-    for (int i = 0; i < 3; i++) {
-        elements[i] = 1000 + i;
-    }
-    ptowsp_buffer buffer = ptowsp_buffer();
-    buffer.data = numbers;
-    assert_int_equal(bind(PTOWSP_BIND_TENSOR, "x", &buffer), PTOWSP_OK);
-    buffer.data = numbers + 4;
-    assert_int_equal(bind(PTOWSP_BIND_TENSOR, "y", &buffer), PTOWSP_OK);
-    buffer.data = backwards + 3;
-    buffer.rank = 1;
-    buffer.shape[0] = 4;
-    buffer.strides[0] = -1;
-    assert_int_equal(bind(PTOWSP_BIND_TENSOR, "z", &buffer), PTOWSP_OK);
-    buffer.rank = 2;
-    buffer.shape[0] = 0;
-    buffer.shape[1] = 4;
-    buffer.strides[0] = 100;
-    buffer.strides[1] = 1;
-    assert_int_equal(bind(PTOWSP_BIND_TENSOR, "e", &buffer), PTOWSP_OK);
-    ptowsp_binding array = binding_of(PTOWSP_BIND_ARRAY, "n", elements);
-    array.dtype = PTOWSP_I64;
-    array.count = 3;
-    assert_int_equal(bindings->bind(array), PTOWSP_OK);
+    const ptowsp_buffer x = {numbers, 0, PTOWSP_DTYPE_NONE, 0, {}, {}},
+                        y = {numbers + 4, 0, PTOWSP_DTYPE_NONE, 0, {}, {}},
+                        z = {backwards + 3, 0, PTOWSP_DTYPE_NONE, 1, {4}, {-1}},
+                        e = {backwards + 3, 0, PTOWSP_DTYPE_NONE, 2, {0, 4}, {100, 1}};
     const ptowsp_csr csr = {PTOWSP_I32, indptr, indices, 2, 3};
-    assert_int_equal(bind(PTOWSP_BIND_CSR, "adj", &csr), PTOWSP_OK);
-    const struct {
-        ptowsp_bind_kind kind;
-        const char *name;
-        uint64_t value;
-    } numbers_of[] = {
-        {PTOWSP_BIND_SIZE, "m", 77}, {PTOWSP_BIND_SYMBOL, "s", 88}, {PTOWSP_BIND_SLOT, nullptr, 5}};
-    for (const auto &it : numbers_of) {
-        ptowsp_binding number = binding_of(it.kind, it.name, nullptr);
-        number.value = it.value;
-        assert_int_equal(bindings->bind(number), PTOWSP_OK);
-    }
     const ptowsp_attention_batch batch = {lengths, queries, 3};
     ptowsp_attention_config config = ptowsp_attention_config();
     config.kv_head_count = 1;
@@ -353,19 +322,32 @@ void bind_all(wsp::Bindings *bindings) {
     config.lane_speeds = speeds;
     config.tiers = tiers;
     config.tier_count = 1;
-    ptowsp_binding planned = binding_of(PTOWSP_BIND_BATCH, "kv", &batch);
-    planned.config = &config;
-    assert_int_equal(bindings->bind(planned), PTOWSP_OK);
-    assert_int_equal(bind(PTOWSP_BIND_TENSOR, "u", &buffer), PTOWSP_INVALID_PARAMS);
+    ptowsp_binding all[] = {binding_of(PTOWSP_BIND_TENSOR, "x", &x),
+                            binding_of(PTOWSP_BIND_TENSOR, "y", &y),
+                            binding_of(PTOWSP_BIND_TENSOR, "z", &z),
+                            binding_of(PTOWSP_BIND_TENSOR, "e", &e),
+                            binding_of(PTOWSP_BIND_CSR, "adj", &csr),
+                            binding_of(PTOWSP_BIND_SIZE, "m", nullptr, 77),
+                            binding_of(PTOWSP_BIND_SYMBOL, "s", nullptr, 88),
+                            binding_of(PTOWSP_BIND_SLOT, nullptr, nullptr, 5),
+                            binding_of(PTOWSP_BIND_ARRAY, "n", elements),
+                            binding_of(PTOWSP_BIND_BATCH, "kv", &batch)};
+    all[8].dtype = PTOWSP_I64;
+    all[8].count = 3;
+    all[9].config = &config;
+    for (const ptowsp_binding &binding : all) {
+        assert_ok(bindings->bind(binding));
+    }
+    assert_invalid(bindings->bind(binding_of(PTOWSP_BIND_TENSOR, "u", &e)));
     assert_string_equal(bindings->failure.text,
                         "bind: tensor u is transient: executions give it memory");
-    assert_int_equal(bindings->bind_transients(transient_block + 1, 9), PTOWSP_INVALID_PARAMS);
+    assert_invalid(bindings->bind_transients(transient_block + 1, 9));
     assert_string_equal(bindings->failure.text,
                         "bind: the block of transient tensors is not aligned to 64 bytes");
     bindings->failure = wsp::Failure();
     memset(transient_block, 0x33, sizeof transient_block);
-    assert_int_equal(bindings->bind_transients(transient_block, sizeof transient_block), PTOWSP_OK);
-    assert_int_equal(bindings->verify(PTOWSP_MODEL_UNIT), PTOWSP_OK);
+    assert_ok(bindings->bind_transients(transient_block, sizeof transient_block));
+    assert_ok(bindings->verify(PTOWSP_MODEL_UNIT));
 }
 
 // What the AICPU finds in the device's memory, and leaves there.
@@ -430,6 +412,11 @@ struct Outcome {
     uint64_t index;
     wsp_runner_result result;
     uint64_t slot;
+
+    void is(ptowsp_status wanted, const std::string &said) const {
+        assert_string_equal(text.c_str(), said.c_str());
+        assert_int_equal(status, wanted);
+    }
 };
 
 // Of a CANN as it is told beforehand.
@@ -438,13 +425,6 @@ Outcome run_on(const Fake &cann, uint32_t kernel_count, const wsp_kernel *kernel
     fake = cann;
     wsp_program program = make_program(kernel_count, kernels);
     program.expand = expand;
-    program.schedule.issue = PTOWSP_ISSUE_DATAFLOW;
-    program.schedule.dispatch = PTOWSP_DISPATCH_ROUND_ROBIN;
-    program.schedule.pools = PTOWSP_POOLS_ONE;
-    program.schedule.ready = PTOWSP_READY_FIFO;
-    program.schedule.dependencies = PTOWSP_DEPENDENCIES_HYBRID;
-    program.schedule.hazards = 7;
-    program.lane_count = 2;
     wsp::Bindings bindings(program);
     bind_all(&bindings);
     Outcome outcome = Outcome();
@@ -462,15 +442,16 @@ Outcome run_on(const Fake &cann, uint32_t kernel_count, const wsp_kernel *kernel
     return outcome;
 }
 
-const wsp_runner_options OPTIONS = {3, 2, 9, 0, 7000, nullptr, 0, 0};
+wsp_runner_options on_cores(uint32_t core_count) {
+    return {3, core_count, 9, 0, 7000, nullptr, 0, 0};
+}
 
-Outcome run_once(uint32_t kernel_count, const wsp_kernel *kernels, uint32_t fail_at,
-                 void (*aicpu)(wsp_device_run *), wsp_expand_fn expand = nullptr) {
+Outcome run_once(uint32_t kernel_count, const wsp_kernel *kernels, void (*aicpu)(wsp_device_run *),
+                 wsp_expand_fn expand = nullptr, uint32_t core_count = 2) {
     Fake cann;
-    cann.fail_at = fail_at;
     cann.aicpu = aicpu;
     cann.has_cores = expand != nullptr;
-    return run_on(cann, kernel_count, kernels, expand, OPTIONS);
+    return run_on(cann, kernel_count, kernels, expand, on_cores(core_count));
 }
 
 // A directory with an AICPU's program.
@@ -493,13 +474,13 @@ int remove_libraries(void **state) {
 }
 
 const wsp_kernel NO_KERNEL[1] = {{nullptr, 0, 0, 0, 0, {}}};
+const wsp_kernel BLOCKS[] = {NO_KERNEL[0], {"m", PTOWSP_UNIT_MIX, 0, 0, 0, {}}};
 
 SUITE_AROUND(make_libraries, remove_libraries)
 
 TEST(npu_ascend__copies_what_is_bound_there_and_back) {
-    const Outcome outcome = run_once(1, NO_KERNEL, 0, look);
-    assert_string_equal(outcome.text.c_str(), "");
-    assert_int_equal(outcome.status, PTOWSP_OK);
+    const Outcome outcome = run_once(1, NO_KERNEL, look);
+    outcome.is(PTOWSP_OK, "");
     assert_int_equal(fake.thread_count, 3);
     assert_int_equal(outcome.result.task_count, 12);
     assert_int_equal(outcome.result.in_flight_max, 4);
@@ -512,65 +493,45 @@ TEST(npu_ascend__copies_what_is_bound_there_and_back) {
     assert_true(transient_block[0] == 0x33 && transient_block[77 * 4 * 4 - 1] == 0x33);
 }
 
+// An error of its own, nothing at all, and another layout of the run.
 TEST(npu_ascend__tells_what_the_device_says) {
-    const Outcome outcome = run_once(1, NO_KERNEL, 0, refuse);
-    assert_int_equal(outcome.status, PTOWSP_KERNEL_FAILED);
-    assert_string_equal(outcome.text.c_str(), "p: task 3 failed");
+    const Outcome outcome = run_once(1, NO_KERNEL, refuse);
+    outcome.is(PTOWSP_KERNEL_FAILED, "p: task 3 failed");
     assert_int_equal(outcome.index, 3);
-    // and if it says nothing at all
-    const Outcome silent = run_once(1, NO_KERNEL, 0, [](wsp_device_run *) {});
-    assert_int_equal(silent.status, PTOWSP_STUCK);
-    assert_string_equal(silent.text.c_str(), "device: the AICPU has not run the program: it was "
-                                             "refused, or did not start");
-    // or has another layout of the run
-    const Outcome other =
-        run_once(1, NO_KERNEL, 0, [](wsp_device_run *run) { run->status = PTOWSP_UNSUPPORTED; });
-    assert_int_equal(other.status, PTOWSP_UNSUPPORTED);
-    assert_string_equal(other.text.c_str(), "device: the AICPU's library is of another version");
+    run_once(1, NO_KERNEL, [](wsp_device_run *) {})
+        .is(PTOWSP_STUCK,
+            "device: the AICPU has not run the program: it was refused, or did not start");
+    run_once(1, NO_KERNEL, [](wsp_device_run *run) {
+        run->status = PTOWSP_UNSUPPORTED;
+    }).is(PTOWSP_UNSUPPORTED, "device: the AICPU's library is of another version");
 }
 
+// With MIX all cores are started as blocks, with their FIFOs: 3 cube and 6 vector cores for 3 lanes, of
+// which the device has 3.
 TEST(npu_ascend__needs_cores_and_their_libraries) {
-    const wsp_kernel kernels[] = {NO_KERNEL[0], {"k", PTOWSP_UNIT_CUBE, 0, 0, 0, {}}};
+    const wsp_kernel cube[] = {NO_KERNEL[0], {"k", PTOWSP_UNIT_CUBE, 0, 0, 0, {}}};
     const std::string path = static_cast<const char *>(*suite_state);
-    Outcome outcome = run_once(2, kernels, 0, look);
-    assert_int_equal(outcome.status, PTOWSP_SYSTEM_FAILED);
-    assert_true(outcome.text.find(path + "/libwsp_cube.so") != std::string::npos);
-
-    const wsp_program program = make_program(2, kernels);
-    wsp::Bindings bindings(program);
-    bind_all(&bindings);
-    const wsp_runner_options options = {1, 4, 9, 0, 7000, nullptr, 0, 0};
-    fake = Fake();
-    assert_int_equal(wsp::run_program(program, &bindings, options, &outcome.result),
-                     PTOWSP_LIMIT_EXCEEDED);
-    assert_string_equal(bindings.failure.text, "device: 4 cube cores are asked for; it has 3");
-
-    // With MIX all cores are started as blocks, with their FIFOs: 3 cube and 6 vector cores for 3
-    // lanes, of which the device has 3.
-    const wsp_kernel mix[] = {NO_KERNEL[0], {"m", PTOWSP_UNIT_MIX, 0, 0, 0, {}}};
-    outcome = run_once(2, mix, 0, look);
-    assert_string_equal(outcome.text.c_str(), "device: 4 vector cores are asked for; it has 3");
-    const wsp_program mixed = make_program(2, mix);
-    wsp::Bindings mixed_bindings(mixed);
-    bind_all(&mixed_bindings);
-    const wsp_runner_options one = {1, 1, 9, 0, 7000, nullptr, 0, 0};
-    fake = Fake();
-    assert_int_equal(wsp::run_program(mixed, &mixed_bindings, one, &outcome.result),
-                     PTOWSP_SYSTEM_FAILED);
-    assert_non_null(strstr(mixed_bindings.failure.text, "/libwsp_block.so"));
+    const auto has_no = [&path](const Outcome &outcome, const char *library) {
+        assert_int_equal(outcome.status, PTOWSP_SYSTEM_FAILED);
+        assert_true(outcome.text.find(path + library) != std::string::npos);
+    };
+    has_no(run_once(2, cube, look), "/libwsp_cube.so");
+    run_once(2, cube, look, nullptr, 4)
+        .is(PTOWSP_LIMIT_EXCEEDED, "device: 4 cube cores are asked for; it has 3");
+    run_once(2, BLOCKS, look)
+        .is(PTOWSP_LIMIT_EXCEEDED, "device: 4 vector cores are asked for; it has 3");
+    has_no(run_once(2, BLOCKS, look, nullptr, 1), "/libwsp_block.so");
     assert_true(fake.fifo_bytes == 2 * WSP_FIFO_BYTES);
-
     setenv("WSP_LIBRARIES", "/nowhere", 1);
-    outcome = run_once(1, NO_KERNEL, 0, look);
+    const Outcome nowhere = run_once(1, NO_KERNEL, look);
     setenv("WSP_LIBRARIES", path.c_str(), 1);
-    assert_string_equal(outcome.text.c_str(), "device: /nowhere/libwsp_aicpu.so cannot be read");
+    nowhere.is(PTOWSP_SYSTEM_FAILED, "device: /nowhere/libwsp_aicpu.so cannot be read");
 }
 
 // -- cores ----------------------------------------------------------------------------------------
 
 const wsp_kernel BOTH[] = {
     NO_KERNEL[0], {"v", PTOWSP_UNIT_VECTOR, 0, 0, 0, {}}, {"c", PTOWSP_UNIT_CUBE, 0, 0, 0, {}}};
-const wsp_kernel BLOCKS[] = {NO_KERNEL[0], {"m", PTOWSP_UNIT_MIX, 0, 0, 0, {}}};
 
 Fake with_cores(uint32_t fail_at = 0) {
     Fake cann;
@@ -581,15 +542,12 @@ Fake with_cores(uint32_t fail_at = 0) {
 }
 
 TEST(npu_ascend__starts_cores_before_the_aicpu) {
-    Outcome outcome = run_on(with_cores(), 3, BOTH, nullptr, OPTIONS);
-    assert_string_equal(outcome.text.c_str(), "");
-    assert_int_equal(outcome.status, PTOWSP_OK);
+    run_on(with_cores(), 3, BOTH, nullptr, on_cores(2)).is(PTOWSP_OK, "");
     assert_string_equal(fake.started.c_str(), "2 vector, 2 cube, ");
     assert_int_equal(numbers[11], 1011);
+    assert_int_equal(access(fake.descriptor.c_str(), F_OK), -1);  // it is removed
     // Blocks of a cube core and two vector cores, with the flags between them.
-    const wsp_runner_options one = {3, 1, 9, 0, 7000, nullptr, 0, 0};
-    outcome = run_on(with_cores(), 2, BLOCKS, nullptr, one);
-    assert_string_equal(outcome.text.c_str(), "");
+    run_on(with_cores(), 2, BLOCKS, nullptr, on_cores(1)).is(PTOWSP_OK, "");
     assert_string_equal(fake.started.c_str(), "1 block with flags, ");
     // Zero is a default: an AICPU thread, 4096 tasks in flight, 50 s.
     Fake cann = with_cores();
@@ -601,29 +559,21 @@ TEST(npu_ascend__starts_cores_before_the_aicpu) {
         assert_int_equal(run->vector_count, 2);  // lanes
         run->status = PTOWSP_OK;
     };
-    outcome = run_on(cann, 3, BOTH, nullptr, wsp_runner_options());
-    assert_string_equal(outcome.text.c_str(), "");
+    run_on(cann, 3, BOTH, nullptr, wsp_runner_options()).is(PTOWSP_OK, "");
 }
 
 TEST(npu_ascend__needs_what_it_looks_for) {
     const std::string path = static_cast<const char *>(*suite_state);
-    Fake cann = with_cores();
-    cann.has_symbols = false;
-    Outcome outcome = run_on(cann, 3, BOTH, nullptr, OPTIONS);
-    assert_int_equal(outcome.status, PTOWSP_SYSTEM_FAILED);
-    assert_string_equal(outcome.text.c_str(),
-                        ("device: " + path + "/libwsp_vector.so has no wsp_start_vector").c_str());
-    // A file in /tmp for the AICPU's function, which is removed.
-    cann = with_cores();
-    cann.refuses_file = true;
-    outcome = run_on(cann, 3, BOTH, nullptr, OPTIONS);
-    assert_string_equal(outcome.text.c_str(), "device: no file in /tmp can be written");
-    cann.refuses_file = false;
-    cann.refuses_write = true;
-    outcome = run_on(cann, 3, BOTH, nullptr, OPTIONS);
-    assert_string_equal(outcome.text.c_str(), "device: no file in /tmp can be written");
-    assert_int_equal(access(fake.descriptor.c_str(), F_OK), -1);
-    run_on(with_cores(), 3, BOTH, nullptr, OPTIONS);
+    Fake no_symbols = with_cores(), no_file = with_cores(), no_room = with_cores();
+    no_symbols.has_symbols = false;
+    no_file.refuses_file = no_room.refuses_write = true;
+    run_on(no_symbols, 3, BOTH, nullptr, on_cores(2))
+        .is(PTOWSP_SYSTEM_FAILED, "device: " + path + "/libwsp_vector.so has no wsp_start_vector");
+    // A file in /tmp for the AICPU's function.
+    for (const Fake &cann : {no_file, no_room}) {
+        run_on(cann, 3, BOTH, nullptr, on_cores(2))
+            .is(PTOWSP_SYSTEM_FAILED, "device: no file in /tmp can be written");
+    }
     assert_int_equal(access(fake.descriptor.c_str(), F_OK), -1);
     // Without a directory for them, libraries are beside the program.
     char own[1000] = "";
@@ -631,11 +581,10 @@ TEST(npu_ascend__needs_what_it_looks_for) {
     *strrchr(own, '/') = '\0';
     for (const char *value : {"", static_cast<const char *>(nullptr)}) {
         value ? setenv("WSP_LIBRARIES", value, 1) : unsetenv("WSP_LIBRARIES");
-        outcome = run_on(with_cores(), 3, BOTH, nullptr, OPTIONS);
+        const Outcome outcome = run_on(with_cores(), 3, BOTH, nullptr, on_cores(2));
         setenv("WSP_LIBRARIES", path.c_str(), 1);
-        assert_string_equal(
-            outcome.text.c_str(),
-            (std::string("device: ") + own + "/libwsp_aicpu.so cannot be read").c_str());
+        outcome.is(PTOWSP_SYSTEM_FAILED,
+                   std::string("device: ") + own + "/libwsp_aicpu.so cannot be read");
     }
 }
 
@@ -663,17 +612,13 @@ int32_t note_launch(uint32_t count, void *stream) {
     return called("wsp_launch_add");  // as far as the parenthesis
 }
 
-int32_t launch_add(uint32_t count, void *stream, uint64_t tasks, uint64_t, uint64_t) {
-    for (uint32_t i = 0; i < count; i++) {
-        *there<int32_t>(element_of(tasks, i)->tiles[0].data) += 100;
-    }
-    return note_launch(count, stream);
-}
-
-int32_t launch_put(uint32_t count, void *stream, uint64_t tasks, uint64_t, uint64_t) {
+// Of a vector and of a cube core.
+template <bool IsPut>
+int32_t launch(uint32_t count, void *stream, uint64_t tasks, uint64_t, uint64_t) {
     for (uint32_t i = 0; i < count; i++) {
         wsp_task *task = element_of(tasks, i);
-        *there<int32_t>(task->tiles[0].data) = static_cast<int32_t>(task->args[2]);
+        int32_t *element = there<int32_t>(task->tiles[0].data);
+        *element = IsPut ? static_cast<int32_t>(task->args[2]) : *element + 100;
     }
     return note_launch(count, stream);
 }
@@ -693,7 +638,10 @@ int32_t launch_mix(uint32_t count, void *stream, uint64_t tasks, uint64_t fifos,
 }
 
 wsp_launcher fake_launch_of(uint32_t kernel) {
-    return kernel == 1 ? launch_add : kernel == 2 ? launch_put : kernel == 3 ? launch_mix : nullptr;
+    return kernel == 1   ? launch<false>
+           : kernel == 2 ? launch<true>
+           : kernel == 3 ? launch_mix
+                         : nullptr;
 }
 
 void submit(wsp::Run &run, uint32_t kernel, uint32_t tensor, int64_t col, uint64_t value) {
@@ -712,22 +660,16 @@ void expand_adds(wsp::Run &run) {
     submit(run, 2, 3, 0, run.slot_u64(1).value());
 }
 
-void expand_mixed(wsp::Run &run) {
-    for (int64_t i = 0; i < 8; i++) {
-        submit(run, 3, 2, i, 0);
-    }
-}
-
-void expand_failure(wsp::Run &run) {
-    for (int64_t i = 0; i < 3; i++) {
-        submit(run, 3, 2, i, i == 1 ? 13 : 0);
+// Of so many tasks of MIX the one with this number fails.
+template <int64_t Count, int64_t Failing> void expand_mixed(wsp::Run &run) {
+    for (int64_t i = 0; i < Count; i++) {
+        submit(run, 3, 2, i, i == Failing ? 13 : 0);
     }
 }
 
 TEST(npu_ascend__host_launches_what_is_ready) {
-    Outcome outcome = run_once(3, DRIVEN, 0, nullptr, expand_adds);
-    assert_string_equal(outcome.text.c_str(), "");
-    assert_int_equal(outcome.status, PTOWSP_OK);
+    const Outcome outcome = run_once(3, DRIVEN, nullptr, expand_adds);
+    outcome.is(PTOWSP_OK, "");
     assert_int_equal(outcome.result.task_count, 9);
     assert_int_equal(fake.launched, 9);
     assert_true(fake.most_launched <= 2);  // there are two cores
@@ -741,13 +683,13 @@ TEST(npu_ascend__host_launches_what_is_ready) {
 }
 
 TEST(npu_ascend__host_launches_blocks) {
-    Outcome outcome = run_once(4, DRIVEN, 0, nullptr, expand_mixed);
-    assert_string_equal(outcome.text.c_str(), "");
+    Outcome outcome = run_once(4, DRIVEN, nullptr, expand_mixed<8, -1>);
+    outcome.is(PTOWSP_OK, "");
     assert_int_equal(fake.launched, 8);
     assert_true(fake.library.find("libwsp_block.so") != std::string::npos);
     assert_int_equal(numbers[11], 111);
     assert_true(fake.fifo_bytes == 2 * 2 * WSP_FIFO_BYTES);
-    outcome = run_once(4, DRIVEN, 0, nullptr, expand_failure);
+    outcome = run_once(4, DRIVEN, nullptr, expand_mixed<3, 1>);
     assert_int_equal(outcome.status, PTOWSP_KERNEL_FAILED);
     assert_int_equal(outcome.index, 1);
     assert_int_equal(numbers[5], 5);  // nothing is copied back
@@ -780,13 +722,13 @@ TEST(npu_ascend__tells_which_call_failed_and_who_does_not_end) {
                   {"the AICPU's loader", "the AICPU", "blocks"}},
                  {3, 2, DRIVEN, true, expand_adds, {}, {}}};
     for (const auto &it : cases) {
-        const wsp_runner_options options = {3, it.core_count, 9, 0, 7000, nullptr, 0, 0};
         std::vector<std::string> starts, waits;
         uint32_t failures = 0;
         for (uint32_t i = 1; i < 500; i++) {
             Fake cann = with_cores(i);
             cann.has_cores = it.has_cores;
-            const Outcome outcome = run_on(cann, it.kernel_count, it.kernels, it.expand, options);
+            const Outcome outcome =
+                run_on(cann, it.kernel_count, it.kernels, it.expand, on_cores(it.core_count));
             if (fake.failed.empty()) {
                 assert_int_equal(outcome.status, PTOWSP_OK);
                 break;
@@ -824,9 +766,8 @@ TEST(npu_ascend__host_tells_what_it_cannot_launch) {
     std::copy(DRIVEN, DRIVEN + 4, kernels);
     kernels[4] = {"lost", PTOWSP_UNIT_VECTOR, 0, 1, 0, {"x"}};
     const Outcome outcome =
-        run_once(5, kernels, 0, nullptr, [](wsp::Run &run) { submit(run, 4, 2, 0, 0); });
-    assert_int_equal(outcome.status, PTOWSP_SYSTEM_FAILED);
-    assert_string_equal(outcome.text.c_str(), "device: kernel lost is in no library");
+        run_once(5, kernels, nullptr, [](wsp::Run &run) { submit(run, 4, 2, 0, 0); });
+    outcome.is(PTOWSP_SYSTEM_FAILED, "device: kernel lost is in no library");
     assert_int_equal(outcome.index, 0);
 }
 
