@@ -5,6 +5,8 @@
 
 #include "npu_fixture.h"
 
+#include "files.h"
+
 // What a tree's library offers, without a tree.
 static const char stub[] =
     "void wsp_runner_create(void) {}\nvoid wsp_runner_destroy(void) {}\n"
@@ -19,33 +21,25 @@ typedef struct build {
     ptowsp_npu *npu;
 } build;
 
-static inline void write_file(const char *directory, const char *name, const char *text) {
-    char path[512];
+// The path of a file in a directory, until the next one.
+static inline const char *path_in(const char *directory, const char *name) {
+    static char path[512];
     snprintf(path, sizeof path, "%s/%s", directory, name);
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    assert_true(fputs(text, file) >= 0);
-    assert_int_equal(fclose(file), 0);
+    return path;
+}
+
+static inline bool is_there(const char *directory, const char *name) {
+    return access(path_in(directory, name), F_OK) == 0;
+}
+
+static inline void write_file(const char *directory, const char *name, const char *text) {
+    file_write(path_in(directory, name), text, strlen(text));
 }
 
 // A file as text, "" if it is not there.
 static inline const char *read_file(const char *directory, const char *name) {
     static char text[65536];
-    char path[512];
-    snprintf(path, sizeof path, "%s/%s", directory, name);
-    FILE *file = fopen(path, "r");
-    size_t size = file ? fread(text, 1, sizeof text - 1, file) : 0;
-    text[size] = '\0';
-    if (file) {
-        fclose(file);
-    }
-    return text;
-}
-
-static inline bool is_there(const char *directory, const char *name) {
-    char path[512];
-    snprintf(path, sizeof path, "%s/%s", directory, name);
-    return access(path, F_OK) == 0;
+    return is_there(directory, name) ? file_text(path_in(directory, name), text, sizeof text) : "";
 }
 
 static inline void mode(const build *b, const char *text) {
@@ -65,39 +59,24 @@ static inline void run_cc(const char *format, ...) {
 
 // The compiler, and the library that it makes: both are compiled once for all tests of a program.
 typedef struct binary {
-    char data[1 << 18];
+    char *data;
     size_t size;
 } binary;
 
 static binary fake_compiler, fake_library;
 
-static inline void read_binary(binary *made, const char *directory, const char *name) {
-    char path[512];
-    snprintf(path, sizeof path, "%s/%s", directory, name);
-    FILE *file = fopen(path, "rb");
-    assert_non_null(file);
-    made->size = fread(made->data, 1, sizeof made->data, file);
-    assert_in_range(made->size, 1, sizeof made->data - 1);
-    assert_int_equal(fclose(file), 0);
-}
-
 static inline void write_binary(const binary *made, const char *directory, const char *name) {
-    char path[512];
-    snprintf(path, sizeof path, "%s/%s", directory, name);
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(made->data, 1, made->size, file), made->size);
-    assert_int_equal(fclose(file), 0);
-    assert_int_equal(chmod(path, 0755), 0);
+    file_write(path_in(directory, name), made->data, made->size);
+    assert_int_equal(chmod(path_in(directory, name), 0755), 0);
 }
 
 static inline void fake_make(const char *directory) {
-    if (fake_compiler.size == 0) {
+    if (!fake_compiler.data) {
         write_file(directory, "stub.c", stub);
         run_cc("tests/npu/fake/compiler.c -o %s/c++", directory);
         run_cc("-shared -fPIC %s/stub.c -o %s/stub.so", directory, directory);
-        read_binary(&fake_compiler, directory, "c++");
-        read_binary(&fake_library, directory, "stub.so");
+        fake_compiler.data = file_read(path_in(directory, "c++"), &fake_compiler.size);
+        fake_library.data = file_read(path_in(directory, "stub.so"), &fake_library.size);
     }
     write_binary(&fake_compiler, directory, "c++");
     write_binary(&fake_library, directory, "stub.so");
@@ -132,20 +111,6 @@ static inline void environment(char *kept[4], bool is_back) {
             free(kept[i]);
         }
     }
-}
-
-// Files and directories whose names begin so.
-static inline uint32_t entries_like(const char *path, const char *start) {
-    uint32_t count = 0;
-    DIR *directory = opendir(path);
-    for (struct dirent *entry = directory ? readdir(directory) : NULL; entry;
-         entry = readdir(directory)) {
-        count += strncmp(entry->d_name, start, strlen(start)) == 0;
-    }
-    if (directory) {
-        closedir(directory);
-    }
-    return count;
 }
 
 static inline void build_free(build *b) {

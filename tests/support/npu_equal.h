@@ -217,11 +217,9 @@ static inline void npu_compare_error(const npu_subject *s, const ptowsp_npu_opti
         print_error("the library said: %s\n", s->error_text);
         npu_complain(s, options, "the error's index", error.index, s->error.index);
     }
-    if (!npu_says_the_same(error.text, s->error_text)) {
-        if (npu_now.tally.other_texts++ < 3) {
-            print_message("%s: the library says \"%s\", the tree \"%s\"\n", npu_now.doing,
-                          s->error_text, error.text);
-        }
+    if (!npu_says_the_same(error.text, s->error_text) && npu_now.tally.other_texts++ < 3) {
+        print_message("%s: the library says \"%s\", the tree \"%s\"\n", npu_now.doing,
+                      s->error_text, error.text);
     }
 }
 
@@ -294,13 +292,8 @@ static inline void npu_subject_check(npu_subject *s) {
         options.core_count = i < 3 ? i + 1 : (uint32_t)test_random_in(&s->random, 0, 3);
         options.ring_size = rings[i];
         options.cost.model = s->model;
-        if (i == 5) {
-            options.aicpu_count = 0;
-        }
-        if (i == 6) {
-            options.aicpu_count = 1;
-            options.driver = PTOWSP_DRIVER_HOST;
-        }
+        options.aicpu_count = i == 5 ? 0 : i == 6 ? 1 : options.aicpu_count;
+        options.driver = i == 6 ? PTOWSP_DRIVER_HOST : PTOWSP_DRIVER_AICPU;
         npu_run_tree(s, &options);
     }
     npu_now.tally.bindings++;
@@ -342,8 +335,7 @@ static inline int npu_job(const char *name, const struct CMUnitTest *tests, size
     for (size_t i = job; i < test_count && count < 4096; i += job_count) {
         mine[count] = tests[i];
         mine[count].setup_func = npu_setup;
-        mine[count].teardown_func = NULL;
-        count++;
+        mine[count++].teardown_func = NULL;
     }
     int failed = count ? _cmocka_run_group_tests(name, mine, count, NULL, NULL) : 0;
     bool is_told = write(out, &npu_now.tally, sizeof npu_now.tally) == sizeof npu_now.tally;

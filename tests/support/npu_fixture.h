@@ -137,18 +137,23 @@ static inline void npu_fixture_free(npu_fixture *f) {
     npu_remove_all(f->directory);
 }
 
-// Files and directories that are in a directory.
-static inline uint32_t npu_entries(const char *path) {
+// Files and directories in a directory whose names begin so; or all of them.
+static inline uint32_t entries_like(const char *path, const char *start) {
     uint32_t count = 0;
     DIR *directory = opendir(path);
     for (struct dirent *entry = directory ? readdir(directory) : NULL; entry;
          entry = readdir(directory)) {
-        count += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+        count += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
+                 strncmp(entry->d_name, start, strlen(start)) == 0;
     }
     if (directory) {
         closedir(directory);
     }
     return count;
+}
+
+static inline uint32_t npu_entries(const char *path) {
+    return entries_like(path, "");
 }
 
 #endif
