@@ -2,6 +2,7 @@
 // scheduler of the tree with cores that are threads. Each is built with the public API as well, and
 // executed; both must agree in status, makespan, calls of kernels by task, what slots load, data.
 
+#include "wsp_bindings.h"
 #include "wsp_pipeline.h"
 #include "wsp_scheduler.h"
 #include "wsp_worker.h"
@@ -183,12 +184,7 @@ class Body {
 };
 
 void run_pipeline(Run &run, int64_t round) {
-    static const char *const channel_names[] = {
-        "chan_a", "chan_b", "chan_c", "chan_d", "chan_e", "chan_f", "chan_g", "chan_h",
-        "chan_i", "chan_j", "chan_k", "chan_l", "chan_m", "chan_n", "chan_o", "chan_p"};
-    static const char *const process_names[] = {"proc_a", "proc_b", "proc_c", "proc_d",
-                                                "proc_e", "proc_f", "proc_g", "proc_h",
-                                                "proc_i", "proc_j", "proc_k", "proc_l"};
+    static char channel_names[16][8], process_names[12][8];
     const sim_pipeline &p = tree.sample->p;
     const sim_bindings &b = tree.sample->b;
     Pipeline pipeline(run, 0, PLACE);
@@ -199,6 +195,7 @@ void run_pipeline(Run &run, int64_t round) {
     std::vector<Channel> channels;
     for (int c = 0; c < p.channel_count; c++) {
         const sim_channel &channel = p.channels[c];
+        snprintf(channel_names[c], sizeof channel_names[c], "chan_%c", 'a' + c);
         channels.push_back(pipeline.channel(channel_names[c], static_cast<uint32_t>(c),
                                             channel.is_event         ? u64(0)
                                             : channel.depth_is_bound ? u64(b.depths[c])
@@ -210,6 +207,7 @@ void run_pipeline(Run &run, int64_t round) {
     }
     for (int i = 0; i < p.process_count; i++) {
         const sim_process &process = p.processes[i];
+        snprintf(process_names[i], sizeof process_names[i], "proc_%c", 'a' + i);
         const int64_t count = sim_replica_count(&p, &b, i);
         for (int64_t replica = 0; replica < count; replica++) {
             List<Port> ports;
@@ -254,68 +252,54 @@ void expand(Run &run) {
 
 // -- a run of the tree ----------------------------------------------------------------------------
 
-// The tables of a sample's tree.
-struct Tables {
-    explicit Tables(const sim_sample &s) {
-        static const char *const places[] = {"",   "p1", "p2", "p3",  "p4",  "p5",  "p6",
-                                             "p7", "p8", "p9", "p10", "p11", "p12", "p13"};
-        kernels[1].name = "work";
-        kernels[1].unit = PTOWSP_UNIT_VECTOR;
-        kernels[1].axis_count = 4;
-        kernels[1].tile_count = kernels[1].scalar_count = s.around.has_data;
-        declared[1].is_used = declared[1].is_written = declared[1].is_loaded = s.around.has_data;
-        tensors[1].data = reinterpret_cast<char *>(tree.cells);
-        tensors[1].base = reinterpret_cast<uint64_t>(tree.cells);
-        tensors[1].high = SIM_CELL_COUNT - 1;
-        for (int i = 0; i < PTOWSP_VIEW_LEAD_MAX; i++) {
-            tensors[1].lead_shape[i] = 1;
-        }
-        tensors[1].rows = tensors[1].col_stride = 1;
-        tensors[1].cols = tensors[1].row_stride = SIM_CELL_COUNT;
-        tensors[1].dtype = PTOWSP_I32;
-        tensors[1].element_size = 4;
-        tensors[1].is_bound = s.around.has_data;
-        symbols[SYMBOL_LATENCY] = s.b.latency;
-        is_symbol_bound[SYMBOL_LATENCY] = s.b.has_latency;
-        bindings.symbols = reinterpret_cast<uint64_t>(symbols);
-        bindings.is_symbol_bound = reinterpret_cast<uint64_t>(is_symbol_bound);
-        bindings.tensors = reinterpret_cast<uint64_t>(tensors);
-        bindings.slots = reinterpret_cast<uint64_t>(slots);
-        program.array_count = program.axis_count = 1;
-        program.symbol_count = program.tensor_count = program.kernel_count = 2;
-        program.slot_count = SIM_SLOT_COUNT + 1;
-        program.tensors = declared;
-        program.kernels = kernels;
-        program.place_count = 14;
-        program.places = places;
-        program.schedule = ptowsp_program_read(s.built.program)->schedule;
-        program.lane_count = ptowsp_program_lane_count(s.built.program);
-        program.scope_depth = 4;
-        program.pipeline_count = 1;
-        program.latency_symbol = SYMBOL_LATENCY;
-    }
-
-    wsp_kernel kernels[2] = {};
-    wsp_tensor_decl declared[2] = {};
-    pwsp_bound_tensor tensors[2] = {};
-    uint64_t symbols[2] = {}, slots[SIM_SLOT_COUNT + 1] = {};
-    uint8_t is_symbol_bound[2] = {};
-    wsp_bindings bindings = {};
-    wsp_program program = {};
-};
+// The program of a sample's tree, until the next one.
+wsp_program program_of(const sim_sample &s) {
+    static const char *const places[] = {"",   "p1", "p2", "p3",  "p4",  "p5",  "p6",
+                                         "p7", "p8", "p9", "p10", "p11", "p12", "p13"};
+    static const wsp_symbol_decl symbols[] = {{nullptr, 0}, {"latency", 0}};
+    static wsp_kernel kernels[2];
+    static wsp_tensor_decl tensors[2];
+    const uint32_t has_data = s.around.has_data;
+    kernels[1] = {"work", PTOWSP_UNIT_VECTOR, 4, has_data, has_data, {}};
+    tensors[1] = {"cells", PTOWSP_I32, 2, {1, SIM_CELL_COUNT}, has_data, has_data, has_data, 0};
+    wsp_program program = wsp_program();
+    program.array_count = program.axis_count = 1;
+    program.symbol_count = program.tensor_count = program.kernel_count = 2;
+    program.slot_count = SIM_SLOT_COUNT + 1;
+    program.symbols = symbols;
+    program.tensors = tensors;
+    program.kernels = kernels;
+    program.place_count = COUNT_OF(places);
+    program.places = places;
+    program.schedule = ptowsp_program_read(s.built.program)->schedule;
+    program.lane_count = ptowsp_program_lane_count(s.built.program);
+    program.scope_depth = 4;
+    program.pipeline_count = 1;
+    program.latency_symbol = SYMBOL_LATENCY;
+    return program;
+}
 
 void run_tree(const sim_sample &s, uint32_t aicpu_count, uint32_t core_count,
               void (*walk)(Run &run) = expand) {
     tree.sample = &s;
     memset(tree.cells, 0, sizeof tree.cells);
-    Tables tables(s);
+    const wsp_program program = program_of(s);
+    Bindings bindings(program);
+    const ptowsp_buffer buffer = {tree.cells, 0, PTOWSP_DTYPE_NONE, 0, {}, {}};
+    ptowsp_binding cells = pwsp_binding_of(PTOWSP_BIND_TENSOR, "cells"),
+                   latency = pwsp_binding_of(PTOWSP_BIND_SYMBOL, "latency");
+    cells.data = &buffer;
+    latency.value = s.b.latency;
+    assert_ok(bindings.bind(cells));
+    assert_ok(s.b.has_latency ? bindings.bind(latency) : PTOWSP_OK);
+    assert_ok(bindings.verify(PTOWSP_MODEL_UNIT));
     Scheduler scheduler;
     std::vector<pwsp_line> lines(core_count, pwsp_line());
     List<Core> cores;
     for (uint32_t i = 0; i < core_count; i++) {
         cores.push_back({&lines[i], PTOWSP_UNIT_VECTOR, nullptr});
     }
-    assert_true(scheduler.begin(tables.program, tables.bindings, cores,
+    assert_true(scheduler.begin(program, bindings.table(), cores,
                                 {aicpu_count, 4, 0, false, nullptr, nullptr}));
     std::vector<std::thread> threads;
     for (uint32_t i = 0; i < core_count; i++) {
@@ -329,7 +313,7 @@ void run_tree(const sim_sample &s, uint32_t aicpu_count, uint32_t core_count,
         });
     }
     scheduler.open_lines(0);
-    Run run(tables.program, tables.bindings, scheduler);
+    Run run(program, bindings.table(), scheduler);
     walk(run);
     scheduler.finish();
     scheduler.stop();
