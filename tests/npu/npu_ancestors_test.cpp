@@ -34,8 +34,7 @@ static List<uint32_t> random_waits(uint64_t *seed, uint32_t number) {
     return waits;
 }
 
-static void ancestors__leave_out_what_a_closure_implies(void **state) {
-    (void)state;
+TEST(ancestors__leave_out_what_a_closure_implies) {
     uint64_t seed = test_seed();
     uint32_t implied_count = 0, kept_count = 0;
     for (int round = 0; TEST_ROUNDS(round, 6); round++) {
@@ -66,9 +65,4 @@ static void ancestors__leave_out_what_a_closure_implies(void **state) {
         }
     }
     assert_true(implied_count > 1000 && kept_count > 1000);
-}
-
-int main(void) {
-    const CMUnitTest tests[] = {cmocka_unit_test(ancestors__leave_out_what_a_closure_implies)};
-    return cmocka_run_group_tests_name("npu_ancestors", tests, NULL, NULL);
 }

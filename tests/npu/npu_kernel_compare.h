@@ -13,6 +13,7 @@
 
 typedef struct outcome {
     ptowsp_status status;
+    uint32_t fault;  // of the tree
     uint64_t cycles;
     uint8_t *bytes[PTOWSP_TASK_TILE_MAX];
 } outcome;
@@ -29,17 +30,10 @@ static inline size_t param_bytes(const kt_param *p) {
 static inline outcome outcome_begin(const kt *t) {
     outcome out = {0};
     for (uint32_t i = 0; i < t->param_count; i++) {
-        out.bytes[i] = (uint8_t *)malloc(param_bytes(&t->params[i]));
-        assert_non_null(out.bytes[i]);
+        out.bytes[i] = (uint8_t *)test_alloc(1, param_bytes(&t->params[i]));
         memcpy(out.bytes[i], t->params[i].block, param_bytes(&t->params[i]));
     }
     return out;
-}
-
-static inline void outcome_end(const kt *t, outcome *out) {
-    for (uint32_t i = 0; i < t->param_count; i++) {
-        free(out->bytes[i]);
-    }
 }
 
 static inline outcome run_library(kt *t, const ptowsp_program *program, const sizes *at,
@@ -61,8 +55,8 @@ static inline outcome run_library(kt *t, const ptowsp_program *program, const si
     return out;
 }
 
-static inline outcome run_emitted(const kt *t, npu_run_fn run, const sizes *at, ptowsp_model model,
-                                  uint32_t *out_fault) {
+static inline outcome run_emitted(const kt *t, npu_run_fn run, const sizes *at,
+                                  ptowsp_model model) {
     outcome out = outcome_begin(t);
     wsp_task task;
     memset(&task, 0xee, sizeof task);
@@ -84,7 +78,7 @@ static inline outcome run_emitted(const kt *t, npu_run_fn run, const sizes *at, 
     run(&task);
     out.status = (ptowsp_status)task.status;
     out.cycles = task.cycles;
-    *out_fault = task.fault;
+    out.fault = task.fault;
     return out;
 }
 
@@ -94,33 +88,30 @@ static bool compare_is_strict;
 
 // Has a task a tensor whose elements lie together neither in rows nor in columns?
 static inline bool is_scattered(const kt *t, const sizes *at) {
-    bool is_any = false;
     for (uint32_t i = 0; i < t->param_count; i++) {
         const kt_param *p = &t->params[i];
-        is_any = is_any ||
-                 (p->row_stride != 1 && p->col_stride != 1 && at->rows[i] > 1 && at->cols[i] > 1);
+        if (p->row_stride != 1 && p->col_stride != 1 && at->rows[i] > 1 && at->cols[i] > 1) {
+            return true;
+        }
     }
-    return is_any;
+    return false;
 }
 
 // Runs a task on both, and compares; returns whether it was refused.
 static inline bool compare(kt *t, const ptowsp_program *program, npu_run_fn run, npu_text_fn text,
                            const sizes *at, ptowsp_model model) {
-    uint32_t fault;
-    outcome want = run_library(t, program, at, model);
-    outcome got = run_emitted(t, run, at, model, &fault);
-    bool is_counted = !compare_is_strict;
+    const size_t held = test_held.count;
+    const outcome want = run_library(t, program, at, model), got = run_emitted(t, run, at, model);
     if (compare_is_strict && want.status == PTOWSP_OK && is_scattered(t, at)) {
         assert_int_equal(got.status, PTOWSP_UNSUPPORTED);
-        outcome_end(t, &want);
-        outcome_end(t, &got);
+        test_release_to(held);
         return true;
     }
-    if (want.status != got.status || (is_counted && want.cycles != got.cycles)) {
+    if (want.status != got.status || (!compare_is_strict && want.cycles != got.cycles)) {
         kt_complain(t);
         fail_msg("model %d: status %d, %llu cycles, not %d, %llu: %s", model, got.status,
                  (unsigned long long)got.cycles, want.status, (unsigned long long)want.cycles,
-                 text(1, fault));
+                 text(1, got.fault));
     }
     for (uint32_t i = 0; i < t->param_count; i++) {
         if (memcmp(want.bytes[i], got.bytes[i], param_bytes(&t->params[i])) != 0) {
@@ -128,10 +119,9 @@ static inline bool compare(kt *t, const ptowsp_program *program, npu_run_fn run,
             fail_msg("model %d: the bytes of %s differ", model, t->params[i].name);
         }
     }
-    assert_int_equal(want.status == PTOWSP_OK, fault == 0);
-    assert_int_equal(want.status == PTOWSP_OK, text(1, fault)[0] == '\0');
-    outcome_end(t, &want);
-    outcome_end(t, &got);
+    assert_int_equal(want.status == PTOWSP_OK, got.fault == 0);
+    assert_int_equal(want.status == PTOWSP_OK, text(1, got.fault)[0] == '\0');
+    test_release_to(held);
     return want.status != PTOWSP_OK;
 }
 
@@ -176,13 +166,13 @@ static inline void batch_add(batch *b, const kt *t) {
 
 // Do its sizes have to be those it was made with? Indices into global memory are made for them.
 static inline bool has_indices(const ptowsp_program *program) {
-    bool is_there = false;
     for (uint32_t i = 0; i < ptowsp_program_read(program)->kernels[1].insn_count; i++) {
         const ptowsp_opcode op = ptowsp_program_read(program)->kernels[1].insns[i].op;
-        is_there = is_there || op == PTOWSP_OP_MGATHER || op == PTOWSP_OP_MSCATTER ||
-                   op == PTOWSP_OP_TSCATTER;
+        if (op == PTOWSP_OP_MGATHER || op == PTOWSP_OP_MSCATTER || op == PTOWSP_OP_TSCATTER) {
+            return true;
+        }
     }
-    return is_there;
+    return false;
 }
 
 // Compiles a batch, compares, and frees its kernels.
