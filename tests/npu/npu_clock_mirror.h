@@ -12,25 +12,45 @@
 typedef struct mirror {
     npu_clock *clock;
     const ptowsp_run_options *options;
+    ptowsp_run *run;
     bool is_walked;     // the walk has begun
     bool is_sim_fault;  // what has failed is time
 } mirror;
 
 // -- walking --------------------------------------------------------------------------------------
 
-static inline bool mirror_do_task(mirror *m, ptowsp_run *run) {
-    pwsp_expander *x = &run->walk.expander;
+// The run's own walk, which batches nothing here, hears of each event, too.
+static inline bool mirror_on_task(void *user) {
+    mirror *m = (mirror *)user;
+    pwsp_walk *walk = &m->run->walk;
     pwsp_arrival arrival;
     arrival.cycles = 0;
     arrival.demand = NULL;
-    if (!pwsp_walk_keys(x, &arrival) ||
-        !pwsp_walk_kernel(&run->walk, run->walk.is_time_only, &arrival.cycles)) {
+    m->is_sim_fault = false;
+    if (!pwsp_walk_keys(&walk->expander, &arrival) ||
+        !pwsp_walk_kernel(walk, walk->is_time_only, &arrival.cycles)) {
         return false;
     }
-    pwsp_walk_arrival(x, &arrival);
+    pwsp_walk_arrival(&walk->expander, &arrival);
     npu_clock_do_task(m->clock, &arrival);
     m->is_sim_fault = true;
-    return pwsp_timeline_task(&run->time, &arrival);
+    return pwsp_timeline_task(&m->run->time, &arrival);
+}
+
+static inline bool mirror_on_mark(void *user, const pwsp_mark *mark) {
+    mirror *m = (mirror *)user;
+    m->is_sim_fault = true;
+    if (mark->kind != PWSP_MARK_RELEASE) {
+        npu_clock_mark(m->clock, mark);
+    }
+    return pwsp_run_mark(m->run, mark);
+}
+
+static inline bool mirror_on_load(void *user) {
+    mirror *m = (mirror *)user;
+    m->is_sim_fault = true;
+    npu_clock_slot_load(m->clock, &m->run->walk.expander.load_at);
+    return pwsp_run_load(m->run);
 }
 
 // Cycles of all processes so far: busy, and at channels.
@@ -44,18 +64,20 @@ static inline void mirror_count(const ptowsp_run *run, uint64_t *busy, uint64_t 
     }
 }
 
-static inline bool mirror_do_pipeline(mirror *m, ptowsp_run *run) {
-    const pwsp_pipeline_op *op = run->walk.expander.pipeline;
-    uint64_t first_task = run->time.sim.task_count, busy, waited, busy_after, waited_after, cycles;
-    uint64_t loads = run->pipes.pipelines.slot_load_count;
-    mirror_count(run, &busy, &waited);
-    bool is_good = pwsp_pipelines_run(&run->pipes.pipelines, &cycles);
-    mirror_count(run, &busy_after, &waited_after);
+static inline bool mirror_on_pipeline(void *user) {
+    mirror *m = (mirror *)user;
+    ptowsp_run *run = m->run;
+    const uint64_t first_task = run->time.sim.task_count;
+    const uint64_t loads = run->pipes.pipelines.slot_load_count;
+    uint64_t busy, waited, busy_after, waited_after, cycles;
     pwsp_pipeline_arrival arrival;
-    pwsp_pipes_arrival(&run->pipes, op, first_task, cycles, &arrival);
+    mirror_count(run, &busy, &waited);
+    const bool is_good = pwsp_pipelines_run(&run->pipes.pipelines, &cycles);
+    mirror_count(run, &busy_after, &waited_after);
+    pwsp_pipes_arrival(&run->pipes, run->walk.expander.pipeline, first_task, cycles, &arrival);
     npu_clock_do_pipeline(m->clock, &arrival, busy_after - busy, waited_after - waited,
                           run->pipes.pipelines.slot_load_count - loads);
-    bool is_issued = pwsp_timeline_pipeline(&run->time, &arrival);
+    const bool is_issued = pwsp_timeline_pipeline(&run->time, &arrival);
     if (!is_good && is_issued) {
         pwsp_timeline_end(&run->time);
     }
@@ -63,52 +85,18 @@ static inline bool mirror_do_pipeline(mirror *m, ptowsp_run *run) {
     return is_good && is_issued;
 }
 
-// The run's own walk, which batches nothing here, hears of each event, too.
-typedef struct mirror_walker {
-    mirror *m;
-    ptowsp_run *run;
-} mirror_walker;
-
-static inline bool mirror_on_task(void *user) {
-    const mirror_walker *w = (const mirror_walker *)user;
-    w->m->is_sim_fault = false;
-    return mirror_do_task(w->m, w->run);
-}
-
-static inline bool mirror_on_mark(void *user, const pwsp_mark *mark) {
-    const mirror_walker *w = (const mirror_walker *)user;
-    w->m->is_sim_fault = true;
-    if (mark->kind != PWSP_MARK_RELEASE) {
-        npu_clock_mark(w->m->clock, mark);
-    }
-    return pwsp_run_mark(w->run, mark);
-}
-
-static inline bool mirror_on_load(void *user) {
-    const mirror_walker *w = (const mirror_walker *)user;
-    w->m->is_sim_fault = true;
-    npu_clock_slot_load(w->m->clock, &w->run->walk.expander.load_at);
-    return pwsp_run_load(w->run);
-}
-
-static inline bool mirror_on_pipeline(void *user) {
-    const mirror_walker *w = (const mirror_walker *)user;
-    w->m->is_sim_fault = false;
-    return mirror_do_pipeline(w->m, w->run);
-}
-
 static inline bool mirror_on_end(void *user) {
-    const mirror_walker *w = (const mirror_walker *)user;
-    w->m->is_sim_fault = true;
-    return pwsp_run_end(w->run);
+    mirror *m = (mirror *)user;
+    m->is_sim_fault = true;
+    return pwsp_run_end(m->run);
 }
 
 static inline ptowsp_status mirror_walk(void *user, ptowsp_run *run) {
     static const pwsp_sink sink = {mirror_on_task, mirror_on_mark, mirror_on_load,
                                    mirror_on_pipeline, mirror_on_end};
     mirror *m = (mirror *)user;
-    mirror_walker walker = {m, run};
     pwsp_event event = PWSP_EVENT_NONE;
+    m->run = run;
     m->is_walked = true;
     if (!pwsp_pipes_begin(&run->pipes, m->options, NULL)) {  // processes are run as without lanes
         return pwsp_run_fail_walk(run);
@@ -118,7 +106,7 @@ static inline ptowsp_status mirror_walk(void *user, ptowsp_run *run) {
     assert_true(npu_clock_begin(m->clock, &timed, run->bindings.effective));
     pwsp_walk_begin(&run->walk, false);
     pwsp_run_set_mode(run, run->walk.is_time_only, false);
-    if (pwsp_stream_run(&run->walk, &sink, &walker, &event)) {
+    if (pwsp_stream_run(&run->walk, &sink, m, &event)) {
         return PTOWSP_OK;
     }
     m->is_sim_fault = m->is_sim_fault && event != PWSP_EVENT_ERROR;
@@ -169,7 +157,7 @@ static inline const char *mirror_compare(const npu_clock *clock, const ptowsp_ru
 static inline const char *mirror_check(ptowsp_run *run, const ptowsp_run_options *options,
                                        ptowsp_status expected_status,
                                        const ptowsp_run_stats *expected) {
-    mirror m = {npu_clock_create(), options, false, false};
+    mirror m = {npu_clock_create(), options, NULL, false, false};
     const char *what = NULL;
     if (!pwsp_run_claim(run, options)) {
         return "a run that is free";
