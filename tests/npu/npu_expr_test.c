@@ -1,12 +1,11 @@
 // Expressions as C++: random ones, of every operator and type over values at the edges, have the
-// value that a run gives them; the text of some, worked out by hand; and the deepest and largest
-// that a module takes.
+// value that a run gives them; and the deepest and largest that a module takes. The text of some is in
+// tests/npu/emitted/clauses.emit.
 
 #define _POSIX_C_SOURCE 200809L
 
 #include "expr_reference.h"
 
-#include "npu_files.h"
 #include "npu_kernel_fixture.h"
 
 enum { PROGRAMS = 6, EXPRS = 60, FIRST_SLOT = 3, UNKNOWN_COUNT = 2 };
@@ -118,96 +117,6 @@ TEST(expr__random_ones_have_the_value_of_a_run) {
         fixture_free(&fixtures[number]);
     }
     npu_object_end(&o);
-}
-
-// -- text -----------------------------------------------------------------------------------------
-
-// What is between the parentheses of run.set_slot(0, ...): on one line, symbols by their names alone.
-static void text_is(const fixture *f, ptowsp_expr expr, const char *expected) {
-    static int number;
-    char name[32];
-    snprintf(name, sizeof name, "w%d", number++);
-    PTOWSP_WORKLOAD(f->m, name) {
-        ptowsp_slot_set_make(f->m, 0, expr);
-    }
-    const ptowsp_program_desc desc = {name, NULL};
-    ptowsp_program *program = test_program(f->context, f->m, &desc);
-    const char *begin =
-        strstr(npu_files_of(f->context, program, "aicpu/expand.cpp"), "run.set_slot(0, ");
-    assert_non_null(begin);
-    begin += strlen("run.set_slot(0, ");
-    const char *end = strstr(begin, ");\n");
-    assert_non_null(end);
-    char got[256];
-    size_t size = 0;
-    static const char symbol[] = "run.symbol(SYMBOL_";
-    while (begin < end) {
-        const bool is_symbol = strncmp(begin, symbol, sizeof symbol - 1) == 0;
-        begin += is_symbol ? sizeof symbol - 1 : 0;
-        const size_t blanks = strspn(begin, "\n ");
-        got[size++] = blanks ? ' ' : *begin;
-        begin += is_symbol ? 2 : blanks ? blanks : 1;  // "a)"
-    }
-    got[size] = '\0';
-    assert_string_equal(got, expected);
-    ptowsp_program_destroy(program);
-}
-
-TEST(expr__parentheses_stand_where_they_are_needed) {
-    fixture f;
-    fixture_make(&f);
-    ptowsp_module *m = f.m;
-    ptowsp_expr a = ptowsp_symbol(m, "a"), b = ptowsp_symbol(m, "b"), c = ptowsp_symbol(m, "c");
-    ptowsp_expr p = ptowsp_slot(m, 1, PTOWSP_TYPE_BOOL), q = ptowsp_slot(m, 2, PTOWSP_TYPE_BOOL),
-                r = ptowsp_lt(a, b);
-    text_is(&f, ptowsp_add(ptowsp_add(a, b), c), "a + b + c");
-    text_is(&f, ptowsp_add(a, ptowsp_add(b, c)), "a + (b + c)");
-    text_is(&f, ptowsp_sub(a, ptowsp_mul(b, c)), "a - b * c");
-    text_is(&f, ptowsp_mul(a, ptowsp_sub(b, c)), "a * (b - c)");
-    text_is(&f, ptowsp_rem(ptowsp_div(a, b), c), "a / b % c");
-    text_is(&f, ptowsp_div(a, ptowsp_rem(b, c)), "a / (b % c)");
-    text_is(&f, ptowsp_shl(ptowsp_add(a, b), c), "(a + b) << c");
-    text_is(&f, ptowsp_add(a, ptowsp_shr(b, c)), "a + (b >> c)");
-    text_is(&f, ptowsp_bitor(ptowsp_bitor(a, b), c), "a | b | c");
-    text_is(&f, ptowsp_bitor(a, ptowsp_bitand(b, c)), "a | (b & c)");
-    text_is(&f, ptowsp_bitxor(ptowsp_add(a, b), c), "(a + b) ^ c");
-    text_is(&f, ptowsp_le(ptowsp_bitand(a, b), ptowsp_add(b, c)), "(a & b) <= b + c");
-    text_is(&f, ptowsp_and(ptowsp_and(r, p), q), "a < b && run.slot_bool(1) && run.slot_bool(2)");
-    text_is(&f, ptowsp_or(ptowsp_and(r, p), q), "(a < b && run.slot_bool(1)) || run.slot_bool(2)");
-    text_is(&f, ptowsp_and(r, ptowsp_or(p, q)), "a < b && (run.slot_bool(1) || run.slot_bool(2))");
-    text_is(&f, ptowsp_eq(r, ptowsp_not(p)), "(a < b) == (!run.slot_bool(1))");
-    text_is(&f, ptowsp_not(r), "!(a < b)");
-    text_is(&f, ptowsp_neg(ptowsp_neg(ptowsp_cast(a, PTOWSP_TYPE_I64))), "-(-to_i64(a))");
-    text_is(&f, ptowsp_bitnot(ptowsp_neg(a)), "~(-a)");
-    text_is(&f, ptowsp_select(r, a, ptowsp_select(p, b, c)),
-            "a < b ? a : run.slot_bool(1) ? b : c");
-    text_is(&f, ptowsp_select(r, ptowsp_select(p, a, b), c),
-            "a < b ? (run.slot_bool(1) ? a : b) : c");
-    text_is(&f, ptowsp_add(ptowsp_select(r, a, b), c), "(a < b ? a : b) + c");
-    text_is(&f, ptowsp_min(ptowsp_add(a, b), c), "min(a + b, c)");
-    fixture_free(&f);
-}
-
-TEST(expr__literals_have_a_type_where_they_stand_alone) {
-    fixture f;
-    fixture_make(&f);
-    ptowsp_module *m = f.m;
-    ptowsp_expr i = ptowsp_slot(m, 1, PTOWSP_TYPE_I64), u = ptowsp_slot(m, 1, PTOWSP_TYPE_U64),
-                p = ptowsp_slot(m, 2, PTOWSP_TYPE_BOOL);
-    ptowsp_expr five = ptowsp_i64(m, 5), seven = ptowsp_u64(m, 7), minus = ptowsp_i64(m, -3);
-    ptowsp_expr least = ptowsp_i64(m, INT64_MIN), most = ptowsp_u64(m, UINT64_MAX);
-    text_is(&f, five, "i64(5)");
-    text_is(&f, seven, "u64(7)");
-    text_is(&f, ptowsp_bool(m, true), "true");
-    text_is(&f, ptowsp_add(i, five), "run.slot_i64(1) + 5");
-    text_is(&f, ptowsp_sub(i, minus), "run.slot_i64(1) - -3");
-    text_is(&f, ptowsp_rem(seven, u), "7 % run.slot_u64(1)");
-    text_is(&f, ptowsp_select(p, five, minus), "run.slot_bool(2) ? i64(5) : i64(-3)");
-    text_is(&f, ptowsp_select(p, five, i), "run.slot_bool(2) ? 5 : run.slot_i64(1)");
-    text_is(&f, ptowsp_add(i, least), "run.slot_i64(1) + INT64_MIN");
-    text_is(&f, ptowsp_sub(u, most), "run.slot_u64(1) - 18446744073709551615u");
-    text_is(&f, ptowsp_mul(i, ptowsp_i64(m, 5000000000)), "run.slot_i64(1) * 5000000000");
-    fixture_free(&f);
 }
 
 // -- limits ---------------------------------------------------------------------------------------

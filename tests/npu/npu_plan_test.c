@@ -4,7 +4,6 @@
 // does on its AICPU. See npu_equal.h for how it is run.
 
 #include "npu_equal.h"
-#include "npu_files.h"
 
 enum { UNIT_MAX = 24, LANE_MAX = 5, SLOT_MAX = 24, REQUESTS = 4, TOKENS = 40, TIERS = 3 };
 
@@ -464,40 +463,6 @@ static void npu_plan__trees_fail_as_the_library_where_no_plan_can_be_made(void *
     subject_free(&s);
 }
 
-static void npu_plan__readers_of_a_tree_see_the_loops_over_the_plan(void **state) {
-    (void)state;
-    static subject s;
-    static const char module[] = "module plans slots 1\n"
-                                 "axis kv plan\n"
-                                 "axis kv plan, its lanes\n"
-                                 "kernel note(axes 0, n i64) vector, 1 cycles\n"
-                                 "workload main\n"
-                                 "  parallel lane in lanes of kv\n"
-                                 "    parallel u in kv[lane]\n"
-                                 "      when (kv.flags[u] & 3) == 3\n"
-                                 "        task note() n = kv.kv_len[u]\n";
-    const ptowsp_parse_kernel note = {
-        .name = "note", .fn = plan_unit, .source = {.text = plan_source, .fn = "plan_unit"}};
-    const ptowsp_parse_desc attached = {&note, 1, 0};
-    const ptowsp_schedule schedule = {.dispatch = PTOWSP_DISPATCH_PLAN, .lane_count = 2};
-    const ptowsp_program_desc program = {NULL, &schedule};
-    memset(&s, 0, sizeof s);
-    s.context = test_context(NULL);
-    assert_int_equal(
-        ptowsp_module_parse(s.context, module, sizeof module - 1, &attached, &s.m, NULL),
-        PTOWSP_OK);
-    s.program = test_program(s.context, s.m, &program);
-    static const char *const lines[] = {
-        "for (i64 v_lane = 0; v_lane < run.size(AXIS_kv_lanes) && run.good(); v_lane++) {\n",
-        "for (const i64 &v_u : run.units(AXIS_kv, v_lane, ",
-        "if ((run.array_i64(ARRAY_kv_flags, v_u) & 3) == 3) {\n",
-        "task.scalar(run.array_i64(ARRAY_kv_kv_len, v_u));\n",
-        "task.dispatch(run.array_i64(ARRAY_kv_lane, v_u));\n",
-        NULL};
-    npu_has_all(npu_files_of(s.context, s.program, "aicpu/expand.cpp"), lines);
-    subject_free(&s);
-}
-
 int main(void) {
     static which kinds[] = {FLAT, BY_LANE, PROCESSES, WORK};
     const struct CMUnitTest tests[] = {
@@ -512,7 +477,6 @@ int main(void) {
         cmocka_unit_test(npu_plan__trees_fail_as_the_library_where_no_plan_can_be_made),
         cmocka_unit_test(npu_plan__trees_refuse_what_the_library_refuses),
         cmocka_unit_test(npu_plan__trees_take_units_of_chunk_plans),
-        cmocka_unit_test(npu_plan__readers_of_a_tree_see_the_loops_over_the_plan),
     };
     return npu_run_tests("npu_plan", tests, sizeof tests / sizeof tests[0]);
 }
