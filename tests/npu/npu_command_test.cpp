@@ -28,6 +28,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cinttypes>
+#include <fstream>
 #include <map>
 #include <string>
 #include <vector>
@@ -337,14 +339,10 @@ size_t indent_of(const std::string &text) {
 class Play {
   public:
     explicit Play(const char *path) : path_(path) {
-        FILE *file = fopen(path, "r");
-        assert_non_null(file);
-        char text[2000];
+        std::ifstream file(path);
         std::vector<Line> lines;
-        for (int number = 1; fgets(text, sizeof text, file); number++) {
-            std::string line = text;
-            assert_int_equal(line.back(), '\n');
-            line.pop_back();
+        std::string line;
+        for (int number = 1; std::getline(file, line); number++) {
             line = line.substr(0, line.find("  #"));
             line.erase(line.find_last_not_of(' ') + 1);
             if (line.compare(0, 5, "case ") == 0) {
@@ -354,8 +352,8 @@ class Play {
                 lines.push_back({number, line});
             }
         }
-        fclose(file);
         play_case(lines);
+        assert_true(number_ > 0);
     }
 
   private:
@@ -434,11 +432,10 @@ class Play {
     }
 
     void write(const std::string &name, const std::string &bytes) {
-        FILE *file = fopen(path_of(name).c_str(), "wb");
-        if (!file || fwrite(bytes.data(), 1, bytes.size(), file) != bytes.size()) {
+        std::ofstream file(path_of(name), std::ios::binary);
+        if (!(file << bytes).flush()) {
             complain(name + " cannot be written");
         }
-        fclose(file);
     }
 
     void remove(const std::string &name) {
@@ -464,22 +461,18 @@ class Play {
             }
         }
         if (verb == "tree" || verb == "elements") {
-            set(verb, rest);
+            set(verb + " " + rest);
             return;
         } else if (verb == "recording") {
             begin_recording(rest);
             return;
         } else if (verb == "spans") {
             for (const std::string &span : split_at(rest, " / ")) {
-                std::vector<uint64_t> n;
-                for (const std::string &word : words_of(span)) {
-                    n.push_back(std::stoull(word));
-                }
                 tree.spans.push_back(ptowsp_span());
-                tree.spans.back().kind = static_cast<uint32_t>(n.at(0));
-                tree.spans.back().lane = static_cast<uint32_t>(n.at(1));
-                tree.spans.back().begin = n.at(2);
-                tree.spans.back().end = n.at(3);
+                ptowsp_span &now = tree.spans.back();
+                assert_int_equal(sscanf(span.c_str(), "%u %u %" SCNu64 " %" SCNu64, &now.kind,
+                                        &now.lane, &now.begin, &now.end),
+                                 4);
             }
             return;
         } else if (verb == "noted") {
@@ -532,24 +525,25 @@ class Play {
         }
     }
 
-    void set(const std::string &who, const std::string &what) {
-        if (what == "works") {
+    void set(const std::string &what) {
+        const std::string written = "tree writes ";
+        if (what.compare(0, written.size(), written) == 0) {
+            tree.written = what.substr(written.size());
+        } else if (what == "tree works") {
             tree.status = PTOWSP_OK;
             tree.written = Tree().written;
-        } else if (what == "refuses") {
+        } else if (what == "tree refuses") {
             tree.refuses = true;
-        } else if (what == "is stuck") {
+        } else if (what == "tree is stuck") {
             tree.status = PTOWSP_STUCK;
-        } else if (what == "has no slots") {
+        } else if (what == "tree has no slots") {
             tree.program.slot_count = 0;
-        } else if (what.compare(0, 7, "writes ") == 0) {
-            tree.written = what.substr(7);
-        } else if (who == "elements" && what == "have no memory") {
-            elements_have_no_memory = true;
-        } else if (what == "has no memory") {
+        } else if (what == "tree has no memory") {
             tree.has_no_memory = true;
+        } else if (what == "elements have no memory") {
+            elements_have_no_memory = true;
         } else {
-            complain("there is no " + who + " that " + what);
+            complain("there is no such word: " + what);
         }
     }
 
@@ -599,8 +593,7 @@ class Play {
             assert_true(dup2(kept[i], 1 + i) >= 0);
             close(kept[i]);
             rewind(files[i]);
-            for (int c; (c = fgetc(files[i])) != EOF;) {
-                printed[i] += static_cast<char>(c);
+            for (int c; (c = fgetc(files[i])) != EOF; printed[i] += static_cast<char>(c)) {
             }
             fclose(files[i]);
         }
