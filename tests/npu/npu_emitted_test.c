@@ -9,20 +9,28 @@
 //      case what_it_claims
 //        let NAME ; NAME, row VALUE ; VALUE         once for each row, with $NAME (letters) in module and case
 //        native KERNEL [FUNCTION]                   a C function, whose source follows, or NPU_SCALE_TEXT
-//        cost [FUNCTION], read PATH, sourceless     it has a cost function; its source is a file, or there is none
+//        cost [FUNCTION], timed                     it has a cost function; it has no function
+//        read PATH, sourceless                      its source is a file; there is none
 //        pto KERNEL                                 a PTO-ISA source
 //        entry NAME, args VALUE INDEX, ...          VALUE as ptowsp.h has it, behind PTOWSP_PTO_; of NUMBER: the number
 //        block, block_count VALUE INDEX; include DIRECTORY; mixed
-//        disk NAME, directory NAME, fifo NAME       in $dir, the directory of the case
+//        disk NAME [LINE], directory NAME, fifo NAME
+//                                                   in $dir, the directory of the case
+//        size BYTES NAME                            such a file is cut, or has zeros at its end
 //        | TEXT, |. TEXT                            a line of the source or file before; one that does not end
-//        host; simpler; window N; blocks N          the tree is for simulators; for PTO Runtime
+//        host; callback                             the tree is for simulators; it goes to a callback
+//        simpler; window N; blocks N                it is for PTO Runtime
+//        repeat N LINE                              N times, with $i from 0
 //        emits PATH                                 the next claims are about this file
 //        has, lacks, is TEXT                        a part, or all of it: \n, \t and \\ as in C
 //        then TEXT                                  behind the last part
 //        calls TEXT                                 blanks and line ends are alike
-//        times N TEXT; files N DIRECTORY            how often; how many files are below
-//        refused STATUS [at INDEX] TEXT             it cannot be emitted, and nothing is left
+//        times N TEXT; narrow N                     how often; how wide lines are at most
+//        files N DIRECTORY                          how many files are below
+//        refused STATUS [at INDEX] TEXT             it cannot be compiled or emitted, and nothing is left; texts of errors
+//                                                   have 511 characters at most
 
+#include "npu_files.h"
 #include "npu_fixture.h"
 
 #include "files.h"
@@ -44,7 +52,7 @@ typedef struct subject {
     const char **text, *disk, *disk_text;  // where lines go, and a file that is not yet written
     ptowsp_npu_desc desc;
     char tree[128];
-    bool is_emitted;
+    bool is_emitted, is_called;
     ptowsp_status status;
     const char *file, *found;
     uint32_t claims;
@@ -89,6 +97,16 @@ static const char *cell_at(const char *row, uint32_t index) {
     return test_print("%.*s", (int)length, row);
 }
 
+static const char *unescaped(const char *text) {
+    char *copy = (char *)test_alloc(strlen(text) + 1, 1), *to = copy;
+    for (; *text; text++) {
+        const bool is_escape = *text == '\\' && text[1] && strchr("nt\\", text[1]);
+        text += is_escape;
+        *to++ = !is_escape ? *text : *text == 'n' ? '\n' : *text == 't' ? '\t' : '\\';
+    }
+    return copy;
+}
+
 // The value of a name behind $.
 static const char *value_of(const subject *s, const char *name, size_t length) {
     if (length == 3 && strncmp(name, "dir", 3) == 0) {
@@ -102,7 +120,7 @@ static const char *value_of(const subject *s, const char *name, size_t length) {
             break;
         } else if (strlen(column) == length && strncmp(column, name, length) == 0) {
             const char *value = cell_at(s->row, i);
-            return value ? value : (FAIL(s, "the row has no %s", column), "");
+            return value ? unescaped(value) : (FAIL(s, "the row has no %s", column), "");
         }
     }
     FAIL(s, "there is no $%.*s", (int)length, name);
@@ -125,16 +143,6 @@ static const char *replaced(const subject *s, const char *line) {
     return text;
 }
 
-static const char *unescaped(const char *text) {
-    char *copy = (char *)test_alloc(strlen(text) + 1, 1), *to = copy;
-    for (; *text; text++) {
-        const bool is_escape = *text == '\\' && text[1] && strchr("nt\\", text[1]);
-        text += is_escape;
-        *to++ = !is_escape ? *text : *text == 'n' ? '\n' : *text == 't' ? '\t' : '\\';
-    }
-    return copy;
-}
-
 // Where a text has a part; blanks and line ends are alike.
 static bool has_words(const char *text, const char *part) {
     for (; *text; text++) {
@@ -147,6 +155,15 @@ static bool has_words(const char *text, const char *part) {
         }
     }
     return false;
+}
+
+// A line of `repeat`, number i.
+static const char *repeated(const char *line, int i) {
+    const char *text = "", *name;
+    for (; (name = strstr(line, "$i")) != NULL; line = name + 2) {
+        text = test_print("%s%.*s%d", text, (int)(name - line), line, i);
+    }
+    return test_print("%s%s", text, line);
 }
 
 // -- modules --------------------------------------------------------------------------------------
@@ -197,12 +214,8 @@ static const char *module_text(const subject *s) {
             size += (size_t)sprintf(text + size, "%s\n", line);
         }
         for (int i = 0; i < count; i++) {
-            const char *rest = unescaped(line + indent + used), *name;
-            size += (size_t)sprintf(text + size, "%.*s", (int)indent, line);
-            for (; (name = strstr(rest, "$i")) != NULL; rest = name + 2) {
-                size += (size_t)sprintf(text + size, "%.*s%d", (int)(name - rest), rest, i);
-            }
-            size += (size_t)sprintf(text + size, "%s\n", rest);
+            size += (size_t)sprintf(text + size, "%.*s%s\n", (int)indent, line,
+                                    repeated(unescaped(line + indent + used), i));
         }
         assert_true(size < TEXT_MAX * 4 - 1000);
     }
@@ -210,28 +223,25 @@ static const char *module_text(const subject *s) {
     return strncmp(text, "tiles ", 6) == 0 ? tiles_module(s, text, rest) : text;
 }
 
-static void compile(subject *s) {
+static ptowsp_status compile(subject *s) {
     const ptowsp_parse_desc attached = {s->kernels, s->kernel_count, 0};
     const char *text = module_text(s);
     pwsp_parse_saved saved;
     memset(&saved, 0, sizeof saved);
-    if (pwsp_parse_text(s->f.context, text, strlen(text), 1, &attached, &saved, &s->f.m, NULL)) {
-        FAIL(s, "%s", ptowsp_context_error(s->f.context).text);
-    }
+    const ptowsp_status status =
+        pwsp_parse_text(s->f.context, text, strlen(text), 1, &attached, &saved, &s->f.m, NULL);
     const ptowsp_program_desc desc = {saved.workload[0] ? saved.workload : NULL,
                                       strstr(text, "\nschedule\n") ? &saved.schedule : NULL};
-    if (ptowsp_program_create(s->f.context, s->f.m, &desc, &s->f.program)) {
-        FAIL(s, "%s", ptowsp_context_error(s->f.context).text);
-    }
+    return status ? status : ptowsp_program_create(s->f.context, s->f.m, &desc, &s->f.program);
 }
 
 static void emit(subject *s) {
-    if (!s->f.program) {
-        compile(s);
-    }
     if (!s->is_emitted) {
         const uint32_t before = npu_entries(s->f.directory);
-        s->status = ptowsp_npu_emit(s->f.context, s->f.program, &s->desc);
+        s->status = s->f.program ? PTOWSP_OK : compile(s);
+        s->status = s->status      ? s->status
+                    : s->is_called ? npu_files_try(s->f.context, s->f.program)
+                                   : ptowsp_npu_emit(s->f.context, s->f.program, &s->desc);
         s->is_emitted = true;
         assert_true(s->status == PTOWSP_OK || npu_entries(s->f.directory) == before);
     }
@@ -247,8 +257,8 @@ static ptowsp_pto_arg arg_of(const subject *s, const char *text) {
     if (sscanf(text, " %15s %lld", word, &number) != 2) {
         FAIL(s, "no argument: %s", text);
     }
-    for (size_t i = 0; i < COUNT_OF(values); i++) {
-        if (strcmp(values[i], word) == 0) {
+    for (int i = 0; i < 100; i++) {  // or a number that is none of them
+        if (strcmp(i < (int)COUNT_OF(values) ? values[i] : test_print("%d", i), word) == 0) {
             const bool is_number = i == PTOWSP_PTO_NUMBER;
             const ptowsp_pto_arg arg = {(ptowsp_pto_value)i, is_number ? 0 : (uint32_t)number,
                                         is_number ? number : 0};
@@ -264,22 +274,34 @@ static bool begins(subject *s, const char *word, const char *rest) {
     const char *path = test_print("%s/%s", s->f.directory, rest);
     const bool is_pto = strcmp(word, "pto") == 0;
     if (is_pto || strcmp(word, "native") == 0) {
-        assert_true(s->kernel_count < KERNEL_MAX);
-        ptowsp_pto_source *pto = &s->ptos[s->kernel_count];
-        ptowsp_parse_kernel *kernel = &s->kernels[s->kernel_count++];
         const char *function = strchr(rest, ' ');
-        kernel->name = function ? test_print("%.*s", (int)(function - rest), rest) : rest;
-        kernel->fn = is_pto ? NULL : npu_scale;
-        kernel->pto = is_pto ? pto : NULL;
-        kernel->source.text = is_pto ? NULL : NPU_SCALE_TEXT;
-        kernel->source.fn = is_pto ? NULL : function ? function + 1 : "scale";
+        const char *name = function ? test_print("%.*s", (int)(function - rest), rest) : rest;
+        if (s->kernel_count == 0 || strcmp(s->kernels[s->kernel_count - 1].name, name) != 0) {
+            assert_true(s->kernel_count < KERNEL_MAX);
+            s->kernels[s->kernel_count++].name = name;
+        }
+        ptowsp_pto_source *pto = &s->ptos[s->kernel_count - 1];
+        ptowsp_parse_kernel *kernel = &s->kernels[s->kernel_count - 1];
+        if (is_pto) {
+            kernel->pto = pto;
+        } else {
+            kernel->fn = npu_scale;
+            kernel->source.text = NPU_SCALE_TEXT;
+            kernel->source.fn = function ? function + 1 : "scale";
+        }
         s->text = is_pto ? &pto->text : &kernel->source.text;
     } else if (strcmp(word, "disk") == 0) {
-        s->disk = path;
-        s->disk_text = "";
+        const size_t name = strcspn(rest, " ");
+        s->disk = test_print("%s/%.*s", s->f.directory, (int)name, rest);
+        s->disk_text = rest[name] ? test_print("%s\n", rest + name + 1) : "";
         s->text = &s->disk_text;
     } else if (strcmp(word, "directory") == 0) {
         assert_int_equal(mkdir(path, 0755), 0);
+    } else if (strcmp(word, "size") == 0) {
+        long long size;
+        int used;
+        assert_int_equal(sscanf(rest, "%lld %n", &size, &used), 1);
+        assert_int_equal(truncate(test_print("%s/%s", s->f.directory, rest + used), size), 0);
     } else if (strcmp(word, "fifo") == 0) {
         assert_int_equal(mkfifo(path, 0600), 0);
     } else {
@@ -299,6 +321,8 @@ static bool describes(subject *s, const char *word, const char *rest) {
         kernel->source.cost = *rest ? rest : NULL;
     } else if (strcmp(word, "sourceless") == 0) {
         kernel->source.text = kernel->source.fn = NULL;
+    } else if (strcmp(word, "timed") == 0) {
+        kernel->fn = NULL;
     } else if (strcmp(word, "read") == 0) {
         *(kernel->pto ? &pto->file : &kernel->source.file) = rest;
         kernel->source.text = NULL;
@@ -316,6 +340,8 @@ static bool describes(subject *s, const char *word, const char *rest) {
         assert_true(i < PTOWSP_PTO_INCLUDE_MAX);
         pto->include_dirs[i] = rest;
     } else if (strcmp(word, "args") == 0) {
+        for (; pto->args[i].value; i++) {
+        }
         for (; *rest; i++, rest += strcspn(rest, ","), rest += *rest == ',') {
             assert_true(i < PTOWSP_PTO_ARG_MAX);
             pto->args[i] = arg_of(s, rest);
@@ -328,12 +354,14 @@ static bool describes(subject *s, const char *word, const char *rest) {
 
 static bool is_for(subject *s, const char *word, const char *rest) {
     const bool is_host = strcmp(word, "host") == 0, is_simpler = strcmp(word, "simpler") == 0,
-               is_window = strcmp(word, "window") == 0, is_blocks = strcmp(word, "blocks") == 0;
+               is_window = strcmp(word, "window") == 0, is_blocks = strcmp(word, "blocks") == 0,
+               is_called = strcmp(word, "callback") == 0;
+    s->is_called = s->is_called || is_called;
     s->desc.is_for_host = s->desc.is_for_host || is_host;
     s->desc.runtime = is_simpler ? PTOWSP_NPU_SIMPLER : s->desc.runtime;
     s->desc.task_window = is_window ? (uint32_t)atoll(rest) : s->desc.task_window;
     s->desc.block_max = is_blocks ? (uint32_t)atoll(rest) : s->desc.block_max;
-    const bool is_any = is_host || is_simpler || is_window || is_blocks;
+    const bool is_any = is_host || is_simpler || is_window || is_blocks || is_called;
     s->is_emitted = s->is_emitted && !is_any;
     return is_any;
 }
@@ -347,7 +375,7 @@ static void refused(subject *s, const char *rest) {
     emit(s);
     const ptowsp_error error = ptowsp_context_error(s->f.context);
     if (strcmp(ptowsp_status_name(s->status), status) != 0 || error.index != index ||
-        strcmp(error.text, unescaped(rest + used + more)) != 0) {
+        strcmp(error.text, test_print("%.511s", unescaped(rest + used + more))) != 0) {
         FAIL(s, "%s at %lld: %s", ptowsp_status_name(s->status), (long long)error.index,
              s->status ? error.text : "");
     }
@@ -374,12 +402,11 @@ static void opens(subject *s, const char *path) {
     emit(s);
     if (s->status != PTOWSP_OK) {
         FAIL(s, "%s", ptowsp_context_error(s->f.context).text);
-    } else if (access(whole, R_OK) != 0) {
+    } else if (s->is_called ? !npu_files_at(path) : access(whole, R_OK) != 0) {
         FAIL(s, "there is no %s", path);
     }
-    char *data = file_read(whole, &size);
+    char *data = s->is_called ? strdup(npu_files_text(path)) : file_read(whole, &size);
     s->file = s->found = test_print("%s", data);
-    assert_int_equal(strlen(data), size);
     free(data);
 }
 
@@ -393,9 +420,10 @@ static bool claims(subject *s, const char *word, const char *rest) {
         refused(s, rest);
     } else if (strcmp(word, "files") == 0) {
         emit(s);
-        count = files_below(test_print("%s/%s", s->tree, end + 1));
+        count = s->is_called ? npu_files_below(test_print("%s/", end + 1))
+                             : files_below(test_print("%s/%s", s->tree, end + 1));
         holds = count == wanted;
-    } else if (!strstr(" has lacks is then calls times ", test_print(" %s ", word))) {
+    } else if (!strstr(" has lacks is then calls times narrow ", test_print(" %s ", word))) {
         return false;
     } else if (!s->file || !*rest) {
         FAIL(s, "%s: of no file, or nothing", word);
@@ -412,6 +440,11 @@ static bool claims(subject *s, const char *word, const char *rest) {
         holds = strcmp(s->file, part) == 0;
     } else if (strcmp(word, "calls") == 0) {
         holds = has_words(s->file, part);
+    } else if (strcmp(word, "narrow") == 0) {
+        for (const char *at = s->file; holds && *at; at += strcspn(at, "\n") + 1) {
+            count = (uint32_t)strcspn(at, "\n");
+            holds = count <= wanted;
+        }
     } else {
         for (const char *at = s->file; (at = strstr(at, end + 1)) != NULL; at++) {
             count++;
@@ -428,13 +461,21 @@ static bool claims(subject *s, const char *word, const char *rest) {
 // -- cases ----------------------------------------------------------------------------------------
 
 static void line_run(subject *s, const char *line) {
+    int repeats, used;
     line += strspn(line, " ");
+    if (sscanf(line, "repeat %d %n", &repeats, &used) == 1) {
+        for (int i = 0; i < repeats; i++) {
+            line_run(s, repeated(line + used, i));
+        }
+        return;
+    }
+    line = replaced(s, line);
     if (line[0] == '|') {
         if (!s->text) {
             FAIL(s, "a line of nothing: %s", line);
         }
         const bool is_last = line[1] == '.';
-        const char *rest = replaced(s, line + 1 + is_last), *old = *s->text;
+        const char *rest = line + 1 + is_last, *old = *s->text;
         const bool is_first = !old || strcmp(old, NPU_SCALE_TEXT) == 0;
         *s->text =
             test_print("%s%s%s", is_first ? "" : old, rest + (*rest == ' '), is_last ? "" : "\n");
@@ -447,7 +488,7 @@ static void line_run(subject *s, const char *line) {
     const size_t length = strcspn(line, " ");
     const char *word = test_print("%.*s", (int)length, line);
     if (line[0] && line[0] != '#' && strcmp(word, "let") != 0 && strcmp(word, "row") != 0) {
-        const char *rest = replaced(s, line + length + (line[length] == ' '));
+        const char *rest = line + length + (line[length] == ' ');
         if (strcmp(word, "emits") == 0) {
             opens(s, rest);
         } else if (!begins(s, word, rest) && !describes(s, word, rest) && !is_for(s, word, rest) &&
@@ -467,7 +508,7 @@ static void case_run(subject *s, const char *lines) {
     memset(s->ptos, 0, sizeof s->ptos);
     s->text = NULL;
     s->file = NULL;
-    s->is_emitted = false;
+    s->is_emitted = s->is_called = false;
     snprintf(s->tree, sizeof s->tree, "%s/tree", s->f.directory);
     s->desc = (ptowsp_npu_desc){.directory = s->tree, .is_replacing = true};
     for (size_t length; *lines == ' ' || *lines == '\n' || *lines == '#'; lines += length + 1) {

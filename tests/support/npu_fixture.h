@@ -113,8 +113,8 @@ static inline void npu_remove_all(const char *path) {
     for (struct dirent *entry = directory ? readdir(directory) : NULL; entry;
          entry = readdir(directory)) {
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
-            char inside[1024];
-            snprintf(inside, sizeof inside, "%.700s/%.255s", path, entry->d_name);
+            char inside[2048];
+            snprintf(inside, sizeof inside, "%.1700s/%.255s", path, entry->d_name);
             npu_remove_all(inside);
         }
     }
