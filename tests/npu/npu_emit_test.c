@@ -1,10 +1,8 @@
-// Trees as files: what is in them, that it is the same each time, and that a directory has all of a
-// tree or what was there before.
+// Trees as files: that they are the same each time, and that a directory has all of a tree or what was
+// there before. What is in them is in tests/npu/emitted.
 
 #include "npu_files.h"
 #include "npu_fixture.h"
-
-#include <stdarg.h>
 
 // Emits all files (npu_files.h).
 static void emit_all(const npu_fixture *f) {
@@ -108,6 +106,7 @@ NPU_FIXTURE_TEST(emit__what_is_not_the_programs_is_generated) {
             is_own |= star ? strncmp(path, own[k], (size_t)(star - own[k])) == 0
                            : strcmp(path, own[k]) == 0;
         }
+        assert_null(strstr(path, "pipeline"));  // only programs that have some
         for (const char *at = text; is_own && *at; at++) {
             line_count += *at == '\n';
         }
@@ -118,30 +117,6 @@ NPU_FIXTURE_TEST(emit__what_is_not_the_programs_is_generated) {
         }
     }
     assert_in_range(line_count, 300, 850);
-}
-
-NPU_FIXTURE_TEST(emit__tables_say_what_the_program_has) {
-    static const char *const tables[] = {
-        "    {\"batch\", PTOWSP_AXIS_DYNAMIC, 0, 0, 1},\n",
-        "    {\"kv_len\", PTOWSP_I32, 0, 1},\n",
-        "    {\"factor\", 1},\n",
-        "    {\"x\", PTOWSP_F32, 2, {PTOWSP_DYNAMIC, 8}, 1, 1, 0, 0},\n",
-        "    {\"scale\", PTOWSP_UNIT_VECTOR, 1, 1, 1, {\"data\"}},\n",
-        "    \"decode/parallel b/when/task scale\",\n",
-        "        PTOWSP_ISSUE_DATAFLOW,\n",
-        NULL};
-    static const char *const header[] = {"    AXIS_batch = 1,\n", "    KERNEL_scale = 1,\n", NULL};
-    static const char *const readme[] = {"| kv\\_len | array of i32 |\n", "issue dataflow", NULL};
-    emit_all(f);
-    npu_has_all(npu_files_text("aicpu/program.cpp"), tables);
-    npu_has_all(npu_files_text("aicpu/program.h"), header);
-    npu_has_all(npu_files_text("README.md"), readme);
-    npu_files_text("include/ptowsp.h");
-    npu_files_text("shim/ptoisa_shim.h");
-    // Files for pipelines are in trees of programs that have some.
-    for (uint32_t i = 0; i < npu_file_count; i++) {
-        assert_null(strstr(npu_files[i].path, "pipeline"));
-    }
 }
 
 // A value of JSON from here; behind it, or NULL if it is none.
@@ -191,21 +166,10 @@ static const char *json(const char *at) {
     return length ? at + length : NULL;
 }
 
-NPU_FIXTURE_TEST(emit__manifest_is_json_with_the_schedules_support) {
-    static const char *const parts[] = {
-        "\n  \"drivers\": [\"aicpu\", \"host\"],\n",
-        "{\"directive\": \"issue\", \"value\": \"dataflow\", \"support\": \"enforced\"}",
-        "{\"directive\": \"dispatch\", \"value\": \"round robin\", \"support\": \"enforced\"}",
-        "{\"directive\": \"hazards\", \"value\": \"war\", ",
-        "{\"directive\": \"streams\", \"value\": \"none\", ",
-        "\"name\": \"scale\", \"kind\": \"native\", \"unit\": \"vector\", \"used\": true",
-        NULL};
-    const char *text = npu_files_of(f->context, f->program, "manifest.json");
-    const char *end = json(text);
+NPU_FIXTURE_TEST(emit__manifest_is_json) {
+    const char *end = json(npu_files_of(f->context, f->program, "manifest.json"));
     assert_non_null(end);
     assert_string_equal(end, "\n");
-    assert_ptr_equal(strstr(text, "{\n  \"format\": \"ptowsp tree\",\n  \"abi\": 6,\n"), text);
-    npu_has_all(text, parts);
 }
 
 // Words, macros, what could be a trigraph or the end of a comment, and names that are one when what
@@ -295,292 +259,6 @@ NPU_FIXTURE_TEST(emit__a_callback_may_stop_it) {
     assert_int_equal(ptowsp_npu_emit_files(f->context, f->program, stop, second), PTOWSP_CANCELLED);
     snprintf(text, sizeof text, "emit: the callback returned CANCELLED for %s", second);
     test_error_is(f->context, PTOWSP_CANCELLED, 1, text);
-}
-
-#define BEGUN_TEST(name) TEST_MADE(name, npu_fixture, f, npu_fixture_begin(f), npu_fixture_free(f))
-
-BEGUN_TEST(emit__kernels_need_their_source) {
-    char path[160];
-    npu_program_make(f, &npu_plain_names, NULL);
-    assert_int_equal(emit_to(f, in_directory(f, "tree", path), false), PTOWSP_UNSUPPORTED);
-    test_error_is(f->context, PTOWSP_UNSUPPORTED, 1,
-                  "emit: kernel scale has no source (ptowsp_kernel_source), which a tree needs");
-    assert_int_equal(npu_entries(f->directory), 0);
-    npu_program_free(f);
-    const ptowsp_parse_kernel kernel = {
-        .name = "scale", .fn = npu_scale, .cost = npu_scale, .source.text = NPU_SCALE_TEXT};
-    npu_parse(f,
-              "module m\n"
-              "kernel scale(axes 0) vector, cycles by a cost function\n"
-              "workload w\n"
-              "  task scale()\n",
-              &kernel, 1);
-    npu_fixture_compile(f, NULL);
-    assert_int_equal(emit_to(f, path, false), PTOWSP_UNSUPPORTED);
-    test_error_is(f->context, PTOWSP_UNSUPPORTED, 1,
-                  "emit: kernel scale has a cost function, which its source does not name");
-    assert_int_equal(npu_entries(f->directory), 0);
-}
-
-// The program of a text, in which %s and so on are the arguments.
-static void text_make(npu_fixture *f, const char *format, ...) {
-    char text[2000];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    npu_fixture_begin(f);
-    npu_parse(f, text, NULL, 0);
-    npu_fixture_compile(f, NULL);
-}
-
-// z = exp(a * b) * c: one way to the vector core, and one back.
-static const char mixed[] = "module m\n"
-                            "tensor a f32 [16, 16] global\n"
-                            "tensor b f32 [16, 40] global\n"
-                            "tensor c f32 [40, 8] global\n"
-                            "tensor z f32 [16, 8] global\n"
-                            "kernel attend(axes 0, in a f32 16 x 16, in b f32 16 x 40,"
-                            " in c f32 40 x 8, out z f32 16 x 8) mix, 41 instructions\n"
-                            "  machine \"%s\"\n"
-                            "  %%1 = parameter a\n"
-                            "  %%2 = parameter b\n"
-                            "  %%3 = parameter c\n"
-                            "  %%4 = parameter z\n"
-                            "  %%5 = matmul %%1, %%2 : f32 16 x 40\n"
-                            "  %%6 = exp %%5 : f32 16 x 40\n"
-                            "  %%7 = matmul %%6, %%3 : f32 16 x 8\n"
-                            "  store %%4, %%7\n"
-                            "workload w\n"
-                            "  task attend() a = a b = b c = c z = z\n";
-
-// Columns of bytes, of a transient or a bound tensor: filled, then the first one is widened.
-static const char columns[] = "module m\n"
-                              "tensor bytes i8 [32, %1$d] global%2$s\n"
-                              "tensor halves f16 [32, %1$d] global\n"
-                              "kernel fill(axes 0, in in f16 32 x %1$d, out out i8 32 x %1$d)"
-                              " vector, 9 instructions\n"
-                              "  machine \"910B\"\n"
-                              "  %%1 = parameter in\n"
-                              "  %%2 = parameter out\n"
-                              "  %%3 = cvt %%1 : i8 32 x %1$d\n"
-                              "  store %%2, %%3\n"
-                              "kernel widen(axes 0, in in i8 32 x 1, out out f16 32 x 1)"
-                              " vector, 9 instructions\n"
-                              "  machine \"910B\"\n"
-                              "  %%1 = parameter in\n"
-                              "  %%2 = parameter out\n"
-                              "  %%3 = cvt %%1 : f16 32 x 1\n"
-                              "  store %%2, %%3\n"
-                              "workload w\n"
-                              "  task fill() in = halves out = bytes\n"
-                              "  task widen() in = bytes out = halves\n";
-
-TEST(emit__columns_that_a_device_cannot_move_are_refused_where_they_are_known) {
-    // A transient tensor of rows with one element has dense columns; bound ones have any strides.
-    for (int i = 0; i < 3; i++) {
-        npu_fixture f;
-        text_make(&f, columns, i == 1 ? 1 : 4, i < 2 ? " transient" : "");
-        char path[160];
-        ptowsp_status status = emit_to(&f, in_directory(&f, "tree", path), false);
-        if (i == 0) {
-            test_error_is(
-                f.context, PTOWSP_UNSUPPORTED, 2,
-                "emit: kernel widen: parameter in is moved by columns of i8, and a device "
-                "cannot, as transient tensor bytes lies by rows (rule: windows; "
-                "is_for_host: for threads and simulators)");
-            assert_int_equal(npu_entries(f.directory), 0);
-        } else {
-            assert_int_equal(status, PTOWSP_OK);
-        }
-        const ptowsp_npu_desc desc = {path, true, true, PTOWSP_NPU_OWN, 0, 0, NULL};
-        assert_int_equal(ptowsp_npu_emit(f.context, f.program, &desc), PTOWSP_OK);
-        emit_all(&f);
-        assert_non_null(
-            strstr(npu_files_text("aicore/kernels/widen.cpp"), "WSP_REQUIRE_COLUMNS(task, 0);"));
-        assert_non_null(
-            strstr(npu_files_text("README.md"), "ends the run with UNSUPPORTED if one cannot"));
-        npu_fixture_free(&f);
-    }
-}
-
-// TADDC and TADDSC: for simulators and threads alone; TSUBC is for devices, too.
-TEST(emit__instructions_of_the_simulator_alone_are_refused_for_devices) {
-    static const struct {
-        const char *name, *operands, *instead;
-    } cases[] = {{"TADDC", "(%1, %1, %1)", "TADD"},
-                 {"TADDSC", "(%1, %1) scalar %3", "TADDS"},
-                 {"TSUBC", "(%1, %1, %1)", NULL}};
-    for (int i = 0; i < 3; i++) {
-        npu_fixture f;
-        char path[160], text[256];
-        text_make(&f,
-                  "module carries\n"
-                  "tensor x f32 [?, 16] global\n"
-                  "kernel sum(axes 0, inout x f32 8 x 16) vector, 9 instructions\n"
-                  "  machine \"910B\"\n"
-                  "  %%1 = parameter x\n"
-                  "  %%2 = alloc UB row_major : f32 8 x 16\n"
-                  "  %%3 = const 3\n"
-                  "  instruction %s (%%2) %s\n"
-                  "  store %%1, %%2\n"
-                  "workload w\n"
-                  "  task sum() x = x\n",
-                  cases[i].name, cases[i].operands);
-        const ptowsp_status status = emit_to(&f, in_directory(&f, "tree", path), false);
-        if (cases[i].instead) {
-            snprintf(text, sizeof text,
-                     "emit: kernel sum: PTO-ISA has %s in its CPU simulator alone: use %s and TADD "
-                     "(is_for_host: for threads and simulators)",
-                     cases[i].name, cases[i].instead);
-            test_error_is(f.context, PTOWSP_UNSUPPORTED, 1, text);
-        } else {
-            assert_int_equal(status, PTOWSP_OK);
-        }
-        const ptowsp_npu_desc host = {path, true, true, PTOWSP_NPU_OWN, 0, 0, NULL};
-        assert_int_equal(ptowsp_npu_emit(f.context, f.program, &host), PTOWSP_OK);
-        npu_fixture_free(&f);
-    }
-}
-
-TEST(emit__kernels_for_both_cores_are_for_devices_where_they_have_halves) {
-    for (int i = 0; i < 2; i++) {
-        npu_fixture f;
-        text_make(&f, mixed, i ? "950PR" : "910B");
-        char path[160];
-        ptowsp_status status = emit_to(&f, in_directory(&f, "tree", path), false);
-        if (i == 0) {
-            assert_int_equal(status, PTOWSP_OK);
-        } else {
-            test_error_is(f.context, PTOWSP_UNSUPPORTED, 1,
-                          "emit: kernel attend works on cube and vector cores at once: kernels of "
-                          "950PR are not cut into a half for each (rule: direct FIFOs; "
-                          "is_for_host: for threads and simulators)");
-            assert_int_equal(npu_entries(f.directory), 0);
-        }
-        const ptowsp_npu_desc desc = {path, true, true, PTOWSP_NPU_OWN, 0, 0, NULL};
-        assert_int_equal(ptowsp_npu_emit(f.context, f.program, &desc), PTOWSP_OK);
-        ptowsp_kernel_info info = ptowsp_program_read(f.program)->kernels[1];
-        assert_int_equal(info.is_mixed, i == 0);
-        char order[64] = "";
-        for (uint32_t at = 0; at < info.insn_count; at++) {
-            ptowsp_insn_info insn = ptowsp_program_read(f.program)->kernels[1].insns[at];
-            bool is_push = insn.op == PTOWSP_OP_TPUSH;
-            assert_int_equal(insn.side != PTOWSP_SIDE_ANY, info.is_mixed);
-            if (is_push || insn.op == PTOWSP_OP_TPOP) {
-                size_t length = strlen(order);
-                snprintf(order + length, sizeof order - length, "%s%s%u ", is_push ? "push" : "pop",
-                         insn.side == PTOWSP_SIDE_CUBE ? " cube " : " vector ", insn.fifo);
-            }
-        }
-        assert_string_equal(order, i ? "" : "push cube 0 pop vector 0 push vector 1 pop cube 1 ");
-        for (int fifo = 0; fifo < 2; fifo++) {  // 16 x 40 f32, both ways
-            assert_int_equal(info.fifos[fifo].slot_bytes, i ? 0 : 2560);
-            assert_int_equal(info.fifos[fifo].slot_count, i ? 0 : 2);
-            assert_int_equal(info.fifos[fifo].flag, i ? 0 : 2 * fifo);
-        }
-        // Its source says so, and has a function for each half, with its own parts alone.
-        static const char *const said[] = {
-            "//      to_vector  cube -> vector   2 slots of 2560 bytes, flags 0 and 1\n"
-            "//      to_cube    vector -> cube   2 slots of 2560 bytes, flags 2 and 3\n",
-            "//      cube:    TLOAD TLOAD TMOV TMOV TMATMUL TPUSH(to_vector)",
-            "//      vector:  TPOP(to_vector) TEXP TPUSH(to_cube)\n",
-            "// The two vector cores of a block share the rows of the vector half.\n",
-            "using ToVector = wsp::Fifo<0, true, 2560, 2, TileSplitAxis::TILE_UP_DOWN>;\n"
-            "using ToCube = wsp::Fifo<2, false, 2560, 2, TileSplitAxis::TILE_UP_DOWN>;\n",
-            "#if WSP_HAS_CUBE\n",
-            "AICORE inline void cube(__gm__ wsp_task *task, wsp::Pipes &pipes) {\n",
-            "TMATMUL(acc_1, left_1, right_1);\n",
-            "    to_vector.push<40>(acc_1);\n",
-            "TSTORE(v_z_gm, acc_2);\n",
-            "}\n\n#endif\n",
-            "#if WSP_HAS_VECTOR\n",
-            "AICORE inline void vector(__gm__ wsp_task *task, wsp::Pipes &pipes) {\n",
-            "    const wsp::Share mine = wsp::share(v_a_rows);",
-            "to_vector.pop<40>(t1)",
-            "    to_cube.push<40>(t",
-            "}\n\n#endif\n",
-            "extern \"C\" AICORE void wsp_kernel_attend(__gm__ wsp_task *task WSP_BLOCK_PARAM) {\n",
-            "    WSP_HALVES(task, v_attend::cube, v_attend::vector);\n}\n",
-        };
-        const char *at = npu_files_of(f.context, f.program, "aicore/kernels/attend.cpp");
-        for (uint32_t s = 0; s < sizeof said / sizeof said[0] && info.is_mixed; s++) {
-            const char *next = strstr(at, said[s]);
-            if (!next) {
-                fail_msg("there is no %s", said[s]);
-            }
-            at = next;
-        }
-        assert_true(info.is_mixed || (!strstr(at, "void cube(") && !strstr(at, "wsp::Fifo")));
-        npu_fixture_free(&f);
-    }
-}
-
-// Two factors of 256 KiB fill L1. A task may have none of the columns that are multiplied: a device
-// then takes zeros of 128 rows of 32 bytes, for which there is no room.
-TEST(emit__empty_products_need_room_for_zeros) {
-    npu_fixture f;
-    char path[160];
-    text_make(&f, "module m\n"
-                  "tensor a f16 [128, 1032] global\n"
-                  "tensor b f16 [1032, 128] global\n"
-                  "tensor z f32 [128, 128] global\n"
-                  "kernel gemm(axes 0, in a f16 128 x 1032, in b f16 1032 x 128,"
-                  " out z f32 128 x 128) cube, 65 instructions\n"
-                  "  machine \"910B\"\n"
-                  "  %%1 = parameter a\n"
-                  "  %%2 = parameter b\n"
-                  "  %%3 = parameter z\n"
-                  "  %%4 = slice %%2 at (8, 0) : f16 1024 x 128\n"
-                  "  %%5 = slice %%1 at (0, 8) : f16 128 x 1024\n"
-                  "  %%6 = matmul %%5, %%4 : f32 128 x 128\n"
-                  "  store %%3, %%6\n"
-                  "workload w\n"
-                  "  task gemm() a = a b = b z = z\n");
-    assert_int_equal(emit_to(&f, in_directory(&f, "tree", path), false), PTOWSP_UNSUPPORTED);
-    test_error_is(f.context, PTOWSP_UNSUPPORTED, 1,
-                  "emit: kernel gemm: matmul of f16: a sum may be empty, for which 910B wants 4096 "
-                  "bytes of zeros in L1, and 524288 of 524288 are in use (rule: empty products)");
-    npu_fixture_free(&f);
-}
-
-// Of each table, the last entry that a tree can have, and one more; entry 0 is none. The first statement is
-// a workload, the last one its end.
-TEST(emit__programs_over_a_limit_are_refused) {
-    static const struct {
-        const char *what, *line, *end;
-        uint32_t count, table;  // lines; entries that this makes, or 0: they are not too many
-    } cases[] = {
-        {"tensors", "tensor n%u f32 [] global\n", "workload w\n  slot_set 0 = 1\n", 65534, 0},
-        {"tensors", "tensor n%u f32 [] global\n", "workload w\n  slot_set 0 = 1\n", 65535, 65536},
-        {"axes", "axis n%u dynamic\n", "workload w\n  slot_set 0 = 1\n", 65535, 65536},
-        {"arrays", "array n%u i32\n", "workload w\n  slot_set 0 = 1\n", 65535, 65536},
-        {"symbols", "symbol n%u\n", "workload w\n  slot_set 0 = 1\n", 65535, 65536},
-        {"statements", "  slot_set 0 = %u\n", "", 65536, 65538},
-    };
-    static char module[65536 * 32];
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        npu_fixture f;
-        char text[100];
-        size_t at =
-            (size_t)sprintf(module, "module m slots 8\n%s", *cases[i].end ? "" : "workload w\n");
-        for (unsigned k = 0; k < cases[i].count; k++) {
-            at += (size_t)sprintf(module + at, cases[i].line, k);
-        }
-        strcpy(module + at, cases[i].end);
-        npu_fixture_begin(&f);
-        npu_parse(&f, module, NULL, 0);
-        npu_fixture_compile(&f, NULL);
-        const ptowsp_status status = npu_files_try(f.context, f.program);
-        assert_int_equal(status, cases[i].table ? PTOWSP_LIMIT_EXCEEDED : PTOWSP_OK);
-        assert_int_equal(npu_file_count == 0, cases[i].table > 0);
-        if (cases[i].table) {
-            snprintf(text, sizeof text, "emit: the program has %u %s; a tree has at most 65535",
-                     (unsigned)cases[i].table, cases[i].what);
-            test_error_is(f.context, PTOWSP_LIMIT_EXCEEDED, cases[i].table, text);
-        }
-        npu_fixture_free(&f);
-    }
 }
 
 // -- directories ----------------------------------------------------------------------------------

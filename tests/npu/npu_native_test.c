@@ -1,9 +1,8 @@
-// Kernels that are C functions, emitted with their source: what they compute, the cycles and
-// failures they give, how their text looks; and what is refused, by name.
+// Kernels that are C functions, emitted with their source: what they compute, the cycles and failures
+// they give. How their text looks, and what is refused, is in tests/npu/emitted/sources.emit.
 
 #define _POSIX_C_SOURCE 200809L
 
-#include "npu_files.h"
 #include "npu_fixture.h"
 #include "npu_kernel_fixture.h"
 
@@ -188,101 +187,4 @@ TEST(native__kernels_do_what_they_do_in_the_library) {
         npu_fixture_free(&all[i]);
     }
     npu_object_end(&o);
-}
-
-// -- how they look --------------------------------------------------------------------------------
-
-// The only file of kernels.
-static const char *kernels_of(const npu_fixture *n) {
-    assert_int_equal(npu_files_try(n->context, n->program), PTOWSP_OK);
-    assert_int_equal(npu_files_below("aicore/kernels/"), 1);
-    for (uint32_t i = 0;; i++) {
-        if (strncmp(npu_files[i].path, "aicore/kernels/", 15) == 0) {
-            return npu_files[i].text;
-        }
-    }
-}
-
-TEST(native__text_without_line_ends_is_broken_into_lines) {
-    npu_fixture n;
-    const ptowsp_parse_kernel kernel = native_of("mixed_up", mixed_up);
-    native_make(&n, &kernel, 1, "");
-    static const char *const lines[] = {
-        "\nstatic const char marks[] = \"a;b{c}\\\"\\\\\";\n",
-        "\nstatic const float table[2][2] = {{1, 2}, {3, 4}};\n",
-        "\n    char c = ';', brace = '}', quote = '\\'';\n",
-        "\n    for (int64_t r = 0; r < rows; r++) {\n        for (int64_t k = 0; k < cols; k++) "
-        "{\n",
-        "\n            } else if (r < k) {\n                *at -= 1;\n            } else {\n",
-        "\n    do {\n        n++;\n    } while (n < ptowsp_task_axis(task, 0));\n",
-        "\n}\n\nstatic ptowsp_cycles costly(const ptowsp_task *task, void *user) {\n",
-        NULL};
-    const char *text = kernels_of(&n);
-    npu_has_all(text, lines);
-    for (const char *at = text; *at; at += strcspn(at, "\n") + 1) {
-        assert_in_range(strcspn(at, "\n"), 0, 100);
-    }
-    npu_fixture_free(&n);
-}
-
-TEST(native__kernels_of_one_source_share_a_file) {
-    npu_fixture n;
-    const ptowsp_parse_kernel kernels[] = {native_of("fail_anyhow", fail_anyhow),
-                                           native_of("fail_with_a_status", fail_with_a_status)};
-    native_make(&n, kernels, 2, "");
-    static const char *const parts[] = {"void wsp_kernel_fail_anyhow(",
-                                        "void wsp_kernel_fail_with_a_status(", NULL};
-    npu_has_all(kernels_of(&n), parts);
-    npu_fixture_free(&n);
-}
-
-// -- refusals -------------------------------------------------------------------------------------
-
-static void refuse(npu_fixture *n, ptowsp_status status, const char *text) {
-    assert_int_equal(npu_files_try(n->context, n->program), status);
-    if (!strstr(ptowsp_context_error(n->context).text, text)) {
-        fail_msg("%s", ptowsp_context_error(n->context).text);
-    }
-    assert_int_equal(npu_files_below("aicore/kernels/"), 0);
-    npu_fixture_free(n);
-}
-
-TEST(native__without_source_is_refused_by_name) {
-    const struct {
-        ptowsp_parse_kernel kernel;
-        const char *cycles;
-        ptowsp_status status;
-        const char *text;
-    } cases[] = {{{.name = "lonely", .fn = mixed_up}, "", PTOWSP_UNSUPPORTED, "kernel lonely"},
-                 {{.name = "costly", .fn = mixed_up, .cost = costly, .source.text = native_source},
-                  "",
-                  PTOWSP_UNSUPPORTED,
-                  "kernel costly"},
-                 {{.name = "absent", .fn = mixed_up, .source.file = "/nowhere/absent.c"},
-                  "",
-                  PTOWSP_SYSTEM_FAILED,
-                  "/nowhere/absent.c"},
-                 {{.name = "timed"}, ", 5 cycles", PTOWSP_UNSUPPORTED, "kernel timed"}};
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        npu_fixture n;
-        native_make(&n, &cases[i].kernel, 1, cases[i].cycles);
-        refuse(&n, cases[i].status, cases[i].text);
-    }
-}
-
-#define FAMILY_KERNEL(name, machine)                                                               \
-    "kernel " name "(axes 0, in x f32 8 x 8, out y f32 8 x 8) vector, 9 instructions\n"            \
-    "  machine \"" machine "\"\n  %1 = parameter x\n  %2 = add %1, %1 : f32 8 x 8\n"               \
-    "  %3 = parameter y\n  store %3, %2\n"
-
-TEST(native__tile_kernels_of_two_families_are_refused) {
-    npu_fixture n;
-    npu_fixture_begin(&n);
-    npu_parse(&n,
-              "module native\ntensor x f32 [8, 8] global\n" FAMILY_KERNEL("old", "910B")
-                  FAMILY_KERNEL("new", "950PR") "workload w\n  task old() x = x y = x\n"
-                                                "  task new() x = x y = x\n",
-              NULL, 0);
-    npu_fixture_compile(&n, NULL);
-    refuse(&n, PTOWSP_UNSUPPORTED, "kernel new is for A5");
 }

@@ -1,6 +1,5 @@
 // Kernels that are PTO-ISA sources: four in the style of PTO-ISA's demos, one of them for cube and
-// vector cores, go through unchanged, and give in a built tree what they give in double precision;
-// what is refused, by name.
+// vector cores, go through unchanged, and give in a built tree what they give in double precision.
 
 #include "npu_cache.h"
 #include "npu_files.h"
@@ -298,117 +297,26 @@ TEST(own__sources_and_their_headers_are_in_the_tree_byte_for_byte) {
     npu_fixture_free(&f);
 }
 
-// -- types ----------------------------------------------------------------------------------------
-
-// The pointer that a source is given is one to the elements of the tensor, in C++'s words for them.
-TEST(own__sources_are_given_pointers_to_their_elements) {
-    static const struct {
-        const char *dtype, *type;
-    } cases[] = {{"f16", "half"},     {"bf16", "bfloat16_t"}, {"f32", "float"},
-                 {"f64", "double"},   {"i8", "int8_t"},       {"i16", "int16_t"},
-                 {"i32", "int32_t"},  {"i64", "int64_t"},     {"u8", "uint8_t"},
-                 {"u16", "uint16_t"}, {"u32", "uint32_t"},    {"u64", "uint64_t"},
-                 {"bool", "uint8_t"}};
-    static const ptowsp_pto_source pto = {.text = "template <typename T> void typed(T *) {}\n"};
-    static const ptowsp_parse_kernel kernel = {.name = "typed", .pto = &pto};
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        char module[300];
-        snprintf(module, sizeof module,
-                 "module types\n"
-                 "tensor x %s [4, 4] global\n"
-                 "kernel typed(axes 0, inout out %s ? x ?) vector, a PTO-ISA source\n"
-                 "workload types\n"
-                 "  task typed() out = x\n",
-                 cases[i].dtype, cases[i].dtype);
-        npu_fixture f;
-        npu_fixture_begin(&f);
-        npu_parse(&f, module, &kernel, 1);
-        npu_fixture_compile(&f, NULL);
-        char wanted[64];
-        const char *const parts[] = {wanted, NULL};
-        snprintf(wanted, sizeof wanted, "wsp::element<%s>(&task->tiles[0], 0, 0));", cases[i].type);
-        npu_has_all(npu_files_of(f.context, f.program, "aicore/kernels/typed.cpp"), parts);
-        npu_fixture_free(&f);
-    }
-}
-
 // -- what is refused ------------------------------------------------------------------------------
 
-static ptowsp_kernel_desc kernel_desc(const ptowsp_pto_source *pto) {
-    static const char *const names[] = {"out", "one", "other"};
-    ptowsp_kernel_desc desc = {.name = "add", .pto = pto};
-    for (int i = 0; i < 3; i++) {
-        desc.tiles[i] = (ptowsp_tile_param){names[i], i ? PTOWSP_IN : PTOWSP_INOUT, PTOWSP_F32,
-                                            PTOWSP_DYNAMIC, PTOWSP_DYNAMIC};
-    }
-    return desc;
-}
-
-static void is_refused(ptowsp_kernel_desc desc, const char *text) {
-    npu_fixture f;
-    npu_fixture_begin(&f);
-    npu_module_make(&f, "own");
-    assert_int_equal(ptowsp_kernel_make(f.m, &desc).id, 0);
-    PTOWSP_WORKLOAD(f.m, "own") {
-    }
-    assert_int_not_equal(ptowsp_program_create(f.context, f.m, NULL, &f.program), PTOWSP_OK);
-    assert_int_equal(strncmp(ptowsp_context_error(f.context).text, "own: kernel add: ", 17), 0);
-    assert_string_equal(ptowsp_context_error(f.context).text + 17, text);
-    npu_fixture_free(&f);
-}
-
-TEST(own__declarations_that_fit_no_kernel_are_refused) {
-    ptowsp_pto_source pto = add_source;
-    pto.text = "void add() {}";
-    is_refused(kernel_desc(&pto), "its PTO-ISA source is both a text and a file");
-    pto.text = pto.file = NULL;
-    is_refused(kernel_desc(&pto), "its PTO-ISA source has neither text nor file");
-    pto = add_source;
-    is_refused(kernel_desc(&pto), "block of its PTO-ISA source: number 0 of 0 axis arguments");
-    pto.block.value = PTOWSP_PTO_DATA;
-    is_refused(kernel_desc(&pto), "block of its PTO-ISA source is no axis, scalar or number");
-    pto.block.value = PTOWSP_PTO_NONE;
-    pto.args[1].index = 3;
-    is_refused(kernel_desc(&pto), "argument 1 of its PTO-ISA source: number 3 of 3 tiles");
-    pto.args[1].value = (ptowsp_pto_value)99;
-    is_refused(kernel_desc(&pto), "argument 1 of its PTO-ISA source: 99 is no kind of argument");
-    pto.args[1].value = PTOWSP_PTO_NONE;
-    pto.entry = "no name";
-    is_refused(kernel_desc(&pto), "the entry of its PTO-ISA source is no identifier of C");
-    pto.entry = NULL;
-    ptowsp_kernel_desc desc = kernel_desc(&pto);
-    desc.source.text = "static int x;";
-    is_refused(desc, "it has a source and a PTO-ISA source");
-    desc = kernel_desc(&pto);
-    desc.unit = PTOWSP_UNIT_MIX;
-    is_refused(desc, "its unit is mix, and its PTO-ISA source is not mixed");
-    pto.is_mixed = true;
-    desc.unit = PTOWSP_UNIT_CUBE;
-    is_refused(desc, "its PTO-ISA source is mixed, and its unit is not mix");
-}
-
-// Emits, or builds, a program of one task of a kernel; returns the error.
-static ptowsp_error error_of(const ptowsp_pto_source *pto, bool is_built, bool is_run) {
+// Builds a program of one task of a kernel, and may run it; returns the error.
+static ptowsp_error error_of(const ptowsp_pto_source *pto, bool is_run) {
     const ptowsp_parse_kernel kernel = {.name = "add", .pto = pto};
-    char text[500];
     npu_fixture f;
-    snprintf(text, sizeof text,
-             "module own\n"
-             "tensor a f32 [1, 64] global\n"
-             "tensor b f32 [1, 64] global\n"
-             "tensor c f32 [1, 64] global\n"
-             "kernel add" PARAMS("0") " %s, a PTO-ISA source\n"
-                                      "workload own\n"
-                                      "  task add() out = c one = a other = b\n",
-             pto->is_mixed ? "mix" : "vector");
     npu_fixture_begin(&f);
-    npu_parse(&f, text, &kernel, 1);
+    npu_parse(&f,
+              "module own\n"
+              "tensor a f32 [1, 64] global\n"
+              "tensor b f32 [1, 64] global\n"
+              "tensor c f32 [1, 64] global\n"
+              "kernel add" PARAMS("0") " vector, a PTO-ISA source\n"
+                                       "workload own\n"
+                                       "  task add() out = c one = a other = b\n",
+              &kernel, 1);
     npu_fixture_compile(&f, NULL);
-    ptowsp_npu_desc to = {.directory = f.directory, .is_replacing = true};
     ptowsp_npu *npu = NULL;
     const ptowsp_npu_build_desc build = {npu_cache, NULL, npu_cache_options()};
-    ptowsp_status status = is_built ? ptowsp_npu_build(f.context, f.program, &build, &npu)
-                                    : ptowsp_npu_emit(f.context, f.program, &to);
+    ptowsp_status status = ptowsp_npu_build(f.context, f.program, &build, &npu);
     if (is_run && status == PTOWSP_OK) {
         float data[3][64] = {{0}};
         ptowsp_run *run = test_run_of(f.context, f.program);
@@ -431,70 +339,8 @@ static void is_error(const ptowsp_error *error, ptowsp_status status, const char
     }
 }
 
-TEST(own__sources_that_cannot_be_read_or_lack_their_entry_are_refused) {
-    ptowsp_pto_source pto = no_source;
-    pto.file = "tests/npu/own/nothing.cpp";
-    ptowsp_error error = error_of(&pto, false, false);
-    is_error(&error, PTOWSP_SYSTEM_FAILED, "kernel add: its source tests/npu/own/nothing.cpp: ");
-    pto.file = "tests/npu/own/matmul.cpp";
-    error = error_of(&pto, false, false);
-    is_error(&error, PTOWSP_UNSUPPORTED, "kernel add: its PTO-ISA source has no entry add");
-    pto.file = NULL;
-    pto.text = "// add\nconst char *text = \"add\"; void add1();\n";
-    error = error_of(&pto, false, false);
-    is_error(&error, PTOWSP_UNSUPPORTED, "kernel add: its PTO-ISA source has no entry add");
-    pto.text = "#include \"../own/slots.hpp\"\nvoid add() {}\n";
-    pto.include_dirs[0] = "tests/npu/own";
-    error = error_of(&pto, false, false);
-    is_error(&error, PTOWSP_UNSUPPORTED, "../own/slots.hpp, outside of its directories");
-}
-
-TEST(own__mixed_sources_are_refused_for_devices) {
-    ptowsp_pto_source pto = no_source;
-    pto.text = "void add(float *, float *, float *)\n{\n}\n";
-    ptowsp_error error = error_of(&pto, false, false);
-    assert_int_equal(error.status, PTOWSP_OK);
-    pto.is_mixed = true;
-    error = error_of(&pto, false, false);
-    is_error(&error, PTOWSP_UNSUPPORTED,
-             "kernel add works on cube and vector cores at once: PTO-ISA sources of this kind have "
-             "no halves that a tree could start on a device");
-}
-
 #define LAUNCH "void start(void *s) { add<<<1, nullptr, s>>>(nullptr, nullptr, nullptr); }\n"
 #define ENTRY  "void add(float *, float *, float *) {}\n"
-
-// A launch that nothing hides from the shim is named with its line. What only looks like one is none.
-TEST(own__launches_that_are_under_no_condition_are_named) {
-    static const struct {
-        const char *text;
-        int line;  // of the launch that is refused; 0: none
-    } cases[] = {
-        {ENTRY LAUNCH, 2},
-        {ENTRY "/* add<<<1>>>() \n <<< */ const char *s = \"<<<\"; // <<<\n", 0},
-        {ENTRY "/* */\n#define N 1\n" LAUNCH, 4},
-        {ENTRY "#ifdef __CCE_AICORE__\n" LAUNCH "#endif\n", 0},
-        {ENTRY "#ifdef __CCE_AICORE__\n#endif\n" LAUNCH, 4},
-        {ENTRY "#if N\n" LAUNCH "#endif\n", 0},
-        {ENTRY "#endif\n" LAUNCH, 3},
-        {"#ifndef __CPU_SIM\n#endif\n" ENTRY LAUNCH, 4},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        ptowsp_pto_source pto = no_source;
-        pto.text = cases[i].text;
-        ptowsp_error error = error_of(&pto, false, false);
-        char text[200];
-        snprintf(text, sizeof text,
-                 "emit: kernel add: line %d of its text is a launch (<<<>>>): put it under #ifdef "
-                 "__CCE_AICORE__ or #ifndef __CPU_SIM",
-                 cases[i].line);
-        if (cases[i].line) {
-            is_error(&error, PTOWSP_UNSUPPORTED, text);
-        } else {
-            assert_int_equal(error.status, PTOWSP_OK);
-        }
-    }
-}
 
 // Hosts' parts as demos have them go through the compiler, which has no acl/acl.h: each of four sources has
 // them under conditions that one word makes false.
@@ -522,28 +368,28 @@ TEST(own__launches_that_the_simulator_does_not_see_are_not_seen_here) {
         assert_true(length < sizeof text);
         ptowsp_pto_source pto = no_source;
         pto.text = text;
-        ptowsp_error error = error_of(&pto, true, true);
+        ptowsp_error error = error_of(&pto, true);
         assert_string_equal(error.text, "");
         assert_int_equal(error.status, PTOWSP_OK);
     }
     // Under a condition of the author's own the compiler has the last word.
     ptowsp_pto_source pto = no_source;
     pto.text = ENTRY "#if defined(__CPU_SIM) || !defined(OWN)\n" LAUNCH "#endif\n";
-    ptowsp_error error = error_of(&pto, true, false);
+    ptowsp_error error = error_of(&pto, false);
     is_error(&error, PTOWSP_SYSTEM_FAILED, "aicore/sources/add/add.hpp:3:");
 }
 
 TEST(own__mistakes_in_sources_are_told_by_the_compiler) {
     ptowsp_pto_source pto = no_source;
     pto.text = "void add(float *, float *, float *)\n{\n    int x = ;\n}\n";
-    ptowsp_error error = error_of(&pto, true, false);
+    ptowsp_error error = error_of(&pto, false);
     is_error(&error, PTOWSP_SYSTEM_FAILED, "aicore/sources/add/add.hpp:3:");
     is_error(&error, PTOWSP_SYSTEM_FAILED, "error: expected");
     pto.text = "void add(float *, float *)\n{\n}\n";
-    error = error_of(&pto, true, false);
+    error = error_of(&pto, false);
     is_error(&error, PTOWSP_SYSTEM_FAILED, "aicore/kernels/add.cpp:");
     pto.text = "void add(float *, float *, int *)\n{\n}\n";
-    error = error_of(&pto, true, false);
+    error = error_of(&pto, false);
     is_error(&error, PTOWSP_SYSTEM_FAILED, "aicore/kernels/add.cpp:");
     // What a device refuses is found when it runs; in the mode as the simulator that is permitted,
     // and the flag that nobody takes is found.
@@ -551,9 +397,9 @@ TEST(own__mistakes_in_sources_are_told_by_the_compiler) {
                "    pto::Tile<pto::TileType::Vec, float, 1, 8> x;\n"
                "    TASSIGN(x, 0);\n    TRSQRT(x, x);\n"
                "    set_flag(PIPE_V, PIPE_MTE3, EVENT_ID3);\n}\n";
-    error = error_of(&pto, true, true);
+    error = error_of(&pto, true);
     is_error(&error, PTOWSP_KERNEL_FAILED, "TRSQRT: dst must not be src on A2/A3");
     pto.is_as_simulator = true;
-    error = error_of(&pto, true, true);
+    error = error_of(&pto, true);
     is_error(&error, PTOWSP_KERNEL_FAILED, "V to MTE3");
 }

@@ -1,5 +1,5 @@
 // Trees for PTO Runtime: what they share with other trees, byte for byte; an orchestration as people read
-// it, in tests/golden; what is refused, by name. What they do is in simpler_test.sh, which runs those of
+// it, in tests/golden. What is refused is in tests/npu/emitted/simpler.emit. What they do is in simpler_test.sh, which runs those of
 // examples, and random ones: PTOWSP_SIMPLER_TREES names a directory that these are left in, and
 // PTOWSP_SIMPLER_COUNT says how many there are.
 
@@ -12,49 +12,25 @@ enum { SIZE = 16, TILES = 5 };
 
 // -- programs -------------------------------------------------------------------------------------
 
-// y = x + x
-#define TWICE_KERNEL                                                                               \
-    "kernel twice(axes 0, in x f32 16 x 16, out y f32 16 x 16) vector, 9 instructions\n"           \
-    "  machine \"910B\"\n"                                                                         \
-    "  %%1 = parameter x\n"                                                                        \
-    "  %%2 = add %%1, %%1 : f32 16 x 16\n"                                                         \
-    "  %%3 = parameter y\n"                                                                        \
-    "  store %%3, %%2\n"
-
-// The program of a text, in which %s and so on are the arguments.
-static void program_make(npu_fixture *f, const ptowsp_parse_kernel *kernel, const char *format,
-                         ...) {
-    static char text[65536];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
+// y = x + x, by TILES tasks of one kernel.
+static void doubles_make(npu_fixture *f) {
     npu_fixture_begin(f);
-    npu_parse(f, text, kernel, kernel ? 1 : 0);
+    npu_parse(f,
+              "module doubles slots 8\n"
+              "axis tiles 5\n"
+              "tensor x f32 [80, 16] global\n"
+              "tensor y f32 [80, 16] global\n"
+              "kernel twice(axes 0, in x f32 16 x 16, out y f32 16 x 16) vector, 9 instructions\n"
+              "  machine \"910B\"\n"
+              "  %1 = parameter x\n"
+              "  %2 = add %1, %1 : f32 16 x 16\n"
+              "  %3 = parameter y\n"
+              "  store %3, %2\n"
+              "workload doubles\n"
+              "  parallel i in tiles\n"
+              "    task twice() x = x at (i * 16, 0) y = y at (i * 16, 0)\n",
+              NULL, 0);
     npu_fixture_compile(f, NULL);
-}
-
-// TILES tasks of one kernel, of `rows` rows all together; keys of a schedule are 1.
-static void doubles_make(npu_fixture *f, int64_t rows, const ptowsp_schedule *given) {
-    char text[1000];
-    ptowsp_schedule schedule = {0};
-    snprintf(text, sizeof text,
-             "module doubles slots 8\n"
-             "axis tiles 5\n"
-             "tensor x f32 [%d, 16] global\n"
-             "tensor y f32 [%d, 16] global\n" TWICE_KERNEL "workload doubles\n"
-             "  parallel i in tiles\n"
-             "    task twice() x = x at (i * 16, 0) y = y at (i * 16, 0)\n",
-             (int)rows, (int)rows);
-    npu_fixture_begin(f);
-    npu_parse(f, text, NULL, 0);
-    if (given) {
-        const ptowsp_expr none = schedule.dispatch_key, one = ptowsp_u64(f->m, 1);
-        schedule = *given;
-        schedule.dispatch_key = given->dispatch == PTOWSP_DISPATCH_AFFINITY ? one : none;
-        schedule.priority_key = given->ready == PTOWSP_READY_PRIORITY ? one : none;
-    }
-    npu_fixture_compile(f, &schedule);
 }
 
 static ptowsp_npu_desc simpler_desc(const npu_fixture *f, char path[128]) {
@@ -113,7 +89,7 @@ static ptowsp_status compare(void *user, const char *path, const char *text, siz
 TEST(simpler__sources_of_a_program_are_those_of_its_other_tree) {
     npu_fixture f;
     char path[128];
-    doubles_make(&f, TILES * SIZE, NULL);
+    doubles_make(&f);
     const ptowsp_npu_desc desc = simpler_desc(&f, path);
     assert_int_equal(ptowsp_npu_emit(f.context, f.program, &desc), PTOWSP_OK);
     compared c = {&f, 0};
@@ -126,7 +102,7 @@ TEST(simpler__sources_of_a_program_are_those_of_its_other_tree) {
 TEST(simpler__orchestration_is_golden) {
     npu_fixture f;
     char path[128];
-    doubles_make(&f, TILES * SIZE, NULL);
+    doubles_make(&f);
     ptowsp_npu_desc desc = simpler_desc(&f, path);
     desc.task_window = 64;
     desc.block_max = 3;
@@ -138,12 +114,6 @@ TEST(simpler__orchestration_is_golden) {
     fclose(file);
     assert_string_equal(text, golden);
     free(text);
-    char *test = tree_file(&f, "test_doubles.py");
-    assert_non_null(strstr(test, "class TestDoubles(SceneTestCase):"));
-    assert_non_null(strstr(test, "    \"ring_task_window\": [4, 4, 64, 4],\n"));
-    assert_non_null(strstr(test, "    \"ring_dep_pool\": [4, 4, 1088, 4],\n"));
-    assert_non_null(strstr(test, "\"signature\": [D.IN, D.INOUT],"));
-    free(test);
     npu_fixture_free(&f);
 }
 
@@ -152,7 +122,7 @@ TEST(simpler__run_is_recorded_beside_the_test) {
     npu_fixture f;
     char path[128];
     float x[TILES * SIZE * SIZE] = {0}, y[TILES * SIZE * SIZE] = {0};
-    doubles_make(&f, TILES * SIZE, NULL);
+    doubles_make(&f);
     ptowsp_run *run = test_run_of(f.context, f.program);
     ptowsp_npu_desc desc = simpler_desc(&f, path);
     desc.run = run;
@@ -459,7 +429,7 @@ TEST(simpler__strides_below_1_are_written_for_the_orchestration_to_refuse) {
     float data[2][TILES * SIZE * SIZE] = {{0}};
     npu_fixture f;
     char path[512];
-    doubles_make(&f, TILES * SIZE, NULL);
+    doubles_make(&f);
     ptowsp_npu_desc desc = kept_desc(&f, "refused", path);
     assert_int_equal(ptowsp_run_create(f.context, f.program, &desc.run), PTOWSP_OK);
     for (int i = 0; i < 2; i++) {
@@ -486,216 +456,14 @@ static void refuses(npu_fixture *f, const ptowsp_npu_desc *desc, ptowsp_status s
     assert_int_equal(npu_entries(f->directory), 0);
 }
 
-static void refuses_program(npu_fixture *f, ptowsp_status status, const char *text) {
-    char path[128];
-    const ptowsp_npu_desc desc = simpler_desc(f, path);
-    refuses(f, &desc, status, text);
-    npu_fixture_free(f);
-}
-
-TEST(simpler__directives_that_it_has_not_got_are_refused) {
-    static const struct {
-        ptowsp_schedule schedule;
-        const char *text;
-    } cases[] = {
-        {{.dispatch = PTOWSP_DISPATCH_AFFINITY, .lane_count = 2},
-         "emit: no dispatch by a key or a plan for PTO Runtime: it gives a ready task to any free "
-         "core"},
-        {{.issue = PTOWSP_ISSUE_IN_ORDER},
-         "emit: no issue in order for PTO Runtime: it runs tasks once they are ready"},
-        {{.ready = PTOWSP_READY_PRIORITY},
-         "emit: no order of ready tasks but fifo for PTO Runtime"},
-        {{.start = PTOWSP_START_THRESHOLD, .start_threshold = 2},
-         "schedule: target ascend_npu does not do start threshold"},
-        {{.timing = PTOWSP_TIMING_BATCHED, .timing_count = 2},
-         "schedule: target ascend_npu does not do timing batched"},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        npu_fixture f;
-        doubles_make(&f, TILES * SIZE, &cases[i].schedule);
-        refuses_program(&f, PTOWSP_UNSUPPORTED, cases[i].text);
-    }
-}
-
-// What it has not got: kernels that are not of tiles, pipelines, types and sizes of tensors.
-TEST(simpler__programs_that_it_has_not_got_are_refused) {
-    const ptowsp_pto_source pto = {.file = "tests/npu/own/add.cpp",
-                                   .entry = "kernel_entry",
-                                   .args = {{PTOWSP_PTO_DATA, 0, 0},
-                                            {PTOWSP_PTO_DATA, 0, 0},
-                                            {PTOWSP_PTO_DATA, 0, 0},
-                                            {PTOWSP_PTO_COLS, 0, 0}}};
-    const struct {
-        ptowsp_parse_kernel kernel;
-        const char *module, *text;
-    } cases[] = {
-        {NPU_SCALE_KERNEL("scale"),
-         "module native\n"
-         "tensor x f32 [8, 8] global\n"
-         "kernel scale(axes 0, inout data f32 8 x 8) vector\n"
-         "workload native\n"
-         "  task scale() data = x\n",
-         "emit: no kernel scale for PTO Runtime: it is a C function, and not a tile kernel"},
-        {{.name = "own", .pto = &pto},
-         "module own\n"
-         "tensor x f32 [16, 16] global\n"
-         "kernel own(axes 0, inout data f32 ? x ?) vector, a PTO-ISA source\n"
-         "workload own\n"
-         "  task own() data = x\n",
-         "emit: no kernel own for PTO Runtime: it is a PTO-ISA source, and not a tile kernel"},
-        {{.name = NULL},
-         "module piped\n"
-         "workload piped\n"
-         "  pipeline two\n"
-         "    event c\n"
-         "    process first produces c\n"
-         "      record c\n"
-         "    process second consumes c\n"
-         "      wait c\n",
-         "emit: no pipeline two for PTO Runtime"},
-        {NPU_SCALE_KERNEL("scale"),
-         "module double\n"
-         "tensor exact f64 [8, 8] global\n"
-         "kernel scale(axes 0, inout data f64 8 x 8) vector\n"
-         "workload double\n"
-         "  task scale() data = exact\n",
-         "emit: no tensor exact for PTO Runtime: it has no type for f64"},
-    };
-    npu_fixture f;
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        program_make(&f, cases[i].kernel.name ? &cases[i].kernel : NULL, "%s", cases[i].module);
-        refuses_program(&f, PTOWSP_UNSUPPORTED, cases[i].text);
-    }
-    doubles_make(&f, (int64_t)1 << 28, NULL);
-    refuses_program(&f, PTOWSP_LIMIT_EXCEEDED,
-                    "emit: tensor x has 2^32 elements or more, beyond PTO Runtime's tensors");
-}
-
-TEST(simpler__windows_beyond_its_ring_are_refused) {
-    static const uint32_t windows[][2] = {{16, 32}, {63, 64}, {65535, 65536}};
-    char path[128], line[64];
-    npu_fixture f;
-    ptowsp_schedule schedule = {0};
-    for (int i = 0; i < 4; i++) {
-        schedule.window = i < 3 ? windows[i][0] : 100000;
-        doubles_make(&f, TILES * SIZE, &schedule);
-        ptowsp_npu_desc desc = simpler_desc(&f, path);
-        desc.task_window = i < 3 ? 0 : 128;  // in its place
-        assert_int_equal(ptowsp_npu_emit(f.context, f.program, &desc), PTOWSP_OK);
-        char *test = tree_file(&f, "test_doubles.py");
-        snprintf(line, sizeof line, "\"ring_task_window\": [4, 4, %u, 4],",
-                 (unsigned)(i < 3 ? windows[i][1] : 128));
-        assert_non_null(strstr(test, line));
-        free(test);
-        npu_fixture_free(&f);
-    }
-    doubles_make(&f, TILES * SIZE, &schedule);
-    refuses_program(&f, PTOWSP_LIMIT_EXCEEDED,
-                    "emit: the schedule's window of 100000 tasks for PTO Runtime: a task window of "
-                    "65536 holds 65535 (task_window takes its place)");
-}
-
-// TADDC is in PTO-ISA's simulator alone.
-TEST(simpler__kernels_for_simulators_name_no_device) {
-    for (int i = 0; i < 2; i++) {
-        npu_fixture f;
-        char path[128];
-        program_make(&f, NULL,
-                     "module carries\n"
-                     "tensor x f32 [16, 16] global\n"
-                     "kernel sum(axes 0, inout x f32 16 x 16) vector, 9 instructions\n"
-                     "  machine \"910B\"\n"
-                     "  %%1 = parameter x\n"
-                     "  %%2 = alloc UB row_major : f32 16 x 16\n"
-                     "  instruction %s (%%2) (%%1, %%1, %%1)\n"
-                     "  store %%1, %%2\n"
-                     "workload carries\n"
-                     "  task sum() x = x\n",
-                     i ? "TADDC" : "TSUBC");
-        ptowsp_npu_desc desc = simpler_desc(&f, path);
-        if (i) {
-            refuses(&f, &desc, PTOWSP_UNSUPPORTED,
-                    "emit: kernel sum: PTO-ISA has TADDC in its CPU simulator alone: use TADD and "
-                    "TADD (is_for_host: for threads and simulators)");
-        }
-        desc.is_for_host = i;
-        assert_int_equal(ptowsp_npu_emit(f.context, f.program, &desc), PTOWSP_OK);
-        char *test = tree_file(&f, "test_carries.py");
-        assert_non_null(strstr(test, i ? "\"platforms\": [\"a2a3sim\"],\n"
-                                       : "\"platforms\": [\"a2a3sim\", \"a2a3\"],\n"));
-        free(test);
-        npu_fixture_free(&f);
-    }
-}
-
-// Both axes of a plan share its four arguments; an array that nothing reads is passed when it is bound.
-static void plans_make(npu_fixture *f, int tensor_count, bool is_read) {
-    static char tensors[16000], tasks[16000];
-    size_t tensors_at = 0, tasks_at = 0;
-    for (int i = 0; i < tensor_count; i++) {
-        tensors_at += (size_t)sprintf(tensors + tensors_at, "tensor x%d f32 [32, 16] global\n", i);
-        tasks_at += (size_t)sprintf(tasks + tasks_at, "  task twice() x = x%d y = x%d\n", i, i);
-    }
-    program_make(f, NULL,
-                 "module plans slots 8\n"
-                 "axis kv plan\n"
-                 "axis kv plan, its lanes\n"
-                 "array unused i32\n"
-                 "%s" TWICE_KERNEL "workload plans\n"
-                 "  for_each lane in lanes of kv\n"
-                 "    for_each unit in kv[lane]\n"
-                 "      slot_set 0 = unit\n"
-                 "%s%s",
-                 tensors, is_read ? "  slot_set 1 = unused[0]\n" : "", tasks);
-}
-
-static const char too_many[] =
-    "emit: the program has 256 bound tensors and arrays; PTO Runtime takes 255";
-
-TEST(simpler__arguments_are_counted_as_they_are_passed) {
-    for (int is_read = 0; is_read < 2; is_read++) {
-        npu_fixture f;
-        char path[128];
-        plans_make(&f, 250, is_read);  // and 4, and 1
-        const ptowsp_npu_desc desc = simpler_desc(&f, path);
-        assert_int_equal(ptowsp_npu_emit(f.context, f.program, &desc), PTOWSP_OK);
-        npu_fixture_free(&f);
-        plans_make(&f, 251, is_read);
-        refuses_program(&f, PTOWSP_LIMIT_EXCEEDED, too_many);
-    }
-}
-
-TEST(simpler__256_bound_tensors_are_refused) {
-    npu_fixture f;
-    char text[20000] = "module many\n";
-    for (int i = 0; i < 256; i++) {
-        sprintf(text + strlen(text), "tensor x%d f32 [16, 16] global\n", i);
-    }
-    sprintf(text + strlen(text), TWICE_KERNEL "workload many\n");
-    for (int i = 0; i < 256; i += 2) {
-        sprintf(text + strlen(text), "  task twice() x = x%d y = x%d\n", i, i + 1);
-    }
-    program_make(&f, NULL, "%s", text);
-    refuses_program(&f, PTOWSP_LIMIT_EXCEEDED, too_many);
-}
-
 TEST(simpler__descriptions_that_are_wrong_are_refused) {
-    static const uint32_t windows[] = {1, 8, 24, 131072};
     npu_fixture f, other;
-    char path[128], text[160];
-    doubles_make(&f, TILES * SIZE, NULL);
+    char path[128];
+    doubles_make(&f);
     ptowsp_npu_desc desc = simpler_desc(&f, path);
-    for (size_t i = 0; i < sizeof windows / sizeof *windows; i++) {
-        desc.task_window = windows[i];
-        snprintf(text, sizeof text,
-                 "emit: a task window is a power of two from 16 to 65536, and %u is not",
-                 (unsigned)windows[i]);
-        refuses(&f, &desc, PTOWSP_INVALID_PARAMS, text);
-    }
-    desc = simpler_desc(&f, path);
     desc.runtime = (ptowsp_npu_runtime)7;
     refuses(&f, &desc, PTOWSP_INVALID_PARAMS, "emit: there is no runtime 7");
-    doubles_make(&other, TILES * SIZE, NULL);
+    doubles_make(&other);
     desc = simpler_desc(&f, path);
     assert_int_equal(ptowsp_run_create(other.context, other.program, &desc.run), PTOWSP_OK);
     refuses(&f, &desc, PTOWSP_INVALID_PARAMS, "emit: the run to record is of another program");
