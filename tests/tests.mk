@@ -197,6 +197,8 @@ $(patsubst %,$(BUILD)/isa_%_test.passed,rules cost timed): $(wildcard tests/isa/
 $(BUILD)/kernel_text_test.passed: $(wildcard tests/kernel/*.txt)
 $(patsubst %,$(BUILD)/npu_%_test.passed,command network): $(wildcard tests/npu/*.txt)
 $(BUILD)/npu_emitted_test.passed: $(wildcard tests/npu/emitted/*.emit)
+$(patsubst %,$(BUILD)/npu_%_test.passed,error execute expand_text loop_tree measure memory optional own record simpler text \
+    transient): tests/npu/programs.txt
 $(patsubst %,$(BUILD)/%_test.passed,parse save): $(wildcard tests/text/*.txt)
 $(patsubst %,$(BUILD)/%_test.passed,export report): $(wildcard tests/report/*.py)
 $(patsubst %,$(BUILD)/%_test.passed,npu_expand_text npu_simpler save_golden): $(wildcard tests/golden/*)

@@ -3,6 +3,7 @@
 // One program, built once, and bound rightly and wrongly.
 
 #include "npu_equal.h"
+#include "npu_module.h"
 
 enum { ROWS = 8, SIZES = 6 };
 
@@ -85,29 +86,6 @@ static const scene scenes[] = {
 static const ptowsp_parse_kernel step_kernel = {
     .name = "step", .fn = step, .source.text = step_source};
 
-#define STEP_KERNEL "kernel step(axes 1, inout tile i32 2 x 2, what i64) vector\n"
-
-// For each of a batch: tasks for its row of kv, then for its row of pages; then a slot is loaded.
-static const char batch_module[] =
-    "module module\n"
-    "axis batch dynamic\n"
-    "axis kv ragged\n"
-    "axis pages sparse\n"
-    "symbol row\n"
-    "symbol at\n"
-    "symbol lead\n"
-    "symbol col\n"
-    "array sizes i64\n"
-    "tensor x i32 [1, 8, 4] global\n"
-    "tensor d i32 [?, 4] global\n" STEP_KERNEL "workload main\n"
-    "  parallel b in batch\n"
-    "    for_each k in kv[b]\n"
-    "      task step(k) tile = x[i64(lead)] at (i64(row) + b, i64(col))"
-    " what = sizes[i64(at) + k]\n"
-    "    select p in pages[b]\n"
-    "      task step(p) tile = d at (p, 0) what = 0\n"
-    "  slot_load 0 = d at (2, 0) of 1 x 1 element (0, 0)\n";
-
 // A program, and its tree.
 typedef struct tree {
     ptowsp_context *context;
@@ -116,8 +94,9 @@ typedef struct tree {
     ptowsp_npu *npu;
 } tree;
 
-static tree tree_make(const char *name, const char *text, const ptowsp_parse_kernel *kernel,
+static tree tree_make(const char *name, const char *module, const ptowsp_parse_kernel *kernel,
                       ptowsp_schedule schedule) {
+    const char *text = npu_module(module);
     tree t = {.context = test_context(NULL)};
     const ptowsp_parse_desc attached = {kernel, 1, 0};
     const ptowsp_program_desc desc = {NULL, &schedule};
@@ -202,7 +181,7 @@ static void bind_scene(ptowsp_run *run, const scene *now, int32_t *x, int32_t *d
 }
 
 static void check_all(ptowsp_schedule schedule, const char *name) {
-    const tree t = tree_make(name, batch_module, &step_kernel, schedule);
+    const tree t = tree_make(name, "batch", &step_kernel, schedule);
     for (size_t i = 0; t.npu && i < sizeof scenes / sizeof scenes[0]; i++) {
         int32_t x[ROWS * 4], d[16];
         snprintf(npu_now.doing, sizeof npu_now.doing, "%s", scenes[i].name);
@@ -253,42 +232,11 @@ static const process_scene process_scenes[] = {
     {"a kernel before a pipeline fails", PTOWSP_KERNEL_FAILED, 77, {1, 2, 3}, 0, 0, 0},
 };
 
-// What a process calls, and the program does, too: in parallel two tasks, of which the second waits for
-// the first; then a slot is loaded. Around it: a task; a pipeline that waits for it, with a token for
-// each element of `sizes`; a task behind it.
-static const char process_module[] =
-    "module module\n"
-    "axis two 2\n"
-    "axis three 3\n"
-    "symbol first\n"
-    "symbol row\n"
-    "symbol at\n"
-    "symbol element\n"
-    "array sizes i64\n"
-    "tensor x i32 [8, 4] global\n" STEP_KERNEL "workload body(token i64)\n"
-    "  parallel i in two\n"
-    "    task step(i) tile = x at (i64(row), 0) what = sizes[i64(at) + token] as node 3\n"
-    "    task step(token) tile = x at (i64(row), 0) what = sizes[i64(at) + token] after node 3\n"
-    "  slot_load 1 = x of 2 x 2 element (i64(element), 0)\n"
-    "  task step(slot_i64[1]) tile = x at (i64(row), 0) what = sizes[i64(at) + token]\n"
-    "workload main\n"
-    "  task step(0) tile = x at (0, 0) what = i64(first) as node 8\n"
-    "  pipeline pipeline after node 8 as node 9\n"
-    "    channel tokens depth 0 latency 0\n"
-    "    process send produces tokens\n"
-    "      for_each i in three\n"
-    "        send tokens(i)\n"
-    "    process work consumes tokens\n"
-    "      consume t from tokens\n"
-    "        call body(t)\n"
-    "  task step(0) tile = x at (0, 0) what = 0 after node 9\n"
-    "  call body(0)\n";
-
 static void npu__errors_of_processes_are_those_of_the_library(void **state) {
     (void)state;
     const ptowsp_schedule schedule = {
         .lane_count = 3, .dependencies = PTOWSP_DEPENDENCIES_HYBRID | PTOWSP_DEPENDENCIES_EXPLICIT};
-    const tree t = tree_make("errors of processes", process_module, &step_kernel, schedule);
+    const tree t = tree_make("errors of processes", "processes", &step_kernel, schedule);
     for (size_t i = 0; t.npu && i < sizeof process_scenes / sizeof process_scenes[0]; i++) {
         const process_scene *now = &process_scenes[i];
         int32_t x[ROWS * 4];
@@ -310,23 +258,6 @@ static void npu__errors_of_processes_are_those_of_the_library(void **state) {
 
 // -- expressions ----------------------------------------------------------------------------------
 
-// Number i reads element i64(a_i) of four; the last one is a key of the schedule.
-static const char read_module[] =
-    "module module slots 8\naxis rows ragged\narray sizes i64\ntensor x i32 [8, 4] global\n"
-    "symbol a0\nsymbol a1\nsymbol a2\nsymbol a3\nsymbol a4\nsymbol a5\nsymbol a6\nsymbol a7\n"
-    "symbol key\n" STEP_KERNEL "workload other(p i64)\n"
-    "  slot_set 4 = p\n"
-    "workload main\n"
-    "  slot_set 1 = sizes[i64(a0)]\n"
-    "  when sizes[i64(a1)] <= 100\n"
-    "    slot_set 1 = 2\n"
-    "  parallel v in rows[sizes[i64(a2)]]\n"
-    "    slot_set 2 = v\n"
-    "  call other(sizes[i64(a3)])\n"
-    "  slot_load 3 = x at (sizes[i64(a4)], 0)\n"
-    "  task step(sizes[i64(a5)]) tile = x at (sizes[i64(a6)], 1) what = sizes[i64(a7)]\n"
-    "  slot_set 5 = 5\n";
-
 // Each of them outside, and then none.
 static void npu__errors_of_expressions_are_told_at_their_place(void **state) {
     static const char *const names[] = {"a0", "a1", "a2", "a3", "a4", "a5", "a6", "a7", "key"};
@@ -334,7 +265,7 @@ static void npu__errors_of_expressions_are_told_at_their_place(void **state) {
     static const int32_t lengths[2] = {2, 2};
     (void)state;
     const ptowsp_schedule schedule = {.dispatch = PTOWSP_DISPATCH_AFFINITY, .lane_count = 2};
-    const tree t = tree_make("errors of expressions", read_module, &step_kernel, schedule);
+    const tree t = tree_make("errors of expressions", "reads", &step_kernel, schedule);
     for (size_t wrong = 0; t.npu && wrong <= COUNT_OF(names); wrong++) {
         int32_t x[ROWS * 4] = {0};
         const bool is_good = wrong == COUNT_OF(names);
@@ -359,22 +290,6 @@ static ptowsp_cycles count(const ptowsp_task *task, void *user) {
     return 7;
 }
 
-// A task, and then a pipeline with a process for each worker; also where the pipeline would not run.
-static const char worker_module[] = "module module\n"
-                                    "axis workers dynamic\n"
-                                    "tensor x i32 [] global\n"
-                                    "kernel count(axes 0, inout x i32 1 x 1) vector\n"
-                                    "workload main\n"
-                                    "  task count() x = x\n"
-                                    "  when slot_bool[0]\n"
-                                    "    pipeline pipeline\n"
-                                    "      channel tokens depth 0 latency 0\n"
-                                    "      process send produces tokens\n"
-                                    "        send tokens(1)\n"
-                                    "      process work replicas w in workers consumes tokens\n"
-                                    "        consume t from tokens\n"
-                                    "          task count() x = x\n";
-
 static void npu__replicas_of_no_size_are_refused_before_anything_runs(void **state) {
     (void)state;
     static const ptowsp_parse_kernel kernel = {
@@ -382,7 +297,7 @@ static void npu__replicas_of_no_size_are_refused_before_anything_runs(void **sta
         .fn = count,
         .source.text = "static ptowsp_cycles count(const ptowsp_task *task, void *) {\n"
                        "    ++*(int32_t *)task->tiles[0].data;\n    return 7;\n}\n"};
-    const tree t = tree_make("replicas", worker_module, &kernel, (ptowsp_schedule){0});
+    const tree t = tree_make("replicas", "workers", &kernel, (ptowsp_schedule){0});
     for (int i = 0; t.npu && i < 4; i++) {
         const int64_t workers = i % 2 ? 3 : 0;
         const bool is_running = i >= 2;

@@ -4,6 +4,7 @@
 
 #include "npu_cache.h"
 #include "npu_fixture.h"
+#include "npu_module.h"
 
 enum { ROWS_MAX = 64, COLS = 8 };
 
@@ -39,26 +40,6 @@ typedef struct fixture {
     int64_t batch;
 } fixture;
 
-// For each of a batch whose length is small enough, scales its tile; then the first tile again by
-// what is in it by now, and each tile as often as its ragged row is long. A kernel does it.
-static const char module[] = "module work slots 8\n"
-                             "axis batch dynamic\n"
-                             "axis times ragged i32\n"
-                             "symbol limit\n"
-                             "symbol factor\n"
-                             "tensor x i32 [?, 8] global\n"
-                             "kernel %s(axes 1, inout tile i32 4 x 8, by i64) vector\n"
-                             "workload work\n"
-                             "  combine\n"
-                             "    parallel i in batch\n"
-                             "      when times[i] <= i64(limit)\n"
-                             "        task %s(i) tile = x at (i * 4, 0) by = i64(factor)\n"
-                             "    slot_load 1 = x element (0, 0)\n"
-                             "    task %s(0) tile = x at (0, 0) by = slot_i64[1]\n"
-                             "    parallel k in batch\n"
-                             "      for_each n in times[k]\n"
-                             "        task %s(k) tile = x at (k * 4, 0) by = n + slot_i64[0]\n";
-
 static void bind(fixture *t, int64_t batch, uint64_t factor, uint64_t limit, uint64_t slot) {
     ptowsp_buffer buffer = {.data = t->x, .rank = 2, .shape[0] = batch * 4, .shape[1] = COLS};
     t->batch = batch;
@@ -81,7 +62,7 @@ static void bind(fixture *t, int64_t batch, uint64_t factor, uint64_t limit, uin
 static void make(fixture *t, const char *kernel, ptowsp_kernel_fn fn) {
     const ptowsp_parse_kernel attached = {.name = kernel, .fn = fn, .source.text = kernels_source};
     char text[1000];
-    snprintf(text, sizeof text, module, kernel, kernel, kernel, kernel);
+    snprintf(text, sizeof text, npu_module("work"), kernel, kernel, kernel, kernel);
     memset(t, 0, sizeof *t);
     npu_fixture_begin(&t->f);
     npu_parse(&t->f, text, &attached, 1);

@@ -7,6 +7,7 @@
 #include "npu_files.h"
 #include "npu_fixture.h"
 #include "npu_kernel_fixture.h"
+#include "npu_module.h"
 
 // A fold, so that order matters.
 PTOWSP_SOURCE(
@@ -64,67 +65,25 @@ static void text_compiles(const npu_fixture *f) {
 
 // -- golden texts ---------------------------------------------------------------------------------
 
-static char *file_read(const char *path) {
-    FILE *file = fopen(path, "r");
-    if (!file) {
-        return NULL;
-    }
-    char *text = (char *)calloc(1, 1 << 20);
-    assert_non_null(text);
-    assert_true(fread(text, 1, (1 << 20) - 1, file) > 0);
-    fclose(file);
-    return text;
-}
-
 static void text_is_golden(const npu_fixture *f, const char *name) {
-    char path[512], root[400];
-    snprintf(root, sizeof root, "%s", __FILE__);
-    *strstr(root, "npu/npu_expand_text_test.c") = '\0';
-    snprintf(path, sizeof path, "%sgolden/expand_%s.cpp", root, name);
+    char path[100];
+    size_t size;
+    snprintf(path, sizeof path, "tests/golden/expand_%s.cpp", name);
     char *first = strdup(expand_of(f));
     const char *text = expand_of(f), *mode = getenv("PTOWSP_GOLDEN");
     assert_string_equal(text, first);
     if (mode && strcmp(mode, "write") == 0) {
-        FILE *file = fopen(path, "w");
-        assert_non_null(file);
-        assert_true(fputs(text, file) >= 0);
-        assert_int_equal(fclose(file), 0);
+        file_write(path, text, strlen(text));
     }
-    char *golden = file_read(path);
-    assert_non_null(golden);
+    char *golden = file_read(path, &size);
     assert_string_equal(text, golden);
     free(golden);
     free(first);
     text_compiles(f);
 }
 
-// The decode step of examples/tiered_decode.c, with a lane for each request and long tasks first.
-static const char tiered_decode[] =
-    "module tiered_decode slots 8\naxis requests dynamic\naxis chunks ragged i32\n"
-    "array kv_length i32\narray kv_start i64\ntensor kv f32 [?, 64] global\n"
-    "tensor fresh f32 [?, 64] global\ntensor queries f32 [?, 4, 32] global\n"
-    "tensor states f32 [?, ?, 2] global\ntensor accs f32 [?, ?, 32] global\n"
-    "tensor outputs f32 [?, 4, 32] global\n"
-    "kernel append(axes 1, in fresh f32 1 x 64, out kv f32 1 x 64) vector\n"
-    "kernel attend_short(axes 1, in query f32 4 x 32, in kv f32 1024 x 64, out out f32 4 x "
-    "32, tokens i64) vector\n"
-    "kernel attend_chunk(axes 1, in query f32 4 x 32, in kv f32 1024 x 64, out state f32 4 "
-    "x 2, out acc f32 4 x 32, tokens i64) vector\n"
-    "kernel merge(axes 1, in states f32 ? x 2, in accs f32 ? x 32, out out f32 4 x 32, "
-    "parts i64) vector\nworkload decode\n  parallel request in requests\n"
-    "    task append(request) fresh = fresh at (request, 0) kv = kv at (kv_start[request] + "
-    "(kv_length[request] - 1), 0)\n    when kv_length[request] <= 1024\n"
-    "      task attend_short(request) query = queries[request] kv = kv at "
-    "(kv_start[request], 0) out = outputs[request] tokens = kv_length[request]\n"
-    "    otherwise\n      parallel chunk in chunks[request]\n"
-    "        task attend_chunk(request) query = queries[request] kv = kv at "
-    "(kv_start[request] + chunk * 1024, 0) state = states[request] at (chunk * 4, 0) acc = "
-    "accs[request] at (chunk * 4, 0) tokens = min(1024, kv_length[request] - chunk * 1024)\n"
-    "      task merge(request) states = states[request] of edge x 2 accs = accs[request] of "
-    "edge x 32 out = outputs[request] parts = chunks[request]\n";
-
 TEXT_TEST(text__of_a_tiered_decode_is_golden) {
-    steps_parse(f, tiered_decode);
+    steps_parse(f, npu_module("tiered_decode"));
     const ptowsp_schedule schedule = {.dispatch = PTOWSP_DISPATCH_AFFINITY,
                                       .lane_count = 4,
                                       .dispatch_key = ptowsp_task_arg(f->m, 0),
@@ -134,27 +93,8 @@ TEXT_TEST(text__of_a_tiered_decode_is_golden) {
     text_is_golden(f, "tiered_decode");
 }
 
-// Experts of each token from a sparse axis, capacity from a slot that a kernel's result is loaded
-// into, and a workload that is called; explicit dependencies.
-static const char routes[] =
-    "module moe slots 8\naxis layers 2\naxis tokens dynamic\naxis routes sparse\n"
-    "axis lengths ragged\nsymbol seed\narray gates u16\ntensor x f16 [?, 64] global\n"
-    "tensor y f16 [?, 8, 64] global\ntensor counts u32 [1, 8] global\n"
-    "kernel count(axes 1, out counts u32 1 x 8) vector\n"
-    "kernel \"expert ffn\"(axes 2, in in f16 1 x 64, inout out f16 1 x 64, gate u64, \"is "
-    "last\" bool) vector\nkernel sum(axes 1, inout out f16 1 x 64) vector\nworkload moe\n"
-    "  task count(0) counts = counts\n  for_each layer in layers\n"
-    "    slot_load 3 = counts element (0, layer)\n    slot_set 4 = 7u\n"
-    "    call layer(layer, slot_u64[3], layer == 1)\n  parallel i in lengths\n"
-    "    task sum(i) out = y[0]\nworkload layer(layer i64, capacity u64, \"is last\" bool)\n"
-    "  parallel token in tokens\n    select chosen in routes[token]\n"
-    "      when gates[entry(chosen)] < capacity && !\"is last\" || (seed & 3u) == 0u\n"
-    "        task \"expert ffn\"(token, chosen) in = x at (token, 0) out = y[token] at "
-    "(chosen, 0) gate = gates[entry(chosen)] + slot_u64[4] \"is last\" = \"is last\" as "
-    "node 13\n    task sum(token + layer) out = y[token] at (7, 0) after node 13\n";
-
 TEXT_TEST(text__of_sparse_loops_slots_and_calls_is_golden) {
-    steps_parse(f, routes);
+    steps_parse(f, npu_module("moe"));
     const ptowsp_schedule schedule = {.dependencies = PTOWSP_DEPENDENCIES_EXPLICIT,
                                       .stream_count = 2,
                                       .stream_key = ptowsp_task_arg(f->m, 0)};
@@ -164,50 +104,14 @@ TEXT_TEST(text__of_sparse_loops_slots_and_calls_is_golden) {
 
 // Three processes, one of them replicated, with a channel of tokens, one of free places, an event.
 TEXT_TEST(text__of_a_pipeline_is_golden) {
-    steps_parse(
-        f, "module pipeline slots 8\naxis tiles dynamic\naxis workers dynamic\nsymbol depth\n"
-           "array order i32\ntensor x f32 [?, 32] global\ntensor ring f32 [?, 8, 32] global\n"
-           "tensor limits i32 [4] global\n"
-           "kernel load(axes 1, in in f32 8 x 32, out out f32 8 x 32) vector\n"
-           "kernel compute(axes 2, in in f32 8 x 32) vector\nworkload main\n"
-           "  pipeline \"double buffer\"\n    channel loaded depth 2 latency 50\n"
-           "    channel free depth depth latency 5000000000\n    event started\n"
-           "    process load consumes free produces loaded, started\n      record started\n"
-           "      for_each i in tiles\n        receive place from free\n"
-           "          task load(place) in = x at (order[i] * 8, 0) out = ring[place]\n"
-           "          send loaded(place)\n      close loaded\n    process watch consumes started\n"
-           "      wait started\n      slot_load 1 = limits element (0, 2)\n"
-           "    process compute replicas worker in workers consumes loaded produces free\n"
-           "      consume place from loaded\n        task compute(place, worker) in = ring[place]\n"
-           "        send free(order[place])\n");
+    steps_parse(f, npu_module("pipeline"));
     text_compile(f, NULL, NULL);
     text_is_golden(f, "pipeline");
 }
 
 // Conditions on slots around tasks alone are words; others are evaluated.
-#define TWO_TASKS "    task add() x = x\n    task add() x = x\n"
-
 TEXT_TEST(text__of_conditions_on_slots_is_golden) {
-    steps_parse(f,
-                "module conditions slots 8\n"
-                "symbol limit\n"
-                "tensor x i32 [16, 16] global\n"
-                "kernel add(axes 0, inout x i32 16 x 16) vector\n"
-                "workload conditions\n"
-                "  slot_load 0 = x element (3, 5)\n"
-                "  when slot_i64[0] > -1\n" TWO_TASKS          //
-                "  when i64(limit) > slot_i64[0]\n" TWO_TASKS  //
-                "  when 7 >= slot_i64[0]\n" TWO_TASKS          //
-                "  when slot_i64[0] == slot_i64[2]\n" TWO_TASKS
-                "  when slot_bool[1]\n" TWO_TASKS   //
-                "  when !slot_bool[1]\n" TWO_TASKS  // more than a comparison:
-                "  when slot_bool[1] && slot_i64[0] < i64(limit)\n" TWO_TASKS
-                "  when slot_i64[0] + i64(limit) < 3\n" TWO_TASKS
-                "  when slot_i64[0] != i64(limit)\n" TWO_TASKS  //
-                "  otherwise\n"
-                "    slot_set 1 = slot_i64[0]\n"
-                "  when slot_i64[0] <= i64(limit)\n"  // not around tasks alone
-                "    slot_set 0 = i64(limit)\n");
+    steps_parse(f, npu_module("conditions"));
     text_compile(f, NULL, NULL);
     text_is_golden(f, "conditions");
 }
@@ -216,15 +120,7 @@ TEXT_TEST(text__of_conditions_on_slots_is_golden) {
 
 // Entries, ends of loops and runs of processes: no name of a user is theirs, so that none gets a number.
 TEXT_TEST(text__names_that_nobody_gave_are_nobodys) {
-    steps_parse(f,
-                "module numbers slots 8\naxis rows dynamic\naxis adj sparse\n"
-                "kernel step(axes 2) vector\nworkload main\n  for_each r in rows\n"
-                "    select x in adj[r]\n      for_each x_entry in rows\n"
-                "        task step(entry(x), x_entry)\n    select y in adj[r]\n"
-                "      task step(entry(y), y)\n      pipeline p\n"
-                "        channel y_entry depth 2 latency 0\n        process send produces y_entry\n"
-                "          send y_entry(y)\n        process take consumes y_entry\n"
-                "          consume t from y_entry\n            task step(t, t)\n");
+    steps_parse(f, npu_module("numbers"));
     text_compile(f, NULL, NULL);
     static const char *const parts[] = {
         "for (const Entry &v_x : run.entries(AXIS_adj, v_r, ",

@@ -3,6 +3,7 @@
 
 #include "npu_cache.h"
 #include "npu_fixture.h"
+#include "npu_module.h"
 
 enum { TASKS = 7, GROUP = 8, DIM = 16, CACHE = 64 };
 
@@ -14,40 +15,6 @@ typedef struct fixture {
     float q[TASKS * GROUP * DIM], k[TASKS * CACHE * DIM], v[TASKS * CACHE * DIM];
     float out[TASKS * GROUP * DIM];
 } fixture;
-
-// out = the sum over tokens t < length of exp(q k_t) v_t.
-static const char module[] =
-    "module loops slots 8\n"
-    "axis tasks 7\n"
-    "array lengths i32\n"
-    "tensor q f32 [56, 16] global\n"
-    "tensor k f32 [16, 448] global\n"
-    "tensor v f32 [448, 16] global\n"
-    "tensor out f32 [56, 16] global\n"
-    "kernel weigh(axes 0, in q f32 8 x 16, in k f32 16 x 64, in v f32 64 x 16, out out f32 8 x 16,"
-    " length i64) mix, 90 instructions\n"
-    "  machine \"910B\"\n"
-    "  %1 = parameter q\n"
-    "  %2 = parameter k\n"
-    "  %3 = parameter v\n"
-    "  %4 = parameter out\n"
-    "  %5 = scalar length : i64\n"
-    "  %6 = full 0 : f32 8 x 16\n"
-    "  %7 = const 0\n"
-    "  %8 = loop %7, %5, 16\n"
-    "    %9 = carry %6 : f32 8 x 16\n"
-    "    %10 = slice %2 at (0, %8) : f32 16 x 16\n"
-    "    %11 = matmul %1, %10 : f32 8 x 16\n"
-    "    %12 = slice %3 at (%8, 0) : f32 16 x 16\n"
-    "    %13 = exp %11 : f32 8 x 16\n"
-    "    %14 = matmul %13, %12 : f32 8 x 16\n"
-    "    %15 = add %9, %14 : f32 8 x 16\n"
-    "    next %9, %15\n"
-    "  store %4, %9\n"
-    "workload w\n"
-    "  parallel i in tasks\n"
-    "    task weigh() q = q at (i * 8, 0) k = k at (0, i * 64) v = v at (i * 64, 0)"
-    " out = out at (i * 8, 0) length = lengths[i]\n";
 
 static void bind(fixture *t) {
     static const char *const names[] = {"q", "k", "v", "out"};
@@ -66,7 +33,7 @@ static void bind(fixture *t) {
 static void make(fixture *t) {
     memset(t, 0, sizeof *t);
     npu_fixture_begin(&t->f);
-    npu_parse(&t->f, module, NULL, 0);
+    npu_parse(&t->f, npu_module("loops"), NULL, 0);
     npu_fixture_compile(&t->f, NULL);
     assert_int_equal(ptowsp_run_create(t->f.context, t->f.program, &t->run), PTOWSP_OK);
     t->npu = npu_cache_build(t->f.context, t->f.program);

@@ -4,6 +4,7 @@
 
 #include "npu_cache.h"
 #include "npu_fixture.h"
+#include "npu_module.h"
 
 #include <math.h>
 
@@ -24,65 +25,6 @@ static float x[M * K], y[M * K], c[M * N], slots[SLOTS];
 static uint16_t a[M * K], b[K * N];
 
 // -- the kernels, as tile operations and as sources -----------------------------------------------
-
-#define TENSORS                                                                                    \
-    "module measured\n"                                                                            \
-    "tensor y f32 [64, 128] global\n"                                                              \
-    "tensor x f32 [64, 128] global\n"                                                              \
-    "tensor c f32 [64, 64] global\n"                                                               \
-    "tensor a f16 [64, 128] global\n"                                                              \
-    "tensor b f16 [128, 64] global\n"                                                              \
-    "tensor slots f32 [1, 8192] global\n"
-#define SOFTMAX_PARAMS "(axes 0, out y f32 64 x 128, in x f32 64 x 128"
-#define GEMM_PARAMS    "(axes 0, out c f32 64 x 64, in a f16 64 x 128, in b f16 128 x 64"
-#define SOFTMAX_AND_GEMM(machine)                                                                  \
-    "kernel native(axes 1, inout data f32 8 x 8, by u64) vector\n"                                 \
-    "kernel broken" SOFTMAX_PARAMS ") vector, a PTO-ISA source\n"                                  \
-    "kernel softmax_tiles" SOFTMAX_PARAMS ") vector, 17 instructions\n"                            \
-    "  machine \"" machine "\"\n"                                                                  \
-    "  %1 = parameter y\n"                                                                         \
-    "  %2 = parameter x\n"                                                                         \
-    "  %3 = rowmax %2 : f32 64 x 1\n"                                                              \
-    "  %4 = sub %2, %3 : f32 64 x 128\n"                                                           \
-    "  %5 = exp %4 : f32 64 x 128\n"                                                               \
-    "  %6 = rowsum %5 : f32 64 x 1\n"                                                              \
-    "  %7 = div %5, %6 : f32 64 x 128\n"                                                           \
-    "  store %1, %7\n"                                                                             \
-    "kernel softmax_own" SOFTMAX_PARAMS ") vector, 7 cycles, a PTO-ISA source\n"                   \
-    "kernel gemm_tiles" GEMM_PARAMS ") cube, 16 instructions\n"                                    \
-    "  machine \"" machine "\"\n"                                                                  \
-    "  %1 = parameter c\n"                                                                         \
-    "  %2 = parameter a\n"                                                                         \
-    "  %3 = parameter b\n"                                                                         \
-    "  %4 = matmul %2, %3 : f32 64 x 64\n"                                                         \
-    "  store %1, %4\n"                                                                             \
-    "kernel gemm_own" GEMM_PARAMS ") cube, 7 cycles, a PTO-ISA source\n"
-#define TASKS                                                                                      \
-    "workload measured\n"                                                                          \
-    "  task broken() y = y x = x\n"                                                                \
-    "  task softmax_tiles() y = y x = x\n"                                                         \
-    "  task softmax_own() y = y x = x\n"                                                           \
-    "  task gemm_tiles() c = c a = a b = b\n"                                                      \
-    "  task gemm_own() c = c a = a b = b\n"                                                        \
-    "  task native(0) data = y at (0, 0) by = 1u\n"
-
-// Every kernel as tile operations and as a source, in one tree; measuring does not take its 7 cycles. A5
-// has no halves of A2/A3's kind.
-static const char *const modules[] = {
-    TENSORS SOFTMAX_AND_GEMM(
-        "910B") "kernel gemm_exp_tiles" GEMM_PARAMS ") mix, 23 instructions\n"
-                "  machine \"910B\"\n"
-                "  %1 = parameter c\n"
-                "  %2 = parameter a\n"
-                "  %3 = parameter b\n"
-                "  %4 = matmul %2, %3 : f32 64 x 64\n"
-                "  %5 = exp %4 : f32 64 x 64\n"
-                "  store %1, %5\n"
-                "kernel gemm_exp_own" GEMM_PARAMS
-                ", inout slots f32 1 x 8192) mix, 7 cycles, a PTO-ISA source\n" TASKS
-                "  task gemm_exp_tiles() c = c a = a b = b\n"
-                "  task gemm_exp_own() c = c a = a b = b slots = slots\n",
-    TENSORS SOFTMAX_AND_GEMM("950PR") TASKS};
 
 static void program_begin(program *p, ptowsp_family family) {
     ptowsp_pto_source softmax = {.include_dirs[0] = "tests/npu/own",
@@ -136,7 +78,8 @@ static void program_begin(program *p, ptowsp_family family) {
     memset(p, 0, sizeof *p);
     p->family = family;
     npu_fixture_begin(&p->f);
-    npu_parse(&p->f, modules[family], kernels, 5);
+    npu_parse(&p->f, npu_module(family == PTOWSP_FAMILY_A5 ? "measured_a5" : "measured"), kernels,
+              5);
     npu_fixture_compile(&p->f, NULL);
     if (ptowsp_npu_build(p->f.context, p->f.program, &desc, &p->npu) != PTOWSP_OK) {
         fail_msg("%s", ptowsp_context_error(p->f.context).text);

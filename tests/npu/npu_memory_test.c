@@ -8,6 +8,7 @@
 #include "kernel_loop.h"
 #include "kernel_reference.h"
 #include "npu_fixture.h"
+#include "npu_module.h"
 
 static ptowsp_status count_bytes(void *user, const char *path, const char *text, size_t size) {
     (void)path;
@@ -108,88 +109,20 @@ NPU_FIXTURE_TEST(memory__of_sources_may_be_refused_at_every_point) {
          .source.text = "static ptowsp_cycles scale(const ptowsp_task *t, void *u) { return 7; }",
          .source.fn = "scale"},
         {.name = "own", .pto = &pto}};
-    sweep_text(f, kernels, 3,
-               "module sources\n"
-               "tensor x f32 [16, 8] global\n"
-               "kernel lines(axes 0, inout data f32 8 x 8) vector\n"
-               "kernel line(axes 0, inout data f32 8 x 8) vector\n"
-               "kernel own(axes 0, inout data f32 8 x 8) vector, a PTO-ISA source\n"
-               "workload main\n"
-               "  task lines() data = x\n"
-               "  task line() data = x\n"
-               "  task own() data = x\n");
+    sweep_text(f, kernels, 3, npu_module("sources"));
 }
 
 // Loops of each kind, a transient tensor, calls, and a pipeline.
 NPU_FIXTURE_TEST(memory__of_statements_may_be_refused_at_every_point) {
     const ptowsp_parse_kernel kernels[] = {NPU_SCALE_KERNEL("scale"), NPU_SCALE_KERNEL("make")};
-    sweep_text(f, kernels, 2,
-               "module statements slots 8\n"
-               "axis rows dynamic\n"
-               "axis pages ragged\n"
-               "axis routes sparse\n"
-               "axis kv plan\n"
-               "axis kv plan, its lanes\n"
-               "symbol first\n"
-               "array sizes i32\n"
-               "tensor x f32 [16, 8] global\n"
-               "tensor counts i32 [1, 8] global\n"
-               "tensor made f32 [size(rows) * 8, 8] global transient\n"
-               "kernel scale(axes 0, inout data f32 8 x 8) vector\n"
-               "kernel make(axes 0, out data f32 8 x 8) vector\n"
-               "workload each(i i64, is_last bool)\n"
-               "  for_each j in pages[i]\n"
-               "    slot_set 0 = sizes[j]\n"
-               "  select k in routes[i]\n"
-               "    when (sizes[entry(k)] < slot_i64[0] && !is_last) || sizes[sizes[k]] == 3\n"
-               "      task scale() data = made as node 9\n"
-               "    otherwise\n"
-               "      slot_set 1 = k + slot_i64[0]\n"
-               "  task scale() data = x after node 9\n"
-               "workload main\n"
-               "  task make() data = made\n"
-               "  slot_load 3 = counts element (0, 0)\n"
-               "  when slot_i64[3] > 7\n"
-               "    task scale() data = x\n"
-               "  parallel i in rows\n"
-               "    task scale() data = made\n"
-               "    call each(i, i == 3)\n"
-               "  for_each lane in lanes of kv\n"
-               "    for_each unit in kv[lane]\n"
-               "      slot_set 2 = unit\n"
-               "  pipeline pipeline\n"
-               "    channel tokens depth 2 latency 0\n"
-               "    event started\n"
-               "    process send produces tokens, started\n"
-               "      record started\n"
-               "      send tokens(i64(first))\n"
-               "      close tokens\n"
-               "    process watch consumes started\n"
-               "      wait started\n"
-               "    process work replicas w in rows consumes tokens\n"
-               "      consume t from tokens\n"
-               "        task scale() data = x\n");
+    sweep_text(f, kernels, 2, npu_module("statements"));
 }
 
 // Its sizes of transient tensors are asked for while files are made, and its run is recorded.
 NPU_FIXTURE_TEST(memory__of_trees_for_pto_runtime_may_be_refused_at_every_point) {
     char path[128];
     float data[2][16 * 8] = {{0}};
-    npu_parse(f,
-              "module runtime\n"
-              "tensor x f32 [16, 8] global\n"
-              "tensor y f32 [16, 8] global\n"
-              "tensor made f32 [16, 8] global transient\n"
-              "kernel twice(axes 0, in x f32 16 x 8, out y f32 16 x 8) vector, 9 instructions\n"
-              "  machine \"910B\"\n"
-              "  %1 = parameter x\n"
-              "  %2 = add %1, %1 : f32 16 x 8\n"
-              "  %3 = parameter y\n"
-              "  store %3, %2\n"
-              "workload runtime\n"
-              "  task twice() x = x y = made\n"
-              "  task twice() x = made y = y\n",
-              NULL, 0);
+    npu_parse(f, npu_module("runtime"), NULL, 0);
     npu_fixture_compile(f, NULL);
     snprintf(path, sizeof path, "%s/tree", f->directory);
     const ptowsp_npu_desc tree = {.directory = path,

@@ -8,6 +8,7 @@
 
 #include "npu_cache.h"
 #include "npu_fixture.h"
+#include "npu_module.h"
 
 #include <sys/wait.h>
 
@@ -34,27 +35,6 @@ typedef struct subject {
     char recording[160];
     int64_t sums[2];
 } subject;
-
-// Without lanes (work), and with them. A unit's lane is the one whose list it is in: its difference adds
-// nothing.
-#define HEAD                                                                                       \
-    "module plans slots 8\n"                                                                       \
-    "axis kv plan\n"                                                                               \
-    "axis kv plan, its merges\n"                                                                   \
-    "axis kv plan, its lanes\n"                                                                    \
-    "tensor sums i64 [2, 1] global\n"                                                              \
-    "kernel add(axes 0, inout sum i64 1 x 1, value i64) vector, 1 cycles\n"                        \
-    "workload main\n"
-#define WEIGHT "(kv.request[u] + kv.expert[u] + 1) * kv.token_count[u]"
-
-static const char *const modules[] = {
-    HEAD "  parallel u in kv\n"
-         "    task add() sum = sums at (0, 0) value = " WEIGHT "\n",
-    HEAD "  for_each lane in lanes of kv\n"
-         "    for_each u in kv[lane]\n"
-         "      task add() sum = sums at (0, 0) value = " WEIGHT " + (kv.lane[u] - lane)\n"
-         "    for_each x in merges of kv[lane]\n"
-         "      task add() sum = sums at (1, 0) value = 1 + (kv.merges.lane[x] - lane)\n"};
 
 static const ptowsp_parse_kernel add_kernel = {
     .name = "add", .fn = add, .source = {.text = optional_source, .fn = "add"}};
@@ -112,7 +92,7 @@ static void subject_make(subject *s, bool has_lanes) {
     const ptowsp_context_desc context = {.threads = PTOWSP_THREADS_OWN, .lane_count = LANES};
     assert_int_equal(ptowsp_context_create(&context, &s->f.context), PTOWSP_OK);
     s->has_lanes = has_lanes;
-    npu_parse(&s->f, modules[has_lanes], &add_kernel, 1);
+    npu_parse(&s->f, npu_module(has_lanes ? "lanes" : "work_units"), &add_kernel, 1);
     npu_fixture_compile(&s->f, NULL);
     assert_int_equal(ptowsp_run_create(s->f.context, s->f.program, &s->run), PTOWSP_OK);
     saved_and_loaded(s);

@@ -4,6 +4,7 @@
 #include "npu_cache.h"
 #include "npu_files.h"
 #include "npu_fixture.h"
+#include "npu_module.h"
 
 #include <math.h>
 
@@ -46,8 +47,6 @@ static const ptowsp_pto_source no_source,
                               {PTOWSP_PTO_ROWS, 1, 0},
                               {PTOWSP_PTO_ROWS, 2, 0}}};
 
-#define PARAMS(axes) "(axes " axes ", inout out f32 ? x ?, in one f32 ? x ?, in other f32 ? x ?)"
-
 // Three blocks of add, then rmsnorm, matmul and attention, each unchanged. add and rmsnorm have the same
 // entry, extern "C", and templates of one name and signature.
 static void program_make(npu_fixture *f, const char *cycles) {
@@ -56,41 +55,7 @@ static void program_make(npu_fixture *f, const char *cycles) {
                                                   {.name = "matmul", .pto = &product_source},
                                                   {.name = "attend", .pto = &attend_source}};
     char text[4000];
-    snprintf(text, sizeof text,
-             "module own\n"
-             "axis blocks 3\n"
-             "tensor a f32 [1, 4000] global\n"
-             "tensor b f32 [1, 4000] global\n"
-             "tensor sum f32 [1, 4000] global\n"
-             "tensor x f32 [37, 64] global\n"
-             "tensor gamma f32 [1, 64] global\n"
-             "tensor y f32 [37, 64] global\n"
-             "tensor left f32 [32, 64] global\n"
-             "tensor right f32 [64, 48] global\n"
-             "tensor product f32 [32, 48] global\n"
-             "tensor heads f32 [21, 64] global\n"
-             "tensor q f16 [21, 64] global\n"
-             "tensor k f16 [192, 64] global\n"
-             "tensor v f16 [192, 64] global\n"
-             "tensor fifos f32 [1, 10240] global\n"
-             "kernel add" PARAMS(
-                 "1") " vector%s, a PTO-ISA source\n"
-                      "kernel rmsnorm" PARAMS(
-                          "0") " vector%s, a PTO-ISA source\n"
-                               "kernel matmul" PARAMS(
-                                   "0") " cube%s, a PTO-ISA source\n"
-                                        "kernel attend(axes 0, inout heads f32 ? x ?, in q f16 ? x "
-                                        "?, in k f16 ? x ?,"
-                                        " in v f16 ? x ?, inout fifos f32 ? x ?) mix%s, a PTO-ISA "
-                                        "source\n"
-                                        "workload own\n"
-                                        "  for_each i in blocks\n"
-                                        "    task add(i) out = sum one = a other = b\n"
-                                        "  task rmsnorm() out = y one = x other = gamma\n"
-                                        "  task matmul() out = product one = left other = right\n"
-                                        "  task attend() heads = heads q = q k = k v = v fifos = "
-                                        "fifos\n",
-             cycles, cycles, cycles, cycles);
+    snprintf(text, sizeof text, npu_module("own"), cycles, cycles, cycles, cycles);
     npu_parse(f, text, kernels, 4);
     npu_fixture_compile(f, NULL);
 }
@@ -304,15 +269,7 @@ static ptowsp_error error_of(const ptowsp_pto_source *pto, bool is_run) {
     const ptowsp_parse_kernel kernel = {.name = "add", .pto = pto};
     npu_fixture f;
     npu_fixture_begin(&f);
-    npu_parse(&f,
-              "module own\n"
-              "tensor a f32 [1, 64] global\n"
-              "tensor b f32 [1, 64] global\n"
-              "tensor c f32 [1, 64] global\n"
-              "kernel add" PARAMS("0") " vector, a PTO-ISA source\n"
-                                       "workload own\n"
-                                       "  task add() out = c one = a other = b\n",
-              &kernel, 1);
+    npu_parse(&f, npu_module("one"), &kernel, 1);
     npu_fixture_compile(&f, NULL);
     ptowsp_npu *npu = NULL;
     const ptowsp_npu_build_desc build = {npu_cache, NULL, npu_cache_options()};

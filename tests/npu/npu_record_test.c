@@ -7,6 +7,7 @@
 #include "npu_refuse.h"
 
 #include "npu_fixture.h"
+#include "npu_module.h"
 
 #include <stdarg.h>
 
@@ -42,8 +43,6 @@ static const ptowsp_parse_kernel kernels[] = {
     {.name = "multiply", .fn = multiply, .source = {.text = "// elsewhere\n", .fn = "multiply"}},
     {.name = "note", .fn = note, .source = {.text = "// elsewhere\n", .fn = "note"}}};
 
-#define MULTIPLY_KERNEL "kernel multiply(axes 1, inout data f32 1 x 8, by u64) vector\n"
-
 // The program of a text, in which %1$s, %2$s and so on are names; kernel note is in some.
 static void record_make(record *r, uint32_t kernel_count, const char *format, ...) {
     char text[2000];
@@ -67,20 +66,7 @@ static void bind_rows(const record *r, const char *name, float *data, int64_t ro
 }
 
 static void record_begin(record *r, const char *symbol) {
-    record_make(r, 2,
-                "module recorded slots 8\n"
-                "axis rows dynamic\n"
-                "axis entries sparse\n"
-                "symbol %1$s\n"
-                "array lengths i32\n"
-                "tensor x f32 [?, 8] global\n" MULTIPLY_KERNEL "kernel note(axes 1) vector\n"
-                "workload main\n"
-                "  for_each i in rows\n"
-                "    when lengths[i] <= 5\n"
-                "      task multiply(i) data = x at (i, 0) by = %1$s\n"
-                "  for_each k in entries\n"
-                "    task note(k)\n",
-                symbol);
+    record_make(r, 2, npu_module("recorded"), symbol);
     const int32_t lengths[ROWS] = {4, 9, 5};
     const uint32_t indptr[3] = {0, 2, 3}, indices[3] = {1, 4, 0};
     for (int i = 0; i < ROWS * COLS; i++) {
@@ -265,24 +251,7 @@ typedef struct many {
 
 static void many_begin(many *m) {
     memset(m, 0, sizeof *m);
-    record_make(&m->r, 1,
-                "module many slots 8\n"
-                "axis rows dynamic\n"
-                "axis none dynamic\n"
-                "axis kv plan\n"
-                "axis kv plan, its lanes\n"
-                "tensor x f32 [?, 8] global\n"
-                "tensor y f32 [?, 8] global\n"
-                "tensor z f32 [?, 8] global\n"
-                "tensor unused f32 [?, 8] global\n" MULTIPLY_KERNEL "workload main\n"
-                "  for_each i in rows\n"
-                "    task multiply(i) data = x at (i, 0) by = 2u\n"
-                "    task multiply(i) data = y at (i, 0) by = 1u\n"
-                "  for_each n in none\n"
-                "    task multiply(n) data = z at (n, 0) by = 1u\n"
-                "  for_each l in lanes of kv\n"
-                "    for_each u in kv[l]\n"
-                "      task multiply(0) data = x at (0, 0) by = 1u\n");
+    record_make(&m->r, 1, npu_module("many"));
     for (int i = 0; i < 5 * COLS; i++) {
         m->both[i] = (float)i;
     }
@@ -355,29 +324,8 @@ static void named_begin(record *r, int named) {
         names[i] = i == named ? "a=b" : names[i];
         quoted[i] = i == named ? "\"a=b\"" : names[i];
     }
-    record_make(r, 1,
-                "module named slots 8\n"
-                "axis %1$s dynamic\n"
-                "axis %2$s sparse\n"
-                "axis %3$s ragged\n"
-                "axis \"idle rows\" dynamic\n"
-                "axis \"idle routes\" sparse\n"
-                "axis \"idle work\" plan\n"
-                "axis %5$s plan\n"
-                "symbol \"idle symbol\"\n"
-                "array \"idle array\" i32\n"
-                "array %4$s i32\n"
-                "tensor far f32 [?, 8] global\n"
-                "tensor %6$s f32 [?, 8] global\n" MULTIPLY_KERNEL "workload main\n"
-                "  for_each i in %1$s\n"
-                "    for_each p in %3$s[i]\n"
-                "      task multiply(i) data = %6$s at (i, 0) by = 2u\n"
-                "    slot_set 0 = %4$s[i]\n"
-                "  for_each e in %2$s\n"
-                "    task multiply(0) data = far at (0, 0) by = 3u\n"
-                "  for_each u in %5$s\n"
-                "    slot_set 1 = u\n",
-                quoted[0], quoted[1], quoted[2], quoted[3], quoted[4], quoted[5]);
+    record_make(r, 1, npu_module("named"), quoted[0], quoted[1], quoted[2], quoted[3], quoted[4],
+                quoted[5]);
     for (int i = 0; i < 3 * ROWS * COLS; i++) {
         blocks[i] = 1;
     }

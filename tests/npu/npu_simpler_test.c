@@ -4,6 +4,7 @@
 // PTOWSP_SIMPLER_COUNT says how many there are.
 
 #include "npu_fixture.h"
+#include "npu_module.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -15,21 +16,7 @@ enum { SIZE = 16, TILES = 5 };
 // y = x + x, by TILES tasks of one kernel.
 static void doubles_make(npu_fixture *f) {
     npu_fixture_begin(f);
-    npu_parse(f,
-              "module doubles slots 8\n"
-              "axis tiles 5\n"
-              "tensor x f32 [80, 16] global\n"
-              "tensor y f32 [80, 16] global\n"
-              "kernel twice(axes 0, in x f32 16 x 16, out y f32 16 x 16) vector, 9 instructions\n"
-              "  machine \"910B\"\n"
-              "  %1 = parameter x\n"
-              "  %2 = add %1, %1 : f32 16 x 16\n"
-              "  %3 = parameter y\n"
-              "  store %3, %2\n"
-              "workload doubles\n"
-              "  parallel i in tiles\n"
-              "    task twice() x = x at (i * 16, 0) y = y at (i * 16, 0)\n",
-              NULL, 0);
+    npu_parse(f, npu_module("doubles"), NULL, 0);
     npu_fixture_compile(f, NULL);
 }
 

@@ -25,6 +25,7 @@ static int raced_openat(int parent, const char *name, int flags, mode_t mode);
 #include "src/npu/kernels.h"
 
 #include "npu_fixture.h"
+#include "npu_module.h"
 
 static struct {
     bool fails;
@@ -218,25 +219,7 @@ TEST(names__that_clash_get_numbers_in_the_order_of_the_tables) {
     const ptowsp_parse_kernel kernels[] = {NPU_SCALE_KERNEL("Mul"), NPU_SCALE_KERNEL("mul"),
                                            NPU_SCALE_KERNEL("for"), NPU_SCALE_KERNEL("for "),
                                            NPU_SCALE_KERNEL("step")};
-    npu_parse(&f,
-              "module clashes slots 8\n"
-              "axis \"a-b\" dynamic\n"
-              "axis \"a b\" dynamic\n"
-              "axis a_b dynamic\n"
-              "axis rows ragged\n"
-              "kernel Mul(axes 0) vector\n"
-              "kernel mul(axes 0) vector\n"
-              "kernel \"for\"(axes 0) vector\n"
-              "kernel \"for \"(axes 0) vector\n"
-              "kernel step(axes 0) vector, 1 cycles\n"
-              "workload \"a+b\"\n"
-              "  parallel i in \"a-b\"\n"
-              "    parallel \"i.\" in \"a b\"\n"
-              "      task step()\n"
-              "  parallel i in a_b\n"
-              "    parallel a_b in rows[i]\n"
-              "      task step()\n",
-              kernels, 5);
+    npu_parse(&f, npu_module("clashes"), kernels, 5);
     npu_fixture_compile(&f, NULL);
     npu_emitter emitter = {
         .context = f.context, .program = f.program, .tables = ptowsp_program_read(f.program)};

@@ -3,6 +3,7 @@
 // they refuse what the library refuses, in its words. See npu_equal.h for how they are run.
 
 #include "npu_equal.h"
+#include "npu_module.h"
 
 enum { ROWS_MAX = 9, OUT = 6, TOKENS = 20, REQUESTS = 3 };
 
@@ -32,34 +33,6 @@ PTOWSP_SOURCE(
 
 // -- the program ----------------------------------------------------------------------------------
 
-// h is dead when u begins, and may be where u is; rows of w are written by one point.
-static const char module[] =
-    "module transients slots 1\n"
-    "axis rows dynamic\n"
-    "axis rounds 4\n"
-    "axis kv plan\n"
-    "symbol more\n"
-    "array widths i64\n"
-    "tensor out i64 [6, 1] global\n"
-    "tensor \"h (in)\" i64 [size(rows) * 3, 4] global transient\n"
-    "tensor t i64 [widths[size(rows) - 1], 2] global transient\n"
-    "tensor u i64 [5, 4] global transient\n"
-    "tensor w i64 [size(rows), 8] global transient\n"
-    "tensor v i64 [size(kv) + i64(more), 2] global transient\n"
-    "kernel make(axes 0, out out i64 ? x ?, salt i64) vector\n"
-    "kernel mix(axes 0, in in i64 ? x ?, out out i64 ? x ?, salt i64) vector\n"
-    "workload main\n"
-    "  for_each i in rounds\n"
-    "    task make() out = \"h (in)\" salt = i\n"
-    "    task mix() in = \"h (in)\" out = t salt = i\n"
-    "    task mix() in = t out = u salt = i\n"
-    "    slot_load 0 = u of 2 x 2 element (1, 1)\n"
-    "    parallel r in rows\n"
-    "      task mix() in = u out = w at (r, 0) of 1 x edge salt = r\n"
-    "    task mix() in = w out = out at (i, 0) of 1 x edge salt = slot_i64[0]\n"
-    "  task make() out = v salt = 77\n"
-    "  task mix() in = v out = out at (5, 0) of 1 x edge salt = 78\n";
-
 typedef struct subject {
     ptowsp_context *context;
     ptowsp_module *m;
@@ -82,10 +55,10 @@ static void subject_make(subject *s) {
     const ptowsp_parse_kernel kernels[] = {KERNEL("make"), KERNEL("mix")};
     const ptowsp_parse_desc attached = {kernels, 2, 0};
     const ptowsp_program_desc desc = {NULL, &schedule};
+    const char *text = npu_module("transients");
     memset(s, 0, sizeof *s);
     s->context = test_context(NULL);
-    if (ptowsp_module_parse(s->context, module, sizeof module - 1, &attached, &s->m, NULL) !=
-            PTOWSP_OK ||
+    if (ptowsp_module_parse(s->context, text, strlen(text), &attached, &s->m, NULL) != PTOWSP_OK ||
         ptowsp_program_create(s->context, s->m, &desc, &s->program) != PTOWSP_OK) {
         NPU_FAIL("%s", ptowsp_context_error(s->context).text);
     }

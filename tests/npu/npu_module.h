@@ -1,0 +1,32 @@
+// Modules of tests/npu/programs.txt, each from the line `module NAME` to the next of these, without comments.
+
+#ifndef NPU_MODULE_H
+#define NPU_MODULE_H
+
+#include "files.h"
+
+// The text of one, until the next is asked for.
+static inline const char *npu_module(const char *name) {
+    static char all[1 << 16], text[1 << 13];
+    const size_t length = strlen(name);
+    size_t size = 0, line;
+    bool is_here = false;
+    file_text("tests/npu/programs.txt", all, sizeof all);
+    for (const char *at = all; *at; at += line + (at[line] == '\n')) {
+        line = strcspn(at, "\n");
+        if (strncmp(at, "module ", 7) == 0) {
+            is_here = strncmp(at + 7, name, length) == 0 && strchr(" \n", at[7 + length]);
+            assert_true(!is_here || size == 0);
+        }
+        if (is_here && *at != '#' && line > 0) {
+            assert_true(size + line + 2 < sizeof text);
+            size += (size_t)sprintf(text + size, "%.*s\n", (int)line, at);
+        }
+    }
+    if (size == 0) {
+        fail_msg("there is no module %s", name);
+    }
+    return text;
+}
+
+#endif
