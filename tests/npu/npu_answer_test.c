@@ -38,16 +38,14 @@ static void answer_begin(answer *a) {
     write_file(a->b.fake, "stub.c", answers);
     run_cc("-I. -shared -fPIC %s/stub.c -o %s/stub.so", a->b.fake, a->b.fake);
     const npu_fixture *f = &a->b.f;
-    if (ptowsp_npu_build(f->context, f->program, &a->b.desc, &a->b.npu) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(f->context).text);
-    }
+    test_ok(f->context, ptowsp_npu_build(f->context, f->program, &a->b.desc, &a->b.npu));
     ptowsp_buffer buffer = {.data = a->x, .rank = 2};
     buffer.shape[0] = buffer.shape[1] = 8;
-    assert_int_equal(ptowsp_run_create(f->context, f->program, &a->run), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_size(a->run, "batch", 1), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_symbol(a->run, "factor", 1), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_array(a->run, "kv_len", PTOWSP_I32, a->lengths, 4), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_tensor(a->run, "x", &buffer), PTOWSP_OK);
+    assert_ok(ptowsp_run_create(f->context, f->program, &a->run));
+    assert_ok(ptowsp_run_bind_size(a->run, "batch", 1));
+    assert_ok(ptowsp_run_bind_symbol(a->run, "factor", 1));
+    assert_ok(ptowsp_run_bind_array(a->run, "kv_len", PTOWSP_I32, a->lengths, 4));
+    assert_ok(ptowsp_run_bind_tensor(a->run, "x", &buffer));
 }
 
 static void answer_end(answer *a) {
@@ -61,20 +59,19 @@ TEST(answer__the_error_of_any_function_is_the_runs) {
     answer a;
     answer_begin(&a);
     const npu_fixture *f = &a.b.f;
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
         uint64_t slots[2] = {0, 0};
         ptowsp_npu_result result;
         assert_int_equal(setenv("WSP_FAILS", names[i], 1), 0);
-        assert_int_equal(ptowsp_npu_execute(a.b.npu, a.run, NULL, slots, 2, &result),
-                         PTOWSP_INVALID_PARAMS);
-        test_error_is(f->context, PTOWSP_INVALID_PARAMS, 7, names[i]);
+        test_refused(f->context, ptowsp_npu_execute(a.b.npu, a.run, NULL, slots, 2, &result),
+                     PTOWSP_INVALID_PARAMS, 7, names[i]);
         assert_true(slots[0] == 100 && slots[1] == 101);
     }
     assert_int_equal(setenv("WSP_FAILS", "create", 1), 0);
-    assert_int_equal(ptowsp_npu_execute(a.b.npu, a.run, NULL, NULL, 0, NULL), PTOWSP_OUT_OF_MEMORY);
-    test_error_is(f->context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "npu: no memory for running");
+    test_refused(f->context, ptowsp_npu_execute(a.b.npu, a.run, NULL, NULL, 0, NULL),
+                 PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "npu: no memory for running");
     assert_int_equal(unsetenv("WSP_FAILS"), 0);
-    assert_int_equal(ptowsp_npu_execute(a.b.npu, a.run, NULL, NULL, 0, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_npu_execute(a.b.npu, a.run, NULL, NULL, 0, NULL));
     answer_end(&a);
 }
 
@@ -90,10 +87,8 @@ TEST(answer__costs_of_the_user_are_refused) {
     for (int i = 0; i < 2; i++) {
         ptowsp_npu_options options = {.cost.fn = i ? one_cycle : NULL,
                                       .cost.model = i ? PTOWSP_MODEL_UNIT : PTOWSP_MODEL_USER};
-        assert_int_equal(ptowsp_npu_execute(a.b.npu, a.run, &options, NULL, 0, NULL),
-                         PTOWSP_INVALID_PARAMS);
-        test_error_is(a.b.f.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                      "npu: a tree has no cost model of the user");
+        test_invalid(a.b.f.context, ptowsp_npu_execute(a.b.npu, a.run, &options, NULL, 0, NULL),
+                     "npu: a tree has no cost model of the user");
     }
     answer_end(&a);
 }

@@ -46,7 +46,7 @@ TEST(memory__that_is_refused_is_an_error_and_leaves_nothing) {
     // Where an entry stands that is broken, it is moved away first.
     is_done = false;
     char entry[160];
-    assert_int_equal(ptowsp_npu_build(b.f.context, b.f.program, &b.desc, &b.npu), PTOWSP_OK);
+    assert_ok(ptowsp_npu_build(b.f.context, b.f.program, &b.desc, &b.npu));
     snprintf(entry, sizeof entry, "%s", ptowsp_npu_directory(b.npu));
     ptowsp_npu_destroy(b.npu);
     b.npu = NULL;

@@ -9,14 +9,11 @@ static ptowsp_status try_build(build *b, const ptowsp_npu_build_desc *desc) {
 }
 
 static void builds(build *b, const ptowsp_npu_build_desc *desc) {
-    if (try_build(b, desc) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(b->f.context).text);
-    }
+    test_ok(b->f.context, try_build(b, desc));
 }
 
 static void fails(build *b, const char *text) {
-    assert_int_equal(try_build(b, &b->desc), PTOWSP_SYSTEM_FAILED);
-    test_error_is(b->f.context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX, text);
+    test_refused(b->f.context, try_build(b, &b->desc), PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX, text);
 }
 
 // -- what the environment says --------------------------------------------------------------------
@@ -46,9 +43,8 @@ BUILD_TEST(cache__nothing_said_is_the_default) {
     // What all trees share is compiled for the eye, the rest to be fast.
     assert_non_null(strstr(read_file(b->fake, "calls"), "-O1 -Og"));
     setenv("HOME", "", 1);
-    assert_int_equal(try_build(b, NULL), PTOWSP_SYSTEM_FAILED);
-    test_error_is(b->f.context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX,
-                  "npu: no cache directory: neither XDG_CACHE_HOME nor HOME names one");
+    test_refused(b->f.context, try_build(b, NULL), PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX,
+                 "npu: no cache directory: neither XDG_CACHE_HOME nor HOME names one");
     environment(kept, true);
 }
 
@@ -126,7 +122,7 @@ BUILD_TEST(compiler__the_first_error_of_its_lines_is_told) {
                  {"\nonly this", "only this"},
                  {"first\nsecond\n", "first"},
                  {"\n\n", "it says nothing"}};
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         char wanted[200];
         says(b, cases[i].lines);
         snprintf(wanted, sizeof wanted, "npu: the compiler failed: %s (all of it: ", cases[i].told);
@@ -219,7 +215,6 @@ BUILD_TEST(large__too_many_headers_are_refused) {
               "  task own() data = x\n",
               &own, 1);
     npu_fixture_compile(&b->f, NULL);
-    assert_int_equal(try_build(b, &b->desc), PTOWSP_LIMIT_EXCEEDED);
-    test_error_is(b->f.context, PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
-                  "npu: the tree has too many headers");
+    test_refused(b->f.context, try_build(b, &b->desc), PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                 "npu: the tree has too many headers");
 }

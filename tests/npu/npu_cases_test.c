@@ -108,7 +108,7 @@ static void compare_turn(const case_text *c, size_t turn) {
     s.way = ways->count ? &ways->items[0] : NULL;
     s.mode = modes->count ? &modes->items[turn % modes->count] : NULL;
     s.engine = "as a tree";
-    assert_int_equal(ptowsp_context_create(NULL, &s.context), PTOWSP_OK);
+    assert_ok(ptowsp_context_create(NULL, &s.context));
     case_gather(&s);
     case_attach(&s);
     choose_schedule(&s, turn);

@@ -135,13 +135,13 @@ TEST(npu_clock__goes_on_after_an_error_only_when_it_begins_anew) {
     paper_begin(clock, &schedule, 1);
     assert_true(paper_task(clock, 3));
     assert_false(paper_mark(clock, PWSP_MARK_END));
-    assert_int_equal(npu_clock_status(clock), PTOWSP_INVALID_PARAMS);
+    assert_invalid(npu_clock_status(clock));
     assert_string_equal(npu_clock_error(clock), "clock: no scope is open");
     assert_false(paper_task(clock, 3) || npu_clock_end(clock));
     assert_int_equal(npu_clock_stats(clock).makespan_cycles, 3);
     assert_int_equal(npu_clock_lanes(clock)[0].task_count, 1);
     paper_begin(clock, &schedule, 1);
-    assert_int_equal(npu_clock_status(clock), PTOWSP_OK);
+    assert_ok(npu_clock_status(clock));
     assert_string_equal(npu_clock_error(clock), "");
     assert_true(paper_mark(clock, PWSP_MARK_SEQUENTIAL));
     assert_false(paper_mark(clock, PWSP_MARK_PARALLEL));  // it was told that there are two at most

@@ -179,7 +179,7 @@ static void trees_make(trees *t) {
     npu_fixture_make(&t->f);
     snprintf(t->path, sizeof t->path, "%s/tree", t->f.directory);
     const ptowsp_npu_desc desc = {t->path, false, true, PTOWSP_NPU_OWN, 0, 0, NULL};
-    assert_int_equal(ptowsp_npu_emit(t->f.context, t->f.program, &desc), PTOWSP_OK);
+    assert_ok(ptowsp_npu_emit(t->f.context, t->f.program, &desc));
     t->file_count = files_below(t->path);
     assert_true(t->file_count > 20);
 }
@@ -195,7 +195,7 @@ static void trees_reset(trees *t, bool has_tree) {
     assert_int_equal(mkdir(t->f.directory, 0755), 0);
     if (has_tree) {
         const ptowsp_npu_desc desc = {t->path, false, true, PTOWSP_NPU_OWN, 0, 0, NULL};
-        assert_int_equal(ptowsp_npu_emit(t->f.context, t->f.program, &desc), PTOWSP_OK);
+        assert_ok(ptowsp_npu_emit(t->f.context, t->f.program, &desc));
         write_file(t->path, "older", "a file of the tree that was there\n");
     }
 }
@@ -305,8 +305,7 @@ static void build_refused(build *b, bool is_found, bool is_for_good) {
         // What could not be removed has the mark of a temporary, and is removed when it is old.
         const bool is_removal = disk_refused_one_of("unlinkat fstatat openat fdopendir");
         assert_true(is_for_good || entries_like(b->cache, "tmp.") <= before + is_removal);
-        assert_int_equal(ptowsp_npu_build(b->f.context, b->f.program, &b->desc, &b->npu),
-                         PTOWSP_OK);
+        assert_ok(ptowsp_npu_build(b->f.context, b->f.program, &b->desc, &b->npu));
         ptowsp_npu_destroy(b->npu);
         b->npu = NULL;
     }
@@ -324,7 +323,7 @@ BUILD_TEST(disk__a_refused_call_while_an_entry_is_found) {
     assert_int_equal(symlink("cache", link), 0);
     assert_int_equal(mkdir(b->cache, 0700), 0);
     b->desc.cache_directory = link;
-    assert_int_equal(ptowsp_npu_build(b->f.context, b->f.program, &b->desc, &b->npu), PTOWSP_OK);
+    assert_ok(ptowsp_npu_build(b->f.context, b->f.program, &b->desc, &b->npu));
     ptowsp_npu_destroy(b->npu);
     b->npu = NULL;
     build_refused(b, true, false);
@@ -339,8 +338,7 @@ BUILD_TEST(disk__without_a_processors_description_the_machine_has_a_name) {
         for (int time = 0; time < 2; time++) {  // it is found again
             disk.only = "fopen";
             disk_begin((uint64_t)is_refused, false);
-            assert_int_equal(ptowsp_npu_build(b->f.context, b->f.program, &b->desc, &b->npu),
-                             PTOWSP_OK);
+            assert_ok(ptowsp_npu_build(b->f.context, b->f.program, &b->desc, &b->npu));
             assert_int_equal(disk_end(), is_refused);
             disk.only = NULL;
             assert_int_equal(ptowsp_npu_was_cached(b->npu), time);

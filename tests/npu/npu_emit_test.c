@@ -101,7 +101,7 @@ NPU_FIXTURE_TEST(emit__what_is_not_the_programs_is_generated) {
     for (uint32_t i = 0; i < npu_file_count; i++) {
         const char *text = npu_files[i].text, *path = npu_files[i].path;
         bool is_own = false;
-        for (size_t k = 0; k < sizeof own / sizeof own[0]; k++) {
+        for (size_t k = 0; k < COUNT_OF(own); k++) {
             const char *star = strchr(own[k], '*');
             is_own |= star ? strncmp(path, own[k], (size_t)(star - own[k])) == 0
                            : strcmp(path, own[k]) == 0;
@@ -194,7 +194,7 @@ TEST(emit__names_cannot_break_out) {
          "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghij4",
          "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghij5", "y"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         npu_fixture f;
         npu_fixture_begin(&f);
         npu_names_of names = cases[i];
@@ -220,26 +220,21 @@ TEST(emit__names_cannot_break_out) {
 
 NPU_FIXTURE_TEST(emit__needs_a_program_a_directory_and_a_callback) {
     const char *const no_directory = "emit: there is no directory to write to";
-    assert_int_equal(ptowsp_npu_emit(f->context, f->program, NULL), PTOWSP_INVALID_PARAMS);
-    test_error_is(f->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, no_directory);
-    assert_int_equal(emit_to(f, NULL, false), PTOWSP_INVALID_PARAMS);
-    assert_int_equal(emit_to(f, "", false), PTOWSP_INVALID_PARAMS);
-    test_error_is(f->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, no_directory);
+    test_invalid(f->context, ptowsp_npu_emit(f->context, f->program, NULL), no_directory);
+    assert_invalid(emit_to(f, NULL, false));
+    test_invalid(f->context, emit_to(f, "", false), no_directory);
     char path[160];
     const ptowsp_npu_desc desc = {
         in_directory(f, "tree", path), false, false, PTOWSP_NPU_OWN, 0, 0, NULL};
-    assert_int_equal(ptowsp_npu_emit(f->context, NULL, &desc), PTOWSP_INVALID_PARAMS);
-    test_error_is(f->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "emit: program is NULL");
-    assert_int_equal(ptowsp_npu_emit_files(f->context, f->program, NULL, NULL),
-                     PTOWSP_INVALID_PARAMS);
-    test_error_is(f->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "emit: file is NULL");
+    test_invalid(f->context, ptowsp_npu_emit(f->context, NULL, &desc), "emit: program is NULL");
+    test_invalid(f->context, ptowsp_npu_emit_files(f->context, f->program, NULL, NULL),
+                 "emit: file is NULL");
     const char *const nameless[] = {"/", "//", ".", "..", "/tmp/.", "/tmp/.."};
-    for (size_t i = 0; i < sizeof nameless / sizeof nameless[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(nameless); i++) {
         char text[128];
         snprintf(text, sizeof text, "emit: a tree needs a name of its own, and \"%s\" has none",
                  nameless[i]);
-        assert_int_equal(emit_to(f, nameless[i], true), PTOWSP_INVALID_PARAMS);
-        test_error_is(f->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, text);
+        test_invalid(f->context, emit_to(f, nameless[i], true), text);
     }
     assert_int_equal(npu_entries(f->directory), 0);
 }
@@ -273,18 +268,18 @@ static void compare_tree(const npu_fixture *f, const char *path) {
 NPU_FIXTURE_TEST(emit__writes_what_the_callback_gets) {
     char path[160], slashes[170], back[512];
     in_directory(f, "tree", path);
-    assert_int_equal(emit_to(f, path, false), PTOWSP_OK);
+    assert_ok(emit_to(f, path, false));
     compare_tree(f, path);
     assert_int_equal(npu_entries(f->directory), 1);
     // A slash at the end; and a path from here.
     snprintf(slashes, sizeof slashes, "%.150s2//", path);
-    assert_int_equal(emit_to(f, slashes, true), PTOWSP_OK);
+    assert_ok(emit_to(f, slashes, true));
     compare_tree(f, slashes);
     assert_non_null(getcwd(back, sizeof back));
     assert_int_equal(chdir(f->directory), 0);
-    assert_int_equal(emit_to(f, "here", false), PTOWSP_OK);
+    assert_ok(emit_to(f, "here", false));
     compare_tree(f, "here");
-    assert_int_equal(emit_to(f, "here/inside", false), PTOWSP_OK);
+    assert_ok(emit_to(f, "here/inside", false));
     assert_int_equal(chdir(back), 0);
     assert_int_equal(npu_entries(f->directory), 3);
 }
@@ -297,7 +292,7 @@ NPU_FIXTURE_TEST(emit__permissions_are_those_of_the_umask) {
         snprintf(path, sizeof path, "%.63s/tree%u", f->directory, (unsigned)i);
         snprintf(file, sizeof file, "%.160s/manifest.json", path);
         umask(masks[i]);
-        assert_int_equal(emit_to(f, path, false), PTOWSP_OK);
+        assert_ok(emit_to(f, path, false));
         struct stat about;
         assert_int_equal(stat(path, &about), 0);
         assert_int_equal(about.st_mode & 0777, 0755 & ~masks[i]);
@@ -326,17 +321,17 @@ NPU_FIXTURE_TEST(emit__what_exists_is_kept_unless_it_is_to_be_replaced) {
     assert_int_equal(symlink("nowhere", in_directory(f, "broken", broken)), 0);
     const char *const paths[] = {empty, file, link, broken};
     for (size_t i = 0; i < 4; i++) {
-        assert_int_equal(emit_to(f, paths[i], false), PTOWSP_INVALID_PARAMS);
+        assert_invalid(emit_to(f, paths[i], false));
         is_kept(f, paths[i], NOT_REPLACING);
     }
     // Links and files are not replaced at all.
     for (size_t i = 1; i < 4; i++) {
-        assert_int_equal(emit_to(f, paths[i], true), PTOWSP_INVALID_PARAMS);
+        assert_invalid(emit_to(f, paths[i], true));
         is_kept(f, paths[i], NOT_OURS);
     }
     assert_int_equal(npu_entries(f->directory), 4);
     assert_int_equal(npu_entries(empty), 0);
-    assert_int_equal(emit_to(f, empty, true), PTOWSP_OK);
+    assert_ok(emit_to(f, empty, true));
     compare_tree(f, empty);
     assert_int_equal(npu_entries(f->directory), 4);
 }
@@ -347,15 +342,15 @@ NPU_FIXTURE_TEST(emit__only_trees_and_empty_directories_are_replaced) {
     assert_int_equal(mkdir(mine, 0755), 0);
     snprintf(file, sizeof file, "%.160s/thesis.txt", mine);
     write_file(file, "all my work");
-    assert_int_equal(emit_to(f, mine, true), PTOWSP_INVALID_PARAMS);
+    assert_invalid(emit_to(f, mine, true));
     is_kept(f, mine, NOT_OURS);
     // Another program's manifest does not make it a tree, nor does an empty one.
     snprintf(file, sizeof file, "%.160s/manifest.json", mine);
     write_file(file, "{\"name\": \"web app\"}");
-    assert_int_equal(emit_to(f, mine, true), PTOWSP_INVALID_PARAMS);
+    assert_invalid(emit_to(f, mine, true));
     is_kept(f, mine, NOT_OURS);
     write_file(file, "");
-    assert_int_equal(emit_to(f, mine, true), PTOWSP_INVALID_PARAMS);
+    assert_invalid(emit_to(f, mine, true));
     assert_int_equal(npu_entries(mine), 2);
     assert_int_equal(npu_entries(f->directory), 1);
 }
@@ -364,7 +359,7 @@ NPU_FIXTURE_TEST(emit__only_trees_and_empty_directories_are_replaced) {
 NPU_FIXTURE_TEST(emit__a_tree_is_replaced_as_a_whole) {
     char path[160], file[200], inside[200];
     in_directory(f, "tree", path);
-    assert_int_equal(emit_to(f, path, false), PTOWSP_OK);
+    assert_ok(emit_to(f, path, false));
     uint32_t count = npu_entries(path);
     snprintf(inside, sizeof inside, "%.160s/build", path);
     assert_int_equal(mkdir(inside, 0755), 0);
@@ -376,7 +371,7 @@ NPU_FIXTURE_TEST(emit__a_tree_is_replaced_as_a_whole) {
     npu_names_of names = npu_plain_names;
     names.module = "other";
     npu_program_make(f, &names, NPU_SCALE_TEXT);
-    assert_int_equal(emit_to(f, path, true), PTOWSP_OK);
+    assert_ok(emit_to(f, path, true));
     compare_tree(f, path);
     assert_int_equal(npu_entries(path), count);
     assert_int_equal(npu_entries(f->directory), 1);
@@ -437,5 +432,5 @@ NPU_FIXTURE_TEST(emit__needs_a_name_beside_the_tree) {
     assert_string_equal(ptowsp_context_error(f->context).text, name);
     snprintf(name, sizeof name, "%s/.ptowsp-%ld-9999", f->directory, (long)getpid());
     assert_int_equal(rmdir(name), 0);
-    assert_int_equal(emit_to(f, path, false), PTOWSP_OK);
+    assert_ok(emit_to(f, path, false));
 }

@@ -145,8 +145,6 @@ static bool is_bound(const scene *now, const char *name) {
     return !now->unbound || !strstr(now->unbound, word);
 }
 
-#define IS_OK(call) assert_int_equal(call, PTOWSP_OK)
-
 static void bind_scene(ptowsp_run *run, const scene *now, int32_t *x, int32_t *d) {
     const ptowsp_csr csr = {PTOWSP_I32, now->indptr, now->indices, 2, 2};
     const uint64_t lengths = now->length_count ? (uint64_t)now->length_count : 2;
@@ -155,34 +153,34 @@ static void bind_scene(ptowsp_run *run, const scene *now, int32_t *x, int32_t *d
     const ptowsp_buffer of_d = {
         .data = d, .size = (uint64_t)rows * 4 * sizeof *d, .rank = 2, .shape = {rows, 4}};
     if (is_bound(now, "batch")) {
-        IS_OK(ptowsp_run_bind_size(run, "batch", now->batch));
+        assert_ok(ptowsp_run_bind_size(run, "batch", now->batch));
     }
     if (is_bound(now, "kv")) {
-        IS_OK(ptowsp_run_bind_lengths(run, "kv", PTOWSP_I64, now->lengths, lengths));
+        assert_ok(ptowsp_run_bind_lengths(run, "kv", PTOWSP_I64, now->lengths, lengths));
     }
     if (is_bound(now, "pages")) {
-        IS_OK(ptowsp_run_bind_csr(run, "pages", &csr));
+        assert_ok(ptowsp_run_bind_csr(run, "pages", &csr));
     }
-    IS_OK(ptowsp_run_bind_symbol(run, "row", (uint64_t)now->row));
-    IS_OK(ptowsp_run_bind_symbol(run, "lead", (uint64_t)now->lead));
-    IS_OK(ptowsp_run_bind_symbol(run, "col", (uint64_t)now->col));
+    assert_ok(ptowsp_run_bind_symbol(run, "row", (uint64_t)now->row));
+    assert_ok(ptowsp_run_bind_symbol(run, "lead", (uint64_t)now->lead));
+    assert_ok(ptowsp_run_bind_symbol(run, "col", (uint64_t)now->col));
     if (is_bound(now, "at")) {
-        IS_OK(ptowsp_run_bind_symbol(run, "at", (uint64_t)now->at));
+        assert_ok(ptowsp_run_bind_symbol(run, "at", (uint64_t)now->at));
     }
     if (is_bound(now, "sizes")) {
-        IS_OK(ptowsp_run_bind_array(run, "sizes", PTOWSP_I64, now->sizes, SIZES));
+        assert_ok(ptowsp_run_bind_array(run, "sizes", PTOWSP_I64, now->sizes, SIZES));
     }
     if (is_bound(now, "x")) {
-        IS_OK(ptowsp_run_bind_tensor(run, "x", &of_x));
+        assert_ok(ptowsp_run_bind_tensor(run, "x", &of_x));
     }
     if (is_bound(now, "d")) {
-        IS_OK(ptowsp_run_bind_tensor(run, "d", &of_d));
+        assert_ok(ptowsp_run_bind_tensor(run, "d", &of_d));
     }
 }
 
 static void check_all(ptowsp_schedule schedule, const char *name) {
     const tree t = tree_make(name, "batch", &step_kernel, schedule);
-    for (size_t i = 0; t.npu && i < sizeof scenes / sizeof scenes[0]; i++) {
+    for (size_t i = 0; t.npu && i < COUNT_OF(scenes); i++) {
         int32_t x[ROWS * 4], d[16];
         snprintf(npu_now.doing, sizeof npu_now.doing, "%s", scenes[i].name);
         for (int k = 0; k < ROWS * 4; k++) {
@@ -237,7 +235,7 @@ static void npu__errors_of_processes_are_those_of_the_library(void **state) {
     const ptowsp_schedule schedule = {
         .lane_count = 3, .dependencies = PTOWSP_DEPENDENCIES_HYBRID | PTOWSP_DEPENDENCIES_EXPLICIT};
     const tree t = tree_make("errors of processes", "processes", &step_kernel, schedule);
-    for (size_t i = 0; t.npu && i < sizeof process_scenes / sizeof process_scenes[0]; i++) {
+    for (size_t i = 0; t.npu && i < COUNT_OF(process_scenes); i++) {
         const process_scene *now = &process_scenes[i];
         int32_t x[ROWS * 4];
         snprintf(npu_now.doing, sizeof npu_now.doing, "%s", now->name);
@@ -246,11 +244,11 @@ static void npu__errors_of_processes_are_those_of_the_library(void **state) {
         }
         ptowsp_run *run = test_run_of(t.context, t.program);
         test_bind(run, "x", x);
-        IS_OK(ptowsp_run_bind_array(run, "sizes", PTOWSP_I64, now->sizes, 3));
-        IS_OK(ptowsp_run_bind_symbol(run, "first", (uint64_t)now->first));
-        IS_OK(ptowsp_run_bind_symbol(run, "row", (uint64_t)now->row));
-        IS_OK(ptowsp_run_bind_symbol(run, "element", (uint64_t)now->element));
-        IS_OK(ptowsp_run_bind_symbol(run, "at", now->at));
+        assert_ok(ptowsp_run_bind_array(run, "sizes", PTOWSP_I64, now->sizes, 3));
+        assert_ok(ptowsp_run_bind_symbol(run, "first", (uint64_t)now->first));
+        assert_ok(ptowsp_run_bind_symbol(run, "row", (uint64_t)now->row));
+        assert_ok(ptowsp_run_bind_symbol(run, "element", (uint64_t)now->element));
+        assert_ok(ptowsp_run_bind_symbol(run, "at", now->at));
         status_is(&t, run, 2, x, NULL, now->status);
     }
     tree_free(&t);
@@ -271,10 +269,10 @@ static void npu__errors_of_expressions_are_told_at_their_place(void **state) {
         const bool is_good = wrong == COUNT_OF(names);
         ptowsp_run *run = test_run_of(t.context, t.program);
         for (size_t i = 0; i < COUNT_OF(names); i++) {
-            IS_OK(ptowsp_run_bind_symbol(run, names[i], i == wrong ? 4 : 1));
+            assert_ok(ptowsp_run_bind_symbol(run, names[i], i == wrong ? 4 : 1));
         }
-        IS_OK(ptowsp_run_bind_array(run, "sizes", PTOWSP_I64, sizes, 4));
-        IS_OK(ptowsp_run_bind_lengths(run, "rows", PTOWSP_I32, lengths, 2));
+        assert_ok(ptowsp_run_bind_array(run, "sizes", PTOWSP_I64, sizes, 4));
+        assert_ok(ptowsp_run_bind_lengths(run, "rows", PTOWSP_I32, lengths, 2));
         test_bind(run, "x", x);
         status_is(&t, run, 6, x, NULL, is_good ? PTOWSP_OK : PTOWSP_INVALID_PARAMS);
         assert_true((x[5] != 0) == is_good);  // no task has run
@@ -305,9 +303,9 @@ static void npu__replicas_of_no_size_are_refused_before_anything_runs(void **sta
         int32_t x = 0;
         char text[300] = "";
         ptowsp_run *run = test_run_of(t.context, t.program);
-        IS_OK(ptowsp_run_bind_size(run, "workers", workers));
+        assert_ok(ptowsp_run_bind_size(run, "workers", workers));
         test_bind(run, "x", &x);
-        IS_OK(ptowsp_run_bind_slot(run, 0, is_running));
+        assert_ok(ptowsp_run_bind_slot(run, 0, is_running));
         assert_int_equal(ptowsp_run_execute(run, NULL), status);
         snprintf(text, sizeof text, "%s", ptowsp_context_error(t.context).text);
         x = 0;

@@ -49,14 +49,12 @@ static void bind(fixture *t, int64_t batch, uint64_t factor, uint64_t limit, uin
     for (int32_t i = 0; i < batch; i++) {
         t->lengths[i] = (i * 3 + (int32_t)slot) % 4;
     }
-    assert_int_equal(ptowsp_run_bind_size(t->run, "batch", batch), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_symbol(t->run, "factor", factor), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_symbol(t->run, "limit", limit), PTOWSP_OK);
-    assert_int_equal(
-        ptowsp_run_bind_lengths(t->run, "times", PTOWSP_I32, t->lengths, (uint64_t)batch),
-        PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_slot(t->run, 0, slot), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_tensor(t->run, "x", &buffer), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_size(t->run, "batch", batch));
+    assert_ok(ptowsp_run_bind_symbol(t->run, "factor", factor));
+    assert_ok(ptowsp_run_bind_symbol(t->run, "limit", limit));
+    assert_ok(ptowsp_run_bind_lengths(t->run, "times", PTOWSP_I32, t->lengths, (uint64_t)batch));
+    assert_ok(ptowsp_run_bind_slot(t->run, 0, slot));
+    assert_ok(ptowsp_run_bind_tensor(t->run, "x", &buffer));
 }
 
 static void make(fixture *t, const char *kernel, ptowsp_kernel_fn fn) {
@@ -67,7 +65,7 @@ static void make(fixture *t, const char *kernel, ptowsp_kernel_fn fn) {
     npu_fixture_begin(&t->f);
     npu_parse(&t->f, text, &attached, 1);
     npu_fixture_compile(&t->f, NULL);
-    assert_int_equal(ptowsp_run_create(t->f.context, t->f.program, &t->run), PTOWSP_OK);
+    assert_ok(ptowsp_run_create(t->f.context, t->f.program, &t->run));
     t->npu = npu_cache_build(t->f.context, t->f.program);
 }
 
@@ -98,7 +96,7 @@ static void is_equal(fixture *t) {
     int32_t wanted[ROWS_MAX * COLS];
     uint64_t slots[3];
     memcpy(t->x, t->before, sizeof t->x);
-    assert_int_equal(ptowsp_run_execute(t->run, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_run_execute(t->run, NULL));
     memcpy(wanted, t->x, sizeof wanted);
     const ptowsp_run_stats *stats = ptowsp_run_result(t->run);
     for (uint32_t i = 0; i < 8; i++) {
@@ -110,9 +108,7 @@ static void is_equal(fixture *t) {
         options.span_capacity = 64;
         uint64_t before = ptowsp_clock_ns();
         memcpy(t->x, t->before, sizeof t->x);
-        if (ptowsp_npu_execute(t->npu, t->run, &options, slots, 3, &result) != PTOWSP_OK) {
-            fail_msg("%s", ptowsp_context_error(t->f.context).text);
-        }
+        test_ok(t->f.context, ptowsp_npu_execute(t->npu, t->run, &options, slots, 3, &result));
         check_spans(spans, result.task_count, before, ptowsp_clock_ns());
         assert_memory_equal(t->x, wanted, sizeof wanted);
         assert_true(result.makespan_cycles == stats->makespan_cycles);
@@ -186,20 +182,17 @@ TEST(execute__checks_its_options_and_the_run) {
         {2, 0, 0, {.model = PTOWSP_MODEL_UNIT}, NULL, 0, PTOWSP_DRIVER_HOST},
         {0, 0, 0, {.model = PTOWSP_MODEL_UNIT}, NULL, 0, (ptowsp_npu_driver)2},
     };
-    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
         memcpy(t.x, t.before, sizeof t.x);
-        assert_int_equal(ptowsp_npu_execute(t.npu, t.run, &wrong[i], NULL, 0, NULL),
-                         PTOWSP_INVALID_PARAMS);
+        assert_invalid(ptowsp_npu_execute(t.npu, t.run, &wrong[i], NULL, 0, NULL));
         assert_memory_equal(t.x, t.before, sizeof t.x);
     }
-    assert_int_equal(ptowsp_npu_execute(t.npu, other.run, NULL, NULL, 0, NULL),
-                     PTOWSP_INVALID_PARAMS);
-    test_error_is(t.f.context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                  "npu: the run is of another program than was built");
-    assert_int_equal(ptowsp_npu_execute(t.npu, NULL, NULL, NULL, 0, NULL), PTOWSP_INVALID_PARAMS);
+    test_invalid(t.f.context, ptowsp_npu_execute(t.npu, other.run, NULL, NULL, 0, NULL),
+                 "npu: the run is of another program than was built");
+    assert_invalid(ptowsp_npu_execute(t.npu, NULL, NULL, NULL, 0, NULL));
     const ptowsp_npu_options most = {
         16, 72, 65536, {.model = PTOWSP_MODEL_A5}, NULL, 0, PTOWSP_DRIVER_AICPU};
-    assert_int_equal(ptowsp_npu_execute(t.npu, t.run, &most, NULL, 0, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_npu_execute(t.npu, t.run, &most, NULL, 0, NULL));
     destroy(&t);
     destroy(&other);
 }
@@ -211,10 +204,10 @@ TEST(execute__build_run_does_it_all) {
     const ptowsp_npu_build_desc desc = {npu_cache, NULL, npu_cache_options()};
     ptowsp_npu_result result;
     memcpy(t.x, t.before, sizeof t.x);
-    assert_int_equal(ptowsp_npu_build_run(t.f.context, t.run, &desc, NULL, &result), PTOWSP_OK);
+    assert_ok(ptowsp_npu_build_run(t.f.context, t.run, &desc, NULL, &result));
     assert_int_equal(t.x[0], 36);
     memcpy(t.x, t.before, sizeof t.x);
-    assert_int_equal(ptowsp_run_execute(t.run, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_run_execute(t.run, NULL));
     assert_true(result.makespan_cycles == ptowsp_run_result(t.run)->makespan_cycles);
     destroy(&t);
 }

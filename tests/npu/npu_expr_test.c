@@ -69,7 +69,7 @@ static void check_values(ptowsp_npu *npu, ptowsp_run *run, uint64_t *random) {
         for (uint32_t i = 0; i < UNKNOWN_COUNT; i++) {
             const char *name = i == 0 ? "s0" : "s1";
             uint64_t value = values[test_random_in(random, 0, VALUE_COUNT - 1)];
-            assert_int_equal(ptowsp_run_bind_slot(run, i, value), PTOWSP_OK);
+            assert_ok(ptowsp_run_bind_slot(run, i, value));
             value = values[test_random_in(random, 0, VALUE_COUNT - 1)];
             (void)ptowsp_run_bind_symbol(run, name, value);
         }
@@ -102,10 +102,8 @@ TEST(expr__random_ones_have_the_value_of_a_run) {
                 ptowsp_slot_set_make(f->m, FIRST_SLOT + i, random_expr(&g, type, depth));
             }
         }
-        if (ptowsp_program_create(f->context, f->m, NULL, &e->program) != PTOWSP_OK) {
-            fail_msg("%s", ptowsp_context_error(f->context).text);
-        }
-        assert_int_equal(ptowsp_run_create(f->context, e->program, &e->run), PTOWSP_OK);
+        test_ok(f->context, ptowsp_program_create(f->context, f->m, NULL, &e->program));
+        assert_ok(ptowsp_run_create(f->context, e->program, &e->run));
         npu_object_add(&o, f->context, e->program, false);
     }
     npu_object_build(&o, "");
@@ -146,10 +144,8 @@ TEST(expr__the_deepest_and_the_largest_can_be_compiled) {
         ptowsp_slot_set_make(f.m, FIRST_SLOT + 2, ptowsp_add(deep, choice));
         ptowsp_slot_set_make(f.m, FIRST_SLOT + 3, large);
     }
-    if (ptowsp_program_create(f.context, f.m, NULL, &e.program) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(f.context).text);
-    }
-    assert_int_equal(ptowsp_run_create(f.context, e.program, &e.run), PTOWSP_OK);
+    test_ok(f.context, ptowsp_program_create(f.context, f.m, NULL, &e.program));
+    assert_ok(ptowsp_run_create(f.context, e.program, &e.run));
     npu_object_add(&o, f.context, e.program, false);
     npu_object_build(&o, "");
     uint64_t random = 1;

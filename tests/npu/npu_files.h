@@ -62,9 +62,7 @@ static inline const char *npu_files_text(const char *path) {
 // Emits a program, and returns one of its files.
 static inline const char *npu_files_of(ptowsp_context *context, const ptowsp_program *program,
                                        const char *path) {
-    if (npu_files_try(context, program) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(context).text);
-    }
+    test_ok(context, npu_files_try(context, program));
     return npu_files_text(path);
 }
 

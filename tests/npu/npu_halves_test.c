@@ -86,7 +86,7 @@ static const struct {
     {scene_attention, true}, {scene_block, true},  {scene_output, true}, {scene_slice, true},
     {scene_fixed, true},     {scene_column, true}, {scene_whole, false},
 };
-enum { SCENE_COUNT = sizeof scenes / sizeof scenes[0] };
+enum { SCENE_COUNT = COUNT_OF(scenes) };
 
 static kt make(half_scene scene, uint64_t seed) {
     kt_config config = kt_any(seed);
@@ -199,7 +199,7 @@ static const struct {
     {"void vector(", "ToCube to_cube", ", mine)", ", wsp::Share{mine.cut + 1, mine.is_second})"},
     {"void vector(", "wsp::share(", "wsp::share(", "wsp::Share{8, false}; (void)("},
 };
-enum { DAMAGE_COUNT = sizeof damages / sizeof damages[0] };
+enum { DAMAGE_COUNT = COUNT_OF(damages) };
 
 // Replaces the text in a file.
 static void damage_file(const char *path, int which) {

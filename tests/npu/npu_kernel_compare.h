@@ -46,7 +46,7 @@ static inline outcome run_library(kt *t, const ptowsp_program *program, const si
         buffer.data = out.bytes[i] + (size_t)p->origin * ptowsp_dtype_size(p->dtype);
         buffer.shape[0] = p->row + at->rows[i];
         buffer.shape[1] = p->col + at->cols[i];
-        assert_int_equal(ptowsp_run_bind_tensor(run, p->name, &buffer), PTOWSP_OK);
+        assert_ok(ptowsp_run_bind_tensor(run, p->name, &buffer));
     }
     ptowsp_run_options options = {.cost.model = model};
     out.status = ptowsp_run_execute(run, &options);

@@ -140,9 +140,7 @@ static inline void npu_object_add(npu_object *o, ptowsp_context *context,
     fprintf(o->unit, "namespace n%u {\n", number);
     npu_object_names(o, program, "#define wsp_%s_%.*s wsp_%s_%.*s_%u\n");
     fprintf(o->unit, "#define wsp_runner_measure wsp_runner_measure_%u\n", number);
-    if (ptowsp_npu_emit_files(context, program, npu_object_file, o) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(context).text);
-    }
+    test_ok(context, ptowsp_npu_emit_files(context, program, npu_object_file, o));
     fprintf(o->unit, "#include \"%uu.h\"\n", number);
     char text[512];
     snprintf(text, sizeof text, "%s/%uu.h", o->directory, number);

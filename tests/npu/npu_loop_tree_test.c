@@ -24,10 +24,9 @@ static void bind(fixture *t) {
                                 .rank = 2,
                                 .shape[0] = i == 1 ? DIM : TASKS * (i == 2 ? CACHE : GROUP),
                                 .shape[1] = i == 1 ? TASKS * CACHE : DIM};
-        assert_int_equal(ptowsp_run_bind_tensor(t->run, names[i], &buffer), PTOWSP_OK);
+        assert_ok(ptowsp_run_bind_tensor(t->run, names[i], &buffer));
     }
-    assert_int_equal(ptowsp_run_bind_array(t->run, "lengths", PTOWSP_I32, t->lengths, TASKS),
-                     PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_array(t->run, "lengths", PTOWSP_I32, t->lengths, TASKS));
 }
 
 static void make(fixture *t) {
@@ -35,7 +34,7 @@ static void make(fixture *t) {
     npu_fixture_begin(&t->f);
     npu_parse(&t->f, npu_module("loops"), NULL, 0);
     npu_fixture_compile(&t->f, NULL);
-    assert_int_equal(ptowsp_run_create(t->f.context, t->f.program, &t->run), PTOWSP_OK);
+    assert_ok(ptowsp_run_create(t->f.context, t->f.program, &t->run));
     t->npu = npu_cache_build(t->f.context, t->f.program);
     uint64_t random = test_seed();
     for (int i = 0; i < TASKS * CACHE * DIM; i++) {
@@ -57,7 +56,7 @@ TEST(tree__loops_as_often_as_each_task_says) {
     for (int model = PTOWSP_MODEL_UNIT; model <= PTOWSP_MODEL_A2A3; model++) {
         ptowsp_run_options how = {.cost.model = (ptowsp_model)model};
         float wanted[TASKS * GROUP * DIM];
-        assert_int_equal(ptowsp_run_execute(t.run, &how), PTOWSP_OK);
+        assert_ok(ptowsp_run_execute(t.run, &how));
         memcpy(wanted, t.out, sizeof wanted);
         ptowsp_cycles cycles = ptowsp_run_result(t.run)->makespan_cycles;
         for (uint32_t i = 0; i < 4; i++) {
@@ -65,9 +64,7 @@ TEST(tree__loops_as_often_as_each_task_says) {
             ptowsp_npu_options options = {
                 .aicpu_count = i + 1, .core_count = i % 3, .cost.model = (ptowsp_model)model};
             memset(t.out, 0xff, sizeof t.out);
-            if (ptowsp_npu_execute(t.npu, t.run, &options, NULL, 0, &result) != PTOWSP_OK) {
-                fail_msg("%s", ptowsp_context_error(t.f.context).text);
-            }
+            test_ok(t.f.context, ptowsp_npu_execute(t.npu, t.run, &options, NULL, 0, &result));
             assert_memory_equal(t.out, wanted, sizeof wanted);
             assert_true(result.makespan_cycles == cycles);
         }
@@ -77,11 +74,10 @@ TEST(tree__loops_as_often_as_each_task_says) {
     }
     t.lengths[3] = -1;
     ptowsp_npu_result result;
-    assert_int_equal(ptowsp_run_execute(t.run, NULL), PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_run_execute(t.run, NULL));
     assert_non_null(
         strstr(ptowsp_context_error(t.f.context).text, "kernel weigh: loop 1 goes from 0 to -1"));
-    assert_int_equal(ptowsp_npu_execute(t.npu, t.run, NULL, NULL, 0, &result),
-                     PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_npu_execute(t.npu, t.run, NULL, NULL, 0, &result));
     assert_non_null(strstr(ptowsp_context_error(t.f.context).text,
                            "loop 1: its bounds are out of order, or it runs too often"));
     ptowsp_npu_destroy(t.npu);

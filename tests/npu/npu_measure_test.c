@@ -81,9 +81,7 @@ static void program_begin(program *p, ptowsp_family family) {
     npu_parse(&p->f, npu_module(family == PTOWSP_FAMILY_A5 ? "measured_a5" : "measured"), kernels,
               5);
     npu_fixture_compile(&p->f, NULL);
-    if (ptowsp_npu_build(p->f.context, p->f.program, &desc, &p->npu) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(p->f.context).text);
-    }
+    test_ok(p->f.context, ptowsp_npu_build(p->f.context, p->f.program, &desc, &p->npu));
 }
 
 static void program_end(program *p) {
@@ -163,9 +161,7 @@ static ptowsp_kernel_stats measured(program *p, const char *kernel, which kind, 
     task_begin(&t, kind, is_own);
     memset(&stats, 0xff, sizeof stats);
     memset(kind == SOFTMAX ? y : c, 0xff, kind == SOFTMAX ? sizeof y : sizeof c);
-    if (ptowsp_npu_measure(p->npu, kernel, &t.of, cost, &stats) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(p->f.context).text);
-    }
+    test_ok(p->f.context, ptowsp_npu_measure(p->npu, kernel, &t.of, cost, &stats));
     data_check(kind);
     for (int i = 0; i < PTOWSP_MEMORY_COUNT; i++) {
         assert_int_equal(stats.memory_bytes[i], 0);
@@ -191,7 +187,7 @@ static void measured_under(program *p, const ptowsp_cost *cost) {
     for (int i = 0; i < kinds; i++) {
         ptowsp_kernel_stats wanted;
         const ptowsp_kernel kernel = {3 + 2 * (uint32_t)i};  // as the text has them
-        assert_int_equal(ptowsp_kernel_measure(p->f.m, kernel, cost, &wanted), PTOWSP_OK);
+        assert_ok(ptowsp_kernel_measure(p->f.m, kernel, cost, &wanted));
         ptowsp_kernel_stats tiles = measured(p, tile_names[i], (which)i, false, cost);
         ptowsp_kernel_stats own = measured(p, own_names[i], (which)i, true, cost);
         bool is_unit = !cost || cost->model == PTOWSP_MODEL_UNIT;
@@ -243,9 +239,8 @@ TEST(measure__valid_sizes_are_those_of_the_task) {
         t.args[0] = t.args[2] = 5;
         t.args[1] = t.args[3] = 32;
         y[5 * K] = -1;
-        assert_int_equal(
-            ptowsp_npu_measure(p.npu, is_own ? own_names[0] : tile_names[0], &t.of, &cost, &stats),
-            PTOWSP_OK);
+        assert_ok(
+            ptowsp_npu_measure(p.npu, is_own ? own_names[0] : tile_names[0], &t.of, &cost, &stats));
         // Load, difference, exp, quotient and store of 5 x 32; maximum and sum of 5 rows.
         assert_int_equal(stats.cycles, 5 * 5 * 32 + 2 * 5);
         assert_true(y[5 * K] == -1);
@@ -348,7 +343,7 @@ TEST(measure__what_does_not_go_together_is_refused) {
 
 CONTEXT_TEST(cost__is_checked_as_functions_that_take_one_do) {
     ptowsp_cost cost = {0};
-    assert_int_equal(ptowsp_cost_check(context, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_cost_check(context, NULL));
     for (int model = 0; model <= PTOWSP_MODEL_950PR; model++) {
         cost.model = (ptowsp_model)model;
         assert_int_equal(ptowsp_cost_check(context, &cost),
@@ -356,7 +351,6 @@ CONTEXT_TEST(cost__is_checked_as_functions_that_take_one_do) {
     }
     ptowsp_core_timing timing = ptowsp_core_timing_of(PTOWSP_MODEL_910B);
     cost.timing = &timing;
-    assert_int_equal(ptowsp_cost_check(context, &cost), PTOWSP_INVALID_PARAMS);
-    test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                  "cost: timing: family 0 does not belong to cost model 5");
+    test_invalid(context, ptowsp_cost_check(context, &cost),
+                 "cost: timing: family 0 does not belong to cost model 5");
 }

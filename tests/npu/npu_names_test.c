@@ -121,9 +121,7 @@ static const char *const prefixes[] = {
 
 static void is_emitted(npu_fixture *f, const char *path) {
     const ptowsp_npu_desc desc = {path, true, true, PTOWSP_NPU_OWN, 0, 0, NULL};
-    if (ptowsp_npu_emit(f->context, f->program, &desc) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(f->context).text);
-    }
+    test_ok(f->context, ptowsp_npu_emit(f->context, f->program, &desc));
 }
 
 // CANN's word, in a file of the host that does not include program.h; and an argument of a macro,
@@ -149,7 +147,7 @@ TEST(names__no_name_of_the_runtime_begins_as_those_of_users_do) {
     print_message("%u names of the runtime, %u of headers and macros\n", own, words.count - own);
     assert_true(own > 2000 && words.count > own + 1000);
     for (uint32_t i = 0; i < words.count; i++) {
-        for (size_t k = 0; k < sizeof prefixes / sizeof prefixes[0]; k++) {
+        for (size_t k = 0; k < COUNT_OF(prefixes); k++) {
             const size_t length = strlen(prefixes[k]);
             if (strncmp(words.at[i], prefixes[k], length) == 0 && words.at[i][length] &&
                 !is_apart(words.at[i])) {
@@ -285,9 +283,7 @@ TEST(names__of_all_things_in_programs_may_be_any) {
     }
     good(&f);
     const ptowsp_program_desc program = {.workload = "all of them"};
-    if (ptowsp_program_create(f.context, m, &program, &f.program) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(f.context).text);
-    }
+    test_ok(f.context, ptowsp_program_create(f.context, m, &program, &f.program));
     is_emitted(&f, path);
     compiles(path, "aicpu/expand.cpp");
     compiles(path, "aicpu/program.cpp");
@@ -299,7 +295,7 @@ TEST(names__of_all_things_in_programs_may_be_any) {
 TEST(names__of_kernels_may_be_any) {
     static const char *const functions[] = {"task", "tile",  "gamma", "index",   "signgam", "y0",
                                             "time", "clock", "run",   "program", "element", "rows"};
-    enum { FUNCTIONS = sizeof functions / sizeof functions[0] };
+    enum { FUNCTIONS = COUNT_OF(functions) };
     static char sources[FUNCTIONS][256];
     npu_fixture f;
     char path[128];

@@ -123,8 +123,8 @@ static void native_compare(npu_object *o, uint32_t number, const npu_fixture *n)
     ptowsp_run *run = test_run_of(n->context, n->program);
     ptowsp_buffer x = {.data = want.x, .rank = 2, .shape = {ROWS, COLS}, .strides = {PITCH, 1}};
     ptowsp_buffer y = {.data = want.y, .rank = 2, .shape = {1, 18}, .strides = {PITCH, 1}};
-    assert_int_equal(ptowsp_run_bind_tensor(run, "x", &x), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_tensor(run, "y", &y), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_tensor(run, "x", &x));
+    assert_ok(ptowsp_run_bind_tensor(run, "y", &y));
     ptowsp_status status = ptowsp_run_execute(run, NULL);
     uint64_t cycles = status == PTOWSP_OK ? ptowsp_run_result(run)->makespan_cycles : 0;
     ptowsp_run_destroy(run);

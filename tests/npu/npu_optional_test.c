@@ -40,9 +40,7 @@ static const ptowsp_parse_kernel add_kernel = {
     .name = "add", .fn = add, .source = {.text = optional_source, .fn = "add"}};
 
 static void good(const subject *s, ptowsp_status status) {
-    if (status != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(s->f.context).text);
-    }
+    test_ok(s->f.context, status);
 }
 
 static void saved_and_loaded(subject *s) {
@@ -51,7 +49,7 @@ static void saved_and_loaded(subject *s) {
     const ptowsp_parse_desc desc = {.kernels = &add_kernel, .kernel_count = 1};
     good(s, ptowsp_program_save(s->f.context, s->f.m, NULL, ptowsp_output_to_buffer(&buffer)));
     good(s, ptowsp_program_load(s->f.context, text, buffer.length, &desc, &s->loaded, NULL));
-    assert_int_equal(ptowsp_run_create(s->f.context, s->loaded, &s->loaded_run), PTOWSP_OK);
+    assert_ok(ptowsp_run_create(s->f.context, s->loaded, &s->loaded_run));
 }
 
 static void command(const char *format, ...) {
@@ -90,11 +88,11 @@ static void subject_make(subject *s, bool has_lanes) {
     npu_fixture_begin(&s->f);
     ptowsp_context_destroy(s->f.context);
     const ptowsp_context_desc context = {.threads = PTOWSP_THREADS_OWN, .lane_count = LANES};
-    assert_int_equal(ptowsp_context_create(&context, &s->f.context), PTOWSP_OK);
+    assert_ok(ptowsp_context_create(&context, &s->f.context));
     s->has_lanes = has_lanes;
     npu_parse(&s->f, npu_module(has_lanes ? "lanes" : "work_units"), &add_kernel, 1);
     npu_fixture_compile(&s->f, NULL);
-    assert_int_equal(ptowsp_run_create(s->f.context, s->f.program, &s->run), PTOWSP_OK);
+    assert_ok(ptowsp_run_create(s->f.context, s->f.program, &s->run));
     saved_and_loaded(s);
     tree_make(s);
     snprintf(s->recording, sizeof s->recording, "%s/recording", s->f.directory);
@@ -167,9 +165,8 @@ static void moe_of(plan *p, const uint32_t *counts, const uint32_t *offsets, boo
                             .unit_begin = unit_begin,
                             .lane_costs = has_costs ? lane_costs : NULL,
                             .unit_capacity = UNIT_MAX};
-    assert_int_equal(ptowsp_moe_generate(&(ptowsp_moe_batch){.counts = counts, .offsets = offsets},
-                                         &config, &made, NULL),
-                     PTOWSP_OK);
+    assert_ok(ptowsp_moe_generate(&(ptowsp_moe_batch){.counts = counts, .offsets = offsets},
+                                  &config, &made, NULL));
     p->bound = ptowsp_moe_plan_units(&made);
     assert_null(p->bound.merge_begin);
     p->units = 5 + 3 * 9;
@@ -202,13 +199,11 @@ static void prefix(plan *p) {
     ptowsp_prefix_tree tree;
     ptowsp_prefix_sizes sizes;
     ptowsp_prefix_plan made;
-    assert_int_equal(ptowsp_prefix_tree_place(&limits, tree_block, sizeof tree_block, &tree),
-                     PTOWSP_OK);
-    assert_int_equal(ptowsp_prefix_build(&batch, &tree, NULL), PTOWSP_OK);
-    assert_int_equal(ptowsp_prefix_size(&batch.attention, &config, &tree, &sizes, NULL), PTOWSP_OK);
-    assert_int_equal(ptowsp_prefix_place(&sizes, block, sizeof block, &made), PTOWSP_OK);
-    assert_int_equal(ptowsp_prefix_generate(&batch.attention, &config, &tree, &made, NULL),
-                     PTOWSP_OK);
+    assert_ok(ptowsp_prefix_tree_place(&limits, tree_block, sizeof tree_block, &tree));
+    assert_ok(ptowsp_prefix_build(&batch, &tree, NULL));
+    assert_ok(ptowsp_prefix_size(&batch.attention, &config, &tree, &sizes, NULL));
+    assert_ok(ptowsp_prefix_place(&sizes, block, sizeof block, &made));
+    assert_ok(ptowsp_prefix_generate(&batch.attention, &config, &tree, &made, NULL));
     p->bound = made.attention;
     for (uint32_t i = 0; i < made.segment_count; i++) {
         p->units += (int64_t)(i + 1) * (made.segments[i].kv_end - made.segments[i].kv_begin);
@@ -232,15 +227,15 @@ static void batch_of(plan *p, bool has_all) {
         p->config.tiers = tiers;
         p->config.tier_count = 2;
         p->has_capacity = true;
-        assert_int_equal(ptowsp_attention_bound(&p->config, &limits, &p->sizes, NULL), PTOWSP_OK);
+        assert_ok(ptowsp_attention_bound(&p->config, &limits, &p->sizes, NULL));
     }
     // Merges are what the planner says: it is not what is tested here.
     static uint64_t block[4096];
     ptowsp_attention_sizes sizes;
     ptowsp_attention_plan made;
-    assert_int_equal(ptowsp_attention_size(&p->batch, &p->config, &sizes, NULL), PTOWSP_OK);
-    assert_int_equal(ptowsp_attention_place(&sizes, block, sizeof block, &made), PTOWSP_OK);
-    assert_int_equal(ptowsp_attention_generate(&p->batch, &p->config, &made, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_attention_size(&p->batch, &p->config, &sizes, NULL));
+    assert_ok(ptowsp_attention_place(&sizes, block, sizeof block, &made));
+    assert_ok(ptowsp_attention_generate(&p->batch, &p->config, &made, NULL));
     p->merges = made.merge_count;
 }
 static void batch(plan *p) {
@@ -285,7 +280,7 @@ static void bind(subject *s, ptowsp_run *run, const plan *p) {
             ? ptowsp_run_bind_plan(run, "kv", &p->bound)
             : ptowsp_run_bind_work(run, "kv", p->bound.units, p->bound.unit_count);
     good(s, status);
-    assert_int_equal(ptowsp_run_bind_tensor(run, "sums", &buffer), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_tensor(run, "sums", &buffer));
 }
 
 // -- readers --------------------------------------------------------------------------------------
@@ -343,12 +338,12 @@ static void loaded(subject *s, const plan *p) {
 static void fingerprinted(subject *s, const plan *p) {
     ptowsp_fingerprint before, after;
     bind(s, s->run, p);
-    assert_int_equal(ptowsp_run_fingerprint(s->run, &before), PTOWSP_OK);
+    assert_ok(ptowsp_run_fingerprint(s->run, &before));
     const ptowsp_fingerprint expected = {.bindings = before.bindings};
-    assert_int_equal(ptowsp_run_expect(s->run, &expected), PTOWSP_OK);
+    assert_ok(ptowsp_run_expect(s->run, &expected));
     check_sums(s, p, ptowsp_run_execute(s->run, NULL));
-    assert_int_equal(ptowsp_run_expect(s->run, NULL), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_fingerprint(s->run, &after), PTOWSP_OK);
+    assert_ok(ptowsp_run_expect(s->run, NULL));
+    assert_ok(ptowsp_run_fingerprint(s->run, &after));
     assert_true(before.bindings == after.bindings && after.bindings != 0);
 }
 
@@ -388,7 +383,7 @@ static void looked_at(subject *s, const plan *p) {
     const ptowsp_output text = {count_bytes, &size};
     uint32_t axis = 1, units = 0, merges = 0;
     bind(s, s->run, p);
-    assert_int_equal(ptowsp_run_execute(s->run, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_run_execute(s->run, NULL));
     assert_true(ptowsp_run_bound_plan(s->run, axis, &bound));
     for (uint32_t lane = 0; lane < bound.lane_count; lane++) {
         uint32_t count;

@@ -68,7 +68,7 @@ static void tensor_bind(ptowsp_run *run, const char *name, void *data, int64_t r
                             .shape[1] = cols,
                             .strides[0] = pitch,
                             .strides[1] = 1};
-    assert_int_equal(ptowsp_run_bind_tensor(run, name, &buffer), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_tensor(run, name, &buffer));
 }
 
 // n / 16 as f16, for |n| of 16 at most; and back.
@@ -192,9 +192,7 @@ static uint64_t execute(npu_fixture *f, ptowsp_npu *npu, ptowsp_run *run, memory
         ptowsp_npu_result result;
         ptowsp_npu_options options = {.aicpu_count = threads, .cost.model = model};
         memory_bind(run, data);
-        if (ptowsp_npu_execute(npu, run, &options, NULL, 0, &result) != PTOWSP_OK) {
-            fail_msg("%s", ptowsp_context_error(f->context).text);
-        }
+        test_ok(f->context, ptowsp_npu_execute(npu, run, &options, NULL, 0, &result));
         memory_check(data);
         heads_check(data);
         assert_true(threads == 1 || result.makespan_cycles == makespan);
@@ -221,10 +219,9 @@ TEST(own__demo_kernels_run_unchanged_and_are_counted) {
     assert_true(unit > 0 && a2a3 != unit && a2a3 > 546);
     // Without fn the library itself does not run it, and does not know its time.
     memory_bind(run, &data);
-    assert_int_equal(ptowsp_run_execute(run, NULL), PTOWSP_UNSUPPORTED);
-    test_error_is(f.context, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
-                  "run: kernel add is a PTO-ISA source without fn: it runs in a tree "
-                  "(ptowsp_npu_emit), or give it an fn that is built with ptoisa_shim.h");
+    test_refused(f.context, ptowsp_run_execute(run, NULL), PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
+                 "run: kernel add is a PTO-ISA source without fn: it runs in a tree "
+                 "(ptowsp_npu_emit), or give it an fn that is built with ptoisa_shim.h");
     ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
     assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_UNSUPPORTED);
     ptowsp_npu_destroy(npu);
@@ -243,7 +240,7 @@ TEST(own__sources_and_their_headers_are_in_the_tree_byte_for_byte) {
     npu_fixture f;
     npu_fixture_begin(&f);
     program_make(&f, ", 5 cycles");
-    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(paths); i++) {
         char wanted[16384] = "";
         FILE *file = fopen(paths[i][0], "rb");
         assert_non_null(file);
@@ -256,7 +253,7 @@ TEST(own__sources_and_their_headers_are_in_the_tree_byte_for_byte) {
     ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
     ptowsp_run *run = test_run_of(f.context, f.program);
     memory_bind(run, &data);
-    assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_OK);
+    assert_ok(ptowsp_run_execute(run, &options));
     assert_true(ptowsp_run_result(run)->busy_cycles == 5 * (BLOCKS + 3));
     ptowsp_run_destroy(run);
     npu_fixture_free(&f);

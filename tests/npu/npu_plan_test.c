@@ -218,15 +218,14 @@ static void bind_memory(subject *s) {
         s->kv_data[i] = i * 17 % 101 - 50;
     }
     ptowsp_buffer buffer = {.data = s->kv_data, .rank = 2, .shape = {REQUESTS * TOKENS, 1}};
-    assert_int_equal(ptowsp_run_bind_array(s->run, "kv_begin", PTOWSP_I64, s->kv_begin, REQUESTS),
-                     PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_tensor(s->run, "kv cache", &buffer), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_array(s->run, "kv_begin", PTOWSP_I64, s->kv_begin, REQUESTS));
+    assert_ok(ptowsp_run_bind_tensor(s->run, "kv cache", &buffer));
     buffer.data = s->state_data;
     buffer.shape[0] = SLOT_MAX;
-    assert_int_equal(ptowsp_run_bind_tensor(s->run, "kv.slot", &buffer), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_tensor(s->run, "kv.slot", &buffer));
     buffer.data = s->out_data;
     buffer.shape[0] = REQUESTS;
-    assert_int_equal(ptowsp_run_bind_tensor(s->run, "out", &buffer), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_tensor(s->run, "out", &buffer));
 }
 
 // Runs what is bound in the library and in the tree; returns what the library said.
@@ -256,7 +255,7 @@ static void compare_random(subject *s, uint64_t seed) {
         uint64_t random = seed + i;
         plan_random(s, &random);
         bind_plan(s);
-        assert_int_equal(compare(s, random), PTOWSP_OK);
+        assert_ok(compare(s, random));
     }
 }
 
@@ -288,14 +287,14 @@ static void npu_plan__trees_refuse_what_the_library_refuses(void **state) {
         } while (s.plan.unit_count < 4 || s.plan.lane_count < 2);
         bind_plan(&s);
         s.unit_begin[1] = s.plan.unit_count + 1;
-        assert_int_equal(compare(&s, 2), PTOWSP_INVALID_PARAMS);
+        assert_invalid(compare(&s, 2));
         s.unit_begin[1] = 0;
         s.unit_begin[0] = 1;
-        assert_int_equal(compare(&s, 3), PTOWSP_INVALID_PARAMS);
+        assert_invalid(compare(&s, 3));
         s.unit_begin[0] = 0;
         s.unit_items[s.plan.unit_count - 1].params[0] = REQUESTS;  // no kv_begin
         s.unit_items[s.plan.unit_count - 1].flags = 0;
-        assert_int_equal(compare(&s, 4), PTOWSP_INVALID_PARAMS);
+        assert_invalid(compare(&s, 4));
         s.unit_items[s.plan.unit_count - 1].params[0] = 0;
         s.merge_items[0] = (ptowsp_work){0, 0, 0, 0, {0, 0, 0, 0}};  // no slots: no rows
         s.plan.merges = s.merge_items;
@@ -305,7 +304,7 @@ static void npu_plan__trees_refuse_what_the_library_refuses(void **state) {
             s.merge_begin[i] = i > 0;
         }
         bind_plan(&s);
-        assert_int_equal(compare(&s, 5), PTOWSP_INVALID_PARAMS);
+        assert_invalid(compare(&s, 5));
         assert_true(npu_now.tally.other_texts == 0);
     }
     subject_free(&s);
@@ -321,9 +320,8 @@ static void npu_plan__trees_take_units_of_chunk_plans(void **state) {
         for (uint64_t i = 0; i < 6; i++) {
             uint64_t random = i;
             plan_random(&s, &random);
-            assert_int_equal(ptowsp_run_bind_work(s.run, "kv", s.unit_items, s.plan.unit_count),
-                             PTOWSP_OK);
-            assert_int_equal(compare(&s, random), PTOWSP_OK);
+            assert_ok(ptowsp_run_bind_work(s.run, "kv", s.unit_items, s.plan.unit_count));
+            assert_ok(compare(&s, random));
         }
     }
     subject_free(&s);
@@ -381,7 +379,7 @@ static void batch_random(batch_of *b, uint64_t *random) {
     c->cost.per_merged_row = test_random_in(random, 0, 1) ? 0.5 : 0.0;
     c->tiers = batch_tiers;
     c->tier_count = TIERS;
-    assert_int_equal(ptowsp_attention_bound(c, &limits, &b->capacity, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_attention_bound(c, &limits, &b->capacity, NULL));
     assert_true(b->capacity.slot_count <= SLOT_MAX);
 }
 
@@ -401,10 +399,10 @@ static void npu_plan__trees_plan_batches_on_the_aicpu(void **state) {
             uint64_t random = test_seed() + i;
             batch_random(&b, &random);
             bind_batch(&s, &b, i % 2);
-            assert_int_equal(compare(&s, random), PTOWSP_OK);
+            assert_ok(compare(&s, random));
             tasks += ptowsp_run_result(s.run)->task_count;
             lengths_random(&b, &random);
-            assert_int_equal(compare(&s, random), PTOWSP_OK);
+            assert_ok(compare(&s, random));
             tasks += ptowsp_run_result(s.run)->task_count;
         }
         assert_true(tasks > 24 * 4);
@@ -415,7 +413,7 @@ static void npu_plan__trees_plan_batches_on_the_aicpu(void **state) {
         uint64_t other = 5;
         plan_random(&s, &other);
         bind_plan(&s);
-        assert_int_equal(compare(&s, 5), PTOWSP_OK);
+        assert_ok(compare(&s, 5));
         memset(&b, 0, sizeof b);
         b.batch.kv_lengths = b.lengths;
         b.batch.sequence_count = REQUESTS;
@@ -425,7 +423,7 @@ static void npu_plan__trees_plan_batches_on_the_aicpu(void **state) {
         bind_batch(&s, &b, false);
         for (int i = 0; i < 3; i++) {
             memcpy(b.lengths, lengths[i], sizeof b.lengths);
-            assert_int_equal(compare(&s, (uint64_t)i), PTOWSP_OK);
+            assert_ok(compare(&s, (uint64_t)i));
             assert_int_equal(ptowsp_run_result(s.run)->task_count,
                              kind == WORK ? 4 : expected[i]);  // or without the merges
         }
@@ -448,16 +446,16 @@ static void npu_plan__trees_fail_as_the_library_where_no_plan_can_be_made(void *
                  b.batch.sequence_count < 3);
         bind_batch(&s, &b, true);
         b.lengths[2] = -3;
-        assert_int_equal(compare(&s, 1), PTOWSP_INVALID_PARAMS);
+        assert_invalid(compare(&s, 1));
         b.lengths[2] = TOKENS + 1;
         assert_int_equal(compare(&s, 2), PTOWSP_UNSUPPORTED_SIZE);
         b.lengths[0] = b.lengths[1] = b.lengths[2] = TOKENS;
-        assert_int_equal(compare(&s, 3), PTOWSP_OK);
+        assert_ok(compare(&s, 3));
         b.capacity.unit_count = 5;  // of 6 tiles
         bind_batch(&s, &b, true);
         assert_int_equal(compare(&s, 4), PTOWSP_BUFFER_OVERFLOW);
         bind_batch(&s, &b, false);
-        assert_int_equal(compare(&s, 5), PTOWSP_OK);
+        assert_ok(compare(&s, 5));
         assert_true(npu_now.tally.other_texts == 0);
     }
     subject_free(&s);
@@ -478,5 +476,5 @@ int main(void) {
         cmocka_unit_test(npu_plan__trees_refuse_what_the_library_refuses),
         cmocka_unit_test(npu_plan__trees_take_units_of_chunk_plans),
     };
-    return npu_run_tests("npu_plan", tests, sizeof tests / sizeof tests[0]);
+    return npu_run_tests("npu_plan", tests, COUNT_OF(tests));
 }

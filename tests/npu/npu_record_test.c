@@ -58,11 +58,9 @@ static void record_make(record *r, uint32_t kernel_count, const char *format, ..
     r->run = test_run_of(r->f.context, r->f.program);
 }
 
-#define IS_OK(call) assert_int_equal(call, PTOWSP_OK)
-
 static void bind_rows(const record *r, const char *name, float *data, int64_t row_count) {
     const ptowsp_buffer buffer = {.data = data, .rank = 2, .shape = {row_count, COLS}};
-    IS_OK(ptowsp_run_bind_tensor(r->run, name, &buffer));
+    assert_ok(ptowsp_run_bind_tensor(r->run, name, &buffer));
 }
 
 static void record_begin(record *r, const char *symbol) {
@@ -77,11 +75,11 @@ static void record_begin(record *r, const char *symbol) {
     memcpy(r->indices, indices, sizeof indices);
     const ptowsp_csr csr = {PTOWSP_U32, r->indptr, r->indices, 2, 3};
     bind_rows(r, "x", r->x, ROWS);
-    IS_OK(ptowsp_run_bind_size(r->run, "rows", ROWS));
-    IS_OK(ptowsp_run_bind_csr(r->run, "entries", &csr));
-    IS_OK(ptowsp_run_bind_array(r->run, "lengths", PTOWSP_I32, r->lengths, ROWS));
-    IS_OK(ptowsp_run_bind_symbol(r->run, *symbol == '"' ? "a=b" : symbol, 3));
-    IS_OK(ptowsp_run_bind_slot(r->run, 2, 99));
+    assert_ok(ptowsp_run_bind_size(r->run, "rows", ROWS));
+    assert_ok(ptowsp_run_bind_csr(r->run, "entries", &csr));
+    assert_ok(ptowsp_run_bind_array(r->run, "lengths", PTOWSP_I32, r->lengths, ROWS));
+    assert_ok(ptowsp_run_bind_symbol(r->run, *symbol == '"' ? "a=b" : symbol, 3));
+    assert_ok(ptowsp_run_bind_slot(r->run, 2, 99));
 }
 
 static void record_end(record *r) {
@@ -131,7 +129,7 @@ RECORD_TEST(record__has_what_was_bound_and_what_came_of_it) {
         after[i] = i / COLS == 1 ? (float)i : (float)(3 * i);  // row 1 has length 9
     }
     const ptowsp_run_options options = {.cost = {.model = PTOWSP_MODEL_A2A3}};
-    assert_int_equal(ptowsp_npu_record(r->f.context, r->run, &options, r->path), PTOWSP_OK);
+    assert_ok(ptowsp_npu_record(r->f.context, r->run, &options, r->path));
     assert_memory_equal(r->x, after, sizeof after);
     assert_int_equal(npu_entries(r->path), 6);
     const size_t size = read_file(r, "recording", got);
@@ -168,9 +166,9 @@ RECORD_TEST(record__views_have_strides) {
     }
     const ptowsp_buffer buffer = {
         .data = wide + 2 * COLS, .rank = 2, .shape = {2, COLS}, .strides = {-2 * COLS, 2}};
-    assert_int_equal(ptowsp_run_bind_tensor(r->run, "x", &buffer), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_size(r->run, "rows", 1), PTOWSP_OK);
-    assert_int_equal(ptowsp_npu_record(r->f.context, r->run, NULL, r->path), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_tensor(r->run, "x", &buffer));
+    assert_ok(ptowsp_run_bind_size(r->run, "rows", 1));
+    assert_ok(ptowsp_npu_record(r->f.context, r->run, NULL, r->path));
     assert_true(read_file(r, "recording", got) > 0);
     char view[80];
     // The block begins with wide[0]; the first element of the view is 16 elements further.
@@ -219,7 +217,7 @@ RECORD_TEST(record__refuses_what_trees_cannot_check) {
     refused(r, r->run, &own, r->path, PTOWSP_INVALID_PARAMS, no_data);
     // What the run itself refuses.
     r->lengths[0] = 5;
-    assert_int_equal(ptowsp_run_bind_size(r->run, "rows", ROWS + 1), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_size(r->run, "rows", ROWS + 1));
     assert_int_not_equal(ptowsp_npu_record(r->f.context, r->run, NULL, r->path), PTOWSP_OK);
     assert_int_equal(npu_entries(r->f.directory), 0);
     record_end(r);
@@ -230,9 +228,9 @@ RECORD_TEST(record__refuses_what_trees_cannot_check) {
 
 RECORD_TEST(record__does_not_replace_a_directory) {
     char got[TEXT_MAX];
-    assert_int_equal(ptowsp_npu_record(r->f.context, r->run, NULL, r->path), PTOWSP_OK);
+    assert_ok(ptowsp_npu_record(r->f.context, r->run, NULL, r->path));
     const size_t size = read_file(r, "recording", got);
-    assert_int_equal(ptowsp_npu_record(r->f.context, r->run, NULL, r->path), PTOWSP_INVALID_PARAMS);
+    assert_invalid(ptowsp_npu_record(r->f.context, r->run, NULL, r->path));
     char text[400];
     snprintf(text, sizeof text, "emit: %.160s exists, and is not to be replaced", r->path);
     assert_string_equal(ptowsp_context_error(r->f.context).text, text);
@@ -270,9 +268,9 @@ static void many_begin(many *m) {
     bind_rows(&m->r, "x", m->both, 3);
     bind_rows(&m->r, "y", m->both + 2 * COLS, 3);
     bind_rows(&m->r, "z", m->both, 0);
-    IS_OK(ptowsp_run_bind_size(m->r.run, "rows", 3));
-    IS_OK(ptowsp_run_bind_size(m->r.run, "none", 0));
-    IS_OK(ptowsp_run_bind_plan(m->r.run, "kv", &plan));
+    assert_ok(ptowsp_run_bind_size(m->r.run, "rows", 3));
+    assert_ok(ptowsp_run_bind_size(m->r.run, "none", 0));
+    assert_ok(ptowsp_run_bind_plan(m->r.run, "kv", &plan));
 }
 
 // Tensors that share memory are views of one block; a plan is the arrays that it has.
@@ -282,9 +280,7 @@ TEST(record__tensors_that_overlap_are_one_block) {
     float before[5 * COLS], after[3 * COLS];
     many_begin(&m);
     memcpy(before, m.both, sizeof before);
-    if (ptowsp_npu_record(m.r.f.context, m.r.run, NULL, m.r.path) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(m.r.f.context).text);
-    }
+    test_ok(m.r.f.context, ptowsp_npu_record(m.r.f.context, m.r.run, NULL, m.r.path));
     assert_true(read_file(&m.r, "recording", got) > 0);
     assert_non_null(strstr(got, "--memory 1=@m1.bin\n--view x=3x8/8x1@1+0\n"
                                 "--view y=3x8/8x1@1+64\n--view z=0x8/8x1@1+0\n"));
@@ -333,11 +329,11 @@ static void named_begin(record *r, int named) {
     // Two blocks of memory, the second of which is declared first.
     bind_rows(r, "far", blocks + 2 * ROWS * COLS, ROWS);
     bind_rows(r, names[NAMED_TENSOR], blocks, ROWS);
-    IS_OK(ptowsp_run_bind_size(r->run, names[NAMED_SIZE], ROWS));
-    IS_OK(ptowsp_run_bind_csr(r->run, names[NAMED_CSR], &csr));
-    IS_OK(ptowsp_run_bind_lengths(r->run, names[NAMED_LENGTHS], PTOWSP_I32, lengths, ROWS));
-    IS_OK(ptowsp_run_bind_array(r->run, names[NAMED_ARRAY], PTOWSP_I32, sizes, ROWS));
-    IS_OK(ptowsp_run_bind_work(r->run, names[NAMED_PLAN], units, 2));
+    assert_ok(ptowsp_run_bind_size(r->run, names[NAMED_SIZE], ROWS));
+    assert_ok(ptowsp_run_bind_csr(r->run, names[NAMED_CSR], &csr));
+    assert_ok(ptowsp_run_bind_lengths(r->run, names[NAMED_LENGTHS], PTOWSP_I32, lengths, ROWS));
+    assert_ok(ptowsp_run_bind_array(r->run, names[NAMED_ARRAY], PTOWSP_I32, sizes, ROWS));
+    assert_ok(ptowsp_run_bind_work(r->run, names[NAMED_PLAN], units, 2));
 }
 
 TEST(record__names_are_parts_of_lines) {
@@ -355,9 +351,7 @@ TEST(record__has_no_line_of_what_is_not_bound) {
     record r;
     char got[TEXT_MAX];
     named_begin(&r, -1);
-    if (ptowsp_npu_record(r.f.context, r.run, NULL, r.path) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(r.f.context).text);
-    }
+    test_ok(r.f.context, ptowsp_npu_record(r.f.context, r.run, NULL, r.path));
     assert_true(read_file(&r, "recording", got) > 0);
     assert_null(strstr(got, "idle"));
     // The memory of x lies before that of far: 3 rows of 32 bytes each.

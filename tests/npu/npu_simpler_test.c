@@ -78,9 +78,9 @@ TEST(simpler__sources_of_a_program_are_those_of_its_other_tree) {
     char path[128];
     doubles_make(&f);
     const ptowsp_npu_desc desc = simpler_desc(&f, path);
-    assert_int_equal(ptowsp_npu_emit(f.context, f.program, &desc), PTOWSP_OK);
+    assert_ok(ptowsp_npu_emit(f.context, f.program, &desc));
     compared c = {&f, 0};
-    assert_int_equal(ptowsp_npu_emit_files(f.context, f.program, compare, &c), PTOWSP_OK);
+    assert_ok(ptowsp_npu_emit_files(f.context, f.program, compare, &c));
     assert_int_equal(c.count, 3);
     npu_fixture_free(&f);
 }
@@ -93,7 +93,7 @@ TEST(simpler__orchestration_is_golden) {
     ptowsp_npu_desc desc = simpler_desc(&f, path);
     desc.task_window = 64;
     desc.block_max = 3;
-    assert_int_equal(ptowsp_npu_emit(f.context, f.program, &desc), PTOWSP_OK);
+    assert_ok(ptowsp_npu_emit(f.context, f.program, &desc));
     char *text = tree_file(&f, "orchestration/doubles.cpp"), golden[4096] = {0};
     FILE *file = fopen("tests/golden/simpler_doubles.cpp", "rb");
     assert_non_null(file);
@@ -118,7 +118,7 @@ TEST(simpler__run_is_recorded_beside_the_test) {
     test_bind(run, "x", x);
     test_bind(run, "y", y);
     x[3] = 2.5f;
-    assert_int_equal(ptowsp_npu_emit(f.context, f.program, &desc), PTOWSP_OK);
+    assert_ok(ptowsp_npu_emit(f.context, f.program, &desc));
     assert_true(y[3] == 5.0f);
     char *recording = tree_file(&f, "recording/recording");
     assert_non_null(strstr(recording, "\n--expect y=@o1.bin\n"));
@@ -348,11 +348,11 @@ static ptowsp_npu_desc kept_desc(const npu_fixture *f, const char *name, char pa
 static void random_write(random_program *r, ptowsp_npu_desc *desc, bool has_slots) {
     static float data[RANDOM_TENSORS][RANDOM_ROWS * 2 * SIZE];
     static int32_t counts[16 * 16];
-    assert_int_equal(ptowsp_run_create(r->f.context, r->f.program, &desc->run), PTOWSP_OK);
+    assert_ok(ptowsp_run_create(r->f.context, r->f.program, &desc->run));
     if (has_slots) {
         memset(counts, 0, sizeof counts);
         ptowsp_buffer buffer = {.dtype = PTOWSP_I32, .data = counts};
-        assert_int_equal(ptowsp_run_bind_tensor(desc->run, "counts", &buffer), PTOWSP_OK);
+        assert_ok(ptowsp_run_bind_tensor(desc->run, "counts", &buffer));
     }
     for (int i = 0; i < RANDOM_TENSORS; i++) {
         ptowsp_buffer buffer = {.dtype = PTOWSP_F32, .data = data[i]};
@@ -360,11 +360,9 @@ static void random_write(random_program *r, ptowsp_npu_desc *desc, bool has_slot
             data[i][k] = (float)below(r, 1000);
         }
         const char name[2] = {(char)('a' + i), '\0'};
-        assert_int_equal(ptowsp_run_bind_tensor(desc->run, name, &buffer), PTOWSP_OK);
+        assert_ok(ptowsp_run_bind_tensor(desc->run, name, &buffer));
     }
-    if (ptowsp_npu_emit(r->f.context, r->f.program, desc) != PTOWSP_OK) {
-        fail_msg("%s", ptowsp_context_error(r->f.context).text);
-    }
+    test_ok(r->f.context, ptowsp_npu_emit(r->f.context, r->f.program, desc));
     ptowsp_run_destroy(desc->run);
     npu_fixture_free(&r->f);
 }
@@ -418,7 +416,7 @@ TEST(simpler__strides_below_1_are_written_for_the_orchestration_to_refuse) {
     char path[512];
     doubles_make(&f);
     ptowsp_npu_desc desc = kept_desc(&f, "refused", path);
-    assert_int_equal(ptowsp_run_create(f.context, f.program, &desc.run), PTOWSP_OK);
+    assert_ok(ptowsp_run_create(f.context, f.program, &desc.run));
     for (int i = 0; i < 2; i++) {
         ptowsp_buffer buffer = {.dtype = PTOWSP_F32,
                                 .rank = 2,
@@ -427,9 +425,9 @@ TEST(simpler__strides_below_1_are_written_for_the_orchestration_to_refuse) {
                                 .strides[0] = i == 0 ? -SIZE : SIZE,
                                 .strides[1] = 1,
                                 .data = data[i] + (i == 0 ? (TILES * SIZE - 1) * SIZE : 0)};
-        assert_int_equal(ptowsp_run_bind_tensor(desc.run, i ? "y" : "x", &buffer), PTOWSP_OK);
+        assert_ok(ptowsp_run_bind_tensor(desc.run, i ? "y" : "x", &buffer));
     }
-    assert_int_equal(ptowsp_npu_emit(f.context, f.program, &desc), PTOWSP_OK);
+    assert_ok(ptowsp_npu_emit(f.context, f.program, &desc));
     ptowsp_run_destroy(desc.run);
     npu_fixture_free(&f);
 }
@@ -452,7 +450,7 @@ TEST(simpler__descriptions_that_are_wrong_are_refused) {
     refuses(&f, &desc, PTOWSP_INVALID_PARAMS, "emit: there is no runtime 7");
     doubles_make(&other);
     desc = simpler_desc(&f, path);
-    assert_int_equal(ptowsp_run_create(other.context, other.program, &desc.run), PTOWSP_OK);
+    assert_ok(ptowsp_run_create(other.context, other.program, &desc.run));
     refuses(&f, &desc, PTOWSP_INVALID_PARAMS, "emit: the run to record is of another program");
     ptowsp_run_destroy(desc.run);
     npu_fixture_free(&other);

@@ -153,7 +153,7 @@ TEST(text__statements_are_broken_at_blanks) {
         {0, "a b %.97s", "a b\n    %.97s\n"},
         {0, "", "\n"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         npu_text text = {NULL, 0, 0, false};
         snprintf(statement, sizeof statement, cases[i].statement, word);
         snprintf(expected, sizeof expected, cases[i].expected, word);
@@ -307,7 +307,7 @@ NPU_FIXTURE_TEST(emit__goes_on_after_short_and_interrupted_writes) {
         const ptowsp_npu_desc desc = {path, false, false, PTOWSP_NPU_OWN, 0, 0, NULL};
         next_write.fails = true;
         next_write.error = error ? EINTR : 0;
-        assert_int_equal(ptowsp_npu_emit(f->context, f->program, &desc), PTOWSP_OK);
+        assert_ok(ptowsp_npu_emit(f->context, f->program, &desc));
         FILE *in = fopen(file, "rb");
         assert_non_null(in);
         char start[64] = "";
@@ -335,5 +335,5 @@ NPU_FIXTURE_TEST(emit__writes_into_the_directory_that_it_has_made) {
     race.is_opened = false;
     assert_int_equal(npu_entries(victim), 0);
     assert_int_equal(npu_entries(f->directory), 1);  // nothing but the victim is left
-    assert_int_equal(ptowsp_npu_emit(f->context, f->program, &desc), PTOWSP_OK);
+    assert_ok(ptowsp_npu_emit(f->context, f->program, &desc));
 }

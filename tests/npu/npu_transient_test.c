@@ -82,11 +82,11 @@ static void bind(subject *s, int64_t rows, uint64_t random) {
         s->widths[i] = (int64_t)test_random_in(&random, 1, 40);
         s->lengths[i] = (int32_t)test_random_in(&random, 0, TOKENS);
     }
-    assert_int_equal(ptowsp_run_bind_size(s->run, "rows", rows), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_symbol(s->run, "more", 1), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_array(s->run, "widths", PTOWSP_I64, s->widths, 3), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_tensor(s->run, "out", &buffer), PTOWSP_OK);
-    assert_int_equal(ptowsp_run_bind_batch(s->run, "kv", &batch, &config, NULL), PTOWSP_OK);
+    assert_ok(ptowsp_run_bind_size(s->run, "rows", rows));
+    assert_ok(ptowsp_run_bind_symbol(s->run, "more", 1));
+    assert_ok(ptowsp_run_bind_array(s->run, "widths", PTOWSP_I64, s->widths, 3));
+    assert_ok(ptowsp_run_bind_tensor(s->run, "out", &buffer));
+    assert_ok(ptowsp_run_bind_batch(s->run, "kv", &batch, &config, NULL));
 }
 
 // Runs in the library and in the tree: the library says `expected`, and so does the tree.
@@ -113,17 +113,17 @@ static void npu_transient__trees_place_what_the_library_places(void **state) {
             compare(&s, i, PTOWSP_OK);
         }
         PWSP_ALIGNAS(PTOWSP_TRANSIENT_ALIGN) static char block[1 << 14];
-        assert_int_equal(ptowsp_run_bind_transients(s.run, block, sizeof block), PTOWSP_OK);
+        assert_ok(ptowsp_run_bind_transients(s.run, block, sizeof block));
         compare(&s, 20, PTOWSP_OK);
         ptowsp_transient_sizes sizes;
-        assert_int_equal(ptowsp_run_size_transients(s.run, &sizes), PTOWSP_OK);
-        assert_int_equal(ptowsp_run_bind_transients(s.run, NULL, sizes.peak), PTOWSP_OK);
+        assert_ok(ptowsp_run_size_transients(s.run, &sizes));
+        assert_ok(ptowsp_run_bind_transients(s.run, NULL, sizes.peak));
         compare(&s, 21, PTOWSP_OK);
         // Of the five, three live at once at most.
         assert_true(sizes.peak < sizes.sum);
-        assert_int_equal(ptowsp_run_bind_transients(s.run, block, sizes.peak - 1), PTOWSP_OK);
+        assert_ok(ptowsp_run_bind_transients(s.run, block, sizes.peak - 1));
         compare(&s, 22, PTOWSP_LIMIT_EXCEEDED);
-        assert_int_equal(ptowsp_run_bind_transients(s.run, NULL, sizes.peak - 1), PTOWSP_OK);
+        assert_ok(ptowsp_run_bind_transients(s.run, NULL, sizes.peak - 1));
         compare(&s, 23, PTOWSP_LIMIT_EXCEEDED);
         assert_true(npu_now.tally.other_texts == 0);
     }
@@ -160,5 +160,5 @@ int main(void) {
         cmocka_unit_test(npu_transient__trees_place_what_the_library_places),
         cmocka_unit_test(npu_transient__trees_refuse_what_the_library_refuses),
     };
-    return npu_run_tests("npu_transient", tests, sizeof tests / sizeof tests[0]);
+    return npu_run_tests("npu_transient", tests, COUNT_OF(tests));
 }
