@@ -4,6 +4,7 @@
 #define PTOWSP_NPU_BUILD_FIXTURE_H
 
 #include "npu_fixture.h"
+#include "npu_texts.h"
 
 #include "files.h"
 

@@ -45,9 +45,8 @@ TEST(memory__that_is_refused_is_an_error_and_leaves_nothing) {
     assert_int_equal(npu_entries(b.cache), 3);
     // Where an entry stands that is broken, it is moved away first.
     is_done = false;
-    char entry[160];
     assert_ok(ptowsp_npu_build(b.f.context, b.f.program, &b.desc, &b.npu));
-    snprintf(entry, sizeof entry, "%s", ptowsp_npu_directory(b.npu));
+    const char *entry = textf("%s", ptowsp_npu_directory(b.npu));
     ptowsp_npu_destroy(b.npu);
     b.npu = NULL;
     for (size_t n = found - 20; !is_done; n++) {

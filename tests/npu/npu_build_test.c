@@ -92,9 +92,7 @@ BUILD_TEST(cache__another_program_compiler_or_options_make_another_entry) {
     builds(b, false);
     write_file(b->fake, "version", "pretended 1.0\n");
     builds(b, true);
-    char again[256];
-    snprintf(again, sizeof again, "env %s", b->compiler);
-    b->desc.compiler = again;
+    b->desc.compiler = textf("env %s", b->compiler);
     builds(b, false);
     b->desc.compiler = b->compiler;
 
@@ -113,9 +111,8 @@ BUILD_TEST(cache__another_program_compiler_or_options_make_another_entry) {
 
 static const char *processors(const build *b, const char *text) {
     static char said[4096];
-    char path[512];
     npu_text out = {NULL, 0, 0, false};
-    snprintf(path, sizeof path, "%s/cpuinfo", b->f.directory);
+    const char *path = textf("%s/cpuinfo", b->f.directory);
     write_file(b->f.directory, "cpuinfo", text);
     assert_true(npu_print_processors(&out, path));
     snprintf(said, sizeof said, "%s", out.data ? out.data : "");
@@ -219,10 +216,8 @@ static void age_temporaries(const char *path, time_t seconds) {
     assert_non_null(directory);
     for (struct dirent *entry = readdir(directory); entry; entry = readdir(directory)) {
         if (strncmp(entry->d_name, "tmp.", 4) == 0) {
-            char inside[512];
             const struct timespec then = {time(NULL) - seconds, 0}, times[2] = {then, then};
-            snprintf(inside, sizeof inside, "%s/%s", path, entry->d_name);
-            assert_int_equal(utimensat(AT_FDCWD, inside, times, 0), 0);
+            assert_int_equal(utimensat(AT_FDCWD, textf("%s/%s", path, entry->d_name), times, 0), 0);
         }
     }
     closedir(directory);
@@ -255,29 +250,29 @@ BUILD_TEST(cache__an_interrupted_build_leaves_no_entry) {
 BUILD_TEST(cache__only_its_own_temporaries_are_removed) {
     static const char *const names[] = {"tmp.12.345", "tmp.data", "tmp.1",  "tmp.1.2x",
                                         "tmp..7",     "tmp.8.9",  "tmp.3.4"};
-    char path[512];
+    const char *path;
     assert_int_equal(mkdir(b->cache, 0700), 0);
     for (int i = 0; i < 6; i++) {
-        snprintf(path, sizeof path, "%s/%s", b->cache, names[i]);
+        path = textf("%s/%s", b->cache, names[i]);
         assert_int_equal(mkdir(path, 0700), 0);
         write_file(path, "mine", "some data\n");
         if (i > 0 && i < 5) {
             write_file(path, ".ptowsp", "ptowsp\n");
         }
     }
-    snprintf(path, sizeof path, "%s/tmp.6.6", b->cache);
+    path = textf("%s/tmp.6.6", b->cache);
     assert_int_equal(mkdir(path, 0700), 0);
     write_file(path, ".ptowsp", "ptowsp\n");  // this one is of a build
     write_file(path, "libwsp_tree.so", "");
     age_temporaries(b->cache, 3700);
     write_file(b->f.directory, ".ptowsp", "ptowsp\n");
-    snprintf(path, sizeof path, "%s/%s", b->cache, names[6]);
+    path = textf("%s/%s", b->cache, names[6]);
     assert_int_equal(symlink("..", path), 0);
     const struct timespec then = {time(NULL) - 3700, 0}, times[2] = {then, then};
     assert_int_equal(utimensat(AT_FDCWD, path, times, AT_SYMLINK_NOFOLLOW), 0);
     builds(b, false);
     for (int i = 0; i < 6; i++) {
-        snprintf(path, sizeof path, "%s/mine", names[i]);
+        path = textf("%s/mine", names[i]);
         assert_true(is_there(b->cache, path));
     }
     assert_true(is_there(b->cache, names[6]));
@@ -288,15 +283,12 @@ BUILD_TEST(cache__only_its_own_temporaries_are_removed) {
 // -- broken entries -------------------------------------------------------------------------------
 
 static void remove_in(const char *directory, const char *name) {
-    char path[512];
-    snprintf(path, sizeof path, "%s/%s", directory, name);
-    npu_remove_all(path);
+    npu_remove_all(textf("%s/%s", directory, name));
 }
 
 BUILD_TEST(cache__broken_entries_are_built_again) {
     builds(b, false);
-    char entry[256];
-    snprintf(entry, sizeof entry, "%s", ptowsp_npu_directory(b->npu));
+    const char *entry = textf("%s", ptowsp_npu_directory(b->npu));
     const char *const names[] = {"complete", "libwsp_tree.so"};
     const char *const texts[] = {NULL, "", "nonsense"};  // gone; a disk was full; overwritten
     for (int i = 0; i < 6; i++) {
@@ -405,11 +397,11 @@ BUILD_TEST(cache__its_directory_is_made_for_the_owner_alone) {
 }
 
 BUILD_TEST(cache__its_default_is_the_users_cache) {
-    char home[256], cache[256];
+    char home[256];
     char *kept[4];
     environment(kept, false);
     snprintf(home, sizeof home, "%s/home", b->f.directory);
-    snprintf(cache, sizeof cache, "%s/xdg", b->f.directory);
+    const char *cache = textf("%s/xdg", b->f.directory);
     b->desc.cache_directory = NULL;
     b->desc.compiler = NULL;
     setenv("CXX", b->compiler, 1);
@@ -445,25 +437,24 @@ BUILD_TEST(cache__directories_that_others_can_write_to_are_refused) {
 
 // Whoever owns a link can lead it elsewhere at any time.
 BUILD_TEST(cache__links_of_others_are_refused) {
-    char path[256];
     assert_int_equal(mkdir(b->cache, 0700), 0);
-    snprintf(path, sizeof path, "%s/link", b->f.directory);
+    const char *path = textf("%s/link", b->f.directory);
     assert_int_equal(symlink(b->cache, path), 0);
     b->desc.cache_directory = path;
     builds(b, false);
     if (geteuid() == 0) {
         assert_int_equal(lchown(path, 12345, 12345), 0);
         fails(b, path, "is a link of another user, so its target cannot be trusted");
-        snprintf(path, sizeof path, "%s/link/", b->f.directory);
+        path = textf("%s/link/", b->f.directory);
         fails(b, "is a link of another user", "");
     }
 }
 
 // A directory on the way to the cache that others can write to: they could put another one there.
 BUILD_TEST(cache__is_not_where_others_can_exchange_it) {
-    char open_at[200], below[300], link[220];
-    snprintf(open_at, sizeof open_at, "%s/open", b->f.directory);
-    snprintf(below, sizeof below, "%s/mine/cache", open_at);
+    char link[220];
+    const char *open_at = textf("%s/open", b->f.directory);
+    const char *below = textf("%s/mine/cache", open_at);
     snprintf(link, sizeof link, "%s/link", b->f.directory);
     assert_int_equal(mkdir(open_at, 0755), 0);
     assert_int_equal(chmod(open_at, 0777), 0);
@@ -478,7 +469,7 @@ BUILD_TEST(cache__is_not_where_others_can_exchange_it) {
     fails(b, "can be exchanged by others: ", "/open on the way to it");
     assert_int_equal(unlink(link), 0);
     assert_int_equal(symlink("open/mine", link), 0);
-    snprintf(below, sizeof below, "%s/cache", link);
+    below = textf("%s/cache", link);
     b->desc.cache_directory = below;
     fails(b, "can be exchanged by others: ", "/open on the way to it");
     assert_int_equal(chmod(open_at, 01777), 0);  // as /tmp
@@ -507,8 +498,7 @@ BUILD_TEST(cache__the_environment_of_the_compiler_makes_another_entry) {
     builds(b, true);
     assert_int_equal(npu_entries(b->cache), first + 2);
     // "c++ one" is a file, or a compiler with an option.
-    char file[200];
-    snprintf(file, sizeof file, "%s one", b->compiler);
+    const char *file = textf("%s one", b->compiler);
     b->desc.compiler = file;
     builds(b, false);
     write_binary(&fake_compiler, b->fake, "c++ one");
@@ -532,10 +522,9 @@ BUILD_TEST(build__is_refused_with_the_rights_of_others) {
 
 // Nothing of a path, a name or an option is a command, whatever is in it.
 BUILD_TEST(build__takes_hostile_paths_and_options_as_they_are) {
-    char cache[300], mark[300];
+    char mark[300];
     snprintf(mark, sizeof mark, "%s/mark", b->f.directory);
-    snprintf(cache, sizeof cache, "%s/a b\n$(touch mark);`touch mark`'\"*", b->f.directory);
-    b->desc.cache_directory = cache;
+    b->desc.cache_directory = textf("%s/a b\n$(touch mark);`touch mark`'\"*", b->f.directory);
     b->desc.options = "-DX=\"$(touch"
                       " mark)\" ;touch mark `touch mark` | & \\ 'a";
     builds(b, false);

@@ -22,10 +22,9 @@ static void fails(build *b, const char *text) {
 
 // Without a description, and with an empty one: c++ of the path, -O1, and the user's cache.
 BUILD_TEST(cache__nothing_said_is_the_default) {
-    char *kept[4], path[1200];
+    char *kept[4];
     environment(kept, false);
-    snprintf(path, sizeof path, "%s:%s", b->fake, kept[1] ? kept[1] : "/usr/bin:/bin");
-    setenv("PATH", path, 1);
+    setenv("PATH", textf("%s:%s", b->fake, kept[1] ? kept[1] : "/usr/bin:/bin"), 1);
     setenv("HOME", b->f.directory, 1);
     unsetenv("XDG_CACHE_HOME");
     static const char *const compilers[] = {NULL, "", "  "};
@@ -51,14 +50,13 @@ BUILD_TEST(cache__nothing_said_is_the_default) {
 // -- paths ----------------------------------------------------------------------------------------
 
 BUILD_TEST(cache__paths_that_cannot_be_made_are_named) {
-    char path[200], text[400];
     write_file(b->f.directory, "file", "");
     static const char *const below[] = {"file", "file/a", "file/a/b"};
     static const char *const whats[] = {"cannot use the cache", "cannot make the cache",
                                         "cannot make the cache"};
     for (int i = 0; i < 3; i++) {
-        snprintf(path, sizeof path, "%s/%s", b->f.directory, below[i]);
-        snprintf(text, sizeof text, "npu: %s %s: Not a directory", whats[i], path);
+        const char *path = textf("%s/%s", b->f.directory, below[i]);
+        const char *text = textf("npu: %s %s: Not a directory", whats[i], path);
         b->desc.cache_directory = path;
         fails(b, text);
     }
@@ -66,7 +64,7 @@ BUILD_TEST(cache__paths_that_cannot_be_made_are_named) {
 
 // From a directory whose path is long, and from one that was removed, which no path leads to.
 BUILD_TEST(cache__paths_from_here_need_a_here) {
-    char here[1024], command[300];
+    char here[1024];
     static char deep[1200];
     assert_non_null(getcwd(here, sizeof here));
     assert_int_equal(chdir(b->f.directory), 0);
@@ -87,16 +85,13 @@ BUILD_TEST(cache__paths_from_here_need_a_here) {
     assert_int_equal(rmdir("../gone"), 0);
     fails(b, "npu: cannot make the cache cache: No such file or directory");
     assert_int_equal(chdir(here), 0);
-    snprintf(command, sizeof command, "rm -rf %s/aaaa*", b->f.directory);
-    assert_int_equal(system(command), 0);
+    assert_int_equal(system(textf("rm -rf %s/aaaa*", b->f.directory)), 0);
 }
 
 // Slashes at its end do not make another one.
 BUILD_TEST(cache__slashes_at_the_end_are_none) {
-    char path[160];
     builds(b, &b->desc);
-    snprintf(path, sizeof path, "%s///", b->cache);
-    b->desc.cache_directory = path;
+    b->desc.cache_directory = textf("%s///", b->cache);
     builds(b, &b->desc);
     assert_true(ptowsp_npu_was_cached(b->npu));
 }
@@ -105,12 +100,12 @@ BUILD_TEST(cache__slashes_at_the_end_are_none) {
 
 // A compiler that says these lines, and fails.
 static void says(build *b, const char *lines) {
-    char text[600];
     write_file(b->fake, "lines", lines);
-    snprintf(text, sizeof text,
-             "#!/bin/sh\ncase \"$*\" in *--version*) echo 1; exit;; esac\ncat '%s/lines'\nexit 1\n",
-             b->fake);
-    write_file(b->fake, "c++", text);
+    write_file(
+        b->fake, "c++",
+        textf(
+            "#!/bin/sh\ncase \"$*\" in *--version*) echo 1; exit;; esac\ncat '%s/lines'\nexit 1\n",
+            b->fake));
 }
 
 BUILD_TEST(compiler__the_first_error_of_its_lines_is_told) {
@@ -123,9 +118,8 @@ BUILD_TEST(compiler__the_first_error_of_its_lines_is_told) {
                  {"first\nsecond\n", "first"},
                  {"\n\n", "it says nothing"}};
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        char wanted[200];
         says(b, cases[i].lines);
-        snprintf(wanted, sizeof wanted, "npu: the compiler failed: %s (all of it: ", cases[i].told);
+        const char *wanted = textf("npu: the compiler failed: %s (all of it: ", cases[i].told);
         assert_int_equal(try_build(b, &b->desc), PTOWSP_SYSTEM_FAILED);
         assert_memory_equal(ptowsp_context_error(b->f.context).text, wanted, strlen(wanted));
     }
@@ -136,14 +130,12 @@ TEST(compiler__its_output_must_be_a_file) {
     static const char *const makes[] = {": > \"$out\"", "mkdir \"$out\""};
     for (int i = 0; i < 2; i++) {
         build b;
-        char text[400];
         build_make(&b);
-        snprintf(text, sizeof text,
-                 "#!/bin/sh\ncase \"$*\" in *--version*) echo 1; exit;; esac\nout=\n"
-                 "for arg in \"$@\"; do [ \"$out\" != next ] || out=$arg; "
-                 "[ \"$arg\" != -o ] || out=next; done\n%s\n",
-                 makes[i]);
-        write_file(b.fake, "c++", text);
+        write_file(b.fake, "c++",
+                   textf("#!/bin/sh\ncase \"$*\" in *--version*) echo 1; exit;; esac\nout=\n"
+                         "for arg in \"$@\"; do [ \"$out\" != next ] || out=$arg; "
+                         "[ \"$arg\" != -o ] || out=next; done\n%s\n",
+                         makes[i]));
         assert_int_equal(try_build(&b, &b.desc), PTOWSP_SYSTEM_FAILED);
         const char *told = "npu: the compiler failed: it says nothing (all of it: ";
         assert_memory_equal(ptowsp_context_error(b.f.context).text, told, strlen(told));

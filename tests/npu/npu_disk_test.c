@@ -155,9 +155,8 @@ static uint32_t files_below(const char *path) {
     DIR *directory = opendir(path);
     for (struct dirent *entry = directory ? readdir(directory) : NULL; entry;
          entry = readdir(directory)) {
-        char inside[1024];
         struct stat about;
-        snprintf(inside, sizeof inside, "%.700s/%.255s", path, entry->d_name);
+        const char *inside = textf("%.700s/%.255s", path, entry->d_name);
         if (entry->d_name[0] != '.' && lstat(inside, &about) == 0) {
             count += S_ISDIR(about.st_mode) ? files_below(inside) : 1;
         }

@@ -3,6 +3,7 @@
 
 #include "npu_files.h"
 #include "npu_fixture.h"
+#include "npu_texts.h"
 
 // Emits all files (npu_files.h).
 static void emit_all(const npu_fixture *f) {
@@ -10,9 +11,8 @@ static void emit_all(const npu_fixture *f) {
 }
 
 static void compare_with_disk(const char *directory, const char *path, const char *text) {
-    char full[256];
     const size_t size = strlen(text);
-    snprintf(full, sizeof full, "%.128s/%.100s", directory, path);
+    const char *full = textf("%.128s/%.100s", directory, path);
     FILE *in = fopen(full, "rb");
     if (!in) {
         fail_msg("%s is missing", full);
@@ -77,11 +77,11 @@ static void manifest_hash(const npu_fixture *f, char hash[33]) {
 }
 
 NPU_FIXTURE_TEST(emit__any_change_of_a_source_is_another_hash) {
-    char before[33], after[33], line[64];
+    char before[33], after[33];
     manifest_hash(f, before);
     // The one in the program is the one in the manifest.
-    snprintf(line, sizeof line, "    \"%s\",  // hash\n", before);
-    assert_non_null(strstr(npu_files_text("aicpu/program.cpp"), line));
+    assert_non_null(
+        strstr(npu_files_text("aicpu/program.cpp"), textf("    \"%s\",  // hash\n", before)));
     npu_program_free(f);
     npu_names_of names = npu_plain_names;
     names.symbol = "faktor";
@@ -231,10 +231,9 @@ NPU_FIXTURE_TEST(emit__needs_a_program_a_directory_and_a_callback) {
                  "emit: file is NULL");
     const char *const nameless[] = {"/", "//", ".", "..", "/tmp/.", "/tmp/.."};
     for (size_t i = 0; i < COUNT_OF(nameless); i++) {
-        char text[128];
-        snprintf(text, sizeof text, "emit: a tree needs a name of its own, and \"%s\" has none",
-                 nameless[i]);
-        test_invalid(f->context, emit_to(f, nameless[i], true), text);
+        test_invalid(
+            f->context, emit_to(f, nameless[i], true),
+            textf("emit: a tree needs a name of its own, and \"%s\" has none", nameless[i]));
     }
     assert_int_equal(npu_entries(f->directory), 0);
 }
@@ -250,10 +249,10 @@ static ptowsp_status stop(void *user, const char *path, const char *text, size_t
 }
 
 NPU_FIXTURE_TEST(emit__a_callback_may_stop_it) {
-    char second[64] = "", text[128];
+    char second[64] = "";
     assert_int_equal(ptowsp_npu_emit_files(f->context, f->program, stop, second), PTOWSP_CANCELLED);
-    snprintf(text, sizeof text, "emit: the callback returned CANCELLED for %s", second);
-    test_error_is(f->context, PTOWSP_CANCELLED, 1, text);
+    test_error_is(f->context, PTOWSP_CANCELLED, 1,
+                  textf("emit: the callback returned CANCELLED for %s", second));
 }
 
 // -- directories ----------------------------------------------------------------------------------
@@ -266,13 +265,13 @@ static void compare_tree(const npu_fixture *f, const char *path) {
 }
 
 NPU_FIXTURE_TEST(emit__writes_what_the_callback_gets) {
-    char path[160], slashes[170], back[512];
+    char path[160], back[512];
     in_directory(f, "tree", path);
     assert_ok(emit_to(f, path, false));
     compare_tree(f, path);
     assert_int_equal(npu_entries(f->directory), 1);
     // A slash at the end; and a path from here.
-    snprintf(slashes, sizeof slashes, "%.150s2//", path);
+    const char *slashes = textf("%.150s2//", path);
     assert_ok(emit_to(f, slashes, true));
     compare_tree(f, slashes);
     assert_non_null(getcwd(back, sizeof back));
@@ -288,9 +287,8 @@ NPU_FIXTURE_TEST(emit__permissions_are_those_of_the_umask) {
     const mode_t masks[] = {022, 077, 002};
     mode_t before = umask(0);
     for (size_t i = 0; i < 3; i++) {
-        char path[160], file[200];
-        snprintf(path, sizeof path, "%.63s/tree%u", f->directory, (unsigned)i);
-        snprintf(file, sizeof file, "%.160s/manifest.json", path);
+        const char *path = textf("%.63s/tree%u", f->directory, (unsigned)i);
+        const char *file = textf("%.160s/manifest.json", path);
         umask(masks[i]);
         assert_ok(emit_to(f, path, false));
         struct stat about;
@@ -303,9 +301,8 @@ NPU_FIXTURE_TEST(emit__permissions_are_those_of_the_umask) {
 }
 
 static void is_kept(const npu_fixture *f, const char *path, const char *why) {
-    char text[400];
-    snprintf(text, sizeof text, "emit: %.160s %s", path, why);
-    test_error_is(f->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, text);
+    test_error_is(f->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
+                  textf("emit: %.160s %s", path, why));
 }
 
 #define NOT_REPLACING "exists, and is not to be replaced"
@@ -337,15 +334,15 @@ NPU_FIXTURE_TEST(emit__what_exists_is_kept_unless_it_is_to_be_replaced) {
 }
 
 NPU_FIXTURE_TEST(emit__only_trees_and_empty_directories_are_replaced) {
-    char mine[160], file[200];
+    char mine[160];
     in_directory(f, "mine", mine);
     assert_int_equal(mkdir(mine, 0755), 0);
-    snprintf(file, sizeof file, "%.160s/thesis.txt", mine);
+    const char *file = textf("%.160s/thesis.txt", mine);
     write_file(file, "all my work");
     assert_invalid(emit_to(f, mine, true));
     is_kept(f, mine, NOT_OURS);
     // Another program's manifest does not make it a tree, nor does an empty one.
-    snprintf(file, sizeof file, "%.160s/manifest.json", mine);
+    file = textf("%.160s/manifest.json", mine);
     write_file(file, "{\"name\": \"web app\"}");
     assert_invalid(emit_to(f, mine, true));
     is_kept(f, mine, NOT_OURS);
@@ -357,15 +354,14 @@ NPU_FIXTURE_TEST(emit__only_trees_and_empty_directories_are_replaced) {
 
 // All of the old tree goes, with what was built in it; another program takes its place.
 NPU_FIXTURE_TEST(emit__a_tree_is_replaced_as_a_whole) {
-    char path[160], file[200], inside[200];
+    char path[160];
     in_directory(f, "tree", path);
     assert_ok(emit_to(f, path, false));
     uint32_t count = npu_entries(path);
-    snprintf(inside, sizeof inside, "%.160s/build", path);
-    assert_int_equal(mkdir(inside, 0755), 0);
-    snprintf(file, sizeof file, "%.160s/build/a.o", path);
+    assert_int_equal(mkdir(textf("%.160s/build", path), 0755), 0);
+    const char *file = textf("%.160s/build/a.o", path);
     write_file(file, "x");
-    snprintf(file, sizeof file, "%.160s/build/link", path);
+    file = textf("%.160s/build/link", path);
     assert_int_equal(symlink("/tmp", file), 0);  // what it points to stays
     npu_program_free(f);
     npu_names_of names = npu_plain_names;
@@ -378,15 +374,14 @@ NPU_FIXTURE_TEST(emit__a_tree_is_replaced_as_a_whole) {
 }
 
 static void cannot(const npu_fixture *f, const char *start, const char *path, const char *why) {
-    char text[600];
-    snprintf(text, sizeof text, "emit: %s %.300s: %s", start, path, why);
-    test_error_is(f->context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX, text);
+    test_error_is(f->context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX,
+                  textf("emit: %s %.300s: %s", start, path, why));
 }
 
 NPU_FIXTURE_TEST(emit__a_parent_must_be_there) {
-    char parent[160], path[200];
+    char parent[160];
     in_directory(f, "missing", parent);
-    snprintf(path, sizeof path, "%.160s/tree", parent);
+    const char *path = textf("%.160s/tree", parent);
     assert_int_equal(emit_to(f, path, true), PTOWSP_SYSTEM_FAILED);
     cannot(f, "cannot open directory", parent, "No such file or directory");
     write_file(parent, "a file");
@@ -396,9 +391,9 @@ NPU_FIXTURE_TEST(emit__a_parent_must_be_there) {
 }
 
 NPU_FIXTURE_TEST(emit__a_parent_must_be_writable) {
-    char parent[160], path[200];
+    char parent[160];
     in_directory(f, "locked", parent);
-    snprintf(path, sizeof path, "%.160s/tree", parent);
+    const char *path = textf("%.160s/tree", parent);
     assert_int_equal(mkdir(parent, 0555), 0);
     assert_int_equal(chmod(parent, 0555) || chmod(f->directory, 0755), 0);  // whatever the umask is
     bool is_root = geteuid() == 0;  // who may write everywhere
@@ -410,9 +405,8 @@ NPU_FIXTURE_TEST(emit__a_parent_must_be_writable) {
 }
 
 NPU_FIXTURE_TEST(emit__a_name_may_be_too_long_for_the_system) {
-    char path[512];
-    snprintf(path, sizeof path, "%.63s/%0300d", f->directory, 1);
-    assert_int_equal(emit_to(f, path, false), PTOWSP_SYSTEM_FAILED);
+    assert_int_equal(emit_to(f, textf("%.63s/%0300d", f->directory, 1), false),
+                     PTOWSP_SYSTEM_FAILED);
     const char *text = ptowsp_context_error(f->context).text;
     const char *end = "0001: File name too long";
     assert_string_equal(text + strlen(text) - strlen(end), end);
@@ -421,16 +415,17 @@ NPU_FIXTURE_TEST(emit__a_name_may_be_too_long_for_the_system) {
 
 // Every name that a new directory of this process could have is taken: 10000 of them.
 NPU_FIXTURE_TEST(emit__needs_a_name_beside_the_tree) {
-    char path[160], name[300];
+    char path[160];
+    const char *name;
     in_directory(f, "tree", path);
     for (int i = 0; i < 10000; i++) {
-        snprintf(name, sizeof name, "%s/.ptowsp-%ld-%d", f->directory, (long)getpid(), i);
+        name = textf("%s/.ptowsp-%ld-%d", f->directory, (long)getpid(), i);
         assert_int_equal(mkdir(name, 0700), 0);
     }
     assert_int_equal(emit_to(f, path, false), PTOWSP_SYSTEM_FAILED);
-    snprintf(name, sizeof name, "emit: cannot create a directory beside %s: File exists", path);
+    name = textf("emit: cannot create a directory beside %s: File exists", path);
     assert_string_equal(ptowsp_context_error(f->context).text, name);
-    snprintf(name, sizeof name, "%s/.ptowsp-%ld-9999", f->directory, (long)getpid());
+    name = textf("%s/.ptowsp-%ld-9999", f->directory, (long)getpid());
     assert_int_equal(rmdir(name), 0);
     assert_ok(emit_to(f, path, false));
 }

@@ -34,7 +34,7 @@
 #include "npu_files.h"
 #include "npu_fixture.h"
 
-#include "files.h"
+#include "npu_texts.h"
 
 #include "src/text/parse.h"
 
@@ -59,19 +59,7 @@ typedef struct subject {
     uint32_t claims;
 } subject;
 
-#define FAIL(s, ...) fail_at(s, test_print(__VA_ARGS__))
-
-static const char *test_print(const char *format, ...) {
-    va_list args, again;
-    va_start(args, format);
-    va_copy(again, args);
-    const int length = vsnprintf(NULL, 0, format, args);
-    char *text = (char *)test_alloc((size_t)length + 1, 1);
-    vsnprintf(text, (size_t)length + 1, format, again);
-    va_end(args);
-    va_end(again);
-    return text;
-}
+#define FAIL(s, ...) fail_at(s, textf(__VA_ARGS__))
 
 static void fail_at(const subject *s, const char *what) {
     fail_msg("%s:%d: %s%s%s: %s", s->path, s->line, s->name, s->row ? ", row " : "",
@@ -95,7 +83,7 @@ static const char *cell_at(const char *row, uint32_t index) {
     while (length > 0 && row[length - 1] == ' ') {
         length--;
     }
-    return test_print("%.*s", (int)length, row);
+    return textf("%.*s", (int)length, row);
 }
 
 static const char *unescaped(const char *text) {
@@ -134,10 +122,10 @@ static const char *replaced(const subject *s, const char *line) {
         const size_t plain = strcspn(at, "$"),
                      name = strspn(at + plain + (at[plain] == '$'), "abcdefghijklmnopqrstuvwxyz");
         if (at[plain] && name > 0) {
-            text = test_print("%s%.*s%s", text, (int)plain, at, value_of(s, at + plain + 1, name));
+            text = textf("%s%.*s%s", text, (int)plain, at, value_of(s, at + plain + 1, name));
             at += plain + 1 + name;
         } else {
-            text = test_print("%s%.*s", text, (int)(plain + (at[plain] != '\0')), at);
+            text = textf("%s%.*s", text, (int)(plain + (at[plain] != '\0')), at);
             at += plain + (at[plain] != '\0');
         }
     }
@@ -162,9 +150,9 @@ static bool has_words(const char *text, const char *part) {
 static const char *repeated(const char *line, int i) {
     const char *text = "", *name;
     for (; (name = strstr(line, "$i")) != NULL; line = name + 2) {
-        text = test_print("%s%.*s%d", text, (int)(name - line), line, i);
+        text = textf("%s%.*s%d", text, (int)(name - line), line, i);
     }
-    return test_print("%s%s", text, line);
+    return textf("%s%s", text, line);
 }
 
 // -- modules --------------------------------------------------------------------------------------
@@ -177,7 +165,7 @@ static const char *tiles_module(const subject *s, const char *line, const char *
     if (sscanf(line, "tiles %15s %15[^:]: %499[^\n]", unit, machine, params) != 3) {
         FAIL(s, "no tile kernel: %s", line);
     }
-    const char *all = test_print("%s", params);
+    const char *all = textf("%s", params);
     for (char *at = strtok(params, ","); at; at = strtok(NULL, ",")) {
         char name[24], type[8];
         int rows, cols;
@@ -185,16 +173,14 @@ static const char *tiles_module(const subject *s, const char *line, const char *
             sscanf(at, " %*s %20s %7s %d x %d", name, type, &rows, &cols) != 4) {
             FAIL(s, "no parameter: %s", at);
         }
-        tensors =
-            test_print("%stensor \"%s\" %s [%d, %d] global\n", tensors, name, type, rows, cols);
-        values = test_print("%s  %%%d = parameter \"%s\"\n", values, ++count, name);
-        views = test_print("%s \"%s\" = \"%s\"", views, name, name);
+        tensors = textf("%stensor \"%s\" %s [%d, %d] global\n", tensors, name, type, rows, cols);
+        values = textf("%s  %%%d = parameter \"%s\"\n", values, ++count, name);
+        views = textf("%s \"%s\" = \"%s\"", views, name, name);
     }
-    return test_print(
-        "module tiles\n%skernel k(axes 0, %s) %s, 9 instructions\n  machine \"%s\"%s\n"
-        "%s%sworkload w\n  task k()%s\n",
-        tensors, all, unit, machine, strcmp(unit, "cube") ? "" : ", fused", values, operations,
-        views);
+    return textf("module tiles\n%skernel k(axes 0, %s) %s, 9 instructions\n  machine \"%s\"%s\n"
+                 "%s%sworkload w\n  task k()%s\n",
+                 tensors, all, unit, machine, strcmp(unit, "cube") ? "" : ", fused", values,
+                 operations, views);
 }
 
 static const char *module_text(const subject *s) {
@@ -202,7 +188,7 @@ static const char *module_text(const subject *s) {
     char *text = (char *)test_alloc(TEXT_MAX * 4, 1);
     for (const char *at = s->module; *at; at += length + (at[length] == '\n')) {
         length = strcspn(at, "\n");
-        const char *given = test_print("%.*s", (int)length, at);
+        const char *given = textf("%.*s", (int)length, at);
         if (strncmp(given, "case ", 5) == 0) {
             break;
         }
@@ -259,7 +245,7 @@ static ptowsp_pto_arg arg_of(const subject *s, const char *text) {
         FAIL(s, "no argument: %s", text);
     }
     for (int i = 0; i < 100; i++) {  // or a number that is none of them
-        if (strcmp(i < (int)COUNT_OF(values) ? values[i] : test_print("%d", i), word) == 0) {
+        if (strcmp(i < (int)COUNT_OF(values) ? values[i] : textf("%d", i), word) == 0) {
             const bool is_number = i == PTOWSP_PTO_NUMBER;
             const ptowsp_pto_arg arg = {(ptowsp_pto_value)i, is_number ? 0 : (uint32_t)number,
                                         is_number ? number : 0};
@@ -272,11 +258,11 @@ static ptowsp_pto_arg arg_of(const subject *s, const char *text) {
 
 // A kernel or a file of the disk begins.
 static bool begins(subject *s, const char *word, const char *rest) {
-    const char *path = test_print("%s/%s", s->f.directory, rest);
+    const char *path = textf("%s/%s", s->f.directory, rest);
     const bool is_pto = strcmp(word, "pto") == 0;
     if (is_pto || strcmp(word, "native") == 0) {
         const char *function = strchr(rest, ' ');
-        const char *name = function ? test_print("%.*s", (int)(function - rest), rest) : rest;
+        const char *name = function ? textf("%.*s", (int)(function - rest), rest) : rest;
         if (s->kernel_count == 0 || strcmp(s->kernels[s->kernel_count - 1].name, name) != 0) {
             assert_true(s->kernel_count < KERNEL_MAX);
             s->kernels[s->kernel_count++].name = name;
@@ -293,8 +279,8 @@ static bool begins(subject *s, const char *word, const char *rest) {
         s->text = is_pto ? &pto->text : &kernel->source.text;
     } else if (strcmp(word, "disk") == 0) {
         const size_t name = strcspn(rest, " ");
-        s->disk = test_print("%s/%.*s", s->f.directory, (int)name, rest);
-        s->disk_text = rest[name] ? test_print("%s\n", rest + name + 1) : "";
+        s->disk = textf("%s/%.*s", s->f.directory, (int)name, rest);
+        s->disk_text = rest[name] ? textf("%s\n", rest + name + 1) : "";
         s->text = &s->disk_text;
     } else if (strcmp(word, "directory") == 0) {
         assert_int_equal(mkdir(path, 0755), 0);
@@ -302,7 +288,7 @@ static bool begins(subject *s, const char *word, const char *rest) {
         long long size;
         int used;
         assert_int_equal(sscanf(rest, "%lld %n", &size, &used), 1);
-        assert_int_equal(truncate(test_print("%s/%s", s->f.directory, rest + used), size), 0);
+        assert_int_equal(truncate(textf("%s/%s", s->f.directory, rest + used), size), 0);
     } else if (strcmp(word, "fifo") == 0) {
         assert_int_equal(mkfifo(path, 0600), 0);
     } else {
@@ -380,7 +366,7 @@ static void refused(subject *s, const char *rest) {
         more = 9;
     }
     if (strcmp(ptowsp_status_name(s->status), status) != 0 || error.index != index ||
-        strcmp(error.text, test_print("%.511s", unescaped(rest + used + more))) != 0) {
+        strcmp(error.text, textf("%.511s", unescaped(rest + used + more))) != 0) {
         FAIL(s, "%s at %lld: %s", ptowsp_status_name(s->status), (long long)error.index,
              s->status ? error.text : "");
     }
@@ -392,7 +378,7 @@ static uint32_t files_below(const char *path) {
     DIR *directory = opendir(path);
     assert_non_null(directory);
     for (struct dirent *entry = readdir(directory); entry; entry = readdir(directory)) {
-        const char *inside = test_print("%s/%s", path, entry->d_name);
+        const char *inside = textf("%s/%s", path, entry->d_name);
         struct stat about;
         assert_int_equal(stat(inside, &about), 0);
         count += entry->d_name[0] == '.' ? 0 : S_ISDIR(about.st_mode) ? files_below(inside) : 1;
@@ -403,7 +389,7 @@ static uint32_t files_below(const char *path) {
 
 static void opens(subject *s, const char *path) {
     size_t size;
-    const char *whole = test_print("%s/%s", s->tree, path);
+    const char *whole = textf("%s/%s", s->tree, path);
     emit(s);
     if (s->status != PTOWSP_OK) {
         FAIL(s, "%s", ptowsp_context_error(s->f.context).text);
@@ -411,7 +397,7 @@ static void opens(subject *s, const char *path) {
         FAIL(s, "there is no %s", path);
     }
     char *data = s->is_called ? strdup(npu_files_text(path)) : file_read(whole, &size);
-    s->file = s->found = test_print("%s", data);
+    s->file = s->found = textf("%s", data);
     free(data);
 }
 
@@ -425,10 +411,10 @@ static bool claims(subject *s, const char *word, const char *rest) {
         refused(s, rest);
     } else if (strcmp(word, "files") == 0) {
         emit(s);
-        count = s->is_called ? npu_files_below(test_print("%s/", end + 1))
-                             : files_below(test_print("%s/%s", s->tree, end + 1));
+        count = s->is_called ? npu_files_below(textf("%s/", end + 1))
+                             : files_below(textf("%s/%s", s->tree, end + 1));
         holds = count == wanted;
-    } else if (!strstr(" has lacks is then calls times narrow ", test_print(" %s ", word))) {
+    } else if (!strstr(" has lacks is then calls times narrow ", textf(" %s ", word))) {
         return false;
     } else if (!s->file || !*rest) {
         FAIL(s, "%s: of no file, or nothing", word);
@@ -482,8 +468,7 @@ static void line_run(subject *s, const char *line) {
         const bool is_last = line[1] == '.';
         const char *rest = line + 1 + is_last, *old = *s->text;
         const bool is_first = !old || strcmp(old, NPU_SCALE_TEXT) == 0;
-        *s->text =
-            test_print("%s%s%s", is_first ? "" : old, rest + (*rest == ' '), is_last ? "" : "\n");
+        *s->text = textf("%s%s%s", is_first ? "" : old, rest + (*rest == ' '), is_last ? "" : "\n");
         return;
     }
     if (s->disk) {
@@ -491,7 +476,7 @@ static void line_run(subject *s, const char *line) {
     }
     s->disk = NULL;
     const size_t length = strcspn(line, " ");
-    const char *word = test_print("%.*s", (int)length, line);
+    const char *word = textf("%.*s", (int)length, line);
     if (line[0] && line[0] != '#' && strcmp(word, "let") != 0 && strcmp(word, "row") != 0) {
         const char *rest = line + length + (line[length] == ' ');
         if (strcmp(word, "emits") == 0) {
@@ -519,7 +504,7 @@ static void case_run(subject *s, const char *lines) {
     for (size_t length; *lines == ' ' || *lines == '\n' || *lines == '#'; lines += length + 1) {
         length = strcspn(lines, "\n");
         s->line++;
-        line_run(s, test_print("%.*s", (int)length, lines));
+        line_run(s, textf("%.*s", (int)length, lines));
     }
     if (s->claims == 0) {
         FAIL(s, "it claims nothing");
@@ -536,10 +521,10 @@ static void rows_run(subject *s, const char *lines) {
     for (const char *at = lines; *at == ' ' || *at == '\n' || *at == '#'; at = end + 1) {
         end = at + strcspn(at, "\n");
         if (strncmp(at, "  let ", 6) == 0) {
-            s->columns = test_print("%.*s", (int)(end - at) - 6, at + 6);
+            s->columns = textf("%.*s", (int)(end - at) - 6, at + 6);
         } else if (strncmp(at, "  row ", 6) == 0) {
             rows++;
-            s->row = test_print("%.*s", (int)(end - at) - 6, at + 6);
+            s->row = textf("%.*s", (int)(end - at) - 6, at + 6);
             case_run(s, lines);
         }
     }
@@ -562,7 +547,7 @@ static void file_run(const char *path) {
         if (strncmp(at, "module ", 7) == 0 || strncmp(at, "tiles ", 6) == 0) {
             s.module = at;
         } else if (strncmp(at, "case ", 5) == 0) {
-            s.name = test_print("%.*s", (int)length - 5, at + 5);
+            s.name = textf("%.*s", (int)length - 5, at + 5);
             rows_run(&s, at + length + 1);
             cases++;
         }

@@ -3,7 +3,7 @@
 // One program, built once, and bound rightly and wrongly.
 
 #include "npu_equal.h"
-#include "npu_module.h"
+#include "npu_texts.h"
 
 enum { ROWS = 8, SIZES = 6 };
 
@@ -140,9 +140,7 @@ static void status_is(const tree *t, ptowsp_run *run, uint32_t slot_count, int32
 // -- scenes ---------------------------------------------------------------------------------------
 
 static bool is_bound(const scene *now, const char *name) {
-    char word[16];
-    snprintf(word, sizeof word, " %s ", name);
-    return !now->unbound || !strstr(now->unbound, word);
+    return !now->unbound || !strstr(now->unbound, textf(" %s ", name));
 }
 
 static void bind_scene(ptowsp_run *run, const scene *now, int32_t *x, int32_t *d) {

@@ -4,7 +4,7 @@
 
 #include "npu_cache.h"
 #include "npu_fixture.h"
-#include "npu_module.h"
+#include "npu_texts.h"
 
 enum { ROWS_MAX = 64, COLS = 8 };
 
@@ -59,8 +59,7 @@ static void bind(fixture *t, int64_t batch, uint64_t factor, uint64_t limit, uin
 
 static void make(fixture *t, const char *kernel, ptowsp_kernel_fn fn) {
     const ptowsp_parse_kernel attached = {.name = kernel, .fn = fn, .source.text = kernels_source};
-    char text[1000];
-    snprintf(text, sizeof text, npu_module("work"), kernel, kernel, kernel, kernel);
+    const char *text = textf(npu_module("work"), kernel, kernel, kernel, kernel);
     memset(t, 0, sizeof *t);
     npu_fixture_begin(&t->f);
     npu_parse(&t->f, text, &attached, 1);
@@ -135,8 +134,7 @@ TEST(execute__gives_what_the_library_gives_and_changes_need_no_rebuild) {
     is_equal(&t);
     bind(&t, 1, 7, 100, 3);
     is_equal(&t);
-    char directory[256];
-    snprintf(directory, sizeof directory, "%s", ptowsp_npu_directory(t.npu));
+    const char *directory = textf("%s", ptowsp_npu_directory(t.npu));
     ptowsp_npu_destroy(t.npu);
     t.npu = npu_cache_build(t.f.context, t.f.program);
     assert_true(ptowsp_npu_was_cached(t.npu));

@@ -7,7 +7,7 @@
 #include "npu_files.h"
 #include "npu_fixture.h"
 #include "npu_kernel_fixture.h"
-#include "npu_module.h"
+#include "npu_texts.h"
 
 // A fold, so that order matters.
 PTOWSP_SOURCE(
@@ -66,9 +66,8 @@ static void text_compiles(const npu_fixture *f) {
 // -- golden texts ---------------------------------------------------------------------------------
 
 static void text_is_golden(const npu_fixture *f, const char *name) {
-    char path[100];
     size_t size;
-    snprintf(path, sizeof path, "tests/golden/expand_%s.cpp", name);
+    const char *path = textf("tests/golden/expand_%s.cpp", name);
     char *first = strdup(expand_of(f));
     const char *text = expand_of(f), *mode = getenv("PTOWSP_GOLDEN");
     assert_string_equal(text, first);

@@ -7,6 +7,7 @@
 #include "kernel_random.h"
 #include "npu_files.h"
 #include "npu_kernel_compare.h"
+#include "npu_texts.h"
 
 enum { ROWS = 9 };  // of tasks: 1 to 9
 
@@ -244,9 +245,7 @@ TEST(halves__damage_of_a_line_is_seen) {
     npu_object o = npu_object_begin();
     for (int which = 0; which < DAMAGE_COUNT; which++) {
         npu_object_add(&o, t.context, program, false);
-        char path[128];
-        snprintf(path, sizeof path, "%s/%d/aicore/kernels/k.cpp", o.directory, which);
-        damage_file(path, which);
+        damage_file(textf("%s/%d/aicore/kernels/k.cpp", o.directory, which), which);
     }
     npu_object_build(&o, "");
     for (int which = 0; which < DAMAGE_COUNT; which++) {

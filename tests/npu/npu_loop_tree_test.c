@@ -3,7 +3,7 @@
 
 #include "npu_cache.h"
 #include "npu_fixture.h"
-#include "npu_module.h"
+#include "npu_texts.h"
 
 enum { TASKS = 7, GROUP = 8, DIM = 16, CACHE = 64 };
 

@@ -4,7 +4,7 @@
 
 #include "npu_cache.h"
 #include "npu_fixture.h"
-#include "npu_module.h"
+#include "npu_texts.h"
 
 #include <math.h>
 
@@ -290,13 +290,11 @@ TEST(measure__what_does_not_go_together_is_refused) {
                   {"arg_count", 5, 4},
                   {"axis_arg_count", 3, 4}};
     for (size_t i = 0; i < COUNT_OF(fields); i++) {
-        char text[120];
         task_begin(&t, SOFTMAX, true);
         *counts[i] = fields[i].wrong;
-        snprintf(text, sizeof text,
-                 "npu: measure: kernel softmax_own: %s of the task is %u, not %u", fields[i].name,
-                 (unsigned)fields[i].wrong, (unsigned)fields[i].good);
-        refused(&p, name, &t, NULL, bad, text);
+        refused(&p, name, &t, NULL, bad,
+                textf("npu: measure: kernel softmax_own: %s of the task is %u, not %u",
+                      fields[i].name, (unsigned)fields[i].wrong, (unsigned)fields[i].good));
     }
     task_begin(&t, SOFTMAX, true);
     t.of.args = NULL;

@@ -8,7 +8,7 @@
 #include "kernel_loop.h"
 #include "kernel_reference.h"
 #include "npu_fixture.h"
-#include "npu_module.h"
+#include "npu_texts.h"
 
 static ptowsp_status count_bytes(void *user, const char *path, const char *text, size_t size) {
     (void)path;
@@ -93,9 +93,7 @@ static void sweep_text(npu_fixture *f, const ptowsp_parse_kernel *kernels, uint3
 
 // C functions in lines and in one line, and a PTO-ISA source with a header.
 NPU_FIXTURE_TEST(memory__of_sources_may_be_refused_at_every_point) {
-    char header[100];
-    snprintf(header, sizeof header, "%s/one.hpp", f->directory);
-    FILE *file = fopen(header, "w");
+    FILE *file = fopen(textf("%s/one.hpp", f->directory), "w");
     assert_non_null(file);
     assert_true(fputs("int one;\n", file) >= 0);
     assert_int_equal(fclose(file), 0);
@@ -120,11 +118,10 @@ NPU_FIXTURE_TEST(memory__of_statements_may_be_refused_at_every_point) {
 
 // Its sizes of transient tensors are asked for while files are made, and its run is recorded.
 NPU_FIXTURE_TEST(memory__of_trees_for_pto_runtime_may_be_refused_at_every_point) {
-    char path[128];
     float data[2][16 * 8] = {{0}};
     npu_parse(f, npu_module("runtime"), NULL, 0);
     npu_fixture_compile(f, NULL);
-    snprintf(path, sizeof path, "%s/tree", f->directory);
+    const char *path = textf("%s/tree", f->directory);
     const ptowsp_npu_desc tree = {.directory = path,
                                   .runtime = PTOWSP_NPU_SIMPLER,
                                   .run = test_run_of(f->context, f->program)};

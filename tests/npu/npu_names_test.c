@@ -6,6 +6,7 @@
 
 #include "npu_fixture.h"
 #include "npu_kernel_fixture.h"
+#include "npu_texts.h"
 
 #include "src/npu/npu.h"
 
@@ -71,12 +72,12 @@ static void words_of_headers(const char *directory) {
     static const char *const modes[] = {"-E", "-E -dM"};
     static char block[65536];
     for (int i = 0; i < 2; i++) {
-        char command[1024];
-        snprintf(command, sizeof command,
-                 "cd %s && cat aicpu/*.cpp host/*.cpp aicore/*.cpp | %s -std=c++17 %s -P -Iinclude "
-                 "-Iaicpu -Ihost -Iaicore -Ishim -x c++ -",
-                 directory, npu_compiler(), modes[i]);
-        FILE *pipe = popen(command, "r");
+        FILE *pipe = popen(
+            textf(
+                "cd %s && cat aicpu/*.cpp host/*.cpp aicore/*.cpp | %s -std=c++17 %s -P -Iinclude "
+                "-Iaicpu -Ihost -Iaicore -Ishim -x c++ -",
+                directory, npu_compiler(), modes[i]),
+            "r");
         assert_non_null(pipe);
         size_t kept = 0, count;
         while ((count = fread(block + kept, 1, sizeof block - kept, pipe)) > 0) {
@@ -133,8 +134,7 @@ static bool is_apart(const char *word) {
 TEST(names__no_name_of_the_runtime_begins_as_those_of_users_do) {
     npu_fixture f;
     npu_fixture_make(&f);
-    char path[128];
-    snprintf(path, sizeof path, "%s/tree", f.directory);
+    const char *path = textf("%s/tree", f.directory);
     is_emitted(&f, path);
     words_collect();
     const uint32_t own = words.count;
@@ -236,8 +236,7 @@ TEST(names__of_all_things_in_programs_may_be_any) {
     PTOWSP_WORKLOAD(m, "all of them") {
         for (uint32_t i = 0; i < count; i++) {
             const char *word = thing_at(i);
-            char name[64];
-            snprintf(name, sizeof name, "%s!", word);
+            const char *name = textf("%s!", word);
             ptowsp_tensor_desc tensor = {
                 name, PTOWSP_F32, 2, {PTOWSP_DYNAMIC, 8}, PTOWSP_LOCATION_GLOBAL};
             ptowsp_task_desc task = {.kernel = step,
@@ -247,9 +246,9 @@ TEST(names__of_all_things_in_programs_may_be_any) {
                                                   : i % 3 == 1 ? ptowsp_axis_ragged(m, word)
                                                                : ptowsp_axis_sparse(m, word));
             ptowsp_expr w = ptowsp_parallel_begin(m, "x!", inner);
-            snprintf(name, sizeof name, "%s.", word);
+            name = textf("%s.", word);
             ptowsp_expr at = ptowsp_array_at(m, name, PTOWSP_I32, ptowsp_add(v, w));
-            snprintf(name, sizeof name, "%s/", word);
+            name = textf("%s/", word);
             task.axes[0] = ptowsp_add(at, ptowsp_cast(ptowsp_symbol(m, name), PTOWSP_TYPE_I64));
             task.views[0].row = v;
             ptowsp_task_make(m, &task);
@@ -347,9 +346,7 @@ TEST(names__of_tile_kernels_and_operands_may_be_any) {
             for (uint32_t n = 0; n < 5; n++) {
                 const char *word = name_at(at++);
                 ptowsp_tensor_desc tensor = {NULL, PTOWSP_F32, 2, {8, 8}, PTOWSP_LOCATION_GLOBAL};
-                char name[64];
-                snprintf(name, sizeof name, "%u.%u", made, n);
-                tensor.name = name;
+                tensor.name = textf("%u.%u", made, n);
                 task.views[n].tensor = ptowsp_tensor_make(m, &tensor);
                 ptowsp_value tile = n < 4 ? ptowsp_tile_in(k, word, PTOWSP_F32, 8, 8)
                                           : ptowsp_tile_out(k, word, PTOWSP_F32, 8, 8);

@@ -5,6 +5,7 @@
 
 #include "npu_fixture.h"
 #include "npu_kernel_fixture.h"
+#include "npu_texts.h"
 
 // What is hard to break into lines: braces and semicolons in strings, characters, parentheses and
 // initialisers; else and while after a brace. None of it may change.
@@ -145,8 +146,7 @@ static void native_compare(npu_object *o, uint32_t number, const npu_fixture *n)
 
 TEST(native__kernels_do_what_they_do_in_the_library) {
     npu_object o = npu_object_begin();
-    char file[128];
-    snprintf(file, sizeof file, "%s/of_file.c", o.directory);
+    const char *file = textf("%s/of_file.c", o.directory);
     FILE *out = fopen(file, "w");
     assert_non_null(out);
     fputs("#include \"ptowsp.h\"\n/* #include <nothing.h> */\n#include <stdlib.h>\n"

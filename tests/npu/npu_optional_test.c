@@ -8,7 +8,7 @@
 
 #include "npu_cache.h"
 #include "npu_fixture.h"
-#include "npu_module.h"
+#include "npu_texts.h"
 
 #include <sys/wait.h>
 

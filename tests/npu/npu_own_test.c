@@ -4,7 +4,7 @@
 #include "npu_cache.h"
 #include "npu_files.h"
 #include "npu_fixture.h"
-#include "npu_module.h"
+#include "npu_texts.h"
 
 #include <math.h>
 
@@ -54,9 +54,7 @@ static void program_make(npu_fixture *f, const char *cycles) {
                                                   {.name = "rmsnorm", .pto = &norm_source},
                                                   {.name = "matmul", .pto = &product_source},
                                                   {.name = "attend", .pto = &attend_source}};
-    char text[4000];
-    snprintf(text, sizeof text, npu_module("own"), cycles, cycles, cycles, cycles);
-    npu_parse(f, text, kernels, 4);
+    npu_parse(f, textf(npu_module("own"), cycles, cycles, cycles, cycles), kernels, 4);
     npu_fixture_compile(f, NULL);
 }
 

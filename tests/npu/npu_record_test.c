@@ -7,7 +7,7 @@
 #include "npu_refuse.h"
 
 #include "npu_fixture.h"
-#include "npu_module.h"
+#include "npu_texts.h"
 
 #include <stdarg.h>
 
@@ -231,9 +231,8 @@ RECORD_TEST(record__does_not_replace_a_directory) {
     assert_ok(ptowsp_npu_record(r->f.context, r->run, NULL, r->path));
     const size_t size = read_file(r, "recording", got);
     assert_invalid(ptowsp_npu_record(r->f.context, r->run, NULL, r->path));
-    char text[400];
-    snprintf(text, sizeof text, "emit: %.160s exists, and is not to be replaced", r->path);
-    assert_string_equal(ptowsp_context_error(r->f.context).text, text);
+    assert_string_equal(ptowsp_context_error(r->f.context).text,
+                        textf("emit: %.160s exists, and is not to be replaced", r->path));
     assert_int_equal(read_file(r, "recording", got), size);
 }
 

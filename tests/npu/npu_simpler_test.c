@@ -4,7 +4,7 @@
 // PTOWSP_SIMPLER_COUNT says how many there are.
 
 #include "npu_fixture.h"
-#include "npu_module.h"
+#include "npu_texts.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -27,9 +27,7 @@ static ptowsp_npu_desc simpler_desc(const npu_fixture *f, char path[128]) {
 }
 
 static char *tree_file(const npu_fixture *f, const char *path) {
-    char name[512];
-    snprintf(name, sizeof name, "%s/tree/%s", f->directory, path);
-    FILE *file = fopen(name, "rb");
+    FILE *file = fopen(textf("%s/tree/%s", f->directory, path), "rb");
     if (!file) {
         fail_msg("there is no %s", path);
     }
@@ -223,13 +221,14 @@ static const char *random_condition(random_program *r, uint32_t slot, char text[
 static void random_slots(random_program *r) {
     static const char flipped[] = "task count() x = counts at (4, 4) by = %d";
     const uint32_t slot = below(r, RANDOM_SLOTS), kind = below(r, 8);
-    char holds[64], next[64], by[64];
+    char holds[64], next[64];
+    const char *by;
     // The element is another number for a while: from before its load, or from after it.
     const uint32_t flip = below(r, 3);
     if (flip == 1) {
         say(r, flipped, 1000);
     } else if (below(r, 2)) {
-        snprintf(by, sizeof by, "%d", (int)below(r, 5) - 2);
+        by = textf("%d", (int)below(r, 5) - 2);
         random_count(r, by);
     }
     if (kind == 0) {
@@ -260,7 +259,7 @@ static void random_slots(random_program *r) {
     say(r, "when %s", holds);
     r->indent++;
     if (below(r, 3) == 0) {
-        snprintf(by, sizeof by, kind == 5 ? "min(slot_i64[%u], 1)" : "1", (unsigned)slot);
+        by = textf(kind == 5 ? "min(slot_i64[%u], 1)" : "1", (unsigned)slot);
         random_count(r, by);
     }
     random_task(r, "1", "1");

@@ -25,7 +25,7 @@ static int raced_openat(int parent, const char *name, int flags, mode_t mode);
 #include "src/npu/kernels.h"
 
 #include "npu_fixture.h"
-#include "npu_module.h"
+#include "npu_texts.h"
 
 static struct {
     bool fails;
@@ -301,9 +301,8 @@ TEST(names__of_any_characters_are_identifiers_and_differ) {
 
 NPU_FIXTURE_TEST(emit__goes_on_after_short_and_interrupted_writes) {
     for (int error = 0; error < 2; error++) {
-        char path[128], file[160];
-        snprintf(path, sizeof path, "%s/tree%d", f->directory, error);
-        snprintf(file, sizeof file, "%s/aicpu/program.h", path);
+        const char *path = textf("%s/tree%d", f->directory, error);
+        const char *file = textf("%s/aicpu/program.h", path);
         const ptowsp_npu_desc desc = {path, false, false, PTOWSP_NPU_OWN, 0, 0, NULL};
         next_write.fails = true;
         next_write.error = error ? EINTR : 0;
@@ -320,9 +319,9 @@ NPU_FIXTURE_TEST(emit__goes_on_after_short_and_interrupted_writes) {
 
 // Where others can write beside the tree, they must not lead what is written elsewhere.
 NPU_FIXTURE_TEST(emit__writes_into_the_directory_that_it_has_made) {
-    char victim[200], tree[200];
+    char victim[200];
     snprintf(victim, sizeof victim, "%s/victim", f->directory);
-    snprintf(tree, sizeof tree, "%s/raced", f->directory);
+    const char *tree = textf("%s/raced", f->directory);
     assert_int_equal(mkdir(victim, 0700), 0);
     const ptowsp_npu_desc desc = {tree, false, false, PTOWSP_NPU_OWN, 0, 0, NULL};
     race.link = victim;

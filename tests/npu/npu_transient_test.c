@@ -3,7 +3,7 @@
 // they refuse what the library refuses, in its words. See npu_equal.h for how they are run.
 
 #include "npu_equal.h"
-#include "npu_module.h"
+#include "npu_texts.h"
 
 enum { ROWS_MAX = 9, OUT = 6, TOKENS = 20, REQUESTS = 3 };
 

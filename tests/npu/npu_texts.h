@@ -1,11 +1,26 @@
-// Modules of tests/npu/programs.txt, each from the line `module NAME` to the next of these, without comments.
+// Texts of tests: printed ones, and modules of tests/npu/programs.txt, each from the line `module NAME` to the
+// next of these, without comments.
 
-#ifndef NPU_MODULE_H
-#define NPU_MODULE_H
+#ifndef NPU_TEXTS_H
+#define NPU_TEXTS_H
 
 #include "files.h"
 
-// The text of one, until the next is asked for.
+// A text as printf has it, until test_release.
+static inline const char *textf(const char *format, ...) {
+    va_list args, again;
+    va_start(args, format);
+    va_copy(again, args);
+    const int length = vsnprintf(NULL, 0, format, args);
+    assert_true(length >= 0);
+    char *text = (char *)test_alloc((size_t)length + 1, 1);
+    vsnprintf(text, (size_t)length + 1, format, again);
+    va_end(args);
+    va_end(again);
+    return text;
+}
+
+// The text of a module, until the next is asked for.
 static inline const char *npu_module(const char *name) {
     static char all[1 << 16], text[1 << 13];
     const size_t length = strlen(name);
