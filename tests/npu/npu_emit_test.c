@@ -10,25 +10,8 @@ static void emit_all(const npu_fixture *f) {
     npu_files_of(f->context, f->program, "LICENSE");
 }
 
-static void compare_with_disk(const char *directory, const char *path, const char *text) {
-    const size_t size = strlen(text);
-    const char *full = textf("%.128s/%.100s", directory, path);
-    FILE *in = fopen(full, "rb");
-    if (!in) {
-        fail_msg("%s is missing", full);
-        return;
-    }
-    char *data = (char *)malloc(size + 2);
-    assert_non_null(data);
-    assert_int_equal(fread(data, 1, size + 1, in), size);
-    assert_memory_equal(data, text, size);
-    free(data);
-    fclose(in);
-}
-
-static const char *in_directory(const npu_fixture *f, const char *name, char path[160]) {
-    snprintf(path, 160, "%.63s/%.90s", f->directory, name);
-    return path;
+static const char *path_of(const npu_fixture *f, const char *name) {
+    return textf("%s/%s", f->directory, name);
 }
 
 static ptowsp_status emit_to(const npu_fixture *f, const char *path, bool is_replacing) {
@@ -36,11 +19,8 @@ static ptowsp_status emit_to(const npu_fixture *f, const char *path, bool is_rep
     return ptowsp_npu_emit(f->context, f->program, &desc);
 }
 
-static void write_file(const char *path, const char *text) {
-    FILE *out = fopen(path, "wb");
-    assert_non_null(out);
-    fputs(text, out);
-    fclose(out);
+static void write_text(const char *path, const char *text) {
+    file_write(path, text, strlen(text));
 }
 
 // -- contents -------------------------------------------------------------------------------------
@@ -223,9 +203,7 @@ NPU_FIXTURE_TEST(emit__needs_a_program_a_directory_and_a_callback) {
     test_invalid(f->context, ptowsp_npu_emit(f->context, f->program, NULL), no_directory);
     assert_invalid(emit_to(f, NULL, false));
     test_invalid(f->context, emit_to(f, "", false), no_directory);
-    char path[160];
-    const ptowsp_npu_desc desc = {
-        in_directory(f, "tree", path), false, false, PTOWSP_NPU_OWN, 0, 0, NULL};
+    const ptowsp_npu_desc desc = {.directory = path_of(f, "tree")};
     test_invalid(f->context, ptowsp_npu_emit(f->context, NULL, &desc), "emit: program is NULL");
     test_invalid(f->context, ptowsp_npu_emit_files(f->context, f->program, NULL, NULL),
                  "emit: file is NULL");
@@ -257,156 +235,139 @@ NPU_FIXTURE_TEST(emit__a_callback_may_stop_it) {
 
 // -- directories ----------------------------------------------------------------------------------
 
-static void compare_tree(const npu_fixture *f, const char *path) {
+// On the disk are the files that the callback gets.
+static void is_whole(const npu_fixture *f, const char *path) {
     emit_all(f);
     for (uint32_t i = 0; i < npu_file_count; i++) {
-        compare_with_disk(path, npu_files[i].path, npu_files[i].text);
+        size_t size;
+        char *data = file_read(textf("%s/%s", path, npu_files[i].path), &size);
+        assert_string_equal(data, npu_files[i].text);
+        assert_int_equal(size, strlen(data));
+        free(data);
     }
 }
 
+static void emits(const npu_fixture *f, const char *path, bool is_replacing) {
+    assert_ok(emit_to(f, path, is_replacing));
+    is_whole(f, path);
+}
+
 NPU_FIXTURE_TEST(emit__writes_what_the_callback_gets) {
-    char path[160], back[512];
-    in_directory(f, "tree", path);
-    assert_ok(emit_to(f, path, false));
-    compare_tree(f, path);
+    char back[512];
+    emits(f, path_of(f, "tree"), false);
     assert_int_equal(npu_entries(f->directory), 1);
     // A slash at the end; and a path from here.
-    const char *slashes = textf("%.150s2//", path);
-    assert_ok(emit_to(f, slashes, true));
-    compare_tree(f, slashes);
+    emits(f, path_of(f, "tree2//"), true);
     assert_non_null(getcwd(back, sizeof back));
     assert_int_equal(chdir(f->directory), 0);
-    assert_ok(emit_to(f, "here", false));
-    compare_tree(f, "here");
+    emits(f, "here", false);
     assert_ok(emit_to(f, "here/inside", false));
     assert_int_equal(chdir(back), 0);
     assert_int_equal(npu_entries(f->directory), 3);
 }
 
 NPU_FIXTURE_TEST(emit__permissions_are_those_of_the_umask) {
-    const mode_t masks[] = {022, 077, 002};
-    mode_t before = umask(0);
-    for (size_t i = 0; i < 3; i++) {
-        const char *path = textf("%.63s/tree%u", f->directory, (unsigned)i);
-        const char *file = textf("%.160s/manifest.json", path);
+    const mode_t masks[] = {022, 077, 002}, before = umask(0);
+    for (size_t i = 0; i < COUNT_OF(masks); i++) {
+        const char *path = textf("%s/tree%u", f->directory, (unsigned)i);
+        struct stat about;
         umask(masks[i]);
         assert_ok(emit_to(f, path, false));
-        struct stat about;
         assert_int_equal(stat(path, &about), 0);
         assert_int_equal(about.st_mode & 0777, 0755 & ~masks[i]);
-        assert_int_equal(stat(file, &about), 0);
+        assert_int_equal(stat(textf("%s/manifest.json", path), &about), 0);
         assert_int_equal(about.st_mode & 0777, 0644 & ~masks[i]);
     }
     umask(before);
 }
 
-static void is_kept(const npu_fixture *f, const char *path, const char *why) {
-    test_error_is(f->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                  textf("emit: %.160s %s", path, why));
+static void is_kept(const npu_fixture *f, const char *path, bool is_replacing) {
+    const char *why = is_replacing ? "is not replaced, as it is neither an emitted tree (it has no "
+                                     "manifest.json of one) nor an empty directory"
+                                   : "exists, and is not to be replaced";
+    test_invalid(f->context, emit_to(f, path, is_replacing), textf("emit: %s %s", path, why));
 }
 
-#define NOT_REPLACING "exists, and is not to be replaced"
-#define NOT_OURS                                                                                   \
-    "is not replaced, as it is neither an emitted tree (it has no manifest.json of one) nor an "   \
-    "empty directory"
-
+// Links and files are not replaced at all.
 NPU_FIXTURE_TEST(emit__what_exists_is_kept_unless_it_is_to_be_replaced) {
-    char empty[160], file[160], link[160], broken[160];
-    assert_int_equal(mkdir(in_directory(f, "empty", empty), 0755), 0);
-    write_file(in_directory(f, "file", file), "mine");
-    assert_int_equal(symlink("empty", in_directory(f, "link", link)), 0);
-    assert_int_equal(symlink("nowhere", in_directory(f, "broken", broken)), 0);
-    const char *const paths[] = {empty, file, link, broken};
+    const char *const paths[] = {path_of(f, "empty"), path_of(f, "file"), path_of(f, "link"),
+                                 path_of(f, "broken")};
+    assert_int_equal(mkdir(paths[0], 0755), 0);
+    write_text(paths[1], "mine");
+    assert_int_equal(symlink("empty", paths[2]), 0);
+    assert_int_equal(symlink("nowhere", paths[3]), 0);
     for (size_t i = 0; i < 4; i++) {
-        assert_invalid(emit_to(f, paths[i], false));
-        is_kept(f, paths[i], NOT_REPLACING);
-    }
-    // Links and files are not replaced at all.
-    for (size_t i = 1; i < 4; i++) {
-        assert_invalid(emit_to(f, paths[i], true));
-        is_kept(f, paths[i], NOT_OURS);
+        is_kept(f, paths[i], false);
+        if (i > 0) {
+            is_kept(f, paths[i], true);
+        }
     }
     assert_int_equal(npu_entries(f->directory), 4);
-    assert_int_equal(npu_entries(empty), 0);
-    assert_ok(emit_to(f, empty, true));
-    compare_tree(f, empty);
+    assert_int_equal(npu_entries(paths[0]), 0);
+    emits(f, paths[0], true);
     assert_int_equal(npu_entries(f->directory), 4);
 }
 
+// Another program's manifest does not make it a tree, nor does an empty one.
 NPU_FIXTURE_TEST(emit__only_trees_and_empty_directories_are_replaced) {
-    char mine[160];
-    in_directory(f, "mine", mine);
-    assert_int_equal(mkdir(mine, 0755), 0);
-    const char *file = textf("%.160s/thesis.txt", mine);
-    write_file(file, "all my work");
-    assert_invalid(emit_to(f, mine, true));
-    is_kept(f, mine, NOT_OURS);
-    // Another program's manifest does not make it a tree, nor does an empty one.
-    file = textf("%.160s/manifest.json", mine);
-    write_file(file, "{\"name\": \"web app\"}");
-    assert_invalid(emit_to(f, mine, true));
-    is_kept(f, mine, NOT_OURS);
-    write_file(file, "");
-    assert_invalid(emit_to(f, mine, true));
-    assert_int_equal(npu_entries(mine), 2);
+    static const char *const files[][2] = {{"mine/thesis.txt", "all my work"},
+                                           {"mine/manifest.json", "{\"name\": \"web app\"}"},
+                                           {"mine/manifest.json", ""}};
+    assert_int_equal(mkdir(path_of(f, "mine"), 0755), 0);
+    for (size_t i = 0; i < COUNT_OF(files); i++) {
+        write_text(path_of(f, files[i][0]), files[i][1]);
+        is_kept(f, path_of(f, "mine"), true);
+    }
+    assert_int_equal(npu_entries(path_of(f, "mine")), 2);
     assert_int_equal(npu_entries(f->directory), 1);
 }
 
-// All of the old tree goes, with what was built in it; another program takes its place.
+// All of the old tree goes, with what was built in it; another program takes its place. What a link
+// points to stays.
 NPU_FIXTURE_TEST(emit__a_tree_is_replaced_as_a_whole) {
-    char path[160];
-    in_directory(f, "tree", path);
+    const char *path = path_of(f, "tree");
     assert_ok(emit_to(f, path, false));
-    uint32_t count = npu_entries(path);
-    assert_int_equal(mkdir(textf("%.160s/build", path), 0755), 0);
-    const char *file = textf("%.160s/build/a.o", path);
-    write_file(file, "x");
-    file = textf("%.160s/build/link", path);
-    assert_int_equal(symlink("/tmp", file), 0);  // what it points to stays
+    const uint32_t count = npu_entries(path);
+    assert_int_equal(mkdir(path_of(f, "tree/build"), 0755), 0);
+    write_text(path_of(f, "tree/build/a.o"), "x");
+    assert_int_equal(symlink("/tmp", path_of(f, "tree/build/link")), 0);
     npu_program_free(f);
     npu_names_of names = npu_plain_names;
     names.module = "other";
     npu_program_make(f, &names, NPU_SCALE_TEXT);
-    assert_ok(emit_to(f, path, true));
-    compare_tree(f, path);
+    emits(f, path, true);
     assert_int_equal(npu_entries(path), count);
     assert_int_equal(npu_entries(f->directory), 1);
 }
 
-static void cannot(const npu_fixture *f, const char *start, const char *path, const char *why) {
-    test_error_is(f->context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX,
-                  textf("emit: %s %.300s: %s", start, path, why));
+// Emitting to a path fails, as the system says.
+static void cannot(const npu_fixture *f, const char *name, const char *what, const char *why) {
+    test_refused(f->context, emit_to(f, path_of(f, name), true), PTOWSP_SYSTEM_FAILED,
+                 PTOWSP_NO_INDEX, textf("emit: cannot %s: %s", what, why));
 }
 
 NPU_FIXTURE_TEST(emit__a_parent_must_be_there) {
-    char parent[160];
-    in_directory(f, "missing", parent);
-    const char *path = textf("%.160s/tree", parent);
-    assert_int_equal(emit_to(f, path, true), PTOWSP_SYSTEM_FAILED);
-    cannot(f, "cannot open directory", parent, "No such file or directory");
-    write_file(parent, "a file");
-    assert_int_equal(emit_to(f, path, true), PTOWSP_SYSTEM_FAILED);
-    cannot(f, "cannot open directory", parent, "Not a directory");
+    const char *parent = path_of(f, "missing"), *what = textf("open directory %s", parent);
+    cannot(f, "missing/tree", what, "No such file or directory");
+    write_text(parent, "a file");
+    cannot(f, "missing/tree", what, "Not a directory");
     assert_int_equal(npu_entries(f->directory), 1);
 }
 
 NPU_FIXTURE_TEST(emit__a_parent_must_be_writable) {
-    char parent[160];
-    in_directory(f, "locked", parent);
-    const char *path = textf("%.160s/tree", parent);
+    const char *parent = path_of(f, "locked");
+    const bool is_root = geteuid() == 0;  // who may write everywhere
     assert_int_equal(mkdir(parent, 0555), 0);
     assert_int_equal(chmod(parent, 0555) || chmod(f->directory, 0755), 0);  // whatever the umask is
-    bool is_root = geteuid() == 0;  // who may write everywhere
     assert_int_equal(is_root ? seteuid(65534) : 0, 0);
-    assert_int_equal(emit_to(f, path, false), PTOWSP_SYSTEM_FAILED);
+    cannot(f, "locked/tree", textf("create a directory beside %s/tree", parent),
+           "Permission denied");
     assert_int_equal(is_root ? seteuid(0) : 0, 0);
-    cannot(f, "cannot create a directory beside", path, "Permission denied");
     assert_int_equal(npu_entries(parent), 0);
 }
 
 NPU_FIXTURE_TEST(emit__a_name_may_be_too_long_for_the_system) {
-    assert_int_equal(emit_to(f, textf("%.63s/%0300d", f->directory, 1), false),
-                     PTOWSP_SYSTEM_FAILED);
+    assert_int_equal(emit_to(f, textf("%s/%0300d", f->directory, 1), false), PTOWSP_SYSTEM_FAILED);
     const char *text = ptowsp_context_error(f->context).text;
     const char *end = "0001: File name too long";
     assert_string_equal(text + strlen(text) - strlen(end), end);
@@ -415,17 +376,12 @@ NPU_FIXTURE_TEST(emit__a_name_may_be_too_long_for_the_system) {
 
 // Every name that a new directory of this process could have is taken: 10000 of them.
 NPU_FIXTURE_TEST(emit__needs_a_name_beside_the_tree) {
-    char path[160];
-    const char *name;
-    in_directory(f, "tree", path);
+    const char *name = NULL;
     for (int i = 0; i < 10000; i++) {
         name = textf("%s/.ptowsp-%ld-%d", f->directory, (long)getpid(), i);
         assert_int_equal(mkdir(name, 0700), 0);
     }
-    assert_int_equal(emit_to(f, path, false), PTOWSP_SYSTEM_FAILED);
-    name = textf("emit: cannot create a directory beside %s: File exists", path);
-    assert_string_equal(ptowsp_context_error(f->context).text, name);
-    name = textf("%s/.ptowsp-%ld-9999", f->directory, (long)getpid());
+    cannot(f, "tree", textf("create a directory beside %s/tree", f->directory), "File exists");
     assert_int_equal(rmdir(name), 0);
-    assert_ok(emit_to(f, path, false));
+    assert_ok(emit_to(f, path_of(f, "tree"), false));
 }

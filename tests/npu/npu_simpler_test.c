@@ -1,7 +1,7 @@
 // Trees for PTO Runtime: what they share with other trees, byte for byte; an orchestration as people read
-// it, in tests/golden. What is refused is in tests/npu/emitted/simpler.emit. What they do is in simpler_test.sh, which runs those of
-// examples, and random ones: PTOWSP_SIMPLER_TREES names a directory that these are left in, and
-// PTOWSP_SIMPLER_COUNT says how many there are.
+// it, in tests/golden. What is refused is in tests/npu/emitted/simpler.emit. What they do is in
+// simpler_test.sh, which runs those of examples, and random ones: PTOWSP_SIMPLER_TREES names a directory
+// that these are left in, and PTOWSP_SIMPLER_COUNT says how many there are.
 
 #include "npu_fixture.h"
 #include "npu_texts.h"
