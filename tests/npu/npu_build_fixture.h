@@ -6,8 +6,6 @@
 #include "npu_fixture.h"
 #include "npu_texts.h"
 
-#include "files.h"
-
 // What a tree's library offers, without a tree.
 static const char stub[] =
     "void wsp_runner_create(void) {}\nvoid wsp_runner_destroy(void) {}\n"
@@ -22,25 +20,19 @@ typedef struct build {
     ptowsp_npu *npu;
 } build;
 
-// The path of a file in a directory, until the next one.
-static inline const char *path_in(const char *directory, const char *name) {
-    static char path[512];
-    snprintf(path, sizeof path, "%s/%s", directory, name);
-    return path;
+static inline void write_file(const char *directory, const char *name, const char *text) {
+    file_write(textf("%s/%s", directory, name), text, strlen(text));
 }
 
 static inline bool is_there(const char *directory, const char *name) {
-    return access(path_in(directory, name), F_OK) == 0;
-}
-
-static inline void write_file(const char *directory, const char *name, const char *text) {
-    file_write(path_in(directory, name), text, strlen(text));
+    return access(textf("%s/%s", directory, name), F_OK) == 0;
 }
 
 // A file as text, "" if it is not there.
 static inline const char *read_file(const char *directory, const char *name) {
     static char text[65536];
-    return is_there(directory, name) ? file_text(path_in(directory, name), text, sizeof text) : "";
+    return is_there(directory, name) ? file_text(textf("%s/%s", directory, name), text, sizeof text)
+                                     : "";
 }
 
 static inline void mode(const build *b, const char *text) {
@@ -58,29 +50,29 @@ static inline void run_cc(const char *format, ...) {
     assert_int_equal(system(command), 0);
 }
 
-// The compiler, and the library that it makes: both are compiled once for all tests of a program.
-typedef struct binary {
-    char *data;
-    size_t size;
-} binary;
-
-static binary fake_compiler, fake_library;
-
-static inline void write_binary(const binary *made, const char *directory, const char *name) {
-    file_write(path_in(directory, name), made->data, made->size);
-    assert_int_equal(chmod(path_in(directory, name), 0755), 0);
+static inline void write_program(const char *directory, const char *name, const char *data,
+                                 size_t size) {
+    const char *path = textf("%s/%s", directory, name);
+    file_write(path, data, size);
+    assert_int_equal(chmod(path, 0755), 0);
 }
 
+// The compiler, and the library that it makes: both are compiled once for all tests of a program.
+static struct {
+    char *compiler, *library;
+    size_t compiler_size, library_size;
+} fake;
+
 static inline void fake_make(const char *directory) {
-    if (!fake_compiler.data) {
+    if (!fake.compiler) {
         write_file(directory, "stub.c", stub);
         run_cc("tests/npu/fake/compiler.c -o %s/c++", directory);
         run_cc("-shared -fPIC %s/stub.c -o %s/stub.so", directory, directory);
-        fake_compiler.data = file_read(path_in(directory, "c++"), &fake_compiler.size);
-        fake_library.data = file_read(path_in(directory, "stub.so"), &fake_library.size);
+        fake.compiler = file_read(textf("%s/c++", directory), &fake.compiler_size);
+        fake.library = file_read(textf("%s/stub.so", directory), &fake.library_size);
     }
-    write_binary(&fake_compiler, directory, "c++");
-    write_binary(&fake_library, directory, "stub.so");
+    write_program(directory, "c++", fake.compiler, fake.compiler_size);
+    write_program(directory, "stub.so", fake.library, fake.library_size);
 }
 
 static inline void build_make(build *b) {
@@ -97,6 +89,18 @@ static inline void build_make(build *b) {
     b->npu = NULL;
 }
 
+// Builds anew, as its description or another one says.
+static inline ptowsp_status build_as(build *b, const ptowsp_npu_build_desc *desc) {
+    ptowsp_npu_destroy(b->npu);
+    return ptowsp_npu_build(b->f.context, b->f.program, desc, &b->npu);
+}
+
+static inline ptowsp_status try_build(build *b) {
+    return build_as(b, &b->desc);
+}
+
+#define BUILD_TEST(name) TEST_MADE(name, build, b, build_make(b), build_free(b))
+
 // Keeps the environment of compilers and caches in `kept`, or gives it back.
 static inline void environment(char *kept[4], bool is_back) {
     static const char names[4][16] = {"CXX", "PATH", "HOME", "XDG_CACHE_HOME"};
@@ -112,6 +116,20 @@ static inline void environment(char *kept[4], bool is_back) {
             free(kept[i]);
         }
     }
+}
+
+// Files and directories whose names begin so.
+static inline uint32_t entries_like(const char *path, const char *start) {
+    uint32_t count = 0;
+    DIR *directory = opendir(path);
+    for (struct dirent *entry = directory ? readdir(directory) : NULL; entry;
+         entry = readdir(directory)) {
+        count += strncmp(entry->d_name, start, strlen(start)) == 0;
+    }
+    if (directory) {
+        closedir(directory);
+    }
+    return count;
 }
 
 static inline void build_free(build *b) {

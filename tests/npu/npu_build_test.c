@@ -17,23 +17,15 @@
 // Lines of the compiler's calls with a text in them; forgets them.
 static uint32_t calls(const build *b, const char *text) {
     uint32_t count = 0;
-    char *all = (char *)malloc(65536);
-    assert_non_null(all);
-    strcpy(all, read_file(b->fake, "calls"));
+    char *all = (char *)(uintptr_t)textf("%s", read_file(b->fake, "calls"));
     for (char *line = strtok(all, "\n"); line; line = strtok(NULL, "\n")) {
         count += strstr(line, text) != NULL;
     }
-    free(all);
     return count;
 }
 
 static void forget_calls(const build *b) {
     write_file(b->fake, "calls", "");
-}
-
-static ptowsp_status try_build(build *b) {
-    ptowsp_npu_destroy(b->npu);
-    return ptowsp_npu_build(b->f.context, b->f.program, &b->desc, &b->npu);
 }
 
 // Builds, and looks whether it was there.
@@ -59,8 +51,6 @@ static mode_t mode_of(const char *path) {
 }
 
 // -- keys -----------------------------------------------------------------------------------------
-
-#define BUILD_TEST(name) TEST_MADE(name, build, b, build_make(b), build_free(b))
 
 BUILD_TEST(cache__a_tree_is_compiled_once) {
     builds(b, false);
@@ -501,7 +491,7 @@ BUILD_TEST(cache__the_environment_of_the_compiler_makes_another_entry) {
     const char *file = textf("%s one", b->compiler);
     b->desc.compiler = file;
     builds(b, false);
-    write_binary(&fake_compiler, b->fake, "c++ one");
+    write_program(b->fake, "c++ one", fake.compiler, fake.compiler_size);
     assert_int_equal(chmod(file, 0755), 0);
     builds(b, false);
     assert_int_equal(npu_entries(b->cache), first + 4);

@@ -3,22 +3,11 @@
 
 #include "npu_build_fixture.h"
 
-static ptowsp_status try_build(build *b, const ptowsp_npu_build_desc *desc) {
-    ptowsp_npu_destroy(b->npu);
-    return ptowsp_npu_build(b->f.context, b->f.program, desc, &b->npu);
-}
-
-static void builds(build *b, const ptowsp_npu_build_desc *desc) {
-    test_ok(b->f.context, try_build(b, desc));
-}
-
 static void fails(build *b, const char *text) {
-    test_refused(b->f.context, try_build(b, &b->desc), PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX, text);
+    test_refused(b->f.context, try_build(b), PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX, text);
 }
 
 // -- what the environment says --------------------------------------------------------------------
-
-#define BUILD_TEST(name) TEST_MADE(name, build, b, build_make(b), build_free(b))
 
 // Without a description, and with an empty one: c++ of the path, -O1, and the user's cache.
 BUILD_TEST(cache__nothing_said_is_the_default) {
@@ -34,7 +23,7 @@ BUILD_TEST(cache__nothing_said_is_the_default) {
         if (compilers[i]) {
             setenv("CXX", compilers[i], 1);
         }
-        builds(b, i % 2 ? &empty : NULL);
+        test_ok(b->f.context, build_as(b, i % 2 ? &empty : NULL));
         assert_int_equal(ptowsp_npu_was_cached(b->npu), i > 0);
         assert_non_null(strstr(read_file(ptowsp_npu_directory(b->npu), "key"), "3 c++\n"));
         assert_non_null(strstr(read_file(ptowsp_npu_directory(b->npu), "key"), "3 -O1\n"));
@@ -42,7 +31,7 @@ BUILD_TEST(cache__nothing_said_is_the_default) {
     // What all trees share is compiled for the eye, the rest to be fast.
     assert_non_null(strstr(read_file(b->fake, "calls"), "-O1 -Og"));
     setenv("HOME", "", 1);
-    test_refused(b->f.context, try_build(b, NULL), PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX,
+    test_refused(b->f.context, build_as(b, NULL), PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX,
                  "npu: no cache directory: neither XDG_CACHE_HOME nor HOME names one");
     environment(kept, true);
 }
@@ -76,7 +65,7 @@ BUILD_TEST(cache__paths_from_here_need_a_here) {
         assert_int_equal(chdir(name), 0);
     }
     b->desc.cache_directory = "cache";
-    builds(b, &b->desc);
+    test_ok(b->f.context, try_build(b));
     assert_non_null(getcwd(deep, sizeof deep));
     assert_true(strlen(deep) > 400);
     assert_memory_equal(ptowsp_npu_directory(b->npu), deep, strlen(deep));
@@ -90,9 +79,9 @@ BUILD_TEST(cache__paths_from_here_need_a_here) {
 
 // Slashes at its end do not make another one.
 BUILD_TEST(cache__slashes_at_the_end_are_none) {
-    builds(b, &b->desc);
+    test_ok(b->f.context, try_build(b));
     b->desc.cache_directory = textf("%s///", b->cache);
-    builds(b, &b->desc);
+    test_ok(b->f.context, try_build(b));
     assert_true(ptowsp_npu_was_cached(b->npu));
 }
 
@@ -120,7 +109,7 @@ BUILD_TEST(compiler__the_first_error_of_its_lines_is_told) {
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         says(b, cases[i].lines);
         const char *wanted = textf("npu: the compiler failed: %s (all of it: ", cases[i].told);
-        assert_int_equal(try_build(b, &b->desc), PTOWSP_SYSTEM_FAILED);
+        assert_int_equal(try_build(b), PTOWSP_SYSTEM_FAILED);
         assert_memory_equal(ptowsp_context_error(b->f.context).text, wanted, strlen(wanted));
     }
 }
@@ -136,7 +125,7 @@ TEST(compiler__its_output_must_be_a_file) {
                          "for arg in \"$@\"; do [ \"$out\" != next ] || out=$arg; "
                          "[ \"$arg\" != -o ] || out=next; done\n%s\n",
                          makes[i]));
-        assert_int_equal(try_build(&b, &b.desc), PTOWSP_SYSTEM_FAILED);
+        assert_int_equal(try_build(&b), PTOWSP_SYSTEM_FAILED);
         const char *told = "npu: the compiler failed: it says nothing (all of it: ";
         assert_memory_equal(ptowsp_context_error(b.f.context).text, told, strlen(told));
         assert_int_equal(entries_like(b.cache, "tmp."), 0);
@@ -173,7 +162,7 @@ BUILD_TEST(large__kernels_are_compiled_in_groups) {
     npu_program_free(&b->f);
     npu_parse(&b->f, text, kernels, NATIVE);
     npu_fixture_compile(&b->f, NULL);
-    builds(b, &b->desc);
+    test_ok(b->f.context, try_build(b));
     uint32_t native = 0, tiled = 0;
     for (const char *at = read_file(b->fake, "calls"); (at = strstr(at, " -c aicore/")); at++) {
         native += strncmp(at, " -c aicore/kernels/k", 20) == 0;
@@ -207,6 +196,6 @@ BUILD_TEST(large__too_many_headers_are_refused) {
               "  task own() data = x\n",
               &own, 1);
     npu_fixture_compile(&b->f, NULL);
-    test_refused(b->f.context, try_build(b, &b->desc), PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+    test_refused(b->f.context, try_build(b), PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
                  "npu: the tree has too many headers");
 }

@@ -287,8 +287,7 @@ static void build_refused(build *b, bool is_found, bool is_for_good) {
         }
         const uint32_t before = entries_like(b->cache, "tmp.");
         disk_begin(n, is_for_good);
-        const ptowsp_status status =
-            ptowsp_npu_build(b->f.context, b->f.program, &b->desc, &b->npu);
+        const ptowsp_status status = try_build(b);
         is_refused = disk_end();
         assert_true((status == PTOWSP_OK) == (b->npu != NULL));
         if (status != PTOWSP_OK) {
@@ -299,21 +298,15 @@ static void build_refused(build *b, bool is_found, bool is_for_good) {
                         says(b->f.context, strerror(EIO)));
             ended++;
         }
-        ptowsp_npu_destroy(b->npu);
-        b->npu = NULL;
         // What could not be removed has the mark of a temporary, and is removed when it is old.
         const bool is_removal = disk_refused_one_of("unlinkat fstatat openat fdopendir");
         assert_true(is_for_good || entries_like(b->cache, "tmp.") <= before + is_removal);
-        assert_ok(ptowsp_npu_build(b->f.context, b->f.program, &b->desc, &b->npu));
-        ptowsp_npu_destroy(b->npu);
-        b->npu = NULL;
+        assert_ok(try_build(b));
     }
     print_message("up to call %llu, %llu end it\n", (unsigned long long)(n - 1 - step),
                   (unsigned long long)ended);
     assert_true(ended > 0);
 }
-
-#define BUILD_TEST(name) TEST_MADE(name, build, b, build_make(b), build_free(b))
 
 BUILD_TEST(disk__a_refused_call_while_an_entry_is_found) {
     // Behind a link, which is read as well.
@@ -322,9 +315,7 @@ BUILD_TEST(disk__a_refused_call_while_an_entry_is_found) {
     assert_int_equal(symlink("cache", link), 0);
     assert_int_equal(mkdir(b->cache, 0700), 0);
     b->desc.cache_directory = link;
-    assert_ok(ptowsp_npu_build(b->f.context, b->f.program, &b->desc, &b->npu));
-    ptowsp_npu_destroy(b->npu);
-    b->npu = NULL;
+    assert_ok(try_build(b));
     build_refused(b, true, false);
 }
 
@@ -337,12 +328,10 @@ BUILD_TEST(disk__without_a_processors_description_the_machine_has_a_name) {
         for (int time = 0; time < 2; time++) {  // it is found again
             disk.only = "fopen";
             disk_begin((uint64_t)is_refused, false);
-            assert_ok(ptowsp_npu_build(b->f.context, b->f.program, &b->desc, &b->npu));
+            assert_ok(try_build(b));
             assert_int_equal(disk_end(), is_refused);
             disk.only = NULL;
             assert_int_equal(ptowsp_npu_was_cached(b->npu), time);
-            ptowsp_npu_destroy(b->npu);
-            b->npu = NULL;
         }
     }
     disk.only_path = NULL;
@@ -364,8 +353,7 @@ BUILD_TEST(disk__a_child_that_cannot_begin_is_told) {
         char text[300];
         disk.is_in_child = true;
         disk_begin(n, false);
-        const ptowsp_status status =
-            ptowsp_npu_build(b->f.context, b->f.program, &b->desc, &b->npu);
+        const ptowsp_status status = try_build(b);
         disk_end();
         disk.is_in_child = false;
         if (n == 0) {
@@ -378,8 +366,6 @@ BUILD_TEST(disk__a_child_that_cannot_begin_is_told) {
                 b->compiler);
             test_error_is(b->f.context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX, text);
         }
-        ptowsp_npu_destroy(b->npu);
-        b->npu = NULL;
     }
 }
 
@@ -389,7 +375,7 @@ BUILD_TEST(disk__no_file_is_closed_twice) {
     assert_true(input > 2);
     close(0);
     disk.closed_again = 0;
-    const ptowsp_status status = ptowsp_npu_build(b->f.context, b->f.program, &b->desc, &b->npu);
+    const ptowsp_status status = try_build(b);
     const uint64_t closed_again = disk.closed_again;
     assert_int_equal(dup2(input, 0), 0);
     close(input);
