@@ -1,7 +1,9 @@
-// Pipelines of many tokens. Random ones with loops of some hundred iterations are compared with the
-// slow reference of pipeline_reference.h, and some of many thousands with themselves when steps are
-// recorded. Tasks behind the loops take cycles that depend on tokens, so that tokens must be right as
-// well. And pipelines that come to a steady state take what is worked out on paper.
+// Pipelines of many tokens, and of many replicas that share channels, so that many are ready at one time
+// and wait in line. Random ones with loops of some hundred iterations, or of few in up to 48 replicas, are
+// compared with the slow reference of pipeline_reference.h: timed with prepared operations, executed,
+// and with records, step by step; and some of many thousands with themselves when steps are recorded.
+// Tasks behind the loops take cycles that depend on tokens, so that tokens must be right as well.
+// And pipelines that come to a steady state take what is worked out on paper.
 
 #include "pipeline_check.h"
 #include "run_results.h"
@@ -11,13 +13,15 @@
 enum {
     PIPELINES = LANE_IS_CHECKED ? 300 : 1500,
     LONG_PIPELINES = LANE_IS_CHECKED ? 100 : 400,
-    STAGE_MAX = 4
+    STAGE_MAX = 4,
+    WIDE_MAX = 48
 };
 
 typedef struct random_pipeline {
     sim_writer w;
     uint64_t random;
     bool has_values;  // now and then a task of a loop takes what its token says
+    bool is_wide;     // many replicas, of short loops
     int64_t scale;    // of loops
 } random_pipeline;
 
@@ -38,13 +42,14 @@ static sim_process *process_add(random_pipeline *r, bool may_be_several) {
     sim_process *process = sim_process_add(&r->w);
     if (may_be_several && one_in(r, 2)) {
         process->replicas = SIM_REPLICAS_DENSE;
-        process->replica_count = (int)in(r, 2, SIM_REPLICA_MAX);
+        process->replica_count =
+            (int)in(r, 2, r->is_wide && one_in(r, 2) ? WIDE_MAX : SIM_REPLICA_MAX);
     }
     return process;
 }
 
 static int64_t loop_count(random_pipeline *r) {
-    return r->scale * in(r, one_in(r, 2) ? 100 : 1, 300);
+    return r->is_wide ? in(r, 1, 12) : r->scale * in(r, one_in(r, 2) ? 100 : 1, 300);
 }
 
 // Some tasks, and sends of the value to each of the channels, of which -1 is none.
@@ -200,11 +205,15 @@ static void pipeline_make(sim_pipeline *p, uint64_t seed, int64_t scale) {
     random_pipeline r = {.random = seed, .scale = scale};
     sim_begin(&r.w, p);
     r.has_values = one_in(&r, 6);
-    switch (in(&r, 0, 4)) {
+    switch (in(&r, 0, 5)) {
     case 0:
     case 1: chain_make(&r, false); break;
-    case 2: chain_make(&r, true); break;
-    case 3: ring_make(&r); break;
+    case 2:
+    case 3:
+        r.is_wide = one_in(&r, 2);
+        chain_make(&r, true);
+        break;
+    case 4: ring_make(&r); break;
     default: diamond_make(&r); break;
     }
 }
@@ -216,6 +225,7 @@ static sim_sample *sample_random(uint64_t *random, unsigned number) {
         pipeline_make(&s->p, test_random(random), 1);
     } while (s->p.is_full || !sim_sample_expect(s));
     s->around.has_fixed = true;
+    s->around.has_calls = number % 4 == 0;
     return s;
 }
 
@@ -234,6 +244,10 @@ TEST(pipeline__of_long_loops_agrees_with_the_slow_reference) {
         size_t allocations = s->memory.allocations;
         sim_check_status(s, run, sim_sample_execute(s, run, PTOWSP_RUN_TIME_ONLY, false));
         assert_int_equal(s->memory.allocations, allocations);
+        char text[512];
+        snprintf(text, sizeof text, "%s", ptowsp_context_error(s->context).text);
+        sim_check_status(s, run, sim_sample_execute(s, run, PTOWSP_RUN_TIME_ONLY, true));
+        assert_string_equal(ptowsp_context_error(s->context).text, text);
         ended += s->status == PTOWSP_OK;
         stuck += s->status == PTOWSP_STUCK;
         ptowsp_run_destroy(run);
@@ -433,4 +447,32 @@ TEST_F(pipeline__channel_fills_when_its_consumer_ends) {
     assert_int_equal(processes[0].task_count, TAKEN + DEPTH + 1);
     assert_int_equal(processes[1].end_cycles, TAKEN * CYCLES);
     assert_int_equal(channels[1].token_count, 2 * SENT);
+}
+
+// -- tasks that are their cycles alone ------------------------------------------------------------
+
+// Ten tasks of 20 cycles, each sent on; a receiver that takes nothing for them. Tasks that nobody
+// looks at are counted all the same, and looked at when somebody asks.
+TEST_F(pipeline__tasks_of_known_cycles_are_still_tasks) {
+    const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
+    program_make(f,
+                 "module m\naxis ten 10\nkernel constant(axes 1) vector, 20 cycles, time only\n"
+                 "workload main\n  pipeline pipeline\n    channel tokens depth 2 latency 0\n"
+                 "    process sender produces tokens\n      for_each i in ten\n"
+                 "        task constant(i)\n        send tokens(i)\n"
+                 "    process receiver consumes tokens\n      consume t from tokens\n",
+                 NULL, NULL);
+    for (int level = PTOWSP_RECORD_NONE; level <= PTOWSP_RECORD_EDGES; level++) {
+        const ptowsp_record_options record = {.level = (ptowsp_record_level)level};
+        assert_ok(ptowsp_run_record(f->run, &record));
+        assert_ok(ptowsp_run_execute(f->run, &options));
+        assert_int_equal(ptowsp_run_result(f->run)->makespan_cycles, 200);
+        assert_int_equal(ptowsp_run_result(f->run)->task_count, 10);
+        assert_int_equal(ptowsp_run_result(f->run)->busy_cycles, 200);
+    }
+    // Asked what if they took half, after an execution without records, which it repeats.
+    ptowsp_what_if what_if = {.kernel = 1, .percent = 50};
+    assert_ok(ptowsp_run_record(f->run, NULL));
+    assert_ok(ptowsp_run_what_if(f->run, &options, &what_if));
+    assert_int_equal(what_if.makespan_cycles, 100);
 }

@@ -5,7 +5,7 @@
 // costs and what it returns when called are the same number, and its calls are logged. If asked to,
 // each also updates a cell of a tensor that its first argument chooses, and before it a slot is
 // loaded from another one, which is logged, too. If asked to, tasks that always take the same few
-// cycles use kernels that say so.
+// cycles use kernels that say so, and some tasks are in a workload that is called.
 
 #ifndef PTOWSP_PIPELINE_BUILD_H
 #define PTOWSP_PIPELINE_BUILD_H
@@ -206,6 +206,7 @@ typedef struct sim_around {
     bool has_no_cost;  // the kernel says its cycles when called
     bool has_data;     // tasks update cells, slots are loaded from them
     bool has_fixed;    // kernels of fixed cycles do the tasks without spread
+    bool has_calls;    // every third task is called; not with data
 } sim_around;
 
 typedef struct sim_built {
@@ -339,6 +340,32 @@ static inline ptowsp_task_desc sim_task_desc(const sim_built *built, ptowsp_expr
     return desc;
 }
 
+static inline void sim_build_call(const sim_built *built, const sim_stmt *stmt, int number) {
+    ptowsp_module *m = built->module;
+    const ptowsp_expr args[4] = {sim_build_expr(built, stmt->expr), ptowsp_i64(m, number),
+                                 ptowsp_i64(m, stmt->base), ptowsp_i64(m, stmt->spread)};
+    ptowsp_call_make(m, "called", args, 4);
+}
+
+// The workload that is called: a loop whose first iteration has the task.
+static inline void sim_build_called(const sim_built *built) {
+    static const char *const names[] = {"a", "b", "c", "d"};
+    ptowsp_module *m = built->module;
+    ptowsp_task_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.kernel = built->kernel;
+    ptowsp_workload_begin(m, "called");
+    for (int i = 0; i < 4; i++) {
+        desc.axes[i] = ptowsp_workload_param(m, names[i], PTOWSP_TYPE_I64);
+    }
+    const ptowsp_expr i = ptowsp_for_each_begin(m, "i", ptowsp_axis_dense(m, "two", 2));
+    ptowsp_when_begin(m, ptowsp_eq(i, ptowsp_i64(m, 0)));
+    ptowsp_task_make(m, &desc);
+    ptowsp_scope_end(m);
+    ptowsp_scope_end(m);
+    ptowsp_scope_end(m);
+}
+
 static inline void sim_build_body(sim_built *built, int first);
 
 // A statement with a variable.
@@ -389,6 +416,10 @@ static inline void sim_build_stmt(sim_built *built, int number) {
         ptowsp_scope_end(m);
         break;
     case SIM_TASK:
+        if (built->around.has_calls && number % 3 == 0) {
+            sim_build_call(built, stmt, number);
+            break;
+        }  // fall through
     case SIM_SEND_TASK: {
         ptowsp_task_desc desc = sim_task_desc(built, sim_build_expr(built, stmt->expr), number,
                                               stmt->base, stmt->spread);
@@ -544,6 +575,9 @@ static inline void sim_build(sim_built *built, ptowsp_context *context, const si
         built->fixed[i] = ptowsp_kernel_make(built->module, &kernel);
     }
     sim_build_axes(built);
+    if (around->has_calls) {
+        sim_build_called(built);
+    }
     sim_build_workload(built);
     ptowsp_schedule schedule;
     memset(&schedule, 0, sizeof schedule);
