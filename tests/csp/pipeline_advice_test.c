@@ -1,4 +1,5 @@
-// Advice about deadlocks, applied: what the error says is done to the program, which then completes.
+// Advice about deadlocks, applied: what the error says is done to the program, which then completes. What it
+// says of streams and of events is in tests/cases/orders.case.
 
 #include "support/fixture.h"
 
@@ -146,41 +147,5 @@ TEST_F(advice__rings_that_follow_it_complete) {
             assert_true(steps++ < r.needs);
             ring_apply(f, &r, false);
         } while (ring_run(f, &r) != PTOWSP_OK);
-    }
-}
-
-// Where each reads to the end what the other writes, tokens alone do not end anything.
-TEST_F(advice__of_streams_that_wait_for_each_other_says_that_one_has_to_end) {
-    ring r = {.count = 2, .rounds = 3, .needs = 1, .is_loop = {true, true}, .depths = {1, 1}};
-    assert_int_equal(ring_run(f, &r), PTOWSP_STUCK);
-    const char *text = ptowsp_context_error(f->context).text;
-    assert_non_null(
-        strstr(text, "p1 has to send 1 before it first receives; and one of them has to end by "
-                     "itself, as each reads a stream to the end that another one writes"));
-    ring_apply(f, &r, false);
-    r.is_loop[0] = false;
-    assert_ok(ring_run(f, &r));
-}
-
-// Two events that wait for each other: one records first.
-TEST_F(advice__events_in_a_cycle_are_recorded_before_a_wait) {
-    for (int is_applied = 0; is_applied < 2; is_applied++) {
-        char text[1000];
-        snprintf(text, sizeof text,
-                 "module m\nworkload w\n  pipeline p\n    event e\n    event g\n"
-                 "    process a consumes e produces g\n      wait e\n      record g\n"
-                 "    process b consumes g produces e\n      %s\n      %s\n",
-                 is_applied ? "record e" : "wait g", is_applied ? "wait g" : "record e");
-        const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
-        program_make(f, text, NULL, NULL);
-        assert_int_equal(ptowsp_run_execute(f->run, &options),
-                         is_applied ? PTOWSP_OK : PTOWSP_STUCK);
-        if (!is_applied) {
-            assert_non_null(
-                strstr(ptowsp_context_error(f->context).text,
-                       "; one of them has to send, or to record its event, before it waits"));
-        }
-        test_destroy(f->run, f->program, f->module, NULL);
-        f->run = NULL, f->program = NULL, f->module = NULL;
     }
 }

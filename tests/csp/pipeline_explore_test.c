@@ -194,8 +194,8 @@ FIXTURE_TEST(pipeline_explore__says_which_order_and_what_would_help) {
               "    3  fill sends 1 to pool, at main/pipeline p/process fill/for_each i/send pool\n"
               "    4  fill ends, at main/pipeline p/process fill\n"
               "    5  t1 receives 1 from pool, at main/pipeline p/process t1/receive token\n");
-    assert_int_equal(process(f, "t0", 0)->state, PTOWSP_PROCESS_EMPTY);
-    assert_int_equal(process(f, "fill", 0)->state, PTOWSP_PROCESS_ENDED);
+    assert_int_equal(ptowsp_run_processes(f->run, NULL)[1].state, PTOWSP_PROCESS_EMPTY);
+    assert_int_equal(ptowsp_run_processes(f->run, NULL)[0].state, PTOWSP_PROCESS_ENDED);
     assert_int_equal(channel_of(f, "pool")->token_count, 2);
     ptowsp_run_print(f->run, ptowsp_output_to_buffer(&buffer));
 }
@@ -260,16 +260,13 @@ FIXTURE_TEST(pipeline_explore__one_of_replicas_that_are_alike_is_tried) {
 // -- limits and errors ----------------------------------------------------------------------------
 
 // b sends to c as well, but only after a token of d, which a sends after two of its own: so a's tokens come
-// first, though it is not alone. After the last one a reads an array beyond its end, or not.
-static void only_move_parse(fixture *f, bool fails) {
-    fixture_parse(f,
-                  "array limits i32\n" MAIN "    channel c depth 3 latency 0\n"
-                  "    channel d depth 1 latency 0\n"
-                  "    process a produces c, d\n      send c(1)\n      send c(2)\n"
-                  "      when limits[%d] == 0\n        send d(3)\n"
-                  "    process b consumes d produces c\n      receive t from d\n     "
-                  " send c(4)\n" CONSUMER("get", "c", "1"),
-                  fails ? 3 : 2);
+// first, though it is not alone.
+static void only_move_parse(fixture *f) {
+    fixture_parse(f, MAIN "    channel c depth 3 latency 0\n    channel d depth 1 latency 0\n"
+                          "    process a produces c, d\n      send c(1)\n      send c(2)\n"
+                          "      send d(3)\n"
+                          "    process b consumes d produces c\n      receive t from d\n"
+                          "      send c(4)\n" CONSUMER("get", "c", "1"));
 }
 
 FIXTURE_TEST(pipeline_explore__limits_are_kept_and_named) {
@@ -296,11 +293,9 @@ FIXTURE_TEST(pipeline_explore__limits_are_kept_and_named) {
         assert_in_range(stats.step_count, options.step_limit, options.step_limit + 1);
     }
     options.step_limit = 0;
-    static const int32_t limits[] = {0, 0, 0};
     fixture only;
     fixture_make(&only);
-    only_move_parse(&only, false);
-    assert_ok(ptowsp_run_bind_array(only.run, "limits", PTOWSP_I32, limits, 3));
+    only_move_parse(&only);
     assert_ok(ptowsp_run_explore(only.run, NULL, &stats));
     assert_int_equal(stats.step_count, 9);  // four sends, each received, and an end
     assert_int_equal(stats.state_count, 0);
@@ -372,59 +367,15 @@ FIXTURE_TEST(pipeline_explore__tokens_that_decide_are_kept_whole) {
     }
 }
 
-FIXTURE_TEST(pipeline_explore__errors_are_those_of_executing) {
-    static const int32_t limits[] = {1, 0, 0};
-    fixture_parse(f, MAIN "    channel a depth 1 latency 0\n"
-                          "    process talk produces a\n      send a(1)\n      "
-                          "close a\n      send a(2)\n" CONSUMER("use", "a", "1"));
-    test_refused(f->context, explore(f), PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                 "main/pipeline p/process talk/send a: it sends to channel a after closing it");
-    // A read of array `limits` by a token decides; its depth is a symbol.
-    fixture_parse(
-        f, "axis four 4\nsymbol depth\narray limits i32\n" MAIN
-           "    channel a depth depth latency 0\n" FILL(
-               "fill", "a", "four") "    process use consumes a\n      consume t from a\n"
-                                    "        when limits[t] == 1\n          receive u from a\n");
-    assert_int_equal(explore(f), PTOWSP_UNBOUND);
-    EXPECT_PARTS(ptowsp_context_error(f->context).text, "depth");
-    assert_ok(ptowsp_run_bind_array(f->run, "limits", PTOWSP_I32, limits, 3));
-    assert_ok(ptowsp_run_bind_symbol(f->run, "depth", PTOWSP_CHANNEL_DEPTH_MAX + 1));
-    ptowsp_status status = explore(f);
-    assert_true(status == PTOWSP_LIMIT_EXCEEDED || status == PTOWSP_INVALID_PARAMS);
-    EXPECT_PARTS(ptowsp_context_error(f->context).text, "channel a");
-    assert_ok(ptowsp_run_bind_symbol(f->run, "depth", 2));
-    assert_invalid(explore(f));
-    EXPECT_PARTS(ptowsp_context_error(f->context).text, "main/pipeline p/process use", "limits",
-                 "3");
-    fixture_parse(f, "array limits i32\n" MAIN "    channel a depth 1 latency 0\n"
-                     "    process first produces a\n      when limits[2] == 1\n"  // before any send
-                     "        send a(0)\n" CONSUMER("use", "a", "1"));
-    assert_ok(ptowsp_run_bind_array(f->run, "limits", PTOWSP_I32, limits, 2));
-    assert_invalid(explore(f));
-    EXPECT_PARTS(ptowsp_context_error(f->context).text, "main/pipeline p/process first", "limits");
-    assert_ok(ptowsp_run_bind_array(f->run, "limits", PTOWSP_I32, limits, 3));
-    assert_ok(explore(f));
-}
-
-static void explore_inside(void *user) {
-    fixture *f = (fixture *)user;
+static void explore_inside(fixture *f) {
     ptowsp_explore_stats stats = {7, 7};
     assert_int_equal(ptowsp_run_explore(f->run, NULL, &stats), PTOWSP_BUSY);
     assert_int_equal(stats.state_count + stats.step_count, 0);
 }
 
-FIXTURE_TEST(pipeline_explore__an_only_move_may_end_in_an_error) {
-    static const int32_t limits[] = {0, 0, 0};
-    only_move_parse(f, true);
-    assert_ok(ptowsp_run_bind_array(f->run, "limits", PTOWSP_I32, limits, 3));
-    assert_invalid(explore(f));
-    EXPECT_PARTS(ptowsp_context_error(f->context).text, "main/pipeline p/process a", "limits", "3");
-}
-
 FIXTURE_TEST(pipeline_explore__is_busy_while_the_run_executes) {
     pool_parse(f, 3, 2, 2, false);
     f->inside = explore_inside;
-    f->inside_user = f;
     assert_ok(execute(f, PTOWSP_RUN_EXECUTE, false));
     f->inside = NULL;
     assert_ok(explore(f));

@@ -1,5 +1,5 @@
-// Tests of pipelines: a module with kernels that take as long as they are told and note that they
-// were called, a run of it, and what processes did as a line of text (support/run_results.h).
+// Tests of pipelines: a module with kernels that take as long as they are told and count their calls, and
+// a run of it.
 //
 // Every run that succeeds is executed with and without kernels, with and without records; all four
 // must have the same results, and all that these say is compared with what the steps say.
@@ -9,21 +9,16 @@
 
 #include "support/run_results.h"
 
-enum { CALL_MAX = 4000, SIDE = 8 };
+enum { SIDE = 8 };
 
 typedef struct fixture {
     ptowsp_context *context;
     ptowsp_module *m;
     ptowsp_program *program;
     ptowsp_run *run;
-    int32_t x_data[SIDE * SIDE], y_data[SIDE * SIDE];
-    int64_t called[CALL_MAX];  // what the kernels noted: their values, in the order of calls
+    int32_t x_data[SIDE * SIDE];
     uint64_t call_count;
-    bool is_loading;             // slots are loaded from what tasks write: no time without kernels
-    uint64_t failing_task;       // which returns `failure`
-    ptowsp_cycles failure;       //
-    void (*inside)(void *user);  // called by each kernel
-    void *inside_user;
+    void (*inside)(struct fixture *f);  // called by each kernel
 } fixture;
 
 // -- kernels --------------------------------------------------------------------------------------
@@ -33,32 +28,17 @@ static inline ptowsp_cycles second_axis(const ptowsp_task *task, void *user) {
     return (ptowsp_cycles)ptowsp_task_axis(task, 1);
 }
 
-static inline ptowsp_cycles note(fixture *f, const ptowsp_task *task, int64_t value) {
-    assert_int_equal(task->index, f->call_count);
-    assert_in_range(task->index, 0, CALL_MAX - 1);
-    f->called[f->call_count++] = value;
+static inline ptowsp_cycles note_call(const ptowsp_task *task, void *user) {
+    fixture *f = (fixture *)user;
+    assert_int_equal(task->index, f->call_count++);
     if (f->inside) {
-        f->inside(f->inside_user);
+        f->inside(f);
     }
-    return task->index == f->failing_task ? f->failure : (ptowsp_cycles)ptowsp_task_axis(task, 1);
-}
-
-static inline ptowsp_cycles note_value(const ptowsp_task *task, void *user) {
-    return note((fixture *)user, task, ptowsp_task_axis(task, 0));
-}
-
-static inline ptowsp_cycles put_value(const ptowsp_task *task, void *user) {
-    *(int32_t *)task->tiles[0].data = (int32_t)ptowsp_task_axis(task, 0);
-    return note((fixture *)user, task, ptowsp_task_axis(task, 0));
-}
-
-static inline ptowsp_cycles see_value(const ptowsp_task *task, void *user) {
-    return note((fixture *)user, task, *(const int32_t *)task->tiles[0].data);
+    return second_axis(task, NULL);
 }
 
 static inline void fixture_make_with(fixture *f, const ptowsp_context_desc *context) {
     memset(f, 0, sizeof *f);
-    f->failing_task = UINT64_MAX;
     assert_ok(ptowsp_context_create(context, &f->context));
 }
 
@@ -78,24 +58,6 @@ static inline void fixture_free(fixture *f) {
 }
 
 // -- what the steps say ---------------------------------------------------------------------------
-
-static inline uint32_t process_of(const fixture *f, const char *name, uint32_t replica) {
-    uint32_t count = 0;
-    const ptowsp_process_stats *processes = ptowsp_run_processes(f->run, &count);
-    for (uint32_t i = 0; i < count; i++) {
-        if (!strcmp(processes[i].name, name) && processes[i].replica == replica) {
-            return i;
-        }
-    }
-    fail_msg("there is no process %s %u", name, replica);
-    return 0;
-}
-
-static inline const ptowsp_process_stats *process(const fixture *f, const char *name,
-                                                  uint32_t replica) {
-    uint32_t count = 0;
-    return ptowsp_run_processes(f->run, &count) + process_of(f, name, replica);
-}
 
 static inline const ptowsp_channel_stats *channel_of(const fixture *f, const char *name) {
     uint32_t count = 0;
@@ -120,49 +82,6 @@ static inline uint64_t makespan(const fixture *f) {
     return ptowsp_run_result(f->run)->makespan_cycles;
 }
 
-// Asserts that this is what a process did, all times that its pipeline ran.
-static inline void expect_steps(const fixture *f, const char *name, uint32_t replica,
-                                const char *expected) {
-    static char text[1 << 16];
-    uint64_t count = 0;
-    size_t length = 0;
-    uint32_t id = process_of(f, name, replica);
-    const ptowsp_step_record *steps = ptowsp_run_steps(f->run, &count);
-    text[0] = '\0';
-    for (uint64_t i = 0; i < count; i++) {
-        if (steps[i].process == id && length + 200 < sizeof text) {
-            char one[200];
-            step_text(f->run, &steps[i], one, sizeof one);
-            length += (size_t)snprintf(text + length, sizeof text - length, "%s%s",
-                                       length ? ", " : "", one);
-        }
-    }
-    if (strcmp(text, expected) != 0) {
-        print_error("process %s %u\n  did    %s\n  not    %s\n", name, replica, text, expected);
-        fail();
-    }
-}
-
-// Asserts that kernels noted these values, in this order.
-static inline void expect_calls(const fixture *f, const int64_t *values, uint64_t count) {
-    bool is_equal = f->call_count == count;
-    for (uint64_t i = 0; i < count && is_equal; i++) {
-        is_equal = f->called[i] == values[i];
-    }
-    if (!is_equal) {
-        for (uint64_t i = 0; i < f->call_count; i++) {
-            print_error("%lld ", (long long)f->called[i]);
-        }
-        fail_msg("was called, of %llu values", (unsigned long long)count);
-    }
-}
-
-#define EXPECT_CALLS(f, ...)                                                                       \
-    do {                                                                                           \
-        static const int64_t values_[] = {__VA_ARGS__};                                            \
-        expect_calls(f, values_, sizeof values_ / sizeof values_[0]);                              \
-    } while (0)
-
 // Asserts that a piece of text has each of the parts in it, which end with NULL.
 static inline void expect_parts(const char *text, const char *const *parts) {
     for (; *parts; parts++) {
@@ -180,49 +99,25 @@ static inline void expect_parts(const char *text, const char *const *parts) {
 
 // -- running --------------------------------------------------------------------------------------
 
-// Compiles what has been built and makes a run, with x and y bound if they are used.
-static inline void compile(fixture *f, const ptowsp_schedule *schedule) {
-    const ptowsp_program_desc desc = {NULL, schedule};
-    ptowsp_buffer buffer;
-    fixture_forget_run(f);
-    test_ok(f->context, ptowsp_program_create(f->context, f->m, &desc, &f->program));
-    assert_ok(ptowsp_run_create(f->context, f->program, &f->run));
-    memset(&buffer, 0, sizeof buffer);
-    buffer.data = f->x_data;
-    buffer.size = sizeof f->x_data;
-    assert_ok(ptowsp_run_bind_tensor(f->run, "x", &buffer));
-    buffer.data = f->y_data;
-    assert_ok(ptowsp_run_bind_tensor(f->run, "y", &buffer));
-}
-
-// A module of declarations, then workloads, with the kernels and tensors of all tests: `work` takes a value and its
-// cycles; reads, writes and updates the same, with a 2 x 2 tile; `put` writes the value to a 1 x 1 tile, and `sees`
-// notes what is in one. A module that declares a kernel `fragile` has its cycles, or its failure, from its function
-// alone.
+// A module of declarations, then workloads, with the kernels and the tensor of all tests: `work` takes a value and
+// its cycles; reads, writes and updates the same, with a 2 x 2 tile.
 static inline ptowsp_status fixture_read(fixture *f, const char *lines) {
     static char text[1 << 20];
-    const ptowsp_parse_kernel kernels[] = {
-        {.name = "work", .fn = note_value},   {.name = "reads", .fn = note_value},
-        {.name = "writes", .fn = note_value}, {.name = "updates", .fn = note_value},
-        {.name = "put", .fn = put_value},     {.name = "sees", .fn = see_value},
-        {.name = "fragile", .fn = note_value}};
-    ptowsp_parse_kernel own[COUNT_OF(kernels)];
-    const ptowsp_parse_desc attached = {.kernels = own, .kernel_count = COUNT_OF(kernels)};
-    for (size_t i = 0; i < COUNT_OF(kernels); i++) {
-        own[i] = kernels[i];
-        own[i].user = f;
-        own[i].cost = strcmp(own[i].name, "fragile") == 0 ? NULL : second_axis;
+    static const char *const names[] = {"work", "reads", "writes", "updates"};
+    ptowsp_parse_kernel kernels[COUNT_OF(names)];
+    const ptowsp_parse_desc attached = {.kernels = kernels, .kernel_count = COUNT_OF(names)};
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        kernels[i] = (ptowsp_parse_kernel){
+            .name = names[i], .fn = note_call, .cost = second_axis, .user = f};
     }
-    const int length =
-        snprintf(text, sizeof text,
-                 "module m slots 8\ntensor x i32 [8, 8] global\ntensor y i32 [8, 8] global\n"
-                 "kernel work(axes 2) vector, cycles by a cost function\n"
-                 "kernel reads(axes 2, in tile i32 2 x 2) vector, cycles by a cost function\n"
-                 "kernel writes(axes 2, out tile i32 2 x 2) vector, cycles by a cost function\n"
-                 "kernel updates(axes 2, inout tile i32 2 x 2) vector, cycles by a cost function\n"
-                 "kernel put(axes 2, out tile i32 1 x 1) vector, cycles by a cost function\n"
-                 "kernel sees(axes 2, in tile i32 1 x 1) vector, cycles by a cost function\n%s",
-                 lines);
+    const int length = snprintf(
+        text, sizeof text,
+        "module m slots 8\ntensor x i32 [8, 8] global\n"
+        "kernel work(axes 2) vector, cycles by a cost function\n"
+        "kernel reads(axes 2, in tile i32 2 x 2) vector, cycles by a cost function\n"
+        "kernel writes(axes 2, out tile i32 2 x 2) vector, cycles by a cost function\n"
+        "kernel updates(axes 2, inout tile i32 2 x 2) vector, cycles by a cost function\n%s",
+        lines);
     assert_in_range(length, 1, sizeof text - 1);
     return ptowsp_module_parse(f->context, text, (size_t)length, &attached, &f->m, NULL);
 }
@@ -238,7 +133,10 @@ static inline void fixture_parse(fixture *f, const char *format, ...) {
     if (fixture_read(f, lines) != PTOWSP_OK) {
         fail_msg("%s", ptowsp_context_error(f->context).text);
     }
-    compile(f, NULL);
+    test_ok(f->context, ptowsp_program_create(f->context, f->m, NULL, &f->program));
+    assert_ok(ptowsp_run_create(f->context, f->program, &f->run));
+    const ptowsp_buffer x = {.data = f->x_data, .size = sizeof f->x_data};
+    assert_ok(ptowsp_run_bind_tensor(f->run, "x", &x));
 }
 
 // Pieces of such texts. A PRODUCER has a task of so many cycles for each token that it sends, a CONSUMER for each
@@ -258,7 +156,6 @@ static inline ptowsp_status execute(fixture *f, ptowsp_run_mode mode, bool has_r
     const ptowsp_run_options options = {.mode = mode, .record_tasks = has_records};
     f->call_count = 0;
     memset(f->x_data, 0, sizeof f->x_data);
-    memset(f->y_data, 0, sizeof f->y_data);
     return ptowsp_run_execute(f->run, &options);
 }
 
@@ -279,16 +176,12 @@ static inline void run_compiled(fixture *f) {
     uint64_t count = 1;
     assert_null(ptowsp_run_steps(f->run, &count));
     assert_int_equal(count, 0);
-    if (f->is_loading) {
-        assert_int_equal(execute(f, PTOWSP_RUN_TIME_ONLY, false), PTOWSP_UNSUPPORTED);
-    } else {
-        for (int has_records = 0; has_records < 2; has_records++) {
-            execute_ok(f, PTOWSP_RUN_TIME_ONLY, has_records);
-            results_of(f->run, &got);
-            assert_memory_equal(&got, &expected, sizeof got);
-        }
-        assert_int_equal(f->call_count, 0);
+    for (int has_records = 0; has_records < 2; has_records++) {
+        execute_ok(f, PTOWSP_RUN_TIME_ONLY, has_records);
+        results_of(f->run, &got);
+        assert_memory_equal(&got, &expected, sizeof got);
     }
+    assert_int_equal(f->call_count, 0);
     execute_ok(f, PTOWSP_RUN_EXECUTE, true);
     results_of(f->run, &got);
     assert_memory_equal(&got, &expected, sizeof got);

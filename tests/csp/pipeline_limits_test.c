@@ -1,6 +1,6 @@
 // Ends that pipelines come to only when they are told: sums beyond 64 bits, names by the thousand, waits
-// by the hundred thousand; and which pipelines depend on times. Limits of tokens, and deadlocks, are
-// cases (pipeline_faults.case, deadlocks.case).
+// by the hundred thousand; and calls from inside kernels. Errors, limits of tokens, and deadlocks, are
+// cases (pipeline_faults.case, deadlocks.case), and which pipelines depend on times (orders.case).
 
 #include "pipeline_fixture.h"
 
@@ -20,8 +20,9 @@ FIXTURE_TEST(pipeline_limits__sums_stay_at_the_largest_number) {
     assert_true(stats->busy_cycles == UINT64_MAX);
     assert_true(stats->stall_cycles[PTOWSP_STALL_CHANNEL] == UINT64_MAX);
     assert_true(pipeline(f, 0)->total_cycles == UINT64_MAX);
-    assert_true(process(f, "load", 2)->busy_cycles == UINT64_MAX);
-    assert_true(process(f, "use", 1)->empty_cycles == UINT64_MAX);
+    const ptowsp_process_stats *processes = ptowsp_run_processes(f->run, NULL);
+    assert_true(processes[2].busy_cycles == UINT64_MAX);   // load[2]
+    assert_true(processes[4].empty_cycles == UINT64_MAX);  // use[1]
     assert_true(channel_of(f, "a")->empty_cycles == UINT64_MAX);
 }
 
@@ -58,7 +59,8 @@ FIXTURE_TEST(pipeline_limits__thousands_of_processes_are_checked_for_equal_names
 
 // What was only found when a pipeline had run before.
 FIXTURE_TEST(pipeline_limits__time_without_data_is_refused_the_first_time_too) {
-    fixture_parse(f, "workload main\n  task put(0, 1) tile = x at ((0), (0))\n  slot_load 1 = x\n");
+    fixture_parse(f,
+                  "workload main\n  task writes(0, 1) tile = x at ((0), (0))\n  slot_load 1 = x\n");
     assert_int_equal(execute(f, PTOWSP_RUN_TIME_ONLY, false), PTOWSP_UNSUPPORTED);
     EXPECT_PARTS(ptowsp_context_error(f->context).text, "main/slot_load 1");
 }
@@ -88,43 +90,20 @@ FIXTURE_TEST(pipeline_stuck__a_hundred_thousand_that_wait) {
                  "and 99996 more wait", "event E needs as many waits as records");
 }
 
-// -- what depends on times ---------------------------------------------------------------------------
+// -- inside kernels -------------------------------------------------------------------------------
 
-#define TAKES(name, late)                                                                          \
-    "    process " name " consumes free produces free\n      task work(" late ", " late ")\n"      \
-    "      receive a from free\n        task work(10, 10)\n        receive b from free\n"          \
-    "          task work(10, 10)\n      send free(2)\n      send free(3)\n"
-
-// Two pages, which two processes take one by one: the second one begins at its own time.
-static ptowsp_status pages(fixture *f, bool is_late, bool *out_is_independent) {
-    fixture_parse(f,
-                  MAIN "    channel free depth 4 latency 0\n"
-                       "    process pool produces free\n      send free(0)\n  "
-                       "    send free(1)\n" TAKES("first", "1") "%s",
-                  is_late ? TAKES("second", "30") : TAKES("second", "2"));
-    ptowsp_status status = execute(f, PTOWSP_RUN_EXECUTE, false);
-    *out_is_independent = ptowsp_run_pipelines(f->run, NULL)->is_timing_independent;
-    return status;
+static void bind_and_execute(fixture *f) {
+    assert_int_equal(ptowsp_run_execute(f->run, NULL), PTOWSP_BUSY);
+    assert_int_equal(ptowsp_run_bind_size(f->run, "workers", 9), PTOWSP_BUSY);
+    assert_int_equal(ptowsp_run_bind_slot(f->run, 0, 9), PTOWSP_BUSY);
+    assert_int_equal(ptowsp_run_bind_symbol(f->run, PTOWSP_CHANNEL_LATENCY_SYMBOL, 9), PTOWSP_BUSY);
 }
 
-FIXTURE_TEST(pipeline_stuck__some_depend_on_times) {
-    bool is_independent;
-    assert_ok(pages(f, true, &is_independent));
-    assert_false(is_independent);
-    assert_int_equal(pages(f, false, &is_independent), PTOWSP_STUCK);
-    assert_false(is_independent);
-    // One producer and one consumer each: whether loads of slots depend on times decides.
-    for (int is_loading = 0; is_loading < 3; is_loading++) {
-        f->is_loading = is_loading == 2;
-        fixture_parse(f,
-                      MAIN "    channel a depth 1 latency 0\n"
-                           "    process one produces a\n      task work(3, 3)\n      send a(1)\n"
-                           "    process two consumes a\n%s      receive t from a\n"
-                           "        task writes(1, 1) tile = y at ((0), (0))\n",
-                      is_loading == 2   ? "      slot_load 0 = y of 1 x 1 element ((0), (0))\n"
-                      : is_loading == 1 ? "      slot_load 0 = x of 1 x 1 element ((0), (0))\n"
-                                        : "");
-        assert_ok(execute(f, PTOWSP_RUN_EXECUTE, false));
-        assert_int_equal(ptowsp_run_pipelines(f->run, NULL)->is_timing_independent, is_loading < 2);
-    }
+FIXTURE_TEST(pipeline_faults__a_run_is_busy_in_kernels_of_processes) {
+    fixture_parse(f, "axis workers dynamic\n" MAIN
+                     "    process only replicas w in workers\n      task work(w, 1)\n");
+    assert_ok(ptowsp_run_bind_size(f->run, "workers", 2));
+    f->inside = bind_and_execute;
+    run_compiled(f);
+    test_was_busy(f->context);
 }

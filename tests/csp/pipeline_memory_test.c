@@ -81,7 +81,6 @@ static ptowsp_status make_after(whole *w, uint64_t *random) {
     const ptowsp_context_desc desc = {test_resize, &w->memory, PTOWSP_THREADS_SERIAL,
                                       1,           NULL,       NULL};
     char *at = text + sprintf(text, "%s", AXES);
-    w->f.failing_task = UINT64_MAX;
     at = random ? write_before(at, random) : at;
     at += sprintf(at, "%s", everything);
     sprintf(at, "%s", random ? "workload all\n  call before()\n  call main()\n" : "");

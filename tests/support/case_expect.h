@@ -479,11 +479,15 @@ static inline void case_expect_hash(case_subject *s, const char *at) {
 
 static inline void case_pipeline_fields(const case_subject *s, uint32_t i, case_field *fields) {
     const ptowsp_pipeline_stats *p = &ptowsp_run_pipelines(s->run, NULL)[i];
-    const case_field all[8] = {
-        {"runs", p->run_count},           {"start", p->start_cycles},
-        {"makespan", p->makespan_cycles}, {"total", p->total_cycles},
-        {"processes", p->process_count},  {"first_process", p->first_process},
-        {"channels", p->channel_count},   {"first_channel", p->first_channel}};
+    const case_field all[9] = {{"runs", p->run_count},
+                               {"start", p->start_cycles},
+                               {"makespan", p->makespan_cycles},
+                               {"total", p->total_cycles},
+                               {"processes", p->process_count},
+                               {"first_process", p->first_process},
+                               {"channels", p->channel_count},
+                               {"first_channel", p->first_channel},
+                               {"independent", p->is_timing_independent}};
     memcpy(fields, all, sizeof all);
 }
 
@@ -509,7 +513,7 @@ static inline void case_channel_fields(const case_subject *s, uint32_t i, case_f
 // pipelines RUNS START MAKESPAN, ...
 static inline void case_expect_pipelines(case_subject *s, const char *at) {
     uint32_t count = 0, i = 0;
-    case_field fields[8];
+    case_field fields[9];
     ptowsp_run_pipelines(s->run, &count);
     for (; case_is_number(at) && i < count; i++) {
         case_pipeline_fields(s, i, fields);
@@ -652,11 +656,11 @@ static inline void case_expect_channel(case_subject *s, const char *at) {
 }
 
 // pipeline I: [name NAME,] runs N, start N, makespan N, total N, processes N, first_process N,
-// channels N, first_channel N
+// channels N, first_channel N, independent 0 or 1
 static inline void case_expect_pipeline(case_subject *s, const char *at) {
     uint32_t count = 0, i = (uint32_t)case_number(s, &at);
     const ptowsp_pipeline_stats *pipelines = ptowsp_run_pipelines(s->run, &count);
-    case_field fields[8];
+    case_field fields[9];
     char name[64];
     case_check(s, "pipelines, up to this one,", i, i < count, 1);
     at += strspn(at, " :");

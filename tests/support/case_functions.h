@@ -234,6 +234,15 @@ static inline ptowsp_cycles case_see(const ptowsp_task *task, void *user) {
     return (ptowsp_cycles)ptowsp_task_axis(task, 1);
 }
 
+// Its scalars in the first elements, of 64 bits each.
+static inline ptowsp_cycles case_scalars(const ptowsp_task *task, void *user) {
+    (void)user;
+    for (uint32_t i = 0; i < task->arg_count - task->axis_arg_count; i++) {
+        ((uint64_t *)task->tiles[0].data)[i] = ptowsp_task_scalar(task, i);
+    }
+    return (ptowsp_cycles)ptowsp_task_axis(task, 0);
+}
+
 typedef struct case_function {
     const char *name;
     ptowsp_kernel_fn fn;
@@ -261,6 +270,7 @@ static const case_function case_functions[] = {
     {"fill_1", case_fill_1, NULL, case_cycles_0},
     {"put", case_put, NULL, case_cycles_1},
     {"see", case_see, NULL, case_cycles_1},
+    {"scalars", case_scalars, NULL, NULL},
 };
 
 #endif
