@@ -5,7 +5,7 @@
 #ifndef PTOWSP_READ_WALK_H
 #define PTOWSP_READ_WALK_H
 
-#include "test.h"
+#include "operator_reference.h"
 
 enum {
     READ_VARIABLE_MAX = 512,
@@ -63,57 +63,6 @@ static inline uint64_t read_array(const read_walker *w, uint32_t array, uint64_t
     return read_element(dtype, data, index);
 }
 
-static inline uint64_t read_divide(bool is_signed, bool is_rest, uint64_t a, uint64_t b) {
-    if (b == 0) {
-        return 0;
-    } else if (!is_signed) {
-        return is_rest ? a % b : a / b;
-    } else if (b == UINT64_MAX) {  // by -1
-        return is_rest ? 0 : 0 - a;
-    }
-    int64_t x = (int64_t)a, y = (int64_t)b;
-    return (uint64_t)(is_rest ? x % y : x / y);
-}
-
-static inline uint64_t read_shift_right(bool is_signed, uint64_t a, uint64_t b) {
-    uint64_t shifted = a >> (b & 63);
-    bool is_negative = is_signed && a >> 63;
-    return is_negative && (b & 63) ? shifted | ~(UINT64_MAX >> (b & 63)) : shifted;
-}
-
-static inline uint64_t read_operator(ptowsp_expr_kind kind, bool is_signed, uint64_t a,
-                                     uint64_t b) {
-    uint64_t flip =
-        is_signed ? UINT64_C(1) << 63 : 0;  // so that unsigned order is that of the type
-    switch (kind) {
-    case PTOWSP_EXPR_ADD: return a + b;
-    case PTOWSP_EXPR_SUB: return a - b;
-    case PTOWSP_EXPR_MUL: return a * b;
-    case PTOWSP_EXPR_DIV: return read_divide(is_signed, false, a, b);
-    case PTOWSP_EXPR_REM: return read_divide(is_signed, true, a, b);
-    case PTOWSP_EXPR_MIN: return (a ^ flip) < (b ^ flip) ? a : b;
-    case PTOWSP_EXPR_MAX: return (a ^ flip) < (b ^ flip) ? b : a;
-    case PTOWSP_EXPR_BITAND: return a & b;
-    case PTOWSP_EXPR_BITXOR: return a ^ b;
-    case PTOWSP_EXPR_BITOR: return a | b;
-    case PTOWSP_EXPR_SHL: return a << (b & 63);
-    case PTOWSP_EXPR_SHR: return read_shift_right(is_signed, a, b);
-    case PTOWSP_EXPR_EQ: return a == b;
-    case PTOWSP_EXPR_NE: return a != b;
-    case PTOWSP_EXPR_LT: return (a ^ flip) < (b ^ flip);
-    case PTOWSP_EXPR_LE: return (a ^ flip) <= (b ^ flip);
-    case PTOWSP_EXPR_GT: return (a ^ flip) > (b ^ flip);
-    case PTOWSP_EXPR_GE: return (a ^ flip) >= (b ^ flip);
-    case PTOWSP_EXPR_NEG: return 0 - a;
-    case PTOWSP_EXPR_BITNOT: return ~a;
-    case PTOWSP_EXPR_NOT: return !a;
-    case PTOWSP_EXPR_TO_I64:
-    case PTOWSP_EXPR_TO_U64: return a;
-    case PTOWSP_EXPR_TO_BOOL: return a != 0;
-    default: fail_msg("%d is no operator", (int)kind); return 0;
-    }
-}
-
 static inline uint64_t read_eval(const read_walker *w, uint32_t expr) {
     const ptowsp_expr_info e = read_program(w)->exprs[expr];
     assert_true(e.a < expr && e.b < expr && e.c < expr);
@@ -143,7 +92,7 @@ static inline uint64_t read_eval(const read_walker *w, uint32_t expr) {
     }
     bool is_signed = read_program(w)->exprs[e.a].type == PTOWSP_TYPE_I64;
     uint64_t a = read_eval(w, e.a), b = e.b ? read_eval(w, e.b) : 0;
-    return read_operator(e.kind, is_signed, a, b);
+    return operator_value(e.kind, is_signed, a, b);
 }
 
 static inline uint64_t read_eval_or_0(const read_walker *w, uint32_t expr) {

@@ -69,7 +69,7 @@ static inline wide wide_divide(wide a, wide b, wide *out_rest) {
     const wide bits = wide_is_negative(a) ? wide_neg(a) : a;
     const wide divisor = wide_is_negative(b) ? wide_neg(b) : b;
     wide quotient = wide_of_u64(0), rest = wide_of_u64(0);
-    for (int bit = 127; bit >= 0; bit--) {
+    for (int bit = bits.high ? 127 : 63; bit >= 0; bit--) {
         const uint64_t word = bit < 64 ? bits.low : bits.high;
         rest = wide_add(wide_add(rest, rest), wide_of_u64(word >> bit % 64 & 1));
         quotient = wide_add(quotient, quotient);
@@ -93,13 +93,14 @@ static inline wide wide_rem(wide a, wide b) {
     return rest;
 }
 
-// Towards minus infinity, a halving at a time.
+static inline wide wide_not(wide a) {
+    return wide_of_bits(~a.high, ~a.low);
+}
+
+// Towards minus infinity, by less than 64.
 static inline wide wide_shift_right(wide a, unsigned count) {
-    const wide one = wide_of_u64(1), two = wide_of_u64(2);
-    for (; count > 0; count--) {
-        a = wide_is_negative(a) ? wide_neg(wide_div(wide_sub(one, a), two)) : wide_div(a, two);
-    }
-    return a;
+    const wide unit = wide_of_u64(UINT64_C(1) << count);
+    return wide_is_negative(a) ? wide_not(wide_div(wide_not(a), unit)) : wide_div(a, unit);
 }
 
 #endif

@@ -8,6 +8,7 @@
 #ifndef PTOWSP_WORKLOAD_REFERENCE_H
 #define PTOWSP_WORKLOAD_REFERENCE_H
 
+#include "operator_reference.h"
 #include "workload_program.h"
 
 enum {
@@ -125,50 +126,8 @@ typedef struct ref_walk {
 
 // -- expressions ----------------------------------------------------------------------------------
 
-// The quotient or the remainder, as i64 or u64.
-static inline uint64_t ref_divide(bool is_signed, bool is_rem, uint64_t a, uint64_t b) {
-    if (b == 0) {
-        return 0;
-    }
-    if (!is_signed) {
-        return is_rem ? a % b : a / b;
-    }
-    if (b == UINT64_MAX) {  // -1
-        return is_rem ? 0 : 0 - a;
-    }
-    return (uint64_t)(is_rem ? (int64_t)a % (int64_t)b : (int64_t)a / (int64_t)b);
-}
-
 static inline bool ref_less(bool is_signed, uint64_t a, uint64_t b) {
     return is_signed ? (int64_t)a < (int64_t)b : a < b;
-}
-
-static inline uint64_t ref_shift_right(bool is_signed, uint64_t a, uint64_t count) {
-    bool is_negative = is_signed && (int64_t)a < 0;
-    return is_negative ? ~(~a >> count % 64) : a >> count % 64;
-}
-
-static inline uint64_t ref_apply(ref_op op, bool is_signed, uint64_t a, uint64_t b) {
-    switch ((int)op) {
-    case REF_ADD: return a + b;
-    case REF_SUB: return a - b;
-    case REF_MUL: return a * b;
-    case REF_DIV: return ref_divide(is_signed, false, a, b);
-    case REF_REM: return ref_divide(is_signed, true, a, b);
-    case REF_MIN: return ref_less(is_signed, b, a) ? b : a;
-    case REF_MAX: return ref_less(is_signed, a, b) ? b : a;
-    case REF_BITAND: return a & b;
-    case REF_BITOR: return a | b;
-    case REF_BITXOR: return a ^ b;
-    case REF_SHL: return a << b % 64;
-    case REF_SHR: return ref_shift_right(is_signed, a, b);
-    case REF_EQ: return a == b;
-    case REF_NE: return a != b;
-    case REF_LT: return ref_less(is_signed, a, b);
-    case REF_LE: return !ref_less(is_signed, b, a);
-    case REF_GT: return ref_less(is_signed, b, a);
-    default: assert_int_equal(op, REF_GE); return !ref_less(is_signed, a, b);
-    }
 }
 
 static inline uint64_t ref_eval(const ref_walk *w, int number, int task);
@@ -216,21 +175,21 @@ static inline uint64_t ref_eval_leaf(const ref_walk *w, const ref_expr *e, int t
 // The value of an expression: for bools 0 or 1, else its bits. `task` is for keys.
 static inline uint64_t ref_eval(const ref_walk *w, int number, int task) {
     const ref_expr *e = &w->program->exprs[number];
+    static const ptowsp_expr_kind kinds[REF_OP_COUNT] = {
+#define REF_OP_KIND(name, function) [REF_##name] = PTOWSP_EXPR_##name,
+        REF_BINARY_OPS(REF_OP_KIND) REF_UNARY_OPS(REF_OP_KIND) REF_CASTS(REF_OP_KIND)
+#undef REF_OP_KIND
+    };
     switch ((int)e->op) {
     case REF_SELECT: return ref_eval(w, ref_eval(w, e->a, task) ? e->b : e->c, task);
     case REF_AND: return ref_eval(w, e->a, task) && ref_eval(w, e->b, task);
     case REF_OR: return ref_eval(w, e->a, task) || ref_eval(w, e->b, task);
-    case REF_NOT: return !ref_eval(w, e->a, task);
-    case REF_NEG: return 0 - ref_eval(w, e->a, task);
-    case REF_BITNOT: return ~ref_eval(w, e->a, task);
-    case REF_TO_I64:
-    case REF_TO_U64: return ref_eval(w, e->a, task);
-    case REF_TO_BOOL: return ref_eval(w, e->a, task) != 0;
     default: break;
     }
-    if (REF_ADD <= e->op && e->op <= REF_GE) {
+    if (kinds[e->op] != PTOWSP_EXPR_NONE) {
         bool is_signed = w->program->exprs[e->a].type == PTOWSP_TYPE_I64;
-        return ref_apply(e->op, is_signed, ref_eval(w, e->a, task), ref_eval(w, e->b, task));
+        return operator_value(kinds[e->op], is_signed, ref_eval(w, e->a, task),
+                              e->b ? ref_eval(w, e->b, task) : 0);
     }
     return ref_eval_leaf(w, e, task);
 }
