@@ -25,9 +25,9 @@ static void check_order(const orders_machine *machine, const ptowsp_run *run) {
         switch (step->kind) {
         case PTOWSP_STEP_SEND:
             assert_int_equal(op->kind, ORDERS_OP_SEND);
-            assert_true(machine->p->is_event[op->channel] ||
+            assert_true(machine->p->channels[op->channel].is_event ||
                         orders_token(machine, &s, process) == (int)step->token);
-            if (machine->p->depths[op->channel] == 0) {  // its receiver is the next step
+            if (machine->p->channels[op->channel].depth == 0) {  // its receiver is the next step
                 assert_true(i + 1 < count && steps[i + 1].kind == PTOWSP_STEP_RECEIVE &&
                             steps[i + 1].channel == step->channel);
                 partner = (int)steps[++i].process;
@@ -54,57 +54,49 @@ typedef struct orders_counts {
     uint64_t compiled, unknown, stuck, hidden, states, all_states;
 } orders_counts;
 
-static void compare(const orders_pipeline *p, uint64_t seed, orders_counts *counts) {
-    ptowsp_program *program;
-    ptowsp_run *run;
-    ptowsp_explore_stats stats;
-    orders_machine machine;
+static void compare(sim_sample *s, orders_counts *counts) {
     // Tokens may circulate for ever.
     const ptowsp_run_options time_only = {.mode = PTOWSP_RUN_TIME_ONLY, .token_limit = 1000};
     const ptowsp_explore_options limits = {.step_limit = 20000};
-    ptowsp_context *context = test_context(NULL);
-    ptowsp_module *m = NULL;
-    static char text[1 << 14];
-    orders_write(text, p);
-    if (ptowsp_module_parse(context, text, strlen(text), NULL, &m, NULL) != PTOWSP_OK) {
-        fail_msg("%s\n%s", ptowsp_context_error(context).text, text);
-    }
-    if (ptowsp_program_create(context, m, NULL, &program) == PTOWSP_OK) {
-        int states = 0;
-        assert_ok(ptowsp_run_create(context, program, &run));
-        orders_compile(&machine, p);
-        orders_result expected = orders_enumerate(&machine, &states);
-        ptowsp_status by_time = ptowsp_run_execute(run, &time_only);
-        ptowsp_status status = ptowsp_run_explore(run, &limits, &stats);
-        counts->unknown += status == PTOWSP_LIMIT_EXCEEDED;
-        if (expected != ORDERS_TOO_MANY && status != PTOWSP_LIMIT_EXCEEDED) {
-            if (status != (expected == ORDERS_GET_STUCK ? PTOWSP_STUCK : PTOWSP_OK)) {
-                fail_msg("seed %llu: %s, but %d: %s", (unsigned long long)seed,
-                         ptowsp_status_name(status), (int)expected,
-                         ptowsp_context_error(context).text);
-            }
-            assert_true(by_time != PTOWSP_STUCK || status == PTOWSP_STUCK);
-            counts->compiled++;
-            counts->stuck += status == PTOWSP_STUCK;
-            counts->hidden += status == PTOWSP_STUCK && by_time == PTOWSP_OK;
-            counts->states += status == PTOWSP_OK ? stats.state_count : 0;
-            counts->all_states += status == PTOWSP_OK ? (uint64_t)states : 0;
+    ptowsp_explore_stats stats;
+    orders_machine machine;
+    int states = 0;
+    ptowsp_run *run = test_run_of(s->context, s->built.program);
+    sim_bind(&s->built, &s->b, run);
+    orders_compile(&machine, &s->p);
+    orders_result expected = orders_enumerate(&machine, &states);
+    ptowsp_status by_time = ptowsp_run_execute(run, &time_only);
+    ptowsp_status status = ptowsp_run_explore(run, &limits, &stats);
+    counts->unknown += status == PTOWSP_LIMIT_EXCEEDED;
+    if (expected != ORDERS_TOO_MANY && status != PTOWSP_LIMIT_EXCEEDED) {
+        if (status != (expected == ORDERS_GET_STUCK ? PTOWSP_STUCK : PTOWSP_OK)) {
+            (void)sim_sample_expect(s);  // for the text
+            sim_complain(s, run, ptowsp_status_name(status));
         }
-        if (status == PTOWSP_STUCK) {
-            check_order(&machine, run);
-        }
-        test_destroy(run, program, NULL, NULL);
+        assert_true(by_time != PTOWSP_STUCK || status == PTOWSP_STUCK);
+        counts->compiled++;
+        counts->stuck += status == PTOWSP_STUCK;
+        counts->hidden += status == PTOWSP_STUCK && by_time == PTOWSP_OK;
+        counts->states += status == PTOWSP_OK ? stats.state_count : 0;
+        counts->all_states += status == PTOWSP_OK ? (uint64_t)states : 0;
     }
-    test_destroy(NULL, NULL, m, context);
+    if (status == PTOWSP_STUCK) {
+        check_order(&machine, run);
+    }
+    ptowsp_run_destroy(run);
 }
 
 TEST(pipeline_explore__agrees_with_all_interleavings) {
     uint64_t seed = test_seed();
     orders_counts counts = {0};
     for (uint64_t i = 0; TEST_ROUNDS(i, PIPELINES); i++) {
-        orders_pipeline p;
-        orders_random(&p, seed + i * UINT64_C(1000003));
-        compare(&p, seed + i * UINT64_C(1000003), &counts);
+        sim_sample *s = sim_sample_make("orders", i);
+        orders_make(&s->p, seed + i * UINT64_C(1000003));
+        sim_sample_build(s);
+        if (s->built.status == PTOWSP_OK) {
+            compare(s, &counts);
+        }
+        sim_sample_free(s);
     }
     print_message(
         "%llu compared, %llu at a limit; %llu get stuck, %llu of them only with other times; "

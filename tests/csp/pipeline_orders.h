@@ -5,7 +5,7 @@
 #ifndef PIPELINE_ORDERS_H
 #define PIPELINE_ORDERS_H
 
-#include "test.h"
+#include "pipeline_sample.h"
 
 enum {
     ORDERS_CHANNEL_MAX = 3,
@@ -19,182 +19,102 @@ enum {
 
 // -- descriptions ---------------------------------------------------------------------------------
 
-typedef enum orders_kind {
-    ORDERS_SEND,     // a number, or a variable plus a number
-    ORDERS_RECEIVE,  // a body
-    ORDERS_CONSUME,  // a body
-    ORDERS_LOOP,     // `number` times a body
-    ORDERS_WHEN,     // a variable is `number`: a body
-    ORDERS_CLOSE,
-    ORDERS_SET  // slot `channel`, to a variable plus a number
-} orders_kind;
+typedef struct orders_random {
+    sim_writer w;
+    uint64_t state;
+    bool is_directed;                    // channel c leads from processes up to c to those behind
+    int left;                            // statements that the process may still have
+    int variables[ORDERS_REGISTER_MAX];  // statements that have one, around this place
+} orders_random;
 
-typedef struct orders_stmt {
-    orders_kind kind;
-    int channel, variable, number;  // variable: a register, or -1
-    int depth;                      // how many bodies it is in
-    int target;                     // register of its own variable
-} orders_stmt;
-
-typedef struct orders_process {
-    orders_stmt stmts[ORDERS_STMT_MAX];
-    int count;
-    bool consumes[ORDERS_CHANNEL_MAX], produces[ORDERS_CHANNEL_MAX];
-} orders_process;
-
-typedef struct orders_pipeline {
-    int channel_count, process_count;
-    bool is_directed;  // channel c leads from processes up to c to those behind
-    int depths[ORDERS_CHANNEL_MAX];
-    bool is_event[ORDERS_CHANNEL_MAX];
-    orders_process processes[ORDERS_PROCESS_MAX];
-    int replicas[ORDERS_PROCESS_MAX];  // 1 or 2
-} orders_pipeline;
-
-static inline int orders_below(uint64_t *random, int count) {
-    return (int)(test_random(random) % (uint64_t)count);
+static inline int orders_below(orders_random *g, int count) {
+    return (int)(test_random(&g->state) % (uint64_t)count);
 }
 
-// Statements of one body, with variables [0, variables) around.
-static inline void orders_body(const orders_pipeline *p, orders_process *process, uint64_t *random,
-                               int depth, int variables, int count) {
-    int index = (int)(process - p->processes);
+// A number, or one of the variables plus a number.
+static inline int orders_value(orders_random *g, int variables) {
+    const int number = sim_literal(g->w.p, orders_below(g, 3));
+    return variables == 0 || orders_below(g, 2)
+               ? number
+               : sim_binary(g->w.p, SIM_ADD,
+                            sim_variable(g->w.p, g->variables[orders_below(g, variables)]), number);
+}
+
+// Statements of one body, with so many variables around.
+static inline void orders_body(orders_random *g, int depth, int variables, int count) {
+    sim_writer *w = &g->w;
+    const int index = w->p->process_count - 1;
+    sim_process *process = &w->p->processes[index];
+    const bool has_room = depth < 3 && variables + 1 < ORDERS_REGISTER_MAX - 1;
     bool has_closed = false;
-    for (int i = 0; i < count && process->count < ORDERS_STMT_MAX && !has_closed; i++) {
-        orders_stmt *stmt = &process->stmts[process->count];
-        int channel = orders_below(random, p->channel_count), roll = orders_below(random, 20);
-        stmt->channel = channel;
-        stmt->depth = depth;
-        stmt->target = variables;
-        stmt->variable =
-            variables && orders_below(random, 2) ? orders_below(random, variables) : -1;
-        stmt->number = orders_below(random, 3);
-        bool can_send = !p->is_directed || index <= channel;
-        bool can_receive = !p->is_directed || index > channel;
-        bool has_room = depth < 3 && variables + 1 < ORDERS_REGISTER_MAX - 1;
+    for (int i = 0; i < count && g->left > 0 && !has_closed; i++) {
+        const int c = orders_below(g, w->p->channel_count), roll = orders_below(g, 20);
+        const int value = orders_value(g, variables);
+        const bool is_event = w->p->channels[c].is_event;
+        const bool can_send = !g->is_directed || index <= c;
+        const bool can_receive = has_room && (!g->is_directed || index > c);
+        int body = -1, more = 1;
         if (roll < 8 && can_send) {
-            stmt->kind = ORDERS_SEND;
-            process->produces[channel] = true;
-        } else if (roll < 14 && has_room && can_receive) {
-            stmt->kind = ORDERS_RECEIVE;
-            process->consumes[channel] = true;
-        } else if (roll < 15 && has_room && can_receive && !p->is_event[channel]) {
-            stmt->kind = ORDERS_CONSUME;
-            process->consumes[channel] = true;
+            sim_produces(process, c);
+            sim_port(w, is_event ? SIM_RECORD : SIM_SEND, c, is_event ? 0 : value);
+            sim_task_add(w, sim_literal(w->p, 0), 7, 0);
+        } else if (roll < 14 && can_receive && is_event) {
+            sim_consumes(process, c);
+            sim_port(w, SIM_WAIT, c, 0);
+        } else if (roll < 15 && can_receive && !is_event) {
+            sim_consumes(process, c);
+            body = sim_take(w, roll < 14 ? SIM_RECEIVE : SIM_CONSUME, c);
         } else if (roll >= 15 && roll < 17 && has_room) {
-            stmt->kind = ORDERS_LOOP;
-            stmt->number = 1 + orders_below(random, 2);
-        } else if (roll == 17 && stmt->variable >= 0) {
-            stmt->kind = ORDERS_WHEN;
+            body = sim_for(w, 1 + orders_below(g, 2));
+        } else if (roll == 17 && variables > 0) {
+            const int of = sim_variable(w->p, g->variables[orders_below(g, variables)]);
+            body =
+                sim_when(w, sim_binary(w->p, SIM_EQUAL, of, sim_literal(w->p, orders_below(g, 3))));
+            more = 0;
         } else if (roll == 18) {
-            stmt->kind = ORDERS_SET;
-        } else if (roll == 19 && depth == 0 && i == count - 1 && process->produces[channel]) {
-            stmt->kind = ORDERS_CLOSE;
+            sim_slot_set(w, (uint32_t)c, value);
+        } else if (roll == 19 && depth == 0 && i == count - 1 && can_send && !is_event) {
+            sim_produces(process, c);
+            sim_port(w, SIM_CLOSE, c, 0);
             has_closed = true;
         } else {
             continue;
         }
-        process->count++;
-        bool has_variable = stmt->kind == ORDERS_RECEIVE || stmt->kind == ORDERS_CONSUME ||
-                            stmt->kind == ORDERS_LOOP;
-        if (has_variable || stmt->kind == ORDERS_WHEN) {
-            orders_body(p, process, random, depth + 1, variables + has_variable,
-                        orders_below(random, 3));
+        g->left--;
+        if (body >= 0) {
+            g->variables[variables] = body;
+            orders_body(g, depth + 1, variables + more, orders_below(g, 3));
+            sim_end(w);
         }
     }
 }
 
-static inline void orders_random(orders_pipeline *p, uint64_t seed) {
-    uint64_t random = seed;
-    memset(p, 0, sizeof *p);
-    p->channel_count = 1 + orders_below(&random, ORDERS_CHANNEL_MAX);
-    p->process_count = 2 + orders_below(&random, ORDERS_PROCESS_MAX - 1);
-    p->is_directed = orders_below(&random, 3) > 0;
-    for (int i = 0; i < p->channel_count; i++) {
-        p->is_event[i] = orders_below(&random, 10) == 0;
-        p->depths[i] = p->is_event[i] ? 0 : orders_below(&random, ORDERS_DEPTH_MAX + 1);
-    }
-    for (int i = 0; i < p->process_count; i++) {
-        orders_body(p, &p->processes[i], &random, 0, 0, 1 + orders_below(&random, 4));
-        int channel = orders_below(&random, p->channel_count);
-        if (p->is_directed && i > channel && !p->is_event[channel] &&
-            p->processes[i].count < ORDERS_STMT_MAX &&
-            orders_below(&random, 3) > 0) {  // takes the rest, so that more of them end
-            orders_stmt rest = {ORDERS_CONSUME, channel, -1, 0, 0, 0};
-            p->processes[i].stmts[p->processes[i].count++] = rest;
-            p->processes[i].consumes[channel] = true;
-        }
-        p->replicas[i] = 1 + (orders_below(&random, 6) == 0);
-    }
-}
-
-// -- as text --------------------------------------------------------------------------------------
-
-// A statement on its line; is_event: the variables that are 0, as they are of waits.
-static inline char *orders_write_stmt(char *at, const orders_pipeline *p, const orders_stmt *stmt,
-                                      bool *is_event) {
-    const char channel = (char)('a' + stmt->channel);
-    const bool has_value = stmt->variable >= 0 && !is_event[stmt->variable];
-    char value[32] = "", space[32];
-    snprintf(space, sizeof space, "%*s", 6 + 2 * stmt->depth, "");
-    if (has_value) {
-        snprintf(value, sizeof value, "v%d + ", stmt->variable);
-    }
-    switch (stmt->kind) {
-    case ORDERS_SEND:
-        at += p->is_event[stmt->channel]
-                  ? sprintf(at, "%srecord %c\n", space, channel)
-                  : sprintf(at, "%ssend %c(%s%d)\n", space, channel, value, stmt->number);
-        return at + sprintf(at, "%stask work()\n", space);
-    case ORDERS_RECEIVE:
-        is_event[stmt->target] = p->is_event[stmt->channel];
-        return at + (is_event[stmt->target]
-                         ? sprintf(at, "%swait %c\n%ssequence\n", space, channel, space)
-                         : sprintf(at, "%sreceive v%d from %c\n", space, stmt->target, channel));
-    case ORDERS_CONSUME:
-        is_event[stmt->target] = false;
-        return at + sprintf(at, "%sconsume v%d from %c\n", space, stmt->target, channel);
-    case ORDERS_LOOP:
-        is_event[stmt->target] = false;
-        return at + sprintf(at, "%sfor_each v%d in %s\n", space, stmt->target,
-                            stmt->number == 1 ? "one" : "two");
-    case ORDERS_WHEN: return at + sprintf(at, "%swhen %s0 == %d\n", space, value, stmt->number);
-    case ORDERS_CLOSE: return at + sprintf(at, "%sclose %c\n", space, channel);
-    case ORDERS_SET: break;
-    }
-    return at + sprintf(at, "%sslot_set %d = %s%d\n", space, stmt->channel, value, stmt->number);
-}
-
-static inline char *orders_write_ports(char *at, const char *verb, const bool *ports) {
-    const char *before = verb;
-    for (int c = 0; c < ORDERS_CHANNEL_MAX; c++) {
-        if (ports[c]) {
-            at += sprintf(at, "%s %c", before, 'a' + c);
-            before = ",";
+static inline void orders_make(sim_pipeline *p, uint64_t seed) {
+    orders_random g = {.state = seed};
+    sim_begin(&g.w, p);
+    const int channels = 1 + orders_below(&g, ORDERS_CHANNEL_MAX);
+    const int processes = 2 + orders_below(&g, ORDERS_PROCESS_MAX - 1);
+    g.is_directed = orders_below(&g, 3) > 0;
+    for (int c = 0; c < channels; c++) {
+        if (orders_below(&g, 10) == 0) {
+            sim_event_add(&g.w);
+        } else {
+            sim_channel_add(&g.w, (uint32_t)orders_below(&g, ORDERS_DEPTH_MAX + 1), 0);
         }
     }
-    return at;
-}
-
-static inline void orders_write(char *at, const orders_pipeline *p) {
-    at += sprintf(at, "module m slots 4\naxis one 1\naxis two 2\n"
-                      "kernel work(axes 0) vector, 7 cycles, time only\n"
-                      "workload main\n  pipeline p\n");
-    for (int c = 0; c < p->channel_count; c++) {
-        at += p->is_event[c]
-                  ? sprintf(at, "    event %c\n", 'a' + c)
-                  : sprintf(at, "    channel %c depth %d latency 0\n", 'a' + c, p->depths[c]);
-    }
-    for (int i = 0; i < p->process_count; i++) {
-        const orders_process *process = &p->processes[i];
-        bool is_event[ORDERS_REGISTER_MAX] = {false};
-        at += sprintf(at, "    process p%d%s", i, p->replicas[i] > 1 ? " replicas r in two" : "");
-        at = orders_write_ports(at, " consumes", process->consumes);
-        at = orders_write_ports(at, " produces", process->produces);
-        at += sprintf(at, "\n");
-        for (int k = 0; k < process->count; k++) {
-            at = orders_write_stmt(at, p, &process->stmts[k], is_event);
+    for (int i = 0; i < processes; i++) {
+        sim_process *process = sim_process_add(&g.w);
+        g.left = ORDERS_STMT_MAX - 1;
+        orders_body(&g, 0, 0, 1 + orders_below(&g, 4));
+        const int c = orders_below(&g, channels);
+        if (g.is_directed && i > c && !p->channels[c].is_event && orders_below(&g, 3) > 0) {
+            sim_consumes(process, c);  // takes the rest, so that more of them end
+            sim_take(&g.w, SIM_CONSUME, c);
+            sim_end(&g.w);
         }
+        sim_end(&g.w);
+        process->replicas = orders_below(&g, 6) == 0 ? SIM_REPLICAS_DENSE : SIM_PLAIN;
+        process->replica_count = 2;
     }
 }
 
@@ -217,63 +137,77 @@ typedef struct orders_op {
 } orders_op;
 
 typedef struct orders_machine {
-    const orders_pipeline *p;
+    const sim_pipeline *p;
     orders_op ops[ORDERS_PROCESS_MAX][ORDERS_OP_MAX];
+    int registers[SIM_STMT_MAX];        // of statements with a variable
     int count;                          // of processes, replicas counted
     int kinds[2 * ORDERS_PROCESS_MAX];  // whose ops
 } orders_machine;
 
-static inline int orders_flatten(const orders_process *process, int at, int depth, orders_op *ops,
-                                 int *count) {
-    while (at < process->count && process->stmts[at].depth == depth) {
-        const orders_stmt *stmt = &process->stmts[at++];
-        orders_op op = {ORDERS_OP_SEND, stmt->channel, stmt->variable, stmt->number, 0};
-        int first = *count;
-        switch (stmt->kind) {
-        case ORDERS_SEND: ops[(*count)++] = op; continue;
-        case ORDERS_SET: continue;  // nothing reads slots here
-        case ORDERS_CLOSE:
-            op.kind = ORDERS_OP_CLOSE;
-            ops[(*count)++] = op;
-            continue;
-        case ORDERS_RECEIVE:
-        case ORDERS_CONSUME:
-            op.kind = ORDERS_OP_RECEIVE;
-            op.variable = stmt->target;
-            break;
-        case ORDERS_WHEN: op.kind = ORDERS_OP_UNLESS; break;
-        case ORDERS_LOOP:
-            op.kind = ORDERS_OP_ZERO;
-            op.variable = stmt->target;
-            break;
+// The ops of a body, with so many registers in use.
+static inline void orders_flatten(orders_machine *machine, int stmt_first, int used, orders_op *ops,
+                                  int *count) {
+    const sim_pipeline *p = machine->p;
+    for (int at = stmt_first; at >= 0; at = p->stmts[at].next) {
+        const sim_stmt *stmt = &p->stmts[at];
+        const sim_expr *e = &p->exprs[stmt->expr];
+        const bool is_sum = e->op == SIM_ADD || e->op == SIM_EQUAL;
+        orders_op op = {ORDERS_OP_SEND, stmt->channel, -1, (int)e->value, 0};
+        const int first = *count;
+        if (is_sum) {
+            op.variable = machine->registers[p->exprs[e->a].value];
+            op.number = (int)p->exprs[e->b].value;
         }
+        switch (stmt->kind) {
+        case SIM_SEND:
+        case SIM_RECORD: break;
+        case SIM_CLOSE: op.kind = ORDERS_OP_CLOSE; break;
+        case SIM_RECEIVE:
+        case SIM_CONSUME:
+        case SIM_WAIT:
+            op.kind = ORDERS_OP_RECEIVE;
+            op.variable = used;
+            break;
+        case SIM_WHEN: op.kind = ORDERS_OP_UNLESS; break;
+        case SIM_FOR:
+            op.kind = ORDERS_OP_ZERO;
+            op.variable = used;
+            op.number = (int)stmt->count;
+            break;
+        default: continue;  // tasks; and nothing reads slots here
+        }
+        machine->registers[at] = used;
         ops[(*count)++] = op;
-        at = orders_flatten(process, at, depth + 1, ops, count);
-        if (stmt->kind == ORDERS_CONSUME) {
-            op.kind = ORDERS_OP_JUMP;
-            op.target = first;
-            ops[(*count)++] = op;
-        } else if (stmt->kind == ORDERS_LOOP) {
-            op.kind = ORDERS_OP_COUNT;
-            op.target = first + 1;
+        orders_flatten(machine, stmt->body, used + (stmt->kind != SIM_WHEN), ops, count);
+        if (stmt->kind == SIM_CONSUME || stmt->kind == SIM_FOR) {
+            op.kind = stmt->kind == SIM_CONSUME ? ORDERS_OP_JUMP : ORDERS_OP_COUNT;
+            op.target = first + (stmt->kind == SIM_FOR);
             ops[(*count)++] = op;
         }
         ops[first].target = *count;
     }
-    return at;
 }
 
-static inline void orders_compile(orders_machine *machine, const orders_pipeline *p) {
+static inline void orders_compile(orders_machine *machine, const sim_pipeline *p) {
     memset(machine, 0, sizeof *machine);
     machine->p = p;
     for (int i = 0; i < p->process_count; i++) {
         int count = 0;
-        orders_flatten(&p->processes[i], 0, 0, machine->ops[i], &count);
+        orders_flatten(machine, p->processes[i].body, 0, machine->ops[i], &count);
         machine->ops[i][count].kind = ORDERS_OP_END;
-        for (int j = 0; j < p->replicas[i]; j++) {
+        for (int j = 0; j <= (p->processes[i].replicas == SIM_REPLICAS_DENSE); j++) {
             machine->kinds[machine->count++] = i;
         }
     }
+}
+
+static inline bool orders_produces(const sim_process *process, int channel) {
+    for (int i = 0; i < process->produce_count; i++) {
+        if (process->produces[i] == channel) {
+            return true;
+        }
+    }
+    return false;
 }
 
 // -- states ---------------------------------------------------------------------------------------
@@ -322,8 +256,8 @@ static inline int8_t orders_token(const orders_machine *machine, const orders_st
 static inline bool orders_is_open(const orders_machine *machine, const orders_state *s,
                                   int channel) {
     for (int i = 0; i < machine->count; i++) {
-        if (s->at[i] >= 0 && machine->p->processes[machine->kinds[i]].produces[channel] &&
-            !(s->closed[i] & 1 << channel)) {
+        if (s->at[i] >= 0 && !(s->closed[i] & 1 << channel) &&
+            orders_produces(&machine->p->processes[machine->kinds[i]], channel)) {
             return true;
         }
     }
@@ -337,8 +271,8 @@ static inline bool orders_step(const orders_machine *machine, orders_state *s, i
     if (!op) {
         return false;
     }
-    int c = op->channel, depth = machine->p->depths[c], here = s->at[process];
-    bool is_event = machine->p->is_event[c];
+    int c = op->channel, depth = (int)machine->p->channels[c].depth, here = s->at[process];
+    bool is_event = machine->p->channels[c].is_event;
     if (op->kind == ORDERS_OP_SEND && depth == 0) {
         const orders_op *other =
             partner < 0 || partner == process ? NULL : orders_at(machine, s, partner);
