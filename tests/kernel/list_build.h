@@ -160,7 +160,7 @@ static inline uint32_t built_number(const char *word) {
     return (uint32_t)number;
 }
 
-static inline void built_order(built *b, char words[BUILT_WORDS][12], int count) {
+static inline void built_order(built *b, char words[BUILT_WORDS][16], int count) {
     const bool is_flag = words[0][0] != 'B', is_mixed = b->list.is_mixed;
     assert_int_equal(count, (is_flag ? 4 : 2) + is_mixed);
     built_sync(b,
@@ -176,18 +176,33 @@ static inline void built_order(built *b, char words[BUILT_WORDS][12], int count)
     }
 }
 
-// "z = TADD x y", "TSTORE 1 y", "TPUSH x".
-static inline void built_operate(built *b, char words[BUILT_WORDS][12], int count) {
-    const bool is_read = strcmp(words[1], "+=") == 0, has_dst = is_read || words[1][0] == '=';
-    const char *name = words[has_dst ? 2 : 0];
-    uint32_t op = 1, src_count = 0;
+// An instruction, flag, barrier or mark by its name; PWSP_INSN_OP_COUNT: there is none.
+static inline uint32_t built_find_op(const char *name) {
+    static const struct {
+        const char *name;
+        uint32_t op;
+    } others[] = {{"none", PTOISA_NOP},       {"SET", PTOISA_SET_FLAG},
+                  {"WAIT", PTOISA_WAIT_FLAG}, {"BARRIER", PTOISA_PIPE_BARRIER},
+                  {"TPUSH", PWSP_INSN_TPUSH}, {"TPOP", PWSP_INSN_TPOP},
+                  {"LOOP", PWSP_INSN_LOOP},   {"END", PWSP_INSN_END}};
+    uint32_t op = 1;
+    for (size_t i = 0; i < COUNT_OF(others); i++) {
+        if (strcmp(others[i].name, name) == 0) {
+            return others[i].op;
+        }
+    }
     while (op < PTOISA_OP_COUNT && strcmp(ptoisa_op_name((ptoisa_op)op), name) != 0) {
         op++;
     }
-    op = strcmp(name, "TPUSH") == 0  ? PWSP_INSN_TPUSH
-         : strcmp(name, "TPOP") == 0 ? PWSP_INSN_TPOP
-                                     : op;
-    assert_true(op != PTOISA_OP_COUNT);
+    return op < PTOISA_OP_COUNT ? op : PWSP_INSN_OP_COUNT;
+}
+
+// "z = TADD x y", "TSTORE 1 y", "TPUSH x".
+static inline void built_operate(built *b, char words[BUILT_WORDS][16], int count) {
+    const bool is_read = strcmp(words[1], "+=") == 0, has_dst = is_read || words[1][0] == '=';
+    const uint32_t op = built_find_op(words[has_dst ? 2 : 0]);
+    uint32_t src_count = 0;
+    assert_true(op != PWSP_INSN_OP_COUNT);
     pwsp_insn *insn = built_op(b, (ptoisa_op)op, has_dst ? built_id(b, words[0]) : 0, 0, 0);
     insn->is_dst_read = is_read;
     for (int i = has_dst ? 3 : 1; i < count; i++) {
@@ -215,20 +230,39 @@ static inline void built_operate(built *b, char words[BUILT_WORDS][12], int coun
     }
 }
 
+static inline void built_mark(built *b, uint32_t op, uint32_t loop) {
+    pwsp_insn *insn = pwsp_list_add(&b->list, PTOISA_NOP);
+    assert_non_null(insn);
+    insn->op = (uint8_t)op;
+    insn->loop = (uint8_t)loop;
+}
+
+// Begins a loop, and returns its number.
+static inline uint32_t built_loop(built *b, uint32_t parent) {
+    uint32_t loop = ++b->list.loop_count;
+    b->list.loops[loop].parent = parent;
+    b->list.loops[loop].step = 1;
+    built_mark(b, PWSP_INSN_LOOP, loop);
+    return loop;
+}
+
 static inline void built_text(built *b, const char *text) {
     char line[128];
     for (int length; sscanf(text, " %127[^;]%n", line, &length) == 1; text += *text == ';') {
-        char words[BUILT_WORDS][12] = {""}, more[2];
+        char words[BUILT_WORDS][16] = {""}, more[2];
         const int count =
-            sscanf(line, "%11s %11s %11s %11s %11s %11s %11s %11s %1s", words[0], words[1],
+            sscanf(line, "%15s %15s %15s %15s %15s %15s %15s %15s %1s", words[0], words[1],
                    words[2], words[3], words[4], words[5], words[6], words[7], more);
-        assert_true(count <= BUILT_WORDS);
+        assert_true(count <= BUILT_WORDS || strchr(line, ':'));
         text += length;
         if (strchr(line, ':')) {
             built_declare(b, line);
         } else if (!strcmp(words[0], "SET") || !strcmp(words[0], "WAIT") ||
                    !strcmp(words[0], "BARRIER")) {
             built_order(b, words, count);
+        } else if (!strcmp(words[0], "LOOP") || !strcmp(words[0], "END")) {
+            assert_int_equal(count, 1);
+            words[0][0] == 'L' ? (void)built_loop(b, 0) : built_mark(b, PWSP_INSN_END, 1);
         } else {
             built_operate(b, words, count);
         }
@@ -294,10 +328,68 @@ static inline void built_print(const built *b, char *text, size_t size) {
     }
 }
 
-static inline void built_is(const built *b, const char *expected) {
-    char text[8192];
-    built_print(b, text, sizeof text);
-    assert_string_equal(text, expected);
+// A list that tests change and put back: insns, tiles and all else of it.
+typedef struct built_saved {
+    pwsp_list list;
+    pwsp_insn *insns;
+    pwsp_list_tile *tiles;
+    ptoisa_machine machine;
+} built_saved;
+
+static inline void built_saved_free(built_saved *s) {
+    free(s->insns);
+    free(s->tiles);
+}
+
+static inline void built_save(built_saved *s, const built *b) {
+    const pwsp_list *list = &b->list;
+    s->list = *list;
+    s->insns = (pwsp_insn *)malloc((size_t)(list->insn_count + 1) * sizeof *s->insns);
+    s->tiles = (pwsp_list_tile *)malloc((size_t)(list->tile_count + 1) * sizeof *s->tiles);
+    s->machine = b->machine;
+    assert_true(s->insns && s->tiles);
+    if (list->insn_count) {
+        memcpy(s->insns, list->insns, (size_t)list->insn_count * sizeof *s->insns);
+    }
+    if (list->tile_count) {
+        memcpy(s->tiles, list->tiles, (size_t)list->tile_count * sizeof *s->tiles);
+    }
+}
+
+static inline void built_restore(const built_saved *s, built *b) {
+    const pwsp_arena arena = b->list.arena;
+    b->list = s->list;
+    b->list.arena = arena;
+    b->machine = s->machine;
+    if (s->list.insn_count) {
+        memcpy(b->list.insns, s->insns, (size_t)s->list.insn_count * sizeof *s->insns);
+    }
+    if (s->list.tile_count) {
+        memcpy(b->list.tiles, s->tiles, (size_t)s->list.tile_count * sizeof *s->tiles);
+    }
+}
+
+static inline void built_remove(built *b, uint64_t at) {
+    memmove(&b->list.insns[at], &b->list.insns[at + 1],
+            (size_t)(b->list.insn_count - at - 1) * sizeof b->list.insns[0]);
+    b->list.insn_count--;
+}
+
+// Moves an instruction so many places later, or earlier, as far as the list goes.
+static inline void built_move(built *b, uint64_t from, int64_t by) {
+    pwsp_insn *insns = b->list.insns;
+    for (; by > 0 ? from + 1 < b->list.insn_count : by < 0 && from > 0; by += by < 0 ? 1 : -1) {
+        const uint64_t to = by > 0 ? from + 1 : from - 1;
+        const pwsp_insn moved = insns[from];
+        insns[from] = insns[to];
+        insns[to] = moved;
+        from = to;
+    }
+}
+
+static inline bool built_is_sync(const pwsp_insn *insn) {
+    return insn->op == PTOISA_SET_FLAG || insn->op == PTOISA_WAIT_FLAG ||
+           insn->op == PTOISA_PIPE_BARRIER;
 }
 
 static inline uint32_t built_count(const built *b, ptoisa_op op) {

@@ -10,21 +10,6 @@
 
 // -- building -------------------------------------------------------------------------------------
 
-static void mark(built *b, uint32_t op, uint32_t loop) {
-    pwsp_insn *insn = pwsp_list_add(&b->list, PTOISA_NOP);
-    assert_non_null(insn);
-    insn->op = (uint8_t)op;
-    insn->loop = (uint8_t)loop;
-}
-
-static uint32_t open_loop(built *b, uint32_t parent) {
-    uint32_t loop = ++b->list.loop_count;
-    b->list.loops[loop].parent = parent;
-    b->list.loops[loop].step = 1;
-    mark(b, PWSP_INSN_LOOP, loop);
-    return loop;
-}
-
 // Some instructions, with a loop among them, whose tiles nothing outside uses. depth 0: no loop.
 static void random_body(random_list *r, uint32_t loop, uint32_t depth, uint32_t length) {
     random_fill(r, (uint32_t)r->b->list.insn_count + 1 +
@@ -34,9 +19,9 @@ static void random_body(random_list *r, uint32_t loop, uint32_t depth, uint32_t 
     }
     uint32_t counts[PTOISA_MEMORY_COUNT];
     memcpy(counts, r->root_count, sizeof counts);
-    uint32_t inner = open_loop(r->b, loop);
+    uint32_t inner = built_loop(r->b, loop);
     random_body(r, inner, depth - 1, length);
-    mark(r->b, PWSP_INSN_END, inner);
+    built_mark(r->b, PWSP_INSN_END, inner);
     memcpy(r->root_count, counts, sizeof counts);
     random_fill(r, (uint32_t)r->b->list.insn_count + 1 +
                        (uint32_t)test_random_in(r->random, 0, length / 2));
@@ -221,41 +206,24 @@ static void compare(built *b, uint64_t *random, damage_count *count, const char 
     count->matters += !is_judged;
 }
 
-static bool is_sync(const pwsp_insn *insn) {
-    return insn->op == PTOISA_SET_FLAG || insn->op == PTOISA_WAIT_FLAG ||
-           insn->op == PTOISA_PIPE_BARRIER;
-}
-
 static void damage(built *b, uint64_t *random, damage_count *d) {
-    uint64_t count = b->list.insn_count;
-    pwsp_insn *insns = (pwsp_insn *)malloc((size_t)count * sizeof *insns);
-    assert_non_null(insns);
-    memcpy(insns, b->list.insns, (size_t)count * sizeof *insns);
-    for (uint64_t i = 0; i < count; i++) {
-        const pwsp_insn *insn = &insns[i];
-        if (!is_sync(insn)) {
+    built_saved s;
+    built_save(&s, b);
+    for (uint64_t i = 0; i < s.list.insn_count; i++) {
+        const pwsp_insn *insn = &s.insns[i];
+        if (!built_is_sync(insn)) {
             continue;
         }
-        memmove(&b->list.insns[i], &insns[i + 1], (size_t)(count - i - 1) * sizeof *insns);
-        b->list.insn_count = count - 1;
+        built_remove(b, i);
         compare(b, random, &d[0], "one taken away", i);
-        b->list.insn_count = count;
-        memcpy(b->list.insns, insns, (size_t)count * sizeof *insns);
-
-        uint64_t to = i + (uint64_t)test_random_in(random, 1, 6);
-        for (uint64_t at = i; at < to && at + 1 < count; at++) {
-            b->list.insns[at] = b->list.insns[at + 1];
-            b->list.insns[at + 1] = *insn;
-        }
+        built_restore(&s, b);
+        const int64_t by = test_random_in(random, 1, 6);
+        built_move(b, i, by);
         compare(b, random, &d[1], "one moved later", i);
-        memcpy(b->list.insns, insns, (size_t)count * sizeof *insns);
-        for (uint64_t at = i; at > 0 && i - at < to - i; at--) {
-            b->list.insns[at] = b->list.insns[at - 1];
-            b->list.insns[at - 1] = *insn;
-        }
+        built_restore(&s, b);
+        built_move(b, i, -by);
         compare(b, random, &d[1], "one moved earlier", i);
-        memcpy(b->list.insns, insns, (size_t)count * sizeof *insns);
-
+        built_restore(&s, b);
         if (insn->op == PTOISA_PIPE_BARRIER) {
             continue;
         }
@@ -265,17 +233,17 @@ static void damage(built *b, uint64_t *random, damage_count *d) {
         b->list.insns[i].loop = insn->loop ? 0 : b->list.insns[i].event < 7;
         compare(b, random, &d[2], "rotation", i);
         b->list.insns[i] = *insn;
-        for (uint64_t j = 0; j < count; j++) {  // with all others of its pair and event
+        for (uint64_t j = 0; j < s.list.insn_count; j++) {  // with all others of its pair and event
             pwsp_insn *other = &b->list.insns[j];
-            if (is_sync(other) && other->loop && other->src_pipe == insn->src_pipe &&
+            if (built_is_sync(other) && other->loop && other->src_pipe == insn->src_pipe &&
                 other->dst_pipe == insn->dst_pipe && other->event == insn->event) {
                 other->loop = 0;
             }
         }
         compare(b, random, &d[3], "no rotation", i);
-        memcpy(b->list.insns, insns, (size_t)count * sizeof *insns);
+        built_restore(&s, b);
     }
-    free(insns);
+    built_saved_free(&s);
 }
 
 TEST(loops__the_proof_refuses_what_the_judge_finds) {
@@ -294,92 +262,6 @@ TEST(loops__the_proof_refuses_what_the_judge_finds) {
                       (unsigned long long)d[i].matters);
         assert_met(i == 3 || d[i].matters > 0);
     }
-}
-
-static void refuses(built *b, const char *text) {
-    assert_false(pwsp_list_verify(&b->list, &b->machine, &b->fault));
-    assert_string_equal(b->fault.text, text);
-    assert_int_equal(b->fault.status, PTOWSP_INVALID_PARAMS);
-}
-
-// A loop whose body loads a tile and computes in it: load, flags, TEXP.
-static void one_loop(built *b) {
-    built_init(b, PTOISA_A5);
-    uint32_t x = built_vec(b, 4, 8);
-    open_loop(b, 0);
-    built_load(b, x, 0);
-    built_op(b, PTOISA_TEXP, x, x, 0);
-    mark(b, PWSP_INSN_END, 1);
-    finish(b);
-}
-
-static pwsp_insn *find(built *b, uint32_t op) {
-    for (uint64_t i = 0; i < b->list.insn_count; i++) {
-        if (b->list.insns[i].op == op) {
-            return &b->list.insns[i];
-        }
-    }
-    fail_msg("%s", "there is none");
-    return NULL;
-}
-
-TEST(loops__the_proof_refuses_marks_that_are_not_in_turn) {
-    built b;
-    one_loop(&b);
-    // 0 and 1 set both tokens, 2 is LOOP; then wait, TLOAD, set, wait, TEXP, set; 9 is END.
-    pwsp_insn *loop = find(&b, PWSP_INSN_LOOP), *end = find(&b, PWSP_INSN_END);
-    assert_int_equal(loop - b.list.insns, 2);
-    assert_int_equal(end - b.list.insns, 9);
-    loop->loop = 2;
-    refuses(&b, "verify: instruction 2 (LOOP) is not in turn");
-    loop->loop = 1;
-    end->loop = 2;
-    refuses(&b, "verify: instruction 9 (END) is not in turn");
-    end->loop = 1;
-    end->op = PTOISA_PIPE_BARRIER;
-    refuses(&b, "verify: instruction 9 rotates outside of its loop");
-    end->loop = 0;
-    end->src_pipe = PTOISA_PIPE_V;
-    refuses(&b, "verify: a loop is not closed");
-    end->op = PWSP_INSN_END;
-    end->loop = 1;
-    b.list.insns[0].loop = 1;
-    refuses(&b, "verify: instruction 0 rotates outside of its loop");
-    b.list.insns[0].loop = 0;
-    b.list.insns[7].begins = 1;
-    refuses(&b,
-            "verify: instruction 7 begins a sum in a loop that is not around it or may not run");
-    b.list.insns[7].begins = 0;
-    b.list.tiles[1].loop = 0;
-    refuses(&b, "verify: instruction 4 (TLOAD on MTE2) may begin before 7 (TEXP on V) is done with "
-                "bytes 0 to 128 of UB");  // of the next iteration
-    b.list.tiles[1].loop = 1;
-    built_must(&b, pwsp_list_verify(&b.list, &b.machine, &b.fault));
-    built_free(&b);
-}
-
-// Marks of loops that the list does not have, or that are elsewhere in it.
-TEST(loops__the_proof_refuses_loops_that_the_list_does_not_have) {
-    built b;
-    one_loop(&b);
-    const pwsp_insn last = b.list.insns[8];  // before END
-    b.list.insns[8].op = PWSP_INSN_LOOP;
-    b.list.insns[8].loop = 2;
-    b.list.loops[2].parent = 1;  // all else would be right
-    refuses(&b, "verify: instruction 8 (LOOP) is not in turn");
-    b.list.insns[8] = last;
-    b.list.loops[1].parent = 1;
-    refuses(&b, "verify: instruction 2 (LOOP) is not in turn");
-    b.list.loops[1].parent = 0;
-    b.list.loop_count = 2;
-    refuses(&b, "verify: a loop is not closed");
-    b.list.loop_count = 1;
-    pwsp_insn *loop = find(&b, PWSP_INSN_LOOP);
-    loop->op = PWSP_INSN_END;  // of none
-    refuses(&b, "verify: instruction 2 (END) is not in turn");
-    loop->op = PWSP_INSN_LOOP;
-    built_must(&b, pwsp_list_verify(&b.list, &b.machine, &b.fault));
-    built_free(&b);
 }
 
 // Each operand of each instruction is put beyond the list's tiles, and each root. A proof that would
@@ -429,22 +311,6 @@ TEST(loops__the_proof_refuses_tiles_that_the_list_does_not_have) {
     assert_true(tried > 20);
 }
 
-// A tile that lives beyond an iteration has one place.
-TEST(loops__the_proof_refuses_to_rotate_what_is_used_outside) {
-    built b;
-    built_init(&b, PTOISA_A5);
-    uint32_t x = built_vec(&b, 4, 8);
-    built_load(&b, x, 0);
-    open_loop(&b, 0);
-    built_op(&b, PTOISA_TEXP, x, x, 0);
-    mark(&b, PWSP_INSN_END, 1);
-    finish(&b);
-    assert_int_equal(b.list.tiles[x].loop, 0);
-    b.list.tiles[x].loop = 1;
-    refuses(&b, "verify: tile 1 rotates in loop 1, and is used in loop 0");
-    built_free(&b);
-}
-
 // Where two places do not fit, there is one; and the list is still proved and judged good.
 TEST(loops__tiles_have_one_place_where_two_do_not_fit) {
     for (int is_large = 0; is_large < 2; is_large++) {
@@ -452,11 +318,11 @@ TEST(loops__tiles_have_one_place_where_two_do_not_fit) {
         built_init(&b, PTOISA_A2A3);
         // Rows of 128 bytes: half of 184 KiB, or one more.
         uint32_t x = built_vec(&b, is_large ? 737 : 736, 32);
-        open_loop(&b, 0);
+        built_loop(&b, 0);
         built_load(&b, x, 0);
         built_op(&b, PTOISA_TEXP, x, x, 0);
         built_store(&b, 1, x);
-        mark(&b, PWSP_INSN_END, 1);
+        built_mark(&b, PWSP_INSN_END, 1);
         finish(&b);
         assert_int_equal(b.list.tiles[x].loop, !is_large);
         uint64_t random = 5;

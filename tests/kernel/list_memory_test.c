@@ -1,106 +1,11 @@
-// Where tiles of an instruction list are: lives, addresses, the high-water mark, and what is said
-// when a memory is too small.
-//
-// Addresses of the directed tests are worked out on paper. Random lists are compared with a naive
-// reference that looks at all pairs of roots, and their placements are verified by pwsp_list_verify
-// in list_waits_test.c, together with the flags.
+// Where tiles of random lists are: lives, addresses and the high-water mark, compared with a naive
+// reference that looks at all pairs of roots. Places that are worked out on paper are in lists.txt.
+// Placements are verified by pwsp_list_verify in list_waits_test.c, together with the flags.
 
 #include "list_build.h"
 
 static void place(built *b) {
     built_must(b, pwsp_list_place(&b->list, &b->machine, &b->fault));
-}
-
-static const struct {
-    const char *name, *list, *places;
-} placed[] = {
-    {"tiles that do not live together share bytes; "
-     "y is not where x is, which is read while y is written",
-     "UB 64x64: x y z; x = TLOAD 0; y = TEXP x; z = TEXP y; TSTORE 1 z",
-     "x 0-1 at 0, y 1-2 at 16384, z 2-3 at 0; UB 32768"},
-    {"one root is in place", "UB 64x64: x; x = TLOAD 0; x = TEXP x; TSTORE 1 x",
-     "x 0-2 at 0; UB 16384"},
-    {"views count for their root",
-     "UB 4x8: x y z; view top: x 3 1; x = TLOAD 0; y = TEXP y; z = TEXP z; TSTORE 1 top",
-     "x 0-3 at 0, y 1-1 at 128, z 2-2 at 128, top at 96; UB 256"},
-    {"scratch lives for its instruction and beside its operands",
-     "UB 8x8: x t u; UB 1x8: s r; x = TLOAD 0; s = TROWSUM x tmp t; r = TROWMAX x tmp u",
-     "x 0-2 at 0, t 1-1 at 256, u 2-2 at 256, s 1-1 at 512, r 2-2 at 512; UB 544"},
-    // By size: a at 0, f at 0, c above a at 96, e above f at 96, b and d at 160 and 192. That is the most
-    // that is live at once, 224, so no other order is tried.
-    {"large tiles go first",
-     "UB 3x8: a f; UB 1x8: b d; UB 2x8: c e; TADD a b c d; TADD a c; TADD e f; TADD b d; "
-     "TADD e f b d",
-     "a 0-1 at 0, f 2-4 at 0, b 0-4 at 160, d 0-4 at 192, c 0-1 at 96, e 2-4 at 96; UB 224"},
-    // Two tiles die at instruction 0, of 6 and of 4 blocks, each between tiles that live on. A tile of 2 that
-    // is born then goes to where the 4 were, though the 6 are lower. By size: k0 at 0, w0 at 7, k1 at 13, w1
-    // at 18, k2 at 22, and then late, into w1's 4 rather than w0's 6.
-    {"the tightest gap is taken",
-     "UB 7x8: k0; UB 6x8: w0; UB 5x8: k1; UB 4x8: w1; UB 3x8: k2; UB 2x8: late; "
-     "k0 = TADD k1 k2 w0 w1; late = TADD k0 k1 k2",
-     "k0 0-1 at 0, w0 0-0 at 224, k1 0-1 at 416, w1 0-0 at 576, k2 0-1 at 704, late 1-1 at 576; "
-     "UB 800"},
-    {"memories are apart, and unused tiles have no place",
-     "L1 16x64: m; L0A 16x64: l; L1 4096x4096: u; m = TLOAD 0; l = TMOV m",
-     "m 0-1 at 0, l 1-1 at 0, u unused; L1 4096; L0A 4096"},
-    {"no instructions, no tiles", "", ""},
-};
-
-TEST(memory__tiles_have_the_places_of_paper) {
-    for (size_t i = 0; i < COUNT_OF(placed); i++) {
-        built b;
-        print_message("%s\n", placed[i].name);
-        built_init(&b, PTOISA_A2A3);
-        built_text(&b, placed[i].list);
-        place(&b);
-        built_places(&b, placed[i].places);
-        built_free(&b);
-    }
-}
-
-// -- refusals -------------------------------------------------------------------------------------
-
-static const struct {
-    const char *list;
-    uint32_t insn;
-    const char *text;
-} refusals[] = {
-    {"UB 256x64: x y z; x = TLOAD 0; y = TLOAD 1; z = TADD x y", 2,
-     "memory: tile 3 (256 x 64 f32) needs 65536 bytes of UB at instruction 2 (TADD), where 131072 "
-     "of 188416 "
-     "are in use"},
-    {"L0B 65536x65536: r; L1 16x8: m; m = TLOAD 0; r = TMOV m", 1,
-     "memory: tile 1 (65536 x 65536 f32) needs 17179869184 bytes of L0B at instruction 1 (TMOV), "
-     "where 0 of "
-     "65536 are in use"},
-};
-
-TEST(memory__refuses_more_than_there_is) {
-    for (size_t i = 0; i < COUNT_OF(refusals); i++) {
-        built b;
-        built_init(&b, PTOISA_A2A3);
-        built_text(&b, refusals[i].list);
-        b.list.used[PTOISA_VEC] = 77;
-        assert_false(pwsp_list_place(&b.list, &b.machine, &b.fault));
-        assert_string_equal(b.fault.text, refusals[i].text);
-        assert_int_equal(b.fault.status, PTOWSP_LIMIT_EXCEEDED);
-        assert_int_equal(b.fault.insn, refusals[i].insn);
-        assert_int_equal(b.list.used[PTOISA_VEC], 77);
-        for (uint64_t tile = 1; tile < b.list.tile_count; tile++) {
-            assert_int_equal(b.list.tiles[tile].address, 0);
-            assert_int_equal(b.list.tiles[tile].last, 0);
-        }
-        built_free(&b);
-    }
-    built b;
-    built_init(&b, PTOISA_A2A3);
-    built_text(&b, "UB 1x8: x y; x = TLOAD 0");
-    b.list.insn_count = UINT32_MAX;
-    b.machine.memory_size[0] = 0;
-    assert_false(pwsp_list_place(&b.list, &b.machine, &b.fault));
-    assert_string_equal(b.fault.text, "memory: 4294967295 instructions and 3 tiles");
-    b.list.insn_count = 1;
-    built_free(&b);
 }
 
 // -- against the reference ------------------------------------------------------------------------

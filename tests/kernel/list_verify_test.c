@@ -1,232 +1,21 @@
 // What the proof of an instruction list refuses, and that it refuses no more and no less than what
 // can go wrong.
 //
-// Each fault is made once by hand. Then lists that passed are damaged, in one place at a time:
-// flags and barriers are taken away, moved and renamed, tiles moved and memories cut. The judge of
-// list_build.h, which runs lists on pipes of random speeds and holds up each instruction once, says
-// which damage matters. For flags and barriers the proof must agree with it in both directions.
+// Lists that passed are damaged, in one place at a time: flags and barriers are taken away, moved and
+// renamed, tiles moved and memories cut. The judge of list_judge.h, which runs lists on pipes of random
+// speeds and holds up each instruction once, says which damage matters. For flags and barriers the
+// proof must agree with it in both directions. Faults by hand are in lists.txt.
 
 #include "list_judge.h"
 
 #include "src/kernel/compiled.h"
 #include "src/kernel/split.h"
 
-static void refuses_as(built *b, ptowsp_status status, uint32_t insn, const char *text) {
-    assert_false(pwsp_list_verify(&b->list, &b->machine, &b->fault));
-    assert_string_equal(b->fault.text, text);
-    assert_int_equal(b->fault.status, status);
-    assert_int_equal(b->fault.insn, insn);
-}
-
-static void refuses(built *b, uint32_t insn, const char *text) {
-    refuses_as(b, PTOWSP_INVALID_PARAMS, insn, text);
-}
-
 static bool is_good(built *b) {
     return pwsp_list_verify(&b->list, &b->machine, &b->fault);
 }
 
-// -- tiles ----------------------------------------------------------------------------------------
-
-// A load of one tile, which all is right with but for what a test changes.
-static pwsp_list_tile *one_tile(built *b) {
-    built_init(b, PTOISA_A2A3);
-    uint32_t x = built_vec(b, 4, 8);
-    built_load(b, x, 0);
-    b->list.used[PTOISA_VEC] = 184 << 10;
-    built_must(b, is_good(b));
-    return &b->list.tiles[x];
-}
-
-#define TILE_IS_REFUSED(change, shape, what)                                                       \
-    do {                                                                                           \
-        built b;                                                                                   \
-        pwsp_list_tile *tile = one_tile(&b);                                                       \
-        (void)tile;                                                                                \
-        change;                                                                                    \
-        refuses(&b, 0, "verify: tile 1 (" shape ") of instruction 0 (TLOAD) " what);               \
-        built_free(&b);                                                                            \
-    } while (0)
-
-TEST(verify__refuses_tiles_that_the_device_does_not_take) {
-    TILE_IS_REFUSED(tile->dtype = 0, "4 x 8 none in UB", "is no tile");
-    TILE_IS_REFUSED(tile->dtype = 99, "4 x 8 none in UB", "is no tile");
-    TILE_IS_REFUSED(tile->memory = 7, "4 x 8 f32 in no memory", "is no tile");
-    TILE_IS_REFUSED(tile->layout = 6, "4 x 8 f32 in UB", "is no tile");
-    TILE_IS_REFUSED(tile->rows = 0, "0 x 8 f32 in UB", "is no tile");
-    TILE_IS_REFUSED(tile->cols = 0, "4 x 0 f32 in UB", "is no tile");
-    TILE_IS_REFUSED(tile->valid_rows.max = 5, "4 x 8 f32 in UB",
-                    "may be valid beyond what is allocated");
-    TILE_IS_REFUSED(tile->valid_cols.max = 9, "4 x 8 f32 in UB",
-                    "may be valid beyond what is allocated");
-    TILE_IS_REFUSED(tile->cols = 9, "4 x 9 f32 in UB", "has rows that are no multiple of 32");
-    TILE_IS_REFUSED(tile->layout = PTOISA_COL_MAJOR, "4 x 8 f32 in UB",
-                    "has columns that are no multiple of 32");
-    TILE_IS_REFUSED((tile->memory = PTOISA_MAT, tile->layout = PTOISA_NZ, tile->rows = 24),
-                    "24 x 8 f32 in L1", "has boxes that are not whole");
-    TILE_IS_REFUSED((tile->memory = PTOISA_ACC, tile->layout = PTOISA_NZ, tile->rows = 16),
-                    "16 x 8 f32 in L0C", "has boxes that are not whole");
-}
-
-TEST(verify__refuses_tiles_that_are_where_they_may_not_be) {
-    TILE_IS_REFUSED(tile->root = 0, "4 x 8 f32 in UB", "has no root");
-    TILE_IS_REFUSED(tile->root = 2, "4 x 8 f32 in UB", "has no root");
-    TILE_IS_REFUSED(tile->offset = 32, "4 x 8 f32 in UB", "has no root");
-    TILE_IS_REFUSED(tile->address = 16, "4 x 8 f32 in UB", "is at an address that is not aligned");
-    TILE_IS_REFUSED(tile->address = (184 << 10) - 96, "4 x 8 f32 in UB", "ends beyond its memory");
-    TILE_IS_REFUSED(tile->address = UINT32_MAX - 31, "4 x 8 f32 in UB", "ends beyond its memory");
-    TILE_IS_REFUSED(b.list.used[PTOISA_VEC] = 96, "4 x 8 f32 in UB",
-                    "ends beyond what is said to be used");
-
-    built b;
-    one_tile(&b);
-    b.list.tiles[1].address = (184 << 10) - 128;  // the last place
-    built_must(&b, is_good(&b));
-    uint32_t view = built_view(&b, 1, 3, 1);
-    built_load(&b, view, 0);
-    built_must(&b, is_good(&b));
-    b.list.tiles[view].rows = 2;
-    refuses(&b, 1,
-            "verify: tile 2 (2 x 8 f32 in UB) of instruction 1 (TLOAD) is a view that leaves its "
-            "root");
-    b.list.tiles[view].rows = 1;
-    b.list.tiles[view].offset = 80;
-    refuses(
-        &b, 1,
-        "verify: tile 2 (1 x 8 f32 in UB) of instruction 1 (TLOAD) is at an address that is not "
-        "aligned");
-    b.list.tiles[view].offset = 0;
-    b.list.tiles[view].memory = PTOISA_MAT;
-    b.list.tiles[view].layout = PTOISA_ROW_MAJOR;
-    refuses(&b, 1,
-            "verify: tile 2 (1 x 8 f32 in L1) of instruction 1 (TLOAD) is a view that leaves its "
-            "root");
-    b.list.tiles[view].memory = PTOISA_VEC;
-    uint32_t of_view = built_view(&b, view, 0, 1);
-    built_load(&b, of_view, 0);
-    built_must(&b, is_good(&b));  // its root is the view's root
-    b.list.tiles[of_view].root = view;
-    refuses(&b, 2, "verify: tile 3 (1 x 8 f32 in UB) of instruction 2 (TLOAD) has no root");
-    b.list.tiles[of_view].root = 1;
-    b.list.tiles[1].cols = 9;
-    b.list.insns[0].dst[0] = of_view;  // which by itself is one that the device takes
-    refuses(&b, 0,
-            "verify: tile 1 (4 x 9 f32 in UB) of instruction 0 (TLOAD) has rows that are no "
-            "multiple of 32");
-    b.list.tiles[1].cols = 8;
-    b.list.insns[0].dst[0] = 1;
-    b.list.insns[2].dst[0] = 9;
-    refuses(&b, 2, "verify: instruction 2 (TLOAD) uses tile 9 of 4");
-    b.list.insns[2].dst[0] = b.list.insns[2].param = 0;
-    built_must(&b, is_good(&b));  // it accesses nothing
-    b.list.insns[2].op = PTOISA_NOP;
-    refuses(&b, 2, "verify: instruction 2 is none");
-    b.list.insns[2].op = PTOISA_OP_COUNT;
-    refuses(&b, 2, "verify: instruction 2 is none");
-    built_free(&b);
-}
-
 #define BUILT_TEST(name, machine) TEST_MADE(name, built, b, built_init(b, machine), built_free(b))
-
-// Lists that are proved, and those that are refused at an instruction.
-static const struct {
-    ptoisa_family family;
-    const char *list;
-    uint32_t insn;
-    const char *text;  // after "verify: "; NULL: it is good
-} lists[] = {
-    // Roots whose bytes overlap while they live; in the last one z is born where x dies.
-    {PTOISA_A5,
-     "UB 4x8: x y@128 z@256; x = TLOAD 0; y = TLOAD 1; SET MTE2 V 0; WAIT MTE2 V 0; z = TADD x y",
-     0, NULL},
-    {PTOISA_A5,
-     "UB 4x8: x y@96 z@256; x = TLOAD 0; y = TLOAD 1; SET MTE2 V 0; WAIT MTE2 V 0; z = TADD x y", 1,
-     "tile 2 overlaps tile 1 in UB while both live, at instruction 1 (TLOAD)"},
-    {PTOISA_A5,
-     "UB 4x8: x y@128 z; x = TLOAD 0; y = TLOAD 1; SET MTE2 V 0; WAIT MTE2 V 0; z = TADD x y", 4,
-     "tile 3 overlaps tile 1 in UB while both live, at instruction 4 (TADD)"},
-    // What was not written is read: a source, a destination, what was scratch.
-    {PTOISA_A5, "UB 4x8: x y@128; x = TEXP y", 0,
-     "tile 2 (4 x 8 f32 in UB) of instruction 0 (TEXP) is read before it is written"},
-    {PTOISA_A5, "UB 4x8: x y@128; x = TEXP", 0, NULL},
-    {PTOISA_A5, "UB 4x8: x y@128; x += TEXP", 0,
-     "tile 1 (4 x 8 f32 in UB) of instruction 0 (TEXP) is read before it is written"},
-    {PTOISA_A5, "UB 4x8: x y@128; x = TEXP; x = TEXP tmp y; x = TEXP y", 2,
-     "tile 2 (4 x 8 f32 in UB) of instruction 2 (TEXP) is read before it is written"},
-    // Flags that are none or not in turn.
-    {PTOISA_A5, "SET V S 3", 0, "instruction 0 (SET_FLAG V to S, event 3) is never waited for"},
-    {PTOISA_A5, "SET V S 3; SET V S 3", 1,
-     "instruction 1 (SET_FLAG V to S, event 3) is set already"},
-    {PTOISA_A5, "SET V S 3; WAIT V S 3", 0, NULL},
-    {PTOISA_A5, "SET V S 3; WAIT V S 4", 1,
-     "instruction 1 (WAIT_FLAG V to S, event 4) is not set before"},
-    {PTOISA_A5, "SET V S 3; WAIT V S 8", 1, "instruction 1 (WAIT_FLAG V to S, event 8) is no flag"},
-    {PTOISA_A5, "SET V V 3; WAIT V S 3", 0, "instruction 0 (SET_FLAG V to V, event 3) is no flag"},
-    {PTOISA_A5, "SET V ALL 3; WAIT V S 3", 0,
-     "instruction 0 (SET_FLAG V to ALL, event 3) is no flag"},
-    {PTOISA_A5, "SET ALL S 3; WAIT V S 3", 0,
-     "instruction 0 (SET_FLAG ALL to S, event 3) is no flag"},
-    // An event that is set again, when V may not have waited for it yet; and when it has, because V answered.
-    {PTOISA_A5, "SET MTE2 V 0; WAIT MTE2 V 0; SET MTE2 V 0; WAIT MTE2 V 0", 2,
-     "instruction 2 (SET_FLAG MTE2 to V, event 0) may be set before its last wait"},
-    {PTOISA_A5,
-     "SET MTE2 V 0; WAIT MTE2 V 0; SET V MTE2 0; WAIT V MTE2 0; SET MTE2 V 0; WAIT MTE2 V 0", 0,
-     NULL},
-    // Accesses without an order.
-    {PTOISA_A2A3, "UB 4x8: x; x = TLOAD 2; x = TEXP x", 1,
-     "instruction 1 (TEXP on V) may begin before 0 (TLOAD on MTE2) is done with bytes 0 to 128 of "
-     "UB"},
-    {PTOISA_A2A3, "UB 4x8: x; x = TEXPANDS; x = TEXP x", 1,
-     "instruction 1 (TEXP on V) may begin before 0 (TEXPANDS on V) is done with bytes 0 to 128 of "
-     "UB"},
-    {PTOISA_A5, "UB 4x8: x; x = TEXPANDS; x = TEXP x", 0, NULL},
-    {PTOISA_A5,
-     "UB 4x8: x y@128; x = TEXPANDS; SET V MTE3 0; WAIT V MTE3 0; TSTORE 2 x; y = TLOAD 2", 4,
-     "instruction 4 (TLOAD on MTE2) may begin before 3 (TSTORE on MTE3) is done with tile "
-     "parameter 2"},
-    {PTOISA_A5,
-     "UB 4x8: x y@128; x = TEXPANDS; SET V MTE3 0; WAIT V MTE3 0; TSTORE 2 x; y = TLOAD 1", 3,
-     "S may end before instruction 3 (TSTORE on MTE3) has stored"},
-    // A barrier of all is one way to wait, one of MTE3 is none.
-    {PTOISA_A5,
-     "UB 4x8: x y@128; x = TEXPANDS; SET V MTE3 0; WAIT V MTE3 0; TSTORE 2 x; y = TLOAD 1; "
-     "BARRIER ALL",
-     0, NULL},
-    {PTOISA_A5,
-     "UB 4x8: x y@128; x = TEXPANDS; SET V MTE3 0; WAIT V MTE3 0; TSTORE 2 x; y = TLOAD 1; "
-     "BARRIER MTE3",
-     3, "S may end before instruction 3 (TSTORE on MTE3) has stored"},
-};
-
-TEST(verify__refuses_lists_that_can_go_wrong) {
-    for (size_t i = 0; i < COUNT_OF(lists); i++) {
-        built b;
-        char text[160];
-        print_message("%s\n", lists[i].list);
-        built_init(&b, lists[i].family);
-        built_text(&b, lists[i].list);
-        b.list.used[PTOISA_VEC] = 512;
-        if (lists[i].text) {
-            snprintf(text, sizeof text, "verify: %s", lists[i].text);
-            refuses(&b, lists[i].insn, text);
-        } else {
-            built_must(&b, is_good(&b));
-        }
-        built_free(&b);
-    }
-}
-
-BUILT_TEST(verify__refuses_barriers_for_no_pipe, PTOISA_A5) {
-    built_sync(b, PTOISA_PIPE_BARRIER, 8, PTOISA_PIPE_ALL, 3);
-    refuses(b, 0, "verify: instruction 0 (PIPE_BARRIER no pipe to ALL, event 3) is for no pipe");
-}
-
-BUILT_TEST(verify__refuses_lists_that_are_too_long, PTOISA_A2A3) {
-    b->list.insn_count = (1u << 30) + 1;
-    refuses_as(b, PTOWSP_LIMIT_EXCEEDED, 0, "verify: 1073741825 instructions and 0 tiles");
-    b->list.insn_count = 0;
-    built_must(b, is_good(b));
-}
 
 BUILT_TEST(verify__survives_each_refused_allocation, PTOISA_A2A3) {
     uint64_t random = 3;
@@ -270,17 +59,6 @@ static void compare(built *b, uint64_t *random, bool is_exact, damage_count *cou
     count->refused += !is_proved;
 }
 
-static bool is_sync(const pwsp_insn *insn) {
-    return insn->op == PTOISA_SET_FLAG || insn->op == PTOISA_WAIT_FLAG ||
-           insn->op == PTOISA_PIPE_BARRIER;
-}
-
-static void remove_insn(built *b, uint64_t at) {
-    memmove(&b->list.insns[at], &b->list.insns[at + 1],
-            (size_t)(b->list.insn_count - at - 1) * sizeof b->list.insns[0]);
-    b->list.insn_count--;
-}
-
 // The wait of a set.
 static uint64_t wait_of(const built *b, uint64_t set) {
     const pwsp_insn *s = &b->list.insns[set];
@@ -295,90 +73,52 @@ static uint64_t wait_of(const built *b, uint64_t set) {
     return 0;
 }
 
-typedef struct saved {
-    pwsp_insn *insns;
-    uint64_t insn_count;
-    pwsp_list_tile *tiles;
-    uint32_t used[PTOISA_MEMORY_COUNT];
-    ptoisa_machine machine;
-} saved;
-
-static void save(saved *s, const built *b) {
-    s->insn_count = b->list.insn_count;
-    s->insns = (pwsp_insn *)malloc((size_t)s->insn_count * sizeof *s->insns);
-    s->tiles = (pwsp_list_tile *)malloc((size_t)b->list.tile_count * sizeof *s->tiles);
-    assert_true(s->insns && s->tiles);
-    memcpy(s->insns, b->list.insns, (size_t)s->insn_count * sizeof *s->insns);
-    memcpy(s->tiles, b->list.tiles, (size_t)b->list.tile_count * sizeof *s->tiles);
-    memcpy(s->used, b->list.used, sizeof s->used);
-    s->machine = b->machine;
-}
-
-static void restore(const saved *s, built *b) {
-    b->list.insn_count = s->insn_count;
-    memcpy(b->list.insns, s->insns, (size_t)s->insn_count * sizeof *s->insns);
-    memcpy(b->list.tiles, s->tiles, (size_t)b->list.tile_count * sizeof *s->tiles);
-    memcpy(b->list.used, s->used, sizeof s->used);
-    b->machine = s->machine;
-}
-
-static void swap_insns(built *b, uint64_t a, uint64_t c) {
-    pwsp_insn insn = b->list.insns[a];
-    b->list.insns[a] = b->list.insns[c];
-    b->list.insns[c] = insn;
-}
-
 typedef struct damages {
     damage_count flag, half, barrier, event, moved, pipe, address, onto, memory, fifo, shared;
 } damages;
 
 // Damages each flag and barrier of a list.
-static void damage_sync(built *b, const saved *s, uint64_t *random, damages *d) {
-    for (uint64_t i = 0; i < s->insn_count; i++) {
+static void damage_sync(built *b, const built_saved *s, uint64_t *random, damages *d) {
+    for (uint64_t i = 0; i < s->list.insn_count; i++) {
         const pwsp_insn *insn = &s->insns[i];
-        if (!is_sync(insn)) {
+        if (!built_is_sync(insn)) {
             continue;
         }
-        remove_insn(b, i);
+        built_remove(b, i);
         compare(b, random, true, insn->op == PTOISA_PIPE_BARRIER ? &d->barrier : &d->half,
                 "one taken away");
-        restore(s, b);
-        for (int step = 0; step < 3; step++) {  // later in the list, by one, by two, by some
-            uint64_t to =
-                i + (step == 2 ? (uint64_t)test_random_in(random, 3, 20) : 1u + (uint32_t)step);
-            for (uint64_t at = i; at < to && at + 1 < s->insn_count; at++) {
-                swap_insns(b, at, at + 1);
-            }
+        built_restore(s, b);
+        for (int step = 1; step <= 3; step++) {  // by one, by two, by some
+            const int64_t by = step == 3 ? test_random_in(random, 3, 20) : step;
+            built_move(b, i, by);
             compare(b, random, true, &d->moved, "one moved later");
-            restore(s, b);
-            for (uint64_t at = i; at > 0 && i - at < to - i; at--) {
-                swap_insns(b, at, at - 1);
-            }
+            built_restore(s, b);
+            built_move(b, i, -by);
             compare(b, random, true, &d->moved, "one moved earlier");
-            restore(s, b);
+            built_restore(s, b);
         }
         b->list.insns[i].src_pipe = (uint8_t)((insn->src_pipe + 1) % PTOISA_PIPE_COUNT);
         if (insn->op == PTOISA_PIPE_BARRIER) {
             compare(b, random, true, &d->pipe, "barrier of another pipe");
-            restore(s, b);
+            built_restore(s, b);
             continue;
         }
-        restore(s, b);
+        built_restore(s, b);
         if (insn->op != PTOISA_SET_FLAG) {
             continue;
         }
         uint64_t wait = wait_of(b, i);
-        remove_insn(b, wait);
-        remove_insn(b, i);
+        built_remove(b, wait);
+        built_remove(b, i);
         compare(b, random, true, &d->flag, "a flag taken away");
-        restore(s, b);
+        built_restore(s, b);
         // The same event for all: what is in order stays good.
         uint8_t event = (uint8_t)test_random_in(random, 0, 1);
         b->list.insns[i].event = b->list.insns[wait].event = event;
         compare(b, random, true, &d->event, "another event");
-        restore(s, b);
+        built_restore(s, b);
         // Events of two sets, or two waits, swapped.
-        for (uint64_t k = i + 1; k < s->insn_count; k++) {
+        for (uint64_t k = i + 1; k < s->list.insn_count; k++) {
             const pwsp_insn *other = &s->insns[k];
             if (other->op == PTOISA_SET_FLAG && other->src_pipe == insn->src_pipe &&
                 other->dst_pipe == insn->dst_pipe && other->side == insn->side &&
@@ -386,7 +126,7 @@ static void damage_sync(built *b, const saved *s, uint64_t *random, damages *d) 
                 b->list.insns[i].event = other->event;
                 b->list.insns[k].event = insn->event;
                 compare(b, random, true, &d->event, "events of two sets swapped");
-                restore(s, b);
+                built_restore(s, b);
                 break;
             }
         }
@@ -394,7 +134,7 @@ static void damage_sync(built *b, const saved *s, uint64_t *random, damages *d) 
 }
 
 // Moves each tile, and cuts memories.
-static void damage_tiles(built *b, const saved *s, uint64_t *random, damages *d) {
+static void damage_tiles(built *b, const built_saved *s, uint64_t *random, damages *d) {
     for (uint64_t t = 1; t < b->list.tile_count; t++) {
         if (s->tiles[t].root != t || s->tiles[t].first > s->tiles[t].last) {
             continue;
@@ -412,53 +152,53 @@ static void damage_tiles(built *b, const saved *s, uint64_t *random, damages *d)
             b->list.tiles[t].address = s->tiles[other].address;
             compare(b, random, false, &d->onto, "onto another tile");
         }
-        restore(s, b);
+        built_restore(s, b);
     }
     for (int memory = 0; memory < PTOISA_MEMORY_COUNT; memory++) {
-        if (s->used[memory]) {
-            b->machine.memory_size[memory] = s->used[memory] - 32;
+        if (s->list.used[memory]) {
+            b->machine.memory_size[memory] = s->list.used[memory] - 32;
             assert_false(is_good(b));
-            b->machine.memory_size[memory] = s->used[memory];
+            b->machine.memory_size[memory] = s->list.used[memory];
             built_must(b, is_good(b));
             d->memory.tried++, d->memory.matters++, d->memory.refused++;
-            restore(s, b);
+            built_restore(s, b);
         }
     }
 }
 
 // Damages each TPUSH and TPOP.
-static void damage_fifos(built *b, const saved *s, uint64_t *random, damages *d) {
-    for (uint64_t i = 0; i < s->insn_count; i++) {
+static void damage_fifos(built *b, const built_saved *s, uint64_t *random, damages *d) {
+    for (uint64_t i = 0; i < s->list.insn_count; i++) {
         const pwsp_insn *insn = &s->insns[i];
         if (!pwsp_insn_is_fifo(insn)) {
             continue;
         }
-        remove_insn(b, i);
+        built_remove(b, i);
         compare(b, random, true, &d->fifo, "a push or pop taken away");
-        restore(s, b);
+        built_restore(s, b);
         b->list.insns[i].op = insn->op == PWSP_INSN_TPUSH ? PWSP_INSN_TPOP : PWSP_INSN_TPUSH;
         assert_false(is_good(b));
-        restore(s, b);
+        built_restore(s, b);
         b->list.insns[i].mode ^= 1;
         assert_false(is_good(b));
-        restore(s, b);
+        built_restore(s, b);
         b->list.insns[i].mode = PWSP_FIFO_COUNT;
         assert_false(is_good(b));
         assert_non_null(strstr(b->fault.text, ", FIFO 2) is of no FIFO"));
-        restore(s, b);
+        built_restore(s, b);
         b->list.insns[i].side = insn->side == PWSP_SIDE_CUBE ? PWSP_SIDE_VECTOR : PWSP_SIDE_CUBE;
         assert_false(is_good(b));
-        restore(s, b);
+        built_restore(s, b);
         for (uint64_t at = i; at > 0 && i - at < 8; at--) {
-            swap_insns(b, at, at - 1);
+            built_move(b, at, -1);
             compare(b, random, false, &d->fifo, "a push or pop moved earlier");
         }
-        restore(s, b);
-        for (uint64_t at = i; at + 1 < s->insn_count && at - i < 8; at++) {
-            swap_insns(b, at, at + 1);
+        built_restore(s, b);
+        for (uint64_t at = i; at + 1 < s->list.insn_count && at - i < 8; at++) {
+            built_move(b, at, 1);
             compare(b, random, false, &d->fifo, "a push or pop moved later");
         }
-        restore(s, b);
+        built_restore(s, b);
     }
     for (int f = 0; f < PWSP_FIFO_COUNT; f++) {
         if (b->list.fifos[f].slot_bytes) {
@@ -533,13 +273,12 @@ TEST(verify__refuses_the_damage_that_matters) {
             continue;
         }
         split_count += b.list.split_tile != 0;
-        saved s;
-        save(&s, &b);
+        built_saved s;
+        built_save(&s, &b);
         damage_sync(&b, &s, &random, &d);
         damage_tiles(&b, &s, &random, &d);
         damage_fifos(&b, &s, &random, &d);
-        free(s.insns);
-        free(s.tiles);
+        built_saved_free(&s);
         built_free(&b);
     }
     print_damage("set and wait taken away", &d.flag);
@@ -693,273 +432,4 @@ TEST(split__is_of_instructions_whose_rows_are_by_themselves) {
     }
     assert_int_equal(flat_count, 47);  // without 8 of rows with a column and 6 of a sum of each row
     assert_int_equal(count, 61);
-}
-
-// Lists that can be split or not, and those that cannot and say that they are.
-static const struct {
-    const char *what;
-    bool is_split;
-} splits[] = {
-    {"rows", true},
-    {"tiles of one row", false},
-    {"transposed", false},
-    {"a store to the other core's rows", false},
-    {"stores to other rows of another parameter", true},
-    {"one row", false},
-    {"fewer valid rows, and columns", true},
-    {"a column with rows", false},
-    {"the number of valid rows", false},
-};
-enum { SPLIT_COUNT = sizeof splits / sizeof splits[0] };
-
-static void split_build(built *b, int which) {
-    uint32_t left = built_tile(b, PTOISA_LEFT, 32, 16), right = built_tile(b, PTOISA_RIGHT, 16, 16);
-    uint32_t acc = built_tile(b, PTOISA_ACC, 32, 16), x = built_vec(b, 32, 16);
-    uint32_t y = built_vec(b, which == 1 ? 1 : 32, 16), l1 = built_tile(b, PTOISA_MAT, 32, 16);
-    uint32_t column, row = column_as_row(b, 32, &column), other = column_as_row(b, 32, NULL);
-    built_load(b, l1, 0);
-    built_op(b, PTOISA_TMOV, left, l1, 0);
-    built_op(b, PTOISA_TMOV, right, l1, 0);
-    built_op(b, PTOISA_TMATMUL, acc, left, right);
-    built_op(b, PTOISA_TMOV, x, acc, 0);
-    built_op(b, which == 2 ? PTOISA_TTRANS : PTOISA_TEXP, y, x, 0);
-    built_store(b, 1, y);
-    if (which == 3 || which == 4) {  // rows from 4 on: of the other core
-        built_store(b, which == 3 ? 1 : 2, y);
-        b->list.insns[b->list.insn_count - 1].row = 4;
-    }
-    if (which == 5) {
-        b->list.tiles[y].valid_rows.max = b->list.tiles[x].valid_rows.max = 1;
-    }
-    if (which >= 6) {
-        b->list.tiles[y].valid_rows.max = 20;
-        built_op(b, PTOISA_TROWMAX, column, y, 0);
-        built_op(b, PTOISA_TEXP, other, which == 7 ? y : row, 0);
-        built_op(b, PTOISA_TROWEXPANDSUB, y, y, column);
-        built_op(b, PTOISA_TMULS, y, y, 0)->scalar.cols_of = which == 8 ? row : y;
-    }
-}
-
-TEST(split__is_refused_where_rows_meet) {
-    for (int which = 0; which < SPLIT_COUNT; which++) {
-        built b;
-        built_init(&b, PTOISA_A2A3);
-        split_build(&b, which);
-        built_must(&b, pwsp_list_cut(&b.list, &b.machine, NULL, &b.fault));
-        if ((b.list.split_tile != 0) != splits[which].is_split) {
-            fail_msg("%s", splits[which].what);
-        }
-        if (which == 3) {  // the instructions may be split, and the cores meet
-            built_must(&b, pwsp_list_place(&b.list, &b.machine, &b.fault));
-            built_must(&b, pwsp_list_add_waits(&b.list, &b.machine, &b.fault));
-            built_must(&b, is_good(&b));
-            b.list.split_tile = 4;
-            assert_false(is_good(&b));
-            assert_non_null(strstr(b.fault.text, "(TSTORE) of one vector core and "));
-            assert_non_null(
-                strstr(b.fault.text, "of the other may meet in rows of tile parameter 1"));
-        } else if (!b.list.split_tile && which != 5) {
-            b.list.split_tile = 4;  // x
-            assert_false(pwsp_list_verify(&b.list, &b.machine, &b.fault));
-            assert_non_null(strstr(b.fault.text, "does not let two vector cores share its rows"));
-            assert_true(b.fault.insn >= 5);
-        }
-        built_free(&b);
-    }
-}
-
-// The instruction of a kind, from the n-th on.
-static pwsp_insn *find_insn(built *b, uint32_t op, pwsp_side side, uint32_t n) {
-    for (uint64_t i = 0; i < b->list.insn_count; i++) {
-        pwsp_insn *insn = &b->list.insns[i];
-        if (insn->op == op && insn->side == side && n-- == 0) {
-            return insn;
-        }
-    }
-    fail_msg("%s", "there is no such instruction");
-    return NULL;
-}
-
-// x = l * r and its row sums go to the vector cores, which store both, and send x back.
-static void damaged_make(built *b) {
-    built_init(b, PTOISA_A2A3);
-    built_text(b, "L0A 32x16: left; L0B 16x16: right; L0C 32x16: acc; L0C 32x32: wide; "
-                  "UB 32x16: x; UB 32x32: y; UB 32x16: z; L1 32x16: l1 back; l1 = TLOAD 0; "
-                  "left = TMOV l1; right = TMOV l1; acc = TMATMUL left right; "
-                  "wide = TMATMUL left right; x = TMOV acc; y = TMOV wide; z = TLOAD 3; "
-                  "x = TADD x z; y = TEXP y; TSTORE 1 x; TSTORE 2 y; back = TMOV x; TSTORE 4 back");
-    built_must(b, pwsp_list_cut(&b->list, &b->machine, NULL, &b->fault));
-    assert_int_not_equal(b->list.split_tile, 0);
-    built_must(b, pwsp_list_place(&b->list, &b->machine, &b->fault));
-    built_must(b, pwsp_list_add_waits(&b->list, &b->machine, &b->fault));
-    built_must(b, is_good(b));
-}
-
-typedef struct split_damage {
-    const char *what, *text;
-} split_damage;
-
-static const split_damage split_damages[] = {
-    // What a vector core loads of the rows that it stores is its own, or is not.
-    {"loads rows that are stored", NULL},
-    {"loads other rows than are stored", "of the other may meet in rows of tile parameter 3"},
-    {"stores to the rows of another store", NULL},
-    {"stores to other rows", "of the other may meet in rows of tile parameter 1"},
-    {"no flag in the vector half", "may begin before"},
-    {"no flag in the cube half", "may begin before"},
-    {"pushes swapped", "may begin before"},  // ahead of what the pop finds
-    {"a pop less", "is never taken out"},
-    {"a push of half the rows", "finds another tile than it takes"},
-    {"a slot without room for the second core", "has a tile beyond its slot"},
-    {"split at no rows", "does not let two vector cores share its rows"},
-};
-enum { SPLIT_DAMAGES = sizeof split_damages / sizeof split_damages[0] };
-
-static void split_do(built *b, int which) {
-    pwsp_insn *first = find_insn(b, PWSP_INSN_TPUSH, PWSP_SIDE_CUBE, 0);
-    pwsp_insn *second = find_insn(b, PWSP_INSN_TPUSH, PWSP_SIDE_CUBE, 1);
-    pwsp_insn *store = find_insn(b, PTOISA_TSTORE, PWSP_SIDE_VECTOR, 1);
-    pwsp_insn *load = find_insn(b, PTOISA_TLOAD, PWSP_SIDE_VECTOR, 0);
-    uint32_t at = 0;
-    switch (which) {
-    case 0:
-    case 1:  // all stores of the vector half go to the parameter that is loaded
-        find_insn(b, PTOISA_TSTORE, PWSP_SIDE_VECTOR, 0)->param = load->param;
-        load->row = which == 1 ? 16 : 0;
-        break;
-    case 2:
-    case 3:
-        store->param = find_insn(b, PTOISA_TSTORE, PWSP_SIDE_VECTOR, 0)->param;
-        store->row = which == 3 ? 16 : 0;
-        break;
-    case 4:
-    case 5:  // the set and the wait before a TADD, a TMATMUL
-        for (int is_set = 0; is_set < 2; is_set++) {
-            pwsp_insn *flag = find_insn(b, is_set ? PTOISA_SET_FLAG : PTOISA_WAIT_FLAG,
-                                        which == 4 ? PWSP_SIDE_VECTOR : PWSP_SIDE_CUBE, 0);
-            remove_insn(b, (uint64_t)(flag - b->list.insns));
-        }
-        break;
-    case 6:
-        at = first->src[0];
-        first->src[0] = second->src[0];
-        second->src[0] = at;
-        break;
-    case 7:
-        for (int is_pop = 0; is_pop < 2; is_pop++) {  // of what is stored, and that
-            uint32_t op = is_pop ? (uint32_t)PWSP_INSN_TPOP : (uint32_t)PTOISA_TSTORE;
-            pwsp_insn *insn = find_insn(b, op, PWSP_SIDE_CUBE, 0);
-            remove_insn(b, (uint64_t)(insn - b->list.insns));
-        }
-        break;
-    case 8: b->list.tiles[first->src[0]].valid_rows.max = 16; break;
-    case 9:
-        for (uint64_t tile = 1; tile < b->list.tile_count; tile++) {
-            pwsp_valid *rows = &b->list.tiles[tile].valid_rows;
-            rows->max = rows->max == 32 ? 31 : rows->max;
-        }
-        b->list.fifos[PWSP_FIFO_TO_VECTOR].slot_bytes = 31 * 32 * 4;
-        break;
-    default: b->list.tiles[b->list.split_tile].valid_rows.max = 1; break;
-    }
-}
-
-TEST(split__damage_of_both_vector_cores_is_seen) {
-    for (int which = 0; which < SPLIT_DAMAGES; which++) {
-        built b;
-        damaged_make(&b);
-        split_do(&b, which);
-        const char *text = split_damages[which].text;
-        bool is_seen = !is_good(&b);
-        if (is_seen != (text != NULL) || (is_seen && !strstr(b.fault.text, text))) {
-            fail_msg("%s: %s", split_damages[which].what, b.fault.text);
-        }
-        built_free(&b);
-    }
-}
-
-// The rows that are cut are those of the task, whatever comes first; and in no loop.
-TEST(split__is_by_the_rows_of_the_task) {
-    for (int which = 0; which < 2; which++) {
-        built b;
-        built_init(&b, PTOISA_A2A3);
-        split_build(&b, 6);
-        pwsp_valid *y = &b.list.tiles[5].valid_rows;
-        y->param = 1;
-        y->mul = 1;
-        y->loop = which == 1;
-        built_must(&b, pwsp_list_cut(&b.list, &b.machine, NULL, &b.fault));
-        assert_int_equal(b.list.split_tile, which == 0 ? 5 : 4);
-        built_free(&b);
-    }
-}
-
-// -- what FIFOs order -----------------------------------------------------------------------------
-
-#define TILES         "UB 16x16: v w@1024; L1 16x16: l k@1024; "
-#define LOADED        TILES "v = TLOAD 0; SET MTE2 MTE3 0 vector; WAIT MTE2 MTE3 0 vector; "
-#define NO_FIFO       "and no FIFO orders what they do to tile parameter 4"
-#define CORES_MEET    "of the other may meet in rows of tile parameter 4"
-#define FROM_THE_CUBE "l = TPOP; SET MTE2 FIX 0 cube; WAIT MTE2 FIX 0 cube; TPUSH l; "
-
-// Two halves, of 16 x 16 f32: v and w of the vector half, l and k of the cube half.
-static const struct {
-    const char *name;
-    uint8_t slots;
-    bool is_split, is_at_wrong_end;  // at v; the push
-    const char *list, *text;         // NULL: it is good
-} halves[] = {
-    {"a pop comes after what was ahead of its push", 2, false, false,
-     LOADED "TSTORE 4 v; TPUSH v; l = TPOP; k = TLOAD 4", NULL},
-    {"a load ahead of the pop does not", 2, false, false,
-     LOADED "TSTORE 4 v; TPUSH v; k = TLOAD 4; l = TPOP", NO_FIFO},
-    {"the vector core fills the FIFO to the cube core", 2, false, false, LOADED "TPUSH v; l = TPOP",
-     NULL},
-    {"and not the other one", 2, false, true, LOADED "TPUSH v; l = TPOP",
-     "verify: instruction 3 (TPUSH, FIFO 0) is at the wrong end"},
-    // A load of the cube half, a pop, and a store behind the push that needs its slot.
-    {"a push comes after what was ahead of the pop of its slot", 1, false, false,
-     TILES "k = TLOAD 4; v = TLOAD 0; SET MTE2 MTE3 0 vector; WAIT MTE2 MTE3 0 vector; TPUSH v; "
-           "l = TPOP; TPUSH v; TSTORE 4 v; l = TPOP",
-     NULL},
-    {"with two slots it does not wait for it", 2, false, false,
-     TILES "k = TLOAD 4; v = TLOAD 0; SET MTE2 MTE3 0 vector; WAIT MTE2 MTE3 0 vector; TPUSH v; "
-           "l = TPOP; TPUSH v; TSTORE 4 v; l = TPOP",
-     NO_FIFO},
-    // A vector core stores rows that the other one loads, behind a push to the cube core and a pop of what
-    // that pushes: it waits for both. So the tile that was pushed is free by then.
-    {"vector cores are ordered by way of the cube core", 2, true, false,
-     LOADED "TSTORE 4 v; TPUSH v; " FROM_THE_CUBE "v = TPOP; w = TLOAD 4 row 16", NULL},
-    {"a load after the store of its own core is not", 2, true, false,
-     LOADED "TSTORE 4 v; TPUSH v; " FROM_THE_CUBE
-            "SET MTE3 MTE2 0 vector; WAIT MTE3 MTE2 0 vector; w = TLOAD 4 row 16; v = TPOP",
-     CORES_MEET},
-    {"what both store to rows that are shared is apart", 2, true, false, LOADED "TSTORE 4 v", NULL},
-    {"to rows that are not it is the same memory", 2, true, false, LOADED "TSTORE 4 v row_loop 1",
-     CORES_MEET},
-};
-
-TEST(verify__fifos_order_what_two_halves_do) {
-    for (size_t i = 0; i < COUNT_OF(halves); i++) {
-        const char *text = halves[i].text;
-        built b;
-        built_init(&b, PTOISA_A2A3);
-        b.list.is_mixed = true;
-        for (int f = 0; f < PWSP_FIFO_COUNT; f++) {
-            b.list.fifos[f].slot_bytes = 1024;
-            b.list.fifos[f].slots = halves[i].slots;
-            b.list.fifos[f].flag = (uint8_t)(2 * f);
-        }
-        built_text(&b, halves[i].list);
-        built_text(&b, "BARRIER ALL cube; BARRIER ALL vector");
-        b.list.used[PTOISA_VEC] = b.list.used[PTOISA_MAT] = 2048;
-        b.list.split_tile = halves[i].is_split ? built_id(&b, "v") : 0;
-        if (halves[i].is_at_wrong_end) {
-            find_insn(&b, PWSP_INSN_TPUSH, PWSP_SIDE_VECTOR, 0)->mode = PWSP_FIFO_TO_VECTOR;
-        }
-        if (is_good(&b) != (text == NULL) || (text && !strstr(b.fault.text, text))) {
-            fail_msg("%s: %s", halves[i].name, b.fault.text);
-        }
-        built_free(&b);
-    }
 }
