@@ -152,6 +152,11 @@ static const call_operand call_forms[][CALL_TILES_MAX] = {
 #undef ACC
 #undef VEC
 
+#define TILES_2 core, t[0], t[1]
+#define TILES_3 TILES_2, t[2]
+#define TILES_4 TILES_3, t[3]
+#define TILES_5 TILES_4, t[4]
+
 // name for messages, prefix of its faults, form, type, cycles, the call
 #define CALLS(CALL)                                                                                \
     CALL(TLOAD, TLOAD, FORM_WINDOW, F32, r *c, tload(core, t[0], g))                               \
@@ -161,163 +166,151 @@ static const call_operand call_forms[][CALL_TILES_MAX] = {
     CALL(TSTORE_RELU, TSTORE, FORM_ACC, F32, r *c, tstore_relu(core, g, t[0]))                     \
     CALL(TSTORE_QUANT, TSTORE, FORM_ACC_I8, F32, r *c, tstore_quant(core, g, t[0], 0.5f, false))   \
     CALL(TSTORE_FP, TSTORE, FORM_ACC_FP, I32, r *c, tstore_fp(core, g, t[0], t[1], true))          \
-    CALL(TMOV, TMOV, FORM_2, BF16, r *c, tmov(core, t[0], t[1]))                                   \
-    CALL(TMOV_LEFT, TMOV, FORM_TO_LEFT, F16, 0, tmov(core, t[0], t[1]))                            \
-    CALL(TMOV_BIAS, TMOV, FORM_TO_BIAS, F32, 0, tmov(core, t[0], t[1]))                            \
-    CALL(TMOV_QUANT, TMOV, FORM_FROM_ACC_I8, F32, r *c, tmov_quant(core, t[0], t[1], 0.5f, false)) \
-    CALL(TMOV_FP, TMOV, FORM_FROM_ACC_FP, I32, r *c, tmov_fp(core, t[0], t[1], t[2], true))        \
+    CALL(TMOV, TMOV, FORM_2, BF16, r *c, tmov(TILES_2))                                            \
+    CALL(TMOV_LEFT, TMOV, FORM_TO_LEFT, F16, 0, tmov(TILES_2))                                     \
+    CALL(TMOV_BIAS, TMOV, FORM_TO_BIAS, F32, 0, tmov(TILES_2))                                     \
+    CALL(TMOV_QUANT, TMOV, FORM_FROM_ACC_I8, F32, r *c, tmov_quant(TILES_2, 0.5f, false))          \
+    CALL(TMOV_FP, TMOV, FORM_FROM_ACC_FP, I32, r *c, tmov_fp(TILES_3, true))                       \
     CALL(TINSERT_QUANT, TINSERT, FORM_FROM_ACC_I8, I32, r *c,                                      \
-         tinsert_quant(core, t[0], t[1], 2, 0, 0, false))                                          \
-    CALL(TEXTRACT_FP, TEXTRACT, FORM_FROM_ACC_FP, F32, r *c,                                       \
-         textract_fp(core, t[0], t[1], t[2], 0, 0, false))                                         \
-    CALL(TMOV_ACC, TMOV, FORM_FROM_ACC, F32, r *c, tmov(core, t[0], t[1]))                         \
-    CALL(TEXTRACT, TEXTRACT, FORM_2, F32, r *c, textract(core, t[0], t[1], 0, 0))                  \
-    CALL(TEXTRACT_L0, TEXTRACT, FORM_TO_LEFT, F16, 0, textract(core, t[0], t[1], 0, 0))            \
-    CALL(TINSERT, TINSERT, FORM_FROM_ACC, F32, r *c, tinsert(core, t[0], t[1], 0, 0))              \
-    CALL(TCVT, TCVT, FORM_NARROW, F32, r *c, tcvt(core, t[0], t[1], PTOISA_CAST_RINT, false))      \
-    CALL(TTRANS, TTRANS, FORM_TRANS, F32, r *c, ttrans(core, t[0], t[1], t[2]))                    \
-    CALL(TEXPANDS, TEXPANDS, FORM_1, F32, r *c, texpands(core, t[0], 1))                           \
-    CALL(TFILLPAD, TFILLPAD, FORM_2, F32, r *c, tfillpad(core, t[0], t[1]))                        \
-    CALL(TFILLPAD_EXPAND, TFILLPAD, FORM_2, I16, r *c, tfillpad_expand(core, t[0], t[1]))          \
-    CALL(TCONCAT, TCONCAT, FORM_CONCAT, F32, 2 * r * c, tconcat(core, t[0], t[1], t[2]))           \
-    CALL(TINTERLEAVE, TINTERLEAVE, FORM_PAIRS, F32, r *c,                                          \
-         tinterleave(core, t[0], t[1], t[2], t[3]))                                                \
-    CALL(TDEINTERLEAVE, TDEINTERLEAVE, FORM_PAIRS, F32, r *c,                                      \
-         tdeinterleave(core, t[0], t[1], t[2], t[3]))                                              \
-    CALL(TCI, TCI, FORM_LINE, I32, 0, tci(core, t[0], 5, false))                                   \
+         tinsert_quant(TILES_2, 2, 0, 0, false))                                                   \
+    CALL(TEXTRACT_FP, TEXTRACT, FORM_FROM_ACC_FP, F32, r *c, textract_fp(TILES_3, 0, 0, false))    \
+    CALL(TMOV_ACC, TMOV, FORM_FROM_ACC, F32, r *c, tmov(TILES_2))                                  \
+    CALL(TEXTRACT, TEXTRACT, FORM_2, F32, r *c,                                                    \
+         textract(TILES_2, (uint32_t)call_number(k, 0, 0), (uint32_t)call_number(k, 1, 0)))        \
+    CALL(TEXTRACT_L0, TEXTRACT, FORM_TO_LEFT, F16, 0,                                              \
+         textract(TILES_2, (uint32_t)call_number(k, 0, 0), (uint32_t)call_number(k, 1, 0)))        \
+    CALL(TINSERT, TINSERT, FORM_FROM_ACC, F32, r *c,                                               \
+         tinsert(TILES_2, (uint32_t)call_number(k, 0, 0), (uint32_t)call_number(k, 1, 0)))         \
+    CALL(TCVT, TCVT, FORM_NARROW, F32, r *c,                                                       \
+         tcvt(TILES_2, (ptoisa_round)call_number(k, 0, PTOISA_CAST_RINT),                          \
+              call_number(k, 1, 0) != 0))                                                          \
+    CALL(TTRANS, TTRANS, FORM_TRANS, F32, r *c, ttrans(TILES_3))                                   \
+    CALL(TEXPANDS, TEXPANDS, FORM_1, F32, r *c, texpands(core, t[0], call_number(k, 0, 1)))        \
+    CALL(TFILLPAD, TFILLPAD, FORM_2, F32, r *c, tfillpad(TILES_2))                                 \
+    CALL(TFILLPAD_EXPAND, TFILLPAD, FORM_2, I16, r *c, tfillpad_expand(TILES_2))                   \
+    CALL(TCONCAT, TCONCAT, FORM_CONCAT, F32, 2 * r * c, tconcat(TILES_3))                          \
+    CALL(TINTERLEAVE, TINTERLEAVE, FORM_PAIRS, F32, r *c, tinterleave(TILES_4))                    \
+    CALL(TDEINTERLEAVE, TDEINTERLEAVE, FORM_PAIRS, F32, r *c, tdeinterleave(TILES_4))              \
+    CALL(TCI, TCI, FORM_LINE, I32, 0,                                                              \
+         tci(core, t[0], call_number(k, 0, 5), call_number(k, 1, 0) != 0))                         \
     CALL(TTRI, TTRI, FORM_1, F32, r *c, ttri(core, t[0], true, 1))                                 \
-    CALL(TADD, TADD, FORM_3, F32, r *c, tadd(core, t[0], t[1], t[2]))                              \
-    CALL(TSUB, TSUB, FORM_3, I32, r *c, tsub(core, t[0], t[1], t[2]))                              \
-    CALL(TMUL, TMUL, FORM_3, F16, r *c, tmul(core, t[0], t[1], t[2]))                              \
-    CALL(TDIV, TDIV, FORM_3, F32, r *c, tdiv(core, t[0], t[1], t[2]))                              \
-    CALL(TMAX, TMAX, FORM_3, I16, r *c, tmax(core, t[0], t[1], t[2]))                              \
-    CALL(TMIN, TMIN, FORM_3, F32, r *c, tmin(core, t[0], t[1], t[2]))                              \
-    CALL(TAND, TAND, FORM_3, U8, r *c, tand(core, t[0], t[1], t[2]))                               \
-    CALL(TOR, TOR, FORM_3, I16, r *c, tor(core, t[0], t[1], t[2]))                                 \
-    CALL(TXOR, TXOR, FORM_3T, I32, r *c, txor(core, t[0], t[1], t[2], t[3]))                       \
-    CALL(TSHL, TSHL, FORM_3, I32, r *c, tshl(core, t[0], t[1], t[2]))                              \
-    CALL(TSHR, TSHR, FORM_3, U16, r *c, tshr(core, t[0], t[1], t[2]))                              \
-    CALL(TREM, TREM, FORM_3T, F32, r *c, trem(core, t[0], t[1], t[2], t[3]))                       \
-    CALL(TFMOD, TFMOD, FORM_3, F32, r *c, tfmod(core, t[0], t[1], t[2], NULL))                     \
-    CALL(TPOW, TPOW, FORM_3, F32, r *c, tpow(core, t[0], t[1], t[2], NULL))                        \
-    CALL(TPARTADD, TPARTADD, FORM_PART, F32, r *c, tpartadd(core, t[0], t[1], t[2]))               \
-    CALL(TPARTMUL, TPARTMUL, FORM_PART, F32, r *c, tpartmul(core, t[0], t[1], t[2]))               \
-    CALL(TPARTMAX, TPARTMAX, FORM_PART, I32, r *c, tpartmax(core, t[0], t[1], t[2]))               \
-    CALL(TPARTMIN, TPARTMIN, FORM_PART, F16, r *c, tpartmin(core, t[0], t[1], t[2]))               \
-    CALL(TADDS, TADDS, FORM_2, F32, r *c, tadds(core, t[0], t[1], 2))                              \
-    CALL(TSUBS, TSUBS, FORM_2, F32, r *c, tsubs(core, t[0], t[1], 2))                              \
-    CALL(TMULS, TMULS, FORM_2, I32, r *c, tmuls(core, t[0], t[1], 2))                              \
-    CALL(TDIVS, TDIVS, FORM_2, F32, r *c, tdivs(core, t[0], t[1], 2))                              \
-    CALL(TSDIV, TSDIV, FORM_2, F32, r *c, tsdiv(core, t[0], 2, t[1]))                              \
-    CALL(TMAXS, TMAXS, FORM_2, F32, r *c, tmaxs(core, t[0], t[1], 2))                              \
-    CALL(TMINS, TMINS, FORM_2, F32, r *c, tmins(core, t[0], t[1], 2))                              \
-    CALL(TANDS, TANDS, FORM_2, I32, r *c, tands(core, t[0], t[1], 2))                              \
-    CALL(TORS, TORS, FORM_2, U32, r *c, tors(core, t[0], t[1], 2))                                 \
-    CALL(TXORS, TXORS, FORM_2T, I16, r *c, txors(core, t[0], t[1], 2, t[2]))                       \
-    CALL(TSHLS, TSHLS, FORM_2, I32, r *c, tshls(core, t[0], t[1], 2))                              \
-    CALL(TSHRS, TSHRS, FORM_2, I32, r *c, tshrs(core, t[0], t[1], 2))                              \
-    CALL(TREMS, TREMS, FORM_2, F32, r *c, trems(core, t[0], t[1], 2))                              \
-    CALL(TFMODS, TFMODS, FORM_2, I32, r *c, tfmods(core, t[0], t[1], 2))                           \
-    CALL(TPOWS, TPOWS, FORM_2, F32, r *c, tpows(core, t[0], t[1], 2))                              \
-    CALL(TEXP, TEXP, FORM_2, F32, r *c, texp(core, t[0], t[1]))                                    \
-    CALL(TLOG, TLOG, FORM_2, F32, r *c, tlog(core, t[0], t[1]))                                    \
-    CALL(TSQRT, TSQRT, FORM_2, F16, r *c, tsqrt(core, t[0], t[1]))                                 \
-    CALL(TRSQRT, TRSQRT, FORM_2, F32, r *c, trsqrt(core, t[0], t[1]))                              \
-    CALL(TRECIP, TRECIP, FORM_2, F32, r *c, trecip(core, t[0], t[1]))                              \
-    CALL(TABS, TABS, FORM_2, F32, r *c, tabs(core, t[0], t[1]))                                    \
-    CALL(TNEG, TNEG, FORM_2, I32, r *c, tneg(core, t[0], t[1]))                                    \
-    CALL(TRELU, TRELU, FORM_2, F32, r *c, trelu(core, t[0], t[1]))                                 \
-    CALL(TNOT, TNOT, FORM_2, I16, r *c, tnot(core, t[0], t[1]))                                    \
-    CALL(TLRELU, TLRELU, FORM_2, F32, r *c, tlrelu(core, t[0], t[1], 2))                           \
-    CALL(TPRELU, TPRELU, FORM_3T, F32, r *c, tprelu(core, t[0], t[1], t[2], t[3]))                 \
-    CALL(TAXPY, TAXPY, FORM_2, F32, r *c, taxpy(core, t[0], t[1], 2))                              \
-    CALL(TADDC, TADDC, FORM_4, F32, r *c, taddc(core, t[0], t[1], t[2], t[3]))                     \
-    CALL(TSUBC, TSUBC, FORM_4, I32, r *c, tsubc(core, t[0], t[1], t[2], t[3]))                     \
-    CALL(TADDSC, TADDSC, FORM_3, F32, r *c, taddsc(core, t[0], t[1], 2, t[2]))                     \
-    CALL(TSUBSC, TSUBSC, FORM_3, F32, r *c, tsubsc(core, t[0], t[1], 2, t[2]))                     \
-    CALL(TFUSEDMULADD, TFUSEDMULADD, FORM_3, F32, r *c, tfusedmuladd(core, t[0], t[1], t[2]))      \
-    CALL(TMULADDDST, TMULADDDST, FORM_3, F32, r *c, tmuladddst(core, t[0], t[1], t[2]))            \
-    CALL(TFUSEDMULADDRELU, TFUSEDMULADDRELU, FORM_3, F16, r *c,                                    \
-         tfusedmuladdrelu(core, t[0], t[1], t[2]))                                                 \
-    CALL(TSUBRELU, TSUBRELU, FORM_3, F32, r *c, tsubrelu(core, t[0], t[1], t[2]))                  \
-    CALL(TROWSUM, TROWSUM, FORM_ROW, F32, r, trowsum(core, t[0], t[1], t[2]))                      \
-    CALL(TROWMAX, TROWMAX, FORM_ROW, F16, r, trowmax(core, t[0], t[1], t[2]))                      \
-    CALL(TROWMIN, TROWMIN, FORM_ROW, I32, r, trowmin(core, t[0], t[1], t[2]))                      \
-    CALL(TROWPROD, TROWPROD, FORM_ROW, F32, r, trowprod(core, t[0], t[1], t[2]))                   \
-    CALL(TROWARGMAX, TROWARGMAX, FORM_ROW_ARG, F32, r, trowargmax(core, t[0], t[1], t[2]))         \
-    CALL(TROWARGMIN, TROWARGMIN, FORM_ROW_ARG, I16, r, trowargmin(core, t[0], t[1], t[2]))         \
-    CALL(TROWARGMAX_VALUES, TROWARGMAX, FORM_ROW_VALUES, F16, r,                                   \
-         trowargmax_values(core, t[0], t[1], t[2], t[3]))                                          \
-    CALL(TPAIRREDUCESUM, TPAIRREDUCESUM, FORM_2, F32, r *c, tpairreducesum(core, t[0], t[1]))      \
-    CALL(TCOLARGMAX, TCOLARGMAX, FORM_COL_ARG, F32, c, tcolargmax(core, t[0], t[1], t[2]))         \
-    CALL(TCOLARGMIN, TCOLARGMIN, FORM_COL_ARG, U16, c, tcolargmin(core, t[0], t[1], t[2]))         \
-    CALL(TCOLSUM, TCOLSUM, FORM_COL_T, F32, c, tcolsum(core, t[0], t[1], t[2], true))              \
-    CALL(TCOLSUM_SEQ, TCOLSUM, FORM_COL, F32, c, tcolsum(core, t[0], t[1], NULL, false))           \
-    CALL(TCOLMAX, TCOLMAX, FORM_COL, F16, c, tcolmax(core, t[0], t[1]))                            \
-    CALL(TCOLMIN, TCOLMIN, FORM_COL, I32, c, tcolmin(core, t[0], t[1]))                            \
-    CALL(TCOLPROD, TCOLPROD, FORM_COL, F32, c, tcolprod(core, t[0], t[1]))                         \
-    CALL(TROWEXPAND, TROWEXPAND, FORM_BY_ROW_2, F32, r *c, trowexpand(core, t[0], t[1]))           \
-    CALL(TROWEXPANDADD, TROWEXPANDADD, FORM_BY_ROW, I32, r *c,                                     \
-         trowexpandadd(core, t[0], t[1], t[2]))                                                    \
-    CALL(TROWEXPANDSUB, TROWEXPANDSUB, FORM_BY_ROW, F32, r *c,                                     \
-         trowexpandsub(core, t[0], t[1], t[2]))                                                    \
-    CALL(TROWEXPANDMUL, TROWEXPANDMUL, FORM_BY_ROW, F16, r *c,                                     \
-         trowexpandmul(core, t[0], t[1], t[2]))                                                    \
-    CALL(TROWEXPANDDIV, TROWEXPANDDIV, FORM_BY_ROW, F32, r *c,                                     \
-         trowexpanddiv(core, t[0], t[1], t[2]))                                                    \
-    CALL(TROWEXPANDMAX, TROWEXPANDMAX, FORM_BY_ROW, F32, r *c,                                     \
-         trowexpandmax(core, t[0], t[1], t[2]))                                                    \
-    CALL(TROWEXPANDMIN, TROWEXPANDMIN, FORM_BY_ROW, F32, r *c,                                     \
-         trowexpandmin(core, t[0], t[1], t[2]))                                                    \
-    CALL(TROWEXPANDEXPDIF, TROWEXPANDEXPDIF, FORM_BY_ROW, F32, r *c,                               \
-         trowexpandexpdif(core, t[0], t[1], t[2]))                                                 \
-    CALL(TCOLEXPAND, TCOLEXPAND, FORM_BY_COL_2, F32, r *c, tcolexpand(core, t[0], t[1]))           \
-    CALL(TCOLEXPANDADD, TCOLEXPANDADD, FORM_BY_COL, I32, r *c,                                     \
-         tcolexpandadd(core, t[0], t[1], t[2]))                                                    \
-    CALL(TCOLEXPANDSUB, TCOLEXPANDSUB, FORM_BY_COL, F32, r *c,                                     \
-         tcolexpandsub(core, t[0], t[1], t[2]))                                                    \
-    CALL(TCOLEXPANDMUL, TCOLEXPANDMUL, FORM_BY_COL, F16, r *c,                                     \
-         tcolexpandmul(core, t[0], t[1], t[2]))                                                    \
-    CALL(TCOLEXPANDDIV, TCOLEXPANDDIV, FORM_BY_COL, F32, r *c,                                     \
-         tcolexpanddiv(core, t[0], t[1], t[2]))                                                    \
-    CALL(TCOLEXPANDMAX, TCOLEXPANDMAX, FORM_BY_COL, F32, r *c,                                     \
-         tcolexpandmax(core, t[0], t[1], t[2]))                                                    \
-    CALL(TCOLEXPANDMIN, TCOLEXPANDMIN, FORM_BY_COL, F32, r *c,                                     \
-         tcolexpandmin(core, t[0], t[1], t[2]))                                                    \
-    CALL(TCOLEXPANDEXPDIF, TCOLEXPANDEXPDIF, FORM_BY_COL, F32, r *c,                               \
-         tcolexpandexpdif(core, t[0], t[1], t[2]))                                                 \
-    CALL(TCMP, TCMP, FORM_CMP, F32, r *c, tcmp(core, t[0], t[1], t[2], PTOISA_EQ))                 \
-    CALL(TCMPS, TCMPS, FORM_CMPS, F32, r *c, tcmps(core, t[0], t[1], 2, PTOISA_EQ))                \
-    CALL(TSEL, TSEL, FORM_SEL, F32, r *c, tsel(core, t[0], t[1], t[2], t[3], t[4]))                \
-    CALL(TSELS, TSELS, FORM_SELS, F32, r *c, tsels(core, t[0], t[1], t[2], t[3], 2))               \
-    CALL(TSORT32, TSORT32, FORM_SORT, F32, 5 * r * c, tsort32(core, t[0], t[1], t[2]))             \
-    CALL(TMRGSORT, TMRGSORT, FORM_MERGE, F32, c, tmrgsort(core, t[0], t[1], 64))                   \
+    CALL(TADD, TADD, FORM_3, F32, r *c, tadd(TILES_3))                                             \
+    CALL(TSUB, TSUB, FORM_3, I32, r *c, tsub(TILES_3))                                             \
+    CALL(TMUL, TMUL, FORM_3, F16, r *c, tmul(TILES_3))                                             \
+    CALL(TDIV, TDIV, FORM_3, F32, r *c, tdiv(TILES_3))                                             \
+    CALL(TMAX, TMAX, FORM_3, I16, r *c, tmax(TILES_3))                                             \
+    CALL(TMIN, TMIN, FORM_3, F32, r *c, tmin(TILES_3))                                             \
+    CALL(TAND, TAND, FORM_3, U8, r *c, tand(TILES_3))                                              \
+    CALL(TOR, TOR, FORM_3, I16, r *c, tor(TILES_3))                                                \
+    CALL(TXOR, TXOR, FORM_3T, I32, r *c, txor(TILES_4))                                            \
+    CALL(TSHL, TSHL, FORM_3, I32, r *c, tshl(TILES_3))                                             \
+    CALL(TSHR, TSHR, FORM_3, U16, r *c, tshr(TILES_3))                                             \
+    CALL(TREM, TREM, FORM_3T, F32, r *c, trem(TILES_4))                                            \
+    CALL(TFMOD, TFMOD, FORM_3, F32, r *c, tfmod(TILES_3, NULL))                                    \
+    CALL(TPOW, TPOW, FORM_3, F32, r *c, tpow(TILES_3, NULL))                                       \
+    CALL(TPARTADD, TPARTADD, FORM_PART, F32, r *c, tpartadd(TILES_3))                              \
+    CALL(TPARTMUL, TPARTMUL, FORM_PART, F32, r *c, tpartmul(TILES_3))                              \
+    CALL(TPARTMAX, TPARTMAX, FORM_PART, I32, r *c, tpartmax(TILES_3))                              \
+    CALL(TPARTMIN, TPARTMIN, FORM_PART, F16, r *c, tpartmin(TILES_3))                              \
+    CALL(TADDS, TADDS, FORM_2, F32, r *c, tadds(TILES_2, call_number(k, 0, 2)))                    \
+    CALL(TSUBS, TSUBS, FORM_2, F32, r *c, tsubs(TILES_2, call_number(k, 0, 2)))                    \
+    CALL(TMULS, TMULS, FORM_2, I32, r *c, tmuls(TILES_2, call_number(k, 0, 2)))                    \
+    CALL(TDIVS, TDIVS, FORM_2, F32, r *c, tdivs(TILES_2, call_number(k, 0, 2)))                    \
+    CALL(TSDIV, TSDIV, FORM_2, F32, r *c, tsdiv(core, t[0], call_number(k, 0, 2), t[1]))           \
+    CALL(TMAXS, TMAXS, FORM_2, F32, r *c, tmaxs(TILES_2, 2))                                       \
+    CALL(TMINS, TMINS, FORM_2, F32, r *c, tmins(TILES_2, 2))                                       \
+    CALL(TANDS, TANDS, FORM_2, I32, r *c, tands(TILES_2, 2))                                       \
+    CALL(TORS, TORS, FORM_2, U32, r *c, tors(TILES_2, 2))                                          \
+    CALL(TXORS, TXORS, FORM_2T, I16, r *c, txors(TILES_2, 2, t[2]))                                \
+    CALL(TSHLS, TSHLS, FORM_2, I32, r *c, tshls(TILES_2, 2))                                       \
+    CALL(TSHRS, TSHRS, FORM_2, I32, r *c, tshrs(TILES_2, 2))                                       \
+    CALL(TREMS, TREMS, FORM_2, F32, r *c, trems(TILES_2, 2))                                       \
+    CALL(TFMODS, TFMODS, FORM_2, I32, r *c, tfmods(TILES_2, 2))                                    \
+    CALL(TPOWS, TPOWS, FORM_2, F32, r *c, tpows(TILES_2, 2))                                       \
+    CALL(TEXP, TEXP, FORM_2, F32, r *c, texp(TILES_2))                                             \
+    CALL(TLOG, TLOG, FORM_2, F32, r *c, tlog(TILES_2))                                             \
+    CALL(TSQRT, TSQRT, FORM_2, F16, r *c, tsqrt(TILES_2))                                          \
+    CALL(TRSQRT, TRSQRT, FORM_2, F32, r *c, trsqrt(TILES_2))                                       \
+    CALL(TRECIP, TRECIP, FORM_2, F32, r *c, trecip(TILES_2))                                       \
+    CALL(TABS, TABS, FORM_2, F32, r *c, tabs(TILES_2))                                             \
+    CALL(TNEG, TNEG, FORM_2, I32, r *c, tneg(TILES_2))                                             \
+    CALL(TRELU, TRELU, FORM_2, F32, r *c, trelu(TILES_2))                                          \
+    CALL(TNOT, TNOT, FORM_2, I16, r *c, tnot(TILES_2))                                             \
+    CALL(TLRELU, TLRELU, FORM_2, F32, r *c, tlrelu(TILES_2, call_number(k, 0, 2)))                 \
+    CALL(TPRELU, TPRELU, FORM_3T, F32, r *c, tprelu(TILES_4))                                      \
+    CALL(TAXPY, TAXPY, FORM_2, F32, r *c, taxpy(TILES_2, call_number(k, 0, 2)))                    \
+    CALL(TADDC, TADDC, FORM_4, F32, r *c, taddc(TILES_4))                                          \
+    CALL(TSUBC, TSUBC, FORM_4, I32, r *c, tsubc(TILES_4))                                          \
+    CALL(TADDSC, TADDSC, FORM_3, F32, r *c, taddsc(TILES_2, 2, t[2]))                              \
+    CALL(TSUBSC, TSUBSC, FORM_3, F32, r *c, tsubsc(TILES_2, 2, t[2]))                              \
+    CALL(TFUSEDMULADD, TFUSEDMULADD, FORM_3, F32, r *c, tfusedmuladd(TILES_3))                     \
+    CALL(TMULADDDST, TMULADDDST, FORM_3, F32, r *c, tmuladddst(TILES_3))                           \
+    CALL(TFUSEDMULADDRELU, TFUSEDMULADDRELU, FORM_3, F16, r *c, tfusedmuladdrelu(TILES_3))         \
+    CALL(TSUBRELU, TSUBRELU, FORM_3, F32, r *c, tsubrelu(TILES_3))                                 \
+    CALL(TROWSUM, TROWSUM, FORM_ROW, F32, r, trowsum(TILES_3))                                     \
+    CALL(TROWMAX, TROWMAX, FORM_ROW, F16, r, trowmax(TILES_3))                                     \
+    CALL(TROWMIN, TROWMIN, FORM_ROW, I32, r, trowmin(TILES_3))                                     \
+    CALL(TROWPROD, TROWPROD, FORM_ROW, F32, r, trowprod(TILES_3))                                  \
+    CALL(TROWARGMAX, TROWARGMAX, FORM_ROW_ARG, F32, r, trowargmax(TILES_3))                        \
+    CALL(TROWARGMIN, TROWARGMIN, FORM_ROW_ARG, I16, r, trowargmin(TILES_3))                        \
+    CALL(TROWARGMAX_VALUES, TROWARGMAX, FORM_ROW_VALUES, F16, r, trowargmax_values(TILES_4))       \
+    CALL(TPAIRREDUCESUM, TPAIRREDUCESUM, FORM_2, F32, r *c, tpairreducesum(TILES_2))               \
+    CALL(TCOLARGMAX, TCOLARGMAX, FORM_COL_ARG, F32, c, tcolargmax(TILES_3))                        \
+    CALL(TCOLARGMIN, TCOLARGMIN, FORM_COL_ARG, U16, c, tcolargmin(TILES_3))                        \
+    CALL(TCOLSUM, TCOLSUM, FORM_COL_T, F32, c, tcolsum(TILES_3, true))                             \
+    CALL(TCOLSUM_SEQ, TCOLSUM, FORM_COL, F32, c, tcolsum(TILES_2, NULL, false))                    \
+    CALL(TCOLMAX, TCOLMAX, FORM_COL, F16, c, tcolmax(TILES_2))                                     \
+    CALL(TCOLMIN, TCOLMIN, FORM_COL, I32, c, tcolmin(TILES_2))                                     \
+    CALL(TCOLPROD, TCOLPROD, FORM_COL, F32, c, tcolprod(TILES_2))                                  \
+    CALL(TROWEXPAND, TROWEXPAND, FORM_BY_ROW_2, F32, r *c, trowexpand(TILES_2))                    \
+    CALL(TROWEXPANDADD, TROWEXPANDADD, FORM_BY_ROW, I32, r *c, trowexpandadd(TILES_3))             \
+    CALL(TROWEXPANDSUB, TROWEXPANDSUB, FORM_BY_ROW, F32, r *c, trowexpandsub(TILES_3))             \
+    CALL(TROWEXPANDMUL, TROWEXPANDMUL, FORM_BY_ROW, F16, r *c, trowexpandmul(TILES_3))             \
+    CALL(TROWEXPANDDIV, TROWEXPANDDIV, FORM_BY_ROW, F32, r *c, trowexpanddiv(TILES_3))             \
+    CALL(TROWEXPANDMAX, TROWEXPANDMAX, FORM_BY_ROW, F32, r *c, trowexpandmax(TILES_3))             \
+    CALL(TROWEXPANDMIN, TROWEXPANDMIN, FORM_BY_ROW, F32, r *c, trowexpandmin(TILES_3))             \
+    CALL(TROWEXPANDEXPDIF, TROWEXPANDEXPDIF, FORM_BY_ROW, F32, r *c, trowexpandexpdif(TILES_3))    \
+    CALL(TCOLEXPAND, TCOLEXPAND, FORM_BY_COL_2, F32, r *c, tcolexpand(TILES_2))                    \
+    CALL(TCOLEXPANDADD, TCOLEXPANDADD, FORM_BY_COL, I32, r *c, tcolexpandadd(TILES_3))             \
+    CALL(TCOLEXPANDSUB, TCOLEXPANDSUB, FORM_BY_COL, F32, r *c, tcolexpandsub(TILES_3))             \
+    CALL(TCOLEXPANDMUL, TCOLEXPANDMUL, FORM_BY_COL, F16, r *c, tcolexpandmul(TILES_3))             \
+    CALL(TCOLEXPANDDIV, TCOLEXPANDDIV, FORM_BY_COL, F32, r *c, tcolexpanddiv(TILES_3))             \
+    CALL(TCOLEXPANDMAX, TCOLEXPANDMAX, FORM_BY_COL, F32, r *c, tcolexpandmax(TILES_3))             \
+    CALL(TCOLEXPANDMIN, TCOLEXPANDMIN, FORM_BY_COL, F32, r *c, tcolexpandmin(TILES_3))             \
+    CALL(TCOLEXPANDEXPDIF, TCOLEXPANDEXPDIF, FORM_BY_COL, F32, r *c, tcolexpandexpdif(TILES_3))    \
+    CALL(TCMP, TCMP, FORM_CMP, F32, r *c,                                                          \
+         tcmp(TILES_3, (ptoisa_compare)call_number(k, 0, PTOISA_EQ)))                              \
+    CALL(TCMPS, TCMPS, FORM_CMPS, F32, r *c,                                                       \
+         tcmps(TILES_2, call_number(k, 0, 2), (ptoisa_compare)call_number(k, 1, PTOISA_EQ)))       \
+    CALL(TSEL, TSEL, FORM_SEL, F32, r *c, tsel(TILES_5))                                           \
+    CALL(TSELS, TSELS, FORM_SELS, F32, r *c, tsels(TILES_4, 2))                                    \
+    CALL(TSORT32, TSORT32, FORM_SORT, F32, 5 * r * c, tsort32(TILES_3))                            \
+    CALL(TMRGSORT, TMRGSORT, FORM_MERGE, F32, c,                                                   \
+         tmrgsort(TILES_2, (uint32_t)call_number(k, 0, 64)))                                       \
     CALL(TMRGSORT_LISTS, TMRGSORT, FORM_LISTS, F32, c,                                             \
-         tmrgsort_lists(core, t[0], t[1], t + 2, 2, executed, false))                              \
+         tmrgsort_lists(TILES_2, t + 2, (uint32_t)call_number(k, 0, 2), executed,                  \
+                        call_number(k, 1, 0) != 0))                                                \
     CALL(TGATHERMASK, TGATHERMASK, FORM_PACKED, F32, 0,                                            \
-         tgather_mask(core, t[0], t[1], PTOISA_P1010))                                             \
-    CALL(TGATHER, TGATHER, FORM_INDEX, F32, r *c, tgather(core, t[0], t[1], t[2], t[3]))           \
-    CALL(TGATHERB, TGATHERB, FORM_BLOCKS, F32, r *c, tgatherb(core, t[0], t[1], t[2]))             \
+         tgather_mask(TILES_2, (ptoisa_pattern)call_number(k, 0, PTOISA_P1010)))                   \
+    CALL(TGATHER, TGATHER, FORM_INDEX, F32, r *c, tgather(TILES_4))                                \
+    CALL(TGATHERB, TGATHERB, FORM_BLOCKS, F32, r *c, tgatherb(TILES_3))                            \
     CALL(MGATHER_ELEM, MGATHER, FORM_ELEMENTS, F32, r *c,                                          \
          mgather_by(core, t[0], g, t[1], true, PTOISA_OUTSIDE_FAULT))                              \
     CALL(MSCATTER_ELEM, MSCATTER, FORM_ELEMENTS, I16, r *c,                                        \
-         mscatter_by(core, g, t[0], t[1], true, PTOISA_SCATTER_ADD))                               \
-    CALL(TSCATTER, TSCATTER, FORM_SCATTER, F32, r *c, tscatter(core, t[0], t[1], t[2]))            \
+         mscatter_by(core, g, t[0], t[1], call_number(k, 0, 1) != 0,                               \
+                     (ptoisa_scatter)call_number(k, 1, PTOISA_SCATTER_ADD)))                       \
+    CALL(TSCATTER, TSCATTER, FORM_SCATTER, F32, r *c, tscatter(TILES_3))                           \
     CALL(MGATHER, MGATHER, FORM_TABLE, F32, r *c, mgather(core, t[0], g, t[1]))                    \
     CALL(MSCATTER, MSCATTER, FORM_TABLE, F32, r *c, mscatter(core, g, t[0], t[1]))                 \
-    CALL(TMATMUL, TMATMUL, FORM_MATMUL, F16, 5 * r * c, tmatmul(core, t[0], t[1], t[2]))           \
-    CALL(TMATMUL_ACC, TMATMUL_ACC, FORM_ADDED, BF16, 5 * r * c,                                    \
-         tmatmul_acc(core, t[0], t[1], t[2], t[3]))                                                \
-    CALL(TMATMUL_BIAS, TMATMUL_BIAS, FORM_BIASED, F32, 5 * r * c,                                  \
-         tmatmul_bias(core, t[0], t[1], t[2], t[3]))                                               \
-    CALL(TGEMV, TGEMV, FORM_GEMV, F16, 5 * c, tgemv(core, t[0], t[1], t[2]))                       \
-    CALL(TGEMV_ACC, TGEMV_ACC, FORM_GEMV_ADDED, F16, 5 * c,                                        \
-         tgemv_acc(core, t[0], t[1], t[2], t[3]))                                                  \
-    CALL(TGEMV_BIAS, TGEMV_BIAS, FORM_GEMV_BIASED, F32, 5 * c,                                     \
-         tgemv_bias(core, t[0], t[1], t[2], t[3]))                                                 \
-    CALL(TQUANT_SYM, TQUANT, FORM_SYM, F32, r *c, tquant_sym(core, t[0], t[1], t[2]))              \
-    CALL(TQUANT_ASYM, TQUANT, FORM_ASYM, F32, r *c, tquant_asym(core, t[0], t[1], t[2], t[3]))     \
-    CALL(TDEQUANT, TDEQUANT, FORM_DEQUANT, F32, r *c, tdequant(core, t[0], t[1], t[2], t[3]))
+    CALL(TMATMUL, TMATMUL, FORM_MATMUL, F16, 5 * r * c, tmatmul(TILES_3))                          \
+    CALL(TMATMUL_ACC, TMATMUL_ACC, FORM_ADDED, BF16, 5 * r * c, tmatmul_acc(TILES_4))              \
+    CALL(TMATMUL_BIAS, TMATMUL_BIAS, FORM_BIASED, F32, 5 * r * c, tmatmul_bias(TILES_4))           \
+    CALL(TGEMV, TGEMV, FORM_GEMV, F16, 5 * c, tgemv(TILES_3))                                      \
+    CALL(TGEMV_ACC, TGEMV_ACC, FORM_GEMV_ADDED, F16, 5 * c, tgemv_acc(TILES_4))                    \
+    CALL(TGEMV_BIAS, TGEMV_BIAS, FORM_GEMV_BIASED, F32, 5 * c, tgemv_bias(TILES_4))                \
+    CALL(TQUANT_SYM, TQUANT, FORM_SYM, F32, r *c, tquant_sym(TILES_3))                             \
+    CALL(TQUANT_ASYM, TQUANT, FORM_ASYM, F32, r *c, tquant_asym(TILES_4))                          \
+    CALL(TDEQUANT, TDEQUANT, FORM_DEQUANT, F32, r *c, tdequant(TILES_4))
 
 typedef enum call_id {
 #define CALL_ID(name, prefix, form, dtype, cycles, call) CALL_##name,
@@ -339,7 +332,14 @@ typedef struct test_call {
     uint32_t tile_count;
     bool has_window;
     test_window window;
+    double numbers[3];  // that a line of text gives
+    uint32_t number_count;
 } test_call;
+
+// A number that a call takes: that of a line, or another one.
+static inline double call_number(const test_call *call, uint32_t i, double otherwise) {
+    return i < call->number_count ? call->numbers[i] : otherwise;
+}
 
 // -- operands -------------------------------------------------------------------------------------
 
@@ -535,6 +535,7 @@ static inline void call_run(test_bench *bench, const test_call *call) {
     ptoisa_core *core = &bench->core;
     const ptoisa_tile *t[CALL_TILES_MAX];
     const ptoisa_global *g = &call->window.global;
+    const test_call *k = call;
     uint16_t executed[4];
     for (uint32_t i = 0; i < call->tile_count; i++) {
         t[i] = call->tiles[i] ? &call->tiles[i]->tile : NULL;
@@ -547,5 +548,10 @@ static inline void call_run(test_bench *bench, const test_call *call) {
     case CALL_COUNT: break;
     }
 }
+
+#undef TILES_2
+#undef TILES_3
+#undef TILES_4
+#undef TILES_5
 
 #endif

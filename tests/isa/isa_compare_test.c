@@ -113,27 +113,6 @@ BENCH_TEST(compare__takes_all_types_and_modes_on_a5_and_as_the_simulator) {
     }
 }
 
-ROUNDS_TEST(compare__of_nan_is_false_but_for_ne, 24) {
-    ptoisa_compare mode = modes[round % 6];
-    ptoisa_dtype dtype = round / 6 % 2 ? PTOISA_F16 : PTOISA_F32;
-    test_begin(bench, PTOISA_A2A3, "compare NaN");
-    test_tile *a = test_vec(bench, dtype, 1, 40), *b = test_vec(bench, dtype, 1, 40);
-    test_tile *mask = test_written(mask_make(bench, PTOISA_A2A3, 1, 40));
-    for (uint32_t i = 0; i < 40; i++) {
-        test_put(a, 0, i, i % 2 ? 1 : (double)NAN);
-        test_put(b, 0, i, (double)NAN);
-    }
-    test_run(bench);
-    if (round < 12) {
-        ptoisa_tcmp(&bench->core, &mask->tile, &a->tile, &b->tile, mode);
-    } else {
-        ptoisa_tcmps(&bench->core, &mask->tile, &b->tile, 1, mode);
-    }
-    for (uint32_t i = 0; i < 5; i++) {
-        test_expect(bench, mask, 0, i, mode == PTOISA_NE ? 255 : 0, 0);
-    }
-}
-
 ROUNDS_TEST(select__takes_one_or_the_other, 2 * ROUNDS) {
     bool is_scalar = round % 2, is_all = round % 8 > 5;  // with bytes, as the simulator
     ptoisa_dtype dtype = test_dtype(bench, set_all & ~(is_all ? 0 : SET(I8) | SET(U8)));
@@ -187,19 +166,4 @@ ROUNDS_TEST(select__undoes_a_comparison_with_a_tail, ROUNDS) {
         bool is_greater = ref_was(a, r, c) > ref_was(b, r, c);
         test_expect_bits(bench, d, r, c, ref_was_bits(is_greater ? a : b, r, c));
     }
-}
-
-// 1 2 3 .. 16 < 4: the first byte is 00000111, the second nothing.
-ROUNDS_TEST(compare__gives_the_bits_of_paper, 6) {
-    static const double want[6][2] = {{8, 0}, {247, 255}, {7, 0}, {15, 0}, {240, 255}, {248, 255}};
-    test_begin(bench, PTOISA_A2A3, "TCMPS by hand");
-    test_tile *s = test_vec(bench, PTOISA_F32, 1, 16),
-              *mask = test_written(mask_make(bench, PTOISA_A2A3, 1, 16));
-    for (uint32_t c = 0; c < 16; c++) {
-        test_put(s, 0, c, 1 + c);
-    }
-    test_run(bench);
-    ptoisa_tcmps(&bench->core, &mask->tile, &s->tile, 4, modes[round]);
-    test_expect(bench, mask, 0, 0, want[round][0], 0);
-    test_expect(bench, mask, 0, 1, want[round][1], 0);
 }

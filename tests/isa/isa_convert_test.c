@@ -246,65 +246,6 @@ ROUNDS_TEST(cvt__f32_to_f16_rounds_once_around_every_half, 31) {
     expect_converted(bench, d, s, &pairs[0], rounds[round % 6], false);
 }
 
-ROUNDS_TEST(cvt__rounds_as_on_paper, 21) {
-    static const double x[8] = {2.5, -2.5, 3.5, -0.5, 0.5, 1.25, -1.75, 7};
-    static const double want[7][8] = {{2, -2, 4, 0, 0, 1, -2, 7},  {2, -2, 4, 0, 0, 1, -2, 7},
-                                      {3, -3, 4, -1, 1, 1, -2, 7}, {2, -3, 3, -1, 0, 1, -2, 7},
-                                      {3, -2, 4, 0, 1, 2, -1, 7},  {2, -2, 3, 0, 0, 1, -1, 7},
-                                      {3, -3, 3, -1, 1, 1, -1, 7}};
-    static const ptoisa_dtype to[3] = {PTOISA_I32, PTOISA_I16, PTOISA_F32};
-    test_begin(bench, PTOISA_A2A3, "TCVT by hand");
-    test_tile *s = test_vec(bench, PTOISA_F32, 1, 8),
-              *d = test_written(test_vec(bench, to[round / 7], 1, 8));
-    for (uint32_t c = 0; c < 8; c++) {
-        test_put(s, 0, c, x[c]);
-    }
-    test_run(bench);
-    ptoisa_tcvt(&bench->core, &d->tile, &s->tile, rounds[round % 7], false);
-    for (uint32_t c = 0; c < 8; c++) {
-        test_expect_value(bench, d, 0, c, want[round % 7][c]);
-    }
-}
-
-// 300 is 44 in i8 when it wraps, and 127 when it saturates.
-static const struct {
-    ptoisa_dtype from, to;
-    double x, wrapped, saturated;
-} wraps[] = {{PTOISA_F16, PTOISA_I8, 300, 44, 127},
-             {PTOISA_F16, PTOISA_I8, -129, 127, -128},
-             {PTOISA_F16, PTOISA_U8, 300, 44, 255},
-             {PTOISA_F16, PTOISA_U8, -1, 255, 0},
-             {PTOISA_F16, PTOISA_I16, 40000, -25536, 32767},
-             {PTOISA_F32, PTOISA_I16, 65537, 1, 32767},
-             {PTOISA_F32, PTOISA_I16, -32769, 32767, -32768},
-             {PTOISA_I32, PTOISA_I16, 65537, 1, 32767},
-             {PTOISA_I32, PTOISA_I16, -32769, 32767, -32768},
-             {PTOISA_I64, PTOISA_I32, 4294967299.0, 3, 2147483647},
-             {PTOISA_I64, PTOISA_I32, -2147483649.0, 2147483647, -2147483648.0},
-             {PTOISA_F32, PTOISA_I32, 3e9, 2147483647, 2147483647},
-             {PTOISA_F32, PTOISA_I32, -3e9, -2147483648.0, -2147483648.0},
-             {PTOISA_F32, PTOISA_I32, (double)NAN, 0, 0},
-             {PTOISA_F32, PTOISA_I16, (double)NAN, 0, 0},
-             {PTOISA_F16, PTOISA_I8, (double)NAN, 0, 0},
-             {PTOISA_F16, PTOISA_I32, (double)INFINITY, 2147483647, 2147483647},
-             {PTOISA_BF16, PTOISA_I32, -(double)INFINITY, -2147483648.0, -2147483648.0}};
-
-ROUNDS_TEST(cvt__wraps_by_default_and_saturates_on_demand, 2 * COUNT_OF(wraps)) {
-    bool saturate = round % 2;
-    test_begin(bench, PTOISA_A2A3, "TCVT wraps");
-    test_tile *s = test_vec(bench, wraps[round / 2].from, 1, 37);
-    test_tile *d = test_written(test_vec(bench, wraps[round / 2].to, 1, 37));
-    for (uint32_t c = 0; c < 37; c++) {
-        test_put(s, 0, c, wraps[round / 2].x);
-    }
-    test_run(bench);
-    ptoisa_tcvt(&bench->core, &d->tile, &s->tile, PTOISA_CAST_RINT, saturate);
-    for (uint32_t c = 0; c < 37; c++) {
-        test_expect(bench, d, 0, c,
-                    saturate ? wraps[round / 2].saturated : wraps[round / 2].wrapped, 0);
-    }
-}
-
 // -- quantisation ---------------------------------------------------------------------------------
 
 // A column, or the first column of rows of 8.

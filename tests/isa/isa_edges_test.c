@@ -32,62 +32,6 @@ BENCH_TEST(dry__loads_and_stores_need_no_memory) {
     test_end(bench);
 }
 
-BENCH_TEST(empty__regions_cost_nothing_and_nothing_is_written) {
-    test_begin(bench, PTOISA_A2A3, "no valid elements");
-    static const ptoisa_dtype types[4] = {PTOISA_F32, PTOISA_F32, PTOISA_F16, PTOISA_I8};
-    test_tile *tiles[4];
-    for (int i = 0; i < 4; i++) {
-        tiles[i] = test_tile_make(bench, types[i], PTOISA_VEC, PTOISA_ROW_MAJOR, 8, 32, 0, 0);
-    }
-    test_tile *scale = test_column(bench, PTOISA_F32, 8);
-    ptoisa_core *core = &bench->core;
-    const ptoisa_tile *s = &tiles[0]->tile, *d = &tiles[1]->tile;
-    test_run(bench);
-    ptoisa_tmov(core, d, s);
-    ptoisa_tcvt(core, &tiles[2]->tile, s, PTOISA_CAST_NONE, false);
-    ptoisa_ttrans(core, d, s, s);
-    ptoisa_texpands(core, d, 1);
-    ptoisa_tconcat(core, d, s, s);
-    ptoisa_tci(core, d, 0, false);
-    ptoisa_ttri(core, d, false, 0);
-    ptoisa_tquant_sym(core, &tiles[3]->tile, s, &scale->tile);
-    assert_int_equal(ptoisa_cycles(core), 0);
-    test_end(bench);
-}
-
-// -- the ends of ranges ---------------------------------------------------------------------------
-
-// 1.5, 0.5, -0.5, -1.5: numbers of f16 and of f32.
-ROUNDS_TEST(ramp__of_floats_goes_down_and_up, 4) {
-    static const ptoisa_dtype dtypes[2] = {PTOISA_F16, PTOISA_F32};
-    const bool is_down = round % 2;
-    test_begin(bench, PTOISA_A5, "TCI");
-    test_tile *d = test_written(test_vec(bench, dtypes[round / 2], 1, 21));
-    test_run(bench);
-    ptoisa_tci(&bench->core, &d->tile, 1.5, is_down);
-    for (uint32_t c = 0; c < 21; c++) {
-        test_expect(bench, d, 0, c, is_down ? 1.5 - c : 1.5 + c, 0);
-    }
-}
-
-// No results, of rows and of columns: nothing is written.
-ROUNDS_TEST(reduce__of_no_results_writes_nothing, 2) {
-    static _Alignas(32) float scratch[8 * 16];
-    test_begin(bench, PTOISA_A2A3, "TROWSUM, TCOLARGMAX");
-    test_tile *s = test_whole(bench, PTOISA_F32, 8, 16);
-    test_tile *d = test_vec(bench, round == 0 ? PTOISA_F32 : PTOISA_I32, 8, 16);
-    const ptoisa_tile t = ptoisa_tile_vec(scratch, PTOISA_F32, 8, 16);
-    s->role = d->role = TEST_READ;
-    test_run(bench);
-    if (round == 0) {
-        const ptoisa_tile none = ptoisa_tile_valid(d->tile, 8, 0);
-        ptoisa_trowsum(&bench->core, &none, &s->tile, &t);
-    } else {
-        const ptoisa_tile none = ptoisa_tile_valid(d->tile, 0, 16);
-        ptoisa_tcolargmax(&bench->core, &none, &s->tile, &t);
-    }
-}
-
 #if PTOISA_CHECKED_DEFAULT
 
 static void refused(test_bench *bench, const char *text) {

@@ -1,6 +1,6 @@
 // Element-wise instructions, with a scalar, a row or a column as operand too: every one, on every type, on
-// random shapes with garbage around what is valid, in place or not, against the reference; and special
-// values worked out by hand.
+// random shapes with garbage around what is valid, in place or not, against the reference. Special values
+// are in isa_values.txt.
 
 #include "isa_test.h"
 
@@ -254,22 +254,6 @@ BENCH_TEST(elementwise__every_form_of_every_type_matches_the_reference) {
     }
 }
 
-// A scalar is of the tile's element type: 0.1 is the f32 (or f16) next to 0.1.
-ROUNDS_TEST(scalar__is_rounded_to_the_tiles_type, 40) {
-    ptoisa_dtype dtype = round % 2 ? PTOISA_F32 : PTOISA_F16;
-    test_begin(bench, PTOISA_A2A3, "scalar");
-    test_tile *a = source(bench, dtype, 2, 19, TEST_PLAIN),
-              *d = test_written(test_vec(bench, dtype, 2, 19));
-    double x = (double)(test_random(bench) >> 11) * 0x1p-53 * 8 - 4;
-    test_run(bench);
-    bool is_product = round % 4 < 2;
-    (is_product ? ptoisa_tmuls : ptoisa_tadds)(&bench->core, &d->tile, &a->tile, x);
-    for (uint32_t i = 0; i < 38; i++) {
-        expect_of(bench, d, is_product ? PTOISA_TMUL : PTOISA_TADD, i / 19, i % 19,
-                  ref_was(a, i / 19, i % 19), ref_round(dtype, x), 0);
-    }
-}
-
 // -- parts ----------------------------------------------------------------------------------------
 
 // One source is as big as the destination; the other covers a part, and elsewhere the first is
@@ -357,140 +341,6 @@ ROUNDS_TEST(ternary__adds_and_subtracts, 4 * ROUNDS) {
     }
 }
 
-// 0.1 as f16 is 0x1.998p-4.
-BENCH_TEST(ternary__axpy_rounds_its_scalar_to_the_type_that_it_takes) {
-    test_begin(bench, PTOISA_A2A3, "TAXPY");
-    test_tile *a = test_vec(bench, PTOISA_F16, 1, 16),
-              *d = test_written(test_vec(bench, PTOISA_F32, 1, 16));
-    for (uint32_t i = 0; i < 16; i++) {
-        test_put(a, 0, i, i);
-        test_put(d, 0, i, 0.25);
-    }
-    test_run(bench);
-    ptoisa_taxpy(&bench->core, &d->tile, &a->tile, 0.1);
-    for (uint32_t i = 0; i < 16; i++) {
-        test_expect(bench, d, 0, i, fmaf((float)i, 0x1.998p-4f, 0.25f), 0);
-    }
-    test_end(bench);
-}
-
-// -- by hand --------------------------------------------------------------------------------------
-
-// A row of numbers through a binary instruction.
-static void expect_row(test_bench *bench, ptoisa_dtype dtype, const char *name, binary_fn run,
-                       uint32_t count, const double *a, const double *b, const double *want) {
-    test_begin(bench, PTOISA_A5, name);
-    test_tile *ta = test_vec(bench, dtype, 1, count), *tb = test_vec(bench, dtype, 1, count);
-    test_tile *d = test_written(test_vec(bench, dtype, 1, count));
-    for (uint32_t i = 0; i < count; i++) {
-        test_put(ta, 0, i, a[i]);
-        test_put(tb, 0, i, b[i]);
-    }
-    test_run(bench);
-    run(&bench->core, &d->tile, &ta->tile, &tb->tile);
-    for (uint32_t i = 0; i < count; i++) {
-        test_expect_value(bench, d, 0, i, want[i]);
-    }
-    test_end(bench);
-}
-
-BENCH_TEST(special__max_and_min_keep_nan) {
-    const double nan = (double)NAN, inf = (double)INFINITY;
-    const double a[6] = {nan, 1, nan, -inf, inf, -inf}, b[6] = {1, nan, nan, nan, 5, inf};
-    const double greater[6] = {nan, nan, nan, nan, inf, inf};
-    const double less[6] = {nan, nan, nan, nan, 5, -inf};
-    static const ptoisa_dtype dtypes[2] = {PTOISA_F16, PTOISA_F32};
-    for (uint32_t i = 0; i < 2; i++) {
-        expect_row(bench, dtypes[i], "TMAX", ptoisa_tmax, 6, a, b, greater);
-        expect_row(bench, dtypes[i], "TMIN", ptoisa_tmin, 6, a, b, less);
-        expect_row(bench, dtypes[i], "TPARTMAX", ptoisa_tpartmax, 6, a, b, greater);
-        expect_row(bench, dtypes[i], "TPARTMIN", ptoisa_tpartmin, 6, a, b, less);
-    }
-}
-
-BENCH_TEST(special__integers_wrap) {
-    const double a[5] = {32767, -32768, 256, -32768, 181}, b[5] = {1, -1, 256, -1, 182};
-    const double sum[5] = {-32768, 32767, 512, 32767, 363};
-    const double difference[5] = {32766, -32767, 0, -32767, -1};
-    const double product[5] = {32767, -32768, 0, -32768, -32594};
-    expect_row(bench, PTOISA_I16, "TADD", ptoisa_tadd, 5, a, b, sum);
-    expect_row(bench, PTOISA_I16, "TSUB", ptoisa_tsub, 5, a, b, difference);
-    expect_row(bench, PTOISA_I16, "TMUL", ptoisa_tmul, 5, a, b, product);
-}
-
-static void trem(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *a,
-                 const ptoisa_tile *b) {
-    static uint8_t scratch[1 << 12];
-    ptoisa_tile t = *a;
-    t.data = scratch + (32 - (uintptr_t)scratch % 32) % 32;
-    ptoisa_trem(core, d, a, b, &t);
-}
-
-static void tfmod(ptoisa_core *core, const ptoisa_tile *d, const ptoisa_tile *a,
-                  const ptoisa_tile *b) {
-    ptoisa_tfmod(core, d, a, b, NULL);
-}
-
-ROUNDS_TEST(special__integers_divided_by_nothing_are_nothing, 3) {
-    const double least = -2147483648.0;
-    const double a[7] = {7, least, least, 0, -7, 7, -7}, b[7] = {0, 0, -1, 0, 2, -2, -2};
-    const double rem[7] = {0, 0, 0, 0, 1, -1, -1}, mod[7] = {0, 0, 0, 0, -1, 1, -1};
-    expect_row(bench, PTOISA_I32, "TREM", trem, 7, a, b, rem);
-    expect_row(bench, PTOISA_I32, "TFMOD", tfmod, 7, a, b, mod);
-    // A tile divided by a scalar, and a scalar by a tile.
-    const double by[3] = {0, -1, 2}, quotient[3][2] = {{0, 0}, {-7, least}, {3, -1073741824.0}};
-    test_begin(bench, PTOISA_A2A3, "TDIVS");
-    test_tile *s = test_vec(bench, PTOISA_I32, 1, 2),
-              *d = test_written(test_vec(bench, PTOISA_I32, 1, 2));
-    test_tile *e = test_written(test_vec(bench, PTOISA_I32, 1, 2));
-    test_put(s, 0, 0, by[round] == 0 ? 0 : 7);
-    test_put(s, 0, 1, least);
-    test_run(bench);
-    ptoisa_tdivs(&bench->core, &d->tile, &s->tile, by[round]);
-    ptoisa_tsdiv(&bench->core, &e->tile, least, &s->tile);
-    test_expect(bench, d, 0, 0, quotient[round][0], 0);
-    test_expect(bench, d, 0, 1, quotient[round][1], 0);
-    test_expect(bench, e, 0, 0, by[round] == 0 ? 0 : -306783378, 0);
-    test_expect(bench, e, 0, 1, 1, 0);
-}
-
-BENCH_TEST(special__values_are_those_of_paper) {
-    const double inf = (double)INFINITY, nan = (double)NAN;
-    const double x[9] = {0, -0.0, inf, -inf, nan, -1, 1, 4, 100};
-    const double want[8][9] = {
-        {1, 1, inf, 0, nan, 0.36787944117144233, 2.718281828459045, 54.598150033144236, inf},
-        {-inf, -inf, inf, nan, nan, nan, 0, 1.3862943611198906, 4.605170185988092},
-        {0, -0.0, inf, nan, nan, nan, 1, 2, 10},
-        {inf, inf, 0, nan, nan, nan, 1, 0.5, 0.1},
-        {inf, -inf, 0, -0.0, nan, -1, 1, 0.25, 0.01},
-        {0, 0, inf, inf, nan, 1, 1, 4, 100},
-        {-0.0, 0, -inf, inf, nan, 1, -1, -4, -100},
-        {0, 0, inf, 0, nan, 0, 1, 4, 100}};
-    static const unary_fn runs[8] = {ptoisa_texp,   ptoisa_tlog, ptoisa_tsqrt, ptoisa_trsqrt,
-                                     ptoisa_trecip, ptoisa_tabs, ptoisa_tneg,  ptoisa_trelu};
-    static const char *const names[8] = {"TEXP",   "TLOG", "TSQRT", "TRSQRT",
-                                         "TRECIP", "TABS", "TNEG",  "TRELU"};
-    TEST_GRID(uint32_t, which, 8, half, 2) {
-        ptoisa_dtype dtype = half ? PTOISA_F16 : PTOISA_F32;
-        test_begin(bench, PTOISA_A2A3, names[which]);
-        test_tile *a = test_vec(bench, dtype, 1, 9),
-                  *d = test_written(test_vec(bench, dtype, 1, 9));
-        for (uint32_t i = 0; i < 9; i++) {
-            test_put(a, 0, i, x[i]);
-        }
-        test_run(bench);
-        runs[which](&bench->core, &d->tile, &a->tile);
-        for (uint32_t i = 0; i < 9; i++) {
-            // 1 / sqrt(-0) and max(-0, 0) may have either sign.
-            bool is_free = (which == 3 || which == 7) && i == 1;
-            test_expect(bench, d, 0, i,
-                        is_free ? copysign(want[which][i], ref_now(d, 0, 1)) : want[which][i],
-                        which < 5 && which != 2 && want[which][i] != 0 ? 3 : 0);
-        }
-        test_end(bench);
-    }
-}
-
 // What the simulator takes: i16 and i32 with slopes that are integers, and their logarithms, which
 // are computed in f32.
 ROUNDS_TEST(simulator__integers_have_slopes_and_logarithms, 900) {
@@ -525,22 +375,4 @@ ROUNDS_TEST(simulator__integers_have_slopes_and_logarithms, 900) {
                                  : ref_binary(PTOISA_TMUL, dtype, a, by);
         test_expect(bench, d, r, c, want, 0);
     }
-}
-
-// Such an instruction has tiles of one size, too.
-BENCH_TEST(simulator__integers_of_other_sizes_are_refused) {
-    test_begin(bench, PTOISA_A2A3, "TLRELU");
-    bench->core.is_as_simulator = true;
-    test_tile *s = test_vec(bench, PTOISA_I32, 4, 8), *d = test_vec(bench, PTOISA_I32, 4, 8);
-    test_fill(bench, s, TEST_ANY);
-    s->tile.valid_cols = 7;
-    test_run(bench);
-    ptoisa_tlrelu(&bench->core, &d->tile, &s->tile, 3);
-#if PTOISA_CHECKED_DEFAULT
-    assert_int_equal(bench->fault_count, 1);
-    assert_string_equal(bench->fault, "TLRELU: src0 has 4 x 7 valid elements, and 4 x 8 are read");
-    bench->fault_count = 0;
-    d->role = TEST_READ;  // not written
-#endif
-    test_end(bench);
 }

@@ -127,24 +127,3 @@ ROUNDS_TEST(matmul__keeps_nan_in_its_row, 12) {
                                 : isfinite(got) != 0);
     }
 }
-
-// (1 2; 3 4) (5 6; 7 8) = (19 22; 43 50), and with the bias (100, -100).
-ROUNDS_TEST(matmul__gives_the_product_of_paper, 16) {
-    static const double want[4][4] = {
-        {19, 22, 43, 50}, {20, 23, 44, 51}, {21, 24, 45, 52}, {119, -78, 143, -50}};
-    test_begin(bench, PTOISA_A2A3, "TMATMUL by hand");
-    operands o = operands_make(bench, PTOISA_A2A3, triples[round % 4], 2, 2, 2);
-    for (uint32_t i = 0; i < 4; i++) {
-        test_put(o.a, i / 2, i % 2, 1 + i);
-        test_put(o.b, i / 2, i % 2, 5 + i);
-        test_put(o.c, i / 2, i % 2, 1);
-        test_put(o.old, i / 2, i % 2, 2);
-    }
-    test_put(o.bias, 0, 0, 100);
-    test_put(o.bias, 0, 1, -100);
-    test_run(bench);
-    run(bench, &o, round / 4, false);
-    for (uint32_t i = 0; i < 4; i++) {
-        test_expect(bench, o.c, i / 2, i % 2, want[round / 4][i], 0);
-    }
-}

@@ -524,31 +524,6 @@ ROUNDS_TEST(fillpad__fills_around_what_is_valid, 6 * ROUNDS) {
     expect_filled(bench, d, s, rows, cols);
 }
 
-ROUNDS_TEST(fillpad__pads_equal_the_reference_in_every_type, 27) {
-    // By hand: bits of the pad values Zero, Max, Min.
-    static const struct {
-        ptoisa_dtype dtype;
-        uint64_t pads[3];
-    } cases[9] = {{PTOISA_F32, {0, 0x7f800000, 0xff800000}},
-                  {PTOISA_F16, {0, 0x7c00, 0xfc00}},
-                  {PTOISA_BF16, {0, 0x7f80, 0xff80}},
-                  {PTOISA_I8, {0, 0x7f, 0x80}},
-                  {PTOISA_I16, {0, 0x7fff, 0x8000}},
-                  {PTOISA_I32, {0, 0x7fffffff, 0x80000000}},
-                  {PTOISA_U8, {0, 0xff, 0}},
-                  {PTOISA_U16, {0, 0xffff, 0}},
-                  {PTOISA_U32, {0, 0xffffffff, 0}}};
-    test_begin(bench, PTOISA_A2A3, "TFILLPAD by hand");
-    ptoisa_dtype dtype = cases[round / 3].dtype;
-    test_tile *s = test_tile_make(bench, dtype, PTOISA_VEC, PTOISA_ROW_MAJOR, 1, 64, 1, 63);
-    test_tile *d = test_written(test_whole(bench, dtype, 1, 64));
-    d->tile.pad = (uint8_t)(PTOISA_PAD_ZERO + round % 3);
-    test_run(bench);
-    ptoisa_tfillpad(&bench->core, &d->tile, &s->tile);
-    test_expect_bits(bench, d, 0, 62, ref_was_bits(s, 0, 62));
-    test_expect_bits(bench, d, 0, 63, cases[round / 3].pads[round % 3]);
-}
-
 ROUNDS_TEST(concat__joins_columns, 2 * ROUNDS) {
     ptoisa_dtype dtype = test_dtype(bench, set_any);
     uint32_t rows = test_size(bench, 20), left = test_size(bench, SIDE);

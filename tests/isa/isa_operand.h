@@ -45,6 +45,7 @@ static inline int operand_find(const char *const *words, const char *word) {
 static inline operand_of operand_read(const char *text, ptoisa_family family) {
     static const char *const memories[] = {"UB", "L1", "L0A", "L0B", "L0C", "bias", "fix", NULL};
     static const char *const layouts[] = {"row", "col", "NZ", "ZN", "ZZ", NULL};
+    static const char *const pads[] = {"zero", "max", "min", NULL};
     static const uint8_t layout_of[] = {PTOISA_ROW_MAJOR, PTOISA_COL_MAJOR, PTOISA_NZ, PTOISA_ZN,
                                         PTOISA_ZZ};
     operand_of o = {.times = 1, .at = -1};
@@ -79,8 +80,8 @@ static inline operand_of operand_read(const char *text, ptoisa_family family) {
             length += number;
         } else if (sscanf(word, "at%d%n", &o.at, &number) == 1 && !word[number]) {
             assert_true(o.at >= 0);
-        } else if (strcmp(word, "zero") == 0 || strcmp(word, "max") == 0) {
-            o.tile.pad = word[0] == 'z' ? PTOISA_PAD_ZERO : PTOISA_PAD_MAX;
+        } else if ((found = operand_find(pads, word)) >= 0) {
+            o.tile.pad = (uint8_t)(PTOISA_PAD_ZERO + found);
         } else {
             fail_msg("there is no word %s", word);
         }
@@ -107,7 +108,7 @@ static inline bool operand_next(const char **at, char text[64]) {
 static inline void operand_lines(const char *path, uint32_t least,
                                  void (*fn)(char *line, const char *result, void *user),
                                  void *user) {
-    char line[512];
+    char line[1000];
     uint32_t count = 0;
     FILE *file = fopen(path, "r");
     if (!file) {

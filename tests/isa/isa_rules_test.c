@@ -2,26 +2,11 @@
 // case is a call that would be good but for one thing; the texts say which. Calls that are nothing but an
 // instruction and its operands are lines of isa_rules.txt.
 
-#include "isa_calls.h"
+#include "isa_text.h"
 
 #include "isa_abort.h"
 
 #if PTOISA_CHECKED_DEFAULT
-
-// Tiles with memory of their own, but for the sizes that none has: those are of a dry core.
-enum { ROOM = 1 << 16, ROOMS = 8 };
-
-typedef struct rule_bench {
-    test_bench bench;
-    ptoisa_core *core;
-    uint32_t used;
-} rule_bench;
-
-static rule_bench rules_here;
-
-#define RULE_TEST(name) TEST_OF(name, rule_bench *b, &rules_here)
-
-static _Alignas(64) uint8_t rooms[ROOMS][ROOM];
 
 static ptoisa_tile tile_in(rule_bench *b, ptoisa_memory memory, ptoisa_layout layout,
                            ptoisa_dtype dtype, uint32_t rows, uint32_t cols) {
@@ -39,93 +24,12 @@ static ptoisa_tile boxed(rule_bench *b, ptoisa_memory memory, ptoisa_dtype dtype
     return tile_in(b, memory, operand_layout(memory, family), dtype, rows, cols);
 }
 
-static ptoisa_global window(ptoisa_dtype dtype, int64_t rows, int64_t cols) {
-    return ptoisa_global_make(rooms[ROOMS - 1], dtype, rows, cols, cols, 1);
-}
-static void begin(rule_bench *b, ptoisa_family family) {
-    test_begin(&b->bench, family, "rules");
-    b->core = &b->bench.core;
-    b->used = 0;
-}
-
-// The last call was refused in these words, and took no time.
-static void refused(rule_bench *b, const char *text) {
-    if (b->bench.fault_count != 1 || strcmp(b->bench.fault, text) != 0) {
-        fail_msg("%u faults, \"%s\", expected \"%s\"", b->bench.fault_count, b->bench.fault, text);
-    }
-    assert_true(b->core->sum == 0);
-    b->bench.fault_count = 0;
-}
-
-static void taken(rule_bench *b) {
-    if (b->bench.fault_count != 0) {
-        fail_msg("refused: \"%s\"", b->bench.fault);
-    }
-    b->core->sum = 0;
-}
-
 // A call that is refused in these words, and one that is taken.
 #define REFUSED(text, call) ((call), refused(b, text))
 #define TAKEN(call)         ((call), taken(b))
 
-// -- calls as text --------------------------------------------------------------------------------
-
-static void operand_add(rule_bench *b, test_call *call, const char *text) {
-    static test_tile tiles[CALL_TILES_MAX];
-    const operand_of o = operand_read(text, (ptoisa_family)b->core->machine->family);
-    test_tile *t = &tiles[call->tile_count];
-    if (o.is_window) {
-        call->window.global =
-            window((ptoisa_dtype)o.tile.dtype, o.tile.valid_rows, o.tile.valid_cols);
-        call->window.global.shape[2] = o.times;
-        return;
-    }
-    b->core->is_dry = b->core->is_dry || (size_t)o.tile.rows * o.tile.cols * 8 > ROOM;
-    t->tile = o.tile;
-    t->tile.data = o.at < 0 ? rooms[b->used++ % ROOMS] : tiles[o.at].tile.data;
-    call->tiles[call->tile_count++] = o.is_none ? NULL : t;
-}
-
-static test_call call_named(const char *name) {
-#define CALL_NAME(name_, prefix, form_, dtype, cycles, call)                                       \
-    if (strcmp(name, #name_) == 0) {                                                               \
-        return (test_call){.id = CALL_##name_, .form = form_};                                     \
-    }
-    CALLS(CALL_NAME)
-#undef CALL_NAME
-    fail_msg("there is no call %s", name);
-    return (test_call){.id = CALL_COUNT};
-}
-
-static void check_rule(char *line, const char *text, void *user) {
-    static const uint8_t zeros[sizeof rooms];
-    rule_bench *b = (rule_bench *)user;
-    char machine[8], name[32], operand_text[64];
-    uint32_t count = 0;
-    int length;
-    assert_int_equal(sscanf(line, "%7s %31s%n", machine, name, &length), 2);
-    assert_true(strcmp(machine, "A5") == 0 || strcmp(machine, "A2A3") == 0);
-    test_call call = call_named(name);
-    begin(b, strcmp(machine, "A5") == 0 ? PTOISA_A5 : PTOISA_A2A3);
-    memset(rooms, 0, sizeof rooms);
-    for (const char *at = line + length; operand_next(&at, operand_text); count++) {
-        assert_true(call.tile_count < CALL_TILES_MAX);
-        operand_add(b, &call, operand_text);
-    }
-    const call_operand *operands = call_forms[call.form];
-    assert_true(count > 0 && operands[count - 1].is_there);
-    assert_true(count == CALL_TILES_MAX || !operands[count].is_there);
-    call_run(&b->bench, &call);
-    if (text) {
-        refused(b, text);
-        assert_memory_equal(rooms, zeros, sizeof rooms);
-    } else {
-        taken(b);
-    }
-}
-
 RULE_TEST(rule__calls_that_break_one_are_refused_in_these_words) {
-    operand_lines("tests/isa/isa_rules.txt", 200, check_rule, b);
+    operand_lines("tests/isa/isa_rules.txt", 200, text_line, b);
 }
 
 // -- calls that have more than operands -----------------------------------------------------------
@@ -146,14 +50,6 @@ static void refused_with(rule_bench *b, const char *part) {
     b->bench.fault_count = 0;
 }
 
-RULE_TEST(move__parts_do_not_leave_their_tile) {
-    begin(b, PTOISA_A2A3);
-    ptoisa_tile d = boxed(b, PTOISA_LEFT, PTOISA_F16, 16, 16),
-                s = boxed(b, PTOISA_MAT, PTOISA_F16, 16, 16);
-    REFUSED("TEXTRACT: 16 x 16 elements from (0, 8) do not lie in s of 16 x 16",
-            ptoisa_textract(b->core, &d, &s, 0, 8));
-}
-
 RULE_TEST(sort__lists_and_runs_are_counted) {
     begin(b, PTOISA_A2A3);
     b->core->is_dry = true;
@@ -168,88 +64,25 @@ RULE_TEST(sort__lists_and_runs_are_counted) {
             ptoisa_tmrgsort_lists(b->core, &d, NULL, few, 3, executed, true));
     REFUSED("TMRGSORT: 5 lists: 2 to 4 can be merged",
             ptoisa_tmrgsort_lists(b->core, &d, NULL, few, 5, executed, true));
-    ptoisa_tile from = vec(b, PTOISA_F32, 1, 512), to = vec(b, PTOISA_F32, 1, 512);
-    REFUSED("TMRGSORT: 512 valid columns are not 1 to 255 groups of 768",
-            ptoisa_tmrgsort(b->core, &to, &from, 192));
-    REFUSED("TMRGSORT: runs of 32 elements: no multiple of 64",
-            ptoisa_tmrgsort(b->core, &to, &from, 32));
 }
 
-RULE_TEST(vector__numbers_and_modes_that_are_none_are_refused) {
+RULE_TEST(gather__a_table_without_memory_is_refused) {
     begin(b, PTOISA_A2A3);
-    ptoisa_tile d = vec(b, PTOISA_F32, 4, 8), s = vec(b, PTOISA_F32, 4, 16),
-                bytes = vec(b, PTOISA_U8, 8, 32);
-    ptoisa_tile ramp = vec(b, PTOISA_I16, 1, 16), mask = vec(b, PTOISA_U8, 4, 32),
-                idx = vec(b, PTOISA_I32, 1, 8);
+    ptoisa_tile d = vec(b, PTOISA_F32, 4, 8), idx = vec(b, PTOISA_I32, 1, 8);
+    const ptoisa_global none = ptoisa_global_make(NULL, PTOISA_F32, 3, 8, 8, 1);
     idx.valid_cols = 4;
-    REFUSED("TEXPANDS: 256 is no u8", ptoisa_texpands(b->core, &bytes, 256));
-    REFUSED("TCI: 0.5 is no i16", ptoisa_tci(b->core, &ramp, 0.5, false));
-    REFUSED("TCI: 32768 is no i16", ptoisa_tci(b->core, &ramp, 32768, false));
-    REFUSED("TGATHERMASK: there is no pattern 7",
-            ptoisa_tgather_mask(b->core, &d, &s, (ptoisa_pattern)(PTOISA_P1111 + 1)));
-    REFUSED("TGATHERMASK: 16 are taken of each of 4 rows of s, and d has 4 x 8",
-            ptoisa_tgather_mask(b->core, &d, &s, PTOISA_P1111));
-    TAKEN(ptoisa_tgather_mask(b->core, &d, &s, PTOISA_P0101));
-    REFUSED("TCMP: there is no comparison 6",
-            ptoisa_tcmp(b->core, &mask, &d, &d, (ptoisa_compare)(PTOISA_GE + 1)));
-    ptoisa_tile i32 = vec(b, PTOISA_I32, 4, 64), i16 = vec(b, PTOISA_I16, 4, 64);
-    REFUSED("TCMP: i32 has no comparison but EQ on A2/A3",
-            ptoisa_tcmp(b->core, &mask, &i32, &i32, PTOISA_LT));
-    TAKEN(ptoisa_tcmps(b->core, &mask, &i16, 1, PTOISA_LT));
-    ptoisa_global table = window(PTOISA_F32, 3, 8), none = table,
-                  flags = window(PTOISA_BOOL, 3, 32);
-    none.data = NULL;
     REFUSED("MGATHER: the table has no memory", ptoisa_mgather(b->core, &d, &none, &idx));
-    ptoisa_tile bools = vec(b, PTOISA_BOOL, 4, 32);
-    REFUSED("MSCATTER: bool cannot be scattered so",
-            ptoisa_mscatter_by(b->core, &flags, &bools, &idx, false, PTOISA_SCATTER_ADD));
-    REFUSED("MSCATTER: f32 cannot be scattered so",
-            ptoisa_mscatter_by(b->core, &table, &d, &idx, false,
-                               (ptoisa_scatter)(PTOISA_SCATTER_MIN + 1)));
 }
 
-RULE_TEST(gather__indices_end_with_their_source) {
-    begin(b, PTOISA_A2A3);
-    ptoisa_tile d = vec(b, PTOISA_F32, 4, 8), s = vec(b, PTOISA_F32, 4, 16),
-                idx = vec(b, PTOISA_U32, 4, 8);
-    ptoisa_tile scratch = vec(b, PTOISA_U8, 0, 32);
-    memset(idx.data, 0, 4 * 8 * 4);
-    ptoisa_tgather(b->core, &d, &s, &idx, &scratch);
-    refused_with(b, "TGATHER: t ");
-    ((uint32_t *)idx.data)[3 * 8] = 256 - 31;  // s has 256 bytes, and 32 are read
-    REFUSED("TGATHERB: idx at (3, 0) is 225, of 225", ptoisa_tgatherb(b->core, &d, &s, &idx));
-    ((uint32_t *)idx.data)[3 * 8] = 256 - 32;
-    TAKEN(ptoisa_tgatherb(b->core, &d, &s, &idx));
-}
-
-// A core that does not check: blocks behind the end are zeros, as the simulator has them.
-RULE_TEST(gather__unchecked_blocks_behind_the_end_are_zeros) {
-    begin(b, PTOISA_A2A3);
-    ptoisa_tile d = vec(b, PTOISA_U8, 2, 32), s = vec(b, PTOISA_U8, 2, 32);
-    ptoisa_tile idx = vec(b, PTOISA_U32, 2, 8);
-    memset(s.data, 7, 64);
-    memset(d.data, 9, 64);
-    ((uint32_t *)idx.data)[0] = 32;
-    ((uint32_t *)idx.data)[8] = 33;  // 64 bytes are there
-    b->core->is_checked = false;
-    TAKEN(ptoisa_tgatherb(b->core, &d, &s, &idx));
-    for (uint32_t i = 0; i < 64; i++) {
-        assert_int_equal(((uint8_t *)d.data)[i], i < 32 ? 7 : 0);
-    }
-}
-
-// Scratch that is no tile, or not where it has to be; what only A5 has.
+// Scratch that is no tile, or not where it has to be.
 RULE_TEST(vector__scratch_that_breaks_a_rule_is_refused) {
     begin(b, PTOISA_A2A3);
-    ptoisa_tile d = vec(b, PTOISA_F32, 4, 8), s = vec(b, PTOISA_F32, 4, 8),
-                row = vec(b, PTOISA_F32, 1, 8);
+    ptoisa_tile d = vec(b, PTOISA_F32, 4, 8), s = vec(b, PTOISA_F32, 4, 8);
     ptoisa_tile column = tile_in(b, PTOISA_VEC, PTOISA_COL_MAJOR, PTOISA_F32, 8, 1);
-    ptoisa_tile mask = vec(b, PTOISA_U8, 4, 32), none = s, mat = s, padded = d;
+    ptoisa_tile mask = vec(b, PTOISA_U8, 4, 32), none = s, padded = d;
     column.valid_rows = 4;
     none.memory = PTOISA_MEMORY_COUNT;
-    mat.memory = PTOISA_MAT;
     padded.pad = PTOISA_PAD_ZERO;
-    REFUSED("TCOLSUM: tmp is not in UB", ptoisa_tcolsum(b->core, &row, &s, &mat, false));
     ptoisa_trowsum(b->core, &column, &s, &none);
     refused_with(b, "TROWSUM: tmp is no tile");
     ptoisa_tsel(b->core, &d, &mask, &s, &s, &none);
@@ -258,8 +91,6 @@ RULE_TEST(vector__scratch_that_breaks_a_rule_is_refused) {
     refused_with(b, "TSELS: t is no tile");
     ptoisa_tfillpad_inplace(b->core, &padded, &s);
     refused_with(b, "in place");
-    ptoisa_tinterleave(b->core, &d, &d, &d, &d);
-    refused_with(b, "only on A5");
     ptoisa_tile f32 = vec(b, PTOISA_F32, 4, 32), i8 = vec(b, PTOISA_I8, 4, 32);
     ptoisa_tile scale = vec(b, PTOISA_F32, 4, 8), t = vec(b, PTOISA_F32, 7, 32);
     scale.valid_cols = 1;

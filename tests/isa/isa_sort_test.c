@@ -409,41 +409,6 @@ ROUNDS_TEST(gather__rows_of_a_table_equal_the_reference, 2 * ROUNDS) {
     }
 }
 
-// A core that checks refuses an index outside and writes nothing; one that does not reads 0.
-BENCH_TEST(gather__an_index_outside_faults_or_reads_zero) {
-    for (int is_checked = 0; is_checked <= PTOISA_CHECKED_DEFAULT; is_checked++) {
-        static _Alignas(32) float s[16], d[16];
-        static _Alignas(32) int32_t at[16];
-        for (int i = 0; i < 16; i++) {
-            s[i] = (float)(i + 1);
-            d[i] = -1;
-            at[i] = i;
-        }
-        at[9] = 16;
-        at[10] = -1;
-        test_begin(bench, PTOISA_A5, "indices outside");
-        bench->core.is_checked = is_checked;
-        const ptoisa_tile from = ptoisa_tile_vec(s, PTOISA_F32, 2, 8);
-        const ptoisa_tile to = ptoisa_tile_vec(d, PTOISA_F32, 2, 8);
-        const ptoisa_tile idx = ptoisa_tile_vec(at, PTOISA_I32, 2, 8);
-        const ptoisa_tile rows = ptoisa_tile_valid(ptoisa_tile_vec(at + 8, PTOISA_I32, 2, 8), 1, 2);
-        const ptoisa_global table = ptoisa_global_make(s, PTOISA_F32, 2, 8, 8, 1);
-        ptoisa_tgather(&bench->core, &to, &from, &idx, NULL);
-        assert_string_equal(bench->fault, is_checked ? "TGATHER: idx at (1, 1) is 16, of 16" : "");
-        assert_true(d[8] == (is_checked ? -1 : 9) && d[9] == (is_checked ? -1 : 0));
-        ptoisa_tscatter(&bench->core, &to, &from, &idx);
-        assert_string_equal(bench->fault, is_checked ? "TSCATTER: idx at (1, 1) is 16, of 16" : "");
-        assert_true(d[10] == (is_checked ? -1 : 0));
-        at[8] = 1;
-        at[9] = -2;
-        ptoisa_mgather(&bench->core, &to, &table, &rows);
-        assert_string_equal(bench->fault, is_checked ? "MGATHER: idx at (0, 1) is -2, of 2" : "");
-        assert_true(d[7] == (is_checked ? -1 : 16) && d[8] == (is_checked ? -1 : 0));
-        ptoisa_mscatter(&bench->core, &table, &to, &rows);
-        assert_string_equal(bench->fault, is_checked ? "MSCATTER: idx at (0, 1) is -2, of 2" : "");
-    }
-}
-
 // Elements or rows of a table, with indices that may be outside; into UB, rows also into L1.
 ROUNDS_TEST(gather__places_outside_of_a_table_follow_their_mode, 2 * ROUNDS) {
     const ptoisa_outside outside = (ptoisa_outside)(round % 4);
