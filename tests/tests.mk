@@ -200,6 +200,7 @@ $(BUILD)/npu_emitted_test.passed: $(wildcard tests/npu/emitted/*.emit)
 $(patsubst %,$(BUILD)/npu_%_test.passed,error execute expand_text loop_tree measure memory optional own record simpler text \
     transient): tests/npu/programs.txt
 $(patsubst %,$(BUILD)/isa_%_test.passed,rules values cost timed): $(wildcard tests/isa/*.txt)
+$(patsubst %,$(BUILD)/isa_%_test.passed,rules values steps cost timed): $(wildcard tests/isa/*.txt)
 $(patsubst %,$(BUILD)/%_test.passed,kernel_text list_text): $(wildcard tests/kernel/*.txt)
 $(patsubst %,$(BUILD)/%_test.passed,parse save): $(wildcard tests/text/*.txt)
 $(patsubst %,$(BUILD)/%_test.passed,export report): $(wildcard tests/report/*.py)

@@ -164,44 +164,6 @@ ROUNDS_TEST(window__must_fit_the_tile, 24) {
 
 // -- flags and addresses --------------------------------------------------------------------------
 
-static void fault_is(test_bench *bench, const char *text) {
-    assert_int_equal(bench->fault_count, 1);
-    assert_string_equal(bench->fault, text);
-    bench->fault_count = 0;
-}
-
-BENCH_TEST(flag__is_one_bit) {
-    test_begin(bench, PTOISA_A2A3, "flags");
-    ptoisa_core *core = &bench->core;
-    ptoisa_set_flag(core, PTOISA_PIPE_MTE2, PTOISA_PIPE_V, 3);
-    ptoisa_set_flag(core, PTOISA_PIPE_MTE2, PTOISA_PIPE_V, 4);
-    ptoisa_set_flag(core, PTOISA_PIPE_V, PTOISA_PIPE_MTE2, 3);
-    assert_int_equal(bench->fault_count, 0);
-    ptoisa_set_flag(core, PTOISA_PIPE_MTE2, PTOISA_PIPE_V, 3);
-    fault_is(bench, "SET_FLAG: MTE2 to V, event 3 is set already");
-    ptoisa_wait_flag(core, PTOISA_PIPE_MTE2, PTOISA_PIPE_V, 3);
-    ptoisa_wait_flag(core, PTOISA_PIPE_MTE2, PTOISA_PIPE_V, 4);
-    assert_int_equal(bench->fault_count, 0);
-    ptoisa_wait_flag(core, PTOISA_PIPE_MTE2, PTOISA_PIPE_V, 3);
-    fault_is(bench, "WAIT_FLAG: MTE2 to V, event 3 is not set");
-    assert_false(ptoisa_core_finish(core));
-    fault_is(bench, "SET_FLAG: V to MTE2: a flag was never waited for");
-    ptoisa_wait_flag(core, PTOISA_PIPE_V, PTOISA_PIPE_MTE2, 3);
-    assert_true(ptoisa_core_finish(core));
-    ptoisa_set_flag(core, PTOISA_PIPE_V, PTOISA_PIPE_V, 0);
-    fault_is(bench, "SET_FLAG: pipes 1 and 1, event 0");
-    ptoisa_set_flag(core, PTOISA_PIPE_V, PTOISA_PIPE_M, 8);
-    fault_is(bench, "SET_FLAG: pipes 1 and 2, event 8");
-    ptoisa_set_flag(core, PTOISA_PIPE_V, PTOISA_PIPE_ALL, 0);
-    fault_is(bench, "SET_FLAG: pipes 1 and 7, event 0");
-    ptoisa_wait_flag(core, PTOISA_PIPE_ALL, PTOISA_PIPE_V, 0);
-    fault_is(bench, "WAIT_FLAG: pipes 7 and 1, event 0");
-    ptoisa_set_flag(core, PTOISA_PIPE_V, PTOISA_PIPE_M, 7);
-    ptoisa_core_reset(core);
-    assert_true(ptoisa_core_finish(core));
-    test_end(bench);
-}
-
 ROUNDS_TEST(assign__keeps_tiles_inside_their_memory, 2 * PTOISA_MEMORY_COUNT) {
     static const uint64_t ends[2][PTOISA_MEMORY_COUNT] = {
         {184 << 10, 512 << 10, 64 << 10, 64 << 10, 128 << 10, 1 << 10, 2 << 10},

@@ -18,12 +18,6 @@ static ptoisa_tile vec(rule_bench *b, ptoisa_dtype dtype, uint32_t rows, uint32_
     return tile_in(b, PTOISA_VEC, PTOISA_ROW_MAJOR, dtype, rows, cols);
 }
 
-static ptoisa_tile boxed(rule_bench *b, ptoisa_memory memory, ptoisa_dtype dtype, uint32_t rows,
-                         uint32_t cols) {
-    ptoisa_family family = (ptoisa_family)b->core->machine->family;
-    return tile_in(b, memory, operand_layout(memory, family), dtype, rows, cols);
-}
-
 // A call that is refused in these words, and one that is taken.
 #define REFUSED(text, call) ((call), refused(b, text))
 #define TAKEN(call)         ((call), taken(b))
@@ -104,59 +98,11 @@ RULE_TEST(vector__scratch_that_breaks_a_rule_is_refused) {
 
 // -- pipes and addresses --------------------------------------------------------------------------
 
-RULE_TEST(core__pipes_and_memories_that_are_none) {
+RULE_TEST(core__a_memory_that_is_none) {
     begin(b, PTOISA_A2A3);
     ptoisa_tile tile = vec(b, PTOISA_F32, 1, 8);
-    REFUSED("PIPE_BARRIER: pipe 9", ptoisa_pipe_barrier(b->core, (ptoisa_pipe)9));
-    static const struct {
-        int src, dst;
-        uint32_t event;
-        const char *text;
-    } waits[] = {{9, PTOISA_PIPE_V, 0, "WAIT_FLAG: pipes 9 and 1, event 0"},
-                 {PTOISA_PIPE_V, 9, 0, "WAIT_FLAG: pipes 1 and 9, event 0"},
-                 {PTOISA_PIPE_V, PTOISA_PIPE_V, 0, "WAIT_FLAG: pipes 1 and 1, event 0"},
-                 {PTOISA_PIPE_V, PTOISA_PIPE_M, 8, "WAIT_FLAG: pipes 1 and 2, event 8"}};
-    for (uint32_t i = 0; i < 4; i++) {
-        REFUSED(waits[i].text, ptoisa_wait_flag(b->core, (ptoisa_pipe)waits[i].src,
-                                                (ptoisa_pipe)waits[i].dst, waits[i].event));
-    }
     tile.memory = 99;
     REFUSED("TASSIGN: there is no memory 99", ptoisa_tassign(b->core, &tile, 0));
-}
-
-// -- FIFOs ----------------------------------------------------------------------------------------
-
-RULE_TEST(fifo__wrong_slots_and_parts_are_refused) {
-    begin(b, PTOISA_A2A3);
-    ptoisa_fifo fifo;
-    REFUSED("TPIPE: slots of 0 bytes, no multiple of 32",
-            assert_false(ptoisa_fifo_init(b->core, &fifo, PTOISA_C2V, 2, 0, 2, rooms[6], 0)));
-    REFUSED("TPIPE: slots of 48 bytes, no multiple of 32",
-            assert_false(ptoisa_fifo_init(b->core, &fifo, PTOISA_C2V, 2, 48, 2, rooms[6], 0)));
-    assert_true(ptoisa_fifo_init(b->core, &fifo, PTOISA_C2V, 2, 4096, 2, rooms[6], 0));
-    ptoisa_tile half = vec(b, PTOISA_F32, 16, 16);
-    REFUSED("TPOP: FIFO 2 (cube to vector) is not read by core 2",
-            ptoisa_fifo_pop(b->core, &fifo, 2, &half, PTOISA_UP_DOWN));
-    ptoisa_tile acc = boxed(b, PTOISA_ACC, PTOISA_F32, 32, 16);
-    REFUSED("TPUSH: FIFO 2: 16 columns are not odd (LEFT_RIGHT_ODD)",
-            ptoisa_fifo_push(b->core, &fifo, 0, &acc, PTOISA_LEFT_RIGHT_ODD));
-    REFUSED("TPUSH: FIFO 2: 32 rows are not odd (UP_DOWN_ODD)",
-            ptoisa_fifo_push(b->core, &fifo, 0, &acc, PTOISA_UP_DOWN_ODD));
-    TAKEN(ptoisa_fifo_push(b->core, &fifo, 0, &acc, PTOISA_NO_SPLIT));
-    REFUSED("TPOP: FIFO 2: pushed NO_SPLIT, popped UP_DOWN",
-            ptoisa_fifo_pop(b->core, &fifo, 0, &half, PTOISA_UP_DOWN));
-    REFUSED("TPUSH: FIFO 2: no slot was allocated (TALLOC)", ptoisa_fifo_commit(b->core, &fifo, 2));
-    REFUSED("TFREE: FIFO 2: no slot was popped", ptoisa_fifo_release(b->core, &fifo, 2));
-    REFUSED("FIFO 2 (cube to vector): 1 and 1 tiles were pushed, 1 and 0 popped",
-            assert_false(ptoisa_fifo_finish(b->core, &fifo)));
-
-    assert_true(ptoisa_fifo_init(b->core, &fifo, PTOISA_V2C, 4, 4096, 2, rooms[6], 0));
-    ptoisa_tile mat = tile_in(b, PTOISA_MAT, PTOISA_ROW_MAJOR, PTOISA_F32, 16, 16);
-    REFUSED("TPOP: FIFO 4: a tile in L1 that is not NZ",
-            ptoisa_fifo_pop(b->core, &fifo, 0, &mat, PTOISA_UP_DOWN));
-    mat = boxed(b, PTOISA_MAT, PTOISA_F32, 16, 16);
-    REFUSED("TPOP: FIFO 4 (vector to cube) is not read by core 1",
-            ptoisa_fifo_pop(b->core, &fifo, 1, &mat, PTOISA_UP_DOWN));
 }
 
 // -- names and numbers ----------------------------------------------------------------------------

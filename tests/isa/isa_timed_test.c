@@ -54,72 +54,11 @@ static ptoisa_timing easy(void) {
     return timing;
 }
 
-TEST(transfers__latency_shows_where_the_pipe_has_nothing_else) {
-    ptoisa_timing timing = easy();
-    ptoisa_core core = core_of(B910, &timing);
-    ptoisa_tile tile = vec(PTOISA_F32, 16, 64);  // 4 KiB: 10 + 16 * 3 + 64 = 122
-    const uint64_t *clock = &core.clock[PTOISA_PIPE_MTE2], *busy = &core.busy[PTOISA_PIPE_MTE2];
-    ptoisa_issue(&core, PTOISA_TLOAD, &tile, NULL, NULL);
-    assert_int_equal(*clock, 1122);
-    // Three more are queued: each arrives 122 after the one before.
-    for (uint64_t i = 2; i <= 4; i++) {
-        ptoisa_issue(&core, PTOISA_TLOAD, &tile, NULL, NULL);
-        assert_int_equal(*clock, 1000 + i * 122);
-    }
-    assert_int_equal(*busy, 1488);
-    // One that waits until 900, while the last is on its way, begins at 900.
-    ptoisa_wait_until(&core, PTOISA_PIPE_MTE2, 900);
-    ptoisa_issue(&core, PTOISA_TLOAD, &tile, NULL, NULL);
-    assert_int_equal(*clock, 900 + 122 + 1000);
-    assert_int_equal(*busy, 2022);
-    // One that waits beyond all of them pays all its latency, and the gap is not busy.
-    ptoisa_wait_until(&core, PTOISA_PIPE_MTE2, 5000);
-    ptoisa_issue(&core, PTOISA_TLOAD, &tile, NULL, NULL);
-    assert_int_equal(*clock, 6122);
-    assert_int_equal(*busy, 2022 + 1122);
-    // A barrier waits for the data.
-    ptoisa_pipe_barrier(&core, PTOISA_PIPE_MTE2);
-    ptoisa_issue(&core, PTOISA_TLOAD, &tile, NULL, NULL);
-    assert_int_equal(*clock, 6122 + 1 + 1122);
-    ptoisa_core_reset(&core);
-    ptoisa_issue(&core, PTOISA_TLOAD, &tile, NULL, NULL);
-    assert_int_equal(*clock, 1122);
-}
-
-TEST(transfers__a_flag_is_up_when_the_data_is_there) {
-    ptoisa_timing timing = easy();
-    ptoisa_core core = core_of(B910, &timing);
-    ptoisa_tile tile = vec(PTOISA_F32, 16, 64);
-    ptoisa_issue(&core, PTOISA_TLOAD, &tile, NULL, NULL);
-    ptoisa_set_flag(&core, PTOISA_PIPE_MTE2, PTOISA_PIPE_V, 0);
-    ptoisa_issue(&core, PTOISA_TLOAD, &tile, NULL, NULL);
-    ptoisa_wait_flag(&core, PTOISA_PIPE_MTE2, PTOISA_PIPE_V, 0);
-    assert_int_equal(core.clock[PTOISA_PIPE_V], 1122 + 1 + 1);
-    assert_int_equal(core.clock[PTOISA_PIPE_MTE2], 1122 + 1 + 122);
-}
-
-TEST(transfers__rows_and_bytes_count_and_nothing_is_free) {
-    ptoisa_timing timing = easy();
-    ptoisa_tile one = vec(PTOISA_I8, 1, 32), none = vec(PTOISA_F32, 8, 8);
-    ptoisa_core core = core_of(B910, &timing);
-    one.valid_cols = 1;
-    none.valid_rows = 0;
-    ptoisa_issue(&core, PTOISA_TLOAD, &none, NULL, NULL);
-    assert_int_equal(ptoisa_cycles(&core), 0);
-    ptoisa_issue(&core, PTOISA_TSTORE, NULL, &one, NULL);
-    assert_int_equal(ptoisa_cycles(&core), 1000 + 10 + 3 + 1);
-}
-
+// A store of the shim goes by the type of its window.
 TEST(transfers__l0c_is_drained_by_bytes_of_the_destination) {
     ptoisa_timing timing = *ptoisa_timing_910b();
     timing.path[PTOISA_L0C_TO_GM].rate = 6400;
     ptoisa_tile acc = ptoisa_tile_make(NULL, PTOISA_F32, PTOISA_ACC, PTOISA_NZ, 128, 256);
-    for (uint32_t size = 1; size <= 4; size *= 2) {
-        ptoisa_core core = core_of(B910, &timing);
-        ptoisa_issue_as(&core, PTOISA_TSTORE, NULL, &acc, NULL, size);
-        assert_int_equal(ptoisa_cycles(&core), 128 * 256 * size / 64);
-    }
-    // A store of the shim goes by the type of its window.
     ptoisa_core core = core_of(B910, &timing);
     ptoisa_global half = ptoisa_global_make(NULL, PTOISA_F16, 128, 256, 256, 1);
     ptoisa_tstore(&core, &half, &acc);
@@ -128,37 +67,6 @@ TEST(transfers__l0c_is_drained_by_bytes_of_the_destination) {
     ptoisa_core ideal = core_of(B910, &timing);
     ptoisa_tstore(&ideal, &half, &acc);
     assert_int_equal(ptoisa_cycles(&ideal), 3226);
-}
-
-TEST(transfers__transposing_into_l0b_is_slower) {
-    ptoisa_timing timing = easy();
-    timing.transposed_rate = 3200;
-    timing.without = 1u << PTOISA_MECHANISM_LATENCY;
-    ptoisa_tile right = ptoisa_tile_make(NULL, PTOISA_F16, PTOISA_RIGHT, PTOISA_ZN, 64, 256);
-    ptoisa_tile left = ptoisa_tile_make(NULL, PTOISA_F16, PTOISA_LEFT, PTOISA_ZZ, 128, 64);
-    for (int turn = 0; turn < 3; turn++) {
-        ptoisa_tile from = turn == 2 ? left : right;
-        from.memory = PTOISA_MAT;
-        from.layout = turn == 0 ? PTOISA_ZN : PTOISA_NZ;
-        ptoisa_core core = core_of(B910, &timing);
-        ptoisa_issue(&core, PTOISA_TEXTRACT, turn == 2 ? &left : &right, &from, NULL);
-        // 32 KiB at 64 and at 32 bytes a cycle; 16 KiB of A, whose fractals stay as they are.
-        assert_int_equal(ptoisa_cycles(&core), turn == 0 ? 522 : turn == 1 ? 1034 : 266);
-    }
-}
-
-TEST(transfers__memory_keeps_its_own_clock) {
-    ptoisa_timing timing = easy();
-    ptoisa_tile tile = vec(PTOISA_F32, 16, 64);
-    timing.clock_mhz = 900;  // half as many cycles of the same time: 1000 / 2 + 122 / 2
-    assert_int_equal(of_tile(B910, &timing, PTOISA_TMOV, tile, 0), 10 + 128);
-    ptoisa_core core = core_of(B910, &timing);
-    ptoisa_issue(&core, PTOISA_TLOAD, &tile, NULL, NULL);
-    assert_int_equal(ptoisa_cycles(&core), 561);
-    timing.without = 1u << PTOISA_MECHANISM_CLOCK;
-    core = core_of(B910, &timing);
-    ptoisa_issue(&core, PTOISA_TLOAD, &tile, NULL, NULL);
-    assert_int_equal(ptoisa_cycles(&core), 1122);
 }
 
 // -- vectors --------------------------------------------------------------------------------------
@@ -176,55 +84,6 @@ TEST(vectors__dynamic_tiles_go_row_by_row) {
     ptoisa_tile wide = vec(PTOISA_F32, 8, 128);
     assert_int_equal(of_tile(B910, NULL, PTOISA_TADD, wide, 0),
                      of_tile(B910, NULL, PTOISA_TADD, ptoisa_tile_valid(wide, 8, 128), 0));
-}
-
-TEST(vectors__the_start_is_paid_once) {
-    ptoisa_core core = core_of(B910, NULL);
-    ptoisa_tile tile = vec(PTOISA_F32, 64, 64);
-    ptoisa_issue(&core, PTOISA_TADD, &tile, &tile, &tile);
-    uint64_t first = ptoisa_cycles(&core);
-    ptoisa_issue(&core, PTOISA_TADD, &tile, &tile, &tile);
-    assert_int_equal(ptoisa_cycles(&core) - first, 128);
-    assert_true(first > 128);
-    // So do cubes: 6 before 2 blocks, then 2.
-    ptoisa_tile a = ptoisa_tile_make(NULL, PTOISA_F16, PTOISA_LEFT, PTOISA_ZZ, 16, 32);
-    ptoisa_tile b = ptoisa_tile_make(NULL, PTOISA_F16, PTOISA_RIGHT, PTOISA_ZN, 32, 16);
-    ptoisa_tile c = ptoisa_tile_make(NULL, PTOISA_F32, PTOISA_ACC, PTOISA_NZ, 16, 16);
-    ptoisa_core_reset(&core);
-    ptoisa_issue(&core, PTOISA_TMATMUL, &c, &a, &b);
-    assert_int_equal(ptoisa_cycles(&core), 8);
-    ptoisa_issue(&core, PTOISA_TMATMUL_ACC, &c, &a, &b);
-    assert_int_equal(ptoisa_cycles(&core), 10);
-}
-
-// A flag takes its cycle where the pipe is full too: only matrices have a start that hides.
-TEST(vectors__flags_between_matrices_take_a_cycle) {
-    ptoisa_core core = core_of(B910, NULL);
-    ptoisa_tile a = ptoisa_tile_make(NULL, PTOISA_F16, PTOISA_LEFT, PTOISA_ZZ, 16, 32);
-    ptoisa_tile b = ptoisa_tile_make(NULL, PTOISA_F16, PTOISA_RIGHT, PTOISA_ZN, 32, 16);
-    ptoisa_tile c = ptoisa_tile_make(NULL, PTOISA_F32, PTOISA_ACC, PTOISA_NZ, 16, 16);
-    const uint64_t *clock = &core.clock[PTOISA_PIPE_M], *busy = &core.busy[PTOISA_PIPE_M];
-    ptoisa_issue(&core, PTOISA_TMATMUL, &c, &a, &b);
-    for (uint64_t i = 0; i < 3; i++) {
-        assert_int_equal(*clock, 8 + 3 * i);  // 6 and 2 blocks; then a flag and 2 blocks
-        assert_int_equal(*busy, 8 + 3 * i);
-        ptoisa_set_flag(&core, PTOISA_PIPE_M, PTOISA_PIPE_MTE1, 0);
-        assert_int_equal(*clock, 9 + 3 * i);
-        ptoisa_wait_flag(&core, PTOISA_PIPE_M, PTOISA_PIPE_MTE1, 0);
-        assert_int_equal(core.clock[PTOISA_PIPE_MTE1], 10 + 3 * i);
-        ptoisa_issue(&core, PTOISA_TMATMUL_ACC, &c, &a, &b);
-    }
-}
-
-TEST(vectors__moves_count_blocks_and_calls) {
-    ptoisa_timing timing = easy();  // 10 a call
-    ptoisa_tile whole = vec(PTOISA_F32, 16, 24), part = ptoisa_tile_valid(whole, 15, 23);
-    assert_int_equal(of_tile(B910, &timing, PTOISA_TMOV, whole, 0), 16 * 3 + 10);
-    assert_int_equal(of_tile(B910, &timing, PTOISA_TMOV, part, 0), 15 * (3 + 10));
-    part.layout = PTOISA_COL_MAJOR;  // bytes as they lie
-    assert_int_equal(of_tile(B910, &timing, PTOISA_TMOV, part, 0), 15 * (3 + 10));
-    part.valid_cols = 0;
-    assert_int_equal(of_tile(B910, &timing, PTOISA_TMOV, part, 0), 0);
 }
 
 TEST(vectors__columns_wait_row_by_row) {
@@ -259,29 +118,6 @@ TEST(vectors__merges_of_long_runs_are_slower) {
     ptoisa_core_reset(&core);
     ptoisa_tmrgsort(&core, &pairs, &pairs, 256);
     assert_int_equal(ptoisa_cycles(&core), slow);
-}
-
-// Of vcgadd 14 1 24 and vcgmax 14 1 17: 128 and 16 repeats; then a step of 2, or two. Each but the first
-// waits for a barrier.
-TEST(vectors__rows_of_8192_floats_are_reduced_in_groups) {
-    static const uint32_t cols[] = {128, 256, 512, 1024}, steps[] = {1, 2, 1, 2};
-    for (int i = 0; i < 4; i++) {
-        ptoisa_tile tile = vec(PTOISA_F32, 8192 / cols[i], cols[i]);
-        uint64_t sum = 128 + 38 + 1 + 16 + 38 + steps[i] * (1 + 2 + 38);
-        uint64_t most = 128 + 31 + 1 + 16 + 31 + steps[i] * (1 + 2 + 31);
-        assert_int_equal(of_tile(B910, NULL, PTOISA_TROWSUM, tile, 0), sum);
-        assert_int_equal(of_tile(B910, NULL, PTOISA_TROWMAX, tile, 0), most);
-        assert_int_equal(of_tile(B910, NULL, PTOISA_TROWMIN, tile, 0), most);
-    }
-    // Others have their readings: 64 x 64 are published; 63 rows; rows with gaps; f16.
-    assert_int_equal(of_tile(B910, NULL, PTOISA_TROWSUM, vec(PTOISA_F32, 64, 64), 0), 492);
-    ptoisa_tile tile = vec(PTOISA_F32, 64, 128);
-    tile.valid_rows = 63;
-    assert_true(of_tile(B910, NULL, PTOISA_TROWSUM, tile, 0) > 500);
-    tile = vec(PTOISA_F32, 64, 256);
-    tile.valid_cols = 128;
-    assert_true(of_tile(B910, NULL, PTOISA_TROWSUM, tile, 0) > 500);
-    assert_true(of_tile(B910, NULL, PTOISA_TROWSUM, vec(PTOISA_F16, 32, 256), 0) > 303);
 }
 
 TEST(registers__a_row_of_one_register_needs_no_loop) {

@@ -1,0 +1,447 @@
+// Clocks of cores, and FIFOs between them, step by step: isa_steps.txt, which begins with the words that it is
+// written in.
+
+#include "isa_operand.h"
+
+#include "tests/support/suite.h"
+
+#include <stdlib.h>
+
+enum { CORES = 3, NAMES = 8, WORD = 160 };
+
+typedef struct scene {
+    ptoisa_core cores[CORES], *core;  // the one that does this step
+    ptoisa_timing timing;
+    ptoisa_fifo fifo;
+    char names[NAMES][2][80];  // of instructions
+    uint32_t name_count, fault_count;
+    char fault[PTOISA_FAULT_TEXT_MAX];
+    bool has_claim;
+    int line;
+} scene;
+
+#define SCENE_FAIL(s, format, ...) fail_msg("isa_steps.txt:%d: " format, (s)->line, __VA_ARGS__)
+
+static void keep_fault(ptoisa_core *core, const char *text) {
+    scene *s = (scene *)core->fault_user;
+    s->fault_count++;
+    snprintf(s->fault, sizeof s->fault, "%s", text);
+}
+
+// -- beginning ------------------------------------------------------------------------------------
+
+static ptoisa_model model_of(const char *name) {
+    static const char *const names[] = {"UNIT", "A2A3", "A5", "USER", "910B", "950PR", NULL};
+    static const ptoisa_model models[] = {PTOISA_MODEL_UNIT, PTOISA_MODEL_A2A3, PTOISA_MODEL_A5,
+                                          PTOISA_MODEL_USER, PTOISA_MODEL_910B, PTOISA_MODEL_950PR};
+    const int found = operand_find(names, name);
+    if (found < 0) {
+        fail_msg("there is no model %s", name);
+    }
+    return models[found];
+}
+
+// "MODEL[, easy][, FIELD N ...]". easy: times that are easy to count, of a 910B: 1,000 cycles late, 10 to begin,
+// 3 a row, 64 bytes a cycle.
+static void begin(scene *s, const char *text) {
+    char model[16], word[24];
+    int length;
+    unsigned number;
+    const int line = s->line;
+    assert_int_equal(sscanf(text, "%15[^,:]%n", model, &length), 1);
+    memset(s, 0, sizeof *s);
+    s->line = line;
+    s->timing = *ptoisa_timing_910b();
+    for (text += length; sscanf(text, ", %23[^ ,:]%n", word, &length) == 1; text += length) {
+        if (strcmp(word, "easy") == 0) {
+            for (int i = 0; i < PTOISA_PATH_COUNT; i++) {
+                s->timing.path[i] = (ptoisa_path_timing){1000, 10, 3, 6400};
+            }
+            continue;
+        } else if (strcmp(word, "simulator") == 0) {
+            s->cores[0].is_as_simulator = true;
+            continue;
+        }
+        int behind = 0;
+        assert_int_equal(sscanf(text + length, " %u%n", &number, &behind), 1);
+        length += behind;
+        if (strcmp(word, "clock") == 0) {
+            s->timing.clock_mhz = number;
+        } else if (strcmp(word, "transposed") == 0) {
+            s->timing.transposed_rate = number;
+        } else if (strcmp(word, "L0C") == 0) {
+            s->timing.path[PTOISA_L0C_TO_GM].rate = number;
+        } else if (strcmp(word, "without") == 0) {
+            s->timing.without |= 1u << number;
+        } else {
+            SCENE_FAIL(s, "a core has no %s", word);
+        }
+    }
+    const bool is_as_simulator = s->cores[0].is_as_simulator;
+    const bool has_timing = strcmp(model, "910B") == 0;
+    assert_int_equal(*text, ':');
+    for (int i = 0; i < CORES; i++) {
+        ptoisa_core *core = &s->cores[i];
+        ptoisa_core_init(core, model_of(model), NULL);
+        core->is_dry = true;
+        core->is_checked = true;
+        core->is_as_simulator = is_as_simulator;
+        core->on_fault = keep_fault;
+        core->fault_user = s;
+        core->timing = has_timing ? &s->timing : NULL;
+    }
+    s->core = &s->cores[0];
+}
+
+static uint32_t sub_of(const scene *s) {
+    return s->core == &s->cores[2];
+}
+
+static const ptoisa_core *const *cores_of(const scene *s) {
+    static const ptoisa_core *cores[CORES];
+    for (int i = 0; i < CORES; i++) {
+        cores[i] = &s->cores[i];
+    }
+    return cores;
+}
+
+// -- steps ----------------------------------------------------------------------------------------
+
+static ptoisa_pipe pipe_of(const char *name) {
+    uint32_t pipe = 0;
+    while (pipe <= PTOISA_PIPE_ALL && strcmp(ptoisa_pipe_name((ptoisa_pipe)pipe), name) != 0) {
+        pipe++;
+    }
+    return pipe <= PTOISA_PIPE_ALL ? (ptoisa_pipe)pipe : (ptoisa_pipe)strtoul(name, NULL, 10);
+}
+
+static ptoisa_split split_of(const char *name) {
+    uint32_t split = 0;
+    while (split < PTOISA_SPLIT_COUNT &&
+           strcmp(ptoisa_split_name((ptoisa_split)split), name) != 0) {
+        split++;
+    }
+    assert_true(split < PTOISA_SPLIT_COUNT || strcmp(name, "NONE") == 0);
+    return (ptoisa_split)split;
+}
+
+// "TADD f32 64x64", whose operands are all this tile; or a result and two sources.
+static void issue(scene *s, const char *text) {
+    ptoisa_tile tiles[3];
+    const ptoisa_tile *used[3] = {&tiles[0], &tiles[0], &tiles[0]};
+    char name[32], operand[64];
+    int length, op = 0, count = 0;
+    unsigned detail = 0;
+    const char *end = strstr(text, " detail "), *at;
+    char operands[WORD];
+    assert_int_equal(sscanf(text, "%31s%n", name, &length), 1);
+    while (strcmp(ptoisa_op_name((ptoisa_op)op), name) != 0) {
+        if (++op == PTOISA_OP_COUNT) {
+            SCENE_FAIL(s, "there is no step %s", name);
+        }
+    }
+    assert_true(!end || sscanf(end, " detail %u", &detail) == 1);
+    snprintf(operands, sizeof operands, "%.*s", end ? (int)(end - text) - length : WORD - 1,
+             text + length);
+    for (at = operands; operand_next(&at, operand); count++) {
+        assert_true(count < 3);
+        const operand_of o = operand_read(operand, (ptoisa_family)s->core->machine->family);
+        tiles[count] = o.tile;
+        used[count] = o.is_none ? NULL : &tiles[count];
+    }
+    assert_true(count == 1 || count == 3);
+    ptoisa_issue_as(s->core, (ptoisa_op)op, used[0], used[1], used[2], detail);
+}
+
+static void step_flag(scene *s, const char *text, bool is_set) {
+    char src[8], dst[8];
+    unsigned event;
+    assert_int_equal(sscanf(text, "%7s %7s %u", src, dst, &event), 3);
+    (is_set ? ptoisa_set_flag : ptoisa_wait_flag)(s->core, pipe_of(src), pipe_of(dst), event);
+}
+
+static void step_set(scene *s, const char *text) {
+    step_flag(s, text, true);
+}
+
+static void step_wait(scene *s, const char *text) {
+    step_flag(s, text, false);
+}
+
+static void step_barrier(scene *s, const char *text) {
+    ptoisa_pipe_barrier(s->core, pipe_of(text));
+}
+
+static void step_until(scene *s, const char *text) {
+    char pipe[8];
+    unsigned at;
+    assert_int_equal(sscanf(text, "%7s %u", pipe, &at), 2);
+    ptoisa_wait_until(s->core, pipe_of(pipe), at);
+}
+
+static void step_reset(scene *s, const char *text) {
+    assert_string_equal(text, "");
+    ptoisa_core_reset(s->core);
+}
+
+static void step_finished(scene *s, const char *text) {
+    assert_int_equal(ptoisa_core_finish(s->core), strcmp(text, "not") != 0);
+}
+
+// "C2V FLAG BYTES SLOTS[ gm BYTES]".
+static void step_fifo(scene *s, const char *text) {
+    char direction[8];
+    unsigned flag, bytes, slots, gm = 0;
+    const int count = sscanf(text, "%7s %u %u %u gm %u", direction, &flag, &bytes, &slots, &gm);
+    assert_in_range(count, 4, 5);
+    const uint32_t was = s->fault_count;
+    const bool is_made = ptoisa_fifo_init(s->core, &s->fifo,
+                                          strcmp(direction, "C2V") == 0   ? PTOISA_C2V
+                                          : strcmp(direction, "V2C") == 0 ? PTOISA_V2C
+                                                                          : (ptoisa_direction)3,
+                                          flag, bytes, slots, NULL, gm);
+    assert_int_equal(is_made, s->fault_count == was);
+}
+
+// "OPERAND, SPLIT[ as TYPE][ relu][ by N][ sub N][ anyway]", or "scales OPERAND".
+static void step_push(scene *s, const char *text) {
+    static ptoisa_tile tile, scales;
+    ptoisa_fifo_fixpipe how = {PTOISA_DTYPE_NONE, false, false, 0, NULL};
+    char operand[64], split[24], word[8], type[8];
+    int length;
+    uint32_t sub = sub_of(s);
+    bool is_pushed = false;
+    const ptoisa_family family = (ptoisa_family)s->core->machine->family;
+    assert_true(operand_next(&text, operand));
+    tile = operand_read(operand, family).tile;
+    how.dtype = (ptoisa_dtype)tile.dtype;
+    assert_int_equal(sscanf(text, " %23s%n", split, &length), 1);
+    for (text += length; sscanf(text, " %7s%n", word, &length) == 1; text += length) {
+        int behind = 0;
+        if (strcmp(word, "relu") == 0) {
+            how.is_relu = true;
+        } else if (strcmp(word, "anyway") == 0) {  // though it is refused
+            is_pushed = true;
+        } else if (strcmp(word, "as") == 0 && sscanf(text + length, " %7s%n", type, &behind) == 1) {
+            for (how.dtype = (ptoisa_dtype)1; strcmp(ptoisa_dtype_name(how.dtype), type) != 0;) {
+                how.dtype = (ptoisa_dtype)(how.dtype + 1);
+                assert_true(how.dtype < PTOISA_DTYPE_COUNT);
+            }
+        } else if (strcmp(word, "by") == 0 && sscanf(text + length, " %f%n", &how.scale, &behind)) {
+            how.is_scaled = true;
+        } else if (strcmp(word, "sub") == 0 && sscanf(text + length, " %u%n", &sub, &behind)) {
+            assert_true(sub < CORES);
+        } else if (strcmp(word, "scales") == 0) {
+            scales = operand_read(text + length, family).tile;
+            how.is_scaled = true;
+            how.fp = &scales;
+            behind = (int)strlen(text + length);
+        } else {
+            SCENE_FAIL(s, "a push has no %s", word);
+        }
+        length += behind;
+    }
+    const uint64_t pushed = s->fifo.pushed[sub % 2];
+    const uint32_t was = s->fault_count;
+    ptoisa_fifo_push_fixpipe(s->core, &s->fifo, sub, &tile, split_of(split), &how);
+    assert_int_equal(s->fifo.pushed[sub % 2], pushed + (is_pushed || s->fault_count == was));
+}
+
+static void step_pop(scene *s, const char *text) {
+    static ptoisa_tile tile;
+    char operand[64], split[24];
+    unsigned sub = sub_of(s);
+    assert_true(operand_next(&text, operand));
+    tile = operand_read(operand, (ptoisa_family)s->core->machine->family).tile;
+    assert_in_range(sscanf(text, " %23s sub %u", split, &sub), 1, 2);
+    ptoisa_fifo_pop(s->core, &s->fifo, sub, &tile, split_of(split));
+}
+
+// The address of a slot: "ROWS COLS SPLIT".
+static void step_address(scene *s, const char *text, bool is_push) {
+    char split[24];
+    unsigned rows, cols;
+    assert_int_equal(sscanf(text, "%u %u %23s", &rows, &cols, split), 3);
+    ptoisa_global g = ptoisa_global_make(NULL, PTOISA_F32, rows, cols, cols, 1);
+    const uint32_t was = s->fault_count;
+    const bool is_good = (is_push ? ptoisa_fifo_alloc : ptoisa_fifo_acquire)(
+        s->core, &s->fifo, sub_of(s), split_of(split), &g);
+    assert_int_equal(is_good, s->fault_count == was);
+}
+
+static void step_alloc(scene *s, const char *text) {
+    step_address(s, text, true);
+}
+
+static void step_acquire(scene *s, const char *text) {
+    step_address(s, text, false);
+}
+
+static void step_commit(scene *s, const char *text) {
+    ptoisa_fifo_commit(s->core, &s->fifo, *text ? (uint32_t)strtoul(text, NULL, 10) : sub_of(s));
+}
+
+static void step_free(scene *s, const char *text) {
+    ptoisa_fifo_release(s->core, &s->fifo, *text ? (uint32_t)strtoul(text, NULL, 10) : sub_of(s));
+}
+
+static void step_empty(scene *s, const char *text) {
+    assert_string_equal(text, "");
+    const uint32_t was = s->fault_count;
+    const bool is_empty = ptoisa_fifo_finish(s->core, &s->fifo);
+    assert_int_equal(is_empty, s->fault_count == was);
+}
+
+// -- claims ---------------------------------------------------------------------------------------
+
+static void is_number(scene *s, const char *what, uint64_t got, const char *text) {
+    char *end;
+    const uint64_t want = strtoull(text, &end, 10);
+    assert_true(end > text && *end == 0);
+    if (got != want) {
+        SCENE_FAIL(s, "%s is %llu, not %llu", what, (unsigned long long)got,
+                   (unsigned long long)want);
+    }
+}
+
+// Or "above N".
+static void claim_cycles(scene *s, const char *text) {
+    unsigned least;
+    if (sscanf(text, "above %u", &least) == 1) {
+        assert_true(ptoisa_cycles(s->core) > least);
+        return;
+    }
+    is_number(s, "cycles", ptoisa_cycles(s->core), text);
+}
+
+static void claim_block(scene *s, const char *text) {
+    is_number(s, "block", ptoisa_block_cycles(cores_of(s), CORES), text);
+}
+
+static void claim_sum(scene *s, const char *text) {
+    is_number(s, "sum", s->core->sum, text);
+}
+
+static void claim_busy(scene *s, const char *text) {
+    char pipe[8];
+    int length;
+    assert_int_equal(sscanf(text, "%7s %n", pipe, &length), 1);
+    is_number(s, "busy", s->core->busy[pipe_of(pipe)], text + length);
+}
+
+// "push yes".
+static void claim_can(scene *s, const char *text) {
+    const bool is_push = strncmp(text, "push ", 5) == 0;
+    assert_true(is_push || strncmp(text, "pop ", 4) == 0);
+    const bool can = (is_push ? ptoisa_fifo_can_push : ptoisa_fifo_can_pop)(&s->fifo, sub_of(s));
+    assert_string_equal(strchr(text, ' ') + 1, can ? "yes" : "no");
+}
+
+static const struct {
+    const char *name;
+    void (*run)(scene *s, const char *text);
+    bool is_claim;
+} words[] = {
+    {"set", step_set, false},         {"wait", step_wait, false},
+    {"barrier", step_barrier, false}, {"until", step_until, false},
+    {"reset", step_reset, false},     {"finished", step_finished, true},
+    {"fifo", step_fifo, false},       {"push", step_push, true},
+    {"pop", step_pop, false},         {"alloc", step_alloc, false},
+    {"acquire", step_acquire, false}, {"commit", step_commit, false},
+    {"free", step_free, false},       {"empty", step_empty, false},
+    {"cycles", claim_cycles, true},   {"block", claim_block, true},
+    {"sum", claim_sum, true},         {"busy", claim_busy, true},
+    {"can", claim_can, true},
+};
+
+static void no_fault(const scene *s) {
+    if (s->fault_count > 0) {
+        SCENE_FAIL(s, "a fault: %s", s->fault);
+    }
+}
+
+// A step: of the first core, or of `v0` or `v1`. A pipe and a number are its clock.
+static void step(scene *s, const char *text) {
+    char word[24];
+    int length = 0;
+    no_fault(s);
+    s->core = &s->cores[0];
+    if (text[0] == 'v' && (text[1] == '0' || text[1] == '1') && text[2] == ' ') {
+        s->core = &s->cores[1 + (text[1] - '0')];
+        text += 3;
+    }
+    assert_int_equal(sscanf(text, "%23s %n", word, &length), 1);
+    for (size_t i = 0; i < COUNT_OF(words); i++) {
+        if (strcmp(words[i].name, word) == 0) {
+            words[i].run(s, text + length);
+            s->has_claim = s->has_claim || words[i].is_claim;
+            return;
+        }
+    }
+    for (uint32_t i = 0; i < s->name_count; i++) {
+        if (strcmp(s->names[i][0], text) == 0) {
+            issue(s, s->names[i][1]);
+            return;
+        }
+    }
+    const ptoisa_pipe pipe = pipe_of(word);
+    if (strcmp(ptoisa_pipe_name(pipe), word) == 0 && pipe < PTOISA_PIPE_COUNT) {
+        is_number(s, word, s->core->clock[pipe], text + length);
+        s->has_claim = true;
+        return;
+    }
+    issue(s, text);
+}
+
+static void line_of(scene *s, char *text) {
+    char *equals = strstr(text, " = ");
+    if (strncmp(text, "refused ", 8) == 0) {
+        if (s->fault_count != 1 || strcmp(s->fault, text + 8) != 0) {
+            SCENE_FAIL(s, "%u faults, \"%s\"", s->fault_count, s->fault);
+        }
+        s->fault_count = 0;
+        s->has_claim = true;
+    } else if (equals) {
+        *equals = 0;
+        assert_true(s->name_count < NAMES && strlen(equals + 3) < 80 && strlen(text) < 80);
+        strcpy(s->names[s->name_count][0], text);
+        strcpy(s->names[s->name_count++][1], equals + 3);
+    } else {
+        for (char *at = text; at;) {
+            char *next = strstr(at, "; ");
+            if (next) {
+                *next = 0;
+            }
+            step(s, at);
+            at = next ? next + 2 : NULL;
+        }
+    }
+}
+
+TEST(steps__are_those_of_paper) {
+    static scene s;
+    char text[512];
+    uint32_t count = 0;
+    FILE *file = fopen("tests/isa/isa_steps.txt", "r");
+    assert_non_null(file);
+    for (s.line = 1; fgets(text, sizeof text, file); s.line++) {
+        char *comment = strstr(text, "  # "), *at = text + strspn(text, " ");
+        assert_non_null(strchr(text, '\n'));  // lines are read to their ends
+        *(comment ? comment : text + strcspn(text, "\n")) = 0;
+        if (*at == 0 || *at == '#') {
+            continue;
+        }
+        if (strncmp(at, "case on ", 8) == 0) {
+            no_fault(&s);
+            assert_true(count == 0 || s.has_claim);
+            begin(&s, at + 8);
+            print_message("%s\n", at);
+            count++;
+        } else {
+            line_of(&s, at);
+        }
+    }
+    fclose(file);
+    no_fault(&s);
+    assert_true(s.has_claim && count > 25);
+}
