@@ -201,6 +201,7 @@ $(patsubst %,$(BUILD)/npu_%_test.passed,error execute expand_text loop_tree meas
     transient): tests/npu/programs.txt
 $(patsubst %,$(BUILD)/isa_%_test.passed,rules values cost timed): $(wildcard tests/isa/*.txt)
 $(patsubst %,$(BUILD)/isa_%_test.passed,rules values steps cost timed): $(wildcard tests/isa/*.txt)
+$(patsubst %,$(BUILD)/isa_%_test.passed,rules values steps timed): $(wildcard tests/isa/*.txt)
 $(patsubst %,$(BUILD)/%_test.passed,kernel_text list_text): $(wildcard tests/kernel/*.txt)
 $(patsubst %,$(BUILD)/%_test.passed,parse save): $(wildcard tests/text/*.txt)
 $(patsubst %,$(BUILD)/%_test.passed,export report): $(wildcard tests/report/*.py)

@@ -1,5 +1,5 @@
-// Cycles of instructions: the models of A2/A3 and A5 against numbers worked out on paper, against
-// what was measured, and the clocks of a core under flags and barriers.
+// Cycles of instructions beside isa_costs.txt and isa_steps.txt: machines without rates, a model of the user's, and
+// one number for all.
 
 #include "isa_operand.h"
 
@@ -29,57 +29,6 @@ static uint64_t of_tile(ptoisa_model model, ptoisa_op op, ptoisa_tile tile) {
 #define A2A3 PTOISA_MODEL_A2A3
 #define A5   PTOISA_MODEL_A5
 
-// -- on paper -------------------------------------------------------------------------------------
-
-// A line of isa_costs.txt, for one model.
-static void check_cost(ptoisa_model model, const char *ops, const char *operands, uint64_t want) {
-    ptoisa_tile tiles[3];
-    const ptoisa_tile *used[3] = {&tiles[0], &tiles[0], &tiles[0]};
-    char text[64];
-    int count = 0;
-    for (; operand_next(&operands, text); count++) {
-        assert_true(count < 3);
-        const operand_of o = operand_read(text, PTOISA_A2A3);
-        tiles[count] = o.tile;
-        used[count] = o.is_none ? NULL : &tiles[count];
-    }
-    assert_true(count == 1 || count == 3);
-    for (int length; sscanf(ops, "%31[^|]%n", text, &length) == 1; ops += length) {
-        int op = 0;
-        while (strcmp(ptoisa_op_name((ptoisa_op)op), text) != 0) {
-            assert_true(++op < PTOISA_OP_COUNT);
-        }
-        const uint64_t cycles = alone(model, (ptoisa_op)op, used[0], used[1], used[2]);
-        if (cycles != want) {
-            fail_msg("%s: %llu cycles, not %llu", text, (unsigned long long)cycles,
-                     (unsigned long long)want);
-        }
-        length += ops[length] == '|';
-    }
-    assert_int_equal(*ops, 0);
-}
-
-static void check_line(char *line, const char *result, void *user) {
-    char models[8], ops[128];
-    int length;
-    (void)user;
-    assert_int_equal(sscanf(line, "%7s %127s%n", models, ops, &length), 2);
-    assert_non_null(result);
-    char *end;
-    const uint64_t cycles = strtoull(result, &end, 10);
-    assert_true(end != result && end[strspn(end, " ")] == 0);
-    assert_true(!strcmp(models, "both") || !strcmp(models, "A5") || !strcmp(models, "A2A3"));
-    for (int model = A2A3; model <= A5; model++) {
-        if (strcmp(models, "both") == 0 || strcmp(models, model == A5 ? "A5" : "A2A3") == 0) {
-            check_cost((ptoisa_model)model, ops, line + length, cycles);
-        }
-    }
-}
-
-TEST(costs__are_those_of_paper) {
-    operand_lines("tests/isa/isa_costs.txt", 200, check_line, NULL);
-}
-
 TEST(transfers__a_path_without_a_rate_is_the_slowest) {
     ptoisa_machine machine = *ptoisa_machine_910b();
     machine.rate[PTOISA_GM_TO_UB] = 0;
@@ -95,89 +44,6 @@ TEST(transfers__a_path_without_a_rate_is_the_slowest) {
     ptoisa_core_init(&core, A2A3, ptoisa_machine_950pr());
     ptoisa_issue(&core, PTOISA_TLOAD, &tile, NULL, NULL);
     assert_int_equal(ptoisa_cycles(&core), 307);
-}
-
-// -- against measurements -------------------------------------------------------------------------
-
-typedef struct measured_point {
-    ptoisa_op op;
-    ptoisa_dtype dtype;
-    uint32_t rows, cols, valid_cols;
-    double cycles;
-    const char *why;  // NULL: the model is to be within a tenth
-} measured_point;
-
-static double point_ratio(const measured_point *point) {
-    ptoisa_tile tile = vec(point->dtype, point->rows, point->cols);
-    tile.valid_cols = point->valid_cols;
-    const ptoisa_tile *src = point->op == PTOISA_TLOAD ? NULL : &tile;
-    uint64_t cycles = alone(A2A3, point->op, &tile, src, src);
-    double ratio = (double)cycles / point->cycles;
-    print_message("%-10s %s %3ux%-4u %6u %8.1f %6.2f  %s\n", ptoisa_op_name(point->op),
-                  ptoisa_dtype_name(point->dtype), point->rows, point->valid_cols, (unsigned)cycles,
-                  point->cycles, ratio, point->why ? point->why : "");
-    return ratio;
-}
-
-// What looks measured in the public data.
-TEST(points__measured_ones_are_met) {
-    static const measured_point points[] = {
-        {PTOISA_TADD, PTOISA_F32, 64, 64, 64, 160, NULL},
-        {PTOISA_TADD, PTOISA_I32, 64, 64, 64, 151, NULL},
-        {PTOISA_TADD, PTOISA_F16, 16, 256, 256, 92, NULL},
-        {PTOISA_TMUL, PTOISA_F32, 64, 64, 64, 168, NULL},
-        {PTOISA_TSUB, PTOISA_F32, 64, 64, 64, 153, NULL},
-        {PTOISA_TDIV, PTOISA_F32, 64, 64, 64, 288, NULL},
-        {PTOISA_TADDS, PTOISA_F32, 32, 64, 64, 57, "as if head and tail were 25, not 31"},
-        {PTOISA_TADDS, PTOISA_F32, 256, 16, 16, 266, "as if row by row: here rows lie together"},
-        {PTOISA_TADDS, PTOISA_F32, 256, 32, 16, 266, "with a wider row: 16 for the partial mask"},
-        {PTOISA_TABS, PTOISA_F32, 64, 64, 64, 68, "as if without head and tail"},
-        {PTOISA_TROWSUM, PTOISA_F32, 64, 64, 64, 492, NULL},
-        {PTOISA_TROWMAX, PTOISA_F32, 64, 64, 64, 480, NULL},
-        {PTOISA_TROWEXPAND, PTOISA_F32, 64, 64, 64, 933, NULL},
-        {PTOISA_TCOLSUM, PTOISA_F32, 64, 64, 64, 1263, NULL},
-        {PTOISA_TTRANS, PTOISA_F32, 128, 128, 128, 501, NULL},
-        {PTOISA_TLOAD, PTOISA_F32, 128, 128, 128, 776, "one rate for loads of all sizes"},
-        {PTOISA_TLOAD, PTOISA_F32, 256, 64, 64, 2624, "narrow rows: no cost for each row"},
-    };
-    print_message("                         model measured  ratio\n");
-    for (size_t i = 0; i < sizeof points / sizeof *points; i++) {
-        double ratio = point_ratio(&points[i]);
-        assert_true(points[i].why != NULL || (ratio > 0.9 && ratio < 1.1));
-        assert_true(points[i].why == NULL || ratio < 0.9 || ratio > 1.1);
-    }
-}
-
-// The fits of element-wise instructions that come with the readings: another source for the same,
-// and the model agrees. Rows of half a repeat cost 2 cycles each in them and 17 more in all, which
-// is what rows apart and one partial mask are here.
-TEST(points__fits_of_elementwise_instructions) {
-    static const measured_point points[] = {
-        {PTOISA_TSUB, PTOISA_F32, 64, 64, 64, .0313 * 4096 + 25, NULL},
-        {PTOISA_TSUB, PTOISA_F32, 64, 128, 128, .0325 * 8192 + 16.5, NULL},
-        {PTOISA_TMUL, PTOISA_F32, 64, 64, 64, .0313 * 4096 + 26, NULL},
-        {PTOISA_TMUL, PTOISA_F32, 64, 128, 128, .0325 * 8192 + 17.5, NULL},
-        {PTOISA_TADDS, PTOISA_F32, 64, 64, 64, .0156 * 4096 + 25, NULL},
-        {PTOISA_TADDS, PTOISA_F32, 64, 128, 128, .0169 * 8192 + 16.5, NULL},
-        {PTOISA_TMULS, PTOISA_F32, 64, 64, 64, .0156 * 4096 + 26, NULL},
-        {PTOISA_TMULS, PTOISA_F32, 64, 128, 128, .0169 * 8192 + 17.5, NULL},
-        {PTOISA_TMINS, PTOISA_F32, 64, 64, 64, .0156 * 4096 + 23, NULL},
-        {PTOISA_TMINS, PTOISA_F32, 64, 128, 128, .0169 * 8192 + 14.5, NULL},
-        {PTOISA_TDIVS, PTOISA_F32, 64, 64, 64, .0781 * 4096 + 45, NULL},
-        {PTOISA_TDIVS, PTOISA_F32, 64, 128, 128, .0794 * 8192 + 36.5, NULL},
-        {PTOISA_TEXP, PTOISA_F32, 64, 64, 64, .0314 * 4096 + 30.1, NULL},
-        {PTOISA_TSQRT, PTOISA_F32, 64, 64, 64, .0314 * 4096 + 31.1, NULL},
-        {PTOISA_TSUB, PTOISA_F32, 64, 64, 32, .0625 * 2048 + 42, NULL},
-        {PTOISA_TMUL, PTOISA_F32, 64, 64, 32, .0625 * 2048 + 43, NULL},
-        {PTOISA_TSUB, PTOISA_F32, 64, 240, 240, .0312 * 15360 + 42, NULL},
-        {PTOISA_TMULS, PTOISA_F32, 64, 240, 240, .0156 * 15360 + 43, NULL},
-        {PTOISA_TSUB, PTOISA_F32, 64, 32, 32, .0625 * 2048 + 42, "as if row by row"},
-    };
-    print_message("                         model      fit  ratio\n");
-    for (size_t i = 0; i < sizeof points / sizeof *points; i++) {
-        double ratio = point_ratio(&points[i]);
-        assert_true(points[i].why != NULL || (ratio > 0.9 && ratio < 1.1));
-    }
 }
 
 // -- models ----------------------------------------------------------------------------------------

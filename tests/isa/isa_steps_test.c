@@ -1,5 +1,5 @@
-// Clocks of cores, and FIFOs between them, step by step: isa_steps.txt, which begins with the words that it is
-// written in.
+// Cycles of instructions alone: isa_costs.txt. Clocks of cores, and FIFOs between them, step by step:
+// isa_steps.txt, which begins with the words that it is written in.
 
 #include "isa_operand.h"
 
@@ -444,4 +444,50 @@ TEST(steps__are_those_of_paper) {
     fclose(file);
     no_fault(&s);
     assert_true(s.has_claim && count > 25);
+}
+
+// -- costs ----------------------------------------------------------------------------------------
+
+// Compares a core's cycles: N; `about N`, within a tenth; or not so.
+static void check_cost(const scene *s, const char *op, const char *want) {
+    const bool is_not = strncmp(want, "not about ", 10) == 0;
+    const bool is_near = is_not || strncmp(want, "about ", 6) == 0;
+    const double got = (double)ptoisa_cycles(s->core);
+    char *end;
+    want += is_not ? 10 : is_near ? 6 : 0;
+    const double cycles = strtod(want, &end);
+    const bool is_good =
+        is_near ? (got > 0.9 * cycles && got < 1.1 * cycles) != is_not : got == cycles;
+    assert_true(end > want && end[strspn(end, " ")] == 0);
+    assert_true(s->core->sum == ptoisa_cycles(s->core));
+    if (!is_good) {
+        fail_msg("%s: %g cycles, not %s", op, got, want);
+    }
+}
+
+// A model or `both`, an instruction or several, operands, and the cycles on a new core.
+static void cost_line(char *line, const char *result, void *user) {
+    static scene s;
+    char models[16], model[16], ops[128], text[WORD];
+    int length, behind;
+    (void)user;
+    assert_non_null(result);
+    assert_int_equal(sscanf(line, "%15s %127s%n", models, ops, &length), 2);
+    const bool is_both = strcmp(models, "both") == 0;
+    for (int i = 0; i <= is_both; i++) {
+        for (const char *at = ops; sscanf(at, "%31[^|]%n", text, &behind) == 1; at += *at == '|') {
+            at += behind;
+            assert_true(strlen(text) + strlen(line + length) < sizeof text);
+            strcat(text, line + length);
+            snprintf(model, sizeof model, "%s:", !is_both ? models : i ? "A5" : "A2A3");
+            begin(&s, model);
+            issue(&s, text);
+            check_cost(&s, text, result);
+            no_fault(&s);
+        }
+    }
+}
+
+TEST(costs__are_those_of_paper) {
+    operand_lines("tests/isa/isa_costs.txt", 200, cost_line, NULL);
 }
