@@ -468,7 +468,7 @@ static void check_cost(const scene *s, const char *op, const char *want) {
 // A model or `both`, an instruction or several, operands, and the cycles on a new core.
 static void cost_line(char *line, const char *result, void *user) {
     static scene s;
-    char models[16], model[16], ops[128], text[WORD];
+    char models[16], model[24], ops[128], text[WORD];
     int length, behind;
     (void)user;
     assert_non_null(result);

@@ -2,6 +2,7 @@
 // what is under way, counted on paper; and lists with wrong phases. Their errors are in cases/kernel_preload.case.
 
 #include "kernel_loop.h"
+#include "kernel_named.h"
 #include "support/fixture.h"
 
 #include "src/kernel/compiled.h"
@@ -145,47 +146,6 @@ TEST_F(preload__changes_no_byte_of_any_body) {
 
 // -- kernels --------------------------------------------------------------------------------------
 
-// Attention of 64 queries to 1,024 keys of 64 in f16, 64 keys at a time.
-static const char attend_text[] = "module module\n"
-                                  "kernel attend(axes 0, in q f16 64 x 64, in k f16 64 x 1024"
-                                  ", in v f16 1024 x 64, out out f32 64 x 64) mix, 0 instructions\n"
-                                  "  %%1 = const 0\n"
-                                  "  %%2 = parameter q\n"
-                                  "  %%3 = parameter k\n"
-                                  "  %%4 = parameter v\n"
-                                  "  %%5 = parameter out\n"
-                                  "  %%6 = full 0 : f32 64 x 1\n"
-                                  "  %%7 = full 0 : f32 64 x 64\n"
-                                  "  %%8 = size %%4, rows\n"
-                                  "  %%9 = loop %%1, %%8, 64\n"
-                                  "%s"
-                                  "    %%11 = carry %%6 : f32 64 x 1\n"
-                                  "    %%12 = carry %%6 : f32 64 x 1\n"
-                                  "    %%13 = carry %%7 : f32 64 x 64\n"
-                                  "    %%14 = slice %%3 at (0, %%9) : f16 64 x 64\n"
-                                  "    %%15 = slice %%4 at (%%9, 0) : f16 64 x 64\n"
-                                  "    %%16 = const 0.125\n"
-                                  "    %%17 = matmul %%2, %%14 : f32 64 x 64\n"
-                                  "    %%18 = mul %%17, %%16 : f32 64 x 64\n"
-                                  "    %%19 = rowmax %%18 : f32 64 x 1\n"
-                                  "    %%20 = max %%11, %%19 : f32 64 x 1\n"
-                                  "    %%21 = sub %%18, %%20 : f32 64 x 64\n"
-                                  "    %%22 = exp %%21 : f32 64 x 64\n"
-                                  "    %%23 = sub %%11, %%20 : f32 64 x 1\n"
-                                  "    %%24 = exp %%23 : f32 64 x 1\n"
-                                  "    %%25 = cvt %%22 : f16 64 x 64\n"
-                                  "    %%26 = matmul %%25, %%15 : f32 64 x 64\n"
-                                  "    next %%11, %%20\n"
-                                  "    %%28 = rowsum %%22 : f32 64 x 1\n"
-                                  "    %%29 = mul %%12, %%24 : f32 64 x 1\n"
-                                  "    %%30 = add %%29, %%28 : f32 64 x 1\n"
-                                  "    next %%12, %%30\n"
-                                  "    %%32 = mul %%13, %%24 : f32 64 x 64\n"
-                                  "    %%33 = add %%32, %%26 : f32 64 x 64\n"
-                                  "    next %%13, %%33\n"
-                                  "  %%36 = div %%13, %%12 : f32 64 x 64\n"
-                                  "  store %%5, %%36\n";
-
 typedef struct scene {
     test_memory memory;
     size_t before;  // allocations, when the text was read
@@ -197,13 +157,14 @@ typedef struct scene {
 // The module's allocation number `refused` fails; 0: none does.
 static void begin_refusing(scene *s, int ahead, size_t refused) {
     ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &s->memory};
-    char line[32], text[sizeof attend_text + sizeof line];
+    char line[32];
+    const kernel_word words[] = {{"preload", ahead ? line : ""}, {NULL, NULL}};
     memset(s, 0, sizeof *s);
     assert_ok(ptowsp_context_create(&desc, &s->context));
     s->before = s->memory.allocations;
     s->memory.refuse_at = refused ? s->before + refused : 0;
     snprintf(line, sizeof line, "    preload %%9, %d\n", ahead);
-    snprintf(text, sizeof text, attend_text, ahead ? line : "");
+    const char *text = kernel_named("attend", words);
     s->status = ptowsp_module_parse(s->context, text, strlen(text), NULL, &s->m, NULL);
 }
 

@@ -2,6 +2,7 @@
 // written and read as the same kernel that gives the same results; limits; any byte and any refused memory.
 // Texts that are wrong are in cases/kernel_faults.case.
 
+#include "kernel_named.h"
 #include "kernel_text.h"
 
 #define KT_LOWERED kt_through_text
@@ -104,49 +105,12 @@ static void print(const ptowsp_module *m) {
     assert_true(buffer.length < KERNEL_TEXT_MAX);
 }
 
-// Written as prints are: what is read is printed as the same.
-static const char sample_text[] =
-    "module m\n"
-    "kernel k(axes 2, in \"an x\" f32 64 x 128, out y f32 64 x 128, in z f16 64 x 64, "
-    "\"out\" i64, w u64) mix, 48 instructions\n"
-    "  machine \"910B\", fused\n"
-    "  %1 = parameter \"an x\"\n"
-    "  %2 = scalar out : i64\n"
-    "  %3 = parameter y\n"
-    "  %4 = scalar w : f64\n"
-    "  %5 = parameter z\n"
-    "  %6 = const -0\n"
-    "  %7 = const 0.1\n"
-    "  %8 = const -inf\n"
-    "  %9 = const nan\n"
-    "  %10 = const nan(18444492273895866369)\n"
-    "  %11 = const 123456789.12345679\n"
-    "  %12 = const 1e+300\n"
-    "  %13 = const 16\n"
-    "  %14 = size %1, rows\n"
-    "  %15 = full -2.5 : f32 32 x 128\n"
-    "  %16 = matmul %5, %5 : f32 64 x 64\n"
-    "  %17 = alloc UB row_major like %5 : f32 ? x 64\n"
-    "  instruction TADDS (%17) (%16) scalar %7\n"
-    "  %19 = cvt %17 : f16 64 x 64\n"
-    "  %20 = cvt %17 trunc : i32 64 x 64\n"
-    "  %21 = compare %17 <= %8 : mask 64 x 64\n"
-    "  %22 = loop %6, %14, 32\n"
-    "    %23 = slice %1 at (%22, 0) : f32 32 x 128\n"
-    "    %24 = carry %15 : f32 32 x 128\n"
-    "    %25 = loop %13, %2, 1\n"
-    "      %26 = carry %24 : f32 32 x 128\n"
-    "      %27 = slice %1 at (%22, %25) : f32 32 x 64\n"
-    "      %28 = slice %1 at (%13, %25) : f32 32 x 64\n"
-    "      next %26, %23\n"
-    "    next %24, %26\n"
-    "    store %3, %24 at (%22, 0)\n";
-
 TEST(text__is_what_was_read) {
     const ptowsp_kernel kernel = {1};
+    const char *sample = kernel_named("sample", kernel_no_words);
     ptowsp_context *context = test_context(NULL);
-    ptowsp_module *m = parse(context, sample_text, NULL), *again = kernel_text_read(context, m);
-    assert_string_equal(kernel_text, sample_text);
+    ptowsp_module *m = parse(context, sample, NULL), *again = kernel_text_read(context, m);
+    assert_string_equal(kernel_text, sample);
     kernel_text_compare(m, again, kernel);
     ptowsp_module_destroy(again);
     ptowsp_module_destroy(m);
@@ -326,22 +290,23 @@ static bool read_any(ptowsp_context *context, const char *text, size_t length) {
 TEST(text__is_refused_or_good_with_any_byte_changed) {
     uint64_t random = test_seed(), good = 0;
     ptowsp_context *context = test_context(NULL);
-    const size_t length = sizeof sample_text - 1;
-    static char text[sizeof sample_text];
+    const char *sample = kernel_named("sample", kernel_no_words);
+    const size_t length = strlen(sample);
+    static char text[KERNEL_NAMED_MAX];
     for (size_t i = 0; i < length; i++) {
         for (int bit = 0; bit < 8; bit++) {
-            memcpy(text, sample_text, length);
+            memcpy(text, sample, length);
             text[i] = (char)(text[i] ^ 1 << bit);
             good += read_any(context, text, length);
         }
-        read_any(context, sample_text, i);
+        read_any(context, sample, i);
     }
     assert_true(good > 100);
     for (uint64_t i = 0; i < test_rounds(20000); i++) {
-        memcpy(text, sample_text, length);
+        memcpy(text, sample, length);
         for (int64_t j = test_random_in(&random, 1, 4); j > 0; j--) {
             size_t at = (size_t)test_random_in(&random, 0, (int64_t)length - 1);
-            text[at] = sample_text[test_random_in(&random, 0, (int64_t)length - 1)];
+            text[at] = sample[test_random_in(&random, 0, (int64_t)length - 1)];
         }
         read_any(context, text, length);
     }
@@ -349,6 +314,7 @@ TEST(text__is_refused_or_good_with_any_byte_changed) {
 }
 
 TEST(text__survives_any_refused_allocation) {
+    const char *sample = kernel_named("sample", kernel_no_words);
     ptowsp_module *m;
     test_memory memory = {0};
     ptowsp_context_desc desc = {.resize = test_resize, .resize_user = &memory};
@@ -357,7 +323,7 @@ TEST(text__survives_any_refused_allocation) {
         ptowsp_text_place place;
         memory.refuse_at = memory.allocations + n;
         ptowsp_status status =
-            ptowsp_module_parse(context, sample_text, sizeof sample_text - 1, NULL, &m, &place);
+            ptowsp_module_parse(context, sample, strlen(sample), NULL, &m, &place);
         if (status == PTOWSP_OK) {
             assert_true(n > 20);
             break;
