@@ -19,6 +19,10 @@ static ptowsp_status fail_it(void) {
     return PTOWSP_INVALID_PARAMS;
 }
 
+static ptowsp_status take(void) {
+    return strcmp(facts_words, "two words") == 0 ? PTOWSP_OK : PTOWSP_INVALID_PARAMS;
+}
+
 static void begin(void) {
     number = 7;
     ratio = 1.5;
@@ -38,7 +42,8 @@ static const char *error(uint64_t *out_index) {
 static char path[] = "/tmp/ptowsp_facts_XXXXXX";
 
 static void read_facts(void **state) {
-    static const facts_call calls[] = {{"pass", pass}, {"fail", fail_it}, {NULL, NULL}};
+    static const facts_call calls[] = {
+        {"pass", pass}, {"fail", fail_it}, {"take ", take}, {NULL, NULL}};
     facts s = {.path = path, .begin = begin, .fields = fields, .calls = calls, .error = error};
     (void)state;
     facts_run(&s);
@@ -50,6 +55,7 @@ static const struct {
     {"number is 7; number = 8; number is 8; again; number is 7; pass", NULL},
     {"list is 3 3 3; list[1] is 3; list[1] = 4 5; list is 3 4 5; ratio within 1 2", NULL},
     {"by fail, fail\n  refused at 5 it is wrong\n  number is 7", NULL},
+    {"take two words\n  by take no, take none\n  refused at 5 it is wrong", NULL},
     {"number is 8", "element 0 of 1 is not 8"},
     {"number is 7 7", "element 1 of 1 is not 7"},
     {"number is seven", "seven is no value of number"},
@@ -69,6 +75,8 @@ static const struct {
     {"nobody is 3", "there is no field or call nobody is 3"},
     {"pass now", "there is no field or call pass now"},
     {"fail", "it is wrong"},
+    {"take", "there is no field or call take"},
+    {"take three words", "it is wrong"},
     {"refused at 5 it is wrong", "no calls are refused"},
     {"by pass\n  refused at 5 it is wrong", "pass: OK"},
     {"by fail\n  refused it is wrong", "fail: INVALID_PARAMS at 5"},

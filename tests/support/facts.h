@@ -10,7 +10,7 @@
 //      FIELD = NUMBER ...       sets a number, an array from its first element or that of FIELD[I] on, or NULL
 //      FIELD is NUMBER ...      all of the elements, or those from FIELD[I] on, are these
 //      FIELD within LOW HIGH    a number is between two others
-//      CALL                     the call succeeds
+//      CALL [WORDS]             the call succeeds; some calls take words
 //      by CALL, CALL            the calls that the next refusals of the case are of
 //      refused [STATUS] [at INDEX] TEXT
 //                               each of these calls fails with INVALID_PARAMS or this status, without an index or
@@ -32,9 +32,12 @@ typedef struct facts_field {
 } facts_field;
 
 typedef struct facts_call {
-    const char *name;
+    const char *name;  // with a blank at its end: it takes words
     ptowsp_status (*run)(void);
 } facts_call;
+
+// Of the call that runs.
+__attribute__((unused)) static const char *facts_words;
 
 typedef struct facts {
     const char *path;
@@ -170,18 +173,20 @@ static inline void facts_line(const facts *s, const facts_field *f, const char *
 }
 
 static inline ptowsp_status facts_call_of(const facts *s, const char *name) {
-    const facts_call *call = s->calls;
-    while (call->name && strcmp(call->name, name) != 0) {
-        call++;
+    for (const facts_call *call = s->calls; call->name; call++) {
+        const size_t length = strlen(call->name);
+        facts_words = name + length;
+        if (strncmp(call->name, name, length) == 0 &&
+            (call->name[length - 1] == ' ' || !*facts_words)) {
+            return call->run();
+        }
     }
-    if (!call->name) {
-        FACTS_FAIL(s, "there is no field or call %s", name);
-    }
-    return call->run();
+    FACTS_FAIL(s, "there is no field or call %s", name);
+    return PTOWSP_OK;
 }
 
 static inline void facts_refused(const facts *s, const char *calls, const char *at) {
-    char word[64], name[64];
+    char word[64], name[200];
     const char *text = at, *status = "INVALID_PARAMS";
     uint64_t expected = PTOWSP_NO_INDEX, index;
     facts_word(&text, word);
@@ -197,7 +202,9 @@ static inline void facts_refused(const facts *s, const char *calls, const char *
     if (!*calls) {
         FACTS_FAIL(s, "no calls are refused: %s", at);
     }
-    while (facts_word(&calls, name)) {
+    for (; *calls; calls += strspn(calls, ", ")) {
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(calls, ","), calls);
+        calls += strlen(name);
         const char *got = ptowsp_status_name(facts_call_of(s, name)), *said = s->error(&index);
         if (strcmp(got, status) != 0 || strcmp(said, at) != 0 || index != expected) {
             FACTS_FAIL(s, "%s: %s at %lld: %s", name, got, (long long)index, said);
