@@ -32,7 +32,7 @@ typedef struct facts_field {
 } facts_field;
 
 typedef struct facts_call {
-    const char *name;  // with a blank at its end: it takes words
+    const char *name;  // with a blank at its end it takes words; "" takes all that no other does
     ptowsp_status (*run)(void);
 } facts_call;
 
@@ -177,7 +177,7 @@ static inline ptowsp_status facts_call_of(const facts *s, const char *name) {
         const size_t length = strlen(call->name);
         facts_words = name + length;
         if (strncmp(call->name, name, length) == 0 &&
-            (call->name[length - 1] == ' ' || !*facts_words)) {
+            (length == 0 || call->name[length - 1] == ' ' || !*facts_words)) {
             return call->run();
         }
     }
