@@ -1,7 +1,7 @@
-// Schedule search: small cases on paper, whole spaces beside brute force through the public
-// interface, budgets, and what it refuses.
+// Schedule search: small cases on paper and what is refused, as facts (support/facts.h); whole spaces beside brute
+// force through the public interface, budgets, several at once.
 
-#include "test.h"
+#include "facts.h"
 
 #include <sched.h>
 
@@ -88,161 +88,9 @@ static ptowsp_search_desc desc_of(tasks *t) {
     return desc;
 }
 
-static void cycles_are(const ptowsp_cycles *cycles, int count) {
-    for (int i = 0; i < count; i++) {
-        task_cycles[i] = cycles[i];
-        task_priorities[i] = (int32_t)cycles[i];
-    }
-}
-
 static void search_is_good(tasks *t, const ptowsp_search_desc *desc, ptowsp_search_result *results,
                            uint32_t capacity, ptowsp_search_summary *summary) {
     test_ok(t->context, ptowsp_schedule_search(t->context, t->m, desc, results, capacity, summary));
-}
-
-// 10, 1, 10, 1 on two lanes: in turns, and by i % 2, one lane gets both tens: 20, and the other is
-// idle for 18. The first free lane: 10 + 1 and 1 + 10. With one task in flight at a time: 22.
-SEARCH_TEST(search__ranks_the_schedules_of_four_tasks_as_on_paper, 0, 4, TASKS_MAX) {
-    const ptowsp_cycles four[] = {10, 1, 10, 1};
-    const ptowsp_dispatch dispatches[] = {PTOWSP_DISPATCH_ROUND_ROBIN, PTOWSP_DISPATCH_AFFINITY,
-                                          PTOWSP_DISPATCH_WORK_STEALING};
-    const ptowsp_ready orders[] = {PTOWSP_READY_FIFO};
-    const uint32_t windows[] = {1, 0}, lanes[] = {2};
-    const uint64_t makespans[] = {11, 20, 20, 22, 22, 22}, places[] = {5, 1, 3, 0, 2, 4};
-    cycles_are(four, 4);
-    ptowsp_search_desc desc = desc_of(t);
-    desc.dispatches = dispatches, desc.dispatch_count = 3;
-    desc.orders = orders, desc.order_count = 1;
-    desc.windows = windows, desc.window_count = 2;
-    desc.lane_counts = lanes, desc.lane_count_count = 1;
-    desc.has_path = true;
-    ptowsp_search_result results[8];
-    ptowsp_search_summary summary;
-    search_is_good(t, &desc, results, 8, &summary);
-    assert_int_equal(summary.space_count, 6);
-    assert_int_equal(summary.evaluation_count, 6);
-    assert_int_equal(summary.refused_count + summary.failed_count, 0);
-    assert_int_equal(summary.result_count, 6);
-    assert_true(summary.is_complete);
-    for (int i = 0; i < 6; i++) {
-        assert_int_equal(results[i].makespan_cycles, makespans[i]);
-        assert_int_equal(results[i].place, places[i]);
-        assert_ok(results[i].status);
-        assert_int_equal(results[i].bounds.work_cycles[0], 11);
-        assert_int_equal(results[i].bounds.path_cycles, 10);
-        assert_int_equal(results[i].bounds.largest_cycles, 11);
-        assert_int_equal(results[i].in_flight_max, i < 3 ? 0 : 1);
-    }
-    assert_int_equal(results[1].idle_cycles[PTOWSP_STALL_NONE], 18);
-    assert_int_equal(results[0].idle_cycles[PTOWSP_STALL_NONE], 0);
-    assert_int_equal(results[0].schedule.dispatch, PTOWSP_DISPATCH_WORK_STEALING);
-    assert_null(results[0].schedule.dispatch_key.module);
-    assert_int_equal(results[2].schedule.dispatch, PTOWSP_DISPATCH_AFFINITY);
-    static char text[4000];
-    ptowsp_output_buffer buffer = {text, sizeof text, 0};
-    ptowsp_search_print(results, &summary, ptowsp_output_to_buffer(&buffer));
-    assert_non_null(strstr(text, "6 of 6 schedules executed, 0 refused\n"));
-    assert_non_null(strstr(text, "            11    1.000    0.0 %  dataflow, work stealing, fifo, "
-                                 "2 lanes\n"));
-    assert_non_null(strstr(text, "            20    1.818   45.0 %  dataflow, round robin, fifo, "
-                                 "2 lanes; idle: nothing left 45.0 %\n"));
-    // lane 0 has 10 at 0 and at 11, lane 1 has 1 at 10 and at 21: 1 cycle is left over, 21 waited
-    assert_non_null(
-        strstr(text, "            22    2.000   50.0 %  dataflow, round robin, fifo, window 1, "
-                     "2 lanes; idle: nothing left 2.3 %, window 47.7 %\n"));
-}
-
-// 1, 1, 1, 5 on two lanes: by issue 1 + 1 and 1 + 5; the largest first: 5, and 1 + 1 + 1. On three
-// lanes 1 + 5 and 5, on four 5. Three lanes are as good as four, and two as good as these.
-SEARCH_TEST(search__prefers_fewer_lanes_among_equals, 0, 4, TASKS_MAX) {
-    const ptowsp_cycles four[] = {1, 1, 1, 5};
-    const uint32_t lanes[] = {4, 3, 2, 1};
-    const ptowsp_dispatch dispatches[] = {PTOWSP_DISPATCH_WORK_STEALING};
-    const ptowsp_ready orders[] = {PTOWSP_READY_FIFO, PTOWSP_READY_PRIORITY};
-    const struct {
-        uint64_t makespan;
-        uint32_t lanes;
-        ptowsp_ready ready;
-    } expected[] = {{5, 2, PTOWSP_READY_PRIORITY}, {5, 3, PTOWSP_READY_PRIORITY},
-                    {5, 4, PTOWSP_READY_FIFO},     {5, 4, PTOWSP_READY_PRIORITY},
-                    {6, 2, PTOWSP_READY_FIFO},     {6, 3, PTOWSP_READY_FIFO},
-                    {8, 1, PTOWSP_READY_FIFO},     {8, 1, PTOWSP_READY_PRIORITY}};
-    cycles_are(four, 4);
-    ptowsp_search_desc desc = desc_of(t);
-    desc.dispatches = dispatches, desc.dispatch_count = 1;
-    desc.orders = orders, desc.order_count = 2;
-    desc.lane_counts = lanes, desc.lane_count_count = 4;
-    ptowsp_search_result results[8];
-    ptowsp_search_summary summary;
-    search_is_good(t, &desc, results, 8, &summary);
-    assert_int_equal(summary.result_count, 8);
-    for (int i = 0; i < 8; i++) {
-        assert_int_equal(results[i].makespan_cycles, expected[i].makespan);
-        assert_int_equal(results[i].schedule.lane_count, expected[i].lanes);
-        assert_int_equal(results[i].schedule.ready, expected[i].ready);
-        assert_false(results[i].bounds.has_path);
-    }
-}
-
-// The same tasks; at first in turns, 1 in flight, 2 lanes: 22, whatever the dispatch. 2 in flight: 20,
-// as without a window. One lane: 22. Then by the first free lane, 2 in flight: the second 10 starts at
-// 1, the last 1 at 10: 11. These are 1 + 2 + 2 + 1 + 2 executions of 18; in order it is the 15th.
-SEARCH_TEST(search__spends_a_small_budget_on_one_list_after_another, 0, 4, TASKS_MAX) {
-    const ptowsp_cycles four[] = {10, 1, 10, 1};
-    const ptowsp_dispatch dispatches[] = {PTOWSP_DISPATCH_ROUND_ROBIN, PTOWSP_DISPATCH_AFFINITY,
-                                          PTOWSP_DISPATCH_WORK_STEALING};
-    const ptowsp_ready orders[] = {PTOWSP_READY_FIFO};
-    const uint32_t windows[] = {1, 2, 0}, lanes[] = {2, 1};
-    cycles_are(four, 4);
-    ptowsp_search_desc desc = desc_of(t);
-    desc.dispatches = dispatches, desc.dispatch_count = 3;
-    desc.orders = orders, desc.order_count = 1;
-    desc.windows = windows, desc.window_count = 3;
-    desc.lane_counts = lanes, desc.lane_count_count = 2;
-    ptowsp_search_result results[18];
-    ptowsp_search_summary summary;
-    for (uint64_t budget = 1; budget <= 20; budget++) {
-        desc.evaluation_max = budget;
-        search_is_good(t, &desc, results, 18, &summary);
-        assert_int_equal(summary.evaluation_count, budget < 18 ? budget : 18);
-        assert_int_equal(summary.is_complete, budget >= 18);
-        assert_int_equal(results[0].makespan_cycles, budget < 4 ? 22 : budget < 8 ? 20 : 11);
-        if (budget >= 8) {
-            assert_int_equal(results[0].place, 14);
-            assert_int_equal(results[0].schedule.window, 2);
-        }
-    }
-}
-
-// A start at 3 tasks in a window of 2 can never begin. It is ranked last, with its status.
-SEARCH_TEST(search__ranks_schedules_that_fail_last, 0, 4, TASKS_MAX) {
-    const ptowsp_cycles four[] = {1, 1, 1, 5};
-    const uint32_t windows[] = {2, 0};
-    cycles_are(four, 4);
-    ptowsp_search_desc desc = desc_of(t);
-    desc.windows = windows, desc.window_count = 2;
-    desc.base.start = PTOWSP_START_THRESHOLD, desc.base.start_threshold = 3;
-    ptowsp_search_result results[40];
-    ptowsp_search_summary summary;
-    search_is_good(t, &desc, results, 40, &summary);
-    // round robin, work stealing, affinity, hash; fifo, work stealing, priority; lanes: 1
-    assert_int_equal(summary.space_count, 4 * 3 * 2);
-    assert_int_equal(summary.failed_count, 12);
-    assert_int_equal(summary.result_count, 24);
-    for (int i = 0; i < 24; i++) {
-        assert_int_equal(results[i].status, i < 12 ? PTOWSP_OK : PTOWSP_STUCK);
-        assert_int_equal(results[i].schedule.window, i < 12 ? 0 : 2);
-        assert_int_equal(results[i].makespan_cycles, i < 12 ? 8 : 0);
-    }
-    static char text[8000];
-    ptowsp_output_buffer buffer = {text, sizeof text, 0};
-    ptowsp_search_print(results, &summary, ptowsp_output_to_buffer(&buffer));
-    assert_non_null(strstr(text, ptowsp_status_name(PTOWSP_STUCK)));
-    desc.window_count = 1;  // now nothing is left
-    assert_int_equal(ptowsp_schedule_search(t->context, t->m, &desc, results, 40, &summary),
-                     PTOWSP_STUCK);
-    assert_int_equal(summary.failed_count, 12);
-    assert_int_equal(summary.result_count, 12);
 }
 
 // -- brute force ----------------------------------------------------------------------------------
@@ -349,13 +197,12 @@ TEST(search__agrees_with_brute_force) {
     for (unsigned i = 0; TEST_ROUNDS(i, 60); i++) {
         uint64_t random = seed + i;
         tasks t = {.lane_count = i % 3 ? 4 : 0};
-        ptowsp_cycles cycles[TASKS_MAX];
         int64_t count = test_random_in(&random, 1, 24);
         uint32_t windows[4] = {0, 1, 2, 6}, lanes[3] = {3, 2, 5};
         for (int k = 0; k < TASKS_MAX; k++) {
-            cycles[k] = (ptowsp_cycles)test_random_in(&random, 0, k % 5 == 0 ? 100 : 20);
+            task_cycles[k] = (ptowsp_cycles)test_random_in(&random, 0, k % 5 == 0 ? 100 : 20);
+            task_priorities[k] = (int32_t)task_cycles[k];
         }
-        cycles_are(cycles, TASKS_MAX);
         tasks_make(&t, count, test_random_in(&random, 1, TASKS_MAX), true);
         brute_make(&b, &t, windows, lanes);
         ptowsp_search_desc desc = desc_of(&t);
@@ -531,61 +378,6 @@ SEARCH_TEST(search__ranks_what_had_ended_behind_what_had_not, 2, 6, TASKS_MAX) {
     assert_int_equal(results[1].makespan_cycles, 60);
 }
 
-// A dispatch that does not exist is refused like any other schedule, and the others are ranked.
-SEARCH_TEST(search__refuses_choices_that_do_not_exist, 0, 4, TASKS_MAX) {
-    const ptowsp_dispatch dispatches[] = {PTOWSP_DISPATCH_ROUND_ROBIN, (ptowsp_dispatch)99};
-    const ptowsp_ready order = PTOWSP_READY_FIFO;
-    ptowsp_search_desc desc = desc_of(t);
-    ptowsp_search_result results[2];
-    ptowsp_search_summary summary;
-    desc.dispatches = dispatches, desc.dispatch_count = 2;
-    desc.orders = &order, desc.order_count = 1;
-    search_is_good(t, &desc, results, 2, &summary);
-    assert_int_equal(summary.space_count, 2);
-    assert_int_equal(summary.refused_count, 1);
-    assert_int_equal(summary.result_count, 1);
-    assert_int_equal(results[0].schedule.dispatch, PTOWSP_DISPATCH_ROUND_ROBIN);
-}
-
-// What a list without elements has: the value of the base, and of dispatches and orders all that the keys
-// of the base allow, and PLAN if there are plans.
-TEST(search__fills_in_the_lists_that_are_left_out) {
-    for (uint32_t i = 0; i < 5; i++) {
-        const bool has_key = i & 1, has_priority = i & 2, has_plan = i & 4;
-        tasks t = {0};
-        tasks_make(&t, 4, TASKS_MAX, true);
-        memset(task_cycles, 0, sizeof task_cycles);
-        if (has_plan) {
-            ptowsp_axis_plan(t.m, "plan");
-        }
-        ptowsp_search_desc desc = desc_of(&t);
-        const ptowsp_expr none = {NULL, 0};
-        desc.base.dispatch_key = has_key ? t.key : none;
-        desc.base.priority_key = has_priority ? t.priority : none;
-        desc.base.dependencies = PTOWSP_DEPENDENCIES_OVERLAP;
-        desc.evaluation_max = 1;
-        ptowsp_search_result result;
-        ptowsp_search_summary summary;
-        search_is_good(&t, &desc, &result, 1, &summary);
-        // Round robin and work stealing, by a key also affinity and hash; fifo and work stealing.
-        assert_int_equal(summary.space_count, (2 + (has_key ? 2 : 0) + (has_plan ? 1 : 0)) *
-                                                  (2 + (has_priority ? 1 : 0)));
-        assert_int_equal(result.schedule.dependencies, PTOWSP_DEPENDENCIES_OVERLAP);
-        // Such tasks take no time at all.
-        assert_int_equal(result.makespan_cycles, 0);
-        char line[2048];
-        ptowsp_output_buffer buffer = {line, sizeof line, 0};
-        ptowsp_search_print(&result, &summary, ptowsp_output_to_buffer(&buffer));
-        assert_non_null(strstr(line, " refused; the budget is spent\n"));
-        assert_non_null(strstr(line, "             0    1.000    0.0 %"));
-        summary.is_cut = true;
-        buffer.length = 0;
-        ptowsp_search_print(&result, &summary, ptowsp_output_to_buffer(&buffer));
-        assert_non_null(strstr(line, " refused; ended early\n"));
-        tasks_free(&t);
-    }
-}
-
 typedef struct inner_search {
     tasks *t;
     ptowsp_status status;
@@ -613,70 +405,27 @@ SEARCH_TEST(search__on_lanes_is_refused_inside_a_job, 2, 4, TASKS_MAX) {
 
 // -- what goes wrong ------------------------------------------------------------------------------
 
-static void search_fails(tasks *t, const ptowsp_search_desc *desc, ptowsp_status status,
-                         const char *text) {
-    ptowsp_search_result results[2];
+SEARCH_TEST(search__refuses_spaces_that_are_large, 0, 4, TASKS_MAX) {
+    const uint32_t many[2048] = {1};
+    ptowsp_search_result result;
     ptowsp_search_summary summary;
-    test_refused(t->context, ptowsp_schedule_search(t->context, t->m, desc, results, 2, &summary),
-                 status, PTOWSP_NO_INDEX, text);
+    ptowsp_search_desc desc = desc_of(t);
+    desc.lane_counts = desc.windows = many, desc.lane_count_count = desc.window_count = 2048;
+    test_refused(t->context, ptowsp_schedule_search(t->context, t->m, &desc, &result, 1, &summary),
+                 PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
+                 "search: a space of more than 1048576 schedules");
+    desc = desc_of(t);
+    assert_invalid(ptowsp_schedule_search(t->context, t->m, &desc, &result, 0, &summary));
 }
 
-TEST(search__refuses) {
-    tasks t = {0};
-    const uint32_t many[2048] = {1};
+// Kernels without a cost cannot be timed under any schedule.
+TEST(search__fails_where_kernels_have_no_cost) {
+    tasks none = {0};
+    ptowsp_search_result result;
     ptowsp_search_summary summary;
-    ptowsp_search_result results[2];
-    tasks_make(&t, 4, TASKS_MAX, true);
-    ptowsp_search_desc desc = desc_of(&t), good = desc;
-    test_refused(t.context, ptowsp_schedule_search(t.context, t.m, &desc, NULL, 1, &summary),
-                 PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "search: no results are asked for");
-    assert_invalid(ptowsp_schedule_search(t.context, t.m, &desc, results, 0, &summary));
-    desc.issue_count = 2;
-    search_fails(&t, &desc, PTOWSP_INVALID_PARAMS, "search: issues is NULL, but has 2 elements");
-    desc = good;
-    desc.base.pools = PTOWSP_POOLS_BY_UNIT;
-    desc.lane_counts = many, desc.lane_count_count = 1;
-    search_fails(&t, &desc, PTOWSP_INVALID_PARAMS,
-                 "search: lane_counts are of one pool, but pools are by unit");
-    desc = good;
-    desc.lane_counts = desc.windows = many, desc.lane_count_count = desc.window_count = 2048;
-    search_fails(&t, &desc, PTOWSP_LIMIT_EXCEEDED,
-                 "search: a space of more than 1048576 schedules");
-    desc = good;
-    desc.workload = "other";
-    assert_invalid(ptowsp_schedule_search(t.context, t.m, &desc, results, 2, &summary));
-    assert_int_equal(summary.evaluation_count, 0);
-    assert_int_equal(summary.refused_count, summary.space_count);
-    // all schedules are refused: the text is that of the first
-    desc = good;
-    desc.target = PTOWSP_TARGET_ASCEND_NPU;
-    desc.base.window_policy = PTOWSP_WINDOW_ABORT;
-    desc.base.window = 4;
-    search_fails(&t, &desc, PTOWSP_UNSUPPORTED,
-                 "schedule: target ascend_npu does not do window abort");
-    // a key that the workload has not: round robin and work stealing are left, with three orders
-    desc = good;
-    desc.base.dispatch_key = ptowsp_task_variable(t.m, "nowhere");
-    search_is_good(&t, &desc, results, 2, &summary);
-    assert_int_equal(summary.evaluation_count, 6);
-    assert_int_equal(summary.refused_count, 6);
-    // the caller's own error ends it at once
-    desc = good;
-    t.bind_count = 0;
-    t.bind_status = PTOWSP_SYSTEM_FAILED;
-    assert_int_equal(ptowsp_schedule_search(t.context, t.m, &desc, results, 2, &summary),
-                     PTOWSP_SYSTEM_FAILED);
-    assert_int_equal(t.bind_count, 1);
-    t.bind_status = PTOWSP_OK;
-    desc.bind = NULL;
-    assert_int_equal(ptowsp_schedule_search(t.context, t.m, &desc, results, 2, &summary),
-                     PTOWSP_UNBOUND);
-    assert_int_equal(summary.evaluation_count, 1);
-    tasks_free(&t);
-    tasks none = {0};  // kernels without a cost cannot be timed under any schedule
     tasks_make(&none, 4, TASKS_MAX, false);
-    desc = desc_of(&none);
-    assert_int_equal(ptowsp_schedule_search(none.context, none.m, &desc, results, 2, &summary),
+    const ptowsp_search_desc desc = desc_of(&none);
+    assert_int_equal(ptowsp_schedule_search(none.context, none.m, &desc, &result, 1, &summary),
                      PTOWSP_UNSUPPORTED);
     assert_int_equal(summary.failed_count, summary.evaluation_count);
     tasks_free(&none);
@@ -711,4 +460,133 @@ static void refuse_all(uint32_t lane_count, uint32_t at_once) {
 TEST(search__frees_all_when_memory_is_out) {
     refuse_all(0, 1);
     refuse_all(4, 4);
+}
+
+// -- facts ----------------------------------------------------------------------------------------
+
+// Four tasks whose priorities are their cycles. Lists are given with their counts.
+static tasks four;
+static uint32_t cycles[4], dispatches[4], orders[4], windows[4], lane_counts[4];
+static ptowsp_search_desc desc;
+static bool has_key, has_priority, has_plan, has_bind, has_results;
+static ptowsp_search_result found_results[40];
+static ptowsp_search_summary summary;
+static char printed[8000];
+
+static void begin(void) {
+    if (four.context) {
+        tasks_free(&four);
+    }
+    tasks_begin(&four, 0, 4, TASKS_MAX);
+    desc = (ptowsp_search_desc){.workload = NULL};
+    has_key = has_priority = has_bind = has_results = true;
+    has_plan = false;
+    memset(cycles, 0, sizeof cycles);
+}
+
+static ptowsp_status call_search(void) {
+    ptowsp_search_desc given = desc;
+    const ptowsp_expr none = {NULL, 0};
+    if (has_plan) {
+        ptowsp_axis_plan(four.m, "plan");
+    }
+    given.base.dispatch_key = has_key ? four.key : none;
+    given.base.priority_key = has_priority ? four.priority : none;
+    given.dispatches = desc.dispatch_count > 0 ? (const ptowsp_dispatch *)dispatches : NULL;
+    given.orders = desc.order_count > 0 ? (const ptowsp_ready *)orders : NULL;
+    given.windows = desc.window_count > 0 ? windows : NULL;
+    given.lane_counts = desc.lane_count_count > 0 ? lane_counts : NULL;
+    given.bind = has_bind ? tasks_bind : NULL;
+    given.user = &four;
+    for (int i = 0; i < 4; i++) {
+        task_cycles[i] = cycles[i];
+        task_priorities[i] = (int32_t)cycles[i];
+    }
+    four.bind_count = 0;
+    const ptowsp_status status =
+        ptowsp_schedule_search(four.context, four.m, &given, has_results ? found_results : NULL,
+                               COUNT_OF(found_results), &summary);
+    const uint64_t bound = summary.evaluation_count + (four.bind_status != PTOWSP_OK);
+    assert_int_equal(four.bind_count, has_bind ? bound : 0);
+    return status;
+}
+
+// A part of the text of the results, in which "/" stands for ";".
+static ptowsp_status call_says(void) {
+    ptowsp_search_print(found_results, &summary, TEST_TEXT(printed));
+    for (char *at = printed; (at = strchr(at, ';'));) {
+        *at = '/';
+    }
+    if (!strstr(printed, facts_words)) {
+        fail_msg("\"%s\" is not in\n%s", facts_words, printed);
+    }
+    return PTOWSP_OK;
+}
+
+static ptowsp_status call_end_early(void) {
+    summary.is_cut = true;
+    return PTOWSP_OK;
+}
+
+static ptowsp_status call_other_workload(void) {
+    desc.workload = "other";
+    return PTOWSP_OK;
+}
+
+static ptowsp_status call_other_key(void) {
+    four.key = ptowsp_task_variable(four.m, "nowhere");
+    return PTOWSP_OK;
+}
+
+static const facts_call calls[] = {
+    {"search", call_search},       {"says ", call_says},
+    {"end_early", call_end_early}, {"other_workload", call_other_workload},
+    {"other_key", call_other_key}, {NULL, NULL}};
+
+static const char *error(uint64_t *out_index) {
+    const ptowsp_error last = ptowsp_context_error(four.context);
+    *out_index = last.index;
+    snprintf(printed, sizeof printed, "%s", last.text[0] ? last.text : "(no text)");
+    return printed;
+}
+
+// An error that is not of a schedule ends the search; else all have failed, or were refused.
+static void nothing_is_found(void) {
+    const uint64_t count = summary.evaluation_count;
+    assert_true(count <= 1 || summary.failed_count == count);
+    assert_true(count > 0 || four.bind_status != PTOWSP_OK ||
+                summary.refused_count == summary.space_count);
+}
+
+static const facts_field *fields(void) {
+    static uint64_t first_work, nothing_left[40];
+    const uint32_t count = summary.result_count;
+    first_work = found_results[0].bounds.work_cycles[0];
+    for (uint32_t i = 0; i < count && i < 40; i++) {
+        nothing_left[i] = found_results[i].idle_cycles[PTOWSP_STALL_NONE];
+    }
+#define RESULT(name, member) FACTS_OF(name, found_results->member, sizeof *found_results, count)
+    FACTS_RETURN(
+        FIELDS(cycles, 4), FIELDS(dispatches, 4), FIELDS(orders, 4), FIELDS(windows, 4),
+        FIELDS(lane_counts, 4), FIELD(has_key), FIELD(has_priority), FIELD(has_plan),
+        FIELD(has_bind), FIELD(has_results), FIELD(four.bind_status), FIELD(desc.target),
+        FIELD(desc.issue_count), FIELD(desc.dispatch_count), FIELD(desc.order_count),
+        FIELD(desc.window_count), FIELD(desc.lane_count_count), FIELD(desc.evaluation_max),
+        FIELD(desc.has_path), FIELD(desc.base.start), FIELD(desc.base.start_threshold),
+        FIELD(desc.base.pools), FIELD(desc.base.window), FIELD(desc.base.window_policy),
+        FIELD(desc.base.dependencies), FIELD(summary.space_count), FIELD(summary.refused_count),
+        FIELD(summary.evaluation_count), FIELD(summary.failed_count), FIELD(summary.result_count),
+        FIELD(summary.is_complete), FIELD(first_work), FIELDS(nothing_left, count),
+        RESULT("makespan", makespan_cycles), RESULT("place", place), RESULT("status", status),
+        RESULT("lanes", schedule.lane_count), RESULT("order", schedule.ready),
+        RESULT("dispatch", schedule.dispatch), RESULT("window", schedule.window),
+        RESULT("dependencies", schedule.dependencies), RESULT("path", bounds.path_cycles),
+        RESULT("largest", bounds.largest_cycles), RESULT("has_path", bounds.has_path),
+        RESULT("in_flight", in_flight_max), RESULT("dispatch_key", schedule.dispatch_key.module));
+}
+
+TEST(search__facts_hold) {
+    facts all = {"tests/search/search.facts", begin, fields, calls, error, nothing_is_found, 0};
+    facts_run(&all);
+    tasks_free(&four);
 }
