@@ -1,4 +1,5 @@
-// Records of tasks: axis values, scalars and bytes of each, sums over all, and which tasks are kept.
+// Records of tasks: labels, sums over all, and which tasks are kept. Values, times and bytes of each, and sums of
+// kernels, are in cases/records.case.
 // Times on paper: with request r and head h, task 4 r + h takes 10 + r + h, task 4 r + 3 takes 4.
 
 #include "see_fixture.h"
@@ -26,29 +27,17 @@ static ptowsp_schedule schedule_of(int kind) {
     return schedule;
 }
 
-TEST(trace__tasks_have_their_names_values_and_bytes) {
-    for (int kind = 0; kind < 3; kind++) {
-        see s = {0};
-        ptowsp_task_trace task;
-        ptowsp_schedule schedule = schedule_of(kind);
-        see_make(&s, &schedule, 5);
-        see_run_tasks(&s);
-        assert_int_equal(ptowsp_run_trace_count(s.run), 20);
-        label_is(&s, 0, "attend request=0 head=0 scale=1");
-        label_is(&s, 3, "merge axis0=7");
-        label_is(&s, 18, "attend request=4 head=2 scale=-3");
-        label_is(&s, 19, "merge axis0=47");
-        task = ptowsp_run_trace_at(s.run, 18);
-        assert_int_equal(task.record->end - task.record->start, 16);
-        assert_int_equal(task.bytes_read, 0);
-        assert_int_equal(task.bytes_written, 8);
-        task = ptowsp_run_trace_at(s.run, 19);
-        assert_int_equal(task.bytes_read, 24);
-        assert_int_equal(task.bytes_written, 24);
-        assert_false(ptowsp_run_trace_find(s.run, 20, &task));
-        assert_ptr_equal(ptowsp_run_records(s.run), ptowsp_run_trace_at(s.run, 0).record);
-        see_free(&s);
-    }
+TEST(trace__tasks_are_found_and_printed_by_their_numbers) {
+    see s = {0};
+    ptowsp_task_trace task;
+    see_make(&s, NULL, 5);
+    see_run_tasks(&s);
+    assert_int_equal(ptowsp_run_trace_count(s.run), 20);
+    label_is(&s, 0, "attend request=0 head=0 scale=1");
+    label_is(&s, 19, "merge axis0=47");
+    assert_false(ptowsp_run_trace_find(s.run, 20, &task));
+    assert_ptr_equal(ptowsp_run_records(s.run), ptowsp_run_trace_at(s.run, 0).record);
+    see_free(&s);
 }
 
 // Node and values of the one program's tasks are none of the other's: no kernel of it is named.
@@ -102,13 +91,8 @@ TEST(trace__sums_are_those_of_all_tasks) {
         const ptowsp_task_sums *kernels = ptowsp_run_kernels(s.run, &count);
         assert_int_equal(count, 3);
         assert_int_equal(kernels[0].task_count, 0);
-        assert_int_equal(kernels[1].task_count, 15);
         assert_int_equal(kernels[1].busy_cycles, 195);  // 5 * 33 + 3 * 10
-        assert_int_equal(kernels[1].longest_cycles, 16);
-        assert_int_equal(kernels[1].bytes_written, 120);
-        assert_int_equal(kernels[2].task_count, 5);
         assert_int_equal(kernels[2].busy_cycles, 20);
-        assert_int_equal(kernels[2].bytes_read, 120);
         const ptowsp_run_stats *stats = ptowsp_run_result(s.run);
         assert_int_equal(stats->busy_cycles, 215);
         uint64_t idle = 0;
@@ -194,23 +178,14 @@ TEST(trace__memory_is_for_what_is_kept) {
     }
 }
 
-TEST(trace__tasks_of_processes_are_recorded) {
+// compute ends at 57.
+TEST(trace__a_window_has_the_tasks_of_processes_that_are_in_it) {
     see s = {0};
-    see_make_pipeline(&s);
-    see_run_tasks(&s);
-    assert_int_equal(ptowsp_run_trace_count(s.run), 9);
-    label_is(&s, 0, "compute axis0=-1");
-    label_is(&s, 1, "load tile=0");
-    // load: 10 to 17, 25, 34, 44; compute: 17, 27, 37, 47 to 57
-    ptowsp_task_trace last = ptowsp_run_trace_at(s.run, 8);
-    assert_int_equal(last.record->start, 47);
-    assert_int_equal(last.record->end, 57);
-    assert_int_equal(ptowsp_run_kernels(s.run, NULL)[1].busy_cycles, 34);
-    assert_int_equal(ptowsp_run_kernels(s.run, NULL)[2].busy_cycles, 50);
     const ptowsp_record_options some = {PTOWSP_RECORD_TASKS, 50, 0, 0, false};
+    see_make_pipeline(&s);
     see_run(&s, &some);
     assert_int_equal(ptowsp_run_trace_count(s.run), 1);
-    assert_int_equal(ptowsp_run_trace_at(s.run, 0).index, 8);
+    label_is(&s, 8, "compute token=3");
     see_free(&s);
 }
 
