@@ -191,7 +191,7 @@ $(BUILD)/%.passed: $(BUILD)/% $(if $(PTOWSP_SEED)$(PTOWSP_SCALE),FORCE)
 
 # Cases, facts and other files are read when tests run.
 $(patsubst %,$(BUILD)/%_test.passed,cases npu_cases npu_clock_cases): $(wildcard tests/cases/*.case)
-$(filter %_facts_test.passed %/attend_job_test.passed %/rails_test.passed %/search_test.passed,$(PASSED)): $(wildcard tests/*/*.facts)
+$(filter %_facts_test.passed %/attend_job_test.passed %/rails_test.passed %/search_test.passed %/plan_batch_test.passed,$(PASSED)): $(wildcard tests/*/*.facts)
 $(BUILD)/case_form_test.passed: tests/cases/form.txt
 $(patsubst %,$(BUILD)/isa_%_test.passed,rules cost timed): $(wildcard tests/isa/*.txt)
 $(BUILD)/kernel_text_test.passed: $(wildcard tests/kernel/*.txt)

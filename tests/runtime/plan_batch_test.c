@@ -1,9 +1,11 @@
-// Batches that are bound in place of a plan: planned as an execution begins, in memory of the run.
+// Batches that are bound in place of a plan: planned as an execution begins, in memory of the run. What is refused
+// and most plans are facts (support/facts.h).
 //
 // Expected plans come from paper: costs are 1 per KV token, so that lanes get equal shares of the
 // tokens. The first is the one that section 9 of the header draws.
 
 #include "device_fixture.h"
+#include "facts.h"
 
 enum { LANES = 4, LENGTH_MAX = 64, CALL_MAX = 4096, COLUMNS = 6 };
 enum { PLAIN = 1, UNITS, MERGES, LISTS };  // ids of the axes
@@ -108,11 +110,6 @@ static const call drawn[8] = {{{0, 0, 100, 0, 0, 0}},  {{0, 100, 100, 1, 1, 0}},
                               {{0, 200, 50, 2, 2, 0}}, {{1, 0, 50, 3, 2, 0}},
                               {{1, 50, 50, 4, 3, 0}},  {{2, 0, 50, WHOLE, 3, 0}},
                               {{0, 0, 3, 0, 0, 1}},    {{1, 3, 2, 0, 2, 1}}};
-// Lengths 100, 100, 100, 100.
-static const call even[4] = {{{0, 0, 100, WHOLE, 0, 0}},
-                             {{1, 0, 100, WHOLE, 1, 0}},
-                             {{2, 0, 100, WHOLE, 2, 0}},
-                             {{3, 0, 100, WHOLE, 3, 0}}};
 // Length 400.
 static const call alone[5] = {{{0, 0, 100, 0, 0, 0}},
                               {{0, 100, 100, 1, 1, 0}},
@@ -137,42 +134,6 @@ static void fixture_end_counted(fixture *f) {
 
 #define COUNTED_FIXTURE_TEST(name)                                                                 \
     TEST_MADE(name, fixture, f, fixture_make_counted(f), fixture_end_counted(f))
-
-FIXTURE_TEST(plan_batch__each_execution_plans_the_lengths_of_the_moment) {
-    bind(f);
-    execute(f);
-    calls_are(f, drawn, 8);
-    execute(f);
-    calls_are(f, drawn, 8);
-    lengths_are(f, 3, (const int32_t[]){400, 0, 0});  // of the same three sequences
-    execute(f);
-    calls_are(f, alone, 5);
-    lengths_are(f, 3, (const int32_t[]){0, 0, 0});
-    execute(f);
-    assert_int_equal(f->call_count, 0);
-    lengths_are(f, 4, (const int32_t[]){200, 0, 200, 100});  // a fourth one has to be bound
-    execute(f);
-    assert_int_equal(f->call_count, 6);  // halves of 200, and their merges
-    lengths_are(f, 4, (const int32_t[]){100, 100, 100, 100});
-    bind(f);
-    execute(f);
-    calls_are(f, even, 4);
-    f->batch.sequence_count = 0;
-    f->batch.kv_lengths = NULL;
-    bind(f);
-    execute(f);
-    assert_int_equal(f->call_count, 0);
-}
-
-FIXTURE_TEST(plan_batch__any_way_of_running_plans) {
-    bind(f);
-    test_ok(f->context, test_time(f->run));
-    assert_int_equal(ptowsp_run_result(f->run)->task_count, 8);
-    assert_int_equal(f->call_count, 0);
-    lengths_are(f, 3, (const int32_t[]){400, 0, 0});
-    test_ok(f->context, test_time(f->run));
-    assert_int_equal(ptowsp_run_result(f->run)->task_count, 5);
-}
 
 DEVICE_TEST(plan_batch__lanes_and_devices_plan_as_well) {
     static fixture made, *const f = &made;
@@ -238,107 +199,6 @@ FIXTURE_TEST(plan_batch__plans_and_batches_take_each_others_place) {
 
 // -- errors ---------------------------------------------------------------------------------------
 
-// A batch and configuration like those of the fixture, but for a change.
-#define BIND_REFUSED(change, index, text)                                                          \
-    f->config = config;                                                                            \
-    f->batch = batch;                                                                              \
-    change;                                                                                        \
-    test_refused(f->context, ptowsp_run_bind_batch(f->run, "kv", &f->batch, &f->config, NULL),     \
-                 PTOWSP_INVALID_PARAMS, index, "bind: " text)
-
-FIXTURE_TEST(plan_batch__binding_refuses_what_no_batch_can_be_planned_with) {
-    assert_int_equal(ptowsp_run_execute(f->run, NULL), PTOWSP_UNBOUND);
-    bind(f);
-    const ptowsp_attention_config config = f->config;
-    const ptowsp_attention_batch batch = f->batch;
-    const uint64_t none = PTOWSP_NO_INDEX;
-    BIND_REFUSED(f->config.lane_count = 0, none, "plan kv: lane_count 0 is not in 1 to 65536");
-    BIND_REFUSED(f->config.kv_head_count = 0, none, "plan kv: kv_head_count is 0");
-    BIND_REFUSED(f->config.cost.per_unit = -1.0, 0,
-                 "plan kv: cost.per_unit is negative, NaN or out of range");
-    BIND_REFUSED(f->config.shares_merges = true, none,
-                 "the configuration of plan kv has shares_merges, which programs do not do");
-    BIND_REFUSED(f->batch.kv_lengths = NULL, none,
-                 "plan kv: lengths is NULL with sequence_count 3");
-    const int32_t sinks[3] = {4, 0, 0};
-    ptowsp_attention_positions positions = {3, NULL, NULL, NULL, NULL, NULL, NULL, NULL};
-    f->batch = batch;
-    f->config.positions = &positions;
-    assert_ok(ptowsp_run_bind_batch(f->run, "kv", &f->batch, &f->config, NULL));
-    BIND_REFUSED((f->config.positions = &positions, positions.sinks = sinks), none,
-                 "the configuration of plan kv has positions.sinks, which programs do not do");
-    // Nor is a plan that was made with them bound, if a unit has sinks apart.
-    ptowsp_attention_sizes planned;
-    ptowsp_attention_plan plan;
-    uint64_t block[128];
-    f->config.window = 9;
-    assert_ok(ptowsp_attention_size(&f->batch, &f->config, &planned, NULL));
-    assert_ok(ptowsp_attention_place(&planned, block, sizeof block, &plan));
-    assert_ok(ptowsp_attention_generate(&f->batch, &f->config, &plan, NULL));
-    test_refused(f->context, ptowsp_run_bind_plan(f->run, "kv", &plan), PTOWSP_INVALID_PARAMS, 0,
-                 "bind: unit 0 of plan kv has sinks apart, which programs do not do (positions)");
-    f->config = config;
-    const uint64_t large = UINT64_C(1) << 32;
-    const ptowsp_attention_sizes sizes[] = {{6, 2, 5, 1, LANES + 1, 1000},
-                                            {large, 2, 5, 1, LANES, 1000},
-                                            {6, large, 5, 1, LANES, 1000},
-                                            {6, 2, large, 1, LANES, 1000}};
-    for (int i = 0; i < 4; i++) {
-        test_invalid(f->context,
-                     ptowsp_run_bind_batch(f->run, "kv", &f->batch, &f->config, &sizes[i]),
-                     "bind: the capacity of plan kv is not of its configuration");
-    }
-    test_invalid(f->context, ptowsp_run_bind_batch(f->run, "kv", NULL, &f->config, NULL),
-                 "bind: plan kv: batch is NULL");
-    test_invalid(f->context, ptowsp_run_bind_batch(f->run, "kv", &f->batch, NULL, NULL),
-                 "bind: plan kv: config is NULL");
-    test_invalid(f->context, ptowsp_run_bind_batch(f->run, "v", &f->batch, &f->config, NULL),
-                 "bind: module decode has no plan v; it has kv");
-    execute(f);  // the old binding stays
-    calls_are(f, drawn, 8);
-}
-
-FIXTURE_TEST(plan_batch__errors_of_planning_are_errors_of_the_run) {
-    static const ptowsp_tier tiers[1] = {{0, 1, 300}};
-    f->config.is_causal = true;
-    f->config.tiers = tiers;
-    f->config.tier_count = 1;
-    for (uint32_t i = 0; i < LENGTH_MAX; i++) {
-        f->queries[i] = 1;
-    }
-    f->batch.query_lengths = f->queries;
-    bind(f);
-    static const struct {
-        int32_t lengths[3], queries;
-        ptowsp_status status;
-        uint64_t index;
-        const char *text;
-    } wrong[] = {
-        {{250, -5, 50}, 1, PTOWSP_INVALID_PARAMS, 1, "1 has the negative length -5"},
-        {{250, 100, 301}, 1, PTOWSP_UNSUPPORTED_SIZE, 2, "2 has length 301, which no tier covers"},
-        {{3, 100, 50},
-         4,
-         PTOWSP_INVALID_PARAMS,
-         0,
-         "0 has 4 queries for 3 KV tokens, under is_causal"}};
-    for (uint32_t i = 0; i < COUNT_OF(wrong); i++) {
-        ptowsp_attention_plan plan;
-        lengths_are(f, 3, wrong[i].lengths);
-        f->queries[0] = wrong[i].queries;
-        f->call_count = 0;
-        char text[100];
-        snprintf(text, sizeof text, "run: plan kv: sequence %s", wrong[i].text);
-        test_refused(f->context, ptowsp_run_execute(f->run, NULL), wrong[i].status, wrong[i].index,
-                     text);
-        assert_int_equal(f->call_count, 0);
-        assert_false(ptowsp_run_bound_plan(f->run, UNITS, &plan));
-        lengths_are(f, 3, (const int32_t[]){250, 100, 50});
-        f->queries[0] = 1;
-        execute(f);
-        calls_are(f, drawn, 8);
-    }
-}
-
 static ptowsp_cycles bind_again(const ptowsp_task *task, void *user) {
     fixture *f = (fixture *)user;
     (void)task;
@@ -362,46 +222,6 @@ TEST(plan_batch__a_run_that_runs_is_busy) {
 }
 
 // -- capacity and memory --------------------------------------------------------------------------
-
-// Balanced, 4 lanes, 4 sequences: 4 tiles and 3 splits, so 7 units, 3 merges, 6 slots.
-COUNTED_FIXTURE_TEST(plan_batch__a_capacity_is_memory_for_good) {
-    const ptowsp_attention_limits limits = {.sequence_count_max = 4, .kv_length_max = 1000};
-    ptowsp_attention_sizes sizes;
-    assert_ok(ptowsp_attention_bound(&f->config, &limits, &sizes, NULL));
-    assert_true(sizes.unit_count == 7 && sizes.merge_count == 3 && sizes.slot_count == 6);
-    test_ok(f->context, ptowsp_run_bind_batch(f->run, "kv", &f->batch, &f->config, &sizes));
-    execute(f);  // what else an execution needs
-    const size_t before = memory.allocations;
-    static const int32_t steps[4][4] = {
-        {250, 100, 50, 0}, {100, 100, 100, 100}, {400, 0, 0, 0}, {1000, 1000, 1000, 1000}};
-    for (int i = 0; i < 4; i++) {
-        lengths_are(f, 4, steps[i]);
-        test_ok(f->context, ptowsp_run_bind_batch(f->run, "kv", &f->batch, &f->config, &sizes));
-        execute(f);
-        assert_int_equal(f->call_count, i == 0 ? 8 : i == 2 ? 5 : 4);
-    }
-    assert_int_equal(memory.allocations, before);
-    static const struct {
-        uint64_t units, merges, slots;
-        const char *text;
-    } small[] = {{5, 2, 5, "run: plan kv: 6 units do not fit the plan, which holds 5"},
-                 {6, 1, 5, "run: plan kv: 2 merges do not fit the plan, which holds 1"},
-                 {6, 2, 4, "run: plan kv: 5 slots do not fit the scratch, which holds 4"}};
-    lengths_are(f, 3, (const int32_t[]){250, 100, 50});
-    for (int i = 0; i < 3; i++) {
-        ptowsp_attention_sizes less = sizes;
-        less.unit_count = small[i].units;
-        less.merge_count = small[i].merges;
-        less.slot_count = small[i].slots;
-        test_ok(f->context, ptowsp_run_bind_batch(f->run, "kv", &f->batch, &f->config, &less));
-        test_refused(f->context, ptowsp_run_execute(f->run, NULL), PTOWSP_BUFFER_OVERFLOW,
-                     PTOWSP_NO_INDEX, small[i].text);
-    }
-    test_ok(f->context, ptowsp_run_bind_batch(f->run, "kv", &f->batch, &f->config, &sizes));
-    execute(f);
-    calls_are(f, drawn, 8);
-    assert_int_equal(memory.allocations, before);
-}
 
 COUNTED_FIXTURE_TEST(plan_batch__memory_grows_only_where_a_plan_does_not_fit) {
     int32_t many[40];
@@ -521,4 +341,149 @@ COUNTED_FIXTURE_TEST(plan_batch__a_batch_is_planned_after_a_failed_binding) {
                  PTOWSP_NO_INDEX, "plan kv: no memory for its units");
     execute(f);
     calls_are(f, drawn, 8);
+}
+
+// -- facts ----------------------------------------------------------------------------------------
+
+// What is bound: pointers that a case may take away, arrays that it may give.
+static fixture g;
+static struct { bool batch, config, queries, tiers, positions; } with;
+static ptowsp_attention_limits limits;
+static ptowsp_attention_sizes sizes;
+static const int32_t drawn_lengths[3] = {250, 100, 50}, sinks[3] = {4, 0, 0};
+static ptowsp_attention_positions positions;
+static bool is_bound;
+static size_t allocations;  // since the last call of `count`
+
+static void begin(void) {
+    if (g.context) {
+        fixture_end_counted(&g);
+    }
+    fixture_make_counted(&g);
+    with = (__typeof__(with)){.batch = true, .config = true};
+    positions = (ptowsp_attention_positions){.sequence_count = 3};
+    for (int i = 0; i < LENGTH_MAX; i++) {
+        g.queries[i] = 1;
+    }
+    is_bound = false;
+}
+
+static void give(void) {
+    static const ptowsp_tier tiers[1] = {{0, 1, 300}};
+    g.batch.query_lengths = with.queries ? g.queries : NULL;
+    g.config.tiers = with.tiers ? tiers : NULL;
+    g.config.tier_count = with.tiers;
+    g.config.positions = with.positions ? &positions : NULL;
+}
+
+static ptowsp_status bind_with(const ptowsp_attention_sizes *given) {
+    give();
+    const ptowsp_status status = ptowsp_run_bind_batch(
+        g.run, facts_words, with.batch ? &g.batch : NULL, with.config ? &g.config : NULL, given);
+    is_bound = is_bound || status == PTOWSP_OK;
+    return status;
+}
+
+static ptowsp_status call_bind(void) {
+    return bind_with(NULL);
+}
+
+static ptowsp_status call_bind_sized(void) {
+    return bind_with(&sizes);
+}
+
+// A plan that has been made of the batch.
+static ptowsp_status call_bind_planned(void) {
+    static uint64_t block[128];
+    ptowsp_attention_sizes planned;
+    ptowsp_attention_plan plan;
+    give();
+    assert_ok(ptowsp_attention_size(&g.batch, &g.config, &planned, NULL));
+    assert_ok(ptowsp_attention_place(&planned, block, sizeof block, &plan));
+    assert_ok(ptowsp_attention_generate(&g.batch, &g.config, &plan, NULL));
+    return ptowsp_run_bind_plan(g.run, "kv", &plan);
+}
+
+static ptowsp_status call_bound(void) {
+    return ptowsp_attention_bound(&g.config, &limits, &sizes, NULL);
+}
+
+static ptowsp_status call_execute(void) {
+    g.call_count = 0;
+    return ptowsp_run_execute(g.run, NULL);
+}
+
+static ptowsp_status call_time(void) {
+    g.call_count = 0;
+    return test_time(g.run);
+}
+
+static ptowsp_status call_count(void) {
+    allocations = memory.allocations;
+    return PTOWSP_OK;
+}
+
+static ptowsp_status call_sinks(void) {
+    with.positions = true;
+    positions.sinks = sinks;
+    return PTOWSP_OK;
+}
+
+static const facts_call calls[] = {{"bind ", call_bind},
+                                   {"bind_sized ", call_bind_sized},
+                                   {"bind_planned", call_bind_planned},
+                                   {"bound", call_bound},
+                                   {"execute", call_execute},
+                                   {"time", call_time},
+                                   {"count", call_count},
+                                   {"sinks", call_sinks},
+                                   {NULL, NULL}};
+
+static const char *error(uint64_t *out_index) {
+    const ptowsp_error last = ptowsp_context_error(g.context);
+    static char text[200];
+    snprintf(text, sizeof text, "%s", last.text);
+    *out_index = last.index;
+    return text;
+}
+
+// No kernel has run. What was bound before stays so, and is planned with the lengths of the drawing.
+static void binding_stays(void) {
+    ptowsp_attention_plan plan;
+    assert_int_equal(g.call_count, 0);
+    assert_false(ptowsp_run_bound_plan(g.run, UNITS, &plan));
+    if (is_bound && sizes.unit_count == 0) {
+        memcpy(g.lengths, drawn_lengths, sizeof drawn_lengths);
+        g.queries[0] = 1;
+        execute(&g);
+        calls_are(&g, drawn, 8);
+    }
+}
+
+static const facts_field *fields(void) {
+    static size_t made;
+    made = memory.allocations - allocations;
+#define OF(name, x, count) FACTS_OF(name, x, sizeof(x), count)
+    FACTS_RETURN(
+        FIELD(with.batch), FIELD(with.config), FIELD(with.queries), FIELD(with.tiers),
+        FIELD(with.positions), OF("lengths", g.lengths[0], LENGTH_MAX),
+        OF("queries", g.queries[0], LENGTH_MAX), OF("batch.kv_lengths", g.batch.kv_lengths, 1),
+        OF("batch.sequence_count", g.batch.sequence_count, 1),
+        OF("config.lane_count", g.config.lane_count, 1),
+        OF("config.kv_head_count", g.config.kv_head_count, 1),
+        OF("config.cost.per_unit", g.config.cost.per_unit, 1),
+        OF("config.shares_merges", g.config.shares_merges, 1),
+        OF("config.is_causal", g.config.is_causal, 1), OF("config.window", g.config.window, 1),
+        OF("config.mode", g.config.mode, 1), OF("config.chunk", g.config.chunk, 1),
+        FIELD(limits.sequence_count_max), FIELD(limits.kv_length_max), FIELD(sizes.unit_count),
+        FIELD(sizes.merge_count), FIELD(sizes.slot_count), FIELD(sizes.slot_rows),
+        FIELD(sizes.lane_count), OF("task_count", ptowsp_run_result(g.run)->task_count, 1),
+        OF("tasks", g.calls[0].values[0], COLUMNS * g.call_count),
+        OF("call_count", g.call_count, 1), FIELD(made));
+}
+
+TEST(plan_batch__facts_hold) {
+    facts all = {"tests/runtime/plan_batch.facts", begin, fields, calls, error, binding_stays, 0};
+    facts_run(&all);
+    fixture_end_counted(&g);
 }
