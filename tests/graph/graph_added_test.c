@@ -56,78 +56,6 @@ TEST(graph_added__fib_as_a_tree_fits_the_bound_and_fails_one_past_it) {
     free(tree);
 }
 
-typedef struct sort {
-    ptowsp_graph *graph;
-    uint32_t *values;
-    struct sort_part {
-        struct sort *sort;
-        uint32_t begin, end;
-    } parts[20000];
-    uint32_t part_count;  // atomic
-} sort;
-
-static ptowsp_status sort_run(void *user, uint64_t task, uint32_t lane) {
-    const struct sort_part *part = (const struct sort_part *)user;
-    sort *s = part->sort;
-    uint32_t *v = s->values, low = part->begin, high = part->end;
-    (void)lane;
-    if (high - low < 2) {
-        return PTOWSP_OK;
-    }
-    uint32_t pivot = v[low + (high - low) / 2], i = low, at = low;
-    while (at < high) {  // smaller, equal, larger
-        uint32_t value = v[at];
-        if (value < pivot) {
-            v[at++] = v[i];
-            v[i++] = value;
-        } else if (value > pivot) {
-            v[at] = v[--high];
-            v[high] = value;
-        } else {
-            at++;
-        }
-    }
-    const uint32_t bounds[2][2] = {{part->begin, i}, {high, part->end}};
-    for (uint32_t k = 0; k < 2; k++) {  // two parts of one task each
-        uint32_t index = __atomic_fetch_add(&s->part_count, 1, __ATOMIC_RELAXED);
-        s->parts[index] = (struct sort_part){s, bounds[k][0], bounds[k][1]};
-        const ptowsp_graph_task_desc desc = {.fn = sort_run, .user = &s->parts[index]};
-        ptowsp_status status = add_part(s->graph, task, &desc, 1, NULL);
-        if (status != PTOWSP_OK) {
-            return status;
-        }
-    }
-    return PTOWSP_OK;
-}
-
-static int compare_u32(const void *a, const void *b) {
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return x < y ? -1 : x > y;
-}
-
-enum { SORTED = 9000 };
-
-GROWING_TEST(graph_added__quicksort_sorts, 2 * SORTED, 0) {
-    static sort s;
-    static uint32_t values[SORTED], expected[SORTED];
-    uint64_t random = test_seed() + kind;
-    s.graph = graph;
-    s.values = values;
-    s.parts[0] = (struct sort_part){&s, 0, SORTED};
-    add(graph, sort_run, &s.parts[0], NULL);
-    for (int run = 0; run < 3; run++) {
-        for (uint32_t i = 0; i < SORTED; i++) {
-            expected[i] = (uint32_t)test_random_in(&random, 0, run ? SORTED : 10);
-        }
-        memcpy(values, expected, sizeof values);
-        qsort(expected, SORTED, sizeof(uint32_t), compare_u32);
-        s.part_count = 1;
-        assert_ok(run_any(kind, context, graph));
-        assert_memory_equal(values, expected, sizeof values);
-        assert_int_equal(ptowsp_graph_result(graph).added_count, s.part_count - 1);
-    }
-}
-
 // -- order ----------------------------------------------------------------------------------------
 
 // Task 1 of 0 -> 1 -> 2 adds x -> z, y -> z; x adds x1 -> x2; and an empty one. All note when they ran.
@@ -261,6 +189,8 @@ typedef struct tree_node {
 
 enum { TREE_CHILDREN = 4, TREE_DEPTH = 5 };
 
+static ptowsp_status tree_run(void *user, uint64_t task, uint32_t lane);
+
 static ptowsp_status tree_status(const tree_node *node) {
     return node->seed >> 40 & 31 ? PTOWSP_OK : (ptowsp_status)(-100 - (int)(node->seed >> 50 & 7));
 }
@@ -276,33 +206,41 @@ static tree_node tree_child(const tree_node *node, uint32_t i) {
     return child;
 }
 
-// Child i > 0 comes after child i - 1 if the bit of its seed is set.
+// Children from this one on are added apart; none are where it is 0 or their number.
+static uint32_t tree_split(const tree_node *node) {
+    return (uint32_t)(node->seed >> 30) % (tree_count(node) + 1);
+}
+
+// Child i > 0 comes after child i - 1 of the same part if the bit of its seed is set.
 static bool tree_has_edge(const tree_node *node, uint32_t i) {
-    return i > 0 && node->seed >> i & 1;
+    return i > 0 && i != tree_split(node) && node->seed >> i & 1;
+}
+
+static ptowsp_status tree_add(const tree_node *node, uint64_t task, uint32_t begin, uint32_t end) {
+    ptowsp_graph_task_desc tasks[TREE_CHILDREN] = {{.fn = NULL}};
+    uint32_t edges[TREE_CHILDREN][2], edge_count = 0;
+    for (uint32_t i = begin; i < end; i++) {
+        const uint64_t number = __atomic_fetch_add(&node->all->node_count, 1, __ATOMIC_RELAXED);
+        tree_node *child = &node->all->nodes[number];
+        *child = tree_child(node, i);
+        tasks[i - begin] = (ptowsp_graph_task_desc){.fn = tree_run, .user = child};
+        if (tree_has_edge(node, i)) {
+            edges[edge_count][0] = i - begin - 1;
+            edges[edge_count++][1] = i - begin;
+        }
+    }
+    const ptowsp_graph_part part = {tasks, end - begin, (const uint32_t(*)[2])edges, edge_count};
+    return ptowsp_graph_add(node->all->graph, task, &part, NULL);
 }
 
 static ptowsp_status tree_run(void *user, uint64_t task, uint32_t lane) {
-    tree_node node = *(tree_node *)user;
-    uint32_t count = tree_count(&node), edge_count = 0, edges[TREE_CHILDREN][2];
-    ptowsp_graph_task_desc tasks[TREE_CHILDREN] = {{.fn = NULL}};
+    const tree_node node = *(tree_node *)user;
     (void)lane;
     __atomic_add_fetch(&node.all->ran, 1, __ATOMIC_RELAXED);
-    if (tree_status(&node) < 0) {
-        return tree_status(&node);
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        uint64_t number = __atomic_fetch_add(&node.all->node_count, 1, __ATOMIC_RELAXED);
-        tree_node *child = &node.all->nodes[number];
-        *child = tree_child(&node, i);
-        tasks[i].fn = tree_run;
-        tasks[i].user = child;
-        if (tree_has_edge(&node, i)) {
-            edges[edge_count][0] = i - 1;
-            edges[edge_count++][1] = i;
-        }
-    }
-    const ptowsp_graph_part part = {tasks, count, (const uint32_t(*)[2])edges, edge_count};
-    return ptowsp_graph_add(node.all->graph, task, &part, NULL);
+    const uint32_t split = tree_split(&node);
+    ptowsp_status status = tree_status(&node);
+    status = status < 0 ? status : tree_add(&node, task, 0, split);
+    return status < 0 ? status : tree_add(&node, task, split, tree_count(&node));
 }
 
 // Counts what runs; the status as the first child's that fails.

@@ -62,12 +62,8 @@ static bool is_worth_another_run(uint64_t start_ns) {
     return ptowsp_clock_ns() - start_ns < PATIENCE_S * UINT64_C(1000000000);
 }
 
-// Of three lanes those from `3 - count` on are for cube tasks, which have odd numbers here.
-static ptowsp_graph *graph_of_units(ptowsp_context *context, uint32_t cube_lanes, uint32_t *lanes,
-                                    uint64_t count) {
-    const ptowsp_graph_desc desc = {.cube_lane_count = cube_lanes};
-    ptowsp_graph *graph;
-    assert_ok(ptowsp_graph_create(context, &desc, &graph));
+// Cube tasks have odd numbers here, and the last lanes.
+static void unit_tasks(ptowsp_graph *graph, uint32_t *lanes, uint64_t count) {
     for (uint64_t i = 0; i < count; i++) {
         graph_alike(graph,
                     (ptowsp_graph_task_desc){.fn = note_lane,
@@ -75,40 +71,42 @@ static ptowsp_graph *graph_of_units(ptowsp_context *context, uint32_t cube_lanes
                                              .unit = i % 2 ? PTOWSP_UNIT_CUBE : PTOWSP_UNIT_VECTOR},
                     1);
     }
-    return graph;
 }
 
-// Task 0 takes long enough for all lanes to come; if that once was not so, others may have done the
-// tasks of a unit whose lanes were late.
-TEST(graph_lanes__tasks_of_a_unit_run_on_its_lanes_when_they_are_there) {
-    uint32_t lanes[500];
-    ptowsp_context *context = lanes_context(1);
-    ptowsp_graph *graph = graph_of_units(context, 1, lanes, 500);
-    graph_fan(graph, 500);
+// Runs until each of the last has noted lane 2 if it is of a cube task, and else another one.
+static void run_until_kept(ptowsp_graph *graph, const uint32_t *lanes, uint32_t count,
+                           bool all_are_cubes) {
     bool is_kept = false;
     for (uint64_t start = ptowsp_clock_ns(); !is_kept && is_worth_another_run(start);) {
         assert_ok(ptowsp_graph_run(graph));
         is_kept = true;
-        for (uint64_t i = 0; i < 500; i++) {
-            is_kept = is_kept && (lanes[i] == 2) == (i % 2 == 1);
+        for (uint32_t i = 0; i < count; i++) {
+            is_kept = is_kept && (lanes[i] == 2) == (all_are_cubes || i % 2 == 1);
         }
     }
     assert_true(is_kept);
-    ptowsp_graph_destroy(graph);
-    ptowsp_context_destroy(context);
 }
 
-TEST(graph_lanes__lanes_of_a_unit_that_never_come_are_not_waited_for) {
+// Task 0 takes long enough for all lanes to come; if that once was not so, others may have done the
+// tasks of a unit whose lanes were late.
+GRAPH_TEST_IN(lanes_context(1), 1,
+              graph_lanes__tasks_of_a_unit_run_on_its_lanes_when_they_are_there) {
+    uint32_t lanes[500];
+    unit_tasks(graph, lanes, 500);
+    graph_fan(graph, 500);
+    run_until_kept(graph, lanes, 500, false);
+}
+
+// One after another, the last first; 7 are 2 of 3.
+GRAPH_TEST_IN(lanes_context(2), 7,
+              graph_lanes__lanes_of_a_unit_that_never_come_are_not_waited_for) {
     uint32_t lanes[50];
-    ptowsp_context *context = lanes_context(2);  // one after another, the last first
-    ptowsp_graph *graph = graph_of_units(context, 7, lanes, 50);  // that is 2 of 3
+    unit_tasks(graph, lanes, 50);
     graph_chain(graph, 50);
     assert_ok(ptowsp_graph_run(graph));
     for (uint64_t i = 0; i < 50; i++) {
         assert_true(lanes[i] == 2);
     }
-    ptowsp_graph_destroy(graph);
-    ptowsp_context_destroy(context);
 }
 
 // Notes the lane of each item, which takes a while.
@@ -120,10 +118,9 @@ static ptowsp_status note_items(void *user, uint64_t begin, uint64_t end, uint32
     return PTOWSP_OK;
 }
 
-TEST(graph_lanes__ranges_of_a_unit_are_done_by_its_lanes) {
+GRAPH_TEST_IN(lanes_context(1), 1, graph_lanes__ranges_of_a_unit_are_done_by_its_lanes) {
     uint32_t lane_0, lanes[100];
-    ptowsp_context *context = lanes_context(1);
-    ptowsp_graph *graph = graph_of_units(context, 1, &lane_0, 1);
+    unit_tasks(graph, &lane_0, 1);
     graph_alike(graph,
                 (ptowsp_graph_task_desc){.range = note_items,
                                          .user = lanes,
@@ -132,17 +129,7 @@ TEST(graph_lanes__ranges_of_a_unit_are_done_by_its_lanes) {
                                          .grain = 1},
                 1);
     graph_chain(graph, 2);
-    bool is_kept = false;
-    for (uint64_t start = ptowsp_clock_ns(); !is_kept && is_worth_another_run(start);) {
-        assert_ok(ptowsp_graph_run(graph));
-        is_kept = true;
-        for (int i = 0; i < 100; i++) {
-            is_kept = is_kept && lanes[i] == 2;
-        }
-    }
-    assert_true(is_kept);
-    ptowsp_graph_destroy(graph);
-    ptowsp_context_destroy(context);
+    run_until_kept(graph, lanes, 100, true);
 }
 
 // -- lanes that have nothing to do ----------------------------------------------------------------
@@ -157,9 +144,7 @@ static ptowsp_status pause_range(void *user, uint64_t begin, uint64_t end, uint3
 
 // Where one lane would rather run the short tasks alone. A machine that is busy may now and then
 // wake a lane too late.
-TEST(graph_lanes__all_help_with_a_range_beside_short_tasks) {
-    ptowsp_context *context = test_lanes(4);
-    ptowsp_graph *graph = graph_of(context);
+GRAPH_TEST_IN(test_lanes(4), 0, graph_lanes__all_help_with_a_range_beside_short_tasks) {
     graph_alike(graph,
                 (ptowsp_graph_task_desc){.range = pause_range, .item_count = 100, .grain = 1}, 1);
     graph_alike(graph, (ptowsp_graph_task_desc){.fn = succeed}, 20000);
@@ -174,8 +159,6 @@ TEST(graph_lanes__all_help_with_a_range_beside_short_tasks) {
         good_count += is_good;
     }
     assert_true(good_count >= 5);
-    ptowsp_graph_destroy(graph);
-    ptowsp_context_destroy(context);
 }
 
 // Item 1 is the last that ends, on the lane that helps, and two tasks become ready there: the first by
@@ -219,10 +202,8 @@ static ptowsp_status wait_for_high(void *user, uint64_t task, uint32_t lane) {
     return PTOWSP_OK;
 }
 
-TEST(graph_lanes__a_lane_that_ends_a_range_takes_the_highest_priority) {
+GRAPH_TEST_IN(test_lanes(2), 0, graph_lanes__a_lane_that_ends_a_range_takes_the_highest_priority) {
     last_item l;
-    ptowsp_context *context = test_lanes(2);
-    ptowsp_graph *graph = graph_of(context);
     const ptowsp_graph_task_desc tasks[] = {
         {.range = end_last, .user = &l, .item_count = 2, .grain = 1},
         {.fn = wait_for_high, .user = &l},
@@ -235,8 +216,6 @@ TEST(graph_lanes__a_lane_that_ends_a_range_takes_the_highest_priority) {
         assert_ok(ptowsp_graph_run(graph));
         assert_true(l.is_first_late);
     }
-    ptowsp_graph_destroy(graph);
-    ptowsp_context_destroy(context);
 }
 
 enum { LEVEL_COUNT = 20, LEVEL_TASKS = 5 };
@@ -265,10 +244,8 @@ static ptowsp_status meet(void *user, uint64_t task, uint32_t lane) {
     return PTOWSP_OK;
 }
 
-TEST(graph_lanes__all_lanes_wake_for_as_many_tasks) {
+GRAPH_TEST_IN(test_lanes(4), 0, graph_lanes__all_lanes_wake_for_as_many_tasks) {
     levels l = {{0}, 0};
-    ptowsp_context *context = test_lanes(4);
-    ptowsp_graph *graph = graph_of(context);
     graph_alike(graph, (ptowsp_graph_task_desc){.fn = meet, .user = &l}, LEVEL_COUNT * LEVEL_TASKS);
     for (uint64_t i = 0; i < LEVEL_COUNT; i++) {
         for (uint64_t k = 1; k < LEVEL_TASKS; k++) {
@@ -281,8 +258,6 @@ TEST(graph_lanes__all_lanes_wake_for_as_many_tasks) {
     }
     assert_ok(ptowsp_graph_run(graph));
     assert_true(l.met_count > 4 * LEVEL_COUNT * 3 / 4);  // of a level that did not meet, one has
-    ptowsp_graph_destroy(graph);
-    ptowsp_context_destroy(context);
 }
 
 #endif
@@ -315,36 +290,25 @@ static ptowsp_status sum_phase(void *user, uint64_t task, uint32_t lane) {
     return PTOWSP_OK;
 }
 
-TEST(graph_lanes__tasks_that_become_long_and_short_again) {
-    phases p = {0, (uint32_t *)calloc(PHASE_TASKS, sizeof(uint32_t))};
-    phases wanted = {1, (uint32_t *)calloc(PHASE_TASKS, sizeof(uint32_t))};
-    assert_true(p.values && wanted.values);
+GRAPH_TEST(graph_lanes__tasks_that_become_long_and_short_again) {
+    static uint32_t values[PHASE_TASKS], wanted_values[PHASE_TASKS];
+    phases p = {0, values}, wanted = {1, wanted_values};
+    graph_alike(graph, (ptowsp_graph_task_desc){.fn = sum_phase, .user = &p}, PHASE_TASKS);
     for (uint64_t i = 0; i < PHASE_TASKS; i++) {
+        const uint64_t layer = i / PHASE_WIDTH, at = i % PHASE_WIDTH;
+        const uint64_t before = (layer - 1) * PHASE_WIDTH;
         sum_phase(&wanted, i, 0);
-    }
-    for (size_t k = 0; k < lanes_kind_count; k++) {
-        ptowsp_context *context = lanes_context(k);
-        ptowsp_graph *graph = graph_of(context);
-        graph_alike(graph, (ptowsp_graph_task_desc){.fn = sum_phase, .user = &p}, PHASE_TASKS);
-        for (uint64_t i = 0; i < PHASE_TASKS; i++) {
-            uint64_t layer = i / PHASE_WIDTH, at = i % PHASE_WIDTH;
-            if (layer > 0) {
-                uint64_t before = (layer - 1) * PHASE_WIDTH;
-                ptowsp_graph_edge_make(graph, before + at, i);
-                ptowsp_graph_edge_make(graph, before + (at * 7 + layer) % PHASE_WIDTH, i);
-            }
+        if (layer > 0) {
+            ptowsp_graph_edge_make(graph, before + at, i);
+            ptowsp_graph_edge_make(graph, before + (at * 7 + layer) % PHASE_WIDTH, i);
         }
-        for (int run = 0; run < 6; run++) {
-            p.mode = (uint32_t)run % 3;
-            memset(p.values, 0, PHASE_TASKS * sizeof(uint32_t));
-            assert_ok(ptowsp_graph_run(graph));
-            assert_memory_equal(p.values, wanted.values, PHASE_TASKS * sizeof(uint32_t));
-        }
-        ptowsp_graph_destroy(graph);
-        ptowsp_context_destroy(context);
     }
-    free(p.values);
-    free(wanted.values);
+    for (int run = 0; run < 6; run++) {
+        p.mode = (uint32_t)run % 3;
+        memset(values, 0, sizeof values);
+        assert_ok(ptowsp_graph_run(graph));
+        assert_memory_equal(values, wanted_values, sizeof values);
+    }
 }
 
 // A thousand tasks that take nothing, then twenty that take some microseconds, and so on.

@@ -145,6 +145,20 @@ static inline ptowsp_status succeed_range(void *user, uint64_t begin, uint64_t e
 #define GRAPH_TEST(name)          GRAPH_TEST_KINDS(name, 0, lanes_kind_count)
 #define GRAPH_TEST_ON(kind, name) GRAPH_TEST_KINDS(name, kind, kind + 1)
 
+// A test with a graph in the context that is made for it; some of its lanes are for cube tasks.
+#define GRAPH_TEST_IN(made, cube_lanes, name)                                                      \
+    static void name##_of(ptowsp_context *context, ptowsp_graph *graph);                           \
+    TEST(name) {                                                                                   \
+        const ptowsp_graph_desc desc = {.cube_lane_count = cube_lanes};                            \
+        ptowsp_context *context = made;                                                            \
+        ptowsp_graph *graph;                                                                       \
+        assert_ok(ptowsp_graph_create(context, &desc, &graph));                                    \
+        name##_of(context, graph);                                                                 \
+        ptowsp_graph_destroy(graph);                                                               \
+        ptowsp_context_destroy(context);                                                           \
+    }                                                                                              \
+    static void name##_of(__attribute__((unused)) ptowsp_context *context, ptowsp_graph *graph)
+
 // -- order ----------------------------------------------------------------------------------------
 
 // Small graphs whose tasks draw a number when they begin and one when they end.
