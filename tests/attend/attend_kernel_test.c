@@ -174,25 +174,17 @@ static scene *plain_scene(ptowsp_attend_type type, uint32_t group, int32_t queri
     return c;
 }
 
-TEST(attend__scores_of_thousands_stay_exact) {
+// Scores of thousands, and below a large cap a score is itself: tanh x is x where x is small.
+TEST(attend__large_scores_and_caps_stay_exact) {
     uint64_t state = test_seed();
-    for (int i = 0; i < 3; i++) {
-        scene *c = plain_scene(PTOWSP_ATTEND_F32, 3, 5, 200);
-        c->magnitude = 1e4f;
-        c->cap = i > 0 ? 50.0f : 0.0f;
-        c->has_equal_keys = i > 1;
-        scene_make(c, state);
-        check_scene(c, 0, &state);
-    }
-}
-
-// Below a large cap a score is itself: tanh x is x where x is small.
-TEST(attend__large_caps_leave_scores_as_they_are) {
-    uint64_t state = test_seed();
-    static const float caps[] = {1.0f, 5.0f, 20.0f, 1e3f, 1e5f, 1e8f, 1e38f};
-    for (size_t i = 0; i < sizeof caps / sizeof *caps; i++) {
-        scene *c = plain_scene((ptowsp_attend_type)(i % 6), 3, 5, 200);
-        c->value_dim = 96;
+    static const float caps[] = {0, 50.0f, 50.0f, 1.0f, 5.0f, 20.0f, 1e3f, 1e5f, 1e8f, 1e38f};
+    for (uint32_t i = 0; i < COUNT_OF(caps); i++) {
+        const bool is_large = i < 3;
+        scene *c = plain_scene(is_large ? PTOWSP_ATTEND_F32 : (ptowsp_attend_type)((i - 3) % 6), 3,
+                               5, 200);
+        c->value_dim = is_large ? c->value_dim : 96;
+        c->magnitude = is_large ? 1e4f : c->magnitude;
+        c->has_equal_keys = i == 2;
         c->cap = caps[i];
         scene_make(c, state);
         check_scene(c, 0, &state);

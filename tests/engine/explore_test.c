@@ -134,12 +134,8 @@ static ptowsp_status draw(void *user, uint64_t task, uint32_t lane) {
     return task == d->fails ? PTOWSP_INVALID_PARAMS : PTOWSP_OK;
 }
 
-static void draw_items(void *user, uint64_t begin, uint64_t end, uint32_t lane) {
-    count_items(user, begin, end, lane);
-}
-
 static ptowsp_status draw_range(void *user, uint64_t begin, uint64_t end, uint32_t lane) {
-    draw_items(user, begin, end, lane);
+    count_items(user, begin, end, lane);
     return PTOWSP_OK;
 }
 

@@ -320,25 +320,6 @@ GRAPH_TEST_ON(0, graph_faults__what_has_not_been_started_is_not_waited_for) {
     assert_ok(ptowsp_graph_run(graph));
 }
 
-static void leave_out(void *user, uint32_t lane_count, ptowsp_lane_fn lane, void *job) {
-    (void)user;
-    for (uint32_t i = 1; i < lane_count; i++) {
-        lane(job, i);
-    }
-}
-
-TEST(graph_faults__an_executor_that_leaves_a_lane_out_is_reported) {
-    ptowsp_context_desc desc = {
-        .threads = PTOWSP_THREADS_USER, .lane_count = 3, .run_lanes = leave_out};
-    ptowsp_context *context = test_context(&desc);
-    ptowsp_graph *graph = graph_of(context);
-    add(graph, 1000, NULL);
-    assert_int_equal(ptowsp_graph_run(graph), PTOWSP_SYSTEM_FAILED);
-    assert_int_equal(ptowsp_graph_result(graph).done_count, 1000);
-    ptowsp_graph_destroy(graph);
-    ptowsp_context_destroy(context);
-}
-
 // -- memory ---------------------------------------------------------------------------------------
 
 // Builds, seals and runs; the first status that is not OK.

@@ -371,7 +371,8 @@ TEST(graph_lanes__what_one_lane_has_begun_the_others_end) {
         }
         for (uint32_t run = 1; run < 100; run++) {
             ptowsp_status status = ptowsp_graph_run(s.graph);
-            assert_true(status == PTOWSP_OK || (k == 0 && status == PTOWSP_SYSTEM_FAILED));
+            assert_true((status == PTOWSP_OK && (k == 1 || run > 1)) ||
+                        (k == 0 && status == PTOWSP_SYSTEM_FAILED));  // of the first run it is told
             for (uint64_t i = 0; i < 2000; i++) {
                 assert_int_equal(s.runs[i], run);
             }

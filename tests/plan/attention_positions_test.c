@@ -179,6 +179,18 @@ static void note_features(const positions_sample *s, uint32_t met[HAS_COUNT][HAS
     }
 }
 
+// With totals, and without.
+static void check_bounds(const positions_sample *s) {
+    ptowsp_attention_sizes sizes, bound;
+    ptowsp_attention_limits limits = reference_limits(&s->batch);
+    for (int pass = 0; pass < 2; pass++) {
+        assert_ok(ptowsp_attention_bound(&s->config, &limits, &bound, NULL));
+        assert_ok(ptowsp_attention_size(&s->batch, &s->config, &sizes, NULL));
+        assert_true(reference_is_within(&sizes, &bound));
+        limits.kv_token_count_max = limits.query_token_count_max = 0;
+    }
+}
+
 TEST(positions__every_pair_that_is_seen_is_in_one_unit) {
     uint64_t seed = test_seed();
     uint32_t met[HAS_COUNT][HAS_COUNT] = {{0}}, pairs = 0;
@@ -188,6 +200,7 @@ TEST(positions__every_pair_that_is_seen_is_in_one_unit) {
         aplan plan = make(&s.batch, &s.config);
         check_pairs(&s, &plan);
         check_seen(&s);
+        check_bounds(&s);
         note_features(&s, met);
         free(plan.units);
     }
@@ -201,22 +214,6 @@ TEST(positions__every_pair_that_is_seen_is_in_one_unit) {
         }
     }
     printf("%u pairs of %u features have met\n", pairs, (unsigned)HAS_COUNT);
-}
-
-TEST(positions__bounds_hold_for_all_arrays_of_the_same_names) {
-    uint64_t seed = test_seed() + 1;
-    for (uint32_t round = 0; TEST_ROUNDS(round, 4000); round++) {
-        positions_sample s;
-        ptowsp_attention_sizes sizes, bound;
-        positions_make(&s, 60, 20, &seed);
-        ptowsp_attention_limits limits = reference_limits(&s.batch);
-        for (int pass = 0; pass < 2; pass++) {  // with totals, and without
-            assert_ok(ptowsp_attention_bound(&s.config, &limits, &bound, NULL));
-            assert_ok(ptowsp_attention_size(&s.batch, &s.config, &sizes, NULL));
-            assert_true(reference_is_within(&sizes, &bound));
-            limits.kv_token_count_max = limits.query_token_count_max = 0;
-        }
-    }
 }
 
 // Positions, strides and windows at the ends of their types are refused, or planned right.

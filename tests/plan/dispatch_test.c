@@ -352,16 +352,6 @@ MODES_TEST(mpmd__the_first_group_that_has_the_tier_wins) {
     check_mpmd(context, mode, work, 2000, groups, 3, owner_of_tier);
 }
 
-MODES_TEST(mpmd__one_group_is_spmd_with_lanes_of_its_own_number) {
-    uint64_t random = test_seed() + mode;
-    const uint32_t owner_of_tier[KERNEL_COUNT] = {0};
-    ptowsp_work *work = work_make(&random, 1000, KERNEL_COUNT);
-    for (uint32_t lane_count = 1; lane_count <= 1024; lane_count *= 4) {
-        const ptowsp_lane_group group = {lane_count, kernel_table, KERNEL_COUNT};
-        check_mpmd(context, mode, work, 1000, &group, 1, owner_of_tier);
-    }
-}
-
 MODES_TEST(mpmd__as_many_groups_and_lanes_as_the_limits_allow) {
     uint64_t random = test_seed() + mode;
     static ptowsp_work_fn tables[256][256];

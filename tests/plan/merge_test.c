@@ -387,19 +387,6 @@ TEST(merge__gives_the_values_of_paper) {
     }
 }
 
-TEST(merge__clear_makes_the_empty_state) {
-    for (uint32_t dim = 0; dim <= 70; dim++) {
-        float *acc = floats_make(dim);
-        ptowsp_partial cleared = {NAN, NAN};
-        ptowsp_merge_clear(&cleared, acc, dim);
-        assert_true(cleared.m == -INFINITY && cleared.l == 0.0f);
-        for (uint32_t d = 0; d < dim; d++) {
-            assert_true(acc[d] == 0.0f && !signbit(acc[d]));
-        }
-        test_release();
-    }
-}
-
 TEST(merge__empty_is_the_identity_on_both_sides) {
     const ptowsp_partial full = {2.5f, 3.0f}, empty = {-INFINITY, NAN};
     float row[5] = {1.0f, -2.0f, 0.5f, 1e30f, -0.0f},

@@ -248,22 +248,3 @@ TEST(plan__refuses_lengths_that_are_negative_or_that_no_tier_covers) {
     lengths[298] = 11;
     assert_ok(ptowsp_plan_total_work(&batch, &config, 1, &info));
 }
-
-TEST(plan__names_the_lowest_of_several_bad_sequences) {
-    int32_t lengths[100];
-    const ptowsp_batch batch = {lengths, 100, UINT32_MAX};
-    uint64_t random = test_seed();
-    for (int round = 0; TEST_ROUNDS(round, 300); round++) {
-        for (int i = 0; i < 100; i++) {
-            lengths[i] = 131072;
-        }
-        uint32_t low = test_random_u32(&random, 0, 98);
-        uint32_t high = test_random_u32(&random, low + 1, 99);
-        lengths[low] = round % 2 ? 131073 : -7;
-        lengths[high] = round % 2 ? -7 : 131073;
-        const fault_case expected = {round % 2 ? PTOWSP_FAULT_LENGTH_UNCOVERED
-                                               : PTOWSP_FAULT_LENGTH_NEGATIVE,
-                                     low, lengths[low], 0, NULL};
-        refuse_untouched(plan_call_of(&batch, NULL, NULL, 8), TAKE_BATCH, &expected);
-    }
-}

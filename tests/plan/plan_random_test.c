@@ -99,8 +99,9 @@ static void sample_make(sample *s, uint64_t seed, uint64_t number) {
     for (uint32_t i = 0; i < count; i++) {
         s->lengths[i] = sample_length(s, shape < 11 ? shape : test_random(&s->random) % 11);
     }
-    if (count > 0 && test_random(&s->random) % 32 == 0) {
-        s->lengths[test_random(&s->random) % count] = (int32_t)-random_scaled(&s->random, 31);
+    for (uint64_t bad = test_random(&s->random) % 64; count > 0 && bad < 3; bad++) {  // up to three
+        s->lengths[test_random(&s->random) % count] =
+            bad % 2 ? (int32_t)-random_scaled(&s->random, 31) : INT32_MAX;
     }
     s->batch.lengths = s->lengths;
     s->batch.sequence_count = count;

@@ -398,24 +398,15 @@ static const pwsp_issue_desc narrow[] = {{12, 9, 1, TILES, true, 0, 0},
                                          {1, 0, 1, TILES, true, 0, 8}};
 enum { NARROW = COUNT_OF(narrow) };
 
-TEST(issue__memory_that_is_given_once_is_enough_for_any_program) {
+TEST(issue__memory_that_is_given_once_is_enough_for_any_program_and_threads) {
     const uint64_t seed = test_seed();
-    for (uint32_t sample = 0; sample < 12 * NARROW; sample++) {
+    for (uint32_t sample = 0; sample < 16 * NARROW; sample++) {
         const pwsp_issue_desc *desc = &narrow[sample % NARROW];
         scene_make(seed + sample, sample % 7 ? PTOWSP_DEPENDENCIES_STRUCTURE : 0, desc);
+        the->has_threads = sample / NARROW % 4 == 3;
         play(TASKS);
         assert_true(the->issue.task_count_max <=
                     (desc->task_max ? desc->task_max : desc->place_count));
-        scene_free();
-    }
-}
-
-TEST(issue__threads_run_what_is_ready_while_memory_is_short) {
-    const uint64_t seed = test_seed();
-    for (uint32_t sample = 0; sample < 4 * NARROW; sample++) {
-        scene_make(seed + sample, PTOWSP_DEPENDENCIES_STRUCTURE, &narrow[sample % NARROW]);
-        the->has_threads = true;
-        play(TASKS);
         scene_free();
     }
 }
