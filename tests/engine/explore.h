@@ -149,15 +149,11 @@ static inline uint64_t explore_random(void) {
     return explore.random;
 }
 
-static inline bool explore_can_go_on(uint32_t thread) {
-    return explore.threads[thread].state == READY;
-}
-
 // The next thread behind one in the ring that can go on; that one itself is the last choice.
 static inline uint32_t explore_next(uint32_t from) {
     for (uint32_t i = 1; i <= explore.thread_count; i++) {
         uint32_t thread = (from + i) % explore.thread_count;
-        if (explore_can_go_on(thread)) {
+        if (explore.threads[thread].state == READY) {
             return thread;
         }
     }

@@ -66,15 +66,9 @@ static ptowsp_status nest_fail(void *user, uint64_t task, uint32_t lane) {
     return PTOWSP_UNSUPPORTED;
 }
 
-static ptowsp_status nest_b(void *user, uint64_t task, uint32_t lane) {
+static ptowsp_status nest_count(void *user, uint64_t task, uint32_t lane) {
     (void)task, (void)lane;
-    ((nest *)user)->ran_b++;
-    return PTOWSP_OK;
-}
-
-static ptowsp_status nest_c(void *user, uint64_t task, uint32_t lane) {
-    (void)task, (void)lane;
-    ((nest *)user)->ran_c++;
+    ++*(uint32_t *)user;
     return PTOWSP_OK;
 }
 
@@ -89,8 +83,9 @@ static ptowsp_status nest_root(void *user, uint64_t task, uint32_t lane) {
     static const uint32_t edges[][2] = {{0, 1}};
     nest *n = (nest *)user;
     (void)lane;
-    const ptowsp_graph_task_desc tasks[] = {
-        {.fn = nest_a, .user = n}, {.fn = nest_b, .user = n}, {.fn = nest_c, .user = n}};
+    const ptowsp_graph_task_desc tasks[] = {{.fn = nest_a, .user = n},
+                                            {.fn = nest_count, .user = &n->ran_b},
+                                            {.fn = nest_count, .user = &n->ran_c}};
     const ptowsp_graph_part part = {tasks, 3, edges, 1};
     ptowsp_status status = ptowsp_graph_add(n->graph, task, &part, &n->first);
     return n->parent_fails ? PTOWSP_STUCK : status;

@@ -328,25 +328,16 @@ TEST(count__sums_beyond_32_bits_are_kept) {
     test_release();
 }
 
-// An array of up to a page that ends where memory ends. Returns the end.
-static int32_t *page_end_make(char **out_pages, size_t *out_size) {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+TEST(count__nothing_is_read_outside_the_array) {
+    uint64_t random = test_seed();
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     char *pages =
         (char *)mmap(NULL, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_true(pages != (char *)MAP_FAILED);
+    // The pages around the middle one cannot be read.
+    int32_t *start = (int32_t *)(void *)(pages + page), *end = start + page / sizeof *end;
     assert_int_equal(mprotect(pages, page, PROT_NONE), 0);
-    assert_int_equal(mprotect(pages + 2 * page, page, PROT_NONE), 0);
-    *out_pages = pages;
-    *out_size = page;
-    return (int32_t *)(void *)(pages + 2 * page);
-}
-
-TEST(count__nothing_is_read_outside_the_array) {
-    uint64_t random = test_seed();
-    char *pages;
-    size_t page;
-    int32_t *end = page_end_make(&pages, &page);
-    int32_t *start = (int32_t *)(void *)(pages + page);  // the page before cannot be read either
+    assert_int_equal(mprotect(end, page, PROT_NONE), 0);
     for (int32_t *at = start; at < end; at++) {
         *at = length_random(&random);
     }

@@ -587,21 +587,14 @@ TEST(tiers__decode_list_makes_tiers_count_table_and_dispatch) {
     assert_true(attend_table[2] == attend_tier_2 && attend_table[3] == attend_tier_3);
 }
 
-TEST(tiers__table_and_dispatch_call_the_body_with_the_tier) {
+TEST(tiers__dispatch_does_nothing_for_other_tiers) {
     memset(attended, 0, sizeof attended);
-    for (uint32_t tier = 0; tier < 4; tier++) {
-        ptowsp_work work = ptowsp_work_of(0, (uint8_t)tier, 0, 0, 0, 0, 0);
-        attend_table[tier](&work, 9, attended);
-        assert_int_equal(attended[tier], 1);
-        attend_dispatch(&work, 9, attended);
-        assert_int_equal(attended[tier], 2);
-    }
-    for (uint32_t tier = 4; tier < 256; tier++) {  // other tiers do nothing
+    for (uint32_t tier = 0; tier < 256; tier++) {
         ptowsp_work work = ptowsp_work_of(0, (uint8_t)tier, 0, 0, 0, 0, 0);
         attend_dispatch(&work, 9, attended);
     }
     for (uint32_t tier = 0; tier < 16; tier++) {
-        assert_int_equal(attended[tier], tier < 4 ? 2 : 0);
+        assert_int_equal(attended[tier], tier < 4);
     }
 }
 
@@ -625,17 +618,6 @@ TEST(tiers__one_and_sixteen_make_as_many_kernels) {
     ptowsp_work work = ptowsp_work_of(0, 0, 0, 0, 0, 0, 0);
     lonely_dispatch(&work, 9, attended);
     assert_int_equal(attended[0], 3);
-}
-
-TEST(tiers__dispatch_calls_the_kernel_of_the_descriptor) {
-    uint64_t random = test_seed();
-    ptowsp_work *work = work_make(&random, 1000, KERNEL_COUNT);
-    log_book *book = log_open(work, 1);
-    for (uint32_t i = 0; i < 1000; i++) {
-        kernel_dispatch(&work[i], 0, book);
-    }
-    log_expect_each_once(book, 1000);
-    test_release();
 }
 
 // -- stress ---------------------------------------------------------------------------------------

@@ -152,48 +152,44 @@ CONTEXT_TEST(work__comes_from_the_default_allocator_too) {
     assert_string_equal(error.text, "");
 }
 
-// Counts that need more bytes than size_t holds must not wrap around to small ones. The limit in
-// the texts is that of 64-bit machines.
-MEMORY_TEST(work__refuses_counts_out_of_range) {
-    size_t allocations = memory->allocations;
-    const uint64_t counts[] = {0, 768614336404564651u, UINT64_MAX};  // 24 of the second wrap to 8
-    const char *texts[] = {
-        "work_create: count 0 is not in 1 to 384307168202282325",
-        "work_create: count 768614336404564651 is not in 1 to 384307168202282325",
-        "work_create: count 18446744073709551615 is not in 1 to 384307168202282325"};
-    for (int i = 0; i < 3; i++) {
-        ptowsp_work local, *work = &local;
-        assert_invalid(ptowsp_work_create(context, counts[i], &work));
-        assert_null(work);
-        if (sizeof(size_t) == 8) {
-            test_error_is(context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, texts[i]);
-        }
-    }
-    assert_int_equal(memory->allocations, allocations);  // nothing was asked for
-}
-
 MEMORY_TEST(work__refuses_a_missing_output) {
     test_refused(context, ptowsp_work_create(context, 1, NULL), PTOWSP_INVALID_PARAMS,
                  PTOWSP_NO_INDEX, "work_create: out_work is NULL");
 }
 
-MEMORY_TEST(work__reports_missing_memory) {
-    size_t bytes_before = memory->live_bytes;
-    const uint64_t counts[] = {1, 12345, UINT64_C(1) << 40};  // the last is never really allocated
-    const char *texts[] = {"work_create: no memory for 1 descriptors",
-                           "work_create: no memory for 12345 descriptors",
-                           "work_create: no memory for 1099511627776 descriptors"};
-    for (int i = 0; i < (sizeof(size_t) == 8 ? 3 : 2); i++) {
-        memory->refuse_at = memory->allocations + 1;
-        ptowsp_work local, *work = &local;
-        assert_int_equal(ptowsp_work_create(context, counts[i], &work), PTOWSP_OUT_OF_MEMORY);
+// Counts that need more bytes than size_t holds must not wrap around to small ones: 24 of the second wrap to 8. Where
+// memory is refused the last is never really allocated. The limit in the texts is that of 64-bit machines.
+MEMORY_TEST(work__counts_out_of_range_and_missing_memory_are_reported) {
+    const size_t bytes_before = memory->live_bytes;
+    static const struct {
+        uint64_t count;
+        ptowsp_status status;
+        const char *text;
+    } rows[] = {
+        {0, PTOWSP_INVALID_PARAMS, "count 0 is not in 1 to 384307168202282325"},
+        {768614336404564651u, PTOWSP_INVALID_PARAMS,
+         "count 768614336404564651 is not in 1 to 384307168202282325"},
+        {UINT64_MAX, PTOWSP_INVALID_PARAMS,
+         "count 18446744073709551615 is not in 1 to 384307168202282325"},
+        {1, PTOWSP_OUT_OF_MEMORY, "no memory for 1 descriptors"},
+        {12345, PTOWSP_OUT_OF_MEMORY, "no memory for 12345 descriptors"},
+        {UINT64_C(1) << 40, PTOWSP_OUT_OF_MEMORY, "no memory for 1099511627776 descriptors"}};
+    ptowsp_work local, *work = &local;
+    char text[100] = "";
+    for (size_t i = 0; i < COUNT_OF(rows) - (sizeof(size_t) != 8); i++, work = &local) {
+        const size_t allocations = memory->allocations;
+        memory->refuse_at = allocations + 1;
+        assert_int_equal(ptowsp_work_create(context, rows[i].count, &work), rows[i].status);
         assert_null(work);
-        test_error_is(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, texts[i]);
         assert_int_equal(memory->live_bytes, bytes_before);
+        assert_int_equal(memory->allocations - allocations, i >= 3);
+        snprintf(text, sizeof text, "work_create: %s", rows[i].text);
+        if (sizeof(size_t) == 8 || i >= 3) {
+            test_error_is(context, rows[i].status, PTOWSP_NO_INDEX, text);
+        }
     }
-    ptowsp_work *work = NULL;  // the context is none the worse
-    assert_ok(ptowsp_work_create(context, 12345, &work));
-    test_error_is(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, texts[2 - (sizeof(size_t) != 8)]);
+    assert_ok(ptowsp_work_create(context, 12345, &work));  // the context is none the worse
+    test_error_is(context, PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, text);
     ptowsp_work_destroy(context, work);
 }
 

@@ -2,6 +2,7 @@
 
 #include "src/base/wall.h"
 #include "device_fixture.h"
+#include "written.h"
 
 // Requests with a task each, and one behind it; then a pipeline of two processes.
 enum { REQUESTS = 40, TILES = 9, TASK_COUNT = 2 * REQUESTS + 2 * TILES, BUSY_NS = 40000 };
@@ -11,17 +12,17 @@ typedef struct seen {
     uint32_t lane, count;
 } seen;
 
-typedef struct fixture {
+typedef struct walled {
     ptowsp_context *context;
     ptowsp_module *m;
     ptowsp_program *program;
     ptowsp_run *run;
     seen seen[TASK_COUNT];
     test_memory memory;
-} fixture;
+} walled;
 
 static ptowsp_cycles spend(const ptowsp_task *task, void *user) {
-    seen *s = &((fixture *)user)->seen[task->index];
+    seen *s = &((walled *)user)->seen[task->index];
     s->begin = ptowsp_clock_ns();
     s->lane = task->lane;
     while (ptowsp_clock_ns() - s->begin < BUSY_NS) {
@@ -42,7 +43,7 @@ static ptowsp_cycles spend(const ptowsp_task *task, void *user) {
     "    process compute consumes tiles\n      consume token from tiles\n"                         \
     "        task last(token)\n"
 
-static void make(fixture *f, bool has_cost, const ptowsp_schedule *schedule) {
+static void make(walled *f, bool has_cost, const ptowsp_schedule *schedule) {
     const char *text = has_cost ? STEP(", 10 cycles") : STEP("");
     memset(f, 0, sizeof *f);
     const ptowsp_context_desc context = {.threads = PTOWSP_THREADS_OWN,
@@ -57,12 +58,12 @@ static void make(fixture *f, bool has_cost, const ptowsp_schedule *schedule) {
     f->run = test_run_text(f->context, text, &attached, &program, &f->m, &f->program);
 }
 
-static void destroy(fixture *f) {
+static void destroy(walled *f) {
     test_destroy(f->run, f->program, f->m, f->context);
     assert_int_equal(f->memory.live_blocks, 0);
 }
 
-static void record(const fixture *f, uint64_t every, bool has_clock) {
+static void record(const walled *f, uint64_t every, bool has_clock) {
     const ptowsp_record_options options = {PTOWSP_RECORD_TASKS, 0, 0, every, has_clock};
     assert_ok(ptowsp_run_record(f->run, &options));
 }
@@ -71,7 +72,7 @@ static void record(const fixture *f, uint64_t every, bool has_clock) {
 enum { SLACK_NS = 20000 };
 
 // Records against what kernels have seen between two times of the clock.
-static void check(const fixture *f, uint64_t every, uint64_t before, uint64_t after) {
+static void check(const walled *f, uint64_t every, uint64_t before, uint64_t after) {
     assert_int_equal(ptowsp_run_trace_count(f->run), (TASK_COUNT + every - 1) / every);
     for (uint64_t i = 0; i < ptowsp_run_trace_count(f->run); i++) {
         const ptowsp_task_trace task = ptowsp_run_trace_at(f->run, i);
@@ -100,7 +101,7 @@ static void check(const fixture *f, uint64_t every, uint64_t before, uint64_t af
 }
 
 TEST(wall__tells_when_and_where_kernels_ran) {
-    static fixture f;
+    static walled f;
     for (uint32_t kind = 0; kind < 12; kind++) {
         ptowsp_run_options options = {0};
         ptowsp_schedule schedule = {.lane_count = 2,
@@ -131,22 +132,10 @@ TEST(wall__tells_when_and_where_kernels_ran) {
     }
 }
 
-// An output that keeps text.
-static char kept_text[32768];
-
-static bool keep_bytes(void *user, const void *data, size_t size) {
-    size_t *length = (size_t *)user;
-    assert_true(*length + size < sizeof kept_text);
-    memcpy(kept_text + *length, data, size);
-    *length += size;
-    kept_text[*length] = '\0';
-    return true;
-}
-
 // Reads a CSV back: a line is index,...,"lane L",ready,issue,start,end,...
 static uint32_t csv_lines(ptowsp_span *out_spans, uint64_t capacity) {
     uint32_t count = 0;
-    for (const char *line = strchr(kept_text, '\n') + 1; *line; line = strchr(line, '\n') + 1) {
+    for (const char *line = strchr(written.text, '\n') + 1; *line; line = strchr(line, '\n') + 1) {
         unsigned long long index = 0, ready = 0, issue = 0, start = 0, end = 0;
         unsigned lane = 0;
         const char *track = strstr(line, "\"lane ");
@@ -165,18 +154,16 @@ static uint32_t csv_lines(ptowsp_span *out_spans, uint64_t capacity) {
 }
 
 TEST(wall__tells_which_core_of_a_device) {
-    static fixture f;
+    static walled f;
     make(&f, true, NULL);
     ptowsp_device *device = device_of(f.context, 1, 3, 0);
     record(&f, 1, true);
     uint64_t before = ptowsp_clock_ns();
     assert_ok(ptowsp_device_run(device, f.run, NULL));
     check(&f, 1, before, ptowsp_clock_ns());
-    size_t length = 0;
     ptowsp_span read[TASK_COUNT];
     const ptowsp_export_options options = {.time = PTOWSP_TIME_WALL};
-    const ptowsp_output output = {keep_bytes, &length};
-    assert_ok(ptowsp_run_export(f.run, PTOWSP_EXPORT_CSV, &options, output));
+    assert_ok(ptowsp_run_export(f.run, PTOWSP_EXPORT_CSV, &options, written_output()));
     assert_int_equal(csv_lines(read, TASK_COUNT), TASK_COUNT);
     for (uint64_t i = 0; i < TASK_COUNT; i++) {
         const ptowsp_task_record *clock = ptowsp_run_clock_at(f.run, i);
@@ -198,7 +185,7 @@ TEST(wall__of_tasks_that_did_not_run_is_none) {
                                "  for_each i in n\n    task k()\n";
     const ptowsp_parse_kernel kernel = {.name = "k", .fn = fail_third};
     const ptowsp_parse_desc attached = {.kernels = &kernel, .kernel_count = 1};
-    fixture f = {.context = test_lanes(2)};
+    walled f = {.context = test_lanes(2)};
     f.run = test_run_text(f.context, text, &attached, NULL, &f.m, &f.program);
     test_invalid(f.context, ptowsp_run_record(f.run, &wrong),
                  "run: the wall clock is recorded of tasks (PTOWSP_RECORD_TASKS)");
@@ -213,27 +200,19 @@ TEST(wall__of_tasks_that_did_not_run_is_none) {
     destroy(&f);
 }
 
-static bool count_bytes(void *user, const void *data, size_t size) {
-    (void)data;
-    *(size_t *)user += size;
-    return true;
-}
-
 // Executes and exports, with one allocation refused from here on; 0: none. OUT_OF_MEMORY if it was.
-static bool survives(fixture *f, size_t refused) {
+static bool survives(walled *f, size_t refused) {
     const ptowsp_export_options both = {.time = PTOWSP_TIME_BOTH};
     const ptowsp_span spans[] = {{3, 4, 1, 0}, {1, 2, 1, 0}};
     static const char *const names[] = {"name"};
     const ptowsp_span_set set = {"title", spans, 2, names, 1, NULL, NULL, 0, NULL, NULL, 0, false};
-    size_t size = 0;
-    const ptowsp_output output = {count_bytes, &size};
     f->memory.refuse_at = refused ? f->memory.allocations + refused : 0;
     ptowsp_status status = test_execute(f->run, 2);
     if (status == PTOWSP_OK) {
-        status = ptowsp_run_export(f->run, PTOWSP_EXPORT_PERFETTO, &both, output);
+        status = ptowsp_run_export(f->run, PTOWSP_EXPORT_PERFETTO, &both, written_output());
     }
     if (status == PTOWSP_OK) {
-        status = ptowsp_spans_export(f->context, &set, PTOWSP_EXPORT_SVG, NULL, output);
+        status = ptowsp_spans_export(f->context, &set, PTOWSP_EXPORT_SVG, NULL, written_output());
     }
     assert_true(status == PTOWSP_OK || status == PTOWSP_OUT_OF_MEMORY);
     f->memory.refuse_at = 0;
@@ -241,7 +220,7 @@ static bool survives(fixture *f, size_t refused) {
 }
 
 TEST(wall__every_refused_allocation_is_told) {
-    static fixture f;
+    static walled f;
     size_t refused = 1;
     for (bool is_over = false; !is_over; refused++) {
         make(&f, true, NULL);
@@ -306,14 +285,12 @@ static void check_nodes(const ptowsp_span *spans, const seen *saw) {
 
 // The picture of a graph's spans, read back: times from the earliest on.
 static void check_picture(ptowsp_context *context, const ptowsp_span *spans) {
-    size_t length = 0;
     static const char *const names[] = {"vector", "cube"};
     const ptowsp_span_set set = {"graph", spans, NODES, names, 2, NULL,
                                  NULL,    0,     NULL,  NULL,  0, false};
-    const ptowsp_output output = {keep_bytes, &length};
     ptowsp_span read[NODES];
     uint64_t first = UINT64_MAX;
-    assert_ok(ptowsp_spans_export(context, &set, PTOWSP_EXPORT_CSV, NULL, output));
+    assert_ok(ptowsp_spans_export(context, &set, PTOWSP_EXPORT_CSV, NULL, written_output()));
     assert_int_equal(csv_lines(read, NODES), NODES - 1);  // but the one that was skipped
     for (int i = 0; i < NODES - 1; i++) {
         first = spans[i].begin < first ? spans[i].begin : first;
