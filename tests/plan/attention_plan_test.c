@@ -188,31 +188,8 @@ TEST(attention_plan__export_fills_the_arrays_to_capacity) {
 
 // -- faults ---------------------------------------------------------------------------------------
 
-typedef struct faults_case {
-    int32_t kv[4], queries[4];
-    abatch batch;
-    aconfig config;
-    ptowsp_plan_info info;
-} faults_case;
-
-static void case_make(faults_case *f) {
-    *f = (faults_case){.kv = {300, 0, 20, 50},
-                       .queries = {1, 5, 2, 1},
-                       .batch = {f->kv, f->queries, 4},
-                       .config = {.kv_head_count = 2, .lane_count = 3}};
-}
-
-#define GENERATE(f, plan) ptowsp_attention_generate(&(f)->batch, &(f)->config, plan, &(f)->info)
-#define CHECK(f, plan)    ptowsp_attention_check(&(f)->batch, &(f)->config, plan, &(f)->info)
-
-// What the check finds in `plan`.
-#define FOUND(of)                                                                                  \
-    (assert_invalid(CHECK(f, &plan)), assert_int_equal(f->info.fault, PTOWSP_FAULT_##of))
-
-#define FAULTS_TEST(name) TEST_MADE(name, faults_case, f, case_make(f), (void)0)
-
-FAULTS_TEST(attention_faults__plans_set_up_by_hand_may_leave_out_their_room_for_lanes) {
-    f->config.lane_count = 100;
+TEST(attention_faults__plans_set_up_by_hand_may_leave_out_their_room_for_lanes) {
+    const aconfig config = config_of(2, 100);
     ptowsp_work units[200], merges[100];
     uint32_t unit_begin[101], merge_begin[101];
     aplan plan = {.units = units,
@@ -222,10 +199,10 @@ FAULTS_TEST(attention_faults__plans_set_up_by_hand_may_leave_out_their_room_for_
                   .unit_capacity = 200,
                   .merge_capacity = 100,
                   .slot_capacity = 300};
-    assert_ok(GENERATE(f, &plan));
+    assert_ok(ptowsp_attention_generate(&drawn, &config, &plan, NULL));
     assert_int_equal(plan.lane_count, 100);
     assert_int_equal(plan.lane_capacity, 0);
-    plan_check(&f->batch, &f->config, &plan);
+    plan_check(&drawn, &config, &plan);
 }
 
 TEST(attention_faults__a_number_that_names_nothing_leaves_the_name_out) {
@@ -238,48 +215,17 @@ TEST(attention_faults__a_number_that_names_nothing_leaves_the_name_out) {
     fault_text_is(&info, "plan: positions. is given without query_first");
 }
 
-// An INVALID unit below the count is not of a plan, even without KV: nor is a count that includes one.
-FAULTS_TEST(attention_faults__check_finds_invalid_units_among_the_others) {
-    const int32_t lengths[] = {40, 30};
-    f->batch = (abatch){lengths, NULL, 2};
-    f->config = (aconfig){.kv_head_count = 1, .lane_count = 1};
-    aplan plan = plan_make(&f->batch, &f->config);
-    assert_int_equal(plan.unit_count, 2);
-    plan.tile_count = 1;
-    const ptowsp_work kept = plan.units[1];
-    plan.units[1] = ptowsp_work_of(PTOWSP_NO_SLOT, 0, PTOWSP_WORK_INVALID, 0, 0, 0, 0);
-    f->batch.sequence_count = 1;
-    fault_is(CHECK(f, &plan), PTOWSP_INVALID_PARAMS, &f->info,
-             "plan: the plan says 2 where 1 belongs");
-    plan.units[0] = plan.units[1];
-    plan.units[1] = kept;
-    plan.units[1].params[0] = 0;
-    f->batch.kv_lengths = lengths + 1;
-    FOUND(UNIT_WRONG);
-    assert_int_equal(f->info.index, 0);
-    plan_free(&plan);
-}
-
-// 2^32 - 1 heads on two lanes: the middle one is split, and so there is one unit too many.
-FAULTS_TEST(attention_faults__one_unit_too_many_is_refused) {
+// As the facts say of the size: 2^32 - 1 heads on two lanes have a unit more.
+TEST(attention_faults__one_unit_too_many_is_refused) {
     const int32_t length = 1000;
-    f->batch = (abatch){&length, NULL, 1};
-    f->config = (aconfig){.kv_head_count = UINT32_MAX, .lane_count = 2};
-    ptowsp_work works[2];
-    uint32_t begins[6];
-    aplan plan = {
-        .units = works, .merges = works + 1, .unit_begin = begins, .merge_begin = begins + 3};
-    plan.unit_capacity = plan.merge_capacity = 1;
-    const char text[] = "plan: 4294967296 units are more than the 4294967295 of a plan";
-    fault_is(GENERATE(f, &plan), PTOWSP_LIMIT_EXCEEDED, &f->info, text);
-    ptowsp_attention_sizes sizes;
-    fault_is(ptowsp_attention_size(&f->batch, &f->config, &sizes, &f->info), PTOWSP_LIMIT_EXCEEDED,
-             &f->info, text);
-    // One head less is half of them on each lane, and as many units as a plan can have.
-    f->config.kv_head_count--;
-    assert_int_equal(GENERATE(f, &plan), PTOWSP_BUFFER_OVERFLOW);
-    assert_int_equal(f->info.fault, PTOWSP_FAULT_UNITS_SMALL);
-    assert_true(f->info.value == (int64_t)UINT32_MAX - 1);
+    const abatch batch = {&length, NULL, 1};
+    const aconfig config = config_of(UINT32_MAX, 2);
+    aplan plan = plan_make(&drawn, &drawn_config);
+    ptowsp_plan_info info;
+    plan.lane_capacity = 0;
+    fault_is(ptowsp_attention_generate(&batch, &config, &plan, &info), PTOWSP_LIMIT_EXCEEDED, &info,
+             "plan: 4294967296 units are more than the 4294967295 of a plan");
+    plan_free(&plan);
 }
 
 // Arrays of 32-bit integers number units up to 2^31 - 1; nothing is read of a plan with more.
@@ -301,22 +247,4 @@ TEST(attention_faults__plans_too_large_to_export_are_refused) {
     plan.merges = &unit;
     plan.merge_capacity = 0;
     assert_invalid(ptowsp_attention_export(&plan, &arrays));
-}
-
-// Of another batch. attention_random_test.c changes all else that a plan has.
-FAULTS_TEST(attention_faults__check_finds_another_batch_and_number_of_tiles) {
-    f->config.cost.per_token = 1;
-    f->config.page_size = 5;
-    aplan plan = plan_make(&f->batch, &f->config);
-    assert_ok(CHECK(f, &plan));
-    plan.tile_count++;
-    FOUND(COUNT_WRONG);
-    plan.tile_count--;
-    f->kv[3] = 51;
-    FOUND(UNIT_WRONG);
-    f->kv[3] = 0;
-    assert_invalid(CHECK(f, &plan));
-    plan.tile_count -= 2;
-    FOUND(UNIT_EXTRA);
-    plan_free(&plan);
 }

@@ -1,6 +1,6 @@
 // Planning, refused: every fault in every function that can find it, with index, value, limit and
 // text, and the order in which faults are found. Values at the ends of their types are in
-// chunk_facts_test.c. Refused calls put out 0 and write nothing into their buffer. Faults, texts and
+// chunk_facts_test.c, lengths that tiers do not cover, and the first of several, in plan_random_test.c. Refused calls put out 0 and write nothing into their buffer. Faults, texts and
 // their order are those of the list PTOWSP_PLAN_FAULTS in the header, copied here by hand; numbers are
 // worked out on paper.
 
@@ -214,37 +214,4 @@ TEST(plan__the_earlier_of_two_faults_is_reported) {
         }
     }
     assert_true(pair_count > 100);
-}
-
-// -- lengths --------------------------------------------------------------------------------------
-
-TEST(plan__refuses_lengths_that_are_negative_or_that_no_tier_covers) {
-    // A tier that covers a negative length does not make it valid.
-    static const ptowsp_tier below_zero[] = {{0, INT32_MIN, INT32_MAX}};
-    static const ptowsp_tier gap[] = {{0, 11, INT32_MAX}, {1, 1, 9}};
-    const ptowsp_plan_config all = {.tiers = below_zero, .tier_count = 1};
-    const ptowsp_plan_config config = {.tiers = gap, .tier_count = 2};
-    const struct {
-        int32_t length;
-        const ptowsp_plan_config *config;
-    } rows[] = {{-1, &all},     {INT32_MIN, &all}, {-1, NULL},   {INT32_MIN, NULL},
-                {131073, NULL}, {INT32_MAX, NULL}, {10, &config}};
-    int32_t lengths[300] = {0};
-    const ptowsp_batch batch = {lengths, 300, 1};
-    for (uint32_t at = 0; at < 300; at += 13) {
-        for (size_t i = 0; i < COUNT_OF(rows); i++) {
-            lengths[at] = rows[i].length;
-            const fault_case expected = {lengths[at] < 0 ? PTOWSP_FAULT_LENGTH_NEGATIVE
-                                                         : PTOWSP_FAULT_LENGTH_UNCOVERED,
-                                         at, lengths[at], 0, NULL};
-            refuse_untouched(plan_call_of(&batch, rows[i].config, NULL, 8), TAKE_BATCH, &expected);
-        }
-        lengths[at] = 0;
-    }
-    ptowsp_plan_info info;
-    lengths[299] = 131072;  // the last length that the standard tiers cover
-    assert_ok(ptowsp_plan_total_work(&batch, NULL, 1, &info));
-    lengths[299] = 9;  // next to the gap
-    lengths[298] = 11;
-    assert_ok(ptowsp_plan_total_work(&batch, &config, 1, &info));
 }

@@ -73,12 +73,11 @@ static void bytes_of(const pwsp_bound_tensor *t, const pwsp_tile_at *at, uint64_
 }
 
 static bool meets(const uint64_t *a, const uint64_t *b) {
+    uint64_t both = 0;
     for (uint32_t i = 0; i < WORDS; i++) {
-        if (a[i] & b[i]) {
-            return true;
-        }
+        both |= a[i] & b[i];
     }
-    return false;
+    return both != 0;
 }
 
 // The first and the last byte of a set.
@@ -94,12 +93,11 @@ static void span_of(const uint64_t *bytes, int64_t *low, int64_t *high) {
 }
 
 static bool is_inside(const uint64_t *outer, const uint64_t *inner) {
+    uint64_t beside = 0;
     for (uint32_t i = 0; i < WORDS; i++) {
-        if (inner[i] & ~outer[i]) {
-            return false;
-        }
+        beside |= inner[i] & ~outer[i];
     }
-    return true;
+    return beside == 0;
 }
 
 static bool is_same(const world *w, const pwsp_tile_at *a, const pwsp_tile_at *b) {
@@ -350,8 +348,7 @@ static void task_random(world *w, uint32_t number, uint64_t *random) {
 
 TEST(deps__a_task_waits_for_what_comparing_all_bytes_finds) {
     uint64_t seed = test_seed(), lists_compared = 0;
-    world *w = (world *)malloc(sizeof *w);
-    assert_non_null(w);
+    static world made, *const w = &made;
     for (uint32_t sample = 0; TEST_ROUNDS(sample, 130); sample++) {
         uint64_t random = seed + sample;
         if (sample % 100 == 0) {
@@ -366,14 +363,12 @@ TEST(deps__a_task_waits_for_what_comparing_all_bytes_finds) {
         pwsp_blocks_free(&w->blocks);
     }
     assert_met(lists_compared > 0);
-    free(w);
 }
 
 // Tensors in different groups share no byte, however they are packed.
 TEST(deps__groups_that_are_apart_share_no_bytes) {
     uint64_t random = test_seed();
-    world *w = (world *)malloc(sizeof *w);
-    assert_non_null(w);
+    static world made, *const w = &made;
     uint32_t split = 0;
     for (uint32_t sample = 0; TEST_ROUNDS(sample, 4000); sample++) {
         uint64_t bytes[TENSORS][WORDS];
@@ -417,7 +412,16 @@ TEST(deps__groups_that_are_apart_share_no_bytes) {
         pwsp_blocks_free(&w->blocks);
     }
     assert_met(split > 100);
-    free(w);
+}
+
+// A map of so many tensors, in memory that goes with `blocks`.
+static pwsp_deps map_make(pwsp_blocks *blocks, uint32_t tensor_count) {
+    const pwsp_memory heap = pwsp_memory_make(NULL, NULL);
+    static pwsp_memory memory;
+    pwsp_deps deps;
+    memory = pwsp_blocks_begin(blocks, &heap);
+    assert_true(pwsp_deps_init(&deps, &memory, tensor_count));
+    return deps;
 }
 
 // Q, K and V of all layers, in rows of one buffer: all of them are plain.
@@ -441,11 +445,8 @@ TEST(deps__the_usual_packings_are_as_good_as_apart) {
             t->col_stride = 1;
             t->base = 4096 + (i * 7 % COUNT) * (by_head ? DIM : HEADS * DIM) * 2;
         }
-        const pwsp_memory heap = pwsp_memory_make(NULL, NULL);
         pwsp_blocks blocks;
-        const pwsp_memory memory = pwsp_blocks_begin(&blocks, &heap);
-        pwsp_deps deps;
-        assert_true(pwsp_deps_init(&deps, &memory, COUNT + 1));
+        pwsp_deps deps = map_make(&blocks, COUNT + 1);
         pwsp_deps_begin(&deps, &timed, bound);
         for (uint32_t i = 1; i <= COUNT; i++) {
             assert_int_equal(deps.tensors[i].group, i);
@@ -489,11 +490,8 @@ TEST(deps__lists_are_short_whatever_comes_first) {
     bound[1].element_size = 4;
     bound[1].rows = bound[1].cols = bound[1].row_stride = SIDE * 32 - 21;
     bound[1].col_stride = 1;
-    const pwsp_memory heap = pwsp_memory_make(NULL, NULL);
     pwsp_blocks blocks;
-    const pwsp_memory memory = pwsp_blocks_begin(&blocks, &heap);
-    pwsp_deps deps;
-    assert_true(pwsp_deps_init(&deps, &memory, 2));
+    pwsp_deps deps = map_make(&blocks, 2);
     for (uint32_t first = 0; first < 3; first++) {
         pwsp_token token = {10, 0};
         pwsp_deps_begin(&deps, &timed, bound);

@@ -26,20 +26,28 @@ typedef struct grid_world {
     uint64_t again_count;  // tiles that were in their tasks before
 } grid_world;
 
-static void tensor_random(grid_world *w, uint32_t i, uint64_t *random) {
+// A tensor that is apart from all others.
+static pwsp_bound_tensor *tensor_make(grid_world *w, uint32_t i, int64_t rows, int64_t cols,
+                                      int64_t row_stride) {
     pwsp_bound_tensor *t = &w->bound[i];
-    const int64_t parts = w->is_even ? 1 : 5;  // of rows and columns, at most
-    memset(t, 0, sizeof *t);
+    *t = (pwsp_bound_tensor){.is_bound = true,
+                             .element_size = 2,
+                             .base = (uint64_t)i << 40,
+                             .rows = rows,
+                             .cols = cols,
+                             .col_stride = 1,
+                             .row_stride = row_stride};
     for (uint32_t l = 0; l < PWSP_TENSOR_LEAD_MAX; l++) {
         t->lead_shape[l] = 1;
     }
-    t->is_bound = true;
-    t->element_size = 2;
-    t->base = (uint64_t)i << 40;
-    t->rows = test_random_in(random, 1, 60);
-    t->cols = test_random_in(random, 1, 60);
-    t->col_stride = 1;
-    t->row_stride = t->cols + test_random_in(random, 0, 3);
+    w->written[i] = true;
+    return t;
+}
+
+static void tensor_random(grid_world *w, uint32_t i, uint64_t *random) {
+    const int64_t parts = w->is_even ? 1 : 5;  // of rows and columns, at most
+    const int64_t rows = test_random_in(random, 1, 60), cols = test_random_in(random, 1, 60);
+    pwsp_bound_tensor *t = tensor_make(w, i, rows, cols, cols + test_random_in(random, 0, 3));
     t->lead_shape[0] = test_random_in(random, 1, 5);
     t->lead_shape[1] = test_random_in(random, 1, i == TENSORS - 1 && !w->is_even ? 400 : 4);
     t->lead_strides[1] = t->rows * t->row_stride + test_random_in(random, 0, 9);
@@ -49,7 +57,6 @@ static void tensor_random(grid_world *w, uint32_t i, uint64_t *random) {
     }
     w->rows[i] = (uint32_t)test_random_in(random, (t->rows + parts - 1) / parts, t->rows);
     w->cols[i] = (uint32_t)test_random_in(random, (t->cols + parts - 1) / parts, t->cols);
-    w->written[i] = true;
     w->loaded[i] = test_random(random) % 4 == 0 && !w->is_even;
 }
 
@@ -215,10 +222,9 @@ static void task_random(grid_world *w, uint64_t number, uint64_t *random) {
 
 TEST(grid__finds_what_lists_find_and_takes_the_same_places) {
     const uint64_t seed = test_seed();
-    grid_world *w = (grid_world *)malloc(sizeof *w);
+    static grid_world made, *const w = &made;
     uint32_t forms[4] = {0};
     uint64_t pages = 0, keyed_count = 0, ended_count = 0, again_count = 0, even_count = 0;
-    assert_non_null(w);
     for (uint32_t sample = 0; TEST_ROUNDS(sample, 50); sample++) {
         uint64_t random = seed + sample;
         world_random(w, &random, sample % 5 == 4);
@@ -240,7 +246,6 @@ TEST(grid__finds_what_lists_find_and_takes_the_same_places) {
         even_count += w->keyed_count > 0 && !w->grids.buckets;
         pwsp_blocks_free(&w->blocks);
     }
-    free(w);
     print_message(
         "grids %u, ended %u, none %u, pages %u; all of %u tasks, of which %u end one; %u again\n",
         (unsigned)forms[PWSP_DEPS_GRID], (unsigned)forms[PWSP_DEPS_LISTS_SINCE],
@@ -254,8 +259,7 @@ TEST(grid__finds_what_lists_find_and_takes_the_same_places) {
 // A task that reads one of 2^30 tiles far apart, again and again: a page for each would take 144
 // bytes, so the grid ends when pages have less than four accesses.
 TEST(grid__tiles_far_apart_go_to_lists) {
-    grid_world *w = (grid_world *)calloc(1, sizeof *w);
-    assert_non_null(w);
+    static grid_world made, *const w = &made;
     uint64_t random = 1;
     world_random(w, &random, false);
     pwsp_bound_tensor *t = &w->bound[1];
@@ -274,7 +278,6 @@ TEST(grid__tiles_far_apart_go_to_lists) {
     assert_int_equal(w->grids.tensors[1].form, PWSP_DEPS_LISTS_SINCE);
     assert_int_equal(w->grids.access_count, 1000);
     pwsp_blocks_free(&w->blocks);
-    free(w);
 }
 
 // -- sweeps and memory ----------------------------------------------------------------------------
@@ -291,15 +294,7 @@ static grid_world *plain_make(test_memory *memory, uint32_t dependencies) {
     w->timed.tensor_is_written = w->written;
     w->timed.tensor_is_loaded = w->loaded;
     for (uint32_t i = 1; i < TENSORS; i++) {
-        pwsp_bound_tensor *t = &w->bound[i];
-        for (uint32_t l = 0; l < PWSP_TENSOR_LEAD_MAX; l++) {
-            t->lead_shape[l] = 1;
-        }
-        t->is_bound = w->written[i] = true;
-        t->element_size = 2;
-        t->base = (uint64_t)i << 40;
-        t->rows = ROWS;
-        t->cols = t->col_stride = t->row_stride = 1;
+        tensor_make(w, i, ROWS, 1, 1);
         w->loaded[i] = (dependencies & PTOWSP_DEPENDENCIES_OVERLAP) == 0;
     }
     const pwsp_memory heap = pwsp_memory_make(memory ? test_resize : NULL, memory);
@@ -319,6 +314,11 @@ static void plain_free(grid_world *w) {
 static pwsp_tile_at rows_of(uint32_t tensor, int64_t row, uint32_t rows, uint32_t access) {
     const pwsp_tile_at at = {tensor, rows, rows ? 1 : 0, access, 0, row, 0};
     return at;
+}
+
+// A task with one tile is ordered, and known to later ones. False without memory.
+static bool order(pwsp_deps *deps, pwsp_tile_at at, const pwsp_token *token) {
+    return pwsp_deps_query(deps, &at, 1) && pwsp_deps_add(deps, &at, 1, token);
 }
 
 // A task with one tile, in both maps.
@@ -375,8 +375,8 @@ TEST(grid__a_sweep_may_lack_memory) {
         pwsp_tile_at at = rows_of(1, 0, 1, PWSP_TILE_WRITTEN),
                      all = rows_of(2, 0, 0, PWSP_TILE_READ);
         const pwsp_tile_at in_grid = at;
-        assert_true(pwsp_deps_query(deps, &at, 1) && pwsp_deps_add(deps, &at, 1, &late));
-        assert_true(pwsp_deps_query(deps, &all, 1) && pwsp_deps_add(deps, &all, 1, &early));
+        assert_true(order(deps, at, &late));
+        assert_true(order(deps, all, &early));
         for (int64_t i = 0; i < 1900; i++) {
             at = rows_of(2, 4 * i, 4, PWSP_TILE_WRITTEN);
             assert_true(pwsp_deps_query(deps, &at, 1) &&
@@ -385,7 +385,7 @@ TEST(grid__a_sweep_may_lack_memory) {
         deps->clock = 2000;
         for (int64_t i = 0; i < 8; i++) {
             at = rows_of(2, i, 1, PWSP_TILE_WRITTEN);
-            assert_true(pwsp_deps_query(deps, &at, 1) && pwsp_deps_add(deps, &at, 1, &late));
+            assert_true(order(deps, at, &late));
         }
         pwsp_deps_query_load(deps, &all);
         assert_true(deps->wants_sweep);
@@ -442,7 +442,7 @@ TEST(grid__its_end_may_lack_memory) {
             for (int64_t i = 0; i < 16 + 26; i++) {
                 const int64_t row = i < 16 ? i : (i - 15) * PWSP_DEPS_PAGE;
                 const pwsp_tile_at at = rows_of(1, row, 1, PWSP_TILE_WRITTEN);
-                assert_true(pwsp_deps_query(deps, &at, 1) && pwsp_deps_add(deps, &at, 1, &token));
+                assert_true(order(deps, at, &token));
             }
             assert_int_equal(deps->tensors[1].form, PWSP_DEPS_GRID);
             const pwsp_tile_at far = rows_of(1, ROWS - 1, 1, PWSP_TILE_WRITTEN);
@@ -456,7 +456,7 @@ TEST(grid__its_end_may_lack_memory) {
                 assert_true(!is_good || deps->latest.time == 1000);
                 assert_int_equal(pwsp_deps_query(deps, &all, 1), is_good);  // it is told then
             } else {
-                is_good = pwsp_deps_query(deps, &far, 1) && pwsp_deps_add(deps, &far, 1, &token);
+                is_good = order(deps, far, &token);
                 assert_true(!is_good || deps->tensors[1].form == PWSP_DEPS_LISTS_SINCE);
             }
             const bool was_refused = memory.allocations >= memory.refuse_at;
