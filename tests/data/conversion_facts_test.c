@@ -78,15 +78,20 @@ static const facts_field *fields(void) {
         FIELD(value),
         FIELDS(ints, 4),
         FIELDS(uints, 4),
-        {"pattern32", &out[PTOWSP_F32], false, 4, 1, 4},
-        {"pattern64", &out[PTOWSP_F64], false, 8, 1, 8},
+        {"pattern32", &out[PTOWSP_F32], false, false, 4, 1, 4, NULL},
+        {"pattern64", &out[PTOWSP_F64], false, false, 8, 1, 8, NULL},
     };
     memcpy(table, now, sizeof now);
     for (int i = PTOWSP_F16; i < TYPE_COUNT; i++) {
         const ptowsp_dtype type = (ptowsp_dtype)i;
-        table[5 + i] = (facts_field){
-            ptowsp_dtype_name(type), &out[i], type == PTOWSP_F32 || type == PTOWSP_F64,
-            ptowsp_dtype_size(type), 1,       8};
+        table[5 + i] = (facts_field){ptowsp_dtype_name(type),
+                                     &out[i],
+                                     type == PTOWSP_F32 || type == PTOWSP_F64,
+                                     false,
+                                     ptowsp_dtype_size(type),
+                                     1,
+                                     8,
+                                     NULL};
     }
     return table;
 }

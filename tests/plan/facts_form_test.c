@@ -10,6 +10,8 @@
 
 static uint32_t number, list[3];
 static double ratio;
+static const char *word;
+static const char *const numerals[] = {"none", "one", NULL};
 
 static ptowsp_status pass(void) {
     return PTOWSP_OK;
@@ -26,11 +28,13 @@ static ptowsp_status take(void) {
 static void begin(void) {
     number = 7;
     ratio = 1.5;
+    word = "two words\n";
     list[0] = list[1] = list[2] = 3;
 }
 
 static const facts_field *fields(void) {
-    static const facts_field all[] = {FIELD(number), FIELD(ratio), FIELDS(list, 3), {.name = NULL}};
+    static const facts_field all[] = {
+        FIELD_NAMED(number, numerals), FIELD(ratio), FIELDS(list, 3), FIELD(word), {.name = NULL}};
     return all;
 }
 
@@ -56,6 +60,20 @@ static const struct {
     {"list is 3 3 3; list[1] is 3; list[1] = 4 5; list is 3 4 5; ratio within 1 2", NULL},
     {"by fail, fail\n  refused at 5 it is wrong\n  number is 7", NULL},
     {"take two words\n  by take no, take none\n  refused at 5 it is wrong", NULL},
+    {"number = one; number is 1; again; number = 0; number is none; list[1] is 3", NULL},
+    {"word is \"two words\\n\"; word = \"\\x61b\"; word is ab; word has b", NULL},
+    {"word has 3 times w; # not a comment", "\"w; # not a comment\" is there 0 times"},
+    {"word has 2 times wo\n  word has two words\\n\n  word lacks three", NULL},
+    {"word has 3 times wo", "\"wo\" is there 2 times"},
+    {"word has 1 times two\n  word lacks three\n  word = NULL; word is NULL", NULL},
+    {"word has three", "\"three\" is there 0 times in word: two words"},
+    {"word lacks words", "\"words\" is there 1 times"},
+    {"word has 2 times ", "is there 0 times"},
+    {"word is \"two words\"", "is not \"two words: two words\n"},
+    {"word is two", "is not two"},
+    {"word = \"two", "(*at)[length]"},
+    {"number = two", "two is no value of number"},
+    {"number has one", "is not one"},
     {"number is 8", "element 0 of 1 is not 8"},
     {"number is 7 7", "element 1 of 1 is not 7"},
     {"number is seven", "seven is no value of number"},

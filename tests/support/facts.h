@@ -9,6 +9,9 @@
 //
 //      FIELD = NUMBER ...       sets a number, an array from its first element or that of FIELD[I] on, or NULL
 //      FIELD is NUMBER ...      all of the elements, or those from FIELD[I] on, are these
+//      FIELD = "TEXT", is       the same of a text: \n ends a line, \x and two digits are a byte
+//      FIELD has [N times] TEXT up to the end of the line: it is in a text, once at least or so often
+//      FIELD lacks TEXT         it is not
 //      FIELD within LOW HIGH    a number is between two others
 //      CALL [WORDS]             the call succeeds; some calls take words
 //      by CALL, CALL            the calls that the next refusals of the case are of
@@ -17,7 +20,8 @@
 //                               with this one, and with this text; then the case begins again
 //      again                    so it does
 //
-// A suite has its objects in variables, and functions that begin a case and list the fields as they are now.
+// Numbers may have names. A suite has its objects in variables, and functions that begin a case and list the fields
+// as they are now.
 
 #ifndef FACTS_H
 #define FACTS_H
@@ -27,8 +31,9 @@
 typedef struct facts_field {
     const char *name;
     void *at;
-    bool is_float;
+    bool is_float, is_text;
     size_t size, count, stride;
+    const char *const *names;  // of 0, 1, ..., up to NULL; or NULL
 } facts_field;
 
 typedef struct facts_call {
@@ -51,10 +56,16 @@ typedef struct facts {
 
 // A number or pointer; `count` elements of an array; a member of as many structures.
 #define FACTS_IS_FLOAT(x) _Generic((x), float : true, double : true, default : false)
-#define FACTS_OF(name, x, n, count)                                                                \
-    { name, (void *)(uintptr_t) & (x), FACTS_IS_FLOAT(x), sizeof(x), count, n }
-#define FIELD(x)         FACTS_OF(#x, x, sizeof(x), 1)
-#define FIELDS(x, count) FACTS_OF(#x, (x)[0], sizeof((x)[0]), count)
+#define FACTS_IS_TEXT(x)  _Generic((x), char * : true, const char * : true, default : false)
+#define FACTS_AS(name, x, n, count, names)                                                         \
+    {                                                                                              \
+        name, (void *)(uintptr_t) & (x), FACTS_IS_FLOAT(x), FACTS_IS_TEXT(x), sizeof(x), count, n, \
+            names                                                                                  \
+    }
+#define FACTS_OF(name, x, n, count) FACTS_AS(name, x, n, count, NULL)
+#define FIELD(x)                    FACTS_OF(#x, x, sizeof(x), 1)
+#define FIELD_NAMED(x, names)       FACTS_AS(#x, x, sizeof(x), 1, names)
+#define FIELDS(x, count)            FACTS_OF(#x, (x)[0], sizeof((x)[0]), count)
 #define MEMBER(array, member, count)                                                               \
     FACTS_OF(#array "." #member, (array)->member, sizeof(*(array)), count)
 
@@ -76,8 +87,40 @@ static inline const char *facts_plan_error(const ptowsp_plan_info *info, uint64_
 
 #define FACTS_FAIL(s, format, ...) fail_msg("%s:%d: " format, (s)->path, (s)->line, __VA_ARGS__)
 
-// The value of a word in as many bytes as the field has: a number that fits, a truth, or NULL.
+// A text with \n, \\ and \xHH in it, which stays until facts_run returns.
+static inline const char *facts_text(const char *from) {
+    char *text = (char *)test_alloc(strlen(from) + 1, 1), *out = text;
+    for (unsigned byte; *from; from++) {
+        if (from[0] == '\\' && from[1] == 'x' && sscanf(from + 2, "%2x", &byte) == 1) {
+            *out++ = (char)byte;
+            from += 3;
+        } else if (from[0] == '\\' && from[1]) {
+            *out++ = *++from == 'n' ? '\n' : *from;
+        } else {
+            *out++ = *from;
+        }
+    }
+    return text;
+}
+
+static inline bool facts_is_same(const char *a, const char *b) {
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+// The value of a word in as many bytes as the field has: a number that fits, its name, a truth, a text or NULL.
 static inline void facts_put(const facts *s, const facts_field *f, const char *word, void *out) {
+    for (uint32_t i = 0; f->names && f->names[i]; i++) {
+        if (strcmp(f->names[i], word) == 0) {
+            memset(out, 0, f->size);
+            memcpy(out, &i, f->size < sizeof i ? f->size : sizeof i);
+            return;
+        }
+    }
+    if (f->is_text) {
+        const char *text = strcmp(word, "NULL") ? facts_text(word + (word[0] == '"')) : NULL;
+        memcpy(out, &text, sizeof text);
+        return;
+    }
     const bool is_true = strcmp(word, "true") == 0;
     const bool is_none = strcmp(word, "false") == 0 || strcmp(word, "NULL") == 0;
     char *end = NULL;
@@ -111,12 +154,16 @@ static inline double facts_number(const facts_field *f) {
                           : *(const uint32_t *)f->at;
 }
 
-static inline bool facts_word(const char **at, char word[64]) {
+enum { FACTS_WORD = 400 };
+
+// A word, or "what is in quotes", then with the first quote.
+static inline bool facts_word(const char **at, char word[FACTS_WORD]) {
     *at += strspn(*at, " ,");
-    const size_t length = strcspn(*at, " ,");
-    assert_true(length < 64);
-    snprintf(word, 64, "%.*s", (int)length, *at);
-    *at += length;
+    const bool is_text = **at == '"';
+    const size_t length = is_text ? 1 + strcspn(*at + 1, "\"") : strcspn(*at, " ,");
+    assert_true(length < FACTS_WORD && (!is_text || (*at)[length]));
+    snprintf(word, FACTS_WORD, "%.*s", (int)length, *at);
+    *at += length + is_text;
     return length > 0;
 }
 
@@ -132,9 +179,32 @@ static inline const facts_field *facts_find(const facts *s, const char *line, si
     return NULL;
 }
 
+// FIELD has [N times] TEXT, FIELD lacks TEXT; false: it says something else of the field.
+static inline bool facts_part(const facts *s, const facts_field *f, const char *at) {
+    const bool is_there = strncmp(at, " has ", 5) == 0;
+    if (!f->is_text || (!is_there && strncmp(at, " lacks ", 7) != 0)) {
+        return false;
+    }
+    const char *all = *(const char *const *)f->at, *part = at + (is_there ? 5 : 7);
+    char *end;
+    unsigned long expected = strtoul(part, &end, 10), count = 0;
+    const bool is_counted = is_there && end > part && strncmp(end, " times ", 7) == 0;
+    part = facts_text(is_counted ? end + 7 : part);
+    if (!*part) {
+        FACTS_FAIL(s, "%s: nothing is said", f->name);
+    }
+    for (const char *found = all; found && (found = strstr(found, part)); found++) {
+        count++;
+    }
+    if (is_counted ? count != expected : (count > 0) != is_there) {
+        FACTS_FAIL(s, "\"%s\" is there %lu times in %s: %s", part, count, f->name, all);
+    }
+    return true;
+}
+
 static inline void facts_line(const facts *s, const facts_field *f, const char *line,
                               const char *at) {
-    char verb[64], word[64], given[8];
+    char verb[FACTS_WORD], word[FACTS_WORD], given[8];
     const bool has_index = *at == '[';
     int length = 0;
     size_t i = 0;
@@ -160,10 +230,13 @@ static inline void facts_line(const facts *s, const facts_field *f, const char *
     for (; facts_word(&at, word); i++) {
         char *element = (char *)f->at + i * f->stride;
         facts_put(s, f, word, given);
-        if (i >= f->count ||
-            (!is_set && (strcmp(verb, "is") != 0 || memcmp(element, given, f->size) != 0))) {
-            FACTS_FAIL(s, "%s: element %u of %u is not %s", line, (unsigned)i, (unsigned)f->count,
-                       word);
+        if (i >= f->count || (!is_set && (strcmp(verb, "is") != 0 ||
+                                          (f->is_text ? !facts_is_same(*(const char **)element,
+                                                                       *(const char **)given)
+                                                      : memcmp(element, given, f->size) != 0)))) {
+            FACTS_FAIL(s, "%s: element %u of %u is not %s%s%s", line, (unsigned)i,
+                       (unsigned)f->count, word, f->is_text ? ": " : "",
+                       f->is_text && i < f->count ? *(const char **)element : "");
         }
         memcpy(element, given, f->size);
     }
@@ -186,7 +259,7 @@ static inline ptowsp_status facts_call_of(const facts *s, const char *name) {
 }
 
 static inline void facts_refused(const facts *s, const char *calls, const char *at) {
-    char word[64], name[200];
+    char word[FACTS_WORD], name[FACTS_WORD];
     const char *text = at, *status = "INVALID_PARAMS";
     uint64_t expected = PTOWSP_NO_INDEX, index;
     facts_word(&text, word);
@@ -217,8 +290,9 @@ static inline void facts_refused(const facts *s, const char *calls, const char *
 }
 
 static inline void facts_run(facts *s) {
-    char text[1000], calls[200] = "";
+    char text[2000], calls[200] = "";
     bool has_claim = true;  // the case before
+    const size_t held = test_held.count;
     FILE *file = fopen(s->path, "r");
     assert_non_null(file);
     s->begin();
@@ -245,10 +319,14 @@ static inline void facts_run(facts *s) {
             continue;
         }
         for (; *at && *at != '#'; at = next) {
-            next = at + strcspn(at, ";");
-            next += *next ? (*next = '\0', 1 + strspn(next + 1, " ")) : 0;
             size_t length;
             const facts_field *f = facts_find(s, at, &length);
+            if (f && facts_part(s, f, at + length)) {
+                has_claim = true;
+                break;
+            }
+            next = at + strcspn(at, ";");
+            next += *next ? (*next = '\0', 1 + strspn(next + 1, " ")) : 0;
             has_claim = has_claim || !strstr(at, " = ");
             if (f) {
                 facts_line(s, f, at, at + length);
@@ -261,6 +339,7 @@ static inline void facts_run(facts *s) {
         }
     }
     fclose(file);
+    test_release_to(held);
     assert_true(has_claim);
 }
 
