@@ -1,5 +1,5 @@
 // Ranks that are simulated together in one process: random groups against a slow simulator, ranks in
-// thousands, what is refused, pictures, functions that end it all. tests/cases/collectives.case has times that
+// thousands, pictures, functions that end it all. tests/cases/collectives.case has times that
 // are worked out on paper, and ranks that disagree.
 
 #include "support/written.h"
@@ -714,53 +714,6 @@ TEST(together__two_thousand_stages_are_simulated_one_by_one) {
     }
     assert_int_equal(r.result.collective_count, STAGES - 1);
     assert_int_equal(r.result.last_rank, STAGES - 1);
-    ranks_end(&r);
-}
-
-// -- what is refused ------------------------------------------------------------------------------
-
-// A group like the good one, but for a change.
-#define GROUP_REFUSED(change, wanted, wanted_index, error)                                         \
-    do {                                                                                           \
-        ptowsp_run_group group = r.group;                                                          \
-        change;                                                                                    \
-        assert_int_equal(ptowsp_run_group_simulate(r.context, &group, NULL, NULL), wanted);        \
-        test_error_is(r.context, wanted, wanted_index, error);                                     \
-    } while (0)
-
-TEST(together__wrong_groups_are_refused) {
-    ranks r;
-    ranks_begin(&r, 2, &ports);
-    step s = {.algorithm = PTOWSP_ALGORITHM_RING, .count = 2};
-    ranks_add_steps(&r, &s, 1);
-    ranks_add_steps(&r, &s, 1);
-    ptowsp_run *const some[2] = {r.runs[0], NULL}, *const twice[2] = {r.runs[0], r.runs[0]};
-    GROUP_REFUSED(group.rank_count = 0, PTOWSP_INVALID_PARAMS, 0,
-                  "run group: 0 ranks: there are 1 to 16384, each with a run");
-    GROUP_REFUSED(group.rank_count = PTOWSP_RANK_COUNT_MAX + 1, PTOWSP_INVALID_PARAMS, 16385,
-                  "run group: 16385 ranks: there are 1 to 16384, each with a run");
-    GROUP_REFUSED(group.runs = NULL, PTOWSP_INVALID_PARAMS, 2,
-                  "run group: 2 ranks: there are 1 to 16384, each with a run");
-    GROUP_REFUSED(group.runs = some, PTOWSP_INVALID_PARAMS, 1, "run group: rank 1 has no run");
-    GROUP_REFUSED(group.runs = twice, PTOWSP_BUSY, 1,
-                  "run group: the run of rank 1 executes, or is that of another rank");
-    GROUP_REFUSED(group.cycles_per_us = 1000001, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX,
-                  "run group: 1000001 cycles each us, at most 10^6");
-    GROUP_REFUSED(group.links.inside.latency_ps = UINT64_MAX / 2, PTOWSP_LIMIT_EXCEEDED,
-                  PTOWSP_NO_INDEX, "run group: its time does not fit 64 bits");
-    GROUP_REFUSED(group.links.axis_count = 5, PTOWSP_INVALID_PARAMS, 5,
-                  "ranks: links of 5 axes: there are at most 4");
-    r.group.links.axis_count = r.group.links.axis_sizes[0] = 2;
-    GROUP_REFUSED(group.links.axis_sizes[1] = 0, PTOWSP_INVALID_PARAMS, 1,
-                  "ranks: links along axis 1 of 0 ranks: a mesh has 1 to 65536 ranks");
-    GROUP_REFUSED(group.links.axis_sizes[1] = UINT32_MAX, PTOWSP_INVALID_PARAMS, 1,
-                  "ranks: links along axis 1 of 4294967295 ranks: a mesh has 1 to 65536 ranks");
-    r.group.links.axis_sizes[1] = 2;
-    GROUP_REFUSED(group.links.axes[1].sharing = (ptowsp_link_sharing)3, PTOWSP_INVALID_PARAMS,
-                  PTOWSP_NO_INDEX, "ranks: links are shared in an unknown way");
-    // They are as good as before.
-    r.group.links = ports;
-    assert_ok(ranks_simulate(&r, false));
     ranks_end(&r);
 }
 

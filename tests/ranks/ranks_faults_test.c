@@ -1,5 +1,5 @@
-// What communicators refuse, and the texts: each with one rank, or none at all, since nothing is sent.
-// arguments_test.c has what collectives and times refuse.
+// What communicators refuse at the wrong time, processes that are gone, and hubs without memory. collectives.facts has
+// what arguments are refused for.
 
 #define _POSIX_C_SOURCE 200809L
 
@@ -21,101 +21,17 @@ __attribute__((unused)) static ssize_t test_read(int file, void *data, size_t si
 
 #include "test.h"
 
-static ptowsp_collective sum_of(uint64_t count) {
-    ptowsp_collective c = {.kind = PTOWSP_ALL_REDUCE,
-                           .algorithm = PTOWSP_ALGORITHM_RING,
-                           .dtype = PTOWSP_F32,
-                           .count = count,
-                           .members = 4};
-    return c;
-}
-
-static ptowsp_links links_of(uint64_t latency_ps, uint64_t bytes_per_us) {
-    const ptowsp_link link = {latency_ps, bytes_per_us, PTOWSP_LINK_PORT};
-    ptowsp_links links = {0};
-    links.inside = links.between = link;
-    return links;
-}
-
-// -- times ----------------------------------------------------------------------------------------
-
-// A part of 2^56 floats takes 2^58 us over a byte a microsecond, 2^78 ps; and six latencies of 2^63 ps.
-CONTEXT_TEST(ranks_faults__times_beyond_64_bits_are_refused) {
-    ptowsp_collective c = sum_of(UINT64_C(1) << 58);
-    ptowsp_links links = links_of(0, 1);
-    ptowsp_collective_cost cost;
-    test_refused(context, ptowsp_collective_time(context, &c, &links, &cost), PTOWSP_LIMIT_EXCEEDED,
-                 PTOWSP_NO_INDEX, "ranks: all_reduce: its time does not fit 64 bits");
-    c = sum_of(8);
-    links = links_of(UINT64_C(1) << 63, 0);
-    test_refused(context, ptowsp_collective_time(context, &c, &links, &cost), PTOWSP_LIMIT_EXCEEDED,
-                 PTOWSP_NO_INDEX, "ranks: all_reduce: its time does not fit 64 bits");
-}
-
 // -- communicators --------------------------------------------------------------------------------
 
-CONTEXT_TEST(ranks_faults__communicators_need_a_transport_and_a_rank) {
-    static const char incomplete[] =
-        "ranks: a communicator needs a description, all of a transport, and a place to go";
-    ptowsp_hub *hub = test_hub(context, 1, 0);
-    ptowsp_ranks *ranks = (ptowsp_ranks *)context;  // anything: it is cleared
-    ptowsp_ranks_desc desc;
-    ptowsp_ranks_desc good = {.rank_count = 1, .transport = ptowsp_hub_transport(hub, 0)};
-#define REFUSED(change, index, text)                                                               \
-    desc = good;                                                                                   \
-    change;                                                                                        \
-    test_refused(context, ptowsp_ranks_create(context, &desc, &ranks), PTOWSP_INVALID_PARAMS,      \
-                 index, text);                                                                     \
-    assert_null(ranks)
-    REFUSED(desc.transport.send = NULL, PTOWSP_NO_INDEX, incomplete);
-    REFUSED(desc.transport.receive = NULL, PTOWSP_NO_INDEX, incomplete);
-    REFUSED(desc.transport.test = NULL, PTOWSP_NO_INDEX, incomplete);
-    REFUSED(desc.transport.cancel = NULL, PTOWSP_NO_INDEX, incomplete);
-    REFUSED(desc.transport.close = NULL, PTOWSP_NO_INDEX, incomplete);
-    REFUSED(desc.rank_count = 0, 0, "ranks: no rank 0 of 0; there are 1 to 16384");
-    REFUSED(desc.rank = 1, 1, "ranks: no rank 1 of 1; there are 1 to 16384");
-    REFUSED((desc.rank = 7, desc.rank_count = 16385), 7,
-            "ranks: no rank 7 of 16385; there are 1 to 16384");
-    REFUSED(desc.links.inside.sharing = (ptowsp_link_sharing)99, PTOWSP_NO_INDEX,
-            "ranks: links are shared in an unknown way");
-#undef REFUSED
-    test_invalid(context, ptowsp_ranks_create(context, NULL, &ranks), incomplete);
-    test_invalid(context, ptowsp_ranks_create(context, &good, NULL), incomplete);
-    ptowsp_hub_destroy(hub);
-}
-
-CONTEXT_TEST(ranks_faults__collectives_need_members_and_apart_memory) {
+CONTEXT_TEST(ranks_faults__communicators_do_one_thing_at_a_time_and_none_behind_a_failure) {
     ptowsp_hub *hub = test_hub(context, 1, 0);
     ptowsp_ranks *ranks = NULL;
-    float in[16] = {0}, out[8];
+    float in[8] = {0}, out[8];
     bool is_done = false;
     ptowsp_ranks_desc desc = {.rank_count = 1, .transport = ptowsp_hub_transport(hub, 0)};
     assert_ok(ptowsp_ranks_create(context, &desc, &ranks));
-    ptowsp_collective good = sum_of(8), c;
-    good.members = 1;
-#define REFUSED(change, from, to, index, text)                                                     \
-    c = good;                                                                                      \
-    change;                                                                                        \
-    assert_invalid(ptowsp_ranks_run(ranks, &c, from, to));                                         \
-    test_error_is(context, PTOWSP_INVALID_PARAMS, index, text)
-    const char *const no_member =
-        "ranks: all_reduce: rank 0 of 1 is not a member, or members are not ranks";
-    REFUSED(c.first = 1, in, out, 0, no_member);
-    REFUSED(c.members = 2, in, out, 0, no_member);
-    REFUSED(c.members = 0, in, out, PTOWSP_NO_INDEX, "ranks: all_reduce: no members");
-    REFUSED(c.reduction = (ptowsp_reduction)9, in, out, PTOWSP_NO_INDEX,
-            "ranks: kind 0, algorithm 4, reduction 9: there is no such value");
-    REFUSED(c.algorithm = (ptowsp_algorithm)9, in, out, PTOWSP_NO_INDEX,
-            "ranks: kind 0, algorithm 9, reduction 0: there is no such value");
-    REFUSED(c.members = 1, NULL, out, PTOWSP_NO_INDEX, "ranks: all_reduce: in is NULL");
-    REFUSED(c.members = 1, in, NULL, PTOWSP_NO_INDEX, "ranks: all_reduce: out is NULL");
-    REFUSED(c.members = 1, in, in + 7, PTOWSP_NO_INDEX, "ranks: all_reduce: in and out overlap");
-    REFUSED(c.members = 1, in + 7, in, PTOWSP_NO_INDEX, "ranks: all_reduce: in and out overlap");
-    REFUSED(c.kind = PTOWSP_ALL_GATHER, in, in, PTOWSP_NO_INDEX,
-            "ranks: all_gather: in and out overlap");
-#undef REFUSED
-    assert_ok(ptowsp_ranks_run(ranks, &good, in, in + 8));  // side by side
-    assert_ok(ptowsp_ranks_run(ranks, &good, in, in));
+    const ptowsp_collective good = {
+        .algorithm = PTOWSP_ALGORITHM_RING, .dtype = PTOWSP_F32, .count = 8, .members = 1};
     test_invalid(context, ptowsp_ranks_poll(ranks, NULL), "ranks: poll: no place for the answer");
     assert_ok(ptowsp_ranks_poll(ranks, &is_done));  // nothing was started
     assert_true(is_done);

@@ -238,7 +238,9 @@ static inline void facts_line(const facts *s, const facts_field *f, const char *
                        (unsigned)f->count, word, f->is_text ? ": " : "",
                        f->is_text && i < f->count ? *(const char **)element : "");
         }
-        memcpy(element, given, f->size);
+        if (is_set) {
+            memcpy(element, given, f->size);
+        }
     }
     if (!is_set && !has_index && i != f->count) {
         FACTS_FAIL(s, "%s: there are %u", line, (unsigned)f->count);
