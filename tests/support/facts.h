@@ -12,6 +12,7 @@
 //      FIELD = "TEXT", is       the same of a text: \n ends a line, \x and two digits are a byte
 //      FIELD has [N times] TEXT up to the end of the line: it is in a text, once at least or so often
 //      FIELD lacks TEXT         it is not
+//      FIELD                    alone: a text, of the lines after it that are indented further
 //      FIELD within LOW HIGH    a number is between two others
 //      CALL [WORDS]             the call succeeds; some calls take words
 //      by CALL, CALL            the calls that the next refusals of the case are of
@@ -295,12 +296,22 @@ static inline void facts_run(facts *s) {
     char text[2000], calls[200] = "";
     bool has_claim = true;  // the case before
     const size_t held = test_held.count;
+    const char **block = NULL;  // the text whose lines come next, and how far its field is indented
+    size_t block_indent = 0;
     FILE *file = fopen(s->path, "r");
     assert_non_null(file);
     s->begin();
     for (s->line = 1; fgets(text, sizeof text, file); s->line++) {
         assert_non_null(strchr(text, '\n'));  // lines are read to their ends
-        char *comment = strstr(text, "  #"), *at = text + strspn(text, " "), *next;
+        const size_t indent = strspn(text, " ");
+        if (block && indent > block_indent) {
+            char *joined = (char *)test_alloc(strlen(*block) + strlen(text) + 1, 1);
+            strcat(strcpy(joined, *block), text + block_indent + 2);
+            *block = joined;
+            continue;
+        }
+        block = NULL;
+        char *comment = strstr(text, "  #"), *at = text + indent, *next;
         *(comment ? comment : text + strcspn(text, "\n")) = '\0';
         for (size_t end = strlen(text); end > 0 && text[end - 1] == ' '; text[--end] = '\0') {
         }
@@ -325,6 +336,11 @@ static inline void facts_run(facts *s) {
             const facts_field *f = facts_find(s, at, &length);
             if (f && facts_part(s, f, at + length)) {
                 has_claim = true;
+                break;
+            } else if (f && f->is_text && !at[length]) {
+                block = (const char **)f->at;
+                block_indent = indent;
+                *block = "";
                 break;
             }
             next = at + strcspn(at, ";");
