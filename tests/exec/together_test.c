@@ -717,11 +717,7 @@ TEST(together__two_thousand_stages_are_simulated_one_by_one) {
     ranks_end(&r);
 }
 
-// -- pictures -------------------------------------------------------------------------------------
-
-static void draw(const ranks *r, ptowsp_export_format format) {
-    assert_ok(ptowsp_run_group_export(r->context, &r->group, format, NULL, written_output()));
-}
+// -- traces ---------------------------------------------------------------------------------------
 
 // Rank 0 works for 1000, then sends 1000 bytes to 1, which come at 3000; 2 has a program without
 // collectives.
@@ -736,37 +732,12 @@ static void ranks_begin_three(ranks *r) {
                    NULL, NULL);
 }
 
-TEST(together__pictures_have_all_ranks) {
+TEST(together__traces_have_all_ranks) {
     ranks r;
     ranks_begin_three(&r);
     assert_ok(ranks_simulate(&r, true));
-    assert_int_equal(r.result.makespan_cycles, 3000);
-
-    draw(&r, PTOWSP_EXPORT_CHROME);
-    has("\"process_name\",\"pid\":1,\"args\":{\"name\":\"rank 0\"}");
-    has("\"process_name\",\"pid\":3,\"args\":{\"name\":\"rank 2\"}");
-    has("\"thread_name\",\"pid\":2,\"tid\":2,\"args\":{\"name\":\"links\"}");
-    has("{\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":0.000,\"dur\":1.000,\"cat\":\"mix0\"");
-    has("{\"ph\":\"X\",\"pid\":1,\"tid\":2,\"ts\":1.000,\"dur\":1.000,\"cat\":\"send step0\","
-        "\"name\":\"send step0 root=0 target=1\"");
-    has("{\"ph\":\"X\",\"pid\":2,\"tid\":2,\"ts\":0.000,\"dur\":3.000,\"cat\":\"receive step0\"");
-    has("{\"ph\":\"X\",\"pid\":2,\"tid\":2,\"ts\":0.000,\"dur\":1.000,\"cat\":\"rank\","
-        "\"name\":\"waits for rank 0\"}");
-    has("{\"ph\":\"X\",\"pid\":3,\"tid\":1,\"ts\":0.000,\"dur\":2.500,\"cat\":\"alone\"");
-    has("{\"ph\":\"s\",\"cat\":\"message\",\"name\":\"message\",\"id\":1,\"pid\":1,\"tid\":2,"
-        "\"ts\":1.000}");
-    has("{\"ph\":\"f\",\"bp\":\"e\",\"cat\":\"message\",\"name\":\"message\",\"id\":1,\"pid\":2,"
-        "\"tid\":2,\"ts\":2.999}");
-
-    draw(&r, PTOWSP_EXPORT_SVG);
-    has("3,000 cycles, 4 tasks, 6 lanes of 3 ranks");
-    has(">rank 0 lane 0</text>");
-    has(">rank 2 links</text>");
-    has("<title>waits for rank 0</title>");
-    has(">waits for a rank</text>");
-    has_times(1, "<line x1=");
-
-    draw(&r, PTOWSP_EXPORT_PERFETTO);
+    assert_ok(ptowsp_run_group_export(r.context, &r.group, PTOWSP_EXPORT_PERFETTO, NULL,
+                                      written_output()));
     for (char rank = '0'; rank < '3'; rank++) {
         const char name[] = {'r', 'a', 'n', 'k', ' ', rank, '\0'};
         assert_true(count_of(name, 6) > 0);
@@ -776,74 +747,7 @@ TEST(together__pictures_have_all_ranks) {
     // flow_ids and terminating_flow_ids: 47 and 48, of 64 bits
     has_times(1, "\xf9\x02\x01");
     has_times(1, "\x81\x03\x01");
-
-    draw(&r, PTOWSP_EXPORT_CSV);
-    has("step0");
-
-    const ptowsp_output output = written_output();
-    ptowsp_run_group group = r.group;
-    group.rank_count = 0;
-    test_fails(r.context,
-               ptowsp_run_group_export(r.context, &group, PTOWSP_EXPORT_SVG, NULL, output),
-               PTOWSP_INVALID_PARAMS, "export: 0 ranks: there are 1 to 16384, each with a run");
-    assert_ok(ranks_simulate(&r, false));
-    test_fails(r.context,
-               ptowsp_run_group_export(r.context, &r.group, PTOWSP_EXPORT_SVG, NULL, output),
-               PTOWSP_INVALID_PARAMS, "export: rank 0 has no run that has recorded tasks");
-    assert_int_equal(written.length, 0);
     ranks_end(&r);
-}
-
-// Spans of ranks, as they are gathered from processes.
-CONTEXT_TEST(together__measured_ranks_are_drawn_alike) {
-    const ptowsp_span spans[] = {
-        {5000, 7000, 0, 0}, {7000, 8000, 1, 1}, {5500, 9000, 3, 1}, {0, 0, 2, 0}};
-    static const char *const names[] = {"work", "send"};
-    static const char *const lanes[] = {"cores", "links"};
-    const ptowsp_span_arrow arrow = {1, 2};
-    ptowsp_span_set set = {.title = "measured",
-                           .spans = spans,
-                           .count = 4,
-                           .names = names,
-                           .name_count = 2,
-                           .rank_lanes = 2,
-                           .lane_names = lanes,
-                           .arrows = &arrow,
-                           .arrow_count = 1};
-    ptowsp_output output = written_output();
-    assert_ok(ptowsp_spans_export(context, &set, PTOWSP_EXPORT_CHROME, NULL, output));
-    has("{\"ph\":\"X\",\"pid\":2,\"tid\":2,\"ts\":0.500,\"dur\":1.500,\"cat\":\"rank\","
-        "\"name\":\"waits for rank 0\"}");
-    has("\"thread_name\",\"pid\":2,\"tid\":1,\"args\":{\"name\":\"cores\"}");
-    output = written_output();
-    assert_ok(ptowsp_spans_export(context, &set, PTOWSP_EXPORT_SVG, NULL, output));
-    has("4,000 ns, measured: 3 tasks, 4 lanes of 2 ranks");
-    has(">rank 1 links</text>");
-    set.lane_names = NULL;
-    output = written_output();
-    assert_ok(ptowsp_spans_export(context, &set, PTOWSP_EXPORT_TABLE, NULL, output));
-    has("rank 1 lane 1");
-    output = written_output();
-    set.rank_lanes = UINT32_MAX;
-    test_fails(context, ptowsp_spans_export(context, &set, PTOWSP_EXPORT_TABLE, NULL, output),
-               PTOWSP_INVALID_PARAMS, "export: ranks of 4294967295 lanes each: at most 262143");
-    set.rank_lanes = 2;
-    static const ptowsp_span_arrow wrong[] = {{4, 0}, {0, 4}, {3, 0}, {0, 3}};
-    for (int i = 0; i < 4; i++) {
-        char text[100];
-        set.arrows = &wrong[i];
-        snprintf(text, sizeof text, "export: arrow 0, from span %d to %d: these did not run",
-                 (int)wrong[i].from, (int)wrong[i].to);
-        test_fails(context, ptowsp_spans_export(context, &set, PTOWSP_EXPORT_SVG, NULL, output),
-                   PTOWSP_INVALID_PARAMS, text);
-    }
-    set.arrows = NULL;
-    test_fails(context, ptowsp_spans_export(context, &set, PTOWSP_EXPORT_SVG, NULL, output),
-               PTOWSP_INVALID_PARAMS, "export: the arrows are NULL");
-    static const char *const bad_lanes[] = {"cores", NULL};
-    set.lane_names = bad_lanes;
-    test_fails(context, ptowsp_spans_export(context, &set, PTOWSP_EXPORT_SVG, NULL, output),
-               PTOWSP_INVALID_PARAMS, "export: the name of lane 1 is NULL, or too long");
 }
 
 TEST(together__every_allocation_may_be_refused) {

@@ -1,26 +1,83 @@
-// Exports and reports as facts (support/facts.h): pictures of spans of one's own, titles of any text, and what is
-// refused, of spans, runs, groups of ranks, transient tensors and reports.
+// Exports and reports as facts (support/facts.h): spans of one's own, runs and ranks as pictures and tables, titles of
+// any text, and what is refused.
 
 #include "facts.h"
 #include "written.h"
 
-enum { SPANS = 8, ARROWS = 4, NAMES = 3 };
+enum { SPANS = 8, ARROWS = 4, NAMES = 3, RUNS = 3 };
 
-static const char *const formats[] = {"perfetto", "chrome", "svg",   "csv", "table",
-                                      "usage",    "edges",  "dot",   NULL};
-static fixture *made;  // a run with records of edges
+static const char *const formats[] = {"perfetto", "chrome", "svg", "csv", "table",
+                                      "usage",    "edges",  "dot", NULL};
+static const char *const reports[] = {"text", "json", "html", NULL};
+static const char *const levels[] = {"none", "totals", "tasks", "edges", NULL};
+static const char *const dispatches[] = {"default", "round_robin",   "affinity", "hash",
+                                         "custom",  "work_stealing", "plan",     NULL};
+static const char *text = written.text;
+
+// -- runs -----------------------------------------------------------------------------------------
+
+static const char *module = "";
+static ptowsp_context *context;
+static ptowsp_module *modules[RUNS];
+static ptowsp_program *programs[RUNS];
+static ptowsp_run *runs[RUNS];
+static uint32_t program_count, run_count, lanes, dispatch, level, every;
+static uint64_t from;  // the first time that is recorded
+
+static void clear(void) {
+    while (run_count > 0) {
+        ptowsp_run_destroy(runs[--run_count]);
+    }
+    while (program_count > 0) {
+        program_count--;
+        test_destroy(NULL, programs[program_count], modules[program_count], NULL);
+    }
+}
+
+// A run of the last program.
+static ptowsp_status rank(void) {
+    const ptowsp_record_options record = {
+        .level = (ptowsp_record_level)level, .every = every, .begin = from};
+    runs[run_count] = test_run_of(context, programs[program_count - 1]);
+    return ptowsp_run_record(runs[run_count++], &record);
+}
+
+static ptowsp_status more(void) {
+    const ptowsp_schedule schedule = {.lane_count = lanes, .dispatch = (ptowsp_dispatch)dispatch};
+    const ptowsp_program_desc desc = {NULL, &schedule};
+    const uint32_t i = program_count++;
+    test_ok(context, ptowsp_module_parse(context, module, strlen(module), NULL, &modules[i], NULL));
+    test_ok(context, ptowsp_program_create(context, modules[i], &desc, &programs[i]));
+    return rank();
+}
+
+static ptowsp_status make(void) {
+    clear();
+    return more();
+}
+
+static ptowsp_status execute(void) {
+    return test_time(runs[0]);
+}
+
+static ptowsp_status place(void) {
+    ptowsp_transient_sizes sizes;
+    return ptowsp_run_size_transients(runs[0], &sizes);
+}
+
+// -- what is written ------------------------------------------------------------------------------
+
 static ptowsp_span spans[SPANS];
 static ptowsp_span_arrow arrows[ARROWS];
-static const char *names[NAMES], *lane_names[2], *text = written.text;
+static const char *names[NAMES], *lane_names[2];
 static ptowsp_span_set set;
 static ptowsp_export_options options;
 static ptowsp_export_format format;
-static ptowsp_report_format report;
+static ptowsp_report_format page;
 static ptowsp_what_if what_if;
-static ptowsp_run_group group;
-static uint64_t room;
+static uint32_t ranks;
 static bool has_set, has_spans, has_names, has_lane_names, has_arrows, has_label, has_output,
-    has_runs, has_second, is_recorded;
+    has_runs;
 
 static void begin(void) {
     memset(spans, 0, sizeof spans);
@@ -30,23 +87,24 @@ static void begin(void) {
     set = (ptowsp_span_set){.name_count = NAMES};
     options = (ptowsp_export_options){0};
     format = PTOWSP_EXPORT_SVG;
-    report = PTOWSP_REPORT_HTML;
+    page = PTOWSP_REPORT_HTML;
     what_if = (ptowsp_what_if){.kernel = 1, .percent = 50};
-    group = (ptowsp_run_group){.rank_count = 2};
-    room = WRITTEN_MAX;
-    has_set = has_spans = has_names = has_output = has_runs = is_recorded = true;
-    has_lane_names = has_arrows = has_label = has_second = false;
+    has_set = has_spans = has_names = has_output = has_runs = true;
+    has_lane_names = has_arrows = has_label = false;
+    ranks = run_count;
+    lanes = every = dispatch = 0;
+    level = PTOWSP_RECORD_TASKS;
+    from = 0;
 }
 
 static void label(void *user, uint64_t i, ptowsp_output output) {
     char number[24];
     (void)user;
-    output.write(output.user, number,
-                 (size_t)snprintf(number, sizeof number, "number=%d", (int)i));
+    output.write(output.user, number, (size_t)snprintf(number, sizeof number, "number=%d", (int)i));
 }
 
 static ptowsp_output output(void) {
-    const ptowsp_output none = {NULL, NULL}, given = written_within(room);
+    const ptowsp_output none = {NULL, NULL}, given = written_output();
     return has_output ? given : none;
 }
 
@@ -56,12 +114,95 @@ static ptowsp_status draw(void) {
     set.lane_names = has_lane_names ? lane_names : NULL;
     set.arrows = has_arrows ? arrows : NULL;
     set.label = has_label ? label : NULL;
-    return ptowsp_spans_export(made->context, has_set ? &set : NULL, format, &options, output());
+    return ptowsp_spans_export(context, has_set ? &set : NULL, format, &options, output());
 }
 
-static ptowsp_run *run(void) {
-    static ptowsp_run *without;
-    ptowsp_run_destroy(without);
-    without = is_recorded ? NULL : test_run_of(made->context, made->program);
-    return is_recorded ? made->run : without;
+static ptowsp_status export(void) {
+    return ptowsp_run_export(runs[0], format, &options, output());
+}
+
+static ptowsp_status transients(void) {
+    return ptowsp_run_export_transients(runs[0], format, &options, output());
+}
+
+static ptowsp_status report(void) {
+    const ptowsp_what_if what_ifs[2] = {{1, 50, 0, 0}, what_if};
+    return ptowsp_run_report(runs[0], page, &options, what_ifs, 2, output());
+}
+
+// Over links of 1 us and a byte a nanosecond.
+static ptowsp_run_group group(void) {
+    const ptowsp_run_group all = {.runs = has_runs ? runs : NULL,
+                                  .rank_count = ranks,
+                                  .links.inside = {1000000, 1000, PTOWSP_LINK_PORT},
+                                  .cycles_per_us = 1000};
+    return all;
+}
+
+static ptowsp_status together(void) {
+    const ptowsp_run_group all = group();
+    ranks = run_count;
+    return ptowsp_run_group_simulate(context, &all, NULL, NULL);
+}
+
+static ptowsp_status export_ranks(void) {
+    const ptowsp_run_group all = group();
+    return ptowsp_run_group_export(context, &all, format, &options, output());
+}
+
+static const char *error(uint64_t *out_index) {
+    const char *said = ptowsp_context_error(context).text;
+    *out_index = ptowsp_context_error(context).index;
+    return strncmp(said, "export: ", 8) == 0 ? said + 8 : said;
+}
+
+static void nothing_is_written(void) {
+    assert_int_equal(written.length, 0);
+}
+
+#define FIELD_AS(name, x) FACTS_OF(name, x, sizeof(x), 1)
+#define OPTION(member)    FIELD_AS(#member, options.member)
+
+static const facts_field *fields(void) {
+    static uint64_t tasks[RUNS];
+    for (uint32_t i = 0; i < RUNS; i++) {
+        tasks[i] = i < run_count ? ptowsp_run_trace_count(runs[i]) : 0;
+    }
+    FACTS_RETURN(FIELD(text), FIELD(module), FIELD(lanes), FIELD_NAMED(dispatch, dispatches),
+                 FIELD_NAMED(level, levels), FIELD(every), FIELD(from), FIELDS(tasks, run_count),
+                 MEMBER(spans, begin, SPANS), MEMBER(spans, end, SPANS), MEMBER(spans, lane, SPANS),
+                 MEMBER(spans, kind, SPANS), MEMBER(arrows, from, ARROWS),
+                 MEMBER(arrows, to, ARROWS), FIELDS(names, NAMES), FIELDS(lane_names, 2),
+                 FIELD(set.title), FIELD(set.count), FIELD(set.name_count), FIELD(set.rank_lanes),
+                 FIELD(set.arrow_count), FIELD(set.has_cycles), OPTION(title), OPTION(fold),
+                 OPTION(is_short), OPTION(clock_mhz), OPTION(begin), OPTION(end), OPTION(width),
+                 OPTION(lane_max), OPTION(theme), OPTION(time), FIELD_NAMED(format, formats),
+                 FIELD_NAMED(page, reports), FIELD(what_if.kernel), FIELD(ranks), FIELD(has_set),
+                 FIELD(has_spans), FIELD(has_names), FIELD(has_lane_names), FIELD(has_arrows),
+                 FIELD(has_label), FIELD(has_output), FIELD(has_runs));
+}
+
+TEST(export_facts__hold) {
+    static const facts_call calls[] = {{"make", make},
+                                       {"more", more},
+                                       {"rank", rank},
+                                       {"execute", execute},
+                                       {"place", place},
+                                       {"together", together},
+                                       {"draw", draw},
+                                       {"export", export},
+                                       {"transients", transients},
+                                       {"report", report},
+                                       {"export_ranks", export_ranks},
+                                       {NULL, NULL}};
+    facts all = {.path = "tests/report/export.facts",
+                 .begin = begin,
+                 .fields = fields,
+                 .calls = calls,
+                 .error = error,
+                 .refused = nothing_is_written};
+    context = test_context(NULL);
+    facts_run(&all);
+    clear();
+    ptowsp_context_destroy(context);
 }

@@ -234,12 +234,6 @@ SEE_TEST(export__usage_adds_up, 3, 200) {
                  PTOWSP_NO_INDEX, "export: the run has recorded no tasks (PTOWSP_RECORD_TASKS)");
 }
 
-// Every edge is a line of DOT and of text; folded, their numbers are the same.
-static bool count_edge(void *user, const ptowsp_edge *edge) {
-    ((unsigned *)user)[edge->reason]++;
-    return true;
-}
-
 // Both times in one file, for readers of either; and the wall clock alone.
 TEST(export__have_the_wall_clock_as_well) {
     static reader r;
@@ -286,202 +280,26 @@ TEST(export__have_the_wall_clock_as_well) {
     see_free(&s);
 }
 
-static void span_label(void *user, uint64_t i, ptowsp_output text) {
-    char room[40];
-    snprintf(room, sizeof room, "sequence=%d", (int)((const int *)user)[i]);
-    text.write(text.user, room, strlen(room));
-}
-
 // Spans of one's own, in no order; the third did not run.
-TEST(export__spans_are_drawn_as_tasks_are) {
+CONTEXT_TEST(export__spans_are_slices_of_a_trace) {
     static const char *const names[] = {"decode", "merge, \"all\""};
-    static const int sequences[] = {7, 5, 3, 7};
     static const ptowsp_span spans[] = {
-        {1050, 1090, 1, 0}, {1000, 1040, 1, 0}, {0, 0, 0, 9}, {1060, 1200, 0, 1}};
-    static const char rows[] =
-        "index,kernel,values,place,track,ready,issue,start,end,stall,cause,bytes_read,"
-        "bytes_written\r\n"
-        "3,\"merge, \"\"all\"\"\",\"sequence=7\",\"\",\"lane 0\",60,60,60,200,none,,0,0\r\n"
-        "1,\"decode\",\"sequence=5\",\"\",\"lane 1\",0,0,0,40,none,,0,0\r\n"
-        "0,\"decode\",\"sequence=7\",\"\",\"lane 1\",50,50,50,90,none,,0,0\r\n"
-        "2,\"decode\",\"sequence=3\",\"\",\"-\",0,0,0,0,none,,0,0\r\n";
+        {1050, 1090, 1, 0}, {1000, 1040, 1, 0}, {0, 0, 0, 0}, {1060, 1200, 0, 1}};
     static reader r;
-    see s = {0};
-    ptowsp_span broken[4];
-    ptowsp_span_set set = {"step", spans, 4, names, 2, span_label, NULL, 0, NULL, NULL, 0, false};
-    int order[4];
-    memcpy(order, sequences, sizeof order);
-    set.user = order;
-    memcpy(broken, spans, sizeof broken);
-    broken[2].kind = 0;
-    set.spans = broken;
-    assert_ok(ptowsp_context_create(NULL, &s.context));
-    assert_ok(ptowsp_spans_export(s.context, &set, PTOWSP_EXPORT_CSV, NULL, written_output()));
-    assert_string_equal(written.text, rows);
-    assert_ok(ptowsp_spans_export(s.context, &set, PTOWSP_EXPORT_PERFETTO, NULL, written_output()));
+    ptowsp_span_set set = {.spans = spans, .count = 4, .names = names, .name_count = 2};
+    assert_ok(ptowsp_spans_export(context, &set, PTOWSP_EXPORT_PERFETTO, NULL, written_output()));
     read_trace(&r);
     assert_int_equal(r.count, 3);
-    assert_string_equal(r.slices[0].name, "merge, \"all\" sequence=7");
+    assert_string_equal(r.slices[0].name, "merge, \"all\"");
     assert_int_equal(r.slices[0].begin, 60);
     assert_int_equal(r.slices[0].end, 200);
     assert_string_equal(track_name(&r, r.slices[2].track), "lane 1");
     assert_int_equal(r.slices[2].begin, 50);
-    for (int format = PTOWSP_EXPORT_CHROME; format <= PTOWSP_EXPORT_TABLE; format++) {
-        assert_ok(ptowsp_spans_export(s.context, &set, (ptowsp_export_format)format, NULL,
-                                      written_output()));
-        assert_true(written.length > 100);
-        if (format == PTOWSP_EXPORT_SVG) {
-            has_times(1, "<title>decode sequence=5");
-            has_times(1, "200 ns, measured: 3 tasks, 2 lanes, ");
-        }
-    }
     set.count = 0, set.name_count = 0;
     for (int format = 0; format <= PTOWSP_EXPORT_TABLE; format++) {  // nothing can be drawn
-        assert_ok(ptowsp_spans_export(s.context, &set, (ptowsp_export_format)format, NULL,
+        assert_ok(ptowsp_spans_export(context, &set, (ptowsp_export_format)format, NULL,
                                       written_output()));
     }
-    ptowsp_context_destroy(s.context);
-}
-
-SEE_TEST(export__edges_are_lines_of_dot_and_text, 2, 5) {
-    unsigned counts[PTOWSP_EDGE_COUNT] = {0};
-    const ptowsp_record_options edges = {PTOWSP_RECORD_EDGES, 0, 0, 0, false};
-    ptowsp_export_options options = {.title = "\"quoted\" \\"};
-    see_run(s, &edges);
-    assert_true(ptowsp_run_edges(s->run, PTOWSP_NO_INDEX, count_edge, counts));
-    assert_int_equal(counts[PTOWSP_EDGE_STRUCTURE], 15);
-    assert_int_equal(counts[PTOWSP_EDGE_TENSOR], 15);
-    assert_ok(export_to(s, PTOWSP_EXPORT_DOT, &options));
-    assert_int_equal(strncmp(written.text, "digraph \"\\\"quoted\\\" \\\\\" {", 25), 0);
-    has_times(20, "[label=");
-    has_times(15, "tooltip=\"tensor\"");
-    has_times(15, "tooltip=\"structure\"");
-    has_times(counts[PTOWSP_EDGE_LANE], "tooltip=\"lane\"");
-    has("t17 -> t19 [tooltip=\"tensor\"");
-    assert_ok(export_to(s, PTOWSP_EXPORT_EDGES, NULL));
-    has("task 19, merge axis0=47\n"
-        "  waits for task 18, attend request=4 head=2 scale=-3: structure\n");
-    has("  waits for task 16, attend request=4 head=0 scale=-3: tensor o, 1 x 2 "
-        "at (4, 0), here 1 x 6 at (4, 0), read after write, write after write");
-    options.fold = PTOWSP_FOLD_KERNELS;
-    assert_ok(export_to(s, PTOWSP_EXPORT_EDGES, &options));
-    has("merge waits for attend: structure, 15 times\n"
-        "merge waits for attend: tensor, 15 times\n");
-    assert_ok(export_to(s, PTOWSP_EXPORT_DOT, &options));
-    has("k1 [label=\"attend\\n15 tasks\"]");
-    has("k1 -> k2 [label=\"tensor 15\"");
-    options.fold = PTOWSP_FOLD_LOOPS;
-    assert_ok(export_to(s, PTOWSP_EXPORT_EDGES, &options));
-    assert_non_null(strstr(
-        written.text, "step/parallel request waits for step/parallel request/sequence/parallel "
-                      "head: structure, 15 times\n"
-                      "step/parallel request waits for step/parallel request/sequence/parallel "
-                      "head: tensor, 15 times\n"));
-    assert_ok(export_to(s, PTOWSP_EXPORT_DOT, &options));
-    has("k2 [label=\"step/parallel request\\n5 tasks\"]");
-    see_run_tasks(s);
-    assert_invalid(export_to(s, PTOWSP_EXPORT_DOT, NULL));
-}
-
-// A clock of 500 MHz has 2 ns in a cycle, one of 3000 MHz a third. The first task takes 10 cycles, the
-// second 11.
-TEST(export__cycles_become_the_time_of_a_clock) {
-    see s = {0};
-    ptowsp_export_options options = {0};
-    see_make(&s, NULL, 2);
-    see_run_tasks(&s);
-    options.clock_mhz = 500;
-    assert_ok(export_to(&s, PTOWSP_EXPORT_CHROME, &options));
-    has("\"ts\":0.000,\"dur\":0.020");
-    has("\"ts\":0.020,\"dur\":0.022");
-    options.clock_mhz = 3000;
-    assert_ok(export_to(&s, PTOWSP_EXPORT_CHROME, &options));
-    has("\"ts\":0.000,\"dur\":0.003");
-    has("\"ts\":0.003,\"dur\":0.004");  // to 21 / 3
-    see_free(&s);
-    memset(&s, 0, sizeof s);
-    s.merge_cycles = UINT64_MAX / 4;  // times 1000 more than a number holds: the last one
-    see_make(&s, NULL, 1);
-    see_run_tasks(&s);
-    options.clock_mhz = 1;
-    assert_ok(export_to(&s, PTOWSP_EXPORT_CHROME, &options));
-    has("\"ts\":33.000,\"dur\":18446744073709518.615");
-    see_free(&s);
-}
-
-// U+FFFD stands for each byte that is no part of a character, and for what XML or JSON cannot have.
-SEE_TEST(export__titles_are_escaped_byte_by_byte, 1, 1) {
-#define BAD "\xef\xbf\xbd"
-    static const char *const titles[][2] = {
-        {"<\t\n\r\"&>\x01", "&lt;&#9;&#10;&#13;&quot;&amp;&gt;" BAD},
-        {"two \xc3\xa9, \xc3(, \xc0\xaf", "two \xc3\xa9, " BAD "(, " BAD BAD},
-        {"three \xe2\x82\xac, \xe2\x82, \xe0\x80\x80",
-         "three \xe2\x82\xac, " BAD BAD ", " BAD BAD BAD},
-        {"half \xed\xa0\x80, last \xee\x80\x80", "half " BAD BAD BAD ", last \xee\x80\x80"},
-        {"none \xef\xbf\xbe, \xef\xbf\xbd", "none " BAD BAD BAD ", " BAD},
-        {"four \xf0\x9f\x98\x80, \xf4\x90\x80\x80, \xff",
-         "four \xf0\x9f\x98\x80, " BAD BAD BAD BAD ", " BAD},
-    };
-#undef BAD
-    ptowsp_export_options options = {0};
-    see_run_tasks(s);
-    for (size_t i = 0; i < sizeof titles / sizeof titles[0]; i++) {
-        options.title = titles[i][0];
-        assert_ok(export_to(s, PTOWSP_EXPORT_SVG, &options));
-        assert_non_null(strstr(written.text, titles[i][1]));
-    }
-}
-
-// -- bad input ------------------------------------------------------------------------------------
-
-SEE_TEST(export__outputs_that_fail_are_told_and_not_called_again, 2, 100) {
-    const ptowsp_record_options edges = {PTOWSP_RECORD_EDGES, 0, 0, 0, false};
-    see_run(s, &edges);
-    for (int format = 0; format <= PTOWSP_EXPORT_DOT; format++) {
-        assert_ok(export_to(s, (ptowsp_export_format)format, NULL));
-        const size_t size = written.length;
-        char *all = (char *)malloc(size);
-        assert_non_null(all);
-        memcpy(all, written.text, size);
-        for (size_t limit = 0; limit < size; limit += size / 50 + 1) {
-            char text[100];
-            assert_int_equal(ptowsp_run_export(s->run, (ptowsp_export_format)format, NULL,
-                                               written_within(limit)),
-                             PTOWSP_SYSTEM_FAILED);
-            snprintf(text, sizeof text, "export: the output failed after %zu bytes",
-                     written.length);
-            test_error_is(s->context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX, text);
-            assert_int_equal(written.failed_count, 1);
-            assert_memory_equal(written.text, all, written.length);
-        }
-        free(all);
-    }
-}
-
-static void refused(see *s, const ptowsp_export_options *options, ptowsp_status status,
-                    const char *text) {
-    test_refused(s->context, export_to(s, PTOWSP_EXPORT_SVG, options), status, PTOWSP_NO_INDEX,
-                 text);
-    assert_int_equal(written.length, 0);
-}
-
-// More of it is in export_refused_test.c.
-TEST(export__refuses_what_it_cannot_draw) {
-    see s = {0}, many = {0};
-    ptowsp_export_options options = {.begin = 166};
-    const ptowsp_schedule schedule = lanes(65);
-    see_make(&s, NULL, 4);
-    see_run_tasks(&s);
-    refused(&s, &options, PTOWSP_INVALID_PARAMS,
-            "export: the window begins at 166, but the run ends at 166");
-    see_free(&s);
-    see_make(&many, &schedule, 4);
-    see_run_tasks(&many);
-    refused(&many, NULL, PTOWSP_LIMIT_EXCEEDED,
-            "export: a picture of 65 lanes and processes, but lane_max is 64");
-    options = (ptowsp_export_options){.lane_max = 65};
-    assert_ok(export_to(&many, PTOWSP_EXPORT_SVG, &options));
-    see_free(&many);
 }
 
 SEE_TEST(export__zero_tasks_are_a_picture_of_nothing, 1, 0) {
@@ -579,14 +397,6 @@ SEE_TEST(export__a_picture_of_many_tasks_stays_small, 4, 4000) {
     see_run_tasks(s);
     assert_ok(export_to(s, PTOWSP_EXPORT_SVG, NULL));
     assert_in_range(written.length, 1000, 400000);
-}
-
-// Tasks of two places take turns; each row has its own.
-SEE_TEST(export__rows_have_the_place_of_their_task, 2, 4) {
-    see_run_tasks(s);
-    assert_ok(export_to(s, PTOWSP_EXPORT_CSV, NULL));
-    has_times(4, "/sequence/task merge\"");
-    has_times(4 * SEE_HEADS, "/sequence/parallel head/task attend\"");
 }
 
 // Against the C library, at every number of digits.

@@ -1,20 +1,6 @@
-// Verdicts of reports that no case says (tests/cases/verdicts.case has the others): of runs without records of
-// tasks, and of models.
+// The verdict of a report that no case says (tests/cases/verdicts.case has the others): that of models.
 
 #include "written.h"
-
-// Without records, tasks may be of processes.
-TEST_F(verdict__without_records_tasks_have_no_lane) {
-    static const char text[] = "module m\naxis n 10\n"
-                               "kernel a(axes 1) vector, 1000 cycles, time only\n"
-                               "workload w\n  parallel i in n\n    task a(i)\n";
-    const ptowsp_schedule schedule = {.dispatch = PTOWSP_DISPATCH_PLAN, .lane_count = 4};
-    const ptowsp_record_options totals = {.level = PTOWSP_RECORD_TOTALS};
-    execute_text(f, text, &schedule, &totals, NULL);
-    report_run(f, PTOWSP_REPORT_TEXT, NULL, 0);
-    has("no task left. Split the last");
-    has_not("dispatch_key");
-}
 
 // The cycles of a tile kernel follow from the model of the run's options, which the first line names.
 TEST_F(verdict__the_first_line_names_the_model_of_tile_kernels) {
