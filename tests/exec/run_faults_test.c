@@ -1,35 +1,11 @@
-// What executing refuses on its way that is not a program in and a text out (tests/cases/run_faults.case):
-// kernels and costs that fail, runs that are busy, modes, two threads.
+// What executing refuses on its way that is not a program in and a text out (tests/cases/run_faults.case, runs.facts):
+// kernels and costs that fail, runs that are busy, two threads, a step of bindings.
 
 #include "run_fixture.h"
 
 #define STEPS "workload main\n  parallel b in batch\n    task step(b)\n"
 
 #define FIXTURE_TEST(name) TEST_MADE(name, fixture, f, fixture_make(f), fixture_free(f))
-
-// -- views ----------------------------------------------------------------------------------------
-
-FIXTURE_TEST(run_faults__an_empty_tensor_has_no_index) {
-    int32_t d[12] = {0};
-    fixture_parse(f, "workload main\n  task fill(0) tile = d[slot_i64[0]] at (0, 0)\n");
-    compile(f, NULL);
-    ptowsp_buffer buffer = {.data = d, .rank = 3, .shape[0] = 2, .shape[1] = 3, .shape[2] = 2};
-    assert_ok(ptowsp_run_bind_tensor(f->run, "d", &buffer));
-    ptowsp_run_bind_slot(f->run, 0, 1);
-    works(f, 1);
-    assert_int_equal(d[6], 100);
-    buffer.shape[0] = 0;
-    assert_ok(ptowsp_run_bind_tensor(f->run, "d", &buffer));
-    for (uint64_t index = 0; index < 2; index++) {
-        char text[100];
-        ptowsp_run_bind_slot(f->run, 0, index);
-        snprintf(text, sizeof text,
-                 "main/task fill: tile: index 0 of tensor d is %d, outside of its size 0",
-                 (int)index);
-        invalid_before(f, index, text);
-    }
-    assert_int_equal(d[0], 0);
-}
 
 // -- kernels --------------------------------------------------------------------------------------
 
@@ -109,44 +85,7 @@ FIXTURE_TEST(run_faults__a_run_is_busy_inside_of_a_job_of_its_context) {
     works(f, 2);
 }
 
-// -- modes ----------------------------------------------------------------------------------------
-
-FIXTURE_TEST(run_faults__what_cannot_only_be_timed_or_only_be_run) {
-    const ptowsp_run_options neither = {.mode = (ptowsp_run_mode)2, .record_tasks = false};
-    fixture_parse(f, STEPS);
-    compile(f, NULL);
-    assert_ok(ptowsp_run_bind_size(f->run, "batch", 2));
-    test_refused(f->context, test_time(f->run), PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
-                 "run: kernel step has neither cost nor cycles, so that its time is known only by "
-                 "executing it");
-    test_invalid(f->context, ptowsp_run_execute(f->run, &neither), "run: there is no mode 2");
-    works(f, 2);
-    fixture_parse(f, "kernel timed(axes 1) vector, 7 cycles, time only\nworkload main\n"
-                     "  parallel b in batch\n    task timed(b)\n");
-    compile(f, NULL);
-    assert_ok(ptowsp_run_bind_size(f->run, "batch", 2));
-    fails_before(f, PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
-                 "run: kernel timed has no fn, so that only its time can be measured");
-    assert_ok(test_time(f->run));
-    assert_int_equal(ptowsp_run_result(f->run)->makespan_cycles, 14);
-}
-
-FIXTURE_TEST(run_faults__time_cannot_see_what_tasks_write) {
-    fixture_parse(f, "kernel both(axes 1, out tile i32 2 x 2) vector, 3 cycles, time only\n"
-                     "workload main\n  for_each b in batch\n    task both(b) tile = x at (b, b)\n"
-                     "  slot_load 5 = y of 2 x 2\n");
-    compile(f, NULL);
-    assert_ok(ptowsp_run_bind_size(f->run, "batch", 2));
-    assert_ok(test_time(f->run));  // y is not written
-    ptowsp_buffer buffer = {.data = f->data};
-    assert_ok(ptowsp_run_bind_tensor(f->run, "y", &buffer));  // now it is
-    test_refused(f->context, test_time(f->run), PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
-                 "main/slot_load 5: it loads what a task writes, which only executing can tell");
-    buffer.data = NULL;
-    assert_ok(ptowsp_run_bind_tensor(f->run, "y", &buffer));
-    test_refused(f->context, test_time(f->run), PTOWSP_UNBOUND, PTOWSP_NO_INDEX,
-                 "run: tensor y is bound without data");
-}
+// -- calls ----------------------------------------------------------------------------------------
 
 FIXTURE_TEST(run_faults__null_is_refused_where_the_header_says_so) {
     ptowsp_run *run;
@@ -218,4 +157,61 @@ FIXTURE_TEST(run_faults__two_threads_run_one_program) {
     assert_int_equal(racers[0].makespan, racers[1].makespan);
     assert_int_equal(racers[0].task_count, racers[1].task_count);
     assert_int_equal(racers[0].slot, racers[1].slot);
+}
+
+// -- binding -----------------------------------------------------------------------------------------
+
+// A program that uses one of everything.
+static void make_one_of_everything(fixture *f) {
+    fixture_parse(f, "symbol scale\narray list i16\nworkload main\n  parallel b in batch\n"
+                     "    parallel k in kv[b]\n      task step(k + i64(scale))\n"
+                     "    select p in pages[b]\n      task step(list[p])\n"
+                     "  task fill(0) tile = d[0]\n");
+    compile(f, NULL);
+}
+
+// A step in one call: all that one_of_everything uses. The first error ends it, and what comes before
+// it is bound.
+FIXTURE_TEST(run_faults__a_whole_step_ends_at_its_first_error) {
+    static const int32_t lengths[] = {1, 0}, indptr[] = {0, 1, 1}, indices[] = {2};
+    static const int16_t list[] = {0, 0, 5};
+    static int32_t d[12];
+    const ptowsp_csr csr = {PTOWSP_I32, indptr, indices, 2, 1};
+    const ptowsp_buffer buffer = {
+        .data = d, .size = sizeof d, .dtype = PTOWSP_I32, .rank = 3, .shape = {2, 3, 2}};
+    ptowsp_binding step_of[] = {
+        {.kind = PTOWSP_BIND_SIZE, .name = "batch", .value = 2},
+        {.kind = PTOWSP_BIND_LENGTHS,
+         .name = "kv",
+         .dtype = PTOWSP_I32,
+         .data = lengths,
+         .count = 2},
+        {.kind = PTOWSP_BIND_CSR, .name = "pages", .data = &csr},
+        {.kind = PTOWSP_BIND_SYMBOL, .name = "scale", .value = 7},
+        {.kind = PTOWSP_BIND_ARRAY, .name = "list", .dtype = PTOWSP_I16, .data = list, .count = 3},
+        {.kind = PTOWSP_BIND_TENSOR, .name = "d", .data = &buffer},
+        {.kind = PTOWSP_BIND_SLOT, .slot = 3, .value = 9},
+        {.kind = PTOWSP_BIND_TRANSIENTS, .count = 4096},
+        {.kind = PTOWSP_BIND_RANKS}};
+    enum { COUNT = COUNT_OF(step_of) };
+    make_one_of_everything(f);
+    refused(f, ptowsp_run_bind(f->run, NULL, 3), PTOWSP_NO_INDEX,
+            "bind: bindings is NULL with count 3");
+    assert_ok(ptowsp_run_bind(f->run, NULL, 0));
+    step_of[COUNT - 1].kind = PTOWSP_BIND_KIND_COUNT;
+    refused(f, ptowsp_run_bind(f->run, step_of, COUNT), PTOWSP_NO_INDEX,
+            "bind: there is no kind of binding 12");
+    assert_int_equal(ptowsp_run_bound_slot(f->run, 3), 9);  // what comes before it is bound
+    step_of[COUNT - 1].kind = PTOWSP_BIND_RANKS;
+    step_of[3].name = "batch";
+    step_of[6].value = 10;
+    refused(f, ptowsp_run_bind(f->run, step_of, COUNT), PTOWSP_NO_INDEX,
+            "bind: module decode has no symbol batch; it has scale");
+    assert_int_equal(ptowsp_run_bound_slot(f->run, 3), 9);  // what comes behind it is not
+    step_of[3].name = "scale";
+    assert_ok(ptowsp_run_bind(f->run, step_of, COUNT));
+    assert_int_equal(ptowsp_run_bound_slot(f->run, 3), 10);
+    f->calls = 0;
+    assert_ok(ptowsp_run_execute(f->run, NULL));
+    assert_int_equal(f->calls, 3);  // a token of kv, an entry of pages, and fill
 }

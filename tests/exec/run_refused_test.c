@@ -1,5 +1,5 @@
 // What a run refuses that has been asked at the wrong time, or for what is not there: calls while it runs,
-// ranks, what-ifs, the memory of transient tensors.
+// ranks that are not bound any more, transient tensors on devices. Others are in runs.facts.
 
 #include "support/fixture.h"
 
@@ -50,25 +50,6 @@ TEST_F(refused__all_changes_while_it_runs) {
     assert_int_equal(ptowsp_run_result(f->run)->task_count, 1);
 }
 
-TEST_F(refused__what_ifs_of_no_kernel) {
-    program_make(f,
-                 "module m\nkernel k(axes 0) vector, 4 cycles, time only\nworkload w\n  task k()\n",
-                 NULL, NULL);
-    static const struct { uint32_t kernel, percent; } cases[] = {{0, 50}, {2, 50}, {1, 1001}};
-    char text[128];
-    for (uint32_t i = 0; i < 3; i++) {
-        ptowsp_what_if what_if = {cases[i].kernel, cases[i].percent, 0, 0};
-        assert_invalid(ptowsp_run_what_if(f->run, NULL, &what_if));
-        snprintf(text, sizeof text,
-                 "run: what if kernel %u took %u percent: no such kernel, or over 1000",
-                 (unsigned)cases[i].kernel, (unsigned)cases[i].percent);
-        test_error_is(f->context, PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, text);
-    }
-    ptowsp_what_if what_if = {1, 1000, 0, 0};
-    assert_ok(ptowsp_run_what_if(f->run, NULL, &what_if));
-    assert_int_equal(what_if.makespan_cycles, 40);  // ten times 4
-}
-
 TEST_F(refused__ranks_that_are_not_bound_any_more) {
     const ptowsp_run_ranks four = {.rank_count = 4};
     program_make(f,
@@ -96,62 +77,6 @@ static const char transient_text[] = "module m slots 2\n"
                                      "workload w\n"
                                      "  task put() x = mid\n"
                                      "  slot_load 1 = mid element (0, 0)\n";
-
-TEST_F(refused__time_alone_that_depends_on_transient_data) {
-    const ptowsp_parse_kernel kernel = {.name = "put", .fn = put_one};
-    const ptowsp_parse_desc attached = {&kernel, 1, 0};
-    program_make(f, transient_text, &attached, NULL);
-    test_refused(f->context, test_time(f->run), PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
-                 "run: a slot is loaded from transient tensor mid, which only kernels write, so "
-                 "that its time is known only by executing");
-    assert_ok(ptowsp_run_execute(f->run, NULL));
-    assert_int_equal(ptowsp_run_slot(f->run, 1), 1);
-}
-
-// The error of too little memory names the four largest tensors, in whatever order they are declared, and
-// the first place where they all live: where the last one is written.
-TEST_F(refused__memory_that_is_not_there) {
-    static const char text[] =
-        "module m\nkernel put(axes 0, out x i32 ? x 16) vector, 1 cycles\n"
-        "kernel use(axes 0, in a i32 ? x 16, in b i32 ? x 16, in c i32 ? x 16, in d i32 ? x 16, "
-        "in e i32 ? x 16, in f i32 ? x 16) vector, 1 cycles\n"
-        "tensor t0 i32 [1, 16] global transient\ntensor t1 i32 [2, 16] global transient\n"
-        "tensor t2 i32 [3, 16] global transient\ntensor t3 i32 [4, 16] global transient\n"
-        "tensor t4 i32 [5, 16] global transient\ntensor t5 i32 [6, 16] global transient\n"
-        "workload main\n  task put() x = t0\n  task put() x = t1\n  task put() x = t2\n"
-        "  task put() x = t3\n  task put() x = t4\n  task put() x = t5\n"
-        "  task use() a = t0 b = t1 c = t2 d = t3 e = t4 f = t5\n";
-    const ptowsp_parse_kernel kernels[2] = {{.name = "put", .fn = put_one},
-                                            {.name = "use", .fn = put_one}};
-    const ptowsp_parse_desc attached = {kernels, 2, 0};
-    program_make(f, text, &attached, NULL);
-    assert_ok(ptowsp_run_bind_transients(f->run, NULL, 1343));
-    test_refused(
-        f->context, ptowsp_run_execute(f->run, NULL), PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
-        "run: transient tensors take 1344 bytes, and there are 1343; most at main/task "
-        "put: t5 384, t4 320, t3 256, t2 192. Smaller tiles there, or computing again what "
-        "lives long, takes less");
-    assert_ok(ptowsp_run_bind_transients(f->run, NULL, 1344));
-    assert_ok(ptowsp_run_execute(f->run, NULL));
-}
-
-TEST_F(refused__sizes_that_no_memory_has) {
-    program_make(f,
-                 "module m\naxis n dynamic\n"
-                 "tensor a i64 [size(n), 8] global transient\n"
-                 "tensor b i64 [size(n), 8] global transient\n"
-                 "kernel put(axes 0, out x i64 1 x 8) vector, 1 cycles, time only\n"
-                 "kernel use(axes 0, in x i64 1 x 8, in y i64 1 x 8) vector, 1 cycles, time only\n"
-                 "workload w\n  task put() x = a\n  task put() x = b\n  task use() x = a y = b\n",
-                 NULL, NULL);
-    ptowsp_transient_sizes sizes;
-    assert_ok(ptowsp_run_bind_size(f->run, "n", INT64_C(1) << 54));
-    assert_ok(ptowsp_run_size_transients(f->run, &sizes));
-    assert_true(sizes.peak == UINT64_C(1) << 61);  // 64 bytes each row, twice
-    assert_ok(ptowsp_run_bind_size(f->run, "n", (INT64_C(1) << 54) + 1));
-    test_refused(f->context, ptowsp_run_size_transients(f->run, &sizes), PTOWSP_LIMIT_EXCEEDED,
-                 PTOWSP_NO_INDEX, "run: transient tensors, up to b, take more than 2^61 bytes");
-}
 
 // One that no statement uses needs no memory, as with bound tensors.
 TEST_F(refused__no_device_for_a_transient_tensor_without_use) {

@@ -1,7 +1,7 @@
-// Transient tensors (tests/cases/transients.case has lifetimes and places on paper): random programs that give
-// the same results with shared memory as with memory for each tensor; blocks, pictures and texts.
+// Transient tensors (tests/cases/transients.case has lifetimes and places on paper, and runs.facts blocks, pictures and
+// what is refused): random programs that give the same results with shared memory as with memory for each tensor.
 
-#include "report_text.h"
+#include "test.h"
 
 #include "src/exec/run.h"
 
@@ -319,30 +319,18 @@ TEST(transient__cancelled_and_failed_runs_can_be_repeated) {
     assert_true(met[0] > 0 && met[1] > 0);
 }
 
-TEST(transient__blocks_and_limits_are_checked) {
+// Of 832 and 64 bytes; running again allocates nothing.
+TEST(transient__a_block_has_all_of_them_and_nothing_more) {
     static _Alignas(64) unsigned char block[4096];
     uint64_t out[15];
     fixture f;
     pair_make(&f);
     bind_out(&f, out);
-    // a: 100 x 1 u64 = 800 -> 832 bytes; b: 4 x 2 = 64 bytes.
-    assert_ok(ptowsp_run_bind_transients(f.run, NULL, 895));
-#define MOST                                                                                       \
-    "most at main/task mix: a 832, b 64. Smaller tiles there, or computing again what lives "      \
-    "long, takes less"
-    test_refused(f.context, ptowsp_run_execute(f.run, NULL), PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
-                 "run: transient tensors take 896 bytes, and there are 895; " MOST);
     assert_ok(ptowsp_run_bind_transients(f.run, NULL, 896));
     assert_ok(ptowsp_run_execute(f.run, NULL));
-    size_t allocations = f.memory.allocations;
+    const size_t allocations = f.memory.allocations;
     assert_ok(ptowsp_run_execute(f.run, NULL));
     assert_int_equal(f.memory.allocations, allocations);
-
-    test_invalid(f.context, ptowsp_run_bind_transients(f.run, block + 32, 4096),
-                 "bind: the block of transient tensors is not aligned to 64 bytes");
-    assert_ok(ptowsp_run_bind_transients(f.run, block, 0));
-    test_refused(f.context, ptowsp_run_execute(f.run, NULL), PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
-                 "run: transient tensors take 896 bytes, and there are 0; " MOST);
     memset(block, 0x11, sizeof block);
     assert_ok(ptowsp_run_bind_transients(f.run, block, 896));
     assert_ok(ptowsp_run_execute(f.run, NULL));
@@ -350,26 +338,6 @@ TEST(transient__blocks_and_limits_are_checked) {
         assert_true(i < 896 || block[i] == 0x11);
     }
     assert_true(block[0] != 0x11 || block[1] != 0x11);
-    // Sizes that change are placed anew; of nothing, nothing.
-    assert_ok(ptowsp_run_bind_size(f.run, "rows", 0));
-    ptowsp_transient_sizes sizes;
-    assert_ok(ptowsp_run_size_transients(f.run, &sizes));
-    assert_int_equal(sizes.peak, 64);
-    fixture_end(&f);
-}
-
-TEST(transient__wrong_bindings_are_refused) {
-    fixture f;
-    uint64_t out[15];
-    ptowsp_buffer buffer = {0};
-    pair_make(&f);
-    bind_out(&f, out);
-    test_invalid(f.context, ptowsp_run_bind_tensor(f.run, "a", &buffer),
-                 "bind: tensor a is transient: executions give it memory");
-    assert_ok(ptowsp_program_check(f.context, f.program, PTOWSP_TARGET_THREADS));
-    assert_ok(ptowsp_run_bind_size(f.run, "rows", (INT64_C(1) << 58) - 1));
-    test_refused(f.context, ptowsp_run_execute(f.run, NULL), PTOWSP_LIMIT_EXCEEDED, PTOWSP_NO_INDEX,
-                 "run: transient tensors, up to b, take more than 2^61 bytes");
     assert_invalid(ptowsp_run_size_transients(f.run, NULL));
     fixture_end(&f);
 }
@@ -405,50 +373,7 @@ CONTEXT_TEST(transient__a_size_and_an_expression_are_refused) {
     ptowsp_module_destroy(m);
 }
 
-// -- text and pictures ----------------------------------------------------------------------------
-
-TEST(transient__lifetimes_are_drawn) {
-    static char text[20000];
-    uint64_t out[15];
-    ptowsp_output_buffer buffer = {text, sizeof text, 0}, none = {text, 100, 0};
-    ptowsp_output output = {text_take, &buffer}, failing = {text_take, &none},
-                  missing = {NULL, NULL};
-    fixture f;
-    pair_make(&f);
-    bind_out(&f, out);
-    test_invalid(f.context, ptowsp_run_export_transients(f.run, PTOWSP_EXPORT_TABLE, NULL, output),
-                 "export: no transient tensors have been placed (ptowsp_run_size_transients)");
-    assert_ok(ptowsp_run_execute(f.run, NULL));
-    assert_ok(ptowsp_run_export_transients(f.run, PTOWSP_EXPORT_TABLE, NULL, output));
-    assert_string_equal(text,
-                        "transient tensors: 896 bytes in one block, 896 each alone, 896 alive at "
-                        "most\n"
-                        "tensor                         offset        bytes  lives\n"
-                        "a                                   0          832  0 main/task make to 1 "
-                        "main/task mix\n"
-                        "b                                 832           64  1 main/task mix to 2 "
-                        "main/task mix\n");
-    buffer.length = 0;
-    assert_ok(ptowsp_run_export_transients(f.run, PTOWSP_EXPORT_CSV, NULL, output));
-    assert_string_equal(text, "tensor,offset,bytes,first,last,from,to\r\n"
-                              "\"a\",0,832,0,1,\"main/task make\",\"main/task mix\"\r\n"
-                              "\"b\",832,64,1,2,\"main/task mix\",\"main/task mix\"\r\n");
-    buffer.length = 0;
-    assert_ok(ptowsp_run_export_transients(f.run, PTOWSP_EXPORT_SVG, NULL, output));
-    assert_non_null(strstr(text, "<title>a: 832 bytes at 0</title>"));
-    assert_non_null(strstr(text, "<title>b: 64 bytes at 832</title>"));
-    assert_string_equal(text + buffer.length - 7, "</svg>\n");
-    assert_int_equal(ptowsp_run_export_transients(f.run, PTOWSP_EXPORT_SVG, NULL, failing),
-                     PTOWSP_SYSTEM_FAILED);
-    assert_invalid(ptowsp_run_export_transients(f.run, PTOWSP_EXPORT_SVG, NULL, missing));
-    assert_invalid(ptowsp_run_export_transients(f.run, PTOWSP_EXPORT_DOT, NULL, output));
-    buffer.length = 0;
-    char printed[4000];
-    ptowsp_output_buffer module = {printed, sizeof printed, 0};
-    ptowsp_module_print(f.m, ptowsp_output_to_buffer(&module));
-    assert_non_null(strstr(printed, "tensor a u64 [size(rows) * 1, 1] global transient\n"));
-    fixture_end(&f);
-}
+// -- text ------------------------------------------------------------------------------
 
 // The text of a module has its transient tensors, and is read with them.
 TEST(transient__tensors_are_read_from_text) {

@@ -1,0 +1,254 @@
+// Bindings and executions as facts (support/facts.h): what can be bound, what is refused, of plans and transient tensors
+// too, and what comes of it. A kernel writes 100 and its first argument to the first element of its first tile, and takes
+// a cycle; its calls are counted.
+
+#include "facts.h"
+#include "report_text.h"
+
+enum {
+    VALUES = 16,
+    SHAPE = 3,
+    MEMORY = 32,
+    UNITS = 6,
+    MERGES = 2,
+    LANES = 4,
+    SLOTS = 5,
+    NOTES = 8
+};
+
+#define DTYPE_OF(name, value, size, text) [value] = text,
+
+static const char *const dtypes[] = {"none", PTOWSP_DTYPES(DTYPE_OF) NULL};
+static const char *const modes[] = {"execute", "time", NULL};
+static const char *const formats[] = {"perfetto", "chrome", "svg", "csv", "table", NULL};
+
+// -- the program, and what is called -----------------------------------------------------------------
+
+static const char *module = "";
+static ptowsp_context *context;
+static ptowsp_module *m;
+static ptowsp_program *program;
+static ptowsp_run *run;
+static uint32_t calls, lanes, window;
+static int64_t noted[NOTES];  // first arguments
+static bool in_order;
+
+static ptowsp_cycles note(const ptowsp_task *task, void *user) {
+    (void)user;
+    const int64_t value = task->user_axis_count ? ptowsp_task_axis(task, 0) : 0;
+    noted[calls++ % NOTES] = value;
+    if (task->tile_count > 0) {
+        *(int32_t *)task->tiles[0].data = (int32_t)value + 100;
+    }
+    return 1;
+}
+
+static ptowsp_status make(void) {
+    static const ptowsp_parse_kernel kernels[] = {
+        {.name = "step", .fn = note}, {.name = "fill", .fn = note}, {.name = "read", .fn = note}};
+    const ptowsp_parse_desc attached = {kernels, COUNT_OF(kernels), 0};
+    const ptowsp_schedule schedule = {.lane_count = lanes,
+                                      .window = window,
+                                      .issue =
+                                          in_order ? PTOWSP_ISSUE_IN_ORDER : PTOWSP_ISSUE_DATAFLOW};
+    const ptowsp_program_desc desc = {NULL, &schedule};
+    test_destroy(run, program, m, NULL);
+    run = test_run_text(context, module, &attached, &desc, &m, &program);
+    return PTOWSP_OK;
+}
+
+// -- what is bound -----------------------------------------------------------------------------------
+
+static const char *name;
+static int64_t value;
+static uint64_t count, slot;
+static ptowsp_dtype dtype;
+static int64_t values[VALUES], indices[VALUES];
+static uint32_t at;  // bytes from where it is aligned
+static bool is_null, has_indptr, has_indices, has_csr, has_buffer, has_plan;
+static ptowsp_buffer buffer;
+static int32_t x[MEMORY], y[MEMORY];
+static uint32_t memory;  // x or y
+static ptowsp_attention_plan plan;
+static ptowsp_work units[UNITS], merges[MERGES];
+static uint32_t unit_begin[LANES + 1], merge_begin[LANES + 1];
+static bool has_units, has_merges, has_unit_begin, has_merge_begin;
+static ptowsp_what_if what_if;
+static ptowsp_run_mode mode;
+static ptowsp_transient_sizes sizes;
+static ptowsp_export_format format;
+static bool has_output;
+static char written[8000];
+static const char *text = written;
+
+// The plan that section 9 of the header draws: lengths 250, 100, 50 on 4 lanes; tiles 3, 0, 0.
+static void draw_plan(void) {
+    static const ptowsp_work drawn_units[UNITS] = {
+        {0, 2, 1, 3, {0, 1, 0, 100}},  {1, 2, 0, 3, {0, 1, 100, 100}},
+        {2, 2, 2, 3, {0, 1, 200, 50}}, {3, 1, 1, 0, {1, 0, 0, 50}},
+        {4, 1, 2, 0, {1, 0, 50, 50}},  {PTOWSP_NO_SLOT, 0, 3, 0, {2, 0, 0, 50}}};
+    static const ptowsp_work drawn_merges[MERGES] = {{0, 0, 0, 3, {0, 1, 0, 3}},
+                                                     {1, 0, 0, 0, {1, 0, 3, 2}}};
+    static const uint32_t begins[2][LANES + 1] = {{0, 1, 2, 4, 6}, {0, 1, 1, 2, 2}};
+    memcpy(units, drawn_units, sizeof units);
+    memcpy(merges, drawn_merges, sizeof merges);
+    memcpy(unit_begin, begins[0], sizeof unit_begin);
+    memcpy(merge_begin, begins[1], sizeof merge_begin);
+    plan = (ptowsp_attention_plan){.unit_capacity = UNITS,
+                                   .merge_capacity = MERGES,
+                                   .slot_capacity = SLOTS,
+                                   .unit_count = UNITS,
+                                   .merge_count = MERGES,
+                                   .slot_count = SLOTS,
+                                   .lane_count = LANES};
+}
+
+static void begin(void) {
+    lanes = window = memory = at = 0;
+    in_order = is_null = false;
+    name = NULL;
+    value = 0;
+    count = slot = 0;
+    dtype = PTOWSP_I32;
+    memset(values, 0, sizeof values);
+    memset(indices, 0, sizeof indices);
+    memset(&buffer, 0, sizeof buffer);
+    has_indptr = has_indices = has_csr = has_buffer = has_plan = has_output = true;
+    has_units = has_merges = has_unit_begin = has_merge_begin = true;
+    what_if = (ptowsp_what_if){.kernel = 1};
+    mode = PTOWSP_RUN_EXECUTE;
+    format = PTOWSP_EXPORT_CSV;
+    calls = 0;
+    memset(noted, 0, sizeof noted);
+    draw_plan();
+}
+
+// Numbers in memory of their own, `at` bytes further than they should be.
+static const void *array_of(const int64_t *from) {
+    const size_t size = ptowsp_dtype_size(dtype);
+    char *elements = (char *)test_alloc(VALUES + 1, 8) + at;
+    for (size_t i = 0; i < VALUES; i++) {
+        memcpy(elements + i * size, &from[i], size);
+    }
+    return elements;
+}
+
+static const void *array(void) {
+    return is_null ? NULL : array_of(values);
+}
+
+static ptowsp_status bind_csr(void) {
+    const ptowsp_csr csr = {dtype, has_indptr ? array_of(values) : NULL,
+                            has_indices ? array_of(indices) : NULL, slot, count};
+    ptowsp_csr *kept = (ptowsp_csr *)test_alloc(1, sizeof csr);
+    *kept = csr;
+    return ptowsp_run_bind_csr(run, name, has_csr ? kept : NULL);
+}
+
+static ptowsp_status bind_tensor(void) {
+    buffer.data = is_null ? NULL : (char *)(memory ? y : x) + at;
+    return ptowsp_run_bind_tensor(run, name, has_buffer ? &buffer : NULL);
+}
+
+static ptowsp_status bind_plan(void) {
+    char *shifted = (char *)units + at;
+    memcpy(&plan.units, &shifted, sizeof shifted);
+    plan.units = has_units ? plan.units : NULL;
+    plan.merges = has_merges ? merges : NULL;
+    plan.unit_begin = has_unit_begin ? unit_begin : NULL;
+    plan.merge_begin = has_merge_begin ? merge_begin : NULL;
+    return ptowsp_run_bind_plan(run, name, has_plan ? &plan : NULL);
+}
+
+static ptowsp_status bind_work(void) {
+    const char *shifted = (const char *)units + at;
+    const ptowsp_work *work = NULL;
+    memcpy(&work, &shifted, sizeof shifted);
+    return ptowsp_run_bind_work(run, name, has_units ? work : NULL, count);
+}
+
+static ptowsp_status bind_transients(void) {
+    static _Alignas(64) char block[4096];
+    return ptowsp_run_bind_transients(run, is_null ? NULL : block + at, count);
+}
+
+static ptowsp_status execute(void) {
+    const ptowsp_run_options options = {.mode = mode};
+    return ptowsp_run_execute(run, &options);
+}
+
+static ptowsp_status export_transients(void) {
+    const ptowsp_output none = {NULL, NULL};
+    return ptowsp_run_export_transients(run, format, NULL, has_output ? TEST_TEXT(written) : none);
+}
+
+#define CALL(name, result)                                                                         \
+    static ptowsp_status name(void) {                                                              \
+        return result;                                                                             \
+    }
+CALL(bind_size, ptowsp_run_bind_size(run, name, value))
+CALL(bind_symbol, ptowsp_run_bind_symbol(run, name, (uint64_t)value))
+CALL(bind_slot, ptowsp_run_bind_slot(run, (uint32_t)slot, (uint64_t)value))
+CALL(bind_array, ptowsp_run_bind_array(run, name, dtype, array(), count))
+CALL(bind_lengths, ptowsp_run_bind_lengths(run, name, dtype, array(), count))
+CALL(ask, ptowsp_run_what_if(run, NULL, &what_if))
+CALL(place, ptowsp_run_size_transients(run, &sizes))
+
+static const char *error(uint64_t *out_index) {
+    *out_index = ptowsp_context_error(context).index;
+    return ptowsp_context_error(context).text;
+}
+
+static const facts_field *fields(void) {
+    static uint64_t task_count, makespan, slots[NOTES];
+    const uint32_t slot_count = run ? ptowsp_program_read(program)->slot_count : 0;
+    for (uint32_t i = 0; i < slot_count; i++) {
+        slots[i] = ptowsp_run_slot(run, i);
+    }
+    if (run) {
+        task_count = ptowsp_run_result(run)->task_count;
+        makespan = ptowsp_run_result(run)->makespan_cycles;
+    }
+    FACTS_RETURN(
+        FIELD(module), FIELD(lanes), FIELD(window), FIELD(in_order), FIELD(calls),
+        FIELDS(noted, NOTES), FIELD(name), FIELD(value), FIELD(count), FIELD(slot),
+        FIELD_NAMED(dtype, dtypes), FIELDS(values, VALUES), FIELDS(indices, VALUES), FIELD(at),
+        FIELD(is_null), FIELD(has_indptr), FIELD(has_indices), FIELD(has_csr), FIELD(has_buffer),
+        FIELD(buffer.rank), FIELDS(buffer.shape, SHAPE), FIELDS(buffer.strides, SHAPE),
+        FIELD(buffer.size), FIELD_NAMED(buffer.dtype, dtypes), FIELD(memory), FIELDS(x, MEMORY),
+        FIELDS(y, MEMORY), FIELD(has_plan), FIELD(plan.unit_capacity), FIELD(plan.merge_capacity),
+        FIELD(plan.unit_count), FIELD(plan.lane_count), FIELD(has_units), FIELD(has_merges),
+        FIELD(has_unit_begin), FIELD(has_merge_begin), MEMBER(units, flags, UNITS),
+        FIELD(units[4].params[3]), MEMBER(merges, flags, MERGES), FIELDS(unit_begin, LANES + 1),
+        FIELDS(merge_begin, LANES + 1), FIELD(what_if.kernel), FIELD(what_if.percent),
+        FIELD(what_if.makespan_cycles), FIELD_NAMED(mode, modes), FIELD(sizes.sum),
+        FIELD(sizes.low), FIELD(sizes.peak), FIELD_NAMED(format, formats), FIELD(has_output),
+        FIELD(text), FIELD(task_count), FIELD(makespan), FIELDS(slots, slot_count));
+}
+
+TEST(run_facts__hold) {
+    static const facts_call all_calls[] = {{"make", make},
+                                           {"size", bind_size},
+                                           {"symbol", bind_symbol},
+                                           {"bind_slot", bind_slot},
+                                           {"array", bind_array},
+                                           {"lengths", bind_lengths},
+                                           {"csr", bind_csr},
+                                           {"tensor", bind_tensor},
+                                           {"plan", bind_plan},
+                                           {"work", bind_work},
+                                           {"transients", bind_transients},
+                                           {"execute", execute},
+                                           {"what_if", ask},
+                                           {"place", place},
+                                           {"export", export_transients},
+                                           {NULL, NULL}};
+    facts all = {.path = "tests/exec/runs.facts",
+                 .begin = begin,
+                 .fields = fields,
+                 .calls = all_calls,
+                 .error = error};
+    context = test_context(NULL);
+    facts_run(&all);
+    test_destroy(run, program, m, context);
+}
