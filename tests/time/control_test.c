@@ -507,21 +507,6 @@ TEST(control__built_in_costs_print_as_they_are_measured) {
     assert_in_range(ns[PTOWSP_CONTROL_LAUNCH] + 256 * ns[PTOWSP_CONTROL_SUBMIT], 2111000, 2115000);
 }
 
-// What a text cannot say; the rest is in tests/cases/control.case.
-TEST(control__that_does_not_exist_is_refused) {
-    const ref_model r = tasks_of(2, 5, false);
-    ptowsp_schedule s =
-        schedule_of(2, ptowsp_control_make(PTOWSP_CONTROL_AICPU, PTOWSP_MODEL_910B));
-    world w;
-    world_make(&w, &r);
-    assert_ok(ptowsp_schedule_check(w.m, &s, PTOWSP_TARGET_CPU_SIM));
-    assert_ok(ptowsp_schedule_check(w.m, &s, PTOWSP_TARGET_THREADS));
-    s.control.by = (ptowsp_control_by)9;
-    test_fails(w.context, ptowsp_schedule_check(w.m, &s, PTOWSP_TARGET_CPU_SIM),
-               PTOWSP_INVALID_PARAMS, "schedule: control 9 does not exist");
-    world_free(&w);
-}
-
 // Each allocation of making and running is refused once.
 TEST(control__runs_out_of_memory_cleanly) {
     uint64_t seed = test_seed();

@@ -17,12 +17,6 @@
 
 static const char *const names[] = {"work", "make", "use", "pass", "join", "mul", NULL};
 
-static void expect_refused(fixture *f, const ptowsp_schedule *schedule, ptowsp_target target,
-                           ptowsp_status status, const char *text) {
-    assert_int_equal(ptowsp_schedule_check(f->m, schedule, target), status);
-    assert_string_equal(ptowsp_context_error(f->context).text, text);
-}
-
 static ptowsp_schedule on_lanes(uint32_t lanes, bool by_events) {
     ptowsp_schedule s = {.dispatch = by_events ? PTOWSP_DISPATCH_WORK_STEALING
                                                : PTOWSP_DISPATCH_ROUND_ROBIN,
@@ -279,48 +273,6 @@ static ptowsp_schedule with_rings(uint32_t lanes, bool by_events) {
     s.ring_sizes[PTOWSP_RING_MAP] = PTOWSP_RING_UNBOUNDED;
     s.depths[PTOWSP_DEPTH_POOL] = 3;
     return s;
-}
-
-FIXTURE_TEST(rings__of_the_largest_size_are_for_any_target_but_npus, THREE, 1) {
-    for (uint32_t i = 0; i < PTOWSP_RING_COUNT; i++) {
-        ptowsp_schedule s = on_lanes(2, false);
-        s.ring_sizes[i] = 1;
-        assert_ok(ptowsp_schedule_check(f->m, &s, PTOWSP_TARGET_CPU_SIM));
-        assert_ok(ptowsp_schedule_check(f->m, &s, PTOWSP_TARGET_THREADS));
-        s.ring_sizes[i] = PTOWSP_SCHEDULE_RING_MAX;
-        assert_ok(ptowsp_schedule_check(f->m, &s, PTOWSP_TARGET_CPU_SIM));
-    }
-    ptowsp_schedule s = on_lanes(2, false);
-    s.window = 1;
-    s.release = (ptowsp_release)2;
-    expect_refused(f, &s, PTOWSP_TARGET_CPU_SIM, PTOWSP_INVALID_PARAMS,
-                   "schedule: release 2 does not exist");
-    s.release = PTOWSP_RELEASE_IN_ORDER;
-    s.depths[PTOWSP_DEPTH_STREAM] = 1;
-    s.stream_count = 2;
-    s.stream_key = ptowsp_task_arg(f->m, 0);
-    assert_ok(ptowsp_schedule_check(f->m, &s, PTOWSP_TARGET_THREADS));
-}
-
-// -- text -----------------------------------------------------------------------------------------
-
-TEST(rings__are_in_the_text_of_schedules_and_saved_programs) {
-    fixture f;
-    fixture_begin(&f, HEAD, EACH THREE, names, 1);
-    ptowsp_schedule s = with_rings(2, false);
-    ptowsp_schedule_print(&s, TEST_TEXT(f.text));
-    assert_string_equal(
-        f.text,
-        "schedule\n  issue dataflow\n  dispatch round robin over 2 lanes\n"
-        "  window stall at 5 tasks\n  release in order\n  depth pool of 3\n  ring tasks of 4\n"
-        "  ring bytes of 128\n  ring dependencies of 3\n  ring map unbounded\n"
-        "  dependencies structure overlap\n");
-    save_and_load(&f, &s);
-    ptowsp_schedule read = ptowsp_program_read(f.program)->schedule;
-    assert_memory_equal(read.ring_sizes, s.ring_sizes, sizeof s.ring_sizes);
-    assert_int_equal(read.release, PTOWSP_RELEASE_IN_ORDER);
-    assert_int_equal(read.depths[PTOWSP_DEPTH_POOL], 3);
-    fixture_end(&f);
 }
 
 FIXTURE_TEST(rings__are_in_results_reports_and_pictures, EACH, 1) {

@@ -291,32 +291,6 @@ TEST_F(read__sources_of_kernels_are_read_back) {
     assert_null(info.source.fn);
 }
 
-TEST_F(read__sources_that_are_refused) {
-    static const struct {
-        ptowsp_kernel_source source;
-        const char *name, *text;
-    } wrong[] = {
-        {{.text = "x", .file = "y"}, "k", "kernel k: its source is both a text and a file"},
-        {{.fn = "f"}, "k", "kernel k: its source has names, but neither text nor file"},
-        {{.text = "x"}, "k v", "kernel k v: fn of its source, k v, is no identifier of C"},
-        {{.text = "x", .fn = "2nd"}, "k", "kernel k: fn of its source, 2nd, is no identifier of C"},
-        {{.text = "x", .fn = ""},
-         "k",
-         "kernel k: fn of its source, as it is, is no identifier of C"},
-        {{.file = "x", .cost = "f()"},
-         "k",
-         "kernel k: cost of its source, f(), is no identifier of C"},
-    };
-    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        char text[100];
-        snprintf(text, sizeof text, "module: %s", wrong[i].text);
-        module_begin(f);
-        assert_int_equal(with_source(f->module, wrong[i].name, wrong[i].source).id, 0);
-        assert_invalid(ptowsp_module_error(f->module).status);
-        assert_string_equal(ptowsp_module_error(f->module).text, text);
-    }
-}
-
 // -- bindings -------------------------------------------------------------------------------------
 
 // In the order of the text.

@@ -1,5 +1,5 @@
-// What schedules refuse, and what their keys may be. What each directive does is in
-// tests/cases/schedules.case. A task of `work` takes as many cycles as its first argument says.
+// What keys of schedules may be. What each directive does is in tests/cases/schedules.case, and what is refused in
+// schedules.facts. A task of `work` takes as many cycles as its first argument says.
 
 #include "support/fixture.h"
 
@@ -61,38 +61,4 @@ TEST_F(schedule__keys_with_tags_have_a_limit) {
     fixture_refused(f, ptowsp_program_create(f->context, f->module, &desc, &program),
                     PTOWSP_LIMIT_EXCEEDED,
                     "a key with the tags that it reads has more than 20000 operations");
-}
-
-// -- what is refused ------------------------------------------------------------------------------
-
-static void check_is(const fixture *f, const ptowsp_schedule *schedule, ptowsp_status status,
-                     const char *part) {
-    fixture_refused(f, ptowsp_schedule_check(f->module, schedule, PTOWSP_TARGET_CPU_SIM), status,
-                    part);
-}
-
-// The first number after the enumerators is looked up like any other.
-TEST_F(schedule__choices_that_do_not_exist_are_refused_by_name) {
-    static const uint32_t numbers[] = {8, 99, INT32_MAX, UINT32_MAX};
-    static const char *const names[] = {"issue",   "dispatch", "pools", "window",
-                                        "release", "ready",    "start", "timing"};
-    begin(f);
-    for (uint32_t i = 0; i < 4 * 8; i++) {
-        const uint32_t number = numbers[i / 8];
-        ptowsp_schedule schedule = {.lane_count = 2, .window = i == 0 ? 0 : 2};
-        char text[80];
-        switch (i % 8) {
-        case 0: schedule.issue = (ptowsp_issue)number; break;
-        case 1: schedule.dispatch = (ptowsp_dispatch)number; break;
-        case 2: schedule.pools = (ptowsp_pools)number; break;
-        case 3: schedule.window_policy = (ptowsp_window)number; break;
-        case 4: schedule.release = (ptowsp_release)number; break;
-        case 5: schedule.ready = (ptowsp_ready)number; break;
-        case 6: schedule.start = (ptowsp_start)number; break;
-        default: schedule.timing = (ptowsp_timing)number; break;
-        }
-        snprintf(text, sizeof text, "schedule: %s %u does not exist", names[i % 8], number);
-        check_is(f, &schedule, PTOWSP_INVALID_PARAMS, NULL);
-        assert_string_equal(ptowsp_context_error(f->context).text, text);
-    }
 }
