@@ -1,5 +1,5 @@
-// Started, cancelled and limited executions: of every kind, at random times, repeated with the same
-// results; and what is refused.
+// Started, cancelled and limited executions: at random times, repeated with the same results; and what is refused.
+// Every kind of execution meets every limit in limits_test.c.
 
 #include "mixer.h"
 
@@ -129,15 +129,7 @@ DEVICE_TEST(async__cancelled_at_any_time_a_run_can_be_repeated) {
 }
 
 // A program of one loop: tasks, a pipeline whose tokens circulate, or nothing, without end.
-typedef enum endless {
-    TASKS_OF_C,
-    TASKS_PLAIN,
-    TOKENS,
-    TOKENS_IN_ONE,
-    NOTHING,
-    ENDLESS,
-    FEW
-} endless;
+typedef enum endless { TASKS_OF_C, TASKS_PLAIN, TOKENS, TOKENS_IN_ONE, NOTHING, ENDLESS } endless;
 
 typedef struct endless_program {
     fixture made;
@@ -170,11 +162,10 @@ static ptowsp_cycles count_call(const ptowsp_task *task, void *user) {
 
 static void endless_build(endless_program *p, ptowsp_context *context, endless what,
                           const ptowsp_schedule *schedule) {
-    static const char *const texts[FEW + 1] = {
+    static const char *const texts[ENDLESS] = {
         [TASKS_OF_C] = MANY "    task note(i + 1)\n",
         [TASKS_PLAIN] = MANY "    task note(i)\n",
         [NOTHING] = MANY "    slot_set 1 = i\n",
-        [FEW] = "module m\naxis many 5000\n" NOTES "  for_each i in many\n    task note(i + 1)\n",
         [TOKENS] = STAGES "    channel back depth 3 latency 1\n"
                           "    process one consumes back produces ring\n      send ring(1)\n"
                           "      consume token from back\n        send ring(token)\n"
@@ -267,22 +258,6 @@ DEVICE_TEST_IN(three_lanes(), 1, 1, 0, async__a_limit_that_passes_in_the_last_ke
         }
         test_destroy(f.run, f.program, f.module, NULL);
     }
-}
-
-DEVICE_TEST_IN(three_lanes(), 1, 3, 0, async__a_kernel_cancels_its_run_and_no_other_begins) {
-    endless_program p;
-    endless_build(&p, context, FEW, NULL);
-    for (uint64_t round = 0; round < 30; round++) {
-        int place = (int)(round % PLACES);
-        ptowsp_run_options options = {.mode = PTOWSP_RUN_EXECUTE};
-        p.called = 0;
-        p.cancel_at = 1 + round * 7;
-        assert_ended(context, execute_at(place, p.run, device, &options), PTOWSP_CANCELLED);
-        // Each other lane or core may be in a kernel, or just have been let into one.
-        assert_in_range(p.called, p.cancel_at, p.cancel_at + (place == ON_ONE ? 0 : LANES - 1));
-        assert_true(place != ON_ONE || ptowsp_run_result(p.run)->task_count == p.cancel_at);
-    }
-    endless_free(&p);
 }
 
 // In time alone a cost function cancels, and what comes next in its process is a task of constant cycles,
@@ -492,67 +467,6 @@ DEVICE_TEST(async__graphs_are_started_cancelled_and_limited) {
     }
     print_message("cancelled %u, timed out %u, done %u\n", cancelled, timed_out, done);
     assert_met(cancelled && timed_out && done);
-}
-
-// The instances of a launch. From a number of calls on they wait for another thread to cancel it.
-typedef struct launched {
-    ptowsp_device *device;
-    uint64_t called;        // atomic
-    uint64_t cancel_at;     // 0: they do not wait
-    uint32_t is_cancelled;  // atomic
-} launched;
-
-static ptowsp_cycles launched_call(const ptowsp_task *task, void *user) {
-    launched *l = (launched *)user;
-    (void)task;
-    const uint64_t called = __atomic_add_fetch(&l->called, UINT64_C(1), __ATOMIC_SEQ_CST);
-    while (l->cancel_at && called >= l->cancel_at &&
-           !__atomic_load_n(&l->is_cancelled, __ATOMIC_SEQ_CST)) {
-        sched_yield();
-    }
-    device_spend(200);
-    return 1;
-}
-
-static void *cancel_launched(void *arg) {
-    launched *l = (launched *)arg;
-    while (__atomic_load_n(&l->called, __ATOMIC_SEQ_CST) < l->cancel_at) {
-        sched_yield();
-    }
-    ptowsp_device_cancel(l->device);
-    __atomic_store_n(&l->is_cancelled, 1u, __ATOMIC_SEQ_CST);
-    return NULL;
-}
-
-DEVICE_TEST(async__launches_are_cancelled_and_limited) {
-    uint64_t random = test_seed();
-    ptowsp_context *context = plain_context();
-    launched l = {.device = device_of(context, 1, 2, 0)};
-    const ptowsp_kernel_fn kernels[] = {launched_call};
-    ptowsp_launch launch = {
-        .kernels = kernels, .kernel_count = 1, .instance_count = 4000000, .user = &l};
-    ptowsp_device_cancel(l.device);  // before the launch, which forgets it
-    launch.time_limit_ns = 3000000;
-    assert_ended(context, ptowsp_device_launch(l.device, &launch), PTOWSP_TIMED_OUT);
-    assert_true(l.called < launch.instance_count);
-    launch.time_limit_ns = 0;
-    for (int round = 0; round < 20; round++) {
-        pthread_t thread;
-        l.called = l.is_cancelled = 0;
-        l.cancel_at = (uint64_t)test_random_in(&random, 1, round % 2 ? 10 : 20000);
-        assert_int_equal(pthread_create(&thread, NULL, cancel_launched, &l), 0);
-        const ptowsp_status status = ptowsp_device_launch(l.device, &launch);
-        assert_int_equal(pthread_join(thread, NULL), 0);
-        assert_ended(context, status, PTOWSP_CANCELLED);
-        assert_in_range(l.called, l.cancel_at, launch.instance_count - 1);
-    }
-    l.called = l.cancel_at = 0;
-    launch.instance_count = 100;
-    assert_ended(context, ptowsp_device_launch(l.device, &launch), PTOWSP_OK);
-    assert_true(l.called == 100);
-    ptowsp_device_cancel(l.device);  // after the end
-    assert_ok(ptowsp_device_close(l.device));
-    ptowsp_context_destroy(context);
 }
 
 // -- at the wrong time ----------------------------------------------------------------------------

@@ -429,55 +429,6 @@ TEST(list__starts_tasks_when_all_before_them_have_ended) {
 
 // -- by hand --------------------------------------------------------------------------------------
 
-// Load a and b, then add: 10 and 20 cycles on two lanes, then 5. With a join in between the same.
-TEST(list__of_three_tasks_takes_25_cycles) {
-    for (uint32_t joins = 0; joins < 2; joins++) {
-        outcome o;
-        recipe r = {{{WORK, 10, 0, 0, 0, 0, 0, 0, {0}},
-                     {WORK, 20, 0, 0, 0, 0, 0, 0, {0}},
-                     {joins ? JOIN : WORK, 5, 0, 0, 0, 0, 0, 2, {0, 1}},
-                     {WORK, 5, 0, 0, 0, 0, 0, 1, {2}}},
-                    {{0, 0, false}},
-                    3 + joins,
-                    0};
-        ptowsp_schedule schedule = {.lane_count = 2};
-        run_recipe(&r, &schedule, &o);
-        assert_int_equal(o.stats.makespan_cycles, 25);
-        assert_int_equal(o.stats.task_count, 3);
-        assert_int_equal(o.bounds.path_cycles, 25);
-        assert_int_equal(o.records[2].cause, 1);
-        assert_int_equal(o.records[2].stall, PTOWSP_STALL_DEPENDENCY);
-    }
-}
-
-// Two tasks, a join of them, and a join that begins with that one: it waits for 100 cycles more. A task
-// that waits for the first join alone starts with it.
-TEST(list__joins_wait_for_their_own_entries_alone) {
-    const ptowsp_schedule schedules[] = {
-        {.lane_count = 4, .issue = PTOWSP_ISSUE_IN_ORDER},
-        {.lane_count = 4, .issue = PTOWSP_ISSUE_DATAFLOW, .ready = PTOWSP_READY_FIFO},
-        {.lane_count = 4, .issue = PTOWSP_ISSUE_DATAFLOW, .ready = PTOWSP_READY_WORK_STEALING},
-    };
-    for (size_t i = 0; i < sizeof schedules / sizeof schedules[0]; i++) {
-        outcome o;
-        recipe r = {{{WORK, 10, 0, 0, 0, 0, 0, 0, {0}},
-                     {WORK, 20, 0, 0, 0, 0, 0, 0, {0}},
-                     {JOIN, 0, 0, 0, 0, 0, 0, 2, {0, 1}},
-                     {WORK, 100, 0, 0, 0, 0, 0, 0, {0}},
-                     {JOIN, 0, 0, 0, 0, 0, 0, 2, {2, 3}},
-                     {WORK, 1, 0, 0, 0, 0, 0, 1, {2}},
-                     {WORK, 1, 0, 0, 0, 0, 0, 1, {4}}},
-                    {{0, 0, false}},
-                    7,
-                    0};
-        run_recipe(&r, &schedules[i], &o);
-        assert_ok(o.status);
-        assert_int_equal(o.stats.task_count, 5);
-        assert_int_equal(o.records[3].start, 20);
-        assert_int_equal(o.records[4].start, 100);
-    }
-}
-
 // A list in a loop of three iterations, one after another: each begins when the one before has ended,
 // and waits for no task of it by edges.
 TEST(list__in_a_loop_starts_again) {
