@@ -21,8 +21,11 @@ static ptowsp_context *context;
 static ptowsp_module *modules[RUNS];
 static ptowsp_program *programs[RUNS];
 static ptowsp_run *runs[RUNS];
-static uint32_t program_count, run_count, lanes, dispatch, level, every;
+static uint32_t program_count, run_count, level, every, on_lanes;
 static uint64_t from;  // the first time that is recorded
+static ptowsp_schedule schedule;
+static ptowsp_run_bounds bounds;
+static bool has_cost;  // the source of kernel `use`
 
 static void clear(void) {
     while (run_count > 0) {
@@ -42,11 +45,29 @@ static ptowsp_status rank(void) {
     return ptowsp_run_record(runs[run_count++], &record);
 }
 
+static ptowsp_cycles ten(const ptowsp_task *task, void *user) {
+    (void)task, (void)user;
+    return 10;
+}
+
+static ptowsp_cycles attend(const ptowsp_task *task, void *user) {
+    (void)user;
+    return (ptowsp_cycles)(10 + ptowsp_task_axis(task, 0) + ptowsp_task_axis(task, 1));
+}
+
 static ptowsp_status more(void) {
-    const ptowsp_schedule schedule = {.lane_count = lanes, .dispatch = (ptowsp_dispatch)dispatch};
+    const ptowsp_parse_kernel kernels[] = {
+        {.name = "use",
+         .fn = ten,
+         .cost = ten,
+         .source = {.text = "// a source", .cost = has_cost ? "cost" : NULL}},
+        {.name = "fn", .fn = ten},
+        {.name = "attend", .fn = ten, .cost = attend}};
+    const ptowsp_parse_desc attached = {kernels, COUNT_OF(kernels), 0};
     const ptowsp_program_desc desc = {NULL, &schedule};
     const uint32_t i = program_count++;
-    test_ok(context, ptowsp_module_parse(context, module, strlen(module), NULL, &modules[i], NULL));
+    test_ok(context,
+            ptowsp_module_parse(context, module, strlen(module), &attached, &modules[i], NULL));
     test_ok(context, ptowsp_program_create(context, modules[i], &desc, &programs[i]));
     return rank();
 }
@@ -58,6 +79,33 @@ static ptowsp_status make(void) {
 
 static ptowsp_status execute(void) {
     return test_time(runs[0]);
+}
+
+static ptowsp_status run(void) {
+    return test_execute(runs[0], on_lanes);
+}
+
+static ptowsp_status run_on_device(void) {
+    ptowsp_device *device;
+    assert_ok(ptowsp_device_open(context, NULL, &device));
+    const ptowsp_status status = ptowsp_device_run(device, runs[0], NULL);
+    assert_ok(ptowsp_device_close(device));
+    return status;
+}
+
+static ptowsp_status bind_x(void) {
+    static float data[64];
+    const ptowsp_buffer x = {.data = data, .dtype = PTOWSP_F32};
+    return ptowsp_run_bind_tensor(runs[0], "x", &x);
+}
+
+static ptowsp_status bind_work(void) {
+    static ptowsp_work work[4];
+    return ptowsp_run_bind_work(runs[0], "p", work, 4);
+}
+
+static ptowsp_status find_bounds(void) {
+    return ptowsp_run_find_bounds(runs[0], &bounds);
 }
 
 static ptowsp_status place(void) {
@@ -76,6 +124,7 @@ static ptowsp_export_format format;
 static ptowsp_report_format page;
 static ptowsp_what_if what_if;
 static uint32_t ranks;
+static const char *wanted;
 static bool has_set, has_spans, has_names, has_lane_names, has_arrows, has_label, has_output,
     has_runs;
 
@@ -92,7 +141,9 @@ static void begin(void) {
     has_set = has_spans = has_names = has_output = has_runs = true;
     has_lane_names = has_arrows = has_label = false;
     ranks = run_count;
-    lanes = every = dispatch = 0;
+    schedule = (ptowsp_schedule){0};
+    has_cost = true;
+    every = on_lanes = 0;
     level = PTOWSP_RECORD_TASKS;
     from = 0;
 }
@@ -126,8 +177,17 @@ static ptowsp_status transients(void) {
 }
 
 static ptowsp_status report(void) {
-    const ptowsp_what_if what_ifs[2] = {{1, 50, 0, 0}, what_if};
+    const ptowsp_what_if what_ifs[2] = {{1, 50, 14, 0}, what_if};
     return ptowsp_run_report(runs[0], page, &options, what_ifs, 2, output());
+}
+
+static ptowsp_status decide(void) {
+    return ptowsp_run_export_decisions(runs[0], page, output());
+}
+
+static ptowsp_status compare(void) {
+    assert_string_equal(text, wanted);
+    return PTOWSP_OK;
 }
 
 // Over links of 1 us and a byte a nanosecond.
@@ -162,24 +222,32 @@ static void nothing_is_written(void) {
 
 #define FIELD_AS(name, x) FACTS_OF(name, x, sizeof(x), 1)
 #define OPTION(member)    FIELD_AS(#member, options.member)
+#define SCHEDULE(member)  FIELD_AS(#member, schedule.member)
 
 static const facts_field *fields(void) {
     static uint64_t tasks[RUNS];
     for (uint32_t i = 0; i < RUNS; i++) {
         tasks[i] = i < run_count ? ptowsp_run_trace_count(runs[i]) : 0;
     }
-    FACTS_RETURN(FIELD(text), FIELD(module), FIELD(lanes), FIELD_NAMED(dispatch, dispatches),
-                 FIELD_NAMED(level, levels), FIELD(every), FIELD(from), FIELDS(tasks, run_count),
-                 MEMBER(spans, begin, SPANS), MEMBER(spans, end, SPANS), MEMBER(spans, lane, SPANS),
-                 MEMBER(spans, kind, SPANS), MEMBER(arrows, from, ARROWS),
-                 MEMBER(arrows, to, ARROWS), FIELDS(names, NAMES), FIELDS(lane_names, 2),
-                 FIELD(set.title), FIELD(set.count), FIELD(set.name_count), FIELD(set.rank_lanes),
-                 FIELD(set.arrow_count), FIELD(set.has_cycles), OPTION(title), OPTION(fold),
-                 OPTION(is_short), OPTION(clock_mhz), OPTION(begin), OPTION(end), OPTION(width),
-                 OPTION(lane_max), OPTION(theme), OPTION(time), FIELD_NAMED(format, formats),
-                 FIELD_NAMED(page, reports), FIELD(what_if.kernel), FIELD(ranks), FIELD(has_set),
-                 FIELD(has_spans), FIELD(has_names), FIELD(has_lane_names), FIELD(has_arrows),
-                 FIELD(has_label), FIELD(has_output), FIELD(has_runs));
+    FACTS_RETURN(
+        FIELD(text), FIELD(wanted), FIELD(module), FIELD(on_lanes), FIELD(has_cost),
+        FIELD_AS("lanes", schedule.lane_count),
+        FACTS_AS("dispatch", schedule.dispatch, sizeof schedule, 1, dispatches), SCHEDULE(issue),
+        SCHEDULE(window), SCHEDULE(window_policy), SCHEDULE(timing), SCHEDULE(timing_count),
+        SCHEDULE(timing_cycles), SCHEDULE(start), SCHEDULE(start_threshold), FIELD(bounds.has_path),
+        FIELD(bounds.path_cycles), FIELD(bounds.pool_count), FIELDS(bounds.pool_lanes, 1),
+        FIELDS(bounds.work_cycles, 1), FIELD(bounds.makespan_cycles), FIELD_NAMED(level, levels),
+        FIELD(every), FIELD(from), FIELDS(tasks, run_count), MEMBER(spans, begin, SPANS),
+        MEMBER(spans, end, SPANS), MEMBER(spans, lane, SPANS), MEMBER(spans, kind, SPANS),
+        MEMBER(arrows, from, ARROWS), MEMBER(arrows, to, ARROWS), FIELDS(names, NAMES),
+        FIELDS(lane_names, 2), FIELD(set.title), FIELD(set.count), FIELD(set.name_count),
+        FIELD(set.rank_lanes), FIELD(set.arrow_count), FIELD(set.has_cycles), OPTION(title),
+        OPTION(fold), OPTION(is_short), OPTION(clock_mhz), OPTION(begin), OPTION(end),
+        OPTION(width), OPTION(lane_max), OPTION(theme), OPTION(time), FIELD_NAMED(format, formats),
+        FIELD_NAMED(page, reports), FIELD(what_if.kernel), FIELD(what_if.percent),
+        FIELD(what_if.makespan_cycles), FIELD(ranks), FIELD(has_set), FIELD(has_spans),
+        FIELD(has_names), FIELD(has_lane_names), FIELD(has_arrows), FIELD(has_label),
+        FIELD(has_output), FIELD(has_runs));
 }
 
 TEST(export_facts__hold) {
@@ -194,6 +262,13 @@ TEST(export_facts__hold) {
                                        {"transients", transients},
                                        {"report", report},
                                        {"export_ranks", export_ranks},
+                                       {"run", run},
+                                       {"device", run_on_device},
+                                       {"bind_x", bind_x},
+                                       {"bind_work", bind_work},
+                                       {"bounds", find_bounds},
+                                       {"decisions", decide},
+                                       {"is_wanted", compare},
                                        {NULL, NULL}};
     facts all = {.path = "tests/report/export.facts",
                  .begin = begin,
@@ -201,7 +276,8 @@ TEST(export_facts__hold) {
                  .calls = calls,
                  .error = error,
                  .refused = nothing_is_written};
-    context = test_context(NULL);
+    const ptowsp_context_desc desc = test_lanes_desc(2);
+    context = test_context(&desc);
     facts_run(&all);
     clear();
     ptowsp_context_destroy(context);

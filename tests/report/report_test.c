@@ -1,5 +1,5 @@
-// Why a run takes what it takes: lower bounds on paper, what-ifs beside runs with other costs, and
-// reports read back.
+// Why a run takes what it takes: bounds of pipelines on paper, what-ifs beside runs with other costs, and reports read
+// back. Bounds of tasks and reports as text are in export.facts.
 
 #include "see_fixture.h"
 #include "support/files.h"
@@ -16,32 +16,6 @@ static ptowsp_status report_of(const see *s, ptowsp_report_format format,
 static ptowsp_schedule lanes(uint32_t count) {
     ptowsp_schedule schedule = {.lane_count = count};
     return schedule;
-}
-
-// Five requests: the longest chain is attend(4, 2) and merge, 16 + 4. All tasks take 215.
-TEST(report__bounds_are_those_on_paper) {
-    for (uint32_t count = 1; count < 40; count += 6) {
-        see s = {0};
-        ptowsp_schedule schedule = lanes(count);
-        ptowsp_run_bounds bounds;
-        see_make(&s, &schedule, 5);
-        see_run(&s, &edges_level);
-        assert_ok(ptowsp_run_find_bounds(s.run, &bounds));
-        assert_true(bounds.has_path);
-        assert_int_equal(bounds.path_cycles, 20);
-        assert_int_equal(bounds.pool_count, 1);
-        assert_int_equal(bounds.pool_lanes[0], count);
-        assert_int_equal(bounds.work_cycles[0], (215 + count - 1) / count);
-        assert_int_equal(bounds.makespan_cycles, ptowsp_run_result(s.run)->makespan_cycles);
-        assert_true(bounds.makespan_cycles >= bounds.work_cycles[0]);
-        assert_true(bounds.makespan_cycles >= 20);
-        see_run_tasks(&s);
-        assert_ok(ptowsp_run_find_bounds(s.run, &bounds));
-        assert_false(bounds.has_path);
-        see_run(&s, NULL);
-        assert_invalid(ptowsp_run_find_bounds(s.run, &bounds));
-        see_free(&s);
-    }
 }
 
 // A channel of latency 100 from one process to three: 12 tokens, whose tasks take 30 and 90 cycles.
@@ -129,22 +103,6 @@ TEST(report__what_ifs_are_runs_with_other_costs) {
     see_free(&p);
 }
 
-SEE_TEST(report__text_says_it_all, 40, 5) {
-    const ptowsp_what_if what = {1, 50, 14, 0};
-    see_run(s, &edges_level);
-    assert_ok(report_of(s, PTOWSP_REPORT_TEXT, NULL, &what, 1));
-    has("decode: 20 cycles, 20 tasks, 40 lanes\n");
-    has("  longest chain of dependencies                20  100.0 %\n"
-        "  work / lanes                                  6   30.0 %\n");
-    // each task has a lane of its own: 20 lanes have nothing, merges wait 12 + 13 + ... + 16
-    has("  nothing left                                515   64.4 %\n"
-        "  dependency                                   70    8.8 %\n");
-    has("  attend                           15            195    "
-        "       16          1             16\n");
-    has("attend                   took  50 %:             14 "
-        "cycles, 70.0 %\n");
-}
-
 TEST(report__json_and_html_are_read_back) {
     see s = {0};
     ptowsp_schedule schedule = lanes(40);
@@ -161,14 +119,4 @@ TEST(report__json_and_html_are_read_back) {
         skip();
     }
     assert_int_equal(system("python3 tests/report/report_read.py"), 0);
-}
-
-SEE_TEST(report__refuses, 1, 1) {
-    const ptowsp_what_if bad = {7, 50, 14, 0};
-    test_refused(s->context, report_of(s, PTOWSP_REPORT_TEXT, NULL, NULL, 0), PTOWSP_INVALID_PARAMS,
-                 PTOWSP_NO_INDEX, "export: the run has recorded nothing (ptowsp_run_record)");
-    test_refused(s->context, report_of(s, (ptowsp_report_format)9, NULL, NULL, 0),
-                 PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, "export: there is no format 9 of reports");
-    test_refused(s->context, report_of(s, PTOWSP_REPORT_TEXT, NULL, &bad, 1), PTOWSP_INVALID_PARAMS,
-                 0, "export: what if 0 is about no kernel");
 }
