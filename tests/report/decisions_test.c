@@ -2,50 +2,31 @@
 
 #include "written.h"
 
-static const char *decisions_of(const fixture *f) {
-    written_good(f, ptowsp_run_export_decisions(f->run, PTOWSP_REPORT_TEXT, written_output()));
-    return written.text;
-}
-
 // What else a kernel can be, and says how long it takes: a PTO-ISA source, a collective, a tile kernel of
 // two halves.
 TEST_F(decisions__name_the_cycles_of_all_kinds_of_kernels) {
     ptowsp_module *m = f->module = test_module(f->context, NULL);
-    ptowsp_kernel_desc desc = {0};
-    ptowsp_collective_desc sum = {0};
-    ptowsp_tensor_desc tensor = {0};
-    ptowsp_task_desc task = {0};
-    ptowsp_pto_source pto = {.text = "void source() {}"};
-    desc.name = "source", desc.cycles = 7, desc.pto = &pto;
-    const ptowsp_kernel source = ptowsp_kernel_make(m, &desc);
-    desc.name = "filed", desc.pto = NULL;
-    desc.source.file = "filed.c";
-    const ptowsp_kernel filed = ptowsp_kernel_make(m, &desc);
-    sum.name = "sum", sum.kind = PTOWSP_ALL_REDUCE, sum.dtype = PTOWSP_F32;
-    const ptowsp_kernel collective = ptowsp_kernel_collective(m, &sum);
-    tensor.name = "x", tensor.dtype = PTOWSP_F32, tensor.rank = 2;
-    tensor.shape[0] = tensor.shape[1] = 8;
-    const ptowsp_tensor x = ptowsp_tensor_make(m, &tensor);
+    const ptowsp_pto_source pto = {.text = "void source() {}"};
+    const ptowsp_kernel_desc source = {.name = "source", .cycles = 7, .pto = &pto};
+    const ptowsp_kernel_desc filed = {.name = "filed", .cycles = 7, .source.file = "filed.c"};
+    const ptowsp_collective_desc sum = {.name = "sum", .dtype = PTOWSP_F32};
+    const ptowsp_tensor_desc tensor = {"x", PTOWSP_F32, 2, {8, 8}, PTOWSP_LOCATION_GLOBAL};
+    const ptowsp_task_desc tasks[] = {
+        {.kernel = ptowsp_kernel_make(m, &source)},
+        {.kernel = ptowsp_kernel_make(m, &filed)},
+        {.kernel = ptowsp_kernel_collective(m, &sum),
+         .views[0] = {.tensor = ptowsp_tensor_make(m, &tensor), .rows = 8, .cols = 8}}};
     PTOWSP_WORKLOAD(m, "w") {
-        task.kernel = source;
-        ptowsp_task_make(m, &task);
-        task.kernel = filed;
-        ptowsp_task_make(m, &task);
-        task.kernel = collective;
-        task.views[0].tensor = x;
-        task.views[0].rows = task.views[0].cols = 8;
-        ptowsp_task_make(m, &task);
+        for (size_t i = 0; i < COUNT_OF(tasks); i++) {
+            ptowsp_task_make(m, &tasks[i]);
+        }
     }
     test_ok(f->context, ptowsp_program_create(f->context, m, NULL, &f->program));
     assert_ok(ptowsp_run_create(f->context, f->program, &f->run));
-    decisions_of(f);
-    static const char *const lines[] = {
-        "  compile  kernel source: a PTO-ISA source; 7 cycles\n",
-        "  compile  kernel filed: time only; 7 cycles\n",
-        "  compile  kernel sum: all_reduce; the links say how long it takes\n"};
-    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
-        has(lines[i]);
-    }
+    written_good(f, ptowsp_run_export_decisions(f->run, PTOWSP_REPORT_TEXT, written_output()));
+    has("  compile  kernel source: a PTO-ISA source; 7 cycles\n");
+    has("  compile  kernel filed: time only; 7 cycles\n");
+    has("  compile  kernel sum: all_reduce; the links say how long it takes\n");
     // In a tree there are no links; the other two have sources.
     has("kernel sum: refused by ascend_npu; it has no source\n");
     has_not("kernel source: refused");

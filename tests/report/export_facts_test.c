@@ -117,7 +117,7 @@ static ptowsp_status place(void) {
 
 static ptowsp_span spans[SPANS];
 static ptowsp_span_arrow arrows[ARROWS];
-static const char *names[NAMES], *lane_names[2];
+static const char *names[NAMES], *lane_names[2], *label_text;
 static ptowsp_span_set set;
 static ptowsp_export_options options;
 static ptowsp_export_format format;
@@ -133,6 +133,7 @@ static void begin(void) {
     memset(arrows, 0, sizeof arrows);
     names[0] = "decode", names[1] = "merge", names[2] = "";
     lane_names[0] = "cores", lane_names[1] = "links";
+    label_text = "number=";
     set = (ptowsp_span_set){.name_count = NAMES};
     options = (ptowsp_export_options){0};
     format = PTOWSP_EXPORT_SVG;
@@ -149,9 +150,10 @@ static void begin(void) {
 }
 
 static void label(void *user, uint64_t i, ptowsp_output output) {
-    char number[24];
+    char number[64];
     (void)user;
-    output.write(output.user, number, (size_t)snprintf(number, sizeof number, "number=%d", (int)i));
+    output.write(output.user, number,
+                 (size_t)snprintf(number, sizeof number, "%s%d", label_text, (int)i));
 }
 
 static ptowsp_output output(void) {
@@ -240,14 +242,14 @@ static const facts_field *fields(void) {
         FIELD(every), FIELD(from), FIELDS(tasks, run_count), MEMBER(spans, begin, SPANS),
         MEMBER(spans, end, SPANS), MEMBER(spans, lane, SPANS), MEMBER(spans, kind, SPANS),
         MEMBER(arrows, from, ARROWS), MEMBER(arrows, to, ARROWS), FIELDS(names, NAMES),
-        FIELDS(lane_names, 2), FIELD(set.title), FIELD(set.count), FIELD(set.name_count),
-        FIELD(set.rank_lanes), FIELD(set.arrow_count), FIELD(set.has_cycles), OPTION(title),
-        OPTION(fold), OPTION(is_short), OPTION(clock_mhz), OPTION(begin), OPTION(end),
-        OPTION(width), OPTION(lane_max), OPTION(theme), OPTION(time), FIELD_NAMED(format, formats),
-        FIELD_NAMED(page, reports), FIELD(what_if.kernel), FIELD(what_if.percent),
-        FIELD(what_if.makespan_cycles), FIELD(ranks), FIELD(has_set), FIELD(has_spans),
-        FIELD(has_names), FIELD(has_lane_names), FIELD(has_arrows), FIELD(has_label),
-        FIELD(has_output), FIELD(has_runs));
+        FIELDS(lane_names, 2), FIELD(label_text), FIELD(set.title), FIELD(set.count),
+        FIELD(set.name_count), FIELD(set.rank_lanes), FIELD(set.arrow_count), FIELD(set.has_cycles),
+        OPTION(title), OPTION(fold), OPTION(is_short), OPTION(clock_mhz), OPTION(begin),
+        OPTION(end), OPTION(width), OPTION(lane_max), OPTION(theme), OPTION(time),
+        FIELD_NAMED(format, formats), FIELD_NAMED(page, reports), FIELD(what_if.kernel),
+        FIELD(what_if.percent), FIELD(what_if.makespan_cycles), FIELD(ranks), FIELD(has_set),
+        FIELD(has_spans), FIELD(has_names), FIELD(has_lane_names), FIELD(has_arrows),
+        FIELD(has_label), FIELD(has_output), FIELD(has_runs));
 }
 
 TEST(export_facts__hold) {
