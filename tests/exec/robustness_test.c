@@ -74,33 +74,6 @@ TEST_F(run__forgets_its_results_when_it_fails_to_begin) {
     assert_int_equal(ptowsp_run_result(f->run)->region_max, 0);
 }
 
-// Two tensors that are only imagined, one of 8 TiB: nothing that is written to one is in the other,
-// wherever it lies, and whichever way it runs.
-TEST_F(time_only__tensors_without_data_are_apart_however_large) {
-    parse(f, "module m\naxis n 8\ntensor x i64 [?, ?] global\ntensor y i64 [?, ?] global\n"
-             "kernel store(axes 0, out out i64 1 x 1) vector, 1 cycles\n"
-             "workload main\n  combine\n    task store() out = y\n    parallel i in n\n"
-             "      task store() out = x at (i * 131072, 0)\n");
-    ptowsp_schedule schedule = lanes(9);
-    compile(f, &schedule);
-    ptowsp_buffer buffer = {.rank = 2, .shape[0] = 1 << 20, .shape[1] = 1 << 20};
-    for (int64_t sign = -1; sign <= 1; sign += 2) {
-        buffer.strides[0] = sign * (1 << 20);
-        buffer.strides[1] = sign;
-        assert_ok(ptowsp_run_bind_tensor(f->run, "x", &buffer));
-        assert_ok(ptowsp_run_bind_tensor(f->run, "y", &buffer));
-        executes(f, PTOWSP_RUN_TIME_ONLY);
-        assert_int_equal(ptowsp_run_result(f->run)->makespan_cycles, 1);
-    }
-    buffer.shape[0] = buffer.shape[1] = 2;  // almost 2^62 bytes each
-    buffer.strides[0] = -(INT64_C(1) << 58) + 2;
-    buffer.strides[1] = (INT64_C(1) << 58) - 2;
-    assert_ok(ptowsp_run_bind_tensor(f->run, "x", &buffer));
-    assert_ok(ptowsp_run_bind_tensor(f->run, "y", &buffer));
-    fixture_refused(f, execute(f, PTOWSP_RUN_TIME_ONLY, false), PTOWSP_LIMIT_EXCEEDED,
-                    "tensors without data, up to y, span more than 2^62 bytes");
-}
-
 // A kernel writes lengths and row pointers, which is forbidden; it must not be a hang or a read
 // outside of arrays.
 TEST_F(run__arrays_that_a_kernel_has_broken_are_an_error) {

@@ -13,7 +13,8 @@ enum {
     MERGES = 2,
     LANES = 4,
     SLOTS = 5,
-    NOTES = 8
+    NOTES = 8,
+    LARGE = 8000
 };
 
 #define DTYPE_OF(name, value, size, text) [value] = text,
@@ -67,8 +68,8 @@ static int64_t values[VALUES], indices[VALUES];
 static uint32_t at;  // bytes from where it is aligned
 static bool is_null, has_indptr, has_indices, has_csr, has_buffer, has_plan;
 static ptowsp_buffer buffer;
-static int32_t x[MEMORY], y[MEMORY];
-static uint32_t memory;  // x or y
+static int32_t x[MEMORY], y[MEMORY], large[LARGE];
+static uint32_t memory;  // x, y or large
 static ptowsp_attention_plan plan;
 static ptowsp_work units[UNITS], merges[MERGES];
 static uint32_t unit_begin[LANES + 1], merge_begin[LANES + 1];
@@ -146,7 +147,8 @@ static ptowsp_status bind_csr(void) {
 }
 
 static ptowsp_status bind_tensor(void) {
-    buffer.data = is_null ? NULL : (char *)(memory ? y : x) + at;
+    int32_t *const places[] = {x, y, large};
+    buffer.data = is_null ? NULL : (char *)places[memory] + at;
     return ptowsp_run_bind_tensor(run, name, has_buffer ? &buffer : NULL);
 }
 

@@ -1,5 +1,5 @@
-// Loops whose only task is walked many iterations at once: what each task gets is worked out by
-// hand, and an error in the middle names its iteration.
+// Loops whose only task is walked many iterations at once: what each task gets is worked out by hand. Errors in the
+// middle are in tests/exec/runs.facts.
 
 #include "support/fixture.h"
 
@@ -112,57 +112,6 @@ TEST_F(stretch__arguments_that_do_not_change_stay) {
         program_make(f, text, &attached, &desc);
         assert_ok(ptowsp_run_execute(f->run, &options));
         assert_int_equal(x.calls, 1500);
-    }
-}
-
-TEST_F(stretch__an_error_names_its_iteration) {
-    // A view whose values are linear in the iteration; the first that is wrong, and what is said of it.
-    static const struct {
-        const char *view;
-        int at;
-        const char *text;
-    } all[] = {
-        {"at (at * 4, 0) up to 4 rows", 250, "row 1000 of tensor x is outside of its 1000 rows"},
-        {"at (at + 750, 0) up to 4 rows", 250, "row 1000 of tensor x is outside of its 1000 rows"},
-        {"at (at * -1 + 250, 0) up to 4 rows", 251,
-         "row -1 of tensor x is outside of its 1000 rows"},
-        {"at (at, 0) up to at * -1 + 100 rows", 100, "the tile of tensor x has 0 rows"},
-    };
-    for (uint32_t i = 0; i < 2 * sizeof all / sizeof *all; i++) {
-        const ptowsp_schedule schedule = {.lane_count = 2};
-        const ptowsp_run_mode mode = i % 2 ? PTOWSP_RUN_TIME_ONLY : PTOWSP_RUN_EXECUTE;
-        char text[400];
-        snprintf(text, sizeof text,
-                 "kernel none(axes 1, inout a i32 4 x 4, in b i32 1 x 1, s i64) vector, cycles by "
-                 "a cost function\nworkload w\n  parallel at in n\n"
-                 "    task none(at) a = x %s b = x s = at\n",
-                 all[i / 2].view);
-        parse(f, text);
-        snprintf(text, sizeof text, "w/parallel at/task none (at = %d): a: %s", all[i / 2].at,
-                 all[i / 2].text);
-        fixture_refused(f, loop_run(f, &schedule, mode), PTOWSP_INVALID_PARAMS, NULL);
-        assert_string_equal(ptowsp_context_error(f->context).text, text);
-    }
-}
-
-// One iteration alone is outside: the first ones, those around the end of a block, the last ones.
-TEST_F(stretch__one_iteration_outside_is_found_wherever_it_is) {
-    for (int i = 0; i < TASKS; i += i == 8 ? 115 : i == 133 ? 195 : 1) {
-        const ptowsp_schedule schedule = {.lane_count = 2};
-        char text[400];
-        snprintf(text, sizeof text,
-                 "kernel none(axes 1, in a i32 1 x 8) vector, cycles by a cost function, time "
-                 "only\nworkload w\n  parallel at in n\n"
-                 "    task none(at) a = x at (max(1 - (at - %d) * (at - %d), 0) * 1000, 0)\n",
-                 i, i);
-        parse(f, text);
-        snprintf(
-            text, sizeof text,
-            "w/parallel at/task none (at = %d): a: row 1000 of tensor x is outside of its 1000 "
-            "rows",
-            i);
-        assert_invalid(loop_run(f, &schedule, PTOWSP_RUN_TIME_ONLY));
-        assert_string_equal(ptowsp_context_error(f->context).text, text);
     }
 }
 
