@@ -126,7 +126,7 @@ static ptowsp_what_if what_if;
 static uint32_t ranks;
 static const char *wanted;
 static bool has_set, has_spans, has_names, has_lane_names, has_arrows, has_label, has_output,
-    has_runs;
+    has_runs, has_first;
 
 static void begin(void) {
     memset(spans, 0, sizeof spans);
@@ -139,7 +139,7 @@ static void begin(void) {
     format = PTOWSP_EXPORT_SVG;
     page = PTOWSP_REPORT_HTML;
     what_if = (ptowsp_what_if){.kernel = 1, .percent = 50};
-    has_set = has_spans = has_names = has_output = has_runs = true;
+    has_set = has_spans = has_names = has_output = has_runs = has_first = true;
     has_lane_names = has_arrows = has_label = false;
     ranks = run_count;
     schedule = (ptowsp_schedule){0};
@@ -180,7 +180,39 @@ static ptowsp_status transients(void) {
 
 static ptowsp_status report(void) {
     const ptowsp_what_if what_ifs[2] = {{1, 50, 14, 0}, what_if};
-    return ptowsp_run_report(runs[0], page, &options, what_ifs, 2, output());
+    return ptowsp_run_report(runs[0], page, &options, what_ifs + !has_first,
+                             1 + (uint32_t)has_first, output());
+}
+
+static ptowsp_status ask(void) {
+    (void)output();
+    return ptowsp_run_what_if(runs[0], NULL, &what_if);
+}
+
+static ptowsp_status print(void) {
+    ptowsp_run_print(runs[0], output());
+    return PTOWSP_OK;
+}
+
+static ptowsp_status print_module(void) {
+    ptowsp_module_print(modules[0], output());
+    return PTOWSP_OK;
+}
+
+static ptowsp_status save(void) {
+    const ptowsp_program_desc desc = {NULL, &schedule};
+    return ptowsp_program_save(context, modules[0], &desc, output());
+}
+
+// What was saved takes the place of all.
+static ptowsp_status load(void) {
+    clear();
+    program_count = 1;
+    test_ok(context,
+            ptowsp_program_load(context, written.text, written.length, NULL, &programs[0], NULL));
+    modules[0] = NULL;
+    schedule.shared = ptowsp_program_read(programs[0])->schedule.shared;
+    return rank();
 }
 
 static ptowsp_status decide(void) {
@@ -231,25 +263,29 @@ static const facts_field *fields(void) {
     for (uint32_t i = 0; i < RUNS; i++) {
         tasks[i] = i < run_count ? ptowsp_run_trace_count(runs[i]) : 0;
     }
+    static uint64_t makespan;
+    makespan = run_count ? ptowsp_run_result(runs[0])->makespan_cycles : 0;
     FACTS_RETURN(
-        FIELD(text), FIELD(wanted), FIELD(module), FIELD(on_lanes), FIELD(has_cost),
-        FIELD_AS("lanes", schedule.lane_count),
+        FIELD(makespan), FIELD(text), FIELD(wanted), FIELD(module), FIELD(on_lanes),
+        FIELD(has_cost), FIELD_AS("lanes", schedule.lane_count),
         FACTS_AS("dispatch", schedule.dispatch, sizeof schedule, 1, dispatches), SCHEDULE(issue),
         SCHEDULE(window), SCHEDULE(window_policy), SCHEDULE(timing), SCHEDULE(timing_count),
-        SCHEDULE(timing_cycles), SCHEDULE(start), SCHEDULE(start_threshold), FIELD(bounds.has_path),
-        FIELD(bounds.path_cycles), FIELD(bounds.pool_count), FIELDS(bounds.pool_lanes, 1),
-        FIELDS(bounds.work_cycles, 1), FIELD(bounds.makespan_cycles), FIELD_NAMED(level, levels),
-        FIELD(every), FIELD(from), FIELDS(tasks, run_count), MEMBER(spans, begin, SPANS),
-        MEMBER(spans, end, SPANS), MEMBER(spans, lane, SPANS), MEMBER(spans, kind, SPANS),
-        MEMBER(arrows, from, ARROWS), MEMBER(arrows, to, ARROWS), FIELDS(names, NAMES),
-        FIELDS(lane_names, 2), FIELD(label_text), FIELD(set.title), FIELD(set.count),
-        FIELD(set.name_count), FIELD(set.rank_lanes), FIELD(set.arrow_count), FIELD(set.has_cycles),
-        OPTION(title), OPTION(fold), OPTION(is_short), OPTION(clock_mhz), OPTION(begin),
-        OPTION(end), OPTION(width), OPTION(lane_max), OPTION(theme), OPTION(time),
-        FIELD_NAMED(format, formats), FIELD_NAMED(page, reports), FIELD(what_if.kernel),
-        FIELD(what_if.percent), FIELD(what_if.makespan_cycles), FIELD(ranks), FIELD(has_set),
+        SCHEDULE(timing_cycles), SCHEDULE(start), SCHEDULE(start_threshold),
+        SCHEDULE(shared.hbm_rate), SCHEDULE(shared.l2_rate), SCHEDULE(shared.l2_bytes),
+        SCHEDULE(shared.lane_rate), FIELD(bounds.has_path), FIELD(bounds.path_cycles),
+        FIELD(bounds.pool_count), FIELDS(bounds.pool_lanes, 1), FIELDS(bounds.work_cycles, 1),
+        FIELD(bounds.makespan_cycles), FIELD_NAMED(level, levels), FIELD(every), FIELD(from),
+        FIELDS(tasks, run_count), MEMBER(spans, begin, SPANS), MEMBER(spans, end, SPANS),
+        MEMBER(spans, lane, SPANS), MEMBER(spans, kind, SPANS), MEMBER(arrows, from, ARROWS),
+        MEMBER(arrows, to, ARROWS), FIELDS(names, NAMES), FIELDS(lane_names, 2), FIELD(label_text),
+        FIELD(set.title), FIELD(set.count), FIELD(set.name_count), FIELD(set.rank_lanes),
+        FIELD(set.arrow_count), FIELD(set.has_cycles), OPTION(title), OPTION(fold),
+        OPTION(is_short), OPTION(clock_mhz), OPTION(begin), OPTION(end), OPTION(width),
+        OPTION(lane_max), OPTION(theme), OPTION(time), FIELD_NAMED(format, formats),
+        FIELD_NAMED(page, reports), FIELD(what_if.kernel), FIELD(what_if.percent),
+        FIELD(what_if.makespan_cycles), FIELD(what_if.memory_percent), FIELD(ranks), FIELD(has_set),
         FIELD(has_spans), FIELD(has_names), FIELD(has_lane_names), FIELD(has_arrows),
-        FIELD(has_label), FIELD(has_output), FIELD(has_runs));
+        FIELD(has_label), FIELD(has_output), FIELD(has_runs), FIELD(has_first));
 }
 
 TEST(export_facts__hold) {
@@ -271,6 +307,11 @@ TEST(export_facts__hold) {
                                        {"bounds", find_bounds},
                                        {"decisions", decide},
                                        {"is_wanted", compare},
+                                       {"what_if", ask},
+                                       {"print", print},
+                                       {"print_module", print_module},
+                                       {"save", save},
+                                       {"load", load},
                                        {NULL, NULL}};
     facts all = {.path = "tests/report/export.facts",
                  .begin = begin,

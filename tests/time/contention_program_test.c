@@ -1,8 +1,7 @@
-// Schedules whose lanes share memory, as users meet them: tile kernels, host threads, texts, reports,
-// and what is refused.
+// Schedules whose lanes share memory, as users meet them: tile kernels and host threads. Texts, reports and what is
+// refused are in tests/report/export.facts.
 
 #include "contention.h"
-#include "written.h"
 
 static const ptowsp_run_stats *timed(const fixture *f, ptowsp_model model) {
     const ptowsp_run_options options = {
@@ -298,103 +297,4 @@ TEST_F(contention__all_numbers_of_threads_give_the_same_times) {
             assert_memory_equal(ptowsp_run_records(f->run), first, sizeof first);
         }
     }
-}
-
-// -- texts ----------------------------------------------------------------------------------------
-
-TEST_F(contention__texts_and_saved_programs_keep_it) {
-    const char *source =
-        "module m\n"
-        "kernel k(axes 1, in a f32 4 x 4) vector, 50 cycles, 500 bytes, time only\n"
-        "kernel t(axes 1, in a f32 4 x 4) vector, 50 cycles, bytes of its tiles, "
-        "time only\n"
-        "tensor x f32 [4, 4] global\n"
-        "workload w\n  combine\n    task k(0) a = x\n    task t(1) a = x\n";
-    ptowsp_schedule schedule = lanes_of(3, 1234, 5678);
-    schedule.shared.l2_bytes = 9;
-    schedule.shared.lane_rate = 77;
-    const ptowsp_program_desc desc = {NULL, &schedule};
-    remake(f, NULL, source, NULL, &schedule);
-    ptowsp_module_print(f->module, written_output());
-    has(", 50 cycles, 500 bytes, time only\n");
-    has(", 50 cycles, bytes of its tiles, time only\n");
-    assert_ok(ptowsp_program_save(f->context, f->module, &desc, written_output()));
-    has("memory shared hbm 1234 l2 5678 of 9 bytes lane 77\n");
-    const ptowsp_cycles before = timed(f, 0)->makespan_cycles;
-    fixture_clear(f);
-    assert_ok(
-        ptowsp_program_load(f->context, written.text, written.length, NULL, &f->program, NULL));
-    const ptowsp_shared_memory loaded = ptowsp_program_read(f->program)->schedule.shared;
-    assert_int_equal(loaded.hbm_rate, 1234);
-    assert_int_equal(loaded.l2_rate, 5678);
-    assert_int_equal(loaded.l2_bytes, 9);
-    assert_int_equal(loaded.lane_rate, 77);
-    assert_ok(ptowsp_run_create(f->context, f->program, &f->run));
-    assert_int_equal(timed(f, 0)->makespan_cycles, before);
-}
-
-// -- reports --------------------------------------------------------------------------------------
-
-// Eight tasks of 100 cycles ask for 20 bytes a cycle, of 40 that there are: 1,600 bytes take 400 cycles.
-// Twice the bandwidth takes 200.
-TEST_F(contention__the_report_names_memory_and_what_more_of_it_would_give) {
-    const char *source = "module m\naxis n 8\n"
-                         "kernel k(axes 1) vector, 100 cycles, 2000 bytes, time only\n"
-                         "workload w\n  parallel i in n\n    task k(i)\n";
-    const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY, .record_tasks = true};
-    const ptowsp_schedule schedule = lanes_of(8, 4000, 4000);
-    ptowsp_what_if twice = {.memory_percent = 200};
-    remake(f, NULL, source, NULL, &schedule);
-    assert_ok(ptowsp_run_what_if(f->run, &options, &twice));
-    assert_int_equal(twice.makespan_cycles, 200);
-    assert_int_equal(timed(f, 0)->makespan_cycles, 400);
-    report_run(f, PTOWSP_REPORT_TEXT, &twice, 1);
-    has("The bandwidth of HBM, shared by all lanes, takes 400 of 400 cycles (100.0 %) and limits "
-        "this run.");
-    has("Lanes share memory: 100.0 % of what HBM and 0.0 % of what L2 can move is used, and tasks "
-        "take 300.0 % longer than alone.");
-    has("With 200 % of the bandwidth of memory the run takes 200 cycles, 50.0 % less.");
-    has("  bandwidth of memory 200 %");
-    report_run(f, PTOWSP_REPORT_JSON, &twice, 1);
-    has("\"limit\":\"memory\"");
-    has("\"hbm\":400");
-    has("\"memory_percent\":200,\"makespan\":200");
-    report_run(f, PTOWSP_REPORT_HTML, &twice, 1);
-    has("<th>bandwidth of memory 200 %</th>");
-    ptowsp_run_print(f->run, written_output());
-    has("  memory  16000 bytes from HBM, short for 400 cycles; 0 from L2, short for 0; tasks took "
-        "2400 cycles longer than alone\n");
-}
-
-// Four layers of such tasks are a chain that is as long as the run. But memory is why.
-TEST_F(contention__the_report_names_memory_where_it_makes_a_chain_long) {
-    const char *source = "module m\naxis l 4\naxis n 8\n"
-                         "kernel k(axes 2) vector, 100 cycles, 2000 bytes, time only\n"
-                         "workload w\n  for_each j in l\n    parallel i in n\n      task k(i, j)\n";
-    const ptowsp_record_options record = {.level = PTOWSP_RECORD_EDGES};
-    ptowsp_schedule schedule = lanes_of(8, 4000, 4000);
-    for (int i = 0; i < 2; i++) {
-        remake(f, NULL, source, NULL, &schedule);
-        assert_ok(ptowsp_run_record(f->run, &record));
-        assert_int_equal(timed(f, 0)->makespan_cycles, i ? 400 : 1600);
-        report_run(f, PTOWSP_REPORT_JSON, NULL, 0);
-        has(i ? "\"limit\":\"chain\"" : "\"limit\":\"memory\"");
-        schedule.shared.hbm_rate = 20000;
-    }
-}
-
-// -- bad input ------------------------------------------------------------------------------------
-
-TEST_F(contention__refuses_to_ask_about_memory_that_is_not_shared) {
-    const char *source = "module m\nkernel k(axes 1) vector, 1 cycles, time only\nworkload w\n"
-                         "  task k(1)\n";
-    ptowsp_what_if what_if = {.memory_percent = 200};
-    program_make(f, source, NULL, NULL);
-    fixture_refused(f, ptowsp_run_what_if(f->run, NULL, &what_if), PTOWSP_INVALID_PARAMS,
-                    "what if memory had 200 percent of its rates: lanes share none");
-    const ptowsp_schedule schedule = lanes_of(1, 100, 100);
-    remake(f, NULL, source, NULL, &schedule);
-    what_if.memory_percent = 1001;
-    fixture_refused(f, ptowsp_run_what_if(f->run, NULL, &what_if), PTOWSP_INVALID_PARAMS,
-                    "what if memory had 1001 percent of its rates");
 }
