@@ -1,5 +1,5 @@
 // Relayouts that the library places in workloads, where texts alone do not say it (tests/cases/relayouts.case):
-// calls of the builder, joins, runs, the limit of nodes, memory. Which calls are refused is in builder.case, and
+// calls of the builder, joins, the limit of nodes, memory; collectives.case has their time. Which calls are refused is in builder.case, and
 // layout_random_test.c runs random ones.
 
 #include "test.h"
@@ -213,92 +213,7 @@ CONTEXT_TEST(place__relayouts_count_as_nodes) {
     test_destroy(NULL, NULL, m, NULL);
 }
 
-// -- programs -------------------------------------------------------------------------------------
-
-#define STEPS                                                                                      \
-    "module m\nmesh tp 4 by direct\ntensor s f32 [16, 16] global spread tp sum\n"                  \
-    "tensor r f32 [16, 16] global\n" KERNELS "workload w\n  " UNARY("all", "s", "r")
-
-CONTEXT_TEST(place__programs_are_saved_timed_and_not_emitted) {
-    static char text[TEXT];
-    ptowsp_module *m = module_of(context, STEPS);
-    ptowsp_program *loaded = NULL;
-    ptowsp_run *run = NULL;
-    assert_non_null(m);
-    ptowsp_output_buffer buffer = {text, TEXT, 0};
-    // As a ring of 4: 2 * (256 - 64) elements.
-    ptowsp_program *program = test_program(context, m, NULL);
-    ptowsp_program_print(program, ptowsp_output_to_buffer(&buffer));
-    assert_non_null(strstr(text, "task all_reduce.tp.f32() s[0, 0] s.1[0, 0], moves 1536 bytes\n"));
-    ptowsp_program_destroy(program);
-    buffer.length = 0;
-    assert_ok(ptowsp_program_save(context, m, NULL, ptowsp_output_to_buffer(&buffer)));
-    const ptowsp_parse_desc attach = {NULL, 0, 1};
-    assert_ok(ptowsp_program_load(context, text, buffer.length, &attach, &loaded, NULL));
-    assert_ok(ptowsp_program_create(context, m, NULL, &program));
-
-    // An all-reduce of 1 KiB, directly: each sends parts of 256 bytes to three others at 1 byte a ns
-    // through one port, and twice: 2 * (3 * 256 ns + 1000 ns) = 3536 ns; then the task of 1 cycle.
-    ptowsp_run_ranks ranks = {.rank_count = 4,
-                              .links.inside.latency_ps = 1000000,
-                              .links.inside.bytes_per_us = 1000,
-                              .cycles_per_us = 1000};
-    ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
-    for (int i = 0; i < 2; i++) {
-        assert_ok(ptowsp_run_create(context, i ? loaded : program, &run));
-        assert_ok(ptowsp_run_bind_ranks(run, &ranks));
-        assert_ok(ptowsp_run_execute(run, &options));
-        assert_int_equal(ptowsp_run_result(run)->makespan_cycles, 3537);
-        assert_int_equal(ptowsp_run_result(run)->task_count, 2);
-        ranks.rank_count = 8;
-        assert_ok(ptowsp_run_bind_ranks(run, &ranks));
-        assert_invalid(ptowsp_run_execute(run, &options));
-        assert_string_equal(ptowsp_context_error(context).text,
-                            "run: 8 ranks are bound, and the module's mesh has 4");
-        ranks.rank_count = 4;
-        ptowsp_run_destroy(run);
-    }
-    assert_int_equal(ptowsp_program_check(context, program, PTOWSP_TARGET_ASCEND_NPU),
-                     PTOWSP_UNSUPPORTED);
-    assert_string_equal(
-        ptowsp_context_error(context).text,
-        "kernel all_reduce.tp.f32: target ascend_npu does not do tasks of a collective");
-    ptowsp_program_destroy(loaded);
-    test_destroy(NULL, program, m, NULL);
-}
-
-// Sizes of the run that a collective cannot cut.
-CONTEXT_TEST(place__columns_that_do_not_divide_are_refused_by_the_run) {
-    static const struct {
-        int64_t in, out;
-        const char *why;
-    } cases[] = {
-        {10, 2, "w/task k: task 0: slice: in has 10 columns, which 4 members do not divide"},
-        {12, 2, "w/task k: task 0: slice: out has 8 elements, and the collective takes 12"},
-        {12, 3, ""}};
-    ptowsp_module *m = module_of(
-        context, "module m\ntensor a f32 [4, ?] global\ntensor b f32 [4, ?] global\nkernel k(axes "
-                 "0, in in f32 ? x ?, out out f32 ? x ?) link, slice, members 4, in columns\n"
-                 "workload w\n  task k() in" ON("a") " out" ON("b") "\n");
-    ptowsp_program *program = test_program(context, m, NULL);
-    ptowsp_run *run = test_run_of(context, program);
-    ptowsp_run_options options = {0};
-    ptowsp_run_ranks ranks = {.rank_count = 4};
-    options.mode = PTOWSP_RUN_TIME_ONLY;
-    assert_ok(ptowsp_run_bind_ranks(run, &ranks));
-    for (int i = 0; i < 3; i++) {
-        ptowsp_buffer buffer = {.rank = 2, .shape[0] = 4, .shape[1] = cases[i].in};
-        assert_ok(ptowsp_run_bind_tensor(run, "a", &buffer));
-        buffer.shape[1] = cases[i].out;
-        assert_ok(ptowsp_run_bind_tensor(run, "b", &buffer));
-        const ptowsp_status status = ptowsp_run_execute(run, &options);
-        assert_int_equal(status, cases[i].why[0] ? PTOWSP_UNSUPPORTED_SIZE : PTOWSP_OK);
-        if (cases[i].why[0]) {
-            assert_string_equal(ptowsp_context_error(context).text, cases[i].why);
-        }
-    }
-    test_destroy(run, program, m, NULL);
-}
+// -- memory ---------------------------------------------------------------------------------------
 
 // A module with relayouts behind so many declarations and tasks, which decide where its tables are
 // full.
