@@ -1,6 +1,6 @@
 // Relayouts that the library places in workloads, where texts alone do not say it (tests/cases/relayouts.case):
-// calls of the builder, joins, the limit of nodes, memory; collectives.case has their time. Which calls are refused is in builder.case, and
-// layout_random_test.c runs random ones.
+// calls of the builder, joins, the limit of nodes, memory. collectives.case has their time, and builder.case which
+// calls are refused; layout_random_test.c runs random ones.
 
 #include "test.h"
 
