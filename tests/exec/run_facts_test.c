@@ -31,8 +31,11 @@ static ptowsp_module *m;
 static ptowsp_program *program;
 static ptowsp_run *run;
 static uint32_t calls, lanes, window;
+static uint32_t calls_then;   // when the last refusal came
 static int64_t noted[NOTES];  // first arguments
-static bool in_order;
+static bool in_order, has_records;
+static uint64_t failing;  // the task that returns `failure`, or whose cost does
+static int64_t failure;
 
 static ptowsp_cycles note(const ptowsp_task *task, void *user) {
     (void)user;
@@ -41,12 +44,20 @@ static ptowsp_cycles note(const ptowsp_task *task, void *user) {
     if (task->tile_count > 0) {
         *(int32_t *)task->tiles[0].data = (int32_t)value + 100;
     }
-    return 1;
+    return task->index == failing ? (ptowsp_cycles)failure : 1;
+}
+
+static ptowsp_cycles cost(const ptowsp_task *task, void *user) {
+    (void)user;
+    assert_null(task->tiles[0].data);
+    return task->index == failing ? (ptowsp_cycles)failure : 2;
 }
 
 static ptowsp_status make(void) {
-    static const ptowsp_parse_kernel kernels[] = {
-        {.name = "step", .fn = note}, {.name = "fill", .fn = note}, {.name = "read", .fn = note}};
+    static const ptowsp_parse_kernel kernels[] = {{.name = "step", .fn = note},
+                                                  {.name = "fill", .fn = note},
+                                                  {.name = "read", .fn = note},
+                                                  {.name = "costly", .fn = note, .cost = cost}};
     const ptowsp_parse_desc attached = {kernels, COUNT_OF(kernels), 0};
     const ptowsp_schedule schedule = {.lane_count = lanes,
                                       .window = window,
@@ -119,7 +130,11 @@ static void begin(void) {
     what_if = (ptowsp_what_if){.kernel = 1};
     mode = PTOWSP_RUN_EXECUTE;
     format = PTOWSP_EXPORT_CSV;
+    calls_then = calls;
     calls = 0;
+    failing = UINT64_MAX;
+    failure = 0;
+    has_records = false;
     memset(noted, 0, sizeof noted);
     draw_plan();
 }
@@ -175,7 +190,7 @@ static ptowsp_status bind_transients(void) {
 }
 
 static ptowsp_status execute(void) {
-    const ptowsp_run_options options = {.mode = mode};
+    const ptowsp_run_options options = {.mode = mode, .record_tasks = has_records};
     return ptowsp_run_execute(run, &options);
 }
 
@@ -202,7 +217,7 @@ static const char *error(uint64_t *out_index) {
 }
 
 static const facts_field *fields(void) {
-    static uint64_t task_count, makespan, slots[NOTES];
+    static uint64_t task_count, makespan, last_end, slots[NOTES];
     const uint32_t slot_count = run ? ptowsp_program_read(program)->slot_count : 0;
     for (uint32_t i = 0; i < slot_count; i++) {
         slots[i] = ptowsp_run_slot(run, i);
@@ -210,12 +225,15 @@ static const facts_field *fields(void) {
     if (run) {
         task_count = ptowsp_run_result(run)->task_count;
         makespan = ptowsp_run_result(run)->makespan_cycles;
+        const ptowsp_task_record *records = ptowsp_run_records(run);
+        last_end = records && task_count ? records[task_count - 1].end : 0;
     }
     FACTS_RETURN(
-        FIELD(module), FIELD(lanes), FIELD(window), FIELD(in_order), FIELD(calls),
-        FIELDS(noted, NOTES), FIELD(name), FIELD(value), FIELD(count), FIELD(slot),
-        FIELD_NAMED(dtype, dtypes), FIELDS(values, VALUES), FIELDS(indices, VALUES), FIELD(at),
-        FIELD(is_null), FIELD(has_indptr), FIELD(has_indices), FIELD(has_csr), FIELD(has_buffer),
+        FIELD(module), FIELD(lanes), FIELD(window), FIELD(in_order), FIELD(failing), FIELD(failure),
+        FIELD(has_records), FIELD(last_end), FIELD(calls), FIELD(calls_then), FIELDS(noted, NOTES),
+        FIELD(name), FIELD(value), FIELD(count), FIELD(slot), FIELD_NAMED(dtype, dtypes),
+        FIELDS(values, VALUES), FIELDS(indices, VALUES), FIELD(at), FIELD(is_null),
+        FIELD(has_indptr), FIELD(has_indices), FIELD(has_csr), FIELD(has_buffer),
         FIELD(buffer.rank), FIELDS(buffer.shape, SHAPE), FIELDS(buffer.strides, SHAPE),
         FIELD(buffer.size), FIELD_NAMED(buffer.dtype, dtypes), FIELD(memory), FIELDS(x, MEMORY),
         FIELDS(y, MEMORY), FIELD(has_plan), FIELD(plan.unit_capacity), FIELD(plan.merge_capacity),
