@@ -11,6 +11,7 @@
 static uint32_t number, list[3];
 static double ratio;
 static const char *word;
+static facts_text bytes;
 static const char *const numerals[] = {"none", "one", NULL};
 
 static ptowsp_status pass(void) {
@@ -29,12 +30,17 @@ static void begin(void) {
     number = 7;
     ratio = 1.5;
     word = "two words\n";
+    bytes = facts_text_of("a\0b", 3);
     list[0] = list[1] = list[2] = 3;
 }
 
 static const facts_field *fields(void) {
-    static const facts_field all[] = {
-        FIELD_NAMED(number, numerals), FIELD(ratio), FIELDS(list, 3), FIELD(word), {.name = NULL}};
+    static const facts_field all[] = {FIELD_NAMED(number, numerals),
+                                      FIELD(ratio),
+                                      FIELDS(list, 3),
+                                      FIELD(word),
+                                      FIELD(bytes),
+                                      {.name = NULL}};
     return all;
 }
 
@@ -68,12 +74,19 @@ static const struct {
     {"word has 1 times two\n  word lacks three\n  word = NULL; word is NULL", NULL},
     {"word\n    a  # b\n      c; d\n  word is \"a  \\x23 b\\n  c\\x3b d\\n\"", NULL},
     {"word\n    a\n  word lacks a", "\"a\" is there 1 times in word: a"},
-    {"word\n  word is \"\"; word is a", "is not a"},
+    {"word\n  number is 7", "word: nothing is said"},
+    {"word is\n    two words\n  bytes is a\\x00b\\e; bytes is \"a\\x00b\"; number is 7", NULL},
+    {"bytes = a;b; b; word is \"\"", "there is no field or call b"},
+    {"bytes = \"a;b\"; bytes has a;b\n  bytes = NULL; bytes is NULL; word is two\\x20words\\n",
+     NULL},
+    {"bytes is a", "bytes is not\na"},
+    {"bytes is a\\x00c", "bytes is not\na"},
+    {"word = a\\q", "there is no \\q"},
     {"word has three", "\"three\" is there 0 times in word: two words"},
     {"word lacks words", "\"words\" is there 1 times"},
     {"word has 2 times ", "is there 0 times"},
     {"word is \"two words\"", "is not \"two words: two words\n"},
-    {"word is two", "is not two"},
+    {"word is two", "word is not\ntwo\nbut\ntwo words"},
     {"word = \"two", "(*at)[length]"},
     {"number = two", "two is no value of number"},
     {"number has one", "is not one"},
@@ -88,8 +101,12 @@ static const struct {
     {"list is 3 3", "there are 3"},
     {"list[2] = 1 2", "element 3 of 3 is not 2"},
     {"ratio within 2 3", "but is 1.5"},
-    {"ratio within 1", "two numbers are missing"},
-    {"list[1] within 1 4", "but is 3"},
+    {"ratio within 1", "a number is missing"},
+    {"list[2] = 5; list[2] within 5 6; list[2] near 5; ratio near 1.5000000001", NULL},
+    {"list[1] within 1 2", "but is 3"},
+    {"list[3] within 1 4", "but is 3"},
+    {"ratio near 1.500001", "but is 1.5"},
+    {"ratio near 1.5 2", "one more"},
     {"number = 4294967296", "4294967296 is no value of number"},
     {"number = 8", "has_claim"},
     {"number = 8\ncase d\n  pass", "the case before says nothing"},

@@ -9,11 +9,12 @@
 //
 //      FIELD = NUMBER ...       sets a number, an array from its first element or that of FIELD[I] on, or NULL
 //      FIELD is NUMBER ...      all of the elements, or those from FIELD[I] on, are these
-//      FIELD = "TEXT", is       the same of a text: \n ends a line, \x and two digits are a byte
-//      FIELD has [N times] TEXT up to the end of the line: it is in a text, once at least or so often
+//      FIELD within LOW HIGH    a number, the first one or that of FIELD[I], is between two others
+//      FIELD near NUMBER        the same, and differs by 1e-9 of the number at most
+//      FIELD = TEXT, is TEXT    the same of a text: "in quotes", or up to a ; or the end of the line, or the lines after
+//                               it that are indented further. With these, FIELD is as FIELD =
+//      FIELD has [N times] TEXT to the end of the line: it is in a text, once at least or so often
 //      FIELD lacks TEXT         it is not
-//      FIELD                    alone: a text, of the lines after it that are indented further
-//      FIELD within LOW HIGH    a number is between two others
 //      CALL [WORDS]             the call succeeds; some calls take words
 //      by CALL, CALL            the calls that the next refusals of the case are of
 //      refused [STATUS] [at INDEX] TEXT
@@ -21,8 +22,8 @@
 //                               with this one, and with this text; then the case begins again
 //      again                    so it does
 //
-// Numbers may have names. A suite has its objects in variables, and functions that begin a case and list the fields
-// as they are now.
+// In a text that is on the line \n, \xHH, \\ and \e are the end of a line, a byte, a backslash and nothing. Numbers may
+// have names. A suite has its objects in variables, and functions that begin a case and list the fields as they are now.
 
 #ifndef FACTS_H
 #define FACTS_H
@@ -33,9 +34,15 @@ typedef struct facts_field {
     const char *name;
     void *at;
     bool is_float, is_text;
-    size_t size, count, stride;
-    const char *const *names;  // of 0, 1, ..., up to NULL; or NULL
+    size_t size, count, stride;  // the size of a text is that of a pointer, or of facts_text
+    const char *const *names;    // of 0, 1, ..., up to NULL; or NULL
 } facts_field;
+
+// A text in which zeros may be, with one behind it; until facts_run returns. `data` NULL: none.
+typedef struct facts_text {
+    const char *data;
+    size_t size;
+} facts_text;
 
 typedef struct facts_call {
     const char *name;  // with a blank at its end it takes words; "" takes all that no other does
@@ -57,7 +64,8 @@ typedef struct facts {
 
 // A number or pointer; `count` elements of an array; a member of as many structures.
 #define FACTS_IS_FLOAT(x) _Generic((x), float : true, double : true, default : false)
-#define FACTS_IS_TEXT(x)  _Generic((x), char * : true, const char * : true, default : false)
+#define FACTS_IS_TEXT(x)                                                                           \
+    _Generic((x), char * : true, const char * : true, facts_text : true, default : false)
 #define FACTS_AS(name, x, n, count, names)                                                         \
     {                                                                                              \
         name, (void *)(uintptr_t) & (x), FACTS_IS_FLOAT(x), FACTS_IS_TEXT(x), sizeof(x), count, n, \
@@ -88,24 +96,54 @@ static inline const char *facts_plan_error(const ptowsp_plan_info *info, uint64_
 
 #define FACTS_FAIL(s, format, ...) fail_msg("%s:%d: " format, (s)->path, (s)->line, __VA_ARGS__)
 
-// A text with \n, \\ and \xHH in it, which stays until facts_run returns.
-static inline const char *facts_text(const char *from) {
+// The text of an error, which stays when there is another one.
+static inline const char *facts_error(ptowsp_error error, uint64_t *out_index) {
+    static char text[1000];
+    *out_index = error.index;
+    snprintf(text, sizeof text, "%s", error.text);
+    return text;
+}
+
+static inline facts_text facts_text_of(const char *data, size_t size) {
+    char *copy = (char *)test_alloc(size + 1, 1);
+    memcpy(copy, data, size);
+    return (facts_text){copy, size};
+}
+
+// A text as it is meant, from how it is written.
+static inline facts_text facts_unescape(const facts *s, const char *from) {
     char *text = (char *)test_alloc(strlen(from) + 1, 1), *out = text;
-    for (unsigned byte; *from; from++) {
-        if (from[0] == '\\' && from[1] == 'x' && sscanf(from + 2, "%2x", &byte) == 1) {
-            *out++ = (char)byte;
-            from += 3;
-        } else if (from[0] == '\\' && from[1]) {
-            *out++ = *++from == 'n' ? '\n' : *from;
-        } else {
-            *out++ = *from;
+    for (; *from; from++) {
+        unsigned byte = (unsigned char)*from;
+        if (byte == '\\' && *++from == 'e') {
+            continue;
+        } else if (byte == '\\' && *from == 'x' && sscanf(from + 1, "%2x", &byte) == 1) {
+            from += 2;
+        } else if (byte == '\\' && (*from == 'n' || *from == '\\')) {
+            byte = *from == 'n' ? '\n' : '\\';
+        } else if (byte == '\\') {
+            FACTS_FAIL(s, "there is no \\%c", *from);
         }
+        *out++ = (char)byte;
+    }
+    return (facts_text){text, (size_t)(out - text)};
+}
+
+// What a text field has.
+static inline facts_text facts_text_at(const facts_field *f, const void *at) {
+    facts_text text = {NULL, 0};
+    memcpy(&text, at, f->size);
+    if (f->size == sizeof text.data && text.data) {
+        text.size = strlen(text.data);
     }
     return text;
 }
 
-static inline bool facts_is_same(const char *a, const char *b) {
-    return a && b ? strcmp(a, b) == 0 : a == b;
+static inline bool facts_are_same(const facts_field *f, const void *a, const void *b) {
+    const facts_text x = f->is_text ? facts_text_at(f, a) : (facts_text){a, f->size};
+    const facts_text y = f->is_text ? facts_text_at(f, b) : (facts_text){b, f->size};
+    return x.size == y.size && !x.data == !y.data &&
+           (!x.data || memcmp(x.data, y.data, x.size) == 0);
 }
 
 // The value of a word in as many bytes as the field has: a number that fits, its name, a truth, a text or NULL.
@@ -118,8 +156,11 @@ static inline void facts_put(const facts *s, const facts_field *f, const char *w
         }
     }
     if (f->is_text) {
-        const char *text = strcmp(word, "NULL") ? facts_text(word + (word[0] == '"')) : NULL;
-        memcpy(out, &text, sizeof text);
+        facts_text text = {NULL, 0};
+        if (strcmp(word, "NULL") != 0) {
+            text = facts_unescape(s, word + (word[0] == '"'));
+        }
+        memcpy(out, &text, f->size);
         return;
     }
     const bool is_true = strcmp(word, "true") == 0;
@@ -186,11 +227,11 @@ static inline bool facts_part(const facts *s, const facts_field *f, const char *
     if (!f->is_text || (!is_there && strncmp(at, " lacks ", 7) != 0)) {
         return false;
     }
-    const char *all = *(const char *const *)f->at, *part = at + (is_there ? 5 : 7);
+    const char *all = facts_text_at(f, f->at).data, *part = at + (is_there ? 5 : 7);
     char *end;
     unsigned long expected = strtoul(part, &end, 10), count = 0;
     const bool is_counted = is_there && end > part && strncmp(end, " times ", 7) == 0;
-    part = facts_text(is_counted ? end + 7 : part);
+    part = facts_unescape(s, is_counted ? end + 7 : part).data;
     if (!*part) {
         FACTS_FAIL(s, "%s: nothing is said", f->name);
     }
@@ -203,9 +244,59 @@ static inline bool facts_part(const facts *s, const facts_field *f, const char *
     return true;
 }
 
+// The lines that come next and are indented further, as a text.
+static inline facts_text facts_block(facts *s, FILE *file, size_t indent) {
+    char line[2000], *text = (char *)test_alloc(1, 1);
+    size_t size = 0;
+    long at = ftell(file);
+    while (fgets(line, sizeof line, file) && strspn(line, " ") > indent) {
+        const size_t length = strlen(line) - indent - 2;
+        assert_non_null(strchr(line, '\n'));  // lines are read to their ends
+        char *longer = (char *)test_alloc(size + length + 1, 1);
+        memcpy(longer, text, size);
+        memcpy(longer + size, line + indent + 2, length);
+        text = longer;
+        size += length;
+        at = ftell(file);
+        s->line++;
+    }
+    fseek(file, at, SEEK_SET);
+    return (facts_text){text, size};
+}
+
+// FIELD = TEXT and FIELD is TEXT, without quotes or as lines; false: it says something else of the field.
+static inline bool facts_text_line(facts *s, const facts_field *f, const char *at, FILE *file,
+                                   size_t indent, bool *is_claim) {
+    static const char *const verbs[] = {"", " =", " is"};
+    char given[sizeof(facts_text)];
+    for (size_t i = 0; i < COUNT_OF(verbs); i++) {
+        const size_t length = strlen(verbs[i]);
+        const char *text = at + length;
+        if (!f->is_text || strncmp(at, verbs[i], length) != 0 ||
+            (*text && (i == 0 || f->count > 1 || text[0] != ' ' || text[1] == '"' ||
+                       strcmp(text, " NULL") == 0))) {
+            continue;
+        }
+        const facts_text from = *text ? facts_unescape(s, text + 1) : facts_block(s, file, indent);
+        if (!*text && from.size == 0) {
+            FACTS_FAIL(s, "%s: nothing is said", f->name);
+        }
+        memcpy(given, &from, f->size);
+        *is_claim = i == 2;
+        if (!*is_claim) {
+            memcpy(f->at, given, f->size);
+        } else if (!facts_are_same(f, f->at, given)) {
+            FACTS_FAIL(s, "%s is not\n%s\nbut\n%s", f->name, from.data,
+                       facts_text_at(f, f->at).data);
+        }
+        return true;
+    }
+    return false;
+}
+
 static inline void facts_line(const facts *s, const facts_field *f, const char *line,
                               const char *at) {
-    char verb[FACTS_WORD], word[FACTS_WORD], given[8];
+    char verb[FACTS_WORD], word[FACTS_WORD], given[sizeof(facts_text)];
     const bool has_index = *at == '[';
     int length = 0;
     size_t i = 0;
@@ -214,12 +305,20 @@ static inline void facts_line(const facts *s, const facts_field *f, const char *
     }
     at += length;
     facts_word(&at, verb);
-    if (strcmp(verb, "within") == 0) {
+    if (strcmp(verb, "within") == 0 || strcmp(verb, "near") == 0) {
         double low, high;
-        const double number = facts_number(f);
-        if (sscanf(at, "%lf %lf%n", &low, &high, &length) != 2 || at[length]) {
-            FACTS_FAIL(s, "%s: two numbers are missing", line);
-        } else if (i > 0 || !(low <= number && number <= high)) {  // of the first element
+        facts_field one = *f;
+        one.at = (char *)f->at + (i < f->count ? i : 0) * f->stride;
+        const double number = facts_number(&one);
+        const int count = sscanf(at, "%lf%n %lf%n", &low, &length, &high, &length);
+        if (count != 1 + (verb[0] == 'w') || at[length]) {
+            FACTS_FAIL(s, "%s: a number is missing, or there is one more", line);
+        }
+        if (verb[0] == 'n') {
+            const double middle = low, slack = 1e-9 * (middle < 0 ? -middle : middle);
+            low = middle - slack, high = middle + slack;
+        }
+        if (i >= f->count || !(low <= number && number <= high)) {
             FACTS_FAIL(s, "%s, but is %.17g", line, number);
         }
         return;
@@ -231,13 +330,11 @@ static inline void facts_line(const facts *s, const facts_field *f, const char *
     for (; facts_word(&at, word); i++) {
         char *element = (char *)f->at + i * f->stride;
         facts_put(s, f, word, given);
-        if (i >= f->count || (!is_set && (strcmp(verb, "is") != 0 ||
-                                          (f->is_text ? !facts_is_same(*(const char **)element,
-                                                                       *(const char **)given)
-                                                      : memcmp(element, given, f->size) != 0)))) {
+        if (i >= f->count ||
+            (!is_set && (strcmp(verb, "is") != 0 || !facts_are_same(f, element, given)))) {
             FACTS_FAIL(s, "%s: element %u of %u is not %s%s%s", line, (unsigned)i,
                        (unsigned)f->count, word, f->is_text ? ": " : "",
-                       f->is_text && i < f->count ? *(const char **)element : "");
+                       f->is_text && i < f->count ? facts_text_at(f, element).data : "");
         }
         if (is_set) {
             memcpy(element, given, f->size);
@@ -296,21 +393,12 @@ static inline void facts_run(facts *s) {
     char text[2000], calls[200] = "";
     bool has_claim = true;  // the case before
     const size_t held = test_held.count;
-    const char **block = NULL;  // the text whose lines come next, and how far its field is indented
-    size_t block_indent = 0;
     FILE *file = fopen(s->path, "r");
     assert_non_null(file);
     s->begin();
     for (s->line = 1; fgets(text, sizeof text, file); s->line++) {
         assert_non_null(strchr(text, '\n'));  // lines are read to their ends
         const size_t indent = strspn(text, " ");
-        if (block && indent > block_indent) {
-            char *joined = (char *)test_alloc(strlen(*block) + strlen(text) + 1, 1);
-            strcat(strcpy(joined, *block), text + block_indent + 2);
-            *block = joined;
-            continue;
-        }
-        block = NULL;
         char *comment = strstr(text, "  #"), *at = text + indent, *next;
         *(comment ? comment : text + strcspn(text, "\n")) = '\0';
         for (size_t end = strlen(text); end > 0 && text[end - 1] == ' '; text[--end] = '\0') {
@@ -334,17 +422,20 @@ static inline void facts_run(facts *s) {
         for (; *at && *at != '#'; at = next) {
             size_t length;
             const facts_field *f = facts_find(s, at, &length);
+            bool is_claim = true;
             if (f && facts_part(s, f, at + length)) {
                 has_claim = true;
                 break;
-            } else if (f && f->is_text && !at[length]) {
-                block = (const char **)f->at;
-                block_indent = indent;
-                *block = "";
-                break;
             }
-            next = at + strcspn(at, ";");
+            bool is_quoted = false;
+            for (next = at; *next && (is_quoted || *next != ';'); next++) {
+                is_quoted ^= *next == '"' && f && f->is_text;
+            }
             next += *next ? (*next = '\0', 1 + strspn(next + 1, " ")) : 0;
+            if (f && facts_text_line(s, f, at + length, file, indent, &is_claim)) {
+                has_claim = has_claim || is_claim;
+                continue;
+            }
             has_claim = has_claim || !strstr(at, " = ");
             if (f) {
                 facts_line(s, f, at, at + length);
