@@ -916,47 +916,103 @@ static inline void ref_bindings_random(const ref_program *p, uint64_t *random, r
 
 // -- what kernels do ------------------------------------------------------------------------------
 
-static inline uint64_t ref_mix(uint64_t a, uint64_t b) {
-    uint64_t state = a * 31 + b;
-    return test_splitmix(&state);
+// Also as text, for trees (npu_sources.h).
+PTOWSP_SOURCE(
+    ref_work_source,
+
+    typedef struct ref_work {
+        uint64_t salt;
+        int cycles_shape;
+        bool is_in[3], is_out[3];  // by tile
+    } ref_work;
+
+    static inline uint64_t ref_mix(uint64_t a, uint64_t b) {
+        uint64_t z = a * 31u + b + 0x9e3779b97f4a7c15u;
+        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+        z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+        return z ^ (z >> 31);
+    }
+
+    static inline uint64_t ref_work_args(const ref_work *work, const uint64_t *args,
+                                         uint32_t count) {
+        uint64_t mixed = work->salt;
+        for (uint32_t i = 0; i < count; i++) {
+            mixed = ref_mix(mixed, args[i]);
+        }
+        return mixed;
+    }
+
+    static inline uint64_t ref_work_cycles(const ref_work *work, const uint64_t *args,
+                                           uint32_t count) {
+        uint64_t mixed = ref_work_args(work, args, count);
+        switch (work->cycles_shape) {
+        case 0: return 10;
+        case 1: return mixed % 3;
+        case 2: return mixed % 100;
+        case 3: return mixed % 8 ? 5 : 1000000 + mixed % 1000;
+        case 4: return mixed % 4 ? 1 + mixed % 7 : 0;
+        default: return 1 + mixed % 40;
+        }
+    }
+
+    static inline int32_t ref_output(uint64_t mixed, int64_t row, int64_t col) {
+        return (int32_t)(ref_mix(mixed, (uint64_t)(row * 64 + col)) % 16) - 4;
+    }
+
+    static inline int32_t ref_update(int32_t old, int32_t output) { return (old + output) & 15; }
+
+    static inline int32_t *
+    ref_work_at(const ptowsp_task *task, uint32_t t, int64_t row, int64_t col) {
+        const ptowsp_tile *tile = &task->tiles[t];
+        return (int32_t *)tile->data + (row * tile->row_stride + col * tile->col_stride);
+    }
+
+    static inline uint64_t ref_work_run(const ref_work *work, const ptowsp_task *task) {
+        uint64_t mixed = ref_work_args(work, task->args, task->arg_count);
+        for (uint32_t t = 0; t < task->tile_count; t++) {
+            for (int64_t r = 0; work->is_in[t] && r < ptowsp_task_rows(task, t); r++) {
+                for (int64_t c = 0; c < ptowsp_task_cols(task, t); c++) {
+                    mixed = ref_mix(mixed, (uint64_t)(int64_t)*ref_work_at(task, t, r, c));
+                }
+            }
+        }
+        for (uint32_t t = 0; t < task->tile_count; t++) {
+            for (int64_t r = 0; work->is_out[t] && r < ptowsp_task_rows(task, t); r++) {
+                for (int64_t c = 0; c < ptowsp_task_cols(task, t); c++) {
+                    int32_t output = ref_output(mixed, r, c);
+                    int32_t *at = ref_work_at(task, t, r, c);
+                    *at = work->is_in[t] ? ref_update(*at, output) : output;
+                }
+            }
+        }
+        return mixed;
+    })
+
+static inline ref_work ref_work_of(const ref_kernel *kernel) {
+    ref_work work = {kernel->salt, kernel->cycles_shape, {false}, {false}};
+    for (uint32_t t = 0; t < kernel->tile_count; t++) {
+        work.is_in[t] = kernel->directions[t] != PTOWSP_OUT;
+        work.is_out[t] = kernel->directions[t] != PTOWSP_IN;
+    }
+    return work;
 }
 
 static inline uint64_t ref_mix_args(const ref_kernel *kernel, const uint64_t *args,
                                     uint32_t count) {
-    uint64_t mixed = kernel->salt;
-    for (uint32_t i = 0; i < count; i++) {
-        mixed = ref_mix(mixed, args[i]);
-    }
-    return mixed;
+    const ref_work work = ref_work_of(kernel);
+    return ref_work_args(&work, args, count);
 }
 
 // The cycles of a task: equal ones, zeros, short and long ones.
 static inline uint64_t ref_cycles(const ref_kernel *kernel, const uint64_t *args, uint32_t count) {
-    uint64_t mixed = ref_mix_args(kernel, args, count);
-    if (kernel->cost == REF_COST_CONSTANT) {
-        return 1 + kernel->salt % 20;
-    }
-    switch (kernel->cycles_shape) {
-    case 0: return 10;
-    case 1: return mixed % 3;
-    case 2: return mixed % 100;
-    case 3: return mixed % 8 ? 5 : 1000000 + mixed % 1000;
-    case 4: return mixed % 4 ? 1 + mixed % 7 : 0;
-    default: return 1 + mixed % 40;
-    }
+    const ref_work work = ref_work_of(kernel);
+    return kernel->cost == REF_COST_CONSTANT ? 1 + kernel->salt % 20
+                                             : ref_work_cycles(&work, args, count);
 }
 
 // What a kernel that has no cost returns on top: it depends on data.
 static inline uint64_t ref_data_cycles(uint64_t mixed) {
     return mixed % 4;
-}
-
-static inline int32_t ref_output(uint64_t mixed, int64_t row, int64_t col) {
-    return (int32_t)(ref_mix(mixed, (uint64_t)(row * 64 + col)) % 16) - 4;
-}
-
-static inline int32_t ref_update(int32_t old, int32_t output) {
-    return (old + output) & 15;
 }
 
 // What kernels are told to expect: the arguments of each task, by index. NULL: anything.
@@ -1014,31 +1070,8 @@ static inline ptowsp_cycles ref_kernel_run(const ptowsp_task *task, void *arg) {
         }
         return ptowsp_task_fail(status);
     }
-    uint64_t mixed = ref_mix_args(kernel, task->args, task->arg_count);
-    for (uint32_t t = 0; t < task->tile_count; t++) {
-        const ptowsp_tile *tile = &task->tiles[t];
-        const int32_t *data = (const int32_t *)tile->data;
-        for (int64_t r = 0; kernel->directions[t] != PTOWSP_OUT && r < ptowsp_task_rows(task, t);
-             r++) {
-            for (int64_t c = 0; c < ptowsp_task_cols(task, t); c++) {
-                int32_t value = data[r * tile->row_stride + c * tile->col_stride];
-                mixed = ref_mix(mixed, (uint64_t)(int64_t)value);
-            }
-        }
-    }
-    for (uint32_t t = 0; t < task->tile_count; t++) {
-        const ptowsp_tile *tile = &task->tiles[t];
-        int32_t *data = (int32_t *)tile->data;
-        for (int64_t r = 0; kernel->directions[t] != PTOWSP_IN && r < ptowsp_task_rows(task, t);
-             r++) {
-            for (int64_t c = 0; c < ptowsp_task_cols(task, t); c++) {
-                int32_t *element = &data[r * tile->row_stride + c * tile->col_stride];
-                int32_t output = ref_output(mixed, r, c);
-                *element =
-                    kernel->directions[t] == PTOWSP_OUT ? output : ref_update(*element, output);
-            }
-        }
-    }
+    const ref_work work = ref_work_of(kernel);
+    const uint64_t mixed = ref_work_run(&work, task);
     if (user->watch->lanes) {
         lane_watch_leave(user->watch->lanes, task);
     }
