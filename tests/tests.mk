@@ -203,6 +203,7 @@ $(patsubst %,$(BUILD)/isa_%_test.passed,rules values cost timed): $(wildcard tes
 $(patsubst %,$(BUILD)/isa_%_test.passed,rules values steps cost timed): $(wildcard tests/isa/*.txt)
 $(patsubst %,$(BUILD)/isa_%_test.passed,rules values steps timed): $(wildcard tests/isa/*.txt)
 $(patsubst %,$(BUILD)/%_test.passed,kernel_text kernel_growth kernel_memory kernel_preload list_text): $(wildcard tests/kernel/*.txt)
+$(BUILD)/npu_error_test.passed: tests/npu/bindings.txt
 $(patsubst %,$(BUILD)/%_test.passed,parse save): $(wildcard tests/text/*.txt)
 $(patsubst %,$(BUILD)/%_test.passed,export report): $(wildcard tests/report/*.py)
 $(patsubst %,$(BUILD)/%_test.passed,npu_expand_text npu_simpler save_golden): $(wildcard tests/golden/*)

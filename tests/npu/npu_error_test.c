@@ -1,11 +1,10 @@
 // What is wrong with bindings and data is told by an emitted tree as by the library: the same
 // status, the same task as index, whatever the numbers of threads, cores and entries in the ring.
-// One program, built once, and bound rightly and wrongly.
+// Programs are built once, and bound rightly and wrongly, as tests/npu/bindings.txt says.
 
-#include "npu_equal.h"
-#include "npu_texts.h"
+#include "npu_trees.h"
 
-enum { ROWS = 8, SIZES = 6 };
+enum { ROWS = 8 };
 
 PTOWSP_SOURCE(
     step_source, static inline ptowsp_cycles step(const ptowsp_task *task, void *user) {
@@ -24,258 +23,124 @@ PTOWSP_SOURCE(
         return 10;
     })
 
-typedef struct scene {
-    const char *name;
-    ptowsp_status status;
-    int64_t batch, row, at;  // row: of the first tile; at: where `sizes` is read
-    int64_t sizes[SIZES];    // scalars, as read
-    int64_t lengths[2];      // of `kv`, by batch
-    int32_t indptr[3], indices[2];
-    const char *unbound;   // what is not bound, with blanks around
-    int64_t length_count;  // 0: 2
-    int64_t column_rows;   // of tensor d; 0: 4
-    int64_t lead, col;     // of the first tile
-} scene;
-
-// clang-format off
-static const scene scenes[] = {
-    {"all is well", PTOWSP_OK, 2, 0, 0, {1, 2, 3}, {2, 3}, {0, 1, 2}, {0, 1}, NULL, 0, 0, 0, 0},
-    {"nothing to do", PTOWSP_OK, 0, 0, 0, {1}, {0, 0}, {0, 0, 0}, {0, 0}, NULL, 0, 0, 0, 0},
-    {"a tile at the edge", PTOWSP_OK, 1, 7, 0, {1}, {1, 1}, {0, 0, 0}, {0, 0}, NULL, 0, 0, 0, 0},
-    {"a tile behind the edge", PTOWSP_INVALID_PARAMS, 2, 7, 0, {1}, {3, 3}, {0, 0, 0}, {0, 0}, NULL, 0, 0, 0, 0},
-    {"a tile before the first row", PTOWSP_INVALID_PARAMS, 2, -1, 0, {1}, {1, 3}, {0, 0, 0}, {0, 0}, NULL, 0, 0, 0, 0},
-    {"an element outside", PTOWSP_INVALID_PARAMS, 2, 0, 4, {1}, {1, 3}, {0, 0, 0}, {0, 0}, NULL, 0, 0, 0, 0},
-    {"an element far outside", PTOWSP_INVALID_PARAMS, 1, 0, INT64_MAX, {1}, {1, 1}, {0, 0, 0}, {0, 0}, NULL, 0, 0, 0, 0},
-    {"an element before", PTOWSP_INVALID_PARAMS, 1, 0, -3, {1}, {1, 1}, {0, 0, 0}, {0, 0}, NULL, 0, 0, 0, 0},
-    {"a kernel that fails", PTOWSP_KERNEL_FAILED, 2, 0, 0, {1, 77, 3}, {2, 3}, {0, 1, 2}, {0, 1}, NULL, 0, 0, 0, 0},
-    {"two kernels that fail", PTOWSP_KERNEL_FAILED, 2, 0, 0, {1, 1, 77, 78}, {3, 3}, {0, 1, 2}, {0, 1}, NULL, 0, 0, 0, 0},
-    {"one that fails with a status", PTOWSP_LIMIT_EXCEEDED, 2, 0, 0, {78, 77}, {2, 3}, {0, 1, 2}, {0, 1}, NULL, 0, 0, 0, 0},
-    {"too many cycles", PTOWSP_LIMIT_EXCEEDED, 2, 0, 0, {79, 79}, {2, 3}, {0, 1, 2}, {0, 1}, NULL, 0, 0, 0, 0},
-    {"cycles that are none", PTOWSP_KERNEL_FAILED, 2, 0, 0, {1, 80}, {2, 3}, {0, 1, 2}, {0, 1}, NULL, 0, 0, 0, 0},
-    {"a negative length", PTOWSP_INVALID_PARAMS, 2, 0, 0, {1}, {2, -1}, {0, 1, 2}, {0, 1}, NULL, 0, 0, 0, 0},
-    {"too few lengths", PTOWSP_INVALID_PARAMS, 2, 0, 0, {1}, {2, 1}, {0, 1, 2}, {0, 1}, NULL, 1, 0, 0, 0},
-    {"too few sparse rows", PTOWSP_INVALID_PARAMS, 3, 0, 0, {1}, {2, 1}, {0, 1, 2}, {0, 1}, NULL, 0, 0, 0, 0},
-    {"sparse rows that decrease", PTOWSP_INVALID_PARAMS, 2, 0, 0, {1}, {2, 1}, {0, 2, 1}, {0, 1}, NULL, 0, 0, 0, 0},
-    {"sparse rows that begin late", PTOWSP_INVALID_PARAMS, 2, 0, 0, {1}, {2, 1}, {1, 1, 2}, {0, 1}, NULL, 0, 0, 0, 0},
-    {"a negative column", PTOWSP_INVALID_PARAMS, 2, 0, 0, {1}, {2, 1}, {0, 1, 2}, {0, -1}, NULL, 0, 0, 0, 0},
-    {"a column outside the tensor", PTOWSP_INVALID_PARAMS, 2, 0, 0, {1}, {2, 1}, {0, 1, 2}, {0, 9}, NULL, 0, 0, 0, 0},
-    {"a slot load outside", PTOWSP_INVALID_PARAMS, 2, 0, 0, {1}, {2, 1}, {0, 1, 2}, {0, 0}, NULL, 0, 1, 0, 0},
-    {"a matrix outside", PTOWSP_INVALID_PARAMS, 2, 0, 0, {1}, {2, 1}, {0, 1, 2}, {0, 0}, NULL, 0, 0, 1, 0},
-    {"a column at the edge", PTOWSP_OK, 2, 0, 0, {1}, {2, 1}, {0, 1, 2}, {0, 0}, NULL, 0, 0, 0, 3},
-    {"a column behind the edge", PTOWSP_INVALID_PARAMS, 2, 0, 0, {1}, {2, 1}, {0, 1, 2}, {0, 0}, NULL, 0, 0, 0, 4},
-    {"more entries than columns", PTOWSP_INVALID_PARAMS, 2, 0, 0, {1}, {2, 1}, {0, 1, 3}, {0, 1}, NULL, 0, 0, 0, 0},
-    {"a negative end of a sparse row", PTOWSP_INVALID_PARAMS, 2, 0, 0, {1}, {2, 1}, {0, 1, -4}, {0, 1}, NULL, 0, 0, 0, 0},
-    {"no size", PTOWSP_UNBOUND, 2, 0, 0, {1}, {2, 3}, {0, 1, 2}, {0, 1}, " batch ", 0, 0, 0, 0},
-    {"no lengths", PTOWSP_UNBOUND, 2, 0, 0, {1}, {2, 3}, {0, 1, 2}, {0, 1}, " kv ", 0, 0, 0, 0},
-    {"no sparse rows", PTOWSP_UNBOUND, 2, 0, 0, {1}, {2, 3}, {0, 1, 2}, {0, 1}, " pages ", 0, 0, 0, 0},
-    {"no symbol", PTOWSP_UNBOUND, 2, 0, 0, {1}, {2, 3}, {0, 1, 2}, {0, 1}, " at ", 0, 0, 0, 0},
-    {"no array", PTOWSP_UNBOUND, 2, 0, 0, {1}, {2, 3}, {0, 1, 2}, {0, 1}, " sizes ", 0, 0, 0, 0},
-    {"no tensor", PTOWSP_UNBOUND, 2, 0, 0, {1}, {2, 3}, {0, 1, 2}, {0, 1}, " x ", 0, 0, 0, 0},
-    {"no other tensor", PTOWSP_UNBOUND, 2, 0, 0, {1}, {2, 3}, {0, 1, 2}, {0, 1}, " d ", 0, 0, 0, 0},
-    {"nothing", PTOWSP_UNBOUND, 2, 0, 0, {1}, {2, 3}, {0, 1, 2}, {0, 1}, " batch pages at kv sizes x d ", 0, 0, 0, 0},
-    {"a size", PTOWSP_UNBOUND, 2, 0, 0, {1}, {2, 3}, {0, 1, 2}, {0, 1}, " pages at kv sizes x d ", 0, 0, 0, 0},
-    {"sparse rows, too", PTOWSP_UNBOUND, 2, 0, 0, {1}, {2, 3}, {0, 1, 2}, {0, 1}, " at kv sizes x d ", 0, 0, 0, 0},
-    {"a symbol, too", PTOWSP_UNBOUND, 2, 0, 0, {1}, {2, 3}, {0, 1, 2}, {0, 1}, " kv sizes x d ", 0, 0, 0, 0},
-    {"lengths, too", PTOWSP_UNBOUND, 2, 0, 0, {1}, {2, 3}, {0, 1, 2}, {0, 1}, " sizes x d ", 0, 0, 0, 0},
-    {"an array, too", PTOWSP_UNBOUND, 2, 0, 0, {1}, {2, 3}, {0, 1, 2}, {0, 1}, " x d ", 0, 0, 0, 0},
-};
-// clang-format on
-
 // -- programs -------------------------------------------------------------------------------------
-
-static const ptowsp_parse_kernel step_kernel = {
-    .name = "step", .fn = step, .source.text = step_source};
-
-// A program, and its tree.
-typedef struct tree {
-    ptowsp_context *context;
-    ptowsp_module *m;
-    ptowsp_program *program;
-    ptowsp_npu *npu;
-} tree;
-
-static tree tree_make(const char *name, const char *module, const ptowsp_parse_kernel *kernel,
-                      ptowsp_schedule schedule) {
-    const char *text = npu_module(module);
-    tree t = {.context = test_context(NULL)};
-    const ptowsp_parse_desc attached = {kernel, 1, 0};
-    const ptowsp_program_desc desc = {NULL, &schedule};
-    snprintf(npu_now.doing, sizeof npu_now.doing, "%s", name);
-    test_ok(t.context, ptowsp_module_parse(t.context, text, strlen(text), &attached, &t.m, NULL));
-    if (schedule.dispatch == PTOWSP_DISPATCH_AFFINITY) {
-        const ptowsp_expr at = ptowsp_cast(ptowsp_symbol(t.m, "key"), PTOWSP_TYPE_I64);
-        schedule.dispatch_key = ptowsp_array_at(t.m, "sizes", PTOWSP_I64, at);
-    }
-    test_ok(t.context, ptowsp_program_create(t.context, t.m, &desc, &t.program));
-    t.npu = npu_tree_build(t.context, t.program);
-    return t;
-}
-
-// All that it has told was in the library's words.
-static void tree_free(const tree *t) {
-    assert_true(npu_now.tally.other_texts == 0);
-    ptowsp_npu_destroy(t->npu);
-    test_destroy(NULL, t->program, t->m, t->context);
-}
-
-// The library's status is this one, and the tree's is the same, with memory x and d (or NULL).
-static void status_is(const tree *t, ptowsp_run *run, uint32_t slot_count, int32_t *x, int32_t *d,
-                      ptowsp_status status) {
-    npu_subject subject = {.context = t->context,
-                           .run = run,
-                           .npu = t->npu,
-                           .model = PTOWSP_MODEL_UNIT,
-                           .slot_count = slot_count};
-    npu_block_add(&subject, x, ROWS * 4 * sizeof *x);
-    if (d) {
-        npu_block_add(&subject, d, 16 * sizeof *d);
-    }
-    npu_subject_check(&subject);
-    if (subject.status != status) {
-        NPU_FAIL("the library says %s: %s", ptowsp_status_name(subject.status), subject.error_text);
-    }
-    ptowsp_run_destroy(run);
-}
 
 // -- scenes ---------------------------------------------------------------------------------------
 
-static bool is_bound(const scene *now, const char *name) {
-    return !now->unbound || !strstr(now->unbound, textf(" %s ", name));
-}
-
-static void bind_scene(ptowsp_run *run, const scene *now, int32_t *x, int32_t *d) {
-    const ptowsp_csr csr = {PTOWSP_I32, now->indptr, now->indices, 2, 2};
-    const uint64_t lengths = now->length_count ? (uint64_t)now->length_count : 2;
-    const int64_t rows = now->column_rows ? now->column_rows : 4;
+// NAME KIND NUMBER ...
+static void bind_item(ptowsp_run *run, const char *item, int32_t *x, int32_t *d) {
+    char name[16], kind[16];
+    int64_t *n = (int64_t *)test_alloc(16, sizeof *n);
+    int32_t *narrow = (int32_t *)test_alloc(16, sizeof *narrow);
+    uint32_t count = 0, rows = 0;
+    int used = 0;
+    assert_int_equal(sscanf(item, "%15s %15s%n", name, kind, &used), 2);
+    for (char *at = (char *)(uintptr_t)item + used, *end; *at; at = end, count++) {
+        rows = strncmp(at, " :", 2) == 0 ? count : rows;
+        at += strspn(at, " :");
+        n[count] = strtoll(at, &end, 10);
+        narrow[count] = (int32_t)n[count];
+        assert_true(end > at && count < 15);
+    }
+    const ptowsp_csr csr = {PTOWSP_I32, narrow, narrow + rows, rows - 1, count - rows};
     const ptowsp_buffer of_x = {.data = x, .size = ROWS * 4 * sizeof *x};
     const ptowsp_buffer of_d = {
-        .data = d, .size = (uint64_t)rows * 4 * sizeof *d, .rank = 2, .shape = {rows, 4}};
-    if (is_bound(now, "batch")) {
-        assert_ok(ptowsp_run_bind_size(run, "batch", now->batch));
-    }
-    if (is_bound(now, "kv")) {
-        assert_ok(ptowsp_run_bind_lengths(run, "kv", PTOWSP_I64, now->lengths, lengths));
-    }
-    if (is_bound(now, "pages")) {
-        assert_ok(ptowsp_run_bind_csr(run, "pages", &csr));
-    }
-    assert_ok(ptowsp_run_bind_symbol(run, "row", (uint64_t)now->row));
-    assert_ok(ptowsp_run_bind_symbol(run, "lead", (uint64_t)now->lead));
-    assert_ok(ptowsp_run_bind_symbol(run, "col", (uint64_t)now->col));
-    if (is_bound(now, "at")) {
-        assert_ok(ptowsp_run_bind_symbol(run, "at", (uint64_t)now->at));
-    }
-    if (is_bound(now, "sizes")) {
-        assert_ok(ptowsp_run_bind_array(run, "sizes", PTOWSP_I64, now->sizes, SIZES));
-    }
-    if (is_bound(now, "x")) {
-        assert_ok(ptowsp_run_bind_tensor(run, "x", &of_x));
-    }
-    if (is_bound(now, "d")) {
-        assert_ok(ptowsp_run_bind_tensor(run, "d", &of_d));
-    }
+        .data = d, .size = (uint64_t)n[0] * 4 * sizeof *d, .rank = 2, .shape = {n[0], 4}};
+    const ptowsp_status status =
+        !strcmp(kind, "size")      ? ptowsp_run_bind_size(run, name, n[0])
+        : !strcmp(kind, "symbol")  ? ptowsp_run_bind_symbol(run, name, (uint64_t)n[0])
+        : !strcmp(kind, "array")   ? ptowsp_run_bind_array(run, name, PTOWSP_I64, n, count)
+        : !strcmp(kind, "lengths") ? ptowsp_run_bind_lengths(run, name, PTOWSP_I64, n, count)
+        : !strcmp(kind, "csr")     ? ptowsp_run_bind_csr(run, name, &csr)
+        : !strcmp(kind, "tensor")  ? ptowsp_run_bind_tensor(run, name, *name == 'x' ? &of_x : &of_d)
+                                   : PTOWSP_UNSUPPORTED;
+    assert_ok(status);
 }
 
-static void check_all(ptowsp_schedule schedule, const char *name) {
-    const tree t = tree_make(name, "batch", &step_kernel, schedule);
-    for (size_t i = 0; t.npu && i < COUNT_OF(scenes); i++) {
-        int32_t x[ROWS * 4], d[16];
-        snprintf(npu_now.doing, sizeof npu_now.doing, "%s", scenes[i].name);
-        for (int k = 0; k < ROWS * 4; k++) {
-            x[k] = d[k % 16] = k;
+// Binds all items of a list, up to blanks behind ";", but those whose name is also in another list.
+static bool bind_items(ptowsp_run *run, const char *items, const char *instead, int32_t *x,
+                       int32_t *d) {
+    bool is_untouched = false;
+    for (const char *at = items; *at; at += strcspn(at, ";"), at += *at == ';') {
+        at += strspn(at, " ");
+        const char *item = textf("%.*s", (int)strcspn(at, ";"), at);
+        const char *name = textf("; %.*s ", (int)strcspn(item, " "), item);
+        const char *without = textf("; without %.*s;", (int)strcspn(item, " "), item);
+        if (strcmp(item, "untouched") == 0) {
+            is_untouched = true;
+        } else if (strncmp(item, "without ", 8) != 0 && !strstr(instead, name) &&
+                   !strstr(instead, without)) {
+            bind_item(run, item, x, d);
         }
-        ptowsp_run *run = test_run_of(t.context, t.program);
-        bind_scene(run, &scenes[i], x, d);
-        status_is(&t, run, 1, x, d, scenes[i].status);
     }
-    tree_free(&t);
+    return is_untouched;
+}
+
+static void scene_play(npu_tree *t, const char *given, const char *line) {
+    char status[32];
+    int32_t x[ROWS * 4], d[16];
+    const char *colon = strstr(line, ": "), *items = strchr(line, ';');
+    assert_true(colon && sscanf(colon, ": %31[A-Z_]", status) == 1);
+    snprintf(npu_now.doing, sizeof npu_now.doing, "%.*s", (int)(colon - line), line);
+    for (int k = 0; k < ROWS * 4; k++) {
+        x[k] = d[k % 16] = k;
+    }
+    ptowsp_run_destroy(t->run);
+    t->run = test_run_of(t->context, t->program);
+    bind_items(t->run, given, items ? textf("%s;", items) : "", x, d);
+    const bool is_untouched = bind_items(t->run, items ? items + 1 : "", "", x, d);
+    const npu_block blocks[] = {{.data = x, .size = sizeof x}, {.data = d, .size = sizeof d}};
+    npu_tree_run(t, 0, blocks, 2, status);
+    assert_true(!is_untouched || x[5] == 5);
+}
+
+// The scenes of a program in bindings.txt.
+static void scenes_play(const char *program, const char *directives) {
+    static char text[1 << 14];
+    static const ptowsp_parse_kernel kernel = {
+        .name = "step", .fn = step, .source.text = step_source};
+    const char *given = NULL, *at;
+    npu_tree t;
+    snprintf(npu_now.doing, sizeof npu_now.doing, "errors of %s", program);
+    npu_tree_make(&t, npu_module(program), directives, &kernel, 1);
+    at = strstr(file_text("tests/npu/bindings.txt", text, sizeof text),
+                textf("\nprogram %s\n", program));
+    assert_non_null(at);
+    at = strchr(at + 1, '\n') + 1;
+    for (; t.npu && strncmp(at, "  ", 2) == 0; at += strcspn(at, "\n") + 1) {
+        const char *line = textf("%.*s", (int)strcspn(at, "\n") - 2, at + 2);
+        if (!given) {
+            assert_memory_equal(line, "given ", 6);
+            given = line + 6;
+        } else {
+            scene_play(&t, given, line);
+        }
+    }
+    npu_tree_free(&t);
 }
 
 static void npu__errors_of_trees_are_those_of_the_library(void **state) {
     (void)state;
-    ptowsp_schedule schedule = {.lane_count = 3};
-    check_all(schedule, "errors in dataflow");
+    scenes_play("batch", "  dispatch round robin over 3 lanes\n");
 }
 
 static void npu__errors_in_order_are_those_of_the_library(void **state) {
     (void)state;
-    ptowsp_schedule schedule = {.issue = PTOWSP_ISSUE_IN_ORDER,
-                                .dispatch = PTOWSP_DISPATCH_WORK_STEALING,
-                                .lane_count = 2,
-                                .window = 3};
-    check_all(schedule, "errors in order");
+    scenes_play("batch", "  issue in order\n"
+                         "  dispatch work stealing over 2 lanes\n"
+                         "  window stall at 3 tasks\n");
 }
-
-// -- processes ------------------------------------------------------------------------------------
-
-typedef struct process_scene {
-    const char *name;
-    ptowsp_status status;
-    int64_t first;     // what the task before the pipeline is told
-    int64_t sizes[3];  // and those in it, by token
-    int64_t row;       // of their tile
-    int64_t element;   // the row that is loaded of a view of two
-    uint64_t at;       // where `sizes` is read
-} process_scene;
-
-static const process_scene process_scenes[] = {
-    {"a pipeline is well", PTOWSP_OK, 1, {1, 2, 3}, 0, 1, 0},
-    {"a kernel fails in a process", PTOWSP_KERNEL_FAILED, 1, {1, 77, 3}, 0, 0, 0},
-    {"a kernel gives a status in a process", PTOWSP_LIMIT_EXCEEDED, 1, {78, 2, 3}, 0, 0, 0},
-    {"a tile of a process is outside", PTOWSP_INVALID_PARAMS, 1, {1, 2, 3}, ROWS, 0, 0},
-    {"an element of a process is outside", PTOWSP_INVALID_PARAMS, 1, {1, 2, 3}, 0, 0, 3},
-    {"a load of a process is outside its view", PTOWSP_INVALID_PARAMS, 1, {1, 2, 3}, 0, 2, 0},
-    {"a kernel before a pipeline fails", PTOWSP_KERNEL_FAILED, 77, {1, 2, 3}, 0, 0, 0},
-};
 
 static void npu__errors_of_processes_are_those_of_the_library(void **state) {
     (void)state;
-    const ptowsp_schedule schedule = {
-        .lane_count = 3, .dependencies = PTOWSP_DEPENDENCIES_HYBRID | PTOWSP_DEPENDENCIES_EXPLICIT};
-    const tree t = tree_make("errors of processes", "processes", &step_kernel, schedule);
-    for (size_t i = 0; t.npu && i < COUNT_OF(process_scenes); i++) {
-        const process_scene *now = &process_scenes[i];
-        int32_t x[ROWS * 4];
-        snprintf(npu_now.doing, sizeof npu_now.doing, "%s", now->name);
-        for (int k = 0; k < ROWS * 4; k++) {
-            x[k] = k;
-        }
-        ptowsp_run *run = test_run_of(t.context, t.program);
-        test_bind(run, "x", x);
-        assert_ok(ptowsp_run_bind_array(run, "sizes", PTOWSP_I64, now->sizes, 3));
-        assert_ok(ptowsp_run_bind_symbol(run, "first", (uint64_t)now->first));
-        assert_ok(ptowsp_run_bind_symbol(run, "row", (uint64_t)now->row));
-        assert_ok(ptowsp_run_bind_symbol(run, "element", (uint64_t)now->element));
-        assert_ok(ptowsp_run_bind_symbol(run, "at", now->at));
-        status_is(&t, run, 2, x, NULL, now->status);
-    }
-    tree_free(&t);
+    scenes_play("processes", "  dispatch round robin over 3 lanes\n"
+                             "  dependencies structure exact explicit\n");
 }
 
-// -- expressions ----------------------------------------------------------------------------------
-
-// Each of them outside, and then none.
+// The key is read, too.
 static void npu__errors_of_expressions_are_told_at_their_place(void **state) {
-    static const char *const names[] = {"a0", "a1", "a2", "a3", "a4", "a5", "a6", "a7", "key"};
-    static const int64_t sizes[4] = {1, 1, 1, 1};
-    static const int32_t lengths[2] = {2, 2};
     (void)state;
-    const ptowsp_schedule schedule = {.dispatch = PTOWSP_DISPATCH_AFFINITY, .lane_count = 2};
-    const tree t = tree_make("errors of expressions", "reads", &step_kernel, schedule);
-    for (size_t wrong = 0; t.npu && wrong <= COUNT_OF(names); wrong++) {
-        int32_t x[ROWS * 4] = {0};
-        const bool is_good = wrong == COUNT_OF(names);
-        ptowsp_run *run = test_run_of(t.context, t.program);
-        for (size_t i = 0; i < COUNT_OF(names); i++) {
-            assert_ok(ptowsp_run_bind_symbol(run, names[i], i == wrong ? 4 : 1));
-        }
-        assert_ok(ptowsp_run_bind_array(run, "sizes", PTOWSP_I64, sizes, 4));
-        assert_ok(ptowsp_run_bind_lengths(run, "rows", PTOWSP_I32, lengths, 2));
-        test_bind(run, "x", x);
-        status_is(&t, run, 6, x, NULL, is_good ? PTOWSP_OK : PTOWSP_INVALID_PARAMS);
-        assert_true((x[5] != 0) == is_good);  // no task has run
-    }
-    tree_free(&t);
+    scenes_play("reads", "  dispatch affinity of sizes[i64(key)] over 2 lanes\n");
 }
 
 // -- replicas -------------------------------------------------------------------------------------
@@ -293,14 +158,16 @@ static void npu__replicas_of_no_size_are_refused_before_anything_runs(void **sta
         .fn = count,
         .source.text = "static ptowsp_cycles count(const ptowsp_task *task, void *) {\n"
                        "    ++*(int32_t *)task->tiles[0].data;\n    return 7;\n}\n"};
-    const tree t = tree_make("replicas", "workers", &kernel, (ptowsp_schedule){0});
+    npu_tree t;
+    npu_doing("replicas", 0);
+    npu_tree_make(&t, npu_module("workers"), "", &kernel, 1);
     for (int i = 0; t.npu && i < 4; i++) {
         const int64_t workers = i % 2 ? 3 : 0;
         const bool is_running = i >= 2;
         const ptowsp_status status = workers ? PTOWSP_OK : PTOWSP_INVALID_PARAMS;
         int32_t x = 0;
         char text[300] = "";
-        ptowsp_run *run = test_run_of(t.context, t.program);
+        ptowsp_run *run = t.run;
         assert_ok(ptowsp_run_bind_size(run, "workers", workers));
         test_bind(run, "x", &x);
         assert_ok(ptowsp_run_bind_slot(run, 0, is_running));
@@ -313,9 +180,8 @@ static void npu__replicas_of_no_size_are_refused_before_anything_runs(void **sta
             assert_non_null(strstr(text, "axis workers has size 0"));
             assert_string_equal(ptowsp_context_error(t.context).text, text);
         }
-        ptowsp_run_destroy(run);
     }
-    tree_free(&t);
+    npu_tree_free(&t);
 }
 
 int main(void) {
