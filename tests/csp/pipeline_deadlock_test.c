@@ -5,44 +5,10 @@
 
 #include "pipeline_check.h"
 
-// A family writes a pipeline for a size n, a depth d, and `more` above what there is room for: it
-// is live for `more` 0, and stuck for every larger one.
-typedef void (*family)(sim_writer *w, int n, uint32_t d, int more);
-
-// Compiles, runs and compares; `waits` is how many processes wait at least when it is stuck.
-static void family_is(const char *name, family make, int n, uint32_t d, int more, int waits) {
-    sim_sample *s = sim_sample_make(name, (uint64_t)(n * 10000 + (int)d * 100 + more));
-    sim_writer w;
-    sim_begin(&w, &s->p);
-    make(&w, n, d, more);
-    assert_false(s->p.is_full);
-    assert_true(sim_sample_expect(s));
-    sim_sample_build(s);
-    if (s->status != (more > 0 ? PTOWSP_STUCK : PTOWSP_OK)) {
-        sim_complain(s, NULL, "the reference is wrong");
-    }
-    assert_ok(s->built.status);
-    ptowsp_run *run = test_run_of(s->context, s->built.program);
-    sim_bind(&s->built, &s->b, run);
-    sim_check_runs(s, run);
-    uint32_t process_count = 0;
-    const ptowsp_process_stats *processes = ptowsp_run_processes(run, &process_count);
-    int count = 0;
-    for (uint32_t i = 0; i < process_count; i++) {
-        count += processes[i].state != PTOWSP_PROCESS_ENDED;
-    }
-    assert_true(more > 0 ? count >= waits : count == 0);
-    ptowsp_run_destroy(run);
-    sim_sample_free(s);
-}
-
 // -- rings ----------------------------------------------------------------------------------------
 
-static sim_process *ring_process(sim_writer *w, int n, int i) {
-    sim_process *process = sim_process_add(w);
-    sim_consumes(process, (i + n - 1) % n);
-    sim_produces(process, i);
-    return process;
+static void ring_process(sim_writer *w, int n, int i) {
+    sim_process_between(w, (i + n - 1) % n, i);
 }
 
 static void ring_channels(sim_writer *w, int n, uint32_t d) {
@@ -67,18 +33,7 @@ static void ring_of_receivers(sim_writer *w, int n, uint32_t d, int more) {
         if (i != 0 || more > 0) {
             sim_port(w, SIM_SEND, i, sim_variable(w->p, token));
         }
-        sim_end(w);
-        sim_end(w);
-        sim_end(w);
-    }
-}
-
-TEST(pipeline__a_ring_of_processes_that_all_receive_first_is_stuck) {
-    for (int n = 2; n <= 8; n++) {
-        for (uint32_t d = 0; d <= 3; d++) {
-            family_is("ring of receivers", ring_of_receivers, n, d, 0, 0);
-            family_is("ring of receivers", ring_of_receivers, n, d, 1, n);
-        }
+        sim_process_end(w);
     }
 }
 
@@ -90,30 +45,14 @@ static void ring_with_tokens(sim_writer *w, int n, uint32_t d, int more) {
     for (int i = 0; i < n; i++) {
         ring_process(w, n, i);
         if (i == 0) {
-            int value = sim_variable(w->p, sim_for(w, tokens));
-            sim_send_task_add(w, 0, value, 3, 0);
+            sim_send_task_add(w, 0, sim_variable(w->p, sim_for(w, tokens)), 3, 0);
             sim_end(w);
             sim_for(w, tokens);
-            int token = sim_take(w, SIM_RECEIVE, n - 1);
-            sim_task_add(w, sim_variable(w->p, token), 1, 0);
-            sim_end(w);
-            sim_end(w);
+            sim_task_add(w, sim_variable(w->p, sim_take(w, SIM_RECEIVE, n - 1)), 1, 0);
         } else {
-            int token = sim_take(w, SIM_CONSUME, i - 1);
-            sim_port(w, SIM_SEND, i, sim_variable(w->p, token));
-            sim_end(w);
+            sim_port(w, SIM_SEND, i, sim_variable(w->p, sim_take(w, SIM_CONSUME, i - 1)));
         }
-        sim_end(w);
-    }
-}
-
-TEST(pipeline__a_ring_with_one_token_too_many_is_stuck) {
-    for (int n = 2; n <= 8; n++) {
-        for (uint32_t d = 0; d <= 4; d++) {
-            family_is("ring with tokens", ring_with_tokens, n, d, 0, 0);
-            family_is("ring with tokens", ring_with_tokens, n, d, 1, n);
-            family_is("ring with tokens", ring_with_tokens, n, d, 5, n);
-        }
+        sim_process_end(w);
     }
 }
 
@@ -130,17 +69,7 @@ static void ring_of_senders(sim_writer *w, int n, uint32_t d, int more) {
         sim_port(w, SIM_SEND, i, sim_literal(w->p, i));
         int token = sim_take(w, SIM_RECEIVE, (i + n - 1) % n);
         sim_task_add(w, sim_variable(w->p, token), 2 * i, 3);
-        sim_end(w);
-        sim_end(w);
-        sim_end(w);
-    }
-}
-
-TEST(pipeline__a_ring_of_processes_that_all_send_first_needs_one_place) {
-    for (int n = 2; n <= 8; n++) {
-        family_is("ring of senders", ring_of_senders, n, 0, 0, 0);
-        family_is("ring of senders", ring_of_senders, n, 0, 1, n);
-        family_is("ring of senders", ring_of_senders, n, 1, 0, 0);
+        sim_process_end(w);
     }
 }
 
@@ -150,117 +79,61 @@ TEST(pipeline__a_ring_of_processes_that_all_send_first_needs_one_place) {
 static void self_loop(sim_writer *w, int n, uint32_t d, int more) {
     int tokens = (int)d + more;
     sim_channel_add(w, d, (uint64_t)n);
-    sim_process *process = sim_process_add(w);
-    sim_consumes(process, 0);
-    sim_produces(process, 0);
+    sim_process_between(w, 0, 0);
     sim_send_task_add(w, 0, sim_variable(w->p, sim_for(w, tokens)), n, 0);
     sim_end(w);
     sim_for(w, tokens);
     sim_task_add(w, sim_variable(w->p, sim_take(w, SIM_RECEIVE, 0)), n, 0);
-    sim_end(w);
-    sim_end(w);
-    sim_end(w);
+    sim_process_end(w);
 }
 
-// It drains what it has sent itself, and waits for its own end; unless it has closed the channel.
+// It drains what it has sent itself, up to n tokens, for which there is room, and waits for its own end; unless
+// it has closed the channel.
 static void self_drain(sim_writer *w, int n, uint32_t d, int more) {
     sim_channel_add(w, d, 2);
-    sim_process *process = sim_process_add(w);
-    sim_consumes(process, 0);
-    sim_produces(process, 0);
-    sim_send_task_add(w, 0, sim_variable(w->p, sim_for(w, n)), 4, 0);
+    sim_process_between(w, 0, 0);
+    sim_send_task_add(w, 0, sim_variable(w->p, sim_for(w, n < (int)d ? n : (int)d)), 4, 0);
     sim_end(w);
     if (more == 0) {
         sim_port(w, SIM_CLOSE, 0, 0);
     }
     sim_task_add(w, sim_variable(w->p, sim_take(w, SIM_CONSUME, 0)), 1, 0);
-    sim_end(w);
-    sim_end(w);
-}
-
-TEST(pipeline__a_process_meets_itself_only_through_places) {
-    for (int n = 0; n <= 3; n++) {
-        for (uint32_t d = 0; d <= 5; d++) {
-            family_is("self loop", self_loop, n, d, 0, 0);
-            family_is("self loop", self_loop, n, d, 1, 1);
-            if ((uint32_t)n <= d) {
-                family_is("self drain", self_drain, n, d, 0, 0);
-                family_is("self drain", self_drain, n, d, 1, 1);
-            }
-        }
-    }
+    sim_process_end(w);
 }
 
 // -- those who stop, and those who want another order ---------------------------------------------
 
-// A source of n tokens for each of two channels.
-static void sources(sim_writer *w, int a_count, int b_count) {
-    for (int c = 0; c < 2; c++) {
-        sim_produces(sim_process_add(w), c);
-        int value = sim_variable(w->p, sim_for(w, c == 0 ? a_count : b_count));
-        sim_send_task_add(w, c, value, 3 + c, 2);
-        sim_end(w);
-        sim_end(w);
-    }
+// A process that sends so many tokens to a channel, with a task for each.
+static void source(sim_writer *w, int channel, int count, int64_t cycles, int64_t spread) {
+    sim_process_between(w, -1, channel);
+    sim_send_task_add(w, channel, sim_variable(w->p, sim_for(w, count)), cycles, spread);
+    sim_process_end(w);
 }
 
 // A zip of n pairs, while one side has d tokens left over, which have room, and `more`.
 static void zip(sim_writer *w, int n, uint32_t d, int more) {
     sim_channel_add(w, d, 1);
     sim_channel_add(w, d, 0);
-    bool is_turned = n % 2 == 1;
     int longer = n + (int)d + more;
-    sources(w, is_turned ? longer : n, is_turned ? n : longer);
-    sim_process *process = sim_process_add(w);
-    sim_consumes(process, 0);
-    sim_consumes(process, 1);
+    source(w, 0, n % 2 ? longer : n, 3, 2);
+    source(w, 1, n % 2 ? n : longer, 4, 2);
+    sim_consumes(sim_process_between(w, 0, -1), 1);
     sim_for(w, n);
     int a = sim_take(w, SIM_RECEIVE, 0), b = sim_take(w, SIM_RECEIVE, 1);
     sim_task_add(w, sim_binary(w->p, SIM_ADD, sim_variable(w->p, a), sim_variable(w->p, b)), 5, 0);
-    sim_end(w);
-    sim_end(w);
-    sim_end(w);
-    sim_end(w);
-}
-
-TEST(pipeline__a_zip_of_unequal_lengths_is_stuck_when_the_rest_has_no_room) {
-    for (int n = 1; n <= 5; n++) {
-        for (uint32_t d = 0; d <= 4; d++) {
-            family_is("zip", zip, n, d, 0, 0);
-            family_is("zip", zip, n, d, 1, 1);
-            family_is("zip", zip, n, d, 3, 1);
-        }
-    }
+    sim_process_end(w);
 }
 
 // n replicas take one token each of those that two producers send, and are gone.
 static void early_stop(sim_writer *w, int n, uint32_t d, int more) {
     sim_channel_add(w, d, 1);
-    sim_produces(sim_process_add(w), 0);
-    sim_send_task_add(w, 0, sim_variable(w->p, sim_for(w, n)), 2, 0);
-    sim_end(w);
-    sim_end(w);
-    sim_produces(sim_process_add(w), 0);
-    sim_send_task_add(w, 0, sim_variable(w->p, sim_for(w, (int)d + more)), 2, 0);
-    sim_end(w);
-    sim_end(w);
-    sim_process *process = sim_process_add(w);
+    source(w, 0, n, 2, 0);
+    source(w, 0, (int)d + more, 2, 0);
+    sim_process *process = sim_process_between(w, 0, -1);
     process->replicas = SIM_REPLICAS_DENSE;
     process->replica_count = n;
-    sim_consumes(process, 0);
     sim_task_add(w, sim_variable(w->p, sim_take(w, SIM_RECEIVE, 0)), 9, 0);
-    sim_end(w);
-    sim_end(w);
-}
-
-TEST(pipeline__a_producer_is_stuck_when_all_consumers_have_gone_and_all_is_full) {
-    for (int n = 1; n <= SIM_REPLICA_MAX; n++) {
-        for (uint32_t d = 0; d <= 4; d++) {
-            family_is("early stop", early_stop, n, d, 0, 0);
-            family_is("early stop", early_stop, n, d, 1, 1);
-            family_is("early stop", early_stop, n, d, 2, 1);
-        }
-    }
+    sim_process_end(w);
 }
 
 // A process sends n pairs, one half to each channel; another drains the first channel before it
@@ -268,22 +141,17 @@ TEST(pipeline__a_producer_is_stuck_when_all_consumers_have_gone_and_all_is_full)
 static void drain_in_turn(sim_writer *w, int n, uint32_t d, int more) {
     sim_channel_add(w, (uint32_t)n, 0);
     sim_channel_add(w, d, 2);
-    sim_process *process = sim_process_add(w);
-    sim_produces(process, 0);
-    sim_produces(process, 1);
+    sim_produces(sim_process_between(w, -1, 0), 1);
     int value = sim_variable(w->p, sim_for(w, (int)d + more));
     sim_send_task_add(w, 0, value, 3, 0);
     sim_port(w, SIM_SEND, 1, value);
-    sim_end(w);
-    sim_end(w);
-    process = sim_process_add(w);
-    sim_consumes(process, 0);
-    sim_consumes(process, 1);
+    sim_process_end(w);
+    sim_consumes(sim_process_between(w, 0, -1), 1);
     for (int c = 0; c < 2; c++) {
         sim_task_add(w, sim_variable(w->p, sim_take(w, SIM_CONSUME, c)), 1, 0);
         sim_end(w);
     }
-    sim_end(w);
+    sim_process_end(w);
 }
 
 // A process sends n tokens to one channel and then n to another; the other takes them in pairs,
@@ -291,32 +159,16 @@ static void drain_in_turn(sim_writer *w, int n, uint32_t d, int more) {
 static void pairs_of_a_batch(sim_writer *w, int n, uint32_t d, int more) {
     sim_channel_add(w, d, 1);
     sim_channel_add(w, (uint32_t)n, 1);
-    sim_process *process = sim_process_add(w);
+    sim_produces(sim_process_between(w, -1, 0), 1);
     for (int c = 0; c < 2; c++) {
-        sim_produces(process, c);
         sim_send_task_add(w, c, sim_variable(w->p, sim_for(w, (int)d + 1 + more)), 4, 0);
         sim_end(w);
     }
-    sim_end(w);
-    process = sim_process_add(w);
-    sim_consumes(process, 0);
-    sim_consumes(process, 1);
+    sim_process_end(w);
+    sim_consumes(sim_process_between(w, 0, -1), 1);
     sim_take(w, SIM_CONSUME, 0);
     sim_task_add(w, sim_variable(w->p, sim_take(w, SIM_RECEIVE, 1)), 6, 0);
-    sim_end(w);
-    sim_end(w);
-    sim_end(w);
-}
-
-TEST(pipeline__taking_in_another_order_needs_room_for_the_difference) {
-    for (int n = 0; n <= 3; n++) {
-        for (uint32_t d = 0; d <= 6; d++) {
-            family_is("drain in turn", drain_in_turn, n, d, 0, 0);
-            family_is("drain in turn", drain_in_turn, n, d, 1, 2);
-            family_is("pairs of a batch", pairs_of_a_batch, n, d, 0, 0);
-            family_is("pairs of a batch", pairs_of_a_batch, n, d, 1, 2);
-        }
-    }
+    sim_process_end(w);
 }
 
 // -- events ---------------------------------------------------------------------------------------
@@ -337,8 +189,7 @@ static void ring_of_events(sim_writer *w, int n, uint32_t d, int more) {
         if (i != 0 || more > 0) {
             sim_port(w, SIM_RECORD, i, 0);
         }
-        sim_end(w);
-        sim_end(w);
+        sim_process_end(w);
     }
 }
 
@@ -346,32 +197,89 @@ static void ring_of_events(sim_writer *w, int n, uint32_t d, int more) {
 static void missing_records(sim_writer *w, int n, uint32_t d, int more) {
     for (int i = 0; i < n; i++) {
         sim_event_add(w);
-        sim_produces(sim_process_add(w), i);
+        sim_process_between(w, -1, i);
         sim_for(w, (int)d);
         sim_task_add(w, sim_literal(w->p, i), 2 * i, 0);
         sim_port(w, SIM_RECORD, i, 0);
-        sim_end(w);
-        sim_end(w);
+        sim_process_end(w);
     }
     sim_process *process = sim_process_add(w);
-    for (int i = 0; i < n; i++) {
-        sim_consumes(process, i);
-    }
     sim_for(w, (int)d + more);
     for (int i = 0; i < n; i++) {
+        sim_consumes(process, i);
         sim_port(w, SIM_WAIT, i, 0);
     }
-    sim_end(w);
-    sim_end(w);
+    sim_process_end(w);
 }
 
-TEST(pipeline__an_event_that_is_never_recorded_is_waited_for_in_vain) {
-    for (int n = 2; n <= 6; n++) {
-        for (uint32_t d = 1; d <= 3; d++) {
-            family_is("ring of events", ring_of_events, n, d, 0, 0);
-            family_is("ring of events", ring_of_events, n, d, 1, n);
-            family_is("missing records", missing_records, n, d, 0, 0);
-            family_is("missing records", missing_records, n, d, 1, 1);
+// -- all of them ----------------------------------------------------------------------------------
+
+enum { ALL_WAIT = -1 };
+
+// A family writes a pipeline for a size n, a depth d, and `more` above what there is room for: it
+// is live for `more` 0, and stuck for every larger one.
+static const struct {
+    const char *claim;
+    void (*make)(sim_writer *w, int n, uint32_t d, int more);
+    int n[2], d[2];  // the first and the last
+    int more[2];     // that are tried; 0: none
+    int waits;       // how many processes wait at least when it is stuck
+} families[] = {
+    // clang-format off
+    {"all receive first", ring_of_receivers, {2, 8}, {0, 3}, {1, 0}, ALL_WAIT},
+    {"one token too many", ring_with_tokens, {2, 8}, {0, 4}, {1, 5}, ALL_WAIT},
+    {"all send first, without a place", ring_of_senders, {2, 8}, {0, 0}, {1, 0}, ALL_WAIT},
+    {"all send first, with places", ring_of_senders, {2, 8}, {1, 1}, {0, 0}, 0},
+    {"meets itself only through places", self_loop, {0, 3}, {0, 5}, {1, 0}, 1},
+    {"waits for its own end", self_drain, {0, 3}, {0, 5}, {1, 0}, 1},
+    {"a zip whose rest has no room", zip, {1, 5}, {0, 4}, {1, 3}, 1},
+    {"all consumers have gone", early_stop, {1, SIM_REPLICA_MAX}, {0, 4}, {1, 2}, 1},
+    {"one after the other", drain_in_turn, {0, 3}, {0, 6}, {1, 0}, 2},
+    {"pairs of a batch", pairs_of_a_batch, {0, 3}, {0, 6}, {1, 0}, 2},
+    {"all wait before they record", ring_of_events, {2, 6}, {1, 3}, {1, 0}, ALL_WAIT},
+    {"an event that is never recorded", missing_records, {2, 6}, {1, 3}, {1, 0}, 1},
+    // clang-format on
+};
+
+// Compiles, runs and compares.
+static void family_is(size_t family, int n, uint32_t d, int more) {
+    sim_sample *s =
+        sim_sample_make(families[family].claim, (uint64_t)(n * 10000 + (int)d * 100 + more));
+    sim_writer w;
+    sim_begin(&w, &s->p);
+    families[family].make(&w, n, d, more);
+    assert_false(s->p.is_full);
+    assert_true(sim_sample_expect(s));
+    sim_sample_build(s);
+    if (s->status != (more > 0 ? PTOWSP_STUCK : PTOWSP_OK)) {
+        sim_complain(s, NULL, "the reference is wrong");
+    }
+    assert_ok(s->built.status);
+    ptowsp_run *run = test_run_of(s->context, s->built.program);
+    sim_bind(&s->built, &s->b, run);
+    sim_check_runs(s, run);
+    uint32_t process_count = 0;
+    const ptowsp_process_stats *processes = ptowsp_run_processes(run, &process_count);
+    int count = 0;
+    for (uint32_t i = 0; i < process_count; i++) {
+        count += processes[i].state != PTOWSP_PROCESS_ENDED;
+    }
+    const int waits = families[family].waits == ALL_WAIT ? n : families[family].waits;
+    assert_true(more > 0 ? count >= waits : count == 0);
+    ptowsp_run_destroy(run);
+    sim_sample_free(s);
+}
+
+TEST(pipeline__families_are_stuck_where_there_is_more_than_has_room) {
+    for (size_t i = 0; i < COUNT_OF(families); i++) {
+        print_message("%s\n", families[i].claim);
+        for (int n = families[i].n[0]; n <= families[i].n[1]; n++) {
+            for (int d = families[i].d[0]; d <= families[i].d[1]; d++) {
+                family_is(i, n, (uint32_t)d, 0);
+                for (int k = 0; k < 2 && families[i].more[k] > 0; k++) {
+                    family_is(i, n, (uint32_t)d, families[i].more[k]);
+                }
+            }
         }
     }
 }

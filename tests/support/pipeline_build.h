@@ -103,6 +103,23 @@ static inline void sim_produces(sim_process *process, int channel) {
     sim_port_add(process->produces, &process->produce_count, channel);
 }
 
+// A process that consumes one channel and produces another; -1: none.
+static inline sim_process *sim_process_between(sim_writer *w, int from, int to) {
+    sim_process *process = sim_process_add(w);
+    if (from >= 0) {
+        sim_consumes(process, from);
+    }
+    if (to >= 0) {
+        sim_produces(process, to);
+    }
+    return process;
+}
+
+// Ends all bodies, and the process.
+static inline void sim_process_end(sim_writer *w) {
+    w->depth = 0;
+}
+
 static inline int sim_stmt_add(sim_writer *w, sim_kind kind) {
     sim_pipeline *p = w->p;
     if (p->stmt_count == SIM_STMT_MAX) {
