@@ -12,7 +12,7 @@ template <typename T> static T now(T value) {
 
 // The pipes of instructions, as PTO-ISA has them: loads on MTE2, stores of UB and L1 on MTE3, what
 // leaves L0C on FIX, L1 to L0 on MTE1, products on M; all that is not named here on V.
-static void constants__each_instruction_has_its_pipe(void **) {
+TEST(constants__each_instruction_has_its_pipe) {
     static const struct {
         Op op;
         pipe_t pipe;
@@ -35,7 +35,7 @@ static void constants__each_instruction_has_its_pipe(void **) {
 
 // Memories of a core in KiB, of Ascend 910B and 950PR, as Ascend's documents have them. Of a 910B's UB
 // 8 KiB are kept for row-expands.
-static void constants__memories_have_their_sizes(void **) {
+TEST(constants__memories_have_their_sizes) {
     using pto::TileType;
     static const struct {
         TileType memory;
@@ -52,7 +52,7 @@ static void constants__memories_have_their_sizes(void **) {
     }
 }
 
-static void constants__sizes_that_are_dynamic_stay_so(void **) {
+TEST(constants__sizes_that_are_dynamic_stay_so) {
     using pto::DYNAMIC;
     using pto::shim::product;
     using pto::shim::quotient;
@@ -66,32 +66,18 @@ static void constants__sizes_that_are_dynamic_stay_so(void **) {
 #ifdef __has_builtin
 #if __has_builtin(__builtin_bit_cast)
 // 2.5 is 0x40200000; its bits stand above the kind.
-static void constants__a_pad_of_ones_own_has_its_bits(void **) {
+TEST(constants__a_pad_of_ones_own_has_its_bits) {
     const pto::PadValue pad = pto::PadValueCustom(now(2.5f));
     assert_int_equal(static_cast<uint64_t>(pad) >> 32, 0x40200000);
     assert_int_equal(static_cast<uint32_t>(static_cast<uint64_t>(pad)), PTOISA_PAD_CUSTOM);
 }
-#define HAS_PAD 1
 #endif
 #endif
 
 // A host has its caches in order: nothing happens to the line.
-static void constants__lines_of_the_cache_stay(void **) {
+TEST(constants__lines_of_the_cache_stay) {
     int line[16] = {7};
     dcci(line, SINGLE_CACHE_LINE);
     dcci(line, ENTIRE_DATA_CACHE, CACHELINE_OUT);
     assert_int_equal(line[0], 7);
-}
-
-int main() {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(constants__each_instruction_has_its_pipe),
-        cmocka_unit_test(constants__memories_have_their_sizes),
-        cmocka_unit_test(constants__sizes_that_are_dynamic_stay_so),
-#ifdef HAS_PAD
-        cmocka_unit_test(constants__a_pad_of_ones_own_has_its_bits),
-#endif
-        cmocka_unit_test(constants__lines_of_the_cache_stay),
-    };
-    return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -31,34 +31,3 @@ BENCH_TEST(dry__loads_and_stores_need_no_memory) {
     assert_int_equal(ptoisa_cycles(&bench->core), 256);
     test_end(bench);
 }
-
-#if PTOISA_CHECKED_DEFAULT
-
-static void refused(test_bench *bench, const char *text) {
-    assert_int_equal(bench->fault_count, 1);
-    if (strstr(bench->fault, text) == NULL) {
-        fail_msg("\"%s\", expected \"%s\"", bench->fault, text);
-    }
-    assert_true(bench->core.sum == 0);
-    bench->fault_count = 0;
-}
-
-// A tile of 64 x 1,024 f32 has 256 KiB: more than UB of A2/A3, which as the simulator has it ends at 256.
-ROUNDS_TEST(assign__a_tile_larger_than_its_memory_is_refused, 3) {
-    test_begin(bench, round == 2 ? PTOISA_A5 : PTOISA_A2A3, "TASSIGN");
-    bench->core.is_as_simulator = round == 1;
-    ptoisa_tile tile = ptoisa_tile_vec(NULL, PTOISA_F32, 64, round == 2 ? 2048 : 1024);
-    ptoisa_tassign(&bench->core, &tile, 0);
-    if (round == 0) {
-        refused(bench, "TASSIGN: a tile ends at 262144 of 188416 bytes");
-    } else if (round == 2) {
-        refused(bench, "TASSIGN: a tile ends at 524288 of 262144 bytes");
-    }
-    // As the simulator has it on A5, L1 and UB are the machine's.
-    bench->core.is_as_simulator = true;
-    tile = ptoisa_tile_make(NULL, PTOISA_F32, PTOISA_MAT, PTOISA_ROW_MAJOR, 64, 4096);
-    ptoisa_tassign(&bench->core, &tile, 0);
-    refused(bench, "TASSIGN: a tile ends at 1048576 of 524288 bytes");
-}
-
-#endif

@@ -200,41 +200,6 @@ ROUNDS_TEST(store__adds, 2 * ROUNDS) {
     test_window_rest_is_untouched(bench, &w);
 }
 
-ROUNDS_TEST(store__quantises, 2 * ROUNDS) {
-    static const ptoisa_dtype from[5] = {PTOISA_F32, PTOISA_F32, PTOISA_I32, PTOISA_I32,
-                                         PTOISA_I32};
-    static const ptoisa_dtype to[5] = {PTOISA_I8, PTOISA_U8, PTOISA_I8, PTOISA_U8, PTOISA_F16};
-    uint32_t which = round % 5, rows = test_size(bench, 30), cols = test_size(bench, 40);
-    bool is_by_column = test_chance(bench, 2), is_relu = test_chance(bench, 2);
-    test_begin(bench, PTOISA_A2A3, is_by_column ? "TSTORE_FP" : "TSTORE quant");
-    test_tile *s = accumulator(bench, from[which], rows, cols, TEST_PLAIN);
-    test_tile *fp = test_tile_make(bench, PTOISA_U64, PTOISA_SCALING, PTOISA_ROW_MAJOR, 1,
-                                   (cols + 15) / 16 * 16, 1, cols);
-    double scales[40];
-    for (uint32_t c = 0; c < cols; c++) {
-        // Products are exact, halves are frequent, and some saturate.
-        scales[c] =
-            is_by_column || c == 0 ? ldexp(test_in(bench, 1, 7), (int)(c % 6) - 3) : scales[0];
-        for (uint32_t r = 0; r < rows; r++) {
-            double x = nearbyint(ref_now(s, r, c) * 4) * 0.25;
-            test_put(s, r, c, from[which] == PTOISA_I32 ? nearbyint(x) : x);
-        }
-        uint64_t high = test_random(bench) << 32;
-        ref_put_bits(fp->tile.data, PTOISA_U64, c, high | ref_encode(PTOISA_F32, scales[c]));
-    }
-    test_window w = test_window_make(bench, to[which], rows, cols, test_chance(bench, 2),
-                                     test_chance(bench, 3));
-    w.buffer->role = TEST_CHECKED;
-    test_run(bench);
-    if (is_by_column) {
-        ptoisa_tstore_fp(&bench->core, &w.global, &s->tile, &fp->tile, is_relu);
-    } else {
-        ptoisa_tstore_quant(&bench->core, &w.global, &s->tile, (float)scales[0], is_relu);
-    }
-    expect_stored(bench, &w, s, convert_scaled, scales, is_relu);
-    test_window_rest_is_untouched(bench, &w);
-}
-
 // -- between memories -----------------------------------------------------------------------------
 
 typedef struct path {
@@ -363,12 +328,12 @@ ROUNDS_TEST(insert__writes_a_panel, 2 * ROUNDS) {
     }
 }
 
-// TMOV, TEXTRACT and TINSERT with a scale, or a scale for each column that is moved; TSTORE that adds.
-ROUNDS_TEST(quantise__moves_out_of_l0c, 4 * ROUNDS) {
+// TMOV, TEXTRACT, TINSERT and TSTORE, which may add, with a scale, or a scale for each column that is moved.
+ROUNDS_TEST(quantise__moves_out_of_l0c, 6 * ROUNDS) {
     static const ptoisa_dtype from[5] = {PTOISA_F32, PTOISA_F32, PTOISA_I32, PTOISA_I32,
                                          PTOISA_I32};
     static const ptoisa_dtype to[5] = {PTOISA_I8, PTOISA_U8, PTOISA_I8, PTOISA_U8, PTOISA_F16};
-    uint32_t which = round % 5, form = round % 4;  // mov, extract, insert, add
+    uint32_t which = round % 5, form = round / 5 % 5;  // mov, extract, insert, add, store
     bool is_relu = test_chance(bench, 2), is_fp = test_chance(bench, 2), is_vec = round % 7 == 0;
     if (form == 3 && to[which] == PTOISA_U8) {
         return;  // not added to
@@ -378,7 +343,7 @@ ROUNDS_TEST(quantise__moves_out_of_l0c, 4 * ROUNDS) {
     uint32_t part_rows = 32 * test_in(bench, 1, rows / 32);
     uint32_t part_cols = 32 * test_in(bench, 1, cols / 32);
     uint32_t row = test_in(bench, 0, rows - part_rows), col = test_in(bench, 0, cols - part_cols);
-    bool is_whole = form == 0 || form == 3;
+    bool is_whole = form == 0 || form >= 3;
     uint32_t m = is_whole ? test_in(bench, 1, rows) : test_in(bench, 1, part_rows);
     uint32_t n = is_whole ? test_in(bench, 1, cols) : test_in(bench, 1, part_cols);
     row = is_whole ? 0 : row, col = is_whole ? 0 : col;
@@ -406,8 +371,8 @@ ROUNDS_TEST(quantise__moves_out_of_l0c, 4 * ROUNDS) {
                  (double)test_in(bench, 0, 400) - 200);
     }
     test_window w = {0};
-    if (form == 3) {
-        w = test_window_make(bench, to[which], m, n, true, false);
+    if (form >= 3) {
+        w = test_window_make(bench, to[which], m, n, test_chance(bench, 2), test_chance(bench, 3));
         w.buffer->role = TEST_CHECKED;
     }
     d->role = form == 0 || form == 1 ? TEST_WRITTEN : TEST_CHECKED;
@@ -423,13 +388,17 @@ ROUNDS_TEST(quantise__moves_out_of_l0c, 4 * ROUNDS) {
     case 4: ptoisa_tinsert_quant(core, dt, st, scale, row, col, is_relu); break;
     case 5: ptoisa_tinsert_fp(core, dt, st, ft, row, col, is_relu); break;
     case 6: ptoisa_tstore_add_quant(core, &w.global, st, scale, is_relu); break;
-    default: ptoisa_tstore_add_fp(core, &w.global, st, ft, is_relu); break;
+    case 7: ptoisa_tstore_add_fp(core, &w.global, st, ft, is_relu); break;
+    case 8: ptoisa_tstore_quant(core, &w.global, st, scale, is_relu); break;
+    default: ptoisa_tstore_fp(core, &w.global, st, ft, is_relu); break;
     }
     for (uint32_t i = 0; i < m * n; i++) {
         uint32_t r = i / n, c = i % n;
         double x = form == 1 ? ref_was(s, row + r, col + c) : ref_was(s, r, c);
         double want = convert_scaled(is_relu && x < 0 ? 0 : x, scales[c], to[which]);
-        if (form == 3) {
+        if (form == 4) {
+            test_expect_value(bench, w.buffer, 0, test_window_at(&w, r, c), want);
+        } else if (form == 3) {
             double sum = ref_decode(to[which], test_window_was(&w, r, c)) + want;
             sum = to[which] == PTOISA_F16 ? sum : ref_wrap_whole(to[which], sum);
             test_expect_value(bench, w.buffer, 0, test_window_at(&w, r, c), sum);
@@ -443,7 +412,7 @@ ROUNDS_TEST(quantise__moves_out_of_l0c, 4 * ROUNDS) {
             test_expect_bits(bench, d, r, c, ref_was_bits(d, r, c));
         }
     }
-    if (form == 3) {
+    if (form >= 3) {
         test_window_rest_is_untouched(bench, &w);
     }
 }

@@ -1,4 +1,4 @@
-// Sorting of 32 columns, merging of sorted runs, and the top-k pipeline made of them; gathers and
+// Sorting of 32 columns and merging of sorted runs, of which isa_kernels_test.cpp makes a top-k; gathers and
 // scatters by mask, index and row of a table.
 //
 // A pair is 8 bytes: a value, and its index in the upper 4. Values fall, NaN stands before
@@ -219,48 +219,6 @@ ROUNDS_TEST(merge__two_to_four_lists, 2 * ROUNDS) {
     }
     for (uint32_t i = 0; i < 4; i++) {
         assert_int_equal(executed[i], taken[i]);
-    }
-}
-
-// The k greatest of 256 scores, as a kernel gets them: TCI, TSORT32, TMRGSORT, the two halves, and
-// values and indices apart.
-ROUNDS_TEST(sort__top_of_256_scores_equals_the_reference, 40) {
-    test_begin(bench, PTOISA_A2A3, "top-k");
-    ptoisa_core *core = &bench->core;
-    test_tile *score = test_whole(bench, PTOISA_F32, 1, 256);
-    test_tile *index = test_whole(bench, PTOISA_U32, 1, 256);
-    test_tile *runs = test_whole(bench, PTOISA_F32, 1, 512);
-    test_tile *longer = test_whole(bench, PTOISA_F32, 1, 512);
-    test_tile *sorted = test_whole(bench, PTOISA_F32, 1, 512);
-    test_tile *t = test_whole(bench, PTOISA_F32, 1, 512);
-    test_tile *values = test_whole(bench, PTOISA_F32, 1, 256);
-    test_tile *indices = test_whole(bench, PTOISA_U32, 1, 256);
-    for (uint32_t i = 1; i < 8; i++) {
-        bench->tiles[i].role = TEST_WRITTEN;
-    }
-    pair want[256];
-    for (uint32_t i = 0; i < 256; i++) {
-        pair one = {value_of(bench, PTOISA_F32, round), i};
-        test_put(score, 0, i, one.value);
-        want[i] = one;
-    }
-    pairs_sort(want, 256);
-    test_run(bench);
-    ptoisa_tci(core, &index->tile, 0, false);
-    ptoisa_tsort32(core, &runs->tile, &score->tile, &index->tile);
-    ptoisa_tmrgsort(core, &longer->tile, &runs->tile, 64);
-    ptoisa_tile low = ptoisa_tsubview(&longer->tile, 0, 0, 1, 256);
-    ptoisa_tile high = ptoisa_tsubview(&longer->tile, 0, 256, 1, 256);
-    const ptoisa_tile *lists[2] = {&low, &high};
-    uint16_t executed[4];
-    ptoisa_tmrgsort_lists(core, &sorted->tile, &t->tile, lists, 2, executed, false);
-    ptoisa_tgather_mask(core, &values->tile, &sorted->tile, PTOISA_P0101);
-    ptoisa_tile words = sorted->tile;
-    words.dtype = PTOISA_U32;
-    ptoisa_tgather_mask(core, &indices->tile, &words, PTOISA_P1010);
-    for (uint32_t i = 0; i < 256; i++) {
-        test_expect_value(bench, values, 0, i, want[i].value);
-        test_expect(bench, indices, 0, i, want[i].index, 0);
     }
 }
 
