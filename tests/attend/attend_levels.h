@@ -168,4 +168,16 @@ static inline scene *levels_make(const levels_of *of, bool has_nan, uint64_t *st
     return c;
 }
 
+// Random features of section 9 that go together, small.
+static inline levels_of small_levels(uint64_t *state) {
+    levels_of c;
+    do {
+        c = random_levels(state);
+        c.at[DIMS] = c.at[TYPE] < PTOWSP_ATTEND_Q8_0 ? c.at[DIMS] % 3 : 2;  // small ones
+        c.at[GROUP] %= 3;
+        c.at[PREFIX] = 0;  // the check of a job cannot prove such a plan
+    } while (!is_allowed(&c));
+    return c;
+}
+
 #endif

@@ -1,7 +1,7 @@
 // Attention by jobs, with features crossed: every pair of levels of any two features below occurs in a
 // case, and each case is checked row by row against softmax in double precision over a list of all
-// pairs of a query and a token, with the same bits for any workers, and in INVARIANT mode for each
-// sequence alone. Cases are found greedily: the next one has the most pairs that are missing yet.
+// pairs of a query and a token, with the same bits for any workers, and in INVARIANT mode for any group of
+// query tokens of each sequence alone. Cases are found greedily: the next one has the most pairs that are missing yet.
 
 #include "attend_levels.h"
 
@@ -60,20 +60,27 @@ static bool next_case(levels_of *out, uint64_t *state) {
 
 // -- bits -----------------------------------------------------------------------------------------
 
-// The same bits by one worker, and in INVARIANT mode for each sequence alone.
-static void check_bits(scene *c, const levels_of *at) {
+// The same bits by one worker, and in INVARIANT mode for some query tokens of each sequence alone, by other tiles on
+// other lanes.
+static void check_bits(scene *c, const levels_of *at, uint64_t *state) {
     const float *outputs = c->outputs, *lse = c->lse;
     scene_outputs(c);
     run(c, c->step, at->at[PREFIX], WORKERS_ONE, false);
     same_outputs(c, outputs, lse);
-    if (at->at[MODE]) {
-        scene_outputs(c);
-        for (uint32_t i = 0; i < c->s.batch.sequence_count; i++) {
-            alone one;
-            make_alone(c, i, 0, queries_of(c, i), &one);
-            run(c, one.step, false, WORKERS_ONE, false);
-        }
-        same_outputs(c, outputs, lse);
+    scene_outputs(c);
+    for (uint32_t i = 0; at->at[MODE] && i < c->s.batch.sequence_count; i++) {
+        const uint32_t queries = queries_of(c, i), kv = (uint32_t)c->s.kv[i];
+        const uint32_t first = kv > 0 ? test_random_u32(state, 0, queries - 1) : 0;
+        const uint32_t count = kv > 0 ? test_random_u32(state, 1, queries - first) : queries;
+        const size_t row = (size_t)(c->query_starts[i] + first) * c->rows;
+        const size_t rows = (size_t)count * c->rows, dim = c->value_dim;
+        alone one;
+        make_alone(c, i, first, count, &one);
+        one.config.lane_count = test_random_u32(state, 1, 9);
+        run(c, one.step, false, WORKERS_TWO, false);
+        assert_memory_equal(outputs + row * dim, c->outputs + row * dim,
+                            rows * dim * sizeof(float));
+        assert_memory_equal(lse + row, c->lse + row, rows * sizeof(float));
     }
 }
 
@@ -98,7 +105,7 @@ TEST(attend_pairs__every_two_features_together_have_right_values_and_bits) {
         slots += made.plan.slot_count + made.prefix.attention.slot_count;
         shared += made.prefix.shared_count;  // none, where sharing is not faster
         check_values(c);
-        check_bits(c, &at);
+        check_bits(c, &at, &state);
         test_release();
         pairs += new_pairs(&at, true);
         cases++;
