@@ -3,7 +3,6 @@
 // a cycle; its calls are counted.
 
 #include "facts.h"
-#include "report_text.h"
 
 enum {
     VALUES = 16,

@@ -1,4 +1,4 @@
-// Reports and pictures as texts, for tests of what is in them.
+// An output for reports and pictures as texts.
 
 #ifndef PTOWSP_REPORT_TEXT_H
 #define PTOWSP_REPORT_TEXT_H
@@ -15,25 +15,6 @@ static inline bool text_take(void *user, const void *data, size_t size) {
     buffer->length += size;
     buffer->data[buffer->length] = '\0';
     return true;
-}
-
-// What the report of a run has as text, as JSON and as a page; and its picture.
-static inline void report_has(const ptowsp_run *run, const char *const *parts,
-                              const char *of_picture) {
-    static char text[200000];
-    static const ptowsp_report_format formats[] = {PTOWSP_REPORT_TEXT, PTOWSP_REPORT_JSON,
-                                                   PTOWSP_REPORT_HTML};
-    for (int i = 0; i < 3; i++) {
-        ptowsp_output_buffer out = {text, sizeof text, 0};
-        const ptowsp_output sink = {text_take, &out};
-        assert_ok(ptowsp_run_report(run, formats[i], NULL, NULL, 0, sink));
-        assert_non_null(strstr(text, parts[i]));
-    }
-    ptowsp_output_buffer out = {text, sizeof text, 0};
-    const ptowsp_output sink = {text_take, &out};
-    ptowsp_export_options options = {0};
-    assert_ok(ptowsp_run_export(run, PTOWSP_EXPORT_SVG, &options, sink));
-    assert_non_null(strstr(text, of_picture));
 }
 
 #endif

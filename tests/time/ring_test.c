@@ -1,6 +1,6 @@
-// Rings of schedules and windows that free in order: tasks, bytes, dependencies and map entries, each
-// by hand, with its marks, stalls and texts. A task of kernel `work` takes as many cycles as its
-// argument says; `make` writes a tile, `use` reads one, `pass` reads one and writes another.
+// Rings of bytes in random programs, against the rule; names, and memory that is refused. tests/cases/rings.case has rings
+// on paper. A task of kernel `work` takes as many cycles as its argument says; `make` writes a tile, `use` reads one,
+// `pass` reads one and writes another.
 
 #include "schedule_fixture.h"
 
@@ -25,9 +25,6 @@ static ptowsp_schedule on_lanes(uint32_t lanes, bool by_events) {
 }
 
 #define THREE "  combine\n    task work(9)\n    task work(2)\n    task work(3)\n"
-
-#define FIXTURE_TEST(name, body, lanes)                                                            \
-    TEST_MADE(name, fixture, f, fixture_begin(f, HEAD, body, names, lanes), fixture_end(f))
 
 // A pass through the loop takes 64 bytes, from `make` until `use` has retired.
 #define EACH "  parallel i in rows\n    task make(5) a=p at (i, 0)\n    task use(7) a=p at (i, 0)\n"
@@ -273,23 +270,6 @@ static ptowsp_schedule with_rings(uint32_t lanes, bool by_events) {
     s.ring_sizes[PTOWSP_RING_MAP] = PTOWSP_RING_UNBOUNDED;
     s.depths[PTOWSP_DEPTH_POOL] = 3;
     return s;
-}
-
-FIXTURE_TEST(rings__are_in_results_reports_and_pictures, EACH, 1) {
-    static char text[200000];
-    ptowsp_schedule s = on_lanes(2, false);
-    s.ring_sizes[PTOWSP_RING_BYTES] = 64;
-    s.ring_sizes[PTOWSP_RING_MAP] = PTOWSP_RING_UNBOUNDED;
-    run(f, &s);
-    ptowsp_run_print(f->run, TEST_TEXT(text));
-    assert_non_null(strstr(text, "  ring bytes  64 at most of 64, stalled for 36 cycles\n"
-                                 "  ring map  2 at most\n"));
-    assert_non_null(strstr(text, ", after byte ring\n"));
-    const char *const parts[] = {
-        "  ring bytes  64 at most of 64, stalled for 36 cycles\n",
-        "\"rings\":{\"bytes\":{\"size\":64,\"max\":64,\"stall\":36},\"map\":{",
-        "  ring bytes  64 at most of 64"};
-    report_has(f->run, parts, "idle: byte ring");
 }
 
 TEST(rings__survive_refused_allocations) {

@@ -4,7 +4,7 @@
 #ifndef SCHEDULE_FIXTURE_H
 #define SCHEDULE_FIXTURE_H
 
-#include "report_text.h"
+#include "test.h"
 
 typedef struct fixture {
     test_memory memory;
@@ -68,21 +68,6 @@ static inline ptowsp_status run_on(fixture *f, const ptowsp_schedule *schedule, 
         status = ptowsp_run_execute(f->run, &options);
     }
     return status;
-}
-
-static inline void run(fixture *f, const ptowsp_schedule *schedule) {
-    test_ok(f->context, run_on(f, schedule, 0));
-}
-
-// The text of the program under a schedule, which is then loaded from it, without kernels' functions.
-static inline void save_and_load(fixture *f, const ptowsp_schedule *schedule) {
-    const ptowsp_program_desc desc = {NULL, schedule};
-    const ptowsp_parse_desc attach = {.default_cycles = 1};
-    ptowsp_output_buffer saved = {f->text, sizeof f->text, 0};
-    assert_ok(ptowsp_program_save(f->context, f->m, &desc, ptowsp_output_to_buffer(&saved)));
-    assert_true(saved.length < sizeof f->text);
-    test_ok(f->context,
-            ptowsp_program_load(f->context, f->text, saved.length, &attach, &f->program, NULL));
 }
 
 // Each allocation of compiling and running under a schedule is refused once.
