@@ -577,53 +577,6 @@ TEST(communicate__what_changes_until_a_task_begins_is_found) {
 
 // -- what is refused ------------------------------------------------------------------------------
 
-// A description like a good one, but for some fields.
-#define KERNEL_REFUSED(text, ...)                                                                  \
-    do {                                                                                           \
-        const ptowsp_collective_desc desc = {.name = "k", __VA_ARGS__};                            \
-        kernel_is_refused(f, &desc, "module: " text);                                              \
-    } while (0)
-
-static void kernel_is_refused(fixture *f, const ptowsp_collective_desc *desc, const char *text) {
-    fixture_clear(f);
-    assert_ok(ptowsp_module_create(f->context, NULL, &f->module));
-    assert_int_equal(ptowsp_kernel_collective(f->module, desc).id, 0);
-    assert_string_equal(ptowsp_module_error(f->module).text, text);
-}
-
-TEST_F(communicate__wrong_kernels_are_refused) {
-    kernel_is_refused(f, NULL, "module: kernel: desc is NULL");
-    KERNEL_REFUSED("kernel k: ranks: kind 7, algorithm 0, reduction 0: there is no such value",
-                   .dtype = PTOWSP_F32, .kind = (ptowsp_collective_kind)7);
-    KERNEL_REFUSED("kernel k: ranks: all_reduce: elements of type bool", .dtype = PTOWSP_BOOL);
-    KERNEL_REFUSED("kernel k: ranks: send has no ring", .dtype = PTOWSP_F32, .kind = PTOWSP_SEND,
-                   .algorithm = PTOWSP_ALGORITHM_RING);
-    KERNEL_REFUSED("kernel k: counts are of all_to_all, not of all_reduce", .dtype = PTOWSP_F32,
-                   .counts = "counts");
-    KERNEL_REFUSED("kernel k: all_reduce does not cut the columns of in", .dtype = PTOWSP_F32,
-                   .in_columns = true);
-    KERNEL_REFUSED("kernel k: reduce_scatter does not cut the columns of out", .dtype = PTOWSP_F32,
-                   .kind = PTOWSP_REDUCE_SCATTER, .in_columns = true, .out_columns = true);
-    KERNEL_REFUSED("kernel k: ragged all_to_all does not cut the columns of in",
-                   .dtype = PTOWSP_F32, .kind = PTOWSP_ALL_TO_ALL, .counts = "counts",
-                   .in_columns = true);
-    KERNEL_REFUSED("kernel k: is_apart is of all_reduce, not of all_gather", .dtype = PTOWSP_F32,
-                   .kind = PTOWSP_ALL_GATHER, .is_apart = true);
-    KERNEL_REFUSED("kernel k: ranks: all_reduce: 16385 members from rank 0, each 1 on: at most "
-                   "16384 ranks",
-                   .dtype = PTOWSP_F32, .members = PTOWSP_RANK_COUNT_MAX + 1);
-
-    // In a choice.
-    fixture_clear(f);
-    assert_ok(ptowsp_module_create(f->context, NULL, &f->module));
-    const ptowsp_collective_desc good = {.name = "k", .dtype = PTOWSP_F32};
-    ptowsp_choice_desc choice = {.name = "choice",
-                                 .variants[0].kernel = ptowsp_kernel_collective(f->module, &good)};
-    ptowsp_kernel_choice(f->module, &choice);
-    assert_string_equal(ptowsp_module_error(f->module).text,
-                        "module: choice choice: variant 0 is a collective");
-}
-
 TEST_F(communicate__executing_takes_a_communicator_and_no_device) {
     program_make(f, TENSORS SUM("") "workload steps\n  task sum() data = a\n", NULL, NULL);
     assert_int_equal(ptowsp_program_lane_count(f->program), 1);  // without that of the links

@@ -27,9 +27,12 @@ static ptowsp_context *here;
 static char written[1000];
 static const char *text = written;
 
+static ptowsp_error of_module;  // of one that has failed
+
 static const char *error(uint64_t *out_index) {
-    *out_index = ptowsp_context_error(here).index;
-    return ptowsp_context_error(here).text;
+    const ptowsp_error found = of_module.status ? of_module : ptowsp_context_error(here);
+    *out_index = found.index;
+    return of_module.status ? written : ptowsp_context_error(here).text;
 }
 
 // -- collectives ----------------------------------------------------------------------------------
@@ -51,7 +54,8 @@ static ptowsp_run *runs[2];
 static ptowsp_hub *one_rank;
 static float memory[MEMORY];
 static int64_t in_at, out_at;  // in `memory`; NULL below 0
-static bool has_it, has_counts, has_links, has_result, has_steps, is_twice;
+static bool has_it, has_counts, has_links, has_result, has_steps, is_twice, in_columns, out_columns,
+    is_apart;
 
 static void begin(void) {
     c = (ptowsp_collective){.kind = PTOWSP_ALL_REDUCE,
@@ -62,7 +66,8 @@ static void begin(void) {
     memset(&links, 0, sizeof links);
     memset(counts, 0, sizeof counts);
     has_it = has_links = has_result = true;
-    has_counts = has_steps = is_twice = false;
+    has_counts = has_steps = is_twice = in_columns = out_columns = is_apart = false;
+    of_module.status = PTOWSP_OK;
     capacity = member = machine = 0;
     hub = (ptowsp_hub_desc){2, 64, false};
     ranks = (ptowsp_ranks_desc){.rank_count = 1, .transport = ptowsp_hub_transport(one_rank, 0)};
@@ -135,6 +140,28 @@ static ptowsp_status simulate(void) {
     return ptowsp_run_group_simulate(here, &group, NULL, NULL);
 }
 
+// A kernel of a module, which is the only variant of a choice.
+static ptowsp_status describe(void) {
+    const ptowsp_collective_desc desc = {.name = "k",
+                                         .kind = c.kind,
+                                         .algorithm = c.algorithm,
+                                         .dtype = c.dtype,
+                                         .members = c.members,
+                                         .counts = has_counts ? "counts" : NULL,
+                                         .in_columns = in_columns,
+                                         .out_columns = out_columns,
+                                         .is_apart = is_apart};
+    ptowsp_module *m = test_module(here, NULL);
+    const ptowsp_kernel kernel = ptowsp_kernel_collective(m, has_it ? &desc : NULL);
+    const ptowsp_choice_desc choice = {.name = "choice", .variants[0].kernel = kernel};
+    assert_int_equal(kernel.id != 0, ptowsp_module_error(m).status == PTOWSP_OK);
+    ptowsp_kernel_choice(m, &choice);
+    of_module = ptowsp_module_error(m);
+    snprintf(written, sizeof written, "%s", of_module.text);
+    ptowsp_module_destroy(m);
+    return of_module.status;
+}
+
 #define LINK(at)                                                                                   \
     FIELD_AS(#at ".latency_ps", links.at.latency_ps),                                              \
         FIELD_AS(#at ".bytes_per_us", links.at.bytes_per_us),                                      \
@@ -148,10 +175,10 @@ static const facts_field *fields(void) {
         FIELD_AS("count", c.count), FIELD_AS("members", c.members), FIELD_AS("first", c.first),
         FIELD_AS("stride", c.stride), FIELD_AS("node_size", c.node_size), FIELD_AS("root", c.root),
         FIELD_AS("target", c.target), FIELDS(counts, COUNTS), FIELD(has_counts), FIELD(has_it),
-        FIELD(has_links), FIELD(has_result), FIELD(has_steps), FIELD(is_twice), FIELD(capacity),
-        FIELD(member), FIELD(machine), FIELD_AS("name", links.name),
-        FIELD_AS("nodes_of", links.node_size), LINK(inside), LINK(between),
-        FIELD_AS("reduce_bytes_per_us", links.reduce_bytes_per_us),
+        FIELD(has_links), FIELD(has_result), FIELD(has_steps), FIELD(is_twice), FIELD(in_columns),
+        FIELD(out_columns), FIELD(is_apart), FIELD(capacity), FIELD(member), FIELD(machine),
+        FIELD_AS("name", links.name), FIELD_AS("nodes_of", links.node_size), LINK(inside),
+        LINK(between), FIELD_AS("reduce_bytes_per_us", links.reduce_bytes_per_us),
         FIELD_AS("cap", links.rank_bytes_per_us), FIELD_AS("axis_count", links.axis_count),
         FACTS_OF("axis_sizes", links.axis_sizes[0], sizeof(uint32_t), 4), AXES(latency_ps),
         AXES(bytes_per_us), AXES(sharing), FIELD_AS("time_ps", cost.time_ps),
@@ -173,7 +200,8 @@ CONTEXT_TEST(rank_facts__of_collectives_hold) {
     static const facts_call calls[] = {{"plan", plan},    {"time", time_of},   {"choose", choose},
                                        {"print", print},  {"get", get},        {"ports", ports},
                                        {"hub", make_hub}, {"create", create},  {"run", run},
-                                       {"bind", bind},    {"group", simulate}, {NULL, NULL}};
+                                       {"bind", bind},    {"group", simulate}, {"kernel", describe},
+                                       {NULL, NULL}};
     facts all = {.path = "tests/ranks/collectives.facts",
                  .begin = begin,
                  .fields = fields,
