@@ -6,7 +6,7 @@
 
 enum {
     VALUES = 16,
-    SHAPE = 3,
+    SHAPE = 4,
     MEMORY = 32,
     UNITS = 6,
     MERGES = 2,
@@ -30,8 +30,10 @@ static ptowsp_module *m;
 static ptowsp_program *program;
 static ptowsp_run *run;
 static uint32_t calls, lanes, window;
-static uint32_t calls_then;   // when the last refusal came
-static int64_t noted[NOTES];  // first arguments
+static uint32_t calls_then;                // when the last refusal came
+static int64_t noted[NOTES];               // first arguments
+static uint64_t rows[NOTES], cols[NOTES];  // of first tiles
+static ptowsp_shared_memory shared;
 static bool in_order, has_records;
 static uint64_t failing;  // the task that returns `failure`, or whose cost does
 static int64_t failure;
@@ -39,10 +41,13 @@ static int64_t failure;
 static ptowsp_cycles note(const ptowsp_task *task, void *user) {
     (void)user;
     const int64_t value = task->user_axis_count ? ptowsp_task_axis(task, 0) : 0;
-    noted[calls++ % NOTES] = value;
+    noted[calls % NOTES] = value;
     if (task->tile_count > 0) {
+        rows[calls % NOTES] = (uint64_t)ptowsp_task_rows(task, 0);
+        cols[calls % NOTES] = (uint64_t)ptowsp_task_cols(task, 0);
         *(int32_t *)task->tiles[0].data = (int32_t)value + 100;
     }
+    calls++;
     return task->index == failing ? (ptowsp_cycles)failure : 1;
 }
 
@@ -59,6 +64,7 @@ static ptowsp_status make(void) {
                                                   {.name = "costly", .fn = note, .cost = cost}};
     const ptowsp_parse_desc attached = {kernels, COUNT_OF(kernels), 0};
     const ptowsp_schedule schedule = {.lane_count = lanes,
+                                      .shared = shared,
                                       .window = window,
                                       .issue =
                                           in_order ? PTOWSP_ISSUE_IN_ORDER : PTOWSP_ISSUE_DATAFLOW};
@@ -116,6 +122,7 @@ static void draw_plan(void) {
 
 static void begin(void) {
     lanes = window = memory = at = 0;
+    memset(&shared, 0, sizeof shared);
     in_order = is_null = false;
     name = NULL;
     value = 0;
@@ -216,7 +223,7 @@ static const char *error(uint64_t *out_index) {
 }
 
 static const facts_field *fields(void) {
-    static uint64_t task_count, makespan, last_end, slots[NOTES];
+    static uint64_t task_count, makespan, last_end, hbm_bytes, slots[NOTES];
     const uint32_t slot_count = run ? ptowsp_program_read(program)->slot_count : 0;
     for (uint32_t i = 0; i < slot_count; i++) {
         slots[i] = ptowsp_run_slot(run, i);
@@ -224,21 +231,24 @@ static const facts_field *fields(void) {
     if (run) {
         task_count = ptowsp_run_result(run)->task_count;
         makespan = ptowsp_run_result(run)->makespan_cycles;
+        hbm_bytes = ptowsp_run_result(run)->hbm_bytes;
         const ptowsp_task_record *records = ptowsp_run_records(run);
         last_end = records && task_count ? records[task_count - 1].end : 0;
     }
     FACTS_RETURN(
         FIELD(module), FIELD(lanes), FIELD(window), FIELD(in_order), FIELD(failing), FIELD(failure),
         FIELD(has_records), FIELD(last_end), FIELD(calls), FIELD(calls_then), FIELDS(noted, NOTES),
-        FIELD(name), FIELD(value), FIELD(count), FIELD(slot), FIELD_NAMED(dtype, dtypes),
-        FIELDS(values, VALUES), FIELDS(indices, VALUES), FIELD(at), FIELD(is_null),
-        FIELD(has_indptr), FIELD(has_indices), FIELD(has_csr), FIELD(has_buffer),
-        FIELD(buffer.rank), FIELDS(buffer.shape, SHAPE), FIELDS(buffer.strides, SHAPE),
-        FIELD(buffer.size), FIELD_NAMED(buffer.dtype, dtypes), FIELD(memory), FIELDS(x, MEMORY),
-        FIELDS(y, MEMORY), FIELD(has_plan), FIELD(plan.unit_capacity), FIELD(plan.merge_capacity),
-        FIELD(plan.unit_count), FIELD(plan.lane_count), FIELD(has_units), FIELD(has_merges),
-        FIELD(has_unit_begin), FIELD(has_merge_begin), MEMBER(units, flags, UNITS),
-        FIELD(units[4].params[3]), MEMBER(merges, flags, MERGES), FIELDS(unit_begin, LANES + 1),
+        FIELDS(rows, NOTES), FIELDS(cols, NOTES), FIELD(shared.hbm_rate), FIELD(shared.l2_rate),
+        FIELD(shared.l2_bytes), FIELD(hbm_bytes), FIELD(name), FIELD(value), FIELD(count),
+        FIELD(slot), FIELD_NAMED(dtype, dtypes), FIELDS(values, VALUES), FIELDS(indices, VALUES),
+        FIELD(at), FIELD(is_null), FIELD(has_indptr), FIELD(has_indices), FIELD(has_csr),
+        FIELD(has_buffer), FIELD(buffer.rank), FIELDS(buffer.shape, SHAPE),
+        FIELDS(buffer.strides, SHAPE), FIELD(buffer.size), FIELD_NAMED(buffer.dtype, dtypes),
+        FIELD(memory), FIELDS(x, MEMORY), FIELDS(y, MEMORY), FIELD(has_plan),
+        FIELD(plan.unit_capacity), FIELD(plan.merge_capacity), FIELD(plan.unit_count),
+        FIELD(plan.lane_count), FIELD(has_units), FIELD(has_merges), FIELD(has_unit_begin),
+        FIELD(has_merge_begin), MEMBER(units, flags, UNITS), FIELD(units[4].params[3]),
+        MEMBER(merges, flags, MERGES), FIELDS(unit_begin, LANES + 1),
         FIELDS(merge_begin, LANES + 1), FIELD(what_if.kernel), FIELD(what_if.percent),
         FIELD(what_if.makespan_cycles), FIELD_NAMED(mode, modes), FIELD(sizes.sum),
         FIELD(sizes.low), FIELD(sizes.peak), FIELD_NAMED(format, formats), FIELD(has_output),

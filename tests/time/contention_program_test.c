@@ -174,44 +174,6 @@ TEST_F(contention__a_kernel_may_bend_where_it_is_counted) {
 
 // -- hits -----------------------------------------------------------------------------------------
 
-// 16 x 2 matrices, each read once: those that memory has miss, whatever the strides are.
-TEST_F(contention__matrices_miss_once_whatever_their_strides) {
-    enum { SIZE = 65536 };  // elements of a matrix
-    static const struct {
-        int64_t lead, strides[4];
-        uint64_t matrices;  // in memory
-    } cases[] = {
-        {16, {2 * SIZE, SIZE, 256, 1}, 32},
-        {16, {SIZE, 16 * SIZE, 256, 1}, 32},
-        {16, {2 * SIZE, SIZE, 1, 256}, 32},
-        {16, {2 * SIZE, SIZE, -256, 1}, 32},
-        {16, {-2 * SIZE, SIZE, 256, 1}, 32},
-        {16, {2, 1, 8192, 32}, 32},      // both inside of the matrices
-        {16, {256, 4096, 8192, 1}, 32},  // rows of all matrices alternate
-        {16, {SIZE, 0, 256, 1}, 16},
-        {16, {0, SIZE, 256, 1}, 2},
-        {16, {0, 0, 256, 1}, 1},
-        {INT64_C(1) << 59, {0, SIZE, 256, 1}, 2},
-    };
-    ptowsp_schedule schedule = lanes_of(1, 3200, 64000);
-    schedule.shared.l2_bytes = 64u << 20;
-    const char *source =
-        "module m\naxis n 16\naxis l 2\ntensor x f16 [?, 2, 256, 256] global\n"
-        "kernel k(axes 2, in a f16 256 x 256) vector, 1000 cycles, bytes of its tiles, time only\n"
-        "workload w\n  parallel i in n\n    parallel j in l\n      task k(i, j) a = x[i, j]\n";
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        remake(f, NULL, source, NULL, &schedule);
-        ptowsp_buffer buffer = {
-            .dtype = PTOWSP_F16, .rank = 4, .shape = {cases[i].lead, 2, 256, 256}};
-        memcpy(buffer.strides, cases[i].strides, sizeof cases[i].strides);
-        assert_ok(ptowsp_run_bind_tensor(f->run, "x", &buffer));
-        const uint64_t missed = timed(f, 0)->hbm_bytes;
-        if (missed != cases[i].matrices * 2 * SIZE) {
-            fail_msg("strides %zu: %llu bytes from HBM", i, (unsigned long long)missed);
-        }
-    }
-}
-
 // The last kernel of an execution reads a tile again. Functions, first in the next one, do not.
 TEST_F(contention__functions_read_nothing_again) {
     ptowsp_schedule schedule = lanes_of(1, 3200, 64000);

@@ -1,5 +1,5 @@
-// Views with a limit of rows or columns that is known at run time: sizes that kernels see, on one lane and on
-// several. Waits and errors are cases (tests/cases/loops.case).
+// Views with a limit of rows or columns that is known at run time: random ones, on one lane and on several. Sizes that
+// kernels see are in tests/exec/runs.facts; waits and errors are cases (tests/cases/loops.case).
 
 #include "support/fixture.h"
 
@@ -7,14 +7,11 @@ enum { ROWS = 10, COLS = 6, CASES = 24 };
 
 static int32_t data[ROWS * COLS];  // of x
 static int64_t at[4][CASES];       // row, col, row_count, col_count of task i
-static uint32_t seen[CASES][2];
 
 static ptowsp_cycles note(const ptowsp_task *task, void *user) {
     int64_t i = ptowsp_task_axis(task, 0);
     int32_t *tile = (int32_t *)task->tiles[0].data;
     (void)user;
-    seen[i][0] = (uint32_t)ptowsp_task_rows(task, 0);
-    seen[i][1] = (uint32_t)ptowsp_task_cols(task, 0);
     for (int64_t r = 0; r < ptowsp_task_rows(task, 0); r++) {
         for (int64_t c = 0; c < ptowsp_task_cols(task, 0); c++) {
             tile[r * task->tiles[0].row_stride + c] += (int32_t)i + 1;
@@ -36,28 +33,6 @@ static ptowsp_cycles note_both(const ptowsp_task *task, void *user) {
     return 10;
 }
 
-// The module: a kernel `note` with a tile of `size`, and other declarations and workloads.
-static void compile(fixture *f, const char *size, const char *more,
-                    const ptowsp_schedule *schedule) {
-    char text[1024];
-    const ptowsp_parse_kernel kernels[] = {{.name = "note", .fn = note},
-                                           {.name = "both", .fn = note_both}};
-    const ptowsp_parse_desc attached = {.kernels = kernels, .kernel_count = 2};
-    const ptowsp_program_desc desc = {NULL, schedule};
-    snprintf(text, sizeof text,
-             "module limits\narray row i64\narray col i64\narray rows i64\narray cols i64\n"
-             "tensor x i32 [10, 6] global\n"
-             "kernel note(axes 1, inout tile i32 %s) vector, 10 cycles\n%s",
-             size, more);
-    fixture_clear(f);
-    program_make(f, text, &attached, &desc);
-}
-
-// Tasks with the numbers of `at`, as many as axis `cases` says.
-#define TASKS                                                                                      \
-    "workload main\n  parallel i in cases\n"                                                       \
-    "    task note(i) tile = x at (row[i], col[i]) up to rows[i] rows"
-
 static void bind(ptowsp_run *run, void *x) {
     static const char *const names[4] = {"row", "col", "rows", "cols"};
     for (int i = 0; i < 4; i++) {
@@ -66,35 +41,6 @@ static void bind(ptowsp_run *run, void *x) {
     test_bind(run, "x", x);
 }
 
-// -- sizes ----------------------------------------------------------------------------------------
-
-TEST_F(view_limit__kernels_see_the_least_of_size_limit_and_edge) {
-    // row, col, limits; seen by a kernel of any size, and by one of 4 x 3.
-    static const int64_t cases[][8] = {
-        {0, 0, 1, 1, 1, 1, 1, 1},         {0, 0, 10, 6, 10, 6, 4, 3}, {0, 0, 99, 99, 10, 6, 4, 3},
-        {7, 4, 2, 1, 2, 1, 2, 1},         {7, 4, 4, 3, 3, 2, 3, 2},   {9, 5, 5, 5, 1, 1, 1, 1},
-        {2, 1, INT64_MAX, 2, 8, 2, 4, 2}, {2, 1, 3, 7, 3, 5, 3, 3},
-    };
-    enum { COUNT = sizeof cases / sizeof cases[0] };
-    for (int is_static = 0; is_static < 2; is_static++) {
-        compile(f, is_static ? "4 x 3" : "? x ?", "axis cases 8\n" TASKS " up to cols[i] columns\n",
-                NULL);
-        for (int i = 0; i < COUNT; i++) {
-            for (int k = 0; k < 4; k++) {
-                at[k][i] = cases[i][k];
-            }
-        }
-        bind(f->run, data);
-        assert_ok(ptowsp_run_execute(f->run, NULL));
-        for (int i = 0; i < COUNT; i++) {
-            assert_int_equal(seen[i][0], cases[i][is_static ? 6 : 4]);
-            assert_int_equal(seen[i][1], cases[i][is_static ? 7 : 5]);
-        }
-    }
-}
-
-// -- lanes ----------------------------------------------------------------------------------------
-
 static int64_t least(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
@@ -102,14 +48,20 @@ static int64_t least(int64_t a, int64_t b) {
 TEST_F(view_limit__random_tiles_are_the_same_on_lanes) {
     uint64_t random = test_seed();
     ptowsp_schedule schedule = {.lane_count = 3};
-    compile(
-        f, "? x ?",
-        "axis cases 24\ntensor y i32 [10, 6] global\n"
-        "kernel both(axes 1, inout tile i32 ? x ?, in other i32 ? x ?) vector, 10 cycles\n" TASKS
-        " up to cols[i] columns\n  parallel i in cases\n"
-        "    task both(i) tile = x at (row[i], 0) up to rows[i] rows "
-        "other = y up to cols[i] rows up to rows[i] columns\n",
-        &schedule);
+    const ptowsp_parse_kernel kernels[] = {{.name = "note", .fn = note},
+                                           {.name = "both", .fn = note_both}};
+    const ptowsp_parse_desc attached = {.kernels = kernels, .kernel_count = 2};
+    const ptowsp_program_desc program_desc = {NULL, &schedule};
+    program_make(f,
+                 "module limits\naxis cases 24\narray row i64\narray col i64\narray rows i64\n"
+                 "array cols i64\ntensor x i32 [10, 6] global\ntensor y i32 [10, 6] global\n"
+                 "kernel note(axes 1, inout tile i32 ? x ?) vector, 10 cycles\n"
+                 "kernel both(axes 1, inout tile i32 ? x ?, in other i32 ? x ?) vector, 10 cycles\n"
+                 "workload main\n  parallel i in cases\n    task note(i) tile = x at (row[i], "
+                 "col[i]) up to rows[i] rows up to cols[i] columns\n"
+                 "  parallel i in cases\n    task both(i) tile = x at (row[i], 0) up to rows[i] "
+                 "rows other = y up to cols[i] rows up to rows[i] columns\n",
+                 &attached, &program_desc);
     ptowsp_context_desc desc = {
         .threads = PTOWSP_THREADS_USER, .lane_count = 3, .run_lanes = test_run_lanes_on_threads};
     ptowsp_context *context = test_context(&desc);
