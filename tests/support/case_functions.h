@@ -228,6 +228,17 @@ static inline ptowsp_cycles case_put(const ptowsp_task *task, void *user) {
     return (ptowsp_cycles)ptowsp_task_axis(task, 1);
 }
 
+// Rows of the first tile, each times its number from 1 on, summed into the second. Its time is an axis argument.
+static inline ptowsp_cycles case_weigh(const ptowsp_task *task, void *user) {
+    int32_t sum = 0;
+    (void)user;
+    for (int64_t r = 0; r < ptowsp_task_rows(task, 0); r++) {
+        sum += (int32_t)(r + 1) * *(int32_t *)element_at(task, 0, r, 0);
+    }
+    *i32_of(task, 1) = sum;
+    return (ptowsp_cycles)ptowsp_task_axis(task, 0);
+}
+
 // What `calls` says of it is its first element.
 static inline ptowsp_cycles case_see(const ptowsp_task *task, void *user) {
     (void)user;
@@ -271,6 +282,7 @@ static const case_function case_functions[] = {
     {"put", case_put, NULL, case_cycles_1},
     {"see", case_see, NULL, case_cycles_1},
     {"scalars", case_scalars, NULL, NULL},
+    {"weigh", case_weigh, NULL, case_cycles_0},
 };
 
 #endif

@@ -44,8 +44,6 @@ typedef struct fixture {
     ptowsp_attention_plan plan;
     ptowsp_work unit_items[UNITS], merge_items[MERGES];
     uint32_t unit_begin[LANES + 1], merge_begin[LANES + 1];
-    // Of the decode workload.
-    int64_t kv[400], states[SLOTS], out[3];
 } fixture;
 
 // In the order of HEAD.
@@ -90,41 +88,6 @@ static void plan_draw(fixture *f) {
                                       .lane_count = LANES};
 }
 
-// A unit is the fold of its KV, so that order matters; a merge is the fold of its parts.
-static int64_t fold(int64_t sum, int64_t value) {
-    return (int64_t)((uint64_t)sum * 31 + (uint64_t)value + 7);
-}
-
-static void fold_tile(const ptowsp_task *task, fixture *f, uint32_t kernel, int64_t sum) {
-    const int64_t *in = (const int64_t *)task->tiles[0].data;
-    int64_t count = ptowsp_task_axis(task, 0);
-    assert_int_equal(ptowsp_task_rows(task, 0), count);
-    note_call(task, f, kernel);
-    for (int64_t i = 0; i < count; i++) {
-        sum = fold(sum, in[i]);
-    }
-    *(int64_t *)task->tiles[1].data = sum;
-}
-
-static ptowsp_cycles ten_cost(const ptowsp_task *task, void *user) {
-    return 10 * test_first_arg(task, user);
-}
-
-static ptowsp_cycles decode_short(const ptowsp_task *task, void *user) {
-    fold_tile(task, (fixture *)user, 1, 0);
-    return test_first_arg(task, user);
-}
-
-static ptowsp_cycles decode_long(const ptowsp_task *task, void *user) {
-    fold_tile(task, (fixture *)user, 2, 0);
-    return test_first_arg(task, user);
-}
-
-static ptowsp_cycles decode_merge(const ptowsp_task *task, void *user) {
-    fold_tile(task, (fixture *)user, 3, 1);
-    return ten_cost(task, user);
-}
-
 // A kernel that writes into the lists while the program runs.
 static ptowsp_cycles spoil(const ptowsp_task *task, void *user) {
     (void)task;
@@ -143,9 +106,6 @@ static void fixture_make(fixture *f, const char *text) {
                                            {.name = "timed", .fn = note, .cost = note, .user = f},
                                            {.name = "attend", .fn = note, .cost = test_first_arg},
                                            {.name = "join", .fn = note, .cost = test_first_arg},
-                                           {.name = "short", decode_short, test_first_arg, f},
-                                           {.name = "long", decode_long, test_first_arg, f},
-                                           {.name = "merge", decode_merge, ten_cost, f},
                                            {.name = "spoil", .fn = spoil, .user = f}};
     const ptowsp_parse_desc desc = {kernels, sizeof kernels / sizeof kernels[0], 0};
     memset(f, 0, sizeof *f);
@@ -261,165 +221,6 @@ PLAN_TEST(plan_axis__runs_over_the_units_of_a_moe_plan,
             assert_int_equal(f->calls[i].args[k], expected[i][k]);
         }
     }
-}
-
-// -- a decode workload, on every engine -----------------------------------------------------------
-
-// Units by tier: 2 and above the long kernel, else the short one. Merges behind them.
-#define TILES "in in i64 ? x 1, out out i64 1 x 1) vector, cycles by a cost function\n"
-#define UNIT(kernel, out)                                                                          \
-    "task " kernel "(kv.kv_len[u]) in = cache at (kv_begin[kv.request[u]] + kv.kv_start[u], 0) "   \
-    "up to kv.kv_len[u] rows of edge x 1 out = " out "\n"
-#define TIER(kernel)                                                                               \
-    "        when (kv.flags[u] & 3) == 3\n"                                                        \
-    "          " UNIT(kernel,                                                                      \
-                      "out at (kv.request[u], 0)") "        otherwise\n"                           \
-                                                   "          " UNIT(kernel,                       \
-                                                                     "states at (kv.slot[u], 0)")
-
-static const char decode_text[] =
-    HEAD "array kv_begin i64\n"
-         "tensor cache i64 [?, 1] global\n"
-         "tensor states i64 [?, 1] global\n"
-         "tensor out i64 [?, 1] global\n"
-         "kernel short(axes 1, " TILES "kernel long(axes 1, " TILES "kernel merge(axes 1, " TILES
-         "workload main\n"
-         "  combine\n"
-         "    parallel u in kv\n"
-         "      when kv.tier[u] < 2\n" TIER("short") "      when kv.tier[u] >= 2\n" TIER(
-             "long") "    parallel x in merges of kv\n"
-                     "      task merge(kv.merges.slot_count[x]) in = states at "
-                     "(kv.merges.slot_first[x], 0) "
-                     "up to kv.merges.slot_count[x] rows of edge x 1 out = out at "
-                     "(kv.merges.request[x], 0)\n";
-
-static void decode_bind(fixture *f, int64_t *memory) {
-    static const int64_t begin[3] = {0, 250, 350};
-    int64_t *kv = memory ? memory : f->kv;
-    int64_t *states = memory ? memory + 400 : f->states, *out = memory ? memory + 405 : f->out;
-    ptowsp_buffer buffer = {.data = kv, .rank = 2, .shape = {400, 1}};
-    test_ok(f->context, ptowsp_run_bind_plan(f->run, "kv", &f->plan));
-    test_ok(f->context, ptowsp_run_bind_array(f->run, "kv_begin", PTOWSP_I64, begin, 3));
-    test_ok(f->context, ptowsp_run_bind_tensor(f->run, "cache", &buffer));
-    buffer.data = states;
-    buffer.shape[0] = SLOTS;
-    test_ok(f->context, ptowsp_run_bind_tensor(f->run, "states", &buffer));
-    buffer.data = out;
-    buffer.shape[0] = 3;
-    test_ok(f->context, ptowsp_run_bind_tensor(f->run, "out", &buffer));
-}
-
-// What a plain loop over the drawn plan leaves in `out`.
-static void decode_expected(const int64_t *kv, int64_t out[3]) {
-    static const int64_t begin[3] = {0, 250, 350};
-    int64_t states[SLOTS] = {0};
-    for (uint32_t i = 0; i < UNITS; i++) {
-        const ptowsp_work *unit = &drawn_units[i];
-        int64_t sum = 0;
-        for (uint32_t k = 0; k < unit->params[3]; k++) {
-            sum = fold(sum, kv[begin[unit->params[0]] + unit->params[2] + k]);
-        }
-        if (unit->work_id == PTOWSP_NO_SLOT) {
-            out[unit->params[0]] = sum;
-        } else {
-            states[unit->work_id] = sum;
-        }
-    }
-    for (uint32_t i = 0; i < MERGES; i++) {
-        int64_t sum = 1;
-        for (uint32_t k = 0; k < drawn_merges[i].params[3]; k++) {
-            sum = fold(sum, states[drawn_merges[i].params[2] + k]);
-        }
-        out[drawn_merges[i].params[0]] = sum;
-    }
-}
-
-static void decode_data(int64_t *kv) {
-    uint64_t random = 5;
-    for (int i = 0; i < 400; i++) {
-        kv[i] = test_random_in(&random, -100, 100);
-    }
-}
-
-static void decode_check(fixture *f) {
-    int64_t expected[3];
-    decode_expected(f->kv, expected);
-    assert_memory_equal(f->out, expected, sizeof expected);
-    uint32_t kernels[4] = {0, 0, 0, 0};
-    for (uint32_t i = 0; i < f->call_count; i++) {
-        kernels[f->calls[i].kernel]++;
-    }
-    assert_int_equal(f->call_count, UNITS + MERGES);
-    assert_int_equal(kernels[1], 3);  // tiers 0 and 1
-    assert_int_equal(kernels[2], 3);
-    assert_int_equal(kernels[3], MERGES);
-    memset(f->out, 0x55, sizeof f->out);
-    memset(f->states, 0x55, sizeof f->states);
-}
-
-#define DECODE_TEST(name) TEST_MADE(name, fixture, f, fixture_make(f, decode_text), fixture_free(f))
-
-DECODE_TEST(plan_axis__a_decode_step_runs_on_every_engine) {
-    const ptowsp_schedule schedules[] = {
-        {.dispatch = PTOWSP_DISPATCH_PLAN, .lane_count = LANES},
-        {.dispatch = PTOWSP_DISPATCH_PLAN, .lane_count = 3, .window = 2},
-        {.issue = PTOWSP_ISSUE_IN_ORDER,
-         .dispatch = PTOWSP_DISPATCH_PLAN,
-         .lane_count = LANES,
-         .dependencies = PTOWSP_DEPENDENCIES_HYBRID},
-        {.dispatch = PTOWSP_DISPATCH_WORK_STEALING, .lane_count = 2},
-        {.dispatch = PTOWSP_DISPATCH_PLAN,
-         .lane_count = LANES,
-         .ready = PTOWSP_READY_WORK_STEALING},
-    };
-    for (size_t i = 0; i < sizeof schedules / sizeof schedules[0]; i++) {
-        compile(f, &schedules[i]);
-        decode_data(f->kv);
-        decode_bind(f, NULL);
-        ptowsp_run_options options = {.record_tasks = true};
-        execute(f, &options);
-        decode_check(f);
-        ptowsp_cycles makespan = ptowsp_run_result(f->run)->makespan_cycles;
-        ptowsp_run_options time_only = {.mode = PTOWSP_RUN_TIME_ONLY};
-        execute(f, &time_only);
-        assert_int_equal(f->call_count, 0);
-        assert_true(ptowsp_run_result(f->run)->makespan_cycles == makespan);
-        assert_int_equal(ptowsp_run_result(f->run)->task_count, UNITS + MERGES);
-    }
-}
-
-DEVICE_TEST(plan_axis__a_decode_step_runs_on_threads_and_devices) {
-    static fixture f;
-    fixture_make(&f, decode_text);
-    ptowsp_schedule schedule = {.dispatch = PTOWSP_DISPATCH_PLAN, .lane_count = LANES};
-    compile(&f, &schedule);
-    ptowsp_context_desc desc = {.threads = PTOWSP_THREADS_OWN, .lane_count = 3};
-    ptowsp_run *serial = f.run;
-    ptowsp_context *context = test_context(&desc);
-    assert_ok(ptowsp_run_create(context, f.program, &f.run));
-    decode_data(f.kv);
-    for (uint32_t lanes = 1; lanes <= 3; lanes++) {
-        ptowsp_run_options options = {.lane_count = lanes};
-        decode_bind(&f, NULL);
-        execute(&f, &options);
-        decode_check(&f);
-        assert_true(ptowsp_run_result(f.run)->makespan_cycles == 130);
-    }
-    ptowsp_run_destroy(f.run);
-    f.run = serial;
-    ptowsp_context_destroy(context);
-    ptowsp_device *device = device_of(f.context, 2, LANES, 0);
-    int64_t *memory = (int64_t *)piece_of(device, "all", 408 * sizeof(int64_t));
-    assert_ok(ptowsp_device_copy_in(device, memory, f.kv, sizeof f.kv));
-    decode_bind(&f, memory);
-    f.call_count = 0;
-    test_ok(f.context, ptowsp_device_run(device, f.run, NULL));
-    assert_true(ptowsp_run_result(f.run)->makespan_cycles == 130);
-    assert_ok(ptowsp_device_copy_out(device, f.out, memory + 405, sizeof f.out));
-    decode_check(&f);
-    assert_ok(ptowsp_device_free(device, memory));
-    assert_ok(ptowsp_device_close(device));
-    fixture_free(&f);
 }
 
 // -- work of a chunk plan -------------------------------------------------------------------------
@@ -797,11 +598,15 @@ PLAN_TEST(plan_axis__lists_that_change_during_a_run_are_found,
 
 // -- text and reading -----------------------------------------------------------------------------
 
-DECODE_TEST(plan_axis__modules_and_bindings_can_be_read) {
+static const char flags_text[] =
+    NOTE("1") "workload main\n  parallel u in kv\n    task note(i64(kv.flags[u]))\n";
+
+TEST_MADE(plan_axis__modules_and_bindings_can_be_read, fixture, f, fixture_make(f, flags_text),
+          fixture_free(f)) {
     char text[4096];
     ptowsp_output_buffer buffer = {text, sizeof text, 0};
     ptowsp_module_print(f->m, ptowsp_output_to_buffer(&buffer));
-    assert_string_equal(text, decode_text);
+    assert_string_equal(text, flags_text);
     ptowsp_schedule schedule = {.dispatch = PTOWSP_DISPATCH_PLAN, .lane_count = LANES};
     compile(f, &schedule);
     ptowsp_axis_info units = ptowsp_program_read(f->program)->axes[ALL_UNITS];
