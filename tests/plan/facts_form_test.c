@@ -76,6 +76,7 @@ static const struct {
     {"word\n    a\n  word lacks a", "\"a\" is there 1 times in word: a"},
     {"word\n  number is 7", "word: nothing is said"},
     {"word is\n    two words\n  bytes is a\\x00b\\e; bytes is \"a\\x00b\"; number is 7", NULL},
+    {"word\n    \\\\a\\x41\n    b\\n\\\n    c\n  word is \"\\\\aA\\nb\\nc\\n\"", NULL},
     {"bytes = a;b; b; word is \"\"", "there is no field or call b"},
     {"bytes = \"a;b\"; bytes has a;b\n  bytes = NULL; bytes is NULL; word is two\\x20words\\n",
      NULL},

@@ -22,8 +22,9 @@
 //                               with this one, and with this text; then the case begins again
 //      again                    so it does
 //
-// In a text that is on the line \n, \xHH, \\ and \e are the end of a line, a byte, a backslash and nothing. Numbers may
-// have names. A suite has its objects in variables, and functions that begin a case and list the fields as they are now.
+// In a text \n, \xHH and \\ are the end of a line, a byte and a backslash; \e and a backslash at the end of a line are
+// nothing. Numbers may have names. A suite has its objects in variables, and functions that begin a case and list the
+// fields as they are now.
 
 #ifndef FACTS_H
 #define FACTS_H
@@ -115,7 +116,7 @@ static inline facts_text facts_unescape(const facts *s, const char *from) {
     char *text = (char *)test_alloc(strlen(from) + 1, 1), *out = text;
     for (; *from; from++) {
         unsigned byte = (unsigned char)*from;
-        if (byte == '\\' && *++from == 'e') {
+        if (byte == '\\' && (*++from == 'e' || *from == '\n')) {
             continue;
         } else if (byte == '\\' && *from == 'x' && sscanf(from + 1, "%2x", &byte) == 1) {
             from += 2;
@@ -261,7 +262,7 @@ static inline facts_text facts_block(facts *s, FILE *file, size_t indent) {
         s->line++;
     }
     fseek(file, at, SEEK_SET);
-    return (facts_text){text, size};
+    return size > 0 ? facts_unescape(s, text) : (facts_text){NULL, 0};
 }
 
 // FIELD = TEXT and FIELD is TEXT, without quotes or as lines; false: it says something else of the field.
@@ -278,7 +279,7 @@ static inline bool facts_text_line(facts *s, const facts_field *f, const char *a
             continue;
         }
         const facts_text from = *text ? facts_unescape(s, text + 1) : facts_block(s, file, indent);
-        if (!*text && from.size == 0) {
+        if (!from.data) {
             FACTS_FAIL(s, "%s: nothing is said", f->name);
         }
         memcpy(given, &from, f->size);
