@@ -205,6 +205,13 @@ $(patsubst %,$(BUILD)/isa_%_test.passed,rules values steps timed): $(wildcard te
 $(patsubst %,$(BUILD)/%_test.passed,kernel_text kernel_growth kernel_memory kernel_preload list_text): $(wildcard tests/kernel/*.txt)
 $(BUILD)/npu_error_test.passed: tests/npu/bindings.txt
 $(patsubst %,$(BUILD)/%_test.passed,parse save): $(wildcard tests/text/*.txt)
+$(filter %_facts_test.passed $(patsubst %,$(BUILD)/%_test.passed,attend_job lengths serve),$(PASSED)): \
+    $(wildcard tests/*/*.facts)
+$(BUILD)/dump_read_test.passed: $(wildcard tests/dump/whole/*)
+$(BUILD)/case_form_test.passed: tests/cases/form.txt
+$(patsubst %,$(BUILD)/isa_%_test.passed,rules cost timed): $(wildcard tests/isa/*.txt)
+$(BUILD)/kernel_text_test.passed: $(wildcard tests/kernel/*.txt)
+$(patsubst %,$(BUILD)/%_test.passed,parse save text_facts): $(wildcard tests/text/*.txt)
 $(patsubst %,$(BUILD)/%_test.passed,export report): $(wildcard tests/report/*.py)
 $(patsubst %,$(BUILD)/%_test.passed,npu_expand_text npu_simpler save_golden): $(wildcard tests/golden/*)
 

@@ -1,5 +1,4 @@
-// Errors leave a status and a text in their context: BUSY, failed kernels, files that editors changed,
-// and fields and sizes by their names.
+// Errors leave a status and a text in their context: BUSY, failed kernels, and fields and sizes by their names.
 
 #include "test.h"
 
@@ -115,25 +114,4 @@ TEST_F(policy__that_is_unknown_is_named_so) {
     assert_invalid(ptowsp_moe_rebalance(&cluster, NULL, 1, NULL, 0, &placement, &info));
     ptowsp_plan_explain(&info, TEST_TEXT(text));
     assert_string_equal(text, "plan: cluster.policy has the unknown value 9");
-}
-
-// Loads the text of a saved program after a change, and expects the error.
-static void refuses(ptowsp_context *context, const char *data, size_t length, const char *text) {
-    ptowsp_program *program;
-    test_refused(context, ptowsp_program_load(context, data, length, NULL, &program, NULL),
-                 PTOWSP_INVALID_PARAMS, PTOWSP_NO_INDEX, text);
-}
-
-TEST_F(load__names_line_ends_and_byte_order_marks) {
-    static const char line[] = "ptowsp program 1, 9 bytes, 0123456789abcdef";
-    char data[200];
-    int length = snprintf(data, sizeof data, "%s\r\nmodule m\r\n", line);
-    refuses(f->context, data, (size_t)length, "load: its lines end in CR LF, not in LF");
-    length = snprintf(data, sizeof data, "\xef\xbb\xbf%s\nmodule m\n", line);
-    refuses(f->context, data, (size_t)length, "load: it begins with a byte-order mark");
-    refuses(f->context, "any\r\nthing", 10, "load: this is no saved program");
-    ptowsp_module *module;
-    test_refused(f->context,
-                 ptowsp_module_parse(f->context, "\xef\xbb\xbfmodule m\n", 12, NULL, &module, NULL),
-                 PTOWSP_INVALID_PARAMS, 1, "1:1: the text begins with a byte-order mark");
 }

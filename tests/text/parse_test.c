@@ -1,4 +1,4 @@
-// Modules from their text: what is printed is read again and is the same (errors: parse_faults_test.c);
+// Modules from their text: what is printed is read again and is the same (errors: texts.facts);
 // no bytes and no refused allocation do harm.
 
 #include "workload_sample.h"

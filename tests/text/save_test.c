@@ -1,5 +1,6 @@
 // Saved programs: random ones are loaded and run as the reference says; a file that a person has
-// read; damage of every bit and at every length, also with a good checksum; refused memory.
+// read; damage of every bit and at every length, also with a good checksum; refused memory. What is said of
+// damage, and where, is in texts.facts.
 
 #include "workload_sample.h"
 
@@ -257,16 +258,6 @@ MEMORY_TEST(save__refuses_what_text_cannot_say) {
 
 // -- refusals -------------------------------------------------------------------------------------
 
-static void refused(ptowsp_context *context, const char *text, size_t length, ptowsp_status status,
-                    const char *part) {
-    ptowsp_program *program = (ptowsp_program *)context;
-    ptowsp_text_place place;
-    ptowsp_status found = ptowsp_program_load(context, text, length, NULL, &program, &place);
-    if (found != status || program || !strstr(ptowsp_context_error(context).text, part)) {
-        fail_msg("%d %s", (int)found, ptowsp_context_error(context).text);
-    }
-}
-
 MEMORY_TEST(load__refuses_every_damage) {
     const size_t length = sealed(body, strlen(body), saved);
     for (size_t cut = 0; cut < length; cut++) {
@@ -288,67 +279,8 @@ MEMORY_TEST(load__refuses_every_damage) {
         }
         saved[bit / 8] ^= (char)(1 << bit % 8);
     }
-    refused(context, "", 0, PTOWSP_INVALID_PARAMS, "load: this is no saved program");
-    refused(context, body, strlen(body), PTOWSP_INVALID_PARAMS, "this is no saved program");
-    refused(context, saved, length - 1, PTOWSP_INVALID_PARAMS,
-            "bytes follow the first line, which says");
-    saved[length] = '\n';
-    refused(context, saved, length + 1, PTOWSP_INVALID_PARAMS, "bytes follow the first line");
-    saved[length - 1] = ' ';
-    refused(context, saved, length, PTOWSP_INVALID_PARAMS, "load: damaged: the checksum is ");
-    static const char later[] = "ptowsp program 2 of whatever kind";
-    refused(context, later, sizeof later - 1, PTOWSP_UNSUPPORTED,
-            "load: format 2 is not known; this version has format 1");
-    refused(context, "ptowsp program 1, 5 bytes, 012345678", 36, PTOWSP_INVALID_PARAMS, "no saved");
-    static const char digits[] =
-        "ptowsp program 1, a bytes, 0123456789abcdef\n";  // a is none of ten
-    refused(context, digits, sizeof digits - 1, PTOWSP_INVALID_PARAMS, "no saved");
     assert_invalid(ptowsp_program_load(context, saved, length, NULL, NULL, NULL));
     assert_string_equal(ptowsp_context_error(context).text, "load: data or out_program is NULL");
-}
-
-// A text with a good first line, in which `from` is replaced.
-static void changed(ptowsp_context *context, const char *from, const char *to, uint64_t line,
-                    uint64_t column, const char *part) {
-    const char *at = strstr(body, from);
-    ptowsp_program *program;
-    ptowsp_text_place place;
-    assert_non_null(at);
-    int length =
-        snprintf(printed, SAVED_MAX, "%.*s%s%s", (int)(at - body), body, to, at + strlen(from));
-    size_t size = sealed(printed, (size_t)length, saved);
-    ptowsp_status status = ptowsp_program_load(context, saved, size, NULL, &program, &place);
-    if (status == PTOWSP_OK || place.line != line || place.column != column ||
-        !strstr(ptowsp_context_error(context).text, part)) {
-        fail_msg("%s gives %llu:%llu %s", to, (unsigned long long)place.line,
-                 (unsigned long long)place.column,
-                 status == PTOWSP_OK ? "ok" : ptowsp_context_error(context).text);
-    }
-}
-
-MEMORY_TEST(load__says_where_an_error_is) {
-    changed(context, "axis n 4", "axis n what", 3, 8, "a number is missing here");
-    changed(context, "issue dataflow", "issue data", 16, 9, "there is no such issue");
-    changed(context, "issue dataflow", "issue dataflows", 16, 9, "there is no such issue");
-    changed(context, "issue dataflow", "issue", 16, 8, "there is no such issue");
-    changed(context, "issue dataflow", "issue in order twice", 16, 18, "the line goes on");
-    changed(context, "  issue dataflow", "    issue dataflow", 16, 5, "spaces before a line");
-    changed(context, "issue dataflow", "tissue dataflow", 16, 3,
-            "no directive of a schedule begins like this");
-    changed(context, "affinity of", "affinity off", 17, 21, "over is missing here");
-    changed(context, "vector and", "vectors and", 17, 55, "vector is missing here");
-    changed(context, "task.i]", "i]", 17, 34, "there is no variable or symbol i here");
-    changed(context, "task.i]", "task.\"", 17, 38, "this quote is not closed");
-    changed(context, "9 tasks", "4294967296 tasks", 18, 19, "this number is too large here");
-    changed(context, "structure exact", "structure wrong", 19, 26, "there is no such dependencies");
-    changed(context, "task.args[0]", "task.args[x]", 21, 28, "a number is missing here");
-    changed(context, "task.tag(t)", "task.tag(t", 23, 26, ") is missing here");
-    // What compiling finds has no place.
-    changed(context, "program part", "program parts", 0, 0, "there is no workload parts");
-    changed(context, "window stall at 9", "window stall at 0", 0, 0,
-            "window_policy stall needs window: it is 0");
-    changed(context, "affinity of u64(home[task.i]) + cut", "affinity", 0, 0,
-            "dispatch by a key, but dispatch_key is missing");
 }
 
 MEMORY_TEST(load__survives_any_change_with_a_good_checksum) {
