@@ -46,53 +46,13 @@ TEST_F(print__expressions_have_the_names_of_the_user) {
 
 // -- schedules ------------------------------------------------------------------------------------
 
-TEST_F(print__a_schedule_shows_its_directives) {
-    module_begin(f, "m");
-    ptowsp_schedule s;
+// Others are cases (tests/cases/printed.case).
+TEST_F(print__the_schedule_of_those_who_give_none) {
     ptowsp_schedule_print(NULL, sink());
     assert_string_equal(text, "schedule\n"
                               "  issue dataflow\n"
                               "  dispatch round robin over 1 lanes\n"
                               "  dependencies structure overlap\n");
-    memset(&s, 0, sizeof s);
-    s.issue = PTOWSP_ISSUE_IN_ORDER;
-    s.stream_count = 3;  // the default for lanes
-    s.window = 16;
-    s.window_policy = PTOWSP_WINDOW_BENCHMARK;
-    s.hazards = PTOWSP_HAZARD_RAW;
-    ptowsp_schedule_print(&s, sink());
-    assert_string_equal(text, "schedule\n"
-                              "  issue in order\n"
-                              "  dispatch round robin over 3 lanes\n"
-                              "  window benchmark at 16 tasks\n"
-                              "  dependencies structure\n"
-                              "  hazards raw\n"
-                              "  streams 3\n");
-    memset(&s, 0, sizeof s);
-    s.dispatch = PTOWSP_DISPATCH_HASH;
-    s.dispatch_key = ptowsp_task_variable(f->module, "b");
-    s.pools = PTOWSP_POOLS_BY_UNIT;
-    s.vector_lane_count = 48;
-    s.cube_lane_count = 24;
-    s.dependencies = PTOWSP_DEPENDENCIES_EXACT;
-    s.ready = PTOWSP_READY_PRIORITY;
-    s.priority_key = ptowsp_neg(ptowsp_task_arg(f->module, 1));
-    s.start = PTOWSP_START_THRESHOLD;
-    s.start_threshold = 100;
-    s.stream_count = 2;
-    s.stream_key = ptowsp_task_tag(f->module, "stream");
-    s.timing = PTOWSP_TIMING_BATCHED;
-    s.timing_count = 4;
-    s.timing_cycles = 50;
-    ptowsp_schedule_print(&s, sink());
-    assert_string_equal(text, "schedule\n"
-                              "  issue dataflow\n"
-                              "  dispatch hash of task.b over 48 vector and 24 cube lanes\n"
-                              "  dependencies exact\n"
-                              "  ready priority -task.args[1]\n"
-                              "  start threshold 100 tasks\n"
-                              "  streams 2 by task.tag(stream)\n"
-                              "  timing batched by 4 tasks of 50 cycles\n");
 }
 
 TEST_F(print__capabilities_are_a_table) {
