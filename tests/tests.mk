@@ -206,6 +206,7 @@ $(patsubst %,$(BUILD)/%_test.passed,kernel_text kernel_growth kernel_memory kern
 $(BUILD)/npu_error_test.passed: tests/npu/bindings.txt
 $(patsubst %,$(BUILD)/%_test.passed,parse save): $(wildcard tests/text/*.txt)
 $(filter %_facts_test.passed $(patsubst %,$(BUILD)/%_test.passed,attend_job lengths serve),$(PASSED)): \
+$(filter %_facts_test.passed $(patsubst %,$(BUILD)/%_test.passed,attend_job layout lengths serve),$(PASSED)): \
     $(wildcard tests/*/*.facts)
 $(BUILD)/dump_read_test.passed: $(wildcard tests/dump/whole/*)
 $(BUILD)/case_form_test.passed: tests/cases/form.txt

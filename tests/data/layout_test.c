@@ -1,6 +1,7 @@
-// Layouts: what ranks hold, joins and relayouts, each against data that is really spread.
+// Layouts: what ranks hold, joins and relayouts, each against data that is really spread; and by facts, with what is
+// refused.
 
-#include "test.h"
+#include "facts.h"
 
 enum { RANKS = 64, CELLS = 640 };
 
@@ -132,38 +133,6 @@ static ptowsp_mesh_layout matrix_of(int64_t rows, int64_t cols, ptowsp_spread dp
     return layout;
 }
 
-static ptowsp_spread dim(uint32_t d) {
-    ptowsp_spread spread = {PTOWSP_SHARDED, d, NULL};
-    return spread;
-}
-
-static ptowsp_spread kind_of(ptowsp_spread_kind kind) {
-    ptowsp_spread spread = {kind, 0, NULL};
-    return spread;
-}
-
-TEST(layout__parts_are_those_worked_out_on_paper) {
-    assert_int_equal(ptowsp_mesh_coordinate(&grid, 6, 0), 1);  // 6 = 1 * 4 + 2
-    assert_int_equal(ptowsp_mesh_coordinate(&grid, 6, 1), 2);
-    ptowsp_mesh_layout nested = matrix_of(16, 3, dim(0), dim(0));
-    ptowsp_mesh_layout_part part;
-    assert_ok(ptowsp_mesh_layout_part_of(NULL, &grid, &nested, 6, &part));
-    assert_int_equal(part.offsets[0], 12);  // the second half, and of it the third quarter
-    assert_int_equal(part.sizes[0], 2);
-    assert_int_equal(part.offsets[1], 0);
-    assert_int_equal(part.sizes[1], 3);
-    assert_int_equal(part.bytes, 24);
-    const int64_t cuts[5] = {0, 5, 5, 6, 7};
-    ptowsp_spread by_cuts = {PTOWSP_SHARDED, 0, cuts};
-    ptowsp_mesh_layout uneven = matrix_of(7, 2, kind_of(PTOWSP_PARTIAL_SUM), by_cuts);
-    const int64_t sizes[4] = {5, 0, 1, 1};
-    for (uint32_t r = 0; r < 8; r++) {
-        assert_ok(ptowsp_mesh_layout_part_of(NULL, &grid, &uneven, r, &part));
-        assert_int_equal(part.offsets[0], cuts[r % 4]);
-        assert_int_equal(part.bytes, sizes[r % 4] * 8);
-    }
-}
-
 // -- joins ----------------------------------------------------------------------------------------
 
 static const ptowsp_spread choices[5] = {{PTOWSP_REPLICATED, 0, NULL},
@@ -229,24 +198,6 @@ TEST(layout__joins_are_right_on_every_pair_of_layouts) {
     assert_int_equal(counts[PTOWSP_JOIN_MULTIPLY], 25);
     assert_int_equal(counts[PTOWSP_JOIN_MAX], 36);
     assert_int_equal(counts[PTOWSP_JOIN_MATMUL], 36);
-}
-
-TEST(layout__products_join_outer_dimensions_and_equal_cuts_alone) {
-    const int64_t cuts[2][5] = {{0, 1, 1, 5, 8}, {0, 1, 2, 5, 8}};
-    ptowsp_mesh_layout a = {"a", 2, 3, {4, 6, 8}, {dim(0), dim(2)}}, c;
-    ptowsp_mesh_layout b = {"b", 2, 3, {4, 8, 5}, {dim(0), dim(1)}};
-    a.spreads[1].cuts = b.spreads[1].cuts = cuts[0];
-    assert_ok(ptowsp_mesh_layout_join(NULL, &grid, PTOWSP_JOIN_MATMUL, &a, &b, "c", &c));
-    char text[80];
-    ptowsp_mesh_layout_print(&grid, &c, TEST_TEXT(text));
-    assert_string_equal(text, "c[4 x 6 x 5] {dp: dim 0, tp: partial sum}");
-    b.spreads[1].cuts = cuts[1];
-    assert_invalid(ptowsp_mesh_layout_join(NULL, &grid, PTOWSP_JOIN_MATMUL, &a, &b, "c", &c));
-    b.spreads[1].cuts = NULL;  // equal pieces: 0, 2, 4, 6, 8
-    assert_invalid(ptowsp_mesh_layout_join(NULL, &grid, PTOWSP_JOIN_MATMUL, &a, &b, "c", &c));
-    b.spreads[1].cuts = cuts[0];
-    b.spreads[0].kind = PTOWSP_REPLICATED;  // a has half of the outer products
-    assert_invalid(ptowsp_mesh_layout_join(NULL, &grid, PTOWSP_JOIN_MATMUL, &a, &b, "c", &c));
 }
 
 // -- relayouts ------------------------------------------------------------------------------------
@@ -392,110 +343,102 @@ TEST(layout__relayouts_of_random_layouts_move_the_data_there) {
     }
 }
 
-TEST(layout__relayout_takes_the_collective_of_the_table) {
-    const ptowsp_spread r = kind_of(PTOWSP_REPLICATED), sum = kind_of(PTOWSP_PARTIAL_SUM);
-    const struct {
-        ptowsp_spread from, to;
-        ptowsp_relayout_kind kind;
-        uint64_t bytes;  // of 8 x 4 elements of 4 bytes, 128, over 4 ranks
-    } rows[] = {{r, dim(0), PTOWSP_RELAYOUT_SLICE, 0},
-                {sum, dim(0), PTOWSP_RELAYOUT_REDUCE_SCATTER, 96},
-                {dim(0), dim(1), PTOWSP_RELAYOUT_ALL_TO_ALL, 24},
-                {sum, r, PTOWSP_RELAYOUT_ALL_REDUCE, 192},
-                {dim(1), r, PTOWSP_RELAYOUT_ALL_GATHER, 96}};
-    for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        ptowsp_mesh_layout from = matrix_of(8, 4, r, rows[i].from);
-        ptowsp_mesh_layout to = matrix_of(8, 4, r, rows[i].to);
-        ptowsp_relayout plan;
-        assert_ok(ptowsp_mesh_layout_relayout(NULL, &grid, &from, &to, &plan));
-        assert_int_equal(plan.step_count, 1);
-        assert_int_equal(plan.steps[0].axis, 1);
-        assert_int_equal(plan.steps[0].kind, rows[i].kind);
-        assert_int_equal(plan.bytes, rows[i].bytes);
-    }
-}
+// -- facts ----------------------------------------------------------------------------------------
 
-// -- what is refused ------------------------------------------------------------------------------
+static ptowsp_context *context;
+static ptowsp_mesh mesh;
+static facts_text axis_1, said;
+static int64_t cuts[5], other_cuts[5];
+static uint32_t rank, rank_count, position[2];
+static ptowsp_mesh_layout a, b, c;
+static bool a_is_cut, b_is_cut, b_has_other_cuts;
+static ptowsp_join operation;
+static ptowsp_mesh_layout_part part;
+static ptowsp_relayout plan;
 
-static void refused(ptowsp_context *context, ptowsp_status got, ptowsp_status status,
-                    const char *text) {
-    assert_int_equal(got, status);
-    assert_string_equal(ptowsp_context_error(context).text, text);
-}
-
-#define MESH(status, text)                                                                         \
-    refused(context, ptowsp_mesh_check(context, &mesh, &count), status, "mesh: " text)
-#define BAD(layout, status, text)                                                                  \
-    (bad = layout,                                                                                 \
-     refused(context, ptowsp_mesh_layout_check(context, &grid, &bad), status, "layout: " text))
-
-CONTEXT_TEST(layout__meshes_that_cannot_be_are_refused) {
-    ptowsp_mesh mesh = {0, {"a", "b", "c", "d"}, {2, 2, 2, 2}};
-    uint32_t count = 7;
-    MESH(PTOWSP_INVALID_PARAMS, "0 axes; it has 1 to 4");
-    mesh.axis_count = 5;
-    MESH(PTOWSP_INVALID_PARAMS, "5 axes; it has 1 to 4");
-    mesh.axis_count = 2;
-    mesh.sizes[1] = 0;
-    MESH(PTOWSP_INVALID_PARAMS, "axis 'b' has size 0");
-    mesh.sizes[0] = 65536;
-    mesh.sizes[1] = UINT32_MAX;
-    MESH(PTOWSP_LIMIT_EXCEEDED, "more than 65536 ranks with axis 'b' of 4294967295");
-    mesh.sizes[1] = 2;
-    assert_int_equal(ptowsp_mesh_check(NULL, &mesh, &count), PTOWSP_LIMIT_EXCEEDED);
-    mesh.names[1] = "a";
-    mesh.sizes[1] = 1;
-    MESH(PTOWSP_INVALID_PARAMS, "axis 'a' is there twice");
-    mesh.names[1] = NULL;
-    MESH(PTOWSP_INVALID_PARAMS, "axis 1 has no valid name");
-    assert_invalid(ptowsp_mesh_check(NULL, NULL, NULL));
-    assert_int_equal(count, 7);
-    mesh.names[1] = "b";
-    assert_ok(ptowsp_mesh_check(context, &mesh, &count));
-    assert_int_equal(count, 65536);
-}
-
-CONTEXT_TEST(layout__errors_name_tensor_dimension_and_layouts) {
-    const ptowsp_spread r = kind_of(PTOWSP_REPLICATED), sum = kind_of(PTOWSP_PARTIAL_SUM);
-    ptowsp_mesh_layout bad, made;
-    BAD(matrix_of(12, 4, dim(0), dim(0)), PTOWSP_UNSUPPORTED_SIZE,
-        "dimension 0 of tensor 'w', of 12, is not divided by 8 pieces with axis 'tp'");
-    BAD(matrix_of(8, 4, sum, kind_of(PTOWSP_PARTIAL_MAX)), PTOWSP_INVALID_PARAMS,
-        "tensor 'w' is both a partial sum and a partial maximum with axis 'tp'");
-    BAD(matrix_of(8, 4, r, dim(2)), PTOWSP_INVALID_PARAMS,
-        "tensor 'w' of 2 dimensions along axis 'tp': kind 1, dimension 2");
-    BAD(matrix_of(INT64_MAX, 4, r, r), PTOWSP_LIMIT_EXCEEDED,
-        "the bytes of tensor 'w' do not fit 63 bits");
-    bad = matrix_of(INT64_C(1) << 62, 2, r, r);  // 63 bits are one too few
-    bad.element_bytes = 1;
-    BAD(bad, PTOWSP_LIMIT_EXCEEDED, "the bytes of tensor 'w' do not fit 63 bits");
-    BAD(matrix_of(8, -1, r, r), PTOWSP_INVALID_PARAMS, "dimension 1 of tensor 'w' has size -1");
-    const int64_t falling[5] = {0, 3, 2, 4, 8};
-    ptowsp_spread cuts = {PTOWSP_SHARDED, 0, falling};
-    BAD(matrix_of(8, 4, r, cuts), PTOWSP_INVALID_PARAMS,
-        "cuts of dimension 0 of tensor 'w' along axis 'tp' do not rise from 0 to 8");
-    BAD(matrix_of(8, 4, dim(0), cuts), PTOWSP_INVALID_PARAMS,
-        "dimension 0 of tensor 'w' is cut by axis 'tp' at given places, and by axis "
-        "'dp' too");
-    ptowsp_mesh_layout a = matrix_of(8, 8, r, dim(0)), b = matrix_of(8, 8, sum, dim(1));
+static void begin(void) {
+    const ptowsp_mesh_layout w = {"w", 4, 2, {8, 8}, {{PTOWSP_REPLICATED, 0, NULL}}};
+    mesh = grid;
+    a = b = w;
     b.name = "v";
-    refused(context, ptowsp_mesh_layout_join(context, &grid, PTOWSP_JOIN_ADD, &a, &b, "c", &made),
-            PTOWSP_INVALID_PARAMS,
-            "layout: axis 'dp': no rule for a sum of these: w[8 x 8] {dp: replicated, tp: dim 0} "
-            "and v[8 x 8] {dp: partial sum, tp: dim 1}");
-    refused(context, ptowsp_mesh_layout_relayout(context, &grid, &a, &b, NULL),
-            PTOWSP_INVALID_PARAMS,
-            "layout: axis 'dp': relayout makes nothing partial: w[8 x 8] {dp: replicated, tp: dim "
-            "0} and v[8 x 8] {dp: partial sum, tp: dim 1}");
-    // A product may be too large though its operands are not.
-    a = matrix_of(INT64_C(1) << 40, 1, r, r), b = matrix_of(1, INT64_C(1) << 40, r, r);
-    refused(context,
-            ptowsp_mesh_layout_join(context, &grid, PTOWSP_JOIN_MATMUL, &a, &b, "c", &made),
-            PTOWSP_LIMIT_EXCEEDED, "layout: the bytes of tensor 'c' do not fit 63 bits");
-    a = matrix_of(8, 8, r, dim(0)), b = matrix_of(8, 8, sum, dim(1));
-    b.shape[0] = 4;
-    assert_invalid(ptowsp_mesh_layout_join(NULL, &grid, PTOWSP_JOIN_MATMUL, &a, &b, "c", &made));
-    assert_invalid(ptowsp_mesh_layout_join(NULL, &grid, (ptowsp_join)9, &a, &a, "c", &made));
-    ptowsp_mesh_layout_part part;
-    assert_invalid(ptowsp_mesh_layout_part_of(NULL, &grid, &a, 8, &part));
+    operation = PTOWSP_JOIN_ADD;
+    a_is_cut = b_is_cut = b_has_other_cuts = false;
+    facts_text_set(&axis_1, "tp", 2);
+}
+
+static void cut(void) {
+    a.spreads[1].cuts = a_is_cut ? cuts : NULL;
+    b.spreads[1].cuts = b_has_other_cuts ? other_cuts : b_is_cut ? cuts : NULL;
+    mesh.names[1] = axis_1.data;
+}
+
+static ptowsp_status check_mesh(void) {
+    cut();
+    return ptowsp_mesh_check(context, &mesh, &rank_count);
+}
+
+static ptowsp_status check(void) {
+    cut();
+    return ptowsp_mesh_layout_check(context, &mesh, &a);
+}
+
+static ptowsp_status find_part(void) {
+    cut();
+    const ptowsp_status status = ptowsp_mesh_layout_part_of(context, &mesh, &a, rank, &part);
+    for (uint32_t axis = 0; axis < 2 && status == PTOWSP_OK; axis++) {
+        position[axis] = ptowsp_mesh_coordinate(&mesh, rank, axis);
+    }
+    return status;
+}
+
+static ptowsp_status join(void) {
+    cut();
+    return ptowsp_mesh_layout_join(context, &mesh, operation, &a, &b, "c", &c);
+}
+
+static ptowsp_status print(void) {
+    char text[80];
+    ptowsp_mesh_layout_print(&mesh, &c, TEST_TEXT(text));
+    facts_text_set(&said, text, strlen(text));
+    return PTOWSP_OK;
+}
+
+static ptowsp_status relayout(void) {
+    cut();
+    return ptowsp_mesh_layout_relayout(context, &mesh, &a, &b, &plan);
+}
+
+static const char *error(uint64_t *out_index) {
+    return facts_error(ptowsp_context_error(context), out_index);
+}
+
+#define SPREADS(text, layout, member)                                                              \
+    FACTS_OF(text, layout.spreads->member, sizeof *layout.spreads, 2)
+#define NAMED(text, x) FACTS_OF(text, x, sizeof(x), 1)
+
+static const facts_field *fields(void) {
+    FACTS_RETURN(FIELD_TEXT(axis_1), FIELD_TEXT(said), FIELD(mesh.axis_count),
+                 FIELDS(mesh.sizes, 2), FIELDS(cuts, 5), FIELDS(other_cuts, 5), FIELD(rank),
+                 FIELD(rank_count), FIELDS(position, 2), FIELD(operation), FIELD(a.rank),
+                 FIELD(a.element_bytes), FIELDS(a.shape, a.rank), SPREADS("a.kind", a, kind),
+                 SPREADS("a.dim", a, dim), NAMED("a.is_cut", a_is_cut), FIELD(b.rank),
+                 FIELDS(b.shape, b.rank), SPREADS("b.kind", b, kind), SPREADS("b.dim", b, dim),
+                 NAMED("b.is_cut", b_is_cut), NAMED("b.has_other_cuts", b_has_other_cuts),
+                 FIELDS(part.offsets, 2), FIELDS(part.sizes, 2), FIELD(part.bytes),
+                 FIELD(plan.step_count), FIELD(plan.bytes), NAMED("step.axis", plan.steps[0].axis),
+                 NAMED("step.kind", plan.steps[0].kind));
+}
+
+TEST(layout__facts_hold) {
+    static const facts_call calls[] = {{"check_mesh", check_mesh},
+                                       {"check", check},
+                                       {"find_part", find_part},
+                                       {"join", join},
+                                       {"print", print},
+                                       {"relayout", relayout},
+                                       {NULL, NULL}};
+    facts all = {"tests/data/layouts.facts", begin, fields, calls, error, NULL, 0};
+    context = test_context(NULL);
+    facts_run(&all);
+    ptowsp_context_destroy(context);
 }

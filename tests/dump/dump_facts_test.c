@@ -117,11 +117,7 @@ static void begin(void) {
 }
 
 static const char *error(uint64_t *out_index) {
-    const ptowsp_error last = ptowsp_context_error(context);
-    static char text[1000];
-    *out_index = last.index;
-    snprintf(text, sizeof text, "%s", last.text);
-    return text;
+    return facts_error(ptowsp_context_error(context), out_index);
 }
 
 static const facts_field *fields(void) {

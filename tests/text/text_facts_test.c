@@ -81,19 +81,16 @@ static void begin(void) {
 
 // The error; where it has a place, the text begins with that.
 static const char *error(uint64_t *out_index) {
-    static char last[1000];
     const ptowsp_error e = ptowsp_context_error(of_texts);
-    *out_index = e.index;
-    snprintf(last, sizeof last, "%s", e.text);
     if (e.index != PTOWSP_NO_INDEX) {
         char where[64];
         snprintf(where, sizeof where, "%llu:%llu: ", (unsigned long long)place.line,
                  (unsigned long long)place.column);
-        assert_true(e.index == place.line && strstr(last, where));
+        assert_true(e.index == place.line && strstr(e.text, where));
     } else {
         assert_true(place.line == 0 && place.column == 0);
     }
-    return last;
+    return facts_error(e, out_index);
 }
 
 static void cut_off(void) {
