@@ -54,6 +54,28 @@ static void must(bool is_good, const char *what) {
 
 // -- samples --------------------------------------------------------------------------------------
 
+static void *copy_of(const void *data, size_t size) {
+    void *copy = malloc(size);
+    must(copy != NULL, "copy_of");
+    return memcpy(copy, data, size);
+}
+#define COPY(type, ...)   ((type *)copy_of(&(type)__VA_ARGS__, sizeof(type)))
+#define KEEP(type, value) ((type *)copy_of((const type[1]){value}, sizeof(type)))
+
+// A function that makes an object with a call, and one that fills a structure that stays.
+#define MAKES(type, name, call)                                                                    \
+    static type *name(void) {                                                                      \
+        type *made = NULL;                                                                         \
+        MUST(call == PTOWSP_OK);                                                                   \
+        return made;                                                                               \
+    }
+#define FILLS(type, name, call)                                                                    \
+    static type *name(void) {                                                                      \
+        static type made;                                                                          \
+        MUST(call == PTOWSP_OK);                                                                   \
+        return &made;                                                                              \
+    }
+
 static ptowsp_context *the_context;
 
 static ptowsp_context *context(void) {
@@ -107,15 +129,10 @@ static const ptowsp_kernel_fn kernels[3] = {no_kernel, no_kernel, no_kernel};
 static const ptowsp_work_fn table[3] = {nothing, nothing, nothing};
 static const ptowsp_output output = {no_output, NULL};
 
-static ptowsp_module *module_empty(void) {
-    ptowsp_module *module = NULL;
-    MUST(ptowsp_module_create(context(), NULL, &module) == PTOWSP_OK);
-    return module;
-}
+MAKES(ptowsp_module, module_empty, ptowsp_module_create(context(), NULL, &made))
 
 static ptowsp_module *the_module;
 static ptowsp_kernel kernel, tile_kernel;
-static ptowsp_kernel_desc new_kernel = {.name = "new", .fn = no_kernel};
 static ptowsp_axis axis, ragged, sparse;
 static ptowsp_tensor tensor;
 static ptowsp_channel channel;
@@ -168,11 +185,10 @@ static ptowsp_module *in_workload(void) {
 }
 
 // Without a mesh, over which lists are not placed.
-static const ptowsp_kernel joins_alone[1];
 static ptowsp_module *in_plain_workload(void) {
-    ptowsp_module *m = the_module = module_empty();
-    ptowsp_workload_begin(m, "w");
-    return m;
+    the_module = module_empty();
+    ptowsp_workload_begin(the_module, "w");
+    return the_module;
 }
 
 static ptowsp_module *in_pipeline(void) {
@@ -196,8 +212,9 @@ static ptowsp_module *in_when(void) {
     return m;
 }
 
-static ptowsp_module *in_process(bool is_sender) {
+static ptowsp_module *in_process(bool is_sender, bool has_event) {
     ptowsp_module *m = in_pipeline();
+    channel = has_event ? ptowsp_event_make(m, "event") : channel;
     ptowsp_process_begin(m, "one");
     if (is_sender) {
         ptowsp_produces(m, channel);
@@ -243,18 +260,19 @@ static ptowsp_body *body(void) {
     return b;
 }
 
-static ptowsp_program *program(void) {
-    ptowsp_program *made = NULL;
-    ptowsp_module *m = module_done();
-    MUST(ptowsp_program_create(context(), m, NULL, &made) == PTOWSP_OK);
+MAKES(ptowsp_program, program, ptowsp_program_create(context(), module_done(), NULL, &made))
+
+// Its tensor is bound to memory.
+static ptowsp_run *run_of(const ptowsp_program *of, void *memory) {
+    ptowsp_run *made = NULL;
+    const ptowsp_buffer x = {memory, 0, PTOWSP_F32, 2, {1, 64}, {0}};
+    MUST(ptowsp_run_create(context(), of, &made) == PTOWSP_OK);
+    MUST(ptowsp_run_bind_tensor(made, "x", &x) == PTOWSP_OK);
     return made;
 }
 
 static ptowsp_run *run(void) {
-    ptowsp_run *made = NULL;
-    MUST(ptowsp_run_create(context(), program(), &made) == PTOWSP_OK);
-    ptowsp_buffer x = {room, 0, PTOWSP_F32, 2, {1, 64}, {0}};
-    MUST(ptowsp_run_bind_tensor(made, "x", &x) == PTOWSP_OK);
+    ptowsp_run *made = run_of(program(), room);
     ptowsp_record_options record = {.level = PTOWSP_RECORD_EDGES};
     MUST(ptowsp_run_record(made, &record) == PTOWSP_OK);
     return made;
@@ -301,11 +319,7 @@ static ptowsp_graph *graph_done(void) {
     return made;
 }
 
-static ptowsp_device *device(void) {
-    ptowsp_device *made = NULL;
-    MUST(ptowsp_device_open(context(), NULL, &made) == PTOWSP_OK);
-    return made;
-}
+MAKES(ptowsp_device, device, ptowsp_device_open(context(), NULL, &made))
 
 static void *device_memory(ptowsp_device *of) {
     void *made = NULL;
@@ -314,53 +328,35 @@ static void *device_memory(ptowsp_device *of) {
 }
 
 static ptowsp_run *run_on(ptowsp_device *of) {
-    ptowsp_run *made_run = NULL;
-    has_transient = false;
-    MUST(ptowsp_run_create(context(), program(), &made_run) == PTOWSP_OK);
-    has_transient = true;
     void *memory = NULL;
+    has_transient = false;
+    ptowsp_program *made = program();
+    has_transient = true;
     MUST(ptowsp_device_alloc(of, "x", 256, &memory) == PTOWSP_OK);
-    ptowsp_buffer x = {memory, 0, PTOWSP_F32, 2, {1, 64}, {0}};
-    MUST(ptowsp_run_bind_tensor(made_run, "x", &x) == PTOWSP_OK);
-    return made_run;
+    return run_of(made, memory);
 }
 
-static ptowsp_hub *hub(void) {
-    static const ptowsp_hub_desc desc = {.rank_count = 1};
-    ptowsp_hub *made = NULL;
-    MUST(ptowsp_hub_create(context(), &desc, &made) == PTOWSP_OK);
-    return made;
+static const ptowsp_hub_desc hub_desc = {.rank_count = 1};
+MAKES(ptowsp_hub, hub, ptowsp_hub_create(context(), &hub_desc, &made))
+
+static const ptowsp_ranks_desc *ranks_desc(void) {
+    return COPY(ptowsp_ranks_desc, {.rank_count = 1, .transport = ptowsp_hub_transport(hub(), 0)});
 }
 
-static ptowsp_ranks_desc *ranks_desc(void) {
-    static ptowsp_ranks_desc desc;
-    desc.rank_count = 1;
-    desc.transport = ptowsp_hub_transport(hub(), 0);
-    return &desc;
-}
-
-static ptowsp_ranks *ranks(void) {
-    ptowsp_ranks *made = NULL;
-    MUST(ptowsp_ranks_create(context(), ranks_desc(), &made) == PTOWSP_OK);
-    return made;
-}
+MAKES(ptowsp_ranks, ranks, ptowsp_ranks_create(context(), ranks_desc(), &made))
 
 static ptowsp_tuning_key tuning_key = {1, "cpu", {1}, PTOWSP_TUNING_NS};
 
-static ptowsp_tuning *tuning(void) {
+static ptowsp_tuning *tuning(const char *path) {
     ptowsp_tuning *made = NULL;
-    MUST(ptowsp_tuning_create(context(), NULL, &made) == PTOWSP_OK);
+    MUST(ptowsp_tuning_create(context(), path, &made) == PTOWSP_OK);
     MUST(ptowsp_tuning_add(made, &tuning_key, 1, "label") == PTOWSP_OK);
     return made;
 }
 
 static ptowsp_rails_desc rails_desc = {.variant_count = 2};
 
-static ptowsp_rails *rails(void) {
-    static ptowsp_rails made;
-    MUST(ptowsp_rails_init(&rails_desc, 0, &made) == PTOWSP_OK);
-    return &made;
-}
+FILLS(ptowsp_rails, rails, ptowsp_rails_init(&rails_desc, 0, &made))
 
 // Plans: three sequences, of which the first is split.
 static const int32_t lengths[3] = {5000, 100, 50};
@@ -369,7 +365,6 @@ static ptowsp_binding step_bindings[3] = {
     {.kind = PTOWSP_BIND_LENGTHS, .name = "r", .data = lengths, .count = 3, .dtype = PTOWSP_I32},
     {.kind = PTOWSP_BIND_SLOT, .value = 1},
     {.kind = PTOWSP_BIND_TRANSIENTS}};
-static const ptowsp_plan_config plan_config = {.chunk_min = 256};
 static ptowsp_attention_batch attention_batch = {lengths, NULL, 3};
 static ptowsp_attention_config attention_config = {.kv_head_count = 1, .lane_count = 3};
 static ptowsp_attention_sizes attention_sizes;
@@ -389,8 +384,6 @@ static ptowsp_attention_plan *plan(void) {
     return &made;
 }
 
-static ptowsp_attention_scratch scratch = {(ptowsp_partial *)room, (float *)(room + 4096), 64, 2};
-
 static ptowsp_attention_job *job(void) {
     static uint32_t progress[4096];
     static ptowsp_attention_job made;
@@ -401,10 +394,6 @@ static ptowsp_attention_job *job(void) {
     made.progress = progress;
     must(ptowsp_attention_progress_size(made.plan) <= COUNT_OF(progress), "progress");
     return &made;
-}
-
-static ptowsp_work *units(void) {
-    return plan()->units;
 }
 
 static const int32_t ids[6] = {0, 1, 1, 2, 0, 2};
@@ -420,12 +409,11 @@ static ptowsp_moe_order *order(void) {
 
 static const ptowsp_moe_config moe_config = {.expert_count = 3, .lane_count = 3};
 
-static ptowsp_moe_batch moe_batch = {moe_counts, moe_offsets};
-
 static ptowsp_moe_sizes *moe_sizes(void) {
     static ptowsp_moe_sizes made;
     order();
-    MUST(ptowsp_moe_size(&moe_batch, &moe_config, &made, NULL) == PTOWSP_OK);
+    MUST(ptowsp_moe_size(COPY(ptowsp_moe_batch, {moe_counts, moe_offsets}), &moe_config, &made,
+                         NULL) == PTOWSP_OK);
     return &made;
 }
 
@@ -433,7 +421,8 @@ static ptowsp_moe_plan *moe_plan(void) {
     static _Alignas(8) char moe_block[4096];
     static ptowsp_moe_plan made;
     MUST(ptowsp_moe_place(moe_sizes(), moe_block, sizeof moe_block, &made) == PTOWSP_OK);
-    MUST(ptowsp_moe_generate(&moe_batch, &moe_config, &made, NULL) == PTOWSP_OK);
+    MUST(ptowsp_moe_generate(COPY(ptowsp_moe_batch, {moe_counts, moe_offsets}), &moe_config, &made,
+                             NULL) == PTOWSP_OK);
     return &made;
 }
 
@@ -463,12 +452,8 @@ static ptowsp_prefix_tree *tree(void) {
     return &made;
 }
 
-static ptowsp_prefix_sizes *prefix_sizes(void) {
-    static ptowsp_prefix_sizes made;
-    MUST(ptowsp_prefix_size(&prefix_attention, &attention_config, tree(), &made, NULL) ==
-         PTOWSP_OK);
-    return &made;
-}
+FILLS(ptowsp_prefix_sizes, prefix_sizes,
+      ptowsp_prefix_size(&prefix_attention, &attention_config, tree(), &made, NULL))
 
 static ptowsp_prefix_plan *prefix_plan(void) {
     static ptowsp_prefix_plan made;
@@ -536,20 +521,6 @@ static const ptowsp_prefix_given given = {
     {lengths, NULL, 3}, parents, node_tokens, 3, request_nodes};
 
 static const ptowsp_mesh mesh = {1, {"tp"}, {2}};
-static const ptowsp_mesh_layout layout = {"t", 4, 2, {4, 4}, {{PTOWSP_REPLICATED, 0, NULL}}};
-static const ptowsp_mesh one = {1, {"tp"}, {1}};
-static ptowsp_collective collective = {.kind = PTOWSP_ALL_REDUCE,
-                                       .algorithm = PTOWSP_ALGORITHM_RING,
-                                       .dtype = PTOWSP_F32,
-                                       .count = 4,
-                                       .members = 1};
-static ptowsp_links links;
-static ptowsp_linear linear = {2, 2, {1, 2}};
-static const ptowsp_machine *machine(void) {
-    static ptowsp_machine made;
-    made = ptowsp_machine_910b();
-    return &made;
-}
 static const ptowsp_span spans[3] = {{1, 2, 0, 0}, {2, 3, 0, 0}, {3, 4, 0, 1}};
 static const char *const names[3] = {"a", "b", "c"};
 static const ptowsp_span_arrow arrows[3] = {{0, 1}, {0, 2}, {1, 2}};
@@ -570,10 +541,6 @@ static const ptowsp_what_if *what_ifs_of(const ptowsp_run *of) {
         what_ifs[i].percent = 50;
     }
     return what_ifs;
-}
-
-static ptowsp_task_trace task_trace(const ptowsp_run *of) {
-    return ptowsp_run_trace_at(of, 0);
 }
 
 static const ptowsp_issue issues[3] = {0};
@@ -597,7 +564,6 @@ static const ptowsp_search_desc search_desc = {.orders = orders,
                                                .base.control = {PTOWSP_CONTROL_AICPU, 1, 1, {0}},
                                                .bind = bind_sample};
 static ptowsp_search_result results[8];
-static ptowsp_search_summary search_summary = {.result_count = 3};
 
 static const char *program_text(size_t *length) {
     static char data[1 << 16];
@@ -612,95 +578,33 @@ static const char *program_text(size_t *length) {
     return data;
 }
 static size_t text_length;
-static const ptowsp_parse_kernel parse_kernels[1] = {{.name = "k", .fn = no_kernel}};
-static const ptowsp_parse_desc parse_desc = {parse_kernels, 1, 0};
-static const ptowsp_node *node(void) {
-    static ptowsp_node made_node;
-    made_node = ptowsp_task_make(the_module, &task);
-    return &made_node;
-}
-static ptowsp_expr *expr(void) {
-    static ptowsp_expr made_expr;
-    made_expr = ptowsp_i64(the_module, 0);
-    return &made_expr;
-}
 static ptowsp_view *load_view(void) {
     static ptowsp_view view;
     const ptowsp_tensor_desc desc = {"i", PTOWSP_U64, 2, {1, 1}, PTOWSP_LOCATION_GLOBAL};
     view.tensor = ptowsp_tensor_make(the_module, &desc);
     return &view;
 }
-static ptowsp_work *merges(void) {
-    return plan()->merges;
-}
-static ptowsp_module *in_process_with_event(bool is_sender) {
-    ptowsp_module *m = in_pipeline();
-    channel = ptowsp_event_make(m, "event");
-    ptowsp_process_begin(m, "one");
-    if (is_sender) {
-        ptowsp_produces(m, channel);
-    } else {
-        ptowsp_consumes(m, channel);
-    }
-    return m;
-}
-static ptowsp_tuning *tuning_file(void) {
-    ptowsp_tuning *made_tuning = NULL;
-    MUST(ptowsp_tuning_create(context(), "tuning", &made_tuning) == PTOWSP_OK);
-    MUST(ptowsp_tuning_add(made_tuning, &tuning_key, 1, "label") == PTOWSP_OK);
-    return made_tuning;
-}
-static ptowsp_work *joins(void) {
-    return prefix_plan()->joins;
-}
-
 static ptowsp_npu *the_npu;
 static ptowsp_program *the_program;  // of the tree
-static ptowsp_run *run_of_tree(void) {
-    ptowsp_run *made_run = NULL;
-    MUST(ptowsp_run_create(context(), the_program, &made_run) == PTOWSP_OK);
-    const ptowsp_buffer x = {room, 0, PTOWSP_F32, 2, {1, 64}, {0}};
-    MUST(ptowsp_run_bind_tensor(made_run, "x", &x) == PTOWSP_OK);
-    return made_run;
-}
 static const char *fresh_directory(void) {
     static char name[40];
     snprintf(name, sizeof name, "tree%ld", (long)getpid());
     return name;
 }
-static ptowsp_context *fresh_context(void) {
-    ptowsp_context *fresh = NULL;
-    MUST(ptowsp_context_create(NULL, &fresh) == PTOWSP_OK);
-    return fresh;
-}
-static ptowsp_npu *npu(void) {
-    MUST(the_npu != NULL);
-    return the_npu;
-}
-
+MAKES(ptowsp_context, fresh_context, ptowsp_context_create(NULL, &made))
 #define DUMP_TEXT "{\"tasks\":[{\"task_id\":\"0\"}]}"
 #define DUMP_LANES                                                                                 \
     "{\"metadata\":{\"clock_freq_hz\":1000000,\"num_cores\":1,\"core_types\":[\"aiv\"]},"          \
     "\"aicore_tasks\":[[0,0,1,10,20,0]]}"
 static const ptowsp_dump_desc dump_desc = {.deps = {DUMP_TEXT, sizeof DUMP_TEXT - 1},
                                            .swimlane = {DUMP_LANES, sizeof DUMP_LANES - 1}};
-static ptowsp_dump *dump(void) {
-    ptowsp_dump *made_dump = NULL;
-    MUST(ptowsp_dump_open(context(), &dump_desc, &made_dump) == PTOWSP_OK);
-    return made_dump;
-}
+MAKES(ptowsp_dump, dump, ptowsp_dump_open(context(), &dump_desc, &made))
 
 static const int64_t wide[8] = {1, 1, 1, 1, 1, 1, 1, 1};
 static const uint64_t samples[3] = {1, 2, 3};
 static uint32_t next_replicas[8];
 static int32_t o_indptr[64], merge_indptr[64], request_indices[64], kv_tile_indices[64];
-static const ptowsp_attention_arrays arrays = {request_indices, kv_tile_indices, o_indptr,
-                                               merge_indptr};
-static ptowsp_work *made_work(void) {
-    ptowsp_work *made_units = NULL;
-    MUST(ptowsp_work_create(context(), 3, &made_units) == PTOWSP_OK);
-    return made_units;
-}
+MAKES(ptowsp_work, made_work, ptowsp_work_create(context(), 3, &made))
 static const ptowsp_instruction_desc *instruction(ptowsp_body *of) {
     static ptowsp_instruction_desc made_desc = {.name = "TADD"};
     ptowsp_alloc_desc like = {.dtype = PTOWSP_F32, .rows = 1, .cols = 64};
@@ -714,21 +618,12 @@ static ptowsp_module *in_other_workload(void) {
     ptowsp_workload_begin(m, "callee");
     return m;
 }
-static ptowsp_kernel choice(void) {
-    ptowsp_choice_desc desc = {.name = "choice", .variants = {{.kernel = kernel}}};
-    return ptowsp_kernel_choice(the_module, &desc);
-}
 static const char *module_text(size_t *length) {
     static char data[1 << 16];
     ptowsp_output_buffer buffer = {data, sizeof data, 0};
     ptowsp_module_print(module_done(), ptowsp_output_to_buffer(&buffer));
     *length = buffer.length;
     return data;
-}
-static const ptowsp_task_trace *trace(const ptowsp_run *of) {
-    static ptowsp_task_trace made_trace;
-    made_trace = task_trace(of);
-    return &made_trace;
 }
 static ptowsp_run *run_started(void) {
     ptowsp_run *started = run();
@@ -742,23 +637,8 @@ static ptowsp_graph *graph_started(void) {
 }
 static const uint32_t edges[3][2] = {{0, 1}, {0, 2}, {1, 2}};
 static ptowsp_graph_task_desc parts[3] = {{.fn = no_task}, {.fn = no_task}, {.fn = no_task}};
-static const ptowsp_graph_part graph_part = {parts, 3, edges, 3};
 static ptowsp_cycles cycles[3];
 static const uint64_t scalars[3] = {1, 2, 3};
-static const ptowsp_launch launch = {.kernels = kernels,
-                                     .kernel_count = 3,
-                                     .ids = numbers,
-                                     .instance_count = 3,
-                                     .scalars = scalars,
-                                     .scalar_count = 3,
-                                     .out_cycles = cycles};
-
-static void *copy_of(const void *data, size_t size) {
-    void *copy = malloc(size);
-    must(copy != NULL, "copy_of");
-    return memcpy(copy, data, size);
-}
-#define COPY(type, ...) ((type *)copy_of(&(type)__VA_ARGS__, sizeof(type)))
 
 // -- the rows -------------------------------------------------------------------------------------
 
@@ -962,7 +842,6 @@ static bool in_child(const call_row *row, way which, const void *of, size_t numb
 int main(void) {
     const struct rlimit none = {0, 0};
     setrlimit(RLIMIT_CORE, &none);
-    links = ptowsp_links_make(PTOWSP_LINKS_ASCEND_910B);
     at = "setup";
     has_transient = false;
     const ptowsp_npu_build_desc build = {.compiler = "c++", .options = "-O0"};
