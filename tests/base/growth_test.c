@@ -14,86 +14,26 @@
 
 enum { TEXT_MAX = 1 << 15, PAD_MAX = 16 };
 
-static const char declarations[] =
-    "axis n dynamic\n"
-    "axis kv ragged i32\n"
-    "axis pages sparse\n"
-    "axis p plan\n"
-    "axis p plan, its lanes\n"
-    "symbol cut\n"
-    "array order i32\n"
-    "array table u8\n"
-    "tensor t i64 [?, 4, 8] l2\n"
-    "tensor x i32 [8, 8] global\n"
-    "tensor mid i32 [size(n), 8] global transient\n"
-    "tensor low i32 [size(n), 8] global transient\n"
-    "kernel k(axes 1, inout c i64 ? x 8, s u64, \"in\" u64) mix, 7 cycles, time only\n"
-    "kernel move(axes 0, in a i32 1 x 8, out b i32 1 x 8) vector, 2 cycles, time only\n"
-    "kernel w(axes 1) vector, 3 cycles, time only\n"
-    "kernel sum(axes 0, inout data i32 ? x ?) link, all_reduce, sum\n";
-
-static const char statements[] =
-    "  for_each i in n\n"
-    "    task move() a = x at (0, 0) b = mid at (i, 0)\n"
-    "    task move() a = mid at (i, 0) b = low at (i, 0)\n"
-    "    task move() a = low at (i, 0) b = x at (1, 0)\n"
-    "  parallel l in lanes of p\n"
-    "    parallel u in p[l]\n"
-    "      task k(u) c = t[u] at (0, 2) up to p.kv_len[u] rows of edge x 8 s = cut in = 2u tag g "
-    "= 1u as node 9\n"
-    "      task k(u) c = t[u] of 2 x 8 s = u64(u > 1 ? 1 : 2) in = 5u tag g = 2u after node 9\n"
-    "  parallel b in kv\n"
-    "    when order[b] > 3 && table[b] < 9u\n"
-    "      task w(min(i64(order[b]), 7))\n"
-    "    otherwise\n"
-    "      call part(b, order[b] == 1)\n"
-    "  select e in pages[0]\n"
-    "    call part(entry(e), i64(order[e]) == kv[e])\n"
-    "  combine\n"
-    "    slot_load 1 = x at (1, 0) of 1 x 8 element (0, 3)\n"
-    "    sequence\n"
-    "      slot_set 2 = slot_u64[1] + cut\n"
-    "      task sum() data = x as node 10\n"
-    "    pipeline q after node 10\n"
-    "      channel c depth 2 latency cut * 2u\n"
-    "      channel d depth cut latency 3\n"
-    "      event done\n"
-    "      process a replicas r in n produces c, done\n"
-    "        send c(r)\n"
-    "        close c\n"
-    "        when r == 0\n"
-    "          record done\n"
-    "        otherwise\n"
-    "          call part(r, true)\n"
-    "      process b consumes c, done produces d\n"
-    "        consume y from c\n"
-    "          when y > 2\n"
-    "            send d(y)\n"
-    "        wait done\n"
-    "      process f consumes d\n"
-    "        receive z from d\n"
-    "          task move() a = x at (z, 0) b = x at (0, 0)\n"
-    "        for_each j in n\n"
-    "          task w(j)\n";
-
-// `pads` declarations of each kind and statements before the others.
+// tests/base/growth.txt with so many declarations of each kind and statements in the places that it names.
 static size_t text_of(char *text, uint32_t pads) {
-    char *at = text;
-    at += sprintf(at, "module grow slots 4\n");
-    for (uint32_t i = 0; i < pads; i++) {
-        at += sprintf(at, "axis pad_axis_%u %u\nsymbol pad_symbol_%u\narray pad_array_%u i64\n", i,
-                      i + 1, i, i);
-        at += sprintf(at, "tensor pad_tensor_%u i32 [1, 8] global\n", i);
-        at += sprintf(at, "kernel pad_kernel_%u(axes 1) vector, 1 cycles, time only\n", i);
+    char line[200], *at = text;
+    FILE *file = fopen("tests/base/growth.txt", "r");
+    assert_non_null(file);
+    while (fgets(line, sizeof line, file)) {
+        const bool is_statements = strcmp(line, "@statements\n") == 0;
+        const bool is_place = is_statements || strcmp(line, "@declarations\n") == 0;
+        at += is_place ? 0 : sprintf(at, "%s", line);
+        for (uint32_t i = 0; i < pads && is_place; i++) {
+            at += sprintf(at,
+                          is_statements
+                              ? "  parallel v%u in pad_axis_%u\n    task w(v%u + pad_array_%u[0])\n"
+                              : "axis pad_axis_%u 3\nsymbol pad_symbol_%u\narray pad_array_%u i64\n"
+                                "tensor pad_tensor_%u i32 [1, 8] global\n"
+                                "kernel pad_kernel_%u(axes 1) vector, 1 cycles, time only\n",
+                          i, i, i, i, i);
+        }
     }
-    at += sprintf(at, "%s", declarations);
-    at += sprintf(at, "workload part(a i64, f bool)\n  when f && a > -5\n    task w(a + 1)\n");
-    at += sprintf(at, "workload main\n");
-    for (uint32_t i = 0; i < pads; i++) {
-        at += sprintf(at, "  parallel v%u in pad_axis_%u\n    task w(v%u + pad_array_%u[0])\n", i,
-                      i, i, i);
-    }
-    at += sprintf(at, "%s", statements);
+    fclose(file);
     assert_true(at - text < TEXT_MAX);
     return (size_t)(at - text);
 }
