@@ -13,7 +13,7 @@
 //      lists     that kernel, as printed; listed, unlisted PART / PART: of it as printed
 //      refused   STATUS [at LINE] [TEXT], which may begin with its place, line:column
 //
-// What is printed is read again, and printed the same; so is its last kernel. Kernels to which nothing is attached take 1 cycle.
+// What is printed is read again, and printed the same; so is its last kernel. A program is saved and loaded. Kernels to which nothing is attached take 1 cycle.
 
 #ifndef CASE_TEXTS_H
 #define CASE_TEXTS_H
@@ -67,10 +67,26 @@ static inline ptowsp_status case_give(case_subject *s, const char *lines) {
     return case_parse(s);
 }
 
+// The program is saved, and loaded as the same.
+static inline void case_save_text(case_subject *s, const ptowsp_program_desc *desc) {
+    const ptowsp_parse_desc attached = {s->attached, s->attached_count, 1};
+    char *text = (char *)case_alloc(CASE_PRINT_MAX);
+    ptowsp_output_buffer buffer = {text, CASE_PRINT_MAX, 0};
+    const ptowsp_output saved = ptowsp_output_to_buffer(&buffer);
+    ptowsp_program *loaded = NULL;
+    case_ok(s, "save", ptowsp_program_save(s->context, s->module, desc, saved));
+    assert_true(buffer.length < CASE_PRINT_MAX);
+    case_ok(s, "load",
+            ptowsp_program_load(s->context, text, buffer.length, &attached, &loaded, NULL));
+    case_check_text(s, "loaded", case_printed(NULL, loaded), case_printed(NULL, s->program));
+    ptowsp_program_destroy(loaded);
+}
+
 static inline void case_compile_text(case_subject *s) {
     if (!s->program) {
         const ptowsp_program_desc desc = case_desc(s);
         case_ok(s, "compile", ptowsp_program_create(s->context, s->module, &desc, &s->program));
+        case_save_text(s, &desc);
     }
 }
 

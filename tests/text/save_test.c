@@ -1,6 +1,6 @@
 // Saved programs: random ones are loaded and run as the reference says; a file that a person has
 // read; damage of every bit and at every length, also with a good checksum; refused memory. What is said of
-// damage, and where, is in texts.facts.
+// damage, and where, is in texts.facts; how keys are written in cases/printed.case.
 
 #include "workload_sample.h"
 
@@ -33,18 +33,6 @@ static ptowsp_program *load_saved(ptowsp_context *context, const ptowsp_program 
     print_program(loaded, again);
     assert_string_equal(printed, again);
     return loaded;
-}
-
-// The program of a module is saved and loaded.
-static void save_and_load(ptowsp_context *context, ptowsp_module *module,
-                          const ptowsp_schedule *schedule) {
-    const ptowsp_program_desc desc = {NULL, schedule};
-    const ptowsp_parse_desc parse = {NULL, 0, 1};
-    ptowsp_program *program = NULL;
-    test_ok(context, ptowsp_program_create(context, module, &desc, &program));
-    const size_t length = save(context, module, &desc, saved);
-    ptowsp_program_destroy(load_saved(context, program, length, &parse));
-    test_destroy(NULL, program, module, NULL);
 }
 
 // -- random programs ------------------------------------------------------------------------------
@@ -174,64 +162,6 @@ MEMORY_TEST(save__writes_what_it_reads) {
     assert_non_null(strstr(printed, "issue in order"));
     assert_non_null(strstr(printed, "task k"));
     test_destroy(NULL, program, module, NULL);
-}
-
-MEMORY_TEST(save__keys_have_names_of_any_kind) {
-    static const char *const names[] = {
-        "i",
-        "args",
-        "tag",
-        "task.x",
-        "a b",
-        "a.b",
-        "task.",
-        "slot_u64",
-        "true",
-        "min",
-        "fifty_eight_characters_which_with_the_word_before_are_63__",
-        "fifty_nine_characters_which_with_the_word_before_are_more__",
-        "sixty_three_characters_which_is_as_many_as_names_may_have______"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        ptowsp_module *module = test_module(context, NULL);
-        ptowsp_axis axis = ptowsp_axis_dense(module, "n", 2);
-        ptowsp_task_desc task = {0};
-        ptowsp_kernel_desc kernel = {.name = "k", .cycles = 1};
-        task.kernel = ptowsp_kernel_make(module, &kernel);
-        task.tags[0].name = names[i];
-        ptowsp_workload_begin(module, "w");
-        task.tags[0].value =
-            ptowsp_cast(ptowsp_parallel_begin(module, names[i], axis), PTOWSP_TYPE_U64);
-        ptowsp_task_make(module, &task);
-        ptowsp_scope_end(module);
-        ptowsp_scope_end(module);
-        ptowsp_schedule schedule = {.dispatch = PTOWSP_DISPATCH_HASH,
-                                    .lane_count = 3,
-                                    .dispatch_key = ptowsp_task_variable(module, names[i]),
-                                    .stream_count = 2};
-        schedule.stream_key = ptowsp_task_tag(module, names[i]);
-        save_and_load(context, module, &schedule);
-    }
-}
-
-// A symbol task.r and an array task.args are not parts of the task.
-MEMORY_TEST(save__keys_tell_what_is_bound_from_parts_of_the_task) {
-    for (int i = 0; i < 2; i++) {
-        ptowsp_module *module = test_module(context, NULL);
-        ptowsp_axis axis = ptowsp_axis_dense(module, "n", 2);
-        ptowsp_kernel_desc kernel = {.name = "k", .axis_count = 1, .cycles = 1};
-        ptowsp_task_desc task = {.kernel = ptowsp_kernel_make(module, &kernel)};
-        ptowsp_schedule schedule = {.dispatch = PTOWSP_DISPATCH_AFFINITY, .lane_count = 3};
-        schedule.dispatch_key =
-            i == 0 ? ptowsp_symbol(module, "task.r")
-                   : ptowsp_array_at(module, "task.args", PTOWSP_U64, ptowsp_i64(module, 0));
-        ptowsp_workload_begin(module, "w");
-        task.axes[0] = ptowsp_parallel_begin(module, "r", axis);
-        ptowsp_task_make(module, &task);
-        ptowsp_scope_end(module);
-        ptowsp_scope_end(module);
-        save_and_load(context, module, &schedule);
-        assert_non_null(strstr(again, i == 0 ? "dispatch task.r" : "= task.args[0]"));
-    }
 }
 
 MEMORY_TEST(save__refuses_what_text_cannot_say) {
