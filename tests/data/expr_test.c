@@ -1,6 +1,7 @@
 // Scalar expressions: what every operator means, folded, compiled and in loops; which types are taken;
-// limits. Which operands are looked at is in cases/expressions.case, how expressions read in
-// cases/expression_texts.case and, at random, in expr_text_test.c.
+// limits. Other refusals are in cases/builder.case, which operands are looked at in
+// cases/expressions.case, how expressions read in cases/expression_texts.case and, at random, in
+// expr_text_test.c.
 
 #include "expr_reference.h"
 
@@ -183,30 +184,6 @@ TEST(expr__quotients_in_loops_are_exact_up_to_where_doubles_are) {
     }
 }
 
-// -- arrays ---------------------------------------------------------------------------------------
-
-FIXTURE_TEST(expr__arrays_of_floats_or_with_other_indices_are_refused) {
-    REFUSED(f, ptowsp_array_at(f->m, "w", PTOWSP_F32, ptowsp_i64(f->m, 0)),
-            "module: array w: elements of type f32, index of type i64; elements are "
-            "integers or bool, an index is i64");
-    REFUSED(f, ptowsp_array_at(f->m, "w", PTOWSP_I32, ptowsp_u64(f->m, 0)),
-            "module: array w: elements of type i32, index of type u64; elements are "
-            "integers or bool, an index is i64");
-    ptowsp_array_at(f->m, "w", PTOWSP_I32, ptowsp_i64(f->m, 0));
-    REFUSED(f, ptowsp_array_at(f->m, "w", PTOWSP_I64, ptowsp_i64(f->m, 0)),
-            "module: array w: read as i64 here and as i32 before");
-    ptowsp_expr none = {f->m, 0};
-    REFUSED(f, ptowsp_array_at(f->m, "w", PTOWSP_I32, none),
-            "module: array_at: an operand is no expression");
-    ptowsp_axis_ragged(f->m, "kv");
-    REFUSED(f, ptowsp_array_at(f->m, "kv", PTOWSP_I8, ptowsp_i64(f->m, 0)),
-            "module: array kv: lengths are i32, i64, u32 or u64, not i8");
-    ptowsp_array_at(f->m, "kv", PTOWSP_BOOL, ptowsp_i64(f->m, 0));
-    ptowsp_axis_ragged(f->m, "kv");
-    module_error_is(f, PTOWSP_INVALID_PARAMS,
-                    "module: axis kv: its lengths are read as bool; they are i32, i64, u32 or u64");
-}
-
 // -- types ----------------------------------------------------------------------------------------
 
 static const char *type_name(ptowsp_type type) {
@@ -249,52 +226,19 @@ TEST(expr__operators_take_the_types_that_they_say_and_no_others) {
     }
 }
 
-TEST(expr__operands_that_are_none_or_of_another_module_are_refused) {
-    fixture f, other;
-    fixture_make(&f);
-    fixture_make(&other);
+TEST(expr__that_is_none_is_of_no_module) {
     const ptowsp_expr none = {NULL, 0};
     assert_int_equal(ptowsp_expr_type(none), PTOWSP_TYPE_NONE);
     assert_string_equal(printed(none), "none");
-    assert_int_equal(ptowsp_add(none, none).id, 0);  // of no module: nobody to tell
-    REFUSED(&f, ptowsp_add(ptowsp_i64(f.m, 1), none), "module: add: an operand is no expression");
-    REFUSED(&f, ptowsp_select(none, none, ptowsp_i64(f.m, 1)),
-            "module: select: an operand is no expression");
-    ptowsp_mul(ptowsp_i64(f.m, 1), ptowsp_i64(other.m, 1));
-    module_error_is(&f, PTOWSP_INVALID_PARAMS,
-                    "module: mul: an operand is no expression of this module");
-    module_error_is(&other, PTOWSP_OK, "");
-    fixture_renew(&f);
-    assert_int_equal(ptowsp_cast(ptowsp_i64(f.m, 1), (ptowsp_type)4).id, 0);
-    module_error_is(&f, PTOWSP_INVALID_PARAMS, "module: cast: 4 is no type");
+    assert_int_equal(ptowsp_add(none, none).id, 0);  // nobody to tell
     assert_int_equal(ptowsp_cast(none, PTOWSP_TYPE_NONE).id, 0);
-    fixture_renew(&f);
-    ptowsp_cast(none, PTOWSP_TYPE_I64);  // of no module: nobody to tell
-    module_error_is(&f, PTOWSP_OK, "");
-    ptowsp_not(ptowsp_i64(f.m, 1));
-    ptowsp_expr after = ptowsp_add(ptowsp_i64(f.m, 1), ptowsp_i64(f.m, 1));
-    assert_int_equal(after.id, 0);  // after an error nothing is built
-    module_error_is(&f, PTOWSP_INVALID_PARAMS, "module: not: it does not take (i64)");
-    fixture_free(&other);
-    fixture_free(&f);
+    assert_int_equal(ptowsp_cast(none, PTOWSP_TYPE_I64).id, 0);
 }
 
-FIXTURE_TEST(expr__leaves_that_are_not_there_are_refused) {
-    ptowsp_slot(f->m, PTOWSP_SLOT_COUNT - 1, PTOWSP_TYPE_U64);
-    module_error_is(f, PTOWSP_OK, "");
-    ptowsp_slot(f->m, PTOWSP_SLOT_COUNT, PTOWSP_TYPE_U64);
-    module_error_is(f, PTOWSP_INVALID_PARAMS, "module: slot 256: there are 256 slots");
-    assert_int_equal(ptowsp_module_error(f->m).index, 256);
-    fixture_renew(f);
-    assert_int_equal(ptowsp_slot(f->m, 7, PTOWSP_TYPE_NONE).id, 0);
-    module_error_is(f, PTOWSP_INVALID_PARAMS, "module: slot 7: 0 is no type");
-    fixture_renew(f);
-    const ptowsp_axis none = {0}, absent = {55};
-    REFUSED(f, ptowsp_axis_size(f->m, none), "module: axis_size: there is no axis 0");
-    REFUSED(f, ptowsp_axis_size(f->m, absent), "module: axis_size: there is no axis 55");
-    ptowsp_axis_size(f->m, ptowsp_axis_ragged(f->m, "kv"));
-    module_error_is(f, PTOWSP_INVALID_PARAMS,
-                    "module: axis_size: axis kv is not dense, dynamic or of a plan");
+FIXTURE_TEST(expr__there_is_none_after_an_error) {
+    ptowsp_not(ptowsp_i64(f->m, 1));
+    assert_int_equal(ptowsp_add(ptowsp_i64(f->m, 1), ptowsp_i64(f->m, 1)).id, 0);
+    module_error_is(f, PTOWSP_INVALID_PARAMS, "module: not: it does not take (i64)");
 }
 
 // -- limits ---------------------------------------------------------------------------------------

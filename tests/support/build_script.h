@@ -252,6 +252,16 @@ static inline ptowsp_plan_field script_field(script *s) {
     return (ptowsp_plan_field)strtol(word, NULL, 10);
 }
 
+static inline ptowsp_dtype script_dtype(script *s) {
+    char word[SCRIPT_WORD_MAX];
+    script_word(s, word);
+    int type = PTOWSP_F16;
+    while (strcmp(ptowsp_dtype_name((ptowsp_dtype)type), word) != 0) {
+        assert_true(++type <= PTOWSP_BOOL);
+    }
+    return (ptowsp_dtype)type;
+}
+
 // choice NAME KERNEL [if:EXPRESSION] [priority:N] [cost:N] ...
 static inline void script_choice(script *s) {
     char name[SCRIPT_WORD_MAX];
@@ -353,8 +363,20 @@ static inline bool script_declares(script *s, const char *call) {
         script_choice(s);
     } else if (!strcmp(call, "explain")) {
         script_explain(s);
-    } else if (!strcmp(call, "array")) {
-        s->last = ptowsp_array_at(m, script_name(s), PTOWSP_I32, ptowsp_i64(m, 0)).id;
+    } else if (!strcmp(call, "array")) {  // NAME [TYPE EXPRESSION]: of i32, at 0
+        const char *name = script_name(s);
+        const ptowsp_dtype type = script_is_end(s) ? PTOWSP_I32 : script_dtype(s);
+        s->last =
+            ptowsp_array_at(m, name, type, script_is_end(s) ? ptowsp_i64(m, 0) : script_expr(s)).id;
+    } else if (!strcmp(call, "slot")) {  // NUMBER TYPE
+        const uint32_t slot = (uint32_t)script_number(s);
+        s->last = ptowsp_slot(m, slot, (ptowsp_type)script_number(s)).id;
+    } else if (!strcmp(call, "cast")) {  // EXPRESSION TYPE
+        const ptowsp_expr expr = script_expr(s);
+        s->last = ptowsp_cast(expr, (ptowsp_type)script_number(s)).id;
+    } else if (!strcmp(call, "select_of")) {  // EXPRESSION EXPRESSION EXPRESSION
+        const ptowsp_expr condition = script_expr(s), a = script_expr(s);
+        s->last = ptowsp_select(condition, a, script_expr(s)).id;
     } else if (!strcmp(call, "symbol")) {
         s->last = ptowsp_symbol(m, script_name(s)).id;
     } else {

@@ -200,9 +200,7 @@ static const uint64_t values[] = {
 // clang-format on
 enum { VALUE_COUNT = COUNT_OF(values) };
 
-// A test with a module; and a call after which the module has this error, and there is another one.
+// A test with a module.
 #define FIXTURE_TEST(name) TEST_MADE(name, fixture, f, fixture_make(f), fixture_free(f))
-#define REFUSED(f, call, text)                                                                     \
-    (call, module_error_is(f, PTOWSP_INVALID_PARAMS, text), fixture_renew(f))
 
 #endif
