@@ -23,10 +23,11 @@ __attribute__((unused)) static int test_pthread_create(pthread_t *out_thread,
 
 #undef pthread_create
 
+#include "fork.h"
+
 #include <sched.h>
 #include <stdatomic.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #if defined(__has_feature)
@@ -304,40 +305,26 @@ TEST(context__any_thread_that_cannot_be_started_fails_and_leaks_nothing) {
 enum { ROOM_IS_LARGE = 99 };
 
 // Creates a context with 1000 lanes where there is room for far fewer stacks, also for those of musl,
-// which have 128 KiB whatever the limit. Runs in a child.
-// ROOM_IS_LARGE: the limit is not kept, as under qemu.
-static int create_in_little_room(void) {
-    struct rlimit limit = {(rlim_t)96 << 20, (rlim_t)96 << 20};
-    struct rlimit stack = {(rlim_t)8 << 20, (rlim_t)8 << 20};  // what each thread gets
-    if (setrlimit(RLIMIT_STACK, &stack) || setrlimit(RLIMIT_AS, &limit)) {
-        return 1;
-    }
+// which have 128 KiB whatever the limit. ROOM_IS_LARGE: the limit is not kept, as under qemu.
+static void create_in_little_room(void *user) {
+    const struct rlimit limit = {(rlim_t)96 << 20, (rlim_t)96 << 20};
+    const struct rlimit stack = {(rlim_t)8 << 20, (rlim_t)8 << 20};  // what each thread gets
+    CHILD_CHECK(user == NULL && setrlimit(RLIMIT_STACK, &stack) == 0);
+    CHILD_CHECK(setrlimit(RLIMIT_AS, &limit) == 0);
     void *volatile beyond = malloc((size_t)97 << 20);
     if (beyond) {
-        return ROOM_IS_LARGE;
+        test_exit(ROOM_IS_LARGE);
     }
     test_memory memory = {0, 0, 0, 0};
     ptowsp_context_desc desc = desc_over(&memory, OWN, 1000);
     ptowsp_context *context = (ptowsp_context *)(void *)&desc;
-    if (ptowsp_context_create(&desc, &context) != PTOWSP_SYSTEM_FAILED) {
-        return 2;
-    }
-    if (context) {
-        return 3;
-    }
-    if (memory.live_blocks || memory.live_bytes) {
-        return 4;
-    }
-    if (threads_started == 0 || threads_started != atomic_load(&threads_ended)) {
-        return 5;
-    }
-    // The room is free again.
-    desc.lane_count = 4;
-    if (ptowsp_context_create(&desc, &context) != PTOWSP_OK) {
-        return 6;
-    }
+    CHILD_CHECK(ptowsp_context_create(&desc, &context) == PTOWSP_SYSTEM_FAILED && !context);
+    CHILD_CHECK(memory.live_blocks == 0 && memory.live_bytes == 0);
+    CHILD_CHECK(threads_started > 0 && threads_started == atomic_load(&threads_ended));
+    desc.lane_count = 4;  // the room is free again
+    CHILD_CHECK(ptowsp_context_create(&desc, &context) == PTOWSP_OK);
     ptowsp_context_destroy(context);
-    return memory.live_blocks ? 7 : 0;
+    CHILD_CHECK(memory.live_blocks == 0);
 }
 
 TEST(context__a_system_without_room_for_threads_is_an_error) {
@@ -345,18 +332,9 @@ TEST(context__a_system_without_room_for_threads_is_an_error) {
         return;  // sanitizers reserve terabytes
     }
     threads_reset(0);
-    pid_t child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        _exit(create_in_little_room());
-    }
-    int result = 0;
-    assert_int_equal(waitpid(child, &result, 0), child);
-    assert_true(WIFEXITED(result));
-    if (WEXITSTATUS(result) == ROOM_IS_LARGE) {
+    if (test_in_child(create_in_little_room, NULL, ROOM_IS_LARGE) == ROOM_IS_LARGE) {
         skip();
     }
-    assert_int_equal(WEXITSTATUS(result), 0);
 }
 
 // An allocator that notes whether it was called on another thread than the first.

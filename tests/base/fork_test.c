@@ -13,8 +13,6 @@
 #include "src/base/start.h"
 #include "fork.h"
 
-#include <sys/wait.h>
-
 #if defined(__SANITIZE_THREAD__)
 #define UNDER_TSAN 1
 #elif defined(__has_feature)
@@ -29,32 +27,7 @@ const char *__tsan_default_options(void) {
 }
 #endif
 
-enum { LANES = 3, ITEMS = 64, SECONDS = 60 };
-
-// In a child cmocka's assertions would go on with the next test.
-#define CHECK(condition)                                                                           \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fprintf(stderr, "in the child, line %d: %s\n", __LINE__, #condition);                  \
-            test_exit(1);                                                                          \
-        }                                                                                          \
-    } while (0)
-
-static void in_child(void (*fn)(void *user), void *user) {
-    const pid_t child = test_fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        alarm(SECONDS);
-        fn(user);
-        test_exit(0);
-    }
-    int status = -1;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-        fail_msg("the child %s %d", WIFSIGNALED(status) ? "hangs or crashes: signal" : "ends with",
-                 WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
-    }
-}
+enum { LANES = 3, ITEMS = 64 };
 
 static bool is_error(const ptowsp_context *context, const char *text) {
     const ptowsp_error error = ptowsp_context_error(context);
@@ -74,7 +47,7 @@ TEST(fork__a_child_does_not_end_its_parents_rank) {
     ptowsp_context *context = test_context(NULL);
     assert_ok(ptowsp_hub_create(context, &desc, &hub));
     ptowsp_transport a = ptowsp_hub_transport(hub, 0), b = ptowsp_hub_transport(hub, 1);
-    in_child(leave_hub, &a);
+    test_in_child(leave_hub, &a, 0);
     int sent = 5, received = 0;
     uint64_t tag = 0, size = 0;
     bool is_done = false;
@@ -99,7 +72,7 @@ static void in_child_locked(void (*fn)(void *user), void *user, pwsp_mutex *cons
     for (size_t i = 0; i < lock_count; i++) {
         pwsp_mutex_lock(locks[i]);
     }
-    in_child(fn, user);
+    test_in_child(fn, user, 0);
     for (size_t i = lock_count; i > 0; i--) {
         pwsp_mutex_unlock(locks[i - 1]);
     }
@@ -126,11 +99,11 @@ static void use_lanes(ptowsp_context *context) {
     job j = {0};
     uint32_t count = 0;
     while (count < 3 || (j.others == 0 && ptowsp_context_lane_count(context) > 1)) {
-        CHECK(ptowsp_parallel_for(context, ITEMS, 1, count_items, &j) == PTOWSP_OK);
+        CHILD_CHECK(ptowsp_parallel_for(context, ITEMS, 1, count_items, &j) == PTOWSP_OK);
         count++;
     }
     for (uint32_t i = 0; i < ITEMS; i++) {
-        CHECK(j.counts[i] == count);
+        CHILD_CHECK(j.counts[i] == count);
     }
 }
 
@@ -153,14 +126,14 @@ static void use_and_destroy_context(void *user) {
 static void fork_twice(void *user) {
     use_lanes((ptowsp_context *)user);
     const pid_t child = test_fork();
-    CHECK(child >= 0);
+    CHILD_CHECK(child >= 0);
     if (child == 0) {
-        alarm(SECONDS);
+        alarm(CHILD_SECONDS);
         use_and_destroy_context(user);
         test_exit(0);
     }
     int status = -1;
-    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    CHILD_CHECK(waitpid(child, &status, 0) == child && status == 0);
     use_and_destroy_context(user);
 }
 
@@ -280,12 +253,12 @@ static void start_again(void *user) {
     for (int round = 0; round < 2; round++) {
         t->entered = 0;
         if (t->place != ON_DEVICE) {
-            CHECK(start_run(t) == PTOWSP_OK);
-            CHECK(ptowsp_run_wait(t->run) == PTOWSP_OK && t->entered == 8);
+            CHILD_CHECK(start_run(t) == PTOWSP_OK);
+            CHILD_CHECK(ptowsp_run_wait(t->run) == PTOWSP_OK && t->entered == 8);
         }
-        CHECK(ptowsp_graph_start(t->graph) == PTOWSP_OK);
-        CHECK(ptowsp_graph_wait(t->graph) == PTOWSP_OK);
-        CHECK(t->entered == (t->place == ON_DEVICE ? 8 : 16));
+        CHILD_CHECK(ptowsp_graph_start(t->graph) == PTOWSP_OK);
+        CHILD_CHECK(ptowsp_graph_wait(t->graph) == PTOWSP_OK);
+        CHILD_CHECK(t->entered == (t->place == ON_DEVICE ? 8 : 16));
     }
     end(t);
 }
@@ -317,10 +290,10 @@ static void check_lost_run(things *t) {
         "run: the parent of this process executes it; here it can only be destroyed";
     hold(t, false);
     for (int i = 0; i < 2; i++) {
-        CHECK(ptowsp_run_poll(t->run) == PTOWSP_SYSTEM_FAILED && is_error(t->context, text));
-        CHECK(ptowsp_run_wait(t->run) == PTOWSP_SYSTEM_FAILED && is_error(t->context, text));
-        CHECK(start_run(t) == PTOWSP_BUSY);
-        CHECK(ptowsp_run_execute(t->run, NULL) == PTOWSP_BUSY);
+        CHILD_CHECK(ptowsp_run_poll(t->run) == PTOWSP_SYSTEM_FAILED && is_error(t->context, text));
+        CHILD_CHECK(ptowsp_run_wait(t->run) == PTOWSP_SYSTEM_FAILED && is_error(t->context, text));
+        CHILD_CHECK(start_run(t) == PTOWSP_BUSY);
+        CHILD_CHECK(ptowsp_run_execute(t->run, NULL) == PTOWSP_BUSY);
     }
 }
 
@@ -328,16 +301,16 @@ static void lose_run(void *user) {
     things *t = (things *)user;
     check_lost_run(t);
     ptowsp_run_destroy(t->run);
-    CHECK(ptowsp_run_create(t->context, t->program, &t->run) == PTOWSP_OK);
+    CHILD_CHECK(ptowsp_run_create(t->context, t->program, &t->run) == PTOWSP_OK);
     use_lanes(t->context);  // it is not busy any more
     if (t->place == ON_DEVICE) {
-        CHECK(start_run(t) == PTOWSP_SYSTEM_FAILED);
-        CHECK(ptowsp_device_close(t->device) == PTOWSP_OK);
-        CHECK(ptowsp_device_open(t->context, NULL, &t->device) == PTOWSP_OK);
+        CHILD_CHECK(start_run(t) == PTOWSP_SYSTEM_FAILED);
+        CHILD_CHECK(ptowsp_device_close(t->device) == PTOWSP_OK);
+        CHILD_CHECK(ptowsp_device_open(t->context, NULL, &t->device) == PTOWSP_OK);
     }
     t->entered = 0;
-    CHECK(start_run(t) == PTOWSP_OK);
-    CHECK(ptowsp_run_wait(t->run) == PTOWSP_OK && t->entered == 8);
+    CHILD_CHECK(start_run(t) == PTOWSP_OK);
+    CHILD_CHECK(ptowsp_run_wait(t->run) == PTOWSP_OK && t->entered == 8);
     end(t);
 }
 
@@ -349,7 +322,7 @@ TEST(fork__a_child_can_only_destroy_a_run_that_executes) {
             hold(&t, true);
             assert_ok(start_run(&t));
             await_entered(&t);
-            in_child(how ? lose_run : only_end, &t);
+            test_in_child(how ? lose_run : only_end, &t, 0);
             hold(&t, false);
             assert_ok(ptowsp_run_wait(t.run));
             end(&t);
@@ -363,17 +336,19 @@ static void lose_graph(void *user) {
     things *t = (things *)user;
     hold(t, false);
     for (int i = 0; i < 2; i++) {
-        CHECK(ptowsp_graph_poll(t->graph) == PTOWSP_SYSTEM_FAILED && is_error(t->context, text));
-        CHECK(ptowsp_graph_wait(t->graph) == PTOWSP_SYSTEM_FAILED && is_error(t->context, text));
-        CHECK(ptowsp_graph_start(t->graph) == PTOWSP_BUSY);
-        CHECK(ptowsp_graph_run(t->graph) == PTOWSP_BUSY);
+        CHILD_CHECK(ptowsp_graph_poll(t->graph) == PTOWSP_SYSTEM_FAILED &&
+                    is_error(t->context, text));
+        CHILD_CHECK(ptowsp_graph_wait(t->graph) == PTOWSP_SYSTEM_FAILED &&
+                    is_error(t->context, text));
+        CHILD_CHECK(ptowsp_graph_start(t->graph) == PTOWSP_BUSY);
+        CHILD_CHECK(ptowsp_graph_run(t->graph) == PTOWSP_BUSY);
     }
     ptowsp_graph_destroy(t->graph);
     use_lanes(t->context);
     t->graph = graph_of(t);
     t->entered = 0;
-    CHECK(ptowsp_graph_start(t->graph) == PTOWSP_OK);
-    CHECK(ptowsp_graph_wait(t->graph) == PTOWSP_OK && t->entered == 8);
+    CHILD_CHECK(ptowsp_graph_start(t->graph) == PTOWSP_OK);
+    CHILD_CHECK(ptowsp_graph_wait(t->graph) == PTOWSP_OK && t->entered == 8);
     end(t);
 }
 
@@ -395,9 +370,9 @@ TEST(fork__a_child_can_only_destroy_a_graph_that_executes) {
 // An execution that has ended by the fork is there in the child, too.
 static void wait_for_both(void *user) {
     things *t = (things *)user;
-    CHECK(ptowsp_run_wait(t->run) == PTOWSP_OK);
-    CHECK(ptowsp_graph_start(t->graph) == PTOWSP_OK);
-    CHECK(ptowsp_graph_wait(t->graph) == PTOWSP_OK);
+    CHILD_CHECK(ptowsp_run_wait(t->run) == PTOWSP_OK);
+    CHILD_CHECK(ptowsp_graph_start(t->graph) == PTOWSP_OK);
+    CHILD_CHECK(ptowsp_graph_wait(t->graph) == PTOWSP_OK);
     end(t);
 }
 
@@ -409,7 +384,7 @@ TEST(fork__a_child_has_the_results_of_what_has_ended) {
         while (pwsp_load_seq_cst(&t.run->start->state) != PWSP_START_DONE) {
             usleep(50);
         }
-        in_child(wait_for_both, &t);
+        test_in_child(wait_for_both, &t, 0);
         assert_ok(ptowsp_run_wait(t.run));
         end(&t);
     }
@@ -423,16 +398,16 @@ static void use_device(void *user) {
     things *t = (things *)user;
     void *memory;
     ptowsp_run_options options = {.lane_count = 1};
-    CHECK(ptowsp_device_alloc(t->device, "x", 64, &memory) == PTOWSP_SYSTEM_FAILED);
-    CHECK(is_error(t->context, text));
-    CHECK(ptowsp_device_run_graph(t->device, t->graph) == PTOWSP_SYSTEM_FAILED);
-    CHECK(ptowsp_device_run(t->device, t->run, &options) == PTOWSP_SYSTEM_FAILED);
-    CHECK(ptowsp_device_start(t->device, t->run, &options) == PTOWSP_SYSTEM_FAILED);
-    CHECK(is_error(t->context, text));
-    CHECK(ptowsp_device_close(t->device) == PTOWSP_OK);
-    CHECK(ptowsp_device_open(t->context, NULL, &t->device) == PTOWSP_OK);
-    CHECK(ptowsp_device_run_graph(t->device, t->graph) == PTOWSP_OK);
-    CHECK(ptowsp_device_run(t->device, t->run, &options) == PTOWSP_OK);
+    CHILD_CHECK(ptowsp_device_alloc(t->device, "x", 64, &memory) == PTOWSP_SYSTEM_FAILED);
+    CHILD_CHECK(is_error(t->context, text));
+    CHILD_CHECK(ptowsp_device_run_graph(t->device, t->graph) == PTOWSP_SYSTEM_FAILED);
+    CHILD_CHECK(ptowsp_device_run(t->device, t->run, &options) == PTOWSP_SYSTEM_FAILED);
+    CHILD_CHECK(ptowsp_device_start(t->device, t->run, &options) == PTOWSP_SYSTEM_FAILED);
+    CHILD_CHECK(is_error(t->context, text));
+    CHILD_CHECK(ptowsp_device_close(t->device) == PTOWSP_OK);
+    CHILD_CHECK(ptowsp_device_open(t->context, NULL, &t->device) == PTOWSP_OK);
+    CHILD_CHECK(ptowsp_device_run_graph(t->device, t->graph) == PTOWSP_OK);
+    CHILD_CHECK(ptowsp_device_run(t->device, t->run, &options) == PTOWSP_OK);
     end(t);
 }
 

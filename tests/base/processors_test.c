@@ -5,12 +5,11 @@
 
 #include "src/base/processors.h"
 
-#include "test.h"
+#include "fork.h"
 
 #include <ftw.h>
 #include <sched.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 
 #define NO_QUOTA UINT64_MAX
 
@@ -101,51 +100,36 @@ TEST(processors__the_smallest_quota_counts_in_both_versions) {
     }
 }
 
-// In a child whose affinity is the first processors of this process's.
-static void be_child(int count) {
+// In a child: as many as the first processors of this process's affinity.
+static void use_processors(void *user) {
+    const uint32_t count = *(const uint32_t *)user;
     cpu_set_t all, some;
     CPU_ZERO(&some);
-    if (sched_getaffinity(0, sizeof all, &all) != 0) {
-        test_exit(1);
-    }
-    for (size_t i = 0, taken = 0; i < CPU_SETSIZE && taken < (size_t)count; i++) {
+    CHILD_CHECK(sched_getaffinity(0, sizeof all, &all) == 0);
+    for (uint32_t i = 0, taken = 0; i < CPU_SETSIZE && taken < count; i++) {
         if (CPU_ISSET(i, &all)) {
             CPU_SET(i, &some);
             taken++;
         }
     }
-    if (sched_setaffinity(0, sizeof some, &some) != 0) {
-        test_exit(2);
-    }
+    CHILD_CHECK(sched_setaffinity(0, sizeof some, &some) == 0);
     const uint64_t quota = pwsp_quota_count("");
-    const uint32_t expected = quota < (uint64_t)count ? (uint32_t)quota : (uint32_t)count;
-    if (ptowsp_processor_count() != expected) {
-        test_exit(3);
-    }
+    const uint32_t expected = quota < count ? (uint32_t)quota : count;
+    CHILD_CHECK(ptowsp_processor_count() == expected);
 #if !defined(PTOWSP_NO_THREADS)
     const ptowsp_context_desc desc = {.threads = PTOWSP_THREADS_OWN};
     ptowsp_context *context;
-    if (ptowsp_context_create(&desc, &context) != PTOWSP_OK ||
-        ptowsp_context_lane_count(context) != expected) {
-        test_exit(4);
-    }
+    CHILD_CHECK(ptowsp_context_create(&desc, &context) == PTOWSP_OK);
+    CHILD_CHECK(ptowsp_context_lane_count(context) == expected);
     ptowsp_context_destroy(context);
 #endif
-    test_exit(0);
 }
 
 TEST(processors__own_threads_are_as_many_as_the_affinity_allows) {
     cpu_set_t all;
     assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
-    const int most = CPU_COUNT(&all) < 4 ? CPU_COUNT(&all) : 4;
-    for (int count = 1; count <= most; count++) {
-        const pid_t child = fork();
-        assert_true(child >= 0);
-        if (child == 0) {
-            be_child(count);
-        }
-        int status = -1;
-        assert_int_equal(waitpid(child, &status, 0), child);
-        assert_int_equal(status, 0);
+    const uint32_t most = CPU_COUNT(&all) < 4 ? (uint32_t)CPU_COUNT(&all) : 4;
+    for (uint32_t count = 1; count <= most; count++) {
+        test_in_child(use_processors, &count, 0);
     }
 }

@@ -10,7 +10,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #if !defined(PTOWSP_NO_THREADS)
@@ -219,21 +218,17 @@ TEST(worker__0_runs_jobs_while_others_leave) {
     ptowsp_context_destroy(s.context);
 }
 
-// A child of fork() lends threads of its own. Those sleep when worker 0 comes late, and are woken: a
-// child that hangs is ended by a signal.
-static void session_in_child(session *s) {
+// A child of fork() lends threads of its own. Those sleep when worker 0 comes late, and are woken.
+static void session_in_child(void *user) {
+    session *s = (session *)user;
     const uint32_t rounds = 20;
-    alarm(60);
     memset(s->marks, 0, sizeof s->marks);
     memset(s->was_lane, 0, sizeof s->was_lane);
     engine_run(WORKERS, rounds, op_session, s);
     for (uint32_t i = 0; i < ITEMS; i++) {
-        if (s->marks[i] != 2 * rounds) {
-            test_exit(1);
-        }
+        CHILD_CHECK(s->marks[i] == 2 * rounds);
     }
     ptowsp_context_destroy(s->context);
-    test_exit(0);
 }
 
 TEST(worker__of_a_child_of_fork_is_a_thread_of_the_child) {
@@ -242,15 +237,7 @@ TEST(worker__of_a_child_of_fork_is_a_thread_of_the_child) {
         session_make(&s, WORKERS, WORKERS);
         s.late = 0;
         engine_run(WORKERS, sessions, op_session, &s);
-        const pid_t child = test_fork();
-        assert_true(child >= 0);
-        if (child == 0) {
-            session_in_child(&s);
-        }
-        int status = -1;
-        assert_int_equal(waitpid(child, &status, 0), child);
-        assert_true(WIFEXITED(status));
-        assert_int_equal(WEXITSTATUS(status), 0);
+        test_in_child(session_in_child, &s, 0);
         ptowsp_context_destroy(s.context);
     }
 }

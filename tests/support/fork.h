@@ -8,6 +8,7 @@
 #include "lane_fixture.h"  // LANE_IS_CHECKED
 
 #include <dirent.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 // Threads of this process that run or could run, other than the one that asks.
@@ -38,6 +39,36 @@ static inline pid_t test_fork(void) {
         usleep(1000);
     }
     return fork();
+}
+
+enum { CHILD_FAILED = 1, CHILD_SECONDS = 60 };
+
+// In a child cmocka's assertions would go on with the next test.
+#define CHILD_CHECK(condition)                                                                     \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            fprintf(stderr, "in the child, line %d: %s\n", __LINE__, #condition);                  \
+            test_exit(CHILD_FAILED);                                                               \
+        }                                                                                          \
+    } while (0)
+
+// Runs a function in a child, which ends with 0 or, if that is given, with another status, which is returned. One
+// that hangs is ended by a signal.
+static inline int test_in_child(void (*fn)(void *user), void *user, int other) {
+    const pid_t child = test_fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        alarm(CHILD_SECONDS);
+        fn(user);
+        test_exit(0);
+    }
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (!WIFEXITED(status) || (WEXITSTATUS(status) != 0 && WEXITSTATUS(status) != other)) {
+        fail_msg("the child %s %d", WIFSIGNALED(status) ? "hangs or crashes: signal" : "ends with",
+                 WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+    }
+    return WEXITSTATUS(status);
 }
 
 #endif
