@@ -65,97 +65,80 @@ static void expect_text(parser *p, const char *text) {
 
 static value parse_ternary(parser *p);
 
-static uint64_t parse_index(parser *p) {  // a number, then "]"
+static uint64_t parse_digits(parser *p) {
     char *end;
-    uint64_t index = strtoull(p->at, &end, 10);
-    p->at = end;
-    expect_text(p, "]");
-    return index;
-}
-
-static value parse_read(parser *p, bool is_signed) {
-    value index = parse_ternary(p);
-    expect_text(p, "]");
-    assert_int_equal(index.type, PTOWSP_TYPE_I64);
-    value result = {is_signed ? PTOWSP_TYPE_I64 : PTOWSP_TYPE_U64, 0};
-    if (index.cell < CELL_COUNT) {
-        result.cell =
-            is_signed ? (uint64_t)(int64_t)p->env->ai[index.cell] : p->env->au[index.cell];
-    } else {
-        p->is_fault = p->is_fault || p->is_live;
-    }
-    return result;
-}
-
-static value parse_call(parser *p, op o) {
-    value a = parse_ternary(p), b = a;
-    if (arity(o) == 2) {
-        expect_text(p, ", ");
-        b = parse_ternary(p);
-    }
-    expect_text(p, ")");
-    return apply(o, a, b, b);
-}
-
-static value parse_number(parser *p) {
-    char *end;
-    value result = {PTOWSP_TYPE_I64, strtoull(p->at, &end, 10)};
+    const uint64_t number = strtoull(p->at, &end, 10);
     if (end == p->at) {
         fail_msg("nothing to read in \"%s\"", p->at);
     }
     p->at = end;
-    result.type = accept_text(p, "u") ? PTOWSP_TYPE_U64 : PTOWSP_TYPE_I64;
-    return result;
+    return number;
+}
+
+// An element of an array, which is a fault outside of it.
+static value parse_read(parser *p, ptowsp_type type) {
+    const value index = parse_ternary(p);
+    assert_int_equal(index.type, PTOWSP_TYPE_I64);
+    const bool is_inside = index.cell < CELL_COUNT;
+    const uint64_t at = index.cell % CELL_COUNT;
+    p->is_fault = p->is_fault || (p->is_live && !is_inside);
+    return (value){type, !is_inside                ? 0
+                         : type == PTOWSP_TYPE_I64 ? (uint64_t)(int64_t)p->env->ai[at]
+                                                   : p->env->au[at]};
 }
 
 static value parse_primary(parser *p) {
+    enum { CALL, SLOT, READ, TRUTH, SYMBOL, GROUP };
     static const struct {
         const char *text;
-        op o;
-    } calls[] = {
-        {"min(", MIN}, {"max(", MAX}, {"i64(", TO_I64}, {"u64(", TO_U64}, {"bool(", TO_BOOL}};
-    static const struct {
-        const char *text;
-        ptowsp_type type;
-    } slots[] = {{"slot_i64[", PTOWSP_TYPE_I64},
-                 {"slot_u64[", PTOWSP_TYPE_U64},
-                 {"slot_bool[", PTOWSP_TYPE_BOOL}};
-    const value yes = {PTOWSP_TYPE_BOOL, 1}, no = {PTOWSP_TYPE_BOOL, 0};
-    value result;
-    if (accept_text(p, "(")) {
-        result = parse_ternary(p);
-        expect_text(p, ")");
-        return result;
+        int kind, what;
+        const char *end;
+    } words[] = {{"min(", CALL, MIN, ")"},
+                 {"max(", CALL, MAX, ")"},
+                 {"i64(", CALL, TO_I64, ")"},
+                 {"u64(", CALL, TO_U64, ")"},
+                 {"bool(", CALL, TO_BOOL, ")"},
+                 {"slot_i64[", SLOT, PTOWSP_TYPE_I64, "]"},
+                 {"slot_u64[", SLOT, PTOWSP_TYPE_U64, "]"},
+                 {"slot_bool[", SLOT, PTOWSP_TYPE_BOOL, "]"},
+                 {"ai[", READ, PTOWSP_TYPE_I64, "]"},
+                 {"au[", READ, PTOWSP_TYPE_U64, "]"},
+                 {"true", TRUTH, 1, ""},
+                 {"false", TRUTH, 0, ""},
+                 {"s", SYMBOL, 0, ""},
+                 {"(", GROUP, 0, ")"}};
+    value a = {PTOWSP_TYPE_NONE, 0}, b;
+    size_t i = 0;
+    while (i < COUNT_OF(words) && !accept_text(p, words[i].text)) {
+        i++;
     }
-    for (size_t i = 0; i < COUNT_OF(calls); i++) {
-        if (accept_text(p, calls[i].text)) {
-            return parse_call(p, calls[i].o);
+    if (i == COUNT_OF(words)) {
+        a.cell = parse_digits(p);
+        a.type = accept_text(p, "u") ? PTOWSP_TYPE_U64 : PTOWSP_TYPE_I64;
+        return a;
+    }
+    const int what = words[i].what;
+    switch (words[i].kind) {
+    case CALL:
+        a = b = parse_ternary(p);
+        if (arity((op)what) == 2) {
+            expect_text(p, ", ");
+            b = parse_ternary(p);
         }
+        a = apply((op)what, a, b, b);
+        break;
+    case SLOT:
+        a.type = (ptowsp_type)what;
+        a.cell = p->env->slots[parse_digits(p)];
+        a.cell = a.type == PTOWSP_TYPE_BOOL ? a.cell != 0 : a.cell;
+        break;
+    case READ: a = parse_read(p, (ptowsp_type)what); break;
+    case TRUTH: a = (value){PTOWSP_TYPE_BOOL, (uint64_t)what}; break;
+    case SYMBOL: a = (value){PTOWSP_TYPE_U64, p->env->symbols[parse_digits(p)]}; break;
+    default: a = parse_ternary(p);
     }
-    for (size_t i = 0; i < COUNT_OF(slots); i++) {
-        if (accept_text(p, slots[i].text)) {
-            const uint64_t cell = p->env->slots[parse_index(p)];
-            result.type = slots[i].type;
-            result.cell = result.type == PTOWSP_TYPE_BOOL ? cell != 0 : cell;
-            return result;
-        }
-    }
-    if (accept_text(p, "true")) {
-        return yes;
-    } else if (accept_text(p, "false")) {
-        return no;
-    } else if (accept_text(p, "ai[")) {
-        return parse_read(p, true);
-    } else if (accept_text(p, "au[")) {
-        return parse_read(p, false);
-    } else if (*p->at == 's') {
-        result.type = PTOWSP_TYPE_U64;
-        result.cell = p->env->symbols[p->at[1] - '0'];
-        p->at += 2;
-    } else {
-        return parse_number(p);
-    }
-    return result;
+    expect_text(p, words[i].end);
+    return a;
 }
 
 static value parse_unary(parser *p) {
