@@ -207,6 +207,7 @@ $(BUILD)/npu_error_test.passed: tests/npu/bindings.txt
 $(patsubst %,$(BUILD)/%_test.passed,parse save): $(wildcard tests/text/*.txt)
 $(filter %_facts_test.passed $(patsubst %,$(BUILD)/%_test.passed,attend_job lengths serve),$(PASSED)): \
 $(filter %_facts_test.passed $(patsubst %,$(BUILD)/%_test.passed,attend_job layout lengths serve),$(PASSED)): \
+$(filter %_facts_test.passed $(patsubst %,$(BUILD)/%_test.passed,attend_job context layout lengths serve),$(PASSED)): \
     $(wildcard tests/*/*.facts)
 $(BUILD)/dump_read_test.passed: $(wildcard tests/dump/whole/*)
 $(BUILD)/growth_test.passed: tests/base/growth.txt

@@ -23,6 +23,7 @@ __attribute__((unused)) static int test_pthread_create(pthread_t *out_thread,
 
 #undef pthread_create
 
+#include "facts.h"
 #include "fork.h"
 
 #include <sched.h>
@@ -182,64 +183,6 @@ TEST(context__own_starts_a_thread_less_than_lanes_and_joins_them) {
         ptowsp_context_destroy(context);
         assert_int_equal(atomic_load(&threads_ended), lane_counts[i] - 1);
     }
-}
-
-// All is checked before anything is allocated.
-TEST(context__every_wrong_description_is_refused) {
-    static const struct {
-        ptowsp_threads threads;
-        uint32_t lane_count;
-        bool has_executor;
-    } cases[] = {
-        {(ptowsp_threads)4, 1, false},
-        {(ptowsp_threads)-1, 1, false},
-        {PTOWSP_THREADS_FORCE_INT, 1, false},
-        {(ptowsp_threads)4, 0, true},  // unknown
-        {PTOWSP_THREADS_SERIAL, 2, false},
-        {PTOWSP_THREADS_SERIAL, 1024, false},
-        {PTOWSP_THREADS_SERIAL, UINT32_MAX, false},
-        {PTOWSP_THREADS_OWN, 1025, false},
-        {PTOWSP_THREADS_OWN, UINT32_MAX, false},  // more than there may be
-        {PTOWSP_THREADS_USER, 1025, true},
-        {PTOWSP_THREADS_USER, UINT32_MAX, true},
-        {PTOWSP_THREADS_USER, 4, false},
-        {PTOWSP_THREADS_USER, 0, true},
-        {PTOWSP_THREADS_USER, 0, false},
-        {PTOWSP_THREADS_WORKERS, 0, false},
-        {PTOWSP_THREADS_WORKERS, 1025, false},
-        {PTOWSP_THREADS_WORKERS, 4, true},
-        {PTOWSP_THREADS_SERIAL, 0, true},
-        {PTOWSP_THREADS_SERIAL, 1, true},
-        {PTOWSP_THREADS_OWN, 2, true},  // no use for it
-        // without threads
-        {PTOWSP_THREADS_OWN, 0, false},
-        {PTOWSP_THREADS_OWN, 1, false},
-        {PTOWSP_THREADS_OWN, 8, false},
-        {PTOWSP_THREADS_OWN, 1024, false},
-    };
-    const size_t count = COUNT_OF(cases) - (PWSP_HAS_THREADS ? 4 : 0);
-    for (size_t i = 0; i < count; i++) {
-        const bool is_own = cases[i].threads == PTOWSP_THREADS_OWN && i >= COUNT_OF(cases) - 4;
-        const bool needs_threads =
-            is_own || (cases[i].threads == PTOWSP_THREADS_WORKERS && cases[i].lane_count == 0);
-        test_memory memory = {0, 0, 0, 0};
-        ptowsp_context_desc desc = {.resize = test_resize,
-                                    .resize_user = &memory,
-                                    .threads = cases[i].threads,
-                                    .lane_count = cases[i].lane_count,
-                                    .run_lanes =
-                                        cases[i].has_executor ? test_run_lanes_backwards : NULL};
-        ptowsp_context *context = (ptowsp_context *)(void *)&desc;  // anything but NULL
-        const ptowsp_status status = ptowsp_context_create(&desc, &context);
-        if (status !=
-            (needs_threads && !PWSP_HAS_THREADS ? PTOWSP_UNSUPPORTED : PTOWSP_INVALID_PARAMS)) {
-            fail_msg("description %zu: %s", i, ptowsp_status_name(status));
-        }
-        assert_null(context);
-        assert_int_equal(memory.allocations, 0);
-    }
-    assert_int_equal(PTOWSP_LANE_COUNT_MAX, 1024);
-    assert_invalid(ptowsp_context_create(NULL, NULL));
 }
 
 TEST(context__as_many_lanes_as_the_limit_are_accepted) {
@@ -595,11 +538,9 @@ static void run_lanes_of_list(void *user, uint32_t lane_count, ptowsp_lane_fn la
     }
 }
 
-#define LEFT_OUT_TEXT "threads: run_lanes did not call each of its 4 lanes once"
-
 // Runs jobs on 4 lanes with an executor that calls the lanes of the list. Returns the status, which
 // is the same for all jobs, and checks that all work was done once, and the error.
-static ptowsp_status check_executor(const lane_list *list) {
+static ptowsp_status run_list(const lane_list *list, char *said, size_t size) {
     lane_list lanes = *list;
     ptowsp_context_desc desc = desc_of(USER_BACKWARDS, 4);
     desc.run_lanes = run_lanes_of_list;
@@ -614,61 +555,14 @@ static ptowsp_status check_executor(const lane_list *list) {
             status = now;
         }
     }
-    if (status == PTOWSP_OK) {
-        test_error_is(context, PTOWSP_OK, PTOWSP_NO_INDEX, "");
-    } else {
-        test_error_is(context, PTOWSP_SYSTEM_FAILED, PTOWSP_NO_INDEX, LEFT_OUT_TEXT);
-    }
+    assert_int_equal(ptowsp_context_error(context).status, status);
+    assert_true(ptowsp_context_error(context).index == PTOWSP_NO_INDEX);
+    snprintf(said, size, "%s", ptowsp_context_error(context).text);
     // A mended executor is fine again, in the same context.
     lanes = (lane_list){4, {2, 0, 3, 1}};
     assert_ok(cover_check(context, USER_BACKWARDS, 100, 3));
     ptowsp_context_destroy(context);
     return status;
-}
-
-// No lane is left out where all are called, which is what the header asks for; whether "once" is checked, too,
-// it does not say: MAY_FAIL. check_executor sees that status and text agree and the work is right.
-TEST(executor__lanes_left_out_are_an_error_though_the_work_is_done_once) {
-    enum { FINE, FAILS, MAY_FAIL };
-    static const struct {
-        int result;
-        lane_list lanes;
-    } cases[] = {
-        {FINE, {4, {0, 1, 2, 3}}},
-        {FINE, {4, {3, 2, 1, 0}}},
-        {FINE, {4, {2, 0, 3, 1}}},
-        {FAILS, {3, {0, 1, 2}}},
-        {FAILS, {3, {1, 2, 3}}},
-        {FAILS, {1, {0}}},
-        {FAILS, {1, {3}}},
-        {FAILS, {2, {1, 2}}},
-        {FAILS, {0, {0}}},
-        // A lane called twice does the work once, and does not make up for one that is left out.
-        {MAY_FAIL, {8, {0, 0, 1, 1, 2, 2, 3, 3}}},
-        {MAY_FAIL, {5, {0, 1, 2, 3, 0}}},
-        {MAY_FAIL, {5, {3, 3, 2, 1, 0}}},
-        {FAILS, {4, {0, 0, 1, 2}}},
-        {FAILS, {4, {3, 3, 3, 3}}},
-        {FAILS, {4, {0, 1, 1, 3}}},
-        // Neither do lanes out of range: alone they still have the work done, beside others they do no harm.
-        {FAILS, {4, {0, 1, 2, 4}}},
-        {FAILS, {4, {1, 2, 3, 4}}},
-        {FAILS, {4, {0, 1, 2, UINT32_MAX}}},
-        {FAILS, {2, {4, 5}}},
-        {FAILS, {4, {4, 5, 6, 7}}},
-        {FAILS, {4, {1024, 4096, UINT32_MAX, 4}}},
-        {MAY_FAIL, {5, {0, 1, 2, 3, 4}}},
-        {MAY_FAIL, {6, {UINT32_MAX, 3, 2, 1, 0, 1024}}},
-    };
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        const ptowsp_status status = check_executor(&cases[i].lanes);
-        const bool is_good = status == PTOWSP_OK
-                                 ? cases[i].result != FAILS
-                                 : status == PTOWSP_SYSTEM_FAILED && cases[i].result != FINE;
-        if (!is_good) {
-            fail_msg("executor %zu: %s", i, ptowsp_status_name(status));
-        }
-    }
 }
 
 typedef struct executor_seen {
@@ -695,6 +589,75 @@ TEST(executor__is_given_its_user_pointer_and_all_lanes) {
     assert_int_equal(seen.lane_count, 1024);
     ptowsp_context_destroy(context);
     assert_int_equal(seen.calls, 1);
+}
+
+// -- facts ----------------------------------------------------------------------------------------
+
+static ptowsp_context_desc described;
+static bool has_executor;
+static lane_list called;
+static char said[200];
+
+// All is checked before anything is allocated.
+static ptowsp_status create(void) {
+    test_memory memory = {0, 0, 0, 0};
+    described.resize = test_resize;
+    described.resize_user = &memory;
+    described.run_lanes = has_executor ? test_run_lanes_backwards : NULL;
+    ptowsp_context *context = (ptowsp_context *)(void *)&memory;  // anything but NULL
+    const ptowsp_status status = ptowsp_context_create(&described, &context);
+    assert_null(context);
+    assert_int_equal(memory.allocations, 0);
+    snprintf(said, sizeof said, "the description is wrong");
+    // Without threads nobody counts processors.
+    const bool is_unsupported = !PWSP_HAS_THREADS && described.threads == PTOWSP_THREADS_WORKERS &&
+                                described.lane_count == 0 && status == PTOWSP_UNSUPPORTED;
+    return is_unsupported ? PTOWSP_INVALID_PARAMS : status;
+}
+
+static ptowsp_status run(void) {
+    return run_list(&called, said, sizeof said);
+}
+
+// Whether it fails is not said; the work is right, and the text is that of the status.
+static ptowsp_status run_somehow(void) {
+    const ptowsp_status status = run();
+    assert_true(status == PTOWSP_OK || status == PTOWSP_SYSTEM_FAILED);
+    return PTOWSP_OK;
+}
+
+static void begin(void) {
+    memset(&described, 0, sizeof described);
+    has_executor = false;
+}
+
+static const char *text_of_error(uint64_t *out_index) {
+    *out_index = PTOWSP_NO_INDEX;
+    return said;
+}
+
+static const facts_field *fields(void) {
+    FACTS_RETURN(FIELD(described.threads), FIELD(described.lane_count), FIELD(has_executor),
+                 FIELD(called.count), FIELDS(called.lanes, 16));
+}
+
+TEST(context__facts_hold) {
+    static const facts_call calls[] = {
+        {"create", create}, {"run", run}, {"run_somehow", run_somehow}, {NULL, NULL}};
+    facts all = {"tests/base/contexts.facts", begin, fields, calls, text_of_error, NULL, 0};
+    facts_run(&all);
+}
+
+TEST(context__own_lanes_need_threads) {
+    static const uint32_t counts[] = {0, 1, 8, 1024};
+    for (size_t i = 0; i < COUNT_OF(counts) && !kind_is_here(OWN); i++) {
+        ptowsp_context_desc desc = desc_of(OWN, counts[i]);
+        ptowsp_context *context = (ptowsp_context *)(void *)&desc;
+        assert_int_equal(ptowsp_context_create(&desc, &context), PTOWSP_UNSUPPORTED);
+        assert_null(context);
+    }
+    assert_int_equal(PTOWSP_LANE_COUNT_MAX, 1024);
+    assert_invalid(ptowsp_context_create(NULL, NULL));
 }
 
 // -- threads under stress -------------------------------------------------------------------------
