@@ -6,29 +6,12 @@
 
 #include "program_ways.h"
 
-enum { SAVED_MAX = 1 << 20 };
-
-static void run_saved(sample *s, const outcome *first) {
-    static char saved[SAVED_MAX];
-    ptowsp_schedule schedule;
-    ptowsp_program *loaded = NULL;
-    ptowsp_run *run = NULL;
-    sample_kernels kernels;
-    const ptowsp_parse_desc attached = sample_attach(s, &kernels);
-    const ptowsp_program_desc desc = sample_desc(s, &s->module, &schedule);
-    ptowsp_output_buffer buffer = {saved, SAVED_MAX, 0};
-    REQUIRE(ptowsp_program_save(s->context, s->module.module, &desc,
-                                ptowsp_output_to_buffer(&buffer)) == PTOWSP_OK);
-    REQUIRE(buffer.length < SAVED_MAX);
-    if (ptowsp_program_load(s->context, saved, buffer.length, &attached, &loaded, NULL) !=
-        PTOWSP_OK) {
-        fail_msg("%s\n%s", ptowsp_context_error(s->context).text, saved);
-    }
-    REQUIRE(ptowsp_run_create(s->context, loaded, &run) == PTOWSP_OK);
+static void run_saved(sample *s, const ptowsp_program *program, const outcome *first) {
+    ptowsp_program *loaded = sample_reload(s, program);
+    ptowsp_run *run = test_run_of(s->context, loaded);
     sample_expect(s);
     check_same(s, first, run, check_execution(s, run), "what was saved differs");
-    ptowsp_run_destroy(run);
-    ptowsp_program_destroy(loaded);
+    test_destroy(run, loaded, NULL, NULL);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -45,7 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         run_on_lanes(s, program, 2, first);
         run_on_lanes(s, program, 4, first);
         run_timed(s, run, first);
-        run_saved(s, first);
+        run_saved(s, program, first);
         free(first);
         ptowsp_run_destroy(run);
         ptowsp_program_destroy(program);

@@ -139,6 +139,34 @@ static inline ptowsp_status sample_compile(sample *s, ref_module *module,
     return ptowsp_program_create(s->context, module->module, &desc, out_program);
 }
 
+// The program of the sample as it is after it has been saved and loaded; it is printed as it was. What does not
+// compile (NULL) cannot be saved either.
+static inline ptowsp_program *sample_reload(sample *s, const ptowsp_program *program) {
+    static char saved[1 << 20], texts[2][1 << 20];
+    ptowsp_schedule schedule;
+    ptowsp_program *loaded = NULL;
+    sample_kernels kernels;
+    const ptowsp_parse_desc attached = sample_attach(s, &kernels);
+    const ptowsp_program_desc desc = sample_desc(s, &s->module, &schedule);
+    ptowsp_output_buffer buffer = {saved, sizeof saved, 0};
+    const ptowsp_status status =
+        ptowsp_program_save(s->context, s->module.module, &desc, ptowsp_output_to_buffer(&buffer));
+    if (!program) {
+        assert_true(status != PTOWSP_OK && buffer.length == 0);
+        return NULL;
+    }
+    assert_ok(status);
+    assert_true(buffer.length < sizeof saved);
+    if (ptowsp_program_load(s->context, saved, buffer.length, &attached, &loaded, NULL) !=
+        PTOWSP_OK) {
+        fail_msg("%s\n%s", ptowsp_context_error(s->context).text, saved);
+    }
+    ptowsp_program_print(program, TEST_TEXT(texts[0]));
+    ptowsp_program_print(loaded, TEST_TEXT(texts[1]));
+    assert_string_equal(texts[0], texts[1]);
+    return loaded;
+}
+
 static inline ptowsp_status sample_execute(sample *s, ptowsp_run *run, ptowsp_run_mode mode,
                                            bool record_tasks) {
     ptowsp_run_options options = {

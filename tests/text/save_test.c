@@ -1,10 +1,8 @@
-// Saved programs: random ones are loaded and run as the reference says; a file that a person has
-// read; damage of every bit and at every length, also with a good checksum; refused memory. What is said of
-// damage, and where, is in texts.facts; how keys are written in cases/printed.case.
+// Saved programs: a file that a person has read; damage of every bit and at every length, also with a good
+// checksum; refused memory. Random programs are in workload_random_test.c, what is said of damage, and
+// where, in texts.facts, and how keys are written in cases/printed.case.
 
-#include "workload_sample.h"
-
-#include "support/files.h"
+#include "files.h"
 
 enum { SAVED_MAX = 1 << 20 };
 
@@ -22,49 +20,6 @@ static void print_program(const ptowsp_program *program, char *text) {
     ptowsp_output_buffer buffer = {text, SAVED_MAX, 0};
     ptowsp_program_print(program, ptowsp_output_to_buffer(&buffer));
     assert_true(buffer.length < SAVED_MAX);
-}
-
-// Loads what has been saved of a program: it is printed in the same way.
-static ptowsp_program *load_saved(ptowsp_context *context, const ptowsp_program *program,
-                                  size_t length, const ptowsp_parse_desc *parse) {
-    ptowsp_program *loaded;
-    test_ok(context, ptowsp_program_load(context, saved, length, parse, &loaded, NULL));
-    print_program(program, printed);
-    print_program(loaded, again);
-    assert_string_equal(printed, again);
-    return loaded;
-}
-
-// -- random programs ------------------------------------------------------------------------------
-
-TEST(save__loads_programs_that_run_as_the_reference_says) {
-    const uint64_t seed = test_seed();
-    for (unsigned i = 0; i < test_rounds(150); i++) {
-        sample *s = sample_make(seed, i);
-        sample_kernels kernels;
-        const ptowsp_parse_desc attached = sample_attach(s, &kernels);
-        for (unsigned j = 0; j < 3; j++) {
-            ptowsp_schedule schedule;
-            ptowsp_program *program, *loaded;
-            sample_schedule(s, j);
-            const ptowsp_program_desc desc = sample_desc(s, &s->module, &schedule);
-            if (sample_compile(s, &s->module, &program) != PTOWSP_OK) {
-                ptowsp_output_buffer none = {NULL, 0, 0};
-                assert_int_not_equal(ptowsp_program_save(s->context, s->module.module, &desc,
-                                                         ptowsp_output_to_buffer(&none)),
-                                     PTOWSP_OK);
-                assert_int_equal(none.length, 0);
-                continue;
-            }
-            size_t length = save(s->context, s->module.module, &desc, saved);
-            loaded = load_saved(s->context, program, length, &attached);
-            ptowsp_run *run = test_run_of(s->context, loaded);
-            check_execution(s, run);
-            test_destroy(run, loaded, NULL, NULL);
-            ptowsp_program_destroy(program);
-        }
-        sample_free(s);
-    }
 }
 
 // -- by hand --------------------------------------------------------------------------------------
