@@ -210,7 +210,7 @@ $(filter %_facts_test.passed $(patsubst %,$(BUILD)/%_test.passed,attend_job layo
 $(filter %_facts_test.passed $(patsubst %,$(BUILD)/%_test.passed,attend_job context layout lengths serve),$(PASSED)): \
     $(wildcard tests/*/*.facts)
 $(BUILD)/dump_read_test.passed: $(wildcard tests/dump/whole/*)
-$(BUILD)/growth_test.passed: tests/base/growth.txt
+$(BUILD)/growth_test.passed: tests/base/growth.txt tests/base/growing.txt
 $(BUILD)/case_form_test.passed: tests/cases/form.txt
 $(patsubst %,$(BUILD)/isa_%_test.passed,rules cost timed): $(wildcard tests/isa/*.txt)
 $(BUILD)/kernel_text_test.passed: $(wildcard tests/kernel/*.txt)

@@ -113,74 +113,58 @@ static void say(growing_text *text, const char *format, ...) {
     assert_true(text->length < text->size);
 }
 
-// For each number from `first` on, which the format may have up to three times.
-static void say_each(growing_text *text, uint32_t first, uint32_t n, const char *format) {
-    for (uint32_t i = first; i < n; i++) {
-        say(text, format, i, i, i);
+// A line, with the number in place of # and how many there are in place of @.
+static void say_line(growing_text *text, const char *line, uint32_t number, uint32_t n) {
+    for (; *line; line++) {
+        if (*line == '#' || *line == '@') {
+            say(text, "%u", *line == '#' ? number : n);
+        } else {
+            say(text, "%c", *line);
+        }
     }
 }
 
-static void many_axes(growing_text *text, uint32_t n) {
-    for (uint32_t i = 0; i < n; i++) {
-        say(text, "axis a%u %s\n", i,
-            i % 4 == 0   ? "2"
-            : i % 4 == 1 ? "dynamic"
-            : i % 4 == 2 ? "ragged i32"
-                         : "sparse");
+// A kind of tests/base/growing.txt. Lines that begin with * one after another are there for each number, with *0 to *3
+// for numbers that have this remainder by 4; + goes on with the line before for each number but 0. Channels of
+// replicas have room for all, as each change of a process costs as much as a replica has variables.
+static void declare(growing_text *text, const char *kind, uint32_t n) {
+    enum { BLOCK_MAX = 8 };
+    char lines[BLOCK_MAX][100];
+    uint32_t count = 0;
+    bool is_here = false;
+    FILE *file = fopen("tests/base/growing.txt", "r");
+    assert_non_null(file);
+    for (bool is_read = true; is_read;) {
+        char *line = lines[count];
+        is_read = fgets(line, sizeof lines[0], file) != NULL;
+        if (is_read && line[0] == '*' && is_here) {
+            count++;
+            assert_true(count < BLOCK_MAX);
+            continue;
+        }
+        for (uint32_t i = 0; i < n * (count > 0); i++) {
+            for (uint32_t k = 0; k < count; k++) {
+                const bool is_some = lines[k][1] >= '0' && lines[k][1] <= '3';
+                if (!is_some || i % 4 == (uint32_t)(lines[k][1] - '0')) {
+                    say_line(text, lines[k] + (is_some ? 3 : 1), i, n);
+                }
+            }
+        }
+        if (is_read && strncmp(line, "kind ", 5) == 0) {
+            is_here = strncmp(line + 5, kind, strlen(kind)) == 0;
+        } else if (is_read && is_here && line[0] == '+') {
+            text->length--;  // without the end of the line
+            line[strcspn(line, "\n")] = '\0';
+            for (uint32_t i = 1; i < n; i++) {
+                say_line(text, line + 1, i, n);
+            }
+            say(text, "\n");
+        } else if (is_read && is_here) {
+            say_line(text, line, 0, n);
+        }
+        count = 0;
     }
-    say(text, "kernel k0(axes 1) vector, 7 cycles\nworkload main\n");
-    for (uint32_t i = 0; i < n; i++) {
-        say(text, "  for_each v in a%u%s\n    task k0(v)\n", i, i % 4 == 3 ? "[0]" : "");
-    }
-}
-
-static void many_plans(growing_text *text, uint32_t n) {
-    say_each(text, 0, n, "axis a%u plan\n");
-    say_each(text, 0, n, "axis a%u plan, its merges\n");
-    say(text, "kernel k0(axes 1) vector, 7 cycles\nworkload main\n");
-    for (uint32_t i = 0; i < n; i++) {
-        say(text, "  for_each v in a%u\n    task k0(i64(a%u.kv_len[v]) + i64(a%u.kv_start[v]))\n",
-            i, i, i);
-    }
-}
-
-static void many_kernels(growing_text *text, uint32_t n) {
-    say_each(text, 0, n, "kernel k%u(axes 1) vector, 7 cycles\n");
-    say(text, "workload main\n");
-    say_each(text, 0, n, "  task k%u(1)\n");
-}
-
-static void many_ports(growing_text *text, uint32_t n) {
-    say(text, "kernel k0(axes 1) vector, 7 cycles\nworkload main\n  pipeline p\n");
-    say_each(text, 0, n, "    channel c%u depth 2 latency 1\n");
-    say(text, "    process a produces c0");
-    say_each(text, 1, n, ", c%u");
-    say(text, "\n");
-    say_each(text, 0, n, "      send c%u(1u)\n");
-    say(text, "    process b consumes c0");
-    say_each(text, 1, n, ", c%u");
-    say(text, "\n");
-    say_each(text, 0, n, "      receive x from c%u\n        task k0(i64(x))\n");
-}
-
-// Those of replicas are their own. The channel has room for all, as each change of the process costs as much
-// as a replica has variables.
-static void many_receives(growing_text *text, uint32_t n) {
-    say(text, "axis one 1\nkernel k0(axes 1) vector, 7 cycles\nworkload main\n  pipeline p\n");
-    say(text, "    channel c depth %u latency 0\n    process a produces c\n", n);
-    say_each(text, 0, n, "      send c(1u)\n");
-    say(text, "    process b replicas r in one consumes c\n");
-    say_each(text, 0, n, "      receive x from c\n        task k0(i64(x))\n");
-}
-
-static void many_symbols(growing_text *text, uint32_t n) {
-    for (uint32_t i = 0; i < n; i++) {
-        say(text, i % 2 ? "array s%u i64\n" : "symbol s%u\n", i);
-    }
-    say(text, "kernel k0(axes 1) vector, 7 cycles\nworkload main\n");
-    for (uint32_t i = 0; i < n; i++) {
-        say(text, i % 2 ? "  task k0(s%u[0])\n" : "  task k0(i64(s%u))\n", i);
-    }
+    fclose(file);
 }
 
 static ptowsp_cycles seven(const ptowsp_task *task, void *user) {
@@ -218,10 +202,8 @@ static void bind_many(ptowsp_run *run, uint32_t n) {
     }
 }
 
-typedef void (*declare_fn)(growing_text *text, uint32_t n);
-
 // Reads, compiles, binds, runs, explains and emits; returns processor time in seconds.
-static double time_of(declare_fn declare, uint32_t n) {
+static double time_of(const char *kind, uint32_t n) {
     static ptowsp_parse_kernel attached[MANY_MAX];
     static char names[MANY_MAX][8];
     growing_text text = {malloc(1 << 21), 0, 1 << 21};
@@ -231,7 +213,7 @@ static double time_of(declare_fn declare, uint32_t n) {
     uint64_t seen = 0;
     ptowsp_context *context = test_context(NULL);
     say(&text, "module many\n");
-    declare(&text, n);
+    declare(&text, kind, n);
     for (uint32_t i = 0; i < n; i++) {  // the last one first, with two sources in all
         const uint32_t number = n - 1 - i;
         snprintf(names[i], sizeof names[i], "k%u", number);
@@ -264,22 +246,18 @@ static double time_of(declare_fn declare, uint32_t n) {
 
 // Sixteen times would be quadratic; the bins of records of 6,000 kernels (24 MB) are in no cache.
 TEST(growth__four_times_as_many_declarations_take_at_most_twelve_times_as_long) {
-    static const struct {
-        const char *name;
-        declare_fn declare;
-    } kinds[] = {{"axes", many_axes},   {"plans", many_plans},       {"kernels", many_kernels},
-                 {"ports", many_ports}, {"receives", many_receives}, {"symbols", many_symbols}};
+    static const char *const kinds[] = {"axes", "plans", "kernels", "ports", "receives", "symbols"};
     for (size_t k = 0; k < COUNT_OF(kinds); k++) {
         double few = 1e9, many = 1e9;
         for (uint32_t i = 0; i < TIME_ROUNDS && (i == 0 || many > 12 * few); i++) {
-            const double a = time_of(kinds[k].declare, MANY);
-            const double b = time_of(kinds[k].declare, MANY_MAX);
+            const double a = time_of(kinds[k], MANY);
+            const double b = time_of(kinds[k], MANY_MAX);
             few = a < few ? a : few;
             many = b < many ? b : many;
         }
         if (many > 12 * few) {
-            fail_msg("%u %s take %.1f ms, %u take %.1f ms", MANY, kinds[k].name, 1e3 * few,
-                     MANY_MAX, 1e3 * many);
+            fail_msg("%u %s take %.1f ms, %u take %.1f ms", MANY, kinds[k], 1e3 * few, MANY_MAX,
+                     1e3 * many);
         }
     }
 }
