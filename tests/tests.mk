@@ -189,33 +189,10 @@ $(BUILD)/%.passed: $(BUILD)/% $(if $(PTOWSP_SEED)$(PTOWSP_SCALE),FORCE)
 	@sh tests/run_one.sh $(abspath $<)
 	@touch $@
 
-# Cases, facts and other files are read when tests run.
-$(patsubst %,$(BUILD)/%_test.passed,cases npu_cases npu_clock_cases): $(wildcard tests/cases/*.case)
-$(filter %_facts_test.passed %/attend_job_test.passed %/rails_test.passed %/search_test.passed %/plan_batch_test.passed,$(PASSED)): $(wildcard tests/*/*.facts)
-$(BUILD)/case_form_test.passed: tests/cases/form.txt
-$(patsubst %,$(BUILD)/isa_%_test.passed,rules cost timed): $(wildcard tests/isa/*.txt)
-$(BUILD)/kernel_text_test.passed: $(wildcard tests/kernel/*.txt)
-$(patsubst %,$(BUILD)/npu_%_test.passed,command network): $(wildcard tests/npu/*.txt)
-$(BUILD)/npu_emitted_test.passed: $(wildcard tests/npu/emitted/*.emit)
-$(patsubst %,$(BUILD)/npu_%_test.passed,error execute expand_text loop_tree measure memory optional own record simpler text \
-    transient): tests/npu/programs.txt
-$(patsubst %,$(BUILD)/isa_%_test.passed,rules values cost timed): $(wildcard tests/isa/*.txt)
-$(patsubst %,$(BUILD)/isa_%_test.passed,rules values steps cost timed): $(wildcard tests/isa/*.txt)
-$(patsubst %,$(BUILD)/isa_%_test.passed,rules values steps timed): $(wildcard tests/isa/*.txt)
-$(patsubst %,$(BUILD)/%_test.passed,kernel_text kernel_growth kernel_memory kernel_preload list_text): $(wildcard tests/kernel/*.txt)
-$(BUILD)/npu_error_test.passed: tests/npu/bindings.txt
-$(patsubst %,$(BUILD)/%_test.passed,parse save): $(wildcard tests/text/*.txt)
-$(filter %_facts_test.passed $(patsubst %,$(BUILD)/%_test.passed,attend_job lengths serve),$(PASSED)): \
-$(filter %_facts_test.passed $(patsubst %,$(BUILD)/%_test.passed,attend_job layout lengths serve),$(PASSED)): \
-$(filter %_facts_test.passed $(patsubst %,$(BUILD)/%_test.passed,attend_job context layout lengths serve),$(PASSED)): \
-    $(wildcard tests/*/*.facts)
-$(BUILD)/dump_read_test.passed: $(wildcard tests/dump/whole/*)
-$(BUILD)/growth_test.passed: tests/base/growth.txt tests/base/growing.txt
-$(BUILD)/case_form_test.passed: tests/cases/form.txt
-$(patsubst %,$(BUILD)/isa_%_test.passed,rules cost timed): $(wildcard tests/isa/*.txt)
-$(BUILD)/kernel_text_test.passed: $(wildcard tests/kernel/*.txt)
-$(patsubst %,$(BUILD)/%_test.passed,parse save text_facts): $(wildcard tests/text/*.txt)
-$(patsubst %,$(BUILD)/%_test.passed,export report): $(wildcard tests/report/*.py)
+# Cases, facts and other texts are read when tests run: those in a test's own folder, and some of others.
+TEXTS = $(wildcard $(addprefix $(dir $(1)),*.txt *.facts *.case *.py */*.emit whole/* traces/*))
+$(foreach program,$(PROGRAMS),$(eval $(BUILD)/$(notdir $(program)).passed: $(call TEXTS,$(program))))
+$(patsubst %,$(BUILD)/npu_%_test.passed,cases clock_cases): $(wildcard tests/cases/*.case)
 $(patsubst %,$(BUILD)/%_test.passed,npu_expand_text npu_simpler save_golden): $(wildcard tests/golden/*)
 
 test:

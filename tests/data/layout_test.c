@@ -363,7 +363,7 @@ static void begin(void) {
     b.name = "v";
     operation = PTOWSP_JOIN_ADD;
     a_is_cut = b_is_cut = b_has_other_cuts = false;
-    facts_text_set(&axis_1, "tp", 2);
+    axis_1 = facts_text_of("tp", 2);
 }
 
 static void cut(void) {
@@ -399,7 +399,7 @@ static ptowsp_status join(void) {
 static ptowsp_status print(void) {
     char text[80];
     ptowsp_mesh_layout_print(&mesh, &c, TEST_TEXT(text));
-    facts_text_set(&said, text, strlen(text));
+    said = facts_text_of(text, strlen(text));
     return PTOWSP_OK;
 }
 
@@ -417,15 +417,15 @@ static const char *error(uint64_t *out_index) {
 #define NAMED(text, x) FACTS_OF(text, x, sizeof(x), 1)
 
 static const facts_field *fields(void) {
-    FACTS_RETURN(FIELD_TEXT(axis_1), FIELD_TEXT(said), FIELD(mesh.axis_count),
-                 FIELDS(mesh.sizes, 2), FIELDS(cuts, 5), FIELDS(other_cuts, 5), FIELD(rank),
-                 FIELD(rank_count), FIELDS(position, 2), FIELD(operation), FIELD(a.rank),
-                 FIELD(a.element_bytes), FIELDS(a.shape, a.rank), SPREADS("a.kind", a, kind),
-                 SPREADS("a.dim", a, dim), NAMED("a.is_cut", a_is_cut), FIELD(b.rank),
-                 FIELDS(b.shape, b.rank), SPREADS("b.kind", b, kind), SPREADS("b.dim", b, dim),
-                 NAMED("b.is_cut", b_is_cut), NAMED("b.has_other_cuts", b_has_other_cuts),
-                 FIELDS(part.offsets, 2), FIELDS(part.sizes, 2), FIELD(part.bytes),
-                 FIELD(plan.step_count), FIELD(plan.bytes), NAMED("step.axis", plan.steps[0].axis),
+    FACTS_RETURN(FIELD(axis_1), FIELD(said), FIELD(mesh.axis_count), FIELDS(mesh.sizes, 2),
+                 FIELDS(cuts, 5), FIELDS(other_cuts, 5), FIELD(rank), FIELD(rank_count),
+                 FIELDS(position, 2), FIELD(operation), FIELD(a.rank), FIELD(a.element_bytes),
+                 FIELDS(a.shape, a.rank), SPREADS("a.kind", a, kind), SPREADS("a.dim", a, dim),
+                 NAMED("a.is_cut", a_is_cut), FIELD(b.rank), FIELDS(b.shape, b.rank),
+                 SPREADS("b.kind", b, kind), SPREADS("b.dim", b, dim), NAMED("b.is_cut", b_is_cut),
+                 NAMED("b.has_other_cuts", b_has_other_cuts), FIELDS(part.offsets, 2),
+                 FIELDS(part.sizes, 2), FIELD(part.bytes), FIELD(plan.step_count),
+                 FIELD(plan.bytes), NAMED("step.axis", plan.steps[0].axis),
                  NAMED("step.kind", plan.steps[0].kind));
 }
 

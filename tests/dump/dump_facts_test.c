@@ -43,7 +43,7 @@ static ptowsp_status opened(ptowsp_status (*call)(ptowsp_dump *dump)) {
 
 static ptowsp_status say(ptowsp_status status, const ptowsp_output_buffer *buffer) {
     assert_true(buffer->length < SAID_MAX);
-    facts_text_set(&said, buffer->data, buffer->length);
+    said = facts_text_of(buffer->data, buffer->length);
     return status;
 }
 
@@ -88,7 +88,7 @@ static ptowsp_status least_rings_of(ptowsp_dump *dump) {
 static ptowsp_status try_rings_of(ptowsp_dump *dump) {
     const ptowsp_status status = ptowsp_dump_rings_try(dump, &rings, &result);
     const char *site = status == PTOWSP_OK && result.site ? result.site : "";
-    facts_text_set(&said, site, strlen(site));
+    said = facts_text_of(site, strlen(site));
     return status;
 }
 
@@ -122,12 +122,11 @@ static const char *error(uint64_t *out_index) {
 
 static const facts_field *fields(void) {
     FACTS_RETURN(
-        FIELD_TEXT(deps), FIELD_TEXT(swimlane), FIELD_TEXT(scopes), FIELD_TEXT(names),
-        FIELD_TEXT(said), FIELD(task), FIELD(format), FIELD(export_format), FIELD(how.order),
-        FIELD(how.cube_cores), FIELD(how.vector_cores), FIELD(how.task_window),
-        FIELD(how.drops_redundant), FIELD(how.kernel), FIELD(how.percent), FIELD(how.control.by),
-        FIELD(how.control.threads), FIELD(how.control.clock_mhz),
-        FIELD(how.control.cost_ns[PTOWSP_CONTROL_DISPATCH]),
+        FIELD(deps), FIELD(swimlane), FIELD(scopes), FIELD(names), FIELD(said), FIELD(task),
+        FIELD(format), FIELD(export_format), FIELD(how.order), FIELD(how.cube_cores),
+        FIELD(how.vector_cores), FIELD(how.task_window), FIELD(how.drops_redundant),
+        FIELD(how.kernel), FIELD(how.percent), FIELD(how.control.by), FIELD(how.control.threads),
+        FIELD(how.control.clock_mhz), FIELD(how.control.cost_ns[PTOWSP_CONTROL_DISPATCH]),
         FIELD(how.control.cost_ns[PTOWSP_CONTROL_COMPLETE]), FIELD(replayed.observed_cycles),
         FIELD(replayed.makespan_cycles), FIELD(replayed.path_cycles), FIELD(replayed.busy_cycles),
         FIELD(replayed.cube_cores), FIELD(replayed.vector_cores), FIELD(replayed.instance_count),

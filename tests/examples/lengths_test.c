@@ -37,7 +37,7 @@ TEST(lengths__depend_on_the_seed_alone) {
 // -- traces ---------------------------------------------------------------------------------------
 
 static trace given;
-static facts_text text, format;
+static facts_text text;
 static char complaint[300];
 static uint32_t batch_max, live;
 static int32_t lengths[3];
@@ -50,7 +50,6 @@ static ptowsp_status parse(void) {
         memset(&given, 0, sizeof given);
         return PTOWSP_INVALID_PARAMS;
     }
-    facts_text_set(&format, given.format, strlen(given.format));
     return PTOWSP_OK;
 }
 
@@ -79,22 +78,17 @@ static const char *complaint_of(uint64_t *out_index) {
     return complaint;
 }
 
-#define REQUESTS(name, member)                                                                     \
-    {                                                                                              \
-        name, &requests->member, FACTS_IS_FLOAT(requests->member), sizeof requests->member,        \
-            given.count, sizeof *requests                                                          \
-    }
+#define REQUESTS(name, member) FACTS_OF(name, requests->member, sizeof *requests, given.count)
 
 static const facts_field *fields(void) {
     static trace_request none;
     trace_request *requests = given.count ? given.requests : &none;
-    FACTS_RETURN(FIELD_TEXT(text), FIELD_TEXT(format),
-                 {"count", &given.count, false, sizeof given.count, 1, 8},
-                 REQUESTS("seconds", arrival_seconds), REQUESTS("input", input_tokens),
-                 REQUESTS("output", output_tokens), REQUESTS("id_counts", id_count),
-                 REQUESTS("id_begins", id_begin), {"ids", given.ids, false, 8, given.id_count, 8},
-                 FIELD(batch_max), FIELD(live), FIELDS(lengths, 3), FIELD(at_seconds),
-                 FIELD(token_seconds), FIELD(end));
+    FACTS_RETURN(FIELD(text), FACTS_OF("format", given.format, sizeof given.format, 1),
+                 FACTS_OF("count", given.count, 8, 1), REQUESTS("seconds", arrival_seconds),
+                 REQUESTS("input", input_tokens), REQUESTS("output", output_tokens),
+                 REQUESTS("id_counts", id_count), REQUESTS("id_begins", id_begin),
+                 FACTS_OF("ids", *given.ids, 8, given.id_count), FIELD(batch_max), FIELD(live),
+                 FIELDS(lengths, 3), FIELD(at_seconds), FIELD(token_seconds), FIELD(end));
 }
 
 TEST(trace__facts_hold) {

@@ -282,7 +282,7 @@ static const facts_field *fields(void) {
     static serve_record none;
     serve_record *records = r.records ? r.records : &none;
     FACTS_RETURN(
-        FIELD_TEXT(name), FIELD(is_found), FIELD(dense), FIELD(head), FIELD(experts), FIELD(total),
+        FIELD(name), FIELD(is_found), FIELD(dense), FIELD(head), FIELD(experts), FIELD(total),
         FIELD(active), FIELD(share), FIELD(kv_bytes), FIELD(kv_fit), FIELD(s.model.layers),
         FIELD(s.model.heads), FIELD(s.model.kv_heads), FIELD(s.model.experts), FIELD(s.model.top_k),
         FIELD(s.model.expert_ffn), FIELD(s.model.dense_layers), FIELD(s.machine.lanes),

@@ -95,14 +95,6 @@ static inline const char *facts_plan_error(const ptowsp_plan_info *info, uint64_
     return text + strlen("plan: ");
 }
 
-// The text of an error, which stays when there is another one.
-static inline const char *facts_error(ptowsp_error error, uint64_t *out_index) {
-    static char text[1000];
-    *out_index = error.index;
-    snprintf(text, sizeof text, "%s", error.text);
-    return text;
-}
-
 #define FACTS_FAIL(s, format, ...) fail_msg("%s:%d: " format, (s)->path, (s)->line, __VA_ARGS__)
 
 // The text of an error, which stays when there is another one.

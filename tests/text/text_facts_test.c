@@ -71,7 +71,7 @@ static ptowsp_status load_changed(void) {
     const uint64_t hash = ptowsp_hash(PTOWSP_HASH_START, changed, length);
     const int size = snprintf(sealed, sizeof sealed, "ptowsp program 1, %zu bytes, %016llx\n%s",
                               length, (unsigned long long)hash, changed);
-    facts_text_set(&text, sealed, (size_t)size);
+    text = facts_text_of(sealed, (size_t)size);
     return load();
 }
 
@@ -106,7 +106,7 @@ static void cut_off(void) {
 }
 
 static const facts_field *fields(void) {
-    FACTS_RETURN(FIELD_TEXT(text), FIELD_TEXT(from), FIELD_TEXT(to), FIELD(has_schedule));
+    FACTS_RETURN(FIELD(text), FIELD(from), FIELD(to), FIELD(has_schedule));
 }
 
 TEST(text_facts__hold) {
