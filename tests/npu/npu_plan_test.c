@@ -3,7 +3,7 @@
 // are not valid, empty ones, and those that are refused; plans that are made of lengths, which a tree
 // does on its AICPU. See npu_equal.h for how it is run.
 
-#include "npu_equal.h"
+#include "npu_trees.h"
 
 enum { UNIT_MAX = 24, LANE_MAX = 5, SLOT_MAX = 24, REQUESTS = 4, TOKENS = 40, TIERS = 3 };
 
@@ -42,11 +42,7 @@ PTOWSP_SOURCE(
 typedef enum which { FLAT, BY_LANE, PROCESSES, WORK } which;
 
 typedef struct subject {
-    ptowsp_context *context;
-    ptowsp_module *m;
-    ptowsp_program *program;
-    ptowsp_run *run;
-    ptowsp_npu *npu;
+    npu_tree t;
     ptowsp_attention_plan plan;
     ptowsp_work unit_items[UNIT_MAX], merge_items[UNIT_MAX];
     uint32_t unit_begin[LANE_MAX + 1], merge_begin[LANE_MAX + 1];
@@ -119,9 +115,8 @@ static const char *const statements[] = {
         "  slot_set 1 = size(kv)\n"};
 // clang-format on
 
-static void subject_make(subject *s, which kind, const ptowsp_schedule *schedule) {
+static void subject_make(subject *s, which kind, const char *directives) {
     static const char *const names[] = {"small", "middle", "large", "merge"};
-    static char text[16384];
     ptowsp_parse_kernel kernels[4] = {0};
     for (int i = 0; i < 4; i++) {
         kernels[i].name = names[i];
@@ -129,25 +124,12 @@ static void subject_make(subject *s, which kind, const ptowsp_schedule *schedule
         kernels[i].source.text = plan_source;
         kernels[i].source.fn = i < 3 ? "plan_unit" : "plan_merge";
     }
-    const ptowsp_parse_desc attached = {kernels, 4, 0};
-    memset(s, 0, sizeof *s);
-    s->context = test_context(NULL);
-    size_t at =
-        (size_t)snprintf(text, sizeof text, declarations,
-                         kind == WORK ? "" : "axis kv plan, its merges\naxis kv plan, its lanes\n");
-    snprintf(text + at, sizeof text - at, "%s", statements[kind]);
-    test_ok(s->context,
-            ptowsp_module_parse(s->context, text, strlen(text), &attached, &s->m, NULL));
-    ptowsp_program_desc program = {NULL, schedule};
-    test_ok(s->context, ptowsp_program_create(s->context, s->m, &program, &s->program));
-    s->run = test_run_of(s->context, s->program);
-    s->npu = npu_tree_build(s->context, s->program);
+    const char *head = textf(
+        declarations, kind == WORK ? "" : "axis kv plan, its merges\naxis kv plan, its lanes\n");
+    npu_tree_make(&s->t, textf("%s%s", head, statements[kind]), directives, kernels, 4);
 }
 
-static void subject_free(subject *s) {
-    ptowsp_npu_destroy(s->npu);
-    test_destroy(s->run, s->program, s->m, s->context);
-}
+static const char three_lanes[] = "  dispatch plan over 3 lanes\n  window stall at 5 tasks\n";
 
 // -- plans ----------------------------------------------------------------------------------------
 
@@ -218,34 +200,27 @@ static void bind_memory(subject *s) {
         s->kv_data[i] = i * 17 % 101 - 50;
     }
     ptowsp_buffer buffer = {.data = s->kv_data, .rank = 2, .shape = {REQUESTS * TOKENS, 1}};
-    assert_ok(ptowsp_run_bind_array(s->run, "kv_begin", PTOWSP_I64, s->kv_begin, REQUESTS));
-    assert_ok(ptowsp_run_bind_tensor(s->run, "kv cache", &buffer));
+    assert_ok(ptowsp_run_bind_array(s->t.run, "kv_begin", PTOWSP_I64, s->kv_begin, REQUESTS));
+    assert_ok(ptowsp_run_bind_tensor(s->t.run, "kv cache", &buffer));
     buffer.data = s->state_data;
     buffer.shape[0] = SLOT_MAX;
-    assert_ok(ptowsp_run_bind_tensor(s->run, "kv.slot", &buffer));
+    assert_ok(ptowsp_run_bind_tensor(s->t.run, "kv.slot", &buffer));
     buffer.data = s->out_data;
     buffer.shape[0] = REQUESTS;
-    assert_ok(ptowsp_run_bind_tensor(s->run, "out", &buffer));
+    assert_ok(ptowsp_run_bind_tensor(s->t.run, "out", &buffer));
 }
 
-// Runs what is bound in the library and in the tree; returns what the library said.
-static ptowsp_status compare(subject *s, uint64_t random) {
-    npu_subject both = {.context = s->context,
-                        .run = s->run,
-                        .npu = s->npu,
-                        .model = PTOWSP_MODEL_UNIT,
-                        .slot_count = NPU_SLOT_MAX,
-                        .random = random};
-    npu_block_add(&both, s->kv_data, sizeof s->kv_data);
-    npu_block_add(&both, s->state_data, sizeof s->state_data);
-    npu_block_add(&both, s->out_data, sizeof s->out_data);
-    npu_subject_check(&both);
-    return both.status;
+// Runs what is bound in the library and in the tree.
+static void compare(subject *s, uint64_t random, const char *status) {
+    const npu_block blocks[] = {{.data = s->kv_data, .size = sizeof s->kv_data},
+                                {.data = s->state_data, .size = sizeof s->state_data},
+                                {.data = s->out_data, .size = sizeof s->out_data}};
+    npu_tree_run(&s->t, random, blocks, 3, status);
 }
 
 static void bind_plan(const subject *s) {
-    if (ptowsp_run_bind_plan(s->run, "kv", &s->plan) != PTOWSP_OK) {
-        NPU_FAIL("%s", ptowsp_context_error(s->context).text);
+    if (ptowsp_run_bind_plan(s->t.run, "kv", &s->plan) != PTOWSP_OK) {
+        NPU_FAIL("%s", ptowsp_context_error(s->t.context).text);
     }
 }
 
@@ -255,7 +230,7 @@ static void compare_random(subject *s, uint64_t seed) {
         uint64_t random = seed + i;
         plan_random(s, &random);
         bind_plan(s);
-        assert_ok(compare(s, random));
+        compare(s, random, "OK");
     }
 }
 
@@ -264,13 +239,12 @@ static void compare_random(subject *s, uint64_t seed) {
 static void npu_plan__trees_loop_over_the_same_units(void **state) {
     which kind = *(const which *)*state;
     static subject s;
-    ptowsp_schedule schedule = {.dispatch = PTOWSP_DISPATCH_PLAN, .lane_count = 3, .window = 5};
     npu_doing("plans, kind", (unsigned long long)kind);
-    subject_make(&s, kind, &schedule);
-    if (s.npu) {
+    subject_make(&s, kind, three_lanes);
+    if (s.t.npu) {
         compare_random(&s, test_seed());
     }
-    subject_free(&s);
+    npu_tree_free(&s.t);
 }
 
 static void npu_plan__trees_refuse_what_the_library_refuses(void **state) {
@@ -278,23 +252,23 @@ static void npu_plan__trees_refuse_what_the_library_refuses(void **state) {
     static subject s;
     uint64_t random = 3;
     npu_doing("plans, errors", 0);
-    subject_make(&s, BY_LANE, NULL);
-    if (s.npu) {
+    subject_make(&s, BY_LANE, "");
+    if (s.t.npu) {
         bind_memory(&s);
-        assert_int_equal(compare(&s, 1), PTOWSP_UNBOUND);
+        compare(&s, 1, "UNBOUND");
         do {
             plan_random(&s, &random);
         } while (s.plan.unit_count < 4 || s.plan.lane_count < 2);
         bind_plan(&s);
         s.unit_begin[1] = s.plan.unit_count + 1;
-        assert_invalid(compare(&s, 2));
+        compare(&s, 2, "INVALID_PARAMS");
         s.unit_begin[1] = 0;
         s.unit_begin[0] = 1;
-        assert_invalid(compare(&s, 3));
+        compare(&s, 3, "INVALID_PARAMS");
         s.unit_begin[0] = 0;
         s.unit_items[s.plan.unit_count - 1].params[0] = REQUESTS;  // no kv_begin
         s.unit_items[s.plan.unit_count - 1].flags = 0;
-        assert_invalid(compare(&s, 4));
+        compare(&s, 4, "INVALID_PARAMS");
         s.unit_items[s.plan.unit_count - 1].params[0] = 0;
         s.merge_items[0] = (ptowsp_work){0, 0, 0, 0, {0, 0, 0, 0}};  // no slots: no rows
         s.plan.merges = s.merge_items;
@@ -304,27 +278,26 @@ static void npu_plan__trees_refuse_what_the_library_refuses(void **state) {
             s.merge_begin[i] = i > 0;
         }
         bind_plan(&s);
-        assert_invalid(compare(&s, 5));
-        assert_true(npu_now.tally.other_texts == 0);
+        compare(&s, 5, "INVALID_PARAMS");
     }
-    subject_free(&s);
+    npu_tree_free(&s.t);
 }
 
 static void npu_plan__trees_take_units_of_chunk_plans(void **state) {
     (void)state;
     static subject s;
     npu_doing("plans, work", 0);
-    subject_make(&s, WORK, NULL);
-    if (s.npu) {
+    subject_make(&s, WORK, "");
+    if (s.t.npu) {
         bind_memory(&s);
         for (uint64_t i = 0; i < 6; i++) {
             uint64_t random = i;
             plan_random(&s, &random);
-            assert_ok(ptowsp_run_bind_work(s.run, "kv", s.unit_items, s.plan.unit_count));
-            assert_ok(compare(&s, random));
+            assert_ok(ptowsp_run_bind_work(s.t.run, "kv", s.unit_items, s.plan.unit_count));
+            compare(&s, random, "OK");
         }
     }
-    subject_free(&s);
+    npu_tree_free(&s.t);
 }
 
 // -- batches --------------------------------------------------------------------------------------
@@ -340,9 +313,9 @@ typedef struct batch_of {
 } batch_of;
 
 static void bind_batch(const subject *s, const batch_of *b, bool has_capacity) {
-    if (ptowsp_run_bind_batch(s->run, "kv", &b->batch, &b->config,
+    if (ptowsp_run_bind_batch(s->t.run, "kv", &b->batch, &b->config,
                               has_capacity ? &b->capacity : NULL) != PTOWSP_OK) {
-        NPU_FAIL("%s", ptowsp_context_error(s->context).text);
+        NPU_FAIL("%s", ptowsp_context_error(s->t.context).text);
     }
 }
 
@@ -389,21 +362,20 @@ static void npu_plan__trees_plan_batches_on_the_aicpu(void **state) {
     which kind = *(const which *)*state;
     static subject s;
     static batch_of b;
-    ptowsp_schedule schedule = {.dispatch = PTOWSP_DISPATCH_PLAN, .lane_count = 3, .window = 5};
     npu_doing("plans, batches, kind", (unsigned long long)kind);
-    subject_make(&s, kind, &schedule);
-    if (s.npu) {
+    subject_make(&s, kind, three_lanes);
+    if (s.t.npu) {
         bind_memory(&s);
         uint64_t tasks = 0;
         for (uint64_t i = 0; i < 12; i++) {
             uint64_t random = test_seed() + i;
             batch_random(&b, &random);
             bind_batch(&s, &b, i % 2);
-            assert_ok(compare(&s, random));
-            tasks += ptowsp_run_result(s.run)->task_count;
+            compare(&s, random, "OK");
+            tasks += ptowsp_run_result(s.t.run)->task_count;
             lengths_random(&b, &random);
-            assert_ok(compare(&s, random));
-            tasks += ptowsp_run_result(s.run)->task_count;
+            compare(&s, random, "OK");
+            tasks += ptowsp_run_result(s.t.run)->task_count;
         }
         assert_true(tasks > 24 * 4);
         // On paper: 40 tokens of one head are 4 units of 10, and a merge; two of 20 are 4 as well,
@@ -413,7 +385,7 @@ static void npu_plan__trees_plan_batches_on_the_aicpu(void **state) {
         uint64_t other = 5;
         plan_random(&s, &other);
         bind_plan(&s);
-        assert_ok(compare(&s, 5));
+        compare(&s, 5, "OK");
         memset(&b, 0, sizeof b);
         b.batch.kv_lengths = b.lengths;
         b.batch.sequence_count = REQUESTS;
@@ -423,12 +395,12 @@ static void npu_plan__trees_plan_batches_on_the_aicpu(void **state) {
         bind_batch(&s, &b, false);
         for (int i = 0; i < 3; i++) {
             memcpy(b.lengths, lengths[i], sizeof b.lengths);
-            assert_ok(compare(&s, (uint64_t)i));
-            assert_int_equal(ptowsp_run_result(s.run)->task_count,
+            compare(&s, (uint64_t)i, "OK");
+            assert_int_equal(ptowsp_run_result(s.t.run)->task_count,
                              kind == WORK ? 4 : expected[i]);  // or without the merges
         }
     }
-    subject_free(&s);
+    npu_tree_free(&s.t);
 }
 
 static void npu_plan__trees_fail_as_the_library_where_no_plan_can_be_made(void **state) {
@@ -437,8 +409,8 @@ static void npu_plan__trees_fail_as_the_library_where_no_plan_can_be_made(void *
     static batch_of b;
     uint64_t random = 7;
     npu_doing("plans, batches that cannot be", 0);
-    subject_make(&s, BY_LANE, NULL);
-    if (s.npu) {
+    subject_make(&s, BY_LANE, "");
+    if (s.t.npu) {
         bind_memory(&s);
         do {
             batch_random(&b, &random);
@@ -446,19 +418,18 @@ static void npu_plan__trees_fail_as_the_library_where_no_plan_can_be_made(void *
                  b.batch.sequence_count < 3);
         bind_batch(&s, &b, true);
         b.lengths[2] = -3;
-        assert_invalid(compare(&s, 1));
+        compare(&s, 1, "INVALID_PARAMS");
         b.lengths[2] = TOKENS + 1;
-        assert_int_equal(compare(&s, 2), PTOWSP_UNSUPPORTED_SIZE);
+        compare(&s, 2, "UNSUPPORTED_SIZE");
         b.lengths[0] = b.lengths[1] = b.lengths[2] = TOKENS;
-        assert_ok(compare(&s, 3));
+        compare(&s, 3, "OK");
         b.capacity.unit_count = 5;  // of 6 tiles
         bind_batch(&s, &b, true);
-        assert_int_equal(compare(&s, 4), PTOWSP_BUFFER_OVERFLOW);
+        compare(&s, 4, "BUFFER_OVERFLOW");
         bind_batch(&s, &b, false);
-        assert_ok(compare(&s, 5));
-        assert_true(npu_now.tally.other_texts == 0);
+        compare(&s, 5, "OK");
     }
-    subject_free(&s);
+    npu_tree_free(&s.t);
 }
 
 int main(void) {

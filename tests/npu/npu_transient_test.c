@@ -2,8 +2,7 @@
 // symbols, memory that tensors share, slots loaded from it, a block of the caller's and a limit; and
 // they refuse what the library refuses, in its words. See npu_equal.h for how they are run.
 
-#include "npu_equal.h"
-#include "npu_texts.h"
+#include "npu_trees.h"
 
 enum { ROWS_MAX = 9, OUT = 6, TOKENS = 20, REQUESTS = 3 };
 
@@ -34,41 +33,17 @@ PTOWSP_SOURCE(
 // -- the program ----------------------------------------------------------------------------------
 
 typedef struct subject {
-    ptowsp_context *context;
-    ptowsp_module *m;
-    ptowsp_program *program;
-    ptowsp_run *run;
-    ptowsp_npu *npu;
+    npu_tree t;
     int64_t out[OUT], widths[3];
     int32_t lengths[REQUESTS];
 } subject;
 
 static void subject_make(subject *s) {
-    const ptowsp_schedule schedule = {.lane_count = 3, .window = 5};
-#define KERNEL(of)                                                                                 \
-    {                                                                                              \
-        .name = of, .fn = transient_mix, .source = {                                               \
-            .text = transient_source,                                                              \
-            .fn = "transient_mix"                                                                  \
-        }                                                                                          \
-    }
-    const ptowsp_parse_kernel kernels[] = {KERNEL("make"), KERNEL("mix")};
-    const ptowsp_parse_desc attached = {kernels, 2, 0};
-    const ptowsp_program_desc desc = {NULL, &schedule};
-    const char *text = npu_module("transients");
-    memset(s, 0, sizeof *s);
-    s->context = test_context(NULL);
-    if (ptowsp_module_parse(s->context, text, strlen(text), &attached, &s->m, NULL) != PTOWSP_OK ||
-        ptowsp_program_create(s->context, s->m, &desc, &s->program) != PTOWSP_OK) {
-        NPU_FAIL("%s", ptowsp_context_error(s->context).text);
-    }
-    s->run = test_run_of(s->context, s->program);
-    s->npu = npu_tree_build(s->context, s->program);
-}
-
-static void subject_free(subject *s) {
-    ptowsp_npu_destroy(s->npu);
-    test_destroy(s->run, s->program, s->m, s->context);
+    const ptowsp_kernel_source source = {.text = transient_source, .fn = "transient_mix"};
+    const ptowsp_parse_kernel kernels[] = {{.name = "make", .fn = transient_mix, .source = source},
+                                           {.name = "mix", .fn = transient_mix, .source = source}};
+    npu_tree_make(&s->t, npu_module("transients"),
+                  "  dispatch round robin over 3 lanes\n  window stall at 5 tasks\n", kernels, 2);
 }
 
 static void bind(subject *s, int64_t rows, uint64_t random) {
@@ -82,22 +57,16 @@ static void bind(subject *s, int64_t rows, uint64_t random) {
         s->widths[i] = (int64_t)test_random_in(&random, 1, 40);
         s->lengths[i] = (int32_t)test_random_in(&random, 0, TOKENS);
     }
-    assert_ok(ptowsp_run_bind_size(s->run, "rows", rows));
-    assert_ok(ptowsp_run_bind_symbol(s->run, "more", 1));
-    assert_ok(ptowsp_run_bind_array(s->run, "widths", PTOWSP_I64, s->widths, 3));
-    assert_ok(ptowsp_run_bind_tensor(s->run, "out", &buffer));
-    assert_ok(ptowsp_run_bind_batch(s->run, "kv", &batch, &config, NULL));
+    assert_ok(ptowsp_run_bind_size(s->t.run, "rows", rows));
+    assert_ok(ptowsp_run_bind_symbol(s->t.run, "more", 1));
+    assert_ok(ptowsp_run_bind_array(s->t.run, "widths", PTOWSP_I64, s->widths, 3));
+    assert_ok(ptowsp_run_bind_tensor(s->t.run, "out", &buffer));
+    assert_ok(ptowsp_run_bind_batch(s->t.run, "kv", &batch, &config, NULL));
 }
 
-// Runs in the library and in the tree: the library says `expected`, and so does the tree.
-static void compare(subject *s, uint64_t random, ptowsp_status expected) {
-    npu_subject both = {
-        .context = s->context, .run = s->run, .npu = s->npu, .slot_count = 1, .random = random};
-    npu_block_add(&both, s->out, sizeof s->out);
-    npu_subject_check(&both);
-    if (both.status != expected) {
-        NPU_FAIL("%s: %s", ptowsp_status_name(both.status), both.error_text);
-    }
+static void compare(subject *s, uint64_t random, const char *status) {
+    const npu_block out = {.data = s->out, .size = sizeof s->out};
+    npu_tree_run(&s->t, random, &out, 1, status);
 }
 
 // -- tests ----------------------------------------------------------------------------------------
@@ -107,27 +76,26 @@ static void npu_transient__trees_place_what_the_library_places(void **state) {
     static subject s;
     npu_doing("transients", 0);
     subject_make(&s);
-    if (s.npu) {
+    if (s.t.npu) {
         for (uint64_t i = 0; i < 12; i++) {
             bind(&s, 1 + (int64_t)(i % 3), test_seed() + i);
-            compare(&s, i, PTOWSP_OK);
+            compare(&s, i, "OK");
         }
         PWSP_ALIGNAS(PTOWSP_TRANSIENT_ALIGN) static char block[1 << 14];
-        assert_ok(ptowsp_run_bind_transients(s.run, block, sizeof block));
-        compare(&s, 20, PTOWSP_OK);
+        assert_ok(ptowsp_run_bind_transients(s.t.run, block, sizeof block));
+        compare(&s, 20, "OK");
         ptowsp_transient_sizes sizes;
-        assert_ok(ptowsp_run_size_transients(s.run, &sizes));
-        assert_ok(ptowsp_run_bind_transients(s.run, NULL, sizes.peak));
-        compare(&s, 21, PTOWSP_OK);
+        assert_ok(ptowsp_run_size_transients(s.t.run, &sizes));
+        assert_ok(ptowsp_run_bind_transients(s.t.run, NULL, sizes.peak));
+        compare(&s, 21, "OK");
         // Of the five, three live at once at most.
         assert_true(sizes.peak < sizes.sum);
-        assert_ok(ptowsp_run_bind_transients(s.run, block, sizes.peak - 1));
-        compare(&s, 22, PTOWSP_LIMIT_EXCEEDED);
-        assert_ok(ptowsp_run_bind_transients(s.run, NULL, sizes.peak - 1));
-        compare(&s, 23, PTOWSP_LIMIT_EXCEEDED);
-        assert_true(npu_now.tally.other_texts == 0);
+        assert_ok(ptowsp_run_bind_transients(s.t.run, block, sizes.peak - 1));
+        compare(&s, 22, "LIMIT_EXCEEDED");
+        assert_ok(ptowsp_run_bind_transients(s.t.run, NULL, sizes.peak - 1));
+        compare(&s, 23, "LIMIT_EXCEEDED");
     }
-    subject_free(&s);
+    npu_tree_free(&s.t);
 }
 
 static void npu_transient__trees_refuse_what_the_library_refuses(void **state) {
@@ -135,24 +103,23 @@ static void npu_transient__trees_refuse_what_the_library_refuses(void **state) {
     static subject s;
     npu_doing("transients, errors", 0);
     subject_make(&s);
-    if (s.npu) {
+    if (s.t.npu) {
         bind(&s, 4, 1);  // there is no widths[3]
-        compare(&s, 1, PTOWSP_INVALID_PARAMS);
-        assert_non_null(
-            strstr(ptowsp_context_error(s.context).text, "run: the size of transient tensor t: "));
+        compare(&s, 1, "INVALID_PARAMS");
+        assert_non_null(strstr(ptowsp_context_error(s.t.context).text,
+                               "run: the size of transient tensor t: "));
         bind(&s, 2, 1);
         s.widths[1] = -3;
-        compare(&s, 2, PTOWSP_INVALID_PARAMS);
+        compare(&s, 2, "INVALID_PARAMS");
         s.widths[1] = (INT64_C(1) << 57) - 1;
-        compare(&s, 3, PTOWSP_LIMIT_EXCEEDED);
+        compare(&s, 3, "LIMIT_EXCEEDED");
         s.widths[1] = 3;
         s.lengths[0] = -1;  // no plan
-        compare(&s, 4, PTOWSP_INVALID_PARAMS);
+        compare(&s, 4, "INVALID_PARAMS");
         s.lengths[0] = 1;
-        compare(&s, 5, PTOWSP_OK);
-        assert_true(npu_now.tally.other_texts == 0);
+        compare(&s, 5, "OK");
     }
-    subject_free(&s);
+    npu_tree_free(&s.t);
 }
 
 int main(void) {

@@ -43,11 +43,12 @@ static inline void npu_tree_free(npu_tree *t) {
 // Runs what is bound in both, with these blocks of memory: the library's status has this name.
 static inline void npu_tree_run(const npu_tree *t, uint64_t random, const npu_block *blocks,
                                 uint32_t count, const char *status) {
+    const uint32_t slots = ptowsp_program_read(t->program)->slot_count;
     npu_subject both = {.context = t->context,
                         .run = t->run,
                         .npu = t->npu,
                         .model = PTOWSP_MODEL_UNIT,
-                        .slot_count = NPU_SLOT_MAX,
+                        .slot_count = slots < NPU_SLOT_MAX ? slots : NPU_SLOT_MAX,
                         .random = random};
     for (uint32_t i = 0; i < count; i++) {
         npu_block_add(&both, blocks[i].data, blocks[i].size);
