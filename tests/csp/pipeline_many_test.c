@@ -38,16 +38,6 @@ static int channel_add(random_pipeline *r) {
     return sim_channel_add(&r->w, (uint32_t)in(r, 0, 9), latencies[in(r, 0, 5)]);
 }
 
-static sim_process *process_add(random_pipeline *r, bool may_be_several) {
-    sim_process *process = sim_process_add(&r->w);
-    if (may_be_several && one_in(r, 2)) {
-        process->replicas = SIM_REPLICAS_DENSE;
-        process->replica_count =
-            (int)in(r, 2, r->is_wide && one_in(r, 2) ? WIDE_MAX : SIM_REPLICA_MAX);
-    }
-    return process;
-}
-
 static int64_t loop_count(random_pipeline *r) {
     return r->is_wide ? in(r, 1, 12) : r->scale * in(r, one_in(r, 2) ? 100 : 1, 300);
 }
@@ -120,12 +110,11 @@ static void chain_make(random_pipeline *r, bool has_replicas) {
     int before = -1;
     for (int64_t i = 0; i < count; i++) {
         int out[2] = {i + 1 < count ? channel_add(r) : -1, -1};
-        sim_process *process = process_add(r, has_replicas);
-        if (before >= 0) {
-            sim_consumes(process, before);
-        }
-        if (out[0] >= 0) {
-            sim_produces(process, out[0]);
+        sim_process *process = sim_process_between(&r->w, before, out[0]);
+        if (has_replicas && one_in(r, 2)) {
+            const int64_t most = r->is_wide && one_in(r, 2) ? WIDE_MAX : SIM_REPLICA_MAX;
+            process->replicas = SIM_REPLICAS_DENSE;
+            process->replica_count = (int)in(r, 2, most);
         }
         if (before < 0) {
             source(r, out);
@@ -134,7 +123,7 @@ static void chain_make(random_pipeline *r, bool has_replicas) {
         }
         sim_end(&r->w);
         if (has_replicas && before < 0 && one_in(r, 2)) {  // one more, later than the others
-            sim_produces(process_add(r, false), out[0]);
+            sim_process_between(&r->w, -1, out[0]);
             sim_task_add(&r->w, sim_literal(r->w.p, 0), in(r, 100, 1500), 0);
             source(r, out);
             sim_end(&r->w);
@@ -152,9 +141,7 @@ static void ring_make(random_pipeline *r) {
     }
     for (int64_t i = 0; i < count; i++) {
         int from = channels[(i + count - 1) % count], out[2] = {channels[i], -1};
-        sim_process *process = process_add(r, false);
-        sim_consumes(process, from);
-        sim_produces(process, out[0]);
+        sim_process_between(&r->w, from, out[0]);
         int depth = r->w.depth;
         if (i == 0 || one_in(r, 3)) {
             int value = sim_variable(r->w.p, sim_for(&r->w, in(r, 1, 4)));
@@ -168,8 +155,7 @@ static void ring_make(random_pipeline *r) {
         if (one_in(r, 2)) {
             tail(r, sim_variable(r->w.p, sim_take(&r->w, SIM_RECEIVE, from)));
         }
-        end(r, depth);
-        sim_end(&r->w);
+        sim_process_end(&r->w);
     }
 }
 
@@ -177,19 +163,13 @@ static void ring_make(random_pipeline *r) {
 static void diamond_make(random_pipeline *r) {
     int left = channel_add(r), right = channel_add(r), late = channel_add(r);
     const int none[2] = {-1, -1}, both[2] = {left, right}, behind[2] = {late, -1};
-    sim_process *process = process_add(r, false);
-    sim_produces(process, left);
-    sim_produces(process, right);
+    sim_produces(sim_process_between(&r->w, -1, left), right);
     source(r, both);
-    sim_end(&r->w);
-    process = process_add(r, false);
-    sim_consumes(process, left);
-    sim_produces(process, late);
+    sim_process_end(&r->w);
+    sim_process_between(&r->w, left, late);
     stage(r, left, behind);
-    sim_end(&r->w);
-    process = process_add(r, false);
-    sim_consumes(process, late);
-    sim_consumes(process, right);
+    sim_process_end(&r->w);
+    sim_consumes(sim_process_between(&r->w, late, -1), right);
     int depth = r->w.depth;
     int token = sim_take(&r->w, SIM_CONSUME, right);
     body(r, sim_variable(r->w.p, sim_take(&r->w, SIM_RECEIVE, late)), none);
@@ -197,8 +177,7 @@ static void diamond_make(random_pipeline *r) {
     if (one_in(r, 4)) {
         tail(r, sim_variable(r->w.p, token));
     }
-    end(r, depth);
-    sim_end(&r->w);
+    sim_process_end(&r->w);
 }
 
 static void pipeline_make(sim_pipeline *p, uint64_t seed, int64_t scale) {
