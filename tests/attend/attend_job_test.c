@@ -1,5 +1,5 @@
-// Jobs of attention: workers one after another in the same memory, in any order, and on threads; prefix plans,
-// which have the bits of flat ones; and everything that is refused, with its text.
+// Jobs of attention: workers one after another in the same memory, in any order, and on threads; and everything that
+// is refused, with its text. Prefix plans have the bits of flat ones in attend_pairs_test.c.
 
 #include "attend_levels.h"
 
@@ -99,46 +99,18 @@ TEST(attend_job__runs_follow_one_another_in_the_same_memory) {
     assert_met(parts > 50);
 }
 
-TEST(attend_job__runs_on_the_lanes_of_a_context) {
+TEST(attend_job__refusals_are_errors_of_the_context) {
     ptowsp_context *context = test_lanes(3);
     step_job *j = job_plain();
-    for (int i = 0; i < 2; i++) {
-        scene_outputs(j->c);
-        assert_ok(ptowsp_attend_run(context, j->job));
-        check_values(j->c);
-    }
-    const float *queries = j->c->step.queries;
-    j->c->step.queries = NULL;
-    test_refused(context, ptowsp_attend_run(context, j->job), PTOWSP_INVALID_PARAMS,
-                 PTOWSP_NO_INDEX, "attend: the step's queries, outputs or pages are NULL");
-    j->c->step.queries = queries;
     j->job->memory.workers[0] = 2;  // as if two workers ran it
     test_refused(context, ptowsp_attend_run(context, j->job), PTOWSP_BUSY, PTOWSP_NO_INDEX,
                  "attend: a run of 2 workers has not ended, and this is one of 3");
     j->job->memory.workers[0] = 0;
+    j->c->step.queries = NULL;
+    test_invalid(context, ptowsp_attend_run(context, j->job),
+                 "attend: the step's queries, outputs or pages are NULL");
     test_release();
     ptowsp_context_destroy(context);
-}
-
-TEST(attend_job__prefix_plans_have_the_bits_of_flat_plans) {
-    uint64_t random = test_seed();
-    for (uint32_t i = 0; i < 8; i++) {
-        levels_of at = {{0}};
-        at.at[PREFIX] = at.at[MODE] = at.at[QUERIES] = at.at[GROUP] = at.at[HEADS] = 1;
-        at.at[CAUSAL] = at.at[LANES] = 1;
-        at.at[DIMS] = at.at[PAGE] = 2;
-        at.at[SINKS] = i % 2;
-        at.at[SLOPES] = i / 2 % 2;
-        at.at[MASK] = i / 4 ? 2 : 0;
-        scene *c = levels_make(&at, true, &random);
-        const float *outputs = c->outputs, *lse = c->lse;
-        const made_job made = run(c, c->step, true, WORKERS_SEVEN, false);
-        assert_true(made.prefix.shared_count > 0 && made.prefix.join_count > 0);
-        scene_outputs(c);
-        run(c, c->step, false, WORKERS_TWO, false);
-        same_outputs(c, outputs, lse);
-        test_release();
-    }
 }
 
 // -- what is refused ------------------------------------------------------------------------------

@@ -264,7 +264,8 @@ GRAPH_TEST_IN(test_lanes(4), 0, graph_lanes__all_lanes_wake_for_as_many_tasks) {
 
 // -- tasks of changing length ---------------------------------------------------------------------
 
-enum { PHASE_WIDTH = 64, PHASE_COUNT = 60, PHASE_LAYERS = 30 };
+// Layers of so many tasks that lanes share, spill and go alone.
+enum { PHASE_WIDTH = 1500, PHASE_COUNT = 20, PHASE_LAYERS = 4 };
 enum { PHASE_TASKS = PHASE_WIDTH * PHASE_COUNT * PHASE_LAYERS };
 
 typedef struct phases {

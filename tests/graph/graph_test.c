@@ -160,25 +160,6 @@ GRAPH_TEST(graph__ranges_do_each_item_once_between_what_is_before_and_after) {
     }
 }
 
-GRAPH_TEST(graph__ranges_may_be_open_at_the_same_time) {
-    static cells c[20];
-    memset(c, 0, sizeof c);
-    for (int i = 0; i < 20; i++) {
-        c[i].count = (uint64_t)(100 * i);
-        graph_alike(graph,
-                    (ptowsp_graph_task_desc){
-                        .range = add_one, .item_count = c[i].count, .grain = 1, .user = &c[i]},
-                    1);
-    }
-    for (uint32_t run = 1; run <= 20; run++) {
-        assert_ok(ptowsp_graph_run(graph));
-        for (int i = 0; i < 20; i++) {
-            assert_ok(check_cells(&c[i], 0, 0));
-            assert_int_equal(c[i].values[0], i ? run : 0);
-        }
-    }
-}
-
 // A range of nothing has a time, between those of the tasks around it.
 SHAPE_TEST(graph__an_empty_range_has_run, lanes_kind_count, 1) {
     ptowsp_span spans[2];

@@ -1,5 +1,5 @@
 // Records of tasks: labels, sums over all, and which tasks are kept. Values, times and bytes of each, and sums of
-// kernels, are in cases/records.case.
+// kernels, are in cases/records.case, on lanes as well.
 // Times on paper: with request r and head h, task 4 r + h takes 10 + r + h, task 4 r + 3 takes 4.
 
 #include "see_fixture.h"
@@ -11,12 +11,6 @@ static void label_is(const see *s, uint64_t index, const char *expected) {
     assert_int_equal(task.index, index);
     ptowsp_run_print_task(s->run, &task, TEST_TEXT(data));
     assert_string_equal(data, expected);
-}
-
-static bool count_edge(void *user, const ptowsp_edge *edge) {
-    (void)edge;
-    ++*(uint64_t *)user;
-    return true;
 }
 
 static ptowsp_schedule schedule_of(int kind) {
@@ -187,37 +181,6 @@ TEST(trace__a_window_has_the_tasks_of_processes_that_are_in_it) {
     assert_int_equal(ptowsp_run_trace_count(s.run), 1);
     label_is(&s, 8, "compute token=3");
     see_free(&s);
-}
-
-// On several lanes tasks are recorded as they retire: the same records.
-TEST(trace__on_lanes_and_on_one_thread_are_the_same) {
-    for (int kind = 0; kind < 3; kind++) {
-        see one = {0}, many = {0};
-        const ptowsp_record_options record = {PTOWSP_RECORD_EDGES, 0, 0, 0, false};
-        ptowsp_run_options options = {0};
-        ptowsp_schedule schedule = schedule_of(kind);
-        many.context_desc = test_lanes_desc(4);
-        see_make(&one, &schedule, 50);
-        see_make(&many, &schedule, 50);
-        see_run(&one, &record);
-        options.lane_count = 4;
-        assert_ok(ptowsp_run_record(many.run, &record));
-        assert_ok(ptowsp_run_execute(many.run, &options));
-        assert_int_equal(ptowsp_run_trace_count(many.run), 200);
-        uint64_t counts[2] = {0, 0};
-        assert_true(ptowsp_run_edges(one.run, PTOWSP_NO_INDEX, count_edge, &counts[0]));
-        assert_true(ptowsp_run_edges(many.run, PTOWSP_NO_INDEX, count_edge, &counts[1]));
-        assert_true(counts[0] >= 150 && counts[0] == counts[1]);
-        for (uint64_t i = 0; i < 200; i++) {
-            ptowsp_task_trace a = ptowsp_run_trace_at(one.run, i);
-            ptowsp_task_trace b = ptowsp_run_trace_at(many.run, i);
-            assert_memory_equal(a.record, b.record, sizeof *a.record);
-            assert_memory_equal(a.args, b.args, (a.axis_count + a.scalar_count) * 8);
-            assert_int_equal(a.bytes_written, b.bytes_written);
-        }
-        see_free(&one);
-        see_free(&many);
-    }
 }
 
 static bool discard(void *user, const void *data, size_t size) {

@@ -2,6 +2,7 @@
 
 #include "src/base/wall.h"
 #include "device_fixture.h"
+#include "tests/plan/attention_fixture.h"
 #include "written.h"
 
 // Requests with a task each, and one behind it; then a pipeline of two processes.
@@ -378,16 +379,11 @@ TEST(wall__clock_of_plans_is_recorded) {
     static const int32_t lengths[SEQUENCES] = {9000, 100, 0, 300, 5000, 40};
     ptowsp_attention_batch batch = {.kv_lengths = lengths, .sequence_count = SEQUENCES};
     ptowsp_attention_config config = {.kv_head_count = 1, .lane_count = 4};
-    static uint64_t block[2048];
     static uint32_t progress[1024];
     static ptowsp_span spans[2 * PLAN_UNITS];
     static plan_seen saw;
     const ptowsp_work_fn table[] = {unit_spend};
-    ptowsp_attention_sizes sizes;
-    ptowsp_attention_plan plan;
-    assert_ok(ptowsp_attention_size(&batch, &config, &sizes, NULL));
-    assert_ok(ptowsp_attention_place(&sizes, block, sizeof block, &plan));
-    assert_ok(ptowsp_attention_generate(&batch, &config, &plan, NULL));
+    ptowsp_attention_plan plan = plan_make(&batch, &config);
     assert_in_range(plan.unit_count + plan.merge_count, 2, PLAN_UNITS);
     assert_true(ptowsp_attention_progress_size(&plan) <= 1024);
     assert_true(plan.merge_count > 0);
@@ -413,6 +409,7 @@ TEST(wall__clock_of_plans_is_recorded) {
             check_span(&spans[plan.unit_count + i], &saw.merges[i], 1);
         }
     }
+    plan_free(&plan);
     ptowsp_context_destroy(context);
 }
 

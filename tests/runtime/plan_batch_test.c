@@ -6,6 +6,7 @@
 
 #include "device_fixture.h"
 #include "facts.h"
+#include "tests/plan/attention_fixture.h"
 
 enum { LANES = 4, LENGTH_MAX = 64, CALL_MAX = 4096, COLUMNS = 6 };
 enum { PLAIN = 1, UNITS, MERGES, LISTS };  // ids of the axes
@@ -163,7 +164,6 @@ FIXTURE_TEST(plan_batch__plans_and_batches_take_each_others_place) {
     ptowsp_attention_config config;
     ptowsp_attention_sizes sizes;
     ptowsp_attention_plan plan, other;
-    uint64_t block[64];
     assert_false(ptowsp_run_bound_batch(f->run, UNITS, &batch, &config, &sizes));
     bind(f);
     assert_false(ptowsp_run_bound_batch(f->run, PLAIN, &batch, &config, &sizes));
@@ -183,9 +183,7 @@ FIXTURE_TEST(plan_batch__plans_and_batches_take_each_others_place) {
     assert_true(plan.cost_max == 100.0 && plan.cost_mean == 100.0);
     // A plan of another batch, then the batch again.
     lengths_are(f, 1, (const int32_t[]){400});
-    assert_ok(ptowsp_attention_size(&f->batch, &f->config, &sizes, NULL));
-    assert_ok(ptowsp_attention_place(&sizes, block, sizeof block, &other));
-    assert_ok(ptowsp_attention_generate(&f->batch, &f->config, &other, NULL));
+    other = plan_make(&f->batch, &f->config);
     test_ok(f->context, ptowsp_run_bind_plan(f->run, "kv", &other));
     assert_false(ptowsp_run_bound_batch(f->run, UNITS, &batch, &config, &sizes));
     lengths_are(f, 1, (const int32_t[]){-1});  // not looked at any more
@@ -195,6 +193,7 @@ FIXTURE_TEST(plan_batch__plans_and_batches_take_each_others_place) {
     bind(f);
     execute(f);
     calls_are(f, drawn, 8);
+    plan_free(&other);
 }
 
 // -- errors ---------------------------------------------------------------------------------------
@@ -394,14 +393,11 @@ static ptowsp_status call_bind_sized(void) {
 
 // A plan that has been made of the batch.
 static ptowsp_status call_bind_planned(void) {
-    static uint64_t block[128];
-    ptowsp_attention_sizes planned;
-    ptowsp_attention_plan plan;
     give();
-    assert_ok(ptowsp_attention_size(&g.batch, &g.config, &planned, NULL));
-    assert_ok(ptowsp_attention_place(&planned, block, sizeof block, &plan));
-    assert_ok(ptowsp_attention_generate(&g.batch, &g.config, &plan, NULL));
-    return ptowsp_run_bind_plan(g.run, "kv", &plan);
+    aplan plan = plan_make(&g.batch, &g.config);
+    const ptowsp_status status = ptowsp_run_bind_plan(g.run, "kv", &plan);
+    plan_free(&plan);
+    return status;
 }
 
 static ptowsp_status call_bound(void) {

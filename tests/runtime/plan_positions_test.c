@@ -3,6 +3,7 @@
 // a query and a KV token that it sees once, by a list of all pairs.
 
 #include "positions_sample.h"
+#include "tests/plan/attention_fixture.h"
 
 #include <stdio.h>
 
@@ -54,17 +55,6 @@ static void fixture_make(fixture *f) {
     f->run = test_run_text(f->context, text, &attached, NULL, &f->m, &f->program);
 }
 
-static ptowsp_attention_plan plan_of(const positions_sample *s) {
-    ptowsp_attention_sizes sizes;
-    ptowsp_attention_plan plan;
-    assert_ok(ptowsp_attention_size(&s->batch, &s->config, &sizes, NULL));
-    void *block = malloc((size_t)sizes.block_bytes);
-    assert_non_null(block);
-    assert_ok(ptowsp_attention_place(&sizes, block, sizes.block_bytes, &plan));
-    assert_ok(ptowsp_attention_generate(&s->batch, &s->config, &plan, NULL));
-    return plan;
-}
-
 static void check_counts(const fixture *f) {
     for (uint32_t i = 0; i < f->s.batch.sequence_count; i++) {
         for (uint32_t head = 0; head < f->s.config.kv_head_count; head++) {
@@ -104,7 +94,7 @@ TEST(plan_positions__bound_plans_have_every_pair_once_or_are_refused) {
         positions_make(&f.s, KV_MAX, QUERY_MAX, &state);
         f.s.config.shares_merges = false;  // which are refused for themselves
         memset(f.counts, 0, sizeof f.counts);
-        ptowsp_attention_plan plan = plan_of(&f.s);
+        ptowsp_attention_plan plan = plan_make(&f.s.batch, &f.s.config);
         const uint32_t beside = first_beside(&plan);
         f.tile_tokens = plan.tile_tokens;
         const bool is_work = test_random(&state) % 2;  // the same units, without merges
