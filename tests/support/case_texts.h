@@ -139,7 +139,7 @@ static inline void case_has_parts(const case_subject *s, const char *text, const
     }
     for (const char *part; (part = case_next_part(s, &at));) {
         case_check_count++;
-        if ((strstr(text, part) != NULL) != is_there) {
+        if ((strstr(text, case_lines(part)) != NULL) != is_there) {
             CASE_FAIL(s, "\"%s\" is %s in: %s", part, is_there ? "not" : "still", text);
         }
     }

@@ -17,12 +17,6 @@ static ptowsp_module *module_of(ptowsp_context *context, const char *text) {
     return m;
 }
 
-static void print_of(const ptowsp_module *m, char *out) {
-    ptowsp_output_buffer buffer = {out, TEXT, 0};
-    ptowsp_module_print(m, ptowsp_output_to_buffer(&buffer));
-    assert_true(buffer.length < TEXT);
-}
-
 // Kernels of all tests: 1 is norm, 2 all.
 #define KERNELS                                                                                    \
     "kernel norm(axes 0, in x f32 ? x ?, out y f32 ? x ?) vector, 1 cycles, time only\n"           \
@@ -49,63 +43,6 @@ static void print_of(const ptowsp_module *m, char *out) {
 #define UNARY(kernel, in, out) "task " kernel "() x" ON(in) " y" ON(out) "\n"
 #define BINARY(kernel, left, right, out)                                                           \
     "task " kernel "() a" ON(left) " b" ON(right) " c" ON(out) "\n"
-
-// Tile kernels have rules as others; of a choice, each variant has its own, and its own relayout.
-CONTEXT_TEST(place__tile_kernels_and_variants_have_rules) {
-    static char out[TEXT], again[TEXT];
-    const ptowsp_mesh mesh = {1, {"tp", NULL, NULL, NULL}, {2, 0, 0, 0}};
-    const ptowsp_spread columns = {PTOWSP_SHARDED, 1, NULL};
-    ptowsp_module *m = test_module(context, NULL);
-    ptowsp_module_mesh(m, &mesh, PTOWSP_ALGORITHM_AUTO);
-    ptowsp_tensor tensors[2];
-    for (int i = 0; i < 2; i++) {
-        const ptowsp_tensor_desc desc = {
-            i ? "y" : "x", PTOWSP_F32, 2, {8, 16}, PTOWSP_LOCATION_GLOBAL};
-        tensors[i] = ptowsp_tensor_make(m, &desc);
-    }
-    ptowsp_tensor_spread(m, tensors[0], &columns);
-    ptowsp_body_desc body = {.name = "exp"};
-    ptowsp_body *k = ptowsp_kernel_begin(m, &body);
-    const ptowsp_value x = ptowsp_tile_in(k, "x", PTOWSP_F32, 8, 16);
-    ptowsp_tile_store(ptowsp_tile_out(k, "y", PTOWSP_F32, 8, 16), ptowsp_tile_exp(x));
-    ptowsp_choice_desc choice = {.name = "either", .variants[0].kernel = ptowsp_kernel_end(k)};
-    ptowsp_kernel_rule(m, choice.variants[0].kernel, ".. ..");
-    ptowsp_kernel_desc desc = {
-        .name = "other", .cycles = 1, .tiles[0].name = "x", .tiles[1].name = "y"};
-    for (int i = 0; i < 2; i++) {
-        desc.tiles[i].direction = i ? PTOWSP_OUT : PTOWSP_IN;
-        desc.tiles[i].dtype = PTOWSP_F32;
-        desc.tiles[i].rows = desc.tiles[i].cols = PTOWSP_DYNAMIC;
-    }
-    choice.variants[1].kernel = ptowsp_kernel_make(m, &desc);
-    choice.variants[0].priority = 1;
-    choice.variants[0].condition = ptowsp_eq(ptowsp_symbol(m, "k"), ptowsp_u64(m, 1));
-    const ptowsp_kernel either = ptowsp_kernel_choice(m, &choice);
-    ptowsp_workload_begin(m, "w");
-    ptowsp_task_desc task = {
-        .kernel = either, .views[0].tensor = tensors[0], .views[1].tensor = tensors[1]};
-    task.views[0].rows = task.views[1].rows = 8;
-    task.views[0].cols = task.views[1].cols = 16;
-    ptowsp_task_make(m, &task);
-    ptowsp_scope_end(m);
-    assert_string_equal(ptowsp_module_error(m).text, "");
-    print_of(m, out);
-    assert_non_null(strstr(out, "rule exp \".. ..\"\n"));
-    const char *gather =
-        "    task all_gather.tp.f32.columns() in = x of 8 x edge out = x.1 of 8 x edge\n";
-    const char *first = strstr(out, gather);
-    assert_non_null(first);
-    assert_non_null(strstr(first + 1, gather));
-    assert_non_null(strstr(out, "    task exp() x = x.1 y = y\n"));
-    assert_non_null(strstr(out, "    task other() x = x.1 of 8 x edge y = y of 8 x 16\n"));
-    const ptowsp_parse_desc attach = {NULL, 0, 1};
-    ptowsp_module *read = NULL;
-    assert_ok(ptowsp_module_parse(context, out, strlen(out), &attach, &read, NULL));
-    print_of(read, again);
-    assert_string_equal(again, out);
-    ptowsp_module_destroy(read);
-    test_destroy(NULL, NULL, m, NULL);
-}
 
 // -- rules ----------------------------------------------------------------------------------------
 
