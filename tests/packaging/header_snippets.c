@@ -14,13 +14,31 @@ static char printed[1 << 14];
 static ptowsp_output_buffer buffer = {printed, sizeof printed, 0};
 static int is_bad;
 
+// Each piece has a context and an empty module, and programs and runs that go after it.
+static struct {
+    const char *name;
+    void (*run)(void);
+} pieces[64];
+static uint32_t piece_count, piece;
+static ptowsp_program *program;
+static ptowsp_run *runs[2];
+
+#define PIECE(section)                                                                             \
+    static void section(void);                                                                     \
+    __attribute__((constructor)) static void add_##section(void) {                                 \
+        pieces[piece_count].name = #section;                                                       \
+        pieces[piece_count++].run = section;                                                       \
+    }                                                                                              \
+    static void section(void)
+
 static void check(int holds, const char *what) {
     if (!holds) {
-        fprintf(stderr, "header snippets: %s: %s %s\n", what, ptowsp_module_error(m).text,
-                ptowsp_context_error(context).text);
+        fprintf(stderr, "header snippets: %s: %s: %s %s\n", pieces[piece].name, what,
+                ptowsp_module_error(m).text, ptowsp_context_error(context).text);
         is_bad = 1;
     }
 }
+#define CHECK(condition) check(condition, #condition)
 
 // -- what the pieces name -------------------------------------------------------------------------
 
@@ -50,10 +68,25 @@ static ptowsp_task_desc task_of(ptowsp_kernel kernel) {
     return task;
 }
 
-static ptowsp_program *compile(const char *what) {
-    ptowsp_program *program = NULL;
-    check(ptowsp_program_create(context, m, NULL, &program) == PTOWSP_OK, what);
-    return program;
+// Compiles the module.
+static void compile(void) {
+    CHECK(ptowsp_program_create(context, m, NULL, &program) == PTOWSP_OK);
+}
+
+// The module of a text in place of the empty one, and runs of its program.
+static void run_text(const char *text, uint32_t run_count) {
+    ptowsp_module_destroy(m);
+    CHECK(ptowsp_module_parse(context, text, strlen(text), NULL, &m, NULL) == PTOWSP_OK);
+    compile();
+    for (uint32_t i = 0; i < run_count; i++) {
+        CHECK(ptowsp_run_create(context, program, &runs[i]) == PTOWSP_OK);
+    }
+}
+
+static const ptowsp_run_stats *timed(void) {
+    const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
+    CHECK(ptowsp_run_execute(runs[0], &options) == PTOWSP_OK);
+    return ptowsp_run_result(runs[0]);
 }
 
 // Seen by the pieces as kernels, merges and joins.
@@ -84,17 +117,16 @@ void operator(struct layer *layer, int worker, int worker_count);
 #include "3_1.inc"
 #undef step
 
-static int section_3(void) {
+PIECE(section_3) {
     const ptowsp_work work[2] = {{.params = {0}}, {.params = {1}}};
     struct layer layer = {context, NULL, work, 2, 0};
-    check(ptowsp_graph_create(context, NULL, &layer.graph) == PTOWSP_OK, "section 3, graph");
+    CHECK(ptowsp_graph_create(context, NULL, &layer.graph) == PTOWSP_OK);
     operator(&layer, 0, 1);
-    check(layer.done == 2, "section 3, workers");
+    CHECK(layer.done == 2);
     ptowsp_graph_destroy(layer.graph);
-    return 0;
 }
 
-static int section_6(void) {
+PIECE(section_6) {
     const int32_t lengths[] = {700, 30};
     const ptowsp_batch batch = {lengths, 2, 1};
     const ptowsp_plan_config config = {.chunk_min = 0};
@@ -105,29 +137,26 @@ static int section_6(void) {
     const uint32_t tier_count = 4;
     void *user = NULL;
 #include "6_1.inc"
-    check(call_count == info.work_count && info.work_count > 0, "section 6");
-    return 0;
+    CHECK(call_count == info.work_count && info.work_count > 0);
 }
 
 #include "7_1.inc"
 
-static int section_7(void) {
+PIECE(section_7) {
     ptowsp_work work;
     memset(&work, 0, sizeof work);
     work.work_id = 5;
     work.tier = 2;
     uint32_t sums[1] = {0};
-    check(ptowsp_dispatch_serial(&work, 1, attend_table, attend_tier_count, sums, NULL) ==
-                  PTOWSP_OK &&
-              sums[0] == 10,
-          "section 7");
+    CHECK(ptowsp_dispatch_serial(&work, 1, attend_table, attend_tier_count, sums, NULL) ==
+              PTOWSP_OK &&
+          sums[0] == 10);
     attend_dispatch(&work, 0, sums);
-    check(sums[0] == 20 && attend_tiers[2].id == 2, "section 7");
-    return 0;
+    CHECK(sums[0] == 20 && attend_tiers[2].id == 2);
 }
 
 // 30 tokens dealt to 2 ranks in turn: query j of the first sees j of the second's 15 tokens.
-static int section_9(void) {
+static int run_section_9(void) {
     const int32_t rank = 0, from = 1, ranks = 2, length = 15;
     const ptowsp_output output = ptowsp_output_to_buffer(&buffer);
     const ptowsp_attention_batch batch = {&length, &length, 1};
@@ -136,19 +165,22 @@ static int section_9(void) {
     ptowsp_attention_sizes sizes;
     ptowsp_attention_plan plan;
     ptowsp_plan_info info;
-    check(!ptowsp_attention_size(&batch, &config, &sizes, &info) &&
-              !ptowsp_attention_place(&sizes, block, sizeof block, &plan),
-          "section 9, the plan");
+    CHECK(!ptowsp_attention_size(&batch, &config, &sizes, &info) &&
+          !ptowsp_attention_place(&sizes, block, sizeof block, &plan));
 #include "9_1.inc"
     uint32_t pairs = 0;
     for (uint32_t i = 0; i < plan.unit_count; i++) {
         pairs += ptowsp_work_kv_len(&plan.units[i]);
     }
-    check(plan.unit_count == 15 && pairs == 105, "section 9");
+    CHECK(plan.unit_count == 15 && pairs == 105);
     return 0;
 }
 
-static int section_12(void) {
+PIECE(section_9) {
+    CHECK(run_section_9() == 0);
+}
+
+static int run_section_12(void) {
     const uint32_t request_count = 2;
     const uint64_t block_count = 2;
     const int32_t kv_lengths[] = {1024, 1000};
@@ -159,106 +191,99 @@ static int section_12(void) {
     const ptowsp_output output = ptowsp_output_to_buffer(&buffer);
     call_count = 0;
 #include "12_1.inc"
-    check(ptowsp_prefix_progress_size(&plan) <= sizeof progress / sizeof progress[0] &&
-              call_count > 0 && strstr(printed, "prefix plan: 2 requests"),
-          "section 12");
+    CHECK(ptowsp_prefix_progress_size(&plan) <= sizeof progress / sizeof progress[0] &&
+          call_count > 0 && strstr(printed, "prefix plan: 2 requests"));
     return 0;
+}
+
+PIECE(section_12) {
+    CHECK(run_section_12() == 0);
 }
 
 // -- modules --------------------------------------------------------------------------------------
 
-static int section_14_loops(void) {
+PIECE(section_14_loops) {
     ptowsp_task_desc short_task = task_of(simple("short", 0, 0));
     ptowsp_task_desc long_task = task_of(simple("long", 0, 0));
 #include "14_1.inc"
-    ptowsp_program_destroy(compile("section 14, loops"));
-    return 0;
+    compile();
 }
 
-static int section_14_plan(void) {
+PIECE(section_14_plan) {
     ptowsp_task_desc whole = task_of(simple("whole", 0, 1)), part = task_of(simple("part", 0, 1));
     ptowsp_task_desc join = task_of(simple("join", 0, 1));
     whole.views[0].tensor = join.views[0].tensor = vector("out", 8);
     part.views[0].tensor = vector("states", 64);
 #include "14_2.inc"
-    ptowsp_program_destroy(compile("section 14, plan"));
-    return 0;
+    compile();
 }
 
-static int section_14_tensors(void) {
+PIECE(section_14_tensors) {
     const ptowsp_axis tokens = ptowsp_axis_dynamic(m, "tokens");
     {
 #include "14_3.inc"
-        check(hidden.id != 0, "section 14, transient");
+        CHECK(hidden.id != 0);
     }
 #include "27_1.inc"
-    check(w.id != 0, "section 27, mesh");
-    return 0;
+    CHECK(w.id != 0);
 }
 
 #include "15_1.inc"
 
-static int section_15_source(void) {
-    check(ptowsp_kernel_make(m, &desc).id && strstr(kernels_source, "*= 2"), "section 15, source");
+PIECE(section_15_source) {
+    CHECK(ptowsp_kernel_make(m, &desc).id && strstr(kernels_source, "*= 2"));
     float x = 4;
     const ptowsp_tile tile = {.data = &x};
     const ptowsp_task task = {.tiles = &tile};
-    check(scale(&task, NULL) == 100 && x == 8, "section 15, source");
-    return 0;
+    CHECK(scale(&task, NULL) == 100 && x == 8);
 }
 
-static int section_15_pto(void) {
+PIECE(section_15_pto) {
 #include "15_2.inc"
-    check(ptowsp_kernel_make(m, &desc).id != 0, "section 15, PTO-ISA source");
-    return 0;
+    CHECK(ptowsp_kernel_make(m, &desc).id != 0);
 }
 
-static int section_26_collective(void) {
+PIECE(section_26_collective) {
     const ptowsp_tensor partial = vector("partial", 1);
 #include "26_1.inc"
     PTOWSP_WORKLOAD(m, "w") {
         ptowsp_task_make(m, &task);
     }
-    ptowsp_program_destroy(compile("section 26"));
-    return 0;
+    compile();
 }
 
-static int section_27_rules(void) {
+PIECE(section_27_rules) {
     const ptowsp_kernel matmul = simple("matmul", 0, 3), norm = simple("norm", 0, 2);
     const ptowsp_kernel attend = simple("attend", 0, 4);
 #include "27_2.inc"
-    return 0;
 }
 
 // -- tile kernels ---------------------------------------------------------------------------------
 
-static int section_24_softmax(void) {
+PIECE(section_24_softmax) {
 #include "24_1.inc"
-    check(softmax.id != 0, "section 24");
-    return 0;
+    CHECK(softmax.id != 0);
 }
 
-static int section_24_loop(void) {
+PIECE(section_24_loop) {
     ptowsp_body *k = ptowsp_kernel_begin(m, &(ptowsp_body_desc){.name = "loop"});
     ptowsp_value a = ptowsp_tile_in(k, "a", PTOWSP_F32, 64, 256);
     ptowsp_value b = ptowsp_tile_in(k, "b", PTOWSP_F32, 256, 64);
     ptowsp_value c = ptowsp_tile_out(k, "c", PTOWSP_F32, 64, 64);
 #include "24_2.inc"
-    check(ptowsp_kernel_end(k).id != 0, "section 24, loop");
-    return 0;
+    CHECK(ptowsp_kernel_end(k).id != 0);
 }
 
-static int section_24_panels(void) {
+PIECE(section_24_panels) {
     ptowsp_body *k = ptowsp_kernel_begin(m, &(ptowsp_body_desc){.name = "panels"});
     ptowsp_value a = ptowsp_tile_in(k, "a", PTOWSP_F16, 256, 1024);
     ptowsp_value b = ptowsp_tile_in(k, "b", PTOWSP_F16, 512, 1024);
     ptowsp_value c = ptowsp_tile_out(k, "c", PTOWSP_F32, 256, 512);
 #include "24_3.inc"
-    check(ptowsp_kernel_end(k).id != 0, "section 24, panels");
-    return 0;
+    CHECK(ptowsp_kernel_end(k).id != 0);
 }
 
-static int section_24_preload(void) {
+PIECE(section_24_preload) {
     ptowsp_body *k = ptowsp_kernel_begin(m, &(ptowsp_body_desc){.name = "preload"});
     ptowsp_value q = ptowsp_tile_in(k, "q", PTOWSP_F32, 64, 64);
     ptowsp_value kt = ptowsp_tile_in(k, "kt", PTOWSP_F32, 64, 512);
@@ -267,165 +292,115 @@ static int section_24_preload(void) {
     ptowsp_value zero = ptowsp_tile_full(k, PTOWSP_F32, 64, 64, 0), none = {NULL, 0}, acc = zero;
 #include "24_4.inc"
     ptowsp_tile_store(out, acc);
-    check(ptowsp_kernel_end(k).id != 0, "section 24, preload");
-    return 0;
+    CHECK(ptowsp_kernel_end(k).id != 0);
 }
 
-static int section_24_instruction(void) {
+PIECE(section_24_instruction) {
     ptowsp_body *k = ptowsp_kernel_begin(m, &(ptowsp_body_desc){.name = "instruction"});
     ptowsp_value x = ptowsp_tile_in(k, "x", PTOWSP_F32, 64, 64);
     ptowsp_value y = ptowsp_tile_out(k, "y", PTOWSP_F32, 64, 64);
 #include "24_5.inc"
     ptowsp_tile_store(y, t);
-    check(ptowsp_kernel_end(k).id != 0, "section 24, instruction");
-    return 0;
+    CHECK(ptowsp_kernel_end(k).id != 0);
 }
 
-static int section_24_timing(void) {
+PIECE(section_24_timing) {
 #include "24_6.inc"
-    check(cost.timing->clock_mhz == 1500, "section 24, timing");
-    return 0;
+    CHECK(cost.timing->clock_mhz == 1500);
 }
 
 // -- workloads ------------------------------------------------------------------------------------
 
-static int section_17_tiers(void) {
+PIECE(section_17_tiers) {
     ptowsp_task_desc short_task = task_of(simple("short", 0, 0));
     ptowsp_task_desc long_task = task_of(simple("long", 0, 0));
     const ptowsp_axis units = ptowsp_axis_plan(m, "kv");
     PTOWSP_WORKLOAD(m, "w"){
 #include "17_1.inc"
-    } ptowsp_program_destroy(compile("section 17, tiers"));
-    return 0;
+    } compile();
 }
 
-static int section_17_choice(void) {
+PIECE(section_17_choice) {
     const ptowsp_kernel gemm_16 = simple("gemm_16", 2, 0), gemm_128 = simple("gemm_128", 2, 0);
 #include "17_2.inc"
-    check(ptowsp_kernel_choice(m, &desc).id != 0, "section 17, choice");
-    return 0;
+    CHECK(ptowsp_kernel_choice(m, &desc).id != 0);
 }
 
-static int section_17_list(void) {
+PIECE(section_17_list) {
     const ptowsp_kernel load = simple("load", 0, 0), add = simple("add", 0, 0);
 #include "17_3.inc"
-    return 0;
 }
 
-static int section_25(void) {
+PIECE(section_25) {
     const ptowsp_axis tiles = ptowsp_axis_dense(m, "tiles", 8);
     const ptowsp_axis workers = ptowsp_axis_dense(m, "workers", 2);
     ptowsp_task_desc load = task_of(simple("load", 1, 0));
     ptowsp_task_desc compute = task_of(simple("compute", 1, 0));
     PTOWSP_WORKLOAD(m, "w"){
 #include "25_1.inc"
-    } ptowsp_program *program = compile("section 25");
-    ptowsp_run *run = NULL;
-    const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
-    check(ptowsp_run_create(context, program, &run) == PTOWSP_OK &&
-              ptowsp_run_execute(run, &options) == PTOWSP_OK &&
-              ptowsp_run_result(run)->makespan_cycles ==
-                  950,  // the last of 8 tokens: 800 + 50 + 100
-          "section 25");
-    ptowsp_run_destroy(run);
-    ptowsp_program_destroy(program);
-    return 0;
+    } compile();
+    CHECK(ptowsp_run_create(context, program, &runs[0]) == PTOWSP_OK);
+    CHECK(timed()->makespan_cycles == 950);  // the last of 8 tokens: 800 + 50 + 100
 }
 
-static int section_18(void) {
+PIECE(section_18) {
     ptowsp_schedule schedule;
     memset(&schedule, 0, sizeof schedule);
 #include "18_1.inc"
 #include "18_2.inc"
-    check(schedule.control.threads == 2, "section 18, control");
+    CHECK(schedule.control.threads == 2);
     simple("load", 0, 0);
     simple("store", 0, 0);
     ptowsp_task_desc task = task_of(simple("other", 0, 0));
     PTOWSP_WORKLOAD(m, "w") {
         ptowsp_task_make(m, &task);
     }
-    ptowsp_program *program = NULL;
     ptowsp_program_desc desc = {.schedule = &schedule};
-    check(ptowsp_program_create(context, m, &desc, &program) == PTOWSP_OK, "section 18");
-    ptowsp_program_destroy(program);
-    return 0;
+    CHECK(ptowsp_program_create(context, m, &desc, &program) == PTOWSP_OK);
 }
 
 // -- runs -----------------------------------------------------------------------------------------
 
-static ptowsp_program *batch_program(const char *what) {
-    ptowsp_task_desc task = task_of(simple("step", 0, 0));
-    PTOWSP_WORKLOAD(m, "w") {
-        PTOWSP_PARALLEL(m, b, ptowsp_axis_dynamic(m, "batch")) {
-            (void)b;
-            ptowsp_task_make(m, &task);
-        }
-    }
-    return compile(what);
-}
+static const char batch_text[] = "module m\naxis batch dynamic\n"
+                                 "kernel step(axes 0) vector, 100 cycles, time only\n"
+                                 "workload w\n  parallel b in batch\n    task step()\n";
 
-static int section_21(void) {
-    ptowsp_program *program = batch_program("section 21");
-    ptowsp_run *runs[2];
+PIECE(section_21) {
     const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
-    for (int i = 0; i < 2; i++) {
-        check(ptowsp_run_create(context, program, &runs[i]) == PTOWSP_OK, "section 21");
-    }
+    run_text(batch_text, 2);
     ptowsp_run_bind_size(runs[0], "batch", 3);
 #include "21_1.inc"
-    check(ptowsp_run_wait(runs[1]) == PTOWSP_OK && ptowsp_run_result(runs[0])->task_count == 3 &&
-              ptowsp_run_result(runs[1])->task_count == 7,
-          "section 21");
-    ptowsp_run_destroy(runs[0]);
-    ptowsp_run_destroy(runs[1]);
-    ptowsp_program_destroy(program);
-    return 0;
+    CHECK(ptowsp_run_wait(runs[1]) == PTOWSP_OK && ptowsp_run_result(runs[0])->task_count == 3 &&
+          ptowsp_run_result(runs[1])->task_count == 7);
 }
 
-static int section_21_bind(void) {
+PIECE(section_21_bind) {
     const int32_t kv[3] = {5, 0, 7};
     float rows[3][64];
     const ptowsp_buffer q = {rows, sizeof rows, PTOWSP_F32, 2, {3, 64}, {0}};
-    const ptowsp_tensor_desc desc = {
-        "q", PTOWSP_F32, 2, {PTOWSP_DYNAMIC, 64}, PTOWSP_LOCATION_GLOBAL};
-    ptowsp_task_desc task = task_of(simple("step", 0, 0));
-    ptowsp_tensor_make(m, &desc);
-    PTOWSP_WORKLOAD(m, "w") {
-        PTOWSP_PARALLEL(m, b, ptowsp_axis_dynamic(m, "batch")) {
-            PTOWSP_PARALLEL(m, token, ptowsp_axis_row(m, ptowsp_axis_ragged(m, "kv"), b)) {
-                (void)token;
-                ptowsp_task_make(m, &task);
-            }
-        }
-    }
-    ptowsp_program *program = compile("section 21, bind");
-    ptowsp_run *run;
-    check(ptowsp_run_create(context, program, &run) == PTOWSP_OK, "section 21, bind");
+    run_text("module m\naxis batch dynamic\naxis kv ragged\ntensor q f32 [?, 64] global\n"
+             "kernel step(axes 0) vector, 100 cycles, time only\nworkload w\n"
+             "  parallel b in batch\n    parallel token in kv[b]\n      task step()\n",
+             1);
+    ptowsp_run *run = runs[0];
 #include "21_2.inc"
-    const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
-    check(ptowsp_run_execute(run, &options) == PTOWSP_OK &&
-              ptowsp_run_result(run)->task_count == 12,
-          "section 21, bind");
-    ptowsp_run_destroy(run);
-    ptowsp_program_destroy(program);
-    return 0;
+    CHECK(timed()->task_count == 12);
 }
 
 static ptowsp_status bind(void *user, ptowsp_run *run) {
     return ptowsp_run_bind_size(run, "batch", *(int *)user);
 }
 
-static int section_22(void) {
+PIECE(section_22) {
+    run_text(batch_text, 0);
     ptowsp_module *module = m;
-    ptowsp_program_destroy(batch_program("section 22"));
     const ptowsp_expr key = ptowsp_task_arg(m, 0);
     int step = 5;
     ptowsp_search_result results[8];
     ptowsp_search_summary summary;
     const ptowsp_output output = ptowsp_output_to_buffer(&buffer);
 #include "22_1.inc"
-    check(summary.result_count > 0 && strstr(printed, "schedules executed"), "section 22");
-    return 0;
+    CHECK(summary.result_count > 0 && strstr(printed, "schedules executed"));
 }
 
 static ptowsp_status step(void *user) {
@@ -433,7 +408,7 @@ static ptowsp_status step(void *user) {
     return PTOWSP_OK;
 }
 
-static int section_29(void) {
+PIECE(section_29) {
     ptowsp_module *module = m;
     const ptowsp_kernel attend = simple("attend", 0, 0);
     const uint64_t batch = 30, kv = 4000;
@@ -442,9 +417,8 @@ static int section_29(void) {
     ptowsp_tuning_value value = {.count = 0};
     remove("tuning.txt");
 #include "29_1.inc"
-    check(it > 0 && value.count == 1, "section 29");
+    CHECK(it > 0 && value.count == 1);
     ptowsp_tuning_destroy(tuning);
-    return 0;
 }
 
 static ptowsp_status factor(void *user, uint64_t task, uint32_t lane) {
@@ -457,18 +431,17 @@ static int has_next_step(const int *matrix) {
     return *matrix < 1000;
 }
 
-static int section_23(void) {
+PIECE(section_23) {
     int matrix = 0;
     uint64_t a, b;
     ptowsp_status status = PTOWSP_BUSY;
 #include "23_1.inc"
-    check(status == PTOWSP_OK && matrix == 1212, "section 23");
+    CHECK(status == PTOWSP_OK && matrix == 1212);
     ptowsp_graph_destroy(graph);
-    return 0;
 }
 
 // The source of section 15, in a tree.
-static int section_30(void) {
+PIECE(section_30) {
     static const ptowsp_pto_source source = {
         .text = "__global__ AICORE void add(__gm__ float *z, __gm__ float *x, int n) {\n"
                 "    pto::Tile<pto::TileType::Vec, float, 64, 128> t;\n"
@@ -489,21 +462,19 @@ static int section_30(void) {
     PTOWSP_WORKLOAD(m, "w") {
         ptowsp_task_make(m, &of);
     }
-    ptowsp_program *program = compile("section 30");
+    compile();
     const ptowsp_npu_build_desc build = {.cache_directory = "measured", .options = "-O0"};
     ptowsp_kernel_stats stats = {0};
     ptowsp_npu *npu = NULL;
-    check(ptowsp_npu_build(context, program, &build, &npu) == PTOWSP_OK, "section 30, a tree");
+    CHECK(ptowsp_npu_build(context, program, &build, &npu) == PTOWSP_OK);
 #include "30_1.inc"
     // Bytes by the bandwidths of section 24: far more than a cycle for each 256 of them.
-    check(stats.cycles > 2 * 128 && desc.cycles == stats.cycles, "section 30");
+    CHECK(stats.cycles > 2 * 128 && desc.cycles == stats.cycles);
     ptowsp_npu_destroy(npu);
-    ptowsp_program_destroy(program);
-    return 0;
 }
 
 // One task waits for another, and they share no bytes.
-static int section_31(void) {
+PIECE(section_31) {
     static const char deps[] =
         "{\"tasks\":[{\"task_id\":0,\"kernel_ids\":[-1,7,-1]},{\"task_id\":1,\"kernel_ids\":[-1,1,-"
         "1]}],"
@@ -517,41 +488,33 @@ static int section_31(void) {
     ptowsp_dump_replayed replayed;
     ptowsp_dump *dump = NULL;
 #include "31_1.inc"
-    check(report.is_clean, "section 31");
-    return 0;
+    CHECK(report.is_clean);
 }
 
 // Appendix A.
-static int section_33(void) {
-    ptowsp_program *program = NULL;
+PIECE(section_33) {
     const ptowsp_kernel kernel = simple("read", 0, 0);
     PTOWSP_WORKLOAD(m, "tasks") {
         ptowsp_task_make(m, &(ptowsp_task_desc){.kernel = kernel});
     }
-    check(ptowsp_program_create(context, m, NULL, &program) == PTOWSP_OK, "appendix A");
+    CHECK(ptowsp_program_create(context, m, NULL, &program) == PTOWSP_OK);
 #include "33_1.inc"
-    ptowsp_program_destroy(program);
-    return 0;
 }
 
-#define PIECES                                                                                     \
-    section_3, section_6, section_7, section_9, section_12, section_14_loops, section_14_plan,     \
-        section_14_tensors, section_15_source, section_15_pto, section_26_collective,              \
-        section_27_rules, section_24_softmax, section_24_loop, section_24_panels,                  \
-        section_24_preload, section_24_instruction, section_24_timing, section_17_list,            \
-        section_17_tiers, section_17_choice, section_25, section_18, section_21_bind, section_21,  \
-        section_22, section_29, section_23, section_30, section_31, section_33
-
 int main(void) {
-    static int (*const pieces[])(void) = {PIECES};
-    for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++) {
+    for (piece = 0; piece < piece_count; piece++) {
         if (ptowsp_context_create(NULL, &context) || ptowsp_module_create(context, NULL, &m)) {
             return 1;
         }
-        check(pieces[i]() == 0, "a piece returns");
-        check(ptowsp_module_error(m).status == PTOWSP_OK, "a module has an error");
+        pieces[piece].run();
+        CHECK(ptowsp_module_error(m).status == PTOWSP_OK);
+        ptowsp_run_destroy(runs[0]);
+        ptowsp_run_destroy(runs[1]);
+        ptowsp_program_destroy(program);
         ptowsp_module_destroy(m);
         ptowsp_context_destroy(context);
+        runs[0] = runs[1] = NULL;
+        program = NULL;
     }
-    return is_bad;
+    return is_bad || piece_count == 0;
 }
