@@ -27,7 +27,7 @@ set -eu
 BUILD=${BUILD:-build/coverage}
 JOBS=$(nproc 2> /dev/null || echo 2)
 W=$BUILD/work
-FLOORS="base data plan runtime isa kernel workload text time exec graph device report tune ranks npu"
+FLOORS=$(cd src && ls -d */ | tr -d /)
 TESTS=${COVERAGE_TESTS:-$(find tests -name '*_test.c' -o -name '*_test.cpp' | sed 's,.*/,,; s/\..*//' | sort)}
 mkdir -p "$W"
 
