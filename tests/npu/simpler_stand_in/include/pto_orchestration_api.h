@@ -19,6 +19,7 @@
 #ifndef STAND_IN_PTO_ORCHESTRATION_API_H
 #define STAND_IN_PTO_ORCHESTRATION_API_H
 
+#include <algorithm>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -57,6 +58,30 @@ struct CoreTaskPredicate {
     int64_t target;
 };
 
+inline ChipTensor make_tensor_strided(void *data, const uint32_t shape[], const uint32_t strides[],
+                                      uint32_t ndims, DataType type) {
+    ChipTensor tensor = ChipTensor();
+    uint64_t extent = 1;
+    tensor.buffer.addr = reinterpret_cast<uintptr_t>(data);
+    tensor.ndims = ndims;
+    tensor.dtype = type;
+    for (uint32_t i = 0; i < ndims; i++) {
+        tensor.shapes[i] = shape[i];
+        tensor.strides[i] = strides[i];
+        extent += shape[i] ? uint64_t(shape[i] - 1) * strides[i] : 0;
+    }
+    tensor.buffer.size = extent * get_element_size(type);
+    return tensor;
+}
+inline ChipTensor make_tensor_external(void *data, const uint32_t shape[], uint32_t ndims,
+                                       DataType type) {
+    uint32_t strides[5] = {1, 1, 1, 1, 1};
+    for (uint32_t i = ndims; i > 1; i--) {
+        strides[i - 2] = strides[i - 1] * shape[i - 1];
+    }
+    return make_tensor_strided(data, shape, strides, ndims, type);
+}
+
 namespace stand_in {
 
 enum Type { INPUT, OUTPUT, INOUT };
@@ -89,8 +114,7 @@ struct Task {
     uint64_t heap_end = 0, pool = 0;
     ChipTensor operand = ChipTensor();  // rank 0: no predicate
     CoreTaskPredicate predicate = CoreTaskPredicate();
-    bool is_dummy = false, is_alloc = false, is_done = false, is_retired = false,
-         is_skipped = false;
+    bool is_alloc = false, is_done = false, is_retired = false, is_skipped = false;
     uint64_t start = 0;
 };
 
@@ -208,17 +232,9 @@ class Runtime {
         }
         uint64_t at = task.heap_end - bytes;
         for (const TensorCreateInfo &info : created) {
-            ChipTensor tensor = ChipTensor();
-            tensor.buffer.addr = reinterpret_cast<uintptr_t>(ring.start()) + at % ring.heap;
+            ChipTensor tensor = make_tensor_external(ring.start() + at % ring.heap, info.shapes,
+                                                     info.ndims, info.dtype);
             tensor.buffer.size = bytes_of(info);
-            tensor.ndims = info.ndims;
-            tensor.dtype = info.dtype;
-            uint32_t stride = 1;
-            for (uint32_t i = info.ndims; i > 0; i--) {
-                tensor.shapes[i - 1] = info.shapes[i - 1];
-                tensor.strides[i - 1] = stride;
-                stride *= info.shapes[i - 1];
-            }
             tensor.owner_task_id.raw = task.id;
             task.args.push_back({OUTPUT, tensor});
             at += (bytes_of(info) + 1023) / 1024 * 1024;
@@ -354,22 +370,18 @@ class Runtime {
             })) {
             return false;
         }
-        std::vector<size_t> before;  // tasks may have run meanwhile
-        for (size_t i : task->before) {
-            if (!tasks_[i].is_done) {
-                before.push_back(i);
-            }
-        }
-        task->before = before;
-        task->waits = before.size();
-        std::vector<size_t> kept;  // some may have been given back
+        // Tasks may have run meanwhile, and some may have been given back.
+        const auto drop = [this](std::vector<size_t> *tasks, bool Task::*has) {
+            tasks->erase(std::remove_if(tasks->begin(), tasks->end(),
+                                        [&](size_t i) { return tasks_[i].*has; }),
+                         tasks->end());
+        };
+        drop(&task->before, &Task::is_done);
+        drop(&task->kept, &Task::is_retired);
+        task->waits = task->before.size();
         for (size_t i : task->kept) {
-            if (!tasks_[i].is_retired) {
-                tasks_[i].retainers++;
-                kept.push_back(i);
-            }
+            tasks_[i].retainers++;
         }
-        task->kept = kept;
         ring->pool_tail += task->pool;
         task->heap_end = heap_start(*ring, bytes) + bytes;
         ring->heap_tail = task->heap_end;
@@ -711,29 +723,6 @@ inline void rt_report_fatal(int code, const char *format, ...) {
     stand_in::runtime().fail(code, text);
 }
 
-inline ChipTensor make_tensor_strided(void *data, const uint32_t shape[], const uint32_t strides[],
-                                      uint32_t ndims, DataType type) {
-    ChipTensor tensor = ChipTensor();
-    uint64_t extent = 1;
-    tensor.buffer.addr = reinterpret_cast<uintptr_t>(data);
-    tensor.ndims = ndims;
-    tensor.dtype = type;
-    for (uint32_t i = 0; i < ndims; i++) {
-        tensor.shapes[i] = shape[i];
-        tensor.strides[i] = strides[i];
-        extent += shape[i] ? uint64_t(shape[i] - 1) * strides[i] : 0;
-    }
-    tensor.buffer.size = extent * get_element_size(type);
-    return tensor;
-}
-inline ChipTensor make_tensor_external(void *data, const uint32_t shape[], uint32_t ndims,
-                                       DataType type) {
-    uint32_t strides[5] = {1, 1, 1, 1, 1};
-    for (uint32_t i = ndims; i > 1; i--) {
-        strides[i - 2] = strides[i - 1] * shape[i - 1];
-    }
-    return make_tensor_strided(data, shape, strides, ndims, type);
-}
 template <typename T> T get_tensor_data(const ChipTensor &tensor, uint32_t, const uint32_t at[]) {
     return stand_in::runtime().await(tensor.owner_task_id.raw) ? tensor.data_as<T>()[at[0]] : T();
 }
