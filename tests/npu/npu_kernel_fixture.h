@@ -19,7 +19,7 @@
 #ifndef NPU_KERNEL_FIXTURE_H
 #define NPU_KERNEL_FIXTURE_H
 
-#include "test.h"
+#include "files.h"
 
 #include "scratch.h"
 
@@ -66,12 +66,12 @@ static inline void npu_shell(const char *format, ...) {
 // Skips the test if there is no compiler.
 static inline npu_object npu_object_begin(void) {
     npu_object o = {0};
+    char path[128];
     if (!npu_compiler()) {
         skip();
     }
     snprintf(o.directory, sizeof o.directory, "%s/ptowsp_npu_XXXXXX", scratch_root());
     assert_non_null(mkdtemp(o.directory));
-    char path[128];
     snprintf(path, sizeof path, "%s/all.cpp", o.directory);
     o.unit = fopen(path, "w");
     assert_non_null(o.unit);
@@ -91,10 +91,7 @@ static inline ptowsp_status npu_object_file(void *user, const char *path, const 
         mkdir(name, 0700);
         *at = '/';
     }
-    FILE *file = fopen(name, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(text, 1, size, file), size);
-    assert_int_equal(fclose(file), 0);
+    file_write(name, text, size);
     const char *kernels = "aicore/kernels/";
     if (strncmp(path, kernels, strlen(kernels)) == 0) {
         fprintf(o->unit, "#include \"%s%s\"\n", o->prefix, path);
@@ -162,15 +159,18 @@ static inline void npu_object_add(npu_object *o, ptowsp_context *context,
             number, number, number, number);
 }
 
-// Options for the headers that make has compiled, or, besides other options, for their text; and for the
-// shim's functions.
-static inline void npu_object_headers(const npu_object *o, bool is_text, char options[1024]) {
+// Where make has left what is compiled once: as it says, or beside the program.
+static inline const char *npu_made(void) {
+    static char path[1024];
     const char *headers = getenv("PTOWSP_TEST_HEADERS");
-    options[0] = '\0';
-    if (headers && *headers) {
-        snprintf(options, 1024, "-include %s/%sheaders%s.h -Wl,%s/libshim.a", headers,
-                 is_text ? "plain/" : "", o->is_a5 ? "_a5" : "", headers);
+    if (!headers || !*headers) {
+        const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 8);
+        assert_true(length > 0);
+        path[length] = '\0';
+        strcpy(strrchr(path, '/'), "/npu");
+        headers = path;
     }
+    return headers;
 }
 
 // The program of the runtime is the one that was chosen last. `asm`, as the runtime has it const.
@@ -197,33 +197,22 @@ static inline void npu_object_choices(npu_object *o) {
     }
 }
 
-// Where make has left what is compiled once: as it says, or beside the program.
-static inline const char *npu_made(void) {
-    static char path[1024];
-    const char *headers = getenv("PTOWSP_TEST_HEADERS");
-    if (!headers || !*headers) {
-        const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 8);
-        assert_true(length > 0);
-        path[length] = '\0';
-        strcpy(strrchr(path, '/'), "/npu");
-        headers = path;
-    }
-    return headers;
-}
-
 // Compiles what was added, and loads it. A5 needs C++20 for PTO-ISA's own headers, and may have it here.
 static inline void npu_object_build(npu_object *o, const char *options) {
     char root[512], trees[4096] = "";
     const char *more = getenv("PTOWSP_NPU_OPTIONS");  // sanitizers, for instance
+    const char *made = getenv("PTOWSP_TEST_HEADERS");
     char headers[1024] = "";
-    if (!more && !strstr(options, "-O")) {
-        npu_object_headers(o, *options != '\0', headers);
+    if (!more && !strstr(options, "-O") && made && *made) {
+        // Compiled, or, besides other options, as text; and the shim's functions.
+        snprintf(headers, sizeof headers, "-include %s/%sheaders%s.h -Wl,%s/libshim.a", made,
+                 *options ? "plain/" : "", o->is_a5 ? "_a5" : "", made);
     }
     if (o->has_trees) {
         npu_object_choices(o);
         snprintf(root, sizeof root, "%s", __FILE__);
         *strstr(root, "tests/npu/") = '\0';
-        const char *made = npu_made();
+        made = npu_made();
         snprintf(trees, sizeof trees,
                  "-I%s/../include -I%ssrc/npu/tree/include -I%ssrc/npu/tree/aicpu "
                  "-Wl,-u,wsp_runner_create -Wl,%s/../libwsp_fixed.a",
@@ -247,25 +236,24 @@ static inline void npu_object_build(npu_object *o, const char *options) {
     }
 }
 
-static inline void *npu_object_symbol(npu_object *o, const char *kind, uint32_t number) {
+static inline void npu_object_symbol(npu_object *o, const char *kind, uint32_t number,
+                                     void *out_function) {
     char name[32];
     snprintf(name, sizeof name, "%s_%u", kind, number);
     void *symbol = dlsym(o->library, name);
     assert_non_null(symbol);
-    return symbol;
+    memcpy(out_function, &symbol, sizeof symbol);
 }
 
 static inline npu_run_fn npu_object_run(npu_object *o, uint32_t number) {
-    void *symbol = npu_object_symbol(o, "run", number);
     npu_run_fn run;
-    memcpy(&run, &symbol, sizeof run);
+    npu_object_symbol(o, "run", number, &run);
     return run;
 }
 
 static inline npu_text_fn npu_object_text(npu_object *o, uint32_t number) {
-    void *symbol = npu_object_symbol(o, "text", number);
     npu_text_fn text;
-    memcpy(&text, &symbol, sizeof text);
+    npu_object_symbol(o, "text", number, &text);
     return text;
 }
 
@@ -273,9 +261,9 @@ static inline npu_text_fn npu_object_text(npu_object *o, uint32_t number) {
 static inline ptowsp_npu *npu_object_tree(npu_object *o, uint32_t number, ptowsp_context *context,
                                           const ptowsp_program *program) {
     static ptowsp_npu npu;
-    void *symbol = npu_object_symbol(o, "choose", 0);
     void (*choose)(uint32_t);
-    memcpy(&choose, &symbol, sizeof choose);
+    void *symbol;
+    npu_object_symbol(o, "choose", 0, &choose);
     choose(number);
     memset(&npu, 0, sizeof npu);
     npu.context = context;
