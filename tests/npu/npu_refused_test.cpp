@@ -170,12 +170,9 @@ const char *const PLACES[] = {"", "p/add", "p/pipe", "p/take"};
 wsp_program make_program() {
     wsp_program program = wsp_program();
     program.name = "p";
-    program.axis_count = 2;
-    program.array_count = 2;
-    program.symbol_count = 1;
+    program.axis_count = program.array_count = program.kernel_count = 2;
+    program.symbol_count = program.slot_count = 1;
     program.tensor_count = 3;
-    program.kernel_count = 2;
-    program.slot_count = 1;
     program.axes = AXES;
     program.arrays = ARRAYS;
     program.tensors = TENSORS;
@@ -214,8 +211,7 @@ ptowsp_status run_once(const wsp_runner_options &options = OPTIONS, wsp_expand_f
     memset(x, 0, sizeof x);
     const int32_t lengths[] = {300, 7};
     Bindings bindings(program);
-    ptowsp_buffer buffer = ptowsp_buffer();
-    buffer.data = x;
+    const ptowsp_buffer buffer = {x, 0, PTOWSP_DTYPE_NONE, 0, {}, {}};
     ptowsp_binding tensor = pwsp_binding_of(PTOWSP_BIND_TENSOR, "x");
     tensor.data = &buffer;
     assert_int_equal(bindings.bind(tensor), PTOWSP_OK);
@@ -243,12 +239,18 @@ ptowsp_status run_once(const wsp_runner_options &options = OPTIONS, wsp_expand_f
     return status;
 }
 
+// With hooks as they are: the text of the error is this, and no memory stays.
+void expect(ptowsp_status wanted, const std::string &said,
+            const wsp_runner_options &options = OPTIONS, wsp_expand_fn walks = expand) {
+    const ptowsp_status status = run_once(options, walks);
+    assert_string_equal(text, said.c_str());
+    assert_int_equal(status, wanted);
+    assert_int_equal(hooks.live, 0);
+}
+
 void expect_good() {
     hooks = {};
-    if (run_once() != PTOWSP_OK) {
-        fail_msg("%s", text);
-    }
-    assert_int_equal(hooks.live, 0);
+    expect(PTOWSP_OK, "");
 }
 
 // How many allocations there are, and which is the n-th, depends on how far the threads are: so the last
@@ -279,9 +281,7 @@ TEST(refused__memory_is_missed_wherever_it_is) {
         (texts == std::set<std::string>{"run: out of memory", "plan kv: no memory for its units"}));
     hooks = {};
     hooks.refuses_channel = true;
-    assert_int_equal(run_once(), PTOWSP_OUT_OF_MEMORY);
-    assert_string_equal(text, channel.c_str());
-    assert_int_equal(hooks.live, 0);
+    expect(PTOWSP_OUT_OF_MEMORY, channel);
     expect_good();
 }
 
@@ -293,17 +293,14 @@ TEST(refused__threads_are_told) {
     for (uint64_t n = 1; n <= count; n++) {
         hooks = {};
         hooks.refuse_thread = n;
-        const ptowsp_status status = run_once();
-        const bool is_process = n > count - 2;
-        const std::string wanted =
-            is_process
-                ? std::string("p/") + (n == count ? "take: process take" : "pipe: process send") +
-                      ": there is no thread for it beside those of " + (n == count ? "1" : "0") +
-                      " processes that are under way"
-                : "run: a thread was refused";
-        assert_string_equal(text, wanted.c_str());
-        assert_int_equal(status, is_process ? PTOWSP_LIMIT_EXCEEDED : PTOWSP_SYSTEM_FAILED);
-        assert_int_equal(hooks.live, 0);
+        if (n <= count - 2) {
+            expect(PTOWSP_SYSTEM_FAILED, "run: a thread was refused");
+        } else {
+            expect(PTOWSP_LIMIT_EXCEEDED,
+                   std::string("p/") + (n == count ? "take: process take" : "pipe: process send") +
+                       ": there is no thread for it beside those of " + (n == count ? "1" : "0") +
+                       " processes that are under way");
+        }
     }
     expect_good();
 }
@@ -312,8 +309,7 @@ TEST(refused__threads_are_told) {
 TEST(refused__the_block_of_transient_tensors_is_told) {
     hooks = {};
     hooks.refuses_block = true;
-    assert_int_equal(run_once(), PTOWSP_OUT_OF_MEMORY);
-    assert_string_equal(text, "run: out of memory: transient tensors take 4032 bytes");
+    expect(PTOWSP_OUT_OF_MEMORY, "run: out of memory: transient tensors take 4032 bytes");
     expect_good();
 }
 
@@ -329,9 +325,7 @@ TEST(refused__launches_end_the_run) {
                                             0, spans,      capacity, PTOWSP_DRIVER_HOST};
         the_launch = launch;
         hooks = {};
-        if (run_once(options) != PTOWSP_OK) {
-            fail_msg("%s", text);
-        }
+        expect(PTOWSP_OK, "", options);
         for (uint64_t i = 0; i < 20; i++) {  // of 12 tasks; those of a wave have its span
             const bool is_there = i < capacity && i < 12;
             assert_int_equal(spans[i].kind, is_there ? KERNEL_add : 0);
@@ -340,8 +334,7 @@ TEST(refused__launches_end_the_run) {
         }
         for (wsp_launcher refused : {launch_refused, static_cast<wsp_launcher>(nullptr)}) {
             the_launch = refused;
-            assert_int_equal(run_once(options), PTOWSP_SYSTEM_FAILED);
-            assert_string_equal(text, "p/add: task 0 failed: SYSTEM_FAILED");
+            expect(PTOWSP_SYSTEM_FAILED, "p/add: task 0 failed: SYSTEM_FAILED", options);
             assert_true(std::all_of(x, x + 8, [](int32_t value) { return value == 0; }));
         }
     }
@@ -379,11 +372,9 @@ TEST(refused__what_follows_a_failure_does_not_begin) {
         for (uint32_t aicpu_count = 1; aicpu_count <= AICPU_COUNT; aicpu_count++) {
             const wsp_runner_options options = {aicpu_count, CORE_COUNT, 1, 0, 0, nullptr, 0, 0};
             hooks = {};
-            assert_int_equal(run_once(options, walks), PTOWSP_KERNEL_FAILED);
-            assert_string_equal(text, "p/add: task 0 failed: KERNEL_FAILED");
+            expect(PTOWSP_KERNEL_FAILED, "p/add: task 0 failed: KERNEL_FAILED", options, walks);
             assert_int_equal(x[1], -1);
             assert_int_equal(x[2], 0);
-            assert_int_equal(hooks.live, 0);
         }
     }
 }
