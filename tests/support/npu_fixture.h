@@ -93,14 +93,8 @@ static const npu_names_of npu_plain_names = {"decode", "decode", "batch", "b",
 static inline void npu_fixture_begin(npu_fixture *f) {
     memset(f, 0, sizeof *f);
     assert_ok(ptowsp_context_create(NULL, &f->context));
-    for (unsigned i = 0; i < 1000; i++) {
-        snprintf(f->directory, sizeof f->directory, "%s/ptowsp-test-%ld-%u", scratch_root(),
-                 (long)getpid(), i);
-        if (mkdir(f->directory, 0755) == 0) {
-            return;
-        }
-    }
-    fail_msg("no directory for the test: %s", strerror(errno));
+    snprintf(f->directory, sizeof f->directory, "%s/ptowsp-test-XXXXXX", scratch_root());
+    assert_non_null(mkdtemp(f->directory));
 }
 
 static inline void npu_fixture_make(npu_fixture *f) {
@@ -109,19 +103,9 @@ static inline void npu_fixture_make(npu_fixture *f) {
 }
 
 static inline void npu_remove_all(const char *path) {
-    DIR *directory = opendir(path);
-    for (struct dirent *entry = directory ? readdir(directory) : NULL; entry;
-         entry = readdir(directory)) {
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
-            char inside[2048];
-            snprintf(inside, sizeof inside, "%.1700s/%.255s", path, entry->d_name);
-            npu_remove_all(inside);
-        }
-    }
-    if (directory) {
-        closedir(directory);
-    }
-    remove(path);
+    char command[1024];
+    snprintf(command, sizeof command, "/bin/rm -rf '%s'", path);
+    assert_int_equal(system(command), 0);
 }
 
 static inline void npu_program_free(npu_fixture *f) {
