@@ -3,18 +3,9 @@
 
 #include "src/npu/tree/include/wsp_list.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "test.h"
 
 #include <memory>
-
-#include "tests/support/suite.h"
-
-extern "C" {
-#include <cmocka.h>
-}
 
 using wsp::List;
 

@@ -6,18 +6,9 @@
 #include "src/npu/tree/include/wsp_number.h"
 #include "wide.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "test.h"
 
 #include <type_traits>
-
-#include "tests/support/suite.h"
-
-extern "C" {
-#include <cmocka.h>
-}
 
 using namespace wsp;
 

@@ -212,7 +212,7 @@ class Runtime {
     // -- submits --
 
     // The index of the task, or SIZE_MAX after an error.
-    size_t submit(Task task, const std::vector<TensorCreateInfo> &created) {
+    size_t submit(Task task, const std::vector<const TensorCreateInfo *> &created) {
         const uint32_t depth = static_cast<uint32_t>(scopes_.size()) - 1;
         if (!error && scopes_.back().mode != PTO2ScopeMode::MANUAL) {
             fail(INVALID_ARGS, "here tasks are submitted in MANUAL scopes alone");
@@ -224,20 +224,20 @@ class Runtime {
         task.scope = scopes_.back().number;
         Ring &ring = rings_[task.ring];
         uint64_t bytes = 0;
-        for (const TensorCreateInfo &info : created) {
-            bytes += (bytes_of(info) + 1023) / 1024 * 1024;
+        for (const TensorCreateInfo *info : created) {
+            bytes += (bytes_of(*info) + 1023) / 1024 * 1024;
         }
         if (!take(&task, &ring, bytes)) {
             return SIZE_MAX;
         }
         uint64_t at = task.heap_end - bytes;
-        for (const TensorCreateInfo &info : created) {
-            ChipTensor tensor = make_tensor_external(ring.start() + at % ring.heap, info.shapes,
-                                                     info.ndims, info.dtype);
-            tensor.buffer.size = bytes_of(info);
+        for (const TensorCreateInfo *info : created) {
+            ChipTensor tensor = make_tensor_external(ring.start() + at % ring.heap, info->shapes,
+                                                     info->ndims, info->dtype);
+            tensor.buffer.size = bytes_of(*info);
             tensor.owner_task_id.raw = task.id;
             task.args.push_back({OUTPUT, tensor});
-            at += (bytes_of(info) + 1023) / 1024 * 1024;
+            at += (bytes_of(*info) + 1023) / 1024 * 1024;
         }
         const size_t index = tasks_.size();
         for (size_t before : task.before) {
@@ -567,7 +567,7 @@ class CoreTaskArgs {
         add(stand_in::INOUT, tensor);
     }
     void add_output(const TensorCreateInfo &info) {
-        created_.push_back(&info);
+        created.push_back(&info);
     }
     void add_input(ChipTensor &&) = delete;
     void add_inout(ChipTensor &&) = delete;
@@ -613,13 +613,7 @@ class CoreTaskArgs {
         }
         return task;
     }
-    std::vector<TensorCreateInfo> created() const {
-        std::vector<TensorCreateInfo> all;
-        for (const TensorCreateInfo *info : created_) {
-            all.push_back(*info);
-        }
-        return all;
-    }
+    std::vector<const TensorCreateInfo *> created;
 
   private:
     struct Kept {
@@ -627,14 +621,13 @@ class CoreTaskArgs {
         const ChipTensor *tensor;
     };
     void add(stand_in::Type type, const ChipTensor &tensor) {
-        if (!scalars_.empty() || !created_.empty()) {
+        if (!scalars_.empty() || !created.empty()) {
             stand_in::runtime().fail(stand_in::INVALID_ARGS,
                                      "here tensors come before created ones and scalars");
         }
         tensors_.push_back({type, &tensor});
     }
     std::vector<Kept> tensors_;
-    std::vector<const TensorCreateInfo *> created_;
     std::vector<uint64_t> scalars_;
     const PTO2TaskId *ids_ = nullptr;
     uint32_t id_count_ = 0;
@@ -681,7 +674,7 @@ __attribute__((noinline)) inline size_t submit(const MixedKernels &kernels,
     task.kernels[0] = kernels.aic_kernel_id;
     task.kernels[1] = kernels.aiv0_kernel_id;
     task.kernels[2] = kernels.aiv1_kernel_id;
-    return runtime().submit(std::move(task), args.created());
+    return runtime().submit(std::move(task), args.created);
 }
 
 }  // namespace stand_in
@@ -702,7 +695,7 @@ inline TaskOutputTensors rt_submit_dummy_task(const CoreTaskArgs &args) {
 inline TaskOutputTensors alloc_tensors(const TensorCreateInfo &info) {
     stand_in::Task task;
     task.is_alloc = true;
-    return {stand_in::runtime().submit(task, {info})};
+    return {stand_in::runtime().submit(task, {&info})};
 }
 
 inline void rt_scope_begin(PTO2ScopeMode mode) {
