@@ -195,7 +195,7 @@ $(foreach program,$(PROGRAMS),$(eval $(BUILD)/$(notdir $(program)).passed: $(cal
 $(patsubst %,$(BUILD)/npu_%_test.passed,cases clock_cases): $(wildcard tests/cases/*.case)
 # Cases, facts and other files are read when tests run.
 $(patsubst %,$(BUILD)/%_test.passed,cases npu_cases npu_clock_cases): $(wildcard tests/cases/*.case)
-$(filter %_facts_test.passed %/attend_job_test.passed,$(PASSED)): $(wildcard tests/*/*.facts)
+$(filter %_facts_test.passed %/attend_job_test.passed %/npu_measure_test.passed,$(PASSED)): $(wildcard tests/*/*.facts)
 $(BUILD)/case_form_test.passed: tests/cases/form.txt
 $(patsubst %,$(BUILD)/isa_%_test.passed,rules values steps timed): $(wildcard tests/isa/*.txt)
 $(patsubst %,$(BUILD)/%_test.passed,kernel_text kernel_growth kernel_memory kernel_preload legal list_text): $(wildcard tests/kernel/*.txt)

@@ -6,6 +6,8 @@
 #include "npu_fixture.h"
 #include "npu_texts.h"
 
+#include "facts.h"
+
 #include <math.h>
 
 enum { M = 64, K = 128, N = 64, SLOTS = 2 * M * N };
@@ -250,93 +252,70 @@ TEST(measure__valid_sizes_are_those_of_the_task) {
 
 // -- what is refused ------------------------------------------------------------------------------
 
-static void refused(program *p, const char *kernel, const task *t, const ptowsp_cost *cost,
-                    ptowsp_status status, const char *text) {
-    ptowsp_kernel_stats stats;
-    assert_int_equal(ptowsp_npu_measure(p->npu, kernel, t ? &t->of : NULL, cost, &stats), status);
-    const ptowsp_error error = ptowsp_context_error(p->f.context);
-    assert_int_equal(error.status, status);
-    assert_string_equal(error.text, text);
-}
-
 static ptowsp_cycles one_cycle(const ptowsp_insn *insn, void *user) {
     (void)insn;
     (void)user;
     return 1;
 }
 
-TEST(measure__what_does_not_go_together_is_refused) {
+static struct {
     program p;
     task t;
+    ptowsp_cost cost;
+    ptowsp_core_timing timing;
+    uint32_t kernel;
+    bool has_task, has_stats, has_args, has_tiles, has_data, has_fn, has_timing;
+} fact;
+
+static void begin(void) {
+    task_begin(&fact.t, SOFTMAX, true);
+    memset(&fact.cost, 0, sizeof fact.cost);
+    fact.timing = ptowsp_core_timing_of(PTOWSP_MODEL_910B);
+    fact.kernel = 0;
+    fact.has_task = fact.has_stats = fact.has_args = fact.has_tiles = fact.has_data = true;
+    fact.has_fn = fact.has_timing = false;
+}
+
+static const facts_field *fields(void) {
+    FACTS_RETURN(
+        FACTS_OF("kernel", fact.kernel, 4, 1), FACTS_OF("tile_count", fact.t.of.tile_count, 4, 1),
+        FACTS_OF("user_axis_count", fact.t.of.user_axis_count, 4, 1),
+        FACTS_OF("arg_count", fact.t.of.arg_count, 4, 1),
+        FACTS_OF("axis_arg_count", fact.t.of.axis_arg_count, 4, 1),
+        FACTS_OF("args", fact.t.args[0], 8, 4), FACTS_OF("model", fact.cost.model, 4, 1),
+        FACTS_OF("clock_mhz", fact.timing.clock_mhz, 4, 1),
+        FACTS_OF("has_task", fact.has_task, 1, 1), FACTS_OF("has_stats", fact.has_stats, 1, 1),
+        FACTS_OF("has_args", fact.has_args, 1, 1), FACTS_OF("has_tiles", fact.has_tiles, 1, 1),
+        FACTS_OF("has_data", fact.has_data, 1, 1), FACTS_OF("has_fn", fact.has_fn, 1, 1),
+        FACTS_OF("has_timing", fact.has_timing, 1, 1));
+}
+
+static ptowsp_status measure(void) {
+    static const char *const names[] = {"softmax_own", "softmax_tiles", "native",
+                                        "broken",      "other",         NULL};
+    ptowsp_kernel_stats stats;
+    fact.t.of.args = fact.has_args ? fact.t.args : NULL;
+    fact.t.of.tiles = fact.has_tiles ? fact.t.tiles : NULL;
+    fact.t.tiles[1].data = fact.has_data ? x : NULL;
+    fact.cost.fn = fact.has_fn ? one_cycle : NULL;
+    fact.cost.timing = fact.has_timing ? &fact.timing : NULL;
+    return ptowsp_npu_measure(fact.p.npu, names[fact.kernel], fact.has_task ? &fact.t.of : NULL,
+                              &fact.cost, fact.has_stats ? &stats : NULL);
+}
+
+static const char *error(uint64_t *out_index) {
+    const ptowsp_error said = ptowsp_context_error(fact.p.f.context);
+    *out_index = said.index;
+    return said.text;
+}
+
+TEST(measure__what_does_not_go_together_is_refused) {
+    static const facts_call calls[] = {{"measure", measure}, {NULL, NULL}};
+    facts all = {"tests/npu/measures.facts", begin, fields, calls, error, NULL, 0};
     data_fill();
-    program_begin(&p, PTOWSP_FAMILY_A2A3);
-    task_begin(&t, SOFTMAX, true);
-    const ptowsp_status bad = PTOWSP_INVALID_PARAMS;
-    const char *name = own_names[SOFTMAX];
-    refused(&p, NULL, &t, NULL, bad, "npu: measure: kernel is NULL");
-    refused(&p, name, NULL, NULL, bad, "npu: measure: task is NULL");
-    assert_int_equal(ptowsp_npu_measure(p.npu, name, &t.of, NULL, NULL), bad);
-    test_error_is(p.f.context, bad, PTOWSP_NO_INDEX, "npu: measure: out_stats is NULL");
-    refused(&p, "other", &t, NULL, bad, "npu: measure: kernel other: the tree has no such kernel");
-    refused(&p, "native", &t, NULL, PTOWSP_UNSUPPORTED,
-            "npu: measure: kernel native: it is a C function, which says its cycles itself");
-    uint32_t *const counts[] = {&t.of.tile_count, &t.of.user_axis_count, &t.of.arg_count,
-                                &t.of.axis_arg_count};
-    static const struct {
-        const char *name;
-        uint32_t wrong, good;
-    } fields[] = {{"tile_count", 3, 2},
-                  {"user_axis_count", 1, 0},
-                  {"arg_count", 5, 4},
-                  {"axis_arg_count", 3, 4}};
-    for (size_t i = 0; i < COUNT_OF(fields); i++) {
-        task_begin(&t, SOFTMAX, true);
-        *counts[i] = fields[i].wrong;
-        refused(&p, name, &t, NULL, bad,
-                textf("npu: measure: kernel softmax_own: %s of the task is %u, not %u",
-                      fields[i].name, (unsigned)fields[i].wrong, (unsigned)fields[i].good));
-    }
-    task_begin(&t, SOFTMAX, true);
-    t.of.args = NULL;
-    refused(&p, name, &t, NULL, bad, "npu: measure: kernel softmax_own: the task has no args");
-    task_begin(&t, SOFTMAX, true);
-    t.of.tiles = NULL;
-    refused(&p, name, &t, NULL, bad, "npu: measure: kernel softmax_own: the task has no tiles");
-    task_begin(&t, SOFTMAX, true);
-    t.tiles[1].data = NULL;
-    refused(&p, name, &t, NULL, bad, "npu: measure: kernel softmax_own: tile x has no data");
-    task_begin(&t, SOFTMAX, true);
-    t.args[2] = M + 1;
-    refused(&p, name, &t, NULL, bad,
-            "npu: measure: kernel softmax_own: tile x has 65 rows, its parameter 64");
-    t.args[2] = M;
-    t.args[1] = 0;
-    refused(&p, name, &t, NULL, bad, "npu: measure: kernel softmax_own: tile y has 0 columns");
-    t.args[1] = UINT64_MAX;
-    refused(&p, name, &t, NULL, bad, "npu: measure: kernel softmax_own: tile y has -1 columns");
-    task_begin(&t, SOFTMAX, true);
-    ptowsp_cost cost = {PTOWSP_MODEL_USER, one_cycle, NULL, NULL};
-    refused(&p, name, &t, &cost, PTOWSP_UNSUPPORTED,
-            "npu: measure: kernel softmax_own: a tree has no cost model of the user");
-    cost.fn = NULL;
-    refused(&p, name, &t, &cost, bad, "cost: there is no cost model 3, or it lacks its function");
-    cost.model = (ptowsp_model)99;
-    refused(&p, name, &t, &cost, bad, "cost: there is no cost model 99, or it lacks its function");
-    ptowsp_core_timing timing = ptowsp_core_timing_of(PTOWSP_MODEL_910B);
-    timing.clock_mhz = 0;
-    cost.model = PTOWSP_MODEL_910B;
-    cost.timing = &timing;
-    refused(&p, name, &t, &cost, bad, "cost: timing: clocks are 0 and 1800 MHz, not 1 to 131072");
-    // What the kernels themselves find.
-    task_begin(&t, SOFTMAX, false);
-    t.args[0] = 3;
-    refused(
-        &p, tile_names[SOFTMAX], &t, NULL, bad,
-        "npu: measure: kernel softmax_tiles: store: the valid rows of y and x do not go together");
-    task_begin(&t, SOFTMAX, true);
-    refused(&p, "broken", &t, NULL, PTOWSP_KERNEL_FAILED,
-            "npu: measure: kernel broken: SET_FLAG: V to MTE3: a flag was never waited for");
-    program_end(&p);
+    program_begin(&fact.p, PTOWSP_FAMILY_A2A3);
+    facts_run(&all);
+    program_end(&fact.p);
 }
 
 CONTEXT_TEST(cost__is_checked_as_functions_that_take_one_do) {
