@@ -79,34 +79,6 @@ static bool paper_mark(npu_clock *clock, pwsp_mark_kind kind) {
     return npu_clock_mark(clock, &mark);
 }
 
-// Tasks of 10, 20 and 30 cycles, children of one parallel scope.
-static ptowsp_run_stats paper_run(const ptowsp_schedule *schedule, uint32_t lane_count) {
-    npu_clock *clock = npu_clock_create();
-    paper_begin(clock, schedule, lane_count);
-    assert_true(paper_mark(clock, PWSP_MARK_PARALLEL));
-    assert_true(paper_task(clock, 10) && paper_task(clock, 20) && paper_task(clock, 30));
-    assert_true(paper_mark(clock, PWSP_MARK_END) && npu_clock_end(clock));
-    ptowsp_run_stats stats = npu_clock_stats(clock);
-    assert_int_equal(stats.task_count, 3);
-    assert_int_equal(stats.busy_cycles, 60);
-    npu_clock_destroy(clock);
-    return stats;
-}
-
-TEST(npu_clock__gives_the_numbers_on_paper) {
-    ptowsp_schedule schedule = paper_schedule(PTOWSP_ISSUE_DATAFLOW);
-    // Two lanes: 0-10, 0-20, and behind the first 10-40.
-    ptowsp_run_stats stats = paper_run(&schedule, 2);
-    assert_int_equal(stats.makespan_cycles, 40);
-    assert_int_equal(stats.stall_cycles[PTOWSP_STALL_LANE], 10);
-    // Issued at 0, 5 and 10: 0-10, 5-25, 10-40.
-    schedule.timing = PTOWSP_TIMING_RATE_LIMITED;
-    schedule.timing_cycles = 5;
-    stats = paper_run(&schedule, 3);
-    assert_int_equal(stats.makespan_cycles, 40);
-    assert_int_equal(stats.stall_cycles[PTOWSP_STALL_TIMING], 10);
-}
-
 // Pipelines beside tasks, where lanes choose: one starts when the task of 10 cycles has ended, and
 // once more after its own 7.
 TEST(npu_clock__tells_when_the_last_run_of_a_pipeline_has_started) {
@@ -128,31 +100,6 @@ TEST(npu_clock__tells_when_the_last_run_of_a_pipeline_has_started) {
     npu_clock_destroy(clock);
 }
 
-TEST(npu_clock__goes_on_after_an_error_only_when_it_begins_anew) {
-    ptowsp_schedule schedule = paper_schedule(PTOWSP_ISSUE_IN_ORDER);
-    npu_clock *clock = npu_clock_create();
-    assert_false(paper_task(clock, 1) || npu_clock_end(clock));  // not begun
-    paper_begin(clock, &schedule, 1);
-    assert_true(paper_task(clock, 3));
-    assert_false(paper_mark(clock, PWSP_MARK_END));
-    assert_invalid(npu_clock_status(clock));
-    assert_string_equal(npu_clock_error(clock), "clock: no scope is open");
-    assert_false(paper_task(clock, 3) || npu_clock_end(clock));
-    assert_int_equal(npu_clock_stats(clock).makespan_cycles, 3);
-    assert_int_equal(npu_clock_lanes(clock)[0].task_count, 1);
-    paper_begin(clock, &schedule, 1);
-    assert_ok(npu_clock_status(clock));
-    assert_string_equal(npu_clock_error(clock), "");
-    assert_true(paper_mark(clock, PWSP_MARK_SEQUENTIAL));
-    assert_false(paper_mark(clock, PWSP_MARK_PARALLEL));  // it was told that there are two at most
-    assert_int_equal(npu_clock_status(clock), PTOWSP_LIMIT_EXCEEDED);
-    paper_begin(clock, &schedule, 1);
-    assert_true(paper_task(clock, 8) && npu_clock_end(clock));
-    assert_int_equal(npu_clock_stats(clock).makespan_cycles, 8);
-    assert_false(paper_task(clock, 8) || npu_clock_end(clock));  // it has ended
-    npu_clock_destroy(clock);
-}
-
 // Every call: nothing comes of it.
 static void expect_nothing_more(npu_clock *clock) {
     const pwsp_tile_at tile = {0};
@@ -165,27 +112,42 @@ static void expect_nothing_more(npu_clock *clock) {
     assert_false(paper_task(clock, 1));
 }
 
-TEST(npu_clock__does_nothing_after_an_error_but_end) {
-    ptowsp_schedule schedule = paper_schedule(PTOWSP_ISSUE_DATAFLOW);
-    npu_clock *clock = npu_clock_create();
-    expect_nothing_more(clock);  // not begun
-    paper_begin(clock, &schedule, 1);
-    assert_true(paper_task(clock, 3));
-    assert_false(paper_mark(clock, PWSP_MARK_END));
-    expect_nothing_more(clock);
-    assert_string_equal(npu_clock_error(clock), "clock: no scope is open");
-    assert_false(npu_clock_end(clock));
-    ptowsp_run_stats stats = npu_clock_stats(clock);
-    assert_int_equal(stats.task_count, 1);
-    assert_int_equal(stats.slot_load_count, 0);
-    assert_int_equal(stats.makespan_cycles, 3);
-    // Two tasks of 2^63 - 1 cycles one after another.
-    paper_begin(clock, &schedule, 1);
-    assert_true(paper_task(clock, PTOWSP_CYCLES_MAX));
-    assert_false(paper_task(clock, PTOWSP_CYCLES_MAX) && npu_clock_end(clock));
-    assert_int_equal(npu_clock_status(clock), PTOWSP_LIMIT_EXCEEDED);
-    expect_nothing_more(clock);
-    npu_clock_destroy(clock);
+TEST(npu_clock__does_nothing_after_an_error_until_it_begins_anew) {
+    for (int issue = PTOWSP_ISSUE_DATAFLOW; issue <= PTOWSP_ISSUE_IN_ORDER; issue++) {
+        ptowsp_schedule schedule = paper_schedule((ptowsp_issue)issue);
+        npu_clock *clock = npu_clock_create();
+        expect_nothing_more(clock);  // not begun
+        assert_false(npu_clock_end(clock));
+        paper_begin(clock, &schedule, 1);
+        assert_true(paper_task(clock, 3));
+        assert_false(paper_mark(clock, PWSP_MARK_END));
+        expect_nothing_more(clock);
+        assert_invalid(npu_clock_status(clock));
+        assert_string_equal(npu_clock_error(clock), "clock: no scope is open");
+        assert_false(npu_clock_end(clock));
+        ptowsp_run_stats stats = npu_clock_stats(clock);
+        assert_int_equal(stats.task_count, 1);
+        assert_int_equal(stats.slot_load_count, 0);
+        assert_int_equal(stats.makespan_cycles, 3);
+        assert_int_equal(npu_clock_lanes(clock)[0].task_count, 1);
+        paper_begin(clock, &schedule, 1);
+        assert_ok(npu_clock_status(clock));
+        assert_string_equal(npu_clock_error(clock), "");
+        assert_true(paper_mark(clock, PWSP_MARK_SEQUENTIAL));
+        assert_false(paper_mark(clock, PWSP_MARK_PARALLEL));  // it was told two at most
+        assert_int_equal(npu_clock_status(clock), PTOWSP_LIMIT_EXCEEDED);
+        paper_begin(clock, &schedule, 1);
+        assert_true(paper_task(clock, 8) && npu_clock_end(clock));
+        assert_int_equal(npu_clock_stats(clock).makespan_cycles, 8);
+        assert_false(paper_task(clock, 8) || npu_clock_end(clock));  // it has ended
+        // Two tasks of 2^63 - 1 cycles one after another.
+        paper_begin(clock, &schedule, 1);
+        assert_true(paper_task(clock, PTOWSP_CYCLES_MAX));
+        assert_false(paper_task(clock, PTOWSP_CYCLES_MAX) && npu_clock_end(clock));
+        assert_int_equal(npu_clock_status(clock), PTOWSP_LIMIT_EXCEEDED);
+        expect_nothing_more(clock);
+        npu_clock_destroy(clock);
+    }
 }
 
 // -- workloads ------------------------------------------------------------------------------------
