@@ -103,13 +103,12 @@ static const char *value_of(const subject *s, const char *name, size_t length) {
     } else if (length == 1 && *name == 'i') {
         return "$i";  // of repeated lines
     }
-    for (uint32_t i = 0; s->columns; i++) {
+    for (uint32_t i = 0; s->row; i++) {
         const char *column = cell_at(s->columns, i);
         if (!column) {
             break;
         } else if (strlen(column) == length && strncmp(column, name, length) == 0) {
-            const char *value = cell_at(s->row, i);
-            return value ? unescaped(value) : (FAIL(s, "the row has no %s", column), "");
+            return unescaped(cell_at(s->row, i));
         }
     }
     FAIL(s, "there is no $%.*s", (int)length, name);
@@ -244,16 +243,16 @@ static ptowsp_pto_arg arg_of(const subject *s, const char *text) {
     if (sscanf(text, " %15s %lld", word, &number) != 2) {
         FAIL(s, "no argument: %s", text);
     }
-    for (int i = 0; i < 100; i++) {  // or a number that is none of them
-        if (strcmp(i < (int)COUNT_OF(values) ? values[i] : textf("%d", i), word) == 0) {
-            const bool is_number = i == PTOWSP_PTO_NUMBER;
-            const ptowsp_pto_arg arg = {(ptowsp_pto_value)i, is_number ? 0 : (uint32_t)number,
-                                        is_number ? number : 0};
-            return arg;
-        }
+    size_t value = (size_t)atoi(word);  // or a number that is none of them
+    for (size_t i = 0; i < COUNT_OF(values); i++) {
+        value = strcmp(values[i], word) == 0 ? i : value;
     }
-    FAIL(s, "there is no value %s", word);
-    return (ptowsp_pto_arg){0};
+    if (value == 0) {
+        FAIL(s, "there is no value %s", word);
+    }
+    const bool is_number = value == PTOWSP_PTO_NUMBER;
+    return (ptowsp_pto_arg){(ptowsp_pto_value)value, is_number ? 0 : (uint32_t)number,
+                            is_number ? number : 0};
 }
 
 // A kernel or a file of the disk begins.
@@ -340,17 +339,21 @@ static bool describes(subject *s, const char *word, const char *rest) {
 }
 
 static bool is_for(subject *s, const char *word, const char *rest) {
-    const bool is_host = strcmp(word, "host") == 0, is_simpler = strcmp(word, "simpler") == 0,
-               is_window = strcmp(word, "window") == 0, is_blocks = strcmp(word, "blocks") == 0,
-               is_called = strcmp(word, "callback") == 0;
-    s->is_called = s->is_called || is_called;
-    s->desc.is_for_host = s->desc.is_for_host || is_host;
-    s->desc.runtime = is_simpler ? PTOWSP_NPU_SIMPLER : s->desc.runtime;
-    s->desc.task_window = is_window ? (uint32_t)atoll(rest) : s->desc.task_window;
-    s->desc.block_max = is_blocks ? (uint32_t)atoll(rest) : s->desc.block_max;
-    const bool is_any = is_host || is_simpler || is_window || is_blocks || is_called;
-    s->is_emitted = s->is_emitted && !is_any;
-    return is_any;
+    if (strcmp(word, "host") == 0) {
+        s->desc.is_for_host = true;
+    } else if (strcmp(word, "callback") == 0) {
+        s->is_called = true;
+    } else if (strcmp(word, "simpler") == 0) {
+        s->desc.runtime = PTOWSP_NPU_SIMPLER;
+    } else if (strcmp(word, "window") == 0) {
+        s->desc.task_window = (uint32_t)atoll(rest);
+    } else if (strcmp(word, "blocks") == 0) {
+        s->desc.block_max = (uint32_t)atoll(rest);
+    } else {
+        return false;
+    }
+    s->is_emitted = false;
+    return true;
 }
 
 static void refused(subject *s, const char *rest) {
@@ -523,8 +526,14 @@ static void rows_run(subject *s, const char *lines) {
         if (strncmp(at, "  let ", 6) == 0) {
             s->columns = textf("%.*s", (int)(end - at) - 6, at + 6);
         } else if (strncmp(at, "  row ", 6) == 0) {
-            rows++;
+            uint32_t cells = 0;
+            for (; s->columns && cell_at(s->columns, cells); cells++) {
+            }
             s->row = textf("%.*s", (int)(end - at) - 6, at + 6);
+            if (cells == 0 || !cell_at(s->row, cells - 1) || cell_at(s->row, cells)) {
+                FAIL(s, "there are %u columns", (unsigned)cells);
+            }
+            rows++;
             case_run(s, lines);
         }
     }
@@ -538,21 +547,30 @@ static void file_run(const char *path) {
     size_t size;
     char *text = file_read(path, &size);
     uint32_t cases = 0;
+    bool is_module = false, has_case = true;  // a module, and a case of the last one
     s.path = path;
     s.line = 0;
     s.name = s.module = "";
+    assert_true(size > 0 && text[size - 1] == '\n');
     for (char *at = text; *at; at += strcspn(at, "\n") + 1) {
         const size_t length = strcspn(at, "\n");
         s.line++;
         if (strncmp(at, "module ", 7) == 0 || strncmp(at, "tiles ", 6) == 0) {
             s.module = at;
+            s.name = has_case ? "" : (FAIL(&s, "the module before has no case"), "");
+            is_module = true;
+            has_case = false;
         } else if (strncmp(at, "case ", 5) == 0) {
             s.name = textf("%.*s", (int)length - 5, at + 5);
             rows_run(&s, at + length + 1);
+            is_module = false;
+            has_case = true;
             cases++;
+        } else if (!is_module && !strchr("# \n", *at)) {
+            FAIL(&s, "neither a module nor a case");
         }
     }
-    assert_true(cases > 0);
+    assert_true(cases > 0 && has_case);
     print_message("%s: %u cases\n", path, (unsigned)cases);
     free(text);
     test_release();
