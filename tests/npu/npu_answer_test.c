@@ -53,26 +53,25 @@ static void answer_end(answer *a) {
     build_free(&a->b);
 }
 
-TEST(answer__the_error_of_any_function_is_the_runs) {
+#define ANSWER_TEST(name) TEST_MADE(name, answer, a, answer_begin(a), answer_end(a))
+
+ANSWER_TEST(answer__the_error_of_any_function_is_the_runs) {
     static const char names[][18] = {"SIZE", "ARRAY",      "SYMBOL", "TENSOR",
                                      "SLOT", "TRANSIENTS", "run"};
-    answer a;
-    answer_begin(&a);
-    const npu_fixture *f = &a.b.f;
+    const npu_fixture *f = &a->b.f;
     for (size_t i = 0; i < COUNT_OF(names); i++) {
         uint64_t slots[2] = {0, 0};
         ptowsp_npu_result result;
         assert_int_equal(setenv("WSP_FAILS", names[i], 1), 0);
-        test_refused(f->context, ptowsp_npu_execute(a.b.npu, a.run, NULL, slots, 2, &result),
+        test_refused(f->context, ptowsp_npu_execute(a->b.npu, a->run, NULL, slots, 2, &result),
                      PTOWSP_INVALID_PARAMS, 7, names[i]);
         assert_true(slots[0] == 100 && slots[1] == 101);
     }
     assert_int_equal(setenv("WSP_FAILS", "create", 1), 0);
-    test_refused(f->context, ptowsp_npu_execute(a.b.npu, a.run, NULL, NULL, 0, NULL),
+    test_refused(f->context, ptowsp_npu_execute(a->b.npu, a->run, NULL, NULL, 0, NULL),
                  PTOWSP_OUT_OF_MEMORY, PTOWSP_NO_INDEX, "npu: no memory for running");
     assert_int_equal(unsetenv("WSP_FAILS"), 0);
-    assert_ok(ptowsp_npu_execute(a.b.npu, a.run, NULL, NULL, 0, NULL));
-    answer_end(&a);
+    assert_ok(ptowsp_npu_execute(a->b.npu, a->run, NULL, NULL, 0, NULL));
 }
 
 static ptowsp_cycles one_cycle(const ptowsp_insn *insn, void *user) {
@@ -81,28 +80,22 @@ static ptowsp_cycles one_cycle(const ptowsp_insn *insn, void *user) {
     return 1;
 }
 
-TEST(answer__costs_of_the_user_are_refused) {
-    answer a;
-    answer_begin(&a);
+ANSWER_TEST(answer__costs_of_the_user_are_refused) {
     for (int i = 0; i < 2; i++) {
         ptowsp_npu_options options = {.cost.fn = i ? one_cycle : NULL,
                                       .cost.model = i ? PTOWSP_MODEL_UNIT : PTOWSP_MODEL_USER};
-        test_invalid(a.b.f.context, ptowsp_npu_execute(a.b.npu, a.run, &options, NULL, 0, NULL),
+        test_invalid(a->b.f.context, ptowsp_npu_execute(a->b.npu, a->run, &options, NULL, 0, NULL),
                      "npu: a tree has no cost model of the user");
     }
-    answer_end(&a);
 }
 
 // What cannot be built is not run.
-TEST(answer__a_build_that_fails_runs_nothing) {
-    answer a;
-    answer_begin(&a);
-    mode(&a.b, "fail");
-    a.b.desc.options = "-O6";
+ANSWER_TEST(answer__a_build_that_fails_runs_nothing) {
+    mode(&a->b, "fail");
+    a->b.desc.options = "-O6";
     ptowsp_npu_result result;
-    assert_int_equal(ptowsp_npu_build_run(a.b.f.context, a.run, &a.b.desc, NULL, &result),
+    assert_int_equal(ptowsp_npu_build_run(a->b.f.context, a->run, &a->b.desc, NULL, &result),
                      PTOWSP_SYSTEM_FAILED);
     const char *told = "npu: the compiler failed: a.cpp:2:3: error: no semicolon";
-    assert_memory_equal(ptowsp_context_error(a.b.f.context).text, told, strlen(told));
-    answer_end(&a);
+    assert_memory_equal(ptowsp_context_error(a->b.f.context).text, told, strlen(told));
 }

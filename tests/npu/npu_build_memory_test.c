@@ -25,51 +25,46 @@ static bool survives(build *b, size_t n) {
     return hooks.allocations < n;
 }
 
-TEST(memory__that_is_refused_is_an_error_and_leaves_nothing) {
-    build b;
-    build_make(&b);
-    assert_true(survives(&b, SIZE_MAX));
+BUILD_TEST(memory__that_is_refused_is_an_error_and_leaves_nothing) {
+    assert_true(survives(b, SIZE_MAX));
     const size_t whole = hooks.allocations;
     size_t found = 1;
-    for (; !survives(&b, found); found++) {
+    for (; !survives(b, found); found++) {
         assert_true(found <= whole);
     }
     // Not in the cache, but its objects are. Until it is looked for there, all is as before.
-    const ptowsp_npu_build_desc desc = {b.cache, b.compiler, "-O6"};
-    b.desc = desc;
+    const ptowsp_npu_build_desc desc = {b->cache, b->compiler, "-O6"};
+    b->desc = desc;
     bool is_done = false;
     for (size_t n = found - 20; !is_done; n++) {
-        is_done = survives(&b, n);
-        assert_int_equal(entries_like(b.cache, "tmp."), 0);
+        is_done = survives(b, n);
+        assert_int_equal(entries_like(b->cache, "tmp."), 0);
     }
-    assert_int_equal(npu_entries(b.cache), 3);
+    assert_int_equal(npu_entries(b->cache), 3);
     // Where an entry stands that is broken, it is moved away first.
     is_done = false;
-    assert_ok(ptowsp_npu_build(b.f.context, b.f.program, &b.desc, &b.npu));
-    const char *entry = textf("%s", ptowsp_npu_directory(b.npu));
-    ptowsp_npu_destroy(b.npu);
-    b.npu = NULL;
+    assert_ok(ptowsp_npu_build(b->f.context, b->f.program, &b->desc, &b->npu));
+    const char *entry = textf("%s", ptowsp_npu_directory(b->npu));
+    ptowsp_npu_destroy(b->npu);
+    b->npu = NULL;
     for (size_t n = found - 20; !is_done; n++) {
         write_file(entry, "complete", "it is not");
-        is_done = survives(&b, n);
-        assert_int_equal(entries_like(b.cache, "tmp."), 0);
+        is_done = survives(b, n);
+        assert_int_equal(entries_like(b->cache, "tmp."), 0);
     }
-    build_free(&b);
 }
 
 // Of a build that fails, the error is its own, or that there is no memory: also for its text alone.
-TEST(memory__for_the_error_of_a_build_may_be_refused) {
-    build b;
-    build_make(&b);
-    b.desc.compiler = "/nowhere/c++";
+BUILD_TEST(memory__for_the_error_of_a_build_may_be_refused) {
+    b->desc.compiler = "/nowhere/c++";
     uint32_t own = 0, others = 0;
     for (size_t n = 1; own < 2; n++) {  // the second time, nothing was refused
-        ptowsp_npu *npu = b.npu;
+        ptowsp_npu *npu = b->npu;
         hooks.allocations = 0;
         hooks.refuse_at = n;
-        const ptowsp_status status = ptowsp_npu_build(b.f.context, b.f.program, &b.desc, &npu);
+        const ptowsp_status status = ptowsp_npu_build(b->f.context, b->f.program, &b->desc, &npu);
         hooks.refuse_at = 0;
-        const ptowsp_error error = ptowsp_context_error(b.f.context);
+        const ptowsp_error error = ptowsp_context_error(b->f.context);
         assert_null(npu);
         assert_int_equal(error.status, status);
         assert_int_equal(hooks.live, 0);
@@ -82,5 +77,4 @@ TEST(memory__for_the_error_of_a_build_may_be_refused) {
         }
     }
     assert_true(others > 0);
-    build_free(&b);
 }

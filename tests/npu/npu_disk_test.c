@@ -9,6 +9,7 @@
 #define _GNU_SOURCE  // RTLD_NEXT
 
 #include "npu_build_fixture.h"
+#include "npu_files.h"
 #include "real.h"
 
 #include <fcntl.h>
@@ -149,24 +150,6 @@ static bool disk_end(void) {
 
 // -- trees ----------------------------------------------------------------------------------------
 
-// The number of files below a directory.
-static uint32_t files_below(const char *path) {
-    uint32_t count = 0;
-    DIR *directory = opendir(path);
-    for (struct dirent *entry = directory ? readdir(directory) : NULL; entry;
-         entry = readdir(directory)) {
-        struct stat about;
-        const char *inside = textf("%.700s/%.255s", path, entry->d_name);
-        if (entry->d_name[0] != '.' && lstat(inside, &about) == 0) {
-            count += S_ISDIR(about.st_mode) ? files_below(inside) : 1;
-        }
-    }
-    if (directory) {
-        closedir(directory);
-    }
-    return count;
-}
-
 typedef struct trees {
     npu_fixture f;
     char path[128];
@@ -252,25 +235,18 @@ static void emit_refused(trees *t, bool was_there, bool is_for_good) {
     assert_true(ended > t->file_count);
 }
 
-TEST(disk__a_refused_call_leaves_the_new_tree_or_nothing) {
-    trees t;
-    trees_make(&t);
-    emit_refused(&t, false, false);
-    npu_fixture_free(&t.f);
+#define TREES_TEST(name) TEST_MADE(name, trees, t, trees_make(t), npu_fixture_free(&t->f))
+
+TREES_TEST(disk__a_refused_call_leaves_the_new_tree_or_nothing) {
+    emit_refused(t, false, false);
 }
 
-TEST(disk__a_refused_call_leaves_the_new_tree_or_the_old_one) {
-    trees t;
-    trees_make(&t);
-    emit_refused(&t, true, false);
-    npu_fixture_free(&t.f);
+TREES_TEST(disk__a_refused_call_leaves_the_new_tree_or_the_old_one) {
+    emit_refused(t, true, false);
 }
 
-TEST(disk__that_refuses_from_then_on_is_an_error) {
-    trees t;
-    trees_make(&t);
-    emit_refused(&t, true, true);
-    npu_fixture_free(&t.f);
+TREES_TEST(disk__that_refuses_from_then_on_is_an_error) {
+    emit_refused(t, true, true);
 }
 
 // -- builds ---------------------------------------------------------------------------------------

@@ -376,22 +376,7 @@ static void refused(subject *s, const char *rest) {
     s->is_emitted = false;
 }
 
-static uint32_t files_below(const char *path) {
-    uint32_t count = 0;
-    DIR *directory = opendir(path);
-    assert_non_null(directory);
-    for (struct dirent *entry = readdir(directory); entry; entry = readdir(directory)) {
-        const char *inside = textf("%s/%s", path, entry->d_name);
-        struct stat about;
-        assert_int_equal(stat(inside, &about), 0);
-        count += entry->d_name[0] == '.' ? 0 : S_ISDIR(about.st_mode) ? files_below(inside) : 1;
-    }
-    closedir(directory);
-    return count;
-}
-
 static void opens(subject *s, const char *path) {
-    size_t size;
     const char *whole = textf("%s/%s", s->tree, path);
     emit(s);
     if (s->status != PTOWSP_OK) {
@@ -399,9 +384,7 @@ static void opens(subject *s, const char *path) {
     } else if (s->is_called ? !npu_files_at(path) : access(whole, R_OK) != 0) {
         FAIL(s, "there is no %s", path);
     }
-    char *data = s->is_called ? strdup(npu_files_text(path)) : file_read(whole, &size);
-    s->file = s->found = textf("%s", data);
-    free(data);
+    s->file = s->found = s->is_called ? textf("%s", npu_files_text(path)) : text_of(whole);
 }
 
 static bool claims(subject *s, const char *word, const char *rest) {

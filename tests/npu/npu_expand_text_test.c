@@ -66,18 +66,14 @@ static void text_compiles(const npu_fixture *f) {
 // -- golden texts ---------------------------------------------------------------------------------
 
 static void text_is_golden(const npu_fixture *f, const char *name) {
-    size_t size;
     const char *path = textf("tests/golden/expand_%s.cpp", name);
-    char *first = strdup(expand_of(f));
+    const char *first = textf("%s", expand_of(f));
     const char *text = expand_of(f), *mode = getenv("PTOWSP_GOLDEN");
     assert_string_equal(text, first);
     if (mode && strcmp(mode, "write") == 0) {
         file_write(path, text, strlen(text));
     }
-    char *golden = file_read(path, &size);
-    assert_string_equal(text, golden);
-    free(golden);
-    free(first);
+    assert_string_equal(text, text_of(path));
     text_compiles(f);
 }
 

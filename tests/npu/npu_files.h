@@ -9,6 +9,11 @@
 
 #include "test.h"
 
+#include "npu_texts.h"
+
+#include <dirent.h>
+#include <sys/stat.h>
+
 static struct { char *path, *text; } npu_files[512];
 static uint32_t npu_file_count;
 
@@ -50,7 +55,25 @@ static inline uint32_t npu_files_below(const char *directory) {
     return count;
 }
 
-// The same, which must be there.
+// How many are on the disk, below a directory.
+static inline uint32_t files_below(const char *path) {
+    uint32_t count = 0;
+    DIR *directory = opendir(path);
+    for (struct dirent *entry = directory ? readdir(directory) : NULL; entry;
+         entry = readdir(directory)) {
+        struct stat about;
+        const char *inside = textf("%s/%s", path, entry->d_name);
+        if (entry->d_name[0] != '.' && lstat(inside, &about) == 0) {
+            count += S_ISDIR(about.st_mode) ? files_below(inside) : 1;
+        }
+    }
+    if (directory) {
+        closedir(directory);
+    }
+    return count;
+}
+
+// The file at a path, which must be there.
 static inline const char *npu_files_text(const char *path) {
     const char *text = npu_files_at(path);
     if (!text) {

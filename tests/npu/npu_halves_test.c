@@ -204,25 +204,16 @@ enum { DAMAGE_COUNT = COUNT_OF(damages) };
 
 // Replaces the text in a file.
 static void damage_file(const char *path, int which) {
-    static char text[1 << 16], made[1 << 16];
-    FILE *file = fopen(path, "rb");
-    assert_non_null(file);
-    size_t size = fread(text, 1, sizeof text - 1, file);
-    assert_int_equal(fclose(file), 0);
-    text[size] = '\0';
-    char *at = strstr(text, damages[which].behind);
+    const char *text = text_of(path), *at = strstr(text, damages[which].behind);
     at = at ? strstr(at, damages[which].in) : NULL;
     at = at ? strstr(at, damages[which].from) : NULL;
     if (!at) {
         fail_msg("%s: there is no %s", path, damages[which].in);
+        return;
     }
-    *at = '\0';
-    snprintf(made, sizeof made, "%s%s%s", text, damages[which].to,
-             at + strlen(damages[which].from));
-    file = fopen(path, "wb");
-    assert_non_null(file);
-    assert_true(fputs(made, file) >= 0);
-    assert_int_equal(fclose(file), 0);
+    const char *made = textf("%.*s%s%s", (int)(at - text), text, damages[which].to,
+                             at + strlen(damages[which].from));
+    file_write(path, made, strlen(made));
 }
 
 // Does a task of the emitted kernel do and take what it does in the library?

@@ -93,10 +93,7 @@ static void sweep_text(npu_fixture *f, const ptowsp_parse_kernel *kernels, uint3
 
 // C functions in lines and in one line, and a PTO-ISA source with a header.
 NPU_FIXTURE_TEST(memory__of_sources_may_be_refused_at_every_point) {
-    FILE *file = fopen(textf("%s/one.hpp", f->directory), "w");
-    assert_non_null(file);
-    assert_true(fputs("int one;\n", file) >= 0);
-    assert_int_equal(fclose(file), 0);
+    file_write(textf("%s/one.hpp", f->directory), "int one;\n", 9);
     const ptowsp_pto_source pto = {
         .text = "#include \"one.hpp\"\n#include <cstdint>\nvoid own(float *) {}",
         .include_dirs[0] = f->directory};

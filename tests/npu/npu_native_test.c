@@ -147,16 +147,14 @@ static void native_compare(npu_object *o, uint32_t number, const npu_fixture *n)
 TEST(native__kernels_do_what_they_do_in_the_library) {
     npu_object o = npu_object_begin();
     const char *file = textf("%s/of_file.c", o.directory);
-    FILE *out = fopen(file, "w");
-    assert_non_null(out);
-    fputs("#include \"ptowsp.h\"\n/* #include <nothing.h> */\n#include <stdlib.h>\n"
-          "#include <assert.h>\n#define TWICE(x) (2 * (x))\n"
-          "static ptowsp_cycles of_file(const ptowsp_task *task, void *user) {\n"
-          "    (void)user;\n"
-          "    ((float *)task->tiles[0].data)[0] = (float)abs(-4);\n"
-          "    return TWICE(21);\n}",
-          out);
-    fclose(out);
+    static const char source[] =
+        "#include \"ptowsp.h\"\n/* #include <nothing.h> */\n#include <stdlib.h>\n"
+        "#include <assert.h>\n#define TWICE(x) (2 * (x))\n"
+        "static ptowsp_cycles of_file(const ptowsp_task *task, void *user) {\n"
+        "    (void)user;\n"
+        "    ((float *)task->tiles[0].data)[0] = (float)abs(-4);\n"
+        "    return TWICE(21);\n}";
+    file_write(file, source, sizeof source - 1);
     ptowsp_parse_kernel kernels[] = {
         native_of("mixed", mixed_up),
         native_of("costly", mixed_up),

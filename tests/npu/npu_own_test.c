@@ -204,30 +204,29 @@ static uint64_t execute(npu_fixture *f, ptowsp_npu *npu, ptowsp_run *run, memory
 
 SUITE_AROUND(npu_cache_begin, npu_cache_end)
 
-TEST(own__demo_kernels_run_unchanged_and_are_counted) {
+#define BEGUN_TEST(name) TEST_MADE(name, npu_fixture, f, npu_fixture_begin(f), npu_fixture_free(f))
+
+BEGUN_TEST(own__demo_kernels_run_unchanged_and_are_counted) {
     static memory data;
-    npu_fixture f;
-    npu_fixture_begin(&f);
-    program_make(&f, "");
-    ptowsp_npu *npu = npu_cache_build(f.context, f.program);
-    ptowsp_run *run = test_run_of(f.context, f.program);
-    uint64_t unit = execute(&f, npu, run, &data, PTOWSP_MODEL_UNIT);
-    uint64_t a2a3 = execute(&f, npu, run, &data, PTOWSP_MODEL_A2A3);
+    program_make(f, "");
+    ptowsp_npu *npu = npu_cache_build(f->context, f->program);
+    ptowsp_run *run = test_run_of(f->context, f->program);
+    uint64_t unit = execute(f, npu, run, &data, PTOWSP_MODEL_UNIT);
+    uint64_t a2a3 = execute(f, npu, run, &data, PTOWSP_MODEL_A2A3);
     // By the bandwidth of 100.9 GiB/s at 1.85 GHz, loading a and b alone takes 546 cycles.
     assert_true(unit > 0 && a2a3 != unit && a2a3 > 546);
     // Without fn the library itself does not run it, and does not know its time.
     memory_bind(run, &data);
-    test_refused(f.context, ptowsp_run_execute(run, NULL), PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
+    test_refused(f->context, ptowsp_run_execute(run, NULL), PTOWSP_UNSUPPORTED, PTOWSP_NO_INDEX,
                  "run: kernel add is a PTO-ISA source without fn: it runs in a tree "
                  "(ptowsp_npu_emit), or give it an fn that is built with ptoisa_shim.h");
     ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
     assert_int_equal(ptowsp_run_execute(run, &options), PTOWSP_UNSUPPORTED);
     ptowsp_npu_destroy(npu);
     ptowsp_run_destroy(run);
-    npu_fixture_free(&f);
 }
 
-TEST(own__sources_and_their_headers_are_in_the_tree_byte_for_byte) {
+BEGUN_TEST(own__sources_and_their_headers_are_in_the_tree_byte_for_byte) {
     const char *const paths[][2] = {
         {"tests/npu/own/add.cpp", "aicore/sources/add/add.hpp"},
         {"tests/npu/own/slots.hpp", "aicore/sources/add/slots.hpp"},
@@ -235,26 +234,19 @@ TEST(own__sources_and_their_headers_are_in_the_tree_byte_for_byte) {
         {"tests/npu/own/matmul.cpp", "aicore/sources/matmul/matmul.hpp"},
         {"tests/npu/own/attend.hpp", "aicore/sources/attend/attend.hpp"},
     };
-    npu_fixture f;
-    npu_fixture_begin(&f);
-    program_make(&f, ", 5 cycles");
+    program_make(f, ", 5 cycles");
     for (size_t i = 0; i < COUNT_OF(paths); i++) {
-        char wanted[16384] = "";
-        FILE *file = fopen(paths[i][0], "rb");
-        assert_non_null(file);
-        assert_true(fread(wanted, 1, sizeof wanted - 1, file) > 0);
-        fclose(file);
-        assert_string_equal(npu_files_of(f.context, f.program, paths[i][1]), wanted);
+        assert_string_equal(npu_files_of(f->context, f->program, paths[i][1]),
+                            text_of(paths[i][0]));
     }
     // Time is known where cycles are given: the blocks of add are one after the other.
     static memory data;
     ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY};
-    ptowsp_run *run = test_run_of(f.context, f.program);
+    ptowsp_run *run = test_run_of(f->context, f->program);
     memory_bind(run, &data);
     assert_ok(ptowsp_run_execute(run, &options));
     assert_true(ptowsp_run_result(run)->busy_cycles == 5 * (BLOCKS + 3));
     ptowsp_run_destroy(run);
-    npu_fixture_free(&f);
 }
 
 // -- what is refused ------------------------------------------------------------------------------

@@ -81,11 +81,7 @@ static void record_end(record *r) {
 }
 
 static const char *read_file(const record *r, const char *name) {
-    size_t size;
-    char *data = file_read(textf("%s/%s", r->path, name), &size);
-    const char *text = textf("%s", data);
-    free(data);
-    return text;
+    return text_of(textf("%s/%s", r->path, name));
 }
 
 static void holds(const record *r, const char *name, const void *wanted, size_t wanted_size) {

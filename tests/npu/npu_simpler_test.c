@@ -20,22 +20,13 @@ static void doubles_make(npu_fixture *f) {
     npu_fixture_compile(f, NULL);
 }
 
-static ptowsp_npu_desc simpler_desc(const npu_fixture *f, char path[128]) {
-    const ptowsp_npu_desc desc = {.directory = path, .runtime = PTOWSP_NPU_SIMPLER};
-    snprintf(path, 128, "%s/tree", f->directory);
-    return desc;
+static ptowsp_npu_desc simpler_desc(const npu_fixture *f) {
+    return (ptowsp_npu_desc){.directory = textf("%s/tree", f->directory),
+                             .runtime = PTOWSP_NPU_SIMPLER};
 }
 
-static char *tree_file(const npu_fixture *f, const char *path) {
-    FILE *file = fopen(textf("%s/tree/%s", f->directory, path), "rb");
-    if (!file) {
-        fail_msg("there is no %s", path);
-    }
-    char *text = (char *)calloc(1, 1 << 21);
-    assert_non_null(text);
-    fread(text, 1, (1 << 21) - 1, file);
-    fclose(file);
-    return text;
+static const char *tree_file(const npu_fixture *f, const char *path) {
+    return text_of(textf("%s/tree/%s", f->directory, path));
 }
 
 // -- files ----------------------------------------------------------------------------------------
@@ -52,9 +43,9 @@ static ptowsp_status compare(void *user, const char *path, const char *text, siz
                is_program = strcmp(path, "aicpu/program.cpp") == 0,
                is_kernel = strcmp(path, "aicore/kernels/twice.cpp") == 0;
     if (is_expand || is_program || is_kernel) {
-        char *mine = tree_file(c->f, is_expand    ? "orchestration/tree/expand.cpp"
-                                     : is_program ? "orchestration/tree/program.cpp"
-                                                  : "kernels/twice.cpp");
+        const char *mine = tree_file(c->f, is_expand    ? "orchestration/tree/expand.cpp"
+                                           : is_program ? "orchestration/tree/program.cpp"
+                                                        : "kernels/twice.cpp");
         const char *at = strstr(mine, text);
         assert_non_null(at);
         const char *end = at + size;
@@ -65,65 +56,48 @@ static ptowsp_status compare(void *user, const char *path, const char *text, siz
             assert_true(entry && entry < at);  // a device enters the code at its start
             assert_string_equal(end, "");
         }
-        free(mine);
         c->count++;
     }
     return PTOWSP_OK;
 }
 
-TEST(simpler__sources_of_a_program_are_those_of_its_other_tree) {
-    npu_fixture f;
-    char path[128];
-    doubles_make(&f);
-    const ptowsp_npu_desc desc = simpler_desc(&f, path);
-    assert_ok(ptowsp_npu_emit(f.context, f.program, &desc));
-    compared c = {&f, 0};
-    assert_ok(ptowsp_npu_emit_files(f.context, f.program, compare, &c));
+#define DOUBLES_TEST(name) TEST_MADE(name, npu_fixture, f, doubles_make(f), npu_fixture_free(f))
+
+DOUBLES_TEST(simpler__sources_of_a_program_are_those_of_its_other_tree) {
+    const ptowsp_npu_desc desc = simpler_desc(f);
+    assert_ok(ptowsp_npu_emit(f->context, f->program, &desc));
+    compared c = {f, 0};
+    assert_ok(ptowsp_npu_emit_files(f->context, f->program, compare, &c));
     assert_int_equal(c.count, 3);
-    npu_fixture_free(&f);
 }
 
 // As a person has read it.
-TEST(simpler__orchestration_is_golden) {
-    npu_fixture f;
-    char path[128];
-    doubles_make(&f);
-    ptowsp_npu_desc desc = simpler_desc(&f, path);
+DOUBLES_TEST(simpler__orchestration_is_golden) {
+    ptowsp_npu_desc desc = simpler_desc(f);
     desc.task_window = 64;
     desc.block_max = 3;
-    assert_ok(ptowsp_npu_emit(f.context, f.program, &desc));
-    char *text = tree_file(&f, "orchestration/doubles.cpp"), golden[4096] = {0};
-    FILE *file = fopen("tests/golden/simpler_doubles.cpp", "rb");
-    assert_non_null(file);
-    fread(golden, 1, sizeof golden - 1, file);
-    fclose(file);
-    assert_string_equal(text, golden);
-    free(text);
-    npu_fixture_free(&f);
+    assert_ok(ptowsp_npu_emit(f->context, f->program, &desc));
+    assert_string_equal(tree_file(f, "orchestration/doubles.cpp"),
+                        text_of("tests/golden/simpler_doubles.cpp"));
 }
 
 // A run is in the tree, which is written whole or not at all.
-TEST(simpler__run_is_recorded_beside_the_test) {
-    npu_fixture f;
-    char path[128];
+DOUBLES_TEST(simpler__run_is_recorded_beside_the_test) {
     float x[TILES * SIZE * SIZE] = {0}, y[TILES * SIZE * SIZE] = {0};
-    doubles_make(&f);
-    ptowsp_run *run = test_run_of(f.context, f.program);
-    ptowsp_npu_desc desc = simpler_desc(&f, path);
+    ptowsp_run *run = test_run_of(f->context, f->program);
+    ptowsp_npu_desc desc = simpler_desc(f);
     desc.run = run;
-    assert_int_equal(ptowsp_npu_emit(f.context, f.program, &desc), PTOWSP_UNBOUND);
-    assert_int_equal(npu_entries(f.directory), 0);
+    assert_int_equal(ptowsp_npu_emit(f->context, f->program, &desc), PTOWSP_UNBOUND);
+    assert_int_equal(npu_entries(f->directory), 0);
     test_bind(run, "x", x);
     test_bind(run, "y", y);
     x[3] = 2.5f;
-    assert_ok(ptowsp_npu_emit(f.context, f.program, &desc));
+    assert_ok(ptowsp_npu_emit(f->context, f->program, &desc));
     assert_true(y[3] == 5.0f);
-    char *recording = tree_file(&f, "recording/recording");
+    const char *recording = tree_file(f, "recording/recording");
     assert_non_null(strstr(recording, "\n--expect y=@o1.bin\n"));
     assert_non_null(strstr(recording, "\nfile m1.bin 5120 "));
-    free(recording);
     ptowsp_run_destroy(run);
-    npu_fixture_free(&f);
 }
 
 // -- random programs ------------------------------------------------------------------------------
@@ -334,12 +308,10 @@ static void random_make(random_program *r, uint64_t seed) {
 }
 
 // A description for a tree in the directory that is kept, if there is one.
-static ptowsp_npu_desc kept_desc(const npu_fixture *f, const char *name, char path[512]) {
+static ptowsp_npu_desc kept_desc(const npu_fixture *f, const char *name) {
     const char *kept = getenv("PTOWSP_SIMPLER_TREES");
-    const ptowsp_npu_desc desc = simpler_desc(f, path);
-    if (kept) {
-        snprintf(path, 512, "%s/%s", kept, name);
-    }
+    ptowsp_npu_desc desc = simpler_desc(f);
+    desc.directory = kept ? textf("%s/%s", kept, name) : desc.directory;
     return desc;
 }
 
@@ -371,10 +343,8 @@ TEST(simpler__random_programs_are_written_with_their_runs) {
     const uint64_t seeds = count ? (uint64_t)atoi(count) : 4;
     static random_program r;
     for (uint64_t seed = 1; seed <= seeds; seed++) {
-        char path[512], name[32];
         random_make(&r, seed);
-        snprintf(name, sizeof name, "random%d", (int)seed);
-        ptowsp_npu_desc desc = kept_desc(&r.f, name, path);
+        ptowsp_npu_desc desc = kept_desc(&r.f, textf("random%d", (int)seed));
         desc.task_window = seed % 2 ? 64 : 0;
         desc.block_max = seed % 2 ? 1 : 0;
         random_write(&r, &desc, seed > 2);
@@ -386,7 +356,6 @@ TEST(simpler__random_programs_are_written_with_their_runs) {
 // nothing does (simpler_test.sh finds no dummy).
 TEST(simpler__predicates_keep_their_elements) {
     static random_program r;
-    char path[512];
     random_begin(&r, 1, true);
     for (int i = 0; i < 2; i++) {
         say(&r, "task count() x = counts at (%d, %d) by = %d", 8 * i, 8 * i, 1 - i);
@@ -403,19 +372,16 @@ TEST(simpler__predicates_keep_their_elements) {
             tensor, row, col, tensor, row, col, tensor, row, col);
     }
     random_compile(&r);
-    ptowsp_npu_desc desc = kept_desc(&r.f, "reload", path);
+    ptowsp_npu_desc desc = kept_desc(&r.f, "reload");
     desc.block_max = 1;
     random_write(&r, &desc, true);
 }
 
 // Strides are known as a run begins: this one goes backwards.
-TEST(simpler__strides_below_1_are_written_for_the_orchestration_to_refuse) {
+DOUBLES_TEST(simpler__strides_below_1_are_written_for_the_orchestration_to_refuse) {
     float data[2][TILES * SIZE * SIZE] = {{0}};
-    npu_fixture f;
-    char path[512];
-    doubles_make(&f);
-    ptowsp_npu_desc desc = kept_desc(&f, "refused", path);
-    assert_ok(ptowsp_run_create(f.context, f.program, &desc.run));
+    ptowsp_npu_desc desc = kept_desc(f, "refused");
+    assert_ok(ptowsp_run_create(f->context, f->program, &desc.run));
     for (int i = 0; i < 2; i++) {
         ptowsp_buffer buffer = {.dtype = PTOWSP_F32,
                                 .rank = 2,
@@ -426,9 +392,8 @@ TEST(simpler__strides_below_1_are_written_for_the_orchestration_to_refuse) {
                                 .data = data[i] + (i == 0 ? (TILES * SIZE - 1) * SIZE : 0)};
         assert_ok(ptowsp_run_bind_tensor(desc.run, i ? "y" : "x", &buffer));
     }
-    assert_ok(ptowsp_npu_emit(f.context, f.program, &desc));
+    assert_ok(ptowsp_npu_emit(f->context, f->program, &desc));
     ptowsp_run_destroy(desc.run);
-    npu_fixture_free(&f);
 }
 
 // -- what is refused ------------------------------------------------------------------------------
@@ -442,13 +407,12 @@ static void refuses(npu_fixture *f, const ptowsp_npu_desc *desc, ptowsp_status s
 
 TEST(simpler__descriptions_that_are_wrong_are_refused) {
     npu_fixture f, other;
-    char path[128];
     doubles_make(&f);
-    ptowsp_npu_desc desc = simpler_desc(&f, path);
+    ptowsp_npu_desc desc = simpler_desc(&f);
     desc.runtime = (ptowsp_npu_runtime)7;
     refuses(&f, &desc, PTOWSP_INVALID_PARAMS, "emit: there is no runtime 7");
     doubles_make(&other);
-    desc = simpler_desc(&f, path);
+    desc = simpler_desc(&f);
     assert_ok(ptowsp_run_create(other.context, other.program, &desc.run));
     refuses(&f, &desc, PTOWSP_INVALID_PARAMS, "emit: the run to record is of another program");
     ptowsp_run_destroy(desc.run);

@@ -20,6 +20,15 @@ static inline const char *textf(const char *format, ...) {
     return text;
 }
 
+// The text of a file, as long.
+static inline const char *text_of(const char *path) {
+    size_t size;
+    char *data = file_read(path, &size);
+    const char *text = textf("%s", data);
+    free(data);
+    return text;
+}
+
 // The text of a module, until the next is asked for.
 static inline const char *npu_module(const char *name) {
     static char all[1 << 16], text[1 << 13];
