@@ -60,22 +60,21 @@ static inline void case_check_row(case_subject *s, uint64_t i, const char **at,
 
 // -- time -----------------------------------------------------------------------------------------
 
-enum { CASE_NUMBER_COUNT = 8 };
-
-static const char *const case_number_names[CASE_NUMBER_COUNT] = {
-    "makespan", "count", "busy", "lane_count", "in_flight", "overflows", "loads", "step_count"};
-
-// makespan N, count N, ...: number f of the whole execution.
-static inline void case_expect_number(case_subject *s, size_t f, const char *at) {
+// makespan N, count N, ...: a number of the whole execution, which the item's word names.
+static inline void case_expect_number(case_subject *s, const char *at) {
     const ptowsp_run_stats *stats = ptowsp_run_result(s->run);
     uint64_t step_count = 0;
     ptowsp_run_steps(s->run, &step_count);
-    const uint64_t values[CASE_NUMBER_COUNT] = {
-        stats->makespan_cycles, stats->task_count,
-        stats->busy_cycles,     stats->lane_count,
-        stats->in_flight_max,   stats->window_overflow_count,
-        stats->slot_load_count, step_count};
-    case_check(s, case_number_names[f], 0, values[f], (uint64_t)case_number(s, &at));
+    const case_field fields[] = {
+        {"makespan", stats->makespan_cycles}, {"count", stats->task_count},
+        {"busy", stats->busy_cycles},         {"lane_count", stats->lane_count},
+        {"in_flight", stats->in_flight_max},  {"overflows", stats->window_overflow_count},
+        {"loads", stats->slot_load_count},    {"step_count", step_count}};
+    size_t f = 0;
+    while (strcmp(fields[f].name, s->word) != 0) {
+        f++;
+    }
+    case_check(s, s->word, 0, fields[f].value, (uint64_t)case_number(s, &at));
     case_end(s, at);
 }
 
@@ -920,12 +919,16 @@ static inline char *case_lines(const char *part) {
     return text;
 }
 
-// writes OUTPUT: [N times] PART / PART ...; omits OUTPUT: PART / PART ...
-static inline void case_expect_written(case_subject *s, const char *at, bool is_there) {
+// writes OUTPUT: [N times] PART / PART ...; omits OUTPUT: PART / PART ...; reports PART / PART ... and
+// unreported PART / PART ...: of the report as text
+static inline void case_expect_written(case_subject *s, const char *at) {
+    const bool is_there = !strcmp(s->word, "writes") || !strcmp(s->word, "reports");
+    const bool is_report = strstr(s->word, "report") != NULL;
     static char text[1 << 20];
     ptowsp_output_buffer buffer = {text, sizeof text, 0};
     const ptowsp_output output = {text_take, &buffer};
     text[0] = '\0';
+    at = is_report ? case_join("report: ", at, strlen(at)) : at;
     case_ok(s, "output", case_write(s, &at, output));
     assert_true(buffer.length < sizeof text);
     if (!*at) {
@@ -946,25 +949,9 @@ static inline void case_expect_written(case_subject *s, const char *at, bool is_
     }
 }
 
-static inline void case_expect_writes(case_subject *s, const char *at) {
-    case_expect_written(s, at, true);
-}
-
-static inline void case_expect_omits(case_subject *s, const char *at) {
-    case_expect_written(s, at, false);
-}
-
-// reports PART / PART ...: parts of the report as text; unreported PART / PART ...
-static inline void case_expect_reports(case_subject *s, const char *at) {
-    case_expect_written(s, case_join("report: ", at, strlen(at)), true);
-}
-
-static inline void case_expect_unreported(case_subject *s, const char *at) {
-    case_expect_written(s, case_join("report: ", at, strlen(at)), false);
-}
-
 // says PART / PART ...: parts of the text of a deadlock, or of the error; never PART / PART ...
-static inline void case_expect_parts(case_subject *s, const char *at, bool is_there) {
+static inline void case_expect_said(case_subject *s, const char *at) {
+    const bool is_there = !strcmp(s->word, "says");
     for (const char *part; (part = case_next_part(s, &at));) {
         case_check_count++;
         bool is_said =
@@ -974,14 +961,6 @@ static inline void case_expect_parts(case_subject *s, const char *at, bool is_th
                       case_stuck_text(s));
         }
     }
-}
-
-static inline void case_expect_says(case_subject *s, const char *at) {
-    case_expect_parts(s, at, true);
-}
-
-static inline void case_expect_never(case_subject *s, const char *at) {
-    case_expect_parts(s, at, false);
 }
 
 // unsupported TARGET TEXT: what the program has that a target does not do
@@ -1084,6 +1063,14 @@ static const struct {
     bool is_data;  // not of executions without kernels
 } case_expectations[] = {
     // clang-format off
+    {"makespan", case_expect_number, false},
+    {"count", case_expect_number, false},
+    {"busy", case_expect_number, false},
+    {"lane_count", case_expect_number, false},
+    {"in_flight", case_expect_number, false},
+    {"overflows", case_expect_number, false},
+    {"loads", case_expect_number, false},
+    {"step_count", case_expect_number, false},
     {"lanes", case_expect_lanes, false},
     {"lane", case_expect_lane, false},
     {"on_lanes", case_expect_on_lanes, false},
@@ -1117,13 +1104,13 @@ static const struct {
     {"state", case_expect_state, false},
     {"waits", case_expect_waits, false},
     {"cycle", case_expect_cycle, false},
-    {"says", case_expect_says, false},
+    {"says", case_expect_said, false},
     {"explored", case_expect_explored, false},
-    {"writes", case_expect_writes, false},
-    {"omits", case_expect_omits, false},
-    {"reports", case_expect_reports, false},
-    {"unreported", case_expect_unreported, false},
-    {"never", case_expect_never, false},
+    {"writes", case_expect_written, false},
+    {"omits", case_expect_written, false},
+    {"reports", case_expect_written, false},
+    {"unreported", case_expect_written, false},
+    {"never", case_expect_said, false},
     {"unsupported", case_expect_unsupported, false},
     {"calls", case_expect_calls, true},
     {"slot", case_expect_slot, true},
@@ -1135,13 +1122,10 @@ static const struct {
 
 enum { CASE_EXPECTATION_COUNT = sizeof case_expectations / sizeof case_expectations[0] };
 
-// Whether a word is a result, and which: the number e of the table, or after those the numbers.
+// Whether a word is a result, and which.
 static inline bool case_find_result(const char *word, size_t *out_e) {
-    for (*out_e = 0; *out_e < CASE_EXPECTATION_COUNT + CASE_NUMBER_COUNT; ++*out_e) {
-        const char *name = *out_e < CASE_EXPECTATION_COUNT
-                               ? case_expectations[*out_e].word
-                               : case_number_names[*out_e - CASE_EXPECTATION_COUNT];
-        if (!strcmp(name, word)) {
+    for (*out_e = 0; *out_e < CASE_EXPECTATION_COUNT; ++*out_e) {
+        if (!strcmp(case_expectations[*out_e].word, word)) {
             return true;
         }
     }
@@ -1157,9 +1141,8 @@ static inline void case_expect_item(case_subject *s, const case_item *item, bool
     if (!*item->rest && case_is_greedy(item->word)) {
         CASE_FAIL(s, "nothing is compared");
     }
-    if (e >= CASE_EXPECTATION_COUNT) {
-        case_expect_number(s, e - CASE_EXPECTATION_COUNT, item->rest);
-    } else if (has_data || !case_expectations[e].is_data) {
+    if (has_data || !case_expectations[e].is_data) {
+        s->word = item->word;
         case_expectations[e].expect(s, item->rest);
     }
 }

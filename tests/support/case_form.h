@@ -31,7 +31,7 @@ static inline void case_check_modes(case_subject *s, const char *list) {
 // NULL without them.
 static inline void case_check_ranks(case_subject *s, const case_item *whole, const case_item *item,
                                     const case_group *ranks) {
-    size_t e = CASE_EXPECTATION_COUNT;
+    size_t e;
     if (!strcmp(whole->word, "rank")) {
         const char *at = whole->rest;
         const uint64_t rank = (uint64_t)case_number(s, &at);
@@ -43,9 +43,7 @@ static inline void case_check_ranks(case_subject *s, const case_item *whole, con
     if (is_of_all && (!ranks || !ranks->is_together)) {
         CASE_FAIL(s, "%s is never compared: ranks do not run together", item->word);
     }
-    const bool is_data = case_find_result(item->word, &e) && e < CASE_EXPECTATION_COUNT &&
-                         case_expectations[e].is_data;
-    if (is_data && ranks) {
+    if (case_find_result(item->word, &e) && case_expectations[e].is_data && ranks) {
         CASE_FAIL(s, "%s is never compared: ranks are not executed", item->word);
     }
 }

@@ -43,6 +43,7 @@ struct case_subject {
     const case_item *way, *mode;   // NULL: there are none
     const char *engine;            // for messages
     int line;                      // of the item at hand
+    const char *word;              // of the result that is compared
     case_items all, lets;          // of the way, the module and the case, with names replaced
     case_items items;              // of all, those that hold under the schedule at hand
     const char *schedule;          // its directives; several with "or" between them
