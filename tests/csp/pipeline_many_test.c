@@ -3,7 +3,7 @@
 // compared with the slow reference of pipeline_reference.h: timed with prepared operations, executed,
 // and with records, step by step; and some of many thousands with themselves when steps are recorded.
 // Tasks behind the loops take cycles that depend on tokens, so that tokens must be right as well.
-// And pipelines that come to a steady state take what is worked out on paper.
+// Pipelines of many tokens that come to what is worked out on paper are cases (tests/cases/pipelines.case).
 
 #include "pipeline_check.h"
 #include "run_results.h"
@@ -264,97 +264,22 @@ TEST(pipeline__of_long_loops_agrees_with_all_of_its_steps) {
 
 // -- in a steady state ----------------------------------------------------------------------------
 
-#define MANY (INT64_C(1) << 16)
-
-static void many_parse(fixture *f, const char *text) {
-    const ptowsp_parse_kernel last = {.name = "last", .cost = test_first_arg};
-    const ptowsp_parse_desc attached = {&last, 1, 0};
-    program_make(f, text, &attached, NULL);
-}
-
-// `replicas` producers send so many tokens each; as many consumers take all but one of as many each, with tasks
-// of `cycles` if that is not 0, and then the rest, with tasks of as many cycles as tokens modulo `modulo`.
-static void many_make(fixture *f, uint32_t depth, ptowsp_cycles latency, uint32_t replicas,
-                      uint32_t cycles, uint32_t modulo) {
-    char text[2000];
-    snprintf(text, sizeof text,
-             "module m\naxis replicas %u\naxis sent %lld\naxis taken %lld\n"
-             "kernel work(axes 1) vector, %u cycles, time only\n"
-             "kernel last(axes 1) vector, cycles by a cost function, time only\n"
-             "workload main\n"
-             "  pipeline pipeline\n"
-             "    channel channel depth %u latency %llu\n"
-             "    process producer replicas r in replicas produces channel\n"
-             "      for_each i in sent\n"
-             "        send channel(i)\n"
-             "    process consumer replicas r in replicas consumes channel\n"
-             "      for_each i in taken\n"
-             "        receive t from channel\n%s"
-             "      consume t from channel\n"
-             "        task last(t %% %u)\n",
-             replicas, (long long)MANY, (long long)MANY - 1, cycles ? cycles : 1, depth,
-             (unsigned long long)latency, cycles ? "          task work(t)\n" : "", modulo);
-    many_parse(f, text);
-}
-
 static ptowsp_status many_execute(const fixture *f, uint64_t token_limit) {
     const ptowsp_run_options options = {.mode = PTOWSP_RUN_TIME_ONLY, .token_limit = token_limit};
     return ptowsp_run_execute(f->run, &options);
 }
 
-// Two tokens are under way at once, for 50 cycles. The last one is number 2^16 - 1, which is 535
-// modulo 1000.
-TEST_F(pipeline__of_many_tokens_ends) {
-    uint32_t count;
-    many_make(f, 2, 50, 1, 0, 1000);
-    assert_ok(many_execute(f, 0));
-    const ptowsp_process_stats *processes = ptowsp_run_processes(f->run, &count);
-    assert_int_equal(count, 2);
-    assert_int_equal(processes[0].end_cycles, 25 * MANY - 50);
-    assert_int_equal(processes[0].full_cycles, 25 * MANY - 50);
-    assert_int_equal(processes[0].empty_cycles, 0);
-    assert_int_equal(processes[1].end_cycles, 25 * MANY + 535);
-    assert_int_equal(processes[1].empty_cycles, 25 * MANY);
-    assert_int_equal(processes[1].task_count, 1);
-    const ptowsp_channel_stats *channels = ptowsp_run_channels(f->run, &count);
-    assert_int_equal(channels[0].token_count, MANY);
-    assert_int_equal(channels[0].pending_count, 0);
-    assert_int_equal(channels[0].pending_max, 2);
-    assert_int_equal(channels[0].full_cycles, 25 * MANY - 50);
-    assert_int_equal(channels[0].empty_cycles, 25 * MANY);
-}
-
-// Producers send to as many consumers, each of which has a task of 7 cycles: all take a token every
-// 7 cycles. The last tokens take no time, so the first consumer gets them all.
-static void several_end(fixture *f, uint32_t replicas) {
-    uint32_t count;
-    many_make(f, 9, 0, replicas, 7, 1);
-    assert_ok(many_execute(f, 0));
-    const ptowsp_process_stats *processes = ptowsp_run_processes(f->run, &count);
-    assert_int_equal(count, 2 * replicas);
-    for (uint32_t i = replicas; i < count; i++) {
-        uint64_t rest = i == replicas ? replicas : 0;
-        assert_int_equal(processes[i].end_cycles, 7 * (MANY - 1));
-        assert_int_equal(processes[i].busy_cycles, 7 * (MANY - 1));
-        assert_int_equal(processes[i].task_count, MANY - 1 + rest);
-    }
-    const ptowsp_channel_stats *channels = ptowsp_run_channels(f->run, &count);
-    assert_int_equal(channels[0].token_count, replicas * MANY);
-    assert_int_equal(channels[0].pending_max, 9);
-    assert_int_equal(ptowsp_run_result(f->run)->task_count, replicas * MANY);
-}
-
-TEST_F(pipeline__of_several_at_a_channel_ends) {
-    several_end(f, 3);
-    fixture_clear(f);
-    several_end(f, 40);  // more than the few that are ready in order
-}
-
-// The limit is met at the token behind it, in the state in which a smaller limit is met, 25 cycles later for
-// each token more.
+// Two tokens are under way at once, for 50 cycles. The limit is met at the token behind it, in the state in which
+// a smaller limit is met, 25 cycles later for each token more.
 TEST_F(pipeline__limit_of_tokens_is_met_at_its_token) {
     uint32_t count;
-    many_make(f, 2, 50, 1, 0, 1000);
+    program_make(f,
+                 "module m\naxis sent 65536\nworkload main\n  pipeline pipeline\n"
+                 "    channel channel depth 2 latency 50\n"
+                 "    process producer produces channel\n      for_each i in sent\n"
+                 "        send channel(i)\n"
+                 "    process consumer consumes channel\n      consume t from channel\n",
+                 NULL, NULL);
     for (uint64_t more = 0; more < 4; more++) {
         uint64_t limit = (UINT64_C(1) << 15) + more;
         char text[160];
@@ -373,59 +298,6 @@ TEST_F(pipeline__limit_of_tokens_is_met_at_its_token) {
         assert_int_equal(ends[0] - processes[0].end_cycles, 25 * (limit - 8 - more));
         assert_int_equal(ends[1] - processes[1].end_cycles, 25 * (limit - 8 - more));
     }
-}
-
-// A token takes 2^52 cycles, so the one at 2^63 is too late: it is number 2^11 - 1, and all before
-// have been received.
-TEST_F(pipeline__end_of_time_is_met_at_its_token) {
-    uint32_t count;
-    many_make(f, 1, UINT64_C(1) << 52, 1, 0, 1000);
-    assert_int_equal(many_execute(f, 0), PTOWSP_LIMIT_EXCEEDED);
-    assert_non_null(strstr(ptowsp_context_error(f->context).text,
-                           "a token of channel channel arrives after 2^63 - 1 cycles"));
-    const ptowsp_channel_stats *channels = ptowsp_run_channels(f->run, &count);
-    assert_int_equal(channels[0].token_count, UINT64_C(1) << 11);
-    assert_int_equal(channels[0].pending_count, 1);
-    const ptowsp_process_stats *processes = ptowsp_run_processes(f->run, &count);
-    assert_int_equal(processes[1].end_cycles, (UINT64_C(1) << 63) - (UINT64_C(1) << 52));
-}
-
-// A producer sends a token every 5 cycles while others pass tokens likewise, which keeps the walk in the
-// order of time. Its consumer takes 3000 and ends; then the channel fills: the producer is stuck with token
-// 5000, of which it has done the task.
-TEST_F(pipeline__channel_fills_when_its_consumer_ends) {
-    enum { DEPTH = 2000, TAKEN = 3000, SENT = 20000, CYCLES = 5 };
-    many_parse(f, "module m\n"
-                  "axis sent 20000\n"
-                  "axis taken 3000\n"
-                  "axis replicas 2\n"
-                  "kernel work(axes 1) vector, 5 cycles, time only\n"
-                  "workload main\n"
-                  "  pipeline pipeline\n"
-                  "    channel deep depth 2000 latency 0\n"
-                  "    channel shared depth 2 latency 0\n"
-                  "    process producer produces deep\n"
-                  "      for_each i in sent\n"
-                  "        task work(i)\n"
-                  "        send deep(i)\n"
-                  "    process consumer consumes deep\n"
-                  "      for_each i in taken\n"
-                  "        receive t from deep\n"
-                  "    process other_producer replicas r in replicas produces shared\n"
-                  "      for_each i in sent\n"
-                  "        task work(i)\n"
-                  "        send shared(i)\n"
-                  "    process other_consumer consumes shared\n"
-                  "      consume t from shared\n");
-    assert_int_equal(many_execute(f, 0), PTOWSP_STUCK);
-    uint32_t count;
-    const ptowsp_channel_stats *channels = ptowsp_run_channels(f->run, &count);
-    const ptowsp_process_stats *processes = ptowsp_run_processes(f->run, &count);
-    assert_int_equal(channels[0].token_count, TAKEN + DEPTH);
-    assert_int_equal(channels[0].pending_count, DEPTH);
-    assert_int_equal(processes[0].task_count, TAKEN + DEPTH + 1);
-    assert_int_equal(processes[1].end_cycles, TAKEN * CYCLES);
-    assert_int_equal(channels[1].token_count, 2 * SENT);
 }
 
 // -- tasks that are their cycles alone ------------------------------------------------------------
